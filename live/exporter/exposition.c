@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Text of samples. Numbers are whole or have nine decimals: but a bucket's bound, none passes
- * through a float. */
+/*
+ * Writes samples as text. Values are integers, or seconds with nine decimals: only the bounds of
+ * buckets pass through floating point.
+ */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 
 enum { NVS_LABEL_MAX = 1024 };
 
-static void put(struct nvs_expose *e, const char *text, size_t n)
+static void append_bytes(struct nvs_expose *e, const char *text, size_t n)
 {
 	if (n > e->room - e->size) {
 		size_t room = (e->room ? e->room : 1 << 14) * 2;
@@ -31,26 +33,26 @@ static void put(struct nvs_expose *e, const char *text, size_t n)
 	e->size += n;
 }
 
-static void puts_to(struct nvs_expose *e, const char *text)
+static void append_text(struct nvs_expose *e, const char *text)
 {
-	put(e, text, strlen(text));
+	append_bytes(e, text, strlen(text));
 }
 
-static const char *total(const struct nvs_expose *e)
+static const char *counter_suffix(const struct nvs_expose *e)
 {
 	return e->family->type == NVS_COUNTER ? "_total" : "";
 }
 
-static void head(struct nvs_expose *e, const char *word, const char *text)
+static void append_header(struct nvs_expose *e, const char *word, const char *text)
 {
-	puts_to(e, "# ");
-	puts_to(e, word);
-	puts_to(e, " ");
-	puts_to(e, e->family->name);
-	puts_to(e, e->openmetrics ? "" : total(e));
-	puts_to(e, " ");
-	puts_to(e, text);
-	puts_to(e, "\n");
+	append_text(e, "# ");
+	append_text(e, word);
+	append_text(e, " ");
+	append_text(e, e->family->name);
+	append_text(e, e->openmetrics ? "" : counter_suffix(e));
+	append_text(e, " ");
+	append_text(e, text);
+	append_text(e, "\n");
 }
 
 void nvs_expose_family(struct nvs_expose *e, const struct nvs_family *family)
@@ -58,10 +60,10 @@ void nvs_expose_family(struct nvs_expose *e, const struct nvs_family *family)
 	static const char *const types[] = {"counter", "gauge", "histogram"};
 
 	e->family = family;
-	head(e, "HELP", family->help);
-	head(e, "TYPE", types[family->type]);
+	append_header(e, "HELP", family->help);
+	append_header(e, "TYPE", types[family->type]);
 	if (e->openmetrics && family->unit)
-		head(e, "UNIT", family->unit);
+		append_header(e, "UNIT", family->unit);
 }
 
 size_t nvs_expose_escape(char *dst, size_t room, const char *value)
@@ -79,14 +81,14 @@ size_t nvs_expose_escape(char *dst, size_t room, const char *value)
 	return out;
 }
 
-/* Between braces; without any, none. */
-static void labels(struct nvs_expose *e, const char *common, va_list list)
+/* Appends the labels in braces, or nothing if there are none. */
+static void append_labels(struct nvs_expose *e, const char *common, va_list list)
 {
 	const char *sign = "{", *name;
 
 	if (*common) {
-		puts_to(e, sign);
-		puts_to(e, common);
+		append_text(e, sign);
+		append_text(e, common);
 		sign = ",";
 	}
 	while ((name = va_arg(list, const char *))) {
@@ -97,29 +99,29 @@ static void labels(struct nvs_expose *e, const char *common, va_list list)
 		if (!value)
 			continue;
 		n = nvs_expose_escape(safe, sizeof(safe), value);
-		puts_to(e, sign);
-		puts_to(e, name);
-		puts_to(e, "=\"");
-		put(e, safe, n);
-		puts_to(e, "\"");
+		append_text(e, sign);
+		append_text(e, name);
+		append_text(e, "=\"");
+		append_bytes(e, safe, n);
+		append_text(e, "\"");
 		sign = ",";
 	}
 	if (*sign == ',')
-		puts_to(e, "}");
+		append_text(e, "}");
 }
 
-static void sample(struct nvs_expose *e, const char *end, const char *common, const char *value,
-		   va_list list)
+static void append_sample(struct nvs_expose *e, const char *end, const char *common,
+			  const char *value, va_list list)
 {
-	puts_to(e, e->family->name);
-	puts_to(e, end);
-	labels(e, common, list);
-	puts_to(e, " ");
-	puts_to(e, value);
-	puts_to(e, "\n");
+	append_text(e, e->family->name);
+	append_text(e, end);
+	append_labels(e, common, list);
+	append_text(e, " ");
+	append_text(e, value);
+	append_text(e, "\n");
 }
 
-static void in_seconds(char *text, size_t room, uint64_t ns)
+static void format_seconds(char *text, size_t room, uint64_t ns)
 {
 	snprintf(text, room, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 }
@@ -129,8 +131,8 @@ static bool is_time(const struct nvs_expose *e)
 	return e->family->unit && !strcmp(e->family->unit, "seconds");
 }
 
-/* As OpenMetrics wants it: 1.024e-06, 0.0001, 1.0. */
-static void as_bound(char *text, size_t room, double bound)
+/* Formats a bound as OpenMetrics requires: 1.024e-06, 0.0001, 1.0. */
+static void format_bound(char *text, size_t room, double bound)
 {
 	snprintf(text, room - 2, "%.12g", bound);
 	if (!strpbrk(text, ".e"))
@@ -144,7 +146,7 @@ void nvs_expose_count(struct nvs_expose *e, const char *common, uint64_t value, 
 
 	snprintf(text, sizeof(text), "%" PRIu64, value);
 	va_start(list, value);
-	sample(e, total(e), common, text, list);
+	append_sample(e, counter_suffix(e), common, text, list);
 	va_end(list);
 }
 
@@ -153,18 +155,19 @@ void nvs_expose_seconds(struct nvs_expose *e, const char *common, uint64_t ns, .
 	char text[40];
 	va_list list;
 
-	in_seconds(text, sizeof(text), ns);
+	format_seconds(text, sizeof(text), ns);
 	va_start(list, ns);
-	sample(e, total(e), common, text, list);
+	append_sample(e, counter_suffix(e), common, text, list);
 	va_end(list);
 }
 
-static void part(struct nvs_expose *e, const char *end, const char *common, const char *value, ...)
+static void append_part(struct nvs_expose *e, const char *end, const char *common,
+			const char *value, ...)
 {
 	va_list list;
 
 	va_start(list, value);
-	sample(e, end, common, value, list);
+	append_sample(e, end, common, value, list);
 	va_end(list);
 }
 
@@ -178,20 +181,20 @@ void nvs_expose_histogram(struct nvs_expose *e, const char *common, const uint64
 		so_far += counts[i];
 		snprintf(number, sizeof(number), "%" PRIu64, so_far);
 		if (i < nbounds)
-			as_bound(bound, sizeof(bound),
-				 is_time(e) ? (double)bounds[i] / 1e9 : (double)bounds[i]);
-		part(e, "_bucket", common, number, "le", i < nbounds ? bound : "+Inf", NULL);
+			format_bound(bound, sizeof(bound),
+				     is_time(e) ? (double)bounds[i] / 1e9 : (double)bounds[i]);
+		append_part(e, "_bucket", common, number, "le", i < nbounds ? bound : "+Inf", NULL);
 	}
-	part(e, "_count", common, number, NULL);
+	append_part(e, "_count", common, number, NULL);
 	if (is_time(e))
-		in_seconds(bound, sizeof(bound), sum);
+		format_seconds(bound, sizeof(bound), sum);
 	else
 		snprintf(bound, sizeof(bound), "%" PRIu64, sum);
-	part(e, "_sum", common, bound, NULL);
+	append_part(e, "_sum", common, bound, NULL);
 }
 
 void nvs_expose_end(struct nvs_expose *e)
 {
 	if (e->openmetrics)
-		puts_to(e, "# EOF\n");
+		append_text(e, "# EOF\n");
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples under the names of other exporters, for dashboards that exist. */
+/* Samples under the metric names of other exporters, for existing dashboards. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "live/exporter/metrics.h"
 
-/* "cuStreamCreate_v2_ptsz" is a form of "cuStreamCreate". */
+/* Returns true if NAME is OF with suffixes: cuStreamCreate_v2_ptsz is a form of cuStreamCreate. */
 static bool is_form(const char *name, const char *of)
 {
 	size_t n = strlen(of);
@@ -18,8 +18,8 @@ static bool is_form(const char *name, const char *of)
 	return !*name || !strcmp(name, "_ptsz") || !strcmp(name, "_ptds");
 }
 
-/* Those that are over, of entry points NAMES. */
-static uint64_t calls(const struct nvs_page *page, const char *const *names)
+/* Completed calls of the entry points NAMES. */
+static uint64_t sum_calls(const struct nvs_page *page, const char *const *names)
 {
 	uint64_t sum = 0;
 
@@ -30,7 +30,7 @@ static uint64_t calls(const struct nvs_page *page, const char *const *names)
 	return sum;
 }
 
-static uint64_t freed(const struct nvs_page *page)
+static uint64_t sum_freed(const struct nvs_page *page)
 {
 	uint64_t sum = 0;
 
@@ -40,10 +40,10 @@ static uint64_t freed(const struct nvs_page *page)
 	return sum;
 }
 
-/* Bounds of 4 bytes to 16 GiB, by steps of 16. */
+/* Bounds from 4 bytes to 16 GiB, in steps of 16. */
 enum { SIZE_BOUNDS = 9 };
 
-static void tell_copies(struct nvs_expose *e, const struct nvs_process *p)
+static void report_copies(struct nvs_expose *e, const struct nvs_process *p)
 {
 	static const char *const kinds[] = {
 		[NVS_LIVE_H2D] = "MemcpyHostToDevice",
@@ -75,7 +75,7 @@ static void tell_copies(struct nvs_expose *e, const struct nvs_process *p)
 	}
 }
 
-static uint64_t allocated(const struct nvs_page *page, bool registered)
+static uint64_t sum_allocated(const struct nvs_page *page, bool registered)
 {
 	uint64_t sum = 0;
 
@@ -86,8 +86,8 @@ static uint64_t allocated(const struct nvs_page *page, bool registered)
 	return sum;
 }
 
-/* Numbers side by side may be of slightly different moments. */
-static uint64_t succeeded(const struct nvs_page_api *a)
+/* The two counters may be from slightly different moments. */
+static uint64_t count_succeeded(const struct nvs_page_api *a)
 {
 	return a->calls.total > a->failed.total ? a->calls.total - a->failed.total : 0;
 }
@@ -128,7 +128,7 @@ void nvs_process_look_as_gpuprobe(struct nvs_process *p, const struct nvs_page *
 
 		for (uint32_t i = 0; i < page->napis; i++)
 			if (is_form(page->apis[i].name, calls_of[c].of))
-				good += succeeded(&page->apis[i]);
+				good += count_succeeded(&page->apis[i]);
 		snprintf(text, sizeof(text), "call_type=\"%s\",return_code=\"0\"",
 			 calls_of[c].type);
 		nvs_series_add(&p->probe_results, text, &good);
@@ -179,16 +179,16 @@ void nvs_tell_others(struct nvs_expose *e, enum nvs_family_number family,
 
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++)
 		if (counted[i].family == family)
-			nvs_expose_count(e, p->common, calls(p->page, counted[i].names), NULL);
+			nvs_expose_count(e, p->common, sum_calls(p->page, counted[i].names), NULL);
 	if (family == NVS_F_OBI_ALLOCATIONS || family == NVS_F_OBI_HOST_REGISTER)
 		nvs_expose_count(e, p->common,
-				 allocated(p->page, family == NVS_F_OBI_HOST_REGISTER), NULL);
+				 sum_allocated(p->page, family == NVS_F_OBI_HOST_REGISTER), NULL);
 	if (family == NVS_F_OBI_FREED)
-		nvs_expose_count(e, p->common, freed(p->page), NULL);
+		nvs_expose_count(e, p->common, sum_freed(p->page), NULL);
 	if (family == NVS_F_OBI_MEMSET)
 		nvs_expose_count(e, p->common, p->page->set_bytes.total, NULL);
 	if (family == NVS_F_OBI_COPIES)
-		tell_copies(e, p);
+		report_copies(e, p);
 	if (family == NVS_F_PROBE_LEAKS)
 		nvs_tell_series(e, p, &p->probe_leaks, 0, "offset=\"other\"");
 	if (family == NVS_F_PROBE_LAUNCHES)

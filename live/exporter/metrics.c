@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of our own families. */
+/* Writes the samples of nvsnoop's own metric families for one process. */
 #include <stdio.h>
 #include <string.h>
 #include "nvsnoop/decode.h"
@@ -17,8 +17,8 @@ const char *nvs_tell_labels(const struct nvs_process *p, const struct nvs_one *o
 	return all;
 }
 
-/* Two rows of one GPU would be one sample twice. */
-static bool is_again(const struct nvs_page *page, uint32_t gpu)
+/* Returns true if an earlier row has the same UUID: a duplicate sample is an error. */
+static bool is_duplicate(const struct nvs_page *page, uint32_t gpu)
 {
 	for (uint32_t i = 0; i < gpu; i++)
 		if (!memcmp(page->gpus[i].uuid, page->gpus[gpu].uuid, sizeof(page->gpus[i].uuid)))
@@ -26,7 +26,7 @@ static bool is_again(const struct nvs_page *page, uint32_t gpu)
 	return false;
 }
 
-static void tell_info(struct nvs_expose *e, const struct nvs_process *p)
+static void report_info(struct nvs_expose *e, const struct nvs_process *p)
 {
 	const struct nvs_page *page = p->page;
 	uint32_t i = 0;
@@ -35,7 +35,7 @@ static void tell_info(struct nvs_expose *e, const struct nvs_process *p)
 		const struct nvs_page_gpu *g = i < page->ngpus ? &page->gpus[i] : NULL;
 		char uuid[48] = "";
 
-		if (g && is_again(page, i))
+		if (g && is_duplicate(page, i))
 			continue;
 		if (g)
 			nvs_live_uuid(uuid, g->uuid);
@@ -58,7 +58,7 @@ void nvs_tell_series(struct nvs_expose *e, const struct nvs_process *p, const st
 		nvs_expose_count(e, nvs_tell_labels(p, NULL, other), rest[column], NULL);
 }
 
-static void tell_launches(struct nvs_expose *e, const struct nvs_process *p)
+static void report_launches(struct nvs_expose *e, const struct nvs_process *p)
 {
 	static const char *const origins[] = {"direct", "graph"};
 	const struct nvs_series *s = &p->kernels;
@@ -77,10 +77,10 @@ static void tell_launches(struct nvs_expose *e, const struct nvs_process *p)
 	}
 }
 
-/* Each third of the page's bounds: 1 us to 17 s by steps of 8. */
+/* Every third bound of the page's histogram: 1 us to 17 s in steps of 8. */
 enum { FIRST = 4, STEP = 3, BOUNDS = 9 };
 
-static void tell_histogram(struct nvs_expose *e, const char *labels, const uint64_t *values)
+static void report_histogram(struct nvs_expose *e, const char *labels, const uint64_t *values)
 {
 	uint64_t bounds[BOUNDS], counts[BOUNDS + 1] = {0};
 
@@ -94,7 +94,7 @@ static void tell_histogram(struct nvs_expose *e, const char *labels, const uint6
 	nvs_expose_histogram(e, labels, bounds, counts, BOUNDS, values[NVS_API_NS]);
 }
 
-static void tell_durations(struct nvs_expose *e, const struct nvs_process *p)
+static void report_durations(struct nvs_expose *e, const struct nvs_process *p)
 {
 	uint64_t values[NVS_SERIES_COLUMNS];
 
@@ -103,14 +103,14 @@ static void tell_durations(struct nvs_expose *e, const struct nvs_process *p)
 			continue;
 		for (uint32_t c = 0; c < NVS_API_COLUMNS; c++)
 			values[c] = nvs_series_value(&p->apis, p->apis.all[i], c);
-		tell_histogram(e, nvs_tell_labels(p, p->apis.all[i], NULL), values);
+		report_histogram(e, nvs_tell_labels(p, p->apis.all[i], NULL), values);
 	}
 	if (nvs_series_other(&p->apis, values))
-		tell_histogram(e, nvs_tell_labels(p, NULL, "api=\"other\""), values);
+		report_histogram(e, nvs_tell_labels(p, NULL, "api=\"other\""), values);
 }
 
-/* The outermost calls of all threads: how many, and the one that began first. */
-static uint32_t in_flight(const struct nvs_page *page, const struct nvs_page_call **oldest)
+/* Counts the outermost calls of all threads, and finds the one that began first. */
+static uint32_t count_in_flight(const struct nvs_page *page, const struct nvs_page_call **oldest)
 {
 	uint32_t n = 0;
 
@@ -127,10 +127,10 @@ static uint32_t in_flight(const struct nvs_page *page, const struct nvs_page_cal
 	return n;
 }
 
-static void tell_in_flight(struct nvs_expose *e, const struct nvs_process *p, bool seconds)
+static void report_in_flight(struct nvs_expose *e, const struct nvs_process *p, bool seconds)
 {
 	const struct nvs_page_call *call;
-	uint32_t n = in_flight(p->page, &call);
+	uint32_t n = count_in_flight(p->page, &call);
 	uint64_t now = p->page->mono_ns;
 
 	if (p->page->gone)
@@ -143,8 +143,8 @@ static void tell_in_flight(struct nvs_expose *e, const struct nvs_process *p, bo
 			call->api < p->page->napis ? p->page->apis[call->api].name : NULL, NULL);
 }
 
-static void tell_copies(struct nvs_expose *e, const struct nvs_process *p,
-			enum nvs_family_number family)
+static void report_copies(struct nvs_expose *e, const struct nvs_process *p,
+			  enum nvs_family_number family)
 {
 	for (int d = NVS_LIVE_H2D; d <= NVS_LIVE_ANY; d++)
 		for (int m = 0; m < NVS_LIVE_MODES; m++) {
@@ -165,8 +165,8 @@ static void tell_copies(struct nvs_expose *e, const struct nvs_process *p,
 		}
 }
 
-/* Numbers that are one more than they are; 0: not known. */
-static void tell_channels(struct nvs_expose *e, const struct nvs_process *p, uint32_t column)
+/* Values are stored plus one; 0: unknown. */
+static void report_channels(struct nvs_expose *e, const struct nvs_process *p, uint32_t column)
 {
 	const struct nvs_series *s = &p->channels;
 
@@ -178,7 +178,7 @@ static void tell_channels(struct nvs_expose *e, const struct nvs_process *p, uin
 	}
 }
 
-static void tell_stalls(struct nvs_expose *e, const struct nvs_process *p, bool seconds)
+static void report_stalls(struct nvs_expose *e, const struct nvs_process *p, bool seconds)
 {
 	for (int i = 0; i < NVS_LIVE_STALLS; i++) {
 		const struct nvs_page_stall *s = &p->page->stalls[i];
@@ -191,7 +191,7 @@ static void tell_stalls(struct nvs_expose *e, const struct nvs_process *p, bool 
 	}
 }
 
-static void tell_gaps(struct nvs_expose *e, const struct nvs_process *p)
+static void report_gaps(struct nvs_expose *e, const struct nvs_process *p)
 {
 	for (uint32_t i = 1; i < NVS_LIVE_GAPS; i++) {
 		const char *reason = nvs_gap_reason_name(i);
@@ -202,7 +202,7 @@ static void tell_gaps(struct nvs_expose *e, const struct nvs_process *p)
 	}
 }
 
-static void tell_count(struct nvs_expose *e, const struct nvs_process *p, uint64_t value)
+static void report_count(struct nvs_expose *e, const struct nvs_process *p, uint64_t value)
 {
 	nvs_expose_count(e, p->common, value, NULL);
 }
@@ -213,7 +213,7 @@ void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct 
 
 	switch (family) {
 	case NVS_F_PROCESS_INFO:
-		return tell_info(e, p);
+		return report_info(e, p);
 	case NVS_F_START:
 		return nvs_expose_seconds(e, p->common, page->begun_ns, NULL);
 	case NVS_F_SILENT:
@@ -228,26 +228,26 @@ void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct 
 	case NVS_F_ERRORS:
 		return nvs_tell_series(e, p, &p->results, 0, "api=\"other\",result=\"other\"");
 	case NVS_F_DURATION:
-		return tell_durations(e, p);
+		return report_durations(e, p);
 	case NVS_F_IN_FLIGHT:
 	case NVS_F_IN_FLIGHT_SECONDS:
-		return tell_in_flight(e, p, family == NVS_F_IN_FLIGHT_SECONDS);
+		return report_in_flight(e, p, family == NVS_F_IN_FLIGHT_SECONDS);
 	case NVS_F_LAUNCHES:
-		return tell_launches(e, p);
+		return report_launches(e, p);
 	case NVS_F_UNKNOWN_GRAPHS:
-		return tell_count(e, p, page->graphs_unknown.total);
+		return report_count(e, p, page->graphs_unknown.total);
 	case NVS_F_DOORBELLS:
-		return tell_count(e, p, page->doorbells.total);
+		return report_count(e, p, page->doorbells.total);
 	case NVS_F_SUBMISSIONS:
-		return tell_count(e, p, page->submissions.total);
+		return report_count(e, p, page->submissions.total);
 	case NVS_F_ENTRIES:
-		return tell_count(e, p, page->entries.total);
+		return report_count(e, p, page->entries.total);
 	case NVS_F_COMMAND_BYTES:
-		return tell_count(e, p, page->bytes.total);
+		return report_count(e, p, page->bytes.total);
 	case NVS_F_COPIES:
 	case NVS_F_COPIED_BYTES:
 	case NVS_F_COPY_SECONDS:
-		return tell_copies(e, p, family);
+		return report_copies(e, p, family);
 	case NVS_F_MEMORY:
 		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_LIVE, "kind=\"other\"");
 	case NVS_F_MEMORY_PEAK:
@@ -261,24 +261,24 @@ void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct 
 	case NVS_F_UNFREED:
 		return nvs_tell_series(e, p, &p->sites, 0, "site=\"other\"");
 	case NVS_F_CHANNELS:
-		return tell_count(e, p, page->nchannels);
+		return report_count(e, p, page->nchannels);
 	case NVS_F_PENDING_ENTRIES:
-		return tell_channels(e, p, NVS_CHANNEL_ENTRIES);
+		return report_channels(e, p, NVS_CHANNEL_ENTRIES);
 	case NVS_F_PENDING_SUBMISSIONS:
-		return tell_channels(e, p, NVS_CHANNEL_PENDING);
+		return report_channels(e, p, NVS_CHANNEL_PENDING);
 	case NVS_F_COMPLETED:
-		return tell_channels(e, p, NVS_CHANNEL_COMPLETED);
+		return report_channels(e, p, NVS_CHANNEL_COMPLETED);
 	case NVS_F_STALLS:
 	case NVS_F_STALL_SECONDS:
-		return tell_stalls(e, p, family == NVS_F_STALL_SECONDS);
+		return report_stalls(e, p, family == NVS_F_STALL_SECONDS);
 	case NVS_F_GAPS:
-		return tell_gaps(e, p);
+		return report_gaps(e, p);
 	case NVS_F_ORPHANS:
-		return tell_count(e, p, page->counts[NVS_LIVE_ORPHANS].total);
+		return report_count(e, p, page->counts[NVS_LIVE_ORPHANS].total);
 	case NVS_F_WAIT_SECONDS:
 		return nvs_expose_seconds(e, p->common, page->counts[NVS_LIVE_WAIT_NS].total, NULL);
 	case NVS_F_LEFT_OUT:
-		return tell_count(e, p, page->failed_rows);
+		return report_count(e, p, page->failed_rows);
 	default:
 		nvs_tell_others(e, family, p);
 	}

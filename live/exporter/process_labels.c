@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A page's rows under the labels that their samples will have: rows of one name are one series. */
+/*
+ * Groups a page's rows by the labels of their samples: rows with the same name become one series.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +11,14 @@
 
 enum { MEMORY_ROWS = 200, CHANNELS = 64 };
 
-/* Labels between braces. */
+/* A list of labels, without braces. */
 struct labels {
 	char text[4600];
 	size_t n;
 };
 
-/* VALUE NULL or "": the label is left out, which means the same. */
-static void label(struct labels *l, const char *name, const char *value)
+/* Omits the label if VALUE is NULL or "", which Prometheus treats the same. */
+static void add_label(struct labels *l, const char *name, const char *value)
 {
 	if (!value || !*value || sizeof(l->text) - l->n < 2200)
 		return;
@@ -27,13 +29,16 @@ static void label(struct labels *l, const char *name, const char *value)
 	l->n++;
 }
 
-/* "other" is ours: a name like it counts with the others. */
-static const char *named(struct labels *l, const char *name, const char *value)
+/*
+ * Returns the label list for VALUE, or NULL if it counts as `other', as a name that is itself
+ * "other" does.
+ */
+static const char *name_label(struct labels *l, const char *name, const char *value)
 {
 	l->n = 0;
 	if (!*value || !strcmp(value, "other"))
 		return NULL;
-	label(l, name, value);
+	add_label(l, name, value);
 	return l->text;
 }
 
@@ -48,13 +53,13 @@ struct nvs_process *nvs_process_new(const struct nvs_page *page)
 	p->pid = page->pid;
 	p->start_time = page->start_time;
 	snprintf(pid, sizeof(pid), "%" PRIu32, page->pid);
-	label(&l, "pid", pid);
-	label(&l, "rank", page->rank);
+	add_label(&l, "pid", pid);
+	add_label(&l, "rank", page->rank);
 	memcpy(p->common, l.text, l.n < sizeof(p->common) ? l.n : 0);
 	return p;
 }
 
-static void look_at_apis(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
+static void add_apis(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
 {
 	struct labels l;
 
@@ -64,12 +69,12 @@ static void look_at_apis(struct nvs_process *p, const struct nvs_page *page, uin
 		uint64_t values[NVS_API_COLUMNS] = {a->calls.total, a->ns.total};
 
 		memcpy(values + NVS_API_BUCKETS, a->buckets, sizeof(a->buckets));
-		nvs_series_add(&p->apis, named(&l, "api", a->name), values);
+		nvs_series_add(&p->apis, name_label(&l, "api", a->name), values);
 	}
 	nvs_series_choose(&p->apis, top, NVS_API_CALLS);
 }
 
-static void look_at_results(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
+static void add_results(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
 {
 	nvs_series_begin(&p->results, 1);
 	for (uint32_t i = 0; i < page->nresults; i++) {
@@ -81,17 +86,18 @@ static void look_at_results(struct nvs_process *p, const struct nvs_page *page, 
 		if (!r->count.total)
 			continue;
 		snprintf(number, sizeof(number), "%" PRIu32, r->result);
-		if (!i || r->api >= page->napis || !named(&l, "api", page->apis[r->api].name)) {
+		if (!i || r->api >= page->napis ||
+		    !name_label(&l, "api", page->apis[r->api].name)) {
 			nvs_series_add(&p->results, NULL, &r->count.total);
 			continue;
 		}
-		label(&l, "result", name && *name ? name : number);
+		add_label(&l, "result", name && *name ? name : number);
 		nvs_series_add(&p->results, l.text, &r->count.total);
 	}
 	nvs_series_choose(&p->results, top, 0);
 }
 
-static void look_at_kernels(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
+static void add_kernels(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
 {
 	struct labels l;
 
@@ -101,12 +107,12 @@ static void look_at_kernels(struct nvs_process *p, const struct nvs_page *page, 
 		uint64_t values[] = {k->direct.total, k->graph.total,
 				     k->direct.total + k->graph.total};
 
-		nvs_series_add(&p->kernels, named(&l, "kernel", k->name), values);
+		nvs_series_add(&p->kernels, name_label(&l, "kernel", k->name), values);
 	}
 	nvs_series_choose(&p->kernels, top, NVS_KERNEL_BOTH);
 }
 
-/* GPU: row + 1. */
+/* GPU is a row number + 1. */
 static void label_gpu(struct labels *l, const struct nvs_page *page, uint32_t gpu)
 {
 	char uuid[48];
@@ -114,10 +120,10 @@ static void label_gpu(struct labels *l, const struct nvs_page *page, uint32_t gp
 	if (!gpu || gpu > page->ngpus)
 		return;
 	nvs_live_uuid(uuid, page->gpus[gpu - 1].uuid);
-	label(l, "UUID", uuid);
+	add_label(l, "UUID", uuid);
 }
 
-static void look_at_memory(struct nvs_process *p, const struct nvs_page *page)
+static void add_memory(struct nvs_process *p, const struct nvs_page *page)
 {
 	nvs_series_free(&p->memory);
 	nvs_series_begin(&p->memory, NVS_MEMORY_COLUMNS);
@@ -128,25 +134,25 @@ static void look_at_memory(struct nvs_process *p, const struct nvs_page *page)
 		struct labels l = {.n = 0};
 
 		label_gpu(&l, page, m->gpu);
-		label(&l, "kind", nvs_live_kind_name(m->kind));
+		add_label(&l, "kind", nvs_live_kind_name(m->kind));
 		nvs_series_add(&p->memory, l.text, values);
 	}
 	nvs_series_choose(&p->memory, MEMORY_ROWS, NVS_MEMORY_THERE);
 }
 
-static void look_at_sites(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
+static void add_sites(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
 {
 	struct labels l;
 
 	nvs_series_free(&p->sites);
 	nvs_series_begin(&p->sites, 1);
 	for (uint32_t i = 0; i < page->nsites; i++)
-		nvs_series_add(&p->sites, named(&l, "site", page->sites[i].name),
+		nvs_series_add(&p->sites, name_label(&l, "site", page->sites[i].name),
 			       &page->sites[i].live);
 	nvs_series_choose(&p->sites, top, 0);
 }
 
-static void look_at_channels(struct nvs_process *p, const struct nvs_page *page)
+static void add_channels(struct nvs_process *p, const struct nvs_page *page)
 {
 	nvs_series_free(&p->channels);
 	nvs_series_begin(&p->channels, NVS_CHANNEL_COLUMNS);
@@ -161,7 +167,7 @@ static void look_at_channels(struct nvs_process *p, const struct nvs_page *page)
 
 		snprintf(number, sizeof(number), "%" PRIu32, c->channel);
 		label_gpu(&l, page, c->gpu);
-		label(&l, "channel", number);
+		add_label(&l, "channel", number);
 		nvs_series_add(&p->channels, l.text, values);
 	}
 	nvs_series_choose(&p->channels, CHANNELS, NVS_CHANNEL_RANK);
@@ -171,12 +177,12 @@ void nvs_process_look(struct nvs_process *p, const struct nvs_page *page,
 		      const struct nvs_scrape_options *o)
 {
 	p->page = page;
-	look_at_apis(p, page, o->top);
-	look_at_results(p, page, o->top);
-	look_at_kernels(p, page, o->top);
-	look_at_memory(p, page);
-	look_at_sites(p, page, o->top);
-	look_at_channels(p, page);
+	add_apis(p, page, o->top);
+	add_results(p, page, o->top);
+	add_kernels(p, page, o->top);
+	add_memory(p, page);
+	add_sites(p, page, o->top);
+	add_channels(p, page);
 	if (o->gpuprobe)
 		nvs_process_look_as_gpuprobe(p, page, o->top);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is remembered of a process from scrape to scrape, and what this scrape makes of its page. */
+/*
+ * A process known to the exporter: the series kept between scrapes, and those rebuilt from its
+ * page.
+ */
 #ifndef NVSNOOP_LIVE_EXPORTER_PROCESS_LABELS_H
 #define NVSNOOP_LIVE_EXPORTER_PROCESS_LABELS_H
 
@@ -21,15 +24,15 @@ enum {
 	NVS_MEMORY_PEAK,
 	NVS_MEMORY_BYTES,
 	NVS_MEMORY_FAILED,
-	NVS_MEMORY_THERE, /* 1 */
+	NVS_MEMORY_THERE, /* always 1 */
 	NVS_MEMORY_COLUMNS
 };
-/* Numbers that a channel may not know are one more than they are, and 0 where not known. */
+/* Values that may be unknown are stored plus one; 0 means unknown. */
 enum {
 	NVS_CHANNEL_ENTRIES,
 	NVS_CHANNEL_PENDING,
 	NVS_CHANNEL_COMPLETED,
-	NVS_CHANNEL_RANK, /* those that have most to do are told of */
+	NVS_CHANNEL_RANK, /* sort key: channels with most pending are reported */
 	NVS_CHANNEL_COLUMNS
 };
 
@@ -37,22 +40,22 @@ struct nvs_process {
 	struct nvs_process *next;
 	uint32_t pid;
 	uint64_t start_time;
-	const struct nvs_page *page; /* of this scrape; NULL: it has none */
-	char common[160]; /* labels of all its samples */
-	/* Kept from scrape to scrape. */
+	const struct nvs_page *page; /* of this scrape; NULL outside of one */
+	char common[160]; /* labels common to all its samples */
+	/* Kept between scrapes. */
 	struct nvs_series apis, results, kernels;
-	/* Made anew. */
+	/* Rebuilt at each scrape. */
 	struct nvs_series memory, sites, channels;
-	/* Of those too which hold what GPUprobe tells; the launches are kept. */
+	/* GPUprobe's metrics; only probe_launches is kept between scrapes. */
 	struct nvs_series probe_leaks, probe_launches, probe_results;
 };
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct nvs_process *nvs_process_new(const struct nvs_page *page);
 void nvs_process_look(struct nvs_process *p, const struct nvs_page *page,
 		      const struct nvs_scrape_options *options);
 void nvs_process_look_as_gpuprobe(struct nvs_process *p, const struct nvs_page *page, uint32_t top);
-/* The scrape is over. */
+/* Call after the process' samples were written. */
 void nvs_process_told(struct nvs_process *p);
 void nvs_process_free(struct nvs_process *p);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What numbers in live pages are called. */
+/* Names of the enum values in live pages. */
 #include <stdio.h>
 #include "live/read/page_set.h"
 

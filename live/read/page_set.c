@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All live pages: the folders that they lie in, whose word is believed, who has come and who has
- * gone. A page stays open from the first look on, so that its last totals are had when its name has
- * gone already. Longer than 500 lines: looking, and noticing between two looks, share the list of
- * files and the way in to a folder.
+ * Finds and reads all live pages: which folders to scan, which files to trust, which processes are
+ * new or have ended. A page stays open from the first read on, so that its last totals can still be
+ * read after its name was unlinked.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -21,9 +20,9 @@
 #include "live/read/process_alive.h"
 #include "live/read/page.h"
 
-#define MOST_FILES 4096 /* of one user */
-#define READY_S 60 /* a page is ready a moment after its file is there */
-#define MOST_BYTES (1ull << 30) /* read of one user's pages in one look */
+#define MAX_FILES 4096 /* per user */
+#define READY_S 60 /* a page becomes ready shortly after its file appears */
+#define MAX_BYTES (1ull << 30) /* read from one user's pages per pass */
 
 struct nvs_pages {
 	struct nvs_page_file **files;
@@ -32,27 +31,27 @@ struct nvs_pages {
 	uint32_t nshown;
 	uint32_t flags;
 	struct nvs_here here;
-	char *folder; /* the only one to look into; NULL: all there are */
+	char *folder; /* the only folder to scan; NULL: all */
 	uint64_t now;
 	uint32_t refused;
 	const char *why;
-	int watch; /* of the folders, 0: none */
+	int watch; /* inotify descriptor; 0: none */
 	struct watched *watched_folders;
 	uint32_t nwatched;
-	uint64_t watched; /* since when */
-	uint32_t hint; /* where the file looked for last was found */
+	uint64_t watched; /* CLOCK_MONOTONIC when watching began */
+	uint32_t hint; /* index of the last file found */
 	bool no_memory;
 };
 
-/* A folder that is watched. */
+/* A watched folder. */
 struct watched {
-	int number; /* of the watch */
+	int number; /* inotify watch descriptor */
 	uint32_t uid;
-	bool fired; /* something came that was not looked at, or was not ready */
+	bool fired; /* a page appeared that was not opened yet, or was not ready */
 	char *path;
 };
 
-/* A folder, and what may still be taken from its user. */
+/* A folder being scanned, and what its user may still use of the limits. */
 struct folder {
 	int fd;
 	uint32_t uid, files;
@@ -76,15 +75,15 @@ int nvs_pages_open(struct nvs_pages **pages, uint32_t flags)
 		return -ENOMEM;
 	(*pages)->flags = flags;
 	nvs_here_learn(&(*pages)->here);
-	/* One a process: what programs have by default is soon used up. */
+	/* Each process takes one descriptor: the default limit is soon reached. */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
-		files.rlim_cur = files.rlim_max < 2 * MOST_FILES ? files.rlim_max : 2 * MOST_FILES;
+		files.rlim_cur = files.rlim_max < 2 * MAX_FILES ? files.rlim_max : 2 * MAX_FILES;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	return 0;
 }
 
-static void drop(struct nvs_pages *pages, uint32_t i)
+static void remove_file(struct nvs_pages *pages, uint32_t i)
 {
 	nvs_page_free(pages->files[i]);
 	free(pages->files[i]);
@@ -96,7 +95,7 @@ void nvs_pages_close(struct nvs_pages *pages)
 	if (!pages)
 		return;
 	while (pages->n)
-		drop(pages, pages->n - 1);
+		remove_file(pages, pages->n - 1);
 	if (pages->watch)
 		close(pages->watch);
 	while (pages->nwatched)
@@ -122,14 +121,14 @@ int nvs_pages_only(struct nvs_pages *pages, const char *folder)
 
 /* ---- one file ---- */
 
-static void refuse(struct nvs_pages *pages, const char *why)
+static void refuse_file(struct nvs_pages *pages, const char *why)
 {
 	pages->refused++;
 	pages->why = why;
 }
 
-/* nvsnoop.PID.live or nvsnoop.PID.N.live: the PID; 0: it is another name. */
-static uint32_t pid_of(const char *name)
+/* Returns the PID in nvsnoop.PID.live or nvsnoop.PID.N.live, or 0 for any other name. */
+static uint32_t parse_pid(const char *name)
 {
 	static const char head[] = "nvsnoop.";
 	unsigned long pid;
@@ -143,19 +142,19 @@ static uint32_t pid_of(const char *name)
 	return pid <= INT32_MAX && !strcmp(end, NVS_LIVE_SUFFIX) ? (uint32_t)pid : 0;
 }
 
-/* As its folder's user may have made it, and nobody else. */
+/* Returns why a file cannot be a page made by the folder's owner UID, or NULL. */
 static const char *wrong_kind(const struct stat *st, uint32_t uid)
 {
-	return !S_ISREG(st->st_mode)	       ? "it is no plain file"
-	       : st->st_uid != uid	       ? "it is of another user than its folder"
+	return !S_ISREG(st->st_mode)	       ? "it is not a regular file"
+	       : st->st_uid != uid	       ? "its owner is not the owner of its folder"
 	       : (st->st_mode & 07777) != 0600 ? "its mode is not 0600"
 					       : NULL;
 }
 
-static struct nvs_page_file *find(struct nvs_pages *pages, const struct stat *st)
+static struct nvs_page_file *find_file(struct nvs_pages *pages, const struct stat *st)
 {
 	for (uint32_t i = 0; i < pages->n; i++) {
-		/* They come in the same order mostly. */
+		/* Files mostly come in the same order. */
 		uint32_t at = (pages->hint + 1 + i) % pages->n;
 		struct nvs_page_file *file = pages->files[at];
 
@@ -167,7 +166,7 @@ static struct nvs_page_file *find(struct nvs_pages *pages, const struct stat *st
 	return NULL;
 }
 
-static struct nvs_page_file *add(struct nvs_pages *pages)
+static struct nvs_page_file *add_file(struct nvs_pages *pages)
 {
 	struct nvs_page_file *file;
 
@@ -188,9 +187,9 @@ static struct nvs_page_file *add(struct nvs_pages *pages)
 	return file;
 }
 
-/* The dead leave theirs, where they were killed. It goes if it is still the one of that name. */
-static void clear_away(const struct nvs_pages *pages, const struct nvs_page_file *file,
-		       const struct folder *folder, const char *name)
+/* A killed process leaves its page behind. Unlinks it if the name still refers to this file. */
+static void unlink_dead_page(const struct nvs_pages *pages, const struct nvs_page_file *file,
+			     const struct folder *folder, const char *name)
 {
 	const struct nvs_live *head = &file->head;
 	struct stat st;
@@ -203,7 +202,7 @@ static void clear_away(const struct nvs_pages *pages, const struct nvs_page_file
 		unlinkat(folder->fd, name, 0);
 }
 
-/* Whoever was killed before its page was ready leaves nothing that anybody can make use of. */
+/* Returns true for a page whose process was killed before it was ready: nobody can use it. */
 static bool never_ready(const struct folder *folder, const struct nvs_page_file *file,
 			const struct stat *st)
 {
@@ -211,8 +210,9 @@ static bool never_ready(const struct folder *folder, const struct nvs_page_file 
 	       time(NULL) - st->st_mtime > READY_S;
 }
 
-/* A name that was not there before: is it a page, and of a process that lives? */
-static void meet(struct nvs_pages *pages, struct folder *folder, const char *name, uint32_t pid)
+/* Opens a new name, and adds it if it is a page of a live process. */
+static void open_page(struct nvs_pages *pages, struct folder *folder, const char *name,
+		      uint32_t pid)
 {
 	int fd = openat(folder->fd, name,
 			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -222,7 +222,7 @@ static void meet(struct nvs_pages *pages, struct folder *folder, const char *nam
 
 	if (fd < 0 || fstat(fd, &st)) {
 		if (errno != ENOENT)
-			refuse(pages, "it cannot be opened");
+			refuse_file(pages, "it cannot be opened");
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -231,16 +231,16 @@ static void meet(struct nvs_pages *pages, struct folder *folder, const char *nam
 	if (!why && nvs_page_read_head(&probe, (uint64_t)st.st_size, &folder->budget))
 		why = probe.wrong;
 	if (!why && probe.head.pid != pid)
-		why = "it names another process than its name";
+		why = "the PID in it differs from its name";
 	if (!why && !nvs_acts_for(&pages->here, &probe.head, folder->uid) &&
 	    nvs_alive(&pages->here, &probe.head, pages->now))
-		why = "its process is of another user";
-	file = why ? NULL : add(pages);
+		why = "its process belongs to another user";
+	file = why ? NULL : add_file(pages);
 	if (!file) {
 		if (why && never_ready(folder, &probe, &st))
 			unlinkat(folder->fd, name, 0);
 		else if (why)
-			refuse(pages, why);
+			refuse_file(pages, why);
 		else
 			pages->no_memory = true;
 		close(fd);
@@ -253,44 +253,46 @@ static void meet(struct nvs_pages *pages, struct folder *folder, const char *nam
 	file->page.uid = folder->uid;
 	if (nvs_alive(&pages->here, &file->head, pages->now))
 		return;
-	/* It has ended while it was watched for. */
+	/* It ended after watching began: its last totals are still to be shown. */
 	if (pages->watch && file->head.heard >= pages->watched)
 		return;
 	file->buried = true;
-	clear_away(pages, file, folder, name);
+	unlink_dead_page(pages, file, folder, name);
 }
 
 /* ---- folders ---- */
 
-static void look_into(struct nvs_pages *pages, struct folder *folder)
+static void scan_folder(struct nvs_pages *pages, struct folder *folder)
 {
 	DIR *dir = fdopendir(dup(folder->fd));
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		uint32_t pid = pid_of(entry->d_name);
+		uint32_t pid = parse_pid(entry->d_name);
 		struct nvs_page_file *file;
 		struct stat st;
 
 		if (!pid || fstatat(folder->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
-		if (folder->files++ == MOST_FILES) {
-			refuse(pages, "its user has too many");
+		if (folder->files++ == MAX_FILES) {
+			refuse_file(pages, "its user has too many");
 			break;
 		}
-		file = find(pages, &st);
+		file = find_file(pages, &st);
 		if (file && (file->buried || file->page.gone) && !file->listed)
-			clear_away(pages, file, folder, entry->d_name);
+			unlink_dead_page(pages, file, folder, entry->d_name);
 		if (file)
 			file->listed = true;
 		else
-			meet(pages, folder, entry->d_name, pid);
+			open_page(pages, folder, entry->d_name, pid);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-/* One that is watched already stays so; what bore its name before is watched no more. */
+/*
+ * Adds an inotify watch for FOLDER. If another folder had this PATH before, its watch is removed.
+ */
 static void watch_folder(struct nvs_pages *pages, const struct folder *folder, const char *path)
 {
 	struct watched *more;
@@ -322,9 +324,11 @@ static void watch_folder(struct nvs_pages *pages, const struct folder *folder, c
 	pages->nwatched += more[pages->nwatched].path != NULL;
 }
 
-/* PATH, if it is a folder of user UID and nobody else may write into it. False: it is something
- * else. */
-static bool try_folder(struct nvs_pages *pages, struct folder *folder, const char *path)
+/*
+ * Scans PATH if it is a folder of user UID into which nobody else may write. Returns false if
+ * something else has that name.
+ */
+static bool scan_if_owned(struct nvs_pages *pages, struct folder *folder, const char *path)
 {
 	struct stat st;
 	bool good;
@@ -335,14 +339,14 @@ static bool try_folder(struct nvs_pages *pages, struct folder *folder, const cha
 	good = !fstat(folder->fd, &st) && st.st_uid == folder->uid && !(st.st_mode & 022);
 	if (good) {
 		watch_folder(pages, folder, path);
-		look_into(pages, folder);
+		scan_folder(pages, folder);
 	}
 	close(folder->fd);
 	return good;
 }
 
-/* Another user has taken TAKEN, a name in /tmp: those that begin with it and a dot. */
-static void try_others(struct nvs_pages *pages, struct folder *folder, const char *taken)
+/* Another user owns /tmp/TAKEN: scans the folders whose names begin with TAKEN and a dot. */
+static void scan_alternatives(struct nvs_pages *pages, struct folder *folder, const char *taken)
 {
 	DIR *dir = opendir("/tmp");
 	size_t n = strlen(taken);
@@ -353,29 +357,29 @@ static void try_others(struct nvs_pages *pages, struct folder *folder, const cha
 		if (strncmp(entry->d_name, taken, n) || entry->d_name[n] != '.')
 			continue;
 		snprintf(path, sizeof(path), "/tmp/%s", entry->d_name);
-		try_folder(pages, folder, path);
+		scan_if_owned(pages, folder, path);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-static void try_user(struct nvs_pages *pages, uint32_t uid)
+static void scan_user(struct nvs_pages *pages, uint32_t uid)
 {
-	struct folder folder = {.uid = uid, .budget = MOST_BYTES};
+	struct folder folder = {.uid = uid, .budget = MAX_BYTES};
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char path[64];
 
 	if (uid == geteuid() && runtime && *runtime == '/')
-		try_folder(pages, &folder, runtime);
+		scan_if_owned(pages, &folder, runtime);
 	snprintf(path, sizeof(path), "/run/user/%u", uid);
-	try_folder(pages, &folder, path);
+	scan_if_owned(pages, &folder, path);
 	snprintf(path, sizeof(path), "/tmp/nvsnoop-%u", uid);
-	if (!try_folder(pages, &folder, path))
-		try_others(pages, &folder, strrchr(path, '/') + 1);
+	if (!scan_if_owned(pages, &folder, path))
+		scan_alternatives(pages, &folder, strrchr(path, '/') + 1);
 }
 
-/* The number that NAME is behind HEAD; UINT32_MAX: none. */
-static uint32_t uid_of(const char *name, const char *head)
+/* Returns the number after HEAD in NAME, or UINT32_MAX if NAME has another form. */
+static uint32_t parse_uid(const char *name, const char *head)
 {
 	size_t n = strlen(head);
 	unsigned long uid;
@@ -388,49 +392,49 @@ static uint32_t uid_of(const char *name, const char *head)
 	return *end || uid >= UINT32_MAX ? UINT32_MAX : (uint32_t)uid;
 }
 
-/* Those who have a folder in PATH; who has been asked is not asked again. */
-static void try_users(struct nvs_pages *pages, const char *path, const char *head, uint32_t **asked,
-		      size_t *n)
+/* Scans the folders of all users that have one in PATH. Users in ASKED were scanned already. */
+static void scan_users(struct nvs_pages *pages, const char *path, const char *head,
+		       uint32_t **asked, size_t *n)
 {
 	DIR *dir = opendir(path);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		uint32_t uid = uid_of(entry->d_name, head), *more;
+		uint32_t uid = parse_uid(entry->d_name, head), *more;
 		size_t i = 0;
 
 		while (i < *n && (*asked)[i] != uid)
 			i++;
-		if (uid == UINT32_MAX || i < *n || *n >= MOST_FILES)
+		if (uid == UINT32_MAX || i < *n || *n >= MAX_FILES)
 			continue;
 		more = realloc(*asked, (*n + 1) * sizeof(*more));
 		if (!more)
 			break;
 		*asked = more;
 		more[(*n)++] = uid;
-		try_user(pages, uid);
+		scan_user(pages, uid);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-/* Root may be shown anybody's. */
-static uint32_t owner_of(const char *path)
+/* The user to whom the pages in PATH must belong: root may read any user's. */
+static uint32_t expected_owner(const char *path)
 {
 	struct stat st;
 
 	return geteuid() || lstat(path, &st) ? geteuid() : st.st_uid;
 }
 
-static void try_all(struct nvs_pages *pages)
+static void scan_all(struct nvs_pages *pages)
 {
 	uint32_t *asked;
 	size_t n = 1;
 
 	if (pages->folder) {
-		struct folder folder = {.uid = owner_of(pages->folder), .budget = MOST_BYTES};
+		struct folder folder = {.uid = expected_owner(pages->folder), .budget = MAX_BYTES};
 
-		try_folder(pages, &folder, pages->folder);
+		scan_if_owned(pages, &folder, pages->folder);
 		return;
 	}
 	asked = malloc(sizeof(*asked));
@@ -439,17 +443,17 @@ static void try_all(struct nvs_pages *pages)
 		return;
 	}
 	*asked = geteuid();
-	try_user(pages, *asked);
+	scan_user(pages, *asked);
 	if (!*asked) {
-		try_users(pages, "/run/user", "", &asked, &n);
-		try_users(pages, "/tmp", "nvsnoop-", &asked, &n);
+		scan_users(pages, "/run/user", "", &asked, &n);
+		scan_users(pages, "/tmp", "nvsnoop-", &asked, &n);
 	}
 	free(asked);
 }
 
-/* ---- a look ---- */
+/* ---- reading ---- */
 
-/* Reads a page, and tells whether it is to be shown. */
+/* Reads a page. Returns whether it is to be shown. */
 static bool read_page(struct nvs_pages *pages, struct nvs_page_file *file, uint64_t *budget)
 {
 	struct stat st;
@@ -462,17 +466,17 @@ static bool read_page(struct nvs_pages *pages, struct nvs_page_file *file, uint6
 		return false;
 	}
 	if (fstat(file->fd, &st) || wrong_kind(&st, file->page.uid)) {
-		refuse(pages, "it has been changed");
+		refuse_file(pages, "its type, owner or mode was changed");
 		return false;
 	}
-	/* Asked first: what is read of one that lives may not be its last. */
+	/* Checked before reading: what is read of a live process may not be its last state. */
 	gone = !nvs_page_read_head(file, (uint64_t)st.st_size, budget) &&
 	       !nvs_alive(&pages->here, &file->head, pages->now);
 	r = nvs_page_read(file, (uint64_t)st.st_size, budget, pages->now, pages->flags);
 	if (r) {
 		pages->no_memory |= r == -ENOMEM || !file->wrong;
-		refuse(pages, file->wrong ? file->wrong : "there is no memory for it");
-		/* What cannot be read may still have ended. */
+		refuse_file(pages, file->wrong ? file->wrong : "not enough memory to read it");
+		/* A page that cannot be read may have ended too. */
 		file->buried = !nvs_alive(&pages->here, &file->head, pages->now);
 		return false;
 	}
@@ -480,7 +484,7 @@ static bool read_page(struct nvs_pages *pages, struct nvs_page_file *file, uint6
 	return true;
 }
 
-static int by_uid(const void *a, const void *b)
+static int compare_by_uid(const void *a, const void *b)
 {
 	const struct nvs_page_file *one = *(struct nvs_page_file *const *)a;
 	const struct nvs_page_file *two = *(struct nvs_page_file *const *)b;
@@ -488,8 +492,8 @@ static int by_uid(const void *a, const void *b)
 	return (one->page.uid > two->page.uid) - (one->page.uid < two->page.uid);
 }
 
-/* By pid; of one pid the newest first, and what has gone last. */
-static int by_pid(const void *a, const void *b)
+/* By PID. Within one PID live pages come before ended ones, and newer before older ones. */
+static int compare_by_pid(const void *a, const void *b)
 {
 	const struct nvs_page *one = &(*(struct nvs_page_file *const *)a)->page;
 	const struct nvs_page *two = &(*(struct nvs_page_file *const *)b)->page;
@@ -506,17 +510,17 @@ static void read_all(struct nvs_pages *pages)
 	uint64_t budget = 0;
 	uint32_t n = 0;
 
-	qsort(pages->files, pages->n, sizeof(*pages->files), by_uid);
+	qsort(pages->files, pages->n, sizeof(*pages->files), compare_by_uid);
 	for (uint32_t i = 0; i < pages->n; i++) {
 		struct nvs_page_file *file = pages->files[i];
 
 		if (!i || pages->files[i - 1]->page.uid != file->page.uid)
-			budget = MOST_BYTES;
+			budget = MAX_BYTES;
 		file->shown = read_page(pages, file, &budget);
 		if (file->shown)
 			pages->shown[n++] = file;
 	}
-	qsort(pages->shown, n, sizeof(*pages->shown), by_pid);
+	qsort(pages->shown, n, sizeof(*pages->shown), compare_by_pid);
 	pages->nshown = 0;
 	for (uint32_t i = 0; i < n; i++)
 		if (!pages->nshown ||
@@ -534,18 +538,18 @@ int nvs_pages_look(struct nvs_pages *pages)
 	pages->now = mono_ns();
 	for (uint32_t i = 0; i < pages->n; i++)
 		pages->files[i]->listed = false;
-	try_all(pages);
-	/* One that is dead keeps its place, and its name's number, while the name is there. */
+	scan_all(pages);
+	/* An ended page keeps its entry while its name exists, so that it is not opened again. */
 	for (uint32_t i = pages->n; i-- > 0;)
 		if (pages->files[i]->buried && !pages->files[i]->listed)
-			drop(pages, i);
+			remove_file(pages, i);
 	if (!pages->n)
 		return pages->no_memory ? -ENOMEM : 0;
 	more = realloc(pages->shown, pages->n * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	pages->shown = more;
-	/* Clocks in the pages are as of now. */
+	/* The pages' clocks are read now, so take the time again. */
 	pages->now = mono_ns();
 	read_all(pages);
 	return pages->no_memory ? -ENOMEM : 0;
@@ -560,15 +564,15 @@ int nvs_pages_watch(struct nvs_pages *pages)
 	return pages->watch ? fd : -1;
 }
 
-/* Something of ours came into a folder, or it is no more. */
-static void take_event(struct nvs_pages *pages, const struct inotify_event *e)
+/* A page was created in a folder, or the folder was deleted. */
+static void handle_event(struct nvs_pages *pages, const struct inotify_event *e)
 {
 	for (uint32_t i = 0; i < pages->nwatched; i++) {
 		struct watched *w = pages->watched_folders + i;
 
 		if (w->number != e->wd && !(e->mask & IN_Q_OVERFLOW))
 			continue;
-		w->fired |= e->mask & IN_Q_OVERFLOW || (e->len && pid_of(e->name));
+		w->fired |= e->mask & IN_Q_OVERFLOW || (e->len && parse_pid(e->name));
 		if (e->mask & IN_IGNORED) {
 			free(w->path);
 			*w = pages->watched_folders[--pages->nwatched];
@@ -577,7 +581,7 @@ static void take_event(struct nvs_pages *pages, const struct inotify_event *e)
 	}
 }
 
-static void take_events(struct nvs_pages *pages)
+static void handle_events(struct nvs_pages *pages)
 {
 	char buffer[8192] __attribute__((aligned(8)));
 	ssize_t n;
@@ -586,7 +590,7 @@ static void take_events(struct nvs_pages *pages)
 		for (ssize_t at = 0; at < n;) {
 			const struct inotify_event *e = (const void *)(buffer + at);
 
-			take_event(pages, e);
+			handle_event(pages, e);
 			at += (ssize_t)(sizeof(*e) + e->len);
 		}
 }
@@ -597,16 +601,16 @@ bool nvs_pages_notice(struct nvs_pages *pages)
 
 	if (!pages->watch)
 		return false;
-	take_events(pages);
+	handle_events(pages);
 	pages->now = mono_ns();
 	for (uint32_t i = 0; i < pages->nwatched; i++) {
 		struct watched *w = pages->watched_folders + i;
-		struct folder folder = {.uid = w->uid, .budget = MOST_BYTES};
+		struct folder folder = {.uid = w->uid, .budget = MAX_BYTES};
 
 		if (!w->fired)
 			continue;
 		pages->refused = 0;
-		try_folder(pages, &folder, w->path);
+		scan_if_owned(pages, &folder, w->path);
 		w->fired = pages->refused;
 		unready |= w->fired;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live pages of all processes that are recorded now, looked at again and again: of this user,
- * for root of all users. nvsnoop/live.h says what a page is. Nothing in one is believed: what
- * stands here is bounded, texts end, numbers that name rows lie within them, and counters do not go
- * back. Texts are as the process gave them, any bytes but 0: whoever prints them escapes them.
+ * Reads the live pages of all processes being recorded: of this user, or of all users for root.
+ * Format: nvsnoop/live.h. Page contents are not trusted: values returned here are bounded, strings
+ * are terminated, row indices are valid and counters never decrease. Strings come from the process
+ * and may contain any byte but 0: escape them before printing.
  *
  *	struct nvs_pages *pages;
  *
@@ -14,7 +14,7 @@
  *			print(nvs_pages_at(pages, i));
  *	}
  *
- * What a page holds is valid until the next look. Not for several threads at a time.
+ * A page is valid until the next nvs_pages_look(). Not thread-safe.
  */
 #ifndef NVSNOOP_LIVE_READ_PAGE_SET_H
 #define NVSNOOP_LIVE_READ_PAGE_SET_H
@@ -27,40 +27,41 @@
 
 struct nvs_pages;
 
-/* A counter. TOTAL never goes back while the process lives. */
+/* A counter. TOTAL never decreases while the process lives. */
 struct nvs_sum {
 	uint64_t total;
-	uint64_t more; /* since the look before; at the first look at its process 0 */
+	uint64_t more; /* increase since the previous read; 0 at the first read of a process */
 };
 
-/* An entry point. Row 0 is all that found no room, and has the name "". */
+/* An API entry point. Row 0 collects the ones that did not fit in the table; its name is "". */
 struct nvs_page_api {
 	const char *name; /* "cuLaunchKernel" */
 	const char *group; /* "launch" */
-	struct nvs_sum calls; /* that are over; the buckets' sum */
+	struct nvs_sum calls; /* completed calls: the sum of the buckets */
 	struct nvs_sum failed;
-	struct nvs_sum ns; /* that they took */
+	struct nvs_sum ns; /* host time of these calls */
 	uint64_t buckets[NVS_LIVE_BUCKETS];
 };
 
 struct nvs_page_result {
 	uint32_t api; /* row of apis */
-	uint32_t result; /* CUresult; of row 0 any */
+	uint32_t result; /* CUresult; row 0 collects any */
 	struct nvs_sum count;
 };
 
 struct nvs_page_kernel {
-	const char *name; /* mangled; "": not known, and row 0 what found no room */
-	uint64_t function; /* handle it was seen with first */
-	uint32_t registers, shared, local, max_threads; /* max_threads 0: none of these is known */
-	struct nvs_sum direct, graph; /* launches by calls, and nodes of graphs launched */
+	const char
+		*name; /* mangled; "" if unknown, and in row 0, which collects what did not fit */
+	uint64_t function; /* the first handle seen */
+	uint32_t registers, shared, local, max_threads; /* all unknown if max_threads is 0 */
+	struct nvs_sum direct, graph; /* launches by calls, and as nodes of launched graphs */
 };
 
 struct nvs_page_copy {
 	struct nvs_sum calls, bytes, ns;
 };
 
-/* Calls that took long, for one reason. */
+/* Slow calls with one cause. */
 struct nvs_page_stall {
 	struct nvs_sum calls, ns;
 };
@@ -68,21 +69,21 @@ struct nvs_page_stall {
 struct nvs_page_gpu {
 	uint8_t uuid[16];
 	uint32_t instance;
-	uint32_t ordinal; /* in the process; NVS_NONE: not known */
+	uint32_t ordinal; /* in the process; NVS_NONE if unknown */
 	char name[64];
 };
 
 struct nvs_page_memory {
-	uint32_t gpu; /* row of gpus + 1; 0: of none, or not known */
+	uint32_t gpu; /* row of gpus + 1; 0: no GPU, or unknown */
 	enum nvs_live_kind kind;
-	uint64_t live, live_count, peak; /* these go up and down */
+	uint64_t live, live_count, peak; /* gauges */
 	struct nvs_sum allocs, bytes, frees, failed_allocs, failed_frees, ended, untracked,
 		untracked_bytes, freed;
 };
 
-/* Where memory was asked for. Row 0 is all that found no room. */
+/* A call site that allocated memory. Row 0 collects those that did not fit. */
 struct nvs_page_site {
-	const char *name; /* "": not known (yet) */
+	const char *name; /* "" if unknown (yet) */
 	uint32_t api; /* row of apis */
 	uint32_t stack; /* number in the trace */
 	uint32_t nframes;
@@ -91,12 +92,12 @@ struct nvs_page_site {
 	struct nvs_sum allocs, bytes;
 };
 
-/* An allocation that is live. */
+/* An allocation that has not been freed. */
 struct nvs_page_alloc {
 	uint64_t address, bytes, serial;
-	uint64_t mono_ns; /* CLOCK_MONOTONIC when it had been made */
+	uint64_t mono_ns; /* CLOCK_MONOTONIC when it was made */
 	enum nvs_live_kind kind;
-	uint32_t gpu; /* row of gpus + 1; 0 none */
+	uint32_t gpu; /* row of gpus + 1; 0: none */
 	uint32_t tid;
 	uint32_t site; /* row of sites */
 };
@@ -104,14 +105,14 @@ struct nvs_page_alloc {
 struct nvs_page_channel {
 	uint32_t channel; /* its number in the trace */
 	uint32_t flags; /* NVS_LIVE_CHANNEL_* */
-	uint32_t gpu; /* row of gpus + 1; 0 not known */
+	uint32_t gpu; /* row of gpus + 1; 0 if unknown */
 	uint32_t object_class, engine, token, entries, put, get, used; /* as in live.h */
 	struct nvs_sum submitted;
-	uint64_t completed, wanted, released; /* NVS_LIVE_UNKNOWN: not known */
-	uint64_t pending; /* submitted and not completed; NVS_LIVE_UNKNOWN: not known */
+	uint64_t completed, wanted, released; /* NVS_LIVE_UNKNOWN if unknown */
+	uint64_t pending; /* submitted and not completed; NVS_LIVE_UNKNOWN if unknown */
 	uint64_t release_address;
 	uint64_t submitted_ns, completed_ns; /* CLOCK_MONOTONIC; 0: never */
-	uint64_t seen_ns; /* CLOCK_MONOTONIC of all of this */
+	uint64_t seen_ns; /* CLOCK_MONOTONIC at which this row was read */
 };
 
 struct nvs_page_call {
@@ -126,102 +127,110 @@ struct nvs_page_range {
 };
 
 struct nvs_page_thread {
-	uint32_t tid, thread; /* as the process sees it; its number in the trace */
+	uint32_t tid, thread; /* TID in the process' namespace; number in the trace */
 	char name[16];
-	uint32_t ncalls; /* in flight, the outermost first */
+	uint32_t ncalls; /* in flight, outermost first */
 	struct nvs_page_call calls[NVS_LIVE_CALLS];
-	uint32_t nranges; /* open, the outermost first; those that the page has no room for left out
+	uint32_t nranges; /* open, outermost first; ranges that did not fit in the page are missing
 			   */
 	struct nvs_page_range ranges[NVS_LIVE_RANGES];
 };
 
 struct nvs_page {
-	/* Who it is. */
+	/* Identity. */
 	uint32_t pid, uid;
 	uint64_t start_time; /* field 22 of /proc/PID/stat */
 	uint8_t session[16];
 	uint32_t flags; /* NVS_LIVE_TRACED, ... */
-	bool gone; /* has ended: these are the last totals, and the next look is without it */
-	bool fresh; /* this is the first look at it: MORE and SPAN_NS are 0 */
+	bool gone; /* the process has ended: these are its last totals, and the next pass drops the
+		      page */
+	bool fresh; /* first read of this page: MORE and SPAN_NS are 0 */
 	char program[64], host[64], launcher[32], rank[16], size[16], local_rank[16], job[64],
-		driver[64]; /* "" where not known */
-	const char *exe, *trace; /* paths; "" not known, or no trace */
+		driver[64]; /* "" if unknown */
+	const char *exe, *trace; /* paths; "" if unknown or if there is no trace */
 
-	/* When. */
-	uint64_t mono_ns; /* CLOCK_MONOTONIC of this look */
-	uint64_t span_ns; /* since the look before */
+	/* Times. */
+	uint64_t mono_ns; /* CLOCK_MONOTONIC of this read */
+	uint64_t span_ns; /* since the previous read */
 	uint64_t begun_ns; /* real time since 1970 */
-	uint64_t heard_ns; /* CLOCK_MONOTONIC when its own thread was last at work */
+	uint64_t heard_ns; /* CLOCK_MONOTONIC when the recorder's thread last ran */
 
-	/* What it has done, all threads together, those too that have ended. */
+	/* Counters, summed over all threads including ended ones. */
 	struct nvs_sum counts[NVS_LIVE_COUNTS], gaps[NVS_LIVE_GAPS];
-	struct nvs_sum submissions, entries, bytes; /* recorded, only counted and lost ones */
+	struct nvs_sum submissions, entries, bytes; /* recorded, counted only, and lost */
 	struct nvs_sum doorbells;
-	struct nvs_sum calls, failed, call_ns; /* of all apis */
-	struct nvs_sum launches; /* of kernels: by calls and by graphs */
+	struct nvs_sum calls, failed, call_ns; /* over all apis */
+	struct nvs_sum launches; /* kernel launches by calls and by graphs */
 	struct nvs_sum direct_launches, graph_launches, graph_kernels, graph_copies,
 		graph_copy_bytes, graph_sets, graphs_unknown, left, captured;
-	struct nvs_sum copied, copies; /* bytes and calls of all directions, without graphs' */
+	struct nvs_sum copied,
+		copies; /* bytes and calls, all directions; copies in graphs not included */
 	struct nvs_page_copy copy[NVS_LIVE_DIRECTIONS][NVS_LIVE_MODES];
 	struct nvs_page_stall stalls[NVS_LIVE_STALLS];
 	struct nvs_sum copy_sizes[NVS_LIVE_DIRECTIONS][NVS_LIVE_SIZES];
 	struct nvs_sum sets, set_bytes;
-	uint64_t failed_rows; /* what found no room in a table of the page */
+	uint64_t failed_rows; /* items that did not fit in a table of the page */
 
-	/* What it is in the middle of. */
-	uint64_t pending; /* submissions of all channels; NVS_LIVE_UNKNOWN: no channel knows */
-	uint64_t device_live, device_peak; /* bytes of memory on GPUs, of all kinds; the peak is the
-					      sum of the kinds', and so an upper bound */
-	uint64_t host_live, host_peak; /* likewise pinned memory of the host */
+	/* Current state. */
+	uint64_t pending; /* submissions of all channels; NVS_LIVE_UNKNOWN if unknown for every
+			     channel */
+	uint64_t device_live, device_peak; /* bytes of GPU memory of all kinds; the peak is the sum
+					      of the kinds' peaks, an upper bound */
+	uint64_t host_live, host_peak; /* the same for pinned host memory */
 
-	/* Rows; those of apis, kernels and sites keep their places from look to look. */
+	/* Tables. Rows of apis, kernels and sites keep their indices between reads. */
 	const struct nvs_page_api *apis;
 	const struct nvs_page_result *results;
 	const struct nvs_page_kernel *kernels;
 	const struct nvs_page_gpu *gpus;
-	const struct nvs_page_memory *memory; /* those ever used */
+	const struct nvs_page_memory *memory; /* rows that were ever used */
 	const struct nvs_page_site *sites;
-	const struct nvs_page_alloc *allocs; /* with NVS_PAGES_ALLOCS; any order */
+	const struct nvs_page_alloc
+		*allocs; /* only with NVS_PAGES_ALLOCS; in no particular order */
 	const struct nvs_page_channel *channels;
-	const struct nvs_page_thread *threads; /* that are there now */
+	const struct nvs_page_thread *threads; /* existing now */
 	uint32_t napis, nresults, nkernels, ngpus, nmemory, nsites, nallocs, nchannels, nthreads;
 };
 
-#define NVS_PAGES_ALLOCS (1u << 0) /* read the single allocations too */
+#define NVS_PAGES_ALLOCS (1u << 0) /* also read individual allocations */
 
-/* 0 or -ENOMEM. FLAGS: NVS_PAGES_*. */
+/* FLAGS: NVS_PAGES_*. Returns 0 or -ENOMEM. */
 int nvs_pages_open(struct nvs_pages **pages, uint32_t flags);
-void nvs_pages_close(struct nvs_pages *pages); /* NULL is fine */
-/* Looks into this folder alone, whose owner is to be this user, or any for root. 0 or -errno. */
+void nvs_pages_close(struct nvs_pages *pages); /* NULL is allowed */
+/*
+ * Restricts the scan to FOLDER, which must belong to this user, or to anyone for root. Returns 0 or
+ * -errno.
+ */
 int nvs_pages_only(struct nvs_pages *pages, const char *folder);
 /*
- * Looks at all that are there now. 0, or -ENOMEM: some are missing. Pages that nothing can be made
- * of are passed over; nvs_pages_refused() says how many of the folders' files that were, and why
- * the last one was (NULL: none was).
+ * Finds and reads all pages that exist now. Returns 0, or -ENOMEM if some are missing. Files that
+ * are not valid pages are skipped: nvs_pages_refused() returns their number and sets WHY to the
+ * reason for the last one, or NULL.
  */
 int nvs_pages_look(struct nvs_pages *pages);
 /*
- * For processes that live shorter than it is from look to look: a descriptor that can be read when
- * something has come into a folder that was looked into, -1 where that cannot be had; and what is
- * to be done then. It opens new pages and changes nothing else: the next look has them, with their
- * last totals if they have ended. True: one of them is not ready yet, or none; ask again soon.
+ * For processes that live shorter than the interval between two passes. nvs_pages_watch() returns a
+ * descriptor that becomes readable when a page appears in a scanned folder, or -1 if that is not
+ * possible. Call nvs_pages_notice() then: it opens new pages and changes nothing else; the next
+ * pass reads them, with their last totals if they have ended. It returns true if a page is not
+ * ready yet: call it again soon.
  */
 int nvs_pages_watch(struct nvs_pages *pages);
 bool nvs_pages_notice(struct nvs_pages *pages);
 uint32_t nvs_pages_count(const struct nvs_pages *pages);
-/* By pid; each pid is there once. */
+/* Sorted by PID; each PID appears once. */
 const struct nvs_page *nvs_pages_at(const struct nvs_pages *pages, uint32_t index);
 uint32_t nvs_pages_refused(const struct nvs_pages *pages, const char **why);
 
-/* ---- words ---- */
+/* ---- names ---- */
 
 const char *nvs_live_direction_name(enum nvs_live_direction direction); /* "HtoD"; "?" */
-const char *
-nvs_live_stall_name(enum nvs_live_stall why); /* "ring full", as in --ring; NULL: none */
+const char *nvs_live_stall_name(
+	enum nvs_live_stall why); /* "ring full", as in --ring; NULL for an unused number */
 const char *nvs_live_mode_name(enum nvs_live_mode mode); /* "sync" */
 const char *nvs_live_kind_name(enum nvs_live_kind kind); /* "device", as in --memory; "?" */
-bool nvs_live_kind_on_gpu(enum nvs_live_kind kind); /* does it take memory of a GPU */
-/* "GPU-01234567-89ab-...", as nvidia-smi has it. */
+bool nvs_live_kind_on_gpu(enum nvs_live_kind kind); /* does this kind occupy GPU memory */
+/* Formats a UUID as nvidia-smi does: "GPU-01234567-89ab-...". */
 void nvs_live_uuid(char to[48], const uint8_t uuid[16]);
 
 #endif

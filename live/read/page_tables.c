@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A live page's tables but its slots and texts: names, results, memory, channels. */
+/* Reads all tables of a live page except slots and strings: names, results, memory, channels. */
 #include <errno.h>
 #include <string.h>
 #include "live/read/page.h"
 
-/* Rows that a table may have: what writers give them room for, and far more. */
-#define MOST_APIS 8192
-#define MOST_RESULTS 65536
-#define MOST_KERNELS 65536
-#define MOST_GPUS 256
-#define MOST_SITES 65536
-#define MOST_ALLOCS (1u << 20)
-#define MOST_CHANNELS 16384
-#define TRIES 8 /* at a row that its process changes just then */
+/* Maximum number of rows accepted in a table: far more than any writer allocates. */
+#define MAX_APIS 8192
+#define MAX_RESULTS 65536
+#define MAX_KERNELS 65536
+#define MAX_GPUS 256
+#define MAX_SITES 65536
+#define MAX_ALLOCS (1u << 20)
+#define MAX_CHANNELS 16384
+#define TRIES 8 /* attempts to read a row that the process is changing */
 
-/* Of one table: its rows, as nvs_page_table() gives them, unless it has more than MOST. */
-static int table(struct nvs_page_file *file, enum nvs_live_table_number number, size_t least,
-		 uint32_t most, int which, const uint8_t **rows, uint32_t *count, uint32_t *step)
+/* Reads a table's rows with nvs_page_table(). Rejects the page if there are more than MOST. */
+static int read_table(struct nvs_page_file *file, enum nvs_live_table_number number, size_t least,
+		      uint32_t most, int which, const uint8_t **rows, uint32_t *count,
+		      uint32_t *step)
 {
 	const struct nvs_live_table *t = file->head.tables + number;
 
@@ -28,8 +29,8 @@ static int table(struct nvs_page_file *file, enum nvs_live_table_number number, 
 	return *rows ? 0 : -EINVAL;
 }
 
-/* COUNT rows in a list, those that were there kept as they are. */
-static int grow(struct nvs_page_list *list, uint32_t count, size_t size)
+/* Appends zeroed rows until LIST has COUNT. Existing rows are kept. */
+static int grow_list(struct nvs_page_list *list, uint32_t count, size_t size)
 {
 	while (list->n < count)
 		if (!nvs_page_row(list, size))
@@ -37,16 +38,16 @@ static int grow(struct nvs_page_list *list, uint32_t count, size_t size)
 	return 0;
 }
 
-/* ---- ahead of the slots ---- */
+/* ---- names, read before the slots ---- */
 
 static int read_apis(struct nvs_page_file *file)
 {
 	const uint8_t *rows;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_APIS, sizeof(struct nvs_live_api), MOST_APIS, 0, &rows, &n,
-		      &step);
+	int r = read_table(file, NVS_LIVE_APIS, sizeof(struct nvs_live_api), MAX_APIS, 0, &rows, &n,
+			   &step);
 
-	r = r ? r : grow(&file->apis, n, sizeof(struct nvs_page_api));
+	r = r ? r : grow_list(&file->apis, n, sizeof(struct nvs_page_api));
 	for (uint32_t i = 0; !r && i < n; i++) {
 		struct nvs_page_api *api = (struct nvs_page_api *)file->apis.rows + i;
 		struct nvs_live_api row;
@@ -55,7 +56,7 @@ static int read_apis(struct nvs_page_file *file)
 		api->name = i ? nvs_page_string(file, row.name) : "";
 		api->group = nvs_page_string(file, row.group);
 	}
-	/* Texts of rows that a page takes back have moved. */
+	/* The page has fewer rows than before: the strings of the others may have moved. */
 	for (uint32_t i = n; !r && i < file->apis.n; i++)
 		((struct nvs_page_api *)file->apis.rows)[i].name =
 			((struct nvs_page_api *)file->apis.rows)[i].group = "";
@@ -66,10 +67,10 @@ static int read_kernels(struct nvs_page_file *file)
 {
 	const uint8_t *rows;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_KERNELS, sizeof(struct nvs_live_kernel), MOST_KERNELS, 0,
-		      &rows, &n, &step);
+	int r = read_table(file, NVS_LIVE_KERNELS, sizeof(struct nvs_live_kernel), MAX_KERNELS, 0,
+			   &rows, &n, &step);
 
-	r = r ? r : grow(&file->kernels, n, sizeof(struct nvs_page_kernel));
+	r = r ? r : grow_list(&file->kernels, n, sizeof(struct nvs_page_kernel));
 	for (uint32_t i = 0; !r && i < n; i++) {
 		struct nvs_page_kernel *kernel = (struct nvs_page_kernel *)file->kernels.rows + i;
 		struct nvs_live_kernel row;
@@ -94,7 +95,7 @@ int nvs_page_names(struct nvs_page_file *file)
 	return r ? r : read_kernels(file);
 }
 
-/* ---- behind them ---- */
+/* ---- results and GPUs ---- */
 
 static int read_results(struct nvs_page_file *file)
 {
@@ -102,10 +103,10 @@ static int read_results(struct nvs_page_file *file)
 	struct nvs_page *page = &file->page;
 	const uint8_t *rows;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_RESULTS, sizeof(struct nvs_live_result), MOST_RESULTS, 0,
-		      &rows, &n, &step);
+	int r = read_table(file, NVS_LIVE_RESULTS, sizeof(struct nvs_live_result), MAX_RESULTS, 0,
+			   &rows, &n, &step);
 
-	r = r ? r : grow(&file->results, n, sizeof(struct nvs_page_result));
+	r = r ? r : grow_list(&file->results, n, sizeof(struct nvs_page_result));
 	for (uint32_t i = 0; !r && i < n; i++) {
 		struct nvs_page_result *result = (struct nvs_page_result *)file->results.rows + i;
 		struct nvs_live_result row;
@@ -134,11 +135,11 @@ static int read_gpus(struct nvs_page_file *file)
 {
 	const uint8_t *rows;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_GPUS, sizeof(struct nvs_live_gpu), MOST_GPUS, 0, &rows, &n,
-		      &step);
+	int r = read_table(file, NVS_LIVE_GPUS, sizeof(struct nvs_live_gpu), MAX_GPUS, 0, &rows, &n,
+			   &step);
 
 	file->gpus.n = 0;
-	r = r ? r : grow(&file->gpus, n, sizeof(struct nvs_page_gpu));
+	r = r ? r : grow_list(&file->gpus, n, sizeof(struct nvs_page_gpu));
 	for (uint32_t i = 0; !r && i < n; i++) {
 		struct nvs_page_gpu *gpu = (struct nvs_page_gpu *)file->gpus.rows + i;
 		struct nvs_live_gpu row;
@@ -155,8 +156,10 @@ static int read_gpus(struct nvs_page_file *file)
 
 /* ---- memory ---- */
 
-/* The place of table row ROW among those ever used, made when it is. */
-static struct nvs_page_memory *place_of(struct nvs_page_file *file, uint32_t row, bool used)
+/*
+ * Returns the entry of table row ROW. Creates it if USED; returns NULL if the row was never used.
+ */
+static struct nvs_page_memory *memory_entry(struct nvs_page_file *file, uint32_t row, bool used)
 {
 	uint32_t *place = (uint32_t *)file->memory_places.rows + row;
 	struct nvs_page_memory *memory;
@@ -172,7 +175,7 @@ static struct nvs_page_memory *place_of(struct nvs_page_file *file, uint32_t row
 	return memory;
 }
 
-static void take_memory(struct nvs_page_file *file, struct nvs_page_memory *to,
+static void copy_memory(struct nvs_page_file *file, struct nvs_page_memory *to,
 			const struct nvs_live_memory *from)
 {
 	to->live = from->live;
@@ -212,10 +215,10 @@ static int read_memory(struct nvs_page_file *file)
 {
 	const uint8_t *rows;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_MEMORY, sizeof(struct nvs_live_memory),
-		      (MOST_GPUS + 1) * NVS_LIVE_KINDS, 0, &rows, &n, &step);
+	int r = read_table(file, NVS_LIVE_MEMORY, sizeof(struct nvs_live_memory),
+			   (MAX_GPUS + 1) * NVS_LIVE_KINDS, 0, &rows, &n, &step);
 
-	r = r ? r : grow(&file->memory_places, n, sizeof(uint32_t));
+	r = r ? r : grow_list(&file->memory_places, n, sizeof(uint32_t));
 	for (uint32_t i = 0; !r && i < n; i++) {
 		struct nvs_page_memory *memory;
 		struct nvs_live_memory row;
@@ -224,9 +227,9 @@ static int read_memory(struct nvs_page_file *file)
 		memcpy(&row, rows + (size_t)i * step, sizeof(row));
 		used = row.live | row.live_count | row.peak | row.allocs | row.frees |
 		       row.failed_allocs | row.failed_frees | row.ended | row.untracked;
-		memory = place_of(file, i, used);
+		memory = memory_entry(file, i, used);
 		if (memory)
-			take_memory(file, memory, &row);
+			copy_memory(file, memory, &row);
 		else if (used)
 			r = -ENOMEM;
 	}
@@ -238,10 +241,10 @@ static int read_sites(struct nvs_page_file *file)
 {
 	const uint8_t *rows;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_SITE_ROWS, sizeof(struct nvs_live_site), MOST_SITES, 0, &rows,
-		      &n, &step);
+	int r = read_table(file, NVS_LIVE_SITE_ROWS, sizeof(struct nvs_live_site), MAX_SITES, 0,
+			   &rows, &n, &step);
 
-	r = r ? r : grow(&file->sites, n, sizeof(struct nvs_page_site));
+	r = r ? r : grow_list(&file->sites, n, sizeof(struct nvs_page_site));
 	for (uint32_t i = 0; !r && i < file->sites.n; i++)
 		((struct nvs_page_site *)file->sites.rows)[i].name = "";
 	for (uint32_t i = 0; !r && i < n; i++) {
@@ -264,9 +267,9 @@ static int read_sites(struct nvs_page_file *file)
 	return r;
 }
 
-/* One that was the same at both moments: rows are given to another allocation meanwhile. */
-static int take_alloc(struct nvs_page_file *file, const struct nvs_live_alloc *one,
-		      const struct nvs_live_alloc *two)
+/* Adds an allocation that two reads returned unchanged: otherwise its row was being reused. */
+static int add_alloc(struct nvs_page_file *file, const struct nvs_live_alloc *one,
+		     const struct nvs_live_alloc *two)
 {
 	struct nvs_page_alloc *alloc;
 
@@ -290,28 +293,28 @@ static int read_allocs(struct nvs_page_file *file)
 {
 	const uint8_t *first, *second;
 	uint32_t n, step;
-	int r = table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MOST_ALLOCS, 0, &first,
-		      &n, &step);
+	int r = read_table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MAX_ALLOCS, 0,
+			   &first, &n, &step);
 
 	r = r ? r
-	      : table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MOST_ALLOCS, 1, &second,
-		      &n, &step);
+	      : read_table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MAX_ALLOCS, 1,
+			   &second, &n, &step);
 	for (uint32_t i = 0; !r && i < n; i++) {
 		struct nvs_live_alloc one, two;
 
 		memcpy(&one, first + (size_t)i * step, sizeof(one));
 		memcpy(&two, second + (size_t)i * step, sizeof(two));
-		r = take_alloc(file, &one, &two);
+		r = add_alloc(file, &one, &two);
 	}
 	return r;
 }
 
 /* ---- channels ---- */
 
-static void take_channel(struct nvs_page_file *file, struct nvs_page_channel *to,
+static void copy_channel(struct nvs_page_file *file, struct nvs_page_channel *to,
 			 const struct nvs_live_channel *from)
 {
-	/* Another channel has the row now. */
+	/* The row belongs to another channel now. */
 	if (to->channel != from->channel || !to->seen_ns)
 		memset(to, 0, sizeof(*to));
 	to->channel = from->channel;
@@ -332,7 +335,10 @@ static void take_channel(struct nvs_page_file *file, struct nvs_page_channel *to
 	to->completed = from->completed;
 	if (to->completed != NVS_LIVE_UNKNOWN && to->completed > to->submitted.total)
 		to->completed = to->submitted.total;
-	/* Of two figures of one moment: what was submitted since is not known to be pending. */
+	/*
+	 * Both numbers were sampled at the same time. Later submissions are not known to be
+	 * pending.
+	 */
 	to->pending = from->completed == NVS_LIVE_UNKNOWN ||
 				      from->completed_of == NVS_LIVE_UNKNOWN ||
 				      from->completed_of < from->completed
@@ -348,7 +354,9 @@ static void take_channel(struct nvs_page_file *file, struct nvs_page_channel *to
 	to->seen_ns = to->seen_ns ? to->seen_ns : 1;
 }
 
-/* A row as it was at one moment; as it was at the last look, where its process keeps changing it.
+/*
+ * Reads a channel row, which is a seqlock. Keeps the previous values if every attempt overlaps an
+ * update.
  */
 static int read_channel(struct nvs_page_file *file, uint64_t at, struct nvs_page_channel *channel)
 {
@@ -363,7 +371,7 @@ static int read_channel(struct nvs_page_file *file, uint64_t at, struct nvs_page
 		memcpy(&two, bytes, sizeof(two));
 		if (one.sequence % 2 || memcmp(&one, &two, sizeof(one)))
 			continue;
-		take_channel(file, channel, &two);
+		copy_channel(file, channel, &two);
 		return 0;
 	}
 	return bytes ? 0 : -EINVAL;
@@ -376,12 +384,12 @@ static int read_channels(struct nvs_page_file *file)
 	struct nvs_page *page = &file->page;
 	int r = 0;
 
-	if (n > MOST_CHANNELS || (n && t->row_bytes < sizeof(struct nvs_live_channel)) ||
+	if (n > MAX_CHANNELS || (n && t->row_bytes < sizeof(struct nvs_live_channel)) ||
 	    t->offset > file->size)
-		return nvs_page_refuse(file, "its channels are no such table");
+		return nvs_page_refuse(file, "its channel table is malformed");
 	page->pending = NVS_LIVE_UNKNOWN;
 	file->channels.n = 0;
-	r = grow(&file->channel_rows, n, sizeof(struct nvs_page_channel));
+	r = grow_list(&file->channel_rows, n, sizeof(struct nvs_page_channel));
 	for (uint32_t i = 0; !r && i < n; i++) {
 		struct nvs_page_channel *channel =
 			(struct nvs_page_channel *)file->channel_rows.rows + i;
@@ -401,10 +409,10 @@ static int read_channels(struct nvs_page_file *file)
 	return r;
 }
 
-/* ---- all of it ---- */
+/* ---- publishing ---- */
 
-/* What others see. Lists may have moved. */
-static void show(struct nvs_page_file *file)
+/* Sets the pointers of the public view. The lists may have been reallocated. */
+static void publish_lists(struct nvs_page_file *file)
 {
 	struct nvs_page *page = &file->page;
 
@@ -440,6 +448,6 @@ int nvs_page_rows(struct nvs_page_file *file, uint32_t flags)
 		r = r ? r : read_allocs(file);
 	r = r ? r : read_channels(file);
 	if (!r)
-		show(file);
+		publish_lists(file);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the process of a live page is still the one that it was made by, as /proc tells. */
+/* Checks by /proc whether the process that made a live page still runs. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "live/read/process_alive.h"
 
-/* A small file, with a 0 at its end. False: it cannot be read. */
+/* Reads a small file into TO and terminates it. Returns false if it cannot be read. */
 static bool read_text(const char *path, char *to, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -21,8 +21,8 @@ static bool read_text(const char *path, char *to, size_t size)
 	return n > 0;
 }
 
-/* The digits of a boot_id two by two. */
-static void take_boot(uint8_t boot[16], const char *text)
+/* Parses a boot_id: hexadecimal digits, with dashes that are skipped. */
+static void parse_boot_id(uint8_t boot[16], const char *text)
 {
 	size_t n = 0;
 
@@ -37,7 +37,7 @@ static void take_boot(uint8_t boot[16], const char *text)
 	}
 }
 
-/* The process' state and field 22 of its stat. */
+/* Reads a process' state (field 3) and start time (field 22) from /proc/PID/stat. */
 static bool read_stat(uint32_t pid, char *state, uint64_t *start)
 {
 	char path[64], text[1024], *at;
@@ -45,7 +45,7 @@ static bool read_stat(uint32_t pid, char *state, uint64_t *start)
 	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
 	if (!read_text(path, text, sizeof(text)))
 		return false;
-	at = strrchr(text, ')'); /* the name before it may hold anything */
+	at = strrchr(text, ')'); /* the name before it may contain any character */
 	if (!at || at[1] != ' ')
 		return false;
 	*state = at[2];
@@ -64,7 +64,7 @@ void nvs_here_learn(struct nvs_here *here)
 
 	memset(here, 0, sizeof(*here));
 	if (read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)))
-		take_boot(here->boot, text);
+		parse_boot_id(here->boot, text);
 	if (!stat("/proc/self/ns/pid", &st))
 		here->pid_namespace = st.st_ino;
 	here->proc = read_stat((uint32_t)getpid(), &state, &start);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the process of a live page is still the one that it was made by. */
+/* Checks whether the process that made a live page still runs. */
 #ifndef NVSNOOP_LIVE_READ_PROCESS_ALIVE_H
 #define NVSNOOP_LIVE_READ_PROCESS_ALIVE_H
 
@@ -7,22 +7,28 @@
 #include <stdint.h>
 #include "nvsnoop/live.h"
 
-#define NVS_LIVE_SILENT_NS 10000000000ull /* no word from a process that cannot be asked after */
-#define NVS_LIVE_EXECUTED_NS 2000000000ull /* nor of the program before another one */
+#define NVS_LIVE_SILENT_NS \
+	10000000000ull /* a process outside our /proc counts as ended after this silence */
+#define NVS_LIVE_EXECUTED_NS 2000000000ull /* the same after the program called exec() */
 
-/* This machine, as pages name it, and how this process sees it. */
+/* Identifies this machine and PID namespace, to compare with the head of a page. */
 struct nvs_here {
 	uint8_t boot[16];
-	uint64_t pid_namespace; /* 0: not known */
-	bool proc; /* /proc tells of processes */
+	uint64_t pid_namespace; /* 0 if unknown */
+	bool proc; /* /proc is mounted and readable */
 };
 
 void nvs_here_learn(struct nvs_here *here);
-/* Can the process be asked after by its number? Else only what the page says counts. */
+/*
+ * Returns true if the page's PID can be looked up in our /proc. Otherwise only the page's own state
+ * and times count.
+ */
 bool nvs_here_knows(const struct nvs_here *here, const struct nvs_live *head);
-/* NOW: ns of CLOCK_MONOTONIC. */
+/* NOW is in ns of CLOCK_MONOTONIC. */
 bool nvs_alive(const struct nvs_here *here, const struct nvs_live *head, uint64_t now);
-/* Does process PID act for user UID? Where it cannot be asked after, the page's owner is believed.
+/*
+ * Returns true if one of the process' user IDs is UID. Where the process cannot be looked up, the
+ * owner of the page is trusted.
  */
 bool nvs_acts_for(const struct nvs_here *here, const struct nvs_live *head, uint32_t uid);
 

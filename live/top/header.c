@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines above the list: when, how many, and what all of them do together. */
+/*
+ * The summary above the list: time, number of processes and GPUs, and the rates of all processes
+ * together.
+ */
 #include <string.h>
 #include <time.h>
 #include "live/top/top.h"
 
-/* What of a process' counters is added up. */
+/* Sums over all processes. */
 struct all {
 	double launches, calls, submissions, bytes, copied;
 	uint64_t memory, host;
-	bool known; /* of some process rates are */
+	bool known; /* some process has rates */
 };
 
-static void add(struct all *all, const struct nvs_page *page)
+static void add_page(struct all *all, const struct nvs_page *page)
 {
 	double rate;
 
@@ -31,9 +34,9 @@ static void add(struct all *all, const struct nvs_page *page)
 	all->copied += rate;
 }
 
-/* "launches 4.5k/s", as far as there is room for it as a whole. */
-static void put(struct nvs_sheet *s, uint32_t columns, bool known, const char *name,
-		const char *figure, const char *unit)
+/* Appends "launches 4.5k/s" if it fits completely. */
+static void put_figure(struct nvs_sheet *s, uint32_t columns, bool known, const char *name,
+		       const char *figure, const char *unit)
 {
 	char all[64];
 	int n = snprintf(all, sizeof(all), "%s%s %s%s", s->at ? "  " : "", name,
@@ -45,7 +48,7 @@ static void put(struct nvs_sheet *s, uint32_t columns, bool known, const char *n
 	nvs_sheet_add(s, NVS_TOP_STRONG, "%s%s", known ? figure : "-", known ? unit : "");
 }
 
-/* Each GPU once, whoever uses it. */
+/* Counts each GPU once, however many processes use it. */
 static uint32_t count_gpus(const struct nvs_top *top)
 {
 	uint32_t n = 0;
@@ -76,7 +79,7 @@ void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t colum
 	uint32_t gpus = count_gpus(top);
 
 	for (uint32_t i = 0; i < top->nrows; i++)
-		add(&all, top->rows[i].page);
+		add_page(&all, top->rows[i].page);
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
 	nvs_sheet_add(s, NVS_TOP_NAME, "nvsnoop-top");
 	nvs_sheet_add(s, NVS_TOP_PLAIN, " %s  %u process%s, %u GPU%s, every %g s", clock,
@@ -85,13 +88,16 @@ void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t colum
 	if (*note)
 		nvs_sheet_add(s, NVS_TOP_WARN, "  %s", note);
 	nvs_sheet_end(s);
-	put(s, columns, all.known, "launches", nvs_figure_count(to, all.launches), "/s");
-	put(s, columns, all.known, "calls", nvs_figure_count(to, all.calls), "/s");
-	put(s, columns, all.known, "submissions", nvs_figure_count(to, all.submissions), "/s");
-	put(s, columns, top->nrows, "memory", nvs_figure_count(to, (double)all.memory), "B");
+	put_figure(s, columns, all.known, "launches", nvs_figure_count(to, all.launches), "/s");
+	put_figure(s, columns, all.known, "calls", nvs_figure_count(to, all.calls), "/s");
+	put_figure(s, columns, all.known, "submissions", nvs_figure_count(to, all.submissions),
+		   "/s");
+	put_figure(s, columns, top->nrows, "memory", nvs_figure_count(to, (double)all.memory), "B");
 	nvs_sheet_end(s);
-	put(s, columns, all.known, "commands", nvs_figure_plain(to, all.bytes / 1e6), " MB/s");
-	put(s, columns, all.known, "copies", nvs_figure_plain(to, all.copied / 1e9), " GB/s");
-	put(s, columns, top->nrows, "pinned", nvs_figure_count(to, (double)all.host), "B");
+	put_figure(s, columns, all.known, "commands", nvs_figure_plain(to, all.bytes / 1e6),
+		   " MB/s");
+	put_figure(s, columns, all.known, "copies", nvs_figure_plain(to, all.copied / 1e9),
+		   " GB/s");
+	put_figure(s, columns, top->nrows, "pinned", nvs_figure_count(to, (double)all.host), "B");
 	nvs_sheet_end(s);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-top on a terminal: the list, one process, the keys. */
+/* The interactive view of nvsnoop-top: process list, process detail, help, and key handling. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,23 +9,23 @@
 #include "live/top/columns.h"
 #include "live/top/screen.h"
 
-#define FIRST_LOOK_S 0.25 /* until the first rates are there */
+#define FIRST_UPDATE_S 0.25 /* delay of the first update, so that rates appear soon */
 
 enum view { LIST, DETAIL, HELP };
 
 struct watch {
 	struct nvs_top *top;
-	enum view view, behind; /* behind: of help */
+	enum view view, behind; /* behind: the view that help covers */
 	struct nvs_sheet sheet, line;
-	uint32_t pid; /* chosen */
-	bool chose; /* by the user; else it is the first one, whichever that is */
-	uint32_t first; /* line of what scrolls that stands at the top */
-	uint32_t left; /* columns that are scrolled away */
+	uint32_t pid; /* PID of the selected process */
+	bool chose; /* selected by the user; otherwise the first row is selected */
+	uint32_t first; /* first visible line of the scrolled part */
+	uint32_t left; /* columns scrolled off to the left */
 	enum nvs_top_part part;
-	bool paused, gone; /* gone: the process that is shown in detail */
-	bool asking; /* for an interval */
+	bool paused, gone; /* gone: the process in the detail view has ended */
+	bool asking; /* prompting for an interval */
 	char typed[16];
-	double next; /* moment of the next look, s */
+	double next; /* time of the next update, in s of CLOCK_MONOTONIC */
 	bool ended;
 };
 
@@ -37,23 +37,23 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* ---- what is drawn ---- */
+/* ---- drawing ---- */
 
 static const struct {
 	const char *keys, *what;
 } help[] = {
-	{"up, down, PgUp, PgDn, Home, End", "choose a process; scroll"},
-	{"Enter", "all of the chosen process; Esc goes back"},
+	{"up, down, PgUp, PgDn, Home, End", "select a process; scroll"},
+	{"Enter", "details of the selected process; Esc returns"},
 	{"left, right, < and >", "sort by another column; scroll sideways"},
-	{"R", "turn the order around"},
+	{"R", "reverse the order"},
 	{"L C S M P N T", "sort by launches, calls, submissions, memory,"},
-	{"", "pending submissions, process id, time in a call"},
-	{"Tab, 1 to 7, 0", "of one process: the next part, this part, all parts"},
-	{"Space", "hold still, and go on"},
-	{"d", "set the interval"},
-	{"r", "look now"},
-	{"h, ?, F1", "this; any key goes back"},
-	{"q", "end"},
+	{"", "pending submissions, process ID, time in a call"},
+	{"Tab, 1 to 7, 0", "details: next section, section N, all sections"},
+	{"Space", "pause and resume"},
+	{"d", "set the update interval"},
+	{"r", "update now"},
+	{"h, ?, F1", "this help; any key returns"},
+	{"q", "quit"},
 };
 
 static void draw_help(struct watch *w)
@@ -75,16 +75,16 @@ static void draw_help(struct watch *w)
 		nvs_sheet_end(s);
 	}
 	nvs_sheet_end(s);
-	nvs_sheet_add(s, NVS_TOP_PLAIN, "PEND is submissions that channels have not passed;");
+	nvs_sheet_add(s, NVS_TOP_PLAIN, "PEND: submissions that channels have not processed.");
 	nvs_sheet_end(s);
-	nvs_sheet_add(s, NVS_TOP_PLAIN, "MEM is device memory that is not freed. k, M and G");
+	nvs_sheet_add(s, NVS_TOP_PLAIN, "MEM: device memory that is not freed. k, M and G");
 	nvs_sheet_end(s);
 	nvs_sheet_add(s, NVS_TOP_PLAIN, "are 10^3, 10^6 and 10^9.");
 	nvs_sheet_end(s);
 	nvs_screen_draw(s, 0, s->nlines, 0, 0, UINT32_MAX);
 }
 
-/* The keys that one needs, at the bottom; or what is being typed. */
+/* The bottom line: the main keys, or the text being typed. */
 static void draw_foot(struct watch *w)
 {
 	static const char *const lists[][2] = {
@@ -99,7 +99,7 @@ static void draw_foot(struct watch *w)
 
 	nvs_sheet_clear(s);
 	if (w->asking)
-		nvs_sheet_add(s, NVS_TOP_STRONG, "Seconds between two looks (now %g): %s_",
+		nvs_sheet_add(s, NVS_TOP_STRONG, "Seconds between two updates (now %g): %s_",
 			      w->top->interval, w->typed);
 	for (; !w->asking && (*keys)[0]; keys++) {
 		if (s->at + strlen((*keys)[0]) + strlen((*keys)[1]) + 2 > columns)
@@ -120,8 +120,8 @@ static uint32_t chosen_row(const struct watch *w)
 	return 0;
 }
 
-/* Lines for what scrolls, under FIXED ones and above the foot. */
-static uint32_t room(uint32_t fixed)
+/* Lines of the scrolled part, below FIXED lines and above the bottom line. */
+static uint32_t scroll_lines(uint32_t fixed)
 {
 	uint32_t lines = nvs_screen_lines();
 
@@ -137,14 +137,14 @@ static void draw_list(struct watch *w)
 	if (w->top->nrows)
 		w->pid = w->top->rows[chosen].page->pid;
 	nvs_top_head(s, w->top, nvs_screen_columns(), note);
-	/* A very low terminal shows processes rather than sums. */
+	/* A terminal with few lines shows processes instead of the summary. */
 	fixed = nvs_screen_lines() > 8 ? s->nlines : 0;
 	nvs_sheet_clear(&w->line);
 	nvs_screen_draw(s, 0, fixed, 0, 0, UINT32_MAX);
 	nvs_sheet_clear(s);
 	nvs_top_list(s, w->top, nvs_screen_columns());
 	nvs_screen_draw(s, 0, 1, fixed, 0, UINT32_MAX);
-	lines = room(fixed + 1);
+	lines = scroll_lines(fixed + 1);
 	if (chosen < w->first)
 		w->first = chosen;
 	if (lines && chosen >= w->first + lines)
@@ -161,7 +161,7 @@ static void draw_list(struct watch *w)
 	nvs_sheet_add(s, NVS_TOP_STRONG, "      nvsnoop -o none program");
 	nvs_sheet_end(s);
 	if (w->top->refused) {
-		nvs_sheet_add(s, NVS_TOP_WARN, "  %u file%s passed over: %s", w->top->refused,
+		nvs_sheet_add(s, NVS_TOP_WARN, "  %u file%s skipped: %s", w->top->refused,
 			      w->top->refused == 1 ? " was" : "s were", w->top->why);
 		nvs_sheet_end(s);
 	}
@@ -186,12 +186,12 @@ static void draw_parts(struct watch *w)
 	nvs_screen_draw(s, 0, 1, 0, 0, UINT32_MAX);
 }
 
-/* Of a process that is gone the last page stays, as it was. */
+/* The last view of an ended process stays on the screen. */
 static void draw_detail(struct watch *w)
 {
 	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid);
 	struct nvs_sheet *s = &w->sheet;
-	uint32_t lines = room(1);
+	uint32_t lines = scroll_lines(1);
 
 	if (row) {
 		nvs_sheet_clear(s);
@@ -204,7 +204,7 @@ static void draw_detail(struct watch *w)
 	nvs_screen_draw(s, w->first, lines, 1, w->left, UINT32_MAX);
 }
 
-static void draw(struct watch *w)
+static void draw_screen(struct watch *w)
 {
 	nvs_screen_clear();
 	if (w->view != DETAIL)
@@ -238,14 +238,14 @@ static void sort_by(struct watch *w, const struct nvs_top_column *c)
 	nvs_top_sort(w->top);
 }
 
-static void sort_beside(struct watch *w, int step)
+static void sort_by_step(struct watch *w, int step)
 {
 	int at = (int)(w->top->sort - nvs_top_columns) + step;
 
 	sort_by(w, nvs_top_columns + (at + NVS_TOP_COLUMNS) % NVS_TOP_COLUMNS);
 }
 
-/* To another line: of the list the chosen one, of one process the first. */
+/* Moves the selection in the list, or scrolls the detail view. */
 static void move_by(struct watch *w, int64_t lines)
 {
 	int64_t at = w->view == LIST ? (int64_t)chosen_row(w) : (int64_t)w->first;
@@ -258,14 +258,14 @@ static void move_by(struct watch *w, int64_t lines)
 		w->first = (uint32_t)at;
 	else if (w->top->nrows)
 		w->pid = w->top->rows[at].page->pid;
-	/* At the top it stays with the first one again. */
+	/* Moving to the top selects whichever row is first again. */
 	if (w->view == LIST)
 		w->chose = at;
 }
 
-static bool take_move(struct watch *w, int key)
+static bool handle_move(struct watch *w, int key)
 {
-	int64_t screen = room(w->view == LIST ? 4 : 1);
+	int64_t screen = scroll_lines(w->view == LIST ? 4 : 1);
 
 	switch (key) {
 	case NVS_KEY_UP:
@@ -294,7 +294,7 @@ static bool take_move(struct watch *w, int key)
 	return false;
 }
 
-static void take_typed(struct watch *w, int key)
+static void handle_typed(struct watch *w, int key)
 {
 	size_t n = strlen(w->typed);
 
@@ -312,8 +312,8 @@ static void take_typed(struct watch *w, int key)
 	}
 }
 
-/* Of the list alone. */
-static void take_list(struct watch *w, int key)
+/* Keys of the list view. */
+static void handle_list_key(struct watch *w, int key)
 {
 	static const struct {
 		int key;
@@ -326,9 +326,9 @@ static void take_list(struct watch *w, int key)
 		if (sorts[i].key == key)
 			sort_by(w, nvs_top_column(sorts[i].column));
 	if (key == NVS_KEY_LEFT || key == '<')
-		sort_beside(w, -1);
+		sort_by_step(w, -1);
 	if (key == NVS_KEY_RIGHT || key == '>')
-		sort_beside(w, 1);
+		sort_by_step(w, 1);
 	if (key == 'R') {
 		w->top->ascending = !w->top->ascending;
 		nvs_top_sort(w->top);
@@ -346,8 +346,8 @@ static void set_part(struct watch *w, int part)
 	w->first = w->left = 0;
 }
 
-/* Of one process. */
-static void take_detail(struct watch *w, int key)
+/* Keys of the detail view. */
+static void handle_detail_key(struct watch *w, int key)
 {
 	if (key == NVS_KEY_ESCAPE || key == NVS_KEY_ENTER || key == NVS_KEY_BACKSPACE)
 		set_view(w, LIST);
@@ -361,12 +361,12 @@ static void take_detail(struct watch *w, int key)
 		w->left -= w->left < 8 ? w->left : 8;
 }
 
-static void take_key(struct watch *w, int key)
+static void handle_key(struct watch *w, int key)
 {
 	if (key == NVS_KEY_RESIZE)
 		return;
 	if (w->asking) {
-		take_typed(w, key);
+		handle_typed(w, key);
 	} else if (w->view == HELP) {
 		w->view = w->behind;
 		w->ended = key == 'q';
@@ -381,11 +381,11 @@ static void take_key(struct watch *w, int key)
 	} else if (key == 'd') {
 		w->asking = true;
 		w->typed[0] = 0;
-	} else if (!take_move(w, key)) {
+	} else if (!handle_move(w, key)) {
 		if (w->view == LIST)
-			take_list(w, key);
+			handle_list_key(w, key);
 		else
-			take_detail(w, key);
+			handle_detail_key(w, key);
 	}
 }
 
@@ -393,11 +393,11 @@ int nvs_top_screen(struct nvs_top *top)
 {
 	struct watch w = {.top = top, .sheet.utf8 = top->utf8, .line.utf8 = top->utf8};
 	const char *no_color = getenv("NO_COLOR");
-	double first = top->interval < FIRST_LOOK_S ? top->interval : FIRST_LOOK_S;
+	double first = top->interval < FIRST_UPDATE_S ? top->interval : FIRST_UPDATE_S;
 	int key = NVS_KEY_NONE;
 
 	if (nvs_screen_open(!(no_color && *no_color))) {
-		fputs("nvsnoop-top: the terminal cannot be drawn upon; --once prints lines\n",
+		fputs("nvsnoop-top: cannot initialize the terminal; use --once to print lines\n",
 		      stderr);
 		return 1;
 	}
@@ -414,11 +414,11 @@ int nvs_top_screen(struct nvs_top *top)
 			nvs_top_look(top);
 			w.next = now_s() + top->interval;
 		}
-		draw(&w);
+		draw_screen(&w);
 		left = w.paused ? 3600 : w.next - now_s();
 		key = nvs_screen_key(left > 0 ? (int64_t)(left * 1000) + 1 : 0);
 		if (key != NVS_KEY_NONE && key != NVS_KEY_END)
-			take_key(&w, key);
+			handle_key(&w, key);
 	}
 	nvs_screen_close();
 	nvs_sheet_free(&w.sheet);

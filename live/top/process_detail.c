@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * All that is known of one process: who it is, and a table for each sort of thing. One file, since
- * all tables are built in the same few ways.
- */
+/* The detail view of one process: its identity, and a table for each section. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,10 +19,11 @@ const char *nvs_top_part_name(enum nvs_top_part part)
 
 struct field {
 	const char *title;
-	int width; /* negative: text on the left; the last column takes what there is */
+	int width; /* negative: left-aligned text; the last column takes the remaining width */
 };
 
-static void begin(struct nvs_sheet *s, const char *name, const struct field *fields, uint32_t n)
+static void begin_table(struct nvs_sheet *s, const char *name, const struct field *fields,
+			uint32_t n)
 {
 	nvs_sheet_end(s);
 	nvs_sheet_add(s, NVS_TOP_NAME, "%s", name);
@@ -39,41 +37,42 @@ static void begin(struct nvs_sheet *s, const char *name, const struct field *fie
 	nvs_sheet_end(s);
 }
 
-#define BEGIN(s, part, fields) begin(s, parts[part], fields, sizeof(fields) / sizeof(*(fields)))
+#define BEGIN(s, part, fields) \
+	begin_table(s, parts[part], fields, sizeof(fields) / sizeof(*(fields)))
 
-static void cell(struct nvs_sheet *s, const struct field *f, enum nvs_top_style style,
-		 const char *text)
+static void put_cell(struct nvs_sheet *s, const struct field *f, enum nvs_top_style style,
+		     const char *text)
 {
 	if (s->at)
 		nvs_sheet_to(s, NVS_TOP_PLAIN, s->at + 1);
 	nvs_sheet_name(s, text ? style : NVS_TOP_DIM, text ? text : "-", UINT32_MAX, -f->width);
 }
 
-static void count(struct nvs_sheet *s, const struct field *f, double n)
+static void put_count(struct nvs_sheet *s, const struct field *f, double n)
 {
 	char to[NVS_FIGURE];
 
-	cell(s, f, NVS_TOP_PLAIN, nvs_figure_count(to, n));
+	put_cell(s, f, NVS_TOP_PLAIN, nvs_figure_count(to, n));
 }
 
-static void rate(struct nvs_sheet *s, const struct field *f, const struct nvs_page *page,
-		 const struct nvs_sum *sum)
+static void put_rate(struct nvs_sheet *s, const struct field *f, const struct nvs_page *page,
+		     const struct nvs_sum *sum)
 {
 	char to[NVS_FIGURE];
 	double n;
 
-	cell(s, f, sum->more ? NVS_TOP_GOOD : NVS_TOP_PLAIN,
-	     nvs_top_rate(page, sum, &n) ? nvs_figure_count(to, n) : NULL);
+	put_cell(s, f, sum->more ? NVS_TOP_GOOD : NVS_TOP_PLAIN,
+		 nvs_top_rate(page, sum, &n) ? nvs_figure_count(to, n) : NULL);
 }
 
-static void bad_count(struct nvs_sheet *s, const struct field *f, uint64_t n)
+static void put_bad_count(struct nvs_sheet *s, const struct field *f, uint64_t n)
 {
 	char to[NVS_FIGURE];
 
-	cell(s, f, n ? NVS_TOP_BAD : NVS_TOP_PLAIN, nvs_figure_count(to, (double)n));
+	put_cell(s, f, n ? NVS_TOP_BAD : NVS_TOP_PLAIN, nvs_figure_count(to, (double)n));
 }
 
-static void last(struct nvs_sheet *s, const char *text)
+static void put_last(struct nvs_sheet *s, const char *text)
 {
 	nvs_sheet_to(s, NVS_TOP_PLAIN, s->at + 1);
 	nvs_sheet_name(s, NVS_TOP_PLAIN, text, UINT32_MAX, 0);
@@ -87,8 +86,8 @@ struct place {
 	uint32_t row;
 };
 
-/* What goes on now, and then what there was. */
-static int by_work(const void *a, const void *b)
+/* Current activity first, then totals. */
+static int compare_by_work(const void *a, const void *b)
 {
 	const struct place *one = a, *two = b;
 
@@ -99,9 +98,9 @@ static int by_work(const void *a, const void *b)
 	return (one->row > two->row) - (one->row < two->row);
 }
 
-/* ---- who ---- */
+/* ---- identity ---- */
 
-static void say(struct nvs_sheet *s, const char *name, const char *value)
+static void put_label(struct nvs_sheet *s, const char *name, const char *value)
 {
 	if (!*value)
 		return;
@@ -109,7 +108,7 @@ static void say(struct nvs_sheet *s, const char *name, const char *value)
 	nvs_sheet_name(s, NVS_TOP_PLAIN, value, UINT32_MAX, 0);
 }
 
-static void say_gpus(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_gpus(struct nvs_sheet *s, const struct nvs_page *page)
 {
 	char uuid[48];
 
@@ -128,7 +127,7 @@ static void say_gpus(struct nvs_sheet *s, const struct nvs_page *page)
 }
 
 /* "name 12.3k/s (4.56M)". */
-static void say_sum(struct nvs_sheet *s, const struct nvs_page *page, const char *name,
+static void put_sum(struct nvs_sheet *s, const struct nvs_page *page, const char *name,
 		    const struct nvs_sum *sum, const char *unit)
 {
 	char to[NVS_FIGURE];
@@ -140,7 +139,7 @@ static void say_sum(struct nvs_sheet *s, const struct nvs_page *page, const char
 	nvs_sheet_add(s, NVS_TOP_PLAIN, "(%s%s)", nvs_figure_count(to, (double)sum->total), unit);
 }
 
-static void say_who(struct nvs_sheet *s, const struct nvs_top_row *row)
+static void put_identity(struct nvs_sheet *s, const struct nvs_top_row *row)
 {
 	const struct nvs_page *page = row->page;
 	char number[16], to[NVS_FIGURE];
@@ -154,36 +153,36 @@ static void say_who(struct nvs_sheet *s, const struct nvs_top_row *row)
 		nvs_sheet_add(s, NVS_TOP_BAD, "  has ended");
 	nvs_sheet_end(s);
 	snprintf(number, sizeof(number), "%u", page->pid);
-	say(s, "process", number);
-	say(s, "user", row->user);
-	say(s, "rank", page->rank);
-	say(s, "of", *page->rank ? page->size : "");
-	say(s, "host", page->host);
-	say(s, "driver", page->driver);
-	say(s, "recorded for",
-	    nvs_figure_time(to, real > page->begun_ns ? real - page->begun_ns : 0));
+	put_label(s, "process", number);
+	put_label(s, "user", row->user);
+	put_label(s, "rank", page->rank);
+	put_label(s, "of", *page->rank ? page->size : "");
+	put_label(s, "host", page->host);
+	put_label(s, "driver", page->driver);
+	put_label(s, "recorded for",
+		  nvs_figure_time(to, real > page->begun_ns ? real - page->begun_ns : 0));
 	nvs_sheet_end(s);
-	say_gpus(s, page);
-	say(s, "trace", page->trace);
+	put_gpus(s, page);
+	put_label(s, "trace", page->trace);
 	if (s->at)
 		nvs_sheet_end(s);
-	say_sum(s, page, "launches", &page->launches, "");
-	say_sum(s, page, "calls", &page->calls, "");
-	say_sum(s, page, "submissions", &page->submissions, "");
+	put_sum(s, page, "launches", &page->launches, "");
+	put_sum(s, page, "calls", &page->calls, "");
+	put_sum(s, page, "submissions", &page->submissions, "");
 	nvs_sheet_end(s);
-	say_sum(s, page, "doorbells", &page->doorbells, "");
-	say_sum(s, page, "commands", &page->bytes, "B");
-	say_sum(s, page, "copies", &page->copied, "B");
+	put_sum(s, page, "doorbells", &page->doorbells, "");
+	put_sum(s, page, "commands", &page->bytes, "B");
+	put_sum(s, page, "copies", &page->copied, "B");
 	nvs_sheet_end(s);
 	if (!(page->flags & NVS_LIVE_API)) {
 		nvs_sheet_add(s, NVS_TOP_WARN,
-			      "Calls are not observed (api=off): only what "
-			      "doorbells show is counted.");
+			      "Calls are not observed (api=off): only activity "
+			      "seen at doorbells is counted.");
 		nvs_sheet_end(s);
 	}
 }
 
-/* ---- parts ---- */
+/* ---- sections ---- */
 
 static void put_kernels(struct nvs_sheet *s, const struct nvs_page *page)
 {
@@ -201,7 +200,7 @@ static void put_kernels(struct nvs_sheet *s, const struct nvs_page *page)
 			order[n++] = place;
 	}
 	if (n) {
-		qsort(order, n, sizeof(*order), by_work);
+		qsort(order, n, sizeof(*order), compare_by_work);
 		BEGIN(s, NVS_TOP_KERNELS, f);
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -209,18 +208,22 @@ static void put_kernels(struct nvs_sheet *s, const struct nvs_page *page)
 		struct nvs_sum all = {order[i].total, order[i].more};
 		char number[16];
 
-		rate(s, f, page, &all);
-		count(s, f + 1, (double)all.total);
-		count(s, f + 2, (double)k->graph.total);
+		put_rate(s, f, page, &all);
+		put_count(s, f + 1, (double)all.total);
+		put_count(s, f + 2, (double)k->graph.total);
 		snprintf(number, sizeof(number), "%u", k->registers);
-		cell(s, f + 3, NVS_TOP_PLAIN, k->max_threads ? number : NULL);
-		last(s, nvs_top_kernel(page, order[i].row));
+		put_cell(s, f + 3, NVS_TOP_PLAIN, k->max_threads ? number : NULL);
+		put_last(s, nvs_top_kernel(page, order[i].row));
 	}
 	free(order);
 }
 
-/* Half of the calls, or 99 of 100, took less than that: the upper end of a bucket. */
-static const char *quantile(char to[NVS_FIGURE], const struct nvs_page_api *api, unsigned percent)
+/*
+ * Upper bound of the bucket that holds this percentile of the call times; NULL if there were no
+ * calls.
+ */
+static const char *format_percentile(char to[NVS_FIGURE], const struct nvs_page_api *api,
+				     unsigned percent)
 {
 	uint64_t wanted = api->calls.total / 100 * percent + api->calls.total % 100 * percent / 100,
 		 n = 0;
@@ -241,20 +244,20 @@ static void put_api(struct nvs_sheet *s, const struct field *f, const struct nvs
 	const struct nvs_page_api *api = page->apis + i;
 	char to[NVS_FIGURE];
 
-	rate(s, f, page, &api->calls);
-	count(s, f + 1, (double)api->calls.total);
-	bad_count(s, f + 2, api->failed.total);
+	put_rate(s, f, page, &api->calls);
+	put_count(s, f + 1, (double)api->calls.total);
+	put_bad_count(s, f + 2, api->failed.total);
 	snprintf(to, sizeof(to), "%.1f",
 		 100.0 * (double)api->ns.more / (double)(page->span_ns | 1));
-	cell(s, f + 3, NVS_TOP_PLAIN, page->span_ns ? to : NULL);
-	cell(s, f + 4, NVS_TOP_PLAIN,
-	     api->calls.total ? nvs_figure_time(to, api->ns.total / api->calls.total) : NULL);
-	cell(s, f + 5, NVS_TOP_PLAIN, quantile(to, api, 50));
-	cell(s, f + 6, NVS_TOP_PLAIN, quantile(to, api, 99));
-	last(s, nvs_top_api(page, i));
+	put_cell(s, f + 3, NVS_TOP_PLAIN, page->span_ns ? to : NULL);
+	put_cell(s, f + 4, NVS_TOP_PLAIN,
+		 api->calls.total ? nvs_figure_time(to, api->ns.total / api->calls.total) : NULL);
+	put_cell(s, f + 5, NVS_TOP_PLAIN, format_percentile(to, api, 50));
+	put_cell(s, f + 6, NVS_TOP_PLAIN, format_percentile(to, api, 99));
+	put_last(s, nvs_top_api(page, i));
 }
 
-/* Calls that took long, those that took most of the time first. */
+/* Slow calls by cause, largest total time first. */
 static void put_stalls(struct nvs_sheet *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {
@@ -267,18 +270,18 @@ static void put_stalls(struct nvs_sheet *s, const struct nvs_page *page)
 		if (page->stalls[i].calls.total && nvs_live_stall_name((enum nvs_live_stall)i))
 			order[n++] = (struct place){0, page->stalls[i].ns.total, i};
 	if (n) {
-		qsort(order, n, sizeof(*order), by_work);
-		begin(s, "Launches and copies that waited", f, sizeof(f) / sizeof(*f));
+		qsort(order, n, sizeof(*order), compare_by_work);
+		begin_table(s, "Launches and copies that waited", f, sizeof(f) / sizeof(*f));
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct nvs_page_stall *stall = page->stalls + order[i].row;
 
-		rate(s, f, page, &stall->calls);
-		count(s, f + 1, (double)stall->calls.total);
-		cell(s, f + 2, NVS_TOP_PLAIN, nvs_figure_time(to, stall->ns.total));
-		cell(s, f + 3, NVS_TOP_PLAIN,
-		     nvs_figure_time(to, stall->ns.total / stall->calls.total));
-		last(s, nvs_live_stall_name((enum nvs_live_stall)order[i].row));
+		put_rate(s, f, page, &stall->calls);
+		put_count(s, f + 1, (double)stall->calls.total);
+		put_cell(s, f + 2, NVS_TOP_PLAIN, nvs_figure_time(to, stall->ns.total));
+		put_cell(s, f + 3, NVS_TOP_PLAIN,
+			 nvs_figure_time(to, stall->ns.total / stall->calls.total));
+		put_last(s, nvs_live_stall_name((enum nvs_live_stall)order[i].row));
 	}
 }
 
@@ -294,7 +297,7 @@ static void put_apis(struct nvs_sheet *s, const struct nvs_page *page)
 			order[n++] = (struct place){page->apis[i].ns.more, page->apis[i].ns.total,
 						    i};
 	if (n) {
-		qsort(order, n, sizeof(*order), by_work);
+		qsort(order, n, sizeof(*order), compare_by_work);
 		BEGIN(s, NVS_TOP_APIS, f);
 	}
 	for (uint32_t i = 0; i < n; i++)
@@ -320,18 +323,19 @@ static void put_copies(struct nvs_sheet *s, const struct nvs_page *page)
 			if (!begun)
 				BEGIN(s, NVS_TOP_COPIES, f);
 			begun = true;
-			rate(s, f, page, &copy->calls);
-			count(s, f + 1, (double)copy->calls.total);
-			cell(s, f + 2, NVS_TOP_PLAIN,
-			     nvs_top_rate(page, &copy->bytes, &n) ? nvs_figure_plain(to, n / 1e9)
-								  : NULL);
-			count(s, f + 3, (double)copy->bytes.total);
-			cell(s, f + 4, NVS_TOP_PLAIN,
-			     nvs_figure_time(to, copy->ns.total / copy->calls.total));
+			put_rate(s, f, page, &copy->calls);
+			put_count(s, f + 1, (double)copy->calls.total);
+			put_cell(s, f + 2, NVS_TOP_PLAIN,
+				 nvs_top_rate(page, &copy->bytes, &n)
+					 ? nvs_figure_plain(to, n / 1e9)
+					 : NULL);
+			put_count(s, f + 3, (double)copy->bytes.total);
+			put_cell(s, f + 4, NVS_TOP_PLAIN,
+				 nvs_figure_time(to, copy->ns.total / copy->calls.total));
 			snprintf(words, sizeof(words), "%s %s",
 				 nvs_live_direction_name((enum nvs_live_direction)i),
 				 nvs_live_mode_name((enum nvs_live_mode)k));
-			last(s, words);
+			put_last(s, words);
 		}
 }
 
@@ -346,23 +350,23 @@ static void put_sites(struct nvs_sheet *s, const struct nvs_page *page)
 		if (page->sites[i].live || page->sites[i].allocs.total)
 			order[n++] = (struct place){page->sites[i].live, page->sites[i].peak, i};
 	if (n)
-		qsort(order, n, sizeof(*order), by_work);
+		qsort(order, n, sizeof(*order), compare_by_work);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct nvs_page_site *site = page->sites + order[i].row;
 		char words[256];
 
 		if (!i)
-			begin(s, "Memory by call site", f, sizeof(f) / sizeof(*f));
-		count(s, f, (double)site->live);
-		count(s, f + 1, (double)site->live_count);
-		count(s, f + 2, (double)site->peak);
-		count(s, f + 3, (double)site->allocs.total);
+			begin_table(s, "Memory by call site", f, sizeof(f) / sizeof(*f));
+		put_count(s, f, (double)site->live);
+		put_count(s, f + 1, (double)site->live_count);
+		put_count(s, f + 2, (double)site->peak);
+		put_count(s, f + 3, (double)site->allocs.total);
 		snprintf(words, sizeof(words), "%s%s%s",
 			 *site->name	? site->name
 			 : order[i].row ? "(no name yet)"
 					: "(other)",
 			 site->api ? " by " : "", site->api ? nvs_top_api(page, site->api) : "");
-		last(s, words);
+		put_last(s, words);
 	}
 	free(order);
 }
@@ -380,16 +384,16 @@ static void put_memory(struct nvs_sheet *s, const struct nvs_page *page)
 
 		if (!i)
 			BEGIN(s, NVS_TOP_MEMORY, f);
-		count(s, f, (double)m->live);
-		count(s, f + 1, (double)m->live_count);
-		count(s, f + 2, (double)m->peak);
-		count(s, f + 3, (double)m->allocs.total);
-		count(s, f + 4, (double)(m->frees.total + m->ended.total));
-		bad_count(s, f + 5, m->failed_allocs.total + m->failed_frees.total);
+		put_count(s, f, (double)m->live);
+		put_count(s, f + 1, (double)m->live_count);
+		put_count(s, f + 2, (double)m->peak);
+		put_count(s, f + 3, (double)m->allocs.total);
+		put_count(s, f + 4, (double)(m->frees.total + m->ended.total));
+		put_bad_count(s, f + 5, m->failed_allocs.total + m->failed_frees.total);
 		if (has_gpu)
 			snprintf(number, sizeof(number), "%u", page->gpus[m->gpu - 1].ordinal);
-		cell(s, f + 6, NVS_TOP_PLAIN, has_gpu ? number : NULL);
-		last(s, nvs_live_kind_name(m->kind));
+		put_cell(s, f + 6, NVS_TOP_PLAIN, has_gpu ? number : NULL);
+		put_last(s, nvs_live_kind_name(m->kind));
 	}
 	put_sites(s, page);
 }
@@ -404,9 +408,9 @@ static void put_error(struct nvs_sheet *s, const struct nvs_page *page, const st
 	if (!*begun)
 		BEGIN(s, NVS_TOP_ERRORS, error_fields);
 	*begun = true;
-	rate(s, error_fields, page, sum);
-	bad_count(s, error_fields + 1, sum->total);
-	last(s, words);
+	put_rate(s, error_fields, page, sum);
+	put_bad_count(s, error_fields + 1, sum->total);
+	put_last(s, words);
 }
 
 static void put_errors(struct nvs_sheet *s, const struct nvs_page *page)
@@ -430,13 +434,13 @@ static void put_errors(struct nvs_sheet *s, const struct nvs_page *page)
 		put_error(s, page, page->gaps + i, &begun, words);
 	}
 	put_error(s, page, page->counts + NVS_LIVE_ORPHANS, &begun,
-		  "doorbells of no known channel");
+		  "doorbells of unknown channels");
 	put_error(s, page, &page->left, &begun, "calls that ended without a result");
 	put_error(s, page, &(struct nvs_sum){page->failed_rows, 0}, &begun,
-		  "things counted under (other): the page is full");
+		  "items counted as (other): the page is full");
 }
 
-/* How full a ring is: "[||||      ]". */
+/* How full the GPFIFO ring is: "[||||      ]". */
 static void put_ring(struct nvs_sheet *s, const struct nvs_page_channel *c)
 {
 	char bar[13] = "[          ]";
@@ -461,21 +465,21 @@ static void put_channel(struct nvs_sheet *s, const struct field *f, const struct
 	char number[32], to[NVS_FIGURE];
 
 	snprintf(number, sizeof(number), "%u", c->channel);
-	cell(s, f, NVS_TOP_PLAIN, number);
+	put_cell(s, f, NVS_TOP_PLAIN, number);
 	if (has_gpu)
 		snprintf(number, sizeof(number), "%u", page->gpus[c->gpu - 1].ordinal);
-	cell(s, f + 1, NVS_TOP_PLAIN, has_gpu ? number : NULL);
-	rate(s, f + 2, page, &c->submitted);
-	count(s, f + 3, (double)c->submitted.total);
-	cell(s, f + 4, c->pending ? NVS_TOP_WARN : NVS_TOP_PLAIN,
-	     c->pending == NVS_LIVE_UNKNOWN ? NULL : nvs_figure_count(to, (double)c->pending));
-	cell(s, f + 5, NVS_TOP_PLAIN,
-	     c->submitted_ns ? nvs_figure_time(to, page->mono_ns - c->submitted_ns) : NULL);
-	cell(s, f + 6, NVS_TOP_PLAIN,
-	     c->completed_ns ? nvs_figure_time(to, page->mono_ns - c->completed_ns) : NULL);
+	put_cell(s, f + 1, NVS_TOP_PLAIN, has_gpu ? number : NULL);
+	put_rate(s, f + 2, page, &c->submitted);
+	put_count(s, f + 3, (double)c->submitted.total);
+	put_cell(s, f + 4, c->pending ? NVS_TOP_WARN : NVS_TOP_PLAIN,
+		 c->pending == NVS_LIVE_UNKNOWN ? NULL : nvs_figure_count(to, (double)c->pending));
+	put_cell(s, f + 5, NVS_TOP_PLAIN,
+		 c->submitted_ns ? nvs_figure_time(to, page->mono_ns - c->submitted_ns) : NULL);
+	put_cell(s, f + 6, NVS_TOP_PLAIN,
+		 c->completed_ns ? nvs_figure_time(to, page->mono_ns - c->completed_ns) : NULL);
 	put_ring(s, c);
 	snprintf(number, sizeof(number), "%u of %u", c->used, c->entries);
-	last(s, c->used == NVS_NONE || !c->entries ? "-" : number);
+	put_last(s, c->used == NVS_NONE || !c->entries ? "-" : number);
 }
 
 static void put_channels(struct nvs_sheet *s, const struct nvs_page *page)
@@ -505,14 +509,14 @@ static void put_thread(struct nvs_sheet *s, const struct field *f, const struct 
 		at += (size_t)snprintf(ranges + at, sizeof(ranges) - at, "%s%s", at ? " > " : "",
 				       t->ranges[i].name);
 	snprintf(number, sizeof(number), "%u", t->tid);
-	cell(s, f, NVS_TOP_PLAIN, number);
-	cell(s, f + 1, NVS_TOP_PLAIN, *t->name ? t->name : NULL);
-	cell(s, f + 2, NVS_TOP_PLAIN,
-	     t->ncalls && t->calls[0].begin_ns
-		     ? nvs_figure_time(to, page->mono_ns - t->calls[0].begin_ns)
-		     : NULL);
-	cell(s, f + 3, NVS_TOP_PLAIN, *calls ? calls : NULL);
-	last(s, *ranges ? ranges : "-");
+	put_cell(s, f, NVS_TOP_PLAIN, number);
+	put_cell(s, f + 1, NVS_TOP_PLAIN, *t->name ? t->name : NULL);
+	put_cell(s, f + 2, NVS_TOP_PLAIN,
+		 t->ncalls && t->calls[0].begin_ns
+			 ? nvs_figure_time(to, page->mono_ns - t->calls[0].begin_ns)
+			 : NULL);
+	put_cell(s, f + 3, NVS_TOP_PLAIN, *calls ? calls : NULL);
+	put_last(s, *ranges ? ranges : "-");
 }
 
 static void put_threads(struct nvs_sheet *s, const struct nvs_page *page)
@@ -533,7 +537,7 @@ void nvs_top_detail(struct nvs_sheet *s, const struct nvs_top_row *row, enum nvs
 		NULL,	    put_kernels, put_apis,     put_copies,
 		put_memory, put_errors,	 put_channels, put_threads};
 
-	say_who(s, row);
+	put_identity(s, row);
 	for (int i = 1; i < NVS_TOP_PARTS; i++) {
 		uint32_t before = s->nlines;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A row for each process: whose it is, what it is called, and what it is in the middle of. */
+/*
+ * Builds the rows: user, GPUs, command line and current call of each process. Caches demangled
+ * kernel names.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -24,14 +27,14 @@ const char *nvs_top_api(const struct nvs_page *page, uint32_t api)
 
 /* ---- names of kernels ---- */
 
-#define NAMES 4096 /* kept */
+#define NAMES 4096 /* cache slots */
 
-/* By their mangled names, since it takes a while to make one plain. */
+/* Cache of demangled names, by hash of the mangled name: demangling is slow. */
 static struct {
 	char *mangled, *plain;
 } names[NAMES];
 
-static uint32_t hash(const char *text)
+static uint32_t hash_name(const char *text)
 {
 	uint32_t h = 2166136261u;
 
@@ -43,7 +46,7 @@ static uint32_t hash(const char *text)
 const char *nvs_top_kernel(const struct nvs_page *page, uint32_t kernel)
 {
 	const char *mangled = page->kernels[kernel].name;
-	uint32_t at = hash(mangled) % NAMES;
+	uint32_t at = hash_name(mangled) % NAMES;
 
 	if (!*mangled)
 		return kernel ? "(no name)" : "(other)";
@@ -96,7 +99,7 @@ static void name_gpus(struct nvs_top_row *row)
 					      page->gpus[i].ordinal);
 }
 
-/* Its whole command, as long as it is there; else its name. */
+/* The command line while the process exists, otherwise the program name. */
 static void name_command(struct nvs_top_row *row)
 {
 	char path[64], *slash;
@@ -112,14 +115,14 @@ static void name_command(struct nvs_top_row *row)
 	}
 	while (n > 0 && !row->command[n - 1])
 		n--;
-	/* A title that the program gave itself has blanks, and no folder. */
+	/* A title set by the program contains blanks and has no directory. */
 	row->command[n > 0 ? n : 0] = 0;
 	slash = strrchr(row->command, '/');
 	if (slash && slash[1] && !strchr(row->command, ' '))
 		row->folder = (uint32_t)(slash + 1 - row->command);
 	for (ssize_t i = 0; i < n; i++)
 		row->command[i] = row->command[i] ? row->command[i] : ' ';
-	/* One of another name space is another one's. */
+	/* In another PID namespace the PID may be a different process. */
 	if (n <= 0 || (*row->page->program && !strstr(row->command, row->page->program))) {
 		snprintf(row->command, sizeof(row->command), "%s",
 			 *row->page->program ? row->page->program : "?");
@@ -143,7 +146,7 @@ static void find_call(struct nvs_top_row *row)
 	}
 }
 
-static bool asked_for(const struct nvs_top *top, uint32_t pid)
+static bool is_selected(const struct nvs_top *top, uint32_t pid)
 {
 	for (uint32_t i = 0; i < top->options->npids; i++)
 		if (top->options->pids[i] == pid)
@@ -160,7 +163,7 @@ static int compare_by(const struct nvs_top_column *c, bool ascending, const stru
 	if (c->figure) {
 		double x = c->figure(a), y = c->figure(b);
 
-		/* What is not known stands last. */
+		/* Unknown values sort last in either direction. */
 		if ((x < 0) != (y < 0))
 			return x < 0 ? 1 : -1;
 		order = (x > y) - (x < y);
@@ -169,7 +172,7 @@ static int compare_by(const struct nvs_top_column *c, bool ascending, const stru
 
 		if (!x || !y)
 			return (!x) - (!y);
-		/* Of texts the first is what numbers have as the largest. */
+		/* Text sorts ascending where numbers sort descending. */
 		order = strcmp(y, x);
 	}
 	return ascending ? order : -order;
@@ -177,7 +180,7 @@ static int compare_by(const struct nvs_top_column *c, bool ascending, const stru
 
 static const struct nvs_top *sorted;
 
-static int compare(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
 	const struct nvs_top_row *one = a, *two = b;
 	int order = compare_by(sorted->sort, sorted->ascending, one, two);
@@ -190,7 +193,7 @@ void nvs_top_sort(struct nvs_top *top)
 {
 	sorted = top;
 	if (top->nrows)
-		qsort(top->rows, top->nrows, sizeof(*top->rows), compare);
+		qsort(top->rows, top->nrows, sizeof(*top->rows), compare_rows);
 }
 
 int nvs_top_look(struct nvs_top *top)
@@ -209,7 +212,7 @@ int nvs_top_look(struct nvs_top *top)
 		struct nvs_top_row *row = rows + top->nrows;
 
 		row->page = nvs_pages_at(top->pages, i);
-		if (!asked_for(top, row->page->pid))
+		if (!is_selected(top, row->page->pid))
 			continue;
 		name_user(row);
 		name_gpus(row);

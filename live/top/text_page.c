@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages of text: pieces, names of strangers made fit for a terminal, figures in few columns. */
+/*
+ * Builds pages of text, escapes untrusted strings for the terminal, formats numbers in few columns.
+ */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +24,8 @@ void nvs_sheet_free(struct nvs_sheet *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* Room for one more of SIZE bytes. */
-static bool room(struct nvs_sheet *s, void *list, uint32_t n, uint32_t *has, size_t size)
+/* Makes room for one more element of SIZE bytes. */
+static bool reserve_element(struct nvs_sheet *s, void *list, uint32_t n, uint32_t *has, size_t size)
 {
 	void **at = list, *more;
 
@@ -39,7 +41,7 @@ static bool room(struct nvs_sheet *s, void *list, uint32_t n, uint32_t *has, siz
 	return true;
 }
 
-static bool text_room(struct nvs_sheet *s, size_t length)
+static bool reserve_text(struct nvs_sheet *s, size_t length)
 {
 	size_t wanted = s->room ? s->room : 4096;
 	char *more;
@@ -58,22 +60,23 @@ static bool text_room(struct nvs_sheet *s, size_t length)
 	return true;
 }
 
-static struct nvs_line *line_in_progress(struct nvs_sheet *s)
+static struct nvs_line *current_line(struct nvs_sheet *s)
 {
-	if (!room(s, &s->lines, s->nlines, &s->lines_room, sizeof(*s->lines)))
+	if (!reserve_element(s, &s->lines, s->nlines, &s->lines_room, sizeof(*s->lines)))
 		return NULL;
 	if (!s->at)
 		s->lines[s->nlines] = (struct nvs_line){.first = s->npieces};
 	return s->lines + s->nlines;
 }
 
-static void add(struct nvs_sheet *s, enum nvs_top_style style, const char *text, uint32_t columns)
+static void add_piece(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
+		      uint32_t columns)
 {
-	struct nvs_line *line = columns ? line_in_progress(s) : NULL;
+	struct nvs_line *line = columns ? current_line(s) : NULL;
 	size_t length = strlen(text) + 1;
 
-	if (!line || !text_room(s, length) ||
-	    !room(s, &s->pieces, s->npieces, &s->pieces_room, sizeof(*s->pieces)))
+	if (!line || !reserve_text(s, length) ||
+	    !reserve_element(s, &s->pieces, s->npieces, &s->pieces_room, sizeof(*s->pieces)))
 		return;
 	memcpy(s->text + s->used, text, length);
 	s->pieces[s->npieces++] =
@@ -102,7 +105,7 @@ void nvs_sheet_to(struct nvs_sheet *s, enum nvs_top_style style, uint32_t column
 		uint32_t n = column - s->at < sizeof(blanks) - 1 ? column - s->at
 								 : (uint32_t)sizeof(blanks) - 1;
 
-		add(s, style, blanks + sizeof(blanks) - 1 - n, n);
+		add_piece(s, style, blanks + sizeof(blanks) - 1 - n, n);
 	}
 }
 
@@ -114,14 +117,14 @@ void nvs_sheet_name(struct nvs_sheet *s, enum nvs_top_style style, const char *t
 
 	if (width < 0 && takes < (uint32_t)-width)
 		nvs_sheet_to(s, style, before + (uint32_t)-width - takes);
-	add(s, style, fit, takes);
+	add_piece(s, style, fit, takes);
 	if (width > 0)
 		nvs_sheet_to(s, style, before + (uint32_t)width);
 }
 
 void nvs_sheet_end(struct nvs_sheet *s)
 {
-	if (!line_in_progress(s))
+	if (!current_line(s))
 		return;
 	s->nlines++;
 	s->at = 0;
@@ -149,9 +152,9 @@ void nvs_sheet_print(const struct nvs_sheet *s, FILE *file)
 	}
 }
 
-/* ---- text of strangers ---- */
+/* ---- untrusted text ---- */
 
-/* Columns of a character that may be shown; -1: it may not. */
+/* Width of a printable character; -1 if it must be escaped. */
 static int columns_of(uint32_t code, bool utf8)
 {
 	if (code < 0x80)
@@ -159,9 +162,12 @@ static int columns_of(uint32_t code, bool utf8)
 	return utf8 && nvs_printable(code) ? wcwidth((wchar_t)code) : -1;
 }
 
-/* One character of TEXT as it is shown: what it takes there, in bytes and in columns. */
-static size_t show(char to[8], const char *text, size_t length, bool utf8, size_t *bytes,
-		   uint32_t *columns)
+/*
+ * Writes one character of TEXT, escaped if needed, to TO. Sets BYTES and COLUMNS of the output;
+ * returns the input bytes consumed.
+ */
+static size_t show_char(char to[8], const char *text, size_t length, bool utf8, size_t *bytes,
+			uint32_t *columns)
 {
 	uint32_t code;
 	size_t n = nvs_utf8(text, length, &code);
@@ -182,11 +188,11 @@ uint32_t nvs_fit(char *to, size_t size, const char *text, uint32_t columns, bool
 {
 	size_t out = 0, bytes, left = strlen(text);
 	uint32_t at = 0, takes, cut_at = 0;
-	size_t cut = 0; /* behind the last character that leaves room for the ~ */
+	size_t cut = 0; /* after the last character that leaves room for the ~ */
 
 	for (; left;) {
 		char shown[8];
-		size_t n = show(shown, text, left, utf8, &bytes, &takes);
+		size_t n = show_char(shown, text, left, utf8, &bytes, &takes);
 
 		if (out + bytes + 2 > size || takes > columns - at) {
 			if (!columns)
@@ -211,8 +217,8 @@ uint32_t nvs_fit(char *to, size_t size, const char *text, uint32_t columns, bool
 
 /* ---- figures ---- */
 
-/* Three digits and a point where there is room for one. */
-static const char *scaled(char to[NVS_FIGURE], double n, const char *unit)
+/* Three digits, with decimals if they fit. */
+static const char *format_scaled(char to[NVS_FIGURE], double n, const char *unit)
 {
 	int decimals = n < 9.995 ? 2 : n < 99.95 ? 1 : 0;
 
@@ -220,14 +226,14 @@ static const char *scaled(char to[NVS_FIGURE], double n, const char *unit)
 	return to;
 }
 
-static const char *thousands(char to[NVS_FIGURE], double n)
+static const char *format_si(char to[NVS_FIGURE], double n)
 {
 	static const char *const units[] = {"", "k", "M", "G", "T", "P", "E"};
 	size_t i = 0;
 
 	for (; n >= 999.5 && i + 1 < sizeof(units) / sizeof(*units); i++)
 		n /= 1000;
-	return scaled(to, n < 9999 ? n : 9999, units[i]);
+	return format_scaled(to, n < 9999 ? n : 9999, units[i]);
 }
 
 const char *nvs_figure_count(char to[NVS_FIGURE], double n)
@@ -236,7 +242,7 @@ const char *nvs_figure_count(char to[NVS_FIGURE], double n)
 		snprintf(to, NVS_FIGURE, "%.0f", n > 0 && n < 1 ? 1 : n);
 		return to;
 	}
-	return thousands(to, n);
+	return format_si(to, n);
 }
 
 const char *nvs_figure_plain(char to[NVS_FIGURE], double n)
@@ -245,7 +251,7 @@ const char *nvs_figure_plain(char to[NVS_FIGURE], double n)
 		return "0";
 	if (n < 0.005)
 		return "<0.01";
-	return thousands(to, n);
+	return format_si(to, n);
 }
 
 const char *nvs_figure_time(char to[NVS_FIGURE], uint64_t ns)

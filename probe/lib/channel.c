@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The probe's context: channels that are its own, submitting, waiting, and telling what went wrong.
- */
+/* The probe's session: opens the context, finds channels, submits, waits, and describes faults. */
 #include "probe/probe.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,48 +9,52 @@
 #include <unistd.h>
 
 #define MAX_CHANNELS 256
-#define FIND_BYTES (1u << 20) /* a copy so long that the driver gives it to a copy engine */
+#define FIND_BYTES (1u << 20) /* large enough that the driver uses a copy engine */
 #define SEGMENTS_MAX 64
 #define USERD_GP_PUT (0x8c / 4)
 
-/* ---- which channel a stream has ---- */
+/* ---- finding a stream's channel ---- */
 
-struct look {
+struct snapshot {
 	struct probe_channel at[MAX_CHANNELS];
 	uint32_t put[MAX_CHANNELS], n;
 };
 
-static void look(struct look *l)
+static void snapshot(struct snapshot *l)
 {
 	l->n = probe_channels(l->at, MAX_CHANNELS);
 	for (uint32_t i = 0; i < l->n; i++)
 		l->put[i] = l->at[i].ring.userd[USERD_GP_PUT];
 }
 
-/* The one channel that was submitted to since. */
-static void moved(const struct look *before, struct probe_lane *lane, const char *name)
+/* Finds the channel that was submitted to since BEFORE, and opens it as LANE. */
+static void take_moved_channel(const struct snapshot *before, struct probe_lane *lane,
+			       const char *name)
 {
-	static struct look now;
+	static struct snapshot now;
 	const struct probe_channel *found = NULL;
 
-	look(&now);
+	snapshot(&now);
 	for (uint32_t i = 0; i < now.n; i++) {
 		bool same = i < before->n && before->put[i] == now.put[i];
 
-		/* A stream's first copy may also set things up on another channel. */
+		/*
+		 * A stream's first copy may also submit setup work to another channel: take the
+		 * newest.
+		 */
 		if (!same && (!found || now.at[i].number > found->number))
 			found = &now.at[i];
 	}
 	if (!found)
-		probe_die("no channel was submitted to by a %s: %u known. Is the driver's way of "
-			  "submitting another one?",
+		probe_die("a %s submitted to none of %u known channels. Does this driver submit in "
+			  "another way?",
 			  name, now.n);
 	lane->channel = *found;
 	lane->name = name;
 	nvs_ring_open(&lane->channel.ring);
 }
 
-static void *kept_stream(void)
+static void *create_stream(void)
 {
 	void *stream;
 
@@ -60,31 +62,34 @@ static void *kept_stream(void)
 	return stream;
 }
 
-/* A stream for each: whoever is submitted to by us belongs to no stream that the driver uses. */
+/*
+ * Finds the channels of a stream that the driver does not use afterwards, and creates the work
+ * stream.
+ */
 static void find_lanes(struct probe_session *s)
 {
-	static struct look before;
+	static struct snapshot before;
 	struct probe_memory host, device;
 	void *stream;
 
 	probe_memory(&host, PROBE_HOST, FIND_BYTES);
 	probe_memory(&device, PROBE_DEVICE, FIND_BYTES);
-	stream = kept_stream();
-	look(&before);
+	stream = create_stream();
+	snapshot(&before);
 	PROBE_CU(cuMemsetD8Async(device.gpu, 0, FIND_BYTES, stream));
 	PROBE_CU(cuStreamSynchronize(stream));
-	moved(&before, &s->lanes[PROBE_COMPUTE], "compute");
-	look(&before);
+	take_moved_channel(&before, &s->lanes[PROBE_COMPUTE], "compute");
+	snapshot(&before);
 	PROBE_CU(cuMemcpyHtoDAsync_v2(device.gpu, host.cpu, FIND_BYTES, stream));
 	PROBE_CU(cuStreamSynchronize(stream));
-	moved(&before, &s->lanes[PROBE_COPY_HTOD], "copy HtoD");
-	look(&before);
+	take_moved_channel(&before, &s->lanes[PROBE_COPY_HTOD], "copy HtoD");
+	snapshot(&before);
 	PROBE_CU(cuMemcpyDtoHAsync_v2(host.cpu, device.gpu, FIND_BYTES, stream));
 	PROBE_CU(cuStreamSynchronize(stream));
-	moved(&before, &s->lanes[PROBE_COPY_DTOH], "copy DtoH");
-	/* The driver's own stream, on channels that are none of these. */
-	s->work = kept_stream();
-	look(&before);
+	take_moved_channel(&before, &s->lanes[PROBE_COPY_DTOH], "copy DtoH");
+	/* The driver's work stream, on other channels. */
+	s->work = create_stream();
+	snapshot(&before);
 	PROBE_CU(cuMemsetD8Async(device.gpu, 0, FIND_BYTES, s->work));
 	PROBE_CU(cuMemcpyHtoDAsync_v2(device.gpu, host.cpu, FIND_BYTES, s->work));
 	PROBE_CU(cuMemcpyDtoHAsync_v2(host.cpu, device.gpu, FIND_BYTES, s->work));
@@ -128,7 +133,9 @@ static void read_link(struct probe_session *s)
 	if (gt <= 0 || lanes <= 0)
 		return;
 	snprintf(s->link, sizeof(s->link), "%.1f GT/s x%.0f", gt, lanes);
-	/* 8b/10b up to 5 GT/s, 128b/130b up to 32, and from 64 on frames of 242 in 256 bytes. */
+	/*
+	 * 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, FLITs of 242 in 256 bytes from 64 GT/s on.
+	 */
 	s->link_gib_s = gt * lanes / 8 *
 			(gt < 6	   ? 0.8
 			 : gt < 40 ? 128.0 / 130
@@ -206,12 +213,12 @@ void probe_submit_pieces(struct probe_lane *lane, const struct nvs_piece *pieces
 
 	if (err == -ERANGE)
 		probe_die(
-			"commands at 0x%llx are out of reach of class %04x, whose entries name 40 "
-			"bits, and the driver gave no memory below that",
+			"commands at 0x%llx are out of reach of class %04x, whose entries hold 40 "
+			"address bits, and the driver gave no memory below that",
 			(unsigned long long)pieces->address, lane->channel.ring.object_class);
 	if (err)
 		probe_die("channel 0x%x (%s): %s", lane->channel.ring.token, lane->name,
-			  err == -EBUSY ? "the GPU does not take entries" : "too long");
+			  err == -EBUSY ? "the GPU does not fetch entries" : "too long");
 }
 
 void probe_submit(struct probe_lane *lane, const struct probe_memory *commands, size_t offset,
@@ -234,7 +241,7 @@ void probe_submit(struct probe_lane *lane, const struct probe_memory *commands, 
 	probe_submit_pieces(lane, pieces, n);
 }
 
-/* ROBUST_CHANNEL_* of nverror.h, those that a stream of commands can bring about. */
+/* ROBUST_CHANNEL_* errors of nverror.h that a command stream can cause. */
 static const char *error_name(uint32_t info)
 {
 	static const struct {
@@ -243,15 +250,15 @@ static const char *error_name(uint32_t info)
 	} names[] = {
 		{6, "a method with a bad address (FIFO_ERROR_SEMAPHORE)"},
 		{8, "a wait that took too long (FIFO_ERROR_IDLE_TIMEOUT)"},
-		{13, "an exception of the graphics and compute engine (GR_EXCEPTION)"},
+		{13, "a graphics and compute engine exception (GR_EXCEPTION)"},
 		{31, "an address that is not mapped (FIFO_ERROR_MMU_ERR_FLT)"},
-		{32, "a word that the host does not understand (PBDMA_ERROR)"},
-		{39, "an error of a copy engine (CE0_ERROR)"},
-		{40, "an error of a copy engine (CE1_ERROR)"},
-		{41, "an error of a copy engine (CE2_ERROR)"},
-		{43, "the driver's reset of the channel (RESETCHANNEL_VERIF_ERROR)"},
-		{45, "an error of the channel's group (PREEMPTIVE_REMOVAL)"},
-		{69, "an exception of the graphics and compute engine's class (GR_CLASS_ERROR)"},
+		{32, "a malformed command (PBDMA_ERROR)"},
+		{39, "a copy engine error (CE0_ERROR)"},
+		{40, "a copy engine error (CE1_ERROR)"},
+		{41, "a copy engine error (CE2_ERROR)"},
+		{43, "a channel reset by the driver (RESETCHANNEL_VERIF_ERROR)"},
+		{45, "an error in its channel group (PREEMPTIVE_REMOVAL)"},
+		{69, "a graphics and compute engine class exception (GR_CLASS_ERROR)"},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -260,7 +267,7 @@ static const char *error_name(uint32_t info)
 	return "an error";
 }
 
-static void stopped(const struct probe_session *s, const struct probe_lane *lane)
+static void check_stopped(const struct probe_session *s, const struct probe_lane *lane)
 {
 	const volatile uint32_t *n = lane->channel.notifier;
 	int error = cu.cuStreamQuery(s->work);
@@ -268,7 +275,7 @@ static void stopped(const struct probe_session *s, const struct probe_lane *lane
 	if (n && n[3] >> 16)
 		probe_die(
 			"channel 0x%x (%s) was stopped by %s: robust-channel error %u; the driver "
-			"says %s%s",
+			"reports %s%s",
 			lane->channel.ring.token, lane->name, error_name(n[2]), n[2],
 			probe_error(error), s->doing);
 	if (error && error != 600 /* CUDA_ERROR_NOT_READY */)
@@ -284,21 +291,22 @@ static uint64_t value_at(const volatile void *at, bool wide)
 void probe_wait_at(struct probe_session *s, struct probe_lane *lane, const volatile void *at,
 		   bool wide, uint64_t payload, unsigned seconds, const char *of)
 {
-	uint64_t begin = probe_now(), looked = begin, now;
+	uint64_t begin = probe_now(), checked = begin, now;
 
 	while (value_at(at, wide) != payload) {
 		now = probe_now();
-		if (now - looked < 10000000)
+		if (now - checked < 10000000)
 			continue;
-		looked = now;
-		stopped(s, lane);
+		checked = now;
+		check_stopped(s, lane);
 		if (now - begin > seconds * 1000000000ull)
-			probe_die("channel 0x%x (%s): payload 0x%llx%s did not come within %u s; "
-				  "0x%llx is there. The GPU waits for something, or is busy%s",
+			probe_die("channel 0x%x (%s): payload 0x%llx%s did not arrive within %u s; "
+				  "the value is 0x%llx. The GPU is waiting for something, or is "
+				  "busy%s",
 				  lane->channel.ring.token, lane->name, (unsigned long long)payload,
 				  of, seconds, (unsigned long long)value_at(at, wide), s->doing);
 	}
-	/* The timestamp stands there before the payload does. */
+	/* The GPU writes the timestamp before the payload. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 

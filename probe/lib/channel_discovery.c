@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Channels as the library's tables have them: ring, USERD, doorbell, notifier. */
+/* Looks up channels in the library's resource manager tables: ring, USERD, doorbell, notifier. */
 #include "probe/lib/channel_discovery.h"
 #include <stdio.h>
 #include "preload/base/state.h"
@@ -10,8 +10,11 @@
 #define USERMODE_TIME 0x80
 #define NOTIFIER_BYTES 16
 
-/* nvs_segment_find() is for a published view, and there is none here: no doorbell is guarded. */
-static uintptr_t gpu_seen_at(uint32_t vaspace, uint64_t address, uint64_t size)
+/*
+ * nvs_segment_find() needs a published view, which does not exist here because no doorbell is
+ * guarded.
+ */
+static uintptr_t cpu_address_of(uint32_t vaspace, uint64_t address, uint64_t size)
 {
 	const struct nvs_segs *segs = &nvs_rm()->segs;
 
@@ -25,7 +28,7 @@ static uintptr_t gpu_seen_at(uint32_t vaspace, uint64_t address, uint64_t size)
 	return 0;
 }
 
-/* The last one made: the driver rings by it (on an H200 the one on BAR1). */
+/* Returns the newest doorbell mapping: the driver uses that one (on an H200 the one on BAR1). */
 static uintptr_t doorbell_of(uint32_t gpu)
 {
 	const struct nvs_spans *all = &nvs_rm()->cpu;
@@ -50,10 +53,10 @@ static const volatile uint32_t *notifier_of(const struct nvs_channel_entry *c)
 	return (const volatile uint32_t *)at;
 }
 
-static bool learn(const struct nvs_channel_entry *c, struct probe_channel *out)
+static bool describe_channel(const struct nvs_channel_entry *c, struct probe_channel *out)
 {
 	struct nvs_object *memory = nvs_object_find(c->object->key.client, c->userd_handle);
-	uintptr_t ring = gpu_seen_at(c->vaspace, c->gpfifo, c->entries * 8ull);
+	uintptr_t ring = cpu_address_of(c->vaspace, c->gpfifo, c->entries * 8ull);
 	uintptr_t userd = memory ? nvs_entity_seen_at(memory->entity, (int64_t)c->userd_offset,
 						      USERD_BYTES)
 				 : 0;
@@ -85,7 +88,7 @@ uint32_t probe_channels(struct probe_channel *channels, uint32_t max)
 	nvs_lock(&saved);
 	DL_FOREACH(nvs_rm()->channels, c)
 	if (n < max)
-		n += learn(c, &channels[n]);
+		n += describe_channel(c, &channels[n]);
 	nvs_unlock(&saved);
 	return n;
 }
@@ -102,7 +105,7 @@ const volatile uint32_t *probe_gpu_clock(uint32_t gpu)
 		const volatile uint32_t *time =
 			(const volatile uint32_t *)(m->alias + USERMODE_TIME);
 
-		/* Through BAR1 it reads as zero. */
+		/* Through BAR1 the clock reads as zero. */
 		if (nvs_map_is_doorbell(m) && m->gpu == gpu && m->alias && time[1])
 			found = time;
 	}

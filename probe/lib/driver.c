@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the driver at run time. */
+/* Loads the CUDA driver at run time. */
 #include "probe/lib/driver.h"
 #include <dlfcn.h>
 #include "probe/probe.h"
 
 struct probe_driver cu;
 
-static void *find(void *lib, const char *name, bool must)
+static void *find_symbol(void *lib, const char *name, bool must)
 {
 	void *p = dlsym(lib, name);
 
@@ -20,9 +20,9 @@ void probe_driver_load(void)
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
 
 	if (!lib)
-		probe_die("no CUDA driver: %s", dlerror());
-#define MUST(name, parameters) cu.name = (int(*) parameters)find(lib, #name, true);
-#define MAY(name, parameters) cu.name = (int(*) parameters)find(lib, #name, false);
+		probe_die("cannot load the CUDA driver: %s", dlerror());
+#define MUST(name, parameters) cu.name = (int(*) parameters)find_symbol(lib, #name, true);
+#define MAY(name, parameters) cu.name = (int(*) parameters)find_symbol(lib, #name, false);
 	PROBE_ENTRIES(MUST, MAY)
 }
 
@@ -31,6 +31,6 @@ const char *probe_error(int error)
 	const char *name = NULL;
 
 	if (!cu.cuGetErrorName || cu.cuGetErrorName(error, &name) || !name)
-		return "an error without a name";
+		return "unknown error";
 	return name;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The entry points of the CUDA driver API that the probe calls, found in libcuda.so.1 at run time:
- * it is built where there is no CUDA. Types and values as cuda.h has them.
+ * The CUDA driver API entry points that the probe uses, loaded from libcuda.so.1 at run time, so
+ * that it can be built without CUDA. Types and values follow cuda.h.
  */
 #ifndef NVSNOOP_PROBE_LIB_DRIVER_H
 #define NVSNOOP_PROBE_LIB_DRIVER_H
@@ -13,8 +13,8 @@ typedef uint64_t probe_address; /* CUdeviceptr */
 
 enum {
 	PROBE_STREAM_NON_BLOCKING = 1,
-	PROBE_HOST_PORTABLE = 1, /* pinned for all GPUs: a peer's context reads it too */
-	PROBE_ATTRIBUTE_HOST_NODE = 134, /* CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID; -1: has none */
+	PROBE_HOST_PORTABLE = 1, /* pinned for all contexts, including a peer's */
+	PROBE_ATTRIBUTE_HOST_NODE = 134, /* CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID; -1: none */
 	PROBE_LOCATION_DEVICE = 1, /* CU_MEM_LOCATION_TYPE_* */
 	PROBE_LOCATION_HOST_NUMA = 3,
 	PROBE_LAUNCH_CLUSTER = 4, /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
@@ -35,7 +35,7 @@ struct probe_access { /* CUmemAccessDesc */
 	int flags;
 };
 
-struct probe_launch_attribute { /* CUlaunchAttribute: a number, 4 bytes of nothing, 64 of values */
+struct probe_launch_attribute { /* CUlaunchAttribute: id, 4 bytes of padding, 64 bytes of value */
 	int id;
 	uint32_t value[17];
 };
@@ -46,7 +46,7 @@ struct probe_launch_config { /* CUlaunchConfig */
 	unsigned attributes;
 };
 
-/* Entry point, its parameters; those behind PROBE_MAY need not be there. */
+/* Name and parameters of each entry point. Those with MAY are optional. */
 #define PROBE_ENTRIES(MUST, MAY)                                                                 \
 	MUST(cuInit, (unsigned))                                                                 \
 	MUST(cuDriverGetVersion, (int *))                                                        \
@@ -106,12 +106,12 @@ struct probe_driver {
 #undef PROBE_FIELD
 };
 
-/* Those that MAY be missing are NULL then. */
+/* Missing optional entry points are NULL. */
 extern struct probe_driver cu;
 
-/* Ends the program with a message and status 1 where there is no driver. */
+/* Loads the driver. Exits with status 1 if there is none. */
 void probe_driver_load(void);
-/* The name of an error, "CUDA_ERROR_..."; never NULL. */
+/* Returns the name of an error, "CUDA_ERROR_..."; never NULL. */
 const char *probe_error(int error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the probe ends where it cannot go on, what it says, and its clock. */
+/* Fatal errors, and the host clock. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void probe_die(const char *format, ...)
 	vfprintf(stderr, format, ap);
 	va_end(ap);
 	fputc('\n', stderr);
-	/* No way through the driver's own end: a channel that has failed may hang it. */
+	/* _exit() skips the driver's exit handlers, which may hang on a failed channel. */
 	_exit(probe_failure);
 }
 

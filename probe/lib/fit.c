@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Least squares, around the means: sums of squares of large figures would lose the small ones. */
+/* Least squares around the means: sums of squares of large values would lose precision. */
 #include "probe/lib/fit.h"
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line through points by least squares. */
+/* Least-squares line through points. */
 #ifndef NVSNOOP_PROBE_LIB_FIT_H
 #define NVSNOOP_PROBE_LIB_FIT_H
 
@@ -8,11 +8,11 @@
 
 struct probe_fit {
 	double slope, intercept;
-	double r; /* of correlation; NAN where all of Y are the same */
-	uint32_t n; /* points that it goes through: those that are numbers */
+	double r; /* correlation coefficient; NAN if all Y are equal */
+	uint32_t n; /* number of finite points */
 };
 
-/* False: no line, since fewer than two of X differ. */
+/* Returns false if there are not two different values of X. */
 bool probe_fit(struct probe_fit *fit, const double *x, const double *y, uint32_t n);
 
 #endif

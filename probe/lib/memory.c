@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for commands, at an address that entries can name, and for data. */
+/* Allocates memory for commands, at addresses that GPFIFO entries can hold, and for data. */
 #include "probe/probe.h"
 
-/* Where a program has nothing else; the driver may choose another all the same. */
+/* Usually unused by programs; the driver may still choose another address. */
 #define LOW_ADDRESS 0x1000000000ull
 #define LOW_TRIES 8
 #define REACH (1ull << 40)
@@ -12,14 +12,14 @@ const char *probe_place_name(enum probe_place place)
 	return place == PROBE_HOST ? "host" : place == PROBE_PEER ? "peer" : "device";
 }
 
-static bool may_choose(void)
+static bool can_choose_address(void)
 {
 	return cu.cuMemGetAllocationGranularity && cu.cuMemAddressReserve && cu.cuMemAddressFree &&
 	       cu.cuMemCreate && cu.cuMemRelease && cu.cuMemMap && cu.cuMemUnmap &&
 	       cu.cuMemSetAccess;
 }
 
-/* For DEVICE to read and write, and for the host where it lies there. */
+/* Maps the allocation for DEVICE, and for the host if it is host memory. */
 static bool map_low(struct probe_memory *m, const struct probe_allocation *a, int device)
 {
 	const struct probe_access access[2] = {{{PROBE_LOCATION_DEVICE, device}, 3},
@@ -39,7 +39,7 @@ static bool map_low(struct probe_memory *m, const struct probe_allocation *a, in
 	return true;
 }
 
-/* The host's memory that is the nearest to DEVICE. */
+/* Returns the NUMA node nearest to DEVICE. */
 static int node_of(int device)
 {
 	int node;
@@ -48,15 +48,15 @@ static int node_of(int device)
 											     : node;
 }
 
-/* At an address that entries can name, for the current context's GPU. */
-static bool low(struct probe_memory *m, enum probe_place place, size_t size)
+/* Allocates below 2^40 for the current context's GPU. Returns false if that fails. */
+static bool allocate_low(struct probe_memory *m, enum probe_place place, size_t size)
 {
 	struct probe_allocation a = {.type = 1 /* pinned */};
 	size_t grain;
 	int device;
 
 	*m = (struct probe_memory){.size = size, .place = place};
-	if (!may_choose() || cu.cuCtxGetDevice(&device))
+	if (!can_choose_address() || cu.cuCtxGetDevice(&device))
 		return false;
 	a.location = place == PROBE_HOST
 			     ? (struct probe_location){PROBE_LOCATION_HOST_NUMA, node_of(device)}
@@ -78,7 +78,7 @@ static bool low(struct probe_memory *m, enum probe_place place, size_t size)
 
 void probe_memory_for_commands(struct probe_memory *m, enum probe_place place, size_t size)
 {
-	if (!low(m, place, size))
+	if (!allocate_low(m, place, size))
 		probe_memory(m, place, size);
 }
 

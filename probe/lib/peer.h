@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of another GPU, which the session's GPU reaches at its own addresses. */
+/* Memory of another GPU that the session's GPU can access. */
 #ifndef NVSNOOP_PROBE_LIB_PEER_H
 #define NVSNOOP_PROBE_LIB_PEER_H
 
@@ -7,23 +7,23 @@
 
 struct probe_peer {
 	int device;
-	void *context; /* NULL: there is no peer */
+	void *context; /* NULL if there is no peer */
 	void *work;
 	struct probe_memory from, to;
 	char name[96];
-	char why[160]; /* there is none */
+	char why[160]; /* reason why there is no peer */
 };
 
 /*
- * The first other GPU whose memory the session's can reach, and SIZE bytes of it twice. Before the
- * session takes its channels: giving access is the driver's work. Does not end the program where
- * that fails: the other GPU may be busy with somebody else's.
+ * Opens the first other GPU whose memory the session's GPU can access, and allocates SIZE bytes
+ * there twice. Call before the session takes its channels, because enabling access makes the driver
+ * submit work. Does not exit on failure: the other GPU may be in use; sets WHY.
  */
 void probe_peer_open(struct probe_peer *peer, struct probe_session *session, size_t size);
 void probe_peer_close(struct probe_peer *peer, struct probe_session *session);
 /*
- * BYTES into all of FROM, VALUE into TO, and bytes out of TO: by the other GPU's own context, so
- * that they show what is there and not what ours takes for it. BYTES are pinned, of our context.
+ * Copy BYTES to all of FROM, set TO to VALUE, and read TO. They use the other GPU's context, so
+ * that they see its memory and not what our GPU assumes. BYTES are pinned memory of our context.
  */
 void probe_peer_fill(struct probe_peer *peer, struct probe_session *session, const void *bytes);
 void probe_peer_clear(struct probe_peer *peer, struct probe_session *session, unsigned char value,

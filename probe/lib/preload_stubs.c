@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library's rooms below the session ask of those above, which the probe does not have: it
- * follows the resource manager, and records and traps nothing.
+ * Stubs of the preload functions that the resource manager tracking calls. The probe tracks the
+ * resource manager, but records and traps nothing.
  */
 #include "preload/base/preload.h"
 #include "preload/signals/signals.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the probe once more, recorded or alone, and reads what came of it. */
+/* Runs this program again, with or without recording, and reads its output and trace. */
 #include "probe/lib/self_recording.h"
 #include <errno.h>
 #include <limits.h>
@@ -21,7 +21,7 @@ static void program_path(char path[PATH_MAX])
 	path[n] = 0;
 }
 
-/* Build folder, bundle and installation have both in one folder. */
+/* The launcher is in the same folder in the build tree, in the bundle and when installed. */
 static void launcher_path(char path[PATH_MAX], const char *program)
 {
 	const char *slash = strrchr(program, '/');
@@ -29,7 +29,7 @@ static void launcher_path(char path[PATH_MAX], const char *program)
 			 program);
 
 	if (n >= PATH_MAX || access(path, X_OK))
-		probe_die("%s: %s; it lies beside nvsnoop-probe, and records it", path,
+		probe_die("%s: %s; the launcher must be next to nvsnoop-probe", path,
 			  n >= PATH_MAX ? strerror(ENAMETOOLONG) : strerror(errno));
 }
 
@@ -44,8 +44,8 @@ static void make_folder(struct probe_recorded *r)
 	snprintf(r->path, sizeof(r->path), "%s/trace.zst", r->folder);
 }
 
-/* A percent sign in a name asks the launcher for something. */
-static void escape(char *to, const char *from)
+/* Escapes %, which the launcher would expand. */
+static void escape_percent(char *to, const char *from)
 {
 	for (; *from; from++) {
 		if (*from == '%')
@@ -88,8 +88,8 @@ static void wait_for(struct probe_recorded *r, pid_t child)
 		return;
 	probe_recorded_free(r);
 	if (WIFSIGNALED(status))
-		probe_die("the run of itself was ended by signal %d", WTERMSIG(status));
-	probe_die("the run of itself failed; what it said stands above");
+		probe_die("the child run was killed by signal %d", WTERMSIG(status));
+	probe_die("the child run failed; see its messages above");
 }
 
 void probe_again(struct probe_recorded *r, const char *const *arguments, bool recorded)
@@ -104,7 +104,7 @@ void probe_again(struct probe_recorded *r, const char *const *arguments, bool re
 	if (recorded) {
 		launcher_path(launcher, program);
 		make_folder(r);
-		escape(out, r->path);
+		escape_percent(out, r->path);
 		argv[n++] = launcher;
 		argv[n++] = "-q";
 		argv[n++] = "-o";
@@ -116,7 +116,7 @@ void probe_again(struct probe_recorded *r, const char *const *arguments, bool re
 		argv[n++] = *arguments;
 	argv[n] = NULL;
 	if (pipe(fds) || (child = fork()) < 0)
-		probe_die("cannot run itself: %s", strerror(errno));
+		probe_die("cannot start the child run: %s", strerror(errno));
 	if (!child) {
 		dup2(fds[1], 1);
 		close(fds[0]);
@@ -142,7 +142,8 @@ void probe_recorded_read(const struct probe_recorded *r, const struct nvs_consum
 		bad = nvs_trace_read(trace, consumer, arg, &err);
 	nvs_trace_close(trace);
 	if (bad < 0)
-		probe_die("the trace of itself: %s", *err.text ? err.text : strerror(-bad));
+		probe_die("cannot read the trace of the child run: %s",
+			  *err.text ? err.text : strerror(-bad));
 }
 
 void probe_recorded_free(struct probe_recorded *r)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A plot as SVG: axes, curves, and published points beside them. */
+/* Writes a plot as SVG: axes, curves and published points. */
 #ifndef NVSNOOP_PROBE_LIB_SVG_H
 #define NVSNOOP_PROBE_LIB_SVG_H
 
@@ -8,22 +8,24 @@
 
 struct probe_series {
 	const char *name;
-	const double *x, *y; /* what is not above 0 on a logarithmic axis is left out */
+	const double *x, *y; /* values <= 0 on a logarithmic axis are omitted */
 	uint32_t n;
-	bool points; /* marks alone */
-	bool dashed; /* a line that may lie on another */
+	bool points; /* markers only */
+	bool dashed; /* for a line that may cover another */
 };
 
 struct probe_plot {
-	const char *title, *subtitle, *x, *y; /* y: its heading, with the unit */
+	const char *title, *subtitle, *x, *y; /* y: heading with the unit */
 	bool log_x, log_y;
-	bool binary_x; /* powers of 2 with Ki, Mi, Gi along a logarithmic axis */
+	bool binary_x; /* label a logarithmic x axis with powers of 2 and Ki, Mi, Gi */
 	const struct probe_series *series;
 	uint32_t n;
 };
 
-/* Both end the program: where no file can be made in PATH, which is asked before a study; and where
- * PATH cannot be written. */
+/*
+ * Both exit on failure. probe_svg_folder() checks, before a study, that PATH is a writable folder;
+ * probe_svg() writes the file PATH.
+ */
 void probe_svg_folder(const char *path);
 void probe_svg(const char *path, const struct probe_plot *plot);
 

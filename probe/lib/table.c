@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Results as text, CSV and JSON. */
+/* Prints results as text, CSV and JSON. */
 #include "probe/lib/table.h"
 #include <math.h>
 #include <stdarg.h>
@@ -9,10 +9,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define TEXT_WIDTH 80 /* where there is no terminal */
-#define MOST_COLUMNS 32
+#define TEXT_WIDTH 80 /* without a terminal */
+#define MAX_COLUMNS 32
 
-static void *more(void *p, size_t bytes)
+static void *resize(void *p, size_t bytes)
 {
 	p = realloc(p, bytes);
 	if (!p)
@@ -24,7 +24,7 @@ void probe_table_row(struct probe_table *t, const struct probe_cell *cells)
 {
 	if (t->nrows == t->room) {
 		t->room = t->room ? t->room * 2 : 64;
-		t->cells = more(t->cells, t->room * t->ncolumns * sizeof(*cells));
+		t->cells = resize(t->cells, t->room * t->ncolumns * sizeof(*cells));
 	}
 	memcpy(&t->cells[t->nrows * t->ncolumns], cells, t->ncolumns * sizeof(*cells));
 	t->nrows++;
@@ -38,7 +38,7 @@ void probe_table_note(struct probe_table *t, const char *format, ...)
 	va_start(ap, format);
 	text = probe_text(format, ap);
 	va_end(ap);
-	t->notes = more(t->notes, (t->nnotes + 1) * sizeof(*t->notes));
+	t->notes = resize(t->notes, (t->nnotes + 1) * sizeof(*t->notes));
 	t->notes[t->nnotes++] = text;
 }
 
@@ -67,8 +67,8 @@ const char *probe_machine(const struct probe_session *s)
 	return text;
 }
 
-/* 1234567 as 1,234,567 */
-static void group(char *text, size_t room, double v, int decimals)
+/* Formats 1234567 as 1,234,567. */
+static void group_digits(char *text, size_t room, double v, int decimals)
 {
 	char plain[64];
 	size_t n, whole, at = 0;
@@ -84,7 +84,7 @@ static void group(char *text, size_t room, double v, int decimals)
 	text[at] = 0;
 }
 
-/* Four digits say enough: 0.024, 24.55, 127.8, 2,316. */
+/* Prints about four significant digits: 0.024, 24.55, 127.8, 2,316. */
 static int decimals_of(const struct probe_column *c, double v)
 {
 	int most = fabs(v) < 0.9995 ? 3 : fabs(v) < 99.995 ? 2 : fabs(v) < 999.95 ? 1 : 0;
@@ -100,10 +100,10 @@ static void cell_text(char *text, size_t room, const struct probe_column *c,
 	else if (isnan(cell->number))
 		snprintf(text, room, "-");
 	else
-		group(text, room, cell->number, decimals_of(c, cell->number));
+		group_digits(text, room, cell->number, decimals_of(c, cell->number));
 }
 
-/* Line LINE, 0 or 1, of a heading that may have two: what is there of one alone stands below. */
+/* Returns line LINE, 0 or 1, of a heading. A heading of one line is in line 1. */
 static void heading_text(char *text, size_t room, const struct probe_column *c, int line)
 {
 	const char *cut = strchr(c->heading, '\n');
@@ -131,7 +131,7 @@ static int width_of(const struct probe_table *t, uint32_t column)
 	return width;
 }
 
-/* Row -2 and -1 are the headings; a column of width 0 is not shown. */
+/* Rows -2 and -1 are the headings. A column of width 0 is not shown. */
 static void print_line(const struct probe_table *t, int64_t row, const int *width)
 {
 	char text[64], line[1024];
@@ -162,7 +162,7 @@ static int terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : TEXT_WIDTH;
 }
 
-/* Broken at blanks; lines that follow the first are indented. */
+/* Wraps at blanks; lines after the first are indented. */
 static void print_wrapped(const char *text, size_t width)
 {
 	size_t at = 0;
@@ -193,8 +193,8 @@ static int line_width(const struct probe_table *t, const int *width)
 	return all;
 }
 
-/* Leaves columns out until a line fits, or none may go; false: there was none to leave out. */
-static bool narrow(const struct probe_table *t, int *width)
+/* Drops columns until a line fits or no more may be dropped. Returns whether any was dropped. */
+static bool drop_columns(const struct probe_table *t, int *width)
 {
 	bool some = false;
 
@@ -220,16 +220,16 @@ void probe_print_wrapped(const char *words)
 
 void probe_table_text(const struct probe_table *t)
 {
-	int width[MOST_COLUMNS] = {0};
+	int width[MAX_COLUMNS] = {0};
 	bool two = false, left_out;
 
-	for (uint32_t i = 0; i < t->ncolumns && i < MOST_COLUMNS; i++) {
+	for (uint32_t i = 0; i < t->ncolumns && i < MAX_COLUMNS; i++) {
 		if (!t->columns[i].heading)
 			continue;
 		width[i] = width_of(t, i);
 		two |= strchr(t->columns[i].heading, '\n') != NULL;
 	}
-	left_out = narrow(t, width);
+	left_out = drop_columns(t, width);
 	for (int64_t row = two ? -2 : -1; row < (int64_t)t->nrows; row++)
 		print_line(t, row, width);
 	if (t->nnotes || left_out)
@@ -237,7 +237,7 @@ void probe_table_text(const struct probe_table *t)
 	for (uint32_t i = 0; i < t->nnotes; i++)
 		print_wrapped(t->notes[i], (size_t)terminal_width());
 	if (left_out)
-		print_wrapped("more columns: on a wider terminal, and as CSV and JSON",
+		print_wrapped("some columns are hidden: use a wider terminal, CSV or JSON",
 			      (size_t)terminal_width());
 }
 
@@ -303,7 +303,7 @@ static void print_json(const struct probe_table *t, const struct probe_session *
 	printf("]}\n");
 }
 
-/* Names hold no quote; a comma they may. */
+/* Names contain no quotes, but may contain commas. */
 void probe_print_field(const char *words)
 {
 	printf(strpbrk(words, ",\"") ? "\"%s\"" : "%s", words);
@@ -345,7 +345,7 @@ void probe_table_print(const struct probe_table *t, const struct probe_session *
 		probe_die("cannot write the result");
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -364,6 +364,6 @@ double probe_quantile(const double *sorted, uint32_t n, double q)
 
 double probe_median(double *values, uint32_t n)
 {
-	qsort(values, n, sizeof(*values), by_value);
+	qsort(values, n, sizeof(*values), compare_values);
 	return probe_quantile(values, n, 0.5);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Chains of one short kernel, behind each other on one stream. */
+/* Chains of a short kernel on one stream, launched as a graph or one by one. */
 #include <string.h>
 #include "probe/studies/graph.h"
 
 #define ELEMENTS 1024u
 #define BLOCK 256u
 
-/* p[i] *= by for n elements. As text: the driver makes code of it for the GPU that is there. */
+/* p[i] *= by for n elements. PTX, so that the driver compiles it for the GPU at hand. */
 static const char ptx[] = ".version 7.0\n"
 			  ".target sm_70\n"
 			  ".address_size 64\n"
@@ -58,7 +58,7 @@ void probe_chain_open(struct probe_chain *c)
 	PROBE_CU(cuMemsetD8Async(c->data.gpu, 0, c->data.size, c->stream));
 	PROBE_CU(cuModuleLoadData(&c->module, ptx));
 	PROBE_CU(cuModuleGetFunction(&c->kernel, c->module, "scale"));
-	/* A first launch may load code. */
+	/* The first launch may load code. */
 	launch_kernel(c);
 	probe_chain_wait(c);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `nvsnoop-probe dma --compare`: what a profiler says a copy took, beside what it takes. The
- * driver's copies are made by a run of the probe itself, timed once and recorded once: the trace
- * says which way each of them went, and a size is compared where ours went the same way.
+ * `nvsnoop-probe dma --compare`: times that profilers report for a copy, next to its real time.
+ * Runs nvsnoop-probe again to make the driver's copies, once timed and once recorded. The trace
+ * shows how each copy was made; a size is compared only if ours was made the same way.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,12 +35,12 @@ _Static_assert(sizeof(columns) / sizeof(columns[0]) == COLUMNS, "one for each ce
 static const uint32_t all_sizes[] = {8,	    32,	    128,    512,     2048,    8192,
 				     32768, 131072, 524288, 2097152, 8388608, 33554432};
 
-/* ---- which way the driver's copies went ---- */
+/* ---- how the driver made its copies ---- */
 
 enum { NO_MODE, BY_INLINE, BY_ENGINE, BY_OTHER, MIXED };
 
 struct size {
-	uint32_t bytes, seen; /* copies so far, of all ways */
+	uint32_t bytes, seen; /* copies so far, over all timing methods */
 	uint8_t mode[PROBE_COPY_WAYS];
 	double ns[PROBE_COPY_WAYS];
 };
@@ -98,7 +98,7 @@ static void read_line(struct compare *c, const char *line)
 			c->sizes[i].ns[k] = strcmp(words[k], "-") ? strtod(words[k], NULL) : NAN;
 }
 
-static void run(struct compare *c, const struct probe_options *o)
+static void run_children(struct compare *c, const struct probe_options *o)
 {
 	static char sizes[PROBE_SIZES_MAX * 12] = "--sizes=";
 	struct nvs_consumer consumer = {
@@ -121,35 +121,37 @@ static void run(struct compare *c, const struct probe_options *o)
 
 /* ---- the rows ---- */
 
-static double share(double profiler, double raw)
+static double error_percent(double profiler, double raw)
 {
 	return (profiler - raw) / profiler * 100;
 }
 
-/* Of a way that did not go as the row says there is no figure. */
-static double figure(const struct size *s, uint32_t way, uint8_t mode)
+/* Returns NAN if the copies of this timing method were made in another mode than the row's. */
+static double time_in_mode(const struct size *s, uint32_t way, uint8_t mode)
 {
 	return s->mode[way] == mode ? s->ns[way] : NAN;
 }
 
 static void add_row(struct probe_table *t, const struct size *s, uint8_t mode, double raw)
 {
-	double cupti = figure(s, PROBE_BY_CUPTI, mode), events = figure(s, PROBE_BY_EVENTS, mode),
-	       host = figure(s, PROBE_BY_HOST, mode);
+	double cupti = time_in_mode(s, PROBE_BY_CUPTI, mode),
+	       events = time_in_mode(s, PROBE_BY_EVENTS, mode),
+	       host = time_in_mode(s, PROBE_BY_HOST, mode);
 	const struct way way = {.copy = mode == BY_ENGINE, .commands = PROBE_HOST};
 	const struct dma_published *a40 = dma_published(&way, s->bytes);
 
-	probe_table_row(t, (struct probe_cell[COLUMNS]){
-				   PROBE_NUMBER(s->bytes),
-				   PROBE_WORDS(mode == BY_ENGINE ? "engine" : "inline"),
-				   PROBE_NUMBER(cupti), PROBE_NUMBER(events), PROBE_NUMBER(host),
-				   PROBE_NUMBER(raw), PROBE_NUMBER(share(cupti, raw)),
-				   PROBE_NUMBER(share(events, raw)), PROBE_NUMBER(share(host, raw)),
-				   PROBE_NUMBER(a40->profiler), PROBE_NUMBER(a40->ns),
-				   PROBE_NUMBER(a40->percent)});
+	probe_table_row(t,
+			(struct probe_cell[COLUMNS]){
+				PROBE_NUMBER(s->bytes),
+				PROBE_WORDS(mode == BY_ENGINE ? "engine" : "inline"),
+				PROBE_NUMBER(cupti), PROBE_NUMBER(events), PROBE_NUMBER(host),
+				PROBE_NUMBER(raw), PROBE_NUMBER(error_percent(cupti, raw)),
+				PROBE_NUMBER(error_percent(events, raw)),
+				PROBE_NUMBER(error_percent(host, raw)), PROBE_NUMBER(a40->profiler),
+				PROBE_NUMBER(a40->ns), PROBE_NUMBER(a40->percent)});
 }
 
-/* Of how many sizes of the table the events have no figure, and which. */
+/* Notes the sizes for which events have no comparable time. */
 static void note_events(struct probe_table *t, const struct compare *c)
 {
 	char text[PROBE_SIZES_MAX * 12 + 1] = "";
@@ -164,7 +166,8 @@ static void note_events(struct probe_table *t, const struct compare *c)
 						       at ? ", " : "", c->sizes[i].bytes);
 	if (at)
 		probe_table_note(t,
-				 "%s bytes: between events the driver copies another way, which is "
+				 "%s bytes: with events around it the driver copies in another "
+				 "mode, which is "
 				 "not compared",
 				 text);
 }
@@ -183,11 +186,11 @@ static void add_rows(struct probe_table *t, const struct compare *c, const doubl
 
 		if (isnan(raw)) {
 			probe_table_note(
-				t, "%u bytes: no row, the driver's copies %s", s->bytes,
-				mode == MIXED ? "did not all go one way"
+				t, "%u bytes: no row, because the driver's copies %s", s->bytes,
+				mode == MIXED ? "were not all made in one mode"
 				: mode == BY_INLINE || mode == BY_ENGINE
-					? "went a way that was not measured"
-					: "went neither inline nor by a copy engine alone");
+					? "used a mode that was not measured"
+					: "were neither purely inline nor purely by copy engine");
 			continue;
 		}
 		add_row(t, s, mode, raw);
@@ -195,14 +198,15 @@ static void add_rows(struct probe_table *t, const struct compare *c, const doubl
 	}
 	note_events(t, c);
 	if (!cupti)
-		probe_table_note(
-			t, "CUPTI was not found, or records no copies here: no figures of it");
-	probe_table_note(t, "medians of %d copies, each waited for; raw: the interval of our own",
-			 PROBE_COPIES_TIMED);
+		probe_table_note(t,
+				 "CUPTI was not found or records no copies here: no CUPTI times");
+	probe_table_note(
+		t, "medians of %d copies, each waited for; raw: the interval of our own copies",
+		PROBE_COPIES_TIMED);
 }
 
-static void draw(const struct probe_table *t, const struct probe_session *session,
-		 const char *folder)
+static void draw_plot(const struct probe_table *t, const struct probe_session *session,
+		      const char *folder)
 {
 	static const char *const names[] = {"CUPTI",
 					    "events",
@@ -260,14 +264,16 @@ int dma_compare(const struct probe_options *o)
 		sizes[k] = bytes;
 		c.sizes[c.n++] = (struct size){.bytes = bytes, .ns = {NAN, NAN, NAN}};
 	}
-	/* Before this process has anything to do with the driver, which a child must not inherit.
+	/*
+	 * Run the children before this process initializes CUDA: a forked child must not inherit
+	 * it.
 	 */
-	run(&c, o);
+	run_children(&c, o);
 	dma_raw(o, &session, sizes, c.n, by_inline, by_engine);
 	add_rows(&table, &c, by_inline, by_engine);
 	probe_table_print(&table, &session, o->format);
 	if (o->svg)
-		draw(&table, &session, o->svg);
+		draw_plot(&table, &session, o->svg);
 	probe_table_free(&table);
 	return 0;
 }

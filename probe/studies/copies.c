@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `dma --compare` runs in a process of its own: copies from pinned memory to the device by the
- * driver, one and then a wait, as a profiler sees them. A line a size on stdout: bytes, and the
- * medians in ns of the host's time, of events around the copy, and of CUPTI; "-" where there is
- * none.
+ * The internal study behind `dma --compare`: times the driver's copies from pinned memory to the
+ * device, waiting for each, as a profiler sees them. Prints a line for each size: bytes, and the
+ * medians in ns by host time, by events around the copy, and by CUPTI; "-" if not available.
  */
 #include "probe/studies/copies.h"
 #include <math.h>
@@ -22,7 +21,7 @@ static bool has_events(void)
 	return cu.cuEventCreate && cu.cuEventRecord && cu.cuEventElapsedTime;
 }
 
-/* With events around it where EVENTS; ns. */
+/* Times one copy, with events around it if EVENTS. Returns ns. */
 static double one_copy(struct copies *c, uint32_t bytes, bool events)
 {
 	uint64_t begin = probe_now(), end;
@@ -50,7 +49,7 @@ static double median_of(struct copies *c, uint32_t bytes, bool events)
 	return probe_median(c->ns, PROBE_COPIES_TIMED);
 }
 
-static void put(double ns)
+static void print_ns(double ns)
 {
 	if (isnan(ns))
 		printf(" -");
@@ -63,15 +62,15 @@ int probe_copies(const struct probe_options *o)
 	static struct copies c;
 	static double ns[PROBE_SIZES_MAX][PROBE_COPY_WAYS];
 	static struct probe_session session;
-	uint32_t most = 4;
+	uint32_t largest = 4;
 	bool cupti;
 
 	for (uint32_t i = 0; i < o->nsizes; i++)
-		most = o->sizes[i] > most ? o->sizes[i] : most;
+		largest = o->sizes[i] > largest ? o->sizes[i] : largest;
 	probe_open_context(&session, o->gpu);
 	PROBE_CU(cuStreamCreate(&c.stream, PROBE_STREAM_NON_BLOCKING));
-	probe_memory(&c.from, PROBE_HOST, most);
-	probe_memory(&c.to, PROBE_DEVICE, most);
+	probe_memory(&c.from, PROBE_HOST, largest);
+	probe_memory(&c.to, PROBE_DEVICE, largest);
 	if (has_events()) {
 		PROBE_CU(cuEventCreate(&c.begin, 0));
 		PROBE_CU(cuEventCreate(&c.end, 0));
@@ -80,7 +79,7 @@ int probe_copies(const struct probe_options *o)
 		ns[i][PROBE_BY_HOST] = median_of(&c, o->sizes[i], false);
 	for (uint32_t i = 0; i < o->nsizes; i++)
 		ns[i][PROBE_BY_EVENTS] = has_events() ? median_of(&c, o->sizes[i], true) : NAN;
-	/* Last: it has to do with whatever comes behind it. */
+	/* CUPTI comes last: it affects everything after it. */
 	cupti = probe_cupti_begin();
 	for (uint32_t i = 0; i < o->nsizes; i++) {
 		ns[i][PROBE_BY_CUPTI] = NAN;
@@ -93,7 +92,7 @@ int probe_copies(const struct probe_options *o)
 	for (uint32_t i = 0; i < o->nsizes; i++) {
 		printf("%u", o->sizes[i]);
 		for (uint32_t k = 0; k < PROBE_COPY_WAYS; k++)
-			put(ns[i][k]);
+			print_ns(ns[i][k]);
 		putchar('\n');
 	}
 	if (fflush(stdout))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two runs of a comparison agree on: for each way all sizes in order, and of each size so
- * many copies. */
+/*
+ * Order of the copies in both runs of dma --compare: for each timing method all sizes, and for each
+ * size WARM + TIMED copies.
+ */
 #ifndef NVSNOOP_PROBE_STUDIES_COPIES_H
 #define NVSNOOP_PROBE_STUDIES_COPIES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CUPTI by hand: the library is found at run time, and what is used of it stands here as
- * cupti_activity.h and cupti_result.h of CUDA 11 to 13 have it.
+ * Calls CUPTI without its headers: the library is loaded at run time. The declarations follow
+ * cupti_activity.h and cupti_result.h of CUDA 11 to 13.
  */
 #include "probe/studies/cupti.h"
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #define BUFFER_BYTES (1u << 20)
 #define KEPT_MAX 4096
 
-/* The beginning that all versions of CUpti_ActivityMemcpy have. */
+/* The first members of CUpti_ActivityMemcpy, equal in all versions. */
 struct record {
 	uint32_t kind;
 	uint8_t copy_kind, from_kind, to_kind, flags;
@@ -34,14 +34,15 @@ static struct {
 } kept[KEPT_MAX];
 static uint32_t nkept;
 
-static void requested(uint8_t **buffer, size_t *size, size_t *most)
+static void on_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 {
 	*buffer = aligned_alloc(8, BUFFER_BYTES);
 	*size = *buffer ? BUFFER_BYTES : 0;
-	*most = 0;
+	*max_records = 0;
 }
 
-static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+				size_t valid)
 {
 	void *p = NULL;
 
@@ -60,7 +61,7 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 	free(buffer);
 }
 
-static void *library(void)
+static void *open_cupti(void)
 {
 	static const char *const names[] = {
 		"libcupti.so.13",
@@ -78,7 +79,7 @@ static void *library(void)
 
 bool probe_cupti_begin(void)
 {
-	void *lib = library();
+	void *lib = open_cupti();
 
 	if (!lib)
 		return false;
@@ -88,7 +89,8 @@ bool probe_cupti_begin(void)
 	flush = (typeof(flush))dlsym(lib, "cuptiActivityFlushAll");
 	next = (typeof(next))dlsym(lib, "cuptiActivityGetNextRecord");
 	return register_callbacks && enable && flush && next &&
-	       !register_callbacks(requested, completed) && !enable(KIND_MEMCPY);
+	       !register_callbacks(on_buffer_requested, on_buffer_completed) &&
+	       !enable(KIND_MEMCPY);
 }
 
 bool probe_cupti_copies(uint64_t bytes, double *ns, uint32_t n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NVIDIA's profiling library, where it is installed: how long it says that copies to the device
- * took. A yardstick; nothing depends on it.
+ * Times of copies to the device as reported by CUPTI, NVIDIA's profiling library, where it is
+ * installed. Only used for comparison.
  */
 #ifndef NVSNOOP_PROBE_STUDIES_CUPTI_H
 #define NVSNOOP_PROBE_STUDIES_CUPTI_H
@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* False: it is not there, or does not record. From here on it keeps copies. */
+/* Starts recording copies. Returns false if CUPTI is missing or does not record. */
 bool probe_cupti_begin(void);
 /*
- * Of the copies of BYTES to the device that came since the last call the last N, the oldest first,
- * end - start in ns. False: there were not as many.
+ * Stores the durations (end - start, ns) of the last N copies of BYTES to the device since the
+ * previous call, oldest first. Returns false if there were fewer.
  */
 bool probe_cupti_copies(uint64_t bytes, double *ns, uint32_t n);
 

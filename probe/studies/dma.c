@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `nvsnoop-probe dma`: how long one transfer takes, inline and by the copy engine, without the
- * driver. One submission holds W transfers, a semaphore with timestamp, T transfers, and another:
- * the difference of the timestamps by T is the interval of back-to-back transfers. With T = 1 it
- * is how long a single one takes to complete.
+ * `nvsnoop-probe dma`: measures transfers inline and by copy engine, without the driver. A
+ * submission holds W warm-up transfers, a semaphore with timestamp, T transfers, and another such
+ * semaphore. The difference of the timestamps divided by T is the interval of back-to-back
+ * transfers; with T = 1 it is the latency of a single one.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "probe/lib/svg.h"
 #include "submit/commands.h"
 
-#define TARGET_NS 200000.0 /* a timestamp has steps of 32 ns: 0.02 % of this */
+#define TARGET_NS 200000.0 /* timestamps have a resolution of 32 ns: 0.02 % of this */
 #define PATIENCE_S 5
 #define ROUNDS 5
-#define PAYLOAD 3 /* word of both kinds of semaphore that has it */
+#define PAYLOAD 3 /* index of the payload word in both kinds of semaphore */
 #define POINTS_MAX 4096
 #define ROOM_DWORDS (PROBE_COMMAND_BYTES / 4 - 64)
 
@@ -55,14 +55,14 @@ _Static_assert(sizeof(columns) / sizeof(columns[0]) == NCOLUMNS, "dma.h");
 
 /* ---- one submission ---- */
 
-static const struct probe_memory *source(const struct study *s, const struct way *w)
+static const struct probe_memory *source_of(const struct study *s, const struct way *w)
 {
 	return w->direction == TO_DEVICE   ? &s->host_from
 	       : w->direction == FROM_PEER ? &s->peer.from
 					   : &s->device_from;
 }
 
-static const struct probe_memory *target(const struct study *s, const struct way *w)
+static const struct probe_memory *target_of(const struct study *s, const struct way *w)
 {
 	return w->to_host || w->direction == TO_HOST ? &s->host_to
 	       : w->direction == TO_PEER	     ? &s->peer.to
@@ -78,10 +78,10 @@ static uint32_t *put_transfers(const struct study *s, const struct way *w, uint3
 			       uint32_t bytes, uint32_t n)
 {
 	while (n--)
-		words = w->copy ? nvs_put_copy(words, source(s, w)->gpu, target(s, w)->gpu, bytes,
-					       w->launch)
-				: nvs_put_inline(words, target(s, w)->gpu, bytes, s->host_from.cpu,
-						 w->launch);
+		words = w->copy ? nvs_put_copy(words, source_of(s, w)->gpu, target_of(s, w)->gpu,
+					       bytes, w->launch)
+				: nvs_put_inline(words, target_of(s, w)->gpu, bytes,
+						 s->host_from.cpu, w->launch);
 	return words;
 }
 
@@ -94,7 +94,7 @@ static uint32_t *put_tracker(const struct study *s, const struct way *w, uint32_
 		       : nvs_put_compute_semaphore(words, at, payload);
 }
 
-/* A submission as it stands in the memory for commands. */
+/* A submission built in command memory. */
 struct stream {
 	uint32_t *first, *second; /* payloads of the two semaphores */
 	uint64_t dwords;
@@ -105,8 +105,8 @@ static const struct probe_memory *commands_of(const struct study *s, const struc
 	return w->commands == PROBE_DEVICE ? &s->device_commands : &s->session.commands;
 }
 
-static struct stream build(struct study *s, const struct way *w, uint32_t bytes, uint32_t warm,
-			   uint32_t n)
+static struct stream build_stream(struct study *s, const struct way *w, uint32_t bytes,
+				  uint32_t warm, uint32_t n)
 {
 	uint32_t *begin = s->session.commands.cpu, *words = begin;
 	struct stream stream;
@@ -122,7 +122,7 @@ static struct stream build(struct study *s, const struct way *w, uint32_t bytes,
 	return stream;
 }
 
-/* Nanoseconds between the two timestamps. */
+/* Submits once. Returns the ns between the two timestamps. */
 static double run_once(struct study *s, const struct way *w, const struct stream *stream)
 {
 	struct probe_session *p = &s->session;
@@ -135,19 +135,20 @@ static double run_once(struct study *s, const struct way *w, const struct stream
 	probe_submit(&p->lanes[w->lane], commands_of(s, w), 0, stream->dwords);
 	probe_wait(p, &p->lanes[w->lane], 1, second, PATIENCE_S);
 	if (probe_payload(p, 0) != first)
-		probe_die("the first semaphore holds 0x%x, not 0x%x", probe_payload(p, 0), first);
+		probe_die("the first semaphore holds 0x%x, expected 0x%x", probe_payload(p, 0),
+			  first);
 	return (double)(probe_timestamp(p, 1) - probe_timestamp(p, 0));
 }
 
-/* ---- the bytes themselves ---- */
+/* ---- checking the data ---- */
 
 static void clear_target(struct study *s, const struct way *w, uint32_t bytes)
 {
-	if (target(s, w) == &s->host_to) {
+	if (target_of(s, w) == &s->host_to) {
 		memset(s->host_to.cpu, 0xa5, bytes);
 		return;
 	}
-	if (target(s, w) == &s->peer.to) {
+	if (target_of(s, w) == &s->peer.to) {
 		probe_peer_clear(&s->peer, &s->session, 0xa5, bytes);
 		return;
 	}
@@ -155,17 +156,20 @@ static void clear_target(struct study *s, const struct way *w, uint32_t bytes)
 	PROBE_CU(cuStreamSynchronize(s->session.work));
 }
 
-/* Source and target agree; else the row is an error, with the first byte that does not. */
-static bool right(struct study *s, const struct way *w, uint32_t bytes)
+/*
+ * Compares source and target. On a difference prints the first wrong byte and marks the row as an
+ * error.
+ */
+static bool check_target(struct study *s, const struct way *w, uint32_t bytes)
 {
 	const unsigned char *want = s->host_from.cpu, *have = s->host_to.cpu;
 
-	if (target(s, w) == &s->device_to) {
+	if (target_of(s, w) == &s->device_to) {
 		PROBE_CU(cuMemcpyDtoHAsync_v2(s->check.cpu, s->device_to.gpu, bytes,
 					      s->session.work));
 		PROBE_CU(cuStreamSynchronize(s->session.work));
 		have = s->check.cpu;
-	} else if (target(s, w) == &s->peer.to) {
+	} else if (target_of(s, w) == &s->peer.to) {
 		probe_peer_read(&s->peer, &s->session, s->check.cpu, bytes);
 		have = s->check.cpu;
 	}
@@ -174,7 +178,8 @@ static bool right(struct study *s, const struct way *w, uint32_t bytes)
 	for (uint32_t i = 0; i < bytes; i++)
 		if (want[i] != have[i]) {
 			fprintf(stderr,
-				"nvsnoop-probe: %s, %s, %u bytes: byte %u is 0x%02x, not 0x%02x\n",
+				"nvsnoop-probe: %s, %s, %u bytes: byte %u is 0x%02x, expected "
+				"0x%02x\n",
 				w->copy ? "copy engine" : "inline", direction_name[w->direction],
 				bytes, i, have[i], want[i]);
 			break;
@@ -190,10 +195,13 @@ static uint32_t warm_for(uint32_t n)
 	return n / 8 < 1 ? 1 : n / 8 > 16 ? 16 : n / 8;
 }
 
-/* Transfers that take TARGET_NS: the first few are slower, so it is looked at twice. */
+/*
+ * Returns how many transfers take TARGET_NS. Measured more than once, because the first few are
+ * slower.
+ */
 static uint32_t long_enough(struct study *s, const struct way *w, uint32_t bytes, uint32_t room)
 {
-	/* One that is long by itself is not done eight times to find out. */
+	/* A long transfer is not repeated eight times just to estimate it. */
 	uint32_t n = bytes > 1 << 20 ? 1 : room < 9 ? room - 1 : 8;
 
 	for (int i = 0; i < 3; i++) {
@@ -203,7 +211,7 @@ static uint32_t long_enough(struct study *s, const struct way *w, uint32_t bytes
 
 		if (n + warm > room)
 			n = room - warm;
-		stream = build(s, w, bytes, warm, n);
+		stream = build_stream(s, w, bytes, warm, n);
 		ns = run_once(s, w, &stream);
 		if (ns >= TARGET_NS)
 			break;
@@ -212,8 +220,10 @@ static uint32_t long_enough(struct study *s, const struct way *w, uint32_t bytes
 	return n;
 }
 
-/* Of one way and size. Its submissions are spread over the whole run, in rounds: what a busy
- * neighbour does for a while then reaches all rows alike, and no median. */
+/*
+ * One way and size. Its submissions are spread over the whole run in rounds, so that a temporary
+ * disturbance affects all rows alike and no median.
+ */
 struct point {
 	const struct way *way;
 	uint32_t bytes, n, have;
@@ -238,7 +248,7 @@ static void add_point(struct study *s, const struct way *w, uint32_t bytes)
 		probe_die("out of memory");
 }
 
-static void visit(struct study *s, struct point *p, uint32_t times, bool look)
+static void measure_point(struct study *s, struct point *p, uint32_t times, bool last)
 {
 	uint32_t room = ROOM_DWORDS / words_of(p->way, p->bytes), warm;
 	struct probe_session *session = &s->session;
@@ -249,7 +259,7 @@ static void visit(struct study *s, struct point *p, uint32_t times, bool look)
 		 p->way->copy ? "copy engine" : "inline", p->way->mode,
 		 p->way->to_host ? "HtoH" : direction_name[p->way->direction], p->bytes,
 		 probe_place_name(p->way->commands));
-	if (look)
+	if (last)
 		clear_target(s, p->way, p->bytes);
 	if (!p->n)
 		p->n = p->way->single		? 1
@@ -258,22 +268,22 @@ static void visit(struct study *s, struct point *p, uint32_t times, bool look)
 	warm = warm_for(p->n) < room / 2 ? warm_for(p->n) : room / 2;
 	if (p->n + warm > room)
 		p->n = room - warm;
-	stream = build(s, p->way, p->bytes, warm, p->n);
+	stream = build_stream(s, p->way, p->bytes, warm, p->n);
 	for (; times; times--)
 		p->ns[p->have++] = run_once(s, p->way, &stream) / p->n;
-	if (look)
-		p->bad = !right(s, p->way, p->bytes);
+	if (last)
+		p->bad = !check_target(s, p->way, p->bytes);
 }
 
-static void measure(struct study *s)
+static void measure_all(struct study *s)
 {
 	uint32_t repeat = s->options->repeat;
 
 	for (uint32_t round = 0; round < ROUNDS; round++)
 		for (uint32_t i = 0; i < s->npoints; i++)
-			visit(s, &s->points[i],
-			      repeat * (round + 1) / ROUNDS - repeat * round / ROUNDS,
-			      round == ROUNDS - 1);
+			measure_point(s, &s->points[i],
+				      repeat * (round + 1) / ROUNDS - repeat * round / ROUNDS,
+				      round == ROUNDS - 1);
 }
 
 static void add_row(struct study *s, const struct point *p)
@@ -282,20 +292,20 @@ static void add_row(struct study *s, const struct point *p)
 	uint32_t repeat = s->options->repeat;
 	double median = p->bad ? NAN : probe_median(p->ns, repeat);
 
-	probe_table_row(
-		&s->table,
-		(struct probe_cell[NCOLUMNS]){
-			PROBE_WORDS(w->copy ? "copy" : "inline"), PROBE_WORDS(w->mode),
-			PROBE_WORDS(s->session.lanes[w->lane].name),
-			PROBE_WORDS(w->to_host ? "HtoH" : direction_name[w->direction]),
-			PROBE_WORDS(w->copy ? probe_place_name(source(s, w)->place) : "pushbuffer"),
-			PROBE_WORDS(probe_place_name(target(s, w)->place)),
-			PROBE_WORDS(probe_place_name(w->commands)), PROBE_NUMBER(p->bytes),
-			PROBE_NUMBER(p->n), PROBE_NUMBER(median),
-			PROBE_NUMBER(p->bad ? NAN : p->ns[0]),
-			PROBE_NUMBER(p->bad ? NAN : probe_quantile(p->ns, repeat, 0.9)),
-			PROBE_NUMBER(p->bytes / median * 1e9 / (1 << 30)),
-			PROBE_NUMBER(dma_published(w, p->bytes)->ns)});
+	probe_table_row(&s->table,
+			(struct probe_cell[NCOLUMNS]){
+				PROBE_WORDS(w->copy ? "copy" : "inline"), PROBE_WORDS(w->mode),
+				PROBE_WORDS(s->session.lanes[w->lane].name),
+				PROBE_WORDS(w->to_host ? "HtoH" : direction_name[w->direction]),
+				PROBE_WORDS(w->copy ? probe_place_name(source_of(s, w)->place)
+						    : "pushbuffer"),
+				PROBE_WORDS(probe_place_name(target_of(s, w)->place)),
+				PROBE_WORDS(probe_place_name(w->commands)), PROBE_NUMBER(p->bytes),
+				PROBE_NUMBER(p->n), PROBE_NUMBER(median),
+				PROBE_NUMBER(p->bad ? NAN : p->ns[0]),
+				PROBE_NUMBER(p->bad ? NAN : probe_quantile(p->ns, repeat, 0.9)),
+				PROBE_NUMBER(p->bytes / median * 1e9 / (1 << 30)),
+				PROBE_NUMBER(dma_published(w, p->bytes)->ns)});
 }
 
 static void add_points(struct study *s, const struct way *w, const uint32_t *sizes, uint32_t n)
@@ -315,7 +325,7 @@ static uint32_t largest_of(const struct probe_options *o)
 	return most;
 }
 
-static void fill(struct study *s)
+static void fill_sources(struct study *s)
 {
 	uint32_t *p = s->host_from.cpu, v = 0x9e3779b9;
 
@@ -331,13 +341,13 @@ static void fill(struct study *s)
 		probe_peer_fill(&s->peer, &s->session, p);
 }
 
-/* Of each memory: whole pages. */
+/* Size of each buffer, rounded up to pages. */
 static size_t room_of(const struct study *s)
 {
 	return (s->largest + 4095ull) & ~4095ull;
 }
 
-static void take_memory(struct study *s)
+static void allocate_buffers(struct study *s)
 {
 	size_t size = room_of(s);
 
@@ -347,10 +357,10 @@ static void take_memory(struct study *s)
 	probe_memory(&s->device_from, PROBE_DEVICE, size);
 	probe_memory(&s->device_to, PROBE_DEVICE, size);
 	probe_memory_for_commands(&s->device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);
-	fill(s);
+	fill_sources(s);
 }
 
-static void give_memory(struct study *s)
+static void free_buffers(struct study *s)
 {
 	struct probe_memory *all[] = {&s->host_from,   &s->host_to,   &s->check,
 				      &s->device_from, &s->device_to, &s->device_commands};
@@ -370,10 +380,10 @@ void dma_raw(const struct probe_options *options, struct probe_session *session,
 	if (!s.points)
 		probe_die("out of memory");
 	probe_open(&s.session, options->gpu);
-	take_memory(&s);
+	allocate_buffers(&s);
 	add_points(&s, &dma_main_ways[0], sizes, n);
 	add_points(&s, &dma_main_ways[2], sizes, n);
-	measure(&s);
+	measure_all(&s);
 	probe_clock(&s.session);
 	for (uint32_t i = 0; i < n; i++)
 		by_inline[i] = by_engine[i] = NAN;
@@ -387,7 +397,7 @@ void dma_raw(const struct probe_options *options, struct probe_session *session,
 		free(p->ns);
 	}
 	free(s.points);
-	give_memory(&s);
+	free_buffers(&s);
 	probe_close(&s.session);
 	*session = s.session;
 	if (s.wrong)
@@ -412,7 +422,7 @@ int probe_dma(const struct probe_options *options)
 	probe_open_context(&s.session, options->gpu);
 	probe_peer_open(&s.peer, &s.session, room_of(&s));
 	probe_open_lanes(&s.session);
-	take_memory(&s);
+	allocate_buffers(&s);
 	for (uint32_t i = 0; i < DMA_MAIN; i++) {
 		add_points(&s, &dma_main_ways[i], sizes,
 			   dma_plan(options, dma_main_ways[i].copy, sizes));
@@ -424,7 +434,7 @@ int probe_dma(const struct probe_options *options)
 				   dma_plan(options, dma_variants[i].copy, sizes));
 		else
 			add_points(&s, &dma_variants[i], dma_variant_sizes, DMA_VARIANT_SIZES);
-	measure(&s);
+	measure_all(&s);
 	probe_clock(&s.session);
 	for (uint32_t i = 0; i < s.npoints; i++)
 		add_row(&s, &s.points[i]);
@@ -433,12 +443,12 @@ int probe_dma(const struct probe_options *options)
 		probe_table_note(&s.table, "DtoP and PtoD: P is the memory of GPU %d, %s",
 				 s.peer.device, s.peer.name);
 	else
-		probe_table_note(&s.table, "DtoP and PtoD, between GPUs, not measured: %s",
+		probe_table_note(&s.table, "DtoP and PtoD (between GPUs) not measured: %s",
 				 s.peer.why);
 	probe_table_print(&s.table, &s.session, options->format);
 	if (options->svg)
 		dma_draw(&s.table, &s.session, ends, options->svg);
-	give_memory(&s);
+	free_buffers(&s);
 	probe_peer_close(&s.peer, &s.session);
 	probe_close(&s.session);
 	probe_table_free(&s.table);

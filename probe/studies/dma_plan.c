@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Which ways and sizes the study of transfers has. */
+/* The ways and sizes that the dma study measures. */
 #include <stdlib.h>
 #include <string.h>
 #include "probe/studies/dma.h"
 #include "submit/commands.h"
 
-static int by_size(const void *a, const void *b)
+static int compare_by_size(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* Each once, in order. */
-static uint32_t tidy(uint32_t *sizes, uint32_t n)
+/* Sorts and removes duplicates. Returns the new length. */
+static uint32_t sort_unique(uint32_t *sizes, uint32_t n)
 {
 	uint32_t out = 0;
 
-	qsort(sizes, n, sizeof(*sizes), by_size);
+	qsort(sizes, n, sizeof(*sizes), compare_by_size);
 	for (uint32_t i = 0; i < n; i++)
 		if (!out || sizes[out - 1] != sizes[i])
 			sizes[out++] = sizes[i];
@@ -30,19 +30,19 @@ uint32_t dma_plan(const struct probe_options *o, bool copy, uint32_t *sizes)
 
 	if (o->nsizes) {
 		memcpy(sizes, o->sizes, o->nsizes * sizeof(*sizes));
-		return tidy(sizes, o->nsizes);
+		return sort_unique(sizes, o->nsizes);
 	}
 	for (uint32_t size = 4; size && size <= (copy ? 1u << 30 : 1u << 14); size *= 2)
 		sizes[n++] = size;
 	if (!copy) {
 		for (uint32_t k = 1; k <= 31; k++)
 			sizes[n++] = k << 10;
-		sizes[n++] = 32764; /* what one header can hold */
+		sizes[n++] = 32764; /* maximum of one header */
 		sizes[n++] = 32768;
 		sizes[n++] = 65536;
 		sizes[n++] = 1 << 20;
 	}
-	return tidy(sizes, n);
+	return sort_unique(sizes, n);
 }
 
 #define INLINE_PLAIN 0x41u /* PITCH, FLUSH_DISABLE, SYSMEMBAR_DISABLE: the driver's */
@@ -55,8 +55,7 @@ const struct way dma_main_ways[DMA_MAIN] = {
 	{true, "non-pipelined", COPY_PLAIN, PROBE_COPY_HTOD, TO_DEVICE},
 	{true, "non-pipelined", COPY_PLAIN, PROBE_COPY_DTOH, TO_HOST},
 	{true, "non-pipelined", COPY_PLAIN, PROBE_COMPUTE, WITHIN_DEVICE},
-	/* Written from here, and read from here, by the engines that write to the host and read
-	 * from it. */
+	/* Peer copies use the engines that write to the host and read from it. */
 	{true, "non-pipelined", COPY_PLAIN, PROBE_COPY_DTOH, TO_PEER},
 	{true, "non-pipelined", COPY_PLAIN, PROBE_COPY_HTOD, FROM_PEER},
 };

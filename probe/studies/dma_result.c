@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from the rows of the study of transfers: start, saturation, crossover, pictures. */
+/* Evaluates the rows of the dma study: start-up time, saturation, crossover, plots. */
 #include <math.h>
 #include <stdio.h>
 #include "probe/studies/dma.h"
@@ -28,14 +28,14 @@ const struct dma_published *dma_published(const struct way *w, uint32_t bytes)
 	return &none;
 }
 
-/* ---- what follows from the rows ---- */
+/* ---- notes ---- */
 
-struct curve { /* of one of the main ways */
+struct curve { /* the rows of a main way */
 	const struct probe_cell *rows[128];
 	uint32_t n;
 };
 
-static double at(const struct curve *c, uint32_t i, uint32_t column)
+static double value_at(const struct curve *c, uint32_t i, uint32_t column)
 {
 	return c->rows[i][column].number;
 }
@@ -46,54 +46,59 @@ static void derive_curve(struct probe_table *t, const struct way *w, const struc
 	uint32_t i;
 
 	for (i = 0; i < c->n; i++)
-		if (at(c, i, COL_GIB) > best)
-			best = at(c, i, COL_GIB);
-	if (!c->n || best <= 0 || isnan(at(c, 0, COL_NS))) /* wrong data: no figure */
+		if (value_at(c, i, COL_GIB) > best)
+			best = value_at(c, i, COL_GIB);
+	if (!c->n || best <= 0 || isnan(value_at(c, 0, COL_NS))) /* no result: wrong data */
 		return;
-	for (i = 0; i < c->n && !(at(c, i, COL_GIB) >= 0.95 * best); i++)
+	for (i = 0; i < c->n && !(value_at(c, i, COL_GIB) >= 0.95 * best); i++)
 		;
 	probe_table_note(
 		t,
-		"%s %s: starts at %.2f ns (%.0f bytes); 95 %% of the best, %.3f GiB/s, from "
-		"%.0f bytes on",
+		"%s %s: starts at %.2f ns (%.0f bytes); reaches 95 %% of the best, %.3f GiB/s, at "
+		"%.0f bytes",
 		w->copy ? "copy" : "inline", w->to_host ? "HtoH" : direction_name[w->direction],
-		at(c, 0, COL_NS), at(c, 0, COL_BYTES), best, at(c, i, COL_BYTES));
+		value_at(c, 0, COL_NS), value_at(c, 0, COL_BYTES), best, value_at(c, i, COL_BYTES));
 }
 
 static double ns_at(const struct curve *c, double bytes)
 {
 	for (uint32_t i = 0; i < c->n; i++)
-		if (at(c, i, COL_BYTES) == bytes)
-			return at(c, i, COL_NS);
+		if (value_at(c, i, COL_BYTES) == bytes)
+			return value_at(c, i, COL_NS);
 	return NAN;
 }
 
-/* The first size that both were measured at from which on the copy engine is never slower. */
+/*
+ * Finds the smallest size, among those measured for both, from which on the copy engine is never
+ * slower.
+ */
 static void derive_crossover(struct probe_table *t, const struct curve *in,
 			     const struct curve *copy)
 {
 	double from = NAN, before = NAN;
 
 	for (uint32_t i = 0; i < in->n; i++) {
-		double other = ns_at(copy, at(in, i, COL_BYTES));
+		double other = ns_at(copy, value_at(in, i, COL_BYTES));
 
-		if (isnan(other) || isnan(at(in, i, COL_NS)))
+		if (isnan(other) || isnan(value_at(in, i, COL_NS)))
 			continue;
-		if (other > at(in, i, COL_NS)) {
-			before = at(in, i, COL_BYTES);
+		if (other > value_at(in, i, COL_NS)) {
+			before = value_at(in, i, COL_BYTES);
 			from = NAN;
 		} else if (isnan(from)) {
-			from = at(in, i, COL_BYTES);
+			from = value_at(in, i, COL_BYTES);
 		}
 	}
 	if (!isnan(from) && !isnan(before))
 		probe_table_note(
-			t, "HtoD: inline is faster to %.0f bytes, the copy engine from %.0f on",
+			t,
+			"HtoD: inline is faster up to %.0f bytes, the copy engine from %.0f bytes",
 			before, from);
 	else if (!isnan(before))
-		probe_table_note(t, "HtoD: inline is faster at every size to %.0f bytes", before);
+		probe_table_note(t, "HtoD: inline is faster at every size up to %.0f bytes",
+				 before);
 	else if (!isnan(from))
-		probe_table_note(t, "HtoD: the copy engine is faster from %.0f bytes on", from);
+		probe_table_note(t, "HtoD: the copy engine is faster from %.0f bytes", from);
 }
 
 void dma_derive(struct probe_table *t, const struct way *ways, const uint32_t *ends)
@@ -112,10 +117,10 @@ void dma_derive(struct probe_table *t, const struct way *ways, const uint32_t *e
 	derive_crossover(t, &curves[0], &curves[2]);
 }
 
-/* ---- pictures ---- */
+/* ---- plots ---- */
 
-static void draw(const struct probe_table *t, const struct probe_session *s, const uint32_t *ends,
-		 const char *path, bool bandwidth)
+static void draw_plot(const struct probe_table *t, const struct probe_session *s,
+		      const uint32_t *ends, const char *path, bool bandwidth)
 {
 	static const char *const names[] = {
 		"inline to device", "inline to host",	"copy engine HtoD", "copy engine DtoH",
@@ -139,7 +144,7 @@ static void draw(const struct probe_table *t, const struct probe_session *s, con
 			link_x[1] = fmax(link_x[1], x[k][n]);
 			y[k][n++] = c[bandwidth ? COL_GIB : COL_NS].number;
 		}
-		if (n) /* there need not be a peer */
+		if (n) /* empty without a peer */
 			series[k] = (struct probe_series){names[i], x[k], y[k], n, false, i >= 5},
 			k++;
 	}
@@ -174,7 +179,7 @@ void dma_draw(const struct probe_table *t, const struct probe_session *s, const 
 	char path[4200];
 
 	snprintf(path, sizeof(path), "%s/dma-latency.svg", folder);
-	draw(t, s, ends, path, false);
+	draw_plot(t, s, ends, path, false);
 	snprintf(path, sizeof(path), "%s/dma-bandwidth.svg", folder);
-	draw(t, s, ends, path, true);
+	draw_plot(t, s, ends, path, true);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `nvsnoop-probe doorbell`: what happens between the store to the doorbell and the end, by stages.
- * The GPU's clock can be read by the process (TIME_0 of a doorbell page), so a moment of the
- * process stands between two readings of one clock: half of such a reading is how well it is known.
+ * `nvsnoop-probe doorbell`: measures the stages between the doorbell store and completion. The
+ * process can read the GPU's clock (TIME_0 of a doorbell page), so host times are mapped to GPU
+ * time by reading one clock between two readings of the other; the uncertainty is half of the
+ * interval.
  */
 #include <math.h>
 #include <stdio.h>
@@ -28,8 +29,8 @@ struct study {
 	uint32_t repeat;
 };
 
-static void add(struct study *s, const char *stage, const char *where, double dwords, double *ns,
-		double uncertain)
+static void add_row(struct study *s, const char *stage, const char *where, double dwords,
+		    double *ns, double uncertain)
 {
 	double median = probe_median(ns, s->repeat);
 
@@ -41,7 +42,7 @@ static void add(struct study *s, const char *stage, const char *where, double dw
 				PROBE_NUMBER(uncertain)});
 }
 
-/* The lower word comes around every 4.3 s: the upper one is read on both sides of it. */
+/* The lower word wraps every 4.3 s: read the upper one before and after it. */
 static uint64_t gpu_time(const struct study *s)
 {
 	uint32_t high, low, again = s->clock[1];
@@ -54,8 +55,8 @@ static uint64_t gpu_time(const struct study *s)
 	return (uint64_t)high << 32 | low;
 }
 
-/* What the GPU's clock shows less the process's, and by how much that may be wrong. */
-static double offset(const struct study *s, double *uncertain)
+/* Returns the GPU's clock minus the host's, in ns, and how far that may be wrong. */
+static double clock_offset(const struct study *s, double *uncertain)
 {
 	double best = 0;
 
@@ -66,7 +67,7 @@ static double offset(const struct study *s, double *uncertain)
 
 		if (after - before >= *uncertain * 2)
 			continue;
-		/* Near where the lower word comes around, this reading tells nothing. */
+		/* The lower word wrapped in between: discard this reading. */
 		if ((uint32_t)whole < now)
 			continue;
 		*uncertain = (double)(after - before) / 2;
@@ -76,13 +77,16 @@ static double offset(const struct study *s, double *uncertain)
 }
 
 struct moment {
-	uint64_t begin, rung, seen; /* of the process */
-	uint64_t stamp; /* of the GPU */
+	uint64_t begin, rung, seen; /* host times */
+	uint64_t stamp; /* GPU timestamp */
 };
 
-/* One submission of N no-operations and a semaphore of EXECUTE, or of the engine's with 0. */
-static struct moment one(struct study *s, const struct probe_memory *commands, uint32_t n,
-			 uint32_t execute)
+/*
+ * Submits N no-operations and a semaphore: a host semaphore with EXECUTE, or the engine's if
+ * EXECUTE is 0.
+ */
+static struct moment submit_one(struct study *s, const struct probe_memory *commands, uint32_t n,
+				uint32_t execute)
 {
 	struct probe_session *p = &s->session;
 	struct probe_lane *lane = &p->lanes[PROBE_COMPUTE];
@@ -105,32 +109,33 @@ static struct moment one(struct study *s, const struct probe_memory *commands, u
 #define PARSED (NVS_SEM_RELEASE | NVS_SEM_RELEASE_TIMESTAMP)
 #define IDLE (PARSED | NVS_SEM_RELEASE_WFI)
 
-/* Ring, fetch, and come back, with the pushbuffer in host or device memory. */
+/* Measures a round trip with the pushbuffer in host or device memory. */
 static void round_trip(struct study *s, const struct probe_memory *commands)
 {
 	static double ring[REPEAT_MAX], first[REPEAT_MAX], back[REPEAT_MAX], seen[REPEAT_MAX];
 	const char *where = probe_place_name(commands->place);
-	double uncertain = NAN, clock = s->clock ? offset(s, &uncertain) : NAN;
+	double uncertain = NAN, clock = s->clock ? clock_offset(s, &uncertain) : NAN;
 
 	for (uint32_t i = 0; i < s->repeat; i++) {
-		struct moment m = one(s, commands, 0, PARSED);
+		struct moment m = submit_one(s, commands, 0, PARSED);
 
 		ring[i] = (double)(m.rung - m.begin);
 		seen[i] = (double)(m.seen - m.begin);
 		first[i] = (double)(int64_t)(m.stamp - m.begin) - clock;
 		back[i] = (double)(int64_t)(m.seen - m.stamp) + clock;
 	}
-	add(s, "entry, GP_PUT and doorbell stored", where, NVS_WORDS_HOST_SEMAPHORE, ring, NAN);
+	add_row(s, "entry, GP_PUT and doorbell stored", where, NVS_WORDS_HOST_SEMAPHORE, ring, NAN);
 	if (s->clock) {
-		add(s, "to the first timestamp", where, NVS_WORDS_HOST_SEMAPHORE, first, uncertain);
-		add(s, "from the timestamp to the process", where, NVS_WORDS_HOST_SEMAPHORE, back,
-		    uncertain);
+		add_row(s, "to the first timestamp", where, NVS_WORDS_HOST_SEMAPHORE, first,
+			uncertain);
+		add_row(s, "from the timestamp to the process", where, NVS_WORDS_HOST_SEMAPHORE,
+			back, uncertain);
 	}
-	add(s, "all of it", where, NVS_WORDS_HOST_SEMAPHORE, seen, NAN);
+	add_row(s, "all of it", where, NVS_WORDS_HOST_SEMAPHORE, seen, NAN);
 }
 
-/* N words that do nothing between two semaphores: fetch and dispatch. */
-static void dispatch(struct study *s, const struct probe_memory *commands, uint32_t n)
+/* Measures N no-operation words between two semaphores: fetch and dispatch. */
+static void measure_dispatch(struct study *s, const struct probe_memory *commands, uint32_t n)
 {
 	static double ns[REPEAT_MAX];
 	struct probe_session *p = &s->session;
@@ -148,11 +153,13 @@ static void dispatch(struct study *s, const struct probe_memory *commands, uint3
 		probe_wait(p, lane, 1, payload, PATIENCE_S);
 		ns[i] = (double)(probe_timestamp(p, 1) - probe_timestamp(p, 0));
 	}
-	add(s, "words fetched and handed on", probe_place_name(commands->place), n, ns, 32);
+	add_row(s, "words fetched and handed on", probe_place_name(commands->place), n, ns, 32);
 }
 
-/* Behind the same words: parsed, idle, written by the engine. */
-static void completion(struct study *s)
+/*
+ * Compares three kinds of release after the same words: when parsed, when idle, and by the engine.
+ */
+static void measure_completion(struct study *s)
 {
 	static double ns[3][REPEAT_MAX];
 	static const char *const stage[] = {"host semaphore, without waiting",
@@ -177,10 +184,10 @@ static void completion(struct study *s)
 				(double)(probe_timestamp(p, k * 2 + 1) - probe_timestamp(p, k * 2));
 	}
 	for (uint32_t k = 0; k < 3; k++)
-		add(s, stage[k], "host", k < 2 ? 6 : 5, ns[k], 32);
+		add_row(s, stage[k], "host", k < 2 ? 6 : 5, ns[k], 32);
 }
 
-static void writing(struct study *s, uint32_t n)
+static void measure_writing(struct study *s, uint32_t n)
 {
 	static double ns[REPEAT_MAX];
 
@@ -190,7 +197,7 @@ static void writing(struct study *s, uint32_t n)
 		nvs_put_nop(s->session.commands.cpu, n);
 		ns[i] = (double)(probe_now() - begin);
 	}
-	add(s, "words written by the process", "host", n, ns, NAN);
+	add_row(s, "words written by the process", "host", n, ns, NAN);
 }
 
 int probe_doorbell(const struct probe_options *options)
@@ -202,19 +209,20 @@ int probe_doorbell(const struct probe_options *options)
 	probe_open(&s.session, options->gpu);
 	s.clock = probe_gpu_clock(s.session.lanes[PROBE_COMPUTE].channel.gpu);
 	probe_memory_for_commands(&s.device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);
-	for (int i = 0; i < 5; i++) /* warm */
-		one(&s, &s.session.commands, 0, PARSED);
+	for (int i = 0; i < 5; i++) /* warm-up */
+		submit_one(&s, &s.session.commands, 0, PARSED);
 	round_trip(&s, &s.session.commands);
 	round_trip(&s, &s.device_commands);
-	completion(&s);
+	measure_completion(&s);
 	for (uint32_t i = 0; i < 5; i++) {
-		writing(&s, lengths[i]);
-		dispatch(&s, &s.session.commands, lengths[i]);
-		dispatch(&s, &s.device_commands, lengths[i]);
+		measure_writing(&s, lengths[i]);
+		measure_dispatch(&s, &s.session.commands, lengths[i]);
+		measure_dispatch(&s, &s.device_commands, lengths[i]);
 	}
 	if (!s.clock)
-		probe_table_note(&s.table, "The GPU's clock cannot be read here: what lies between "
-					   "the store and the first timestamp is not told apart.");
+		probe_table_note(&s.table,
+				 "The GPU's clock cannot be read here: the stages between "
+				 "the store and the first timestamp cannot be separated.");
 	probe_clock(&s.session);
 	probe_table_print(&s.table, &s.session, options->format);
 	probe_memory_free(&s.device_commands);

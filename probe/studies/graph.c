@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `nvsnoop-probe graph`: what launching a graph costs by the length of a chain of short kernels.
- * Times are taken without recording; bytes, entries and doorbells of the same launches come of a
- * second run of this program, recorded. Launches behind a synchronise and launches back to back are
- * apart: the latter have to wait for the one before.
+ * `nvsnoop-probe graph`: measures the cost of a graph launch by the length of a chain of short
+ * kernels. Times are taken without recording; bytes, entries and doorbells come from a second,
+ * recorded run of this program. Launches after a synchronize and back-to-back launches are kept
+ * apart: the latter must wait for the previous one.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #include "probe/lib/svg.h"
 
 #define PASSES 4
-#define WARM 20 /* of each pass */
+#define WARM 20 /* per pass */
 #define BACK_TO_BACK 50
 #define ONE_BY_ONE 20
-#define EACH 200 /* every length to here, then each of STEP */
+#define EACH 200 /* every length up to here, then multiples of STEP */
 #define STEP 20
 
 static const struct probe_column columns[] = {
@@ -51,29 +51,30 @@ uint32_t probe_graph_plan(const struct probe_options *o, struct probe_launches *
 
 /* ---- without recording ---- */
 
-static uint32_t fewer(uint32_t a, uint32_t b)
+static uint32_t min_of(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Of one length, over all passes. */
+/* Samples of one length over all passes. */
 struct samples {
 	double *us, *back_to_back, *one_by_one;
 	double instantiate[PASSES];
 	uint32_t n, back, ones, made;
 };
 
-/* Pass PASS of so many in all: where it ends. */
-static uint32_t until(uint32_t all, uint32_t pass)
+/* Returns how many of ALL samples are taken by the end of PASS. */
+static uint32_t count_after(uint32_t all, uint32_t pass)
 {
 	return all * (pass + 1) / PASSES;
 }
 
-static void measure(struct probe_chain *c, uint32_t nodes, struct samples *s, uint32_t repeat,
-		    uint32_t pass)
+static void measure_length(struct probe_chain *c, uint32_t nodes, struct samples *s,
+			   uint32_t repeat, uint32_t pass)
 {
-	uint32_t n = until(repeat, pass), back = until(fewer(repeat, BACK_TO_BACK), pass),
-		 ones = until(fewer(repeat, ONE_BY_ONE), pass);
+	uint32_t n = count_after(repeat, pass),
+		 back = count_after(min_of(repeat, BACK_TO_BACK), pass),
+		 ones = count_after(min_of(repeat, ONE_BY_ONE), pass);
 
 	if (s->n == n) /* fewer launches than passes */
 		return;
@@ -99,7 +100,7 @@ static void measure(struct probe_chain *c, uint32_t nodes, struct samples *s, ui
 	}
 }
 
-static void figures(struct probe_launches *row, struct samples *s)
+static void summarize(struct probe_launches *row, struct samples *s)
 {
 	row->us_p50 = probe_median(s->us, s->n);
 	row->us_p10 = probe_quantile(s->us, s->n, 0.1);
@@ -109,8 +110,10 @@ static void figures(struct probe_launches *row, struct samples *s)
 	row->instantiate_us = probe_median(s->instantiate, s->made);
 }
 
-/* In passes over all lengths: what disturbs the machine for a while reaches a part of the launches
- * of many lengths, and not all of those of a few. */
+/*
+ * Measures in passes over all lengths: a temporary disturbance then affects a part of the launches
+ * of many lengths, and not all launches of a few.
+ */
 static void measure_all(const struct probe_options *o, struct probe_launches *rows, uint32_t n)
 {
 	uint32_t each = o->repeat + BACK_TO_BACK + ONE_BY_ONE;
@@ -128,17 +131,17 @@ static void measure_all(const struct probe_options *o, struct probe_launches *ro
 	probe_chain_open(&chain);
 	for (uint32_t pass = 0; pass < PASSES; pass++)
 		for (uint32_t i = 0; i < n; i++)
-			measure(&chain, rows[i].nodes, &all[i], o->repeat, pass);
+			measure_length(&chain, rows[i].nodes, &all[i], o->repeat, pass);
 	probe_chain_close(&chain);
 	for (uint32_t i = 0; i < n; i++)
-		figures(&rows[i], &all[i]);
+		summarize(&rows[i], &all[i]);
 	free(us);
 	free(all);
 }
 
 /* ---- recorded ---- */
 
-/* The order of these is what graph_record.c counts by. */
+/* graph_record.c depends on the order of these launches. */
 int probe_graph_launches(const struct probe_options *o)
 {
 	static struct probe_launches rows[PROBE_NODES_MAX];
@@ -184,14 +187,14 @@ static void add_row(struct probe_table *t, const struct probe_launches *row,
 			   PROBE_NUMBER(row->kernels_bytes), PROBE_NUMBER(row->kernels_doorbells)});
 }
 
-/* A trace of the whole program would be in the times. */
-static void not_recorded(void)
+/* Exits if this process is recorded: recording would distort the times. */
+static void refuse_recording(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
 
 	if (preload && strstr(preload, "libnvsnoop.so"))
-		probe_die("graph times launches that are not recorded, and records others itself: "
-			  "run it without nvsnoop");
+		probe_die("graph must run without nvsnoop: it times unrecorded launches and "
+			  "records others itself");
 }
 
 int probe_graph(const struct probe_options *o)
@@ -201,10 +204,10 @@ int probe_graph(const struct probe_options *o)
 	uint32_t n = probe_graph_plan(o, rows), unknown = 0;
 	struct probe_session session;
 
-	not_recorded();
+	refuse_recording();
 	if (o->svg)
 		probe_svg_folder(o->svg);
-	/* First, since it says soon what is missing. */
+	/* First, because it reports missing prerequisites early. */
 	probe_graph_record(o, rows, n);
 	probe_open_context(&session, o->gpu);
 	measure_all(o, rows, n);
@@ -220,6 +223,6 @@ int probe_graph(const struct probe_options *o)
 	probe_close(&session);
 	probe_table_free(&table);
 	if (unknown)
-		probe_die("of %u lengths not all launches are in the recording", unknown);
+		probe_die("for %u lengths the recording lacks launches", unknown);
 	return 0;
 }

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* What the launches of graph.c submit, out of a trace of a run of its own. */
+/* Measures what the launches of graph.c submit, from a trace of a second run of this program. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "probe/studies/graph.h"
 #include "probe/lib/self_recording.h"
 
-#define REPEAT 20 /* launches of each kind: the default of the study that is run */
+#define REPEAT 20 /* launches of each kind: the default of the internal study */
 
 struct recording {
 	struct probe_launches *rows;
 	uint32_t n;
-	struct probe_launches *row; /* whose launches come */
-	uint32_t launches; /* of its graph */
-	uint32_t kernels; /* launched one by one */
+	struct probe_launches *row; /* row being filled */
+	uint32_t launches; /* launches of its graph so far */
+	uint32_t kernels; /* kernels launched one by one so far */
 	double kernels_bytes, kernels_doorbells;
-	double upload_bytes; /* of the graph to come */
+	double upload_bytes; /* of the next graph */
 	double bytes[2 * REPEAT], doorbells[REPEAT], entries[REPEAT];
 };
 
-/* All of a length have been seen. */
-static void finish(struct recording *r)
+/* Stores the results of a length once all its launches have been seen. */
+static void finish_row(struct recording *r)
 {
 	struct probe_launches *row = r->row;
 
@@ -31,7 +31,7 @@ static void finish(struct recording *r)
 	row->bytes = probe_median(r->bytes, REPEAT);
 	row->doorbells = probe_median(r->doorbells, REPEAT);
 	row->entries = probe_median(r->entries, REPEAT);
-	/* The first of them is behind a synchronise as well. */
+	/* The first back-to-back launch also follows a synchronize. */
 	row->back_to_back_bytes = probe_median(r->bytes + REPEAT + 1, REPEAT - 1);
 	if (r->kernels != row->nodes)
 		return;
@@ -39,15 +39,15 @@ static void finish(struct recording *r)
 	row->kernels_doorbells = r->kernels_doorbells;
 }
 
-/* What is not known of one launch is not known of its length. */
-static void give_up(struct recording *r)
+/* One launch without complete data invalidates its length. */
+static void discard_row(struct recording *r)
 {
 	r->row = NULL;
 }
 
-static void begin(struct recording *r, uint32_t nodes)
+static void begin_row(struct recording *r, uint32_t nodes)
 {
-	finish(r);
+	finish_row(r);
 	r->row = NULL;
 	r->launches = r->kernels = 0;
 	r->kernels_bytes = r->kernels_doorbells = 0;
@@ -65,10 +65,10 @@ static int on_graph(void *arg, struct nvs_trace *trace, const struct nvs_graph *
 	if (graph->event != NVS_GRAPH_LAUNCHED)
 		return 0;
 	if (!r->row || r->row->nodes != graph->nnodes)
-		begin(r, graph->nnodes);
+		begin_row(r, graph->nnodes);
 	i = r->launches++;
 	if (!nvs_call_ran(call) || call->uncounted || i >= 2 * REPEAT) {
-		give_up(r);
+		discard_row(r);
 		return 0;
 	}
 	r->bytes[i] = (double)call->bytes;
@@ -86,7 +86,7 @@ static int on_call(void *arg, struct nvs_trace *trace, const struct nvs_call *ca
 	if (!nvs_call_ran(call))
 		return 0;
 	if (!strcmp(nvs_call_api_name(call), "cuGraphUpload")) {
-		finish(r);
+		finish_row(r);
 		r->row = NULL;
 		r->upload_bytes = (double)call->bytes;
 	} else if (r->row && nvs_call_group(call) == NVS_CALL_GROUP_LAUNCH) {
@@ -100,7 +100,7 @@ static int on_call(void *arg, struct nvs_trace *trace, const struct nvs_call *ca
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
 	if (rec->type == NVS_REC_GAP)
-		give_up(arg);
+		discard_row(arg);
 	return 0;
 }
 
@@ -125,6 +125,6 @@ void probe_graph_record(const struct probe_options *o, struct probe_launches *ro
 				rows[i].kernels_doorbells = NAN;
 	probe_again(&run, (const char *const[]){"graph-launches", gpu, nodes, repeat, NULL}, true);
 	probe_recorded_read(&run, &consumer, &r);
-	finish(&r);
+	finish_row(&r);
 	probe_recorded_free(&run);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from the rows of the study of graphs: steps, lines, pictures. */
+/* Evaluates the rows of the graph study: steps, fitted lines, plots. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include "probe/studies/graph.h"
 #include "probe/lib/svg.h"
 
-#define SHORT 200 /* chains whose every length is measured */
-#define STEPS_TOLD 12
+#define SHORT 200 /* up to here every length is measured */
+#define MAX_STEPS_LISTED 12
 
 /* arXiv 2604.26889: an A40, chains of 1 to 2000 nodes; the slopes in MiB/s. */
 static const struct {
@@ -19,15 +19,15 @@ static const struct {
 	{"11.8", {328, 45476}, {1.8, 209}, 243.97, 205},
 };
 static const double published_nodes[] = {1, PROBE_NODES_MAX};
-/* Of CUDA 13.0: +192 bytes over chains to 200. */
+/* CUDA 13.0: +192 bytes over chains of up to 200. */
 static const double published_short[] = {1, SHORT}, published_steps[] = {340, 340 + 192};
 
 /* ---- notes ---- */
 
 static void derive_steps(struct probe_table *t, const struct probe_launches *rows, uint32_t n)
 {
-	uint32_t steps = 0, told = 0;
-	char text[STEPS_TOLD * 32 + 32] = "";
+	uint32_t steps = 0, listed = 0;
+	char text[MAX_STEPS_LISTED * 32 + 32] = "";
 	size_t at = 0;
 
 	for (uint32_t i = 1; i < n && rows[i].nodes <= SHORT; i++) {
@@ -35,21 +35,22 @@ static void derive_steps(struct probe_table *t, const struct probe_launches *row
 
 		if (!(fabs(step) > 0))
 			continue;
-		if (steps++ < STEPS_TOLD) {
+		if (steps++ < MAX_STEPS_LISTED) {
 			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u (%+.0f)",
-					       told ? ", " : "", rows[i].nodes, step);
-			told++;
+					       listed ? ", " : "", rows[i].nodes, step);
+			listed++;
 		}
 	}
 	if (!steps)
 		return;
-	if (steps > told)
-		snprintf(text + at, sizeof(text) - at, " and %u more", steps - told);
-	probe_table_note(t, "%u step%s of bytes to %u nodes: at %s", steps, steps == 1 ? "" : "s",
+	if (steps > listed)
+		snprintf(text + at, sizeof(text) - at, " and %u more", steps - listed);
+	probe_table_note(t, "%u step%s in bytes up to %u nodes: at %s", steps,
+			 steps == 1 ? "" : "s",
 			 rows[n - 1].nodes < SHORT ? rows[n - 1].nodes : SHORT, text);
 }
 
-/* Of rows [0, N), bytes and microseconds apart, as lines are fitted and drawn. */
+/* Columns of rows [0, N), as needed for fitting and plotting. */
 struct columns {
 	double *nodes, *bytes, *us, *us_p10, *back_bytes, *back_us, *kernels_bytes, *kernels_us,
 		*line;
@@ -81,15 +82,14 @@ static double mib_per_s(const struct probe_fit *f)
 	return 1e6 / f->slope / (1 << 20);
 }
 
-/* What a machine that was busy now and then changes the least. */
+/* Fits the 10th percentiles, which a temporarily busy machine changes least. */
 static void fit_low(char *text, size_t room, const struct columns *c, uint32_t n)
 {
 	struct probe_fit f;
 
 	*text = 0;
 	if (probe_fit(&f, c->bytes, c->us_p10, n) && f.slope > 0)
-		snprintf(text, room,
-			 "; by the 10th percentiles %.2f MiB/s, from %.2f us on (r %.3f)",
+		snprintf(text, room, "; 10th percentiles: %.2f MiB/s, starting at %.2f us (r %.3f)",
 			 mib_per_s(&f), f.intercept, f.r);
 }
 
@@ -108,17 +108,18 @@ static void derive_fit(struct probe_table *t, const struct probe_launches *rows,
 	fit_low(low, sizeof(low), &c, n);
 	if (!line)
 		probe_table_note(
-			t, "launch time by bytes, %u to %u nodes: no line, they do not differ",
+			t, "launch time by bytes, %u to %u nodes: no fit, the bytes do not differ",
 			rows[0].nodes, rows[n - 1].nodes);
 	else if (!(f.slope > 0))
-		probe_table_note(t,
-				 "launch time by bytes, %u to %u nodes: it does not grow with them "
-				 "(r %.3f, %u points)%s",
-				 rows[0].nodes, rows[n - 1].nodes, f.r, f.n, low);
+		probe_table_note(
+			t,
+			"launch time by bytes, %u to %u nodes: does not grow with the bytes "
+			"(r %.3f, %u points)%s",
+			rows[0].nodes, rows[n - 1].nodes, f.r, f.n, low);
 	else
 		probe_table_note(
 			t,
-			"launch time by bytes, %u to %u nodes: %.2f MiB/s, from %.2f us on "
+			"launch time by bytes, %u to %u nodes: %.2f MiB/s, starting at %.2f us "
 			"(r %.3f, %u points)%s; published, A40: %.2f with CUDA %s, %.2f with "
 			"%s",
 			rows[0].nodes, rows[n - 1].nodes, mib_per_s(&f), f.intercept, f.r, f.n, low,
@@ -127,7 +128,7 @@ static void derive_fit(struct probe_table *t, const struct probe_launches *rows,
 	free(c.nodes);
 }
 
-static uint32_t short_ones(const struct probe_launches *rows, uint32_t n)
+static uint32_t count_short(const struct probe_launches *rows, uint32_t n)
 {
 	uint32_t i = 0;
 
@@ -138,7 +139,7 @@ static uint32_t short_ones(const struct probe_launches *rows, uint32_t n)
 
 void probe_graph_derive(struct probe_table *t, const struct probe_launches *rows, uint32_t n)
 {
-	uint32_t few = short_ones(rows, n);
+	uint32_t few = count_short(rows, n);
 
 	for (uint32_t i = 0; i < 2; i++)
 		probe_table_note(t,
@@ -146,8 +147,8 @@ void probe_graph_derive(struct probe_table *t, const struct probe_launches *rows
 				 "%.1f to %.1f us, %s",
 				 published[i].cuda, published[i].bytes[0], published[i].bytes[1],
 				 published[i].us[0], published[i].us[1],
-				 i ? "more doorbells the more nodes"
-				   : "one doorbell; to 200 nodes a staircase of +192 bytes and "
+				 i ? "more doorbells with more nodes"
+				   : "one doorbell; up to 200 nodes a staircase of +192 bytes and "
 				     "+0.5 us");
 	derive_steps(t, rows, n);
 	derive_fit(t, rows, few, false);
@@ -155,9 +156,9 @@ void probe_graph_derive(struct probe_table *t, const struct probe_launches *rows
 		derive_fit(t, rows, n, true);
 }
 
-/* ---- pictures ---- */
+/* ---- plots ---- */
 
-static void draw(const char *folder, const char *name, const struct probe_plot *plot)
+static void write_plot(const char *folder, const char *name, const struct probe_plot *plot)
 {
 	char path[4200];
 
@@ -171,40 +172,40 @@ static void draw_lengths(const char *folder, const char *name, const char *title
 			 const double *a, const double *b)
 {
 	const struct probe_series series[] = {
-		{"graph, behind a synchronise", c->nodes, after, n},
+		{"graph, after a synchronize", c->nodes, after, n},
 		{"graph, back to back", c->nodes, back, n},
 		{"kernels one by one", c->nodes, kernels, n},
 		{"A40, CUDA 13.0, published", published_nodes, a, 2, true},
 		{"A40, CUDA 11.8, published", published_nodes, b, 2, true},
 	};
 
-	draw(folder, name,
-	     &(struct probe_plot){.title = title,
-				  .subtitle = probe_machine(s),
-				  .x = "kernels in a chain",
-				  .y = y,
-				  .log_x = true,
-				  .log_y = true,
-				  .series = series,
-				  .n = 5});
+	write_plot(folder, name,
+		   &(struct probe_plot){.title = title,
+					.subtitle = probe_machine(s),
+					.x = "kernels in a chain",
+					.y = y,
+					.log_x = true,
+					.log_y = true,
+					.series = series,
+					.n = 5});
 }
 
 static void draw_steps(const char *folder, const struct probe_session *s, const struct columns *c,
 		       uint32_t n)
 {
 	const struct probe_series series[] = {
-		{"behind a synchronise", c->nodes, c->bytes, n},
+		{"after a synchronize", c->nodes, c->bytes, n},
 		{"back to back", c->nodes, c->back_bytes, n},
 		{"A40, CUDA 13.0, published ends", published_short, published_steps, 2, true},
 	};
 
-	draw(folder, "graph-steps",
-	     &(struct probe_plot){.title = "Steps: bytes of commands a launch, short chains",
-				  .subtitle = probe_machine(s),
-				  .x = "kernels in a chain",
-				  .y = "bytes a launch",
-				  .series = series,
-				  .n = 3});
+	write_plot(folder, "graph-steps",
+		   &(struct probe_plot){.title = "Steps: bytes of commands a launch, short chains",
+					.subtitle = probe_machine(s),
+					.x = "kernels in a chain",
+					.y = "bytes a launch",
+					.series = series,
+					.n = 3});
 }
 
 static void draw_fit(const char *folder, const struct probe_session *s, const struct columns *c,
@@ -226,13 +227,13 @@ static void draw_fit(const char *folder, const struct probe_session *s, const st
 			 f.r);
 	else
 		snprintf(name, sizeof(name), "least squares");
-	draw(folder, "graph-fit",
-	     &(struct probe_plot){.title = "Launch time by bytes of commands",
-				  .subtitle = probe_machine(s),
-				  .x = "bytes of commands a launch",
-				  .y = "µs in cuGraphLaunch",
-				  .series = series,
-				  .n = 3});
+	write_plot(folder, "graph-fit",
+		   &(struct probe_plot){.title = "Launch time by bytes of commands",
+					.subtitle = probe_machine(s),
+					.x = "bytes of commands a launch",
+					.y = "µs in cuGraphLaunch",
+					.series = series,
+					.n = 3});
 }
 
 void probe_graph_draw(const struct probe_launches *rows, uint32_t n, const struct probe_session *s,
@@ -245,7 +246,7 @@ void probe_graph_draw(const struct probe_launches *rows, uint32_t n, const struc
 		     published[1].bytes);
 	draw_lengths(folder, "graph-time", "Time in the calls that launch", "µs a launch", s, &c, n,
 		     c.us, c.back_us, c.kernels_us, published[0].us, published[1].us);
-	draw_steps(folder, s, &c, short_ones(rows, n));
+	draw_steps(folder, s, &c, count_short(rows, n));
 	draw_fit(folder, s, &c, n);
 	free(c.nodes);
 }

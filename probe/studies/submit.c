@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `nvsnoop-probe submit`: a text of methods, as --dump prints it, onto a channel of our own; what
- * it releases is waited for and told.
+ * `nvsnoop-probe submit`: assembles a text of methods, as --dump prints it, submits it to a channel
+ * of the probe, waits for its releases and reports them.
  */
 #include <errno.h>
 #include <math.h>
@@ -16,10 +16,10 @@
 
 #define BUFFER_BYTES (1u << 20)
 #define SEMAPHORE_BYTES 4096
-#define TEXT_MOST (64u << 20)
+#define MAX_TEXT_BYTES (64u << 20)
 
 enum { SRC, DST, DEV, SEM, BUFFERS };
-/* Where they seem to lie as long as there is no GPU: no driver gives such addresses. */
+/* Addresses used before a GPU is opened; no driver returns such addresses. */
 static const struct probe_buffer stand_ins[BUFFERS] = {
 	{"src", 0x1ab000000000000, BUFFER_BYTES},
 	{"dst", 0x1ab000010000000, BUFFER_BYTES},
@@ -29,7 +29,7 @@ static const struct probe_buffer stand_ins[BUFFERS] = {
 
 struct submit {
 	const struct probe_options *options;
-	const char *name; /* of the text */
+	const char *name; /* name of the text, for messages */
 	char *text;
 	size_t length;
 	struct nvs_assembly words;
@@ -38,12 +38,12 @@ struct submit {
 	struct probe_session session;
 	struct probe_memory memory[BUFFERS];
 	struct probe_table table;
-	char (*cells)[3][64]; /* words of the table */
+	char (*cells)[3][64]; /* text cells of the table */
 };
 
 /* ---- the text ---- */
 
-/* All of PATH, MOST bytes or fewer. */
+/* Reads all of PATH. Exits if it has more than MOST bytes. */
 static char *read_all(const char *path, size_t most, size_t *length)
 {
 	FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
@@ -67,14 +67,14 @@ static char *read_all(const char *path, size_t most, size_t *length)
 	return text;
 }
 
-static void complain(void *arg, const struct nvs_asm_place *at, const char *message)
+static void print_error(void *arg, const struct nvs_asm_place *at, const char *message)
 {
 	fprintf(stderr, "%s:%u:%u: %s\n", ((struct submit *)arg)->name, at->line, at->column,
 		message);
 }
 
-/* Ends the program where the text is wrong. */
-static void assemble(struct submit *s)
+/* Exits if the text has errors. */
+static void assemble_text(struct submit *s)
 {
 	struct nvs_asm_symbol symbols[BUFFERS];
 	struct nvs_asm_input in = {
@@ -83,7 +83,7 @@ static void assemble(struct submit *s)
 		.symbols = symbols,
 		.nsymbols = BUFFERS,
 		.classes = {[NVS_SUBCH_COMPUTE] = 0xcbc0, [NVS_SUBCH_COPY] = 0xc8b5},
-		.complain = complain,
+		.complain = print_error,
 		.arg = s};
 	int r;
 
@@ -97,8 +97,8 @@ static void assemble(struct submit *s)
 		exit(1);
 }
 
-/* Ends the program where the words are not allowed. */
-static void check(struct submit *s)
+/* Exits if the commands are not allowed. */
+static void check_effects(struct submit *s)
 {
 	free(s->effects.releases);
 	s->effects = (struct probe_effects){.file = s->name,
@@ -111,23 +111,24 @@ static void check(struct submit *s)
 	for (uint32_t i = 0; i < s->words.nentries; i++) {
 		const struct nvs_asm_entry *e = &s->words.entries[i];
 
-		/* Where our own words lie, the ring says. */
+		/* The ring sets the base of our own segments. */
 		if (!e->control || (e->entry >> 32 & 0xff) == 4)
 			continue;
 		fprintf(stderr,
-			"%s:%u:%u: control entries are not sent, but for "
+			"%s:%u:%u: control entries cannot be submitted, except "
 			"SET_PB_SEGMENT_EXTENDED_BASE, which the probe sets itself\n",
 			s->name, e->at.line, e->at.column);
 		exit(1);
 	}
 	if (!s->words.nwords)
-		probe_die("%s: there are no commands in it", s->name);
+		probe_die("%s: contains no commands", s->name);
 }
 
 static int dry_run(const struct submit *s)
 {
 	if (isatty(STDOUT_FILENO)) {
-		fputs("nvsnoop-probe: words are no text: > FILE, or | nvsnoop-report --raw - "
+		fputs("nvsnoop-probe: refusing to write binary data to a terminal: use > FILE, or "
+		      "| nvsnoop-report --raw - "
 		      "--subch 4=c8b5\n",
 		      stderr);
 		return 2;
@@ -156,7 +157,7 @@ static void fill_source(struct submit *s)
 	free(bytes);
 }
 
-/* A payload of 0 that is to come must not be there already. */
+/* Overwrites semaphores that will get a payload of 0, so that it is not there already. */
 static void mark_semaphores(struct submit *s)
 {
 	char *base = s->memory[SEM].cpu;
@@ -170,7 +171,7 @@ static void mark_semaphores(struct submit *s)
 	}
 }
 
-static void allocate(struct submit *s)
+static void allocate_buffers(struct submit *s)
 {
 	for (int i = 0; i < BUFFERS; i++) {
 		probe_memory(&s->memory[i], i == DEV ? PROBE_DEVICE : PROBE_HOST,
@@ -184,8 +185,8 @@ static void allocate(struct submit *s)
 	fill_source(s);
 }
 
-/* Where the process sees SIZE bytes at the GPU's ADDRESS; NULL: nowhere. */
-static const char *seen(const struct submit *s, uint64_t address, uint64_t size)
+/* Returns the CPU address of SIZE bytes at the GPU's ADDRESS, or NULL if not mapped. */
+static const char *cpu_address_of(const struct submit *s, uint64_t address, uint64_t size)
 {
 	for (int i = 0; i < BUFFERS; i++) {
 		const struct probe_memory *m = &s->memory[i];
@@ -211,7 +212,7 @@ static struct probe_lane *lane_of(struct submit *s)
 	return &s->session.lanes[s->effects.only_copies ? PROBE_COPY_HTOD : PROBE_COMPUTE];
 }
 
-static void submit(struct submit *s, struct probe_lane *lane)
+static void submit_text(struct submit *s, struct probe_lane *lane)
 {
 	struct nvs_piece *pieces = calloc(s->words.nentries, sizeof(*pieces));
 	uint32_t n = 0;
@@ -232,7 +233,7 @@ static void submit(struct submit *s, struct probe_lane *lane)
 	free(pieces);
 }
 
-/* Behind all of it: what stands in memory then is what the text has made. */
+/* Submits a final semaphore and waits for it: memory then holds the results of the whole text. */
 static void submit_end(struct submit *s, struct probe_lane *lane, unsigned seconds)
 {
 	size_t offset = PROBE_COMMAND_BYTES - 4096;
@@ -243,11 +244,11 @@ static void submit_end(struct submit *s, struct probe_lane *lane, unsigned secon
 			       NVS_SEM_RELEASE | NVS_SEM_RELEASE_WFI | NVS_SEM_RELEASE_TIMESTAMP);
 	probe_submit(lane, &s->session.commands, offset, NVS_WORDS_HOST_SEMAPHORE);
 	probe_wait_at(&s->session, lane, s->session.semaphores.cpu, false, payload, seconds,
-		      " behind the last of the text");
+		      " after the end of the text");
 }
 
-/* A later release goes to the same place; 0: none, else which. */
-static uint32_t overwritten(const struct submit *s, uint32_t i)
+/* Returns the index of a later release to the same address, or 0. */
+static uint32_t overwritten_by(const struct submit *s, uint32_t i)
 {
 	const struct probe_release *r = s->effects.releases;
 
@@ -258,21 +259,21 @@ static uint32_t overwritten(const struct submit *s, uint32_t i)
 	return 0;
 }
 
-static void wait(struct submit *s, struct probe_lane *lane, unsigned seconds)
+static void wait_for_releases(struct submit *s, struct probe_lane *lane, unsigned seconds)
 {
 	for (uint32_t i = 0; i < s->effects.nreleases; i++) {
 		const struct probe_release *r = &s->effects.releases[i];
-		const char *at = seen(s, r->address, r->wide ? 8 : 4);
+		const char *at = cpu_address_of(s, r->address, r->wide ? 8 : 4);
 		char of[512];
 
-		if (!r->known || !at || overwritten(s, i))
+		if (!r->known || !at || overwritten_by(s, i))
 			continue;
 		snprintf(of, sizeof(of), " of %s:%u:%u", s->name, r->at.line, r->at.column);
 		probe_wait_at(&s->session, lane, at, r->wide, r->value, seconds, of);
 	}
 }
 
-/* ---- what is told ---- */
+/* ---- results ---- */
 
 static const struct probe_column columns[] = {
 	{"line", "line", 0},
@@ -285,7 +286,7 @@ static const struct probe_column columns[] = {
 	{"since_last_ns", "since last", 0},
 };
 
-static void address_words(const struct submit *s, uint64_t address, char text[64])
+static void format_address(const struct submit *s, uint64_t address, char text[64])
 {
 	snprintf(text, 64, "0x%llx", (unsigned long long)address);
 	for (int i = 0; i < BUFFERS; i++) {
@@ -303,18 +304,18 @@ static const char *by_name(uint8_t by)
 	return by == NVS_BY_HOST ? "host" : by == NVS_BY_ENGINE ? "engine" : "grid";
 }
 
-/* FIRST, LAST: earlier timestamps, 0 none. */
-static void row(struct submit *s, uint32_t i, uint64_t *first, uint64_t *last)
+/* Adds a row. FIRST and LAST are the first and the previous timestamp; 0: none. */
+static void add_row(struct submit *s, uint32_t i, uint64_t *first, uint64_t *last)
 {
 	const struct probe_release *r = &s->effects.releases[i];
-	const char *at = seen(s, r->address, r->timestamp ? 16 : r->wide ? 8 : 4);
-	bool gone = overwritten(s, i);
-	/* A count of ns from 1970 on: too long for the double of a cell. */
+	const char *at = cpu_address_of(s, r->address, r->timestamp ? 16 : r->wide ? 8 : 4);
+	bool gone = overwritten_by(s, i);
+	/* ns since 1970: too large for a cell's double. */
 	uint64_t time = at && r->timestamp && !gone ? *(const uint64_t *)(at + 8) : 0;
 	char(*cell)[64] = s->cells[i];
 
 	*first = *first ? *first : time;
-	address_words(s, r->address, cell[0]);
+	format_address(s, r->address, cell[0]);
 	snprintf(cell[1], 64, "0x%llx", (unsigned long long)r->payload);
 	snprintf(cell[2], 64, "%llu", (unsigned long long)time);
 	probe_table_row(&s->table,
@@ -334,7 +335,7 @@ static void row(struct submit *s, uint32_t i, uint64_t *first, uint64_t *last)
 	*last = time ? time : *last;
 }
 
-/* What has arrived in $dst, which was 0. */
+/* Notes how $dst, which was 0, has changed. */
 static void note_target(struct submit *s)
 {
 	const uint8_t *from = s->memory[SRC].cpu, *to = s->memory[DST].cpu;
@@ -350,14 +351,14 @@ static void note_target(struct submit *s)
 	}
 	if (n)
 		probe_table_note(&s->table,
-				 "$dst: %u bytes are not 0, from %u to %u; %u of them are as "
-				 "in $src",
+				 "$dst: %u bytes are not 0, from %u to %u; %u of them equal "
+				 "$src",
 				 n, first, last, same);
 	else
 		probe_table_note(&s->table, "$dst: all bytes are 0");
 }
 
-static void tell(struct submit *s)
+static void print_results(struct submit *s)
 {
 	uint64_t first = 0, last = 0;
 
@@ -370,7 +371,7 @@ static void tell(struct submit *s)
 	if (!s->cells)
 		probe_die("out of memory");
 	for (uint32_t i = 0; i < s->effects.nreleases; i++)
-		row(s, i, &first, &last);
+		add_row(s, i, &first, &last);
 	probe_table_note(&s->table, "%u dwords", s->words.nwords);
 	note_target(s);
 	probe_table_print(&s->table, &s->session, s->options->format);
@@ -386,21 +387,21 @@ static void write_target(const struct submit *s)
 		probe_die("%s: %s", s->options->dst, strerror(errno));
 }
 
-static void run(struct submit *s)
+static void run_text(struct submit *s)
 {
 	struct probe_lane *lane;
 
 	probe_open(&s->session, s->options->gpu);
-	allocate(s);
-	assemble(s);
-	check(s);
+	allocate_buffers(s);
+	assemble_text(s);
+	check_effects(s);
 	mark_semaphores(s);
 	lane = lane_of(s);
-	submit(s, lane);
-	wait(s, lane, s->options->timeout);
+	submit_text(s, lane);
+	wait_for_releases(s, lane, s->options->timeout);
 	submit_end(s, lane, s->options->timeout);
 	probe_clock(&s->session);
-	tell(s);
+	print_results(s);
 	if (s->options->dst)
 		write_target(s);
 	for (int i = 0; i < BUFFERS; i++)
@@ -415,15 +416,15 @@ int probe_submit_text(const struct probe_options *options)
 
 	s.options = options;
 	s.name = strcmp(options->file, "-") ? options->file : "<stdin>";
-	s.text = read_all(options->file, TEXT_MOST, &s.length);
+	s.text = read_all(options->file, MAX_TEXT_BYTES, &s.length);
 	memcpy(s.buffers, stand_ins, sizeof(stand_ins));
-	/* Before a GPU is asked for, which may not be there. */
-	assemble(&s);
+	/* Assemble before opening a GPU, which may be missing. */
+	assemble_text(&s);
 	if (options->dry_run) {
 		status = dry_run(&s);
 	} else {
-		check(&s);
-		run(&s);
+		check_effects(&s);
+		run_text(&s);
 	}
 	free(s.effects.releases);
 	nvs_assembly_free(&s.words);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The words of a text, read with the reader's own eyes before a GPU sees them. */
+/*
+ * Decodes an assembled text with the trace decoder, and refuses whatever could damage something,
+ * before a GPU sees it.
+ */
 #include "probe/studies/submit_check.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,9 +17,9 @@
 #define COMPLAINTS_MAX 20
 
 struct complaint {
-	uint32_t word; /* of the text's */
-	uint64_t address; /* that a method gives the GPU for later; 0: none */
-	bool covered; /* an operation that goes there is refused */
+	uint32_t word; /* index in the text's words */
+	uint64_t address; /* address that a method sets for later use; 0: none */
+	bool covered; /* superseded by a complaint about an operation there */
 	char text[256];
 };
 
@@ -24,10 +27,11 @@ struct look {
 	struct probe_effects *e;
 	const struct nvs_assembly *a;
 	uint32_t room;
-	uint32_t word; /* which is looked at */
-	uint32_t *made_by; /* the word that made each operation */
-	uint64_t made, ops; /* how many are made, and how many were looked at */
-	uint32_t nmethods, nops; /* complaints of methods and headers, and of operations */
+	uint32_t word; /* word being checked */
+	uint32_t *made_by; /* for each operation, the word that completed it */
+	uint64_t made, ops; /* operations completed, and operations checked */
+	uint32_t nmethods,
+		nops; /* numbers of complaints about methods and headers, and about operations */
 	struct complaint methods[COMPLAINTS_MAX], of_ops[COMPLAINTS_MAX];
 };
 
@@ -38,15 +42,15 @@ static bool same_place(const struct look *l, uint32_t a, uint32_t b)
 	return p->line == q->line && p->column == q->column;
 }
 
-/* ADDRESS 0: not of a method's address alone. */
+/* Records a complaint. ADDRESS is the address that a method sets, or 0. */
 __attribute__((format(printf, 5, 6))) static void
-complain(struct look *l, bool op, uint32_t word, uint64_t address, const char *format, ...)
+add_complaint(struct look *l, bool op, uint32_t word, uint64_t address, const char *format, ...)
 {
 	struct complaint *list = op ? l->of_ops : l->methods;
 	uint32_t *n = op ? &l->nops : &l->nmethods;
 	va_list ap;
 
-	/* What a repetition does stands there once. */
+	/* Report words from a repetition only once. */
 	for (uint32_t i = 0; i < *n; i++)
 		if (same_place(l, list[i].word, word))
 			return;
@@ -60,18 +64,18 @@ complain(struct look *l, bool op, uint32_t word, uint64_t address, const char *f
 	va_end(ap);
 }
 
-/* What is said of a method or header at AT, and of the operation that is looked at. */
-#define refuse(l, at, ...) complain(l, false, (uint32_t)((at) / 4), 0, __VA_ARGS__)
-#define refuse_op(l, ...) complain(l, true, (l)->word, 0, __VA_ARGS__)
+/* Complaints about a method or header at AT, and about the current operation. */
+#define refuse(l, at, ...) add_complaint(l, false, (uint32_t)((at) / 4), 0, __VA_ARGS__)
+#define refuse_op(l, ...) add_complaint(l, true, (l)->word, 0, __VA_ARGS__)
 
-static int by_place(const void *a, const void *b)
+static int compare_by_word(const void *a, const void *b)
 {
 	uint32_t x = ((const struct complaint *)a)->word, y = ((const struct complaint *)b)->word;
 
 	return (x > y) - (x < y);
 }
 
-/* In the order of the text. */
+/* Prints all complaints in the order of the text. */
 static void print_complaints(struct look *l)
 {
 	struct complaint all[2 * COMPLAINTS_MAX];
@@ -82,11 +86,11 @@ static void print_complaints(struct look *l)
 			all[n++] = l->methods[i];
 	memcpy(all + n, l->of_ops, l->nops * sizeof(*all));
 	n += l->nops;
-	qsort(all, n, sizeof(*all), by_place);
+	qsort(all, n, sizeof(*all), compare_by_word);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct nvs_asm_place *p = &l->a->places[all[i].word];
 
-		fprintf(stderr, "%s:%u:%u: %s; --unsafe sends it all the same\n", l->e->file,
+		fprintf(stderr, "%s:%u:%u: %s; use --unsafe to submit it anyway\n", l->e->file,
 			p->line, p->column, all[i].text);
 	}
 	l->e->refused = n;
@@ -94,7 +98,7 @@ static void print_complaints(struct look *l)
 
 /* ---- addresses ---- */
 
-static bool ours(const struct look *l, uint64_t address, uint64_t bytes)
+static bool is_in_buffer(const struct look *l, uint64_t address, uint64_t bytes)
 {
 	for (uint32_t i = 0; i < l->e->nbuffers; i++) {
 		const struct probe_buffer *b = &l->e->buffers[i];
@@ -106,8 +110,8 @@ static bool ours(const struct look *l, uint64_t address, uint64_t bytes)
 	return false;
 }
 
-static void outside(struct look *l, bool op, uint32_t word, uint64_t address, uint64_t bytes,
-		    const char *what)
+static void refuse_address(struct look *l, bool op, uint32_t word, uint64_t address, uint64_t bytes,
+			   const char *what)
 {
 	char names[128] = "";
 	size_t n = 0;
@@ -115,24 +119,27 @@ static void outside(struct look *l, bool op, uint32_t word, uint64_t address, ui
 	for (uint32_t i = 0; i < l->e->nbuffers && n < sizeof(names); i++)
 		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s$%s", i ? ", " : "",
 				      l->e->buffers[i].name);
-	complain(l, op, word, op ? 0 : address,
-		 "%s 0x%llx (%llu byte%s) is not within one buffer of ours (%s)", what,
-		 (unsigned long long)address, (unsigned long long)bytes, bytes == 1 ? "" : "s",
-		 names);
+	add_complaint(l, op, word, op ? 0 : address,
+		      "%s 0x%llx (%llu byte%s) is not within one of the buffers (%s)", what,
+		      (unsigned long long)address, (unsigned long long)bytes, bytes == 1 ? "" : "s",
+		      names);
 }
 
-/* The operation is told; that it was given the address need not be told as well. */
+/*
+ * Refuses an operation outside the buffers. Complaints about the method that set its address are
+ * superseded.
+ */
 static void check_range(struct look *l, uint64_t address, uint64_t bytes, const char *what)
 {
-	if (l->e->unsafe || ours(l, address, bytes))
+	if (l->e->unsafe || is_in_buffer(l, address, bytes))
 		return;
 	for (uint32_t i = 0; i < l->nmethods; i++)
 		l->methods[i].covered |= l->methods[i].address &&
 					 l->methods[i].address - address <= bytes;
-	outside(l, true, l->word, address, bytes, what);
+	refuse_address(l, true, l->word, address, bytes, what);
 }
 
-static uint64_t extent(const struct nvs_op *op, uint32_t pitch)
+static uint64_t copy_extent(const struct nvs_op *op, uint32_t pitch)
 {
 	uint64_t lines = op->flags & NVS_OP_TWO_D ? op->copy.lines : 1;
 
@@ -146,16 +153,16 @@ static void check_copy(struct look *l, const struct nvs_op *op)
 		return;
 	}
 	if (op->flags & (NVS_OP_BLOCKLINEAR_SRC | NVS_OP_BLOCKLINEAR_DST)) {
-		refuse_op(l, "a block-linear layout, of which nobody here knows how far it "
-			     "reaches (MEMORY_LAYOUT=PITCH is a plain one)");
+		refuse_op(l, "a block-linear layout, whose extent cannot be "
+			     "checked (use MEMORY_LAYOUT=PITCH)");
 		return;
 	}
 	if (op->copy.src)
-		check_range(l, op->copy.src, extent(op, op->copy.src_pitch), "the source");
-	check_range(l, op->copy.dst, extent(op, op->copy.dst_pitch), "the target");
+		check_range(l, op->copy.src, copy_extent(op, op->copy.src_pitch), "the source");
+	check_range(l, op->copy.dst, copy_extent(op, op->copy.dst_pitch), "the target");
 }
 
-static void note_release(struct look *l, const struct nvs_op *op)
+static void add_release(struct look *l, const struct nvs_op *op)
 {
 	struct probe_effects *e = l->e;
 
@@ -195,7 +202,7 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 		break;
 	case NVS_OP_LAUNCH:
 	case NVS_OP_TRIGGER:
-		refuse_op(l, "a grid, which reads and writes what its descriptor says");
+		refuse_op(l, "a grid, whose memory accesses cannot be checked");
 		break;
 	case NVS_OP_RELEASE:
 	case NVS_OP_ACQUIRE:
@@ -205,7 +212,7 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 							 : 4,
 			    "the semaphore");
 		if (op->kind == NVS_OP_RELEASE)
-			note_release(l, op);
+			add_release(l, op);
 		break;
 	}
 	l->word = now;
@@ -213,7 +220,10 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 
 /* ---- methods ---- */
 
-/* An address that is given to the GPU for later; none is 0. */
+/*
+ * Checks a method: its class and table, and an address that it sets for later use. Address 0 means
+ * none.
+ */
 static void check_method(struct look *l, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
 			 uint32_t i, const struct nvs_class *cls)
 {
@@ -224,7 +234,7 @@ static void check_method(struct look *l, struct nvs_ops_channel *c, const struct
 	if (run->form == NVS_PB_IMMD)
 		at = run->address;
 	if (!cls) {
-		refuse(l, at, "the class of subchannel %u is not known", run->subch);
+		refuse(l, at, "the class of subchannel %u is unknown", run->subch);
 		return;
 	}
 	l->e->only_copies &= cls->kind == NVS_KIND_COPY || cls->kind == NVS_KIND_HOST;
@@ -241,8 +251,8 @@ static void check_method(struct look *l, struct nvs_ops_channel *c, const struct
 	else
 		nvs_ops_method(c, run->subch, method - 4, &before);
 	address = nvs_words_address_of(nvs_words_address(cls, &m, method), value, before);
-	if (address && !l->e->unsafe && !ours(l, address, 1))
-		outside(l, false, (uint32_t)(at / 4), address, 1, "address");
+	if (address && !l->e->unsafe && !is_in_buffer(l, address, 1))
+		refuse_address(l, false, (uint32_t)(at / 4), address, 1, "address");
 }
 
 static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
@@ -251,7 +261,7 @@ static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run
 	if (run->form > NVS_PB_OLD_NON_INC)
 		return;
 	for (uint32_t i = 0; i < run->count; i++) {
-		/* A run that begins below 0x100 may rise above it. */
+		/* A run that begins at a host method below 0x100 may end above it. */
 		bool above = nvs_pb_method(run, i) >= HOST_END && run->method < HOST_END;
 
 		check_method(arg, c, run, i, above ? nvs_ops_class(c, run->subch, NULL) : cls);
@@ -261,20 +271,20 @@ static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run
 static void on_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_fault *fault)
 {
 	struct look *l = arg;
-	const char *what = "what is no command";
+	const char *what = "not a command";
 
 	if (fault->kind == NVS_PB_SHORT_DATA)
-		what = "a header whose data does not come: the next commands would be taken for it";
+		what = "a header without its data: the next commands would be taken as data";
 	if (fault->address / 4 < l->a->nwords)
 		refuse(l, fault->address, "%s (%s)", what, nvs_pb_fault_name(fault->kind));
 }
 
-/* One word: what it makes the GPU do comes to on_op() later. */
-static void feed(struct look *l, const struct nvs_ops *ops, struct nvs_ops_channel *c)
+/* Feeds one word to the decoder. Operations that it completes are passed to on_op() later. */
+static void feed_word(struct look *l, const struct nvs_ops *ops, struct nvs_ops_channel *c)
 {
 	nvs_ops_feed(c, l->a->words + l->word, 1);
 	while (l->made < nvs_ops_made(ops)) {
-		/* Grows by doubling: powers of two are full. */
+		/* Capacity doubles: it is full at each power of two. */
 		if (!(l->made & (l->made - 1)))
 			l->made_by = realloc(l->made_by, (2 * l->made + 1) * sizeof(*l->made_by));
 		if (!l->made_by)
@@ -301,7 +311,7 @@ void probe_effects(struct probe_effects *e, const struct nvs_assembly *a)
 	e->releases = NULL;
 	e->only_copies = true;
 	nvs_ops_begin(c, 0, 0);
-	/* Addresses are places in the text's own words. */
+	/* Pushbuffer addresses are byte offsets in the text's words. */
 	for (uint32_t i = 0; i < a->nentries; i++) {
 		const struct nvs_asm_entry *entry = &a->entries[i];
 
@@ -310,7 +320,7 @@ void probe_effects(struct probe_effects *e, const struct nvs_assembly *a)
 		nvs_ops_entry(c, (entry->entry & ~0xfffffffffcull) | entry->first * 4ull, &gp);
 		for (uint32_t k = 0; k < entry->dwords; k++) {
 			l.word = entry->first + k;
-			feed(&l, ops, c);
+			feed_word(&l, ops, c);
 		}
 	}
 	nvs_ops_end(c);

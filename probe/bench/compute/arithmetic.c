@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M25a: how much arithmetic an SM does in a clock, instruction by instruction: FFMA and its kin,
- * mma.sync, and Hopper's wgmma by shape, type and where its first matrix lies. One block a SM, all
- * warps run the same loop of independent instructions; what counts is the time from the block's
- * first clock to its last. Of mma and wgmma also the latency: one warp (group), each waits for the
- * one before. Some 150 kernels of 1 ms, 12 times: 5 s, and as much again for the assembler.
+ * M25a: arithmetic throughput of an SM per clock, by instruction: FFMA and similar, mma.sync, and
+ * Hopper's wgmma by shape, type and location of its first matrix. One block per SM, all warps run
+ * the same loop of independent instructions; the time is from the block's first clock to its last.
+ * For mma and wgmma also the latency: one warp (group), each instruction depending on the previous
+ * one. About 150 kernels of 1 ms, 12 times: 5 s, and as much again for the assembler.
  *
- * Numbers are random and of size 1 to 2, as zeros take less power and run at higher clocks. What
- * theory says is from NVIDIA's white papers of the architectures, in operations a clock and SM.
- * It is long by its two tables of instructions.
+ * Elements are random and between 1 and 2, because zeros take less power and run at higher clocks.
+ * Theoretical values are from NVIDIA's architecture white papers, in operations per clock and SM.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,18 +15,19 @@
 #include "probe/bench/frame/bench.h"
 
 enum { ROUNDS = 256, UNROLL = 8, WARPS = 16, BIG = 32, OP_HFMA2 = 0x031 };
-enum { PLAIN = 256 }; /* a loop of fewer would be the loop's own instructions by a tenth */
+enum { PLAIN = 256 }; /* in a shorter loop, a tenth would be loop overhead */
 
 /* Registers of a matrix fragment: 'r' .b32, 'f' .f32, 'd' .f64. */
 struct insn {
 	const char *name, *ptx;
-	unsigned arch, last; /* from, to; 0 any */
-	double ops; /* a warp's; of wgmma, a column's */
-	uint8_t a, b, d; /* registers; a 0: no matrices: the operands are %x and %y of D's kind */
+	unsigned arch, last; /* first and last architecture; 0: any */
+	double ops; /* operations per warp; for wgmma per column */
+	uint8_t a, b, d; /* registers per fragment; a is 0 without matrices: then operands have D's
+			    kind */
 	char in, out;
-	uint16_t sass; /* as it stands there */
-	uint32_t base, mask; /* random bits of the numbers: base | (bits & mask) */
-	uint16_t theory[4]; /* sm_75, 80, 89, 90: operations a clock and SM; 0 not known */
+	uint16_t sass; /* opcode */
+	uint32_t base, mask; /* random elements: base | (bits & mask) */
+	uint16_t theory[4]; /* sm_75, 80, 89, 90: operations per clock and SM; 0 if unknown */
 };
 
 #define F16 0x3c003c00, 0x83ff83ff
@@ -121,8 +121,10 @@ static const struct insn insn[] = {
 	 0x03c,
 	 F32,
 	 {0, 1024, 512, 2048}},
-	/* Later ones convert to f16 first, and the assembler moves that and the products out of the
-	 * loop: what stands there is no mma any more. */
+	/*
+	 * Later architectures convert to f16 first, and the assembler moves that and the products
+	 * out of the loop.
+	 */
 	{"mma m16n8k32 e4m3",
 	 "m16n8k32.row.col.f32.e4m3.e4m3.f32",
 	 89,
@@ -229,7 +231,7 @@ static const struct insn insn[] = {
 	 {0, 0, 0, 256}},
 };
 
-/* Of wgmma: K is 32 bytes always; ops a column of N. */
+/* wgmma: K is always 32 bytes; ops are per column of N. */
 static const struct insn group[] = {
 	{"f16", "k16.f32.f16.f16", 90, 90, 2048, 4, 0, 0, 'r', 'f', 0x1f0, F16, {0, 0, 0, 4096}},
 	{"f16, sum f16",
@@ -276,15 +278,15 @@ static const struct insn group[] = {
 };
 static const unsigned width[] = {8, 16, 32, 64, 128, 256};
 
-/* Behind LAST the assembler makes other instructions or a function of it (ptxas 13.0). */
+/* After LAST the assembler emits other instructions, or calls a function (ptxas 13.0). */
 enum {
 	INSNS = sizeof insn / sizeof *insn,
 	GROUPS = sizeof group / sizeof *group,
 	WIDTHS = sizeof width / sizeof *width
 };
 
-/* ", {%a0, %a1}": N registers from FROM on. */
-static void say_list(struct bench_text *text, const char *name, unsigned from, unsigned n)
+/* Writes a list such as "{%a0, %a1}": N registers from FROM on. */
+static void write_list(struct bench_text *text, const char *name, unsigned from, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		bench_say(text, "%s%%%s%u", i ? ", " : "{", name, from + i);
@@ -296,9 +298,9 @@ static const char *type_of(char kind)
 	return kind == 'd' ? "f64" : kind == 'f' ? "f32" : "b32";
 }
 
-/* A random number of the instruction's kind into NAME; %h goes on. */
-static void say_number(struct bench_text *text, const struct insn *in, char kind, const char *name,
-		       unsigned i)
+/* Generates a random element of the instruction's kind in NAME, and advances %h. */
+static void write_random(struct bench_text *text, const struct insn *in, char kind,
+			 const char *name, unsigned i)
 {
 	bench_say(text,
 		  "mad.lo.u32 %%h, %%h, 1664525, 1013904223; shr.u32 %%x, %%h, 3;\n"
@@ -310,8 +312,8 @@ static void say_number(struct bench_text *text, const struct insn *in, char kind
 		bench_say(text, "mov.b32 %%%s%u, %%x;\n", name, i);
 }
 
-static void say_head(struct bench_text *text, const struct insn *in, unsigned na, unsigned nb,
-		     unsigned nd)
+static void write_head(struct bench_text *text, const struct insn *in, unsigned na, unsigned nb,
+		       unsigned nd)
 {
 	char kind = in->a ? in->in : in->out;
 
@@ -322,9 +324,9 @@ static void say_head(struct bench_text *text, const struct insn *in, unsigned na
 		  "mov.u64 %%t1, 0;\n",
 		  type_of(kind), na + 1, nb + 1, type_of(in->out), nd);
 	for (unsigned i = 0; i < na; i++)
-		say_number(text, in, kind, "a", i);
+		write_random(text, in, kind, "a", i);
 	for (unsigned i = 0; i < nb; i++)
-		say_number(text, in, kind, "b", i);
+		write_random(text, in, kind, "b", i);
 	for (unsigned i = 0; i < nd; i++)
 		bench_say(text, "mov.%s %%d%u, %s;\n", type_of(in->out), i,
 			  in->out == 'd'   ? "0d3ff0000000000000"
@@ -332,9 +334,11 @@ static void say_head(struct bench_text *text, const struct insn *in, unsigned na
 					   : "1");
 }
 
-/* Sums are used, by a condition that never holds; first and last clock of each warp are kept: 16
- * bytes a warp, behind 8 with the SM. %w is where. */
-static void say_tail(struct bench_text *text, const struct insn *in, unsigned nd)
+/*
+ * Generates the end: uses the sums under a condition that is never true, and stores first clock,
+ * last clock and SM of each warp, 24 bytes per warp.
+ */
+static void write_tail(struct bench_text *text, const struct insn *in, unsigned nd)
 {
 	bench_say(text, "setp.ne.u32 %%p, %%i, 0xffffffff;\n@%%p mov.u64 %%t1, %%clock64;\n"
 			".reg .u64 %%s;\nmov.u64 %%s, 0;\n");
@@ -355,7 +359,7 @@ static void say_tail(struct bench_text *text, const struct insn *in, unsigned nd
 		  24 * BIG);
 }
 
-static void say_one(struct bench_text *text, const struct insn *in, unsigned sum)
+static void write_insn(struct bench_text *text, const struct insn *in, unsigned sum)
 {
 	if (!in->a) {
 		bench_say(text, "%s %%d%u, %%d%u, %%a0%s;\n", in->ptx, sum, sum,
@@ -363,26 +367,26 @@ static void say_one(struct bench_text *text, const struct insn *in, unsigned sum
 		return;
 	}
 	bench_say(text, "mma.sync.aligned.%s ", in->ptx);
-	say_list(text, "d", sum * in->d, in->d);
+	write_list(text, "d", sum * in->d, in->d);
 	bench_say(text, ", ");
-	say_list(text, "a", 0, in->a);
+	write_list(text, "a", 0, in->a);
 	bench_say(text, ", ");
-	say_list(text, "b", 0, in->b);
+	write_list(text, "b", 0, in->b);
 	bench_say(text, ", ");
-	say_list(text, "d", sum * in->d, in->d);
+	write_list(text, "d", sum * in->d, in->d);
 	bench_say(text, ";\n");
 }
 
-/* SUMS: instructions that do not wait for each other. */
-static void say_loop(struct bench_text *text, const struct insn *in, unsigned sums, unsigned many)
+/* Generates a loop of MANY instructions; SUMS of them are independent. */
+static void write_loop(struct bench_text *text, const struct insn *in, unsigned sums, unsigned many)
 {
-	say_head(text, in, in->a ? in->a : 1, in->a ? in->b : 1, sums * in->d);
+	write_head(text, in, in->a ? in->a : 1, in->a ? in->b : 1, sums * in->d);
 	bench_say(text, "mov.u32 %%i, 0;\nbar.sync 0;\nmov.u64 %%t0, %%clock64;\nROUND:\n"
 			".pragma \"nounroll\";\n");
 	for (unsigned i = 0; i < many; i++)
-		say_one(text, in, i % sums);
+		write_insn(text, in, i % sums);
 	bench_say(text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n");
-	/* The last one of each has to be there. */
+	/* Wait for the last result of each sum. */
 	for (unsigned i = 0; i < sums; i++) {
 		if (in->out == 'd')
 			bench_say(text, "mov.b64 {%%x, %%h}, %%d%u;\n", i * in->d);
@@ -390,26 +394,26 @@ static void say_loop(struct bench_text *text, const struct insn *in, unsigned su
 			bench_say(text, "mov.b32 %%x, %%d%u;\n", i * in->d);
 		bench_say(text, "setp.eq.u32 %%p, %%x, 0x7fedcba9;\n@%%p add.u32 %%i, %%i, %%x;\n");
 	}
-	say_tail(text, in, sums * in->d);
+	write_tail(text, in, sums * in->d);
 }
 
 /*
- * A and B in shared memory without swizzling: 8 rows of 16 bytes are a core matrix of 128 bytes;
- * the next one along K is 128 bytes on (the leading offset), along M and N 256 (the stride offset).
- * One wgmma's K is 32 bytes, two of them. In the descriptor all are in units of 16 bytes: the
- * address in bits 0 to 13, the leading offset from 16, the stride offset from 32 on (PTX ISA,
- * wgmma).
+ * Generates a loop of wgmma. A and B are in shared memory without swizzling: 8 rows of 16 bytes
+ * form a core matrix of 128 bytes; the next one along K is 128 bytes further (the leading offset),
+ * along M and N 256 (the stride offset). K of one wgmma is 32 bytes, two core matrices. The
+ * descriptor holds units of 16 bytes: the address in bits 0 to 13, the leading offset from bit 16,
+ * the stride offset from bit 32 (PTX ISA, wgmma).
  */
-static void say_group(struct bench_text *text, const struct insn *in, unsigned n, bool shared,
-		      unsigned chain)
+static void write_wgmma_loop(struct bench_text *text, const struct insn *in, unsigned n,
+			     bool shared, unsigned chain)
 {
 	unsigned words = in->out == 'f' || strstr(in->ptx, "s32") ? n / 2 : n / 4;
 
-	say_head(text, in, in->a, 0, words);
+	write_head(text, in, in->a, 0, words);
 	bench_say(text, ".reg .u64 %%da, %%db; .reg .u32 %%at, %%k, %%m;\n"
 			"mov.u32 %%m, tiles; mov.u32 %%k, %%b_tid;\n"
 			"FILL:\nshl.b32 %%at, %%k, 2; add.u32 %%at, %%at, %%m;\n");
-	say_number(text, in, 'r', "a", 0);
+	write_random(text, in, 'r', "a", 0);
 	bench_say(text,
 		  "st.shared.b32 [%%at], %%a0; add.u32 %%k, %%k, %%b_ntid;\n"
 		  "setp.lt.u32 %%p, %%k, 3072;\n@%%p bra FILL;\n"
@@ -420,12 +424,12 @@ static void say_group(struct bench_text *text, const struct insn *in, unsigned n
 		  ".pragma \"nounroll\";\n");
 	for (unsigned i = 0; i < UNROLL; i++) {
 		bench_say(text, "wgmma.mma_async.sync.aligned.m64n%u%s ", n, in->ptx);
-		say_list(text, "d", 0, words);
+		write_list(text, "d", 0, words);
 		bench_say(text, ", ");
 		if (shared)
 			bench_say(text, "%%da");
 		else
-			say_list(text, "a", 0, in->a);
+			write_list(text, "a", 0, in->a);
 		bench_say(text, ", %%db, 1%s;\n",
 			  in->base == 0					       ? ""
 			  : !strstr(in->ptx, "16.") || strstr(in->ptx, "tf32") ? ", 1, 1"
@@ -439,7 +443,7 @@ static void say_group(struct bench_text *text, const struct insn *in, unsigned n
 	}
 	bench_say(text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
 			"wgmma.wait_group.sync.aligned 0;\n");
-	say_tail(text, in, words);
+	write_tail(text, in, words);
 }
 
 static unsigned theory_of(const struct insn *in, unsigned arch)
@@ -451,8 +455,10 @@ static unsigned theory_of(const struct insn *in, unsigned arch)
 			    : 0;
 }
 
-/* Cycles of each block, from its first clock to its last: the median of all blocks'. NAN: two
- * blocks shared a SM. */
+/*
+ * Returns the median of the blocks' cycles, from first clock to last; NAN if two blocks shared an
+ * SM.
+ */
 static double cycles_of(const uint64_t (*t)[3], uint32_t blocks, uint32_t warps, bool dry)
 {
 	struct bench_point all = {0};
@@ -476,15 +482,15 @@ static double cycles_of(const uint64_t (*t)[3], uint32_t blocks, uint32_t warps,
 }
 
 struct trial {
-	const char *name; /* of the series */
-	double x; /* N of wgmma, or warps */
-	double ops; /* all warps' in a round */
+	const char *name; /* name of the series */
+	double x; /* N of wgmma, or number of warps */
+	double ops; /* operations of all warps per round */
 	uint32_t blocks, warps;
 	uint64_t rounds;
-	double steps; /* dependent ones in a round; 0: a rate is asked for */
+	double steps; /* dependent instructions per round; 0: measure a rate */
 };
 
-static void sample(struct bench_run *run, struct bench_kernel *kernel, const struct trial *t)
+static void measure_trial(struct bench_run *run, struct bench_kernel *kernel, const struct trial *t)
 {
 	struct bench_series *series = bench_series(bench_samples(run), t->name,
 						   strstr(t->name, "wgmma") ? "N" : "warps", NULL,
@@ -506,18 +512,19 @@ static void sample(struct bench_run *run, struct bench_kernel *kernel, const str
 					  : t->ops * (double)t->rounds / cycles);
 	}
 	if (!point->n && !bench_dry(run))
-		bench_missing(bench_samples(run), "%s: blocks did not lie one a SM", t->name);
+		bench_missing(bench_samples(run), "%s: blocks did not run one per SM", t->name);
 }
 
 static void measure_one(struct bench_run *run, const struct insn *in)
 {
 	uint32_t sms = (uint32_t)bench_gpu(run)->sms;
-	/* Fragments of 64 bits take registers. */
+	/* Fragments of 64 bits need more registers. */
 	unsigned sums[] = {in->out == 'd' && in->d > 2 ? 4 : 8, 1}, many = in->a ? BIG : PLAIN;
 	unsigned arch = bench_arch(bench_gpu(run));
 
-	/* In a loop of 256 Ampere's and Ada's assembler calls a function, in one of 192 it does
-	 * not. */
+	/*
+	 * On Ampere and Ada the assembler calls a function in a loop of 256, but not in one of 192.
+	 */
 	if (!in->a && arch >= 80 && arch < 90)
 		many = PLAIN / 2;
 	for (unsigned k = 0; k < (in->a ? 2 : 1); k++) {
@@ -527,9 +534,12 @@ static void measure_one(struct bench_run *run, const struct insn *in)
 		struct bench_kernel *kernel;
 
 		snprintf(name, sizeof name, "%s%s", in->name, k ? " latency" : "");
-		say_loop(&text, in, sums[k], many);
+		write_loop(&text, in, sums[k], many);
 		code.body = text.data;
-		/* Half of HFMA2 are made HFMA2.MMA on some; a mma may be made several. */
+		/*
+		 * On some GPUs half of HFMA2 become HFMA2.MMA; one mma may become several
+		 * instructions.
+		 */
 		code.expect[0] = (struct bench_expect){
 			in->sass, in->sass == OP_HFMA2 ? many / 2 : many, 8 * many};
 		kernel = bench_kernel(run, &code);
@@ -537,21 +547,21 @@ static void measure_one(struct bench_run *run, const struct insn *in)
 		if (!kernel)
 			continue;
 		if (k)
-			sample(run, kernel, &(struct trial){name, 1, 0, 1, 1, ROUNDS, BIG});
+			measure_trial(run, kernel, &(struct trial){name, 1, 0, 1, 1, ROUNDS, BIG});
 		else
-			sample(run, kernel,
-			       &(struct trial){name, WARPS, in->ops * many * WARPS, sms, WARPS,
-					       ROUNDS * BIG / many, 0});
+			measure_trial(run, kernel,
+				      &(struct trial){name, WARPS, in->ops * many * WARPS, sms,
+						      WARPS, ROUNDS * BIG / many, 0});
 		bench_kernel_free(run, kernel);
 	}
 }
 
-/* Two warp groups a SM for the rate: one does not hide the other's start. */
+/* The rate needs two warp groups per SM: one alone cannot hide the start of a wgmma. */
 static void measure_group(struct bench_run *run, const struct insn *in, unsigned n, bool shared)
 {
 	uint32_t sms = (uint32_t)bench_gpu(run)->sms;
 
-	/* Latency by three widths: it is a line. */
+	/* Three widths are enough for latency, which is linear. */
 	for (unsigned chain = 0; chain < (n == 8 || n == 64 || n == 256 ? 2 : 1); chain++) {
 		struct bench_text text = {0};
 		char name[80], file[96];
@@ -564,35 +574,36 @@ static void measure_group(struct bench_run *run, const struct insn *in, unsigned
 		snprintf(name, sizeof name, "wgmma %s, A in %s%s", in->name,
 			 shared ? "shared memory" : "registers", chain ? ", latency" : "");
 		snprintf(file, sizeof file, "%s, N %u", name, n);
-		say_group(&text, in, n, shared, chain);
+		write_wgmma_loop(&text, in, n, shared, chain);
 		code.body = text.data;
 		kernel = bench_kernel(run, &code);
 		bench_text_free(&text);
 		if (!kernel)
 			continue;
 		if (chain)
-			sample(run, kernel, &(struct trial){name, n, 0, 1, 4, ROUNDS, UNROLL});
+			measure_trial(run, kernel,
+				      &(struct trial){name, n, 0, 1, 4, ROUNDS, UNROLL});
 		else
-			sample(run, kernel,
-			       &(struct trial){name, n, in->ops * n * UNROLL * 2, sms, 8,
-					       ROUNDS * 4, 0});
+			measure_trial(run, kernel,
+				      &(struct trial){name, n, in->ops * n * UNROLL * 2, sms, 8,
+						      ROUNDS * 4, 0});
 		bench_kernel_free(run, kernel);
 	}
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	unsigned arch = bench_arch(bench_gpu(run));
 
 	for (unsigned i = 0; i < INSNS; i++) {
 		if (insn[i].last && arch > insn[i].last)
 			bench_missing(bench_samples(run),
-				      "%s: the assembler makes no tensor instruction of it here",
+				      "%s: the assembler emits no tensor instruction for it here",
 				      insn[i].name);
 		else if (arch >= insn[i].arch)
 			measure_one(run, &insn[i]);
 	}
-	if (arch != 90) /* wgmma was Hopper's alone */
+	if (arch != 90) /* only Hopper has wgmma */
 		return;
 	for (unsigned i = 0; i < GROUPS; i++)
 		for (unsigned w = 0; w < WIDTHS; w++)
@@ -600,8 +611,10 @@ static void measure(struct bench_run *run)
 				measure_group(run, &group[i], width[w], shared);
 }
 
-/* The rate a SM and clock, beside theory; the best of them also of all SMs, at the clock of that
- * kernel, which is the power's matter. */
+/*
+ * Derives the rate per SM and clock and the theoretical one; for the best also the rate of all SMs
+ * at that kernel's clock, which depends on power.
+ */
 static void derive_rate(const char *name, const struct bench_series *series, const struct insn *in,
 			const struct bench_gpu *gpu, struct bench_figures *figures)
 {
@@ -650,7 +663,7 @@ static void derive_latency(const char *name, const struct bench_series *series,
 	}
 }
 
-/* NAME: of the figures. */
+/* OF is the name of the series, NAME that of the figures. */
 static void derive_series(const struct bench_samples *samples, const char *of, const char *name,
 			  bool latency, const struct insn *in, const struct bench_gpu *gpu,
 			  struct bench_figures *figures)
@@ -670,8 +683,8 @@ static void derive_series(const struct bench_samples *samples, const char *of, c
 			      series, true, false);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	char of[80], name[80];
 
@@ -690,13 +703,13 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		derive_series(samples, of, name, latency, &group[i / 4], gpu, figures);
 	}
 	if (samples->n)
-		bench_note(figures, "Theory: NVIDIA's white papers, of dense matrices.");
+		bench_note(figures, "Theory: NVIDIA's white papers, dense matrices.");
 }
 
 BENCH(bench_arithmetic) = {
 	.name = "arithmetic",
 	.number = "M25",
 	.what = "rates of FFMA and its kin, mma and wgmma; their latencies",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

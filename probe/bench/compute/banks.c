@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Banks of registers: FFMAs with two sources given and the third going through all numbers, patched
- * into code of the assembler's; those that read three registers of one bank are slower. All FFMAs
- * of a segment write what its last one wrote, nothing that is used otherwise. About 1 s.
+ * Measures register banks: FFMAs with two fixed sources and the third going through all registers,
+ * patched into assembled code. Those that read three registers of one bank are slower. All FFMAs of
+ * a segment write the register that its last one wrote, and nothing else that is used. Takes about
+ * 1 s.
  */
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
@@ -32,7 +33,7 @@ static void write_ffma(uint64_t word[2], uint8_t d, uint32_t c, const struct pla
 	code_reuse(word, plan->reuse);
 }
 
-static int patch(uint64_t (*word)[2], uint32_t n, void *arg)
+static int patch_ffmas(uint64_t (*word)[2], uint32_t n, void *arg)
 {
 	uint32_t first = 0, last;
 	struct nvs_sass_insn insn;
@@ -47,10 +48,10 @@ static int patch(uint64_t (*word)[2], uint32_t n, void *arg)
 			if (nvs_sass_insn_op(&insn) != FFMA)
 				continue;
 			if (insn.opcode != 0x223 || insn.predicate != 7 || insn.negated)
-				return -1; /* not of registers alone */
+				return -1; /* has operands other than registers */
 			d = (uint8_t)nvs_sass_insn_bits(&insn, 16, 8);
 		}
-		code_stall(word[first], 2, true); /* as between clocks with nothing between */
+		code_stall(word[first], 2, true); /* as between two consecutive clock reads */
 		for (uint32_t i = first; i < last; i++) {
 			code_insn(word[i], &insn);
 			if (nvs_sass_insn_op(&insn) == FFMA)
@@ -60,7 +61,7 @@ static int patch(uint64_t (*word)[2], uint32_t n, void *arg)
 	return 0;
 }
 
-static void cycles(const void *data, double *value, const void *arg)
+static void compute_cycles(const void *data, double *value, const void *arg)
 {
 	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
 
@@ -69,7 +70,7 @@ static void cycles(const void *data, double *value, const void *arg)
 		value[k] = ((double)clock[k + 1] - (double)clock[0]) / LENGTH;
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
 		struct code_value value[REGISTERS];
@@ -82,7 +83,7 @@ static void measure(struct bench_run *run)
 							   .body = text.data,
 							   .threads = 32,
 							   .minregs = REGISTERS,
-							   .patch = patch,
+							   .patch = patch_ffmas,
 							   .arg = (void *)(uintptr_t)(plans + i)});
 		bench_text_free(&text);
 		if (!kernel)
@@ -93,12 +94,12 @@ static void measure(struct bench_run *run)
 			snprintf(value[k].series, sizeof(value[k].series), "%s", plans[i].name);
 		}
 		code_measure(run, kernel, &(struct bench_launch){.block = 32},
-			     AT + 8 * (REGISTERS + 1), value, REGISTERS, cycles, NULL);
+			     AT + 8 * (REGISTERS + 1), value, REGISTERS, compute_cycles, NULL);
 		bench_kernel_free(run, kernel);
 	}
 }
 
-/* Median of the points whose X has REST mod OF. */
+/* Mean of the medians of the points with X mod OF == REST. */
 static double of_rest(const struct bench_series *series, unsigned rest, unsigned of)
 {
 	double sum = 0;
@@ -113,43 +114,46 @@ static double of_rest(const struct bench_series *series, unsigned rest, unsigned
 	return n ? sum / n : NAN;
 }
 
-static bool slow(double a, double b)
+static bool is_slower(double a, double b)
 {
 	return a > 1.15 * b;
 }
 
-/* What decides: three registers of one bank against two, and two against what .reuse leaves to be
- * read, which is one. */
-static void tell(const struct bench_samples *samples, const double even[5], const double odd[5],
-		 struct bench_figures *figures)
+/*
+ * Decides by comparing three registers of one bank with two, and two with the one that remains to
+ * be read with .reuse.
+ */
+static void add_notes(const struct bench_samples *samples, const double even[5],
+		      const double odd[5], struct bench_figures *figures)
 {
 	double four[4], one = (even[4] + odd[4]) / 2, two = (even[1] + odd[1]) / 2,
 			three = (odd[0] + even[2]) / 2;
 
 	for (unsigned k = 0; k < 4; k++)
 		four[k] = of_rest(bench_find(samples, plans[3].name), k, 4);
-	if (slow(odd[0], even[0]) && !slow(odd[1], even[1]) && !slow(even[1], odd[1]) &&
-	    slow(even[2], odd[2])) {
+	if (is_slower(odd[0], even[0]) && !is_slower(odd[1], even[1]) &&
+	    !is_slower(even[1], odd[1]) && is_slower(even[2], odd[2])) {
 		bench_note(figures,
 			   "Two banks, the register's number mod 2: three sources of one bank are "
 			   "slower than two.");
-		if (slow(two, one))
+		if (is_slower(two, one))
 			bench_note(figures,
 				   "FFMAs that read one, two and three registers of a bank take "
-				   "%.2f, %.2f and %.2f cycles%s. What .reuse holds is not read "
+				   "%.2f, %.2f and %.2f cycles%s. Registers held by .reuse are not "
+				   "read "
 				   "again.",
 				   one, two, three,
 				   fabs(two - 2 * one) < 0.3 && fabs(three - 3 * one) < 0.3
 					   ? ": a bank gives one register a cycle"
 					   : "");
-	} else if (slow(four[0], four[2]))
+	} else if (is_slower(four[0], four[2]))
 		bench_note(figures, "Banks are the register's number mod 4.");
 	else
-		bench_note(figures, "Three sources of one bank of two are no slower than others.");
+		bench_note(figures, "Three sources of one of two banks are no slower than others.");
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	double even[5], odd[5];
 	bool known = true;
@@ -172,13 +176,13 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		known = known && (i == 4 || (!isnan(even[i]) && !isnan(odd[i])));
 	}
 	if (known)
-		tell(samples, even, odd, figures);
+		add_notes(samples, even, odd, figures);
 }
 
 BENCH(bench_banks) = {
 	.name = "banks",
 	.number = "M15",
 	.what = "banks of registers: which three sources of an FFMA conflict",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

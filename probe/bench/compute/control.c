@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the control bits of an instruction do, as far as time shows it: FFMAs of one warp, their
- * stall cycles and their yield bit changed, and their predicate to one that is never true. FFMAs of
- * eight sums, whose results are not looked at, and with .reuse as the assembler has it. Stalls
- * above 11 are not tried with the yield bit set, which NVIDIA's assembler never writes. Loads that
- * set one barrier, and a wait behind each for one: it takes long where the two are the same. Of the
- * words themselves: the bits that are always 0. About 0.2 s.
+ * Measures the effect of an instruction's control bits: FFMAs of one warp with changed stall counts
+ * and yield bit, and with a predicate that is never true. They use eight sums whose results are
+ * ignored, with .reuse as the assembler set it. Stalls above 11 with the yield bit set are skipped,
+ * because NVIDIA's assembler never emits them. Also: loads that set one barrier, each followed by a
+ * wait for one, which is slow if both are the same; and whether the top bits of instructions are
+ * always 0. Takes about 0.2 s.
  */
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
@@ -17,7 +17,7 @@ enum { BARRIERS = 6, WAITS = BARRIERS * BARRIERS, LOADED = 4096 };
 
 struct plan {
 	const char *name;
-	uint32_t stalls; /* 0 and so many more, less one */
+	uint32_t stalls; /* stalls 0 to STALLS - 1 are measured */
 	bool yield, never;
 };
 static const struct plan plans[] = {
@@ -26,7 +26,7 @@ static const struct plan plans[] = {
 	{"never", 12, true, true},
 };
 
-static int patch(uint64_t (*word)[2], uint32_t n, void *arg)
+static int patch_stalls(uint64_t (*word)[2], uint32_t n, void *arg)
 {
 	const struct plan *plan = arg;
 	uint32_t first = 0, last;
@@ -35,7 +35,7 @@ static int patch(uint64_t (*word)[2], uint32_t n, void *arg)
 	for (uint32_t k = 0; k < plan->stalls; k++, first = last) {
 		if (!code_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, LENGTH, &first, &last))
 			return -1;
-		code_stall(word[first], 2, true); /* as between clocks with nothing between */
+		code_stall(word[first], 2, true); /* as between two consecutive clock reads */
 		for (uint32_t i = first; i < last; i++) {
 			code_insn(word[i], &insn);
 			if (nvs_sass_insn_op(&insn) != FFMA)
@@ -48,7 +48,7 @@ static int patch(uint64_t (*word)[2], uint32_t n, void *arg)
 	return 0;
 }
 
-static void cycles(const void *data, double *value, const void *arg)
+static void compute_cycles(const void *data, double *value, const void *arg)
 {
 	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
 	const struct plan *plan = arg;
@@ -57,8 +57,8 @@ static void cycles(const void *data, double *value, const void *arg)
 		value[k] = ((double)clock[k + 1] - (double)clock[0]) / LENGTH;
 }
 
-/* What the words say: how many, and of how many the two highest bits are not 0. */
-static void words(struct bench_run *run, const struct bench_kernel *kernel)
+/* Counts the instructions, and those whose two top bits are not 0. */
+static void count_words(struct bench_run *run, const struct bench_kernel *kernel)
 {
 	const char *const name[] = {"instructions", "with bits 126 or 127 set"};
 	double count[2] = {0, 0};
@@ -75,8 +75,11 @@ static void words(struct bench_run *run, const struct bench_kernel *kernel)
 			count[k]);
 }
 
-/* A load between two clocks, for each pair of barriers, three times; the last counts. */
-static void waits_body(struct bench_text *t)
+/*
+ * Generates a load between two clock reads for each pair of barriers. It runs three times; the last
+ * counts.
+ */
+static void write_waits(struct bench_text *t)
 {
 	bench_say(t, ".reg .u32 v, i; .reg .u64 c<3>; .reg .pred p;\n"
 		     "mov.u32 i, 0;\nagain:\n.pragma \"nounroll\";\n");
@@ -105,11 +108,14 @@ static int patch_waits(uint64_t (*word)[2], uint32_t n, void *arg)
 			if (nvs_sass_insn_op(&insn) != LDG)
 				continue;
 			code_barriers(word[i], k / BARRIERS, 7, insn.control.wait);
-			code_stall(word[i], 4, true); /* until it is set */
+			code_stall(word[i], 4, true); /* until the barrier is set */
 		}
 		code_insn(word[last], &insn);
 		code_barriers(word[last], 7, 7, insn.control.wait | 1u << k % BARRIERS);
-		/* What is read behind must be there, whichever barrier said so. */
+		/*
+		 * The next instruction must have the loaded value, whichever barrier was waited
+		 * for.
+		 */
 		code_insn(word[last + 1], &insn);
 		code_barriers(word[last + 1], insn.control.write_barrier, insn.control.read_barrier,
 			      0x3f);
@@ -117,7 +123,7 @@ static int patch_waits(uint64_t (*word)[2], uint32_t n, void *arg)
 	return 0;
 }
 
-static void waited(const void *data, double *value, const void *arg)
+static void compute_waits(const void *data, double *value, const void *arg)
 {
 	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
 
@@ -132,7 +138,7 @@ static void measure_waits(struct bench_run *run)
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	waits_body(&text);
+	write_waits(&text);
 	kernel = bench_kernel(run, &(struct bench_code){.name = "barriers",
 							.body = text.data,
 							.threads = 32,
@@ -149,11 +155,11 @@ static void measure_waits(struct bench_run *run)
 					       .at_x = k / BARRIERS,
 					       .at_y = k % BARRIERS};
 	code_measure(run, kernel, &(struct bench_launch){.block = 32}, LOADED + 4, value, WAITS,
-		     waited, NULL);
+		     compute_waits, NULL);
 	bench_kernel_free(run, kernel);
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
 		const struct plan *plan = plans + i;
@@ -165,26 +171,26 @@ static void measure(struct bench_run *run)
 		kernel = bench_kernel(run, &(struct bench_code){.name = plan->name,
 								.body = text.data,
 								.threads = 32,
-								.patch = patch,
+								.patch = patch_stalls,
 								.arg = (void *)(uintptr_t)plan});
 		bench_text_free(&text);
 		if (!kernel)
 			continue;
 		if (!i)
-			words(run, kernel);
+			count_words(run, kernel);
 		for (uint32_t k = 0; k < plan->stalls; k++) {
 			value[k] = (struct code_value){
 				.x = "stall", .unit = "cycles", .at_x = k, .at_y = NAN};
 			snprintf(value[k].series, sizeof(value[k].series), "%s", plan->name);
 		}
 		code_measure(run, kernel, &(struct bench_launch){.block = 32},
-			     AT + 8 * (STALLS + 1), value, plan->stalls, cycles, plan);
+			     AT + 8 * (STALLS + 1), value, plan->stalls, compute_cycles, plan);
 		bench_kernel_free(run, kernel);
 	}
 	measure_waits(run);
 }
 
-/* What is least between two FFMAs, and what a cycle of stall takes above that. */
+/* Derives the minimum distance of two FFMAs, and the cost of a cycle of stall above it. */
 static void derive_stalls(const struct bench_series *series, const char *what,
 			  struct bench_figures *figures)
 {
@@ -205,8 +211,10 @@ static void derive_stalls(const struct bench_series *series, const char *what,
 	bench_picture(figures, "control", "FFMA by its stall", series, false, false);
 }
 
-/* One warp has no other to switch to; but what .reuse holds is lost, and is read again: that is
- * seen where the stall is 1. */
+/*
+ * A single warp has no other to switch to, but loses the .reuse values and reads them again, which
+ * is visible where the stall is 1.
+ */
 static void derive_yield(const struct bench_samples *samples, struct bench_figures *figures)
 {
 	double more[12];
@@ -220,7 +228,7 @@ static void derive_yield(const struct bench_samples *samples, struct bench_figur
 			more[n++] = bench_median(other) - bench_median(stay);
 	}
 	if (n) {
-		double middle = code_middle(more, n); /* which sorts them */
+		double middle = code_middle(more, n); /* code_middle() sorts them */
 
 		bench_figure(figures, "yield bit clear costs", "stalls 4 to 11", "cycles", middle,
 			     more[0], more[n - 1], bench_clock(bench_find(samples, "switch")));
@@ -229,7 +237,7 @@ static void derive_yield(const struct bench_samples *samples, struct bench_figur
 
 static void derive_waits(const struct bench_series *series, struct bench_figures *figures)
 {
-	double own[BARRIERS], other[WAITS], most = 0, least = INFINITY;
+	double own[BARRIERS], other[WAITS], max = 0, min = INFINITY;
 	uint32_t nown = 0, nother = 0;
 
 	for (uint32_t i = 0; series && i < series->n && i < WAITS; i++) {
@@ -240,27 +248,27 @@ static void derive_waits(const struct bench_series *series, struct bench_figures
 			continue;
 		if (p->x == p->y && nown < BARRIERS) {
 			own[nown++] = v;
-			least = fmin(least, v);
+			min = fmin(min, v);
 		} else if (p->x != p->y) {
 			other[nother++] = v;
-			most = fmax(most, v);
+			max = fmax(max, v);
 		}
 	}
 	if (nown < BARRIERS || nother < WAITS - BARRIERS)
 		return;
 	bench_figure(figures, "wait for a load's barrier", "its own", "cycles",
-		     code_middle(own, nown), least, NAN, bench_clock(series));
+		     code_middle(own, nown), min, NAN, bench_clock(series));
 	bench_figure(figures, "wait for a load's barrier", "another", "cycles",
-		     code_middle(other, nother), NAN, most, bench_clock(series));
-	if (least > 2 * most)
-		bench_note(figures, "Each of the barriers 0 to 5 is waited for alone: of 36 pairs "
-				    "the 6 of a load's own are long.");
+		     code_middle(other, nother), NAN, max, bench_clock(series));
+	if (min > 2 * max)
+		bench_note(figures, "Barriers 0 to 5 are independent: of 36 pairs only the 6 "
+				    "that wait for the load's own barrier are slow.");
 	else
-		bench_note(figures, "Not all of the barriers 0 to 5 can be told from each other.");
+		bench_note(figures, "Not all of the barriers 0 to 5 can be distinguished.");
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	static const char *const what[] = {"yield bit set", "yield bit clear", "@!PT"};
 	const struct bench_series *all = bench_find(samples, "instructions");
@@ -289,6 +297,6 @@ BENCH(bench_control) = {
 	.name = "control",
 	.number = "M1 M2 M3",
 	.what = "what stalls, the yield bit, predicates and barriers cost",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

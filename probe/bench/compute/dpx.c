@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DPX: instructions that add and take the larger, or compare three, for dynamic programming.
- * Latency by a chain of one warp, rate by 1,024 threads of one block with four chains each. About
- * 0.2 s.
+ * Measures DPX, instructions for dynamic programming that add and take the maximum, or compare
+ * three values. Latency is measured by a chain of one warp, the rate by 1,024 threads of one block
+ * with four chains each. Takes about 0.2 s.
  */
 #include "probe/bench/frame/timed_code.h"
 #include <math.h>
@@ -13,7 +13,7 @@ enum { CHAIN = 256, THREADS = 1024, LENGTH = 64, ROUNDS = 64 };
 struct row {
 	const char *name;
 	uint16_t op;
-	const char *step; /* of a, with x and y */
+	const char *step; /* updates a with x and y */
 };
 static const struct row rows[] = {
 	{"VIADDMNMX", 0x046, "add.s32 t, %s, x; max.s32 %s, t, y;"},
@@ -21,14 +21,14 @@ static const struct row rows[] = {
 	{"VIADDMNMX.S16x2", 0x046, "add.s16x2 t, %s, x; max.s16x2 %s, t, y;"},
 };
 
-static void steps(struct bench_text *t, const struct row *row, const char *name)
+static void write_step(struct bench_text *t, const struct row *row, const char *name)
 {
 	bench_say(t, row->step, name, name);
 	bench_say(t, "\n");
 }
 
-/* A chain, run three times and timed the last, or rounds of four chains. */
-static void body(struct bench_text *t, const struct row *row, bool chain)
+/* Generates a chain, run three times with the last timed, or rounds of four chains. */
+static void write_body(struct bench_text *t, const struct row *row, bool chain)
 {
 	static const char *const names[] = {"a0", "a1", "a2", "a3"};
 
@@ -40,7 +40,7 @@ static void body(struct bench_text *t, const struct row *row, bool chain)
 	if (!chain)
 		bench_say(t, "round:\n.pragma \"nounroll\";\n");
 	for (unsigned k = 0; k < (chain ? CHAIN : LENGTH); k++)
-		steps(t, row, names[chain ? 0 : k % 4]);
+		write_step(t, row, names[chain ? 0 : k % 4]);
 	bench_say(t, "%sadd.u32 i, i, 1; setp.lt.u32 p, i, %d;\n@p bra %s;\n",
 		  chain ? "mov.u64 c1, %clock64; " : "", chain ? 3 : ROUNDS,
 		  chain ? "again" : "round");
@@ -50,7 +50,7 @@ static void body(struct bench_text *t, const struct row *row, bool chain)
 	code_stores(t, "a", 4, 0);
 }
 
-static void latency(const void *data, double *value, const void *arg)
+static void compute_latency(const void *data, double *value, const void *arg)
 {
 	const uint64_t *clock = (const uint64_t *)((const char *)data + 65536);
 
@@ -58,7 +58,7 @@ static void latency(const void *data, double *value, const void *arg)
 	value[0] = (double)(clock[1] - clock[0]) / CHAIN;
 }
 
-static void rate(const void *data, double *value, const void *arg)
+static void compute_rate(const void *data, double *value, const void *arg)
 {
 	const uint64_t(*clock)[2] = (const uint64_t(*)[2])((const char *)data + 65536);
 	uint64_t begin = UINT64_MAX, end = 0;
@@ -71,7 +71,7 @@ static void rate(const void *data, double *value, const void *arg)
 	value[0] = end > begin ? (double)LENGTH * ROUNDS * THREADS / (double)(end - begin) : 0;
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
 		const struct row *row = rows + i / 2;
@@ -84,7 +84,7 @@ static void measure(struct bench_run *run)
 		struct bench_text text = {0};
 		struct bench_kernel *kernel;
 
-		body(&text, row, chain);
+		write_body(&text, row, chain);
 		snprintf(value.series, sizeof(value.series), "%s%s", row->name,
 			 chain ? "" : " rate");
 		kernel = bench_kernel(run,
@@ -96,13 +96,14 @@ static void measure(struct bench_run *run)
 		if (!kernel)
 			continue;
 		code_measure(run, kernel, &(struct bench_launch){.block = chain ? 32 : THREADS},
-			     65536 + 16 * THREADS, &value, 1, chain ? latency : rate, NULL);
+			     65536 + 16 * THREADS, &value, 1,
+			     chain ? compute_latency : compute_rate, NULL);
 		bench_kernel_free(run, kernel);
 	}
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	(void)gpu;
 	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
@@ -124,6 +125,6 @@ BENCH(bench_dpx) = {
 	.number = "",
 	.what = "DPX instructions: latency and rate",
 	.arch = 90,
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long an instruction's result takes, three ways. A chain of dependent ones between two clock
- * reads. Pairs A, B of which A's stall is lowered until B reads what stood there before: the last
- * one that is right. And the stall that the driver's assembler gave A. About 2 s.
+ * Measures instruction latencies in three ways: a chain of dependent instructions between two clock
+ * reads; pairs A, B of which A's stall is lowered until B reads the old value, giving the last
+ * correct stall; and the stall that the driver's assembler gave A. Takes about 2 s.
  *
- * Pairs begin in turn with one of two values, of which A makes different results, a predicate that
- * holds and one that does not: what stood there before is wrong then.
- *
- * The kernel of pairs ends whatever the stalls: between its clock reads nothing branches, and no
- * instruction writes a register that addresses memory there, which is looked after below. Long by
- * its table of instructions.
+ * Pairs alternate between two start values with different results, and between a true and a false
+ * predicate, so that an old value is wrong. The kernel of pairs terminates with any stalls: between
+ * its clock reads nothing branches, and no instruction writes a register used for addresses; this
+ * is checked below.
  */
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
@@ -18,19 +16,23 @@
 #include <string.h>
 
 enum { CHAIN = 256, FIRST = 2, STALLS = 15, PAIRS = FIRST + STALLS };
-/* HFMA2.MMA, which does what others of halves do: the assembler takes turns on some GPUs. */
+/*
+ * HFMA2.MMA, equivalent to other half-precision instructions: the assembler alternates between them
+ * on some GPUs.
+ */
 #define MMA 0x035
-#define HFMA2 0x031 /* which takes turns in its place on sm_100 */
+#define HFMA2 0x031 /* alternates instead of it on sm_100 */
 enum type { U32, F32, F16, F64 };
 
-/* STEP has one instruction OP, or OP and then NEXT, which may be OP again. */
+/* STEP compiles to one instruction OP, or to OP and NEXT, which may be OP again. */
 struct row {
 	const char *name;
-	uint16_t op, next; /* next 0: one instruction alone; MMA: or that, which becomes OP again */
+	uint16_t op, next; /* next 0: a single instruction; MMA: one that may be emitted as MMA,
+			      which is changed back to OP */
 	enum type type;
-	bool fixed; /* the assembler knows its latency, and lets two stand side by side */
+	bool fixed; /* fixed latency: the assembler emits two in a row without a barrier */
 	unsigned arch;
-	const char *step; /* of a, from x, y, z, w; 64-bit ones A, X, Y, Z; predicates p, q */
+	const char *step; /* computes a from x, y, z, w; 64-bit: A, X, Y, Z; predicates p, q */
 };
 
 /* clang-format off */
@@ -80,28 +82,28 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
-static bool wide(const struct row *row)
+static bool is_wide(const struct row *row)
 {
 	return row->type == F64;
 }
 
-static void begin(struct bench_text *t, const struct row *row)
+static void write_prologue(struct bench_text *t, const struct row *row)
 {
 	static const char *const narrow[] = {"a", "x", "y", "z", "w"};
 	static const char *const broad[] = {"A", "X", "Y", "Z"};
 
 	bench_say(t, ".reg .b32 a, x, y, z, w, t, i; .reg .b64 A, X, Y, Z, m, c<6>;\n"
 		     ".reg .pred p, q, r, more;\nmad.wide.u32 m, %%b_lane, 64, %%b_arg0;\n");
-	for (unsigned k = 0; k < (wide(row) ? 4 : 5); k++)
-		bench_say(t, "ld.volatile.global.b%u %s, [m+%u];\n", wide(row) ? 64 : 32,
-			  wide(row) ? broad[k] : narrow[k], 8 * k);
-	if (!wide(row))
+	for (unsigned k = 0; k < (is_wide(row) ? 4 : 5); k++)
+		bench_say(t, "ld.volatile.global.b%u %s, [m+%u];\n", is_wide(row) ? 64 : 32,
+			  is_wide(row) ? broad[k] : narrow[k], 8 * k);
+	if (!is_wide(row))
 		bench_say(t, "setp.ne.u32 p, z, 0; setp.ne.u32 q, w, 0;\n");
 }
 
-static void chain_body(struct bench_text *t, const struct row *row)
+static void write_chain(struct bench_text *t, const struct row *row)
 {
-	begin(t, row);
+	write_prologue(t, row);
 	bench_say(t, "mov.u32 i, 0;\nagain:\n.pragma \"nounroll\";\nmov.u64 c0, %%clock64; mov.u64 "
 		     "c1, %%clock64;\n");
 	for (unsigned k = 0; k < CHAIN; k++)
@@ -110,19 +112,21 @@ static void chain_body(struct bench_text *t, const struct row *row)
 		     "@more bra again;\nsub.u64 c1, c1, c0; sub.u64 c2, c2, c0;\n"
 		     "st.volatile.global.u64 [%%b_data], c1;\n"
 		     "st.volatile.global.u64 [%%b_data+8], c2;\n");
-	bench_say(t, "st.volatile.global.b%u [%%b_data+16], %s;\n", wide(row) ? 64 : 32,
-		  wide(row) ? "A" : "a");
+	bench_say(t, "st.volatile.global.b%u [%%b_data+16], %s;\n", is_wide(row) ? 64 : 32,
+		  is_wide(row) ? "A" : "a");
 }
 
-/* Results from byte 128 on: what the pairs gave, the first two of them as the assembler left them.
+/*
+ * Generates the pairs. Results are from byte 128 on; the first two pairs keep the assembler's
+ * stalls.
  */
-static void pairs_body(struct bench_text *t, const struct row *row)
+static void write_pairs(struct bench_text *t, const struct row *row)
 {
-	const char *of = wide(row) ? "A" : "a";
-	unsigned bits = wide(row) ? 64 : 32;
+	const char *of = is_wide(row) ? "A" : "a";
+	unsigned bits = is_wide(row) ? 64 : 32;
 
-	begin(t, row);
-	/* So that the results' address is there before. */
+	write_prologue(t, row);
+	/* Make the results' address available before. */
 	bench_say(t, "st.volatile.global.b%u [%%b_data+120], %s; mov.u64 c0, %%clock64;\n", bits,
 		  of);
 	for (unsigned k = 0; k < PAIRS; k++) {
@@ -132,8 +136,8 @@ static void pairs_body(struct bench_text *t, const struct row *row)
 	}
 	bench_say(t, "mov.u64 c1, %%clock64; sub.u64 c1, c1, c0;\n"
 		     "st.volatile.global.u64 [%%b_data], c1;\n");
-	/* What the pairs read is needed behind them, so that the last one is as all others. */
-	for (const char *c = wide(row) ? "XYZ" : "xyzw"; *c; c++)
+	/* Use the inputs after the pairs, so that the last pair is like the others. */
+	for (const char *c = is_wide(row) ? "XYZ" : "xyzw"; *c; c++)
 		bench_say(t, "st.volatile.global.b%u [%%b_data+8], %c;\n", bits, *c);
 }
 
@@ -142,9 +146,12 @@ static bool same_registers(const struct nvs_sass_registers *a, const struct nvs_
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/* What the assembler put in turns with OP becomes OP too, of the same registers: the first OP's
- * word with another's destination and first source. False: it is none that can. */
-static bool one_kind(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16_t op, uint16_t also)
+/*
+ * Replaces ALSO, with which the assembler alternates, by OP with the same registers: copies the
+ * first OP with the other's destination and first source. Returns false if that is not possible.
+ */
+static bool unify_ops(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16_t op,
+		      uint16_t also)
 {
 	struct nvs_sass_insn_use was, is;
 	struct nvs_sass_insn insn;
@@ -162,7 +169,7 @@ static bool one_kind(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16_
 		if (!form)
 			return false;
 		word[i][0] = (form[0] & ~0xffff0000ull) | (word[i][0] & 0xffff0000ull);
-		/* It waits for what that waited for. */
+		/* Keep the barriers that it waited for. */
 		word[i][1] = (form[1] & ~(0x3full << 52)) | (word[i][1] & 0x3full << 52);
 		code_insn(word[i], &insn);
 		nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &is);
@@ -173,12 +180,14 @@ static bool one_kind(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16_
 	return true;
 }
 
-/* Two reads of the clock with COUNT of the row's instruction between them, and with its NEXT where
- * that may stand for it; those are made the same. */
-static bool bracket_of(uint64_t (*word)[2], uint32_t n, const struct row *row, uint32_t count,
-		       uint32_t *first, uint32_t *last)
+/*
+ * Finds two clock reads with COUNT of the row's instruction between them, or of its alternative,
+ * which is replaced.
+ */
+static bool find_bracket(uint64_t (*word)[2], uint32_t n, const struct row *row, uint32_t count,
+			 uint32_t *first, uint32_t *last)
 {
-	static const uint16_t turns[] = {MMA, HFMA2};
+	static const uint16_t alternatives[] = {MMA, HFMA2};
 
 	*first = 0;
 	if (row->next != MMA)
@@ -186,20 +195,20 @@ static bool bracket_of(uint64_t (*word)[2], uint32_t n, const struct row *row, u
 				    last);
 	for (unsigned k = 0; k < 2; k++) {
 		*first = 0;
-		if (code_bracket((const uint64_t(*)[2])word, n, row->op, turns[k], count, first,
-				 last))
-			return turns[k] == row->op ||
-			       one_kind(word, *first, *last, row->op, turns[k]);
+		if (code_bracket((const uint64_t(*)[2])word, n, row->op, alternatives[k], count,
+				 first, last))
+			return alternatives[k] == row->op ||
+			       unify_ops(word, *first, *last, row->op, alternatives[k]);
 	}
 	return false;
 }
 
 struct chain {
 	const struct row *row;
-	unsigned stall; /* of what was made one kind; 0: as it is */
+	unsigned stall; /* stall to set where alternatives were replaced; 0: unchanged */
 };
 
-/* The chain is between its two reads, all of it and little else. */
+/* Checks that the whole chain, and little else, is between the two clock reads. */
 static int check_chain(uint64_t (*word)[2], uint32_t n, void *arg)
 {
 	const struct chain *chain = arg;
@@ -207,7 +216,7 @@ static int check_chain(uint64_t (*word)[2], uint32_t n, void *arg)
 	uint32_t count = row->next == row->op ? 2 * CHAIN : CHAIN, others = 0, first, last;
 	struct nvs_sass_insn insn;
 
-	if (!bracket_of(word, n, row, count, &first, &last))
+	if (!find_bracket(word, n, row, count, &first, &last))
 		return -1;
 	for (uint32_t i = first + 1; i < last; i++) {
 		code_insn(word[i], &insn);
@@ -219,7 +228,7 @@ static int check_chain(uint64_t (*word)[2], uint32_t n, void *arg)
 	return others <= 8 ? 0 : -1;
 }
 
-static bool touches(const struct nvs_sass_registers *a, const struct nvs_sass_registers *b)
+static bool overlap(const struct nvs_sass_registers *a, const struct nvs_sass_registers *b)
 {
 	bool any = (a->uniform & b->uniform) || (a->predicate & b->predicate);
 
@@ -228,8 +237,8 @@ static bool touches(const struct nvs_sass_registers *a, const struct nvs_sass_re
 	return any;
 }
 
-/* What addresses memory is in its registers before the first pair. */
-static bool addresses_stand(const uint64_t (*word)[2], uint32_t first, uint32_t last)
+/* Checks that all memory addresses are in registers before the first pair. */
+static bool addresses_are_stable(const uint64_t (*word)[2], uint32_t first, uint32_t last)
 {
 	struct nvs_sass_registers addresses = {0};
 	struct nvs_sass_insn_use use;
@@ -256,7 +265,7 @@ static bool addresses_stand(const uint64_t (*word)[2], uint32_t first, uint32_t 
 		code_insn(word[i], &insn);
 		nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &use);
 		nvs_sass_insn_flow(&insn, NVS_SASS_HOPPER, &flow);
-		if (!use.known || flow.flow != NVS_FLOW_NEXT || touches(&use.written, &addresses))
+		if (!use.known || flow.flow != NVS_FLOW_NEXT || overlap(&use.written, &addresses))
 			return false;
 	}
 	return true;
@@ -264,8 +273,8 @@ static bool addresses_stand(const uint64_t (*word)[2], uint32_t first, uint32_t 
 
 struct pairs {
 	const struct row *row;
-	uint32_t at[PAIRS]; /* of A */
-	unsigned stall; /* as the assembler set it; 0: A tells by a barrier */
+	uint32_t at[PAIRS]; /* word of each A */
+	unsigned stall; /* the assembler's stall; 0: A signals a barrier */
 };
 
 static bool find_pairs(uint64_t (*word)[2], uint32_t n, struct pairs *pairs)
@@ -276,7 +285,7 @@ static bool find_pairs(uint64_t (*word)[2], uint32_t n, struct pairs *pairs)
 	struct nvs_sass_insn_use wrote, reads;
 	struct nvs_sass_insn a, b;
 
-	if (!bracket_of(word, n, row, second == row->op ? 2 * PAIRS : PAIRS, &first, &last))
+	if (!find_bracket(word, n, row, second == row->op ? 2 * PAIRS : PAIRS, &first, &last))
 		return false;
 	for (uint32_t i = first + 1; i + 1 < last; i++) {
 		code_insn(word[i], &a);
@@ -285,14 +294,15 @@ static bool find_pairs(uint64_t (*word)[2], uint32_t n, struct pairs *pairs)
 			continue;
 		nvs_sass_insn_use(&a, NVS_SASS_HOPPER, &wrote);
 		nvs_sass_insn_use(&b, NVS_SASS_HOPPER, &reads);
-		if (count == PAIRS || !touches(&wrote.written, &reads.read))
+		if (count == PAIRS || !overlap(&wrote.written, &reads.read))
 			return false;
 		if (!count)
 			pairs->stall = a.control.write_barrier == 7 ? a.control.stall : 0;
 		pairs->at[count++] = i++;
 	}
-	/* The first is left alone, so that all that stands before it is done behind it. */
-	return count == PAIRS && addresses_stand((const uint64_t(*)[2])word, pairs->at[0], last);
+	/* The first pair is unchanged, so that everything before it is complete afterwards. */
+	return count == PAIRS &&
+	       addresses_are_stable((const uint64_t(*)[2])word, pairs->at[0], last);
 }
 
 static int patch_pairs(uint64_t (*word)[2], uint32_t n, void *arg)
@@ -306,8 +316,8 @@ static int patch_pairs(uint64_t (*word)[2], uint32_t n, void *arg)
 	return 0;
 }
 
-/* Of a step of two that are different, both; for the last one's result nothing waits. */
-static void chain_value(const void *data, double *value, const void *arg)
+/* For a step of two different instructions, the sum of both; nothing waits for the last result. */
+static void compute_chain(const void *data, double *value, const void *arg)
 {
 	const struct row *row = arg;
 	const uint64_t *cycles = data;
@@ -319,8 +329,8 @@ static void chain_value(const void *data, double *value, const void *arg)
 	value[1] = (double)cycles[0];
 }
 
-/* Right: as the pair that was left alone and began with the same. */
-static void pair_values(const void *data, double *value, const void *arg)
+/* A pair is right if it equals the unchanged pair with the same start value. */
+static void compute_pairs(const void *data, double *value, const void *arg)
 {
 	const char *results = (const char *)data + 128;
 
@@ -337,7 +347,7 @@ static void measure_pairs(struct bench_run *run, const struct row *row, uint64_t
 	struct bench_kernel *kernel;
 	char name[64];
 
-	pairs_body(&text, row);
+	write_pairs(&text, row);
 	snprintf(name, sizeof(name), "pairs-%s", row->name);
 	kernel = bench_kernel(run, &(struct bench_code){.name = name,
 							.body = text.data,
@@ -352,7 +362,7 @@ static void measure_pairs(struct bench_run *run, const struct row *row, uint64_t
 	}
 	if (kernel &&
 	    code_measure(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}},
-			 128 + 8 * PAIRS, value, STALLS, pair_values, NULL)) {
+			 128 + 8 * PAIRS, value, STALLS, compute_pairs, NULL)) {
 		char of[64];
 		struct bench_point *point;
 
@@ -365,12 +375,14 @@ static void measure_pairs(struct bench_run *run, const struct row *row, uint64_t
 		bench_kernel_free(run, kernel);
 }
 
-/* The least stall from which on all results are right. NAN: there is none; or even 1 is, or those
- * below were not measured, so that nobody saw what too small a stall does. */
+/*
+ * Returns the lowest stall from which on all results are right. Returns NAN if there is none, if
+ * even 1 is right, or if lower ones were not measured, so that no wrong result was seen.
+ */
 static double last_right(const struct bench_samples *samples, const char *name)
 {
 	const struct bench_series *series;
-	double least = NAN;
+	double lowest = NAN;
 	char other[80];
 
 	snprintf(other, sizeof(other), "%s by stall", name);
@@ -385,9 +397,9 @@ static double last_right(const struct bench_samples *samples, const char *name)
 			return NAN;
 		if (bench_least(point) < 1)
 			break;
-		least = stall;
+		lowest = stall;
 	}
-	return least > 1 ? least : NAN;
+	return lowest > 1 ? lowest : NAN;
 }
 
 static void measure_row(struct bench_run *run, const struct row *row, uint64_t memory)
@@ -402,10 +414,10 @@ static void measure_row(struct bench_run *run, const struct row *row, uint64_t m
 
 	if (row->fixed)
 		measure_pairs(run, row, memory);
-	/* The assembler's stalls are those between the two kinds that it had. */
+	/* The assembler's stalls are for the alternating kinds. */
 	if (row->next == MMA && !isnan(last_right(bench_samples(run), row->name)))
 		chain.stall = (unsigned)last_right(bench_samples(run), row->name);
-	chain_body(&text, row);
+	write_chain(&text, row);
 	kernel = bench_kernel(run, &(struct bench_code){.name = row->name,
 							.body = text.data,
 							.threads = 32,
@@ -417,12 +429,12 @@ static void measure_row(struct bench_run *run, const struct row *row, uint64_t m
 	snprintf(value[0].series, sizeof(value[0].series), "%s", row->name);
 	value[1].at_x = (double)(row - rows);
 	code_measure(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}}, 128, value,
-		     2, chain_value, row);
+		     2, compute_chain, row);
 	bench_kernel_free(run, kernel);
 }
 
-/* a, x, y, z, w, and another a; such that a step's result is not what it began with. */
-static void inputs(uint64_t memory, struct bench_run *run, enum type type)
+/* Writes a, x, y, z, w, and another a, chosen so that a step changes the value. */
+static void write_inputs(uint64_t memory, struct bench_run *run, enum type type)
 {
 	static const uint32_t whole[] = {0x12345679, 0x01000193, 0x3c6ef372,
 					 0x51ed270b, 0x0badf00d, 0x00035a7d};
@@ -446,7 +458,7 @@ static void inputs(uint64_t memory, struct bench_run *run, enum type type)
 	bench_write(run, memory, value, sizeof(value));
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	uint64_t memory = bench_memory(run, 4096);
 
@@ -454,17 +466,17 @@ static void measure(struct bench_run *run)
 		return;
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
 		const struct row *row = rows + k;
-		bool volta = bench_arch(bench_gpu(run)) < 89; /* I2FP is since Ada */
+		bool volta = bench_arch(bench_gpu(run)) < 89; /* I2FP exists since Ada */
 
 		if (row->arch > bench_arch(bench_gpu(run)) || (row->next == 0x106 && !volta) ||
 		    (row->next == 0x045 && volta))
 			continue;
-		inputs(memory, run, row->type);
+		write_inputs(memory, run, row->type);
 		measure_row(run, row, memory);
 	}
 }
 
-/* Table 6 of the study: Pascal's, Volta's, Turing's. */
+/* Table 6 of the study: Pascal, Volta, Turing. */
 static const struct published {
 	const char *name;
 	double pascal, volta, turing;
@@ -488,7 +500,7 @@ static const struct bench_point *series_at(const struct bench_samples *samples, 
 	return code_at(bench_find(samples, whole), 0, NAN);
 }
 
-static void publish(const char *name, struct bench_figures *figures)
+static void add_published(const char *name, struct bench_figures *figures)
 {
 	for (unsigned k = 0; k < sizeof(published) / sizeof(*published); k++) {
 		const struct published *p = published + k;
@@ -502,37 +514,41 @@ static void publish(const char *name, struct bench_figures *figures)
 	}
 }
 
-/* By a chain. What is first of a pair: the pair less its second, if that has a chain of its own. */
-static double by_chain(const struct bench_samples *samples, const char *name,
-		       struct bench_figures *figures, char told[64])
+/*
+ * Derives the latency from a chain. For a pair it is that of the first: the pair minus the second,
+ * if that has its own chain.
+ */
+static double derive_chain(const struct bench_samples *samples, const char *name,
+			   struct bench_figures *figures, char shown_name[64])
 {
 	const char *second = strchr(name, '+');
 	const struct bench_point *all = series_at(samples, name, "");
 	const struct bench_point *one = second ? series_at(samples, second + 1, "") : NULL;
 
-	snprintf(told, 64, "%.*s", one ? (int)(second - name) : 63, name);
+	snprintf(shown_name, 64, "%.*s", one ? (int)(second - name) : 63, name);
 	if (!all)
 		return NAN;
-	publish(told, figures);
+	add_published(shown_name, figures);
 	if (!one)
-		bench_figure_point(figures, told, "", bench_find(samples, name), all);
+		bench_figure_point(figures, shown_name, "", bench_find(samples, name), all);
 	else
-		bench_figure(figures, told, "", "cycles", bench_median(all) - bench_median(one),
+		bench_figure(figures, shown_name, "", "cycles",
+			     bench_median(all) - bench_median(one),
 			     bench_least(all) - bench_most(one), bench_most(all) - bench_least(one),
 			     all->sm_mhz);
 	return bench_median(all) - (one ? bench_median(one) : 0);
 }
 
-/* The other ways have rows where they say something else. */
-static void tell(const struct bench_samples *samples, const char *name,
-		 struct bench_figures *figures, unsigned *agree, unsigned *ways)
+/* Adds rows for the other two ways only where they disagree. */
+static void derive_row(const struct bench_samples *samples, const char *name,
+		       struct bench_figures *figures, unsigned *agree, unsigned *ways)
 {
-	char told[64];
-	double chain = by_chain(samples, name, figures, told);
+	char shown_name[64];
+	double chain = derive_chain(samples, name, figures, shown_name);
 	double right = last_right(samples, name), set;
 	const struct bench_point *assembled = series_at(samples, name, " assembler");
 
-	if (isnan(chain) || isnan(right) || !assembled || strchr(told, '+'))
+	if (isnan(chain) || isnan(right) || !assembled || strchr(shown_name, '+'))
 		return;
 	set = bench_median(assembled);
 	++*ways;
@@ -540,25 +556,25 @@ static void tell(const struct bench_samples *samples, const char *name,
 		++*agree;
 		return;
 	}
-	bench_figure(figures, told, "last right stall", "cycles", right, right, right, NAN);
-	bench_figure(figures, told, "assembler's stall", "cycles", set, set, set, NAN);
+	bench_figure(figures, shown_name, "last right stall", "cycles", right, right, right, NAN);
+	bench_figure(figures, shown_name, "assembler's stall", "cycles", set, set, set, NAN);
 	bench_note(figures,
-		   "%s: the chain says %.2f, the last right stall %.0f, the assembler %.0f.", told,
-		   chain, right, set);
+		   "%s: the chain gives %.2f, the last right stall %.0f, the assembler %.0f.",
+		   shown_name, chain, right, set);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	unsigned agree = 0, ways = 0;
 
 	(void)gpu;
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++)
-		tell(samples, rows[k].name, figures, &agree, &ways);
+		derive_row(samples, rows[k].name, figures, &agree, &ways);
 	if (ways)
 		bench_note(
 			figures,
-			"Of chains; for %u of %u the last right stall and the assembler's say the "
+			"By chains; for %u of %u the last right stall and the assembler's are the "
 			"same.",
 			agree, ways);
 }
@@ -567,6 +583,6 @@ BENCH(bench_latencies) = {
 	.name = "latencies",
 	.number = "M21",
 	.what = "latencies of instructions, by chains and by stalls",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

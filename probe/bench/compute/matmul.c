@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M25b: products of square matrices by cuBLAS and cublasLt, where they are installed: they are
- * looked for when it runs, and told as missing else. Numbers are random, as products of zeros take
- * less power and run at higher clocks. As many products behind each other as make 2 ms; one that
- * would take more than half a second is left out. Some 12 s.
- *
- * The SM clock of a row is that of a kernel of ours right behind: cuBLAS' own do not tell theirs.
+ * M25b: products of square matrices with cuBLAS and cublasLt. The libraries are loaded at run time,
+ * and recorded as missing if not installed. Matrices are random, because products of zeros take
+ * less power and run at higher clocks. A sample is as many consecutive products as take 2 ms; sizes
+ * whose product takes more than 0.5 s are left out. Takes about 12 s. The SM clock of a row is that
+ * of our own kernel right after it, because cuBLAS' kernels do not report theirs.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -19,7 +18,7 @@
 enum { R_32F = 0, R_64F = 1, R_16F = 2, R_8I = 3, R_32I = 10, R_16BF = 14, R_8F_E4M3 = 28 };
 enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_32I = 72, COMPUTE_TF32 = 77 };
 enum { OP_N = 0, OP_T = 1, GEMM_DEFAULT = -1 };
-/* Of cublasLt.h. */
+/* Values of cublasLt.h. */
 enum { DESC_TRANSA = 3, PREFERENCE_MAX_WORKSPACE = 1, WORKSPACE = 32 << 20 };
 /* cublasLtMatmulHeuristicResult_t. */
 struct lt_found {
@@ -78,8 +77,8 @@ static const struct type {
 	const char *name;
 	int in, out, compute;
 	unsigned bytes, out_bytes, arch;
-	uint32_t base, mask; /* of the numbers' random bits: base | (bits & mask) */
-	bool lt; /* by cublasLt */
+	uint32_t base, mask; /* random elements: base | (bits & mask) */
+	bool lt; /* with cublasLt */
 } type[] = {
 	{"FP64", R_64F, R_64F, COMPUTE_64F, 8, 8, 0, 0x3ff00000, 0x800fffff, false},
 	{"FP32", R_32F, R_32F, COMPUTE_32F, 4, 4, 0, 0x3f800000, 0x807fffff, false},
@@ -91,12 +90,12 @@ static const struct type {
 	{"FP16, cublasLt", R_16F, R_16F, COMPUTE_32F, 2, 2, 0, 0x3c003c00, 0x83ff83ff, true},
 	{"FP8, cublasLt", R_8F_E4M3, R_16BF, COMPUTE_32F, 1, 2, 89, 0x38383838, 0x87878787, true},
 };
-enum { TYPES = sizeof type / sizeof *type, LEAST = 1024, MOST = 16384 };
-#define AWAITED 2e-3 /* seconds of a sample */
+enum { TYPES = sizeof type / sizeof *type, MIN_SIZE = 1024, MAX_SIZE = 16384 };
+#define AWAITED 2e-3 /* duration of a sample in seconds */
 #define TOO_LONG 0.5
 #define REST_NS 1000000000ull
 
-static void *library(const char *stem)
+static void *open_library(const char *stem)
 {
 	static const char *const version[] = {".13", ".12", ".11", ""};
 	char name[32];
@@ -109,55 +108,55 @@ static void *library(const char *stem)
 	return found;
 }
 
-static bool take(void *call, void *found)
+static bool set_function(void *call, void *found)
 {
 	memcpy(call, &found, sizeof found);
 	return found;
 }
 
-/* cuBLAS and the driver's events; what is not there is told. */
+/* Loads cuBLAS and the driver's events; records what is missing. */
 static bool open_calls(struct bench_run *run, struct calls *c)
 {
-	void *lib = library("libcublas");
+	void *lib = open_library("libcublas");
 
 	if (!lib) {
-		bench_missing(bench_samples(run), "cuBLAS is not installed, or not found");
+		bench_missing(bench_samples(run), "cuBLAS is not installed, or was not found");
 		return false;
 	}
-	if (!take(&c->create, dlsym(lib, "cublasCreate_v2")) ||
-	    !take(&c->destroy, dlsym(lib, "cublasDestroy_v2")) ||
-	    !take(&c->gemm, dlsym(lib, "cublasGemmEx")) ||
-	    !take(&c->event, bench_driver(run, "cuEventCreate")) ||
-	    !take(&c->record, bench_driver(run, "cuEventRecord")) ||
-	    !take(&c->wait, bench_driver(run, "cuEventSynchronize")) ||
-	    !take(&c->event_destroy, bench_driver(run, "cuEventDestroy_v2")) ||
-	    !take(&c->elapsed, bench_driver(run, "cuEventElapsedTime")) || c->event(&c->begin, 0) ||
-	    c->event(&c->end, 0) || c->create(&c->handle)) {
+	if (!set_function(&c->create, dlsym(lib, "cublasCreate_v2")) ||
+	    !set_function(&c->destroy, dlsym(lib, "cublasDestroy_v2")) ||
+	    !set_function(&c->gemm, dlsym(lib, "cublasGemmEx")) ||
+	    !set_function(&c->event, bench_driver(run, "cuEventCreate")) ||
+	    !set_function(&c->record, bench_driver(run, "cuEventRecord")) ||
+	    !set_function(&c->wait, bench_driver(run, "cuEventSynchronize")) ||
+	    !set_function(&c->event_destroy, bench_driver(run, "cuEventDestroy_v2")) ||
+	    !set_function(&c->elapsed, bench_driver(run, "cuEventElapsedTime")) ||
+	    c->event(&c->begin, 0) || c->event(&c->end, 0) || c->create(&c->handle)) {
 		bench_missing(bench_samples(run), "cuBLAS does not work here");
 		return false;
 	}
 	return true;
 }
 
-/* Types of cublasLt are left out where it is not there. */
+/* Loads cublasLt; without it its types are left out. */
 static void open_lt(struct bench_run *run, struct lt *lt)
 {
-	void *lib = library("libcublasLt");
+	void *lib = open_library("libcublasLt");
 	uint64_t room = lib ? bench_memory(run, WORKSPACE) : 0;
 
 	memcpy(&lt->workspace, &room, sizeof room);
-	if (!lib || !room || !take(&lt->create, dlsym(lib, "cublasLtCreate")) ||
-	    !take(&lt->destroy, dlsym(lib, "cublasLtDestroy")) ||
-	    !take(&lt->desc, dlsym(lib, "cublasLtMatmulDescCreate")) ||
-	    !take(&lt->desc_destroy, dlsym(lib, "cublasLtMatmulDescDestroy")) ||
-	    !take(&lt->set, dlsym(lib, "cublasLtMatmulDescSetAttribute")) ||
-	    !take(&lt->layout, dlsym(lib, "cublasLtMatrixLayoutCreate")) ||
-	    !take(&lt->layout_destroy, dlsym(lib, "cublasLtMatrixLayoutDestroy")) ||
-	    !take(&lt->preference, dlsym(lib, "cublasLtMatmulPreferenceCreate")) ||
-	    !take(&lt->prefer, dlsym(lib, "cublasLtMatmulPreferenceSetAttribute")) ||
-	    !take(&lt->preference_destroy, dlsym(lib, "cublasLtMatmulPreferenceDestroy")) ||
-	    !take(&lt->find, dlsym(lib, "cublasLtMatmulAlgoGetHeuristic")) ||
-	    !take(&lt->product, dlsym(lib, "cublasLtMatmul")) || lt->create(&lt->handle)) {
+	if (!lib || !room || !set_function(&lt->create, dlsym(lib, "cublasLtCreate")) ||
+	    !set_function(&lt->destroy, dlsym(lib, "cublasLtDestroy")) ||
+	    !set_function(&lt->desc, dlsym(lib, "cublasLtMatmulDescCreate")) ||
+	    !set_function(&lt->desc_destroy, dlsym(lib, "cublasLtMatmulDescDestroy")) ||
+	    !set_function(&lt->set, dlsym(lib, "cublasLtMatmulDescSetAttribute")) ||
+	    !set_function(&lt->layout, dlsym(lib, "cublasLtMatrixLayoutCreate")) ||
+	    !set_function(&lt->layout_destroy, dlsym(lib, "cublasLtMatrixLayoutDestroy")) ||
+	    !set_function(&lt->preference, dlsym(lib, "cublasLtMatmulPreferenceCreate")) ||
+	    !set_function(&lt->prefer, dlsym(lib, "cublasLtMatmulPreferenceSetAttribute")) ||
+	    !set_function(&lt->preference_destroy, dlsym(lib, "cublasLtMatmulPreferenceDestroy")) ||
+	    !set_function(&lt->find, dlsym(lib, "cublasLtMatmulAlgoGetHeuristic")) ||
+	    !set_function(&lt->product, dlsym(lib, "cublasLtMatmul")) || lt->create(&lt->handle)) {
 		lt->handle = NULL;
 		bench_missing(bench_samples(run), "cublasLt is not installed, or does not work");
 	}
@@ -172,7 +171,9 @@ static void close_calls(const struct calls *c)
 	c->event_destroy(c->end);
 }
 
-/* arg0: words at arg1, arg2 and arg3: base and mask. A 64-bit number has them in both words.
+/*
+ * arg0: number of words at arg1, arg2 and arg3: base and mask. A 64-bit element has them in both
+ * words.
  */
 static struct bench_kernel *build_fill(struct bench_run *run)
 {
@@ -195,8 +196,8 @@ static struct bench_kernel *build_fill(struct bench_run *run)
 	return bench_kernel(run, &code);
 }
 
-static const void *fill(struct bench_run *run, struct bench_kernel *kernel, uint64_t to,
-			size_t bytes, const struct type *t)
+static const void *fill_matrices(struct bench_run *run, struct bench_kernel *kernel, uint64_t to,
+				 size_t bytes, const struct type *t)
 {
 	uint32_t blocks = bytes ? (uint32_t)bench_gpu(run)->sms * 8 : 1;
 	struct bench_launch l = {
@@ -205,7 +206,7 @@ static const void *fill(struct bench_run *run, struct bench_kernel *kernel, uint
 	return bench_launch(run, kernel, &l, 8);
 }
 
-/* One product of A, transposed, with B into OUT; the library chooses how. */
+/* One product of A, transposed, with B into OUT; the library chooses the algorithm. */
 struct product {
 	const struct type *type;
 	int size;
@@ -213,7 +214,7 @@ struct product {
 	void *a, *b, *out;
 };
 
-static bool by_cublas(const struct calls *c, const struct product *p, uint32_t n)
+static bool run_cublas(const struct calls *c, const struct product *p, uint32_t n)
 {
 	const struct type *t = p->type;
 	int s = p->size;
@@ -225,7 +226,7 @@ static bool by_cublas(const struct calls *c, const struct product *p, uint32_t n
 	return true;
 }
 
-/* What cublasLt makes ahead of a product. */
+/* What cublasLt needs to prepare before a product. */
 struct plan {
 	void *desc, *in, *out;
 	struct lt_found found;
@@ -263,7 +264,8 @@ static void free_plan(const struct lt *lt, const struct plan *plan)
 		lt->desc_destroy(plan->desc);
 }
 
-static bool by_lt(const struct lt *lt, const struct product *p, const struct plan *plan, uint32_t n)
+static bool run_lt(const struct lt *lt, const struct product *p, const struct plan *plan,
+		   uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (lt->product(lt->handle, plan->desc, p->alpha, p->a, plan->in, p->b, plan->in,
@@ -273,7 +275,7 @@ static bool by_lt(const struct lt *lt, const struct product *p, const struct pla
 	return true;
 }
 
-/* Begins N products, with the events around them. */
+/* Starts N products with events around them. */
 static bool begin_products(const struct calls *c, const struct type *t, uint64_t memory,
 			   uint32_t size, uint32_t n)
 {
@@ -296,7 +298,7 @@ static bool begin_products(const struct calls *c, const struct type *t, uint64_t
 	memcpy(&p.b, &b_at, sizeof p.b);
 	memcpy(&p.out, &c_at, sizeof p.out);
 	fine = (!t->lt || make_plan(&c->lt, &p, &plan)) && !c->record(c->begin, NULL) &&
-	       (t->lt ? by_lt(&c->lt, &p, &plan, n) : by_cublas(c, &p, n)) &&
+	       (t->lt ? run_lt(&c->lt, &p, &plan, n) : run_cublas(c, &p, n)) &&
 	       !c->record(c->end, NULL);
 	free_plan(&c->lt, &plan);
 	return fine;
@@ -309,7 +311,7 @@ static double end_products(const struct calls *c)
 	return c->wait(c->end) || c->elapsed(&ms, c->begin, c->end) ? NAN : ms / 1e3;
 }
 
-/* Seconds of N products; NAN: it failed. */
+/* Returns the seconds of N products; NAN on failure. */
 static double seconds_of(const struct calls *c, const struct type *t, uint64_t memory,
 			 uint32_t size, uint32_t n)
 {
@@ -322,7 +324,7 @@ struct bench_products {
 	uint64_t memory;
 };
 
-struct bench_products *bench_products(struct bench_run *run, const char *name, uint32_t most)
+struct bench_products *bench_products(struct bench_run *run, const char *name, uint32_t max_size)
 {
 	struct bench_products *p = calloc(1, sizeof *p);
 	struct bench_kernel *kernel = p ? build_fill(run) : NULL;
@@ -336,10 +338,10 @@ struct bench_products *bench_products(struct bench_run *run, const char *name, u
 	for (unsigned i = 0; i < TYPES; i++)
 		if (!strcmp(type[i].name, name))
 			p->type = &type[i];
-	in = (size_t)most * most * p->type->bytes;
-	p->memory = bench_memory(run, 2 * in + (size_t)most * most * p->type->out_bytes);
-	if (!p->memory || !fill(run, kernel, p->memory, 2 * in, p->type)) {
-		bench_missing(bench_samples(run), "%s, %u rows: no memory", name, most);
+	in = (size_t)max_size * max_size * p->type->bytes;
+	p->memory = bench_memory(run, 2 * in + (size_t)max_size * max_size * p->type->out_bytes);
+	if (!p->memory || !fill_matrices(run, kernel, p->memory, 2 * in, p->type)) {
+		bench_missing(bench_samples(run), "%s, %u rows: not enough memory", name, max_size);
 		close_calls(&p->calls);
 		free(p);
 		p = NULL;
@@ -366,23 +368,23 @@ void bench_products_free(struct bench_run *run, struct bench_products *p)
 }
 
 /*
- * Waits until the SM clock is that of a GPU with little to do, a second at most; false: it is not.
- * Products take the GPU to its power limit within some ms, and the clock that it is held down to
- * then stays for a while: a sample would be of what ran before it.
+ * Waits up to a second until the SM clock is that of a lightly loaded GPU. Returns false if it
+ * stays lower. Products reach the power limit within some ms, and the reduced clock lasts for a
+ * while: otherwise a sample would depend on what ran before it.
  */
-static bool rest(struct bench_run *run, struct bench_kernel *kernel, const struct type *t)
+static bool wait_for_boost(struct bench_run *run, struct bench_kernel *kernel, const struct type *t)
 {
 	uint64_t begin = probe_now();
 
-	while (probe_now() - begin < REST_NS && fill(run, kernel, 0, 0, t))
+	while (probe_now() - begin < REST_NS && fill_matrices(run, kernel, 0, 0, t))
 		if (!bench_below_boost(bench_gpu(run), bench_mhz(run)))
 			return true;
 	return false;
 }
 
-/* False: larger ones would take too long, or fail too. */
-static bool sample(struct bench_run *run, const struct calls *c, struct bench_kernel *kernel,
-		   const struct type *t, uint32_t size)
+/* Measures one size. Returns false if larger ones would take too long, or fail too. */
+static bool measure_size(struct bench_run *run, const struct calls *c, struct bench_kernel *kernel,
+			 const struct type *t, uint32_t size)
 {
 	size_t in = (size_t)size * size * t->bytes, out = (size_t)size * size * t->out_bytes;
 	uint64_t memory = bench_memory(run, 2 * in + out);
@@ -394,12 +396,12 @@ static bool sample(struct bench_run *run, const struct calls *c, struct bench_ke
 
 	if (!memory)
 		return false;
-	/* The first one has the library's own preparations in it. */
-	if (fill(run, kernel, memory, 2 * in, t) && seconds_of(c, t, memory, size, 1) >= 0)
+	/* The first product includes the library's initialization. */
+	if (fill_matrices(run, kernel, memory, 2 * in, t) && seconds_of(c, t, memory, size, 1) >= 0)
 		seconds = seconds_of(c, t, memory, size, 1);
 	if (!(seconds < TOO_LONG)) {
 		bench_missing(bench_samples(run), "%s from %u on: %s", t->name, size,
-			      isnan(seconds) ? "it was refused" : "it takes too long");
+			      isnan(seconds) ? "rejected" : "takes too long");
 		bench_memory_free(run, memory);
 		return false;
 	}
@@ -407,9 +409,9 @@ static bool sample(struct bench_run *run, const struct calls *c, struct bench_ke
 	series = bench_series(bench_samples(run), t->name, "size", NULL, "Top/s");
 	point = bench_point(series, size, NAN);
 	for (int i = 0; i < BENCH_REPEATS; i++) {
-		rested = rested && rest(run, kernel, t);
+		rested = rested && wait_for_boost(run, kernel, t);
 		seconds = seconds_of(c, t, memory, size, n);
-		if (!(seconds > 0) || !fill(run, kernel, memory, 0, t))
+		if (!(seconds > 0) || !fill_matrices(run, kernel, memory, 0, t))
 			break;
 		bench_sample(run, point, 2.0 * size * size * size * n / seconds / 1e12);
 	}
@@ -417,7 +419,7 @@ static bool sample(struct bench_run *run, const struct calls *c, struct bench_ke
 	return point->n == BENCH_REPEATS;
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct bench_kernel *kernel = build_fill(run);
 	struct calls calls = {0};
@@ -430,16 +432,16 @@ static void measure(struct bench_run *run)
 	for (unsigned i = 0; i < TYPES; i++) {
 		if (bench_arch(bench_gpu(run)) < type[i].arch || (type[i].lt && !calls.lt.handle))
 			continue;
-		for (uint32_t size = LEAST; size <= MOST; size *= 2)
-			if (!sample(run, &calls, kernel, &type[i], size))
+		for (uint32_t size = MIN_SIZE; size <= MAX_SIZE; size *= 2)
+			if (!measure_size(run, &calls, kernel, &type[i], size))
 				break;
 	}
 	close_calls(&calls);
 	bench_kernel_free(run, kernel);
 }
 
-/* Table 8 of the study, GFLOPS and GOPS there. */
-static void publish(struct bench_figures *figures)
+/* Table 8 of the study, where it is in GFLOPS and GOPS. */
+static void add_published(struct bench_figures *figures)
 {
 	static const struct {
 		const char *name;
@@ -455,8 +457,8 @@ static void publish(struct bench_figures *figures)
 	}
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	bool any = false;
 
@@ -485,13 +487,13 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		bench_picture(figures, "products", "Matrix products by size", series, true, true);
 	}
 	if (any)
-		publish(figures);
+		add_published(figures);
 }
 
 BENCH(bench_matmul) = {
 	.name = "matmul",
 	.number = "M25",
 	.what = "matrix products by cuBLAS and cublasLt, where they are installed",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

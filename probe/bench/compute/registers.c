@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M16: limits of registers. Kernels that keep more and more words alive are assembled, and what
- * their code names (R and UR, up to the highest) is held against the count in their header. Then
- * that count is changed and the kernel launched, from few to more than there can be. About 0.3 s.
+ * M16: register limits. Assembles kernels that keep more and more words live, and compares the
+ * registers that their code uses (R and UR, up to the highest) with the count in their header. Then
+ * changes that count and launches the kernel, from few registers to more than allowed. Takes about
+ * 0.3 s.
  */
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
@@ -11,20 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST = 16, MOST = 224, STEP = 16 };
-static const uint32_t asked[] = {40, 64, 128, 254, 255, 256, 257, 320};
-enum { ASKED = sizeof(asked) / sizeof(*asked) };
+enum { MIN_LIVE = 16, MAX_LIVE = 224, STEP = 16 };
+static const uint32_t counts[] = {40, 64, 128, 254, 255, 256, 257, 320};
+enum { COUNTS = sizeof(counts) / sizeof(*counts) };
 
-/* N words are there at once; the arguments are the warp's, so uniform registers hold them. */
-static void body(struct bench_text *t, unsigned n)
+/*
+ * Generates code that keeps N words live. The arguments are uniform for the warp, so uniform
+ * registers hold them.
+ */
+static void write_body(struct bench_text *t, unsigned n)
 {
 	bench_say(t, ".reg .b32 r<%u>; .reg .u64 s;\n", n);
 	code_loads(t, "r", n, 0);
 	bench_say(t, "mov.u64 s, %%b_arg0;\n");
 	for (unsigned k = 1; k < 8; k++)
 		bench_say(t, "xor.b64 s, s, %%b_arg%u; add.u64 s, s, %%b_arg%u;\n", k, k - 1);
-	code_stores(t, "r", n, 4 * MOST);
-	bench_say(t, "st.volatile.global.u64 [%%b_data+%d], s;\n", 8 * MOST);
+	code_stores(t, "r", n, 4 * MAX_LIVE);
+	bench_say(t, "st.volatile.global.u64 [%%b_data+%d], s;\n", 8 * MAX_LIVE);
 }
 
 static bool function_of(const struct nvs_cubin *cubin, struct nvs_cubin_functions *functions,
@@ -43,7 +47,7 @@ static bool function_of(const struct nvs_cubin *cubin, struct nvs_cubin_function
 	return found;
 }
 
-static unsigned vectors(const struct nvs_cubin_function *f, enum nvs_sass_form form)
+static unsigned count_vector_registers(const struct nvs_cubin_function *f, enum nvs_sass_form form)
 {
 	struct nvs_sass_insn_use use;
 	struct nvs_sass_insn insn;
@@ -60,7 +64,7 @@ static unsigned vectors(const struct nvs_cubin_function *f, enum nvs_sass_form f
 	return 0;
 }
 
-static void keep(struct bench_run *run, const char *series, double x, double value)
+static void add_value(struct bench_run *run, const char *series, double x, double value)
 {
 	bench_value(bench_point(bench_series(bench_samples(run), series, "words alive", NULL,
 					     "registers"),
@@ -80,14 +84,14 @@ static void read_counts(struct bench_run *run, const void *data, size_t size, un
 		return;
 	form = nvs_sass_form(cubin.arch);
 	nvs_sass_tally(f.code, f.size, form, &tally);
-	keep(run, "R named", n, vectors(&f, form));
-	keep(run, "UR named", n, tally.uniform_registers);
+	add_value(run, "R named", n, count_vector_registers(&f, form));
+	add_value(run, "UR named", n, tally.uniform_registers);
 	if (f.registers != UINT32_MAX)
-		keep(run, "counted", n, f.registers);
+		add_value(run, "counted", n, f.registers);
 	nvs_cubin_functions_free(&functions, &nvs_sass_heap);
 }
 
-/* In .nv.info, and the low byte in the section's header where one stands there. */
+/* Sets the count in .nv.info, and the byte in the section's header if it is there. */
 static bool set_count(uint8_t *data, size_t size, uint32_t count)
 {
 	struct nvs_cubin_section info, text;
@@ -112,9 +116,11 @@ static bool set_count(uint8_t *data, size_t size, uint32_t count)
 	return can;
 }
 
-/* One warp of it: 1 it ran, 0 it was not loaded or not launched, -1 it failed, and CUDA with it;
- * NAN where nothing can be asked. */
-static double ran(struct bench_run *run, const void *data)
+/*
+ * Launches one warp. Returns 1 if it ran, 0 if it was not loaded or launched, -1 if it failed and
+ * CUDA with it, NAN in a dry run.
+ */
+static double try_launch(struct bench_run *run, const void *data)
 {
 	int (*load)(void **, const void *) =
 		(int (*)(void **, const void *))bench_driver(run, "cuModuleLoadData");
@@ -144,8 +150,8 @@ static double ran(struct bench_run *run, const void *data)
 	return value;
 }
 
-/* Last of all: what fails leaves nothing to go on with. */
-static void ask(struct bench_run *run)
+/* Runs last: after a failure the process cannot continue. */
+static void measure_counts(struct bench_run *run)
 {
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
@@ -153,7 +159,7 @@ static void ask(struct bench_run *run)
 	uint8_t *copy;
 	size_t size;
 
-	body(&text, LEAST);
+	write_body(&text, MIN_LIVE);
 	kernel = bench_kernel(
 		run, &(struct bench_code){
 			     .name = "counts", .body = text.data, .threads = 32, .bare = true});
@@ -162,19 +168,19 @@ static void ask(struct bench_run *run)
 		return;
 	data = bench_kernel_cubin(kernel, &size);
 	copy = malloc(size);
-	for (unsigned i = 0; copy && i < ASKED; i++) {
+	for (unsigned i = 0; copy && i < COUNTS; i++) {
 		double value;
 
 		memcpy(copy, data, size);
-		if (!set_count(copy, size, asked[i])) {
+		if (!set_count(copy, size, counts[i])) {
 			bench_missing(bench_samples(run), "the count in a cubin was not found");
 			break;
 		}
-		value = ran(run, copy);
+		value = try_launch(run, copy);
 		if (!isnan(value))
 			bench_value(bench_point(bench_series(bench_samples(run), "ran", "counted",
 							     NULL, "launches"),
-						asked[i], NAN),
+						counts[i], NAN),
 				    value);
 		if (value < 0)
 			break;
@@ -183,16 +189,16 @@ static void ask(struct bench_run *run)
 	bench_kernel_free(run, kernel);
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
-	for (unsigned n = LEAST; n <= MOST; n += STEP) {
+	for (unsigned n = MIN_LIVE; n <= MAX_LIVE; n += STEP) {
 		struct bench_text text = {0};
 		struct bench_kernel *kernel;
 		const void *data;
 		char name[32];
 		size_t size;
 
-		body(&text, n);
+		write_body(&text, n);
 		snprintf(name, sizeof(name), "%u words", n);
 		kernel = bench_kernel(
 			run, &(struct bench_code){.name = name, .body = text.data, .threads = 32});
@@ -203,44 +209,43 @@ static void measure(struct bench_run *run)
 		read_counts(run, data, size, n);
 		bench_kernel_free(run, kernel);
 	}
-	ask(run);
+	measure_counts(run);
 }
 
-/* The highest count with which a kernel ran, and what became of the next. */
-static void limits(const struct bench_samples *samples, struct bench_figures *figures)
+/* Derives the highest count with which a kernel ran, and how the next one failed. */
+static void derive_limits(const struct bench_samples *samples, struct bench_figures *figures)
 {
 	const struct bench_series *all = bench_find(samples, "ran");
-	double most = NAN, next = NAN;
+	double max = NAN, next = NAN;
 	bool failed = false;
 
 	for (uint32_t i = 0; all && i < all->n; i++) {
 		const struct bench_point *p = all->point + i;
 
 		if (p->n && bench_median(p) > 0)
-			most = fmax(most, p->x);
+			max = fmax(max, p->x);
 		else if (p->n && isnan(next)) {
 			next = p->x;
 			failed = bench_median(p) < 0;
 		}
 	}
-	if (isnan(most)) /* none: then it was not the count */
+	if (isnan(max)) /* none ran: the count is not the reason */
 		return;
-	bench_figure(figures, "count with which a kernel runs", "most", "registers", most, most,
-		     most, NAN);
+	bench_figure(figures, "count with which a kernel runs", "most", "registers", max, max, max,
+		     NAN);
 	if (!isnan(next))
 		bench_note(figures, "With a count of %.0f a kernel %s.", next,
-			   failed ? "fails" : "is refused");
+			   failed ? "fails" : "is rejected");
 	else
-		bench_note(figures, "Neither the driver nor the GPU refuses a count of %.0f.",
-			   most);
+		bench_note(figures, "Neither the driver nor the GPU rejects a count of %.0f.", max);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	static const char *const name[] = {"counted", "R named", "UR named"};
 	const struct bench_series *counted = bench_find(samples, "counted");
-	double above_least = INFINITY, above_most = -INFINITY;
+	double above_min = INFINITY, above_max = -INFINITY;
 	const struct bench_point *p[3] = {NULL};
 
 	(void)gpu;
@@ -253,32 +258,32 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		if (!p[0] || !p[1])
 			continue;
 		snprintf(words, sizeof(words), "%.0f words alive", x);
-		/* The others say the same of fewer. */
-		for (unsigned k = 0; k < 3 && x == MOST; k++)
+		/* The others are equivalent. */
+		for (unsigned k = 0; k < 3 && x == MAX_LIVE; k++)
 			if (p[k])
 				bench_figure_point(figures, name[k], words,
 						   bench_find(samples, name[k]), p[k]);
 		above = bench_median(p[0]) - bench_median(p[1]);
-		above_least = fmin(above_least, above);
-		above_most = fmax(above_most, above);
+		above_min = fmin(above_min, above);
+		above_max = fmax(above_max, above);
 	}
-	if (isfinite(above_least)) {
-		bench_figure(figures, "counted above those named", "", "registers", above_least,
-			     above_least, above_most, NAN);
+	if (isfinite(above_min)) {
+		bench_figure(figures, "counted above those named", "", "registers", above_min,
+			     above_min, above_max, NAN);
 		bench_note(figures,
-			   above_least == above_most && p[2]
-				   ? "The count is of R alone, with %.0f that no thread "
-				     "may name; UR are not in it."
-				   : "The count is at least %.0f above the R that are named.",
-			   above_least);
+			   above_min == above_max && p[2]
+				   ? "The count includes only R, with %.0f that no thread "
+				     "may use; UR are not included."
+				   : "The count is at least %.0f above the R that are used.",
+			   above_min);
 	}
-	limits(samples, figures);
+	derive_limits(samples, figures);
 }
 
 BENCH(bench_registers) = {
 	.name = "registers",
 	.number = "M16",
 	.what = "registers that code names, that its header counts, and that run",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

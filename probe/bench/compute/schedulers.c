@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of an SM's schedulers a warp is on: two of eight warps run FFMAs, the others one
- * round alone, and two that share a scheduler are slower. Eight sums a warp, so that issue is what
- * limits. About 0.3 s.
+ * Finds the scheduler of each warp: two of eight warps run FFMAs, the others only one iteration,
+ * and two warps that share a scheduler are slower. Each warp has eight sums, so that issue is the
+ * limit. Takes about 0.3 s.
  */
 #include "probe/bench/frame/timed_code.h"
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { WARPS = 8, ROUNDS = 4096, LENGTH = 64 };
 
-static void body(struct bench_text *t)
+static void write_body(struct bench_text *t)
 {
 	bench_say(t, ".reg .f32 f<10>; .reg .u64 c<2>, to; .reg .u32 a, b, i, n; .reg .pred p, q, "
 		     "more;\n"
@@ -29,8 +29,8 @@ static void body(struct bench_text *t)
 	code_stores(t, "f", 8, 0);
 }
 
-/* FLOP a cycle: from the first one's begin to the last one's end. */
-static void rate(const void *data, double *value, const void *arg)
+/* Computes FLOP per cycle, from the first start to the last end. */
+static void compute_rate(const void *data, double *value, const void *arg)
 {
 	const uint64_t(*clock)[2] = (const uint64_t(*)[2])((const char *)data + 256);
 	const unsigned *warp = arg;
@@ -40,12 +40,12 @@ static void rate(const void *data, double *value, const void *arg)
 	value[0] = end > begin ? 2.0 * ROUNDS * LENGTH * 32 * 2 / (double)(end - begin) : 0;
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	body(&text);
+	write_body(&text);
 	kernel = bench_kernel(run, &(struct bench_code){.name = "two-warps",
 							.body = text.data,
 							.threads = 32 * WARPS,
@@ -62,13 +62,15 @@ static void measure(struct bench_run *run)
 							  .unit = "FLOP/cycle",
 							  .at_x = a,
 							  .at_y = b},
-				     1, rate, (unsigned[]){a, b});
+				     1, compute_rate, (unsigned[]){a, b});
 	if (kernel)
 		bench_kernel_free(run, kernel);
 }
 
-/* Table 1 of the study, rows warp B = 4 to 7, columns warp A = 0 to 3; its text names no unit. Told
- * are the means. */
+/*
+ * Table 1 of the study: rows are warp B = 4 to 7, columns warp A = 0 to 3; it gives no unit. The
+ * means are published.
+ */
 static const double t4[4][4] = {{48.9, 72.4, 72.5, 73.1},
 				{73.4, 46.7, 72.5, 73.1},
 				{73.2, 72.8, 47.0, 73.2},
@@ -89,8 +91,8 @@ static double mean_of(const double pair[4][4], bool shares)
 	return sum / (shares ? 4 : 12);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	static const char *const name[] = {"two schedulers", "same scheduler"};
 	const struct bench_series *series = bench_find(samples, "two warps");
@@ -114,7 +116,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	if (isnan(border)) {
 		if (n)
 			bench_note(figures, "No pair of warps is slower than others: %s.",
-				   "schedulers cannot be told apart");
+				   "schedulers cannot be distinguished");
 		return;
 	}
 	for (unsigned a = 0; a < WARPS; a++)
@@ -127,7 +129,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			wrong += point && shares != (a % 4 == b % 4);
 		}
 	for (unsigned k = 2; k-- > 0;) {
-		double middle = code_middle(value[k], of[k]); /* which sorts them */
+		double middle = code_middle(value[k], of[k]); /* code_middle() sorts them */
 
 		bench_figure(figures, name[k], "two warps", "FLOP/cycle", middle, value[k][0],
 			     value[k][of[k] - 1], bench_clock(series));
@@ -136,13 +138,11 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	}
 	if (!wrong)
 		bench_note(figures,
-			   "A warp's scheduler is its number mod 4: of %u pairs these %u "
+			   "A warp's scheduler is its number mod 4: of %u pairs those %u "
 			   "are slow.",
 			   n, of[1]);
 	else
-		bench_note(figures,
-			   "%u of %u pairs are not as a scheduler by number mod 4 would have "
-			   "them.",
+		bench_note(figures, "%u of %u pairs contradict a scheduler chosen by number mod 4.",
 			   wrong, n);
 }
 
@@ -150,6 +150,6 @@ BENCH(bench_schedulers) = {
 	.name = "schedulers",
 	.number = "M4",
 	.what = "which warps share a scheduler",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the driver's assembler makes of one wmma, mma or wgmma of PTX: tensor instructions, counted.
- * Nothing is launched. For the GPU at hand alone, as the frame's target is. About 0.1 s.
+ * Counts the tensor instructions that the driver's assembler emits for one wmma, mma or wgmma of
+ * PTX. Launches nothing. Only for the GPU at hand, which is the frame's target. Takes about 0.1 s.
  */
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
@@ -10,12 +10,12 @@
 
 struct snippet {
 	const char *name;
-	unsigned arch, last; /* from, to; 0 any */
+	unsigned arch, last; /* first and last architecture; 0: any */
 	uint16_t op;
 	unsigned v100, t4; /* the study's counts; 0: none */
-	const char *step; /* of A, B and C in registers a, b, c; or from %b_data */
+	const char *step; /* uses A, B and C in registers a, b, c, or from %b_data */
 };
-/* A and B in shared memory, which descriptors name. */
+/* A and B in shared memory, addressed by descriptors. */
 #define WGMMA(form, types, more)                                                       \
 	(".reg .b64 da, db; mov.b64 da, %b_arg0; mov.b64 db, %b_arg1;\n"               \
 	 "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned." form "." types " " \
@@ -63,7 +63,7 @@ static const char *name_of(uint16_t op)
 	return "HMMA";
 }
 
-static void body(struct bench_text *t, const struct snippet *snippet)
+static void write_body(struct bench_text *t, const struct snippet *snippet)
 {
 	bench_say(t, ".reg .b32 a<8>, b<8>, c<8>;\n");
 	code_loads(t, "a", 8, 0);
@@ -73,7 +73,7 @@ static void body(struct bench_text *t, const struct snippet *snippet)
 	code_stores(t, "c", 8, 96);
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	for (unsigned i = 0; i < sizeof(snippets) / sizeof(*snippets); i++) {
 		const struct snippet *snippet = snippets + i;
@@ -86,14 +86,14 @@ static void measure(struct bench_run *run)
 		if (snippet->arch > bench_arch(bench_gpu(run)) ||
 		    (snippet->last && snippet->last < bench_arch(bench_gpu(run))))
 			continue;
-		/* ptxas 13.0 was seen to call a function there, which the frame refuses. */
+		/* ptxas 13.0 calls a function there, which the check rejects. */
 		if (strstr(snippet->name, "s4") && bench_arch(bench_gpu(run)) >= 90) {
 			bench_missing(bench_samples(run),
 				      "%s: from sm_90 on the assembler calls a function for it",
 				      snippet->name);
 			continue;
 		}
-		body(&text, snippet);
+		write_body(&text, snippet);
 		kernel = bench_kernel(run, &(struct bench_code){.name = snippet->name,
 								.body = text.data,
 								.threads = 128});
@@ -113,8 +113,8 @@ static void measure(struct bench_run *run)
 	}
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	(void)gpu;
 	for (unsigned i = 0; i < sizeof(snippets) / sizeof(*snippets); i++) {
@@ -126,8 +126,8 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			continue;
 		bench_figure_point(figures, s->name, op, series, series->point);
 		if (!(bench_median(series->point) > 0))
-			bench_note(figures, "%s has no %s: it is done by other instructions.",
-				   s->name, op);
+			bench_note(figures, "%s has no %s: other instructions are used.", s->name,
+				   op);
 		if (s->v100)
 			bench_published(figures, s->name, op, "V100", s->v100);
 		if (s->t4)
@@ -139,6 +139,6 @@ BENCH(bench_tensor_code) = {
 	.name = "tensor-code",
 	.number = "M24",
 	.what = "tensor instructions that wmma and mma become",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-probe bench: which benchmarks, measured or loaded, and what is done with their figures.
+/*
+ * nvsnoop-probe bench: selects benchmarks, measures them or loads samples, and prints, saves or
+ * checks the results.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +18,7 @@
 
 #define FILE_MAX (64u << 20)
 
-/* A whole file, to be freed. */
+/* Reads a whole file; the caller frees it. */
 static char *read_file(const char *path, size_t *size)
 {
 	FILE *f = fopen(path, "rb");
@@ -37,8 +39,8 @@ static char *read_file(const char *path, size_t *size)
 	return data;
 }
 
-/* Of those that are named, or of all that are not slow. */
-static bool asked(const struct probe_options *o, const struct bench *b)
+/* Returns true for a named benchmark; if none is named, for all that are not slow. */
+static bool is_selected(const struct probe_options *o, const struct bench *b)
 {
 	for (int i = 0; i < o->nnames; i++)
 		if (!strcmp(o->names[i], b->name))
@@ -46,12 +48,12 @@ static bool asked(const struct probe_options *o, const struct bench *b)
 	return !o->nnames && !b->slow;
 }
 
-static int list(const struct probe_options *o)
+static int list_benchmarks(const struct probe_options *o)
 {
 	for (const struct bench *const *b = bench_list; *b; b++) {
 		struct bench_text text = {NULL, 0, 0};
 
-		if (o->nnames && !asked(o, *b))
+		if (o->nnames && !is_selected(o, *b))
 			continue;
 		bench_say(&text, "%s%s%s%s: %s%s", (*b)->name, *(*b)->number ? " (" : "",
 			  (*b)->number, *(*b)->number ? ")" : "", (*b)->what,
@@ -64,8 +66,10 @@ static int list(const struct probe_options *o)
 	return 0;
 }
 
-/* What is measured for minutes must have a place to go. What is there stays until then. */
-static FILE *open_place(const char *path)
+/*
+ * Checks before measuring for minutes that the result can be saved. Does not truncate the file yet.
+ */
+static FILE *open_output(const char *path)
 {
 	FILE *f = fopen(path, "a");
 
@@ -74,8 +78,8 @@ static FILE *open_place(const char *path)
 	return f;
 }
 
-/* Measures one benchmark and writes its samples, as --save does, to FD. */
-static _Noreturn void measure_here(const struct probe_options *o, const struct bench *b, int fd)
+/* Measures one benchmark in this process and writes its samples to FD, as --save does. */
+static _Noreturn void measure_child(const struct probe_options *o, const struct bench *b, int fd)
 {
 	struct bench_run run = {.dry = false};
 	struct bench_saved one = {.n = 0};
@@ -83,20 +87,20 @@ static _Noreturn void measure_here(const struct probe_options *o, const struct b
 
 	if (!f)
 		probe_die("%s", strerror(errno));
-	/* Nobody waits for what is measured once the parent is gone. */
+	/* Stop when the parent dies. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	bench_open(&run, o->gpu);
 	one.gpu = run.gpu;
 	bench_measure(&run, b, bench_saved_add(&one, b));
 	bench_save(f, &one);
-	/* Not exit(): a kernel that does not end would hold up the driver's own end. */
+	/* Not exit(): a kernel that does not terminate would block the driver's exit handler. */
 	_exit(fclose(f) ? 2 : run.failures != 0);
 }
 
 /*
- * One benchmark in a process of its own: some failures of a kernel leave their process nothing that
- * it could do with the GPU, and a new context no better. The process' wait status; what it wrote
- * is in SAVED, or else how it ended.
+ * Runs one benchmark in its own process, because after some kernel failures a process can no longer
+ * use the GPU, even with a new context. Adds the samples to SAVED, or how the process ended.
+ * Returns its wait status.
  */
 static int measure_in_process(const struct probe_options *o, const struct bench *b,
 			      struct bench_saved *saved)
@@ -111,12 +115,13 @@ static int measure_in_process(const struct probe_options *o, const struct bench 
 	fflush(NULL);
 	pid = fd < 0 ? -1 : fork();
 	if (pid < 0)
-		probe_die("no process for %s: %s", b->name, strerror(errno));
+		probe_die("cannot start a process for %s: %s", b->name, strerror(errno));
 	if (!pid)
-		measure_here(o, b, fd);
+		measure_child(o, b, fd);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			probe_die("the process of %s: %s", b->name, strerror(errno));
+			probe_die("cannot wait for the process of %s: %s", b->name,
+				  strerror(errno));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	text = read_file(path, &size);
 	close(fd);
@@ -134,7 +139,7 @@ static int measure_in_process(const struct probe_options *o, const struct bench 
 	return status;
 }
 
-/* The same in as many as it wants. */
+/* Runs one benchmark in as many processes as it requires. */
 static int measure_one(const struct probe_options *o, const struct bench *b,
 		       struct bench_saved *saved)
 {
@@ -157,20 +162,21 @@ static int measure_one(const struct probe_options *o, const struct bench *b,
 	return status;
 }
 
-/* True: something failed. */
-static bool measure(const struct probe_options *o, struct bench_saved *saved, FILE **out)
+/* Measures the selected benchmarks. Returns true if something failed. */
+static bool measure_selected(const struct probe_options *o, struct bench_saved *saved, FILE **out)
 {
-	bool tell = isatty(STDERR_FILENO), fresh = o->save && access(o->save, F_OK), bad = false;
+	bool show_progress = isatty(STDERR_FILENO), fresh = o->save && access(o->save, F_OK),
+	     bad = false;
 	int status;
 
-	*out = o->save ? open_place(o->save) : NULL;
+	*out = o->save ? open_output(o->save) : NULL;
 	for (const struct bench *const *b = bench_list; *b; b++) {
-		if (!asked(o, *b))
+		if (!is_selected(o, *b))
 			continue;
-		if (tell)
+		if (show_progress)
 			fprintf(stderr, "\r%-22s\r", (*b)->name);
 		status = measure_one(o, *b, saved);
-		/* It said itself that there is no GPU, or none that will do. */
+		/* The child has reported that there is no suitable GPU. */
 		if (!*saved->gpu.name && WIFEXITED(status)) {
 			if (fresh)
 				unlink(o->save);
@@ -178,23 +184,23 @@ static bool measure(const struct probe_options *o, struct bench_saved *saved, FI
 		}
 		bad |= status != 0;
 	}
-	if (tell)
+	if (show_progress)
 		fprintf(stderr, "%-22s\r", "");
 	return bad;
 }
 
-static int dry(const struct probe_options *o)
+static int run_dry(const struct probe_options *o)
 {
-	struct bench_run run = {.dry = false}; /* until the context is there */
+	struct bench_run run = {.dry = false}; /* set once the context is open */
 	struct bench_saved saved = {.n = 0};
 	int status;
 
 	bench_open(&run, o->gpu);
 	run.dry = true;
 	for (const struct bench *const *b = bench_list; *b; b++)
-		if (asked(o, *b))
+		if (is_selected(o, *b))
 			bench_measure(&run, *b, bench_saved_add(&saved, *b));
-	printf("%u kernels were assembled and are as awaited, %u are not.\n", run.kernels,
+	printf("%u kernels were assembled and are as expected, %u are not.\n", run.kernels,
 	       run.failures);
 	for (uint32_t i = 0; i < saved.n; i++)
 		for (uint32_t k = 0; k < saved.of[i].nmissing; k++)
@@ -207,7 +213,7 @@ static int dry(const struct probe_options *o)
 	return status;
 }
 
-static void load(const struct probe_options *o, struct bench_saved *saved)
+static void load_samples(const struct probe_options *o, struct bench_saved *saved)
 {
 	char why[160];
 	size_t size;
@@ -216,9 +222,9 @@ static void load(const struct probe_options *o, struct bench_saved *saved)
 	if (!bench_load(saved, text, size, why))
 		probe_die("%s: %s", o->load, why);
 	free(text);
-	/* Those that were asked for stay. */
+	/* Drop benchmarks that were not selected. */
 	for (uint32_t i = 0; o->nnames && i < saved->n;)
-		if (!asked(o, bench_named(saved->of[i].bench))) {
+		if (!is_selected(o, bench_named(saved->of[i].bench))) {
 			bench_samples_free(&saved->of[i]);
 			memmove(&saved->of[i], &saved->of[i + 1],
 				(--saved->n - i) * sizeof(*saved->of));
@@ -230,16 +236,16 @@ static void load(const struct probe_options *o, struct bench_saved *saved)
 		while (k < saved->n && strcmp(saved->of[k].bench, o->names[i]))
 			k++;
 		if (k == saved->n)
-			probe_die("%s: it has no samples of %s", o->load, o->names[i]);
+			probe_die("%s: contains no samples of %s", o->load, o->names[i]);
 	}
 }
 
-static void save(const char *path, FILE *f, const struct bench_saved *saved)
+static void save_samples(const char *path, FILE *f, const struct bench_saved *saved)
 {
 	struct stat st;
 	int err = fstat(fileno(f), &st);
 
-	/* A pipe or a device has nothing to cut. */
+	/* A pipe or a device cannot be truncated. */
 	if (!err && S_ISREG(st.st_mode))
 		err = ftruncate(fileno(f), 0);
 	if (!err)
@@ -248,8 +254,8 @@ static void save(const char *path, FILE *f, const struct bench_saved *saved)
 		probe_die("%s: %s", path, strerror(errno));
 }
 
-static int check(const struct probe_options *o, const struct bench_figures *figures,
-		 const struct bench_saved *saved, const char *card, size_t size)
+static int check_card(const struct probe_options *o, const struct bench_figures *figures,
+		      const struct bench_saved *saved, const char *card, size_t size)
 {
 	char why[160];
 	int status = bench_check(stdout, figures, saved, card, size, why);
@@ -279,10 +285,10 @@ int probe_bench(const struct probe_options *o)
 			exit(2);
 		}
 	if (o->list)
-		return list(o);
+		return list_benchmarks(o);
 	if (o->dry_run)
-		return dry(o);
-	/* As diff does: 1 is a difference. */
+		return run_dry(o);
+	/* Exit status as diff: 1 means a difference. */
 	if (o->check) {
 		probe_failure = 2;
 		card = read_file(o->check, &card_size);
@@ -290,18 +296,18 @@ int probe_bench(const struct probe_options *o)
 	if (o->svg)
 		probe_svg_folder(o->svg);
 	if (o->load)
-		load(o, &saved);
+		load_samples(o, &saved);
 	else
-		failed = measure(o, &saved, &out);
+		failed = measure_selected(o, &saved, &out);
 	if (out)
-		save(o->save, out, &saved);
+		save_samples(o->save, out, &saved);
 	figures.gpu = saved.gpu;
 	for (uint32_t i = 0; i < saved.n; i++)
 		bench_derive(&figures, bench_named(saved.of[i].bench), &saved.of[i]);
 	if (o->svg)
 		bench_pictures(&figures, o->svg);
 	if (o->check)
-		status = check(o, &figures, &saved, card, card_size);
+		status = check_card(o, &figures, &saved, card, card_size);
 	else if (o->card) {
 		bench_card(stdout, &figures, &saved);
 		if (fflush(stdout) || ferror(stdout))

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Microbenchmarks of the GPU at hand: kernels of our own, written as PTX, assembled by the driver,
- * read back by our decoder before they run, and what their samples tell.
+ * Interface of the GPU microbenchmarks. Kernels are written as PTX, assembled by the driver, and
+ * decoded and checked before they run.
  *
- * A benchmark is one file that registers itself by BENCH(). It has two halves. measure() runs
- * kernels and keeps raw samples in points; derive() makes figures, sentences and pictures of points
- * and of nothing else, so that it can be asked again of samples that were saved (--load), without a
- * GPU, and tested on samples with known answers.
+ * A benchmark is one file that registers itself with BENCH(). measure() runs kernels and stores raw
+ * samples in points. derive() computes figures, notes and plots from points only, so that it also
+ * works on saved samples (--load) without a GPU, and in tests with known answers.
  *
- * measure() is also run where there is no GPU, to see all kernels assembled (bench_run.dry): then
- * nothing is launched and all that is read back is zero. It must end then too.
+ * measure() also runs in a dry run (bench_run.dry), to assemble all kernels: then nothing is
+ * launched and every result reads as zero. It must terminate then too.
  */
 #ifndef NVSNOOP_PROBE_BENCH_FRAME_BENCH_H
 #define NVSNOOP_PROBE_BENCH_FRAME_BENCH_H
@@ -18,11 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_REPEATS = 11 }; /* samples of a point, behind one launch that is not kept */
+enum { BENCH_REPEATS = 11 }; /* samples per point, after one discarded launch */
 
-/* ---- gpu.c: the GPU that samples are of ---- */
+/* ---- gpu.c: the measured GPU ---- */
 
-/* Saved with the samples by these names; 0: not known. */
+/* Saved with the samples under these names; 0 if unknown. */
 #define BENCH_GPU_FACTS(F)                                                \
 	F(cc_major)                                                       \
 	F(cc_minor)                                                       \
@@ -37,7 +36,7 @@ enum { BENCH_REPEATS = 11 }; /* samples of a point, behind one launch that is no
 	F(driver_version) /* cuDriverGetVersion: 13000 */
 struct bench_gpu {
 	char name[96], uuid[48], driver[64];
-	char date[16]; /* of the measurement: "2026-11-23" */
+	char date[16]; /* date of the measurement: "2026-11-23" */
 #define BENCH_GPU_FIELD(f) uint64_t f;
 	BENCH_GPU_FACTS(BENCH_GPU_FIELD)
 #undef BENCH_GPU_FIELD
@@ -50,123 +49,144 @@ static inline unsigned bench_arch(const struct bench_gpu *gpu)
 /* ---- samples.c: points, kept and saved ---- */
 
 struct bench_point {
-	double x, y; /* the parameters; y NAN where there is one alone */
+	double x, y; /* parameters; y is NAN if there is only one */
 	double value[BENCH_REPEATS];
-	double mhz[BENCH_REPEATS]; /* SM clock at each, by bench_sample() */
-	uint32_t n; /* of value */
-	double sm_mhz; /* of that kernel, median; NAN not known */
+	double mhz[BENCH_REPEATS]; /* SM clock at each sample, by bench_sample() */
+	uint32_t n; /* used entries of value */
+	double sm_mhz; /* median SM clock of the kernel; NAN if unknown */
 };
 struct bench_series {
-	char *name; /* "random", "near", "FFMA": what tells it from the benchmark's others */
-	char *x, *y, *unit; /* what the parameters and the values are: "bytes", "cycles", "GB/s" */
+	char *name; /* unique within the benchmark: "random", "near", "FFMA" */
+	char *x, *y, *unit; /* names of the parameters and unit of the values: "bytes", "cycles",
+			       "GB/s" */
 	struct bench_point *point;
 	uint32_t n, room;
 };
-struct bench_samples { /* of one benchmark */
+struct bench_samples { /* the samples of one benchmark */
 	const char *bench;
 	struct bench_series *series;
 	uint32_t n, room;
-	char **missing; /* what was not measured, and why: a sentence each */
+	char **missing; /* what was not measured and why, one sentence each */
 	uint32_t nmissing;
 };
 
-/* Found by its name, or made. Pointers to series and points hold until the next one is made. */
+/* Finds or adds a series. Pointers to series and points are valid until the next one is added. */
 struct bench_series *bench_series(struct bench_samples *samples, const char *name, const char *x,
 				  const char *y, const char *unit);
 const struct bench_series *bench_find(const struct bench_samples *samples,
 				      const char *name); /* or NULL */
 struct bench_point *bench_point(struct bench_series *series, double x, double y);
-void bench_value(struct bench_point *point, double value); /* the twelfth is a bug of ours */
-/* The same, with the SM clock of the last launch. */
+void bench_value(struct bench_point *point,
+		 double value); /* exits at the twelfth value of a point */
+/* Adds a value together with the SM clock of the last launch. */
 struct bench_run;
 void bench_sample(const struct bench_run *run, struct bench_point *point, double value);
 void bench_missing(struct bench_samples *samples, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-double bench_median(const struct bench_point *point); /* NAN of none */
+double bench_median(const struct bench_point *point); /* NAN if it has no values */
 double bench_least(const struct bench_point *point);
 double bench_most(const struct bench_point *point);
-/* The SM clock of a figure that several points make: the median of theirs. NAN: of none. */
+/*
+ * The SM clock of a figure derived from several points: the median of theirs; NAN if they have
+ * none.
+ */
 double bench_clock(const struct bench_series *series);
 
 /* ---- run.c: kernels ---- */
 
-struct bench_run; /* a context, its buffers; what measure() is given */
+struct bench_run; /* the context and buffers passed to measure() */
 
-/* What is asked of the code between the first and the last read of a clock, of the form of Volta
- * and newer. Opcodes have 9 bits, as nvs_sass_insn_op() gives them. */
+/*
+ * An expectation about the code between the first and the last clock read, in the encoding of Volta
+ * and newer. Opcodes have 9 bits, as nvs_sass_insn_op() returns them.
+ */
 struct bench_expect {
-	uint16_t op; /* the instruction under test */
-	uint32_t least, most; /* how often it stands there */
+	uint16_t op; /* opcode of the instruction under test */
+	uint32_t least, most; /* minimum and maximum number of occurrences */
 };
 
 struct bench_code {
-	const char *name; /* of files and messages: "ffma-chain-256" */
-	const char *declared; /* PTX at module scope: .const, .shared, functions; NULL: none */
+	const char *name; /* for files and messages: "ffma-chain-256" */
+	const char *declared; /* PTX at module scope: .const, .shared, functions; may be NULL */
 	/*
-	 * The body. The frame around it has declared and set: %tid %ntid %ctaid %nctaid %lane %warp
-	 * %smid (.u32, %r-like registers with these names have a leading "%b_": %b_tid, %b_lane
-	 * ...), %b_data (.u64: bench_data()), %b_arg0 to %b_arg7 (.u64: bench_launch.arg). The body
-	 * stands in braces: it declares its other registers, and falls out at its end, where all
-	 * threads meet: "ret" would leave the clock unknown. Behind it the first thread of the
-	 * first block waits until 100 us have passed since its begin, so that the kernel's own SM
-	 * clock can be told. The frame reads
-	 * %clock64 first and last; where the body reads no clock itself, what is expected of it
-	 * is counted from its begin to that barrier.
+	 * The body, without braces. The frame around it declares and sets %b_tid %b_ntid %b_ctaid
+	 * %b_nctaid %b_lane %b_warp %b_smid (.u32), %b_data (.u64: bench_data()) and %b_arg0 to
+	 * %b_arg7 (.u64: bench_launch.arg). The body declares its other registers. It must fall
+	 * through at its end, where all threads meet at a barrier: after "ret" the clock would be
+	 * unknown. After the barrier the first thread of the first block waits until 100 us after
+	 * its start, so that the kernel's SM clock can be computed. The frame reads %clock64 first
+	 * and last; if the body reads no clock, EXPECT counts from its start to that barrier.
 	 */
 	const char *body;
-	uint32_t threads; /* a block, .maxntid; 0: 1,024 */
-	uint32_t minregs; /* registers a thread has at the least, for a patch that names more */
-	struct bench_expect expect[4]; /* op 0: no more */
-	bool local; /* local memory is meant; else a spill refuses the kernel */
-	/* No frame but %b_data and %b_arg0 to %b_arg7: the body may be empty, and bench_mhz() and
-	 * bench_seconds() know nothing of it. For bench_function(). */
+	uint32_t threads; /* threads per block (.maxntid); 0: 1,024 */
+	uint32_t minregs; /* minimum registers per thread, for a patch that uses more */
+	struct bench_expect expect[4]; /* terminated by op 0 */
+	bool local; /* local memory is intended; otherwise a spill rejects the kernel */
+	/*
+	 * The frame sets only %b_data and %b_arg0 to %b_arg7. The body may be empty; bench_mhz()
+	 * and bench_seconds() return NAN. For bench_function().
+	 */
 	bool bare;
-	/* Changes the code before it is loaded; words of 16 bytes, N of them, control bits as
-	 * sass/sass.h has them. 0, or -1: it is not as awaited, and the kernel is refused. */
+	/*
+	 * Changes the code before it is loaded: N instructions of 16 bytes, with control bits as in
+	 * sass/sass.h. Returns 0, or -1 if the code is not as expected; the kernel is rejected
+	 * then.
+	 */
 	int (*patch)(uint64_t (*word)[2], uint32_t n, void *arg);
 	void *arg;
 };
 
-/* Assembled, read back and loaded; NULL: could not be, or is not as awaited: the reason is in
- * samples->missing, with the code's name, and the benchmark goes on without. */
+/*
+ * Assembles, checks and loads a kernel. Returns NULL on failure; the reason is added to
+ * samples->missing with the code's name, and the benchmark continues without it.
+ */
 struct bench_kernel;
 struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code *code);
-/* Its code as the driver's assembler made it, unpatched: N words. */
+/* Returns the kernel's N instructions as assembled by the driver, unpatched. */
 const uint64_t (*bench_kernel_words(const struct bench_kernel *kernel, uint32_t *n))[2];
-/* What was loaded: SIZE bytes, patched. */
+/* Returns the cubin that was loaded, SIZE bytes, patched. */
 const void *bench_kernel_cubin(const struct bench_kernel *kernel, size_t *size);
 void bench_kernel_free(struct bench_run *run, struct bench_kernel *kernel);
-/* For launches that bench_launch() cannot do, as many behind each other: the CUfunction, whose
- * parameters are bench_data() and arg[0] to arg[7], nine of 64 bits; NULL in a dry run. */
+/*
+ * For launches that bench_launch() cannot do, such as many in a row: returns the CUfunction, or
+ * NULL in a dry run. Its parameters are bench_data() and arg[0] to arg[7], nine 64-bit values.
+ */
 void *bench_function(const struct bench_kernel *kernel);
 uint64_t bench_data(const struct bench_run *run);
 
 struct bench_launch {
-	uint32_t grid, block; /* blocks, threads; 0: 1 */
-	uint32_t cluster; /* blocks; 0: none */
-	uint32_t shared; /* dynamic, bytes */
+	uint32_t grid, block; /* blocks per grid, threads per block; 0 means 1 */
+	uint32_t cluster; /* blocks per cluster; 0: no clusters */
+	uint32_t shared; /* dynamic shared memory in bytes */
 	int carveout; /* percent for shared memory,
-			 CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT; -1 or 0: the driver's
-			 choice, 1 to 100 */
-	bool no_shared; /* carve-out 0 */
-	/* Launched twice at once, the second by programmatic dependent launch; arg[7] is 0 in the
-	 * first and 1 in the second. Its clock and its seconds are of both together. */
+			 CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: 1 to 100; -1 or 0: the
+			 driver's choice */
+	bool no_shared; /* carveout of 0 */
+	/*
+	 * Launches twice, the second by programmatic dependent launch; arg[7] is 0 in the first and
+	 * 1 in the second. Clock and seconds cover both.
+	 */
 	bool overlap;
-	bool keep; /* the results area is not cleared before */
+	bool keep; /* do not clear the results area */
 	uint64_t arg[8];
 };
 
-/* Launches, waits, brings the first SIZE bytes of the results area (bench_data) to the host: they
- * are there until the next launch. NULL: it failed (told in missing); a dry run gives zeros. */
+/*
+ * Launches, waits, and copies the first SIZE bytes of the results area (bench_data) to the host.
+ * The result is valid until the next launch. Returns NULL on failure, which is added to missing; a
+ * dry run returns zeros.
+ */
 const void *bench_launch(struct bench_run *run, struct bench_kernel *kernel,
 			 const struct bench_launch *launch, size_t size);
-#define BENCH_DATA (32u << 20) /* bytes of the results area */
+#define BENCH_DATA (32u << 20) /* size of the results area */
+double bench_mhz(const struct bench_run *run); /* SM clock of the last launch; NAN if unknown */
 double
-bench_mhz(const struct bench_run *run); /* of the last launch: its clocks over its time; NAN */
-double bench_seconds(const struct bench_run *run); /* of the last launch's grid, by %globaltimer,
-						      less the frame's wait; NAN */
+bench_seconds(const struct bench_run *run); /* duration of the last launch's grid by %globaltimer,
+					       without the frame's wait; NAN if unknown */
 
-/* Device memory, zeroed; 0: there is not so much. Given back when the benchmark ends. */
+/*
+ * Allocates zeroed device memory, freed when the benchmark ends. Returns 0 if there is not enough.
+ */
 uint64_t bench_memory(struct bench_run *run, size_t size);
 void bench_memory_free(struct bench_run *run, uint64_t address);
 bool bench_write(struct bench_run *run, uint64_t to, const void *from, size_t size);
@@ -174,77 +194,94 @@ bool bench_read(struct bench_run *run, void *to, uint64_t from, size_t size);
 const struct bench_gpu *bench_gpu(const struct bench_run *run);
 struct bench_samples *bench_samples(struct bench_run *run);
 bool bench_dry(const struct bench_run *run);
-/* Random numbers that are the same in each run: xorshift, seeded by the benchmark's name. */
+/* Pseudo-random numbers, equal in each run: xorshift, seeded with the benchmark's name. */
 uint64_t bench_random(struct bench_run *run);
-/* The driver API itself for what is not here, by name; NULL: not there, or a dry run. */
+/* Returns a driver API function by name, or NULL if it is missing or in a dry run. */
 void *bench_driver(struct bench_run *run, const char *name);
 
-/* Text that grows: PTX is written with it. Ends the program where there is no memory. */
+/* A growing string, used to generate PTX. Exits if there is no memory. */
 struct bench_text {
-	char *data; /* ends with 0 */
+	char *data; /* terminated by 0 */
 	size_t size, room;
 };
 void bench_say(struct bench_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void bench_text_free(struct bench_text *text);
 
-/* ---- figures.c: what a benchmark found ---- */
+/* ---- figures.c: the results of a benchmark ---- */
 
 struct bench_figures; /* of all benchmarks that ran */
-/* A figure under its name ("L1 hit", "FFMA"): from a point, in the series' unit; kept for the
- * table, CSV, JSON, the card and --check. PARAMETER: "32 threads", "" none. */
+/*
+ * Adds a figure, named for example "L1 hit" or "FFMA", from a point, in the series' unit. It
+ * appears in the table, CSV, JSON, the card and --check. PARAMETER is for example "32 threads", or
+ * "".
+ */
 void bench_figure_point(struct bench_figures *figures, const char *name, const char *parameter,
 			const struct bench_series *series, const struct bench_point *point);
-/* IS: the last figure told is for who asks for its benchmark by name, and for CSV and JSON; a table
- * of all benchmarks and a card are without it. */
+/*
+ * Marks the last figure as a detail: shown only if its benchmark was named, and in CSV and JSON,
+ * but not in a table of all benchmarks or on a card.
+ */
 void bench_detail(struct bench_figures *figures, bool is);
-/* One that was computed of several: value, least and most that it may be; NAN not known. */
+/* Adds a figure computed from several points: value, minimum and maximum; NAN if unknown. */
 void bench_figure(struct bench_figures *figures, const char *name, const char *parameter,
 		  const char *unit, double value, double least, double most, double sm_mhz);
 void bench_note(struct bench_figures *figures, const char *format, ...)
-	__attribute__((format(printf, 2, 3))); /* a sentence below the table */
-/* A curve of SERIES for --svg, median by x; series with one NAME of picture share it. */
+	__attribute__((format(printf, 2, 3))); /* adds a sentence below the table */
+/*
+ * Adds a curve of SERIES, medians by x, to the plot PICTURE for --svg. Series with the same PICTURE
+ * share a plot.
+ */
 void bench_picture(struct bench_figures *figures, const char *picture, const char *title,
 		   const struct bench_series *series, bool log_x, bool log_y);
-/* A published figure of the study of 2019, shown beside, never mixed: GPU "T4", "V100", "P100",
- * "P4", "M60", "K80"; or of another source, whose name stands in GPU: "H100, arXiv 2402.13499". */
+/*
+ * Adds a published figure, shown in a separate column. GPU is "T4", "V100", "P100", "P4", "M60" or
+ * "K80" for the study of 2019, or names another source: "H100, arXiv 2402.13499".
+ */
 void bench_published(struct bench_figures *figures, const char *name, const char *parameter,
 		     const char *gpu, double value);
 
-/* ---- knees.c: plateaus of a curve, all by medians ---- */
+/* ---- knees.c: analysis of curves, using the medians of the points ---- */
 
 struct bench_plateau {
-	double from, to; /* x of its first and last point */
+	double from, to; /* x of the first and the last point */
 	double value; /* median */
-	uint32_t first, last; /* points */
+	uint32_t first, last; /* indices of the first and the last point */
 };
-/* Splits a curve into at most MOST plateaus whose values differ by more than SHARE (0.15) of the
- * lower one and that have at least LEAST points; points between, which climb, are in none. How
- * many. */
+/*
+ * Splits a curve into at most MOST plateaus of at least LEAST points, whose values differ by more
+ * than SHARE (0.15) of the lower one. Points on a slope between plateaus belong to none. Returns
+ * their number.
+ */
 uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_t least,
 			struct bench_plateau *plateau, uint32_t most);
-/* Slope and intercept of the medians by x, by least squares; NAN of fewer than two. */
+/* Fits the medians by x with least squares; NAN if there are fewer than two points. */
 void bench_line(const struct bench_series *series, double *slope, double *intercept);
-/* Two heaps in N values, as near and far are: the border, or NAN where there is one heap alone. */
+/*
+ * Splits N values into two clusters, such as near and far. Returns the border and sets LOW and HIGH
+ * to the means, or returns NAN if there is only one cluster.
+ */
 double bench_two_heaps(const double *value, uint32_t n, double *low, double *high);
 
 /* ---- registry ---- */
 
 struct bench {
 	const char *name; /* "l1-latency" */
-	const char *number; /* of the study's experiments: "M5", "" none */
-	const char *what; /* one line of the help */
-	unsigned arch; /* the least: 90; 0 any from 75 on */
-	bool slow; /* not among those that run when none is named: M26 to M28 */
-	/* What stays within a process and differs from one to the next is measured in so many: a
-	 * sample is the median of one of them, or the mean of several's where there are more than
-	 * BENCH_REPEATS. 0: in one, as it is. */
+	const char *number; /* number of the study's experiment: "M5"; may be "" */
+	const char *what; /* one-line description */
+	unsigned arch; /* minimum architecture, such as 90; 0: any from 75 on */
+	bool slow; /* runs only when named: M26 to M28 */
+	/*
+	 * For effects that are constant within a process but differ between processes: number of
+	 * processes to measure in. A sample is the median of one process, or the mean of several if
+	 * there are more than BENCH_REPEATS. 0: one process, samples as they are.
+	 */
 	unsigned processes;
 	void (*measure)(struct bench_run *run);
 	void (*derive)(const struct bench_samples *samples, const struct bench_gpu *gpu,
 		       struct bench_figures *figures);
 };
 #define BENCH(variable) const struct bench variable
-/* Told in this order; probe/bench/frame/registry.c lists them. */
+/* probe/bench/frame/registry.c lists the benchmarks in the order of the output. */
 
 #endif

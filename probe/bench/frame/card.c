@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A GPU's card in Markdown, and figures held against one. */
+/* Writes a GPU's card in Markdown, and compares figures with an earlier card. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 
-/* The interval is the card's least to most, widened by so much: a share of an end, and at the least
- * what the clocks cannot tell apart (%globaltimer goes by 32 ns on Hopper, and an interval has two
- * ends), or sizes, which are asked for a KiB apart. */
+/*
+ * How far the card's interval, minimum to maximum, is widened: by a share of each end, but at least
+ * by the resolution of the clocks (%globaltimer advances by 32 ns on Hopper, and an interval has
+ * two ends), or of sizes, which are probed 1 KiB apart.
+ */
 static const struct {
 	const char *unit;
 	double share, least;
@@ -17,9 +19,9 @@ static const struct {
 	{"s", 0.03, 0},	       {"%", 0, 5},	 {"KiB", 0.05, 1},    {NULL, 0.05, 0},
 };
 
-static const char head[] = ", by nvsnoop-probe bench";
+static const char title_end[] = ", by nvsnoop-probe bench";
 
-static void cell(FILE *f, double v, const char *format)
+static void print_cell(FILE *f, double v, const char *format)
 {
 	if (isfinite(v))
 		fprintf(f, format, v);
@@ -45,9 +47,9 @@ static void card_bench(FILE *f, const struct bench_figures *figures, const struc
 			      f);
 		any = true;
 		fprintf(f, "| %s | %s | %s | ", r->name, r->parameter, r->unit);
-		cell(f, r->value, "%.6g");
-		cell(f, r->least, "%.6g");
-		cell(f, r->most, "%.6g");
+		print_cell(f, r->value, "%.6g");
+		print_cell(f, r->least, "%.6g");
+		print_cell(f, r->most, "%.6g");
 		if (isfinite(r->sm_mhz))
 			fprintf(f, "%.0f%s |\n", r->sm_mhz,
 				bench_below_boost(&figures->gpu, r->sm_mhz) ? " (below boost)"
@@ -67,10 +69,10 @@ void bench_card(FILE *f, const struct bench_figures *figures, const struct bench
 {
 	const struct bench_gpu *g = &figures->gpu;
 
-	fprintf(f, "# %s%s\n\n%s; driver %s; compute capability %llu.%llu; %llu SMs", g->name, head,
-		*g->date ? g->date : "date not known", *g->driver ? g->driver : "not known",
-		(unsigned long long)g->cc_major, (unsigned long long)g->cc_minor,
-		(unsigned long long)g->sms);
+	fprintf(f, "# %s%s\n\n%s; driver %s; compute capability %llu.%llu; %llu SMs", g->name,
+		title_end, *g->date ? g->date : "date not known",
+		*g->driver ? g->driver : "not known", (unsigned long long)g->cc_major,
+		(unsigned long long)g->cc_minor, (unsigned long long)g->sms);
 	if (g->boost_khz)
 		fprintf(f, ", boost %llu MHz", (unsigned long long)g->boost_khz / 1000);
 	fprintf(f, "; nvsnoop %s.\n", NVS_VERSION);
@@ -80,7 +82,7 @@ void bench_card(FILE *f, const struct bench_figures *figures, const struct bench
 
 /* ---- an earlier card ---- */
 
-struct carded { /* a row of it */
+struct carded { /* a row of the card */
 	char *bench, *name, *parameter, *unit;
 	double value, least, most, mhz;
 };
@@ -98,10 +100,9 @@ static bool card_number(const char *text, double *v)
 	return end != text && (!*end || *end == ' ') && isfinite(*v);
 }
 
-/* Copies of a row's cells, trimmed, the last few empty where there are fewer. False: no such row.
- */
+/* Splits a row into copies of its cells, trimmed. Returns false if it does not have CELLS cells. */
 enum { CELLS = 7 };
-static bool split(const char *line, char *cellp[CELLS])
+static bool split_row(const char *line, char *cellp[CELLS])
 {
 	for (int n = 0; n < CELLS; n++) {
 		const char *end = *line == '|' ? strchr(line + 1, '|') : NULL, *from = line + 1,
@@ -130,7 +131,7 @@ struct compared {
 	uint32_t clocks;
 };
 
-static double widened(const char *unit, double end)
+static double margin_of(const char *unit, double end)
 {
 	unsigned i = 0;
 
@@ -149,7 +150,7 @@ static const struct bench_figure *figure_of(const struct bench_figures *f, const
 	return NULL;
 }
 
-static bool ran(const struct bench_saved *saved, const char *bench)
+static bool was_run(const struct bench_saved *saved, const char *bench)
 {
 	for (uint32_t i = 0; i < saved->n; i++)
 		if (!strcmp(saved->of[i].bench, bench))
@@ -157,7 +158,7 @@ static bool ran(const struct bench_saved *saved, const char *bench)
 	return false;
 }
 
-/* Of what left its interval; a size or a share is neither. */
+/* Counts a figure outside its interval as slower or faster. Sizes and shares are neither. */
 static void add_pace(struct compared *c, const char *unit, bool above)
 {
 	static const char *const times[] = {"ns", "us", "ms", "s"};
@@ -181,9 +182,12 @@ static void add_clocks(struct compared *c, double now, double then)
 	c->then[c->clocks++] = then;
 }
 
-/* Figures in cycles do not show a clock that is held down. A tenth: under products, whose clock is
- * power's matter, medians of one GPU's runs lie 5 % apart. */
-static bool held_down(const struct compared *c)
+/*
+ * Reports a reduced SM clock, which figures in cycles do not show. The limit is 10 %, because
+ * medians under matrix products, whose clock depends on power, differ by 5 % between runs of one
+ * GPU.
+ */
+static bool report_slow_clock(const struct compared *c)
 {
 	double now = c->clocks ? probe_median(c->now, c->clocks) : NAN;
 	double then = c->clocks ? probe_median(c->then, c->clocks) : NAN;
@@ -197,15 +201,15 @@ static bool held_down(const struct compared *c)
 	return true;
 }
 
-/* Holds one row of the card against what is there now. */
-static void compare(struct compared *c, const struct carded *r)
+/* Compares one row of the card with the current figure. */
+static void compare_row(struct compared *c, const struct carded *r)
 {
 	const struct bench_figure *now = figure_of(c->figures, r->bench, r->name, r->parameter);
 	double low = fmin(r->value, r->least), high = fmax(r->value, r->most), at;
 	bool points = !strcmp(r->unit, "%");
 
 	c->rows++;
-	if (!ran(c->saved, r->bench)) {
+	if (!was_run(c->saved, r->bench)) {
 		c->elsewhere++;
 		return;
 	}
@@ -222,7 +226,7 @@ static void compare(struct compared *c, const struct carded *r)
 	}
 	add_clocks(c, now->sm_mhz, r->mhz);
 	at = now->value;
-	if (at >= low - widened(r->unit, low) && at <= high + widened(r->unit, high))
+	if (at >= low - margin_of(r->unit, low) && at <= high + margin_of(r->unit, high))
 		return;
 	c->left++;
 	add_pace(c, r->unit, at > high);
@@ -241,11 +245,11 @@ static void compare(struct compared *c, const struct carded *r)
 	fputs(".\n", c->out);
 }
 
-/* A row of figures; false: it is broken. Headings are passed over. */
-static bool take_row(struct compared *c, const char *line, const char *bench)
+/* Parses and compares a row of figures; skips headings. Returns false if it is malformed. */
+static bool check_row(struct compared *c, const char *line, const char *bench)
 {
 	char *cellp[CELLS] = {NULL};
-	bool good = split(line, cellp);
+	bool good = split_row(line, cellp);
 	struct carded r;
 
 	if (good && strcmp(cellp[0], "figure") && strncmp(cellp[0], "---", 3)) {
@@ -254,39 +258,40 @@ static bool take_row(struct compared *c, const char *line, const char *bench)
 		       card_number(cellp[4], &r.least) && card_number(cellp[5], &r.most) &&
 		       card_number(cellp[6], &r.mhz);
 		if (good)
-			compare(c, &r);
+			compare_row(c, &r);
 	}
 	for (int i = 0; i < CELLS; i++)
 		free(cellp[i]);
 	return good;
 }
 
-static void first_line(struct compared *c, const char *line)
+static void check_title(struct compared *c, const char *line)
 {
-	const char *name = line + 2, *end = strstr(name, head);
+	const char *name = line + 2, *end = strstr(name, title_end);
 
 	if ((size_t)(end - name) != strlen(c->figures->gpu.name) ||
 	    strncmp(name, c->figures->gpu.name, (size_t)(end - name)))
-		fprintf(c->out, "The card is of an %.*s, and this is an %s.\n", (int)(end - name),
+		fprintf(c->out, "The card is for an %.*s, but this is an %s.\n", (int)(end - name),
 			name, c->figures->gpu.name);
 }
 
-static void sum_up(const struct compared *c)
+static void print_summary(const struct compared *c)
 {
 	if (c->left || c->missing) {
-		fprintf(c->out, "%u of %u figures left their interval", c->left, c->held);
+		fprintf(c->out, "%u of %u figures are outside their interval", c->left, c->held);
 		if (c->slower || c->faster)
 			fprintf(c->out, " (%u slower, %u faster)", c->slower, c->faster);
 		if (c->missing)
 			fprintf(c->out, ", and %u are missing", c->missing);
 	} else
-		fprintf(c->out, "All %u figures lie within their interval", c->held);
+		fprintf(c->out, "All %u figures are within their interval", c->held);
 	fprintf(c->out,
-		".\nAn interval is the card's least to most, widened by 3 %% for times, 5 points "
-		"for\npercentages and 5 %% for the rest; by half a cycle, 64 ns and 1 KiB at "
-		"the least.\n");
+		".\nAn interval is the card's minimum to maximum, widened by 3 %% for times, 5 "
+		"points "
+		"for\npercentages and 5 %% for the rest; at least by half a cycle, 64 ns and 1 KiB"
+		".\n");
 	if (c->elsewhere)
-		fprintf(c->out, "%u figures of the card are of benchmarks that did not run.\n",
+		fprintf(c->out, "%u figures of the card belong to benchmarks that did not run.\n",
 			c->elsewhere);
 }
 
@@ -305,31 +310,31 @@ int bench_check(FILE *out, const struct bench_figures *figures, const struct ben
 		line++;
 		for (const char *p = own; *p && !wrong; p++)
 			if ((unsigned char)*p < ' ')
-				wrong = "no text";
-		if (!wrong && line == 1 && (strncmp(own, "# ", 2) || !strstr(own + 2, head)))
+				wrong = "not text";
+		if (!wrong && line == 1 && (strncmp(own, "# ", 2) || !strstr(own + 2, title_end)))
 			wrong = "not a card that --card wrote";
 		else if (line == 1 && !wrong)
-			first_line(&c, own);
+			check_title(&c, own);
 		else if (!wrong && !strncmp(own, "## ", 3)) {
 			free(bench);
 			bench = strdup(own + 3);
 			if (!bench)
 				probe_die("out of memory");
-		} else if (!wrong && *own == '|' && !take_row(&c, own, bench))
-			wrong = "a row of figures that is broken";
+		} else if (!wrong && *own == '|' && !check_row(&c, own, bench))
+			wrong = "a malformed row of figures";
 		free(own);
 	}
 	free(bench);
 	if (!wrong && !line)
 		wrong = "not a card that --card wrote";
 	if (!wrong && !c.held)
-		wrong = c.rows ? "none of its figures is of a benchmark that ran"
-			       : "there are no figures in it";
+		wrong = c.rows ? "none of its figures belongs to a benchmark that ran"
+			       : "it contains no figures";
 	if (wrong) {
 		snprintf(why, 160, "line %u: %s", line ? line : 1, wrong);
 	} else {
-		sum_up(&c);
-		slow = held_down(&c);
+		print_summary(&c);
+		slow = report_slow_clock(&c);
 	}
 	free(c.now);
 	free(c.then);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* What benchmarks found: figures, published ones beside, sentences, pictures. */
+/* Storage of results: figures, published figures, notes and plots. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 
-/* One more of SIZE bytes behind N. */
-static void *grow(void *p, uint32_t n, size_t size)
+/* Makes room for one more element of SIZE bytes. */
+static void *grow_array(void *p, uint32_t n, size_t size)
 {
-	if (n & (n - 1)) /* there is room up to the next power of two */
+	if (n & (n - 1)) /* the capacity is the next power of two */
 		return p;
 	p = realloc(p, (n ? (size_t)n * 2 : 1) * size);
 	if (!p)
@@ -17,8 +17,8 @@ static void *grow(void *p, uint32_t n, size_t size)
 	return p;
 }
 
-/* One line without what would end a cell or a field. */
-static char *copy(const char *text)
+/* Copies a string as one line, without characters that would end a cell or field. */
+static char *copy_line(const char *text)
 {
 	char *p = strdup(text ? text : "");
 
@@ -33,10 +33,16 @@ static char *copy(const char *text)
 void bench_figure(struct bench_figures *f, const char *name, const char *parameter,
 		  const char *unit, double value, double least, double most, double sm_mhz)
 {
-	f->figure = grow(f->figure, f->nfigure, sizeof(*f->figure));
-	f->figure[f->nfigure++] = (struct bench_figure){f->bench->name, copy(name), copy(parameter),
-							copy(unit),	value,	    least,
-							most,		sm_mhz,	    false};
+	f->figure = grow_array(f->figure, f->nfigure, sizeof(*f->figure));
+	f->figure[f->nfigure++] = (struct bench_figure){f->bench->name,
+							copy_line(name),
+							copy_line(parameter),
+							copy_line(unit),
+							value,
+							least,
+							most,
+							sm_mhz,
+							false};
 }
 
 void bench_detail(struct bench_figures *f, bool is)
@@ -51,10 +57,10 @@ void bench_figure_point(struct bench_figures *f, const char *name, const char *p
 		     bench_most(point), point->sm_mhz);
 }
 
-static void said(struct bench_said **list, uint32_t *n, const char *bench, const char *text)
+static void add_sentence(struct bench_said **list, uint32_t *n, const char *bench, const char *text)
 {
-	*list = grow(*list, *n, sizeof(**list));
-	(*list)[(*n)++] = (struct bench_said){bench, copy(text)};
+	*list = grow_array(*list, *n, sizeof(**list));
+	(*list)[(*n)++] = (struct bench_said){bench, copy_line(text)};
 }
 
 void bench_note(struct bench_figures *f, const char *format, ...)
@@ -65,24 +71,24 @@ void bench_note(struct bench_figures *f, const char *format, ...)
 	va_start(ap, format);
 	text = probe_text(format, ap);
 	va_end(ap);
-	said(&f->note, &f->nnote, f->bench->name, text);
+	add_sentence(&f->note, &f->nnote, f->bench->name, text);
 	free(text);
 }
 
 void bench_picture(struct bench_figures *f, const char *picture, const char *title,
 		   const struct bench_series *series, bool log_x, bool log_y)
 {
-	f->drawn = grow(f->drawn, f->ndrawn, sizeof(*f->drawn));
-	f->drawn[f->ndrawn++] = (struct bench_drawn){f->bench->name, copy(picture), copy(title),
-						     series,	     log_x,	    log_y};
+	f->drawn = grow_array(f->drawn, f->ndrawn, sizeof(*f->drawn));
+	f->drawn[f->ndrawn++] = (struct bench_drawn){
+		f->bench->name, copy_line(picture), copy_line(title), series, log_x, log_y};
 }
 
 void bench_published(struct bench_figures *f, const char *name, const char *parameter,
 		     const char *gpu, double value)
 {
-	f->published = grow(f->published, f->npublished, sizeof(*f->published));
+	f->published = grow_array(f->published, f->npublished, sizeof(*f->published));
 	f->published[f->npublished++] = (struct bench_published_figure){
-		f->bench->name, copy(name), copy(parameter), copy(gpu), value};
+		f->bench->name, copy_line(name), copy_line(parameter), copy_line(gpu), value};
 }
 
 void bench_derive(struct bench_figures *f, const struct bench *bench,
@@ -90,7 +96,7 @@ void bench_derive(struct bench_figures *f, const struct bench *bench,
 {
 	f->bench = bench;
 	for (uint32_t i = 0; i < samples->nmissing; i++)
-		said(&f->missing, &f->nmissing, bench->name, samples->missing[i]);
+		add_sentence(&f->missing, &f->nmissing, bench->name, samples->missing[i]);
 	if (samples->n)
 		bench->derive(samples, &f->gpu, f);
 }

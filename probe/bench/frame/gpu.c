@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The GPU that is measured: opened, and what the driver says of it. */
+/* Opens the GPU to measure and reads its properties. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,15 +19,15 @@ enum { /* CU_DEVICE_ATTRIBUTE_* */
        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
 };
 
-static uint64_t attribute(int device, int which)
+static uint64_t read_attribute(int device, int which)
 {
 	int v = 0;
 
 	return cu.cuDeviceGetAttribute(&v, which, device) || v < 0 ? 0 : (uint64_t)v;
 }
 
-/* Entries that are asked for here alone. */
-static void *entry(const char *name)
+/* Looks up driver functions that only this file uses. */
+static void *find_driver_function(const char *name)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 
@@ -36,9 +36,10 @@ static void *entry(const char *name)
 
 void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
 {
-	int (*uuid)(unsigned char *,
-		    int) = (int (*)(unsigned char *, int))entry("cuDeviceGetUuid_v2");
-	int (*total)(size_t *, int) = (int (*)(size_t *, int))entry("cuDeviceTotalMem_v2");
+	int (*uuid)(unsigned char *, int) =
+		(int (*)(unsigned char *, int))find_driver_function("cuDeviceGetUuid_v2");
+	int (*total)(size_t *,
+		     int) = (int (*)(size_t *, int))find_driver_function("cuDeviceTotalMem_v2");
 	unsigned char id[16];
 	size_t bytes, at = 0;
 	time_t now = time(NULL);
@@ -46,15 +47,15 @@ void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
 	int version = 0;
 
 	*gpu = (struct bench_gpu){
-		.cc_major = attribute(s->device, COMPUTE_CAPABILITY_MAJOR),
-		.cc_minor = attribute(s->device, COMPUTE_CAPABILITY_MINOR),
-		.sms = attribute(s->device, MULTIPROCESSOR_COUNT),
-		.boost_khz = attribute(s->device, CLOCK_RATE),
-		.memory_khz = attribute(s->device, MEMORY_CLOCK_RATE),
-		.bus_bits = attribute(s->device, GLOBAL_MEMORY_BUS_WIDTH),
-		.l2_bytes = attribute(s->device, L2_CACHE_SIZE),
-		.shared_sm_bytes = attribute(s->device, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
-		.shared_block_bytes = attribute(s->device, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+		.cc_major = read_attribute(s->device, COMPUTE_CAPABILITY_MAJOR),
+		.cc_minor = read_attribute(s->device, COMPUTE_CAPABILITY_MINOR),
+		.sms = read_attribute(s->device, MULTIPROCESSOR_COUNT),
+		.boost_khz = read_attribute(s->device, CLOCK_RATE),
+		.memory_khz = read_attribute(s->device, MEMORY_CLOCK_RATE),
+		.bus_bits = read_attribute(s->device, GLOBAL_MEMORY_BUS_WIDTH),
+		.l2_bytes = read_attribute(s->device, L2_CACHE_SIZE),
+		.shared_sm_bytes = read_attribute(s->device, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+		.shared_block_bytes = read_attribute(s->device, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
 	};
 	snprintf(gpu->name, sizeof(gpu->name), "%s", s->gpu);
 	snprintf(gpu->driver, sizeof(gpu->driver), "%s", s->driver);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel's PTX with the frame around its body, and the cubin made of it read back. */
+/*
+ * Generates a kernel's PTX with the frame around its body, and checks the assembled cubin: what is
+ * timed must contain the expected instructions.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +23,7 @@ enum {
 	SR_CLOCKHI = 0x51,
 };
 
-/* The text's version: what a driver of CUDA 11 to 13 knows. */
+/* Returns the newest PTX version that a driver of CUDA 11 to 13 accepts. */
 static unsigned version_of(uint64_t driver)
 {
 	unsigned major = (unsigned)(driver / 1000), minor = (unsigned)(driver % 1000 / 10);
@@ -33,9 +36,9 @@ static unsigned version_of(uint64_t driver)
 }
 
 /*
- * At control: clock and time of the first block's begin, and of its end behind the wait (8 bytes
- * each); the first begin and the last end of all blocks. Stored at once, so that no register of the
- * body's is taken by them.
+ * The control area holds clock and time of the first block's start, and of its end after the wait
+ * (8 bytes each), then the earliest start and the latest end of all blocks. They are stored at
+ * once, so that they use none of the body's registers.
  */
 static const char frame_begin[] =
 	"{\n"
@@ -123,11 +126,12 @@ static bool reads_clock(const struct nvs_sass_insn *i)
 }
 
 /*
- * What is timed: between the body's first and last clock. Where it has none, between the frame's
- * first one and the barrier ahead of its last, which stands behind the wait; of a bare kernel, all.
+ * Finds the timed code: between the body's first and last clock read. If the body reads none, from
+ * the frame's first clock read to the barrier before its last, which comes after the wait. In a
+ * bare kernel, everything.
  */
-static bool timed(const struct bench_code *code, enum nvs_sass_form form,
-		  const struct nvs_cubin_function *f, size_t *from, size_t *to)
+static bool find_timed_code(const struct bench_code *code, enum nvs_sass_form form,
+			    const struct nvs_cubin_function *f, size_t *from, size_t *to)
 {
 	size_t n = nvs_sass_insn_count(form, f->size), own = code->bare ? 0 : 1, clocks = 0,
 	       bar = 0;
@@ -158,15 +162,15 @@ static bool timed(const struct bench_code *code, enum nvs_sass_form form,
 	return some;
 }
 
-static bool check(const struct bench_code *code, enum nvs_sass_form form,
-		  const struct nvs_cubin_function *f, char why[200])
+static bool check_timed_code(const struct bench_code *code, enum nvs_sass_form form,
+			     const struct nvs_cubin_function *f, char why[200])
 {
 	uint32_t count[4] = {0};
 	struct nvs_sass_insn insn;
 	size_t from, to;
 
-	if (!timed(code, form, f, &from, &to)) {
-		snprintf(why, 200, "its clocks cannot be found in the assembler's code");
+	if (!find_timed_code(code, form, f, &from, &to)) {
+		snprintf(why, 200, "its clock reads were not found in the assembled code");
 		return false;
 	}
 	for (size_t k = from; k < to; k++) {
@@ -176,12 +180,12 @@ static bool check(const struct bench_code *code, enum nvs_sass_form form,
 			break;
 		op = nvs_sass_insn_op(&insn);
 		if (!code->local && (op == OP_LDL || op == OP_STL)) {
-			snprintf(why, 200, "local memory is used between its clocks, at 0x%x",
+			snprintf(why, 200, "local memory is used between its clock reads, at 0x%x",
 				 insn.at);
 			return false;
 		}
 		if (op == OP_CALL || op == OP_CALL_ABS) {
-			snprintf(why, 200, "a function is called between its clocks, at 0x%x",
+			snprintf(why, 200, "a function is called between its clock reads, at 0x%x",
 				 insn.at);
 			return false;
 		}
@@ -191,20 +195,22 @@ static bool check(const struct bench_code *code, enum nvs_sass_form form,
 	for (int i = 0; i < 4 && code->expect[i].op; i++)
 		if (count[i] < code->expect[i].least || count[i] > code->expect[i].most) {
 			snprintf(why, 200,
-				 "between its clocks opcode 0x%03x stands %u times, not %u to %u",
+				 "opcode 0x%03x occurs %u times between its clock reads, expected "
+				 "%u to %u",
 				 code->expect[i].op, count[i], code->expect[i].least,
 				 code->expect[i].most);
 			return false;
 		}
 	if (!code->local && f->frame && f->frame != UINT32_MAX) {
-		snprintf(why, 200, "it has %u bytes of local memory a thread", f->frame);
+		snprintf(why, 200, "it uses %u bytes of local memory per thread", f->frame);
 		return false;
 	}
 	return true;
 }
 
-/* The count of registers in .nv.info, and in the section's header where one stands there. Two of
- * those that are counted are the GPU's own: an H200 takes R126 of 128 for an illegal instruction.
+/*
+ * Raises the register count in .nv.info, and in the section header if it is there. The GPU reserves
+ * two of them: with 128, R126 is an illegal instruction on an H200.
  */
 static bool raise_registers(uint8_t *data, const struct nvs_cubin *cubin,
 			    const struct nvs_cubin_function *f, uint32_t named)
@@ -226,15 +232,15 @@ static bool raise_registers(uint8_t *data, const struct nvs_cubin *cubin,
 	return true;
 }
 
-static bool take_apart(struct bench_cubin *c, const struct bench_code *code,
-		       const struct nvs_cubin *cubin, const struct nvs_cubin_function *f,
-		       char why[200])
+static bool check_kernel(struct bench_cubin *c, const struct bench_code *code,
+			 const struct nvs_cubin *cubin, const struct nvs_cubin_function *f,
+			 char why[200])
 {
 	enum nvs_sass_form form = nvs_sass_form(cubin->arch);
 	uint8_t *at = c->data + (f->code - c->data);
 
 	if (form < NVS_SASS_VOLTA || f->size % 16) {
-		snprintf(why, 200, "it is of sm_%u, whose code is not known", cubin->arch);
+		snprintf(why, 200, "it is for sm_%u, which cannot be decoded", cubin->arch);
 		return false;
 	}
 	c->nwords = (uint32_t)(f->size / 16);
@@ -242,14 +248,14 @@ static bool take_apart(struct bench_cubin *c, const struct bench_code *code,
 	if (!c->word)
 		probe_die("out of memory");
 	memcpy(c->word, at, f->size);
-	if (!check(code, form, f, why))
+	if (!check_timed_code(code, form, f, why))
 		return false;
 	if (!raise_registers(c->data, cubin, f, code->minregs)) {
-		snprintf(why, 200, "its count of registers cannot be changed");
+		snprintf(why, 200, "its register count cannot be changed");
 		return false;
 	}
 	if (code->patch) {
-		/* Words of the cubin need not lie as words of the host do. */
+		/* The cubin's words may be unaligned. */
 		uint64_t(*patched)[2] = malloc(f->size + 16);
 		int bad;
 
@@ -260,7 +266,7 @@ static bool take_apart(struct bench_cubin *c, const struct bench_code *code,
 		memcpy(at, patched, f->size);
 		free(patched);
 		if (bad) {
-			snprintf(why, 200, "what is to be changed in it is not there");
+			snprintf(why, 200, "the code to patch was not found");
 			return false;
 		}
 	}
@@ -278,7 +284,7 @@ bool bench_read_back(struct bench_cubin *c, const struct bench_code *code, const
 	if (!c->data)
 		probe_die("out of memory");
 	memcpy(c->data, data, size);
-	snprintf(why, 200, "the assembler's code cannot be read");
+	snprintf(why, 200, "the assembled code cannot be decoded");
 	if (!nvs_cubin_open(&cubin, c->data, size) &&
 	    !nvs_cubin_functions(&cubin, &nvs_sass_heap, &functions)) {
 		for (uint32_t i = 0; i < functions.n && !found; i++) {
@@ -286,7 +292,7 @@ bool bench_read_back(struct bench_cubin *c, const struct bench_code *code, const
 
 			found = f->kernel && f->code && !strcmp(f->name, "bench");
 			if (found)
-				good = take_apart(c, code, &cubin, f, why);
+				good = check_kernel(c, code, &cubin, f, why);
 		}
 		nvs_cubin_functions_free(&functions, &nvs_sass_heap);
 	}

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a curve says: plateaus, a line, two heaps. All of it takes the median of a point's samples.
- */
+/* Analyzes curves: plateaus, fitted line, two clusters. Uses the medians of the points. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/fit.h"
 
-static double *get(uint32_t n)
+static double *allocate_doubles(uint32_t n)
 {
 	double *p = malloc((n + 1) * sizeof(*p));
 
@@ -16,31 +15,33 @@ static double *get(uint32_t n)
 	return p;
 }
 
-/* Of N values, unsorted; OWN has room for them. */
-static double middle(const double *value, uint32_t n, double *own)
+/* Median of N unsorted values; OWN is scratch space. */
+static double median_of(const double *value, uint32_t n, double *own)
 {
 	memcpy(own, value, n * sizeof(*own));
 	return probe_median(own, n);
 }
 
-static bool alike(double a, double b, double share)
+static bool is_near(double a, double b, double share)
 {
 	return fabs(a - b) <= share * fmin(fabs(a), fabs(b));
 }
 
-/* How many points from FIRST on lie around one value: so long as each is near the median of those
- * before it, or the next two are again, which makes it a stray one. */
+/*
+ * Returns how many points from FIRST on share a value: each is near the median of those before it,
+ * or is an outlier because the next two are near it again.
+ */
 static uint32_t run_of(const double *v, uint32_t first, uint32_t n, double share, double *own)
 {
 	uint32_t i = first + 1;
 
 	for (; i < n; i++) {
-		double m = middle(v + first, i - first, own);
+		double m = median_of(v + first, i - first, own);
 
-		if (alike(v[i], m, share))
+		if (is_near(v[i], m, share))
 			continue;
-		if (i + 2 < n && i >= first + 2 && alike(v[i + 1], m, share) &&
-		    alike(v[i + 2], m, share))
+		if (i + 2 < n && i >= first + 2 && is_near(v[i + 1], m, share) &&
+		    is_near(v[i + 2], m, share))
 			continue;
 		break;
 	}
@@ -50,7 +51,7 @@ static uint32_t run_of(const double *v, uint32_t first, uint32_t n, double share
 uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_t least,
 			struct bench_plateau *plateau, uint32_t most)
 {
-	double *v = get(series->n), *own = get(series->n);
+	double *v = allocate_doubles(series->n), *own = allocate_doubles(series->n);
 	uint32_t *at = malloc((series->n + 1) * sizeof(*at)), n = 0, found = 0, begin = 0;
 
 	if (!at)
@@ -63,7 +64,10 @@ uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_
 			v[n++] = m;
 		}
 	}
-	/* Half of the share within a plateau: two whole ones differ by it between their middles. */
+	/*
+	 * Within a plateau half of the share is allowed, because the medians of two plateaus differ
+	 * by the whole share.
+	 */
 	for (uint32_t i = 0; i < n;) {
 		uint32_t k = run_of(v, i, n, share / 2, own);
 		struct bench_plateau *last = found ? &plateau[found - 1] : NULL, p;
@@ -73,12 +77,12 @@ uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_
 			continue;
 		}
 		p = (struct bench_plateau){series->point[at[i]].x, series->point[at[i + k - 1]].x,
-					   middle(v + i, k, own), at[i], at[i + k - 1]};
-		if (last && alike(last->value, p.value, share)) {
+					   median_of(v + i, k, own), at[i], at[i + k - 1]};
+		if (last && is_near(last->value, p.value, share)) {
 			i += k;
 			last->to = p.to;
 			last->last = p.last;
-			last->value = middle(v + begin, i - begin, own);
+			last->value = median_of(v + begin, i - begin, own);
 			continue;
 		}
 		if (found == most)
@@ -95,7 +99,7 @@ uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_
 
 void bench_line(const struct bench_series *series, double *slope, double *intercept)
 {
-	double *x = get(series->n), *y = get(series->n);
+	double *x = allocate_doubles(series->n), *y = allocate_doubles(series->n);
 	struct probe_fit fit;
 
 	for (uint32_t i = 0; i < series->n; i++) {
@@ -109,7 +113,7 @@ void bench_line(const struct bench_series *series, double *slope, double *interc
 	free(y);
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -117,13 +121,13 @@ static int by_value(const void *a, const void *b)
 }
 
 /*
- * The cut at which the two sides' squares around their means are least. It is two heaps where the
- * means lie further apart than four times what is left of spread within: noise of one bell, cut in
- * its middle, has them 2.7 apart, an even spread 3.5.
+ * Finds the cut with the smallest sum of squares around the means of both sides. It is accepted if
+ * the means are more than four standard deviations within the sides apart: for a normal
+ * distribution cut at its middle it is 2.7, for a uniform one 3.5.
  */
 double bench_two_heaps(const double *value, uint32_t n, double *low, double *high)
 {
-	double *v = get(n), sum = 0, squares = 0, left = 0, left2 = 0, best = INFINITY,
+	double *v = allocate_doubles(n), sum = 0, squares = 0, left = 0, left2 = 0, best = INFINITY,
 	       border = NAN;
 	uint32_t m = 0;
 
@@ -131,8 +135,8 @@ double bench_two_heaps(const double *value, uint32_t n, double *low, double *hig
 	for (uint32_t i = 0; i < n; i++)
 		if (isfinite(value[i]))
 			v[m++] = value[i];
-	qsort(v, m, sizeof(*v), by_value);
-	/* From the first on: squares of large figures would lose the small ones. */
+	qsort(v, m, sizeof(*v), compare_values);
+	/* Relative to the first value: squares of large values would lose precision. */
 	for (uint32_t i = 0; i < m; i++) {
 		sum += v[i] - v[0];
 		squares += (v[i] - v[0]) * (v[i] - v[0]);

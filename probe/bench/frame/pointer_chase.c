@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains of addresses. At random they follow i -> (a i + c) mod n, which comes by each element once
- * where a - 1 is a multiple of n's prime factors, and of 4 where n is, and c has none of them (Hull
- * and Dobell): so the GPU lays a chain of 64 GiB by itself, and no list is sent to it. The
- * remainder is taken of what n has besides its power of two, in 32 bits: of 64 it would be a
- * function's work.
+ * Builds and chases chains of addresses. Random ones follow i -> (a i + c) mod n, which visits each
+ * element once if a - 1 is a multiple of n's prime factors, and of 4 if n is, and c is coprime to n
+ * (Hull and Dobell). So the GPU can build a chain of 64 GiB without a list from the host. The
+ * modulus is computed in 32 bits, after removing n's power of two: in 64 bits it would need a
+ * function call.
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -24,7 +24,7 @@ static const char lay_body[] = "{\n"
 			       "@p bra laid;\n"
 			       "mad.lo.u64 n, i, %b_arg3, %b_arg4;\n"
 			       "cvt.u32.u64 a, %b_arg6;\n"
-			       "shr.u64 to, n, a;\n" /* fits 32 bits: elements squared by 2^arg6 */
+			       "shr.u64 to, n, a;\n" /* fits 32 bits: elements squared / 2^arg6 */
 			       "shl.b64 by, to, a;\n"
 			       "sub.u64 n, n, by;\n"
 			       "cvt.u32.u64 b, to;\n"
@@ -54,8 +54,8 @@ struct bench_kernel *chase_builder(struct bench_run *run)
 		run, &(struct bench_code){.name = "lay-chain", .body = lay_body, .threads = 256});
 }
 
-/* Factors of the chain at random: near the golden section, so that neighbours part widely. */
-static void factors(uint64_t n, uint64_t *a, uint64_t *c)
+/* Factors of a random chain, near the golden ratio, so that successive elements are far apart. */
+static void choose_factors(uint64_t n, uint64_t *a, uint64_t *c)
 {
 	uint64_t unit = (n % 3 ? 1 : 3) * (n % 4 ? 2 : 4), m;
 
@@ -77,16 +77,19 @@ bool chase_lay(struct bench_run *run, struct bench_kernel *builder, const struct
 	if (chain->self)
 		launch.arg[4] = 0;
 	else if (chain->random)
-		factors(chain->elements, &launch.arg[3], &launch.arg[4]);
+		choose_factors(chain->elements, &launch.arg[3], &launch.arg[4]);
 	return builder && bench_launch(run, builder, &launch, 8);
 }
 
-static void loads(struct bench_text *text, const char *cache, const char *label, const char *count)
+static void write_loads(struct bench_text *text, const char *cache, const char *label,
+			const char *count)
 {
 	bench_say(text, "%s:\n.pragma \"nounroll\";\n", label);
 	for (unsigned k = 0; k < CHASE_UNROLL; k++)
 		bench_say(text, "ld.global.%s.u64 at, [at];\n", cache);
-	/* The branch behind the loop waits for the last load: no clock is read before it is there.
+	/*
+	 * The branch after the loop waits for the last load, so the clock is read after it has
+	 * completed.
 	 */
 	bench_say(text,
 		  "sub.u32 %s, %s, %u;\n"
@@ -110,9 +113,9 @@ struct bench_kernel *chase_kernel(struct bench_run *run, const char *cache)
 			 "mov.u64 at, %%b_arg0;\n"
 			 "cvt.u32.u64 untimed, %%b_arg1;\n"
 			 "cvt.u32.u64 timed, %%b_arg2;\n");
-	loads(&body, cache, "warm", "untimed");
+	write_loads(&body, cache, "warm", "untimed");
 	bench_say(&body, "mov.u64 from, %%clock64;\n");
-	loads(&body, cache, "chase", "timed");
+	write_loads(&body, cache, "chase", "timed");
 	bench_say(&body, "mov.u64 to, %%clock64;\n"
 			 "sub.u64 to, to, from;\n"
 			 "st.global.u64 [%%b_data], to;\n"
@@ -146,9 +149,9 @@ double chase_rate(const struct bench_run *run, const void *results, double scale
 	return seconds > 0 ? scale / seconds / 1e9 : NAN;
 }
 
-static bool repeat(struct bench_run *run, struct bench_kernel *kernel, struct bench_launch launch,
-		   size_t size, chase_value *value, double scale, bool onward,
-		   struct bench_point *point)
+static bool repeat_launch(struct bench_run *run, struct bench_kernel *kernel,
+			  struct bench_launch launch, size_t size, chase_value *value, double scale,
+			  bool onward, struct bench_point *point)
 {
 	struct bench_point clocks = {0};
 
@@ -174,18 +177,19 @@ bool chase_repeat(struct bench_run *run, struct bench_kernel *kernel,
 		  const struct bench_launch *launch, size_t size, chase_value *value, double scale,
 		  struct bench_point *point)
 {
-	return repeat(run, kernel, *launch, size, value, scale, false, point);
+	return repeat_launch(run, kernel, *launch, size, value, scale, false, point);
 }
 
 bool chase_onward(struct bench_run *run, struct bench_kernel *kernel,
 		  const struct bench_launch *launch, struct bench_point *point)
 {
-	return repeat(run, kernel, *launch, 16, chase_cycles, (double)launch->arg[2], true, point);
+	return repeat_launch(run, kernel, *launch, 16, chase_cycles, (double)launch->arg[2], true,
+			     point);
 }
 
 struct bench_point *chase_point(struct bench_series *series, double x, double y)
 {
-	/* It is among the last ones, mostly. */
+	/* Usually it is among the last ones. */
 	for (uint32_t k = series->n; k-- > 0;)
 		if (series->point[k].x == x && series->point[k].y == y)
 			return &series->point[k];

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures as tables, CSV and JSON; curves as pictures. */
+/* Prints figures as tables, CSV and JSON, and draws curves as plots. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/svg.h"
 
-enum { OWN = 7, MOST_GPUS = 12 };
+enum { OWN = 7, MAX_GPUS = 12 };
 
-/* A benchmark's table while it is printed: words of its cells, and whose published figures it has.
+/*
+ * A benchmark's table while it is printed, with the text of its cells and the GPUs of its published
+ * figures.
  */
 struct shown {
 	struct probe_table table;
-	struct probe_column column[OWN + MOST_GPUS];
-	const char *gpu[MOST_GPUS];
+	struct probe_column column[OWN + MAX_GPUS];
+	const char *gpu[MAX_GPUS];
 	uint32_t gpus;
 	char (*clock)[24];
-	bool slow; /* a row is below boost */
+	bool slow; /* a row has a clock below boost */
 };
 
-static void gpus_of(struct shown *s, const struct bench_figures *f, const char *bench)
+static void find_published_gpus(struct shown *s, const struct bench_figures *f, const char *bench)
 {
 	for (uint32_t i = 0; i < f->npublished; i++) {
 		uint32_t k = 0;
@@ -28,13 +30,13 @@ static void gpus_of(struct shown *s, const struct bench_figures *f, const char *
 			continue;
 		while (k < s->gpus && strcmp(s->gpu[k], f->published[i].gpu))
 			k++;
-		if (k == s->gpus && k < MOST_GPUS)
+		if (k == s->gpus && k < MAX_GPUS)
 			s->gpu[s->gpus++] = f->published[i].gpu;
 	}
 }
 
-static double published(const struct bench_figures *f, const char *bench, const char *name,
-			const char *parameter, const char *gpu)
+static double published_value(const struct bench_figures *f, const char *bench, const char *name,
+			      const char *parameter, const char *gpu)
 {
 	for (uint32_t i = 0; i < f->npublished; i++) {
 		const struct bench_published_figure *p = &f->published[i];
@@ -46,9 +48,10 @@ static double published(const struct bench_figures *f, const char *bench, const 
 	return NAN;
 }
 
-static void row(struct shown *s, const struct bench_figures *f, const struct bench_figure *figure)
+static void add_row(struct shown *s, const struct bench_figures *f,
+		    const struct bench_figure *figure)
 {
-	struct probe_cell cell[OWN + MOST_GPUS];
+	struct probe_cell cell[OWN + MAX_GPUS];
 	char *clock = s->clock[s->table.nrows];
 
 	snprintf(clock, sizeof(*s->clock), "-");
@@ -66,12 +69,12 @@ static void row(struct shown *s, const struct bench_figures *f, const struct ben
 	cell[5] = PROBE_NUMBER(figure->most);
 	cell[6] = PROBE_WORDS(clock);
 	for (uint32_t i = 0; i < s->gpus; i++)
-		cell[OWN + i] = PROBE_NUMBER(
-			published(f, figure->bench, figure->name, figure->parameter, s->gpu[i]));
+		cell[OWN + i] = PROBE_NUMBER(published_value(f, figure->bench, figure->name,
+							     figure->parameter, s->gpu[i]));
 	probe_table_row(&s->table, cell);
 }
 
-static bool measured(const struct bench_figures *f, const struct bench_published_figure *p)
+static bool is_measured(const struct bench_figures *f, const struct bench_published_figure *p)
 {
 	for (uint32_t i = 0; i < f->nfigure; i++)
 		if (!strcmp(f->figure[i].bench, p->bench) && !strcmp(f->figure[i].name, p->name) &&
@@ -80,8 +83,8 @@ static bool measured(const struct bench_figures *f, const struct bench_published
 	return false;
 }
 
-/* What was published and is not measured has rows of its own, once each. */
-static void published_alone(struct shown *s, const struct bench_figures *f, const char *bench)
+/* Adds a row for each published figure that was not measured. */
+static void add_published_rows(struct shown *s, const struct bench_figures *f, const char *bench)
 {
 	for (uint32_t i = 0; i < f->npublished; i++) {
 		const struct bench_published_figure *p = &f->published[i];
@@ -91,14 +94,14 @@ static void published_alone(struct shown *s, const struct bench_figures *f, cons
 			again |= !strcmp(f->published[k].bench, bench) &&
 				 !strcmp(f->published[k].name, p->name) &&
 				 !strcmp(f->published[k].parameter, p->parameter);
-		if (!strcmp(p->bench, bench) && !again && !measured(f, p))
-			row(s, f,
-			    &(struct bench_figure){p->bench, p->name, p->parameter, (char *)"", NAN,
-						   NAN, NAN, NAN, false});
+		if (!strcmp(p->bench, bench) && !again && !is_measured(f, p))
+			add_row(s, f,
+				&(struct bench_figure){p->bench, p->name, p->parameter, (char *)"",
+						       NAN, NAN, NAN, NAN, false});
 	}
 }
 
-static void columns(struct shown *s)
+static void set_columns(struct shown *s)
 {
 	static const struct probe_column own[OWN] = {
 		{"name", "figure", -1, 0},   {"parameter", "of", -1, 0}, {"value", "median", 3, 0},
@@ -108,7 +111,7 @@ static void columns(struct shown *s)
 
 	memcpy(s->column, own, sizeof(own));
 	for (uint32_t i = 0; i < s->gpus; i++)
-		/* What a GPU of this kind should do says more than how far samples lie apart. */
+		/* The theoretical value is more useful than the spread of the samples. */
 		s->column[OWN + i] = (struct probe_column){
 			"", s->gpu[i], 3, strcmp(s->gpu[i], "theory") ? 3 + (int)i : 1};
 	s->table.columns = s->column;
@@ -139,8 +142,8 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 	putchar('\n');
 	probe_print_wrapped(text.data);
 	bench_text_free(&text);
-	gpus_of(&s, f, b->name);
-	columns(&s);
+	find_published_gpus(&s, f, b->name);
+	set_columns(&s);
 	s.clock = calloc(f->nfigure + f->npublished + 1, sizeof(*s.clock));
 	if (!s.clock)
 		probe_die("out of memory");
@@ -149,10 +152,10 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 			if (f->figure[i].detail && !details)
 				more++;
 			else
-				row(&s, f, &f->figure[i]);
+				add_row(&s, f, &f->figure[i]);
 		}
 	if (details || !more)
-		published_alone(&s, f, b->name);
+		add_published_rows(&s, f, b->name);
 	if (s.table.nrows) {
 		putchar('\n');
 		probe_table_text(&s.table);
@@ -162,7 +165,7 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 	print_sentences(f->note, f->nnote, b->name, "");
 	print_sentences(f->missing, f->nmissing, b->name, "Missing: ");
 	if (more) {
-		bench_say(&text, "%u figures more: nvsnoop-probe bench %s", more, b->name);
+		bench_say(&text, "%u more figures: nvsnoop-probe bench %s", more, b->name);
 		probe_print_wrapped(text.data);
 		bench_text_free(&text);
 	}
@@ -191,7 +194,7 @@ static void json_number(const char *key, double v)
 		printf(",\"%s\":null", key);
 }
 
-/* BEFORE: '{' of an object's first, ',' of others. */
+/* BEFORE is '{' for an object's first member, ',' for others. */
 static void json_words(char before, const char *key, const char *words)
 {
 	printf("%c\"%s\":", before, key);
@@ -251,7 +254,7 @@ static void print_json(const struct bench_figures *f)
 	printf("]}\n");
 }
 
-/* Quotes within are doubled. */
+/* Doubles quotes, as CSV requires. */
 static void csv_words(const char *words)
 {
 	if (!strpbrk(words, ",\"")) {
@@ -307,14 +310,14 @@ void bench_print(const struct bench_figures *f, const struct bench_saved *saved,
 		probe_die("cannot write the result");
 }
 
-/* ---- pictures ---- */
+/* ---- plots ---- */
 
-enum { MOST_CURVES = 16 };
+enum { MAX_CURVES = 16 };
 
-static void draw(const struct bench_figures *f, const char *folder, uint32_t first)
+static void draw_plot(const struct bench_figures *f, const char *folder, uint32_t first)
 {
 	const struct bench_drawn *d = &f->drawn[first];
-	struct probe_series series[MOST_CURVES] = {{0}};
+	struct probe_series series[MAX_CURVES] = {{0}};
 	struct bench_text path = {NULL, 0, 0}, below = {NULL, 0, 0};
 	struct probe_plot plot = {.title = d->title,
 				  .x = d->series->x ? d->series->x : "",
@@ -325,7 +328,7 @@ static void draw(const struct bench_figures *f, const char *folder, uint32_t fir
 					      !strcmp(d->series->x, "bytes"),
 				  .series = series};
 
-	for (uint32_t i = first; i < f->ndrawn && plot.n < MOST_CURVES; i++) {
+	for (uint32_t i = first; i < f->ndrawn && plot.n < MAX_CURVES; i++) {
 		const struct bench_series *s = f->drawn[i].series;
 		double *xy;
 
@@ -363,6 +366,6 @@ void bench_pictures(const struct bench_figures *f, const char *folder)
 		       strcmp(f->drawn[k].picture, f->drawn[i].picture))
 			k++;
 		if (k == i)
-			draw(f, folder, i);
+			draw_plot(f, folder, i);
 	}
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The benchmarks, in the order in which they are told. */
+/* The list of benchmarks, in the order of the output. */
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 
-/* One a line, so that two who add one do not meet. */
+/* One a line, to avoid merge conflicts. */
 /* clang-format off */
 #define BENCHES(B) \
 	B(bench_clocks) \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The context that a benchmark runs in, its kernels and launches; a failure ends the benchmark. */
+/*
+ * The context that a benchmark runs in: kernels, launches, memory. A failure is recorded as missing
+ * and ends the benchmark.
+ */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdarg.h>
@@ -13,8 +16,8 @@
 enum {
 	NOT_READY = 600, /* CUDA_ERROR_NOT_READY */
 	OUT_OF_MEMORY = 2,
-	SECONDS_MAX = 60, /* a kernel takes so long at the most */
-	IDLE_NS = 500000000, /* behind so long without work the clock may have fallen */
+	SECONDS_MAX = 60, /* timeout of a kernel */
+	IDLE_NS = 500000000, /* after this idle time the clock may have dropped */
 	ATTRIBUTE_MAX_DYNAMIC_SHARED = 8, /* CU_FUNC_ATTRIBUTE_* */
 	ATTRIBUTE_CARVEOUT = 9,
 	ATTRIBUTE_NON_PORTABLE_CLUSTER = 14,
@@ -30,7 +33,7 @@ struct bench_kernel {
 	void *module, *function;
 };
 
-static void *entry(const char *name)
+static void *find_driver_function(const char *name)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 
@@ -39,7 +42,7 @@ static void *entry(const char *name)
 
 void *bench_driver(struct bench_run *run, const char *name)
 {
-	return run->dry ? NULL : entry(name);
+	return run->dry ? NULL : find_driver_function(name);
 }
 
 const struct bench_gpu *bench_gpu(const struct bench_run *run)
@@ -74,9 +77,9 @@ uint64_t bench_random(struct bench_run *run)
 	return run->random ^= run->random << 17;
 }
 
-static void failed(struct bench_run *run, const char *format, ...)
+static void add_failure(struct bench_run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-static void failed(struct bench_run *run, const char *format, ...)
+static void add_failure(struct bench_run *run, const char *format, ...)
 {
 	va_list ap;
 	char text[1400];
@@ -88,39 +91,42 @@ static void failed(struct bench_run *run, const char *format, ...)
 	bench_missing(run->samples, "%s", text);
 }
 
-/* The driver's word on a call that may have ended the context with it. */
-static bool went(struct bench_run *run, const char *what, const char *of, int error)
+/*
+ * Checks the result of a driver call. On an error records it, and whether the context is still
+ * usable.
+ */
+static bool check_call(struct bench_run *run, const char *what, const char *of, int error)
 {
 	int after;
 
 	if (!error)
 		return true;
 	after = run->stuck ? error : cu.cuStreamSynchronize(run->session.work);
-	failed(run, "%s: %s: %s", of, what, probe_error(error));
+	add_failure(run, "%s: %s: %s", of, what, probe_error(error));
 	run->broken |= after != 0;
 	return false;
 }
 
 /* ---- the driver's assembler ---- */
 
-static int assemble(struct bench_run *run, const char *ptx, void **cubin, size_t *size,
-		    char log[1024])
+static int assemble_ptx(struct bench_run *run, const char *ptx, void **cubin, size_t *size,
+			char log[1024])
 {
 	int (*create)(unsigned, int *, void **, void **) =
-		(int (*)(unsigned, int *, void **, void **))entry("cuLinkCreate_v2");
+		(int (*)(unsigned, int *, void **, void **))find_driver_function("cuLinkCreate_v2");
 	int (*add)(void *, int, void *, size_t, const char *, unsigned, int *,
 		   void **) = (int (*)(void *, int, void *, size_t, const char *, unsigned, int *,
-				       void **))entry("cuLinkAddData_v2");
-	int (*complete)(void *, void **,
-			size_t *) = (int (*)(void *, void **, size_t *))entry("cuLinkComplete");
-	int (*destroy)(void *) = (int (*)(void *))entry("cuLinkDestroy");
+				       void **))find_driver_function("cuLinkAddData_v2");
+	int (*complete)(void *, void **, size_t *) =
+		(int (*)(void *, void **, size_t *))find_driver_function("cuLinkComplete");
+	int (*destroy)(void *) = (int (*)(void *))find_driver_function("cuLinkDestroy");
 	int option[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES}, error;
 	void *value[] = {log, (void *)1023}, *state = NULL, *made = NULL;
 
 	memset(log, 0, 1024);
 	*size = 0;
 	if (!create || !add || !complete || !destroy) {
-		snprintf(log, 1024, "it has no cuLink functions");
+		snprintf(log, 1024, "the driver has no cuLink functions");
 		return -1;
 	}
 	error = create(2, option, value, &state);
@@ -138,7 +144,7 @@ static int assemble(struct bench_run *run, const char *ptx, void **cubin, size_t
 		memcpy(*cubin, made, *size);
 	}
 	if (error && !*log)
-		snprintf(log, 1024, "%s", error < 0 ? "no code came" : probe_error(error));
+		snprintf(log, 1024, "%s", error < 0 ? "no code was produced" : probe_error(error));
 	if (state)
 		destroy(state);
 	return error;
@@ -165,13 +171,14 @@ struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code
 	error = run->assemble(run, ptx.data, &cubin, &size, log);
 	bench_text_free(&ptx);
 	if (error)
-		failed(run, "%s: not assembled: %s", code->name, log);
+		add_failure(run, "%s: not assembled: %s", code->name, log);
 	else if (!bench_read_back(&k->cubin, code, cubin, size, why))
-		failed(run, "%s: refused: %s", code->name, why);
-	else if (run->dry || (went(run, "not loaded", code->name,
-				   cu.cuModuleLoadData(&k->module, k->cubin.data)) &&
-			      went(run, "no kernel in it", code->name,
-				   cu.cuModuleGetFunction(&k->function, k->module, "bench")))) {
+		add_failure(run, "%s: rejected: %s", code->name, why);
+	else if (run->dry ||
+		 (check_call(run, "not loaded", code->name,
+			     cu.cuModuleLoadData(&k->module, k->cubin.data)) &&
+		  check_call(run, "kernel not found", code->name,
+			     cu.cuModuleGetFunction(&k->function, k->module, "bench")))) {
 		run->kernels++;
 		free(cubin);
 		return k;
@@ -215,7 +222,7 @@ uint64_t bench_data(const struct bench_run *run)
 
 /* ---- launches ---- */
 
-static int set(struct bench_run *run, struct bench_kernel *k, int which, int value)
+static int set_attribute(struct bench_run *run, struct bench_kernel *k, int which, int value)
 {
 	int (*attribute)(void *, int,
 			 int) = (int (*)(void *, int, int))bench_driver(run, "cuFuncSetAttribute");
@@ -223,7 +230,10 @@ static int set(struct bench_run *run, struct bench_kernel *k, int which, int val
 	return attribute ? attribute(k->function, which, value) : 0;
 }
 
-/* The arguments live until the kernel is launched; LATER: behind the one before, if that allows. */
+/*
+ * Launches once; arguments are copied at launch. LATER: as a programmatic dependent of the previous
+ * launch.
+ */
 static int launch_one(struct bench_run *run, struct bench_kernel *k, const struct bench_launch *l,
 		      uint64_t *argument, bool later)
 {
@@ -238,7 +248,7 @@ static int launch_one(struct bench_run *run, struct bench_kernel *k, const struc
 
 	for (int i = 0; i < 10; i++)
 		parameter[i] = &argument[i];
-	/* The value stands at 8 bytes. */
+	/* The value begins at byte 8. */
 	if (l->cluster)
 		attribute[c.attributes++] = (struct probe_launch_attribute){PROBE_LAUNCH_CLUSTER,
 									    {0, l->cluster, 1, 1}};
@@ -251,23 +261,23 @@ static int launch_one(struct bench_run *run, struct bench_kernel *k, const struc
 	return extended ? extended(&c, k->function, parameter, NULL) : -1;
 }
 
-/* Waits; a kernel that does not end can only be left alone. */
-static int finish(struct bench_run *run, const char *name)
+/* Waits for the kernel. Gives up on a kernel that does not terminate. */
+static int wait_for_kernel(struct bench_run *run, const char *name)
 {
 	uint64_t begin = probe_now();
 	int error;
 
 	while ((error = cu.cuStreamQuery(run->session.work)) == NOT_READY)
 		if (probe_now() - begin > SECONDS_MAX * 1000000000ull) {
-			failed(run, "%s: it does not end within %d s, and nothing else can run",
-			       name, SECONDS_MAX);
+			add_failure(run, "%s: does not terminate within %d s, nothing else can run",
+				    name, SECONDS_MAX);
 			run->stuck = true;
 			return 0;
 		}
 	return error;
 }
 
-static void stamps(struct bench_run *run, const uint64_t s[8])
+static void compute_times(struct bench_run *run, const uint64_t s[8])
 {
 	double clocks = (double)(s[2] - s[0]), ns = (double)(s[3] - s[1]);
 
@@ -275,8 +285,8 @@ static void stamps(struct bench_run *run, const uint64_t s[8])
 	run->seconds = s[5] > s[4] ? (double)(s[5] - s[4]) / 1e9 : NAN;
 }
 
-static const void *launched(struct bench_run *run, struct bench_kernel *k,
-			    const struct bench_launch *l, size_t size)
+static const void *launch_kernel(struct bench_run *run, struct bench_kernel *k,
+				 const struct bench_launch *l, size_t size)
 {
 	static const uint64_t fresh[BENCH_CONTROL / 8] = {[4] = UINT64_MAX};
 	uint64_t argument[10] = {run->control, run->data}, second[10], s[BENCH_CONTROL / 8];
@@ -289,14 +299,14 @@ static const void *launched(struct bench_run *run, struct bench_kernel *k,
 	memcpy(second, argument, sizeof(second));
 	second[9] = 1;
 	if (l->shared)
-		error = set(run, k, ATTRIBUTE_MAX_DYNAMIC_SHARED, (int)l->shared);
+		error = set_attribute(run, k, ATTRIBUTE_MAX_DYNAMIC_SHARED, (int)l->shared);
 	if (!error && l->cluster > 8)
-		error = set(run, k, ATTRIBUTE_NON_PORTABLE_CLUSTER, 1);
+		error = set_attribute(run, k, ATTRIBUTE_NON_PORTABLE_CLUSTER, 1);
 	if (!error)
-		error = set(run, k, ATTRIBUTE_CARVEOUT,
-			    l->no_shared      ? 0
-			    : l->carveout > 0 ? l->carveout
-					      : -1);
+		error = set_attribute(run, k, ATTRIBUTE_CARVEOUT,
+				      l->no_shared	? 0
+				      : l->carveout > 0 ? l->carveout
+							: -1);
 	if (!error)
 		error = cu.cuMemcpyHtoDAsync_v2(run->control, fresh, sizeof(fresh), stream);
 	if (!error && !l->keep && size)
@@ -305,18 +315,18 @@ static const void *launched(struct bench_run *run, struct bench_kernel *k,
 		error = launch_one(run, k, l, argument, false);
 	if (!error && l->overlap)
 		error = launch_one(run, k, l, second, true);
-	if (!went(run, "not launched", k->name, error) ||
-	    !went(run, "failed", k->name, finish(run, k->name)) || run->stuck)
+	if (!check_call(run, "not launched", k->name, error) ||
+	    !check_call(run, "failed", k->name, wait_for_kernel(run, k->name)) || run->stuck)
 		return NULL;
 	error = cu.cuMemcpyDtoHAsync_v2(s, run->control, sizeof(s), stream);
 	if (!error && size)
 		error = cu.cuMemcpyDtoHAsync_v2(run->results, run->data, size, stream);
 	if (!error)
 		error = cu.cuStreamSynchronize(stream);
-	if (!went(run, "its results", k->name, error))
+	if (!check_call(run, "its results", k->name, error))
 		return NULL;
 	run->last = probe_now();
-	stamps(run, s);
+	compute_times(run, s);
 	return run->results;
 }
 
@@ -326,7 +336,7 @@ void bench_spin(struct bench_run *run)
 
 	l.arg[0] = 200000000; /* ns */
 	if (run->spin && !run->dry && !run->broken && !run->stuck)
-		launched(run, run->spin, &l, 0);
+		launch_kernel(run, run->spin, &l, 0);
 }
 
 const void *bench_launch(struct bench_run *run, struct bench_kernel *kernel,
@@ -334,7 +344,7 @@ const void *bench_launch(struct bench_run *run, struct bench_kernel *kernel,
 {
 	run->mhz = run->seconds = NAN;
 	if (size > BENCH_DATA)
-		probe_die("%s: more results than there is room for", kernel->name);
+		probe_die("%s: results exceed the results area", kernel->name);
 	if (run->dry) {
 		memset(run->results, 0, size);
 		return run->results;
@@ -346,7 +356,7 @@ const void *bench_launch(struct bench_run *run, struct bench_kernel *kernel,
 	if (run->broken || run->stuck)
 		return NULL;
 	run->mhz = run->seconds = NAN;
-	return launched(run, kernel, launch, size);
+	return launch_kernel(run, kernel, launch, size);
 }
 
 /* ---- memory ---- */
@@ -361,10 +371,10 @@ uint64_t bench_memory(struct bench_run *run, size_t size)
 	if (!run->dry) {
 		error = cu.cuMemAlloc_v2(&a, size);
 		if (error != OUT_OF_MEMORY)
-			went(run, "no memory", "memory", error);
+			check_call(run, "not allocated", "memory", error);
 		if (!error) {
 			error = cu.cuMemsetD8Async(a, 0, size, run->session.work);
-			went(run, "not cleared", "memory", error);
+			check_call(run, "not cleared", "memory", error);
 		}
 	}
 	if (error)
@@ -395,7 +405,7 @@ bool bench_write(struct bench_run *run, uint64_t to, const void *from, size_t si
 	error = cu.cuMemcpyHtoDAsync_v2(to, from, size, run->session.work);
 	if (!error)
 		error = cu.cuStreamSynchronize(run->session.work);
-	return went(run, "not written", "memory", error);
+	return check_call(run, "not written", "memory", error);
 }
 
 bool bench_read(struct bench_run *run, void *to, uint64_t from, size_t size)
@@ -411,7 +421,7 @@ bool bench_read(struct bench_run *run, void *to, uint64_t from, size_t size)
 	error = cu.cuMemcpyDtoHAsync_v2(to, from, size, run->session.work);
 	if (!error)
 		error = cu.cuStreamSynchronize(run->session.work);
-	return went(run, "not read", "memory", error);
+	return check_call(run, "not read", "memory", error);
 }
 
 /* ---- a run ---- */
@@ -427,18 +437,21 @@ static const struct bench_code spin_code = {
 		"@%p bra spin;\n",
 };
 
-/* Ends the program where there is no assembler: then there is nothing to be measured at all. */
-static void spin(struct bench_run *run)
+/*
+ * Builds and runs the spin kernel. Exits if kernels cannot be assembled or run, since nothing could
+ * be measured.
+ */
+static void start_spin(struct bench_run *run)
 {
 	struct bench_samples own = {.bench = "spin"};
 
 	run->samples = &own;
 	run->spin = bench_kernel(run, &spin_code);
 	if (!run->spin)
-		probe_die("the driver assembles no kernels for this GPU: %s", own.missing[0]);
+		probe_die("the driver cannot assemble kernels for this GPU: %s", own.missing[0]);
 	bench_spin(run);
 	if (own.nmissing)
-		probe_die("kernels cannot be run on this GPU: %s", own.missing[0]);
+		probe_die("kernels cannot run on this GPU: %s", own.missing[0]);
 	bench_samples_free(&own);
 	run->samples = NULL;
 }
@@ -446,15 +459,15 @@ static void spin(struct bench_run *run)
 void bench_begin(struct bench_run *run)
 {
 	if (!run->assemble)
-		run->assemble = assemble;
+		run->assemble = assemble_ptx;
 	run->results = calloc(1, BENCH_DATA);
 	if (!run->results)
 		probe_die("out of memory");
 	run->mhz = run->seconds = NAN;
 	if (bench_arch(&run->gpu) < 75)
-		probe_die("%s is of sm_%u; benchmarks are for sm_75 (Turing) and newer",
-			  run->gpu.name, bench_arch(&run->gpu));
-	spin(run);
+		probe_die("%s is sm_%u; benchmarks need sm_75 (Turing) or newer", run->gpu.name,
+			  bench_arch(&run->gpu));
+	start_spin(run);
 	run->kernels = run->failures = 0;
 }
 
@@ -466,7 +479,7 @@ void bench_measure(struct bench_run *run, const struct bench *bench, struct benc
 		run->random = (run->random ^ (uint8_t)*p) * 0x100000001b3ull;
 	run->random |= 1;
 	if (bench->arch > bench_arch(&run->gpu)) {
-		bench_missing(samples, "needs sm_%u or newer, and this is sm_%u", bench->arch,
+		bench_missing(samples, "needs sm_%u or newer, this is sm_%u", bench->arch,
 			      bench_arch(&run->gpu));
 		return;
 	}

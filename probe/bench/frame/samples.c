@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Points as they were measured, and text that grows. */
+/* Storage of samples: series, points, and merging of processes; also growing strings. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 
-/* Room for one more of SIZE bytes behind N. */
-static void *more(void *p, uint32_t n, uint32_t *room, size_t size)
+/* Makes room for one more element of SIZE bytes. */
+static void *reserve(void *p, uint32_t n, uint32_t *room, size_t size)
 {
 	if (n < *room)
 		return p;
@@ -19,7 +19,7 @@ static void *more(void *p, uint32_t n, uint32_t *room, size_t size)
 	return p;
 }
 
-static char *copy(const char *text)
+static char *copy_text(const char *text)
 {
 	char *p = text ? strdup(text) : NULL;
 
@@ -43,10 +43,11 @@ struct bench_series *bench_series(struct bench_samples *samples, const char *nam
 
 	if (s)
 		return s;
-	samples->series = more(samples->series, samples->n, &samples->room,
-			       sizeof(*samples->series));
+	samples->series = reserve(samples->series, samples->n, &samples->room,
+				  sizeof(*samples->series));
 	s = &samples->series[samples->n++];
-	*s = (struct bench_series){copy(name), copy(x), copy(y), copy(unit), NULL, 0, 0};
+	*s = (struct bench_series){
+		copy_text(name), copy_text(x), copy_text(y), copy_text(unit), NULL, 0, 0};
 	return s;
 }
 
@@ -54,7 +55,7 @@ struct bench_point *bench_point(struct bench_series *series, double x, double y)
 {
 	struct bench_point *p;
 
-	series->point = more(series->point, series->n, &series->room, sizeof(*series->point));
+	series->point = reserve(series->point, series->n, &series->room, sizeof(*series->point));
 	p = &series->point[series->n++];
 	*p = (struct bench_point){.x = x, .y = y, .sm_mhz = NAN};
 	for (int i = 0; i < BENCH_REPEATS; i++)
@@ -69,8 +70,8 @@ void bench_value(struct bench_point *point, double value)
 	point->value[point->n++] = value;
 }
 
-/* Of those of N that are numbers. */
-static double median(const double *value, uint32_t n)
+/* Median of the finite values. */
+static double median_of(const double *value, uint32_t n)
 {
 	double sorted[BENCH_REPEATS];
 	uint32_t m = 0;
@@ -90,12 +91,12 @@ void bench_sample(const struct bench_run *run, struct bench_point *point, double
 
 void bench_point_clock(struct bench_point *point)
 {
-	point->sm_mhz = median(point->mhz, point->n);
+	point->sm_mhz = median_of(point->mhz, point->n);
 }
 
 double bench_median(const struct bench_point *point)
 {
-	return median(point->value, point->n);
+	return median_of(point->value, point->n);
 }
 
 double bench_least(const struct bench_point *point)
@@ -145,7 +146,7 @@ void bench_missing(struct bench_samples *samples, const char *format, ...)
 				   (samples->nmissing + 1) * sizeof(*samples->missing));
 	if (!samples->missing)
 		probe_die("out of memory");
-	/* One line each: a driver's log has several. */
+	/* A driver's log may have several lines: join them. */
 	for (char *p = text; *p; p++)
 		if ((unsigned char)*p < ' ')
 			*p = ' ';
@@ -169,7 +170,7 @@ static bool has_missing(const struct bench_samples *samples, const char *text)
 	return false;
 }
 
-/* The mean of one more: A is of N. */
+/* Adds value B to mean A of N values. */
 static double mean_with(double a, unsigned n, double b)
 {
 	return a + (b - a) / (n + 1);
@@ -222,7 +223,7 @@ void bench_samples_free(struct bench_samples *samples)
 
 struct bench_samples *bench_saved_add(struct bench_saved *saved, const struct bench *bench)
 {
-	saved->of = more(saved->of, saved->n, &saved->room, sizeof(*saved->of));
+	saved->of = reserve(saved->of, saved->n, &saved->room, sizeof(*saved->of));
 	saved->of[saved->n] = (struct bench_samples){.bench = bench->name};
 	return &saved->of[saved->n++];
 }

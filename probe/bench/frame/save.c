@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Raw samples as text, a line each, tabs between what may have blanks, so that figures can be asked
- * for again without a GPU:
+ * Saves and loads raw samples as text, one item a line, so that figures can be derived again
+ * without a GPU. Fields that may contain blanks are separated by tabs:
  *
- *     nvsnoop-bench 1
- *     name NVIDIA H200 ...          a line for each fact of the GPU
- *     bench l1-latency
- *     series NAME<tab>X<tab>Y<tab>UNIT
- *     point X Y VALUE/MHZ ...       - is what is not known
- *     missing A sentence.
- *     end
+ *	nvsnoop-bench 1
+ *	name NVIDIA H200 ...          one line for each property of the GPU
+ *	bench l1-latency
+ *	series NAME<tab>X<tab>Y<tab>UNIT
+ *	point X Y VALUE/MHZ ...       - if unknown
+ *	missing A sentence.
+ *	end
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,13 +18,13 @@
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 
-#define POINTS_MAX (1u << 20) /* of a file */
+#define POINTS_MAX (1u << 20) /* limit for a file */
 #define SERIES_MAX 4096
 
 static const char first_line[] = "nvsnoop-bench 1";
 
-/* The shortest that is read back as the same number. */
-static void number(FILE *f, char before, double v)
+/* Writes the shortest text that reads back as the same number. */
+static void save_number(FILE *f, char before, double v)
 {
 	char text[40] = "-";
 
@@ -43,11 +43,11 @@ static void save_series(FILE *f, const struct bench_series *s)
 		const struct bench_point *p = &s->point[i];
 
 		fputs("point", f);
-		number(f, ' ', p->x);
-		number(f, ' ', p->y);
+		save_number(f, ' ', p->x);
+		save_number(f, ' ', p->y);
 		for (uint32_t k = 0; k < p->n; k++) {
-			number(f, ' ', p->value[k]);
-			number(f, '/', isfinite(p->mhz[k]) ? p->mhz[k] : p->sm_mhz);
+			save_number(f, ' ', p->value[k]);
+			save_number(f, '/', isfinite(p->mhz[k]) ? p->mhz[k] : p->sm_mhz);
 		}
 		fputc('\n', f);
 	}
@@ -81,8 +81,8 @@ struct loading {
 	uint32_t points;
 };
 
-/* A number that is finite, or "-"; *TEXT is behind it then. */
-static bool take_number(char **text, double *v)
+/* Parses a finite number or "-" and advances *TEXT. */
+static bool parse_number(char **text, double *v)
 {
 	char *end;
 
@@ -100,22 +100,22 @@ static bool take_number(char **text, double *v)
 	return true;
 }
 
-static const char *take_point(struct loading *l, char *text)
+static const char *parse_point(struct loading *l, char *text)
 {
 	struct bench_point *p;
 	double x, y, v, mhz;
 
 	if (!l->series)
-		return "a point of no series";
+		return "a point without a series";
 	if (l->points++ == POINTS_MAX)
 		return "too many points";
-	if (!take_number(&text, &x) || *text++ != ' ' || !take_number(&text, &y))
-		return "a point is two numbers and its samples";
+	if (!parse_number(&text, &x) || *text++ != ' ' || !parse_number(&text, &y))
+		return "a point must be two numbers and samples";
 	p = bench_point(l->series, x, y);
 	while (*text) {
-		if (*text++ != ' ' || !take_number(&text, &v) || *text++ != '/' ||
-		    !take_number(&text, &mhz))
-			return "a sample is VALUE/MHZ";
+		if (*text++ != ' ' || !parse_number(&text, &v) || *text++ != '/' ||
+		    !parse_number(&text, &mhz))
+			return "a sample must be VALUE/MHZ";
 		if (p->n == BENCH_REPEATS)
 			return "too many samples";
 		p->mhz[p->n] = mhz;
@@ -125,42 +125,42 @@ static const char *take_point(struct loading *l, char *text)
 	return NULL;
 }
 
-static const char *take_series(struct loading *l, char *text)
+static const char *parse_series(struct loading *l, char *text)
 {
 	char *field[4] = {text, NULL, NULL, NULL};
 
 	if (!l->samples)
-		return "a series of no benchmark";
+		return "a series without a benchmark";
 	for (int i = 1; i < 4; i++) {
 		field[i] = strchr(field[i - 1], '\t');
 		if (!field[i])
-			return "a series is four words with tabs between";
+			return "a series must be four fields separated by tabs";
 		*field[i]++ = 0;
 	}
 	if (strchr(field[3], '\t') || l->samples->n == SERIES_MAX)
-		return "a series too much";
+		return "a series with too many fields, or too many series";
 	if (bench_find(l->samples, field[0]))
-		return "a series that was there before";
+		return "a duplicate series";
 	l->series = bench_series(l->samples, field[0], field[1], *field[2] ? field[2] : NULL,
 				 field[3]);
 	return NULL;
 }
 
-static const char *take_bench(struct loading *l, const char *text)
+static const char *parse_bench(struct loading *l, const char *text)
 {
 	const struct bench *b = bench_named(text);
 
 	if (!b)
-		return "a benchmark that is not known here";
+		return "an unknown benchmark";
 	for (uint32_t i = 0; i < l->saved->n; i++)
 		if (!strcmp(l->saved->of[i].bench, text))
-			return "a benchmark that was there before";
+			return "a duplicate benchmark";
 	l->samples = bench_saved_add(l->saved, b);
 	l->series = NULL;
 	return NULL;
 }
 
-static const char *take_word(char *to, size_t room, const char *text)
+static const char *parse_text(char *to, size_t room, const char *text)
 {
 	if (strlen(text) >= room)
 		return "too long";
@@ -168,7 +168,7 @@ static const char *take_word(char *to, size_t room, const char *text)
 	return NULL;
 }
 
-static const char *take_fact(uint64_t *to, const char *text)
+static const char *parse_property(uint64_t *to, const char *text)
 {
 	char *end;
 
@@ -177,7 +177,7 @@ static const char *take_fact(uint64_t *to, const char *text)
 	return isdigit((unsigned char)*text) && !*end && !errno ? NULL : "not a number";
 }
 
-static const char *take_line(struct loading *l, char *line)
+static const char *parse_line(struct loading *l, char *line)
 {
 	struct bench_gpu *g = &l->saved->gpu;
 	char *text = strchr(line, ' ');
@@ -186,35 +186,35 @@ static const char *take_line(struct loading *l, char *line)
 		return "a line that is not understood";
 	*text++ = 0;
 	if (!strcmp(line, "point"))
-		return take_point(l, text);
+		return parse_point(l, text);
 	if (!strcmp(line, "series"))
-		return take_series(l, text);
+		return parse_series(l, text);
 	if (!strcmp(line, "bench"))
-		return take_bench(l, text);
+		return parse_bench(l, text);
 	if (!strcmp(line, "missing")) {
 		if (!l->samples)
-			return "a sentence on no benchmark";
+			return "a missing line without a benchmark";
 		bench_missing(l->samples, "%s", text);
 		return NULL;
 	}
 	if (!strcmp(line, "name"))
-		return take_word(g->name, sizeof(g->name), text);
+		return parse_text(g->name, sizeof(g->name), text);
 	if (!strcmp(line, "uuid"))
-		return take_word(g->uuid, sizeof(g->uuid), text);
+		return parse_text(g->uuid, sizeof(g->uuid), text);
 	if (!strcmp(line, "driver"))
-		return take_word(g->driver, sizeof(g->driver), text);
+		return parse_text(g->driver, sizeof(g->driver), text);
 	if (!strcmp(line, "date"))
-		return take_word(g->date, sizeof(g->date), text);
+		return parse_text(g->date, sizeof(g->date), text);
 #define TAKE(fact)                \
 	if (!strcmp(line, #fact)) \
-		return take_fact(&g->fact, text);
+		return parse_property(&g->fact, text);
 	BENCH_GPU_FACTS(TAKE)
 #undef TAKE
 	return "a line that is not understood";
 }
 
-/* Text that goes into tables and pages as it is. */
-static bool plain(const char *line)
+/* Returns true if LINE can be put into tables and pages unchanged. */
+static bool is_plain(const char *line)
 {
 	for (; *line; line++)
 		if (((unsigned char)*line < ' ' && *line != '\t') || *line == 127 || *line == '|' ||
@@ -232,7 +232,7 @@ char *bench_next_line(const char **text, const char *end, const char **wrong)
 	if (!own)
 		probe_die("out of memory");
 	if (strlen(own) != n || !stop)
-		*wrong = "the file is cut, or no text";
+		*wrong = "the file is truncated, or not text";
 	*text = stop ? stop + 1 : end;
 	return own;
 }
@@ -253,17 +253,17 @@ bool bench_load(struct bench_saved *saved, const char *text, size_t size, char w
 		if (line == 1 && !wrong)
 			wrong = strcmp(own, first_line) ? "not samples that --save wrote" : NULL;
 		else if (!ended && !wrong)
-			wrong = strncmp(own, "missing ", 8) && !plain(own)
-					? "signs that do not belong there"
-					: take_line(&l, own);
+			wrong = strncmp(own, "missing ", 8) && !is_plain(own) ? "invalid characters"
+									      : parse_line(&l, own);
 		free(own);
 	}
 	if (!wrong && !ended)
-		wrong = line ? "the file is cut: no \"end\"" : "not samples that --save wrote";
+		wrong = line ? "the file is truncated: no \"end\""
+			     : "not samples that --save wrote";
 	if (!wrong && !*saved->gpu.name)
-		wrong = "no line says of which GPU";
+		wrong = "the GPU's name is missing";
 	if (!wrong && text != end)
-		wrong = "something stands behind \"end\"";
+		wrong = "text after \"end\"";
 	if (wrong) {
 		snprintf(why, 160, "line %u: %s", line ? line : 1, wrong);
 		bench_saved_free(saved);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What benchmarks of instructions share: finding timed code, changing its words, keeping values. */
+/*
+ * Shared by the instruction benchmarks: finding timed code, patching its instructions, storing
+ * values.
+ */
 #include "probe/bench/frame/timed_code.h"
 #include "probe/lib/table.h"
 #include "sass/sass.h"
@@ -11,7 +14,7 @@ void code_insn(const uint64_t word[2], struct nvs_sass_insn *insn)
 	nvs_sass_insn(NVS_SASS_HOPPER, (const uint8_t *)word, 16, 0, insn);
 }
 
-/* CS2R or S2R of SR_CLOCKLO. */
+/* A CS2R or S2R of SR_CLOCKLO. */
 bool code_is_clock(const struct nvs_sass_insn *insn)
 {
 	uint16_t op = nvs_sass_insn_op(insn);
@@ -133,7 +136,7 @@ void code_segments(struct bench_text *text, uint32_t n, uint32_t count, unsigned
 	bench_say(text, ".reg .f32 f<10>; .reg .u64 c<3>; .reg .u32 i; .reg .pred p;\n");
 	code_loads(text, "f", 10, 0);
 	for (uint32_t k = 0; k <= n; k++) {
-		/* Unrolled, the timed round would be code that was never run before. */
+		/* If unrolled, the timed iteration would be code that has not run before. */
 		bench_say(text,
 			  "mov.u32 i, 0;\nS%u:\n.pragma \"nounroll\";\nmov.u64 c0, %%clock64;\n",
 			  k);

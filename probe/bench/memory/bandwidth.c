@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M10 and M19, bandwidth of L2 and of device memory: 2 blocks of 512 threads an SM go through
- * arrays, 16 bytes a thread. Of L2 they read half of it and a quarter of it by ld.global.cg, again
- * and again, for some 3 ms, behind a pass that brings it there, at 16 places; one block alone reads
- * a MiB of it, and the SMs of one of L2's sides alone their part of a quarter. Of device memory
- * they read, write, copy and add (a = b + s c) arrays of 8 GiB once. Planned: 2 and 4 points of 12
- * samples, 4 seconds in all. Published beside it: the study's, and github.com/caps-tum/mt4g,
- * sample_results (H100 SXM).
+ * M10 and M19, bandwidth of L2 and of device memory: 2 blocks of 512 threads per SM go through
+ * arrays, 16 bytes per thread. For L2 they read half and a quarter of it with ld.global.cg
+ * repeatedly for about 3 ms, after a warming pass, at 16 places; one block alone reads 1 MiB, and
+ * the SMs of only one side of L2 read their part of a quarter. For device memory they read, write,
+ * copy and add (a = b + s c) arrays of 8 GiB once. Expected: 2 and 4 points of 12 samples, 4 s in
+ * total. Published values: the study's, and github.com/caps-tum/mt4g, sample_results (H100 SXM).
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -18,11 +17,11 @@ enum { THREADS = 512, UNROLL = 4, WIDTH = 16, BLOCKS = 2, PLACES = 16 };
 enum kind { READ, WRITE, COPY, TRIAD, KINDS };
 static const struct {
 	const char *name;
-	unsigned arrays; /* that are moved */
+	unsigned arrays; /* arrays that are transferred */
 } kinds[] = {
 	[READ] = {"read", 1}, [WRITE] = {"write", 1}, [COPY] = {"copy", 2}, [TRIAD] = {"triad", 3}};
 
-static void turn(struct bench_text *text, enum kind kind)
+static void write_iteration(struct bench_text *text, enum kind kind)
 {
 	for (unsigned k = 0, r = 0; k < UNROLL; k++, r += 4) {
 		if (kind != WRITE)
@@ -52,8 +51,10 @@ static void turn(struct bench_text *text, enum kind kind)
 	}
 }
 
-/* arg0 to arg2: arrays a, b and c; arg3: turns of UNROLL a pass; arg4: passes; arg5 to arg7: bits
- * of the SMs that read, whose blocks the second word of the results counts. */
+/*
+ * arg0 to arg2: arrays a, b and c; arg3: iterations of UNROLL per pass; arg4: passes; arg5 to arg7:
+ * bits of the SMs that read; the second word of the results counts their blocks.
+ */
 static struct bench_kernel *kernel_of(struct bench_run *run, enum kind kind)
 {
 	struct bench_text body = {0};
@@ -95,20 +96,20 @@ static struct bench_kernel *kernel_of(struct bench_run *run, enum kind kind)
 		  "turn:\n"
 		  ".pragma \"nounroll\";\n",
 		  (unsigned)WIDTH, (unsigned)WIDTH);
-	turn(&body, kind);
+	write_iteration(&body, kind);
 	bench_say(&body, "sub.u32 n, n, 1;\n"
 			 "setp.gt.s32 p, n, 0;\n"
 			 "@p bra turn;\n"
 			 "sub.u32 passes, passes, 1;\n"
 			 "setp.gt.s32 p, passes, 0;\n"
 			 "@p bra pass;\n"
-			 "setp.ne.u32 p, sum, 1;\n" /* so that what was read counts */
+			 "setp.ne.u32 p, sum, 1;\n" /* so that the loads are not optimized away */
 			 "@p bra done;\n"
 			 "st.global.u32 [%%b_data], sum;\n"
 			 "done:\n"
 			 "mov.u64 at, 0;\n"
 			 "}\n");
-	/* The frame's two stores count with it, where there is no clock in the body. */
+	/* Without a clock read in the body the frame's two stores are counted too. */
 	code = (struct bench_code){.name = kinds[kind].name, .body = body.data, .threads = THREADS};
 	if (loads)
 		code.expect[0] = (struct bench_expect){OP_LDG, loads, loads};
@@ -127,14 +128,16 @@ static struct bench_launch launch_of(const struct bench_gpu *gpu, uint64_t a, ui
 				     .arg = {a, b, c, turns, passes, ~0ull, ~0ull, ~0ull}};
 }
 
-/* Bytes that all threads move in a turn. */
+/* Bytes that all threads transfer in an iteration. */
 static uint64_t turn_bytes(const struct bench_gpu *gpu)
 {
 	return gpu->sms * BLOCKS * THREADS * UNROLL * WIDTH;
 }
 
-/* Samples over PLACES, as large as L2's part each: how the lines of one fall to L2's slices is
- * chance. */
+/*
+ * Averages over PLACES, each as large as the part of L2: how an array's lines are distributed among
+ * L2's slices is random.
+ */
 static void repeat_places(struct bench_run *run, struct bench_kernel *kernel,
 			  struct bench_launch launch, uint64_t apart, chase_value *value,
 			  double scale, struct bench_point *point)
@@ -158,7 +161,7 @@ static void repeat_places(struct bench_run *run, struct bench_kernel *kernel,
 	}
 }
 
-/* A MiB by one block: two of them would be on two SMs. */
+/* Reads 1 MiB with one block: two blocks would run on two SMs. */
 static void measure_one_sm(struct bench_run *run, struct bench_kernel *kernel, uint64_t base)
 {
 	uint64_t bytes = 1 << 20, passes = 64;
@@ -174,13 +177,13 @@ static void measure_one_sm(struct bench_run *run, struct bench_kernel *kernel, u
 
 static const char *const side_name[] = {"one side", "the other side", "both sides"};
 
-/* SCALE bytes a block, by the blocks that read. */
-static double side_rate(const struct bench_run *run, const void *results, double scale)
+/* Computes the rate from SCALE bytes per block and the blocks that read. */
+static double compute_side_rate(const struct bench_run *run, const void *results, double scale)
 {
 	return chase_rate(run, results, scale * (double)((const uint64_t *)results)[1]);
 }
 
-/* A block an SM: with all shared memory no two share one. */
+/* Runs one block per SM, because each takes all shared memory. */
 static void measure_side(struct bench_run *run, struct bench_kernel *kernel, uint64_t base)
 {
 	const struct bench_gpu *gpu = bench_gpu(run);
@@ -197,7 +200,7 @@ static void measure_side(struct bench_run *run, struct bench_kernel *kernel, uin
 	for (unsigned side = 0; side < 3; side++) {
 		for (unsigned k = 0; k < 3; k++)
 			launch.arg[5 + k] = side == 2 ? ~0ull : side ? ~sms[k] : sms[k];
-		repeat_places(run, kernel, launch, apart, side_rate, each,
+		repeat_places(run, kernel, launch, apart, compute_side_rate, each,
 			      bench_point(bench_series(bench_samples(run), side_name[side], "bytes",
 						       "", "GB/s"),
 					  (double)(turns * turn_bytes(gpu) / BLOCKS), NAN));
@@ -213,11 +216,13 @@ static void measure_l2(struct bench_run *run)
 
 	if (!base)
 		bench_missing(bench_samples(run),
-			      "the size of L2 is not known, or there was no memory");
+			      "the size of L2 is unknown, or there is not enough memory");
 	for (unsigned part = 4; kernel && base && each && part >= 2; part -= 2) {
 		uint64_t turns = l2 / part / each ? l2 / part / each : 1, bytes = turns * each;
-		/* 8 GiB: 3 ms at 3.4 TB/s. One pass more than is counted, and that is some
-		 * thousandths. */
+		/*
+		 * 8 GiB take 3 ms at 3.4 TB/s. One pass more than counted, an error of some
+		 * thousandths.
+		 */
 		uint64_t passes = (8ull << 30) / bytes + 1;
 		struct bench_launch launch = launch_of(gpu, 0, base, 0, turns, passes);
 		struct bench_point *point =
@@ -233,7 +238,7 @@ static void measure_l2(struct bench_run *run)
 	}
 }
 
-/* By the SMs of one side, of the other, and of both, a block each. */
+/* Derives the rates of the SMs of one side, of the other, and of both, one block each. */
 static void derive_sides(const struct bench_samples *samples, struct bench_figures *figures)
 {
 	double rate[3] = {NAN, NAN, NAN};
@@ -249,11 +254,10 @@ static void derive_sides(const struct bench_samples *samples, struct bench_figur
 		bench_figure_point(figures, "L2 bandwidth", parameter, series, &series->point[0]);
 	}
 	if (rate[0] + rate[1] + rate[2] > 0)
-		bench_note(
-			figures,
-			"The SMs of one side of L2 alone are given %.0f GB/s, those of the other "
-			"%.0f, both at once %.0f.",
-			rate[0], rate[1], rate[2]);
+		bench_note(figures,
+			   "The SMs of one side of L2 alone get %.0f GB/s, those of the other "
+			   "%.0f, both at once %.0f.",
+			   rate[0], rate[1], rate[2]);
 }
 
 static void derive_l2(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -276,7 +280,7 @@ static void derive_l2(const struct bench_samples *samples, const struct bench_gp
 		bench_figure_point(figures, "L2 bandwidth",
 				   k == series->n - 1 ? "" : chase_bytes(size, series->point[k].x),
 				   series, &series->point[k]);
-		bench_note(figures, "L2 gives %.0f GB/s, read by all SMs, of %s.",
+		bench_note(figures, "L2 provides %.0f GB/s to all SMs reading %s.",
 			   bench_median(&series->point[k]), chase_bytes(size, series->point[k].x));
 	}
 	derive_sides(samples, figures);
@@ -285,7 +289,7 @@ static void derive_l2(const struct bench_samples *samples, const struct bench_gp
 		const struct bench_point *point = &series->point[0];
 
 		bench_figure_point(figures, "L2 bandwidth", "one SM", series, point);
-		bench_note(figures, "One SM alone is given %.1f GB/s, %.1f B/cycle.",
+		bench_note(figures, "A single SM gets %.1f GB/s, %.1f B/cycle.",
 			   bench_median(point), bench_median(point) / point->sm_mhz * 1000);
 	}
 }
@@ -298,7 +302,7 @@ static void measure_global(struct bench_run *run)
 	while (bytes > 64 << 20 && !(base = bench_memory(run, 3 * bytes)))
 		bytes /= 2;
 	if (!base || !each) {
-		bench_missing(bench_samples(run), "there was no memory for three arrays");
+		bench_missing(bench_samples(run), "not enough memory for three arrays");
 		return;
 	}
 	turns = bytes / each ? bytes / each : 1;
@@ -321,7 +325,7 @@ static void measure_global(struct bench_run *run)
 static void derive_global(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			  struct bench_figures *figures)
 {
-	/* Two transfers a clock. */
+	/* Two transfers per clock. */
 	double theory = (double)gpu->bus_bits / 8 * 2 * (double)gpu->memory_khz * 1e3 / 1e9;
 
 	bench_published(figures, "global bandwidth", "of theory", "T4", 68.8);
@@ -343,7 +347,7 @@ static void derive_global(const struct bench_samples *samples, const struct benc
 			bench_note(
 				figures,
 				"Device memory is read at %.0f GB/s, %.1f %% of the %.0f GB/s that "
-				"its bus and clock would allow.",
+				"its bus and clock allow.",
 				bench_median(point), bench_median(point) / theory * 100, theory);
 		}
 	}

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Constant caches: a chase through 64 KiB of constants by one thread, over growing footprints; the
- * first pass of a launch, of one SM and then of all others in turn, which find what those before
- * them left in caches that they share; what 32 lanes cost that read k different words; and whether
- * code drives constants out of the cache that both may share (M14): the constants are read, code is
- * run, and they are read again. About 1 s.
- *
- * What the constants are is written by the host: each word of a chain names the next one's place.
- * They are the module's only ones, so they begin at 0. Published beside it:
+ * Measures constant caches: a chase through 64 KiB of constants by one thread, for growing
+ * footprints; the first pass of a launch, on one SM and then on all others in turn, which hit what
+ * earlier ones left in shared caches; the cost of 32 lanes reading k different words; and whether
+ * code evicts constants from a shared cache (M14): the constants are read, code runs, and they are
+ * read again. The host writes the constants: each word of a chain holds the offset of the next.
+ * They are the module's only constants, so they begin at 0. Takes about 1 s. Published values:
  * github.com/caps-tum/mt4g, sample_results (H100 SXM).
  */
 #include "probe/bench/frame/timed_code.h"
@@ -20,17 +18,19 @@ enum {
 	SIZE = 65536,
 	LINE = 64,
 	FAR = 256,
-	FINE = 4096, /* bytes up to which a line more is looked at each time */
-	STEPS = 1024, /* of a chase */
-	CODE = 16384, /* FFMAs behind the constants: 256 KiB */
-	STEP = 256, /* of them: 4 KiB */
-	HELD = 16384, /* bytes of constants that code is to drive out: beyond the first level */
-	TURN = 1u << 22, /* polls for one's turn at the most */
+	FINE = 4096, /* up to this size the footprint grows by one line */
+	STEPS = 1024, /* steps of a chase */
+	CODE = 16384, /* FFMAs between two reads of the constants: 256 KiB */
+	STEP = 256, /* FFMAs between entries: 4 KiB */
+	HELD = 16384, /* bytes of constants that code may evict: exceeds the first level */
+	TURN = 1u << 22, /* maximum number of polls */
 };
 static const char declared[] = ".visible .const .align 256 .u32 table[16384];\n";
 
-/* Words STEP bytes apart name each other round and round in the first BYTES; STEP 0: each names
- * itself. */
+/*
+ * Writes a cycle of words STEP bytes apart within the first BYTES; with STEP 0 each word points to
+ * itself.
+ */
 static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint32_t bytes,
 			uint32_t step)
 {
@@ -50,7 +50,7 @@ static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint
 	table = calloc(1, SIZE);
 	if (!table || !module_of || !global || module_of(&module, bench_function(kernel)) ||
 	    global(&at, &size, module, "table") || size != SIZE) {
-		bench_missing(bench_samples(run), "the constants' place is not told");
+		bench_missing(bench_samples(run), "the constants' address is unknown");
 		free(table);
 		return false;
 	}
@@ -61,9 +61,11 @@ static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint
 	return done;
 }
 
-/* N steps from START on; the next chase's start hangs on what this one found (ZERO is 0), or the
- * assembler would see that it finds the same. */
-static void chase(struct bench_text *t, const char *label)
+/*
+ * Generates N steps from START on. The start of the next chase depends on the result of this one
+ * (ZERO is 0), or the assembler would notice that they are equal.
+ */
+static void write_chase(struct bench_text *t, const char *label)
 {
 	bench_say(t,
 		  "mov.u32 a, start; mov.u32 i, n;\n%s:\n.pragma \"nounroll\";\n"
@@ -77,44 +79,47 @@ static const char variables[] =
 	"cvt.u32.u64 start, %b_arg0; cvt.u32.u64 n, %b_arg1; cvt.u32.u64 zero, %b_arg4;\n"
 	"mov.u32 sum, 0; mov.u64 base, table;\n";
 
-/* From arg0 on arg1 steps, once untimed unless arg2, then timed; arg3: lanes are on so many words.
+/*
+ * Generates arg1 steps from arg0 on, once untimed unless arg2 is set, then timed; arg3: number of
+ * different words that the lanes read.
  */
-static void chase_body(struct bench_text *t)
+static void write_chase_body(struct bench_text *t)
 {
 	bench_say(t,
 		  "%ssetp.ne.u64 p, %%b_arg3, 0;\n@!p bra alike;\n"
 		  "cvt.u32.u64 a, %%b_arg3; rem.u32 a, %%b_lane, a; shl.b32 start, a, 2;\nalike:\n"
 		  "setp.ne.u64 p, %%b_arg2, 0;\n@p bra cold;\n",
 		  variables);
-	chase(t, "warm");
+	write_chase(t, "warm");
 	bench_say(t, "cold:\nmov.u64 c0, %%clock64;\n");
-	chase(t, "timed");
-	bench_say(t, "st.volatile.global.u32 [%%b_data+16], sum;\n" /* the last one has come */
-		     "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
-		     "st.volatile.global.u64 [%%b_data], c2; st.volatile.global.u64 [%%b_data+8], "
-		     "base;\n");
+	write_chase(t, "timed");
+	bench_say(t,
+		  "st.volatile.global.u32 [%%b_data+16], sum;\n" /* the last load has completed */
+		  "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
+		  "st.volatile.global.u64 [%%b_data], c2; st.volatile.global.u64 [%%b_data+8], "
+		  "base;\n");
 }
 
-static void per_step(const void *data, double *value, const void *arg)
+static void compute_per_step(const void *data, double *value, const void *arg)
 {
 	const uint64_t *word = data;
 
 	value[0] = word[1] ? NAN : (double)word[0] / *(const double *)arg;
 }
 
-static bool one(struct bench_run *run, struct bench_kernel *kernel, const char *series,
-		const char *x, double at, uint64_t steps, bool cold, uint64_t words)
+static bool measure_point(struct bench_run *run, struct bench_kernel *kernel, const char *series,
+			  const char *x, double at, uint64_t steps, bool cold, uint64_t words)
 {
 	struct code_value value = {.x = x, .unit = "cycles", .at_x = at, .at_y = NAN};
 	struct bench_launch launch = {.block = 32, .arg = {0, steps, cold, words}};
 
 	snprintf(value.series, sizeof(value.series), "%s", series);
-	return code_measure(run, kernel, &launch, 24, &value, 1, per_step,
+	return code_measure(run, kernel, &launch, 24, &value, 1, compute_per_step,
 			    &(double){(double)steps});
 }
 
-static void footprints(struct bench_run *run, struct bench_kernel *kernel, const char *series,
-		       uint32_t step)
+static void measure_footprints(struct bench_run *run, struct bench_kernel *kernel,
+			       const char *series, uint32_t step)
 {
 	double size = 4 * LINE;
 
@@ -122,14 +127,14 @@ static void footprints(struct bench_run *run, struct bench_kernel *kernel, const
 		uint32_t bytes = ((uint32_t)(size + 0.5) + step - 1) / step * step;
 
 		if (!write_table(run, kernel, bytes, step) ||
-		    !one(run, kernel, series, "bytes", bytes, STEPS, false, 0))
+		    !measure_point(run, kernel, series, "bytes", bytes, STEPS, false, 0))
 			return;
 		size = size < FINE ? bytes + step : size * sqrt(2);
 	}
 }
 
-/* Blocks, one an SM, make a first pass each, one after the other. */
-static void turns_body(struct bench_text *t)
+/* Generates first passes by one block per SM, one after the other. */
+static void write_turns(struct bench_text *t)
 {
 	bench_say(t,
 		  "%s.reg .u64 flag, to;\n.reg .u32 got;\nadd.u64 flag, %%b_data, 65536;\n"
@@ -138,7 +143,7 @@ static void turns_body(struct bench_text *t)
 		  "setp.ne.u32 p, got, %%b_ctaid; setp.lt.and.u32 p, i, %u, p;\n@p bra turn;\n"
 		  "mov.u64 c0, %%clock64;\n",
 		  variables, TURN);
-	chase(t, "first");
+	write_chase(t, "first");
 	bench_say(t, "st.volatile.global.u32 [to+8], sum;\n"
 		     "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
 		     "st.volatile.global.u64 [to], c2; st.volatile.global.u32 [to+12], %%b_smid;\n"
@@ -146,8 +151,8 @@ static void turns_body(struct bench_text *t)
 		     "setp.ne.u64 p, base, 0;\n@p st.volatile.global.u64 [to], base;\n");
 }
 
-/* NAN for all where blocks shared an SM. */
-static void by_turn(const void *data, double *value, const void *arg)
+/* Computes the cycles by turn; all NAN if two blocks shared an SM. */
+static void compute_by_turn(const void *data, double *value, const void *arg)
 {
 	const uint32_t(*block)[4] = data, sms = *(const uint32_t *)arg;
 	bool seen[1024] = {false}, twice = false;
@@ -161,14 +166,14 @@ static void by_turn(const void *data, double *value, const void *arg)
 		value[k] = NAN;
 }
 
-static void turns(struct bench_run *run)
+static void measure_turns(struct bench_run *run)
 {
 	uint32_t sms = (uint32_t)bench_gpu(run)->sms;
 	struct code_value *value;
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	turns_body(&text);
+	write_turns(&text);
 	kernel = bench_kernel(run, &(struct bench_code){.name = "constant-turns",
 							.declared = declared,
 							.body = text.data,
@@ -186,18 +191,18 @@ static void turns(struct bench_run *run)
 		code_measure(
 			run, kernel,
 			&(struct bench_launch){.grid = sms, .block = 1, .arg = {0, SIZE / FAR}},
-			65536 + 4, value, sms, by_turn, &sms);
+			65536 + 4, value, sms, compute_by_turn, &sms);
 	free(value);
 	bench_kernel_free(run, kernel);
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 	bool more;
 
-	chase_body(&text);
+	write_chase_body(&text);
 	kernel = bench_kernel(run, &(struct bench_code){.name = "constant-chase",
 							.declared = declared,
 							.body = text.data,
@@ -206,21 +211,21 @@ static void measure(struct bench_run *run)
 	bench_text_free(&text);
 	if (!kernel)
 		return;
-	footprints(run, kernel, "step 64", LINE);
-	footprints(run, kernel, "step 256", FAR);
+	measure_footprints(run, kernel, "step 64", LINE);
+	measure_footprints(run, kernel, "step 256", FAR);
 	if (write_table(run, kernel, SIZE, FAR))
-		one(run, kernel, "first pass", "bytes", SIZE, SIZE / FAR, true, 0);
+		measure_point(run, kernel, "first pass", "bytes", SIZE, SIZE / FAR, true, 0);
 	more = write_table(run, kernel, SIZE, 0);
 	for (uint64_t k = 1; more && k <= 32; k++)
-		more = one(run, kernel, "words of a warp", "words", (double)k, STEPS, false, k);
+		more = measure_point(run, kernel, "words of a warp", "words", (double)k, STEPS,
+				     false, k);
 	bench_kernel_free(run, kernel);
-	turns(run);
+	measure_turns(run);
 }
 
 /*
- * Of the longest chase that level 1 holds, and one line more, how many lines were missed: a set
- * that gives up what was used the longest ago misses all of its lines and the one too many, round
- * and round.
+ * Derives how many lines are missed by a chase one line longer than level 1 holds: a set with LRU
+ * replacement misses all its lines and the extra one in every round.
  */
 static void derive_replacement(const struct bench_series *series, const struct bench_plateau p[2],
 			       struct bench_figures *figures)
@@ -234,12 +239,13 @@ static void derive_replacement(const struct bench_series *series, const struct b
 		     lines, bench_clock(series));
 	if (whole > 1 && whole < lines && fabs(missed - whole) < 0.2)
 		bench_note(figures,
-			   "One line of %d bytes too many misses %.0f of %.0f: sets of %.0f lines, "
-			   "which give up the one that was used the longest ago.",
+			   "One line of %d bytes too many causes %.0f misses in %.0f: sets of %.0f "
+			   "lines, "
+			   "replaced least recently used first.",
 			   LINE, whole, lines, whole - 1);
 }
 
-/* Levels of a chase. What level 2 takes, or NAN. */
+/* Derives the levels of a chase. Returns the latency of level 2, or NAN. */
 static double derive_levels(const struct bench_series *series, struct bench_figures *figures)
 {
 	struct bench_plateau p[4];
@@ -267,11 +273,11 @@ static double derive_levels(const struct bench_series *series, struct bench_figu
 	return p[1].value;
 }
 
-/* SECOND: cycles of level 2. */
+/* FIRST and SECOND are the cycles of a first pass and of level 2. */
 static void derive_turns(const struct bench_series *series, double first, double second,
 			 struct bench_figures *figures)
 {
-	double *value = calloc(series->n + 1, sizeof(*value)), least = INFINITY, most = 0;
+	double *value = calloc(series->n + 1, sizeof(*value)), min = INFINITY, max = 0;
 	uint32_t n = 0, shared = 0;
 
 	for (uint32_t i = 1; value && i < series->n; i++) {
@@ -280,25 +286,25 @@ static void derive_turns(const struct bench_series *series, double first, double
 		if (!(v > 0))
 			continue;
 		value[n++] = v;
-		least = fmin(least, v);
-		most = fmax(most, v);
+		min = fmin(min, v);
+		max = fmax(max, v);
 		shared += v < (first + second) / 2;
 	}
 	if (n) {
 		bench_figure(figures, "first pass behind other SMs'", "step 256", "cycles",
-			     code_middle(value, n), least, most, bench_clock(series));
-		/* The first of those that share one goes to what is behind it. */
+			     code_middle(value, n), min, max, bench_clock(series));
+		/* The first SM of a sharing group misses to the next level. */
 		if (shared)
 			bench_note(figures, "%u SMs share %u caches of level 2.", n + 1,
 				   n + 1 - shared);
 		else
-			bench_note(figures, "Each of %u SMs has a level 2 of its own.", n + 1);
+			bench_note(figures, "Each of %u SMs has its own level 2.", n + 1);
 	}
 	free(value);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	static const char *const names[] = {"step 64", "step 256"};
 	const struct bench_series *words = bench_find(samples, "words of a warp");
@@ -331,13 +337,13 @@ BENCH(bench_constant) = {
 	.name = "constant",
 	.number = "M13",
 	.what = "constant caches: sizes, latencies, and words of a warp",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };
 
 /* ---- M14 ---- */
 
-static void between_body(struct bench_text *t)
+static void write_between(struct bench_text *t)
 {
 	const char *const when[] = {"first", "second", "third"};
 
@@ -353,7 +359,7 @@ static void between_body(struct bench_text *t)
 		if (k == 2)
 			code_straight(t, "f", "V", "e", CODE, STEP);
 		bench_say(t, "mov.u64 c%u, %%clock64;\n", 2 * k);
-		chase(t, when[k]);
+		write_chase(t, when[k]);
 		bench_say(t,
 			  "st.volatile.global.u32 [%%b_data+%u], sum; mov.u64 c%u, %%clock64;\n"
 			  "sub.u64 c%u, c%u, c%u; st.volatile.global.u64 [%%b_data+%u], c%u;\n",
@@ -363,7 +369,7 @@ static void between_body(struct bench_text *t)
 	code_stores(t, "f", 8, 0);
 }
 
-static void scans(const void *data, double *value, const void *arg)
+static void compute_scans(const void *data, double *value, const void *arg)
 {
 	const uint64_t *word = (const uint64_t *)((const char *)data + 128);
 
@@ -377,7 +383,7 @@ static void measure_between(struct bench_run *run)
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	between_body(&text);
+	write_between(&text);
 	kernel = bench_kernel(run,
 			      &(struct bench_code){.name = "constant-code",
 						   .declared = declared,
@@ -401,7 +407,7 @@ static void measure_between(struct bench_run *run)
 			    run, kernel,
 			    &(struct bench_launch){
 				    .block = 32, .arg = {(CODE - kib * 64) / STEP, 0, HELD / LINE}},
-			    160, value, 3, scans, NULL))
+			    160, value, 3, compute_scans, NULL))
 			break;
 	}
 	if (kernel)
@@ -421,7 +427,7 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 		const struct bench_point *second = code_at(bench_find(samples, "second"), x, NAN);
 		const struct bench_point *now = code_at(behind, x, NAN);
 
-		/* Without a first scan that missed nothing tells what a miss takes. */
+		/* Without misses in the first scan the cost of a miss is unknown. */
 		if (!first || !second || !now || bench_median(first) < 1.15 * bench_median(second))
 			continue;
 		share = (bench_median(now) - bench_median(second)) /
@@ -441,8 +447,8 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 		     bench_clock(behind));
 	if (isnan(from)) {
 		bench_note(figures,
-			   "No code up to %d KiB drove %d KiB of constants out: they share no "
-			   "cache with code that is as small.",
+			   "No code up to %d KiB evicted %d KiB of constants: they share no "
+			   "cache with code of that size.",
 			   CODE / 64, HELD / 1024);
 		return;
 	}
@@ -450,8 +456,7 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 		     NAN, bench_clock(behind));
 	bench_figure(figures, "code that drives constants out", "90 %", "KiB", to / 1024, NAN, NAN,
 		     bench_clock(behind));
-	bench_note(figures,
-		   "Code and constants share a cache: %.0f KiB of code drive constants out.",
+	bench_note(figures, "Code and constants share a cache: %.0f KiB of code evict constants.",
 		   from / 1024);
 }
 

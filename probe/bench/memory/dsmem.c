@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Distributed shared memory of Hopper's clusters. Each word of a block's shared memory holds its
- * own address in the cluster. Latency: a thread of the first block goes over and over by
- * ld.shared::cluster on one word of each block of clusters of 2, 4, 8 and 16, itself included.
- * Bandwidth: all threads of all blocks read, 16 bytes each, what the next block of their cluster
- * holds. A load there is a generic one, and the assembler puts the making of its address from that
- * of the cluster ahead of each: that is in the latency. Planned: 34 points of 12 launches, below a
- * second. Published beside it: H100 PCIe, arXiv 2402.13499.
+ * Measures distributed shared memory of Hopper's clusters. Each word of a block's shared memory
+ * holds its own address in the cluster. Latency: a thread of the first block repeatedly loads one
+ * word with ld.shared::cluster, in each block of clusters of 2, 4, 8 and 16, its own included.
+ * Bandwidth: all threads of all blocks read 16 bytes each from the next block of their cluster.
+ * Such a load is a generic one, and the assembler computes its address before each load: the
+ * latency includes that. Expected: 34 points of 12 launches, less than 1 s. Published values: H100
+ * PCIe, arXiv 2402.13499.
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -16,7 +16,7 @@ enum { WORDS = 8192, THREADS = 1024, LOOPS = 64, STEPS = LOOPS * CHASE_UNROLL };
 
 static const char declared[] = ".shared .align 128 .b8 words[32768];\n";
 
-static void begin(struct bench_text *text)
+static void write_prologue(struct bench_text *text)
 {
 	bench_say(text,
 		  "{\n"
@@ -41,8 +41,8 @@ static void begin(struct bench_text *text)
 		  (unsigned)WORDS);
 }
 
-/* No block ends before all others have read from it. */
-static void end(struct bench_text *text)
+/* Generates the end: no block ends before all others have read from it. */
+static void write_epilogue(struct bench_text *text)
 {
 	bench_say(text, "lost:\n"
 			"barrier.cluster.arrive;\n"
@@ -50,13 +50,13 @@ static void end(struct bench_text *text)
 			"}\n");
 }
 
-/* arg0: whose shared memory, arg1: turns. */
+/* arg0: the block whose shared memory is read, arg1: iterations. */
 static struct bench_kernel *latency_kernel(struct bench_run *run)
 {
 	struct bench_text body = {0};
 	struct bench_kernel *kernel;
 
-	begin(&body);
+	write_prologue(&body);
 	bench_say(&body, "setp.ne.u32 p, %%b_ctaid, 0;\n"
 			 "@p bra lost;\n"
 			 "setp.ne.u32 p, %%b_tid, 0;\n"
@@ -80,7 +80,7 @@ static struct bench_kernel *latency_kernel(struct bench_run *run)
 			 "mov.u64 to, %%clock64;\n"
 			 "sub.u64 to, to, from;\n"
 			 "st.global.u64 [%%b_data], to;\n");
-	end(&body);
+	write_epilogue(&body);
 	kernel = bench_kernel(
 		run, &(struct bench_code){.name = "dsmem-latency",
 					  .declared = declared,
@@ -91,13 +91,13 @@ static struct bench_kernel *latency_kernel(struct bench_run *run)
 	return kernel;
 }
 
-/* arg1: turns. Two chains a thread, of 16 bytes, in the next block's shared memory. */
+/* arg1: iterations. Two chains of 16 bytes per thread, in the next block's shared memory. */
 static struct bench_kernel *bandwidth_kernel(struct bench_run *run)
 {
 	struct bench_text body = {0};
 	struct bench_kernel *kernel;
 
-	begin(&body);
+	write_prologue(&body);
 	bench_say(&body, "add.u32 n, rank, 1;\n"
 			 "rem.u32 n, n, ranks;\n"
 			 "mapa.shared::cluster.u32 mine, base, n;\n"
@@ -130,7 +130,7 @@ static struct bench_kernel *bandwidth_kernel(struct bench_run *run)
 			 "mul.wide.u32 out, %%b_ctaid, 8;\n"
 			 "add.u64 out, out, %%b_data;\n"
 			 "st.global.u64 [out], to;\n");
-	end(&body);
+	write_epilogue(&body);
 	kernel = bench_kernel(
 		run, &(struct bench_code){.name = "dsmem-bandwidth",
 					  .declared = declared,
@@ -141,9 +141,11 @@ static struct bench_kernel *bandwidth_kernel(struct bench_run *run)
 	return kernel;
 }
 
-/* SCALE bytes a block by the blocks' cycles, behind which a zero stands: a cluster's SMs lie one
- * way or the other, so the first one's are not all's. */
-static double rate(const struct bench_run *run, const void *results, double scale)
+/*
+ * Computes bytes per cycle from SCALE bytes per block and the cycles of the blocks, a list
+ * terminated by 0. The mean over all blocks is needed, because clusters are placed differently.
+ */
+static double compute_rate(const struct bench_run *run, const void *results, double scale)
 {
 	const uint64_t *cycles = results;
 	double all = 0;
@@ -155,7 +157,7 @@ static double rate(const struct bench_run *run, const void *results, double scal
 	return n ? scale * n / all : NAN;
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct bench_kernel *latency = latency_kernel(run), *bandwidth = bandwidth_kernel(run);
 	uint32_t sms = (uint32_t)bench_gpu(run)->sms;
@@ -183,17 +185,17 @@ static void measure(struct bench_run *run)
 
 			launch.grid = sms / size * size;
 			launch.block = THREADS;
-			chase_repeat(run, bandwidth, &launch, 8 * (launch.grid + 1), rate,
+			chase_repeat(run, bandwidth, &launch, 8 * (launch.grid + 1), compute_rate,
 				     16.0 * THREADS * STEPS, point);
 		}
 	}
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	const struct bench_series *series = bench_find(samples, "latency");
-	double least = INFINITY, most = -INFINITY, own = NAN;
+	double min = INFINITY, max = -INFINITY, own = NAN;
 	struct bench_text parameter = {0};
 
 	(void)gpu;
@@ -207,19 +209,19 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			own = isnan(own) ? bench_median(point) : fmin(own, bench_median(point));
 			continue;
 		}
-		least = fmin(least, bench_median(point));
-		most = fmax(most, bench_median(point));
+		min = fmin(min, bench_median(point));
+		max = fmax(max, bench_median(point));
 		bench_say(&parameter, "cluster of %g, block %g", point->x, point->y);
 		bench_figure_point(figures, "DSMEM latency", parameter.data, series, point);
 		bench_detail(figures, point->y > 1);
 		bench_text_free(&parameter);
 	}
-	if (most >= least)
+	if (max >= min)
 		bench_note(figures,
-			   "Shared memory of another SM of the cluster answers in %.0f to %.0f "
+			   "Shared memory of another SM of the cluster responds in %.0f to %.0f "
 			   "cycles; "
-			   "asked for in the same way, one's own in %.0f.",
-			   least, most, own);
+			   "the SM's own, accessed in the same way, in %.0f.",
+			   min, max, own);
 	series = bench_find(samples, "bandwidth");
 	for (uint32_t k = 0; series && k < series->n; k++) {
 		if (!series->point[k].n)
@@ -236,6 +238,6 @@ BENCH(bench_dsmem) = {
 	.number = "",
 	.what = "shared memory of other SMs of a cluster: latency, bandwidth",
 	.arch = 90,
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instruction caches: straight code between two clock reads, of one warp, run twice and timed the
- * second time. One kernel of 1 MiB of code is entered where as much is left as is to be run, as
- * FFMAs and once more with NOPs patched in their place. It takes ptxas 13.0 1.5 s, four times as
- * much 8 s, so that the caches behind, of many MiB, are left out. About 5 s.
+ * Measures instruction caches: straight-line code between two clock reads of one warp, run twice
+ * with the second run timed. A kernel of 1 MiB of code is entered at the point that leaves the
+ * wanted length, with FFMAs and again with NOPs patched over them. ptxas 13.0 needs 1.5 s for it
+ * and 8 s for four times as much, so larger caches of many MiB are not measured. Takes about 5 s.
  */
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
@@ -24,7 +24,7 @@ static int to_nops(uint64_t (*word)[2], uint32_t n, void *arg)
 		code_insn(word[i], &insn);
 		if (nvs_sass_insn_op(&insn) != FFMA)
 			continue;
-		/* It still waits for what the FFMA waited for, and sets no barrier. */
+		/* The NOP waits for the same barriers as the FFMA, and sets none. */
 		word[i][0] = 0x7918;
 		word[i][1] = (word[i][1] & 0x3full << 52) | 0x000fc00000000000;
 		code_stall(word[i], 1, true);
@@ -32,7 +32,7 @@ static int to_nops(uint64_t (*word)[2], uint32_t n, void *arg)
 	return 0;
 }
 
-static void body(struct bench_text *t)
+static void write_body(struct bench_text *t)
 {
 	bench_say(t, ".reg .f32 f<10>; .reg .u64 c<3>; .reg .u32 i, e; .reg .pred p;\n"
 		     "cvt.u32.u64 e, %%b_arg0; mov.u32 i, 0;\n");
@@ -47,10 +47,10 @@ static void body(struct bench_text *t)
 
 struct length {
 	uint32_t count;
-	double empty; /* cycles without any */
+	double empty; /* cycles of the empty code */
 };
 
-static void cycles(const void *data, double *value, const void *arg)
+static void compute_cycles(const void *data, double *value, const void *arg)
 {
 	const struct length *length = arg;
 	double all = (double)((const uint64_t *)data)[8];
@@ -58,8 +58,8 @@ static void cycles(const void *data, double *value, const void *arg)
 	value[0] = length->count ? (all - length->empty) / length->count : all;
 }
 
-static bool one(struct bench_run *run, struct bench_kernel *kernel, const char *name,
-		const struct length *length)
+static bool measure_length(struct bench_run *run, struct bench_kernel *kernel, const char *name,
+			   const struct length *length)
 {
 	struct code_value value = {.x = "bytes",
 				   .unit = length->count ? "cycles/instruction" : "cycles",
@@ -70,30 +70,30 @@ static bool one(struct bench_run *run, struct bench_kernel *kernel, const char *
 	return code_measure(
 		run, kernel,
 		&(struct bench_launch){.block = 32, .arg = {(COUNT - length->count) / STEP}}, 72,
-		&value, 1, cycles, length);
+		&value, 1, compute_cycles, length);
 }
 
-static void lengths(struct bench_run *run, struct bench_kernel *kernel, const char *name)
+static void measure_lengths(struct bench_run *run, struct bench_kernel *kernel, const char *name)
 {
 	struct length length = {0};
 	char empty[32];
 
 	snprintf(empty, sizeof(empty), "%s none", name);
-	if (!one(run, kernel, empty, &length))
+	if (!measure_length(run, kernel, empty, &length))
 		return;
 	length.empty = bench_median(bench_find(bench_samples(run), empty)->point);
 	for (uint32_t kib = 1; kib <= KIB; kib += kib < 256 ? 1 : kib < 512 ? 4 : 32) {
 		length.count = kib * 64;
-		if (!one(run, kernel, name, &length))
+		if (!measure_length(run, kernel, name, &length))
 			return;
 	}
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct bench_text text = {0};
 
-	body(&text);
+	write_body(&text);
 	for (unsigned k = 0; k < 2; k++) {
 		struct bench_kernel *kernel =
 			bench_kernel(run, &(struct bench_code){.name = k ? "nops" : "ffmas",
@@ -104,17 +104,17 @@ static void measure(struct bench_run *run)
 
 		if (!kernel)
 			continue;
-		lengths(run, kernel, k ? "NOP" : "FFMA");
+		measure_lengths(run, kernel, k ? "NOP" : "FFMA");
 		bench_kernel_free(run, kernel);
 	}
 	bench_text_free(&text);
 }
 
 /*
- * Plateaus that are too short to be a cache belong to the neighbour whose value is nearer: on an
- * H200 something adds 256 cycles from 24 KiB on, and a sixth from 110 KiB on. How many are left.
+ * Merges plateaus that are too short to be a cache into the neighbor with the closer value: an H200
+ * adds 256 cycles from 24 KiB on, and a sixth from 110 KiB on. Returns how many remain.
  */
-static uint32_t levels(struct bench_plateau *p, uint32_t n)
+static uint32_t merge_levels(struct bench_plateau *p, uint32_t n)
 {
 	uint32_t kept = 0;
 
@@ -134,7 +134,7 @@ static uint32_t levels(struct bench_plateau *p, uint32_t n)
 static void derive_of(const struct bench_series *series, struct bench_figures *figures)
 {
 	struct bench_plateau plateau[8];
-	uint32_t n = levels(plateau, bench_plateaus(series, 0.15, 4, plateau, 8));
+	uint32_t n = merge_levels(plateau, bench_plateaus(series, 0.15, 4, plateau, 8));
 
 	bench_picture(figures, "icache", "Cycles an instruction by code length", series, true,
 		      false);
@@ -154,8 +154,8 @@ static void derive_of(const struct bench_series *series, struct bench_figures *f
 	}
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	static const char *const names[] = {"FFMA", "NOP"};
 
@@ -169,6 +169,6 @@ BENCH(bench_icache) = {
 	.name = "icache",
 	.number = "M11",
 	.what = "instruction caches: cycles an instruction by code length",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

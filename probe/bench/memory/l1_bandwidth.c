@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M6, bandwidth of L1: 32 warps of one block read all of an array of 4 to 128 KiB again and again
- * by ld.global.ca of 4, 8 and 16 bytes; a warp begins eight loads behind the one before. Bytes by
- * the cycles from the first warp's beginning to the last one's end, behind a round that is not
- * timed. Planned: 12 points of 12 launches, below a second.
+ * M6, L1 bandwidth: 32 warps of one block repeatedly read an array of 4 to 128 KiB with
+ * ld.global.ca of 4, 8 and 16 bytes; each warp starts eight loads after the previous one. The
+ * result is bytes divided by the cycles from the first warp's start to the last one's end, after an
+ * untimed round. Expected: 12 points of 12 launches, less than 1 s.
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -13,9 +13,12 @@
 enum { THREADS = 1024, WARPS = THREADS / 32, UNROLL = 8, TURNS = 256 };
 static const unsigned widths[] = {4, 8, 16};
 
-/* Loads of WIDTH bytes: results are folded into SUM, so that none is left out, behind all of them:
- * the assembler keeps that order, and four loads in flight are too few for L1's bandwidth. */
-static void loads(struct bench_text *text, unsigned width, const char *label)
+/*
+ * Generates loads of WIDTH bytes. Results are folded into SUM, so that none is optimized away, and
+ * only after all loads: the assembler keeps that order, and four loads in flight are too few for
+ * L1's bandwidth.
+ */
+static void write_loads(struct bench_text *text, unsigned width, const char *label)
 {
 	static const char vector[][4] = {"", ".v2", ".v4"};
 	unsigned kind = width / 8, words = width / 4;
@@ -60,11 +63,11 @@ static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width)
 		  "and.b64 off, off, mask;\n"
 		  "cvt.u32.u64 n, %%b_arg4;\n",
 		  UNROLL * 32 * width, width);
-	loads(&body, width, "warm");
+	write_loads(&body, width, "warm");
 	bench_say(&body, "cvt.u32.u64 n, %%b_arg2;\n"
 			 "bar.sync 0;\n"
 			 "mov.u64 from, %%clock64;\n");
-	loads(&body, width, "read");
+	write_loads(&body, width, "read");
 	bench_say(&body, "mov.u64 to, %%clock64;\n"
 			 "mul.wide.u32 at, %%b_warp, 16;\n"
 			 "add.u64 at, at, %%b_data;\n"
@@ -84,8 +87,8 @@ static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width)
 	return kernel;
 }
 
-/* Bytes by the cycles between the first beginning and the last end. */
-static double span(const struct bench_run *run, const void *results, double bytes)
+/* Computes bytes per cycle between the first start and the last end. */
+static double compute_rate(const struct bench_run *run, const void *results, double bytes)
 {
 	const uint64_t(*warp)[2] = results;
 	uint64_t from = UINT64_MAX, to = 0;
@@ -98,12 +101,12 @@ static double span(const struct bench_run *run, const void *results, double byte
 	return to > from ? bytes / (double)(to - from) : NAN;
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	uint64_t base = bench_memory(run, 128 << 10);
 
 	if (!base)
-		bench_missing(bench_samples(run), "there was no memory for the array");
+		bench_missing(bench_samples(run), "not enough memory for the array");
 	for (unsigned w = 0; base && w < 3; w++) {
 		struct bench_kernel *kernel = kernel_of(run, widths[w]);
 		char name[8];
@@ -115,20 +118,22 @@ static void measure(struct bench_run *run)
 				.grid = 1,
 				.block = THREADS,
 				.no_shared = true,
-				/* The sum of zeros is never arg3; warmed by a full round. */
+				/*
+				 * A sum of zeros never equals arg3. A full round warms the cache.
+				 */
 				.arg = {base, bytes, TURNS, 1, bytes / (UNROLL * 32 * widths[w])}};
 			struct bench_point *point = bench_point(
 				bench_series(bench_samples(run), name, "bytes", "", "B/cycle/SM"),
 				(double)bytes, NAN);
 
-			chase_repeat(run, kernel, &launch, WARPS * 16, span,
+			chase_repeat(run, kernel, &launch, WARPS * 16, compute_rate,
 				     (double)TURNS * UNROLL * THREADS * widths[w], point);
 		}
 	}
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	static const struct {
 		const char *gpu;
@@ -136,7 +141,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	} published[] = {{"T4", 58.8}, {"V100", 108.3}, {"P100", 31.3},
 			 {"P4", 15.7}, {"M60", 15.7},	{"K80", 68.6}};
 	const struct bench_series *fastest = NULL;
-	const struct bench_point *most = NULL;
+	const struct bench_point *fastest_point = NULL;
 	char at[24];
 
 	(void)gpu;
@@ -154,22 +159,22 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		if (!best)
 			continue;
 		bench_figure_point(figures, "L1 read", series->name, series, best);
-		if (!most || bench_median(best) > bench_median(most)) {
-			most = best;
+		if (!fastest_point || bench_median(best) > bench_median(fastest_point)) {
+			fastest_point = best;
 			fastest = series;
 		}
 	}
-	if (!most)
+	if (!fastest_point)
 		return;
-	bench_figure_point(figures, "L1 bandwidth", "", fastest, most);
-	bench_note(figures, "L1 gives most, %.1f B/cycle an SM, to loads of %s in %s.",
-		   bench_median(most), fastest->name, chase_bytes(at, most->x));
+	bench_figure_point(figures, "L1 bandwidth", "", fastest, fastest_point);
+	bench_note(figures, "L1 is fastest, %.1f B/cycle per SM, with loads of %s in %s.",
+		   bench_median(fastest_point), fastest->name, chase_bytes(at, fastest_point->x));
 }
 
 BENCH(bench_l1_bandwidth) = {
 	.name = "l1-bandwidth",
 	.number = "M6",
 	.what = "bandwidth of L1, of loads of 4, 8 and 16 bytes",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

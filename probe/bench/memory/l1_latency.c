@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M5, latency of L1: one thread goes along a chain at random through 1 KiB to 1 MiB, one address a
- * line of 128 bytes, by ld.global.ca. The curve's first plateau is a hit in L1. Planned: 21 points
- * of 12 launches, below a second. Published beside it: the study's, and of Hopper the table in
- * github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200), and what mt4g says,
+ * M5, L1 latency: one thread chases a random chain through 1 KiB to 1 MiB, one address per line of
+ * 128 bytes, with ld.global.ca. The curve's first plateau is an L1 hit. Expected: 21 points of 12
+ * launches, less than 1 s. Published values: the study's; for Hopper
+ * github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200), and
  * github.com/caps-tum/mt4g, sample_results (H100 SXM).
  */
 #include "probe/bench/frame/pointer_chase.h"
@@ -13,7 +13,7 @@
 enum { LINE = 128, STEPS = 4096 };
 static const uint64_t first = 1024, last = 1 << 20;
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct bench_kernel *builder = chase_builder(run), *kernel = chase_kernel(run, "ca");
 	uint64_t base = bench_memory(run, last);
@@ -39,11 +39,11 @@ static void measure(struct bench_run *run)
 			return;
 	}
 	if (!base)
-		bench_missing(bench_samples(run), "there was no memory for the chain");
+		bench_missing(bench_samples(run), "not enough memory for the chain");
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	const struct bench_series *series = bench_find(samples, "random");
 	struct bench_plateau plateau[4];
@@ -63,12 +63,12 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			   &series->point[(plateau[0].first + plateau[0].last) / 2]);
 	if (n > 1)
 		bench_note(figures,
-			   "L1 hit %.1f cycles to %s (l1-size asks how far beyond), behind it "
+			   "L1 hit %.1f cycles up to %s (see l1-size for the limit), beyond it "
 			   "%.1f.",
 			   plateau[0].value, chase_bytes(to, plateau[0].to), plateau[n - 1].value);
 	else
-		bench_note(figures, "L1 hit %.1f cycles to %s, and no knee.", plateau[0].value,
-			   chase_bytes(to, plateau[0].to));
+		bench_note(figures, "L1 hit %.1f cycles up to %s, without a knee.",
+			   plateau[0].value, chase_bytes(to, plateau[0].to));
 	bench_picture(figures, "latency-l1", "Latency of ld.global.ca", series, true, false);
 }
 
@@ -76,6 +76,6 @@ BENCH(bench_l1_latency) = {
 	.name = "l1-latency",
 	.number = "M5",
 	.what = "latency of a hit in L1",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M7 and M8, how large L1 is and how it replaces. One thread goes twice along lines of 128 bytes by
- * ld.global.ca; what the second round finds slower than a hit was not kept. Size: by each carve-out
- * for shared memory first in steps of 16 KiB, then around the first misses by 1 KiB. Lines: in one
- * carve-out, the latencies of each position by a few lines more than fit; where in a line, once its
- * word 0 was loaded, another is there too; and how many lines are kept that lie 128 bytes to 256
- * KiB apart: where fewer are, they share sets. The latency of a hit is taken of 1 KiB, in the same
- * carve-out. Planned: 10 times 17 launches and 17 points of 12, 11 points of 12, and 12 times 20
- * launches and 2 points of 12: four seconds. Long, as size and lines share the scan.
+ * M7 and M8, size and replacement of L1. One thread loads lines of 128 bytes twice with
+ * ld.global.ca; loads of the second round that are slower than a hit were evicted. Size: for each
+ * shared memory carveout in steps of 16 KiB, then 1 KiB around the first misses. Lines, for one
+ * carveout: latencies by position for slightly more lines than fit; the sector size, by loading
+ * another word after word 0 of a line; and how many lines at distances of 128 bytes to 256 KiB are
+ * kept, where fewer means that they share sets. The latency of a hit is measured on 1 KiB with the
+ * same carveout. Expected: 10 times 17 launches and 17 points of 12; 11 points of 12; 12 times 20
+ * launches and 2 points of 12: 4 s.
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -18,16 +18,16 @@
 enum {
 	LINE = 128,
 	KIB = 1024 / LINE,
-	MOST = 272 * KIB,
+	MAX_LINES = 272 * KIB,
 	COARSE = 16 * KIB,
 	SLOWER_BY = 40,
 	EXTRA = 4,
 	FARTHEST = 256 << 10,
-	THREADS = 1024 /* of a block, one of which does it all */
+	THREADS = 1024 /* threads of the block; only one is active */
 };
 static const unsigned carveouts[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}; /* KiB */
 
-/* A load alone between two reads of the clock, which waits for it; LATENCY has the cycles. */
+/* Generates one load between two clock reads, which waits for it; LATENCY gets the cycles. */
 static void timed_load(struct bench_text *text, const char *what)
 {
 	bench_say(text,
@@ -40,8 +40,11 @@ static void timed_load(struct bench_text *text, const char *what)
 		  what);
 }
 
-/* arg0: the first line, arg1: lines, arg2: cycles above which a load was a miss. Results: misses of
- * the second round, all its cycles; with EACH the cycles of each load behind them, 16 bits. */
+/*
+ * arg0: the first line, arg1: number of lines, arg2: cycles above which a load is a miss. Results:
+ * misses and total cycles of the second round; with EACH followed by the cycles of each load, 16
+ * bits each.
+ */
 static struct bench_kernel *scan_kernel(struct bench_run *run, bool each)
 {
 	struct bench_text body = {0};
@@ -116,9 +119,10 @@ static struct bench_launch scan_of(uint64_t base, uint64_t lines, double limit, 
 {
 	uint64_t all = gpu->shared_sm_bytes / 1024;
 
-	/* The driver takes the next size that holds the percentage and its own KiB of each block
-	 * that an SM has room for: of blocks of one warp 32, of these 2. So a little less than the
-	 * size is asked for. */
+	/*
+	 * The driver chooses the next size that holds the percentage plus 1 KiB for each resident
+	 * block: 32 blocks of one warp, 2 of these. So request slightly less than the size.
+	 */
 	return (struct bench_launch){
 		.grid = 1,
 		.block = THREADS,
@@ -135,7 +139,7 @@ struct scan {
 	double limit;
 };
 
-static const uint64_t *scan(struct scan *s, uint64_t lines)
+static const uint64_t *run_scan(struct scan *s, uint64_t lines)
 {
 	struct chase_chain chain = {.base = s->base, .elements = lines, .stride = s->stride};
 	struct bench_launch launch = scan_of(s->base, lines, s->limit, s->carveout,
@@ -143,28 +147,31 @@ static const uint64_t *scan(struct scan *s, uint64_t lines)
 
 	if (!chase_lay(s->run, s->builder, &chain))
 		return NULL;
-	return bench_launch(s->run, s->kernel, &launch, 16 + 2 * MOST);
+	return bench_launch(s->run, s->kernel, &launch, 16 + 2 * MAX_LINES);
 }
 
-/* What lies above the latency of a hit by more than noise. */
+/* Sets the limit above the latency of a hit plus noise. */
 static bool find_limit(struct scan *s)
 {
 	const uint64_t *results;
 
 	s->limit = 1e6;
-	results = scan(s, KIB);
-	results = results ? scan(s, KIB) : NULL;
+	results = run_scan(s, KIB);
+	results = results ? run_scan(s, KIB) : NULL;
 	if (!results)
 		return false;
 	s->limit = (double)results[1] / KIB + SLOWER_BY;
 	return true;
 }
 
-/* The first number of lines, by steps of STEP from FIRST on, that are not all kept; 0: none. */
+/*
+ * Returns the first number of lines, in steps of STEP from FIRST on, that are not all kept; 0 if
+ * none.
+ */
 static uint64_t first_missed(struct scan *s, uint64_t first, uint64_t step)
 {
-	for (uint64_t lines = first; lines <= MOST; lines += step) {
-		const uint64_t *results = scan(s, lines);
+	for (uint64_t lines = first; lines <= MAX_LINES; lines += step) {
+		const uint64_t *results = run_scan(s, lines);
 
 		if (!results)
 			return 0;
@@ -174,7 +181,7 @@ static uint64_t first_missed(struct scan *s, uint64_t first, uint64_t step)
 	return 0;
 }
 
-static double misses(const struct bench_run *run, const void *results, double scale)
+static double compute_misses(const struct bench_run *run, const void *results, double scale)
 {
 	(void)run;
 	return (double)*(const uint64_t *)results / scale;
@@ -189,9 +196,9 @@ static void measure_size(struct bench_run *run)
 			 .stride = LINE};
 	char name[16];
 
-	s.base = bench_memory(run, MOST * LINE);
+	s.base = bench_memory(run, MAX_LINES * LINE);
 	if (!s.base)
-		bench_missing(bench_samples(run), "there was no memory for the lines");
+		bench_missing(bench_samples(run), "not enough memory for the lines");
 	if (!s.base || !s.kernel || !s.builder)
 		return;
 	for (unsigned k = 0; k < sizeof(carveouts) / sizeof(*carveouts); k++) {
@@ -217,14 +224,14 @@ static void measure_size(struct bench_run *run)
 			point = bench_point(
 				bench_series(bench_samples(run), name, "bytes", "", "misses"),
 				(double)(lines * LINE), NAN);
-			if (!chase_repeat(run, s.kernel, &launch, 16, misses, 1, point))
+			if (!chase_repeat(run, s.kernel, &launch, 16, compute_misses, 1, point))
 				return;
 		}
 	}
 }
 
-/* L1 and shared memory together, KiB; 0: not known. From the programming guide's table. */
-static unsigned together(const struct bench_gpu *gpu)
+/* Combined size of L1 and shared memory in KiB, from the programming guide; 0 if unknown. */
+static unsigned combined_size(const struct bench_gpu *gpu)
 {
 	switch (bench_arch(gpu)) {
 	case 70:
@@ -263,9 +270,9 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
 			continue;
 		bench_figure(figures, "L1 seen", series->name, "KiB", kept->x / 1024, NAN, NAN,
 			     kept->sm_mhz);
-		/* Of 0 the driver makes the next size, for its own KiB. */
-		if (carveout && together(gpu) > carveout) {
-			double less = together(gpu) - carveout - kept->x / 1024;
+		/* For 0 the driver chooses the next size, for its own KiB. */
+		if (carveout && combined_size(gpu) > carveout) {
+			double less = combined_size(gpu) - carveout - kept->x / 1024;
 
 			least = less < least ? less : least;
 			most = less > most ? less : most;
@@ -273,23 +280,25 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
 	}
 	if (least <= most)
 		bench_note(figures,
-			   "L1 and shared memory are %u KiB together: L1 keeps %.0f to %.0f KiB "
-			   "less than what the carve-out leaves it.",
-			   together(gpu), least, most);
+			   "L1 and shared memory have %u KiB in total: L1 keeps %.0f to %.0f KiB "
+			   "less than the carveout leaves.",
+			   combined_size(gpu), least, most);
 }
 
 /* ---- lines ---- */
 
-/* Lines STRIDE apart: how many are kept at the most, and one more, which are not; by halves, as who
- * does not keep N keeps no more of them either. False: nothing more can be asked. */
+/*
+ * Finds by bisection the maximum number of lines STRIDE apart that are kept, and measures it and
+ * one more. Returns false if nothing more can be measured.
+ */
 static bool kept_apart(struct scan *s, struct bench_kernel *counting)
 {
-	uint64_t few = 1, many = MOST;
+	uint64_t few = 1, many = MAX_LINES;
 	char name[32];
 
 	while (many - few > 1) {
 		uint64_t middle = (few + many) / 2;
-		const uint64_t *results = scan(s, middle);
+		const uint64_t *results = run_scan(s, middle);
 
 		if (!results)
 			return false;
@@ -306,7 +315,7 @@ static bool kept_apart(struct scan *s, struct bench_kernel *counting)
 			(double)lines, NAN);
 
 		if (!chase_lay(s->run, s->builder, &chain) ||
-		    (!chase_repeat(s->run, counting, &launch, 16, misses, 1, point) &&
+		    (!chase_repeat(s->run, counting, &launch, 16, compute_misses, 1, point) &&
 		     !bench_dry(s->run)))
 			return false;
 	}
@@ -316,7 +325,7 @@ static bool kept_apart(struct scan *s, struct bench_kernel *counting)
 static void measure_sets(struct bench_run *run, struct scan s)
 {
 	s.kernel = scan_kernel(run, false);
-	s.base = bench_memory(run, (uint64_t)MOST * FARTHEST);
+	s.base = bench_memory(run, (uint64_t)MAX_LINES * FARTHEST);
 	if (!s.kernel || !s.base)
 		return;
 	s.stride = LINE;
@@ -326,7 +335,7 @@ static void measure_sets(struct bench_run *run, struct scan s)
 		s.stride *= 2;
 }
 
-/* Of 32 lines, 256 bytes apart: word 0, and then the word at arg1, timed. */
+/* Loads word 0 of 32 lines 256 bytes apart, and then, timed, the word at arg1. */
 static struct bench_kernel *sector_kernel(struct bench_run *run)
 {
 	struct bench_text body = {0};
@@ -364,10 +373,10 @@ static struct bench_kernel *sector_kernel(struct bench_run *run)
 	return kernel;
 }
 
-static void positions(struct scan *s, uint64_t lines)
+static void measure_positions(struct scan *s, uint64_t lines)
 {
 	for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
-		const uint64_t *results = scan(s, lines);
+		const uint64_t *results = run_scan(s, lines);
 		const uint16_t *cycles = (const uint16_t *)(results + 2);
 
 		if (!results || bench_dry(s->run))
@@ -394,7 +403,7 @@ static void measure_lines(struct bench_run *run)
 			 .carveout = 64};
 	uint64_t near, last;
 
-	s.base = bench_memory(run, MOST * LINE);
+	s.base = bench_memory(run, MAX_LINES * LINE);
 	if (!s.base || !s.builder)
 		return;
 	for (unsigned k = 0; sector && k < sizeof(words) / sizeof(*words); k++) {
@@ -410,12 +419,11 @@ static void measure_lines(struct bench_run *run)
 		return;
 	near = first_missed(&s, COARSE, COARSE);
 	last = near ? first_missed(&s, near > COARSE ? near - COARSE : KIB, 1) : 0;
-	if (last && last + EXTRA <= MOST) {
-		positions(&s, last);
-		positions(&s, last + EXTRA);
+	if (last && last + EXTRA <= MAX_LINES) {
+		measure_positions(&s, last);
+		measure_positions(&s, last + EXTRA);
 	} else if (!bench_dry(run)) {
-		bench_missing(bench_samples(run),
-			      "no number of lines was found that L1 does not keep");
+		bench_missing(bench_samples(run), "no number of lines was found that exceeds L1");
 	}
 }
 
@@ -429,8 +437,8 @@ static void derive_sector(const struct bench_series *series, struct bench_figure
 		bench_figure(figures, "L1 sector", "", "B", series->point[k].x, NAN, NAN,
 			     series->point[k].sm_mhz);
 		bench_note(figures,
-			   "A load that misses L1 brings %g bytes: what lies there is slow again "
-			   "(%.0f cycles, before it %.0f).",
+			   "A load that misses L1 fetches %g bytes: the next word is slow again "
+			   "(%.0f cycles, %.0f before).",
 			   series->point[k].x, bench_median(&series->point[k]),
 			   bench_median(first));
 		return;
@@ -439,13 +447,16 @@ static void derive_sector(const struct bench_series *series, struct bench_figure
 
 enum { RUNS = 64 };
 
-/* Lengths of the runs of misses, by sample, of the points with Y lines. */
+/*
+ * Counts lengths of runs of misses in the samples of the points with Y lines. Returns the number of
+ * runs.
+ */
 static uint32_t runs_of(const struct bench_series *series, double y, double limit,
-			uint32_t runs[RUNS + 1], uint32_t *misses)
+			uint32_t runs[RUNS + 1], uint32_t *compute_misses)
 {
 	uint32_t length, all = 0;
 
-	*misses = 0;
+	*compute_misses = 0;
 	for (uint32_t sample = 0; sample < BENCH_REPEATS; sample++) {
 		length = 0;
 		for (uint32_t k = 0; k <= series->n; k++) {
@@ -455,7 +466,7 @@ static uint32_t runs_of(const struct bench_series *series, double y, double limi
 			if (point && point->y != y)
 				continue;
 			miss = point && sample < point->n && point->value[sample] > limit;
-			*misses += miss;
+			*compute_misses += miss;
 			if (!miss && length) {
 				runs[length < RUNS ? length : RUNS]++;
 				all++;
@@ -466,7 +477,7 @@ static uint32_t runs_of(const struct bench_series *series, double y, double limi
 	return all;
 }
 
-/* Of the lines that any sample missed the share that each missed. */
+/* Returns the share of the lines that all samples missed among those that any missed. */
 static double missed_always(const struct bench_series *series, double y, double limit)
 {
 	uint32_t any = 0, each = 0;
@@ -500,22 +511,23 @@ static void derive_positions(const struct bench_series *series, struct bench_fig
 			most = runs[r] > runs[most] ? r : most;
 		if (!n)
 			continue;
-		bench_note(figures,
-			   "Of %g lines a second round misses %.1f (mean of the samples), %.0f %% "
-			   "of the runs of misses are %u line%s long; %s.",
-			   y, (double)missed / BENCH_REPEATS, 100.0 * runs[most] / n, most,
-			   most > 1 ? "s" : "",
-			   missed_always(series, y, least + SLOWER_BY) > 0.9
-				   ? "they are the same lines each time, so it is not chance that "
-				     "chooses them"
-				   : "they are not the same lines each time");
+		bench_note(
+			figures,
+			"With %g lines a second round misses %.1f (mean of the samples), %.0f %% "
+			"of the runs of misses are %u line%s long; %s.",
+			y, (double)missed / BENCH_REPEATS, 100.0 * runs[most] / n, most,
+			most > 1 ? "s" : "",
+			missed_always(series, y, least + SLOWER_BY) > 0.9
+				? "they are the same lines each time, so the choice is not "
+				  "random"
+				: "they are not the same lines each time");
 		bench_figure(figures, "L1 run of misses", "", "lines", most, NAN, NAN,
 			     series->point[k].sm_mhz);
 		return;
 	}
 }
 
-/* The most lines of SERIES of which none was missed; 0: not known. */
+/* Returns the maximum number of lines of SERIES without misses; 0 if unknown. */
 static double kept_of(const struct bench_series *series)
 {
 	double kept = 0;
@@ -527,9 +539,8 @@ static double kept_of(const struct bench_series *series)
 }
 
 /*
- * Where sets are chosen by bits of the address alone, twice the distance keeps half of the lines,
- * down to those of one set. Where lines as far apart as you like are as many, more bits than those
- * choose.
+ * If address bits select the set directly, doubling the distance halves the number of lines kept,
+ * down to one set. If it is constant for large distances, more bits are hashed.
  */
 static void derive_sets(const struct bench_samples *samples, struct bench_figures *figures)
 {
@@ -561,14 +572,15 @@ static void derive_sets(const struct bench_samples *samples, struct bench_figure
 	if (isnan(all) || farthest <= LINE)
 		return;
 	if (isnan(first))
-		bench_note(figures,
-			   "Lines %s apart are kept as well as neighbours, %.0f of %.0f at the "
-			   "least: the address's bits are mixed to choose a set.",
-			   chase_bytes(to, farthest), least, all);
+		bench_note(
+			figures,
+			"Lines %s apart are kept as well as adjacent ones, at least %.0f of %.0f: "
+			"sets are chosen by a hash of the address.",
+			chase_bytes(to, farthest), least, all);
 	else
 		bench_note(figures,
-			   "Of neighbours %.0f lines are kept, of lines %s and more apart fewer, "
-			   "%.0f at the least: they share sets.",
+			   "%.0f adjacent lines are kept; with %s and more between them fewer, at "
+			   "least %.0f: they share sets.",
 			   all, chase_bytes(from, first), least);
 }
 

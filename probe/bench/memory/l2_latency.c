@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M9, latency of L2 and of what lies behind it, and which SMs are near. One thread goes along a
- * chain at random through 64 KiB to 64 GiB by ld.global.cg: plateaus of L2 and of DRAM. What L2
- * could hold it goes along once before: where L2 has two partitions, lines that were only written
- * lie in one of them, and the first read from the other side is slow. Such first reads are the
- * second part: 32 lines are written, and then each SM in turn reads each once. An SM finds a line
- * near or far, and SMs that find the same lines near sit at the same partition. On an H200 the side
- * that wrote finds all lines near, the other one half of them: those whose home is there. Planned:
- * 41 points of 12 launches, and 24 launches an SM: three seconds. Published beside it: the study's,
- * and of Hopper the table in github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200),
- * and what mt4g says, github.com/caps-tum/mt4g, sample_results (H100 SXM).
+ * M9, latency of L2 and DRAM, and which SMs are near. One thread chases a random chain through 64
+ * KiB to 64 GiB with ld.global.cg. Chains that fit in L2 are run once before: if L2 has two
+ * partitions, lines that were only written are in one of them, and the first read from the other
+ * side is slow. The second part uses that: 32 lines are written and each SM in turn reads each of
+ * them once. An SM sees a line as near or far, and SMs that agree belong to the same partition. On
+ * an H200 the writing side sees all lines as near, the other one half of them. Expected: 41 points
+ * of 12 launches, and 24 launches per SM: 3 s. Published values: the study's; for Hopper
+ * github.com/markdewing/AI_kernels, latency/README.md (H100 SXM, GH200), and
+ * github.com/caps-tum/mt4g, sample_results (H100 SXM).
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -18,7 +17,7 @@
 
 enum { LINE = 128, STEPS = 4096, WARM = 1024, LINES = 32, APART = 4096 + LINE };
 
-static void curve(struct bench_run *run, struct bench_kernel *builder)
+static void measure_curve(struct bench_run *run, struct bench_kernel *builder)
 {
 	struct bench_kernel *kernel = chase_kernel(run, "cg");
 	uint64_t most = 64ull << 30, base = 0;
@@ -26,7 +25,7 @@ static void curve(struct bench_run *run, struct bench_kernel *builder)
 	while (most > 256ull << 20 && !(base = bench_memory(run, most)))
 		most /= 2;
 	if (!base)
-		bench_missing(bench_samples(run), "there was no memory for the chain");
+		bench_missing(bench_samples(run), "not enough memory for the chain");
 	for (uint64_t bytes = 64 << 10; kernel && base && bytes <= most;
 	     bytes = chase_next(bytes)) {
 		struct chase_chain chain = {
@@ -51,38 +50,39 @@ static void curve(struct bench_run *run, struct bench_kernel *builder)
 		bench_memory_free(run, base);
 }
 
-/* Block arg3 alone reads each of arg1 lines, arg2 apart, once: the cycles of each. */
+/* Only block arg3 reads each of arg1 lines, arg2 apart, once and stores the cycles of each. */
 static struct bench_kernel *map_kernel(struct bench_run *run)
 {
-	static const char body[] = "{\n"
-				   ".reg .u64 at, line, out, left, from, to;\n"
-				   ".reg .u32 n;\n"
-				   ".reg .pred p;\n"
-				   "cvt.u32.u64 n, %b_arg3;\n"
-				   "setp.ne.u32 p, n, %b_ctaid;\n"
-				   "@p bra lost;\n"
-				   "cvt.u64.u32 at, %b_smid;\n"
-				   "st.global.u64 [%b_data], at;\n"
-				   "mov.u64 line, %b_arg0;\n"
-				   "mov.u64 out, %b_data;\n"
-				   "mov.u64 left, %b_arg1;\n"
-				   "next:\n"
-				   ".pragma \"nounroll\";\n"
-				   "add.u64 out, out, 8;\n"
-				   "mov.u64 from, %clock64;\n"
-				   "ld.global.cg.u64 at, [line];\n"
-				   "setp.eq.u64 p, at, 0;\n"
-				   "@p bra lost;\n" /* waits for it; what was laid is not 0 */
-				   "mov.u64 to, %clock64;\n"
-				   "sub.u64 to, to, from;\n"
-				   "st.global.u64 [out], to;\n"
-				   "add.u64 line, line, %b_arg2;\n"
-				   "sub.u64 left, left, 1;\n"
-				   "setp.ne.u64 p, left, 0;\n"
-				   "@p bra next;\n"
-				   "lost:\n"
-				   "mov.u64 at, 0;\n"
-				   "}\n";
+	static const char body[] =
+		"{\n"
+		".reg .u64 at, line, out, left, from, to;\n"
+		".reg .u32 n;\n"
+		".reg .pred p;\n"
+		"cvt.u32.u64 n, %b_arg3;\n"
+		"setp.ne.u32 p, n, %b_ctaid;\n"
+		"@p bra lost;\n"
+		"cvt.u64.u32 at, %b_smid;\n"
+		"st.global.u64 [%b_data], at;\n"
+		"mov.u64 line, %b_arg0;\n"
+		"mov.u64 out, %b_data;\n"
+		"mov.u64 left, %b_arg1;\n"
+		"next:\n"
+		".pragma \"nounroll\";\n"
+		"add.u64 out, out, 8;\n"
+		"mov.u64 from, %clock64;\n"
+		"ld.global.cg.u64 at, [line];\n"
+		"setp.eq.u64 p, at, 0;\n"
+		"@p bra lost;\n" /* waits for the load; chain entries are not 0 */
+		"mov.u64 to, %clock64;\n"
+		"sub.u64 to, to, from;\n"
+		"st.global.u64 [out], to;\n"
+		"add.u64 line, line, %b_arg2;\n"
+		"sub.u64 left, left, 1;\n"
+		"setp.ne.u64 p, left, 0;\n"
+		"@p bra next;\n"
+		"lost:\n"
+		"mov.u64 at, 0;\n"
+		"}\n";
 
 	return bench_kernel(run, &(struct bench_code){.name = "l2-map",
 						      .body = body,
@@ -90,7 +90,7 @@ static struct bench_kernel *map_kernel(struct bench_run *run)
 						      .expect = {{OP_LDG, 1, 1}}});
 }
 
-static void map(struct bench_run *run, struct bench_kernel *builder, unsigned repeats)
+static void measure_map(struct bench_run *run, struct bench_kernel *builder, unsigned repeats)
 {
 	const struct bench_gpu *gpu = bench_gpu(run);
 	struct bench_kernel *kernel = map_kernel(run);
@@ -101,14 +101,14 @@ static void map(struct bench_run *run, struct bench_kernel *builder, unsigned re
 		return;
 	for (uint32_t turn = 0; turn < gpu->sms; turn++)
 		for (unsigned k = 0; k <= repeats; k++) {
-			/* With all shared memory no two blocks share an SM. */
+			/* By taking all shared memory, no two blocks share an SM. */
 			struct bench_launch launch = {.grid = (uint32_t)gpu->sms,
 						      .block = 1,
 						      .shared = (uint32_t)gpu->shared_block_bytes,
 						      .arg = {base, LINES, APART, turn}};
 			const uint64_t *results = NULL;
 
-			/* Writing them takes away what copies there are. */
+			/* Writing the lines invalidates copies. */
 			if (chase_lay(run, builder, &chain))
 				results = bench_launch(run, kernel, &launch, 8 * (LINES + 1));
 			if (!results || bench_dry(run))
@@ -126,27 +126,27 @@ static void map(struct bench_run *run, struct bench_kernel *builder, unsigned re
 		}
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct bench_kernel *builder = chase_builder(run);
 
 	if (!builder)
 		return;
-	curve(run, builder);
-	map(run, builder, BENCH_REPEATS);
+	measure_curve(run, builder);
+	measure_map(run, builder, BENCH_REPEATS);
 }
 
 enum { SMS = 1024 };
 
 struct sides {
-	double cycles[SMS][LINES]; /* NAN: not known */
+	double cycles[SMS][LINES]; /* NAN if unknown */
 	uint32_t sms;
-	bool fast[SMS][LINES], two[LINES]; /* a line that has two heaps */
-	bool turned[LINES]; /* near for those for whom the first such line is far */
+	bool fast[SMS][LINES], two[LINES]; /* the line has two clusters of latencies */
+	bool turned[LINES]; /* near for the SMs for which the first such line is far */
 	bool side[SMS];
 };
 
-static bool fill(struct sides *s, const struct bench_series *series)
+static bool read_points(struct sides *s, const struct bench_series *series)
 {
 	for (uint32_t k = 0; k < SMS * LINES; k++)
 		s->cycles[k / LINES][k % LINES] = NAN;
@@ -162,9 +162,11 @@ static bool fill(struct sides *s, const struct bench_series *series)
 	return s->sms > 1;
 }
 
-/* Per line who finds it near; a line parts the SMs as the first one does, or the other way round.
+/*
+ * Finds for each line which SMs are near. A line divides the SMs as the first line does, or the
+ * other way round.
  */
-static bool part(struct sides *s, double *near, double *far)
+static bool find_sides(struct sides *s, double *near, double *far)
 {
 	double value[SMS], low, high, lows = 0, highs = 0;
 	int first = -1;
@@ -179,7 +181,7 @@ static bool part(struct sides *s, double *near, double *far)
 			if (!isnan(s->cycles[sm][line]))
 				value[n++] = s->cycles[sm][line];
 		border = n > 3 ? bench_two_heaps(value, n, &low, &high) : NAN;
-		/* A tenth is the way within a side, on an H200. */
+		/* Within a side latencies differ by a tenth on an H200. */
 		if (isnan(border) || high < 1.15 * low)
 			continue;
 		lines++;
@@ -212,10 +214,10 @@ bool l2_side(struct bench_run *run, struct bench_kernel *builder, uint64_t sms[3
 	double near, far;
 	bool two = false;
 
-	map(run, builder, 3);
+	measure_map(run, builder, 3);
 	series = bench_find(bench_samples(run), "map");
 	sms[0] = sms[1] = sms[2] = 0;
-	if (s && series && fill(s, series) && s->sms <= 192 && part(s, &near, &far)) {
+	if (s && series && read_points(s, series) && s->sms <= 192 && find_sides(s, &near, &far)) {
 		two = true;
 		for (uint32_t sm = 0; sm < s->sms; sm++)
 			sms[sm / 64] |= (uint64_t)s->side[sm] << sm % 64;
@@ -224,7 +226,7 @@ bool l2_side(struct bench_run *run, struct bench_kernel *builder, uint64_t sms[3
 	return two;
 }
 
-static void list(struct bench_text *text, const struct sides *s, bool side)
+static void list_sms(struct bench_text *text, const struct sides *s, bool side)
 {
 	const char *between = "";
 
@@ -247,17 +249,18 @@ static void derive_map(const struct bench_series *series, struct bench_figures *
 	struct bench_text one = {0}, other = {0};
 	double near, far, mhz = series->n ? series->point[0].sm_mhz : NAN;
 
-	if (s && fill(s, series) && part(s, &near, &far)) {
-		list(&one, s, true);
-		list(&other, s, false);
+	if (s && read_points(s, series) && find_sides(s, &near, &far)) {
+		list_sms(&one, s, true);
+		list_sms(&other, s, false);
 		bench_figure(figures, "L2, first read", "near", "cycles", near, NAN, NAN, mhz);
 		bench_figure(figures, "L2, first read", "far", "cycles", far, NAN, NAN, mhz);
-		bench_note(
-			figures,
-			"L2 has two sides: the first read of a written line takes %.0f cycles near "
-			"it, %.0f from the other side. At one of them sit the SMs %s, at the other "
-			"%s.",
-			near, far, one.data ? one.data : "none", other.data ? other.data : "none");
+		bench_note(figures,
+			   "L2 has two sides: the first read of a written line takes %.0f cycles "
+			   "on the near "
+			   "side, %.0f from the other. On one side are the SMs %s, on the other "
+			   "%s.",
+			   near, far, one.data ? one.data : "none",
+			   other.data ? other.data : "none");
 	} else if (s && s->sms > 1) {
 		bench_note(figures, "No written line of L2 is nearer to some SMs than to others.");
 	}
@@ -266,8 +269,8 @@ static void derive_map(const struct bench_series *series, struct bench_figures *
 	free(s);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	const struct bench_series *series = bench_find(samples, "random");
 	struct bench_plateau plateau[6];
@@ -292,7 +295,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			bench_figure_point(figures, "DRAM", "", series, point);
 		bench_note(figures, "%s %.0f cycles to %s%s.", k ? "Then" : "ld.global.cg takes",
 			   plateau[k].value, chase_bytes(to, plateau[k].to),
-			   plateau[k].last == series->n - 1 ? ", as far as was measured" : "");
+			   plateau[k].last == series->n - 1 ? ", the largest measured" : "");
 	}
 	if (series)
 		bench_picture(figures, "latency-l2", "Latency of ld.global.cg", series, true,
@@ -306,6 +309,6 @@ BENCH(bench_l2_latency) = {
 	.name = "l2-latency",
 	.number = "M9",
 	.what = "latency of L2 and DRAM; which SMs are near to which lines",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

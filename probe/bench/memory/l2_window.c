@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What L2 keeps when it is asked to. An array is read by all SMs, plainly or under a policy of
- * createpolicy's evict_last; then twice L2's size of something else; then one thread goes at random
- * through the array: the more of it is still there, the sooner. By no size set aside
- * (CU_LIMIT_PERSISTING_L2_CACHE_SIZE stays as it is). Compressible memory (cuMemCreate's) is not
- * measured. Planned: 2 times 6 points of 12 launches of three kernels, two seconds.
+ * Measures how well L2 keeps lines with evict_last. All SMs read an array, plainly or with a
+ * createpolicy of evict_last; then data of twice L2's size is read; then one thread chases the
+ * array at random: the more of it is left, the faster. No size is set aside
+ * (CU_LIMIT_PERSISTING_L2_CACHE_SIZE is unchanged). Compressible memory (cuMemCreate) is not
+ * measured. Expected: 2 times 6 points of 12 launches of three kernels, 2 s.
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -12,7 +12,7 @@
 
 enum { LINE = 128, STEPS = 4096, THREADS = 512 };
 
-/* One word of each line of arg1 bytes from arg0 on. */
+/* Reads one word of each sector in arg1 bytes from arg0 on. */
 static struct bench_kernel *sweep_kernel(struct bench_run *run, bool last)
 {
 	struct bench_text body = {0};
@@ -67,8 +67,8 @@ static struct bench_launch sweep_of(const struct bench_gpu *gpu, uint64_t base, 
 		.grid = (uint32_t)gpu->sms * 2, .block = THREADS, .arg = {base, bytes}};
 }
 
-static bool sample(struct window *w, struct bench_kernel *first, uint64_t bytes,
-		   struct bench_point *point)
+static bool measure_point(struct window *w, struct bench_kernel *first, uint64_t bytes,
+			  struct bench_point *point)
 {
 	struct bench_launch array = sweep_of(bench_gpu(w->run), w->array, bytes);
 	struct bench_launch other = sweep_of(bench_gpu(w->run), w->other, w->other_bytes);
@@ -95,8 +95,8 @@ static bool sample(struct window *w, struct bench_kernel *first, uint64_t bytes,
 	return true;
 }
 
-/* Lines kept for good would be in the way of what comes next. */
-static void reset(struct bench_run *run)
+/* Persisting lines would disturb the next measurement. */
+static void reset_persisting_lines(struct bench_run *run)
 {
 	int (*lines)(void) = (int (*)(void))bench_driver(run, "cuCtxResetPersistingL2Cache");
 
@@ -104,7 +104,7 @@ static void reset(struct bench_run *run)
 		lines();
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	uint64_t l2 = bench_gpu(run)->l2_bytes, most = 1 << 20;
 	struct bench_kernel *builder = chase_builder(run);
@@ -120,7 +120,7 @@ static void measure(struct bench_run *run)
 	w.other = l2 ? bench_memory(run, w.other_bytes) : 0;
 	if (!w.array || !w.other) {
 		bench_missing(bench_samples(run),
-			      "the size of L2 is not known, or there was no memory");
+			      "the size of L2 is unknown, or there is not enough memory");
 		return;
 	}
 	if (!builder || !w.sweep || !w.last || !w.chase)
@@ -133,21 +133,22 @@ static void measure(struct bench_run *run)
 						    .random = true};
 			struct bench_point *point;
 
-			reset(run);
+			reset_persisting_lines(run);
 			if (!chase_lay(run, builder, &chain))
 				return;
 			point = bench_point(bench_series(bench_samples(run),
 							 kept ? "evict_last" : "plain", "bytes", "",
 							 "cycles"),
 					    (double)bytes, NAN);
-			if (!sample(&w, kept ? w.last : w.sweep, bytes, point) && !bench_dry(run))
+			if (!measure_point(&w, kept ? w.last : w.sweep, bytes, point) &&
+			    !bench_dry(run))
 				return;
 		}
-	reset(run);
+	reset_persisting_lines(run);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	const struct bench_series *plain = bench_find(samples, "plain");
 	const struct bench_series *last = bench_find(samples, "evict_last");
@@ -176,12 +177,11 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	}
 	if (kept)
 		bench_note(figures,
-			   "What was read under evict_last stays in L2 while twice its size is "
-			   "read: it "
-			   "shows to %s.",
+			   "Data read with evict_last stays in L2 while twice its size is "
+			   "read, visible up to %s.",
 			   chase_bytes(size, kept->x));
 	else if (last && last->n && last->point[0].n)
-		bench_note(figures, "evict_last keeps nothing in L2 that a plain load does not.");
+		bench_note(figures, "evict_last keeps no more in L2 than a plain load.");
 }
 
 BENCH(bench_l2_window) = {
@@ -189,6 +189,6 @@ BENCH(bench_l2_window) = {
 	.number = "",
 	.what = "what L2 keeps that was loaded under evict_last",
 	.arch = 80,
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

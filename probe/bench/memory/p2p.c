@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of another GPU, reached by loads, stores and atomics of this one, beside its own: latency
- * along a chain of 1 MiB, which the L2 of the memory's GPU holds, and the rate of all SMs on 512
- * MiB. Between GPUs that cannot reach each other nothing is measured. Writes and atomics end with a
- * fence, so that they have arrived when the time is taken. Copies by the copy engine are the study
- * dma's. About 1 s, by PCIe 5 s.
+ * Measures loads, stores and atomics to the memory of another GPU, compared with this GPU's own:
+ * latency along a chain of 1 MiB, which the L2 of the memory's GPU holds, and the rate of all SMs
+ * on 512 MiB. Nothing is measured between GPUs without peer access. Writes and atomics end with a
+ * fence, so that they have arrived when the time is taken. Copies by the copy engine are measured
+ * by the dma study. Takes about 1 s, over PCIe 5 s.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum {
 	LINE = 128,
 	STEPS = 4096,
 	THREADS = 512,
-	BLOCKS = 2, /* an SM */
+	BLOCKS = 2, /* per SM */
 	UNROLL = 4,
 	OP_RED = 0x18e,
 	OP_ATOMG = 0x1a8,
@@ -27,16 +27,16 @@ enum {
 enum what { READ, WRITE, RED, RATES };
 static const struct {
 	const char *name, *unit;
-	unsigned width; /* bytes a thread and step */
+	unsigned width; /* bytes per thread and step */
 	uint16_t op;
-	double each; /* counted for each of them */
+	double each; /* counted for each access */
 } rates[RATES] = {{"read", "GB/s", 16, OP_LDG, 16},
 		  {"write", "GB/s", 16, OP_STG, 16},
 		  {"red.add.u32", "Gop/s", 4, OP_RED, 1}};
 static const char *const latencies[] = {"load", "atom.add.u64"};
 static const char *const places[] = {"own", "peer"};
 
-/* arg0: memory, arg1: turns of UNROLL steps, arg2: 1. */
+/* arg0: memory, arg1: iterations of UNROLL steps, arg2: 1. */
 static struct bench_kernel *rate_kernel(struct bench_run *run, enum what what)
 {
 	struct bench_text t = {0};
@@ -65,7 +65,7 @@ static struct bench_kernel *rate_kernel(struct bench_run *run, enum what what)
 		  "sub.u32 n, n, 1; setp.ne.u32 p, n, 0;\n@p bra turn;\n%s"
 		  "setp.eq.u32 p, sum, 77;\n@p st.global.u32 [%%b_data], sum;\n",
 		  what == READ ? "" : "fence.acq_rel.sys;\n");
-	/* The frame has a red of its own, and two stores. */
+	/* The frame contains a red and two stores. */
 	kernel = bench_kernel(
 		run, &(struct bench_code){.name = rates[what].name,
 					  .body = t.data,
@@ -75,7 +75,10 @@ static struct bench_kernel *rate_kernel(struct bench_run *run, enum what what)
 	return kernel;
 }
 
-/* chase_kernel() by atomics, which hand back the next address: arg0 from, arg1 steps, arg2 0. */
+/*
+ * Like chase_kernel(), with atomics that return the next address: arg0: start, arg1: steps, arg2:
+ * 0.
+ */
 static struct bench_kernel *atomic_chase(struct bench_run *run)
 {
 	struct bench_text t = {0};
@@ -114,8 +117,8 @@ static struct bench_point *point_of(struct bench_run *run, const char *what, con
 	return bench_point(bench_series(bench_samples(run), name, "bytes", NULL, unit), bytes, NAN);
 }
 
-static void both_latencies(struct bench_run *run, const struct kernels *k, const char *place,
-			   uint64_t base, bool atomics)
+static void measure_latencies(struct bench_run *run, const struct kernels *k, const char *place,
+			      uint64_t base, bool atomics)
 {
 	struct chase_chain chain = {
 		.base = base, .elements = CHAIN / LINE, .stride = LINE, .random = true};
@@ -131,8 +134,8 @@ static void both_latencies(struct bench_run *run, const struct kernels *k, const
 	}
 }
 
-static void all_rates(struct bench_run *run, const struct kernels *k, const char *place,
-		      uint64_t base, bool atomics)
+static void measure_rates(struct bench_run *run, const struct kernels *k, const char *place,
+			  uint64_t base, bool atomics)
 {
 	uint32_t grid = (uint32_t)bench_gpu(run)->sms * BLOCKS;
 
@@ -149,7 +152,7 @@ static void all_rates(struct bench_run *run, const struct kernels *k, const char
 	}
 }
 
-static bool native_atomics(struct bench_run *run, const struct probe_peer *peer)
+static bool has_native_atomics(struct bench_run *run, const struct probe_peer *peer)
 {
 	int (*ask)(int *, int, int, int) =
 		(int (*)(int *, int, int, int))bench_driver(run, "cuDeviceGetP2PAttribute");
@@ -157,12 +160,12 @@ static bool native_atomics(struct bench_run *run, const struct probe_peer *peer)
 
 	if (ask && !ask(&can, NATIVE_ATOMICS, run->session.device, peer->device) && can)
 		return true;
-	bench_missing(bench_samples(run), "atomics in the memory of GPU %d: no native ones",
+	bench_missing(bench_samples(run), "atomics in the memory of GPU %d: not native",
 		      peer->device);
 	return false;
 }
 
-static void with_peer(struct bench_run *run, const struct kernels *k)
+static void measure_peer(struct bench_run *run, const struct kernels *k)
 {
 	struct probe_peer peer;
 	uint64_t own;
@@ -174,20 +177,23 @@ static void with_peer(struct bench_run *run, const struct kernels *k)
 	}
 	own = bench_memory(run, SIZE);
 	if (own) {
-		bool atomics = native_atomics(run, &peer);
+		bool atomics = has_native_atomics(run, &peer);
 
-		both_latencies(run, k, places[0], own, true);
-		all_rates(run, k, places[0], own, true);
-		both_latencies(run, k, places[1], peer.from.gpu, atomics);
-		all_rates(run, k, places[1], peer.to.gpu, atomics);
+		measure_latencies(run, k, places[0], own, true);
+		measure_rates(run, k, places[0], own, true);
+		measure_latencies(run, k, places[1], peer.from.gpu, atomics);
+		measure_rates(run, k, places[1], peer.to.gpu, atomics);
 	} else
-		bench_missing(bench_samples(run), "there was no memory for an array");
-	/* A failure took its context's memory and access with it; one that hangs holds them. */
+		bench_missing(bench_samples(run), "not enough memory for an array");
+	/*
+	 * A failure has destroyed the context's memory and access; a hanging kernel still holds
+	 * them.
+	 */
 	if (!run->stuck)
 		probe_peer_close(&peer, &run->session);
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct kernels k = {.lay = chase_builder(run),
 			    .chase = {chase_kernel(run, "cg"), atomic_chase(run)}};
@@ -195,7 +201,7 @@ static void measure(struct bench_run *run)
 	for (enum what i = READ; i < RATES; i++)
 		k.rate[i] = rate_kernel(run, i);
 	if (!bench_dry(run) && !run->broken && !run->stuck)
-		with_peer(run, &k);
+		measure_peer(run, &k);
 	bench_kernel_free(run, k.lay);
 	for (unsigned i = 0; i < 2; i++)
 		bench_kernel_free(run, k.chase[i]);
@@ -203,10 +209,10 @@ static void measure(struct bench_run *run)
 		bench_kernel_free(run, k.rate[i]);
 }
 
-/* The series' one point, told; NULL: none, or zeros. */
-static const struct bench_point *tell(const struct bench_samples *samples,
-				      struct bench_figures *figures, const char *what,
-				      const char *place)
+/* Adds the figure of the series' only point. Returns NULL if there is none or it is 0. */
+static const struct bench_point *add_figure(const struct bench_samples *samples,
+					    struct bench_figures *figures, const char *what,
+					    const char *place)
 {
 	const struct bench_series *series;
 	char name[64];
@@ -219,27 +225,31 @@ static const struct bench_point *tell(const struct bench_samples *samples,
 	return series->point;
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	(void)gpu;
 	for (unsigned i = 0; i < 2; i++) {
-		const struct bench_point *own = tell(samples, figures, latencies[i], places[0]);
-		const struct bench_point *peer = tell(samples, figures, latencies[i], places[1]);
+		const struct bench_point *own = add_figure(samples, figures, latencies[i],
+							   places[0]);
+		const struct bench_point *peer = add_figure(samples, figures, latencies[i],
+							    places[1]);
 
 		if (own && peer)
 			bench_note(figures,
-				   "%s: the other GPU's memory is %.0f cycles further than L2.",
+				   "%s: the other GPU's memory is %.0f cycles slower than L2.",
 				   latencies[i], bench_median(peer) - bench_median(own));
 	}
 	for (enum what i = READ; i < RATES; i++) {
-		const struct bench_point *own = tell(samples, figures, rates[i].name, places[0]);
-		const struct bench_point *peer = tell(samples, figures, rates[i].name, places[1]);
+		const struct bench_point *own = add_figure(samples, figures, rates[i].name,
+							   places[0]);
+		const struct bench_point *peer = add_figure(samples, figures, rates[i].name,
+							    places[1]);
 
 		if (own && peer)
 			bench_note(
 				figures,
-				"%s: the other GPU's memory gives %.1f %% of what this one's does.",
+				"%s: the other GPU's memory provides %.1f %% of this GPU's rate.",
 				rates[i].name, bench_median(peer) / bench_median(own) * 100);
 	}
 }
@@ -248,6 +258,6 @@ BENCH(bench_p2p) = {
 	.name = "p2p",
 	.number = "",
 	.what = "memory of another GPU: latency, bandwidth, atomics",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

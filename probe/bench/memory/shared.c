@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M17 and M18, shared memory. Each word holds its own address, so that a thread loads one word over
- * and over, each load waiting for the one before. Latency: one warp, lanes S elements apart, of 4,
- * 8 and 16 bytes: 33 values of S, 0 all on one. Bandwidth: a block of 1,024 threads on each SM, two
- * such chains each, 64 to 4,096 steps: the slope of the cycles by steps. Planned: 99 and 14 points
- * of 12 launches, below a second each. Published beside the latency: github.com/caps-tum/mt4g,
- * sample_results (H100 SXM).
+ * M17 and M18, shared memory. Each word holds its own address, so that a thread loads one word
+ * repeatedly, each load depending on the previous one. Latency: one warp, lanes S elements of 4, 8
+ * or 16 bytes apart, for 33 values of S; with 0 all lanes use one. Bandwidth: a block of 1,024
+ * threads on each SM, two chains per thread, 64 to 4,096 steps: the slope of the cycles by steps.
+ * Expected: 99 and 14 points of 12 launches, less than 1 s each. Published latency:
+ * github.com/caps-tum/mt4g, sample_results (H100 SXM).
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -17,8 +17,8 @@ static const unsigned widths[] = {4, 8, 16};
 
 static const char declared[] = ".shared .align 128 .b8 words[32768];\n";
 
-/* Fills all words with their addresses, and leaves AT at the element of arg0 times the lane. */
-static void fill(struct bench_text *text)
+/* Generates code that fills all words with their addresses. */
+static void write_fill(struct bench_text *text)
 {
 	bench_say(text,
 		  "mov.u32 base, words;\n"
@@ -33,7 +33,7 @@ static void fill(struct bench_text *text)
 		  (unsigned)WORDS);
 }
 
-static void load(struct bench_text *text, unsigned width, const char *at)
+static void write_load(struct bench_text *text, unsigned width, const char *at)
 {
 	if (width == 4)
 		bench_say(text, "ld.shared.u32 %s, [%s];\n", at, at);
@@ -46,7 +46,10 @@ static void load(struct bench_text *text, unsigned width, const char *at)
 			  at, at);
 }
 
-/* CHAINS loads a step; arg1 turns of CHASE_UNROLL loads, once for nothing and once timed. */
+/*
+ * Builds a kernel with CHAINS loads per step: arg2 untimed iterations of CHASE_UNROLL loads, then
+ * arg1 timed.
+ */
 static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width, unsigned chains)
 {
 	struct bench_text body = {0}, name = {0};
@@ -59,8 +62,8 @@ static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width, uns
 			 ".reg .u32 at, other, base, n, sum, x, y, z;\n"
 			 ".reg .pred p;\n"
 			 "mov.u32 sum, 0;\n");
-	fill(&body);
-	/* Of two chains the other lies half the words away. */
+	write_fill(&body);
+	/* The second chain is half of the array away. */
 	bench_say(&body,
 		  "cvt.u32.u64 n, %%b_arg0;\n"
 		  "mul.lo.u32 at, n, %%b_tid;\n"
@@ -77,16 +80,16 @@ static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width, uns
 			bench_say(&body, "mov.u64 from, %%clock64;\n");
 		bench_say(&body, "turn%u:\n.pragma \"nounroll\";\n", timed);
 		for (unsigned k = 0; k < CHASE_UNROLL / chains; k++) {
-			load(&body, width, "at");
+			write_load(&body, width, "at");
 			if (chains == 2)
-				load(&body, width, "other");
+				write_load(&body, width, "other");
 		}
 		bench_say(&body,
 			  "sub.u32 n, n, 1;\n"
 			  "setp.gt.s32 p, n, 0;\n"
 			  "@p bra turn%u;\n"
 			  "add.u32 sum, sum, at;\nadd.u32 sum, sum, other;\n"
-			  "setp.eq.u32 p, sum, 1;\n" /* never, but known only when all are there */
+			  "setp.eq.u32 p, sum, 1;\n" /* never true, but depends on all loads */
 			  "@p bra lost;\n",
 			  timed);
 	}
@@ -131,8 +134,11 @@ static void measure_latency(struct bench_run *run)
 	}
 }
 
-/* Lanes on one bank: of elements of 4 bytes, APART words apart, in 32 banks. */
-static unsigned ways(unsigned apart)
+/*
+ * Returns how many lanes share a bank, for elements of 4 bytes that are APART words apart, with 32
+ * banks.
+ */
+static unsigned conflict_degree(unsigned apart)
 {
 	unsigned degree = 1;
 
@@ -141,14 +147,14 @@ static unsigned ways(unsigned apart)
 	return degree;
 }
 
-/* The line through the medians by lanes on one bank; NAN where there is none. */
-static void by_conflicts(const struct bench_series *series, double *slope, double *intercept)
+/* Fits the medians by the number of lanes on one bank; NAN if not possible. */
+static void fit_conflicts(const struct bench_series *series, double *slope, double *intercept)
 {
 	double x = 0, y = 0, xx = 0, xy = 0, n = 0;
 
 	*slope = *intercept = NAN;
 	for (uint32_t k = 0; series && k < series->n; k++) {
-		double degree = ways((unsigned)series->point[k].x);
+		double degree = conflict_degree((unsigned)series->point[k].x);
 		double cycles = bench_median(&series->point[k]);
 
 		if (isnan(cycles))
@@ -179,7 +185,10 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 			char parameter[48];
 			unsigned apart = (unsigned)series->point[k].x;
 
-			/* All others have the conflicts of one of these: the picture has them. */
+			/*
+			 * All others have the same conflicts as one of these; they are only in the
+			 * plot.
+			 */
 			if (!series->point[k].n || !apart || apart & (apart - 1))
 				continue;
 			snprintf(parameter, sizeof(parameter), "%s, %g apart", series->name,
@@ -189,12 +198,12 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 			bench_detail(figures, s && apart > 1);
 		}
 	}
-	by_conflicts(bench_find(samples, "4 B"), &slope, &intercept);
+	fit_conflicts(bench_find(samples, "4 B"), &slope, &intercept);
 	if (!isnan(slope))
 		bench_note(
 			figures,
 			"A load of 4 bytes takes %.1f cycles without conflict, and %.2f more for "
-			"each lane more on one bank.",
+			"each additional lane on one bank.",
 			intercept + slope, slope);
 	for (uint32_t s = 0; s < samples->n; s++)
 		bench_picture(figures, "latency-shared", "Latency of shared memory",
@@ -240,9 +249,8 @@ static void derive_bandwidth(const struct bench_samples *samples, const struct b
 		bench_figure(figures, "shared bandwidth", name, "B/cycle/SM", bytes / slope, NAN,
 			     NAN, series->n ? series->point[series->n - 1].sm_mhz : NAN);
 		bench_note(figures,
-			   "Shared memory gives %.1f B/cycle an SM to loads of %s (128 by 32 banks "
-			   "of 4 "
-			   "bytes).",
+			   "Shared memory provides %.1f B/cycle per SM to loads of %s (32 banks of "
+			   "4 bytes: 128).",
 			   bytes / slope, name);
 	}
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M20, TLBs. One thread goes at random along a chain with one line in every 2, 4, 16, 32 and 64
- * MiB, through all of the memory that can be had, at most 128 GiB, by ld.global.cg: the lines are
- * few and stay in L2, so what climbs is the translation. Lines lie at another offset in each page,
- * or they would meet in a few sets of L2; and as lines of L2 are not equally far, each of the
- * launches of a short chain goes by other ones. An entry of a TLB may be of more than a page: one
- * address in each is enough then to fill it, and the stride from which on the reach in bytes grows
- * tells how much an entry is for. By ld.global.ca through the first 1,024 pages: stays L1
- * as fast where a TLB no longer reaches, then it is addressed virtually. Planned: some 130 points
- * of 12 launches, six seconds, the most of it in the long chains.
+ * M20, TLBs. One thread chases a random chain with one line in every 2, 4, 16, 32 and 64 MiB,
+ * through all available memory, at most 128 GiB, with ld.global.cg: the few lines stay in L2, so
+ * increases are due to translation. Each page uses a line at a different offset, or they would map
+ * to few sets of L2; and because lines of L2 have different distances, each launch of a short chain
+ * uses other lines. A TLB entry may cover more than a page: then one address in each fills it, and
+ * the stride from which on the reach in bytes grows is the size that an entry covers. With
+ * ld.global.ca through the first 1,024 pages: if L1 stays as fast beyond the TLB's reach, it is
+ * addressed virtually. Expected: about 130 points of 12 launches, 6 s, mostly for long chains.
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -20,8 +19,9 @@ static const uint64_t page = 2 << 20;
 enum { STRIDES = 5 };
 static const unsigned strides[STRIDES] = {2, 4, 16, 32, 64}; /* MiB */
 
-static void chains(struct bench_run *run, struct bench_kernel *builder, struct bench_kernel *kernel,
-		   const char *name, uint64_t base, uint64_t stride, uint64_t most)
+static void measure_chains(struct bench_run *run, struct bench_kernel *builder,
+			   struct bench_kernel *kernel, const char *name, uint64_t base,
+			   uint64_t stride, uint64_t most)
 {
 	for (uint64_t n = 8; n <= most; n = chase_next(n)) {
 		struct bench_point *point, clocks = {0};
@@ -57,7 +57,7 @@ static void chains(struct bench_run *run, struct bench_kernel *builder, struct b
 	}
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct bench_kernel *builder = chase_builder(run);
 	struct bench_kernel *cg = chase_kernel(run, "cg"), *ca = chase_kernel(run, "ca");
@@ -69,25 +69,28 @@ static void measure(struct bench_run *run)
 	while (most > 256ull << 20 && !(base = bench_memory(run, most)))
 		most = most & (most - 1) ? most / 3 * 2 : most / 4 * 3;
 	if (!base) {
-		bench_missing(bench_samples(run), "there was no memory for the chain");
+		bench_missing(bench_samples(run), "not enough memory for the chain");
 		return;
 	}
-	chains(run, builder, ca, "L1", base, page, most / page < L1_PAGES ? most / page : L1_PAGES);
+	measure_chains(run, builder, ca, "L1", base, page,
+		       most / page < L1_PAGES ? most / page : L1_PAGES);
 	for (unsigned k = 0; k < STRIDES; k++) {
 		uint64_t stride = (uint64_t)strides[k] << 20;
 
 		snprintf(name, sizeof(name), "%u MiB", strides[k]);
-		chains(run, builder, cg, name, base, stride, most / stride);
+		measure_chains(run, builder, cg, name, base, stride, most / stride);
 	}
 }
 
-/* A level's miss may cost a thirtieth alone. */
+/* A miss of a level may cost as little as a thirtieth. */
 #define SHARE 0.02
-/* A reach is known to half of itself more: who is farther by this is another. */
+/* A reach is known to within a factor of 1.5; beyond this factor it is a different one. */
 #define FARTHER 1.75
 
-/* How far addresses STRIDE MiB apart reach below LIMIT cycles; infinite: as far as was measured;
- * NAN: there is no such curve. */
+/*
+ * Returns how far addresses STRIDE MiB apart stay below LIMIT cycles; INFINITY if up to the end;
+ * NAN if there is no such curve.
+ */
 static double reach_of(const struct bench_samples *samples, unsigned stride, double limit)
 {
 	const struct bench_series *series;
@@ -99,7 +102,7 @@ static double reach_of(const struct bench_samples *samples, unsigned stride, dou
 	for (uint32_t k = 0; series && k < series->n; k++) {
 		double cycles = bench_median(&series->point[k]);
 
-		/* One point alone is a stray one. */
+		/* A single point is an outlier. */
 		if (cycles > limit &&
 		    (k + 1 == series->n || !(bench_median(&series->point[k + 1]) <= limit)))
 			return reach;
@@ -109,37 +112,39 @@ static double reach_of(const struct bench_samples *samples, unsigned stride, dou
 	return isnan(reach) ? NAN : INFINITY;
 }
 
-/* A level's reach, the least by all strides, and what an entry of it is for: the longest stride
- * that reaches no farther, where the next one does. */
+/*
+ * Derives a level's reach, the minimum over all strides, and what an entry covers: the longest
+ * stride that reaches no farther, while the next one does.
+ */
 static void derive_level(const struct bench_samples *samples, struct bench_figures *figures,
 			 double limit, const char *name, double mhz)
 {
-	double reach[STRIDES], least = INFINITY;
+	double reach[STRIDES], min = INFINITY;
 	char each[24], all[24];
 	unsigned k = 0;
 
 	for (unsigned s = 0; s < STRIDES; s++) {
 		reach[s] = reach_of(samples, strides[s], limit);
-		least = fmin(least, reach[s]);
+		min = fmin(min, reach[s]);
 	}
-	bench_figure(figures, "TLB reach", name, "MiB", least / 1048576, NAN, NAN, mhz);
-	while (k < STRIDES && reach[k] < FARTHER * least)
+	bench_figure(figures, "TLB reach", name, "MiB", min / 1048576, NAN, NAN, mhz);
+	while (k < STRIDES && reach[k] < FARTHER * min)
 		k++;
 	if (!k || k == STRIDES || isnan(reach[k]))
 		return;
 	chase_bytes(each, strides[k - 1] * 1048576.0);
-	chase_bytes(all, least);
+	chase_bytes(all, min);
 	bench_figure(figures, "TLB entry", name, "MiB", strides[k - 1], NAN, NAN, mhz);
-	bench_figure(figures, "TLB entries", name, "entries", least / 1048576 / strides[k - 1], NAN,
+	bench_figure(figures, "TLB entries", name, "entries", min / 1048576 / strides[k - 1], NAN,
 		     NAN, mhz);
 	bench_note(figures,
-		   "TLB, %s: addresses %u MiB apart reach farther than those %s apart and nearer: "
-		   "an entry is for %s, and its %s are %.0f of them.",
-		   name, strides[k], each, each, all, least / 1048576 / strides[k - 1]);
+		   "TLB, %s: addresses %u MiB apart reach farther than those %s or less apart: "
+		   "an entry covers %s, and its reach of %s is %.0f entries.",
+		   name, strides[k], each, each, all, min / 1048576 / strides[k - 1]);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	const struct bench_series *series = bench_find(samples, "2 MiB");
 	struct bench_plateau plateau[5];
@@ -152,7 +157,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 	for (uint32_t k = 0; k < n; k++) {
 		bool open = plateau[k].last == series->n - 1;
 
-		/* The last one that ends; what is behind it is no TLB's any more. */
+		/* The last level that ends; anything beyond is not a TLB. */
 		if (open)
 			snprintf(level, sizeof(level), "beyond");
 		else if (k == n - 1 || plateau[k + 1].last == series->n - 1)
@@ -161,9 +166,9 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			snprintf(level, sizeof(level), "level %u", k + 1);
 		bench_figure_point(figures, "TLB latency", level, series,
 				   &series->point[(plateau[k].first + plateau[k].last) / 2]);
-		bench_note(figures, "One line of L2 in each page of 2 MiB: %.0f cycles to %s%s.",
+		bench_note(figures, "One line of L2 in each page of 2 MiB: %.0f cycles up to %s%s.",
 			   plateau[k].value, chase_bytes(to, plateau[k].to),
-			   open ? ", as far as was measured" : "");
+			   open ? ", the largest measured" : "");
 		if (!open)
 			derive_level(samples, figures,
 				     (plateau[k].value +
@@ -176,7 +181,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		const struct bench_point *point = &series->point[series->n - 1];
 
 		bench_figure_point(figures, "TLB latency", "beyond", series, point);
-		bench_note(figures, "Behind it up to %.0f, at %s, as far as was measured.",
+		bench_note(figures, "Beyond it up to %.0f, at %s, the largest measured.",
 			   bench_median(point), chase_bytes(to, point->x));
 	}
 	for (uint32_t k = 0; k < samples->n; k++)
@@ -189,16 +194,16 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		return;
 	n = bench_plateaus(series, 0.15, 2, plateau, 5);
 	bench_note(figures,
-		   n == 1 ? "L1 is as fast where the first TLB does not reach: it is addressed "
+		   n == 1 ? "L1 is as fast beyond the reach of the first TLB: it is addressed "
 			    "virtually."
-			  : "L1 is slower where the first TLB does not reach, or those lines do "
-			    "not fit it.");
+			  : "L1 is slower beyond the reach of the first TLB, or those lines do "
+			    "not fit in it.");
 }
 
 BENCH(bench_tlb) = {
 	.name = "tlb",
 	.number = "M20",
 	.what = "reach of the TLBs, and what a miss costs",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hopper's copies by TMA: how long one takes from its issue until its mbarrier says that it is
- * there, by size; the same of a tile that a tensor map names, and of a copy that all blocks of a
- * cluster get; and how many bytes must be in flight for the memory's bandwidth. Some 9 s.
+ * Measures Hopper's TMA copies: the time from issue until the mbarrier completes, by size; the same
+ * for tiles of a tensor map and for multicast to a cluster; and how many bytes must be in flight to
+ * reach the memory's bandwidth. Takes about 9 s.
  *
- * How far it is to a line of L2 depends on the line by some tens of cycles, and which lines are
- * near is chance: a sample is the mean over PLACES.
- *
- * Who waits asks the mbarrier at most ASKS times: a copy that never comes leaves no time (0), and
- * no kernel that does not end.
+ * The distance to a line of L2 varies by some tens of cycles, and which lines are near is random: a
+ * sample is the mean over PLACES. A waiting thread polls the mbarrier at most ASKS times, so a copy
+ * that never arrives leaves no time (0) and the kernel terminates.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,43 +14,45 @@
 #include "probe/bench/frame/bench.h"
 
 enum {
-	ASKS = 1 << 20, /* of a mbarrier until it is given up */
-	PASSES = 4, /* copies behind each other; the last is kept */
-	MOST = 64 << 10, /* bytes of a copy */
+	MAX_POLLS = 1 << 20, /* polls of an mbarrier before giving up */
+	PASSES = 4, /* consecutive copies; the last is kept */
+	MAX_BYTES = 64 << 10, /* maximum bytes of a copy */
 	OP_BULK = 0x1ba, /* UBLKCP */
 	OP_TILE = 0x1b4, /* UTMALDG */
-	PIECES = 64, /* copies in flight at most */
-	FIRST = 200, /* cycles from the issue to the first ask, at the least: sooner none is there
-		      */
-	LATER = 8, /* by so many cycles later each time ... */
-	TIMES = 10, /* ... so often: the least is kept, since an ask takes some 70 */
+	PIECES = 64, /* maximum copies in flight */
+	FIRST = 200, /* minimum cycles from issue to the first poll: no copy is faster */
+	LATER = 8, /* increment of that delay for each launch */
+	TIMES = 10, /* number of launches; the minimum is kept, because a poll takes about 70 cycles
+		     */
 	PLACES = 6,
-	APART = 17 * MOST, /* from one place to the next, where L2 has them */
+	APART = 17 * MAX_BYTES, /* distance between places within L2 */
 };
 
-/* Of the tensor that tiles are of, in floats. */
+/* Size of the tensor in floats. */
 enum { COLUMNS = 64, ROWS = 4096 };
 
 enum shape { BULK, TILE, MULTICAST };
 
-/* Waits for the mbarrier at %bar in the phase %ph; %left counts down, 0: it did not come. By
- * test_wait, since try_wait may sleep. */
-static void say_wait(struct bench_text *text, const char *label)
+/*
+ * Generates a wait for the mbarrier at %bar in phase %ph; %left counts down to 0 if it does not
+ * complete. Uses test_wait, because try_wait may sleep.
+ */
+static void write_wait(struct bench_text *text, const char *label)
 {
 	bench_say(text,
 		  "mov.u32 %%left, %u;\n%s:\n"
 		  "mbarrier.test_wait.parity.shared::cta.b64 %%p, [%%bar], %%ph;\n"
 		  "@%%p bra %s_THERE;\nsub.u32 %%left, %%left, 1;\nsetp.ne.u32 %%q, %%left, 0;\n"
 		  "@%%q bra %s;\n%s_THERE:\n",
-		  ASKS, label, label, label, label);
+		  MAX_POLLS, label, label, label, label);
 }
 
 /*
- * Of one thread: arg0: bytes, arg1: from, arg2: address of the tensor map, arg6: cycles to the
- * first ask, arg7: the tile's first row. Passes go to other bytes of the memory: arg3 is from how
- * far on, 0 for those that L2 has. One pass alone is inside of the clocks.
+ * Generates the latency measurement by one thread. arg0: bytes, arg1: source, arg2: address of the
+ * tensor map, arg6: cycles before the first poll, arg7: the tile's first row. Passes read other
+ * bytes of the memory, arg3 apart; 0 for bytes that are in L2. Each pass is timed separately.
  */
-static void say_latency(struct bench_text *text, enum shape shape)
+static void write_latency(struct bench_text *text, enum shape shape)
 {
 	bench_say(text,
 		  ".reg .u32 %%bar, %%to, %%size, %%ph, %%left, %%pass, %%y, %%zero;\n"
@@ -70,8 +70,10 @@ static void say_latency(struct bench_text *text, enum shape shape)
 	bench_say(text, "@!%%first bra DONE;\nmov.u32 %%pass, 0; mov.u64 %%t1, 0;\nPASS:\n"
 			".pragma \"nounroll\";\n"
 			"mbarrier.arrive.expect_tx.shared::cta.b64 %%s, [%%bar], %%size;\n");
-	/* Every block's mbarrier awaits its bytes before they are asked for. Blocks of one thread:
-	 * all that are in the cluster come by here. */
+	/*
+	 * Every block's mbarrier expects its bytes before they are requested. Blocks have one
+	 * active thread, so all threads of the cluster pass here.
+	 */
 	if (shape == MULTICAST)
 		bench_say(text, "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
 				"setp.ne.u32 %%p, %%b_ctaid, 0;\n");
@@ -91,7 +93,7 @@ static void say_latency(struct bench_text *text, enum shape shape)
 	bench_say(text,
 		  "STAY:\n.pragma \"nounroll\";\nmov.u64 %%t1, %%clock64;\n"
 		  "sub.u64 %%t1, %%t1, %%t0; setp.lt.u64 %%q, %%t1, %%b_arg6;\n@%%q bra STAY;\n");
-	say_wait(text, "WAIT");
+	write_wait(text, "WAIT");
 	bench_say(text,
 		  "mov.u64 %%t1, %%clock64;\n"
 		  "sub.u64 %%t1, %%t1, %%t0; setp.eq.u32 %%q, %%left, 0;\n"
@@ -108,11 +110,11 @@ static void say_latency(struct bench_text *text, enum shape shape)
 }
 
 /*
- * Each block reads its part of the memory, arg3 bytes from arg1 + block * arg3 on, in copies of
- * arg0 bytes, arg4 of them, arg2 in flight, each with a mbarrier and a place of its own. One thread
- * does it.
+ * Generates the stream: one thread of each block reads its part of the memory, arg3 bytes from arg1
+ * + block * arg3 on, in arg4 copies of arg0 bytes with arg2 in flight, each with its own mbarrier
+ * and buffer.
  */
-static void say_stream(struct bench_text *text)
+static void write_stream(struct bench_text *text)
 {
 	bench_say(text, ".reg .u32 %%bar, %%base, %%tile, %%to, %%size, %%ph, %%left, %%n, %%k, "
 			"%%slot, %%i;\n"
@@ -129,8 +131,8 @@ static void say_stream(struct bench_text *text)
 			"mov.u32 %%i, 0; mov.u32 %%slot, 0; mov.u32 %%ph, 1;\nNEXT:\n"
 			".pragma \"nounroll\";\n"
 			"shl.b32 %%bar, %%slot, 3; add.u32 %%bar, %%bar, %%base;\n");
-	/* The phase before the first one passes at once. */
-	say_wait(text, "WAIT");
+	/* The phase before the first one completes at once. */
+	write_wait(text, "WAIT");
 	bench_say(text,
 		  "setp.eq.u32 %%q, %%left, 0;\n@%%q bra LOST;\n"
 		  "setp.ge.u32 %%q, %%i, %%n;\n@%%q bra NONE;\n"
@@ -140,14 +142,14 @@ static void say_stream(struct bench_text *text)
 		  "[%%to], [%%from], %%size, [%%bar];\nadd.u64 %%from, %%from, %%b_arg0;\nNONE:\n"
 		  "add.u32 %%slot, %%slot, 1; setp.eq.u32 %%q, %%slot, %%k;\n"
 		  "@%%q mov.u32 %%slot, 0;\n@%%q xor.b32 %%ph, %%ph, 1;\n"
-		  /* k rounds more, which wait alone: all of it has come then */
+		  /* k more rounds only wait, so that everything has arrived */
 		  "add.u32 %%i, %%i, 1; add.u32 %%left, %%n, %%k; setp.lt.u32 %%q, %%i, %%left;\n"
 		  "@%%q bra NEXT;\nmad.wide.u32 %%s, %%b_ctaid, 8, %%b_data;\n"
 		  "st.global.u64 [%%s], %%b_arg0;\nLOST:\nDONE:\n");
 }
 
-static struct bench_kernel *build(struct bench_run *run, const char *name, struct bench_text *text,
-				  uint32_t threads, uint16_t op)
+static struct bench_kernel *build_kernel(struct bench_run *run, const char *name,
+					 struct bench_text *text, uint32_t threads, uint16_t op)
 {
 	struct bench_code code = {.name = name,
 				  .body = text->data,
@@ -161,12 +163,14 @@ static struct bench_kernel *build(struct bench_run *run, const char *name, struc
 	return kernel;
 }
 
-/* The least of TIMES launches; 0: no copy came. PLACE: each from where none was; the next is behind
- * it. */
-static uint64_t least_of(struct bench_run *run, struct bench_kernel *kernel, struct bench_launch l,
-			 uint64_t *place)
+/*
+ * Returns the minimum of TIMES launches; 0 if no copy arrived. With PLACE each copy reads from a
+ * new place, and *PLACE is advanced.
+ */
+static uint64_t min_of_launches(struct bench_run *run, struct bench_kernel *kernel,
+				struct bench_launch l, uint64_t *place)
 {
-	uint64_t least = 0, memory = l.arg[1];
+	uint64_t shortest = 0, memory = l.arg[1];
 
 	for (unsigned k = 0; k < TIMES; k++) {
 		const uint64_t *t;
@@ -174,7 +178,7 @@ static uint64_t least_of(struct bench_run *run, struct bench_kernel *kernel, str
 
 		l.arg[6] = FIRST + k * LATER;
 		if (place) {
-			l.arg[1] = memory + *place * MOST;
+			l.arg[1] = memory + *place * MAX_BYTES;
 			*place += PASSES;
 		}
 		t = bench_launch(run, kernel, &l, 8 * (l.grid + 1));
@@ -182,40 +186,43 @@ static uint64_t least_of(struct bench_run *run, struct bench_kernel *kernel, str
 			most = t[i] > most ? t[i] : most;
 		if (!most)
 			return 0;
-		least = !least || most < least ? most : least;
+		shortest = !shortest || most < shortest ? most : shortest;
 	}
-	return least;
+	return shortest;
 }
 
-/* The mean of the leasts at PLACES; 0: a copy did not come. */
-static double sample_places(struct bench_run *run, struct bench_kernel *kernel,
-			    struct bench_launch l, uint64_t *place)
+/* Returns the mean of the minima at PLACES; 0 if a copy did not arrive. */
+static double mean_of_places(struct bench_run *run, struct bench_kernel *kernel,
+			     struct bench_launch l, uint64_t *place)
 {
 	uint64_t memory = l.arg[1], sum = 0;
 
 	for (unsigned k = 0; k < PLACES; k++) {
-		uint64_t least;
+		uint64_t shortest;
 
 		l.arg[1] = memory + (place ? 0 : k * (uint64_t)APART);
 		l.arg[7] = k * (ROWS / PLACES);
-		least = least_of(run, kernel, l, place);
-		if (!least)
+		shortest = min_of_launches(run, kernel, l, place);
+		if (!shortest)
 			return 0;
-		sum += least;
+		sum += shortest;
 	}
 	return (double)sum / PLACES;
 }
 
-/* From a memory whose bytes are in L2, as passes before have read them, or never were read. */
-static void sample_latency(struct bench_run *run, struct bench_kernel *kernel, const char *name,
-			   uint32_t size, const struct bench_launch *launch, uint64_t *place)
+/*
+ * Measures from memory whose bytes are in L2 because earlier passes have read them, or, with PLACE,
+ * were never read.
+ */
+static void measure_latency(struct bench_run *run, struct bench_kernel *kernel, const char *name,
+			    uint32_t size, const struct bench_launch *launch, uint64_t *place)
 {
 	struct bench_series *series = bench_series(bench_samples(run), name, "bytes", NULL,
 						   "cycles");
 	struct bench_point *point = bench_point(series, size, NAN);
 
 	for (int n = 0; n <= BENCH_REPEATS; n++) {
-		double cycles = sample_places(run, kernel, *launch, place);
+		double cycles = mean_of_places(run, kernel, *launch, place);
 
 		if (cycles <= 0)
 			break;
@@ -223,29 +230,29 @@ static void sample_latency(struct bench_run *run, struct bench_kernel *kernel, c
 			bench_sample(run, point, cycles);
 	}
 	if (!point->n && !bench_dry(run))
-		bench_missing(bench_samples(run), "%s, %u bytes: the copy did not come", name,
+		bench_missing(bench_samples(run), "%s, %u bytes: the copy did not arrive", name,
 			      size);
 }
 
 static void measure_bulk(struct bench_run *run, uint64_t memory, size_t room)
 {
-	/* Behind what is read from L2. */
+	/* After the bytes that are read from L2. */
 	uint64_t place = 1, needed = 13ull * (BENCH_REPEATS + 1) * PLACES * TIMES * PASSES + 1;
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	say_latency(&text, BULK);
-	kernel = build(run, "tma bulk", &text, 32, OP_BULK);
+	write_latency(&text, BULK);
+	kernel = build_kernel(run, "tma bulk", &text, 32, OP_BULK);
 	if (!kernel)
 		return;
-	for (uint32_t size = 16; size <= MOST; size *= 2) {
+	for (uint32_t size = 16; size <= MAX_BYTES; size *= 2) {
 		struct bench_launch l = {
-			.grid = 1, .block = 1, .shared = MOST, .arg = {size, memory, 0, 0}};
+			.grid = 1, .block = 1, .shared = MAX_BYTES, .arg = {size, memory, 0, 0}};
 
-		sample_latency(run, kernel, "bulk, from L2", size, &l, NULL);
-		l.arg[3] = MOST;
-		if (room / MOST >= needed)
-			sample_latency(run, kernel, "bulk, from memory", size, &l, &place);
+		measure_latency(run, kernel, "bulk, from L2", size, &l, NULL);
+		l.arg[3] = MAX_BYTES;
+		if (room / MAX_BYTES >= needed)
+			measure_latency(run, kernel, "bulk, from memory", size, &l, &place);
 	}
 	bench_kernel_free(run, kernel);
 }
@@ -255,28 +262,28 @@ static void measure_multicast(struct bench_run *run, uint64_t memory)
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	say_latency(&text, MULTICAST);
-	kernel = build(run, "tma multicast", &text, 32, OP_BULK);
+	write_latency(&text, MULTICAST);
+	kernel = build_kernel(run, "tma multicast", &text, 32, OP_BULK);
 	if (!kernel)
 		return;
 	for (uint32_t blocks = 2; blocks <= 16; blocks *= 2) {
 		char name[48];
 
 		snprintf(name, sizeof name, "multicast to %u blocks, from L2", blocks);
-		for (uint32_t size = 16; size <= MOST; size *= 4)
-			sample_latency(run, kernel, name, size,
-				       &(struct bench_launch){
-					       .grid = blocks,
-					       .block = 1,
-					       .cluster = blocks,
-					       .shared = MOST,
-					       .arg = {size, memory, 0, 0, (1u << blocks) - 1}},
-				       NULL);
+		for (uint32_t size = 16; size <= MAX_BYTES; size *= 4)
+			measure_latency(run, kernel, name, size,
+					&(struct bench_launch){
+						.grid = blocks,
+						.block = 1,
+						.cluster = blocks,
+						.shared = MAX_BYTES,
+						.arg = {size, memory, 0, 0, (1u << blocks) - 1}},
+					NULL);
 	}
 	bench_kernel_free(run, kernel);
 }
 
-/* cuTensorMapEncodeTiled(), values of CUtensorMap* as in cuda.h of CUDA 12 and 13. */
+/* cuTensorMapEncodeTiled(); values of CUtensorMap* as in cuda.h of CUDA 12 and 13. */
 typedef int encode(void *map, int type, uint32_t rank, void *address, const uint64_t *size,
 		   const uint64_t *stride, const uint32_t *box, const uint32_t *element,
 		   int interleave, int swizzle, int promotion, int fill);
@@ -292,8 +299,8 @@ static void measure_tiles(struct bench_run *run, uint64_t memory)
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	say_latency(&text, TILE);
-	kernel = build(run, "tma tile", &text, 32, OP_TILE);
+	write_latency(&text, TILE);
+	kernel = build_kernel(run, "tma tile", &text, 32, OP_TILE);
 	if (!kernel || !map_at)
 		return;
 	if (!found.address && !bench_dry(run))
@@ -310,12 +317,12 @@ static void measure_tiles(struct bench_run *run, uint64_t memory)
 			bench_missing(bench_samples(run), "tiles of %u rows: no tensor map", rows);
 			continue;
 		}
-		sample_latency(run, kernel, "tile of 256-byte rows, from L2", rows * COLUMNS * 4,
-			       &(struct bench_launch){.grid = 1,
-						      .block = 1,
-						      .shared = MOST,
-						      .arg = {rows * COLUMNS * 4, 0, map_at}},
-			       NULL);
+		measure_latency(run, kernel, "tile of 256-byte rows, from L2", rows * COLUMNS * 4,
+				&(struct bench_launch){.grid = 1,
+						       .block = 1,
+						       .shared = MAX_BYTES,
+						       .arg = {rows * COLUMNS * 4, 0, map_at}},
+				NULL);
 	}
 	bench_kernel_free(run, kernel);
 }
@@ -329,8 +336,8 @@ static void measure_stream(struct bench_run *run, uint64_t memory, size_t room)
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
-	say_stream(&text);
-	kernel = build(run, "tma stream", &text, 32, OP_BULK);
+	write_stream(&text);
+	kernel = build_kernel(run, "tma stream", &text, 32, OP_BULK);
 	if (!kernel)
 		return;
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -366,9 +373,9 @@ static void measure_stream(struct bench_run *run, uint64_t memory, size_t room)
 	bench_kernel_free(run, kernel);
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
-	/* Many times what L2 has, and as much as copies from memory want. */
+	/* Many times the size of L2, and enough for the copies from memory. */
 	size_t room = (size_t)4 << 30;
 	uint64_t memory = bench_memory(run, room);
 
@@ -396,21 +403,20 @@ static void derive_latency(const struct bench_series *series, struct bench_figur
 		if (!series->point[i].n)
 			continue;
 		bench_figure_point(figures, series->name, parameter, series, &series->point[i]);
-		/* How fast a large one comes to all of a cluster differs by where the cluster is.
-		 */
+		/* The time of a large multicast depends on where the cluster is placed. */
 		bench_detail(figures, series->point[i].x != 1024 &&
-					      (series->point[i].x != MOST ||
+					      (series->point[i].x != MAX_BYTES ||
 					       !strncmp(series->name, "multicast", 9)));
 	}
 	bench_line(series, &slope, &start);
 	if (slope > 0)
-		bench_note(figures, "%s: %.0f cycles and 1 more for each %.0f bytes.", series->name,
+		bench_note(figures, "%s: %.0f cycles plus 1 for each %.0f bytes.", series->name,
 			   start, 1 / slope);
 	bench_picture(figures, "latency", "TMA: from issue until the mbarrier says so", series,
 		      true, true);
 }
 
-/* How many bytes a SM must have in flight for nine tenths of the most that was seen. */
+/* Derives how many bytes an SM must have in flight to reach 90 % of the maximum. */
 static void derive_stream(const struct bench_series *series, struct bench_figures *figures)
 {
 	double most = 0, enough = NAN;
@@ -430,16 +436,15 @@ static void derive_stream(const struct bench_series *series, struct bench_figure
 			enough = p->x;
 	}
 	if (most > 0)
-		bench_note(
-			figures,
-			"%s: %.0f GB/s at most; %.0f bytes in flight a SM give nine tenths of it.",
-			series->name, most, enough);
+		bench_note(figures,
+			   "%s: at most %.0f GB/s; %.0f bytes in flight per SM reach 90 %% of it.",
+			   series->name, most, enough);
 	bench_picture(figures, "stream", "TMA: bandwidth by bytes in flight a SM", series, true,
 		      false);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
@@ -455,6 +460,6 @@ BENCH(bench_tma) = {
 	.number = "",
 	.what = "copies by TMA: latency by size, tiles, multicast, bytes in flight",
 	.arch = 90,
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

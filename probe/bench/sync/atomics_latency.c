@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M22: how long an atomic takes when 1 to 32 lanes of a warp want it at once: on one word, or on
- * words beside each other. The result of each is the way to the next one's address, so that none
- * begins before the one before has come back. What is timed is 8 rounds of 32 and once more 16 of
- * them: the difference has neither the brackets' cost nor that of the clocks. Some 2 s.
+ * M22: latency of an atomic executed by 1 to 32 lanes of a warp at once, on one word or on adjacent
+ * words. The result of each is added to the next one's address, so that each waits for the previous
+ * one. Times 8 rounds and again 16 rounds of 32: the difference includes neither the brackets nor
+ * the clock reads. Takes about 2 s.
  *
- * Words are 0 and what is added is 0, which the assembler does not know: the old value, added to
- * the address, leaves it as it is. That addition is a part of the step: one of 32 bits in shared
- * memory, one of 64 bits in global memory. Floats' results are masked with 0 before.
+ * Words are 0 and the operand is 0, which the assembler does not know: the old value, added to the
+ * address, leaves it unchanged. That addition is part of the step: 32 bits in shared memory, 64
+ * bits in global memory. Results of floats are masked with 0 first.
  *
- * The study of 2019 timed an atomic without a result and a load of the same word behind it, less
- * the load alone. These pairs are here too, and the figures of the study are theirs.
+ * The study of 2019 timed an atomic without a result followed by a load of the same word, minus the
+ * load alone. These pairs are measured too, for comparison with the study.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,12 +19,14 @@
 
 enum { STEPS = 32, ROUNDS = 8, SPACES = 3 };
 
-/* What stands in a step: %o is the old value's low word, %z is 0, %fo and %do are 1, %a is where.
- * Sums of floats do grow: where they are a loop of CAS, a sum that stays would always succeed. */
+/*
+ * The text of a step: %o is the old value's low word, %z is 0, %fo and %do are 1, %a is the
+ * address. Sums of floats do grow: if they are a loop of CAS, a constant sum would always succeed.
+ */
 static const struct op {
 	const char *name, *text;
-	bool pair; /* with the load, for the study's difference */
-	uint16_t sass[SPACES]; /* by space: ATOMS, ATOMG or RED, ATOM and their kin */
+	bool pair; /* paired with the load, for the study's difference */
+	uint16_t sass[SPACES]; /* opcode by space: ATOMS, ATOMG or RED, ATOM and similar */
 } op[] = {
 	{"add.u32", "atom%s.add.u32 %%o, [%%a], %%z;\n", false, {0x18c, 0x1a8, 0x18a}},
 	{"exch.b32", "atom%s.exch.b32 %%o, [%%a], %%z;\n", false, {0x18c, 0x1a8, 0x18a}},
@@ -62,8 +64,8 @@ static void name_of(char name[64], const struct space *s, const struct op *o, bo
 	snprintf(name, 64, "%s %s%s", s->name, o->name, apart ? " apart" : "");
 }
 
-/* %a, from how far apart lanes' words are: arg1 bytes. */
-static void say_address(struct bench_text *text, const struct space *s)
+/* Generates %a for lanes' words that are arg1 bytes apart. */
+static void write_address(struct bench_text *text, const struct space *s)
 {
 	if (!strcmp(s->name, "global")) {
 		bench_say(text,
@@ -78,8 +80,8 @@ static void say_address(struct bench_text *text, const struct space *s)
 	bench_say(text, "mad.lo.u32 %%a, %%b_lane, %%s, %%a;\n");
 }
 
-/* Three passes: one to warm up, one of ROUNDS, one of twice as many. */
-static void say_body(struct bench_text *text, const struct space *s, const struct op *o)
+/* Generates three passes: a warm-up, one of ROUNDS, one of twice as many. */
+static void write_body(struct bench_text *text, const struct space *s, const struct op *o)
 {
 	bench_say(text,
 		  ".reg .u32 %%z, %%o, %%h, %%k, %%n, %%i, %%pass; .reg .f32 %%f, %%fo;\n"
@@ -89,7 +91,7 @@ static void say_body(struct bench_text *text, const struct space *s, const struc
 		  "0d3ff0000000000000;\n"
 		  "cvt.u32.u64 %%k, %%b_arg0;\n",
 		  s->register_type);
-	say_address(text, s);
+	write_address(text, s);
 	if (s->shared) /* 32 words of 8 bytes, cleared */
 		bench_say(text, ".reg .u32 %%own;\nmov.u32 %%own, words;\n"
 				"mad.lo.u32 %%own, %%b_lane, 8, %%own;\n"
@@ -107,12 +109,12 @@ static void say_body(struct bench_text *text, const struct space *s, const struc
 	for (unsigned i = 0; i < STEPS; i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		bench_say(text, o->text, s->of, s->load); /* the table's own text */
+		bench_say(text, o->text, s->of, s->load); /* a text of the table above */
 #pragma GCC diagnostic pop
 		bench_say(text, "%sadd.%s %%a, %%a, %s;\n", s->widen, s->register_type,
 			  *s->widen ? "%w" : "%o");
 	}
-	/* The clock is read when the last result is there: it is never ~0. */
+	/* The clock is read after the last result has arrived, which is never ~0. */
 	bench_say(
 		text,
 		"add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
@@ -120,12 +122,13 @@ static void say_body(struct bench_text *text, const struct space *s, const struc
 		"sub.u64 %%t0, %%t1, %%t0; st.global.u64 [%%to], %%t0;\n"
 		"add.u64 %%to, %%to, 8; add.u32 %%pass, %%pass, 1;\n"
 		"setp.lt.u32 %%p, %%pass, 3;\n@%%p bra PASS;\nDONE:\nbar.warp.sync 0xffffffff;\n");
-	if (s->arch) /* a block whose memory is in use may not end */
+	if (s->arch) /* a block must not end while its memory is in use */
 		bench_say(text, "barrier.cluster.arrive.aligned;\n"
 				"barrier.cluster.wait.aligned;\n");
 }
 
-static struct bench_kernel *build(struct bench_run *run, const struct space *s, const struct op *o)
+static struct bench_kernel *build_kernel(struct bench_run *run, const struct space *s,
+					 const struct op *o)
 {
 	struct bench_text text = {0};
 	char name[64];
@@ -133,20 +136,20 @@ static struct bench_kernel *build(struct bench_run *run, const struct space *s, 
 	struct bench_kernel *kernel;
 
 	name_of(name, s, o, false);
-	say_body(&text, s, o);
+	write_body(&text, s, o);
 	code.body = text.data;
 	if (s->shared)
 		code.declared = ".shared .align 256 .b8 words[256];\n";
 	code.expect[0] = (struct bench_expect){o->sass[s - space], STEPS, STEPS};
 	if (code.expect[0].op == 0x1a3 && bench_arch(bench_gpu(run)) < 90)
-		code.expect[0].op = 0x1a8; /* floats are ATOMG as integers are */
+		code.expect[0].op = 0x1a8; /* floats use ATOMG as integers do */
 	kernel = bench_kernel(run, &code);
 	bench_text_free(&text);
 	return kernel;
 }
 
-static void sample(struct bench_run *run, struct bench_kernel *kernel, const struct space *s,
-		   const struct op *o, bool apart, uint64_t memory)
+static void measure_points(struct bench_run *run, struct bench_kernel *kernel,
+			   const struct space *s, const struct op *o, bool apart, uint64_t memory)
 {
 	uint64_t step = strcmp(o->name, "add.f64") ? 4 : 8;
 	char name[64];
@@ -173,7 +176,7 @@ static void sample(struct bench_run *run, struct bench_kernel *kernel, const str
 	}
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	static const uint8_t zeros[4096];
 	unsigned arch = bench_arch(bench_gpu(run));
@@ -185,31 +188,33 @@ static void measure(struct bench_run *run)
 		for (unsigned o = 0; o < OPS; o++) {
 			struct bench_kernel *kernel;
 
-			/* Of floats in another block's memory the assembler makes a search for
-			 * where they are. */
+			/*
+			 * For floats in another block's memory the assembler generates a search for
+			 * the address space.
+			 */
 			if (space[s].arch && strstr(op[o].name, ".f"))
 				continue;
-			/* Ampere's and Ada's loop of CAS ends in a function outside of it. */
+			/* On Ampere and Ada the loop of CAS calls a function. */
 			if (!s && strstr(op[o].name, ".f") && arch >= 80 && arch < 90) {
 				bench_missing(
 					bench_samples(run),
-					"shared %s: the assembler makes a function of it here",
+					"shared %s: the assembler calls a function for it here",
 					op[o].name);
 				continue;
 			}
-			kernel = build(run, &space[s], &op[o]);
-			/* Floats have left their sums there, and no way leads by them. */
+			kernel = build_kernel(run, &space[s], &op[o]);
+			/* Clear the sums of floats: they would change the address. */
 			if (!kernel || !bench_write(run, memory, zeros, sizeof zeros))
 				continue;
-			sample(run, kernel, &space[s], &op[o], false, memory);
+			measure_points(run, kernel, &space[s], &op[o], false, memory);
 			if (!op[o].pair)
-				sample(run, kernel, &space[s], &op[o], true, memory);
+				measure_points(run, kernel, &space[s], &op[o], true, memory);
 			bench_kernel_free(run, kernel);
 		}
 	}
 }
 
-/* Table 7 of the study, cycles. */
+/* Table 7 of the study, in cycles. */
 static const struct {
 	const char *gpu;
 	uint16_t shared[6], global[6];
@@ -222,7 +227,7 @@ static const struct {
 	{"K80", {93, 214, 460, 952, 1936, 4257}, {29, 69, 96, 152, 264, 488}},
 };
 
-static void publish(struct bench_figures *figures, const char *name, bool shared)
+static void add_published(struct bench_figures *figures, const char *name, bool shared)
 {
 	for (unsigned g = 0; g < sizeof published / sizeof *published; g++) {
 		for (unsigned i = 0; i < 6; i++) {
@@ -235,7 +240,7 @@ static void publish(struct bench_figures *figures, const char *name, bool shared
 	}
 }
 
-/* Red and load less load: least and most by the ends of both. */
+/* Derives red and load minus load; minimum and maximum from the ends of both. */
 static void derive_pair(const struct bench_samples *samples, struct bench_figures *figures,
 			const struct space *s)
 {
@@ -262,13 +267,15 @@ static void derive_pair(const struct bench_samples *samples, struct bench_figure
 				     bench_median(a) - bench_median(b),
 				     bench_least(a) - bench_most(b), bench_most(a) - bench_least(b),
 				     a->sm_mhz);
-			/* The study has none of clusters: a difference of two that are near. */
+			/*
+			 * The study has no clusters, and the difference is of two similar values.
+			 */
 			bench_detail(figures, s->arch || (a->x > 1 && a->x < 32));
 			any = true;
 		}
 	}
 	if (any && s->arch == 0)
-		publish(figures, name, s->shared);
+		add_published(figures, name, s->shared);
 }
 
 static void derive_one(const struct bench_samples *samples, struct bench_figures *figures,
@@ -298,15 +305,16 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 	if (!apart)
 		bench_picture(figures, s->name, title, series, true, true);
 	if (first && last && !apart && !o->pair)
-		bench_note(figures,
-			   "%s: %.1f cycles with one thread, %.1f with 32 on one word: %.1f more "
-			   "each.",
-			   name, bench_median(first), bench_median(last),
-			   (bench_median(last) - bench_median(first)) / 31);
+		bench_note(
+			figures,
+			"%s: %.1f cycles with one thread, %.1f with 32 on one word: %.1f for each "
+			"additional thread.",
+			name, bench_median(first), bench_median(last),
+			(bench_median(last) - bench_median(first)) / 31);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	(void)gpu;
 	for (unsigned s = 0; s < SPACES; s++) {
@@ -323,6 +331,6 @@ BENCH(bench_atomics_latency) = {
 	.name = "atomics-latency",
 	.number = "M22",
 	.what = "atomics by 1 to 32 threads of a warp on one word, in cycles",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

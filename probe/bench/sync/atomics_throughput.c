@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M23: atomics in global memory, a second and a clock, in the study's four scenarios. 1 and 2: one
- * block of 1,024 threads, R of them on each address; the addresses are words beside each other, 8
- * of them in 32 bytes (1), or each has a line of 128 bytes for itself (2). 3 and 4: blocks of 1,024
- * threads, all of a block on one address, which is the same for all blocks (3) or each block's own,
- * a line apart (4). What the text of the study leaves open, R and the number of blocks, is swept.
+ * M23: rate of atomics in global memory, per second and per clock, in the study's four scenarios. 1
+ * and 2: one block of 1,024 threads, R of them per address; addresses are adjacent words, 8 in 32
+ * bytes (1), or a line of 128 bytes each (2). 3 and 4: blocks of 1,024 threads, all threads of a
+ * block on one address, common to all blocks (3) or one per block, a line apart (4). The study does
+ * not give R and the number of blocks, so they are varied.
  *
- * With the old value handed back (atom) and without (red). Rounds are as many as make 1 ms, at
- * four places, as lines fall to L2's slices by chance: the time is the whole grid's. A scenario's
- * figure is its best; the picture has all. Some 3 s.
+ * Measured with the old value returned (atom) and without (red). The number of rounds is chosen for
+ * 1 ms, at four places, because lines are distributed randomly among L2's slices; the time is that
+ * of the whole grid. The figure is the best of a scenario; the plot has all. Takes about 3 s.
  */
 #include <math.h>
 #include <stdio.h>
 #include "probe/bench/frame/bench.h"
 
 enum { THREADS = 1024, STEPS = 16, LINE = 128, PLACES = 4, OP_RED = 0x18e, OP_ATOMG = 0x1a8 };
-#define AWAITED 1e-3 /* seconds of a sample */
+#define AWAITED 1e-3 /* duration of a sample in seconds */
 
 static const char *const kind[] = {"atom", "red"};
 static const char *const scenarios[] = {NULL, "1: one block, adjacent words",
 					"2: one block, a line each", "3: many blocks, one word",
 					"4: many blocks, a line each"};
 
-/* arg0: rounds, arg1: memory, arg2: shift of threads to groups, arg3, arg4: bytes from group to
- * group and from block to block, arg5: 1. */
-static struct bench_kernel *build(struct bench_run *run, bool red)
+/*
+ * arg0: rounds, arg1: memory, arg2: shift from threads to groups, arg3, arg4: bytes between groups
+ * and between blocks, arg5: 1.
+ */
+static struct bench_kernel *build_kernel(struct bench_run *run, bool red)
 {
 	struct bench_text text = {0};
-	/* The frame has a red of its own. */
+	/* The frame contains a red. */
 	struct bench_code code = {.name = red ? "throughput red" : "throughput atom",
 				  .threads = THREADS,
 				  .expect = {{red ? OP_RED : OP_ATOMG, STEPS, STEPS + 1}}};
@@ -51,7 +53,7 @@ static struct bench_kernel *build(struct bench_run *run, bool red)
 	}
 	for (unsigned i = 0; i < STEPS && !red; i++)
 		bench_say(&text, "xor.b32 %%s, %%s, %%o%u;\n", i);
-	/* What was handed back is used: stored by a condition that never holds. */
+	/* Use the returned values: store them under a condition that is never true. */
 	bench_say(&text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
 			 "setp.eq.u32 %%p, %%v, 77;\n@%%p st.global.u32 [%%b_data], %%s;\n");
 	code.body = text.data;
@@ -62,7 +64,7 @@ static struct bench_kernel *build(struct bench_run *run, bool red)
 
 struct shape {
 	unsigned scenario; /* 1 to 4 */
-	uint32_t blocks, sharing; /* threads on an address */
+	uint32_t blocks, sharing; /* threads per address */
 };
 
 static size_t place_bytes(const struct bench_run *run)
@@ -70,8 +72,8 @@ static size_t place_bytes(const struct bench_run *run)
 	return (size_t)(bench_gpu(run)->sms * 4 + THREADS) * LINE;
 }
 
-static bool launch(struct bench_run *run, struct bench_kernel *kernel, const struct shape *s,
-		   uint64_t memory, uint64_t rounds)
+static bool launch_shape(struct bench_run *run, struct bench_kernel *kernel, const struct shape *s,
+			 uint64_t memory, uint64_t rounds)
 {
 	unsigned shift = (unsigned)__builtin_ctz(s->sharing);
 	struct bench_launch l = {.grid = s->blocks,
@@ -82,22 +84,22 @@ static bool launch(struct bench_run *run, struct bench_kernel *kernel, const str
 	return bench_launch(run, kernel, &l, 8);
 }
 
-/* Of a launch at each place; 0: one failed. */
+/* Total time of a launch at each place; 0 if one failed. */
 static double seconds_of(struct bench_run *run, struct bench_kernel *kernel, const struct shape *s,
 			 uint64_t memory, uint64_t rounds)
 {
 	double seconds = 0;
 
 	for (uint64_t k = 0; k < PLACES; k++) {
-		if (!launch(run, kernel, s, memory + k * place_bytes(run), rounds))
+		if (!launch_shape(run, kernel, s, memory + k * place_bytes(run), rounds))
 			return 0;
 		seconds += bench_seconds(run);
 	}
 	return seconds;
 }
 
-static void sample(struct bench_run *run, struct bench_kernel *kernel, const char *what,
-		   const struct shape *s, uint64_t memory)
+static void measure_point(struct bench_run *run, struct bench_kernel *kernel, const char *what,
+			  const struct shape *s, uint64_t memory)
 {
 	struct bench_samples *samples = bench_samples(run);
 	char name[64];
@@ -106,7 +108,7 @@ static void sample(struct bench_run *run, struct bench_kernel *kernel, const cha
 	double seconds;
 	uint64_t rounds = 16;
 
-	/* A first one tells how long a round takes. */
+	/* The first launch measures how long a round takes. */
 	seconds = seconds_of(run, kernel, s, memory, rounds);
 	if (seconds > 0)
 		rounds = (uint64_t)fmin(fmax(ceil(16 * AWAITED / seconds), 16), 1e6);
@@ -123,30 +125,30 @@ static void sample(struct bench_run *run, struct bench_kernel *kernel, const cha
 	}
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
-	uint32_t most = (uint32_t)bench_gpu(run)->sms * 4;
+	uint32_t max = (uint32_t)bench_gpu(run)->sms * 4;
 	uint64_t memory = bench_memory(run, PLACES * place_bytes(run));
 
 	if (!memory)
 		return;
 	for (unsigned k = 0; k < 2; k++) {
-		struct bench_kernel *kernel = build(run, k);
+		struct bench_kernel *kernel = build_kernel(run, k);
 
 		if (!kernel)
 			continue;
 		for (unsigned scenario = 1; scenario <= 2; scenario++)
 			for (uint32_t r = 1; r <= THREADS; r *= 4)
-				sample(run, kernel, kind[k], &(struct shape){scenario, 1, r},
-				       memory);
+				measure_point(run, kernel, kind[k], &(struct shape){scenario, 1, r},
+					      memory);
 		for (unsigned scenario = 3; scenario <= 4; scenario++) {
 			uint32_t blocks = 1;
 
-			for (; blocks < most; blocks *= 4)
-				sample(run, kernel, kind[k],
-				       &(struct shape){scenario, blocks, THREADS}, memory);
-			sample(run, kernel, kind[k], &(struct shape){scenario, most, THREADS},
-			       memory);
+			for (; blocks < max; blocks *= 4)
+				measure_point(run, kernel, kind[k],
+					      &(struct shape){scenario, blocks, THREADS}, memory);
+			measure_point(run, kernel, kind[k], &(struct shape){scenario, max, THREADS},
+				      memory);
 		}
 		bench_kernel_free(run, kernel);
 	}
@@ -177,7 +179,7 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 			bench_figure(figures, per, scenarios[scenario], "op/cycle",
 				     bench_median(best) / clock, bench_least(best) / clock,
 				     bench_most(best) / clock, best->sm_mhz);
-		bench_note(figures, "%s, %s: most with %g %s%s%s.", what, scenarios[scenario],
+		bench_note(figures, "%s, %s: fastest with %g %s%s%s.", what, scenarios[scenario],
 			   best->x, scenario < 3 ? "thread" : "block", best->x == 1 ? "" : "s",
 			   scenario < 3 ? " on an address" : "");
 	}
@@ -187,8 +189,8 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 		      series, true, true);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	(void)gpu;
 	for (unsigned k = 0; k < 2; k++)
@@ -200,6 +202,6 @@ BENCH(bench_atomics_throughput) = {
 	.name = "atomics-throughput",
 	.number = "M23",
 	.what = "atomics of one block and of many, a second and a clock",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

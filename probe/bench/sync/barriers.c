@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Barriers: of a block by its warps, a mbarrier (arrive and wait), a cluster by its size, and a
- * mbarrier as a ball between two warps and between two blocks of a cluster, there and back. What is
- * timed is 8 rounds of 16 and once more 16 of them: the difference is free of the clocks. Under 1
- * s.
+ * Measures barriers: of a block by its warps, an mbarrier (arrive and wait), of a cluster by its
+ * size, and an mbarrier passed back and forth between two warps and between two blocks of a
+ * cluster. Times 8 rounds and again 16 rounds of 16 steps: the difference does not include the
+ * clock reads. Takes less than 1 s.
  *
- * A wait asks its mbarrier at most 65,536 times; then the kernel ends without a time. It asks by
- * try_wait, as programs do, which may sleep: many warps that ask again and again are in each
- * other's way. Who plays ball asks by test_wait, and all lanes of his warp: where lanes wait for
- * others of their warp an ask takes longer, on an H200 170 cycles instead of 70.
+ * A wait polls its mbarrier at most 65,536 times; then the kernel ends without a time. It uses
+ * try_wait, as programs do, which may sleep: many polling warps would disturb each other. The
+ * ping-pong uses test_wait in all lanes of the warp: if lanes wait for others of their warp a poll
+ * takes longer, on an H200 170 cycles instead of 70.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 enum { STEPS = 16, ROUNDS = 8, OP_BAR = 0x11d, OP_SYNCS = 0x1a7 };
 
-/* Waits for the mbarrier at %bar until its phase %ph is over. */
+/* Waits until phase %ph of the mbarrier at %bar has completed. */
 #define WAIT(ask)                                                                             \
 	"{ mov.u32 %left, 65536;\nASK: mbarrier." ask ".parity.shared::cta.b64 %p, [%bar], "  \
 	"%ph;\n"                                                                              \
@@ -29,7 +29,7 @@ static const struct way {
 	const char *step;
 	bool cluster, ball;
 	unsigned arch;
-	uint16_t op; /* 0: not one alone */
+	uint16_t op; /* 0: not a single instruction */
 } way[] = {
 	{"barrier of a block", "warps", "bar.sync 0;\n", false, false, 0, OP_BAR},
 	{"barrier of a warp", "warps", "bar.warp.sync 0xffffffff;\n", false, false, 0, 0},
@@ -50,8 +50,11 @@ static const struct way {
 };
 enum { WAYS = sizeof way / sizeof *way };
 
-/* arg0: how many arrive at a mbarrier. Who throws the ball is a thread of each of both sides. */
-static void say_start(struct bench_text *text, const struct way *w)
+/*
+ * Generates the start. arg0: number of arrivals at an mbarrier. In a ping-pong one thread of each
+ * side arrives.
+ */
+static void write_start(struct bench_text *text, const struct way *w)
 {
 	bench_say(text,
 		  ".reg .u32 %%bar, %%peer, %%ph, %%left, %%n, %%i, %%pass, %%k;\n"
@@ -76,14 +79,14 @@ static void say_start(struct bench_text *text, const struct way *w)
 				"setp.eq.and.u32 %%one, %%b_lane, 0, %%one;\n");
 }
 
-static struct bench_kernel *build(struct bench_run *run, const struct way *w)
+static struct bench_kernel *build_kernel(struct bench_run *run, const struct way *w)
 {
 	struct bench_text text = {0};
 	struct bench_code code = {.name = w->name,
 				  .declared = ".shared .align 8 .b64 barriers[2];\n"};
 	struct bench_kernel *kernel;
 
-	say_start(&text, w);
+	write_start(&text, w);
 	bench_say(&text,
 		  "PASS:\n.pragma \"nounroll\";\nsetp.eq.u32 %%p, %%pass, 2;\n"
 		  "selp.u32 %%n, %u, %u, %%p; mov.u32 %%i, 0;\nmov.u64 %%t0, %%clock64;\n"
@@ -98,7 +101,7 @@ static struct bench_kernel *build(struct bench_run *run, const struct way *w)
 		"or.b32 %%k, %%b_tid, %%b_ctaid; setp.eq.u32 %%q, %%k, 0;\n"
 		"@%%q st.global.u64 [%%to], %%t1;\nadd.u64 %%to, %%to, 8;\n"
 		"add.u32 %%pass, %%pass, 1; setp.lt.u32 %%p, %%pass, 3;\n@%%p bra PASS;\nDONE:\n");
-	if (w->cluster) /* a block whose memory is in use may not end */
+	if (w->cluster) /* a block must not end while its memory is in use */
 		bench_say(&text, "bar.sync 0;\nbarrier.cluster.arrive.aligned;\n"
 				 "barrier.cluster.wait.aligned;\n");
 	code.body = text.data;
@@ -109,8 +112,8 @@ static struct bench_kernel *build(struct bench_run *run, const struct way *w)
 	return kernel;
 }
 
-static void sample(struct bench_run *run, struct bench_kernel *kernel, const struct way *w,
-		   uint32_t n)
+static void measure_point(struct bench_run *run, struct bench_kernel *kernel, const struct way *w,
+			  uint32_t n)
 {
 	struct bench_series *series = bench_series(bench_samples(run), w->name, w->x, NULL,
 						   "cycles");
@@ -131,31 +134,31 @@ static void sample(struct bench_run *run, struct bench_kernel *kernel, const str
 			bench_sample(run, point, (double)(t[2] - t[1]) / (ROUNDS * STEPS));
 	}
 	if (!point->n && !bench_dry(run))
-		bench_missing(bench_samples(run), "%s, %u %s: who waited was not let go", w->name,
-			      n, w->x);
+		bench_missing(bench_samples(run), "%s, %u %s: the wait did not end", w->name, n,
+			      w->x);
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	unsigned arch = bench_arch(bench_gpu(run));
 
 	for (unsigned i = 0; i < WAYS; i++) {
 		struct bench_kernel *kernel;
-		uint32_t most = way[i].ball ? 2 : way[i].cluster ? 16 : 32;
+		uint32_t max = way[i].ball ? 2 : way[i].cluster ? 16 : 32;
 
 		if (arch < way[i].arch)
 			continue;
-		kernel = build(run, &way[i]);
+		kernel = build_kernel(run, &way[i]);
 		if (!kernel)
 			continue;
-		for (uint32_t n = way[i].ball ? 2 : 1; n <= most; n *= 2)
-			sample(run, kernel, &way[i], n);
+		for (uint32_t n = way[i].ball ? 2 : 1; n <= max; n *= 2)
+			measure_point(run, kernel, &way[i], n);
 		bench_kernel_free(run, kernel);
 	}
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
@@ -184,6 +187,6 @@ BENCH(bench_barriers) = {
 	.name = "barriers",
 	.number = "",
 	.what = "barriers of blocks and clusters, and mbarriers, in cycles",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clocks that all else is measured by: what two reads of %clock64 behind each other are apart,
- * by how much %globaltimer steps, and the SM clock of a kernel. Takes a tenth of a second.
+ * Measures the clocks used by all benchmarks: the difference of two consecutive reads of %clock64,
+ * the step of %globaltimer, and the SM clock of a kernel. Takes 0.1 s.
  */
 #include <math.h>
 #include "probe/bench/frame/bench.h"
 
 enum { READS = 256, CS2R = 0x005 };
 
-/* %b_data gets the steps of one clock, as 64 bits each. */
-static const char *body(struct bench_text *text, const char *clock, bool until_it_moves)
+/* Generates code that stores steps of one clock to %b_data, 64 bits each. */
+static const char *write_body(struct bench_text *text, const char *clock, bool until_it_moves)
 {
 	bench_say(text,
 		  ".reg .u64 %%c0, %%c1, %%at, %%end; .reg .pred %%p;\n"
@@ -30,8 +30,8 @@ static const char *body(struct bench_text *text, const char *clock, bool until_i
 	return text->data;
 }
 
-/* The least step: others have a miss of the instruction cache, or another warp, in them. */
-static double least(const uint64_t *step)
+/* The minimum step: others include an instruction cache miss, or another warp. */
+static double min_step(const uint64_t *step)
 {
 	uint64_t v = UINT64_MAX;
 
@@ -41,8 +41,8 @@ static double least(const uint64_t *step)
 	return v == UINT64_MAX ? NAN : (double)v;
 }
 
-static void one(struct bench_run *run, const char *name, const char *unit,
-		const struct bench_code *code, bool clock_too)
+static void measure_clock(struct bench_run *run, const char *name, const char *unit,
+			  const struct bench_code *code, bool clock_too)
 {
 	struct bench_samples *samples = bench_samples(run);
 	struct bench_kernel *k = bench_kernel(run, code);
@@ -61,29 +61,29 @@ static void one(struct bench_run *run, const char *name, const char *unit,
 			break;
 		if (i < 0)
 			continue;
-		bench_sample(run, p, least(step));
+		bench_sample(run, p, min_step(step));
 		if (mhz)
 			bench_sample(run, mhz, bench_mhz(run));
 	}
 	bench_kernel_free(run, k);
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
 	struct bench_text text = {NULL, 0, 0};
 	struct bench_code code = {.name = "bracket", .threads = 32, .expect = {{CS2R, 1, 64}}};
 
-	code.body = body(&text, "%clock64", false);
-	one(run, "empty bracket", "cycles", &code, true);
+	code.body = write_body(&text, "%clock64", false);
+	measure_clock(run, "empty bracket", "cycles", &code, true);
 	bench_text_free(&text);
 	code = (struct bench_code){.name = "globaltimer", .threads = 32};
-	code.body = body(&text, "%globaltimer", true);
-	one(run, "%globaltimer's step", "ns", &code, false);
+	code.body = write_body(&text, "%globaltimer", true);
+	measure_clock(run, "%globaltimer's step", "ns", &code, false);
 	bench_text_free(&text);
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	for (uint32_t i = 0; i < samples->n; i++)
 		if (samples->series[i].n)
@@ -95,6 +95,6 @@ BENCH(bench_clocks) = {
 	.name = "clocks",
 	.number = "",
 	.what = "an empty bracket, the timer's step, the SM clock",
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

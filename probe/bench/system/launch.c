@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the end of one kernel to the begin of the next in a stream, by the GPU's own clock: as it
- * is, with clusters, and by programmatic dependent launch, where the next one is already there and
- * waits for the end of the one before. Kernels of one block each run for 20 us, so that the host is
- * ahead. And what the host waits for one empty kernel. A process has a figure of its own, by 200 ns
- * another than the next one's, and keeps it: so 22 processes, 20 s. They are near two values, of
- * which a median is now the one and now the other: figures are means.
+ * Measures the gap from the end of a kernel to the start of the next one in a stream, with the
+ * GPU's clock: plain, with clusters, and with programmatic dependent launch, where the next kernel
+ * is already resident and waits. Kernels of one block each run for 20 us, so that the host stays
+ * ahead. Also measures the host's time for one empty kernel.
+ *
+ * The gap is constant within a process but differs by 200 ns between processes, so 22 processes are
+ * used, 20 s. They cluster around two values, so that medians would alternate: figures are means.
  */
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ struct calls {
 	attribute_call *attribute;
 };
 
-static bool find(struct bench_run *run, struct calls *calls)
+static bool find_calls(struct bench_run *run, struct calls *calls)
 {
 	void *launch = bench_driver(run, "cuLaunchKernelEx");
 	void *wait = bench_driver(run, "cuStreamSynchronize");
@@ -42,9 +43,12 @@ static bool find(struct bench_run *run, struct calls *calls)
 	return launch && wait && attribute;
 }
 
-/* arg0: which one it is, arg1: ns that it runs. Begin and end go to its place of the results. Who
- * comes by dependent launch waits for the end of the one before ahead of its begin. */
-static struct bench_kernel *build(struct bench_run *run)
+/*
+ * arg0: index of the kernel, arg1: its duration in ns. Stores start and end in its slot of the
+ * results. With a dependent launch it waits for the end of the previous one before taking its
+ * start.
+ */
+static struct bench_kernel *build_kernel(struct bench_run *run)
 {
 	struct bench_text text = {0};
 	struct bench_code code = {.name = "launch", .threads = 32, .bare = true};
@@ -94,9 +98,9 @@ static double now_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* The mean of the gaps, each of which is told in steps of the timer; NAN: something failed. */
-static double gap(struct bench_run *run, const struct calls *calls, struct bench_kernel *kernel,
-		  uint32_t cluster, bool dependent)
+/* Returns the mean of the gaps, each of which has the timer's resolution; NAN on failure. */
+static double measure_gap(struct bench_run *run, const struct calls *calls,
+			  struct bench_kernel *kernel, uint32_t cluster, bool dependent)
 {
 	uint64_t at[LAUNCHES][2];
 	double sum = 0;
@@ -106,14 +110,14 @@ static double gap(struct bench_run *run, const struct calls *calls, struct bench
 			return NAN;
 	if (calls->wait(NULL) || !bench_read(run, at, bench_data(run), sizeof at))
 		return NAN;
-	/* The first ones may have met a host that was not ahead yet. */
+	/* Skip the first launches: the host may not have been ahead yet. */
 	for (int i = LAUNCHES - BENCH_REPEATS; i < LAUNCHES; i++)
 		sum += (double)(int64_t)(at[i][0] - at[i - 1][1]) / 1e3;
 	return sum / BENCH_REPEATS;
 }
 
-static double host(struct bench_run *run, const struct calls *calls, struct bench_kernel *kernel,
-		   uint32_t cluster)
+static double measure_host(struct bench_run *run, const struct calls *calls,
+			   struct bench_kernel *kernel, uint32_t cluster)
 {
 	double t = now_us();
 
@@ -135,8 +139,8 @@ static void measure_one(struct bench_run *run, const struct calls *calls,
 		struct bench_point *point = bench_point(series, cluster, NAN);
 
 		for (int n = 0; n <= BENCH_REPEATS && (k != 1 || hopper); n++) {
-			double us = k == 2 ? host(run, calls, kernel, cluster)
-					   : gap(run, calls, kernel, cluster, k == 1);
+			double us = k == 2 ? measure_host(run, calls, kernel, cluster)
+					   : measure_gap(run, calls, kernel, cluster, k == 1);
 
 			if (isnan(us)) {
 				bench_missing(bench_samples(run),
@@ -150,18 +154,17 @@ static void measure_one(struct bench_run *run, const struct calls *calls,
 	}
 }
 
-static void measure(struct bench_run *run)
+static void measure_samples(struct bench_run *run)
 {
-	struct bench_kernel *kernel = build(run);
+	struct bench_kernel *kernel = build_kernel(run);
 	struct calls calls;
 
 	if (!kernel)
 		return;
-	if (find(run, &calls) && bench_function(kernel)) {
+	if (find_calls(run, &calls) && bench_function(kernel)) {
 		measure_one(run, &calls, kernel, 0);
 		for (uint32_t n = 1; n <= 16 && bench_arch(bench_gpu(run)) >= 90; n *= 2) {
-			/* More than 8 must be allowed; who has no 16 says so when it is launched.
-			 */
+			/* More than 8 must be enabled; the launch fails if 16 are not supported. */
 			if (n > 8)
 				calls.attribute(bench_function(kernel), NON_PORTABLE_CLUSTER, 1);
 			measure_one(run, &calls, kernel, n);
@@ -172,7 +175,7 @@ static void measure(struct bench_run *run)
 	bench_kernel_free(run, kernel);
 }
 
-static double mean(const struct bench_point *point)
+static double mean_of(const struct bench_point *point)
 {
 	double sum = 0;
 
@@ -181,8 +184,8 @@ static double mean(const struct bench_point *point)
 	return sum / point->n;
 }
 
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	const struct bench_series *plain = bench_find(samples, "end to begin");
 	const struct bench_series *dependent = bench_find(samples,
@@ -201,18 +204,18 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 				snprintf(parameter, sizeof parameter, "cluster of %g",
 					 series->point[k].x);
 			bench_figure(figures, series->name, parameter, series->unit,
-				     mean(&series->point[k]), bench_least(&series->point[k]),
+				     mean_of(&series->point[k]), bench_least(&series->point[k]),
 				     bench_most(&series->point[k]), series->point[k].sm_mhz);
-			/* What the host waits is the machine's more than the GPU's. */
+			/* The host's time depends more on the machine than on the GPU. */
 			bench_detail(figures, !strncmp(series->name, "host", 4));
 		}
 	}
 	if (plain && dependent && plain->n && dependent->n && plain->point[0].n &&
 	    dependent->point[0].n)
 		bench_note(figures,
-			   "A kernel begins %.2f us behind the one before, %.2f us by dependent "
-			   "launch.",
-			   mean(&plain->point[0]), mean(&dependent->point[0]));
+			   "A kernel starts %.2f us after the end of the previous one, %.2f us "
+			   "with dependent launch.",
+			   mean_of(&plain->point[0]), mean_of(&dependent->point[0]));
 }
 
 BENCH(bench_launch_latency) = {
@@ -220,6 +223,6 @@ BENCH(bench_launch_latency) = {
 	.number = "",
 	.what = "from one kernel's end to the next one's begin, with clusters and dependent launch",
 	.processes = 2 * BENCH_REPEATS,
-	.measure = measure,
-	.derive = derive,
+	.measure = measure_samples,
+	.derive = derive_figures,
 };

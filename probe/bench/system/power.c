@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * M26 to M28: the clock under load. Matrix products by cuBLAS run in batches of some 20 ms; while
- * one is under way NVIDIA's management library is asked for the SM clock, the power, the
- * temperature and what holds the clock down. Nothing is set, and no temperature is forced.
+ * M26 to M28: the clock under load. Matrix products with cuBLAS run in batches of about 20 ms;
+ * during each batch NVML is asked for the SM clock, power, temperature and what limits the clock.
+ * Nothing is set, and no temperature is forced.
  *
- * power: FP16, 512 to 16,384 rows, 5 s each: a value is the mean of an eleventh of that. steady:
+ * power: FP16, 512 to 16,384 rows, 5 s each; a value is the mean of an eleventh of that. steady:
  * FP32 of 1,024 rows for 60 s, by time. thermal: FP16 of 8,192 rows for 60 s, by temperature.
  */
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ struct nvml {
 	int (*clock)(void *device, int which, unsigned *mhz);
 	int (*power)(void *device, unsigned *milliwatts);
 	int (*temperature)(void *device, int which, unsigned *celsius);
-	int (*reasons)(void *device, unsigned long long *mask); /* may be missing */
+	int (*reasons)(void *device, unsigned long long *mask); /* optional */
 	void *device;
 };
 
@@ -46,7 +46,7 @@ struct seen {
 	uint64_t reasons;
 };
 
-static bool take(void *call, void *found)
+static bool set_function(void *call, void *found)
 {
 	memcpy(call, &found, sizeof found);
 	return found;
@@ -58,22 +58,22 @@ static bool open_nvml(struct bench_run *run, struct nvml *m)
 	int (*current)(int *), (*bus_of)(char *, int, int), device = 0;
 	char bus[32] = "";
 
-	if (!lib || !take(&m->init, dlsym(lib, "nvmlInit_v2")) ||
-	    !take(&m->device_of, dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2")) ||
-	    !take(&m->clock, dlsym(lib, "nvmlDeviceGetClockInfo")) ||
-	    !take(&m->power, dlsym(lib, "nvmlDeviceGetPowerUsage")) ||
-	    !take(&m->temperature, dlsym(lib, "nvmlDeviceGetTemperature")) ||
-	    !take(&current, bench_driver(run, "cuCtxGetDevice")) ||
-	    !take(&bus_of, bench_driver(run, "cuDeviceGetPCIBusId")) || m->init() ||
+	if (!lib || !set_function(&m->init, dlsym(lib, "nvmlInit_v2")) ||
+	    !set_function(&m->device_of, dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2")) ||
+	    !set_function(&m->clock, dlsym(lib, "nvmlDeviceGetClockInfo")) ||
+	    !set_function(&m->power, dlsym(lib, "nvmlDeviceGetPowerUsage")) ||
+	    !set_function(&m->temperature, dlsym(lib, "nvmlDeviceGetTemperature")) ||
+	    !set_function(&current, bench_driver(run, "cuCtxGetDevice")) ||
+	    !set_function(&bus_of, bench_driver(run, "cuDeviceGetPCIBusId")) || m->init() ||
 	    current(&device) || bus_of(bus, sizeof bus, device) || m->device_of(bus, &m->device)) {
-		bench_missing(bench_samples(run), "NVIDIA's management library does not work here");
+		bench_missing(bench_samples(run), "NVML (libnvidia-ml.so.1) does not work here");
 		return false;
 	}
-	take(&m->reasons, dlsym(lib, "nvmlDeviceGetCurrentClocksThrottleReasons"));
+	set_function(&m->reasons, dlsym(lib, "nvmlDeviceGetCurrentClocksThrottleReasons"));
 	return true;
 }
 
-static double now(void)
+static double now_s(void)
 {
 	struct timespec t;
 
@@ -81,9 +81,9 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* One batch, and what is seen while it runs. N becomes what takes 20 ms. */
-static bool batch(const struct nvml *m, struct bench_products *p, uint32_t size, uint32_t *n,
-		  struct seen *seen)
+/* Runs one batch and reads NVML meanwhile. Sets N to what takes 20 ms. */
+static bool run_batch(const struct nvml *m, struct bench_products *p, uint32_t size, uint32_t *n,
+		      struct seen *seen)
 {
 	unsigned mhz = 0, milliwatts = 0, celsius = 0;
 	unsigned long long mask = 0;
@@ -100,7 +100,7 @@ static bool batch(const struct nvml *m, struct bench_products *p, uint32_t size,
 	seconds = bench_products_end(p);
 	if (!(seconds > 0))
 		return false;
-	*seen = (struct seen){now(),
+	*seen = (struct seen){now_s(),
 			      mhz,
 			      milliwatts / 1e3,
 			      celsius,
@@ -110,9 +110,9 @@ static bool batch(const struct nvml *m, struct bench_products *p, uint32_t size,
 	return true;
 }
 
-/* Adds V to the point at X, as far as it has room. */
-static void add(struct bench_run *run, const char *name, const char *x, const char *unit, double at,
-		double v)
+/* Adds V to the point at X, unless it is full. */
+static void add_value(struct bench_run *run, const char *name, const char *x, const char *unit,
+		      double at, double v)
 {
 	struct bench_point *p = bench_point(bench_series(bench_samples(run), name, x, NULL, unit),
 					    at, NAN);
@@ -123,18 +123,18 @@ static void add(struct bench_run *run, const char *name, const char *x, const ch
 
 static void add_seen(struct bench_run *run, const char *x, double at, const struct seen *s)
 {
-	add(run, "SM clock", x, "MHz", at, s->mhz);
-	add(run, "power", x, "W", at, s->watts);
+	add_value(run, "SM clock", x, "MHz", at, s->mhz);
+	add_value(run, "power", x, "W", at, s->watts);
 	if (strcmp(x, "temperature"))
-		add(run, "temperature", x, "degrees", at, s->celsius);
-	add(run, "products", x, "Top/s", at, s->tops);
+		add_value(run, "temperature", x, "degrees", at, s->celsius);
+	add_value(run, "products", x, "Top/s", at, s->tops);
 	for (int i = 0; i < REASONS; i++)
-		add(run, reason[i].name, x, "share", at, s->reasons & reason[i].bit ? 1 : 0);
+		add_value(run, reason[i].name, x, "share", at, s->reasons & reason[i].bit ? 1 : 0);
 }
 
-/* For SECONDS; what was seen of each part of them is handed on as one mean. */
-static void load(struct bench_run *run, const char *type, uint32_t size, double seconds,
-		 double part, const char *by)
+/* Runs a load for SECONDS, and adds the mean of each PART. */
+static void run_load(struct bench_run *run, const char *type, uint32_t size, double seconds,
+		     double part, const char *by)
 {
 	struct nvml m = {0};
 	struct bench_products *p = NULL;
@@ -144,14 +144,14 @@ static void load(struct bench_run *run, const char *type, uint32_t size, double 
 
 	if (bench_dry(run) || !open_nvml(run, &m) || !(p = bench_products(run, type, size)))
 		return;
-	/* The first ones have the library's own preparations in them. */
+	/* The first products include the library's initialization. */
 	for (int i = 0; i < 4; i++)
-		if (!batch(&m, p, size, &n, &s))
+		if (!run_batch(&m, p, size, &n, &s))
 			goto failed;
-	begin = now();
+	begin = now_s();
 	next = begin + part;
-	while (now() < begin + seconds) {
-		if (!batch(&m, p, size, &n, &s))
+	while (now_s() < begin + seconds) {
+		if (!run_batch(&m, p, size, &n, &s))
 			goto failed;
 		sum.mhz += s.mhz, sum.watts += s.watts, sum.celsius += s.celsius;
 		sum.tops += s.tops, sum.reasons |= s.reasons, seen++;
@@ -177,29 +177,32 @@ failed:
 static void measure_power(struct bench_run *run)
 {
 	for (uint32_t size = 512; size <= 16384; size *= 2)
-		load(run, "FP16", size, LOAD_S, (double)LOAD_S / BENCH_REPEATS, "size");
+		run_load(run, "FP16", size, LOAD_S, (double)LOAD_S / BENCH_REPEATS, "size");
 }
 
 static void measure_steady(struct bench_run *run)
 {
-	load(run, "FP32", 1024, LONG_S, 0.5, "seconds");
+	run_load(run, "FP32", 1024, LONG_S, 0.5, "seconds");
 }
 
 static void measure_thermal(struct bench_run *run)
 {
-	load(run, "FP16", 8192, LONG_S, 0.5, "temperature");
+	run_load(run, "FP16", 8192, LONG_S, 0.5, "temperature");
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-/* The figure of all points at the place of the K-th; the median, NAN where one was told of it. */
-static double tell_place(const struct bench_series *series, uint32_t k,
-			 struct bench_figures *figures)
+/*
+ * Adds the figure of all points at the x of the K-th. Returns the median; NAN if it was added
+ * before.
+ */
+static double add_figure_at(const struct bench_series *series, uint32_t k,
+			    struct bench_figures *figures)
 {
 	double *v = malloc((series->n + 1) * sizeof(*v)), at = series->point[k].x, median;
 	char parameter[48];
@@ -212,7 +215,7 @@ static double tell_place(const struct bench_series *series, uint32_t k,
 			v[n++] = bench_median(&series->point[i]);
 	for (uint32_t i = 0; i < k; i++)
 		n = series->point[i].x == at ? 0 : n;
-	qsort(v, n, sizeof(*v), by_value);
+	qsort(v, n, sizeof(*v), compare_values);
 	median = n ? (v[(n - 1) / 2] + v[n / 2]) / 2 : NAN;
 	snprintf(parameter, sizeof parameter, "%s %g", series->x, at);
 	if (n)
@@ -222,9 +225,12 @@ static double tell_place(const struct bench_series *series, uint32_t k,
 	return median;
 }
 
-/* Figures by size and by temperature; by time only the first and the last, and a picture of all. */
-static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		   struct bench_figures *figures)
+/*
+ * Derives figures by size and by temperature; by time only the first and the last, and a plot of
+ * all.
+ */
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
 {
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
@@ -238,7 +244,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 			any |= p->n && bench_most(p) > 0;
 			if (share || (!strcmp(series->x, "seconds") && k && k + 1 < series->n))
 				continue;
-			median = tell_place(series, k, figures);
+			median = add_figure_at(series, k, figures);
 			if (median < lowest) {
 				lowest = median;
 				at = p->x;
@@ -247,7 +253,7 @@ static void derive(const struct bench_samples *samples, const struct bench_gpu *
 		if (!strcmp(series->name, "SM clock") && gpu->boost_khz &&
 		    lowest < 0.98 * (double)gpu->boost_khz / 1e3)
 			bench_note(figures,
-				   "At %s %g the clock is lowest, %.0f MHz, %.0f %% of boost.",
+				   "The clock is lowest at %s %g: %.0f MHz, %.0f %% of boost.",
 				   series->x, at, lowest, 1e5 * lowest / (double)gpu->boost_khz);
 		if (share && any)
 			bench_note(figures, "The clock was %s at times.", series->name);
@@ -263,7 +269,7 @@ BENCH(bench_power) = {
 	.what = "clock and power under matrix products, by size: 40 s",
 	.slow = true,
 	.measure = measure_power,
-	.derive = derive,
+	.derive = derive_figures,
 };
 BENCH(bench_thermal) = {
 	.name = "thermal",
@@ -271,7 +277,7 @@ BENCH(bench_thermal) = {
 	.what = "clock under matrix products, by the temperature that comes: 60 s",
 	.slow = true,
 	.measure = measure_thermal,
-	.derive = derive,
+	.derive = derive_figures,
 };
 BENCH(bench_steady) = {
 	.name = "steady",
@@ -279,5 +285,5 @@ BENCH(bench_steady) = {
 	.what = "clock under small matrix products, by time: 60 s",
 	.slow = true,
 	.measure = measure_steady,
-	.derive = derive,
+	.derive = derive_figures,
 };

@@ -32,7 +32,7 @@ struct nvs_timing_pool {
 	uint8_t *cpu;
 	uint64_t address;
 	uint64_t used; /* bit N: chunk N */
-	bool gone; /* its mapping is going or gone: assign no more chunks */
+	bool gone; /* its mapping is going away or has gone: assign no more chunks */
 };
 _Static_assert(CHUNKS <= 64, "a bit a chunk");
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far the GPU is with each channel: what stands in the slot that its submissions release to.
- * Each of them tells it of those before it; of the last ones nobody would, and it is these that are
- * asked for when a program hangs.
+ * Reads how far the GPU has come with each channel, from the slot to which the channel's
+ * submissions release their progress number. A submission records the progress of earlier ones, but
+ * nothing after the last submissions records theirs, and a hang report needs exactly those.
  */
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
@@ -20,7 +20,7 @@ bool nvs_channel_read_done(const struct nvs_channel_entry *c, struct nvs_channel
 	if (!m || va % 8 || m->gpu_va + m->size - va < 16)
 		return false;
 	at = (const volatile uint64_t *)(m->cpu + (va - m->gpu_va));
-	/* By our own thread as well, which no handler saves from a fault. */
+	/* Also runs on our own thread, where no handler catches a fault. */
 	if (!nvs_sys_readable(at) || !nvs_sys_readable(at + 1))
 		return false;
 	done->value[0] = at[0];
@@ -29,8 +29,8 @@ bool nvs_channel_read_done(const struct nvs_channel_entry *c, struct nvs_channel
 	return true;
 }
 
-/* As the program sees it; without a shadow it would cost a read over PCIe perhaps. */
-static uint32_t seen_get(const struct nvs_channel_entry *c)
+/* GP_GET as the program sees it. NVS_NONE without a shadow, where a read might go over PCIe. */
+static uint32_t read_shadow_get(const struct nvs_channel_entry *c)
 {
 	const volatile uint32_t *seen = c->put;
 
@@ -41,7 +41,7 @@ void nvs_channels_see_done(void)
 {
 	const struct nvs_channel_entry *c;
 
-	/* A view that is out of date may have mappings that are gone. */
+	/* An outdated view may contain mappings that no longer exist. */
 	if (nvs_rm()->dirty || nvs_rm()->segs_dirty)
 		return;
 	DL_FOREACH(nvs_rm()->channels, c)
@@ -55,7 +55,7 @@ void nvs_channels_see_done(void)
 					      {done.value[0], done.value[1]},
 					      nvs_now(),
 					      c->number,
-					      seen_get(c)};
+					      read_shadow_get(c)};
 		nvs_session_channel_done(c->slot, &now);
 	}
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The GPU's own time of what channels submit (trap/copy/gpfifo_timing.h): memory for it, by
- * channels that can reach it, and given up before it goes; what was not timed and why; the GPUs'
- * clocks.
- *
- * A GPU may write where its channel's own GPFIFO is mapped too: in the same address space, and, of
- * the one that UVM keeps for the process, for the same GPU.
+ * GPU timestamps around submissions (trap/copy/gpfifo_timing.h): gives their memory to channels that can
+ * reach it and takes it back before its mapping goes; counts submissions without timestamps by
+ * reason; reads the GPUs' clocks. A GPU can write where its channel's own GPFIFO is mapped too,
+ * that is in the same address space; in UVM's process-wide address space, for the same GPU.
  */
 #include <string.h>
 #include "preload/base/sys.h"
@@ -18,34 +16,37 @@
 #define USERMODE_TIME 0x80
 #define CHUNKS (NVS_TIMING_POOL_BYTES / NVS_TIMING_BYTES)
 #define NAP_NS 50000
-#define STEPS 20 /* towards a shadow's end, of a GPU that has nothing to do */
-#define END_TRIES 2000 /* naps, 100 ms: it would fault at what it has not done yet */
+#define STEPS 20 /* tries to end a shadow while the GPU is idle */
+#define END_TRIES 2000 /* naps, 100 ms: the GPU would fault on entries it has not done yet */
 #define DRAIN_TRIES 1000
-#define LAST_TRIES 20 /* for times of what the GPU has taken */
+#define LAST_TRIES 20 /* for timestamps of entries that the GPU has fetched */
 #define CLOCK_READS 8
 
 bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value); /* trap/low/guard.S */
 
-/* Memory of ours that a GPU sees. */
+/* Memory of the library that is mapped for a GPU. */
 struct nvs_timing_pool {
 	struct nvs_timing_pool *next;
-	uint32_t gpu, client, handle; /* the object by which it is mapped; handle 0: none now */
+	uint32_t gpu, client,
+		handle; /* the object through which it is mapped; handle 0: none now */
 	uint8_t *cpu;
 	uint64_t address;
-	uint64_t used; /* a bit a chunk */
-	bool gone; /* or about to go: no more chunks of it */
+	uint64_t used; /* bit N: chunk N */
+	bool gone; /* its mapping is going away or has gone: assign no more chunks */
 };
 _Static_assert(CHUNKS <= 64, "a bit a chunk");
 
-static void nap(void)
+static void sleep_briefly(void)
 {
 	struct timespec ts = {0, NAP_NS};
 
 	nvs_sys(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
 }
 
-/* The last one made: the driver rings by it (on an H200 the one on BAR1). */
-static struct nvs_timing_bell bell_of(const struct nvs_channel_entry *c)
+/*
+ * The most recent doorbell mapping: the driver uses that one to ring (on an H200 the one in BAR1).
+ */
+static struct nvs_timing_bell find_bell(const struct nvs_channel_entry *c)
 {
 	const struct nvs_spans *all = &nvs_rm()->cpu;
 	const struct nvs_cpu_map *last = NULL;
@@ -61,9 +62,9 @@ static struct nvs_timing_bell bell_of(const struct nvs_channel_entry *c)
 					c->token};
 }
 
-/* ---- a channel's timing ---- */
+/* ---- timing of one channel ---- */
 
-/* NV2080_ENGINE_TYPE_COPY0 to 9; of others it is not known whether what they do comes to an end. */
+/* NV2080_ENGINE_TYPE_COPY0 to 9. Work on other engines may never end. */
 static bool is_copy_engine(uint32_t engine)
 {
 	return engine >= 9 && engine <= 18;
@@ -74,8 +75,10 @@ void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 	uint32_t kind = nvs_options()->values.timing;
 	struct nvs_timing *t;
 
-	/* Its shadow would have to be given back, which takes as long as the GPU, when another
-	 * channel comes to the page. */
+	/*
+	 * When another channel gets a USERD in this page, the shadow would have to be given back,
+	 * which can take as long as the GPU's work.
+	 */
 	c->userd_shared = c->userd_offset % PAGE != 0;
 	t = kind && !c->userd_shared ? nvs_alloc(nvs_timing_size(c->entries)) : NULL;
 	if (!t)
@@ -92,8 +95,8 @@ void nvs_timing_free(struct nvs_shadow *sh)
 	sh->timing = NULL;
 }
 
-/* Submissions whose times have not come. */
-static uint64_t missing(const struct nvs_timing *t)
+/* Counts submissions whose timestamps are still missing. */
+static uint64_t count_missing(const struct nvs_timing *t)
 {
 	uint64_t n = 0;
 
@@ -106,16 +109,16 @@ static void leave_pool(struct nvs_channel_entry *c, struct nvs_timing *t)
 {
 	uint64_t lost;
 
-	/* What the GPU may still write to stays nobody's. */
+	/* A chunk that the GPU may still write to is never reused. */
 	if (c->pool && !nvs_timing_harvest(t))
 		c->pool->used &= ~(1ull << c->chunk);
-	lost = c->pool ? missing(t) : 0;
+	lost = c->pool ? count_missing(t) : 0;
 	t->timed -= lost;
 	t->untimed[NVS_UNTIMED_ENDING] += lost;
 	c->pool = NULL;
 }
 
-/* Its counts, before the shadow that had them goes. */
+/* Saves the counts of a shadow that is about to go. */
 static void keep_counts(struct nvs_channel_entry *c, struct nvs_timing *t)
 {
 	for (uint32_t i = 0; i < NVS_UNTIMED_REASONS; i++)
@@ -138,7 +141,7 @@ void nvs_timing_gone(struct nvs_channel_entry *c)
 
 bool nvs_timing_step(struct nvs_channel_entry *c)
 {
-	struct nvs_timing_bell bell = bell_of(c);
+	struct nvs_timing_bell bell = find_bell(c);
 
 	return nvs_timing_settle(c->shadow, &bell);
 }
@@ -146,12 +149,12 @@ bool nvs_timing_step(struct nvs_channel_entry *c)
 static void wait_for_times(struct nvs_timing *t)
 {
 	for (uint32_t i = 0; nvs_timing_harvest(t) && i < LAST_TRIES; i++)
-		nap();
+		sleep_briefly();
 }
 
 void nvs_timing_ring(const struct nvs_channel_entry *c)
 {
-	struct nvs_timing_bell bell = bell_of(c);
+	struct nvs_timing_bell bell = find_bell(c);
 
 	if (bell.doorbell)
 		*bell.doorbell = bell.token;
@@ -166,7 +169,7 @@ bool nvs_timing_end(struct nvs_channel_entry *c)
 	for (uint32_t i = 0; !nvs_timing_step(c); i++) {
 		if (i == STEPS)
 			return false;
-		nap();
+		sleep_briefly();
 	}
 	wait_for_times(t);
 	leave_pool(c, t);
@@ -177,16 +180,16 @@ bool nvs_timing_end(struct nvs_channel_entry *c)
 
 void nvs_timing_drain(struct nvs_channel_entry *c)
 {
-	struct nvs_timing_bell bell = bell_of(c);
+	struct nvs_timing_bell bell = find_bell(c);
 
 	for (uint32_t i = 0; nvs_timing_turn(c->shadow, &bell) && i < DRAIN_TRIES; i++)
-		nap();
+		sleep_briefly();
 	for (uint32_t i = 0; !nvs_timing_caught_up(c->shadow) && i < LAST_TRIES; i++)
-		nap();
+		sleep_briefly();
 	wait_for_times(c->shadow->timing);
 }
 
-static void tell(const struct nvs_channel_entry *c, uint32_t reason, uint64_t submissions)
+static void record_untimed(const struct nvs_channel_entry *c, uint32_t reason, uint64_t submissions)
 {
 	struct nvs_rec_untimed rec = {
 		.rec = {.type = NVS_REC_UNTIMED, .size = sizeof(rec)},
@@ -201,31 +204,34 @@ static void tell(const struct nvs_channel_entry *c, uint32_t reason, uint64_t su
 void nvs_timing_tell(const struct nvs_channel_entry *c)
 {
 	const struct nvs_timing *t = c->shadow ? c->shadow->timing : NULL;
-	uint64_t all = c->slot ? c->slot->claim >> NVS_PUT_BITS : 0, told = c->timed, lost;
+	uint64_t all = c->slot ? c->slot->claim >> NVS_PUT_BITS : 0, counted = c->timed, lost;
 
 	if (!nvs_options()->values.timing || !all)
 		return;
-	lost = t && c->pool ? missing(t) : 0;
-	told += c->untimed[0] + (t ? t->timed - lost + t->untimed[0] : 0);
+	lost = t && c->pool ? count_missing(t) : 0;
+	counted += c->untimed[0] + (t ? t->timed - lost + t->untimed[0] : 0);
 	for (uint32_t i = 1; i < NVS_UNTIMED_REASONS; i++) {
 		uint64_t n = c->untimed[i] + (t ? t->untimed[i] : 0);
 
 		n += i == NVS_UNTIMED_ENDING ? lost : 0;
-		told += n;
-		/* Where no memory ever came, that is why it was too early. */
+		counted += n;
+		/* If no memory ever came, that was the reason, rather than an early submission. */
 		if (n)
-			tell(c,
-			     i == NVS_UNTIMED_EARLY && !nvs_rm()->pools ? NVS_UNTIMED_NO_MEMORY : i,
-			     n);
+			record_untimed(c,
+				       i == NVS_UNTIMED_EARLY && !nvs_rm()->pools
+					       ? NVS_UNTIMED_NO_MEMORY
+					       : i,
+				       n);
 	}
-	if (!t && all > told)
-		tell(c, c->userd_shared ? NVS_UNTIMED_SHARED : NVS_UNTIMED_NO_SHADOW, all - told);
+	if (!t && all > counted)
+		record_untimed(c, c->userd_shared ? NVS_UNTIMED_SHARED : NVS_UNTIMED_NO_SHADOW,
+			       all - counted);
 }
 
 /* ---- memory ---- */
 
-/* The channel's GPFIFO and the pool are mapped in one address space. */
-static bool reaches(const struct nvs_channel_entry *c, const struct nvs_timing_pool *p)
+/* True if the channel's GPFIFO and the pool are mapped in the same address space. */
+static bool can_reach(const struct nvs_channel_entry *c, const struct nvs_timing_pool *p)
 {
 	const struct nvs_segs *segs = &nvs_rm()->segs;
 	uint32_t space = NVS_NONE;
@@ -250,19 +256,19 @@ static bool reaches(const struct nvs_channel_entry *c, const struct nvs_timing_p
 	return false;
 }
 
-static bool may_have(const struct nvs_channel_entry *c)
+static bool needs_memory(const struct nvs_channel_entry *c)
 {
 	return c->shadow && c->shadow->timing && !c->pool && !c->hidden &&
 	       !c->shadow->timing->walk.lost;
 }
 
-static void arm(struct nvs_channel_entry *c)
+static void arm_channel(struct nvs_channel_entry *c)
 {
 	for (struct nvs_timing_pool *p = nvs_rm()->pools; p; p = p->next) {
 		uint32_t chunk = (uint32_t)__builtin_ctzll(~p->used);
 		uint64_t at = chunk * NVS_TIMING_BYTES;
 
-		if (p->gone || !~p->used || chunk >= CHUNKS || !reaches(c, p))
+		if (p->gone || !~p->used || chunk >= CHUNKS || !can_reach(c, p))
 			continue;
 		if (!nvs_timing_arm(c->shadow, (struct nvs_timing_slot *)(void *)(p->cpu + at),
 				    p->address + at))
@@ -276,8 +282,8 @@ static void arm(struct nvs_channel_entry *c)
 
 void nvs_timing_arm_one(struct nvs_channel_entry *c)
 {
-	if (may_have(c))
-		arm(c);
+	if (needs_memory(c))
+		arm_channel(c);
 }
 
 static void arm_all(void)
@@ -325,28 +331,28 @@ bool nvs_rm_timing_wants(uint32_t gpu)
 	nvs_lock(&saved);
 	arm_all();
 	DL_FOREACH(nvs_rm()->channels, c)
-	wants |= may_have(c) && c->object->gpu == gpu;
+	wants |= needs_memory(c) && c->object->gpu == gpu;
 	nvs_unlock(&saved);
 	return wants;
 }
 
-/* The GPU has fetched all of ours, and written what they say. */
+/* True if the GPU has fetched all timing entries and has written their timestamps. */
 static bool is_through(struct nvs_channel_entry *c)
 {
 	return nvs_timing_step(c) && !nvs_timing_harvest(c->shadow->timing);
 }
 
-static void goes(struct nvs_timing_pool *p)
+static void retire_pool(struct nvs_timing_pool *p)
 {
 	struct nvs_channel_entry *c;
-	uint32_t tries = 0; /* for all of them: a GPU that is stuck holds all up */
+	uint32_t tries = 0; /* limit for all channels together: a hung GPU stalls every one */
 
 	p->gone = true;
 	DL_FOREACH(nvs_rm()->channels, c)
 	{
 		while (c->pool == p && c->shadow && tries < END_TRIES && !is_through(c)) {
 			tries++;
-			nap();
+			sleep_briefly();
 		}
 		if (c->pool == p && c->shadow)
 			nvs_timing_end(c);
@@ -357,7 +363,7 @@ void nvs_timing_memory_goes(uint64_t start, uint64_t end)
 {
 	for (struct nvs_timing_pool *p = nvs_rm()->pools; p; p = p->next)
 		if (!p->gone && p->address < end && start < p->address + NVS_TIMING_POOL_BYTES)
-			goes(p);
+			retire_pool(p);
 }
 
 void nvs_timing_object_goes(const struct nvs_object *o)
@@ -368,7 +374,7 @@ void nvs_timing_object_goes(const struct nvs_object *o)
 		while (up && up != o)
 			up = up->up;
 		if (up && !p->gone)
-			goes(p);
+			retire_pool(p);
 	}
 }
 
@@ -382,7 +388,7 @@ static bool is_used(const struct nvs_timing_pool *p)
 	return false;
 }
 
-/* No GPU sees it any more, and no channel's times are read from it. */
+/* True if no GPU maps the pool and no channel reads timestamps from it. */
 static bool is_spare(struct nvs_timing_pool *p)
 {
 	if (p->gone && !nvs_object_find(p->client, p->handle))
@@ -390,7 +396,7 @@ static bool is_spare(struct nvs_timing_pool *p)
 	return p->gone && !p->handle && !is_used(p);
 }
 
-/* A checkpoint takes all objects away; when it is restored the same memory is pinned again. */
+/* A checkpoint frees all objects; restoring it pins the same memory again. */
 static void revive_pools(void)
 {
 	bool any = false;
@@ -428,7 +434,7 @@ void *nvs_rm_timing_spare(void)
 	return cpu;
 }
 
-/* ---- now and then ---- */
+/* ---- periodic work ---- */
 
 bool nvs_rm_timing_round(bool read)
 {
@@ -443,7 +449,7 @@ bool nvs_rm_timing_round(bool read)
 
 		if (!c->shadow || !c->shadow->timing || c->hidden)
 			continue;
-		bell = bell_of(c);
+		bell = find_bell(c);
 		behind |= nvs_timing_turn(c->shadow, &bell);
 		if (read)
 			nvs_timing_harvest(c->shadow->timing);
@@ -454,7 +460,7 @@ bool nvs_rm_timing_round(bool read)
 	return behind;
 }
 
-/* The one reading of TIME, of several, that lies between the nearest two of the session's clock. */
+/* Takes, of several reads of TIME, the one with the closest session clock values around it. */
 static bool read_clock(const volatile uint32_t *time, struct nvs_rec_gpu_clock *best)
 {
 	best->after = UINT64_MAX;
@@ -463,14 +469,14 @@ static bool read_clock(const volatile uint32_t *time, struct nvs_rec_gpu_clock *
 		uint32_t high, low, again;
 		uint64_t before, after;
 
-		/* Through BAR1 it reads as zero. */
+		/* In BAR1 the register reads as zero. */
 		if (!nvs_load32_guarded(time + 1, &high) || !high)
 			return false;
 		before = nvs_now();
 		if (!nvs_load32_guarded(time, &low))
 			return false;
 		after = nvs_now();
-		/* The lower word comes around every 4.3 s. */
+		/* The lower word wraps around every 4.3 s. */
 		if (!nvs_load32_guarded(time + 1, &again) || again != high ||
 		    after - before >= best->after - best->before)
 			continue;

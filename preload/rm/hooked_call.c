@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hooked call on its way to the kernel and back. What leaves the tables is marked ahead of it,
- * what came of it is entered behind it; the trap's view is published at these two points and
- * nowhere else, so that nothing is unmapped while the trap still knows it. In between no lock is
- * held and no signal blocked: a call of the driver's may never return.
+ * Hooked calls on their way to the kernel and back. State that a call may remove is withdrawn from
+ * the tables before it; its result is entered after it. The trap's view is published only at these
+ * two points, so nothing is unmapped while a trap may use it. During the call no lock is held and
+ * no signal blocked: a driver call may never return.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -35,7 +35,7 @@ int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channe
 	if (channel && nvs_options()->values.timing)
 		nvs_rm_prepare((unsigned)request, arg);
 	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
-	/* Taking the lock is two system calls, which most calls are spared ahead of them. */
+	/* Taking the lock costs two system calls; most calls do not need it before they run. */
 	if (uvm ? nvs_uvm_begins(request) : channel || nvs_rm_begins((unsigned)request, arg))
 		ioctl_begins((unsigned)request, arg, uvm, &transit);
 	ret = nvs_next()->ioctl(fd, request, arg);
@@ -55,7 +55,7 @@ int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channe
 
 /* ---- the program's address space ---- */
 
-/* Under the lock: a call that changes mappings begins; its number. */
+/* Registers the start of a call that changes mappings and returns its number. The lock is held. */
 static uint64_t remap_begins(void)
 {
 	atomic_fetch_add(&nvs_rm()->remapping, 1);
@@ -67,8 +67,8 @@ static void remap_ends(void)
 	atomic_fetch_sub(&nvs_rm()->remapping, 1);
 }
 
-/* What is mapped in [start, end) is about to go. */
-static void leave(uint64_t start, uint64_t end, uint64_t call)
+/* Withdraws the mappings in [start, end), which the call is about to remove or replace. */
+static void withdraw_range(uint64_t start, uint64_t end, uint64_t call)
 {
 	nvs_maps_split(start, end);
 	nvs_shadow_cut(start, end);
@@ -89,7 +89,7 @@ void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off
 		nvs_shadow_prepare(start, end);
 		nvs_lock(&saved);
 		call = remap_begins();
-		leave(start, end, call);
+		withdraw_range(start, end, call);
 		nvs_publish();
 		nvs_rm_unlock(&saved);
 	}
@@ -121,13 +121,13 @@ int nvs_maps_munmap(void *address, size_t size)
 	sigset_t saved;
 	int ret, err;
 
-	/* What the kernel is going to refuse. */
+	/* The kernel refuses such a call. */
 	if ((start & 4095) || end <= start)
 		return nvs_next()->munmap(address, size);
 	nvs_shadow_prepare(start, end);
 	nvs_lock(&saved);
 	call = remap_begins();
-	leave(start, end, call);
+	withdraw_range(start, end, call);
 	nvs_publish();
 	nvs_rm_unlock(&saved);
 	ret = nvs_next()->munmap(address, size);
@@ -145,9 +145,10 @@ int nvs_maps_munmap(void *address, size_t size)
 }
 
 /*
- * A doorbell is in the view exactly while the program may store there: a store to what the program
- * itself has made read-only is the program's own fault. So it leaves the view before the change and
- * is back after. The driver has no part in this one, and the lock is kept.
+ * A doorbell is in the view only while the program may store to it: a store to a page that the
+ * program made read-only is the program's own fault. So the doorbell leaves the view before the
+ * change and returns after it. mprotect() does not involve the driver, so the lock is held
+ * throughout.
  */
 int nvs_maps_mprotect(void *address, size_t size, int prot)
 {
@@ -194,7 +195,7 @@ void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *
 	nvs_maps_withdraw(start, start + kept, false, call);
 	nvs_maps_withdraw(start + kept, end, true, call);
 	if (fixed)
-		leave(target, target_end, call);
+		withdraw_range(target, target_end, call);
 	nvs_publish();
 	nvs_rm_unlock(&saved);
 	p = nvs_next()->mremap(old, old_size, size, flags, to);
@@ -223,8 +224,8 @@ void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *
 /* ---- descriptors ---- */
 
 /*
- * A close cannot be refused, and the number is another's as soon as the kernel has it: both points
- * lie ahead of the call. Under the lock.
+ * close() always frees the number, and another thread may get that number as soon as the kernel has
+ * it. So both steps run before the call. The lock is held.
  */
 static void close_tracked(int fd)
 {
@@ -241,7 +242,7 @@ static void close_tracked(int fd)
 
 void nvs_fd_opened(int fd, const char *path)
 {
-	/* Whoever had the number before has closed it without us. */
+	/* The previous file of this number was closed unseen. */
 	if (nvs_fd_tracked(fd) && nvs_state_borrowed())
 		return;
 	nvs_fd_closing(fd);

@@ -1,31 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls to the resource manager, read after they have succeeded: the kernel has then read and
- * written the same memory that we read. Only what must happen ahead of a call looks at its
- * arguments before, with care. One file, since it is a list of calls, each with what is read of
- * it.
+ * Decodes ioctls to the resource manager. They are read after they have succeeded: the kernel has
+ * then read and written the same memory, so reading it is safe. Only calls that remove something,
+ * or that make a channel, are also read before they run, with guarded copies.
  */
 #include "preload/rm/rm.h"
 
-#define MAX_PARAMS 512 /* of an object that are kept */
+#define MAX_PARAMS 512 /* bytes kept of an object's parameters */
 
 struct call {
 	unsigned nr, size;
 	void *arg;
 };
 
-static struct call unpack(unsigned request, void *arg)
+static struct call unpack_call(unsigned request, void *arg)
 {
 	return (struct call){request & 0xff, request >> 16 & 0x3fff, arg};
 }
 
-/* A structure too large for the request word comes by pointer. */
-static struct call unwrap(const struct nv_ioctl_xfer *x)
+/* Parameters too large for the request word are passed by pointer. */
+static struct call unwrap_xfer(const struct nv_ioctl_xfer *x)
 {
 	return (struct call){x->cmd, x->size, (void *)x->ptr};
 }
 
-/* ---- ahead of the call ---- */
+/* ---- before the call ---- */
 
 static void before_free(struct nvs_transit *t, uint32_t client, uint32_t handle)
 {
@@ -42,9 +41,11 @@ static void before_free(struct nvs_transit *t, uint32_t client, uint32_t handle)
 	nvs_object_withdraw(o);
 }
 
-/* What before_free() found; NULL: another call has taken it away meanwhile, or there was nothing.
+/*
+ * The object that before_free() found. Returns NULL if there was none, or if another call has freed
+ * it since.
  */
-static struct nvs_object *leaving(const struct nvs_transit *t)
+static struct nvs_object *find_leaving(const struct nvs_transit *t)
 {
 	struct nvs_object *o = t->frees ? nvs_object_find(t->client, t->handle) : NULL;
 
@@ -65,18 +66,21 @@ static void before_unmap(struct nvs_transit *t, const struct NVOS34_PARAMETERS *
 	nvs_rm_map_withdraw(t->map);
 }
 
-/* CALL has parameters of this form, and they could be read. */
+/* True if CALL has parameters of the form of *TO and they could be copied there. */
 #define PEEK(call, to) ((call).size == sizeof(*(to)) && nvs_peek(to, (call).arg, sizeof(*(to))))
 
-/* What both forms of ALLOC begin with. */
+/* Reads the fields that both forms of ALLOC start with. */
 static bool allocates_channel(struct call c, struct NVOS21_PARAMETERS *a)
 {
 	return c.nr == NVS_ESC_ALLOC && c.size >= sizeof(*a) && nvs_peek(a, c.arg, sizeof(*a)) &&
 	       nvs_class_is_channel(a->hClass);
 }
 
-/* The RM writes to USERD: a page that the channel is to share with others is their own by then. */
-static void expect(const struct NVOS21_PARAMETERS *a)
+/*
+ * The RM writes to USERD, so other channels that have theirs in the same page give up their shadow
+ * of the page before the call.
+ */
+static void clear_shared_userd(const struct NVOS21_PARAMETERS *a)
 {
 	uintptr_t userd = nvs_channel_expected(a->hRoot, (const void *)a->pAllocParms);
 
@@ -89,7 +93,7 @@ static bool frees_heap(struct call c, struct NVOS32_PARAMETERS *a)
 	return PEEK(c, a) && a->function == NVOS32_FUNCTION_FREE;
 }
 
-static void before(struct call c, struct nvs_transit *t)
+static void prepare_call(struct call c, struct nvs_transit *t)
 {
 	union {
 		struct NVOS00_PARAMETERS free;
@@ -100,9 +104,12 @@ static void before(struct call c, struct nvs_transit *t)
 
 	switch (c.nr) {
 	case NVS_ESC_ALLOC:
-		/* Whose pages the channel will share is settled before it is there. */
+		/*
+		 * Channels that share a USERD page give up their shadows before the new channel
+		 * exists.
+		 */
 		if (allocates_channel(c, &a.alloc))
-			expect(&a.alloc);
+			clear_shared_userd(&a.alloc);
 		break;
 	case NVS_ESC_FREE:
 		if (PEEK(c, &a.free))
@@ -119,20 +126,20 @@ static void before(struct call c, struct nvs_transit *t)
 	}
 }
 
-/* A call that is to be made. Of one that cannot be read: as it stands. */
-static struct call call_of(unsigned request, void *arg)
+/* The call inside an XFER_CMD; the call itself if that cannot be read. */
+static struct call decode_call(unsigned request, void *arg)
 {
-	struct call c = unpack(request, arg);
+	struct call c = unpack_call(request, arg);
 	struct nv_ioctl_xfer x;
 
-	return c.nr == NVS_ESC_XFER_CMD && PEEK(c, &x) ? unwrap(&x) : c;
+	return c.nr == NVS_ESC_XFER_CMD && PEEK(c, &x) ? unwrap_xfer(&x) : c;
 }
 
 bool nvs_rm_makes_channel(unsigned request, void *arg)
 {
 	struct NVOS21_PARAMETERS a;
 
-	return allocates_channel(call_of(request, arg), &a);
+	return allocates_channel(decode_call(request, arg), &a);
 }
 
 void nvs_rm_prepare(unsigned request, void *arg)
@@ -141,7 +148,7 @@ void nvs_rm_prepare(unsigned request, void *arg)
 	uintptr_t userd = 0;
 	sigset_t saved;
 
-	if (!allocates_channel(call_of(request, arg), &a))
+	if (!allocates_channel(decode_call(request, arg), &a))
 		return;
 	nvs_lock(&saved);
 	if (nvs_rm())
@@ -153,7 +160,7 @@ void nvs_rm_prepare(unsigned request, void *arg)
 
 bool nvs_rm_begins(unsigned request, void *arg)
 {
-	struct call c = call_of(request, arg);
+	struct call c = decode_call(request, arg);
 	struct NVOS32_PARAMETERS heap;
 
 	switch (c.nr) {
@@ -169,13 +176,13 @@ bool nvs_rm_begins(unsigned request, void *arg)
 
 void nvs_rm_before(unsigned request, void *arg, struct nvs_transit *transit)
 {
-	before(call_of(request, arg), transit);
+	prepare_call(decode_call(request, arg), transit);
 }
 
-/* ---- after it ---- */
+/* ---- after the call ---- */
 
-/* Bytes of the parameters that are kept. */
-static uint32_t alloc_params(const struct call *c, uint32_t object_class)
+/* Number of parameter bytes to keep. */
+static uint32_t kept_params_size(const struct call *c, uint32_t object_class)
 {
 	const struct NVOS21_PARAMETERS *plain = c->arg;
 	const struct NVOS64_PARAMETERS *extended = c->arg;
@@ -184,7 +191,7 @@ static uint32_t alloc_params(const struct call *c, uint32_t object_class)
 	if (!plain->pAllocParms)
 		return 0;
 	if (c->size == sizeof(*extended)) {
-		/* Not the plain structure. */
+		/* Serialised: not the plain structure. */
 		if (extended->flags & NVOS64_FLAGS_FINN_SERIALIZED)
 			return 0;
 		given = extended->paramsSize;
@@ -196,14 +203,14 @@ static uint32_t alloc_params(const struct call *c, uint32_t object_class)
 	return given < MAX_PARAMS ? given : MAX_PARAMS;
 }
 
-static void pin(struct nvs_object *o, uint64_t address, uint64_t limit)
+static void pin_memory(struct nvs_object *o, uint64_t address, uint64_t limit)
 {
 	o->system = true;
 	nvs_maps_pinned(o, address, limit + 1);
 }
 
-/* User pages, named by their address. */
-static bool pins(const struct nvs_object *o)
+/* True if the object is user memory given by its address. */
+static bool is_user_memory(const struct nvs_object *o)
 {
 	return o->object_class == NV01_MEMORY_SYSTEM_OS_DESCRIPTOR &&
 	       NVS_HAS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, descriptorType) &&
@@ -220,16 +227,17 @@ static void after_alloc(int fd, const struct call *c)
 	struct nvs_object *o;
 
 	o = nvs_object_add(client, root ? handle : a->hObjectParent, handle, object_class,
-			   (const void *)a->pAllocParms, root ? 0 : alloc_params(c, object_class));
+			   (const void *)a->pAllocParms,
+			   root ? 0 : kept_params_size(c, object_class));
 	if (!o)
 		return;
 	if (root)
 		o->file = nvs_fd_file(fd);
 	if (nvs_class_is_channel(object_class))
 		nvs_channel_add(o);
-	else if (pins(o))
-		pin(o, NVS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, descriptor),
-		    NVS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, limit));
+	else if (is_user_memory(o))
+		pin_memory(o, NVS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, descriptor),
+			   NVS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, limit));
 	else if (object_class == NV_MEMORY_FABRIC_IMPORT_V2 ||
 		 object_class == NV_MEMORY_FABRIC_IMPORTED_REF)
 		nvs_tell_remark(NVS_REMARK_IMPORTED, o->gpu, client, handle);
@@ -243,7 +251,7 @@ static void after_alloc_memory(const struct NVOS02_PARAMETERS_WITH_FD *a)
 	if (!o)
 		return;
 	if (a->hClass == NV01_MEMORY_SYSTEM_OS_DESCRIPTOR)
-		pin(o, a->pMemory, a->limit);
+		pin_memory(o, a->pMemory, a->limit);
 	else if (a->hClass == NV01_MEMORY_SYSTEM && a->fd >= 0)
 		nvs_rm_map_add(o, a->fd, 0, a->limit + 1, 0);
 }
@@ -298,7 +306,7 @@ static void vid_heap_os_descriptor(const struct NVOS32_PARAMETERS *a)
 					      NV01_MEMORY_SYSTEM_OS_DESCRIPTOR, NULL, 0);
 
 	if (o && a->data.AllocOsDesc.descriptorType == NVOS32_DESCRIPTOR_TYPE_VIRTUAL_ADDRESS)
-		pin(o, a->data.AllocOsDesc.descriptor, a->data.AllocOsDesc.limit);
+		pin_memory(o, a->data.AllocOsDesc.descriptor, a->data.AllocOsDesc.limit);
 }
 
 static void after_vid_heap(const struct NVOS32_PARAMETERS *a)
@@ -351,7 +359,7 @@ static void after_unmap_dma(const struct call *c, const struct nvs_transit *t)
 		return;
 	space = nvs_object_vaspace(dma);
 	if (!size) {
-		/* The whole mapping that begins there. */
+		/* Without a size, the mapping that begins at this address is removed whole. */
 		NVS_SPANS_EACH(&rm->gpu, i, va, va + 1)
 		{
 			struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
@@ -402,9 +410,9 @@ static void learn_version(const char *text, uint32_t room)
 	nvs_rm_driver(version);
 }
 
-/* One object of the RM, its class not told; or NULL: several. */
-static void import(uint32_t client,
-		   const struct NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD_PARAMS *p)
+/* P: the imported RM object, whose class is unknown. NULL: several objects. */
+static void add_imported(uint32_t client,
+			 const struct NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD_PARAMS *p)
 {
 	if (p && p->type == 1)
 		nvs_object_add(client, p->hParent, p->hObject, 0, NULL, 0);
@@ -439,12 +447,12 @@ static void control_import(const struct NVOS54_PARAMETERS *a, struct nvs_object 
 {
 	const struct NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD_PARAMS *p = (const void *)a->params;
 
-	import(a->hClient, a->paramsSize == sizeof(*p) ? p : NULL);
+	add_imported(a->hClient, a->paramsSize == sizeof(*p) ? p : NULL);
 }
 
 static void control_imports(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
 {
-	import(a->hClient, NULL);
+	add_imported(a->hClient, NULL);
 }
 
 static const struct {
@@ -462,7 +470,7 @@ static const struct {
 };
 #define NCONTROLS (sizeof(controls) / sizeof(controls[0]))
 
-static size_t control_of(const struct NVOS54_PARAMETERS *a)
+static size_t find_control(const struct NVOS54_PARAMETERS *a)
 {
 	size_t i = 0;
 
@@ -473,7 +481,7 @@ static size_t control_of(const struct NVOS54_PARAMETERS *a)
 
 static void after_control(const struct NVOS54_PARAMETERS *a)
 {
-	size_t i = control_of(a);
+	size_t i = find_control(a);
 
 	if (i < NCONTROLS && a->params && !(a->flags & NVOS54_FLAGS_FINN_SERIALIZED))
 		controls[i].learn(a, nvs_object_find(a->hClient, a->hObject));
@@ -483,12 +491,12 @@ bool nvs_rm_teaches_nothing(unsigned request, const void *arg, int ret)
 {
 	return !ret && (request & 0xff) == NVS_ESC_CONTROL &&
 	       (request >> 16 & 0x3fff) == sizeof(struct NVOS54_PARAMETERS) &&
-	       control_of(arg) == NCONTROLS;
+	       find_control(arg) == NCONTROLS;
 }
 
-/* ---- all together ---- */
+/* ---- dispatch ---- */
 
-static void after(int fd, const struct call *c, const struct nvs_transit *t)
+static void process_result(int fd, const struct call *c, const struct nvs_transit *t)
 {
 	struct nvs_object *o;
 
@@ -500,7 +508,7 @@ static void after(int fd, const struct call *c, const struct nvs_transit *t)
 		after_alloc_memory(c->arg);
 		break;
 	case NVS_ESC_FREE:
-		o = leaving(t);
+		o = find_leaving(t);
 		if (o)
 			nvs_object_destroy(o);
 		break;
@@ -511,7 +519,7 @@ static void after(int fd, const struct call *c, const struct nvs_transit *t)
 		after_control(c->arg);
 		break;
 	case NVS_ESC_VID_HEAP_CONTROL:
-		o = leaving(t);
+		o = find_leaving(t);
 		if (o)
 			nvs_object_destroy(o);
 		else
@@ -536,9 +544,9 @@ static void after(int fd, const struct call *c, const struct nvs_transit *t)
 	}
 }
 
-static void refused(const struct nvs_transit *t)
+static void restore_refused(const struct nvs_transit *t)
 {
-	struct nvs_object *o = leaving(t);
+	struct nvs_object *o = find_leaving(t);
 
 	if (o)
 		nvs_object_restore(o);
@@ -546,7 +554,7 @@ static void refused(const struct nvs_transit *t)
 		nvs_rm_map_restore(t->map);
 }
 
-static void succeeded(int fd, const struct call *c, const struct nvs_transit *t)
+static void process_success(int fd, const struct call *c, const struct nvs_transit *t)
 {
 	int status = nvs_abi_status(nvs_rm_release(), c->nr, c->size);
 	const struct nv_ioctl_rm_api_version *version = c->arg;
@@ -556,30 +564,30 @@ static void succeeded(int fd, const struct call *c, const struct nvs_transit *t)
 	} else if (c->nr == NVS_ESC_IMPORT_OBJECT_FROM_FD) {
 		nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, 0, 0);
 	} else if (status < 0) {
-		/* A call of no concern, or one in a form that is not known. */
+		/* Irrelevant, or in an unknown form. */
 		if (nvs_abi_follows_escape(c->nr) || !nvs_abi_knows_escape(c->nr))
 			nvs_rm_count_unknown(0, c->nr, c->size);
 	} else if (nvs_u32(c->arg, (unsigned)status)) {
-		refused(t);
+		restore_refused(t);
 	} else {
-		after(fd, c, t);
+		process_result(fd, c, t);
 	}
 }
 
 void nvs_rm_after(int fd, unsigned request, void *arg, int ret, const struct nvs_transit *transit)
 {
-	struct call c = unpack(request, arg);
+	struct call c = unpack_call(request, arg);
 
 	if (!nvs_rm())
 		return;
 	if (ret) {
-		refused(transit);
+		restore_refused(transit);
 		if (!nvs_abi_knows_escape(c.nr))
 			nvs_rm_count_unknown(0, c.nr, c.size);
 	} else {
 		if (c.nr == NVS_ESC_XFER_CMD && c.size == sizeof(struct nv_ioctl_xfer))
-			c = unwrap(arg);
-		succeeded(fd, &c, transit);
+			c = unwrap_xfer(arg);
+		process_success(fd, &c, transit);
 	}
 	nvs_rm_map_put(transit->map);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a handle names: its object, the entity that duplicates of it share, and the address space
- * that it stands in.
+ * Handle lookup: the object that a handle names, the entity that it shares with its duplicates, and
+ * the GPU address space that it belongs to.
  */
 #include "preload/rm/rm.h"
 
@@ -32,7 +32,7 @@ struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle)
 	return object;
 }
 
-static struct nvs_object *device_of(const struct nvs_object *o)
+static struct nvs_object *find_device(const struct nvs_object *o)
 {
 	struct nvs_object *up = (struct nvs_object *)o;
 
@@ -43,15 +43,15 @@ static struct nvs_object *device_of(const struct nvs_object *o)
 
 uint32_t nvs_object_vaspace(const struct nvs_object *o)
 {
-	const struct nvs_object *space = o, *device = device_of(o);
+	const struct nvs_object *space = o, *device = find_device(o);
 
 	if (o->object_class != FERMI_VASPACE_A)
 		space = o->vaspace ? nvs_object_find(o->key.client, o->vaspace) : NULL;
-	/* Another name for the device's own address space. */
+	/* Index GPU_DEVICE: another handle for the device's own address space. */
 	if (space && space->object_class == FERMI_VASPACE_A &&
 	    NVS_PARAM(space, NV_VASPACE_ALLOCATION_PARAMETERS, index) ==
 		    NV_VASPACE_ALLOCATION_INDEX_GPU_DEVICE)
-		space = device_of(space);
+		space = find_device(space);
 	if (!space)
 		space = device ? device : o;
 	return space->entity->id;

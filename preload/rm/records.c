@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records of what the device calls taught. Before the session everything is silent; nvs_rm_replay
- * tells it then.
+ * Writes trace records for objects, mappings, channels and remarks. Nothing is written before the
+ * session starts; nvs_rm_replay() then writes the records for everything known by then.
  */
 #include <string.h>
 #include "preload/rm/rm.h"
 
-static bool live(void)
+static bool is_live(void)
 {
 	return nvs_rm()->live;
 }
 
-static void tell(struct nvs_rec *rec)
+static void write_record(struct nvs_rec *rec)
 {
-	if (live())
+	if (is_live())
 		nvs_record(rec);
 }
 
@@ -27,7 +27,7 @@ void nvs_tell_gpu(uint32_t gpu)
 	struct nvs_rec_gpu r = {.rec = REC(NVS_REC_GPU, 0, r), .gpu = gpu};
 	const struct nvs_gpu *g;
 
-	if (!live() || gpu >= NVS_MAX_GPUS)
+	if (!is_live() || gpu >= NVS_MAX_GPUS)
 		return;
 	g = &nvs_rm()->gpus[gpu];
 	r.architecture = g->architecture;
@@ -52,7 +52,7 @@ void nvs_tell_object(const struct nvs_object *o)
 		       .source_handle = o->source_handle}};
 	uint32_t n = o->params_length < sizeof(rec.params) ? o->params_length : sizeof(rec.params);
 
-	if (!live())
+	if (!is_live())
 		return;
 	if (n)
 		memcpy(rec.params, o->params, n);
@@ -67,10 +67,10 @@ void nvs_tell_object_gone(const struct nvs_object *o)
 	struct nvs_rec_object_gone r = {REC(NVS_REC_OBJECT_GONE, 0, r), o->key.client,
 					o->key.handle};
 
-	tell(&r.rec);
+	write_record(&r.rec);
 }
 
-/* What the two kinds of mappings have alike. */
+/* Fields that both kinds of mapping have. */
 #define MAPPING(m)                                                                    \
 	.map = (m)->number, .client = (m)->client, .handle = (m)->handle,             \
 	.object_class = (m)->object_class, .gpu = (m)->gpu, .address = (m)->at.start, \
@@ -85,14 +85,14 @@ void nvs_tell_cpu_map(const struct nvs_cpu_map *m)
 		.kind = m->kind,
 	};
 
-	tell(&r.rec);
+	write_record(&r.rec);
 }
 
 void nvs_tell_cpu_map_gone(const struct nvs_cpu_map *m)
 {
 	struct nvs_rec_cpu_map_gone r = {REC(NVS_REC_CPU_MAP_GONE, 0, r), m->number, 0};
 
-	tell(&r.rec);
+	write_record(&r.rec);
 }
 
 void nvs_tell_gpu_map(const struct nvs_gpu_map *m)
@@ -103,14 +103,14 @@ void nvs_tell_gpu_map(const struct nvs_gpu_map *m)
 		.vaspace = m->vaspace_handle,
 	};
 
-	tell(&r.rec);
+	write_record(&r.rec);
 }
 
 void nvs_tell_gpu_map_gone(const struct nvs_gpu_map *m)
 {
 	struct nvs_rec_gpu_map_gone r = {REC(NVS_REC_GPU_MAP_GONE, 0, r), m->number, 0};
 
-	tell(&r.rec);
+	write_record(&r.rec);
 }
 
 void nvs_tell_channel(const struct nvs_channel_entry *c)
@@ -133,7 +133,7 @@ void nvs_tell_channel(const struct nvs_channel_entry *c)
 		.userd_offset = c->userd_offset,
 	};
 
-	tell(&r.rec);
+	write_record(&r.rec);
 }
 
 void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
@@ -157,14 +157,14 @@ void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
 		.submissions = claim >> NVS_PUT_BITS,
 	};
 	r.done = c->done;
-	if (!live())
+	if (!is_live())
 		return;
 	if (c->slot)
 		nvs_channel_flush(c->slot);
 	nvs_record(&r.gone.rec);
 }
 
-/* Each kind once for a GPU; kept for the session that is still to begin. */
+/* A remark is recorded once per kind and GPU, and kept for a session that starts later. */
 void nvs_tell_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle)
 {
 	struct nvs_rm *rm = nvs_rm();
@@ -176,14 +176,14 @@ void nvs_tell_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t hand
 	if (rm->nremarks == sizeof(rm->remarks) / sizeof(rm->remarks[0]))
 		return;
 	rm->remarks[rm->nremarks++] = r;
-	tell(&r.rec);
+	write_record(&r.rec);
 }
 
 void nvs_tell_check(uint32_t kind, uint64_t value, uint64_t start, uint64_t end)
 {
 	struct nvs_rec_check r = {REC(NVS_REC_CHECK, 0, r), kind, 0, value, start, end};
 
-	tell(&r.rec);
+	write_record(&r.rec);
 }
 
 void nvs_rm_handlers_replaced(void)

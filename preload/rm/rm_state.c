@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables themselves, and what goes with no object: the driver's release, GPUs by their UUID,
- * and the calls that nobody knows.
+ * Allocates the tables, and keeps the state that belongs to no object: the driver's release, GPUs
+ * by UUID, calls that are not decoded, and queued unmappings.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,10 @@ struct nvs_rm *nvs_rm(void)
 
 /* ---- the driver's release ---- */
 
-/* Once told, it holds for as long as the machine runs: a forked child keeps it. Under the lock. */
+/*
+ * The driver cannot change while the process runs, so a forked child keeps its version. The lock is
+ * held.
+ */
 static char driver[NVS_DRIVER_BYTES];
 
 const char *nvs_rm_driver_version(void)
@@ -65,8 +68,10 @@ void nvs_rm_remark_release(void)
 		nvs_tell_remark(NVS_REMARK_NO_RELEASE, NVS_NONE, 0, 0);
 }
 
-/* The first word that looks like a release, as in "... Kernel Module for x86_64  580.159.04 Release
- * ..." */
+/*
+ * Finds the first word that looks like a release, for example in "... Kernel Module for x86_64
+ * 580.159.04 Release ...".
+ */
 static void find_version(char *text)
 {
 	for (char *word = text; *word;) {
@@ -134,7 +139,7 @@ uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16])
 	return gpu;
 }
 
-/* ---- calls that passed untouched ---- */
+/* ---- calls that were not decoded ---- */
 
 void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes)
 {
@@ -160,7 +165,7 @@ uint64_t nvs_rm_unknown_calls(void)
 	return rm ? rm->unknown_calls : 0;
 }
 
-/* ---- mappings of our own that go ---- */
+/* ---- queued unmappings of the library's own mappings ---- */
 
 struct nvs_unmapping {
 	uintptr_t start;
@@ -172,13 +177,13 @@ void nvs_rm_unmap(uintptr_t start, size_t size)
 {
 	struct nvs_unmapping *u = start && size ? nvs_alloc(sizeof(*u)) : NULL;
 
-	if (!u) /* without memory it stays */
+	if (!u) /* out of memory: it stays mapped */
 		return;
 	*u = (struct nvs_unmapping){start, size, nvs_rm()->unmappings};
 	nvs_rm()->unmappings = u;
 }
 
-/* The driver has a part in it, which may never come back. */
+/* munmap of device memory calls the driver, which may never return, so it runs without the lock. */
 void nvs_rm_unlock(const sigset_t *saved)
 {
 	struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
@@ -207,7 +212,10 @@ bool nvs_peek(void *to, const void *from, size_t bytes)
 {
 	const uint8_t *last = (const uint8_t *)from + bytes - 8;
 
-	/* They lie on two pages at most. Another thread may take those away meanwhile. */
+	/*
+	 * The bytes are on at most two pages. Another thread may unmap them after the check, so the
+	 * copy is guarded.
+	 */
 	return nvs_sys_readable(from) &&
 	       (!(((uintptr_t)from ^ ((uintptr_t)last + 7)) & ~4095ul) || nvs_sys_readable(last)) &&
 	       !nvs_copy_guarded(to, from, bytes);

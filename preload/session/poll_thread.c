@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The keeper: a thread of ours that looks ten times a second after what nobody is to wait for,
- * since it may take the loader's lock or needs the program's file descriptors. Woken, it looks at
- * once.
+ * The keeper: a thread of the library that runs periodic work ten times a second, or when woken. It
+ * does what no thread of the program should wait for, because it may take the loader's lock or
+ * needs the program's file descriptors.
  */
 #include "preload/api/intercept/api.h"
 #include "preload/base/ownthread.h"
@@ -13,7 +13,7 @@
 #include "preload/writer/session.h"
 
 #define ROUND_MS 100
-#define LOOKS 2 /* rounds for which the last look is waited for */
+#define LOOKS 2 /* rounds that nvs_keeper_look() waits */
 
 static void ask_loader(void)
 {
@@ -25,7 +25,7 @@ static void ask_loader(void)
 	nvs_live_sites_name();
 	due = nvs_sites_due();
 	nvs_modules_unlock();
-	/* Where the writer is late, nobody waits for the modules or the loader meanwhile. */
+	/* If the writer is late, do not wait for modules or the loader. */
 	if (!due || !nvs_sites_may_patch())
 		return;
 	nvs_modules_lock();
@@ -33,9 +33,11 @@ static void ask_loader(void)
 	nvs_modules_unlock();
 }
 
-/* While the list of modules stays as it is. Reading a stack is no call that a sandbox need allow:
- * it is asked for at that moment, before anything is locked. */
-static void see_calls(void)
+/*
+ * The module list must not change meanwhile. A sandbox may forbid the system call that reads a
+ * stack, so that is checked right before, with no lock held.
+ */
+static void record_open_calls(void)
 {
 	if (nvs_session_confined() || !nvs_api_calls_stay() || !nvs_sites_may_patch())
 		return;
@@ -44,7 +46,7 @@ static void see_calls(void)
 	nvs_modules_unlock();
 }
 
-/* Somebody waits for it. */
+/* nvs_keeper_look() is waiting for this. */
 static void answer_look(struct nvs_session *session)
 {
 	nvs_modules_lock();
@@ -70,9 +72,11 @@ static void run_keeper(void *arg)
 		nvs_trigger_look(session);
 		ask_loader();
 		nvs_shadow_refresh();
-		see_calls();
-		/* Whose task it is may be inside the driver, behind a thread that waits for the
-		 * GPU. */
+		record_open_calls();
+		/*
+		 * The timing thread may be inside the driver, blocked by a thread that waits for
+		 * the GPU.
+		 */
 		if (nvs_options()->values.timing)
 			nvs_rm_timing_round(false);
 		nvs_live_channels();
@@ -94,7 +98,7 @@ void nvs_keeper_start(struct nvs_session *session)
 	if (nvs_modules_start())
 		return;
 	nvs_writer_signal.seen = &nvs_state()->keeper;
-	/* Threads have their numbers in the order of their first records: not ours the first. */
+	/* Gives this thread a buffer first, since threads are numbered by their first records. */
 	nvs_buffer_mine();
 	if (nvs_own_thread("nvsnoop-mod", NVS_OWN_STACK, run_keeper, session))
 		return;

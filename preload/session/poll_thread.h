@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What is looked at again and again while a session runs.
- */
+/* Periodic work while a session runs. */
 #ifndef NVSNOOP_PRELOAD_SESSION_POLL_THREAD_H
 #define NVSNOOP_PRELOAD_SESSION_POLL_THREAD_H
 
@@ -9,18 +7,20 @@ struct nvs_session;
 
 /* ---- trigger.c ---- */
 
-/* What is to be recorded from now on: at a session's start, and again and again. */
+/* Reads the trigger file and switches recording. Called at the session's start and periodically. */
 void nvs_trigger_look(struct nvs_session *session);
 
 /* ---- keeper.c ---- */
 
-/* Starts the thread, and has it look for the first time. */
+/* Starts the keeper and waits for its first scan. */
 void nvs_keeper_start(struct nvs_session *session);
-/* Has it look now for modules and for slots of theirs that lead to libcuda, and waits for that, but
- * not for long: who has the loader's lock may never give it back. */
+/*
+ * Makes the keeper scan modules and their GOT slots now, and waits a limited time for that: the
+ * holder of the loader's lock may never release it.
+ */
 void nvs_keeper_look(struct nvs_session *session);
 
-/* channels.c: GPUs and channels as they are now, for the live page. */
+/* channels.c: updates GPUs and channels in the live page. */
 void nvs_live_channels(void);
 
 #endif

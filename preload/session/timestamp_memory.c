@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timing=: a thread of ours that has memory for the GPU's times made in each context, as soon as a
- * thread of the program has it, and looks after what the trap left to it. Calls of the driver's
- * happen here and never under a lock of ours; a context does not end while one is under way.
- *
- * The memory is ordinary memory of ours, registered with the driver. So it can be read when the
- * context is gone, and lies below 2^40 where that is free, which an entry of the GPFIFO can name.
- * It is never unmapped, but used again: the driver frees what it has registered at a checkpoint
- * too, and pins the same addresses when that is restored.
+ * timing=: a thread of the library that creates memory for GPU timestamps in each context that the
+ * program makes, and reads the timestamps. Driver calls are made here only, never under a lock of
+ * the library, and a context does not end during one. The memory is anonymous, registered with the
+ * driver: it stays readable after the context, and is below 2^40 if possible, as GPFIFO entries
+ * need. It is reused, never unmapped: a checkpoint unregisters it, and a restore pins the same
+ * addresses.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -22,9 +20,9 @@
 #define MAX_CONTEXTS 64
 #define ROUND_MS 10
 #define BEHIND_NS 100000
-#define READ_EVERY 2 /* rounds */
+#define READ_EVERY 2 /* every second round */
 #define CLOCK_NS 1000000000ull
-#define MAKING_MS 1000 /* at most that a context's end waits */
+#define MAKING_MS 1000 /* maximum time that the end of a context waits */
 #define LOW_ADDRESS 0x1000000000ull
 #define LOW_STEP 0x400000000ull
 #define LOW_TRIES 32
@@ -34,23 +32,23 @@
 extern _Atomic uint32_t nvs_timing_behind; /* trap/copy/gpfifo_timing.h */
 
 struct contexts {
-	_Atomic uint64_t context[MAX_CONTEXTS]; /* 0: none */
-	_Atomic uint32_t tried[MAX_CONTEXTS]; /* nothing is to be made in it any more */
-	_Atomic uint32_t gpu[MAX_CONTEXTS]; /* number + 1; 0: to be asked for */
-	_Atomic uint64_t making; /* the one that the thread is in */
-	_Atomic uint32_t ended; /* the session is about to */
+	_Atomic uint64_t context[MAX_CONTEXTS]; /* context 0: free slot */
+	_Atomic uint32_t tried[MAX_CONTEXTS]; /* try nothing more in this context */
+	_Atomic uint32_t gpu[MAX_CONTEXTS]; /* number + 1; 0: not queried yet */
+	_Atomic uint64_t making; /* the context that the thread is working in */
+	_Atomic uint32_t ended; /* the session is ending */
 };
 
-static struct contexts *contexts(void)
+static struct contexts *get_contexts(void)
 {
 	return __atomic_load_n(nvs_slot(NVS_SLOT_TIMING), __ATOMIC_ACQUIRE);
 }
 
-/* ---- what the program's threads tell ---- */
+/* ---- notifications from the program's threads ---- */
 
-static void seen(uint64_t context)
+static void add_context(uint64_t context)
 {
-	struct contexts *all = contexts();
+	struct contexts *all = get_contexts();
 	uint32_t i;
 
 	if (!all || !context)
@@ -68,17 +66,17 @@ static void seen(uint64_t context)
 	nvs_sys_futex_wake(&nvs_timing_behind);
 }
 
-/* The place is another context's, or will be. */
-static void forget(struct contexts *all, uint32_t i)
+/* Call when the slot is or will be reused for another context. */
+static void clear_slot(struct contexts *all, uint32_t i)
 {
 	atomic_store(&all->tried[i], 0);
 	atomic_store(&all->gpu[i], 0);
 }
 
-/* CONTEXT, or 0: any, is about to end. */
-static void ends(uint64_t context)
+/* CONTEXT is about to end; 0: any context may be. */
+static void remove_contexts(uint64_t context)
 {
-	struct contexts *all = contexts();
+	struct contexts *all = get_contexts();
 	struct timespec nap = {0, 1000000};
 
 	if (!all)
@@ -89,7 +87,7 @@ static void ends(uint64_t context)
 		if (!now || (context && now != context))
 			continue;
 		atomic_compare_exchange_strong(&all->context[i], &now, 0);
-		forget(all, i);
+		clear_slot(all, i);
 	}
 	for (int i = 0; i < MAKING_MS; i++) {
 		uint64_t making = atomic_load(&all->making);
@@ -113,7 +111,7 @@ static void *map_memory(void)
 
 		p = nvs_next()->mmap(at, bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE,
 				     -1, 0);
-		/* Kernels that do not know the flag map elsewhere. */
+		/* Kernels that do not know the flag ignore it and may map elsewhere. */
 		if (p != MAP_FAILED && p != at) {
 			nvs_next()->munmap(p, bytes);
 			p = MAP_FAILED;
@@ -127,7 +125,7 @@ static void *map_memory(void)
 	return p;
 }
 
-/* Of the current context; NVS_NONE: not known. */
+/* The GPU of the current context. Returns NVS_NONE if unknown. */
 static uint32_t current_gpu(void)
 {
 	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
@@ -140,7 +138,10 @@ static uint32_t current_gpu(void)
 	return nvs_rm_gpu_by_uuid(uuid);
 }
 
-/* Memory that GPU, the current context's, sees. True: there is nothing more to try here. */
+/*
+ * Creates memory for GPU, the current context's. Returns true if there is nothing more to try in
+ * this context.
+ */
 static bool make_memory(uint32_t gpu)
 {
 	int (*enlist)(void *, size_t, unsigned) = nvs_api_driver("cuMemHostRegister_v2");
@@ -163,23 +164,23 @@ static bool make_memory(uint32_t gpu)
 			nvs_next()->munmap(fresh, NVS_TIMING_POOL_BYTES);
 		return true;
 	}
-	/* Where host pointers are the device's too, asking is not needed. */
+	/* The query is not needed where host pointers are valid on the device. */
 	if (!find || find(&address, p, 0))
 		address = (uintptr_t)p;
 	nvs_rm_timing_memory(gpu, p, address);
-	/* Channels that cannot reach it are not going to. */
+	/* A channel that cannot reach this memory will not reach another. */
 	return true;
 }
 
-/* Nothing is made any more: no calls of the driver's, which may be of a kind that kills. */
+/* Nothing more may be created: driver calls could be of a kind that a sandbox kills for. */
 static bool is_over(struct contexts *all)
 {
 	return atomic_load(&all->ended) || atomic_load(&nvs_writer_signal.ended) ||
 	       nvs_session_confined();
 }
 
-/* In the context that is current. The program's signals may come to this thread meanwhile. */
-static void look_around(struct contexts *all, uint32_t i)
+/* Works in the current context. The program's signals may arrive on this thread meanwhile. */
+static void work_in_context(struct contexts *all, uint32_t i)
 {
 	int (*exchange_mode)(int *) = nvs_api_driver("cuThreadExchangeStreamCaptureMode");
 	uint32_t gpu = current_gpu();
@@ -192,7 +193,7 @@ static void look_around(struct contexts *all, uint32_t i)
 		atomic_store(&all->tried[i], 1);
 }
 
-static void look_into(struct contexts *all, uint32_t i)
+static void visit_context(struct contexts *all, uint32_t i)
 {
 	int (*set_current)(uint64_t) = nvs_api_driver("cuCtxSetCurrent");
 	uint64_t context = atomic_load(&all->context[i]);
@@ -202,16 +203,16 @@ static void look_into(struct contexts *all, uint32_t i)
 	    (gpu && !nvs_rm_timing_wants(gpu - 1)))
 		return;
 	atomic_store(&all->making, context);
-	/* It, or the session, may have begun to end in between; or a sandbox is on. */
+	/* The context or the session may be ending by now, or a sandbox may be active. */
 	if (atomic_load(&all->context[i]) == context && !is_over(all)) {
-		/* A doorbell of the driver's on this thread faults like any other. */
+		/* A doorbell store of the driver on this thread faults like any other. */
 		nvs_sigview_own_faults_begin();
 		if (!set_current(context)) {
-			look_around(all, i);
+			work_in_context(all, i);
 			set_current(0);
 		}
 		if (atomic_load(&all->context[i]) != context)
-			forget(all, i);
+			clear_slot(all, i);
 		nvs_sigview_own_faults_end();
 	}
 	atomic_store(&all->making, 0);
@@ -242,12 +243,14 @@ static void run_timing(void *arg)
 		else
 			nvs_sys_futex_wait(&nvs_timing_behind, 0, behind ? 1 : ROUND_MS);
 		atomic_store(&nvs_timing_behind, 0);
-		/* Ahead of the first time that is taken. Reading a clock makes no call, but may
-		 * fault. */
+		/*
+		 * Before the first timestamp is taken. Reading a clock makes no system call but may
+		 * fault.
+		 */
 		if (!over && monotonic_ns() >= clock_due && nvs_rm_timing_clocks())
 			clock_due = monotonic_ns() + CLOCK_NS;
 		for (uint32_t i = 0; i < MAX_CONTEXTS && !over; i++)
-			look_into(all, i);
+			visit_context(all, i);
 		behind = nvs_rm_timing_round(!ended && (!behind || round % 64 == 0));
 	}
 }
@@ -257,23 +260,23 @@ void nvs_timing_start(struct nvs_session *session)
 	struct contexts *all;
 
 	(void)session;
-	if (!nvs_options()->values.timing || contexts())
+	if (!nvs_options()->values.timing || get_contexts())
 		return;
 	all = nvs_alloc(sizeof(*all));
 	if (!all)
 		return;
 	__atomic_store_n(nvs_slot(NVS_SLOT_TIMING), all, __ATOMIC_RELEASE);
-	nvs_api_context_seen = seen;
-	nvs_api_context_ends = ends;
+	nvs_api_context_seen = add_context;
+	nvs_api_context_ends = remove_contexts;
 	nvs_own_thread("nvsnoop-gpu", 0, run_timing, all);
 }
 
 void nvs_timing_stop(void)
 {
-	struct contexts *all = contexts();
+	struct contexts *all = get_contexts();
 
 	if (!all)
 		return;
 	atomic_store(&all->ended, 1);
-	ends(0);
+	remove_contexts(0);
 }

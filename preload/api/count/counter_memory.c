@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counters of kernels: their memory on the GPUs, and which kernels they are of. The memory is
- * mapped for every GPU of the process at one address, which therefore can stand in code that is
- * loaded once for all of them, and it outlives contexts and modules: what has been counted is not
- * lost with these.
+ * Memory for kernels' instruction counters on the GPUs, and the kernel each counter belongs to. The
+ * memory is mapped on every GPU of the process at the same address, so that code loaded once for
+ * all GPUs can contain it. It outlives contexts and modules, so counts are not lost with them.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,11 +11,10 @@
 #include "preload/base/sys.h"
 #include "trap/buffer/calls.h"
 
-#define SPIN \
-	200 /* so often is a stream asked before a sleep, which takes longer than most copies */
+#define SPIN 200 /* polls before a sleep, which takes longer than most copies */
 #define MAX_DEVICES 64
-#define RELAXED 2 /* CU_STREAM_CAPTURE_MODE_RELAXED: others may be capturing */
-#define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING: apart from the legacy stream */
+#define RELAXED 2 /* CU_STREAM_CAPTURE_MODE_RELAXED: other threads may be capturing */
+#define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING: does not synchronise with the legacy stream */
 #define NOT_READY 600 /* CUDA_ERROR_NOT_READY */
 #define LOCK_MS 10000
 #define SET_MS 1000
@@ -32,7 +30,7 @@ struct access {
 };
 enum { PINNED = 1, ON_DEVICE = 1, READ_WRITE = 3 };
 
-/* ---- the driver's side ---- */
+/* ---- driver calls ---- */
 
 bool nvs_counting_find_driver(struct nvs_counting_driver *d)
 {
@@ -63,7 +61,7 @@ bool nvs_counting_find_driver(struct nvs_counting_driver *d)
 		*wanted[i].to = nvs_api_driver(wanted[i].name);
 		all = all && *wanted[i].to;
 	}
-	/* Old ones do not have it, nor captures that are disturbed. */
+	/* Optional: drivers that lack it have no captures that could be disturbed. */
 	*(void **)&d->exchange_mode = nvs_api_driver("cuThreadExchangeStreamCaptureMode");
 	return all;
 }
@@ -132,7 +130,7 @@ uint64_t nvs_counting_stream(struct nvs_counting *c)
 			return stream;
 		if (c->driver.stream_create(&stream, NON_BLOCKING))
 			return 0;
-		/* Another thread may have made one meanwhile: one of the two is not used. */
+		/* Another thread may have created one as well; one of the two stays unused. */
 		have = 0;
 		return atomic_compare_exchange_strong(&at->stream, &have, stream) ? stream : have;
 	}
@@ -152,8 +150,8 @@ bool nvs_counting_wait(struct nvs_counting *c, uint64_t stream, unsigned ms)
 	return false;
 }
 
-/* A new piece of at least BYTES. */
-static bool more_room(struct nvs_counting *c, uint64_t bytes, int device)
+/* Maps a new piece of at least BYTES. */
+static bool map_piece(struct nvs_counting *c, uint64_t bytes, int device)
 {
 	struct prop prop = {PINNED, 0, ON_DEVICE, (uint32_t)device, 0, 0};
 	struct access to[MAX_DEVICES];
@@ -168,7 +166,9 @@ static bool more_room(struct nvs_counting *c, uint64_t bytes, int device)
 	n = n < MAX_DEVICES ? n : MAX_DEVICES;
 	if (c->driver.reserve(&at, size, 0, 0, 0))
 		return false;
-	/* Neither is given back where what follows fails: addresses cost nothing, and it is rare.
+	/*
+	 * Nothing is released if a later step fails: address space costs nothing, and failures are
+	 * rare.
 	 */
 	if (c->driver.create(&handle, size, &prop, 0) || c->driver.map(at, size, 0, handle, 0))
 		return false;
@@ -192,7 +192,7 @@ uint64_t nvs_counting_room(struct nvs_counting *c, uint64_t bytes, const char **
 	*why = "no memory for its counters could be had";
 	if (!stream || c->driver.get_device(&device))
 		return 0;
-	if (c->room_end - c->room < bytes && !more_room(c, bytes, device))
+	if (c->room_end - c->room < bytes && !map_piece(c, bytes, device))
 		return 0;
 	at = c->room;
 	if (c->driver.set(at, 0, bytes, stream) || !nvs_counting_wait(c, stream, SET_MS))
@@ -204,7 +204,7 @@ uint64_t nvs_counting_room(struct nvs_counting *c, uint64_t bytes, const char **
 
 /* ---- names ---- */
 
-static uint64_t hash_of(const char *text)
+static uint64_t hash_name(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
 
@@ -215,7 +215,7 @@ static uint64_t hash_of(const char *text)
 
 struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *name)
 {
-	uint64_t hash = hash_of(name);
+	uint64_t hash = hash_name(name);
 	struct nvs_counted_name *at = atomic_load(&c->name[hash % NVS_COUNTED_NAMES]);
 
 	while (at && (at->hash != hash || strcmp(at->text, name)))
@@ -223,7 +223,7 @@ struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *n
 	return at;
 }
 
-static struct nvs_counted_name *name_of(struct nvs_counting *c, const char *name)
+static struct nvs_counted_name *add_name(struct nvs_counting *c, const char *name)
 {
 	struct nvs_counted_name *at = nvs_counting_find(c, name);
 	size_t length = strlen(name);
@@ -233,7 +233,7 @@ static struct nvs_counted_name *name_of(struct nvs_counting *c, const char *name
 	at = nvs_alloc(sizeof(*at) + length + 1);
 	if (!at)
 		return NULL;
-	at->hash = hash_of(name);
+	at->hash = hash_name(name);
 	at->length = (uint32_t)length;
 	memcpy(at->text, name, length + 1);
 	at->next = atomic_load(&c->name[at->hash % NVS_COUNTED_NAMES]);
@@ -244,7 +244,7 @@ static struct nvs_counted_name *name_of(struct nvs_counting *c, const char *name
 struct nvs_kernel_counter *nvs_counting_add(struct nvs_counting *c, const char *name,
 					    uint64_t address)
 {
-	struct nvs_counted_name *n = name_of(c, name);
+	struct nvs_counted_name *n = add_name(c, name);
 	struct nvs_kernel_counter *counter = n ? nvs_alloc(sizeof(*counter)) : NULL;
 
 	if (!counter)
@@ -264,7 +264,7 @@ struct nvs_kernel_counter *nvs_counting_add(struct nvs_counting *c, const char *
 
 /* ---- functions ---- */
 
-/* Asked of the driver once; where there is no room to know it, again each time. */
+/* Asks the driver once per function; again each time if the cache is full. */
 struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t function)
 {
 	uint64_t key = nvs_api_known_key(function);
@@ -284,7 +284,7 @@ struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t 
 		uint32_t k = (at + i) % NVS_COUNTED_FUNCTIONS;
 		uint64_t have = atomic_load(&c->function[k].key);
 
-		/* One of an earlier generation is nobody's any more. */
+		/* An entry of an earlier generation is unused. */
 		if (have && (have ^ key) >> 48 == 0)
 			continue;
 		if (!atomic_compare_exchange_strong(&c->function[k].key, &have, UINT64_MAX))

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When counters are read, and reading them: where the program has waited for the GPU itself, before
- * a context ends, and at the end; with exact=sync behind each launch.
- *
- * They are copied on a stream of our own that waits for no other one. All the same the driver may
- * have put it on a channel behind work that waits for this very thread; so a reading gives up after
- * a while, and the next one finds what it has left. Counters only grow, and never begin anew: what
- * is told is what they have grown by. While one is made no handler of the program's comes in
- * between, which might jump out of it for ever. One file, though a long one: when counters are read
- * depends on what the latest reading took and left.
+ * Decides when instruction counters are read, and reads them: after the program has waited for the
+ * GPU, before a context ends, at exit, and with exact=sync after each launch. The stream that
+ * copies them waits for no other, but the driver may queue it behind work that waits for this very
+ * thread, so a read times out, and the next one gets the rest. Counters are never reset; a record
+ * has their growth. Signals are blocked during a read, since a handler might leave it by a longjmp.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,15 +17,17 @@
 #include "trap/buffer/calls.h"
 #include "trap/buffer/process.h"
 
-#define MEMORY (2u << 20) /* that is read into at once */
-#define BATCH 64 /* counts of a record */
+#define MEMORY (2u << 20) /* read buffer */
+#define BATCH 64 /* counts in a record */
 #define PORTABLE 1 /* CU_MEMHOSTREGISTER_PORTABLE */
-#define SOON_MS 100 /* for a reading at a point of the program's */
-#define LAST_MS 5000 /* for one that is the last */
-#define SHARE 200 /* readings take one part in so many of the time */
-#define CREDIT 10000000u /* ticks they may take at first, and after a pause */
-/* What lies between two counters is copied with them up to here: it takes about as long as to begin
- * another copy. */
+#define SOON_MS 100 /* timeout of a read while the program runs */
+#define LAST_MS 5000 /* timeout of a final read */
+#define SHARE 200 /* reads may take 1/200 of the time */
+#define CREDIT 10000000u /* ticks available to reads at the start and after a pause */
+/*
+ * Counters up to this far apart are copied together: copying the gap takes about as long as
+ * starting another copy.
+ */
 #define GAP (8 * NVS_COUNT_BYTES)
 
 struct nvs_counting *nvs_counting(void)
@@ -37,17 +35,17 @@ struct nvs_counting *nvs_counting(void)
 	return __atomic_load_n(nvs_slot(NVS_SLOT_COUNTING), __ATOMIC_ACQUIRE);
 }
 
-/* ---- telling ---- */
+/* ---- records ---- */
 
-struct telling {
+struct count_writer {
 	struct {
 		struct nvs_rec_count rec;
 		struct nvs_count counts[BATCH];
 	} room;
-	uint32_t told;
+	uint32_t written;
 };
 
-static void flush(struct telling *t, uint32_t flags)
+static void flush_record(struct count_writer *t, uint32_t flags)
 {
 	struct nvs_rec_count *rec = &t->room.rec;
 
@@ -55,20 +53,20 @@ static void flush(struct telling *t, uint32_t flags)
 	rec->rec.flags = (uint16_t)flags;
 	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->ncounts * sizeof(*rec->counts));
 	nvs_record(&rec->rec);
-	t->told++;
+	t->written++;
 	rec->ncounts = 0;
 }
 
-static void tell_count(struct telling *t, const struct nvs_count *count)
+static void add_count(struct count_writer *t, const struct nvs_count *count)
 {
 	if (t->room.rec.ncounts == BATCH)
-		flush(t, NVS_COUNT_MORE);
+		flush_record(t, NVS_COUNT_MORE);
 	t->room.counts[t->room.rec.ncounts++] = *count;
 }
 
 /* ---- reading ---- */
 
-static bool due(const struct nvs_counting *c, const struct nvs_kernel_counter *counter, bool all)
+static bool is_due(const struct nvs_counting *c, const struct nvs_kernel_counter *counter, bool all)
 {
 	if (!counter->address)
 		return false;
@@ -80,7 +78,7 @@ static bool any_due(const struct nvs_counting *c)
 {
 	const struct nvs_kernel_counter *at = atomic_load(&c->first);
 
-	while (at && !due(c, at, false))
+	while (at && !is_due(c, at, false))
 		at = at->next;
 	return at != NULL;
 }
@@ -96,15 +94,15 @@ static bool has_memory(struct nvs_counting *c)
 	if (p == MAP_FAILED)
 		return false;
 	nvs_sys(SYS_madvise, (long)p, MEMORY, MADV_DONTFORK, 0, 0, 0);
-	/* Where the driver refuses, a copy takes longer, and that is all. */
+	/* If the driver refuses, copies are only slower. */
 	c->driver.enlist(p, MEMORY, PORTABLE);
 	c->memory = p;
 	return true;
 }
 
-/* What has come into memory, of the counters from FIRST up to END. */
-static void take(struct nvs_counting *c, struct nvs_kernel_counter *first,
-		 const struct nvs_kernel_counter *end, struct telling *t)
+/* Adds the growth of the counters from FIRST up to END that were copied to the buffer. */
+static void collect_counts(struct nvs_counting *c, struct nvs_kernel_counter *first,
+			   const struct nvs_kernel_counter *end, struct count_writer *t)
 {
 	for (struct nvs_kernel_counter *counter = first; counter != end; counter = counter->next) {
 		struct nvs_count count = {.counter = counter->number};
@@ -126,16 +124,18 @@ static void take(struct nvs_counting *c, struct nvs_kernel_counter *first,
 				count.flags = NVS_COUNT_WRAPPED | NVS_COUNT_WARPS_WRAPPED;
 				count.warp = count.thread = 0;
 			}
-			tell_count(t, &count);
+			add_count(t, &count);
 		}
 		counter->unsure = false;
 	}
 }
 
-/* Copies as many of those that are due from FIRST on as there is room for; *END is the one behind
- * them. Neighbours go at once, within what certainly is one piece of memory. */
-static bool copy(struct nvs_counting *c, struct nvs_kernel_counter *first,
-		 struct nvs_kernel_counter **end, bool all, uint64_t stream)
+/*
+ * Copies the due counters from FIRST on, up to the buffer's size; *END is the first one not copied.
+ * Adjacent counters are copied together if they are certainly in one piece of memory.
+ */
+static bool copy_due(struct nvs_counting *c, struct nvs_kernel_counter *first,
+		     struct nvs_kernel_counter **end, bool all, uint64_t stream)
 {
 	uint64_t from = 0, used = 0, bytes = 0;
 	struct nvs_kernel_counter *counter = first;
@@ -145,8 +145,8 @@ static bool copy(struct nvs_counting *c, struct nvs_kernel_counter *first,
 		bool apart = !bytes || gap > GAP ||
 			     counter->address / NVS_COUNTING_PIECE != from / NVS_COUNTING_PIECE;
 
-		/* Noted, since a launch may come in between. */
-		counter->copied = due(c, counter, all);
+		/* Decided once, since another thread may launch meanwhile. */
+		counter->copied = is_due(c, counter, all);
 		if (!counter->copied)
 			continue;
 		gap = apart ? 0 : gap;
@@ -166,31 +166,31 @@ static bool copy(struct nvs_counting *c, struct nvs_kernel_counter *first,
 	return !bytes || !c->driver.copy(c->memory + used, from, bytes, stream);
 }
 
-/* In a current context. False: the GPU has not answered. */
-static bool read_all(struct nvs_counting *c, bool all, unsigned ms, struct telling *t)
+/* Needs a current context. Returns false if the GPU did not finish in time. */
+static bool read_all(struct nvs_counting *c, bool all, unsigned ms, struct count_writer *t)
 {
 	uint64_t stream = nvs_counting_stream(c), context = 0, outstanding;
 	struct nvs_kernel_counter *first = atomic_load(&c->first), *end;
 
 	if (!stream || !has_memory(c) || c->driver.get_current(&context))
 		return false;
-	/* What was given up on is still to come into the memory. */
+	/* A copy that timed out may still write to the buffer. */
 	outstanding = atomic_load(&c->outstanding);
 	if (outstanding && !nvs_counting_wait(c, outstanding, ms))
 		return false;
 	atomic_store(&c->outstanding, 0);
 	for (; first; first = end) {
-		if (!copy(c, first, &end, all, stream) || !nvs_counting_wait(c, stream, ms)) {
+		if (!copy_due(c, first, &end, all, stream) || !nvs_counting_wait(c, stream, ms)) {
 			c->outstanding_context = context;
 			atomic_store(&c->outstanding, stream);
 			return false;
 		}
-		take(c, first, end, t);
+		collect_counts(c, first, end, t);
 	}
 	return true;
 }
 
-/* A context, where none is current: that of the first stream of ours. */
+/* If no context is current, pushes the one of our first stream. */
 static bool enter_context(struct nvs_counting *c, bool *pushed)
 {
 	uint64_t context = 0;
@@ -205,14 +205,16 @@ static bool enter_context(struct nvs_counting *c, bool *pushed)
 	return *pushed;
 }
 
-/* The window's beginning was not read: what kernels executed that were launched before and may not
- * have been read since is not known from here on. */
+/*
+ * The read at the start of a window failed: counts of kernels launched before it and not read since
+ * are unknown from here on.
+ */
 static void note_missed(struct nvs_counting *c)
 {
 	if (!atomic_exchange(&c->missed, false))
 		return;
 	for (struct nvs_kernel_counter *at = atomic_load(&c->first); at; at = at->next)
-		at->unsure |= due(c, at, false);
+		at->unsure |= is_due(c, at, false);
 }
 
 static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_t number)
@@ -221,7 +223,7 @@ static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_
 		    cause == NVS_COUNT_WINDOW;
 	bool pushed, read = false;
 	unsigned ms = last ? LAST_MS : SOON_MS;
-	struct telling *t = nvs_alloc(sizeof(*t));
+	struct count_writer *t = nvs_alloc(sizeof(*t));
 	uint64_t begin = nvs_api_now(), context;
 	int mode;
 
@@ -232,8 +234,11 @@ static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_
 	t->room.rec.number = number;
 	nvs_counting_enter(c, &mode);
 	if (enter_context(c, &pushed)) {
-		/* What the program has not waited for is waited for now: streams that wait for the
-		 * legacy one, at least. A capture would be spoilt; at the end none goes on. */
+		/*
+		 * Waits for work that the program has not waited for, at least on streams that
+		 * synchronise with the legacy stream. This would invalidate a capture; at exit none
+		 * is in progress.
+		 */
 		if (last && (cause == NVS_COUNT_EXIT || atomic_load(&nvs_api_captures) <= 0))
 			nvs_counting_wait(c, 0, ms);
 		read = read_all(c, cause == NVS_COUNT_EXIT || cause == NVS_COUNT_WINDOW, ms, t);
@@ -241,17 +246,17 @@ static bool read_now(struct nvs_counting *c, enum nvs_count_cause cause, uint64_
 	if (pushed)
 		c->driver.pop(&context);
 	nvs_counting_leave(c, mode);
-	/* Of a launch that it has executed nothing is told too. */
+	/* An empty record is written for a launch too, since it may have executed nothing. */
 	if (!read || t->room.rec.ncounts || cause == NVS_COUNT_LAUNCH)
-		flush(t, read ? 0 : NVS_COUNT_UNREAD);
+		flush_record(t, read ? 0 : NVS_COUNT_UNREAD);
 	nvs_free(t, sizeof(*t));
 	c->read_end = nvs_api_now();
 	c->read_cost = c->read_end - begin;
 	return read;
 }
 
-/* Of readings that nobody has asked for. */
-static bool affords(struct nvs_counting *c, enum nvs_count_cause cause)
+/* Limits the cost of reads that were not requested. */
+static bool can_afford(struct nvs_counting *c, enum nvs_count_cause cause)
 {
 	uint64_t since = nvs_api_now() - c->read_end, cost;
 
@@ -262,7 +267,7 @@ static bool affords(struct nvs_counting *c, enum nvs_count_cause cause)
 	else
 		c->credit += since / SHARE;
 	c->credit = c->credit < CREDIT ? c->credit : CREDIT;
-	/* One that took longer than any may is not the last one. */
+	/* A read that costs more than the whole credit must not prevent all later ones. */
 	cost = c->read_cost < CREDIT ? c->read_cost : CREDIT;
 	if (c->credit < cost) {
 		c->read_end = nvs_api_now();
@@ -272,9 +277,11 @@ static bool affords(struct nvs_counting *c, enum nvs_count_cause cause)
 	return true;
 }
 
-/* What another thread reads at the moment need not be read again, but what is to be told of one
- * launch or moment. The same thread's can only be one that a handler has interrupted. */
-static bool claim(struct nvs_counting *c, enum nvs_count_cause cause)
+/*
+ * If another thread is reading, an unrequested read is skipped and others wait. The reader can be
+ * this same thread only if a signal handler interrupted the read.
+ */
+static bool claim_reader(struct nvs_counting *c, enum nvs_count_cause cause)
 {
 	uint32_t own = (uint32_t)nvs_sys_gettid(), holder = 0;
 
@@ -289,14 +296,14 @@ static bool claim(struct nvs_counting *c, enum nvs_count_cause cause)
 	return false;
 }
 
-static bool wanted(const struct nvs_counting *c)
+static bool is_wanted(const struct nvs_counting *c)
 {
 	if (!nvs_session_active() || atomic_load(&nvs_writer_signal.ended))
 		return false;
 	return c->able && atomic_load(&c->first);
 }
 
-static bool outside(void)
+static bool is_outside_window(void)
 {
 	return nvs_options()->values.from_profiler && !atomic_load(&nvs_api_profiled);
 }
@@ -305,12 +312,12 @@ static bool claim_and_read(struct nvs_counting *c, enum nvs_count_cause cause, u
 			   bool discard)
 {
 	uint64_t mask = nvs_sys_block_async();
-	bool read = false, claimed = claim(c, cause);
+	bool read = false, claimed = claim_reader(c, cause);
 
 	if (claimed) {
 		note_missed(c);
 		c->discard = discard;
-		if (affords(c, cause))
+		if (can_afford(c, cause))
 			read = read_now(c, cause, number);
 	}
 	if (discard && !read)
@@ -333,7 +340,7 @@ bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number)
 		return false;
 	if (atomic_load(&c->untold))
 		nvs_load_tell(c);
-	if (!wanted(c) || outside())
+	if (!is_wanted(c) || is_outside_window())
 		return false;
 	if (cause != NVS_COUNT_EXIT && cause != NVS_COUNT_LAUNCH && !any_due(c))
 		return true;
@@ -342,16 +349,16 @@ bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number)
 	return read;
 }
 
-/* What has been counted before it begins is nobody's; what is in it is read when it ends. */
-static void window(const struct nvs_api_frame *frame, bool begins)
+/* At the start of a window earlier counts are discarded; at its end its counts are read. */
+static void read_at_window(const struct nvs_api_frame *frame, bool begins)
 {
 	struct nvs_counting *c = nvs_counting();
 
-	if (c && !nvs_calls.quiet && wanted(c))
+	if (c && !nvs_calls.quiet && is_wanted(c))
 		claim_and_read(c, NVS_COUNT_WINDOW, frame->number, begins);
 }
 
-/* ---- what the program does ---- */
+/* ---- events of the program ---- */
 
 static uint64_t current_context(const struct nvs_counting *c)
 {
@@ -364,12 +371,12 @@ static uint64_t current_context(const struct nvs_counting *c)
 	return context;
 }
 
-static void mark(const struct nvs_counting *c, struct nvs_launch_mark *m, uint64_t stream)
+static void mark_launch(const struct nvs_counting *c, struct nvs_launch_mark *m, uint64_t stream)
 {
 	uint64_t context = current_context(c);
 	bool open = atomic_load(&m->at);
 
-	/* Of several none says when all is done. */
+	/* Launches on several streams: waiting for one of them proves nothing. */
 	if (open && atomic_load(&m->stream) != stream)
 		stream = NVS_SEVERAL;
 	if (open && atomic_load(&m->context) != context)
@@ -379,16 +386,16 @@ static void mark(const struct nvs_counting *c, struct nvs_launch_mark *m, uint64
 	atomic_store(&m->at, nvs_api_now());
 }
 
-static void launched(struct nvs_counting *c, uint64_t function, uint64_t stream)
+static void mark_launched(struct nvs_counting *c, uint64_t function, uint64_t stream)
 {
 	struct nvs_counted_name *name = nvs_counting_function(c, function);
 
 	for (struct nvs_kernel_counter *at = name ? name->first : NULL; at; at = at->same)
-		mark(c, &at->launched, stream);
+		mark_launch(c, &at->launched, stream);
 }
 
-/* What was launched in CONTEXT on STREAM (NVS_SEVERAL: on any) before BEGIN has been waited for. */
-static void unmark(struct nvs_launch_mark *m, uint64_t context, uint64_t stream, uint64_t begin)
+/* Marks launches in CONTEXT on STREAM (NVS_SEVERAL: any) before BEGIN as completed. */
+static void clear_mark(struct nvs_launch_mark *m, uint64_t context, uint64_t stream, uint64_t begin)
 {
 	uint64_t at = atomic_load(&m->at);
 
@@ -397,15 +404,15 @@ static void unmark(struct nvs_launch_mark *m, uint64_t context, uint64_t stream,
 		atomic_compare_exchange_strong(&m->at, &at, 0);
 }
 
-static void unmark_all(struct nvs_counting *c, uint64_t context, uint64_t stream, uint64_t begin)
+static void clear_marks(struct nvs_counting *c, uint64_t context, uint64_t stream, uint64_t begin)
 {
 	for (struct nvs_kernel_counter *at = atomic_load(&c->first); at; at = at->next)
-		unmark(&at->launched, context, stream, begin);
-	unmark(&c->graphs, context, stream, begin);
+		clear_mark(&at->launched, context, stream, begin);
+	clear_mark(&c->graphs, context, stream, begin);
 }
 
-/* One of keep, by value or of what it points to. */
-static uint64_t kept(const struct nvs_api_frame *frame, const struct nvs_api *api, int i)
+/* Argument I of keep, by value or from the structure it points to. */
+static uint64_t kept_argument(const struct nvs_api_frame *frame, const struct nvs_api *api, int i)
 {
 	const struct nvs_api_keep *k = &api->keep[i];
 	uint64_t value = nvs_api_argument(frame, k->place);
@@ -413,8 +420,10 @@ static uint64_t kept(const struct nvs_api_frame *frame, const struct nvs_api *ap
 	return k->how == NVS_KEEP_VALUE ? value : *(uint64_t *)(value + k->offset);
 }
 
-/* As the driver numbers the default streams: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. The latter is
- * each thread's own. */
+/*
+ * Stream handles as the driver numbers them: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. The latter is
+ * a different stream in each thread.
+ */
 static uint64_t own_stream(uint64_t stream)
 {
 	return stream == 2 ? 2 | (uint64_t)nvs_tls.thread << 32 : stream;
@@ -422,13 +431,15 @@ static uint64_t own_stream(uint64_t stream)
 
 static uint64_t stream_of(const struct nvs_api_frame *frame, const struct nvs_api *api)
 {
-	uint64_t stream = api->stream >= 0 ? kept(frame, api, api->stream) : 1;
+	uint64_t stream = api->stream >= 0 ? kept_argument(frame, api, api->stream) : 1;
 
 	return stream ? stream : api->per_thread ? 2 : 1;
 }
 
-/* exact=sync. A capture of whatever stream would be spoilt by waiting for the legacy one; one by
- * another thread, unless this one says that it knows what it does. */
+/*
+ * exact=sync. Waiting for the legacy stream would invalidate any capture; waiting for another
+ * stream a capture by another thread, unless this thread uses the relaxed capture mode.
+ */
 static void wait_and_read(struct nvs_counting *c, const struct nvs_api_frame *frame,
 			  uint64_t stream)
 {
@@ -441,10 +452,11 @@ static void wait_and_read(struct nvs_counting *c, const struct nvs_api_frame *fr
 	r = c->driver.stream_wait(stream);
 	nvs_counting_leave(c, mode);
 	if (!r && nvs_counting_read(NVS_COUNT_LAUNCH, frame->number))
-		unmark_all(c, current_context(c), own_stream(stream), begin);
+		clear_marks(c, current_context(c), own_stream(stream), begin);
 }
 
-static void called(const struct nvs_api_frame *frame, const struct nvs_api *api, uint32_t result)
+static void after_call(const struct nvs_api_frame *frame, const struct nvs_api *api,
+		       uint32_t result)
 {
 	struct nvs_counting *c = nvs_counting();
 	bool graph = api->effect.does == NVS_DOES_GRAPH_LAUNCH;
@@ -456,15 +468,15 @@ static void called(const struct nvs_api_frame *frame, const struct nvs_api *api,
 	stream = stream_of(frame, api);
 	if (atomic_load(&nvs_api_captures) > 0 && nvs_api_capturing(api, stream)) {
 		if (api->launched >= 0)
-			nvs_counting_in_graph(kept(frame, api, api->launched));
+			nvs_counting_in_graph(kept_argument(frame, api, api->launched));
 		errno = saved;
 		return;
 	}
 	if (graph)
-		mark(c, &c->graphs, own_stream(stream));
+		mark_launch(c, &c->graphs, own_stream(stream));
 	else
-		launched(c, kept(frame, api, api->launched), own_stream(stream));
-	if (nvs_options()->values.exact && !outside())
+		mark_launched(c, kept_argument(frame, api, api->launched), own_stream(stream));
+	if (nvs_options()->values.exact && !is_outside_window())
 		wait_and_read(c, frame, stream);
 	errno = saved;
 }
@@ -478,8 +490,8 @@ void nvs_counting_in_graph(uint64_t function)
 		atomic_store(&name->in_graph, true);
 }
 
-/* The program has waited since FRAME's call began. An event tells of no stream. */
-static void waited(const struct nvs_api_frame *frame, enum nvs_api_waited on)
+/* The program has waited since FRAME's call began. Waiting for an event names no stream. */
+static void after_wait(const struct nvs_api_frame *frame, enum nvs_api_waited on)
 {
 	const struct nvs_api *api = nvs_api_slots[frame->index].api;
 	struct nvs_counting *c = nvs_counting();
@@ -489,18 +501,18 @@ static void waited(const struct nvs_api_frame *frame, enum nvs_api_waited on)
 	if (!c || nvs_calls.quiet || nvs_options()->values.exact ||
 	    !nvs_counting_read(NVS_COUNT_SYNC, frame->number) || on == NVS_WAITED_EVENT)
 		return;
-	/* cuCtxSynchronize_v2 names the context. */
-	where = context && api->nkeep ? kept(frame, api, 0) : 0;
+	/* cuCtxSynchronize_v2 has the context as its argument. */
+	where = context && api->nkeep ? kept_argument(frame, api, 0) : 0;
 	where = where ? where : current_context(c);
 	stream = context ? NVS_SEVERAL : own_stream(stream_of(frame, api));
-	unmark_all(c, where, stream, frame->begin);
+	clear_marks(c, where, stream, frame->begin);
 }
 
-static void ended(uint64_t context)
+static void context_ended(uint64_t context)
 {
 	struct nvs_counting *c = nvs_counting();
 
-	/* Its streams may not be asked any more, and copy nothing. */
+	/* Streams of an ended context must not be queried, and no longer write to the buffer. */
 	if (c && (!context || c->outstanding_context == context))
 		atomic_store(&c->outstanding, 0);
 	for (uint32_t i = 0; c && i < NVS_COUNTING_CONTEXTS; i++) {
@@ -513,16 +525,16 @@ static void ended(uint64_t context)
 	}
 }
 
-static void ends(uint64_t context, bool certain)
+static void context_ends(uint64_t context, bool certain)
 {
 	nvs_counting_read(NVS_COUNT_CONTEXT, 0);
 	if (certain)
-		ended(context);
+		context_ended(context);
 }
 
 /* ---- start and end ---- */
 
-/* Ahead of the destructors of libraries that came later, the driver's among them. */
+/* Runs before destructors of libraries that were loaded later, such as the driver. */
 static void end_at_exit(void)
 {
 	nvs_counting_read(NVS_COUNT_EXIT, 0);
@@ -530,14 +542,14 @@ static void end_at_exit(void)
 
 struct nvs_counting *nvs_counting_start(void)
 {
-	static const struct nvs_api_counting told = {
+	static const struct nvs_api_counting callbacks = {
 		.loaded = nvs_load_done,
-		.called = called,
-		.waited = waited,
+		.called = after_call,
+		.waited = after_wait,
 		.unloaded = nvs_load_forget,
-		.ends = ends,
-		.ended = ended,
-		.window = window,
+		.ends = context_ends,
+		.ended = context_ended,
+		.window = read_at_window,
 	};
 	struct nvs_counting *c = nvs_counting();
 	void *none = NULL;
@@ -553,7 +565,7 @@ struct nvs_counting *nvs_counting_start(void)
 		nvs_free(c, sizeof(*c));
 		return none;
 	}
-	atomic_store(&nvs_api_counting, &told);
+	atomic_store(&nvs_api_counting, &callbacks);
 	atexit(end_at_exit);
 	return c;
 }

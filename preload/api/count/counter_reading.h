@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * count=: kernels that count their own instructions. load.c hands the driver code that counts in
- * place of the program's, counters.c keeps the counters in the GPU's memory and who they belong to,
- * counting.c says when they are read, and reads them.
- *
- * Contract: on threads of the program, around its own calls, never in the trap. The driver is asked
- * by its own entry points, with nvs_calls.quiet, and never under nvs_lock. Nothing waits for the
- * GPU without end, but exact=sync, which is there to wait.
+ * count=: instruction counting in kernels. load.c gives the driver instrumented code instead of the
+ * program's; counters.c manages the counters in GPU memory and their names; counting.c decides when
+ * to read them, and reads them. Contract: runs on threads of the program, around its own calls,
+ * never in the trap. Calls driver entry points with nvs_calls.quiet raised, never under nvs_lock.
+ * Waits for the GPU are bounded, except with exact=sync.
  */
 #ifndef NVSNOOP_PRELOAD_API_COUNT_COUNTER_READING_H
 #define NVSNOOP_PRELOAD_API_COUNT_COUNTER_READING_H
 
 #include "preload/api/intercept/api.h"
 
-/* The driver's functions, asked for once. Arguments: CUDA driver API. */
+/* Driver functions, looked up once. Arguments as in the CUDA driver API. */
 struct nvs_counting_driver {
 	int (*get_current)(uint64_t *context);
 	int (*push)(uint64_t context);
@@ -34,46 +32,49 @@ struct nvs_counting_driver {
 	int (*stream_wait)(uint64_t stream);
 };
 
-/* A name that kernels have, whatever their modules. */
+/* A kernel name, shared by kernels of different modules. */
 struct nvs_counted_name {
-	struct nvs_counted_name *next; /* of its bucket */
+	struct nvs_counted_name *next; /* next in the bucket */
 	uint64_t hash;
-	struct nvs_kernel_counter *first; /* of those with this name */
-	_Atomic bool in_graph; /* a launch of any graph may run it */
+	struct nvs_kernel_counter *first; /* list of counters with this name */
+	_Atomic bool in_graph; /* some graph may launch it */
 	uint32_t length;
 	char text[];
 };
 
-/* The latest launch whose counts may not have been read: ticks behind it, 0: none; its stream, and
- * the context that was current. */
+/*
+ * The latest launch whose counts may be unread: ticks after it (0: none), its stream, and the
+ * context that was current.
+ */
 struct nvs_launch_mark {
 	_Atomic uint64_t at, stream, context;
 };
 
 struct nvs_kernel_counter {
-	struct nvs_kernel_counter *next, *same; /* in the order of their memory; of its name */
+	struct nvs_kernel_counter *next,
+		*same; /* next: in order of their memory; same: same name */
 	struct nvs_counted_name *name;
-	uint64_t address; /* on the GPU; 0: it does not count */
+	uint64_t address; /* on the GPU; 0: not counted */
 	uint32_t number;
-	uint64_t warp, thread; /* as they were read last */
-	bool copied; /* by the reading that is under way */
-	uint32_t place; /* where in its memory */
-	bool unsure; /* part of what it has grown by may be of before the window */
+	uint64_t warp, thread; /* values at the last read */
+	bool copied; /* by the read in progress */
+	uint32_t place; /* offset in the read buffer */
+	bool unsure; /* part of its growth may be from before the window */
 	struct nvs_launch_mark launched;
 };
 
-#define NVS_COUNTING_PIECE (2ull << 20) /* of memory: multiples of it, at such addresses */
+#define NVS_COUNTING_PIECE (2ull << 20) /* unit and alignment of memory */
 
-#define NVS_SEVERAL UINT64_MAX /* streams, contexts */
+#define NVS_SEVERAL UINT64_MAX /* several streams or contexts */
 
 struct nvs_counting_context {
-	_Atomic uint64_t context, stream; /* a stream of ours in it */
+	_Atomic uint64_t context, stream; /* stream: ours in this context */
 };
 #define NVS_COUNTING_CONTEXTS 64
-#define NVS_COUNTED_NAMES 4096 /* buckets */
+#define NVS_COUNTED_NAMES 4096 /* hash buckets */
 #define NVS_COUNTED_FUNCTIONS (1u << 14)
 
-/* A COUNTER that was due before there was a trace. */
+/* A COUNTER record to write when the session starts. */
 struct nvs_counter_untold {
 	struct nvs_counter_untold *next;
 	struct nvs_rec_counter rec;
@@ -81,73 +82,80 @@ struct nvs_counter_untold {
 
 struct nvs_counting {
 	struct nvs_counting_driver driver;
-	bool able; /* the driver has all of them */
-	_Atomic uint32_t lock; /* what follows up to memory; held while the driver is asked */
-	uint64_t lock_mask; /* signals that who holds it had blocked before */
-	uint64_t room, room_end; /* of the newest piece of memory */
-	bool apart; /* a GPU that cannot reach the memory of another is among them */
+	bool able; /* the driver has all functions */
+	_Atomic uint32_t lock; /* protects the counters, their names and their memory; held during
+				  driver calls */
+	uint64_t lock_mask; /* signal mask of the lock's holder */
+	uint64_t room, room_end; /* free part of the newest piece of memory */
+	bool apart; /* some GPU cannot reach another's memory */
 	uint32_t ncounters;
 	struct nvs_kernel_counter *_Atomic first, *last;
-	struct nvs_counter_untold *_Atomic untold; /* the latest first */
+	struct nvs_counter_untold *_Atomic untold; /* newest first */
 	struct nvs_counted_name *_Atomic name[NVS_COUNTED_NAMES];
 	struct nvs_counting_context contexts[NVS_COUNTING_CONTEXTS];
-	/* By function handle and generation (nvs_api_known_key()) */
+	/* By function handle and generation (nvs_api_known_key()). */
 	struct {
 		_Atomic uint64_t key;
-		struct nvs_counted_name *_Atomic name; /* NULL: it does not count */
+		struct nvs_counted_name *_Atomic name; /* NULL: not counted */
 	} function[NVS_COUNTED_FUNCTIONS];
 	struct nvs_launch_mark graphs;
-	_Atomic uint32_t reading; /* a thread is at what follows */
-	bool discard; /* what this reading finds is of before the window */
-	_Atomic bool missed; /* a window began that could not be read: to be noted */
-	uint8_t *memory; /* to read into, registered with the driver */
-	/* Stream of ours that may still write there, 0: none; and its context. */
+	_Atomic uint32_t reading; /* tid of the thread that owns the fields below; 0: none */
+	bool discard; /* the read in progress discards counts from before the window */
+	_Atomic bool missed; /* the read at the start of a window failed */
+	uint8_t *memory; /* read buffer, registered with the driver */
+	/* Stream of ours that may still write to the buffer, 0: none; and its context. */
 	_Atomic uint64_t outstanding;
 	uint64_t outstanding_context;
-	uint64_t read_end, read_cost; /* ticks of the latest reading */
-	uint64_t credit; /* ticks that readings may still take */
+	uint64_t read_end, read_cost; /* end and duration of the latest read, in ticks */
+	uint64_t credit; /* ticks that reads may still take */
 };
 
-/* counting.c: NULL: nothing is counted. Made when the first code is loaded. */
+/*
+ * counting.c: NULL: nothing is counted. nvs_counting_start() creates it when the first code is
+ * loaded.
+ */
 struct nvs_counting *nvs_counting(void);
 struct nvs_counting *nvs_counting_start(void);
 
 /* counters.c */
-/* False: the driver lacks one that is needed. */
+/* Returns false if the driver lacks a required function. */
 bool nvs_counting_find_driver(struct nvs_counting_driver *d);
-/* Calls of the driver's from here on are ours, and no capture is disturbed by them. */
+/* Brackets driver calls made by the library: they are not recorded and do not disturb captures. */
 void nvs_counting_enter(struct nvs_counting *c, int *mode);
 void nvs_counting_leave(struct nvs_counting *c, int mode);
 void nvs_counting_nap(long ns);
-/* No handler of the program's comes in between, which might jump out. False: not to be had in time.
- */
+/* Also blocks signals, since a handler might leave by a longjmp. Returns false after a timeout. */
 bool nvs_counting_lock(struct nvs_counting *c);
 void nvs_counting_unlock(struct nvs_counting *c);
-/* Zeroed memory that every GPU of the process sees at the address returned; 0: none, and *WHY. In a
- * current context, under the lock. */
+/*
+ * Allocates zeroed memory at an address that is the same on every GPU of the process. Returns 0 and
+ * sets *WHY on failure. Needs a current context and the lock.
+ */
 uint64_t nvs_counting_room(struct nvs_counting *c, uint64_t bytes, const char **why);
-/* Ours in the current context; 0: there is none. */
+/* The library's stream in the current context. Returns 0 if there is none. */
 uint64_t nvs_counting_stream(struct nvs_counting *c);
-/* False: it has not come to its end within MS. */
+/* Returns false if STREAM has not finished within MS milliseconds. */
 bool nvs_counting_wait(struct nvs_counting *c, uint64_t stream, unsigned ms);
-/* Under the lock: the counter of kernel NAME at ADDRESS; NULL: no memory. */
+/* Adds a counter for kernel NAME at ADDRESS, under the lock. Returns NULL if out of memory. */
 struct nvs_kernel_counter *nvs_counting_add(struct nvs_counting *c, const char *name,
 					    uint64_t address);
 struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *name);
-/* NULL: it does not count. */
+/* Returns NULL if the function is not counted. */
 struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t function);
 
-/* load.c: what could not be told before. */
+/* load.c: writes the records that were kept until the session started. */
 void nvs_load_tell(struct nvs_counting *c);
 
 /* counting.c */
 void nvs_counting_in_graph(uint64_t function);
-/* True: all that was due has been read. */
+/* Returns true if everything due was read. */
 bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number);
-/* load.c: the call is over; what was put in place of the program's arguments is taken back, and
- * where the driver refused it, the program's own is handed on. */
+/*
+ * load.c: call after a load. Restores the program's arguments and, if the driver refused the
+ * instrumented code, loads the program's own.
+ */
 void nvs_load_done(struct nvs_api_frame *frame);
-/* What was made of code, by its HANDLE, is no more. */
+/* Frees the code kept for HANDLE, a module or library that was unloaded. */
 void nvs_load_forget(uint64_t handle);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * count=: code is about to be loaded. What the driver would take of it for this GPU is rewritten so
- * that it counts, and handed to the driver in place of the program's own. Whatever cannot be done
- * leaves the program's as it is, and the reason goes into the trace. One file, though a long one:
- * it is the way of one load, from before the call to behind it.
+ * count=: instruments code before the program loads it. Rewrites the code that the driver would
+ * choose for this GPU and passes it to the driver instead. If that is impossible, the program's own
+ * code is loaded, and the trace gets the reason.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -21,64 +20,64 @@
 
 #define LINK_PTX 1 /* CU_JIT_INPUT_PTX */
 #define MAX_TEMPLATES 8
-#define KEPT 4096 /* images that counts; more are never given back */
+#define KEPT 4096 /* instrumented images kept; further ones are leaked */
 
-/* One load, from before the call to behind it. */
+/* One load, from before the call until after it. */
 struct load {
-	uint64_t program; /* the argument that was the program's own */
-	void *image; /* in its place: that of COUNTED */
+	uint64_t program; /* the program's own argument */
+	void *image; /* replaces it; owned by COUNTED */
 	size_t size;
-	int fd; /* of a file in its place, -1: none */
+	int fd; /* replaces a file; -1: none */
 	char path[32];
 	uint64_t counters; /* on the GPU */
-	const char *why; /* it is the program's own that is loaded */
-	struct nvs_image refused; /* machine code whose kernels are named with WHY */
+	const char *why; /* reason why the program's own code is loaded; NULL: none */
+	struct nvs_image refused; /* machine code whose kernels are recorded with WHY */
 	struct nvs_counted counted;
-	/* What is held meanwhile */
+	/* Freed after the call. */
 	void *file, *unpacked, *assembled;
 	uint64_t file_size;
 	size_t unpacked_size, assembled_size;
 };
 
-/* Images of ours, by the handle of what was made of them. */
+/* Instrumented images, by the handle of the module or library made from them. */
 static struct {
 	_Atomic uint64_t handle;
 	void *image;
 	size_t size;
 } kept[KEPT];
 
-/* What counting is made of, as the driver's assembler writes it: for each architecture once. */
+/* Instruction templates made by the driver's assembler, one per architecture. */
 static struct {
 	_Atomic uint32_t arch;
 	struct nvs_count_words words;
 } templates[MAX_TEMPLATES];
 
-static void *get(void *arg, size_t size)
+static void *alloc_memory(void *arg, size_t size)
 {
 	return nvs_alloc(size);
 }
 
-static void put(void *arg, void *p, size_t size)
+static void free_memory(void *arg, void *p, size_t size)
 {
 	nvs_free(p, size);
 }
 
-static const struct nvs_sass_memory memory = {.get = get, .put = put};
+static const struct nvs_sass_memory memory = {.get = alloc_memory, .put = free_memory};
 
 /* ---- the program's code ---- */
 
-static bool by_name(const struct nvs_api *api)
+static bool loads_file(const struct nvs_api *api)
 {
 	return api->after == nvs_api_after_load_file;
 }
 
-static bool as_library(const struct nvs_api *api)
+static bool loads_library(const struct nvs_api *api)
 {
 	return api->before == nvs_api_before_load_library;
 }
 
-/* The machine code that DATA's PTX becomes here. */
-static bool assemble(const void *data, size_t size, void **out, size_t *out_size)
+/* Compiles PTX text to machine code with the driver's linker. */
+static bool link_ptx(const void *data, size_t size, void **out, size_t *out_size)
 {
 	int (*create)(unsigned, void *, void *, uint64_t *) = nvs_api_driver("cuLinkCreate_v2");
 	int (*add)(uint64_t, int, const void *, size_t, const char *, unsigned, void *,
@@ -100,7 +99,7 @@ static bool assemble(const void *data, size_t size, void **out, size_t *out_size
 	return *out != NULL;
 }
 
-/* By the driver: with the zero that ends it. */
+/* Appends the terminating zero that the driver needs. */
 static const char *assemble_image(struct load *l, const struct nvs_image *ptx)
 {
 	bool ended = ptx->size && !ptx->data[ptx->size - 1];
@@ -109,23 +108,25 @@ static const char *assemble_image(struct load *l, const struct nvs_image *ptx)
 
 	if (copy)
 		memcpy(copy, ptx->data, ptx->size);
-	done = (ended || copy) && assemble(copy ? copy : (const void *)ptx->data,
+	done = (ended || copy) && link_ptx(copy ? copy : (const void *)ptx->data,
 					   ptx->size + !ended, &l->assembled, &l->assembled_size);
 	nvs_free(copy, ptx->size + 1);
-	return done ? NULL : "the driver did not assemble its PTX ahead of the load";
+	return done ? NULL : "the driver could not compile its PTX before the load";
 }
 
-static const char *unpack(struct load *l, const struct nvs_fatbin_entry *e)
+static const char *unpack_entry(struct load *l, const struct nvs_fatbin_entry *e)
 {
 	l->unpacked_size = e->unpacked;
-	return nvs_fatbin_unpack(e, &memory, &l->unpacked)
-		       ? "it is packed in a way that is not known"
-		       : NULL;
+	return nvs_fatbin_unpack(e, &memory, &l->unpacked) ? "its compression is not supported"
+							   : NULL;
 }
 
-/* The cubin that the driver would take. ASSEMBLE: also what it would make of PTX, by a context. */
-static const char *choose(struct load *l, const struct nvs_image *image, uint32_t arch,
-			  bool assemble_ptx, struct nvs_image *cubin)
+/*
+ * Finds the cubin that the driver would choose. ASSEMBLE_PTX: PTX may be compiled too, which needs
+ * a context.
+ */
+static const char *choose_cubin(struct load *l, const struct nvs_image *image, uint32_t arch,
+				bool assemble_ptx, struct nvs_image *cubin)
 {
 	struct nvs_image ptx = *image;
 	const char *why = NULL;
@@ -135,38 +136,40 @@ static const char *choose(struct load *l, const struct nvs_image *image, uint32_
 		struct nvs_fatbin_entry e, text;
 
 		if (!nvs_fatbin_choose(image->data, image->size, arch, &e, &text)) {
-			why = unpack(l, &e);
+			why = unpack_entry(l, &e);
 			*cubin = (struct nvs_image){NVS_IMAGE_CUBIN, l->unpacked, e.unpacked};
 			return why;
 		}
 		if (!text.header)
 			return "it has no code for this GPU";
-		why = unpack(l, &text);
+		why = unpack_entry(l, &text);
 		ptx = (struct nvs_image){NVS_IMAGE_PTX, l->unpacked, text.unpacked};
 	}
 	if (image->kind == NVS_IMAGE_CUBIN || why)
 		return why;
 	if (ptx.kind != NVS_IMAGE_PTX)
-		return "it is no code of a kind that is known";
+		return "its format is unknown";
 	if (!assemble_ptx)
-		return "it is PTX, which the driver assembles later";
+		return "it is PTX, which the driver compiles later";
 	why = assemble_image(l, &ptx);
 	*cubin = (struct nvs_image){NVS_IMAGE_CUBIN, l->assembled, l->assembled_size};
 	return why;
 }
 
-/* ---- counting in it ---- */
+/* ---- instrumentation ---- */
 
-/* What counts is cut from what the driver's assembler makes, so that it is right for any GPU. */
-static const char *cut(uint32_t arch, struct nvs_count_words *words)
+/*
+ * The templates are cut from the output of the driver's assembler, so they are correct for any GPU.
+ */
+static const char *make_template(uint32_t arch, struct nvs_count_words *words)
 {
 	char *ptx = nvs_alloc(NVS_COUNT_PTX);
 	size_t size = ptx ? nvs_count_ptx(arch, ptx, NVS_COUNT_PTX) : 0, made_size;
-	const char *why = "how to count on such a GPU is not known", *missing;
+	const char *why = "counting is not supported on this GPU architecture", *missing;
 	void *made = NULL;
 
-	if (size && !assemble(ptx, size, &made, &made_size))
-		why = "the driver's assembler is not to be had";
+	if (size && !link_ptx(ptx, size, &made, &made_size))
+		why = "the driver's PTX compiler is not available";
 	else if (size && !nvs_count_words(made, made_size, words, &missing))
 		why = NULL;
 	if (made)
@@ -175,14 +178,14 @@ static const char *cut(uint32_t arch, struct nvs_count_words *words)
 	return why;
 }
 
-/* Under the lock; *WORDS stays. */
-static const char *words_of(uint32_t arch, const struct nvs_count_words **words)
+/* The lock is held. *WORDS stays valid. */
+static const char *get_template(uint32_t arch, const struct nvs_count_words **words)
 {
-	const char *why = "there are too many kinds of GPUs";
+	const char *why = "the process has too many GPU architectures";
 
 	for (uint32_t i = 0; i < MAX_TEMPLATES; i++) {
 		if (!templates[i].arch) {
-			why = cut(arch, &templates[i].words);
+			why = make_template(arch, &templates[i].words);
 			if (why)
 				return why;
 			templates[i].arch = arch;
@@ -195,30 +198,30 @@ static const char *words_of(uint32_t arch, const struct nvs_count_words **words)
 	return why;
 }
 
-/* Where the kernels' counters lie. */
+/* The address of the next counter to assign. */
 struct handing {
 	uint64_t next;
 };
 
-static bool wanted(const char *kernel)
+static bool is_wanted(const char *kernel)
 {
 	const char *glob = nvs_options()->values.count_kernels;
 
 	return !*glob || !fnmatch(glob, kernel, 0);
 }
 
-static uint64_t hand_out(void *arg, const char *kernel)
+static uint64_t assign_counter(void *arg, const char *kernel)
 {
 	struct handing *h = arg;
 	uint64_t at = h->next;
 
-	if (!wanted(kernel))
+	if (!is_wanted(kernel))
 		return 0;
 	h->next += NVS_COUNT_BYTES;
 	return at;
 }
 
-/* Of how many kernels counters are needed. */
+/* Number of kernels that need a counter. */
 static uint32_t count_kernels(const struct nvs_image *image)
 {
 	struct nvs_cubin_functions f;
@@ -229,12 +232,15 @@ static uint32_t count_kernels(const struct nvs_image *image)
 	    nvs_cubin_functions(&cubin, &memory, &f))
 		return 0;
 	for (uint32_t i = 0; i < f.n; i++)
-		n += f.function[i].kernel && wanted(f.function[i].name);
+		n += f.function[i].kernel && is_wanted(f.function[i].name);
 	nvs_cubin_functions_free(&f, &memory);
 	return n;
 }
 
-/* The GPU that it is loaded for; a library may be for all of them. *ARCH 0: not known. */
+/*
+ * Architecture of the GPU that the code is loaded for; a library may be loaded for all GPUs. Sets
+ * *ARCH to 0 if unknown.
+ */
 static const char *find_arch(struct nvs_counting *c, bool library, uint32_t *arch)
 {
 	int device = -1, n = 0;
@@ -242,7 +248,7 @@ static const char *find_arch(struct nvs_counting *c, bool library, uint32_t *arc
 
 	*arch = 0;
 	if (c->driver.device_count(&n))
-		return "the driver does not tell its GPUs";
+		return "the driver does not report its GPUs";
 	for (int i = 0; i < n; i++) {
 		uint32_t own = i == device || library ? nvs_code_arch(i) : 0;
 
@@ -250,19 +256,19 @@ static const char *find_arch(struct nvs_counting *c, bool library, uint32_t *arc
 			continue;
 		if (*arch && own && own != *arch) {
 			*arch = 0;
-			return "the GPUs that it is loaded for are of several kinds";
+			return "it is loaded for GPUs of different architectures";
 		}
 		*arch = own ? own : *arch;
 	}
-	/* CUDA_MODULE_LOADING=EAGER has the runtime load a program's code that early. */
+	/* With CUDA_MODULE_LOADING=EAGER the runtime loads a program's code that early. */
 	if (!current)
 		return "it was loaded before there was a context; "
 		       "CUDA_MODULE_LOADING=LAZY loads it later";
-	return *arch ? NULL : "the driver does not tell its GPUs";
+	return *arch ? NULL : "the driver does not report its GPUs";
 }
 
-static const char *rewrite(struct nvs_counting *c, struct load *l, const struct nvs_image *cubin,
-			   uint32_t arch, bool library)
+static const char *rewrite_code(struct nvs_counting *c, struct load *l,
+				const struct nvs_image *cubin, uint32_t arch, bool library)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	uint32_t kernels = count_kernels(cubin);
@@ -274,33 +280,32 @@ static const char *rewrite(struct nvs_counting *c, struct load *l, const struct 
 		.skip_off = v->count_pred_on,
 		.from = v->count_first,
 		.to = v->count_end,
-		.counters = hand_out,
+		.counters = assign_counter,
 		.arg = &handing,
 	};
 	const char *why;
 
 	if (!kernels)
-		return "no kernel in it is to be counted";
+		return "none of its kernels is selected for counting";
 	if (!nvs_counting_lock(c))
-		return "other code was being loaded meanwhile";
-	why = words_of(arch, &words);
+		return "another load was in progress";
+	why = get_template(arch, &words);
 	handing.next = why ? 0 : nvs_counting_room(c, (uint64_t)kernels * NVS_COUNT_BYTES, &why);
 	if (handing.next && library && c->apart)
-		why = "a GPU cannot reach another one's memory";
+		why = "a GPU cannot access the memory of another";
 	nvs_counting_unlock(c);
 	if (why)
 		return why;
 	if (nvs_count_rewrite(cubin->data, cubin->size, words, &o, &memory, &l->counted))
-		return "its code is not understood";
-	/* Who counts is told even where none of them does. */
+		return "its code could not be decoded";
+	/* Set even if no kernel counts, so that the record names the kernels. */
 	l->image = l->counted.cubin;
 	l->size = l->counted.size;
-	return l->image ? NULL : "none of its kernels can count";
+	return l->image ? NULL : "none of its kernels could be instrumented";
 }
 
-/* What is put there instead of a file: the driver opens it by its name. A sandbox need not know the
- * call. */
-static bool as_file(struct load *l)
+/* Writes the image to a memfd, which the driver opens by name. A sandbox may not allow the call. */
+static bool write_memfd(struct load *l)
 {
 	size_t done = 0;
 	long n = 1;
@@ -316,42 +321,42 @@ static bool as_file(struct load *l)
 	return l->fd >= 0 && done == l->size;
 }
 
-static const char *prepare(struct nvs_counting *c, struct load *l, const struct nvs_api *api)
+static const char *prepare_load(struct nvs_counting *c, struct load *l, const struct nvs_api *api)
 {
-	bool library = as_library(api);
+	bool library = loads_library(api);
 	struct nvs_image image, cubin;
 	const char *why, *early;
 	uint32_t arch;
 
 	if (!c->able)
-		return "this driver is too old to count in";
+		return "counting is not supported by this driver; it is too old";
 	early = find_arch(c, library, &arch);
 	if (early && !arch)
 		return early;
-	if (by_name(api)) {
+	if (loads_file(api)) {
 		l->file = nvs_code_file((const char *)l->program, &l->file_size);
 		if (!l->file)
-			return "its file cannot be read";
+			return "its file could not be read";
 		if (nvs_image_of(l->file, l->file_size, &image))
-			return "it is no code of a kind that is known";
+			return "its format is unknown";
 	} else if (nvs_image_at((const void *)l->program, &image)) {
-		return "it is no code of a kind that is known";
+		return "its format is unknown";
 	}
-	why = choose(l, &image, arch, !early, &cubin);
+	why = choose_cubin(l, &image, arch, !early, &cubin);
 	if (early) {
 		l->refused = why ? (struct nvs_image){0} : cubin;
 		return early;
 	}
 	if (!why)
-		why = rewrite(c, l, &cubin, arch, library);
-	if (!why && by_name(api) && !as_file(l))
-		why = "its file cannot be replaced";
+		why = rewrite_code(c, l, &cubin, arch, library);
+	if (!why && loads_file(api) && !write_memfd(l))
+		why = "its file could not be replaced";
 	return why;
 }
 
 /* ---- the call ---- */
 
-/* What a call has (output, image or file's name, ...). */
+/* Arguments: (output, image or file name, ...). */
 void nvs_api_before_load(struct nvs_api_frame *f)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
@@ -370,7 +375,7 @@ void nvs_api_before_load(struct nvs_api_frame *f)
 	l->program = f->regs[1];
 	l->fd = -1;
 	nvs_counting_enter(c, &mode);
-	l->why = prepare(c, l, nvs_api_slots[f->index].api);
+	l->why = prepare_load(c, l, nvs_api_slots[f->index].api);
 	nvs_counting_leave(c, mode);
 	if (!l->why)
 		f->regs[1] = l->fd >= 0 ? (uintptr_t)l->path : (uintptr_t)l->image;
@@ -400,9 +405,9 @@ void nvs_load_tell(struct nvs_counting *c)
 	}
 }
 
-/* One of its kernels, K; or what is true of all of it. */
-static void tell(struct nvs_counting *c, uint32_t number, const struct nvs_counted_kernel *k,
-		 const char *why)
+/* Records kernel K. K NULL: the reason applies to the whole image. */
+static void record_counter(struct nvs_counting *c, uint32_t number,
+			   const struct nvs_counted_kernel *k, const char *why)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	const char *name = k ? k->name : "";
@@ -436,8 +441,8 @@ static void tell(struct nvs_counting *c, uint32_t number, const struct nvs_count
 		nvs_load_tell(c);
 }
 
-/* Each kernel of an image that was left as it is, with the reason. False: none is known. */
-static bool tell_refused(struct nvs_counting *c, const struct load *l)
+/* Records each kernel of an image that was not instrumented. Returns false if none is known. */
+static bool record_refused(struct nvs_counting *c, const struct load *l)
 {
 	struct nvs_cubin_functions f;
 	struct nvs_cubin cubin;
@@ -454,12 +459,12 @@ static bool tell_refused(struct nvs_counting *c, const struct load *l)
 			.registers = {(uint16_t)f.function[i].registers,
 				      (uint16_t)f.function[i].registers},
 		};
-		struct nvs_kernel_counter *counter = f.function[i].kernel && wanted(k.name)
+		struct nvs_kernel_counter *counter = f.function[i].kernel && is_wanted(k.name)
 							     ? nvs_counting_add(c, k.name, 0)
 							     : NULL;
 
 		if (counter)
-			tell(c, counter->number, &k, l->why);
+			record_counter(c, counter->number, &k, l->why);
 		any |= counter != NULL;
 		nvs_counting_unlock(c);
 	}
@@ -467,11 +472,11 @@ static bool tell_refused(struct nvs_counting *c, const struct load *l)
 	return any;
 }
 
-/* The driver has taken it. */
-static void enlist(struct nvs_counting *c, const struct load *l)
+/* Registers the counters after the driver accepted the code. */
+static void register_counters(struct nvs_counting *c, const struct load *l)
 {
-	if (l->why && !l->counted.n && !tell_refused(c, l))
-		tell(c, NVS_NONE, NULL, l->why);
+	if (l->why && !l->counted.n && !record_refused(c, l))
+		record_counter(c, NVS_NONE, NULL, l->why);
 	if (!nvs_counting_lock(c))
 		return;
 	for (uint32_t i = 0; i < l->counted.n; i++) {
@@ -483,13 +488,13 @@ static void enlist(struct nvs_counting *c, const struct load *l)
 			continue;
 		counter = nvs_counting_add(c, k->name, why ? 0 : k->counters);
 		if (counter)
-			tell(c, counter->number, k, why);
+			record_counter(c, counter->number, k, why);
 	}
 	nvs_counting_unlock(c);
 }
 
-/* The driver may go on reading it for as long as what it made of it is there. */
-static void keep(struct load *l, uint64_t handle)
+/* The driver may read the image as long as its module or library exists. */
+static void keep_image(struct load *l, uint64_t handle)
 {
 	for (uint32_t i = 0; i < KEPT; i++) {
 		uint32_t k = (uint32_t)((handle >> 4) + i) % KEPT;
@@ -519,7 +524,7 @@ void nvs_load_forget(uint64_t handle)
 	}
 }
 
-static void drop(struct load *l)
+static void free_load(struct load *l)
 {
 	nvs_counted_free(&l->counted, &memory);
 	nvs_free(l->file, l->file_size + 1);
@@ -540,25 +545,25 @@ void nvs_load_done(struct nvs_api_frame *f)
 	struct nvs_counting *c = nvs_counting();
 	int saved = errno;
 
-	if ((slot->api->before != nvs_api_before_load && !as_library(slot->api)) || !l)
+	if ((slot->api->before != nvs_api_before_load && !loads_library(slot->api)) || !l)
 		return;
 	f->token = 0;
 	f->regs[1] = l->program;
-	/* Whatever the driver has against it, the program's own has to have its chance. */
+	/* If the driver refused instrumented code for any reason, load the program's own. */
 	if (!l->why && (uint32_t)f->result[0]) {
 		any_call *call = (any_call *)slot->original;
 		const uint64_t *r = f->regs, *s = f->stack;
 		bool two = slot->api->words > 1;
 
-		l->why = "the driver did not take it with counting";
+		l->why = "the driver refused the instrumented code";
 		f->result[0] = call(r[0], r[1], r[2], r[3], r[4], r[5], two ? s[0] : 0,
 				    two ? s[1] : 0);
 	}
 	if (c && !(uint32_t)f->result[0]) {
-		enlist(c, l);
+		register_counters(c, l);
 		if (!l->why)
-			keep(l, *(uint64_t *)f->regs[0]);
+			keep_image(l, *(uint64_t *)f->regs[0]);
 	}
-	drop(l);
+	free_load(l);
 	errno = saved;
 }

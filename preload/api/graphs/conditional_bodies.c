@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bodies of conditional nodes. A body belongs to its node, the node to a graph, and goes with it; a
- * forked child keeps the table, as it does its graphs.
+ * Table of the body graphs of conditional nodes. A body is removed with its node, and a node with
+ * its graph. A forked child keeps the table along with its graphs.
  */
 #include "preload/api/graphs/graph.h"
 #include "preload/base/preload.h"
@@ -9,12 +9,12 @@
 #define MAX_BODIES 4096
 
 static struct body {
-	uint64_t owner, node, graph; /* graph the node is in; what the node runs */
+	uint64_t owner, node, graph; /* graph with the node, the node, its body */
 } bodies[MAX_BODIES];
 static uint32_t nbodies;
-static _Atomic bool any; /* has there ever been one? */
+static _Atomic bool any; /* false until the first one is added */
 
-/* Keeps the order of those of one node. */
+/* Keeps the bodies of one node in order. */
 static void remove_at(uint32_t i)
 {
 	nbodies--;
@@ -22,8 +22,8 @@ static void remove_at(uint32_t i)
 		bodies[i] = bodies[i + 1];
 }
 
-/* With what was inside the bodies. */
-static void forget(uint64_t owner, uint64_t node)
+/* Also removes the bodies of nodes inside the removed bodies. */
+static void remove_bodies(uint64_t owner, uint64_t node)
 {
 	for (uint32_t i = 0; i < nbodies;) {
 		uint64_t inside = bodies[i].graph;
@@ -33,7 +33,7 @@ static void forget(uint64_t owner, uint64_t node)
 			continue;
 		}
 		remove_at(i);
-		forget(inside, 0);
+		remove_bodies(inside, 0);
 		i = 0;
 	}
 }
@@ -44,7 +44,7 @@ void nvs_bodies_add(uint64_t owner, uint64_t node, const uint64_t *graphs, uint3
 
 	nvs_lock(&saved);
 	atomic_store(&any, true);
-	forget(0, node);
+	remove_bodies(0, node);
 	for (uint32_t i = 0; i < n && nbodies < MAX_BODIES; i++)
 		bodies[nbodies++] = (struct body){owner, node, graphs[i]};
 	nvs_unlock(&saved);
@@ -63,25 +63,25 @@ uint64_t nvs_bodies_get(uint64_t node, uint32_t index)
 	return graph;
 }
 
-static void forget_locked(uint64_t owner, uint64_t node)
+static void lock_and_remove(uint64_t owner, uint64_t node)
 {
 	sigset_t saved;
 
 	if (!atomic_load_explicit(&any, memory_order_relaxed))
 		return;
 	nvs_lock(&saved);
-	forget(owner, node);
+	remove_bodies(owner, node);
 	nvs_unlock(&saved);
 }
 
 void nvs_bodies_forget_graph(uint64_t owner)
 {
 	if (owner)
-		forget_locked(owner, 0);
+		lock_and_remove(owner, 0);
 }
 
 void nvs_bodies_forget_node(uint64_t node)
 {
 	if (node)
-		forget_locked(0, node);
+		lock_and_remove(0, node);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an executable graph holds: the driver is asked for the nodes of the graph it is made of, and
- * which of them wait for which, child graphs and bodies of conditional nodes included.
+ * Records the contents of executable graphs: queries the driver for the nodes and edges of the
+ * source graph, including child graphs and bodies of conditional nodes.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,14 +10,14 @@
 #include "preload/base/preload.h"
 #include "trap/buffer/calls.h"
 
-#define BATCH 32 /* nodes of one record */
+#define BATCH 32 /* nodes in a record */
 #define EDGE_BATCH 64
-#define MAX_EDGES (1u << 20) /* of one graph; where it has more, none of them are told */
+#define MAX_EDGES (1u << 20) /* of one graph; if it has more, none are recorded */
 #define MAX_DEPTH 8
 
-/* ---- telling ---- */
+/* ---- records ---- */
 
-struct telling {
+struct graph_writer {
 	struct {
 		struct nvs_rec_graph rec;
 		struct nvs_graph_node nodes[BATCH];
@@ -26,14 +26,14 @@ struct telling {
 		struct nvs_rec_graph_edges rec;
 		struct nvs_graph_edge edges[EDGE_BATCH];
 	} edges;
-	uint32_t told;
+	uint32_t written;
 	bool partial;
-	/* All of them, for the live page. */
+	/* All nodes, for the live page. */
 	struct nvs_graph_node *all;
 	uint32_t n, room_for;
 };
 
-static void keep(struct telling *t, const struct nvs_graph_node *node)
+static void keep_node(struct graph_writer *t, const struct nvs_graph_node *node)
 {
 	uint32_t more = t->room_for ? 2 * t->room_for : 64;
 	struct nvs_graph_node *all;
@@ -50,7 +50,7 @@ static void keep(struct telling *t, const struct nvs_graph_node *node)
 	t->all[t->n++] = *node;
 }
 
-static void flush(struct telling *t, bool last)
+static void flush_nodes(struct graph_writer *t, bool last)
 {
 	struct nvs_rec_graph *rec = &t->room.rec;
 
@@ -59,19 +59,19 @@ static void flush(struct telling *t, bool last)
 	rec->rec.type = NVS_REC_GRAPH;
 	rec->rec.flags = (last ? NVS_GRAPH_LAST : 0) | (t->partial ? NVS_GRAPH_PARTIAL : 0);
 	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->nnodes * sizeof(struct nvs_graph_node));
-	rec->first = t->told;
+	rec->first = t->written;
 	nvs_record(&rec->rec);
-	t->told += rec->nnodes;
+	t->written += rec->nnodes;
 	rec->nnodes = 0;
 }
 
-/* Behind the event's first nodes, by which readers know that it has begun. */
-static void flush_edges(struct telling *t)
+/* Readers recognise a new event by its first nodes, so these are written before edges. */
+static void flush_edges(struct graph_writer *t)
 {
 	struct nvs_rec_graph_edges *rec = &t->edges.rec;
 
-	if (!t->told)
-		flush(t, false);
+	if (!t->written)
+		flush_nodes(t, false);
 	rec->rec.type = NVS_REC_GRAPH_EDGES;
 	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->nedges * sizeof(struct nvs_graph_edge));
 	rec->exec = t->room.rec.exec;
@@ -79,18 +79,18 @@ static void flush_edges(struct telling *t)
 	rec->nedges = 0;
 }
 
-static void add_edge(struct telling *t, const struct nvs_graph_edge *edge)
+static void add_edge(struct graph_writer *t, const struct nvs_graph_edge *edge)
 {
 	if (t->edges.rec.nedges == EDGE_BATCH)
 		flush_edges(t);
 	t->edges.edges[t->edges.rec.nedges++] = *edge;
 }
 
-static void add(struct telling *t, const struct nvs_graph_node *node)
+static void add_node(struct graph_writer *t, const struct nvs_graph_node *node)
 {
-	keep(t, node);
+	keep_node(t, node);
 	if (t->room.rec.nnodes == BATCH)
-		flush(t, false);
+		flush_nodes(t, false);
 	t->room.nodes[t->room.rec.nnodes++] = *node;
 }
 
@@ -118,7 +118,7 @@ void nvs_graph_fill_memset(struct nvs_graph_node *node, const struct nvs_memset_
 	node->bytes = p->width * p->element * at_least_one(p->height);
 }
 
-static bool ask_params(struct nvs_graph_node *node)
+static bool query_params(struct nvs_graph_node *node)
 {
 	int (*get)(uint64_t, void *) = NULL;
 	struct nvs_memset_params set = {0};
@@ -153,22 +153,23 @@ static bool ask_params(struct nvs_graph_node *node)
 	}
 }
 
-static void walk(struct telling *t, uint64_t graph, uint64_t parent, uint32_t flags, int depth);
+static void walk_graph(struct graph_writer *t, uint64_t graph, uint64_t parent, uint32_t flags,
+		       int depth);
 
-static void walk_bodies(struct telling *t, const struct nvs_graph_node *node, int depth)
+static void walk_bodies(struct graph_writer *t, const struct nvs_graph_node *node, int depth)
 {
 	uint64_t graph;
 	uint32_t i = 0;
 
 	while ((graph = nvs_bodies_get(node->node, i))) {
-		walk(t, graph, node->node, NVS_NODE_CONDITIONAL, depth + 1);
+		walk_graph(t, graph, node->node, NVS_NODE_CONDITIONAL, depth + 1);
 		i++;
 	}
 	if (!i)
 		t->partial = true;
 }
 
-static void walk_below(struct telling *t, const struct nvs_graph_node *node, int depth)
+static void walk_below(struct graph_writer *t, const struct nvs_graph_node *node, int depth)
 {
 	int (*child)(uint64_t, uint64_t *) = nvs_api_driver("cuGraphChildGraphNodeGetGraph");
 	uint64_t graph = 0;
@@ -178,12 +179,12 @@ static void walk_below(struct telling *t, const struct nvs_graph_node *node, int
 	if (node->type != NVS_NODE_GRAPH)
 		return;
 	if (child && !child(node->node, &graph))
-		walk(t, graph, node->node, node->flags & NVS_NODE_CONDITIONAL, depth + 1);
+		walk_graph(t, graph, node->node, node->flags & NVS_NODE_CONDITIONAL, depth + 1);
 	else
 		t->partial = true;
 }
 
-static void walk_node(struct telling *t, uint64_t handle, uint64_t parent, uint32_t flags,
+static void walk_node(struct graph_writer *t, uint64_t handle, uint64_t parent, uint32_t flags,
 		      int depth)
 {
 	int (*get_type)(uint64_t, int *) = nvs_api_driver("cuGraphNodeGetType");
@@ -195,9 +196,9 @@ static void walk_node(struct telling *t, uint64_t handle, uint64_t parent, uint3
 		return;
 	}
 	node.type = (uint32_t)type;
-	if (!ask_params(&node))
+	if (!query_params(&node))
 		node.flags |= NVS_NODE_NO_PARAMS;
-	add(t, &node);
+	add_node(t, &node);
 	walk_below(t, &node, depth);
 }
 
@@ -210,8 +211,8 @@ struct edges {
 };
 #define EDGE_BYTES (2 * sizeof(uint64_t) + 8)
 
-/* As many as there is room for. */
-static bool ask_edges(uint64_t graph, struct edges *e)
+/* Reads up to `room` edges. */
+static bool query_edges(uint64_t graph, struct edges *e)
 {
 	int (*get)(uint64_t, uint64_t *, uint64_t *, size_t *);
 	int (*get_v2)(uint64_t, uint64_t *, uint64_t *, uint8_t(*)[8], size_t *);
@@ -224,7 +225,7 @@ static bool ask_edges(uint64_t graph, struct edges *e)
 	return get && !get(graph, e->from, e->to, &e->n);
 }
 
-static void tell_edges(struct telling *t, const struct edges *e)
+static void add_edges(struct graph_writer *t, const struct edges *e)
 {
 	for (size_t i = 0; i < e->n; i++)
 		add_edge(t, &(struct nvs_graph_edge){
@@ -237,10 +238,11 @@ static void tell_edges(struct telling *t, const struct edges *e)
 }
 
 /*
- * Most graphs have about as many as nodes. The driver is not asked first how many there are: it may
- * refuse that to who does not take their data too. False: it does not tell, or there are too many.
+ * Most graphs have about as many edges as nodes. The driver is not asked for the number first: it
+ * may refuse that if the caller does not also take the edges' data. Returns false if the driver
+ * fails or there are too many edges.
  */
-static bool walk_edges(struct telling *t, uint64_t graph, size_t nodes)
+static bool walk_edges(struct graph_writer *t, uint64_t graph, size_t nodes)
 {
 	bool answered = true, whole = false;
 	struct edges e;
@@ -249,16 +251,17 @@ static bool walk_edges(struct telling *t, uint64_t graph, size_t nodes)
 		e.from = nvs_alloc(e.room * EDGE_BYTES);
 		e.to = e.from ? e.from + e.room : NULL;
 		e.data = e.from ? (void *)(e.to + e.room) : NULL;
-		answered = e.from && ask_edges(graph, &e);
+		answered = e.from && query_edges(graph, &e);
 		whole = answered && e.n < e.room;
 		if (whole)
-			tell_edges(t, &e);
+			add_edges(t, &e);
 		nvs_free(e.from, e.room * EDGE_BYTES);
 	}
 	return whole;
 }
 
-static void walk(struct telling *t, uint64_t graph, uint64_t parent, uint32_t flags, int depth)
+static void walk_graph(struct graph_writer *t, uint64_t graph, uint64_t parent, uint32_t flags,
+		       int depth)
 {
 	int (*get_nodes)(uint64_t, uint64_t *, size_t *) = nvs_api_driver("cuGraphGetNodes");
 	size_t n = 0, room;
@@ -280,25 +283,25 @@ static void walk(struct telling *t, uint64_t graph, uint64_t parent, uint32_t fl
 		t->edges.rec.rec.flags = NVS_GRAPH_PARTIAL;
 }
 
-static bool knows_edges(void)
+static bool has_edge_query(void)
 {
 	return nvs_api_driver("cuGraphGetEdges_v2") || nvs_api_driver("cuGraphGetEdges");
 }
 
-static bool live(void)
+static bool is_recording(void)
 {
 	return atomic_load(&nvs_api_live) && nvs_session_active() &&
 	       !atomic_load(&nvs_writer_signal.ended);
 }
 
-/* NODE: what is inside it alone, and itself before that; NULL: all. */
-static void tell(uint64_t exec, const struct nvs_graph_node *node, uint64_t graph,
-		 enum nvs_graph_event event)
+/* NODE: record this node and the graph inside it. NULL: the whole graph. */
+static void record_graph(uint64_t exec, const struct nvs_graph_node *node, uint64_t graph,
+			 enum nvs_graph_event event)
 {
-	struct telling *t;
+	struct graph_writer *t;
 	int saved = errno;
 
-	if (!live())
+	if (!is_recording())
 		return;
 	t = nvs_alloc(sizeof(*t));
 	if (!t)
@@ -307,14 +310,14 @@ static void tell(uint64_t exec, const struct nvs_graph_node *node, uint64_t grap
 	t->room.rec.graph = graph;
 	t->room.rec.event = event;
 	if (node)
-		add(t, node);
+		add_node(t, node);
 	nvs_calls.quiet++;
 	if (graph)
-		walk(t, graph, node ? node->node : 0, 0, 0);
-	if (graph && (t->told || t->room.rec.nnodes) && knows_edges())
+		walk_graph(t, graph, node ? node->node : 0, 0, 0);
+	if (graph && (t->written || t->room.rec.nnodes) && has_edge_query())
 		flush_edges(t);
 	nvs_calls.quiet--;
-	flush(t, true);
+	flush_nodes(t, true);
 	nvs_graph_count_nodes(exec, event, t->all, t->n, t->partial);
 	nvs_free(t->all, t->room_for * sizeof(*t->all));
 	nvs_free(t, sizeof(*t));
@@ -323,21 +326,21 @@ static void tell(uint64_t exec, const struct nvs_graph_node *node, uint64_t grap
 
 void nvs_graph_tell(uint64_t exec, uint64_t graph, enum nvs_graph_event event)
 {
-	tell(exec, NULL, graph, event);
+	record_graph(exec, NULL, graph, event);
 }
 
 void nvs_graph_tell_child(uint64_t exec, uint64_t handle, uint64_t graph)
 {
 	struct nvs_graph_node node = {.node = handle, .type = NVS_NODE_GRAPH};
 
-	tell(exec, &node, graph, NVS_GRAPH_CHILD_SET);
+	record_graph(exec, &node, graph, NVS_GRAPH_CHILD_SET);
 }
 
 void nvs_graph_tell_node(uint64_t exec, const struct nvs_graph_node *node)
 {
-	if (live() && node->function) {
+	if (is_recording() && node->function) {
 		nvs_api_kernel(node->function);
 		nvs_counting_in_graph(node->function);
 	}
-	tell(exec, node, 0, NVS_GRAPH_NODE_SET);
+	record_graph(exec, node, 0, NVS_GRAPH_NODE_SET);
 }

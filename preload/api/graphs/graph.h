@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executable graphs: telling what they hold, and what of it has changed. Layouts: CUDA driver API.
+ * Executable graphs: records their nodes and edges and later changes. Structure layouts are those
+ * of the CUDA driver API.
  */
 #ifndef NVSNOOP_PRELOAD_API_GRAPHS_GRAPH_H
 #define NVSNOOP_PRELOAD_API_GRAPHS_GRAPH_H
 
 #include "preload/api/intercept/api.h"
 
-/* ---- graphcount.c: what a launch of it adds to the live page ---- */
-/* NODES of EXEC are new by EVENT, all that are told of it; PARTIAL: the driver did not tell all. */
+/* ---- graphcount.c: effect of a graph launch on the live page ---- */
+/* EVENT set NODES in EXEC. PARTIAL: the driver did not return all nodes. */
 void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,
 			   const struct nvs_graph_node *nodes, uint32_t n, bool partial);
 void nvs_graph_count_gone(uint64_t exec);
-/* EXEC was launched by DONE. */
+/* Counts DONE, a launch of EXEC. */
 void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec,
 		     const struct nvs_api_done *done);
 
@@ -29,7 +30,7 @@ enum {
 	NVS_NODE_CONDITION = 13
 };
 
-/* CUDA_MEM_ALLOC_NODE_PARAMS, with room to spare */
+/* CUDA_MEM_ALLOC_NODE_PARAMS, with spare space */
 struct nvs_alloc_params {
 	uint64_t pool[11], access, naccess, bytes, address, spare[9];
 };
@@ -39,7 +40,7 @@ _Static_assert(offsetof(struct nvs_alloc_params, address) == 112, "CUDA_MEM_ALLO
 struct nvs_kernel_params {
 	uint64_t func;
 	uint32_t grid[3], block[3], shared, pad;
-	uint64_t params, extra, kern, ctx; /* the latter two since CUDA 12 */
+	uint64_t params, extra, kern, ctx; /* kern and ctx: since CUDA 12 */
 };
 
 /* CUDA_MEMCPY3D */
@@ -60,16 +61,15 @@ void nvs_graph_fill_kernel(struct nvs_graph_node *node, const struct nvs_kernel_
 void nvs_graph_fill_copy(struct nvs_graph_node *node, const struct nvs_copy_params *p);
 void nvs_graph_fill_memset(struct nvs_graph_node *node, const struct nvs_memset_params *p);
 
-/* All nodes and edges of GRAPH are EXEC's from now on. */
+/* Records that EXEC now has all nodes and edges of GRAPH. */
 void nvs_graph_tell(uint64_t exec, uint64_t graph, enum nvs_graph_event event);
-/* What is inside its child graph node NODE is what GRAPH holds. */
+/* Records that EXEC's child graph node NODE now contains GRAPH. */
 void nvs_graph_tell_child(uint64_t exec, uint64_t node, uint64_t graph);
 void nvs_graph_tell_node(uint64_t exec, const struct nvs_graph_node *node);
 
-/* ---- bodies.c: graphs of conditional nodes, which the driver gives out once and cannot be asked
- * for again ---- */
+/* ---- bodies.c: bodies of conditional nodes, which the driver returns only once ---- */
 void nvs_bodies_add(uint64_t owner, uint64_t node, const uint64_t *graphs, uint32_t n);
-/* Body number INDEX of NODE; 0: it has no more. */
+/* Returns body INDEX of NODE, 0 after the last one. */
 uint64_t nvs_bodies_get(uint64_t node, uint32_t index);
 void nvs_bodies_forget_graph(uint64_t owner);
 void nvs_bodies_forget_node(uint64_t node);

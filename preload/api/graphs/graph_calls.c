@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* After each call that makes or changes an executable graph, or takes away what one was made of. */
+/*
+ * Handlers after calls that create, change or destroy an executable graph, or destroy the graph or
+ * node it was made from.
+ */
 #include <string.h>
 #include "preload/api/graphs/graph.h"
 
@@ -9,7 +12,7 @@ void nvs_api_after_instantiate(struct nvs_api_frame *f, uint32_t result)
 		nvs_graph_tell(*(uint64_t *)f->regs[0], f->regs[1], NVS_GRAPH_INSTANTIATED);
 }
 
-/* One that was refused leaves the graph as it was. */
+/* A refused update leaves the graph unchanged. */
 void nvs_api_after_update(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
@@ -73,7 +76,7 @@ void nvs_api_after_set_child(struct nvs_api_frame *f, uint32_t result)
 		nvs_graph_tell_child(f->regs[0], f->regs[1], f->regs[2]);
 }
 
-/* CUgraphNodeParams: the type, then 16 bytes from its start what belongs to it. */
+/* CUgraphNodeParams: the type, then the type's own parameters at offset 16. */
 void nvs_api_after_set_node(struct nvs_api_frame *f, uint32_t result)
 {
 	const uint8_t *p = (const void *)f->regs[2];
@@ -84,7 +87,7 @@ void nvs_api_after_set_node(struct nvs_api_frame *f, uint32_t result)
 	case NVS_NODE_KERNEL:
 		set_kernel(f, (const void *)(p + 16), true);
 		break;
-	case NVS_NODE_MEMCPY: /* behind flags and context */
+	case NVS_NODE_MEMCPY: /* after flags and context */
 		set_copy(f, (const void *)(p + 32));
 		break;
 	case NVS_NODE_MEMSET:
@@ -109,7 +112,7 @@ void nvs_api_after_set_enabled(struct nvs_api_frame *f, uint32_t result)
 		nvs_graph_tell_node(f->regs[0], &node);
 }
 
-/* ---- bodies ---- */
+/* ---- bodies of conditional nodes ---- */
 
 static void keep_bodies(const struct nvs_api_frame *f, const uint8_t *p)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that the program loads, with code=on: told behind the call, the bytes once a content. The
- * thread that loads waits for the writer, so that no more of it lies in memory than its buffer
- * holds. What is loaded before the trace is copied, since the program may free it, and is told when
- * the trace begins.
+ * code=on: records code that the program loads, after the load, and its bytes once per content. The
+ * loading thread waits for the writer when its buffer is full. Code loaded before the session is
+ * copied, since the program may free it, and recorded when the session starts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,17 +16,17 @@
 #include "trap/buffer/process.h"
 
 #define CHUNK (256u << 10)
-#define MAX_EARLY (256ull << 20) /* bytes of code from before the trace */
+#define MAX_EARLY (256ull << 20) /* limit for copies made before the session */
 
-enum { UNTOLD, BEING_TOLD, TOLD };
+enum { UNWRITTEN, BEING_WRITTEN, WRITTEN };
 
-/* One content. */
+/* A distinct content. */
 struct image {
 	uint64_t hash[2], size;
-	uint32_t told;
+	uint32_t written;
 };
 
-/* Which call loads it. */
+/* The call that loaded the code. */
 struct load {
 	uint64_t call, handle;
 	uint32_t tid;
@@ -39,18 +38,18 @@ struct early {
 	struct load load;
 };
 
-/* Gone in a forked child, which may use none of it. */
+/* Wiped in a forked child, which cannot use any of it. */
 struct images {
 	struct image *image;
 	uint32_t n, room;
-	bool begun; /* what comes goes into the trace */
+	bool begun; /* the session has started */
 	struct early *first, *last;
 	uint64_t early_bytes;
 	uint8_t gpus[NVS_CODE_GPUS];
 };
 
-/* Under the lock. */
-static struct images *images(void)
+/* The lock is held. */
+static struct images *get_images(void)
 {
 	void **slot = nvs_slot(NVS_SLOT_IMAGES);
 
@@ -61,7 +60,7 @@ static struct images *images(void)
 
 /* ---- contents ---- */
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t mix_words(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)(a ^ 0x9e3779b97f4a7c15ull) *
 				    (b ^ 0xd6e8feb86659fd93ull);
@@ -69,21 +68,21 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* BYTES of DATA, behind which there is room for 16 more. */
-static void hash(uint64_t h[2], uint8_t *data, uint32_t bytes)
+/* DATA needs space for 16 more bytes after BYTES. */
+static void hash_bytes(uint64_t h[2], uint8_t *data, uint32_t bytes)
 {
 	uint64_t w[2];
 
 	memset(data + bytes, 0, 16);
 	for (uint32_t i = 0; i < bytes; i += 16) {
 		memcpy(w, data + i, 16);
-		h[0] = mix(h[0] ^ w[0], w[1]);
-		h[1] = mix(h[1] + w[1], w[0] ^ 0xa0761d6478bd642full);
+		h[0] = mix_words(h[0] ^ w[0], w[1]);
+		h[1] = mix_words(h[1] + w[1], w[0] ^ 0xa0761d6478bd642full);
 	}
 }
 
-/* The content's number. *MINE: its bytes are to be told by this thread. */
-static uint32_t number_of(const struct image *content, bool *mine)
+/* Returns the content's number. *MINE: this thread must record its bytes. */
+static uint32_t get_number(const struct image *content, bool *mine)
 {
 	struct images *all;
 	uint32_t i = NVS_NONE;
@@ -91,7 +90,7 @@ static uint32_t number_of(const struct image *content, bool *mine)
 
 	*mine = false;
 	nvs_lock(&saved);
-	all = images();
+	all = get_images();
 	for (i = 0; all && i < all->n; i++)
 		if (!memcmp(all->image[i].hash, content->hash, sizeof(content->hash)) &&
 		    all->image[i].size == content->size)
@@ -109,34 +108,34 @@ static uint32_t number_of(const struct image *content, bool *mine)
 	} else {
 		if (i == all->n)
 			all->image[all->n++] = *content;
-		*mine = all->image[i].told == UNTOLD;
+		*mine = all->image[i].written == UNWRITTEN;
 		if (*mine)
-			all->image[i].told = BEING_TOLD;
+			all->image[i].written = BEING_WRITTEN;
 	}
 	nvs_unlock(&saved);
 	return i;
 }
 
-static void set_told(uint32_t number, bool told)
+static void set_written(uint32_t number, bool written)
 {
 	struct images *all;
 	sigset_t saved;
 
 	nvs_lock(&saved);
-	all = images();
+	all = get_images();
 	if (all && number < all->n)
-		all->image[number].told = told ? TOLD : UNTOLD;
+		all->image[number].written = written ? WRITTEN : UNWRITTEN;
 	nvs_unlock(&saved);
 }
 
-/* ---- telling ---- */
+/* ---- records ---- */
 
-struct telling {
+struct image_writer {
 	struct nvs_rec_image rec;
 	uint8_t data[CHUNK + 16];
 };
 
-static bool hash_all(struct telling *t, const struct nvs_code *code, struct image *content)
+static bool hash_all(struct image_writer *t, const struct nvs_code *code, struct image *content)
 {
 	content->hash[0] = code->kind;
 	for (uint64_t at = 0; at < code->size; at += CHUNK) {
@@ -144,12 +143,12 @@ static bool hash_all(struct telling *t, const struct nvs_code *code, struct imag
 
 		if (!nvs_code_read(code, at, t->data, n))
 			return false;
-		hash(content->hash, t->data, n);
+		hash_bytes(content->hash, t->data, n);
 	}
 	return true;
 }
 
-static int put(struct telling *t, uint16_t flags, uint64_t offset, uint32_t bytes)
+static int write_record(struct image_writer *t, uint16_t flags, uint64_t offset, uint32_t bytes)
 {
 	t->rec.rec.type = NVS_REC_IMAGE;
 	t->rec.rec.flags = flags;
@@ -160,7 +159,7 @@ static int put(struct telling *t, uint16_t flags, uint64_t offset, uint32_t byte
 	return nvs_record(&t->rec.rec);
 }
 
-/* Bytes of the largest record; 0: there is no buffer to be had. */
+/* Size of the largest possible record. Returns 0 if there is no buffer. */
 static uint32_t find_largest(void)
 {
 	struct nvs_buffer *buffer = nvs_buffer_enter();
@@ -171,8 +170,8 @@ static uint32_t find_largest(void)
 	return largest;
 }
 
-/* False: not all of them were told. */
-static bool put_bytes(struct telling *t, const struct nvs_code *code, uint16_t flags)
+/* Returns false if not all bytes were recorded. */
+static bool write_bytes(struct image_writer *t, const struct nvs_code *code, uint16_t flags)
 {
 	uint32_t n, step = CHUNK, largest = find_largest();
 
@@ -185,14 +184,15 @@ static bool put_bytes(struct telling *t, const struct nvs_code *code, uint16_t f
 
 		n = last ? (uint32_t)(code->size - at) : step;
 		if (!nvs_code_read(code, at, t->data, n) ||
-		    put(t, flags | (last ? NVS_IMAGE_LAST : 0), at, n))
+		    write_record(t, flags | (last ? NVS_IMAGE_LAST : 0), at, n))
 			return false;
 		flags &= (uint16_t)~NVS_IMAGE_LOAD;
 	}
 	return true;
 }
 
-static void tell(struct telling *t, const struct nvs_code *code, const struct load *load)
+static void record_load(struct image_writer *t, const struct nvs_code *code,
+			const struct load *load)
 {
 	uint16_t flags = NVS_IMAGE_LOAD | (code->chosen ? NVS_IMAGE_CHOSEN : 0);
 	struct image content = {.size = code->size};
@@ -206,16 +206,16 @@ static void tell(struct telling *t, const struct nvs_code *code, const struct lo
 	t->rec.given = code->given;
 	t->rec.size = unread ? 0 : code->size;
 	t->rec.kind = code->kind;
-	t->rec.image = unread ? NVS_NONE : number_of(&content, &mine);
+	t->rec.image = unread ? NVS_NONE : get_number(&content, &mine);
 	if (t->rec.image == NVS_NONE)
-		put(t, flags | NVS_IMAGE_UNREAD | NVS_IMAGE_LAST, 0, 0);
+		write_record(t, flags | NVS_IMAGE_UNREAD | NVS_IMAGE_LAST, 0, 0);
 	else if (mine)
-		set_told(t->rec.image, put_bytes(t, code, flags));
+		set_written(t->rec.image, write_bytes(t, code, flags));
 	else
-		put(t, flags, 0, 0);
+		write_record(t, flags, 0, 0);
 }
 
-/* ---- before the trace ---- */
+/* ---- before the session ---- */
 
 static bool has_room(uint64_t bytes)
 {
@@ -224,7 +224,7 @@ static bool has_room(uint64_t bytes)
 	bool room;
 
 	nvs_lock(&saved);
-	all = images();
+	all = get_images();
 	room = all && bytes <= MAX_EARLY - all->early_bytes;
 	if (room)
 		all->early_bytes += bytes;
@@ -232,8 +232,8 @@ static bool has_room(uint64_t bytes)
 	return room;
 }
 
-/* Without its bytes where there is no room for them. */
-static struct early *copy_of(const struct nvs_code *code, const struct load *load)
+/* Copies only the description if there is no space for the bytes. */
+static struct early *make_early(const struct nvs_code *code, const struct load *load)
 {
 	struct early *e = nvs_alloc(sizeof(*e));
 	uint8_t *copy = NULL;
@@ -266,15 +266,15 @@ static void free_early(struct early *e)
 	nvs_free(e, sizeof(*e));
 }
 
-/* False: the trace has begun. */
-static bool keep(struct early *e)
+/* Returns false if the session has started. */
+static bool queue_early(struct early *e)
 {
 	struct images *all;
 	sigset_t saved;
 	bool kept;
 
 	nvs_lock(&saved);
-	all = images();
+	all = get_images();
 	kept = all && !all->begun;
 	if (kept) {
 		*(all->last ? &all->last->next : &all->first) = e;
@@ -291,7 +291,7 @@ static bool has_begun(bool begin, struct early **first)
 	bool begun;
 
 	nvs_lock(&saved);
-	all = images();
+	all = get_images();
 	if (all && begin) {
 		*first = all->first;
 		all->first = all->last = NULL;
@@ -302,7 +302,7 @@ static bool has_begun(bool begin, struct early **first)
 	return begun;
 }
 
-static bool wanted(void)
+static bool is_wanted(void)
 {
 	const struct nvs_session *session = nvs_session();
 
@@ -314,22 +314,22 @@ static bool wanted(void)
 void nvs_api_images_flush(void)
 {
 	struct early *e = NULL, *next;
-	struct telling *t;
+	struct image_writer *t;
 
-	if (!wanted())
+	if (!is_wanted())
 		return;
 	has_begun(true, &e);
 	t = e ? nvs_alloc(sizeof(*t)) : NULL;
 	for (; e; e = next) {
 		next = e->next;
 		if (t)
-			tell(t, &e->code, &e->load);
+			record_load(t, &e->code, &e->load);
 		free_early(e);
 	}
 	nvs_free(t, sizeof(*t));
 }
 
-/* ---- what is loaded ---- */
+/* ---- loads ---- */
 
 /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR */
 enum { MAJOR = 75, MINOR = 76 };
@@ -346,7 +346,7 @@ uint32_t nvs_code_arch(int device)
 	return major > 0 && major <= 24 ? (uint32_t)(major * 10 + minor) : 0;
 }
 
-static void ask_gpus(uint8_t gpus[NVS_CODE_GPUS])
+static void query_gpus(uint8_t gpus[NVS_CODE_GPUS])
 {
 	int (*count)(int *) = nvs_api_driver("cuDeviceGetCount");
 	uint32_t used = 0, arch;
@@ -363,18 +363,18 @@ static void ask_gpus(uint8_t gpus[NVS_CODE_GPUS])
 	}
 }
 
-static void see(const void *image, uint64_t most, const struct load *load)
+static void process_load(const void *image, uint64_t most, const struct load *load)
 {
 	uint8_t gpus[NVS_CODE_GPUS] = {0};
 	struct early *e, *none;
 	struct nvs_code code;
-	struct telling *t;
+	struct image_writer *t;
 
-	ask_gpus(gpus);
+	query_gpus(gpus);
 	nvs_code_of(&code, image, most, gpus);
 	if (!has_begun(false, &none)) {
-		e = copy_of(&code, load);
-		if (e && keep(e)) {
+		e = make_early(&code, load);
+		if (e && queue_early(e)) {
 			nvs_code_free(&code);
 			return;
 		}
@@ -383,12 +383,12 @@ static void see(const void *image, uint64_t most, const struct load *load)
 	}
 	t = has_begun(false, &none) ? nvs_alloc(sizeof(*t)) : NULL;
 	if (t)
-		tell(t, &code, load);
+		record_load(t, &code, load);
 	nvs_free(t, sizeof(*t));
 	nvs_code_free(&code);
 }
 
-static struct load load_of(const struct nvs_api_frame *f, uint64_t handle)
+static struct load make_load(const struct nvs_api_frame *f, uint64_t handle)
 {
 	return (struct load){f->number, handle, (uint32_t)nvs_sys_gettid()};
 }
@@ -398,10 +398,10 @@ void nvs_api_after_load_data(struct nvs_api_frame *f, uint32_t result)
 	int saved = errno;
 	struct load load;
 
-	if (result || !wanted() || !f->regs[0])
+	if (result || !is_wanted() || !f->regs[0])
 		return;
-	load = load_of(f, *(uint64_t *)f->regs[0]);
-	see((const void *)f->regs[1], UINT64_MAX, &load);
+	load = make_load(f, *(uint64_t *)f->regs[0]);
+	process_load((const void *)f->regs[1], UINT64_MAX, &load);
 	errno = saved;
 }
 
@@ -410,10 +410,11 @@ void nvs_api_after_link_complete(struct nvs_api_frame *f, uint32_t result)
 	int saved = errno;
 	struct load load;
 
-	if (result || !wanted() || !f->regs[1])
+	if (result || !is_wanted() || !f->regs[1])
 		return;
-	load = load_of(f, f->regs[0]);
-	see(*(const void **)f->regs[1], f->regs[2] ? *(uint64_t *)f->regs[2] : UINT64_MAX, &load);
+	load = make_load(f, f->regs[0]);
+	process_load(*(const void **)f->regs[1], f->regs[2] ? *(uint64_t *)f->regs[2] : UINT64_MAX,
+		     &load);
 	errno = saved;
 }
 
@@ -451,11 +452,11 @@ void nvs_api_after_load_file(struct nvs_api_frame *f, uint32_t result)
 	uint64_t bytes;
 	void *image;
 
-	if (result || !wanted() || !f->regs[0])
+	if (result || !is_wanted() || !f->regs[0])
 		return;
-	load = load_of(f, *(uint64_t *)f->regs[0]);
+	load = make_load(f, *(uint64_t *)f->regs[0]);
 	image = nvs_code_file((const char *)f->regs[1], &bytes);
-	see(image, bytes, &load);
+	process_load(image, bytes, &load);
 	nvs_free(image, bytes + 1);
 	errno = saved;
 }

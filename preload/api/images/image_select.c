@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is kept of an image. A fatbin has the same code for many GPUs, and may be hundreds of MB
- * long: kept are the entries that a GPU of this machine takes.
+ * Chooses the parts of an image to record. A fatbin contains the same code for many GPUs and may
+ * have hundreds of MB, so only entries that a GPU of this machine uses are kept.
  */
 #include <string.h>
 #include "preload/api/images/image.h"
@@ -9,7 +9,7 @@
 #include "sass/sass.h"
 #include "trap/low/guard.h"
 
-/* Before a fatbin's entries. */
+/* Header before a fatbin's entries. */
 struct head {
 	uint32_t magic;
 	uint16_t version, head_bytes;
@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct head) == sizeof(((struct nvs_code *)0)->head), "a f
 
 /* ---- pieces ---- */
 
-static bool add(struct nvs_code *c, const void *at, uint64_t bytes)
+static bool add_piece(struct nvs_code *c, const void *at, uint64_t bytes)
 {
 	struct nvs_code_piece *last = c->npieces ? c->piece + c->npieces - 1 : NULL;
 	uint32_t more = c->room ? 2 * c->room : 16;
@@ -74,7 +74,10 @@ bool nvs_code_read(const struct nvs_code *c, uint64_t offset, void *to, uint64_t
 
 /* ---- fatbins ---- */
 
-/* As the driver chooses: code of the same generation that is not newer, or text that is not. */
+/*
+ * The driver's rule: machine code of the same generation that is not newer than the GPU, or PTX
+ * that is not newer.
+ */
 static bool runs_on(const struct nvs_fatbin_entry *e, enum nvs_fatbin_kind kind,
 		    const uint8_t *gpus)
 {
@@ -84,9 +87,9 @@ static bool runs_on(const struct nvs_fatbin_entry *e, enum nvs_fatbin_kind kind,
 	return false;
 }
 
-/* False: there is none, or the fatbin is not what it says. */
-static bool choose(struct nvs_code *c, const struct nvs_image *image, enum nvs_fatbin_kind kind,
-		   const uint8_t *gpus)
+/* Returns false if there is no such entry or the fatbin is malformed. */
+static bool choose_entries(struct nvs_code *c, const struct nvs_image *image,
+			   enum nvs_fatbin_kind kind, const uint8_t *gpus)
 {
 	struct nvs_fatbin fatbin = {.data = image->data, .size = image->size};
 	struct nvs_fatbin_entry e;
@@ -94,28 +97,29 @@ static bool choose(struct nvs_code *c, const struct nvs_image *image, enum nvs_f
 	memcpy(c->head, image->data, sizeof(c->head));
 	c->npieces = 0;
 	c->size = 0;
-	if (!add(c, c->head, sizeof(c->head)))
+	if (!add_piece(c, c->head, sizeof(c->head)))
 		return false;
 	while (nvs_fatbin_next(&fatbin, &e))
-		if (runs_on(&e, kind, gpus) && !add(c, e.header, e.whole))
+		if (runs_on(&e, kind, gpus) && !add_piece(c, e.header, e.whole))
 			return false;
 	return !fatbin.broken && c->size > sizeof(c->head);
 }
 
-static bool take_fatbin(struct nvs_code *c, const struct nvs_image *image, const uint8_t *gpus)
+static bool read_fatbin(struct nvs_code *c, const struct nvs_image *image, const uint8_t *gpus)
 {
 	struct head *head = (void *)c->head;
 
-	if (choose(c, image, NVS_FATBIN_CUBIN, gpus) || choose(c, image, NVS_FATBIN_PTX, gpus)) {
+	if (choose_entries(c, image, NVS_FATBIN_CUBIN, gpus) ||
+	    choose_entries(c, image, NVS_FATBIN_PTX, gpus)) {
 		c->chosen = c->size < image->size;
 		head->head_bytes = sizeof(*head);
 		head->bytes = c->size - sizeof(*head);
 		return true;
 	}
-	/* Nothing that is known: all of it. */
+	/* No usable entry: keep all of it. */
 	c->npieces = 0;
 	c->size = 0;
-	return add(c, image->data, image->size);
+	return add_piece(c, image->data, image->size);
 }
 
 void nvs_code_of(struct nvs_code *c, const void *image, uint64_t most, const uint8_t *gpus)
@@ -133,6 +137,7 @@ void nvs_code_of(struct nvs_code *c, const void *image, uint64_t most, const uin
 		  : is.kind == NVS_IMAGE_PTX   ? NVS_CODE_PTX
 					       : NVS_CODE_OTHER;
 	c->given = is.size;
-	taken = is.kind == NVS_IMAGE_FATBIN ? take_fatbin(c, &is, gpus) : add(c, is.data, is.size);
+	taken = is.kind == NVS_IMAGE_FATBIN ? read_fatbin(c, &is, gpus)
+					    : add_piece(c, is.data, is.size);
 	c->unread = !taken || c->size > NVS_CODE_MOST;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The API layer: calls of the CUDA driver API, observed where the program gets its entry points
- * (dlsym, cuGetProcAddress, its own GOT). Each entry point of libcuda in the table is replaced by a
- * thunk of its own, which records the call around the original. Tables lie in .bss and are filled
- * without locks: what is done here may hold the loader's lock, and a forked child keeps its wrapped
+ * The API layer: observes calls of the CUDA driver API at the places where the program gets its
+ * entry points (dlsym, cuGetProcAddress, its own GOT). Every libcuda entry point in the table is
+ * replaced by its own thunk, which records the call around the original. Tables are in .bss and
+ * filled without locks: the caller may hold the loader's lock, and a forked child keeps its wrapped
  * pointers.
  */
 #ifndef NVSNOOP_PRELOAD_API_INTERCEPT_API_H
@@ -17,48 +17,48 @@
 #include "preload/live/memory.h"
 #include "preload/modules/elf.h"
 
-/* ---- the table, made of api/cuda.api ---- */
+/* ---- the table, generated from api/cuda.api ---- */
 
 enum nvs_keep_how {
 	NVS_KEEP_VALUE,
 	NVS_KEEP_IN,
 	NVS_KEEP_OUT,
-	NVS_KEEP_ATTR, /* of a launch's attribute: its id << 8 | offset in its value */
-	NVS_KEEP_IN_OF, /* of a structure that begins with a type: type << 8 | offset */
+	NVS_KEEP_ATTR, /* a launch attribute: its id << 8 | offset in its value */
+	NVS_KEEP_IN_OF, /* in a structure that begins with a type: type << 8 | offset */
 	NVS_KEEP_OUT_OF,
 	NVS_KEEP_SUM,
 	NVS_KEEP_LEAST,
 	NVS_KEEP_MOST,
-	NVS_KEEP_FIRST, /* of an array's items */
+	NVS_KEEP_FIRST, /* of an array: its first item */
 };
 
-/* How an array lies: all is absent where one of its items is of another sort. */
+/* Layout of an array argument. The value is absent if any item fails a guard. */
 struct nvs_api_array {
-	uint8_t count; /* place of the argument that says how many */
-	uint8_t factors; /* so many u64 are multiplied */
+	uint8_t count; /* place of the argument with the number of items */
+	uint8_t factors; /* number of u64 that are multiplied for an item's value */
 	uint8_t nguards;
-	uint8_t guard[2]; /* offsets of u32 that are 1 */
+	uint8_t guard[2]; /* offsets of u32 that must be 1 */
 	uint16_t stride;
 };
 
 struct nvs_api_keep {
 	const char *name; /* "name:kind" */
 	const struct nvs_api_array *array;
-	uint8_t place; /* 0 to 5: in a register, from 6: on the stack */
+	uint8_t place; /* 0 to 5: register; from 6: stack */
 	uint8_t how; /* enum nvs_keep_how */
 	uint8_t size;
 	uint8_t is_string;
-	uint16_t offset; /* in what it points to */
+	uint16_t offset; /* offset in the structure that the argument points to */
 };
 
 #define NVS_API_MAX_KEPT 24
 
 struct nvs_api_frame;
-/* What else is to be done before a call, and when it has returned RESULT. */
+/* Extra work before a call, and after it has returned RESULT. */
 typedef void nvs_api_before(struct nvs_api_frame *frame);
 typedef void nvs_api_after(struct nvs_api_frame *frame, uint32_t result);
 
-/* What the live page counts beside the call itself (preload/api/stats/call_stats.c). */
+/* Counted in the live page in addition to the call itself (preload/api/stats/call_stats.c). */
 enum nvs_api_does {
 	NVS_DOES_NOTHING,
 	NVS_DOES_COPY,
@@ -75,32 +75,32 @@ enum nvs_api_does {
 
 struct nvs_api_effect {
 	uint8_t does; /* enum nvs_api_does */
-	uint8_t kind; /* enum nvs_live_direction of a copy, nvs_live_kind of memory, bytes of a
-			 memset's items */
+	uint8_t kind; /* copy: enum nvs_live_direction; memory: enum nvs_live_kind; memset: bytes of
+			 an item */
 	uint8_t space; /* enum nvs_live_space */
 	uint8_t mode; /* enum nvs_live_mode */
-	/* Which of keep these are, -1: none. For an array: source Format, target NumChannels */
+	/* Indices in keep, -1: none. For an array, source is Format and target NumChannels. */
 	int8_t address, bytes, height, depth, source, target, handle;
-	/* Of a copy that leaves its direction to the driver, -1: not told */
+	/* both ends of a copy whose direction the driver determines, -1: none */
 	int8_t to, from;
 };
 
 struct nvs_api {
 	const char *name, *group;
 	const struct nvs_api_keep *keep;
-	nvs_api_before *before; /* NULL: nothing */
+	nvs_api_before *before; /* NULL: none */
 	nvs_api_after *after;
 	uint8_t nkeep;
-	uint8_t words; /* of arguments on the stack */
-	int8_t launched; /* which of keep is the function that it launches, -1: none */
-	int8_t stream; /* which of keep may be capturing, -1: none */
-	bool per_thread; /* its default stream is the thread's */
-	bool sited; /* allocates, frees or synchronizes: its stack is asked for, whatever it submits
-		     */
+	uint8_t words; /* number of stack argument words */
+	int8_t launched; /* index in keep of the launched function, -1: none */
+	int8_t stream; /* index in keep of the stream that may be capturing, -1: none */
+	bool per_thread; /* its default stream is per thread */
+	bool sited; /* allocates, frees or synchronizes: its stack is recorded, even if it submits
+		       nothing */
 	struct nvs_api_effect effect;
 };
 
-extern const struct nvs_api nvs_api_table[]; /* by name */
+extern const struct nvs_api nvs_api_table[]; /* sorted by name */
 extern const unsigned nvs_api_count;
 
 /* ---- thunk.S ---- */
@@ -109,23 +109,25 @@ extern const unsigned nvs_api_count;
 #define NVS_API_THUNK_BYTES 16
 extern const uint8_t nvs_api_thunks[NVS_API_SLOTS * NVS_API_THUNK_BYTES];
 
-/* What a thunk leaves on the stack while its call runs. The layout is known to thunk.S. */
+/* A thunk's stack frame while its call runs. thunk.S depends on this layout. */
 struct nvs_api_frame {
 	uint64_t regs[6]; /* rdi, rsi, rdx, rcx, r8, r9 */
-	uint64_t index; /* of the slot */
+	uint64_t index; /* of the thunk's slot */
 	const uint64_t *stack; /* arguments from the seventh on */
-	uint64_t begin, number, depth; /* depth 0: not among the open calls */
-	uint64_t result[2]; /* kept by the thunk */
-	uint64_t token; /* of count.c: what is about to be freed; of load.c: the load */
+	uint64_t begin, number, depth; /* depth 0: the call is not in the list of open calls */
+	uint64_t result[2]; /* return registers, saved by the thunk */
+	uint64_t token; /* count.c: the allocation being freed; load.c: struct load */
 	uint64_t vector[16];
 };
 
-/* Calls FN(handle, name, version) so that it returns by way of the RET at GADGET: that is its
- * caller then. */
+/*
+ * Calls FN(handle, name, version) with the RET instruction at GADGET as its return address, so that
+ * FN takes the module of GADGET for its caller.
+ */
 void *nvs_api_call_as(void *handle, const char *name, const char *version, void *fn,
 		      const void *gadget);
 
-/* ---- call.c: a call begins, a call ends ---- */
+/* ---- call.c: start and end of a call ---- */
 
 struct nvs_api_slot {
 	void *original;
@@ -133,7 +135,7 @@ struct nvs_api_slot {
 };
 extern struct nvs_api_slot nvs_api_slots[NVS_API_SLOTS];
 
-extern _Atomic uint32_t nvs_api_live; /* calls go to the trace; before, to the early store */
+extern _Atomic uint32_t nvs_api_live; /* 1: calls go to the trace; 0: to the early store */
 
 static inline uint32_t nvs_api_number(const struct nvs_api *api)
 {
@@ -145,81 +147,89 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 	return place < 6 ? frame->regs[place] : frame->stack[place - 6];
 }
 
-/* Tells of this thread's calls that were left by a jump. */
+/* Records the calls of this thread that were left by a longjmp. */
 void nvs_api_forget_left(void);
 
-/* Gives this thread's calls that began before the live page did their rows in it; to be done before
- * the thread has a buffer, which shows them. */
+/*
+ * Assigns live page rows to open calls of this thread that began before the page existed. Must run
+ * before the thread gets a buffer, which publishes its open calls.
+ */
 void nvs_api_name_open(void);
 
-/* callsite.c: number of the stack that led to a call which is over, NVS_NONE if none is taken.
- * *UNWOUND: signals were held back for it, which are to be delivered once BUFFER has been left. */
+/*
+ * callsite.c: records the stack of a call that has returned. Returns its number, NVS_NONE if none
+ * was taken. *UNWOUND: signals were deferred meanwhile; deliver them after leaving BUFFER.
+ */
 struct nvs_buffer;
 uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame *frame,
 			  uint64_t time, bool *unwound);
 
-/* waiting.c: by the keeper, ten times a second. True: some call has stayed, and is to be seen. */
+/*
+ * waiting.c: called by the keeper ten times a second. Returns true if a call has been open for long
+ * enough that nvs_api_see_calls() should record its stack.
+ */
 bool nvs_api_calls_stay(void);
-/* While it holds the list of modules. Makes system calls that no program needs. */
+/* Called with the module list locked. Makes system calls that a sandbox may forbid. */
 void nvs_api_see_calls(void);
 
-/* ---- count.c: what a call means for the live page ---- */
+/* ---- count.c: counts calls in the live page ---- */
 
 struct nvs_api_done {
 	const struct nvs_api *api;
 	uint64_t begin, end; /* ticks */
-	uint32_t result, row; /* row of the page */
-	uint32_t stack; /* NVS_NONE: not taken */
+	uint32_t result, row; /* row: of the page */
+	uint32_t stack; /* NVS_NONE: none */
 	uint32_t absent;
 	const uint64_t *args;
 	bool captured;
 };
-/* A call that returned, with what it did; by the owner of SLOT. */
+/* Counts a call that returned, and its effect. Only the owner of SLOT may call it. */
 void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
 		   const struct nvs_api_done *done, struct nvs_api_frame *frame);
-/* The same where DONE has no arguments but the FUNCTION that it launched, and no effect. */
+/* The same for a call without effect, of which only the launched FUNCTION is known. */
 void nvs_api_tally_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
 			 const struct nvs_api_done *done, uint64_t function,
 			 const struct nvs_api_frame *frame);
-/* One that frees is about to be made. */
+/* Call before a call that frees memory. */
 void nvs_api_count_free(struct nvs_live_page *page, const struct nvs_api *api,
 			struct nvs_api_frame *frame);
-/* The row of the page for a function that was launched, which the driver is asked about the first
- * time. */
+/* Row of a launched function in the live page. Asks the driver about it the first time. */
 uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function);
-/* The current context, and its GPU: row + 1. */
+/* The current context. *GPU: row + 1 of its GPU. */
 uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu);
-/* direction.c: on which sides a copy's ends lie; NVS_LIVE_ANY: not known */
+/* direction.c: the direction of a copy. Returns NVS_LIVE_ANY if unknown. */
 enum nvs_live_direction nvs_api_direction(const struct nvs_api_done *done);
-/* Memory comes or goes: an address may be of another kind from now on. */
+/* Call when memory is allocated or freed: addresses may change their kind. */
 void nvs_api_memory_changed(void);
-/* Contexts end, and what they had: as the handlers of context.c. */
+/* Counts the end of a context and of its memory, as the handlers in context.c do. */
 void nvs_api_count_context(uint64_t context, uint32_t device);
 
-/* ---- bind.c, libcuda.c: entry points to thunks ---- */
+/* ---- bind.c, libcuda.c: binding of entry points to thunks ---- */
 
-/* What the program is to be given for ADDRESS, which was found as NAME (NULL: not known): a thunk
- * or itself. */
+/*
+ * Returns the thunk for ADDRESS if it is an observed entry point, else ADDRESS itself. NAME: under
+ * which it was looked up, NULL if unknown.
+ */
 void *nvs_api_wrap(void *address, const char *name);
-/* The program asked for NAME and was given ADDRESS: told where its calls are not observed. */
+/* The program looked up NAME and got ADDRESS. Records it if its calls are not observed. */
 void nvs_api_looked_up(const void *address, const char *name);
-/* libcuda lies here; its dynamic section at DYNAMIC. */
+/* Registers a loaded libcuda and, for the first one, its exports. DYNAMIC: its dynamic section. */
 void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end);
 bool nvs_api_is_libcuda(const char *path);
 bool nvs_api_in_libcuda(uintptr_t address);
-/* The same, of one that has not been seen yet as well. Takes no lock. */
+/* The same, but also finds a libcuda that was not registered yet. Takes no lock. */
 bool nvs_api_of_libcuda(uintptr_t address);
-/* libcuda's own NAME; NULL: it has none, or libcuda is not loaded. */
+/* Address of libcuda's function NAME. Returns NULL if it has none or libcuda is not loaded. */
 void *nvs_api_driver(const char *name);
 struct nvs_api_export {
 	uintptr_t address;
 	const char *name;
-	_Atomic uint8_t
-		scope; /* of a lazy slot: 0 not known, 1 wanted, 2 libcuda's, 3 somebody else's */
+	_Atomic uint8_t scope; /* of a lazy slot: 0 unknown, 1 lookup pending, 2 libcuda's function,
+				  3 another object's */
 };
 struct nvs_api_export *nvs_api_exported(const char *name);
 uint32_t nvs_api_exports(struct nvs_api_export **first);
-/* All that has been bound so far, for a trace that begins. */
+/* Writes a record for every API bound so far. Called when a session starts. */
 void nvs_api_tell_all(void);
 bool nvs_api_on(void);
 
@@ -231,23 +241,23 @@ static inline bool nvs_api_is_name(const char *name)
 /* ---- dlsym.c ---- */
 extern void *nvs_real_dlsym, *nvs_real_dlvsym, *nvs_real_dlopen;
 
-/* ---- context.c: NULL: nobody asks; 0 for ends: any of them may be about to end ---- */
-/* For what a call has waited; a copy waits for its stream. */
+/* ---- context.c: NULL handlers: not used; context 0 in ends: any context may be ending ---- */
+/* The object that a call waited for. A synchronous copy waits for its stream. */
 enum nvs_api_waited { NVS_WAITED_STREAM, NVS_WAITED_CONTEXT, NVS_WAITED_EVENT };
 
-/* What counting (counting.h) is told; NULL: nothing is counted. */
+/* Callbacks of instruction counting (counting.h). NULL: nothing is counted. */
 struct nvs_api_counting {
-	void (*loaded)(struct nvs_api_frame *frame); /* ahead of all else that follows a load */
+	void (*loaded)(struct nvs_api_frame *frame); /* runs first after a load */
 	void (*called)(const struct nvs_api_frame *frame, const struct nvs_api *api,
-		       uint32_t result); /* any call */
+		       uint32_t result); /* after any call */
 	void (*waited)(const struct nvs_api_frame *frame, enum nvs_api_waited on);
-	void (*unloaded)(uint64_t handle); /* a module, or a library */
-	void (*ends)(uint64_t context, bool certain); /* as nvs_api_context_ends */
+	void (*unloaded)(uint64_t handle); /* handle of a module or a library */
+	void (*ends)(uint64_t context, bool certain); /* like nvs_api_context_ends */
 	void (*ended)(uint64_t context);
-	/* from=profiler: the call of FRAME is about to begin or to end what is wanted */
+	/* from=profiler: FRAME's call is about to start or stop the recording window */
 	void (*window)(const struct nvs_api_frame *frame, bool begins);
 };
-/* from=profiler: between cuProfilerStart and cuProfilerStop */
+/* from=profiler: true between cuProfilerStart and cuProfilerStop */
 extern _Atomic bool nvs_api_profiled;
 extern const struct nvs_api_counting *_Atomic nvs_api_counting;
 static inline const struct nvs_api_counting *nvs_api_who_counts(void)
@@ -257,25 +267,25 @@ static inline const struct nvs_api_counting *nvs_api_who_counts(void)
 extern void (*nvs_api_context_seen)(uint64_t context);
 extern void (*nvs_api_context_ends)(uint64_t context);
 
-/* ---- got.c: slots of objects that were linked with libcuda ---- */
-/* Looks at objects that came since the last time, those of deepbind.h first. Not under nvs_lock. */
+/* ---- got.c: GOT slots of objects that are linked with libcuda ---- */
+/* Scans objects loaded since the last call, those of deepbind.h first. Call without nvs_lock. */
 void nvs_api_rebind(void);
-/* By nvs_session_prepare(). */
+/* Called by nvs_session_prepare(). */
 void nvs_api_start(void);
 
-/* ---- early.c: calls and ranges before the trace ---- */
-/* A CALL, or one of NVTX. */
+/* ---- early.c: calls and ranges before the session starts ---- */
+/* Stores a CALL or NVTX record. */
 void nvs_api_early(const struct nvs_rec *rec);
-/* image.c: code that was loaded before the trace, into it. */
+/* image.c: writes images that were loaded before the session into the trace. */
 void nvs_api_images_flush(void);
-/* Into the trace; without CALLS, the ranges alone. */
+/* Writes the stored records into the trace, without CALLS only the ranges. */
 void nvs_api_early_flush(bool calls);
 /* Called by session.c once records can be written. */
 void nvs_api_session_started(void);
-extern _Atomic int nvs_api_clock; /* 0: not known yet, 1: CLOCK_MONOTONIC, 2: TSC */
+extern _Atomic int nvs_api_clock; /* 0: not chosen yet, 1: CLOCK_MONOTONIC, 2: TSC */
 uint64_t nvs_api_now_slowly(void);
 
-/* The clock that the session has or will have. */
+/* Reads the clock that the session uses or will use. */
 static inline uint64_t nvs_api_now(void)
 {
 	if (__builtin_expect(atomic_load_explicit(&nvs_api_clock, memory_order_relaxed) == 2, 1))
@@ -283,11 +293,11 @@ static inline uint64_t nvs_api_now(void)
 	return nvs_api_now_slowly();
 }
 
-/* ---- kernel.c, graph.c: what handles mean, asked of the driver after the call ---- */
+/* ---- kernel.c, graph.c: properties of handles, queried from the driver after the call ---- */
 #define NVS_API_KNOWN (1u << 14)
 extern _Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
 extern _Atomic uint32_t nvs_api_unloads;
-extern _Atomic int32_t nvs_api_captures; /* under way */
+extern _Atomic int32_t nvs_api_captures; /* streams being captured */
 
 static inline uint64_t nvs_api_known_key(uint64_t function)
 {
@@ -301,10 +311,10 @@ static inline uint32_t nvs_api_known_slot(uint64_t key)
 }
 
 void nvs_api_tell_kernel(uint64_t function);
-/* As the driver tells; NULL: it does not. */
+/* The function's name from the driver. Returns NULL if the driver does not provide it. */
 const char *nvs_api_function_name(uint64_t function);
 
-/* Tells what FUNCTION is, the first time. */
+/* Records FUNCTION's name and resources the first time it is seen. */
 static inline void nvs_api_kernel(uint64_t function)
 {
 	uint64_t key = nvs_api_known_key(function);
@@ -314,10 +324,10 @@ static inline void nvs_api_kernel(uint64_t function)
 		nvs_api_tell_kernel(function);
 }
 
-/* Is STREAM, which a call of API was given, capturing? */
+/* True if STREAM, an argument of a call of API, is being captured. */
 bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
 
-/* ---- handlers that cuda.api names: kernel.c, graphset.c, profiler.c, context.c ---- */
+/* ---- handlers named in cuda.api: kernel.c, graphset.c, profiler.c, context.c ---- */
 nvs_api_before nvs_api_before_context_destroy, nvs_api_before_primary_reset,
 	nvs_api_before_primary_release, nvs_api_before_green_destroy;
 nvs_api_after nvs_api_after_context_out, nvs_api_after_context_in;

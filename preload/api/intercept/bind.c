@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which thunk stands for which entry point. Slots are given out once and for all; two threads that
- * bind the same address at once may use up two, of which one is forgotten.
+ * Maps entry points to thunks. A slot is never freed; two threads that bind the same address at the
+ * same time may use two slots, of which one stays unused.
  */
 #include <string.h>
 #include "preload/api/intercept/api.h"
@@ -11,7 +11,7 @@
 
 #define HASH (4 * NVS_API_SLOTS)
 #define MAX_PASSED 1024
-#define PASSED_NUMBER 0x10000u /* numbers of entry points that are not in the table */
+#define PASSED_NUMBER 0x10000u /* first number for entry points missing from the table */
 
 static _Atomic uint32_t nslots;
 static _Atomic uint16_t by_address[HASH]; /* slot + 1 */
@@ -42,8 +42,11 @@ static const struct nvs_api *find_api(const char *name)
 	return NULL;
 }
 
-/* An address that libcuda exports has that name; several names of one address do the same. */
-static const struct nvs_api *api_at(uintptr_t address, const char *name)
+/*
+ * Finds the API by the name under which libcuda exports ADDRESS. Several names of one address have
+ * the same API.
+ */
+static const struct nvs_api *find_api_at(uintptr_t address, const char *name)
 {
 	struct nvs_api_export *e;
 	uint32_t lo = 0, hi = nvs_api_exports(&e), n = hi;
@@ -64,25 +67,26 @@ static const struct nvs_api *api_at(uintptr_t address, const char *name)
 		if (api)
 			return api;
 	}
-	/* Another libcuda than the first: the name alone is known, and it is an exported one. */
+	/* In a second libcuda only the looked-up name is known, and it is exported. */
 	return exported || !name ? NULL : find_api(name);
 }
 
-static uint32_t hash(uintptr_t address)
+static uint32_t hash_address(uintptr_t address)
 {
 	return (uint32_t)((uint64_t)address * 0x9e3779b97f4a7c15ull >> 48) & (HASH - 1);
 }
 
-static void tell_api(uint32_t number, uint32_t flags, const char *name, const struct nvs_api *api);
+static void record_api(uint32_t number, uint32_t flags, const char *name,
+		       const struct nvs_api *api);
 
-static void *thunk(uint32_t slot)
+static void *thunk_of_slot(uint32_t slot)
 {
 	return (void *)(nvs_api_thunks + slot * NVS_API_THUNK_BYTES);
 }
 
-static void *new_slot(uintptr_t address, const struct nvs_api *api)
+static void *bind_slot(uintptr_t address, const struct nvs_api *api)
 {
-	uint32_t n = atomic_load(&nslots), h = hash(address);
+	uint32_t n = atomic_load(&nslots), h = hash_address(address);
 
 	if (n >= NVS_API_SLOTS || (n = atomic_fetch_add(&nslots, 1)) >= NVS_API_SLOTS)
 		return (void *)address;
@@ -94,11 +98,11 @@ static void *new_slot(uintptr_t address, const struct nvs_api *api)
 		if (atomic_compare_exchange_strong(&by_address[h], &have, (uint16_t)(n + 1)))
 			break;
 		if (nvs_api_slots[have - 1].original == (void *)address)
-			return thunk(have - 1u);
+			return thunk_of_slot(have - 1u);
 	}
 	if (atomic_load(&nvs_api_live))
-		tell_api(nvs_api_number(api), 0, api->name, api);
-	return thunk(n);
+		record_api(nvs_api_number(api), 0, api->name, api);
+	return thunk_of_slot(n);
 }
 
 static bool is_thunk(uintptr_t address)
@@ -106,7 +110,7 @@ static bool is_thunk(uintptr_t address)
 	return address - (uintptr_t)nvs_api_thunks < sizeof(nvs_api_thunks);
 }
 
-static void pass_on(const char *name);
+static void note_unobserved(const char *name);
 
 void *nvs_api_wrap(void *address, const char *name)
 {
@@ -115,22 +119,22 @@ void *nvs_api_wrap(void *address, const char *name)
 
 	if (!a || !nvs_api_on() || is_thunk(a))
 		return address;
-	for (uint32_t h = hash(a), n; (n = by_address[h]); h = (h + 1) & (HASH - 1))
+	for (uint32_t h = hash_address(a), n; (n = by_address[h]); h = (h + 1) & (HASH - 1))
 		if (nvs_api_slots[n - 1].original == address)
-			return thunk(n - 1);
+			return thunk_of_slot(n - 1);
 	if (!nvs_api_of_libcuda(a))
 		return address;
-	api = api_at(a, name);
+	api = find_api_at(a, name);
 	if (api)
-		return new_slot(a, api);
+		return bind_slot(a, api);
 	if (name)
-		pass_on(name);
+		note_unobserved(name);
 	return address;
 }
 
-/* ---- what is told of them ---- */
+/* ---- trace records ---- */
 
-static void tell_api(uint32_t number, uint32_t flags, const char *name, const struct nvs_api *api)
+static void record_api(uint32_t number, uint32_t flags, const char *name, const struct nvs_api *api)
 {
 	struct {
 		struct nvs_rec_api rec;
@@ -155,8 +159,8 @@ static void tell_api(uint32_t number, uint32_t flags, const char *name, const st
 	nvs_record(&room.rec.rec);
 }
 
-/* An entry point that the table lacks: once by name. */
-static void pass_on(const char *name)
+/* Records, once per name, an entry point that the table lacks. */
+static void note_unobserved(const char *name)
 {
 	uint32_t used = atomic_load(&passed.used), length = (uint32_t)strlen(name) + 1, at;
 
@@ -175,7 +179,7 @@ static void pass_on(const char *name)
 		return;
 	passed.name[used] = at;
 	if (atomic_load(&nvs_api_live))
-		tell_api(PASSED_NUMBER + used, NVS_API_PASSED, name, NULL);
+		record_api(PASSED_NUMBER + used, NVS_API_PASSED, name, NULL);
 }
 
 void nvs_api_looked_up(const void *address, const char *name)
@@ -183,7 +187,7 @@ void nvs_api_looked_up(const void *address, const char *name)
 	uintptr_t a = (uintptr_t)address;
 
 	if (nvs_api_on() && !is_thunk(a) && nvs_api_of_libcuda(a))
-		pass_on(name);
+		note_unobserved(name);
 }
 
 void nvs_api_tell_all(void)
@@ -195,11 +199,11 @@ void nvs_api_tell_all(void)
 							    __ATOMIC_ACQUIRE);
 
 		if (api)
-			tell_api(nvs_api_number(api), 0, api->name, api);
+			record_api(nvs_api_number(api), 0, api->name, api);
 	}
 	n = atomic_load(&passed.used);
 	for (uint32_t i = 0; i < n && i < MAX_PASSED; i++)
-		tell_api(PASSED_NUMBER + i, NVS_API_PASSED, passed.text + passed.name[i], NULL);
+		record_api(PASSED_NUMBER + i, NVS_API_PASSED, passed.text + passed.name[i], NULL);
 }
 
 void nvs_api_session_started(void)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A wrapped call begins and ends. Built without vector code, since the arguments may stand in
- * vector registers; allocates nothing; the record goes into the thread's buffer as everything else.
- * One file, since begin and end hand each other what stands on the thread's stack of calls.
+ * Start and end of a wrapped call. Built without vector code, since vector registers may hold the
+ * call's arguments. Allocates no memory; writes the record to the thread's buffer.
  */
 #include "preload/api/intercept/api.h"
 #include "preload/signals/signals.h"
@@ -12,10 +11,12 @@
 #include "trap/low/guard.h"
 #include "trap/low/poison.h"
 
-#define MAX_TEXT 1023 /* bytes kept of a call's strings */
+#define MAX_TEXT 1023 /* bytes kept of all strings of a call */
 #define NO_STRING UINT64_MAX
-/* A call that takes about a millisecond and submits nothing has its stack taken, which takes some
- * microseconds at most. */
+/*
+ * A call that takes about 1 ms and submits nothing has its stack recorded, which takes at most a
+ * few microseconds.
+ */
 #define LONG_NS 1000000u
 #define LONG_TICKS (1u << 21) /* of the TSC: 0.5 to 1 ms */
 
@@ -27,7 +28,7 @@ struct entered {
 	uint64_t words;
 };
 
-/* What is about to be freed is put back if the call is left by a jump. */
+/* If the call is left by a longjmp, the allocation being freed is put back. */
 static __attribute__((noinline)) void count_free(struct nvs_calls *c, const struct nvs_api *api,
 						 struct nvs_api_frame *frame)
 {
@@ -40,28 +41,31 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame);
 void nvs_api_leave(struct nvs_api_frame *frame);
 int nvs_api_personality(int version, int actions, uint64_t class, void *exception, void *context);
 
-static bool live(void)
+static bool is_live(void)
 {
 	return atomic_load_explicit(&nvs_api_live, memory_order_relaxed) && nvs_started();
 }
 
-/* Once the writer has ended, only what submitted is still of interest: the rest would make a file
- * of its own. */
-static bool wanted(bool told)
+/*
+ * After the writer has ended only calls with submissions are recorded; the others would create a
+ * late file.
+ */
+static bool is_wanted(bool told)
 {
 	return told || !atomic_load_explicit(&nvs_writer_signal.ended, memory_order_relaxed);
 }
 
-/* A trigger's window: a call belongs to it that reaches into it, and one of which it holds a
- * submission. */
-static bool within(const struct nvs_open_call *open)
+/*
+ * A call belongs to a recording window if it overlaps it, or if it contains a recorded submission.
+ */
+static bool is_in_window(const struct nvs_open_call *open)
 {
 	return nvs_recording() || open->told || open->recording;
 }
 
 /* ---- the record ---- */
 
-/* What becomes one record. */
+/* The contents of one record. */
 struct made {
 	const struct nvs_api *api;
 	uint64_t number, begin, end, depth;
@@ -71,8 +75,10 @@ struct made {
 	char text[MAX_TEXT + 1];
 };
 
-/* Copies a string of the program as far as it can be read. Its length, of which STORED bytes were
- * kept. */
+/*
+ * Copies a string of the program as far as it is readable. Returns the bytes kept in the low half,
+ * its length in the high half.
+ */
 static uint64_t take_string(struct made *m, const char *s)
 {
 	uint32_t room = MAX_TEXT - m->bytes, n = 0;
@@ -93,11 +99,11 @@ static uint64_t take_string(struct made *m, const char *s)
 		n -= ended;
 	}
 	m->bytes += n;
-	/* Cut short: its length is not known beyond that. */
+	/* Cut off or unreadable: the rest of its length is unknown. */
 	return n | (uint64_t)(ended ? n : n + 1) << 32;
 }
 
-static bool load(uint64_t pointer, const struct nvs_api_keep *k, uint64_t *value)
+static bool load_field(uint64_t pointer, const struct nvs_api_keep *k, uint64_t *value)
 {
 	uintptr_t at = (uintptr_t)pointer + k->offset;
 	uint32_t half;
@@ -143,8 +149,8 @@ static __attribute__((noinline)) bool load_attribute(uint64_t config, const stru
 	return true;
 }
 
-/* Of a structure that begins with its type. */
-static bool load_of(uint64_t pointer, const struct nvs_api_keep *k, uint64_t *value)
+/* Reads a field of a structure that begins with its type. */
+static bool load_typed(uint64_t pointer, const struct nvs_api_keep *k, uint64_t *value)
 {
 	uint32_t type;
 
@@ -153,7 +159,7 @@ static bool load_of(uint64_t pointer, const struct nvs_api_keep *k, uint64_t *va
 	       nvs_load64_guarded((const uint64_t *)(pointer + (k->offset & 0xff)), value);
 }
 
-#define MAX_ITEMS 65536 /* of an array; more are not gone through */
+#define MAX_ITEMS 65536 /* longer arrays are skipped */
 
 static bool load_item(const struct nvs_api_keep *k, uint64_t at, uint64_t *value)
 {
@@ -195,16 +201,16 @@ static __attribute__((noinline)) bool load_array(uint64_t at, uint64_t n,
 	return true;
 }
 
-static uint64_t narrow(uint64_t value, unsigned size)
+static uint64_t mask_to_size(uint64_t value, unsigned size)
 {
 	return size == 8 ? value : value & ((1ull << size * 8) - 1);
 }
 
 /*
- * GUARDED: bad pointers are caught. Where they are not, only a call that succeeded is believed to
- * have had good ones.
+ * GUARDED: unreadable pointers are caught. Otherwise pointers are read only if the call succeeded.
  */
-static void gather(struct made *m, const struct nvs_api_frame *frame, bool has_result, bool guarded)
+static void gather_args(struct made *m, const struct nvs_api_frame *frame, bool has_result,
+			bool guarded)
 {
 	bool ok = has_result && !m->result;
 
@@ -215,7 +221,7 @@ static void gather(struct made *m, const struct nvs_api_frame *frame, bool has_r
 
 		m->args[i] = 0;
 		if (k->how == NVS_KEEP_VALUE && !k->is_string)
-			m->args[i] = narrow(value, k->size);
+			m->args[i] = mask_to_size(value, k->size);
 		else if (!guarded && !ok)
 			known = false;
 		else if (k->is_string)
@@ -223,12 +229,13 @@ static void gather(struct made *m, const struct nvs_api_frame *frame, bool has_r
 		else if (k->how == NVS_KEEP_ATTR)
 			known = load_attribute(value, k, &m->args[i]);
 		else if (k->how == NVS_KEEP_IN_OF || k->how == NVS_KEEP_OUT_OF)
-			known = (k->how == NVS_KEEP_IN_OF || ok) && load_of(value, k, &m->args[i]);
+			known = (k->how == NVS_KEEP_IN_OF || ok) &&
+				load_typed(value, k, &m->args[i]);
 		else if (k->array)
 			known = load_array(value, nvs_api_argument(frame, k->array->count), k,
 					   &m->args[i]);
 		else
-			known = (k->how == NVS_KEEP_IN || ok) && load(value, k, &m->args[i]);
+			known = (k->how == NVS_KEEP_IN || ok) && load_field(value, k, &m->args[i]);
 		if (!known)
 			m->absent |= 1u << i;
 	}
@@ -241,7 +248,8 @@ static uint32_t record_size(const struct made *m)
 	return ((size + 7) & ~7u) + (m->flags & NVS_CALL_SITED ? 8 : 0);
 }
 
-static void fill(struct nvs_rec_call *rec, const struct made *m, uint32_t size, uint32_t thread)
+static void fill_record(struct nvs_rec_call *rec, const struct made *m, uint32_t size,
+			uint32_t thread)
 {
 	bool sited = m->flags & NVS_CALL_SITED;
 	uint32_t n = m->api->nkeep;
@@ -257,7 +265,7 @@ static void fill(struct nvs_rec_call *rec, const struct made *m, uint32_t size, 
 	rec->thread = thread;
 	rec->api = nvs_api_number(m->api);
 	rec->number = m->number;
-	/* What stands elsewhere already is left out: the trace gets smaller by it. */
+	/* Omit values that other records have, to save space. */
 	rec->begin = m->flags & NVS_CALL_BEGUN ? 0 : m->begin;
 	rec->end = m->flags & NVS_CALL_EARLY ? m->end : 0;
 	rec->result = m->result;
@@ -275,7 +283,7 @@ static void fill(struct nvs_rec_call *rec, const struct made *m, uint32_t size, 
 	}
 }
 
-/* Where no submission is told, it is not known whether this one had any. */
+/* If no submissions are recorded, it is unknown whether the call made any. */
 static bool is_long(const struct made *m)
 {
 	const struct nvs_trap_options *o = &nvs_process->options;
@@ -284,19 +292,19 @@ static bool is_long(const struct made *m)
 	       o->level != NVS_LEVEL_NONE;
 }
 
-/* Without a trace only what is counted is of interest. */
-static bool traced(void)
+/* Without a trace only the live page's counters matter. */
+static bool has_trace(void)
 {
 	return nvs_process->options.level != NVS_LEVEL_NONE;
 }
 
-/* What it allocates has a call site in the live page. */
+/* The live page shows a call site for allocations. */
 static bool is_memory(const struct nvs_api *api)
 {
 	return api->effect.does >= NVS_DOES_ALLOC && api->effect.does <= NVS_DOES_ALLOC_ARRAY;
 }
 
-/* Of the live page. */
+/* The thread's slot of the live page. NULL: none. */
 static struct nvs_live_slot *own_slot(void)
 {
 	const struct nvs_buffer *buffer = nvs_tls.buffer;
@@ -305,14 +313,14 @@ static struct nvs_live_slot *own_slot(void)
 	return buffer && buffer->shared ? buffer->live : NULL;
 }
 
-/* FRAME: of a call that has returned, NULL: of one that was left otherwise. */
+/* FRAME: of a call that returned. NULL: the call was left in another way. */
 static void write_record(struct made *m, const struct nvs_api_frame *frame)
 {
 	struct nvs_buffer *buffer = nvs_buffer_enter();
 	bool begun = m->flags & NVS_CALL_BEGUN;
 	bool sited = buffer && frame &&
-		     (begun || !traced() ? buffer->live && is_memory(m->api)
-					 : m->api->sited || is_long(m));
+		     (begun || !has_trace() ? buffer->live && is_memory(m->api)
+					    : m->api->sited || is_long(m));
 	bool unwound = false;
 	uint32_t size;
 	void *room;
@@ -324,9 +332,9 @@ static void write_record(struct made *m, const struct nvs_api_frame *frame)
 		m->flags |= m->stack != NVS_NONE && !begun ? NVS_CALL_SITED : 0;
 	}
 	size = record_size(m);
-	room = traced() ? nvs_buffer_reserve(buffer, size, true) : NULL;
+	room = has_trace() ? nvs_buffer_reserve(buffer, size, true) : NULL;
 	if (room) {
-		fill(room, m, size, nvs_tls.thread - 1);
+		fill_record(room, m, size, nvs_tls.thread - 1);
 		nvs_buffer_commit(buffer, size);
 	}
 	nvs_buffer_warm(buffer);
@@ -335,8 +343,10 @@ static void write_record(struct made *m, const struct nvs_api_frame *frame)
 		nvs_sigview_deliver_now();
 }
 
-/* Apart: its room is not to stand on the stack while a call's stack is taken, on the smallest there
- * is. */
+/*
+ * A separate function, so that its buffer is not on the stack while write_record() unwinds on the
+ * program's possibly smallest stack.
+ */
 static __attribute__((noinline)) void write_early(struct made *m)
 {
 	struct {
@@ -345,14 +355,14 @@ static __attribute__((noinline)) void write_early(struct made *m)
 	} early;
 
 	m->flags |= NVS_CALL_EARLY;
-	fill(&early.rec, m, record_size(m), NVS_NONE);
+	fill_record(&early.rec, m, record_size(m), NVS_NONE);
 	nvs_api_early(&early.rec.rec);
 }
 
-/* ---- the nest ---- */
+/* ---- the stack of open calls ---- */
 
-/* A call whose frame lies at or below SP is over, by a jump. */
-static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
+/* Ends all calls whose frames are at or below SP: they were left by a longjmp. */
+static __attribute__((noinline)) void abandon_calls(struct nvs_calls *c, uintptr_t sp)
 {
 	while (c->depth && c->open[c->depth - 1].sp <= sp) {
 		const struct nvs_open_call *open = &c->open[c->depth - 1];
@@ -364,7 +374,7 @@ static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
 			.depth = c->depth,
 			.flags = NVS_CALL_ABANDONED | (open->told ? NVS_CALL_BEGUN : 0),
 		};
-		bool keep = live() && wanted(open->told) && within(open);
+		bool keep = is_live() && is_wanted(open->told) && is_in_window(open);
 
 		c->depth--;
 		if (own_slot()) {
@@ -372,13 +382,16 @@ static __attribute__((noinline)) void abandon(struct nvs_calls *c, uintptr_t sp)
 			nvs_live_put_back(nvs_live_own, open->token);
 		}
 		m.absent = (1u << m.api->nkeep) - 1;
-		if (keep && traced())
+		if (keep && has_trace())
 			write_record(&m, NULL);
 	}
 }
 
-/* Where the thread's calls in flight outlive a kill, and are seen live; NULL: nowhere. */
-static struct nvs_buffer *shown(void)
+/*
+ * The shared buffer that publishes the thread's open calls, so that they survive a kill and are
+ * visible live. NULL: none.
+ */
+static struct nvs_buffer *shared_buffer(void)
 {
 	struct nvs_buffer *buffer = nvs_tls.buffer;
 
@@ -386,9 +399,9 @@ static struct nvs_buffer *shown(void)
 	return buffer && buffer->shared ? buffer : NULL;
 }
 
-static __attribute__((noinline)) uint32_t first_row(const struct nvs_api *api)
+static __attribute__((noinline)) uint32_t add_first_row(const struct nvs_api *api)
 {
-	struct nvs_live_page *page = live() ? nvs_live_page() : NULL;
+	struct nvs_live_page *page = is_live() ? nvs_live_page() : NULL;
 
 	return page ? nvs_live_api_row(page, nvs_api_number(api), api->name, api->group) : 0;
 }
@@ -406,12 +419,14 @@ void nvs_api_name_open(void)
 	}
 }
 
-/* A thread's first call may be the one that never returns. The C library may have made the thread
- * with all signals blocked, as for SIGEV_THREAD. */
+/*
+ * The buffer is created at the start of the call, since a thread's first call may never return. The
+ * C library may have started the thread with all signals blocked, for example for SIGEV_THREAD.
+ */
 static __attribute__((noinline)) void show_first(void)
 {
 	nvs_sigview_thread_calls();
-	if (!live() || !wanted(false))
+	if (!is_live() || !is_wanted(false))
 		return;
 	nvs_api_name_open();
 	nvs_buffer_mine();
@@ -419,19 +434,19 @@ static __attribute__((noinline)) void show_first(void)
 
 void nvs_api_forget_left(void)
 {
-	struct nvs_buffer *shared = shown();
+	struct nvs_buffer *shared = shared_buffer();
 
-	abandon(&nvs_calls, (uintptr_t)__builtin_frame_address(0));
+	abandon_calls(&nvs_calls, (uintptr_t)__builtin_frame_address(0));
 	if (shared)
 		nvs_calls_hide(shared, nvs_calls.depth);
 }
 
-/* Of the live page; 0: there is none. */
-static uint32_t row_of(const struct nvs_api *api, const struct nvs_buffer *buffer)
+/* Row of the live page; 0 without a page. */
+static uint32_t get_row(const struct nvs_api *api, const struct nvs_buffer *buffer)
 {
 	/* A thread's first call. */
 	if (__builtin_expect(!buffer, 0))
-		return first_row(api);
+		return add_first_row(api);
 	if (!buffer->live)
 		return 0;
 	return nvs_live_api_row(nvs_live_own, nvs_api_number(api), api->name, api->group);
@@ -441,11 +456,11 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
 	struct nvs_calls *c = &nvs_calls;
-	struct nvs_buffer *shared = shown();
+	struct nvs_buffer *shared = shared_buffer();
 	uintptr_t sp = (uintptr_t)frame;
 
 	if (__builtin_expect(c->depth && c->open[c->depth - 1].sp <= sp, 0))
-		abandon(c, sp);
+		abandon_calls(c, sp);
 	nvs_progress_warm();
 	frame->number = c->next++;
 	frame->begin = nvs_api_now();
@@ -457,10 +472,10 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		open->number = frame->number;
 		open->begin = frame->begin;
 		open->api = nvs_api_number(slot->api);
-		open->row = row_of(slot->api, shared);
+		open->row = get_row(slot->api, shared);
 		open->told = 0;
 		open->token = 0;
-		open->recording = live() && nvs_recording();
+		open->recording = is_live() && nvs_recording();
 		atomic_signal_fence(memory_order_seq_cst);
 		frame->depth = ++c->depth;
 		if (__builtin_expect(shared != NULL, 1))
@@ -477,10 +492,10 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 }
 
 /*
- * Takes the call out of the nest. False: it was given up already, and has been told. OPEN: what was
- * known of it.
+ * Removes the call from the open calls into OPEN. Returns false if it was abandoned, and so
+ * recorded, before.
  */
-static bool take_out(struct nvs_calls *c, const struct nvs_api_frame *frame,
+static bool pop_call(struct nvs_calls *c, const struct nvs_api_frame *frame,
 		     struct nvs_open_call *open)
 {
 	uintptr_t sp = (uintptr_t)frame;
@@ -489,15 +504,15 @@ static bool take_out(struct nvs_calls *c, const struct nvs_api_frame *frame,
 	if (!frame->depth)
 		return true;
 	if (c->depth && c->open[c->depth - 1].sp < sp)
-		abandon(c, sp - 1);
+		abandon_calls(c, sp - 1);
 	if (!c->depth || c->open[c->depth - 1].number != frame->number)
 		return false;
 	*open = c->open[--c->depth];
 	return true;
 }
 
-/* For the live page, whatever the trace is told of it. */
-static void count(const struct made *m, struct nvs_api_frame *frame)
+/* Counts the call in the live page, whether or not the trace records it. */
+static void count_call(const struct made *m, struct nvs_api_frame *frame)
 {
 	struct nvs_live_slot *slot = own_slot();
 	struct nvs_api_done done = {
@@ -519,14 +534,14 @@ static void count(const struct made *m, struct nvs_api_frame *frame)
 			nvs_live_put_back(nvs_live_own, frame->token);
 		return;
 	}
-	done.row = row_of(m->api, nvs_tls.buffer);
+	done.row = get_row(m->api, nvs_tls.buffer);
 	nvs_api_tally(nvs_live_own, slot, &done, frame);
 }
 
-/* Without a trace most calls are looked at no further. */
+/* Without a trace most calls need no arguments. */
 static bool counted_only(const struct nvs_api *api)
 {
-	return !traced() && api->effect.does == NVS_DOES_NOTHING &&
+	return !has_trace() && api->effect.does == NVS_DOES_NOTHING &&
 	       atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) <= 0;
 }
 
@@ -546,21 +561,21 @@ static bool is_captured(const struct made *m)
 }
 
 /*
- * Most calls where there is no trace: not much more than two readings of the clock, and what is
- * added up. False: nothing has been done, it is another one.
+ * Fast path without a trace: reads the clock twice and adds to counters. Returns false, with
+ * nothing done, if the call needs the full path.
  */
-static bool count_alone(struct nvs_api_frame *frame, const struct nvs_api *api, uint32_t result,
-			uint64_t end)
+static bool count_untraced(struct nvs_api_frame *frame, const struct nvs_api *api, uint32_t result,
+			   uint64_t end)
 {
-	struct nvs_buffer *buffer = shown();
+	struct nvs_buffer *buffer = shared_buffer();
 	struct nvs_calls *c = &nvs_calls;
 	struct nvs_api_done done;
 	uint64_t function;
 
-	if (!live() || !counted_only(api) || !buffer || !buffer->live || !frame->depth ||
+	if (!is_live() || !counted_only(api) || !buffer || !buffer->live || !frame->depth ||
 	    c->depth != frame->depth || c->quiet)
 		return false;
-	/* A call that began before there was a page has no row yet. */
+	/* A call that began before the page existed has no row yet. */
 	done.row = c->open[c->depth - 1].row;
 	if (c->open[c->depth - 1].number != frame->number || !done.row)
 		return false;
@@ -577,7 +592,7 @@ static bool count_alone(struct nvs_api_frame *frame, const struct nvs_api *api, 
 	return true;
 }
 
-static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags, uint64_t end)
+static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t flags, uint64_t end)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
 	const struct nvs_api *api = slot->api;
@@ -585,9 +600,9 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags, u
 	struct made m;
 	bool on, bare;
 
-	if (!take_out(&nvs_calls, frame, &open) || nvs_calls.quiet)
+	if (!pop_call(&nvs_calls, frame, &open) || nvs_calls.quiet)
 		return;
-	on = live();
+	on = is_live();
 	flags |= open.told ? NVS_CALL_BEGUN : 0;
 	m.api = api;
 	m.number = frame->number;
@@ -602,32 +617,37 @@ static void tell(struct nvs_api_frame *frame, uint32_t result, uint32_t flags, u
 	if (bare)
 		gather_function(&m, frame);
 	else
-		gather(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
+		gather_args(&m, frame, !(flags & NVS_CALL_UNWOUND), on);
 	if (!on) {
 		write_early(&m);
 		return;
 	}
-	/* A capture may have begun on another thread since: the stream was not looked at. */
+	/* Another thread may have begun a capture since: then the stream argument was not read. */
 	m.flags |= !bare && is_captured(&m) ? NVS_CALL_CAPTURED : 0;
-	if (wanted(open.told)) {
-		/* What a launch means outlasts the window. */
-		if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND) && traced())
+	if (is_wanted(open.told)) {
+		/*
+		 * Kernel names are recorded outside the window too, since launches in it refer to
+		 * them.
+		 */
+		if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND) && has_trace())
 			nvs_api_kernel(m.args[api->launched]);
-		if (traced() ? within(&open) : is_memory(api))
+		if (has_trace() ? is_in_window(&open) : is_memory(api))
 			write_record(&m, flags & NVS_CALL_UNWOUND ? NULL : frame);
 	}
-	count(&m, frame);
+	count_call(&m, frame);
 }
 
-/* Told first: a kill in between leaves the call twice rather than not at all, and the reader knows
- * that. */
-static __attribute__((noinline)) void finish(struct nvs_api_frame *frame, uint32_t result,
-					     uint32_t flags, uint64_t end)
+/*
+ * The record is written first: a kill in between records the call twice rather than never, and
+ * readers handle that.
+ */
+static __attribute__((noinline)) void finish_call(struct nvs_api_frame *frame, uint32_t result,
+						  uint32_t flags, uint64_t end)
 {
 	struct nvs_buffer *shared;
 
-	tell(frame, result, flags, end);
-	shared = shown();
+	record_call(frame, result, flags, end);
+	shared = shared_buffer();
 	if (shared)
 		nvs_calls_hide(shared, nvs_calls.depth);
 }
@@ -639,12 +659,15 @@ void nvs_api_leave(struct nvs_api_frame *frame)
 	uint64_t end = nvs_api_now();
 	uint32_t result;
 
-	/* Before the call is told: with the program's own arguments, and what has come of it. */
+	/*
+	 * Runs before the call is recorded: it restores the program's own arguments and may change
+	 * the result.
+	 */
 	if (__builtin_expect(counting != NULL, 0))
 		counting->loaded(frame);
 	result = (uint32_t)frame->result[0];
-	if (!count_alone(frame, slot->api, result, end))
-		finish(frame, result, 0, end);
+	if (!count_untraced(frame, slot->api, result, end))
+		finish_call(frame, result, 0, end);
 	if (__builtin_expect(counting != NULL, 0))
 		counting->called(frame, slot->api, result);
 	if (__builtin_expect(slot->api->after != NULL, 0))
@@ -652,18 +675,22 @@ void nvs_api_leave(struct nvs_api_frame *frame)
 }
 
 /*
- * Called by whoever unwinds through the thunk: in the second phase the call ends here. Its frame is
- * then the innermost one, since those inside it were unwound before.
+ * Called by the unwinder when an exception or a thread's end passes through a thunk; the call ends
+ * in the second phase. Its frame is then the innermost, since the frames inside it were unwound
+ * before.
  */
 int nvs_api_personality(int version, int actions, uint64_t class, void *exception, void *context)
 {
 	const struct nvs_calls *c = &nvs_calls;
 	struct nvs_api_frame *frame = c->depth ? (void *)c->open[c->depth - 1].sp : NULL;
 
-	/* _UA_CLEANUP_PHASE. A frame that was left by a jump before holds anything by now. */
+	/*
+	 * _UA_CLEANUP_PHASE. The frame of a call that was left by a longjmp may have been
+	 * overwritten.
+	 */
 	if ((actions & 2) && frame && frame->number == c->open[c->depth - 1].number &&
 	    frame->depth == c->depth && frame->index < NVS_API_SLOTS &&
 	    nvs_api_slots[frame->index].api)
-		finish(frame, 0, NVS_CALL_UNWOUND, nvs_api_now());
+		finish_call(frame, 0, NVS_CALL_UNWOUND, nvs_api_now());
 	return 8; /* _URC_CONTINUE_UNWIND */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a call came from that submitted nothing, so that no trap took its stack: one that took
- * long (making contexts, loading modules), or that allocates, frees or synchronizes. It is taken
- * when the call is over, since only then it is known to be wanted.
+ * Stacks of calls that submitted nothing, so that no trap recorded their stack: calls that took
+ * long (for example creating contexts or loading modules), or that allocate, free or synchronize.
+ * The stack is taken after the call, because only then it is known to be needed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -11,16 +11,17 @@
 #include "trap/buffer/process.h"
 #include "trap/stack/stackcache.h"
 
-static __attribute__((noinline)) uint32_t take(struct nvs_buffer *buffer, uintptr_t entry,
-					       const uint64_t *rbp, uint64_t time)
+static __attribute__((noinline)) uint32_t unwind_call(struct nvs_buffer *buffer, uintptr_t entry,
+						      const uint64_t *rbp, uint64_t time)
 {
 	struct nvs_activity outer = nvs_tls.activity;
 	int err = errno;
 	uint64_t saved;
 	uint32_t stack;
 
-	/* As in the trap, and before anything is blocked: what is sent to it is kept for later. The
-	 * signal of a cancellation is blocked as well, and the unwinder is no cancellation point.
+	/*
+	 * As in the trap, and before signals are blocked: a signal that arrives is deferred. The
+	 * cancellation signal is blocked too, so the unwinder is no cancellation point.
 	 */
 	nvs_tls.activity = buffer->activity;
 	nvs_tls.depth++;
@@ -36,7 +37,7 @@ static __attribute__((noinline)) uint32_t take(struct nvs_buffer *buffer, uintpt
 uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame *frame,
 			  uint64_t time, bool *unwound)
 {
-	/* The thunk's frame, and above it what it found: RBP, and where it returns to. */
+	/* The thunk's frame is followed by the saved RBP and the return address. */
 	const uint64_t *rbp = (const void *)(frame + 1);
 	uintptr_t entry = (uintptr_t)nvs_api_slots[frame->index].original;
 	uint32_t stack;
@@ -44,8 +45,11 @@ uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame 
 	*unwound = false;
 	if (!nvs_process->options.backtrace)
 		return NVS_NONE;
-	/* One that is known is only read, as in a patched site: nothing need be blocked for it. */
+	/*
+	 * A stack that is in the cache is only compared, as in a patched site, so no signals need
+	 * blocking.
+	 */
 	stack = nvs_stackcache_match(buffer, entry, (uintptr_t)(rbp + 1), *rbp);
 	*unwound = stack == NVS_NONE;
-	return *unwound ? take(buffer, entry, rbp, time) : stack;
+	return *unwound ? unwind_call(buffer, entry, rbp, time) : stack;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts come and go, and are waited for: told to who has asked for it. */
+/*
+ * Handlers for calls that create, destroy or wait for contexts. They notify instruction counting
+ * and GPU timing.
+ */
 #include <errno.h>
 #include "preload/api/intercept/api.h"
 #include "trap/buffer/calls.h"
@@ -8,7 +11,7 @@ const struct nvs_api_counting *_Atomic nvs_api_counting;
 void (*nvs_api_context_seen)(uint64_t context);
 void (*nvs_api_context_ends)(uint64_t context);
 
-static void tell(void (*whom)(uint64_t), uint64_t context)
+static void notify_handler(void (*whom)(uint64_t), uint64_t context)
 {
 	int saved = errno;
 
@@ -17,8 +20,8 @@ static void tell(void (*whom)(uint64_t), uint64_t context)
 	errno = saved;
 }
 
-/* CERTAIN: it does; else it may have other holders. */
-static void tell_end(uint64_t context, bool certain)
+/* CERTAIN: the context ends; false: it may have other holders. */
+static void notify_end(uint64_t context, bool certain)
 {
 	const struct nvs_api_counting *counting = nvs_api_who_counts();
 	int saved = errno;
@@ -26,10 +29,10 @@ static void tell_end(uint64_t context, bool certain)
 	if (counting)
 		counting->ends(context, certain);
 	errno = saved;
-	tell(nvs_api_context_ends, context);
+	notify_handler(nvs_api_context_ends, context);
 }
 
-static void waited(struct nvs_api_frame *f, uint32_t result, enum nvs_api_waited on)
+static void notify_waited(struct nvs_api_frame *f, uint32_t result, enum nvs_api_waited on)
 {
 	const struct nvs_api_counting *counting = nvs_api_who_counts();
 
@@ -39,51 +42,51 @@ static void waited(struct nvs_api_frame *f, uint32_t result, enum nvs_api_waited
 
 void nvs_api_after_wait(struct nvs_api_frame *f, uint32_t result)
 {
-	waited(f, result, NVS_WAITED_STREAM);
+	notify_waited(f, result, NVS_WAITED_STREAM);
 }
 
 void nvs_api_after_wait_context(struct nvs_api_frame *f, uint32_t result)
 {
-	waited(f, result, NVS_WAITED_CONTEXT);
+	notify_waited(f, result, NVS_WAITED_CONTEXT);
 }
 
 void nvs_api_after_wait_event(struct nvs_api_frame *f, uint32_t result)
 {
-	waited(f, result, NVS_WAITED_EVENT);
+	notify_waited(f, result, NVS_WAITED_EVENT);
 }
 
 void nvs_api_after_context_out(struct nvs_api_frame *f, uint32_t result)
 {
 	if (nvs_api_context_seen && !result && f->regs[0])
-		tell(nvs_api_context_seen, *(uint64_t *)f->regs[0]);
+		notify_handler(nvs_api_context_seen, *(uint64_t *)f->regs[0]);
 }
 
 void nvs_api_after_context_in(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
-		tell(nvs_api_context_seen, f->regs[0]);
+		notify_handler(nvs_api_context_seen, f->regs[0]);
 }
 
 void nvs_api_before_context_destroy(struct nvs_api_frame *f)
 {
 	nvs_api_before_unload(f);
-	tell_end(f->regs[0], true);
+	notify_end(f->regs[0], true);
 }
 
-/* The device's own: which one that is, is not asked. */
+/* Resets the device's primary context. Which one that is, is not looked up. */
 void nvs_api_before_primary_reset(struct nvs_api_frame *f)
 {
 	nvs_api_before_unload(f);
-	tell_end(0, true);
+	notify_end(0, true);
 }
 
 void nvs_api_before_primary_release(struct nvs_api_frame *f)
 {
 	(void)f;
-	tell_end(0, false);
+	notify_end(0, false);
 }
 
-/* What ends is the context that the driver has made of it. */
+/* The context that ends is the one made from the green context. */
 void nvs_api_before_green_destroy(struct nvs_api_frame *f)
 {
 	int (*convert)(uint64_t *, uint64_t) = nvs_api_driver("cuCtxFromGreenCtx");
@@ -95,5 +98,5 @@ void nvs_api_before_green_destroy(struct nvs_api_frame *f)
 		context = 0;
 	nvs_calls.quiet--;
 	errno = saved;
-	tell_end(context, context != 0);
+	notify_end(context, context != 0);
 }

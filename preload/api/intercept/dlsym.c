@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlsym and dlvsym: the real ones, and what the program gets for a name of the driver API. For
- * anything else the stub in lookup.S jumps to the real one. A library that serves dlsym itself asks
- * dlvsym for the C library's, to look entry points up with: it gets one of ours, in front of that.
- *
- * The real one knows its caller by the return address. Where that matters (RTLD_NEXT, RTLD_DEFAULT)
- * and the result is needed here, it is called so that it returns to a RET instruction inside the
- * caller's module, and that one returns here.
+ * dlsym and dlvsym: finds the real ones and wraps lookups of driver API names; for other names the
+ * stub in lookup.S jumps to the real one. A library that hooks dlsym and looks up the C library's
+ * gets a stub too. The real one identifies its caller by the return address: where that matters
+ * (RTLD_NEXT, RTLD_DEFAULT), it is called so that it returns to a RET instruction inside the
+ * caller's module, which then returns here.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -17,14 +15,14 @@
 #include "preload/modules/deepbind.h"
 
 #define RET 0xc3
-#define GADGET_REACH 0x10000 /* bytes behind the call looked at for a RET */
+#define GADGET_REACH 0x10000 /* bytes after the call that are searched for a RET */
 
 void *nvs_real_dlsym, *nvs_real_dlvsym, *nvs_real_dlopen;
-/* The C library's, in front of which the stubs *_below are. */
+/* The C library's own functions; the stubs *_below are in front of them. */
 void *nvs_libc_dlsym, *nvs_libc_dlvsym;
 extern const uint8_t nvs_dlsym_below[], nvs_dlvsym_below[];
 
-/* Called by the stubs, with C's calling convention. */
+/* Called by the stubs, with the C calling convention. */
 void nvs_api_lookup(void);
 void *nvs_api_dlsym(void *handle, const char *name, const void *caller);
 void *nvs_api_dlvsym(void *handle, const char *name, const char *version, const void *caller);
@@ -33,7 +31,7 @@ void *nvs_api_dlvsym_below(void *handle, const char *name, const char *version, 
 bool nvs_api_opening(const char *path, int flags);
 void *nvs_api_open(const char *path, int flags);
 
-/* By no function of the C library: a sanitizer that is about to start has taken those over. */
+/* Calls no C library function: a sanitizer that is starting may have replaced them. */
 static bool ends_in(const char *path, const char *name)
 {
 	const char *end = path, *last = name;
@@ -49,14 +47,16 @@ static bool ends_in(const char *path, const char *name)
 	return last == name;
 }
 
-/* It was two libraries until glibc 2.34. */
+/* Two libraries before glibc 2.34. */
 static bool is_libc(const char *path)
 {
 	return ends_in(path, "/libc.so.6") || ends_in(path, "/libdl.so.2");
 }
 
-/* The first object behind ours that defines NAME: another preloaded library perhaps, in the end the
- * C library. LIBC: that alone. */
+/*
+ * The first object after this library that defines NAME: possibly another preloaded library,
+ * finally the C library. LIBC: only the C library.
+ */
 static void *find_next(const struct link_map *own, const char *name, bool libc)
 {
 	for (const struct link_map *m = own->l_next; m; m = m->l_next) {
@@ -88,7 +88,7 @@ static __attribute__((noinline)) void find_real(void)
 	errno = saved;
 }
 
-/* Before every look-up that is none of the driver API's. */
+/* Called before every lookup of a name outside the driver API. */
 void nvs_api_lookup(void)
 {
 	if (__builtin_expect(!__atomic_load_n(&nvs_real_dlsym, __ATOMIC_ACQUIRE), 0))
@@ -96,8 +96,8 @@ void nvs_api_lookup(void)
 	nvs_api_rebind();
 }
 
-/* With shadow stacks a return to another place than the call's is a fault. */
-static bool shadow_stack(void)
+/* With shadow stacks, returning to any address but the caller's faults. */
+static bool has_shadow_stack(void)
 {
 	uint64_t features = 0;
 
@@ -123,12 +123,12 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-static void *look_up(void *real, void *handle, const char *name, const char *version,
-		     const void *caller)
+static void *call_real(void *real, void *handle, const char *name, const char *version,
+		       const void *caller)
 {
 	struct search s = {.caller = (uintptr_t)caller};
 
-	if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !shadow_stack())
+	if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !has_shadow_stack())
 		nvs_next()->dl_iterate_phdr(search_object, &s);
 	if (s.gadget)
 		return nvs_api_call_as(handle, name, version, real, s.gadget);
@@ -137,7 +137,7 @@ static void *look_up(void *real, void *handle, const char *name, const char *ver
 		       : ((void *(*)(void *, const char *))real)(handle, name);
 }
 
-/* The C library's dlsym, which whoever asks means to call past all hooks. */
+/* Whoever looks up the C library's dlsym means to bypass all hooks. */
 static void *wrap_lookup(void *found)
 {
 	if (!found || !nvs_api_on())
@@ -147,14 +147,14 @@ static void *wrap_lookup(void *found)
 	return found == nvs_libc_dlvsym ? (void *)nvs_dlvsym_below : found;
 }
 
-static void *answer(void *const *real, void *handle, const char *name, const char *version,
-		    const void *caller)
+static void *answer_lookup(void *const *real, void *handle, const char *name, const char *version,
+			   const void *caller)
 {
 	int saved = errno;
 	void *p;
 
 	nvs_api_lookup();
-	p = look_up(*real, handle, name, version, caller);
+	p = call_real(*real, handle, name, version, caller);
 	saved = p ? saved : errno;
 	p = nvs_api_is_name(name) ? nvs_api_wrap(p, name) : wrap_lookup(p);
 	errno = saved;
@@ -163,31 +163,32 @@ static void *answer(void *const *real, void *handle, const char *name, const cha
 
 void *nvs_api_dlsym(void *handle, const char *name, const void *caller)
 {
-	return answer(&nvs_real_dlsym, handle, name, NULL, caller);
+	return answer_lookup(&nvs_real_dlsym, handle, name, NULL, caller);
 }
 
 void *nvs_api_dlvsym(void *handle, const char *name, const char *version, const void *caller)
 {
-	return version ? answer(&nvs_real_dlvsym, handle, name, version, caller) : NULL;
+	return version ? answer_lookup(&nvs_real_dlvsym, handle, name, version, caller) : NULL;
 }
 
 void *nvs_api_dlsym_below(void *handle, const char *name, const void *caller)
 {
-	return answer(&nvs_libc_dlsym, handle, name, NULL, caller);
+	return answer_lookup(&nvs_libc_dlsym, handle, name, NULL, caller);
 }
 
 void *nvs_api_dlvsym_below(void *handle, const char *name, const char *version, const void *caller)
 {
-	return version ? answer(&nvs_libc_dlvsym, handle, name, version, caller) : NULL;
+	return version ? answer_lookup(&nvs_libc_dlvsym, handle, name, version, caller) : NULL;
 }
 
 /* ---- dlopen ---- */
 
 /*
- * What is opened with RTLD_DEEPBIND is looked at before the program gets it: its constructor may
- * have left pointers by which it is called. So it is opened from here, true; but where it matters
- * who asks: for a name that is searched for, or has words that stand for the caller's folder. Those
- * have to be looked up in, and that comes by us.
+ * A library opened with RTLD_DEEPBIND must be scanned before the program gets its handle: its
+ * constructor may have exported pointers to its functions. Returns true if the caller should use
+ * nvs_api_open(). Not for names where dlopen depends on its caller, that is names to be searched
+ * for or with $ tokens such as $ORIGIN: functions of such a library are found through dlsym, which
+ * is hooked.
  */
 bool nvs_api_opening(const char *path, int flags)
 {
@@ -218,8 +219,10 @@ void nvs_api_after_resolve(struct nvs_api_frame *f, uint32_t result)
 	int saved = errno;
 
 	if (!result && out && *out) {
-		/* The name asked for is not always that of what is given: it may be of an older
-		 * form. */
+		/*
+		 * The result may belong to another name, for example an older version of the
+		 * function.
+		 */
 		*out = nvs_api_wrap(*out, NULL);
 		if (f->regs[0])
 			nvs_api_looked_up(*out, (const char *)f->regs[0]);

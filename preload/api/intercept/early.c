@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls and ranges before the trace: kept in memory of our own until the session has begun, which
- * is at the first channel, in the middle of making a context.
+ * Stores calls and ranges from before the session. The session starts at the first channel, in the
+ * middle of creating a context, and then gets the stored records.
  */
 #include <string.h>
 #include <unistd.h>
@@ -15,18 +15,18 @@
 #define EARLY_BYTES (1u << 20)
 
 struct entry {
-	_Atomic uint32_t size; /* 0: not filled in yet */
+	_Atomic uint32_t size; /* 0: not complete yet */
 	uint32_t tid;
-	struct nvs_rec rec; /* its thread behind it */
+	struct nvs_rec rec; /* followed by its thread field */
 };
 
 _Static_assert(offsetof(struct nvs_rec_call, thread) == sizeof(struct nvs_rec) &&
 		       offsetof(struct nvs_rec_nvtx_end, thread) == sizeof(struct nvs_rec),
-	       "the thread is the first thing that a record tells");
+	       "the thread is the first field after the record's head");
 
 struct early {
 	_Atomic uint64_t used;
-	_Atomic uint32_t lost; /* ranges and marks for which there was no room */
+	_Atomic uint32_t lost; /* ranges and marks dropped because the store was full */
 	uint8_t data[EARLY_BYTES - 16] __attribute__((aligned(8)));
 };
 
@@ -41,7 +41,7 @@ uint64_t nvs_api_now_slowly(void)
 	return atomic_load(&nvs_api_clock) == 2 ? __builtin_ia32_rdtsc() : nvs_clock_mono_ns();
 }
 
-static struct early *get(void)
+static struct early *get_store(void)
 {
 	struct early *e = atomic_load(&early), *none = NULL;
 	long p;
@@ -60,13 +60,15 @@ static struct early *get(void)
 	return none;
 }
 
-/* Half of it is left to calls: there is no end of ranges in a program that has not come to its GPU
- * yet. */
+/*
+ * Half of the store is reserved for calls: a program may make any number of ranges before it uses
+ * its GPU.
+ */
 void nvs_api_early(const struct nvs_rec *rec)
 {
 	uint32_t size = (uint32_t)offsetof(struct entry, rec) + rec->size;
 	bool call = rec->type == NVS_REC_CALL;
-	struct early *e = get();
+	struct early *e = get_store();
 	uint64_t at, room = call ? sizeof(e->data) : sizeof(e->data) / 2;
 	struct entry *entry;
 
@@ -85,7 +87,7 @@ void nvs_api_early(const struct nvs_rec *rec)
 	atomic_store_explicit(&entry->size, size, memory_order_release);
 }
 
-static void tell(struct entry *entry, uint32_t tid)
+static void write_entry(struct entry *entry, uint32_t tid)
 {
 	if (entry->tid == tid)
 		*(uint32_t *)(&entry->rec + 1) = nvs_tls.thread - 1;
@@ -94,8 +96,8 @@ static void tell(struct entry *entry, uint32_t tid)
 	nvs_record(&entry->rec);
 }
 
-/* On whichever thread it was: in this one's slot. */
-static void count(const struct nvs_rec_call *rec)
+/* Counts a stored call of any thread in the current thread's slot. */
+static void count_entry(const struct nvs_rec_call *rec)
 {
 	const struct nvs_api *api = &nvs_api_table[rec->api];
 	struct nvs_live_page *page = nvs_live_page();
@@ -116,7 +118,7 @@ static void count(const struct nvs_rec_call *rec)
 	nvs_api_tally(page, buffer->live, &done, NULL);
 }
 
-static void tell_lost(uint32_t lost)
+static void record_lost(uint32_t lost)
 {
 	struct nvs_rec_nvtx_name rec = {
 		.rec = {.type = NVS_REC_NVTX_NAME, .size = sizeof(rec)},
@@ -143,10 +145,10 @@ void nvs_api_early_flush(bool calls)
 		if (!size)
 			break;
 		if (entry->rec.type == NVS_REC_CALL)
-			count((const void *)&entry->rec);
+			count_entry((const void *)&entry->rec);
 		if (calls || entry->rec.type != NVS_REC_CALL)
-			tell(entry, tid);
+			write_entry(entry, tid);
 		at += size;
 	}
-	tell_lost(atomic_load(&e->lost));
+	record_lost(atomic_load(&e->lost));
 }

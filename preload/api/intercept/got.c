@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects that were linked with libcuda reach it through slots that the loader filled in. Those get
- * the thunks instead. All is done inside dl_iterate_phdr(), so that no object goes meanwhile, and
- * nothing else is asked of the loader: its lock is held over constructors, which may never return.
- * Whom a slot leads to that is still to be bound is looked up in the objects themselves.
- *
- * Another thread's dlopen() may be in the middle of relocating an object that is listed already. It
- * is left alone then, and looked at the next time: the loader still writes where its pages would be
- * made read-only.
+ * Replaces GOT slots of objects that are linked with libcuda by thunks, inside dl_iterate_phdr(),
+ * so that no object is unloaded meanwhile. No other loader function is called: the loader's lock is
+ * held while constructors run, and these may never return. Targets of unbound slots are looked up
+ * in the objects' symbol tables. An object that another thread's dlopen() is still relocating is
+ * scanned the next time: the loader still writes to pages that would be made read-only here.
  */
 #include <elf.h>
 #include <link.h>
@@ -19,22 +16,22 @@
 #include "preload/modules/deepbind.h"
 
 static _Atomic uint64_t seen_adds, seen_subs;
-static _Atomic uint32_t seen_objects; /* in the loader's order: new ones come last */
-static _Atomic uint32_t
-	busy; /* pid of who is at it: a forked child does not wait for its parent's threads */
-static _Atomic uint32_t ready; /* our constructor has run */
+static _Atomic uint32_t seen_objects; /* in load order: new objects come last */
+static _Atomic uint32_t busy; /* pid of the scanning process, so that a forked child does not wait
+				 for a thread of its parent */
+static _Atomic uint32_t ready; /* set by our constructor */
 static _Atomic uint32_t have_libcuda;
 
 struct round {
 	uint32_t index, from;
 	uint64_t adds, subs;
-	bool asking; /* only collect the names of lazy slots */
-	bool unfinished; /* an object was not ready to be looked at */
+	bool asking; /* first pass: only collect the names of lazy slots */
+	bool unfinished; /* an object is not relocated yet */
 	bool questions;
 };
 
-/* Most objects name nothing of the kind, and their relocations need not be looked at. */
-static bool refers(const struct nvs_elf *elf)
+/* Most objects use no driver API symbol, and their relocations are skipped. */
+static bool uses_driver_api(const struct nvs_elf *elf)
 {
 	const ElfW(Sym) *s = elf->symbols;
 
@@ -51,8 +48,8 @@ struct object {
 	struct round *round;
 };
 
-/* A slot that the loader fills at its first use leads back into the object itself until then. */
-static uintptr_t lazy(const struct object *o, const char *name)
+/* Until its first use a lazy slot points back into its own object. */
+static uintptr_t resolve_lazy(const struct object *o, const char *name)
 {
 	struct nvs_api_export *e = nvs_api_exported(name);
 
@@ -65,7 +62,7 @@ static uintptr_t lazy(const struct object *o, const char *name)
 	return atomic_load(&e->scope) == 2 ? e->address : 0;
 }
 
-static void rebind(const struct object *o, const ElfW(Rela) * r)
+static void rebind_slot(const struct object *o, const ElfW(Rela) * r)
 {
 	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->elf->symbols + ELF64_R_SYM(r->r_info);
 	uint32_t type = ELF64_R_TYPE(r->r_info);
@@ -81,12 +78,12 @@ static void rebind(const struct object *o, const ElfW(Rela) * r)
 	if (!nvs_api_is_name(name))
 		return;
 	value = __atomic_load_n((uintptr_t *)slot, __ATOMIC_ACQUIRE);
-	/* As it stands in the file: 0, or a place in it. */
+	/* The value in the file, 0 or an offset in it: not relocated yet. */
 	if ((!value && ELF64_ST_BIND(sym->st_info) != STB_WEAK) ||
 	    (o->info->dlpi_addr && value && value < o->end - o->info->dlpi_addr))
 		o->round->unfinished = true;
 	if (type == R_X86_64_JUMP_SLOT && value - o->start < o->end - o->start)
-		value = lazy(o, name);
+		value = resolve_lazy(o, name);
 	if (!value || !nvs_api_in_libcuda(value) || o->round->asking)
 		return;
 	to = (uintptr_t)nvs_api_wrap((void *)value, name);
@@ -94,14 +91,14 @@ static void rebind(const struct object *o, const ElfW(Rela) * r)
 		nvs_elf_put(o->info, slot, to);
 }
 
-static void look_at(const struct object *o)
+static void scan_object(const struct object *o)
 {
 	const ElfW(Rela) * tables[2] = {o->elf->rela, o->elf->jmprel};
 	size_t sizes[2] = {o->elf->nrela, o->elf->njmprel};
 
 	for (int t = 0; t < 2; t++)
 		for (size_t i = t ? 0 : o->elf->nrelative; tables[t] && i < sizes[t]; i++)
-			rebind(o, &tables[t][i]);
+			rebind_slot(o, &tables[t][i]);
 }
 
 static int find_libcuda(struct dl_phdr_info *info, size_t size, void *arg)
@@ -126,7 +123,7 @@ static bool is_vdso(const struct dl_phdr_info *info)
 	return info->dlpi_name && strstr(info->dlpi_name, "vdso");
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *arg)
+static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct round *round = arg;
 	struct nvs_elf elf;
@@ -140,19 +137,21 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &o.start,
 				 &o.end);
 	if (!dynamic || is_vdso(info) || nvs_api_in_libcuda(o.start) ||
-	    (uintptr_t)&visit - o.start < o.end - o.start)
+	    (uintptr_t)&visit_object - o.start < o.end - o.start)
 		return 0;
-	if (!nvs_elf_parse(&elf, info->dlpi_addr, dynamic) || !refers(&elf))
+	if (!nvs_elf_parse(&elf, info->dlpi_addr, dynamic) || !uses_driver_api(&elf))
 		return 0;
 	if (nvs_elf_relocated(info, (uintptr_t)dynamic))
-		look_at(&o);
+		scan_object(&o);
 	else
 		round->unfinished = true;
 	return 0;
 }
 
-/* Whom the loader will give for a name: the first object that defines it. One that is not in the
- * program's scope (RTLD_LOCAL) is taken for it as well; the slot is then left to the loader. */
+/*
+ * Emulates the loader's lookup: the first object that defines the name. It may be outside the
+ * program's scope (RTLD_LOCAL); then the slot is left to the loader.
+ */
 static int find_definer(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uintptr_t start, end, found;
@@ -169,7 +168,7 @@ static int find_definer(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static int counts(struct dl_phdr_info *info, size_t size, void *arg)
+static int read_counts(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct round *round = arg;
 
@@ -178,8 +177,8 @@ static int counts(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/* False: something is to be looked at again. */
-static bool go_over(uint32_t from)
+/* Scans objects from index FROM on. Returns false if some must be scanned again. */
+static bool scan_from(uint32_t from)
 {
 	struct round round = {.from = from, .asking = true};
 
@@ -189,12 +188,12 @@ static bool go_over(uint32_t from)
 		return true;
 	}
 	round.index = 0;
-	nvs_next()->dl_iterate_phdr(visit, &round);
+	nvs_next()->dl_iterate_phdr(visit_object, &round);
 	if (round.questions)
 		nvs_next()->dl_iterate_phdr(find_definer, NULL);
 	round.index = 0;
 	round.asking = false;
-	nvs_next()->dl_iterate_phdr(visit, &round);
+	nvs_next()->dl_iterate_phdr(visit_object, &round);
 	if (!round.unfinished)
 		atomic_store(&seen_objects, round.index);
 	return !round.unfinished;
@@ -209,22 +208,23 @@ void nvs_api_rebind(void)
 	nvs_deepbind_look();
 	if (!atomic_load_explicit(&ready, memory_order_acquire))
 		return;
-	nvs_next()->dl_iterate_phdr(counts, &now);
+	nvs_next()->dl_iterate_phdr(read_counts, &now);
 	if (now.adds == atomic_load(&seen_adds) && now.subs == atomic_load(&seen_subs))
 		return;
-	/* Another thread is at it; what it does not see, the next call does. */
+	/* Another thread is scanning; objects that it misses are found by the next call. */
 	self = (uint32_t)nvs_sys_getpid();
 	holder = atomic_load(&busy);
 	if (holder == self || !atomic_compare_exchange_strong(&busy, &holder, self))
 		return;
 	/*
-	 * Where something went, all numbers have changed, and an address may be another object's.
+	 * After an unload indices have changed, and an address may belong to another object: scan
+	 * all.
 	 */
 	from = now.subs == atomic_load(&seen_subs) ? atomic_load(&seen_objects) : 0;
 	had = atomic_load(&have_libcuda);
-	done = go_over(from);
+	done = scan_from(from);
 	if (from && !had && atomic_load(&have_libcuda))
-		done = go_over(0);
+		done = scan_from(0);
 	if (done) {
 		atomic_store(&seen_adds, now.adds);
 		atomic_store(&seen_subs, now.subs);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What function handles mean: name and resources, asked of the driver once, right after a call that
- * launched the function or put it into a graph. By then the driver has loaded it, so that asking
- * changes nothing.
+ * Names and resources of function handles. They are queried from the driver once, after a call that
+ * launched the function or added it to a graph. The driver has loaded the function by then, so the
+ * query has no side effects.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,8 +21,7 @@ _Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
 _Atomic uint32_t nvs_api_unloads;
 _Atomic int32_t nvs_api_captures;
 
-/* Handles of the library API, which are asked by other functions, for as long as their library is
- * loaded. */
+/* Handles of the library API, which need other query functions, until their library is unloaded. */
 static struct {
 	_Atomic uint64_t handle, library;
 } kernels[NVS_API_KNOWN];
@@ -64,7 +63,7 @@ static void forget_kernels(uint64_t library)
 	}
 }
 
-/* False: it is known, or there is no room to know it. */
+/* Returns false if it is known, or if the table is full. */
 static bool is_new(uint64_t key)
 {
 	uint64_t generation = key >> 48;
@@ -86,7 +85,7 @@ static bool is_new(uint64_t key)
 	return false;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 struct asked {
 	const char *name;
@@ -128,7 +127,7 @@ static void ask_function(uint64_t handle, struct asked *a)
 			a->attributes = false;
 }
 
-static void tell(uint64_t handle, const struct asked *a)
+static void record_kernel(uint64_t handle, const struct asked *a)
 {
 	uint32_t length = a->name ? (uint32_t)strnlen(a->name, MAX_NAME) : 0;
 	uint32_t size = (uint32_t)(sizeof(struct nvs_rec_kernel) + length + 7) & ~7u;
@@ -172,7 +171,7 @@ const char *nvs_api_function_name(uint64_t function)
 	return a.name;
 }
 
-/* What it is for the live page too. */
+/* Adds the kernel to the live page. */
 static uint32_t keep_row(struct nvs_live_page *page, uint64_t key, uint64_t function,
 			 const struct asked *a)
 {
@@ -196,7 +195,7 @@ void nvs_api_tell_kernel(uint64_t function)
 	if (!is_new(key))
 		return;
 	ask_driver(function, &a);
-	tell(function, &a);
+	record_kernel(function, &a);
 	if (nvs_live_page())
 		keep_row(nvs_live_page(), key, function, &a);
 	errno = saved;
@@ -234,7 +233,7 @@ bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
 								     : "cuStreamIsCapturing");
 	int status = 0, saved = errno;
 
-	/* The legacy stream cannot capture, and asking disturbs those that do. */
+	/* The legacy stream cannot be captured, and querying it disturbs captures of others. */
 	if (!ask || stream == 1 || (!api->per_thread && !stream))
 		return false;
 	nvs_calls.quiet++;
@@ -247,19 +246,21 @@ bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
 
 /* ---- after calls ---- */
 
-/* What handles of functions mean may change: all are asked about anew. */
+/* Function handles may be reused: invalidates all cached ones. */
 static void new_generation(void)
 {
 	uint32_t n = atomic_fetch_add(&nvs_api_unloads, 1) + 1;
 
-	/* They are told apart by 16 bits, which come round. */
+	/* Generations have 16 bits: clear the table when they wrap around. */
 	if (!(n & 0xffff))
 		for (uint32_t i = 0; i < NVS_API_KNOWN; i++)
 			atomic_store_explicit(&nvs_api_known[i], 0, memory_order_relaxed);
 }
 
-/* A module goes by itself or with its context. Handles go in the middle of the call, and another
- * thread may be given them before it returns. */
+/*
+ * A module is unloaded by itself or with its context. Its handles are freed during the call, and
+ * another thread may get them before it returns, so the generation changes before and after.
+ */
 void nvs_api_before_unload(struct nvs_api_frame *f)
 {
 	new_generation();
@@ -280,7 +281,7 @@ void nvs_api_after_unload(struct nvs_api_frame *f, uint32_t result)
 		counting->unloaded(f->regs[0]);
 }
 
-/* Some programs retain and release all the time: only the last release takes the context away. */
+/* Some programs retain and release constantly; only the last release destroys the context. */
 void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
 {
 	int (*get_state)(int, unsigned *, int *) = nvs_api_driver("cuDevicePrimaryCtxGetState");
@@ -321,8 +322,10 @@ void nvs_api_after_begin_capture(struct nvs_api_frame *f, uint32_t result)
 		atomic_fetch_add(&nvs_api_captures, 1);
 }
 
-/* A capture ends even where the result says that it was spoilt; a wrong stream is refused
- * otherwise. */
+/*
+ * A capture ends even if the result says that it was invalidated. A wrong stream gives another
+ * error.
+ */
 void nvs_api_after_end_capture(struct nvs_api_frame *f, uint32_t result)
 {
 	int32_t n = atomic_load(&nvs_api_captures);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For who asks for the C library's dlsym, past all hooks, those behind ours as well. */
+/* Stubs given to a library that looks up the C library's dlsym or dlvsym to bypass all hooks. */
 #include "preload/api/intercept/lookup.h"
 
 	.text

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Where libcuda lies, and what it exports.
- */
+/* The address ranges of loaded libcudas, and the exports of the first one. */
 #include <link.h>
 #include <string.h>
 #include "preload/api/intercept/api.h"
@@ -14,9 +12,9 @@
 static struct {
 	_Atomic uintptr_t start, end;
 } libraries[MAX_LIBRARIES];
-static struct nvs_api_export exports[MAX_EXPORTS]; /* by address */
+static struct nvs_api_export exports[MAX_EXPORTS]; /* sorted by address */
 static uint32_t nexports;
-static _Atomic bool learnt; /* they are all there */
+static _Atomic bool learnt; /* exports is complete */
 
 bool nvs_api_on(void)
 {
@@ -88,8 +86,10 @@ void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr
 
 	if (!nvs_api_in_libcuda(start))
 		add_library(start, end);
-	/* A second one (another namespace, or loaded anew) is wrapped by the names its entry points
-	 * are got by. */
+	/*
+	 * Entry points of a second libcuda (another namespace, or loaded again) are wrapped by the
+	 * names they are looked up with.
+	 */
 	if (atomic_load(&learnt) || atomic_exchange(&nvs_state()->learning, 1))
 		return;
 	nexports = 0;

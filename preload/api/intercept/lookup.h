@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For assembly: lookup NAME, REAL, C_FUNCTION, CALLER is a dlsym() or dlvsym() in front of the one
- * that the variable REAL points to, which is jumped to with the stack as it was: it looks at its
- * return address to know who asks. Names of the driver API ("cu" and a capital), and dlsym and
- * dlvsym themselves, go to C_FUNCTION, which gets the return address in CALLER, the register of its
- * last argument.
+ * Assembly macro: lookup NAME, REAL, C_FUNCTION, CALLER defines a dlsym() or dlvsym() in front of
+ * the one that the variable REAL points to. It jumps there with the stack unchanged, because the
+ * real one identifies its caller by the return address. Names of the driver API ("cu" and a
+ * capital) and dlsym and dlvsym themselves go to C_FUNCTION, which gets the return address in
+ * CALLER, the register of its last argument.
  */
 /* clang-format off */
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that do not return: where they were called from, and with what. Nobody knows beforehand
- * which call that will be, and afterwards its thread says nothing any more; so a thread of ours
- * looks, once a call has stayed for a while. All that is above the call's frame stands still while
- * it is in flight. The kernel reads it for us, since the thread may end at any moment; and what was
- * read counts only if the call was still in flight behind that.
- *
- * The frames are followed by what the code says of itself, as trap/stack/stackcache.h argues. Where
- * that says nothing, the stack ends.
+ * Calls that do not return: records their call site and arguments. The blocked thread cannot do
+ * that itself, so the keeper thread does, once a call has been open for a while. The stack above
+ * the call's frame does not change meanwhile. The copy is made by a system call, since the thread
+ * may end at any moment, and is used only if the call is still open afterwards. Frames are unwound
+ * by the code's CFI, see trap/stack/stackcache.h; the stack ends where there is none.
  */
 #include <string.h>
 #include "preload/api/intercept/api.h"
@@ -17,9 +14,9 @@
 #include "trap/code/cfi.h"
 #include "trap/code/cursor.h"
 
-#define LOOKS 3 /* at which it has to be there */
+#define LOOKS 3 /* rounds in which the call must be open */
 #define PAGE 4096u
-#define STACK_BYTES (16 * PAGE) /* of the thread's stack, from the call's frame on */
+#define STACK_BYTES (16 * PAGE) /* copied from the thread's stack, from the call's frame on */
 #define MAX_FRAMES 128
 
 struct seen {
@@ -27,18 +24,18 @@ struct seen {
 	uint32_t looks;
 };
 
-/* One keeper a process: nobody else touches these. */
+/* Used only by the keeper, of which there is one per process. */
 static struct seen seen[NVS_MAX_BUFFERS];
 static uint8_t copied[STACK_BYTES] __attribute__((aligned(16)));
 
 struct walk {
-	uintptr_t base; /* where the copy was */
+	uintptr_t base; /* original address of the copy */
 	size_t bytes;
 	uintptr_t rsp, rbp;
 	bool rbp_known;
 };
 
-static bool word(const struct walk *w, uintptr_t at, uint64_t *value)
+static bool read_word(const struct walk *w, uintptr_t at, uint64_t *value)
 {
 	if (at < w->base || w->bytes < 8 || at - w->base > w->bytes - 8)
 		return false;
@@ -70,7 +67,7 @@ static bool find_cfa(const struct walk *w, const struct nvs_cfi *cfi, uint64_t *
 	else
 		return false;
 	*cfa += (uint64_t)cfi->cfa_offset;
-	if (cfi->cfa_rule == NVS_CFA_LOADED && !word(w, *cfa, cfa))
+	if (cfi->cfa_rule == NVS_CFA_LOADED && !read_word(w, *cfa, cfa))
 		return false;
 	return cfi->cfa_rule != NVS_CFA_UNKNOWN && *cfa > w->rsp;
 }
@@ -83,26 +80,28 @@ static void move_rbp(struct walk *w, const struct nvs_cfi *cfi, uint64_t cfa)
 		return;
 	w->rbp_known = (cfi->rbp_rule == NVS_REG_AT_CFA ||
 			(cfi->rbp_rule == NVS_REG_AT_RBP && w->rbp_known)) &&
-		       word(w, at + (uint64_t)cfi->rbp_offset, &at);
+		       read_word(w, at + (uint64_t)cfi->rbp_offset, &at);
 	w->rbp = at;
 }
 
-/* From the frame that returns to *PC to the one around it. False: there is none that is known. */
-static bool step(struct walk *w, struct nvs_cfi *cfi, uint64_t *pc)
+/*
+ * Unwinds from the frame that returns to *PC to its caller. Returns false at the end of the known
+ * stack.
+ */
+static bool unwind_frame(struct walk *w, struct nvs_cfi *cfi, uint64_t *pc)
 {
 	uint64_t cfa;
 
 	if (nvs_cfi_find(atomic_load(&nvs_process->modules), *pc - 1, cfi) != NVS_CFI_FOUND ||
 	    cfi->signal || cfi->ra_rule != NVS_REG_AT_CFA || !cfi->rsp_is_cfa ||
-	    !find_cfa(w, cfi, &cfa) || !word(w, cfa + (uint64_t)cfi->ra_offset, pc))
+	    !find_cfa(w, cfi, &cfa) || !read_word(w, cfa + (uint64_t)cfi->ra_offset, pc))
 		return false;
 	move_rbp(w, cfi, cfa);
 	w->rsp = cfa;
 	return *pc;
 }
 
-/* The addresses of the stack that led to ENTRY, called by a thunk whose frame is the copy's first.
- */
+/* Unwinds the stack that led to ENTRY. The copy starts with the frame of ENTRY's thunk. */
 static uint32_t walk_stack(struct walk *w, void *entry, void **pcs)
 {
 	uintptr_t at = w->base + sizeof(struct nvs_api_frame);
@@ -111,18 +110,18 @@ static uint32_t walk_stack(struct walk *w, void *entry, void **pcs)
 	uint64_t pc;
 
 	pcs[n++] = entry;
-	w->rbp_known = word(w, at, &w->rbp);
+	w->rbp_known = read_word(w, at, &w->rbp);
 	w->rsp = at + 16;
-	if (!w->rbp_known || !word(w, at + 8, &pc))
+	if (!w->rbp_known || !read_word(w, at + 8, &pc))
 		return n;
 	do
 		pcs[n++] = (void *)pc;
-	while (n < MAX_FRAMES && step(w, &cfi, &pc));
+	while (n < MAX_FRAMES && unwind_frame(w, &cfi, &pc));
 	return n;
 }
 
-/* Those that are values themselves; of others only the returned call tells. */
-static void take_args(const struct walk *w, const struct nvs_api_frame *frame,
+/* Takes the arguments passed by value; the others are only known after the call returns. */
+static void copy_args(const struct walk *w, const struct nvs_api_frame *frame,
 		      const struct nvs_api *api, struct nvs_spool_site *site)
 {
 	site->nargs = api->nkeep < NVS_SITE_ARGS ? api->nkeep : NVS_SITE_ARGS;
@@ -131,7 +130,8 @@ static void take_args(const struct walk *w, const struct nvs_api_frame *frame,
 		uint64_t value = 0;
 
 		if (k->how != NVS_KEEP_VALUE || k->is_string ||
-		    (k->place >= 6 && !word(w, (uintptr_t)(frame->stack + k->place - 6), &value))) {
+		    (k->place >= 6 &&
+		     !read_word(w, (uintptr_t)(frame->stack + k->place - 6), &value))) {
 			site->absent |= 1u << i;
 			continue;
 		}
@@ -149,14 +149,14 @@ static bool read_call(const struct nvs_spool_ring *shared, struct nvs_spool_call
 	       __atomic_load_n(&shared->tid, __ATOMIC_ACQUIRE);
 }
 
-static bool same(const struct nvs_spool_ring *shared, const struct seen *call)
+static bool is_same_call(const struct nvs_spool_ring *shared, const struct seen *call)
 {
 	struct nvs_spool_call now;
 
 	return read_call(shared, &now) && now.number == call->number && now.begin == call->begin;
 }
 
-static uint32_t number_of(struct walk *w, void *entry)
+static uint32_t record_stack(struct walk *w, void *entry)
 {
 	void *pcs[MAX_FRAMES];
 	uint32_t n = walk_stack(w, entry, pcs), stack;
@@ -177,7 +177,7 @@ static void put_site(struct nvs_spool_ring *shared, const struct nvs_spool_site 
 	__atomic_store_n(&shared->site.number, site->number, __ATOMIC_RELEASE);
 }
 
-static void take_site(const struct nvs_buffer *buffer, const struct seen *call)
+static void record_site(const struct nvs_buffer *buffer, const struct seen *call)
 {
 	struct nvs_spool_site site = {.begin = call->begin, .stack = NVS_NONE};
 	const struct nvs_api_frame *frame = (const void *)copied;
@@ -190,13 +190,13 @@ static void take_site(const struct nvs_buffer *buffer, const struct seen *call)
 	copy_stack(&w, open.sp);
 	if (w.bytes < sizeof(*frame) || frame->number != call->number ||
 	    frame->begin != call->begin || frame->index >= NVS_API_SLOTS ||
-	    !nvs_api_slots[frame->index].api || !same(buffer->shared, call))
+	    !nvs_api_slots[frame->index].api || !is_same_call(buffer->shared, call))
 		return;
-	take_args(&w, frame, nvs_api_slots[frame->index].api, &site);
+	copy_args(&w, frame, nvs_api_slots[frame->index].api, &site);
 	if (nvs_process->options.backtrace)
-		site.stack = number_of(&w, nvs_api_slots[frame->index].original);
+		site.stack = record_stack(&w, nvs_api_slots[frame->index].original);
 	site.number = call->number + 1;
-	if (same(buffer->shared, call))
+	if (is_same_call(buffer->shared, call))
 		put_site(buffer->shared, &site);
 }
 
@@ -226,9 +226,9 @@ void nvs_api_see_calls(void)
 
 		if (seen[i].looks != LOOKS || !buffer->calls)
 			continue;
-		/* Once: whatever comes of it, nothing of it changes. */
+		/* Only once per call: a second attempt would give the same result. */
 		seen[i].looks++;
-		take_site(buffer, &seen[i]);
+		record_site(buffer, &seen[i]);
 	}
 	nvs_cfi_by_kernel = false;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Thunks of the API layer, one a slot, and the one routine behind them.
+ * Thunks of the API layer, one per slot, and their common routine.
  *
- * A thunk keeps every argument register, calls nvs_api_enter(), hands the arguments on (those on the stack
- * are copied), calls the original, and then nvs_api_leave(). Its frame has the standard shape, so that
- * unwinders, exceptions and the end of a thread pass through; the personality tells of the latter two.
+ * A thunk saves every argument register, calls nvs_api_enter(), passes the arguments on (stack
+ * arguments are copied), calls the original, and then nvs_api_leave(). Its frame has the standard
+ * layout, so that unwinders, exceptions and the end of a thread can pass through; the personality
+ * routine reports the latter two.
  */
 #define SLOTS 1024
 #define FRAME 240 /* struct nvs_api_frame */
@@ -62,7 +63,7 @@ call:
 	movaps	%xmm7, F_VECTOR+112(%rsp)
 	movq	%rsp, %rdi
 	call	nvs_api_enter
-	/* rax: the original, rdx: words of arguments on the stack */
+	/* rax: the original; rdx: number of stack argument words */
 	movq	%rdx, %r10
 	movaps	F_VECTOR(%rsp), %xmm0
 	movaps	F_VECTOR+16(%rsp), %xmm1
@@ -103,8 +104,8 @@ call:
 	.size	call, . - call
 
 /*
- * void *nvs_api_call_as(handle, name, version, fn, gadget): FN finds GADGET as its return address, and the RET
- * there leads back here.
+ * void *nvs_api_call_as(handle, name, version, fn, gadget): FN gets GADGET as its return address,
+ * and the RET there returns here.
  */
 	.globl	nvs_api_call_as
 	.hidden	nvs_api_call_as

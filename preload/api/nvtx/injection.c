@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who gets the ranges: NVTX asks the environment alone, and only once. The launcher puts us there;
- * a program that has us by LD_PRELOAD finds us there from our constructor on. Who is there already
- * stays.
+ * Sets NVTX_INJECTION64_PATH, which NVTX reads only once. The launcher sets it; in a program
+ * started with LD_PRELOAD our constructor does. A tool that is set already is left alone.
  */
 #include <limits.h>
 #include <link.h>
@@ -16,7 +15,7 @@
 
 static char entry[sizeof(NVS_ENV_NVTX) + 2 * PATH_MAX];
 
-/* The file that we were loaded from; 0, or -1 where that is not known. */
+/* Path of this library. Returns -1 if unknown. */
 static int own_path(char *path, size_t size)
 {
 	const char *folder = nvs_options()->folder;
@@ -37,8 +36,8 @@ static int own_path(char *path, size_t size)
 }
 
 /*
- * Not by setenv(): that one allocates, and frees what another thread may be looking at. The list as
- * it was stays where it is.
+ * setenv() allocates, and frees memory that another thread may be reading. Here the old list stays
+ * in place.
  */
 void nvs_nvtx_offer(void)
 {

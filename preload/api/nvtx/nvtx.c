@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What NVTX calls in place of nothing: one record for each range that begins or ends, and for each
- * mark. Layouts and numbers are those of NVTX 3, as its public headers nvToolsExt.h and nvtxTypes.h
- * give them to programs and tools; those of version 2 are the same as far as that went. One file:
- * each function is one entry of its two tables.
+ * Functions that NVTX calls: each range that begins or ends and each mark becomes one record.
+ * Layouts and numbers are those of NVTX 3 (public headers nvToolsExt.h and nvtxTypes.h); those of
+ * NVTX 2 are a subset.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +14,10 @@
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
 
-#define DOMAINS 32 /* whose nests are counted; in others a range has no depth */
-#define NOT_COUNTED (-2) /* what push and pop say where no tool is */
+#define DOMAINS 32 /* domains with a nesting depth; ranges in others have none */
+#define NOT_COUNTED (-2) /* value that push and pop return without a tool */
 
-/* nvtxEventAttributes_t. Its size says how much of it there is. */
+/* nvtxEventAttributes_t. Its size field says how much of it is present. */
 struct attributes {
 	uint16_t version, size;
 	uint32_t category;
@@ -39,7 +38,7 @@ struct attributes {
 
 enum message { MESSAGE_NONE, MESSAGE_CHAR, MESSAGE_WIDE, MESSAGE_REGISTERED };
 
-/* nvtxDomainHandle_t, nvtxStringHandle_t: numbers of ours. */
+/* nvtxDomainHandle_t, nvtxStringHandle_t: our numbers */
 typedef const void *handle;
 
 struct event {
@@ -48,7 +47,7 @@ struct event {
 };
 
 static __thread uint32_t depths[DOMAINS];
-static _Atomic uint64_t started; /* ids given out */
+static _Atomic uint64_t started; /* number of ids assigned */
 static _Atomic uint32_t attached;
 
 bool nvs_nvtx_live(void)
@@ -56,9 +55,9 @@ bool nvs_nvtx_live(void)
 	return nvs_session_active() && nvs_started();
 }
 
-/* ---- strings of the program, as far as they can be read ---- */
+/* ---- strings of the program, as far as they are readable ---- */
 
-static uint32_t take_chars(char *to, const char *s)
+static uint32_t copy_chars(char *to, const char *s)
 {
 	uint32_t n = 0;
 
@@ -78,8 +77,8 @@ static uint32_t take_chars(char *to, const char *s)
 	return n;
 }
 
-/* UTF-8 of C; bytes. */
-static uint32_t encode(char to[4], uint32_t c)
+/* Encodes C as UTF-8. Returns the number of bytes. */
+static uint32_t encode_utf8(char to[4], uint32_t c)
 {
 	uint32_t more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
 
@@ -93,26 +92,26 @@ static uint32_t encode(char to[4], uint32_t c)
 	return more + 1;
 }
 
-static uint32_t take_wide(char *to, const wchar_t *s)
+static uint32_t copy_wide(char *to, const wchar_t *s)
 {
 	uint32_t n = 0, c;
 
 	while (s && n + 4 <= NVS_NVTX_TEXT && nvs_load32_guarded((const uint32_t *)s++, &c) && c)
-		n += encode(to + n, c < 0x110000 ? c : 0xfffd);
+		n += encode_utf8(to + n, c < 0x110000 ? c : 0xfffd);
 	return n;
 }
 
-static uint32_t take(char *to, enum message type, const void *s)
+static uint32_t take_text(char *to, enum message type, const void *s)
 {
-	return type == MESSAGE_CHAR   ? take_chars(to, s)
-	       : type == MESSAGE_WIDE ? take_wide(to, s)
+	return type == MESSAGE_CHAR   ? copy_chars(to, s)
+	       : type == MESSAGE_WIDE ? copy_wide(to, s)
 				      : 0;
 }
 
 /* ---- records ---- */
 
-/* Whichever it is, begin or end. */
-static void tell(struct nvs_rec *rec, uint16_t type, uint32_t flags, uint32_t size)
+/* Works for both layouts: begin and end start with the same fields. */
+static void write_record(struct nvs_rec *rec, uint16_t type, uint32_t flags, uint32_t size)
 {
 	struct nvs_rec_nvtx_end *r = (void *)rec;
 
@@ -133,19 +132,19 @@ static void tell(struct nvs_rec *rec, uint16_t type, uint32_t flags, uint32_t si
 _Static_assert(offsetof(struct nvs_rec_nvtx, tid) == offsetof(struct nvs_rec_nvtx_end, tid),
 	       "both begin with the same fields");
 
-static void tell_event(struct event *e, uint16_t type, uint32_t flags)
+static void write_event(struct event *e, uint16_t type, uint32_t flags)
 {
 	uint32_t n = e->rec.length;
 
 	memset(e->text + n, 0, 8 - n % 8);
-	tell(&e->rec.rec, type, flags, (uint32_t)(sizeof(e->rec) + n + 7) & ~7u);
+	write_record(&e->rec.rec, type, flags, (uint32_t)(sizeof(e->rec) + n + 7) & ~7u);
 }
 
-static void tell_end(uint32_t domain, uint32_t flags, uint64_t id)
+static void write_end(uint32_t domain, uint32_t flags, uint64_t id)
 {
 	struct nvs_rec_nvtx_end end = {.domain = domain, .id = id};
 
-	tell(&end.rec, NVS_REC_NVTX_END, flags, sizeof(end));
+	write_record(&end.rec, NVS_REC_NVTX_END, flags, sizeof(end));
 }
 
 static uint32_t domain_of(handle domain)
@@ -179,7 +178,7 @@ static void set_payload(struct nvs_rec_nvtx *rec, const struct attributes *a)
 	}
 }
 
-/* What ATTRIBUTES say, which may be shorter than we know them; flags. */
+/* Reads ATTRIBUTES, which may be shorter than our structure. Returns record flags. */
 static uint32_t set_attributes(struct event *e, const struct attributes *attributes)
 {
 	struct attributes a = {0};
@@ -194,12 +193,12 @@ static uint32_t set_attributes(struct event *e, const struct attributes *attribu
 	if (a.message_type == MESSAGE_REGISTERED &&
 	    nvs_nvtx_is(NVS_NVTX_STRING, (uintptr_t)a.message))
 		e->rec.string = (uint32_t)(uintptr_t)a.message;
-	e->rec.length = take(e->text, (enum message)a.message_type, a.message);
+	e->rec.length = take_text(e->text, (enum message)a.message_type, a.message);
 	e->rec.color = a.color_type == 1 ? a.color : 0;
 	return a.color_type == 1 ? NVS_NVTX_COLOR : 0;
 }
 
-/* What began has a name, or all of ATTRIBUTES. */
+/* The event has either a MESSAGE or ATTRIBUTES. Returns record flags. */
 static uint32_t set_event(struct event *e, uint32_t domain, enum message type, const void *message,
 			  const struct attributes *attributes)
 {
@@ -207,31 +206,31 @@ static uint32_t set_event(struct event *e, uint32_t domain, enum message type, c
 	e->rec.domain = domain;
 	if (type == MESSAGE_NONE)
 		return set_attributes(e, attributes);
-	e->rec.length = take(e->text, type, message);
+	e->rec.length = take_text(e->text, type, message);
 	return 0;
 }
 
-static void mark(uint32_t domain, enum message type, const void *message,
-		 const struct attributes *a)
+static void mark_event(uint32_t domain, enum message type, const void *message,
+		       const struct attributes *a)
 {
 	struct event e;
 	uint32_t flags = set_event(&e, domain, type, message, a);
 
-	tell_event(&e, NVS_REC_NVTX_MARK, flags);
+	write_event(&e, NVS_REC_NVTX_MARK, flags);
 }
 
-static uint64_t start(uint32_t domain, enum message type, const void *message,
-		      const struct attributes *a)
+static uint64_t start_range(uint32_t domain, enum message type, const void *message,
+			    const struct attributes *a)
 {
 	struct event e;
 	uint32_t flags = set_event(&e, domain, type, message, a);
 
 	e.rec.id = atomic_fetch_add_explicit(&started, 1, memory_order_relaxed) + 1;
-	tell_event(&e, NVS_REC_NVTX_BEGIN, flags);
+	write_event(&e, NVS_REC_NVTX_BEGIN, flags);
 	return e.rec.id;
 }
 
-/* ---- what the thread is in, for the live page ---- */
+/* ---- the thread's current ranges, for the live page ---- */
 
 static struct nvs_live_slot *own_slot(void)
 {
@@ -274,7 +273,8 @@ static void show_pop(void)
 		__atomic_store_n(&slot->nranges, slot->nranges - 1, __ATOMIC_RELEASE);
 }
 
-static int push(uint32_t domain, enum message type, const void *message, const struct attributes *a)
+static int push_range(uint32_t domain, enum message type, const void *message,
+		      const struct attributes *a)
 {
 	struct event e;
 	uint32_t flags = set_event(&e, domain, type, message, a) | NVS_NVTX_PUSHED;
@@ -283,162 +283,166 @@ static int push(uint32_t domain, enum message type, const void *message, const s
 		e.rec.id = depths[domain]++;
 		flags |= NVS_NVTX_DEPTH;
 	}
-	tell_event(&e, NVS_REC_NVTX_BEGIN, flags);
+	write_event(&e, NVS_REC_NVTX_BEGIN, flags);
 	show_push(&e);
 	return domain < DOMAINS ? (int)e.rec.id : NOT_COUNTED;
 }
 
-static int pop(uint32_t domain)
+static int pop_range(uint32_t domain)
 {
 	show_pop();
 	if (domain >= DOMAINS) {
-		tell_end(domain, NVS_NVTX_PUSHED, 0);
+		write_end(domain, NVS_NVTX_PUSHED, 0);
 		return NOT_COUNTED;
 	}
 	if (!depths[domain]) {
-		tell_end(domain, NVS_NVTX_PUSHED | NVS_NVTX_DEPTH, UINT64_MAX);
+		write_end(domain, NVS_NVTX_PUSHED | NVS_NVTX_DEPTH, UINT64_MAX);
 		return NOT_COUNTED;
 	}
-	tell_end(domain, NVS_NVTX_PUSHED | NVS_NVTX_DEPTH, --depths[domain]);
+	write_end(domain, NVS_NVTX_PUSHED | NVS_NVTX_DEPTH, --depths[domain]);
 	return (int)depths[domain];
 }
 
-static uint32_t name(enum nvs_nvtx_name_kind kind, uint32_t number, uint32_t domain,
-		     enum message type, const void *s)
+static uint32_t register_name(enum nvs_nvtx_name_kind kind, uint32_t number, uint32_t domain,
+			      enum message type, const void *s)
 {
 	char text[NVS_NVTX_TEXT + 1];
 
-	return nvs_nvtx_name(kind, number, domain, text, take(text, type, s));
+	return nvs_nvtx_name(kind, number, domain, text, take_text(text, type, s));
 }
 
-/* ---- as NVTX calls them: in the default domain, in any, and with both kinds of characters ---- */
+/* ---- NVTX entry points: default domain or any domain, char or wchar_t ---- */
 
 static void mark_ex(const struct attributes *a)
 {
-	mark(0, MESSAGE_NONE, NULL, a);
+	mark_event(0, MESSAGE_NONE, NULL, a);
 }
 
 static void mark_a(const char *s)
 {
-	mark(0, MESSAGE_CHAR, s, NULL);
+	mark_event(0, MESSAGE_CHAR, s, NULL);
 }
 
 static void mark_w(const wchar_t *s)
 {
-	mark(0, MESSAGE_WIDE, s, NULL);
+	mark_event(0, MESSAGE_WIDE, s, NULL);
 }
 
 static uint64_t start_ex(const struct attributes *a)
 {
-	return start(0, MESSAGE_NONE, NULL, a);
+	return start_range(0, MESSAGE_NONE, NULL, a);
 }
 
 static uint64_t start_a(const char *s)
 {
-	return start(0, MESSAGE_CHAR, s, NULL);
+	return start_range(0, MESSAGE_CHAR, s, NULL);
 }
 
 static uint64_t start_w(const wchar_t *s)
 {
-	return start(0, MESSAGE_WIDE, s, NULL);
+	return start_range(0, MESSAGE_WIDE, s, NULL);
 }
 
-static void end(uint64_t id)
+static void end_range(uint64_t id)
 {
-	tell_end(0, 0, id);
+	write_end(0, 0, id);
 }
 
 static int push_ex(const struct attributes *a)
 {
-	return push(0, MESSAGE_NONE, NULL, a);
+	return push_range(0, MESSAGE_NONE, NULL, a);
 }
 
 static int push_a(const char *s)
 {
-	return push(0, MESSAGE_CHAR, s, NULL);
+	return push_range(0, MESSAGE_CHAR, s, NULL);
 }
 
 static int push_w(const wchar_t *s)
 {
-	return push(0, MESSAGE_WIDE, s, NULL);
+	return push_range(0, MESSAGE_WIDE, s, NULL);
 }
 
 static int pop_default(void)
 {
-	return pop(0);
+	return pop_range(0);
 }
 
 static void category_a(uint32_t category, const char *s)
 {
-	name(NVS_NVTX_CATEGORY, category, 0, MESSAGE_CHAR, s);
+	register_name(NVS_NVTX_CATEGORY, category, 0, MESSAGE_CHAR, s);
 }
 
 static void category_w(uint32_t category, const wchar_t *s)
 {
-	name(NVS_NVTX_CATEGORY, category, 0, MESSAGE_WIDE, s);
+	register_name(NVS_NVTX_CATEGORY, category, 0, MESSAGE_WIDE, s);
 }
 
 static void domain_mark_ex(handle domain, const struct attributes *a)
 {
-	mark(domain_of(domain), MESSAGE_NONE, NULL, a);
+	mark_event(domain_of(domain), MESSAGE_NONE, NULL, a);
 }
 
 static uint64_t domain_start_ex(handle domain, const struct attributes *a)
 {
-	return start(domain_of(domain), MESSAGE_NONE, NULL, a);
+	return start_range(domain_of(domain), MESSAGE_NONE, NULL, a);
 }
 
 static void domain_end(handle domain, uint64_t id)
 {
-	tell_end(domain_of(domain), 0, id);
+	write_end(domain_of(domain), 0, id);
 }
 
 static int domain_push_ex(handle domain, const struct attributes *a)
 {
-	return push(domain_of(domain), MESSAGE_NONE, NULL, a);
+	return push_range(domain_of(domain), MESSAGE_NONE, NULL, a);
 }
 
 static int domain_pop(handle domain)
 {
-	return pop(domain_of(domain));
+	return pop_range(domain_of(domain));
 }
 
 static void domain_category_a(handle domain, uint32_t category, const char *s)
 {
-	name(NVS_NVTX_CATEGORY, category, domain_of(domain), MESSAGE_CHAR, s);
+	register_name(NVS_NVTX_CATEGORY, category, domain_of(domain), MESSAGE_CHAR, s);
 }
 
 static void domain_category_w(handle domain, uint32_t category, const wchar_t *s)
 {
-	name(NVS_NVTX_CATEGORY, category, domain_of(domain), MESSAGE_WIDE, s);
+	register_name(NVS_NVTX_CATEGORY, category, domain_of(domain), MESSAGE_WIDE, s);
 }
 
 static handle register_a(handle domain, const char *s)
 {
-	return (handle)(uintptr_t)name(NVS_NVTX_STRING, 0, domain_of(domain), MESSAGE_CHAR, s);
+	return (handle)(uintptr_t)register_name(NVS_NVTX_STRING, 0, domain_of(domain), MESSAGE_CHAR,
+						s);
 }
 
 static handle register_w(handle domain, const wchar_t *s)
 {
-	return (handle)(uintptr_t)name(NVS_NVTX_STRING, 0, domain_of(domain), MESSAGE_WIDE, s);
+	return (handle)(uintptr_t)register_name(NVS_NVTX_STRING, 0, domain_of(domain), MESSAGE_WIDE,
+						s);
 }
 
 static handle create_a(const char *s)
 {
-	return (handle)(uintptr_t)name(NVS_NVTX_DOMAIN, 0, 0, MESSAGE_CHAR, s);
+	return (handle)(uintptr_t)register_name(NVS_NVTX_DOMAIN, 0, 0, MESSAGE_CHAR, s);
 }
 
 static handle create_w(const wchar_t *s)
 {
-	return (handle)(uintptr_t)name(NVS_NVTX_DOMAIN, 0, 0, MESSAGE_WIDE, s);
+	return (handle)(uintptr_t)register_name(NVS_NVTX_DOMAIN, 0, 0, MESSAGE_WIDE, s);
 }
 
-/* ---- into a copy of NVTX ---- */
+/* ---- injection into a copy of NVTX ---- */
 
 typedef void (*function)(void);
 
-/* By enum NvtxCallbackIdCore and NvtxCallbackIdCore2; what is not here stays a function that does
- * nothing. */
+/*
+ * Indexed by enum NvtxCallbackIdCore and NvtxCallbackIdCore2. Entries that are NULL keep NVTX's
+ * empty functions.
+ */
 static const function core[] = {
 	NULL,
 	(function)mark_ex,
@@ -447,7 +451,7 @@ static const function core[] = {
 	(function)start_ex,
 	(function)start_a,
 	(function)start_w,
-	(function)end,
+	(function)end_range,
 	(function)push_ex,
 	(function)push_a,
 	(function)push_w,
@@ -479,7 +483,7 @@ struct callbacks {
 };
 enum { TABLE_CALLBACKS = 1, MODULE_CORE = 1, MODULE_CORE2 = 5 };
 
-static bool fill(const struct callbacks *c, int module, const function *own, unsigned n)
+static bool fill_table(const struct callbacks *c, int module, const function *own, unsigned n)
 {
 	function **table = NULL;
 	unsigned entries = 0;
@@ -497,14 +501,15 @@ int nvs_nvtx_attach(const void *(*get_table)(uint32_t id))
 	const char *wanted = getenv(NVS_ENV_NVTX);
 	const struct callbacks *c;
 
-	/* Empty it names the program itself, in which the loader finds us all the same. */
+	/* An empty value names the program itself, in which the loader also finds our function. */
 	if (nvs_options()->disabled || !nvs_preloaded() || !get_table || (wanted && !*wanted))
 		return 0;
 	c = get_table(TABLE_CALLBACKS);
-	if (!c || c->size < sizeof(*c) || !fill(c, MODULE_CORE, core, sizeof(core) / sizeof(*core)))
+	if (!c || c->size < sizeof(*c) ||
+	    !fill_table(c, MODULE_CORE, core, sizeof(core) / sizeof(*core)))
 		return 0;
-	/* The first ones knew no domains. */
-	fill(c, MODULE_CORE2, core2, sizeof(core2) / sizeof(*core2));
+	/* Early versions of NVTX had no domains. */
+	fill_table(c, MODULE_CORE2, core2, sizeof(core2) / sizeof(*core2));
 	atomic_fetch_add(&attached, 1);
 	return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that NVTX registers once: each gets a number, by which the program and the trace speak of
- * it. A forked child keeps them, and tells them in a trace of its own.
+ * Names that NVTX registers once. Each gets a number, which the program and the trace use. A forked
+ * child keeps them and records them in its own trace.
  */
 #include <string.h>
 #include "preload/api/nvtx/nvtx.h"
@@ -11,20 +11,20 @@
 #define SLOTS (1u << 16)
 #define PROBES 64
 
-/* Does not change once it is in a slot. */
+/* Immutable once it is in a slot. */
 struct name {
 	uint32_t kind, number, domain, length;
 	char text[];
 };
 
 static struct {
-	_Atomic uint32_t used; /* bytes of data, in eighths */
-	_Atomic uint32_t given[NVS_NVTX_STRING + 1]; /* numbers, by kind */
-	_Atomic uint32_t slots[SLOTS]; /* place in data + 1 */
+	_Atomic uint32_t used; /* of data, in units of 8 bytes */
+	_Atomic uint32_t given[NVS_NVTX_STRING + 1]; /* numbers assigned, by kind */
+	_Atomic uint32_t slots[SLOTS]; /* index in data + 1 */
 	uint64_t data[BYTES / 8];
 } names;
 
-static uint32_t hash(const struct name *n, const char *text)
+static uint32_t hash_name(const struct name *n, const char *text)
 {
 	uint32_t h = n->kind * 31 + n->domain;
 
@@ -35,19 +35,19 @@ static uint32_t hash(const struct name *n, const char *text)
 	return (h ^ h >> 15) * 0x9e3779b1u >> 16;
 }
 
-static const struct name *at(uint32_t slot)
+static const struct name *name_at(uint32_t slot)
 {
 	return (const void *)&names.data[slot - 1];
 }
 
-static bool same(const struct name *a, const struct name *b, const char *text)
+static bool is_same_name(const struct name *a, const struct name *b, const char *text)
 {
 	return a->kind == b->kind && a->domain == b->domain && a->length == b->length &&
 	       (a->kind != NVS_NVTX_CATEGORY || a->number == b->number) &&
 	       !memcmp(a->text, text, a->length);
 }
 
-static void tell(const struct name *n)
+static void record_name(const struct name *n)
 {
 	struct {
 		struct nvs_rec_nvtx_name rec;
@@ -65,8 +65,8 @@ static void tell(const struct name *n)
 	nvs_record(&room.rec.rec);
 }
 
-/* NULL: no room. */
-static struct name *make(const struct name *head, const char *text)
+/* Returns NULL if the table is full. */
+static struct name *add_name(const struct name *head, const char *text)
 {
 	uint32_t eighths = (uint32_t)(sizeof(*head) + head->length + 7) / 8;
 	uint32_t place = atomic_load(&names.used);
@@ -85,19 +85,21 @@ static struct name *make(const struct name *head, const char *text)
 	return n;
 }
 
-/* Told first: whoever finds it in its slot may use it at once. */
-static bool publish(struct name *n, _Atomic uint32_t *slot, uint32_t *have)
+/*
+ * The record is written before the name enters its slot, since another thread may use it at once.
+ */
+static bool publish_name(struct name *n, _Atomic uint32_t *slot, uint32_t *have)
 {
 	uint32_t place = (uint32_t)((uint64_t *)(void *)n - names.data) + 1;
-	bool told = nvs_nvtx_live();
+	bool written = nvs_nvtx_live();
 
-	if (told)
-		tell(n);
+	if (written)
+		record_name(n);
 	if (!atomic_compare_exchange_strong(slot, have, place))
 		return false;
-	/* The trace began meanwhile, and may have gone past this slot. */
-	if (!told && nvs_nvtx_live())
-		tell(n);
+	/* The session started meanwhile and may have passed this slot already. */
+	if (!written && nvs_nvtx_live())
+		record_name(n);
 	return true;
 }
 
@@ -105,18 +107,18 @@ uint32_t nvs_nvtx_name(enum nvs_nvtx_name_kind kind, uint32_t number, uint32_t d
 		       const char *text, uint32_t length)
 {
 	struct name head = {kind, number, domain, length}, *own = NULL;
-	uint32_t first = hash(&head, text);
+	uint32_t first = hash_name(&head, text);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
 		_Atomic uint32_t *slot = &names.slots[(first + i) % SLOTS];
 		uint32_t have = atomic_load_explicit(slot, memory_order_acquire);
 
-		if (!have && !own && !(own = make(&head, text)))
+		if (!have && !own && !(own = add_name(&head, text)))
 			return 0;
-		if (!have && publish(own, slot, &have))
+		if (!have && publish_name(own, slot, &have))
 			return own->number;
-		if (same(at(have), &head, text))
-			return at(have)->number;
+		if (is_same_name(name_at(have), &head, text))
+			return name_at(have)->number;
 	}
 	return 0;
 }
@@ -134,6 +136,6 @@ void nvs_nvtx_tell_all(void)
 		uint32_t have = atomic_load_explicit(&names.slots[i], memory_order_acquire);
 
 		if (have)
-			tell(at(have));
+			record_name(name_at(have));
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call means for the live page: how long it took and what it gave, what it launched, copied,
- * allocated and freed. By the thread itself, in its slot.
+ * Counts a call in the live page: its time and result, and what it launched, copied, allocated or
+ * freed. Runs on the calling thread, in the thread's own slot.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
 
-static bool value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
+static bool get_value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
 {
 	*v = which >= 0 ? d->args[which] : 0;
 	return which >= 0 && !(d->absent & 1u << which);
@@ -18,22 +18,22 @@ static bool value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
 
 /* ---- copies ---- */
 
-/* A box of no height is a row. */
+/* A box with height 0 is a single row. */
 static uint64_t bytes_of(const struct nvs_api_done *d)
 {
 	const struct nvs_api_effect *e = &d->api->effect;
 	uint64_t bytes, n;
 
-	if (!value(d, e->bytes, &bytes))
+	if (!get_value(d, e->bytes, &bytes))
 		return 0;
-	if (value(d, e->height, &n) && n)
+	if (get_value(d, e->height, &n) && n)
 		bytes *= n;
-	if (value(d, e->depth, &n) && n)
+	if (get_value(d, e->depth, &n) && n)
 		bytes *= n;
 	return bytes;
 }
 
-/* Powers of 4. */
+/* Bucket N holds sizes up to 4^N. */
 static uint32_t size_bucket(uint64_t bytes)
 {
 	uint32_t bucket = bytes > 1 ? (65 - (uint32_t)__builtin_clzll(bytes - 1)) / 2 : 0;
@@ -57,7 +57,7 @@ static void count_copy(struct nvs_live_slot *slot, const struct nvs_api_done *d,
 
 #define CONTEXTS 64
 
-/* Which GPU a context is on: found once. A forked child asks anew. */
+/* Cache of the GPU of each context. A forked child looks it up again. */
 static struct {
 	_Atomic uint64_t context;
 	uint32_t gpu; /* row + 1 */
@@ -76,7 +76,7 @@ static uint32_t gpu_of_device(struct nvs_live_page *page, int device)
 	return nvs_live_gpu(page, uuid, NVS_NONE, (uint32_t)device, NULL);
 }
 
-static uint32_t ask_gpu(struct nvs_live_page *page)
+static uint32_t query_gpu(struct nvs_live_page *page)
 {
 	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
 	int device = -1;
@@ -102,7 +102,7 @@ uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu)
 	    contexts[at].pid == page->head->pid) {
 		*gpu = contexts[at].gpu;
 	} else if (context) {
-		*gpu = ask_gpu(page);
+		*gpu = query_gpu(page);
 		atomic_store(&contexts[at].context, 0);
 		contexts[at].gpu = *gpu;
 		contexts[at].pid = page->head->pid;
@@ -113,7 +113,7 @@ uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu)
 	return context;
 }
 
-/* Bytes of an item, by CUarray_format. */
+/* Bytes of an array element, by CUarray_format. */
 static uint64_t format_bytes(uint64_t format)
 {
 	switch (format) {
@@ -129,11 +129,11 @@ static uint64_t format_bytes(uint64_t format)
 	case 0x20:
 		return 4;
 	default:
-		return 0; /* packed ones: not known */
+		return 0; /* packed format: unknown */
 	}
 }
 
-static bool host_alone(uint8_t kind)
+static bool is_host_only(uint8_t kind)
 {
 	return kind == NVS_LIVE_HOST || kind == NVS_LIVE_REGISTERED;
 }
@@ -151,16 +151,16 @@ static void count_alloc(struct nvs_live_page *page, const struct nvs_api_done *d
 	uint64_t format, channels;
 
 	g.context = nvs_api_current(page, &g.gpu);
-	g.gpu = host_alone(e->kind) ? 0 : g.gpu;
+	g.gpu = is_host_only(e->kind) ? 0 : g.gpu;
 	if (d->result) {
 		nvs_live_give_failed(page, g.gpu, g.kind);
 		return;
 	}
-	if (!value(d, e->address, &g.value) || !g.value)
+	if (!get_value(d, e->address, &g.value) || !g.value)
 		return;
 	g.bytes = bytes_of(d);
-	if (e->does == NVS_DOES_ALLOC_ARRAY && value(d, e->source, &format) &&
-	    value(d, e->target, &channels))
+	if (e->does == NVS_DOES_ALLOC_ARRAY && get_value(d, e->source, &format) &&
+	    get_value(d, e->target, &channels))
 		g.bytes *= format_bytes(format) * channels;
 	nvs_live_give(page, &g);
 }
@@ -181,8 +181,8 @@ static void count_free(struct nvs_live_page *page, const struct nvs_api_done *d,
 {
 	uint64_t address;
 
-	/* To free nothing is no error, and frees nothing. */
-	if (value(d, d->api->effect.address, &address) && address)
+	/* Freeing NULL succeeds and frees nothing. */
+	if (get_value(d, d->api->effect.address, &address) && address)
 		nvs_live_taken(page, token, !d->result, (enum nvs_live_kind)d->api->effect.kind);
 }
 
@@ -194,9 +194,9 @@ static void count_other(struct nvs_live_page *page, struct nvs_live_slot *slot,
 
 	if (e->does == NVS_DOES_MAP || e->does == NVS_DOES_UNMAP)
 		nvs_api_memory_changed();
-	if (d->result || !value(d, e->address, &address))
+	if (d->result || !get_value(d, e->address, &address))
 		return;
-	if (e->does == NVS_DOES_MAP && value(d, e->handle, &handle))
+	if (e->does == NVS_DOES_MAP && get_value(d, e->handle, &handle))
 		nvs_live_map(page, address, bytes_of(d), handle);
 	else if (e->does == NVS_DOES_UNMAP)
 		nvs_live_unmap(page, address, bytes_of(d));
@@ -226,10 +226,10 @@ void nvs_api_count_context(uint64_t context, uint32_t device)
 			atomic_store(&contexts[i].context, 0);
 }
 
-/* ---- what took long ---- */
+/* ---- long calls ---- */
 
-/* Those hand work over, and need not wait for it to be done. */
-static bool hands_over(const char *group)
+/* True for calls that only submit work and need not wait for it. */
+static bool is_async(const char *group)
 {
 	return !strcmp(group, "launch") || !strcmp(group, "graph-launch") ||
 	       !strcmp(group, "copy") || !strcmp(group, "memset");
@@ -250,11 +250,11 @@ static __attribute__((noinline)) void count_long(struct nvs_live_page *page,
 		.copy = e->does == NVS_DOES_COPY && e->mode == NVS_LIVE_SYNC,
 	};
 
-	if (frame && frame->depth <= 1 && !d->captured && hands_over(d->api->group))
+	if (frame && frame->depth <= 1 && !d->captured && is_async(d->api->group))
 		nvs_live_stall(page, slot, &call);
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
 static __attribute__((noinline)) void count_effect(struct nvs_live_page *page,
 						   struct nvs_live_slot *slot,
@@ -291,10 +291,10 @@ static __attribute__((noinline)) void count_effect(struct nvs_live_page *page,
 	}
 }
 
-static inline __attribute__((always_inline)) uint64_t tally(struct nvs_live_page *page,
-							    struct nvs_live_slot *slot,
-							    const struct nvs_api_done *d,
-							    uint64_t function)
+static inline __attribute__((always_inline)) uint64_t tally_call(struct nvs_live_page *page,
+								 struct nvs_live_slot *slot,
+								 const struct nvs_api_done *d,
+								 uint64_t function)
 {
 	uint64_t ns = nvs_live_ns(page, d->end - d->begin);
 	uint32_t row;
@@ -316,7 +316,7 @@ void nvs_api_tally_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
 			 const struct nvs_api_done *d, uint64_t function,
 			 const struct nvs_api_frame *frame)
 {
-	uint64_t ns = tally(page, slot, d, function);
+	uint64_t ns = tally_call(page, slot, d, function);
 
 	if (__builtin_expect(ns >= NVS_LIVE_LONG_NS, 0))
 		count_long(page, slot, d, ns, frame);
@@ -325,7 +325,8 @@ void nvs_api_tally_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
 void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
 		   const struct nvs_api_done *d, struct nvs_api_frame *frame)
 {
-	uint64_t ns = tally(page, slot, d, d->api->launched >= 0 ? d->args[d->api->launched] : 0);
+	uint64_t ns = tally_call(page, slot, d,
+				 d->api->launched >= 0 ? d->args[d->api->launched] : 0);
 
 	if (d->api->effect.does != NVS_DOES_NOTHING)
 		count_effect(page, slot, d, ns, frame ? frame->token : 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which way a copy goes. Where its entry point does not say so, it says which kind of memory its
- * ends are, or leaves that to the driver, which is asked then; what it said of a page is remembered
- * until memory is allocated or freed.
+ * The direction of a copy. If its entry point does not imply it, the call gives the memory type of
+ * each end, or leaves that to the driver, which is queried then. Answers are cached per page until
+ * memory is allocated or freed.
  */
 #include <errno.h>
 #include "preload/api/intercept/api.h"
@@ -12,14 +12,14 @@
 /* CUmemorytype */
 enum { TYPE_HOST = 1, TYPE_DEVICE = 2, TYPE_ARRAY = 3, TYPE_UNIFIED = 4 };
 #define ATTRIBUTE_MEMORY_TYPE 2
-#define INVALID_VALUE 1 /* CUresult: no memory that the driver knows */
+#define INVALID_VALUE 1 /* CUresult: the driver does not know this memory */
 
-#define PAGES 256 /* as many as 8 bits tell */
+#define PAGES 256 /* indexed by 8 hash bits */
 #define PAGE_SHIFT 12
 #define TYPE_BITS 2
-#define CHANGE_BITS 16 /* above those of a page and its type */
+#define CHANGE_BITS 16 /* kept above the page number and type */
 
-static _Atomic uint64_t pages[PAGES]; /* change, number of the page, type: of one moment */
+static _Atomic uint64_t pages[PAGES]; /* change count, page number and type in one word */
 static _Atomic uint32_t changes;
 static _Atomic bool asked;
 
@@ -29,7 +29,7 @@ void nvs_api_memory_changed(void)
 		atomic_fetch_add(&changes, 1);
 }
 
-static uint64_t ask(uint64_t address)
+static uint64_t query_type(uint64_t address)
 {
 	int (*get)(void *, int, uint64_t) = nvs_api_driver("cuPointerGetAttribute");
 	uint32_t type = 0;
@@ -46,7 +46,7 @@ static uint64_t ask(uint64_t address)
 	return type <= TYPE_ARRAY ? type : 0;
 }
 
-/* 0: not known. */
+/* Type of the memory at ADDRESS; 0 if unknown. */
 static uint64_t type_at(uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT, key, have, type;
@@ -58,25 +58,25 @@ static uint64_t type_at(uint64_t address)
 	if (have & 3 && (have & ~3ull) == key)
 		return have & 3;
 	atomic_store_explicit(&asked, true, memory_order_relaxed);
-	type = ask(address);
+	type = query_type(address);
 	atomic_store_explicit(at, key | type, memory_order_relaxed);
 	return type;
 }
 
-static bool value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
+static bool get_value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
 {
 	*v = which >= 0 ? d->args[which] : 0;
 	return which >= 0 && !(d->absent & 1u << which);
 }
 
-/* Of an end at POINTER, whose type the call says to be TYPE, if it does. */
+/* Type of the end at POINTER: TYPE if the call gives one, else the driver's answer. */
 static uint64_t type_of(const struct nvs_api_done *d, int8_t type, int8_t pointer)
 {
 	uint64_t told, address;
 
-	if (value(d, type, &told) && told != TYPE_UNIFIED)
+	if (get_value(d, type, &told) && told != TYPE_UNIFIED)
 		return told <= TYPE_ARRAY ? told : 0;
-	return value(d, pointer, &address) ? type_at(address) : 0;
+	return get_value(d, pointer, &address) ? type_at(address) : 0;
 }
 
 enum nvs_live_direction nvs_api_direction(const struct nvs_api_done *d)

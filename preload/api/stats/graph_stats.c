@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a launch of an executable graph adds to the live page: so many launches of each kernel, so
- * many copies, and the memory that its nodes allocate and free. Kept by graph and changed with it.
- * A graph that was there before the page, or for which there is no room, is launched as one that is
- * not known.
+ * Counts graph launches in the live page: the kernel launches and copies of a graph, and the memory
+ * that its nodes allocate and free. Sums are kept per graph and updated when it changes. A graph
+ * that was made before the page, or that did not fit, is counted as unknown.
  */
 #include <string.h>
 #include "preload/api/graphs/graph.h"
@@ -12,12 +11,12 @@
 
 #define BUCKETS (1u << 14)
 #define MAX_GRAPHS (BUCKETS / 2)
-#define MAX_NODES (1u << 20) /* of all graphs */
+#define MAX_NODES (1u << 20) /* of all graphs together */
 
 struct node {
 	uint64_t node, bytes;
-	uint64_t address; /* of memory that it allocates or frees; 0: not told */
-	uint32_t row; /* of its kernel */
+	uint64_t address; /* of memory it allocates or frees; 0: unknown */
+	uint32_t row; /* row of its kernel */
 	uint32_t type;
 	bool off, conditional;
 };
@@ -29,20 +28,20 @@ struct sum {
 struct graph {
 	uint64_t exec;
 	struct node *nodes;
-	uint32_t *by_node; /* index + 1, by hash of the node; as many as index_mask says */
-	struct sum *sums; /* by kernel; as many as there are nodes */
+	uint32_t *by_node; /* index + 1, by hash of the node; index_mask + 1 entries */
+	struct sum *sums; /* by kernel; as many entries as nodes */
 	uint32_t nnodes, nsums, index_mask;
-	uint32_t nmemory; /* nodes that allocate or free */
+	uint32_t nmemory; /* number of nodes that allocate or free */
 	uint64_t kernels, copies, copy_bytes, sets;
 };
 
 struct graphs {
 	_Atomic uint32_t lock;
 	uint32_t ngraphs, nnodes;
-	struct graph graphs[BUCKETS]; /* by hash of exec; 0: free */
+	struct graph graphs[BUCKETS]; /* by hash of exec; exec 0: free */
 };
 
-static struct graphs *enter(struct nvs_live_page *page)
+static struct graphs *lock_graphs(struct nvs_live_page *page)
 {
 	void **at = &page->graphs;
 	struct graphs *g = __atomic_load_n(at, __ATOMIC_ACQUIRE);
@@ -64,7 +63,7 @@ static uint32_t bucket_of(uint64_t exec)
 	return (uint32_t)(exec * 0x9e3779b97f4a7c15ull >> 50);
 }
 
-static struct graph *find(struct graphs *g, uint64_t exec)
+static struct graph *find_graph(struct graphs *g, uint64_t exec)
 {
 	uint32_t at = bucket_of(exec);
 
@@ -74,7 +73,7 @@ static struct graph *find(struct graphs *g, uint64_t exec)
 	return NULL;
 }
 
-static void drop(struct graphs *g, struct graph *old)
+static void drop_graph(struct graphs *g, struct graph *old)
 {
 	uint32_t hole = (uint32_t)(old - g->graphs), at = hole;
 
@@ -96,10 +95,10 @@ static void drop(struct graphs *g, struct graph *old)
 	g->graphs[hole] = (struct graph){0};
 }
 
-/* ---- what the nodes come to ---- */
+/* ---- sums over nodes ---- */
 
-/* SIGN 1: what NODE does is done by a launch; -1: no more. */
-static void sum_up(struct graph *e, const struct node *node, uint32_t sign)
+/* SIGN 1 adds what NODE does per launch, -1 removes it. */
+static void add_to_sums(struct graph *e, const struct node *node, uint32_t sign)
 {
 	uint32_t i;
 
@@ -119,7 +118,7 @@ static void sum_up(struct graph *e, const struct node *node, uint32_t sign)
 	if (i < e->nsums)
 		e->sums[i].n += sign;
 	else if (i < e->nnodes) {
-		/* One that has come to nothing gives its place. */
+		/* An entry that drops to 0 is removed below. */
 		e->sums[i] = (struct sum){node->row, sign};
 		e->nsums++;
 	}
@@ -131,7 +130,7 @@ static void set_node(struct graph *e, uint32_t i, const struct nvs_graph_node *f
 {
 	struct node *node = &e->nodes[i];
 
-	sum_up(e, node, (uint32_t)-1);
+	add_to_sums(e, node, (uint32_t)-1);
 	if (from->type != NVS_NODE_TYPE_NOT_TOLD) {
 		node->type = from->type;
 		node->bytes = from->bytes;
@@ -139,10 +138,10 @@ static void set_node(struct graph *e, uint32_t i, const struct nvs_graph_node *f
 	} else {
 		node->off = from->flags & NVS_NODE_DISABLED;
 	}
-	sum_up(e, node, 1);
+	add_to_sums(e, node, 1);
 }
 
-static uint32_t place_of(const struct graph *e, uint64_t node)
+static uint32_t find_node(const struct graph *e, uint64_t node)
 {
 	uint32_t at = (uint32_t)(node * 0x9e3779b97f4a7c15ull >> 32) & e->index_mask, i;
 
@@ -163,8 +162,8 @@ static void index_node(struct graph *e, uint32_t i)
 
 /* ---- memory ---- */
 
-/* Where what a node allocates will lie, and what a node frees. */
-static void ask_memory(struct node *node)
+/* Queries the address of memory that a node allocates or frees. */
+static void query_memory(struct node *node)
 {
 	int (*get)(uint64_t, void *) = NULL;
 	struct nvs_alloc_params p = {.bytes = 0};
@@ -184,12 +183,11 @@ static void ask_memory(struct node *node)
 	nvs_calls.quiet--;
 }
 
-/* The first node of EXEC from number I on that allocates or frees. Under no lock when it returns.
- */
+/* Finds the next node of EXEC, from index I on, that allocates or frees. Releases the lock. */
 static bool next_memory(struct nvs_live_page *page, uint64_t exec, uint32_t *i, struct node *node)
 {
-	struct graphs *g = enter(page);
-	const struct graph *e = g ? find(g, exec) : NULL;
+	struct graphs *g = lock_graphs(page);
+	const struct graph *e = g ? find_graph(g, exec) : NULL;
 	bool found = false;
 
 	for (; e && *i < e->nnodes && !found; ++*i) {
@@ -201,7 +199,7 @@ static bool next_memory(struct nvs_live_page *page, uint64_t exec, uint32_t *i, 
 	return found;
 }
 
-/* In the order in which nodes were made, which those that depend on others follow. */
+/* In order of creation: nodes come before those that depend on them. */
 static void count_memory(struct nvs_live_page *page, uint64_t exec, const struct nvs_api_done *d)
 {
 	struct nvs_live_given given = {.space = NVS_SPACE_ADDRESS,
@@ -256,9 +254,9 @@ static void add_graph(struct graphs *g, const struct graph *e)
 	g->nnodes += e->nnodes;
 }
 
-/* Kernels are asked about under no lock of ours. */
-static void instantiated(struct nvs_live_page *page, uint64_t exec,
-			 const struct nvs_graph_node *nodes, uint32_t n, const uint32_t *rows)
+/* Queries the driver, so no lock is held yet. */
+static void add_instantiated(struct nvs_live_page *page, uint64_t exec,
+			     const struct nvs_graph_node *nodes, uint32_t n, const uint32_t *rows)
 {
 	struct graph e = {.exec = exec};
 	struct graphs *g;
@@ -275,18 +273,18 @@ static void instantiated(struct nvs_live_page *page, uint64_t exec,
 			.off = nodes[i].flags & NVS_NODE_DISABLED,
 			.conditional = nodes[i].flags & NVS_NODE_CONDITIONAL,
 		};
-		ask_memory(&e.nodes[i]);
+		query_memory(&e.nodes[i]);
 		e.nmemory += e.nodes[i].address != 0;
-		sum_up(&e, &e.nodes[i], 1);
+		add_to_sums(&e, &e.nodes[i], 1);
 		index_node(&e, i);
 	}
 	if (made && !n)
 		e.nodes[0].off = true;
-	g = enter(page);
+	g = lock_graphs(page);
 	if (g) {
-		old = find(g, exec);
+		old = find_graph(g, exec);
 		if (old)
-			drop(g, old);
+			drop_graph(g, old);
 		made = made && g->ngraphs < MAX_GRAPHS && g->nnodes + n <= MAX_NODES;
 		if (made)
 			add_graph(g, &e);
@@ -299,30 +297,30 @@ static void instantiated(struct nvs_live_page *page, uint64_t exec,
 	nvs_free(e.by_node, e.nnodes ? (e.index_mask + 1) * sizeof(*e.by_node) : 0);
 }
 
-/* N nodes from FIRST on do what NODES say, and keep their handles. */
-static void replaced(struct graph *e, uint32_t first, const struct nvs_graph_node *nodes,
-		     uint32_t n, const uint32_t *rows)
+/* Replaces N nodes from FIRST on by NODES; they keep their handles. */
+static void replace_nodes(struct graph *e, uint32_t first, const struct nvs_graph_node *nodes,
+			  uint32_t n, const uint32_t *rows)
 {
 	for (uint32_t i = 0; i < n && first + i < e->nnodes; i++)
 		if (nodes[i].type != NVS_NODE_TYPE_NOT_TOLD)
 			set_node(e, first + i, &nodes[i], rows[i]);
 }
 
-static void changed(struct graph *e, enum nvs_graph_event event, const struct nvs_graph_node *nodes,
-		    uint32_t n, const uint32_t *rows)
+static void apply_event(struct graph *e, enum nvs_graph_event event,
+			const struct nvs_graph_node *nodes, uint32_t n, const uint32_t *rows)
 {
 	uint32_t at;
 
 	if (event == NVS_GRAPH_UPDATED) {
-		replaced(e, 0, nodes, n, rows);
+		replace_nodes(e, 0, nodes, n, rows);
 		return;
 	}
-	at = n ? place_of(e, nodes[0].node) : NVS_NONE;
+	at = n ? find_node(e, nodes[0].node) : NVS_NONE;
 	if (at == NVS_NONE)
 		return;
-	/* What is inside a child graph stands behind its node. */
+	/* The nodes of a child graph follow its node. */
 	if (event == NVS_GRAPH_CHILD_SET)
-		replaced(e, at + 1, nodes + 1, n - 1, rows + 1);
+		replace_nodes(e, at + 1, nodes + 1, n - 1, rows + 1);
 	else
 		set_node(e, at, &nodes[0], rows[0]);
 }
@@ -341,14 +339,14 @@ void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,
 		if (nodes[i].type == NVS_NODE_KERNEL && nodes[i].function)
 			rows[i] = nvs_api_kernel_row(page, nodes[i].function);
 	if (event == NVS_GRAPH_INSTANTIATED && !partial) {
-		instantiated(page, exec, nodes, n, rows);
-	} else if ((g = enter(page))) {
-		e = find(g, exec);
-		/* What is known of it in part alone is not known. */
+		add_instantiated(page, exec, nodes, n, rows);
+	} else if ((g = lock_graphs(page))) {
+		e = find_graph(g, exec);
+		/* A graph known only in part is treated as unknown. */
 		if (e && event == NVS_GRAPH_INSTANTIATED)
-			drop(g, e);
+			drop_graph(g, e);
 		else if (e)
-			changed(e, event, nodes, n, rows);
+			apply_event(e, event, nodes, n, rows);
 		nvs_live_unlock(&g->lock);
 	}
 	nvs_free(rows, n * sizeof(*rows));
@@ -357,22 +355,22 @@ void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,
 void nvs_graph_count_gone(uint64_t exec)
 {
 	struct nvs_live_page *page = nvs_live_page();
-	struct graphs *g = page && page->graphs ? enter(page) : NULL;
+	struct graphs *g = page && page->graphs ? lock_graphs(page) : NULL;
 	struct graph *e;
 
 	if (!g)
 		return;
-	e = find(g, exec);
+	e = find_graph(g, exec);
 	if (e)
-		drop(g, e);
+		drop_graph(g, e);
 	nvs_live_unlock(&g->lock);
 }
 
 void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec,
 		     const struct nvs_api_done *d)
 {
-	struct graphs *g = page->graphs ? enter(page) : NULL;
-	const struct graph *e = g ? find(g, exec) : NULL;
+	struct graphs *g = page->graphs ? lock_graphs(page) : NULL;
+	const struct graph *e = g ? find_graph(g, exec) : NULL;
 	bool memory = false;
 
 	nvs_live_add(&slot->graph_launches, 1);

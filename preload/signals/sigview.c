@@ -20,9 +20,11 @@
  *   SIGSEGV   SIGSTKFLT   for the program SIGSEGV is
  *   open      open        open
  *   open      blocked     blocked
- *   blocked   any         blocked, but not by a call that we have seen: by a bare system call, or
- * by the C library for a moment or in a thread that it created. A doorbell kills. The next hooked
- * call or handler unblocks it, and so does a thread's first driver call.
+ *   blocked   any         blocked, but by no call that we have seen
+ *
+ * The last happens by a bare system call, or by the C library for a moment or in a thread that it
+ * created. A doorbell kills then. The next hooked call or handler unblocks SIGSEGV, and so does a
+ * thread's first driver call.
  *
  * A sent SIGSEGV reaches our handler, which sends the stand-in with a mark in si_errno. The kernel
  * keeps it while it is blocked and delivers it when it is unblocked, to the thread or to any thread

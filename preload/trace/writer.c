@@ -11,15 +11,12 @@
 #include "preload/trace/writer.h"
 
 #define ROUND_MS 100
-#define CLOCK_NS                                                                         \
-	1000000000ull /* of calibration points, while records arrive */
-		       */
+#define CLOCK_NS 1000000000ull /* of calibration points, while records arrive */
 #define EARLY_CLOCK_MS 10
 #define IDLE_CLOCK_NS (10 * CLOCK_NS)
 #define NAMES_MS 2000 /* maximum wait for names at the end */
 #define NAMES_STEP_MS 100
-#define SWEEP_NS \
-	10000000ull /* interval between two scans of the buffers' owners while enough are free */
+#define SWEEP_NS 10000000ull /* of scans of the buffers' owners, while enough are free */
 #define HUNG_ROUNDS 50 /* 100 ms each without a heartbeat: the writer is abandoned */
 
 /* Writes the full frames of records older than LIMIT. */

@@ -45,7 +45,7 @@ struct nvs_naming {
 	struct piece *_Atomic in, *_Atomic out; /* lists to the thread and from it */
 	struct piece *filling; /* the writer's: not pushed yet */
 	struct piece *taking; /* the writer's: it reads records from this */
-	_Atomic uint32_t wake_thread, finishing, done; /* futexes */
+	_Atomic uint32_t wake, finishing, done; /* futexes */
 
 	/* fields of the thread */
 	bool files;
@@ -186,19 +186,18 @@ bool nvs_naming_finish(struct nvs_naming *n, unsigned ms)
 
 /* ---- objects ---- */
 
-static bool grow_list(void **list, uint32_t *reserve_record, uint32_t used, size_t each,
-		      uint32_t max)
+static bool grow_list(void **list, uint32_t *room, uint32_t used, size_t each, uint32_t max)
 {
-	uint32_t more = *reserve_record ? *reserve_record * 2 : 256;
+	uint32_t more = *room ? *room * 2 : 256;
 	void *p;
 
-	if (used < *reserve_record)
+	if (used < *room)
 		return true;
-	p = more <= max ? nvs_realloc(*list, *reserve_record * each, more * each) : NULL;
+	p = more <= max ? nvs_realloc(*list, *room * each, more * each) : NULL;
 	if (!p)
 		return false;
 	*list = p;
-	*reserve_record = more;
+	*room = more;
 	return true;
 }
 

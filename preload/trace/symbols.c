@@ -117,11 +117,11 @@ static bool is_better_name(struct search *s, const struct nvs_hit *a, const stru
 	return strcmp(na, nb) < 0;
 }
 
-static void offer_hit(struct search *s, struct nvs_hit *best_hit, const struct nvs_hit *hit)
+static void offer_hit(struct search *s, struct nvs_hit *best, const struct nvs_hit *hit)
 {
-	if (!best_hit->table || hit->start > best_hit->start ||
-	    (hit->start == best_hit->start && is_better_name(s, hit, best_hit)))
-		*best_hit = *hit;
+	if (!best->table || hit->start > best->start ||
+	    (hit->start == best->start && is_better_name(s, hit, best)))
+		*best = *hit;
 }
 
 /* NEAREST is used only if it has no size. */

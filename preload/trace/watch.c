@@ -70,14 +70,14 @@ void nvs_watch_sandbox(struct nvs_session *session)
 static bool only_we_are_left(const struct nvs_session *session)
 {
 	char text[512], *p;
-	int parse_field;
+	int field;
 
 	read_watched(session, NVS_WATCH_STAT, text, sizeof(text));
 	p = strrchr(text, ')');
 	if (!p || p[1] != ' ' || p[2] != 'Z')
 		return false;
 	/* The name ends in ')'; state is field 3, the number of threads field 20. */
-	for (parse_field = 2; p && parse_field < 20; parse_field++)
+	for (field = 2; p && field < 20; field++)
 		p = strchr(p + 1, ' ');
 	return p && strtoul(p, NULL, 10) <= 1 + nvs_own_threads();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live page of this process (nvsnoop/live.h): who fills what. A thread counts with a few
+ * The live page of this process (nvsnoop/live.h). A thread counts with a few
  * additions; rows and strings are created under nvs_lock, once for each name.
  */
 #ifndef NVSNOOP_PRELOAD_LIVE_LIVE_H
@@ -51,7 +51,7 @@ struct nvs_live_page {
 		const uint64_t *claim; /* the trap's count of submissions */
 		const uint32_t *released; /* the release slot in this process; NULL: unknown */
 		uint64_t full_at; /* ticks when it was last seen full; 0: never */
-		uint64_t look; /* number of the last poll that found the channel */
+		uint64_t look; /* time of the last poll that found the channel */
 	} rings[NVS_LIVE_CHANNEL_ROWS];
 	struct nvs_live_ledger *ledger; /* memory.c; NULL: not yet */
 	void *graphs; /* preload/api/graphcount.c */

@@ -160,21 +160,21 @@ static bool replace_slot(const struct dl_phdr_info *info, const struct nvs_elf *
  * ThreadSanitizer wraps these functions. Its wrappers must not run in the trap, nor on a thread
  * that it has already finished: libunwind frees its per-thread cache as late as that.
  */
-static struct behind {
+static struct real_function {
 	const char *name;
 	void *function;
-} behind[] = {{"pthread_mutex_lock"}, {"pthread_mutex_unlock"}};
+} real_functions[] = {{"pthread_mutex_lock"}, {"pthread_mutex_unlock"}};
 
-#define NBEHIND (sizeof(behind) / sizeof(*behind))
+#define NREAL (sizeof(real_functions) / sizeof(*real_functions))
 
 /*
  * Looks them up before dl_iterate_phdr(): under its lock, dlsym() could deadlock with another
  * thread.
  */
-static void find_behind(void)
+static void find_real_functions(void)
 {
-	for (size_t i = 0; i < NBEHIND; i++)
-		behind[i].function = dlsym(RTLD_NEXT, behind[i].name);
+	for (size_t i = 0; i < NREAL; i++)
+		real_functions[i].function = dlsym(RTLD_NEXT, real_functions[i].name);
 }
 
 static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
@@ -198,9 +198,10 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	if (!dynamic || !nvs_elf_parse(&elf, info->dlpi_addr, dynamic))
 		return 1;
-	for (size_t i = 0; i < NBEHIND; i++)
-		if (behind[i].function)
-			replace_slot(info, &elf, behind[i].name, (uintptr_t)behind[i].function);
+	for (size_t i = 0; i < NREAL; i++)
+		if (real_functions[i].function)
+			replace_slot(info, &elf, real_functions[i].name,
+				     (uintptr_t)real_functions[i].function);
 	replace_slot(info, &elf, "mincore", (uintptr_t)are_pages);
 	replace_slot(info, &elf, "mmap", (uintptr_t)map_for_it);
 	if (replace_slot(info, &elf, "read", (uintptr_t)read_from)) {
@@ -253,7 +254,7 @@ void nvs_unwinder_load(void)
 	if (symbol) {
 		memcpy(&fn, &symbol, sizeof(fn));
 		unwinder = "libunwind";
-		find_behind();
+		find_real_functions();
 		nvs_next()->dl_iterate_phdr(find_code, symbol);
 	} else {
 		/* Its first call loads libgcc_s. */

@@ -92,7 +92,7 @@ static int check_output(const char *by, const char *pattern, const char *program
 		if (unset_variable(pattern, name, sizeof(name)))
 			nvs_launch_say("%s%s: %s is not set", by, pattern, name);
 		else if (*pattern && pattern[strlen(pattern) - 1] == '/')
-			nvs_launch_say("%s%s: is a folder", by, pattern);
+			nvs_launch_say("%s%s: is a directory", by, pattern);
 		else
 			nvs_launch_say("%s%s: %% must be followed by p, e, h, q{VARIABLE} or %%",
 				       by, pattern);

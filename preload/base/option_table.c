@@ -35,7 +35,7 @@ const struct nvs_option nvs_option_table[] = {
 	{"exact", "off|sync", "sync: wait for every launch and read its counts", "off", NULL,
 	 false},
 	{"api", "on|off", "record calls of the CUDA driver API", "on", NULL, false},
-	{"code", "on|off", "record the loaded code, for --code", "off", NULL, false},
+	{"code", "on|off", "record the loaded code, for nvsnoop-report --code", "off", NULL, false},
 	{"backtrace", "on|off", "record the call stack of every submission", "on", NULL, false},
 	{"live", "on|off", "publish a live page, for nvsnoop-top", "on", NULL, false},
 	{"overwrite", NULL, "replace an existing trace", NULL, NULL, false},

@@ -10,8 +10,7 @@
 #include <unistd.h>
 #include "preload/launch/launch.h"
 
-#define MAX_DYNAMIC (1u << 20) /* maximum size of a dynamic section or string table that is read \
-				*/
+#define MAX_DYNAMIC (1u << 20) /* maximum size of a dynamic section that is read */
 
 bool nvs_launch_is_sanitizer(const char *name, size_t length)
 {

@@ -1,4 +1,4 @@
-/* or -ENOMEM. */
+/* SPDX-License-Identifier: MIT */
 /*
  * The running session: state shared by session.c, spool.c, late.c, writer.c, firstframe.c and
  * summary.c. It is reached from the root page, so a forked child has none.
@@ -125,7 +125,7 @@ void nvs_late_settle(struct nvs_session *session);
 
 /*
  * Adds the contents of the first frame to MERGE: HEADER, attributes of the process, a CLOCK point.
- * Returns
+ * Returns 0 or -ENOMEM.
  */
 struct nvs_merge;
 int nvs_first_frame(const struct nvs_session *session, struct nvs_merge *merge);

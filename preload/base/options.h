@@ -17,6 +17,7 @@
  * Set by the launcher: an existing file to which each process appends lines instead of printing its
  * closing line. A process writes one line when its trace has been created (flags "started", numbers
  * 0) and one at its end; a path without a second line belongs to a process that was killed.
+ *
  * Fields, separated by tabs: pid, submissions, gaps, bytes, path, flags, submissions that were only
  * counted, errno of the first failed write (0: none), submissions lost by it. Tab, newline, other
  * control characters and backslash in a path are written as \ooo.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The internal interfaces between the modules of preload, one block per file.
+ *
  * All mutable data is in the library's own memory (arena.c), never in the program's heap. It
  * vanishes in a forked child: the root page is MADV_WIPEONFORK, the rest MADV_DONTFORK. A child
  * thus finds the library as it was just after loading.

@@ -2,11 +2,12 @@
 /*
  * State of the process that the writer polls. It reads /proc through descriptors that were opened
  * at the start and are in the writer's own table, where the program does not see them.
- * Sandboxes: a seccomp filter that the program installs while recording is made for the system
- * calls that it knows, and may kill for one of the library's. After that no file is opened,
- * created, renamed or removed. The last thread: a process whose main() ended by pthread_exit() ends
- * when its last thread calls exit(). The library's threads keep it alive, so one of them checks
- * that no other is left.
+ *
+ * Sandboxes: a seccomp filter that the program installs later may kill for one of the library's
+ * system calls. After that no file is opened, created, renamed or removed.
+ *
+ * The last thread: a process whose main() ended by pthread_exit() ends when its last thread calls
+ * exit(). The library's threads keep it alive, so one of them checks that no other is left.
  */
 #include <stdlib.h>
 #include <string.h>

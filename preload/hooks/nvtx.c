@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What NVTX looks for in a tool's library. */
+/*
+ * The entry point that NVTX looks up in a tool's library.
+ */
 #include "preload/api/nvtx/nvtx.h"
 #include "preload/hooks/export.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The closing line of a whole process tree. The library in each process appends one line to a
- * private file when its trace is ended: process id, submissions, gaps, bytes of the trace, its
- * path and what became of it (NVS_ENV_SUMMARY in preload/base/options.h). Written in one piece with
- * O_APPEND, lines of many processes do not mix.
+ * The closing line for a whole process tree. The library in each process appends a line to a
+ * private file when its trace ends (format: NVS_ENV_SUMMARY in preload/base/options.h). Each is a
+ * single write with O_APPEND, so lines of several processes do not mix.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,21 +20,21 @@
 #include "preload/base/names.h"
 #include "preload/base/options.h"
 
-#define MAX_NAMED 4 /* traces named one by one */
+#define MAX_NAMED 4 /* maximum of traces that are listed by name */
 
 struct trace {
 	uint64_t pid, submissions, gaps, bytes, skipped, lost_submissions;
-	int error; /* errno of the first write that failed, 0: none */
+	int error; /* errno of the first failed write; 0: none */
 	char *path;
-	bool open; /* begun, and not ended in order: its process was killed, or runs on */
-	bool renamed; /* the name asked for was taken */
+	bool open; /* started but not finished: its process was killed or still runs */
+	bool renamed; /* the requested name was taken */
 	bool lost; /* the output could not be written to its end */
-	bool full; /* it stopped at its --max-size */
-	bool stuck; /* it stopped as no further part could be made */
-	bool cut; /* it holds the last of the submissions */
-	bool newer; /* its driver's release is newer than all that are known */
-	bool trigger; /* its trigger file held what cannot be obeyed */
-	bool failed; /* could not be made: why is in error */
+	bool full; /* recording stopped at its --max-size */
+	bool stuck; /* recording stopped since no further part could be created */
+	bool cut; /* it has only the last submissions */
+	bool newer; /* its driver is newer than all known releases */
+	bool trigger; /* its trigger file had invalid contents */
+	bool failed; /* could not be created: why is in error */
 };
 
 struct traces {
@@ -56,23 +55,23 @@ int nvs_launch_summary_open(void)
 		return -1;
 	fd = mkostemp(summary_path, O_CLOEXEC);
 	if (fd < 0 || setenv(NVS_ENV_SUMMARY, summary_path, 1)) {
-		nvs_launch_say("cannot make %s: %s", summary_path, strerror(errno));
+		nvs_launch_say("cannot create %s: %s", summary_path, strerror(errno));
 		return -1;
 	}
 	close(fd);
 	return 0;
 }
 
-/* Takes the next field off *LINE. */
-static char *field(char **line)
+/* Returns the next field and advances *LINE. */
+static char *next_field(char **line)
 {
 	char *text = strsep(line, "\t");
 
 	return text ?: "";
 }
 
-/* Undoes \ooo in place. */
-static void unescape(char *text)
+/* Converts \ooo back, in place. */
+static void unescape_text(char *text)
 {
 	char *to = text;
 
@@ -89,7 +88,7 @@ static void unescape(char *text)
 	*to = 0;
 }
 
-/* The entry of a trace that is known already, else a new one. NULL: no memory. */
+/* Returns the entry of this trace, a new one if there is none yet; NULL without memory. */
 static struct trace *trace_of(struct traces *all, uint64_t pid, const char *path)
 {
 	struct trace *more;
@@ -105,7 +104,7 @@ static struct trace *trace_of(struct traces *all, uint64_t pid, const char *path
 	return more[all->n].path ? &more[all->n++] : NULL;
 }
 
-/* Whether WORD is in a list with commas. */
+/* Returns true if WORD is in a comma-separated list. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -125,13 +124,13 @@ static void read_line(struct traces *all, char *line)
 	char *path, *flags;
 
 	for (int i = 0; i < 4; i++)
-		numbers[i] = strtoull(field(&line), NULL, 10);
-	path = field(&line);
-	flags = field(&line);
+		numbers[i] = strtoull(next_field(&line), NULL, 10);
+	path = next_field(&line);
+	flags = next_field(&line);
 	all->bypassed += has_word(flags, "bypassed");
 	if (!*path)
 		return;
-	unescape(path);
+	unescape_text(path);
 	trace = trace_of(all, numbers[0], path);
 	if (!trace)
 		return;
@@ -141,9 +140,9 @@ static void read_line(struct traces *all, char *line)
 	trace->open = has_word(flags, "started");
 	trace->renamed = has_word(flags, "renamed");
 	trace->lost = has_word(flags, "lost");
-	trace->skipped = strtoull(field(&line), NULL, 10);
-	trace->error = atoi(field(&line));
-	trace->lost_submissions = strtoull(field(&line), NULL, 10);
+	trace->skipped = strtoull(next_field(&line), NULL, 10);
+	trace->error = atoi(next_field(&line));
+	trace->lost_submissions = strtoull(next_field(&line), NULL, 10);
 	trace->trigger = has_word(flags, "trigger");
 	trace->newer = has_word(flags, "newer");
 	trace->full = has_word(flags, "full");
@@ -168,8 +167,8 @@ static void read_all(struct traces *all)
 	fclose(file);
 }
 
-/* PATH as seen from the folder we are in, where it lies below it. */
-static const char *shorter(const char *path)
+/* Returns PATH relative to the working directory if it is below it. */
+static const char *shorten_path(const char *path)
 {
 	static char folder[PATH_MAX];
 	size_t length;
@@ -182,10 +181,10 @@ static const char *shorter(const char *path)
 	return path + length + 1;
 }
 
-/* What means nothing to a shell. */
+/* Characters that need no quoting in a shell. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%^"
 
-/* PATH as it can be typed into a shell. */
+/* Prints PATH quoted for a shell. */
 static void print_word(FILE *out, const char *path)
 {
 	if (path[strspn(path, PLAIN)] == 0) {
@@ -229,8 +228,8 @@ static void print_count(FILE *out, uint64_t n, const char *what, const char *plu
 }
 
 /*
- * What fits all names of a pattern, for the shell: "out.%p.zst" is out.*.zst. NULL when there is
- * nothing to fit, or a name that the shell would take apart.
+ * Returns the shell pattern that matches all names of the trace's name pattern: "out.%p.zst" gives
+ * out.*.zst. NULL if there is none, or if it would need quoting.
  */
 static const char *pattern_glob(void)
 {
@@ -261,10 +260,10 @@ static const char *pattern_glob(void)
 	glob[to] = 0;
 	if (!strchr(glob, '*') || glob[strspn(glob, PLAIN "*")])
 		return NULL;
-	return shorter(glob);
+	return shorten_path(glob);
 }
 
-/* The report as it can be called: beside the launcher if that was named by a path. */
+/* Prints the command of the report, in the launcher's directory if that was called by a path. */
 static void print_command(FILE *out, const char *argv0, const struct traces *all)
 {
 	const char *slash = strrchr(argv0, '/');
@@ -279,7 +278,7 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 	}
 	for (size_t i = 0; i < all->n; i++) {
 		fputc(' ', out);
-		print_word(out, shorter(all->list[i].path));
+		print_word(out, shorten_path(all->list[i].path));
 	}
 	fputc('\n', out);
 }
@@ -287,12 +286,12 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 struct sums {
 	uint64_t submissions, gaps, bytes, skipped, lost_submissions;
 	size_t open, renamed, lost, trigger, newer, full, stuck, cut;
-	int why_stuck; /* errno; 0: not known beside that of what was lost */
-	int error; /* the first trace's that has one */
+	int why_stuck; /* errno; 0: unknown, error is set instead */
+	int error; /* of the first trace that has one */
 };
 
-/* Bytes of a trace that is not ended, with the segments before it: --keep-last. */
-static uint64_t open_bytes(const char *path)
+/* Returns the size of an unfinished trace, including the parts before it (--keep-last). */
+static uint64_t unfinished_bytes(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	size_t length = strlen(slash + 1);
@@ -329,7 +328,7 @@ static struct sums sum_up(const struct traces *all)
 		sums.submissions += trace->submissions;
 		sums.gaps += trace->gaps;
 		sums.skipped += trace->skipped;
-		sums.bytes += trace->open ? open_bytes(trace->path) : trace->bytes;
+		sums.bytes += trace->open ? unfinished_bytes(trace->path) : trace->bytes;
 		sums.open += trace->open;
 		sums.renamed += trace->renamed;
 		sums.lost += trace->lost;
@@ -347,7 +346,7 @@ static struct sums sum_up(const struct traces *all)
 	return sums;
 }
 
-/* Why writing failed, in how many traces, and what they lack. */
+/* Prints why writing failed, in how many traces, and how much was lost. */
 static void print_lost(FILE *out, const struct sums *sums, size_t traces)
 {
 	fputs(sums->error ? "; WRITING FAILED" : "; WRITING HANGS", out);
@@ -358,7 +357,7 @@ static void print_lost(FILE *out, const struct sums *sums, size_t traces)
 	fputs(", ", out);
 	print_count(out, sums->lost_submissions, "submission was lost", "submissions were lost");
 	if (!sums->error)
-		fputs(", others are in the spool alone", out);
+		fputs(", the others are only in the spool", out);
 }
 
 static void print_closing(FILE *out, const char *argv0, const struct traces *all, bool kept)
@@ -369,14 +368,14 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 	if (all->n == 1 && !kept)
 		fputs("the trace", out);
 	else if (all->n == 1)
-		print_word(out, shorter(all->list[0].path));
+		print_word(out, shorten_path(all->list[0].path));
 	else
 		fprintf(out, "%zu traces", all->n);
 	if (sums.renamed)
-		fputs(" (the name asked for was taken)", out);
+		fputs(" (the requested name was taken)", out);
 	fputs(": ", out);
 	print_size(out, sums.bytes);
-	/* What an unfinished trace holds only its reader knows. */
+	/* The contents of an unfinished trace are known only after reading it. */
 	if (sums.open < all->n) {
 		fputs(sums.cut ? NVS_SAID_CUT : ", ", out);
 		print_count(out, sums.submissions, "submission", "submissions");
@@ -397,7 +396,7 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 			fprintf(out, " in %zu", sums.stuck);
 	}
 	if (sums.open)
-		fprintf(out, ", %zu not ended in order", sums.open);
+		fprintf(out, ", %zu unfinished (killed or still running)", sums.open);
 	if (sums.lost)
 		print_lost(out, &sums, all->n);
 	if (sums.trigger)
@@ -408,7 +407,7 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 		fputs("; next: ", out);
 		print_command(out, argv0, all);
 	} else {
-		fputs("; not kept: -o TRACE keeps it\n", out);
+		fputs("; not kept: use -o TRACE to keep it\n", out);
 	}
 }
 
@@ -422,7 +421,7 @@ static void print_none(FILE *out, const char *program)
 	fprintf(out, "%s%s\n", why ? " " : "no GPU channel was opened", why ?: "");
 }
 
-/* Takes out what could not be made, and prints why. True: there was such a trace. */
+/* Removes traces that could not be created, and prints why. Returns true if there were any. */
 static bool drop_failed(struct traces *all, bool quiet)
 {
 	size_t kept = 0;
@@ -448,7 +447,7 @@ static bool drop_failed(struct traces *all, bool quiet)
 	return any;
 }
 
-/* In one piece: others may be writing to the same terminal. */
+/* Written at once: other processes may write to the same terminal. */
 static void print_all(const struct traces *all, const struct nvs_launch_args *args,
 		      const char *argv0, bool failed)
 {
@@ -476,7 +475,7 @@ static void print_stat(const char *argv0, const struct traces *all)
 	char **paths = calloc(all->n + 1, sizeof(*paths));
 
 	for (size_t i = 0; paths && i < all->n; i++)
-		paths[i] = (char *)shorter(all->list[i].path);
+		paths[i] = (char *)shorten_path(all->list[i].path);
 	if (paths)
 		nvs_launch_stat_print(argv0, paths, all->n);
 	free(paths);
@@ -487,7 +486,7 @@ void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *ar
 	struct traces all = {0};
 	bool failed;
 
-	/* Who reads what we print may be gone; we end as the program did all the same. */
+	/* The reader of our output may have ended; the launcher still ends as the program did. */
 	signal(SIGPIPE, SIG_IGN);
 	read_all(&all);
 	unlink(summary_path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be known to fail is refused before the program starts: an output, a folder for the
- * buffers or a trigger file that cannot be. What fails later is told by the library.
+ * Checks before the program starts: output, spool directory and trigger file must be usable. Later
+ * failures are reported by the library.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,12 +13,14 @@
 #include "preload/base/options.h"
 #include "preload/launch/launch.h"
 
-static const char *variable(const char *name)
+static const char *get_variable(const char *name)
 {
 	return getenv(name);
 }
 
-/* The first %q{VARIABLE} of PATTERN that is not set, into NAME; false: all are. */
+/*
+ * Stores the first %q{VARIABLE} of PATTERN that is not set in NAME. Returns false if all are set.
+ */
 static bool unset_variable(const char *pattern, char *name, size_t size)
 {
 	for (const char *p = pattern; (p = strstr(p, "%q{")); p++) {
@@ -35,8 +37,8 @@ static bool unset_variable(const char *pattern, char *name, size_t size)
 	return false;
 }
 
-/* Can a file of this name be made, or written over where it is there? NULL: yes. */
-static const char *file_refused(const char *path)
+/* Returns why no file of this name can be created or overwritten, or NULL. */
+static const char *check_file(const char *path)
 {
 	char folder[PATH_MAX];
 	const char *base = nvs_name_base(path);
@@ -44,23 +46,23 @@ static const char *file_refused(const char *path)
 
 	if (!stat(path, &st)) {
 		if (S_ISDIR(st.st_mode))
-			return "is a folder";
+			return "is a directory";
 		if (!S_ISREG(st.st_mode))
-			return "is no file to which a trace can be written";
+			return "is not a regular file";
 	}
 	if ((size_t)(base - path) >= sizeof(folder))
 		return strerror(ENAMETOOLONG);
 	memcpy(folder, path, (size_t)(base - path));
 	folder[base - path] = 0;
 	if (stat(*folder ? folder : ".", &st))
-		return errno == ENOENT ? "its folder is not there" : strerror(errno);
+		return errno == ENOENT ? "its directory does not exist" : strerror(errno);
 	if (!S_ISDIR(st.st_mode))
 		return strerror(ENOTDIR);
-	/* The spool and a name that is not taken lie beside it. */
+	/* The spool and alternative names are in the same directory. */
 	return access(*folder ? folder : ".", W_OK | X_OK) ? strerror(errno) : NULL;
 }
 
-/* What the output's name stood behind; for the default, the option that gives another. */
+/* Returns how the output's name was given; for the default, the option that changes it. */
 static const char *named_by(const struct nvs_launch_args *args)
 {
 	const char *out = getenv(NVS_ENV_OUT);
@@ -68,16 +70,15 @@ static const char *named_by(const struct nvs_launch_args *args)
 	return args->out || !out || !*out ? "-o " : NVS_ENV_OUT "=";
 }
 
-static int output_refused(const char *by, const char *pattern, const char *program)
+static int check_output(const char *by, const char *pattern, const char *program)
 {
 	char host[256] = "", path[PATH_MAX], name[256];
-	struct nvs_name_facts facts = {(uint32_t)getpid(), nvs_name_base(program), host, variable};
+	struct nvs_name_facts facts = {(uint32_t)getpid(), nvs_name_base(program), host,
+				       get_variable};
 	const char *why;
 
 	if (!strcmp(pattern, "-")) {
-		nvs_launch_say("%s-: a trace goes to a file, beside which its buffers lie, not to "
-			       "stdout",
-			       by);
+		nvs_launch_say("%s-: a trace cannot be written to stdout, only to a file", by);
 		return NVS_EXIT_USAGE;
 	}
 	gethostname(host, sizeof(host) - 1);
@@ -91,31 +92,31 @@ static int output_refused(const char *by, const char *pattern, const char *progr
 		if (unset_variable(pattern, name, sizeof(name)))
 			nvs_launch_say("%s%s: %s is not set", by, pattern, name);
 		else if (*pattern && pattern[strlen(pattern) - 1] == '/')
-			nvs_launch_say("%s%s: is a folder", by, pattern);
+			nvs_launch_say("%s%s: is a directory", by, pattern);
 		else
-			nvs_launch_say("%s%s: behind %% stands p, e, h, q{VARIABLE} or %%", by,
-				       pattern);
+			nvs_launch_say("%s%s: %% must be followed by p, e, h, q{VARIABLE} or %%",
+				       by, pattern);
 		return NVS_EXIT_USAGE;
 	}
-	why = file_refused(path);
+	why = check_file(path);
 	if (why)
 		nvs_launch_say("%s%s: %s", by, pattern, why);
 	return why ? NVS_EXIT_ERROR : -1;
 }
 
-/* It may come later, so its folder is what must be there. */
-static const char *trigger_refused(const char *path)
+/* The trigger file may be created later: only its directory must exist. */
+static const char *check_trigger(const char *path)
 {
 	struct stat st;
 
 	if (!stat(path, &st))
-		return S_ISDIR(st.st_mode)  ? "is a folder"
+		return S_ISDIR(st.st_mode)  ? "is a directory"
 		       : access(path, R_OK) ? strerror(errno)
 					    : NULL;
-	return file_refused(path);
+	return check_file(path);
 }
 
-static const char *spool_refused(const char *folder)
+static const char *check_spool(const char *folder)
 {
 	struct stat st;
 
@@ -133,17 +134,15 @@ bool nvs_launch_untraced(const struct nvs_launch_args *args)
 	return out && !strcmp(out, NVS_OUT_NONE);
 }
 
-/* What is asked for in vain where there is no trace. */
-static int untraced_refused(const struct nvs_launch_args *args)
+/* Rejects options that need a trace. */
+static int check_untraced(const struct nvs_launch_args *args)
 {
 	const char *key = args->stat ? "stat" : nvs_option_needs_trace(&args->values);
 
 	if (key)
-		nvs_launch_say("%s" NVS_OUT_NONE ": there is no trace for --%s", named_by(args),
-			       key);
+		nvs_launch_say("%s" NVS_OUT_NONE ": --%s needs a trace", named_by(args), key);
 	else if (!args->values.live)
-		nvs_launch_say("%s" NVS_OUT_NONE ": with --live=off there is nothing to be done",
-			       named_by(args));
+		nvs_launch_say("%s" NVS_OUT_NONE ": nothing to do with --live=off", named_by(args));
 	else
 		return -1;
 	return NVS_EXIT_USAGE;
@@ -155,18 +154,17 @@ int nvs_launch_refuse(const struct nvs_launch_args *args)
 	const struct nvs_option_values *values = &args->values;
 	const char *why;
 
-	if (*values->trigger && (why = trigger_refused(values->trigger))) {
+	if (*values->trigger && (why = check_trigger(values->trigger))) {
 		nvs_launch_say("--trigger=%s: %s", values->trigger, why);
 		return NVS_EXIT_ERROR;
 	}
-	if (*values->spool_dir && (why = spool_refused(values->spool_dir))) {
+	if (*values->spool_dir && (why = check_spool(values->spool_dir))) {
 		nvs_launch_say("--spool=%s: %s", values->spool_dir, why);
 		return NVS_EXIT_ERROR;
 	}
 	if (nvs_launch_untraced(args))
-		return untraced_refused(args);
+		return check_untraced(args);
 	if (nvs_launch_stat_private(args))
 		return -1;
-	return output_refused(named_by(args), out && *out ? out : NVS_DEFAULT_OUT,
-			      args->program[0]);
+	return check_output(named_by(args), out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);
 }

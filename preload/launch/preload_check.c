@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a program left no trace, or could not be started: its loader or interpreter, and whether
- * anything could have been preloaded into it at all. What cannot be told is passed over.
+ * Finds out why a program left no trace or could not be started: a missing interpreter, or a
+ * program into which nothing can be preloaded. An unclear case gives no reason.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ int nvs_launch_open_program(const char *program)
 	return -1;
 }
 
-/* Whether the program asks for a loader: 0 no, 1 yes, -1 not to be told. */
+/* Returns 1 if the program has a loader, 0 if not, -1 if unknown. */
 static int has_loader(int fd, const Elf64_Ehdr *head)
 {
 	Elf64_Phdr segment;
@@ -48,7 +48,7 @@ static int has_loader(int fd, const Elf64_Ehdr *head)
 	return 0;
 }
 
-/* Of a script the word behind #!, of a program its loader; "": neither. */
+/* Reads the interpreter of a script, or the loader of a program; "": neither. */
 static void read_interpreter(int fd, char *name, size_t size)
 {
 	ssize_t n = pread(fd, name, size - 1, 0);
@@ -90,7 +90,7 @@ bool nvs_launch_lacks_interpreter(const char *program, char *name, size_t size)
 	return *name && access(name, F_OK);
 }
 
-static const char *reason(int fd)
+static const char *find_reason(int fd)
 {
 	Elf64_Ehdr head;
 	struct stat st;
@@ -101,9 +101,9 @@ static const char *reason(int fd)
 	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
 		return "is not an x86-64 program";
 	if (st.st_mode & (S_ISUID | S_ISGID) && geteuid() != 0)
-		return "is a set-user-ID program, into which nothing is preloaded";
+		return "is a set-user-ID program, which ignores LD_PRELOAD";
 	if (has_loader(fd, &head) == 0)
-		return "is statically linked, so nothing can be preloaded";
+		return "is statically linked, so LD_PRELOAD has no effect";
 	return NULL;
 }
 
@@ -114,7 +114,7 @@ const char *nvs_launch_cannot_preload(const char *program)
 
 	if (fd < 0)
 		return NULL;
-	why = reason(fd);
+	why = find_reason(fd);
 	close(fd);
 	return why;
 }

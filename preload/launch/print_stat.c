@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --stat: the summary of nvsnoop-report at the program's end, on stderr. Without -o the traces lie
- * in a folder of our own, which goes with them.
+ * --stat: prints the summary of nvsnoop-report on stderr at the program's end. Without -o the
+ * traces are in a temporary directory, which is removed afterwards.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -23,8 +23,8 @@ bool nvs_launch_stat_private(const struct nvs_launch_args *args)
 	return *folder || (args->stat && !(out && *out));
 }
 
-/* What the traces are called there: its percent signs stand for themselves. */
-static const char *pattern(void)
+/* Returns the pattern of the traces' names; percent signs in the directory are doubled. */
+static const char *make_pattern(void)
 {
 	static char text[2 * PATH_MAX];
 	char *to = text;
@@ -47,11 +47,11 @@ int nvs_launch_stat_open(struct nvs_launch_args *args)
 	top = top && *top == '/' ? top : "/tmp";
 	snprintf(folder, sizeof(folder), "%s/nvsnoop-stat.XXXXXX", top);
 	if (!mkdtemp(folder)) {
-		nvs_launch_say("--stat: cannot make a folder in %s: %s", top, strerror(errno));
+		nvs_launch_say("--stat: cannot create a directory in %s: %s", top, strerror(errno));
 		*folder = 0;
 		return -1;
 	}
-	args->out = pattern();
+	args->out = make_pattern();
 	return 0;
 }
 
@@ -72,7 +72,7 @@ void nvs_launch_stat_close(void)
 	*folder = 0;
 }
 
-/* Not as the program was started: neither with the library nor with our signals. */
+/* Runs nvsnoop-report without the library in LD_PRELOAD and without the launcher's signal mask. */
 static _Noreturn void become_report(char **argv)
 {
 	sigset_t none;
@@ -81,7 +81,7 @@ static _Noreturn void become_report(char **argv)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	unsetenv("LD_PRELOAD");
 	dup2(STDERR_FILENO, STDOUT_FILENO);
-	fputc('\n', stderr); /* apart from what the program printed */
+	fputc('\n', stderr); /* separates it from the program's output */
 	nvs_launch_become("report", argv);
 	nvs_launch_say("--stat: cannot run nvsnoop-report: %s", strerror(errno));
 	_exit(NVS_EXIT_ERROR);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `nvsnoop report ...` is nvsnoop-report, and so are probe and top: the program beside this one or
- * in PATH; and who gives a trace, or a word that is nearly one of these, gets a hint. A trace that
- * was left unfinished gets its names by the same program.
+ * Subcommands: `nvsnoop report ...` runs nvsnoop-report, likewise probe and top, from the
+ * launcher's directory or PATH. A trace or a misspelled subcommand in place of a program gives a
+ * hint. nvsnoop-report also adds names to an unfinished trace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +17,12 @@
 #include "include/distance.h"
 #include "preload/launch/launch.h"
 
-#define EMBED_CPU_S 60 /* a trace of many gigabytes stays as it is */
+#define EMBED_CPU_S 60 /* a trace of many gigabytes is left as it is */
 
 static const char *const sisters[] = {"report", "probe", "top"};
 
-/* Beside this program, else in PATH. */
-static bool find(const char *sister, char *path, size_t size)
+/* Searches the launcher's directory, then PATH. */
+static bool find_program(const char *sister, char *path, size_t size)
 {
 	char folder[PATH_MAX];
 	const char *in = getenv("PATH");
@@ -46,10 +46,10 @@ bool nvs_launch_sister_there(const char *sister)
 {
 	char path[PATH_MAX], folder[PATH_MAX];
 
-	if (find(sister, path, sizeof(path)))
+	if (find_program(sister, path, sizeof(path)))
 		return true;
 	nvs_launch_folder(folder, sizeof(folder));
-	nvs_launch_say("nvsnoop-%s is neither beside nvsnoop, in %s, nor in PATH", sister, folder);
+	nvs_launch_say("nvsnoop-%s not found in %s or in PATH", sister, folder);
 	return false;
 }
 
@@ -64,7 +64,7 @@ void nvs_launch_become(const char *sister, char **argv)
 {
 	char path[PATH_MAX];
 
-	if (find(sister, path, sizeof(path)))
+	if (find_program(sister, path, sizeof(path)))
 		execv(path, argv);
 }
 
@@ -86,8 +86,8 @@ int nvs_launch_sister(char **argv)
 	return -1;
 }
 
-/* Not as the program was started: neither with the library nor with our signals. */
-static _Noreturn void embed(char *trace)
+/* Runs nvsnoop-report without the library in LD_PRELOAD and without the launcher's signal mask. */
+static _Noreturn void run_embed(char *trace)
 {
 	static char name[] = "nvsnoop-report", option[] = "--embed", end[] = "--";
 	char *argv[] = {name, option, end, trace, NULL};
@@ -110,7 +110,7 @@ void nvs_launch_embed(char *trace)
 	pid_t child = fork();
 
 	if (!child)
-		embed(trace);
+		run_embed(trace);
 	if (child > 0)
 		waitpid(child, NULL, 0);
 }
@@ -129,7 +129,7 @@ static bool is_trace(const char *name)
 	return !memcmp(head, zstd, sizeof(zstd));
 }
 
-/* What other tools call what is done here. */
+/* Subcommands of other tools and their equivalents. */
 static const char *const words[][2] = {
 	{"stats", "nvsnoop report TRACE"},	{"stat", "nvsnoop --stat program"},
 	{"record", "nvsnoop -o TRACE program"}, {"profile", "nvsnoop -o TRACE program"},
@@ -147,7 +147,7 @@ void nvs_launch_hint(const char *program)
 			fprintf(stderr, "Did you mean '%s'?\n", words[i][1]);
 			return;
 		}
-	/* Who gives a path means that file. */
+	/* A path always means a file. */
 	if (strchr(program, '/'))
 		return;
 	for (size_t i = 0; i < sizeof(sisters) / sizeof(*sisters); i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows and strings of the page: made once for each name, under nvs_lock, and never changed. Where
- * there is no room, row 0 is the answer.
+ * Rows and strings of the page. They are created once for each name, under nvs_lock, and never
+ * change. If a table is full, row 0 is used.
  */
 #include <string.h>
 #include "preload/live/live.h"
@@ -58,7 +58,10 @@ uint32_t nvs_live_api_new(struct nvs_live_page *p, uint32_t number, const char *
 	sigset_t saved;
 
 	nvs_lock(&saved);
-	/* Once for each, room or not: a call that has to come here each time would be slow. */
+	/*
+	 * Once for each entry point, even if the table is full: coming here on every call would be
+	 * slow.
+	 */
 	known = p->api_rows[number];
 	row = known ? NULL : nvs_live_row(p, NVS_LIVE_APIS, &n);
 	if (known)
@@ -117,9 +120,9 @@ static uint32_t hash_text(const char *text)
 	return h;
 }
 
-/* The row of this name; a function without one has a row of its own, by its key. */
-static uint32_t row_named(struct nvs_live_page *p, uint64_t function,
-			  const struct nvs_live_kernel_facts *facts)
+/* Returns the row of this name. A function without a name has its own row, found by its key. */
+static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
+			      const struct nvs_live_kernel_facts *facts)
 {
 	struct nvs_live_kernel *rows = nvs_live_table(p, NVS_LIVE_KERNELS), *row;
 	const char *strings = nvs_live_table(p, NVS_LIVE_STRINGS);
@@ -167,8 +170,8 @@ uint32_t nvs_live_kernel_find(struct nvs_live_page *p, uint64_t key, bool *known
 	return 0;
 }
 
-/* A place for KEY: a free one, that of a handle which is gone, or anybody's. */
-static uint32_t place_for(const struct nvs_live_page *p, uint64_t key)
+/* Returns the place for KEY: a free one, one whose handle is gone, or any. */
+static uint32_t find_place(const struct nvs_live_page *p, uint64_t key)
 {
 	uint32_t at = nvs_live_kernel_at(key);
 
@@ -189,9 +192,9 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t fun
 	uint32_t row, k;
 
 	nvs_lock(&saved);
-	row = row_named(p, function, facts);
-	k = place_for(p, key);
-	/* Who still reads the old one must not get the new one's row. */
+	row = get_named_row(p, function, facts);
+	k = find_place(p, key);
+	/* A concurrent reader of the old key must not get the new row. */
 	atomic_store_explicit(&p->handle[k].key, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_seq_cst);
 	p->handle[k].row = row;

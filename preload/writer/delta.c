@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records as differences to like ones before them (nvsnoop/trace.h, NVS_REC_DELTA): what two
- * launches differ by is mostly what the two before them differed by, so zstd finds one long match
- * where it found a dozen short ones. It then takes less time as well.
+ * Encodes records as differences to earlier similar ones (NVS_REC_DELTA in nvsnoop/trace.h). The
+ * difference between two launches is mostly the same as between the two before, so zstd finds one
+ * long match instead of a dozen short ones. It also takes less time.
  */
 #include <string.h>
 #include "preload/writer/packer.h"
@@ -11,8 +11,9 @@
 
 typedef uint32_t words __attribute__((vector_size(16), aligned(4), may_alias));
 
-/* The words from FROM on: first those of a vector each. */
-static void subtract(uint32_t *to, const uint32_t *a, const uint32_t *b, uint32_t from, uint32_t n)
+/* Subtracts the words from FROM on, one vector at a time and then one by one. */
+static void subtract_words(uint32_t *to, const uint32_t *a, const uint32_t *b, uint32_t from,
+			   uint32_t n)
 {
 	uint32_t i = from;
 
@@ -34,7 +35,7 @@ void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size,
 
 		n = rec[1] / 4;
 		if (!n || n > total - at)
-			n = total - at; /* nothing of ours: it goes as it is */
+			n = total - at; /* not a valid record: copied unchanged */
 		if (n * 4 != rec[1] || !nvs_delta_kept(rec)) {
 			memcpy(to + at, rec, n * 4ul);
 			continue;
@@ -52,6 +53,6 @@ void nvs_delta_frame(uint32_t *to, const uint32_t *records, size_t size,
 		to[at + 3] = rec[3] - before[3];
 		to[at + 4] = rec[4];
 		to[at + 5] = rec[5];
-		subtract(to + at, rec, before, 6, n);
+		subtract_words(to + at, rec, before, 6, n);
 	}
 }

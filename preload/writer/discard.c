@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Without a trace: the rings are emptied, and what stood in them is forgotten. The rest is as the
- * writer does it: more rings where threads need them, a look at sandboxes, a heartbeat.
+ * The writer's thread when there is no trace: it discards the records in the thread buffers. It
+ * adds buffers, checks for sandboxes and updates the heartbeat as the writer does.
  */
 #include "preload/live/live.h"
 #include "preload/writer/writer.h"
 
 #define ROUND_MS 100
 
-static void forget_records(void)
+static void discard_records(void)
 {
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
 		struct nvs_spool_ring *ring = nvs_buffer_at(i)->shared;
@@ -18,16 +18,16 @@ static void forget_records(void)
 	}
 }
 
-static void one_round(struct nvs_writer *w)
+static void run_round(struct nvs_writer *w)
 {
 	nvs_writer_grow(w);
-	forget_records();
+	discard_records();
 	nvs_writer_grow_live(w);
 	nvs_writer_beat(w);
 }
 
-/* Descriptors of its own, none of them the program's: a pipe of it would never end otherwise. */
-static bool detach(void)
+/* Gives the thread an empty descriptor table. Sharing the program's would keep its pipes open. */
+static bool detach_files(void)
 {
 	nvs_writer_own_root();
 	if (nvs_sys(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
@@ -42,7 +42,7 @@ void nvs_untraced_run(void *writer)
 	struct nvs_writer *w = writer;
 	unsigned rounds = 0;
 
-	nvs_watch_begin(w->session, detach());
+	nvs_watch_begin(w->session, detach_files());
 	atomic_store(&w->detached, 1);
 	nvs_sys_futex_wake(&w->detached);
 	while (!atomic_load(&w->finishing)) {
@@ -51,13 +51,13 @@ void nvs_untraced_run(void *writer)
 		atomic_store(&nvs_writer_signal.wake, 0);
 		if (nvs_writer_is_asked(w))
 			nvs_writer_look_around(w);
-		one_round(w);
+		run_round(w);
 		if (++rounds % 4)
 			continue;
 		nvs_writer_look_around(w);
 		nvs_watch_threads(w->session);
 	}
-	forget_records();
+	discard_records();
 	w->session->head->ended = 1;
 	nvs_writer_beat(w);
 	atomic_store(&w->done, 1);

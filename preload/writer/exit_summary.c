@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is said at the end: one line on stderr, or one for the launcher, which sums up a process
- * tree.
+ * The closing line: printed to stderr, or sent to the launcher, which prints one for the whole
+ * process tree.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct line {
 	size_t used;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct line *l, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_text(struct line *l, const char *format, ...)
 {
 	va_list ap;
 	int n;
@@ -38,7 +38,7 @@ static void add_number(struct line *l, uint64_t n)
 	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
 
 	for (int i = 0; i < length; i++)
-		add(l, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
+		add_text(l, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
 }
 
 static void add_size(struct line *l, uint64_t bytes)
@@ -48,12 +48,12 @@ static void add_size(struct line *l, uint64_t bytes)
 	int unit = 0;
 
 	if (bytes < 1000) {
-		add(l, "%u bytes", (unsigned)bytes);
+		add_text(l, "%u bytes", (unsigned)bytes);
 		return;
 	}
 	for (; size >= 999.95 && unit < 3; unit++)
 		size /= 1000;
-	add(l, "%.1f %s", size, units[unit]);
+	add_text(l, "%.1f %s", size, units[unit]);
 }
 
 static void add_name(struct line *l, const char *name)
@@ -61,27 +61,27 @@ static void add_name(struct line *l, const char *name)
 	char printable[PATH_MAX];
 
 	nvs_name_printable(name, printable, sizeof(printable));
-	add(l, "%s", printable);
+	add_text(l, "%s", printable);
 }
 
-/* NAME as a shell takes it back. */
+/* Quotes NAME for a shell. */
 static void add_word(struct line *l, const char *name)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "_-./+=:,@%^";
 
 	if (name[strspn(name, plain)] == '\0' && *name != '-') {
-		add(l, "%s", name);
+		add_text(l, "%s", name);
 		return;
 	}
-	add(l, *name == '-' ? "./'" : "'");
+	add_text(l, *name == '-' ? "./'" : "'");
 	for (; *name; name++) {
 		if (*name == '\'')
-			add(l, "'\\''");
+			add_text(l, "'\\''");
 		else
-			add(l, "%c", (unsigned char)*name < ' ' || *name == 127 ? '?' : *name);
+			add_text(l, "%c", (unsigned char)*name < ' ' || *name == 127 ? '?' : *name);
 	}
-	add(l, "'");
+	add_text(l, "'");
 }
 
 static void print_line(struct line *l)
@@ -92,7 +92,7 @@ static void print_line(struct line *l)
 
 /* ---- for the launcher ---- */
 
-/* In another root its file cannot be seen. */
+/* In another root directory the launcher's file is not visible. */
 static bool has_ended(int err)
 {
 	const struct nvs_options *o = nvs_options();
@@ -102,8 +102,10 @@ static bool has_ended(int err)
 	       root.st_ino == o->root_ino;
 }
 
-/* True: there is a launcher. It has got the line, or has ended before this program, and then
- * nobody waits for one. */
+/*
+ * Returns true if there is a launcher. It has received the line, or has ended before this program,
+ * and then no line is needed.
+ */
 static bool send_line(struct line *l)
 {
 	const char *path = nvs_options()->summary;
@@ -122,16 +124,16 @@ static bool send_line(struct line *l)
 	return true;
 }
 
-/* With \ooo for what would end a field or a line. */
+/* Writes characters that would end a field or a line as \ooo. */
 static void add_escaped(struct line *l, const char *path)
 {
 	for (; *path; path++) {
 		unsigned char c = (unsigned char)*path;
 
 		if (c < ' ' || c == 127 || c == '\\')
-			add(l, "\\%03o", c);
+			add_text(l, "\\%03o", c);
 		else
-			add(l, "%c", c);
+			add_text(l, "%c", c);
 	}
 }
 
@@ -139,7 +141,7 @@ static void add_flag(struct line *l, bool on, const char *name, bool *any)
 {
 	if (!on)
 		return;
-	add(l, "%s%s", *any ? "," : "", name);
+	add_text(l, "%s%s", *any ? "," : "", name);
 	*any = true;
 }
 
@@ -148,10 +150,10 @@ static void add_summary(struct line *l, const struct nvs_session *session,
 {
 	bool any = false;
 
-	add(l, "%u\t%llu\t%llu\t%llu\t", session->pid, (unsigned long long)o->submissions,
-	    (unsigned long long)o->gaps, (unsigned long long)o->bytes);
+	add_text(l, "%u\t%llu\t%llu\t%llu\t", session->pid, (unsigned long long)o->submissions,
+		 (unsigned long long)o->gaps, (unsigned long long)o->bytes);
 	add_escaped(l, session->trace.path);
-	add(l, "\t");
+	add_text(l, "\t");
 	add_flag(l, session->renamed, "renamed", &any);
 	add_flag(l, !session->crash_safe, "unsafe", &any);
 	add_flag(l, o->error != 0 || o->hangs, "lost", &any);
@@ -162,14 +164,14 @@ static void add_summary(struct line *l, const struct nvs_session *session,
 	add_flag(l, o->cut, "cut", &any);
 	add_flag(l, session->newer_driver, "newer", &any);
 	if (!any)
-		add(l, "-");
-	add(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped, o->error ? -o->error : -o->stuck,
-	    (unsigned long long)o->lost_submissions);
+		add_text(l, "-");
+	add_text(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped,
+		 o->error ? -o->error : -o->stuck, (unsigned long long)o->lost_submissions);
 }
 
 static void add_plain(struct line *l, const struct nvs_session *session, const char *path)
 {
-	add(l, "%u\t0\t0\t0\t", session->pid);
+	add_text(l, "%u\t0\t0\t0\t", session->pid);
 	add_escaped(l, path);
 }
 
@@ -180,23 +182,23 @@ void nvs_summary_started(const struct nvs_session *session)
 	if (nvs_options()->untraced)
 		return;
 	add_plain(&l, session, session->trace.path);
-	add(&l, "\tstarted");
+	add_text(&l, "\tstarted");
 	send_line(&l);
 }
 
-/* ---- for people ---- */
+/* ---- for the terminal ---- */
 
 static void add_lost(struct line *l, const struct nvs_outcome *o)
 {
 	if (!o->hangs && !o->error)
 		return;
 	if (o->hangs)
-		add(l, "; WRITING HANGS, ");
+		add_text(l, "; WRITING HANGS, ");
 	else
-		add(l, "; WRITING FAILED (%s), ", strerror(-o->error));
+		add_text(l, "; WRITING FAILED (%s), ", strerror(-o->error));
 	add_number(l, o->lost_submissions);
-	add(l, " submission%s lost%s", o->lost_submissions == 1 ? " was" : "s were",
-	    o->hangs ? ", others are in the spool alone" : "");
+	add_text(l, " submission%s lost%s", o->lost_submissions == 1 ? " was" : "s were",
+		 o->hangs ? ", the others are only in the spool" : "");
 }
 
 static void add_result(struct line *l, const struct nvs_session *session,
@@ -204,29 +206,29 @@ static void add_result(struct line *l, const struct nvs_session *session,
 {
 	add_name(l, session->shown);
 	if (session->renamed)
-		add(l, " (the name asked for was taken)");
-	add(l, ": ");
+		add_text(l, " (the requested name was taken)");
+	add_text(l, ": ");
 	add_size(l, o->bytes);
-	add(l, o->cut ? NVS_SAID_CUT : ", ");
+	add_text(l, o->cut ? NVS_SAID_CUT : ", ");
 	add_number(l, o->submissions);
-	add(l, " submission%s, ", o->submissions == 1 ? "" : "s");
+	add_text(l, " submission%s, ", o->submissions == 1 ? "" : "s");
 	add_number(l, o->gaps);
-	add(l, " gap%s", o->gaps == 1 ? "" : "s");
+	add_text(l, " gap%s", o->gaps == 1 ? "" : "s");
 	if (o->skipped) {
-		add(l, ", ");
+		add_text(l, ", ");
 		add_number(l, o->skipped);
-		add(l, " more only counted");
+		add_text(l, " more only counted");
 	}
 	if (o->stuck)
-		add(l, NVS_SAID_STUCK, strerror(-o->stuck));
+		add_text(l, NVS_SAID_STUCK, strerror(-o->stuck));
 	else if (o->full)
-		add(l, NVS_SAID_FULL);
+		add_text(l, NVS_SAID_FULL);
 	add_lost(l, o);
 	if (atomic_load(&session->trigger.wrong))
-		add(l, "; " NVS_TRIGGER_WRONG);
+		add_text(l, "; " NVS_TRIGGER_WRONG);
 	if (session->newer_driver)
-		add(l, NVS_SAID_NEWER);
-	add(l, "; next: nvsnoop-report ");
+		add_text(l, NVS_SAID_NEWER);
+	add_text(l, "; next: nvsnoop-report ");
 	add_word(l, session->shown);
 }
 
@@ -235,26 +237,27 @@ static void add_untraced(struct line *l, const struct nvs_outcome *o)
 	uint64_t counted = o->skipped + nvs_totals_of(NVS_COUNT_LOST_SUBMISSIONS);
 
 	add_number(l, counted);
-	add(l, " submission%s counted, no trace (" NVS_ENV_OUT "=" NVS_OUT_NONE ")",
-	    counted == 1 ? "" : "s");
+	add_text(l, " submission%s counted, no trace (" NVS_ENV_OUT "=" NVS_OUT_NONE ")",
+		 counted == 1 ? "" : "s");
 }
 
 static void add_failure(struct line *l, const struct nvs_session *session)
 {
-	add(l, "nothing was recorded: ");
+	add_text(l, "nothing was recorded: ");
 	add_name(l, session->shown);
-	add(l, ": %s", strerror(-session->error));
+	add_text(l, ": %s", strerror(-session->error));
 }
 
-static void say(const struct nvs_session *session, bool failed, const struct nvs_outcome *o)
+static void print_closing(const struct nvs_session *session, bool failed,
+			  const struct nvs_outcome *o)
 {
 	const struct nvs_options *options = nvs_options();
 	struct line l = {.used = 0};
 
-	add(&l, "nvsnoop: ");
+	add_text(&l, "nvsnoop: ");
 	if (options->error[0]) {
 		add_name(&l, options->error);
-		add(&l, " (all options were ignored); ");
+		add_text(&l, " (all options were ignored); ");
 	}
 	if (failed)
 		add_failure(&l, session);
@@ -272,7 +275,7 @@ void nvs_summary_refused(void)
 
 	if (!nvs_options()->refused || nvs_options()->values.quiet || atomic_exchange(&told, true))
 		return;
-	add(&l, "nvsnoop: %s", nvs_options()->refused);
+	add_text(&l, "nvsnoop: %s", nvs_options()->refused);
 	print_line(&l);
 }
 
@@ -282,22 +285,22 @@ void nvs_summary_bypassed(void)
 
 	if (nvs_options()->values.quiet)
 		return;
-	add(&l, "%d\t0\t0\t0\t\tbypassed", nvs_sys_getpid());
+	add_text(&l, "%d\t0\t0\t0\t\tbypassed", nvs_sys_getpid());
 	if (send_line(&l))
 		return;
 	l.used = 0;
-	add(&l, "nvsnoop: nothing was recorded: " NVS_SAID_BYPASSED);
+	add_text(&l, "nvsnoop: nothing was recorded: " NVS_SAID_BYPASSED);
 	print_line(&l);
 }
 
-/* To the launcher. False: there is none. */
+/* Sends the line to the launcher. Returns false if there is none. */
 static bool send_end(const struct nvs_session *session, const struct nvs_outcome *o)
 {
 	struct line l = {.used = 0};
 
 	if (session->error) {
 		add_plain(&l, session, session->shown);
-		add(&l, "\tfailed\t0\t%d", -session->error);
+		add_text(&l, "\tfailed\t0\t%d", -session->error);
 	} else if (!nvs_options()->untraced) {
 		add_summary(&l, session, o);
 	}
@@ -312,5 +315,5 @@ void nvs_summary_ended(struct nvs_session *session)
 	if (!failed)
 		nvs_writer_outcome(session, &outcome);
 	if (!send_end(session, &outcome) && !nvs_options()->values.quiet)
-		say(session, failed, &outcome);
+		print_closing(session, failed, &outcome);
 }

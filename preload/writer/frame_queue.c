@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's frames: filled, packed, and put into the file.
+ * Frames of the writer: filled, compressed, and written to the file in order.
  */
 #include "preload/writer/writer.h"
 
-#define ALONE_FRAMES 2 /* of a round are packed by the writer itself, */
-#define BUSY_FRAMES 4 /* unless the round before had so many */
+#define ALONE_FRAMES 2 /* number of frames in a round that the writer compresses itself, */
+#define BUSY_FRAMES 4 /* unless the previous round had this many */
 
-/* The end of each: it stands in the file, or is lost, and the rings get its room back. */
+/*
+ * Called at the end of each frame: it is in the file or is lost. Frees its space in the thread
+ * buffers.
+ */
 void nvs_writer_commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size)
 {
 	struct nvs_writer *w = arg;
@@ -29,8 +32,11 @@ void nvs_writer_commit(void *arg, const struct nvs_frame *frame, const void *pac
 	nvs_writer_beat(w);
 }
 
-/* The writer itself is to do it: in a sandbox no other thread of ours may open the newest part. */
-static bool alone(struct nvs_writer *w)
+/*
+ * Returns true if the writer has to pack the frame itself: in a sandbox no other thread of the
+ * library can open the newest part.
+ */
+static bool must_pack_alone(struct nvs_writer *w)
 {
 	if (!w->keep.limit || !w->packers.running)
 		return false;
@@ -40,7 +46,7 @@ static bool alone(struct nvs_writer *w)
 
 void nvs_writer_pack(struct nvs_writer *w, const struct nvs_frame *frame)
 {
-	if (alone(w))
+	if (must_pack_alone(w))
 		nvs_packers_write(&w->packers, frame);
 	else if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
 		nvs_packers_give(&w->packers, frame);
@@ -48,7 +54,7 @@ void nvs_writer_pack(struct nvs_writer *w, const struct nvs_frame *frame)
 		nvs_packers_write(&w->packers, frame);
 }
 
-/* What is left of it. */
+/* Packs what is left in the current frame. */
 void nvs_writer_flush(struct nvs_writer *w)
 {
 	const struct nvs_frame *frame = nvs_merge_rest(w->merge);

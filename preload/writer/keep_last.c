@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of parts: made, named, deleted, joined. A kill at any point leaves a row of them that can
- * be followed back from the trace's name.
+ * The part files of --keep-last: create, rename, delete, join. After a kill at any point the
+ * remaining parts can be followed back from the trace's name.
  */
 #include <linux/fs.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #include "preload/writer/keep_last.h"
 #include "trap/low/sys.h"
 
-#define PARTS 8 /* in what is kept, about */
-#define MAX_TRIES 1000 /* at a name that is not taken */
+#define PARTS 8 /* the approximate number of parts kept */
+#define MAX_TRIES 1000 /* to find a free name */
 #define COPY_BYTES (256u << 10)
 
-/* What the calling thread has open of the newest part, and of which generation. */
+/* This thread's descriptor of the newest part, and the generation of that part. */
 static __thread struct nvs_keep_file mine;
 static __thread uint32_t mine_generation;
 
@@ -31,7 +31,7 @@ void nvs_keep_init(struct nvs_keep *keep, struct nvs_outfile *trace, uint64_t li
 
 bool nvs_keep_due(const struct nvs_keep *keep, uint64_t bytes)
 {
-	/* Where what is told again is large, half of a part is new all the same. */
+	/* If the repeated state is large, at least half of a part is still new. */
 	return bytes >= keep->limit / PARTS && bytes >= 2 * keep->head;
 }
 
@@ -51,7 +51,7 @@ static bool is_named(const char *path, uint64_t dev, uint64_t ino)
 	return nvs_outfile_named(&file, path);
 }
 
-/* The program may have closed it, and have another by that number. */
+/* The program may have closed the descriptor and reused its number. */
 static void close_file(struct nvs_keep_file *file)
 {
 	if (is_file(file->fd, file->dev, file->ino))
@@ -71,7 +71,7 @@ static int open_file(const char *path, int flags, uint64_t dev, uint64_t ino)
 	return -ESTALE;
 }
 
-static struct nvs_keep_file newest(const struct nvs_keep *keep)
+static struct nvs_keep_file get_newest(const struct nvs_keep *keep)
 {
 	return (struct nvs_keep_file){keep->trace->fd, keep->trace->dev, keep->trace->ino};
 }
@@ -103,8 +103,8 @@ void nvs_keep_mine(struct nvs_keep *keep)
 		keep->trace->fd = mine.fd;
 }
 
-/* A path of SUFFIX behind the trace's. False: too long. */
-static bool beside(const struct nvs_keep *keep, const char *suffix, char *path)
+/* Writes the trace's path plus SUFFIX to PATH. Returns false if it is too long. */
+static bool append_suffix(const struct nvs_keep *keep, const char *suffix, char *path)
 {
 	size_t n = strlen(keep->trace->path);
 
@@ -120,16 +120,16 @@ static bool closed_path(const struct nvs_keep *keep, uint64_t name, char *path)
 	char suffix[24];
 
 	snprintf(suffix, sizeof(suffix), ".%llu", (unsigned long long)name);
-	return beside(keep, suffix, path);
+	return append_suffix(keep, suffix, path);
 }
 
-/* The first free one of .new, .new.1 and so on. */
+/* Writes the path of the next part: .new, .new.1 and so on. */
 static bool next_path(const struct nvs_keep *keep, char *path)
 {
 	char suffix[24];
 
 	snprintf(suffix, sizeof(suffix), keep->next ? ".new.%u" : ".new", keep->next);
-	return beside(keep, suffix, path);
+	return append_suffix(keep, suffix, path);
 }
 
 static bool is_free(const char *path)
@@ -140,9 +140,9 @@ static bool is_free(const char *path)
 }
 
 /*
- * The newest gets a second name, under which it stays; a file that is there already is somebody
- * else's, and so is one that bears the trace's name now. Where the file system has no links, its
- * one name is to change.
+ * Links the newest part to a second name, which it keeps. An existing file of that name belongs to
+ * another process, as does a file that has the trace's name by now. If the file system has no
+ * links, the part is renamed later.
  */
 static int find_name(struct nvs_keep *keep)
 {
@@ -167,7 +167,7 @@ static int find_name(struct nvs_keep *keep)
 
 /* ---- the next part ---- */
 
-/* Under a name that is not taken: what bears one is somebody else's. */
+/* Creates the next part under a free name; an existing file belongs to another process. */
 static int create_next(struct nvs_keep *keep, struct nvs_outfile *next)
 {
 	char path[PATH_MAX];
@@ -200,7 +200,7 @@ int nvs_keep_begin(struct nvs_keep *keep)
 	}
 	if (!err) {
 		keep->making = true;
-		keep->was = newest(keep);
+		keep->was = get_newest(keep);
 		set_newest(keep, &(struct nvs_keep_file){next->fd, next->dev, next->ino});
 	}
 	nvs_free(next, sizeof(*next));
@@ -209,7 +209,7 @@ int nvs_keep_begin(struct nvs_keep *keep)
 
 void nvs_keep_cancel(struct nvs_keep *keep)
 {
-	struct nvs_keep_file next = newest(keep);
+	struct nvs_keep_file next = get_newest(keep);
 	char path[PATH_MAX];
 
 	if (next_path(keep, path) && is_named(path, next.dev, next.ino))
@@ -252,18 +252,21 @@ int nvs_keep_commit(struct nvs_keep *keep, uint64_t bytes, uint64_t head)
 	keep->number++;
 	keep->making = false;
 	close_file(&keep->was);
-	mine = newest(keep);
+	mine = get_newest(keep);
 	mine_generation = atomic_fetch_add(&keep->generation, 1) + 1;
 	return 0;
 }
 
-static void forget_oldest(struct nvs_keep *keep)
+static void remove_oldest(struct nvs_keep *keep)
 {
 	keep->closed_bytes -= keep->closed[0].bytes;
 	memmove(keep->closed, keep->closed + 1, --keep->n * sizeof(*keep->closed));
 }
 
-/* Another of our threads may have it open: its blocks go at once all the same. */
+/*
+ * Truncates it as well: another thread of the library may have it open, and its blocks are freed
+ * now.
+ */
 static void delete_part(const struct nvs_keep *keep, const struct nvs_keep_part *part)
 {
 	char path[PATH_MAX];
@@ -284,11 +287,11 @@ void nvs_keep_trim(struct nvs_keep *keep, uint64_t bytes)
 	while (keep->n && keep->closed_bytes + bytes > keep->limit) {
 		delete_part(keep, &keep->closed[0]);
 		keep->cut = true;
-		forget_oldest(keep);
+		remove_oldest(keep);
 	}
 }
 
-/* ---- one file of all ---- */
+/* ---- joining the parts ---- */
 
 struct copy {
 	int from, to;
@@ -297,7 +300,7 @@ struct copy {
 	void *arg;
 };
 
-/* What is at OFFSET and behind it. Its bytes, or -errno. */
+/* Copies the data from OFFSET to the end. Returns its size or -errno. */
 static int64_t copy_rest(const struct copy *c, uint64_t offset)
 {
 	uint64_t start = offset;
@@ -324,11 +327,12 @@ static int64_t copy_rest(const struct copy *c, uint64_t offset)
 }
 
 /*
- * Puts what is new in the file NEXT behind the file FIRST, which then takes its name: whatever
- * happens in between, a reader that goes back by names finds all, some of it twice. 0 or -errno.
+ * Appends the new data of NEXT to FIRST, which then takes NEXT's name. If this is interrupted, a
+ * reader that follows the names back still finds all data, some of it twice. Returns 0 or -errno.
  */
-static int append(const struct copy *rest, const struct nvs_keep_part *first,
-		  const char *first_path, const struct nvs_keep_part *next, const char *next_path)
+static int append_part(const struct copy *rest, const struct nvs_keep_part *first,
+		       const char *first_path, const struct nvs_keep_part *next,
+		       const char *next_path)
 {
 	struct copy c = *rest;
 	int64_t n = -EIO;
@@ -366,18 +370,18 @@ uint64_t nvs_keep_join(struct nvs_keep *keep, uint64_t bytes, void (*beat)(void 
 			closed_path(keep, b.name, next);
 		else
 			strcpy(next, keep->trace->path);
-		if (append(&c, a, first, &b, next))
+		if (append_part(&c, a, first, &b, next))
 			break;
 		b.bytes += a->bytes - b.head;
 		b.head = a->head;
 		b.dev = a->dev;
 		b.ino = a->ino;
-		forget_oldest(keep);
+		remove_oldest(keep);
 		*(keep->n ? &keep->closed[0] : &last) = b;
 	}
 	nvs_free(c.room, COPY_BYTES);
 	if (last.ino != keep->trace->ino || last.dev != keep->trace->dev) {
-		struct nvs_keep_file old = newest(keep);
+		struct nvs_keep_file old = get_newest(keep);
 
 		close_file(&old);
 		set_newest(keep, &(struct nvs_keep_file){-1, last.dev, last.ino});

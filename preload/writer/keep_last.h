@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --keep-last: the trace as a row of files, its parts, the oldest of which goes when all of them
- * have the size that is to be kept. The newest bears the trace's name; that before it has ".N"
- * behind it, where the newest says N, and so on back. So at each moment the name stands for a trace
- * that can be read. At an orderly end they become one file.
+ * --keep-last: the trace is a chain of files, the parts; the oldest is deleted when all together
+ * exceed the size to keep. The newest has the trace's name. Each part records the number N of the
+ * one before it, whose name ends in ".N". So the name refers to a readable trace at any time. At a
+ * normal exit the parts are joined into one file.
  */
 #ifndef NVSNOOP_PRELOAD_WRITER_KEEP_LAST_H
 #define NVSNOOP_PRELOAD_WRITER_KEEP_LAST_H
@@ -12,27 +12,30 @@
 
 #define NVS_KEEP_PARTS 64u
 
-/* A file, by what it is, and one thread's descriptor of it. */
+/* A file's identity, and one thread's descriptor of it. */
 struct nvs_keep_file {
 	int fd; /* -1: none */
 	uint64_t dev, ino;
 };
 
 struct nvs_keep {
-	uint64_t limit; /* bytes; 0: all of it is kept, and nothing here is used */
+	uint64_t limit; /* bytes; 0: the whole trace is kept, nothing here is used */
 	struct nvs_outfile *trace; /* the newest part */
-	struct nvs_keep_file first; /* what all threads have open at the begin */
-	_Atomic uint32_t generation; /* counts up when the newest is another file */
+	struct nvs_keep_file first; /* the file that all threads have open at the start */
+	_Atomic uint32_t generation; /* incremented when another file becomes the newest */
 	uint64_t number; /* of the newest, from 0 */
-	uint64_t head; /* its bytes that tell again what was known before */
-	uint64_t closed_bytes; /* of all before it */
+	uint64_t head; /* its bytes that repeat the state from before it */
+	uint64_t closed_bytes; /* of all parts before it */
 	bool cut; /* some were deleted */
 	uint32_t n;
 	struct nvs_keep_part {
-		uint64_t name; /* N */
+		uint64_t name; /* N of its name */
 		uint64_t bytes, head, dev, ino;
-	} closed[NVS_KEEP_PARTS]; /* the oldest first */
-	/* While the next one is made: what the newest was, its name to be, and the next one's */
+	} closed[NVS_KEEP_PARTS]; /* oldest first */
+	/*
+	 * While the next part is created: the identity and name of the current one, and the next
+	 * one's suffix.
+	 */
 	struct nvs_keep_file was;
 	uint64_t name;
 	uint32_t next;
@@ -40,28 +43,31 @@ struct nvs_keep {
 };
 
 void nvs_keep_init(struct nvs_keep *keep, struct nvs_outfile *trace, uint64_t limit);
-/* Is the newest, of BYTES, to be closed? */
+/* Returns true if the newest part, which has BYTES, should be closed. */
 bool nvs_keep_due(const struct nvs_keep *keep, uint64_t bytes);
 /*
- * Makes the file of the next part, to which keep->trace is written from here on, and finds a
- * name for the one before it, keep->name. 0 or -errno: all is as it was.
+ * Creates the file of the next part, to which keep->trace refers from now on, and chooses a name
+ * for the part before it, keep->name. Returns 0, or -errno with nothing changed.
  */
 int nvs_keep_begin(struct nvs_keep *keep);
 /*
- * The next one has its HEAD bytes and takes the trace's name; the one before it has BYTES. 0 or
- * -errno: it is still to be cancelled.
+ * Gives the trace's name to the next part, which has HEAD bytes; the one before it has BYTES.
+ * Returns 0, or -errno: the caller then calls nvs_keep_cancel().
  */
 int nvs_keep_commit(struct nvs_keep *keep, uint64_t bytes, uint64_t head);
 /* Undoes nvs_keep_begin(). */
 void nvs_keep_cancel(struct nvs_keep *keep);
-/* Deletes what is too old, where the newest has BYTES. */
+/* Deletes parts that are too old; the newest has BYTES. */
 void nvs_keep_trim(struct nvs_keep *keep, uint64_t bytes);
 /*
- * keep->trace by the calling thread's own descriptor: the writer's threads have tables of their
- * own. One of them at a time.
+ * Makes keep->trace use the calling thread's own descriptor, since the writer's threads have
+ * separate descriptor tables. One thread at a time.
  */
 void nvs_keep_mine(struct nvs_keep *keep);
-/* One file of all, where the newest has BYTES; BEAT is called now and then. Its bytes. */
+/*
+ * Joins all parts into one file; the newest has BYTES. Calls BEAT regularly. Returns the file's
+ * size.
+ */
 uint64_t nvs_keep_join(struct nvs_keep *keep, uint64_t bytes, void (*beat)(void *arg), void *arg);
 
 #endif

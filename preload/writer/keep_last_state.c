@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger: records that are still of use, by what they are about. Records may have been written
- * over by the program: sizes were checked by the merge, places within are checked here. One file,
- * since it is the one place that says of each type of record what becomes of it.
+ * The state repeated at the start of a part: records that are still of use, found by their subject.
+ * It decides for each record type what becomes of a record. The program may have overwritten
+ * records: sizes were checked by the merge, offsets inside records are checked here.
  */
 #include <string.h>
 #include "preload/base/preload.h"
 #include "preload/writer/keep_last_state.h"
 #include "trap/trap.h"
 
-#define BUCKETS 1024u /* at first */
-#define MAX_BUCKETS (1u << 20) /* all of them are gone through at once, between two heartbeats */
+#define BUCKETS 1024u /* initially */
+#define MAX_BUCKETS (1u << 20) /* a rehash visits all of them between two heartbeats */
 #define MAX_AHEAD 256u
 
-/* What a record is about: its type, and one or two numbers. */
+/* The subject of a record: its type and one or two numbers. */
 struct key {
 	uint32_t type;
 	uint64_t a, b;
 };
 
 struct entry {
-	struct entry *next, *older, *newer; /* of the bucket; in the order first told */
+	struct entry *next, *older, *newer; /* in the bucket; in the order of first appearance */
 	struct key key;
 	uint32_t size; /* of the record */
-	uint64_t record[]; /* struct nvs_rec and what follows */
+	uint64_t record[]; /* struct nvs_rec and its payload */
 };
 
-/* A submission, or a gap, that came before one that is due before it. */
+/* A submission or gap that was seen before one that precedes it. */
 struct ahead {
 	uint32_t channel, put;
 	uint64_t from, behind;
@@ -39,7 +39,7 @@ struct nvs_ledger {
 	uint64_t steps;
 	struct nvs_rec_part counts;
 	uint64_t events; /* of graphs */
-	uint32_t open; /* submissions whose pieces are still to come */
+	uint32_t open; /* submissions whose pieces are incomplete */
 	uint32_t nahead;
 	struct ahead ahead[MAX_AHEAD];
 };
@@ -77,8 +77,10 @@ uint64_t nvs_ledger_steps(const struct nvs_ledger *l)
 
 /* ---- entries ---- */
 
-/* The events of one graph share a bucket, in which they are gone through. Other things do not: a
- * module may have very many names. */
+/*
+ * The events of one graph share a bucket and are iterated there. Other records are spread: a module
+ * may have very many names.
+ */
 static struct entry **bucket_of(struct nvs_ledger *l, const struct key *key)
 {
 	const uint64_t odd = 0x9e3779b97f4a7c15ull;
@@ -89,17 +91,17 @@ static struct entry **bucket_of(struct nvs_ledger *l, const struct key *key)
 	return &l->bucket[h >> 32 & (l->buckets - 1)];
 }
 
-static bool about(struct nvs_ledger *l, const struct entry *e, const struct key *key)
+static bool matches_key(struct nvs_ledger *l, const struct entry *e, const struct key *key)
 {
 	l->steps++;
 	return e->key.type == key->type && e->key.a == key->a && e->key.b == key->b;
 }
 
-static struct entry *find(struct nvs_ledger *l, const struct key *key)
+static struct entry *find_entry(struct nvs_ledger *l, const struct key *key)
 {
 	struct entry *e = *bucket_of(l, key);
 
-	while (e && !about(l, e, key))
+	while (e && !matches_key(l, e, key))
 		e = e->next;
 	return e;
 }
@@ -116,18 +118,18 @@ static void unlink_entry(struct nvs_ledger *l, struct entry *e)
 	*(e->newer ? &e->newer->older : &l->newest) = e->older;
 }
 
-static void drop(struct nvs_ledger *l, struct entry *e)
+static void remove_entry(struct nvs_ledger *l, struct entry *e)
 {
 	unlink_entry(l, e);
 	nvs_free(e, sizeof(*e) + e->size);
 }
 
-static void forget(struct nvs_ledger *l, uint32_t type, uint64_t a, uint64_t b)
+static void remove_key(struct nvs_ledger *l, uint32_t type, uint64_t a, uint64_t b)
 {
-	struct entry *e = find(l, &(struct key){type, a, b});
+	struct entry *e = find_entry(l, &(struct key){type, a, b});
 
 	if (e)
-		drop(l, e);
+		remove_entry(l, e);
 }
 
 static void put_in_bucket(struct nvs_ledger *l, struct entry *e)
@@ -139,9 +141,11 @@ static void put_in_bucket(struct nvs_ledger *l, struct entry *e)
 	*at = e;
 }
 
-/* More buckets, so that each stays short; without memory for them it goes on with those it has. In
- * each the latest comes first as before. */
-static void grow(struct nvs_ledger *l)
+/*
+ * Doubles the buckets. Without memory it keeps the old ones. In each bucket the latest entry stays
+ * first.
+ */
+static void grow_buckets(struct nvs_ledger *l)
 {
 	struct entry **more = nvs_alloc(2ull * l->buckets * sizeof(*more));
 
@@ -154,8 +158,8 @@ static void grow(struct nvs_ledger *l)
 		put_in_bucket(l, e);
 }
 
-static struct entry *add(struct nvs_ledger *l, const struct key *key, const void *record,
-			 uint32_t size)
+static struct entry *add_entry(struct nvs_ledger *l, const struct key *key, const void *record,
+			       uint32_t size)
 {
 	struct entry *e = nvs_alloc(sizeof(*e) + size);
 
@@ -165,7 +169,7 @@ static struct entry *add(struct nvs_ledger *l, const struct key *key, const void
 	e->key = *key;
 	e->size = size;
 	if (l->entries++ >= l->buckets && l->buckets < MAX_BUCKETS)
-		grow(l);
+		grow_buckets(l);
 	put_in_bucket(l, e);
 	e->older = l->newest;
 	*(l->newest ? &l->newest->newer : &l->oldest) = e;
@@ -173,19 +177,19 @@ static struct entry *add(struct nvs_ledger *l, const struct key *key, const void
 	return e;
 }
 
-/* In place of what was told of it before. */
-static void keep(struct nvs_ledger *l, const struct nvs_rec *rec, uint64_t a, uint64_t b)
+/* Replaces the earlier record of the same subject. */
+static void keep_record(struct nvs_ledger *l, const struct nvs_rec *rec, uint64_t a, uint64_t b)
 {
 	struct key key = {rec->type, a, b};
-	struct entry *e = find(l, &key);
+	struct entry *e = find_entry(l, &key);
 
 	if (e && e->size == rec->size) {
 		memcpy(e->record, rec, rec->size);
 		return;
 	}
 	if (e)
-		drop(l, e);
-	add(l, &key, rec, rec->size);
+		remove_entry(l, e);
+	add_entry(l, &key, rec, rec->size);
 }
 
 /* ---- chains ---- */
@@ -200,22 +204,22 @@ static struct nvs_rec_gap *chain_of(struct nvs_ledger *l, uint32_t channel)
 		.reason = NVS_GAP_CHOICE,
 		.entry = NVS_NONE,
 	};
-	struct entry *e = find(l, &key);
+	struct entry *e = find_entry(l, &key);
 
 	if (!e)
-		e = add(l, &key, &gap, sizeof(gap));
+		e = add_entry(l, &key, &gap, sizeof(gap));
 	return e ? (void *)e->record : NULL;
 }
 
-static void advance(struct nvs_rec_gap *chain, uint64_t time, uint64_t behind, uint32_t put)
+static void advance_chain(struct nvs_rec_gap *chain, uint64_t time, uint64_t behind, uint32_t put)
 {
 	chain->rec.time = time;
 	chain->submissions = behind;
 	chain->new_put = put;
 }
 
-/* What waited for the chain to come so far. */
-static void catch_up(struct nvs_ledger *l, struct nvs_rec_gap *chain)
+/* Applies the entries that waited for the chain to reach them. */
+static void apply_waiting(struct nvs_ledger *l, struct nvs_rec_gap *chain)
 {
 	for (uint32_t i = 0; i < l->nahead;) {
 		const struct ahead *a = &l->ahead[i];
@@ -225,13 +229,13 @@ static void catch_up(struct nvs_ledger *l, struct nvs_rec_gap *chain)
 			continue;
 		}
 		if (a->behind > chain->submissions)
-			advance(chain, chain->rec.time, a->behind, a->put);
+			advance_chain(chain, chain->rec.time, a->behind, a->put);
 		l->ahead[i] = l->ahead[--l->nahead];
 		i = 0;
 	}
 }
 
-static void pass(struct nvs_ledger *l, uint64_t time, const struct ahead *a)
+static void advance_or_wait(struct nvs_ledger *l, uint64_t time, const struct ahead *a)
 {
 	struct nvs_rec_gap *chain = chain_of(l, a->channel);
 
@@ -241,13 +245,13 @@ static void pass(struct nvs_ledger *l, uint64_t time, const struct ahead *a)
 		l->ahead[l->nahead++] = *a;
 		return;
 	}
-	advance(chain, time, a->behind, a->put);
-	catch_up(l, chain);
+	advance_chain(chain, time, a->behind, a->put);
+	apply_waiting(l, chain);
 }
 
 static void end_chain(struct nvs_ledger *l, uint32_t channel)
 {
-	forget(l, NVS_REC_GAP, channel, 0);
+	remove_key(l, NVS_REC_GAP, channel, 0);
 	for (uint32_t i = 0; i < l->nahead;)
 		if (l->ahead[i].channel == channel)
 			l->ahead[i] = l->ahead[--l->nahead];
@@ -255,20 +259,20 @@ static void end_chain(struct nvs_ledger *l, uint32_t channel)
 			i++;
 }
 
-/* ---- what is counted, as a reader does ---- */
+/* ---- counts, as a reader computes them ---- */
 
-/* The thread's submission in pieces is over. */
+/* The thread's submission in pieces is complete. */
 static void close_pieces(struct nvs_ledger *l, uint32_t thread)
 {
-	struct entry *e = find(l, &(struct key){NVS_REC_DATA, thread, 0});
+	struct entry *e = find_entry(l, &(struct key){NVS_REC_DATA, thread, 0});
 
 	if (!e)
 		return;
-	drop(l, e);
+	remove_entry(l, e);
 	l->open--;
 }
 
-static void take_submission(struct nvs_ledger *l, const struct nvs_rec_submission *s)
+static void add_submission(struct nvs_ledger *l, const struct nvs_rec_submission *s)
 {
 	uint64_t room = (s->rec.size - sizeof(*s)) / sizeof(*s->entries);
 	uint32_t n = s->nentries < room ? s->nentries : (uint32_t)room;
@@ -283,16 +287,17 @@ static void take_submission(struct nvs_ledger *l, const struct nvs_rec_submissio
 	}
 	l->counts.submissions += !(s->rec.flags & NVS_SUB_CONTINUED);
 	l->counts.entries += n;
-	pass(l, s->rec.time, &(struct ahead){s->channel, s->new_put, s->sequence, s->sequence + 1});
+	advance_or_wait(l, s->rec.time,
+			&(struct ahead){s->channel, s->new_put, s->sequence, s->sequence + 1});
 	close_pieces(l, s->thread);
 	if (s->rec.flags & NVS_SUB_MORE)
-		l->open += add(l, &(struct key){NVS_REC_DATA, s->thread, 0}, s, s->rec.size) !=
-			   NULL;
+		l->open += add_entry(l, &(struct key){NVS_REC_DATA, s->thread, 0}, s,
+				     s->rec.size) != NULL;
 }
 
-static void take_piece(struct nvs_ledger *l, const struct nvs_rec_data *d)
+static void add_piece(struct nvs_ledger *l, const struct nvs_rec_data *d)
 {
-	struct entry *e = find(l, &(struct key){NVS_REC_DATA, d->thread, 0});
+	struct entry *e = find_entry(l, &(struct key){NVS_REC_DATA, d->thread, 0});
 	const struct nvs_rec_submission *s = e ? (const void *)e->record : NULL;
 	uint64_t length = 0;
 
@@ -306,7 +311,7 @@ static void take_piece(struct nvs_ledger *l, const struct nvs_rec_data *d)
 		close_pieces(l, d->thread);
 }
 
-static void take_gap(struct nvs_ledger *l, const struct nvs_rec_gap *g)
+static void add_gap(struct nvs_ledger *l, const struct nvs_rec_gap *g)
 {
 	if (g->reason != NVS_GAP_CHOICE) {
 		l->counts.gaps++;
@@ -314,12 +319,12 @@ static void take_gap(struct nvs_ledger *l, const struct nvs_rec_gap *g)
 		l->counts.lost_bytes += g->bytes;
 	}
 	if (g->channel != NVS_NONE && g->submissions)
-		pass(l, g->rec.time,
-		     &(struct ahead){g->channel, g->new_put, g->sequence,
-				     g->sequence + g->submissions});
+		advance_or_wait(l, g->rec.time,
+				&(struct ahead){g->channel, g->new_put, g->sequence,
+						g->sequence + g->submissions});
 }
 
-/* ---- graphs: how an executable one came to be what it is ---- */
+/* ---- graphs: the events that made an executable graph what it is ---- */
 
 static const struct nvs_rec_graph *graph_at(const struct entry *e)
 {
@@ -331,8 +336,8 @@ static bool begins_event(const struct entry *e)
 	return graph_at(e)->rec.type == NVS_REC_GRAPH && !graph_at(e)->first;
 }
 
-/* Whether event G makes an earlier one, which begins with OLD, meaningless. */
-static bool replaces(const struct nvs_rec_graph *g, const struct nvs_rec_graph *old)
+/* Returns true if event G supersedes an earlier one, which starts with OLD. */
+static bool replaces_event(const struct nvs_rec_graph *g, const struct nvs_rec_graph *old)
 {
 	if (g->event == NVS_GRAPH_INSTANTIATED)
 		return true;
@@ -346,11 +351,14 @@ static void drop_event(struct nvs_ledger *l, uint64_t exec, uint64_t event)
 {
 	struct entry *e;
 
-	while ((e = find(l, &(struct key){NVS_REC_GRAPH, exec, event})))
-		drop(l, e);
+	while ((e = find_entry(l, &(struct key){NVS_REC_GRAPH, exec, event})))
+		remove_entry(l, e);
 }
 
-/* Of the event of EXEC that is being told; other graphs' may come between its records. */
+/*
+ * Adds a record to the event of EXEC that is being recorded; records of other graphs may come
+ * between.
+ */
 static void add_to_event(struct nvs_ledger *l, uint64_t exec, const struct nvs_rec *rec)
 {
 	struct entry *e = *bucket_of(l, &(struct key){NVS_REC_GRAPH, exec, 0});
@@ -358,16 +366,16 @@ static void add_to_event(struct nvs_ledger *l, uint64_t exec, const struct nvs_r
 	while (e && (e->key.type != NVS_REC_GRAPH || e->key.a != exec))
 		e = e->next;
 	if (e)
-		add(l, &(struct key){NVS_REC_GRAPH, exec, e->key.b}, rec, rec->size);
+		add_entry(l, &(struct key){NVS_REC_GRAPH, exec, e->key.b}, rec, rec->size);
 }
 
-static void take_edges(struct nvs_ledger *l, const struct nvs_rec_graph_edges *g)
+static void add_edges(struct nvs_ledger *l, const struct nvs_rec_graph_edges *g)
 {
 	if (sizeof(*g) + (uint64_t)g->nedges * sizeof(*g->edges) <= g->rec.size)
 		add_to_event(l, g->exec, &g->rec);
 }
 
-static void take_graph(struct nvs_ledger *l, const struct nvs_rec_graph *g)
+static void add_graph(struct nvs_ledger *l, const struct nvs_rec_graph *g)
 {
 	struct entry *e;
 
@@ -381,12 +389,12 @@ static void take_graph(struct nvs_ledger *l, const struct nvs_rec_graph *g)
 again:
 	for (e = *bucket_of(l, &(struct key){NVS_REC_GRAPH, g->exec, 0}); e; e = e->next) {
 		if (e->key.type != NVS_REC_GRAPH || e->key.a != g->exec || !begins_event(e) ||
-		    !replaces(g, graph_at(e)))
+		    !replaces_event(g, graph_at(e)))
 			continue;
 		drop_event(l, g->exec, e->key.b);
 		goto again;
 	}
-	add(l, &(struct key){NVS_REC_GRAPH, g->exec, l->events}, g, g->rec.size);
+	add_entry(l, &(struct key){NVS_REC_GRAPH, g->exec, l->events}, g, g->rec.size);
 }
 
 /* ---- ranges ---- */
@@ -398,38 +406,38 @@ static struct key range_key(uint32_t thread, uint32_t domain, uint64_t id, unsig
 		       : (struct key){NVS_REC_NVTX_BEGIN, 1ull << 63 | domain, id};
 }
 
-/* Of those pushed with the same numbers the latest comes first in its bucket. */
+/* Of ranges pushed with the same numbers the latest is first in its bucket. */
 static void end_range(struct nvs_ledger *l, const struct nvs_rec_nvtx_end *end)
 {
 	struct key key = range_key(end->thread, end->domain, end->id, end->rec.flags);
 
-	forget(l, key.type, key.a, key.b);
+	remove_key(l, key.type, key.a, key.b);
 }
 
 /* ---- by type ---- */
 
-static void take_channel_gone(struct nvs_ledger *l, const struct nvs_rec_channel_gone *gone)
+static void add_channel_gone(struct nvs_ledger *l, const struct nvs_rec_channel_gone *gone)
 {
 	/*
-	 * At the end others may still ring, and a part may begin behind it: without this record its
-	 * reader has nothing to compare the channel's end with.
+	 * At exit other threads may still ring the doorbell, and a part may start after this.
+	 * Without the record its reader could not check the channel's end.
 	 */
 	if (gone->rec.flags & NVS_CHAN_GONE_AT_EXIT) {
-		keep(l, &gone->rec, gone->channel, 0);
+		keep_record(l, &gone->rec, gone->channel, 0);
 		return;
 	}
-	forget(l, NVS_REC_CHANNEL, gone->channel, 0);
-	forget(l, NVS_REC_CHANNEL_GONE, gone->channel, 0);
+	remove_key(l, NVS_REC_CHANNEL, gone->channel, 0);
+	remove_key(l, NVS_REC_CHANNEL_GONE, gone->channel, 0);
 	end_chain(l, gone->channel);
 }
 
-static void take_clock(struct nvs_ledger *l, const struct nvs_rec *rec)
+static void add_clock(struct nvs_ledger *l, const struct nvs_rec *rec)
 {
-	/* The first point, and the latest. */
-	keep(l, rec, 0, find(l, &(struct key){NVS_REC_CLOCK, 0, 0}) != NULL);
+	/* Keeps the first point and the latest. */
+	keep_record(l, rec, 0, find_entry(l, &(struct key){NVS_REC_CLOCK, 0, 0}) != NULL);
 }
 
-/* What most records begin with: the number, or the handle, of what they are about. */
+/* Most records start with the number or handle of their subject. */
 static uint32_t number_of(const struct nvs_rec *rec)
 {
 	uint32_t number;
@@ -446,8 +454,8 @@ static uint64_t handle_of(const struct nvs_rec *rec)
 	return handle;
 }
 
-/* Bytes of a record that are looked at; most have a number or a handle at least. */
-static uint32_t least(uint16_t type)
+/* Returns the minimum size of a record of this type; most have at least a number or a handle. */
+static uint32_t min_size(uint16_t type)
 {
 	static const uint16_t bytes[] = {
 		[NVS_REC_SUBMISSION] = sizeof(struct nvs_rec_submission),
@@ -473,36 +481,36 @@ void nvs_ledger_take(struct nvs_ledger *l, const struct nvs_rec *rec)
 {
 	struct key range;
 
-	if (rec->size < least(rec->type))
+	if (rec->size < min_size(rec->type))
 		return;
 	if (rec->time > l->counts.rec.time)
 		l->counts.rec.time = rec->time;
 	switch (rec->type) {
 	case NVS_REC_SUBMISSION:
-		take_submission(l, AS(submission));
+		add_submission(l, AS(submission));
 		break;
 	case NVS_REC_DATA:
-		take_piece(l, AS(data));
+		add_piece(l, AS(data));
 		break;
 	case NVS_REC_GAP:
-		take_gap(l, AS(gap));
+		add_gap(l, AS(gap));
 		break;
 	case NVS_REC_ORPHAN:
 		l->counts.orphans++;
 		break;
 	case NVS_REC_CALL_BEGIN:
-		keep(l, rec, AS(call_begin)->thread, AS(call_begin)->depth);
+		keep_record(l, rec, AS(call_begin)->thread, AS(call_begin)->depth);
 		break;
 	case NVS_REC_CALL:
 		if (rec->flags & NVS_CALL_BEGUN)
-			forget(l, NVS_REC_CALL_BEGIN, AS(call)->thread, AS(call)->depth);
+			remove_key(l, NVS_REC_CALL_BEGIN, AS(call)->thread, AS(call)->depth);
 		break;
 	case NVS_REC_HEADER:
 	case NVS_REC_WINDOW:
-		keep(l, rec, 0, 0);
+		keep_record(l, rec, 0, 0);
 		break;
 	case NVS_REC_CLOCK:
-		take_clock(l, rec);
+		add_clock(l, rec);
 		break;
 	case NVS_REC_ATTR:
 	case NVS_REC_THREAD:
@@ -514,56 +522,56 @@ void nvs_ledger_take(struct nvs_ledger *l, const struct nvs_rec *rec)
 	case NVS_REC_CHANNEL:
 	case NVS_REC_API:
 	case NVS_REC_COUNTER:
-		keep(l, rec, number_of(rec), 0);
+		keep_record(l, rec, number_of(rec), 0);
 		break;
 	case NVS_REC_OBJECT:
 	case NVS_REC_KERNEL:
-		keep(l, rec, handle_of(rec), 0);
+		keep_record(l, rec, handle_of(rec), 0);
 		break;
 	case NVS_REC_MODULE_GONE:
-		forget(l, NVS_REC_MODULE, number_of(rec), 0);
+		remove_key(l, NVS_REC_MODULE, number_of(rec), 0);
 		break;
 	case NVS_REC_CPU_MAP_GONE:
-		forget(l, NVS_REC_CPU_MAP, number_of(rec), 0);
+		remove_key(l, NVS_REC_CPU_MAP, number_of(rec), 0);
 		break;
 	case NVS_REC_GPU_MAP_GONE:
-		forget(l, NVS_REC_GPU_MAP, number_of(rec), 0);
+		remove_key(l, NVS_REC_GPU_MAP, number_of(rec), 0);
 		break;
 	case NVS_REC_OBJECT_GONE:
-		forget(l, NVS_REC_OBJECT, handle_of(rec), 0);
+		remove_key(l, NVS_REC_OBJECT, handle_of(rec), 0);
 		break;
 	case NVS_REC_NAME:
-		keep(l, rec, AS(name)->module, AS(name)->address);
+		keep_record(l, rec, AS(name)->module, AS(name)->address);
 		break;
 	case NVS_REC_CHANNEL_GONE:
-		take_channel_gone(l, AS(channel_gone));
+		add_channel_gone(l, AS(channel_gone));
 		break;
 	case NVS_REC_REMARK:
-		keep(l, rec, AS(remark)->kind, AS(remark)->gpu);
+		keep_record(l, rec, AS(remark)->kind, AS(remark)->gpu);
 		break;
 	case NVS_REC_GRAPH:
-		take_graph(l, AS(graph));
+		add_graph(l, AS(graph));
 		break;
 	case NVS_REC_GRAPH_EDGES:
-		take_edges(l, AS(graph_edges));
+		add_edges(l, AS(graph_edges));
 		break;
 	case NVS_REC_NVTX_NAME:
-		keep(l, rec, (uint64_t)AS(nvtx_name)->kind << 32 | AS(nvtx_name)->domain,
-		     AS(nvtx_name)->number);
+		keep_record(l, rec, (uint64_t)AS(nvtx_name)->kind << 32 | AS(nvtx_name)->domain,
+			    AS(nvtx_name)->number);
 		break;
 	case NVS_REC_NVTX_BEGIN:
 		range = range_key(AS(nvtx)->thread, AS(nvtx)->domain, AS(nvtx)->id, rec->flags);
-		add(l, &range, rec, rec->size);
+		add_entry(l, &range, rec, rec->size);
 		break;
 	case NVS_REC_NVTX_END:
 		end_range(l, AS(nvtx_end));
 		break;
 	default:
-		break; /* of its moment alone */
+		break; /* only of momentary interest */
 	}
 }
 
-/* ---- telling it ---- */
+/* ---- writing the state ---- */
 
 bool nvs_ledger_settled(const struct nvs_ledger *l)
 {
@@ -578,7 +586,7 @@ static bool has_buffer(uint32_t thread)
 	return false;
 }
 
-/* Nothing that comes later can refer to it. */
+/* Returns true if no later record can refer to it. */
 static bool is_over(struct nvs_ledger *l, const struct entry *e)
 {
 	switch (e->key.type) {
@@ -587,13 +595,14 @@ static bool is_over(struct nvs_ledger *l, const struct entry *e)
 	case NVS_REC_CALL_BEGIN:
 		return !has_buffer((uint32_t)e->key.a);
 	case NVS_REC_NAME:
-		return e->key.a != NVS_NONE && !find(l, &(struct key){NVS_REC_MODULE, e->key.a, 0});
+		return e->key.a != NVS_NONE &&
+		       !find_entry(l, &(struct key){NVS_REC_MODULE, e->key.a, 0});
 	default:
 		return false;
 	}
 }
 
-/* Where a part had to begin all the same, what is missing of the chains is missing. */
+/* A part had to start anyway: what is missing of the chains stays missing. */
 static void give_up_waiting(struct nvs_ledger *l)
 {
 	while (l->nahead) {
@@ -601,7 +610,7 @@ static void give_up_waiting(struct nvs_ledger *l)
 		struct nvs_rec_gap *chain = chain_of(l, a.channel);
 
 		if (chain && a.behind > chain->submissions)
-			advance(chain, chain->rec.time, a.behind, a.put);
+			advance_chain(chain, chain->rec.time, a.behind, a.put);
 	}
 }
 
@@ -626,7 +635,7 @@ void nvs_ledger_tell(struct nvs_ledger *l, struct nvs_rec_part *part,
 		if (e->key.type == NVS_REC_DATA)
 			continue;
 		if (is_over(l, e)) {
-			drop(l, e);
+			remove_entry(l, e);
 			continue;
 		}
 		put(arg, (const void *)e->record);

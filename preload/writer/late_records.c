@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The late spool: what is rung after the writer has ended (destructors, other threads at exit) goes
- * record by record into a file. It runs inside the trap: system calls only, no lock, no memory.
- *
- * While the rings' spool is still there the file has a name of its own; then it takes that one's,
- * under which a reader looks.
+ * The late spool: records that are made after the writer has ended (destructors, other threads at
+ * exit) are written to a file one by one. It runs in the trap: system calls only, no lock, no
+ * allocation. While the spool of the thread buffers exists the file has a separate name; then it
+ * takes the spool's name, where a reader looks.
  */
 #include <linux/fs.h>
 #include <string.h>
@@ -33,7 +32,7 @@ void nvs_late_prepare(struct nvs_session *session)
 	atomic_store(&late->end, FIRST_RECORD);
 }
 
-/* Its descriptor; where the program has closed it, by whichever name it has now. */
+/* Returns the descriptor. If the program has closed it, reopens the file by its current name. */
 static int late_fd(struct nvs_late *late)
 {
 	int fd = nvs_outfile_fd(&late->file);
@@ -67,8 +66,9 @@ static int write_at(struct nvs_late *late, const void *data, uint32_t size, uint
 }
 
 /*
- * From both sides, since either may come first; the second finds nothing to do. What else bears the
- * name by now belongs to another process, which has replaced this one's trace.
+ * Called from both sides, since either may come first; the second call finds nothing to do. A file
+ * that has the name by now, and is not our spool, belongs to another process that has replaced the
+ * trace.
  */
 static void take_name(struct nvs_session *session)
 {
@@ -122,8 +122,9 @@ static int make_file(struct nvs_session *session)
 }
 
 /*
- * By whoever comes first, with the program's signals blocked, so that no handler jumps out of it or
- * waits for it. Whom one of the others interrupts for long finds that it has been given up.
+ * Creates the file once, on the first thread that needs it. The program's signals are blocked, so
+ * that no handler jumps out of it or waits for it. A thread that is interrupted for long finds that
+ * another has given the file up.
  */
 static void make_once(struct nvs_session *session)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merges the rings into frames. The records lie in memory that the program could write over: sizes
- * are checked before they are believed.
+ * Merges the thread buffers into frames. The program can overwrite the buffers: sizes are checked
+ * before they are used.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t number)
 		return NULL;
 	m->number = number;
 	m->full = UINT64_MAX;
-	/* A record takes up to a quarter of a ring. */
+	/* A record has up to a quarter of a thread buffer. */
 	m->capacity = ring_bytes / 4 > NVS_FRAME_BYTES ? ring_bytes / 4 : NVS_FRAME_BYTES;
 	if (m->capacity > NVS_LARGEST_RECORD)
 		m->capacity = NVS_LARGEST_RECORD;
@@ -50,7 +50,7 @@ static const struct nvs_rec *record_at(uint32_t ring, uint64_t pos)
 	return (const void *)(r->data + (pos & (r->bytes - 1)));
 }
 
-static void touch(struct nvs_merge *m, uint32_t ring)
+static void touch_buffer(struct nvs_merge *m, uint32_t ring)
 {
 	struct nvs_merge_ring *r = &m->rings[ring];
 
@@ -61,13 +61,13 @@ static void touch(struct nvs_merge *m, uint32_t ring)
 	m->touched[m->ntouched++] = ring;
 }
 
-static void at_least(uint32_t *number, uint32_t seen)
+static void raise_count(uint32_t *number, uint32_t seen)
 {
 	if (seen != NVS_NONE && seen >= *number)
 		*number = seen + 1;
 }
 
-static void count(struct nvs_merge_counts *c, const struct nvs_rec *rec)
+static void count_record(struct nvs_merge_counts *c, const struct nvs_rec *rec)
 {
 	c->records++;
 	switch (rec->type) {
@@ -82,29 +82,32 @@ static void count(struct nvs_merge_counts *c, const struct nvs_rec *rec)
 		c->stacks++;
 		break;
 	case NVS_REC_THREAD:
-		at_least(&c->threads, ((const struct nvs_rec_thread *)rec)->thread);
+		raise_count(&c->threads, ((const struct nvs_rec_thread *)rec)->thread);
 		break;
 	case NVS_REC_CHANNEL:
-		at_least(&c->channels, ((const struct nvs_rec_channel *)rec)->channel);
+		raise_count(&c->channels, ((const struct nvs_rec_channel *)rec)->channel);
 		break;
 	default:
 		break;
 	}
 }
 
-/* Code stands in frames of its own, but not who loaded it once more. */
+/*
+ * The bytes of code images are in separate frames; records without bytes, of a repeated load, are
+ * not.
+ */
 static bool is_code(const struct nvs_rec *rec, uint32_t size)
 {
 	return rec->type == NVS_REC_IMAGE && size > sizeof(struct nvs_rec_image);
 }
 
-static bool fits(const struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
+static bool fits_frame(const struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 {
 	return m->used + size <= m->capacity && (!m->used || m->code == is_code(rec, size));
 }
 
-/* SIZE as checked: the record itself may change under us. */
-static void copy(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
+/* SIZE was checked; the record itself may change concurrently. */
+static void copy_record(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 {
 	struct nvs_frame *frame = &m->frames[m->filling];
 	struct nvs_rec *to = (void *)(frame->memory + FRAME_ROOM + m->used);
@@ -117,7 +120,7 @@ static void copy(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 		frame->counts = (struct nvs_merge_counts){0};
 	}
 	m->used += size;
-	count(&frame->counts, to);
+	count_record(&frame->counts, to);
 	if (m->again)
 		return;
 	if (m->see && to->type >= NVS_REC_MODULE && to->type <= NVS_REC_STACK)
@@ -128,13 +131,13 @@ static void copy(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 
 bool nvs_merge_put(struct nvs_merge *m, const struct nvs_rec *rec)
 {
-	if (!fits(m, rec, rec->size))
+	if (!fits_frame(m, rec, rec->size))
 		return false;
-	copy(m, rec, rec->size);
+	copy_record(m, rec, rec->size);
 	return true;
 }
 
-/* Nothing of the rings is in the next frame yet. */
+/* Fills the FRAME record. Nothing from the thread buffers is in the next frame after this. */
 static void fill_head(struct nvs_merge *m, struct nvs_rec_frame *head, uint32_t size)
 {
 	head->rec = (struct nvs_rec){.type = NVS_REC_FRAME,
@@ -191,7 +194,7 @@ void nvs_merge_again(struct nvs_merge *m, bool again)
 	for (uint32_t i = 0; i < NVS_MAX_BUFFERS && again; i++) {
 		if (!m->rings[i].known || !m->rings[i].pos)
 			continue;
-		touch(m, i);
+		touch_buffer(m, i);
 		m->rings[i].from = 0;
 	}
 }
@@ -205,7 +208,7 @@ void nvs_merge_commit(const struct nvs_frame *frame)
 				 head->ranges[i].to, __ATOMIC_RELEASE);
 }
 
-/* The size of the record at RING's position, 0: it cannot be one. */
+/* Returns the size of the record at the buffer's position, 0 if it is invalid. */
 static uint32_t checked_size(const struct nvs_merge *m, uint32_t ring)
 {
 	const struct nvs_merge_ring *r = &m->rings[ring];
@@ -217,8 +220,8 @@ static uint32_t checked_size(const struct nvs_merge *m, uint32_t ring)
 	return size;
 }
 
-/* The ring's next record that counts; false: none that is older than the limit. */
-static bool look(struct nvs_merge *m, uint32_t ring, uint64_t *time)
+/* Moves to the buffer's next real record. Returns false if there is none older than the limit. */
+static bool peek_record(struct nvs_merge *m, uint32_t ring, uint64_t *time)
 {
 	struct nvs_merge_ring *r = &m->rings[ring];
 
@@ -229,7 +232,7 @@ static bool look(struct nvs_merge *m, uint32_t ring, uint64_t *time)
 		*time = rec->time;
 		if (size && rec->type != NVS_REC_PAD)
 			return *time < m->limit;
-		touch(m, ring);
+		touch_buffer(m, ring);
 		if (!size) {
 			m->damaged_bytes += r->head - r->pos;
 			r->pos = r->head;
@@ -240,7 +243,9 @@ static bool look(struct nvs_merge *m, uint32_t ring, uint64_t *time)
 	return false;
 }
 
-/* What only says what submissions and calls mean, of which there are no more. */
+/*
+ * Returns true for records that only describe submissions and calls, after recording has stopped.
+ */
 static bool is_idle(const struct nvs_merge *m, const struct nvs_rec *rec)
 {
 	switch (rec->type) {
@@ -264,18 +269,18 @@ static bool is_idle(const struct nvs_merge *m, const struct nvs_rec *rec)
 	}
 }
 
-/* False: no room for it in this frame. */
-static bool take(struct nvs_merge *m, uint32_t ring)
+/* Returns false if the record does not fit in this frame. */
+static bool take_record(struct nvs_merge *m, uint32_t ring)
 {
 	struct nvs_merge_ring *r = &m->rings[ring];
 	uint32_t size = checked_size(m, ring);
 
-	if (!fits(m, record_at(ring, r->pos), size))
+	if (!fits_frame(m, record_at(ring, r->pos), size))
 		return false;
-	touch(m, ring);
-	/* 0: written over since it was looked at; look() deals with it. */
+	touch_buffer(m, ring);
+	/* 0: overwritten since it was checked; peek_record() handles it. */
 	if (size && !is_idle(m, record_at(ring, r->pos)))
-		copy(m, record_at(ring, r->pos), size);
+		copy_record(m, record_at(ring, r->pos), size);
 	r->pos += size;
 	return true;
 }
@@ -283,18 +288,18 @@ static bool take(struct nvs_merge *m, uint32_t ring)
 static void sift_down(struct nvs_merge *m, uint32_t i)
 {
 	for (;;) {
-		uint32_t least = i, child = 2 * i + 1;
+		uint32_t smallest = i, child = 2 * i + 1;
 		struct nvs_merge_head swap;
 
 		for (uint32_t c = child; c < m->nheap && c < child + 2; c++)
-			if (m->heap[c].time < m->heap[least].time)
-				least = c;
-		if (least == i)
+			if (m->heap[c].time < m->heap[smallest].time)
+				smallest = c;
+		if (smallest == i)
 			return;
 		swap = m->heap[i];
-		m->heap[i] = m->heap[least];
-		m->heap[least] = swap;
-		i = least;
+		m->heap[i] = m->heap[smallest];
+		m->heap[smallest] = swap;
+		i = smallest;
 	}
 }
 
@@ -315,8 +320,8 @@ void nvs_merge_collect(struct nvs_merge *m, uint64_t limit)
 		}
 		r->head = __atomic_load_n(&shared->head, __ATOMIC_ACQUIRE);
 		if (r->head - r->pos > nvs_buffer_at(i)->bytes)
-			r->head = r->pos; /* not a head: written over */
-		if (look(m, i, &time))
+			r->head = r->pos; /* overwritten: not a valid head */
+		if (peek_record(m, i, &time))
 			m->heap[m->nheap++] = (struct nvs_merge_head){time, i};
 	}
 	for (uint32_t i = m->nheap / 2; i-- > 0;)
@@ -328,9 +333,9 @@ const struct nvs_frame *nvs_merge_next(struct nvs_merge *m)
 	while (m->nheap) {
 		struct nvs_merge_head *first = &m->heap[0];
 
-		if (!take(m, first->ring))
+		if (!take_record(m, first->ring))
 			return nvs_merge_rest(m);
-		if (!look(m, first->ring, &first->time))
+		if (!peek_record(m, first->ring, &first->time))
 			*first = m->heap[--m->nheap];
 		sift_down(m, 0);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that have not returned when the trace is ended: threads that wait on the GPU while main()
- * returns. Their rings say so; they are told last.
+ * API calls that have not returned when the trace ends, for example threads that wait for the GPU
+ * while main() returns. They are read from the thread buffers and recorded last.
  */
 #include "preload/writer/session.h"
 
-/* The owner goes on meanwhile: a call that has changed while it was read is over. */
+/* The owner keeps running: a call that changed while it was read has returned. */
 static bool read_call(const struct nvs_spool_ring *shared, uint32_t i, struct nvs_spool_call *call)
 {
 	const struct nvs_spool_call *from = &shared->calls[i];
@@ -17,7 +17,7 @@ static bool read_call(const struct nvs_spool_ring *shared, uint32_t i, struct nv
 	       __atomic_load_n(&shared->ncalls, __ATOMIC_ACQUIRE) > i;
 }
 
-/* Where it was called from, if that was found by then. */
+/* Adds the call site, if it was recorded by then. */
 static void add_site(struct nvs_inflight_rec *rec, const struct nvs_spool_site *site,
 		     const struct nvs_spool_call *call)
 {

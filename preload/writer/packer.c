@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packers: each has room for one frame in its hands. The second one is given work only while the
- * first is busy, so that its memory is touched only where that is needed. zstd works in memory of
- * ours: its own would come out of the program's heap.
+ * The packers' threads, each of which can hold one frame. The second gets work only while the first
+ * is busy, so that its memory is touched only when needed. zstd works in the library's memory, not
+ * in the program's heap.
  */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include "preload/base/sys.h"
 
 #define LEVEL 1
-#define WINDOW_LOG 20 /* a frame: what is like this launch may lie at its beginning */
-#define NAP_MS 1000 /* a wake that is lost costs no more */
+#define WINDOW_LOG 20 /* a frame: similar launches may be at its start */
+#define NAP_MS 1000 /* bounds the cost of a lost wake */
 
 /* ---- one frame ---- */
 
@@ -43,7 +43,7 @@ static int make_pack(struct nvs_pack *pack, size_t largest)
 		free_pack(pack);
 		return -ENOMEM;
 	}
-	/* One in memory of ours begins with no parameters at all, not with the defaults. */
+	/* A static context starts without parameters, not with the defaults. */
 	ZSTD_CCtx_reset(pack->cctx, ZSTD_reset_session_and_parameters);
 	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(pack->cctx, ZSTD_c_windowLog, WINDOW_LOG);
@@ -66,7 +66,7 @@ static ssize_t pack_frame(struct nvs_pack *pack, const struct nvs_frame *frame)
 	return ZSTD_isError(packed) ? -EINVAL : (ssize_t)packed;
 }
 
-/* ---- their turns ---- */
+/* ---- the threads ---- */
 
 static uint64_t own_cpu_ns(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of code that was made at run time: /tmp/perf-PID.map, to which Python (-X perf), JVMs and
- * others add a line "START SIZE NAME" for each piece of it, in hexadecimal. Read through once for
+ * Names of code that was generated at run time, from /tmp/perf-PID.map: Python (-X perf), JVMs and
+ * others add a line "START SIZE NAME" in hexadecimal for each function. The file is read once for
  * all addresses.
  */
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "preload/base/sys.h"
 #include "preload/writer/symbols.h"
 
-#define PIECE (64u << 10) /* a line is no longer */
+#define PIECE (64u << 10) /* maximum length of a line */
 #define MAX_BYTES (256ll << 20)
 
 static void map_path(uint32_t pid, char *to)
@@ -23,7 +23,7 @@ static void map_path(uint32_t pid, char *to)
 	strcpy(stpcpy(stpcpy(to, "/tmp/perf-"), p), ".map");
 }
 
-/* Anybody may write to /tmp. */
+/* Any user can write to /tmp. */
 static int open_map(uint32_t pid)
 {
 	char path[64];
@@ -40,7 +40,7 @@ static int open_map(uint32_t pid)
 	return fd;
 }
 
-static int digit(char c)
+static int parse_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -48,35 +48,35 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* At *P, which is put behind it and the blank that must follow. */
-static bool take_number(const char **p, uint64_t *value)
+/* Parses the number at *P and the blank after it, and advances *P past them. */
+static bool parse_number(const char **p, uint64_t *value)
 {
 	const char *s = *p;
 
 	if (s[0] == '0' && s[1] == 'x')
 		s += 2;
-	for (*value = 0; digit(*s) >= 0 && *value >> 60 == 0; s++)
-		*value = *value << 4 | (unsigned)digit(*s);
+	for (*value = 0; parse_digit(*s) >= 0 && *value >> 60 == 0; s++)
+		*value = *value << 4 | (unsigned)parse_digit(*s);
 	if (s == *p || *s != ' ')
 		return false;
 	*p = s + 1;
 	return true;
 }
 
-/* What is looked for, in order of addresses. */
+/* The addresses to name, in ascending order. */
 struct sought {
 	struct nvs_wanted *wanted;
 	size_t n;
-	uint64_t steps; /* addresses looked at */
+	uint64_t steps; /* addresses compared */
 };
 
-/* The line stands at PLACE of the file; what comes later in it holds. */
-static void take_line(const char *line, uint64_t place, struct sought *s)
+/* LINE is at offset PLACE of the file. Later lines override earlier ones. */
+static void parse_line(const char *line, uint64_t place, struct sought *s)
 {
 	const char *p = line;
 	uint64_t start, size;
 
-	if (!take_number(&p, &start) || !take_number(&p, &size))
+	if (!parse_number(&p, &start) || !parse_number(&p, &size))
 		return;
 	for (size_t i = nvs_wanted_from(s->wanted, s->n, start, &s->steps); i < s->n;
 	     i++, s->steps++) {
@@ -92,7 +92,7 @@ static void take_line(const char *line, uint64_t place, struct sought *s)
 
 static void read_lines(int fd, char *text, struct sought *s)
 {
-	uint64_t place = 0; /* of text[0] */
+	uint64_t place = 0; /* file offset of text[0] */
 	size_t used = 0;
 	long got;
 
@@ -102,18 +102,18 @@ static void read_lines(int fd, char *text, struct sought *s)
 		used += (size_t)got;
 		for (; (end = memchr(line, '\n', used - (size_t)(line - text))); line = end + 1) {
 			*end = '\0';
-			take_line(line, place + (uint64_t)(line - text), s);
+			parse_line(line, place + (uint64_t)(line - text), s);
 		}
 		if (line == text && used == PIECE)
-			return; /* no such line is meant */
+			return; /* too long for a valid line */
 		place += (uint64_t)(line - text);
 		used -= (size_t)(line - text);
 		memmove(text, line, used);
 	}
 }
 
-static void tell_one(int fd, char *text, const struct nvs_wanted *w,
-		     void (*tell)(void *arg, const struct nvs_name *name), void *arg)
+static void report_name(int fd, char *text, const struct nvs_wanted *w,
+			void (*tell)(void *arg, const struct nvs_name *name), void *arg)
 {
 	const struct nvs_hit *hit = &w->covering[NVS_HIT_ANY];
 	struct nvs_name name = {w, text, "", w->address - hit->start, 0};
@@ -138,7 +138,7 @@ uint64_t nvs_perfmap_find(void *scratch, uint32_t pid, struct nvs_wanted *wanted
 	read_lines(fd, scratch, &s);
 	for (size_t i = 0; i < n; i++)
 		if (wanted[i].covering[NVS_HIT_ANY].table)
-			tell_one(fd, scratch, &wanted[i], tell, arg);
+			report_name(fd, scratch, &wanted[i], tell, arg);
 	nvs_sys_close(fd);
 	return s.steps;
 }

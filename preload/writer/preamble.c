@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trace's first frame: its header, and what there is to say about the process and the machine.
+ * The trace's first frame: the header, and attributes of the process and the machine. Called once
+ * by the writer when it starts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +11,9 @@
 #include "preload/writer/merge.h"
 #include "preload/writer/session.h"
 
-#define TEXT_SIZE (64u << 10) /* of a command line, at most */
+#define TEXT_SIZE (64u << 10) /* maximum of a command line */
 
-/* The frame, and room for one text and for the record of it. */
+/* The frame, a buffer for one text and a buffer for its record. */
 struct builder {
 	struct nvs_merge *merge;
 	char text[TEXT_SIZE];
@@ -79,7 +80,7 @@ static void add_link(struct builder *b, uint32_t key, const char *path)
 	add_text(b, key, b->text);
 }
 
-/* What follows LABEL and the spaces and colons behind it in TEXT, up to the end of the line. */
+/* Returns the rest of the line that starts with LABEL, without leading spaces and colons. */
 static const char *value_of(char *text, const char *label)
 {
 	char *p = strstr(text, label);
@@ -98,7 +99,7 @@ static void add_cpu(struct builder *b)
 		add_text(b, NVS_ATTR_CPU, value_of(b->text, "model name"));
 }
 
-/* As the driver itself says it, unless an ioctl has told it already. */
+/* Uses the driver's version from an ioctl; if there was none yet, the one in sysfs. */
 static void add_driver(struct builder *b, const struct nvs_session *session)
 {
 	if (!session->driver[0] && nvs_sys_read_file("/sys/module/nvidia/version", b->text, 64))
@@ -117,7 +118,10 @@ static void add_machine(struct builder *b)
 	add_text(b, NVS_ATTR_KERNEL, name.release);
 }
 
-/* Services are often denied all calls that set clocks, and killed for this one, which need not. */
+/*
+ * Services are often denied all system calls that set clocks, and killed for adjtimex() too, which
+ * only reads here. Returns true if a seccomp filter may be installed.
+ */
 static bool is_filtered(void)
 {
 	char text[4096];
@@ -128,7 +132,7 @@ static bool is_filtered(void)
 	return !line || strtoul(line + sizeof("\nSeccomp:") - 1, NULL, 10) != 0;
 }
 
-/* Traces of several machines are brought together by it. */
+/* Used to align traces of several machines. */
 static void add_clock_error(struct builder *b)
 {
 	struct timex t = {.modes = 0};

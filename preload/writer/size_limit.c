@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How large a trace becomes: it stops at its size, or its last part is kept.
+ * Limits the size of a trace: recording stops at --max-size, or --keep-last starts a new part.
  */
 #include "preload/writer/keep_last_state.h"
 #include "preload/writer/writer.h"
 
 /* ---- --max-size ---- */
 
-/* Bytes of records that the rings hold. */
-static uint64_t in_rings(void)
+/* Returns the bytes of records in the thread buffers. */
+static uint64_t buffered_bytes(void)
 {
 	uint64_t sum = 0;
 
@@ -21,26 +21,26 @@ static uint64_t in_rings(void)
 	return sum;
 }
 
-#define PACKS_TO 8 /* bytes of records that take one in the file, at worst, but for the first */
-#define MAX_RESERVE (128u << 10) /* for what comes last: names, stacks, totals, the seek table */
+#define PACKS_TO 8 /* assumed compression ratio at worst, apart from the first frames */
+#define MAX_RESERVE (128u << 10) /* for what is written last: names, stacks, totals, seek table */
 
 /*
- * Once the trace, with what is still to come of the rings, has its size, no more is recorded. What
- * the rings hold is reckoned to pack as what is in the file did. The first frames hold names and
- * maps and pack worst: below half of the size they are no measure, and PACKS_TO is.
+ * Stops recording when the trace, with the records still in the thread buffers, reaches its size.
+ * The buffers are assumed to compress like the file so far. The first frames have names and maps
+ * and compress worst: below half of the size PACKS_TO is used instead.
  */
 void nvs_limit_size(struct nvs_writer *w)
 {
-	uint64_t most = nvs_options()->values.max_size;
+	uint64_t max_bytes = nvs_options()->values.max_size;
 	uint64_t file = __atomic_load_n(&w->sink.file_bytes, __ATOMIC_RELAXED);
 	uint64_t raw = __atomic_load_n(&w->sink.raw_bytes, __ATOMIC_RELAXED);
-	uint64_t reserve = most / 8 < MAX_RESERVE ? most / 8 : MAX_RESERVE;
+	uint64_t reserve = max_bytes / 8 < MAX_RESERVE ? max_bytes / 8 : MAX_RESERVE;
 	double ratio = (double)file / (double)(raw + 1);
 
-	if (file < most / 2 && ratio > 1.0 / PACKS_TO)
+	if (file < max_bytes / 2 && ratio > 1.0 / PACKS_TO)
 		ratio = 1.0 / PACKS_TO;
-	if (!most || nvs_switch_is_full() ||
-	    (double)(file + reserve) + (double)in_rings() * ratio < (double)most)
+	if (!max_bytes || nvs_switch_is_full() ||
+	    (double)(file + reserve) + (double)buffered_bytes() * ratio < (double)max_bytes)
 		return;
 	nvs_switch_full();
 	w->merge->full = nvs_now();
@@ -62,13 +62,13 @@ void nvs_limit_tell(struct nvs_writer *w)
 
 /* ---- --keep-last ---- */
 
-static void put_again(void *arg, const struct nvs_rec *rec)
+static void repeat_record(void *arg, const struct nvs_rec *rec)
 {
 	nvs_writer_put(arg, rec);
 }
 
-/* What a reader needs who has not seen what came before. 0 or -errno. */
-static int tell_again(struct nvs_writer *w)
+/* Writes the state that a reader of this part needs. Returns 0 or -errno. */
+static int repeat_state(struct nvs_writer *w)
 {
 	struct nvs_rec_part part = {
 		.rec = {.type = NVS_REC_PART, .size = sizeof(part)},
@@ -78,13 +78,13 @@ static int tell_again(struct nvs_writer *w)
 	};
 
 	nvs_merge_again(w->merge, true);
-	nvs_ledger_tell(w->merge->ledger, &part, put_again, w);
+	nvs_ledger_tell(w->merge->ledger, &part, repeat_record, w);
 	nvs_writer_flush(w);
 	nvs_merge_again(w->merge, false);
 	return w->sink.error;
 }
 
-/* A part of BYTES ends here, and the next begins. 0 or -errno: it goes on. */
+/* Ends a part at BYTES and starts the next. Returns 0, or -errno: the part continues. */
 static int next_part(struct nvs_writer *w, uint64_t bytes)
 {
 	int err = nvs_keep_begin(&w->keep), first_error = w->first_error;
@@ -92,7 +92,7 @@ static int next_part(struct nvs_writer *w, uint64_t bytes)
 	if (err)
 		return err;
 	w->sink.file_bytes = 0;
-	err = tell_again(w);
+	err = repeat_state(w);
 	if (!err)
 		err = nvs_keep_commit(&w->keep, bytes, w->sink.file_bytes);
 	if (!err)
@@ -100,12 +100,12 @@ static int next_part(struct nvs_writer *w, uint64_t bytes)
 	nvs_keep_cancel(&w->keep);
 	w->sink.file_bytes = bytes;
 	w->sink.error = 0;
-	/* What could not be told again stands in the parts before. */
+	/* The state that could not be repeated is in the parts before. */
 	w->first_error = first_error;
 	return err;
 }
 
-/* Between two frames. Without a place to begin, or where none can be made, a part grows. */
+/* Called between two frames. A part grows while there is no place to split, or no new file. */
 void nvs_limit_parts(struct nvs_writer *w)
 {
 	struct nvs_keep *keep = &w->keep;
@@ -125,7 +125,7 @@ void nvs_limit_parts(struct nvs_writer *w)
 		w->part_error = next_part(w, bytes);
 		w->retry_at = w->part_error ? bytes + keep->limit / 8 : 0;
 	}
-	/* No more parts can be made: as much as was to be kept is all there will be. */
+	/* No further part can be created: stop once the size to keep is reached. */
 	if (w->retry_at && bytes > keep->limit && !nvs_switch_is_full()) {
 		nvs_switch_full();
 		w->merge->full = nvs_now();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The spool: the ring buffers in a file that outlives a kill. Every page is allocated on the disk
- * and touched before it is used, so that a doorbell finds no full disk and no page fault.
+ * The spool: the thread buffers in a file, which survives a kill. Every page is allocated on disk
+ * and touched before it is used, so that a doorbell meets neither a full disk nor a page fault.
  */
 #include <string.h>
 #include <sys/file.h>
@@ -21,7 +21,7 @@ _Static_assert(RING_OFFSET % PAGE == 0, "rings begin on a page");
 _Static_assert(sizeof(struct nvs_spool) <= PAGE, "the header is one page");
 _Static_assert(sizeof(struct nvs_spool_ring) <= PAGE, "a ring's head is one page");
 
-static uint64_t stride(const struct nvs_session *session)
+static uint64_t buffer_stride(const struct nvs_session *session)
 {
 	return PAGE + session->ring_bytes;
 }
@@ -33,8 +33,7 @@ uint32_t nvs_spool_rings(const struct nvs_session *session, uint32_t n)
 	return !fit ? 1 : fit < n ? (uint32_t)fit : n;
 }
 
-/* The one of the first thread, the keeper's, and one for the next: with large rings that is all at
- * first. */
+/* At least three: the first thread's buffer, the keeper's, and one in reserve. */
 static uint32_t first_rings(const struct nvs_session *session)
 {
 	uint32_t n = nvs_spool_rings(session, NVS_FIRST_RINGS);
@@ -42,8 +41,8 @@ static uint32_t first_rings(const struct nvs_session *session)
 	return n > 2 ? n : 3;
 }
 
-/* Fresh pages: storing a zero changes nothing and makes them writable in the page table. */
-static void touch(void *at, size_t size)
+/* Storing a zero to fresh pages changes nothing and makes them writable in the page table. */
+static void touch_pages(void *at, size_t size)
 {
 	volatile char *p = at;
 
@@ -53,7 +52,7 @@ static void touch(void *at, size_t size)
 		p[i] = 0;
 }
 
-/* fd -1: memory that has no file, and no limit on the size of one. */
+/* fd -1: memory without a file, and without a limit on file size. */
 static void *map_shared(void *at, size_t size, int fd, uint64_t offset)
 {
 	int flags = MAP_SHARED | (at ? MAP_FIXED : 0) | (fd < 0 ? MAP_ANONYMOUS : 0);
@@ -62,32 +61,31 @@ static void *map_shared(void *at, size_t size, int fd, uint64_t offset)
 	if (!p)
 		return NULL;
 	nvs_sys_madvise(p, size, MADV_DONTFORK);
-	touch(p, size);
+	touch_pages(p, size);
 	return p;
 }
 
-/* The data of a ring once more, behind itself. */
+/* Maps the data of a buffer a second time, right after the first. */
 static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
 {
 	long p;
 
 	if (fd >= 0)
 		return map_shared(data + size, size, fd, offset);
-	/* Of length 0 it is shared memory mapped again. */
+	/* With length 0, mremap() maps shared memory again. */
 	p = nvs_sys(SYS_mremap, (long)data, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,
 		    (long)(data + size), 0);
 	if (p != (long)(data + size))
 		return false;
 	nvs_sys_madvise(data + size, size, MADV_DONTFORK);
-	touch(data + size, size);
+	touch_pages(data + size, size);
 	return true;
 }
 
 /*
- * One ring in the address space: its head's page and its data, the data once more, a page that
- * nobody may touch, the trap's stack, and room for known stacks. That room is here from the
- * beginning because a thread that comes by it later may find the address space used up, or use up
- * what the program needs next.
+ * Maps one thread buffer: its head page, its data twice, a guard page, the trap's stack, and space
+ * for known stacks. The space is reserved here because a thread that allocates it later may find
+ * the address space used up, or use up what the program needs next.
  */
 static uint8_t *map_ring(const struct nvs_session *session, int fd, uint64_t offset,
 			 uint8_t **stack_top)
@@ -96,14 +94,14 @@ static uint8_t *map_ring(const struct nvs_session *session, int fd, uint64_t off
 	uint64_t total = shared + PAGE + NVS_TRAP_STACK_BYTES + NVS_KNOWN_STACKS_BYTES;
 	uint8_t *base, *stack;
 
-	/* What there is more of later than in the beginning must not be what the program lacks. */
+	/* Buffers added later must not take address space that the program needs. */
 	base = nvs_buffer_count() >= first_rings(session)
 		       ? nvs_sys_reserve(total)
 		       : nvs_sys_mmap(NULL, total, PROT_NONE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!base)
 		return NULL;
-	/* What of it is touched later stays out of a lock on what is mapped (mlockall). */
+	/* The parts touched later must not be locked in memory by the program's mlockall(). */
 	if (!nvs_session_confined())
 		nvs_sys(SYS_munlock, (long)base, total, 0, 0, 0, 0);
 	stack = base + shared + PAGE;
@@ -121,7 +119,7 @@ static uint8_t *map_ring(const struct nvs_session *session, int fd, uint64_t off
 	return base;
 }
 
-/* Ring NUMBER from FD at OFFSET. */
+/* Adds thread buffer NUMBER from FD at OFFSET. */
 static int add_ring(struct nvs_session *session, int fd, uint64_t offset, uint32_t number)
 {
 	uint8_t *base, *stack_top;
@@ -137,7 +135,7 @@ static int add_ring(struct nvs_session *session, int fd, uint64_t offset, uint32
 	return nvs_buffer_add(shared, base + PAGE, session->ring_bytes, stack_top, stack_top);
 }
 
-/* Rings that have no place in the file any more lie in memory; the writer sees it and says so. */
+/* Adds buffers in memory if the file cannot grow; the writer notices and records it. */
 static int grow_anonymous(struct nvs_session *session, uint32_t n)
 {
 	int err = 0;
@@ -151,22 +149,23 @@ static int grow_anonymous(struct nvs_session *session, uint32_t n)
 int nvs_spool_grow(struct nvs_session *session, uint32_t n)
 {
 	uint32_t first = nvs_buffer_count();
-	uint64_t from = RING_OFFSET + first * stride(session), to;
+	uint64_t from = RING_OFFSET + first * buffer_stride(session), to;
 	int fd = nvs_outfile_fd(&session->spool), err = 0;
 
 	if (first + n > NVS_MAX_BUFFERS)
 		n = NVS_MAX_BUFFERS - first;
 	if (!n)
 		return -ENOSPC;
-	to = from + n * stride(session);
+	to = from + n * buffer_stride(session);
 	nvs_live_more_slots(first + n + 1);
-	/* Once some are outside the file, the rest must be too: the file's rings are its first
-	 * ones. */
+	/*
+	 * Once a buffer is outside the file, all further ones must be: the file has the first ones.
+	 */
 	if (fd < 0 || nvs_session_confined() || session->head->rings != first ||
 	    nvs_file_allocate(fd, from, to))
 		return grow_anonymous(session, n);
 	for (uint32_t i = 0; i < n && !err; i++) {
-		err = add_ring(session, fd, from + i * stride(session), first + i);
+		err = add_ring(session, fd, from + i * buffer_stride(session), first + i);
 		if (!err)
 			__atomic_store_n(&session->head->rings, first + i + 1, __ATOMIC_RELEASE);
 	}
@@ -188,7 +187,7 @@ static void fill_head(struct nvs_session *session)
 	head->channels = NVS_SPOOL_CHANNELS;
 	for (uint32_t i = 0; i < NVS_SPOOL_CHANNELS; i++)
 		session->channels[i].channel = NVS_NONE;
-	/* Last: with it the spool is one. */
+	/* Stored last: it makes the spool valid. */
 	__atomic_store_n(&head->magic, NVS_SPOOL_MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -199,7 +198,8 @@ static int lay_out(struct nvs_session *session)
 
 	if (session->spool.fd >= 0)
 		err = nvs_file_allocate(session->spool.fd, 0,
-					RING_OFFSET + first_rings(session) * stride(session));
+					RING_OFFSET +
+						first_rings(session) * buffer_stride(session));
 	if (err)
 		return err;
 	p = map_shared(NULL, RING_OFFSET, session->spool.fd, 0);
@@ -267,8 +267,10 @@ void nvs_session_channel_free(struct nvs_spool_channel *slot)
 		__atomic_store_n(&slot->channel, NVS_NONE, __ATOMIC_RELEASE);
 }
 
-/* What is read there is told only with an address: what changes meaning goes without one
- * meanwhile. */
+/*
+ * A reader uses an entry only if it has an address: the address is 0 while the meaning of the
+ * values changes.
+ */
 void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 			      const struct nvs_spool_done *now)
 {

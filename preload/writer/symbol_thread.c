@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which addresses are to be named, in which objects; and the way of records there and back. */
+/*
+ * Names the addresses in recorded stacks: decides which are named in which object, and passes
+ * records between the writer and the thread that searches.
+ */
 #include <limits.h>
 #include <string.h>
 #include "preload/base/preload.h"
@@ -11,48 +14,49 @@
 #define MAX_ADDRESSES (1u << 18)
 #define MAX_OBJECTS (1u << 16)
 #define NO_OBJECT UINT32_MAX
-#define PAUSE 10 /* times as long as a search took, until the next one */
+#define PAUSE 10 /* the pause after a search, in multiples of its duration */
 #define FIRST_PAUSE_MS 100
 #define NAP_MS 1000
 
-/* Records on their way. A row of them is pushed at its front by one thread, and taken as a whole by
- * another. */
+/* A block of records. One thread pushes blocks to a list; another takes the whole list. */
 struct piece {
 	struct piece *next;
 	size_t bytes, used, taken;
 	uint8_t records[];
 };
 
-/* A module, for as long as the trace: what it named is asked for when it may have gone. */
+/*
+ * A module; it stays for the whole trace, since its addresses may be named after it was unloaded.
+ */
 struct object {
 	struct nvs_rec_module *rec;
-	uint64_t gone; /* ticks, UINT64_MAX: is there */
-	uint32_t waiting; /* addresses in it that are to be looked for */
+	uint64_t gone; /* ticks; UINT64_MAX: loaded */
+	uint32_t waiting; /* addresses in it that need names */
 };
 
 struct address {
 	uint64_t pc, time; /* when it was first seen in a stack */
-	uint32_t object; /* index, NO_OBJECT: in none so far */
-	bool done; /* it has been looked for */
+	uint32_t object; /* index; NO_OBJECT: none so far */
+	bool done; /* it has been searched */
 };
 
 struct nvs_naming {
 	struct nvs_session *session;
-	struct piece *_Atomic in, *_Atomic out; /* to the thread, and from it */
+	struct piece *_Atomic in, *_Atomic out; /* lists to the thread and from it */
 	struct piece *filling; /* the writer's: not pushed yet */
-	struct piece *taking; /* the writer's: what it takes records from */
+	struct piece *taking; /* the writer's: it reads records from this */
 	_Atomic uint32_t wake, finishing, done; /* futexes */
 
-	/* the thread's */
+	/* fields of the thread */
 	bool files;
 	struct piece *found; /* not pushed yet */
 	struct object *objects;
 	uint32_t nobjects, objects_room;
 	struct address *addresses;
 	uint32_t naddresses, addresses_room;
-	uint32_t *slots; /* by address: index + 1 */
+	uint32_t *slots; /* hash by address: index + 1 */
 	uint32_t nslots;
-	bool news; /* something to look for */
+	bool news; /* there are new addresses or modules */
 	_Alignas(16) uint8_t scratch[NVS_SCRATCH_BYTES];
 };
 
@@ -65,9 +69,9 @@ struct nvs_naming *nvs_naming_new(struct nvs_session *session)
 	return n;
 }
 
-/* ---- records on their way ---- */
+/* ---- lists of records ---- */
 
-static void push(struct piece *_Atomic *row, struct piece **piece)
+static void push_piece(struct piece *_Atomic *row, struct piece **piece)
 {
 	struct piece *p = *piece;
 
@@ -79,7 +83,7 @@ static void push(struct piece *_Atomic *row, struct piece **piece)
 		;
 }
 
-/* All of a row, the first first. */
+/* Takes all blocks of a list, in the order of pushing. */
 static struct piece *take_all(struct piece *_Atomic *row)
 {
 	struct piece *p = atomic_exchange(row, NULL), *first = NULL;
@@ -94,7 +98,7 @@ static struct piece *take_all(struct piece *_Atomic *row)
 	return first;
 }
 
-static struct piece *drop(struct piece *p)
+static struct piece *free_piece(struct piece *p)
 {
 	struct piece *next = p->next;
 
@@ -102,14 +106,14 @@ static struct piece *drop(struct piece *p)
 	return next;
 }
 
-/* Room for a record of SIZE bytes in *PIECE, which is pushed when it is full. */
-static void *room(struct piece *_Atomic *row, struct piece **piece, size_t size)
+/* Returns space for a record of SIZE bytes in *PIECE, which is pushed when it is full. */
+static void *reserve_record(struct piece *_Atomic *row, struct piece **piece, size_t size)
 {
 	size_t bytes = size > PIECE_BYTES ? size : PIECE_BYTES;
 	void *at;
 
 	if (*piece && (*piece)->bytes - (*piece)->used < size)
-		push(row, piece);
+		push_piece(row, piece);
 	if (!*piece) {
 		*piece = nvs_alloc(sizeof(**piece) + bytes);
 		if (!*piece)
@@ -124,21 +128,21 @@ static void *room(struct piece *_Atomic *row, struct piece **piece, size_t size)
 void nvs_naming_see(void *naming, const struct nvs_rec *rec)
 {
 	struct nvs_naming *n = naming;
-	size_t least = rec->type == NVS_REC_STACK	  ? sizeof(struct nvs_rec_stack)
-		       : rec->type == NVS_REC_MODULE	  ? sizeof(struct nvs_rec_module)
-		       : rec->type == NVS_REC_MODULE_GONE ? sizeof(struct nvs_rec_module_gone)
-							  : 0;
+	size_t min_bytes = rec->type == NVS_REC_STACK	      ? sizeof(struct nvs_rec_stack)
+			   : rec->type == NVS_REC_MODULE      ? sizeof(struct nvs_rec_module)
+			   : rec->type == NVS_REC_MODULE_GONE ? sizeof(struct nvs_rec_module_gone)
+							      : 0;
 	void *to;
 
-	/* What the program has scribbled over may be shorter than its type. */
-	if (!least || rec->size < least)
+	/* A record that the program has overwritten may be shorter than its type. */
+	if (!min_bytes || rec->size < min_bytes)
 		return;
-	to = room(&n->in, &n->filling, rec->size);
+	to = reserve_record(&n->in, &n->filling, rec->size);
 	if (to)
 		memcpy(to, rec, rec->size);
 }
 
-static void wake(struct nvs_naming *n)
+static void wake_thread(struct nvs_naming *n)
 {
 	atomic_store(&n->wake, 1);
 	nvs_sys_futex_wake(&n->wake);
@@ -148,8 +152,8 @@ void nvs_naming_push(struct nvs_naming *n)
 {
 	if (!n || !n->filling)
 		return;
-	push(&n->in, &n->filling);
-	wake(n);
+	push_piece(&n->in, &n->filling);
+	wake_thread(n);
 }
 
 struct nvs_rec *nvs_naming_next(struct nvs_naming *n)
@@ -159,7 +163,7 @@ struct nvs_rec *nvs_naming_next(struct nvs_naming *n)
 	if (!n)
 		return NULL;
 	while (n->taking && n->taking->taken == n->taking->used)
-		n->taking = drop(n->taking);
+		n->taking = free_piece(n->taking);
 	if (!n->taking)
 		n->taking = take_all(&n->out);
 	if (!n->taking)
@@ -173,23 +177,23 @@ bool nvs_naming_finish(struct nvs_naming *n, unsigned ms)
 {
 	if (!n)
 		return true;
-	push(&n->in, &n->filling);
+	push_piece(&n->in, &n->filling);
 	atomic_store(&n->finishing, 1);
-	wake(n);
+	wake_thread(n);
 	nvs_sys_futex_wait(&n->done, 0, ms);
 	return atomic_load(&n->done);
 }
 
 /* ---- objects ---- */
 
-static bool grow(void **list, uint32_t *room, uint32_t used, size_t each, uint32_t most)
+static bool grow_list(void **list, uint32_t *room, uint32_t used, size_t each, uint32_t max)
 {
 	uint32_t more = *room ? *room * 2 : 256;
 	void *p;
 
 	if (used < *room)
 		return true;
-	p = more <= most ? nvs_realloc(*list, *room * each, more * each) : NULL;
+	p = more <= max ? nvs_realloc(*list, *room * each, more * each) : NULL;
 	if (!p)
 		return false;
 	*list = p;
@@ -203,7 +207,7 @@ static void see_module(struct nvs_naming *n, const struct nvs_rec_module *rec)
 	void *list = n->objects;
 
 	if (rec->rec.size < sizeof(*rec) + rec->build_id_length + rec->path_length ||
-	    !grow(&list, &n->objects_room, n->nobjects, sizeof(*n->objects), MAX_OBJECTS))
+	    !grow_list(&list, &n->objects_room, n->nobjects, sizeof(*n->objects), MAX_OBJECTS))
 		return;
 	n->objects = list;
 	copy = nvs_alloc(rec->rec.size + 1);
@@ -223,7 +227,7 @@ static void see_module_gone(struct nvs_naming *n, const struct nvs_rec_module_go
 		}
 }
 
-/* How long before the object was noticed TIME lies: it may have been used by then. */
+/* Returns how long before the object was noticed TIME is; it may have been used by then. */
 static uint64_t time_off(const struct object *o, uint64_t time)
 {
 	return time < o->rec->rec.time ? o->rec->rec.time - time : 0;
@@ -253,7 +257,7 @@ static uint32_t slot_of(const struct nvs_naming *n, uint64_t pc)
 	return (uint32_t)(h >> 32) & (n->nslots - 1);
 }
 
-static void put_slot(struct nvs_naming *n, uint32_t index)
+static void insert_slot(struct nvs_naming *n, uint32_t index)
 {
 	uint32_t s = slot_of(n, n->addresses[index].pc);
 
@@ -276,13 +280,16 @@ static bool more_slots(struct nvs_naming *n)
 		return false;
 	}
 	for (uint32_t i = 0; i < n->naddresses; i++)
-		put_slot(n, i);
+		insert_slot(n, i);
 	nvs_free(old, had * sizeof(*old));
 	return true;
 }
 
-/* Another object may lie there by now; and objects are noticed after they were used. */
-static bool still(const struct nvs_naming *n, struct address *a, uint64_t time)
+/*
+ * Returns true if the known entry is still valid at TIME. Another object may be at the address by
+ * now, and objects are noticed after their first use.
+ */
+static bool is_still_valid(const struct nvs_naming *n, struct address *a, uint64_t time)
 {
 	if (a->object == NO_OBJECT)
 		a->object = object_of(n, a->pc, a->time);
@@ -298,15 +305,16 @@ static void see_address(struct nvs_naming *n, uint64_t pc, uint64_t time)
 	for (uint32_t s = slot_of(n, pc); n->slots[s]; s = (s + 1) & (n->nslots - 1)) {
 		struct address *a = &n->addresses[n->slots[s] - 1];
 
-		if (a->pc == pc && still(n, a, time))
+		if (a->pc == pc && is_still_valid(n, a, time))
 			return;
 	}
-	if (!grow(&list, &n->addresses_room, n->naddresses, sizeof(*n->addresses), MAX_ADDRESSES))
+	if (!grow_list(&list, &n->addresses_room, n->naddresses, sizeof(*n->addresses),
+		       MAX_ADDRESSES))
 		return;
 	n->addresses = list;
 	n->addresses[n->naddresses] =
 		(struct address){.pc = pc, .time = time, .object = object_of(n, pc, time)};
-	put_slot(n, n->naddresses++);
+	insert_slot(n, n->naddresses++);
 	n->news = true;
 }
 
@@ -319,7 +327,7 @@ static void see_stack(struct nvs_naming *n, const struct nvs_rec_stack *rec)
 
 static void see_all(struct nvs_naming *n)
 {
-	for (struct piece *p = take_all(&n->in); p; p = drop(p))
+	for (struct piece *p = take_all(&n->in); p; p = free_piece(p))
 		while (p->taken < p->used) {
 			const struct nvs_rec *rec = (const void *)(p->records + p->taken);
 
@@ -335,19 +343,19 @@ static void see_all(struct nvs_naming *n)
 
 /* ---- names ---- */
 
-struct telling {
+struct name_sink {
 	struct nvs_naming *n;
 	uint32_t module;
 };
 
-static void tell(void *arg, const struct nvs_name *name)
+static void record_name(void *arg, const struct nvs_name *name)
 {
-	const struct telling *t = arg;
+	const struct name_sink *t = arg;
 	bool same = *name->name && !strcmp(name->name, name->exported) &&
 		    name->offset == name->exported_offset;
 	size_t length = strlen(name->name), exported = same ? 0 : strlen(name->exported);
 	size_t size = (sizeof(struct nvs_rec_name) + length + exported + 7) & ~7ul;
-	struct nvs_rec_name *rec = room(&t->n->out, &t->n->found, size);
+	struct nvs_rec_name *rec = reserve_record(&t->n->out, &t->n->found, size);
 
 	t->n->addresses[name->wanted->place].done = true;
 	if (!rec)
@@ -365,8 +373,8 @@ static void tell(void *arg, const struct nvs_name *name)
 	memcpy(rec->text + length, name->exported, exported);
 }
 
-/* Without the C library's, which may ask the program's allocator for memory. */
-static void sort(struct nvs_wanted *w, size_t n)
+/* Shell sort: the C library's qsort() may use the program's allocator. */
+static void sort_wanted(struct nvs_wanted *w, size_t n)
 {
 	for (size_t gap = n / 2; gap; gap /= 2)
 		for (size_t i = gap; i < n; i++) {
@@ -379,10 +387,10 @@ static void sort(struct nvs_wanted *w, size_t n)
 		}
 }
 
-/* Ahead of each object: a sandbox that the program has put on since may kill whoever looks. */
-static bool may_look(struct nvs_naming *n)
+/* Checked before each object: a sandbox installed meanwhile may kill for opening a file. */
+static bool may_search(struct nvs_naming *n)
 {
-	/* At the end the writer waits for us, and looks itself. */
+	/* At the end the writer waits for this thread, so it checks itself. */
 	if (!atomic_load(&n->finishing) && !nvs_writer_look(n->session))
 		return false;
 	return !nvs_session_confined();
@@ -401,30 +409,30 @@ static void find_in(struct nvs_naming *n, uint32_t object, struct nvs_wanted *wa
 		.start = rec->start,
 		.loaded = o->gone == UINT64_MAX,
 	};
-	struct telling t = {n, rec->module};
+	struct name_sink t = {n, rec->module};
 
-	if (!count || !may_look(n))
+	if (!count || !may_search(n))
 		return;
 	for (size_t i = 0; i < count; i++) {
 		n->addresses[wanted[i].place].done = true;
 		wanted[i].address -= rec->bias;
 	}
-	sort(wanted, count);
-	nvs_symbols_find(n->scratch, &in, n->files, wanted, count, tell, &t);
+	sort_wanted(wanted, count);
+	nvs_symbols_find(n->scratch, &in, n->files, wanted, count, record_name, &t);
 }
 
-static void find_made(struct nvs_naming *n, struct nvs_wanted *wanted, size_t count)
+static void find_jitted(struct nvs_naming *n, struct nvs_wanted *wanted, size_t count)
 {
-	struct telling t = {n, NVS_NONE};
+	struct name_sink t = {n, NVS_NONE};
 
-	if (!count || !n->files || !may_look(n))
+	if (!count || !n->files || !may_search(n))
 		return;
-	sort(wanted, count);
-	nvs_perfmap_find(n->scratch, n->session->pid, wanted, count, tell, &t);
+	sort_wanted(wanted, count);
+	nvs_perfmap_find(n->scratch, n->session->pid, wanted, count, record_name, &t);
 }
 
-/* COUNT addresses that wait, in OBJECT. */
-static void find(struct nvs_naming *n, uint32_t object, size_t count)
+/* Names the COUNT waiting addresses in OBJECT. */
+static void find_names(struct nvs_naming *n, uint32_t object, size_t count)
 {
 	size_t k = 0;
 	struct nvs_wanted *wanted = count ? nvs_alloc(count * sizeof(*wanted)) : NULL;
@@ -437,14 +445,17 @@ static void find(struct nvs_naming *n, uint32_t object, size_t count)
 			wanted[k++].place = i;
 		}
 	if (object == NO_OBJECT)
-		find_made(n, wanted, count);
+		find_jitted(n, wanted, count);
 	else
 		find_in(n, object, wanted, count);
 	nvs_free(wanted, count * sizeof(*wanted));
 }
 
-/* All that wait; some do so until their object has been noticed, or perf's map tells of them. */
-static void work(struct nvs_naming *n)
+/*
+ * Names all waiting addresses. Some wait until their object is noticed, or until the perf map has
+ * them.
+ */
+static void name_waiting(struct nvs_naming *n)
 {
 	size_t made = 0;
 
@@ -462,11 +473,11 @@ static void work(struct nvs_naming *n)
 			n->objects[a->object].waiting++;
 	}
 	for (uint32_t i = 0; i < n->nobjects; i++) {
-		find(n, i, n->objects[i].waiting);
+		find_names(n, i, n->objects[i].waiting);
 		n->objects[i].waiting = 0;
 	}
-	find(n, NO_OBJECT, made);
-	push(&n->out, &n->found);
+	find_names(n, NO_OBJECT, made);
+	push_piece(&n->out, &n->found);
 }
 
 static uint64_t now_ms(void)
@@ -489,9 +500,9 @@ void nvs_naming_run(struct nvs_naming *n, bool files)
 		last = atomic_load(&n->finishing);
 		see_all(n);
 		now = now_ms();
-		/* A sandbox that the program has put on since may forbid to open anything. */
+		/* A sandbox installed meanwhile may forbid opening files. */
 		if (last || (n->news && now >= next && nvs_writer_look(n->session))) {
-			work(n);
+			name_waiting(n);
 			next = now_ms() + FIRST_PAUSE_MS + PAUSE * (now_ms() - now);
 		}
 	}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of addresses in one ELF object, from its symbol tables. */
+/*
+ * Names of addresses in one ELF object, from its symbol tables.
+ */
 #include <elf.h>
 #include <limits.h>
 #include <sys/uio.h>
@@ -9,14 +11,14 @@
 #include "preload/base/sys.h"
 #include "preload/writer/symbols.h"
 
-#define PIECE 1024u /* symbols, or section heads, that are read at once */
+#define PIECE 1024u /* symbols or section headers that are read at once */
 #define MAX_TABLES 4u
 #define MAX_SECTIONS 65536u
 #define MAX_SYMBOLS (64u << 20)
 #define MAX_DYNAMIC 512u
 #define NOTES 4096u
 
-/* Places are offsets in the file, or with fd < 0 addresses in memory. */
+/* Positions are offsets in the file; with fd < 0, addresses in memory. */
 struct table {
 	int fd;
 	uint64_t symbols, count;
@@ -29,7 +31,7 @@ struct search {
 	size_t n;
 	struct table tables[MAX_TABLES];
 	unsigned ntables;
-	int fds[2]; /* of the file, and of its debug information */
+	int fds[2]; /* the file and its debug information */
 	Elf64_Sym symbols[PIECE];
 	Elf64_Shdr sections[PIECE / 2];
 	uint8_t notes[NOTES];
@@ -37,10 +39,11 @@ struct search {
 };
 
 /*
- * Memory of an object that the program may unload meanwhile, or whose file may have become shorter:
- * the kernel reads it for us, and answers where a load would fault. Our threads block SIGSEGV.
+ * Reads memory of an object that the program may unload, or whose file may have been truncated,
+ * through the kernel, which returns an error instead of a fault. The library's threads block
+ * SIGSEGV.
  */
-static bool get_loaded(uint64_t place, void *to, size_t size)
+static bool read_memory(uint64_t place, void *to, size_t size)
 {
 	struct iovec here = {to, size}, there = {(void *)place, size};
 
@@ -48,10 +51,10 @@ static bool get_loaded(uint64_t place, void *to, size_t size)
 		       (long)&there, 1, 0) == (long)size;
 }
 
-static bool get(int fd, uint64_t place, void *to, size_t size)
+static bool read_bytes(int fd, uint64_t place, void *to, size_t size)
 {
 	if (fd < 0)
-		return get_loaded(place, to, size);
+		return read_memory(place, to, size);
 	while (size) {
 		long n = nvs_sys(SYS_pread64, fd, (long)to, (long)size, (long)place, 0, 0);
 
@@ -68,8 +71,10 @@ static bool get(int fd, uint64_t place, void *to, size_t size)
 
 /* ---- symbols ---- */
 
-/* The name, as far as it goes; "": none. Strings at a file's end may be shorter than what is asked
- * for. */
+/*
+ * Copies the name to TO, "" if there is none. Strings at the end of a table may be shorter than
+ * SIZE.
+ */
 static const char *name_of(struct search *s, const struct nvs_hit *hit, char *to)
 {
 	const struct table *t = hit->table ? &s->tables[hit->table - 1] : NULL;
@@ -81,7 +86,7 @@ static const char *name_of(struct search *s, const struct nvs_hit *hit, char *to
 
 		if (size > t->bytes - hit->name - used)
 			size = t->bytes - hit->name - used;
-		if (!size || !get(t->fd, t->strings + hit->name + used, to + used, size))
+		if (!size || !read_bytes(t->fd, t->strings + hit->name + used, to + used, size))
 			break;
 		if (memchr(to + used, 0, size))
 			return to;
@@ -91,8 +96,11 @@ static const char *name_of(struct search *s, const struct nvs_hit *hit, char *to
 	return to;
 }
 
-/* Of two symbols at one address the more telling one, as the reader of traces chooses as well. */
-static bool tells_more(struct search *s, const struct nvs_hit *a, const struct nvs_hit *b)
+/*
+ * Returns true if A is the better of two symbols at one address. The reader of traces uses the same
+ * rule.
+ */
+static bool is_better_name(struct search *s, const struct nvs_hit *a, const struct nvs_hit *b)
 {
 	const char *na = name_of(s, a, s->name[0]), *nb = name_of(s, b, s->name[1]);
 	bool cuda_a = !strncmp(na, "cu", 2), cuda_b = !strncmp(nb, "cu", 2);
@@ -109,14 +117,14 @@ static bool tells_more(struct search *s, const struct nvs_hit *a, const struct n
 	return strcmp(na, nb) < 0;
 }
 
-static void offer(struct search *s, struct nvs_hit *best, const struct nvs_hit *hit)
+static void offer_hit(struct search *s, struct nvs_hit *best, const struct nvs_hit *hit)
 {
 	if (!best->table || hit->start > best->start ||
-	    (hit->start == best->start && tells_more(s, hit, best)))
+	    (hit->start == best->start && is_better_name(s, hit, best)))
 		*best = *hit;
 }
 
-/* Whose name is of use only where it has no size. */
+/* NEAREST is used only if it has no size. */
 static void offer_nearest(struct search *s, struct nvs_hit *nearest, const struct nvs_hit *hit)
 {
 	if (!hit->sized && nearest->table && nearest->start == hit->start && nearest->sized)
@@ -124,10 +132,10 @@ static void offer_nearest(struct search *s, struct nvs_hit *nearest, const struc
 	if (hit->sized && (!nearest->table || hit->start >= nearest->start))
 		*nearest = *hit;
 	else if (!hit->sized)
-		offer(s, nearest, hit);
+		offer_hit(s, nearest, hit);
 }
 
-static void look_at(struct search *s, unsigned table, const Elf64_Sym *sym)
+static void match_symbol(struct search *s, unsigned table, const Elf64_Sym *sym)
 {
 	unsigned type = ELF64_ST_TYPE(sym->st_info);
 	struct nvs_hit hit = {.start = sym->st_value,
@@ -136,7 +144,7 @@ static void look_at(struct search *s, unsigned table, const Elf64_Sym *sym)
 			      .global = ELF64_ST_BIND(sym->st_info) == STB_GLOBAL,
 			      .sized = sym->st_size != 0};
 	unsigned from = s->tables[table].exported ? NVS_HIT_EXPORTED : NVS_HIT_ANY;
-	uint64_t steps = 0; /* nobody counts them here */
+	uint64_t steps = 0; /* not used here */
 	size_t first;
 
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || !sym->st_name ||
@@ -147,7 +155,7 @@ static void look_at(struct search *s, unsigned table, const Elf64_Sym *sym)
 		offer_nearest(s, &s->wanted[first].nearest[k], &hit);
 		for (size_t i = first; i < s->n && s->wanted[i].address - hit.start < sym->st_size;
 		     i++)
-			offer(s, &s->wanted[i].covering[k], &hit);
+			offer_hit(s, &s->wanted[i].covering[k], &hit);
 	}
 }
 
@@ -158,11 +166,11 @@ static void read_table(struct search *s, unsigned table)
 	for (uint64_t i = 0; i < t->count; i += PIECE) {
 		size_t n = t->count - i < PIECE ? (size_t)(t->count - i) : PIECE;
 
-		if (!get(t->fd, t->symbols + i * sizeof(Elf64_Sym), s->symbols,
-			 n * sizeof(Elf64_Sym)))
+		if (!read_bytes(t->fd, t->symbols + i * sizeof(Elf64_Sym), s->symbols,
+				n * sizeof(Elf64_Sym)))
 			return;
 		for (size_t k = 0; k < n; k++)
-			look_at(s, table, &s->symbols[k]);
+			match_symbol(s, table, &s->symbols[k]);
 	}
 }
 
@@ -199,14 +207,14 @@ static bool has_id(const struct nvs_object *o, const uint8_t *p, size_t size, bo
 	return false;
 }
 
-static bool notes_tell(struct search *s, const struct nvs_object *o, int fd, uint64_t place,
-		       uint64_t size, bool *seen)
+static bool notes_match(struct search *s, const struct nvs_object *o, int fd, uint64_t place,
+			uint64_t size, bool *seen)
 {
 	size = size < NOTES ? size : NOTES;
-	return get(fd, place, s->notes, size) && has_id(o, s->notes, size, seen);
+	return read_bytes(fd, place, s->notes, size) && has_id(o, s->notes, size, seen);
 }
 
-static void take_section(struct search *s, int fd, const Elf64_Ehdr *head, const Elf64_Shdr *sh)
+static void add_section(struct search *s, int fd, const Elf64_Ehdr *head, const Elf64_Shdr *sh)
 {
 	struct table t = {
 		.fd = fd, .symbols = sh->sh_offset, .exported = sh->sh_type == SHT_DYNSYM};
@@ -214,7 +222,7 @@ static void take_section(struct search *s, int fd, const Elf64_Ehdr *head, const
 
 	if ((sh->sh_type != SHT_DYNSYM && sh->sh_type != SHT_SYMTAB) ||
 	    sh->sh_entsize != sizeof(Elf64_Sym) || sh->sh_link >= MAX_SECTIONS ||
-	    !get(fd, head->e_shoff + sh->sh_link * sizeof(*sh), &strings, sizeof(strings)))
+	    !read_bytes(fd, head->e_shoff + sh->sh_link * sizeof(*sh), &strings, sizeof(strings)))
 		return;
 	t.count = sh->sh_size / sizeof(Elf64_Sym);
 	t.strings = strings.sh_offset;
@@ -222,53 +230,53 @@ static void take_section(struct search *s, int fd, const Elf64_Ehdr *head, const
 	add_table(s, &t);
 }
 
-static bool program_heads_tell(struct search *s, const struct nvs_object *o, int fd,
-			       const Elf64_Ehdr *head)
+static bool program_headers_match(struct search *s, const struct nvs_object *o, int fd,
+				  const Elf64_Ehdr *head)
 {
 	Elf64_Phdr ph;
 	bool seen = false;
 
 	for (unsigned i = 0; i < head->e_phnum && head->e_phentsize == sizeof(ph); i++)
-		if (get(fd, head->e_phoff + i * sizeof(ph), &ph, sizeof(ph)) &&
-		    ph.p_type == PT_NOTE && notes_tell(s, o, fd, ph.p_offset, ph.p_filesz, &seen))
+		if (read_bytes(fd, head->e_phoff + i * sizeof(ph), &ph, sizeof(ph)) &&
+		    ph.p_type == PT_NOTE && notes_match(s, o, fd, ph.p_offset, ph.p_filesz, &seen))
 			return true;
 	return false;
 }
 
-/* Takes its tables if it is the object's file; whether it is. */
-static bool take_file(struct search *s, const struct nvs_object *o, int fd)
+/* Adds the file's tables if it is the object's file. Returns whether it is. */
+static bool add_file(struct search *s, const struct nvs_object *o, int fd)
 {
 	bool is = !o->build_id_length, seen = false;
 	unsigned before = s->ntables;
 	const unsigned at_once = PIECE / 2;
 	Elf64_Ehdr head;
 
-	if (!get(fd, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) ||
+	if (!read_bytes(fd, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) ||
 	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_ident[EI_DATA] != ELFDATA2LSB)
 		return false;
 	for (unsigned i = 0; i < head.e_shnum && head.e_shentsize == sizeof(Elf64_Shdr);
 	     i += at_once) {
 		unsigned n = head.e_shnum - i < at_once ? head.e_shnum - i : at_once;
 
-		if (!get(fd, head.e_shoff + i * sizeof(Elf64_Shdr), s->sections,
-			 n * sizeof(Elf64_Shdr)))
+		if (!read_bytes(fd, head.e_shoff + i * sizeof(Elf64_Shdr), s->sections,
+				n * sizeof(Elf64_Shdr)))
 			break;
 		for (unsigned k = 0; k < n; k++) {
 			const Elf64_Shdr *sh = &s->sections[k];
 
 			if (sh->sh_type == SHT_NOTE && !is)
-				is = notes_tell(s, o, fd, sh->sh_offset, sh->sh_size, &seen);
-			take_section(s, fd, &head, sh);
+				is = notes_match(s, o, fd, sh->sh_offset, sh->sh_size, &seen);
+			add_section(s, fd, &head, sh);
 		}
 	}
-	/* Without section heads the program's still tell. */
-	is = is || (!seen && program_heads_tell(s, o, fd, &head));
+	/* Without section headers, use the program headers. */
+	is = is || (!seen && program_headers_match(s, o, fd, &head));
 	if (!is)
 		s->ntables = before;
 	return is;
 }
 
-/* The loader knows an object by the name that it was asked for, which may be a relative one. */
+/* The loader knows an object by the name it was opened with, which may be relative. */
 static int open_file(const char *path)
 {
 	char absolute[PATH_MAX];
@@ -306,37 +314,38 @@ static bool open_files(struct search *s, const struct nvs_object *o)
 	bool well;
 
 	s->fds[0] = *o->path ? open_file(o->path) : -ENOENT;
-	well = s->fds[0] >= 0 && take_file(s, o, s->fds[0]);
+	well = s->fds[0] >= 0 && add_file(s, o, s->fds[0]);
 	if (well && o->build_id_length >= 2 && o->build_id_length <= 64) {
 		debug_path(o, path);
 		s->fds[1] = open_file(path);
 		if (s->fds[1] >= 0)
-			take_file(s, o, s->fds[1]);
+			add_file(s, o, s->fds[1]);
 	}
 	return well;
 }
 
 /* ---- memory ---- */
 
-/* How many symbols the hash table knows of; GNU's says it by the end of its last chain. */
+/* Returns the number of symbols in a GNU hash table, found at the end of its last chain. */
 static uint64_t count_by_gnu_hash(uint64_t place)
 {
 	uint32_t head[4], bucket, word = 0, last = 0;
 	uint64_t buckets, chain;
 
-	if (!get(-1, place, head, sizeof(head)))
+	if (!read_bytes(-1, place, head, sizeof(head)))
 		return 0;
 	buckets = place + sizeof(head) + head[2] * 8ull;
 	chain = buckets + head[0] * 4ull;
 	for (uint32_t i = 0; i < head[0]; i++) {
-		if (!get(-1, buckets + i * 4ull, &bucket, 4))
+		if (!read_bytes(-1, buckets + i * 4ull, &bucket, 4))
 			return 0;
 		last = bucket > last ? bucket : last;
 	}
 	if (last < head[1])
 		return 0;
 	do
-		if (last > MAX_SYMBOLS || !get(-1, chain + (last++ - head[1]) * 4ull, &word, 4))
+		if (last > MAX_SYMBOLS ||
+		    !read_bytes(-1, chain + (last++ - head[1]) * 4ull, &word, 4))
 			return 0;
 	while (!(word & 1));
 	return last;
@@ -346,67 +355,67 @@ static uint64_t count_by_hash(uint64_t place)
 {
 	uint32_t head[2] = {0, 0};
 
-	return get(-1, place, head, sizeof(head)) ? head[1] : 0;
+	return read_bytes(-1, place, head, sizeof(head)) ? head[1] : 0;
 }
 
-/* The loader turns these into addresses in place; not in every object. */
-static uint64_t at(const struct nvs_object *o, uint64_t value)
+/* The loader relocates these addresses in place, but not in every object. */
+static uint64_t to_address(const struct nvs_object *o, uint64_t value)
 {
 	return value && value < o->bias ? o->bias + value : value;
 }
 
-static void take_dynamic(struct search *s, const struct nvs_object *o, uint64_t place)
+static void add_dynamic(struct search *s, const struct nvs_object *o, uint64_t place)
 {
 	struct table t = {.fd = -1, .exported = true};
 	uint64_t gnu = 0, hash = 0;
 	Elf64_Dyn d;
 
 	for (unsigned i = 0; i < MAX_DYNAMIC; i++) {
-		if (!get(-1, place + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
+		if (!read_bytes(-1, place + i * sizeof(d), &d, sizeof(d)) || d.d_tag == DT_NULL)
 			break;
 		if (d.d_tag == DT_SYMTAB)
-			t.symbols = at(o, d.d_un.d_ptr);
+			t.symbols = to_address(o, d.d_un.d_ptr);
 		else if (d.d_tag == DT_STRTAB)
-			t.strings = at(o, d.d_un.d_ptr);
+			t.strings = to_address(o, d.d_un.d_ptr);
 		else if (d.d_tag == DT_STRSZ)
 			t.bytes = d.d_un.d_val;
 		else if (d.d_tag == DT_GNU_HASH)
-			gnu = at(o, d.d_un.d_ptr);
+			gnu = to_address(o, d.d_un.d_ptr);
 		else if (d.d_tag == DT_HASH)
-			hash = at(o, d.d_un.d_ptr);
+			hash = to_address(o, d.d_un.d_ptr);
 	}
 	t.count = hash ? count_by_hash(hash) : gnu ? count_by_gnu_hash(gnu) : 0;
 	if (t.symbols && t.strings)
 		add_table(s, &t);
 }
 
-/* Where it lay; by now another object may, whose names would be wrong. */
-static void take_memory(struct search *s, const struct nvs_object *o)
+/* Reads the object's memory. Another object may be mapped there by now: check the build ID. */
+static void add_memory(struct search *s, const struct nvs_object *o)
 {
 	bool is = !o->build_id_length, seen = false;
 	uint64_t dynamic = 0;
 	Elf64_Ehdr head;
 	Elf64_Phdr ph;
 
-	if (!o->loaded || !get(-1, o->start, &head, sizeof(head)) ||
+	if (!o->loaded || !read_bytes(-1, o->start, &head, sizeof(head)) ||
 	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_phentsize != sizeof(ph))
 		return;
 	for (unsigned i = 0; i < head.e_phnum; i++) {
-		if (!get(-1, o->start + head.e_phoff + i * sizeof(ph), &ph, sizeof(ph)))
+		if (!read_bytes(-1, o->start + head.e_phoff + i * sizeof(ph), &ph, sizeof(ph)))
 			return;
 		if (ph.p_type == PT_DYNAMIC)
 			dynamic = o->bias + ph.p_vaddr;
 		else if (ph.p_type == PT_NOTE && !is)
-			is = notes_tell(s, o, -1, o->bias + ph.p_vaddr, ph.p_memsz, &seen);
+			is = notes_match(s, o, -1, o->bias + ph.p_vaddr, ph.p_memsz, &seen);
 	}
 	if (is && dynamic)
-		take_dynamic(s, o, dynamic);
+		add_dynamic(s, o, dynamic);
 }
 
-/* ---- all of it ---- */
+/* ---- entry point ---- */
 
-/* The innermost symbol, or one without a size, which reaches to the next. */
-static const struct nvs_hit *best(const struct nvs_wanted *w, unsigned which)
+/* Returns the innermost symbol, or else one without a size, which extends to the next. */
+static const struct nvs_hit *best_hit(const struct nvs_wanted *w, unsigned which)
 {
 	static const struct nvs_hit none;
 
@@ -415,8 +424,8 @@ static const struct nvs_hit *best(const struct nvs_wanted *w, unsigned which)
 	return w->nearest[which].sized ? &none : &w->nearest[which];
 }
 
-static void tell_all(struct search *s, bool looked,
-		     void (*tell)(void *arg, const struct nvs_name *name), void *arg)
+static void report_names(struct search *s, bool looked,
+			 void (*tell)(void *arg, const struct nvs_name *name), void *arg)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		struct nvs_wanted *w = &s->wanted[i];
@@ -426,8 +435,8 @@ static void tell_all(struct search *s, bool looked,
 		for (unsigned k = 0; i && k < NVS_HITS; k++)
 			if (!w->nearest[k].table || w->nearest[k].start < w[-1].nearest[k].start)
 				w->nearest[k] = w[-1].nearest[k];
-		any = best(w, NVS_HIT_ANY);
-		exported = best(w, NVS_HIT_EXPORTED);
+		any = best_hit(w, NVS_HIT_ANY);
+		exported = best_hit(w, NVS_HIT_EXPORTED);
 		name.name = name_of(s, any, s->name[0]);
 		name.offset = w->address - any->start;
 		name.exported = name_of(s, exported, s->name[1]);
@@ -451,10 +460,10 @@ void nvs_symbols_find(void *scratch, const struct nvs_object *object, bool files
 	s->fds[0] = s->fds[1] = -1;
 	looked = files && open_files(s, object);
 	if (!looked)
-		take_memory(s, object);
+		add_memory(s, object);
 	for (unsigned i = 0; i < s->ntables; i++)
 		read_table(s, i);
-	tell_all(s, looked, tell, arg);
+	report_names(s, looked, tell, arg);
 	for (int i = 0; i < 2; i++)
 		if (s->fds[i] >= 0)
 			nvs_sys_close(s->fds[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of addresses in one ELF object: from the symbol tables of its file, or where that cannot be
- * read from the table in memory. Tables are read through once for all addresses, in pieces, so that
- * memory does not grow with them. For a thread of ours that nobody waits for.
+ * Names of addresses in one ELF object, from the symbol tables of its file, or from the table in
+ * memory if the file cannot be read. Each table is read once for all addresses, in blocks, so that
+ * memory use is constant. Runs on a thread of the library on which nothing waits.
  */
 #ifndef NVSNOOP_PRELOAD_WRITER_SYMBOLS_H
 #define NVSNOOP_PRELOAD_WRITER_SYMBOLS_H
@@ -11,28 +11,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NVS_NAME_MAX 16384u /* bytes of a name, with a NUL; longer ones count as none */
+#define NVS_NAME_MAX 16384u /* maximum size of a name, with the NUL; longer ones are ignored */
 
-/* A symbol that an address may belong to. */
+/* A symbol that may contain an address. */
 struct nvs_hit {
 	uint64_t start;
-	uint32_t name; /* in the table's strings */
+	uint32_t name; /* offset in the table's strings */
 	uint8_t table; /* index + 1; 0: none */
 	bool global, sized;
 };
 
 enum { NVS_HIT_EXPORTED, NVS_HIT_ANY, NVS_HITS };
 
-/* Zero but for the address, which is that in the file. */
+/* All fields are zero but the address, which is relative to the file. */
 struct nvs_wanted {
 	uint64_t address;
-	uint32_t place; /* the caller's */
+	uint32_t place; /* for the caller's use */
 	struct nvs_hit covering[NVS_HITS]; /* the innermost symbol */
-	struct nvs_hit nearest[NVS_HITS]; /* the last that begins before it */
+	struct nvs_hit nearest[NVS_HITS]; /* the last symbol that starts before it */
 };
 
-/* The first of N, in order of their addresses, that is not below ADDRESS; N: none. STEPS counts up
- * by each that was looked at. */
+/*
+ * Returns the index of the first of N addresses, in ascending order, that is >= ADDRESS; N if there
+ * is none. STEPS counts comparisons.
+ */
 static inline size_t nvs_wanted_from(const struct nvs_wanted *wanted, size_t n, uint64_t address,
 				     uint64_t *steps)
 {
@@ -54,7 +56,7 @@ struct nvs_object {
 	const uint8_t *build_id;
 	size_t build_id_length;
 	uintptr_t bias, start; /* in memory, */
-	bool loaded; /* where it still may be */
+	bool loaded; /* if it is still loaded */
 };
 
 struct nvs_name {
@@ -63,14 +65,16 @@ struct nvs_name {
 	uint64_t offset, exported_offset;
 };
 
-/* What both functions below work in: SCRATCH. Nothing else is asked for, so that a program that is
- * short of memory keeps what it has. */
+/*
+ * Size of SCRATCH, the working memory of both functions below. They allocate nothing, so that a
+ * program short of memory keeps what it has.
+ */
 #define NVS_SCRATCH_BYTES (112u << 10)
 
 /*
- * Calls TELL for each of N addresses that has a name, WANTED being in order of them; with FILES for
- * those too that have none, once the object's file has been looked into. Without FILES nothing is
- * opened.
+ * Calls TELL for each of the N addresses, in ascending order, that has a name. With FILES, the
+ * object's file is read, and TELL is then also called for addresses without a name. Without FILES
+ * no file is opened.
  */
 void nvs_symbols_find(void *scratch, const struct nvs_object *object, bool files,
 		      struct nvs_wanted *wanted, size_t n,
@@ -78,8 +82,10 @@ void nvs_symbols_find(void *scratch, const struct nvs_object *object, bool files
 
 /* ---- perfmap.c ---- */
 
-/* The same of code in no object: by the file in which process PID tells what it has made, for perf
- * and its like. Returns how many addresses were looked at, which tests hold against the lines. */
+/*
+ * The same for code that is in no object, from the file that process PID writes for perf. Returns
+ * the number of comparisons, for tests.
+ */
 uint64_t nvs_perfmap_find(void *scratch, uint32_t pid, struct nvs_wanted *wanted, size_t n,
 			  void (*tell)(void *arg, const struct nvs_name *name), void *arg);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the library counted itself: for the end of the trace, and for the closing line.
+ * Counts made by the library: for the end of the trace and for the closing line.
  */
 #include <time.h>
 #include "preload/writer/writer.h"
@@ -12,7 +12,7 @@ uint64_t nvs_totals_of(enum nvs_counter which)
 
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
 		sum += nvs_count_of(nvs_buffer_at(i), which);
-	/* Threads without a buffer have lost all that they submitted. */
+	/* Threads without a buffer have lost all their submissions. */
 	if (which == NVS_COUNT_LOST_SUBMISSIONS)
 		sum += atomic_load(&nvs_process->lost_submissions);
 	else if (which == NVS_COUNT_LOST_BYTES)

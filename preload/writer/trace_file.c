@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trace as a row of zstd frames.
+ * The trace file: appends zstd frames and, at the end, the seek table.
  */
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
@@ -21,8 +21,8 @@ void nvs_sink_free(struct nvs_sink *sink)
 	*sink = (struct nvs_sink){.file = sink->file};
 }
 
-/* Without room for its entry the frame is written all the same: the table is then left out. */
-static void remember_frame(struct nvs_sink *sink, size_t packed, size_t size)
+/* Without memory for its entry the frame is still written; the table is then omitted. */
+static void add_seek_entry(struct nvs_sink *sink, size_t packed, size_t size)
 {
 	if (sink->frames == sink->seek_room) {
 		uint64_t room = sink->seek_room ? sink->seek_room * 2 : 1024;
@@ -40,8 +40,8 @@ static void remember_frame(struct nvs_sink *sink, size_t packed, size_t size)
 	sink->frames++;
 }
 
-/* After a failure the file is cut back to whole frames. */
-static int fail(struct nvs_sink *sink, int err)
+/* Truncates the file to whole frames after a failure. Returns ERR. */
+static int fail_write(struct nvs_sink *sink, int err)
 {
 	int fd = nvs_outfile_fd(sink->file);
 
@@ -58,12 +58,12 @@ int nvs_sink_write(struct nvs_sink *sink, const void *packed, ssize_t packed_siz
 	if (sink->error)
 		return sink->error;
 	if (packed_size < 0)
-		return fail(sink, (int)packed_size);
+		return fail_write(sink, (int)packed_size);
 	err = nvs_outfile_append(sink->file, packed, (size_t)packed_size);
 	if (err)
-		return fail(sink, err);
+		return fail_write(sink, err);
 	if (!sink->no_table)
-		remember_frame(sink, (size_t)packed_size, size);
+		add_seek_entry(sink, (size_t)packed_size, size);
 	sink->raw_bytes += size;
 	sink->file_bytes += (size_t)packed_size;
 	return 0;
@@ -90,7 +90,7 @@ int nvs_sink_seek_table(struct nvs_sink *sink)
 	if (!err)
 		err = nvs_outfile_append(sink->file, &footer, sizeof(footer));
 	if (err)
-		return fail(sink, err);
+		return fail_write(sink, err);
 	sink->file_bytes += sizeof(head) + bytes + sizeof(footer);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer thread: takes what the rings hold, at least every 100 ms, and makes frames of it. It
- * holds no lock that anybody else takes and never uses the program's heap, so nothing the program
- * does stops it but a file system that hangs; its heartbeat says so to those who wait for room.
+ * The writer thread: takes the records from the thread buffers at least every 100 ms and makes
+ * frames of them. It takes no lock that another thread takes and does not use the program's heap,
+ * so only a hung file system stops it. Its heartbeat shows that to threads that wait for space.
  */
 #include "preload/base/ownthread.h"
 #include "preload/live/live.h"
@@ -11,16 +11,16 @@
 #include "preload/writer/writer.h"
 
 #define ROUND_MS 100
-#define CLOCK_NS 1000000000ull /* a calibration point, while there is something to write */
+#define CLOCK_NS 1000000000ull /* of calibration points, while records arrive */
 #define EARLY_CLOCK_MS 10
 #define IDLE_CLOCK_NS (10 * CLOCK_NS)
-#define NAMES_MS 2000 /* that are waited for at the end, */
+#define NAMES_MS 2000 /* maximum wait for names at the end */
 #define NAMES_STEP_MS 100
-#define SWEEP_NS 10000000ull /* between two looks at all buffers' owners where enough are free */
-#define HUNG_ROUNDS 50 /* of 100 ms without heartbeat: the writer is left behind */
+#define SWEEP_NS 10000000ull /* of scans of the buffers' owners, while enough are free */
+#define HUNG_ROUNDS 50 /* 100 ms each without a heartbeat: the writer is abandoned */
 
-/* Full frames, of what is older than LIMIT. */
-static void drain(struct nvs_writer *w, uint64_t limit)
+/* Writes the full frames of records older than LIMIT. */
+static void write_full_frames(struct nvs_writer *w, uint64_t limit)
 {
 	const struct nvs_frame *frame;
 
@@ -32,7 +32,7 @@ static void drain(struct nvs_writer *w, uint64_t limit)
 	}
 }
 
-/* ---- records of the writer's own ---- */
+/* ---- the writer's own records ---- */
 
 static void put_clock(struct nvs_writer *w)
 {
@@ -48,8 +48,8 @@ static void put_clock(struct nvs_writer *w)
 	head->clock_real_ns[1] = point.real_ns;
 }
 
-/* Once some rings had to be made outside the file, not all of the trace outlives a kill. */
-static void tell_unsafe(struct nvs_writer *w)
+/* Once a buffer is outside the file, part of the trace does not survive a kill. */
+static void record_unsafe(struct nvs_writer *w)
 {
 	uint64_t room[8];
 
@@ -60,7 +60,7 @@ static void tell_unsafe(struct nvs_writer *w)
 	nvs_writer_put(w, (const void *)room);
 }
 
-/* What addresses are called, by now. */
+/* Writes the names found so far. */
 static void put_names(struct nvs_writer *w)
 {
 	struct nvs_rec *rec;
@@ -72,7 +72,8 @@ static void put_names(struct nvs_writer *w)
 	}
 }
 
-/* All of them, unless a file system hangs; what is lacking, --embed of the reader may still find.
+/*
+ * Writes all names, unless a file system hangs. The reader's --embed may still find missing ones.
  */
 static void put_last_names(struct nvs_writer *w)
 {
@@ -86,8 +87,11 @@ static void put_last_names(struct nvs_writer *w)
 	put_names(w);
 }
 
-/* Ticks mean nothing by one point alone: the second comes early, for a program that dies early. */
-static bool first_clock(const struct nvs_writer *w)
+/*
+ * Ticks cannot be converted with one point only: the second is made early, for a program that ends
+ * early.
+ */
+static bool is_first_clock(const struct nvs_writer *w)
 {
 	return w->last_clock == w->session->start.mono_ns;
 }
@@ -96,12 +100,12 @@ static uint64_t clock_interval(const struct nvs_writer *w)
 {
 	if (nvs_switch_is_full())
 		return UINT64_MAX;
-	if (first_clock(w))
+	if (is_first_clock(w))
 		return EARLY_CLOCK_MS * 1000000ull;
 	return w->merge->used ? CLOCK_NS : IDLE_CLOCK_NS;
 }
 
-/* It opens the page's file. */
+/* This opens the page's file. */
 void nvs_writer_grow_live(struct nvs_writer *w)
 {
 	if (!nvs_live_is_short())
@@ -118,7 +122,7 @@ void nvs_writer_grow(struct nvs_writer *w)
 	uint64_t now = nvs_clock_mono_ns();
 	bool full = false;
 
-	/* A handler's records have to find one at once: they cannot wait for it. */
+	/* Records made in a signal handler need a free buffer at once: they cannot wait for one. */
 	if (!waiting && now - w->swept < SWEEP_NS &&
 	    (nvs_buffer_unused() >= wanted || atomic_load(&nvs_writer_signal.full)))
 		return;
@@ -130,18 +134,18 @@ void nvs_writer_grow(struct nvs_writer *w)
 	atomic_store(&nvs_writer_signal.full, full);
 }
 
-static void one_round(struct nvs_writer *w)
+static void run_round(struct nvs_writer *w)
 {
 	uint64_t limit, now;
 
 	nvs_writer_grow(w);
 	limit = nvs_now();
 	__atomic_store_n(&w->session->head->heard, limit, __ATOMIC_RELAXED);
-	drain(w, limit);
+	write_full_frames(w, limit);
 	nvs_limit_size(w);
 	nvs_limit_tell(w);
 	put_names(w);
-	tell_unsafe(w);
+	record_unsafe(w);
 	now = nvs_clock_mono_ns();
 	if (now - w->last_clock >= clock_interval(w))
 		put_clock(w);
@@ -153,8 +157,8 @@ static void one_round(struct nvs_writer *w)
 	nvs_writer_beat(w);
 }
 
-/* What somebody has cut off or removed meanwhile is lost, though each write went well. */
-static void look_at_file(struct nvs_writer *w)
+/* If the file was truncated or deleted, its contents are lost although every write succeeded. */
+static void check_file(struct nvs_writer *w)
 {
 	if (w->sink.error || nvs_outfile_holds(&w->session->trace, w->sink.file_bytes))
 		return;
@@ -167,14 +171,15 @@ static void beat_again(void *arg)
 	nvs_writer_beat(arg);
 }
 
-/* The last frames. After a write that failed they may still fit, and then the trace says what it
- * lacks. */
-static void finish(struct nvs_writer *w)
+/*
+ * Writes the last frames. After a failed write they may still fit, and then record what is missing.
+ */
+static void write_last_frames(struct nvs_writer *w)
 {
 	struct nvs_rec_end end = {.rec = {.type = NVS_REC_END, .size = sizeof(end)}};
 
-	one_round(w);
-	drain(w, UINT64_MAX);
+	run_round(w);
+	write_full_frames(w, UINT64_MAX);
 	nvs_writer_flush(w);
 	nvs_packers_wait(&w->packers);
 	nvs_sink_retry(&w->sink);
@@ -191,8 +196,8 @@ static void finish(struct nvs_writer *w)
 	nvs_sink_seek_table(&w->sink);
 	if (w->keep.limit && !w->sink.error)
 		w->sink.file_bytes = nvs_keep_join(&w->keep, w->sink.file_bytes, beat_again, w);
-	look_at_file(w);
-	/* A spool that holds what the trace lacks stays. */
+	check_file(w);
+	/* A spool that has records which the trace lacks is kept. */
 	if (!w->sink.error) {
 		w->session->head->ended = 1;
 		if (!nvs_session_confined())
@@ -204,11 +209,11 @@ static void finish(struct nvs_writer *w)
 }
 
 /*
- * A table of file descriptors of its own, with nothing in it but the two files: what the program
- * closes or duplicates onto our numbers is nothing to us, and it never sees them. False: the kernel
- * cannot, and both keep sharing one.
+ * Gives the thread a descriptor table with only the two files. The program cannot see them there,
+ * and closing or duplicating onto their numbers does not affect them. Returns false if the kernel
+ * cannot do it; the table is shared then.
  */
-static bool detach(struct nvs_writer *w)
+static bool detach_files(struct nvs_writer *w)
 {
 	int low = w->session->trace.fd,
 	    high = w->session->spool.fd >= 0 ? w->session->spool.fd : low;
@@ -217,9 +222,7 @@ static bool detach(struct nvs_writer *w)
 		low = w->session->spool.fd;
 		high = w->session->trace.fd;
 	}
-	/*
-	 * It must be possible to let go of the program's files: a pipe would never end otherwise.
-	 */
+	/* The program's files must be closed in it: a pipe would never end otherwise. */
 	if (low <= 0 || nvs_sys(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
 	    nvs_sys(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))
 		return false;
@@ -231,8 +234,8 @@ static bool detach(struct nvs_writer *w)
 }
 
 /*
- * Names mean what they meant at the start, wherever the program changes its root to. The working
- * directory is let go, so that the program can unmount it: all our names are absolute.
+ * Paths keep their meaning if the program changes its root. The working directory is released, so
+ * that the program can unmount it: all paths used are absolute.
  */
 void nvs_writer_own_root(void)
 {
@@ -240,15 +243,15 @@ void nvs_writer_own_root(void)
 		nvs_sys(SYS_chdir, (long)"/", 0, 0, 0, 0, 0);
 }
 
-/* First on each of the writer's threads. True: it has files of its own. */
-static bool begin(struct nvs_writer *w)
+/* Called first on each of the writer's threads. Returns true if it has its own descriptor table. */
+static bool detach_thread(struct nvs_writer *w)
 {
 	nvs_writer_own_root();
-	return detach(w);
+	return detach_files(w);
 }
 
-/* And then: the program, which waits for it, may put on a sandbox from here on. */
-static bool begun(struct nvs_writer *w, bool own)
+/* Called next: the program, which waits for it, may install a sandbox after this. */
+static bool report_detached(struct nvs_writer *w, bool own)
 {
 	atomic_fetch_add(own ? &w->detached : &w->attached, 1);
 	nvs_sys_futex_wake(&w->detached);
@@ -257,17 +260,17 @@ static bool begun(struct nvs_writer *w, bool own)
 
 static void begin_packer(void *arg)
 {
-	begun(arg, begin(arg));
+	report_detached(arg, detach_thread(arg));
 }
 
 static void run_naming(void *arg)
 {
 	struct nvs_writer *w = arg;
 
-	nvs_naming_run(w->naming, begun(w, begin(w)));
+	nvs_naming_run(w->naming, report_detached(w, detach_thread(w)));
 }
 
-/* Who asks is answered by a look that began behind his question. */
+/* A request is answered by a check that started after it. */
 void nvs_writer_look_around(struct nvs_writer *w)
 {
 	uint32_t asked = atomic_load(&w->asked);
@@ -281,24 +284,24 @@ static void run_writer(void *arg)
 {
 	struct nvs_writer *w = arg;
 	unsigned rounds = 0;
-	bool own = begin(w);
+	bool own = detach_thread(w);
 
 	nvs_watch_begin(w->session, own);
-	begun(w, own);
+	report_detached(w, own);
 	while (!atomic_load(&w->finishing)) {
 		if (!nvs_writer_is_asked(w) && !atomic_exchange(&nvs_writer_signal.wake, 0))
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0,
-					   first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
+					   is_first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
 		atomic_store(&nvs_writer_signal.wake, 0);
 		if (nvs_writer_is_asked(w))
 			nvs_writer_look_around(w);
 		if (atomic_load(&w->finishing))
 			break;
-		one_round(w);
+		run_round(w);
 		/*
-		 * Until its frame is in the file a buffer stays as full as it was, and each of its
-		 * records has asked for us again. A round for that would make a small frame, and
-		 * each frame begins with nothing known.
+		 * A buffer stays full until its frame is in the file, and each of its records has
+		 * woken the writer again meanwhile. Another round now would make a small frame, and
+		 * every frame starts without any context for compression.
 		 */
 		atomic_store(&nvs_writer_signal.wake, 0);
 		if (++rounds % 4)
@@ -306,10 +309,10 @@ static void run_writer(void *arg)
 		nvs_writer_look_around(w);
 		nvs_watch_threads(w->session);
 	}
-	finish(w);
+	write_last_frames(w);
 }
 
-/* Once the writer's threads have their own, the program's table is rid of our files. */
+/* Closes the files in the program's table once all of the writer's threads have their own. */
 static void hand_over_files(struct nvs_writer *w, int trace, int spool)
 {
 	uint32_t threads = 1 + w->packers.running + atomic_load(&w->names), own = 0;
@@ -325,7 +328,10 @@ static void hand_over_files(struct nvs_writer *w, int trace, int spool)
 		nvs_sys_close(spool);
 }
 
-/* The first frame is written before the program goes on: it learns of a file that takes none. */
+/*
+ * The first frame is written before the program continues, so that an unwritable file is noticed
+ * now.
+ */
 static int write_first(struct nvs_writer *w)
 {
 	int err = nvs_first_frame(w->session, w->merge);
@@ -368,12 +374,12 @@ int nvs_writer_start(struct nvs_session *session)
 	if (nvs_options()->untraced) {
 		session->writer = w;
 		err = nvs_own_thread("nvsnoop", NVS_OWN_STACK, nvs_untraced_run, w);
-		/* Until it has looked at what there is of sandboxes. */
+		/* Until it has counted the existing sandbox filters. */
 		for (int i = 0; !err && i < 100 && !atomic_load(&w->detached); i++)
 			nvs_sys_futex_wait(&w->detached, 0, 10);
 		return err;
 	}
-	w->unsafe_told = !session->crash_safe; /* the header says it */
+	w->unsafe_told = !session->crash_safe; /* recorded in the header */
 	w->last_clock = session->start.mono_ns;
 	session->writer = w;
 	err = make_parts(w);
@@ -400,7 +406,7 @@ int nvs_writer_start(struct nvs_session *session)
 	return err;
 }
 
-/* Waits for the writer's last round for as long as its heart beats. */
+/* Waits for the writer's last round while its heartbeat advances. */
 static bool wait_for_end(struct nvs_writer *w)
 {
 	uint64_t seen = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's inside: writer.c, and what it stands on.
+ * The writer's state, shared by writer.c, frames.c, limit.c, totals.c and untraced.c.
  */
 #ifndef NVSNOOP_PRELOAD_WRITER_WRITER_H
 #define NVSNOOP_PRELOAD_WRITER_WRITER_H
@@ -16,23 +16,23 @@ struct nvs_writer {
 	struct nvs_merge *merge;
 	struct nvs_packers packers;
 	struct nvs_naming *naming;
-	_Atomic uint32_t names; /* 1: its thread runs */
-	struct nvs_sink sink; /* the packers' while one has a frame */
+	_Atomic uint32_t names; /* 1: the naming thread runs */
+	struct nvs_sink sink; /* used by the packers while one has a frame */
 	struct nvs_keep keep; /* likewise; --keep-last */
-	int part_error; /* -errno of the latest part that could not be begun */
-	uint64_t retry_at; /* bytes of the newest part: another could not be begun before */
-	uint32_t frames_now, frames_before; /* of this round, and of the one before */
-	uint64_t swept; /* mono_ns of the last look at the buffers' owners */
+	int part_error; /* -errno of the last part that could not be started */
+	uint64_t retry_at; /* size of the newest part at which to try again to start the next */
+	uint32_t frames_now, frames_before; /* in this round, and in the previous one */
+	uint64_t swept; /* mono_ns of the last scan of the buffers' owners */
 	uint64_t last_clock; /* mono_ns of the last calibration point */
 	bool unsafe_told, tell_full;
-	uint64_t lost_submissions, lost_bytes; /* that could not be written */
-	uint64_t gaps; /* GAP records of the writer's own */
+	uint64_t lost_submissions, lost_bytes; /* not written */
+	uint64_t gaps; /* GAP records made by the writer */
 	int first_error;
-	_Atomic uint32_t detached; /* futex: threads that have files of their own */
-	_Atomic uint32_t attached; /* and that share the program's */
+	_Atomic uint32_t detached; /* futex: number of threads with their own descriptor table */
+	_Atomic uint32_t attached; /* number of those that share the program's */
 	_Atomic uint32_t finishing, done; /* futexes */
-	_Atomic uint32_t asked; /* how often it was to look at a sandbox at once, */
-	_Atomic uint32_t looked; /* futex: and which of these has its answer */
+	_Atomic uint32_t asked; /* number of requests to check for a sandbox at once */
+	_Atomic uint32_t looked; /* futex: number of the last request that was answered */
 };
 
 static inline void nvs_writer_beat(struct nvs_writer *w)
@@ -47,40 +47,45 @@ static inline bool nvs_writer_is_asked(const struct nvs_writer *w)
 
 /* ---- writer.c ---- */
 
-/* At sandboxes, for who has asked and from time to time. */
+/* Checks for sandboxes: on request, and from time to time. */
 void nvs_writer_look_around(struct nvs_writer *w);
-/* First on a thread of the writer's: a root directory of its own, and the working directory let go.
+/*
+ * Called first on a thread of the writer: gives it its own root directory and releases the working
+ * directory.
  */
 void nvs_writer_own_root(void);
-void nvs_writer_grow(struct nvs_writer *w); /* more rings where threads need them */
+void nvs_writer_grow(struct nvs_writer *w); /* adds thread buffers if threads need them */
 void nvs_writer_grow_live(struct nvs_writer *w);
 
 /* ---- frames.c ---- */
 
-/* The end of each FRAME, as struct nvs_packers has it: it stands in the file, or is lost. */
+/* The commit callback of struct nvs_packers: FRAME is in the file, or is lost. */
 void nvs_writer_commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size);
 void nvs_writer_pack(struct nvs_writer *w, const struct nvs_frame *frame);
-/* A record of the writer's own; and what is left in the frame that is being filled. */
+/* nvs_writer_put() adds a record of the writer; nvs_writer_flush() packs the frame being filled. */
 void nvs_writer_put(struct nvs_writer *w, const struct nvs_rec *rec);
 void nvs_writer_flush(struct nvs_writer *w);
 
-/* ---- untraced.c: where there is no trace, what the writer does instead ---- */
+/* ---- untraced.c: replaces the writer if there is no trace ---- */
 void nvs_untraced_run(void *writer);
 
-/* ---- totals.c: what the library counted itself ---- */
+/* ---- totals.c: counts made by the library ---- */
 
 uint64_t nvs_totals_of(enum nvs_counter which);
-/* A GAP that belongs to no channel, if anything was lost; the calls in flight; and TOTALS. */
+/* Write a GAP without a channel, if anything was lost; the calls in flight; and TOTALS. */
 void nvs_totals_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions, uint64_t bytes);
 void nvs_totals_in_flight(struct nvs_writer *w);
 void nvs_totals_put(struct nvs_writer *w);
 
-/* ---- limit.c: how large the trace becomes ---- */
+/* ---- limit.c: the size of the trace ---- */
 
-/* --max-size: whether it is reached. Then told, between two frames. */
+/*
+ * --max-size: nvs_limit_size() checks whether it is reached; nvs_limit_tell() records it, between
+ * two frames.
+ */
 void nvs_limit_size(struct nvs_writer *w);
 void nvs_limit_tell(struct nvs_writer *w);
-/* --keep-last: a part ends, and the oldest goes, if that is due. Between two frames. */
+/* --keep-last: ends a part and deletes the oldest if necessary. Between two frames. */
 void nvs_limit_parts(struct nvs_writer *w);
 
 #endif

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Where traces stand beside each other, and how well that is known. */
+/* Aligns traces by their clocks, and prints how well they are aligned. Called by --timeline,
+ * --ranks, --by-rank and the exports. */
 #include "decode/report/clocks.h"
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/report/prose.h"
 #include "decode/trace/clock.h"
 
-/* Linux goes faster or slower with both clocks alike: what is more than readings differ by is a
- * step. */
+/* Linux slews both clocks alike: a change above the reading error is a step. */
 #define STEP_NS 100000
-#define READ_NS 1000u /* the two are read one after the other, the tightest of several times */
-#define MOST_NS (1ull << 61) /* so that sums of times are times; the year 2043 */
+#define READ_NS 1000u /* the tightest of several pairs of readings */
+#define MOST_NS (1ull << 61) /* year 2043; keeps sums of times within 64 bits */
 #define MOST_STEPS_SAID 4
 
-/* While they are compared. */
+/* State of one trace while it is compared with others. */
 struct found {
 	const char *host;
-	int64_t first, last; /* time of day less monotonic clock */
-	int64_t offset; /* the one that is taken */
-	uint64_t mono, until; /* when the trace began, and its last reading */
+	int64_t first, last; /* time of day minus monotonic clock */
+	int64_t offset; /* the offset chosen */
+	uint64_t mono, until; /* monotonic time of the first record and of the last sample */
 	uint32_t index;
 };
 
-static int64_t between(const struct nvs_clock_point *p)
+static int64_t get_offset(const struct nvs_clock_point *p)
 {
 	return (int64_t)p->real_ns - (int64_t)p->mono_ns;
 }
 
-static bool plausible(const struct nvs_clock_point *p, uint32_t n)
+static bool is_plausible(const struct nvs_clock_point *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (p[i].real_ns >= MOST_NS || p[i].mono_ns >= MOST_NS)
@@ -35,23 +35,24 @@ static bool plausible(const struct nvs_clock_point *p, uint32_t n)
 	return n;
 }
 
-/* From the last reading backwards, as if the clock had been then what it was set to later. */
-static void follow(struct nvs_clock_of *of, struct found *f, const struct nvs_clock_point *p,
-		   uint32_t n)
+/* Goes from the last sample backwards and removes steps, as if the last setting had always been
+ * in effect. */
+static void remove_steps(struct nvs_clock_of *of, struct found *f, const struct nvs_clock_point *p,
+			 uint32_t n)
 {
 	int64_t least, most, at = 0, shift = 0;
 
-	least = most = at = f->last = between(p + n - 1);
-	f->first = between(p);
+	least = most = at = f->last = get_offset(p + n - 1);
+	f->first = get_offset(p);
 	for (uint32_t i = n - 1; i--;) {
-		int64_t by = between(p + i + 1) - between(p + i);
+		int64_t by = get_offset(p + i + 1) - get_offset(p + i);
 
 		if (llabs(by) > STEP_NS) {
 			if (!of->steps++)
 				of->step_at = (int64_t)(p[i + 1].mono_ns - f->mono);
 			shift += by;
 		}
-		at = between(p + i) + shift;
+		at = get_offset(p + i) + shift;
 		least = at < least ? at : least;
 		most = at > most ? at : most;
 	}
@@ -62,7 +63,7 @@ static void follow(struct nvs_clock_of *of, struct found *f, const struct nvs_cl
 	f->until = p[n - 1].mono_ns;
 }
 
-static void look(struct nvs_clock_of *of, struct found *f, const struct nvs_source *s)
+static void read_clock(struct nvs_clock_of *of, struct found *f, const struct nvs_source *s)
 {
 	const struct nvs_session *session = nvs_trace_session(s->trace);
 	const char *day = session->attr[NVS_ATTR_CLOCK_ERROR];
@@ -73,11 +74,11 @@ static void look(struct nvs_clock_of *of, struct found *f, const struct nvs_sour
 	*of = (struct nvs_clock_of){0};
 	*f = (struct found){.host = session->attr[NVS_ATTR_HOST]};
 	p = nvs_clock_points(s->trace, &n);
-	if (!plausible(p, n) || !nvs_clock_mono(s->trace, session->first_time, &f->mono) ||
+	if (!is_plausible(p, n) || !nvs_clock_mono(s->trace, session->first_time, &f->mono) ||
 	    f->mono >= MOST_NS)
 		return;
 	of->known = true;
-	follow(of, f, p, n);
+	remove_steps(of, f, p, n);
 	if (day && *day >= '0' && *day <= '9') {
 		of->day_error = strtoull(day, &end, 10) % 1000000000000 * 1000;
 		of->day = *end ? NVS_DAY_UNKNOWN : NVS_DAY_KEPT;
@@ -86,22 +87,22 @@ static void look(struct nvs_clock_of *of, struct found *f, const struct nvs_sour
 	}
 }
 
-static bool near(int64_t a, int64_t b)
+static bool is_near(int64_t a, int64_t b)
 {
 	return llabs(a - b) <= STEP_NS;
 }
 
-/* Of one boot of one machine: whatever its time of day was set to, the other saw that as well,
- * before or after. */
+/* Returns true if both are of one boot of one machine. If the time of day was set, both traces
+ * saw the same offset before or after it. */
 static bool same_clock(const struct found *a, const struct found *b)
 {
 	return a->host && b->host && !strcmp(a->host, b->host) &&
-	       (near(a->first, b->first) || near(a->first, b->last) || near(a->last, b->first) ||
-		near(a->last, b->last));
+	       (is_near(a->first, b->first) || is_near(a->first, b->last) ||
+		is_near(a->last, b->first) || is_near(a->last, b->last));
 }
 
-/* The one that knows the clock for longest comes first: others of that clock take it from there. */
-static int by_end(const void *pa, const void *pb)
+/* Sorts by the end of the trace, latest first: others on the same clock take the offset from it. */
+static int compare_end(const void *pa, const void *pb)
 {
 	const struct found *a = pa, *b = pb;
 
@@ -110,7 +111,7 @@ static int by_end(const void *pa, const void *pb)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static void join(struct nvs_clock_of *of, struct found *found, uint32_t n)
+static void assign_clocks(struct nvs_clock_of *of, struct found *found, uint32_t n)
 {
 	uint32_t clocks = 0, k;
 
@@ -138,11 +139,11 @@ int nvs_clocks_align(struct nvs_clock_of *of, const struct nvs_source *sources, 
 	if (!found)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		look(of + i, found + i, sources + i);
+		read_clock(of + i, found + i, sources + i);
 		found[i].index = i;
 	}
-	qsort(found, n, sizeof(*found), by_end);
-	join(of, found, n);
+	qsort(found, n, sizeof(*found), compare_end);
+	assign_clocks(of, found, n);
 	free(found);
 	for (uint32_t i = 0; i < n; i++)
 		base = of[i].known && of[i].began < base ? of[i].began : base;
@@ -151,15 +152,15 @@ int nvs_clocks_align(struct nvs_clock_of *of, const struct nvs_source *sources, 
 	return 0;
 }
 
-/* ---- in words ---- */
+/* ---- messages ---- */
 
 struct sum {
 	uint32_t known, clocks, unkept;
-	uint64_t error, day; /* the two largest of different clocks added up */
+	uint64_t error, day; /* sum of the two largest, from different clocks */
 	bool day_known;
 };
 
-/* The two largest, of those that stand for a clock each. */
+/* Keeps the two largest values; there is one value per clock. */
 static void add_largest(uint64_t largest[2], uint64_t x)
 {
 	if (x > largest[0]) {
@@ -170,7 +171,7 @@ static void add_largest(uint64_t largest[2], uint64_t x)
 	}
 }
 
-static struct sum sum_up(const struct nvs_clock_of *of, uint32_t n)
+static struct sum summarize_clocks(const struct nvs_clock_of *of, uint32_t n)
 {
 	struct sum s = {.day_known = true};
 	uint64_t error[2] = {0}, day[2] = {0};
@@ -202,39 +203,39 @@ static struct sum sum_up(const struct nvs_clock_of *of, uint32_t n)
 	return s;
 }
 
-static void say_how(FILE *f, const struct sum *s, uint32_t n)
+static void print_alignment(FILE *f, const struct sum *s, uint32_t n)
 {
 	if (s->known < n) {
 		nvs_say_count(f, n - s->known, "trace does", "traces do");
-		fputs(" not tell the time of day, and stand at time 0. ", f);
+		fputs(" not record the time of day and start at time 0. ", f);
 	}
 	if (s->known < 2)
 		return;
 	if (s->clocks == 1) {
-		fprintf(f, "%s traces are of one clock: their times stand beside each other to ",
+		fprintf(f, "%s traces share one clock: their times are aligned to within ",
 			s->known == n ? "All" : "The other");
 		nvs_say_ns(f, (double)s->error, 2);
 		fputc('.', f);
 		return;
 	}
-	fputs("Times stand beside each other by the time of day of ", f);
+	fputs("Times are aligned by the time of day of ", f);
 	nvs_say_count(f, s->clocks, "clock", "clocks");
-	fputs(", to ", f);
+	fputs(", to within ", f);
 	nvs_say_ns(f, (double)s->error, 2);
-	fputs(" as far as these agree; ", f);
+	fputs(" if these agree; ", f);
 	if (s->day_known) {
-		fputs("by what their systems said two of them may differ by ", f);
+		fputs("according to their systems two of them may differ by ", f);
 		nvs_say_ns(f, (double)s->day, 2);
 		fputc('.', f);
 	} else if (s->unkept) {
 		nvs_say_count(f, s->unkept, "of them is", "of them are");
-		fputs(" kept right by nobody.", f);
+		fputs(" not synchronised.", f);
 	} else {
-		fputs("how well they were kept the traces do not tell.", f);
+		fputs("the traces do not record how well these were synchronised.", f);
 	}
 }
 
-static void say_clock(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *s)
+static void print_clock(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *s)
 {
 	const char *host = nvs_trace_session(s->trace)->attr[NVS_ATTR_HOST];
 
@@ -244,25 +245,26 @@ static void say_clock(FILE *f, const struct nvs_clock_of *of, const struct nvs_s
 		fputs(" was set ", f);
 		if (of->steps > 1) {
 			nvs_say_count(f, of->steps, "time", "times");
-			fputs(", in all ", f);
+			fputs(", in total ", f);
 		}
 		fprintf(f, "%s by ", of->stepped < 0 ? "back" : "forward");
 		nvs_say_ns(f, (double)llabs(of->stepped), 3);
 		fputs(of->steps > 1 ? ", the last time at " : " at ", f);
-		fprintf(f, "%.6f s; times before that are told by the new setting",
+		fprintf(f, "%.6f s; times before that are converted to the new setting",
 			(double)(of->step_at + of->shift) / 1e9);
 	}
 	if (llabs(of->drift) > (int64_t)READ_NS) {
-		fprintf(f, "%s went ", of->steps ? ", and it" : "");
+		fprintf(f, "%s ran ", of->steps ? ", and it" : "");
 		nvs_say_ns(f, (double)llabs(of->drift), 2);
-		fprintf(f, " %s beside its monotonic clock over the run",
+		fprintf(f, " %s against its monotonic clock over the run",
 			of->drift < 0 ? "slow" : "fast");
 	}
 	fputc('.', f);
 }
 
-/* Of each clock the trace that tells most. */
-static const struct nvs_clock_of *teller(const struct nvs_clock_of *of, uint32_t n, uint32_t clock)
+/* Returns the trace of CLOCK with most steps, then with most drift. */
+static const struct nvs_clock_of *find_worst(const struct nvs_clock_of *of, uint32_t n,
+					     uint32_t clock)
 {
 	const struct nvs_clock_of *best = NULL;
 
@@ -274,24 +276,24 @@ static const struct nvs_clock_of *teller(const struct nvs_clock_of *of, uint32_t
 	return best;
 }
 
-static void say_all(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *sources,
-		    uint32_t n)
+static void print_clocks(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *sources,
+			 uint32_t n)
 {
-	struct sum s = sum_up(of, n);
+	struct sum s = summarize_clocks(of, n);
 	uint32_t said = 0;
 
-	say_how(f, &s, n);
+	print_alignment(f, &s, n);
 	for (uint32_t clock = 0; clock < s.clocks && s.known > 1; clock++) {
-		const struct nvs_clock_of *one = teller(of, n, clock);
+		const struct nvs_clock_of *one = find_worst(of, n, clock);
 
 		if (!one || (!one->steps && llabs(one->drift) <= (int64_t)READ_NS))
 			continue;
 		if (said++ < MOST_STEPS_SAID)
-			say_clock(f, one, sources + (one - of));
+			print_clock(f, one, sources + (one - of));
 	}
 	if (said > MOST_STEPS_SAID) {
-		fputs(" So it was with ", f);
-		nvs_say_count(f, said - MOST_STEPS_SAID, "clock more", "clocks more");
+		fputs(" The same applies to ", f);
+		nvs_say_count(f, said - MOST_STEPS_SAID, "more clock", "more clocks");
 		fputc('.', f);
 	}
 }
@@ -305,7 +307,7 @@ int nvs_clocks_say(struct nvs_out *out, const struct nvs_clock_of *of,
 
 	if (!f)
 		return n > 1 ? -ENOMEM : 0;
-	say_all(f, of, sources, n);
+	print_clocks(f, of, sources, n);
 	if (fclose(f) || !text)
 		return -ENOMEM;
 	nvs_budget_adopt(text);

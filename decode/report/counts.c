@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of counters, summed up by the names of kernels. */
+/* Sums up the counter records of a trace by kernel name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static uint64_t key_of(const char *name, size_t length)
 	return hash ? hash : 1;
 }
 
-/* Replaces what was there. */
+/* A counter number may be reused: the last record holds. */
 static int set_text(char **to, const char *text, size_t length)
 {
 	free(*to);
@@ -51,7 +51,7 @@ static int take_counter(struct nvs_counted_kernels *c, const struct nvs_rec_coun
 	row->instructions = rec->instructions;
 	row->registers[0] = rec->registers[0];
 	row->registers[1] = rec->registers[1];
-	/* An absurd number has no counts. */
+	/* An absurd number: ignore it. */
 	return nvs_number_set(&c->counters, rec->counter, row) == -ENOMEM ? -ENOMEM : 0;
 }
 

@@ -98,20 +98,19 @@ static void set_end(struct nvs_about *r)
 	uint64_t problems = nvs_trace_problems(r->trace);
 
 	if (s->end == NVS_END_ORDERLY)
-		snprintf(r->ended, sizeof(r->ended), "in order");
+		snprintf(r->ended, sizeof(r->ended), "normally");
 	else if (s->end == NVS_END_RUNNING)
-		snprintf(r->ended, sizeof(r->ended),
-			 "not yet: it is still running, and read up to here");
+		snprintf(r->ended, sizeof(r->ended), "not yet: still running, read up to now");
 	else if (s->end == NVS_END_DAMAGED)
-		snprintf(r->ended, sizeof(r->ended), "read up to a damage");
+		snprintf(r->ended, sizeof(r->ended), "damaged, read up to there");
 	else if (s->spool_read)
 		snprintf(r->ended, sizeof(r->ended),
-			 "in a crash, or still running; %llu submissions come from the spool",
+			 "in a crash, or still running; %llu submissions read from the spool",
 			 (unsigned long long)s->counts.spooled);
 	else
 		snprintf(r->ended, sizeof(r->ended), "in a crash, or still running; no spool");
 	if (problems)
-		snprintf(r->whole, sizeof(r->whole), "no: %llu problem%s (--verify tells)",
+		snprintf(r->whole, sizeof(r->whole), "no: %llu problem%s (see --verify)",
 			 (unsigned long long)problems, problems == 1 ? "" : "s");
 	else
 		snprintf(r->whole, sizeof(r->whole), "%s",
@@ -140,7 +139,7 @@ static void set_in_flight(struct nvs_about *r)
 	}
 	n = n < sizeof(r->in_flight) - 32 ? n : sizeof(r->in_flight) - 32;
 	if (f)
-		snprintf(r->in_flight + n, 32, ", and more (--verify tells)");
+		snprintf(r->in_flight + n, 32, ", and more (see --verify)");
 }
 
 void nvs_about(struct nvs_about *r, const struct nvs_trace *trace)

@@ -427,30 +427,31 @@ static void free_calls(struct nvs_run *run)
 	nvs_api_calls_free(run->state);
 }
 
-NVS_REPORT(compare_by_api, .name = "by-api", .place = 10,
+NVS_REPORT(by_api, .name = "by-api", .place = 10,
 	   .help = "per driver API and the runtime API above it",
-	   .man = "For each driver API, and the runtime API above it: submissions, entries, "
-		  "command bytes, bytes a submission, threads,\nchannels, and share; and, where "
-		  "the trace holds calls, how often it was called, how often it failed and how, "
-		  "and the host\ntime of a call: total, mean, median, 99th percentile (both to 3 "
-		  "%) and longest. Calls that submitted nothing are rows too.\nWhat was submitted "
-		  "from inside libcuda without a public entry point (libraries and tools call it "
-		  "by tables of\n.BR cuGetExportTable ())\nis named by the function that called "
-		  "libcuda, as\n.IR \"libcuda.so.1 < cufftExecC2C\" ,\nand\n"
-		  ".B \\-\\-api=cufftExecC2C\nselects it. What "
-		  "entry points\nthat are not observed (queries, mostly) submit is a row by their "
-		  "stack;\n.B \\-v\nnames those that the program looked up.",
+	   .man = "For each driver API and the runtime API that called it: submissions, "
+		  "entries, command bytes, bytes per submission, threads, channels and "
+		  "share. If the trace records calls, also how many there were and how "
+		  "many failed, by error, and the host time per call: total, mean, median, "
+		  "99th percentile (both to 3 %) and maximum. Calls that submitted nothing "
+		  "have rows, too.\nSubmissions from inside libcuda without a public entry "
+		  "point (made by libraries and tools through the tables of\n.BR "
+		  "cuGetExportTable ())\nare named by the function that called libcuda, "
+		  "for example\n.IR \"libcuda.so.1 < cufftExecC2C\" ,\nand\n.B "
+		  "\\-\\-api=cufftExecC2C\nselects them. Submissions of entry points that "
+		  "are not recorded (mostly queries) have a row by their stack;\n.B \\-v\n"
+		  "lists those that the program looked up.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_columns), .state = sizeof(struct nvs_api_calls_list),
 	   .each = sizeof(struct each), .begin = begin, .print = print_by_api, .free = free_calls);
 
 NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
 	   .help = "per API and the program's own frame that called it",
-	   .man = "The same for each API and the program's own frame that called it. A stack is "
-		  "taken where something is submitted, and at\nthe end of a call that took about a "
-		  "millisecond or more; of shorter calls that submitted nothing the frame is not "
-		  "known,\nnor of those before the first GPU was opened: they stand in a row of "
-		  "their API without one.",
+	   .man = "The same for each API and the program's own frame that called it. "
+		  "Stacks are recorded when something is submitted, and at the end of "
+		  "calls that took about a millisecond or more. Shorter calls that "
+		  "submitted nothing, and calls before the first GPU was opened, are in a "
+		  "row of their API without a frame.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_site_columns), .state = sizeof(struct nvs_api_calls_list),
 	   .each = sizeof(struct each), .begin = begin_sites, .print = print_by_callsite,

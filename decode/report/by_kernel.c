@@ -523,11 +523,12 @@ static void print_remarks(struct nvs_run *run)
 
 		if (c->end)
 			fprintf(run->out->file,
-				"Of each kernel its instructions %u to %u alone are counted.\n",
+				"Only instructions %u to %u of each kernel are counted.\n",
 				c->first, c->end - 1);
 		if (c->last_unread)
-			fputs("The last reading of the counters came to nothing: what was counted "
-			      "since the one before it is missing.\n",
+			fputs("The last reading of the counters failed: counts since the one "
+			      "before "
+			      "it are missing.\n",
 			      run->out->file);
 	}
 	print_images(run);
@@ -575,26 +576,26 @@ static void free_kernels(struct nvs_run *run)
 }
 
 NVS_REPORT(by_kernel, .name = "by-kernel", .place = 30,
-	   .help = "per kernel: launches, direct and by graphs",
-	   .man = "Per kernel: launches, direct ones and those of graphs (captured from streams, "
-		  "or built of nodes), registers, shared\nmemory, the shapes of grid and block "
-		  "seen, and what the direct launches submitted; the share of all launches, on a "
-		  "terminal\nwith a bar that is longest for the kernel launched most. Nodes in "
-		  "the bodies of conditional\nnodes are counted apart: how often they ran is "
-		  "known to the GPU alone.",
+	   .help = "per kernel: launches, direct and in graphs",
+	   .man = "Per kernel: launches, direct and in graphs (captured from streams, or "
+		  "built of nodes), registers, shared memory, the grid and block shapes "
+		  "seen, and what the direct launches submitted; and the share of all "
+		  "launches, on a terminal with a bar relative to the kernel launched "
+		  "most. Nodes in the bodies of conditional nodes are counted separately: "
+		  "only the GPU knows how often they ran.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_distinct),
 	   .each = sizeof(struct nvs_kernels), .begin = begin_trace, .end = end_trace,
 	   .print = print_kernels, .free = free_kernels);
 
-NVS_REPORT(
-	instructions, .name = "instructions", .place = 31,
-	.help = "per kernel: instructions executed, with nvsnoop --count",
-	.man = "Per kernel: the instructions that its warps and its threads have executed, as "
-	       "the kernels of\n.B nvsnoop \\-\\-count\nhave counted them themselves, however "
-	       "they were launched; per launch; and how many threads of a\nwarp took part in one "
-	       "on average, of 32. Kernels that do not count are named with the reason.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(count_columns), .state = sizeof(struct nvs_distinct),
-	.each = sizeof(struct nvs_kernels), .begin = begin_trace, .end = end_trace,
-	.print = print_instructions, .free = free_kernels);
+NVS_REPORT(instructions, .name = "instructions", .place = 31,
+	   .help = "per kernel: instructions executed, with nvsnoop --count",
+	   .man = "Per kernel: the instructions that its warps and threads executed, "
+		  "counted by the kernels themselves under\n.B nvsnoop \\-\\-count\n"
+		  "regardless of how they were launched; per launch; and the average "
+		  "number of threads of a warp, of 32, that took part in an instruction. "
+		  "Kernels that were not counted are listed with the reason.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(count_columns), .state = sizeof(struct nvs_distinct),
+	   .each = sizeof(struct nvs_kernels), .begin = begin_trace, .end = end_trace,
+	   .print = print_instructions, .free = free_kernels);

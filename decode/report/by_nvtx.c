@@ -339,13 +339,14 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 		run->said = true;
 		if (run->options->page)
 			return 0;
-		fprintf(stderr, "nvsnoop-report: %s: holds no ranges of NVTX%s%s\n", s->path,
+		fprintf(stderr, "nvsnoop-report: %s: no NVTX ranges%s%s\n", s->path,
 			other ? ": they went to " : "",
 			other ? nvs_escape(safe, sizeof(safe), other, strlen(other)) : "");
 	}
 	if (lost)
 		fprintf(stderr,
-			"nvsnoop-report: %s: lacks %llu ranges, ends and marks from before the "
+			"nvsnoop-report: %s: %llu ranges, ends and marks are missing from before "
+			"the "
 			"first GPU was opened\n",
 			s->path, (unsigned long long)lost);
 	return 0;
@@ -376,20 +377,19 @@ static void free_each(struct nvs_run *run)
 		nvs_distinct_free(&st[i].threads);
 }
 
-NVS_REPORT(
-	by_nvtx, .name = "by-nvtx", .place = 85,
-	.help = "per range of NVTX, with what is inside it",
-	.man = "For each range that the program pushed by NVTX (nvtxRangePush, "
-	       "torch.cuda.nvtx, the Python package): how often, the\ncalls, launches, "
-	       "submissions and command bytes of its thread until it was popped, and wall us, the "
-	       "time until then, in calls or\nnot; all of that with the ranges inside it, which "
-	       "are indented below it, in "
-	       "the order in which they first came. self us is the time outside of these; in\n"
-	       "JSON and CSV self_calls and its like are the work outside of them. Ranges nest "
-	       "for each thread and domain apart; those of\none name in the same place are one "
-	       "row, on whatever threads. A range that is started and ended (kind start) may "
-	       "end on\nanother thread: it has its time, and no work is counted for it. "
-	       "With\n.B \\-\\-sort\nrows are flat, by their paths.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_FILTERS | NVS_NEED_NVTX, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin_trace,
-	.end = end_trace, .print = print_ranges, .free = free_each);
+NVS_REPORT(by_nvtx, .name = "by-nvtx", .place = 85,
+	   .help = "per NVTX range, with what is inside it",
+	   .man = "For each range that the program pushed with NVTX (nvtxRangePush, "
+		  "torch.cuda.nvtx, the Python package): how often, the calls, launches, "
+		  "submissions and command bytes of its thread until it was popped, and "
+		  "wall us, the time until then, in calls or not. All of these include "
+		  "nested ranges, which are indented below, in order of first appearance. "
+		  "self us is the time outside of nested ranges; in JSON and CSV "
+		  "self_calls and its like count the work outside of them. Ranges nest per "
+		  "thread and domain; ranges of one name at the same place are one row, "
+		  "regardless of their threads. A range that is started and ended (kind "
+		  "start) may end on another thread: it has a time, but no work is counted "
+		  "for it. With\n.B \\-\\-sort\nthe rows are flat and show their paths.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_FILTERS | NVS_NEED_NVTX, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin_trace,
+	   .end = end_trace, .print = print_ranges, .free = free_each);

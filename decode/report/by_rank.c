@@ -310,14 +310,13 @@ static int print_ranks(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(
-	by_rank, .name = "by-rank", .place = 94,
-	.help = "least, median and most over all ranks, and who stands out",
-	.man = "A trace for each rank: of each count and time the least, the median and the most "
-	       "over all ranks, and the rank that is farthest from the median, where that is by "
-	       "more than a tenth of it and five times what is usual. Traces are read on all "
-	       "cores.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_WHOLE |
-		 NVS_NEED_APART,
-	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct rank),
-	.begin = begin_trace, .print = print_ranks);
+NVS_REPORT(by_rank, .name = "by-rank", .place = 94,
+	   .help = "minimum, median and maximum over all ranks, and outliers",
+	   .man = "One trace per rank: the minimum, median and maximum of each count and "
+		  "time over all ranks, and the outlier: the rank farthest from the "
+		  "median, if that is by more than a tenth of it and five times the median "
+		  "distance. Traces are read in parallel on all cores.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_WHOLE |
+		    NVS_NEED_APART,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct rank),
+	   .begin = begin_trace, .print = print_ranks);

@@ -380,18 +380,19 @@ static void free_rows(struct nvs_run *run)
 	.state = sizeof(struct all), .each = sizeof(struct state), .free = free_rows
 
 NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
-	   .man = "Calls, launches, copies, host time and command bytes per stream. Streams that "
-		  "were made and never\nused are rows in JSON and CSV; as text they are one line "
-		  "that counts them.\nWhat calls submit that work on no stream is in no row.",
+	   .man = "Calls, launches, copies, host time and command bytes per stream. "
+		  "Streams that were created but never used have rows in JSON and CSV; "
+		  "text only counts them.\nSubmissions of calls that work on no stream are "
+		  "in no row.",
 	   BY_HANDLE, NVS_REPORT_COLUMNS(stream_columns), .begin = begin_streams,
 	   .print = print_streams);
 
 NVS_REPORT(by_thread, .name = "by-thread", .place = 70, .help = "per thread",
-	   .man = "The same per thread; submissions outside of all calls count as well.", BY_HANDLE,
+	   .man = "The same per thread, including submissions outside of all calls.", BY_HANDLE,
 	   NVS_REPORT_COLUMNS(thread_columns), .begin = begin_threads, .print = print_threads);
 
 NVS_REPORT(by_context, .name = "by-context", .place = 80, .help = "per context",
-	   .man = "The same per context. Where it is not known, as of submissions outside of all "
-		  "calls, there is a row\nof its own, without a name.",
+	   .man = "The same per context. A row without a name has what belongs to an "
+		  "unknown context, such as submissions outside of all calls.",
 	   BY_HANDLE, NVS_REPORT_COLUMNS(context_columns), .begin = begin_contexts,
 	   .print = print_contexts);

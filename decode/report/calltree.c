@@ -219,18 +219,18 @@ static int print_tree(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(
-	calltree, .name = "calltree", .place = 24,
-	.help = "the program's functions, one inside the other, with\n"
-		"what is submitted below each; -n 0: however little",
-	.man = "The functions of the program, the outermost first, down to the runtime API and the "
-	       "driver API, with what was submitted\nbelow each of them, how much of all that is, "
-	       "and the host time of calls.\nIn order of\n.BR \\-s ,\nwhich is submissions, "
-	       "cmd bytes, calls or host us; the share is of that.\nFunctions that are alone "
-	       "inside another stand below it without being set in.\nAs text, what has less than "
-	       "0.5 % is cut and counted, unless\n.B \\-n 0\nis given. Calls whose stack is not "
-	       "known stand below\n.BR [unknown] .",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
-	.each = sizeof(struct nvs_stacks_each), .begin = nvs_stacks_begin, .print = print_tree,
-	.free = nvs_stacks_free);
+NVS_REPORT(calltree, .name = "calltree", .place = 24,
+	   .help = "the program's functions, one inside the other, with\n"
+		   "what each submits in total; -n 0: show even the smallest",
+	   .man = "The program's call tree from the outermost function down to the runtime "
+		  "API and the driver API, with what was submitted below each function, "
+		  "its share of the total, and the host time of calls.\nSorted by\n.BR "
+		  "\\-s ,\nwhich is submissions, cmd bytes, calls or host us; the share is "
+		  "of that.\nAn only child is shown below its caller without further "
+		  "indentation.\nText omits functions with less than 0.5 %, and counts "
+		  "them, unless\n.B \\-n 0\nis given. Calls whose stack is unknown are "
+		  "below\n.BR [unknown] .",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
+	   .each = sizeof(struct nvs_stacks_each), .begin = nvs_stacks_begin, .print = print_tree,
+	   .free = nvs_stacks_free);

@@ -229,10 +229,10 @@ static int print_channels(struct nvs_run *run)
 
 NVS_REPORT(channels, .name = "channels", .place = 100,
 	   .help = "per channel, and the memory of its ring and commands",
-	   .man = "One row a channel, with whose memory its GPFIFO, USERD, commands and semaphores "
-		  "lie in. Below, how many addresses commands name (of copies, memsets, uploads, "
-		  "triggers and semaphores), and how many of them are the process's own addresses "
-		  "of the same memory.",
+	   .man = "One row per channel, with the kind of memory of its GPFIFO, USERD, "
+		  "commands and semaphores. Below: the number of addresses in commands (of "
+		  "copies, memsets, uploads, triggers and semaphores), and how many of "
+		  "them are also the process's own addresses of the same memory.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_FILTERS,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
 	   .each = sizeof(struct nvs_places), .begin = begin_trace, .print = print_channels,

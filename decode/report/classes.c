@@ -203,6 +203,6 @@ static int print_class(struct nvs_run *run)
 
 NVS_REPORT(one_class, .name = "class", .argument = "CLASS", .place = 210,
 	   .help = "the methods of one (cbc0), or of descriptors (04_00)",
-	   .man = "Print the methods of one class, as\n.BR cbc0 ,\n"
-		  "or the fields of a launch descriptor, as\n.BR 04_00 .",
+	   .man = "Print the methods of one class, for example\n.BR cbc0 ,\n"
+		  "or the fields of a launch descriptor, for example\n.BR 04_00 .",
 	   .prints = NVS_PRINTS_TEXT, .print = print_class);

@@ -375,23 +375,23 @@ static const struct nvs_report_option kernel_option = {
 	.argument = "NAME",
 	.help = "with --code: only these kernels; a glob, /regex/,\n"
 		"or ! before either; may be given several times",
-	.man = "With\n.BR \\-\\-code :\nkernels of this name alone, demangled or mangled. A glob, "
-	       "a "
-	       "regular expression between slashes, and with ! before it those that are not. May "
-	       "be given several times.",
+	.man = "With\n.BR \\-\\-code :\nonly kernels of this name, demangled or "
+	       "mangled. A glob, a regular expression between slashes, or either after "
+	       "! to exclude. May be given several times.",
 };
 
 NVS_REPORT(code, .name = "code", .place = 225, .option = &kernel_option,
 	   .help = "kernels of cubins, fatbins, programs and libraries, or\n"
 		   "of traces with code=on: registers, stalls, barriers,\n"
 		   "reuse; with --wide their instructions",
-	   .man = "What is given are cubins, fatbins, programs or libraries that hold such, or "
-		  "traces that were recorded with\n.BR code=on .\nA row a kernel: instructions, "
-		  "registers, and what the control words of its instructions say: cycles that "
-		  "they stall, how many yield, and wait for scoreboards, how many of these there "
-		  "are, sources that come from the reuse cache, instructions that read three "
-		  "registers of one bank, and those on the warp's own path. With\n.B \\-\\-wide\n"
-		  "the instructions themselves follow: address, words, wait mask, read and write "
-		  "barrier, yield and stall; with mnemonics where\n.B nvdisasm\nis installed.",
+	   .man = "The files are cubins, fatbins, programs or libraries that contain "
+		  "these, or traces recorded with\n.BR code=on .\nOne row per kernel: "
+		  "instructions, registers, and what the control words of its instructions "
+		  "say: stall cycles, how many yield and how many wait for scoreboards, "
+		  "the number of scoreboards, sources from the reuse cache, instructions "
+		  "that read three registers of one bank, and instructions on the warp's "
+		  "uniform path. With\n.B \\-\\-wide\nthe instructions are listed: "
+		  "address, words, wait mask, read and write barrier, yield and stall; "
+		  "with mnemonics if\n.B nvdisasm\nis installed.",
 	   .needs = NVS_NEED_FILES, .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
 	   .state = sizeof(struct nvs_code), .print = print_code, .free = free_code);

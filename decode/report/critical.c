@@ -272,16 +272,16 @@ static void free_state(struct nvs_run *run)
 	nvs_rows_free(&st->rows, free_row);
 }
 
-NVS_REPORT(
-	critical, .name = "critical", .place = 97,
-	.help = "what the host waited for (best with timing=work)",
-	.man = "Calls in which the host waits for the GPU (synchronisations, copies that return "
-	       "when they\nare done, frees that had to wait), by what they waited for: the latest "
-	       "to end of what had been\nsubmitted to the stream or context before. With\n.BR "
-	       "timing=work ,\nalso for how long the GPU did anything meanwhile, what was done "
-	       "already when the call began,\nand how long the return took behind the end on the "
-	       "GPU. Without it, only what follows from\nthe order of a stream.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state_of_run),
-	.each = sizeof(struct each), .begin = begin_trace, .end = end_trace, .print = print_waits,
-	.free = free_state);
+NVS_REPORT(critical, .name = "critical", .place = 97,
+	   .help = "what the host waited for (best with timing=work)",
+	   .man = "Calls in which the host waits for the GPU (synchronisations, copies "
+		  "that return when they are done, frees that had to wait), by what they "
+		  "waited for: the last to end of what had been submitted to the stream or "
+		  "context before. With\n.BR timing=work ,\nalso how long the GPU was busy "
+		  "meanwhile, what was already done when the call began, and how long "
+		  "after the end on the GPU the call returned. Without it, only what "
+		  "follows from the order of a stream.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state_of_run),
+	   .each = sizeof(struct each), .begin = begin_trace, .end = end_trace,
+	   .print = print_waits, .free = free_state);

@@ -420,27 +420,25 @@ static void free_diff(struct nvs_run *run)
 	nvs_diff_rows_free(st);
 }
 
-NVS_REPORT(
-	diff, .name = "diff", .place = 115,
-	.help = "what the second of two traces does otherwise, by API,\n"
-		"kernel, graph and call site; of A:N and B:M: method by\n"
-		"method. Exits 0: nothing; 1: something; 2: trouble",
-	.man = "What the second of two traces calls and submits otherwise than the first: rows "
-	       "by driver API, kernel, graph and call\nsite with calls, submissions, command "
-	       "bytes and methods of both, and how many submissions do something else, or "
-	       "stand\nelsewhere in their thread. Of\n.IR A : N\nand\n.IR B : M\n"
-	       "the methods of two submissions, by number, as a text diff shows them, with data by "
-	       "what they are for: fields of launch\ndescriptors, parameters, bytes of copies. "
-	       "Addresses, "
-	       "handles, payloads of semaphores and data\nare what they stand for, so that two "
-	       "runs of one program are the same; order between threads says nothing, nor\n"
-	       "does that in which the channels of a context begin. Host\n"
-	       "time and waits for the GPU are told and not judged, nor is whether a copy of 64 "
-	       "bytes to 24 KiB\nfrom the host went inline, by a macro or by an engine. With\n.B "
-	       "\\-v\nalso the "
-	       "rows that are the same. Stands alone. Exits 0 where there is no difference, 1 "
-	       "where there is one, 2 in trouble.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_WHOLE | NVS_NEED_PAIR,
-	.prints = NVS_PRINTS_TABLE, NVS_DIFF_COLUMNS, .verdict = true,
-	.state = sizeof(struct nvs_diff_state), .each = sizeof(struct nvs_diff_each),
-	.begin = begin_trace, .print = print_diff, .free = free_diff);
+NVS_REPORT(diff, .name = "diff", .place = 115,
+	   .help = "how the second of two traces differs, by API,\n"
+		   "kernel, graph and call site; for A:N and B:M method by\n"
+		   "method. Exits 0 if equal, 1 if different, 2 on errors",
+	   .man = "How the second of two traces differs from the first: rows by driver "
+		  "API, kernel, graph and call site with the calls, submissions, command "
+		  "bytes and methods of both, and how many submissions changed or moved "
+		  "within their thread. For\n.IR A : N\nand\n.IR B : M\nthe methods of two "
+		  "submissions, by number, as a text diff, with decoded data: fields of "
+		  "launch descriptors, parameters, bytes of copies. Addresses, handles, "
+		  "semaphore payloads and data are compared by what they stand for, so "
+		  "that two runs of one program are equal. The order between threads is "
+		  "ignored, and so is that in which the channels of a context start. Host "
+		  "time and waits for the GPU are shown but not compared, nor is whether a "
+		  "copy of 64 bytes to 24 KiB from the host was sent inline, by a macro or "
+		  "by an engine. With\n.B \\-v\nequal rows are shown, too. Cannot be "
+		  "combined with other reports. Exits 0 if there is no difference, 1 if "
+		  "there is one, 2 on errors.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_WHOLE | NVS_NEED_PAIR,
+	   .prints = NVS_PRINTS_TABLE, NVS_DIFF_COLUMNS, .verdict = true,
+	   .state = sizeof(struct nvs_diff_state), .each = sizeof(struct nvs_diff_each),
+	   .begin = begin_trace, .print = print_diff, .free = free_diff);

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Small copies of the host's memory: the driver sends one inline, or behind another that is in
- * flight by a macro or an engine, so that two runs of one program differ in how they were sent.
- */
+/* Small copies from host memory. The driver sends one inline, or by a macro or engine if another
+ * is in flight, so two runs of one program differ in how copies are sent. */
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/calls/tally.h"
 #include "decode/report/diff.h"
 
-/* Bytes of a copy that the driver sends inline, but not behind one that is in flight: then a macro
- * fetches it, and an engine copies from 4 KiB on. Measured on H200s, docs/tour.md. */
+/* Size limits, bytes, of copies that the driver sends inline if no other is in flight. Otherwise
+ * a macro fetches them, or from 4 KiB on an engine. Measured on H200s, docs/tour.md. */
 #define EITHER_LEAST 64u
 #define EITHER_MOST 24576u
 

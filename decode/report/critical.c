@@ -235,7 +235,7 @@ static void print_totals(const struct nvs_run *run, const struct state_of_run *s
 		fprintf(f, "For %llu of them it is unknown what they waited for.\n",
 			(unsigned long long)unknown);
 	if (st->untimed && st->placed)
-		fprintf(f, "%llu submissions with work have no GPU time.\n",
+		fprintf(f, "Submissions with work but no GPU time: %llu.\n",
 			(unsigned long long)st->untimed);
 	if (st->placed)
 		fprintf(f, "The GPU's clock is aligned with the host's to within %.2f us.\n",

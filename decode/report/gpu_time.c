@@ -221,7 +221,7 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 	if (run->options->page)
 		return r;
 	fprintf(stderr,
-		"nvsnoop-report: %s: recorded without GPU times: use nvsnoop --timing=work\n",
+		"nvsnoop-report: %s: recorded without GPU times; use nvsnoop --timing=work\n",
 		s->path);
 	return 0;
 }

@@ -379,7 +379,7 @@ void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run)
 			return;
 	run->said = true;
 	fprintf(stderr,
-		"nvsnoop-report: %s: recorded without timing=work: use nvsnoop --timing=work\n",
+		"nvsnoop-report: %s: recorded without timing=work; use nvsnoop --timing=work\n",
 		w->source->path);
 }
 

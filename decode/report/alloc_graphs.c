@@ -8,7 +8,7 @@
 #include "decode/calls/roles.h"
 #include "decode/report/allocs.h"
 
-#define MOST_STEPS (1u << 24) /* limit on nodes visited over the whole trace */
+#define MAX_STEPS (1u << 24) /* limit on nodes visited over the whole trace */
 
 /* A node that allocates or frees memory, with the call that created it. */
 struct node {
@@ -73,7 +73,7 @@ static int append_to_graph(struct nvs_alloc_graphs *g, uint64_t handle, const st
 /* Charges N steps to the budget. Returns false if the budget is exhausted. */
 static bool charge_steps(struct nvs_alloc_graphs *g, uint64_t n)
 {
-	if (n > MOST_STEPS - g->steps) {
+	if (n > MAX_STEPS - g->steps) {
 		nvs_budget_run_out();
 		return false;
 	}

@@ -13,7 +13,7 @@
 #include "decode/report/allocs.h"
 
 /* The same number may be an address in one space and a handle in another. */
-enum space { ADDRESS, ARRAY, PHYSICAL, EXTERNAL, MAPPED };
+enum handle_space { ADDRESS, ARRAY, PHYSICAL, EXTERNAL, MAPPED };
 
 struct nvs_alloc {
 	struct nvs_alloc_place *place; /* NULL: handle released, but still mapped */
@@ -34,7 +34,7 @@ struct nvs_alloc_place {
 		uint64_t value, space;
 	} key;
 	struct nvs_alloc *top; /* the latest allocation */
-	enum { NEVER, FREED, ENDED } was;
+	enum { NEVER, FREED, ENDED } last_end;
 	UT_hash_handle hh;
 };
 
@@ -99,7 +99,7 @@ void nvs_alloc_series_set(struct nvs_alloc_series *s, uint64_t at, uint64_t now)
 /* ---- places ---- */
 
 static struct nvs_alloc_place *find_place(const struct nvs_allocs *a, uint64_t value,
-					  enum space space)
+					  enum handle_space space)
 {
 	struct place_key key = {value, space};
 	struct nvs_alloc_place *p;
@@ -108,7 +108,8 @@ static struct nvs_alloc_place *find_place(const struct nvs_allocs *a, uint64_t v
 	return p;
 }
 
-static struct nvs_alloc_place *make_place(struct nvs_allocs *a, uint64_t value, enum space space)
+static struct nvs_alloc_place *make_place(struct nvs_allocs *a, uint64_t value,
+					  enum handle_space space)
 {
 	struct nvs_alloc_place *p = find_place(a, value, space);
 
@@ -198,14 +199,14 @@ static void unlink_place(struct nvs_alloc *m)
 }
 
 /* Ends M and frees it; WAS is the reason. Its counts remain in its row. */
-static int end_alloc(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at, int was)
+static int end_alloc(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at, int last_end)
 {
 	const struct nvs_alloc_group ended = {
 		.key = {m->api, NVS_ALLOC_ENDED, (uint32_t)m->row->key.kind, m->stack, 0}};
 	int r = 0;
 
 	if (m->place)
-		m->place->was = was;
+		m->place->last_end = last_end;
 	unlink_place(m);
 	*m->link = m->next;
 	if (m->next)
@@ -213,9 +214,9 @@ static int end_alloc(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at, int
 	if (m->selected) {
 		count_bytes(a, m, at, false);
 		m->row->live--;
-		m->row->frees += was == FREED;
-		m->row->ended += was == ENDED;
-		if (was == ENDED && m->row->key.kind != NVS_ALLOC_VIEW)
+		m->row->frees += last_end == FREED;
+		m->row->ended += last_end == ENDED;
+		if (last_end == ENDED && m->row->key.kind != NVS_ALLOC_VIEW)
 			r = count_group(a, &ended, m->bytes, m->sized);
 	}
 	free(m);
@@ -263,7 +264,7 @@ static void init_alloc(struct nvs_alloc *m, const struct nvs_alloc_by *by,
 static int add_alloc(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs_alloc_kind kind,
 		     struct place_key key, uint64_t bytes, struct nvs_alloc **made)
 {
-	struct nvs_alloc_place *p = make_place(a, key.value, (enum space)key.space);
+	struct nvs_alloc_place *p = make_place(a, key.value, (enum handle_space)key.space);
 	struct nvs_alloc_row *row = find_row(a, by->context, kind);
 	struct nvs_alloc *m;
 	int r = 0;
@@ -348,7 +349,7 @@ static int drop_memory(struct nvs_allocs *a, uint64_t at, struct nvs_alloc *m)
 		return 0;
 	/* The handle may be reused for other memory. */
 	if (m->place)
-		m->place->was = FREED;
+		m->place->last_end = FREED;
 	unlink_place(m);
 	return m->maps ? 0 : end_alloc(a, m, at, FREED);
 }
@@ -463,16 +464,17 @@ static int release_handle(struct nvs_allocs *a, const struct nvs_alloc_by *by, s
 /* ---- contexts ---- */
 
 /* Kinds that are destroyed with their context. The others belong to the process or to a pool. */
-static const enum nvs_alloc_kind of_context[] = {NVS_ALLOC_DEVICE,     NVS_ALLOC_ARRAY,
-						 NVS_ALLOC_MANAGED,    NVS_ALLOC_HOST,
-						 NVS_ALLOC_REGISTERED, NVS_ALLOC_IMPORTED};
+static const enum nvs_alloc_kind context_kinds[] = {NVS_ALLOC_DEVICE,	  NVS_ALLOC_ARRAY,
+						    NVS_ALLOC_MANAGED,	  NVS_ALLOC_HOST,
+						    NVS_ALLOC_REGISTERED, NVS_ALLOC_IMPORTED};
 
 static int end_context(struct nvs_allocs *a, uint64_t context, uint64_t at)
 {
 	int r = 0;
 
-	for (size_t i = 0; context && i < sizeof(of_context) / sizeof(*of_context) && !r; i++) {
-		struct nvs_alloc_row *row = find_row(a, context, of_context[i]);
+	for (size_t i = 0; context && i < sizeof(context_kinds) / sizeof(*context_kinds) && !r;
+	     i++) {
+		struct nvs_alloc_row *row = find_row(a, context, context_kinds[i]);
 		struct nvs_alloc *m, *next;
 
 		if (!row)
@@ -510,10 +512,10 @@ static int follow_primary(struct nvs_allocs *a, const struct nvs_call *call)
 /* ---- calls ---- */
 
 /* The kind of memory that a role allocates. */
-static const struct giver {
+static const struct alloc_role {
 	uint8_t kind, space;
-	bool gives;
-} givers[NVS_CALL_ROLES] = {
+	bool allocates;
+} alloc_roles[NVS_CALL_ROLES] = {
 	[NVS_CALL_ROLE_ALLOC_DEVICE] = {NVS_ALLOC_DEVICE, ADDRESS, true},
 	[NVS_CALL_ROLE_ALLOC_PITCH] = {NVS_ALLOC_DEVICE, ADDRESS, true},
 	[NVS_CALL_ROLE_ALLOC_ASYNC] = {NVS_ALLOC_ASYNC, ADDRESS, true},
@@ -616,18 +618,18 @@ static uint64_t size_of_alloc(const struct nvs_allocs *a, const struct nvs_call 
 static int count_failed(struct nvs_allocs *a, const struct nvs_call *call,
 			const struct nvs_alloc_by *by, uint64_t address)
 {
-	const struct giver *giver = givers + call->api->role;
+	const struct alloc_role *alloc_role = alloc_roles + call->api->role;
 	uint32_t space = space_freed(call->api->role);
 	struct nvs_alloc_group what = {
-		.key = {call->api, NVS_ALLOC_FAILED, giver->kind, call->stack, call->result}};
+		.key = {call->api, NVS_ALLOC_FAILED, alloc_role->kind, call->stack, call->result}};
 	const struct nvs_alloc_place *p;
 	struct nvs_alloc_row *row;
 	uint64_t bytes = UINT64_MAX;
 
-	if (!by->selected || (!giver->gives && (space == UINT32_MAX || !address)))
+	if (!by->selected || (!alloc_role->allocates && (space == UINT32_MAX || !address)))
 		return 0;
-	if (giver->gives) {
-		row = find_row(a, by->context, giver->kind);
+	if (alloc_role->allocates) {
+		row = find_row(a, by->context, alloc_role->kind);
 		if (!row)
 			return -ENOMEM;
 		row->failed++;
@@ -638,7 +640,7 @@ static int count_failed(struct nvs_allocs *a, const struct nvs_call *call,
 		if (p && p->top) {
 			p->top->row->failed_frees++;
 			what.key.kind = (uint32_t)p->top->row->key.kind;
-		} else if (!p || p->was == FREED) {
+		} else if (!p || p->last_end == FREED) {
 			what.key.what = p ? NVS_ALLOC_TWICE : NVS_ALLOC_UNKNOWN;
 		}
 	}
@@ -660,9 +662,9 @@ static int follow_free(struct nvs_allocs *a, const struct nvs_call *call,
 static int follow_success(struct nvs_allocs *a, const struct nvs_call *call,
 			  const struct nvs_alloc_by *by, uint64_t address)
 {
-	const struct giver *giver = givers + call->api->role;
+	const struct alloc_role *alloc_role = alloc_roles + call->api->role;
 	uint32_t space = space_freed(call->api->role);
-	struct place_key key = {address, giver->space};
+	struct place_key key = {address, alloc_role->space};
 	struct nvs_alloc_by process = *by;
 	struct nvs_alloc *made;
 	uint64_t bytes;
@@ -682,14 +684,14 @@ static int follow_success(struct nvs_allocs *a, const struct nvs_call *call,
 		set_accessible(a, address);
 		return 0;
 	}
-	if (!giver->gives)
+	if (!alloc_role->allocates)
 		return 0;
 	bytes = size_of_alloc(a, call, address);
-	if (giver->space == ADDRESS)
-		return nvs_allocs_take(a, by, giver->kind, address, bytes);
+	if (alloc_role->space == ADDRESS)
+		return nvs_allocs_take(a, by, alloc_role->kind, address, bytes);
 	/* Handles of imported memory outlive all contexts. */
 	process.context = call->api->role == NVS_CALL_ROLE_ALLOC_IMPORT ? 0 : by->context;
-	return add_alloc(a, &process, giver->kind, key, bytes, &made);
+	return add_alloc(a, &process, alloc_role->kind, key, bytes, &made);
 }
 
 static int follow_context(struct nvs_allocs *a, const struct nvs_call *call)

@@ -65,7 +65,7 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 	return 0;
 }
 
-static void see_thread(struct state *st, struct nvs_nvtx_node *node, uint32_t thread)
+static void note_thread(struct state *st, struct nvs_nvtx_node *node, uint32_t thread)
 {
 	const uint32_t thing[2] = {node->number, thread};
 	int r = nvs_distinct_add(&st->threads, nvs_hash64(thing, sizeof(thing)));
@@ -94,7 +94,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	if (e->what != NVS_NVTX_ENDED || !is_thread_selected(s, e->told)) {
 		c->count++;
 		if (c->last_thread != e->thread || c->count == 1)
-			see_thread(st, e->node, e->thread);
+			note_thread(st, e->node, e->thread);
 	}
 	if (e->what != NVS_NVTX_ENDED)
 		return 0;

@@ -28,7 +28,7 @@ struct row {
 	uint64_t context, threads;
 	bool many; /* threads are unknown: too many to count */
 	bool uncounted; /* submissions are unknown */
-	bool untold; /* the size of some copy is unknown */
+	bool size_unknown; /* the size of some copy is unknown */
 	bool used; /* a stream that was not only created and destroyed */
 	uint32_t last_thread;
 	struct nvs_total times, waits;
@@ -46,7 +46,7 @@ struct state {
 
 /* ---- counting ---- */
 
-static void see_thread(struct state *st, struct row *row, uint32_t thread)
+static void note_thread(struct state *st, struct row *row, uint32_t thread)
 {
 	const uint64_t thing[2] = {row->number, thread};
 	int r = nvs_distinct_add(&st->all->threads, nvs_hash64(thing, sizeof(thing)));
@@ -69,12 +69,12 @@ static int count_call(struct state *st, struct row *row, const struct nvs_call *
 	row->memsets += done && group == NVS_CALL_GROUP_MEMSET;
 	row->uncounted |= call->uncounted;
 	if (done && group == NVS_CALL_GROUP_COPY) {
-		row->untold |= !nvs_call_copied(call, &bytes, &copies);
+		row->size_unknown |= !nvs_call_copied(call, &bytes, &copies);
 		row->copies += copies;
 		row->copied += bytes;
 	}
 	if (row->last_thread != call->thread)
-		see_thread(st, row, call->thread);
+		note_thread(st, row, call->thread);
 	row->syncs += group == NVS_CALL_GROUP_SYNC;
 	if (call->end && call->depth <= 1 &&
 	    nvs_total_later(st->source->waiting, &row->times, call))
@@ -97,7 +97,7 @@ static void add_submissions(struct state *st, struct row *row, uint32_t thread,
 	row->bytes += bytes;
 	row->used = true;
 	if (row->last_thread != thread)
-		see_thread(st, row, thread);
+		note_thread(st, row, thread);
 }
 
 /* Adds the selected submissions of a call. A selected call may have unselected ones. */
@@ -219,7 +219,7 @@ NVS_GET_KNOWN(struct row, failed, has_calls(r), r->failed)
 NVS_GET_KNOWN(struct row, launches, has_calls(r), r->launches)
 NVS_GET_KNOWN(struct row, graphs, has_calls(r), r->graphs)
 NVS_GET_KNOWN(struct row, copies, has_calls(r), r->copies)
-NVS_GET_KNOWN(struct row, copied, has_calls(r) && (!r->untold || r->copied), r->copied)
+NVS_GET_KNOWN(struct row, copied, has_calls(r) && (!r->size_unknown || r->copied), r->copied)
 NVS_GET_KNOWN(struct row, memsets, has_calls(r), r->memsets)
 NVS_GET_KNOWN(struct row, syncs, has_calls(r), r->syncs)
 NVS_GET_KNOWN(struct row, submissions, !r->uncounted, r->submissions)

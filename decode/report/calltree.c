@@ -6,8 +6,8 @@
 #include "decode/report/source_columns.h"
 #include "decode/report/stacks.h"
 
-#define LEAST 0.5 /* percent; text only counts what has less, unless -n 0 */
-#define MOST_INDENT 32 /* characters */
+#define MIN_PERCENT 0.5 /* percent; text only counts what has less, unless -n 0 */
+#define MAX_INDENT 32 /* characters */
 
 struct row {
 	const struct nvs_source *source;
@@ -53,7 +53,7 @@ static void get_line(const void *row, struct nvs_value *v)
 			 r->chained ? nvs_sign("\u2514 ", "`-") : "", r->frame->name, again);
 	else
 		snprintf(line, sizeof(line), "%*s[%u more below %.1f %%]", (int)r->indent, "",
-			 r->cut, LEAST);
+			 r->cut, MIN_PERCENT);
 	nvs_value_text(v, line);
 }
 
@@ -77,7 +77,7 @@ static bool is_cut(const struct tree *t, const struct nvs_frame *f)
 {
 	double share = get_share_of(t, &f->weight);
 
-	return !t->all && share >= 0 && share < LEAST;
+	return !t->all && share >= 0 && share < MIN_PERCENT;
 }
 
 static uint64_t count_children(const struct tree *t, const struct nvs_frame *f, bool cut)
@@ -106,7 +106,7 @@ static void add_row(struct tree *t, const struct row *row)
 	t->rows[t->n] = *row;
 	t->rows[t->n].source = row->frame ? t->sources + row->frame->trace : NULL;
 	t->rows[t->n].share = (float)get_share_of(t, row->weight);
-	t->rows[t->n++].indent = row->indent < MOST_INDENT ? row->indent : MOST_INDENT;
+	t->rows[t->n++].indent = row->indent < MAX_INDENT ? row->indent : MAX_INDENT;
 }
 
 /* Adds a row for the frames of PARENT that are cut. */

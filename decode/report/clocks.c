@@ -10,8 +10,8 @@
 /* Linux slews both clocks alike: a change above the reading error is a step. */
 #define STEP_NS 100000
 #define READ_NS 1000u /* the tightest of several pairs of readings */
-#define MOST_NS (1ull << 61) /* year 2043; keeps sums of times within 64 bits */
-#define MOST_STEPS_SAID 4
+#define MAX_NS (1ull << 61) /* year 2043; keeps sums of times within 64 bits */
+#define MAX_STEPS_PRINTED 4
 
 /* State of one trace while it is compared with others. */
 struct found {
@@ -30,7 +30,7 @@ static int64_t get_offset(const struct nvs_clock_point *p)
 static bool is_plausible(const struct nvs_clock_point *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (p[i].real_ns >= MOST_NS || p[i].mono_ns >= MOST_NS)
+		if (p[i].real_ns >= MAX_NS || p[i].mono_ns >= MAX_NS)
 			return false;
 	return n;
 }
@@ -75,7 +75,7 @@ static void read_clock(struct nvs_clock_of *of, struct found *f, const struct nv
 	*f = (struct found){.host = session->attr[NVS_ATTR_HOST]};
 	p = nvs_clock_points(s->trace, &n);
 	if (!is_plausible(p, n) || !nvs_clock_mono(s->trace, session->first_time, &f->mono) ||
-	    f->mono >= MOST_NS)
+	    f->mono >= MAX_NS)
 		return;
 	of->known = true;
 	remove_steps(of, f, p, n);
@@ -127,7 +127,7 @@ static void assign_clocks(struct nvs_clock_of *of, struct found *found, uint32_t
 		if (k < i)
 			found[i].offset = found[k].offset;
 		one->began = found[i].mono + (uint64_t)found[i].offset;
-		one->known = one->began < MOST_NS;
+		one->known = one->began < MAX_NS;
 	}
 }
 
@@ -280,7 +280,7 @@ static void print_clocks(FILE *f, const struct nvs_clock_of *of, const struct nv
 			 uint32_t n)
 {
 	struct sum s = summarize_clocks(of, n);
-	uint32_t said = 0;
+	uint32_t printed = 0;
 
 	print_alignment(f, &s, n);
 	for (uint32_t clock = 0; clock < s.clocks && s.known > 1; clock++) {
@@ -288,12 +288,12 @@ static void print_clocks(FILE *f, const struct nvs_clock_of *of, const struct nv
 
 		if (!one || (!one->steps && llabs(one->drift) <= (int64_t)READ_NS))
 			continue;
-		if (said++ < MOST_STEPS_SAID)
+		if (printed++ < MAX_STEPS_PRINTED)
 			print_clock(f, one, sources + (one - of));
 	}
-	if (said > MOST_STEPS_SAID) {
+	if (printed > MAX_STEPS_PRINTED) {
 		fputs(" The same applies to ", f);
-		nvs_say_count(f, said - MOST_STEPS_SAID, "more clock", "more clocks");
+		nvs_say_count(f, printed - MAX_STEPS_PRINTED, "more clock", "more clocks");
 		fputc('.', f);
 	}
 }

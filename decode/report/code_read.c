@@ -15,12 +15,12 @@ static void *get_memory(void *arg, size_t size)
 	return calloc(1, size);
 }
 
-static void put_memory(void *arg, void *p, size_t size)
+static void free_memory(void *arg, void *p, size_t size)
 {
 	free(p);
 }
 
-static const struct nvs_sass_memory memory = {.get = get_memory, .put = put_memory};
+static const struct nvs_sass_memory memory = {.get = get_memory, .put = free_memory};
 
 static bool matches_kernel(const struct nvs_pattern *p, const void *arg)
 {

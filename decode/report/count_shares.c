@@ -14,9 +14,9 @@
 #include "decode/report/contexts.h"
 #include "decode/report/count_shares.h"
 
-#define MOST (1u << 28)
-#define MOST_NODES (1ull << 24) /* limit on nodes visited, over all changing graphs */
-#define MOST_ADDED (1ull << 28)
+#define MAX_ITEMS (1u << 28)
+#define MAX_NODES (1ull << 24) /* limit on nodes visited, over all changing graphs */
+#define MAX_ADDED (1ull << 28)
 #define LANES 8 /* streams that a share tracks separately */
 #define NOWHERE (1ull << 63) /* ORed with a thread: its context is unknown */
 
@@ -165,7 +165,8 @@ static struct kernel *find_kernel(struct nvs_count_shares *s, uint64_t function,
 
 static struct part *new_part(struct nvs_count_shares *s)
 {
-	struct part *list = nvs_grow(s->parts, s->nparts, &s->parts_room, sizeof(*list), 64, MOST);
+	struct part *list = nvs_grow(s->parts, s->nparts, &s->parts_room, sizeof(*list), 64,
+				     MAX_ITEMS);
 
 	if (!list)
 		return NULL;
@@ -221,7 +222,7 @@ static int list_nodes(struct nvs_count_shares *s, struct graph *g, const struct 
 	g->known = true;
 	g->first = s->nparts;
 	s->looked += e->nnodes;
-	if (s->looked > MOST_NODES) {
+	if (s->looked > MAX_NODES) {
 		nvs_budget_run_out();
 		return -ENOMEM;
 	}
@@ -290,7 +291,7 @@ static int add_launch(struct nvs_count_shares *s, const struct nvs_call *call, u
 	if (r || !l.n)
 		return r;
 	l.lane = find_lane(s, context, stream_of(call));
-	list = nvs_grow(s->launches, s->nlaunches, &s->launches_room, sizeof(*list), 64, MOST);
+	list = nvs_grow(s->launches, s->nlaunches, &s->launches_room, sizeof(*list), 64, MAX_ITEMS);
 	if (!list || !l.lane)
 		return -ENOMEM;
 	s->launches = list;
@@ -319,7 +320,7 @@ static int add_wait(struct nvs_count_shares *s, const struct nvs_call *call, uin
 	} else {
 		return 0;
 	}
-	list = nvs_grow(s->waits, s->nwaits, &s->waits_room, sizeof(*list), 64, MOST);
+	list = nvs_grow(s->waits, s->nwaits, &s->waits_room, sizeof(*list), 64, MAX_ITEMS);
 	if (!list || !lane)
 		return -ENOMEM;
 	s->waits = list;
@@ -358,7 +359,7 @@ static int add_count(struct nvs_count_shares *s, const struct nvs_count *count)
 	if (!counted)
 		return 0;
 	k = nvs_rows_at(&s->kernels, &counted);
-	list = nvs_grow(s->given, s->ngiven, &s->given_room, sizeof(*list), 64, MOST);
+	list = nvs_grow(s->given, s->ngiven, &s->given_room, sizeof(*list), 64, MAX_ITEMS);
 	if (!list || !k)
 		return -ENOMEM;
 	s->given = list;
@@ -385,7 +386,7 @@ int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *re
 				now.launch = latest->launch;
 		}
 		list = nvs_grow(s->readings, s->nreadings, &s->readings_room, sizeof(*list), 64,
-				MOST);
+				MAX_ITEMS);
 		if (!list)
 			return -ENOMEM;
 		s->readings = list;
@@ -401,7 +402,7 @@ int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *re
 
 /* ---- processing ---- */
 
-struct telling {
+struct reporter {
 	struct nvs_count_shares *s;
 	int (*tell)(void *arg, const struct nvs_count_share *share);
 	void *arg;
@@ -419,14 +420,15 @@ static bool is_done(const struct kernel *k)
 	return !k->many;
 }
 
-static int report_share(const struct telling *t, struct kernel *k)
+static int report_share(const struct reporter *t, struct kernel *k)
 {
 	struct nvs_count_share *share = &k->share;
 	uint64_t *calls = (uint64_t *)share->calls;
 	int r = 0;
 
 	share->counted = k->counted;
-	/* Nodes may not have run; what has no counts may be of an image that does not count. */
+	/* Conditional nodes may not have run, and a kernel without counts may be from an image
+	 * that is not counted. */
 	if (share->warp || share->thread || (share->launches && !k->counted->reason))
 		r = t->tell(t->arg, share);
 	*share = (struct nvs_count_share){.calls = calls, .reading = UINT64_MAX};
@@ -453,7 +455,7 @@ static void note_lane(struct kernel *k, const struct launch *l)
 	k->on[i].end = l->end > k->on[i].end ? l->end : k->on[i].end;
 }
 
-static int add_part(const struct telling *t, const struct launch *l, uint32_t number,
+static int add_part(const struct reporter *t, const struct launch *l, uint32_t number,
 		    const struct part *p)
 {
 	struct kernel *k = p->kernel;
@@ -467,7 +469,7 @@ static int add_part(const struct telling *t, const struct launch *l, uint32_t nu
 		r = report_share(t, k);
 	}
 	calls = nvs_grow((uint64_t *)share->calls, share->ncalls, &k->room, sizeof(*calls), 4,
-			 MOST);
+			 MAX_ITEMS);
 	if (!calls)
 		return -ENOMEM;
 	share->calls = calls;
@@ -484,13 +486,13 @@ static int add_part(const struct telling *t, const struct launch *l, uint32_t nu
 	return r;
 }
 
-static int add_parts(const struct telling *t, uint32_t number)
+static int add_parts(const struct reporter *t, uint32_t number)
 {
 	const struct launch *l = t->s->launches + number;
 	int r = 0;
 
 	t->s->added += l->n;
-	if (t->s->added > MOST_ADDED) {
+	if (t->s->added > MAX_ADDED) {
 		nvs_budget_run_out();
 		return -ENOMEM;
 	}
@@ -499,14 +501,14 @@ static int add_parts(const struct telling *t, uint32_t number)
 	return r;
 }
 
-static int report_if_done(const struct telling *t, struct kernel *k)
+static int report_if_done(const struct reporter *t, struct kernel *k)
 {
 	k->share.whole = is_done(k);
 	/* Counts without a known launch belong to this reading only. */
 	return k->share.whole ? report_share(t, k) : 0;
 }
 
-static int read_counts(const struct telling *t, const struct reading *reading,
+static int read_counts(const struct reporter *t, const struct reading *reading,
 		       const struct launch *of)
 {
 	struct nvs_count_shares *s = t->s;
@@ -550,7 +552,7 @@ static int compare_end(const void *pa, const void *pb)
 }
 
 /* Processes launches, waits and readings in time order. ORDER has space for all launches. */
-static int process_all(const struct telling *t, const struct launch **order)
+static int process_all(const struct reporter *t, const struct launch **order)
 {
 	struct nvs_count_shares *s = t->s;
 	uint32_t launched = 0, waited = 0;
@@ -587,7 +589,7 @@ int nvs_count_shares_end(struct nvs_count_shares *s,
 			 int (*tell_share)(void *arg, const struct nvs_count_share *share),
 			 void *arg)
 {
-	const struct telling t = {s, tell_share, arg};
+	const struct reporter t = {s, tell_share, arg};
 	const struct launch **order = calloc(s->nlaunches + 1ul, sizeof(*order));
 	int r = order ? 0 : -ENOMEM;
 

@@ -20,10 +20,9 @@
 #define LINE 16u /* bytes of a copy per line */
 #define HALVES 16u /* maximum dwords between the halves of an address */
 #define BEHIND 16u /* maximum items between an item and its operation */
-#define LEAST 0x10000u /* minimum for an address */
-#define HIGH                                                                                   \
-	(1ull << 40) /* below only the driver's own, which are aligned; two small numbers look \
-		      * like them */
+#define MIN_ADDRESS 0x10000u /* minimum for an address */
+/* Addresses below are only the driver's own, which are aligned. Two small numbers look like one. */
+#define HIGH_ADDRESS (1ull << 40)
 
 enum what { COPY, DESCRIPTOR, CONSTANTS, SEMAPHORE };
 
@@ -225,7 +224,7 @@ static bool compare_address(struct nvs_diff_data *d, uint64_t value, bool told)
 {
 	size_t before = d->judged.length;
 
-	if (value < LEAST || (value < HIGH && value % 4))
+	if (value < MIN_ADDRESS || (value < HIGH_ADDRESS && value % 4))
 		return false;
 	nvs_where_put(&d->place, &d->judged, value);
 	if (d->judged.length == before)
@@ -260,7 +259,7 @@ static void compare_half(struct nvs_diff_data *d, const struct item *t, uint32_t
 {
 	const uint32_t *words = d->words + t->first;
 	uint64_t high = t->dst >> 32;
-	bool near = high >= HIGH >> 32;
+	bool near = high >= HIGH_ADDRESS >> 32;
 
 	if (near && words[i] + 1ull >= high && words[i] <= high + 1) {
 		nvs_line_put(&d->judged, " high");

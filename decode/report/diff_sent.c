@@ -8,8 +8,8 @@
 
 /* Size limits, bytes, of copies that the driver sends inline if no other is in flight. Otherwise
  * a macro fetches them, or from 4 KiB on an engine. Measured on H200s, docs/tour.md. */
-#define EITHER_LEAST 64u
-#define EITHER_MOST 24576u
+#define MIN_EITHER 64u
+#define MAX_EITHER 24576u
 
 uint8_t nvs_diff_sent_as(const struct nvs_tally *t)
 {
@@ -20,9 +20,8 @@ uint8_t nvs_diff_sent_as(const struct nvs_tally *t)
 		copies += t->copies[mode];
 		sent = t->copies[mode] ? 1 + mode : sent;
 	}
-	if (copies != 1 || t->copied[sent - 1] < EITHER_LEAST ||
-	    t->copied[sent - 1] > EITHER_MOST || t->launches || t->triggers || t->memsets ||
-	    t->uploads || t->unseen)
+	if (copies != 1 || t->copied[sent - 1] < MIN_EITHER || t->copied[sent - 1] > MAX_EITHER ||
+	    t->launches || t->triggers || t->memsets || t->uploads || t->unseen)
 		return 0;
 	return sent;
 }

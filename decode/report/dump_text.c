@@ -13,7 +13,7 @@
 
 #define VALUE_COLUMN 53
 #define FLUSH_BYTES (32u << 10)
-#define MAX_TOLD 128 /* maximum bytes of a line without its head and fields */
+#define MAX_LINE 128 /* maximum bytes of a line without its head and fields */
 
 /* Makes "      s0 cbc0 01b4 LOAD_INLINE_DATA", padded to the value's column. */
 static void make_head(struct nvs_known *k, struct nvs_line *l, const struct nvs_dumper *d,
@@ -47,7 +47,7 @@ static struct nvs_known *make_known(struct nvs_dumper *d, const struct nvs_class
 		made.most = (uint32_t)nvs_words_most(m);
 	}
 	make_head(&made, &l, d, method);
-	made.most += made.head + MAX_TOLD;
+	made.most += made.head + MAX_LINE;
 	k = l.text ? malloc(sizeof(*k) + made.head) : NULL;
 	if (k) {
 		*k = made;
@@ -125,7 +125,7 @@ static char *put_address(struct nvs_dumper *d, char *p, uint64_t address)
 		return p;
 	commit_text(d, p);
 	d->where.put(d->where.arg, &d->line, address);
-	return nvs_line_room(&d->line, MAX_TOLD);
+	return nvs_line_room(&d->line, MAX_LINE);
 }
 
 static char *put_class(char *p, uint32_t id)
@@ -184,7 +184,7 @@ void nvs_dump_text_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint
 	p = nvs_put_text(p, "]\n", 2);
 	commit_text(d, p);
 	for (uint32_t i = from; i < run->count; i += 8) {
-		p = reserve_text(d, MAX_TOLD);
+		p = reserve_text(d, MAX_LINE);
 		if (!p)
 			return;
 		p = nvs_put_text(p, "       ", 7);
@@ -209,7 +209,7 @@ static uint32_t header_extra(const struct nvs_pb_run *run)
 
 void nvs_dump_text_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 {
-	char *p = reserve_text(d, MAX_TOLD);
+	char *p = reserve_text(d, MAX_LINE);
 	uint32_t extra;
 
 	if (!p)
@@ -245,7 +245,7 @@ void nvs_dump_text_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 {
 	struct nvs_line *l = &d->line;
 
-	if (reserve_text(d, 2 * MAX_TOLD))
+	if (reserve_text(d, 2 * MAX_LINE))
 		nvs_line_put(l, "    %s!%s at %llx: header %08x, wants %u dwords, has %u%s\n",
 			     nvs_out_style(d->out, NVS_STYLE_BAD), nvs_pb_fault_name(fault->kind),
 			     (unsigned long long)fault->address, fault->header, fault->wanted,

@@ -161,7 +161,7 @@ bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *cal
 
 /* ---- empty selections ---- */
 
-#define MOST_STACKS (1u << 16) /* limit on stacks searched for names */
+#define MAX_STACKS (1u << 16) /* limit on stacks searched for names */
 
 /* Whether PATTERN matches anything, and similar names. */
 struct search {
@@ -185,7 +185,7 @@ static void search_apis(struct search *l, const struct nvs_source *s)
 	uint32_t n = nvs_trace_stack_count(s->trace), at = 0;
 	const struct nvs_call_api *api;
 
-	for (uint32_t i = 0; i < n && i < MOST_STACKS; i++) {
+	for (uint32_t i = 0; i < n && i < MAX_STACKS; i++) {
 		struct called c = {"", nvs_trace_callsite(s->trace, i)};
 
 		l->found |= is_api(l->pattern, &c);

@@ -52,8 +52,8 @@ struct state {
 	struct nvs_rows streams;
 	uint64_t calls, synchronised; /* synchronised: last call before a context was */
 	/* Instantiation or update, which precedes its GRAPH record. */
-	struct nvs_call made;
-	bool has_made;
+	struct nvs_call made_call;
+	bool has_made_call;
 };
 
 static struct row *graph_row(struct nvs_exec *exec)
@@ -171,8 +171,8 @@ static int follow_call(struct state *st, const struct nvs_call *call)
 		return count_upload(st, call);
 	if (call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE ||
 	    call->api->role == NVS_CALL_ROLE_GRAPH_UPDATE) {
-		st->made = *call;
-		st->has_made = true;
+		st->made_call = *call;
+		st->has_made_call = true;
 	}
 	return 0;
 }
@@ -232,12 +232,12 @@ static int follow_record(struct state *st, const struct nvs_rec_graph *rec)
 
 	if (!row)
 		return -ENOMEM;
-	if (!st->has_made || rec->event == NVS_GRAPH_NODE_SET || rec->first)
+	if (!st->has_made_call || rec->event == NVS_GRAPH_NODE_SET || rec->first)
 		return 0;
-	row->make_bytes += st->made.asked_bytes;
-	row->uncounted |= st->made.uncounted;
-	st->has_made = false;
-	return nvs_total_later(st->source->waiting, &row->make_times, &st->made);
+	row->make_bytes += st->made_call.asked_bytes;
+	row->uncounted |= st->made_call.uncounted;
+	st->has_made_call = false;
+	return nvs_total_later(st->source->waiting, &row->make_times, &st->made_call);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)

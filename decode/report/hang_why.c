@@ -17,7 +17,7 @@
 
 #define LEFT_RING 16u /* minimum free entries at which a driver waits; of small rings a part */
 #define LEFT_PART 16u
-#define MOST_STEPS (1u << 26)
+#define MAX_STEPS (1u << 26)
 
 /* ---- semaphore values ---- */
 
@@ -86,7 +86,7 @@ static void find_value(struct nvs_hang_channel *c, struct nvs_outstanding *o,
 
 static bool spend_step(struct nvs_hang *h)
 {
-	if (++h->steps < MOST_STEPS)
+	if (++h->steps < MAX_STEPS)
 		return false;
 	nvs_budget_run_out();
 	return true;

@@ -9,13 +9,13 @@
 #include "decode/report/source_columns.h"
 
 #define NAME_WIDTH 60
-#define MOST_TOLD 8u /* threads and channels described; the tables list all */
+#define MAX_LISTED 8u /* threads and channels described; the tables list all */
 typedef unsigned long long ull; /* for printing */
 
 /* ---- one submission ---- */
 
 /* Writes the name without its arguments. */
-static void say_kernel(FILE *f, const char *mangled)
+static void print_kernel(FILE *f, const char *mangled)
 {
 	char *name = nvs_demangle(mangled), *end = name ? strchr(name, '(') : NULL;
 
@@ -29,7 +29,7 @@ void nvs_hang_work(FILE *f, const struct nvs_undone *u)
 {
 	if (u->kernel) {
 		fputs("kernel ", f);
-		say_kernel(f, u->kernel);
+		print_kernel(f, u->kernel);
 	} else if (u->launches) {
 		nvs_say_count(f, u->launches, "kernel", "kernels");
 	} else if (u->copies) {
@@ -45,7 +45,7 @@ static bool has_work(const struct nvs_undone *u)
 	return u->kernel || u->launches || u->copies || u->memsets;
 }
 
-static void say_submission(FILE *f, const struct nvs_hang_channel *c, const struct nvs_undone *u)
+static void print_submission(FILE *f, const struct nvs_hang_channel *c, const struct nvs_undone *u)
 {
 	const struct nvs_callsite *site = nvs_trace_callsite(c->in->source->trace, u->stack);
 	const char *api = nvs_api_name(site, u->api);
@@ -77,7 +77,7 @@ const char *nvs_hang_condition(const struct nvs_undone_sem *sem)
 	}
 }
 
-static void say_semaphore(FILE *f, const struct nvs_hang_channel *c)
+static void print_semaphore(FILE *f, const struct nvs_hang_channel *c)
 {
 	static const char *const wanted[] = {
 		[NVS_SEM_EQ] = "is",
@@ -96,9 +96,9 @@ static void say_semaphore(FILE *f, const struct nvs_hang_channel *c)
 		fputs("; its value is unknown", f);
 }
 
-static void say_channel(FILE *f, struct nvs_hang_channel *c);
+static void print_channel(FILE *f, struct nvs_hang_channel *c);
 
-static void say_releaser(FILE *f, struct nvs_hang_channel *c)
+static void print_releaser(FILE *f, struct nvs_hang_channel *c)
 {
 	if (!c->by) {
 		fputs(" No outstanding submission writes it: the program itself, another "
@@ -107,7 +107,7 @@ static void say_releaser(FILE *f, struct nvs_hang_channel *c)
 		return;
 	}
 	fprintf(f, " Channel %u's ", c->by->channel->number);
-	say_submission(f, c->by, c->by_submission);
+	print_submission(f, c->by, c->by_submission);
 	fputs(" would write it", f);
 	if (c->by == c) {
 		fputs(", but comes after it: the channel waits for itself.", f);
@@ -122,11 +122,11 @@ static void say_releaser(FILE *f, struct nvs_hang_channel *c)
 	}
 	if (!c->by->told) {
 		fputc(' ', f);
-		say_channel(f, c->by);
+		print_channel(f, c->by);
 	}
 }
 
-static void say_behind(FILE *f, const struct nvs_hang_channel *c)
+static void print_queued(FILE *f, const struct nvs_hang_channel *c)
 {
 	uint64_t behind = nvs_undone_count(c->channel) - 1;
 
@@ -138,11 +138,11 @@ static void say_behind(FILE *f, const struct nvs_hang_channel *c)
 }
 
 /* Describes the channel's first submission and, recursively, what it waits for. */
-static void say_channel(FILE *f, struct nvs_hang_channel *c)
+static void print_channel(FILE *f, struct nvs_hang_channel *c)
 {
 	c->told = c->asked = true;
 	fprintf(f, "On channel %u, ", c->channel->number);
-	say_submission(f, c, c->first);
+	print_submission(f, c, c->first);
 	switch (c->state) {
 	case NVS_HANG_NOT_DONE:
 		fputs(" has not completed", f);
@@ -155,17 +155,17 @@ static void say_channel(FILE *f, struct nvs_hang_channel *c)
 		break;
 	}
 	if (c->sem)
-		say_semaphore(f, c);
-	say_behind(f, c);
+		print_semaphore(f, c);
+	print_queued(f, c);
 	fputc('.', f);
 	if (c->sem)
-		say_releaser(f, c);
+		print_releaser(f, c);
 	c->asked = false;
 }
 
 /* ---- calls ---- */
 
-static void say_for(FILE *f, const struct nvs_hang *h, const struct nvs_hang_call *c)
+static void print_wait(FILE *f, const struct nvs_hang *h, const struct nvs_hang_call *c)
 {
 	const struct nvs_trace_channel *tc =
 		c->channel ? nvs_trace_channel_at(h->of->source->trace, c->channel->channel->number)
@@ -193,7 +193,7 @@ static void say_for(FILE *f, const struct nvs_hang *h, const struct nvs_hang_cal
 	}
 }
 
-static void say_call(FILE *f, const struct nvs_hang *h, const struct nvs_hang_call *c)
+static void print_call(FILE *f, const struct nvs_hang *h, const struct nvs_hang_call *c)
 {
 	struct nvs_trace *t = h->of->source->trace;
 	const struct nvs_trace_thread *thread = nvs_trace_thread_at(t, c->call->thread);
@@ -214,7 +214,7 @@ static void say_call(FILE *f, const struct nvs_hang *h, const struct nvs_hang_ca
 	}
 	fputs(" for ", f);
 	nvs_say_ns(f, (double)nvs_call_ns(t, c->call->begin, c->call->end), 3);
-	say_for(f, h, c);
+	print_wait(f, h, c);
 	fputs(". ", f);
 }
 
@@ -229,7 +229,7 @@ static bool has_lost_spool(const struct nvs_hang *h)
 }
 
 /* Describes how the program ended, if no call was in flight. */
-static void say_end(FILE *f, const struct nvs_hang *h)
+static void print_end(FILE *f, const struct nvs_hang *h)
 {
 	const struct nvs_session *s = nvs_trace_session(h->of->source->trace);
 
@@ -251,9 +251,9 @@ static void say_end(FILE *f, const struct nvs_hang *h)
 		fputs(", and no call was in flight", f);
 }
 
-static void say_nothing(FILE *f, const struct nvs_hang *h)
+static void print_nothing(FILE *f, const struct nvs_hang *h)
 {
-	say_end(f, h);
+	print_end(f, h);
 	if (!h->nunknown && has_lost_spool(h)) {
 		fputs(". All submissions in the trace were done. ", f);
 		return;
@@ -267,55 +267,55 @@ static void say_nothing(FILE *f, const struct nvs_hang *h)
 	fputs(" it is unknown whether they were done. ", f);
 }
 
-static void say_rest(FILE *f, const struct nvs_hang *h)
+static void print_rest(FILE *f, const struct nvs_hang *h)
 {
-	uint32_t told = 0, rest = 0;
+	uint32_t listed = 0, rest = 0;
 
 	for (uint32_t i = 0; i < h->nchannels; i++) {
-		told += h->channels[i].told;
+		listed += h->channels[i].told;
 		rest += !h->channels[i].told;
 	}
-	if (told && !rest && !h->nunknown)
+	if (listed && !rest && !h->nunknown)
 		fputs(" Nothing else is outstanding.", f);
 	if (rest) {
 		fputc(' ', f);
 		nvs_say_count(f, rest, "more channel has", "more channels have");
 		fputs(" outstanding submissions.", f);
 	}
-	if (h->nunknown && (told || h->ncalls)) {
+	if (h->nunknown && (listed || h->ncalls)) {
 		fputs(" For ", f);
 		nvs_say_count(f, h->nunknown, "channel", "channels");
 		fputs(" it is unknown what is done.", f);
 	}
 }
 
-static void say_all(FILE *f, struct nvs_hang *h)
+static void print_all(FILE *f, struct nvs_hang *h)
 {
-	uint32_t told = 0;
+	uint32_t listed = 0;
 
 	if (!h->ncalls && !h->nchannels) {
-		say_nothing(f, h);
+		print_nothing(f, h);
 		return;
 	}
-	for (uint32_t i = 0; i < h->ncalls && i < MOST_TOLD; i++)
-		say_call(f, h, h->calls + i);
-	if (h->ncalls > MOST_TOLD)
-		fprintf(f, "%u more threads are in calls. ", h->ncalls - MOST_TOLD);
+	for (uint32_t i = 0; i < h->ncalls && i < MAX_LISTED; i++)
+		print_call(f, h, h->calls + i);
+	if (h->ncalls > MAX_LISTED)
+		fprintf(f, "%u more threads are in calls. ", h->ncalls - MAX_LISTED);
 	if (!h->ncalls) {
-		say_end(f, h);
+		print_end(f, h);
 		fputs(". Not all submissions are done. ", f);
 	}
-	for (uint32_t i = 0; i < h->ncalls && told < MOST_TOLD; i++)
+	for (uint32_t i = 0; i < h->ncalls && listed < MAX_LISTED; i++)
 		if (h->calls[i].channel && !h->calls[i].channel->told) {
-			fputs(told++ ? " " : "", f);
-			say_channel(f, h->calls[i].channel);
+			fputs(listed++ ? " " : "", f);
+			print_channel(f, h->calls[i].channel);
 		}
-	for (uint32_t i = 0; i < h->nchannels && told < MOST_TOLD; i++)
+	for (uint32_t i = 0; i < h->nchannels && listed < MAX_LISTED; i++)
 		if (!h->channels[i].told) {
-			fputs(told++ ? " " : "", f);
-			say_channel(f, h->channels + i);
+			fputs(listed++ ? " " : "", f);
+			print_channel(f, h->channels + i);
 		}
-	say_rest(f, h);
+	print_rest(f, h);
 }
 
 int nvs_hang_say(struct nvs_hang *h)
@@ -325,7 +325,7 @@ int nvs_hang_say(struct nvs_hang *h)
 
 	if (!f)
 		return -ENOMEM;
-	say_all(f, h);
+	print_all(f, h);
 	if (fclose(f) || !h->says)
 		return -ENOMEM;
 	while (n && h->says[n - 1] == ' ')
@@ -336,7 +336,7 @@ int nvs_hang_say(struct nvs_hang *h)
 
 /* ---- over ranks ---- */
 
-static void say_rank(FILE *f, const struct nvs_hang *h)
+static void print_rank(FILE *f, const struct nvs_hang *h)
 {
 	struct nvs_value rank = {0};
 
@@ -348,8 +348,8 @@ static void say_rank(FILE *f, const struct nvs_hang *h)
 }
 
 /* Lists the ranks for which WHICH returns true. Returns their number. F may be NULL. */
-static uint32_t say_list(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_t number,
-			 bool (*which)(const struct nvs_hang *h, uint64_t number))
+static uint32_t print_list(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_t number,
+			   bool (*which)(const struct nvs_hang *h, uint64_t number))
 {
 	uint32_t all = 0, said = 0;
 
@@ -360,11 +360,11 @@ static uint32_t say_list(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint
 			continue;
 		if (said)
 			fputs(said + 1 == all ? " and " : ", ", f);
-		if (said == MOST_TOLD && all > MOST_TOLD + 1) {
+		if (said == MAX_LISTED && all > MAX_LISTED + 1) {
 			fprintf(f, "%u others", all - said);
 			break;
 		}
-		say_rank(f, hangs + i);
+		print_rank(f, hangs + i);
 		said++;
 	}
 	return all;
@@ -380,12 +380,12 @@ static bool has_not_launched(const struct nvs_hang *h, uint64_t number)
 	return h->of->has_calls && h->of->collectives < number;
 }
 
-static void say_lacking(FILE *f, const struct nvs_hang *h)
+static void print_lacking(FILE *f, const struct nvs_hang *h)
 {
 	const struct nvs_session *s = nvs_trace_session(h->of->source->trace);
 
 	fputs(" According to its trace, ", f);
-	say_rank(f, h);
+	print_rank(f, h);
 	fputs(" has", f);
 	fprintf(f, " launched %llu", (ull)h->of->collectives);
 	if (s->end == NVS_END_ORDERLY)
@@ -402,7 +402,7 @@ static void say_lacking(FILE *f, const struct nvs_hang *h)
 }
 
 /* The job may have ranks without a trace here, one of which may be the reason. */
-static void say_none_lacking(FILE *f, const struct nvs_hang *hangs, uint32_t n)
+static void print_none_lacking(FILE *f, const struct nvs_hang *hangs, uint32_t n)
 {
 	struct nvs_value size = {0};
 
@@ -418,7 +418,7 @@ static void say_none_lacking(FILE *f, const struct nvs_hang *hangs, uint32_t n)
 			(ull)(size.count - n), (ull)size.count);
 }
 
-static void say_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_t first)
+static void print_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_t first)
 {
 	const char *name = NULL;
 	uint32_t missing;
@@ -427,21 +427,21 @@ static void say_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_
 		if (waits_in(hangs + i, first))
 			name = hangs[i].collective->kernel;
 	fprintf(f, "Collective %llu, ", (ull)first);
-	say_kernel(f, name ? name : "");
+	print_kernel(f, name ? name : "");
 	fputs(", is not done on ", f);
-	say_list(f, hangs, n, first, waits_in);
-	missing = say_list(NULL, hangs, n, first, has_not_launched);
+	print_list(f, hangs, n, first, waits_in);
+	missing = print_list(NULL, hangs, n, first, has_not_launched);
 	if (!missing) {
-		say_none_lacking(f, hangs, n);
+		print_none_lacking(f, hangs, n);
 		return;
 	}
 	fputs("; ", f);
-	say_list(f, hangs, n, first, has_not_launched);
+	print_list(f, hangs, n, first, has_not_launched);
 	fputs(missing == 1 ? " has not launched it." : " have not launched it.", f);
-	for (uint32_t i = 0, told = 0; i < n && told < MOST_TOLD; i++)
+	for (uint32_t i = 0, listed = 0; i < n && listed < MAX_LISTED; i++)
 		if (has_not_launched(hangs + i, first)) {
-			say_lacking(f, hangs + i);
-			told++;
+			print_lacking(f, hangs + i);
+			listed++;
 		}
 }
 
@@ -460,7 +460,7 @@ int nvs_hang_say_ranks(const struct nvs_hang *hangs, uint32_t n, char **text)
 	f = open_memstream(text, &size);
 	if (!f)
 		return -ENOMEM;
-	say_ranks(f, hangs, n, first);
+	print_ranks(f, hangs, n, first);
 	if (fclose(f) || !*text)
 		return -ENOMEM;
 	nvs_budget_adopt(*text);

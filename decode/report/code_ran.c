@@ -20,18 +20,18 @@ static struct nvs_ran_kernel *find_kernel(struct nvs_ran *ran, const char *name,
 
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	const struct nvs_rec_kernel *told = (const void *)rec;
+	const struct nvs_rec_kernel *attributes = (const void *)rec;
 	struct nvs_ran_kernel *k;
 	size_t length;
 
 	if (rec->type != NVS_REC_KERNEL)
 		return 0;
-	length = strnlen(told->name, told->length);
+	length = strnlen(attributes->name, attributes->length);
 	if (!length)
 		return 0;
-	k = find_kernel(arg, told->name, length);
+	k = find_kernel(arg, attributes->name, length);
 	if (k && rec->flags & NVS_KERNEL_ATTRS)
-		k->registers = told->registers;
+		k->registers = attributes->registers;
 	return k ? 0 : -ENOMEM;
 }
 

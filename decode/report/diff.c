@@ -131,7 +131,7 @@ static uint32_t find_who(struct nvs_diff_state *st, const uint64_t row[NVS_DIFF_
 	return (uint32_t)w->place;
 }
 
-/* Links a submission to its call, which tells only at its end what it launched. */
+/* Links a submission to its call, which is known to be a launch only at its end. */
 static int link_to_call(struct nvs_diff_each *e, struct nvs_diff_submission *s,
 			const struct nvs_call *call)
 {

@@ -218,9 +218,9 @@ static void start_line(struct nvs_diff_data *d)
 	nvs_line_start(&d->judged);
 }
 
-/* Compares VALUE by its memory if it is an address. TOLD: also append that to the text. Returns
+/* Compares VALUE by its memory if it is an address. SHOWN: also append that to the text. Returns
  * false if it is not an address. */
-static bool compare_address(struct nvs_diff_data *d, uint64_t value, bool told)
+static bool compare_address(struct nvs_diff_data *d, uint64_t value, bool shown)
 {
 	size_t before = d->judged.length;
 
@@ -229,7 +229,7 @@ static bool compare_address(struct nvs_diff_data *d, uint64_t value, bool told)
 	nvs_where_put(&d->place, &d->judged, value);
 	if (d->judged.length == before)
 		return false;
-	if (told)
+	if (shown)
 		nvs_where_put(&d->place, &d->text, value);
 	nvs_line_put(&d->text, "%s", "");
 	nvs_line_put(&d->judged, "%s", "");

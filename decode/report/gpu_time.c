@@ -435,8 +435,8 @@ static const struct nvs_report_option by_option = {
 	"range\na row includes the time of nested NVTX ranges."};
 
 NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
-	   .help = "the GPU's own time, of a trace with timing=work: of\n"
-		   "submissions, in the queue before, and idle between them",
+	   .help = "GPU time of submissions, of a trace with timing=work,\n"
+		   "with their time in the queue, and idle times between",
 	   .man = "GPU time of submissions, for a trace recorded with\n.BR timing=work :\n"
 		  "from when the channel reached a submission, or when the work that it "
 		  "waited for was done, if later, until its own work was done. The median "

@@ -138,7 +138,7 @@ int nvs_works_submitted(struct nvs_works *w, const struct nvs_submission *s,
 
 /* ---- calls ---- */
 
-/* With level=headers only the call tells what a submission did. */
+/* With level=headers the work of a submission is known only from its call. */
 static uint8_t kind_by_call(const struct nvs_call *call)
 {
 	switch (call->api->group) {

@@ -38,7 +38,7 @@ struct row {
 	uint64_t warp, thread;
 };
 
-/* A stream, to tell launches on an idle stream from back-to-back ones. */
+/* A stream, to distinguish launches on an idle stream from back-to-back ones. */
 struct stream {
 	uint64_t handle;
 	uint64_t work; /* number of its latest call; 0: none, or synchronised */
@@ -550,7 +550,7 @@ NVS_REPORT(graphs, .name = "graphs", .place = 40,
 		  "bytes of a launch are also given after a synchronisation (or first on "
 		  "its stream), and back to back, after other work on its stream.\nFor a "
 		  "trace with\n.BR count= ,\nalso the instructions of its kernels: of its "
-		  "launches, if the counters were read so that these can be told from "
+		  "launches, if the counters were read so that these can be separated from "
 		  "others, else of everything that its kernels executed in the run.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin_trace,

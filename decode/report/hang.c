@@ -392,8 +392,8 @@ static void free_each(struct nvs_run *run)
 }
 
 NVS_REPORT(hang, .name = "hang", .place = 94,
-	   .help = "where a program hangs and what it waits for: one that\n"
-		   "was killed or is running, or the ranks of a job",
+	   .help = "where a program that runs or was killed hangs, and\n"
+		   "what it waits for; also for all ranks of a job",
 	   .man = "First as text: the calls that have not returned, with their call site, "
 		  "and what they wait for: the first unfinished submission of a channel, "
 		  "with its kernel; the semaphore that it waits for, its value and the "

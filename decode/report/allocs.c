@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Follows each allocation from the call that made it to the call that freed it. Allocations are
- * created and freed only in this file. Called by --memory, the exports and, for graphs,
+ * created and freed only in this file. Called by --memory, the exports and, for graphs, by
  * alloc_graphs.c.
  */
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows allocations from the call that made them to the one that freed them. One file, since all
- * of it is what may become of an allocation, and nothing else may touch one.
+ * Follows each allocation from the call that made it to the call that freed it. Allocations are
+ * created and freed only in this file. Called by --memory, the exports and, for graphs, by
+ * alloc_graphs.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,33 +13,33 @@
 #include "decode/analysis/allocations.h"
 #include "decode/query/selection.h"
 
-/* Addresses and handles of different kinds may be alike. */
-enum space { ADDRESS, ARRAY, PHYSICAL, EXTERNAL, MAPPED };
+/* The same number may be an address in one space and a handle in another. */
+enum handle_space { ADDRESS, ARRAY, PHYSICAL, EXTERNAL, MAPPED };
 
 struct nvs_alloc {
-	struct nvs_alloc_place *place; /* NULL: its handle was given up, and it is mapped */
-	struct nvs_alloc *older; /* at the same place */
-	struct nvs_alloc *next, **link; /* of its row */
+	struct nvs_alloc_place *place; /* NULL: handle released, but still mapped */
+	struct nvs_alloc *older; /* earlier allocation at the same place */
+	struct nvs_alloc *next, **link; /* list of its row */
 	struct nvs_alloc_row *row;
-	struct nvs_alloc *memory; /* of a mapping */
+	struct nvs_alloc *memory; /* the memory that this maps */
 	const struct nvs_call_api *api;
 	uint64_t bytes, begin, end;
 	uint32_t thread, stack;
-	uint32_t refs, maps; /* handles that stand for it, and its mappings */
+	uint32_t refs, maps; /* open handles, and mappings */
 	bool selected, sized;
 };
 
-/* An address, or a handle. */
+/* An address or a handle at which allocations are made. */
 struct nvs_alloc_place {
 	struct place_key {
 		uint64_t value, space;
 	} key;
-	struct nvs_alloc *top; /* the latest */
-	enum { NEVER, FREED, ENDED } was;
+	struct nvs_alloc *top; /* the latest allocation */
+	enum { NEVER, FREED, ENDED } last_end;
 	UT_hash_handle hh;
 };
 
-/* The primary context of a device. */
+/* The reference count of a device's primary context. */
 struct device {
 	uint64_t dev, context, refs;
 };
@@ -52,14 +53,14 @@ const char *nvs_alloc_kind_name(enum nvs_alloc_kind kind)
 	return kind < NVS_ALLOC_KINDS ? names[kind] : "";
 }
 
-static bool of_gpu(uint64_t kind)
+static bool is_gpu_kind(uint64_t kind)
 {
 	return kind < NVS_ALLOC_MANAGED;
 }
 
 /* ---- over time ---- */
 
-/* Two intervals become one until there is room for AT. */
+/* Returns the interval of AT. Merges pairs of intervals until AT fits. */
 static uint32_t interval_of(struct nvs_alloc_series *s, uint64_t at)
 {
 	while (at - s->first >= s->width * NVS_ALLOC_TIMES) {
@@ -84,7 +85,7 @@ void nvs_alloc_series_set(struct nvs_alloc_series *s, uint64_t at, uint64_t now)
 		s->first = at;
 	}
 	at = at < s->first ? s->first : at;
-	/* A time from nowhere would make them all one. */
+	/* An absurd time would merge all intervals into one. */
 	i = at - s->first < 1ull << 62 ? interval_of(s, at) : s->n ? s->n - 1 : 0;
 	for (; s->n <= i; s->n++)
 		s->live[s->n] = s->peak[s->n] = s->now;
@@ -98,8 +99,8 @@ void nvs_alloc_series_set(struct nvs_alloc_series *s, uint64_t at, uint64_t now)
 
 /* ---- places ---- */
 
-static struct nvs_alloc_place *place_find(const struct nvs_allocs *a, uint64_t value,
-					  enum space space)
+static struct nvs_alloc_place *find_place(const struct nvs_allocs *a, uint64_t value,
+					  enum handle_space space)
 {
 	struct place_key key = {value, space};
 	struct nvs_alloc_place *p;
@@ -108,9 +109,10 @@ static struct nvs_alloc_place *place_find(const struct nvs_allocs *a, uint64_t v
 	return p;
 }
 
-static struct nvs_alloc_place *place_make(struct nvs_allocs *a, uint64_t value, enum space space)
+static struct nvs_alloc_place *make_place(struct nvs_allocs *a, uint64_t value,
+					  enum handle_space space)
 {
-	struct nvs_alloc_place *p = place_find(a, value, space);
+	struct nvs_alloc_place *p = find_place(a, value, space);
 
 	if (p)
 		return p;
@@ -125,8 +127,9 @@ static struct nvs_alloc_place *place_make(struct nvs_allocs *a, uint64_t value, 
 	return NULL;
 }
 
-/* It is empty. What was there is remembered while there is room for more than that. */
-static void place_leave(struct nvs_allocs *a, struct nvs_alloc_place *p)
+/* Drops an empty place if less than a third of the memory budget is left. Otherwise it is kept,
+ * to detect double frees. */
+static void drop_place(struct nvs_allocs *a, struct nvs_alloc_place *p)
 {
 	if (p->top || nvs_budget_left() > nvs_budget_whole() / 3)
 		return;
@@ -137,8 +140,8 @@ static void place_leave(struct nvs_allocs *a, struct nvs_alloc_place *p)
 
 /* ---- rows and groups ---- */
 
-static struct nvs_alloc_row *row_of(struct nvs_allocs *a, uint64_t context,
-				    enum nvs_alloc_kind kind)
+static struct nvs_alloc_row *find_row(struct nvs_allocs *a, uint64_t context,
+				      enum nvs_alloc_kind kind)
 {
 	struct nvs_alloc_row key = {.key = {context, kind}}, *row;
 
@@ -168,11 +171,11 @@ static void count_bytes(struct nvs_allocs *a, const struct nvs_alloc *m, uint64_
 
 	row->live_bytes += more ? m->bytes : -m->bytes;
 	row->peak = row->live_bytes > row->peak ? row->live_bytes : row->peak;
-	if (of_gpu(row->key.kind))
+	if (is_gpu_kind(row->key.kind))
 		nvs_alloc_series_set(&a->series, at, a->series.now + (more ? m->bytes : -m->bytes));
 }
 
-static void see_gpu(struct nvs_allocs *a, struct nvs_alloc_row *row, uint64_t address)
+static void note_gpu(struct nvs_allocs *a, struct nvs_alloc_row *row, uint64_t address)
 {
 	const struct nvs_mapping *m = nvs_trace_gpu_map(a->source->trace, 0, address);
 
@@ -184,8 +187,8 @@ static void see_gpu(struct nvs_allocs *a, struct nvs_alloc_row *row, uint64_t ad
 
 /* ---- from the beginning of an allocation to its end ---- */
 
-/* Takes M out of those at its place. */
-static void unstack(struct nvs_alloc *m)
+/* Unlinks M from the stack of its place. */
+static void unlink_place(struct nvs_alloc *m)
 {
 	struct nvs_alloc **at = m->place ? &m->place->top : NULL;
 
@@ -196,49 +199,49 @@ static void unstack(struct nvs_alloc *m)
 	m->place = NULL;
 }
 
-/* M is no more, for the reason of WAS: what remains of it is in its row. */
-static int end_alloc(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at, int was)
+/* Ends M and frees it; WAS is the reason. Its counts remain in its row. */
+static int end_alloc(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at, int last_end)
 {
 	const struct nvs_alloc_group ended = {
 		.key = {m->api, NVS_ALLOC_ENDED, (uint32_t)m->row->key.kind, m->stack, 0}};
 	int r = 0;
 
 	if (m->place)
-		m->place->was = was;
-	unstack(m);
+		m->place->last_end = last_end;
+	unlink_place(m);
 	*m->link = m->next;
 	if (m->next)
 		m->next->link = m->link;
 	if (m->selected) {
 		count_bytes(a, m, at, false);
 		m->row->live--;
-		m->row->frees += was == FREED;
-		m->row->ended += was == ENDED;
-		if (was == ENDED && m->row->key.kind != NVS_ALLOC_VIEW)
+		m->row->frees += last_end == FREED;
+		m->row->ended += last_end == ENDED;
+		if (last_end == ENDED && m->row->key.kind != NVS_ALLOC_VIEW)
 			r = count_group(a, &ended, m->bytes, m->sized);
 	}
 	free(m);
 	return r;
 }
 
-/* M was freed by nobody that was seen; what is mapped of it lives on. */
+/* Ends M, which was freed by a call that was not recorded. Its mappings stay live. */
 static int end_unseen(struct nvs_allocs *a, struct nvs_alloc *m, uint64_t at)
 {
 	if (!m->maps)
 		return end_alloc(a, m, at, NEVER);
 	m->refs = 0;
-	unstack(m);
+	unlink_place(m);
 	return 0;
 }
 
-/* Told by a call around the one that made it? */
-static bool told_again(const struct nvs_alloc *m, const struct nvs_alloc_by *by)
+/* Returns true if BY is a call around the one that recorded M. */
+static bool is_recorded_again(const struct nvs_alloc *m, const struct nvs_alloc_by *by)
 {
 	return m && m->thread == by->thread && m->begin > by->begin;
 }
 
-static void fill(struct nvs_alloc *m, const struct nvs_alloc_by *by, struct nvs_alloc_place *p,
-		 struct nvs_alloc_row *row)
+static void init_alloc(struct nvs_alloc *m, const struct nvs_alloc_by *by,
+		       struct nvs_alloc_place *p, struct nvs_alloc_row *row)
 {
 	m->place = p;
 	m->older = p->top;
@@ -258,27 +261,28 @@ static void fill(struct nvs_alloc *m, const struct nvs_alloc_by *by, struct nvs_
 	m->refs = 1;
 }
 
-/* BYTES UINT64_MAX: not known. *MADE may be NULL behind it: it is known already. */
-static int take_at(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs_alloc_kind kind,
-		   struct place_key key, uint64_t bytes, struct nvs_alloc **made)
+/* Adds an allocation. BYTES is UINT64_MAX if unknown. *MADE is NULL if it was recorded already. */
+static int add_alloc(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs_alloc_kind kind,
+		     struct place_key key, uint64_t bytes, struct nvs_alloc **made)
 {
-	struct nvs_alloc_place *p = place_make(a, key.value, (enum space)key.space);
-	struct nvs_alloc_row *row = row_of(a, by->context, kind);
+	struct nvs_alloc_place *p = make_place(a, key.value, (enum handle_space)key.space);
+	struct nvs_alloc_row *row = find_row(a, by->context, kind);
 	struct nvs_alloc *m;
 	int r = 0;
 
 	*made = NULL;
 	if (!p || !row)
 		return -ENOMEM;
-	if (told_again(p->top, by))
+	if (is_recorded_again(p->top, by))
 		return 0;
-	/* One may be on its way to be freed by another thread; a second was freed unseen. */
+	/* Another thread may be about to free the one below. A third one must have been freed
+	 * unseen. */
 	if (p->top && p->top->older)
 		r = end_unseen(a, p->top->older, by->end);
 	m = r ? NULL : calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
-	fill(m, by, p, row);
+	init_alloc(m, by, p, row);
 	m->sized = bytes != UINT64_MAX;
 	m->bytes = m->sized ? bytes : 0;
 	*made = m;
@@ -296,20 +300,20 @@ int nvs_allocs_take(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nv
 		    uint64_t address, uint64_t bytes)
 {
 	struct nvs_alloc *made;
-	int r = take_at(a, by, kind, (struct place_key){address, ADDRESS}, bytes, &made);
+	int r = add_alloc(a, by, kind, (struct place_key){address, ADDRESS}, bytes, &made);
 
 	if (r || !made)
 		return r;
-	see_gpu(a, made->row, address);
+	note_gpu(a, made->row, address);
 	a->given(a->arg, address);
 	return 0;
 }
 
 /*
- * The one at P that a free means. A thread may be given an address by the driver before the other
- * thread's free of it has returned: then that one frees what is older.
+ * Finds the allocation at P that the free BY refers to. The driver may hand out an address before
+ * another thread's free of it has returned; that free then refers to the older allocation.
  */
-static struct nvs_alloc *meant(const struct nvs_alloc_place *p, const struct nvs_alloc_by *by)
+static struct nvs_alloc *find_freed(const struct nvs_alloc_place *p, const struct nvs_alloc_by *by)
 {
 	struct nvs_alloc *m = p ? p->top : NULL;
 
@@ -319,35 +323,35 @@ static struct nvs_alloc *meant(const struct nvs_alloc_place *p, const struct nvs
 static int free_one(struct nvs_allocs *a, const struct nvs_alloc_by *by, struct nvs_alloc *m)
 {
 	struct nvs_alloc_place *p = m->place;
-	/* What is older and was not meant was freed unseen. */
+	/* An older allocation that was not meant was freed unseen. */
 	struct nvs_alloc *older = p->top == m ? m->older : NULL;
 	int r = older ? end_unseen(a, older, by->end) : 0;
 
 	if (!r)
 		r = end_alloc(a, m, by->end, FREED);
-	place_leave(a, p);
+	drop_place(a, p);
 	return r;
 }
 
 int nvs_allocs_give_back(struct nvs_allocs *a, const struct nvs_alloc_by *by, uint64_t address,
 			 bool again, bool *found)
 {
-	struct nvs_alloc *m = meant(place_find(a, address, ADDRESS), by);
+	struct nvs_alloc *m = find_freed(find_place(a, address, ADDRESS), by);
 
 	*found = m && (!again || m->row->key.kind == NVS_ALLOC_GRAPH);
 	return *found ? free_one(a, by, m) : 0;
 }
 
-/* ---- memory without addresses, which lives as long as a handle or a mapping of it ---- */
+/* ---- physical memory: it lives as long as it has a handle or a mapping ---- */
 
 static int drop_memory(struct nvs_allocs *a, uint64_t at, struct nvs_alloc *m)
 {
 	if (m->refs)
 		return 0;
-	/* Its handle may stand for other memory from now on. */
+	/* The handle may be reused for other memory. */
 	if (m->place)
-		m->place->was = FREED;
-	unstack(m);
+		m->place->last_end = FREED;
+	unlink_place(m);
 	return m->maps ? 0 : end_alloc(a, m, at, FREED);
 }
 
@@ -360,13 +364,14 @@ static int unmap_one(struct nvs_allocs *a, const struct nvs_alloc_by *by, struct
 	return r ? r : drop_memory(a, by->end, memory);
 }
 
-static int unmap(struct nvs_allocs *a, const struct nvs_alloc_by *by, uint64_t at, uint64_t size)
+static int unmap_range(struct nvs_allocs *a, const struct nvs_alloc_by *by, uint64_t at,
+		       uint64_t size)
 {
 	uint64_t end = at + size < at ? UINT64_MAX : at + size, bytes = 1;
 	int r = 0;
 
 	while (at < end && bytes && !r) {
-		struct nvs_alloc_place *p = place_find(a, at, MAPPED);
+		struct nvs_alloc_place *p = find_place(a, at, MAPPED);
 
 		if (!p || !p->top)
 			break;
@@ -377,8 +382,8 @@ static int unmap(struct nvs_allocs *a, const struct nvs_alloc_by *by, uint64_t a
 	return r;
 }
 
-/* Of an imported one nothing but its mapping tells the size. */
-static void learn_size(struct nvs_allocs *a, struct nvs_alloc *memory, uint64_t at, uint64_t size)
+/* Takes the size of imported memory, which is unknown otherwise, from its mapping. */
+static void set_size(struct nvs_allocs *a, struct nvs_alloc *memory, uint64_t at, uint64_t size)
 {
 	if (memory->sized)
 		return;
@@ -391,10 +396,10 @@ static void learn_size(struct nvs_allocs *a, struct nvs_alloc *memory, uint64_t 
 	count_bytes(a, memory, at, true);
 }
 
-static int map(struct nvs_allocs *a, const struct nvs_alloc_by *by, const struct nvs_call *call,
-	       uint64_t address)
+static int map_memory(struct nvs_allocs *a, const struct nvs_alloc_by *by,
+		      const struct nvs_call *call, uint64_t address)
 {
-	struct nvs_alloc_place *p = place_find(a, address, MAPPED);
+	struct nvs_alloc_place *p = find_place(a, address, MAPPED);
 	struct nvs_alloc *memory, *made;
 	uint64_t handle, size;
 	int r = p && p->top ? unmap_one(a, by, p->top) : 0;
@@ -402,41 +407,42 @@ static int map(struct nvs_allocs *a, const struct nvs_alloc_by *by, const struct
 	if (r || !nvs_call_value(call, NVS_ARG_handle, &handle) ||
 	    !nvs_call_value(call, NVS_ARG_size, &size))
 		return r;
-	p = place_find(a, handle, PHYSICAL);
+	p = find_place(a, handle, PHYSICAL);
 	memory = p ? p->top : NULL;
 	if (!memory || memory->row->key.kind == NVS_ALLOC_VIEW)
 		return 0;
-	r = take_at(a, by, NVS_ALLOC_VIEW, (struct place_key){address, MAPPED}, size, &made);
+	r = add_alloc(a, by, NVS_ALLOC_VIEW, (struct place_key){address, MAPPED}, size, &made);
 	if (r || !made)
 		return r;
 	made->memory = memory;
 	memory->maps++;
-	learn_size(a, memory, by->end, size);
+	set_size(a, memory, by->end, size);
 	return 0;
 }
 
-/* It is mapped for GPUs only now. */
-static void reach(struct nvs_allocs *a, uint64_t address)
+/* The memory becomes accessible to GPUs with this call. */
+static void set_accessible(struct nvs_allocs *a, uint64_t address)
 {
-	const struct nvs_alloc_place *p = place_find(a, address, MAPPED);
+	const struct nvs_alloc_place *p = find_place(a, address, MAPPED);
 
 	if (!p || !p->top)
 		return;
-	see_gpu(a, p->top->memory->row, address);
+	note_gpu(a, p->top->memory->row, address);
 	a->given(a->arg, address);
 }
 
-/* cuMemRetainAllocationHandle: of a handle, or of what is mapped, whose handle was given up. */
-static int retain(struct nvs_allocs *a, const struct nvs_call *call, uint64_t handle)
+/* cuMemRetainAllocationHandle: by handle, or by the address of a mapping whose handle was
+ * released. */
+static int retain_handle(struct nvs_allocs *a, const struct nvs_call *call, uint64_t handle)
 {
-	struct nvs_alloc_place *mapped, *p = place_find(a, handle, PHYSICAL);
+	struct nvs_alloc_place *mapped, *p = find_place(a, handle, PHYSICAL);
 	struct nvs_alloc *m = p ? p->top : NULL;
 	uint64_t at;
 
 	if (!m && nvs_call_value(call, NVS_ARG_addr, &at)) {
-		mapped = place_find(a, at, MAPPED);
+		mapped = find_place(a, at, MAPPED);
 		m = mapped && mapped->top ? mapped->top->memory : NULL;
-		p = m ? place_make(a, handle, PHYSICAL) : NULL;
+		p = m ? make_place(a, handle, PHYSICAL) : NULL;
 		if (m && !p)
 			return -ENOMEM;
 		if (m && !m->place) {
@@ -450,7 +456,7 @@ static int retain(struct nvs_allocs *a, const struct nvs_call *call, uint64_t ha
 	return 0;
 }
 
-static int release(struct nvs_allocs *a, const struct nvs_alloc_by *by, struct nvs_alloc *m)
+static int release_handle(struct nvs_allocs *a, const struct nvs_alloc_by *by, struct nvs_alloc *m)
 {
 	m->refs -= m->refs > 0;
 	return drop_memory(a, by->end, m);
@@ -458,17 +464,18 @@ static int release(struct nvs_allocs *a, const struct nvs_alloc_by *by, struct n
 
 /* ---- contexts ---- */
 
-/* Not the process's, or a pool's. */
-static const enum nvs_alloc_kind of_context[] = {NVS_ALLOC_DEVICE,     NVS_ALLOC_ARRAY,
-						 NVS_ALLOC_MANAGED,    NVS_ALLOC_HOST,
-						 NVS_ALLOC_REGISTERED, NVS_ALLOC_IMPORTED};
+/* Kinds that are destroyed with their context. The others belong to the process or to a pool. */
+static const enum nvs_alloc_kind context_kinds[] = {NVS_ALLOC_DEVICE,	  NVS_ALLOC_ARRAY,
+						    NVS_ALLOC_MANAGED,	  NVS_ALLOC_HOST,
+						    NVS_ALLOC_REGISTERED, NVS_ALLOC_IMPORTED};
 
 static int end_context(struct nvs_allocs *a, uint64_t context, uint64_t at)
 {
 	int r = 0;
 
-	for (size_t i = 0; context && i < sizeof(of_context) / sizeof(*of_context) && !r; i++) {
-		struct nvs_alloc_row *row = row_of(a, context, of_context[i]);
+	for (size_t i = 0; context && i < sizeof(context_kinds) / sizeof(*context_kinds) && !r;
+	     i++) {
+		struct nvs_alloc_row *row = find_row(a, context, context_kinds[i]);
 		struct nvs_alloc *m, *next;
 
 		if (!row)
@@ -481,7 +488,7 @@ static int end_context(struct nvs_allocs *a, uint64_t context, uint64_t at)
 	return r;
 }
 
-static int primary(struct nvs_allocs *a, const struct nvs_call *call)
+static int follow_primary(struct nvs_allocs *a, const struct nvs_call *call)
 {
 	uint64_t context, dev;
 	struct device *d;
@@ -505,11 +512,11 @@ static int primary(struct nvs_allocs *a, const struct nvs_call *call)
 
 /* ---- calls ---- */
 
-/* What a role hands out. */
-static const struct giver {
+/* The kind of memory that a role allocates. */
+static const struct alloc_role {
 	uint8_t kind, space;
-	bool gives;
-} givers[NVS_CALL_ROLES] = {
+	bool allocates;
+} alloc_roles[NVS_CALL_ROLES] = {
 	[NVS_CALL_ROLE_ALLOC_DEVICE] = {NVS_ALLOC_DEVICE, ADDRESS, true},
 	[NVS_CALL_ROLE_ALLOC_PITCH] = {NVS_ALLOC_DEVICE, ADDRESS, true},
 	[NVS_CALL_ROLE_ALLOC_ASYNC] = {NVS_ALLOC_ASYNC, ADDRESS, true},
@@ -528,7 +535,7 @@ static const struct giver {
 	[NVS_CALL_ROLE_ALLOC_GRAPH] = {NVS_ALLOC_GRAPH, ADDRESS, true},
 };
 
-/* Where a role takes it back from; UINT32_MAX: it frees nothing. */
+/* The space from which a role frees; UINT32_MAX if it does not free. */
 static uint32_t space_freed(uint8_t role)
 {
 	switch (role) {
@@ -544,7 +551,7 @@ static uint32_t space_freed(uint8_t role)
 	return UINT32_MAX;
 }
 
-/* Bytes of one element of CUarray_format; 0: not known. */
+/* Size of an element of CUarray_format; 0 if unknown. */
 static uint64_t format_bytes(uint64_t format)
 {
 	switch (format) {
@@ -563,7 +570,7 @@ static uint64_t format_bytes(uint64_t format)
 	return 0;
 }
 
-/* With all its levels. UINT64_MAX: not known. */
+/* Size of an array with all mipmap levels; UINT64_MAX if unknown. */
 static uint64_t array_bytes(const struct nvs_call *call)
 {
 	uint64_t side[3] = {0}, levels = 1, format, channels, all = 0, level;
@@ -585,7 +592,8 @@ static uint64_t array_bytes(const struct nvs_call *call)
 	return all;
 }
 
-static uint64_t bytes_of(const struct nvs_allocs *a, const struct nvs_call *call, uint64_t address)
+static uint64_t size_of_alloc(const struct nvs_allocs *a, const struct nvs_call *call,
+			      uint64_t address)
 {
 	const struct nvs_mapping *m;
 	uint64_t bytes, rows;
@@ -600,93 +608,94 @@ static uint64_t bytes_of(const struct nvs_allocs *a, const struct nvs_call *call
 			       ? bytes
 			       : UINT64_MAX;
 	case NVS_CALL_ROLE_ALLOC_IPC:
-		/* What is opened is all of the other's block. */
+		/* Opening an IPC handle maps the exporter's whole block. */
 		m = nvs_trace_gpu_map(a->source->trace, 0, address);
 		return m ? m->size : UINT64_MAX;
 	}
 	return nvs_call_value(call, NVS_ARG_size, &bytes) ? bytes : UINT64_MAX;
 }
 
-/* A call that failed: what it asked for, or what it was to free. */
-static int failed(struct nvs_allocs *a, const struct nvs_call *call, const struct nvs_alloc_by *by,
-		  uint64_t address)
+/* Counts a failed call by the kind it asked for, or by what it tried to free. */
+static int count_failed(struct nvs_allocs *a, const struct nvs_call *call,
+			const struct nvs_alloc_by *by, uint64_t address)
 {
-	const struct giver *giver = givers + call->api->role;
+	const struct alloc_role *alloc_role = alloc_roles + call->api->role;
 	uint32_t space = space_freed(call->api->role);
 	struct nvs_alloc_group what = {
-		.key = {call->api, NVS_ALLOC_FAILED, giver->kind, call->stack, call->result}};
+		.key = {call->api, NVS_ALLOC_FAILED, alloc_role->kind, call->stack, call->result}};
 	const struct nvs_alloc_place *p;
 	struct nvs_alloc_row *row;
 	uint64_t bytes = UINT64_MAX;
 
-	if (!by->selected || (!giver->gives && (space == UINT32_MAX || !address)))
+	if (!by->selected || (!alloc_role->allocates && (space == UINT32_MAX || !address)))
 		return 0;
-	if (giver->gives) {
-		row = row_of(a, by->context, giver->kind);
+	if (alloc_role->allocates) {
+		row = find_row(a, by->context, alloc_role->kind);
 		if (!row)
 			return -ENOMEM;
 		row->failed++;
-		bytes = bytes_of(a, call, 0);
+		bytes = size_of_alloc(a, call, 0);
 	} else {
-		p = place_find(a, address, space);
+		p = find_place(a, address, space);
 		what.key.kind = NVS_ALLOC_KINDS;
 		if (p && p->top) {
 			p->top->row->failed_frees++;
 			what.key.kind = (uint32_t)p->top->row->key.kind;
-		} else if (!p || p->was == FREED) {
+		} else if (!p || p->last_end == FREED) {
 			what.key.what = p ? NVS_ALLOC_TWICE : NVS_ALLOC_UNKNOWN;
 		}
 	}
 	return count_group(a, &what, bytes == UINT64_MAX ? 0 : bytes, bytes != UINT64_MAX);
 }
 
-static int freed(struct nvs_allocs *a, const struct nvs_call *call, const struct nvs_alloc_by *by,
-		 uint64_t address, uint32_t space)
+static int follow_free(struct nvs_allocs *a, const struct nvs_call *call,
+		       const struct nvs_alloc_by *by, uint64_t address, uint32_t space)
 {
 	const struct nvs_alloc_group unseen = {
 		.key = {call->api, NVS_ALLOC_UNSEEN, NVS_ALLOC_KINDS, call->stack, 0}};
-	struct nvs_alloc *m = meant(place_find(a, address, space), by);
+	struct nvs_alloc *m = find_freed(find_place(a, address, space), by);
 
 	if (!m)
 		return by->selected ? count_group(a, &unseen, 0, false) : 0;
-	return space == PHYSICAL ? release(a, by, m) : free_one(a, by, m);
+	return space == PHYSICAL ? release_handle(a, by, m) : free_one(a, by, m);
 }
 
-static int worked(struct nvs_allocs *a, const struct nvs_call *call, const struct nvs_alloc_by *by,
-		  uint64_t address)
+static int follow_success(struct nvs_allocs *a, const struct nvs_call *call,
+			  const struct nvs_alloc_by *by, uint64_t address)
 {
-	const struct giver *giver = givers + call->api->role;
+	const struct alloc_role *alloc_role = alloc_roles + call->api->role;
 	uint32_t space = space_freed(call->api->role);
-	struct place_key key = {address, giver->space};
+	struct place_key key = {address, alloc_role->space};
 	struct nvs_alloc_by process = *by;
 	struct nvs_alloc *made;
 	uint64_t bytes;
 
 	if (space != UINT32_MAX)
-		return freed(a, call, by, address, space);
+		return follow_free(a, call, by, address, space);
 	switch (call->api->role) {
 	case NVS_CALL_ROLE_MAP:
-		return map(a, by, call, address);
+		return map_memory(a, by, call, address);
 	case NVS_CALL_ROLE_UNMAP:
-		return nvs_call_value(call, NVS_ARG_size, &bytes) ? unmap(a, by, address, bytes)
-								  : 0;
+		return nvs_call_value(call, NVS_ARG_size, &bytes)
+			       ? unmap_range(a, by, address, bytes)
+			       : 0;
 	case NVS_CALL_ROLE_RETAIN:
-		return retain(a, call, address);
+		return retain_handle(a, call, address);
 	case NVS_CALL_ROLE_ACCESS:
-		reach(a, address);
+		set_accessible(a, address);
 		return 0;
 	}
-	if (!giver->gives)
+	if (!alloc_role->allocates)
 		return 0;
-	bytes = bytes_of(a, call, address);
-	if (giver->space == ADDRESS)
-		return nvs_allocs_take(a, by, giver->kind, address, bytes);
-	/* Handles of such memory outlive all contexts. */
+	bytes = size_of_alloc(a, call, address);
+	if (alloc_role->space == ADDRESS)
+		return nvs_allocs_take(a, by, alloc_role->kind, address, bytes);
+	/* Handles of imported memory outlive all contexts. */
 	process.context = call->api->role == NVS_CALL_ROLE_ALLOC_IMPORT ? 0 : by->context;
-	return take_at(a, &process, giver->kind, key, bytes, &made);
+	return add_alloc(a, &process, alloc_role->kind, key, bytes, &made);
 }
 
-static int of_contexts(struct nvs_allocs *a, const struct nvs_call *call)
+static int follow_context(struct nvs_allocs *a, const struct nvs_call *call)
 {
 	uint64_t context;
 
@@ -698,7 +707,7 @@ static int of_contexts(struct nvs_allocs *a, const struct nvs_call *call)
 	case NVS_CALL_ROLE_PRIMARY_RETAIN:
 	case NVS_CALL_ROLE_PRIMARY_RELEASE:
 	case NVS_CALL_ROLE_PRIMARY_RESET:
-		return primary(a, call);
+		return follow_primary(a, call);
 	}
 	return 0;
 }
@@ -718,17 +727,17 @@ int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call)
 	by.selected = nvs_filter_call(a->source, call);
 	if (nvs_alloc_graphs_call(a, call, &by, &r))
 		return r;
-	/* To free nothing is no error, and frees nothing. */
+	/* Freeing address 0 succeeds and frees nothing. */
 	if (!nvs_call_value(call, NVS_ARG_address, &address) || (!address && !call->result))
 		address = 0;
 	if (call->result)
-		return failed(a, call, &by, address);
-	return address ? worked(a, call, &by, address) : of_contexts(a, call);
+		return count_failed(a, call, &by, address);
+	return address ? follow_success(a, call, &by, address) : follow_context(a, call);
 }
 
-/* ---- all of it ---- */
+/* ---- begin and end ---- */
 
-static void given_to_nobody(void *arg, uint64_t address)
+static void ignore_address(void *arg, uint64_t address)
 {
 }
 
@@ -738,7 +747,7 @@ void nvs_allocs_begin(struct nvs_allocs *a, const struct nvs_source *s)
 				 .rows = NVS_ROWS(struct nvs_alloc_row, key),
 				 .groups = NVS_ROWS(struct nvs_alloc_group, key),
 				 .devices = NVS_ROWS(struct device, dev),
-				 .given = given_to_nobody};
+				 .given = ignore_address};
 }
 
 int nvs_allocs_end(struct nvs_allocs *a)
@@ -753,7 +762,7 @@ int nvs_allocs_end(struct nvs_allocs *a)
 								     (uint32_t)row->key.kind,
 								     m->stack, 0}};
 
-			/* What is not on top was freed unseen. */
+			/* An allocation that is not on top was freed unseen. */
 			if (m->selected && row->key.kind != NVS_ALLOC_VIEW &&
 			    (!m->place || m->place->top == m))
 				r = count_group(a, &what, m->bytes, m->sized);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls by entry point and stack, and then by driver API and the runtime API above it. */
+/* Counts calls by entry point and stack while reading, then merges them by driver and runtime
+ * API. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 #include "decode/query/api_names.h"
 #include "decode/query/time_range.h"
 
-#define MAX_ERRORS 64u /* that are told apart, of one row; an entry point has a handful */
+#define MAX_ERRORS 64u /* distinct errors per row; an entry point has a handful */
 
-/* ---- while it is read ---- */
+/* ---- while reading ---- */
 
 static int count_error(struct nvs_api_calls *a, uint32_t result, uint64_t n, uint64_t first)
 {
@@ -38,16 +39,16 @@ static int count_error(struct nvs_api_calls *a, uint32_t result, uint64_t n, uin
 
 /* ---- calls inside calls ---- */
 
-/* Those of one thread that have ended, and the one around them has not: their time together. */
+/* The calls of one thread and depth that ended inside a call that has not: their total time. */
 struct inner {
 	struct {
 		uint32_t trace, thread, depth;
 	} key;
-	uint64_t begin, ticks; /* of the first; 0 ticks: there is none */
+	uint64_t begin, ticks; /* begin of the first; ticks 0: none */
 };
 
-static struct inner *inner_of(struct nvs_api_calls_list *list, const struct nvs_source *s,
-			      const struct nvs_call *call, uint32_t depth)
+static struct inner *find_inner(struct nvs_api_calls_list *list, const struct nvs_source *s,
+				const struct nvs_call *call, uint32_t depth)
 {
 	struct inner key = {{s->index, call->thread, depth}, 0, 0};
 
@@ -56,20 +57,20 @@ static struct inner *inner_of(struct nvs_api_calls_list *list, const struct nvs_
 	return nvs_rows_at(&list->inner, &key.key);
 }
 
-/* What of CALL, which has ended, is the time of those inside it; one without a stack is told by the
- * call around it, if there is one. WITHIN: NULL of a call that is not selected itself. */
-static int set_apart(struct nvs_api_calls_list *list, struct nvs_source *s,
-		     struct nvs_total *within, const struct nvs_call *call)
+/* Sets apart the time of calls nested in CALL, which has ended. A nested call without a stack is
+ * counted by the call around it. WITHIN is NULL if CALL itself is not selected. */
+static int split_nested(struct nvs_api_calls_list *list, struct nvs_source *s,
+			struct nvs_total *within, const struct nvs_call *call)
 {
 	bool nested = call->depth > 1, alone = nested && call->stack == NVS_NONE;
 	uint64_t own = call->end > call->begin ? call->end - call->begin : 0, ticks = 0;
 	struct nvs_call part = *call;
 	struct inner *in;
 
-	/* Nearly always there is nothing inside. */
+	/* Shortcut: calls are rarely nested. */
 	if (!nested && !list->inner.n)
 		return 0;
-	in = inner_of(list, s, call, call->depth + 1);
+	in = find_inner(list, s, call, call->depth + 1);
 	if (!in)
 		return -ENOMEM;
 	if (in->ticks && in->begin >= call->begin && in->ticks <= own)
@@ -77,7 +78,7 @@ static int set_apart(struct nvs_api_calls_list *list, struct nvs_source *s,
 	in->ticks = 0;
 	part.end = call->begin + (alone ? own : ticks);
 	if (nested) {
-		in = inner_of(list, s, call, call->depth);
+		in = find_inner(list, s, call, call->depth);
 		if (!in)
 			return -ENOMEM;
 		in->begin = in->ticks ? in->begin : call->begin;
@@ -106,7 +107,7 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 	if (!nvs_range_at(s, call->begin) || !nvs_filter_nvtx(s, call->thread, call->begin))
 		return 0;
 	if (nvs_filter_by_submissions(s->query) && !call->selected)
-		return call->end ? set_apart(list, s, NULL, call) : 0;
+		return call->end ? split_nested(list, s, NULL, call) : 0;
 	if (!list->rows.size)
 		list->rows = NVS_ROWS(struct nvs_api_calls, key);
 	a = nvs_rows_at(&list->rows, &key);
@@ -125,14 +126,14 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		if (count_error(a, call->result, 1, list->failures++))
 			return -ENOMEM;
 	}
-	if (set_apart(list, s, &a->within, call))
+	if (split_nested(list, s, &a->within, call))
 		return -ENOMEM;
 	return nvs_times_later(s->waiting, &a->times, call);
 }
 
 /* ---- by name ---- */
 
-static int merge(struct nvs_api_calls *into, struct nvs_api_calls *from)
+static int merge_row(struct nvs_api_calls *into, struct nvs_api_calls *from)
 {
 	if (into->source != from->source)
 		into->source = NULL;
@@ -142,7 +143,7 @@ static int merge(struct nvs_api_calls *into, struct nvs_api_calls *from)
 	into->uncounted |= from->uncounted;
 	into->open += from->open;
 	into->others += from->others;
-	from->calls = 0; /* it is no row any more */
+	from->calls = 0; /* no longer a row */
 	for (uint32_t i = 0; i < from->nerrors; i++)
 		if (count_error(into, from->error[i].result, from->error[i].count,
 				from->error[i].first))
@@ -151,7 +152,7 @@ static int merge(struct nvs_api_calls *into, struct nvs_api_calls *from)
 	return nvs_times_merge(&into->times, &from->times);
 }
 
-static int by_name(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
+static int compare_names(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
 {
 	int r = (a->group > b->group) - (a->group < b->group);
 
@@ -166,12 +167,12 @@ static int by_name(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
 	return r ? r : (a->key.silent > b->key.silent) - (a->key.silent < b->key.silent);
 }
 
-/* And those of one name as they came. */
-static int compare(const void *pa, const void *pb, void *arg)
+/* Sorts by name, rows of one name in order of arrival. */
+static int compare_rows(const void *pa, const void *pb, void *arg)
 {
 	const size_t *a = pa, *b = pb;
 	struct nvs_api_calls **rows = arg;
-	int r = by_name(rows[*a], rows[*b]);
+	int r = compare_names(rows[*a], rows[*b]);
 
 	return r ? r : (*a > *b) - (*a < *b);
 }
@@ -184,7 +185,8 @@ bool nvs_api_calls_selected(const struct nvs_api_calls *a, const struct nvs_sour
 	       (!s->query->thread.n || nvs_filter_thread(s, a->key.thread));
 }
 
-/* Names the rows that are selected; how many, with their numbers in ORDER. */
+/* Resolves the names of the selected rows. Puts their indices into ORDER and returns their
+ * number. */
 static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sources, size_t *order)
 {
 	size_t n = 0;
@@ -207,14 +209,14 @@ static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sour
 	return n;
 }
 
-/* Rows of one name become one, which are those of N in ORDER; their number is returned. */
+/* Merges rows of one name among the N in ORDER. Returns the number left, or -ENOMEM. */
 static long merge_names(struct nvs_api_calls **rows, size_t *order, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (kept && !by_name(rows[order[kept - 1]], rows[order[i]])) {
-			if (merge(rows[order[kept - 1]], rows[order[i]]))
+		if (kept && !compare_names(rows[order[kept - 1]], rows[order[i]])) {
+			if (merge_row(rows[order[kept - 1]], rows[order[i]]))
 				return -ENOMEM;
 		} else {
 			order[kept++] = order[i];
@@ -228,8 +230,8 @@ static bool is_one_api(const struct nvs_api_calls *a, const struct nvs_api_calls
 	return a->group == b->group && !strcmp(a->api, b->api);
 }
 
-/* Calls that submitted nothing go with those of their API that did, where there is no doubt with
- * which. */
+/* Merges calls that submitted nothing with those of the same API that did, if there is only one
+ * such row. */
 static int merge_silent(struct nvs_api_calls **rows, const size_t *order, size_t n)
 {
 	int r = 0;
@@ -246,12 +248,12 @@ static int merge_silent(struct nvs_api_calls **rows, const size_t *order, size_t
 				nloud++;
 			}
 		if (silent && nloud == 1)
-			r = merge(loud, silent);
+			r = merge_row(loud, silent);
 	}
 	return r;
 }
 
-static int by_first(const void *pa, const void *pb)
+static int compare_first(const void *pa, const void *pb)
 {
 	const struct nvs_api_error *a = pa, *b = pb;
 
@@ -265,7 +267,7 @@ static int name_errors(struct nvs_api_calls *a)
 
 	if (!f)
 		return a->nerrors ? -ENOMEM : 0;
-	qsort(a->error, a->nerrors, sizeof(*a->error), by_first);
+	qsort(a->error, a->nerrors, sizeof(*a->error), compare_first);
 	for (uint32_t i = 0; i < a->nerrors; i++) {
 		const char *name = nvs_call_error(a->error[i].result);
 
@@ -291,7 +293,7 @@ int nvs_api_calls_name(struct nvs_api_calls_list *list, struct nvs_source *sourc
 	list->named = calloc(list->rows.n + 1, sizeof(struct nvs_api_calls *));
 	if (order && list->named) {
 		n = (long)name_rows(list, sources, order);
-		qsort_r(order, (size_t)n, sizeof(*order), compare, rows);
+		qsort_r(order, (size_t)n, sizeof(*order), compare_rows, rows);
 		n = merge_names(rows, order, (size_t)n);
 	}
 	r = n < 0 ? (int)n : list->sites ? 0 : merge_silent(rows, order, (size_t)n);

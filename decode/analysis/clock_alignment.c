@@ -1,54 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-/* Where traces stand beside each other, and how well that is known. */
+/* Aligns traces by their clocks, and prints how well they are aligned. Called by --timeline,
+ * --ranks, --by-rank and the exports. */
 #include "decode/analysis/clock_alignment.h"
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/trace/clock.h"
 
-/* Linux goes faster or slower with both clocks alike: what is more than readings differ by is a
- * step. */
+/* Linux slews both clocks alike: a change above the reading error is a step. */
 #define STEP_NS 100000
-#define MOST_NS (1ull << 61) /* so that sums of times are times; the year 2043 */
+#define MAX_NS (1ull << 61) /* year 2043; keeps sums of times within 64 bits */
 
-/* While they are compared. */
+/* State of one trace while it is compared with others. */
 struct found {
 	const char *host;
-	int64_t first, last; /* time of day less monotonic clock */
-	int64_t offset; /* the one that is taken */
-	uint64_t mono, until; /* when the trace began, and its last reading */
+	int64_t first, last; /* time of day minus monotonic clock */
+	int64_t offset; /* the offset chosen */
+	uint64_t mono, until; /* monotonic time of the first record and of the last sample */
 	uint32_t index;
 };
 
-static int64_t between(const struct nvs_clock_point *p)
+static int64_t get_offset(const struct nvs_clock_point *p)
 {
 	return (int64_t)p->real_ns - (int64_t)p->mono_ns;
 }
 
-static bool plausible(const struct nvs_clock_point *p, uint32_t n)
+static bool is_plausible(const struct nvs_clock_point *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (p[i].real_ns >= MOST_NS || p[i].mono_ns >= MOST_NS)
+		if (p[i].real_ns >= MAX_NS || p[i].mono_ns >= MAX_NS)
 			return false;
 	return n;
 }
 
-/* From the last reading backwards, as if the clock had been then what it was set to later. */
-static void follow(struct nvs_clock_of *of, struct found *f, const struct nvs_clock_point *p,
-		   uint32_t n)
+/* Goes from the last sample backwards and removes steps, as if the last setting had always been
+ * in effect. */
+static void remove_steps(struct nvs_clock_of *of, struct found *f, const struct nvs_clock_point *p,
+			 uint32_t n)
 {
 	int64_t least, most, at = 0, shift = 0;
 
-	least = most = at = f->last = between(p + n - 1);
-	f->first = between(p);
+	least = most = at = f->last = get_offset(p + n - 1);
+	f->first = get_offset(p);
 	for (uint32_t i = n - 1; i--;) {
-		int64_t by = between(p + i + 1) - between(p + i);
+		int64_t by = get_offset(p + i + 1) - get_offset(p + i);
 
 		if (llabs(by) > STEP_NS) {
 			if (!of->steps++)
 				of->step_at = (int64_t)(p[i + 1].mono_ns - f->mono);
 			shift += by;
 		}
-		at = between(p + i) + shift;
+		at = get_offset(p + i) + shift;
 		least = at < least ? at : least;
 		most = at > most ? at : most;
 	}
@@ -59,7 +60,7 @@ static void follow(struct nvs_clock_of *of, struct found *f, const struct nvs_cl
 	f->until = p[n - 1].mono_ns;
 }
 
-static void look(struct nvs_clock_of *of, struct found *f, const struct nvs_source *s)
+static void read_clock(struct nvs_clock_of *of, struct found *f, const struct nvs_source *s)
 {
 	const struct nvs_session *session = nvs_trace_session(s->trace);
 	const char *day = session->attr[NVS_ATTR_CLOCK_ERROR];
@@ -70,11 +71,11 @@ static void look(struct nvs_clock_of *of, struct found *f, const struct nvs_sour
 	*of = (struct nvs_clock_of){0};
 	*f = (struct found){.host = session->attr[NVS_ATTR_HOST]};
 	p = nvs_clock_points(s->trace, &n);
-	if (!plausible(p, n) || !nvs_clock_mono(s->trace, session->first_time, &f->mono) ||
-	    f->mono >= MOST_NS)
+	if (!is_plausible(p, n) || !nvs_clock_mono(s->trace, session->first_time, &f->mono) ||
+	    f->mono >= MAX_NS)
 		return;
 	of->known = true;
-	follow(of, f, p, n);
+	remove_steps(of, f, p, n);
 	if (day && *day >= '0' && *day <= '9') {
 		of->day_error = strtoull(day, &end, 10) % 1000000000000 * 1000;
 		of->day = *end ? NVS_DAY_UNKNOWN : NVS_DAY_KEPT;
@@ -83,22 +84,22 @@ static void look(struct nvs_clock_of *of, struct found *f, const struct nvs_sour
 	}
 }
 
-static bool near(int64_t a, int64_t b)
+static bool is_near(int64_t a, int64_t b)
 {
 	return llabs(a - b) <= STEP_NS;
 }
 
-/* Of one boot of one machine: whatever its time of day was set to, the other saw that as well,
- * before or after. */
+/* Returns true if both are of one boot of one machine. If the time of day was set, both traces
+ * saw the same offset before or after it. */
 static bool same_clock(const struct found *a, const struct found *b)
 {
 	return a->host && b->host && !strcmp(a->host, b->host) &&
-	       (near(a->first, b->first) || near(a->first, b->last) || near(a->last, b->first) ||
-		near(a->last, b->last));
+	       (is_near(a->first, b->first) || is_near(a->first, b->last) ||
+		is_near(a->last, b->first) || is_near(a->last, b->last));
 }
 
-/* The one that knows the clock for longest comes first: others of that clock take it from there. */
-static int by_end(const void *pa, const void *pb)
+/* Sorts by the end of the trace, latest first: others on the same clock take the offset from it. */
+static int compare_end(const void *pa, const void *pb)
 {
 	const struct found *a = pa, *b = pb;
 
@@ -107,7 +108,7 @@ static int by_end(const void *pa, const void *pb)
 	return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static void join(struct nvs_clock_of *of, struct found *found, uint32_t n)
+static void assign_clocks(struct nvs_clock_of *of, struct found *found, uint32_t n)
 {
 	uint32_t clocks = 0, k;
 
@@ -123,7 +124,7 @@ static void join(struct nvs_clock_of *of, struct found *found, uint32_t n)
 		if (k < i)
 			found[i].offset = found[k].offset;
 		one->began = found[i].mono + (uint64_t)found[i].offset;
-		one->known = one->began < MOST_NS;
+		one->known = one->began < MAX_NS;
 	}
 }
 
@@ -135,11 +136,11 @@ int nvs_clocks_align(struct nvs_clock_of *of, const struct nvs_source *sources, 
 	if (!found)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		look(of + i, found + i, sources + i);
+		read_clock(of + i, found + i, sources + i);
 		found[i].index = i;
 	}
-	qsort(found, n, sizeof(*found), by_end);
-	join(of, found, n);
+	qsort(found, n, sizeof(*found), compare_end);
+	assign_clocks(of, found, n);
 	free(found);
 	for (uint32_t i = 0; i < n; i++)
 		base = of[i].known && of[i].began < base ? of[i].began : base;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies by their arguments; memory types as CUmemorytype. */
+/* Finds source, destination and size of copies from their arguments. Memory types are
+ * CUmemorytype. */
 #include <string.h>
 #include "decode/analysis/copy_operands.h"
 #include "decode/calls/roles.h"
@@ -11,7 +12,8 @@ static enum nvs_memory kind_at(const struct nvs_copy_memory *m, uint64_t address
 	return kind == NVS_MEMORY_PAGEABLE && m->partly ? NVS_MEMORY_UNKNOWN : kind;
 }
 
-/* A pointer of which the call does not say where it points. False: nobody does. */
+/* Finds whether ADDRESS, whose kind the call does not give, is on the host. Returns false if
+ * unknown. */
 static bool is_host(const struct nvs_copy_memory *m, uint64_t address, bool *host)
 {
 	enum nvs_memory kind = kind_at(m, address);
@@ -20,7 +22,7 @@ static bool is_host(const struct nvs_copy_memory *m, uint64_t address, bool *hos
 	return kind != NVS_MEMORY_UNKNOWN;
 }
 
-/* Copies whose name says where from and where to. */
+/* Copies whose name gives the direction. */
 static const struct {
 	bool directed, from_host, to_host, array;
 } named[] = {
@@ -35,8 +37,8 @@ static const struct {
 	[NVS_CALL_ROLES - 1] = {false},
 };
 
-static void plain(const struct nvs_copy_memory *m, const struct nvs_call *call,
-		  struct nvs_copy_ends *e)
+static void read_linear(const struct nvs_copy_memory *m, const struct nvs_call *call,
+			struct nvs_copy_ends *e)
 {
 	uint8_t role = call->api->role;
 
@@ -56,16 +58,16 @@ static void plain(const struct nvs_copy_memory *m, const struct nvs_call *call,
 	}
 }
 
-/* A copy of a rectangle or a box: a structure says where from and where to. */
-static void boxed(const struct nvs_copy_memory *m, const struct nvs_call *call,
-		  struct nvs_copy_ends *e)
+/* 2D and 3D copies, whose source and destination are in a structure. */
+static void read_boxed(const struct nvs_copy_memory *m, const struct nvs_call *call,
+		       struct nvs_copy_ends *e)
 {
 	uint64_t type;
 
 	if (nvs_call_value(call, NVS_ARG_srcType, &type)) {
-		/* CUmemcpy3DOperandType: 1 is a pointer, to wherever. */
+		/* CUmemcpy3DOperandType: 1 is a pointer of any kind. */
 		e->array = type != 1 || !nvs_call_value(call, NVS_ARG_dstType, &type) || type != 1;
-		plain(m, call, e);
+		read_linear(m, call, e);
 		return;
 	}
 	if (nvs_call_value(call, NVS_ARG_srcMemoryType, &type)) {
@@ -92,9 +94,9 @@ void nvs_copy_ends(const struct nvs_copy_memory *m, const struct nvs_call *call,
 	e->batch = call->api->role == NVS_CALL_ROLE_COPY_BATCH;
 	e->known = nvs_call_copied(call, &e->bytes, &e->copies);
 	if (call->api->role == NVS_CALL_ROLE_COPY_BOX)
-		boxed(m, call, e);
+		read_boxed(m, call, e);
 	else if (!e->batch)
-		plain(m, call, e);
+		read_linear(m, call, e);
 	e->memory = e->from_host ? kind_at(m, e->from)
 		    : e->to_host ? kind_at(m, e->to)
 				 : NVS_MEMORY_DEVICE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a copying call moves: from where to where, in memory of which kind, and how much. */
+/* Source, destination, kind of memory and size of a copying call. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_COPY_OPERANDS_H
 #define NVSNOOP_DECODE_ANALYSIS_COPY_OPERANDS_H
 
@@ -8,22 +8,22 @@
 
 struct nvs_copy_memory {
 	struct nvs_hostmem *kinds;
-	bool partly; /* outside of a trigger's windows allocations are not recorded */
+	bool partly; /* allocations outside of recorded windows are missing */
 };
 
 struct nvs_copy_ends {
 	uint64_t from, to, bytes, copies;
 	bool from_host, to_host, array;
-	bool batch; /* many copies: where from and to is not told */
-	bool known; /* bytes */
+	bool batch; /* several copies: source and destination are not known */
+	bool known; /* BYTES is valid */
 	bool directed; /* from_host and to_host are known */
-	enum nvs_memory memory; /* of the end on the host's side, else DEVICE */
+	enum nvs_memory memory; /* kind at the host's end, else DEVICE */
 };
 
 void nvs_copy_ends(const struct nvs_copy_memory *m, const struct nvs_call *call,
 		   struct nvs_copy_ends *e);
-/* Does the call return when the copy is done, as CUDA has it? One that takes no stream, or to
- * pageable memory. */
+/* Returns true if CUDA specifies that the call returns when the copy is done: it takes no
+ * stream, or copies to pageable memory. */
 bool nvs_copy_blocks(const struct nvs_call *call, const struct nvs_copy_ends *e);
 
 #endif

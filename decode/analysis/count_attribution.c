@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls are told when they are over, and a reading may have come before that; so launches, readings
- * and what was waited for are kept, and put in order of time when all has been read. One file,
- * though a long one: what is kept and how it is put in order are read together.
+ * Assigns instruction counts to launches. A call is delivered when it returns, possibly after a
+ * reading of the counters that was taken during it. Launches, readings and synchronisations are
+ * therefore collected and processed in time order at the end.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,43 +15,43 @@
 #include "decode/analysis/count_attribution.h"
 #include "decode/base/keyed_rows.h"
 
-#define MOST (1u << 28)
-#define MOST_NODES (1ull << 24) /* looked at, of all graphs that change between launches */
-#define MOST_ADDED (1ull << 28)
-#define LANES 8 /* streams that a share looks at one by one */
-#define NOWHERE (1ull << 63) /* and the thread: its context is not known */
+#define MAX_ITEMS (1u << 28)
+#define MAX_NODES (1ull << 24) /* limit on nodes visited, over all changing graphs */
+#define MAX_ADDED (1ull << 28)
+#define LANES 8 /* streams that a share tracks separately */
+#define NOWHERE (1ull << 63) /* ORed with a thread: its context is unknown */
 
-/* A context, or a stream of one, up to which ticks its launches have been waited for. */
+/* A context, or a stream of one: launches up to tick UPTO are known to be done. */
 struct lane {
-	uint64_t key[2]; /* context, stream; the context itself: stream 0 */
+	uint64_t key[2]; /* context, stream; stream 0 is the context itself */
 	uint64_t upto;
-	struct lane *context; /* NULL: it is one */
+	struct lane *context; /* NULL: this is a context */
 };
 
 struct kernel {
 	const struct nvs_counted *counted; /* the key */
-	struct nvs_count_share share; /* under way */
+	struct nvs_count_share share; /* being collected */
 	struct {
 		struct lane *lane;
-		uint64_t end; /* of the latest launch there */
+		uint64_t end; /* end of the latest launch there */
 	} on[LANES];
 	uint32_t non;
-	uint64_t end; /* of the latest at all */
-	bool many; /* on more streams than these */
-	bool apart; /* and these are of several contexts */
+	uint64_t end; /* of the latest launch anywhere */
+	bool many; /* launched on more than LANES streams */
+	bool apart; /* launched in several contexts */
 	uint32_t room; /* of share.calls */
-	uint64_t seen; /* call + 1 that is the last in share.calls */
-	uint64_t listed; /* list + 1 of nodes that has it already, at PLACE */
+	uint64_t seen; /* index + 1 of the last call in share.calls */
+	uint64_t listed; /* list + 1 that has its nodes as part PLACE */
 	uint32_t place;
 };
 
-/* A function, numbered when it is first seen. */
+/* A function, numbered in order of first sight. */
 struct function {
 	uint64_t key[2]; /* handle, struct nvs_counted */
 	uint32_t number;
 };
 
-/* What a call launches of one kernel. */
+/* The launches of one kernel by one call. */
 struct part {
 	struct kernel *kernel;
 	uint64_t blocks;
@@ -65,7 +65,7 @@ struct launch {
 	uint32_t first, n; /* parts */
 };
 
-/* From AT on it is known that what LANE's calls launched up to UPTO is done. */
+/* The launches of LANE up to UPTO are known to be done at time AT. */
 struct wait {
 	uint64_t at, upto;
 	struct lane *lane;
@@ -73,8 +73,8 @@ struct wait {
 
 struct reading {
 	uint64_t at;
-	uint64_t after; /* it began after this: the end of its thread's latest call */
-	uint32_t launch; /* + 1: of whose launch it is */
+	uint64_t after; /* end of its thread's latest call: it began later */
+	uint32_t launch; /* index + 1 of the launch it followed, or 0 */
 	uint32_t first, n; /* counts */
 };
 
@@ -83,9 +83,9 @@ struct count {
 	uint64_t warp, thread;
 };
 
-/* Parts of an executable graph, good until it changes. */
+/* The parts of an executable graph, valid until it changes. */
 struct graph {
-	const struct nvs_exec *exec; /* the key: a handle may come again */
+	const struct nvs_exec *exec; /* the key: handles are reused */
 	uint64_t given, updates, changes;
 	uint32_t first, n;
 	bool known;
@@ -94,7 +94,7 @@ struct graph {
 /* The latest call of a thread. */
 struct latest {
 	uint64_t number, end;
-	uint32_t launch; /* + 1, 0: it launched nothing */
+	uint32_t launch; /* index + 1, or 0 */
 };
 
 struct nvs_count_shares {
@@ -110,25 +110,25 @@ struct nvs_count_shares {
 	struct count *given;
 	uint32_t nparts, nlaunches, nwaits, nreadings, ngiven;
 	uint32_t parts_room, launches_room, waits_room, readings_room, given_room;
-	uint64_t lists, looked; /* at nodes */
-	uint64_t added; /* parts of launches: a graph's as often as it is launched */
-	bool more; /* the latest reading goes on in another record */
+	uint64_t lists, looked; /* nodes visited */
+	uint64_t added; /* parts over all launches; a graph's parts count on every launch */
+	bool more; /* the next record continues the latest reading */
 };
 
-/* ---- what calls launch ---- */
+/* ---- launches ---- */
 
-static struct lane *lane_of(struct nvs_count_shares *s, uint64_t context, uint64_t stream)
+static struct lane *find_lane(struct nvs_count_shares *s, uint64_t context, uint64_t stream)
 {
 	uint64_t key[2] = {context, stream};
 	struct lane *lane = nvs_rows_at(&s->lanes, key);
 
 	if (!lane || !stream || lane->context)
 		return lane;
-	lane->context = lane_of(s, context, 0);
+	lane->context = find_lane(s, context, 0);
 	return lane->context ? lane : NULL;
 }
 
-/* The stream that CALL works on; as cuda.h numbers the default ones. */
+/* Returns the stream of CALL. Default streams have the numbers of cuda.h. */
 static uint64_t stream_of(const struct nvs_call *call)
 {
 	uint64_t stream = 0;
@@ -137,9 +137,9 @@ static uint64_t stream_of(const struct nvs_call *call)
 	return stream ? stream : call->api->per_thread ? 2 : 1;
 }
 
-/* NULL: there is none, or *R: -ENOMEM. */
-static struct kernel *kernel_of(struct nvs_count_shares *s, uint64_t function, uint32_t *number,
-				int *r)
+/* Returns NULL if the kernel does not count, or if out of memory, with *R = -ENOMEM. */
+static struct kernel *find_kernel(struct nvs_count_shares *s, uint64_t function, uint32_t *number,
+				  int *r)
 {
 	const struct nvs_kernel *named = nvs_handles_kernel_of(s->handles, function);
 	const struct nvs_counted *counted = named && *named->name
@@ -166,7 +166,8 @@ static struct kernel *kernel_of(struct nvs_count_shares *s, uint64_t function, u
 
 static struct part *new_part(struct nvs_count_shares *s)
 {
-	struct part *list = nvs_grow(s->parts, s->nparts, &s->parts_room, sizeof(*list), 64, MOST);
+	struct part *list = nvs_grow(s->parts, s->nparts, &s->parts_room, sizeof(*list), 64,
+				     MAX_ITEMS);
 
 	if (!list)
 		return NULL;
@@ -176,7 +177,7 @@ static struct part *new_part(struct nvs_count_shares *s)
 	return list;
 }
 
-/* Where FIRST is, LIST being the number of it: nodes of one kernel are one part. */
+/* Adds a node to the list numbered LIST. Nodes of one kernel share a part. */
 static int add_node(struct nvs_count_shares *s, const struct nvs_graph_node *node, uint64_t list)
 {
 	bool conditional = node->flags & NVS_NODE_CONDITIONAL;
@@ -187,7 +188,7 @@ static int add_node(struct nvs_count_shares *s, const struct nvs_graph_node *nod
 
 	if (node->type || node->flags & NVS_NODE_DISABLED)
 		return 0;
-	k = kernel_of(s, node->function, &number, &r);
+	k = find_kernel(s, node->function, &number, &r);
 	if (!k)
 		return r;
 	if (k->listed != list) {
@@ -199,7 +200,7 @@ static int add_node(struct nvs_count_shares *s, const struct nvs_graph_node *nod
 		k->place = s->nparts - 1;
 	}
 	p = s->parts + k->place;
-	/* How often what is conditional ran, the GPU knows alone. */
+	/* Only the GPU knows how often a conditional node ran. */
 	if (conditional || node->flags & NVS_NODE_NO_PARAMS)
 		p->shapeless = true;
 	else
@@ -222,7 +223,7 @@ static int list_nodes(struct nvs_count_shares *s, struct graph *g, const struct 
 	g->known = true;
 	g->first = s->nparts;
 	s->looked += e->nnodes;
-	if (s->looked > MOST_NODES) {
+	if (s->looked > MAX_NODES) {
 		nvs_budget_run_out();
 		return -ENOMEM;
 	}
@@ -249,7 +250,8 @@ static int list_graph(struct nvs_count_shares *s, const struct nvs_call *call, s
 	return r;
 }
 
-/* One that is captured alone, or becomes a node, is seen, and launches nothing. */
+/* Adds a direct launch. A captured launch, or one added as a node, only gets its function
+ * numbered. */
 static int list_direct(struct nvs_count_shares *s, const struct nvs_call *call, struct launch *l)
 {
 	uint32_t grid[3], block[3], number = 0;
@@ -261,7 +263,7 @@ static int list_direct(struct nvs_count_shares *s, const struct nvs_call *call, 
 	if ((call->api->group == NVS_CALL_GROUP_LAUNCH ||
 	     call->api->group == NVS_CALL_GROUP_GRAPH) &&
 	    nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
-		k = kernel_of(s, function, &number, &r);
+		k = find_kernel(s, function, &number, &r);
 	if (!k || !nvs_call_ran(call) || call->api->group != NVS_CALL_GROUP_LAUNCH)
 		return r;
 	p = new_part(s);
@@ -289,8 +291,8 @@ static int add_launch(struct nvs_count_shares *s, const struct nvs_call *call, u
 	r = graph ? list_graph(s, call, &l) : list_direct(s, call, &l);
 	if (r || !l.n)
 		return r;
-	l.lane = lane_of(s, context, stream_of(call));
-	list = nvs_grow(s->launches, s->nlaunches, &s->launches_room, sizeof(*list), 64, MOST);
+	l.lane = find_lane(s, context, stream_of(call));
+	list = nvs_grow(s->launches, s->nlaunches, &s->launches_room, sizeof(*list), 64, MAX_ITEMS);
 	if (!list || !l.lane)
 		return -ENOMEM;
 	s->launches = list;
@@ -310,15 +312,16 @@ static int add_wait(struct nvs_count_shares *s, const struct nvs_call *call, uin
 	if (call->api->role == NVS_CALL_ROLE_SYNCHRONIZE) {
 		if (nvs_call_value(call, NVS_ARG_context, &value) && value)
 			context = value;
-		lane = lane_of(s, context,
-			       nvs_call_kind(call, NVS_KIND_STREAM, &value) ? stream_of(call) : 0);
+		lane = find_lane(s, context,
+				 nvs_call_kind(call, NVS_KIND_STREAM, &value) ? stream_of(call)
+									      : 0);
 	} else if (call->api->role == NVS_CALL_ROLE_COPY_DTOH &&
 		   !nvs_call_kind(call, NVS_KIND_STREAM, &value)) {
-		lane = lane_of(s, context, stream_of(call));
+		lane = find_lane(s, context, stream_of(call));
 	} else {
 		return 0;
 	}
-	list = nvs_grow(s->waits, s->nwaits, &s->waits_room, sizeof(*list), 64, MOST);
+	list = nvs_grow(s->waits, s->nwaits, &s->waits_room, sizeof(*list), 64, MAX_ITEMS);
 	if (!list || !lane)
 		return -ENOMEM;
 	s->waits = list;
@@ -357,7 +360,7 @@ static int add_count(struct nvs_count_shares *s, const struct nvs_count *count)
 	if (!counted)
 		return 0;
 	k = nvs_rows_at(&s->kernels, &counted);
-	list = nvs_grow(s->given, s->ngiven, &s->given_room, sizeof(*list), 64, MOST);
+	list = nvs_grow(s->given, s->ngiven, &s->given_room, sizeof(*list), 64, MAX_ITEMS);
 	if (!list || !k)
 		return -ENOMEM;
 	s->given = list;
@@ -377,14 +380,14 @@ int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *re
 		return 0;
 	if (!s->more) {
 		latest = nvs_number_get(&s->latest, count->thread);
-		/* One that is not whole tells of no end. */
+		/* A reading that failed proves no end. */
 		if (latest && !(rec->flags & NVS_COUNT_UNREAD)) {
 			now.after = latest->end;
 			if (count->cause == NVS_COUNT_LAUNCH && latest->number == count->number)
 				now.launch = latest->launch;
 		}
 		list = nvs_grow(s->readings, s->nreadings, &s->readings_room, sizeof(*list), 64,
-				MOST);
+				MAX_ITEMS);
 		if (!list)
 			return -ENOMEM;
 		s->readings = list;
@@ -398,15 +401,15 @@ int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *re
 	return r;
 }
 
-/* ---- put in order ---- */
+/* ---- processing ---- */
 
-struct telling {
+struct reporter {
 	struct nvs_count_shares *s;
 	int (*tell)(void *arg, const struct nvs_count_share *share);
 	void *arg;
 };
 
-/* All that it holds is done. */
+/* Returns true if all launches in the share are done. */
 static bool is_done(const struct kernel *k)
 {
 	if (k->non && !k->apart && k->end <= k->on[0].lane->context->upto)
@@ -418,14 +421,15 @@ static bool is_done(const struct kernel *k)
 	return !k->many;
 }
 
-static int tell(const struct telling *t, struct kernel *k)
+static int report_share(const struct reporter *t, struct kernel *k)
 {
 	struct nvs_count_share *share = &k->share;
 	uint64_t *calls = (uint64_t *)share->calls;
 	int r = 0;
 
 	share->counted = k->counted;
-	/* Nodes may not have run; what has no counts may be of an image that does not count. */
+	/* Conditional nodes may not have run, and a kernel without counts may be from an image
+	 * that is not counted. */
 	if (share->warp || share->thread || (share->launches && !k->counted->reason))
 		r = t->tell(t->arg, share);
 	*share = (struct nvs_count_share){.calls = calls, .reading = UINT64_MAX};
@@ -435,7 +439,7 @@ static int tell(const struct telling *t, struct kernel *k)
 	return r;
 }
 
-static void see_lane(struct kernel *k, const struct launch *l)
+static void note_lane(struct kernel *k, const struct launch *l)
 {
 	uint32_t i = 0;
 
@@ -452,7 +456,7 @@ static void see_lane(struct kernel *k, const struct launch *l)
 	k->on[i].end = l->end > k->on[i].end ? l->end : k->on[i].end;
 }
 
-static int add_part(const struct telling *t, const struct launch *l, uint32_t number,
+static int add_part(const struct reporter *t, const struct launch *l, uint32_t number,
 		    const struct part *p)
 {
 	struct kernel *k = p->kernel;
@@ -460,13 +464,13 @@ static int add_part(const struct telling *t, const struct launch *l, uint32_t nu
 	uint64_t *calls;
 	int r = 0;
 
-	/* What was done and read without a count of its own is over now. */
+	/* All earlier launches are done and read, with no count of their own: end the share. */
 	if (share->ncalls && is_done(k)) {
 		share->whole = true;
-		r = tell(t, k);
+		r = report_share(t, k);
 	}
 	calls = nvs_grow((uint64_t *)share->calls, share->ncalls, &k->room, sizeof(*calls), 4,
-			 MOST);
+			 MAX_ITEMS);
 	if (!calls)
 		return -ENOMEM;
 	share->calls = calls;
@@ -479,17 +483,17 @@ static int add_part(const struct telling *t, const struct launch *l, uint32_t nu
 	share->in_graphs += p->in_graph ? p->launches : 0;
 	share->blocks += p->blocks;
 	share->shapeless |= p->shapeless;
-	see_lane(k, l);
+	note_lane(k, l);
 	return r;
 }
 
-static int add_parts(const struct telling *t, uint32_t number)
+static int add_parts(const struct reporter *t, uint32_t number)
 {
 	const struct launch *l = t->s->launches + number;
 	int r = 0;
 
 	t->s->added += l->n;
-	if (t->s->added > MOST_ADDED) {
+	if (t->s->added > MAX_ADDED) {
 		nvs_budget_run_out();
 		return -ENOMEM;
 	}
@@ -498,14 +502,14 @@ static int add_parts(const struct telling *t, uint32_t number)
 	return r;
 }
 
-static int tell_done(const struct telling *t, struct kernel *k)
+static int report_if_done(const struct reporter *t, struct kernel *k)
 {
 	k->share.whole = is_done(k);
-	/* What nobody is known to have launched belongs to this reading alone. */
-	return k->share.whole ? tell(t, k) : 0;
+	/* Counts without a known launch belong to this reading only. */
+	return k->share.whole ? report_share(t, k) : 0;
 }
 
-static int read_counts(const struct telling *t, const struct reading *reading,
+static int read_counts(const struct reporter *t, const struct reading *reading,
 		       const struct launch *of)
 {
 	struct nvs_count_shares *s = t->s;
@@ -524,14 +528,14 @@ static int read_counts(const struct telling *t, const struct reading *reading,
 		struct kernel *k = s->parts[of->first + i].kernel;
 
 		k->share.reading = (uint64_t)(reading - s->readings);
-		r = tell_done(t, k);
+		r = report_if_done(t, k);
 	}
 	for (uint32_t i = 0; !r && i < reading->n; i++)
-		r = tell_done(t, s->given[reading->first + i].kernel);
+		r = report_if_done(t, s->given[reading->first + i].kernel);
 	return r;
 }
 
-static int by_begin(const void *pa, const void *pb)
+static int compare_begin(const void *pa, const void *pb)
 {
 	const struct launch *a = *(const struct launch *const *)pa,
 			    *b = *(const struct launch *const *)pb;
@@ -541,15 +545,15 @@ static int by_begin(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-static int by_end(const void *pa, const void *pb)
+static int compare_end(const void *pa, const void *pb)
 {
 	const struct wait *a = pa, *b = pb;
 
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* ORDER: of launches. */
-static int put_in_order(const struct telling *t, const struct launch **order)
+/* Processes launches, waits and readings in time order. ORDER has space for all launches. */
+static int process_all(const struct reporter *t, const struct launch **order)
 {
 	struct nvs_count_shares *s = t->s;
 	uint32_t launched = 0, waited = 0;
@@ -558,9 +562,9 @@ static int put_in_order(const struct telling *t, const struct launch **order)
 	for (uint32_t i = 0; i < s->nlaunches; i++)
 		order[i] = s->launches + i;
 	if (s->nlaunches)
-		qsort(order, s->nlaunches, sizeof(*order), by_begin);
+		qsort(order, s->nlaunches, sizeof(*order), compare_begin);
 	if (s->nwaits)
-		qsort(s->waits, s->nwaits, sizeof(*s->waits), by_end);
+		qsort(s->waits, s->nwaits, sizeof(*s->waits), compare_end);
 	for (uint32_t i = 0; !r && i < s->nreadings; i++) {
 		const struct reading *reading = s->readings + i;
 
@@ -576,9 +580,9 @@ static int put_in_order(const struct telling *t, const struct launch **order)
 	while (!r && launched < s->nlaunches)
 		r = add_parts(t, (uint32_t)(order[launched++] - s->launches));
 	for (size_t i = 0; !r && i < s->kernels.n; i++)
-		r = tell_done(t, s->kernels.row[i]);
+		r = report_if_done(t, s->kernels.row[i]);
 	for (size_t i = 0; !r && i < s->kernels.n; i++)
-		r = tell(t, s->kernels.row[i]);
+		r = report_share(t, s->kernels.row[i]);
 	return r;
 }
 
@@ -586,19 +590,19 @@ int nvs_count_shares_end(struct nvs_count_shares *s,
 			 int (*tell_share)(void *arg, const struct nvs_count_share *share),
 			 void *arg)
 {
-	const struct telling t = {s, tell_share, arg};
+	const struct reporter t = {s, tell_share, arg};
 	const struct launch **order = calloc(s->nlaunches + 1ul, sizeof(*order));
 	int r = order ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < s->kernels.n; i++)
 		((struct kernel *)s->kernels.row[i])->share.reading = UINT64_MAX;
 	if (!r)
-		r = put_in_order(&t, order);
+		r = process_all(&t, order);
 	free(order);
 	return r;
 }
 
-/* ---- life ---- */
+/* ---- allocation ---- */
 
 struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
 					      const struct nvs_counted_kernels *counts)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of current contexts by thread, and the contexts of streams. */
+/* Follows each thread's stack of contexts, and the context of each stream. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct stack {
 	uint64_t context[16];
 };
 
-/* Where a stream lives. */
+/* The context of a stream. */
 struct home {
 	uint64_t stream, context;
 	UT_hash_handle hh;
@@ -73,7 +73,7 @@ int nvs_contexts_call(struct nvs_contexts *st, const struct nvs_call *call, uint
 	int r = 0;
 
 	*context = c && c->depth ? c->context[c->depth - 1] : 0;
-	/* One that is only being made may have the handle of an older one. */
+	/* A stream being created may get the handle of a destroyed one. */
 	if (!nvs_makes_stream(call) && nvs_call_kind(call, NVS_KIND_STREAM, &value) && value > 2 &&
 	    context_of_stream(st, value))
 		*context = context_of_stream(st, value);

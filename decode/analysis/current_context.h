@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which context a call works in: its thread's current one, or that of the stream that it names. */
+/* The context in which a call works: its thread's current context, or that of the stream it
+ * names. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_CURRENT_CONTEXT_H
 #define NVSNOOP_DECODE_ANALYSIS_CURRENT_CONTEXT_H
 
@@ -8,12 +9,12 @@
 #include "decode/calls/calls.h"
 
 struct nvs_contexts {
-	struct nvs_numbers threads; /* struct stack; only of those that have had one */
-	struct home *homes; /* of streams */
+	struct nvs_numbers threads; /* struct stack; only threads that have one */
+	struct home *homes; /* by stream */
 };
 
-/* *CONTEXT: that of CALL, 0 where none is known; and takes note of what it changes. 0 or -ENOMEM.
- */
+/* Sets *CONTEXT to the context of CALL, 0 if unknown, and follows its changes. Returns 0 or
+ * -ENOMEM. */
 int nvs_contexts_call(struct nvs_contexts *c, const struct nvs_call *call, uint64_t *context);
 void nvs_contexts_free(struct nvs_contexts *c);
 

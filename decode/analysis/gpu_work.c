@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Submissions with what they did, as they come; what their calls tell of them follows when a call
- * is over. One file, since what comes early and what comes late is put into the same rows.
- */
+/* Collects submissions with their work. A submission is added when it is read, and gets its name
+ * and stream when its call returns. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +25,10 @@ static const char *const directions[] = {"copy HtoD", "copy DtoH", "copy DtoD", 
 
 #define NO_WORK UINT32_MAX
 
-/* Beside a struct nvs_work, while its call is not over. */
+/* For each struct nvs_work whose call has not returned. */
 struct waiting {
-	uint64_t call; /* number; in the order of its thread's calls */
-	uint32_t before; /* work of this thread that waits as well */
+	uint64_t call; /* number of the call; ascending within a thread */
+	uint32_t before; /* index + 1 of the thread's previous one */
 };
 
 struct nvs_works {
@@ -43,9 +41,9 @@ struct nvs_works {
 	struct nvs_work *list;
 	struct waiting *waiting;
 	size_t n, room;
-	struct nvs_numbers threads; /* the latest work that waits, + 1 */
-	struct nvs_tally tally; /* of the submission in progress */
-	uint32_t own, own_before; /* the call's that was told last, and up to which of them */
+	struct nvs_numbers threads; /* index + 1 of the latest waiting work */
+	struct nvs_tally tally; /* of the current submission */
+	uint32_t own, own_before; /* range of work of the call delivered last */
 	uint64_t dropped;
 	int status;
 };
@@ -69,8 +67,8 @@ int nvs_works_op(struct nvs_works *w, const struct nvs_submission *s, const stru
 	return w->status ? w->status : nvs_timing_op(w->timing, s, op);
 }
 
-/* Bytes, if it is one copy and nothing else that takes time. */
-static bool is_alone(const struct nvs_tally *t, uint64_t *bytes)
+/* Returns true if it is a single copy and nothing else that takes time, and sets *BYTES. */
+static bool is_single_copy(const struct nvs_tally *t, uint64_t *bytes)
 {
 	uint64_t copies = 0;
 
@@ -91,7 +89,7 @@ static bool make_room(struct nvs_works *w)
 
 	if (w->n < w->room)
 		return true;
-	/* What is left then is for what a report makes of them. */
+	/* Half of the budget is left for the report itself. */
 	if (room >= NO_WORK || !nvs_budget_spare(2 * room * (each + sizeof(*waiting))))
 		return false;
 	list = realloc(w->list, room * each);
@@ -133,7 +131,7 @@ int nvs_works_submitted(struct nvs_works *w, const struct nvs_submission *s,
 				  .name = NVS_NONE,
 				  .kind = kind_of(&w->tally),
 				  .flags = nvs_filter(w->source, s, call) ? NVS_WORK_SELECTED : 0};
-	if (is_alone(&w->tally, &work->bytes))
+	if (is_single_copy(&w->tally, &work->bytes))
 		work->flags |= NVS_WORK_ALONE;
 	memset(&w->tally, 0, sizeof(w->tally));
 	if (call && call->thread != NVS_NONE)
@@ -143,7 +141,7 @@ int nvs_works_submitted(struct nvs_works *w, const struct nvs_submission *s,
 
 /* ---- calls ---- */
 
-/* With level=headers nobody knows what a submission did but by its call. */
+/* With level=headers the work of a submission is known only from its call. */
 static uint8_t kind_by_call(const struct nvs_call *call)
 {
 	switch (call->api->group) {
@@ -168,7 +166,7 @@ static uint32_t direction_of(struct nvs_works *w, const struct nvs_call *call)
 	return e.from_host ? (e.to_host ? HTOH : HTOD) : e.to_host ? DTOH : DTOD;
 }
 
-static int describe(struct nvs_works *w, const struct nvs_call *call, struct nvs_work *work)
+static int set_name_of_call(struct nvs_works *w, const struct nvs_call *call, struct nvs_work *work)
 {
 	uint64_t handle;
 
@@ -224,18 +222,18 @@ static uint32_t stream_of(struct nvs_works *w, const struct nvs_call *call, uint
 		w->status = -ENOMEM;
 		return NVS_NONE;
 	}
-	/* Found again, or the last one made. */
+	/* Either an existing row, or the last one if just created. */
 	if (w->streams.row[w->streams.n - 1] == row)
 		row->index = (uint32_t)w->streams.n - 1;
-	/* The same handle is another one from here on. */
+	/* The handle may be reused. */
 	if (call->api->role == NVS_CALL_ROLE_STREAM_DESTROY && !call->result && call->end &&
 	    key.stream > PER_THREAD_DEFAULT)
 		nvs_rows_forget(&w->streams, row);
 	return row->index;
 }
 
-/* A launch may load code and make room before it launches: that is not the kernel. */
-static void name_it(struct nvs_work *work, const struct nvs_work *as)
+/* Names a work like its call, unless it is a preparation such as a code upload before a launch. */
+static void set_name(struct nvs_work *work, const struct nvs_work *as)
 {
 	bool itself = as->what == NVS_WORK_OF_KERNEL ? work->kind == NVS_WORK_COMPUTE
 						     : work->kind != NVS_WORK_OTHER;
@@ -244,8 +242,8 @@ static void name_it(struct nvs_work *work, const struct nvs_work *as)
 	work->name = itself ? as->name : work->api->number;
 }
 
-/* Its own submissions: the latest of its thread that wait. */
-static int settle(struct nvs_works *w, const struct nvs_call *call, uint32_t stream)
+/* Names the submissions of CALL, which are the thread's latest waiting ones. */
+static int assign_call(struct nvs_works *w, const struct nvs_call *call, uint32_t stream)
 {
 	uint32_t *latest = nvs_number_get(&w->threads, call->thread);
 	struct nvs_work as = {.name = call->api->number};
@@ -253,7 +251,7 @@ static int settle(struct nvs_works *w, const struct nvs_call *call, uint32_t str
 
 	if (!latest || !*latest || w->waiting[*latest - 1].call != call->number)
 		return 0;
-	r = describe(w, call, &as);
+	r = set_name_of_call(w, call, &as);
 	w->own = *latest - 1;
 	while (*latest && w->waiting[*latest - 1].call == call->number) {
 		struct nvs_work *work = &w->list[*latest - 1];
@@ -262,7 +260,7 @@ static int settle(struct nvs_works *w, const struct nvs_call *call, uint32_t str
 		work->api = call->api;
 		if (call->tally.unseen && work->kind == NVS_WORK_OTHER)
 			work->kind = kind_by_call(call);
-		name_it(work, &as);
+		set_name(work, &as);
 		*latest = w->waiting[*latest - 1].before;
 	}
 	w->own_before = *latest;
@@ -289,7 +287,7 @@ int nvs_works_call(struct nvs_works *w, const struct nvs_call *call, uint32_t *s
 		return r;
 	*stream = stream_of(w, call, *context);
 	w->own = NO_WORK;
-	r = settle(w, call, *stream);
+	r = assign_call(w, call, *stream);
 	return r ? r : w->status;
 }
 
@@ -337,7 +335,7 @@ void nvs_works_free(struct nvs_works *w)
 	free(w);
 }
 
-static void put_time(struct nvs_works *w, struct nvs_work *work)
+static void set_time(struct nvs_works *w, struct nvs_work *work)
 {
 	struct nvs_timed timed;
 
@@ -358,7 +356,7 @@ int nvs_works_end(struct nvs_works *w)
 	int r = nvs_timing_settle(w->timing, w->source->trace);
 
 	for (size_t i = 0; i < w->n && !r; i++)
-		put_time(w, w->list + i);
+		set_time(w, w->list + i);
 	return r ? r : w->status;
 }
 

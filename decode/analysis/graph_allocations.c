@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that graphs allocate and free: by their nodes, whenever they are launched. */
+/* Memory allocated and freed by graph nodes, counted on each launch of the graph. Called by
+ * allocs.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/base/grow.h"
@@ -8,16 +9,16 @@
 #include "decode/analysis/allocations.h"
 #include "decode/base/keyed_rows.h"
 
-#define MOST_STEPS (1u << 24) /* nodes that are gone through, in all */
+#define MAX_STEPS (1u << 24) /* limit on nodes visited over the whole trace */
 
-/* A node that allocates or frees, with where it was made. */
+/* A node that allocates or frees memory, with the call that created it. */
 struct node {
 	struct nvs_alloc_by by;
 	uint64_t address, bytes, stream;
 	bool frees;
 };
 
-/* In the order in which they were made, which those that depend on others follow. */
+/* Nodes in creation order; a node is created after those it depends on. */
 struct list {
 	struct list *next;
 	struct node *node;
@@ -29,7 +30,7 @@ struct graph {
 	struct list *list;
 };
 
-/* It has the nodes that its graph had when it was made. */
+/* An executable graph: the first N nodes of its graph's list, as at instantiation. */
 struct exec {
 	uint64_t handle;
 	const struct list *list;
@@ -38,12 +39,12 @@ struct exec {
 
 struct nvs_alloc_graphs {
 	struct nvs_rows graphs, execs;
-	struct list *lists; /* all of them */
-	struct list captured; /* of captures that go on */
+	struct list *lists; /* all lists, to be freed */
+	struct list captured; /* nodes of captures that have not ended */
 	uint32_t steps;
 };
 
-static int add(struct list *l, const struct node *node)
+static int append_node(struct list *l, const struct node *node)
 {
 	struct node *more = nvs_grow(l->node, l->n, &l->room, sizeof(*more), 4, UINT32_MAX);
 
@@ -54,7 +55,7 @@ static int add(struct list *l, const struct node *node)
 	return 0;
 }
 
-static int add_to(struct nvs_alloc_graphs *g, uint64_t handle, const struct node *node)
+static int append_to_graph(struct nvs_alloc_graphs *g, uint64_t handle, const struct node *node)
 {
 	struct graph *graph = nvs_rows_at(&g->graphs, &handle);
 
@@ -67,13 +68,13 @@ static int add_to(struct nvs_alloc_graphs *g, uint64_t handle, const struct node
 		graph->list->next = g->lists;
 		g->lists = graph->list;
 	}
-	return add(graph->list, node);
+	return append_node(graph->list, node);
 }
 
-/* Time for N more? */
-static bool spare(struct nvs_alloc_graphs *g, uint64_t n)
+/* Charges N steps to the budget. Returns false if the budget is exhausted. */
+static bool charge_steps(struct nvs_alloc_graphs *g, uint64_t n)
 {
-	if (n > MOST_STEPS - g->steps) {
+	if (n > MAX_STEPS - g->steps) {
 		nvs_budget_run_out();
 		return false;
 	}
@@ -81,7 +82,8 @@ static bool spare(struct nvs_alloc_graphs *g, uint64_t n)
 	return true;
 }
 
-/* What was captured on that stream, or by this thread on another that joined it. */
+/* Moves the captured nodes of this stream, and those this thread captured on streams that joined
+ * it, to the graph. */
 static int end_capture(struct nvs_alloc_graphs *g, const struct nvs_call *call, uint64_t handle)
 {
 	uint64_t stream = 0;
@@ -89,13 +91,13 @@ static int end_capture(struct nvs_alloc_graphs *g, const struct nvs_call *call, 
 	int r = 0;
 
 	nvs_call_kind(call, NVS_KIND_STREAM, &stream);
-	if (!spare(g, g->captured.n))
+	if (!charge_steps(g, g->captured.n))
 		return 0;
 	for (uint32_t i = 0; i < g->captured.n && !r; i++) {
 		const struct node *node = g->captured.node + i;
 
 		if (node->stream == stream || node->by.thread == call->thread)
-			r = add_to(g, handle, node);
+			r = append_to_graph(g, handle, node);
 		else
 			g->captured.node[kept++] = *node;
 	}
@@ -103,7 +105,7 @@ static int end_capture(struct nvs_alloc_graphs *g, const struct nvs_call *call, 
 	return r;
 }
 
-static int instantiate(struct nvs_alloc_graphs *g, uint64_t handle, uint64_t exec)
+static int instantiate_graph(struct nvs_alloc_graphs *g, uint64_t handle, uint64_t exec)
 {
 	const struct graph *graph = nvs_rows_at(&g->graphs, &handle);
 	struct exec *e = nvs_rows_at(&g->execs, &exec);
@@ -115,8 +117,8 @@ static int instantiate(struct nvs_alloc_graphs *g, uint64_t handle, uint64_t exe
 	return 0;
 }
 
-/* What has its handle from now on is another one. */
-static int forget(struct nvs_alloc_graphs *g, uint64_t handle)
+/* Detaches the node list: the handle may be reused for another graph. */
+static int detach_nodes(struct nvs_alloc_graphs *g, uint64_t handle)
 {
 	struct graph *graph = nvs_rows_at(&g->graphs, &handle);
 
@@ -125,15 +127,16 @@ static int forget(struct nvs_alloc_graphs *g, uint64_t handle)
 	return graph ? 0 : -ENOMEM;
 }
 
-/* What its nodes do, in their order. What is left of the launch before is freed first. */
-static int launch(struct nvs_allocs *a, const struct nvs_alloc_by *now, uint64_t exec)
+/* Performs the nodes in order. A node's allocation left over from the previous launch is freed
+ * first. */
+static int run_nodes(struct nvs_allocs *a, const struct nvs_alloc_by *now, uint64_t exec)
 {
 	struct nvs_alloc_graphs *g = a->graphs;
 	const struct exec *e = nvs_rows_at(&g->execs, &exec);
 	bool found;
 	int r = e ? 0 : -ENOMEM;
 
-	if (!r && !spare(g, e->n))
+	if (!r && !charge_steps(g, e->n))
 		return 0;
 	for (uint64_t i = 0; !r && i < e->n; i++) {
 		const struct node *node = e->list->node + i;
@@ -150,7 +153,7 @@ static int launch(struct nvs_allocs *a, const struct nvs_alloc_by *now, uint64_t
 	return r;
 }
 
-static struct nvs_alloc_graphs *graphs_of(struct nvs_allocs *a)
+static struct nvs_alloc_graphs *create_graphs(struct nvs_allocs *a)
 {
 	if (a->graphs)
 		return a->graphs;
@@ -162,7 +165,7 @@ static struct nvs_alloc_graphs *graphs_of(struct nvs_allocs *a)
 	return a->graphs;
 }
 
-/* A node that is made, by its own call or by one that is captured. */
+/* Adds a node, created by its own call or by stream capture. */
 static int make_node(struct nvs_alloc_graphs *g, const struct nvs_call *call,
 		     const struct nvs_alloc_by *by)
 {
@@ -171,15 +174,18 @@ static int make_node(struct nvs_alloc_graphs *g, const struct nvs_call *call,
 		.by = *by, .frees = role == NVS_CALL_ROLE_FREE || role == NVS_CALL_ROLE_FREE_GRAPH};
 	uint64_t graph;
 
-	/* cuGraphAddNode() makes nodes of all types: of others it has none of this. */
+	/* cuGraphAddNode() adds nodes of every type; those that neither allocate nor free are
+	 * ignored. */
 	node.frees |= nvs_call_value(call, NVS_ARG_freed, &node.address);
 	if ((!node.address && !nvs_call_value(call, NVS_ARG_address, &node.address)) ||
 	    (!node.frees && !nvs_call_value(call, NVS_ARG_size, &node.bytes)))
 		return 0;
 	if (!(call->flags & NVS_CALL_CAPTURED))
-		return nvs_call_kind(call, NVS_KIND_GRAPH, &graph) ? add_to(g, graph, &node) : 0;
+		return nvs_call_kind(call, NVS_KIND_GRAPH, &graph)
+			       ? append_to_graph(g, graph, &node)
+			       : 0;
 	nvs_call_kind(call, NVS_KIND_STREAM, &node.stream);
-	return add(&g->captured, &node);
+	return append_node(&g->captured, &node);
 }
 
 static bool makes_node(const struct nvs_call *call)
@@ -208,7 +214,7 @@ bool nvs_alloc_graphs_call(struct nvs_allocs *a, const struct nvs_call *call,
 		return call->api->role == NVS_CALL_ROLE_FREE_GRAPH ||
 		       (call->api->role == NVS_CALL_ROLE_ALLOC_GRAPH &&
 			!nvs_call_value(call, NVS_ARG_size, &bytes));
-	if (!g && !(g = graphs_of(a))) {
+	if (!g && !(g = create_graphs(a))) {
 		*r = -ENOMEM;
 		return true;
 	}
@@ -219,13 +225,13 @@ bool nvs_alloc_graphs_call(struct nvs_allocs *a, const struct nvs_call *call,
 	nvs_call_kind(call, NVS_KIND_GRAPH, &graph);
 	nvs_call_kind(call, NVS_KIND_EXEC, &exec);
 	if (launches && exec)
-		*r = launch(a, by, exec);
+		*r = run_nodes(a, by, exec);
 	else if (call->api->role == NVS_CALL_ROLE_GRAPH_CAPTURE && graph)
 		*r = end_capture(g, call, graph);
 	else if (call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE && exec)
-		*r = instantiate(g, graph, exec);
+		*r = instantiate_graph(g, graph, exec);
 	else if (call->api->role == NVS_CALL_ROLE_GRAPH_DESTROY && graph)
-		*r = forget(g, graph);
+		*r = detach_nodes(g, graph);
 	else
 		return false;
 	return true;

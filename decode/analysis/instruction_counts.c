@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of counters, summed up by the names of kernels. */
+/* Sums up the counter records of a trace by kernel name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static uint64_t key_of(const char *name, size_t length)
 	return hash ? hash : 1;
 }
 
-/* Replaces what was there. */
+/* A counter number may be reused: the last record holds. */
 static int set_text(char **to, const char *text, size_t length)
 {
 	free(*to);
@@ -21,7 +21,7 @@ static int set_text(char **to, const char *text, size_t length)
 	return *to ? 0 : -ENOMEM;
 }
 
-static int take_image(struct nvs_counted_kernels *c, const struct nvs_rec_counter *rec)
+static int add_image(struct nvs_counted_kernels *c, const struct nvs_rec_counter *rec)
 {
 	uint64_t key = key_of(rec->text, rec->reason_length);
 	struct nvs_uncounted_images *row = nvs_rows_at(&c->images, &key);
@@ -32,7 +32,7 @@ static int take_image(struct nvs_counted_kernels *c, const struct nvs_rec_counte
 	return 0;
 }
 
-static int take_counter(struct nvs_counted_kernels *c, const struct nvs_rec_counter *rec)
+static int set_counter(struct nvs_counted_kernels *c, const struct nvs_rec_counter *rec)
 {
 	uint64_t key = key_of(rec->text, rec->length);
 	struct nvs_counted *row;
@@ -40,7 +40,7 @@ static int take_counter(struct nvs_counted_kernels *c, const struct nvs_rec_coun
 	c->first = rec->first;
 	c->end = rec->end;
 	if (!rec->length)
-		return take_image(c, rec);
+		return add_image(c, rec);
 	row = nvs_rows_at(&c->rows, &key);
 	if (!row || (!row->name && set_text(&row->name, rec->text, rec->length)))
 		return -ENOMEM;
@@ -51,11 +51,11 @@ static int take_counter(struct nvs_counted_kernels *c, const struct nvs_rec_coun
 	row->instructions = rec->instructions;
 	row->registers[0] = rec->registers[0];
 	row->registers[1] = rec->registers[1];
-	/* An absurd number has no counts. */
+	/* An absurd number: ignore it. */
 	return nvs_number_set(&c->counters, rec->counter, row) == -ENOMEM ? -ENOMEM : 0;
 }
 
-static void take_counts(struct nvs_counted_kernels *c, const struct nvs_rec_count *rec)
+static void add_counts(struct nvs_counted_kernels *c, const struct nvs_rec_count *rec)
 {
 	c->last_unread = rec->rec.flags & NVS_COUNT_UNREAD;
 	c->unread += c->last_unread;
@@ -79,9 +79,9 @@ int nvs_counted_record(struct nvs_counted_kernels *c, const struct nvs_rec *rec)
 		c->images = NVS_ROWS(struct nvs_uncounted_images, hash);
 	}
 	if (rec->type == NVS_REC_COUNTER)
-		return take_counter(c, (const void *)rec);
+		return set_counter(c, (const void *)rec);
 	if (rec->type == NVS_REC_COUNT)
-		take_counts(c, (const void *)rec);
+		add_counts(c, (const void *)rec);
 	return 0;
 }
 

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions that kernels have counted, by their names: of one trace. */
+/* Instructions counted by kernels, by kernel name, for one trace. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_INSTRUCTION_COUNTS_H
 #define NVSNOOP_DECODE_ANALYSIS_INSTRUCTION_COUNTS_H
 
 #include "decode/base/numbers.h"
 #include "decode/base/keyed_rows.h"
 
-/* A kernel, in all images that have one of this name. */
+/* A kernel, merged over all images that have one of this name. */
 struct nvs_counted {
-	uint64_t hash; /* of its name: the key */
+	uint64_t hash; /* of the name: the key */
 	char *name; /* mangled */
-	uint32_t flags; /* NVS_COUNT_*, of those that count */
-	char *reason; /* why it does not count, in one image at least; NULL */
-	uint32_t instructions, registers[2]; /* of the latest; NVS_NONE: not known */
+	uint32_t flags; /* NVS_COUNT_*, of the images that count */
+	char *reason; /* why some image does not count; or NULL */
+	uint32_t instructions, registers[2]; /* of the latest image; NVS_NONE: unknown */
 	uint64_t warp, thread;
-	uint32_t wrapped; /* NVS_COUNT_*, of which the sum is too small */
+	uint32_t wrapped; /* NVS_COUNT_* whose sum is too small */
 	bool launched; /* has a row of --by-kernel */
 	void *user;
 };
 
-/* Images of which no kernel counts. */
+/* Images without any counted kernel, by reason. */
 struct nvs_uncounted_images {
 	uint64_t hash;
 	char *reason;
@@ -27,20 +27,20 @@ struct nvs_uncounted_images {
 };
 
 struct nvs_counted_kernels {
-	struct nvs_numbers counters; /* the kernel of each */
+	struct nvs_numbers counters; /* kernel of each counter */
 	struct nvs_rows rows; /* struct nvs_counted */
 	struct nvs_rows images; /* struct nvs_uncounted_images */
-	uint64_t unread; /* readings that came to nothing */
+	uint64_t unread; /* failed readings */
 	bool last_unread;
-	uint32_t first, end; /* of a kernel's instructions; END 0: all */
+	uint32_t first, end; /* range of counted instructions; END 0: all */
 };
 
-/* C is zero at first. 0 or -ENOMEM. */
+/* Adds a record. C starts zeroed. Returns 0 or -ENOMEM. */
 int nvs_counted_record(struct nvs_counted_kernels *c, const struct nvs_rec *rec);
 void nvs_counted_forget(struct nvs_counted_kernels *c);
-/* NULL: nothing is known of a kernel of that name. */
+/* Returns NULL if the name is unknown. */
 struct nvs_counted *nvs_counted_of(const struct nvs_counted_kernels *c, const char *name);
-/* NULL: a number without a COUNTER. */
+/* Returns NULL if COUNTER is not in use. */
 static inline struct nvs_counted *nvs_counted_at(const struct nvs_counted_kernels *c,
 						 uint32_t counter)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels that ran, or are in a graph: by name, with what launches tell of their code. */
+/* Finds the kernels that ran or are in a graph, by name, with the address of their code. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/analysis/launched_kernels.h"
 
-static struct nvs_ran_kernel *at(struct nvs_ran *ran, const char *name, size_t length)
+static struct nvs_ran_kernel *find_kernel(struct nvs_ran *ran, const char *name, size_t length)
 {
 	uint64_t key = nvs_hash64(name, length);
 	struct nvs_ran_kernel *k = nvs_rows_at(&ran->rows, &key);
@@ -20,18 +20,18 @@ static struct nvs_ran_kernel *at(struct nvs_ran *ran, const char *name, size_t l
 
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	const struct nvs_rec_kernel *told = (const void *)rec;
+	const struct nvs_rec_kernel *attributes = (const void *)rec;
 	struct nvs_ran_kernel *k;
 	size_t length;
 
 	if (rec->type != NVS_REC_KERNEL)
 		return 0;
-	length = strnlen(told->name, told->length);
+	length = strnlen(attributes->name, attributes->length);
 	if (!length)
 		return 0;
-	k = at(arg, told->name, length);
+	k = find_kernel(arg, attributes->name, length);
 	if (k && rec->flags & NVS_KERNEL_ATTRS)
-		k->registers = told->registers;
+		k->registers = attributes->registers;
 	return k ? 0 : -ENOMEM;
 }
 
@@ -56,7 +56,7 @@ static int on_launch(void *arg, struct nvs_trace *trace, const struct nvs_launch
 
 	if (!*launch->kernel || !nvs_call_ran(launch->call))
 		return 0;
-	k = at(ran, launch->kernel, strlen(launch->kernel));
+	k = find_kernel(ran, launch->kernel, strlen(launch->kernel));
 	for (uint32_t i = 0; k && i < NVS_RAN_RECENT; i++)
 		if (ran->recent[i].program && ran->recent[i].thread == launch->call->thread &&
 		    ran->recent[i].call == launch->call->number)
@@ -84,7 +84,7 @@ struct nvs_ran_kernel *nvs_ran_find(struct nvs_ran *ran, const char *name)
 	size_t n = ran->rows.n;
 	struct nvs_ran_kernel *k = nvs_rows_at(&ran->rows, &key);
 
-	/* Made just now: of none. */
+	/* nvs_rows_at() has just created it. */
 	if (k && ran->rows.n != n)
 		k->name = NULL;
 	return k && k->name ? k : NULL;

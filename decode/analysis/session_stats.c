@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts calls, failures, launches and graphs for the summary. */
+/* Counts calls, failures, launches and graphs while reading, for the summary. */
 #include <errno.h>
 #include <string.h>
 #include "decode/analysis/session_stats.h"
@@ -14,7 +14,7 @@ bool nvs_facts_is_setup(const struct nvs_call_api *api)
 	case NVS_CALL_GROUP_RESOLVE:
 		return true;
 	case NVS_CALL_GROUP_CONTEXT:
-		/* To change the current one is no such work, to make one is. */
+		/* Changing the current context is not setup, creating one is. */
 		return api->role != NVS_CALL_ROLE_CONTEXT_SET &&
 		       api->role != NVS_CALL_ROLE_CONTEXT_PUSH &&
 		       api->role != NVS_CALL_ROLE_CONTEXT_POP;
@@ -33,8 +33,9 @@ uint64_t nvs_facts_ns(const struct nvs_facts_api *api)
 	return api->times.total.ns + api->loading.total.ns;
 }
 
-/* A graph may have copies of its own; a launch has none, so it needed what it copied. */
-static bool loads(const struct nvs_call *call)
+/* Returns true if a launch copied what the kernel needed, such as its code. A graph may contain
+ * copies. */
+static bool has_loaded(const struct nvs_call *call)
 {
 	const struct nvs_tally *t = &call->tally;
 	uint64_t copies = 0;
@@ -62,7 +63,7 @@ static int count_failure(struct nvs_facts *f, const struct nvs_call *call)
 static int count_time(struct nvs_facts *f, struct nvs_facts_api *a, const struct nvs_call *call)
 {
 	struct nvs_waiting *waiting = f->source->waiting;
-	bool loading = loads(call);
+	bool loading = has_loaded(call);
 	int r = nvs_times_later(waiting, loading ? &a->loading : &a->times, call);
 
 	if (!r && call->depth == 1)
@@ -76,7 +77,7 @@ static int count_time(struct nvs_facts *f, struct nvs_facts_api *a, const struct
 	return r;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if out of memory. */
 static struct nvs_facts_api *api_of(struct nvs_facts *f, const struct nvs_call *call)
 {
 	struct nvs_facts_api_key key = {call->api->number};
@@ -139,7 +140,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 			     call->api->group == NVS_CALL_GROUP_MEMSET))
 			f->driver_launches += launches;
 	}
-	/* Not by its call: of one that is selected, not all submissions need be. */
+	/* Counted here, not by call: a selected call may have unselected submissions. */
 	if (!call || !whole)
 		return 0;
 	a = api_of(f, call);

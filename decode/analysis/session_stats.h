@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What the summary counts while a trace is read: calls by entry point, failures and
- * launches by doorbell. Bounded by how many entry points and kinds of failures there are, not by
- * calls.
- */
+/* Counts for the summary: calls by entry point, failures, and launches by doorbell. Memory use
+ * depends on the number of entry points and errors, not of calls. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_SESSION_STATS_H
 #define NVSNOOP_DECODE_ANALYSIS_SESSION_STATS_H
 
@@ -17,11 +14,11 @@ struct nvs_facts_api {
 	} key;
 	const struct nvs_call_api *entry;
 	uint64_t calls, submissions;
-	bool uncounted; /* what they submitted is not known */
-	struct nvs_times times; /* of those that returned, but for the loading ones */
-	/* Launches that copied as well: what the kernel needed, its code above all. */
+	bool uncounted; /* their submissions are unknown */
+	struct nvs_times times; /* of calls that returned, without LOADING */
+	/* Launches that also copied what the kernel needed, mainly its code. */
 	struct nvs_times loading;
-	uint64_t longest, begin; /* of TIMES: ticks */
+	uint64_t longest, begin; /* ticks; of TIMES */
 };
 
 struct nvs_facts_error {
@@ -36,26 +33,26 @@ struct nvs_facts {
 	struct nvs_source *source;
 	struct nvs_rows apis, errors;
 	uint64_t calls;
-	/* Of calls that were not made inside of others: first of all but those that set up. */
+	/* Outermost calls: the first of all that do not set up. */
 	struct nvs_total outermost[2];
-	uint64_t instantiated, graph_launches; /* with success */
+	uint64_t instantiated, graph_launches; /* successful ones */
 	struct nvs_total instantiating;
-	uint64_t setup_submissions; /* by calls that set up */
+	uint64_t setup_submissions; /* by setup calls */
 	uint64_t launch_submissions, launch_bytes; /* of doorbells that launched something */
-	uint64_t driver_launches; /* that the driver made in calls for copies and memsets */
-	/* Of the submission in progress. */
+	uint64_t driver_launches; /* made by the driver in copies and memsets */
+	/* The current submission. */
 	uint64_t launches;
 };
 
-/* S is going to be read into F. */
+/* Prepares F for reading S. */
 void nvs_facts_begin(struct nvs_facts *f, struct nvs_source *s, struct nvs_reader *reader);
-/* Adds the counts, but for those by entry point. */
+/* Adds the counts, except those by entry point. */
 void nvs_facts_sum(struct nvs_facts *into, const struct nvs_facts *from);
 void nvs_facts_free(struct nvs_facts *f);
 
-/* Is it called to have contexts, modules and entry points at all? */
+/* Returns true if the API sets up contexts, modules and entry points. */
 bool nvs_facts_is_setup(const struct nvs_call_api *api);
-/* Host time, ns: in all calls, and in those of one entry point. */
+/* Host time of all calls, and of those of one entry point, ns. */
 uint64_t nvs_facts_all_ns(const struct nvs_facts *f);
 uint64_t nvs_facts_ns(const struct nvs_facts_api *api);
 

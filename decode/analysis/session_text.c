@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trace says of its process and of how it ended, as texts. */
+/* Formats the process attributes of a trace, and how the process ended, as text for the reports. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include "decode/analysis/session_text.h"
 
-/* argv with blanks between; an argument that holds one stands in quotes. */
+/* Joins argv with spaces. An argument that is empty or contains a space is quoted. */
 static void set_command(struct nvs_about *r)
 {
 	const char *s = r->session->attr[NVS_ATTR_COMMAND];
@@ -54,8 +54,8 @@ static void set_rank(struct nvs_about *r)
 		snprintf(p, (size_t)(end - p), " (%.32s)", a[NVS_ATTR_JOB]);
 }
 
-/* As nvidia-smi writes it. */
-static void put_uuid(char text[48], const uint8_t uuid[16])
+/* Formats as nvidia-smi does: "GPU-xxxxxxxx-xxxx-...". */
+static void format_uuid(char text[48], const uint8_t uuid[16])
 {
 	char *p = text + sprintf(text, "GPU-");
 
@@ -72,7 +72,7 @@ static void set_gpus(struct nvs_about *r)
 		const struct nvs_rec_gpu *g = nvs_trace_gpu_at(r->trace, i);
 		char uuid[48];
 
-		put_uuid(uuid, g->uuid);
+		format_uuid(uuid, g->uuid);
 		if (at < sizeof(r->gpu))
 			at += (size_t)snprintf(r->gpu + at, sizeof(r->gpu) - at, "%s%u: %s",
 					       at ? ", " : "", g->gpu,
@@ -98,20 +98,19 @@ static void set_end(struct nvs_about *r)
 	uint64_t problems = nvs_trace_problems(r->trace);
 
 	if (s->end == NVS_END_ORDERLY)
-		snprintf(r->ended, sizeof(r->ended), "in order");
+		snprintf(r->ended, sizeof(r->ended), "normally");
 	else if (s->end == NVS_END_RUNNING)
-		snprintf(r->ended, sizeof(r->ended),
-			 "not yet: it is still running, and read up to here");
+		snprintf(r->ended, sizeof(r->ended), "not yet: still running, read up to now");
 	else if (s->end == NVS_END_DAMAGED)
-		snprintf(r->ended, sizeof(r->ended), "read up to a damage");
+		snprintf(r->ended, sizeof(r->ended), "damaged, read up to there");
 	else if (s->spool_read)
 		snprintf(r->ended, sizeof(r->ended),
-			 "in a crash, or still running; %llu submissions come from the spool",
+			 "in a crash, or still running; %llu submissions read from the spool",
 			 (unsigned long long)s->counts.spooled);
 	else
 		snprintf(r->ended, sizeof(r->ended), "in a crash, or still running; no spool");
 	if (problems)
-		snprintf(r->whole, sizeof(r->whole), "no: %llu problem%s (--verify tells)",
+		snprintf(r->whole, sizeof(r->whole), "no: %llu problem%s (see --verify)",
 			 (unsigned long long)problems, problems == 1 ? "" : "s");
 	else
 		snprintf(r->whole, sizeof(r->whole), "%s",
@@ -120,7 +119,7 @@ static void set_end(struct nvs_about *r)
 						     : "up to the crash");
 }
 
-/* Calls that had not returned: "cuStreamSynchronize (thread 3, for 12.3 s)". */
+/* Lists calls that had not returned: "cuStreamSynchronize (thread 3, for 12.3 s)". */
 static void set_in_flight(struct nvs_about *r)
 {
 	const struct nvs_inflight *f;
@@ -140,7 +139,7 @@ static void set_in_flight(struct nvs_about *r)
 	}
 	n = n < sizeof(r->in_flight) - 32 ? n : sizeof(r->in_flight) - 32;
 	if (f)
-		snprintf(r->in_flight + n, 32, ", and more (--verify tells)");
+		snprintf(r->in_flight + n, 32, ", and more (see --verify)");
 }
 
 void nvs_about(struct nvs_about *r, const struct nvs_trace *trace)

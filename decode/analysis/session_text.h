@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trace says of its process and of how it ended, as texts. */
+/* The process attributes of a trace, and how the process ended, as text. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_SESSION_TEXT_H
 #define NVSNOOP_DECODE_ANALYSIS_SESSION_TEXT_H
 
 #include "nvsnoop/decode.h"
 
-/* Each text is "" where the trace does not say. */
+/* Each text is "" if the trace does not record it. */
 struct nvs_about {
 	const struct nvs_trace *trace;
 	const struct nvs_session *session;

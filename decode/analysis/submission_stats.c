@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the cell of each submission, and counts what it does. */
+/* Finds or creates the cell of each submission and adds the submission to it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +11,18 @@
 
 #define MAX_CELLS (1u << 24)
 
-/*
- * What tells cells apart: stack, thread, channel and the API of the call, as a stack that ends
- * inside the driver may be that of several. Names a cell for good, though cells move.
- */
+/* Hashes the key of a cell: stack, thread, channel and the call's API, since a stack that ends
+ * inside the driver may belong to several APIs. The tag stays valid when cells are moved. */
 static uint64_t cell_tag(const struct nvs_submission *sub, const struct nvs_call *call)
 {
 	const uint32_t key[] = {sub->rec->stack, sub->thread->thread, sub->channel->channel,
 				call ? call->api->number : NVS_NONE};
 	uint64_t tag = nvs_hash64(key, sizeof(key));
 
-	return tag ? tag : 1; /* 0: of a submission that is not selected */
+	return tag ? tag : 1; /* 0: submission not selected */
 }
 
-static struct nvs_cell *slot(const struct nvs_cells *s, uint64_t tag)
+static struct nvs_cell *find_slot(const struct nvs_cells *s, uint64_t tag)
 {
 	uint32_t i = (uint32_t)tag & s->mask;
 
@@ -33,7 +31,7 @@ static struct nvs_cell *slot(const struct nvs_cells *s, uint64_t tag)
 	return s->cells + i;
 }
 
-static int more_cells(struct nvs_cells *s)
+static int grow_cells(struct nvs_cells *s)
 {
 	uint32_t n = s->cells ? s->mask + 1 : 0, room = n ? 2 * n : 64;
 	struct nvs_cell *old = s->cells, *cells;
@@ -48,22 +46,22 @@ static int more_cells(struct nvs_cells *s)
 	s->last = NULL;
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i].used)
-			*slot(s, old[i].tag) = old[i];
+			*find_slot(s, old[i].tag) = old[i];
 	free(old);
 	return 0;
 }
 
-static struct nvs_cell *cell_of(struct nvs_cells *s, const struct nvs_submission *sub,
-				const struct nvs_call *call)
+static struct nvs_cell *find_cell(struct nvs_cells *s, const struct nvs_submission *sub,
+				  const struct nvs_call *call)
 {
 	struct nvs_cell *c = s->last;
 
 	if (c && c->tag == s->tag)
 		return c;
 	if (!s->cells || s->n >= s->mask / 4 * 3)
-		if (more_cells(s))
+		if (grow_cells(s))
 			return NULL;
-	c = slot(s, s->tag);
+	c = find_slot(s, s->tag);
 	if (!c->used) {
 		c->used = true;
 		c->tag = s->tag;
@@ -88,7 +86,7 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 	    !nvs_filter_nvtx(s->source, sub->rec->thread, sub->rec->rec.time))
 		return 0;
 	s->tag = cell_tag(sub, call);
-	s->now = c = cell_of(s, sub, call);
+	s->now = c = find_cell(s, sub, call);
 	if (!c) {
 		s->full = true;
 		return -E2BIG;
@@ -111,8 +109,9 @@ static int on_op(void *arg, const struct nvs_submission *sub, const struct nvs_o
 	struct nvs_cell *c = s->now;
 
 	if (op->kind == NVS_OP_CODE) {
-		/* The copy's cell, whether or not what tells so is selected. */
-		c = s->cells && op->code.tag ? slot(s, op->code.tag) : NULL;
+		/* Code belongs to the cell of the copy that uploaded it, also if this operation
+		 * is not selected. */
+		c = s->cells && op->code.tag ? find_slot(s, op->code.tag) : NULL;
 		if (c && c->used)
 			nvs_tally_code(&c->tally, op);
 	} else if (c) {
@@ -139,7 +138,7 @@ void nvs_cells_free(struct nvs_cells *c)
 	free(c);
 }
 
-static bool selected(const struct nvs_source *s, const struct nvs_cell *cell)
+static bool is_selected(const struct nvs_source *s, const struct nvs_cell *cell)
 {
 	return cell->used && nvs_filter_channel(s, cell->channel) &&
 	       nvs_filter_thread(s, cell->thread) &&
@@ -156,7 +155,7 @@ const struct nvs_cell *nvs_cells_next(const struct nvs_source *s, uint32_t *at)
 	while (c->cells && *at <= c->mask) {
 		const struct nvs_cell *cell = c->cells + (*at)++;
 
-		if (selected(s, cell))
+		if (is_selected(s, cell))
 			return cell;
 	}
 	return NULL;

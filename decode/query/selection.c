@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the command line selects: submissions by range, thread, channel and API, and calls. */
+/* Decides which submissions and calls the command line selects, and explains empty selections. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/nearest.h"
@@ -42,7 +42,7 @@ bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel)
 	return nvs_patterns_pass(&s->query->channel, is_channel, &channel);
 }
 
-/* Also without what tells its forms apart: the headers' cuMemcpyHtoD is cuMemcpyHtoD_v2 here. */
+/* Also matches without version suffixes: cuMemcpyHtoD of the headers is cuMemcpyHtoD_v2 here. */
 static bool is_name(const struct nvs_pattern *p, const char *name)
 {
 	bool per_thread;
@@ -69,7 +69,7 @@ struct called {
 static bool is_api(const struct nvs_pattern *p, const void *arg)
 {
 	const struct called *c = arg;
-	/* Of libcuda, where it has no name itself. */
+	/* The caller of libcuda, if the entry point has no name. */
 	const char *caller = strstr(c->site->api, " < ");
 
 	return is_name(p, c->name) || is_name(p, c->site->api) ||
@@ -151,7 +151,7 @@ bool nvs_filter_by_name(const struct nvs_query *q)
 
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
 {
-	/* Where submissions are selected, so are the calls they happened in. */
+	/* If submissions are selected, calls are selected through them. */
 	return (!nvs_filter_by_submissions(s->query) || call->selected) &&
 	       nvs_range_at(s, call->begin) && nvs_filter_call_name(s, call);
 }
@@ -162,19 +162,19 @@ bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *cal
 	       nvs_filter_thread(s, call->thread) && nvs_filter_nvtx(s, call->thread, call->begin);
 }
 
-/* ---- where nothing is selected ---- */
+/* ---- empty selections ---- */
 
-#define MOST_STACKS (1u << 16) /* that are looked at for names */
+#define MAX_STACKS (1u << 16) /* limit on stacks searched for names */
 
-/* Does PATTERN fit anything, and what comes near it? */
+/* Whether PATTERN matches anything, and similar names. */
 struct search {
 	const struct nvs_pattern *pattern;
 	struct nvs_nearest nearest;
 	bool found;
-	const char *instead; /* what it fits that selects nothing */
+	const char *instead; /* why a match selects nothing */
 };
 
-static void offer(struct search *l, const char *name)
+static void offer_name(struct search *l, const char *name)
 {
 	bool per_thread;
 
@@ -188,17 +188,17 @@ static void search_apis(struct search *l, const struct nvs_source *s)
 	uint32_t n = nvs_trace_stack_count(s->trace), at = 0;
 	const struct nvs_call_api *api;
 
-	for (uint32_t i = 0; i < n && i < MOST_STACKS; i++) {
+	for (uint32_t i = 0; i < n && i < MAX_STACKS; i++) {
 		struct called c = {"", nvs_trace_callsite(s->trace, i)};
 
 		l->found |= is_api(l->pattern, &c);
-		offer(l, c.site->api);
-		offer(l, c.site->runtime_api);
+		offer_name(l, c.site->api);
+		offer_name(l, c.site->runtime_api);
 	}
 	while (calls && (api = nvs_calls_api(calls, &at))) {
 		l->found |= is_name(l->pattern, api->name);
 		if (!api->passed)
-			offer(l, api->name);
+			offer_name(l, api->name);
 	}
 }
 
@@ -210,7 +210,7 @@ static void search_threads(struct search *l, const struct nvs_source *s)
 		if (!t)
 			continue;
 		l->found |= is_thread(l->pattern, t);
-		offer(l, t->name);
+		offer_name(l, t->name);
 	}
 }
 
@@ -238,8 +238,9 @@ static void search_nvtx(struct search *l, const struct nvs_source *s)
 	}
 }
 
-static void explain(const struct nvs_source *s, uint32_t n, const struct nvs_patterns *list,
-		    const char *what, void (*search)(struct search *, const struct nvs_source *))
+static void explain_patterns(const struct nvs_source *s, uint32_t n,
+			     const struct nvs_patterns *list, const char *what,
+			     void (*search)(struct search *, const struct nvs_source *))
 {
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct search l = {list->list + i, {.wanted = list->list[i].text}, false, NULL};
@@ -272,8 +273,8 @@ void nvs_filter_explain(const struct nvs_source *sources, uint32_t n)
 	const struct nvs_query *q = sources->query;
 
 	nvs_range_explain(sources, n);
-	explain(sources, n, &q->api, "API", search_apis);
-	explain(sources, n, &q->thread, "thread", search_threads);
-	explain(sources, n, &q->channel, "channel", search_channels);
-	explain(sources, n, &q->nvtx, "range of NVTX", search_nvtx);
+	explain_patterns(sources, n, &q->api, "API", search_apis);
+	explain_patterns(sources, n, &q->thread, "thread", search_threads);
+	explain_patterns(sources, n, &q->channel, "channel", search_channels);
+	explain_patterns(sources, n, &q->nvtx, "NVTX range", search_nvtx);
 }

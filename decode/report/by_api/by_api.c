@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --by-api and --by-callsite: the cells of all traces, summed up by names. */
+/* --by-api and --by-callsite: merges the cells of all traces by name and adds the calls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +12,17 @@
 
 struct row {
 	const char *api, *runtime_api, *site, *module;
-	const struct nvs_source *source; /* NULL: several */
-	struct nvs_trace *trace; /* and a stack that has the site */
+	const struct nvs_source *source; /* NULL: from several traces */
+	struct nvs_trace *trace; /* with STACK: where to look up the line */
 	uint32_t stack, group;
 	uint64_t submissions, entries, bytes, threads, channels;
 	uint64_t all; /* submissions of all rows */
-	bool uncounted; /* and there are more, of which it is not known whose they are */
+	bool uncounted; /* some calls' submissions are unknown */
 	struct nvs_tally tally;
-	const struct nvs_api_calls *calls; /* NULL: not told */
+	const struct nvs_api_calls *calls; /* NULL: not recorded */
 };
 
-/* A cell with the names of its stack. */
+/* A cell with the names resolved from its stack. */
 struct named {
 	const struct nvs_cell *cell;
 	const struct nvs_source *source;
@@ -38,7 +38,7 @@ NVS_GET_TEXT(struct row, site, r->site)
 NVS_GET_TEXT(struct row, line, r->trace ? nvs_trace_callsite_line(r->trace, r->stack) : "")
 NVS_GET_TEXT(struct row, module, r->module)
 
-/* With level=counts calls are known, and not what they submitted. */
+/* level=counts records calls but not their submissions. */
 #define COUNTED (!r->calls || !r->calls->uncounted)
 
 NVS_GET_KNOWN(struct row, submissions, COUNTED, r->submissions)
@@ -53,7 +53,7 @@ NVS_GET_REAL(struct row, share, !r->uncounted,
 
 NVS_TALLY_GETTERS(struct row)
 
-/* What the calls themselves tell; only where the trace holds them. */
+/* Columns of calls, if the trace records them. */
 #define GET_CALLS(name) NVS_GET_KNOWN(struct row, name, r->calls, r->calls ? r->calls->name : 0)
 #define TIMED (r->calls && r->calls->times.total.count)
 #define GET_TIME(name, ns) NVS_GET_REAL(struct row, name, TIMED, TIMED ? (double)(ns) / 1000 : 0)
@@ -100,7 +100,7 @@ static const struct nvs_column called_columns[] = {
 	{"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
 };
 
-/* The same, as a table shows it where some call failed. */
+/* Replaces the column of the same name in a table if any call failed. */
 static const struct nvs_column failed_column = {"errors", "errors", get_errors, NVS_COLUMN_NAME, 2};
 
 static const struct nvs_column api_columns[] = {
@@ -148,35 +148,35 @@ static int compare_names(const struct named *a, const struct named *b, bool site
 	return r;
 }
 
-static int by_api(const void *a, const void *b)
+static int compare_by_api(const void *a, const void *b)
 {
 	return compare_names(a, b, false);
 }
 
-static int by_site(const void *a, const void *b)
+static int compare_by_site(const void *a, const void *b)
 {
 	return compare_names(a, b, true);
 }
 
-static int by_number(const void *pa, const void *pb)
+static int compare_numbers(const void *pa, const void *pb)
 {
 	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
 
 	return a < b ? -1 : a > b;
 }
 
-static uint64_t distinct(uint64_t *ids, size_t n)
+static uint64_t count_distinct(uint64_t *ids, size_t n)
 {
 	uint64_t count = 0;
 
-	qsort(ids, n, sizeof(*ids), by_number);
+	qsort(ids, n, sizeof(*ids), compare_numbers);
 	for (size_t i = 0; i < n; i++)
 		count += !i || ids[i] != ids[i - 1];
 	return count;
 }
 
-/* One row from N cells of the same names; IDS has room for N. */
-static void sum_up(struct row *row, const struct named *named, size_t n, uint64_t *ids)
+/* Makes one row from N cells of the same names. IDS has space for N. */
+static void merge_cells(struct row *row, const struct named *named, size_t n, uint64_t *ids)
 {
 	row->api = named->api;
 	row->runtime_api = named->site->runtime_api;
@@ -195,10 +195,10 @@ static void sum_up(struct row *row, const struct named *named, size_t n, uint64_
 		nvs_tally_sum(&row->tally, &named[i].cell->tally);
 		ids[i] = (uint64_t)named[i].cell->trace << 32 | named[i].cell->thread;
 	}
-	row->threads = distinct(ids, n);
+	row->threads = count_distinct(ids, n);
 	for (size_t i = 0; i < n; i++)
 		ids[i] = (uint64_t)named[i].cell->trace << 32 | named[i].cell->channel;
-	row->channels = distinct(ids, n);
+	row->channels = count_distinct(ids, n);
 }
 
 static size_t name_cells(struct nvs_source *s, uint32_t n, struct named *named)
@@ -217,7 +217,7 @@ static size_t name_cells(struct nvs_source *s, uint32_t n, struct named *named)
 	return count;
 }
 
-/* Rows behind *ROWS, to be freed; their number, or -errno. */
+/* Returns the number of rows in *ROWS, which the caller frees, or -errno. */
 static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row **rows)
 {
 	size_t total = 1, count, nrows = 0;
@@ -231,12 +231,12 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row *
 	*rows = calloc(total, sizeof(**rows));
 	if (named && ids && *rows) {
 		count = name_cells(s, n, named);
-		qsort(named, count, sizeof(*named), sites ? by_site : by_api);
+		qsort(named, count, sizeof(*named), sites ? compare_by_site : compare_by_api);
 		for (size_t i = 0, j; i < count; i = j) {
 			for (j = i + 1; j < count && !compare_names(named + i, named + j, sites);
 			     j++)
 				;
-			sum_up(*rows + nrows++, named + i, j - i, ids);
+			merge_cells(*rows + nrows++, named + i, j - i, ids);
 			all += (*rows)[nrows - 1].submissions;
 		}
 	}
@@ -263,13 +263,13 @@ static int compare_calls(const void *key, const void *of)
 	return r || !calls->site ? r : strcmp(calls->module, row->module);
 }
 
-/* Puts calls to the rows of their names; those that submitted nothing get rows of their own. */
+/* Attaches calls to the rows of their names. Calls that submitted nothing get rows of their own. */
 static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls_list *list,
 		      const struct nvs_source *sources)
 {
 	uint64_t all = nrows ? (*rows)->all : 0;
 	struct row *more = realloc(*rows, (nrows + list->n + 1) * sizeof(*more));
-	size_t submitting = nrows; /* sorted by names */
+	size_t submitting = nrows; /* these are sorted by name */
 	bool uncounted = false;
 
 	if (!more)
@@ -340,7 +340,7 @@ static int begin_sites(struct nvs_run *run, struct nvs_source *s, void *arg,
 	return begin(run, s, arg, reader);
 }
 
-/* Without columns of calls. */
+/* Prints the table without columns of calls. */
 static int print_cells(struct nvs_run *run, struct nvs_table *table, bool sites,
 		       const struct nvs_print_options *o)
 {
@@ -377,7 +377,7 @@ static int print_called(struct nvs_run *run, struct nvs_table *table, bool sites
 	return r;
 }
 
-/* A table leaves the columns of calls out if the traces hold none; keys are always the same. */
+/* A table omits the columns of calls if no trace records any. JSON and CSV keys never change. */
 static bool shows_calls(const struct nvs_run *run)
 {
 	bool called = run->options->print.format != NVS_FORMAT_TEXT;
@@ -430,28 +430,29 @@ static void free_calls(struct nvs_run *run)
 
 NVS_REPORT(by_api, .name = "by-api", .place = 10,
 	   .help = "per driver API and the runtime API above it",
-	   .man = "For each driver API, and the runtime API above it: submissions, entries, "
-		  "command bytes, bytes a submission, threads,\nchannels, and share; and, where "
-		  "the trace holds calls, how often it was called, how often it failed and how, "
-		  "and the host\ntime of a call: total, mean, median, 99th percentile (both to 3 "
-		  "%) and longest. Calls that submitted nothing are rows too.\nWhat was submitted "
-		  "from inside libcuda without a public entry point (libraries and tools call it "
-		  "by tables of\n.BR cuGetExportTable ())\nis named by the function that called "
-		  "libcuda, as\n.IR \"libcuda.so.1 < cufftExecC2C\" ,\nand\n"
-		  ".B \\-\\-api=cufftExecC2C\nselects it. What "
-		  "entry points\nthat are not observed (queries, mostly) submit is a row by their "
-		  "stack;\n.B \\-v\nnames those that the program looked up.",
+	   .man = "For each driver API and the runtime API that called it: submissions, "
+		  "entries, command bytes, bytes per submission, threads, channels and "
+		  "share. If the trace records calls, also how many there were and how "
+		  "many failed, by error, and the host time per call: total, mean, median, "
+		  "99th percentile (both to 3 %) and maximum. Calls that submitted nothing "
+		  "have rows, too.\nSubmissions from inside libcuda without a public entry "
+		  "point (made by libraries and tools through the tables of\n.BR "
+		  "cuGetExportTable ())\nare named by the function that called libcuda, "
+		  "for example\n.IR \"libcuda.so.1 < cufftExecC2C\" ,\nand\n.B "
+		  "\\-\\-api=cufftExecC2C\nselects them. Submissions of entry points that "
+		  "are not recorded (mostly queries) have a row by their stack;\n.B \\-v\n"
+		  "lists those that the program looked up.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_columns), .state = sizeof(struct nvs_api_calls_list),
 	   .each = sizeof(struct each), .begin = begin, .print = print_by_api, .free = free_calls);
 
 NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
 	   .help = "per API and the program's own frame that called it",
-	   .man = "The same for each API and the program's own frame that called it. A stack is "
-		  "taken where something is submitted, and at\nthe end of a call that took about a "
-		  "millisecond or more; of shorter calls that submitted nothing the frame is not "
-		  "known,\nnor of those before the first GPU was opened: they stand in a row of "
-		  "their API without one.",
+	   .man = "The same for each API and the program's own frame that called it. "
+		  "Stacks are recorded when something is submitted, and at the end of "
+		  "calls that took about a millisecond or more. Shorter calls that "
+		  "submitted nothing, and calls before the first GPU was opened, are in a "
+		  "row of their API without a frame.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_site_columns), .state = sizeof(struct nvs_api_calls_list),
 	   .each = sizeof(struct each), .begin = begin_sites, .print = print_by_callsite,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of --by-api for another report. */
+/* Parts of --by-api that other reports print as well. */
 #ifndef NVSNOOP_DECODE_REPORT_BY_API_BY_API_H
 #define NVSNOOP_DECODE_REPORT_BY_API_BY_API_H
 
 #include "decode/report/core/report.h"
 
-/* As text, its first ROWS rows; of the cells alone. */
+/* Prints the first ROWS rows as text, from the cells only. */
 int nvs_print_top_apis(struct nvs_run *run, uint64_t rows);
 
-/* Below it, for a person: of these it is known that the program asked for them, not how often they
- * were called. */
+/* Prints, below the table, the APIs that the program looked up and that are not recorded: it is
+ * unknown how often they were called. */
 int nvs_print_passed(struct nvs_run *run);
 
 #endif

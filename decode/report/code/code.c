@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --code: what kernels' code says of itself: of cubins, of fatbins, of programs and libraries that
- * hold these, and of traces that hold what a program has loaded.
- */
+/* --code: a row for each kernel in cubins, fatbins, programs and libraries, and in traces
+ * recorded with code=on. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,21 +16,21 @@
 #define FUNCTION(name, member)                                                     \
 	NVS_GET_KNOWN(struct nvs_code_row, name, r->function.member != UINT32_MAX, \
 		      r->function.member)
-#define TALLY(name, expr) NVS_GET_KNOWN(struct nvs_code_row, name, told(r), expr)
-#define PERCENT(name, of, all)                                    \
-	NVS_GET_REAL(struct nvs_code_row, name, told(r) && (all), \
+#define TALLY(name, expr) NVS_GET_KNOWN(struct nvs_code_row, name, is_decoded(r), expr)
+#define PERCENT(name, of, all)                                          \
+	NVS_GET_REAL(struct nvs_code_row, name, is_decoded(r) && (all), \
 		     100.0 * (double)(of) / (double)(all))
 #define STALL(n)                                                                   \
 	NVS_GET_KNOWN(struct nvs_code_row, stall_##n, r->form != NVS_SASS_UNKNOWN, \
 		      r->tally.stall[n])
 
-/* Of what came before Volta the instructions themselves are not understood. */
-static bool told(const struct nvs_code_row *row)
+/* Instructions are only decoded from Volta on. */
+static bool is_decoded(const struct nvs_code_row *row)
 {
 	return row->form >= NVS_SASS_VOLTA;
 }
 
-static uint64_t cycles(const struct nvs_code_row *row)
+static uint64_t sum_cycles(const struct nvs_code_row *row)
 {
 	uint64_t sum = 0;
 
@@ -57,7 +55,7 @@ FUNCTION(parameters, parameters)
 FUNCTION(max_threads, max_threads)
 FUNCTION(named, barriers)
 NVS_GET_REAL(struct nvs_code_row, stall, r->form != NVS_SASS_UNKNOWN && r->tally.instructions,
-	     (double)cycles(r) / (double)r->tally.instructions)
+	     (double)sum_cycles(r) / (double)r->tally.instructions)
 PERCENT(yields, r->tally.yields, r->tally.instructions)
 PERCENT(waits, r->tally.waits, r->tally.instructions)
 TALLY(barriers, (uint64_t)__builtin_popcount(r->tally.barriers))
@@ -158,7 +156,7 @@ static int on_image(void *arg, struct nvs_trace *trace, const struct nvs_trace_i
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Of two with one name it is not known which one was launched. */
+/* If two images have a kernel of this name, it is unknown which one ran. */
 static void set_addresses(struct nvs_code *code, size_t first)
 {
 	for (size_t i = first; i < code->n; i++) {
@@ -169,7 +167,8 @@ static void set_addresses(struct nvs_code *code, size_t first)
 	}
 }
 
-/* What ran is known when all has been read, so a pipe tells all kernels. */
+/* Reads the images of a trace. A second pass is needed to find which kernels ran; a pipe, which
+ * can be read only once, lists all. */
 static int read_images(struct nvs_code *code, struct nvs_trace *trace, bool twice,
 		       struct nvs_error *err)
 {
@@ -209,8 +208,8 @@ static int read_trace(struct nvs_code *code, const char *path)
 	return r;
 }
 
-/* *DATA: NULL where it is no file that can be mapped. Mapped until the process ends: rows point
- * there. */
+/* Maps a file. *DATA is NULL if it cannot be mapped. The mapping is never removed: rows point
+ * into it. */
 static size_t map_file(const char *path, const uint8_t **data)
 {
 	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -234,17 +233,17 @@ static int wrong_file(const char *path, const char *what)
 	return -EBADMSG;
 }
 
-/* What it holds besides, or instead. */
-static int say_rest(const struct nvs_code *code, const char *path, bool trace)
+/* Reports what else the file contains, or why it has no kernels. */
+static int report_rest(const struct nvs_code *code, const char *path, bool trace)
 {
 	if (code->broken)
-		return wrong_file(path, "some of the code in it is broken, and is left out");
+		return wrong_file(path, "some of its code is damaged and omitted");
 	if (!code->cubins_read && code->text)
 		return wrong_file(path,
-				  "holds PTX alone: the driver makes code of it when it is loaded");
+				  "contains only PTX, which the driver compiles when it is loaded");
 	if (!code->cubins_read)
-		return wrong_file(path, trace ? "holds no code: it was recorded without code=on"
-					      : "holds no code of a GPU");
+		return wrong_file(path, trace ? "contains no code: record with code=on"
+					      : "contains no GPU code");
 	return 0;
 }
 
@@ -265,18 +264,18 @@ static int read_file(struct nvs_code *code, const char *path)
 	if (trace)
 		r = read_trace(code, path);
 	else if (r == -EBADMSG)
-		return wrong_file(path, "is cut or broken");
-	return r ? r : say_rest(code, path, trace);
+		return wrong_file(path, "is truncated or damaged");
+	return r ? r : report_rest(code, path, trace);
 }
 
 /* ---- printing ---- */
 
-/* How long instructions stall, of all rows. */
+/* Prints the distribution of stall cycles over all rows. */
 static void print_stalls(struct nvs_out *out, const struct nvs_code *code)
 {
 	uint64_t stall[16] = {0}, all = 0;
 	char text[16 * 24 + 32];
-	int at = snprintf(text, sizeof(text), "stall cycles of all:");
+	int at = snprintf(text, sizeof(text), "stall cycles, all kernels:");
 	const char *comma = "";
 
 	for (size_t i = 0; i < code->n; i++)
@@ -301,11 +300,12 @@ static void print_others(FILE *out, const struct nvs_code *code)
 {
 	if (code->missing)
 		fprintf(out,
-			"%" PRIu64 " of them %s no code here: the driver made it of PTX, or it "
-			"was loaded otherwise\n",
+			"%" PRIu64
+			" of them %s no code here: the driver compiled it from PTX, or it "
+			"was loaded in another way\n",
 			code->missing, code->missing == 1 ? "has" : "have");
 	if (code->idle)
-		fprintf(out, "%" PRIu64 " more %s loaded and did not run; --kernel='*' shows all\n",
+		fprintf(out, "%" PRIu64 " more %s loaded but did not run; --kernel='*' shows all\n",
 			code->idle, code->idle == 1 ? "was" : "were");
 }
 
@@ -339,7 +339,7 @@ static int add_kernel(struct nvs_code *code, const char *text)
 	return -EINVAL;
 }
 
-static int print(struct nvs_run *run)
+static int print_code(struct nvs_run *run)
 {
 	const struct nvs_options_report *o = run->options;
 	struct nvs_code *code = run->state;
@@ -354,11 +354,11 @@ static int print(struct nvs_run *run)
 		one = read_file(code, o->files[i]);
 		r = one ? one : r;
 	}
-	/* What could be read is told, whatever could not. */
+	/* Print the rows that were read even if some files failed. */
 	if (r && (r != -EBADMSG || !code->n))
 		return r;
 	if (!code->n) {
-		fputs(o->nmore ? "nvsnoop-report: --kernel: no kernel of such a name\n"
+		fputs(o->nmore ? "nvsnoop-report: --kernel: no kernel matches\n"
 			       : "nvsnoop-report: --code: no kernels\n",
 		      stderr);
 		return -ENOENT;
@@ -375,25 +375,25 @@ static void free_code(struct nvs_run *run)
 static const struct nvs_report_option kernel_option = {
 	.name = "kernel",
 	.argument = "NAME",
-	.help = "with --code: these kernels alone; a glob, /regex/,\n"
+	.help = "with --code: only these kernels; a glob, /regex/,\n"
 		"or ! before either; may be given several times",
-	.man = "With\n.BR \\-\\-code :\nkernels of this name alone, demangled or mangled. A glob, "
-	       "a "
-	       "regular expression between slashes, and with ! before it those that are not. May "
-	       "be given several times.",
+	.man = "With\n.BR \\-\\-code :\nonly kernels of this name, demangled or "
+	       "mangled. A glob, a regular expression between slashes, or either after "
+	       "! to exclude. May be given several times.",
 };
 
 NVS_REPORT(code, .name = "code", .place = 225, .option = &kernel_option,
 	   .help = "kernels of cubins, fatbins, programs and libraries, or\n"
 		   "of traces with code=on: registers, stalls, barriers,\n"
 		   "reuse; with --wide their instructions",
-	   .man = "What is given are cubins, fatbins, programs or libraries that hold such, or "
-		  "traces that were recorded with\n.BR code=on .\nA row a kernel: instructions, "
-		  "registers, and what the control words of its instructions say: cycles that "
-		  "they stall, how many yield, and wait for scoreboards, how many of these there "
-		  "are, sources that come from the reuse cache, instructions that read three "
-		  "registers of one bank, and those on the warp's own path. With\n.B \\-\\-wide\n"
-		  "the instructions themselves follow: address, words, wait mask, read and write "
-		  "barrier, yield and stall; with mnemonics where\n.B nvdisasm\nis installed.",
+	   .man = "The files are cubins, fatbins, programs or libraries that contain "
+		  "these, or traces recorded with\n.BR code=on .\nOne row per kernel: "
+		  "instructions, registers, and what the control words of its instructions "
+		  "say: stall cycles, how many yield and how many wait for scoreboards, "
+		  "the number of scoreboards, sources from the reuse cache, instructions "
+		  "that read three registers of one bank, and instructions on the warp's "
+		  "uniform path. With\n.B \\-\\-wide\nthe instructions are listed: "
+		  "address, words, wait mask, read and write barrier, yield and stall; "
+		  "with mnemonics if\n.B nvdisasm\nis installed.",
 	   .needs = NVS_NEED_FILES, .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
-	   .state = sizeof(struct nvs_code), .print = print, .free = free_code);
+	   .state = sizeof(struct nvs_code), .print = print_code, .free = free_code);

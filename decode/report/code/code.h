@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --code: kernels of cubins, wherever these were found, and what their code says of itself. */
+/* --code: kernels of cubins, fatbins, programs and traces, and properties of their code. */
 #ifndef NVSNOOP_DECODE_REPORT_CODE_CODE_H
 #define NVSNOOP_DECODE_REPORT_CODE_CODE_H
 
@@ -7,53 +7,56 @@
 #include "decode/report/core/report.h"
 #include "sass/sass.h"
 
-/* A cubin whose bytes are still there: for listings. */
+/* A cubin that is kept for listings. */
 struct nvs_code_cubin {
 	struct nvs_code_cubin *next;
 	struct nvs_cubin cubin;
-	void *bytes; /* ours, or NULL */
-	bool asked; /* nvdisasm has been, whatever came of it */
-	char *text; /* all that it printed; NULL: nothing that can be used */
+	void *bytes; /* owned, or NULL */
+	bool asked; /* nvdisasm has been run, successfully or not */
+	char *text; /* its output; NULL: none */
 };
 
 struct nvs_code_row {
 	char *name, *mangled;
-	const char *file; /* as it was given */
-	uint32_t image; /* of a trace; NVS_NONE: it is of a file */
+	const char *file; /* path as given */
+	uint32_t image; /* image of the trace; NVS_NONE: the row is from a file */
 	char arch[16]; /* "sm_90a" */
 	enum nvs_sass_form form;
-	struct nvs_cubin_function function; /* its pointers only where CUBIN is */
-	struct nvs_code_cubin *cubin; /* NULL: gone */
+	struct nvs_cubin_function function; /* its pointers are valid only while CUBIN is set */
+	struct nvs_code_cubin *cubin; /* NULL: not kept */
 	struct nvs_sass_tally tally;
-	uint64_t address; /* of its code on the GPU; 0: not known */
+	uint64_t address; /* of the code on the GPU; 0: unknown */
 };
 
 struct nvs_code {
 	const struct nvs_options_report *options;
-	struct nvs_patterns kernels; /* those asked for */
-	bool keep; /* cubins, for listings */
-	bool passing; /* what is read does not stay */
-	const char *file; /* that is read, and of a trace its image */
+	struct nvs_patterns kernels; /* selected by --kernel */
+	bool keep; /* keep cubins for listings */
+	bool passing; /* the bytes being read will be unmapped */
+	const char *file; /* file being read, and image if it is a trace */
 	uint32_t image;
 	struct nvs_code_cubin *cubins;
 	struct nvs_code_row *rows;
 	size_t n, room;
-	/* Of the file that is read: how many bytes may still be unpacked and looked at. */
+	/* Budget of bytes to unpack and decode, for the current file. */
 	uint64_t left;
-	uint64_t cubins_read, broken, text, other; /* entries: cubins, damaged, PTX, neither */
-	struct nvs_ran *ran; /* of a trace: what ran; NULL: all is of interest */
-	uint64_t idle; /* kernels that were loaded alone, and are not told */
-	uint64_t missing; /* that ran, and there is no code of them */
+	uint64_t cubins_read, broken, text, other; /* fatbin entries: cubins, damaged, PTX, other */
+	struct nvs_ran *ran; /* kernels that ran in the trace; NULL: list all */
+	uint64_t idle; /* kernels loaded but never launched, which are not listed */
+	uint64_t missing; /* kernels that ran and whose code is missing */
 };
 
-/* Code in SIZE bytes at DATA: a cubin, a fatbin, or an ELF that has fatbins. PASSING: they go when
- * it returns. 0; -EINVAL: none of these; -EBADMSG: broken; -ENOMEM. */
+/*
+ * Reads code from SIZE bytes at DATA: a cubin, a fatbin, or an ELF file that contains fatbins.
+ * PASSING: the bytes are not valid after the call. Returns 0, -EINVAL if none of these, -EBADMSG if
+ * damaged, or -ENOMEM.
+ */
 int nvs_code_read(struct nvs_code *code, const uint8_t *data, size_t size, bool passing);
-/* A row for each that ran and had none. 0 or -ENOMEM. */
+/* Adds a row for each kernel that ran and whose code was not found. Returns 0 or -ENOMEM. */
 int nvs_code_add_missing(struct nvs_code *code);
 void nvs_code_free(struct nvs_code *code);
 
-/* code_list.c: a kernel's instructions, as text. */
+/* code_list.c: prints the instructions of a kernel. */
 void nvs_code_list(struct nvs_out *out, const struct nvs_code_row *row);
 
 #endif

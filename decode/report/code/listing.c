@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --code --wide: instructions one by one, with what the scheduler is told. Their mnemonics are
- * nvdisasm's, where the machine has it: it is run on a copy of the cubin.
- */
+/* --code --wide: lists a kernel's instructions with their control fields. Mnemonics come from
+ * nvdisasm, if installed, which is run on a copy of the cubin. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +13,7 @@
 
 extern char **environ;
 
-/* Bytes of nvdisasm's text for an instruction: it prints no more than lines of some hundred. */
+/* Limit on nvdisasm's output per instruction; its lines are a few hundred bytes. */
 #define TEXT_EACH 1024u
 #define TEXT_BASE (1u << 20)
 
@@ -35,7 +33,7 @@ static bool write_all(int fd, const uint8_t *p, size_t n)
 	return true;
 }
 
-/* A file of the cubin's bytes, which nvdisasm wants; to be removed. NULL: none could be made. */
+/* Writes the cubin to a temporary file for nvdisasm. Returns its path, to be unlinked, or NULL. */
 static char *make_file(const struct nvs_cubin *cubin)
 {
 	const char *folder = getenv("TMPDIR");
@@ -57,8 +55,8 @@ static char *make_file(const struct nvs_cubin *cubin)
 	return NULL;
 }
 
-/* Starts it; the end of the pipe to read, or -1. */
-static int start(const char *file, pid_t *child)
+/* Starts nvdisasm. Returns the read end of its output pipe, or -1. */
+static int start_nvdisasm(const char *file, pid_t *child)
 {
 	char *argv[] = {"nvdisasm", "-c", (char *)file, NULL};
 	posix_spawn_file_actions_t actions;
@@ -79,8 +77,8 @@ static int start(const char *file, pid_t *child)
 	return -1;
 }
 
-/* All that it prints, with a zero behind it; NULL: nothing that can be used. */
-static char *output_of(const char *file, size_t room)
+/* Returns the output of nvdisasm, NUL-terminated, or NULL on failure. */
+static char *read_output(const char *file, size_t room)
 {
 	char *text = malloc(room + 1);
 	size_t n = 0;
@@ -88,7 +86,7 @@ static char *output_of(const char *file, size_t room)
 	int status = -1, fd;
 	pid_t child;
 
-	fd = text ? start(file, &child) : -1;
+	fd = text ? start_nvdisasm(file, &child) : -1;
 	if (fd < 0) {
 		free(text);
 		return NULL;
@@ -100,7 +98,7 @@ static char *output_of(const char *file, size_t room)
 		else if (got > 0)
 			n += (size_t)got;
 	}
-	close(fd); /* whoever prints more than that ends by it */
+	close(fd); /* a child that has more to print gets SIGPIPE */
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	text[n] = '\0';
@@ -111,8 +109,8 @@ static char *output_of(const char *file, size_t room)
 	return text;
 }
 
-/* Once for a cubin: to start it takes longer than most kernels do. */
-static const char *disassemble(struct nvs_code_cubin *c)
+/* Runs nvdisasm once per cubin: starting it takes longer than printing most kernels. */
+static const char *run_nvdisasm(struct nvs_code_cubin *c)
 {
 	char *file;
 
@@ -122,7 +120,7 @@ static const char *disassemble(struct nvs_code_cubin *c)
 	file = make_file(&c->cubin);
 	if (!file)
 		return NULL;
-	c->text = output_of(file, TEXT_BASE + c->cubin.size / 8 * TEXT_EACH);
+	c->text = read_output(file, TEXT_BASE + c->cubin.size / 8 * TEXT_EACH);
 	unlink(file);
 	free(file);
 	return c->text;
@@ -135,7 +133,7 @@ static const char *next_line(const char *line)
 	return end ? end + 1 : line + strlen(line);
 }
 
-/* The name of the section that LINE begins; NULL: it begins none. */
+/* Returns the name of the section that LINE starts, or NULL. */
 static const char *section_of(const char *line, size_t *length)
 {
 	static const char word[] = ".section";
@@ -149,7 +147,7 @@ static const char *section_of(const char *line, size_t *length)
 	return line;
 }
 
-/* Behind the line that begins ROW's section; NULL: it is not there. */
+/* Returns the line after the start of ROW's section, or NULL. */
 static const char *find_section(const char *text, const struct nvs_code_row *row)
 {
 	struct nvs_cubin_section s;
@@ -165,8 +163,8 @@ static const char *find_section(const char *text, const struct nvs_code_row *row
 	return NULL;
 }
 
-/* Lines of instructions have an address between the signs of a comment, and the instruction up to a
- * semicolon: LINES[n] for those of ROW, in the section that TEXT is. */
+/* Fills LINES[n] with the text of ROW's instructions. TEXT is the section. An instruction's line
+ * has its address in a comment, then the text up to a semicolon. */
 static void cut_lines(const char *text, const struct nvs_code_row *row, const char **lines,
 		      size_t n)
 {
@@ -199,7 +197,7 @@ static void print_control(FILE *out, const struct nvs_sass_control *c)
 	fprintf(out, ":%c:S%02u", c->yield ? '-' : 'Y', c->stall);
 }
 
-/* What can be said without nvdisasm. */
+/* Prints an instruction without nvdisasm: predicate, opcode, branch target. */
 static void print_opcode(FILE *out, const struct nvs_sass_insn *insn, enum nvs_sass_form form)
 {
 	struct nvs_sass_flow flow;
@@ -213,7 +211,7 @@ static void print_opcode(FILE *out, const struct nvs_sass_insn *insn, enum nvs_s
 		fprintf(out, " -> %04" PRIx64, (uint64_t)flow.target);
 }
 
-/* Up to its semicolon. */
+/* Prints up to the semicolon. */
 static void print_text(struct nvs_out *out, const char *text)
 {
 	size_t n = strcspn(text, ";\n");
@@ -245,7 +243,7 @@ void nvs_code_list(struct nvs_out *out, const struct nvs_code_row *row)
 	size_t each = row->form >= NVS_SASS_VOLTA ? 16 : 8;
 	size_t n = row->tally.instructions, slots = f->size / each + 1;
 	const char **lines = calloc(slots, sizeof(*lines));
-	const char *text = lines ? disassemble(row->cubin) : NULL;
+	const char *text = lines ? run_nvdisasm(row->cubin) : NULL;
 	struct nvs_sass_insn insn;
 
 	text = text ? find_section(text, row) : NULL;

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* --code: from the bytes of a file, or of what a program has loaded, to a row a kernel. */
+/* Reads the kernels of a file, or of an image loaded by a program, into rows of --code. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/report/code/code.h"
 
-/* Unpacked code may be so many times as long as its file, and is looked at as often: a stranger's
- * may claim more. */
+/* Limits on unpacked and on decoded bytes, relative to the file's size: the input is untrusted. */
 #define UNPACKED 64u
 #define UNPACKED_BASE (16u << 20)
 #define LOOKED_AT 4u
 
-static void *get(void *arg, size_t size)
+static void *get_memory(void *arg, size_t size)
 {
 	return calloc(1, size);
 }
 
-static void put(void *arg, void *p, size_t size)
+static void free_memory(void *arg, void *p, size_t size)
 {
 	free(p);
 }
 
-static const struct nvs_sass_memory memory = {.get = get, .put = put};
+static const struct nvs_sass_memory memory = {.get = get_memory, .put = free_memory};
 
-static bool is(const struct nvs_pattern *p, const void *arg)
+static bool matches_kernel(const struct nvs_pattern *p, const void *arg)
 {
 	const struct nvs_code_row *row = arg;
 
@@ -46,7 +45,7 @@ static struct nvs_code_row *new_row(struct nvs_code *code)
 	return rows + code->n;
 }
 
-/* 0; 1: it is not asked for. */
+/* Returns 0, -ENOMEM, or 1 if the kernel is not selected. */
 static int add_row(struct nvs_code *code, const struct nvs_cubin *cubin,
 		   const struct nvs_cubin_function *f)
 {
@@ -60,7 +59,7 @@ static int add_row(struct nvs_code *code, const struct nvs_cubin *cubin,
 		free(row->mangled);
 		return -ENOMEM;
 	}
-	if (!nvs_patterns_pass(&code->kernels, is, row)) {
+	if (!nvs_patterns_pass(&code->kernels, matches_kernel, row)) {
 		free(row->name);
 		free(row->mangled);
 		return 1;
@@ -89,8 +88,8 @@ static int add_function(struct nvs_code *code, const struct nvs_cubin *cubin,
 	return add_row(code, cubin, f);
 }
 
-/* Kernels alone: a function's code stands in the listing of those that call it, where ptxas has put
- * it, or cannot be run without them. */
+/* Adds kernels only: the code of device functions is listed with the kernels that ptxas placed
+ * it in, or cannot run by itself. */
 static int add_functions(struct nvs_code *code, const struct nvs_cubin *cubin,
 			 struct nvs_code_cubin *kept)
 {
@@ -143,7 +142,7 @@ static void *copy_of(const void *data, size_t size)
 	return copy ? memcpy(copy, data, size) : NULL;
 }
 
-/* BYTES, NULL or ours, go with it. */
+/* Takes ownership of BYTES, which may be NULL. */
 static int add_cubin(struct nvs_code *code, const void *data, size_t size, void *bytes)
 {
 	struct nvs_code_cubin *kept = code->keep ? calloc(1, sizeof(*kept)) : NULL;
@@ -167,7 +166,7 @@ static int add_cubin(struct nvs_code *code, const void *data, size_t size, void 
 		free(bytes);
 		return r;
 	}
-	/* Rows may point there, however it ended. */
+	/* Keep it even on errors: rows may point to it. */
 	kept->cubin = cubin;
 	kept->bytes = bytes;
 	kept->next = code->cubins;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* How well traces stand beside each other, in words. */
+/* Prints how well the clocks of several traces are aligned. */
 #include "decode/report/core/clock_note.h"
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/cli/sentence.h"
 
-#define MOST_STEPS_SAID 4
+#define MAX_STEPS_PRINTED 4
 
 struct sum {
 	uint32_t known, clocks, unkept;
-	uint64_t error, day; /* the two largest of different clocks added up */
+	uint64_t error, day; /* sum of the two largest, from different clocks */
 	bool day_known;
 };
 
-/* The two largest, of those that stand for a clock each. */
+/* Keeps the two largest values; there is one value per clock. */
 static void add_largest(uint64_t largest[2], uint64_t x)
 {
 	if (x > largest[0]) {
@@ -24,7 +24,7 @@ static void add_largest(uint64_t largest[2], uint64_t x)
 	}
 }
 
-static struct sum sum_up(const struct nvs_clock_of *of, uint32_t n)
+static struct sum summarize_clocks(const struct nvs_clock_of *of, uint32_t n)
 {
 	struct sum s = {.day_known = true};
 	uint64_t error[2] = {0}, day[2] = {0};
@@ -56,39 +56,39 @@ static struct sum sum_up(const struct nvs_clock_of *of, uint32_t n)
 	return s;
 }
 
-static void say_how(FILE *f, const struct sum *s, uint32_t n)
+static void print_alignment(FILE *f, const struct sum *s, uint32_t n)
 {
 	if (s->known < n) {
 		nvs_say_count(f, n - s->known, "trace does", "traces do");
-		fputs(" not tell the time of day, and stand at time 0. ", f);
+		fputs(" not record the time of day and start at time 0. ", f);
 	}
 	if (s->known < 2)
 		return;
 	if (s->clocks == 1) {
-		fprintf(f, "%s traces are of one clock: their times stand beside each other to ",
+		fprintf(f, "%s traces share one clock: their times are aligned to within ",
 			s->known == n ? "All" : "The other");
 		nvs_say_ns(f, (double)s->error, 2);
 		fputc('.', f);
 		return;
 	}
-	fputs("Times stand beside each other by the time of day of ", f);
+	fputs("Times are aligned by the time of day of ", f);
 	nvs_say_count(f, s->clocks, "clock", "clocks");
-	fputs(", to ", f);
+	fputs(", to within ", f);
 	nvs_say_ns(f, (double)s->error, 2);
-	fputs(" as far as these agree; ", f);
+	fputs(" if these agree; ", f);
 	if (s->day_known) {
-		fputs("by what their systems said two of them may differ by ", f);
+		fputs("according to their systems two of them may differ by ", f);
 		nvs_say_ns(f, (double)s->day, 2);
 		fputc('.', f);
 	} else if (s->unkept) {
 		nvs_say_count(f, s->unkept, "of them is", "of them are");
-		fputs(" kept right by nobody.", f);
+		fputs(" not synchronised.", f);
 	} else {
-		fputs("how well they were kept the traces do not tell.", f);
+		fputs("the traces do not record how well these were synchronised.", f);
 	}
 }
 
-static void say_clock(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *s)
+static void print_clock(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *s)
 {
 	const char *host = nvs_trace_session(s->trace)->attr[NVS_ATTR_HOST];
 
@@ -98,25 +98,26 @@ static void say_clock(FILE *f, const struct nvs_clock_of *of, const struct nvs_s
 		fputs(" was set ", f);
 		if (of->steps > 1) {
 			nvs_say_count(f, of->steps, "time", "times");
-			fputs(", in all ", f);
+			fputs(", in total ", f);
 		}
 		fprintf(f, "%s by ", of->stepped < 0 ? "back" : "forward");
 		nvs_say_ns(f, (double)llabs(of->stepped), 3);
 		fputs(of->steps > 1 ? ", the last time at " : " at ", f);
-		fprintf(f, "%.6f s; times before that are told by the new setting",
+		fprintf(f, "%.6f s; times before that are converted to the new setting",
 			(double)(of->step_at + of->shift) / 1e9);
 	}
 	if (llabs(of->drift) > (int64_t)NVS_CLOCK_READ_NS) {
-		fprintf(f, "%s went ", of->steps ? ", and it" : "");
+		fprintf(f, "%s ran ", of->steps ? ", and it" : "");
 		nvs_say_ns(f, (double)llabs(of->drift), 2);
-		fprintf(f, " %s beside its monotonic clock over the run",
+		fprintf(f, " %s against its monotonic clock over the run",
 			of->drift < 0 ? "slow" : "fast");
 	}
 	fputc('.', f);
 }
 
-/* Of each clock the trace that tells most. */
-static const struct nvs_clock_of *teller(const struct nvs_clock_of *of, uint32_t n, uint32_t clock)
+/* Returns the trace of CLOCK with most steps, then with most drift. */
+static const struct nvs_clock_of *find_worst(const struct nvs_clock_of *of, uint32_t n,
+					     uint32_t clock)
 {
 	const struct nvs_clock_of *best = NULL;
 
@@ -128,24 +129,24 @@ static const struct nvs_clock_of *teller(const struct nvs_clock_of *of, uint32_t
 	return best;
 }
 
-static void say_all(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *sources,
-		    uint32_t n)
+static void print_clocks(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *sources,
+			 uint32_t n)
 {
-	struct sum s = sum_up(of, n);
-	uint32_t said = 0;
+	struct sum s = summarize_clocks(of, n);
+	uint32_t printed = 0;
 
-	say_how(f, &s, n);
+	print_alignment(f, &s, n);
 	for (uint32_t clock = 0; clock < s.clocks && s.known > 1; clock++) {
-		const struct nvs_clock_of *one = teller(of, n, clock);
+		const struct nvs_clock_of *one = find_worst(of, n, clock);
 
 		if (!one || (!one->steps && llabs(one->drift) <= (int64_t)NVS_CLOCK_READ_NS))
 			continue;
-		if (said++ < MOST_STEPS_SAID)
-			say_clock(f, one, sources + (one - of));
+		if (printed++ < MAX_STEPS_PRINTED)
+			print_clock(f, one, sources + (one - of));
 	}
-	if (said > MOST_STEPS_SAID) {
-		fputs(" So it was with ", f);
-		nvs_say_count(f, said - MOST_STEPS_SAID, "clock more", "clocks more");
+	if (printed > MAX_STEPS_PRINTED) {
+		fputs(" The same applies to ", f);
+		nvs_say_count(f, printed - MAX_STEPS_PRINTED, "more clock", "more clocks");
 		fputc('.', f);
 	}
 }
@@ -159,7 +160,7 @@ int nvs_clocks_say(struct nvs_out *out, const struct nvs_clock_of *of,
 
 	if (!f)
 		return n > 1 ? -ENOMEM : 0;
-	say_all(f, of, sources, n);
+	print_clocks(f, of, sources, n);
 	if (fclose(f) || !text)
 		return -ENOMEM;
 	nvs_budget_adopt(text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said where times of the GPU were asked for and not recorded. */
+/* Prints that GPU times were asked for and not recorded. */
 #include "decode/report/core/timing_note.h"
 
 void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run, const struct nvs_source *s)
@@ -9,11 +9,12 @@ void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run, const str
 
 	if (!n || nvs_works_asked(s))
 		return;
-	/* With timing=dispatch it is known when the GPU came to them, but not for how long. */
+	/* With timing=dispatch the time of arrival is known, but not the duration. */
 	for (size_t i = 0; i < n; i++)
 		if (list[i].flags & NVS_WORK_TIMED)
 			return;
 	run->said = true;
-	fprintf(stderr, "nvsnoop-report: %s: recorded without timing=work; nvsnoop --timing=work\n",
+	fprintf(stderr,
+		"nvsnoop-report: %s: recorded without timing=work; use nvsnoop --timing=work\n",
 		s->path);
 }

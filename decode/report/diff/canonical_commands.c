@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands as what they stand for. Judged are headers, and the values of methods but for those that
- * no two runs have in common: addresses, and payloads of semaphores, which count up. Data on its
- * way to memory is judged by its size, a launch descriptor among it by the launch that it makes.
+ * Turns commands into words that are equal in two runs. Headers and method values are compared,
+ * except addresses and semaphore payloads, which count up. Data written to memory are compared by
+ * size, and launch descriptors by the launch they describe.
  */
 #include <errno.h>
 #include "decode/base/hash.h"
@@ -17,7 +17,7 @@
 
 enum sort { NOT_MET, PLAIN, APART, DATA, SEMAPHORE, SEMAPHORE_APART, EXECUTE };
 
-static bool begins(const char *s, const char *with)
+static bool starts_with(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));
 }
@@ -38,10 +38,11 @@ static bool is_apart(const struct nvs_class *cls, const struct nvs_method *m, ui
 	       has_field(m, "ADDRESS") || strstr(name, "_ADDRESS") || strstr(name, "_WINDOW_");
 }
 
-/* Those of Host's semaphores, of both kinds there are; the last of them makes it happen. */
+/* Returns true for methods of Host's semaphores, old and new. The last one triggers the
+ * operation. */
 static bool is_semaphore(const char *name)
 {
-	return begins(name, "SEM_") || begins(name, "SEMAPHORE");
+	return starts_with(name, "SEM_") || starts_with(name, "SEMAPHORE");
 }
 
 static enum sort find_sort(const struct nvs_class *cls, uint32_t method)
@@ -53,7 +54,7 @@ static enum sort find_sort(const struct nvs_class *cls, uint32_t method)
 	if (!cls || !nvs_method_find(cls, method, &at))
 		return PLAIN;
 	name = nvs_str(at.method->name);
-	if (begins(name, "LOAD_INLINE_") || begins(name, "CALL_MME_"))
+	if (starts_with(name, "LOAD_INLINE_") || starts_with(name, "CALL_MME_"))
 		return DATA;
 	apart = is_apart(cls, at.method, method);
 	if (method < HOST_END && is_semaphore(name))
@@ -63,7 +64,7 @@ static enum sort find_sort(const struct nvs_class *cls, uint32_t method)
 	return apart ? APART : PLAIN;
 }
 
-static enum sort sort_of(struct nvs_diff_words *w, const struct nvs_class *cls, uint32_t method)
+static enum sort get_sort(struct nvs_diff_words *w, const struct nvs_class *cls, uint32_t method)
 {
 	size_t number = cls ? (size_t)(cls - nvs_classes) : nvs_nclasses;
 	uint8_t **of;
@@ -104,10 +105,10 @@ uint32_t nvs_diff_word_bytes(const struct nvs_diff_word *w)
 	}
 }
 
-/* ---- what is judged ---- */
+/* ---- comparison ---- */
 
-/* Launches are few, all else is very many. */
-static void give_id(struct nvs_diff_word *w)
+/* Hashes what is compared. Only launches hash a structure: all other words are too many. */
+static void set_id(struct nvs_diff_word *w)
 {
 	uint64_t form = w->kind == NVS_DIFF_HEADER ? w->form : 0, grid = 0;
 	uint64_t what = w->kind | form << 8 | (uint64_t)w->subch << 16 | (uint64_t)w->wait << 24 |
@@ -124,29 +125,29 @@ static void give_id(struct nvs_diff_word *w)
 	w->id = nvs_hash_mix(w->id ^ value, nvs_hash_key[1]) ^ nvs_hash_key[0];
 }
 
-static void deliver(struct nvs_diff_words *w, struct nvs_diff_word *word)
+static void pass_word(struct nvs_diff_words *w, struct nvs_diff_word *word)
 {
 	int r;
 
-	give_id(word);
+	set_id(word);
 	r = w->word(w->arg, word);
 	w->status = w->status ? w->status : r;
 }
 
-static void release_held(struct nvs_diff_words *w, bool wait)
+static void pass_held(struct nvs_diff_words *w, bool wait)
 {
 	for (uint32_t i = 0; i < w->nheld; i++) {
 		w->held[i].wait = wait;
-		deliver(w, w->held + i);
+		pass_word(w, w->held + i);
 	}
 	w->nheld = 0;
 }
 
-/* Held back while it may belong to an acquire. */
-static void hold(struct nvs_diff_words *w, const struct nvs_diff_word *word)
+/* Holds a word back while it may belong to an acquire. */
+static void hold_word(struct nvs_diff_words *w, const struct nvs_diff_word *word)
 {
 	if (w->nheld == sizeof(w->held) / sizeof(*w->held))
-		release_held(w, false);
+		pass_held(w, false);
 	w->held[w->nheld++] = *word;
 }
 
@@ -158,12 +159,12 @@ static bool is_acquire(const struct nvs_class *cls, uint32_t method, uint32_t va
 					    : NULL;
 	const char *name = f ? nvs_value_name(f, nvs_field_get(f, value)) : NULL;
 
-	return name && begins(name, "ACQ");
+	return name && starts_with(name, "ACQ");
 }
 
 /* ---- runs of words ---- */
 
-static void take_header(struct nvs_diff_words *w, const struct nvs_pb_run *run, enum sort first)
+static void add_header(struct nvs_diff_words *w, const struct nvs_pb_run *run, enum sort first)
 {
 	struct nvs_diff_word word = {
 		.kind = NVS_DIFF_HEADER,
@@ -176,15 +177,15 @@ static void take_header(struct nvs_diff_words *w, const struct nvs_pb_run *run, 
 	if (run->form == NVS_PB_SET_MASK || run->form == NVS_PB_STORE_MASK)
 		word.value = run->count ? run->data[0] : 0;
 	if (first >= SEMAPHORE) {
-		hold(w, &word);
+		hold_word(w, &word);
 		return;
 	}
-	release_held(w, false);
-	deliver(w, &word);
+	pass_held(w, false);
+	pass_word(w, &word);
 }
 
-static void take_value(struct nvs_diff_words *w, const struct nvs_pb_run *run, uint32_t i,
-		       const struct nvs_class *cls, enum sort sort)
+static void add_value(struct nvs_diff_words *w, const struct nvs_pb_run *run, uint32_t i,
+		      const struct nvs_class *cls, enum sort sort)
 {
 	uint32_t method = nvs_pb_method(run, i);
 	struct nvs_diff_word word = {
@@ -199,18 +200,18 @@ static void take_value(struct nvs_diff_words *w, const struct nvs_pb_run *run, u
 	};
 
 	if (sort < SEMAPHORE)
-		release_held(w, false);
+		pass_held(w, false);
 	else
-		hold(w, &word);
+		hold_word(w, &word);
 	if (sort == EXECUTE)
-		release_held(w, is_acquire(cls, method, run->data[i]));
+		pass_held(w, is_acquire(cls, method, run->data[i]));
 	if (sort < SEMAPHORE)
-		deliver(w, &word);
+		pass_word(w, &word);
 }
 
-/* Once a header, which may come in pieces. */
-static void take_data(struct nvs_diff_words *w, const struct nvs_pb_run *run, uint32_t method,
-		      const struct nvs_class *cls)
+/* Adds one word per header, even if the data come in pieces. */
+static void add_data(struct nvs_diff_words *w, const struct nvs_pb_run *run, uint32_t method,
+		     const struct nvs_class *cls)
 {
 	struct nvs_diff_word word = {
 		.kind = NVS_DIFF_DATA,
@@ -221,8 +222,8 @@ static void take_data(struct nvs_diff_words *w, const struct nvs_pb_run *run, ui
 		.count = run->total,
 	};
 
-	release_held(w, false);
-	deliver(w, &word);
+	pass_held(w, false);
+	pass_word(w, &word);
 }
 
 static bool has_methods(uint8_t form)
@@ -236,21 +237,21 @@ int nvs_diff_run(struct nvs_diff_words *w, struct nvs_ops_channel *c, const stru
 	bool methods = has_methods(run->form);
 
 	if (!run->index)
-		take_header(w, run, methods ? sort_of(w, cls, run->method) : PLAIN);
+		add_header(w, run, methods ? get_sort(w, cls, run->method) : PLAIN);
 	for (uint32_t i = 0; methods && i < run->count && !w->status; i++) {
 		uint32_t method = nvs_pb_method(run, i);
 		const struct nvs_class *of = cls;
 		enum sort sort;
 
-		/* A run that begins below may rise above. */
+		/* A run may start below HOST_END and continue above it. */
 		if (method >= HOST_END && run->method < HOST_END)
 			of = nvs_ops_class(c, run->subch, NULL);
-		sort = sort_of(w, of, method);
+		sort = get_sort(w, of, method);
 		if (sort != DATA)
-			take_value(w, run, i, of, sort);
+			add_value(w, run, i, of, sort);
 		else if (!run->index && !i)
-			take_data(w, run, method, of);
-		/* All that follows goes to the same. */
+			add_data(w, run, method, of);
+		/* The rest of the run goes to the same method. */
 		if (sort == DATA && nvs_pb_method(run, i + 1) == method)
 			break;
 	}
@@ -281,13 +282,13 @@ int nvs_diff_op(struct nvs_diff_words *w, const struct nvs_op *op, const struct 
 	} else {
 		return 0;
 	}
-	release_held(w, false);
-	deliver(w, &word);
+	pass_held(w, false);
+	pass_word(w, &word);
 	return w->status;
 }
 
 int nvs_diff_end(struct nvs_diff_words *w)
 {
-	release_held(w, false);
+	pass_held(w, false);
 	return w->status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --diff: what one trace calls and submits otherwise than another, by driver API, kernel, graph and
- * call site. Judged is what the program and the driver do; host time and waits for the GPU, which
- * no two runs have in common, are told beside it.
+ * --diff: how one trace's calls and submissions differ from another's, by driver API, kernel, graph
+ * and call site. Only what the program and driver do is compared. Host times and waits for the GPU
+ * differ in every run: they are shown but not compared.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,28 +19,30 @@
 #include "decode/report/diff/diff.h"
 #include "decode/report/diff/side_by_side.h"
 
-#define NOT_READY 600u /* CUDA_ERROR_NOT_READY: a query asked too early */
+#define NOT_READY 600u /* CUDA_ERROR_NOT_READY: a query before completion */
 
-/* A submission belongs to one row of each kind, by place, or to none: 0. Where it was called from
- * moves as soon as a program is built anew, and is not asked for when its mate is sought. */
+/*
+ * The rows, one of each kind or 0, that a submission belongs to. KIN is the same without the call
+ * site, which moves when the program is rebuilt and is ignored when submissions are matched.
+ */
 struct who {
 	uint64_t row[NVS_DIFF_KINDS];
 	uint64_t place, kin;
 };
 
-/* The same without the call site. */
+/* As struct who, without the call site. */
 struct kin {
 	uint64_t row[NVS_DIFF_KINDS];
 	uint64_t place;
 };
 
-/* A call in flight that has submitted. */
+/* A call in progress that has submitted. */
 struct open {
 	struct {
 		uint64_t thread, depth;
 	} key;
 	uint64_t number;
-	uint32_t last; /* submission + 1 */
+	uint32_t last; /* index + 1 */
 	struct nvs_diff_count sum;
 };
 
@@ -78,7 +80,8 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	return nvs_diff_op(&e->words, op, nvs_reading_qmd(e->source->second, op));
 }
 
-/* A site without a name is another address in each run. The program may be called otherwise. */
+/* Returns the row of a call site, or 0 without a name: an address differs in each run. The
+ * program's own module may have another name. */
 static uint64_t site_row(struct nvs_diff_each *e, const struct nvs_callsite *site)
 {
 	const char *exe = nvs_trace_session(e->source->trace)->attr[NVS_ATTR_EXE], *file;
@@ -110,7 +113,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	return e->state->status;
 }
 
-static uint32_t who_at(struct nvs_diff_state *st, const uint64_t row[NVS_DIFF_KINDS])
+static uint32_t find_who(struct nvs_diff_state *st, const uint64_t row[NVS_DIFF_KINDS])
 {
 	struct who *w = nvs_rows_at(&st->who, row);
 	struct kin key = {{0}}, *kin;
@@ -128,9 +131,9 @@ static uint32_t who_at(struct nvs_diff_state *st, const uint64_t row[NVS_DIFF_KI
 	return (uint32_t)w->place;
 }
 
-/* Its call ends later, and only then says of what it was a launch. */
-static int remember(struct nvs_diff_each *e, struct nvs_diff_submission *s,
-		    const struct nvs_call *call)
+/* Links a submission to its call, which is known to be a launch only at its end. */
+static int link_to_call(struct nvs_diff_each *e, struct nvs_diff_submission *s,
+			const struct nvs_call *call)
 {
 	struct open key = {.key = {call->thread, call->depth}};
 	struct open *o = nvs_rows_at(&e->open, &key.key);
@@ -169,7 +172,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	t->count.bytes = bytes - (t->count.wait_bytes < bytes ? t->count.wait_bytes : bytes);
 	*own = (struct nvs_diff_submission){
 		.id = nvs_hash_mix(t->id ^ t->count.bytes, nvs_hash_key[1]),
-		.who = who_at(e->state, t->row),
+		.who = find_who(e->state, t->row),
 		.thread = s->thread->thread,
 		.mate = NVS_ALIGN_NONE,
 		.number = s->number,
@@ -184,7 +187,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	for (int k = 0; k < NVS_DIFF_KINDS; k++)
 		if (t->row[k])
 			nvs_diff_add(nvs_diff_count(e, t->row[k]), &t->count);
-	if (call && !e->state->status && remember(e, own, call))
+	if (call && !e->state->status && link_to_call(e, own, call))
 		return -ENOMEM;
 	e->now = NULL;
 	return e->state->status;
@@ -192,8 +195,8 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 
 /* ---- a call ---- */
 
-/* Row of the kernel or graph that it launches; 0: none. */
-static uint64_t launched(struct nvs_diff_each *e, const struct nvs_call *call, int *kind)
+/* Returns the row of the kernel or graph that the call launches; 0: none. */
+static uint64_t find_launched(struct nvs_diff_each *e, const struct nvs_call *call, int *kind)
 {
 	const struct nvs_kernel *kernel;
 	const struct nvs_exec *exec;
@@ -214,8 +217,9 @@ static uint64_t launched(struct nvs_diff_each *e, const struct nvs_call *call, i
 	return 0;
 }
 
-/* What it has submitted is that row's as well. */
-static void settle(struct nvs_diff_each *e, const struct nvs_call *call, int kind, uint64_t row)
+/* Adds the call's submissions to the row of what it launched. */
+static void add_to_launched(struct nvs_diff_each *e, const struct nvs_call *call, int kind,
+			    uint64_t row)
 {
 	struct open key = {.key = {call->thread, call->depth}};
 	struct open *o = nvs_rows_at(&e->open, &key.key);
@@ -230,15 +234,15 @@ static void settle(struct nvs_diff_each *e, const struct nvs_call *call, int kin
 
 		memcpy(now, was->row, sizeof(now));
 		now[kind] = row;
-		s->who = who_at(e->state, now);
+		s->who = find_who(e->state, now);
 		if (!s->who)
 			return;
 	}
 }
 
-/* A copy of the host's memory is known by what is copied, from memory of which kind, however it was
- * sent; nothing else is. */
-static void settle_copy(struct nvs_diff_each *e, const struct nvs_call *call)
+/* Identifies a small copy from host memory by its contents and kind of memory instead of by the
+ * way it was sent. Resets SENT for other submissions. */
+static void identify_copy(struct nvs_diff_each *e, const struct nvs_call *call)
 {
 	struct open key = {.key = {call->thread, call->depth}};
 	struct open *o = nvs_rows_at(&e->open, &key.key);
@@ -273,21 +277,21 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (!r)
 		r = nvs_hostmem_call(e->memory.kinds, call);
 	if (!r && call->submissions)
-		settle_copy(e, call);
+		identify_copy(e, call);
 
-	/* How often a program asked in vain is a matter of time. */
+	/* The number of failed queries depends on timing. */
 	if (r || !nvs_filter_call(e->source, call) || call->result == NOT_READY)
 		return r;
-	/* Where a silent call came from is known when it took long, and that is chance. */
+	/* The stack of a silent call is recorded only if the call was slow, which is chance. */
 	row[NVS_DIFF_API] = nvs_diff_row(e->state, NVS_DIFF_API,
 					 call->submissions ? nvs_api_name(site, call->api)
 							   : nvs_call_name(call->api),
 					 "", 0);
 	row[NVS_DIFF_SITE] = call->submissions ? site_row(e, site) : 0;
-	launch = launched(e, call, &kind);
+	launch = find_launched(e, call, &kind);
 	if (launch) {
 		row[kind] = launch;
-		settle(e, call, kind, launch);
+		add_to_launched(e, call, kind, launch);
 	}
 	if (!e->state->status && call->depth == 1)
 		r = count_call(e, call, 0);
@@ -304,9 +308,10 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	return nvs_handles_record(e->handles, rec);
 }
 
-/* ---- both ---- */
+/* ---- both traces ---- */
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
+		       struct nvs_reader *reader)
 {
 	struct nvs_diff_state *st = run->state;
 	struct nvs_diff_each *e = each;
@@ -340,7 +345,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return e->handles && e->memory.kinds ? 0 : -ENOMEM;
 }
 
-/* What one trace does not hold of submissions is not judged in the other either. */
+/* Sets KIN of each submission. If one trace lacks submissions' contents, they are not compared. */
 static void find_kin(struct nvs_diff_state *st, struct nvs_diff_side *side)
 {
 	bool another = nvs_diff_another_driver(st->side[0].source, st->side[1].source);
@@ -357,10 +362,8 @@ static void find_kin(struct nvs_diff_state *st, struct nvs_diff_side *side)
 	}
 }
 
-/*
- * Adds what came of the submissions of a trace to their rows. A pair counts once in each row that
- * either of the two belongs to: they may have been submitted from different call sites.
- */
+/* Adds the result of matching to the rows. A pair counts once in each row that either of the two
+ * belongs to: their call sites may differ. */
 static void count_in_rows(struct nvs_diff_state *st, int which)
 {
 	const struct nvs_diff_side *side = st->side + which, *other = st->side + !which;
@@ -383,7 +386,7 @@ static void count_in_rows(struct nvs_diff_state *st, int which)
 	}
 }
 
-static int print(struct nvs_run *run)
+static int print_diff(struct nvs_run *run)
 {
 	struct nvs_diff_state *st = run->state;
 	int r;
@@ -417,27 +420,25 @@ static void free_diff(struct nvs_run *run)
 	nvs_diff_rows_free(st);
 }
 
-NVS_REPORT(
-	diff, .name = "diff", .place = 115,
-	.help = "what the second of two traces does otherwise, by API,\n"
-		"kernel, graph and call site; of A:N and B:M: method by\n"
-		"method. Exits 0: nothing; 1: something; 2: trouble",
-	.man = "What the second of two traces calls and submits otherwise than the first: rows "
-	       "by driver API, kernel, graph and call\nsite with calls, submissions, command "
-	       "bytes and methods of both, and how many submissions do something else, or "
-	       "stand\nelsewhere in their thread. Of\n.IR A : N\nand\n.IR B : M\n"
-	       "the methods of two submissions, by number, as a text diff shows them, with data by "
-	       "what they are for: fields of launch\ndescriptors, parameters, bytes of copies. "
-	       "Addresses, "
-	       "handles, payloads of semaphores and data\nare what they stand for, so that two "
-	       "runs of one program are the same; order between threads says nothing, nor\n"
-	       "does that in which the channels of a context begin. Host\n"
-	       "time and waits for the GPU are told and not judged, nor is whether a copy of 64 "
-	       "bytes to 24 KiB\nfrom the host went inline, by a macro or by an engine. With\n.B "
-	       "\\-v\nalso the "
-	       "rows that are the same. Stands alone. Exits 0 where there is no difference, 1 "
-	       "where there is one, 2 in trouble.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_WHOLE | NVS_NEED_PAIR,
-	.prints = NVS_PRINTS_TABLE, NVS_DIFF_COLUMNS, .verdict = true,
-	.state = sizeof(struct nvs_diff_state), .each = sizeof(struct nvs_diff_each),
-	.begin = begin, .print = print, .free = free_diff);
+NVS_REPORT(diff, .name = "diff", .place = 115,
+	   .help = "how the second of two traces differs, by API,\n"
+		   "kernel, graph and call site; for A:N and B:M method by\n"
+		   "method. Exits 0 if equal, 1 if different, 2 on errors",
+	   .man = "How the second of two traces differs from the first: rows by driver "
+		  "API, kernel, graph and call site with the calls, submissions, command "
+		  "bytes and methods of both, and how many submissions changed or moved "
+		  "within their thread. For\n.IR A : N\nand\n.IR B : M\nthe methods of two "
+		  "submissions, by number, as a text diff, with decoded data: fields of "
+		  "launch descriptors, parameters, bytes of copies. Addresses, handles, "
+		  "semaphore payloads and data are compared by what they stand for, so "
+		  "that two runs of one program are equal. The order between threads is "
+		  "ignored, and so is that in which the channels of a context start. Host "
+		  "time and waits for the GPU are shown but not compared, nor is whether a "
+		  "copy of 64 bytes to 24 KiB from the host was sent inline, by a macro or "
+		  "by an engine. With\n.B \\-v\nequal rows are shown, too. Cannot be "
+		  "combined with other reports. Exits 0 if there is no difference, 1 if "
+		  "there is one, 2 on errors.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_WHOLE | NVS_NEED_PAIR,
+	   .prints = NVS_PRINTS_TABLE, NVS_DIFF_COLUMNS, .verdict = true,
+	   .state = sizeof(struct nvs_diff_state), .each = sizeof(struct nvs_diff_each),
+	   .begin = begin_trace, .print = print_diff, .free = free_diff);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --diff, inside: commands as what they stand for, so that two runs of one program are the same
- * though their addresses, handles and counters are not; and which submission of one trace stands
- * opposite which of the other.
- */
+/* --diff, internal: commands in a form that is equal in two runs of one program although
+ * addresses, handles and counters differ; and matching the submissions of two traces. */
 #ifndef NVSNOOP_DECODE_REPORT_DIFF_DIFF_H
 #define NVSNOOP_DECODE_REPORT_DIFF_DIFF_H
 
@@ -17,83 +14,84 @@
 enum nvs_diff_kind {
 	NVS_DIFF_HEADER,
 	NVS_DIFF_METHOD,
-	NVS_DIFF_DATA, /* that goes through a method to memory or a macro: how many dwords */
-	NVS_DIFF_LAUNCH, /* what the data of a launch descriptor amounts to */
-	NVS_DIFF_COPY, /* what a macro copies or sets */
-	NVS_DIFF_FIELD, /* of data: diff_data.c */
+	NVS_DIFF_DATA, /* data written through a method to memory or a macro; COUNT dwords */
+	NVS_DIFF_LAUNCH, /* a launch descriptor, decoded */
+	NVS_DIFF_COPY, /* a macro's copy or memset */
+	NVS_DIFF_FIELD, /* decoded data: diff_data.c */
 };
 
 struct nvs_diff_word {
-	uint64_t id; /* what is judged: the same in the other trace, or another */
+	uint64_t id; /* compared with the other trace */
 	uint8_t kind, form, subch;
-	bool wait; /* of an acquire: there or not as the GPU was late or not */
-	bool driver; /* FIELD: what only the driver knows */
-	bool execute; /* METHOD: what the ones before it were for happens */
-	bool apart; /* its value is not judged: an address, or what counts up */
-	uint16_t cls, method; /* cls 0: not known */
+	bool wait; /* of an acquire, which depends on the GPU being late */
+	bool driver; /* FIELD: a constant of the driver */
+	bool execute; /* METHOD: triggers the operation set up by earlier methods */
+	bool apart; /* value not compared: an address or a counter */
+	uint16_t cls, method; /* cls 0: unknown */
 	uint32_t value, count;
-	const struct nvs_grid *grid; /* LAUNCH: until the callback returns; NULL: not known */
-	const char *text, *name; /* FIELD: the line; the field, which VALUE is of, NULL: none */
+	const struct nvs_grid *grid; /* LAUNCH: valid during the callback; NULL: unknown */
+	const char *text, *name; /* FIELD: the line, and the field's name or NULL */
 };
 
 struct nvs_diff_words {
 	int (*word)(void *arg, const struct nvs_diff_word *w);
 	void *arg;
-	uint8_t **sorts; /* of the methods of each class, as far as they were met */
-	struct nvs_diff_word held[16]; /* of a semaphore that may become an acquire */
+	uint8_t **sorts; /* how methods are compared, by class; computed on demand */
+	struct nvs_diff_word held[16]; /* words of a semaphore that may turn out an acquire */
 	uint32_t nheld;
 	int status; /* -errno of the first failure */
 };
 
-/* For a reader's run() and op(), and behind its submission. 0 or -errno. */
+/* Call from a reader's run(), op() and submitted(). Return 0 or -errno. */
 int nvs_diff_run(struct nvs_diff_words *w, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
 		 const struct nvs_class *cls);
 int nvs_diff_op(struct nvs_diff_words *w, const struct nvs_op *op, const struct nvs_qmd *qmd);
 int nvs_diff_end(struct nvs_diff_words *w);
 void nvs_diff_words_free(struct nvs_diff_words *w);
-/* Bytes of commands that it takes. */
+/* Returns the size of its command, in bytes. */
 uint32_t nvs_diff_word_bytes(const struct nvs_diff_word *w);
 
 /* ---- diff_text.c ---- */
 
 struct nvs_line;
-/* A line's text. GRID: of a LAUNCH, NULL: not known. */
+/* Appends the text of a word. GRID is of a LAUNCH word, or NULL if unknown. */
 void nvs_diff_word_put(struct nvs_line *l, const struct nvs_diff_word *w,
 		       const struct nvs_grid *grid);
 
-/* ---- diff_data.c: data of one submission, by what they are for ---- */
+/* ---- diff_data.c: decodes the inline data of one submission ---- */
 
 struct nvs_diff_data;
-struct nvs_diff_data *nvs_diff_data_new(void); /* NULL: no memory */
-void nvs_diff_data_free(struct nvs_diff_data *d); /* with the texts of its lines */
-/* For a reader's run() and op(). WORD: number of the DATA word that the run made. 0 or -errno. */
+struct nvs_diff_data *nvs_diff_data_new(void); /* NULL if out of memory */
+void nvs_diff_data_free(struct nvs_diff_data *d); /* frees the texts of its lines, too */
+/* Call from a reader's run() and op(). WORD is the index of the DATA word that the run produced.
+ * Return 0 or -errno. */
 int nvs_diff_data_run(struct nvs_diff_data *d, const struct nvs_pb_run *run,
 		      const struct nvs_class *cls, uint32_t word);
 int nvs_diff_data_op(struct nvs_diff_data *d, const struct nvs_op *op, const struct nvs_qmd *qmd);
-/* Puts FIELD words behind the DATA words of *LIST, which becomes another. */
+/* Inserts FIELD words after the DATA words of *LIST, which is replaced. */
 int nvs_diff_data_lines(struct nvs_diff_data *d, const struct nvs_source *s, uint32_t vaspace,
 			struct nvs_diff_word **list, uint32_t *n);
 
-/* ---- diff_match.c: who stands opposite whom ---- */
+/* ---- diff_match.c: matches submissions of two traces ---- */
 
 struct nvs_diff_submission {
-	uint64_t id; /* what it does */
-	uint32_t who; /* API, kernel, graph and call site that it belongs to, by number */
+	uint64_t id; /* hash of what it does */
+	uint32_t who; /* number of its API, kernel, graph and call site */
 	uint32_t kin; /* the same without the call site */
 	uint32_t thread; /* number in its trace */
-	uint32_t before; /* + 1: of the same call, 0: none */
-	uint32_t mate; /* number in the other trace, or NVS_ALIGN_NONE */
+	uint32_t before; /* index + 1 of the previous one of the call, 0: none */
+	uint32_t mate; /* index in the other trace, or NVS_ALIGN_NONE */
 	uint32_t number;
-	uint8_t how; /* enum nvs_diff_how, of one with a mate */
-	/* A small copy and no more: 1 + mode, by which the driver had it done; else 0. ID is what
-	 * is copied then, and EXACT what the submission does. */
+	uint8_t how; /* enum nvs_diff_how, if it has a mate */
+	/* 1 + mode if this is only a small copy, else 0. Then ID identifies the data copied, and
+	 * EXACT what the submission does. */
 	uint8_t sent;
-	uint32_t first; /* not 0: of its channel, and waits for nothing */
+	uint32_t first; /* not 0: the first of its channel, and waits for nothing */
 	uint32_t methods;
 	uint64_t exact, bytes, copied;
 };
 
-/* TIMED: the same small copy, sent another way. The driver chooses by what is in flight. */
+/* TIMED: the same small copy, sent in another way. The driver chooses by the load. */
 enum nvs_diff_how { NVS_DIFF_SAME, NVS_DIFF_MOVED, NVS_DIFF_CHANGED, NVS_DIFF_TIMED };
 
 struct nvs_diff_side {
@@ -102,24 +100,26 @@ struct nvs_diff_side {
 	uint32_t n, room;
 };
 
-/* Finds mates. *UNORDERED: threads with more differences than order is looked at for. */
+/* Matches the submissions. *UNORDERED is the number of threads with more differences than are
+ * aligned in order. */
 int nvs_diff_match(struct nvs_diff_side side[2], uint32_t *unordered);
 
-/* ---- diff_sent.c: small copies that the driver sends in one way or another ---- */
+/* ---- diff_sent.c: small copies, which the driver can send in several ways ---- */
 
 struct nvs_tally;
-/* 1 + mode of a small copy that is all it does; else 0. */
+/* Returns 1 + mode if the submission is only a small copy, else 0. */
 uint8_t nvs_diff_sent_as(const struct nvs_tally *t);
-/* One of them inline: by what is in flight. Which of the others it is goes by the size. */
+/* Returns true if the mode may differ by chance: one of the two is inline, which depends on the
+ * load. The choice among the other modes depends on the size. */
 static inline bool nvs_diff_otherwise(uint8_t a, uint8_t b)
 {
 	return a != b && (a == 1 + NVS_COPY_INLINE || b == 1 + NVS_COPY_INLINE);
 }
-/* Of such a one of COPIED bytes by CALL, what is copied, the same in both traces; 0: it may be
- * judged by how it was sent. */
+/* Returns an identifier, equal in both traces, of the data that a small copy of COPIED bytes
+ * copies; 0: compare the way it was sent. */
 uint64_t nvs_diff_what_is_copied(const struct nvs_copy_memory *m, const struct nvs_call *call,
 				 uint64_t copied);
-/* Another driver may have another mind. */
+/* Another driver version may choose otherwise. */
 bool nvs_diff_another_driver(const struct nvs_source *a, const struct nvs_source *b);
 
 /* ---- diff_pair.c: two submissions, method by method ---- */
@@ -133,7 +133,7 @@ int nvs_diff_pair_begin(struct nvs_run *run, struct nvs_source *s, void *each,
 int nvs_diff_pair_print(struct nvs_run *run);
 void nvs_diff_pair_free(struct nvs_diff_pair *pair);
 
-/* Of each trace. */
+/* State of one trace. */
 struct nvs_diff_each {
 	struct nvs_source *source;
 	struct nvs_diff_state *state; /* of the run: diff.c */
@@ -141,10 +141,9 @@ struct nvs_diff_each {
 	struct nvs_diff_words words;
 	struct nvs_handles *handles;
 	struct nvs_copy_memory memory;
-	struct nvs_rows open; /* calls in flight, by thread and depth */
+	struct nvs_rows open; /* in progress, by thread and depth */
 	struct nvs_diff_tally *tally;
-	struct nvs_diff_tally
-		*now; /* the same, of the submission in progress; NULL: not selected */
+	struct nvs_diff_tally *now; /* = tally during a selected submission, else NULL */
 	struct nvs_diff_pair *pair;
 };
 

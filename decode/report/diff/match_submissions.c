@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which submission of one trace stands opposite which of the other. Those of a thread are aligned
- * with those of the thread that came at the same place in the other trace, by what they do and who
- * does it; what is left finds its like anywhere, first with first, as order between threads says
- * nothing; and then one that somebody did in both in different ways.
- *
- * The driver begins the channels of a context in an order that is another now and then (seen on
- * H200s, 580.159.04: groups of four and eight change places). Where first submissions of channels
- * follow each other and none waits for anything, their order says nothing.
+ * Matches the submissions of two traces. First the submissions of corresponding threads are
+ * aligned, by what they do and by API, kernel and graph. The rest is matched anywhere, in order,
+ * since order between threads is meaningless; then by API, kernel and graph only.
+ * The driver starts the channels of a context in varying order (seen on H200s, 580.159.04: groups
+ * of four and eight swap). The order of consecutive first submissions of channels, none of which
+ * waits, is therefore ignored.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,19 +14,19 @@
 #include "decode/base/hash.h"
 #include "decode/report/diff/diff.h"
 
-/* Submissions of one thread, in order. */
+/* A thread's submissions, in order. */
 struct thread {
-	uint32_t number, first, n; /* its own, and where it lies in what is sorted by thread */
+	uint32_t number, first, n; /* thread number; range in ORDER */
 	uint32_t tid;
-	const char *name; /* "" of the main thread, and of those that are called as it is */
+	const char *name; /* "" for the main thread and threads with its name */
 	bool main;
 };
 
 struct half {
 	struct nvs_diff_side *side;
-	uint32_t *order; /* numbers of submissions, by thread */
+	uint32_t *order; /* indices of submissions, sorted by thread */
 	uint64_t *kind;
-	uint32_t *mate; /* places in the other's order */
+	uint32_t *mate; /* indices into the other trace's ORDER */
 	struct thread *threads;
 	uint32_t nthreads;
 };
@@ -41,7 +39,7 @@ static void free_half(struct half *h)
 	free(h->threads);
 }
 
-/* Main thread first, others of each name as they were made. */
+/* Sorts the main thread first, then by name and by creation. */
 static int compare_threads(const void *pa, const void *pb)
 {
 	const struct thread *a = pa, *b = pb;
@@ -66,7 +64,7 @@ static void name_thread(struct thread *t, const struct nvs_source *s, uint32_t n
 	t->main = of && of->tid && of->tid == nvs_trace_session(s->trace)->header.pid;
 }
 
-static void forget_program(struct half *h)
+static void clear_program_name(struct half *h)
 {
 	const char *program = NULL;
 
@@ -77,7 +75,7 @@ static void forget_program(struct half *h)
 			h->threads[i].name = "";
 }
 
-/* How many of each thread there are; numbers are below the count of threads, or none. */
+/* Counts the submissions of each thread. Thread numbers are below the thread count, or NVS_NONE. */
 static int count_threads(struct half *h, uint32_t **at)
 {
 	const struct nvs_diff_side *s = h->side;
@@ -96,12 +94,12 @@ static int count_threads(struct half *h, uint32_t **at)
 			h->threads[h->nthreads].number = i;
 			h->threads[h->nthreads++].n = count[i];
 		}
-	forget_program(h);
+	clear_program_name(h);
 	qsort(h->threads, h->nthreads, sizeof(*h->threads), compare_threads);
 	return 0;
 }
 
-/* Numbers the runs of first submissions by one and the same who. */
+/* Numbers the runs of consecutive first submissions of one KIN. */
 static void number_firsts(struct half *h, const struct thread *t)
 {
 	struct nvs_diff_submission *s, *before = NULL;
@@ -144,7 +142,7 @@ static int sort_half(struct half *h)
 	return 0;
 }
 
-/* WHOLE: by what a submission does and who does it, else by the latter. */
+/* Sets the hash to be matched. WHOLE: include what a submission does. */
 static void set_kinds(struct half *h, bool whole)
 {
 	for (uint32_t i = 0; i < h->side->n; i++) {
@@ -155,8 +153,8 @@ static void set_kinds(struct half *h, bool whole)
 	}
 }
 
-static enum nvs_diff_how how_of(const struct nvs_diff_submission *a,
-				const struct nvs_diff_submission *b, enum nvs_diff_how how)
+static enum nvs_diff_how judge_mates(const struct nvs_diff_submission *a,
+				     const struct nvs_diff_submission *b, enum nvs_diff_how how)
 {
 	if (how == NVS_DIFF_MOVED && a->first && a->first == b->first)
 		how = NVS_DIFF_SAME;
@@ -167,8 +165,8 @@ static enum nvs_diff_how how_of(const struct nvs_diff_submission *a,
 	return how == NVS_DIFF_SAME ? NVS_DIFF_TIMED : how;
 }
 
-/* Of N from FIRST on, those that have found each other since: HOW. */
-static void take_mates(struct half h[2], uint32_t first, uint32_t n, enum nvs_diff_how how)
+/* Records newly found mates among the N from FIRST on. */
+static void record_mates(struct half h[2], uint32_t first, uint32_t n, enum nvs_diff_how how)
 {
 	for (uint32_t i = first; i < first + n; i++) {
 		struct nvs_diff_submission *a = h[0].side->list + h[0].order[i], *b;
@@ -178,12 +176,12 @@ static void take_mates(struct half h[2], uint32_t first, uint32_t n, enum nvs_di
 		b = h[1].side->list + h[1].order[h[0].mate[i]];
 		a->mate = (uint32_t)(b - h[1].side->list);
 		b->mate = (uint32_t)(a - h[0].side->list);
-		a->how = b->how = (uint8_t)how_of(a, b, how);
+		a->how = b->how = (uint8_t)judge_mates(a, b, how);
 	}
 }
 
-/* Mates of a thread are places within it: now within the whole. */
-static void lift(struct half *h, const struct thread *t, uint32_t by)
+/* Converts mates from thread-relative to absolute indices. */
+static void make_absolute(struct half *h, const struct thread *t, uint32_t by)
 {
 	for (uint32_t i = t->first; i < t->first + t->n; i++)
 		if (h->mate[i] != NVS_ALIGN_NONE)
@@ -191,9 +189,9 @@ static void lift(struct half *h, const struct thread *t, uint32_t by)
 }
 
 /*
- * Of several alignments that are equally good, nvs_align() takes one that depends on which sequence
- * it is given first. That must not be the order of the command line, or --diff A B and --diff B A
- * would disagree about which submission has moved: it is decided by where the threads first differ.
+ * nvs_align() chooses among equally good alignments by which sequence is its first argument. That
+ * must not depend on the command line, or --diff A B and --diff B A would disagree on what moved.
+ * The first difference between the threads decides.
  */
 static bool is_second_first(const struct half h[2], const struct thread *a, const struct thread *b)
 {
@@ -222,13 +220,13 @@ static int match_threads(struct half h[2], const struct thread *a, const struct 
 	*unordered += !ordered;
 	if (r)
 		return r;
-	lift(h, a, b->first);
-	lift(h + 1, b, a->first);
-	take_mates(h, a->first, a->n, NVS_DIFF_SAME);
+	make_absolute(h, a, b->first);
+	make_absolute(h + 1, b, a->first);
+	record_mates(h, a->first, a->n, NVS_DIFF_SAME);
 	return 0;
 }
 
-/* The same that stand elsewhere in their thread. */
+/* Matches equal submissions at other places of the same thread. */
 static int match_moved(struct half h[2], const struct thread *a, const struct thread *b)
 {
 	uint32_t *mate_a = malloc((a->n + 1ul) * sizeof(*mate_a));
@@ -248,7 +246,7 @@ static int match_moved(struct half h[2], const struct thread *a, const struct th
 			h[1].mate[b->first + mate_a[i]] = a->first + i;
 		}
 	if (!r)
-		take_mates(h, a->first, a->n, NVS_DIFF_MOVED);
+		record_mates(h, a->first, a->n, NVS_DIFF_MOVED);
 	free(mate_a);
 	free(mate_b);
 	return r;
@@ -279,7 +277,7 @@ static int match_rest(struct half h[2], enum nvs_diff_how how)
 				h[1].mate);
 
 	if (!r)
-		take_mates(h, 0, h[0].side->n, how);
+		record_mates(h, 0, h[0].side->n, how);
 	return r;
 }
 

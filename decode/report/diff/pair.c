@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --diff A:N B:M: two submissions as a text diff shows two files, a header or method a line. */
+/* --diff A:N B:M: compares two submissions line by line, as a text diff does. A line is a
+ * header, a method, or a field of data. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,23 +16,23 @@
 #include "decode/report/diff/diff.h"
 #include "decode/report/core/report.h"
 
-#define DATA 4 /* lines of data in one alone, at both ends */
-#define AROUND 3 /* lines that are the same, before and behind those that are not */
+#define DATA 4 /* lines of added or removed data shown at each end */
+#define AROUND 3 /* context lines around a difference */
 
 struct nvs_diff_pair {
-	uint64_t wanted; /* number of the submission */
+	uint64_t wanted; /* index of the submission */
 	bool now, found;
 	bool unread; /* level=headers */
 	struct nvs_diff_word *list;
 	struct nvs_diff_data *data;
-	struct nvs_grid *grids; /* of launches, by their count - 1 */
+	struct nvs_grid *grids; /* of launches, indexed by their word's value - 1 */
 	uint32_t n, room, ngrids, grids_room;
-	char *api; /* who submitted it */
-	struct { /* the call in which it was */
+	char *api; /* the API that submitted it */
+	struct { /* the call it belongs to */
 		uint64_t thread, depth, number; /* number: + 1, 0: none */
 	} call;
 	struct nvs_tally ops;
-	uint64_t copied; /* what, of a small copy and no more; 0: it is not one */
+	uint64_t copied; /* identifies the data if it is only a small copy; else 0 */
 	uint64_t bytes;
 };
 
@@ -172,22 +173,22 @@ int nvs_diff_pair_begin(struct nvs_run *run, struct nvs_source *s, void *each,
 
 enum change { SAME, REMOVED, ADDED, WAIT, DRIVER, WAY, CHANGES };
 
-/* A word of either; of what is the same, the first's. */
+/* A word of either submission; the first's if both are the same. */
 struct line {
 	const struct nvs_diff_word *word;
 	const struct nvs_diff_pair *of;
 	enum change change;
 	bool shown;
-	char cls[8]; /* these two of a table */
+	char cls[8]; /* for tables */
 	char *text;
 };
 
-static enum change alone(const struct nvs_diff_word *w, enum change change)
+static enum change classify_unmatched(const struct nvs_diff_word *w, enum change change)
 {
 	return w->wait ? WAIT : w->driver ? DRIVER : change;
 }
 
-/* In the order of both: what the first has alone stands before what the second has. *N lines. */
+/* Merges both in order; removed words come before added ones. *N: number of lines. */
 static struct line *make_lines(const struct nvs_diff_pair *a, const struct nvs_diff_pair *b,
 			       const uint32_t *mate, const uint32_t *mate_b, uint32_t *n)
 {
@@ -199,12 +200,14 @@ static struct line *make_lines(const struct nvs_diff_pair *a, const struct nvs_d
 
 		for (; to != NVS_ALIGN_NONE && j < to; j++)
 			if (mate_b[j] == NVS_ALIGN_NONE)
-				*l++ = (struct line){b->list + j, b, alone(b->list + j, ADDED)};
+				*l++ = (struct line){b->list + j, b,
+						     classify_unmatched(b->list + j, ADDED)};
 		if (i == a->n)
 			break;
 		*l++ = (struct line){a->list + i, a,
-				     mate[i] == NVS_ALIGN_NONE ? alone(a->list + i, REMOVED)
-							       : SAME};
+				     mate[i] == NVS_ALIGN_NONE
+					     ? classify_unmatched(a->list + i, REMOVED)
+					     : SAME};
 		j += to != NVS_ALIGN_NONE && j == to;
 	}
 	*n = (uint32_t)(l - lines);
@@ -220,7 +223,7 @@ static void put_word(struct nvs_line *l, const struct line *line)
 								 : NULL);
 }
 
-/* ---- as text ---- */
+/* ---- text ---- */
 
 static void put_title(struct nvs_run *run, int which, const struct nvs_diff_pair *p)
 {
@@ -239,9 +242,9 @@ static bool is_data(const struct line *l, enum change change)
 	return l->change == change && l->word->kind == NVS_DIFF_FIELD;
 }
 
-/* What is not the same, with what stands around it; of many data in one alone the first and last.
- */
-static void choose(struct line *lines, uint32_t n, bool all)
+/* Selects differences and their context for printing, and of long data only the first and last
+ * lines. */
+static void select_lines(struct line *lines, uint32_t n, bool all)
 {
 	for (uint32_t i = 0, data = 0; i < n; i++) {
 		data = i && is_data(lines + i - 1, lines[i].change) ? data + 1 : 0;
@@ -275,12 +278,12 @@ static void print_text(struct nvs_run *run, struct line *lines, uint32_t n,
 	static const char *const unjudged[] = {
 		[WAIT] = "waits",
 		[DRIVER] = "the driver's own constants",
-		[WAY] = "a small copy sent another way, as the engine was idle or not"};
+		[WAY] = "a small copy sent in another way (depends on the engine being idle)"};
 	const struct nvs_diff_each *e = run->each;
 	struct nvs_line text = {NULL, 0, 0};
 	FILE *f = run->out->file;
 
-	choose(lines, n, run->options->verbose);
+	select_lines(lines, n, run->options->verbose);
 	for (int k = 0; k < 2; k++)
 		put_title(run, k, e[k].pair);
 	for (uint32_t i = 0; i < n; i++) {
@@ -300,12 +303,12 @@ static void print_text(struct nvs_run *run, struct line *lines, uint32_t n,
 			fprintf(f, "; ~ %" PRIu64 " of %s", count[k], unjudged[k]);
 	}
 	if (count[WAIT] || count[DRIVER] || count[WAY])
-		fputs(", not judged", f);
+		fputs(", not compared", f);
 	fputs(".\n", f);
 	nvs_line_free(&text);
 }
 
-/* ---- as a table, for programs ---- */
+/* ---- JSON, CSV ---- */
 
 static void get_change(const void *row, struct nvs_value *v)
 {
@@ -381,9 +384,9 @@ static int print_table(struct nvs_run *run, struct line *lines, uint32_t n)
 	return r;
 }
 
-/* ---- both ---- */
+/* ---- comparison ---- */
 
-static uint64_t *ids_of(const struct nvs_diff_pair *p)
+static uint64_t *copy_ids(const struct nvs_diff_pair *p)
 {
 	uint64_t *ids = calloc(p->n + 1ul, sizeof(*ids));
 
@@ -392,8 +395,8 @@ static uint64_t *ids_of(const struct nvs_diff_pair *p)
 	return ids;
 }
 
-/* Out of order, a word has no place: what follows the bound stands in one alone. */
-static void put_in_order(uint32_t *mate_a, uint32_t na, uint32_t *mate_b)
+/* Drops mates that are out of order: those words are shown as removed and added. */
+static void drop_unordered(uint32_t *mate_a, uint32_t na, uint32_t *mate_b)
 {
 	uint32_t next = 0;
 
@@ -409,10 +412,10 @@ static void put_in_order(uint32_t *mate_a, uint32_t na, uint32_t *mate_b)
 	}
 }
 
-static int compare(struct nvs_run *run, const struct nvs_diff_pair *a,
-		   const struct nvs_diff_pair *b, uint32_t *mate_a, uint32_t *mate_b)
+static int compare_pair(struct nvs_run *run, const struct nvs_diff_pair *a,
+			const struct nvs_diff_pair *b, uint32_t *mate_a, uint32_t *mate_b)
 {
-	uint64_t *ids_a = ids_of(a), *ids_b = ids_of(b), count[CHANGES] = {0};
+	uint64_t *ids_a = copy_ids(a), *ids_b = copy_ids(b), count[CHANGES] = {0};
 	bool sent_otherwise = a->copied && a->copied == b->copied &&
 			      nvs_diff_otherwise(nvs_diff_sent_as(&a->ops),
 						 nvs_diff_sent_as(&b->ops)) &&
@@ -424,7 +427,7 @@ static int compare(struct nvs_run *run, const struct nvs_diff_pair *a,
 			       : -ENOMEM;
 
 	if (!r) {
-		put_in_order(mate_a, a->n, mate_b);
+		drop_unordered(mate_a, a->n, mate_b);
 		lines = make_lines(a, b, mate_a, mate_b, &n);
 		r = lines ? 0 : -ENOMEM;
 	}
@@ -456,13 +459,13 @@ int nvs_diff_pair_print(struct nvs_run *run)
 		fprintf(stderr, "nvsnoop-report: %s has no %ssubmission %" PRIu64 "%s\n",
 			run->sources[k].path, e[k].pair->found ? "methods of " : "",
 			e[k].pair->wanted,
-			e[k].pair->found ? " (level=headers)" : ": they count from 0");
+			e[k].pair->found ? " (level=headers)" : " (they are numbered from 0)");
 		return -EINVAL;
 	}
 	mate_a = malloc((e[0].pair->n + 1ul) * sizeof(*mate_a));
 	mate_b = malloc((e[1].pair->n + 1ul) * sizeof(*mate_b));
 	if (mate_a && mate_b)
-		r = compare(run, e[0].pair, e[1].pair, mate_a, mate_b);
+		r = compare_pair(run, e[0].pair, e[1].pair, mate_a, mate_b);
 	free(mate_a);
 	free(mate_b);
 	return r;

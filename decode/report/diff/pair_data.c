@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --diff A:N B:M: what the data are that stand in the pushbuffer, in lines that can be compared.
- * Launch descriptors by their fields, constants of a launch by offset, with parameters of the
- * kernel apart from what the driver puts before them, and bytes of copies. Numbers that are
- * addresses are judged by where they lie; payloads, which count up, are not judged.
+ * --diff A:N B:M: decodes inline data of the pushbuffer into lines that can be compared: launch
+ * descriptors by field, launch constants by offset (the driver's separate from the kernel's
+ * parameters), and bytes of copies. Addresses are compared by the memory they are in. Payloads
+ * count up and are not compared.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,20 +18,19 @@
 #include "decode/report/diff/diff.h"
 #include "decode/analysis/address_kind.h"
 
-#define LINE 16u /* bytes of a copy in a line */
-#define HALVES 16u /* dwords from the lower half of an address to the upper, at most */
-#define BEHIND 16u /* transfers that may lie between one and the operation that it became */
-#define LEAST 0x10000u /* no address is below */
-#define HIGH                                                                                   \
-	(1ull << 40) /* below only the driver's own, which are aligned; two small numbers look \
-		      * like them */
+#define LINE 16u /* bytes of a copy per line */
+#define HALVES 16u /* maximum dwords between the halves of an address */
+#define BEHIND 16u /* maximum items between an item and its operation */
+#define MIN_ADDRESS 0x10000u /* minimum for an address */
+/* Addresses below are only the driver's own, which are aligned. Two small numbers look like one. */
+#define HIGH_ADDRESS (1ull << 40)
 
 enum what { COPY, DESCRIPTOR, CONSTANTS, SEMAPHORE };
 
-/* One header's data. */
+/* The data of one header. */
 struct item {
-	uint32_t word; /* number of its line, which they follow */
-	uint64_t at, before; /* addresses of the header, and of the one before it */
+	uint32_t word; /* index of its DATA word */
+	uint64_t at, before; /* address of this header and of the one before it */
 	uint32_t first, n; /* dwords */
 	uint16_t cls;
 	uint8_t what;
@@ -45,14 +44,14 @@ struct bank {
 
 struct nvs_diff_data {
 	struct item *items;
-	uint32_t nitems, items_room, next; /* which of them the next operation may be */
+	uint32_t nitems, items_room, next; /* next: first candidate for the next operation */
 	uint32_t *words;
 	uint32_t nwords, words_room;
 	struct bank *banks;
 	uint32_t nbanks, banks_room;
 	uint64_t before;
-	bool open; /* the last item may go on */
-	/* while lines are made */
+	bool open; /* the last item may continue */
+	/* used while lines are made */
 	struct nvs_place place;
 	struct nvs_line text, judged;
 	struct nvs_diff_word *list;
@@ -147,8 +146,8 @@ static int add_banks(struct nvs_diff_data *d, const struct nvs_qmd *qmd)
 	return 0;
 }
 
-/* What one header has no room for goes on in the next. */
-static void take_items(struct nvs_diff_data *d, uint64_t dst, uint8_t what)
+/* Data that exceed one header continue in the next. */
+static void assign_items(struct nvs_diff_data *d, uint64_t dst, uint8_t what)
 {
 	uint64_t before = d->items[d->next].before;
 
@@ -174,10 +173,10 @@ int nvs_diff_data_op(struct nvs_diff_data *d, const struct nvs_op *op, const str
 		if (d->items[i].before != op->at && d->items[i].at != op->at)
 			continue;
 		d->next = i;
-		take_items(d, op->copy.dst,
-			   op->kind == NVS_OP_COPY || op->copy.use > NVS_USE_SEMAPHORE
-				   ? COPY
-				   : what[op->copy.use]);
+		assign_items(d, op->copy.dst,
+			     op->kind == NVS_OP_COPY || op->copy.use > NVS_USE_SEMAPHORE
+				     ? COPY
+				     : what[op->copy.use]);
 		break;
 	}
 	return 0;
@@ -185,7 +184,7 @@ int nvs_diff_data_op(struct nvs_diff_data *d, const struct nvs_op *op, const str
 
 /* ---- lines ---- */
 
-static int keep(struct nvs_diff_data *d, const struct nvs_diff_word *word)
+static int append_word(struct nvs_diff_data *d, const struct nvs_diff_word *word)
 {
 	struct nvs_diff_word *list = nvs_grow(d->list, d->n, &d->room, sizeof(*list), 1024,
 					      UINT32_MAX / 2);
@@ -211,7 +210,7 @@ static int add_line(struct nvs_diff_data *d, struct nvs_diff_word *word)
 	word->text = texts[d->ntexts++];
 	word->kind = NVS_DIFF_FIELD;
 	word->id = nvs_hash64(d->judged.text, d->judged.length);
-	return keep(d, word);
+	return append_word(d, word);
 }
 
 static void start_line(struct nvs_diff_data *d)
@@ -220,31 +219,32 @@ static void start_line(struct nvs_diff_data *d)
 	nvs_line_start(&d->judged);
 }
 
-/* Where VALUE lies, instead of it, if it is an address; TOLD: also behind the line. */
-static bool judge_address(struct nvs_diff_data *d, uint64_t value, bool told)
+/* Compares VALUE by its memory if it is an address. SHOWN: also append that to the text. Returns
+ * false if it is not an address. */
+static bool compare_address(struct nvs_diff_data *d, uint64_t value, bool shown)
 {
 	size_t before = d->judged.length;
 
-	if (value < LEAST || (value < HIGH && value % 4))
+	if (value < MIN_ADDRESS || (value < HIGH_ADDRESS && value % 4))
 		return false;
 	nvs_where_put(&d->place, &d->judged, value);
 	if (d->judged.length == before)
 		return false;
-	if (told)
+	if (shown)
 		nvs_where_put(&d->place, &d->text, value);
 	nvs_line_put(&d->text, "%s", "");
 	nvs_line_put(&d->judged, "%s", "");
 	return true;
 }
 
-static void judge(struct nvs_diff_data *d, uint64_t value)
+static void compare_value(struct nvs_diff_data *d, uint64_t value)
 {
-	if (!judge_address(d, value, true))
+	if (!compare_address(d, value, true))
 		nvs_line_put(&d->judged, " %" PRIx64, value);
 }
 
-/* The number at dword *I, of 8 bytes where it is aligned in memory; *I moves on, up to N. */
-static uint64_t take_number(const struct nvs_diff_data *d, const struct item *t, uint32_t n,
+/* Reads the number at dword *I, 8 bytes if aligned in memory, and advances *I. */
+static uint64_t read_number(const struct nvs_diff_data *d, const struct item *t, uint32_t n,
 			    uint32_t *i)
 {
 	const uint32_t *words = d->words + t->first + *i;
@@ -254,15 +254,13 @@ static uint64_t take_number(const struct nvs_diff_data *d, const struct item *t,
 	return wide ? words[0] | (uint64_t)words[1] << 32 : words[0];
 }
 
-/*
- * Instructions hold addresses of memory near their own by halves: the upper one stands a few of
- * them after the lower one.
- */
-static void judge_half(struct nvs_diff_data *d, const struct item *t, uint32_t i)
+/* Instructions contain addresses near their own in halves. The upper half is a few instructions
+ * after the lower one. */
+static void compare_half(struct nvs_diff_data *d, const struct item *t, uint32_t i)
 {
 	const uint32_t *words = d->words + t->first;
 	uint64_t high = t->dst >> 32;
-	bool near = high >= HIGH >> 32;
+	bool near = high >= HIGH_ADDRESS >> 32;
 
 	if (near && words[i] + 1ull >= high && words[i] <= high + 1) {
 		nvs_line_put(&d->judged, " high");
@@ -271,39 +269,39 @@ static void judge_half(struct nvs_diff_data *d, const struct item *t, uint32_t i
 	for (uint32_t k = i + 4; near && k < t->n && k <= i + HALVES; k += 4) {
 		if (words[k] + 1ull < high || words[k] > high + 1)
 			continue;
-		if (!judge_address(d, (uint64_t)words[k] << 32 | words[i], false))
+		if (!compare_address(d, (uint64_t)words[k] << 32 | words[i], false))
 			nvs_line_put(&d->judged, " low");
 		return;
 	}
 	nvs_line_put(&d->judged, " %x", words[i]);
 }
 
-/* Calls and jumps to an address, of sm_70 and later: it stands in three pieces. */
-static bool judge_jump(struct nvs_diff_data *d, const uint32_t *w)
+/* Compares calls and jumps of sm_70 and later, whose target is split into three fields. */
+static bool compare_jump(struct nvs_diff_data *d, const uint32_t *w)
 {
 	uint32_t opcode = w[0] & 0xfff;
 	uint64_t target = (w[0] >> 16 & 0xff) | (uint64_t)w[1] << 8 | (uint64_t)(w[2] & 0xff) << 40;
 
-	if ((opcode != 0x943 && opcode != 0x94a) || !judge_address(d, target, false))
+	if ((opcode != 0x943 && opcode != 0x94a) || !compare_address(d, target, false))
 		return false;
 	nvs_line_put(&d->judged, " %x %x %x", w[0] & ~0xff0000u, w[2] & ~0xffu, w[3]);
 	return true;
 }
 
-static void judge_bytes(struct nvs_diff_data *d, const struct item *t, uint32_t from, uint32_t to)
+static void compare_bytes(struct nvs_diff_data *d, const struct item *t, uint32_t from, uint32_t to)
 {
 	const uint32_t *words = d->words + t->first;
 
-	if (to - from == 4 && t->dst % 16 == 0 && judge_jump(d, words + from))
+	if (to - from == 4 && t->dst % 16 == 0 && compare_jump(d, words + from))
 		return;
 	while (from < to) {
 		uint32_t i = from;
-		uint64_t value = take_number(d, t, to, &from);
+		uint64_t value = read_number(d, t, to, &from);
 
-		if (from - i == 2 && judge_address(d, value, true))
+		if (from - i == 2 && compare_address(d, value, true))
 			continue;
 		for (; i < from; i++)
-			judge_half(d, t, i);
+			compare_half(d, t, i);
 	}
 }
 
@@ -320,14 +318,14 @@ static int put_bytes(struct nvs_diff_data *d, const struct item *t)
 		nvs_line_put(&d->text, "+0x%x ", 4 * i);
 		for (uint32_t k = i; k < end; k++)
 			nvs_line_put(&d->text, " %08x", words[k]);
-		judge_bytes(d, t, i, end);
+		compare_bytes(d, t, i, end);
 		r = add_line(d, &word);
 	}
 	return r;
 }
 
-/* Where the parameters of a kernel begin in bank 0; what is before them is the driver's. 0: not
- * known. */
+/* Returns the offset of a kernel's parameters in bank 0; the driver's constants come before it.
+ * 0: unknown. */
 static uint32_t parameters_at(uint16_t cls)
 {
 	const struct nvs_field *f = nvs_format_by_name(nvs_class_find(cls), "PARAMETERS_OFFSET");
@@ -350,11 +348,12 @@ static int put_constants(struct nvs_diff_data *d, const struct item *t)
 	uint32_t parameters = b && b->number ? 0 : parameters_at(t->cls);
 	int r = 0;
 
-	/* What a graph uploads is launched later: the whole of bank 0 then, from its beginning. */
+	/* Constants uploaded for a graph, which is launched later, are all of bank 0 from its
+	 * start. */
 	if (!b && (4ul * t->n < parameters || t->dst % 64))
 		parameters = 0;
 	for (uint32_t i = 0; i < t->n && !r;) {
-		uint64_t at = t->dst - base + 4ul * i, value = take_number(d, t, t->n, &i);
+		uint64_t at = t->dst - base + 4ul * i, value = read_number(d, t, t->n, &i);
 		struct nvs_diff_word word = {.driver = at < parameters};
 
 		start_line(d);
@@ -364,13 +363,13 @@ static int put_constants(struct nvs_diff_data *d, const struct item *t)
 			nvs_line_put(&d->text, "constant c%u+0x%" PRIx64, b ? b->number : 0, at);
 		nvs_line_put(&d->judged, "%s", d->text.text ? d->text.text : "");
 		nvs_line_put(&d->text, "  %016" PRIx64, value);
-		judge(d, value);
+		compare_value(d, value);
 		r = add_line(d, &word);
 	}
 	return r;
 }
 
-/* Addresses, handles, and what counts up. */
+/* Returns true for addresses, handles and counters, whose value is not compared. */
 static bool is_apart(const char *name)
 {
 	return strstr(name, "ADDR") || strstr(name, "POINTER") || strstr(name, "PAYLOAD") ||
@@ -447,7 +446,7 @@ int nvs_diff_data_lines(struct nvs_diff_data *d, const struct nvs_source *s, uin
 
 	d->place = (struct nvs_place){s->trace, vaspace};
 	for (uint32_t i = 0; i < *n && !r; i++) {
-		r = keep(d, old + i);
+		r = append_word(d, old + i);
 		for (; t < d->items + d->nitems && t->word == i && !r; t++)
 			r = put_item(d, t);
 	}

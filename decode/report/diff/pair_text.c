@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* --diff A:N B:M: a header, a method, or what data amount to, as a line. */
+/* --diff A:N B:M: formats a header, method or decoded data as a line. */
 #include "decode/gpu/class.h"
 #include "decode/gpu/pb.h"
 #include "decode/gpu/method_format.h"
 #include "decode/report/diff/diff.h"
 
-#define NAME 24 /* characters, so that values stand below each other mostly */
+#define NAME 24 /* characters, to align most values */
 
 static void put_header(struct nvs_line *l, const struct nvs_diff_word *w)
 {

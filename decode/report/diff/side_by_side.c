@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of two traces side by side, and what is said below them. */
+/* The table of --diff, with both traces side by side, and the sentences below it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,20 +10,20 @@
 #include "decode/cli/sentence.h"
 #include "decode/report/core/report.h"
 
-#define CELL 48 /* bytes of "1 → 2" */
+#define CELL 48 /* bytes for "1 → 2" */
 
 enum { CALLS, SUBMISSIONS, BYTES, METHODS, HOST, WAITS, CELLS };
 
 struct nvs_diff_row {
 	struct {
-		uint64_t kind, number, name; /* the last a hash */
+		uint64_t kind, number, name; /* name: a hash */
 	} key;
 	uint64_t place;
 	char *name, *module;
 	struct nvs_diff_count of[2];
-	bool counted, read; /* are submissions, and what they do, known in both? */
+	bool counted, read; /* submissions, and their contents, are known in both */
 	uint64_t changed, moved; /* pairs of submissions */
-	uint32_t first[2]; /* of them + 1; 0: none */
+	uint32_t first[2]; /* index + 1 of the first changed pair; 0: none */
 	char cell[CELLS][CELL];
 };
 
@@ -62,7 +62,7 @@ static char *name_of(int kind, const char *name, uint64_t number)
 uint64_t nvs_diff_row(struct nvs_diff_state *st, int kind, const char *name, const char *module,
 		      uint64_t number)
 {
-	/* Without a name, it is another address in each run. */
+	/* A function without a name is an address, which differs in each run. */
 	if (!strncmp(name, "0x", 2))
 		name = "[unknown]";
 	const uint64_t both[2] = {nvs_hash64(name, strlen(name)),
@@ -161,7 +161,7 @@ NVS_GET_TEXT(struct nvs_diff_row, cell_methods, r->cell[METHODS])
 NVS_GET_TEXT(struct nvs_diff_row, cell_host, r->cell[HOST])
 NVS_GET_TEXT(struct nvs_diff_row, cell_waits, r->cell[WAITS])
 
-/* A person sees both in one cell, a program each by itself. */
+/* A table shows both values in one cell; JSON and CSV have separate keys. */
 #define SIDES(key, get)                                              \
 	{"a_" key, "a_" key, get_##get##_a, NVS_COLUMN_DETAIL},      \
 	{                                                            \
@@ -193,7 +193,7 @@ _Static_assert(sizeof(nvs_diff_columns) / sizeof(*nvs_diff_columns) == NVS_DIFF_
 
 /* ---- the table ---- */
 
-static bool differs(const struct nvs_diff_row *row)
+static bool has_difference(const struct nvs_diff_row *row)
 {
 	const struct nvs_diff_count *a = row->of, *b = row->of + 1;
 
@@ -237,14 +237,14 @@ static int finish_row(struct nvs_diff_row *row)
 	return 0;
 }
 
-static uint64_t gap(const struct nvs_diff_row *row)
+static uint64_t get_byte_difference(const struct nvs_diff_row *row)
 {
 	uint64_t a = row->of[0].bytes, b = row->of[1].bytes;
 
 	return a > b ? a - b : b - a;
 }
 
-/* By what they are of, then those with most bytes of difference, then by name. */
+/* Sorts by kind, then by difference in bytes, then by name. */
 static int compare_rows(const void *pa, const void *pb)
 {
 	const struct nvs_diff_row *a = *(const struct nvs_diff_row *const *)pa,
@@ -252,15 +252,16 @@ static int compare_rows(const void *pa, const void *pb)
 	int r = (a->key.kind > b->key.kind) - (a->key.kind < b->key.kind);
 
 	if (!r)
-		r = (gap(a) < gap(b)) - (gap(a) > gap(b));
+		r = (get_byte_difference(a) < get_byte_difference(b)) -
+		    (get_byte_difference(a) > get_byte_difference(b));
 	if (!r)
 		r = (a->key.number > b->key.number) - (a->key.number < b->key.number);
 	return r ? r : strcmp(a->name, b->name);
 }
 
-/* ---- below it ---- */
+/* ---- below the table ---- */
 
-static void say_sides(FILE *f, uint64_t a, uint64_t b, void (*say)(FILE *f, uint64_t n))
+static void print_sides(FILE *f, uint64_t a, uint64_t b, void (*say)(FILE *f, uint64_t n))
 {
 	say(f, a);
 	if (a == b)
@@ -269,14 +270,14 @@ static void say_sides(FILE *f, uint64_t a, uint64_t b, void (*say)(FILE *f, uint
 	say(f, b);
 }
 
-static void say_number(FILE *f, uint64_t n)
+static void print_number(FILE *f, uint64_t n)
 {
 	char text[32];
 
 	fputs(nvs_grouped(text, n), f);
 }
 
-static void say_time(FILE *f, uint64_t ns)
+static void print_time(FILE *f, uint64_t ns)
 {
 	if (ns)
 		nvs_say_ns(f, (double)ns, 3);
@@ -284,7 +285,7 @@ static void say_time(FILE *f, uint64_t ns)
 		fputc('-', f);
 }
 
-static void say_verdict(FILE *f, const struct nvs_diff_state *st, bool same)
+static void print_verdict(FILE *f, const struct nvs_diff_state *st, bool same)
 {
 	const struct nvs_diff_row *all = st->all;
 
@@ -311,7 +312,7 @@ static const char *driver_of(const struct nvs_source *s)
 	return driver ? driver : "-";
 }
 
-static void say_traces(FILE *f, const struct nvs_source *sources)
+static void print_traces(FILE *f, const struct nvs_source *sources)
 {
 	const char *a = driver_of(sources), *b = driver_of(sources + 1);
 
@@ -325,62 +326,61 @@ static void say_traces(FILE *f, const struct nvs_source *sources)
 	for (int k = 0; k < 2; k++)
 		if (nvs_trace_problems(sources[k].trace))
 			fprintf(f,
-				"The %s trace is not whole, and what it lost counts as a "
-				"difference: --verify says more.\n",
+				"The %s trace is incomplete, and what it lacks counts as a "
+				"difference; see --verify.\n",
 				k ? "second" : "first");
 }
 
-static void say_rest(FILE *f, const struct nvs_diff_state *st)
+static void print_uncompared(FILE *f, const struct nvs_diff_state *st)
 {
 	const struct nvs_diff_row *all = st->all;
 	const struct nvs_diff_count *a = all->of, *b = all->of + 1;
 
 	if (st->alone[0] + st->alone[1]) {
-		fputs("Submissions in one trace alone: ", f);
-		say_number(f, st->alone[0]);
+		fputs("Submissions in only one trace: ", f);
+		print_number(f, st->alone[0]);
 		fputs(" in the first, ", f);
-		say_number(f, st->alone[1]);
+		print_number(f, st->alone[1]);
 		fputs(" in the second.\n", f);
 	}
 	if (st->unordered) {
 		nvs_say_count(f, st->unordered, "thread", "threads");
-		fprintf(f, " with more than %u differences: there order was not looked at.\n",
-			NVS_ALIGN_MOST);
+		fprintf(f, " with more than %u differences: order not compared.\n", NVS_ALIGN_MOST);
 	}
 	if (st->uncounted || st->unread)
-		fprintf(f, "A trace was recorded with level=%s: calls%s alone are judged.\n",
+		fprintf(f, "A trace was recorded with level=%s: only calls%s are compared.\n",
 			st->uncounted ? "counts" : "headers",
 			st->uncounted ? "" : " and submissions");
-	fputs("Not judged: host time in calls ", f);
-	say_sides(f, a->host.ns, b->host.ns, say_time);
+	fputs("Not compared: host time in calls ", f);
+	print_sides(f, a->host.ns, b->host.ns, print_time);
 	if (!all->read) {
 		fputs(".\n", f);
 		return;
 	}
 	fputs(", waits for the GPU ", f);
-	say_sides(f, a->waits, b->waits, say_number);
+	print_sides(f, a->waits, b->waits, print_number);
 	fputs(" (", f);
-	say_sides(f, a->wait_bytes, b->wait_bytes, say_number);
+	print_sides(f, a->wait_bytes, b->wait_bytes, print_number);
 	fputs(" bytes)", f);
 	if (a->timed) {
-		fputs(", small copies sent another way, as the engine was idle or not, ", f);
-		say_number(f, a->timed);
+		fputs(", small copies sent in another way (depends on the engine being idle): ", f);
+		print_number(f, a->timed);
 		fputs(" (", f);
-		say_sides(f, a->timed_bytes, b->timed_bytes, say_number);
+		print_sides(f, a->timed_bytes, b->timed_bytes, print_number);
 		fputs(" bytes)", f);
 	}
 	fputs(".\n", f);
 }
 
-/* Where to look. */
-static void say_where(struct nvs_run *run, const struct nvs_diff_state *st)
+/* Prints the command that shows the first change in detail. */
+static void print_next_command(struct nvs_run *run, const struct nvs_diff_state *st)
 {
 	const struct nvs_diff_row *all = st->all;
 	FILE *f = run->out->file;
 
 	if (!all->first[0])
 		return;
-	fputs("The methods of the first that changed:\n    ", f);
+	fputs("To see the methods of the first change:\n    ", f);
 	nvs_say_word(f, run->options->called);
 	fputs(" --diff", f);
 	for (int k = 0; k < 2; k++) {
@@ -391,7 +391,7 @@ static void say_where(struct nvs_run *run, const struct nvs_diff_state *st)
 	fputc('\n', f);
 }
 
-static int say(struct nvs_run *run, const struct nvs_diff_state *st, bool same)
+static int print_summary(struct nvs_run *run, const struct nvs_diff_state *st, bool same)
 {
 	char *text = NULL, *line, *next;
 	size_t size;
@@ -399,9 +399,9 @@ static int say(struct nvs_run *run, const struct nvs_diff_state *st, bool same)
 
 	if (!f)
 		return -ENOMEM;
-	say_verdict(f, st, same);
-	say_traces(f, run->sources);
-	say_rest(f, st);
+	print_verdict(f, st, same);
+	print_traces(f, run->sources);
+	print_uncompared(f, st);
 	if (fclose(f))
 		return -ENOMEM;
 	nvs_budget_adopt(text);
@@ -411,7 +411,7 @@ static int say(struct nvs_run *run, const struct nvs_diff_state *st, bool same)
 		nvs_print_wrapped(run->out, line, 0);
 	}
 	free(text);
-	say_where(run, st);
+	print_next_command(run, st);
 	return 0;
 }
 
@@ -432,9 +432,9 @@ int nvs_diff_rows_print(struct nvs_run *run, struct nvs_diff_state *st)
 	set_known(st, st->all);
 	if (st->uncounted)
 		st->alone[0] = st->alone[1] = 0;
-	same = !differs(st->all) && !st->alone[0] && !st->alone[1];
+	same = !has_difference(st->all) && !st->alone[0] && !st->alone[1];
 
-	/* A name that was mistyped must not pass for two traces that are the same. */
+	/* A mistyped filter must not pass for two equal traces. */
 	if (!r && !st->rows.n && nvs_filter_asked(&run->options->query)) {
 		fputs("nvsnoop-report: --diff: nothing is selected\n", stderr);
 		nvs_filter_explain(run->sources, run->n);
@@ -444,12 +444,12 @@ int nvs_diff_rows_print(struct nvs_run *run, struct nvs_diff_state *st)
 	for (size_t i = 0; i < st->rows.n && !r; i++) {
 		struct nvs_diff_row *row = st->rows.row[i];
 
-		/* Sites are known by what was submitted from them. */
+		/* Call sites are known only where something was submitted. */
 		if (st->uncounted && row->key.kind == NVS_DIFF_SITE)
 			continue;
 		set_known(st, row);
-		same &= !differs(row);
-		if (!differs(row) && !run->options->verbose)
+		same &= !has_difference(row);
+		if (!has_difference(row) && !run->options->verbose)
 			continue;
 		r = finish_row(row);
 		rows[n++] = row;
@@ -462,7 +462,7 @@ int nvs_diff_rows_print(struct nvs_run *run, struct nvs_diff_state *st)
 			r = nvs_table_print(run->out, &table, &run->options->print);
 	}
 	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
-		r = say(run, st, same);
+		r = print_summary(run, st, same);
 	run->verdict = !same;
 	free(rows);
 	return r;

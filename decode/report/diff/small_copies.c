@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Small copies of the host's memory: the driver sends one inline, or behind another that is in
- * flight by a macro or an engine, so that two runs of one program differ in how they were sent.
- */
+/* Small copies from host memory. The driver sends one inline, or by a macro or engine if another
+ * is in flight, so two runs of one program differ in how copies are sent. */
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/calls/tally.h"
 #include "decode/report/diff/diff.h"
 
-/* Bytes of a copy that the driver sends inline, but not behind one that is in flight: then a macro
- * fetches it, and an engine copies from 4 KiB on. Measured on H200s, docs/tour.md. */
-#define EITHER_LEAST 64u
-#define EITHER_MOST 24576u
+/* Size limits, bytes, of copies that the driver sends inline if no other is in flight. Otherwise
+ * a macro fetches them, or from 4 KiB on an engine. Measured on H200s, docs/tour.md. */
+#define MIN_EITHER 64u
+#define MAX_EITHER 24576u
 
 uint8_t nvs_diff_sent_as(const struct nvs_tally *t)
 {
@@ -22,9 +20,8 @@ uint8_t nvs_diff_sent_as(const struct nvs_tally *t)
 		copies += t->copies[mode];
 		sent = t->copies[mode] ? 1 + mode : sent;
 	}
-	if (copies != 1 || t->copied[sent - 1] < EITHER_LEAST ||
-	    t->copied[sent - 1] > EITHER_MOST || t->launches || t->triggers || t->memsets ||
-	    t->uploads || t->unseen)
+	if (copies != 1 || t->copied[sent - 1] < MIN_EITHER || t->copied[sent - 1] > MAX_EITHER ||
+	    t->launches || t->triggers || t->memsets || t->uploads || t->unseen)
 		return 0;
 	return sent;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --dump: every submission with its entries, and their segments method by method, in words. */
+/* --dump: each submission with its entries, and the methods of their segments. */
 #include <errno.h>
 #include <string.h>
 #include "decode/gpu/class.h"
@@ -12,14 +12,13 @@ struct dump {
 	struct nvs_dumper dumper;
 	struct nvs_source *source;
 	struct nvs_place place;
-	uint8_t pushbuffer; /* in whose memory the segments so far lie */
+	uint8_t pushbuffer; /* kinds of memory of the segments so far */
 	bool show;
 	uint64_t printed;
 };
 
-/*
- * What is not shown is followed all the same: classes, methods and split headers go on from there.
- */
+/* Submissions that are not shown are decoded, too: classes, method state and split headers
+ * continue. */
 static int on_entry(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
 		    const struct nvs_gp *gp)
 {
@@ -85,7 +84,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	return ferror(d->dumper.out->file) || nvs_filter_past(d->source, s, d->printed);
 }
 
-static int one_trace(struct nvs_run *run, struct nvs_source *s)
+static int dump_trace(struct nvs_run *run, struct nvs_source *s)
 {
 	struct dump d = {.dumper = {.out = run->out,
 				    .json = run->options->print.format == NVS_FORMAT_JSON,
@@ -110,14 +109,14 @@ static int one_trace(struct nvs_run *run, struct nvs_source *s)
 	return r;
 }
 
-static int print(struct nvs_run *run)
+static int print_dump(struct nvs_run *run)
 {
-	return nvs_run_each(run, one_trace);
+	return nvs_run_each(run, dump_trace);
 }
 
 NVS_REPORT(dump, .name = "dump", .place = 120,
-	   .help = "every submission with its entries and methods in words",
-	   .man = "Every submission with its entries, and the methods of their segments in words: "
-		  "names, fields, values.",
+	   .help = "every submission with its entries and decoded methods",
+	   .man = "Every submission with its entries, and the methods of their segments "
+		  "decoded: names, fields, values.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
-	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES, .print = print);
+	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES, .print = print_dump);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries of the GPFIFO, a line each. */
+/* --dump: prints GPFIFO entries, one line each. */
 #include <inttypes.h>
 #include "decode/gpu/pb.h"
 #include "decode/report/dump/methods.h"

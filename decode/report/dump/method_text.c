@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One line a method: subchannel, class, offset, name, value, and its fields in words. Words of data
- * that go to one method stand together, eight a line. How a method's lines begin is made once.
+ * Prints a line per method: subchannel, class, offset, name, value and decoded fields. Data words
+ * that go to one method are grouped, eight per line. The start of a method's line is cached.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 
 #define VALUE_COLUMN 53
 #define FLUSH_BYTES (32u << 10)
-#define MAX_TOLD 128 /* bytes of a line besides its head and its fields */
+#define MAX_LINE 128 /* maximum bytes of a line without its head and fields */
 
-/* "      s0 cbc0 01b4 LOAD_INLINE_DATA", and spaces up to the value. */
+/* Makes "      s0 cbc0 01b4 LOAD_INLINE_DATA", padded to the value's column. */
 static void make_head(struct nvs_known *k, struct nvs_line *l, const struct nvs_dumper *d,
 		      uint32_t method)
 {
@@ -30,7 +30,8 @@ static void make_head(struct nvs_known *k, struct nvs_line *l, const struct nvs_
 	k->head = (uint16_t)l->length;
 }
 
-static struct nvs_known *make(struct nvs_dumper *d, const struct nvs_class *cls, uint32_t method)
+static struct nvs_known *make_known(struct nvs_dumper *d, const struct nvs_class *cls,
+				    uint32_t method)
 {
 	struct nvs_line l = {0};
 	struct nvs_known made = {.cls = cls}, *k;
@@ -46,7 +47,7 @@ static struct nvs_known *make(struct nvs_dumper *d, const struct nvs_class *cls,
 		made.most = (uint32_t)nvs_words_most(m);
 	}
 	make_head(&made, &l, d, method);
-	made.most += made.head + MAX_TOLD;
+	made.most += made.head + MAX_LINE;
 	k = l.text ? malloc(sizeof(*k) + made.head) : NULL;
 	if (k) {
 		*k = made;
@@ -68,7 +69,7 @@ struct nvs_known *nvs_dump_known(struct nvs_dumper *d, const struct nvs_class *c
 		*table = calloc(NVS_DUMP_METHODS, sizeof(**table));
 	k = table && *table ? *table + method / 4 % NVS_DUMP_METHODS : NULL;
 	if (k && !*k)
-		*k = make(d, cls, method);
+		*k = make_known(d, cls, method);
 	if (!k || !*k)
 		d->status = -ENOMEM;
 	return k ? *k : NULL;
@@ -85,7 +86,7 @@ void nvs_dump_free(struct nvs_dumper *d)
 	nvs_line_free(&d->line);
 }
 
-/* ---- the text in progress ---- */
+/* ---- output buffer ---- */
 
 void nvs_dump_flush(struct nvs_dumper *d)
 {
@@ -94,8 +95,8 @@ void nvs_dump_flush(struct nvs_dumper *d)
 	d->line.length = 0;
 }
 
-/* Room for N bytes more; NULL: they are lost, and status says so. */
-static inline char *room(struct nvs_dumper *d, size_t n)
+/* Returns space for N bytes. Returns NULL and sets status if out of memory. */
+static inline char *reserve_text(struct nvs_dumper *d, size_t n)
 {
 	struct nvs_line *l = &d->line;
 	char *p;
@@ -109,7 +110,7 @@ static inline char *room(struct nvs_dumper *d, size_t n)
 	return p;
 }
 
-static inline void done(struct nvs_dumper *d, char *end)
+static inline void commit_text(struct nvs_dumper *d, char *end)
 {
 	d->line.length = (size_t)(end - d->line.text);
 }
@@ -122,9 +123,9 @@ static char *put_address(struct nvs_dumper *d, char *p, uint64_t address)
 	p = nvs_put_hex(p, address);
 	if (!d->where.put)
 		return p;
-	done(d, p);
+	commit_text(d, p);
 	d->where.put(d->where.arg, &d->line, address);
-	return nvs_line_room(&d->line, MAX_TOLD);
+	return nvs_line_room(&d->line, MAX_LINE);
 }
 
 static char *put_class(char *p, uint32_t id)
@@ -146,7 +147,7 @@ void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known *k,
 			  const struct nvs_pb_run *run, uint32_t method, uint32_t value,
 			  uint32_t before)
 {
-	char *p = room(d, k->most);
+	char *p = reserve_text(d, k->most);
 
 	if (!p)
 		return;
@@ -167,13 +168,13 @@ void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known *k,
 	if (!p)
 		return;
 	*p++ = '\n';
-	done(d, p);
+	commit_text(d, p);
 }
 
 void nvs_dump_text_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32_t from,
 			const struct nvs_known *k)
 {
-	char *p = room(d, k->most);
+	char *p = reserve_text(d, k->most);
 
 	if (!p)
 		return;
@@ -181,9 +182,9 @@ void nvs_dump_text_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint
 	p = nvs_put_text(p, " [", 2);
 	p = nvs_put_dec(p, run->count - from);
 	p = nvs_put_text(p, "]\n", 2);
-	done(d, p);
+	commit_text(d, p);
 	for (uint32_t i = from; i < run->count; i += 8) {
-		p = room(d, MAX_TOLD);
+		p = reserve_text(d, MAX_LINE);
 		if (!p)
 			return;
 		p = nvs_put_text(p, "       ", 7);
@@ -192,11 +193,11 @@ void nvs_dump_text_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint
 			p = nvs_put_hex8(p, run->data[n]);
 		}
 		*p++ = '\n';
-		done(d, p);
+		commit_text(d, p);
 	}
 }
 
-/* Bits that no field of the header has. */
+/* Returns the header bits that belong to no field. */
 static uint32_t header_extra(const struct nvs_pb_run *run)
 {
 	bool inside = run->form == NVS_PB_IMMD || run->form == NVS_PB_SET_MASK ||
@@ -208,7 +209,7 @@ static uint32_t header_extra(const struct nvs_pb_run *run)
 
 void nvs_dump_text_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 {
-	char *p = room(d, MAX_TOLD);
+	char *p = reserve_text(d, MAX_LINE);
 	uint32_t extra;
 
 	if (!p)
@@ -227,7 +228,7 @@ void nvs_dump_text_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 		if (run->form != NVS_PB_NOP) {
 			p = nvs_put_dec(nvs_put_text(p, " s", 2), run->subch);
 			*p++ = ' ';
-			/* Four digits of eight. */
+			/* The upper four of eight digits. */
 			nvs_put_hex8(p, (uint32_t)run->method << 16);
 			p += 4;
 		}
@@ -237,14 +238,14 @@ void nvs_dump_text_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 	if (extra)
 		p = nvs_put_hex(nvs_put_text(p, " +0x", 4), extra);
 	*p++ = '\n';
-	done(d, p);
+	commit_text(d, p);
 }
 
 void nvs_dump_text_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 {
 	struct nvs_line *l = &d->line;
 
-	if (room(d, 2 * MAX_TOLD))
+	if (reserve_text(d, 2 * MAX_LINE))
 		nvs_line_put(l, "    %s!%s at %llx: header %08x, wants %u dwords, has %u%s\n",
 			     nvs_out_style(d->out, NVS_STYLE_BAD), nvs_pb_fault_name(fault->kind),
 			     (unsigned long long)fault->address, fault->header, fault->wanted,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs of method words: what each word is, and how it is told as a JSON line. */
+/* Decodes runs of method words, counts them, and prints them as JSON lines. Text is in
+ * dump_text.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +24,17 @@ static void count_unknown(struct nvs_dumper *d, struct nvs_known *k, uint32_t me
 		d->unknown_others++;
 }
 
-static inline struct nvs_known *find(struct nvs_dumper *d, const struct nvs_ops_channel *c,
-				     const struct nvs_pb_run *run, const struct nvs_class *cls,
-				     uint32_t method)
+static inline struct nvs_known *find_known(struct nvs_dumper *d, const struct nvs_ops_channel *c,
+					   const struct nvs_pb_run *run,
+					   const struct nvs_class *cls, uint32_t method)
 {
-	/* A run that begins below 0x100 may rise above it. */
+	/* A run may start below HOST_END and continue above it. */
 	if (method >= HOST_END && run->method < HOST_END)
 		cls = c ? nvs_ops_class(c, run->subch, NULL) : NULL;
 	return nvs_dump_known(d, cls, method);
 }
 
-static void count(struct nvs_dumper *d, struct nvs_known *k, uint32_t method)
+static void count_word(struct nvs_dumper *d, struct nvs_known *k, uint32_t method)
 {
 	d->words++;
 	if (k->at.method)
@@ -42,7 +43,7 @@ static void count(struct nvs_dumper *d, struct nvs_known *k, uint32_t method)
 		count_unknown(d, k, method);
 }
 
-/* Value of the method before METHOD: out of the run itself, else as it was set last. */
+/* Returns the value of the method before METHOD, from the run or as last set. */
 static uint32_t value_before(const struct nvs_ops_channel *c, const struct nvs_pb_run *run,
 			     uint32_t i, uint32_t method)
 {
@@ -132,11 +133,12 @@ static void json_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 		run->method, run->total);
 }
 
-/* ---- both ---- */
+/* ---- text and JSON ---- */
 
-/* Words from FROM on that all go to one method, as data. */
-static bool take_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32_t from,
-		      const struct nvs_known *k)
+/* Prints the words from FROM on, which all go to one method, as data. Returns false if they are
+ * not data. */
+static bool print_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32_t from,
+		       const struct nvs_known *k)
 {
 	bool still = run->form == NVS_PB_NON_INC || run->form == NVS_PB_OLD_NON_INC ||
 		     (run->form == NVS_PB_INC_ONCE && run->index + from > 0);
@@ -167,12 +169,12 @@ void nvs_dump_run(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 		uint32_t method = nvs_pb_method(run, i);
 
 		if (!k || method != last)
-			k = find(d, c, run, cls, method);
+			k = find_known(d, c, run, cls, method);
 		if (!k)
 			return;
 		last = method;
-		count(d, k, method);
-		if (take_data(d, run, i, k))
+		count_word(d, k, method);
+		if (print_data(d, run, i, k))
 			return;
 		if (d->json)
 			json_method(d, c, run, i, k);

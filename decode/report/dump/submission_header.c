@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands above the methods and operations of a submission: who rang which doorbell when. */
+/* --dump: prints the line of a submission: time, thread, API, channel and ring state. */
 #include <inttypes.h>
 #include <string.h>
 #include "decode/report/dump/methods.h"
@@ -150,7 +150,7 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 	fputs("}\n", f);
 }
 
-static const char *in_words(uint8_t in)
+static const char *where_name(uint8_t in)
 {
 	return in ? nvs_where_name(in) : "-";
 }
@@ -161,6 +161,7 @@ void nvs_dump_text_writes(struct nvs_out *out, const struct nvs_source *source,
 	fprintf(out->file,
 		"  ; writes: pushbuffer %" PRIu64 " bytes (%s), GPFIFO %u (%s), GP_PUT 4 (%s), "
 		"doorbell 4 (MMIO)\n",
-		nvs_submission_bytes(s), in_words(pushbuffer), 8 * s->nentries,
-		in_words(ring_in(source, s)), in_words(nvs_where_userd(source->trace, s->channel)));
+		nvs_submission_bytes(s), where_name(pushbuffer), 8 * s->nentries,
+		where_name(ring_in(source, s)),
+		where_name(nvs_where_userd(source->trace, s->channel)));
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --gpu-time: the GPU's own time of submissions, as timing= has recorded it, by API or what else
- * --by says. Below the table: what was subtracted, what is not known, and why.
- */
+/* --gpu-time: GPU time of submissions, recorded with timing=, by API or as --by selects. Below
+ * the table: what was subtracted, what is unknown, and why. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +12,18 @@
 #define REASONS NVS_UNTIMED_REASONS
 
 static const char *const reasons[REASONS] = {
-	"for a reason that this version does not know",
+	"for a reason unknown to this version",
 	[NVS_UNTIMED_METHOD] = "begins or ends within a method",
 	[NVS_UNTIMED_SEMAPHORE] = "the channel sets a semaphore in pieces",
-	[NVS_UNTIMED_BEHIND] = "earlier times were not there yet",
+	[NVS_UNTIMED_BEHIND] = "earlier times had not been read yet",
 	[NVS_UNTIMED_EARLY] = "before there was memory for times",
 	[NVS_UNTIMED_UNREADABLE] = "a segment could not be read",
 	[NVS_UNTIMED_TOGETHER] = "reached the GPU together with another one",
 	[NVS_UNTIMED_RING] = "its entries fill the GPFIFO",
 	[NVS_UNTIMED_ENDING] = "its context or channel was about to end",
 	[NVS_UNTIMED_NO_SHADOW] = "the channel's GPFIFO is not shadowed",
-	[NVS_UNTIMED_NO_MEMORY] = "no memory that its GPU could reach",
-	[NVS_UNTIMED_SHARED] = "another channel may come to its USERD's page",
+	[NVS_UNTIMED_NO_MEMORY] = "no memory accessible to its GPU",
+	[NVS_UNTIMED_SHARED] = "another channel may use its USERD page",
 };
 
 static const char *const bys[NVS_GPU_BYS] = {
@@ -39,10 +37,10 @@ static const char *const bys[NVS_GPU_BYS] = {
 #define NUMBERED (r->key.number != NVS_UNKNOWN)
 #define EMPTY (r->empty.count && !r->mixed)
 #define US(ns) ((double)(ns) / 1e3)
-/* Some of its times are long enough to tell. */
+/* At least one time is long enough to measure. */
 #define LONG (r->sums.works > r->sums.brief)
 
-/* NULL: not known. */
+/* Returns NULL if unknown. */
 static const struct nvs_rec_channel *channel_of(const struct nvs_gpu_row *r)
 {
 	const struct nvs_trace *trace = r->key.each->source->trace;
@@ -52,18 +50,18 @@ static const struct nvs_rec_channel *channel_of(const struct nvs_gpu_row *r)
 	return c && c->known ? &c->rec : NULL;
 }
 
-static bool of_graph(const struct nvs_gpu_row *r)
+static bool is_graph(const struct nvs_gpu_row *r)
 {
 	return (BY(GRAPH) || BY(KERNEL)) && !r->key.what && NUMBERED;
 }
 
-static uint64_t median(const struct nvs_gpu_row *r)
+static uint64_t get_median(const struct nvs_gpu_row *r)
 {
 	return nvs_times_quantile(&r->times, 0.5);
 }
 
-/* Is NS more than that it was short? */
-static bool tells(const struct nvs_gpu_row *r, uint64_t ns)
+/* Returns true if NS exceeds the spread of what was subtracted. */
+static bool is_significant(const struct nvs_gpu_row *r, uint64_t ns)
 {
 	return LONG && (!r->sums.subtracted || ns > r->spread);
 }
@@ -75,8 +73,8 @@ NVS_GET_TEXT(struct nvs_gpu_row, mangled, r->mangled)
 NVS_GET_TEXT(struct nvs_gpu_row, range, r->range)
 NVS_GET_TEXT(struct nvs_gpu_row, path, BY(RANGE) ? r->name : NULL)
 NVS_GET_TEXT(struct nvs_gpu_row, why, r->key.each->why)
-NVS_GET_KNOWN(struct nvs_gpu_row, graph, of_graph(r), r->key.number)
-NVS_GET_KNOWN(struct nvs_gpu_row, exec, of_graph(r), r->exec)
+NVS_GET_KNOWN(struct nvs_gpu_row, graph, is_graph(r), r->key.number)
+NVS_GET_KNOWN(struct nvs_gpu_row, exec, is_graph(r), r->exec)
 NVS_GET_KNOWN(struct nvs_gpu_row, channel, BY(CHANNEL), r->key.number)
 NVS_GET_KNOWN(struct nvs_gpu_row, gpu, channel_of(r), channel_of(r) ? channel_of(r)->gpu : 0)
 NVS_GET_KNOWN(struct nvs_gpu_row, engine, channel_of(r), channel_of(r) ? channel_of(r)->engine : 0)
@@ -86,7 +84,7 @@ NVS_GET_COUNT(struct nvs_gpu_row, submissions, r->sums.submissions)
 NVS_GET_COUNT(struct nvs_gpu_row, timed, r->sums.timed)
 NVS_GET_REAL(struct nvs_gpu_row, total, LONG, US(nvs_gpu_total(&r->sums)))
 NVS_GET_REAL(struct nvs_gpu_row, mean, LONG, US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)
-NVS_GET_REAL(struct nvs_gpu_row, p50, tells(r, median(r)), US(median(r)))
+NVS_GET_REAL(struct nvs_gpu_row, p50, is_significant(r, get_median(r)), US(get_median(r)))
 NVS_GET_REAL(struct nvs_gpu_row, p99, LONG, US(nvs_times_quantile(&r->times, 0.99)))
 NVS_GET_REAL(struct nvs_gpu_row, max, LONG, US(r->times.max))
 NVS_GET_REAL(struct nvs_gpu_row, bracket, r->sums.works, US(r->sums.bracket_ns))
@@ -108,7 +106,7 @@ NVS_GET_REAL(struct nvs_gpu_row, idle_max, r->idle.total.count, US(r->idle.max))
 NVS_GET_KNOWN(struct nvs_gpu_row, gaps, r->sums.works, r->idle.total.count)
 NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.unsaid, r->sums.launches)
 
-/* What the row is of, for a person. */
+/* The row's name in a table. */
 static void get_line(const void *row, struct nvs_value *v)
 {
 	static const char *const defaults[] = {[1] = "default", "per-thread default"};
@@ -177,7 +175,8 @@ static enum nvs_gpu_by by_of(const char *word)
 	return by;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
+		       struct nvs_reader *reader)
 {
 	const struct nvs_options_report *o = run->options;
 	struct nvs_gpu_state *state = run->state;
@@ -190,8 +189,9 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nv
 	return nvs_gpu_rows_begin(each, reader);
 }
 
-/* "before there was memory for times (104), ..."; to be freed. NULL: none, or no memory. */
-static char *in_words(const uint64_t *untimed)
+/* Returns "before there was memory for times (104), ...", which the caller frees. NULL if none,
+ * or out of memory. */
+static char *format_reasons(const uint64_t *untimed)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -209,27 +209,28 @@ static char *in_words(const uint64_t *untimed)
 	return NULL;
 }
 
-static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
+static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 {
 	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
 	struct nvs_gpu_each *each = arg;
 	int r = nvs_gpu_rows_end(each);
 
-	each->why = in_words(each->untimed);
+	each->why = format_reasons(each->untimed);
 	if (r || !each->submitted || each->measured ||
 	    (options && (strstr(options, "timing=work") || strstr(options, "timing=dispatch"))))
 		return r;
 	run->said = true;
 	if (run->options->page)
 		return r;
-	fprintf(stderr, "nvsnoop-report: %s: recorded without timing=; nvsnoop --timing=work\n",
+	fprintf(stderr,
+		"nvsnoop-report: %s: recorded without GPU times; use nvsnoop --timing=work\n",
 		s->path);
 	return 0;
 }
 
 /* ---- below the table ---- */
 
-static void say_untimed(const struct nvs_run *run, const struct nvs_gpu_sums *sums)
+static void print_untimed(const struct nvs_run *run, const struct nvs_gpu_sums *sums)
 {
 	const struct nvs_gpu_each *each = run->each;
 	uint64_t untimed[REASONS] = {0};
@@ -243,15 +244,15 @@ static void say_untimed(const struct nvs_run *run, const struct nvs_gpu_sums *su
 	for (uint32_t i = 0; i < run->n; i++)
 		for (uint32_t k = 0; k < REASONS; k++)
 			untimed[k] += each[i].untimed[k];
-	why = in_words(untimed);
+	why = format_reasons(untimed);
 	fprintf(run->out->file, "%llu not timed%s: %s\n",
 		(unsigned long long)(sums->submissions - sums->timed),
 		!why || !nvs_filter_asked(&run->options->query) ? "" : "; in the whole trace",
-		why ? why : "the trace does not say why");
+		why ? why : "no reason recorded");
 	free(why);
 }
 
-static void say_range(FILE *out, const char *format, double least, double most)
+static void print_range(FILE *out, const char *format, double least, double most)
 {
 	fprintf(out, format, least);
 	if (most > least) {
@@ -260,7 +261,7 @@ static void say_range(FILE *out, const char *format, double least, double most)
 	}
 }
 
-static void say_empty(FILE *out, const struct nvs_gpu_state *state)
+static void print_subtracted(FILE *out, const struct nvs_gpu_state *state)
 {
 	const struct nvs_gpu_sums *sums = &state->sums;
 	const struct nvs_gpu_empties *e = &state->empties;
@@ -268,46 +269,48 @@ static void say_empty(FILE *out, const struct nvs_gpu_state *state)
 	if (!sums->works)
 		return;
 	if (!sums->subtracted) {
-		fputs("nothing subtracted, since there are no empty brackets of these channels: "
-		      "each\ntime holds what its two timestamps take\n",
+		fputs("nothing subtracted, since these channels have no empty brackets: "
+		      "each time\nincludes the cost of its two timestamps\n",
 		      out);
 		return;
 	}
 	fputs("median empty bracket of ", out);
-	say_range(out, "%.2f", US(e->least.ns), US(e->most.ns));
-	fputs(" us subtracted, from ", out);
-	say_range(out, "%.0f", (double)e->least.count, (double)e->most.count);
-	fputs(e->several ? " of each channel\n" : "\n", out);
+	print_range(out, "%.2f", US(e->least.ns), US(e->most.ns));
+	fputs(" us subtracted (brackets: ", out);
+	print_range(out, "%.0f", (double)e->least.count, (double)e->most.count);
+	fputs(e->several ? " per channel)\n" : ")\n", out);
 	if (sums->works > sums->subtracted)
-		fprintf(out, "nothing subtracted from %llu: no empty brackets of their channels\n",
+		fprintf(out,
+			"nothing subtracted from %llu: their channels have no empty brackets\n",
 			(unsigned long long)(sums->works - sums->subtracted));
 	if (sums->brief)
 		fprintf(out,
-			"%llu too short to tell: no more than %.2f us, by which empty ones "
-			"differ\n",
+			"%llu too short to measure: at most %.2f us, the spread of empty "
+			"brackets\n",
 			(unsigned long long)sums->brief, US(e->most.spread));
 }
 
-static void say_overlap(FILE *out, const struct nvs_gpu_sums *sums)
+static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums)
 {
 	if (sums->overlapping)
 		fprintf(out,
-			"%llu overlap others on their engine, for %.2f us: these may hold others' "
-			"work,\nand a total counts such a moment for each\n",
+			"%llu overlap others on their engine, for %.2f us: they may include "
+			"others' "
+			"work,\nand totals count such times more than once\n",
 			(unsigned long long)sums->overlapping, US(sums->overlap_ns));
 	if (sums->waited)
 		fprintf(out,
-			"%llu waited for work whose end is not known: they may count "
+			"%llu waited for work whose end is unknown: their times may be "
 			"too "
 			"long\n",
 			(unsigned long long)sums->waited);
 	if (sums->unseen)
-		fputs("which brackets overlap is not known of all: no memory, or an unknown "
+		fputs("for some brackets overlap is unknown: out of memory, or an unknown "
 		      "channel\n",
 		      out);
 }
 
-static void say_faults(const struct nvs_run *run)
+static void print_faults(const struct nvs_run *run)
 {
 	struct nvs_timing_faults sum = {0};
 
@@ -319,16 +322,16 @@ static void say_faults(const struct nvs_run *run)
 		sum.wrong += f->wrong;
 	}
 	if (sum.twice || sum.wrong)
-		fprintf(run->out->file, "%llu time%s that cannot be right %s left out\n",
+		fprintf(run->out->file, "%llu impossible time%s %s ignored\n",
 			(unsigned long long)(sum.twice + sum.wrong),
 			sum.twice + sum.wrong == 1 ? "" : "s",
 			sum.twice + sum.wrong == 1 ? "is" : "are");
 	if (sum.untold)
-		fprintf(run->out->file, "%llu time%s left out: not enough memory\n",
+		fprintf(run->out->file, "%llu time%s ignored: not enough memory\n",
 			(unsigned long long)sum.untold, sum.untold == 1 ? "" : "s");
 }
 
-static void say_clock(const struct nvs_run *run, const struct nvs_gpu_sums *sums)
+static void print_clock_note(const struct nvs_run *run, const struct nvs_gpu_sums *sums)
 {
 	const struct nvs_gpu_each *each = run->each;
 	bool unclocked = false;
@@ -336,11 +339,11 @@ static void say_clock(const struct nvs_run *run, const struct nvs_gpu_sums *sums
 	for (uint32_t i = 0; i < run->n; i++)
 		unclocked |= each[i].unclocked;
 	if (unclocked && sums->timed)
-		fputs("queue times need readings of the GPU's clock, which are not there\n",
+		fputs("no queue times: the trace has no readings of the GPU's clock\n",
 		      run->out->file);
 }
 
-static void say_below(const struct nvs_run *run, const struct nvs_gpu_state *state)
+static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *state)
 {
 	const struct nvs_gpu_sums *sums = &state->sums;
 	const struct nvs_gpu_each *each = run->each;
@@ -354,22 +357,23 @@ static void say_below(const struct nvs_run *run, const struct nvs_gpu_state *sta
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), out);
 	if (state->dispatch && sums->works)
 		fprintf(out,
-			"%llu have no end: what they launch is not in their own commands (graphs), "
+			"%llu have no end time: their launches are not in their own commands "
+			"(graphs), "
 			"or "
-			"not\nunderstood\n",
+			"not\ndecoded\n",
 			(unsigned long long)(sums->timed - sums->works));
 	else if (state->dispatch)
-		fputs("timing=dispatch tells when each was reached, not how long it took; "
-		      "timing=work does\n",
+		fputs("timing=dispatch records when each was reached, not how long it took; "
+		      "use timing=work\n",
 		      out);
-	say_empty(out, state);
-	say_overlap(out, sums);
+	print_subtracted(out, state);
+	print_overlap(out, sums);
 	if (sums->several)
 		fprintf(out, "%llu launch several kernels: the time is that of all of them\n",
 			(unsigned long long)sums->several);
-	say_clock(run, sums);
-	say_untimed(run, sums);
-	say_faults(run);
+	print_clock_note(run, sums);
+	print_untimed(run, sums);
+	print_faults(run);
 	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), out);
 }
 
@@ -391,7 +395,7 @@ static int check_by(const struct nvs_options_report *o)
 	return 0;
 }
 
-static int print(struct nvs_run *run)
+static int print_gpu_time(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "gpu_us_total");
 	struct nvs_gpu_state *state = run->state;
@@ -409,7 +413,7 @@ static int print(struct nvs_run *run)
 	if (!r)
 		r = nvs_table_print_rows(run->out, &table, &state->rows, &run->options->print);
 	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
-		say_below(run, state);
+		print_notes(run, state);
 	return r;
 }
 
@@ -425,41 +429,33 @@ static void free_state(struct nvs_run *run)
 }
 
 static const struct nvs_report_option by_option = {
-	"by", "api|kernel|graph|stream|channel|range", "what a row is of (api)",
-	"What a row is of. A launch of a graph has one time for all its nodes, with\n.B kernel\n"
-	"too: of the kernels in it nothing is known alone, nor of several in one submission; what "
-	"a launch\nsubmits beside its kernel, such as code, is of none. With\n"
-	".B range\na row has the time of the ranges of NVTX inside it too."};
+	"by", "api|kernel|graph|stream|channel|range", "group rows by this (api)",
+	"How to group the rows. A graph launch has one time for all its nodes, "
+	"also with\n.BR kernel :\nthe times of its kernels are unknown, as are "
+	"those of several kernels in one submission; submissions of a launch "
+	"other than the kernel's own, such as code, have no kernel. With\n.B "
+	"range\na row includes the time of nested NVTX ranges."};
 
 NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
-	   .help = "the GPU's own time, of a trace with timing=work: of\n"
-		   "submissions, until they are begun, and idle between them",
-	   .man = "The GPU's own time of submissions, where the trace was recorded with\n"
-		  ".BR timing=work :\n"
-		  "from when the channel reached a submission, or the work that it waited for was "
-		  "done where that is later,\nuntil its own was done. The median of the channel's "
-		  "empty brackets, which hold "
-		  "nothing,\n"
-		  "is subtracted, where the trace has some; what is within the distance that eight "
-		  "of\n"
-		  "ten of them keep from it is too short to tell, and counted below\n"
-		  "the table.\n"
-		  "Times that overlap those of other channels on the same engine may hold their "
-		  "work;\n"
-		  "how many do is said in the column\n"
-		  ".BR overlap .\n"
-		  "A total is a sum: work on several engines at once counts for each.\n"
-		  ".B queue\n"
-		  "is from the doorbell until the GPU came to it;\n"
-		  ".B idle\n"
-		  "from the end of the submission before it on its channel until then, the engine\n"
-		  "may have worked for another one.\n"
-		  "The GPU's clock goes in steps of 32 ns; quantiles are to 3 %.\n"
-		  "Below the table stands how many submissions have no time, and why. With\n"
-		  ".B timing=dispatch\n"
-		  "there are no durations, without either there are no times.",
+	   .help = "GPU time of submissions, of a trace with timing=work,\n"
+		   "with their time in the queue, and idle times between",
+	   .man = "GPU time of submissions, for a trace recorded with\n.BR timing=work :\n"
+		  "from when the channel reached a submission, or when the work that it "
+		  "waited for was done, if later, until its own work was done. The median "
+		  "of the channel's empty brackets, which contain no work, is subtracted "
+		  "if the trace has some. Times within the spread of eight of ten empty "
+		  "brackets are too short to measure, and are counted below the table.\n"
+		  "Times that overlap those of other channels on the same engine may "
+		  "include their work; the column\n.B overlap\ncounts these. A total is a "
+		  "sum: work on several engines at once counts for each.\n.B queue\nis "
+		  "from the doorbell until the GPU reached the submission;\n.B idle\nis "
+		  "from the end of the previous submission on its channel until then; the "
+		  "engine may have worked for another channel.\nThe GPU's clock has a "
+		  "resolution of 32 ns; quantiles are accurate to 3 %.\nBelow the table is "
+		  "how many submissions have no time, and why. With\n.B timing=dispatch\n"
+		  "there are no durations; without either there are no times.",
 	   .option = &by_option,
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_TIMING | NVS_NEED_NVTX,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
 	   .state = sizeof(struct nvs_gpu_state), .each = sizeof(struct nvs_gpu_each),
-	   .begin = begin, .end = end, .print = print, .free = free_state);
+	   .begin = begin_trace, .end = end_trace, .print = print_gpu_time, .free = free_state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rows of --gpu-time are called, and their order. */
+/* Names and sorts the rows of --gpu-time. Called at the end of each trace, and before printing. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,9 +67,9 @@ void nvs_gpu_rows_free(struct nvs_gpu_state *state)
 	nvs_rows_free(&state->rows, free_row);
 }
 
-/* ---- in order ---- */
+/* ---- sorting ---- */
 
-static int by_name(const void *pa, const void *pb)
+static int compare_names(const void *pa, const void *pb)
 {
 	const struct nvs_gpu_row *a = *(const struct nvs_gpu_row *const *)pa,
 				 *b = *(const struct nvs_gpu_row *const *)pb;
@@ -79,16 +79,16 @@ static int by_name(const void *pa, const void *pb)
 	return r ? r : strcmp(a->name ? a->name : "", b->name ? b->name : "");
 }
 
-static int by_number(const void *pa, const void *pb)
+static int compare_numbers(const void *pa, const void *pb)
 {
 	const struct nvs_gpu_row *a = *(const struct nvs_gpu_row *const *)pa,
 				 *b = *(const struct nvs_gpu_row *const *)pb;
-	int r = by_name(pa, pb);
+	int r = compare_names(pa, pb);
 
 	return r ? r : (a->key.number > b->key.number) - (a->key.number < b->key.number);
 }
 
-static int join(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
+static int merge_row(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
 {
 	struct nvs_gpu_sums *a = &into->sums;
 	const struct nvs_gpu_sums *b = &from->sums;
@@ -127,7 +127,8 @@ static void free_whole(struct nvs_gpu_row *row)
 	free(row);
 }
 
-/* One API may have several numbers, and a stream may have come and gone without work. */
+/* Merges rows of one API, which may have several numbers, and drops rows without submissions,
+ * such as streams that did no work. */
 int nvs_gpu_rows_sort(struct nvs_gpu_state *state)
 {
 	struct nvs_rows *rows = &state->rows;
@@ -135,16 +136,16 @@ int nvs_gpu_rows_sort(struct nvs_gpu_state *state)
 	int r = 0;
 
 	if (rows->n)
-		qsort(rows->row, rows->n, sizeof(*rows->row), by_number);
+		qsort(rows->row, rows->n, sizeof(*rows->row), compare_numbers);
 	for (size_t i = 0; i < rows->n; i++) {
 		struct nvs_gpu_row *from = rows->row[i], *into = n ? rows->row[n - 1] : NULL;
 
 		if (!r && !from->sums.submissions) {
 			free_whole(from);
-		} else if (state->by != NVS_GPU_BY_API || r || !n || by_name(&into, &from)) {
+		} else if (state->by != NVS_GPU_BY_API || r || !n || compare_names(&into, &from)) {
 			rows->row[n++] = from;
 		} else {
-			r = join(into, from);
+			r = merge_row(into, from);
 			free_whole(from);
 		}
 	}

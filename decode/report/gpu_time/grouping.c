@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The rows of --gpu-time as the trace is read: each submission with its time goes to a row at once,
- * or, where that is for its call to say, when this is over.
- */
+/* Adds each submission to its row of --gpu-time while the trace is read. If the row depends on
+ * the call, the submission waits until the call returns. */
 #include "decode/report/gpu_time/grouping.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -16,16 +14,16 @@
 /* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
 enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
 
-/* A submission. */
+/* A submission with its times. */
 struct one {
 	struct nvs_timed timed;
-	uint64_t queue, give; /* ns; NVS_UNKNOWN */
+	uint64_t queue, give; /* ns or NVS_UNKNOWN; give: the clock error */
 	uint64_t launches;
-	bool has_time, unsaid; /* UNSAID: its segments are not in the trace */
-	bool beside; /* it launches nothing: code that a launch has brought up first, and such */
+	bool has_time, unsaid; /* unsaid: its segments are not in the trace */
+	bool beside; /* launches nothing: for example code uploaded by a first launch */
 };
 
-/* Those of a thread, in the order of their calls. */
+/* A thread's submissions, in the order of their calls. */
 struct waiting {
 	struct {
 		uint64_t call; /* its number */
@@ -52,7 +50,7 @@ static void count_bracket(struct nvs_gpu_sums *s, const struct nvs_timed *t, uin
 	s->overlap_ns = nvs_gpu_sum(s->overlap_ns, t->shared);
 }
 
-static void count(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
+static void count_submission(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
 {
 	s->submissions++;
 	s->timed += one->has_time;
@@ -63,7 +61,7 @@ static void count(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
 		count_bracket(s, &one->timed, empty);
 }
 
-/* False: nothing is subtracted from it. */
+/* Returns false if nothing is subtracted. */
 static bool empty_of(const struct nvs_gpu_each *each, const struct one *one,
 		     struct nvs_empty *empty)
 {
@@ -72,13 +70,13 @@ static bool empty_of(const struct nvs_gpu_each *each, const struct one *one,
 	       nvs_timing_empty(each->source->timing, one->timed.channel, empty);
 }
 
-static uint64_t lesser(uint64_t a, uint64_t b)
+static uint64_t get_lesser(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static void see_empty(const struct nvs_gpu_each *each, uint32_t channel,
-		      const struct nvs_empty *empty)
+static void note_empty(const struct nvs_gpu_each *each, uint32_t channel,
+		       const struct nvs_empty *empty)
 {
 	struct nvs_gpu_empties *e = &each->state->empties;
 
@@ -87,14 +85,14 @@ static void see_empty(const struct nvs_gpu_each *each, uint32_t channel,
 	e->several |= e->each && (e->each != each || e->channel != channel);
 	e->each = each;
 	e->channel = channel;
-	e->least.ns = lesser(e->least.ns, empty->ns);
-	e->least.count = lesser(e->least.count, empty->count);
+	e->least.ns = get_lesser(e->least.ns, empty->ns);
+	e->least.count = get_lesser(e->least.count, empty->count);
 	e->most.ns = nvs_gpu_greater(e->most.ns, empty->ns);
 	e->most.count = nvs_gpu_greater(e->most.count, empty->count);
 	e->most.spread = nvs_gpu_greater(e->most.spread, empty->spread);
 }
 
-static void see_row_empty(struct nvs_gpu_row *row, uint32_t channel, const struct nvs_empty *empty)
+static void note_row_empty(struct nvs_gpu_row *row, uint32_t channel, const struct nvs_empty *empty)
 {
 	row->mixed |= row->empty.count && row->channel != channel;
 	row->empty = *empty;
@@ -102,7 +100,8 @@ static void see_row_empty(struct nvs_gpu_row *row, uint32_t channel, const struc
 	row->channel = channel;
 }
 
-static int add(struct nvs_gpu_each *each, const struct nvs_gpu_key *key, const struct one *one)
+static int add_submission(struct nvs_gpu_each *each, const struct nvs_gpu_key *key,
+			  const struct one *one)
 {
 	struct nvs_gpu_row *row = nvs_rows_at(&each->state->rows, key);
 	struct nvs_empty empty;
@@ -111,8 +110,8 @@ static int add(struct nvs_gpu_each *each, const struct nvs_gpu_key *key, const s
 	if (!row)
 		return -ENOMEM;
 	if (empty_of(each, one, &empty))
-		see_row_empty(row, one->timed.channel, &empty);
-	count(&row->sums, one, empty.ns);
+		note_row_empty(row, one->timed.channel, &empty);
+	count_submission(&row->sums, one, empty.ns);
 	if (!one->has_time)
 		return 0;
 	if (one->queue != NVS_UNKNOWN) {
@@ -126,15 +125,15 @@ static int add(struct nvs_gpu_each *each, const struct nvs_gpu_key *key, const s
 	return r;
 }
 
-/* ---- what its call tells ---- */
+/* ---- rows that depend on the call ---- */
 
-static struct nvs_gpu_key nobody(const struct nvs_gpu_each *each)
+static struct nvs_gpu_key make_empty_key(const struct nvs_gpu_each *each)
 {
 	return (struct nvs_gpu_key){.each = each, .number = NVS_UNKNOWN};
 }
 
-/* Both default streams have a handle of their own beside 0, which is the one or the other by the
- * kind of the call. */
+/* Handle 0 stands for one of the two default streams, depending on the API variant. Each of them
+ * has another handle as well. */
 static uint64_t stream_of(const struct nvs_call *call)
 {
 	uint64_t stream = 0;
@@ -150,7 +149,7 @@ static int key_of_call(const struct nvs_gpu_each *each, const struct nvs_call *c
 {
 	uint64_t handle;
 
-	*key = nobody(each);
+	*key = make_empty_key(each);
 	if (each->state->by == NVS_GPU_BY_STREAM) {
 		key->number = stream_of(call);
 		key->context = key->number == NVS_UNKNOWN ? 0 : context;
@@ -176,7 +175,7 @@ static bool by_call(const struct nvs_gpu_each *each)
 	return each->state->by >= NVS_GPU_BY_KERNEL && each->state->by <= NVS_GPU_BY_STREAM;
 }
 
-/* False: there is no memory for it. */
+/* Returns false if out of memory. */
 static bool wait_for(struct nvs_gpu_each *each, const struct nvs_call *call, const struct one *one)
 {
 	struct waiting *w = nvs_number_make(&each->threads, call->thread, sizeof(*w));
@@ -199,11 +198,12 @@ static bool wait_for(struct nvs_gpu_each *each, const struct nvs_call *call, con
 	return true;
 }
 
-/* Those of calls inside it that were never told to be over are nobody's. */
-static int settle(struct nvs_gpu_each *each, const struct nvs_call *call, uint64_t context)
+/* Adds the call's submissions to its row. Those of nested calls that never returned go to the
+ * row without a name. */
+static int assign_to_call(struct nvs_gpu_each *each, const struct nvs_call *call, uint64_t context)
 {
 	struct waiting *w = nvs_number_get(&each->threads, call->thread);
-	struct nvs_gpu_key key, none = nobody(each);
+	struct nvs_gpu_key key, none = make_empty_key(each);
 	bool own;
 	int r = 0;
 
@@ -214,15 +214,15 @@ static int settle(struct nvs_gpu_each *each, const struct nvs_call *call, uint64
 		w->n--;
 		own = w->at[w->n].call == call->number &&
 		      !(each->state->by == NVS_GPU_BY_KERNEL && key.what && w->at[w->n].one.beside);
-		r = add(each, own ? &key : &none, &w->at[w->n].one);
+		r = add_submission(each, own ? &key : &none, &w->at[w->n].one);
 	}
 	return r;
 }
 
-/* The same handle is another stream from here on. */
+/* The handle may be reused for another stream. */
 static int forget_stream(struct nvs_gpu_each *each, const struct nvs_call *call, uint64_t context)
 {
-	struct nvs_gpu_key key = nobody(each);
+	struct nvs_gpu_key key = make_empty_key(each);
 	struct nvs_gpu_row *row;
 
 	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY || call->result || !call->end)
@@ -246,7 +246,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (!r && each->state->by == NVS_GPU_BY_STREAM)
 		r = nvs_contexts_call(&each->contexts, call, &context);
 	if (!r && call->thread != NVS_NONE)
-		r = settle(each, call, context);
+		r = assign_to_call(each, call, context);
 	if (!r && each->state->by == NVS_GPU_BY_STREAM)
 		r = forget_stream(each, call, context);
 	return r;
@@ -254,7 +254,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 /* ---- submissions ---- */
 
-/* From the doorbell until the GPU came to it. */
+/* Measures the time from the doorbell until the GPU reached the submission. */
 static void measure_queue(struct nvs_gpu_each *each, const struct nvs_submission *s,
 			  struct one *one)
 {
@@ -269,8 +269,8 @@ static void measure_queue(struct nvs_gpu_each *each, const struct nvs_submission
 		each->unclocked = true;
 		return;
 	}
-	/* Before the doorbell it was not, nor when all was over; by more than the clocks give it is
-	 * a lie. */
+	/* Reaching it before the doorbell or after the end of the trace, by more than the clock
+	 * error, is wrong. */
 	if (reached > last && (uint64_t)(reached - last) > one->give)
 		return;
 	if (reached >= rung)
@@ -279,19 +279,19 @@ static void measure_queue(struct nvs_gpu_each *each, const struct nvs_submission
 		one->queue = 0;
 }
 
-/* All ranges that it is in. */
+/* Adds to the row of each range around the submission. */
 static int add_to_ranges(struct nvs_gpu_each *each, const struct nvs_submission *s,
 			 const struct one *one)
 {
 	struct nvs_nvtx_node *in[NVS_NVTX_NESTS], *node;
 	uint32_t n = nvs_nvtx_at(each->source->nvtx, s->rec->thread, s->rec->rec.time, in);
-	struct nvs_gpu_key key = nobody(each);
-	int r = n ? 0 : add(each, &key, one);
+	struct nvs_gpu_key key = make_empty_key(each);
+	int r = n ? 0 : add_submission(each, &key, one);
 
 	for (uint32_t i = 0; i < n; i++)
 		for (node = in[i]; node && !r; node = node->up) {
 			key.what = node;
-			r = add(each, &key, one);
+			r = add_submission(each, &key, one);
 		}
 	return r;
 }
@@ -299,12 +299,12 @@ static int add_to_ranges(struct nvs_gpu_each *each, const struct nvs_submission 
 static int add_one(struct nvs_gpu_each *each, const struct nvs_submission *s,
 		   const struct nvs_call *call, const struct one *one)
 {
-	struct nvs_gpu_key key = nobody(each);
+	struct nvs_gpu_key key = make_empty_key(each);
 	struct nvs_empty empty;
 
 	if (empty_of(each, one, &empty))
-		see_empty(each, one->timed.channel, &empty);
-	count(&each->state->sums, one, empty.ns);
+		note_empty(each, one->timed.channel, &empty);
+	count_submission(&each->state->sums, one, empty.ns);
 	if (each->state->by == NVS_GPU_BY_RANGE)
 		return add_to_ranges(each, s, one);
 	if (by_call(each) && call && call->thread != NVS_NONE && wait_for(each, call, one))
@@ -313,7 +313,7 @@ static int add_one(struct nvs_gpu_each *each, const struct nvs_submission *s,
 		key.what = nvs_source_api(each->source, s, call);
 	if (each->state->by == NVS_GPU_BY_CHANNEL)
 		key.number = s->channel->channel;
-	return add(each, &key, one);
+	return add_submission(each, &key, one);
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -370,7 +370,7 @@ int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader)
 	return each->handles ? 0 : -ENOMEM;
 }
 
-/* ---- all has been read ---- */
+/* ---- end ---- */
 
 static void free_waiting(void *item)
 {
@@ -378,16 +378,16 @@ static void free_waiting(void *item)
 	free(item);
 }
 
-static int tell_left(struct nvs_gpu_each *each)
+static int assign_rest(struct nvs_gpu_each *each)
 {
-	struct nvs_gpu_key none = nobody(each);
+	struct nvs_gpu_key none = make_empty_key(each);
 	int r = 0;
 
 	for (uint32_t i = 0; i < each->threads.count; i++) {
 		struct waiting *w = nvs_number_get(&each->threads, i);
 
 		while (w && w->n && !r)
-			r = add(each, &none, &w->at[--w->n].one);
+			r = add_submission(each, &none, &w->at[--w->n].one);
 	}
 	return r;
 }
@@ -395,7 +395,7 @@ static int tell_left(struct nvs_gpu_each *each)
 int nvs_gpu_rows_end(struct nvs_gpu_each *each)
 {
 	struct nvs_rows *rows = &each->state->rows;
-	int r = tell_left(each);
+	int r = assign_rest(each);
 
 	for (size_t i = 0; i < rows->n && !r; i++) {
 		struct nvs_gpu_row *row = rows->row[i];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for what. A channel's operations run in order: so the first acquire of its first
- * submission that is not satisfied is what it waits for. Satisfied or not is told by what stands in
- * the semaphore: in a process that runs this can be read; after it, it is what the latest completed
- * release has left there, or a channel's slot at the library's last look.
+ * Finds what channels and calls wait for. A channel executes in order, so it waits for the first
+ * unsatisfied acquire of its first unfinished submission. The semaphore's value is read from the
+ * running process; otherwise it is the last completed release, or the channel's progress when the
+ * library last polled it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,16 +15,14 @@
 #include "decode/calls/semaphore_pairs.h"
 #include "decode/report/hang/hang.h"
 
-#define LEFT_RING 16u /* entries that are left when a driver waits; of small rings a part */
+#define LEFT_RING 16u /* minimum free entries at which a driver waits; of small rings a part */
 #define LEFT_PART 16u
-#define MOST_STEPS (1u << 26)
+#define MAX_STEPS (1u << 26)
 
-/* ---- what stands in a semaphore ---- */
+/* ---- semaphore values ---- */
 
-/*
- * In the memory of the process, which has mapped what its GPU sees at the same address. The trace
- * is known to be that of a process that has its spool mapped.
- */
+/* Reads a semaphore from the process, which has it mapped at the GPU's address. An end of
+ * RUNNING proves that the pid is the recorded process: it has its spool mapped. */
 static bool read_live(const struct nvs_trace *t, uint64_t address, bool wide, uint64_t *value)
 {
 	const struct nvs_session *s = nvs_trace_session(t);
@@ -45,7 +43,7 @@ static bool read_live(const struct nvs_trace *t, uint64_t address, bool wide, ui
 	return n == (ssize_t)size;
 }
 
-static bool of_slot(const struct nvs_outstanding *o, uint64_t address, uint64_t *value)
+static bool read_slot(const struct nvs_outstanding *o, uint64_t address, uint64_t *value)
 {
 	for (size_t i = 0; i < o->channels.n; i++) {
 		const struct nvs_undone_channel *c = o->channels.row[i];
@@ -60,7 +58,7 @@ static bool of_slot(const struct nvs_outstanding *o, uint64_t address, uint64_t 
 	return false;
 }
 
-static bool of_releases(struct nvs_outstanding *o, uint64_t address, uint64_t *value)
+static bool find_release(struct nvs_outstanding *o, uint64_t address, uint64_t *value)
 {
 	for (size_t i = 0; i < o->values.n && !o->stale; i++) {
 		const struct nvs_undone_value *v = o->values.row[i];
@@ -78,32 +76,33 @@ static void find_value(struct nvs_hang_channel *c, struct nvs_outstanding *o,
 {
 	c->value = 0;
 	c->live = read_live(o->source->trace, sem->address, sem->wide, &c->value);
-	c->has_value = c->live || of_slot(o, sem->address, &c->value) ||
-		       of_releases(o, sem->address, &c->value);
+	c->has_value = c->live || read_slot(o, sem->address, &c->value) ||
+		       find_release(o, sem->address, &c->value);
 	if (!sem->wide)
 		c->value &= 0xffffffff;
 }
 
-/* ---- who would release it ---- */
+/* ---- releases ---- */
 
-static bool enough(struct nvs_hang *h)
+static bool spend_step(struct nvs_hang *h)
 {
-	if (++h->steps < MOST_STEPS)
+	if (++h->steps < MAX_STEPS)
 		return false;
 	nvs_budget_run_out();
 	return true;
 }
 
-static const struct nvs_undone *releaser_in(struct nvs_hang *h, const struct nvs_undone_channel *c,
-					    const struct nvs_undone_sem *sem)
+static const struct nvs_undone *find_releaser_in(struct nvs_hang *h,
+						 const struct nvs_undone_channel *c,
+						 const struct nvs_undone_sem *sem)
 {
 	const struct nvs_undone *u;
 
-	for (uint64_t i = 0; (u = nvs_undone_at(c, i)) && !enough(h); i++)
+	for (uint64_t i = 0; (u = nvs_undone_at(c, i)) && !spend_step(h); i++)
 		for (uint32_t k = 0; k < u->nreleases && k < NVS_UNDONE_SEMAPHORES; k++) {
 			const struct nvs_undone_sem *r = u->release + k;
 
-			/* Of a reduction it is not known beforehand what it leaves. */
+			/* The result of a reduction cannot be predicted. */
 			if (r->address == sem->address &&
 			    (r->op != NVS_SEM_SET ||
 			     nvs_sync_satisfied(sem->op, r->payload, sem->payload, sem->wide)))
@@ -114,8 +113,8 @@ static const struct nvs_undone *releaser_in(struct nvs_hang *h, const struct nvs
 
 static void find_releaser(struct nvs_hang *h, struct nvs_hang_channel *c)
 {
-	for (uint32_t i = 0; i < h->nchannels && !c->by && !enough(h); i++) {
-		c->by_submission = releaser_in(h, h->channels[i].channel, c->sem);
+	for (uint32_t i = 0; i < h->nchannels && !c->by && !spend_step(h); i++) {
+		c->by_submission = find_releaser_in(h, h->channels[i].channel, c->sem);
 		if (c->by_submission)
 			c->by = h->channels + i;
 	}
@@ -123,7 +122,7 @@ static void find_releaser(struct nvs_hang *h, struct nvs_hang_channel *c)
 
 /* ---- channels ---- */
 
-static void see_channel(struct nvs_hang *h, struct nvs_hang_channel *c)
+static void judge_channel(struct nvs_hang *h, struct nvs_hang_channel *c)
 {
 	const struct nvs_undone *u = c->first;
 	bool works = u->launches || u->copies || u->memsets || u->unseen;
@@ -145,7 +144,7 @@ static void see_channel(struct nvs_hang *h, struct nvs_hang_channel *c)
 		return;
 	}
 	find_releaser(h, c);
-	/* Nothing has satisfied it by what is known, and what would is still to come. */
+	/* As far as known, nothing has satisfied it, and a release is still outstanding. */
 	if (c->by && c->state == NVS_HANG_EITHER && !c->sem->behind_work)
 		c->state = NVS_HANG_WAITS;
 }
@@ -162,8 +161,8 @@ bool nvs_hang_ring_full(const struct nvs_hang_channel *c)
 
 /* ---- calls ---- */
 
-/* The last of STREAM's submissions that is not done lies in this channel. */
-static struct nvs_hang_channel *of_stream(struct nvs_hang *h, uint64_t stream)
+/* Returns the channel with the last unfinished submission of STREAM, or NULL. */
+static struct nvs_hang_channel *find_for_stream(struct nvs_hang *h, uint64_t stream)
 {
 	struct nvs_hang_channel *found = NULL;
 	uint64_t latest = 0;
@@ -171,8 +170,8 @@ static struct nvs_hang_channel *of_stream(struct nvs_hang *h, uint64_t stream)
 	for (uint32_t i = 0; i < h->nchannels; i++) {
 		const struct nvs_undone *u;
 
-		for (uint64_t k = 0; (u = nvs_undone_at(h->channels[i].channel, k)) && !enough(h);
-		     k++)
+		for (uint64_t k = 0;
+		     (u = nvs_undone_at(h->channels[i].channel, k)) && !spend_step(h); k++)
 			if (u->has_stream && u->stream == stream && u->number >= latest) {
 				latest = u->number;
 				found = h->channels + i;
@@ -181,21 +180,21 @@ static struct nvs_hang_channel *of_stream(struct nvs_hang *h, uint64_t stream)
 	return found;
 }
 
-/* A submission of its own is not done. */
-static struct nvs_hang_channel *of_itself(struct nvs_hang *h, const struct nvs_undone_call *c)
+/* Returns the channel with an unfinished submission of this call, or NULL. */
+static struct nvs_hang_channel *find_for_call(struct nvs_hang *h, const struct nvs_undone_call *c)
 {
 	for (uint32_t i = 0; i < h->nchannels; i++) {
 		const struct nvs_undone *u;
 
-		for (uint64_t k = 0; (u = nvs_undone_at(h->channels[i].channel, k)) && !enough(h);
-		     k++)
+		for (uint64_t k = 0;
+		     (u = nvs_undone_at(h->channels[i].channel, k)) && !spend_step(h); k++)
 			if (u->thread == c->thread && u->call == c->number + 1)
 				return h->channels + i;
 	}
 	return NULL;
 }
 
-static struct nvs_hang_channel *of_event(struct nvs_hang *h, uint64_t event, bool *known)
+static struct nvs_hang_channel *find_for_event(struct nvs_hang *h, uint64_t event, bool *known)
 {
 	for (size_t k = 0; k < h->of->events.n; k++) {
 		const struct nvs_undone_event *e = h->of->events.row[k];
@@ -212,21 +211,21 @@ static struct nvs_hang_channel *of_event(struct nvs_hang *h, uint64_t event, boo
 	return NULL;
 }
 
-static void see_sync(struct nvs_hang *h, struct nvs_hang_call *c)
+static void judge_sync(struct nvs_hang *h, struct nvs_hang_call *c)
 {
 	const struct nvs_undone_call *call = c->call;
 	bool known = false;
 
 	if (call->has_event) {
-		c->channel = of_event(h, call->event, &known);
+		c->channel = find_for_event(h, call->event, &known);
 		c->wait = c->channel ? NVS_HANG_FOR_CHANNEL
 			  : known    ? NVS_HANG_FOR_NOTHING
 				     : NVS_HANG_FOR_UNKNOWN;
 		return;
 	}
-	/* A default stream waits for others too. */
+	/* A default stream also waits for others. */
 	if (call->has_stream && call->stream > 2) {
-		c->channel = of_stream(h, call->stream);
+		c->channel = find_for_stream(h, call->stream);
 		c->wait = c->channel ? NVS_HANG_FOR_CHANNEL : NVS_HANG_FOR_NOTHING;
 		return;
 	}
@@ -235,31 +234,31 @@ static void see_sync(struct nvs_hang *h, struct nvs_hang_call *c)
 		c->channel = h->channels;
 		c->wait = NVS_HANG_FOR_CHANNEL;
 	}
-	/* Of which stream is not known: then the one channel may be another's. */
+	/* The event's stream is unknown, and may use another channel. */
 	if (call->api->role == NVS_CALL_ROLE_SYNCHRONIZE_EVENT)
 		c->wait = h->nchannels ? NVS_HANG_FOR_UNKNOWN : NVS_HANG_FOR_NOTHING;
 }
 
-static void see_call(struct nvs_hang *h, struct nvs_hang_call *c)
+static void judge_call(struct nvs_hang *h, struct nvs_hang_call *c)
 {
 	const struct nvs_undone_call *call = c->call;
 	struct nvs_hang_channel *own;
 
 	if (call->api->group == NVS_CALL_GROUP_SYNC) {
-		see_sync(h, c);
+		judge_sync(h, c);
 		return;
 	}
-	own = call->has_stream ? of_stream(h, call->stream) : NULL;
+	own = call->has_stream ? find_for_stream(h, call->stream) : NULL;
 	if (own && nvs_hang_ring_full(own)) {
 		c->channel = own;
 		c->wait = NVS_HANG_FOR_ROOM;
 		return;
 	}
-	c->channel = of_itself(h, call);
+	c->channel = find_for_call(h, call);
 	c->wait = c->channel	 ? NVS_HANG_FOR_CHANNEL
 		  : h->nchannels ? NVS_HANG_FOR_UNKNOWN
 				 : NVS_HANG_FOR_NOTHING;
-	/* Whose ring it is need not be known where only one is full. */
+	/* Only one ring is full: it must be that one. */
 	for (uint32_t i = 0; i < h->nchannels && !c->channel && !call->has_stream; i++)
 		if (nvs_hang_ring_full(h->channels + i)) {
 			c->channel = h->channels + i;
@@ -279,24 +278,22 @@ static bool first_waits_for(const struct nvs_undone_channel *c, uint64_t address
 	return false;
 }
 
-/* Something else that is outstanding, of this stream or at all. */
+/* Returns true if something else is outstanding, on this stream or (ANY) at all. */
 static bool has_other(struct nvs_hang *h, bool any, uint64_t stream)
 {
 	for (size_t k = 0; k < h->of->channels.n; k++) {
 		const struct nvs_undone *u;
 
-		for (uint64_t i = 0; (u = nvs_undone_at(h->of->channels.row[k], i)) && !enough(h);
-		     i++)
+		for (uint64_t i = 0;
+		     (u = nvs_undone_at(h->of->channels.row[k], i)) && !spend_step(h); i++)
 			if (any || (u->has_stream && u->stream == stream))
 				return true;
 	}
 	return false;
 }
 
-/*
- * What stands in its semaphore tells it. Where that cannot be read: what would be next waits for
- * it, or a call waits for its stream, on which all else is done.
- */
+/* Returns true if the grid is running. If its semaphore cannot be read, it is if the next
+ * submission waits for it, or a call waits for its stream and everything else there is done. */
 static bool grid_runs(void *arg, const struct nvs_undone_channel *c, const struct nvs_undone *u)
 {
 	struct nvs_hang *h = arg;
@@ -321,13 +318,13 @@ static bool grid_runs(void *arg, const struct nvs_undone_channel *c, const struc
 
 /* ---- one trace ---- */
 
-static void see_collective(struct nvs_hang *h)
+static void find_collective(struct nvs_hang *h)
 {
 	for (uint32_t i = 0; i < h->nchannels; i++) {
 		const struct nvs_undone *u;
 
-		for (uint64_t k = 0; (u = nvs_undone_at(h->channels[i].channel, k)) && !enough(h);
-		     k++)
+		for (uint64_t k = 0;
+		     (u = nvs_undone_at(h->channels[i].channel, k)) && !spend_step(h); k++)
 			if (u->collective &&
 			    (!h->collective || u->collective < h->collective->collective))
 				h->collective = u;
@@ -346,7 +343,7 @@ int nvs_hang_make(struct nvs_hang *h, struct nvs_outstanding *o)
 
 		if (!nvs_undone_count(c))
 			continue;
-		/* What came last is done or not: nobody has looked. */
+		/* The library never polled this channel: unknown whether it is done. */
 		if (!c->settled) {
 			h->nunknown++;
 			continue;
@@ -355,12 +352,12 @@ int nvs_hang_make(struct nvs_hang *h, struct nvs_outstanding *o)
 			.in = o, .channel = c, .first = nvs_undone_at(c, 0)};
 	}
 	for (uint32_t i = 0; i < h->nchannels; i++)
-		see_channel(h, h->channels + i);
+		judge_channel(h, h->channels + i);
 	for (uint32_t i = 0; i < o->ncalls; i++) {
 		h->calls[h->ncalls].call = o->calls + i;
-		see_call(h, h->calls + h->ncalls++);
+		judge_call(h, h->calls + h->ncalls++);
 	}
-	see_collective(h);
+	find_collective(h);
 	return 0;
 }
 

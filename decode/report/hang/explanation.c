@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What hangs, in plain words: who waits, for what, and what that waits for, down to what waits for
- * nothing.
- */
+/* Formats the text of --hang: which calls wait for which channels, and what those wait for,
+ * following releases to the end of the chain. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +9,13 @@
 #include "decode/report/core/trace_columns.h"
 
 #define NAME_WIDTH 60
-#define MOST_TOLD 8u /* threads, and channels; the tables have all */
+#define MAX_LISTED 8u /* threads and channels described; the tables list all */
 typedef unsigned long long ull; /* for printing */
 
 /* ---- one submission ---- */
 
-/* A name without its arguments says enough. */
-static void say_kernel(FILE *f, const char *mangled)
+/* Writes the name without its arguments. */
+static void print_kernel(FILE *f, const char *mangled)
 {
 	char *name = nvs_demangle(mangled), *end = name ? strchr(name, '(') : NULL;
 
@@ -31,7 +29,7 @@ void nvs_hang_work(FILE *f, const struct nvs_undone *u)
 {
 	if (u->kernel) {
 		fputs("kernel ", f);
-		say_kernel(f, u->kernel);
+		print_kernel(f, u->kernel);
 	} else if (u->launches) {
 		nvs_say_count(f, u->launches, "kernel", "kernels");
 	} else if (u->copies) {
@@ -42,20 +40,20 @@ void nvs_hang_work(FILE *f, const struct nvs_undone *u)
 	}
 }
 
-static bool works(const struct nvs_undone *u)
+static bool has_work(const struct nvs_undone *u)
 {
 	return u->kernel || u->launches || u->copies || u->memsets;
 }
 
-static void say_submission(FILE *f, const struct nvs_hang_channel *c, const struct nvs_undone *u)
+static void print_submission(FILE *f, const struct nvs_hang_channel *c, const struct nvs_undone *u)
 {
 	const struct nvs_callsite *site = nvs_trace_callsite(c->in->source->trace, u->stack);
 	const char *api = nvs_api_name(site, u->api);
 
 	fprintf(f, "submission %llu (", (ull)u->number);
 	nvs_hang_work(f, u);
-	fputs(works(u) ? ", by " : "by ", f);
-	nvs_say_text(f, *api ? api : "a call that is not known", NAME_WIDTH);
+	fputs(has_work(u) ? ", by " : "by ", f);
+	nvs_say_text(f, *api ? api : "an unknown call", NAME_WIDTH);
 	if (*site->site) {
 		fputs(" at ", f);
 		nvs_say_text(f, site->site, NAME_WIDTH);
@@ -79,7 +77,7 @@ const char *nvs_hang_condition(const struct nvs_undone_sem *sem)
 	}
 }
 
-static void say_semaphore(FILE *f, const struct nvs_hang_channel *c)
+static void print_semaphore(FILE *f, const struct nvs_hang_channel *c)
 {
 	static const char *const wanted[] = {
 		[NVS_SEM_EQ] = "is",
@@ -95,55 +93,56 @@ static void say_semaphore(FILE *f, const struct nvs_hang_channel *c)
 	if (c->has_value)
 		fprintf(f, "; it %s %llu", c->live ? "is" : "was last", (ull)c->value);
 	else
-		fputs("; what stands there is not known", f);
+		fputs("; its value is unknown", f);
 }
 
-static void say_channel(FILE *f, struct nvs_hang_channel *c);
+static void print_channel(FILE *f, struct nvs_hang_channel *c);
 
-static void say_releaser(FILE *f, struct nvs_hang_channel *c)
+static void print_releaser(FILE *f, struct nvs_hang_channel *c)
 {
 	if (!c->by) {
-		fputs(" Nothing that is outstanding would write it: the program itself, another "
-		      "process or a kernel has to.",
+		fputs(" No outstanding submission writes it: the program itself, another "
+		      "process or a kernel must.",
 		      f);
 		return;
 	}
 	fprintf(f, " Channel %u's ", c->by->channel->number);
-	say_submission(f, c->by, c->by_submission);
+	print_submission(f, c->by, c->by_submission);
 	fputs(" would write it", f);
 	if (c->by == c) {
-		fputs(", and is behind it: it waits for itself.", f);
+		fputs(", but comes after it: the channel waits for itself.", f);
 		return;
 	}
 	fputc('.', f);
 	if (c->by->asked) {
-		fprintf(f, " So channels %u and %u wait for each other%s.", c->by->channel->number,
-			c->channel->number, c->by->by == c ? "" : ", by way of those between them");
+		fprintf(f, " Channels %u and %u therefore wait for each other%s.",
+			c->by->channel->number, c->channel->number,
+			c->by->by == c ? "" : ", through other channels");
 		return;
 	}
 	if (!c->by->told) {
 		fputc(' ', f);
-		say_channel(f, c->by);
+		print_channel(f, c->by);
 	}
 }
 
-static void say_behind(FILE *f, const struct nvs_hang_channel *c)
+static void print_queued(FILE *f, const struct nvs_hang_channel *c)
 {
 	uint64_t behind = nvs_undone_count(c->channel) - 1;
 
 	if (!behind)
 		return;
 	fputs("; ", f);
-	nvs_say_count(f, behind, "submission more is", "submissions more are");
-	fputs(" behind it", f);
+	nvs_say_count(f, behind, "more submission is", "more submissions are");
+	fputs(" queued after it", f);
 }
 
-/* And what that waits for. */
-static void say_channel(FILE *f, struct nvs_hang_channel *c)
+/* Describes the channel's first submission and, recursively, what it waits for. */
+static void print_channel(FILE *f, struct nvs_hang_channel *c)
 {
 	c->told = c->asked = true;
 	fprintf(f, "On channel %u, ", c->channel->number);
-	say_submission(f, c, c->first);
+	print_submission(f, c, c->first);
 	switch (c->state) {
 	case NVS_HANG_NOT_DONE:
 		fputs(" has not completed", f);
@@ -152,21 +151,21 @@ static void say_channel(FILE *f, struct nvs_hang_channel *c)
 		fputs(" waits until ", f);
 		break;
 	case NVS_HANG_EITHER:
-		fputs(" has not completed: it runs, or it waits until ", f);
+		fputs(" has not completed: it is running, or waits until ", f);
 		break;
 	}
 	if (c->sem)
-		say_semaphore(f, c);
-	say_behind(f, c);
+		print_semaphore(f, c);
+	print_queued(f, c);
 	fputc('.', f);
 	if (c->sem)
-		say_releaser(f, c);
+		print_releaser(f, c);
 	c->asked = false;
 }
 
 /* ---- calls ---- */
 
-static void say_for(FILE *f, const struct nvs_hang *h, const struct nvs_hang_call *c)
+static void print_wait(FILE *f, const struct nvs_hang *h, const struct nvs_hang_call *c)
 {
 	const struct nvs_trace_channel *tc =
 		c->channel ? nvs_trace_channel_at(h->of->source->trace, c->channel->channel->number)
@@ -177,16 +176,16 @@ static void say_for(FILE *f, const struct nvs_hang *h, const struct nvs_hang_cal
 	case NVS_HANG_FOR_UNKNOWN:
 		break;
 	case NVS_HANG_FOR_NOTHING:
-		fputs(h->nunknown ? "" : ", though the GPU has done all that it waits for", f);
+		fputs(h->nunknown ? "" : ", but the GPU has done everything it waits for", f);
 		break;
 	case NVS_HANG_FOR_CHANNEL:
-		fprintf(f, " for channel %u", c->channel->channel->number);
+		fprintf(f, ", waiting for channel %u", c->channel->channel->number);
 		break;
 	case NVS_HANG_FOR_ALL:
-		fprintf(f, " for %u channels", h->nchannels);
+		fprintf(f, ", waiting for %u channels", h->nchannels);
 		break;
 	case NVS_HANG_FOR_ROOM:
-		fprintf(f, " for room in the ring of channel %u, %s of whose",
+		fprintf(f, ", waiting for space in the ring of channel %u: %s of",
 			c->channel->channel->number,
 			nvs_grouped(text, c->channel->channel->entries));
 		fprintf(f, " %s entries are not done",
@@ -194,7 +193,7 @@ static void say_for(FILE *f, const struct nvs_hang *h, const struct nvs_hang_cal
 	}
 }
 
-static void say_call(FILE *f, const struct nvs_hang *h, const struct nvs_hang_call *c)
+static void print_call(FILE *f, const struct nvs_hang *h, const struct nvs_hang_call *c)
 {
 	struct nvs_trace *t = h->of->source->trace;
 	const struct nvs_trace_thread *thread = nvs_trace_thread_at(t, c->call->thread);
@@ -206,22 +205,22 @@ static void say_call(FILE *f, const struct nvs_hang *h, const struct nvs_hang_ca
 		nvs_say_text(f, thread->name, NAME_WIDTH);
 		fputc(')', f);
 	}
-	fputs(" waits in ", f);
+	fputs(" has been in ", f);
 	nvs_say_text(f, nvs_call_name(c->call->api), NAME_WIDTH);
 	if (*site->site) {
 		fputs(" (at ", f);
 		nvs_say_text(f, site->site, NAME_WIDTH);
 		fputc(')', f);
 	}
-	fputs(" since ", f);
+	fputs(" for ", f);
 	nvs_say_ns(f, (double)nvs_call_ns(t, c->call->begin, c->call->end), 3);
-	say_for(f, h, c);
+	print_wait(f, h, c);
 	fputs(". ", f);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole text ---- */
 
-/* After a kill the calls in flight are in the spool alone. */
+/* After a kill, calls in flight are only in the spool. */
 static bool has_lost_spool(const struct nvs_hang *h)
 {
 	const struct nvs_session *s = nvs_trace_session(h->of->source->trace);
@@ -229,17 +228,17 @@ static bool has_lost_spool(const struct nvs_hang *h)
 	return s->end != NVS_END_ORDERLY && s->end != NVS_END_RUNNING && !s->spool_read;
 }
 
-/* How it ended, where no call is known to have been in flight. */
-static void say_end(FILE *f, const struct nvs_hang *h)
+/* Describes how the program ended, if no call was in flight. */
+static void print_end(FILE *f, const struct nvs_hang *h)
 {
 	const struct nvs_session *s = nvs_trace_session(h->of->source->trace);
 
 	switch (s->end) {
 	case NVS_END_ORDERLY:
-		fputs("The program ended in order", f);
+		fputs("The program exited normally", f);
 		break;
 	case NVS_END_RUNNING:
-		fputs("The program runs", f);
+		fputs("The program is running", f);
 		break;
 	default:
 		fputs("The program was killed or crashed", f);
@@ -247,76 +246,76 @@ static void say_end(FILE *f, const struct nvs_hang *h)
 	if (!h->of->has_calls)
 		fputs("; the trace has no calls", f);
 	else if (has_lost_spool(h))
-		fputs("; which calls were in flight is not known, since the trace has no spool", f);
+		fputs("; calls in flight are unknown, since the trace has no spool", f);
 	else
 		fputs(", and no call was in flight", f);
 }
 
-static void say_nothing(FILE *f, const struct nvs_hang *h)
+static void print_nothing(FILE *f, const struct nvs_hang *h)
 {
-	say_end(f, h);
+	print_end(f, h);
 	if (!h->nunknown && has_lost_spool(h)) {
 		fputs(". All submissions in the trace were done. ", f);
 		return;
 	}
 	if (!h->nunknown) {
-		fputs(". All that was submitted is done: nothing hangs. ", f);
+		fputs(". All submissions are done: nothing hangs. ", f);
 		return;
 	}
-	fputs(". Of the last submissions of ", f);
+	fputs(". For the last submissions of ", f);
 	nvs_say_count(f, h->nunknown, "channel", "channels");
-	fputs(" it is not known whether they were done. ", f);
+	fputs(" it is unknown whether they were done. ", f);
 }
 
-static void say_rest(FILE *f, const struct nvs_hang *h)
+static void print_rest(FILE *f, const struct nvs_hang *h)
 {
-	uint32_t told = 0, rest = 0;
+	uint32_t listed = 0, rest = 0;
 
 	for (uint32_t i = 0; i < h->nchannels; i++) {
-		told += h->channels[i].told;
+		listed += h->channels[i].told;
 		rest += !h->channels[i].told;
 	}
-	if (told && !rest && !h->nunknown)
+	if (listed && !rest && !h->nunknown)
 		fputs(" Nothing else is outstanding.", f);
 	if (rest) {
 		fputc(' ', f);
 		nvs_say_count(f, rest, "more channel has", "more channels have");
-		fputs(" something outstanding.", f);
+		fputs(" outstanding submissions.", f);
 	}
-	if (h->nunknown && (told || h->ncalls)) {
-		fputs(" Of ", f);
+	if (h->nunknown && (listed || h->ncalls)) {
+		fputs(" For ", f);
 		nvs_say_count(f, h->nunknown, "channel", "channels");
-		fputs(" it is not known what is done.", f);
+		fputs(" it is unknown what is done.", f);
 	}
 }
 
-static void say_all(FILE *f, struct nvs_hang *h)
+static void print_all(FILE *f, struct nvs_hang *h)
 {
-	uint32_t told = 0;
+	uint32_t listed = 0;
 
 	if (!h->ncalls && !h->nchannels) {
-		say_nothing(f, h);
+		print_nothing(f, h);
 		return;
 	}
-	for (uint32_t i = 0; i < h->ncalls && i < MOST_TOLD; i++)
-		say_call(f, h, h->calls + i);
-	if (h->ncalls > MOST_TOLD)
-		fprintf(f, "%u more threads are in calls. ", h->ncalls - MOST_TOLD);
+	for (uint32_t i = 0; i < h->ncalls && i < MAX_LISTED; i++)
+		print_call(f, h, h->calls + i);
+	if (h->ncalls > MAX_LISTED)
+		fprintf(f, "%u more threads are in calls. ", h->ncalls - MAX_LISTED);
 	if (!h->ncalls) {
-		say_end(f, h);
+		print_end(f, h);
 		fputs(". Not all submissions are done. ", f);
 	}
-	for (uint32_t i = 0; i < h->ncalls && told < MOST_TOLD; i++)
+	for (uint32_t i = 0; i < h->ncalls && listed < MAX_LISTED; i++)
 		if (h->calls[i].channel && !h->calls[i].channel->told) {
-			fputs(told++ ? " " : "", f);
-			say_channel(f, h->calls[i].channel);
+			fputs(listed++ ? " " : "", f);
+			print_channel(f, h->calls[i].channel);
 		}
-	for (uint32_t i = 0; i < h->nchannels && told < MOST_TOLD; i++)
+	for (uint32_t i = 0; i < h->nchannels && listed < MAX_LISTED; i++)
 		if (!h->channels[i].told) {
-			fputs(told++ ? " " : "", f);
-			say_channel(f, h->channels + i);
+			fputs(listed++ ? " " : "", f);
+			print_channel(f, h->channels + i);
 		}
-	say_rest(f, h);
+	print_rest(f, h);
 }
 
 int nvs_hang_say(struct nvs_hang *h)
@@ -326,7 +325,7 @@ int nvs_hang_say(struct nvs_hang *h)
 
 	if (!f)
 		return -ENOMEM;
-	say_all(f, h);
+	print_all(f, h);
 	if (fclose(f) || !h->says)
 		return -ENOMEM;
 	while (n && h->says[n - 1] == ' ')
@@ -337,7 +336,7 @@ int nvs_hang_say(struct nvs_hang *h)
 
 /* ---- over ranks ---- */
 
-static void say_rank(FILE *f, const struct nvs_hang *h)
+static void print_rank(FILE *f, const struct nvs_hang *h)
 {
 	struct nvs_value rank = {0};
 
@@ -348,9 +347,9 @@ static void say_rank(FILE *f, const struct nvs_hang *h)
 		nvs_say_text(f, h->of->source->path, NAME_WIDTH);
 }
 
-/* Those for which WHICH holds, as a list. How many there are. */
-static uint32_t say_list(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_t number,
-			 bool (*which)(const struct nvs_hang *h, uint64_t number))
+/* Lists the ranks for which WHICH returns true. Returns their number. F may be NULL. */
+static uint32_t print_list(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_t number,
+			   bool (*which)(const struct nvs_hang *h, uint64_t number))
 {
 	uint32_t all = 0, said = 0;
 
@@ -361,11 +360,11 @@ static uint32_t say_list(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint
 			continue;
 		if (said)
 			fputs(said + 1 == all ? " and " : ", ", f);
-		if (said == MOST_TOLD && all > MOST_TOLD + 1) {
+		if (said == MAX_LISTED && all > MAX_LISTED + 1) {
 			fprintf(f, "%u others", all - said);
 			break;
 		}
-		say_rank(f, hangs + i);
+		print_rank(f, hangs + i);
 		said++;
 	}
 	return all;
@@ -376,50 +375,50 @@ static bool waits_in(const struct nvs_hang *h, uint64_t number)
 	return h->collective && h->collective->collective == number;
 }
 
-static bool lacks(const struct nvs_hang *h, uint64_t number)
+static bool has_not_launched(const struct nvs_hang *h, uint64_t number)
 {
 	return h->of->has_calls && h->of->collectives < number;
 }
 
-static void say_lacking(FILE *f, const struct nvs_hang *h)
+static void print_lacking(FILE *f, const struct nvs_hang *h)
 {
 	const struct nvs_session *s = nvs_trace_session(h->of->source->trace);
 
-	fputs(" Of ", f);
-	say_rank(f, h);
-	fputs(" the trace tells that it", f);
+	fputs(" According to its trace, ", f);
+	print_rank(f, h);
+	fputs(" has", f);
 	fprintf(f, " launched %llu", (ull)h->of->collectives);
 	if (s->end == NVS_END_ORDERLY)
-		fputs(" and ended in order: it has left.", f);
+		fputs(" and exited normally.", f);
 	else if (h->ncalls) {
 		fputs(" and is in ", f);
 		nvs_say_text(f, nvs_call_name(h->calls->call->api), NAME_WIDTH);
 		fputc('.', f);
 	} else {
-		fputs(s->end == NVS_END_RUNNING ? " and runs, in no call."
-						: " and ended without a word, in no call.",
+		fputs(s->end == NVS_END_RUNNING ? " and is running, in no call."
+						: " and ended abnormally, in no call.",
 		      f);
 	}
 }
 
-/* The job may have more ranks than there are traces here, and one of those may be the reason. */
-static void say_none_lacking(FILE *f, const struct nvs_hang *hangs, uint32_t n)
+/* The job may have ranks without a trace here, one of which may be the reason. */
+static void print_none_lacking(FILE *f, const struct nvs_hang *hangs, uint32_t n)
 {
 	struct nvs_value size = {0};
 
 	nvs_source_number(hangs->of->source, NVS_ATTR_WORLD_SIZE, &size);
 	if (size.kind != NVS_VALUE_COUNT)
-		fputs(", and all ranks of which there is a trace here have launched it.", f);
+		fputs(", and all ranks with a trace here have launched it.", f);
 	else if (size.count <= n)
 		fputs(", and all ranks have launched it.", f);
 	else
 		fprintf(f,
-			", and the ranks here have launched it; of %llu of the job's %llu ranks "
-			"there is no trace here, and they may not have.",
+			", and the ranks here have launched it; %llu of the job's %llu ranks have "
+			"no trace here and may not have launched it.",
 			(ull)(size.count - n), (ull)size.count);
 }
 
-static void say_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_t first)
+static void print_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_t first)
 {
 	const char *name = NULL;
 	uint32_t missing;
@@ -428,21 +427,21 @@ static void say_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint64_
 		if (waits_in(hangs + i, first))
 			name = hangs[i].collective->kernel;
 	fprintf(f, "Collective %llu, ", (ull)first);
-	say_kernel(f, name ? name : "");
+	print_kernel(f, name ? name : "");
 	fputs(", is not done on ", f);
-	say_list(f, hangs, n, first, waits_in);
-	missing = say_list(NULL, hangs, n, first, lacks);
+	print_list(f, hangs, n, first, waits_in);
+	missing = print_list(NULL, hangs, n, first, has_not_launched);
 	if (!missing) {
-		say_none_lacking(f, hangs, n);
+		print_none_lacking(f, hangs, n);
 		return;
 	}
 	fputs("; ", f);
-	say_list(f, hangs, n, first, lacks);
+	print_list(f, hangs, n, first, has_not_launched);
 	fputs(missing == 1 ? " has not launched it." : " have not launched it.", f);
-	for (uint32_t i = 0, told = 0; i < n && told < MOST_TOLD; i++)
-		if (lacks(hangs + i, first)) {
-			say_lacking(f, hangs + i);
-			told++;
+	for (uint32_t i = 0, listed = 0; i < n && listed < MAX_LISTED; i++)
+		if (has_not_launched(hangs + i, first)) {
+			print_lacking(f, hangs + i);
+			listed++;
 		}
 }
 
@@ -461,7 +460,7 @@ int nvs_hang_say_ranks(const struct nvs_hang *hangs, uint32_t n, char **text)
 	f = open_memstream(text, &size);
 	if (!f)
 		return -ENOMEM;
-	say_ranks(f, hangs, n, first);
+	print_ranks(f, hangs, n, first);
 	if (fclose(f) || !*text)
 		return -ENOMEM;
 	nvs_budget_adopt(*text);

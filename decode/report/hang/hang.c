@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --hang: what a program hangs in, and on. Of one that was killed, of one that still runs, of the
- * ranks of a job: first in words, then by call and by channel.
- */
+/* --hang: where a program hangs and why, for a process that was killed or is running, or for the
+ * ranks of a job. Prints text, then a table of calls and one of channels. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,7 @@
 
 struct row {
 	const struct nvs_source *source;
-	const struct nvs_hang *trace; /* in words; else a call, or a channel */
+	const struct nvs_hang *trace; /* a trace; else a call or a channel */
 	const struct nvs_hang_call *call;
 	const struct nvs_hang_channel *channel;
 	char *work;
@@ -21,7 +19,7 @@ struct row {
 
 /* ---- columns ---- */
 
-static const struct nvs_undone_channel *undone(const struct row *r)
+static const struct nvs_undone_channel *get_channel_of(const struct row *r)
 {
 	const struct nvs_hang_channel *c = r->channel ? r->channel
 					   : r->call  ? r->call->channel
@@ -30,21 +28,21 @@ static const struct nvs_undone_channel *undone(const struct row *r)
 	return c ? c->channel : NULL;
 }
 
-static const struct nvs_undone *first(const struct row *r)
+static const struct nvs_undone *get_first(const struct row *r)
 {
 	static const struct nvs_undone none;
 
 	return r->channel ? r->channel->first : &none;
 }
 
-static const struct nvs_undone_call *call(const struct row *r)
+static const struct nvs_undone_call *get_call(const struct row *r)
 {
 	static const struct nvs_undone_call none;
 
 	return r->call ? r->call->call : &none;
 }
 
-static const struct nvs_trace_channel *ring(const struct row *r)
+static const struct nvs_trace_channel *get_ring_of(const struct row *r)
 {
 	const struct nvs_trace_channel *c =
 		r->channel ? nvs_trace_channel_at(r->source->trace, r->channel->channel->number)
@@ -53,28 +51,28 @@ static const struct nvs_trace_channel *ring(const struct row *r)
 	return c && c->known && c->rec.entries ? c : NULL;
 }
 
-static const struct nvs_callsite *site(const struct row *r)
+static const struct nvs_callsite *get_site(const struct row *r)
 {
-	uint32_t stack = r->channel ? first(r)->stack : r->call ? call(r)->stack : NVS_NONE;
+	uint32_t stack = r->channel ? get_first(r)->stack : r->call ? get_call(r)->stack : NVS_NONE;
 
 	return nvs_trace_callsite(r->source->trace, stack);
 }
 
-static uint32_t thread(const struct row *r)
+static uint32_t get_thread_of(const struct row *r)
 {
-	return r->channel ? first(r)->thread : call(r)->thread;
+	return r->channel ? get_first(r)->thread : get_call(r)->thread;
 }
 
-static const struct nvs_trace_thread *told(const struct row *r)
+static const struct nvs_trace_thread *find_thread(const struct row *r)
 {
 	const struct nvs_trace_thread *t =
-		r->trace ? NULL : nvs_trace_thread_at(r->source->trace, thread(r));
+		r->trace ? NULL : nvs_trace_thread_at(r->source->trace, get_thread_of(r));
 
 	return t && t->tid ? t : NULL;
 }
 
-/* What is known of how the program is, or how it ended. */
-static const char *state(const struct row *r)
+/* The value of the column state. */
+static const char *get_state_of(const struct row *r)
 {
 	static const char *const of_channel[] = {"not done", "waits", "waits or runs"};
 	static const char *const of_call[] = {"", "nothing", "channel", "all", "room"};
@@ -93,31 +91,31 @@ static const char *state(const struct row *r)
 	}
 }
 
-static const char *api(const struct row *r)
+static const char *get_api_of(const struct row *r)
 {
-	return r->call	    ? nvs_call_name(call(r)->api)
-	       : r->channel ? nvs_api_name(site(r), first(r)->api)
+	return r->call	    ? nvs_call_name(get_call(r)->api)
+	       : r->channel ? nvs_api_name(get_site(r), get_first(r)->api)
 			    : "";
 }
 
 static void get_since(const void *row, struct nvs_value *v)
 {
 	const struct row *r = row;
-	uint64_t ticks = r->channel ? first(r)->time : call(r)->begin;
+	uint64_t ticks = r->channel ? get_first(r)->time : get_call(r)->begin;
 
 	if (!r->trace && nvs_clock_since_start(r->source->trace, ticks, &v->ns))
 		v->kind = NVS_VALUE_NS;
 }
 
-static double age(const struct row *r)
+static double get_age_of(const struct row *r)
 {
-	uint64_t begin = r->channel ? first(r)->time : call(r)->begin;
-	uint64_t end = r->channel ? r->channel->in->seen : call(r)->end;
+	uint64_t begin = r->channel ? get_first(r)->time : get_call(r)->begin;
+	uint64_t end = r->channel ? r->channel->in->seen : get_call(r)->end;
 
 	return (double)nvs_call_ns(r->source->trace, begin, end) / 1e9;
 }
 
-static const struct nvs_undone_sem *sem(const struct row *r)
+static const struct nvs_undone_sem *get_sem(const struct row *r)
 {
 	static const struct nvs_undone_sem none;
 
@@ -129,7 +127,7 @@ static bool has_sem(const struct row *r)
 	return r->channel && r->channel->sem;
 }
 
-static const struct nvs_hang_channel *by(const struct row *r)
+static const struct nvs_hang_channel *get_releaser(const struct row *r)
 {
 	return r->channel ? r->channel->by : NULL;
 }
@@ -137,26 +135,30 @@ static const struct nvs_hang_channel *by(const struct row *r)
 NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_TEXT(struct row, kind, r->trace ? "trace" : r->call ? "call" : "channel")
 NVS_GET_TEXT(struct row, says, r->trace ? r->trace->says : "")
-NVS_GET_TEXT(struct row, state, state(r))
-NVS_GET_KNOWN(struct row, channel, undone(r), undone(r) ? undone(r)->number : 0)
-NVS_GET_KNOWN(struct row, outstanding, r->channel, undone(r) ? nvs_undone_count(undone(r)) : 0)
-NVS_GET_KNOWN(struct row, entries, r->channel, undone(r) ? undone(r)->entries : 0)
-NVS_GET_KNOWN(struct row, ring, ring(r), ring(r) ? ring(r)->rec.entries : 0)
-NVS_GET_KNOWN(struct row, submission, r->channel, first(r)->number)
-NVS_GET_KNOWN(struct row, thread, !r->trace && thread(r) != NVS_NONE, thread(r))
-NVS_GET_KNOWN(struct row, tid, told(r), told(r) ? told(r)->tid : 0)
-NVS_GET_REAL(struct row, age, !r->trace, age(r))
+NVS_GET_TEXT(struct row, state, get_state_of(r))
+NVS_GET_KNOWN(struct row, channel, get_channel_of(r),
+	      get_channel_of(r) ? get_channel_of(r)->number : 0)
+NVS_GET_KNOWN(struct row, outstanding, r->channel,
+	      get_channel_of(r) ? nvs_undone_count(get_channel_of(r)) : 0)
+NVS_GET_KNOWN(struct row, entries, r->channel, get_channel_of(r) ? get_channel_of(r)->entries : 0)
+NVS_GET_KNOWN(struct row, ring, get_ring_of(r), get_ring_of(r) ? get_ring_of(r)->rec.entries : 0)
+NVS_GET_KNOWN(struct row, submission, r->channel, get_first(r)->number)
+NVS_GET_KNOWN(struct row, thread, !r->trace && get_thread_of(r) != NVS_NONE, get_thread_of(r))
+NVS_GET_KNOWN(struct row, tid, find_thread(r), find_thread(r) ? find_thread(r)->tid : 0)
+NVS_GET_REAL(struct row, age, !r->trace, get_age_of(r))
 NVS_GET_TEXT(struct row, work, r->work)
-NVS_GET_HEX(struct row, semaphore, has_sem(r), sem(r)->address)
-NVS_GET_TEXT(struct row, condition, has_sem(r) ? nvs_hang_condition(sem(r)) : "")
-NVS_GET_KNOWN(struct row, wanted, has_sem(r), sem(r)->payload)
+NVS_GET_HEX(struct row, semaphore, has_sem(r), get_sem(r)->address)
+NVS_GET_TEXT(struct row, condition, has_sem(r) ? nvs_hang_condition(get_sem(r)) : "")
+NVS_GET_KNOWN(struct row, wanted, has_sem(r), get_sem(r)->payload)
 NVS_GET_KNOWN(struct row, value, has_sem(r) && r->channel->has_value,
 	      r->channel ? r->channel->value : 0)
-NVS_GET_KNOWN(struct row, by_channel, by(r), by(r) ? by(r)->channel->number : 0)
-NVS_GET_KNOWN(struct row, by_submission, by(r), by(r) ? r->channel->by_submission->number : 0)
-NVS_GET_TEXT(struct row, api, api(r))
-NVS_GET_TEXT(struct row, callsite, site(r)->site)
-NVS_GET_TEXT(struct row, module, site(r)->site_module)
+NVS_GET_KNOWN(struct row, by_channel, get_releaser(r),
+	      get_releaser(r) ? get_releaser(r)->channel->number : 0)
+NVS_GET_KNOWN(struct row, by_submission, get_releaser(r),
+	      get_releaser(r) ? r->channel->by_submission->number : 0)
+NVS_GET_TEXT(struct row, api, get_api_of(r))
+NVS_GET_TEXT(struct row, callsite, get_site(r)->site)
+NVS_GET_TEXT(struct row, module, get_site(r)->site_module)
 NVS_GET_KNOWN(struct row, launched, r->trace && r->trace->of->collectives,
 	      r->trace ? r->trace->of->collectives : 0)
 NVS_GET_KNOWN(struct row, stuck, r->trace && r->trace->collective,
@@ -227,7 +229,7 @@ static int name_work(struct row *r)
 
 	if (!f)
 		return -ENOMEM;
-	nvs_hang_work(f, first(r));
+	nvs_hang_work(f, get_first(r));
 	if (fclose(f) || !r->work)
 		return -ENOMEM;
 	nvs_budget_adopt(r->work);
@@ -274,7 +276,7 @@ static int make_rows(struct rows *rows, const struct nvs_hang *hangs, uint32_t n
 
 /* ---- printing ---- */
 
-static void say_traces(struct nvs_run *run, const struct nvs_hang *hangs, const char *ranks)
+static void print_traces(struct nvs_run *run, const struct nvs_hang *hangs, const char *ranks)
 {
 	if (ranks)
 		nvs_print_wrapped(run->out, ranks, 0);
@@ -315,8 +317,8 @@ static int print_tables(struct nvs_run *run, const struct nvs_table *all, const 
 	return r;
 }
 
-/* In one array, for programs: the rows of each kind lie one behind the other. */
-static size_t join(struct rows *rows)
+/* Moves the rows into one array, for JSON and CSV: traces, calls, channels. */
+static size_t join_rows(struct rows *rows)
 {
 	struct row *at = rows->traces + rows->ntraces;
 
@@ -336,10 +338,10 @@ static int print_all(struct nvs_run *run, struct nvs_hang *hangs)
 		r = make_rows(&rows, hangs, run->n);
 	run->said = true;
 	if (!r && run->options->print.format == NVS_FORMAT_TEXT) {
-		say_traces(run, hangs, ranks);
+		print_traces(run, hangs, ranks);
 		r = print_tables(run, &table, &rows);
 	} else if (!r) {
-		size_t n = join(&rows);
+		size_t n = join_rows(&rows);
 
 		r = nvs_table_print_array(run->out, &table, rows.traces, n, sizeof(struct row),
 					  &run->options->print);
@@ -352,7 +354,7 @@ static int print_all(struct nvs_run *run, struct nvs_hang *hangs)
 	return r;
 }
 
-static int print(struct nvs_run *run)
+static int print_hang(struct nvs_run *run)
 {
 	struct nvs_hang *hangs = calloc(run->n + 1ul, sizeof(*hangs));
 	int r = hangs ? 0 : -ENOMEM;
@@ -372,13 +374,14 @@ static int print(struct nvs_run *run)
 
 /* ---- the report ---- */
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
+		       struct nvs_reader *reader)
 {
 	nvs_outstanding_begin(each, s, reader);
 	return ((struct nvs_outstanding *)each)->handles ? 0 : -ENOMEM;
 }
 
-static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 {
 	return nvs_outstanding_end(each);
 }
@@ -389,18 +392,18 @@ static void free_each(struct nvs_run *run)
 		nvs_outstanding_free((struct nvs_outstanding *)run->each + i);
 }
 
-NVS_REPORT(
-	hang, .name = "hang", .place = 94,
-	.help = "what a program hangs in, and who waits for whom: of one\n"
-		"that was killed or still runs, or of the ranks of a job",
-	.man = "In words first: the calls that have not returned, with the place that they were "
-	       "called from,\nand what they wait for: the first submission of a channel that is "
-	       "not done, with its kernel; the\nsemaphore that it waits for, what stands there and "
-	       "what is wanted; and which submission of which\nchannel would release it, if any. "
-	       "Then a table of calls and one of channels. Of the ranks of a\njob, a trace each, "
-	       "the collective that is not done, and who has not launched it. What is done is\n"
-	       "known as of the library's last look, ten times a second. In a process that runs, "
-	       "semaphores are\nread in its memory, where the system allows that.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_WHOLE | NVS_NEED_APART, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_outstanding), .begin = begin,
-	.end = end, .print = print, .free = free_each);
+NVS_REPORT(hang, .name = "hang", .place = 94,
+	   .help = "where a program that runs or was killed hangs, and\n"
+		   "what it waits for; also for all ranks of a job",
+	   .man = "First as text: the calls that have not returned, with their call site, "
+		  "and what they wait for: the first unfinished submission of a channel, "
+		  "with its kernel; the semaphore that it waits for, its value and the "
+		  "value wanted; and which submission of which channel would release it, "
+		  "if any. Then a table of calls and one of channels. For the ranks of a "
+		  "job, one trace each, also the collective that is not done and the ranks "
+		  "that have not launched it. What is done is known as of the library's "
+		  "last poll, which it does ten times a second. For a running process, "
+		  "semaphores are read from its memory, if the system permits.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_WHOLE | NVS_NEED_APART, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_outstanding),
+	   .begin = begin_trace, .end = end_trace, .print = print_hang, .free = free_each);

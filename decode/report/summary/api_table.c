@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entry points by host time. */
+/* Prints the summary's tables of entry points by host time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "decode/report/core/report.h"
 
 struct row {
-	struct nvs_facts_api *api; /* with those of its name of other traces */
+	struct nvs_facts_api *api; /* counts of all traces once names are merged */
 };
 
 #define TIMED (r->api->times.total.count)
@@ -19,7 +19,7 @@ static uint64_t rounded_us(uint64_t ns)
 	return ns / 1000 + (ns % 1000 >= 500);
 }
 
-/* Numbers in groups in text; good until the next of the same getter. */
+/* Formats numbers with grouped digits. The text is valid until the next call of the same getter. */
 #define GET_GROUPED(name, known, make)                               \
 	static void get_##name(const void *row, struct nvs_value *v) \
 	{                                                            \
@@ -41,16 +41,16 @@ GET_GROUPED(submissions, !r->api->uncounted, nvs_value_count(v, r->api->submissi
 GET_US(mean, nvs_total_mean(&r->api->times.total))
 GET_US(max, r->api->times.max)
 
-/* Whole ones: these are sums. */
+/* Sums are rounded to whole us. */
 GET_GROUPED(total, TIMED, nvs_value_count(v, rounded_us(r->api->times.total.ns)))
 
-/* Rounded it may lie outside of what was measured. */
+/* Rounding may move the value outside the measured range. */
 static bool is_outside(const struct nvs_times *t, double us)
 {
 	return us > (double)t->max / 1000 + 0.005 || us < (double)t->min / 1000 - 0.005;
 }
 
-/* It is known to 3 %: two digits. Of one call it is that call. */
+/* The quantile is accurate to 3 %: two digits. A single call is shown exactly. */
 static void get_p50(const void *row, struct nvs_value *v)
 {
 	const struct row *r = row;
@@ -81,7 +81,7 @@ static const struct nvs_column columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 };
 
-/* Of what is called once or so, there is no usual time. */
+/* The mean and median of calls that run only once or twice mean little. */
 static const struct nvs_column setup_columns[] = {
 	{"calls", "calls", get_calls, 0},
 	{"submissions", "submissions", get_submissions, 0, 1},
@@ -90,14 +90,14 @@ static const struct nvs_column setup_columns[] = {
 	{"api", "api", get_api, NVS_COLUMN_NAME},
 };
 
-static int compare(const void *pa, const void *pb)
+static int compare_names(const void *pa, const void *pb)
 {
 	const struct row *a = pa, *b = pb;
 
 	return strcmp(a->api->entry->name, b->api->entry->name);
 }
 
-static int merge(struct nvs_facts_api *into, const struct nvs_facts_api *from)
+static int merge_row(struct nvs_facts_api *into, const struct nvs_facts_api *from)
 {
 	into->calls += from->calls;
 	into->submissions += from->submissions;
@@ -105,21 +105,21 @@ static int merge(struct nvs_facts_api *into, const struct nvs_facts_api *from)
 	return nvs_times_merge(&into->times, &from->times);
 }
 
-/* Sorts by name, and makes one of several of a name; how many are left, or -ENOMEM. */
+/* Sorts by name and merges rows of one name. Returns the number left, or -ENOMEM. */
 static long merge_names(struct row *rows, size_t n)
 {
 	size_t kept = 0;
 
-	qsort(rows, n, sizeof(*rows), compare);
+	qsort(rows, n, sizeof(*rows), compare_names);
 	for (size_t i = 0; i < n; i++) {
 		struct nvs_facts_api *a = rows[i].api;
 
 		if (nvs_times_merge(&a->times, &a->loading))
 			return -ENOMEM;
 		nvs_times_free(&a->loading);
-		if (!kept || compare(rows + kept - 1, rows + i))
+		if (!kept || compare_names(rows + kept - 1, rows + i))
 			rows[kept++] = rows[i];
-		else if (merge(rows[kept - 1].api, a))
+		else if (merge_row(rows[kept - 1].api, a))
 			return -ENOMEM;
 	}
 	return (long)kept;
@@ -148,7 +148,7 @@ static int print_part(struct nvs_run *run, struct row *rows, size_t n, bool setu
 	for (size_t i = 0; i < n; i++)
 		if (nvs_facts_is_setup(rows[i].api->entry) == setup)
 			table.rows[table.nrows++] = rows + i;
-	/* That of what is told of a trace as a whole orders no entry points. */
+	/* A sort key of the whole-trace table does not apply to entry points. */
 	if (o.sort && !has_column(&table, o.sort) && (has_column(&whole, o.sort) || setup))
 		o.sort = NULL;
 	o.rows = first;
@@ -181,7 +181,7 @@ int nvs_api_times_print(struct nvs_run *run, struct nvs_facts *facts, uint32_t n
 			rows[count++].api = facts[k].apis.row[i];
 	count = merge_names(rows, (size_t)count);
 	r = count < 0 ? (int)count : print_part(run, rows, (size_t)count, false, first);
-	/* A few of these say it all. */
+	/* Setup calls: a few rows are enough. */
 	if (!r)
 		r = print_part(run, rows, (size_t)count, true, first ? (first + 1) / 2 : 0);
 	free(rows);

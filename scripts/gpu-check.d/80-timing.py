@@ -114,7 +114,7 @@ def by_profiler(suite, name):
 
 
 def cost(suite, name):
-    """What it adds to a launch that is recorded, beside CUPTI's activity records."""
+    """What timing adds to a recorded launch, compared with CUPTI's activity records."""
     row = suite.row(name)
     only = [word for v in ("default", "timing=dispatch", "timing=work", "CUPTI") for word in ("--only", v)]
     out, _, _ = suite.run(name, [sys.executable, os.path.join(ROOT, "scripts/bench-overhead"), "--bundle", os.path.dirname(suite.library),
@@ -123,7 +123,7 @@ def cost(suite, name):
     row.notes += [line.strip("| ").replace("  ", "") for line in lines if line.startswith("| ") or line.startswith("launch, ")]
     row.wrong += [line for line in lines if line.startswith("FAILED: timing") or line.startswith("FAILED: ") and "exit" in line]
     if not lines:
-        row.wrong.append("bench-overhead said nothing")
+        row.wrong.append("bench-overhead printed nothing")
     return row
 
 

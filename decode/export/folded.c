@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --export=folded: a line a stack, "outermost;...;innermost COUNT", as flamegraph.pl, inferno and
- * speedscope take it.
- */
+/* --export=folded: one line per stack, "outermost;...;innermost COUNT", for flamegraph.pl, inferno
+ * and speedscope. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +9,7 @@
 #include "decode/report/report.h"
 #include "decode/report/stacks.h"
 
-static unsigned below(const char *root)
+static unsigned root_flag(const char *root)
 {
 	return !strcmp(root, "process")	 ? NVS_STACKS_PROCESS
 	       : !strcmp(root, "thread") ? NVS_STACKS_THREAD
@@ -23,7 +21,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	struct nvs_stacks *t = run->state;
 
 	for (uint32_t i = 0; i < run->options->nmore; i++)
-		t->how |= below(run->options->more[i]);
+		t->how |= root_flag(run->options->more[i]);
 	return nvs_stacks_begin(run, s, each, reader);
 }
 
@@ -32,7 +30,7 @@ static int check_roots(const struct nvs_options_report *o)
 	char safe[256];
 
 	for (uint32_t i = 0; i < o->nmore; i++)
-		if (!below(o->more[i])) {
+		if (!root_flag(o->more[i])) {
 			nvs_escape(safe, sizeof(safe), o->more[i], strlen(o->more[i]));
 			fprintf(stderr, "nvsnoop-report: --root is process or thread, not '%s'\n",
 				safe);

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --html: one page that needs no other file and no network. It is made of other reports: what these
- * print stands in it as they print it, so that its figures are theirs. How it looks and what it
- * does is decode/html.
- */
+/* --html: a single page that needs no other file and no network. It embeds the output of other
+ * reports, so its numbers are theirs. Its style and scripts are in decode/html. */
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/export/html_pack.h"
 #include "decode/report/out.h"
 #include "decode/report/table.h"
 
-/* decode/html, as it was at build time; and the hashes by which the page lets them run. */
+/* Files of decode/html, embedded at build time, and the hashes by which the page's policy allows
+ * them. */
 #define FILE_OF_OURS(name, path)                                                    \
 	__asm__(".pushsection .rodata\n"                                            \
 		".global nvs_html_" #name "\n"                                      \
@@ -29,7 +27,7 @@ static const char *const parts[] = {"summary",	 "by-api",   "by-callsite", "by-k
 				    "by-nvtx",	 "gpu-time", "by-rank",	    "by-stream",
 				    "by-thread", "channels", "dump",	    NULL};
 
-/* What PART prints, into P, with the options that the page wants of it. */
+/* Prints report PART into P, with the page's options. */
 static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format format,
 		      uint64_t *told)
 {
@@ -55,7 +53,7 @@ static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format 
 	return r;
 }
 
-static void put_text(struct nvs_pack *p, const char *key, const char *text)
+static void print_string(struct nvs_pack *p, const char *key, const char *text)
 {
 	nvs_pack_print(p, ",\"%s\":\"", key);
 	for (; *text; text++)
@@ -68,13 +66,13 @@ static void put_text(struct nvs_pack *p, const char *key, const char *text)
 	nvs_pack_put(p, "\"", 1);
 }
 
-/* Behind the rows, since it is not known before how many there are. */
-static void put_columns(struct nvs_pack *p, const struct nvs_run *part, uint64_t told)
+/* Printed after the rows: their number is not known before. */
+static void print_columns(struct nvs_pack *p, const struct nvs_run *part, uint64_t told)
 {
 	const struct nvs_report *report = part->report;
 
 	nvs_pack_print(p, "{\"report\":\"%s\",\"told\":%" PRIu64, report->name, told);
-	put_text(p, "help", report->help);
+	print_string(p, "help", report->help);
 	nvs_pack_print(p, ",\"columns\":[");
 	for (uint32_t i = 0; i < report->ncolumns; i++) {
 		const struct nvs_column *c = report->columns + i;
@@ -89,20 +87,20 @@ static void put_columns(struct nvs_pack *p, const struct nvs_run *part, uint64_t
 		nvs_pack_print(p, ",\"several\":%s,\"name\":%s,\"rank\":%u",
 			       c->flags & NVS_COLUMN_SEVERAL ? "true" : "false",
 			       c->flags & NVS_COLUMN_NAME ? "true" : "false", c->rank);
-		put_text(p, "title", c->title);
+		print_string(p, "title", c->title);
 		nvs_pack_put(p, "}", 1);
 	}
 	nvs_pack_print(p, "]}\n");
 }
 
-/* Two lines: the rows as JSON, and what is to be said of them. */
+/* Two lines: the rows as JSON, then name, help and columns of the report. */
 static int print_table(struct nvs_run *part)
 {
 	struct nvs_pack p = {.out = part->out->file, .kind = "table", .process = 0};
 	uint64_t told;
 	int r = print_part(part, &p, NVS_FORMAT_JSON, &told), end;
 
-	put_columns(&p, part, told);
+	print_columns(&p, part, told);
 	end = nvs_pack_end(&p);
 	return r ? r : end;
 }
@@ -117,7 +115,7 @@ static int print_sentences(struct nvs_run *summary)
 	return r ? r : end;
 }
 
-static void put_command(struct nvs_pack *p, const struct nvs_options_report *o)
+static void print_paths(struct nvs_pack *p, const struct nvs_options_report *o)
 {
 	char safe[4096];
 
@@ -140,7 +138,7 @@ static int print_traces(struct nvs_run *run)
 {
 	struct nvs_pack p = {.out = run->out->file, .kind = "traces", .items = run->n};
 
-	put_command(&p, run->options);
+	print_paths(&p, run->options);
 	return nvs_pack_end(&p);
 }
 
@@ -168,12 +166,12 @@ static int print_tables(struct nvs_run *run, uint32_t n)
 	return r;
 }
 
-/* Everything of ours before what is large: it shows the tables while the rest still comes. */
+/* Scripts and tables before the large data: the page shows them while the rest loads. */
 static int print(struct nvs_run *run)
 {
 	FILE *out = run->out->file;
 	struct nvs_html_left left = {0};
-	uint32_t n = run->options->nreports; /* this one, the tables, and --dump */
+	uint32_t n = run->options->nreports; /* --html itself, the tables, and --dump */
 	int r;
 
 	for (uint32_t i = 1; i < n; i++)
@@ -194,7 +192,7 @@ static int print(struct nvs_run *run)
 	if (!r)
 		r = print_left(out, &left);
 	fputs("</body>\n</html>\n", out);
-	/* An output that failed is told where it is closed. */
+	/* Write errors are reported when the output is closed. */
 	return r < 0 && !ferror(out) ? r : 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What exports call threads and channels, and what they say of calls and of the GPU's work. */
+/* Names of threads and channels in exports, and notes on calls and GPU work. */
 #include "decode/export/walk.h"
 #include "decode/report/report.h"
 #include "decode/report/words.h"
@@ -24,7 +24,7 @@ const char *nvs_walk_note(const struct nvs_walk_gpu *g)
 	return g->work->flags & NVS_WORK_SHARED ? "may hold work of another channel" : "";
 }
 
-#define OWN_TIDS 0x40000000u /* above the system's */
+#define OWN_TIDS 0x40000000u /* above all real tids */
 
 uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread)
 {
@@ -46,7 +46,7 @@ const char *nvs_walk_thread(const struct nvs_walk *w, uint32_t thread, char *roo
 	return room;
 }
 
-/* Engines by the numbers of NV2080_ENGINE_TYPE: GR0 is 1, COPY0 is 9. */
+/* NV2080_ENGINE_TYPE: GR0 is 1, COPY0 is 9. */
 static void engine_name(uint32_t engine, char *room, size_t size)
 {
 	if (engine == 1)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of nvsnoop-report. Long, since --help is in it. */
+/* The command line of nvsnoop-report: parsing, checks and --help. Called once, by main(). */
 #include <errno.h>
 #include <getopt.h>
 #include <langinfo.h>
@@ -31,7 +31,7 @@ enum {
 	OPT_LIST,
 	OPT_STAND_IN,
 	OPT_REPORT, /* + index in the registry */
-	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* a report's further option, likewise */
+	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* second option of a report, + index */
 };
 
 static const struct option common[] = {
@@ -64,8 +64,8 @@ static const struct option common[] = {
 
 #define COMMON (sizeof(common) / sizeof(*common))
 
-/* Those of the reports first. ALL has room for two a report. */
-static void gather(struct option *all)
+/* Fills ALL with the options of the reports, two at most of each, then the common ones. */
+static void collect_options(struct option *all)
 {
 	const struct nvs_report *r;
 
@@ -134,7 +134,7 @@ void nvs_options_help(FILE *out)
 
 static const char try_help[] = "Try 'nvsnoop-report --help'.\n";
 
-static int wrong(const char *what, const char *value)
+static int fail_usage(const char *what, const char *value)
 {
 	char safe[256];
 
@@ -164,7 +164,7 @@ static int parse_format(struct nvs_options_report *o, const char *s)
 			o->format = (enum nvs_format)i;
 			return 0;
 		}
-	return wrong("unknown format", s);
+	return fail_usage("unknown format", s);
 }
 
 static int parse_color(struct nvs_options_report *o, const char *s)
@@ -176,38 +176,41 @@ static int parse_color(struct nvs_options_report *o, const char *s)
 			o->color = i - 1;
 			return 0;
 		}
-	return wrong("unknown colour mode", s);
+	return fail_usage("unknown colour mode", s);
 }
 
 static int add_pattern(struct nvs_patterns *list, const char *s)
 {
 	const char *trouble = nvs_patterns_add(list, s);
 
-	return trouble ? wrong(trouble, s) : 0;
+	return trouble ? fail_usage(trouble, s) : 0;
 }
 
-static int add_more(struct nvs_options_report *o, const struct nvs_report *r, const char *s)
+static int add_value(struct nvs_options_report *o, const struct nvs_report *r, const char *s)
 {
 	if (o->nmore >= NVS_MAX_PATTERNS || (o->more_of && o->more_of != r))
-		return wrong("too many values at", s);
+		return fail_usage("too many values at", s);
 	o->more_of = r;
 	o->more[o->nmore++] = s;
 	return 0;
 }
 
-static int choose(struct nvs_options_report *o, const struct nvs_report *report)
+static int choose_report(struct nvs_options_report *o, const struct nvs_report *report)
 {
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		if (o->reports[i] == report)
 			return 0;
 		if (nvs_report_export(o->reports[i]) || nvs_report_export(report))
-			return wrong("an export stands alone: more than one report", report->name);
+			return fail_usage("an export stands alone: more than one report",
+					  report->name);
 		if (o->reports[i]->parts || report->parts)
-			return wrong("--html stands alone: more than one report", report->name);
+			return fail_usage("--html stands alone: more than one report",
+					  report->name);
 		if ((o->reports[i]->needs | report->needs) & NVS_NEED_PAIR)
-			return wrong("--diff stands alone: more than one report", report->name);
+			return fail_usage("--diff stands alone: more than one report",
+					  report->name);
 		if (!(o->reports[i]->needs & report->needs & NVS_NEED_TRACE))
-			return wrong("more than one report", report->name);
+			return fail_usage("more than one report", report->name);
 	}
 	o->reports[o->nreports++] = report;
 	return 0;
@@ -218,7 +221,7 @@ static int parse_rows(struct nvs_options_report *o, const char *s)
 	const char *end;
 
 	o->has_rows = true;
-	return parse_number(s, &end, &o->rows) && !*end ? 0 : wrong("wrong number of rows", s);
+	return parse_number(s, &end, &o->rows) && !*end ? 0 : fail_usage("wrong number of rows", s);
 }
 
 static int parse_channel(struct nvs_options_report *o, const char *s)
@@ -227,33 +230,33 @@ static int parse_channel(struct nvs_options_report *o, const char *s)
 	uint64_t n;
 
 	if (!parse_number(s + (*s == '!'), &end, &n) || *end)
-		return wrong("wrong channel", s);
+		return fail_usage("wrong channel", s);
 	return add_pattern(&o->channel, s);
 }
 
-static int take_export(struct nvs_options_report *o, const char *s)
+static int set_export(struct nvs_options_report *o, const char *s)
 {
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
 		if (nvs_report_export(r) && !strcmp(nvs_report_export(r), s))
-			return choose(o, r);
-	return wrong("unknown export", s);
+			return choose_report(o, r);
+	return fail_usage("unknown export", s);
 }
 
-static int take_report(struct nvs_options_report *o, int c)
+static int set_report(struct nvs_options_report *o, int c)
 {
 	if (c >= OPT_MORE)
-		return add_more(o, nvs_report_at((uint32_t)(c - OPT_MORE)), optarg);
+		return add_value(o, nvs_report_at((uint32_t)(c - OPT_MORE)), optarg);
 	if (optarg)
 		o->argument = optarg;
-	return choose(o, nvs_report_at((uint32_t)(c - OPT_REPORT)));
+	return choose_report(o, nvs_report_at((uint32_t)(c - OPT_REPORT)));
 }
 
-static int take(struct nvs_options_report *o, int c)
+static int set_option(struct nvs_options_report *o, int c)
 {
 	if (c >= OPT_REPORT)
-		return take_report(o, c);
+		return set_report(o, c);
 	switch (c) {
 	case OPT_FORMAT:
 		return parse_format(o, optarg);
@@ -263,7 +266,7 @@ static int take(struct nvs_options_report *o, int c)
 	case 'n':
 		return parse_rows(o, optarg);
 	case OPT_RANGE:
-		return nvs_range_parse(&o->range, optarg) ? 0 : wrong("wrong range", optarg);
+		return nvs_range_parse(&o->range, optarg) ? 0 : fail_usage("wrong range", optarg);
 	case OPT_THREAD:
 		return add_pattern(&o->thread, optarg);
 	case OPT_CHANNEL:
@@ -273,7 +276,7 @@ static int take(struct nvs_options_report *o, int c)
 	case OPT_NVTX:
 		return add_pattern(&o->nvtx, optarg);
 	case OPT_EXPORT:
-		return take_export(o, optarg);
+		return set_export(o, optarg);
 	case 'o':
 		o->output = strcmp(optarg, "-") ? optarg : NULL;
 		return 0;
@@ -323,13 +326,13 @@ static int take(struct nvs_options_report *o, int c)
 	return -EINVAL;
 }
 
-/* Can what was asked for be had in this format? */
+/* Checks that the reports can be printed in the format of --format. */
 static int check_format(const struct nvs_options_report *o)
 {
 	static const char *const words[] = {"text", " or json", " or csv"};
 
 	if (o->format == NVS_FORMAT_CSV && o->nreports > 1)
-		return wrong("CSV is one table: more than one report", o->reports[1]->name);
+		return fail_usage("CSV is one table: more than one report", o->reports[1]->name);
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		const struct nvs_report *r = o->reports[i];
 
@@ -351,8 +354,8 @@ static int check_format(const struct nvs_options_report *o)
 	return 0;
 }
 
-/* An option of another report than the one that was asked for. */
-static int check_more(const struct nvs_options_report *o)
+/* Checks the second option of a report: it needs that report, and a moment has to parse. */
+static int check_values(const struct nvs_options_report *o)
 {
 	const struct nvs_report *r = o->more_of;
 
@@ -363,14 +366,14 @@ static int check_more(const struct nvs_options_report *o)
 			return 0;
 		return o->nmore == 1 && nvs_moment_parse(&moment, o->more[0])
 			       ? 0
-			       : wrong("no single time, as 1.5s, 200ms or 50%:", o->more[0]);
+			       : fail_usage("no single time, as 1.5s, 200ms or 50%:", o->more[0]);
 	}
 	fprintf(stderr, "nvsnoop-report: --%s goes with --%s: '%s'\n%s", r->option->name, r->name,
 		o->more[0], try_help);
 	return -EINVAL;
 }
 
-/* It is written while they are read. */
+/* The output must not be one of the traces: they are read while it is written. */
 static bool is_read(const struct nvs_options_report *o, const struct stat *output)
 {
 	struct stat st;
@@ -382,32 +385,32 @@ static bool is_read(const struct nvs_options_report *o, const struct stat *outpu
 	return false;
 }
 
-/* Before a long reading. */
+/* Checked now: reading may take long. */
 static int check_output(const struct nvs_options_report *o)
 {
 	uint32_t prints = o->reports[0]->prints;
 	struct stat st;
 
 	if (!o->output && prints & (NVS_PRINTS_FILE | NVS_PRINTS_FOLDER))
-		return wrong(prints & NVS_PRINTS_FILE
-				     ? "-o FILE has to say where it goes: no file for"
-				     : "-o DIR has to say where it goes: no folder for",
-			     o->reports[0]->name);
+		return fail_usage(prints & NVS_PRINTS_FILE
+					  ? "-o FILE has to say where it goes: no file for"
+					  : "-o DIR has to say where it goes: no folder for",
+				  o->reports[0]->name);
 	if (!o->output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
-		return wrong("-o FILE, or a pipe: this is nothing for a terminal:",
-			     o->reports[0]->name);
+		return fail_usage("-o FILE, or a pipe: this is nothing for a terminal:",
+				  o->reports[0]->name);
 	if (!o->output || stat(o->output, &st))
 		return 0;
 	if (prints & NVS_PRINTS_FOLDER)
-		return wrong("remove it, or give another name: there is already", o->output);
+		return fail_usage("remove it, or give another name: there is already", o->output);
 	if (prints & NVS_PRINTS_FILE && !S_ISREG(st.st_mode))
-		return wrong("this has to be a file:", o->output);
+		return fail_usage("this has to be a file:", o->output);
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (!o->overwrite)
-		return wrong("--overwrite replaces it, or give another name: there is a file",
-			     o->output);
-	return is_read(o, &st) ? wrong("this is to be read, not replaced:", o->output) : 0;
+		return fail_usage("--overwrite replaces it, or give another name: there is a file",
+				  o->output);
+	return is_read(o, &st) ? fail_usage("this is to be read, not replaced:", o->output) : 0;
 }
 
 /* "FILE:NUMBER", unless there is a file of that name. */
@@ -435,9 +438,10 @@ static int check_pair(struct nvs_options_report *o)
 	first = cut_number(o->files[0], o->number);
 	second = cut_number(o->files[1], o->number + 1);
 	o->numbered = first && second;
-	return first == second ? 0
-			       : wrong("number of a submission for both or none, not only with",
-				       o->files[second]);
+	return first == second
+		       ? 0
+		       : fail_usage("number of a submission for both or none, not only with",
+				    o->files[second]);
 }
 
 static int check_files(const struct nvs_options_report *o)
@@ -449,11 +453,12 @@ static int check_files(const struct nvs_options_report *o)
 			takes & NVS_NEED_FILES ? "file" : "trace", try_help);
 		return -EINVAL;
 	}
-	return !takes && o->nfiles ? wrong("--classes and --class take no file, as", o->files[0])
-				   : 0;
+	return !takes && o->nfiles
+		       ? fail_usage("--classes and --class take no file, as", o->files[0])
+		       : 0;
 }
 
-/* A report that is made of others has them behind it. */
+/* The reports that make up --html follow it in the list. */
 static int add_parts(struct nvs_options_report *o)
 {
 	const char *const *part = o->reports[0]->parts;
@@ -462,9 +467,9 @@ static int add_parts(struct nvs_options_report *o)
 	if (!part)
 		return 0;
 	if (o->sort)
-		return wrong("tables of --html are sorted on the page: no", o->sort);
+		return fail_usage("tables of --html are sorted on the page: no", o->sort);
 	o->page = true;
-	o->called = "nvsnoop-report"; /* who reads it may be elsewhere */
+	o->called = "nvsnoop-report"; /* the reader may be on another machine */
 	for (; *part; part++)
 		for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
 			if (!strcmp(r->name, *part))
@@ -472,8 +477,8 @@ static int add_parts(struct nvs_options_report *o)
 	return 0;
 }
 
-/* What others read has its own rules. */
-static void use_signs(const struct nvs_options_report *o)
+/* The locale decides for text only: JSON, CSV, --html and exports are UTF-8. */
+static void set_signs(const struct nvs_options_report *o)
 {
 	setlocale(LC_CTYPE, "");
 	nvs_signs_use(o->format != NVS_FORMAT_TEXT || o->page || nvs_report_export(o->reports[0]) ||
@@ -498,27 +503,27 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	memset(o, 0, sizeof(*o));
 	o->pager = true;
 	o->progress = isatty(STDERR_FILENO);
-	gather(all);
+	collect_options(all);
 	o->called = argc ? argv[0] : name;
 	if (argc)
 		argv[0] = name; /* getopt begins its messages with it */
 	while ((c = getopt_long(argc, argv, "s:n:o:vhV", all, NULL)) != -1)
-		if (take(o, c))
+		if (set_option(o, c))
 			return -EINVAL;
 	o->files = argv + optind;
 	o->nfiles = argc - optind;
 	if (o->help || o->version || o->list)
 		return 0;
 	if (o->embed && o->nreports)
-		return wrong("--embed reports nothing: no", o->reports[0]->name);
+		return fail_usage("--embed reports nothing: no", o->reports[0]->name);
 	for (uint32_t i = 0; !o->nreports && (r = nvs_report_at(i)); i++)
 		if (r->standard)
 			o->reports[o->nreports++] = r;
 	o->pager &= !nvs_verdict_alone(o);
-	if (check_more(o) || check_files(o) || check_pair(o) || check_output(o))
+	if (check_values(o) || check_files(o) || check_pair(o) || check_output(o))
 		return -EINVAL;
 	if (check_format(o) || add_parts(o))
 		return -EINVAL;
-	use_signs(o);
+	set_signs(o);
 	return 0;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --range: submissions by number, or submissions and calls by time: in seconds since the session's
- * start, or in percent of the session.
- */
+/* --range and --at: submissions by number, or submissions and calls by time, in seconds since the
+ * start of the session or in percent of it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +9,7 @@
 #include "decode/report/report.h"
 
 #define OPEN UINT64_MAX
-#define PERCENT 1000000000ull /* in which parts one is told: 100 % are 10^11 */
+#define PERCENT 1000000000ull /* parts of a percent: 100 % are 10^11 */
 
 struct unit {
 	const char *name;
@@ -25,7 +23,7 @@ static const struct unit units[] = {
 	{"ns", 1, NVS_RANGE_TIME},	 {"%", PERCENT, NVS_RANGE_PERCENT},
 };
 
-/* Digits, and a fraction where the unit has room for one. */
+/* Digits, and a fraction if the unit has smaller parts. */
 static bool parse_number(const char *s, size_t n, const struct unit *unit, uint64_t *value)
 {
 	uint64_t worth = unit->worth;
@@ -57,7 +55,7 @@ static const struct unit *unit_of(const char *s, size_t n, size_t *digits)
 	return NULL;
 }
 
-/* A, A-B, A-, -B, with units at one or both; one without a unit has that of the other. */
+/* A, A-B, A- or -B; a bound without a unit takes that of the other. */
 bool nvs_range_parse(struct nvs_range *r, const char *s)
 {
 	const char *dash = strchr(s, '-'), *to = dash ? dash + 1 : s;
@@ -76,7 +74,7 @@ bool nvs_range_parse(struct nvs_range *r, const char *s)
 	if ((nfrom && !parse_number(s, from_n, a, &r->from)) ||
 	    (nto && !parse_number(to, to_n, b, &r->to)))
 		return false;
-	/* A moment has nothing in it. */
+	/* An empty range is an error. */
 	if (a->by != b->by)
 		return true;
 	return a->by == NVS_RANGE_NUMBERS ? r->from <= r->to : r->from < r->to;
@@ -93,15 +91,15 @@ bool nvs_moment_parse(struct nvs_range *r, const char *s)
 	return parse_number(s, digits, unit, &r->from);
 }
 
-/* ---- of a trace ---- */
+/* ---- a trace's range ---- */
 
 bool nvs_range_timed(const struct nvs_options_report *o)
 {
 	return o->range.by > NVS_RANGE_NUMBERS;
 }
 
-/* In ns since the start. The last moment belongs to what reaches up to the end. */
-static int64_t place(const struct nvs_source *s, enum nvs_range_by by, uint64_t value)
+/* Converts to ns since the start. 100 % includes the last moment. */
+static int64_t to_ns(const struct nvs_source *s, enum nvs_range_by by, uint64_t value)
 {
 	long double ns = (long double)value;
 	int64_t length;
@@ -116,7 +114,7 @@ static int64_t place(const struct nvs_source *s, enum nvs_range_by by, uint64_t 
 
 int64_t nvs_moment_at(const struct nvs_source *s, const struct nvs_range *moment)
 {
-	return place(s, moment->by, moment->from);
+	return to_ns(s, moment->by, moment->from);
 }
 
 int nvs_range_check(const struct nvs_source *s)
@@ -136,8 +134,8 @@ void nvs_range_resolve(struct nvs_source *s)
 {
 	const struct nvs_range *r = &s->options->range;
 
-	s->from = place(s, r->by, r->from);
-	s->to = place(s, r->to_by, r->to);
+	s->from = to_ns(s, r->by, r->from);
+	s->to = to_ns(s, r->to_by, r->to);
 }
 
 bool nvs_range_has(const struct nvs_source *s, const struct nvs_submission *sub)
@@ -156,7 +154,7 @@ bool nvs_range_at(const struct nvs_source *s, uint64_t ticks)
 	return nvs_clock_since_start(s->trace, ticks, &ns) && ns >= s->from && ns < s->to;
 }
 
-/* ---- where nothing is selected ---- */
+/* ---- explanation of an empty selection ---- */
 
 static void explain_time(const struct nvs_source *s)
 {

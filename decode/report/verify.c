@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --verify: is each trace whole, and if not, what is missing? */
+/* --verify: checks that each trace is complete, and lists what is missing. The checks are made
+ * while reading (decode/calls/continuity.h, decode/trace). */
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/report/source_columns.h"
@@ -28,8 +29,8 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-/* 0 whole, 1 not, 3 whole up to a crash */
-static int judge(const struct nvs_source *s)
+/* Exit status: 0 complete, 1 not, 3 complete up to a crash. */
+static int verdict_of(const struct nvs_source *s)
 {
 	if (nvs_trace_problems(s->trace))
 		return 1;
@@ -40,7 +41,7 @@ static void print_verdict(struct nvs_out *out, const struct nvs_source *s)
 {
 	const struct nvs_session *session = nvs_trace_session(s->trace);
 	unsigned long long problems = nvs_trace_problems(s->trace);
-	int verdict = judge(s);
+	int verdict = verdict_of(s);
 
 	nvs_out_text(out, s->path);
 	fprintf(out->file, ": %s",
@@ -74,7 +75,7 @@ static void print_finding(struct nvs_out *out, const struct nvs_finding *f)
 	fprintf(out->file, "%s\n", note ? nvs_out_style(out, NVS_STYLE_PLAIN) : "");
 }
 
-/* What matters most first. */
+/* Problems first, then remarks, then notes. */
 static void print_findings(struct nvs_out *out, const struct nvs_source *s, uint64_t rows)
 {
 	const struct nvs_finding *f;
@@ -115,7 +116,7 @@ static int print(struct nvs_run *run)
 	const struct nvs_options_report *o = run->options;
 
 	for (uint32_t i = 0; i < run->n; i++) {
-		int verdict = judge(run->sources + i);
+		int verdict = verdict_of(run->sources + i);
 
 		if (verdict && run->verdict != 1)
 			run->verdict = verdict;

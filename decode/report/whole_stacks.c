@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --stacks: each distinct stack, with what was submitted from it. */
+/* --stacks: each distinct stack, with its submissions and calls. Text is one block per stack. */
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/report/source_columns.h"
@@ -8,8 +8,8 @@
 struct row {
 	const struct nvs_frame *frame;
 	const struct nvs_source *source;
-	char *stack; /* on a line */
-	double share; /* of all submissions, percent; negative: not known */
+	char *stack; /* folded */
+	double share; /* percent of all submissions; negative: unknown */
 };
 
 NVS_SOURCE_GETTERS(struct row, r->source)
@@ -46,7 +46,7 @@ static int print_table(struct nvs_run *run, const struct nvs_stacks_list *list, 
 	struct nvs_options_report o = *run->options;
 	int r = rows ? 0 : -ENOMEM;
 
-	o.sort = NULL; /* they come in order */
+	o.sort = NULL; /* already sorted */
 	for (size_t i = 0; i < list->shown && !r; i++) {
 		struct nvs_out line = {NULL};
 		size_t size;
@@ -66,7 +66,7 @@ static int print_table(struct nvs_run *run, const struct nvs_stacks_list *list, 
 	return r;
 }
 
-/* ---- as text: a block each ---- */
+/* ---- text ---- */
 
 static void print_known(FILE *out, bool known, uint64_t n, const char *what)
 {
@@ -76,7 +76,7 @@ static void print_known(FILE *out, bool known, uint64_t n, const char *what)
 		fprintf(out, "  - %s", what);
 }
 
-/* From inside out; the line that called is told where it is known. */
+/* Innermost frame first; the program's first frame with its source line, if known. */
 void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nvs_trace *trace,
 		      const struct nvs_frame *frame)
 {

@@ -30,7 +30,7 @@ enum kind {
 	MEMORY, /* at, bytes */
 };
 
-struct number_of_name {
+struct name {
 	UT_hash_handle hh;
 	uint32_t number;
 	char text[];
@@ -44,7 +44,7 @@ struct seen {
 struct times {
 	struct nvs_pack names, events, details;
 	struct nvs_html_left *left;
-	struct number_of_name *known;
+	struct name *known;
 	uint32_t nnames, other; /* OTHER: number of the name for all that did not fit */
 	struct nvs_rows seen; /* threads and channels of the current trace that were written */
 	uint64_t tags, nevents;
@@ -77,10 +77,10 @@ static uint32_t add_name(struct times *t, const char *text)
 	return ++t->nnames;
 }
 
-static uint32_t number_of_name(struct times *t, const char *text)
+static uint32_t name_number(struct times *t, const char *text)
 {
 	size_t n = text ? strlen(text) : 0;
-	struct number_of_name *known = NULL;
+	struct name *known = NULL;
 
 	if (!n)
 		return 0;
@@ -177,7 +177,7 @@ static void put_thread(const struct nvs_walk *w, uint32_t thread)
 		snprintf(text, sizeof(text), "%.100s %u", known, t->tid);
 	else
 		snprintf(text, sizeof(text), "%s", known);
-	NUMBERS(state_of(w), THREAD, thread, number_of_name(state_of(w), text));
+	NUMBERS(state_of(w), THREAD, thread, name_number(state_of(w), text));
 }
 
 static void put_channel(const struct nvs_walk *w, uint32_t channel)
@@ -186,8 +186,7 @@ static void put_channel(const struct nvs_walk *w, uint32_t channel)
 
 	if (is_new(state_of(w), 1ull << 32 | channel))
 		NUMBERS(state_of(w), CHANNEL, channel,
-			number_of_name(state_of(w),
-				       nvs_walk_channel(w, channel, room, sizeof(room))));
+			name_number(state_of(w), nvs_walk_channel(w, channel, room, sizeof(room))));
 }
 
 /* ---- callbacks of the walk ---- */
@@ -199,7 +198,7 @@ static int on_begin(struct nvs_walk *w)
 	nvs_rows_free(&t->seen, NULL);
 	t->seen = NVS_ROWS(struct seen, key);
 	t->timed = w->timed;
-	NUMBERS(t, PROCESS, w->pid, number_of_name(t, w->name));
+	NUMBERS(t, PROCESS, w->pid, name_number(t, w->name));
 	return status_of(t);
 }
 
@@ -212,9 +211,8 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	if (!begin_event(t, CALL, c->call->thread, c->begin))
 		return 0;
 	put_number(t, c->ended ? c->end - c->begin : -1);
-	NUMBERS(t, number_of_name(t, c->name), number_of_name(t, c->kernel),
-		c->ended && c->call->result, c->flow % FLOW,
-		c->call->uncounted ? 0 : c->call->asked_submissions);
+	NUMBERS(t, name_number(t, c->name), name_number(t, c->kernel), c->ended && c->call->result,
+		c->flow % FLOW, c->call->uncounted ? 0 : c->call->asked_submissions);
 	nvs_words_call(text, w->source, w->handles, c->call);
 	put_detail(t, text);
 	return status_of(t);
@@ -230,10 +228,10 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 	if (!begin_event(t, SUBMISSION, s->channel->channel, one->at))
 		return 0;
 	nvs_words_tally(work, sizeof(work), one->tally);
-	NUMBERS(t, number_of_name(t, one->api), one->flow % FLOW, s->number, s->thread->thread,
+	NUMBERS(t, name_number(t, one->api), one->flow % FLOW, s->number, s->thread->thread,
 		s->nentries, nvs_submission_bytes(s));
 	put_number(t, one->counted ? (int64_t)one->pending : -1);
-	put_number(t, number_of_name(t, work));
+	put_number(t, name_number(t, work));
 	put_detail(t, one->site);
 	return status_of(t);
 }
@@ -261,9 +259,9 @@ static int on_range(struct nvs_walk *w, const struct nvs_walk_range *r)
 	put_thread(w, e->thread);
 	if (!begin_event(t, marked ? MARK : BEGIN, e->thread, r->begin))
 		return status_of(t);
-	NUMBERS(t, number_of_name(t, *r->name ? r->name : "-"),
-		number_of_name(t, e->node->key.domain ? nvs_nvtx_domain(names, e->node->key.domain)
-						      : ""));
+	NUMBERS(t, name_number(t, *r->name ? r->name : "-"),
+		name_number(t, e->node->key.domain ? nvs_nvtx_domain(names, e->node->key.domain)
+						   : ""));
 	if (!marked && e->tag)
 		*e->tag = ++t->tags;
 	if (!marked)
@@ -281,7 +279,7 @@ static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 	if (!begin_event(t, GPU, g->work->channel, g->begin))
 		return 0;
 	put_number(t, g->end - g->begin);
-	NUMBERS(t, number_of_name(t, *g->name ? g->name : "-"), g->flow % FLOW, g->work->number,
+	NUMBERS(t, name_number(t, *g->name ? g->name : "-"), g->flow % FLOW, g->work->number,
 		g->give, g->brief);
 	put_detail(t, nvs_walk_note(g));
 	return status_of(t);
@@ -306,7 +304,7 @@ static const struct nvs_walker walker = {
 
 static void free_names(struct times *t)
 {
-	struct number_of_name *n, *next;
+	struct name *n, *next;
 
 	HASH_ITER(hh, t->known, n, next) {
 		HASH_DEL(t->known, n);

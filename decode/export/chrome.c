@@ -118,7 +118,7 @@ static uint32_t works_of(const struct nvs_walk *w, uint32_t channel)
 
 	if (is_new(w, tid)) {
 		nvs_walk_channel(w, channel, room, sizeof(room));
-		snprintf(name, sizeof(name), "GPU's work of %s", room);
+		snprintf(name, sizeof(name), "GPU work of %s", room);
 		name_thread(w, "thread_name", tid, name);
 	}
 	return tid;
@@ -358,6 +358,6 @@ static int print(struct nvs_run *run)
 
 NVS_REPORT(export_chrome, .name = "export=chrome", .place = 320,
 	   .help = "the same as Chrome's trace events (JSON)",
-	   .man = "The same as trace events of Chrome, in JSON, for chrome://tracing, Perfetto, "
-		  "speedscope and others. It is several times as large.",
+	   .man = "The same as Chrome trace events, in JSON, for chrome://tracing, Perfetto, "
+		  "speedscope and others. The file is several times as large.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT, .print = print);

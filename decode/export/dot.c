@@ -62,7 +62,7 @@ static void print_label(const struct nvs_walk *w, FILE *f, const struct nvs_grap
 	if (node->type && told && node->bytes)
 		fprintf(f, "\\n%" PRIu64 " bytes", node->bytes);
 	if (node->flags & NVS_NODE_DISABLED)
-		fputs("\\nswitched off", f);
+		fputs("\\ndisabled", f);
 }
 
 /* NAME: name of the cluster. */
@@ -104,10 +104,10 @@ static void print_edges(FILE *f, const char *name, const struct nvs_edges *edges
 
 static const char *missing_note(const struct nvs_exec *exec)
 {
-	return exec->partial	   ? ", of which not all is known"
+	return exec->partial	   ? ", incomplete"
 	       : exec->edges.known ? ""
-	       : exec->edges.n	   ? ", with edges that are not known"
-				   : ", whose edges are not known";
+	       : exec->edges.n	   ? ", some edges unknown"
+				   : ", edges unknown";
 }
 
 static int print_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
@@ -150,11 +150,10 @@ static int print(struct nvs_run *run)
 	return r < 0 ? r : 0;
 }
 
-NVS_REPORT(
-	export_dot, .name = "export=dot", .place = 350,
-	.help = "executable graphs for graphviz, with nodes and edges",
-	.man = "Executable graphs for graphviz, as they were last and whatever is selected: "
-	       "their nodes with kernels, grids and bytes, which of them wait for which, and what "
-	       "is inside of which.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT,
-	.print = print);
+NVS_REPORT(export_dot, .name = "export=dot", .place = 350,
+	   .help = "executable graphs for graphviz, with nodes and edges",
+	   .man = "Executable graphs for graphviz, in their last state and ignoring filters: nodes "
+		  "with kernels, grids and bytes, edges between them, and the nodes inside child "
+		  "graphs and conditional nodes.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT,
+	   .print = print);

@@ -198,11 +198,11 @@ static int print(struct nvs_run *run)
 	return nvs_folder(run, write_all);
 }
 
-NVS_REPORT(export_parquet, .name = "export=parquet", .place = 335,
-	   .help = "the same tables as Parquet files, a folder each, by\n"
-		   "host and rank; -o DIR",
-	   .man = "The same tables as Parquet files, into the folder of\n.BR \\-o :\na folder a "
-		  "table, in it files by host and rank, for DuckDB, Spark, Trino, ClickHouse and "
-		  "others.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER,
-	   .print = print);
+NVS_REPORT(
+	export_parquet, .name = "export=parquet", .place = 335,
+	.help = "the same tables as Parquet files, one directory each,\nby host and rank; -o DIR",
+	.man = "The same tables as Parquet files, in the directory of\n.BR \\-o :\none directory "
+	       "per table, partitioned by host and rank, for DuckDB, Spark, Trino, ClickHouse and "
+	       "others.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER,
+	.print = print);

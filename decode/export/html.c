@@ -196,15 +196,15 @@ static int print(struct nvs_run *run)
 	return r < 0 && !ferror(out) ? r : 0;
 }
 
-NVS_REPORT(html, .name = "html", .place = 128, .parts = parts,
-	   .help = "all of that as one page for a browser, with a timeline\n"
-		   "and the stream: -o FILE",
-	   .man = "One page for a browser that needs no other file and no network: the summary's "
-		  "sentences, tables that can be sorted, memory over time, how full rings were, a "
-		  "timeline from the whole run down to one submission,\nand every submission with "
-		  "its methods, which can be searched; what a method and its fields are is told by "
-		  "pointing at them.\nIts figures are those of the reports. It stands alone. The "
-		  "first 20000 rows of a table are in it, unless\n.B \\-n\nsays otherwise; what "
-		  "else there was no room for the page says.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
-	   .print = print);
+NVS_REPORT(
+	html, .name = "html", .place = 128, .parts = parts,
+	.help = "all of these as one page for a browser, with a timeline\nand the stream: -o FILE",
+	.man = "One page for a browser that needs no other file and no network: the summary's "
+	       "sentences, sortable tables, memory over time, how full rings were, a timeline from "
+	       "the whole run down to a single submission,\nand every submission with its methods, "
+	       "which can be searched; hovering over a method or a field explains it.\nIts numbers "
+	       "are those of the reports. It cannot be combined with other reports. It has the "
+	       "first 20000 rows of each table, or as many as\n.B \\-n\nspecifies; the page says "
+	       "what else was left out.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
+	.print = print);

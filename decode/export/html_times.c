@@ -89,7 +89,7 @@ static uint32_t name_number(struct times *t, const char *text)
 		return known->number;
 	known = nvs_budget_spare(n) ? malloc(sizeof(*known) + n + 1) : NULL;
 	if (!known) {
-		t->other = t->other ? t->other : add_name(t, "[a name for which there is no room]");
+		t->other = t->other ? t->other : add_name(t, "[other names]");
 		return t->other;
 	}
 	memcpy(known->text, text, n + 1);

@@ -241,7 +241,7 @@ static void describe_track(const struct nvs_walk *w, struct nvs_proto *p, const 
 		break;
 	case WORK:
 		nvs_walk_channel(w, t->key.number, room, sizeof(room));
-		snprintf(text, sizeof(text), "GPU's work of %s", room);
+		snprintf(text, sizeof(text), "GPU work of %s", room);
 		nvs_proto_text(p, TRACK_NAME, text, strlen(text));
 		break;
 	case RING:
@@ -560,16 +560,15 @@ static int print(struct nvs_run *run)
 	return r < 0 ? r : 0;
 }
 
-NVS_REPORT(export_perfetto, .name = "export=perfetto", .place = 310,
-	   .help = "for ui.perfetto.dev: calls by thread, submissions\n"
-		   "by channel, flows between them, NVTX, counters",
-	   .man = "Perfetto's own trace, to be opened at\n.IR https://ui.perfetto.dev ,\nor with "
-		  "trace_processor. A track for each thread has its calls with their arguments as "
-		  "slices, one for each channel its\nsubmissions, and when they were seen to be "
-		  "done; flows connect the three. Of a trace with\n.BR "
-		  "timing=work ,\nanother track for each channel has what the GPU did, each "
-		  "submission for as long as that took. Beside them: ranges and marks of NVTX, the "
-		  "entries of each\nring that are not seen to be done, and the device memory that "
-		  "calls have allocated.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
-	   .print = print);
+NVS_REPORT(
+	export_perfetto, .name = "export=perfetto", .place = 310,
+	.help = "for ui.perfetto.dev: calls by thread, submissions\n"
+		"by channel, flows between them, NVTX, counters",
+	.man = "A native trace of Perfetto, for\n.I https://ui.perfetto.dev\nor trace_processor. "
+	       "Each thread has a track with its calls and their arguments as slices, each channel "
+	       "one with its\nsubmissions and the times at which they were seen done; flows "
+	       "connect the three. With\n.BR timing=work ,\nanother track per channel has the GPU "
+	       "work of each submission as a slice. The trace also has NVTX ranges and marks, the "
+	       "entries of each\nring not seen done, and the device memory allocated by calls.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
+	.print = print);

@@ -219,8 +219,8 @@ NVS_REPORT(export_pprof, .name = "export=pprof", .place = 340,
 	   .help = "a profile for pprof: stacks by submissions, bytes,\n"
 		   "calls and host time",
 	   .man = "A profile for pprof\n.RB ( \"go tool pprof\" ):\nstacks with their submissions, "
-		  "bytes of commands, calls, and the host time of calls without that of calls "
-		  "inside them. Its default is\nwhat\n.B \\-s\nsays.",
+		  "bytes of commands, calls, and the host time of calls, excluding nested calls. "
+		  "Its default sample type is\nthat of\n.BR \\-s .",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
 	   NVS_REPORT_COLUMNS(nvs_measure_columns), .state = sizeof(struct nvs_stacks),
 	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,

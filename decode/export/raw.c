@@ -75,10 +75,9 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(export_raw, .name = "export=raw", .place = 360,
-	   .help = "segments as bare dwords, a file each, as nv_push_dump\n"
-		   "and --raw read them; -o DIR",
-	   .man = "The segments of submissions as bare dwords, a file each, into the folder of\n"
-		  ".BR \\-o ,\nas Mesa's nv_push_dump and\n.B \\-\\-raw\nread them. Its index.csv "
-		  "says which is which.",
+	   .help = "segments as bare dwords, one file each, for nv_push_dump\nand --raw; -o DIR",
+	   .man = "The segments of submissions as bare dwords, one file each, in the directory "
+		  "of\n.BR \\-o ,\nfor Mesa's nv_push_dump and\n.BR \\-\\-raw .\nIts index.csv "
+		  "lists them.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER,
 	   .print = print);

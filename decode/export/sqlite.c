@@ -246,16 +246,15 @@ static int print(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(
-	export_sqlite, .name = "export=sqlite", .place = 330,
-	.help = "an SQLite database: calls, submissions, ranges and\n"
-		"more, also by Nsight Systems' tables; -o FILE",
-	.man = "An SQLite database, into the file of\n.BR \\-o .\nCalls, submissions, ranges, "
-	       "channels, graphs and stacks stand in tables of our own (NVSNOOP_CALL ...), calls, "
-	       "ranges, threads and stacks also\nin those that Nsight Systems has for them "
-	       "(CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS ...), for what was written for it. What "
-	       "the GPU did, by the times of\n.BR timing=work ,\nstands in NVSNOOP_GPU_WORK; "
-	       "kernels, copies and memsets that have a time of their own also in "
-	       "CUPTI_ACTIVITY_KIND_KERNEL, _MEMCPY and _MEMSET.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FILE,
-	.print = print);
+NVS_REPORT(export_sqlite, .name = "export=sqlite", .place = 330,
+	   .help = "an SQLite database: calls, submissions, ranges and\n"
+		   "more, also by Nsight Systems' tables; -o FILE",
+	   .man = "An SQLite database in the file of\n.BR \\-o .\nCalls, submissions, ranges, "
+		  "channels, graphs and stacks are in nvsnoop's own tables (NVSNOOP_CALL ...); "
+		  "calls, ranges, threads and stacks are also\nin the tables of Nsight Systems "
+		  "(CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS ...), for tools written for it. GPU "
+		  "work, by the times of\n.BR timing=work ,\nis in NVSNOOP_GPU_WORK; kernels, "
+		  "copies and memsets with a separate time are also in CUPTI_ACTIVITY_KIND_KERNEL, "
+		  "_MEMCPY and _MEMSET.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FILE,
+	   .print = print);

@@ -357,13 +357,12 @@ static int emit_works(struct nvs_walk *w)
 	if (unplaced)
 		fprintf(stderr,
 			"nvsnoop-report: %s: GPU work of %llu submissions is left out: the trace "
-			"has "
-			"no readings of the GPU's clock, so when it ran is not known\n",
+			"has no readings of the GPU's clock to align it with the calls\n",
 			w->source->path, (unsigned long long)unplaced);
 	if (nvs_works_dropped(works))
 		fprintf(stderr,
-			"nvsnoop-report: %s: there is no room for the GPU's work of %llu "
-			"submissions; --range chooses\n",
+			"nvsnoop-report: %s: GPU work of %llu submissions does not fit in memory; "
+			"select a part with --range\n",
 			w->source->path, (unsigned long long)nvs_works_dropped(works));
 	return r;
 }
@@ -472,7 +471,7 @@ static int walk_trace(struct nvs_walk *w)
 
 	w->timed = has_clock(w->source);
 	if (w->walker->times && !w->timed) {
-		fprintf(stderr, "nvsnoop-report: %s: holds too little of its clock to tell times\n",
+		fprintf(stderr, "nvsnoop-report: %s: has too few clock readings to compute times\n",
 			w->source->path);
 		return -ENODATA;
 	}

@@ -18,10 +18,10 @@ const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size)
 const char *nvs_walk_note(const struct nvs_walk_gpu *g)
 {
 	if (g->brief)
-		return "shorter than can be told";
+		return "too short to measure";
 	if (g->work->flags & NVS_WORK_WAITED)
-		return "waited first, nobody knows until when";
-	return g->work->flags & NVS_WORK_SHARED ? "may hold work of another channel" : "";
+		return "waited first, for an unknown time";
+	return g->work->flags & NVS_WORK_SHARED ? "may include work of another channel" : "";
 }
 
 #define OWN_TIDS 0x40000000u /* above all real tids */

@@ -119,8 +119,8 @@ static bool print_budget_note(void)
 {
 	if (nvs_budget_short())
 		fprintf(stderr,
-			"nvsnoop-report: a file of this size may take %llu MiB of memory, and time "
-			"as it has bytes; this one asks for more: not all could be told\n",
+			"nvsnoop-report: the output is incomplete: a trace of this size may take "
+			"%llu MiB of memory, and a limited time, and this one needs more\n",
 			(unsigned long long)nvs_budget_whole() >> 20);
 	return nvs_budget_short();
 }

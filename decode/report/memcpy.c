@@ -324,7 +324,7 @@ static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows, en
 		fprintf(out->file, "%s %s: inline up to %llu bytes, by engine from %llu%s\n",
 			directions[d], nvs_memory_name(memory), (unsigned long long)largest,
 			(unsigned long long)smallest,
-			smallest <= largest ? "; either between them" : "");
+			smallest <= largest ? "; either in between" : "");
 }
 
 static bool was_timed(const struct nvs_run *run)
@@ -348,11 +348,10 @@ static void print_timing_note(const struct nvs_run *run, const struct nvs_rows *
 	}
 	if (work)
 		fprintf(run->out->file,
-			"GPU GB/s by timing=work, of copies that are alone in a submission%s\n",
-			whole ? ", at least: with what the timestamps take" : "");
+			"GPU GB/s: by timing=work, of copies alone in a submission%s\n",
+			whole ? "; too low by the time of the timestamps" : "");
 	else if (rows->n && !was_timed(run))
-		fputs("no GPU GB/s: recorded without timing=work; nvsnoop --timing=work\n",
-		      run->out->file);
+		fputs("No GPU GB/s: record with nvsnoop --timing=work to get it\n", run->out->file);
 }
 
 /* ---- from the traces to the table ---- */
@@ -439,18 +438,15 @@ NVS_REPORT(copies, .name = "memcpy", .place = 50,
 	   .help = "copies by direction, memory, mode and size",
 	   .man = "Copies by direction, kind of host memory, size class, and how the bytes moved: "
 		  "inline in the pushbuffer, by a copy engine,\nby a macro or by a kernel. A call "
-		  "that copies a batch counts once, under\n.BR batch ,\nits copies under\n"
-		  ".BR batched ,\nits size class is that of their mean size.\n.B host GB/s\nis "
-		  "bytes by "
-		  "the host's time, of the calls that return when the copy is done. Those that may "
-		  "return "
-		  "earlier, with a stream\nor with the bytes inline, have none.\n.B GPU GB/s\nis "
-		  "bytes by the GPU's clock, of a trace "
-		  "recorded with\n.BR timing=work :\nof copies that were alone in a submission and "
-		  "waited for no work whose end is not known, and "
-		  "whose engine worked for no other\nchannel meanwhile.\nBelow "
-		  "the table: the sizes between which the way changes, as far as this trace shows "
-		  "them.",
+		  "that copies a batch counts once, under\n.BR batch ;\nits copies are counted "
+		  "under\n.BR batched ,\nand its size class is that of their mean size.\n.B host "
+		  "GB/s\nis bytes divided by host time, of calls that return when the copy is "
+		  "done. Calls that may return earlier, on a stream\nor with the bytes inline, "
+		  "have none.\n.B GPU GB/s\nis bytes divided by GPU time, in a trace recorded "
+		  "with\n.BR timing=work .\nIt covers copies that were alone in a submission, did "
+		  "not wait for work with an unknown end, and whose engine did no work for "
+		  "another\nchannel at the same time.\nBelow the table: the sizes at which the "
+		  "mode changes, as far as this trace shows.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_rows),
 	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,

@@ -394,14 +394,14 @@ static const char *head_of(const struct row *row, bool moment)
 {
 	static const char *const heads[] = {
 		[NVS_ALLOC_UNFREED] = "Never freed",
-		[NVS_ALLOC_ENDED] = "Freed by nothing but the end of their context",
+		[NVS_ALLOC_ENDED] = "Freed only by the end of their context",
 		[NVS_ALLOC_FAILED] = "Failed",
 		[NVS_ALLOC_TWICE] = "Freed twice",
-		[NVS_ALLOC_UNKNOWN] = "Frees of what was not allocated",
-		[NVS_ALLOC_UNSEEN] = "Freed, and allocated unseen",
+		[NVS_ALLOC_UNKNOWN] = "Frees of addresses that were not allocated",
+		[NVS_ALLOC_UNSEEN] = "Freed, but their allocation was not recorded",
 	};
 
-	return moment && row->sort == NVS_ALLOC_UNFREED ? "Live then" : heads[row->sort];
+	return moment && row->sort == NVS_ALLOC_UNFREED ? "Live at that time" : heads[row->sort];
 }
 
 static void print_site(struct nvs_out *out, const struct rows *rows, const struct row *row)
@@ -421,7 +421,7 @@ static void print_site(struct nvs_out *out, const struct rows *rows, const struc
 	if (row->sort == NVS_ALLOC_FAILED && row->bytes) {
 		fputs("  ", out->file);
 		nvs_say_bytes(out->file, row->bytes);
-		fputs(" asked for", out->file);
+		fputs(" requested", out->file);
 	}
 	fputc('\n', out->file);
 	nvs_stacks_print(out, &rows->stacks, row->source->trace, row->frame);
@@ -456,14 +456,14 @@ static void print_peak(struct nvs_run *run, const struct state *st)
 
 	if (!s->most)
 		return;
-	fputs("On the GPU at most ", f);
+	fputs("Peak on the GPU ", f);
 	nvs_say_bytes(f, s->most);
 	nvs_clock_since_start(st->allocs.source->trace, s->most_at, &ns);
-	fprintf(f, ", at %.6f s; ", (double)ns / 1e9);
+	fprintf(f, " at %.6f s; ", (double)ns / 1e9);
 	if (st->at == INT64_MAX)
 		fputs("at the end ", f);
 	else
-		fprintf(f, "held at %s: ", run->options->more[0]);
+		fprintf(f, "at %s ", run->options->more[0]);
 	nvs_say_bytes(f, s->now);
 	if (run->n > 1)
 		fprintf(f, " (%s)", st->allocs.source->path);
@@ -537,15 +537,15 @@ static int print_text(struct nvs_run *run, struct rows *rows, const size_t part[
 		i = print_sites(run, rows, i, st->at != INT64_MAX);
 	if (!r)
 		r = print_section(run, &times, rows->list + part[0], part[1] - part[0],
-				  "On the GPU over time");
+				  "Memory on the GPU over time");
 	if (!r)
 		r = print_section(run, &driver, rows->list + part[1], part[2] - part[1],
 				  "Memory objects of the resource manager");
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		if (st[i].allocs.forgot)
 			fprintf(stderr,
-				"nvsnoop-report: %s: too many allocations to remember all that "
-				"were freed: some frees of unknown addresses may be second ones\n",
+				"nvsnoop-report: %s: too many allocations to keep all freed ones: "
+				"some frees of unknown addresses may be double frees\n",
 				st[i].allocs.source->path);
 	return r;
 }
@@ -616,22 +616,21 @@ static void free_state(struct nvs_run *run)
 static const struct nvs_report_option at = {
 	.name = "at",
 	.argument = "TIME",
-	.help = "with --memory: what was held at this time: 1.5s, 50%",
-	.man = "With\n.BR \\-\\-memory :\nwhat was held at this time of the trace, in the units "
-	       "that\n"
-	       ".B \\-\\-range\nhas.",
+	.help = "with --memory: memory in use at this time: 1.5s, 50%",
+	.man = "With\n.BR \\-\\-memory :\nmemory in use at this time of the trace, in the units "
+	       "of\n.BR \\-\\-range .",
 	.timed = true,
 };
 
 NVS_REPORT(memory, .name = "memory", .place = 125, .option = &at,
 	   .help = "memory by kind and context, leaks by call site, over time",
-	   .man = "What the program allocated, by kind of memory and context: how often, how much "
-		  "is live at the end, and at most was. What was never freed by the stack that "
-		  "made it,\nlargest first; what nothing but the end of its context freed; "
-		  "allocations and frees that failed, double frees, and frees of unknown "
-		  "addresses.\nThen how much was held on the GPU over time, and the memory objects "
-		  "that the driver had from the resource manager:\nthose in which the program's "
-		  "allocations lay, and the driver's own.\nBytes are those asked for.",
+	   .man = "Allocations of the program by kind of memory and context: their number, the "
+		  "bytes live at the end, and the peak. Memory that was never freed, by allocating "
+		  "stack,\nlargest first; memory that only the end of its context freed; failed "
+		  "allocations and frees, double frees, and frees of unknown addresses.\nThen the "
+		  "memory in use on the GPU over time, and the memory objects that the driver "
+		  "allocated from the resource manager:\nthose that contain allocations of the "
+		  "program, and the driver's own.\nBytes are as requested.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct rows), .each = sizeof(struct state),
 	   .begin = begin, .end = end, .print = print, .free = free_state);

@@ -328,8 +328,7 @@ static void print_totals(struct ops *o)
 	else if (known)
 		print_totals_text(f, &o->tally);
 	else
-		fputs("what was submitted was not recorded (level), so what it does is not known\n",
-		      f);
+		fputs("commands were not recorded (level), so operations are unknown\n", f);
 }
 
 static int print_trace(struct nvs_run *run, struct nvs_source *s)
@@ -358,8 +357,8 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(ops, .name = "ops", .place = 110,
-	   .help = "what every submission does: copies, launches, semaphores",
-	   .man = "What every submission does, one line each: copies, memsets, launches, "
+	   .help = "operations per submission: copies, launches, semaphores",
+	   .man = "Operations of each submission, one per line: copies, memsets, launches, "
 		  "semaphores, cache operations.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
 	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES, .print = print);

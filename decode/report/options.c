@@ -85,50 +85,50 @@ void nvs_options_help(FILE *out)
 {
 	fputs("Usage: nvsnoop-report [report] [options] TRACE...\n"
 	      "\n"
-	      "Reports what libnvsnoop recorded. Several traces are reported together.\n"
+	      "Reports on traces recorded by libnvsnoop. Several traces are reported together.\n"
 	      "\n",
 	      out);
 	nvs_report_help(out);
 	fputs("\n"
 	      "Output:\n"
 	      "  --format=text|json|csv\n"
-	      "                       how it is printed (text)\n"
-	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first; by heading or key\n"
-	      "  -n, --rows=N         the first N rows only; 0: all, also of the summary's APIs\n"
-	      "  -o, --output=FILE    into FILE, which must not be there yet; -: on stdout\n"
+	      "                       output format (text)\n"
+	      "  -s, --sort=COLUMN    sort by heading or key, largest first; -COLUMN: smallest\n"
+	      "  -n, --rows=N         print the first N rows; 0: all, also the summary's APIs\n"
+	      "  -o, --output=FILE    write to FILE, which must not exist; -: stdout\n"
 	      "  --overwrite          replace the file of -o\n"
 	      "  --color=auto|always|never\n"
-	      "                       auto: on a terminal, where NO_COLOR is not set (auto)\n"
-	      "  --wide               all columns, also where a terminal is too narrow for them\n"
-	      "  --per-trace          a row for each of several traces, not their sum\n"
+	      "                       auto: on a terminal, unless NO_COLOR is set (auto)\n"
+	      "  --wide               all columns, even if the terminal is too narrow\n"
+	      "  --per-trace          one row for each of several traces, not their sum\n"
 	      "  --no-pager           do not page on a terminal (else: $PAGER, or less -FRX)\n"
 	      "\n"
-	      "Selection (each but --range may be given more than once; names may hold * and ?,\n"
-	      "or be a regular expression between slashes; with ! before it all but that):\n"
+	      "Selection (all but --range may be repeated; names may contain * and ?,\n"
+	      "or be a regular expression between slashes; ! before a name excludes it):\n"
 	      "  --range=A-B          submissions number A to B of each trace, and the calls\n"
-	      "                       that made them; with units, what was done in that\n"
-	      "                       time: 1.5s-2s, 100ms-, 10%-20%\n"
+	      "                       that made them; with units, a range of time:\n"
+	      "                       1.5s-2s, 100ms-, 10%-20%\n"
 	      "  --thread=THREAD      number, tid or name of a thread\n"
-	      "  --channel=N          number of a channel; and the calls that submitted to it\n"
+	      "  --channel=N          number of a channel; also the calls that submitted to it\n"
 	      "  --api=API            a driver or runtime API, with or without _v2, _ptsz\n"
-	      "  --nvtx=RANGE         what a thread did while it had pushed this range of NVTX\n"
+	      "  --nvtx=RANGE         work of a thread inside this NVTX range\n"
 	      "\n"
 	      "Reading:\n"
-	      "  --partial            of a damaged trace, the whole frames before the damage\n"
-	      "  --spool=FILE         where the trace's spool lies (else: beside it)\n"
-	      "  --no-spool           the trace alone\n"
-	      "  --embed              report nothing; put the names of call sites that TRACE\n"
-	      "                       lacks into it, and their lines, as this machine has them\n"
+	      "  --partial            read a damaged trace up to the damage\n"
+	      "  --spool=FILE         spool of the trace (default: next to the trace)\n"
+	      "  --no-spool           do not read a spool\n"
+	      "  --embed              print no report; store names and lines of call sites that\n"
+	      "                       TRACE lacks in it, as this machine has them\n"
 	      "\n"
 	      "  -v, --verbose        name files whose symbols cannot be read; with --by-api\n"
-	      "                       entry points that were looked up, and whose calls are\n"
+	      "                       entry points that were looked up but whose calls are\n"
 	      "                       not recorded; in the text of --dump and --raw show fields\n"
-	      "                       that are 0, which are left out else, and the class that\n"
+	      "                       that are 0, normally left out, and the class that\n"
 	      "                       first had a method, as in cbc0:a0c0\n"
 	      "  -h, --help           print this and exit\n"
 	      "  -V, --version        print the version and exit\n"
 	      "\n"
-	      "TRACE may be - for standard input. Exits 0, or 1 on failure, 2 on wrong usage.\n",
+	      "TRACE may be - for standard input. Exits 0, 1 on failure, 2 on wrong usage.\n",
 	      out);
 }
 
@@ -201,16 +201,16 @@ static int choose_report(struct nvs_options_report *o, const struct nvs_report *
 		if (o->reports[i] == report)
 			return 0;
 		if (nvs_report_export(o->reports[i]) || nvs_report_export(report))
-			return fail_usage("an export stands alone: more than one report",
+			return fail_usage("an export cannot be combined with another report:",
 					  report->name);
 		if (o->reports[i]->parts || report->parts)
-			return fail_usage("--html stands alone: more than one report",
+			return fail_usage("--html cannot be combined with another report:",
 					  report->name);
 		if ((o->reports[i]->needs | report->needs) & NVS_NEED_PAIR)
-			return fail_usage("--diff stands alone: more than one report",
+			return fail_usage("--diff cannot be combined with another report:",
 					  report->name);
 		if (!(o->reports[i]->needs & report->needs & NVS_NEED_TRACE))
-			return fail_usage("more than one report", report->name);
+			return fail_usage("cannot be combined with another report:", report->name);
 	}
 	o->reports[o->nreports++] = report;
 	return 0;
@@ -221,7 +221,8 @@ static int parse_rows(struct nvs_options_report *o, const char *s)
 	const char *end;
 
 	o->has_rows = true;
-	return parse_number(s, &end, &o->rows) && !*end ? 0 : fail_usage("wrong number of rows", s);
+	return parse_number(s, &end, &o->rows) && !*end ? 0
+							: fail_usage("invalid number of rows", s);
 }
 
 static int parse_channel(struct nvs_options_report *o, const char *s)
@@ -230,7 +231,7 @@ static int parse_channel(struct nvs_options_report *o, const char *s)
 	uint64_t n;
 
 	if (!parse_number(s + (*s == '!'), &end, &n) || *end)
-		return fail_usage("wrong channel", s);
+		return fail_usage("invalid channel", s);
 	return add_pattern(&o->channel, s);
 }
 
@@ -266,7 +267,7 @@ static int set_option(struct nvs_options_report *o, int c)
 	case 'n':
 		return parse_rows(o, optarg);
 	case OPT_RANGE:
-		return nvs_range_parse(&o->range, optarg) ? 0 : fail_usage("wrong range", optarg);
+		return nvs_range_parse(&o->range, optarg) ? 0 : fail_usage("invalid range", optarg);
 	case OPT_THREAD:
 		return add_pattern(&o->thread, optarg);
 	case OPT_CHANNEL:
@@ -332,7 +333,8 @@ static int check_format(const struct nvs_options_report *o)
 	static const char *const words[] = {"text", " or json", " or csv"};
 
 	if (o->format == NVS_FORMAT_CSV && o->nreports > 1)
-		return fail_usage("CSV is one table: more than one report", o->reports[1]->name);
+		return fail_usage("CSV has room for one report only, not also for",
+				  o->reports[1]->name);
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		const struct nvs_report *r = o->reports[i];
 
@@ -340,7 +342,7 @@ static int check_format(const struct nvs_options_report *o)
 			continue;
 		if (!strncmp(r->name, "export=", 7)) {
 			fprintf(stderr,
-				"nvsnoop-report: --%s has a form of its own: --format is for "
+				"nvsnoop-report: --%s has a fixed format: --format is for "
 				"reports\n",
 				r->name);
 			return -EINVAL;
@@ -366,9 +368,10 @@ static int check_values(const struct nvs_options_report *o)
 			return 0;
 		return o->nmore == 1 && nvs_moment_parse(&moment, o->more[0])
 			       ? 0
-			       : fail_usage("no single time, as 1.5s, 200ms or 50%:", o->more[0]);
+			       : fail_usage("not a time, for example 1.5s, 200ms or 50%:",
+					    o->more[0]);
 	}
-	fprintf(stderr, "nvsnoop-report: --%s goes with --%s: '%s'\n%s", r->option->name, r->name,
+	fprintf(stderr, "nvsnoop-report: --%s requires --%s: '%s'\n%s", r->option->name, r->name,
 		o->more[0], try_help);
 	return -EINVAL;
 }
@@ -393,24 +396,25 @@ static int check_output(const struct nvs_options_report *o)
 
 	if (!o->output && prints & (NVS_PRINTS_FILE | NVS_PRINTS_FOLDER))
 		return fail_usage(prints & NVS_PRINTS_FILE
-					  ? "-o FILE has to say where it goes: no file for"
-					  : "-o DIR has to say where it goes: no folder for",
+					  ? "name the output file by -o FILE for"
+					  : "name the output directory by -o DIR for",
 				  o->reports[0]->name);
 	if (!o->output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
-		return fail_usage("-o FILE, or a pipe: this is nothing for a terminal:",
+		return fail_usage("use -o FILE or a pipe; binary output does not go to a terminal:",
 				  o->reports[0]->name);
 	if (!o->output || stat(o->output, &st))
 		return 0;
 	if (prints & NVS_PRINTS_FOLDER)
-		return fail_usage("remove it, or give another name: there is already", o->output);
+		return fail_usage("the output directory exists; remove it or use another name:",
+				  o->output);
 	if (prints & NVS_PRINTS_FILE && !S_ISREG(st.st_mode))
-		return fail_usage("this has to be a file:", o->output);
+		return fail_usage("not a regular file:", o->output);
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (!o->overwrite)
-		return fail_usage("--overwrite replaces it, or give another name: there is a file",
+		return fail_usage("the output file exists; use --overwrite or another name:",
 				  o->output);
-	return is_read(o, &st) ? fail_usage("this is to be read, not replaced:", o->output) : 0;
+	return is_read(o, &st) ? fail_usage("the output would replace an input:", o->output) : 0;
 }
 
 /* "FILE:NUMBER", unless there is a file of that name. */
@@ -438,10 +442,10 @@ static int check_pair(struct nvs_options_report *o)
 	first = cut_number(o->files[0], o->number);
 	second = cut_number(o->files[1], o->number + 1);
 	o->numbered = first && second;
-	return first == second
-		       ? 0
-		       : fail_usage("number of a submission for both or none, not only with",
-				    o->files[second]);
+	return first == second ? 0
+			       : fail_usage("give the number of a submission for both traces or "
+					    "none, not only for",
+					    o->files[second]);
 }
 
 static int check_files(const struct nvs_options_report *o)
@@ -453,9 +457,8 @@ static int check_files(const struct nvs_options_report *o)
 			takes & NVS_NEED_FILES ? "file" : "trace", try_help);
 		return -EINVAL;
 	}
-	return !takes && o->nfiles
-		       ? fail_usage("--classes and --class take no file, as", o->files[0])
-		       : 0;
+	return !takes && o->nfiles ? fail_usage("--classes and --class take no file:", o->files[0])
+				   : 0;
 }
 
 /* The reports that make up --html follow it in the list. */
@@ -467,7 +470,9 @@ static int add_parts(struct nvs_options_report *o)
 	if (!part)
 		return 0;
 	if (o->sort)
-		return fail_usage("tables of --html are sorted on the page: no", o->sort);
+		return fail_usage(
+			"-s does not apply to --html, whose tables are sorted in the browser:",
+			o->sort);
 	o->page = true;
 	o->called = "nvsnoop-report"; /* the reader may be on another machine */
 	for (; *part; part++)
@@ -515,7 +520,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	if (o->help || o->version || o->list)
 		return 0;
 	if (o->embed && o->nreports)
-		return fail_usage("--embed reports nothing: no", o->reports[0]->name);
+		return fail_usage("--embed cannot be combined with a report:", o->reports[0]->name);
 	for (uint32_t i = 0; !o->nreports && (r = nvs_report_at(i)); i++)
 		if (r->standard)
 			o->reports[o->nreports++] = r;

@@ -70,7 +70,7 @@ static const char *choose_pager(bool wide)
 		return pager_exists(standard) ? standard : "";
 	if (!*pager || !strcmp(pager, "cat") || pager_exists(pager))
 		return pager;
-	fprintf(stderr, "nvsnoop-report: PAGER=%s cannot be found; this is not paged\n",
+	fprintf(stderr, "nvsnoop-report: PAGER=%s not found; the output is not paged\n",
 		nvs_escape(safe, sizeof(safe), pager, strlen(pager)));
 	return "";
 }

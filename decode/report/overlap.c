@@ -388,22 +388,22 @@ static void print_unknown(const struct nvs_run *run, const struct state *st, siz
 		shared += row->shared;
 	}
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), f);
-	fputs("With timing=work copies of a channel run one by one, kernels as without it.\n", f);
+	fputs("timing=work serialises copies of a channel, but not kernels.\n", f);
 	if (untimed)
-		fprintf(f, "%llu not timed: what was done meanwhile is not known.\n",
+		fprintf(f, "%llu not timed: the GPU's activity during these is unknown.\n",
 			(unsigned long long)untimed);
 	if (waited)
 		fprintf(f,
-			"%llu waited for work whose end is not known: they may count "
-			"too long.\n",
+			"%llu waited for work with an unknown end: their time may be too long.\n",
 			(unsigned long long)waited);
 	if (shared)
 		fprintf(f,
-			"%llu may hold work of other channels of their engine, which then counts "
-			"twice.\n",
+			"%llu may include work of other channels on the same engine, which is then "
+			"counted twice.\n",
 			(unsigned long long)shared);
 	if (st->crowded)
-		fprintf(f, "Of more than %u streams at once not all are compared.\n", MOST_AT_ONCE);
+		fprintf(f, "More than %u streams were active at once: not all are compared.\n",
+			MOST_AT_ONCE);
 	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), f);
 }
 
@@ -448,8 +448,8 @@ static int print(struct nvs_run *run)
 		r = nvs_table_print_rows(run->out, &table, &st->rows, run->options);
 	if (st->dropped)
 		fprintf(stderr,
-			"nvsnoop-report: %llu more submissions are not counted; --range "
-			"chooses\n",
+			"nvsnoop-report: %llu more submissions are not counted; select a part with "
+			"--range\n",
 			(unsigned long long)st->dropped);
 	return r;
 }
@@ -465,14 +465,13 @@ static void free_state(struct nvs_run *run)
 	nvs_rows_free(&st->lanes, NULL);
 }
 
-NVS_REPORT(
-	overlap, .name = "overlap", .place = 96,
-	.help = "what each GPU copied and computed at once (timing=work)",
-	.man = "For how long each GPU computed alone, copied alone, did both or neither, from its "
-	       "first\nsubmission to its last, by the times of\n.BR timing=work ;\nfills of memory "
-	       "count as copies. Below it which streams did their work at the same time. What\n"
-	       "waited for another channel counts from when that was done. Copies "
-	       "of a channel are\nthen done one after the other.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .each = sizeof(struct each),
-	.begin = begin, .end = end, .print = print, .free = free_state);
+NVS_REPORT(overlap, .name = "overlap", .place = 96,
+	   .help = "what each GPU copied and computed at once (timing=work)",
+	   .man = "How long each GPU only computed, only copied, did both or neither, from its "
+		  "first\nsubmission to its last, by the times of\n.BR timing=work ;\nmemsets "
+		  "count as copies. Below the table: which streams worked at the same time. Work "
+		  "that\nwaited for another channel counts from the end of that wait.\n.B "
+		  "timing=work\nserialises the copies of a channel.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .each = sizeof(struct each),
+	   .begin = begin, .end = end, .print = print, .free = free_state);

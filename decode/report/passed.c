@@ -54,10 +54,9 @@ int nvs_print_passed(struct nvs_run *run)
 	count = HASH_COUNT(all);
 	if (!r && count)
 		fprintf(out->file,
-			"%sThe program looked up %u entry point%s more, whose calls are not "
-			"recorded. "
-			"It need not have\ncalled %s; what these submit stands above by its "
-			"stack.%s\n",
+			"%sThe program looked up %u more entry point%s whose calls are not "
+			"recorded. It may not have\ncalled %s; submissions made by such calls are "
+			"listed above by their stack.%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), count, count == 1 ? "" : "s",
 			count == 1 ? "it" : "them", nvs_out_style(out, NVS_STYLE_PLAIN));
 	HASH_ITER(hh, all, p, next) {

@@ -14,10 +14,10 @@ static const char *compile_regex(struct nvs_pattern *p)
 		return NULL;
 	n -= 2;
 	if (n >= sizeof(text))
-		return "too long a regular expression";
+		return "regular expression too long:";
 	memcpy(text, p->text + 1, n);
 	text[n] = '\0';
-	return regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB) ? "wrong regular expression"
+	return regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB) ? "invalid regular expression"
 								  : NULL;
 }
 

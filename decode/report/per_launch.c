@@ -234,14 +234,12 @@ static void free_state(struct nvs_run *run)
 }
 
 NVS_REPORT(per_launch, .name = "per-launch", .place = 32,
-	   .help = "a line for each launch with its instructions, as NVBit's\ninstr_count prints "
-		   "them",
-	   .man = "A line for each launch whose instructions were counted\n(\n.B nvsnoop "
-		  "\\-\\-count=warp \\-\\-exact=sync\n), the kernels of graphs among them: the "
-		  "kernel's number, name and blocks, its instructions,\nand all so far. Launches "
-		  "by several "
-		  "calls between which the counters were not read, or which were\nat work at once, "
-		  "stand in one line, which says how many they are.",
+	   .help = "one line per launch with its instructions, as NVBit's\ninstr_count prints them",
+	   .man = "One line per launch whose instructions were counted\n(\n.B nvsnoop "
+		  "\\-\\-count=warp \\-\\-exact=sync\n), including the kernels of graphs: the "
+		  "kernel's number, name and blocks, its instructions,\nand the total so far. "
+		  "Launches that ran concurrently, or between which the counters were not "
+		  "read,\nshare a line, which has their number.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
 	   .print = print, .free = free_state);

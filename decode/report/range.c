@@ -124,8 +124,8 @@ int nvs_range_check(const struct nvs_source *s)
 	if (strcmp(s->path, "-") && (stat(s->path, &st) || S_ISREG(st.st_mode)))
 		return 0;
 	fprintf(stderr,
-		"nvsnoop-report: %s: a range of time needs the trace's clock and length first, "
-		"and a pipe can be read only once; give a file\n",
+		"nvsnoop-report: %s: a range of time needs two passes over the trace, and a pipe "
+		"can be read only once; give a file\n",
 		s->path);
 	return -EINVAL;
 }
@@ -162,7 +162,7 @@ static void explain_time(const struct nvs_source *s)
 	int64_t first, last;
 
 	if (!nvs_clock_since_start(s->trace, session->last_time, &last)) {
-		fprintf(stderr, "nvsnoop-report: %s: holds too little of the clock to tell times\n",
+		fprintf(stderr, "nvsnoop-report: %s: has too few clock readings to compute times\n",
 			s->path);
 		return;
 	}
@@ -190,7 +190,7 @@ void nvs_range_explain(const struct nvs_source *sources, uint32_t n)
 	}
 	if (r->by == NVS_RANGE_NUMBERS && r->from >= most)
 		fprintf(stderr,
-			"nvsnoop-report: there is no submission %" PRIu64 ": they count from 0, "
-			"and are %" PRIu64 "\n",
+			"nvsnoop-report: no submission %" PRIu64 ": the trace has %" PRIu64
+			", numbered from 0\n",
 			r->from, most);
 }

@@ -233,9 +233,9 @@ static void write_name(FILE *f, const char *name)
 static void write_divergence(FILE *f, const struct row *row)
 {
 	write_rank(f, row);
-	fprintf(f, " parts at its launch %zu", row->at + 1);
+	fprintf(f, " diverges at its launch %zu", row->at + 1);
 	if (row->thread)
-		fprintf(f, " of the thread that was number %u to launch", row->thread + 1);
+		fprintf(f, " on the thread that was number %u to launch", row->thread + 1);
 	fputs(row->behind ? ", after " : ", before any collective", f);
 	if (row->behind)
 		nvs_say_count(f, row->behind, "collective", "collectives");
@@ -264,7 +264,7 @@ static void write_hang(FILE *f, const struct row *row)
 	uint64_t n = row->steps->collectives, done = row->steps->nfinished;
 
 	write_rank(f, row);
-	fputs(" did not end in order. It had submitted ", f);
+	fputs(" did not exit normally. It had submitted ", f);
 	nvs_say_count(f, n, "collective", "collectives");
 	if (row->submitted) {
 		fputs(", the last ", f);
@@ -394,7 +394,7 @@ static int print(struct nvs_run *run)
 	free(rows);
 	free(clocks);
 	if (dropped)
-		fprintf(stderr, "nvsnoop-report: %llu launches more are not compared\n",
+		fprintf(stderr, "nvsnoop-report: %llu more launches are not compared\n",
 			(unsigned long long)dropped);
 	return r;
 }
@@ -407,15 +407,13 @@ static void free_steps(struct nvs_run *run)
 
 NVS_REPORT(
 	ranks, .name = "ranks", .place = 96,
-	.help = "where the ranks of a job part, and how far each one's\n"
-		"collectives have come",
-	.man = "A trace for each rank: what each launched, thread by thread, is compared, by the "
-	       "names of kernels, NCCL's collectives among them, and by the size of graphs. Told "
-	       "is the first launch of a rank that is not what most of them launched there. Of "
-	       "collectives it is counted how many are known to be finished, by what later "
-	       "submissions saw done, and by calls that waited and returned; of a rank whose "
-	       "trace did not end in order the call that it was in. Traces are read on all "
-	       "cores.",
+	.help = "where the ranks of a job diverge, and how far each one's\ncollectives have come",
+	.man = "Takes one trace per rank. The launches of each thread are compared between ranks, "
+	       "by the names of kernels, which include NCCL's collectives, and by the size of "
+	       "graphs. The first launch of a rank that differs from what most ranks launched "
+	       "there is reported. Collectives are counted as finished if a later submission saw "
+	       "them done, or if a call that waited for them returned. A rank that did not exit "
+	       "normally is reported with the call that it was in. Traces are read on all cores.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_WHOLE | NVS_NEED_APART,
 	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_steps),
 	.begin = begin, .end = end, .print = print, .free = free_steps);

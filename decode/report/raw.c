@@ -89,8 +89,8 @@ static void fill_window(struct window *w)
 	w->end = left + n / 4;
 	if (n % 4)
 		fprintf(stderr,
-			"nvsnoop-report: %s: offset %" PRIu64 ": %zu bytes after the last whole "
-			"dword are left out\n",
+			"nvsnoop-report: %s: offset %" PRIu64
+			": %zu bytes after the last whole dword are ignored\n",
 			w->path, w->offset + 4 * w->end, n % 4);
 }
 
@@ -147,7 +147,7 @@ static int check_complete(const struct nvs_dumper *d, const char *path)
 {
 	if (!d->passed)
 		return 0;
-	fprintf(stderr, "nvsnoop-report: %s: %" PRIu64 " dword%s passed over\n", path, d->passed,
+	fprintf(stderr, "nvsnoop-report: %s: %" PRIu64 " dword%s skipped\n", path, d->passed,
 		d->passed == 1 ? " was" : "s were");
 	return -EBADMSG;
 }
@@ -217,13 +217,13 @@ static const struct nvs_report_option subch = {
 	.man = "With\n.BR \\-\\-raw :\nclass of a subchannel; may be given for each.",
 };
 
-NVS_REPORT(raw, .name = "raw", .place = 220, .option = &subch,
-	   .help = "TRACE... are bare files of pushbuffer dwords; exits 1\n"
-		   "where some had to be passed over",
-	   .man = "What is given are bare files of pushbuffer dwords. After a dword that is no "
-		  "header, or the end of a segment, it goes on where\nheaders with known methods "
-		  "follow each other again, says how many dwords it passed over, and exits 1 if "
-		  "there were any. Known\nare the methods of classes that are bound, by\n"
-		  ".B \\-\\-subch\nor in the file itself.",
-	   .needs = NVS_NEED_FILES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES,
-	   .print = print);
+NVS_REPORT(
+	raw, .name = "raw", .place = 220, .option = &subch,
+	.help = "TRACE... are bare files of pushbuffer dwords; exits 1\nif some had to be skipped",
+	.man = "Takes bare files of pushbuffer dwords. After a dword that is not a header, or the "
+	       "end of a segment, decoding resumes where\nheaders with known methods follow each "
+	       "other again. The number of skipped dwords is printed, and the exit status is 1 if "
+	       "there were any. Methods\nare known for classes that are bound, by\n.B "
+	       "\\-\\-subch\nor in the file itself.",
+	.needs = NVS_NEED_FILES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES,
+	.print = print);

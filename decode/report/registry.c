@@ -156,8 +156,9 @@ void nvs_report_list(FILE *out, const char *how)
 
 	if (!strcmp(how, "man")) {
 		print_part_man(out, OF_TRACES);
-		fputs(".SH EXPORTS\nFor other tools, each alone, on standard output or into the "
-		      "file of\n.BR \\-o .\n",
+		fputs(".SH EXPORTS\nFormats of other tools. An export cannot be combined with "
+		      "other reports. It is written to standard output, or to the file of\n.BR "
+		      "\\-o .\n",
 		      out);
 		print_part_man(out, EXPORTS);
 		fputs(".SH WITHOUT A TRACE\n", out);

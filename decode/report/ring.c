@@ -341,8 +341,8 @@ static int print_text(struct nvs_run *run, const struct nvs_table *all, struct r
 			rows[told++] = rows[i];
 	r = nvs_table_print_array(run->out, &channels, rows, told, sizeof(*rows), &of_channels);
 	if (!r && told < nchannels)
-		fprintf(run->out->file, "%zu channel%s whose progress is not known\n",
-			nchannels - told, nchannels - told == 1 ? "" : "s");
+		fprintf(run->out->file, "%zu channel%s with unknown progress\n", nchannels - told,
+			nchannels - told == 1 ? "" : "s");
 	if (r || !ncalls)
 		return r;
 	fputc('\n', run->out->file);
@@ -398,21 +398,19 @@ static void free_state(struct nvs_run *run)
 
 NVS_REPORT(
 	ring, .name = "ring", .place = 105,
-	.help = "how full rings and pushbuffer were; which calls waited,\n"
-		"and why",
-	.man = "Per channel: how many entries of its ring, and bytes of its part of the "
-	       "pushbuffer, had been submitted and not done, at most, and how often there was "
-	       "next to no room for a submission: 16 entries or 128 KiB, of small ones a "
-	       "sixteenth, since a driver keeps some. Then the calls that took long and would not "
-	       "have to: "
-	       "those that submit, took 0.1 ms or more and ten times the median of their API "
-	       "(of an API with fewer than 20 calls, all that took 0.1 ms), with what the trace "
-	       "shows of why:\n.BR \"ring full\" ,\n.BR \"pushbuffer full\" ,\n"
-	       ".B module loading\n(code went up in it, or a module was loaded),\n"
-	       ".B memory allocation\n(objects of the resource manager were made or mapped in "
-	       "it),\n.BR \"synchronising copy\" ,\nor\n.B other threads\n(that were inside the "
-	       "driver for half of that time or more, with their calls). Where it shows nothing, "
-	       "the cause is not known.",
+	.help = "how full rings and pushbuffers were; which calls waited,\nand why",
+	.man = "Per channel: the maximum of ring entries, and of bytes in its part of the "
+	       "pushbuffer, that were submitted and not done, and how often a submission found "
+	       "almost no room: 16 entries or 128 KiB left, a sixteenth of small ones, since a "
+	       "driver keeps some in reserve. Then calls that took unexpectedly long: calls that "
+	       "submit, and took at least 0.1 ms and ten times the median of their API (for an API "
+	       "with fewer than 20 calls, at least 0.1 ms), with the causes that the trace shows:\n"
+	       ".BR \"ring full\" ,\n.BR \"pushbuffer full\" ,\n"
+	       ".B module loading\n(code was uploaded, or a module was loaded, during the call),\n"
+	       ".B memory allocation\n(objects of the resource manager were allocated or mapped "
+	       "during the call),\n"
+	       ".BR \"synchronising copy\" ,\nor\n.B other threads\n(that were inside the driver "
+	       "for at least half of that time, with their calls). An empty cause is unknown.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
 	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
 	.print = print, .free = free_state);

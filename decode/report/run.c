@@ -182,7 +182,7 @@ static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_r
 	    (never_on || !nvs_reading_saw(reading, NVS_REC_API))) {
 		__atomic_store_n(&run->said, true, __ATOMIC_RELAXED);
 		if (!s->options->page && !s->no_calls)
-			fprintf(stderr, "nvsnoop-report: %s: holds no API calls (%s)\n", s->path,
+			fprintf(stderr, "nvsnoop-report: %s: has no API calls (%s)\n", s->path,
 				never_on ? "recording was never switched on"
 					 : "recorded with api=off, or by an older nvsnoop");
 		s->no_calls = true;

@@ -73,10 +73,11 @@ static void write_run(struct nvs_telling *t)
 static void write_end(struct nvs_telling *t)
 {
 	static const char *const ends[] = {
-		[NVS_END_ORDERLY] = "It ended in order",
-		[NVS_END_CRASH] = "It was killed or crashed, or runs on where that cannot be seen",
+		[NVS_END_ORDERLY] = "It exited normally",
+		[NVS_END_CRASH] =
+			"It was killed or crashed, or may still be running in another container",
 		[NVS_END_DAMAGED] =
-			"The trace is damaged or cut off, and was read up to that point",
+			"The trace is damaged or truncated, and was read up to that point",
 		[NVS_END_RUNNING] = "It is still running",
 	};
 	const struct nvs_session *s = nvs_story_session(t->story);
@@ -100,7 +101,7 @@ static void write_recorded_part(struct nvs_telling *t)
 
 	if (!part)
 		return;
-	fputs("Of the run this was recorded: ", t->f);
+	fputs("Recorded part of the run: ", t->f);
 	nvs_say_text(t->f, part, 200);
 	fputc('.', t->f);
 }
@@ -108,7 +109,7 @@ static void write_recorded_part(struct nvs_telling *t)
 static void write_selection(struct nvs_telling *t)
 {
 	if (nvs_filter_asked(t->story->source->options))
-		fputs("Of all that, this is what the command line selects:", t->f);
+		fputs("The filters select this part:", t->f);
 }
 
 static void write_launches(struct nvs_telling *t)
@@ -118,7 +119,7 @@ static void write_launches(struct nvs_telling *t)
 	if (s->uncounted || s->tally->unseen)
 		return;
 	if (!s->tally->launches) {
-		fprintf(t->f, "%s launched no kernel.", s->several ? "They" : "It");
+		fprintf(t->f, "%s launched no kernels.", s->several ? "They" : "It");
 		return;
 	}
 	fputs(s->several ? "They launched " : "It launched ", t->f);
@@ -128,7 +129,7 @@ static void write_launches(struct nvs_telling *t)
 		nvs_say_count(t->f, s->facts->driver_launches, "of them", "of them");
 		fputs(" for copies and memsets", t->f);
 	}
-	fputs(", by ", t->f);
+	fputs(", with ", t->f);
 	nvs_say_count(t->f, s->facts->launch_submissions, "doorbell", "doorbells");
 	fputs(" and ", t->f);
 	nvs_say_bytes(t->f, s->facts->launch_bytes);
@@ -145,13 +146,13 @@ static void write_work(struct nvs_telling *t)
 		bytes += y->copied[mode];
 	}
 	if (copies) {
-		fputs(", also for ", t->f);
+		fputs(", including ", t->f);
 		nvs_say_count(t->f, copies, "copy (", "copies (");
 		nvs_say_bytes(t->f, bytes);
 		fputc(')', t->f);
 	}
 	if (y->memsets) {
-		fputs(copies ? " and " : ", also for ", t->f);
+		fputs(copies ? " and " : ", including ", t->f);
 		nvs_say_count(t->f, y->memsets, "memset (", "memsets (");
 		nvs_say_bytes(t->f, y->memset_bytes);
 		fputc(')', t->f);
@@ -164,7 +165,7 @@ static void write_doorbells(struct nvs_telling *t)
 	const struct nvs_story *s = t->story;
 	uint64_t setup = s->facts->setup_submissions;
 
-	fputs(s->several ? "In all they rang " : "In all it rang ", t->f);
+	fputs(s->several ? "They rang " : "It rang ", t->f);
 	nvs_say_count(t->f, s->submissions, "doorbell", "doorbells");
 	if (setup) {
 		fputs(" (", t->f);
@@ -175,9 +176,9 @@ static void write_doorbells(struct nvs_telling *t)
 	nvs_say_bytes(t->f, s->bytes);
 	fputs(" of commands", t->f);
 	if (s->uncounted)
-		fputs("; what they did is not known (recorded with level=counts).", t->f);
+		fputs("; their content is unknown (recorded with level=counts).", t->f);
 	else if (s->tally->unseen)
-		fputs("; what they did is not known (recorded with level=headers).", t->f);
+		fputs("; their content is unknown (recorded with level=headers).", t->f);
 	else
 		write_work(t);
 }
@@ -234,14 +235,14 @@ static void write_spent(struct nvs_telling *t, bool summed)
 	fputs("The host spent ", t->f);
 	nvs_say_ns(t->f, (double)all, 3);
 	fputs(summed ? ", summed over threads, in " : " in ", t->f);
-	nvs_say_count(t->f, f->calls, "call of the driver API", "calls of the driver API");
+	nvs_say_count(t->f, f->calls, "driver API call", "driver API calls");
 	if (f->outermost[1].ns * 100 < all || !all)
 		return;
 	fputs(", ", t->f);
 	nvs_say_ns(t->f, (double)f->outermost[1].ns, 3);
 	fputs(" of it for contexts and modules", t->f);
 	if (f->outermost[0].ns) {
-		fputs("; the other ", t->f);
+		fputs("; the remaining ", t->f);
 		nvs_say_ns(t->f, (double)f->outermost[0].ns, 3);
 	}
 }
@@ -262,8 +263,8 @@ static void write_time(struct nvs_telling *t)
 	int64_t ran;
 
 	if (!t->story->called) {
-		fputs("Which calls took the host's time is not known: none were recorded "
-		      "(api=off, or an older nvsnoop).",
+		fputs("Host time by call is unknown: no calls were recorded (api=off, or an older "
+		      "nvsnoop).",
 		      t->f);
 		return;
 	}

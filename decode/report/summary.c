@@ -97,8 +97,7 @@ static void get_writer_cpu(const void *row, struct nvs_value *v)
 	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_NS : NVS_VALUE_NONE;
 }
 
-NVS_GET_TEXT(struct row, operations,
-	     r->tally.unseen ? "- (what was submitted was not recorded: level)" : "")
+NVS_GET_TEXT(struct row, operations, r->tally.unseen ? "- (commands were not recorded: level)" : "")
 
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_source_trace, 0},
@@ -368,21 +367,20 @@ static void free_facts(struct nvs_run *run)
 		nvs_facts_free(facts + i);
 }
 
-NVS_REPORT(
-	summary, .name = "summary", .standard = true, .place = 5,
-	.help = "what happened, in sentences, and the entry points that\n"
-		"took the host's time: printed where no report is named",
-	.man = "What happened, in sentences: launches, doorbells and bytes, what took the host's "
-	       "time, and what is unusual, each with\nthe command that shows more. Unusual are a "
-	       "trace that is not whole, calls that failed or had not returned, graphs that are\n"
-	       "instantiated about as often as they are launched, launches that had to load code "
-	       "for long, a call that took a hundred times\nthe median of its kind (but for those "
-	       "that wait, copy or set up), long waits for the writer, and remarks of\n"
-	       ".BR \\-\\-verify .\nThen entry points by the host's time in their calls (the "
-	       "median to 3 %); those that set up contexts and modules apart.\nWith\n"
-	       ".B \\-\\-wide\nall that is counted of the trace as well, as JSON and CSV have it. "
-	       "This is printed where no report is named.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY |
-		 NVS_NEED_FILTERS,
-	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_facts),
-	.begin = begin, .print = print, .free = free_facts);
+NVS_REPORT(summary, .name = "summary", .standard = true, .place = 5,
+	   .help = "what happened, in sentences, and the entry points that\ntook the host's time: "
+		   "printed if no report is given",
+	   .man = "What happened, in sentences: launches, doorbells and bytes, what took the "
+		  "host's time, and findings, each with\na command that shows more. Findings are a "
+		  "trace that is not whole, calls that failed or had not returned, graphs that "
+		  "are\ninstantiated about as often as they are launched, launches that spent long "
+		  "loading code, a call that took a hundred times\nthe median of its API (except "
+		  "calls that wait, copy or set up), long waits for the writer, and remarks "
+		  "of\n.BR \\-\\-verify .\nThen entry points by the host time of their calls (the "
+		  "median to 3 %); calls that set up contexts and modules separately.\nWith\n.B "
+		  "\\-\\-wide\nalso all counters of the trace, as in JSON and CSV. The summary is "
+		  "printed if no report is given.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY |
+		    NVS_NEED_FILTERS,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	   .each = sizeof(struct nvs_facts), .begin = begin, .print = print, .free = free_facts);

@@ -185,8 +185,8 @@ static int print(struct nvs_run *run)
 		r = print_by_api(run, y->rows, y->n);
 	if (y->dropped)
 		fprintf(stderr,
-			"nvsnoop-report: %llu more acquires are neither shown nor counted; --range "
-			"chooses\n",
+			"nvsnoop-report: %llu more acquires are neither shown nor counted; select "
+			"a part with --range\n",
 			(unsigned long long)y->dropped);
 	return r;
 }

@@ -618,7 +618,7 @@ static int print_events(struct nvs_run *run, bool apart)
 
 	table.more = all->behind;
 	if (all->dropped || all->bytes > nvs_budget_whole() / 4)
-		table.choose = "-n 0 shows those that there is room for";
+		table.choose = "-n 0 shows as many as fit in memory";
 	table.rows = calloc(all->n + 1, sizeof(*table.rows));
 	if (!table.rows)
 		return -ENOMEM;
@@ -629,7 +629,7 @@ static int print_events(struct nvs_run *run, bool apart)
 	free(table.rows);
 	if (!r && all->give && run->options->format == NVS_FORMAT_TEXT)
 		fprintf(run->out->file,
-			"%sThe GPU's work stands at its place beside the calls to %.2f us.%s\n",
+			"%sGPU work is aligned with the calls to within %.2f us.%s\n",
 			nvs_out_style(run->out, NVS_STYLE_DIM), (double)all->give / 1000,
 			nvs_out_style(run->out, NVS_STYLE_PLAIN));
 	return r;
@@ -660,8 +660,7 @@ static int print(struct nvs_run *run)
 	if (all->dropped)
 		fprintf(stderr,
 			"nvsnoop-report: %llu more calls, submissions and ranges are not shown; "
-			"--range, "
-			"--thread and --api choose\n",
+			"select a part with --range, --thread or --api\n",
 			(unsigned long long)all->dropped);
 	return r;
 }
@@ -685,7 +684,7 @@ static void free_events(struct nvs_run *run)
 }
 
 NVS_REPORT(timeline, .name = "timeline", .place = 90,
-	   .help = "calls, submissions, ranges and the GPU's work by time",
+	   .help = "calls, submissions, ranges and GPU work by time",
 	   .man = "Calls with their arguments, submissions with what they do, and ranges and "
 		  "marks of NVTX, in order of time; what is done inside a call or a range\nis "
 		  "indented below it. Time 0, "

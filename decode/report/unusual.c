@@ -35,7 +35,7 @@ static void find_newer_driver(struct nvs_telling *t)
 		return;
 	fputs("Driver release ", t->f);
 	nvs_say_text(t->f, s->attr[NVS_ATTR_DRIVER] ? s->attr[NVS_ATTR_DRIVER] : "-", 64);
-	fputs(" is newer than all that nvsnoop knew when it recorded.", t->f);
+	fputs(" is newer than any that the recording nvsnoop knew.", t->f);
 	fputs("--verify", t->more);
 }
 
@@ -65,7 +65,7 @@ static void find_in_flight(struct nvs_telling *t)
 	}
 	if (n > 1) {
 		fputs(", and ", t->f);
-		nvs_say_count(t->f, n - 1, "call more", "calls more");
+		nvs_say_count(t->f, n - 1, "more call", "more calls");
 		fputs(" had not returned", t->f);
 	}
 	fputc('.', t->f);
@@ -147,12 +147,12 @@ static void find_graphs(struct nvs_telling *t)
 	nvs_say_count(t->f, f->instantiated, "time", "times");
 	fputs(" and launched ", t->f);
 	nvs_say_count(t->f, f->graph_launches, "time", "times");
-	fputs("; to instantiate them took ", t->f);
+	fputs("; instantiating them took ", t->f);
 	nvs_say_ns(t->f, (double)f->instantiating.ns, 3);
 	fputs(" (", t->f);
 	nvs_say_share(t->f, (double)f->instantiating.ns, (double)nvs_facts_all_ns(f));
-	fputs(" of the time in calls). One that is kept can be launched again, or updated by "
-	      "cuGraphExecUpdate.",
+	fputs(" of the time in calls). Keep an executable graph to launch it again, or update it "
+	      "with cuGraphExecUpdate.",
 	      t->f);
 	fputs("--graphs", t->more);
 }
@@ -265,9 +265,9 @@ static void find_waits(struct nvs_telling *t)
 		return;
 	fputs("The program waited ", t->f);
 	nvs_say_ns(t->f, (double)s->totals.wait_ns, 3);
-	fputs(" for nvsnoop to write what was recorded, ", t->f);
+	fputs(" for nvsnoop to write the trace, ", t->f);
 	nvs_say_count(t->f, s->totals.waits, "time", "times");
-	fputs(". Recorded with --buffer=16M it may wait less.", t->f);
+	fputs(". Recording with --buffer=16M may reduce that.", t->f);
 	fputs("--wide", t->more);
 }
 
@@ -277,8 +277,8 @@ static void find_unwinder(struct nvs_telling *t)
 
 	if (!unwinder || strcmp(unwinder, "backtrace"))
 		return;
-	fputs("Call sites were taken by glibc's backtrace, which is slower: nvsnoop found no "
-	      "libunwind (libnvsnoop-unwind.so beside libnvsnoop.so).",
+	fputs("Stacks were unwound by glibc's backtrace(), which is slower: nvsnoop found no "
+	      "libunwind (libnvsnoop-unwind.so next to libnvsnoop.so).",
 	      t->f);
 }
 
@@ -291,9 +291,10 @@ static void find_ranges_elsewhere(struct nvs_telling *t)
 {
 	if (!ranges_elsewhere(t->story))
 		return;
-	fputs("Ranges of NVTX are not in the trace. They went to another tool, ", t->f);
+	fputs("NVTX ranges are not in the trace: NVTX_INJECTION64_PATH sent them to another tool, ",
+	      t->f);
 	nvs_say_text(t->f, nvs_story_session(t->story)->attr[NVS_ATTR_NVTX], 200);
-	fputs(", which NVTX_INJECTION64_PATH named.", t->f);
+	fputs(".", t->f);
 	fputs("--verify", t->more);
 }
 
@@ -302,7 +303,7 @@ static void find_ranges(struct nvs_telling *t)
 {
 	if (!nvs_reading_saw(t->story->source->first, NVS_REC_NVTX_BEGIN))
 		return;
-	fputs("The program has named parts of its run by ranges of NVTX.", t->f);
+	fputs("The program marks parts of its run with NVTX ranges.", t->f);
 	fputs("--by-nvtx", t->more);
 }
 
@@ -323,7 +324,7 @@ static void find_remarks(struct nvs_telling *t)
 		return;
 	fputs(n == 1 ? "There is " : "There are ", t->f);
 	nvs_say_count(t->f, n, "remark", "remarks");
-	fputs(" on what the trace may not show.", t->f);
+	fputs(" on what may be missing from the trace.", t->f);
 	fputs("--verify", t->more);
 }
 

@@ -129,12 +129,12 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(verify, .name = "verify", .place = 140,
-	   .help = "is the trace whole? Exits 0: whole; 1: something missing,\n"
-		   "or it cannot be read; 3: whole up to the program's crash",
-	   .man = "Is the trace whole? Every channel's chain of submissions is unbroken from its "
-		  "start to its end, nothing\nwas lost, and the totals agree; what is missing is "
-		  "named. Remarks say what the trace cannot show, notes what is so on every\n"
-		  "machine, or was asked for.",
+	   .help = "is the trace whole? Exits 0: whole; 1: not, or it cannot\nbe read; 3: whole up "
+		   "to the program's crash",
+	   .man = "Checks that the trace is whole: every channel's chain of submissions is "
+		  "unbroken from its start to its end, nothing\nwas lost, and the totals agree. "
+		  "Problems list what is missing. Remarks list what the trace cannot show, notes "
+		  "what is the case on every\nmachine, or was requested.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .verdict = true,
 	   .print = print);

@@ -150,16 +150,14 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return nvs_stacks_begin(run, s, each, reader);
 }
 
-NVS_REPORT(
-	stacks, .name = "stacks", .place = 22,
-	.help = "each distinct stack, from the API out to main",
-	.man = "A block for each distinct stack: what was submitted from it, and its frames from "
-	       "the driver API outwards, each with its\nfile, and the source line that called "
-	       "where it can be told. The program's frames are all there; those inside libcuda "
-	       "and the\nruntime are not shown. Ordered by\n.BR \\-s :\nsubmissions, cmd bytes, "
-	       "calls or host us. In JSON and CSV a stack is one text, as\n"
-	       ".B \\-\\-export=folded\nhas it.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
-	.each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
-	.free = nvs_stacks_free);
+NVS_REPORT(stacks, .name = "stacks", .place = 22,
+	   .help = "each distinct stack, from the API out to main",
+	   .man = "One block per distinct stack: its submissions, and its frames from the driver "
+		  "API outwards, each with its\nfile, and the calling source line if known. All "
+		  "frames of the program are shown, those inside libcuda and the\nruntime are not. "
+		  "Sorted by\n.BR \\-s :\nsubmissions, cmd bytes, calls or host us. In JSON and "
+		  "CSV a stack is one string, as in\n.BR \\-\\-export=folded .",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
+	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
+	   .free = nvs_stacks_free);

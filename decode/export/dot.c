@@ -106,7 +106,7 @@ static const char *missing_note(const struct nvs_exec *exec)
 {
 	return exec->partial	   ? ", incomplete"
 	       : exec->edges.known ? ""
-	       : exec->edges.n	   ? ", some edges unknown"
+	       : exec->edges.n	   ? ", edges incomplete"
 				   : ", edges unknown";
 }
 

@@ -405,15 +405,17 @@ static int check_output(const struct nvs_options_report *o)
 	if (!o->output || stat(o->output, &st))
 		return 0;
 	if (prints & NVS_PRINTS_FOLDER)
-		return fail_usage("the output directory exists; remove it or use another name:",
-				  o->output);
+		return fail_usage(
+			"the output directory already exists; remove it or use another name:",
+			o->output);
 	if (prints & NVS_PRINTS_FILE && !S_ISREG(st.st_mode))
 		return fail_usage("not a regular file:", o->output);
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (!o->overwrite)
-		return fail_usage("the output file exists; use --overwrite or another name:",
-				  o->output);
+		return fail_usage(
+			"the output file already exists; use --overwrite or another name:",
+			o->output);
 	return is_read(o, &st) ? fail_usage("the output would replace an input:", o->output) : 0;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # nvsnoop. `make` builds and never installs; `make demo` and `make check` set up what is missing first.
 # V=1 shows commands, O=2 sets optimisation, SAN=address,undefined builds tools and tests sanitized,
-# COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each room's own rules stand in its room.mk.
+# COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each room's own rules stand in its module.mk.
 
 BUILD   ?= build
 # One name for one folder: objects know their headers by the name that they were built under.
@@ -59,10 +59,10 @@ SAN_GOALS  =
 .PHONY: all
 all:
 
-include sass/room.mk trap/room.mk preload/room.mk preload/launch/room.mk probe/room.mk
-include live/room.mk live/exporter/room.mk
--include decode/room.mk tests/softgpu/room.mk
-include scripts/room.mk tests/fuzz/room.mk tests/beside/room.mk tests/room.mk
+include sass/module.mk trap/module.mk preload/module.mk preload/launch/module.mk probe/module.mk
+include live/module.mk live/exporter/module.mk
+-include decode/module.mk tests/softgpu/module.mk
+include scripts/module.mk tests/fuzz/module.mk tests/beside/module.mk tests/module.mk
 
 .PHONY: clean
 clean:

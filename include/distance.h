@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far two words are apart: for a program that says what may have been meant. */
+/* Edit distance between two words, for suggestions such as "did you mean ...?". */
 #ifndef NVSNOOP_DISTANCE_H
 #define NVSNOOP_DISTANCE_H
 
@@ -9,13 +9,13 @@
 
 #define NVS_LONGEST_WORD 64 /* bytes compared */
 
-/* Upper and lower case, and what stands between words, are alike. */
+/* Folds case, and treats space, '-' and '_' alike. */
 static inline int nvs_letter(char c)
 {
 	return c == ' ' || c == '-' ? '_' : tolower((unsigned char)c);
 }
 
-/* How many letters one has to change, add or take out, to make the other of one. */
+/* Number of letters to change, insert or delete to turn one word into the other. */
 static inline uint32_t nvs_distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	uint32_t row[NVS_LONGEST_WORD + 1];

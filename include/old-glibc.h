@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Included ahead of everything (by the Makefile): keeps what is built on a new system running on an
- * older one. From glibc 2.38 on, strtol() and scanf() with GNU extensions mean new symbols that
- * also read binary numbers; we want the ones that have always been there.
+ * Included before everything else, by the Makefile, so that programs built on a new system run on
+ * an older one. Since glibc 2.38, strtol() and scanf() with GNU extensions refer to new symbols
+ * that also read binary numbers; this keeps the old symbols.
  */
 #include <features.h>
 #undef __GLIBC_USE_C2X_STRTOL

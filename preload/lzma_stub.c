@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stands in for liblzma, which our copy of libunwind (preload/room.mk) would bring under a soname
- * that the program's own liblzma may have. libunwind unpacks symbol tables with it; we ask it for
- * none. Whatever is decoded fails.
+ * Replaces liblzma for the private copy of libunwind (preload/module.mk). The real one would be
+ * loaded under a soname that the program's own liblzma may have. libunwind uses it to decompress
+ * symbol tables, which we never ask for. All decoding fails.
  */
 #include <stdint.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-probe: command streams of our own, and what they measure. */
+/*
+ * nvsnoop-probe: submits command streams of its own and measures them. Parses the options and runs
+ * a study.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -11,65 +14,62 @@
 static const struct study_name {
 	const char *name;
 	int (*run)(const struct probe_options *options);
-	const char *takes; /* options that not all take: their letters in read_options() */
-	uint32_t repeat; /* where --repeat does not say */
-	const char *help; /* NULL: for another study, which runs it */
+	const char *takes; /* study-specific options, as letters of read_options() */
+	uint32_t repeat; /* default of --repeat */
+	const char *help; /* NULL: internal, run by another study */
 } studies[] = {
 	{"dma", probe_dma, "rvsim", 30,
 	 "transfers inline and by copy engine: latency, bandwidth, crossover"},
-	{"doorbell", probe_doorbell, "r", 30,
-	 "from the store to the doorbell to the end, by stages"},
+	{"doorbell", probe_doorbell, "r", 30, "from the doorbell store to completion, by stages"},
 	{"submit", probe_submit_text, "nuabct", 0,
-	 "FILE, a text of methods as --dump prints it; - is stdin"},
-	{"graph", probe_graph, "rvN", 200,
-	 "launches of graphs by their length: time, bytes, steps"},
+	 "FILE: methods as text, as --dump prints them; - is stdin"},
+	{"graph", probe_graph, "rvN", 200, "graph launches by length: time, bytes, steps"},
 	{"bench", probe_bench, "vnlodkx", 0,
-	 "[NAME...]: microbenchmarks of the GPU by kernels of our own"},
+	 "[NAME...]: GPU microbenchmarks with generated kernels"},
 	{"copies", probe_copies, "s", 0, NULL},
 	{"graph-launches", probe_graph_launches, "rN", 20, NULL},
 };
 enum { STUDIES = sizeof(studies) / sizeof(studies[0]) };
 
-static void usage(FILE *f)
+static void print_usage(FILE *f)
 {
-	fprintf(f,
-		"Usage: nvsnoop-probe STUDY [OPTION...]\n"
-		"       nvsnoop-probe submit FILE [OPTION...]\n"
-		"       nvsnoop-probe bench [NAME...] [OPTION...]\n\n"
-		"Submits commands of its own to the GPU, in a process and on channels of its own,\n"
-		"and measures them by the GPU's clock. Needs no root and no profiler.\n\n"
-		"Studies:\n");
+	fprintf(f, "Usage: nvsnoop-probe STUDY [OPTION...]\n"
+		   "       nvsnoop-probe submit FILE [OPTION...]\n"
+		   "       nvsnoop-probe bench [NAME...] [OPTION...]\n\n"
+		   "Submits its own commands to the GPU, on its own channels in its own process,\n"
+		   "and measures them with the GPU's clock. Needs neither root nor a profiler.\n\n"
+		   "Studies:\n");
 	for (int i = 0; i < STUDIES; i++)
 		if (studies[i].help)
 			fprintf(f, "  %-10s %s\n", studies[i].name, studies[i].help);
 	fprintf(f,
 		"\nOptions:\n"
-		"  --gpu=N          the GPU, as CUDA counts them (0)\n"
+		"  --gpu=N          GPU number, as counted by CUDA (0)\n"
 		"  --format=FORMAT  text, csv or json (text)\n"
-		"  --svg=FOLDER     also draw pictures, into FOLDER, which must be there\n"
-		"  --sizes=LIST     bytes a transfer: 4,8K,1M ...; at most %d\n"
+		"  --svg=FOLDER     also write plots to FOLDER, which must exist\n"
+		"  --sizes=LIST     bytes per transfer: 4,8K,1M ...; at most %d sizes\n"
 		"  --nodes=A-B      chains of A to B kernels, 1 to 2000\n"
-		"  --repeat=N       submissions a row, 1 to 1000 (30; graph: 200)\n"
-		"  --iterations=N   transfers a submission (as many as take 200 us)\n"
-		"  --compare        dma: what CUPTI, events and the host say of the driver's\n"
-		"                   copies, beside ours of the same size and mode\n"
-		"  --dry-run        submit: only write the words, for nvsnoop-report --raw;\n"
+		"  --repeat=N       submissions per row, 1 to 1000 (30; graph: 200)\n"
+		"  --iterations=N   transfers per submission (as many as take 200 us)\n"
+		"  --compare        dma: times of the driver's copies by CUPTI, events and the\n"
+		"                   host, next to ours of the same size and mode\n"
+		"  --dry-run        submit: only write the dwords, for nvsnoop-report --raw;\n"
 		"                   bench: only assemble the kernels and read them back\n"
-		"  --unsafe         submit: whatever addresses, classes and grids there are\n"
-		"  --src=FILE       submit: what $src holds, up to 1 MiB\n"
-		"  --dst=FILE       submit: write what $dst holds afterwards\n"
-		"  --channel=NAME   submit: compute, HtoD or DtoH (as the classes need)\n"
+		"  --unsafe         submit: allow any addresses, classes and grids\n"
+		"  --src=FILE       submit: initial contents of $src, up to 1 MiB\n"
+		"  --dst=FILE       submit: write the final contents of $dst\n"
+		"  --channel=NAME   submit: compute, HtoD or DtoH (chosen by the classes)\n"
 		"  --timeout=N      submit: seconds to wait for a payload (5)\n"
-		"  --list           bench: which there are\n"
+		"  --list           bench: list the benchmarks\n"
 		"  --save=FILE      bench: also write the raw samples\n"
-		"  --load=FILE      bench: tell of samples that were saved, without a GPU\n"
-		"  --card           bench: the GPU's card, a page of Markdown\n"
-		"  --check=FILE     bench: hold the GPU against such a card; status as diff's\n"
+		"  --load=FILE      bench: evaluate saved samples, without a GPU\n"
+		"  --card           bench: print the GPU's card, a page of Markdown\n"
+		"  --check=FILE     bench: compare the GPU with such a card; exit status as diff\n"
 		"  --help, --version\n",
 		PROBE_SIZES_MAX);
 }
 
-static void wrong(const char *format, const char *what)
+static void exit_usage(const char *format, const char *what)
 {
 	fprintf(stderr, "nvsnoop-probe: ");
 	fprintf(stderr, format, what);
@@ -77,8 +77,8 @@ static void wrong(const char *format, const char *what)
 	exit(2);
 }
 
-static unsigned long number(const char *text, unsigned long low, unsigned long high,
-			    const char *name)
+static unsigned long parse_number(const char *text, unsigned long low, unsigned long high,
+				  const char *name)
 {
 	unsigned long v;
 	char *end;
@@ -86,8 +86,8 @@ static unsigned long number(const char *text, unsigned long low, unsigned long h
 	errno = 0;
 	v = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || v < low || v > high) {
-		fprintf(stderr, "nvsnoop-probe: --%s is a number from %lu to %lu, not '%s'\n", name,
-			low, high, text);
+		fprintf(stderr, "nvsnoop-probe: --%s must be a number from %lu to %lu, not '%s'\n",
+			name, low, high, text);
 		exit(2);
 	}
 	return v;
@@ -112,14 +112,14 @@ static void read_sizes(struct probe_options *o, const char *text)
 		else if (*end == 'G' || *end == 'g')
 			v <<= 30, end++;
 		if (!v || v > 1u << 30 || (*end && *end != ','))
-			wrong("--sizes is a list of 1 to 1G, as in 4,8K,1M, not '%s'", all);
+			exit_usage("--sizes is a list of 1 to 1G, as in 4,8K,1M, not '%s'", all);
 		if (o->nsizes == PROBE_SIZES_MAX)
-			wrong("%s: too many sizes", "--sizes");
+			exit_usage("%s: too many sizes", "--sizes");
 		o->sizes[o->nsizes++] = (uint32_t)v;
 		text = end + (*end == ',');
 	}
 	if (!o->nsizes)
-		wrong("--sizes is a list of 1 to 1G, as in 4,8K,1M, not '%s'", all);
+		exit_usage("--sizes is a list of 1 to 1G, as in 4,8K,1M, not '%s'", all);
 }
 
 static void read_nodes(struct probe_options *o, const char *text)
@@ -134,7 +134,8 @@ static void read_nodes(struct probe_options *o, const char *text)
 	else if (n != 2)
 		o->to = 0;
 	if (!o->from || o->from > o->to || o->to > PROBE_NODES_MAX)
-		wrong("--nodes is A-B within 1 to 2000, as in 1-200, not '%s'", text);
+		exit_usage("--nodes must be A-B within 1 to 2000, for example 1-200, not '%s'",
+			   text);
 }
 
 static enum probe_format read_format(const char *text)
@@ -144,7 +145,7 @@ static enum probe_format read_format(const char *text)
 	for (int i = 0; i < 3; i++)
 		if (!strcmp(text, names[i]))
 			return (enum probe_format)i;
-	wrong("--format is text, csv or json, not '%s'", text);
+	exit_usage("--format must be text, csv or json, not '%s'", text);
 	return PROBE_TEXT;
 }
 
@@ -173,27 +174,27 @@ static const struct option known[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* GIVEN has the letters of the options that were given. */
+/* GIVEN holds the letters of the options on the command line. */
 static void check_takes(const struct study_name *study, const char *given)
 {
 	for (const struct option *o = known; o->name; o++)
 		if (strchr("rvsNimnuabctlodkx", o->val) && strchr(given, o->val) &&
 		    !strchr(study->takes, o->val)) {
-			fprintf(stderr, "nvsnoop-probe: %s takes no --%s; try --help\n",
+			fprintf(stderr, "nvsnoop-probe: %s does not take --%s; try --help\n",
 				study->name, o->name);
 			exit(2);
 		}
 }
 
-/* What --help and --version print has to arrive. */
-static void told(void)
+/* Exits after --help or --version; a failed write is an error. */
+static void finish_output(void)
 {
 	if (fflush(stdout) || ferror(stdout))
 		probe_die("output: %s", strerror(errno));
 	exit(0);
 }
 
-/* Returns the letters of those that were given. */
+/* Returns the letters of the options on the command line. */
 static const char *read_options(struct probe_options *o, int argc, char **argv)
 {
 	static char given[64];
@@ -205,7 +206,7 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 			given[n++] = (char)c;
 		switch (c) {
 		case 'g':
-			o->gpu = (int)number(optarg, 0, 63, "gpu");
+			o->gpu = (int)parse_number(optarg, 0, 63, "gpu");
 			break;
 		case 'f':
 			o->format = read_format(optarg);
@@ -220,10 +221,10 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 			read_nodes(o, optarg);
 			break;
 		case 'r':
-			o->repeat = (uint32_t)number(optarg, 1, 1000, "repeat");
+			o->repeat = (uint32_t)parse_number(optarg, 1, 1000, "repeat");
 			break;
 		case 'i':
-			o->iterations = (uint32_t)number(optarg, 1, 1000000, "iterations");
+			o->iterations = (uint32_t)parse_number(optarg, 1, 1000000, "iterations");
 			break;
 		case 'm':
 			o->compare = true;
@@ -243,11 +244,12 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 		case 'c':
 			if (strcmp(optarg, "compute") && strcmp(optarg, "HtoD") &&
 			    strcmp(optarg, "DtoH"))
-				wrong("--channel is compute, HtoD or DtoH, not '%s'", optarg);
+				exit_usage("--channel must be compute, HtoD or DtoH, not '%s'",
+					   optarg);
 			o->channel = optarg;
 			break;
 		case 't':
-			o->timeout = (uint32_t)number(optarg, 1, 3600, "timeout");
+			o->timeout = (uint32_t)parse_number(optarg, 1, 3600, "timeout");
 			break;
 		case 'l':
 			o->list = true;
@@ -265,12 +267,12 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 			o->check = optarg;
 			break;
 		case 'h':
-			usage(stdout);
-			told();
+			print_usage(stdout);
+			finish_output();
 			break;
 		case 'V':
 			puts("nvsnoop-probe " NVS_VERSION);
-			told();
+			finish_output();
 			break;
 		default:
 			fprintf(stderr, "nvsnoop-probe: try --help\n");
@@ -280,22 +282,22 @@ static const char *read_options(struct probe_options *o, int argc, char **argv)
 	return given;
 }
 
-static bool both(const char *given, char a, char b)
+static bool has_both(const char *given, char a, char b)
 {
 	return strchr(given, a) && strchr(given, b);
 }
 
-/* Of bench's options those that leave no room for another. */
+/* Rejects combinations of bench's options that exclude each other. */
 static void check_bench(const char *given)
 {
-	if (both(given, 'k', 'f') || both(given, 'x', 'f') || both(given, 'k', 'x'))
-		wrong("%s", "one of --format, --card and --check at a time");
-	if (both(given, 'd', 'o') || both(given, 'd', 'g'))
-		wrong("%s", "--load needs no GPU, and takes neither --gpu nor --save");
+	if (has_both(given, 'k', 'f') || has_both(given, 'x', 'f') || has_both(given, 'k', 'x'))
+		exit_usage("%s", "--format, --card and --check exclude each other");
+	if (has_both(given, 'd', 'o') || has_both(given, 'd', 'g'))
+		exit_usage("%s", "--load uses no GPU and takes neither --gpu nor --save");
 	if (strchr(given, 'l') && strpbrk(given, "fvodkxng"))
-		wrong("%s", "--list takes names alone");
+		exit_usage("%s", "--list takes only names");
 	if (strchr(given, 'n') && strpbrk(given, "fvodkx"))
-		wrong("%s", "--dry-run measures nothing, and takes --gpu alone");
+		exit_usage("%s", "--dry-run measures nothing and takes only --gpu");
 }
 
 int main(int argc, char **argv)
@@ -308,14 +310,14 @@ int main(int argc, char **argv)
 	argv[0] = (char *)"nvsnoop-probe";
 	given = read_options(&options, argc, argv);
 	if (optind == argc)
-		wrong("%s", "no study is named");
+		exit_usage("%s", "no study given");
 	while (study < studies + STUDIES && strcmp(argv[optind], study->name))
 		study++;
 	if (study == studies + STUDIES)
-		wrong("there is no study '%s'", argv[optind]);
+		exit_usage("there is no study '%s'", argv[optind]);
 	text = study->run == probe_submit_text;
 	if (text && ++optind == argc)
-		wrong("%s", "submit which FILE? - is standard input");
+		exit_usage("%s", "submit needs a FILE; - is standard input");
 	if (text)
 		options.file = argv[optind];
 	bench = study->run == probe_bench;
@@ -323,14 +325,14 @@ int main(int argc, char **argv)
 		options.names = argv + optind + 1;
 		options.nnames = argc - optind - 1;
 	} else if (optind + 1 < argc)
-		wrong(text ? "one FILE at a time, not also '%s'"
-			   : "one study at a time, not also '%s'",
-		      argv[optind + 1]);
+		exit_usage(text ? "only one FILE at a time, unexpected '%s'"
+				: "only one study at a time, unexpected '%s'",
+			   argv[optind + 1]);
 	check_takes(study, given);
 	if (bench)
 		check_bench(given);
 	else if (options.dry_run && strchr(given, 'f'))
-		wrong("%s", "--dry-run writes words, and takes no --format");
+		exit_usage("%s", "--dry-run writes raw dwords and takes no --format");
 	if (!options.repeat)
 		options.repeat = study->repeat;
 	return study->run(&options);

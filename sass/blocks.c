@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function's basic blocks: runs of instructions that are entered at the first and left behind the
- * last. What nothing leads to is a block too, and marked.
+ * Finds a function's basic blocks: runs of instructions that are entered only at the first and left
+ * only after the last. Unreachable code forms blocks too, which are marked.
  */
 #include <errno.h>
 #include <elf.h>
@@ -14,41 +14,41 @@ struct finding {
 	const struct nvs_cubin *cubin;
 	const struct nvs_cubin_function *function;
 	enum nvs_sass_form form;
-	struct nvs_cubin_section info; /* of the kernel; without data where there is none */
+	struct nvs_cubin_section info; /* of the kernel; without data if there is none */
 	uint8_t *marks;
 	uint32_t *todo;
 	uint32_t n, ntodo;
 	struct nvs_sass_blocks *blocks;
 };
 
-static void unknown(struct finding *f, uint32_t at)
+static void count_unknown(struct finding *f, uint32_t at)
 {
 	if (!f->blocks->unknown++)
 		f->blocks->unknown_at = at;
 }
 
-static bool inside(const struct finding *f, int64_t at)
+static bool is_inside(const struct finding *f, int64_t at)
 {
 	return at >= 0 && at % 16 == 0 && at / 16 < f->n;
 }
 
-/* Begins a block at the N-th instruction, and follows what is there. Each is put in once. */
-static void lead(struct finding *f, uint32_t n)
+/* Begins a block at the N-th instruction and queues it; each is queued once. */
+static void begin_block(struct finding *f, uint32_t n)
 {
 	if (!(f->marks[n] & LEADS))
 		f->todo[f->ntodo++] = n;
 	f->marks[n] |= LEADS;
 }
 
-static void lead_at(struct finding *f, int64_t at, uint32_t from)
+static void begin_block_at(struct finding *f, int64_t at, uint32_t from)
 {
-	if (inside(f, at))
-		lead(f, (uint32_t)(at / 16));
+	if (is_inside(f, at))
+		begin_block(f, (uint32_t)(at / 16));
 	else
-		unknown(f, from);
+		count_unknown(f, from);
 }
 
-static void follow(struct finding *f, uint32_t n)
+static void follow_code(struct finding *f, uint32_t n)
 {
 	struct nvs_sass_insn insn;
 	struct nvs_sass_flow flow;
@@ -58,19 +58,21 @@ static void follow(struct finding *f, uint32_t n)
 		nvs_sass_insn(f->form, f->function->code, f->function->size, n, &insn);
 		nvs_sass_insn_flow(&insn, f->form, &flow);
 		if (flow.flow == NVS_FLOW_UNKNOWN)
-			unknown(f, insn.at);
+			count_unknown(f, insn.at);
 		if (flow.target_known)
-			lead_at(f, flow.target, insn.at);
+			begin_block_at(f, flow.target, insn.at);
 		if (!flow.falls)
 			return;
 		if (flow.ends && n + 1 < f->n)
-			lead(f, n + 1);
+			begin_block(f, n + 1);
 	}
 }
 
-/* Lists of targets, for each of its indirect branches: where that is, two words that are not known,
- * how many, and these. */
-static void indirect(struct finding *f)
+/*
+ * Reads the target lists of the indirect branches: each has the branch's offset, two unknown words
+ * with the number of targets in the second, and the targets.
+ */
+static void read_target_lists(struct finding *f)
 {
 	struct nvs_cubin_attribute a;
 	uint32_t targets;
@@ -83,43 +85,43 @@ static void indirect(struct finding *f)
 			targets = nvs_u32(a.value + k + 8);
 			k += 12;
 			for (; targets && a.size - k >= 4; targets--, k += 4)
-				lead_at(f, nvs_u32(a.value + k), 0);
+				begin_block_at(f, nvs_u32(a.value + k), 0);
 		}
 	}
 }
 
-/* Functions that lie within this one's code: ptxas puts those that only it calls behind it. */
-static void entries(struct finding *f)
+/* Adds functions within this one's code: ptxas puts those that only it calls after it. */
+static void find_entries(struct finding *f)
 {
 	uint64_t begin = f->function->offset, end = begin + f->function->size;
 	struct nvs_cubin_symbol y;
 
-	lead(f, 0);
+	begin_block(f, 0);
 	for (uint32_t i = 0; nvs_cubin_symbol(f->cubin, i, &y); i++)
 		if (y.type == STT_FUNC && y.section == f->function->section && y.value >= begin &&
 		    y.value < end)
-			lead_at(f, (int64_t)(y.value - begin), 0);
+			begin_block_at(f, (int64_t)(y.value - begin), 0);
 }
 
-/* Blocks are cut where one is led to, and where it changes whether anything leads there. */
-static bool cut(const struct finding *f, uint32_t n)
+/* A block begins at a branch target, and where reachability changes. */
+static bool is_block_start(const struct finding *f, uint32_t n)
 {
 	return !n || f->marks[n] & LEADS || !(f->marks[n] & SEEN) != !(f->marks[n - 1] & SEEN);
 }
 
-static int lay_down(struct finding *f, const struct nvs_sass_memory *memory)
+static int write_blocks(struct finding *f, const struct nvs_sass_memory *memory)
 {
 	struct nvs_sass_blocks *b = f->blocks;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < f->n; i++)
-		n += cut(f, i);
+		n += is_block_start(f, i);
 	b->bytes = n * sizeof(*b->block);
 	b->block = memory->get(memory->arg, b->bytes);
 	if (!b->block)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < f->n; i++) {
-		if (cut(f, i))
+		if (is_block_start(f, i))
 			b->block[b->n++].first = i;
 		b->block[b->n - 1].last = i;
 		b->block[b->n - 1].reached = f->marks[i] & SEEN;
@@ -145,12 +147,12 @@ int nvs_sass_blocks(const struct nvs_cubin *cubin, const struct nvs_cubin_functi
 	f.todo = memory->get(memory->arg, count * sizeof(*f.todo));
 	nvs_cubin_section(cubin, function->info, &f.info);
 	if (f.marks && f.todo) {
-		entries(&f);
+		find_entries(&f);
 		if (function->info)
-			indirect(&f);
+			read_target_lists(&f);
 		while (f.ntodo)
-			follow(&f, f.todo[--f.ntodo]);
-		r = lay_down(&f, memory);
+			follow_code(&f, f.todo[--f.ntodo]);
+		r = write_blocks(&f, memory);
 	}
 	if (f.marks)
 		memory->put(memory->arg, f.marks, count);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Cubins: what their functions are, and what ptxas says of them. */
+/* Reads cubins: their functions, and the attributes that ptxas writes for them. */
 #include <elf.h>
 #include <errno.h>
 #include "sass/elf.h"
 
-/* Types of sections, and where the architecture stands. */
+/* Section types, and where the architecture is stored. */
 #define SECTION_INFO 0x70000000u /* .nv.info */
 #define SECTION_COMPAT 0x70000086u /* .nv.compat */
-#define ABI_NEW 0x41 /* EI_OSABI of CUDA 13: flags are laid out anew */
+#define ABI_NEW 0x41 /* EI_OSABI of CUDA 13: flags have another layout */
 #define SYMBOL_KERNEL 0x10 /* st_other */
 #define COMPAT_SPECIFIC 9 /* attribute of .nv.compat: 1 of sm_90a */
 #define NONE UINT32_MAX
@@ -31,7 +31,7 @@ static void set_arch(struct nvs_cubin *cubin)
 					cubin->specific = a.value[0] == 1;
 }
 
-/* What is read section by section. */
+/* True for sections whose contents are read. */
 static bool is_read(const struct nvs_cubin_section *s)
 {
 	return s->data &&
@@ -39,9 +39,11 @@ static bool is_read(const struct nvs_cubin_section *s)
 		s->type == SHT_REL || s->type == SECTION_INFO || s->type == SECTION_COMPAT);
 }
 
-/* Those that overlap are not what ptxas makes. A stranger's could name the same bytes so often that
- * reading them takes minutes. */
-static bool overlap(const struct nvs_cubin *cubin, size_t size)
+/*
+ * Overlapping sections are not produced by ptxas. A malicious cubin could name the same bytes so
+ * often that reading them takes minutes.
+ */
+static bool sections_overlap(const struct nvs_cubin *cubin, size_t size)
 {
 	struct nvs_cubin_section s;
 
@@ -62,7 +64,7 @@ int nvs_cubin_open(struct nvs_cubin *cubin, const void *data, size_t size)
 
 	if (!r && machine != NVS_SASS_ELF_CUDA)
 		return -EINVAL;
-	if (!r && overlap(cubin, size))
+	if (!r && sections_overlap(cubin, size))
 		return -EBADMSG;
 	if (!r)
 		r = nvs_sass_elf_symbols(cubin);
@@ -93,13 +95,13 @@ bool nvs_cubin_attribute(const struct nvs_cubin_section *s, size_t *at,
 
 /* ---- functions ---- */
 
-/* Of each section what belongs to it, by their sh_info. */
+/* Sections that belong to a code section, by their sh_info. */
 struct of_section {
-	uint32_t info, shared, local, constant; /* sections, 0: none */
-	uint32_t first; /* the kernel of it whose attributes were read, and one */
+	uint32_t info, shared, local, constant; /* section indexes, 0: none */
+	uint32_t first; /* index + 1 of its first kernel, whose attributes were read */
 };
 
-static bool named(const struct nvs_cubin_section *s, const char *with)
+static bool name_begins(const struct nvs_cubin_section *s, const char *with)
 {
 	return !strncmp(s->name, with, strlen(with));
 }
@@ -113,16 +115,16 @@ static void sort_sections(const struct nvs_cubin *cubin, struct of_section *of)
 			continue;
 		if (info_section(&s))
 			of[s.info].info = i;
-		else if (named(&s, ".nv.shared."))
+		else if (name_begins(&s, ".nv.shared."))
 			of[s.info].shared = i;
-		else if (named(&s, ".nv.local."))
+		else if (name_begins(&s, ".nv.local."))
 			of[s.info].local = i;
-		else if (named(&s, ".nv.constant0."))
+		else if (name_begins(&s, ".nv.constant0."))
 			of[s.info].constant = i;
 	}
 }
 
-static uint32_t clip(uint64_t v)
+static uint32_t clip_to_32(uint64_t v)
 {
 	return v < NONE ? (uint32_t)v : NONE;
 }
@@ -131,10 +133,10 @@ static uint32_t section_size(const struct nvs_cubin *cubin, uint32_t index)
 {
 	struct nvs_cubin_section s;
 
-	return index && nvs_cubin_section(cubin, index, &s) ? clip(s.size) : 0;
+	return index && nvs_cubin_section(cubin, index, &s) ? clip_to_32(s.size) : 0;
 }
 
-/* What .nv.info.NAME says of its kernel. */
+/* Reads the attributes of .nv.info.NAME, which are about its kernel. */
 static void own_attributes(const struct nvs_cubin *cubin, struct nvs_cubin_function *f)
 {
 	struct nvs_cubin_attribute a;
@@ -156,7 +158,7 @@ static void own_attributes(const struct nvs_cubin *cubin, struct nvs_cubin_funct
 			threads = nvs_u32(a.value);
 			for (int k = 4; k < 12 && threads < NONE; k += 4)
 				threads *= nvs_u32(a.value + k);
-			f->max_threads = clip(threads);
+			f->max_threads = clip_to_32(threads);
 		}
 	}
 }
@@ -188,7 +190,8 @@ static bool function_of(const struct nvs_cubin *cubin, uint32_t index, struct nv
 		.max_registers = NONE,
 		.registers_at = NONE,
 	};
-	/* Where no attribute says: of sm_70 and before in the head of the code's section. */
+	/* Used if there is no attribute: up to sm_70 these are in the header of the code's
+	 * section. */
 	if (cubin->abi[0] != ABI_NEW && s.info >> 24)
 		f->registers = s.info >> 24;
 	if (cubin->abi[0] != ABI_NEW)
@@ -196,7 +199,7 @@ static bool function_of(const struct nvs_cubin *cubin, uint32_t index, struct nv
 	return true;
 }
 
-/* What .nv.info says of all: each attribute begins with the symbol that it is about. */
+/* Reads the attributes of .nv.info: each begins with the symbol it is about. */
 static void shared_attributes(const struct nvs_cubin *cubin, const struct nvs_cubin_section *s,
 			      struct nvs_cubin_functions *all, const uint32_t *of_symbol)
 {
@@ -214,7 +217,7 @@ static void shared_attributes(const struct nvs_cubin *cubin, const struct nvs_cu
 		f = all->function + of_symbol[symbol] - 1;
 		if (a.code == NVS_ATTR_REGCOUNT) {
 			f->registers = nvs_u32(a.value + 4);
-			f->registers_at = clip((uint64_t)(a.value - s->data));
+			f->registers_at = clip_to_32((uint64_t)(a.value - s->data));
 		} else if (a.code == NVS_ATTR_FRAME_SIZE) {
 			f->frame = nvs_u32(a.value + 4);
 		} else if (a.code == NVS_ATTR_MIN_STACK_SIZE) {
@@ -231,8 +234,8 @@ static void copy_own(struct nvs_cubin_function *to, const struct nvs_cubin_funct
 	to->max_threads = from->max_threads;
 }
 
-static void fill(const struct nvs_cubin *cubin, struct nvs_cubin_functions *all,
-		 struct of_section *of, const uint32_t *of_symbol)
+static void fill_functions(const struct nvs_cubin *cubin, struct nvs_cubin_functions *all,
+			   struct of_section *of, const uint32_t *of_symbol)
 {
 	struct nvs_cubin_function *f;
 	struct nvs_cubin_section s;
@@ -245,7 +248,8 @@ static void fill(const struct nvs_cubin *cubin, struct nvs_cubin_functions *all,
 		f->constant = section_size(cubin, of[f->section].constant);
 		if (!f->info || !f->kernel)
 			continue;
-		/* Once: a stranger's may have as many kernels in a section as there is room for. */
+		/* Read once: a malicious cubin may have a large number of kernels in one
+		 * section. */
 		if (of[f->section].first)
 			copy_own(f, all->function + of[f->section].first - 1);
 		else
@@ -281,7 +285,7 @@ int nvs_cubin_functions(const struct nvs_cubin *cubin, const struct nvs_sass_mem
 			of_symbol[i] = ++all->n;
 	if (!r) {
 		sort_sections(cubin, of);
-		fill(cubin, all, of, of_symbol);
+		fill_functions(cubin, all, of, of_symbol);
 	}
 	if (of)
 		memory->put(memory->arg, of, sections);

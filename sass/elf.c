@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of an ELF file: sections and symbols. */
+/* Reads the tables of an ELF file: sections and symbols. */
 #include <elf.h>
 #include <errno.h>
 #include "sass/elf.h"
@@ -7,12 +7,12 @@
 _Static_assert(sizeof(Elf64_Ehdr) == 64 && sizeof(Elf64_Shdr) == 64 && sizeof(Elf64_Sym) == 24,
 	       "as the file has them");
 
-static bool within(uint64_t at, uint64_t n, uint64_t size)
+static bool is_within(uint64_t at, uint64_t n, uint64_t size)
 {
 	return at <= size && n <= size - at;
 }
 
-static bool header(Elf64_Ehdr *h, const uint8_t *data, size_t size)
+static bool read_header(Elf64_Ehdr *h, const uint8_t *data, size_t size)
 {
 	if (size < sizeof(*h) || memcmp(data, ELFMAG, SELFMAG) || data[EI_CLASS] != ELFCLASS64 ||
 	    data[EI_DATA] != ELFDATA2LSB)
@@ -21,14 +21,16 @@ static bool header(Elf64_Ehdr *h, const uint8_t *data, size_t size)
 	return true;
 }
 
-/* How many section headers there are: more than its header has room for stand in the first one. */
+/*
+ * Number of section headers; if it does not fit into the file's header, it is in the first of them.
+ */
 static uint64_t section_count(const Elf64_Ehdr *h, const uint8_t *data, size_t size)
 {
 	Elf64_Shdr first;
 
 	if (h->e_shnum || !h->e_shoff)
 		return h->e_shnum;
-	if (!within(h->e_shoff, sizeof(first), size))
+	if (!is_within(h->e_shoff, sizeof(first), size))
 		return 0;
 	memcpy(&first, data + h->e_shoff, sizeof(first));
 	return first.sh_size;
@@ -40,7 +42,7 @@ size_t nvs_sass_elf_extent(const uint8_t *data, size_t room)
 	Elf64_Ehdr h;
 	Elf64_Shdr s;
 
-	if (!header(&h, data, room))
+	if (!read_header(&h, data, room))
 		return 0;
 	n = section_count(&h, data, room);
 	if (n > UINT32_MAX || h.e_phoff > room || h.e_shoff > room)
@@ -55,15 +57,17 @@ size_t nvs_sass_elf_extent(const uint8_t *data, size_t room)
 		memcpy(&s, data + h.e_shoff + i * sizeof(s), sizeof(s));
 		if (s.sh_type == SHT_NOBITS || s.sh_type == SHT_NULL)
 			continue;
-		if (!within(s.sh_offset, s.sh_size, room))
+		if (!is_within(s.sh_offset, s.sh_size, room))
 			return 0;
 		end = s.sh_offset + s.sh_size > end ? s.sh_offset + s.sh_size : end;
 	}
 	return (size_t)end;
 }
 
-/* Bytes of a table of strings up to its last zero: whatever begins before it ends. */
-static size_t ending(const uint8_t *table, uint64_t size)
+/*
+ * Size of a string table up to its last zero: every string that begins before that is terminated.
+ */
+static size_t terminated_size(const uint8_t *table, uint64_t size)
 {
 	while (size && table[size - 1])
 		size--;
@@ -79,7 +83,7 @@ static int open_names(struct nvs_cubin *elf, uint32_t index)
 	if (!nvs_cubin_section(elf, index, &s) || !s.data)
 		return -EBADMSG;
 	elf->names = (const char *)s.data;
-	elf->names_size = ending(s.data, s.size);
+	elf->names_size = terminated_size(s.data, s.size);
 	return 0;
 }
 
@@ -95,7 +99,7 @@ int nvs_sass_elf_symbols(struct nvs_cubin *elf)
 		elf->symtab = i;
 		elf->symbols = (uint32_t)(s.size / sizeof(Elf64_Sym));
 		elf->strings = (const char *)strings.data;
-		elf->strings_size = ending(strings.data, strings.size);
+		elf->strings_size = terminated_size(strings.data, strings.size);
 		return 0;
 	}
 	return 0;
@@ -107,13 +111,13 @@ int nvs_sass_elf_open(struct nvs_cubin *elf, const void *data, size_t size, uint
 	Elf64_Ehdr h;
 	uint64_t n;
 
-	if (!header(&h, data, size))
+	if (!read_header(&h, data, size))
 		return -EINVAL;
 	n = section_count(&h, data, size);
 	if (n > size / sizeof(Elf64_Shdr) || (n && h.e_shentsize != sizeof(Elf64_Shdr)) ||
-	    !within(h.e_shoff, n * sizeof(Elf64_Shdr), size) ||
+	    !is_within(h.e_shoff, n * sizeof(Elf64_Shdr), size) ||
 	    (h.e_phnum && (h.e_phentsize != sizeof(Elf64_Phdr) ||
-			   !within(h.e_phoff, h.e_phnum * sizeof(Elf64_Phdr), size))))
+			   !is_within(h.e_phoff, h.e_phnum * sizeof(Elf64_Phdr), size))))
 		return -EBADMSG;
 	*machine = h.e_machine;
 	*elf = (struct nvs_cubin){
@@ -135,8 +139,8 @@ int nvs_sass_elf_open(struct nvs_cubin *elf, const void *data, size_t size, uint
 	return open_names(elf, names);
 }
 
-/* At OFFSET of a table of strings, or "" where none ends there. */
-static const char *string(const char *table, size_t size, uint32_t offset)
+/* Returns the string at OFFSET of a string table, or "" if there is no terminated one. */
+static const char *string_at(const char *table, size_t size, uint32_t offset)
 {
 	return offset < size ? table + offset : "";
 }
@@ -159,10 +163,10 @@ bool nvs_cubin_section(const struct nvs_cubin *cubin, uint32_t index, struct nvs
 		.align = h.sh_addralign,
 		.entry = h.sh_entsize,
 		.size = h.sh_size,
-		.name = string(cubin->names, cubin->names_size, h.sh_name),
+		.name = string_at(cubin->names, cubin->names_size, h.sh_name),
 	};
 	if (h.sh_type != SHT_NULL && h.sh_type != SHT_NOBITS &&
-	    within(h.sh_offset, h.sh_size, cubin->size))
+	    is_within(h.sh_offset, h.sh_size, cubin->size))
 		s->data = cubin->data + h.sh_offset;
 	return true;
 }
@@ -192,7 +196,7 @@ bool nvs_cubin_symbol(const struct nvs_cubin *cubin, uint32_t index, struct nvs_
 		.section = symbol.st_shndx,
 		.value = symbol.st_value,
 		.size = symbol.st_size,
-		.name = string(cubin->strings, cubin->strings_size, symbol.st_name),
+		.name = string_at(cubin->strings, cubin->strings_size, symbol.st_name),
 	};
 	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files of 64 bits, a GPU's and a CPU's, as far as both are read alike. */
+/* Reads 64-bit ELF files: the parts that a GPU's and a CPU's have in common. */
 #ifndef NVSNOOP_SASS_ELF_H
 #define NVSNOOP_SASS_ELF_H
 
@@ -32,12 +32,16 @@ static inline uint64_t nvs_u64(const uint8_t *p)
 	return v;
 }
 
-/* Its sections; a cubin's own figures are left at 0. *MACHINE: e_machine. */
+/*
+ * Opens the file and its section table; fields specific to cubins are left 0. *MACHINE: e_machine.
+ */
 int nvs_sass_elf_open(struct nvs_cubin *elf, const void *data, size_t size, uint16_t *machine);
-/* Finds its table of symbols, where it has one. */
+/* Finds the symbol table, if there is one. */
 int nvs_sass_elf_symbols(struct nvs_cubin *elf);
-/* How far the file reaches by its own words, where no more than ROOM bytes of it may be looked at.
- * 0: it is none, or reaches farther. */
+/*
+ * Returns the file's size according to its headers; at most ROOM bytes are read. Returns 0 if it is
+ * not an ELF file, or is longer than ROOM.
+ */
 size_t nvs_sass_elf_extent(const uint8_t *data, size_t room);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fatbins: entries of cubins and PTX for several architectures, some of them packed. The layout is
- * that of what fatbinary of CUDA 11 to 13 writes.
+ * Reads fatbins: entries with cubins and PTX for several architectures, some of them compressed.
+ * The layout is that of the output of fatbinary from CUDA 11 to 13.
  */
 #include <errno.h>
 #define ZSTD_STATIC_LINKING_ONLY
@@ -13,18 +13,18 @@
 enum {
 	KIND = 0, /* u16 */
 	HEADER = 4, /* u32: bytes of the header, name and options included */
-	BYTES = 8, /* u64: behind the header, padded */
-	PACKED = 16, /* u32: without padding; 0: not packed */
-	OPTIONS =
-		20, /* u32: where they stand, 0: nowhere: how far the list of them is, its length */
+	BYTES = 8, /* u64: after the header, with padding */
+	PACKED = 16, /* u32: without padding; 0: not compressed */
+	/* u32: offset of the options' descriptor (offset and length of the text); 0: none */
+	OPTIONS = 20,
 	ARCH = 28, /* u32 */
-	NAME = 32, /* u32, u32: where, and how long */
+	NAME = 32, /* u32, u32: offset and length */
 	FLAGS = 40, /* u64 */
 	UNPACKED = 56, /* u64 */
 	FIXED = 64,
 };
 
-/* To the next fatbin's header: linkers put padding between them. */
+/* Advances to the next fatbin's header: linkers put padding between them. */
 static bool begin_fatbin(struct nvs_fatbin *f)
 {
 	uint64_t header, body;
@@ -50,7 +50,7 @@ static bool begin_fatbin(struct nvs_fatbin *f)
 	return true;
 }
 
-static void strings(struct nvs_fatbin_entry *e, uint32_t header)
+static void read_strings(struct nvs_fatbin_entry *e, uint32_t header)
 {
 	uint32_t at = nvs_u32(e->header + NAME), n = nvs_u32(e->header + NAME + 4);
 
@@ -59,7 +59,7 @@ static void strings(struct nvs_fatbin_entry *e, uint32_t header)
 		e->name = (const char *)e->header + at;
 		e->name_size = n;
 	}
-	/* What stands there says for itself where its text is, and how long. */
+	/* The descriptor contains the offset and the length of the text. */
 	at = nvs_u32(e->header + OPTIONS);
 	if (at < FIXED || at > header || header - at < 16)
 		return;
@@ -102,7 +102,7 @@ bool nvs_fatbin_next(struct nvs_fatbin *f, struct nvs_fatbin_entry *e)
 		.header = p,
 		.whole = (size_t)(header + bytes),
 	};
-	strings(e, (uint32_t)header);
+	read_strings(e, (uint32_t)header);
 	f->at += e->whole;
 	return true;
 }
@@ -150,21 +150,23 @@ int nvs_fatbin_unpack(const struct nvs_fatbin_entry *e, const struct nvs_sass_me
 	return r;
 }
 
-/* Those of boards with a CPU of NVIDIA's run nothing for others, and others nothing for them. */
-static bool tegra(uint32_t arch)
+/*
+ * Tegra boards do not run code for other GPUs of their major version, and others do not run theirs.
+ */
+static bool is_tegra(uint32_t arch)
 {
 	return arch == 53 || arch == 62 || arch == 72 || arch == 87 || arch == 101 || arch == 110;
 }
 
-static bool runs(const struct nvs_fatbin_entry *e, uint32_t arch)
+static bool can_run(const struct nvs_fatbin_entry *e, uint32_t arch)
 {
 	if (e->arch == arch)
 		return true;
 	return !(e->flags & NVS_FATBIN_SPECIFIC) && e->arch / 10 == arch / 10 && e->arch < arch &&
-	       !tegra(e->arch) && !tegra(arch);
+	       !is_tegra(e->arch) && !is_tegra(arch);
 }
 
-static bool assembles(const struct nvs_fatbin_entry *e, uint32_t arch)
+static bool can_assemble(const struct nvs_fatbin_entry *e, uint32_t arch)
 {
 	if (e->flags & NVS_FATBIN_SPECIFIC)
 		return e->arch == arch;
@@ -173,7 +175,7 @@ static bool assembles(const struct nvs_fatbin_entry *e, uint32_t arch)
 	return e->arch <= arch;
 }
 
-static bool better(const struct nvs_fatbin_entry *e, const struct nvs_fatbin_entry *than)
+static bool is_better(const struct nvs_fatbin_entry *e, const struct nvs_fatbin_entry *than)
 {
 	const uint64_t narrow = NVS_FATBIN_SPECIFIC | NVS_FATBIN_FAMILY;
 
@@ -189,9 +191,9 @@ int nvs_fatbin_choose(const void *data, size_t size, uint32_t arch, struct nvs_f
 
 	*cubin = (struct nvs_fatbin_entry){0};
 	while (nvs_fatbin_next(&f, &e)) {
-		if (e.kind == NVS_FATBIN_CUBIN && runs(&e, arch) && better(&e, cubin))
+		if (e.kind == NVS_FATBIN_CUBIN && can_run(&e, arch) && is_better(&e, cubin))
 			*cubin = e;
-		if (e.kind == NVS_FATBIN_PTX && assembles(&e, arch) && better(&e, &text))
+		if (e.kind == NVS_FATBIN_PTX && can_assemble(&e, arch) && is_better(&e, &text))
 			text = e;
 	}
 	if (ptx)

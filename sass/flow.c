@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where an instruction leads: of Volta and newer, as nvdisasm writes its targets. */
+/* Decodes the targets of control instructions, as nvdisasm prints them. For Volta and newer. */
 #include "sass/sass.h"
 
-/* Without the form of their operands. All control instructions lie in one range. */
+/* Opcodes without the form of their operands. All control instructions are in one range. */
 enum {
 	FIRST = 0x140,
 	BSYNC = 0x141,
@@ -30,9 +30,11 @@ enum {
 	LAST = 0x15f,
 };
 
-/* Words of four bytes from the next instruction on; from Hopper on its low eight bits stand apart.
+/*
+ * PC-relative target: a count of 4-byte words from the next instruction on. Since Hopper its low
+ * eight bits are stored separately.
  */
-static int64_t relative(const struct nvs_sass_insn *insn, enum nvs_sass_form form)
+static int64_t relative_target(const struct nvs_sass_insn *insn, enum nvs_sass_form form)
 {
 	uint64_t bits = nvs_sass_insn_bits(insn, 34, 48);
 	int64_t words;
@@ -46,13 +48,15 @@ static int64_t relative(const struct nvs_sass_insn *insn, enum nvs_sass_form for
 	return insn->at + 16 + 4 * words;
 }
 
-static int64_t meeting(const struct nvs_sass_insn *insn)
+static int64_t reconvergence_target(const struct nvs_sass_insn *insn)
 {
 	return insn->at + 16 + 4 * ((int64_t)(nvs_sass_insn_bits(insn, 34, 30) << 34) >> 34);
 }
 
-/* BRA has a second predicate, and forms with one of a uniform register or by votes: none of these
- * is for certain taken. */
+/*
+ * BRA has a second predicate, and forms that branch by a uniform register or by votes: none of
+ * these is certainly taken.
+ */
 static bool branches_always(const struct nvs_sass_insn *insn)
 {
 	return insn->opcode == 0x947 && insn->predicate == 7 && !insn->negated &&
@@ -60,31 +64,32 @@ static bool branches_always(const struct nvs_sass_insn *insn)
 	       !nvs_sass_insn_bits(insn, 82, 5) && !nvs_sass_insn_bits(insn, 32, 2);
 }
 
-static void branch(const struct nvs_sass_insn *insn, enum nvs_sass_form form,
-		   struct nvs_sass_flow *f)
+static void decode_branch(const struct nvs_sass_insn *insn, enum nvs_sass_form form,
+			  struct nvs_sass_flow *f)
 {
 	f->flow = NVS_FLOW_BRANCH;
 	f->target_known = true;
-	f->target = relative(insn, form);
+	f->target = relative_target(insn, form);
 	f->falls = !branches_always(insn);
 	f->ends = true;
 }
 
-static void call(const struct nvs_sass_insn *insn, enum nvs_sass_form form, struct nvs_sass_flow *f)
+static void decode_call(const struct nvs_sass_insn *insn, enum nvs_sass_form form,
+			struct nvs_sass_flow *f)
 {
 	f->flow = NVS_FLOW_CALL;
 	f->falls = true;
 	f->target_known = insn->opcode == 0x944;
-	f->target = f->target_known ? relative(insn, form) : 0;
+	f->target = f->target_known ? relative_target(insn, form) : 0;
 	f->ends = f->active = true;
 }
 
-static void control(const struct nvs_sass_insn *insn, enum nvs_sass_form form, bool guarded,
-		    struct nvs_sass_flow *f)
+static void decode_control(const struct nvs_sass_insn *insn, enum nvs_sass_form form, bool guarded,
+			   struct nvs_sass_flow *f)
 {
 	switch (nvs_sass_insn_op(insn)) {
 	case BRA:
-		branch(insn, form, f);
+		decode_branch(insn, form, f);
 		break;
 	case BRX:
 	case BRXU:
@@ -97,7 +102,7 @@ static void control(const struct nvs_sass_insn *insn, enum nvs_sass_form form, b
 		break;
 	case CALL:
 	case CALL_ABS:
-		call(insn, form, f);
+		decode_call(insn, form, f);
 		break;
 	case RET:
 		f->flow = NVS_FLOW_RETURN;
@@ -112,7 +117,7 @@ static void control(const struct nvs_sass_insn *insn, enum nvs_sass_form form, b
 	case BSSY:
 		f->flow = NVS_FLOW_BSSY;
 		f->target_known = true;
-		f->target = meeting(insn);
+		f->target = reconvergence_target(insn);
 		break;
 	case BSYNC:
 		f->flow = NVS_FLOW_BSYNC;
@@ -121,7 +126,7 @@ static void control(const struct nvs_sass_insn *insn, enum nvs_sass_form form, b
 	case WARPSYNC:
 		f->flow = NVS_FLOW_WARPSYNC;
 		f->target_known = nvs_sass_insn_bits(insn, 86, 1);
-		f->target = f->target_known ? relative(insn, form) : 0;
+		f->target = f->target_known ? relative_target(insn, form) : 0;
 		f->ends = f->active = true;
 		break;
 	case KILL:
@@ -151,5 +156,5 @@ void nvs_sass_insn_flow(const struct nvs_sass_insn *insn, enum nvs_sass_form for
 	if (form < NVS_SASS_VOLTA)
 		f->flow = NVS_FLOW_UNKNOWN;
 	else if (nvs_sass_insn_op(insn) >= FIRST && nvs_sass_insn_op(insn) <= LAST)
-		control(insn, form, insn->predicate != 7 || insn->negated, f);
+		decode_control(insn, form, insn->predicate != 7 || insn->negated, f);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What bytes are that a program hands the driver, or that a file holds. */
+/* Identifies data that a program passes to the driver, or that a file contains. */
 #include <errno.h>
 #include "sass/elf.h"
 
-/* Behind white space and comments. */
-static size_t skip(const uint8_t *text, size_t size)
+/* Length of leading white space and comments. */
+static size_t skip_blank(const uint8_t *text, size_t size)
 {
 	size_t i = 0;
 
@@ -29,7 +29,7 @@ static size_t skip(const uint8_t *text, size_t size)
 static int ptx_of(const uint8_t *text, size_t size, struct nvs_image *image)
 {
 	static const char word[] = ".version";
-	size_t at = skip(text, size);
+	size_t at = skip_blank(text, size);
 
 	for (size_t i = 0; i < sizeof(word) - 1; i++, at++)
 		if (at >= size || text[at] != (uint8_t)word[i])
@@ -71,7 +71,7 @@ int nvs_image_of(const void *data, size_t size, struct nvs_image *image)
 	const uint8_t *p = data;
 
 	*image = (struct nvs_image){0};
-	/* One by one: of text at a pointer no byte behind its end may be looked at. */
+	/* Compared byte by byte: of text at a pointer, no byte after its end may be read. */
 	if (size >= 4 && p[0] == 0x7f && p[1] == 'E' && p[2] == 'L' && p[3] == 'F')
 		return elf_of(p, size, image);
 	if (size >= 4 && p[0] == 0x50 && p[1] == 0xed && p[2] == 0x55 && p[3] == 0xba)
@@ -87,7 +87,7 @@ int nvs_image_at(const void *pointer, struct nvs_image *image)
 	*image = (struct nvs_image){0};
 	if (!p)
 		return -EINVAL;
-	/* Magic, version, the fatbin, and what only a linker asks for. */
+	/* Magic, version, the fatbin's address, and data that only a linker uses. */
 	if (p[0] == 0xb1 && p[1] == 0x43 && p[2] == 0x62 && p[3] == 0x46) {
 		data = nvs_u64(p + 8);
 		p = (const uint8_t *)(uintptr_t)data;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions as they stand in code: the word, and what the scheduler is told. From Volta on each
- * has its own control fields in its 128 bits; before, a word of 64 bits controls those behind it.
- * What Kepler's eight bits for each say is known in parts only: the cycles, where bit 5 is set.
+ * Decodes instruction words and their control fields. Since Volta each instruction has its own
+ * control fields in its 128 bits; before, a word of 64 bits controls those after it. Of Kepler's
+ * eight bits for each instruction only a part is known: the cycles, if bit 5 is set.
  */
 #include "sass/elf.h"
 
@@ -19,15 +19,17 @@ enum nvs_sass_form nvs_sass_form(uint32_t arch)
 	return arch >= 100 && arch < 130 ? NVS_SASS_BLACKWELL : NVS_SASS_UNKNOWN;
 }
 
-/* Words of 64 bits that one controls, itself included; 0: each instruction controls itself. */
-static size_t bundle(enum nvs_sass_form form)
+/*
+ * Number of 64-bit words in a bundle, control word included; 0: each instruction controls itself.
+ */
+static size_t bundle_words(enum nvs_sass_form form)
 {
 	return form == NVS_SASS_KEPLER ? 8 : form == NVS_SASS_MAXWELL ? 4 : 0;
 }
 
 size_t nvs_sass_insn_count(enum nvs_sass_form form, size_t size)
 {
-	size_t words = size / 8, n = bundle(form);
+	size_t words = size / 8, n = bundle_words(form);
 
 	if (form == NVS_SASS_UNKNOWN)
 		return 0;
@@ -52,7 +54,7 @@ static struct nvs_sass_control control_of(uint32_t bits)
 static void read_bundled(enum nvs_sass_form form, const uint8_t *code, size_t n,
 			 struct nvs_sass_insn *insn)
 {
-	size_t each = bundle(form), first = n / (each - 1) * each, k = n % (each - 1);
+	size_t each = bundle_words(form), first = n / (each - 1) * each, k = n % (each - 1);
 	uint64_t control = nvs_u64(code + first * 8);
 	uint8_t bits;
 
@@ -79,7 +81,7 @@ bool nvs_sass_insn(enum nvs_sass_form form, const uint8_t *code, size_t size, si
 	if (n >= nvs_sass_insn_count(form, size) || n >= UINT32_MAX / 16)
 		return false;
 	*insn = (struct nvs_sass_insn){0};
-	if (bundle(form)) {
+	if (bundle_words(form)) {
 		read_bundled(form, code, n, insn);
 		return true;
 	}

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LZ4's block format, unpacked: sequences of literals and of a match further up.
+ * Decompresses LZ4's block format: sequences of literals followed by a match.
  *
- * liblz4 does the same, and is not taken. The library that runs within programs may need libc
- * alone, so it would have to be linked in from an archive, one more package to build with, for a
- * format of three rules that does not change. What zstd does, which is taken so, is not written in
- * forty lines. Fatbins of strangers are unpacked by this under the sanitizers (tests/fuzz).
+ * liblz4 is not used: the preloaded library may depend on libc only, so it would have to be linked
+ * from an archive, one more package to build with, for a format of three rules that does not
+ * change. Fatbins of strangers are decompressed by this code under the sanitizers (tests/fuzz).
  */
 #include <errno.h>
 #include <string.h>
 #include "sass/lz4.h"
 
-/* A length of which the token has told N: 15 means that bytes follow, the last one below 255. */
-static int length(const uint8_t *in, size_t size, size_t *at, size_t *n)
+/* Extends the length N from the token: if it is 15, bytes follow, the last one below 255. */
+static int read_length(const uint8_t *in, size_t size, size_t *at, size_t *n)
 {
 	uint8_t more = 255;
 
@@ -34,7 +33,7 @@ int nvs_lz4_unpack(const uint8_t *in, size_t size, uint8_t *out, size_t room)
 	while (at < size) {
 		literals = in[at] >> 4;
 		match = in[at++] & 15;
-		if (length(in, size, &at, &literals) || literals > size - at ||
+		if (read_length(in, size, &at, &literals) || literals > size - at ||
 		    literals > room - made)
 			return -EBADMSG;
 		memcpy(out + made, in + at, literals);
@@ -46,12 +45,12 @@ int nvs_lz4_unpack(const uint8_t *in, size_t size, uint8_t *out, size_t room)
 			return -EBADMSG;
 		distance = (size_t)in[at] | (size_t)in[at + 1] << 8;
 		at += 2;
-		if (length(in, size, &at, &match))
+		if (read_length(in, size, &at, &match))
 			return -EBADMSG;
 		match += 4;
 		if (!distance || distance > made || match > room - made)
 			return -EBADMSG;
-		for (; match; match--, made++) /* they may overlap */
+		for (; match; match--, made++) /* source and destination may overlap */
 			out[made] = out[made - distance];
 	}
 	return made == room ? 0 : -EBADMSG;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a function's code says of itself: how it stalls, waits, and reads its registers. */
+/* Computes statistics of a function's code: stalls, barriers and register reads. */
 #include "sass/sass.h"
 
 #define NOP 0x118
-#define BANKS 2 /* of a thread's registers on Volta and newer, by their number */
+#define BANKS 2 /* register banks on Volta and newer, by register number */
 
-/* Of the three places for sources, with what the one before has left in the cache. */
+/* The three source operands of the previous instruction, and what it left in the reuse cache. */
 struct kept {
 	uint8_t source[3];
 	uint8_t reuse;
@@ -52,8 +52,8 @@ static void count_control(const struct nvs_sass_control *c, struct nvs_sass_tall
 		t->barriers |= 1u << c->read_barrier;
 }
 
-static void count(const struct nvs_sass_insn *insn, enum nvs_sass_form form, struct kept *kept,
-		  struct nvs_sass_tally *t)
+static void count_insn(const struct nvs_sass_insn *insn, enum nvs_sass_form form, struct kept *kept,
+		       struct nvs_sass_tally *t)
 {
 	struct nvs_sass_flow flow;
 	struct nvs_sass_insn_use use;
@@ -74,8 +74,8 @@ static void count(const struct nvs_sass_insn *insn, enum nvs_sass_form form, str
 	t->uniform += nvs_sass_insn_op(insn) >= 0x080 && nvs_sass_insn_op(insn) < 0x0c0;
 }
 
-/* ptxas fills up a function with a branch to itself and NOPs. */
-static bool fills(const struct nvs_sass_insn *insn, enum nvs_sass_form form)
+/* True for the branch to itself and the NOPs with which ptxas pads a function. */
+static bool is_padding(const struct nvs_sass_insn *insn, enum nvs_sass_form form)
 {
 	struct nvs_sass_flow flow;
 
@@ -92,7 +92,7 @@ size_t nvs_sass_code_count(const uint8_t *code, size_t size, enum nvs_sass_form 
 	size_t n = nvs_sass_insn_count(form, size);
 	struct nvs_sass_insn insn;
 
-	while (n && nvs_sass_insn(form, code, size, n - 1, &insn) && fills(&insn, form))
+	while (n && nvs_sass_insn(form, code, size, n - 1, &insn) && is_padding(&insn, form))
 		n--;
 	return n;
 }
@@ -106,6 +106,6 @@ void nvs_sass_tally(const uint8_t *code, size_t size, enum nvs_sass_form form,
 
 	*t = (struct nvs_sass_tally){0};
 	for (size_t i = 0; i < n && nvs_sass_insn(form, code, size, i, &insn); i++)
-		count(&insn, form, &kept, t);
+		count_insn(&insn, form, &kept, t);
 	t->instructions = n;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which registers an instruction reads and writes: of Volta and newer. Where its width is not
- * certain the widest is taken, and what is in no row here is said to touch all. The rows hold for
- * what nvdisasm 13.0 says of 590,000 instructions of sm_75 to sm_120, and make this file long.
- * Those of textures, surfaces, bulk copies and a few more were seen in what ptxas 13.0 makes of
- * PTX, and hold as many registers as any of their forms can have.
+ * Returns the registers that an instruction reads and writes, for Volta and newer. If a width is
+ * uncertain the widest is assumed, and an instruction without a row touches all. The rows agree
+ * with nvdisasm 13.0 for 590,000 instructions of sm_75 to sm_120. Those of textures, surfaces, bulk
+ * copies and a few more come from code that ptxas 13.0 generates from PTX, and have the maximum of
+ * registers over all their forms.
  */
 #include "sass/sass.h"
 
-/* How many registers from the one that a field names. */
+/* Number of registers, starting with the one that a field names. */
 enum width {
 	NO,
 	ONE,
@@ -16,36 +16,36 @@ enum width {
 	FOUR,
 	EIGHT,
 	SIXTEEN,
-	MEMORY, /* by the size of what is loaded or stored */
-	ATOM, /* by the type of an atomic operation */
-	MATRICES, /* 1, 2 or 4 of LDSM and STSM */
-	SUMS, /* of a tensor instruction: by their type */
-	GROUP, /* of a warpgroup's tensor instruction: as many as there can be */
+	MEMORY, /* depends on the size of the load or store */
+	ATOM, /* depends on the type of the atomic operation */
+	MATRICES, /* 1, 2 or 4, for LDSM and STSM */
+	SUMS, /* of a tensor instruction: depends on their type */
+	GROUP, /* of a warpgroup's tensor instruction: the maximum */
 };
 
-/* Fields of predicates that are used: written at 81 and 84, read at 87, 77 and 68. */
+/* Predicate fields in use: written at bits 81 and 84, read at 87, 77 and 68. */
 #define W81 (1u << 0)
 #define W84 (1u << 1)
 #define R87 (1u << 2)
 #define R77 (1u << 3)
 #define R68 (1u << 4)
 #define WW (W81 | W84)
-/* Registers and predicates are the warp's, not the threads'. */
+/* Registers and predicates are the warp's (uniform), not the threads'. */
 #define UNIFORM (1u << 5)
-/* The destination's width, or that all of it is written, is not certain. */
+/* It is uncertain how wide the destination is, or whether all of it is written. */
 #define PARTLY (1u << 6)
-/* The register in place of the destination is read. */
+/* The register in the destination's field is read. */
 #define READS_D (1u << 7)
-/* Operands of memory: registers stand in their fields whatever the form. UR by bit 91. */
+/* Memory operands: register fields do not depend on the form. Bit 91 selects UR. */
 #define UR32 (1u << 8)
 #define UR64 (1u << 9)
 #define UR24 (1u << 10)
 #define FIXED (1u << 11)
-/* The destination is a uniform register though sources are not, and the other way round. */
+/* The destination is a uniform register although the sources are not, or the other way round. */
 #define D_UNIFORM (1u << 12)
 #define ANY_PREDICATE (1u << 13) /* sources may be of either kind */
 
-/* Of a texture: what does not fit into one destination stands in another, in C's place. */
+/* Textures: what does not fit into one destination is in another, in C's field. */
 #define TEXTURE (W81 | FIXED | PARTLY)
 
 struct row {
@@ -82,7 +82,7 @@ static const struct row rows[] = {
 	{0x01b, ONE, ONE, ONE, NO, 0}, /* BMSK */
 	{0x01c, NO, NO, NO, NO, WW | R87 | R77 | R68}, /* PLOP3 */
 	{0x01f, ONE, ONE, ONE, ONE,
-	 WW | R87 | R77 | PARTLY}, /* sums that are cut off: add.sat, mad.hi.sat */
+	 WW | R87 | R77 | PARTLY}, /* clipped sums: add.sat, mad.hi.sat */
 	{0x020, ONE, ONE, ONE, NO, 0}, /* FMUL */
 	{0x021, ONE, ONE, ONE, NO, 0}, /* FADD */
 	{0x022, ONE, ONE, ONE, NO, R87}, /* FSWZADD */
@@ -153,7 +153,7 @@ static const struct row rows[] = {
 	{0x107, ONE, NO, ONE, NO, PARTLY}, /* FRND */
 	{0x108, ONE, NO, ONE, NO, PARTLY}, /* MUFU */
 	{0x109, ONE, NO, ONE, NO, 0}, /* POPC */
-	{0x110, TWO, NO, TWO, NO, PARTLY}, /* these again, of 64 bits */
+	{0x110, TWO, NO, TWO, NO, PARTLY}, /* from here the same for 64 bits */
 	{0x111, TWO, NO, TWO, NO, PARTLY},
 	{0x112, TWO, NO, TWO, NO, PARTLY},
 	{0x113, TWO, NO, TWO, NO, PARTLY},
@@ -165,7 +165,7 @@ static const struct row rows[] = {
 	{0x11d, NO, NO, ONE, NO, 0}, /* BAR */
 	{0x141, NO, NO, NO, NO, 0}, /* BSYNC */
 	{0x142, NO, NO, NO, NO, R87}, /* BREAK */
-	{0x143, NO, TWO, NO, NO, 0}, /* CALL.ABS: what is called is not looked at */
+	{0x143, NO, TWO, NO, NO, 0}, /* CALL.ABS: the callee is not examined */
 	{0x144, NO, TWO, NO, NO, 0}, /* CALL.REL */
 	{0x145, NO, NO, NO, NO, 0}, /* BSSY */
 	{0x146, NO, NO, NO, NO, 0}, /* YIELD */
@@ -256,7 +256,7 @@ static const struct row rows[] = {
 	{0x1f3, GROUP, FOUR, NO, GROUP, R87 | FIXED | ANY_PREDICATE | PARTLY}, /* QGMMA */
 };
 
-/* Forms of operands: which of them is no register of a thread. */
+/* Forms of operands: which operand is not a register of a thread. */
 enum form { REGISTERS = 1, C_VALUE = 2, C_CONSTANT = 3, B_VALUE, B_CONSTANT, B_UNIFORM, C_UNIFORM };
 
 static const struct row *row_of(uint16_t op)
@@ -291,7 +291,8 @@ static unsigned how_many(const struct nvs_sass_insn *insn, uint8_t width)
 		return 1u << nvs_sass_insn_bits(insn, 72, 2);
 	case SUMS:
 		return nvs_sass_insn_bits(insn, 76, 1) ? 4 : 2;
-	case GROUP: /* the instruction's N in eights, of floats; of integers it stands elsewhere */
+	/* the instruction's N in eights, for floats; for integers it is stored elsewhere */
+	case GROUP:
 		if (nvs_sass_insn_op(insn) == 0x1f1 || nvs_sass_insn_op(insn) == 0x1f2)
 			return 128;
 		return 4 * ((unsigned)nvs_sass_insn_bits(insn, 53, 5) + 1);
@@ -300,7 +301,7 @@ static unsigned how_many(const struct nvs_sass_insn *insn, uint8_t width)
 	}
 }
 
-static void add(struct nvs_sass_registers *r, bool uniform, unsigned first, unsigned n)
+static void add_registers(struct nvs_sass_registers *r, bool uniform, unsigned first, unsigned n)
 {
 	unsigned none = uniform ? 63 : 255;
 
@@ -313,16 +314,17 @@ static void add(struct nvs_sass_registers *r, bool uniform, unsigned first, unsi
 			r->vector[k / 64] |= 1ull << k % 64;
 }
 
-/* N registers from the one that the field at AT names. */
-static void field(const struct nvs_sass_insn *insn, struct nvs_sass_registers *r, bool uniform,
-		  unsigned at, unsigned n)
+/* Adds N registers from the one that the field at AT names. */
+static void add_field(const struct nvs_sass_insn *insn, struct nvs_sass_registers *r, bool uniform,
+		      unsigned at, unsigned n)
 {
 	if (n)
-		add(r, uniform, (unsigned)nvs_sass_insn_bits(insn, at, uniform ? 6 : 8), n);
+		add_registers(r, uniform, (unsigned)nvs_sass_insn_bits(insn, at, uniform ? 6 : 8),
+			      n);
 }
 
-static void predicate(const struct nvs_sass_insn *insn, struct nvs_sass_registers *r,
-		      uint32_t flags, unsigned at)
+static void add_predicate(const struct nvs_sass_insn *insn, struct nvs_sass_registers *r,
+			  uint32_t flags, unsigned at)
 {
 	uint8_t bit = (uint8_t)(1u << nvs_sass_insn_bits(insn, at, 3) & 0x7f);
 
@@ -332,74 +334,76 @@ static void predicate(const struct nvs_sass_insn *insn, struct nvs_sass_register
 		r->predicate |= bit;
 }
 
-static void predicates(const struct nvs_sass_insn *insn, const struct row *row,
-		       struct nvs_sass_insn_use *use)
+static void add_predicates(const struct nvs_sass_insn *insn, const struct row *row,
+			   struct nvs_sass_insn_use *use)
 {
 	static const struct {
 		uint32_t flag;
 		unsigned at;
 	} reads[] = {{R87, 87}, {R77, 77}, {R68, 68}};
 
-	/* What guards is of the kind that the instruction is of. */
-	predicate(insn, &use->read, row->flags & UNIFORM, 12);
+	/* The guard is of the same kind as the instruction. */
+	add_predicate(insn, &use->read, row->flags & UNIFORM, 12);
 	for (unsigned k = 0; k < sizeof(reads) / sizeof(*reads); k++)
 		if (row->flags & reads[k].flag)
-			predicate(insn, &use->read, row->flags, reads[k].at);
+			add_predicate(insn, &use->read, row->flags, reads[k].at);
 	if (row->flags & W81)
-		predicate(insn, &use->written, row->flags & UNIFORM, 81);
+		add_predicate(insn, &use->written, row->flags & UNIFORM, 81);
 	if (row->flags & W84)
-		predicate(insn, &use->written, row->flags & UNIFORM, 84);
+		add_predicate(insn, &use->written, row->flags & UNIFORM, 84);
 }
 
-/* Sources of what calculates: one of B and C may be no register, and then the other stands in C's
- * field. */
-static void sources(const struct nvs_sass_insn *insn, const struct row *row,
-		    struct nvs_sass_registers *read)
+/*
+ * Adds the sources of arithmetic instructions: if one of B and C is not a register, the other is in
+ * C's field.
+ */
+static void add_sources(const struct nvs_sass_insn *insn, const struct row *row,
+			struct nvs_sass_registers *read)
 {
 	unsigned form = insn->opcode >> 9 & 7, b = how_many(insn, row->b);
 	unsigned c = how_many(insn, row->c);
 	bool uniform = row->flags & UNIFORM;
 
-	field(insn, read, uniform, 24, how_many(insn, row->a));
+	add_field(insn, read, uniform, 24, how_many(insn, row->a));
 	switch (form) {
 	case REGISTERS:
-		field(insn, read, uniform, 32, b);
-		field(insn, read, uniform, 64, c);
+		add_field(insn, read, uniform, 32, b);
+		add_field(insn, read, uniform, 64, c);
 		break;
 	case C_VALUE:
 	case C_CONSTANT:
 	case C_UNIFORM:
 		if (row->c && row->b)
-			field(insn, read, uniform, 64, b);
+			add_field(insn, read, uniform, 64, b);
 		break;
 	default:
-		field(insn, read, uniform, 64, c);
+		add_field(insn, read, uniform, 64, c);
 	}
 	if (form == B_UNIFORM)
-		field(insn, read, true, 32, b);
+		add_field(insn, read, true, 32, b);
 	if (form == C_UNIFORM)
-		field(insn, read, true, 32, c ? c : b);
+		add_field(insn, read, true, 32, c ? c : b);
 }
 
-static void memory(const struct nvs_sass_insn *insn, const struct row *row,
-		   struct nvs_sass_registers *read)
+static void add_memory(const struct nvs_sass_insn *insn, const struct row *row,
+		       struct nvs_sass_registers *read)
 {
 	bool uniform = nvs_sass_insn_bits(insn, 91, 1), whole = row->flags & UNIFORM;
-	/* What Turing's ST stores stands elsewhere. */
+	/* The data of Turing's ST is in another field. */
 	unsigned at = row->op == 0x185 && insn->opcode >> 9 == REGISTERS ? 64 : 32;
 
-	field(insn, read, whole, 24, how_many(insn, row->a));
-	field(insn, read, whole, at, how_many(insn, row->b));
-	field(insn, read, whole, 64, how_many(insn, row->c));
+	add_field(insn, read, whole, 24, how_many(insn, row->a));
+	add_field(insn, read, whole, at, how_many(insn, row->b));
+	add_field(insn, read, whole, 64, how_many(insn, row->c));
 	if (uniform && row->flags & UR32)
-		field(insn, read, true, 32, how_many(insn, row->a));
+		add_field(insn, read, true, 32, how_many(insn, row->a));
 	if (uniform && row->flags & UR64)
-		field(insn, read, true, 64, how_many(insn, row->a));
+		add_field(insn, read, true, 64, how_many(insn, row->a));
 }
 
-/* What no row can say. */
-static void special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
-		    struct nvs_sass_insn_use *use)
+/* Handles instructions that a row cannot describe. */
+static void add_special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
+			struct nvs_sass_insn_use *use)
 {
 	unsigned form = insn->opcode >> 9 & 7;
 	uint8_t mask = form == B_VALUE ? nvs_sass_insn_bits(insn, 32, 7) : 0x7f;
@@ -409,11 +413,11 @@ static void special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
 	case 0x082:
 		if (form != C_VALUE && !nvs_sass_insn_bits(insn, 80, 1))
 			break;
-		field(insn, &use->written, nvs_sass_insn_op(insn) == 0x082, 16, 2);
+		add_field(insn, &use->written, nvs_sass_insn_op(insn) == 0x082, 16, 2);
 		if (form == REGISTERS)
-			field(insn, &use->read, nvs_sass_insn_op(insn) == 0x082, 32, 2);
+			add_field(insn, &use->read, nvs_sass_insn_op(insn) == 0x082, 32, 2);
 		else if (form == B_UNIFORM)
-			field(insn, &use->read, true, 32, 2);
+			add_field(insn, &use->read, true, 32, 2);
 		break;
 	case 0x003: /* P2R */
 		use->read.predicate |= mask;
@@ -421,9 +425,9 @@ static void special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
 	case 0x004: /* R2P */
 		use->written.predicate |= mask;
 		break;
-	case 0x01c: /* PLOP3: its third source is of either kind */
+	case 0x01c: /* PLOP3: its third source may be of either kind */
 		if (nvs_sass_insn_bits(insn, 67, 1))
-			predicate(insn, &use->read, UNIFORM, 68);
+			add_predicate(insn, &use->read, UNIFORM, 68);
 		break;
 	case 0x083: /* UP2UR */
 		use->read.uniform_predicate |= mask;
@@ -431,31 +435,33 @@ static void special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
 	case 0x084: /* UR2UP */
 		use->written.uniform_predicate |= mask;
 		break;
-	case 0x086: /* VOTEU and S2UR: what guards may be of either kind */
+	case 0x086: /* VOTEU and S2UR: the guard may be of either kind */
 	case 0x1c3:
-		predicate(insn, &use->read, UNIFORM | ANY_PREDICATE, 12);
+		add_predicate(insn, &use->read, UNIFORM | ANY_PREDICATE, 12);
 		break;
 	case 0x0b9: /* ULDC */
 		if (nvs_sass_insn_bits(insn, 91, 1))
-			field(insn, &use->read, true, 24, 1);
+			add_field(insn, &use->read, true, 24, 1);
 		break;
-	case 0x11d: /* BAR: how many threads may be a register beside a number; RED asks one */
+	/* BAR: the number of threads may be a register in addition to an immediate; RED reads a
+	 * predicate */
+	case 0x11d:
 		if (form == C_VALUE || form == B_VALUE)
-			field(insn, &use->read, false, 32, 1);
+			add_field(insn, &use->read, false, 32, 1);
 		if (nvs_sass_insn_bits(insn, 78, 1))
-			predicate(insn, &use->read, 0, 87);
+			add_predicate(insn, &use->read, 0, 87);
 		break;
 	case 0x147: /* BRA.U, BRA.DIV, BRA.CONV */
 		if (form == C_VALUE)
-			predicate(insn, &use->read, UNIFORM, 24);
+			add_predicate(insn, &use->read, UNIFORM, 24);
 		else if (nvs_sass_insn_bits(insn, 91, 1))
-			field(insn, &use->read, true, 24, 1);
+			add_field(insn, &use->read, true, 24, 1);
 		break;
-	case 0x148: /* WARPSYNC: Hopper has a part of its target where the mask was */
+	case 0x148: /* WARPSYNC: on Hopper, the mask's field holds a part of the target */
 		if (form == REGISTERS)
-			field(insn, &use->read, false, of >= NVS_SASS_HOPPER ? 24 : 32, 1);
+			add_field(insn, &use->read, false, of >= NVS_SASS_HOPPER ? 24 : 32, 1);
 		break;
-	case 0x160: /* of textures */
+	case 0x160: /* textures */
 	case 0x161:
 	case 0x163:
 	case 0x164:
@@ -465,33 +471,33 @@ static void special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
 	case 0x16d:
 	case 0x16f:
 	case 0x170:
-		field(insn, &use->written, false, 64, 4);
+		add_field(insn, &use->written, false, 64, 4);
 		/* fallthrough */
-	case 0x199: /* and surfaces: which one */
+	case 0x199: /* textures and surfaces: which one */
 	case 0x19b:
 	case 0x19d:
 	case 0x19f:
 		if (nvs_sass_insn_bits(insn, 91, 1))
-			field(insn, &use->read, true, 40, 2);
+			add_field(insn, &use->read, true, 40, 2);
 		break;
-	case 0x189: /* SHFL: which lane, and the mask */
+	case 0x189: /* SHFL: lane and mask */
 		if (form == REGISTERS || form == C_VALUE)
-			field(insn, &use->read, false, 32, 1);
+			add_field(insn, &use->read, false, 32, 1);
 		if (form == REGISTERS || form == B_VALUE)
-			field(insn, &use->read, false, 64, 1);
+			add_field(insn, &use->read, false, 64, 1);
 		break;
-	case 0x1a7: /* SYNCS that arrives hands out the barrier's state */
+	case 0x1a7: /* SYNCS that arrives returns the barrier's state */
 		if (form == B_VALUE)
-			field(insn, &use->written, false, 16, 2);
+			add_field(insn, &use->written, false, 16, 2);
 		break;
-	case 0x1b0: /* of the warp, but by threads' predicates perhaps */
+	case 0x1b0: /* of the warp, but may be guarded by a thread's predicate */
 	case 0x1b2:
 	case 0x1b7:
 	case 0x1c8:
 	case 0x1c9:
-		predicate(insn, &use->read, ANY_PREDICATE, 12);
+		add_predicate(insn, &use->read, ANY_PREDICATE, 12);
 		break;
-	case 0x1b4: /* and a descriptor */
+	case 0x1b4: /* the same, with a descriptor */
 	case 0x1b5:
 	case 0x1b6:
 	case 0x1b8:
@@ -499,19 +505,19 @@ static void special(const struct nvs_sass_insn *insn, enum nvs_sass_form of,
 	case 0x1ba:
 	case 0x1bb:
 	case 0x1bc:
-		predicate(insn, &use->read, ANY_PREDICATE, 12);
-		field(insn, &use->read, true, 40, 2);
+		add_predicate(insn, &use->read, ANY_PREDICATE, 12);
+		add_field(insn, &use->read, true, 40, 2);
 		break;
 	case 0x1f0:
 	case 0x1f1:
 	case 0x1f2:
-	case 0x1f3: /* descriptors, of A too where that lies in shared memory */
-		field(insn, &use->read, true, form == B_VALUE ? 24 : 32, 4);
+	case 0x1f3: /* descriptors, also of A if that is in shared memory */
+		add_field(insn, &use->read, true, form == B_VALUE ? 24 : 32, 4);
 		break;
 	}
 }
 
-static void all(struct nvs_sass_registers *r)
+static void set_all(struct nvs_sass_registers *r)
 {
 	*r = (struct nvs_sass_registers){
 		.vector = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX >> 1},
@@ -521,9 +527,11 @@ static void all(struct nvs_sass_registers *r)
 	};
 }
 
-/* Does it read its sources when it issues? Those that tell by a barrier when they are done may read
- * them later, and memory always does. */
-static bool late(const struct nvs_sass_insn *insn)
+/*
+ * True if sources may be read after the instruction issues: if it sets a barrier, which shows when
+ * it is done, and always for memory instructions.
+ */
+static bool reads_late(const struct nvs_sass_insn *insn)
 {
 	uint16_t op = nvs_sass_insn_op(insn);
 
@@ -532,10 +540,10 @@ static bool late(const struct nvs_sass_insn *insn)
 	       insn->control.write_barrier != 7;
 }
 
-static void unknown(const struct nvs_sass_insn *insn, struct nvs_sass_insn_use *use)
+static void set_unknown(const struct nvs_sass_insn *insn, struct nvs_sass_insn_use *use)
 {
-	all(&use->read);
-	all(&use->written);
+	set_all(&use->read);
+	set_all(&use->written);
 	use->whole = use->known = false;
 }
 
@@ -545,25 +553,26 @@ void nvs_sass_insn_use(const struct nvs_sass_insn *insn, enum nvs_sass_form form
 	const struct row *row = form < NVS_SASS_VOLTA ? NULL : row_of(nvs_sass_insn_op(insn));
 	uint16_t op = nvs_sass_insn_op(insn);
 
-	*use = (struct nvs_sass_insn_use){.late = late(insn)};
-	/* Blackwell has put other instructions there. */
+	*use = (struct nvs_sass_insn_use){.late = reads_late(insn)};
+	/* Blackwell uses this opcode for other instructions. */
 	if (!row || (form == NVS_SASS_BLACKWELL && op == 0x035)) {
-		unknown(insn, use);
+		set_unknown(insn, use);
 		return;
 	}
 	use->known = true;
 	use->whole = insn->predicate == 7 && !insn->negated && !(row->flags & PARTLY);
-	field(insn, &use->written, row->flags & (UNIFORM | D_UNIFORM), 16, how_many(insn, row->d));
+	add_field(insn, &use->written, row->flags & (UNIFORM | D_UNIFORM), 16,
+		  how_many(insn, row->d));
 	if (row->flags & READS_D) {
 		use->read = use->written;
 		use->written = (struct nvs_sass_registers){0};
 	}
-	predicates(insn, row, use);
+	add_predicates(insn, row, use);
 	if (row->flags & FIXED)
-		memory(insn, row, &use->read);
+		add_memory(insn, row, &use->read);
 	else
-		sources(insn, row, &use->read);
-	special(insn, form, use);
+		add_sources(insn, row, &use->read);
+	add_special(insn, form, use);
 }
 
 void nvs_sass_insn_sources(const struct nvs_sass_insn *insn, uint8_t source[3])

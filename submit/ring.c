@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entries, GP_PUT, doorbell: each store is seen by the GPU before the next one. */
+/* Submits to a GPFIFO: entries, GP_PUT, doorbell; the GPU sees each store before the next one. */
 #include "submit/ring.h"
 #include <errno.h>
 #include <time.h>
@@ -26,7 +26,7 @@ void nvs_ring_open(struct nvs_ring *r)
 	r->put = r->userd[USERD_GP_PUT] & (r->entries - 1);
 }
 
-static uint64_t segment(const struct nvs_piece *p)
+static uint64_t segment_entry(const struct nvs_piece *p)
 {
 	return (p->address & 0xfffffffffcull) | (uint64_t)p->dwords << 42 | p->bits;
 }
@@ -36,7 +36,9 @@ static uint64_t extended_base(uint64_t address)
 	return base_of(address) << 8 | GP_EXTENDED_BASE << 32;
 }
 
-/* Entries that the pieces take: one each, and one for every change of the upper bits. */
+/*
+ * Number of entries for the pieces: one each, and one for every change of the upper address bits.
+ */
 static uint32_t entries_of(const struct nvs_piece *pieces, uint32_t n)
 {
 	uint64_t base = 0;
@@ -57,7 +59,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
 
-/* Full is GP_PUT one behind GP_GET. */
+/* The ring is full when GP_PUT is one before GP_GET. */
 static int wait_for_room(const struct nvs_ring *r, uint32_t n)
 {
 	uint64_t begin = now_ns();
@@ -72,7 +74,7 @@ static int wait_for_room(const struct nvs_ring *r, uint32_t n)
 	}
 }
 
-static void lay(struct nvs_ring *r, uint64_t entry)
+static void put_entry(struct nvs_ring *r, uint64_t entry)
 {
 	r->gpfifo[r->put] = entry;
 	r->put = (r->put + 1) & (r->entries - 1);
@@ -98,12 +100,12 @@ int nvs_ring_submit(struct nvs_ring *r, const struct nvs_piece *pieces, uint32_t
 	__builtin_ia32_sfence();
 	for (uint32_t i = 0; i < n; i++) {
 		if (base_of(pieces[i].address) != base)
-			lay(r, extended_base(pieces[i].address));
+			put_entry(r, extended_base(pieces[i].address));
 		base = base_of(pieces[i].address);
-		lay(r, segment(&pieces[i]));
+		put_entry(r, segment_entry(&pieces[i]));
 	}
 	if (base)
-		lay(r, extended_base(0));
+		put_entry(r, extended_base(0));
 	__builtin_ia32_sfence();
 	r->userd[USERD_GP_PUT] = r->put;
 	__builtin_ia32_sfence();

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A channel that is ours to submit to: entries into its GPFIFO, GP_PUT into USERD, the token to the
- * doorbell. Nobody else may submit to it meanwhile: whoever does keeps a GP_PUT of his own.
- *
- * An entry holds address bits 39:0. From HOPPER_CHANNEL_GPFIFO_A on a control entry sets the bits
- * above for all segments behind it; it is put back to 0, which the driver leaves it at.
+ * A channel that is ours to submit to: entries into its GPFIFO, GP_PUT into USERD, the token into
+ * the doorbell. No other code may submit to it meanwhile, since it would have its own copy of
+ * GP_PUT.
  */
 #ifndef NVSNOOP_SUBMIT_RING_H
 #define NVSNOOP_SUBMIT_RING_H
@@ -12,8 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * An entry holds address bits 39:0. Since HOPPER_CHANNEL_GPFIFO_A a control entry sets the upper
+ * bits for all segments after it; it is reset to 0, which is the state in which the driver leaves
+ * it.
+ */
 #define NVS_SEGMENT_DWORDS_MAX ((1u << 21) - 1)
-#define NVS_EXTENDED_BASE_CLASS 0xc86f /* HOPPER_CHANNEL_GPFIFO_A, the first that has it */
+#define NVS_EXTENDED_BASE_CLASS 0xc86f /* HOPPER_CHANNEL_GPFIFO_A, the first class that has it */
 
 struct nvs_ring {
 	volatile uint64_t *gpfifo;
@@ -22,7 +25,7 @@ struct nvs_ring {
 	uint32_t entries; /* a power of two */
 	uint32_t token;
 	uint32_t object_class;
-	uint32_t put; /* ours; nvs_ring_open() reads it */
+	uint32_t put; /* our own copy; nvs_ring_open() initialises it */
 };
 
 struct nvs_piece { /* words that the GPU can fetch */
@@ -32,16 +35,17 @@ struct nvs_piece { /* words that the GPU can fetch */
 };
 #define NVS_PIECE_CONDITIONAL 1ull /* FETCH */
 #define NVS_PIECE_SUBROUTINE (1ull << 41) /* LEVEL */
-#define NVS_PIECE_SYNC (1ull << 63) /* SYNC: fetched when what is before it is done */
+#define NVS_PIECE_SYNC (1ull << 63) /* SYNC: fetched when everything before it is done */
 
-/* The class of the channel lets it reach ADDRESS. */
+/* True if the channel's class can address ADDRESS. */
 bool nvs_ring_reaches(const struct nvs_ring *ring, uint64_t address);
-/* The ring must be idle. */
+/* Initialises put. The ring must be idle. */
 void nvs_ring_open(struct nvs_ring *ring);
 /*
- * N pieces under one GP_PUT and one doorbell. What they hold must have been written. 0, or -ERANGE:
- * an address out of reach; -E2BIG: a piece, or all of them, too long for the ring; -EBUSY: the GPU
- * has not taken earlier entries within a second, and nothing was submitted.
+ * Submits N pieces with one GP_PUT and one doorbell. Their contents must have been written before.
+ * Returns 0, -ERANGE if an address is out of reach, -E2BIG if a piece or the sum of them is too
+ * long for the ring, -EBUSY if the GPU has not taken earlier entries within a second. On errors
+ * nothing is submitted.
  */
 int nvs_ring_submit(struct nvs_ring *ring, const struct nvs_piece *pieces, uint32_t n);
 

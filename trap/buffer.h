@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ring buffers: one a thread, filled by it with records and drained by the writer. Threads for
- * which there is none of their own, since there are too many or memory is short, share some: each
- * borrows one for a record, or a doorbell, at a time.
+ * Thread buffers: each is filled with records by one thread and drained by the writer. Threads
+ * without their own buffer, because there are too many or memory is short, share some buffers and
+ * borrow one for each record or doorbell.
  */
 #ifndef NVSNOOP_TRAP_BUFFER_H
 #define NVSNOOP_TRAP_BUFFER_H
@@ -14,9 +14,10 @@
 #include "nvsnoop/trace.h"
 
 #define NVS_MAX_BUFFERS 1024
-#define NVS_SHARED_EVERY 16u /* one buffer in so many has no owner for longer than a record */
+/* one buffer of so many is shared: borrowed for one record at a time */
+#define NVS_SHARED_EVERY 16u
 
-/* In the order of enum nvs_live_count: they may lie in the live page. */
+/* In the order of enum nvs_live_count: the counters may be in the live page. */
 enum nvs_counter {
 	NVS_COUNT_SUBMISSIONS,
 	NVS_COUNT_ENTRIES,
@@ -40,130 +41,140 @@ enum nvs_counter {
 };
 
 /*
- * The code that a trap, or a record outside of one, has interrupted or runs in: by it is told
- * whether the thread has jumped out of that work since (trap/buffer/abandoned.h).
+ * The code that a trap, or a record written outside of a trap, has interrupted or runs in. It shows
+ * whether the thread has since jumped out of that work (trap/buffer/abandoned.h).
  */
 struct nvs_activity {
-	uintptr_t sp; /* stack pointer there; 0: not known, never told as abandoned */
-	const volatile uint64_t *mark; /* a word in the work's own frame, NULL: none... */
-	uint64_t token; /* ...and what stands there while it runs */
+	uintptr_t sp; /* stack pointer there; 0: unknown, never considered abandoned */
+	const volatile uint64_t *mark; /* a word in the work's own stack frame, NULL: none */
+	uint64_t token; /* value of *mark while the work runs */
 };
 
 struct nvs_calls;
 
 /*
- * One ring buffer: its shared head in the spool and its data mapped twice in a row. What a doorbell
- * touches fills the first lines, and none of them is another thread's.
+ * One thread buffer: its shared head in the spool, and its data mapped twice in succession. The
+ * first cache lines hold the fields that a doorbell uses; no other thread writes to them.
  */
 struct nvs_buffer {
 	struct nvs_spool_ring *shared;
 	uint8_t *data;
 	uint64_t bytes; /* power of two */
-	uint64_t cached_tail; /* owner's last look at shared->tail */
-	uint64_t last_time; /* of its last record: times never go back within a buffer */
-	uint64_t warm; /* lines of the buffer up to here have been asked for */
-	_Atomic uint64_t epoch; /* of the trap in flight, 0: none */
+	uint64_t cached_tail; /* shared->tail as the owner last read it */
+	uint64_t last_time; /* time of the last record: times never decrease within a buffer */
+	uint64_t warm; /* cache lines up to this position have been prefetched */
+	_Atomic uint64_t epoch; /* epoch of the trap in flight, 0: none */
 	uint8_t *stack_top; /* the trap's own stack */
-	struct stackcache *known; /* stacks that it has seen; NULL: it keeps none */
-	struct nvs_activity activity; /* of that trap; owner's */
-	uint32_t busy; /* owner is between reserve and commit */
-	uint32_t late; /* the record between them goes to late() */
-	uint64_t *counters; /* by enum nvs_counter, summed by the writer: its own, or in the live
-			       page */
-	struct nvs_live_slot *live; /* of the live page, NULL: none */
-	_Atomic uint64_t overdue; /* an epoch that was waited for too long, and is no more */
-	/* Of its owner, whose end takes them away: for who asks the kernel to read there */
+	struct stackcache *known; /* known stacks, NULL: none are kept */
+	struct nvs_activity activity; /* of that trap; used by the owner only */
+	uint32_t busy; /* the owner is between reserve and commit */
+	uint32_t late; /* the record between them is written by late() */
+	/* indexed by enum nvs_counter, summed by the writer: own[], or in the live page */
+	uint64_t *counters;
+	struct nvs_live_slot *live; /* in the live page, NULL: none */
+	_Atomic uint64_t overdue; /* an epoch that was waited for too long and never ended */
+	/* Calls of the owner, in its TLS: they disappear when it ends, so read them through the
+	 * kernel. */
 	const struct nvs_calls *calls;
 	uint64_t own[NVS_COUNT_MAX];
 } __attribute__((aligned(64)));
 
-/* By anybody, at any time. */
+/* May be called by any thread at any time. */
 static inline uint64_t nvs_count_of(const struct nvs_buffer *buffer, enum nvs_counter counter)
 {
 	return __atomic_load_n(&buffer->counters[counter], __ATOMIC_RELAXED);
 }
 
-#define NVS_KNOWN_STACKS_BYTES                                             \
-	(512u << 10) /* of address space: a page of it is used when needed \
-		      */
+#define NVS_KNOWN_STACKS_BYTES \
+	(512u << 10) /* address space; a page is allocated when it is first touched */
 
 /*
- * Makes BUFFER number shared->ring usable: called by preload for each buffer it has laid into the
- * spool. data is mapped twice in a row, touched; stack_top has 64 KiB below it; KNOWN has
- * NVS_KNOWN_STACKS_BYTES of zeros, of this process alone.
+ * Adds the buffer with number shared->ring. Preload calls it for each buffer it has created in the
+ * spool. DATA is mapped twice in succession and touched; below STACK_TOP are 64 KiB; KNOWN has
+ * NVS_KNOWN_STACKS_BYTES of zeros, private to this process.
  */
 int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top,
 		   void *known);
-/* Ahead of that: the next buffer counts in SLOT, which is its alone. */
+/* Called before nvs_buffer_add(): the next buffer uses SLOT, exclusively, for its counters. */
 void nvs_buffer_counts_in(struct nvs_live_slot *slot);
 uint32_t nvs_buffer_count(void);
 struct nvs_buffer *nvs_buffer_at(uint32_t number);
 /*
- * Gives back those whose owner has died; how many a thread could have for its own. For the writer.
+ * Frees the buffers whose owner has died. Returns the number of buffers that a thread could claim.
+ * Called by the writer.
  */
 uint32_t nvs_buffer_sweep(void);
-/* As many as that without asking after owners; where a thread was left midway, fewer. */
+/* The same number without checking owners; lower if a thread jumped out while claiming a buffer. */
 uint32_t nvs_buffer_unused(void);
 
 /*
- * The calling thread's buffer, claimed if it has none (its THREAD record is written then). NULL:
- * none free; it may still borrow one. Usable in the trap and outside.
+ * Returns the calling thread's buffer. Claims one and writes the THREAD record if the thread has
+ * none. Returns NULL if no buffer is free; the thread may still borrow one. May be called inside
+ * and outside the trap.
  */
 struct nvs_buffer *nvs_buffer_mine(void);
 
-/* No record is larger: several fit into BUFFER, and each into a frame that every reader takes. */
+/*
+ * The size limit of a record: several records fit into BUFFER, and each into a frame that every
+ * reader accepts.
+ */
 static inline uint32_t nvs_buffer_largest(const struct nvs_buffer *buffer)
 {
 	return buffer->bytes / 4 < NVS_LARGEST_RECORD ? (uint32_t)(buffer->bytes / 4)
 						      : NVS_LARGEST_RECORD;
 }
 /*
- * Room for a record of SIZE bytes (multiple of 8, at most nvs_buffer_largest()) in BUFFER, or NULL
- * when the buffer stays full (by the options, and always at once where wait is false). Fill it in,
- * then commit.
+ * Reserves space for a record of SIZE bytes (a multiple of 8, at most nvs_buffer_largest()).
+ * Returns NULL if the buffer stays full: how long is waited depends on the options; with WAIT
+ * false, not at all. Fill in the record, then commit.
  */
 void *nvs_buffer_reserve(struct nvs_buffer *buffer, uint32_t size, bool wait);
 void nvs_buffer_commit(struct nvs_buffer *buffer, uint32_t size);
 
 /*
- * Writes one record whose head and payload stand in REC (size in rec->size; time is filled in
- * here). For everything outside the doorbell. 0, or -ENOBUFS when it had to be given up.
+ * Writes one record, whose head and payload are in REC (size in rec->size; the time is filled in
+ * here). For records written outside the doorbell's trap. Returns 0, or -ENOBUFS if the record was
+ * dropped.
  */
 int nvs_record(struct nvs_rec *rec);
 
 /*
- * Waits until every thread that is now between the start of a trap (or of nvs_record) and its end
- * has left: what was published before the call is all that anybody sees after it. For at most 1 s.
+ * Waits until every thread that is now between the start and the end of a trap (or of nvs_record)
+ * has left it: afterwards, all threads see what was published before the call. Waits at most 1 s.
  */
 void nvs_quiesce(void);
 
 /*
- * Tells by a GAP record what was lost on a channel and not told yet; before its CHANNEL_GONE. The
- * fallback when a doorbell itself had no room to say so.
+ * Writes a GAP record for what was lost on a channel and not recorded yet; call it before the
+ * channel's CHANNEL_GONE. Used when the doorbell itself had no buffer space for a GAP record.
  */
 void nvs_channel_flush(struct nvs_spool_channel *state);
 
 /*
- * At the end: records what channel NUMBER has in its GPFIFO behind the last doorbell seen, as a
- * submission that is NVS_SUB_UNCERTAIN. Its thread may still ring, which commits nothing new then,
- * or never, but the GPU takes what GP_PUT shows whenever it looks. Not for a channel with a shadow:
- * there the GPU sees of it what has been rung for, and nothing else.
+ * At the end of the session: records the entries that channel NUMBER has in its GPFIFO after the
+ * last doorbell seen, as a submission with NVS_SUB_UNCERTAIN. The channel's thread may still ring
+ * the doorbell, which then commits nothing new, or never ring it; the GPU takes the entries that
+ * GP_PUT shows whenever it reads it. Not for a channel with a shadow: there the GPU sees only
+ * entries whose doorbell was rung.
  */
 void nvs_channel_rest(uint32_t number);
 
-/* The writer's side of waiting: how buffers learn that it lives, and it learns that one fills up.
+/*
+ * Signals between the writer and the buffers: the writer's heartbeat, and requests to drain them.
  */
 struct nvs_writer_signal {
-	uint64_t *heartbeat; /* in the spool; atomic accesses */
+	uint64_t *heartbeat; /* in the spool; accessed atomically */
 	_Atomic uint32_t wake; /* futex: set to 1 and woken when a buffer is half full */
-	_Atomic uint32_t confined; /* 1: the program has put on a sandbox since; only what it does
-				      itself is safe */
-	_Atomic uint32_t waiting; /* threads that wait for a buffer of their own */
-	_Atomic uint32_t full; /* 1: more buffers were wanted, and could not be made */
-	_Atomic uint32_t ended; /* 1: buffers are drained no more; records go to late() */
-	bool (*may_patch)(void); /* asked before code is changed; not in the trap. False: not now;
-				    NULL: it may */
-	_Atomic uint32_t *seen; /* futex: a store site waits to be patched; NULL: nobody patches */
+	/* 1: the program has entered a sandbox; only system calls the program itself makes are
+	 * safe */
+	_Atomic uint32_t confined;
+	_Atomic uint32_t waiting; /* number of threads that wait for their own buffer */
+	_Atomic uint32_t full; /* 1: more buffers were needed and could not be created */
+	_Atomic uint32_t ended; /* 1: buffers are no longer drained; records go to late() */
+	/* called before code is changed, outside the trap; false: not now. NULL: always allowed */
+	bool (*may_patch)(void);
+	/* futex: a store site waits to be patched; NULL: there is no patcher */
+	_Atomic uint32_t *seen;
 	/* Appends a record to the late spool; async-signal-safe. */
 	int (*late)(const void *record, uint32_t size);
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines: which kind each is, repetitions, headers, and words of data. */
+/* Reads the text line by line: finds each line's kind, and handles repetitions, headers and data
+ * words. */
 #include "decode/assemble/assemble.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -8,49 +9,49 @@
 
 /* ---- what --dump prints around the commands ---- */
 
-static bool starts(const char *p, const char *end, const char *word)
+static bool starts_with(const char *p, const char *end, const char *word)
 {
 	size_t n = strlen(word);
 
 	return (size_t)(end - p) >= n && !memcmp(p, word, n);
 }
 
-static bool has(const char *p, const char *end, const char *word)
+static bool contains(const char *p, const char *end, const char *word)
 {
 	return memmem(p, (size_t)(end - p), word, strlen(word)) != NULL;
 }
 
-/* "#12 0.000001330 s thread 627 ... token 0xa sequence 0 put 0->1": one submission is all there is.
- */
-static void heading(struct nvs_asm *s, const char *p, const char *end)
+/* "#12 0.000001330 s thread 627 ... token 0xa sequence 0 put 0->1": only one submission is
+ * accepted. */
+static void read_heading(struct nvs_asm *s, const char *p, const char *end)
 {
-	if (end - p < 2 || p[1] < '0' || p[1] > '9' || !has(p, end, " token 0x"))
+	if (end - p < 2 || p[1] < '0' || p[1] > '9' || !contains(p, end, " token 0x"))
 		return;
 	if (s->headed)
-		nvs_asm_wrong(
-			s, s->at.column,
-			"here another submission begins; --dump -n 1 and --range=NUMBER print one");
+		nvs_asm_wrong(s, s->at.column,
+			      "another submission begins here; print only one with --dump -n 1 or "
+			      "--range=NUMBER");
 	s->headed = true;
 }
 
 /* "!short-data at 202a00008: header 20030090, wants 3 dwords, has 1" */
-static void fault(struct nvs_asm *s, const char *p, const char *end)
+static void read_fault(struct nvs_asm *s, const char *p, const char *end)
 {
 	const char *at = memmem(p, (size_t)(end - p), ": header ", 9);
 	struct nvs_token word = {at ? at + 9 : p, 8, 1};
-	bool lacks = starts(p, end, "!short-data") || starts(p, end, "!nested-segment");
+	bool lacks = starts_with(p, end, "!short-data") || starts_with(p, end, "!nested-segment");
 	const char *where = memmem(p, (size_t)(end - p), " at ", 4);
 	uint64_t header, address;
 
-	if (!lacks && !starts(p, end, "!reserved-header"))
+	if (!lacks && !starts_with(p, end, "!reserved-header"))
 		return;
 	if (!at || end - word.p < 8 || !nvs_token_hex(&word, 8, &header)) {
-		nvs_asm_wrong(s, 0, "this is no line of --dump; a comment begins with #");
+		nvs_asm_wrong(s, 0, "not a line of --dump; comments begin with #");
 		return;
 	}
 	nvs_asm_close_data(s);
 	if (s->header.open && s->header.counted && lacks)
-		s->header.open = false; /* its data never came */
+		s->header.open = false; /* its data is not in the trace */
 	else
 		nvs_asm_word(s, (uint32_t)header, 0);
 	address = where && where < at ? strtoull(where + 4, NULL, 16) : 0;
@@ -58,22 +59,23 @@ static void fault(struct nvs_asm *s, const char *p, const char *end)
 		nvs_asm_move_header(s, address);
 }
 
-/* A line that is none of the text's own, but the dump's: taken as a whole. */
-static bool around(struct nvs_asm *s, const char *p, const char *end)
+/* Handles a line that --dump prints around the commands. Returns false if the line is none of
+ * these. */
+static bool read_dump_line(struct nvs_asm *s, const char *p, const char *end)
 {
 	if (*p == '#')
-		heading(s, p, end);
+		read_heading(s, p, end);
 	else if (*p == '!')
-		fault(s, p, end);
+		read_fault(s, p, end);
 	else
-		return starts(p, end, "== ") || starts(p, end, "unknown: ") ||
-		       (*p >= '0' && *p <= '9' && has(p, end, " method words, "));
+		return starts_with(p, end, "== ") || starts_with(p, end, "unknown: ") ||
+		       (*p >= '0' && *p <= '9' && contains(p, end, " method words, "));
 	return true;
 }
 
 /* ---- headers ---- */
 
-static bool form_of(const struct nvs_token *t, uint8_t *form)
+static bool find_form(const struct nvs_token *t, uint8_t *form)
 {
 	for (*form = 0; *form <= NVS_PB_NOP; ++*form)
 		if (nvs_token_is(t, nvs_pb_form_name(*form)))
@@ -81,8 +83,8 @@ static bool form_of(const struct nvs_token *t, uint8_t *form)
 	return false;
 }
 
-/* "202a00008:", "202a00008..."; *more: the latter, data goes on there. */
-static bool address_of(const struct nvs_token *t, uint64_t *address, bool *more)
+/* "202a00008:" or "202a00008..."; the latter sets *MORE: data continues there. */
+static bool read_address(const struct nvs_token *t, uint64_t *address, bool *more)
 {
 	struct nvs_token digits = *t;
 
@@ -92,15 +94,15 @@ static bool address_of(const struct nvs_token *t, uint64_t *address, bool *more)
 	       nvs_token_hex(&digits, digits.n, address);
 }
 
-static void go_on(struct nvs_asm *s)
+static void skip_continuation(struct nvs_asm *s)
 {
 	if (!s->header.open)
-		nvs_asm_wrong(s, 0, "there is no header that lacks data");
+		nvs_asm_wrong(s, 0, "no open header needs data");
 	s->next = memchr(s->next, '\n', (size_t)(s->end - s->next));
 	s->next = s->next ? s->next : s->end;
 }
 
-static void mask_header(struct nvs_asm *s, uint8_t form)
+static void read_mask_header(struct nvs_asm *s, uint8_t form)
 {
 	struct nvs_token t = nvs_asm_token(s);
 	uint32_t mask = 0;
@@ -123,7 +125,7 @@ static void mask_header(struct nvs_asm *s, uint8_t form)
 	}
 }
 
-static void nops(struct nvs_asm *s)
+static void read_nops(struct nvs_asm *s)
 {
 	struct nvs_token t = nvs_asm_token(s);
 	uint32_t count = 1;
@@ -135,8 +137,8 @@ static void nops(struct nvs_asm *s)
 		nvs_asm_word(s, 0, 0);
 }
 
-/* Behind "INC": "s4 0240 [3]" */
-static void method_header(struct nvs_asm *s, uint8_t form)
+/* The rest of a line after "INC": "s4 0240 [3]" */
+static void read_method_header(struct nvs_asm *s, uint8_t form)
 {
 	struct nvs_token t = nvs_asm_token(s), extra_at;
 	uint32_t method, total = UINT32_MAX, extra = 0;
@@ -162,29 +164,29 @@ static void method_header(struct nvs_asm *s, uint8_t form)
 	}
 	if (t.n)
 		nvs_asm_wrong(s, t.column,
-			      "the header ends before this; its data follows on lines "
-			      "of its own");
+			      "unexpected text after the header; its data goes on separate lines");
 	else
 		nvs_asm_header(s, form, s->subch, method, form == NVS_PB_IMMD ? 1 : total, extra);
 }
 
-/* "202a00008: INC s4 0240 [3]"; the address may be missing. */
-static void header(struct nvs_asm *s, uint8_t form, uint64_t address, bool has_address)
+/* "202a00008: INC s4 0240 [3]"; the address is optional. */
+static void read_header(struct nvs_asm *s, uint8_t form, uint64_t address, bool has_address)
 {
 	if (form == NVS_PB_NOP)
-		nops(s);
+		read_nops(s);
 	else if (form > NVS_PB_OLD_NON_INC)
-		mask_header(s, form);
+		read_mask_header(s, form);
 	else
-		method_header(s, form);
+		read_method_header(s, form);
 	if (has_address && !s->bad && s->out->nentries)
 		nvs_asm_move_header(s, address);
 }
 
 /* ---- words of data, and raw ones ---- */
 
-/* What a line announced, or the header that is open, wants this word. False: complained. */
-static bool data_word(struct nvs_asm *s, uint32_t value, uint32_t column)
+/* Adds a word to the announced data or to the open header. Returns false after reporting an
+ * error. */
+static bool add_data_word(struct nvs_asm *s, uint32_t value, uint32_t column)
 {
 	if (!s->data.open && s->header.open) {
 		nvs_asm_plain(s, value, column);
@@ -192,8 +194,8 @@ static bool data_word(struct nvs_asm *s, uint32_t value, uint32_t column)
 	}
 	if (!s->data.open || (s->data.counted && !s->data.left)) {
 		nvs_asm_wrong(s, column,
-			      "no data was to follow here; behind NAME [] it does, and a line "
-			      "that begins with words has them as they stand");
+			      "unexpected data; write NAME [] before it, or begin the line with "
+			      "'words' for raw words");
 		return false;
 	}
 	s->data.left -= s->data.counted;
@@ -201,7 +203,7 @@ static bool data_word(struct nvs_asm *s, uint32_t value, uint32_t column)
 	return true;
 }
 
-static void words(struct nvs_asm *s, bool as_they_stand)
+static void read_words(struct nvs_asm *s, bool as_they_stand)
 {
 	s->eight = NVS_ASM_EIGHT_HEX;
 	for (struct nvs_token t = nvs_asm_token(s); t.n && !s->bad; t = nvs_asm_token(s)) {
@@ -211,14 +213,14 @@ static void words(struct nvs_asm *s, bool as_they_stand)
 			return;
 		if (as_they_stand)
 			nvs_asm_plain(s, value, t.column);
-		else if (!data_word(s, value, t.column))
+		else if (!add_data_word(s, value, t.column))
 			return;
 	}
 }
 
 /* ---- repetitions ---- */
 
-static void repeat(struct nvs_asm *s)
+static void begin_repeat(struct nvs_asm *s)
 {
 	struct nvs_token t = nvs_asm_token(s), brace = nvs_asm_token(s);
 	struct nvs_token more = brace.n ? nvs_asm_token(s) : brace;
@@ -229,13 +231,13 @@ static void repeat(struct nvs_asm *s)
 		return;
 	}
 	if (!t.n || !nvs_asm_many(s, &t, &n)) {
-		nvs_asm_wrong(s, t.column, "how often? As in: repeat 10 {");
+		nvs_asm_wrong(s, t.column, "a repetition needs a count, for example: repeat 10 {");
 		n = 1;
 	}
 	if (!nvs_token_is(&brace, "{") || more.n)
-		nvs_asm_wrong(s, brace.column, "a repetition is: repeat N {, lines, and }");
+		nvs_asm_wrong(s, brace.column, "write a repetition as: repeat N {, lines, }");
 	if (s->deep == NVS_ASM_DEEP) {
-		nvs_asm_wrong(s, 0, "more than %d repetitions within each other", NVS_ASM_DEEP);
+		nvs_asm_wrong(s, 0, "repetitions are nested more than %d deep", NVS_ASM_DEEP);
 		s->over = true;
 		return;
 	}
@@ -249,7 +251,7 @@ static void repeat(struct nvs_asm *s)
 		.body = s->next, .line = s->at.line, .left = n - 1, .at = s->at};
 }
 
-static void again(struct nvs_asm *s)
+static void end_repeat(struct nvs_asm *s)
 {
 	struct nvs_asm_repeat *r = s->deep ? &s->repeat[s->deep - 1] : NULL;
 
@@ -273,46 +275,46 @@ static void again(struct nvs_asm *s)
 
 /* ---- lines ---- */
 
-static void line_by_first(struct nvs_asm *s, struct nvs_token *t)
+static void read_by_first_token(struct nvs_asm *s, struct nvs_token *t)
 {
 	uint64_t address = 0;
-	bool more = false, has_address = address_of(t, &address, &more);
+	bool more = false, has_address = read_address(t, &address, &more);
 	uint8_t form;
 
 	if (has_address && more) {
 		nvs_asm_close_data(s);
-		go_on(s);
+		skip_continuation(s);
 		return;
 	}
 	if (has_address)
 		*t = nvs_asm_token(s);
-	if (form_of(t, &form)) {
+	if (find_form(t, &form)) {
 		nvs_asm_close_data(s);
-		header(s, form, address, has_address);
+		read_header(s, form, address, has_address);
 		return;
 	}
 	if (has_address) {
 		nvs_asm_wrong(s, t->column,
-			      "behind an address a header was expected: INC, NON_INC, "
+			      "a header is expected after an address: INC, NON_INC, "
 			      "INC_ONCE, IMMD, ...");
 		return;
 	}
 	if (nvs_token_is(t, "words")) {
 		nvs_asm_close_data(s);
-		words(s, true);
+		read_words(s, true);
 		return;
 	}
 	nvs_asm_back(s, t);
 	if (*t->p == '$' || *t->p == '-' || (*t->p >= '0' && *t->p <= '9') ||
 	    nvs_token_hex(t, 8, &address)) {
-		words(s, false);
+		read_words(s, false);
 	} else {
 		nvs_asm_close_data(s);
 		nvs_asm_method(s);
 	}
 }
 
-static void one_line(struct nvs_asm *s)
+static void read_line(struct nvs_asm *s)
 {
 	const char *end = memchr(s->next, '\n', (size_t)(s->end - s->next));
 	struct nvs_token t;
@@ -328,37 +330,38 @@ static void one_line(struct nvs_asm *s)
 		return;
 	if (nvs_token_is(&t, "}")) {
 		nvs_asm_close_data(s);
-		again(s);
+		end_repeat(s);
 		return;
 	}
 	if (nvs_token_is(&t, "repeat"))
-		repeat(s);
-	else if (s->skipping || around(s, t.p, end))
+		begin_repeat(s);
+	else if (s->skipping || read_dump_line(s, t.p, end))
 		s->next = end;
 	else if (!t.n)
 		return;
 	else if (nvs_token_is(&t, "entry"))
 		nvs_asm_entry_line(s);
 	else
-		line_by_first(s, &t);
+		read_by_first_token(s, &t);
 }
 
-static void lines(struct nvs_asm *s)
+static void read_lines(struct nvs_asm *s)
 {
 	while (s->next < s->end && !s->over) {
 		const char *next;
 
 		if (++s->lines > NVS_ASM_MOST) {
-			nvs_asm_wrong(s, 1, "more than %u lines, with repetitions", NVS_ASM_MOST);
+			nvs_asm_wrong(s, 1, "more than %u lines, repetitions included",
+				      NVS_ASM_MOST);
 			return;
 		}
-		one_line(s);
+		read_line(s);
 		next = memchr(s->next, '\n', (size_t)(s->end - s->next));
 		s->next = next ? next + 1 : s->end;
 	}
 }
 
-static void defaults(struct nvs_asm *s)
+static void set_defaults(struct nvs_asm *s)
 {
 	s->out->host = nvs_default_classes[NVS_KIND_HOST];
 	s->host = nvs_class_find(s->out->host);
@@ -373,8 +376,8 @@ int nvs_assemble(struct nvs_assembly *a, const struct nvs_asm_input *in)
 	struct nvs_asm s = {.in = in, .out = a, .next = in->text, .end = in->text + in->length};
 
 	*a = (struct nvs_assembly){0};
-	defaults(&s);
-	lines(&s);
+	set_defaults(&s);
+	read_lines(&s);
 	s.bad = false;
 	if (!s.over && s.deep)
 		nvs_asm_wrong_at(&s, &s.repeat[s.deep - 1].at, "this repetition has no }");

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Words, the headers that they are data of, and the entries that they lie in. A header whose count
- * is not given gets it when it is closed.
- */
+/* Emits words, the headers whose data they are, and the entries that contain them. A header without
+ * a count gets it when it is closed. */
 #include <string.h>
 #include "decode/assemble/text.h"
 #include "decode/base/grow.h"
 
-#define COUNT_MAX 8191u /* data words of one header */
+#define COUNT_MAX 8191u /* maximum data words of one header */
 #define OLD_COUNT_MAX 2047u
 #define MOST_ENTRIES (1u << 20)
 #define ENTRY_DWORDS_MAX ((1u << 21) - 1)
 
-static uint32_t most(uint8_t form)
+static uint32_t max_count(uint8_t form)
 {
 	return form == NVS_PB_IMMD				      ? 1
 	       : form == NVS_PB_OLD_INC || form == NVS_PB_OLD_NON_INC ? OLD_COUNT_MAX
@@ -58,8 +56,8 @@ static void finish_entry(struct nvs_asm *s, struct nvs_asm_entry *e,
 
 	if (stated->dwords_given && stated->dwords != e->dwords)
 		nvs_asm_wrong_at(s, &e->at,
-				 "the entry says %u dwords, and %u stand below it; without a "
-				 "number they are counted",
+				 "the entry says %u dwords, but %u follow; leave out the number to "
+				 "have them counted",
 				 stated->dwords, e->dwords);
 	e->entry = (e->entry & ~(0x1fffffull << 42)) | length;
 }
@@ -74,7 +72,7 @@ void nvs_asm_finish(struct nvs_asm *s)
 
 		if (!e->control)
 			finish_entry(s, e, &s->stated[i]);
-		/* One by hand without words would be a control entry. */
+		/* Drop an entry without words: it would be a control entry. */
 		if (e->control || e->dwords)
 			out->entries[n++] = *e;
 	}
@@ -115,13 +113,13 @@ void nvs_asm_word(struct nvs_asm *s, uint32_t word, uint32_t column)
 
 /* ---- headers ---- */
 
-static const char *form_of(const struct nvs_asm_header *h)
+static const char *form_name(const struct nvs_asm_header *h)
 {
 	return nvs_pb_form_name(h->form);
 }
 
-/* Where the next data word of the header goes. */
-static uint32_t wanted(const struct nvs_asm_header *h)
+/* Returns the method that the header's next data word goes to. */
+static uint32_t next_method(const struct nvs_asm_header *h)
 {
 	struct nvs_pb_run run = {.form = h->form, .method = h->method, .index = h->done};
 
@@ -133,8 +131,8 @@ void nvs_asm_close_data(struct nvs_asm *s)
 	const struct nvs_asm_data *d = &s->data;
 
 	if (d->open && d->counted && d->left)
-		nvs_asm_wrong_at(s, &d->at, "%u more word%s to follow", d->left,
-				 d->left == 1 ? " was" : "s were");
+		nvs_asm_wrong_at(s, &d->at, "%u more word%s expected", d->left,
+				 d->left == 1 ? " is" : "s are");
 	s->data.open = false;
 }
 
@@ -145,9 +143,9 @@ static void close_header(struct nvs_asm *s)
 	if (!h->open)
 		return;
 	if (h->counted && h->done < h->total)
-		nvs_asm_wrong_at(s, &h->at, "%s says [%u], and %u word%s it; [] is as many as come",
-				 form_of(h), h->total, h->done,
-				 h->done == 1 ? " follows" : "s follow");
+		nvs_asm_wrong_at(
+			s, &h->at, "%s says [%u], but %u word%s; use [] to have them counted",
+			form_name(h), h->total, h->done, h->done == 1 ? " follows" : "s follow");
 	if (!h->counted && h->form != NVS_PB_IMMD)
 		s->out->words[h->word] |= nvs_pb_header(h->form, 0, 0, h->done) &
 					  ~nvs_pb_header(h->form, 0, 0, 0);
@@ -167,12 +165,12 @@ void nvs_asm_header(struct nvs_asm *s, uint8_t form, uint8_t subch, uint32_t met
 	uint32_t word;
 
 	close_header(s);
-	if (counted && form <= NVS_PB_OLD_NON_INC && total > most(form)) {
-		nvs_asm_wrong(s, 0, "%s holds %u words at most", nvs_pb_form_name(form),
-			      most(form));
+	if (counted && form <= NVS_PB_OLD_NON_INC && total > max_count(form)) {
+		nvs_asm_wrong(s, 0, "%s holds at most %u words", nvs_pb_form_name(form),
+			      max_count(form));
 		return;
 	}
-	/* The data of an IMMD stands where the others have their count. */
+	/* IMMD has its data in place of the count. */
 	word = nvs_pb_header(form, subch, method, counted && form != NVS_PB_IMMD ? total : 0) |
 	       extra;
 	nvs_asm_word(s, word, 0);
@@ -184,20 +182,20 @@ void nvs_asm_header(struct nvs_asm *s, uint8_t form, uint8_t subch, uint32_t met
 		.form = form,
 		.subch = subch,
 		.method = (uint16_t)method,
-		.total = counted ? total : most(form),
+		.total = counted ? total : max_count(form),
 		.word = s->out->nwords - 1,
 		.at = s->at,
 	};
 }
 
-/* The next data word of the header. */
-static void give(struct nvs_asm *s, uint32_t value, uint32_t column)
+/* Adds the header's next data word. */
+static void add_header_data(struct nvs_asm *s, uint32_t value, uint32_t column)
 {
 	struct nvs_asm_header *h = &s->header;
 
 	if (h->form == NVS_PB_IMMD) {
 		if (value > COUNT_MAX)
-			nvs_asm_wrong(s, column, "IMMD has 13 bits, and 0x%x does not fit", value);
+			nvs_asm_wrong(s, column, "0x%x does not fit the 13 bits of IMMD", value);
 		s->out->words[h->word] |= (value & COUNT_MAX) << 16;
 	} else {
 		nvs_asm_word(s, value, column);
@@ -209,7 +207,7 @@ static void give(struct nvs_asm *s, uint32_t value, uint32_t column)
 void nvs_asm_plain(struct nvs_asm *s, uint32_t value, uint32_t column)
 {
 	if (s->header.open)
-		give(s, value, column);
+		add_header_data(s, value, column);
 	else
 		nvs_asm_word(s, value, column);
 }
@@ -218,14 +216,14 @@ void nvs_asm_data(struct nvs_asm *s, uint8_t subch, uint32_t method, uint32_t va
 		  uint32_t column)
 {
 	struct nvs_asm_header *h = &s->header;
-	bool fits = h->open && h->subch == subch && wanted(h) == method;
+	bool fits = h->open && h->subch == subch && next_method(h) == method;
 
-	/* One of the assembler's own takes no data of another line's kind. */
+	/* A header made for one form takes no data of another. */
 	if (fits && h->made && h->form != form)
 		fits = false;
 	if (h->open && h->counted && !fits) {
-		nvs_asm_wrong(s, column, "%s of line %u goes on with s%u %04x, not s%u %04x",
-			      form_of(h), h->at.line, h->subch, wanted(h), subch, method);
+		nvs_asm_wrong(s, column, "%s of line %u expects s%u %04x next, not s%u %04x",
+			      form_name(h), h->at.line, h->subch, next_method(h), subch, method);
 		h->open = false;
 		return;
 	}
@@ -234,5 +232,5 @@ void nvs_asm_data(struct nvs_asm *s, uint8_t subch, uint32_t method, uint32_t va
 		s->header.made = true;
 	}
 	if (!s->over)
-		give(s, value, column);
+		add_header_data(s, value, column);
 }

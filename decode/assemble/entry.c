@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of entries, and which of two a word belongs to. */
+/* Reads entry lines, and decides which of two entries a header word belongs to. */
 #include "decode/assemble/text.h"
 
 #define ENTRY_FLAGS (1ull | 1ull << 41 | 1ull << 63) /* FETCH, LEVEL, SYNC */
 
-static bool entry_word(struct nvs_asm *s, const struct nvs_token *t, struct nvs_asm_entry *e,
-		       struct nvs_asm_stated *stated)
+static bool read_entry_word(struct nvs_asm *s, const struct nvs_token *t, struct nvs_asm_entry *e,
+			    struct nvs_asm_stated *stated)
 {
 	struct nvs_token next;
 	struct nvs_asm_value value;
@@ -28,14 +28,14 @@ static bool entry_word(struct nvs_asm *s, const struct nvs_token *t, struct nvs_
 		return false;
 	next = nvs_asm_token(s);
 	if (!nvs_token_is(&next, "dwords") && !s->bad)
-		nvs_asm_wrong(s, next.column, "dwords was expected");
+		nvs_asm_wrong(s, next.column, "'dwords' was expected");
 	stated->dwords_given = true;
 	stated->dwords = number;
 	return !s->bad;
 }
 
-/* Words that say what the trace lacks: it shows in the number of dwords. */
-static bool lacking(const struct nvs_token *t)
+/* Words by which --dump marks data missing from the trace; the number of dwords implies them. */
+static bool marks_missing_data(const struct nvs_token *t)
 {
 	static const char *const words[] = {"in", "pieces", "none", "gap", "not", "recorded", "?"};
 
@@ -45,8 +45,8 @@ static bool lacking(const struct nvs_token *t)
 	return false;
 }
 
-/* Behind "control": "NOP operand 0x0 sync" */
-static void control(struct nvs_asm *s, struct nvs_asm_entry *e, bool given)
+/* The rest of a line after "control": "NOP operand 0x0 sync" */
+static void read_control(struct nvs_asm *s, struct nvs_asm_entry *e, bool given)
 {
 	struct nvs_token t = nvs_asm_token(s);
 	uint32_t opcode = 0, operand = 0;
@@ -87,20 +87,20 @@ void nvs_asm_entry_line(struct nvs_asm *s)
 	if (has_given)
 		t = nvs_asm_token(s);
 	if (nvs_token_is(&t, "control")) {
-		control(s, &e, has_given);
+		read_control(s, &e, has_given);
 	} else {
 		for (; t.n && !s->bad; t = nvs_asm_token(s))
-			if (!lacking(&t) && !entry_word(s, &t, &e, &stated))
+			if (!marks_missing_data(&t) && !read_entry_word(s, &t, &e, &stated))
 				nvs_asm_wrong(s, t.column,
-					      "an entry has an address, so many dwords, and may be "
-					      "subroutine, conditional, sync");
+					      "write an entry as 'address N' and 'N dwords', with "
+					      "subroutine, conditional or sync as needed");
 	}
 	bits = e.control ? 1ull << 63 | 0xffffffffull : ENTRY_FLAGS;
-	/* The address of a dump has the channel's extended base, and the entry has not. */
+	/* The address in a dump includes the channel's extended base, the entry does not; so it is
+	 * not compared. */
 	if (has_given && (given ^ e.entry) & bits)
 		nvs_asm_wrong(s, first.column,
-			      "%016llx says otherwise than what follows: one of the "
-			      "two must go",
+			      "%016llx contradicts what follows; remove one of them",
 			      (unsigned long long)given);
 	if (has_given)
 		e.entry = given;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The word that a method's value and fields make. */
+/* Makes a method's data word from its value and fields. */
 #include <string.h>
 #include "decode/assemble/text.h"
 
-/* Which half of an address the method takes, and that half of VALUE. False: complained. */
-static bool halve(struct nvs_asm *s, const struct nvs_asm_line *l, const struct nvs_token *t,
-		  const struct nvs_asm_value *value, uint32_t *word)
+/* Reduces VALUE to the half of an address that the method takes. Returns false after reporting an
+ * error. */
+static bool take_address_half(struct nvs_asm *s, const struct nvs_asm_line *l,
+			      const struct nvs_token *t, const struct nvs_asm_value *value,
+			      uint32_t *word)
 {
 	*word = (uint32_t)value->v;
 	if (!value->address && value->v <= UINT32_MAX)
@@ -20,16 +22,15 @@ static bool halve(struct nvs_asm *s, const struct nvs_asm_line *l, const struct 
 		*word = (uint32_t)(value->v >> 8);
 		if (value->v % 256 == 0 && value->v >> 40 == 0)
 			return true;
-		nvs_asm_wrong(s, t->column, "such an address is a multiple of 256 below 2^40");
+		nvs_asm_wrong(s, t->column, "the address must be a multiple of 256 below 2^40");
 		return false;
 	case NVS_HALF_NONE:
 		break;
 	}
 	nvs_asm_wrong(s, t->column,
-		      value->address
-			      ? "an address has 64 bits, and this method is no half of one; .lo "
-				"or .hi behind it is half of it"
-			      : "0x%llx has more than 32 bits",
+		      value->address ? "an address has 64 bits, but this method does not take half "
+				       "of one; append .lo or .hi"
+				     : "0x%llx has more than 32 bits",
 		      (unsigned long long)value->v);
 	return false;
 }
@@ -39,19 +40,18 @@ void nvs_asm_whole(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_t
 	struct nvs_asm_value value;
 	uint32_t word;
 
-	if (!nvs_asm_value(s, t, &value) || !halve(s, l, t, &value, &word))
+	if (!nvs_asm_value(s, t, &value) || !take_address_half(s, l, t, &value, &word))
 		return;
 	if (l->has_value && word != l->value)
-		nvs_asm_wrong(s, t->column, "0x%x, and before it 0x%x: only one can be", word,
-			      l->value);
+		nvs_asm_wrong(s, t->column, "0x%x contradicts the earlier 0x%x", word, l->value);
 	if (!l->has_value)
 		l->value_at = *t;
 	l->has_value = true;
 	l->value = word;
 }
 
-static const struct nvs_field *field_named(struct nvs_asm *s, const struct nvs_asm_line *l,
-					   const struct nvs_token *t)
+static const struct nvs_field *find_field(struct nvs_asm *s, const struct nvs_asm_line *l,
+					  const struct nvs_token *t)
 {
 	const struct nvs_field *f = NULL;
 	char name[NVS_ASM_NAME];
@@ -76,9 +76,9 @@ static const struct nvs_field *field_named(struct nvs_asm *s, const struct nvs_a
 	return NULL;
 }
 
-/* A name of a value, or the number of a class where one is bound. */
-static bool named_value(struct nvs_asm *s, const struct nvs_asm_line *l, const struct nvs_field *f,
-			const struct nvs_token *t, uint32_t *value)
+/* Finds a value by its name; where a class is bound, also a class by its name. */
+static bool find_value(struct nvs_asm *s, const struct nvs_asm_line *l, const struct nvs_field *f,
+		       const struct nvs_token *t, uint32_t *value)
 {
 	char name[NVS_ASM_NAME];
 	struct nvs_nearest near = {.wanted = name};
@@ -104,8 +104,7 @@ static bool named_value(struct nvs_asm *s, const struct nvs_asm_line *l, const s
 	return false;
 }
 
-/* A number begins with a digit or with $; some names begin with a digit, and numbers are no names.
- */
+/* A token is a number if it begins with $, or with a digit and is not the name of a value. */
 static bool is_number(const struct nvs_field *f, const struct nvs_token *t)
 {
 	if (*t->p == '$')
@@ -118,29 +117,29 @@ static bool is_number(const struct nvs_field *f, const struct nvs_token *t)
 	return true;
 }
 
-static bool field_value(struct nvs_asm *s, const struct nvs_asm_line *l, const struct nvs_field *f,
-			const struct nvs_token *t, uint32_t *value)
+static bool read_field_value(struct nvs_asm *s, const struct nvs_asm_line *l,
+			     const struct nvs_field *f, const struct nvs_token *t, uint32_t *value)
 {
 	uint32_t mask = 0xffffffffu >> (31 - (f->hi - f->lo)), word;
 	struct nvs_asm_value number;
 
 	if (!t->n) {
-		nvs_asm_wrong(s, t->column, "%s= what?", nvs_str(f->name));
+		nvs_asm_wrong(s, t->column, "%s= needs a value", nvs_str(f->name));
 		return false;
 	}
 	if (!is_number(f, t))
-		return named_value(s, l, f, t, value);
+		return find_value(s, l, f, t, value);
 	if (!nvs_asm_value(s, t, &number))
 		return false;
-	/* Of an address a field has the bits that stand there. */
+	/* A field that holds part of an address takes the bits at its position. */
 	if (number.address) {
-		if (!halve(s, l, t, &number, &word))
+		if (!take_address_half(s, l, t, &number, &word))
 			return false;
 		*value = word >> f->lo & mask;
 		if (*value << f->lo == word)
 			return true;
 		nvs_asm_wrong(s, t->column,
-			      "%s has bits %u to %u of an address, and others are set",
+			      "%s holds bits %u to %u of an address, but others are set",
 			      nvs_str(f->name), f->hi, f->lo);
 		return false;
 	}
@@ -158,15 +157,15 @@ void nvs_asm_field(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_t
 	struct nvs_token name = {t->p, equals, t->column};
 	struct nvs_token rest = {t->p + equals + 1, t->n - equals - 1,
 				 t->column + (uint32_t)equals + 1};
-	const struct nvs_field *f = field_named(s, l, &name);
+	const struct nvs_field *f = find_field(s, l, &name);
 	uint32_t value, mask;
 
-	if (!f || !field_value(s, l, f, &rest, &value))
+	if (!f || !read_field_value(s, l, f, &rest, &value))
 		return;
 	mask = 0xffffffffu >> (31 - (f->hi - f->lo)) << f->lo;
 	value <<= f->lo;
 	if ((l->fields ^ value) & mask & l->known)
-		nvs_asm_wrong(s, t->column, "%s has bits that an earlier field has set otherwise",
+		nvs_asm_wrong(s, t->column, "%s contradicts bits set by an earlier field",
 			      nvs_str(f->name));
 	l->fields |= value;
 	l->known |= mask;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of methods: which one is meant. */
+/* Reads method lines: finds the class and the method, then its value and fields. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/assemble/text.h"
@@ -27,8 +27,9 @@ bool nvs_asm_subchannel(struct nvs_asm *s, const struct nvs_token *t)
 
 /* ---- classes ---- */
 
-/* "c8b5", "c8b5:a0b5" of a dump with -v, or "HOPPER_DMA_COPY_A". False: it is none. */
-static bool class_of(struct nvs_asm *s, const struct nvs_token *t, uint32_t *id)
+/* Reads "c8b5", "c8b5:a0b5" of a dump with -v, or "HOPPER_DMA_COPY_A". Returns false if the token
+ * is no class. */
+static bool read_class(struct nvs_asm *s, const struct nvs_token *t, uint32_t *id)
 {
 	struct nvs_token first = *t;
 	const struct nvs_class *cls;
@@ -62,8 +63,8 @@ static void state_class(struct nvs_asm *s, const struct nvs_class *cls)
 	s->classes[s->subch] = cls;
 }
 
-/* SET_OBJECT */
-static void bind(struct nvs_asm *s, uint8_t subch, uint32_t id)
+/* SET_OBJECT changes the subchannel's class. */
+static void bind_class(struct nvs_asm *s, uint8_t subch, uint32_t id)
 {
 	s->classes[subch] = nvs_class_find(id & 0xffff);
 	s->out->given[subch] = true;
@@ -71,7 +72,7 @@ static void bind(struct nvs_asm *s, uint8_t subch, uint32_t id)
 
 /* ---- names ---- */
 
-static void offer(struct nvs_nearest *near, const struct nvs_class *cls)
+static void offer_methods(struct nvs_nearest *near, const struct nvs_class *cls)
 {
 	for (int step = 0; cls && step < 8; step++) {
 		for (uint32_t i = 0; i < cls->nmethods; i++) {
@@ -83,24 +84,23 @@ static void offer(struct nvs_nearest *near, const struct nvs_class *cls)
 	}
 }
 
-static void no_method(struct nvs_asm *s, const struct nvs_asm_line *l, const char *name)
+static void report_no_method(struct nvs_asm *s, const struct nvs_asm_line *l, const char *name)
 {
 	struct nvs_nearest near = {.wanted = name};
 
 	if (l->cls != s->host)
-		offer(&near, l->cls);
-	offer(&near, s->host);
+		offer_methods(&near, l->cls);
+	offer_methods(&near, s->host);
 	if (l->cls)
 		nvs_asm_unknown(s, &l->name, &near, "%s has no method", nvs_str(l->cls->name));
 	else
-		nvs_asm_unknown(
-			s, &l->name, &near,
-			"s%u has no class here (s4 is the copy engine, s1 compute, and s3 902d "
-			"gives one), and the host has no method",
-			l->subch);
+		nvs_asm_unknown(s, &l->name, &near,
+				"s%u has no class here (s4 is the copy engine, s1 compute; write "
+				"s3 902d to set one), and the host class has no method",
+				l->subch);
 }
 
-/* Takes "(3)" off the end of NAME. False: complained. */
+/* Removes "(3)" from the end of NAME. Returns false after reporting an error. */
 static bool take_index(struct nvs_asm *s, const struct nvs_asm_line *l, char *name, uint32_t *index)
 {
 	char *open = strchr(name, '('), *end;
@@ -112,11 +112,11 @@ static bool take_index(struct nvs_asm *s, const struct nvs_asm_line *l, char *na
 	*open = 0;
 	if (open[1] >= '0' && open[1] <= '9' && !strcmp(end, ")") && *index < METHOD_END)
 		return true;
-	nvs_asm_wrong(s, l->name.column, "an element of an array is written %s(3)", name);
+	nvs_asm_wrong(s, l->name.column, "write an array element as %s(3)", name);
 	return false;
 }
 
-static bool place_index(struct nvs_asm *s, struct nvs_asm_line *l, uint32_t index)
+static bool apply_index(struct nvs_asm *s, struct nvs_asm_line *l, uint32_t index)
 {
 	const struct nvs_method *m = l->method;
 	const char *name = nvs_str(m->name);
@@ -124,14 +124,14 @@ static bool place_index(struct nvs_asm *s, struct nvs_asm_line *l, uint32_t inde
 	if (index == UINT32_MAX)
 		index = 0;
 	else if (!m->stride)
-		nvs_asm_wrong(s, l->name.column, "%s is no array", name);
+		nvs_asm_wrong(s, l->name.column, "%s is not an array", name);
 	else if (!m->bound && index >= m->count)
 		nvs_asm_wrong(s, l->name.column, "%s ends at (%u)", name, m->count - 1);
 	l->offset = (m->offset + index * m->stride) & (METHOD_END - 4);
 	return !s->bad;
 }
 
-static bool hosts_own(const struct nvs_asm *s, const char *name, const struct nvs_method **m)
+static bool find_host_method(const struct nvs_asm *s, const char *name, const struct nvs_method **m)
 {
 	*m = nvs_method_by_name(s->host, name);
 	if (*m && (*m)->offset >= HOST_END)
@@ -139,14 +139,14 @@ static bool hosts_own(const struct nvs_asm *s, const char *name, const struct nv
 	return *m;
 }
 
-/* By its name alone; Host's own methods are on every subchannel. */
-static bool by_name(struct nvs_asm *s, struct nvs_asm_line *l, bool stated)
+/* Finds a method by its name only. The host class's methods are valid on every subchannel. */
+static bool find_by_name(struct nvs_asm *s, struct nvs_asm_line *l, bool stated)
 {
 	char name[NVS_ASM_NAME];
 	uint32_t index;
 
 	if (!nvs_token_name(&l->name, name)) {
-		nvs_asm_wrong(s, l->name.column, "no method has a name as long as this");
+		nvs_asm_wrong(s, l->name.column, "this is longer than any method name");
 		return false;
 	}
 	if (*name && name[strlen(name) - 1] == '~')
@@ -155,19 +155,19 @@ static bool by_name(struct nvs_asm *s, struct nvs_asm_line *l, bool stated)
 		return false;
 	if (stated)
 		l->method = nvs_method_by_name(l->cls, name);
-	if (!l->method && hosts_own(s, name, &l->method))
+	if (!l->method && find_host_method(s, name, &l->method))
 		l->cls = s->host;
 	if (!l->method)
 		l->method = nvs_method_by_name(l->cls, name);
 	if (!l->method) {
-		no_method(s, l, name);
+		report_no_method(s, l, name);
 		return false;
 	}
-	return place_index(s, l, index);
+	return apply_index(s, l, index);
 }
 
-/* "0x0240?", which --dump prints of a method without a name */
-static bool nameless(const struct nvs_token *t, uint32_t *offset)
+/* "0x0240?", as --dump prints a method without a name. */
+static bool read_nameless(const struct nvs_token *t, uint32_t *offset)
 {
 	struct nvs_token digits = {t->p + 2, t->n - 3, t->column};
 	uint64_t value;
@@ -179,8 +179,8 @@ static bool nameless(const struct nvs_token *t, uint32_t *offset)
 	return true;
 }
 
-/* By the offset that stands before the name, which has to be that method's. */
-static bool by_offset(struct nvs_asm *s, struct nvs_asm_line *l, uint32_t offset)
+/* Finds a method by the offset before its name; the name must be that method's. */
+static bool find_by_offset(struct nvs_asm *s, struct nvs_asm_line *l, uint32_t offset)
 {
 	struct nvs_method_at at;
 	struct nvs_line words = {0};
@@ -200,14 +200,14 @@ static bool by_offset(struct nvs_asm *s, struct nvs_asm_line *l, uint32_t offset
 	return same;
 }
 
-static bool find(struct nvs_asm *s, struct nvs_asm_line *l, bool stated, bool has_offset,
-		 uint32_t offset)
+static bool find_method(struct nvs_asm *s, struct nvs_asm_line *l, bool stated, bool has_offset,
+			uint32_t offset)
 {
 	uint32_t number;
 
 	if (has_offset)
-		return by_offset(s, l, offset);
-	if (nameless(&l->name, &number)) {
+		return find_by_offset(s, l, offset);
+	if (read_nameless(&l->name, &number)) {
 		struct nvs_method_at at;
 
 		nvs_method_find(number < HOST_END ? s->host : l->cls, number, &at);
@@ -215,7 +215,7 @@ static bool find(struct nvs_asm *s, struct nvs_asm_line *l, bool stated, bool ha
 		l->offset = number;
 		return true;
 	}
-	return by_name(s, l, stated);
+	return find_by_name(s, l, stated);
 }
 
 uint32_t nvs_asm_offset(struct nvs_asm *s, const struct nvs_token *t)
@@ -226,14 +226,16 @@ uint32_t nvs_asm_offset(struct nvs_asm *s, const struct nvs_token *t)
 	if (nvs_token_hex(t, 4, &value)) {
 		if (value < METHOD_END && value % 4 == 0)
 			return (uint32_t)value;
-		nvs_asm_wrong(s, t->column, "a method is a multiple of 4 below %04x", METHOD_END);
+		nvs_asm_wrong(s, t->column, "a method offset is a multiple of 4 below %04x",
+			      METHOD_END);
 		return UINT32_MAX;
 	}
-	return find(s, &l, false, false, 0) ? l.offset : UINT32_MAX;
+	return find_method(s, &l, false, false, 0) ? l.offset : UINT32_MAX;
 }
 
-/* "[9]": data follows, on lines of their own. */
-static void announce(struct nvs_asm *s, const struct nvs_asm_line *l, const struct nvs_token *t)
+/* "[9]": data follows, on separate lines. */
+static void announce_data(struct nvs_asm *s, const struct nvs_asm_line *l,
+			  const struct nvs_token *t)
 {
 	struct nvs_token more = nvs_asm_token(s);
 	uint32_t count;
@@ -241,11 +243,11 @@ static void announce(struct nvs_asm *s, const struct nvs_asm_line *l, const stru
 	if (!nvs_asm_count(s, t, &count))
 		return;
 	if (l->has_value || l->has_fields || more.n) {
-		nvs_asm_wrong(s, t->column, "behind %.*s the words follow on lines of their own",
-			      (int)t->n, t->p);
+		nvs_asm_wrong(s, t->column, "the words after %.*s go on separate lines", (int)t->n,
+			      t->p);
 		return;
 	}
-	/* Each such line is a header, where the text has none for it. */
+	/* The data lines get a new header, unless the text has one for them. */
 	if (s->header.made)
 		nvs_asm_close(s);
 	s->data = (struct nvs_asm_data){
@@ -258,28 +260,28 @@ static void announce(struct nvs_asm *s, const struct nvs_asm_line *l, const stru
 	};
 }
 
-static void put(struct nvs_asm *s, struct nvs_asm_line *l)
+static void emit_value(struct nvs_asm *s, struct nvs_asm_line *l)
 {
 	uint32_t word = l->has_value ? l->value : l->fields;
 
 	if (l->has_value && l->has_fields && l->value != l->fields) {
 		nvs_asm_wrong(s, l->value_at.column,
-			      "%08x, and the fields say %08x: one of the two must go", l->value,
-			      l->fields);
+			      "%08x contradicts the fields, which make %08x; remove one of them",
+			      l->value, l->fields);
 		return;
 	}
 	nvs_asm_data(s, l->subch, l->offset, word, NVS_PB_INC, l->name.column);
 	if (!l->offset)
-		bind(s, l->subch, word);
+		bind_class(s, l->subch, word);
 }
 
-static void operands(struct nvs_asm *s, struct nvs_asm_line *l)
+static void read_operands(struct nvs_asm *s, struct nvs_asm_line *l)
 {
 	for (struct nvs_token t = nvs_asm_token(s); t.n && !s->bad; t = nvs_asm_token(s)) {
 		const char *equals = memchr(t.p, '=', t.n);
 
 		if (*t.p == '[') {
-			announce(s, l, &t);
+			announce_data(s, l, &t);
 			return;
 		}
 		if (equals)
@@ -290,7 +292,7 @@ static void operands(struct nvs_asm *s, struct nvs_asm_line *l)
 			nvs_asm_whole(s, l, &t);
 	}
 	if (!s->bad)
-		put(s, l);
+		emit_value(s, l);
 }
 
 void nvs_asm_method(struct nvs_asm *s)
@@ -305,7 +307,7 @@ void nvs_asm_method(struct nvs_asm *s)
 		t = nvs_asm_token(s);
 	l.subch = s->subch;
 	l.cls = s->classes[s->subch];
-	if (named && t.n && class_of(s, &t, &id)) {
+	if (named && t.n && read_class(s, &t, &id)) {
 		stated = true;
 		at = t.column;
 		l.cls = nvs_class_find(id);
@@ -321,11 +323,11 @@ void nvs_asm_method(struct nvs_asm *s)
 	s->eight = has_offset ? NVS_ASM_EIGHT_HEX : NVS_ASM_EIGHT_REFUSED;
 	if (!t.n && has_offset)
 		nvs_asm_wrong(s, t.column, "the method's name is missing");
-	else if (stated && !l.cls && !has_offset && !nameless(&t, &number))
+	else if (stated && !l.cls && !has_offset && !read_nameless(&t, &number))
 		nvs_asm_wrong(s, at, "class %04x is not known; nvsnoop-report --classes lists them",
 			      id);
 	else if (!t.n && !named)
 		nvs_asm_wrong(s, t.column, "a method was expected");
-	if (t.n && find(s, &l, stated, has_offset, (uint32_t)offset))
-		operands(s, &l);
+	if (t.n && find_method(s, &l, stated, has_offset, (uint32_t)offset))
+		read_operands(s, &l);
 }

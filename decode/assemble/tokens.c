@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens of a line, and what is said of one that is wrong. */
+/* Splits a line into tokens, and reports errors. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 
 #define ERRORS_MAX 20
 
-static void complain(struct nvs_asm *s, const struct nvs_asm_place *at, const char *message)
+static void report_error(struct nvs_asm *s, const struct nvs_asm_place *at, const char *message)
 {
 	if (++s->errors > ERRORS_MAX)
 		return;
 	s->in->complain(s->in->arg, at, message);
 	if (s->errors == ERRORS_MAX) {
-		s->in->complain(s->in->arg, at, "and perhaps more, which is not looked at");
+		s->in->complain(s->in->arg, at, "too many errors; the rest is not checked");
 		s->over = true;
 	}
 }
@@ -27,8 +27,8 @@ void nvs_asm_wrong_at(struct nvs_asm *s, const struct nvs_asm_place *at, const c
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	complain(s, at, text);
-	/* What a repetition does wrong, each of its passes does. */
+	report_error(s, at, text);
+	/* An error in a repetition would repeat in each pass, so leave all repetitions. */
 	for (uint32_t i = 0; i < s->deep; i++)
 		s->repeat[i].left = 0;
 	s->bad = true;
@@ -62,7 +62,7 @@ void nvs_asm_unknown(struct nvs_asm *s, const struct nvs_token *t, const struct 
 		      nvs_nearest_text(near, meant, sizeof(meant)));
 }
 
-static bool blank(char c)
+static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
@@ -71,13 +71,13 @@ struct nvs_token nvs_asm_token(struct nvs_asm *s)
 {
 	struct nvs_token t = {0};
 
-	while (s->next < s->end && blank(*s->next))
+	while (s->next < s->end && is_blank(*s->next))
 		s->next++;
 	t.p = s->next;
 	t.column = (uint32_t)(t.p - s->line_start) + 1;
 	if (s->next == s->end || *s->next == '\n' || *s->next == '#' || *s->next == ';')
 		return t;
-	while (s->next < s->end && !blank(*s->next) && *s->next != '\n')
+	while (s->next < s->end && !is_blank(*s->next) && *s->next != '\n')
 		s->next++;
 	t.n = (size_t)(s->next - t.p);
 	return t;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Values: numbers, the addresses of buffers, and sums and products of them. */
+/* Reads values: numbers, buffer addresses, and sums and products of them. */
 #include <stdio.h>
 #include <string.h>
 #include "decode/assemble/text.h"
 
-static int digit(char c, uint32_t base)
+static int digit_value(char c, uint32_t base)
 {
 	int v = c >= '0' && c <= '9'			 ? c - '0'
 		: (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
@@ -17,25 +17,25 @@ bool nvs_token_hex(const struct nvs_token *t, size_t n, uint64_t *value)
 {
 	*value = 0;
 	for (size_t i = 0; i < t->n; i++) {
-		if (digit(t->p[i], 16) < 0)
+		if (digit_value(t->p[i], 16) < 0)
 			return false;
-		*value = *value << 4 | (uint32_t)digit(t->p[i], 16);
+		*value = *value << 4 | (uint32_t)digit_value(t->p[i], 16);
 	}
 	return t->n == n;
 }
 
-/* What is left of a value's token. */
+/* The unread part of a value's token. */
 struct rest {
 	const struct nvs_token *whole;
 	const char *p, *end;
 };
 
-/* How many hexadecimal digits follow. */
-static size_t digits(const struct rest *r)
+/* Returns how many hexadecimal digits follow. */
+static size_t count_digits(const struct rest *r)
 {
 	size_t n = 0;
 
-	while (r->p + n < r->end && digit(r->p[n], 16) >= 0)
+	while (r->p + n < r->end && digit_value(r->p[n], 16) >= 0)
 		n++;
 	return n;
 }
@@ -43,41 +43,42 @@ static size_t digits(const struct rest *r)
 static bool all_decimal(const struct rest *r, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (digit(r->p[i], 10) < 0)
+		if (digit_value(r->p[i], 10) < 0)
 			return false;
 	return true;
 }
 
-/* "10000000" may be either; both are told, to choose from. */
-static void either(struct nvs_asm *s, const struct rest *r)
+/* "10000000" may be decimal or hexadecimal; the message shows both. */
+static void report_ambiguous(struct nvs_asm *s, const struct rest *r)
 {
 	uint32_t hex = 0, decimal = 0;
 
 	for (int i = 0; i < 8; i++) {
-		hex = 16 * hex + (unsigned)digit(r->p[i], 16);
-		decimal = 10 * decimal + (unsigned)digit(r->p[i], 10);
+		hex = 16 * hex + (unsigned)digit_value(r->p[i], 16);
+		decimal = 10 * decimal + (unsigned)digit_value(r->p[i], 10);
 	}
 	nvs_asm_wrong(s, r->whole->column + (uint32_t)(r->p - r->whole->p),
-		      "%.8s may be hexadecimal or decimal: write 0x%x or 0x%x", r->p, hex, decimal);
+		      "%.8s is ambiguous, hexadecimal or decimal: write 0x%x or 0x%x", r->p, hex,
+		      decimal);
 }
 
-static bool number(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+static bool read_number(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 {
 	bool prefix = r->end - r->p > 2 && r->p[0] == '0' && (r->p[1] | 0x20) == 'x';
-	bool eight = !prefix && digits(r) == 8 && s->eight != NVS_ASM_EIGHT_DECIMAL;
+	bool eight = !prefix && count_digits(r) == 8 && s->eight != NVS_ASM_EIGHT_DECIMAL;
 	uint32_t base = prefix || eight ? 16 : 10;
 	const char *start = r->p += prefix ? 2 : 0;
 
 	if (eight && s->eight == NVS_ASM_EIGHT_REFUSED && all_decimal(r, 8)) {
-		either(s, r);
+		report_ambiguous(s, r);
 		return false;
 	}
 
 	*v = (struct nvs_asm_value){0};
-	for (; r->p < r->end && digit(*r->p, base) >= 0; r->p++) {
+	for (; r->p < r->end && digit_value(*r->p, base) >= 0; r->p++) {
 		if (__builtin_mul_overflow(v->v, base, &v->v) ||
-		    __builtin_add_overflow(v->v, (uint64_t)digit(*r->p, base), &v->v)) {
-			nvs_asm_wrong(s, r->whole->column, "a number of more than 64 bits");
+		    __builtin_add_overflow(v->v, (uint64_t)digit_value(*r->p, base), &v->v)) {
+			nvs_asm_wrong(s, r->whole->column, "the number has more than 64 bits");
 			return false;
 		}
 	}
@@ -92,13 +93,13 @@ static bool is_letter(char c)
 	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-static bool half(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+static bool take_half(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 {
 	bool hi = r->end - r->p >= 3 && !memcmp(r->p, ".hi", 3);
 
 	if (!hi && (r->end - r->p < 3 || memcmp(r->p, ".lo", 3))) {
 		nvs_asm_wrong(s, r->whole->column + (uint32_t)(r->p - r->whole->p),
-			      "behind '.' only hi or lo may stand: bits 63:32 or 31:0");
+			      "only .hi (bits 63:32) or .lo (bits 31:0) may follow");
 		return false;
 	}
 	*v = (struct nvs_asm_value){.v = hi ? v->v >> 32 : v->v & 0xffffffff};
@@ -106,7 +107,7 @@ static bool half(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 	return true;
 }
 
-static void no_symbol(struct nvs_asm *s, const struct nvs_token *name)
+static void report_no_symbol(struct nvs_asm *s, const struct nvs_token *name)
 {
 	char text[128] = "";
 	size_t n = 0;
@@ -116,13 +117,13 @@ static void no_symbol(struct nvs_asm *s, const struct nvs_token *name)
 				      s->in->symbols[i].name);
 	if (nvs_token_is(name, "i"))
 		nvs_asm_wrong(s, name->column,
-			      "$i counts the passes of a repetition, and this is in none");
+			      "$i is the pass of a repetition, and no repetition is open here");
 	else
-		nvs_asm_wrong(s, name->column, "there is no such buffer; there are %s", text);
+		nvs_asm_wrong(s, name->column, "no such buffer; the known ones are %s", text);
 }
 
 /* "$src", "$i" */
-static bool symbol(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+static bool read_symbol(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 {
 	struct nvs_token name = {.p = ++r->p,
 				 .column = r->whole->column + (uint32_t)(r->p - 1 - r->whole->p)};
@@ -142,30 +143,30 @@ static bool symbol(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 			return true;
 		}
 	}
-	no_symbol(s, &name);
+	report_no_symbol(s, &name);
 	return false;
 }
 
-static bool term(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+static bool read_term(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 {
 	if (r->p < r->end && *r->p == '$') {
-		if (!symbol(s, r, v))
+		if (!read_symbol(s, r, v))
 			return false;
-	} else if (!number(s, r, v)) {
+	} else if (!read_number(s, r, v)) {
 		return false;
 	}
 	return true;
 }
 
-static bool product(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
+static bool read_product(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v)
 {
 	struct nvs_asm_value by;
 
-	if (!term(s, r, v))
+	if (!read_term(s, r, v))
 		return false;
 	while (r->p < r->end && *r->p == '*') {
 		r->p++;
-		if (!term(s, r, &by))
+		if (!read_term(s, r, &by))
 			return false;
 		v->v *= by.v;
 		v->address |= by.address;
@@ -178,23 +179,23 @@ bool nvs_asm_value(struct nvs_asm *s, const struct nvs_token *t, struct nvs_asm_
 	struct rest r = {t, t->p, t->p + t->n};
 	struct nvs_asm_value more;
 
-	if (!product(s, &r, v))
+	if (!read_product(s, &r, v))
 		return false;
 	while (r.p < r.end && (*r.p == '+' || *r.p == '-')) {
 		bool minus = *r.p++ == '-';
 
-		if (!product(s, &r, &more))
+		if (!read_product(s, &r, &more))
 			return false;
 		v->v = minus ? v->v - more.v : v->v + more.v;
 		v->address |= more.address;
 	}
-	/* Of the whole: $src+16.hi is the upper half of a sum. */
-	if (r.p < r.end && *r.p == '.' && !half(s, &r, v))
+	/* Applies to the whole: $src+16.hi is the upper half of the sum. */
+	if (r.p < r.end && *r.p == '.' && !take_half(s, &r, v))
 		return false;
 	if (r.p == r.end)
 		return true;
 	nvs_asm_wrong(s, t->column + (uint32_t)(r.p - t->p),
-		      "a number or an address ends before this");
+		      "unexpected text after a number or an address");
 	return false;
 }
 
@@ -209,9 +210,9 @@ bool nvs_asm_number(struct nvs_asm *s, const struct nvs_token *t, uint32_t most,
 		return true;
 	if (value.address)
 		nvs_asm_wrong(s, t->column,
-			      "an address has 64 bits; .lo or .hi behind it is half of it");
+			      "an address has 64 bits; append .lo or .hi to use half of it");
 	else
-		nvs_asm_wrong(s, t->column, "0x%llx is more than 0x%x, the most that fits",
+		nvs_asm_wrong(s, t->column, "0x%llx is more than the maximum, 0x%x",
 			      (unsigned long long)value.v, most);
 	return false;
 }
@@ -235,6 +236,6 @@ bool nvs_asm_count(struct nvs_asm *s, const struct nvs_token *t, uint32_t *count
 		*count = UINT32_MAX;
 		return !inner.n || nvs_asm_many(s, &inner, count);
 	}
-	nvs_asm_wrong(s, t->column, "a number of words is written [9], or [] for as many as come");
+	nvs_asm_wrong(s, t->column, "write a word count as [9], or [] to have the words counted");
 	return false;
 }

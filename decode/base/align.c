@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two sequences, and what stands in one of them alone. */
+/* Aligns two sequences: a shortest edit script first, matching by kind as the fallback. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +8,12 @@
 
 struct sides {
 	const uint64_t *a, *b;
-	uint32_t na, nb; /* of what lies between the same beginning and end */
+	uint32_t na, nb; /* without the common prefix and suffix */
 	uint32_t *mate_a, *mate_b;
-	uint32_t at; /* what both begin with: numbers of mates are of the whole */
+	uint32_t at; /* length of the common prefix, added to the mates' numbers */
 };
 
-static void marry(const struct sides *s, uint32_t i, uint32_t j)
+static void pair_elements(const struct sides *s, uint32_t i, uint32_t j)
 {
 	s->mate_a[i] = s->at + j;
 	s->mate_b[j] = s->at + i;
@@ -21,10 +21,10 @@ static void marry(const struct sides *s, uint32_t i, uint32_t j)
 
 /* ---- by kind ---- */
 
-/* Elements of B without a mate, by number: chains of those of one kind, in order. */
+/* Elements of B without a mate, in chains by kind, each in ascending order. */
 struct kinds {
-	uint32_t *slots; /* the first + 1 of each kind */
-	uint32_t *next; /* + 1 */
+	uint32_t *slots; /* for each kind, number of its first element + 1 */
+	uint32_t *next; /* number of the next one of the same kind + 1 */
 	uint32_t mask;
 };
 
@@ -57,8 +57,11 @@ int nvs_align_kinds(const uint64_t *a, uint32_t na, const uint64_t *b, uint32_t 
 	struct kinds k = {NULL, NULL, 0};
 	int r = make_kinds(&k, b, nb);
 
-	/* From the last on, so that the first stands first. A kind of which none is left keeps its
-	 * slot: others may stand behind it. */
+	/*
+	 * From the last element to the first, so that each chain begins with its lowest number. A
+	 * kind whose elements are used up keeps its slot, since other kinds may follow it in the
+	 * probe sequence.
+	 */
 	for (uint32_t j = nb; !r && j--;)
 		if (mate_b[j] == NVS_ALIGN_NONE) {
 			uint32_t *slot = slot_of(&k, b, b[j]);
@@ -70,7 +73,7 @@ int nvs_align_kinds(const uint64_t *a, uint32_t na, const uint64_t *b, uint32_t 
 		uint32_t *slot = mate_a[i] == NVS_ALIGN_NONE ? slot_of(&k, b, a[i]) : NULL;
 		uint32_t j = slot ? *slot : 0;
 
-		/* The last of a kind stays in its slot, and is taken already. */
+		/* The last element of a kind stays in its slot and already has a mate. */
 		if (!j || mate_b[j - 1] != NVS_ALIGN_NONE)
 			continue;
 		mate_a[i] = j - 1;
@@ -85,10 +88,8 @@ int nvs_align_kinds(const uint64_t *a, uint32_t na, const uint64_t *b, uint32_t 
 
 /* ---- in order ---- */
 
-/*
- * reach[d][k + d]: how far in A a path with D single elements gets on diagonal K, of those that get
- * as far as any. All rounds are kept, a row of 2 d + 1 each, to find the way back.
- */
+/* reach[d][k + d]: how far in A the furthest-reaching path with D single elements gets on diagonal
+ * K. All rounds are kept, one row of 2 d + 1 each, to trace the path back. */
 struct rounds {
 	uint32_t *reach[NVS_ALIGN_MOST + 1];
 	uint32_t n;
@@ -104,14 +105,15 @@ static uint32_t begin_of(const struct rounds *r, uint32_t d, int64_t k, bool *do
 	*down = false;
 	if (!d)
 		return 0;
-	/* One more of B alone comes from diagonal K + 1, one more of A from K - 1. */
+	/* A single element of B comes from diagonal K + 1, one of A from K - 1. */
 	below = k + 1 <= width && k + 1 >= -width ? before[k + 1 + width] : 0;
 	right = k - 1 >= -width && k - 1 <= width ? before[k - 1 + width] + 1 : 0;
 	*down = k - 1 < -width || (k + 1 <= width && below >= right);
 	return *down ? below : right;
 }
 
-/* Is the end reached with D single elements? -ENOMEM, -E2BIG: too many steps. */
+/* Returns 1 if the end is reached with D single elements, else 0; -ENOMEM; -E2BIG after too many
+ * steps. */
 static int next_round(const struct sides *s, struct rounds *r, uint32_t d)
 {
 	uint32_t *row = malloc((2ul * d + 1) * sizeof(*row));
@@ -125,7 +127,7 @@ static int next_round(const struct sides *s, struct rounds *r, uint32_t d)
 		uint32_t x = begin_of(r, d, k, &down);
 		int64_t y = (int64_t)x - k;
 
-		/* Beyond an edge: nothing goes on from there. */
+		/* Past an edge: no path continues from there. */
 		if (x > s->na || y < 0 || y > (int64_t)s->nb) {
 			row[k + d] = x > s->na ? s->na + 1 : x;
 			continue;
@@ -155,7 +157,7 @@ static void go_back(const struct sides *s, const struct rounds *r)
 
 		while (x > from) {
 			x--;
-			marry(s, x, (uint32_t)((int64_t)x - k));
+			pair_elements(s, x, (uint32_t)((int64_t)x - k));
 		}
 		x = down || !d ? from : from - 1;
 		k += down ? 1 : -1;
@@ -186,13 +188,13 @@ int nvs_align(const uint64_t *a, uint32_t na, const uint64_t *b, uint32_t nb, ui
 	memset(mate_a, 0xff, na * sizeof(*mate_a));
 	memset(mate_b, 0xff, nb * sizeof(*mate_b));
 	while (s.na && s.nb && *s.a == *s.b) {
-		marry(&s, 0, 0);
+		pair_elements(&s, 0, 0);
 		s.a++, s.b++, s.mate_a++, s.mate_b++, s.at++;
 		s.na--, s.nb--;
 	}
 	while (s.na && s.nb && s.a[s.na - 1] == s.b[s.nb - 1]) {
 		s.na--, s.nb--;
-		marry(&s, s.na, s.nb);
+		pair_elements(&s, s.na, s.nb);
 	}
 	r = in_order(&s, ordered);
 	return r || *ordered ? r : nvs_align_kinds(a, na, b, nb, mate_a, mate_b);

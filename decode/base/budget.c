@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts what is allocated, by what the allocator itself says a block holds. */
+/* Counts allocated bytes by malloc_usable_size(). */
 #include "decode/base/uncounted.h"
 #include <malloc.h>
 #include <stdarg.h>
 
-#define HEAD 16u /* of a block, about */
+#define HEAD 16u /* bytes of allocator overhead per block, approximately */
 
 static uint64_t given, taken; /* bytes */
 static bool fell_short;
-/* Where this thread's are counted; NULL: in TAKEN. The library is to need no more than libc. */
+/* The counter that this thread uses instead of TAKEN, or NULL. Initial-exec: the library must need
+ * nothing but libc. */
 static _Thread_local int64_t *aside __attribute__((tls_model("initial-exec")));
 
 static void count_taken(uint64_t bytes, bool more)
@@ -32,7 +33,7 @@ void nvs_budget_add(int64_t *bytes)
 	*bytes = 0;
 }
 
-static uint64_t limit(void)
+static uint64_t budget_limit(void)
 {
 	return NVS_BUDGET_BASE - NVS_BUDGET_REST + __atomic_load_n(&given, __ATOMIC_RELAXED);
 }
@@ -49,12 +50,12 @@ void nvs_budget_grant(int64_t bytes)
 
 uint64_t nvs_budget_whole(void)
 {
-	return limit() + NVS_BUDGET_REST;
+	return budget_limit() + NVS_BUDGET_REST;
 }
 
 uint64_t nvs_budget_left(void)
 {
-	uint64_t have = limit(), used = __atomic_load_n(&taken, __ATOMIC_RELAXED);
+	uint64_t have = budget_limit(), used = __atomic_load_n(&taken, __ATOMIC_RELAXED);
 
 	return used < have ? have - used : 0;
 }
@@ -69,7 +70,7 @@ static uint64_t size_of(void *p)
 	return p ? malloc_usable_size(p) + HEAD : 0;
 }
 
-static bool fits(uint64_t n)
+static bool check_fits(uint64_t n)
 {
 	if (n <= nvs_budget_left())
 		return true;
@@ -84,7 +85,7 @@ void nvs_budget_run_out(void)
 
 bool nvs_budget_spare(uint64_t n)
 {
-	return fits(n + nvs_budget_whole() / 4);
+	return check_fits(n + nvs_budget_whole() / 4);
 }
 
 void *nvs_budget_adopt(void *p)
@@ -98,14 +99,14 @@ void *nvs_budget_adopt(void *p)
 
 void *nvs_budget_malloc(size_t n)
 {
-	return fits(n) ? nvs_budget_adopt(malloc(n)) : NULL;
+	return check_fits(n) ? nvs_budget_adopt(malloc(n)) : NULL;
 }
 
 void *nvs_budget_calloc(size_t n, size_t size)
 {
 	size_t bytes;
 
-	return !__builtin_mul_overflow(n, size, &bytes) && fits(bytes)
+	return !__builtin_mul_overflow(n, size, &bytes) && check_fits(bytes)
 		       ? nvs_budget_adopt(calloc(n, size))
 		       : NULL;
 }
@@ -113,7 +114,7 @@ void *nvs_budget_calloc(size_t n, size_t size)
 void *nvs_budget_realloc(void *p, size_t n)
 {
 	uint64_t had = size_of(p);
-	void *more = n <= had || fits(n - had) ? realloc(p, n) : NULL;
+	void *more = n <= had || check_fits(n - had) ? realloc(p, n) : NULL;
 
 	if (more)
 		count_taken(had, false);
@@ -122,7 +123,7 @@ void *nvs_budget_realloc(void *p, size_t n)
 
 void *nvs_budget_aligned_alloc(size_t align, size_t n)
 {
-	return fits(n) ? nvs_budget_adopt(aligned_alloc(align, n)) : NULL;
+	return check_fits(n) ? nvs_budget_adopt(aligned_alloc(align, n)) : NULL;
 }
 
 int nvs_budget_asprintf(char **text, const char *format, ...)

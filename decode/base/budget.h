@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much memory a trace may take: 64 MiB, and 8 bytes for each byte of its file as stored. A
- * trace comes from a stranger, and its file is what he had to send.
+ * The memory limit for reading a trace: 64 MiB plus 8 bytes for each byte of its file as stored,
+ * because a trace may come from an untrusted source.
  *
- * In decode, malloc() and its kin are these: they count, and return NULL where that would be too
- * much. This header comes before everything else there (see room.mk). A report that can do with
- * less looks at what is left, and says what it leaves out; for all else nvs_budget_short() tells
- * that something was asked for and not given.
+ * In decode, malloc() and its relatives are the functions below: they count, and return NULL above
+ * the limit. module.mk includes this header before all others. A report that can work with less
+ * memory asks nvs_budget_left() and says what it leaves out; nvs_budget_short() is true if any
+ * allocation was refused.
  */
 #ifndef NVSNOOP_DECODE_BASE_BUDGET_H
 #define NVSNOOP_DECODE_BASE_BUDGET_H
@@ -19,31 +19,34 @@
 
 #define NVS_BUDGET_BASE (64ull << 20)
 #define NVS_BUDGET_EACH 8u
-/* Of these not counted: the program itself, libraries, what zstd and libelf take. */
+/* Part of the limit that is not counted: the program itself, libraries, allocations of zstd and
+ * libelf. */
 #define NVS_BUDGET_REST (16ull << 20)
 
-/* What a trace takes whatever is in it: given for each that is open beside another one. */
+/* Fixed cost of one open trace: granted for each trace that is opened in addition to the first. */
 #define NVS_BUDGET_OPEN (1ll << 20)
 
-/* So many bytes may be taken more, or less again, whatever has been read. */
+/* Raises the limit by BYTES (lowers it if negative), regardless of what has been read. */
 void nvs_budget_grant(int64_t bytes);
-/* So many bytes more of a file have been read. On any thread, as is all of this. */
+/* Records that BYTES more of a file have been read, which raises the limit. Like all functions
+ * here, callable from any thread. */
 void nvs_budget_read(uint64_t bytes);
 /*
- * What the calling thread takes and gives back is counted in *BYTES from now on (NULL: as that of
- * all others), until it is added to the rest: so how far one that reads ahead has come makes no
- * difference to what there is room for.
+ * From now on, counts the calling thread's allocations in *BYTES instead of the common counter,
+ * which NULL restores. nvs_budget_add() later adds *BYTES to the common counter: the progress of a
+ * read-ahead thread then does not change what fits at a given point of the trace.
  */
 void nvs_budget_aside(int64_t *bytes);
 void nvs_budget_add(int64_t *bytes);
-uint64_t nvs_budget_whole(void); /* bytes, with the rest */
+uint64_t nvs_budget_whole(void); /* the limit in bytes, NVS_BUDGET_REST included */
 uint64_t nvs_budget_left(void);
 bool nvs_budget_short(void);
-void nvs_budget_run_out(void); /* the same, of time */
-/* May N bytes be taken for what can do without? Only while a quarter of all is left. False: it is
- * short. */
+void nvs_budget_run_out(void); /* sets the same flag because time has run out */
+/* Returns true if N bytes may be allocated for optional data: only while a quarter of the limit
+ * would be left. If false, nvs_budget_short() is true afterwards. */
 bool nvs_budget_spare(uint64_t n);
-/* What the C library or another has allocated: counted from now on, and freed as all else. */
+/* Counts a block that the C library or another library has allocated; it is freed with free() as
+ * above. */
 void *nvs_budget_adopt(void *p);
 
 void *nvs_budget_malloc(size_t n) __attribute__((malloc));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of a few hundred bytes, by the C library, and structures of as many, by vectors: where the
- * compiler can see that they are not large it makes string instructions of them, whose start costs
- * more than the copy.
+ * Copies a few hundred bytes by calling the C library, and clears structures of that size with
+ * vector stores. Where the compiler can see that the size is small it uses string instructions,
+ * whose startup costs more than the copy.
  */
 #ifndef NVSNOOP_DECODE_BASE_COPY_H
 #define NVSNOOP_DECODE_BASE_COPY_H
@@ -17,7 +17,7 @@ static inline void nvs_copy(void *dst, const void *src, size_t n)
 	memcpy(dst, src, n);
 }
 
-/* N: known when this is compiled, and a multiple of 8. */
+/* N must be a compile-time constant and a multiple of 8. */
 static inline __attribute__((always_inline)) void nvs_clear(void *dst, size_t n)
 {
 	typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void nvs_clear(void *dst, size_t n)
 #pragma GCC unroll 32
 	for (size_t i = 0; i < n / 16; i++, at += 16) {
 		*(pair *)(void *)at = (pair){0};
-		__asm__(""); /* not to become a memset again */
+		__asm__(""); /* keeps the compiler from turning the loop into memset() */
 	}
 	if (n % 16)
 		*(one *)(void *)at = 0;

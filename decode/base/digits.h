@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers and names as text, fast: each writes at P and returns the end of what counts. A number
- * may spoil NVS_DIGITS bytes from P on, whatever its length; nothing is ended by a NUL.
+ * Fast formatting of numbers and names: each function writes at P and returns the end of the text.
+ * A number may overwrite NVS_DIGITS bytes from P on, whatever its length. No terminating NUL is
+ * written.
  */
 #ifndef NVSNOOP_DECODE_BASE_DIGITS_H
 #define NVSNOOP_DECODE_BASE_DIGITS_H
@@ -10,14 +11,14 @@
 #include <stdint.h>
 #include <string.h>
 
-#define NVS_DIGITS 24 /* of any number, and some */
+#define NVS_DIGITS 24 /* more than any number has */
 
-/* Eight hex digits as they stand in memory, the first one lowest. */
+/* Eight hexadecimal digits in memory order: the first digit in the lowest byte. */
 static inline uint64_t nvs_hex_digits(uint32_t value)
 {
 	uint64_t x = value, letters;
 
-	/* Each of the eight nibbles into a byte of its own. */
+	/* Spreads the eight nibbles, one into each byte. */
 	x = (x | x << 16) & 0x0000ffff0000ffffull;
 	x = (x | x << 8) & 0x00ff00ff00ff00ffull;
 	x = (x | x << 4) & 0x0f0f0f0f0f0f0f0full;
@@ -34,7 +35,7 @@ static inline char *nvs_put_hex8(char *p, uint32_t value)
 	return p + 8;
 }
 
-/* As %x does. */
+/* Formats as %x does. */
 static inline char *nvs_put_hex(char *p, uint64_t value)
 {
 	uint32_t high = (uint32_t)(value >> 32), first = high ? high : (uint32_t)value;
@@ -46,7 +47,7 @@ static inline char *nvs_put_hex(char *p, uint64_t value)
 	return high ? nvs_put_hex8(p, (uint32_t)value) : p;
 }
 
-/* As %u does. */
+/* Formats as %u does. */
 static inline char *nvs_put_dec(char *p, uint64_t value)
 {
 	char digits[20], *d = digits + sizeof(digits);
@@ -67,7 +68,8 @@ static inline char *nvs_put_text(char *p, const char *text, size_t n)
 	return p + n;
 }
 
-/* The digits that TEXT begins with in groups, "1234567.89" as "1,234,567.89", where it has ROOM. */
+/* Groups the leading digits of TEXT, "1234567.89" to "1,234,567.89". Leaves TEXT as it is if the
+ * result does not fit in ROOM. */
 static inline void nvs_group_digits(char *text, size_t room)
 {
 	size_t length = strlen(text), digits = strspn(text, "0123456789");
@@ -76,7 +78,8 @@ static inline void nvs_group_digits(char *text, size_t room)
 	if (length + commas >= room)
 		return;
 	memmove(text + digits + commas, text + digits, length - digits + 1);
-	/* From the last digit on, each goes as far as there are commas to come before it. */
+	/* From the last digit on, each moves right by the number of commas still to come before
+	 * it. */
 	for (size_t at = digits; commas; at--) {
 		text[at - 1 + commas] = text[at - 1];
 		if ((digits - at) % 3 == 2)

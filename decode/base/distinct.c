@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of hashes. */
+/* Open-addressing set of 64-bit hashes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define MAX_ROOM (1u << 22) /* 32 MiB */
 
-static uint64_t *slot(const struct nvs_distinct *d, uint64_t hash)
+static uint64_t *find_slot(const struct nvs_distinct *d, uint64_t hash)
 {
 	uint32_t i = (uint32_t)hash & (d->room - 1);
 
@@ -16,7 +16,7 @@ static uint64_t *slot(const struct nvs_distinct *d, uint64_t hash)
 	return d->slots + i;
 }
 
-static int grow(struct nvs_distinct *d)
+static int grow_set(struct nvs_distinct *d)
 {
 	struct nvs_distinct more = {.count = d->count, .room = d->room ? d->room * 2 : 256};
 
@@ -25,7 +25,7 @@ static int grow(struct nvs_distinct *d)
 		return -E2BIG;
 	for (uint32_t i = 0; i < d->room; i++)
 		if (d->slots[i])
-			*slot(&more, d->slots[i]) = d->slots[i];
+			*find_slot(&more, d->slots[i]) = d->slots[i];
 	free(d->slots);
 	*d = more;
 	return 0;
@@ -36,13 +36,13 @@ int nvs_distinct_add(struct nvs_distinct *d, uint64_t hash)
 	uint64_t *at;
 
 	hash += !hash;
-	at = d->room ? slot(d, hash) : NULL;
+	at = d->room ? find_slot(d, hash) : NULL;
 	if (at && *at)
 		return 0;
 	if (d->count >= d->room / 2) {
-		if (grow(d))
+		if (grow_set(d))
 			return -E2BIG;
-		at = slot(d, hash);
+		at = find_slot(d, hash);
 	}
 	*at = hash;
 	d->count++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays that grow, to twice their room each time. */
+/* Growing an array: its capacity doubles each time. */
 #ifndef NVSNOOP_DECODE_BASE_GROW_H
 #define NVSNOOP_DECODE_BASE_GROW_H
 
@@ -7,8 +7,9 @@
 #include <stdlib.h>
 
 /*
- * LIST, which holds COUNT elements of SIZE bytes and has *ROOM for them, with room for one more:
- * FIRST at first, never above MOST. NULL: no memory, or too many; LIST is as it was.
+ * Makes room for one more element in LIST, which holds COUNT elements of SIZE bytes and has room
+ * for *ROOM: FIRST elements initially, never more than MOST. Returns the list, or NULL if memory is
+ * short or the maximum is reached; LIST is then unchanged.
  */
 static inline void *nvs_grow(void *list, uint32_t count, uint32_t *room, size_t size,
 			     uint32_t first, uint32_t most)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The key of the hash function. */
+/* Draws the key of the hash function at program start. */
 #include <sys/random.h>
 #include <time.h>
 #include "decode/base/hash.h"
 
 uint64_t nvs_hash_key[2];
 
-__attribute__((constructor)) static void draw(void)
+__attribute__((constructor)) static void draw_key(void)
 {
 	struct timespec now;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uthash for keys that a trace brings. Its own function is the same everywhere, so that a stranger
- * could choose keys which all fall into one bucket; this one is keyed anew in each process. Out of
- * memory: the element is not added.
+ * uthash with a keyed hash function, for keys that come from a trace. uthash's own function has no
+ * key, so a crafted trace could put all its keys into one bucket; this one uses a random key in
+ * each process. If memory is short, HASH_ADD does not add the element.
  */
 #ifndef NVSNOOP_DECODE_BASE_HASH_H
 #define NVSNOOP_DECODE_BASE_HASH_H

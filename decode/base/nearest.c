@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names that are the fewest letters away from the one that is wanted. */
+/* Collects the names with the smallest edit distance to the wanted one. */
 #include <stdio.h>
 #include <string.h>
 #include "decode/base/nearest.h"

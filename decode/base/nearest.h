@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Of all names there are, those that somebody may have meant. */
+/* Suggests names for a misspelt one ("did you mean ...?"). */
 #ifndef NVSNOOP_DECODE_BASE_NEAREST_H
 #define NVSNOOP_DECODE_BASE_NEAREST_H
 
@@ -16,13 +16,14 @@ struct nvs_nearest {
 	uint32_t n;
 };
 
-/* The same but for case, and for blanks, dashes and underscores? */
+/* Compares ignoring case, blanks, dashes and underscores. */
 bool nvs_name_alike(const char *a, const char *b);
-/* NAME, which is kept, is there; the first LENGTH bytes of it are compared. */
+/* Offers NAME, which must stay valid, as a candidate. Its first LENGTH bytes are compared. */
 void nvs_nearest_offer(struct nvs_nearest *n, const char *name, size_t length);
-/* "; did you mean 'a' or 'b'?" fit for a terminal, nothing where none is near; returns TEXT. */
+/* Writes "; did you mean 'a' or 'b'?" with escaped names, or an empty string if no name is near.
+ * Returns TEXT. */
 char *nvs_nearest_text(const struct nvs_nearest *n, char *text, size_t room);
-/* The same on stderr; then the line ends. */
+/* Prints that text and a newline to stderr. */
 void nvs_nearest_say(const struct nvs_nearest *n);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables by number, in two levels: absurd numbers are refused, sparse ones cost little. */
+/* Two-level tables indexed by number: numbers above the maximum are refused, sparse ones cost
+ * little. */
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/base/numbers.h"

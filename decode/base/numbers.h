@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables by number, with a bound. */
+/* Bounded tables indexed by number. */
 #ifndef NVSNOOP_DECODE_BASE_NUMBERS_H
 #define NVSNOOP_DECODE_BASE_NUMBERS_H
 
@@ -19,9 +19,11 @@ static inline void *nvs_number_get(const struct nvs_numbers *table, uint32_t num
 		       : NULL;
 }
 int nvs_number_set(struct nvs_numbers *table, uint32_t number, void *item);
-/* What stands there, or BYTES of zeroes that do from now on; NULL: no memory. */
+/* Returns the item at NUMBER. If there is none, adds one of BYTES zero bytes. Returns NULL if
+ * memory is short. */
 void *nvs_number_make(struct nvs_numbers *table, uint32_t number, size_t bytes);
 void nvs_numbers_free(struct nvs_numbers *table,
-		      void (*item)(void *)); /* ITEM: NULL: not pointers */
+		      void (*item)(void *)); /* called for each item; NULL if items are not
+					      * pointers */
 
 #endif

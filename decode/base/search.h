@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Places in lists that are sorted by a number. */
+/* Binary search in arrays sorted by a uint64_t field. */
 #ifndef NVSNOOP_DECODE_BASE_SEARCH_H
 #define NVSNOOP_DECODE_BASE_SEARCH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many of the N elements of SIZE bytes have a uint64_t below KEY at OFFSET. */
+/* Returns how many of the N elements of SIZE bytes have a value below KEY at OFFSET. */
 static inline size_t nvs_below(const void *list, size_t n, size_t size, size_t offset, uint64_t key)
 {
 	size_t from = 0, to = n;
@@ -24,8 +24,8 @@ static inline size_t nvs_below(const void *list, size_t n, size_t size, size_t o
 #define NVS_BELOW(list, n, field, key) \
 	nvs_below(list, n, sizeof(*(list)), offsetof(__typeof__(*(list)), field), key)
 
-/* Where to draw a line through N points, two at least: the last at or before KEY that has one
- * behind it, or the first. */
+/* Start of the segment of a polyline of N points, at least two, that covers KEY: the last point at
+ * or before KEY that has a successor, or the first point. */
 #define NVS_LINE_FROM(list, n, field, key) \
 	((list) + NVS_BELOW((list) + 1, (n)-2, field, (key) + ((key) != UINT64_MAX)))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Structures that a caller fills and that begin with their size, as a size_t. */
+/* Structures that a caller fills in and whose first member is their size, a size_t. */
 #ifndef NVSNOOP_DECODE_BASE_SIZED_H
 #define NVSNOOP_DECODE_BASE_SIZED_H
 
@@ -9,8 +9,9 @@
 #include <string.h>
 
 /*
- * Copies SRC, of whatever size, to DST of ROOM bytes; what a smaller one does not have becomes 0.
- * False: it has no size, or asks for something that is not known here.
+ * Copies SRC, whose first member is its size, to DST of ROOM bytes; members that a smaller SRC
+ * lacks become 0. Returns false if the size is missing, or if SRC is larger and sets a member that
+ * DST does not have.
  */
 static inline bool nvs_sized_copy(void *dst, size_t room, const void *src)
 {

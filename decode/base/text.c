@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages, names of numbers, and making strings from strangers fit to be printed. */
+/* Error messages, names of gap reasons, and escaping of untrusted strings for output. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ size_t nvs_utf8(const char *text, size_t room, uint32_t *code)
 			return 0;
 		c = c << 6 | (s[i] & 0x3f);
 	}
-	/* Overlong forms, surrogates. */
+	/* Refuse overlong forms and surrogates. */
 	if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) ||
 	    (c >= 0xd800 && c < 0xe000))
 		return 0;
@@ -54,7 +54,7 @@ size_t nvs_utf8(const char *text, size_t room, uint32_t *code)
 
 bool nvs_printable(uint32_t c)
 {
-	/* Controls, and the marks that turn the direction of text. */
+	/* Neither control characters nor the marks that change text direction. */
 	return c >= 0x20 && (c < 0x7f || c >= 0xa0) && !(c >= 0x200e && c <= 0x200f) &&
 	       !(c >= 0x2028 && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069);
 }
@@ -70,7 +70,7 @@ char *nvs_escape(char *dst, size_t room, const char *src, size_t length)
 		uint32_t code;
 		size_t n;
 
-		/* Nearly all of it is plain. */
+		/* Fast path: almost all text is plain ASCII. */
 		if (src[i] >= 0x20 && src[i] < 0x7f && out + 1 < room) {
 			dst[out++] = src[i++];
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For a file of decode whose memory is not a trace's: there malloc() and its kin are the C
- * library's. */
+/* Included in files of decode whose memory does not belong to a trace: malloc() and its relatives
+ * are the C library's there. */
 #ifndef NVSNOOP_DECODE_BASE_UNCOUNTED_H
 #define NVSNOOP_DECODE_BASE_UNCOUNTED_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments and results of calls, by name and as text. */
+/* Reads the arguments and results of calls, by name and as text. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "decode/calls/args.h"
 
-static bool kept(const struct nvs_call *call, uint32_t index)
+static bool is_recorded(const struct nvs_call *call, uint32_t index)
 {
 	return index < call->nargs && !(call->absent >> index & 1);
 }
@@ -24,7 +24,7 @@ bool nvs_call_value(const struct nvs_call *call, enum nvs_arg_name name, uint64_
 {
 	uint32_t index = call->api->at[name] - 1u;
 
-	if (!kept(call, index))
+	if (!is_recorded(call, index))
 		return false;
 	*value = call->args[index];
 	return true;
@@ -33,7 +33,7 @@ bool nvs_call_value(const struct nvs_call *call, enum nvs_arg_name name, uint64_
 bool nvs_call_kind(const struct nvs_call *call, enum nvs_arg_kind kind, uint64_t *value)
 {
 	for (uint32_t i = 0; i < call->nargs; i++) {
-		if (call->api->kinds[i] != kind || !kept(call, i))
+		if (call->api->kinds[i] != kind || !is_recorded(call, i))
 			continue;
 		*value = call->args[i];
 		return true;
@@ -41,22 +41,22 @@ bool nvs_call_kind(const struct nvs_call *call, enum nvs_arg_kind kind, uint64_t
 	return false;
 }
 
-/* A string's value is its whole length << 32 and how much was kept, all ones for NULL. */
-static uint32_t stored(uint64_t value)
+/* A string's value is its full length << 32 and the recorded length, or all ones for NULL. */
+static uint32_t recorded_length(uint64_t value)
 {
 	return value == UINT64_MAX ? 0 : (uint32_t)value & 0xffffff;
 }
 
-static void take_string(const struct nvs_call *call, uint32_t index, struct nvs_arg *arg)
+static void read_string(const struct nvs_call *call, uint32_t index, struct nvs_arg *arg)
 {
 	uint64_t value = call->args[index];
 	const char *at = call->strings;
 
 	for (uint32_t i = 0; i < index; i++)
-		if (call->api->kinds[i] == NVS_KIND_STRING && kept(call, i))
-			at += stored(call->args[i]);
+		if (call->api->kinds[i] == NVS_KIND_STRING && is_recorded(call, i))
+			at += recorded_length(call->args[i]);
 	arg->string = value == UINT64_MAX ? NULL : at;
-	arg->length = stored(value);
+	arg->length = recorded_length(value);
 	arg->value = value == UINT64_MAX ? 0 : value >> 32;
 }
 
@@ -66,13 +66,13 @@ struct nvs_arg nvs_call_arg_at(const struct nvs_call *call, uint32_t index)
 		.name = call->api->arg[index],
 		.kind_name = call->api->kind[index],
 		.kind = call->api->kinds[index],
-		.absent = !kept(call, index),
+		.absent = !is_recorded(call, index),
 	};
 
 	if (arg.absent)
 		return arg;
 	if (arg.kind == NVS_KIND_STRING)
-		take_string(call, index, &arg);
+		read_string(call, index, &arg);
 	else if (arg.kind == NVS_KIND_SIGNED)
 		arg.value = (uint64_t)(int32_t)call->args[index];
 	else
@@ -139,7 +139,7 @@ char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, siz
 
 #define NOT_READY 600
 
-/* CUresult, as the driver API numbers them. */
+/* CUresult values of the driver API. */
 static const struct {
 	uint32_t result;
 	const char *name;
@@ -224,8 +224,8 @@ bool nvs_call_failed(const struct nvs_call *call)
 	return call->result != NOT_READY || call->api->role != NVS_CALL_ROLE_QUERY;
 }
 
-/* The arrays that list a batch are not all kept. */
-static bool batch_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n)
+/* The arrays that describe a batch are not recorded completely. */
+static bool count_batch_bytes(const struct nvs_call *call, uint64_t *bytes, uint64_t *n)
 {
 	if (!nvs_call_value(call, NVS_ARG_count, n) && !nvs_call_value(call, NVS_ARG_numOps, n))
 		*n = 0;
@@ -236,9 +236,9 @@ static bool batch_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t 
 	return *bytes;
 }
 
-/* A single operand pair of the kind that 3D batches list: pointers of so many bytes, or arrays of
- * so many elements. */
-static bool operands_copied(const struct nvs_call *call, uint64_t *bytes)
+/* One pair of operands of a 3D batch: pointers with a size in bytes, or arrays with a size in
+ * elements. */
+static bool count_operand_bytes(const struct nvs_call *call, uint64_t *bytes)
 {
 	uint64_t from, to, height, depth;
 
@@ -259,11 +259,11 @@ bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n)
 	*bytes = 0;
 	*n = 1;
 	if (call->api->role == NVS_CALL_ROLE_COPY_BATCH)
-		return batch_copied(call, bytes, n);
+		return count_batch_bytes(call, bytes, n);
 	if (nvs_call_value(call, NVS_ARG_ByteCount, bytes))
 		return true;
 	if (!nvs_call_value(call, NVS_ARG_WidthInBytes, bytes))
-		return operands_copied(call, bytes);
+		return count_operand_bytes(call, bytes);
 	if (nvs_call_value(call, NVS_ARG_Height, &more) && more)
 		*bytes *= more;
 	if (nvs_call_value(call, NVS_ARG_Depth, &more) && more)

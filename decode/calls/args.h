@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Arguments and results of calls. What an argument is follows from what the trace says of its entry
- * point: records of a newer nvsnoop may hold more of them, and kinds that are not known here
- * (NVS_KIND_OTHER, of which the value is still right). A call that never returned has none.
+ * Arguments and results of calls. The meaning of an argument follows from the trace's API record
+ * for the entry point. A newer nvsnoop may record more arguments, and kinds unknown here
+ * (NVS_KIND_OTHER, whose value is still valid). A call that never returned has no arguments.
  */
 #ifndef NVSNOOP_DECODE_CALLS_ARGS_H
 #define NVSNOOP_DECODE_CALLS_ARGS_H
@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include "decode/calls/calls.h"
 
-/* What NAME means in this call, as recorded. False: it has no such argument, or it was not kept. */
+/* Reads the argument with the meaning NAME, as recorded. Returns false if the call has none or its
+ * value was not recorded. */
 bool nvs_call_value(const struct nvs_call *call, enum nvs_arg_name name, uint64_t *value);
-/* The first argument of KIND that was kept. */
+/* Reads the first recorded argument of KIND. */
 bool nvs_call_kind(const struct nvs_call *call, enum nvs_arg_kind kind, uint64_t *value);
 
 #endif

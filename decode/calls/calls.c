@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts calls and submissions together: a submission belongs to the call that its depth names. */
+/* Assembles calls, and assigns each submission to the call at its depth. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,23 +7,23 @@
 #include "decode/calls/calls.h"
 #include "decode/trace/records.h"
 
-#define MAX_DEPTH 256 /* as a submission's flags can say */
+#define MAX_DEPTH 256 /* limited by the bits in a submission's flags */
 
 struct entry_point {
 	struct nvs_call_api pub; /* first: the two are cast into each other */
 	char *text;
 };
 
-/* A call in flight of which a CALL_BEGIN was read. */
+/* A call in flight whose CALL_BEGIN was read. */
 struct open_call {
-	struct open_call *outer; /* around it; or one that is free as well */
+	struct open_call *outer; /* the enclosing call; or the next in the list of spares */
 	struct nvs_call call;
-	uint64_t args[NVS_SITE_ARGS]; /* that it points to, if it never returns */
+	uint64_t args[NVS_SITE_ARGS]; /* storage for arguments, if it never returns */
 };
 
 struct thread_calls {
 	uint64_t returned[NVS_SPOOL_CALLS +
-			  1]; /* by depth: number + 1 of the latest call that has */
+			  1]; /* by depth: number + 1 of the latest call that has returned */
 	struct open_call *open; /* innermost first */
 };
 
@@ -32,8 +32,8 @@ struct nvs_calls {
 	struct nvs_calls_sink sink;
 	struct nvs_numbers apis, threads;
 	struct open_call *spare;
-	struct nvs_call *now; /* of the latest submission; NULL: in none */
-	bool uncounted; /* the trace holds no submissions, only how many there were */
+	struct nvs_call *now; /* call of the latest submission, or NULL */
+	bool uncounted; /* the trace has no submissions, only their number */
 };
 
 struct nvs_calls *nvs_calls_new(struct nvs_trace *trace, const struct nvs_calls_sink *sink)
@@ -54,7 +54,7 @@ static void free_api(void *item)
 	free(item);
 }
 
-static void free_row(struct open_call *o)
+static void free_open_calls(struct open_call *o)
 {
 	for (struct open_call *outer; o; o = outer) {
 		outer = o->outer;
@@ -66,7 +66,7 @@ static void free_thread(void *item)
 {
 	struct thread_calls *t = item;
 
-	free_row(t->open);
+	free_open_calls(t->open);
 	free(t);
 }
 
@@ -76,13 +76,13 @@ void nvs_calls_free(struct nvs_calls *c)
 		return;
 	nvs_numbers_free(&c->apis, free_api);
 	nvs_numbers_free(&c->threads, free_thread);
-	free_row(c->spare);
+	free_open_calls(c->spare);
 	free(c);
 }
 
 /* ---- entry points ---- */
 
-static struct nvs_call_api *api_at(struct nvs_calls *c, uint32_t number)
+static struct nvs_call_api *get_api(struct nvs_calls *c, uint32_t number)
 {
 	struct nvs_call_api *api = nvs_number_get(&c->apis, number);
 
@@ -101,7 +101,7 @@ static struct nvs_call_api *api_at(struct nvs_calls *c, uint32_t number)
 
 static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 {
-	struct nvs_call_api *api = api_at(c, rec->api);
+	struct nvs_call_api *api = get_api(c, rec->api);
 	const char *text = nvs_tail(&rec->rec, rec->length);
 	char *own, *end, *p, *group;
 	uint32_t n = 0;
@@ -110,7 +110,7 @@ static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 		return 0;
 	if (!api)
 		return -ENOMEM;
-	/* Told again, as at a second start: the first stands. */
+	/* A repeated record, for example after a restart: keep the first. */
 	if (((struct entry_point *)api)->text)
 		return 0;
 	own = malloc(rec->length + 1ul);
@@ -141,14 +141,14 @@ static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 
 /* ---- calls ---- */
 
-static struct thread_calls *thread_at(struct nvs_calls *c, uint32_t number)
+static struct thread_calls *get_thread(struct nvs_calls *c, uint32_t number)
 {
 	return number == NVS_NONE
 		       ? NULL
 		       : nvs_number_make(&c->threads, number, sizeof(struct thread_calls));
 }
 
-static struct open_call *open_at(const struct thread_calls *t, uint32_t depth)
+static struct open_call *find_open_call(const struct thread_calls *t, uint32_t depth)
 {
 	struct open_call *o = t->open;
 
@@ -157,7 +157,7 @@ static struct open_call *open_at(const struct thread_calls *t, uint32_t depth)
 	return o && o->call.depth == depth ? o : NULL;
 }
 
-static struct open_call *begin(struct nvs_calls *c, struct thread_calls *t)
+static struct open_call *add_open_call(struct nvs_calls *c, struct thread_calls *t)
 {
 	struct open_call *o = c->spare;
 
@@ -171,8 +171,8 @@ static struct open_call *begin(struct nvs_calls *c, struct thread_calls *t)
 	return t->open = o;
 }
 
-/* The innermost one has ended. */
-static void end(struct nvs_calls *c, struct thread_calls *t)
+/* Removes the innermost call, which has ended. */
+static void remove_innermost(struct nvs_calls *c, struct thread_calls *t)
 {
 	struct open_call *o = t->open;
 
@@ -181,33 +181,33 @@ static void end(struct nvs_calls *c, struct thread_calls *t)
 	c->spare = o;
 }
 
-static int hand_out(struct nvs_calls *c, const struct nvs_call *call)
+static int deliver_call(struct nvs_calls *c, const struct nvs_call *call)
 {
 	return c->sink.call ? c->sink.call(c->sink.arg, call) : 0;
 }
 
-/* What is still open at DEPTH or deeper has ended without a word. */
-static int drop_from(struct nvs_calls *c, struct thread_calls *t, uint32_t depth)
+/* Delivers calls that are still open at DEPTH or deeper: they ended without a record. */
+static int drop_open_calls(struct nvs_calls *c, struct thread_calls *t, uint32_t depth)
 {
 	int r = 0;
 
-	for (; t->open && t->open->call.depth >= depth; end(c, t))
+	for (; t->open && t->open->call.depth >= depth; remove_innermost(c, t))
 		if (!r)
-			r = hand_out(c, &t->open->call);
+			r = deliver_call(c, &t->open->call);
 	return r;
 }
 
-/* Is a call that is said to be in flight known already, as begun or as over? */
-static bool known(const struct thread_calls *t, const struct nvs_rec_call_begin *rec)
+/* Returns true if a call reported as in flight is already known, as open or returned. */
+static bool is_known(const struct thread_calls *t, const struct nvs_rec_call_begin *rec)
 {
-	const struct open_call *o = open_at(t, rec->depth);
+	const struct open_call *o = find_open_call(t, rec->depth);
 
 	if (o && o->call.number == rec->number)
 		return true;
 	return rec->depth <= NVS_SPOOL_CALLS && t->returned[rec->depth] > rec->number;
 }
 
-/* Where one came from that has not returned, and with which arguments. O: NULL, or it. */
+/* Adds the call site and arguments of a call that has not returned. O is that call, or NULL. */
 static void add_site(struct open_call *o, const struct nvs_rec_call_begin *rec)
 {
 	const struct nvs_call_begin_site *site = nvs_begin_site(&rec->rec);
@@ -223,7 +223,7 @@ static void add_site(struct open_call *o, const struct nvs_rec_call_begin *rec)
 	o->call.absent = site->absent;
 	o->call.args = o->args;
 	memcpy(o->args, site->args, o->call.nargs * 8ul);
-	/* Strings are never kept of them. */
+	/* Their strings are never recorded. */
 	for (uint32_t i = 0; i < o->call.nargs; i++)
 		if (api->kinds[i] == NVS_KIND_STRING)
 			o->call.absent |= 1u << i;
@@ -231,8 +231,8 @@ static void add_site(struct open_call *o, const struct nvs_rec_call_begin *rec)
 
 static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 {
-	struct thread_calls *t = thread_at(c, rec->thread);
-	struct nvs_call_api *api = api_at(c, rec->api);
+	struct thread_calls *t = get_thread(c, rec->thread);
+	struct nvs_call_api *api = get_api(c, rec->api);
 	uint32_t depth = rec->depth;
 	struct open_call *o;
 	int r;
@@ -242,14 +242,14 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 		return 0;
 	if (!t || !api)
 		return -ENOMEM;
-	if (rec->rec.flags & NVS_BEGIN_IN_FLIGHT && known(t, rec)) {
-		add_site(open_at(t, depth), rec);
+	if (rec->rec.flags & NVS_BEGIN_IN_FLIGHT && is_known(t, rec)) {
+		add_site(find_open_call(t, depth), rec);
 		return 0;
 	}
-	r = drop_from(c, t, depth);
+	r = drop_open_calls(c, t, depth);
 	if (r)
 		return r;
-	o = begin(c, t);
+	o = add_open_call(c, t);
 	if (!o)
 		return -ENOMEM;
 	o->call = (struct nvs_call){
@@ -267,7 +267,7 @@ static int take_begin(struct nvs_calls *c, const struct nvs_rec_call_begin *rec)
 	return 0;
 }
 
-/* What was gathered under a CALL_BEGIN, if this is the call. */
+/* Takes the state collected since CALL_BEGIN, if it is the same call. */
 static int take_open(struct nvs_calls *c, const struct nvs_rec_call *rec, struct nvs_call *call)
 {
 	struct thread_calls *t = rec->thread == NVS_NONE ? NULL
@@ -277,18 +277,18 @@ static int take_open(struct nvs_calls *c, const struct nvs_rec_call *rec, struct
 
 	if (!t || !rec->depth || rec->depth >= MAX_DEPTH)
 		return 0;
-	r = drop_from(c, t, rec->depth + 1u);
-	o = open_at(t, rec->depth);
+	r = drop_open_calls(c, t, rec->depth + 1u);
+	o = find_open_call(t, rec->depth);
 	if (r || !o || o->call.number != rec->number)
 		return r;
 	*call = o->call;
-	end(c, t);
+	remove_innermost(c, t);
 	return 0;
 }
 
 static void note_return(struct nvs_calls *c, const struct nvs_rec_call *rec)
 {
-	struct thread_calls *t = rec->depth <= NVS_SPOOL_CALLS ? thread_at(c, rec->thread) : NULL;
+	struct thread_calls *t = rec->depth <= NVS_SPOOL_CALLS ? get_thread(c, rec->thread) : NULL;
 
 	if (t)
 		t->returned[rec->depth] = rec->number + 1;
@@ -298,7 +298,7 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 {
 	struct nvs_call call = {
 		.stack = NVS_NONE, .uncounted = c->uncounted, .tally.unseen = c->uncounted};
-	struct nvs_call_api *api = api_at(c, rec->api);
+	struct nvs_call_api *api = get_api(c, rec->api);
 	const uint8_t *tail = nvs_tail(&rec->rec, rec->nargs * 8ull + rec->bytes);
 	int r;
 
@@ -313,7 +313,7 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 	call.api = api;
 	call.thread = rec->thread;
 	call.number = rec->number;
-	/* 0 and no CALL_BEGIN: that one was lost, and with it how long the call took. */
+	/* 0 without a CALL_BEGIN: that record was lost, and with it the duration of the call. */
 	if (rec->begin || !call.begin)
 		call.begin = rec->begin ? rec->begin : rec->rec.time;
 	call.end = rec->end ? rec->end : rec->rec.time ? rec->rec.time : 1;
@@ -326,7 +326,7 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 	call.strings = (const char *)tail + rec->nargs * 8ull;
 	if (rec->rec.flags & NVS_CALL_SITED && call.stack == NVS_NONE)
 		memcpy(&call.stack, rec->args, sizeof(call.stack));
-	/* Strings are cut out by lengths that have to fit. */
+	/* String lengths must fit the recorded bytes. */
 	for (uint32_t i = 0, used = 0; i < call.nargs; i++) {
 		if (api->kinds[i] != NVS_KIND_STRING || call.absent >> i & 1 ||
 		    call.args[i] == UINT64_MAX)
@@ -335,20 +335,21 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 		if (used > rec->bytes)
 			call.nargs = i;
 	}
-	return hand_out(c, &call);
+	return deliver_call(c, &call);
 }
 
-static struct nvs_call *call_of(struct nvs_calls *c, const struct nvs_submission *s)
+static struct nvs_call *find_call(struct nvs_calls *c, const struct nvs_submission *s)
 {
 	uint32_t depth = s->rec->rec.flags >> NVS_SUB_CALL_SHIFT;
 	struct thread_calls *t = nvs_number_get(&c->threads, s->rec->thread);
 
-	struct open_call *o = depth && t ? open_at(t, depth) : NULL;
+	struct open_call *o = depth && t ? find_open_call(t, depth) : NULL;
 
 	return o ? &o->call : NULL;
 }
 
-static void count(const struct nvs_calls *c, struct nvs_call *call, const struct nvs_submission *s)
+static void count_submission(const struct nvs_calls *c, struct nvs_call *call,
+			     const struct nvs_submission *s)
 {
 	uint64_t rang = !(s->rec->rec.flags & NVS_SUB_CONTINUED), bytes = nvs_submission_bytes(s);
 	unsigned asked = c->sink.selects ? c->sink.selects(c->sink.select_arg, s, call)
@@ -370,10 +371,10 @@ static void count(const struct nvs_calls *c, struct nvs_call *call, const struct
 
 int nvs_calls_submission(struct nvs_calls *c, const struct nvs_submission *s)
 {
-	struct nvs_call *call = call_of(c, s);
+	struct nvs_call *call = find_call(c, s);
 
 	if (call)
-		count(c, call, s);
+		count_submission(c, call, s);
 	c->now = call;
 	return c->sink.submission ? c->sink.submission(c->sink.arg, s, call) : 0;
 }
@@ -382,7 +383,7 @@ void nvs_calls_op(struct nvs_calls *c, const struct nvs_op *op)
 {
 	if (!c->now)
 		return;
-	/* What turned out to be code was copied by the same call. */
+	/* Copies identified as code were made in the same call. */
 	if (op->kind == NVS_OP_CODE)
 		nvs_tally_code(&c->now->tally, op);
 	else
@@ -434,7 +435,7 @@ int nvs_calls_end(struct nvs_calls *c)
 		struct thread_calls *t = nvs_number_get(&c->threads, i);
 
 		if (t)
-			r = drop_from(c, t, 1);
+			r = drop_open_calls(c, t, 1);
 	}
 	return r;
 }

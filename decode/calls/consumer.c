@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The public reading: what a consumer asks for, as one reader of reading.h. */
+/* Implements the public nvs_trace_read(): turns a consumer into one reader of a pass
+ * (pass.h). */
 #include <errno.h>
 #include <string.h>
 #include "decode/base/sized.h"
 #include "decode/base/text.h"
 #include "decode/calls/args.h"
-#include "decode/calls/continuity.h"
+#include "decode/calls/progress_check.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/images.h"
-#include "decode/calls/reading.h"
+#include "decode/calls/pass.h"
 #include "decode/gpu/qmd.h"
 
 struct consuming {
@@ -16,14 +17,14 @@ struct consuming {
 	struct nvs_consumer consumer;
 	void *arg;
 	struct nvs_reading *reading;
-	struct nvs_handles *handles; /* NULL: not wanted, as the next */
+	struct nvs_handles *handles; /* NULL: not needed, like the next two */
 	struct nvs_continuity *progress;
 	struct nvs_images *images;
-	const struct nvs_call *now; /* of the submission in progress */
-	int said; /* by the consumer: what ended the reading */
+	const struct nvs_call *now; /* of the current submission */
+	int said; /* result of the consumer's callback that ended the pass */
 };
 
-/* A callback of the consumer, if there is one and the reading goes on. */
+/* Calls a callback of the consumer, if it is set and the pass has not ended. */
 #define ASK(x, callback, ...)                 \
 	((x)->said || !(x)->consumer.callback \
 		 ? (x)->said                  \
@@ -64,7 +65,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 
 /* ---- launches and graphs ---- */
 
-static int tell_launch(struct consuming *x, const struct nvs_call *call)
+static int report_launch(struct consuming *x, const struct nvs_call *call)
 {
 	struct nvs_launch launch = {.call = call};
 	const struct nvs_kernel *k;
@@ -87,8 +88,8 @@ static int tell_launch(struct consuming *x, const struct nvs_call *call)
 	return ASK(x, launch, &launch);
 }
 
-static int tell_graph(struct consuming *x, uint64_t handle, uint32_t event,
-		      const struct nvs_call *call)
+static int report_graph(struct consuming *x, uint64_t handle, uint32_t event,
+			const struct nvs_call *call)
 {
 	const struct nvs_exec *e = nvs_handles_exec_of(x->handles, handle);
 	struct nvs_graph graph = {.event = event, .call = call, .handles = x->handles};
@@ -127,10 +128,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (!r)
 		r = ASK(x, call, call);
 	if (!r && x->consumer.launch && call->api->group == NVS_CALL_GROUP_LAUNCH)
-		r = tell_launch(x, call);
+		r = report_launch(x, call);
 	if (!r && x->consumer.graph && call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
 	    nvs_call_kind(call, NVS_KIND_EXEC, &exec))
-		r = tell_graph(x, exec, NVS_GRAPH_LAUNCHED, call);
+		r = report_graph(x, exec, NVS_GRAPH_LAUNCHED, call);
 	return r;
 }
 
@@ -144,7 +145,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	if (x->progress)
 		nvs_continuity_record(x->progress, rec);
 	if (!r && x->consumer.graph && rec->type == NVS_REC_GRAPH && rec->flags & NVS_GRAPH_LAST)
-		r = tell_graph(x, graph->exec, graph->event, NULL);
+		r = report_graph(x, graph->exec, graph->event, NULL);
 	if (!r && x->images) {
 		nvs_images_record(x->images, rec, &image);
 		r = image ? ASK(x, image, image) : 0;
@@ -165,7 +166,7 @@ static int on_end(void *arg)
 
 /* ---- reading ---- */
 
-static int prepare(struct consuming *x)
+static int prepare_reader(struct consuming *x)
 {
 	const struct nvs_consumer *c = &x->consumer;
 	struct nvs_reader reader = {
@@ -202,10 +203,10 @@ int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer,
 	err = err ? err : &unused;
 	if (consumer && !nvs_sized_copy(&x.consumer, sizeof(x.consumer), consumer))
 		return nvs_fail(err, -EINVAL,
-				"%s: nvs_consumer: its size is not set, or it asks for what this "
-				"library does not know",
+				"%s: nvs_consumer: its size is not set, or it has members that "
+				"this library does not know",
 				path);
-	r = prepare(&x);
+	r = prepare_reader(&x);
 	if (r)
 		nvs_fail(err, r, "%s: out of memory", path);
 	else
@@ -213,10 +214,10 @@ int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer,
 	for (uint32_t i = 0; !r && !x.said && (f = nvs_trace_finding(trace, i)); i++)
 		ASK(&x, finding, f);
 	if (x.said < 0)
-		nvs_fail(err, x.said, "%s: the reading was ended by its consumer: %s", path,
+		nvs_fail(err, x.said, "%s: reading was stopped by the consumer: %s", path,
 			 strerror(-x.said));
 	else if (r < 0 && !err->text[0])
-		nvs_fail(err, r, "%s: describes more than there is memory for", path);
+		nvs_fail(err, r, "%s: not enough memory for its contents", path);
 	nvs_reading_free(x.reading);
 	nvs_handles_free(x.handles);
 	nvs_continuity_free(x.progress);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Edges of an executable graph. A record names them by the handles that its event gives the nodes;
- * they are kept by the places of the nodes, which stay the same where the handles do not.
- */
+/* Edges of an executable graph. A record names nodes by the handles of its event; edges are kept by
+ * node index, because handles change and indices do not. */
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/base/grow.h"
@@ -10,7 +8,7 @@
 #include "decode/trace/records.h"
 #include "decode/calls/edges.h"
 
-#define MAX_EDGES (1u << 24) /* of one executable graph */
+#define MAX_EDGES (1u << 24) /* per executable graph */
 
 void nvs_edges_begin(struct nvs_edges *e, uint32_t event)
 {
@@ -45,7 +43,7 @@ struct place {
 	uint32_t index;
 };
 
-static int by_handle(const void *a, const void *b)
+static int compare_handles(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
@@ -53,7 +51,7 @@ static int by_handle(const void *a, const void *b)
 				      : (x->index > y->index) - (x->index < y->index);
 }
 
-static bool find(const struct place *places, uint32_t n, uint64_t handle, uint32_t *index)
+static bool find_place(const struct place *places, uint32_t n, uint64_t handle, uint32_t *index)
 {
 	size_t i = NVS_BELOW(places, n, handle, handle);
 
@@ -61,9 +59,8 @@ static bool find(const struct place *places, uint32_t n, uint64_t handle, uint32
 	return i < n && places[i].handle == handle;
 }
 
-/* Without the edges of nodes [AT, END), and those behind END moved to where N nodes take their
- * place. */
-static void make_way(struct nvs_edges *e, uint32_t at, uint32_t end, uint32_t n)
+/* Removes the edges of nodes [AT, END), and shifts those after END for N nodes in their place. */
+static void make_room(struct nvs_edges *e, uint32_t at, uint32_t end, uint32_t n)
 {
 	uint32_t kept = 0;
 
@@ -85,8 +82,8 @@ static int add_links(struct nvs_edges *e, const struct place *places, uint32_t n
 		struct nvs_graph_link l = {.type = e->told[i].type};
 		void *more;
 
-		if (!find(places, n, e->told[i].from, &l.from) ||
-		    !find(places, n, e->told[i].to, &l.to)) {
+		if (!find_place(places, n, e->told[i].from, &l.from) ||
+		    !find_place(places, n, e->told[i].to, &l.to)) {
 			e->lacking = true;
 			continue;
 		}
@@ -109,8 +106,8 @@ int nvs_edges_settle(struct nvs_edges *e, const struct nvs_graph_node *nodes, ui
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		places[i] = (struct place){nodes[i].node, at + i};
-	qsort(places, n, sizeof(*places), by_handle);
-	make_way(e, at, end, n);
+	qsort(places, n, sizeof(*places), compare_handles);
+	make_room(e, at, end, n);
 	r = add_links(e, places, n);
 	free(places);
 	e->known = (e->known || !others) && !e->lacking && (e->heard || !n);
@@ -126,31 +123,29 @@ void nvs_edges_free(struct nvs_edges *e)
 
 /* ---- the longest path ---- */
 
-/*
- * A node is done when those before it are, and what is inside it. What it takes is what the longest
- * path inside it takes, else 1.
- */
+/* A node is done when the nodes before it and those inside it are. Its length is that of the
+ * longest path inside it, or 1. */
 struct paths {
-	uint32_t *first, *next; /* edges by the node that they lead from; NVS_NONE: no more */
+	uint32_t *first, *next; /* edges by source node; NVS_NONE: end of the list */
 	uint32_t *parent; /* of each node; NVS_NONE: none */
-	uint32_t *waits; /* nodes that each waits for */
-	uint32_t *before, *inside; /* each node's longest path up to it, and in it */
-	uint32_t *ready; /* a stack */
+	uint32_t *waits; /* number of nodes that each waits for */
+	uint32_t *before, *inside; /* each node's longest path up to it, and inside it */
+	uint32_t *ready; /* stack of nodes that wait for nothing */
 	uint32_t nready, longest, done;
 };
 
-static void came_nearer(struct paths *p, uint32_t node)
+static void release_node(struct paths *p, uint32_t node)
 {
 	if (!--p->waits[node])
 		p->ready[p->nready++] = node;
 }
 
-static void raise_to(uint32_t *what, uint32_t to)
+static void raise_value(uint32_t *what, uint32_t to)
 {
 	*what = *what > to ? *what : to;
 }
 
-static void go(struct paths *p, const struct nvs_edges *e)
+static void walk_paths(struct paths *p, const struct nvs_edges *e)
 {
 	while (p->nready) {
 		uint32_t i = p->ready[--p->nready];
@@ -158,16 +153,17 @@ static void go(struct paths *p, const struct nvs_edges *e)
 
 		p->done++;
 		for (uint32_t k = p->first[i]; k != NVS_NONE; k = p->next[k]) {
-			raise_to(p->before + e->links[k].to, path);
-			came_nearer(p, e->links[k].to);
+			raise_value(p->before + e->links[k].to, path);
+			release_node(p, e->links[k].to);
 		}
-		raise_to(p->parent[i] == NVS_NONE ? &p->longest : p->inside + p->parent[i], path);
+		raise_value(p->parent[i] == NVS_NONE ? &p->longest : p->inside + p->parent[i],
+			    path);
 		if (p->parent[i] != NVS_NONE)
-			came_nearer(p, p->parent[i]);
+			release_node(p, p->parent[i]);
 	}
 }
 
-/* Each stands behind the one that it is inside of. */
+/* A node comes after the one that contains it. */
 static void find_parents(struct paths *p, const struct nvs_graph_node *nodes, uint32_t n,
 			 const struct place *places)
 {
@@ -175,14 +171,15 @@ static void find_parents(struct paths *p, const struct nvs_graph_node *nodes, ui
 		uint32_t parent;
 
 		p->parent[i] = NVS_NONE;
-		if (!nodes[i].parent || !find(places, n, nodes[i].parent, &parent) || parent >= i)
+		if (!nodes[i].parent || !find_place(places, n, nodes[i].parent, &parent) ||
+		    parent >= i)
 			continue;
 		p->parent[i] = parent;
 		p->waits[parent]++;
 	}
 }
 
-static void prepare(struct paths *p, const struct nvs_edges *e, uint32_t n)
+static void prepare_paths(struct paths *p, const struct nvs_edges *e, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		p->first[i] = NVS_NONE;
@@ -216,11 +213,11 @@ int nvs_edges_longest(const struct nvs_edges *e, const struct nvs_graph_node *no
 	if (room && places && e->known) {
 		for (uint32_t i = 0; i < n; i++)
 			places[i] = (struct place){nodes[i].node, i};
-		qsort(places, n, sizeof(*places), by_handle);
+		qsort(places, n, sizeof(*places), compare_handles);
 		find_parents(&p, nodes, n, places);
-		prepare(&p, e, n);
-		go(&p, e);
-		/* In a circle, which no driver makes, some are never done. */
+		prepare_paths(&p, e, n);
+		walk_paths(&p, e);
+		/* In a cycle, which drivers do not create, some nodes are never done. */
 		*longest = p.done == n ? p.longest : 0;
 	}
 	free(places);

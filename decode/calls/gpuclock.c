@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Readings of a GPU's clock between two of the session's, and the straight lines through them. */
+/* Keeps readings of a GPU's clock, each taken between two readings of the session's clock, and
+ * interpolates linearly between them. */
 #include "decode/calls/gpuclock.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -7,20 +8,20 @@
 #include "decode/base/search.h"
 
 #define MAX_GPUS 64u
-#define MAX_READINGS 4096u /* of a GPU; of more every second one is dropped */
-#define MOST_NS (INT64_MAX / 2) /* since the start; so that two of them can be subtracted */
-#define WANDERS 1000000u /* between readings a clock leaves the line by one in so many */
-#define DRIFTS 1000u /* outside of them by one in so many */
+#define MAX_READINGS 4096u /* per GPU; above that every second one is dropped */
+#define MOST_NS (INT64_MAX / 2) /* since the start; half, so that two can be subtracted */
+#define WANDERS 1000000u /* between readings a clock deviates by one part in this many */
+#define DRIFTS 1000u /* and beyond the readings by one part in this many */
 
-/* At some moment between. */
+/* A reading of the GPU's clock, at some time between `before` and `after`. */
 struct reading {
 	uint64_t ns;
 	union {
 		struct {
-			uint64_t before, after; /* ticks */
+			uint64_t before, after; /* ticks of the session's clock */
 		};
 		struct {
-			int64_t host; /* ns since the start, once that is settled */
+			int64_t host; /* ns since the start, after nvs_gpuclock_settle() */
 			uint64_t give;
 		};
 	};
@@ -45,7 +46,7 @@ void nvs_gpuclock_free(struct nvs_gpuclock *k)
 	free(k);
 }
 
-static void thin(struct readings *all)
+static void halve_readings(struct readings *all)
 {
 	uint32_t n = 0;
 
@@ -65,13 +66,13 @@ int nvs_gpuclock_record(struct nvs_gpuclock *k, const struct nvs_rec_gpu_clock *
 	if (!all->at)
 		return -ENOMEM;
 	if (all->n == MAX_READINGS)
-		thin(all);
+		halve_readings(all);
 	all->at[all->n++] = (struct reading){.ns = rec->ns, {{rec->before, rec->after}}};
 	return 0;
 }
 
-/* False: the session's clock is not known. */
-static bool settle_one(struct reading *r, const struct nvs_trace *trace)
+/* Returns false if the session's clock is unknown. */
+static bool convert_reading(struct reading *r, const struct nvs_trace *trace)
 {
 	int64_t before, after;
 
@@ -89,11 +90,11 @@ void nvs_gpuclock_settle(struct nvs_gpuclock *k, const struct nvs_trace *trace)
 		struct readings *all = &k->gpu[i];
 		uint32_t n = 0;
 
-		/* Neither clock runs backwards; a reading that says so is a lie. */
+		/* Both clocks are monotonic; drop readings that contradict this. */
 		for (uint32_t j = 0; j < all->n; j++) {
 			struct reading r = all->at[j];
 
-			if (settle_one(&r, trace) &&
+			if (convert_reading(&r, trace) &&
 			    (!n || (r.ns > all->at[n - 1].ns && r.host > all->at[n - 1].host)))
 				all->at[n++] = r;
 		}
@@ -101,7 +102,7 @@ void nvs_gpuclock_settle(struct nvs_gpuclock *k, const struct nvs_trace *trace)
 	}
 }
 
-static uint64_t apart(uint64_t a, uint64_t b)
+static uint64_t distance(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -122,7 +123,8 @@ bool nvs_gpuclock_session(const struct nvs_gpuclock *k, uint32_t gpu, uint64_t n
 		rate = ((long double)b->host - a->host) / ((long double)b->ns - a->ns);
 	x = a->host + ((long double)ns - a->ns) * rate;
 	*at = x >= MOST_NS ? MOST_NS : x <= -MOST_NS ? -MOST_NS : (int64_t)x;
-	away = apart(ns, a->ns) < apart(ns, b->ns) ? apart(ns, a->ns) : apart(ns, b->ns);
+	away = distance(ns, a->ns) < distance(ns, b->ns) ? distance(ns, a->ns)
+							 : distance(ns, b->ns);
 	*give = (a->give > b->give ? a->give : b->give) +
 		away / (ns >= a->ns && ns <= b->ns ? WANDERS : DRIFTS);
 	return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps what handles of functions, graphs and executable graphs mean, in the order of the trace. */
+/* Maintains the meaning of handles of functions, graphs and executable graphs in trace order. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "decode/calls/args.h"
 #include "decode/calls/handles.h"
 
-/* A handle of any kind and what stands for it now. */
+/* A handle of any kind, and its current meaning. */
 struct meaning {
 	struct {
 		uint64_t handle;
@@ -70,7 +70,7 @@ void nvs_handles_free(struct nvs_handles *h)
 	free(h);
 }
 
-static struct meaning *meaning_find(struct nvs_handles *h, uint64_t handle, uint64_t kind)
+static struct meaning *find_meaning(struct nvs_handles *h, uint64_t handle, uint64_t kind)
 {
 	struct meaning *m, key;
 
@@ -81,9 +81,9 @@ static struct meaning *meaning_find(struct nvs_handles *h, uint64_t handle, uint
 	return m;
 }
 
-static struct meaning *meaning_make(struct nvs_handles *h, uint64_t handle, uint64_t kind)
+static struct meaning *make_meaning(struct nvs_handles *h, uint64_t handle, uint64_t kind)
 {
-	struct meaning *m = meaning_find(h, handle, kind);
+	struct meaning *m = find_meaning(h, handle, kind);
 
 	if (m)
 		return m;
@@ -93,13 +93,13 @@ static struct meaning *meaning_make(struct nvs_handles *h, uint64_t handle, uint
 	m->key.handle = handle;
 	m->key.kind = kind;
 	HASH_ADD(hh, h->meanings, key, sizeof(m->key), m);
-	if (meaning_find(h, handle, kind) == m)
+	if (find_meaning(h, handle, kind) == m)
 		return m;
 	free(m);
 	return NULL;
 }
 
-static bool room_for(void **list, uint32_t used, uint32_t *room)
+static bool make_room(void **list, uint32_t used, uint32_t *room)
 {
 	void *more = nvs_grow(*list, used, room, sizeof(void *), 64, UINT32_MAX);
 
@@ -110,8 +110,8 @@ static bool room_for(void **list, uint32_t used, uint32_t *room)
 
 /* ---- functions ---- */
 
-static struct nvs_kernel *kernel_named(struct nvs_handles *h, const char *name, size_t length,
-				       uint64_t handle)
+static struct nvs_kernel *get_kernel_by_name(struct nvs_handles *h, const char *name, size_t length,
+					     uint64_t handle)
 {
 	struct named *n = NULL;
 
@@ -120,7 +120,7 @@ static struct nvs_kernel *kernel_named(struct nvs_handles *h, const char *name, 
 	if (n)
 		return &n->kernel;
 	n = calloc(1, sizeof(*n) + length + 1);
-	if (!n || !room_for((void **)&h->kernels, h->nkernels, &h->kernel_room)) {
+	if (!n || !make_room((void **)&h->kernels, h->nkernels, &h->kernel_room)) {
 		free(n);
 		return NULL;
 	}
@@ -137,20 +137,20 @@ static struct nvs_kernel *kernel_named(struct nvs_handles *h, const char *name, 
 
 struct nvs_kernel *nvs_handles_kernel_of(struct nvs_handles *h, uint64_t function)
 {
-	struct meaning *m = meaning_make(h, function, KIND_FUNCTION);
+	struct meaning *m = make_meaning(h, function, KIND_FUNCTION);
 
 	if (m && !m->kernel)
-		m->kernel = kernel_named(h, "", 0, function);
+		m->kernel = get_kernel_by_name(h, "", 0, function);
 	return m ? m->kernel : NULL;
 }
 
 static int name_handle(struct nvs_handles *h, uint64_t handle, const char *name, size_t length)
 {
-	struct meaning *m = meaning_make(h, handle, KIND_FUNCTION);
+	struct meaning *m = make_meaning(h, handle, KIND_FUNCTION);
 
 	if (!m)
 		return -ENOMEM;
-	m->kernel = kernel_named(h, name, length, handle);
+	m->kernel = get_kernel_by_name(h, name, length, handle);
 	return m->kernel ? 0 : -ENOMEM;
 }
 
@@ -191,7 +191,7 @@ static struct nvs_exec *new_exec(struct nvs_handles *h, uint64_t handle)
 {
 	struct nvs_exec *e;
 
-	if (!room_for((void **)&h->execs, h->nexecs, &h->exec_room))
+	if (!make_room((void **)&h->execs, h->nexecs, &h->exec_room))
 		return NULL;
 	e = calloc(1, sizeof(*e));
 	if (!e)
@@ -204,7 +204,7 @@ static struct nvs_exec *new_exec(struct nvs_handles *h, uint64_t handle)
 
 struct nvs_exec *nvs_handles_exec_of(struct nvs_handles *h, uint64_t handle)
 {
-	struct meaning *m = meaning_make(h, handle, KIND_EXEC);
+	struct meaning *m = make_meaning(h, handle, KIND_EXEC);
 
 	if (m && !m->exec)
 		m->exec = new_exec(h, handle);
@@ -221,16 +221,16 @@ struct nvs_exec *nvs_handles_exec_at(const struct nvs_handles *h, uint32_t index
 	return h->execs[index];
 }
 
-static enum nvs_graph_origin origin_of(struct nvs_handles *h, uint64_t graph)
+static enum nvs_graph_origin find_origin(struct nvs_handles *h, uint64_t graph)
 {
-	struct meaning *m = meaning_find(h, graph, KIND_GRAPH);
+	struct meaning *m = find_meaning(h, graph, KIND_GRAPH);
 
 	return m ? m->origin : NVS_GRAPH_FROM_UNKNOWN;
 }
 
 int nvs_handles_graph(struct nvs_handles *h, const struct nvs_rec_graph *rec)
 {
-	struct meaning *m = meaning_make(h, rec->exec, KIND_EXEC);
+	struct meaning *m = make_meaning(h, rec->exec, KIND_EXEC);
 
 	if (!m)
 		return -ENOMEM;
@@ -239,14 +239,14 @@ int nvs_handles_graph(struct nvs_handles *h, const struct nvs_rec_graph *rec)
 		if (!m->exec)
 			return -ENOMEM;
 		m->exec->graph = rec->graph;
-		m->exec->origin = origin_of(h, rec->graph);
+		m->exec->origin = find_origin(h, rec->graph);
 	}
 	return nvs_exec_record(m->exec, rec, &h->watch);
 }
 
 int nvs_handles_edges(struct nvs_handles *h, const struct nvs_rec_graph_edges *rec)
 {
-	struct meaning *m = meaning_find(h, rec->exec, KIND_EXEC);
+	struct meaning *m = find_meaning(h, rec->exec, KIND_EXEC);
 
 	return m && m->exec ? nvs_exec_edges(m->exec, rec) : 0;
 }
@@ -264,7 +264,7 @@ int nvs_handles_record(struct nvs_handles *h, const struct nvs_rec *rec)
 
 static int set_origin(struct nvs_handles *h, uint64_t graph, enum nvs_graph_origin origin)
 {
-	struct meaning *m = meaning_make(h, graph, KIND_GRAPH);
+	struct meaning *m = make_meaning(h, graph, KIND_GRAPH);
 
 	if (!m)
 		return -ENOMEM;
@@ -272,7 +272,7 @@ static int set_origin(struct nvs_handles *h, uint64_t graph, enum nvs_graph_orig
 	return 0;
 }
 
-/* The name in the call that made the handle, for drivers that cannot be asked for it. */
+/* Uses the name in the call that created the handle, for drivers that cannot be asked for it. */
 static int take_name(struct nvs_handles *h, const struct nvs_call *call)
 {
 	char name[1100];
@@ -289,7 +289,7 @@ static int take_name(struct nvs_handles *h, const struct nvs_call *call)
 	return name_handle(h, handle, name + 1, n - 2);
 }
 
-/* A library's kernel as a function of one context: it has the same name. */
+/* The function of a library's kernel in one context has the kernel's name. */
 static int take_kernel(struct nvs_handles *h, const struct nvs_call *call)
 {
 	uint64_t handle, function;
@@ -298,7 +298,7 @@ static int take_kernel(struct nvs_handles *h, const struct nvs_call *call)
 	if (!nvs_call_value(call, NVS_ARG_function, &function) ||
 	    !nvs_call_value(call, NVS_ARG_kernel, &handle))
 		return 0;
-	kernel = meaning_find(h, handle, KIND_FUNCTION);
+	kernel = find_meaning(h, handle, KIND_FUNCTION);
 	if (!kernel || !kernel->kernel || !kernel->kernel->name[0])
 		return 0;
 	return name_handle(h, function, kernel->kernel->name, strlen(kernel->kernel->name));
@@ -316,7 +316,7 @@ static int take_graph(struct nvs_handles *h, const struct nvs_call *call)
 	if (call->api->role == NVS_CALL_ROLE_GRAPH_CLONE) {
 		if (!nvs_call_value(call, NVS_ARG_original, &original))
 			return 0;
-		origin = origin_of(h, original);
+		origin = find_origin(h, original);
 	}
 	return set_origin(h, graph, origin);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps the ranges that allocation calls gave out. */
+/* Records the address ranges that allocation calls returned. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "decode/trace/maps.h"
 
 struct nvs_hostmem {
-	struct nvs_maps ranges; /* of one address space; kind: enum nvs_memory */
-	uint32_t next; /* number */
+	struct nvs_maps ranges; /* in a single address space; kind: enum nvs_memory */
+	uint32_t next; /* number of the next range */
 };
 
 struct nvs_hostmem *nvs_hostmem_new(void)
@@ -31,7 +31,7 @@ enum nvs_memory nvs_hostmem_kind(const struct nvs_hostmem *h, uint64_t address)
 	return m ? (enum nvs_memory)m->kind : NVS_MEMORY_PAGEABLE;
 }
 
-static void drop(struct nvs_hostmem *h, uint64_t start)
+static void remove_range(struct nvs_hostmem *h, uint64_t start)
 {
 	const struct nvs_mapping *m = nvs_maps_find(&h->ranges, 0, start);
 
@@ -39,20 +39,20 @@ static void drop(struct nvs_hostmem *h, uint64_t start)
 		nvs_maps_remove(&h->ranges, m->map);
 }
 
-static int add(struct nvs_hostmem *h, uint64_t start, uint64_t size, enum nvs_memory kind)
+static int add_range(struct nvs_hostmem *h, uint64_t start, uint64_t size, enum nvs_memory kind)
 {
 	struct nvs_mapping m = {.map = h->next, .kind = kind, .address = start, .size = size};
 
-	drop(h, start);
+	remove_range(h, start);
 	if (!size || start + size < start)
 		return 0;
 	h->next++;
 	return nvs_maps_add(&h->ranges, &m);
 }
 
-/* Takes in what CALL gave out. Rows of pitched memory are as long as the driver says. */
-static int give(struct nvs_hostmem *h, const struct nvs_call *call, uint64_t address,
-		enum nvs_memory kind)
+/* Adds the range that CALL returned. The driver chooses the pitch of pitched memory. */
+static int add_allocation(struct nvs_hostmem *h, const struct nvs_call *call, uint64_t address,
+			  enum nvs_memory kind)
 {
 	uint64_t size, height = 1;
 
@@ -60,7 +60,7 @@ static int give(struct nvs_hostmem *h, const struct nvs_call *call, uint64_t add
 		    ? nvs_call_value(call, NVS_ARG_pPitch, &size) &&
 			      nvs_call_value(call, NVS_ARG_Height, &height)
 		    : nvs_call_value(call, NVS_ARG_size, &size))
-		return add(h, address, size * height, kind);
+		return add_range(h, address, size * height, kind);
 	return 0;
 }
 
@@ -75,14 +75,14 @@ int nvs_hostmem_call(struct nvs_hostmem *h, const struct nvs_call *call)
 	case NVS_CALL_ROLE_ALLOC_ASYNC:
 	case NVS_CALL_ROLE_ALLOC_ADDRESSES:
 	case NVS_CALL_ROLE_ALLOC_PITCH:
-		return give(h, call, address, NVS_MEMORY_DEVICE);
+		return add_allocation(h, call, address, NVS_MEMORY_DEVICE);
 	case NVS_CALL_ROLE_ALLOC_MANAGED:
-		return give(h, call, address, NVS_MEMORY_MANAGED);
+		return add_allocation(h, call, address, NVS_MEMORY_MANAGED);
 	case NVS_CALL_ROLE_ALLOC_PINNED:
 	case NVS_CALL_ROLE_ALLOC_REGISTERED:
-		return give(h, call, address, NVS_MEMORY_PINNED);
+		return add_allocation(h, call, address, NVS_MEMORY_PINNED);
 	case NVS_CALL_ROLE_FREE:
-		drop(h, address);
+		remove_range(h, address);
 	}
 	return 0;
 }

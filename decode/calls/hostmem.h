@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kinds of memory that a program's addresses have, as its own calls made them. */
+/* The memory kind of a program's addresses, from its allocation calls. */
 #ifndef NVSNOOP_DECODE_CALLS_HOSTMEM_H
 #define NVSNOOP_DECODE_CALLS_HOSTMEM_H
 
@@ -10,13 +10,14 @@ enum nvs_memory {
 	NVS_MEMORY_PINNED,
 	NVS_MEMORY_MANAGED,
 	NVS_MEMORY_DEVICE,
-	NVS_MEMORY_UNKNOWN, /* not of an address, but of one that was perhaps allocated unseen */
+	NVS_MEMORY_UNKNOWN, /* never of an address; for callers: the address may have been allocated
+			     * unseen */
 };
 
 struct nvs_hostmem;
-struct nvs_hostmem *nvs_hostmem_new(void); /* NULL: no memory */
+struct nvs_hostmem *nvs_hostmem_new(void); /* NULL if memory is short */
 void nvs_hostmem_free(struct nvs_hostmem *h);
-/* Takes note of allocations and frees. 0 or -ENOMEM. */
+/* Records allocations and frees. Returns 0 or -ENOMEM. */
 int nvs_hostmem_call(struct nvs_hostmem *h, const struct nvs_call *call);
 enum nvs_memory nvs_hostmem_kind(const struct nvs_hostmem *h, uint64_t address);
 const char *nvs_memory_name(enum nvs_memory kind); /* "pageable", ... */

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Code that the trace holds. Images of several threads come interleaved, the bytes of each in
- * order; memory grows as they come, whatever size is told.
- */
+/* Reassembles code images. Records of several threads are interleaved, the bytes of each image are
+ * in order. Memory grows with the bytes read, whatever size a record claims. */
 #include <string.h>
 #include "decode/calls/images.h"
 
-#define MAX_OPEN 64u /* images that are being told at once: one a thread that loads */
+#define MAX_OPEN 64u /* incomplete images at the same time: one for each loading thread */
 
 struct open {
 	struct nvs_trace_image image;
 	uint8_t *data;
 	size_t room;
-	bool broken; /* a piece is missing, or there was no memory for it */
+	bool broken; /* a piece is missing, or memory was short */
 };
 
 struct nvs_images {
 	struct open open[MAX_OPEN];
 	uint32_t n;
 	struct nvs_trace_image told;
-	uint8_t *data; /* of it */
+	uint8_t *data; /* bytes of `told` */
 };
 
 struct nvs_images *nvs_images_new(void)
@@ -37,8 +35,8 @@ void nvs_images_free(struct nvs_images *all)
 	free(all);
 }
 
-/* Takes it out: it is handed out next. */
-static const struct nvs_trace_image *finish(struct nvs_images *all, struct open *o)
+/* Removes a finished image from the open ones; the caller delivers it next. */
+static const struct nvs_trace_image *take_image(struct nvs_images *all, struct open *o)
 {
 	uint64_t have = o->image.ndata;
 
@@ -52,7 +50,7 @@ static const struct nvs_trace_image *finish(struct nvs_images *all, struct open 
 	return &all->told;
 }
 
-static struct open *find(struct nvs_images *all, uint32_t number)
+static struct open *find_open(struct nvs_images *all, uint32_t number)
 {
 	for (uint32_t i = 0; i < all->n; i++)
 		if (all->open[i].image.image == number)
@@ -60,7 +58,7 @@ static struct open *find(struct nvs_images *all, uint32_t number)
 	return NULL;
 }
 
-static bool add(struct open *o, const struct nvs_rec_image *rec)
+static bool add_piece(struct open *o, const struct nvs_rec_image *rec)
 {
 	uint64_t wanted = o->image.ndata + rec->bytes;
 	size_t room = o->room ? o->room : 4096;
@@ -83,7 +81,7 @@ static bool add(struct open *o, const struct nvs_rec_image *rec)
 	return true;
 }
 
-static struct nvs_trace_image begin(const struct nvs_rec_image *rec)
+static struct nvs_trace_image make_image(const struct nvs_rec_image *rec)
 {
 	return (struct nvs_trace_image){
 		.image = rec->image,
@@ -98,11 +96,11 @@ static struct nvs_trace_image begin(const struct nvs_rec_image *rec)
 	};
 }
 
-/* Without bytes: they came, or come, with another load. */
-static const struct nvs_trace_image *load_alone(struct nvs_images *all,
-						const struct nvs_rec_image *rec)
+/* A load without bytes, which are in the records of another load. */
+static const struct nvs_trace_image *report_load(struct nvs_images *all,
+						 const struct nvs_rec_image *rec)
 {
-	all->told = begin(rec);
+	all->told = make_image(rec);
 	return &all->told;
 }
 
@@ -115,31 +113,31 @@ void nvs_images_record(struct nvs_images *all, const struct nvs_rec *head,
 	*image = NULL;
 	if (head->type != NVS_REC_IMAGE)
 		return;
-	o = rec->image == NVS_NONE ? NULL : find(all, rec->image);
+	o = rec->image == NVS_NONE ? NULL : find_open(all, rec->image);
 	if (!rec->bytes && !(head->flags & NVS_IMAGE_UNREAD && o)) {
-		*image = load_alone(all, rec);
+		*image = report_load(all, rec);
 		return;
 	}
 	if (head->flags & NVS_IMAGE_LOAD && !rec->offset) {
 		if (!o && all->n == MAX_OPEN) {
-			*image = load_alone(all, rec);
+			*image = report_load(all, rec);
 			return;
 		}
 		if (o)
 			free(o->data);
 		else
 			o = all->open + all->n++;
-		*o = (struct open){.image = begin(rec)};
+		*o = (struct open){.image = make_image(rec)};
 	}
 	if (!o)
 		return;
 	o->image.flags |= head->flags;
-	o->broken |= !add(o, rec);
+	o->broken |= !add_piece(o, rec);
 	if (head->flags & NVS_IMAGE_LAST)
-		*image = finish(all, o);
+		*image = take_image(all, o);
 }
 
 const struct nvs_trace_image *nvs_images_rest(struct nvs_images *all)
 {
-	return all->n ? finish(all, all->open + all->n - 1) : NULL;
+	return all->n ? take_image(all, all->open + all->n - 1) : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds role, group, and the numbers of arguments and kinds of an entry point by their names. */
+/* Resolves role, group, argument meanings and kinds of an entry point from their names. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +46,8 @@ static const char *const arg_names[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-/* COUNT where NAMES does not hold NAME. */
-static size_t index_of(const char *const *names, size_t count, const char *name)
+/* Returns COUNT if NAMES does not contain NAME. */
+static size_t find_index(const char *const *names, size_t count, const char *name)
 {
 	size_t i = 0;
 
@@ -58,14 +58,14 @@ static size_t index_of(const char *const *names, size_t count, const char *name)
 
 enum nvs_call_group nvs_call_group_of(const char *name)
 {
-	size_t i = index_of(group_names, COUNT(group_names), name);
+	size_t i = find_index(group_names, COUNT(group_names), name);
 
 	return i < COUNT(group_names) ? (enum nvs_call_group)i : NVS_CALL_GROUP_OTHER;
 }
 
-static uint8_t kind_of(const char *name)
+static uint8_t find_kind(const char *name)
 {
-	size_t i = index_of(kind_names, COUNT(kind_names), name);
+	size_t i = find_index(kind_names, COUNT(kind_names), name);
 
 	if (i < COUNT(kind_names))
 		return (uint8_t)i;
@@ -85,12 +85,12 @@ size_t nvs_call_base_length(const char *name, bool *per_thread)
 	return n;
 }
 
-static int by_name(const void *key, const void *item)
+static int compare_names(const void *key, const void *item)
 {
 	return strcmp(key, ((const struct nvs_call_entry *)item)->name);
 }
 
-static const struct nvs_call_entry *entry_of(const char *name, size_t n)
+static const struct nvs_call_entry *find_entry(const char *name, size_t n)
 {
 	char base[64];
 
@@ -99,12 +99,12 @@ static const struct nvs_call_entry *entry_of(const char *name, size_t n)
 	memcpy(base, name, n);
 	base[n] = '\0';
 	return bsearch(base, nvs_call_entries, nvs_call_nentries, sizeof(nvs_call_entries[0]),
-		       by_name);
+		       compare_names);
 }
 
-static uint8_t place_of(const struct nvs_call_api *api, const char *name)
+static uint8_t find_arg(const struct nvs_call_api *api, const char *name)
 {
-	size_t i = index_of(api->arg, api->nargs, name);
+	size_t i = find_index(api->arg, api->nargs, name);
 
 	return i < api->nargs ? (uint8_t)(i + 1) : 0;
 }
@@ -114,15 +114,15 @@ void nvs_call_api_resolve(struct nvs_call_api *api, const char *group)
 	const struct nvs_call_entry *entry;
 	size_t n = nvs_call_base_length(api->name, &api->per_thread), i;
 
-	entry = entry_of(api->name, n);
+	entry = find_entry(api->name, n);
 	api->group = (uint8_t)nvs_call_group_of(group);
 	for (i = 0; i < api->nargs; i++)
-		api->kinds[i] = kind_of(api->kind[i]);
+		api->kinds[i] = find_kind(api->kind[i]);
 	for (i = 0; i < NVS_ARG_COUNT; i++)
-		api->at[i] = place_of(api, arg_names[i]);
+		api->at[i] = find_arg(api, arg_names[i]);
 	if (!entry)
 		return;
 	api->role = entry->role;
 	for (i = 0; i < COUNT(entry->as) && entry->as[i].arg; i++)
-		api->at[entry->as[i].meaning] = place_of(api, entry->as[i].arg);
+		api->at[entry->as[i].meaning] = find_arg(api, entry->as[i].arg);
 }

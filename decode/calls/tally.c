@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts of operations. */
+/* Counts operations by kind. */
 #include "decode/calls/tally.h"
 
 void nvs_tally_op(struct nvs_tally *t, const struct nvs_op *op)

@@ -3,12 +3,13 @@
  * it, too. A process has one thread for each of its threads and one for each channel. */
 #include <errno.h>
 #include <inttypes.h>
-#include "decode/export/walk.h"
-#include "decode/report/nvtx_names.h"
-#include "decode/report/out.h"
-#include "decode/report/report.h"
-#include "decode/report/table.h"
-#include "decode/report/words.h"
+#include "decode/export/events.h"
+#include "decode/query/nvtx_names.h"
+#include "decode/cli/output.h"
+#include "decode/report/core/report.h"
+#include "decode/cli/table.h"
+#include "decode/analysis/call_text.h"
+#include "decode/base/keyed_rows.h"
 
 /* Thread numbers of channels, and of the GPU work of channels; above all real ones. */
 #define CHANNELS 0x60000000u

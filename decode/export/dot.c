@@ -5,12 +5,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/calls/edges.h"
-#include "decode/calls/execs.h"
+#include "decode/calls/executable_graphs.h"
 #include "decode/calls/handles.h"
-#include "decode/export/walk.h"
-#include "decode/report/report.h"
-#include "decode/report/table.h"
-#include "decode/trace/written.h"
+#include "decode/export/events.h"
+#include "decode/report/core/report.h"
+#include "decode/cli/table.h"
+#include "decode/trace/demangled_names.h"
+#include "decode/base/keyed_rows.h"
 
 /* CUgraphNodeType */
 static const char *const types[] = {

@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include "decode/calls/reading.h"
-#include "decode/report/out.h"
-#include "decode/report/report.h"
-#include "decode/report/stacks.h"
+#include "decode/calls/pass.h"
+#include "decode/cli/output.h"
+#include "decode/query/source.h"
+#include "decode/report/core/options.h"
+#include "decode/report/core/report.h"
+#include "decode/analysis/stack_tree.h"
+#include "decode/report/core/stack_columns.h"
 
 static unsigned root_flag(const char *root)
 {
@@ -22,7 +25,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 
 	for (uint32_t i = 0; i < run->options->nmore; i++)
 		t->how |= root_flag(run->options->more[i]);
-	return nvs_stacks_begin(run, s, each, reader);
+	return nvs_run_stacks_begin(run, s, each, reader);
 }
 
 static int check_roots(const struct nvs_options_report *o)
@@ -49,7 +52,7 @@ static int print(struct nvs_run *run)
 	if (!r)
 		r = nvs_measure_parse(run, &by);
 	if (!r)
-		r = nvs_stacks_list(run, by, &list);
+		r = nvs_run_stacks_list(run, by, &list);
 	for (size_t i = 0; i < list.shown; i++) {
 		uint64_t n = nvs_measure_of(&list.frame[i]->weight, by);
 
@@ -82,4 +85,4 @@ NVS_REPORT(export_folded, .name = "export=folded", .place = 300,
 	   .option = &root, .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TEXT,
 	   NVS_REPORT_COLUMNS(nvs_measure_columns), .state = sizeof(struct nvs_stacks),
 	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
-	   .free = nvs_stacks_free);
+	   .free = nvs_run_stacks_free);

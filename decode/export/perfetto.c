@@ -6,11 +6,12 @@
 #include <errno.h>
 #include "decode/base/hash.h"
 #include "decode/export/proto.h"
-#include "decode/export/walk.h"
-#include "decode/report/nvtx_names.h"
-#include "decode/report/report.h"
-#include "decode/report/table.h"
-#include "decode/report/words.h"
+#include "decode/export/events.h"
+#include "decode/query/nvtx_names.h"
+#include "decode/report/core/report.h"
+#include "decode/cli/table.h"
+#include "decode/analysis/call_text.h"
+#include "decode/base/keyed_rows.h"
 
 /* Field numbers, by message. */
 enum { TRACE_PACKET = 1 };

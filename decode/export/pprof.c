@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <zlib.h>
 #include "decode/base/hash.h"
-#include "decode/calls/reading.h"
+#include "decode/calls/pass.h"
 #include "decode/export/proto.h"
-#include "decode/report/out.h"
-#include "decode/report/report.h"
-#include "decode/report/stacks.h"
-#include "decode/report/table.h"
+#include "decode/cli/output.h"
+#include "decode/query/source.h"
+#include "decode/report/core/report.h"
+#include "decode/analysis/stack_tree.h"
+#include "decode/report/core/stack_columns.h"
+#include "decode/cli/table.h"
+#include "decode/base/keyed_rows.h"
 
 /* Field numbers, by message. */
 enum {
@@ -197,7 +200,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	struct nvs_stacks *t = run->state;
 
 	t->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
-	return nvs_stacks_begin(run, s, each, reader);
+	return nvs_run_stacks_begin(run, s, each, reader);
 }
 
 static int print(struct nvs_run *run)
@@ -207,7 +210,7 @@ static int print(struct nvs_run *run)
 	int r = nvs_measure_parse(run, &by);
 
 	if (!r)
-		r = nvs_stacks_list(run, by, &list);
+		r = nvs_run_stacks_list(run, by, &list);
 	if (!r)
 		r = write_profile(run, &list, by);
 	run->out->told += list.n;
@@ -224,4 +227,4 @@ NVS_REPORT(export_pprof, .name = "export=pprof", .place = 340,
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
 	   NVS_REPORT_COLUMNS(nvs_measure_columns), .state = sizeof(struct nvs_stacks),
 	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
-	   .free = nvs_stacks_free);
+	   .free = nvs_run_stacks_free);

@@ -3,9 +3,10 @@
  * nvsnoop-report --raw; index.csv lists them. */
 #include <errno.h>
 #include <inttypes.h>
-#include "decode/export/folder.h"
-#include "decode/export/walk.h"
-#include "decode/report/report.h"
+#include "decode/export/output_dir.h"
+#include "decode/export/events.h"
+#include "decode/report/core/report.h"
+#include "decode/query/selection.h"
 
 struct state {
 	FILE *index;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include "decode/export/tables.h"
-#include "decode/report/report.h"
+#include "decode/report/core/report.h"
 
 #define MOST_TEXT 4096u /* bytes of a text before escaping */
 
@@ -204,7 +204,7 @@ static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
 	}
 	done = sqlite3_step(s);
 	sqlite3_reset(s);
-	return done == SQLITE_DONE ? 0 : print_db_error(st, w->run->options->output);
+	return done == SQLITE_DONE ? 0 : print_db_error(st, w->run->options->print.output);
 }
 
 /* ---- the database ---- */
@@ -232,7 +232,7 @@ static bool finish_database(struct state *st)
 
 static int print(struct nvs_run *run)
 {
-	const char *path = run->options->output;
+	const char *path = run->options->print.output;
 	struct state st = {NULL};
 	int r = open_database(&st, path) ? 0 : print_db_error(&st, path);
 

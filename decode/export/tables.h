@@ -4,7 +4,8 @@
 #ifndef NVSNOOP_DECODE_EXPORT_TABLES_H
 #define NVSNOOP_DECODE_EXPORT_TABLES_H
 
-#include "decode/export/walk.h"
+#include "decode/export/events.h"
+#include "decode/report/core/report.h"
 
 struct nvs_cell_column {
 	const char *name;

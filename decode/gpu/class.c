@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Look-up of classes, methods, fields and values in the generated tables: binary search by number,
- * search in order by name (which only set-up and tests do).
- */
+/* Looks up classes, methods, fields and values in the generated tables: binary search by number,
+ * linear search by name (used only at setup and by tests). */
 #include <string.h>
 #include <strings.h>
 #include "decode/gpu/class.h"
@@ -65,7 +63,7 @@ const struct nvs_class *nvs_class_by_name(const char *name)
 	return nvs_class_find(id);
 }
 
-static bool covers(const struct nvs_method *m, uint32_t offset, uint32_t *index)
+static bool method_covers(const struct nvs_method *m, uint32_t offset, uint32_t *index)
 {
 	uint32_t distance = offset - m->offset;
 
@@ -92,10 +90,10 @@ static bool find_in(const struct nvs_class *cls, uint32_t offset, struct nvs_met
 	}
 	if (!lo)
 		return false;
-	/* The nearest that starts at or before it; an array that started earlier may still cover
+	/* Start at the nearest one at or before OFFSET; an array that starts earlier may also cover
 	 * it. */
 	for (uint32_t i = lo - 1, end = lo - 1 - first[lo - 1].back;; i--) {
-		if (covers(&first[i], offset, &at->index)) {
+		if (method_covers(&first[i], offset, &at->index)) {
 			at->method = &first[i];
 			at->cls = cls;
 			return true;
@@ -105,7 +103,7 @@ static bool find_in(const struct nvs_class *cls, uint32_t offset, struct nvs_met
 	}
 }
 
-/* Fallbacks make no circle: the tables' own test sees to it, and eight steps end it anyhow. */
+/* A test ensures that fallbacks form no cycle; the limit of eight steps ends one anyway. */
 bool nvs_method_find(const struct nvs_class *cls, uint32_t offset, struct nvs_method_at *at)
 {
 	bool assumed = false;
@@ -122,8 +120,8 @@ bool nvs_method_find(const struct nvs_class *cls, uint32_t offset, struct nvs_me
 	return false;
 }
 
-/* Names in a table mostly differ within a few letters, fewer than a call is worth. */
-static inline bool same(const char *a, const char *b)
+/* Names in a table mostly differ within a few letters, so a strcmp() call would cost more. */
+static inline bool names_equal(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
 		a++;
@@ -138,7 +136,7 @@ const struct nvs_method *nvs_method_by_name(const struct nvs_class *cls, const c
 		for (uint32_t i = 0; i < cls->nmethods; i++) {
 			const struct nvs_method *m = &nvs_methods[cls->methods + i];
 
-			if (same(nvs_str(m->name), name))
+			if (names_equal(nvs_str(m->name), name))
 				return m;
 		}
 		cls = nvs_class_find(cls->assume ? cls->assume : cls->fallback);
@@ -151,7 +149,7 @@ const struct nvs_field *nvs_field_by_name(const struct nvs_method *method, const
 	for (uint32_t i = 0; method && i < method->nfields; i++) {
 		const struct nvs_field *f = &nvs_fields[method->fields + i];
 
-		if (same(nvs_str(f->name), name))
+		if (names_equal(nvs_str(f->name), name))
 			return f;
 	}
 	return NULL;
@@ -162,7 +160,7 @@ const struct nvs_field *nvs_format_by_name(const struct nvs_class *cls, const ch
 	for (uint32_t i = 0; cls && i < cls->nformats; i++) {
 		const struct nvs_field *f = &nvs_formats[cls->formats + i];
 
-		if (same(nvs_str(f->name), name))
+		if (names_equal(nvs_str(f->name), name))
 			return f;
 	}
 	return NULL;
@@ -208,7 +206,8 @@ const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *
 	for (uint32_t i = 0; i < version->nfields; i++) {
 		const struct nvs_qmd_field *f = &nvs_qmd_fields[version->fields + i];
 
-		if ((!f->classes || !bit || f->classes & bit) && same(nvs_str(f->name), name))
+		if ((!f->classes || !bit || f->classes & bit) &&
+		    names_equal(nvs_str(f->name), name))
 			return f;
 	}
 	return NULL;

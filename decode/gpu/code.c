@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which copies were code. Only a later submission shows it: the driver invalidates caches, copies
- * code, and invalidates instruction caches, all in one call. So code is what the same call copied
- * since the channel's last invalidation, by this channel or by one that it has waited for. What a
- * program copies itself comes from another call; descriptors, constants and semaphore values are no
- * copies by the time they come here.
+ * Identifies copies that are code, which only a later submission shows: in one API call the driver
+ * invalidates caches, copies code and invalidates instruction caches. Code is thus what the same
+ * call copied since the channel's last invalidation, on this channel or one it has waited for.
+ * Copies by the program come from other calls; descriptors, constants and semaphore values are no
+ * longer copies at this point.
  */
 #include "decode/gpu/engine.h"
 
@@ -40,7 +40,7 @@ static void note_acquire(struct nvs_ops_channel *c, uint64_t address)
 	c->acquired[c->nacquired++ % ACQUIRED].clock = c->ops->clock;
 }
 
-static bool waited_for(const struct nvs_ops_channel *c, const struct nvs_recent_copy *r)
+static bool has_waited_for(const struct nvs_ops_channel *c, const struct nvs_recent_copy *r)
 {
 	if (r->channel == c->info.number)
 		return true;
@@ -51,7 +51,7 @@ static bool waited_for(const struct nvs_ops_channel *c, const struct nvs_recent_
 	return false;
 }
 
-static void tell_code(struct nvs_ops_channel *c, const struct nvs_op *invalidation)
+static void deliver_code(struct nvs_ops_channel *c, const struct nvs_op *invalidation)
 {
 	struct nvs_ops *ops = c->ops;
 	struct nvs_op op = *invalidation;
@@ -62,7 +62,7 @@ static void tell_code(struct nvs_ops_channel *c, const struct nvs_op *invalidati
 		const struct nvs_recent_copy *r = &ops->recent[(ops->clock + i) % RECENT];
 
 		if (r->clock <= c->window || !r->bytes || r->origin != c->origin ||
-		    !waited_for(c, r))
+		    !has_waited_for(c, r))
 			continue;
 		memset(&op.code, 0, sizeof(op.code));
 		op.code.mode = r->mode;
@@ -73,8 +73,8 @@ static void tell_code(struct nvs_ops_channel *c, const struct nvs_op *invalidati
 	}
 }
 
-/* Host's operations on memory are others. */
-static bool of_engine(const struct nvs_op *op)
+/* The host class's cache operations do not count. */
+static bool is_engine_op(const struct nvs_op *op)
 {
 	const struct nvs_class *cls = nvs_class_find(op->cls);
 
@@ -96,8 +96,8 @@ void nvs_code_op(struct nvs_ops_channel *c, const struct nvs_op *op)
 		break;
 	case NVS_OP_CACHE:
 		if (op->flags & NVS_OP_INSTRUCTIONS)
-			tell_code(c, op);
-		if (of_engine(op))
+			deliver_code(c, op);
+		if (is_engine_op(op))
 			c->window = c->ops->clock;
 		break;
 	}

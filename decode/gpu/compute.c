@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compute engines: descriptors that come inline, and launches. */
+/* Compute engines: inline descriptors, and launches. */
 #include "decode/gpu/engine.h"
 
 static struct nvs_op *last_descriptor(struct nvs_ops_channel *c, uint64_t address)
@@ -46,7 +46,7 @@ struct trigger {
 	uint32_t launches;
 };
 
-static void grid_releases(const struct trigger *t, const struct nvs_qmd *qmd)
+static void add_grid_releases(const struct trigger *t, const struct nvs_qmd *qmd)
 {
 	for (int i = 0; i < NVS_QMD_RELEASES; i++) {
 		const struct nvs_qmd_release *r = &qmd->releases[i];
@@ -65,7 +65,7 @@ static void grid_releases(const struct trigger *t, const struct nvs_qmd *qmd)
 	}
 }
 
-static void grid_runs(void *arg, const struct nvs_sched_run *run)
+static void add_launch(void *arg, const struct nvs_sched_run *run)
 {
 	struct trigger *t = arg;
 	struct nvs_ops *ops = t->c->ops;
@@ -90,10 +90,10 @@ static void grid_runs(void *arg, const struct nvs_sched_run *run)
 						      NVS_REG_REGION_HI, NVS_REG_REGION_LO);
 	}
 	if (qmd)
-		grid_releases(t, qmd);
+		add_grid_releases(t, qmd);
 }
 
-static void grid_loops(void *arg, uint64_t address)
+static void report_grid_loop(void *arg, uint64_t address)
 {
 	struct trigger *t = arg;
 	struct nvs_pb_fault f = {NVS_PB_LOOP, address, 0, 0, 0};
@@ -102,11 +102,11 @@ static void grid_loops(void *arg, uint64_t address)
 		t->c->ops->sink.fault(t->c->ops->sink.arg, t->c, &f);
 }
 
-static void trigger(struct nvs_ops_channel *c, const struct nvs_subch *sub, enum nvs_pcas action,
-		    uint64_t at)
+static void add_trigger(struct nvs_ops_channel *c, const struct nvs_subch *sub,
+			enum nvs_pcas action, uint64_t at)
 {
 	struct trigger t = {c, sub, at, 0};
-	struct nvs_sched_sink sink = {grid_runs, grid_loops, &t};
+	struct nvs_sched_sink sink = {add_launch, report_grid_loop, &t};
 	uint64_t address = (uint64_t)nvs_reg_get(sub->roles, sub->state, NVS_REG_PCAS_ADDRESS) << 8;
 	struct nvs_op *op = nvs_ops_add(c, NVS_OP_TRIGGER, nvs_subch_number(c, sub), at);
 	uint32_t index = c->ops->count - 1, flushes = c->ops->flushes;
@@ -124,18 +124,18 @@ static void trigger(struct nvs_ops_channel *c, const struct nvs_subch *sub, enum
 void nvs_compute_pcas2(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
 		       uint64_t at)
 {
-	trigger(c, sub, nvs_reg_of(sub->roles, NVS_REG_PCAS_ACTION, value), at);
+	add_trigger(c, sub, nvs_reg_of(sub->roles, NVS_REG_PCAS_ACTION, value), at);
 }
 
 void nvs_compute_pcas(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
 		      uint64_t at)
 {
-	/* It knows but these two; what copying there is goes with the invalidation. */
+	/* This method has only these two flags; a copy, if any, happens with the invalidation. */
 	bool invalidate = nvs_reg_of(sub->roles, NVS_REG_PCAS_INVALIDATE, value);
 
 	if (nvs_reg_of(sub->roles, NVS_REG_PCAS_SCHEDULE, value))
-		trigger(c, sub, invalidate ? NVS_PCAS_INVALIDATE_COPY_SCHEDULE : NVS_PCAS_SCHEDULE,
-			at);
+		add_trigger(c, sub,
+			    invalidate ? NVS_PCAS_INVALIDATE_COPY_SCHEDULE : NVS_PCAS_SCHEDULE, at);
 	else
-		trigger(c, sub, invalidate ? NVS_PCAS_INVALIDATE : NVS_PCAS_NOP, at);
+		add_trigger(c, sub, invalidate ? NVS_PCAS_INVALIDATE : NVS_PCAS_NOP, at);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Copy engines: copies, fills by remapped components, and the semaphore of the same launch. */
+/* Copy engines: copies, fills by remapped components, and the semaphore release of the same
+ * launch. */
 #include <string.h>
 #include "decode/gpu/engine.h"
 
-#define MAX_LINES 65536u /* of one copy that the image follows line by line, */
-#define MAX_BYTES (1u << 20) /* and in them all: descriptors do not come in more */
+#define MAX_LINES 65536u /* per copy that the image follows line by line */
+#define MAX_BYTES (1u << 20) /* per copy of several lines: descriptors are smaller */
 
-/* Where a remapped transfer takes the components of an element from. */
+/* Sources of an element's components in a remapped transfer. */
 struct remap {
-	uint32_t element; /* bytes of one in the destination */
-	uint32_t written; /* of them */
-	bool fills; /* takes none from the source */
+	uint32_t element; /* bytes of an element in the destination */
+	uint32_t written; /* bytes of it that are written */
+	bool fills; /* takes no component from the source */
 	uint8_t value[16];
-	uint16_t left; /* bytes that are not written, a bit each */
+	uint16_t left; /* mask of bytes that are not written */
 };
 
 static void read_remap(const struct nvs_subch *sub, struct remap *m)
@@ -40,21 +41,22 @@ static void read_remap(const struct nvs_subch *sub, struct remap *m)
 	}
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
-static uint64_t product(uint64_t a, uint64_t b)
+static uint64_t multiply_saturated(uint64_t a, uint64_t b)
 {
 	uint64_t value;
 
 	return __builtin_mul_overflow(a, b, &value) ? UINT64_MAX : value;
 }
 
-static void image_lines(struct nvs_memimage *image, const struct nvs_op *op, bool known)
+static void apply_to_image(struct nvs_memimage *image, const struct nvs_op *op, bool known)
 {
-	uint64_t span = sum((uint64_t)op->copy.dst_pitch * (op->copy.lines - 1), op->copy.width);
+	uint64_t span = add_saturated((uint64_t)op->copy.dst_pitch * (op->copy.lines - 1),
+				      op->copy.width);
 
 	if (!op->copy.bytes)
 		return;
@@ -77,8 +79,8 @@ static void image_lines(struct nvs_memimage *image, const struct nvs_op *op, boo
 	}
 }
 
-static void copy_bytes(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t launch,
-		       uint64_t at)
+static void add_copy(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t launch,
+		     uint64_t at)
 {
 	const struct nvs_roles *r = sub->roles;
 	const uint32_t *s = sub->state;
@@ -102,7 +104,7 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct nvs_subch *sub, u
 		op->copy.dst_pitch = nvs_reg_get(r, s, NVS_REG_PITCH_OUT);
 		op->flags |= NVS_OP_TWO_D;
 	}
-	op->copy.bytes = product(elements * m.written, op->copy.lines);
+	op->copy.bytes = multiply_saturated(elements * m.written, op->copy.lines);
 	op->copy.dst = nvs_reg_pair(r, s, NVS_REG_OUT_HI, NVS_REG_OUT_LO);
 	op->copy.src = nvs_reg_pair(r, s, NVS_REG_IN_HI, NVS_REG_IN_LO);
 	if (!nvs_reg_of(r, NVS_REG_DST_LAYOUT, launch))
@@ -124,13 +126,13 @@ static void copy_bytes(struct nvs_ops_channel *c, const struct nvs_subch *sub, u
 			       NVS_OP_PHYSICAL_SRC | NVS_OP_PHYSICAL_DST)) &&
 		(m.fills || !remap) && !m.left;
 	if (!(op->flags & NVS_OP_PHYSICAL_DST))
-		image_lines(c->ops->image, op, known);
+		apply_to_image(c->ops->image, op, known);
 	if (known && !m.fills)
 		nvs_inline_value(c, op);
 }
 
-static void copy_semaphore(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t launch,
-			   uint64_t at)
+static void add_copy_semaphore(struct nvs_ops_channel *c, const struct nvs_subch *sub,
+			       uint32_t launch, uint64_t at)
 {
 	const struct nvs_roles *r = sub->roles;
 	uint32_t type = nvs_reg_of(r, NVS_REG_SEM_TYPE, launch);
@@ -153,6 +155,6 @@ void nvs_copyengine_launch(struct nvs_ops_channel *c, const struct nvs_subch *su
 			   uint64_t at)
 {
 	if (nvs_reg_of(sub->roles, NVS_REG_TRANSFER, launch))
-		copy_bytes(c, sub, launch, at);
-	copy_semaphore(c, sub, launch, at);
+		add_copy(c, sub, launch, at);
+	add_copy_semaphore(c, sub, launch, at);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Every data word to what it does: the state of its method, and where the method has a role the
- * engine that plays it. This is the hot path.
- */
+/* Executes each data word: stores the method's value, and calls the engine function of the method's
+ * role, if it has one. This is the hot path. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/gpu/engine.h"
@@ -43,8 +41,9 @@ void nvs_dispatch_bind(struct nvs_ops_channel *c, uint32_t subch, uint32_t id,
 	sub->upload |= sub->upload ? subch << 13 : 0;
 }
 
-static void method_op(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
-		      uint32_t method, uint32_t value, uint64_t at, uint32_t cls, uint32_t flags)
+static void add_method_op(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t subch,
+			  uint32_t method, uint32_t value, uint64_t at, uint32_t cls,
+			  uint32_t flags)
 {
 	struct nvs_op *op = nvs_ops_add(c, kind, subch, at);
 
@@ -58,19 +57,19 @@ static void method_op(struct nvs_ops_channel *c, enum nvs_op_kind kind, uint32_t
 
 /* ---- methods with a role ---- */
 
-static void cache(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t method,
-		  uint32_t value, uint64_t at)
+static void add_cache_op(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t method,
+			 uint32_t value, uint64_t at)
 {
 	bool code = (method == sub->roles->code_method[0] ||
 		     method == sub->roles->code_method[1]) &&
 		    nvs_reg_of(sub->roles, NVS_REG_CACHE_INSTRUCTION, value);
 
-	method_op(c, NVS_OP_CACHE, nvs_subch_number(c, sub), method, value, at, sub->cls->id,
-		  code ? NVS_OP_INSTRUCTIONS : 0);
+	add_method_op(c, NVS_OP_CACHE, nvs_subch_number(c, sub), method, value, at, sub->cls->id,
+		      code ? NVS_OP_INSTRUCTIONS : 0);
 }
 
-static void engine_role(struct nvs_ops_channel *c, struct nvs_subch *sub, enum nvs_role role,
-			uint32_t method, uint32_t value, uint64_t at)
+static void call_engine_role(struct nvs_ops_channel *c, struct nvs_subch *sub, enum nvs_role role,
+			     uint32_t method, uint32_t value, uint64_t at)
 {
 	switch (role) {
 	case NVS_ROLE_COPY:
@@ -98,11 +97,11 @@ static void engine_role(struct nvs_ops_channel *c, struct nvs_subch *sub, enum n
 		nvs_semaphore_report_execute(c, sub, value, at);
 		break;
 	case NVS_ROLE_IDLE:
-		method_op(c, NVS_OP_WAIT_IDLE, nvs_subch_number(c, sub), method, value, at,
-			  sub->cls->id, 0);
+		add_method_op(c, NVS_OP_WAIT_IDLE, nvs_subch_number(c, sub), method, value, at,
+			      sub->cls->id, 0);
 		break;
 	case NVS_ROLE_CACHE:
-		cache(c, sub, method, value, at);
+		add_cache_op(c, sub, method, value, at);
 		break;
 	case NVS_ROLE_MACRO:
 		nvs_macro_start(c, sub, method, value);
@@ -115,8 +114,8 @@ static void engine_role(struct nvs_ops_channel *c, struct nvs_subch *sub, enum n
 	}
 }
 
-static void host_role(struct nvs_ops_channel *c, enum nvs_role role, uint32_t method,
-		      uint32_t value, uint32_t subch, uint64_t at)
+static void call_host_role(struct nvs_ops_channel *c, enum nvs_role role, uint32_t method,
+			   uint32_t value, uint32_t subch, uint64_t at)
 {
 	switch (role) {
 	case NVS_ROLE_SEM_EXECUTE:
@@ -126,11 +125,11 @@ static void host_role(struct nvs_ops_channel *c, enum nvs_role role, uint32_t me
 		nvs_semaphore_host_old(c, value, subch, at);
 		break;
 	case NVS_ROLE_IDLE:
-		method_op(c, NVS_OP_WAIT_IDLE, subch, method, value, at, c->host->id, 0);
+		add_method_op(c, NVS_OP_WAIT_IDLE, subch, method, value, at, c->host->id, 0);
 		break;
 	case NVS_ROLE_CACHE:
 	case NVS_ROLE_MEM_OP:
-		method_op(c, NVS_OP_CACHE, subch, method, value, at, c->host->id, 0);
+		add_method_op(c, NVS_OP_CACHE, subch, method, value, at, c->host->id, 0);
 		break;
 	default:
 		break;
@@ -139,18 +138,18 @@ static void host_role(struct nvs_ops_channel *c, enum nvs_role role, uint32_t me
 
 /* ---- every data word ---- */
 
-static inline uint32_t *state_of(struct nvs_subch *sub)
+static inline uint32_t *get_state(struct nvs_subch *sub)
 {
 	const size_t bytes = NVS_METHODS * (sizeof(*sub->state) + 1);
 
-	/* What is set in more subchannels than there is room for is not followed. */
+	/* If memory is short, the subchannel's methods are not tracked. */
 	if (!sub->state && nvs_budget_spare(bytes))
 		sub->state = calloc(1, bytes);
 	return sub->state;
 }
 
-static void host_word(struct nvs_ops_channel *c, const struct nvs_pb_run *run, uint32_t method,
-		      uint32_t value)
+static void execute_host_word(struct nvs_ops_channel *c, const struct nvs_pb_run *run,
+			      uint32_t method, uint32_t value)
 {
 	uint32_t role = c->host_roles ? c->host_roles->role[method / 4] : NVS_ROLE_NONE;
 
@@ -159,12 +158,12 @@ static void host_word(struct nvs_ops_channel *c, const struct nvs_pb_run *run, u
 	if (role == NVS_ROLE_SET_OBJECT)
 		nvs_dispatch_bind(c, run->subch, value & 0xffff, NVS_CLASS_METHOD);
 	else if (role)
-		host_role(c, role, method, value, run->subch, c->pb.header_address);
+		call_host_role(c, role, method, value, run->subch, c->pb.header_address);
 }
 
-/* AT: a method's dword, as everywhere below. */
-static inline void engine_word(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t at,
-			       uint32_t value, uint64_t header)
+/* AT is the method's dword index, here and below. */
+static inline void execute_word(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t at,
+				uint32_t value, uint64_t header)
 {
 	uint32_t role = sub->roles ? sub->roles->role[at] : NVS_ROLE_NONE;
 
@@ -173,19 +172,20 @@ static inline void engine_word(struct nvs_ops_channel *c, struct nvs_subch *sub,
 	sub->state[at] = value;
 	nvs_dispatch_set(sub->state)[at] = 1;
 	if (role)
-		engine_role(c, sub, role, at * 4, value, header);
+		call_engine_role(c, sub, role, at * 4, value, header);
 }
 
-/* N words to methods one behind the other, the last of which there is. */
-static inline void engine_row(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t at,
-			      const uint32_t *data, uint32_t n, uint64_t header)
+/* Executes N words for consecutive methods, all of which exist. */
+static inline void execute_consecutive(struct nvs_ops_channel *c, struct nvs_subch *sub,
+				       uint32_t at, const uint32_t *data, uint32_t n,
+				       uint64_t header)
 {
 	while (n) {
 		uint32_t quiet = sub->roles ? sub->roles->quiet[at] : n;
 		uint8_t *set = nvs_dispatch_set(sub->state);
 
 		if (!quiet) {
-			engine_word(c, sub, at++, *data++, header);
+			execute_word(c, sub, at++, *data++, header);
 			n--;
 			continue;
 		}
@@ -197,14 +197,15 @@ static inline void engine_row(struct nvs_ops_channel *c, struct nvs_subch *sub, 
 		for (; quiet; quiet--, at++) {
 			sub->state[at] = *data++;
 			set[at] = 1;
-			__asm__(""); /* two or three, mostly: no call of memcpy for them */
+			__asm__(""); /* usually two or three words: keep the compiler from calling
+				      * memcpy() */
 		}
 	}
 }
 
-/* N words to one method. */
-static inline void engine_still(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t at,
-				const uint32_t *data, uint32_t n, uint64_t header)
+/* Executes N words for one method. */
+static inline void execute_repeated(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t at,
+				    const uint32_t *data, uint32_t n, uint64_t header)
 {
 	uint32_t role = sub->roles ? sub->roles->role[at] : NVS_ROLE_NONE;
 
@@ -218,11 +219,11 @@ static inline void engine_still(struct nvs_ops_channel *c, struct nvs_subch *sub
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		engine_word(c, sub, at, data[i], header);
+		execute_word(c, sub, at, data[i], header);
 }
 
-/* Any run, word by word. */
-static void words(struct nvs_ops_channel *c, const struct nvs_pb_run *run)
+/* Executes any run, word by word. */
+static void execute_words(struct nvs_ops_channel *c, const struct nvs_pb_run *run)
 {
 	struct nvs_subch *sub = &c->subch[run->subch];
 
@@ -232,15 +233,15 @@ static void words(struct nvs_ops_channel *c, const struct nvs_pb_run *run)
 			     (run->form == NVS_PB_INC_ONCE && run->index + i);
 
 		if (method < HOST_END) {
-			host_word(c, run, method, run->data[i]);
-		} else if (!state_of(sub)) {
+			execute_host_word(c, run, method, run->data[i]);
+		} else if (!get_state(sub)) {
 			return;
 		} else if (still) {
-			engine_still(c, sub, method / 4, run->data + i, run->count - i,
-				     c->pb.header_address);
+			execute_repeated(c, sub, method / 4, run->data + i, run->count - i,
+					 c->pb.header_address);
 			return;
 		} else {
-			engine_word(c, sub, method / 4, run->data[i], c->pb.header_address);
+			execute_word(c, sub, method / 4, run->data[i], c->pb.header_address);
 		}
 	}
 }
@@ -254,7 +255,7 @@ void nvs_dispatch_run(void *arg, const struct nvs_pb_run *run)
 		sink->run(sink->arg, c, run,
 			  run->method < HOST_END ? c->host : c->subch[run->subch].cls);
 	if (run->form <= NVS_PB_OLD_NON_INC && run->count)
-		words(c, run);
+		execute_words(c, run);
 }
 
 size_t nvs_dispatch_plain(struct nvs_ops_channel *c, const uint32_t *data, size_t n)
@@ -276,23 +277,23 @@ size_t nvs_dispatch_plain(struct nvs_ops_channel *c, const uint32_t *data, size_
 			if (whole)
 				continue;
 		}
-		if (!state_of(sub))
+		if (!get_state(sub))
 			break;
 		if (word >> 29 == 4) {
-			engine_word(c, sub, at, count, header);
+			execute_word(c, sub, at, count, header);
 			i++;
 			continue;
 		}
 		if (!count || count > n - i - 1 || at + count > NVS_METHODS)
 			break;
 		if (word >> 29 == 1) {
-			engine_row(c, sub, at, first, count, header);
+			execute_consecutive(c, sub, at, first, count, header);
 		} else if (word >> 29 == 3) {
-			engine_still(c, sub, at, first, count, header);
+			execute_repeated(c, sub, at, first, count, header);
 		} else if (word >> 29 == 5) {
-			engine_word(c, sub, at, *first, header);
+			execute_word(c, sub, at, *first, header);
 			if (count > 1)
-				engine_still(c, sub, at + 1, first + 1, count - 1, header);
+				execute_repeated(c, sub, at + 1, first + 1, count - 1, header);
 		} else {
 			break;
 		}

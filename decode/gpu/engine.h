@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the engines share: a channel's state, the list of operations, and what each file offers to
- * those above it.
+ * Shared by the engine files: a channel's state, the list of operations, and each file's functions.
+ * Layers, lowest first:
  *
  *     {uses, code} <- oplist <- semaphore <- {inline, copyengine, compute} <- macro <- dispatch <-
  * ops
  *
- * AT is everywhere the GPU address of the header that an operation comes from, METHOD in bytes.
+ * AT is always the GPU address of the header that an operation comes from; METHOD is in bytes.
  */
 #ifndef NVSNOOP_DECODE_GPU_ENGINE_H
 #define NVSNOOP_DECODE_GPU_ENGINE_H
 
 #include "decode/base/copy.h"
-#include "decode/gpu/image.h"
+#include "decode/gpu/memory_image.h"
 #include "decode/gpu/ops.h"
 #include "decode/gpu/roles.h"
 #include "decode/gpu/sched.h"
 
-#define MAX_OPS 8192u /* held of one submission; more are handed out before its end */
+#define MAX_OPS 8192u /* held per submission; beyond that the list is delivered in parts */
 #define MAX_MACRO_ARGS 8u
-#define RECENT 64u /* copies that may yet turn out to be code */
+#define RECENT 64u /* copies that may still turn out to be code */
 #define ACQUIRED 4u
 #define RELEASES 4096u
 #define NO_OP 0xffffffffu
-#define HOST_END 0x100u /* methods below are Host's own */
+#define HOST_END 0x100u /* methods below belong to the host class */
 
-/* An inline upload whose bytes are still coming. */
+/* An inline upload whose data is incomplete. */
 struct nvs_transfer {
 	bool open;
-	bool linear; /* goes to pitch memory: the image can follow */
-	uint32_t op; /* its operation, NO_OP once that was handed out */
+	bool linear; /* destination has pitch layout, so the image can track it */
+	uint32_t op; /* number of its operation; NO_OP after that was delivered */
 	uint32_t width, pitch; /* bytes */
 	uint64_t address, bytes, received;
 };
@@ -43,9 +43,9 @@ struct nvs_macro_call {
 struct nvs_subch {
 	const struct nvs_class *cls;
 	const struct nvs_roles *roles;
-	uint32_t upload; /* its header that begins an inline upload; 0: none does */
+	uint32_t upload; /* first header of the form nvs_inline_upload() takes; 0: none */
 	enum nvs_class_source source;
-	uint32_t *state; /* NVS_METHODS dwords, then a byte for each: was it set? */
+	uint32_t *state; /* NVS_METHODS dwords, then one byte for each: 1 if it was ever set */
 	struct nvs_transfer transfer;
 	struct nvs_macro_call macro;
 };
@@ -56,18 +56,18 @@ struct nvs_ops_channel {
 	struct nvs_ops_channel_info info;
 	const struct nvs_class *host;
 	const struct nvs_roles *host_roles;
-	bool extended; /* its class knows extended bases */
+	bool extended; /* its class has extended bases */
 	struct nvs_pb pb;
 	struct nvs_pb_sink pb_sink;
 	uint64_t tag, origin;
-	uint64_t window; /* ops clock at its last cache invalidation */
+	uint64_t window; /* value of ops->clock at its last cache invalidation */
 	struct {
 		uint32_t channel;
 		uint64_t clock;
-	} acquired[ACQUIRED]; /* channels it has waited for lately */
+	} acquired[ACQUIRED]; /* channels it has recently waited for */
 	uint32_t nacquired;
 	uint32_t host_state[HOST_END / 4];
-	uint64_t host_set; /* a bit for each of them: was it set? */
+	uint64_t host_set; /* one bit for each: 1 if it was ever set */
 	struct nvs_subch subch[8];
 };
 
@@ -90,22 +90,22 @@ struct nvs_ops {
 	struct nvs_qmd_layouts *layouts;
 	struct nvs_roles_slot *roles;
 	struct nvs_ops_channel *channels;
-	/* of the submission in progress */
+	/* of the current submission */
 	struct nvs_op *list;
 	uint32_t count, room;
-	uint32_t flushes; /* times the list was handed out so far */
-	uint64_t handed; /* operations in all of these */
+	uint32_t flushes; /* how often the list has been delivered */
+	uint64_t handed; /* number of operations delivered so far */
 	struct nvs_qmd *qmds;
 	uint32_t nqmds, qmd_room;
-	struct nvs_ranges descriptors; /* that it uploads or triggers, */
-	struct nvs_ranges constants, semaphores; /* and what those speak of */
+	struct nvs_ranges descriptors; /* that it uploads or triggers */
+	struct nvs_ranges constants, semaphores; /* that those descriptors refer to */
 	struct {
 		struct nvs_upload {
 			uint64_t address;
 			uint32_t cls;
 		} * list;
 		uint32_t count, room;
-	} uploads; /* descriptors that are looked into only if that is needed */
+	} uploads; /* descriptors that are decoded only when needed */
 	/* across channels */
 	uint64_t clock; /* counts copies and invalidations */
 	struct nvs_recent_copy {
@@ -125,32 +125,29 @@ static inline uint32_t nvs_subch_number(const struct nvs_ops_channel *c,
 	return (uint32_t)(sub - c->subch);
 }
 
-/* ---- uses.c ---- */
+/* ---- upload_use.c ---- */
 
-/* A descriptor at ADDRESS is triggered or run; QMD NULL: not known. */
+/* A descriptor at ADDRESS is triggered or runs; QMD is NULL if its contents are unknown. */
 void nvs_uses_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *qmd);
-/* What looks like a descriptor of class CLS was uploaded there. */
+/* Data that looks like a descriptor of class CLS was uploaded to ADDRESS. */
 void nvs_uses_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls);
-/* Makes uploads of the inline copies in the list whose use is known. */
+/* Turns inline copies in the list whose purpose is known into uploads. */
 void nvs_uses_tell(struct nvs_ops *ops);
-void nvs_uses_forget(struct nvs_ops *ops); /* the submission ends */
+void nvs_uses_forget(struct nvs_ops *ops); /* at the end of a submission */
 void nvs_uses_free(struct nvs_ops *ops);
 
 /* ---- code.c ---- */
 
-/*
- * OP is handed out next, and what it is for is known. Hands out before it which earlier copies it
- * shows to be code.
- */
+/* Called with each operation just before it is delivered, when its purpose is known. First delivers
+ * code operations for the earlier copies that OP identifies as code. */
 void nvs_code_op(struct nvs_ops_channel *c, const struct nvs_op *op);
 
 /* ---- oplist.c ---- */
 
-bool nvs_ops_make_room(struct nvs_ops_channel *c); /* for one more; false: no memory */
-/*
- * A new operation of subchannel SUBCH at the end of the list, zeroed; NULL: no memory. Its number
- * is ops->count - 1, and good until ops->flushes changes.
- */
+bool nvs_ops_make_room(struct nvs_ops_channel *c); /* for one more operation; false if memory is
+						    * short */
+/* Appends a zeroed operation of subchannel SUBCH. Returns NULL if memory is short. Its number,
+ * ops->count - 1, is valid until ops->flushes changes. */
 static inline struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_kind kind,
 					 uint32_t subch, uint64_t at)
 {
@@ -168,24 +165,26 @@ static inline struct nvs_op *nvs_ops_add(struct nvs_ops_channel *c, enum nvs_op_
 	op->at = at;
 	return op;
 }
-/* A copy of QMD that is kept as long as the list; NULL: no memory. */
+/* Copies QMD for the lifetime of the list. Returns NULL if memory is short. */
 struct nvs_qmd *nvs_ops_keep_qmd(struct nvs_ops *ops, const struct nvs_qmd *qmd);
-void nvs_ops_flush(struct nvs_ops_channel *c); /* hands out what there is */
+void nvs_ops_flush(struct nvs_ops_channel *c); /* delivers the list */
 
 /* ---- semaphore.c ---- */
 
-/* A release or acquire as a method asks for it. */
+/* A release or acquire as a method requests it. */
 struct nvs_semaphore {
 	uint8_t op, by; /* enum nvs_semaphore_op, nvs_semaphore_by */
-	uint8_t reduction; /* REDUCE: enum nvs_reduction */
+	uint8_t reduction; /* for REDUCE: enum nvs_reduction */
 	uint32_t flags; /* NVS_OP_* */
 	uint64_t address, payload;
 };
 void nvs_semaphore_add(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
 		       const struct nvs_semaphore *s);
-/* Numbers of copy engines and of Host: IMIN, IMAX, IXOR, IAND, IOR, IADD, INC, DEC. */
+/* Translates the reduction numbers of copy engines and the host class: IMIN, IMAX, IXOR, IAND, IOR,
+ * IADD, INC, DEC. */
 uint8_t nvs_semaphore_reduction(uint32_t number);
-/* SET_REPORT_SEMAPHORE_D, REPORT_SEMAPHORE_EXECUTE; Host's SEM_EXECUTE, SEMAPHORED. */
+/* Methods SET_REPORT_SEMAPHORE_D, REPORT_SEMAPHORE_EXECUTE, and the host class's SEM_EXECUTE and
+ * SEMAPHORED. */
 void nvs_semaphore_report(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
 			  uint64_t at);
 void nvs_semaphore_report_execute(struct nvs_ops_channel *c, const struct nvs_subch *sub,
@@ -200,24 +199,25 @@ void nvs_inline_start(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t
 void nvs_inline_data(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *data,
 		     uint32_t n);
 /*
- * An inline upload in the four headers in which drivers write it: they are most of all headers, so
- * they are taken together. How many dwords that were; 0: it is not written so, or there is more to
- * it, and the words have to be taken one by one.
+ * Fast path for an inline upload in the four headers that drivers use; these are the majority of
+ * all headers. Returns how many dwords it took, or 0 if the upload has another form or is
+ * incomplete and the words must be processed one by one.
  */
 size_t nvs_inline_upload(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *w,
 			 size_t n, uint64_t header);
-/* All bytes of the transfer have come, or a macro has brought them; DATA as they came, or NULL. */
+/* Called when all bytes of the transfer are there, from data words or a macro. DATA points to them
+ * as received, or is NULL. */
 void nvs_inline_finish(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *data);
-/* A transfer that is still open will get no more. */
+/* Closes a transfer that will get no more data. */
 void nvs_inline_close(struct nvs_ops_channel *c, struct nvs_subch *sub);
-/* OP is a copy whose bytes are in the image by now: few are kept in OP. */
+/* Keeps the bytes of a small copy in OP, once they are in the image. */
 static inline void nvs_inline_value(struct nvs_ops_channel *c, struct nvs_op *op)
 {
 	if (op->copy.bytes && op->copy.bytes <= sizeof(op->copy.value) && op->copy.lines == 1 &&
 	    nvs_memimage_read(c->ops->image, op->copy.dst, op->copy.value, op->copy.bytes))
 		op->copy.element = (uint8_t)op->copy.bytes;
 }
-/* The transfer's operation; NULL: it was handed out. */
+/* Returns the transfer's operation, or NULL if it was delivered. */
 struct nvs_op *nvs_inline_op(struct nvs_ops_channel *c, const struct nvs_transfer *t);
 
 /* ---- copyengine.c ---- */
@@ -227,12 +227,12 @@ void nvs_copyengine_launch(struct nvs_ops_channel *c, const struct nvs_subch *su
 
 /* ---- compute.c ---- */
 
-/* SEND_SIGNALING_PCAS_B and PCAS2_B */
+/* Methods SEND_SIGNALING_PCAS_B and SEND_SIGNALING_PCAS2_B. */
 void nvs_compute_pcas(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
 		      uint64_t at);
 void nvs_compute_pcas2(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
 		       uint64_t at);
-/* LOAD_INLINE_QMD_DATA */
+/* Method LOAD_INLINE_QMD_DATA. */
 void nvs_compute_qmd_data(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t method,
 			  uint32_t value, uint64_t at);
 
@@ -241,24 +241,23 @@ void nvs_compute_qmd_data(struct nvs_ops_channel *c, const struct nvs_subch *sub
 void nvs_macro_start(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t method,
 		     uint32_t value);
 void nvs_macro_arg(struct nvs_subch *sub, uint32_t value);
-/* The call's arguments are complete: says what it did, as far as that can be told. */
+/* Called when the arguments are complete: adds the operations that the macro performs, as far as
+ * known. */
 void nvs_macro_close(struct nvs_ops_channel *c, struct nvs_subch *sub);
 
 /* ---- dispatch.c ---- */
 
-/* A class for a subchannel, unless a better source has given one. */
+/* Sets a subchannel's class, unless a better source has set it. */
 void nvs_dispatch_bind(struct nvs_ops_channel *c, uint32_t subch, uint32_t cls,
 		       enum nvs_class_source source);
-/* Every run, as struct nvs_pb_sink has it; ARG is the channel. */
+/* Handles one run of data words, as nvs_pb_sink.run; ARG is the channel. */
 void nvs_dispatch_run(void *arg, const struct nvs_pb_run *run);
-/*
- * Takes headers of the usual forms to an engine, as long as all their data is here: nearly all are
- * such. How many dwords that were.
- */
+/* Fast path: executes headers of the common forms whose data is complete, which are nearly all.
+ * Returns the number of dwords taken. */
 size_t nvs_dispatch_plain(struct nvs_ops_channel *c, const uint32_t *data, size_t n);
-/* NULL: no memory. */
+/* Returns NULL if memory is short. */
 const struct nvs_roles *nvs_dispatch_roles(struct nvs_ops *ops, const struct nvs_class *cls);
-/* A byte for each method, behind the values: was it ever set? */
+/* One byte for each method, stored after the values: 1 if it was ever set. */
 static inline uint8_t *nvs_dispatch_set(const uint32_t *state)
 {
 	return (uint8_t *)(uintptr_t)(state + NVS_METHODS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that stand in the pushbuffer: LAUNCH_DMA, then LOAD_INLINE_DATA. */
+/* Inline copies, whose bytes are in the pushbuffer: LAUNCH_DMA, then LOAD_INLINE_DATA. */
 #include <string.h>
 #include "decode/gpu/engine.h"
 
@@ -8,10 +8,8 @@ struct nvs_op *nvs_inline_op(struct nvs_ops_channel *c, const struct nvs_transfe
 	return t->op == NO_OP ? NULL : &c->ops->list[t->op];
 }
 
-/*
- * An upload that is as long as a descriptor and looks like one is kept longer. DATA: its dwords
- * where they came at once, else NULL: they are in the image.
- */
+/* Keeps an upload that has the size of a descriptor and looks like one. DATA points to its dwords
+ * if they arrived at once; if NULL, they are read from the image. */
 static void note_descriptor(struct nvs_ops_channel *c, const struct nvs_subch *sub,
 			    uint64_t address, uint64_t bytes, const uint32_t *data,
 			    struct nvs_op *op)
@@ -93,7 +91,7 @@ void nvs_inline_start(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t
 		op->flags = (t->linear ? 0 : NVS_OP_BLOCKLINEAR_DST) |
 			    (lines > 1 ? NVS_OP_TWO_D : 0);
 	}
-	/* How lines are packed is not told anywhere, so only single ones go into the image. */
+	/* The packing of several lines is undocumented, so only single lines go into the image. */
 	if (lines > 1 || !t->linear)
 		nvs_memimage_forget(c->ops->image, t->address,
 				    lines > 1 ? (uint64_t)t->pitch * lines : t->bytes);
@@ -118,9 +116,9 @@ void nvs_inline_data(struct nvs_ops_channel *c, struct nvs_subch *sub, const uin
 		nvs_inline_finish(c, sub, t->bytes == given ? data : NULL);
 }
 
-/* To pitch memory, of one line and without a release, at once. */
-static void whole(struct nvs_ops_channel *c, struct nvs_subch *sub, uint64_t address,
-		  uint32_t bytes, const uint32_t *data, uint64_t at)
+/* Handles a complete upload of one line to pitch memory, without a release. */
+static void add_whole_upload(struct nvs_ops_channel *c, struct nvs_subch *sub, uint64_t address,
+			     uint32_t bytes, const uint32_t *data, uint64_t at)
 {
 	struct nvs_op *op = nvs_ops_add(c, NVS_OP_COPY, nvs_subch_number(c, sub), at);
 
@@ -163,10 +161,10 @@ size_t nvs_inline_upload(struct nvs_ops_channel *c, struct nvs_subch *sub, const
 	memset(nvs_dispatch_set(s) + out, 1, 2);
 	memset(nvs_dispatch_set(s) + width, 1, 2);
 	memset(nvs_dispatch_set(s) + launch, 1, 2);
-	whole(c, sub,
-	      (uint64_t)nvs_reg_of(r, NVS_REG_OUT_HI, w[1]) << 32 |
-		      nvs_reg_of(r, NVS_REG_OUT_LO, w[2]),
-	      w[4], w + 9, header + 4 * 6);
+	add_whole_upload(c, sub,
+			 (uint64_t)nvs_reg_of(r, NVS_REG_OUT_HI, w[1]) << 32 |
+				 nvs_reg_of(r, NVS_REG_OUT_LO, w[2]),
+			 w[4], w + 9, header + 4 * 6);
 	return 9 + count;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Uploads whose bytes a macro of the front end fetches or makes. What a macro does is told by what
- * it is given: an upload of N dwords has been set up and no data has come; called with (N, V) it
- * fills with V, with (address high, low, N) it fetches from there.
+ * Uploads whose bytes a front-end macro fetches or generates. The macro's effect is inferred from
+ * its arguments when an upload of N dwords is set up and has received no data: called with (N, V)
+ * it fills with V; with (address high, low, N) it copies from that address.
  */
 #include <string.h>
 #include "decode/gpu/engine.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The operations of the submission in progress, held until its end, because only then is it known
- * what its uploads were for.
- */
+/* The operations of the current submission. They are held until its end, because only then is the
+ * purpose of its uploads known. */
 #include "decode/base/grow.h"
 #include "decode/gpu/engine.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Channels: what is known of them beforehand, and their submissions from begin to end. */
+/* Creates decoders and channels, and passes submissions through the pushbuffer parser. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/gpu/engine.h"
 
 #define IMAGE_PAGES 2048u
-#define IMAGE_EACH 256u /* bytes that a dword may have filled and copied, one with another */
+#define IMAGE_EACH 256u /* bytes that each dword may fill or copy on average */
 
 uint32_t nvs_subchannel_of(uint32_t kind)
 {
@@ -82,7 +82,7 @@ void nvs_ops_channel_object(struct nvs_ops_channel *c, uint32_t id)
 	if (subch >= 8)
 		return;
 	nvs_dispatch_bind(c, subch, id, NVS_CLASS_OBJECT);
-	/* On a copy runlist the subchannel is ignored: one engine object, whatever the number. */
+	/* Copy runlists ignore the subchannel: there is one engine object for all numbers. */
 	if (cls->kind != NVS_KIND_COPY)
 		return;
 	for (uint32_t i = 0; i < 8; i++) {
@@ -91,7 +91,7 @@ void nvs_ops_channel_object(struct nvs_ops_channel *c, uint32_t id)
 	}
 }
 
-static void on_fault(void *arg, const struct nvs_pb_fault *fault)
+static void report_fault(void *arg, const struct nvs_pb_fault *fault)
 {
 	struct nvs_ops_channel *c = arg;
 
@@ -108,7 +108,7 @@ struct nvs_ops_channel *nvs_ops_channel_new(struct nvs_ops *ops,
 		return NULL;
 	c->ops = ops;
 	c->info = *info;
-	c->pb_sink = (struct nvs_pb_sink){nvs_dispatch_run, on_fault, c};
+	c->pb_sink = (struct nvs_pb_sink){nvs_dispatch_run, report_fault, c};
 	c->next = ops->channels;
 	c->link = &ops->channels;
 	if (c->next)

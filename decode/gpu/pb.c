@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The pushbuffer walk. Header forms by bits 31:29 (and 17:16 of the old ones) as in the DMA_*
- * formats of the host classes, Fermi to Blackwell.
- */
+/* Parses pushbuffers. Header forms are encoded in bits 31:29 (and 17:16 for old forms), as in the
+ * DMA_* formats of the host classes from Fermi to Blackwell. */
 #include <string.h>
 #include "decode/gpu/pb.h"
 
@@ -77,8 +75,8 @@ const char *nvs_gp_opcode_name(uint32_t opcode)
 	return opcode < NVS_GP_OPCODES ? names[opcode] : "?";
 }
 
-static void fault(const struct nvs_pb_sink *sink, enum nvs_pb_fault_kind kind, uint64_t address,
-		  uint32_t header, uint32_t wanted, uint32_t had)
+static void report_fault(const struct nvs_pb_sink *sink, enum nvs_pb_fault_kind kind,
+			 uint64_t address, uint32_t header, uint32_t wanted, uint32_t had)
 {
 	struct nvs_pb_fault f = {kind, address, header, wanted, had};
 
@@ -86,11 +84,12 @@ static void fault(const struct nvs_pb_sink *sink, enum nvs_pb_fault_kind kind, u
 		sink->fault(sink->arg, &f);
 }
 
-/* The header that waits for data will not get it. */
-static void abandon(struct nvs_pb *pb, const struct nvs_pb_sink *sink, enum nvs_pb_fault_kind kind)
+/* Drops the header whose data will not come. */
+static void drop_header(struct nvs_pb *pb, const struct nvs_pb_sink *sink,
+			enum nvs_pb_fault_kind kind)
 {
 	pb->pending = false;
-	fault(sink, kind, pb->header_address, pb->run.header, pb->run.total, pb->run.index);
+	report_fault(sink, kind, pb->header_address, pb->run.header, pb->run.total, pb->run.index);
 }
 
 void nvs_pb_start(struct nvs_pb *pb)
@@ -108,9 +107,9 @@ static void check_loop(struct nvs_pb *pb, const struct nvs_gp *gp, uint32_t entr
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (gp->subroutine && gp->address == pb->ranges[i][0] && end == pb->ranges[i][1])
-			return; /* called once more */
+			return; /* called again */
 		if (gp->address < pb->ranges[i][1] && pb->ranges[i][0] < end) {
-			fault(sink, NVS_PB_LOOP, gp->address, entry_hi, gp->dwords, 0);
+			report_fault(sink, NVS_PB_LOOP, gp->address, entry_hi, gp->dwords, 0);
 			return;
 		}
 	}
@@ -119,14 +118,14 @@ static void check_loop(struct nvs_pb *pb, const struct nvs_gp *gp, uint32_t entr
 	pb->nranges++;
 }
 
-static void control_entry(struct nvs_pb *pb, bool extended, const struct nvs_pb_sink *sink,
-			  struct nvs_gp *gp, uint32_t hi)
+static void parse_control_entry(struct nvs_pb *pb, bool extended, const struct nvs_pb_sink *sink,
+				struct nvs_gp *gp, uint32_t hi)
 {
 	gp->opcode = hi & 0xff;
 	if (gp->opcode == NVS_GP_EXTENDED_BASE && extended)
 		pb->extended_base = (uint64_t)(gp->operand >> 8 & 0x1ffff) << 40;
 	else if (gp->opcode == NVS_GP_ILLEGAL || gp->opcode >= NVS_GP_EXTENDED_BASE)
-		fault(sink, NVS_PB_RESERVED_CONTROL, 0, hi, 0, 0);
+		report_fault(sink, NVS_PB_RESERVED_CONTROL, 0, hi, 0, 0);
 }
 
 void nvs_pb_entry(struct nvs_pb *pb, uint64_t entry, bool extended, const struct nvs_pb_sink *sink,
@@ -135,7 +134,7 @@ void nvs_pb_entry(struct nvs_pb *pb, uint64_t entry, bool extended, const struct
 	uint32_t lo = (uint32_t)entry, hi = (uint32_t)(entry >> 32);
 
 	if (pb->left && !pb->ended)
-		fault(sink, NVS_PB_LENGTH, pb->address, pb->left, pb->left, 0);
+		report_fault(sink, NVS_PB_LENGTH, pb->address, pb->left, pb->left, 0);
 	memset(gp, 0, sizeof(*gp));
 	gp->dwords = hi >> 10 & 0x1fffff;
 	gp->conditional = lo & 1;
@@ -145,20 +144,20 @@ void nvs_pb_entry(struct nvs_pb *pb, uint64_t entry, bool extended, const struct
 	pb->ended = false;
 	pb->left = gp->dwords;
 	if (!gp->dwords) {
-		control_entry(pb, extended, sink, gp, hi);
+		parse_control_entry(pb, extended, sink, gp, hi);
 		return;
 	}
 	gp->address = pb->extended_base | (uint64_t)(hi & 0xff) << 32 | (lo & ~3u);
 	if (pb->pending && gp->subroutine && !pb->subroutine)
-		abandon(pb, sink, NVS_PB_NESTED);
+		drop_header(pb, sink, NVS_PB_NESTED);
 	check_loop(pb, gp, hi, sink);
 	pb->subroutine = gp->subroutine;
 	pb->address = gp->address;
 }
 
-/* Gives RUN's next data words out of DATA; returns how many. */
-static inline size_t give(struct nvs_pb *pb, const uint32_t *data, size_t n,
-			  const struct nvs_pb_sink *sink)
+/* Passes RUN's next data words from DATA to the sink. Returns how many. */
+static inline size_t pass_data(struct nvs_pb *pb, const uint32_t *data, size_t n,
+			       const struct nvs_pb_sink *sink)
 {
 	struct nvs_pb_run *run = &pb->run;
 	uint32_t wanted = run->total - run->index;
@@ -174,9 +173,9 @@ static inline size_t give(struct nvs_pb *pb, const uint32_t *data, size_t n,
 	return count;
 }
 
-/* A header whose data, if it has any, stands in the header itself. */
-static void give_alone(struct nvs_pb *pb, uint8_t form, uint32_t value, bool has_value,
-		       const struct nvs_pb_sink *sink)
+/* Passes on a header whose data, if any, is in the header itself. */
+static void pass_header(struct nvs_pb *pb, uint8_t form, uint32_t value, bool has_value,
+			const struct nvs_pb_sink *sink)
 {
 	struct nvs_pb_run *run = &pb->run;
 
@@ -189,8 +188,8 @@ static void give_alone(struct nvs_pb *pb, uint8_t form, uint32_t value, bool has
 	sink->run(sink->arg, run);
 }
 
-/* Headers of groups 0 and 2. False: no such header. */
-static bool old_header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sink *sink)
+/* Parses headers of groups 0 and 2. Returns false if the form is invalid. */
+static bool parse_old_header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sink *sink)
 {
 	struct nvs_pb_run *run = &pb->run;
 	uint32_t tert = word >> 16 & 3;
@@ -212,18 +211,18 @@ static bool old_header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sin
 	case 1:
 	case 2:
 		run->method = 0;
-		give_alone(pb, tert == 1 ? NVS_PB_SET_MASK : NVS_PB_STORE_MASK, word >> 4 & 0xfff,
-			   true, sink);
+		pass_header(pb, tert == 1 ? NVS_PB_SET_MASK : NVS_PB_STORE_MASK, word >> 4 & 0xfff,
+			    true, sink);
 		return true;
 	default:
 		run->method = 0;
-		give_alone(pb, NVS_PB_USE_MASK, 0, false, sink);
+		pass_header(pb, NVS_PB_USE_MASK, 0, false, sink);
 		return true;
 	}
 }
 
-/* Takes a header word in: either gives it at once or leaves it pending. */
-static void header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sink *sink)
+/* Parses a header word: passes it on at once, or leaves it pending until its data comes. */
+static void parse_header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sink *sink)
 {
 	static const uint8_t forms[8] = {
 		[1] = NVS_PB_INC,
@@ -246,25 +245,25 @@ static void header(struct nvs_pb *pb, uint32_t word, const struct nvs_pb_sink *s
 		return;
 	case 4:
 		run->method = (word & 0xfff) << 2;
-		give_alone(pb, NVS_PB_IMMD, word >> 16 & 0x1fff, true, sink);
+		pass_header(pb, NVS_PB_IMMD, word >> 16 & 0x1fff, true, sink);
 		return;
 	case 7:
 		run->method = 0;
-		give_alone(pb, NVS_PB_END_SEGMENT, 0, false, sink);
+		pass_header(pb, NVS_PB_END_SEGMENT, 0, false, sink);
 		pb->ended = true;
 		return;
 	case 0:
 	case 2:
-		if (old_header(pb, word, sink))
+		if (parse_old_header(pb, word, sink))
 			return;
 		break;
 	}
-	fault(sink, NVS_PB_RESERVED_HEADER, pb->header_address, word, 0, 0);
+	report_fault(sink, NVS_PB_RESERVED_HEADER, pb->header_address, word, 0, 0);
 	pb->ended = true;
 }
 
-static size_t zeros(struct nvs_pb *pb, const uint32_t *data, size_t n,
-		    const struct nvs_pb_sink *sink)
+static size_t pass_zeros(struct nvs_pb *pb, const uint32_t *data, size_t n,
+			 const struct nvs_pb_sink *sink)
 {
 	struct nvs_pb_run *run = &pb->run;
 	size_t count = 1;
@@ -283,8 +282,8 @@ static size_t zeros(struct nvs_pb *pb, const uint32_t *data, size_t n,
 size_t nvs_pb_room(struct nvs_pb *pb, size_t n, const struct nvs_pb_sink *sink)
 {
 	if (n > pb->left) {
-		fault(sink, NVS_PB_LENGTH, pb->address, 0, pb->left,
-		      n > UINT32_MAX ? UINT32_MAX : (uint32_t)n);
+		report_fault(sink, NVS_PB_LENGTH, pb->address, 0, pb->left,
+			     n > UINT32_MAX ? UINT32_MAX : (uint32_t)n);
 		n = pb->left;
 	}
 	pb->left -= (uint32_t)n;
@@ -297,17 +296,16 @@ size_t nvs_pb_step(struct nvs_pb *pb, const uint32_t *data, size_t n,
 	if (pb->ended)
 		return n;
 	if (pb->pending)
-		return give(pb, data, n, sink);
+		return pass_data(pb, data, n, sink);
 	if (!*data)
-		return zeros(pb, data, n, sink);
+		return pass_zeros(pb, data, n, sink);
 	pb->header_address = pb->address;
 	pb->address += 4;
-	header(pb, *data, sink);
-	/*
-	 * At the segment's end a header with data waits for the next one; one without is done now.
-	 */
+	parse_header(pb, *data, sink);
+	/* At the end of a segment, a header with data waits for the next segment; one without data
+	 * is passed on now. */
 	if (pb->pending && !pb->run.total)
-		give(pb, data, 0, sink);
+		pass_data(pb, data, 0, sink);
 	return 1;
 }
 
@@ -327,8 +325,8 @@ void nvs_pb_skip(struct nvs_pb *pb)
 void nvs_pb_finish(struct nvs_pb *pb, const struct nvs_pb_sink *sink)
 {
 	if (pb->left && !pb->ended)
-		fault(sink, NVS_PB_LENGTH, pb->address, pb->left, pb->left, 0);
+		report_fault(sink, NVS_PB_LENGTH, pb->address, pb->left, pb->left, 0);
 	pb->left = 0;
 	if (pb->pending)
-		abandon(pb, sink, NVS_PB_SHORT_DATA);
+		drop_header(pb, sink, NVS_PB_SHORT_DATA);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pushbuffer walk: what Host makes of GPFIFO entries and of the dwords in their segments.
+ * Parses pushbuffers as the GPU's Host unit does: GPFIFO entries, and the dwords in their segments.
  *
- * One struct nvs_pb a channel, zeroed at first; it lives as long as the channel does, because a
- * header's data may go on in the next segment and the extended base stays until it is changed. For
- * every submission: nvs_pb_start, for every entry nvs_pb_entry and for its bytes nvs_pb_feed (as
- * often as they come in pieces), at last nvs_pb_finish. Whatever is wrong is told through fault(),
- * and the walk goes on at the next entry. Nothing is allocated, and nothing is read beyond what is
- * given.
+ * Use one zeroed struct nvs_pb for the lifetime of a channel: a header's data may continue in the
+ * next segment, and the extended base persists. For every submission call nvs_pb_start, for every
+ * entry nvs_pb_entry and nvs_pb_feed for its bytes (once for each piece), then nvs_pb_finish.
+ * Errors are reported to fault(), and parsing continues at the next entry. The parser allocates
+ * nothing and reads nothing beyond its input.
  */
 #ifndef NVSNOOP_DECODE_GPU_PB_H
 #define NVSNOOP_DECODE_GPU_PB_H
@@ -17,9 +16,9 @@
 #include <stdint.h>
 
 enum nvs_pb_form {
-	NVS_PB_INC, /* the method rises by one dword with each data word */
+	NVS_PB_INC, /* the method advances one dword with each data word */
 	NVS_PB_NON_INC, /* all data words to one method */
-	NVS_PB_INC_ONCE, /* the first word to the method, all others to the one behind it */
+	NVS_PB_INC_ONCE, /* the first word to the method, all others to the next one */
 	NVS_PB_IMMD, /* 13 bits of data in the header itself */
 	NVS_PB_OLD_INC,
 	NVS_PB_OLD_NON_INC,
@@ -27,10 +26,10 @@ enum nvs_pb_form {
 	NVS_PB_STORE_MASK,
 	NVS_PB_USE_MASK,
 	NVS_PB_END_SEGMENT, /* the rest of the segment is ignored */
-	NVS_PB_NOP, /* zero words; total says how many in a row */
+	NVS_PB_NOP, /* zero words; total is the length of the sequence */
 };
 
-/* Data words of one header that lie together; a header without data comes once, with count 0. */
+/* Contiguous data words of one header. A header without data is reported once, with count 0. */
 struct nvs_pb_run {
 	uint64_t address; /* GPU address of the header while index is 0, else of data[0] */
 	uint32_t header;
@@ -38,12 +37,12 @@ struct nvs_pb_run {
 	uint8_t subch;
 	uint16_t method; /* bytes, as in the header */
 	uint32_t total; /* data words that the header claims */
-	uint32_t index; /* which of them data[0] is; 0: first time this header is seen */
+	uint32_t index; /* index of data[0] in them; 0: the header is new */
 	uint32_t count;
 	const uint32_t *data;
 };
 
-/* Method that data word I of the run goes to, in bytes. */
+/* Returns the method in bytes that data word I of the run goes to. */
 static inline uint32_t nvs_pb_method(const struct nvs_pb_run *run, uint32_t i)
 {
 	uint32_t n = run->index + i;
@@ -61,13 +60,13 @@ static inline uint32_t nvs_pb_method(const struct nvs_pb_run *run, uint32_t i)
 
 enum nvs_pb_fault_kind {
 	NVS_PB_SHORT_DATA = 1, /* a header claims more data than the submission has */
-	NVS_PB_RESERVED_HEADER, /* no form of header there is */
-	NVS_PB_RESERVED_CONTROL, /* no opcode of a control entry there is, or the illegal one */
+	NVS_PB_RESERVED_HEADER, /* an unknown header form */
+	NVS_PB_RESERVED_CONTROL, /* an unknown opcode of a control entry, or the illegal one */
 	NVS_PB_NESTED, /* a subroutine begins inside a header's data */
-	/* A segment overlaps an earlier one of its submission (a subroutine may be the same as a
-	   whole). */
+	/* A segment overlaps an earlier one of its submission (identical subroutines are
+	 * allowed). */
 	NVS_PB_LOOP,
-	NVS_PB_LENGTH, /* the segment is not as long as its entry says */
+	NVS_PB_LENGTH, /* the segment's length differs from its entry's */
 };
 
 struct nvs_pb_fault {
@@ -80,10 +79,10 @@ struct nvs_pb_fault {
 /* "short-data", ... */
 const char *nvs_pb_fault_name(enum nvs_pb_fault_kind kind);
 const char *nvs_pb_form_name(uint32_t form); /* "INC", ... */
-/* The header word: METHOD in bytes, TOTAL its data words; IMMD: the data itself, SET_MASK and
- * STORE_MASK: the mask. */
+/* Builds the header word. METHOD is in bytes; TOTAL is the number of data words, for IMMD the data,
+ * for SET_MASK and STORE_MASK the mask. */
 uint32_t nvs_pb_header(uint8_t form, uint8_t subch, uint32_t method, uint32_t total);
-/* "NOP", ... of a control entry, "?" where there is none such: enum nvs_gp_opcode. */
+/* "NOP", ... of a control entry (enum nvs_gp_opcode), "?" if unknown. */
 const char *nvs_gp_opcode_name(uint32_t opcode);
 
 struct nvs_pb_sink {
@@ -101,11 +100,11 @@ enum nvs_gp_opcode {
 	NVS_GP_OPCODES,
 };
 
-/* One GPFIFO entry taken apart. */
+/* One decoded GPFIFO entry. */
 struct nvs_gp {
 	uint64_t address; /* of the segment, with the extended base */
 	uint32_t dwords; /* 0: a control entry */
-	uint32_t opcode, operand; /* of a control entry: enum nvs_gp_opcode, dword 0 */
+	uint32_t opcode, operand; /* of a control entry: enum nvs_gp_opcode, and dword 0 */
 	bool conditional; /* FETCH */
 	bool subroutine; /* LEVEL */
 	bool wait; /* SYNC */
@@ -116,39 +115,39 @@ struct nvs_gp {
 struct nvs_pb {
 	uint64_t extended_base; /* bits 56:40 of segment addresses */
 	uint64_t address; /* of the next dword */
-	struct nvs_pb_run run; /* header that lacks data: total - index words; index counts on */
+	struct nvs_pb_run run; /* header whose data is incomplete: total - index words are
+				* missing */
 	uint64_t header_address;
-	uint32_t left; /* dwords that the entry's segment still lacks */
-	bool pending; /* run lacks data */
+	uint32_t left; /* dwords still missing in the entry's segment */
+	bool pending; /* run is incomplete */
 	bool subroutine; /* the entry's level */
-	bool ended; /* END_PB_SEGMENT or a fault: ignore what is left of it */
-	uint32_t nranges; /* segments of this submission so far */
+	bool ended; /* END_PB_SEGMENT or a fault: ignore the rest of the segment */
+	uint32_t nranges; /* segments of this submission */
 	uint64_t ranges[NVS_PB_RANGES][2]; /* the latest of them */
 };
 
-/* A submission begins. */
+/* Begins a submission. */
 void nvs_pb_start(struct nvs_pb *pb);
-/*
- * The next entry. EXTENDED: the channel's class knows extended bases (c86f and later). *gp is
- * filled; the entry's bytes are expected next where gp->dwords is not 0.
- */
+/* Decodes the next entry into *gp. EXTENDED: the channel's class has extended bases (c86f and
+ * later). If gp->dwords is not 0, the entry's bytes must follow. */
 void nvs_pb_entry(struct nvs_pb *pb, uint64_t entry, bool extended, const struct nvs_pb_sink *sink,
 		  struct nvs_gp *gp);
-/* The next N dwords of the entry's segment. */
+/* Parses the next N dwords of the entry's segment. */
 void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink);
 /*
- * The same in steps, for a caller that takes some headers by itself: how many of N dwords the
- * segment has room for, all of which are to be taken then; and the next header, or what there is of
- * a header's data, out of N dwords (at least one): how many were taken. Between steps a caller may
- * take a header with all its data while neither pending nor ended is set, and moves address on.
+ * The same in steps, for a caller that handles some headers itself. nvs_pb_room() returns how many
+ * of N dwords belong to the segment; the caller must consume all of them. nvs_pb_step() parses the
+ * next header, or the data available for it, from N dwords (at least one), and returns how many it
+ * consumed. Between steps, while neither pending nor ended is set, the caller may handle a header
+ * with all its data and advance address.
  */
 size_t nvs_pb_room(struct nvs_pb *pb, size_t n, const struct nvs_pb_sink *sink);
 size_t nvs_pb_step(struct nvs_pb *pb, const uint32_t *data, size_t n,
 		   const struct nvs_pb_sink *sink);
-/* The entry's segment (or what is left of it) is not in the trace: forgets a header that waits for
+/* The entry's segment, or the rest of it, is not in the trace: drops a header with incomplete
  * data. */
 void nvs_pb_skip(struct nvs_pb *pb);
-/* The submission ends. */
+/* Ends the submission. */
 void nvs_pb_finish(struct nvs_pb *pb, const struct nvs_pb_sink *sink);
 
 #endif

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Launch descriptors: names drift between versions (CTA_RASTER_WIDTH became GRID_WIDTH, sizes came
- * to be kept shifted), so each thing is looked up under all names it has had, once a version. One
- * file, since most of it is these names.
+ * Decodes launch descriptors. Field names differ between versions (CTA_RASTER_WIDTH became
+ * GRID_WIDTH, some sizes are now stored shifted), so each field is looked up under all its names,
+ * once a version.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/copy.h"
 #include "decode/gpu/qmd.h"
 
-/*
- * Bits of one thing: of the eight bytes at byte `at` those from `from` on, as many as the mask has.
- * The value is shifted left by shift. Mask 0: this version has it not.
- */
+/* Position of one value: in the eight bytes at byte `at`, the bits from `from` on that the mask
+ * covers, shifted left by `shift`. The mask is 0 if this version does not have it. */
 struct place {
 	uint64_t mask;
-	uint16_t lo, step; /* in the descriptor; step: to the next element of an array */
+	uint16_t lo, step; /* bits; step: distance of array elements */
 	uint16_t at;
 	uint8_t from, shift;
 };
@@ -32,16 +30,14 @@ struct nvs_qmd_layout {
 		struct place valid, lo, hi, size;
 	} banks[NVS_QMD_BANKS];
 	uint32_t nbanks;
-	bool listed; /* the version names the class */
+	bool listed; /* the version lists the class */
 	uint32_t nwords;
-	/*
-	 * Bits that say that a descriptor is of this version, and those that say that it is of a
-	 * newer one, which has its number elsewhere.
-	 */
+	/* Bits that identify a descriptor as this version, and those that identify a newer version
+	 * with its number at another position. */
 	struct mark {
 		uint32_t dword, mask, value;
 	} own, newer;
-	uint32_t unnamed[NVS_QMD_MAX_BYTES / 4]; /* bits that have no name */
+	uint32_t unnamed[NVS_QMD_MAX_BYTES / 4]; /* bits without a name */
 	struct {
 		struct place enable, lo, hi, payload_lo, payload_hi, size, reduction, op, wide;
 	} releases[NVS_QMD_RELEASES];
@@ -54,7 +50,7 @@ struct nvs_qmd_layout {
 
 struct nvs_qmd_layouts {
 	uint32_t count;
-	const struct nvs_qmd_layout *last; /* asked for last */
+	const struct nvs_qmd_layout *last; /* most recently used */
 	struct nvs_qmd_layout layouts[MAX_LAYOUTS];
 };
 
@@ -87,7 +83,8 @@ const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t n
 
 	if (nwords * 4 < 256)
 		return NULL;
-	/* The number's place moves, and a class may know versions that have it here and there. */
+	/* The version number's position differs between versions, and a class may accept versions
+	 * with both positions. */
 	for (uint32_t i = nvs_nqmd_versions; i-- > 0;) {
 		const struct nvs_qmd_version *v = &nvs_qmd_versions[i];
 
@@ -102,8 +99,8 @@ const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t n
 		(uint32_t)nvs_qmd_bits(words, nwords, like->minor_hi, like->minor_lo));
 }
 
-/* Works out how P is read; what lies outside the descriptor reads as 0. */
-static struct place settle(const struct nvs_qmd_layout *l, struct place p)
+/* Computes how P is read. Values outside the descriptor read as 0. */
+static struct place locate_place(const struct nvs_qmd_layout *l, struct place p)
 {
 	uint32_t last = l->nwords * 4 - sizeof(uint64_t);
 
@@ -114,8 +111,9 @@ static struct place settle(const struct nvs_qmd_layout *l, struct place p)
 	return p;
 }
 
-/* NAMES: alternatives separated by spaces, the first that the version has. */
-static struct place find(const struct nvs_qmd_layout *l, const char *names)
+/* Finds a field. NAMES are alternatives separated by spaces; the first that the version has is
+ * used. */
+static struct place find_place(const struct nvs_qmd_layout *l, const char *names)
 {
 	struct place p = {0};
 	char name[64];
@@ -135,7 +133,7 @@ static struct place find(const struct nvs_qmd_layout *l, const char *names)
 				p.step = f->stride;
 				p.mask = ~0ull >> (63 - (f->hi - f->lo));
 				p.shift = shifted ? (uint8_t)atoi(shifted + 8) : 0;
-				return settle(l, p);
+				return locate_place(l, p);
 			}
 		}
 		names += n;
@@ -144,8 +142,8 @@ static struct place find(const struct nvs_qmd_layout *l, const char *names)
 	return p;
 }
 
-/* As find, with every '#' in NAMES replaced by the digit I; an array's element I. */
-static struct place find_nth(const struct nvs_qmd_layout *l, const char *names, uint32_t i)
+/* Like find_place(), with every '#' in NAMES replaced by the digit I; of an array, element I. */
+static struct place find_nth_place(const struct nvs_qmd_layout *l, const char *names, uint32_t i)
 {
 	char text[256];
 	struct place p;
@@ -154,40 +152,41 @@ static struct place find_nth(const struct nvs_qmd_layout *l, const char *names, 
 	for (; names[n] && n < sizeof(text) - 1; n++)
 		text[n] = names[n] == '#' ? (char)('0' + i) : names[n];
 	text[n] = '\0';
-	p = find(l, text);
+	p = find_place(l, text);
 	p.lo = (uint16_t)(p.lo + p.step * i);
-	return settle(l, p);
+	return locate_place(l, p);
 }
 
-static void layout_launch(struct nvs_qmd_layout *l)
+static void set_launch_places(struct nvs_qmd_layout *l)
 {
 	static const char *const grid[] = {"GRID_WIDTH CTA_RASTER_WIDTH",
 					   "GRID_HEIGHT CTA_RASTER_HEIGHT",
 					   "GRID_DEPTH CTA_RASTER_DEPTH"};
 	static const char *const cluster[] = {"GPC_CGA_WIDTH", "GPC_CGA_HEIGHT", "GPC_CGA_DEPTH"};
 
-	l->type = find(l, "QMD_TYPE");
-	l->queue = find(l, "IS_QUEUE");
-	l->require = find(l, "REQUIRE_SCHEDULING_PCAS");
-	l->self_copy = find(l, "SELF_COPY_ON_COMPLETION");
-	l->dependence = find(l, "DEPENDENCE_COUNTER");
-	l->program_lo = find(l,
-			     "PROGRAM_ADDRESS_LOWER PROGRAM_ADDRESS_LOWER_SHIFTED4 PROGRAM_OFFSET");
-	l->program_hi = find(l, "PROGRAM_ADDRESS_UPPER PROGRAM_ADDRESS_UPPER_SHIFTED4");
+	l->type = find_place(l, "QMD_TYPE");
+	l->queue = find_place(l, "IS_QUEUE");
+	l->require = find_place(l, "REQUIRE_SCHEDULING_PCAS");
+	l->self_copy = find_place(l, "SELF_COPY_ON_COMPLETION");
+	l->dependence = find_place(l, "DEPENDENCE_COUNTER");
+	l->program_lo = find_place(
+		l, "PROGRAM_ADDRESS_LOWER PROGRAM_ADDRESS_LOWER_SHIFTED4 PROGRAM_OFFSET");
+	l->program_hi = find_place(l, "PROGRAM_ADDRESS_UPPER PROGRAM_ADDRESS_UPPER_SHIFTED4");
 	l->program_is_offset = l->program_lo.mask && !l->program_hi.mask;
 	for (uint32_t i = 0; i < 3; i++) {
-		l->grid[i] = find(l, grid[i]);
-		l->cluster[i] = find(l, cluster[i]);
-		l->block[i] = find_nth(l, "CTA_THREAD_DIMENSION#", i);
+		l->grid[i] = find_place(l, grid[i]);
+		l->cluster[i] = find_place(l, cluster[i]);
+		l->block[i] = find_nth_place(l, "CTA_THREAD_DIMENSION#", i);
 	}
-	l->registers = find(l, "REGISTER_COUNT REGISTER_COUNT_V");
-	l->shared = find(l, "SHARED_MEMORY_SIZE SHARED_MEMORY_SIZE_SHIFTED7");
-	l->local_lo = find(l, "SHADER_LOCAL_MEMORY_LOW_SIZE SHADER_LOCAL_MEMORY_LOW_SIZE_SHIFTED4");
-	l->local_hi = find(l,
-			   "SHADER_LOCAL_MEMORY_HIGH_SIZE SHADER_LOCAL_MEMORY_HIGH_SIZE_SHIFTED4");
+	l->registers = find_place(l, "REGISTER_COUNT REGISTER_COUNT_V");
+	l->shared = find_place(l, "SHARED_MEMORY_SIZE SHARED_MEMORY_SIZE_SHIFTED7");
+	l->local_lo =
+		find_place(l, "SHADER_LOCAL_MEMORY_LOW_SIZE SHADER_LOCAL_MEMORY_LOW_SIZE_SHIFTED4");
+	l->local_hi = find_place(
+		l, "SHADER_LOCAL_MEMORY_HIGH_SIZE SHADER_LOCAL_MEMORY_HIGH_SIZE_SHIFTED4");
 }
 
-static void layout_banks(struct nvs_qmd_layout *l)
+static void set_bank_places(struct nvs_qmd_layout *l)
 {
 	const struct nvs_qmd_field *valid = nvs_qmd_field_by_name(l->version, l->cls,
 								  "CONSTANT_BUFFER_VALID");
@@ -196,51 +195,53 @@ static void layout_banks(struct nvs_qmd_layout *l)
 	if (l->nbanks > NVS_QMD_BANKS)
 		l->nbanks = NVS_QMD_BANKS;
 	for (uint32_t i = 0; i < l->nbanks; i++) {
-		l->banks[i].valid = find_nth(l, "CONSTANT_BUFFER_VALID", i);
-		l->banks[i].lo = find_nth(
+		l->banks[i].valid = find_nth_place(l, "CONSTANT_BUFFER_VALID", i);
+		l->banks[i].lo = find_nth_place(
 			l, "CONSTANT_BUFFER_ADDR_LOWER CONSTANT_BUFFER_ADDR_LOWER_SHIFTED6", i);
-		l->banks[i].hi = find_nth(
+		l->banks[i].hi = find_nth_place(
 			l, "CONSTANT_BUFFER_ADDR_UPPER CONSTANT_BUFFER_ADDR_UPPER_SHIFTED6", i);
-		l->banks[i].size = find_nth(l, "CONSTANT_BUFFER_SIZE CONSTANT_BUFFER_SIZE_SHIFTED4",
-					    i);
+		l->banks[i].size =
+			find_nth_place(l, "CONSTANT_BUFFER_SIZE CONSTANT_BUFFER_SIZE_SHIFTED4", i);
 	}
 }
 
-static void layout_links(struct nvs_qmd_layout *l)
+static void set_link_places(struct nvs_qmd_layout *l)
 {
 	for (uint32_t i = 0; i < NVS_QMD_RELEASES; i++) {
-		l->releases[i].enable =
-			find_nth(l, "RELEASE_ENABLE RELEASE#_ENABLE SEMAPHORE_RELEASE_ENABLE#", i);
-		l->releases[i].lo =
-			find_nth(l, "RELEASE_SEMAPHORE#_ADDR_LOWER RELEASE#_ADDRESS_LOWER", i);
-		l->releases[i].hi =
-			find_nth(l, "RELEASE_SEMAPHORE#_ADDR_UPPER RELEASE#_ADDRESS_UPPER", i);
-		l->releases[i].payload_lo = find_nth(l,
-						     "RELEASE_SEMAPHORE#_PAYLOAD_LOWER "
-						     "RELEASE#_PAYLOAD_LOWER RELEASE#_PAYLOAD",
-						     i);
-		l->releases[i].payload_hi =
-			find_nth(l, "RELEASE_SEMAPHORE#_PAYLOAD_UPPER RELEASE#_PAYLOAD_UPPER", i);
-		l->releases[i].size = find_nth(l, "RELEASE_STRUCTURE_SIZE RELEASE#_STRUCTURE_SIZE",
-					       i);
+		l->releases[i].enable = find_nth_place(
+			l, "RELEASE_ENABLE RELEASE#_ENABLE SEMAPHORE_RELEASE_ENABLE#", i);
+		l->releases[i].lo = find_nth_place(
+			l, "RELEASE_SEMAPHORE#_ADDR_LOWER RELEASE#_ADDRESS_LOWER", i);
+		l->releases[i].hi = find_nth_place(
+			l, "RELEASE_SEMAPHORE#_ADDR_UPPER RELEASE#_ADDRESS_UPPER", i);
+		l->releases[i].payload_lo =
+			find_nth_place(l,
+				       "RELEASE_SEMAPHORE#_PAYLOAD_LOWER "
+				       "RELEASE#_PAYLOAD_LOWER RELEASE#_PAYLOAD",
+				       i);
+		l->releases[i].payload_hi = find_nth_place(
+			l, "RELEASE_SEMAPHORE#_PAYLOAD_UPPER RELEASE#_PAYLOAD_UPPER", i);
+		l->releases[i].size =
+			find_nth_place(l, "RELEASE_STRUCTURE_SIZE RELEASE#_STRUCTURE_SIZE", i);
 		l->releases[i].reduction =
-			find_nth(l, "RELEASE_REDUCTION_ENABLE RELEASE#_REDUCTION_ENABLE", i);
-		l->releases[i].op = find_nth(l, "RELEASE_REDUCTION_OP RELEASE#_REDUCTION_OP", i);
-		l->releases[i].wide = find_nth(l, "RELEASE_PAYLOAD64B RELEASE#_PAYLOAD64B", i);
+			find_nth_place(l, "RELEASE_REDUCTION_ENABLE RELEASE#_REDUCTION_ENABLE", i);
+		l->releases[i].op = find_nth_place(l, "RELEASE_REDUCTION_OP RELEASE#_REDUCTION_OP",
+						   i);
+		l->releases[i].wide = find_nth_place(l, "RELEASE_PAYLOAD64B RELEASE#_PAYLOAD64B",
+						     i);
 	}
 	for (uint32_t i = 0; i < NVS_QMD_DEPENDENTS; i++) {
-		l->dependents[i].enable = find_nth(l, "DEPENDENT_QMD_ENABLE DEPENDENT_QMD#_ENABLE",
-						   i);
-		l->dependents[i].action = find_nth(l, "DEPENDENT_QMD_ACTION DEPENDENT_QMD#_ACTION",
-						   i);
-		l->dependents[i].pointer = find_nth(l, "DEPENDENT_QMD#_POINTER", i);
+		l->dependents[i].enable =
+			find_nth_place(l, "DEPENDENT_QMD_ENABLE DEPENDENT_QMD#_ENABLE", i);
+		l->dependents[i].action =
+			find_nth_place(l, "DEPENDENT_QMD_ACTION DEPENDENT_QMD#_ACTION", i);
+		l->dependents[i].pointer = find_nth_place(l, "DEPENDENT_QMD#_POINTER", i);
 	}
 	if (!l->dependents[0].enable.mask) {
-		/*
-		 * Up to version 2.3 there is one, and scheduling it is all that can be done to it.
-		 */
-		l->dependents[0].enable = find(l, "DEPENDENT_QMD_SCHEDULE_ENABLE");
-		l->dependents[0].pointer = find(l, "DEPENDENT_QMD_POINTER");
+		/* Up to version 2.3 there is one dependent, and the only action is to schedule
+		 * it. */
+		l->dependents[0].enable = find_place(l, "DEPENDENT_QMD_SCHEDULE_ENABLE");
+		l->dependents[0].pointer = find_place(l, "DEPENDENT_QMD_POINTER");
 	}
 }
 
@@ -250,7 +251,7 @@ static void set_named(struct nvs_qmd_layout *l, uint32_t lo, uint32_t hi)
 		l->unnamed[bit / 32] &= ~(1u << bit % 32);
 }
 
-static void layout_named(struct nvs_qmd_layout *l)
+static void set_unnamed_bits(struct nvs_qmd_layout *l)
 {
 	memset(l->unnamed, 0xff, sizeof(l->unnamed));
 	for (uint32_t i = 0; i < l->version->nfields; i++) {
@@ -272,7 +273,7 @@ void nvs_qmd_layouts_free(struct nvs_qmd_layouts *layouts)
 	free(layouts);
 }
 
-static struct mark mark_of(uint32_t hi, uint32_t lo, uint32_t value)
+static struct mark make_mark(uint32_t hi, uint32_t lo, uint32_t value)
 {
 	return (struct mark){lo / 32, (0xffffffffu >> (31 - (hi - lo))) << lo % 32,
 			     value << lo % 32};
@@ -283,13 +284,13 @@ static bool has_mark(const uint32_t *words, const struct mark *m)
 	return (words[m->dword] & m->mask) == m->value;
 }
 
-/* A mark that cannot be had where there is none, or more than one would have to be asked. */
-static void layout_marks(struct nvs_qmd_layout *l)
+/* Sets a mark that never matches if there is none, or if more than one would have to be checked. */
+static void set_marks(struct nvs_qmd_layout *l)
 {
 	const struct nvs_qmd_version *v = l->version, *first = nvs_qmd_versions;
-	struct mark minor = mark_of(v->minor_hi, v->minor_lo, v->minor), none = {0, 0, 1};
+	struct mark minor = make_mark(v->minor_hi, v->minor_lo, v->minor), none = {0, 0, 1};
 
-	l->own = mark_of(v->major_hi, v->major_lo, v->major);
+	l->own = make_mark(v->major_hi, v->major_lo, v->major);
 	l->newer = none;
 	if (l->own.dword == minor.dword && (l->listed || v->major_lo == first->major_lo))
 		l->own = (struct mark){minor.dword, l->own.mask | minor.mask,
@@ -298,7 +299,7 @@ static void layout_marks(struct nvs_qmd_layout *l)
 		l->own = none;
 	for (uint32_t i = 0; i < nvs_nqmd_versions; i++) {
 		const struct nvs_qmd_version *other = &first[i];
-		struct mark m = mark_of(other->major_hi, other->major_lo, other->major);
+		struct mark m = make_mark(other->major_hi, other->major_lo, other->major);
 
 		if (other->major_lo == v->major_lo || (l->listed && other < v) ||
 		    !nvs_qmd_class_bit(other, l->cls) || !memcmp(&m, &l->newer, sizeof(m)))
@@ -309,8 +310,8 @@ static void layout_marks(struct nvs_qmd_layout *l)
 	}
 }
 
-static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
-					      const struct nvs_qmd_version *version, uint32_t cls)
+static const struct nvs_qmd_layout *get_layout(struct nvs_qmd_layouts *all,
+					       const struct nvs_qmd_version *version, uint32_t cls)
 {
 	struct nvs_qmd_layout *l;
 
@@ -318,7 +319,8 @@ static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
 		if (all->layouts[i].version == version && all->layouts[i].cls == cls)
 			return &all->layouts[i];
 	}
-	/* More versions and classes than there are cannot be met; start anew should it be so. */
+	/* There are fewer versions and classes than MAX_LAYOUTS; start over if that should
+	 * change. */
 	if (all->count == MAX_LAYOUTS) {
 		all->count = 0;
 		all->last = NULL;
@@ -329,36 +331,36 @@ static const struct nvs_qmd_layout *layout_of(struct nvs_qmd_layouts *all,
 	l->cls = cls;
 	l->listed = nvs_qmd_class_bit(version, cls);
 	l->nwords = version->bytes / 4;
-	layout_marks(l);
-	layout_launch(l);
-	layout_banks(l);
-	layout_links(l);
-	layout_named(l);
+	set_marks(l);
+	set_launch_places(l);
+	set_bank_places(l);
+	set_link_places(l);
+	set_unnamed_bits(l);
 	return l;
 }
 
-/* The layout of the version that the descriptor says it has; NULL: none that is known. */
+/* Returns the layout of the version in the descriptor, or NULL if it is unknown. */
 static const struct nvs_qmd_layout *find_layout(struct nvs_qmd_layouts *all, const uint32_t *words,
 						size_t nwords, uint32_t cls)
 {
 	const struct nvs_qmd_version *version = nvs_qmd_version_of(words, nwords, cls);
 
-	return version ? all->last = layout_of(all, version, cls) : NULL;
+	return version ? all->last = get_layout(all, version, cls) : NULL;
 }
 
 static inline const struct nvs_qmd_layout *
-layout_for(struct nvs_qmd_layouts *all, const uint32_t *words, size_t nwords, uint32_t cls)
+select_layout(struct nvs_qmd_layouts *all, const uint32_t *words, size_t nwords, uint32_t cls)
 {
 	const struct nvs_qmd_layout *l = all->last;
 
-	/* Nearly always the same as last time. */
+	/* Fast path: the same version as last time. */
 	if (l && l->cls == cls && nwords * 4 >= 256 && has_mark(words, &l->own) &&
 	    !has_mark(words, &l->newer))
 		return l;
 	return find_layout(all, words, nwords, cls);
 }
 
-/* W: the dwords of a whole descriptor. */
+/* W holds the dwords of a whole descriptor. */
 static inline uint64_t get_bits(const uint32_t *w, const struct place *p)
 {
 	typedef uint64_t bits __attribute__((aligned(1), may_alias));
@@ -366,7 +368,7 @@ static inline uint64_t get_bits(const uint32_t *w, const struct place *p)
 	return *(const bits *)((const char *)w + p->at) >> p->from & p->mask;
 }
 
-static inline uint64_t get(const uint32_t *w, const struct place *p)
+static inline uint64_t get_value(const uint32_t *w, const struct place *p)
 {
 	return get_bits(w, p) << p->shift;
 }
@@ -382,9 +384,9 @@ static void decode_banks(const struct nvs_qmd_layout *l, const uint32_t *w, stru
 {
 	q->nbanks = l->nbanks;
 	for (uint32_t i = 0; i < l->nbanks; i++) {
-		if (!get(w, &l->banks[i].valid))
+		if (!get_value(w, &l->banks[i].valid))
 			continue;
-		q->banks[i].bytes = (uint32_t)get(w, &l->banks[i].size);
+		q->banks[i].bytes = (uint32_t)get_value(w, &l->banks[i].size);
 		q->banks[i].address = get_address(w, &l->banks[i].hi, &l->banks[i].lo);
 	}
 }
@@ -394,27 +396,28 @@ static void decode_links(const struct nvs_qmd_layout *l, const uint32_t *w, stru
 	for (uint32_t i = 0; i < NVS_QMD_RELEASES; i++) {
 		struct nvs_qmd_release *r = &q->releases[i];
 
-		r->enable = get(w, &l->releases[i].enable);
+		r->enable = get_value(w, &l->releases[i].enable);
 		if (!r->enable)
 			continue;
 		r->address = get_address(w, &l->releases[i].hi, &l->releases[i].lo);
-		r->payload = get(w, &l->releases[i].payload_lo);
-		r->wide = get(w, &l->releases[i].wide);
+		r->payload = get_value(w, &l->releases[i].payload_lo);
+		r->wide = get_value(w, &l->releases[i].wide);
 		if (r->wide)
-			r->payload |= get(w, &l->releases[i].payload_hi) << 32;
-		r->reduction = get(w, &l->releases[i].reduction);
-		r->reduction_op = (uint8_t)get(w, &l->releases[i].op);
-		r->timestamp = get(w, &l->releases[i].size) == 0;
+			r->payload |= get_value(w, &l->releases[i].payload_hi) << 32;
+		r->reduction = get_value(w, &l->releases[i].reduction);
+		r->reduction_op = (uint8_t)get_value(w, &l->releases[i].op);
+		r->timestamp = get_value(w, &l->releases[i].size) == 0;
 	}
 	for (uint32_t i = 0; i < NVS_QMD_DEPENDENTS; i++) {
 		struct nvs_qmd_dependent *d = &q->dependents[i];
 
-		d->enable = get(w, &l->dependents[i].enable);
+		d->enable = get_value(w, &l->dependents[i].enable);
 		if (!d->enable)
 			continue;
-		d->address = get(w, &l->dependents[i].pointer) << 8;
-		d->action = l->dependents[i].action.mask ? (uint8_t)get(w, &l->dependents[i].action)
-							 : NVS_QMD_SCHEDULE;
+		d->address = get_value(w, &l->dependents[i].pointer) << 8;
+		d->action = l->dependents[i].action.mask
+				    ? (uint8_t)get_value(w, &l->dependents[i].action)
+				    : NVS_QMD_SCHEDULE;
 	}
 }
 
@@ -423,28 +426,28 @@ static void decode_grid(const struct nvs_qmd_layout *l, const uint32_t *w, struc
 	q->program_is_offset = l->program_is_offset;
 	q->program = get_address(w, &l->program_hi, &l->program_lo);
 	for (uint32_t i = 0; i < 3; i++) {
-		q->grid[i] = (uint32_t)get(w, &l->grid[i]);
-		q->block[i] = (uint32_t)get(w, &l->block[i]);
+		q->grid[i] = (uint32_t)get_value(w, &l->grid[i]);
+		q->block[i] = (uint32_t)get_value(w, &l->block[i]);
 		if (q->type >= NVS_QMD_GRID_GPC_CGA)
-			q->cluster[i] = (uint32_t)get(w, &l->cluster[i]);
+			q->cluster[i] = (uint32_t)get_value(w, &l->cluster[i]);
 	}
-	q->registers = (uint32_t)get(w, &l->registers);
-	q->shared_bytes = (uint32_t)get(w, &l->shared);
-	q->local_bytes = (uint32_t)(get(w, &l->local_lo) + get(w, &l->local_hi));
+	q->registers = (uint32_t)get_value(w, &l->registers);
+	q->shared_bytes = (uint32_t)get_value(w, &l->shared);
+	q->local_bytes = (uint32_t)(get_value(w, &l->local_lo) + get_value(w, &l->local_hi));
 }
 
-static void decode(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
+static void decode_whole(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs_qmd *q)
 {
 	q->major = l->version->major;
 	q->minor = l->version->minor;
 	q->bytes = l->version->bytes;
 	if (l->type.mask)
-		q->type = (uint8_t)get(w, &l->type);
+		q->type = (uint8_t)get_value(w, &l->type);
 	else
-		q->type = get(w, &l->queue) ? NVS_QMD_QUEUE : NVS_QMD_GRID_CTA;
-	q->require_scheduling = get(w, &l->require);
-	q->self_copy = get(w, &l->self_copy);
-	q->dependence = (uint32_t)get(w, &l->dependence);
+		q->type = get_value(w, &l->queue) ? NVS_QMD_QUEUE : NVS_QMD_GRID_CTA;
+	q->require_scheduling = get_value(w, &l->require);
+	q->self_copy = get_value(w, &l->self_copy);
+	q->dependence = (uint32_t)get_value(w, &l->dependence);
 	if (q->type != NVS_QMD_GRID_NULL) {
 		decode_grid(l, w, q);
 		decode_banks(l, w, q);
@@ -452,20 +455,20 @@ static void decode(const struct nvs_qmd_layout *l, const uint32_t *w, struct nvs
 	decode_links(l, w, q);
 }
 
-/* What is not there reads as 0. */
+/* Decodes a short descriptor: missing values read as 0. */
 static void decode_short(const struct nvs_qmd_layout *l, const uint32_t *words, size_t nwords,
 			 struct nvs_qmd *q)
 {
 	uint32_t whole[NVS_QMD_MAX_BYTES / 4] = {0};
 
 	memcpy(whole, words, nwords * 4);
-	decode(l, whole, q);
+	decode_whole(l, whole, q);
 }
 
 bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords,
 		    uint32_t cls, struct nvs_qmd *q)
 {
-	const struct nvs_qmd_layout *l = layout_for(layouts, words, nwords, cls);
+	const struct nvs_qmd_layout *l = select_layout(layouts, words, nwords, cls);
 
 	nvs_clear(q, sizeof(*q));
 	if (!l)
@@ -473,13 +476,13 @@ bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size
 	if (nwords < NVS_QMD_MAX_BYTES / 4)
 		decode_short(l, words, nwords, q);
 	else
-		decode(l, words, q);
+		decode_whole(l, words, q);
 	return true;
 }
 
 typedef uint64_t bits128 __attribute__((vector_size(16), aligned(4), may_alias));
 
-/* No bit is set that has no name. N: of the descriptor. */
+/* Checks that no unnamed bit is set. N is the descriptor's size in dwords. */
 static bool all_named(const struct nvs_qmd_layout *l, const uint32_t *words, size_t n)
 {
 	bits128 a = {0}, b = {0};
@@ -495,13 +498,14 @@ static bool all_named(const struct nvs_qmd_layout *l, const uint32_t *words, siz
 enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words,
 				    size_t nwords, uint32_t cls)
 {
-	const struct nvs_qmd_layout *l = layout_for(layouts, words, nwords, cls);
+	const struct nvs_qmd_layout *l = select_layout(layouts, words, nwords, cls);
 
 	if (!l || !l->listed || nwords != l->nwords || !all_named(l, words, nwords))
 		return NVS_QMD_NO;
-	if (!get(words, &l->block[0]) || !get(words, &l->block[1]) || !get(words, &l->block[2]))
+	if (!get_value(words, &l->block[0]) || !get_value(words, &l->block[1]) ||
+	    !get_value(words, &l->block[2]))
 		return NVS_QMD_NO;
-	if (!get(words, &l->grid[0]) || !get(words, &l->program_lo))
+	if (!get_value(words, &l->grid[0]) || !get_value(words, &l->program_lo))
 		return NVS_QMD_AUXILIARY;
 	return NVS_QMD_LAUNCH;
 }

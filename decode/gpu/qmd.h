@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Launch descriptors (QMD): the few things in them that reports speak of, whatever the version
- * calls them and wherever it keeps them.
- */
+/* Launch descriptors (QMD): decodes the fields that reports use, whatever their name and position
+ * in each version. */
 #ifndef NVSNOOP_DECODE_GPU_QMD_H
 #define NVSNOOP_DECODE_GPU_QMD_H
 
@@ -11,14 +9,13 @@
 #include <stdint.h>
 #include "decode/gpu/class.h"
 
-#define NVS_QMD_MAX_BYTES 384u /* versions 4 and 5; 256 before */
+#define NVS_QMD_MAX_BYTES 384u /* versions 4 and 5; earlier ones have 256 */
 #define NVS_QMD_BANKS 9
 #define NVS_QMD_RELEASES 3
 #define NVS_QMD_DEPENDENTS 2
 
-/*
- * As in the field QMD_TYPE; older versions have IS_QUEUE alone and are told as QUEUE or GRID_CTA.
- */
+/* Values of the field QMD_TYPE. Older versions have only IS_QUEUE and are mapped to QUEUE or
+ * GRID_CTA. */
 enum nvs_qmd_type {
 	NVS_QMD_QUEUE,
 	NVS_QMD_GRID_NULL,
@@ -28,7 +25,7 @@ enum nvs_qmd_type {
 	NVS_QMD_GRID_GPU_GPC_CGA,
 };
 
-/* As in the field DEPENDENT_QMD_ACTION. */
+/* Values of the field DEPENDENT_QMD_ACTION. */
 enum nvs_qmd_action {
 	NVS_QMD_INCREMENT_PUT = 0,
 	NVS_QMD_SCHEDULE = 1,
@@ -38,7 +35,7 @@ enum nvs_qmd_action {
 
 struct nvs_qmd_bank {
 	uint64_t address;
-	uint32_t bytes; /* 0: not valid */
+	uint32_t bytes; /* 0: invalid */
 };
 
 struct nvs_qmd_release {
@@ -56,24 +53,24 @@ struct nvs_qmd_dependent {
 struct nvs_qmd {
 	uint16_t major, minor;
 	uint16_t bytes; /* of the whole descriptor */
-	uint8_t type; /* enum nvs_qmd_type; GRID_NULL: only what follows up to dependence, and the
-			 links */
+	uint8_t type; /* enum nvs_qmd_type; GRID_NULL has only the members up to dependence, and
+		       * dependents */
 	bool require_scheduling; /* REQUIRE_SCHEDULING_PCAS */
 	bool self_copy; /* SELF_COPY_ON_COMPLETION */
-	bool program_is_offset; /* program is an offset to the class's program region */
+	bool program_is_offset; /* program is an offset into the class's program region */
 	uint32_t dependence; /* DEPENDENCE_COUNTER */
 	uint64_t program;
 	uint32_t grid[3], block[3], cluster[3]; /* cluster 0: none */
-	uint32_t registers; /* a thread */
-	uint32_t shared_bytes; /* a block, static and dynamic */
-	uint32_t local_bytes; /* a thread */
+	uint32_t registers; /* per thread */
+	uint32_t shared_bytes; /* per block, static and dynamic */
+	uint32_t local_bytes; /* per thread */
 	uint32_t nbanks;
 	struct nvs_qmd_bank banks[NVS_QMD_BANKS];
 	struct nvs_qmd_release releases[NVS_QMD_RELEASES];
 	struct nvs_qmd_dependent dependents[NVS_QMD_DEPENDENTS];
 };
 
-/* A grid that runs a program, as opposed to queues and auxiliary grids. */
+/* Returns true for a grid that runs a program, false for queues and auxiliary grids. */
 static inline bool nvs_qmd_is_launch(const struct nvs_qmd *q)
 {
 	return q->type >= NVS_QMD_GRID_CTA && (q->program || q->program_is_offset) && q->grid[0] &&
@@ -83,31 +80,25 @@ static inline bool nvs_qmd_is_launch(const struct nvs_qmd *q)
 /* "GRID_CTA", ... */
 const char *nvs_qmd_type_name(uint32_t type);
 
-/*
- * Version that the descriptor says it has, as compute class CLS keeps it. NULL: none that is known.
- */
+/* Returns the descriptor's version for compute class CLS, or NULL if it is unknown. */
 const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t nwords,
 						 uint32_t cls);
-/* Bits [lo, hi], at most 64 of them; bits beyond the end read as 0. */
+/* Returns bits [lo, hi], at most 64 of them; bits beyond the end read as 0. */
 uint64_t nvs_qmd_bits(const uint32_t *words, size_t nwords, uint32_t hi, uint32_t lo);
 
-/*
- * Where a version keeps things; looked up once a version and class, and kept for those met so far.
- */
+/* Field positions of each version and class, looked up on first use and cached. */
 struct nvs_qmd_layouts;
-struct nvs_qmd_layouts *nvs_qmd_layouts_new(void); /* NULL: no memory */
+struct nvs_qmd_layouts *nvs_qmd_layouts_new(void); /* NULL if memory is short */
 void nvs_qmd_layouts_free(struct nvs_qmd_layouts *layouts);
 
-/* False: no version of it is known, *qmd is zeroed. */
+/* Returns false and zeroes *qmd if the version is unknown. */
 bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords,
 		    uint32_t cls, struct nvs_qmd *qmd);
 
 enum nvs_qmd_look { NVS_QMD_NO, NVS_QMD_AUXILIARY, NVS_QMD_LAUNCH };
 
-/*
- * Could these be a descriptor of class CLS? Yes where the version is one of that class and no bit
- * without a name is set: then one that runs a program, or an auxiliary one.
- */
+/* Guesses whether the words are a descriptor of class CLS: the version must belong to the class and
+ * no unnamed bit may be set. The result distinguishes launches from auxiliary descriptors. */
 enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words,
 				    size_t nwords, uint32_t cls);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names to roles and places. A name that a class has not is simply left out; where the same name
- * means different things in copy and compute classes, the table says for which kinds a row counts.
+ * Maps method names to roles and values. Names that a class does not have are skipped; where a name
+ * has different meanings in copy and compute classes, each row lists the class kinds it applies to.
  */
 #include <string.h>
 #include "decode/gpu/roles.h"
@@ -140,7 +140,7 @@ static void set_role(struct nvs_roles *r, const struct nvs_method *m, enum nvs_r
 	}
 }
 
-/* All cache methods begin alike, and there are many. */
+/* There are many cache methods, all with the same prefix. */
 static void set_cache_roles(struct nvs_roles *r, const struct nvs_class *cls)
 {
 	for (uint32_t i = 0; i < cls->nmethods; i++) {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which methods of a class set something going, and where the values lie that it takes from others:
- * made once a class from its table, by NVIDIA's names, so that the hot path is one look into an
- * array.
- */
+/* For each class, which methods trigger an action, and where the values that the action uses are.
+ * Built once a class from its table by NVIDIA's names; the hot path is then one array lookup. */
 #ifndef NVSNOOP_DECODE_GPU_ROLES_H
 #define NVSNOOP_DECODE_GPU_ROLES_H
 
@@ -25,13 +22,13 @@ enum nvs_role {
 	NVS_ROLE_CACHE,
 	NVS_ROLE_MACRO, /* CALL_MME_MACRO */
 	NVS_ROLE_MACRO_DATA,
-	NVS_ROLE_SET_OBJECT, /* host classes from here */
+	NVS_ROLE_SET_OBJECT, /* methods of host classes from here on */
 	NVS_ROLE_SEM_EXECUTE,
 	NVS_ROLE_SEM_OLD, /* SEMAPHORED */
 	NVS_ROLE_MEM_OP,
 };
 
-/* Values that roles take from methods. */
+/* Values that an action takes from methods. */
 enum nvs_reg {
 	NVS_REG_OUT_HI,
 	NVS_REG_OUT_LO,
@@ -115,27 +112,28 @@ enum nvs_reg {
 	NVS_REGS,
 };
 
-/* mask 0: the class has it not, and it reads as 0. */
+/* A value's position. mask is 0 if the class does not have the value, which then reads as 0. */
 struct nvs_reg_place {
 	uint16_t dword; /* method / 4 */
 	uint8_t lo;
-	uint32_t mask; /* of the word shifted by lo */
+	uint32_t mask; /* applies after shifting the word by lo */
 };
 
-#define NVS_METHODS 4096u /* dwords of a class's method space */
+#define NVS_METHODS 4096u /* number of methods in a class */
 
 struct nvs_roles {
 	const struct nvs_class *cls;
 	struct nvs_reg_place regs[NVS_REGS];
-	uint16_t code_method[2]; /* methods (bytes) with the field INSTRUCTION; 0: none */
+	uint16_t code_method[2]; /* methods (bytes) that have the field INSTRUCTION; 0: none */
 	/*
-	 * The four headers of an inline upload as drivers write them, but for the subchannel and,
-	 * in the last, the count: OFFSET_OUT_UPPER and OFFSET_OUT, LINE_LENGTH_IN and LINE_COUNT,
-	 * LAUNCH_DMA, LOAD_INLINE_DATA. 0: the class has no such methods.
+	 * The four headers of an inline upload as drivers write them, without the subchannel and,
+	 * in the last one, the count: OFFSET_OUT_UPPER and OFFSET_OUT, LINE_LENGTH_IN and
+	 * LINE_COUNT, LAUNCH_DMA, LOAD_INLINE_DATA. 0 if the class has no such methods.
 	 */
 	uint32_t upload[4];
 	uint8_t role[NVS_METHODS]; /* enum nvs_role */
-	uint8_t quiet[NVS_METHODS]; /* how many from here on have none, at most 255 */
+	uint8_t quiet[NVS_METHODS]; /* length of the sequence of methods without a role that starts
+				     * here, at most 255 */
 };
 
 void nvs_roles_init(struct nvs_roles *roles, const struct nvs_class *cls);
@@ -147,21 +145,21 @@ static inline uint32_t nvs_reg_of(const struct nvs_roles *roles, enum nvs_reg re
 	return word >> p->lo & p->mask;
 }
 
-/* REG out of the method state STATE (NVS_METHODS dwords). */
+/* Reads REG from the method state STATE (NVS_METHODS dwords). */
 static inline uint32_t nvs_reg_get(const struct nvs_roles *roles, const uint32_t *state,
 				   enum nvs_reg reg)
 {
 	return nvs_reg_of(roles, reg, state[roles->regs[reg].dword]);
 }
 
-/* A number of two halves, as addresses and long payloads are. */
+/* Reads a number in two halves: an address or a 64-bit payload. */
 static inline uint64_t nvs_reg_pair(const struct nvs_roles *roles, const uint32_t *state,
 				    enum nvs_reg hi, enum nvs_reg lo)
 {
 	return (uint64_t)nvs_reg_get(roles, state, hi) << 32 | nvs_reg_get(roles, state, lo);
 }
 
-/* A payload, of which there is an upper half only where it is WIDE. */
+/* Reads a payload, which has an upper half only if WIDE. */
 static inline uint64_t nvs_reg_long(const struct nvs_roles *roles, const uint32_t *state, bool wide,
 				    enum nvs_reg hi, enum nvs_reg lo)
 {

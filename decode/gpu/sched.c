@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Working states of descriptors in a hash by address, bounded; a work list instead of recursion, so
- * that a chain of any length needs no stack.
- */
+/* Keeps working states of descriptors in a bounded hash by address. Uses a work list instead of
+ * recursion, so that chains of any length need no stack. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/gpu/sched.h"
 
 #define FIRST_SLOTS 1024u
 #define MAX_SLOTS (1u << 18)
-#define MAX_CHAIN (1u << 20) /* grids of one trigger */
-#define AT_FIRST (1u << 18) /* steps that are taken in any case, */
-#define EACH 16u /* and for each dword read */
+#define MAX_CHAIN (1u << 20) /* grids per trigger */
+#define AT_FIRST (1u << 18) /* initial allowance of steps */
+#define EACH 16u /* steps added per dword read */
 
 struct state {
-	uint64_t address; /* 0: free */
+	uint64_t address; /* 0: free slot */
 	uint32_t counter;
-	uint32_t stamp; /* trigger in which it ran last */
+	uint32_t stamp; /* number of the trigger in which it last ran */
 	bool armed;
 };
 
-/* Something to be done to a descriptor. */
+/* An action to apply to a descriptor. */
 struct work {
 	uint64_t address, parent;
 	uint32_t depth;
@@ -33,7 +31,7 @@ struct nvs_sched {
 	struct state *states;
 	uint32_t slots, used;
 	uint32_t stamp;
-	uint64_t allowed; /* steps */
+	uint64_t allowed; /* steps left */
 	struct work *queue;
 	uint32_t room, head, tail;
 };
@@ -72,8 +70,8 @@ void nvs_sched_free(struct nvs_sched *s)
 	free(s);
 }
 
-/* The slot of ADDRESS or the free one where it belongs. */
-static struct state *slot(struct state *states, uint32_t slots, uint64_t address)
+/* Returns the slot of ADDRESS, or the free slot where it belongs. */
+static struct state *find_slot(struct state *states, uint32_t slots, uint64_t address)
 {
 	uint32_t i = (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 32) & (slots - 1);
 
@@ -82,7 +80,7 @@ static struct state *slot(struct state *states, uint32_t slots, uint64_t address
 	return &states[i];
 }
 
-/* Drops states that hold nothing, and doubles where most of them do; at the limit forgets all. */
+/* Drops unarmed states, and doubles the table if many are armed; at the limit drops all states. */
 static void make_room(struct nvs_sched *s)
 {
 	uint32_t armed = 0, slots = s->slots;
@@ -102,20 +100,20 @@ static void make_room(struct nvs_sched *s)
 	s->used = armed;
 	for (uint32_t i = 0; i < s->slots; i++) {
 		if (s->states[i].armed)
-			*slot(states, slots, s->states[i].address) = s->states[i];
+			*find_slot(states, slots, s->states[i].address) = s->states[i];
 	}
 	free(s->states);
 	s->states = states;
 	s->slots = slots;
 }
 
-static struct state *state_of(struct nvs_sched *s, uint64_t address)
+static struct state *get_state(struct nvs_sched *s, uint64_t address)
 {
 	struct state *st;
 
 	if (s->used > s->slots / 4 * 3)
 		make_room(s);
-	st = slot(s->states, s->slots, address);
+	st = find_slot(s->states, s->slots, address);
 	if (!st->address) {
 		memset(st, 0, sizeof(*st));
 		st->address = address;
@@ -130,10 +128,10 @@ bool nvs_sched_read(struct nvs_sched *s, uint64_t address, uint32_t cls, struct 
 	size_t bytes = sizeof(words);
 	const void *here = nvs_memimage_peek(s->image, address, bytes);
 
-	/* Descriptors lie at multiples of 256. */
+	/* Descriptors are aligned to 256 bytes. */
 	if (here && address % 4 == 0)
 		return nvs_qmd_decode(s->layouts, here, bytes / 4, cls, qmd);
-	/* Of one that has but 256 bytes what follows need not be known. */
+	/* A 256-byte descriptor needs no known bytes after it. */
 	if (!nvs_memimage_read(s->image, address, words, bytes)) {
 		bytes = 256;
 		if (!nvs_memimage_read(s->image, address, words, bytes))
@@ -160,17 +158,17 @@ static bool make_queue_room(struct nvs_sched *s)
 	return true;
 }
 
-static void push(struct nvs_sched *s, uint64_t address, uint64_t parent, uint32_t depth,
-		 uint8_t action)
+static void push_work(struct nvs_sched *s, uint64_t address, uint64_t parent, uint32_t depth,
+		      uint8_t action)
 {
 	if (s->tail == s->room && !make_queue_room(s))
 		return;
 	s->queue[s->tail++] = (struct work){address, parent, depth, action};
 }
 
-/* The descriptor runs to its end. */
-static void run(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
-		const struct nvs_sched_sink *sink)
+/* Runs the descriptor to its end. */
+static void run_descriptor(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
+			   const struct nvs_sched_sink *sink)
 {
 	struct nvs_sched_run r = {w->address, w->parent, qmd, w->depth};
 	struct state *st;
@@ -179,9 +177,9 @@ static void run(struct nvs_sched *s, const struct work *w, const struct nvs_qmd 
 		sink->run(sink->arg, &r);
 		return;
 	}
-	/* Plain launches, which depend on nothing and repeat nothing, need no state. */
+	/* Plain launches without dependences or repetition need no state. */
 	if (w->parent || qmd->self_copy || qmd->dependence || qmd->require_scheduling) {
-		st = state_of(s, w->address);
+		st = get_state(s, w->address);
 		if (st->stamp == s->stamp) {
 			sink->loop(sink->arg, w->address);
 			return;
@@ -195,36 +193,36 @@ static void run(struct nvs_sched *s, const struct work *w, const struct nvs_qmd 
 		const struct nvs_qmd_dependent *d = &qmd->dependents[i];
 
 		if (d->enable && w->depth < MAX_CHAIN)
-			push(s, d->address, w->address, w->depth + 1, d->action);
+			push_work(s, d->address, w->address, w->depth + 1, d->action);
 	}
 }
 
-static void copy_schedule(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
-			  bool force, const struct nvs_sched_sink *sink)
+static void copy_and_schedule(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
+			      bool force, const struct nvs_sched_sink *sink)
 {
 	if (qmd && (qmd->dependence || qmd->require_scheduling || force)) {
-		struct state *st = state_of(s, w->address);
+		struct state *st = get_state(s, w->address);
 
 		st->armed = true;
 		st->counter = qmd->dependence;
 		return;
 	}
-	run(s, w, qmd, sink);
+	run_descriptor(s, w, qmd, sink);
 }
 
-static void schedule(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
-		     const struct nvs_sched_sink *sink)
+static void schedule_descriptor(struct nvs_sched *s, const struct work *w,
+				const struct nvs_qmd *qmd, const struct nvs_sched_sink *sink)
 {
-	struct state *st = slot(s->states, s->slots, w->address);
+	struct state *st = find_slot(s->states, s->slots, w->address);
 
 	if (!st->address || !st->armed || !st->counter)
-		run(s, w, qmd, sink);
+		run_descriptor(s, w, qmd, sink);
 }
 
 static void change_dependence(struct nvs_sched *s, const struct work *w, uint32_t cls, int by,
 			      const struct nvs_sched_sink *sink)
 {
-	struct state *st = state_of(s, w->address);
+	struct state *st = get_state(s, w->address);
 	struct nvs_qmd qmd;
 	bool known = false, read = !st->armed;
 
@@ -238,12 +236,12 @@ static void change_dependence(struct nvs_sched *s, const struct work *w, uint32_
 	} else if (st->counter && --st->counter == 0) {
 		if (!read)
 			known = nvs_sched_read(s, w->address, cls, &qmd);
-		run(s, w, known ? &qmd : NULL, sink);
+		run_descriptor(s, w, known ? &qmd : NULL, sink);
 	}
 }
 
-static void act(struct nvs_sched *s, const struct work *w, uint32_t cls, bool force,
-		const struct nvs_sched_sink *sink)
+static void apply_action(struct nvs_sched *s, const struct work *w, uint32_t cls, bool force,
+			 const struct nvs_sched_sink *sink)
 {
 	struct nvs_qmd buffer, *qmd;
 
@@ -255,9 +253,9 @@ static void act(struct nvs_sched *s, const struct work *w, uint32_t cls, bool fo
 		return;
 	qmd = nvs_sched_read(s, w->address, cls, &buffer) ? &buffer : NULL;
 	if (w->action == NVS_QMD_SCHEDULE)
-		schedule(s, w, qmd, sink);
+		schedule_descriptor(s, w, qmd, sink);
 	else
-		copy_schedule(s, w, qmd, force, sink);
+		copy_and_schedule(s, w, qmd, force, sink);
 }
 
 void nvs_sched_trigger(struct nvs_sched *s, uint64_t address, enum nvs_pcas action, uint32_t cls,
@@ -286,7 +284,7 @@ void nvs_sched_trigger(struct nvs_sched *s, uint64_t address, enum nvs_pcas acti
 	default:
 		return;
 	}
-	act(s, &w, cls, action == NVS_PCAS_COPY_FORCE_REQUIRE_SCHEDULING, sink);
+	apply_action(s, &w, cls, action == NVS_PCAS_COPY_FORCE_REQUIRE_SCHEDULING, sink);
 	while (s->head < s->tail) {
 		if (!s->allowed) {
 			nvs_budget_run_out();
@@ -294,6 +292,6 @@ void nvs_sched_trigger(struct nvs_sched *s, uint64_t address, enum nvs_pcas acti
 		}
 		s->allowed--;
 		w = s->queue[s->head++];
-		act(s, &w, cls, false, sink);
+		apply_action(s, &w, cls, false, sink);
 	}
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Releases and acquires: by Host, by the engines' report semaphores, and what all of them share.
- */
+/* Semaphore releases and acquires, by the host class and by the engines' report semaphores. */
 #include "decode/gpu/engine.h"
 
-static uint64_t reduced(uint64_t old, uint64_t payload, uint32_t reduction)
+static uint64_t apply_reduction(uint64_t old, uint64_t payload, uint32_t reduction)
 {
 	switch (reduction) {
 	case NVS_RED_ADD:
@@ -24,8 +22,8 @@ static uint64_t reduced(uint64_t old, uint64_t payload, uint32_t reduction)
 	}
 }
 
-/* The value after the release, as far as it can be known; it goes into the image. */
-static void settle(struct nvs_memimage *image, struct nvs_op *op)
+/* Computes the value after the release, if it is known, and writes it to the image. */
+static void compute_value(struct nvs_memimage *image, struct nvs_op *op)
 {
 	size_t bytes = op->flags & NVS_OP_WIDE ? 8 : 4;
 	uint32_t reduction = op->sem.reduction;
@@ -33,15 +31,14 @@ static void settle(struct nvs_memimage *image, struct nvs_op *op)
 
 	op->sem.value = op->sem.payload;
 	if (op->sem.op == NVS_SEM_REDUCE) {
-		/* Signed or unsigned is not kept, so of the smaller and the larger one nothing is
-		 * said. */
+		/* Signedness is not recorded, so the result of MIN and MAX is unknown. */
 		if (reduction == NVS_RED_MIN || reduction == NVS_RED_MAX ||
 		    reduction == NVS_RED_OTHER ||
 		    !nvs_memimage_read(image, op->sem.address, &old, bytes)) {
 			nvs_memimage_forget(image, op->sem.address, bytes);
 			return;
 		}
-		op->sem.value = reduced(old, op->sem.payload, reduction);
+		op->sem.value = apply_reduction(old, op->sem.payload, reduction);
 		if (bytes == 4)
 			op->sem.value &= 0xffffffffu;
 	}
@@ -64,7 +61,7 @@ void nvs_semaphore_add(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
 	op->sem.address = s->address;
 	op->sem.payload = s->payload;
 	if (release)
-		settle(c->ops->image, op);
+		compute_value(c->ops->image, op);
 }
 
 uint8_t nvs_semaphore_reduction(uint32_t number)
@@ -88,7 +85,7 @@ void nvs_semaphore_report(struct nvs_ops_channel *c, const struct nvs_subch *sub
 		.payload = nvs_reg_get(r, sub->state, NVS_REG_REPORT_PAYLOAD),
 	};
 
-	if (!nvs_reg_of(r, NVS_REG_REPORT_OP, value)) /* traps, counters of the 3D class */
+	if (!nvs_reg_of(r, NVS_REG_REPORT_OP, value)) /* skip traps, and counters of the 3D class */
 		nvs_semaphore_add(c, nvs_subch_number(c, sub), at, &s);
 }
 
@@ -117,9 +114,9 @@ void nvs_semaphore_report_execute(struct nvs_ops_channel *c, const struct nvs_su
 	nvs_semaphore_add(c, nvs_subch_number(c, sub), at, &s);
 }
 
-/* S: the same for all operations but op and, of releases, the flags of the release alone. */
-static void add_by_host(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
-			struct nvs_semaphore *s, bool timestamp, bool wfi)
+/* S is complete except for the flags that only releases have. */
+static void add_host_semaphore(struct nvs_ops_channel *c, uint32_t subch, uint64_t at,
+			       struct nvs_semaphore *s, bool timestamp, bool wfi)
 {
 	if (s->op >= NVS_SEM_SET)
 		s->flags |= (timestamp ? NVS_OP_TIMESTAMP : 0) | (wfi ? NVS_OP_WFI : 0);
@@ -148,13 +145,13 @@ void nvs_semaphore_host(struct nvs_ops_channel *c, uint32_t value, uint32_t subc
 	if (what >= sizeof(operations))
 		return;
 	s.op = operations[what];
-	add_by_host(c, subch, at, &s, nvs_reg_of(r, NVS_REG_HOST_TIMESTAMP, value),
-		    nvs_reg_of(r, NVS_REG_HOST_WFI, value));
+	add_host_semaphore(c, subch, at, &s, nvs_reg_of(r, NVS_REG_HOST_TIMESTAMP, value),
+			   nvs_reg_of(r, NVS_REG_HOST_WFI, value));
 }
 
 void nvs_semaphore_host_old(struct nvs_ops_channel *c, uint32_t value, uint32_t subch, uint64_t at)
 {
-	/* One bit each */
+	/* one bit each */
 	static const uint8_t operations[] = {NVS_SEM_EQ, NVS_SEM_SET, NVS_SEM_CIRC_GE, NVS_SEM_AND,
 					     NVS_SEM_REDUCE};
 	const struct nvs_roles *r = c->host_roles;
@@ -169,8 +166,8 @@ void nvs_semaphore_host_old(struct nvs_ops_channel *c, uint32_t value, uint32_t 
 		if (what != 1u << i)
 			continue;
 		s.op = operations[i];
-		/* The sense of RELEASE_WFI is the other way round, as is that of RELEASE_SIZE. */
-		add_by_host(c, subch, at, &s, !nvs_reg_of(r, NVS_REG_OLD_SIZE, value),
-			    !nvs_reg_of(r, NVS_REG_OLD_WFI, value));
+		/* RELEASE_WFI is inverted, and so is RELEASE_SIZE. */
+		add_host_semaphore(c, subch, at, &s, !nvs_reg_of(r, NVS_REG_OLD_SIZE, value),
+				   !nvs_reg_of(r, NVS_REG_OLD_WFI, value));
 	}
 }

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Reads traces of nvsnoop: iterators of dicts over what libnvsnoop-decode hands out.
+"""Reads nvsnoop traces: iterators of dicts over the callbacks of libnvsnoop-decode.
 
     import nvsnoop
 
     for launch in nvsnoop.open("trace.zst").launches():
         print(launch["kernel"], launch["grid"], launch["block"])
 
-A trace is read while it is iterated over, by a thread that is never more than a few hundred items ahead: memory does
-not grow with the trace. It is read twice, so that names of threads, times and call sites are known from the first
-item on; standard input ("-") once, and there what is not known yet is None. What the library refuses is an Error with
-its message. Text of a trace that is not UTF-8 has surrogates in it (surrogateescape): escape() makes it fit to be
-printed. Keys are those of docs/schema.md, of the same types, but for `nodes` and `edges`, which are themselves; what has
-none there is named as in nvsnoop/decode.h, calls.h and ops.h, as is all in `of`. What is not known is None.
+A thread reads the trace during the iteration, at most a few hundred items ahead, so memory does not grow with the
+trace. It makes two passes, so that thread names, times and call sites are known from the first item on; standard input
+("-") is read once, and values not known yet are None. Errors of the library raise Error with its message. Text that is
+not UTF-8 contains surrogates (surrogateescape); escape() makes it printable. Keys and types are those of docs/schema.md,
+except that `nodes` and `edges` are lists; keys not listed there, and all in `of`, are named as in nvsnoop/decode.h,
+calls.h and ops.h. Unknown values are None.
 
-The library is NVSNOOP_DECODE_LIBRARY, else that of the prefix in which this file is installed, else the system's.
+The library is $NVSNOOP_DECODE_LIBRARY, else the one in this file's installation prefix, else the system's.
 """
 
 import ctypes
@@ -25,15 +25,15 @@ from ctypes import CFUNCTYPE, POINTER, byref, c_bool, c_char, c_char_p, c_int, c
 
 ABI = 1
 NONE = 0xffffffff
-CHUNK = 256  # items handed over at once; a large one counts as several
-PAGE = 4096  # bytes that count as one
+CHUNK = 256  # items passed through the queue at once; a large one counts as several
+PAGE = 4096  # bytes that count as one item
 
 
 class Error(Exception):
-    """What the library says."""
+    """An error of the library, with its message."""
 
 
-# ---- structures, as the headers have them ----
+# ---- structures, as in the headers ----
 
 class nvs_error(ctypes.Structure):
     _fields_ = [("text", c_char * 1024)]
@@ -238,26 +238,26 @@ def _load():
 _lib = _load()
 
 
-# ---- to Python ----
+# ---- conversion to Python ----
 
 def _text(raw):
     return None if raw is None else raw.decode("utf-8", "surrogateescape")
 
 
 def escape(text):
-    """TEXT with control characters and what is no UTF-8 as \\xNN."""
+    """Returns TEXT with control characters and invalid UTF-8 as \\xNN."""
     raw = text.encode("utf-8", "surrogateescape")
     room = 4 * len(raw) + 1
     return _lib.nvs_escape(ctypes.create_string_buffer(room), room, raw, len(raw)).decode()
 
 
 def short():
-    """Was more memory or time asked for than traces of their size may take? Then not all was told."""
+    """Returns True if the memory or time limit for the traces' size was reached, so that results are incomplete."""
     return _lib.nvs_trace_short()
 
 
 def _fields(item, *left_out):
-    """A structure's numbers by name."""
+    """Returns a structure's numeric members by name."""
     found = {}
     for name, kind in item._fields_:
         if name not in left_out:
@@ -305,12 +305,12 @@ def _call(trace, call):
 
 
 def _kernel(trace, name):
-    """The keys of a kernel's name, as the reports have them."""
+    """Returns a kernel's name under the keys that the reports use."""
     return {"kernel": _text(_lib.nvs_trace_demangle(trace, name)) if name else None, "mangled": _text(name) or None}
 
 
 def _api(site, call):
-    """The public function that submitted: of the stack, else of the call around it, else who called the driver."""
+    """Returns the public function that submitted: from the stack, else from the enclosing call, else the driver's caller."""
     name = _lib.nvs_call_api_name(call) if call and not site.is_public else None
     return _text(name or site.api)
 
@@ -363,12 +363,12 @@ def _image(trace, image):
 
 
 def _edges(graph):
-    """(from, to, type) by places in nodes; None: not known."""
+    """Returns (from, to, type) with indices of nodes, or None if unknown."""
     return [(e.from_node, e.to_node, e.type) for e in (graph.edges[i] for i in range(graph.nedges))] if graph.edges_known else None
 
 
 def _nodes(trace, graph, known):
-    """Many run one kernel, whose name may be long: KNOWN holds each once."""
+    """Many nodes share a kernel, whose name may be long: KNOWN caches the names."""
     nodes, names = [], {None: _kernel(trace, None)}
     for i in range(graph.nnodes):
         node = graph.nodes[i]
@@ -391,7 +391,7 @@ def _nodes(trace, graph, known):
 # ---- reading ----
 
 def _length(values):
-    """Of all text and bytes among VALUES."""
+    """Returns the total length of text and bytes in VALUES."""
     n = 0
     for value in values:
         if isinstance(value, (str, bytes)):
@@ -402,7 +402,7 @@ def _length(values):
 
 
 class _Reading:
-    """One reading of a trace by a thread of its own; what it finds goes through a short queue."""
+    """One pass over a trace in a separate thread, which sends items through a short queue."""
 
     def __init__(self, trace):
         self.trace = trace
@@ -426,7 +426,7 @@ class _Reading:
                 pass
 
     def guard(self, kind, take):
-        """TAKE as a callback of KIND: an exception in it ends the reading and is raised where is iterated."""
+        """Wraps TAKE as a callback of KIND: an exception in it ends the pass and is raised in the iterating thread."""
         def callback(_, trace, *items):
             try:
                 take(self, trace, *items)
@@ -451,7 +451,7 @@ class _Reading:
             if not failed and not self.stopped.is_set():
                 failed = _lib.nvs_trace_read(handle, byref(consumer), None, byref(error))
             if failed < 0:
-                # The library's messages name the report's option.
+                # The library's messages name the command-line option.
                 raise Error((_text(error.text) or os.strerror(-failed)).replace("--partial", "partial=True"))
         finally:
             _lib.nvs_trace_close(handle)
@@ -476,32 +476,32 @@ class _Reading:
 
 
 class Trace:
-    """A trace file. Each iterator reads it anew; several may go on at once."""
+    """A trace file. Each iterator makes its own pass; several may run at the same time."""
 
     def __init__(self, path, partial=False, no_spool=False, spool=None):
         self.path, self.partial, self.no_spool, self.spool = path, partial, no_spool, spool
 
     def submissions(self):
-        """Submissions, each with the bytes of its segments, one after the other, in `data`."""
+        """Submissions, each with the concatenated bytes of its segments in `data`."""
         return _Reading(self)(READ_CALLS, ("submission", _SUBMISSION, lambda r, trace, s, call: r.add(
             _submission(trace, s.contents, call))))
 
     def operations(self):
-        """What submissions do; `of` holds what its kind has, a launch also its grid."""
+        """Operations of submissions; `of` has the members of the operation's kind. A launch also has its grid."""
         return _Reading(self)(READ_CALLS, ("operation", _OPERATION,
                                            lambda r, _, operation: r.add(_operation(operation.contents))))
 
     def calls(self):
-        """Calls of the CUDA API that are over, with their arguments in `args`; None: not kept."""
+        """CUDA API calls, when they have returned, with their arguments in `args`; None: not recorded."""
         return _Reading(self)(0, ("call", _CALL, lambda r, trace, call: r.add(_call(trace, call.contents))))
 
     def launches(self):
-        """Calls that launch a kernel; `ran` tells whether it did. Of graphs: graphs()."""
+        """Calls that launch a kernel; `ran` is True if they did. For launches of graphs see graphs()."""
         return _Reading(self)(0, ("launch", _LAUNCH,
                                   lambda r, trace, launch: r.add(_launch_dict(trace, launch.contents))))
 
     def graphs(self):
-        """Executable graphs when they are made, changed and launched. Events between which a graph stays as it is
+        """Executable graphs, when they are created, changed and launched. Events between which a graph does not change
         share its list of nodes."""
         known, names = {}, {}
 
@@ -518,21 +518,21 @@ class Trace:
         return _Reading(self)(0, ("graph", _GRAPH, take))
 
     def records(self):
-        """Every other record: its head, and all of it in `data`."""
+        """Every other record: its header, and the whole record in `data`."""
         return _Reading(self)(0, ("record", _RECORD, lambda r, trace, rec: r.add(
             {**_fields(rec.contents), "data": ctypes.string_at(rec, rec.contents.size)})))
 
     def images(self):
-        """Loads of code, with code=on; `data` holds it where this load is the one that it came with."""
+        """Loads of code, recorded with code=on; `data` has the code in the load that it was recorded with."""
         return _Reading(self)(0, ("image", _IMAGE, lambda r, trace, image: r.add(_image(trace, image.contents))))
 
     def findings(self):
-        """What stands between the trace and "whole"."""
+        """The findings of --verify."""
         return _Reading(self)(0, ("finding", _FINDING, lambda r, _, finding: r.add(
             {"kind": FINDINGS[finding.contents.kind], "text": _text(finding.contents.text),
              "count": finding.contents.count})))
 
 
 def open(path, partial=False, no_spool=False, spool=None):
-    """The trace at PATH; the rest is as for nvsnoop-report."""
+    """Opens the trace at PATH; the other arguments are as the options of nvsnoop-report."""
     return Trace(path, partial, no_spool, spool)

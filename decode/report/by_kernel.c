@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --by-kernel: launches by function: direct ones, those of graphs that were captured or built of
- * nodes, the shapes they had, and what the direct ones submitted. One file, though a long one: a
- * report is.
- */
+/* --by-kernel and --instructions: launches by function, direct and in graphs, with their shapes
+ * and what direct launches submitted; and executed instructions, if the trace records counts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/kernels.h"
-#include "decode/report/source_columns.h"
+#include "decode/analysis/kernel_stats.h"
+#include "decode/analysis/instruction_counts.h"
+#include "decode/base/distinct.h"
+#include "decode/calls/handles.h"
+#include "decode/query/durations.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/report.h"
 
 /* ---- direct launches ---- */
 
-static int direct(struct nvs_kernels *st, const struct nvs_call *call, bool selected)
+static int count_direct(struct nvs_kernels *st, const struct nvs_call *call, bool selected)
 {
 	struct nvs_shape shape;
 	uint64_t function, dynamic = 0;
@@ -27,7 +29,8 @@ static int direct(struct nvs_kernels *st, const struct nvs_call *call, bool sele
 		row->failed += selected;
 		return 0;
 	}
-	/* Those of them that are selected: of a call that is not, too, as it began before. */
+	/* Only selected submissions. They may belong to a call that is not selected because it
+	 * began earlier. */
 	row->submissions += call->asked_submissions;
 	row->entries += call->asked_entries;
 	row->bytes += call->asked_bytes;
@@ -39,7 +42,7 @@ static int direct(struct nvs_kernels *st, const struct nvs_call *call, bool sele
 		row->direct++;
 	if (nvs_call_shape(call, shape.grid, shape.block))
 		nvs_kernel_see_shape(st, row, &shape);
-	/* Of what submits nothing there is a stack only if it took long. */
+	/* Calls that submit nothing have a stack only if they took long. */
 	if (!(call->flags & NVS_CALL_CAPTURED) && nvs_kernel_see_stack(st, row, call->stack))
 		return -ENOMEM;
 	if (nvs_call_value(call, NVS_ARG_sharedMemBytes, &dynamic) && dynamic > row->dynamic)
@@ -60,7 +63,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (r || (!selected && !call->asked_bytes && !call->asked_submissions))
 		return r;
 	if (call->api->group == NVS_CALL_GROUP_LAUNCH)
-		return direct(st, call, selected);
+		return count_direct(st, call, selected);
 	return selected && call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH
 		       ? nvs_kernels_graph_launch(st, call)
 		       : 0;
@@ -83,7 +86,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 /* ---- columns ---- */
 
-static uint64_t launches(const struct nvs_kernel_row *r)
+static uint64_t count_launches(const struct nvs_kernel_row *r)
 {
 	return r->direct + r->by_capture + r->by_nodes + r->by_unknown;
 }
@@ -103,9 +106,9 @@ NVS_SOURCE_GETTERS(struct nvs_kernel_row, r->several ? NULL : r->source)
 NVS_GET_TEXT(struct nvs_kernel_row, name, r->name)
 NVS_GET_TEXT(struct nvs_kernel_row, mangled, r->kernel->name)
 NVS_GET_TEXT(struct nvs_kernel_row, shapes, r->shapes)
-/* How often kernels launch a kernel is not known. */
+/* The number of launches by other kernels is unknown. */
 #define BY_HOST (r->kernel != &r->by_gpu)
-NVS_GET_KNOWN(struct nvs_kernel_row, launches, BY_HOST, launches(r))
+NVS_GET_KNOWN(struct nvs_kernel_row, launches, BY_HOST, count_launches(r))
 NVS_GET_KNOWN(struct nvs_kernel_row, direct, BY_HOST, r->direct)
 NVS_GET_COUNT(struct nvs_kernel_row, capture, r->by_capture)
 NVS_GET_COUNT(struct nvs_kernel_row, nodes, r->by_nodes)
@@ -122,20 +125,20 @@ NVS_GET_REAL(struct nvs_kernel_row, mean, TIMED, nvs_total_mean(&r->times.total)
 NVS_GET_REAL(struct nvs_kernel_row, p50, TIMED, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
 NVS_GET_REAL(struct nvs_kernel_row, total, TIMED, (double)r->times.total.ns / 1000)
 
-/* What a warp has executed too much of for a sum is unknown. */
+/* Unknown if a warp's counter wrapped. */
 #define WARPS (r->count_flags & NVS_COUNT_WARP)
 #define THREADS (r->count_flags & NVS_COUNT_THREAD)
 NVS_GET_KNOWN(struct nvs_kernel_row, warp, WARPS, r->warp)
 NVS_GET_KNOWN(struct nvs_kernel_row, thread, THREADS, r->thread)
-NVS_GET_REAL(struct nvs_kernel_row, warp_each, WARPS &&launches(r),
-	     (double)r->warp / (double)launches(r))
-NVS_GET_REAL(struct nvs_kernel_row, thread_each, THREADS &&launches(r),
-	     (double)r->thread / (double)launches(r))
+NVS_GET_REAL(struct nvs_kernel_row, warp_each, WARPS &&count_launches(r),
+	     (double)r->warp / (double)count_launches(r))
+NVS_GET_REAL(struct nvs_kernel_row, thread_each, THREADS &&count_launches(r),
+	     (double)r->thread / (double)count_launches(r))
 NVS_GET_REAL(struct nvs_kernel_row, warp_share, r->count_flags && r->warp_share >= 0,
 	     r->warp_share * 100)
 NVS_GET_REAL(struct nvs_kernel_row, active, WARPS &&THREADS && r->warp,
 	     (double)r->thread / (double)r->warp)
-NVS_GET_KNOWN(struct nvs_kernel_row, in_graphs, BY_HOST, launches(r) - r->direct)
+NVS_GET_KNOWN(struct nvs_kernel_row, in_graphs, BY_HOST, count_launches(r) - r->direct)
 NVS_GET_KNOWN(struct nvs_kernel_row, calls_driver, r->count_flags,
 	      !!(r->count_flags & NVS_COUNT_CALLS_OUT))
 NVS_GET_KNOWN(struct nvs_kernel_row, instructions, r->instructions != NVS_NONE, r->instructions)
@@ -230,7 +233,7 @@ static int compare_names(const void *a, const void *b)
 		      (*(struct nvs_kernel_row *const *)b)->kernel->name);
 }
 
-/* By name, and those of one name in the order of their traces. */
+/* Sorts by name, rows of one name by trace. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct nvs_kernel_row *x = *(struct nvs_kernel_row *const *)a,
@@ -243,8 +246,8 @@ static int compare_rows(const void *a, const void *b)
 		 : (x->kernel->index > y->kernel->index) - (x->kernel->index < y->kernel->index);
 }
 
-/* Rows of several traces become one where their names are the same. */
-static int merge(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
+/* Merges rows of one name from several traces. */
+static int merge_row(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
 {
 	into->several |= into->source != from->source;
 	into->direct += from->direct;
@@ -264,7 +267,7 @@ static int merge(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
 	into->many |= from->many;
 	if (from->dynamic > into->dynamic)
 		into->dynamic = from->dynamic;
-	/* What counts in one trace alone is not all of it. */
+	/* A counter missing in one of the traces makes the sum incomplete. */
 	into->count_missing |= from->count_missing |
 			       (into->count_flags && from->count_flags
 					? into->count_flags ^ from->count_flags
@@ -284,7 +287,7 @@ static int merge(struct nvs_kernel_row *into, const struct nvs_kernel_row *from)
 static bool is_one(const struct nvs_kernel_row *a, const struct nvs_kernel_row *b)
 {
 	return a->kernel->name[0] && !strcmp(a->kernel->name, b->kernel->name) &&
-	       (a->source == b->source || !a->source->options->per_trace);
+	       (a->source == b->source || !a->source->query->per_trace);
 }
 
 static int merge_rows(struct nvs_kernel_row **rows, size_t *n)
@@ -295,7 +298,7 @@ static int merge_rows(struct nvs_kernel_row **rows, size_t *n)
 	qsort(rows, *n, sizeof(*rows), compare_rows);
 	for (size_t i = 0; i < *n; i++) {
 		if (kept && is_one(rows[kept - 1], rows[i])) {
-			r |= merge(rows[kept - 1], rows[i]);
+			r |= merge_row(rows[kept - 1], rows[i]);
 			nvs_kernel_row_free(rows[i]);
 		} else {
 			rows[kept++] = rows[i];
@@ -310,20 +313,21 @@ static void set_shares(struct nvs_kernel_row **rows, size_t n)
 	uint64_t all = 0, most = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		uint64_t own = launches(rows[i]);
+		uint64_t own = count_launches(rows[i]);
 
 		all += own;
 		most = own > most ? own : most;
 	}
 	for (size_t i = 0; i < n && all; i++) {
-		rows[i]->share = (double)launches(rows[i]) / (double)all;
-		rows[i]->most = (double)launches(rows[i]) / (double)most;
+		rows[i]->share = (double)count_launches(rows[i]) / (double)all;
+		rows[i]->most = (double)count_launches(rows[i]) / (double)most;
 	}
 }
 
 /* ---- from the traces to the table ---- */
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
+		       struct nvs_reader *reader)
 {
 	struct nvs_kernels *k = each;
 
@@ -342,14 +346,14 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return 0;
 }
 
-static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 {
 	nvs_kernels_settle(each);
 	return 0;
 }
 
-/* Counts go by the name: several handles of one name have the same. */
-static void take_counts(struct nvs_kernel_row *row, const struct nvs_counted *counted)
+/* Counts are recorded by name, so all handles of a name get the same ones. */
+static void set_counts(struct nvs_kernel_row *row, const struct nvs_counted *counted)
 {
 	row->instructions = counted ? counted->instructions : NVS_NONE;
 	if (!counted)
@@ -361,7 +365,7 @@ static void take_counts(struct nvs_kernel_row *row, const struct nvs_counted *co
 	row->reason = counted->reason ? strdup(counted->reason) : NULL;
 }
 
-/* Of all traces, as they come; their number. */
+/* Collects the rows of all traces, in trace order. Returns their number. */
 static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 {
 	struct nvs_kernels *k = run->each;
@@ -380,13 +384,13 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 			counted = nvs_counted_of(&k->counts, kernel->name);
 			if (counted)
 				counted->launched = true;
-			take_counts(row, counted);
+			set_counts(row, counted);
 			rows[n++] = row;
 		}
 	return n;
 }
 
-/* Adds a row for each kernel that has counted instructions and that no call has launched. */
+/* Adds a row for each kernel with counted instructions that no call launched. */
 static int add_launched_by_gpu(struct nvs_run *run, struct nvs_kernel_row **rows, size_t *n)
 {
 	struct nvs_kernels *k = run->each;
@@ -404,7 +408,7 @@ static int add_launched_by_gpu(struct nvs_run *run, struct nvs_kernel_row **rows
 			row->by_gpu.name = counted->name;
 			row->kernel = &row->by_gpu;
 			row->source = k->source;
-			take_counts(row, counted);
+			set_counts(row, counted);
 			rows[(*n)++] = row;
 		}
 	return 0;
@@ -429,8 +433,7 @@ static void set_count_shares(struct nvs_kernel_row **rows, size_t n)
 					      : -1;
 }
 
-/* COUNTED: also of kernels that only other kernels launch, which a selection of calls leaves out.
- */
+/* COUNTED: add kernels that only other kernels launched, unless calls are selected. */
 static int print_table(struct nvs_run *run, struct nvs_table table, bool counted)
 {
 	struct nvs_kernels *k = run->each;
@@ -448,7 +451,7 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 	if (!rows)
 		return -ENOMEM;
 	n = gather_rows(run, rows);
-	if (counted && !nvs_filter_asked(run->options))
+	if (counted && !nvs_filter_asked(&run->options->query))
 		r = add_launched_by_gpu(run, rows, &n);
 	if (n && !r)
 		r = merge_rows(rows, &n);
@@ -459,7 +462,7 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 		set_count_shares(rows, n);
 		table.rows = (const void **)rows;
 		table.nrows = n;
-		r = nvs_table_print(run->out, &table, run->options);
+		r = nvs_table_print(run->out, &table, &run->options->print);
 	}
 	for (size_t i = 0; i < n; i++)
 		nvs_kernel_row_free(rows[i]);
@@ -467,12 +470,12 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 	return r;
 }
 
-static int print(struct nvs_run *run)
+static int print_kernels(struct nvs_run *run)
 {
 	return print_table(run, (struct nvs_table)NVS_RUN_SUMS(run, columns, "launches"), false);
 }
 
-/* What none of an image's kernels counts for. */
+/* Prints why images without any counted kernel were not counted. */
 static void print_images(struct nvs_run *run)
 {
 	const struct nvs_kernels *k = run->each;
@@ -488,12 +491,12 @@ static void print_images(struct nvs_run *run)
 		}
 }
 
-/* Of launches by kernels, and of code that is not the program's. */
+/* Prints notes on launches by kernels and on driver code called by kernels. */
 static void print_uncounted_parts(struct nvs_run *run)
 {
 	const struct nvs_kernels *k = run->each;
 	uint64_t by_gpu = 0, calling = 0;
-	bool selected = nvs_filter_asked(run->options);
+	bool selected = nvs_filter_asked(&run->options->query);
 
 	for (uint32_t t = 0; t < run->n; t++)
 		for (size_t i = 0; i < k[t].counts.rows.n; i++) {
@@ -515,7 +518,7 @@ static void print_uncounted_parts(struct nvs_run *run)
 			(unsigned long long)calling, calling == 1 ? " calls" : "s call");
 }
 
-/* What is known of the counts as a whole. */
+/* Prints notes on the counts as a whole. */
 static void print_remarks(struct nvs_run *run)
 {
 	const struct nvs_kernels *k = run->each;
@@ -525,11 +528,12 @@ static void print_remarks(struct nvs_run *run)
 
 		if (c->end)
 			fprintf(run->out->file,
-				"Of each kernel its instructions %u to %u alone are counted.\n",
+				"Only instructions %u to %u of each kernel are counted.\n",
 				c->first, c->end - 1);
 		if (c->last_unread)
-			fputs("The last reading of the counters came to nothing: what was counted "
-			      "since the one before it is missing.\n",
+			fputs("The last reading of the counters failed: counts since the one "
+			      "before "
+			      "it are missing.\n",
 			      run->out->file);
 	}
 	print_images(run);
@@ -546,7 +550,7 @@ static int print_instructions(struct nvs_run *run)
 		any = any || k[i].counts.rows.n || k[i].counts.images.n;
 	if (!any) {
 		run->nothing = true;
-		if (run->options->format == NVS_FORMAT_TEXT) {
+		if (run->options->print.format == NVS_FORMAT_TEXT) {
 			run->said = true;
 			fputs("No instructions were counted: record with nvsnoop --count=warp.\n",
 			      run->out->file);
@@ -556,7 +560,7 @@ static int print_instructions(struct nvs_run *run)
 	r = print_table(run,
 			(struct nvs_table)NVS_RUN_SUMS(run, count_columns, "instructions_percent"),
 			true);
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
 		print_remarks(run);
 	return r;
 }
@@ -577,26 +581,26 @@ static void free_kernels(struct nvs_run *run)
 }
 
 NVS_REPORT(by_kernel, .name = "by-kernel", .place = 30,
-	   .help = "per kernel: launches, direct and by graphs",
-	   .man = "Per kernel: launches, direct ones and those of graphs (captured from streams, "
-		  "or built of nodes), registers, shared\nmemory, the shapes of grid and block "
-		  "seen, and what the direct launches submitted; the share of all launches, on a "
-		  "terminal\nwith a bar that is longest for the kernel launched most. Nodes in "
-		  "the bodies of conditional\nnodes are counted apart: how often they ran is "
-		  "known to the GPU alone.",
+	   .help = "per kernel: launches, direct and in graphs",
+	   .man = "Per kernel: launches, direct and in graphs (captured from streams, or "
+		  "built of nodes), registers, shared memory, the grid and block shapes "
+		  "seen, and what the direct launches submitted; and the share of all "
+		  "launches, on a terminal with a bar relative to the kernel launched "
+		  "most. Nodes in the bodies of conditional nodes are counted separately: "
+		  "only the GPU knows how often they ran.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_distinct),
-	   .each = sizeof(struct nvs_kernels), .begin = begin, .end = end, .print = print,
-	   .free = free_kernels);
+	   .each = sizeof(struct nvs_kernels), .begin = begin_trace, .end = end_trace,
+	   .print = print_kernels, .free = free_kernels);
 
-NVS_REPORT(
-	instructions, .name = "instructions", .place = 31,
-	.help = "per kernel: instructions executed, with nvsnoop --count",
-	.man = "Per kernel: the instructions that its warps and its threads have executed, as "
-	       "the kernels of\n.B nvsnoop \\-\\-count\nhave counted them themselves, however "
-	       "they were launched; per launch; and how many threads of a\nwarp took part in one "
-	       "on average, of 32. Kernels that do not count are named with the reason.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(count_columns), .state = sizeof(struct nvs_distinct),
-	.each = sizeof(struct nvs_kernels), .begin = begin, .end = end, .print = print_instructions,
-	.free = free_kernels);
+NVS_REPORT(instructions, .name = "instructions", .place = 31,
+	   .help = "per kernel: instructions executed, with nvsnoop --count",
+	   .man = "Per kernel: the instructions that its warps and threads executed, "
+		  "counted by the kernels themselves under\n.B nvsnoop \\-\\-count\n"
+		  "regardless of how they were launched; per launch; and the average "
+		  "number of threads of a warp, of 32, that took part in an instruction. "
+		  "Kernels that were not counted are listed with the reason.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(count_columns), .state = sizeof(struct nvs_distinct),
+	   .each = sizeof(struct nvs_kernels), .begin = begin_trace, .end = end_trace,
+	   .print = print_instructions, .free = free_kernels);

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --by-nvtx: the tree of ranges, each with the calls, launches, submissions and bytes of its thread
- * while it was pushed, those of ranges inside it among them.
- */
+/* --by-nvtx: the tree of NVTX ranges, each with the calls, launches, submissions and bytes of
+ * its thread while the range was pushed, including ranges nested inside it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/distinct.h"
 #include "decode/base/hash.h"
-#include "decode/report/nvtx.h"
-#include "decode/report/source_columns.h"
+#include "decode/query/durations.h"
+#include "decode/query/nvtx_names.h"
+#include "decode/query/nvtx_ranges.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/report.h"
 
 struct row {
 	const struct nvs_nvtx_node *node;
 	struct nvs_source *source;
 	char *path;
-	struct nvs_nvtx_counts sum; /* with what is inside it; times are its own */
-	uint64_t inner_ns; /* wall time of the ranges right inside it */
-	bool inner_open; /* one of them has no end */
-	bool called; /* the trace tells of calls */
-	bool flat; /* sorted: shown by its path, not by its place */
+	struct nvs_nvtx_counts sum; /* with nested ranges, except times */
+	uint64_t inner_ns; /* wall time of directly nested ranges */
+	bool inner_open; /* one of these has not ended */
+	bool called; /* the trace records calls */
+	bool flat; /* with --sort: shown by path instead of indented */
 };
 
 struct state {
 	struct nvs_source *source;
-	struct nvs_distinct threads; /* of each node */
+	struct nvs_distinct threads; /* distinct threads of each node */
 };
 
 /* ---- counting ---- */
@@ -67,7 +68,7 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 	return 0;
 }
 
-static void see_thread(struct state *st, struct nvs_nvtx_node *node, uint32_t thread)
+static void note_thread(struct state *st, struct nvs_nvtx_node *node, uint32_t thread)
 {
 	const uint32_t thing[2] = {node->number, thread};
 	int r = nvs_distinct_add(&st->threads, nvs_hash64(thing, sizeof(thing)));
@@ -77,10 +78,10 @@ static void see_thread(struct state *st, struct nvs_nvtx_node *node, uint32_t th
 	node->own.many |= r < 0;
 }
 
-/* A thread that is not known yet may be any: its ranges are counted when they end. */
-static bool asked(const struct nvs_source *s, uint32_t thread)
+/* The thread may still be unknown; its ranges are then counted when they end. */
+static bool is_thread_selected(const struct nvs_source *s, uint32_t thread)
 {
-	return (thread != NVS_NONE || !s->options->thread.n) && nvs_filter_thread(s, thread);
+	return (thread != NVS_NONE || !s->query->thread.n) && nvs_filter_thread(s, thread);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
@@ -91,12 +92,12 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	struct nvs_nvtx_counts *c = e->node ? &e->node->own : NULL;
 	struct nvs_call lasted = {.begin = e->begin, .end = e->end};
 
-	if (!c || !asked(s, e->thread) || !nvs_range_at(s, e->begin))
+	if (!c || !is_thread_selected(s, e->thread) || !nvs_range_at(s, e->begin))
 		return 0;
-	if (e->what != NVS_NVTX_ENDED || !asked(s, e->told)) {
+	if (e->what != NVS_NVTX_ENDED || !is_thread_selected(s, e->told)) {
 		c->count++;
 		if (c->last_thread != e->thread || c->count == 1)
-			see_thread(st, e->node, e->thread);
+			note_thread(st, e->node, e->thread);
 	}
 	if (e->what != NVS_NVTX_ENDED)
 		return 0;
@@ -130,7 +131,7 @@ static const char *category_of(const struct row *r)
 				 r->node->category);
 }
 
-/* Good until the next one. */
+/* The text is valid until the next call. */
 static const char *line_of(const struct row *r)
 {
 	static char line[2048];
@@ -215,7 +216,7 @@ static uint32_t nodes_of(const struct nvs_source *s)
 	return n;
 }
 
-static void add_up(struct nvs_nvtx_counts *to, const struct nvs_nvtx_counts *from)
+static void add_counts(struct nvs_nvtx_counts *to, const struct nvs_nvtx_counts *from)
 {
 	to->calls += from->calls;
 	to->failed += from->failed;
@@ -226,8 +227,8 @@ static void add_up(struct nvs_nvtx_counts *to, const struct nvs_nvtx_counts *fro
 	to->uncounted |= from->uncounted;
 }
 
-/* Whoever is inside stands behind what it is in. */
-static void sum_up(struct row *rows, uint32_t n)
+/* Adds nested rows to the rows around them. A nested row always comes after its parent. */
+static void sum_nested(struct row *rows, uint32_t n)
 {
 	while (n--) {
 		const struct row *r = rows + n;
@@ -235,26 +236,26 @@ static void sum_up(struct row *rows, uint32_t n)
 
 		if (!up || r->node->key.kind == NVS_NVTX_MARK)
 			continue;
-		add_up(&up->sum, &r->sum);
+		add_counts(&up->sum, &r->sum);
 		up->inner_ns += r->node->own.times.total.ns;
 		up->inner_open |= r->sum.count != r->sum.ended;
 	}
 }
 
-/* The place of each in the tree, its insides right behind it. LAST: of each, the last inside it,
- * then what is before it among its own; two numbers for each. */
-static void order(const struct row *rows, uint32_t n, uint32_t *places, uint32_t *links)
+/* Puts the rows into tree order, each followed by its nested rows. LINKS holds two numbers per
+ * row: the last nested row, and the previous sibling. */
+static void sort_tree(const struct row *rows, uint32_t n, uint32_t *places, uint32_t *links)
 {
 	uint32_t *last = links, *before = links + n + 1, at = n, i = n;
 
-	/* 0 is the root of all, and none. */
+	/* Index 0 is the root; as a link, 0 is none. */
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t up = rows[k].node->key.up;
 
 		before[k + 1] = last[up];
 		last[up] = k + 1;
 	}
-	/* From the last one backwards: insides come first. */
+	/* Fills PLACES from the end: nested rows first. */
 	for (i = last[0]; i;) {
 		if (last[i]) {
 			uint32_t inside = last[i];
@@ -268,13 +269,13 @@ static void order(const struct row *rows, uint32_t n, uint32_t *places, uint32_t
 	}
 }
 
-static bool shown(const struct row *r)
+static bool is_shown(const struct row *r)
 {
-	return nvs_nvtx_pass(&r->source->options->nvtx, r->node->fits) &&
+	return nvs_nvtx_pass(&r->source->query->nvtx, r->node->fits) &&
 	       (r->sum.count || r->sum.calls || r->sum.submissions);
 }
 
-/* Appends what S has to TABLE; its rows, which it points to, to be freed. */
+/* Appends the rows of S to TABLE. The caller frees *ROWS, which TABLE points to. */
 static int add_rows(struct nvs_run *run, struct nvs_source *s, struct nvs_table *table,
 		    struct row **rows)
 {
@@ -292,16 +293,16 @@ static int add_rows(struct nvs_run *run, struct nvs_source *s, struct nvs_table 
 					  .source = s,
 					  .sum = node->own,
 					  .called = nvs_reading_saw(s->first, NVS_REC_API),
-					  .flat = run->options->sort};
+					  .flat = run->options->print.sort};
 	}
 	if (*rows) {
-		sum_up(*rows, n);
-		order(*rows, n, places, links);
+		sum_nested(*rows, n);
+		sort_tree(*rows, n, places, links);
 	}
 	for (uint32_t i = 0; *rows && !r && i < n; i++) {
 		struct row *row = *rows + places[i];
 
-		if (!shown(row))
+		if (!is_shown(row))
 			continue;
 		row->path = nvs_nvtx_path(row->node);
 		r = row->path ? 0 : -ENOMEM;
@@ -319,7 +320,8 @@ static void free_rows(struct row *rows, const struct nvs_source *s)
 	free(rows);
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
+		       struct nvs_reader *reader)
 {
 	((struct state *)each)->source = s;
 	reader->call = on_call;
@@ -329,7 +331,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return 0;
 }
 
-static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 {
 	const char *other = nvs_trace_session(s->trace)->attr[NVS_ATTR_NVTX];
 	uint64_t lost = nvs_nvtx_lost(nvs_nvtx_names(s->nvtx));
@@ -340,19 +342,20 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 		run->said = true;
 		if (run->options->page)
 			return 0;
-		fprintf(stderr, "nvsnoop-report: %s: holds no ranges of NVTX%s%s\n", s->path,
+		fprintf(stderr, "nvsnoop-report: %s: holds no NVTX ranges%s%s\n", s->path,
 			other ? ": they went to " : "",
 			other ? nvs_escape(safe, sizeof(safe), other, strlen(other)) : "");
 	}
 	if (lost)
 		fprintf(stderr,
-			"nvsnoop-report: %s: lacks %llu ranges, ends and marks from before the "
+			"nvsnoop-report: %s: %llu ranges, ends and marks are missing from before "
+			"the "
 			"first GPU was opened\n",
 			s->path, (unsigned long long)lost);
 	return 0;
 }
 
-static int print(struct nvs_run *run)
+static int print_ranges(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	struct row **rows = calloc(run->n + 1ul, sizeof(*rows));
@@ -361,7 +364,7 @@ static int print(struct nvs_run *run)
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		r = add_rows(run, run->sources + i, &table, rows + i);
 	if (!r)
-		r = nvs_table_print(run->out, &table, run->options);
+		r = nvs_table_print(run->out, &table, &run->options->print);
 	for (uint32_t i = 0; rows && i < run->n; i++)
 		free_rows(rows[i], run->sources + i);
 	free(rows);
@@ -377,20 +380,19 @@ static void free_each(struct nvs_run *run)
 		nvs_distinct_free(&st[i].threads);
 }
 
-NVS_REPORT(
-	by_nvtx, .name = "by-nvtx", .place = 85,
-	.help = "per range of NVTX, with what is inside it",
-	.man = "For each range that the program pushed by NVTX (nvtxRangePush, "
-	       "torch.cuda.nvtx, the Python package): how often, the\ncalls, launches, "
-	       "submissions and command bytes of its thread until it was popped, and wall us, the "
-	       "time until then, in calls or\nnot; all of that with the ranges inside it, which "
-	       "are indented below it, in "
-	       "the order in which they first came. self us is the time outside of these; in\n"
-	       "JSON and CSV self_calls and its like are the work outside of them. Ranges nest "
-	       "for each thread and domain apart; those of\none name in the same place are one "
-	       "row, on whatever threads. A range that is started and ended (kind start) may "
-	       "end on\nanother thread: it has its time, and no work is counted for it. "
-	       "With\n.B \\-\\-sort\nrows are flat, by their paths.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_FILTERS | NVS_NEED_NVTX, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
-	.print = print, .free = free_each);
+NVS_REPORT(by_nvtx, .name = "by-nvtx", .place = 85,
+	   .help = "per NVTX range, with what is inside it",
+	   .man = "For each range that the program pushed with NVTX (nvtxRangePush, "
+		  "torch.cuda.nvtx, the Python package): how often, the calls, launches, "
+		  "submissions and command bytes of its thread until it was popped, and "
+		  "wall us, the time until then, in calls or not. All of these include "
+		  "nested ranges, which are indented below, in order of first appearance. "
+		  "self us is the time outside of nested ranges; in JSON and CSV "
+		  "self_calls and its like count the work outside of them. Ranges nest per "
+		  "thread and domain; ranges of one name at the same place are one row, "
+		  "regardless of their threads. A range that is started and ended (kind "
+		  "start) may end on another thread: it has a time, but no work is counted "
+		  "for it. With\n.B \\-\\-sort\nthe rows are flat and show their paths.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_FILTERS | NVS_NEED_NVTX, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin_trace,
+	   .end = end_trace, .print = print_ranges, .free = free_each);

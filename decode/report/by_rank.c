@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* --by-rank: what each rank of a job counts, as least, median and most over all of them, and which
- * rank is far from the others. */
+/* --by-rank: minimum, median and maximum of each measure over all ranks, and the outlier. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/roles.h"
-#include "decode/report/clocks.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
+#include "decode/analysis/clock_alignment.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
+#include "decode/report/core/report.h"
 
 enum measure {
 	CALLS,
@@ -29,7 +29,7 @@ enum measure {
 	MEASURES,
 };
 
-/* As the columns of other reports are called. */
+/* Names as in the columns of other reports. */
 static const char *const keys[] = {
 	[CALLS] = "calls",
 	[FAILED] = "failed",
@@ -50,12 +50,12 @@ static const char *const keys[] = {
 
 struct rank {
 	struct nvs_source *source;
-	double value[MEASURES]; /* NAN: not known */
+	double value[MEASURES]; /* NAN: unknown */
 	struct nvs_total host, waits;
 	bool has_calls;
 };
 
-/* ---- while a trace is read ---- */
+/* ---- while reading ---- */
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
@@ -102,7 +102,8 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	return 0;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
+		       struct nvs_reader *reader)
 {
 	((struct rank *)each)->source = s;
 	*reader = (struct nvs_reader){.call = on_call,
@@ -117,15 +118,15 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 /* ---- over all ranks ---- */
 
 struct row {
-	const struct nvs_source *source; /* NULL: of several */
+	const struct nvs_source *source; /* NULL: from several */
 	const char *key;
 	bool known;
 	double least, median, most, total;
-	char text[4][32]; /* of these, where they are counts */
+	char text[4][32]; /* set for counts: formatted values */
 	const struct rank *least_at, *most_at, *outlier;
 };
 
-static void put_rank(const struct rank *k, struct nvs_value *v)
+static void get_rank(const struct rank *k, struct nvs_value *v)
 {
 	if (k)
 		nvs_source_number(k->source, NVS_ATTR_RANK, v);
@@ -134,7 +135,7 @@ static void put_rank(const struct rank *k, struct nvs_value *v)
 #define GET_RANK(name)                                                       \
 	static void get_##name(const void *row, struct nvs_value *v)         \
 	{                                                                    \
-		put_rank(((const struct row *)row)->name, v);                \
+		get_rank(((const struct row *)row)->name, v);                \
 	}                                                                    \
 	static void get_##name##_trace(const void *row, struct nvs_value *v) \
 	{                                                                    \
@@ -184,17 +185,15 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/* Of an even number the lower one of the middle. */
+/* Returns the lower of the two middle values if N is even. */
 static double median_of(double *sorted, uint32_t n)
 {
 	qsort(sorted, n, sizeof(*sorted), by_value);
 	return sorted[(n - 1) / 2];
 }
 
-/*
- * The rank that is farthest from the median, by more than a tenth of it and by five times what is
- * the usual distance; of two ranks none is more usual than the other.
- */
+/* Returns the rank farthest from the median if its distance exceeds a tenth of the median and
+ * five times the median distance, else NULL. Two ranks have no outlier. */
 static const struct rank *outlier_of(const struct rank *ranks, uint32_t n, enum measure m,
 				     double median, double *room)
 {
@@ -217,21 +216,21 @@ static const struct rank *outlier_of(const struct rank *ranks, uint32_t n, enum 
 	return known > 2 && most > fabs(median) / 10 && most > 5 * usual ? far : NULL;
 }
 
-static bool counts(enum measure m)
+static bool is_count(enum measure m)
 {
 	return m != HOST_US && m != WAIT_US && m != DURATION_US && m != BEGAN_US;
 }
 
-static void tell_counts(struct row *row, enum measure m)
+static void format_counts(struct row *row, enum measure m)
 {
 	const double of[] = {row->least, row->median, row->most, row->total};
 
-	for (int i = 0; i < 4 && counts(m); i++)
+	for (int i = 0; i < 4 && is_count(m); i++)
 		snprintf(row->text[i], sizeof(row->text[i]), "%.0f", of[i]);
 }
 
-static void sum_up(struct row *row, const struct rank *ranks, uint32_t n, enum measure m,
-		   double *room)
+static void summarize_measure(struct row *row, const struct rank *ranks, uint32_t n, enum measure m,
+			      double *room)
 {
 	uint32_t known = 0;
 
@@ -257,13 +256,13 @@ static void sum_up(struct row *row, const struct rank *ranks, uint32_t n, enum m
 		return;
 	row->median = median_of(room, known);
 	row->outlier = outlier_of(ranks, n, m, row->median, room);
-	tell_counts(row, m);
-	/* Where all are equal nobody has the least. */
+	format_counts(row, m);
+	/* All ranks are equal: no minimum or maximum. */
 	if (row->least == row->most)
 		row->least_at = row->most_at = NULL;
 }
 
-static void settle(struct rank *k, const struct nvs_clock_of *clock)
+static void finish_rank(struct rank *k, const struct nvs_clock_of *clock)
 {
 	const struct nvs_session *s = nvs_trace_session(k->source->trace);
 
@@ -273,17 +272,17 @@ static void settle(struct rank *k, const struct nvs_clock_of *clock)
 				1000;
 	k->value[BEGAN_US] = clock->known ? (double)clock->shift / 1000 : NAN;
 	k->value[GAPS] = (double)s->counts.gaps;
-	/* What calls tell, a trace without them does not know. */
+	/* A trace without calls has none of the measures taken from calls. */
 	for (int m = 0; m < MEASURES && !k->has_calls; m++)
 		if (m < SUBMISSIONS || m == HOST_US || m == WAIT_US)
 			k->value[m] = NAN;
 }
 
-/* All of them; with --per-trace each by itself. */
-static int print(struct nvs_run *run)
+/* Prints all ranks together, or each one separately with --per-trace. */
+static int print_ranks(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	bool apart = run->options->per_trace || run->n == 1;
+	bool apart = run->options->query.per_trace || run->n == 1;
 	uint32_t rounds = apart ? run->n : 1, of = apart ? 1 : run->n;
 	double *room = calloc(run->n + 1ul, sizeof(*room)), all = 0;
 	struct row *rows = calloc(rounds + 1ul, MEASURES * sizeof(*rows));
@@ -292,34 +291,33 @@ static int print(struct nvs_run *run)
 	int r = room && rows && clocks ? nvs_clocks_align(clocks, run->sources, run->n) : -ENOMEM;
 
 	for (uint32_t i = 0; i < run->n && !r; i++) {
-		settle(ranks + i, clocks + i);
+		finish_rank(ranks + i, clocks + i);
 		all += (ranks[i].has_calls ? ranks[i].value[CALLS] : 0) +
 		       ranks[i].value[SUBMISSIONS];
 	}
-	if (!all) /* whose times would be told? */
+	if (!all) /* nothing was recorded in the selection */
 		rounds = 0;
 	for (uint32_t i = 0; i < rounds * MEASURES && !r; i++) {
-		sum_up(rows + i, ranks + i / MEASURES, of, i % MEASURES, room);
+		summarize_measure(rows + i, ranks + i / MEASURES, of, i % MEASURES, room);
 		rows[i].source = apart ? run->sources + i / MEASURES : NULL;
 	}
 	table.several = apart && run->n > 1;
 	if (!r)
 		r = nvs_table_print_array(run->out, &table, rows, (size_t)rounds * MEASURES,
-					  sizeof(*rows), run->options);
+					  sizeof(*rows), &run->options->print);
 	free(clocks);
 	free(room);
 	free(rows);
 	return r;
 }
 
-NVS_REPORT(
-	by_rank, .name = "by-rank", .place = 94,
-	.help = "least, median and most over all ranks, and who stands out",
-	.man = "A trace for each rank: of each count and time the least, the median and the most "
-	       "over all ranks, and the rank that is farthest from the median, where that is by "
-	       "more than a tenth of it and five times what is usual. Traces are read on all "
-	       "cores.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_WHOLE |
-		 NVS_NEED_APART,
-	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct rank),
-	.begin = begin, .print = print);
+NVS_REPORT(by_rank, .name = "by-rank", .place = 94,
+	   .help = "minimum, median and maximum over all ranks, and outliers",
+	   .man = "One trace per rank: the minimum, median and maximum of each count and "
+		  "time over all ranks, and the outlier: the rank farthest from the "
+		  "median, if that is by more than a tenth of it and five times the median "
+		  "distance. Traces are read in parallel on all cores.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_WHOLE |
+		    NVS_NEED_APART,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct rank),
+	   .begin = begin_trace, .print = print_ranks);

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* --by-stream, --by-thread and --by-context: the same counts, summed up by different handles. */
+/* --by-stream, --by-thread and --by-context: the same counts by different handles. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/distinct.h"
 #include "decode/base/hash.h"
 #include "decode/calls/roles.h"
-#include "decode/report/contexts.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
+#include "decode/analysis/current_context.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
+#include "decode/report/core/report.h"
 
 enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };
 
 /* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
 enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
 
-#define NO_THREAD (NVS_NONE - 1) /* last_thread before the first: NVS_NONE is one not known */
+#define NO_THREAD (NVS_NONE - 1) /* before the first; NVS_NONE is an unknown thread */
 
 struct row {
 	struct key {
 		uint64_t handle; /* stream, thread number or context */
 		const struct nvs_source *source;
 	} key;
-	uint64_t number; /* among all rows, from 1 */
+	uint64_t number; /* index among all rows, from 1 */
 	uint64_t calls, failed, launches, copies, copied, memsets, graphs, syncs, submissions,
 		entries, bytes;
 	uint64_t context, threads;
-	bool many; /* threads are not known: more than can be told apart */
-	bool uncounted; /* what was submitted is not known */
-	bool untold; /* how much some copy moved is not known */
-	bool used; /* a stream: more than made and destroyed */
+	bool many; /* threads are unknown: too many to count */
+	bool uncounted; /* submissions are unknown */
+	bool size_unknown; /* the size of some copy is unknown */
+	bool used; /* a stream that was not only created and destroyed */
 	uint32_t last_thread;
 	struct nvs_total times, waits;
 };
@@ -39,14 +40,14 @@ struct state {
 	enum by by;
 	struct all {
 		struct nvs_rows rows;
-		struct nvs_distinct threads; /* of each row */
-	} * all; /* of all traces */
+		struct nvs_distinct threads; /* distinct threads of each row */
+	} * all; /* shared by all traces */
 	struct nvs_contexts contexts;
 };
 
 /* ---- counting ---- */
 
-static void see_thread(struct state *st, struct row *row, uint32_t thread)
+static void note_thread(struct state *st, struct row *row, uint32_t thread)
 {
 	const uint64_t thing[2] = {row->number, thread};
 	int r = nvs_distinct_add(&st->all->threads, nvs_hash64(thing, sizeof(thing)));
@@ -56,7 +57,7 @@ static void see_thread(struct state *st, struct row *row, uint32_t thread)
 	row->many |= r < 0;
 }
 
-static int count(struct state *st, struct row *row, const struct nvs_call *call)
+static int count_call(struct state *st, struct row *row, const struct nvs_call *call)
 {
 	uint8_t group = call->api->group;
 	uint64_t bytes, copies;
@@ -69,12 +70,12 @@ static int count(struct state *st, struct row *row, const struct nvs_call *call)
 	row->memsets += done && group == NVS_CALL_GROUP_MEMSET;
 	row->uncounted |= call->uncounted;
 	if (done && group == NVS_CALL_GROUP_COPY) {
-		row->untold |= !nvs_call_copied(call, &bytes, &copies);
+		row->size_unknown |= !nvs_call_copied(call, &bytes, &copies);
 		row->copies += copies;
 		row->copied += bytes;
 	}
 	if (row->last_thread != call->thread)
-		see_thread(st, row, call->thread);
+		note_thread(st, row, call->thread);
 	row->syncs += group == NVS_CALL_GROUP_SYNC;
 	if (call->end && call->depth <= 1 &&
 	    nvs_total_later(st->source->waiting, &row->times, call))
@@ -84,28 +85,28 @@ static int count(struct state *st, struct row *row, const struct nvs_call *call)
 		       : 0;
 }
 
-static bool asked(const struct nvs_call *call)
+static bool has_selected(const struct nvs_call *call)
 {
 	return call->asked_submissions || call->asked_entries || call->asked_bytes;
 }
 
-static void add(struct state *st, struct row *row, uint32_t thread, uint64_t submissions,
-		uint64_t entries, uint64_t bytes)
+static void add_submissions(struct state *st, struct row *row, uint32_t thread,
+			    uint64_t submissions, uint64_t entries, uint64_t bytes)
 {
 	row->submissions += submissions;
 	row->entries += entries;
 	row->bytes += bytes;
 	row->used = true;
 	if (row->last_thread != thread)
-		see_thread(st, row, thread);
+		note_thread(st, row, thread);
 }
 
-/* Of a call, what is selected of that: of one that is selected itself, not all need be. */
+/* Adds the selected submissions of a call. A selected call may have unselected ones. */
 static void add_asked(struct state *st, struct row *row, const struct nvs_call *call)
 {
-	if (asked(call))
-		add(st, row, call->thread, call->asked_submissions, call->asked_entries,
-		    call->asked_bytes);
+	if (has_selected(call))
+		add_submissions(st, row, call->thread, call->asked_submissions, call->asked_entries,
+				call->asked_bytes);
 }
 
 static struct row *row_of(struct state *st, uint64_t handle)
@@ -120,8 +121,8 @@ static struct row *row_of(struct state *st, uint64_t handle)
 	return row;
 }
 
-/* Both default streams have a handle of their own beside 0, which is the one or the other by the
- * kind of the call. */
+/* Handle 0 stands for one of the two default streams, depending on the API variant. Each of them
+ * has another handle as well. */
 static uint64_t stream_of(const struct nvs_call *call, uint64_t stream)
 {
 	return stream ? stream : call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
@@ -144,29 +145,28 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	if (nvs_makes_stream(call))
 		return 0;
 	add_asked(st, row, call);
-	r = selected ? count(st, row, call) : 0;
+	r = selected ? count_call(st, row, call) : 0;
 	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY)
 		row->used = true;
 	else if (!call->result && call->end && row->key.handle > PER_THREAD_DEFAULT)
-		nvs_rows_forget(&st->all->rows,
-				row); /* the same handle is another one from here on */
+		nvs_rows_forget(&st->all->rows, row); /* the handle may be reused */
 	return r;
 }
 
-/* Outside of all calls; what is in one, it tells of itself. */
+/* Counts a submission outside of all calls; others are counted by their calls. */
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct state *st = arg;
 	struct row *row;
 
-	/* Outside of all calls no stream is known. */
+	/* no stream is known here */
 	if (call || st->by == BY_STREAM || !nvs_filter(st->source, s, NULL))
 		return 0;
 	row = row_of(st, st->by == BY_THREAD ? s->thread->thread : 0);
 	if (!row)
 		return -ENOMEM;
-	add(st, row, s->thread->thread, !(s->rec->rec.flags & NVS_SUB_CONTINUED), s->nentries,
-	    nvs_submission_bytes(s));
+	add_submissions(st, row, s->thread->thread, !(s->rec->rec.flags & NVS_SUB_CONTINUED),
+			s->nentries, nvs_submission_bytes(s));
 	return 0;
 }
 
@@ -181,7 +181,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (r)
 		return r;
 	selected = nvs_filter_call(st->source, call);
-	if (!selected && !asked(call))
+	if (!selected && !has_selected(call))
 		return 0;
 	if (st->by == BY_STREAM)
 		return count_stream(st, call, handle, selected);
@@ -189,12 +189,12 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (!row)
 		return -ENOMEM;
 	add_asked(st, row, call);
-	return selected ? count(st, row, call) : 0;
+	return selected ? count_call(st, row, call) : 0;
 }
 
 /* ---- columns ---- */
 
-/* NULL: not known */
+/* Returns NULL if unknown. */
 static const struct nvs_trace_thread *thread_of(const struct row *r)
 {
 	return nvs_trace_thread_at(r->key.source->trace, (uint32_t)r->key.handle);
@@ -205,8 +205,8 @@ static uint32_t tid_of(const struct row *r)
 	return thread_of(r) ? thread_of(r)->tid : 0;
 }
 
-/* Without calls, it is only known what was submitted. */
-static bool called(const struct row *r)
+/* Without calls, only submissions are known. */
+static bool has_calls(const struct row *r)
 {
 	const struct nvs_source *s = r->key.source;
 
@@ -215,14 +215,14 @@ static bool called(const struct row *r)
 
 NVS_SOURCE_GETTERS(struct row, r->key.source)
 NVS_GET_TEXT(struct row, name, thread_of(r) ? thread_of(r)->name : "")
-NVS_GET_KNOWN(struct row, calls, called(r), r->calls)
-NVS_GET_KNOWN(struct row, failed, called(r), r->failed)
-NVS_GET_KNOWN(struct row, launches, called(r), r->launches)
-NVS_GET_KNOWN(struct row, graphs, called(r), r->graphs)
-NVS_GET_KNOWN(struct row, copies, called(r), r->copies)
-NVS_GET_KNOWN(struct row, copied, called(r) && (!r->untold || r->copied), r->copied)
-NVS_GET_KNOWN(struct row, memsets, called(r), r->memsets)
-NVS_GET_KNOWN(struct row, syncs, called(r), r->syncs)
+NVS_GET_KNOWN(struct row, calls, has_calls(r), r->calls)
+NVS_GET_KNOWN(struct row, failed, has_calls(r), r->failed)
+NVS_GET_KNOWN(struct row, launches, has_calls(r), r->launches)
+NVS_GET_KNOWN(struct row, graphs, has_calls(r), r->graphs)
+NVS_GET_KNOWN(struct row, copies, has_calls(r), r->copies)
+NVS_GET_KNOWN(struct row, copied, has_calls(r) && (!r->size_unknown || r->copied), r->copied)
+NVS_GET_KNOWN(struct row, memsets, has_calls(r), r->memsets)
+NVS_GET_KNOWN(struct row, syncs, has_calls(r), r->syncs)
 NVS_GET_KNOWN(struct row, submissions, !r->uncounted, r->submissions)
 NVS_GET_KNOWN(struct row, entries, !r->uncounted, r->entries)
 NVS_GET_KNOWN(struct row, bytes, !r->uncounted, r->bytes)
@@ -287,8 +287,8 @@ static const struct nvs_column context_columns[] = {
 
 /* ---- from the traces to the table ---- */
 
-static int begin(struct nvs_run *run, struct nvs_source *s, struct state *st, enum by by,
-		 struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, struct state *st, enum by by,
+		       struct nvs_reader *reader)
 {
 	st->source = s;
 	st->by = by;
@@ -304,23 +304,23 @@ static int begin(struct nvs_run *run, struct nvs_source *s, struct state *st, en
 static int begin_streams(struct nvs_run *run, struct nvs_source *s, void *each,
 			 struct nvs_reader *reader)
 {
-	return begin(run, s, each, BY_STREAM, reader);
+	return begin_trace(run, s, each, BY_STREAM, reader);
 }
 
 static int begin_threads(struct nvs_run *run, struct nvs_source *s, void *each,
 			 struct nvs_reader *reader)
 {
-	return begin(run, s, each, BY_THREAD, reader);
+	return begin_trace(run, s, each, BY_THREAD, reader);
 }
 
 static int begin_contexts(struct nvs_run *run, struct nvs_source *s, void *each,
 			  struct nvs_reader *reader)
 {
-	return begin(run, s, each, BY_CONTEXT, reader);
+	return begin_trace(run, s, each, BY_CONTEXT, reader);
 }
 
-/* Libraries make streams by the dozen to be ready: a person wants to see those that did something.
- * How many did not. */
+/* Frees rows of streams that were never used and returns their number. Libraries create dozens
+ * of streams in advance. */
 static size_t fold_unused(struct nvs_rows *rows)
 {
 	size_t kept = 0, n = rows->n;
@@ -341,10 +341,10 @@ static int print_streams(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, stream_columns, "calls");
 	struct nvs_rows *rows = &((struct all *)run->state)->rows;
-	size_t unused = run->options->format == NVS_FORMAT_TEXT ? fold_unused(rows) : 0;
+	size_t unused = run->options->print.format == NVS_FORMAT_TEXT ? fold_unused(rows) : 0;
 	int r;
 
-	r = nvs_table_print_rows(run->out, &table, rows, run->options);
+	r = nvs_table_print_rows(run->out, &table, rows, &run->options->print);
 	if (!r && unused)
 		fprintf(run->out->file, "%zu stream%s unused\n", unused, unused == 1 ? "" : "s");
 	return r;
@@ -355,7 +355,7 @@ static int print_threads(struct nvs_run *run)
 	struct nvs_table table = NVS_RUN_TABLE(run, thread_columns, "calls");
 	const struct all *all = run->state;
 
-	return nvs_table_print_rows(run->out, &table, &all->rows, run->options);
+	return nvs_table_print_rows(run->out, &table, &all->rows, &run->options->print);
 }
 
 static int print_contexts(struct nvs_run *run)
@@ -363,7 +363,7 @@ static int print_contexts(struct nvs_run *run)
 	struct nvs_table table = NVS_RUN_TABLE(run, context_columns, "calls");
 	const struct all *all = run->state;
 
-	return nvs_table_print_rows(run->out, &table, &all->rows, run->options);
+	return nvs_table_print_rows(run->out, &table, &all->rows, &run->options->print);
 }
 
 static void free_rows(struct nvs_run *run)
@@ -381,18 +381,19 @@ static void free_rows(struct nvs_run *run)
 	.state = sizeof(struct all), .each = sizeof(struct state), .free = free_rows
 
 NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
-	   .man = "Calls, launches, copies, host time and command bytes per stream. Streams that "
-		  "were made and never\nused are rows in JSON and CSV; as text they are one line "
-		  "that counts them.\nWhat calls submit that work on no stream is in no row.",
+	   .man = "Calls, launches, copies, host time and command bytes per stream. "
+		  "Streams that were created but never used have rows in JSON and CSV; "
+		  "text only counts them.\nSubmissions of calls that work on no stream are "
+		  "in no row.",
 	   BY_HANDLE, NVS_REPORT_COLUMNS(stream_columns), .begin = begin_streams,
 	   .print = print_streams);
 
 NVS_REPORT(by_thread, .name = "by-thread", .place = 70, .help = "per thread",
-	   .man = "The same per thread; submissions outside of all calls count as well.", BY_HANDLE,
+	   .man = "The same per thread, including submissions outside of all calls.", BY_HANDLE,
 	   NVS_REPORT_COLUMNS(thread_columns), .begin = begin_threads, .print = print_threads);
 
 NVS_REPORT(by_context, .name = "by-context", .place = 80, .help = "per context",
-	   .man = "The same per context. Where it is not known, as of submissions outside of all "
-		  "calls, there is a row\nof its own, without a name.",
+	   .man = "The same per context. A row without a name has what belongs to an "
+		  "unknown context, such as submissions outside of all calls.",
 	   BY_HANDLE, NVS_REPORT_COLUMNS(context_columns), .begin = begin_contexts,
 	   .print = print_contexts);

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* --calltree: the functions of the program, one inside the other, with what they submitted. */
+/* --calltree: the program's call tree, with what was submitted below each function. */
 #include <errno.h>
 #include <stdlib.h>
-#include "decode/report/prose.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/stacks.h"
+#include "decode/cli/sentence.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/analysis/stack_tree.h"
+#include "decode/report/core/stack_columns.h"
+#include "decode/report/core/report.h"
 
-#define LEAST 0.5 /* percent of all: as text, what has less is only counted, unless -n 0 */
-#define MOST_INDENT 32 /* characters */
+#define MIN_PERCENT 0.5 /* percent; text only counts what has less, unless -n 0 */
+#define MAX_INDENT 32 /* characters */
 
 struct row {
 	const struct nvs_source *source;
-	const struct nvs_frame *frame; /* NULL: those that have too little */
+	const struct nvs_frame *frame; /* NULL: the rest that is cut */
 	uint32_t depth, indent;
-	bool chained; /* the only one inside the one above */
-	uint32_t again; /* so many of the same name follow, each alone in the one before */
-	uint32_t cut; /* how many these are */
-	float share; /* of all, percent; negative: not known */
+	bool chained; /* the only child of the row above */
+	uint32_t again; /* number of equal frames nested below that are folded into this row */
+	uint32_t cut; /* number of frames cut, if this is the rest */
+	float share; /* percent of all; negative: unknown */
 	const struct nvs_weight *weight;
 };
 
@@ -25,8 +27,8 @@ struct tree {
 	const struct nvs_stacks *stacks;
 	enum nvs_measure by;
 	uint64_t whole;
-	bool all; /* nothing is cut */
-	bool text; /* else a row's columns say its process, which has no row */
+	bool all; /* cut nothing */
+	bool text; /* else the process is in a row's columns and has no row */
 	struct row *rows;
 	size_t n, room;
 	int status;
@@ -38,7 +40,7 @@ NVS_GET_REAL(struct row, share, r->share >= 0, r->share)
 NVS_GET_COUNT(struct row, depth, r->depth + 1)
 NVS_GET_TEXT(struct row, frame, r->frame ? r->frame->name : "")
 
-/* Good until the next one. */
+/* The text is valid until the next call. */
 static void get_line(const void *row, struct nvs_value *v)
 {
 	static char line[4096];
@@ -53,7 +55,7 @@ static void get_line(const void *row, struct nvs_value *v)
 			 r->chained ? nvs_sign("\u2514 ", "`-") : "", r->frame->name, again);
 	else
 		snprintf(line, sizeof(line), "%*s[%u more below %.1f %%]", (int)r->indent, "",
-			 r->cut, LEAST);
+			 r->cut, MIN_PERCENT);
 	nvs_value_text(v, line);
 }
 
@@ -66,27 +68,27 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-static double share_of(const struct tree *t, const struct nvs_weight *w)
+static double get_share_of(const struct tree *t, const struct nvs_weight *w)
 {
 	if (!t->whole || (w->uncounted && t->by < NVS_BY_CALLS))
 		return -1;
 	return 100.0 * (double)nvs_measure_of(w, t->by) / (double)t->whole;
 }
 
-static bool too_little(const struct tree *t, const struct nvs_frame *f)
+static bool is_cut(const struct tree *t, const struct nvs_frame *f)
 {
-	double share = share_of(t, &f->weight);
+	double share = get_share_of(t, &f->weight);
 
-	return !t->all && share >= 0 && share < LEAST;
+	return !t->all && share >= 0 && share < MIN_PERCENT;
 }
 
-static uint64_t children(const struct tree *t, const struct nvs_frame *f, bool cut)
+static uint64_t count_children(const struct tree *t, const struct nvs_frame *f, bool cut)
 {
 	uint64_t n = 0;
 
 	for (f = nvs_frame_at(t->stacks, f ? f->child : t->stacks->top); f;
 	     f = nvs_frame_at(t->stacks, f->next))
-		n += too_little(t, f) == cut;
+		n += is_cut(t, f) == cut;
 	return n;
 }
 
@@ -105,11 +107,11 @@ static void add_row(struct tree *t, const struct row *row)
 	}
 	t->rows[t->n] = *row;
 	t->rows[t->n].source = row->frame ? t->sources + row->frame->trace : NULL;
-	t->rows[t->n].share = (float)share_of(t, row->weight);
-	t->rows[t->n++].indent = row->indent < MOST_INDENT ? row->indent : MOST_INDENT;
+	t->rows[t->n].share = (float)get_share_of(t, row->weight);
+	t->rows[t->n++].indent = row->indent < MAX_INDENT ? row->indent : MAX_INDENT;
 }
 
-/* Behind those that are shown, what of PARENT's is not. */
+/* Adds a row for the frames of PARENT that are cut. */
 static void add_rest(struct tree *t, const struct nvs_frame *parent, const struct row *like)
 {
 	struct nvs_weight *sum = calloc(1, sizeof(*sum));
@@ -125,31 +127,30 @@ static void add_rest(struct tree *t, const struct nvs_frame *parent, const struc
 	}
 	for (f = nvs_frame_at(t->stacks, parent ? parent->child : t->stacks->top); f;
 	     f = nvs_frame_at(t->stacks, f->next))
-		if (too_little(t, f)) {
+		if (is_cut(t, f)) {
 			nvs_weight_add(sum, &f->weight);
 			rest.cut++;
 			rest.frame = f;
 		}
-	/* One alone can as well be named. */
+	/* A single frame is shown by its name. */
 	rest.frame = rest.cut == 1 ? rest.frame : NULL;
 	add_row(t, &rest);
 }
 
-/*
- * What stands alone inside another is not set in, or only once: recursion and long rows of frames
- * would soon leave the page.
- */
-static void go_in(const struct tree *t, const struct row *outer, struct row *inner)
+/* A single child is indented only once below the last branch: recursion and long chains of
+ * frames would soon leave the page. */
+static void init_inner(const struct tree *t, const struct row *outer, struct row *inner)
 {
 	inner->depth = outer->depth + 1;
-	inner->chained = children(t, outer->frame, false) + children(t, outer->frame, true) == 1;
+	inner->chained =
+		count_children(t, outer->frame, false) + count_children(t, outer->frame, true) == 1;
 	inner->indent = outer->indent;
 	if (!inner->chained)
 		inner->indent += outer->chained ? 4 : 2;
 }
 
-/* Recursion that nothing comes of on its way is told on one line. */
-static bool goes_on(const struct tree *t, const struct row *row)
+/* Returns true if ROW is recursion with no own weight on the way, which is folded into one line. */
+static bool is_folded(const struct tree *t, const struct row *row)
 {
 	const struct nvs_frame *outer = row->chained && !t->all ? t->rows[t->n - 1].frame : NULL;
 
@@ -166,15 +167,15 @@ static void add_rows(struct tree *t)
 	while (f && !t->status) {
 		level[depth].frame = f;
 		level[depth].weight = &f->weight;
-		if (!too_little(t, f)) {
+		if (!is_cut(t, f)) {
 			if (f->key.kind >= NVS_FRAME_PROCESS && !t->text)
 				level[depth].depth = UINT32_MAX;
-			else if (goes_on(t, level + depth))
+			else if (is_folded(t, level + depth))
 				t->rows[t->n - 1].again++;
 			else
 				add_row(t, level + depth);
 			if (f->child && depth < NVS_STACKS_DEPTH) {
-				go_in(t, level + depth, level + depth + 1);
+				init_inner(t, level + depth, level + depth + 1);
 				f = nvs_frame_at(t->stacks, f->child);
 				depth++;
 				continue;
@@ -182,32 +183,32 @@ static void add_rows(struct tree *t)
 		}
 		for (; f && !f->next; depth--) {
 			f = nvs_frame_at(t->stacks, f->key.parent);
-			if (children(t, f, true))
+			if (count_children(t, f, true))
 				add_rest(t, f, level + depth);
 		}
 		f = f ? nvs_frame_at(t->stacks, f->next) : NULL;
 	}
 }
 
-static int print(struct nvs_run *run)
+static int print_tree(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct nvs_options_report o = *run->options;
+	struct nvs_print_options o = run->options->print;
 	struct tree t = {.sources = run->sources, .stacks = run->state};
 	struct nvs_weight whole;
 	int r = nvs_measure_parse(run, &t.by);
 
 	if (!r)
-		r = nvs_stacks_build(run);
+		r = nvs_run_stacks_build(run);
 	if (r)
 		return r;
 	whole = nvs_stacks_sum(run->state);
 	t.whole = nvs_measure_of(&whole, t.by);
 	t.text = o.format == NVS_FORMAT_TEXT;
 	t.all = !t.text || (o.has_rows && !o.rows);
-	table.several = false; /* the process stands outermost then */
-	o.sort = NULL; /* what is beside each other is in order */
-	r = nvs_stacks_sort(run, t.by);
+	table.several = false; /* the process is the outermost frame */
+	o.sort = NULL; /* siblings are sorted already */
+	r = nvs_run_stacks_sort(run, t.by);
 	if (!r)
 		add_rows(&t);
 	r = r ? r : t.status;
@@ -220,18 +221,18 @@ static int print(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(
-	calltree, .name = "calltree", .place = 24,
-	.help = "the program's functions, one inside the other, with\n"
-		"what is submitted below each; -n 0: however little",
-	.man = "The functions of the program, the outermost first, down to the runtime API and the "
-	       "driver API, with what was submitted\nbelow each of them, how much of all that is, "
-	       "and the host time of calls.\nIn order of\n.BR \\-s ,\nwhich is submissions, "
-	       "cmd bytes, calls or host us; the share is of that.\nFunctions that are alone "
-	       "inside another stand below it without being set in.\nAs text, what has less than "
-	       "0.5 % is cut and counted, unless\n.B \\-n 0\nis given. Calls whose stack is not "
-	       "known stand below\n.BR [unknown] .",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
-	.each = sizeof(struct nvs_stacks_each), .begin = nvs_stacks_begin, .print = print,
-	.free = nvs_stacks_free);
+NVS_REPORT(calltree, .name = "calltree", .place = 24,
+	   .help = "the program's functions, one inside the other, with\n"
+		   "what each submits in total; -n 0: show even the smallest",
+	   .man = "The program's call tree from the outermost function down to the runtime "
+		  "API and the driver API, with what was submitted below each function, "
+		  "its share of the total, and the host time of calls.\nSorted by\n.BR "
+		  "\\-s ,\nwhich is submissions, cmd bytes, calls or host us; the share is "
+		  "of that.\nAn only child is shown below its caller without further "
+		  "indentation.\nText omits functions with less than 0.5 %, and counts "
+		  "them, unless\n.B \\-n 0\nis given. Calls whose stack is unknown are "
+		  "below\n.BR [unknown] .",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
+	   .each = sizeof(struct nvs_stacks_each), .begin = nvs_run_stacks_begin,
+	   .print = print_tree, .free = nvs_run_stacks_free);

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* --channels: what each channel is, and what went through it. */
+/* --channels: properties of each channel, and what was submitted to it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/cells.h"
-#include "decode/report/places.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/tally_columns.h"
+#include "decode/analysis/submission_stats.h"
+#include "decode/analysis/address_kind.h"
+#include "decode/analysis/channel_memory.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/operation_columns.h"
+#include "decode/report/core/report.h"
 
 struct row {
 	const struct nvs_source *source;
 	const struct nvs_trace_channel *channel;
-	uint64_t submissions, entries, bytes; /* that pass the filters */
-	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
-	bool filtered; /* by what only a submission tells: so of these not either */
+	uint64_t submissions, entries, bytes; /* those that pass the filters */
+	bool uncounted; /* level=counts: only totals are known */
+	bool filtered; /* a filter on submissions makes the totals unknown too */
 	char class[16], flags[64];
 	struct nvs_tally tally;
 	struct nvs_lies lies;
@@ -111,15 +113,15 @@ static void set_flags(struct row *r)
 				      p > r->flags ? " " : "", flags[i].name);
 }
 
-/* Rows of one trace. A channel without submissions is shown unless the filters ask for something of
- * them. */
+/* Adds the rows of one trace. Channels without submissions are omitted if the filters select
+ * submissions. */
 static size_t add_rows(const struct nvs_source *s, struct nvs_places *places, struct row *rows)
 {
-	const struct nvs_options_report *o = s->options;
+	const struct nvs_query *q = s->query;
 	uint32_t n = nvs_trace_channel_count(s->trace);
 	struct row **of = calloc((size_t)n + 1, sizeof(*of));
 	bool uncounted = nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS;
-	bool strict = o->thread.n || o->api.n || o->nvtx.n || o->range.by;
+	bool strict = q->thread.n || q->api.n || q->nvtx.n || q->range.by;
 	size_t count = 0, kept = 0;
 	const struct nvs_lies *lies;
 	const struct nvs_cell *c;
@@ -161,7 +163,8 @@ static size_t add_rows(const struct nvs_source *s, struct nvs_places *places, st
 	return kept;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
+		       struct nvs_reader *reader)
 {
 	nvs_places_begin(each, s, reader);
 	return 0;
@@ -175,8 +178,9 @@ static void free_places(struct nvs_run *run)
 		nvs_places_free(places + k);
 }
 
-/* Of the rows, those that -n leaves out among them: no terminal is too narrow for that. */
-static void print_places(struct nvs_out *out, const struct row *rows, size_t n)
+/* Prints a summary of the memory that the channels use, including rows that -n omits. The
+ * columns do not fit on every terminal. */
+static void print_memory(struct nvs_out *out, const struct row *rows, size_t n)
 {
 	static const char *const names[] = {"ring", "USERD", "pushbuffer", "semaphores"};
 	uint64_t all = 0, same = 0;
@@ -197,12 +201,13 @@ static void print_places(struct nvs_out *out, const struct row *rows, size_t n)
 	fputc('\n', out->file);
 	if (all)
 		fprintf(out->file,
-			"addresses in commands: %" PRIu64 "; %.2f %% are the CPU's for the same "
+			"addresses in commands: %" PRIu64
+			", %.2f %% of them equal to the CPU's for the same "
 			"memory\n",
 			all, 100.0 * (double)same / (double)all);
 }
 
-static int print(struct nvs_run *run)
+static int print_channels(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	struct nvs_places *places = run->each;
@@ -217,19 +222,20 @@ static int print(struct nvs_run *run)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < run->n; k++)
 		n += add_rows(run->sources + k, places + k, rows + n);
-	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
-		print_places(run->out, rows, n);
+	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), &run->options->print);
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
+		print_memory(run->out, rows, n);
 	free(rows);
 	return r;
 }
 
 NVS_REPORT(channels, .name = "channels", .place = 100,
-	   .help = "per channel, and where its ring and commands lie",
-	   .man = "One row a channel, with whose memory its GPFIFO, USERD, commands and semaphores "
-		  "lie in. Below, how many addresses commands name (of copies, memsets, uploads, "
-		  "triggers and semaphores), and how many of them are the process's own addresses "
-		  "of the same memory.",
+	   .help = "per channel, and the memory of its ring and commands",
+	   .man = "One row per channel, with the kind of memory of its GPFIFO, USERD, "
+		  "commands and semaphores. Below: the number of addresses in commands (of "
+		  "copies, memsets, uploads, triggers and semaphores), and how many of "
+		  "them are also the process's own addresses of the same memory.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_FILTERS,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
-	   .each = sizeof(struct nvs_places), .begin = begin, .print = print, .free = free_places);
+	   .each = sizeof(struct nvs_places), .begin = begin_trace, .print = print_channels,
+	   .free = free_places);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* --classes: the class tables there are. --class: one of them, as the tables in decode/gpu/classes
- * are written. */
+/* --classes lists the class tables. --class prints one in the format of decode/gpu/classes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/gpu/class.h"
-#include "decode/report/report.h"
+#include "decode/report/core/report.h"
 
 /* ---- --classes ---- */
 
@@ -39,7 +38,7 @@ static void make_row(struct row *r, const struct nvs_class *cls)
 	if (cls->assume)
 		snprintf(r->remark, sizeof(r->remark), "assumed to be like %04x", cls->assume);
 	else if (cls->fallback)
-		snprintf(r->remark, sizeof(r->remark), "what it lacks is taken from %04x",
+		snprintf(r->remark, sizeof(r->remark), "methods not listed are taken from %04x",
 			 cls->fallback);
 }
 
@@ -69,7 +68,7 @@ static int print_classes(struct nvs_run *run)
 		make_row(&rows[i], &nvs_classes[i]);
 	for (uint32_t i = 0; i < nvs_nqmd_versions; i++)
 		make_qmd_row(&rows[nvs_nclasses + i], &nvs_qmd_versions[i]);
-	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
+	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), &run->options->print);
 	free(rows);
 	return r;
 }
@@ -80,7 +79,7 @@ NVS_REPORT(classes, .name = "classes", .place = 200, .help = "the classes whose 
 
 /* ---- --class ---- */
 
-/* A word of a line that is not to be longer than 98 columns. */
+/* Prints a word, on a new line if it would pass column 98. */
 static void put_word(FILE *f, int *column, const char *word)
 {
 	int n = (int)strlen(word);
@@ -195,7 +194,7 @@ static int print_class(struct nvs_run *run)
 		char safe[256];
 
 		nvs_escape(safe, sizeof(safe), name, strlen(name));
-		fprintf(stderr, "nvsnoop-report: no table of a class '%s'; --classes lists them\n",
+		fprintf(stderr, "nvsnoop-report: no class table '%s'; --classes lists them\n",
 			safe);
 		return -EINVAL;
 	}
@@ -204,6 +203,6 @@ static int print_class(struct nvs_run *run)
 
 NVS_REPORT(one_class, .name = "class", .argument = "CLASS", .place = 210,
 	   .help = "the methods of one (cbc0), or of descriptors (04_00)",
-	   .man = "Print the methods of one class, as\n.BR cbc0 ,\n"
-		  "or the fields of a launch descriptor, as\n.BR 04_00 .",
+	   .man = "Print the methods of one class, for example\n.BR cbc0 ,\n"
+		  "or the fields of a launch descriptor, for example\n.BR 04_00 .",
 	   .prints = NVS_PRINTS_TEXT, .print = print_class);

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --critical: what the host waited for: for each call that waits for the GPU, which submission's
- * end let it go on, and for how long the GPU did anything meanwhile; summed up by call, call site
- * and what was waited for.
- */
+/* --critical: for each call in which the host waited for the GPU, the submission whose end it
+ * waited for and how long the GPU was busy meanwhile; summed by API, call site and submission. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/calls/args.h"
-#include "decode/report/waits.h"
-#include "decode/report/source_columns.h"
+#include "decode/analysis/host_waits.h"
+#include "decode/calls/bracket_times.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/timing_note.h"
+#include "decode/report/core/report.h"
 
-/* As in the key of a row. */
+/* A state in the key of a row. */
 enum state { WAITED, ALREADY_DONE, NOT_KNOWN };
 
 struct row {
 	struct row_key {
 		const struct nvs_source *source;
 		const char *api;
-		uint64_t site[2]; /* hashes of its names */
+		uint64_t site[2]; /* hashes of call site and module */
 		uint32_t state, what, name;
 	} key;
 	const struct nvs_callsite *site;
-	char *waited_for; /* NULL: not known, or nothing */
+	char *waited_for; /* NULL: unknown, or nothing */
 	uint32_t stack;
 	uint64_t waits, ns, most;
-	uint64_t busy, busy_of; /* ns, and host's ns of the waits of which it is known */
-	uint64_t late, nlate; /* from the end on the GPU to the return; of how many */
+	uint64_t busy, busy_of; /* busy_of: host ns of the waits with known busy time */
+	uint64_t late, nlate; /* ns from the end on the GPU to the return, and their number */
 };
 
 struct state_of_run {
 	struct nvs_rows rows;
-	uint64_t dropped, give, untimed; /* give: ns, the worst there was */
-	bool placed; /* both clocks are known */
+	uint64_t dropped, give, untimed; /* give: the largest clock error, ns */
+	bool placed; /* GPU and host clocks are related */
 };
 
 struct each {
-	struct nvs_works *works; /* first: nvs_works_reader() */
+	struct nvs_works *works; /* must be first: nvs_works_reader() */
 	struct nvs_source *source;
 	struct nvs_waits *waits;
 };
@@ -90,8 +90,8 @@ static const struct nvs_column columns[] = {
 
 /* ---- waits to rows ---- */
 
-static int add(struct state_of_run *st, const struct each *each, const struct nvs_wait *wait,
-	       const struct nvs_wait_end *end)
+static int add_wait(struct state_of_run *st, const struct each *each, const struct nvs_wait *wait,
+		    const struct nvs_wait_end *end)
 {
 	const struct nvs_callsite *site = nvs_trace_callsite(each->source->trace, wait->stack);
 	const struct nvs_work *work = end->work;
@@ -143,7 +143,7 @@ static int add_all(struct state_of_run *st, const struct each *each)
 
 	for (size_t i = 0; i < n && !r; i++)
 		if (nvs_wait_ended(each->waits, waits + i, &end))
-			r = add(st, each, waits + i, &end);
+			r = add_wait(st, each, waits + i, &end);
 	return r;
 }
 
@@ -159,7 +159,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return r ? r : nvs_waits_call(each->waits, call, stream, context);
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
+		       struct nvs_reader *reader)
 {
 	struct state_of_run *st = run->state;
 	struct each *each = arg;
@@ -174,7 +175,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nv
 	return each->waits ? 0 : -ENOMEM;
 }
 
-static void forget(struct each *each)
+static void free_each(struct each *each)
 {
 	nvs_waits_free(each->waits);
 	nvs_works_free(each->works);
@@ -182,7 +183,7 @@ static void forget(struct each *each)
 	each->works = NULL;
 }
 
-static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
+static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 {
 	struct state_of_run *st = run->state;
 	struct each *each = arg;
@@ -194,7 +195,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
 	if (!r)
 		r = add_all(st, each);
 	if (!r) {
-		nvs_works_explain(each->works, run);
+		nvs_works_explain(each->works, run, s);
 		st->dropped += nvs_works_dropped(each->works) + nvs_waits_dropped(each->waits);
 		st->untimed += nvs_waits_untimed(each->waits);
 		if (nvs_waits_give(each->waits, &give)) {
@@ -202,12 +203,12 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
 			st->give = give > st->give ? give : st->give;
 		}
 	}
-	forget(each);
+	free_each(each);
 	return r;
 }
 
-/* Below the table: all of it together, and how far the two clocks can be trusted. */
-static void say_sum(const struct nvs_run *run, const struct state_of_run *st)
+/* Prints totals and the clock error below the table. */
+static void print_totals(const struct nvs_run *run, const struct state_of_run *st)
 {
 	uint64_t waits = 0, ns = 0, busy = 0, busy_of = 0, unknown = 0;
 	FILE *f = run->out->file;
@@ -231,31 +232,30 @@ static void say_sum(const struct nvs_run *run, const struct state_of_run *st)
 	if (busy_of == ns)
 		fputs("it", f);
 	else if (busy_of)
-		fprintf(f, "the %.2f us of which that is known", (double)busy_of / 1000);
+		fprintf(f, "the %.2f us for which this is known", (double)busy_of / 1000);
 	fputs(".\n", f);
 	if (unknown)
-		fprintf(f, "Of %llu it is not known what they waited for.\n",
+		fprintf(f, "For %llu of them it is unknown what they waited for.\n",
 			(unsigned long long)unknown);
 	if (st->untimed && st->placed)
-		fprintf(f, "Without a time: %llu of the submissions that do any work.\n",
+		fprintf(f, "Submissions with work but no GPU time: %llu.\n",
 			(unsigned long long)st->untimed);
 	if (st->placed)
-		fprintf(f, "The GPU's clock is known beside the host's to %.2f us.\n",
+		fprintf(f, "The GPU's clock is aligned with the host's to within %.2f us.\n",
 			(double)st->give / 1000);
 	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), f);
 }
 
-static int print(struct nvs_run *run)
+static int print_waits(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "host_us_total");
 	struct state_of_run *st = run->state;
-	int r = nvs_table_print_rows(run->out, &table, &st->rows, run->options);
+	int r = nvs_table_print_rows(run->out, &table, &st->rows, &run->options->print);
 
-	if (!r && run->options->format == NVS_FORMAT_TEXT)
-		say_sum(run, st);
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
+		print_totals(run, st);
 	if (st->dropped)
-		fprintf(stderr,
-			"nvsnoop-report: %llu more submissions and waits are not looked at\n",
+		fprintf(stderr, "nvsnoop-report: %llu more submissions and waits were ignored\n",
 			(unsigned long long)st->dropped);
 	return r;
 }
@@ -271,20 +271,20 @@ static void free_state(struct nvs_run *run)
 	struct each *each = run->each;
 
 	for (uint32_t i = 0; i < run->n; i++)
-		forget(each + i);
+		free_each(each + i);
 	nvs_rows_free(&st->rows, free_row);
 }
 
-NVS_REPORT(
-	critical, .name = "critical", .place = 97,
-	.help = "what the host waited for (best with timing=work)",
-	.man = "Calls in which the host waits for the GPU (synchronisations, copies that return "
-	       "when they\nare done, frees that had to wait), by what they waited for: the latest "
-	       "to end of what had been\nsubmitted to the stream or context before. With\n.BR "
-	       "timing=work ,\nalso for how long the GPU did anything meanwhile, what was done "
-	       "already when the call began,\nand how long the return took behind the end on the "
-	       "GPU. Without it, only what follows from\nthe order of a stream.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state_of_run),
-	.each = sizeof(struct each), .begin = begin, .end = end, .print = print,
-	.free = free_state);
+NVS_REPORT(critical, .name = "critical", .place = 97,
+	   .help = "what the host waited for (best with timing=work)",
+	   .man = "Calls in which the host waits for the GPU (synchronisations, copies "
+		  "that return when they are done, frees that had to wait), by what they "
+		  "waited for: the last to end of what had been submitted to the stream or "
+		  "context before. With\n.BR timing=work ,\nalso how long the GPU was busy "
+		  "meanwhile, what was already done when the call began, and how long "
+		  "after the end on the GPU the call returned. Without it, only what "
+		  "follows from the order of a stream.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state_of_run),
+	   .each = sizeof(struct each), .begin = begin_trace, .end = end_trace,
+	   .print = print_waits, .free = free_state);

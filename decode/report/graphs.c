@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --graphs: executable graphs, what they hold, and what launching, uploading and making them cost.
- * One file, though a long one: a report is.
- */
+/* --graphs: executable graphs, their nodes, and the cost of launching, uploading and
+ * instantiating them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/edges.h"
-#include "decode/calls/execs.h"
+#include "decode/analysis/instruction_counts.h"
+#include "decode/calls/executable_graphs.h"
 #include "decode/calls/handles.h"
 #include "decode/calls/roles.h"
-#include "decode/report/count_shares.h"
-#include "decode/report/sizes.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
+#include "decode/analysis/count_attribution.h"
+#include "decode/analysis/size_histogram.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
+#include "decode/report/core/report.h"
 
 /* CUgraphNodeType */
 enum { KERNEL, COPY, MEMSET, HOST, CHILD, EMPTY, CONDITIONAL = 13 };
@@ -21,29 +21,29 @@ enum { KERNEL, COPY, MEMSET, HOST, CHILD, EMPTY, CONDITIONAL = 13 };
 struct row {
 	const struct nvs_exec *exec;
 	const struct nvs_source *source;
-	uint64_t number; /* over all traces */
+	uint64_t number; /* index over all traces */
 	uint64_t kind[4], other, children, conditional_nodes, nodes;
-	uint32_t longest; /* path, in nodes; 0: not known */
+	uint32_t longest; /* longest path, in nodes; 0: unknown */
 	uint64_t launches, failed, submissions, entries;
 	uint64_t first; /* bytes of the first launch */
 	struct nvs_sizes bytes, after_sync, back_to_back; /* of launches */
-	bool uncounted; /* what these calls submitted is not known */
-	bool uploaded; /* by a call or a launch, selected or not: the next launch need not */
+	bool uncounted; /* submissions of these calls are unknown */
+	bool uploaded; /* by any call or launch: the next launch need not upload */
 	uint64_t uploads, upload_submissions, upload_bytes;
-	uint64_t make_bytes; /* of instantiation and update */
+	uint64_t make_bytes; /* by instantiation and update */
 	struct nvs_times times;
 	struct nvs_total upload_times, make_times;
-	/* Instructions of its kernels, where COUNT_FLAGS (NVS_COUNT_*) say so */
+	/* Instructions of its kernels, for the counters in count_flags (NVS_COUNT_*). */
 	uint32_t count_flags;
-	uint32_t wrapped; /* NVS_COUNT_*, of which the sum is too small */
-	bool shared; /* by all launches of these, other graphs' and direct ones among them */
+	uint32_t wrapped; /* NVS_COUNT_* whose sum is too small */
+	bool shared; /* counts include launches outside of this graph */
 	uint64_t warp, thread;
 };
 
-/* A launch on a stream that is known to be idle has less to wait for. */
+/* A stream, to distinguish launches on an idle stream from back-to-back ones. */
 struct stream {
 	uint64_t handle;
-	uint64_t work; /* its latest, of all calls; 0: none, or it has been synchronised */
+	uint64_t work; /* number of its latest call; 0: none, or synchronised */
 };
 
 struct state {
@@ -52,10 +52,10 @@ struct state {
 	struct nvs_counted_kernels counts;
 	struct nvs_count_shares *shares;
 	struct nvs_rows streams;
-	uint64_t calls, synchronised; /* the latest before a context was synchronised */
-	/* An instantiation is told before its GRAPH record, an update likewise. */
-	struct nvs_call made;
-	bool has_made;
+	uint64_t calls, synchronised; /* synchronised: last call before a context was */
+	/* Instantiation or update, which precedes its GRAPH record. */
+	struct nvs_call made_call;
+	bool has_made_call;
 };
 
 static struct row *graph_row(struct nvs_exec *exec)
@@ -72,7 +72,7 @@ static struct row *graph_row(struct nvs_exec *exec)
 	return row;
 }
 
-/* NULL: none is known of, or *R says that there is no memory. */
+/* Returns NULL if the call has no stream, or if out of memory, with *R = -ENOMEM. */
 static struct stream *stream_of(struct state *st, const struct nvs_call *call, int *r)
 {
 	struct stream *stream;
@@ -80,7 +80,7 @@ static struct stream *stream_of(struct state *st, const struct nvs_call *call, i
 
 	if (!nvs_call_kind(call, NVS_KIND_STREAM, &handle))
 		return NULL;
-	/* As cuda.h numbers the default streams: CU_STREAM_PER_THREAD, CU_STREAM_LEGACY */
+	/* Default streams have the numbers of cuda.h: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. */
 	handle = handle ? handle : call->api->per_thread ? 2 : 1;
 	stream = nvs_rows_at(&st->streams, &handle);
 	*r = stream ? 0 : -ENOMEM;
@@ -113,7 +113,7 @@ static int count_bytes(struct state *st, struct row *row, const struct nvs_call 
 		row->first = call->asked_bytes;
 	if (!r)
 		r = nvs_sizes_add(&row->bytes, call->asked_bytes);
-	/* The bytes of an upload are told apart; a launch that had to do it is like no other. */
+	/* A launch that had to upload the graph is not comparable to others. */
 	if (r || !stream || !row->uploaded)
 		return r;
 	return nvs_sizes_add(stream->work > st->synchronised ? &row->back_to_back
@@ -121,7 +121,7 @@ static int count_bytes(struct state *st, struct row *row, const struct nvs_call 
 			     call->asked_bytes);
 }
 
-static int launch(struct state *st, const struct nvs_call *call)
+static int count_launch(struct state *st, const struct nvs_call *call)
 {
 	uint64_t handle;
 	struct row *row;
@@ -146,7 +146,7 @@ static int launch(struct state *st, const struct nvs_call *call)
 	return r ? r : nvs_times_later(st->source->waiting, &row->times, call);
 }
 
-static int upload(struct state *st, const struct nvs_call *call)
+static int count_upload(struct state *st, const struct nvs_call *call)
 {
 	uint64_t handle;
 	struct row *row;
@@ -163,18 +163,18 @@ static int upload(struct state *st, const struct nvs_call *call)
 	return nvs_total_later(st->source->waiting, &row->upload_times, call);
 }
 
-static int tell(struct state *st, const struct nvs_call *call)
+static int follow_call(struct state *st, const struct nvs_call *call)
 {
 	if (!nvs_filter_call(st->source, call))
 		return 0;
 	if (call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH)
-		return launch(st, call);
+		return count_launch(st, call);
 	if (call->api->role == NVS_CALL_ROLE_GRAPH_UPLOAD)
-		return upload(st, call);
+		return count_upload(st, call);
 	if (call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE ||
 	    call->api->role == NVS_CALL_ROLE_GRAPH_UPDATE) {
-		st->made = *call;
-		st->has_made = true;
+		st->made_call = *call;
+		st->has_made_call = true;
 	}
 	return 0;
 }
@@ -195,7 +195,7 @@ static int note_upload(struct state *st, const struct nvs_call *call)
 	return 0;
 }
 
-/* Of calls, as shares have them: of another one's launch, and of one that is not selected. */
+/* Tags of calls in counts: not a launch of these graphs, or not selected. */
 enum { ANOTHER, UNSELECTED, GRAPHS };
 
 static uint64_t tag_of(struct state *st, const struct nvs_call *call)
@@ -218,28 +218,28 @@ static int on_call(void *arg, const struct nvs_call *call)
 	int r = nvs_handles_call(st->handles, call);
 
 	if (!r)
-		r = tell(st, call);
+		r = follow_call(st, call);
 	if (!r)
 		r = note_upload(st, call);
 	if (!r)
 		r = nvs_count_shares_call(st->shares, call, tag_of(st, call));
-	/* What is not selected keeps a stream busy as well. */
+	/* Calls that are not selected keep a stream busy, too. */
 	return r ? r : follow_stream(st, call);
 }
 
-/* An instantiation or an update, with the call that was told before it. */
-static int made(struct state *st, const struct nvs_rec_graph *rec)
+/* Handles an instantiation or update, with the call that preceded its record. */
+static int follow_record(struct state *st, const struct nvs_rec_graph *rec)
 {
 	struct row *row = graph_row(nvs_handles_exec_of(st->handles, rec->exec));
 
 	if (!row)
 		return -ENOMEM;
-	if (!st->has_made || rec->event == NVS_GRAPH_NODE_SET || rec->first)
+	if (!st->has_made_call || rec->event == NVS_GRAPH_NODE_SET || rec->first)
 		return 0;
-	row->make_bytes += st->made.asked_bytes;
-	row->uncounted |= st->made.uncounted;
-	st->has_made = false;
-	return nvs_total_later(st->source->waiting, &row->make_times, &st->made);
+	row->make_bytes += st->made_call.asked_bytes;
+	row->uncounted |= st->made_call.uncounted;
+	st->has_made_call = false;
+	return nvs_total_later(st->source->waiting, &row->make_times, &st->made_call);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
@@ -251,7 +251,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 		r = nvs_counted_record(&st->counts, rec);
 	if (!r)
 		r = nvs_count_shares_record(st->shares, rec);
-	return r || rec->type != NVS_REC_GRAPH ? r : made(st, (const void *)rec);
+	return r || rec->type != NVS_REC_GRAPH ? r : follow_record(st, (const void *)rec);
 }
 
 /* ---- instructions ---- */
@@ -288,7 +288,7 @@ struct seen {
 	bool added;
 };
 
-/* What cannot be told of its launches alone: all that its kernels did in the run. */
+/* Counts cannot be assigned to the launches: use all that the kernels executed in the run. */
 static int count_run(const struct state *st, struct row *row)
 {
 	const struct nvs_exec *e = row->exec;
@@ -319,7 +319,7 @@ static int count_run(const struct state *st, struct row *row)
 	return r;
 }
 
-static int end(struct nvs_run *run, struct nvs_source *s, void *each)
+static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 {
 	struct state *st = each;
 	int r = nvs_count_shares_end(st->shares, add_share, st);
@@ -354,7 +354,7 @@ static int count_nodes(struct row *row)
 
 /* ---- columns ---- */
 
-static double each(uint64_t n, uint64_t of)
+static double divide(uint64_t n, uint64_t of)
 {
 	return of ? (double)n / (double)of : 0;
 }
@@ -379,8 +379,9 @@ NVS_GET_COUNT(struct row, updates, r->exec->updates)
 NVS_GET_COUNT(struct row, changes, r->exec->changes)
 NVS_GET_COUNT(struct row, launches, r->launches)
 NVS_GET_COUNT(struct row, failed, r->failed)
-NVS_GET_REAL(struct row, doorbells, r->launches && !r->uncounted, each(r->submissions, r->launches))
-NVS_GET_REAL(struct row, entries, r->launches && !r->uncounted, each(r->entries, r->launches))
+NVS_GET_REAL(struct row, doorbells, r->launches && !r->uncounted,
+	     divide(r->submissions, r->launches))
+NVS_GET_REAL(struct row, entries, r->launches && !r->uncounted, divide(r->entries, r->launches))
 NVS_GET_REAL(struct row, bytes, r->launches && !r->uncounted, nvs_sizes_mean(&r->bytes))
 #define GET_BYTES(name, of, expr) NVS_GET_KNOWN(struct row, name, (of).count && !r->uncounted, expr)
 GET_BYTES(first, r->bytes, r->first)
@@ -407,8 +408,8 @@ static void get_partial(const void *row, struct nvs_value *v)
 #define EACH (!r->shared && r->launches)
 NVS_GET_KNOWN(struct row, warp, WARPS, r->warp)
 NVS_GET_KNOWN(struct row, thread, THREADS, r->thread)
-NVS_GET_REAL(struct row, warp_each, WARPS &&EACH, each(r->warp, r->launches))
-NVS_GET_REAL(struct row, thread_each, THREADS &&EACH, each(r->thread, r->launches))
+NVS_GET_REAL(struct row, warp_each, WARPS &&EACH, divide(r->warp, r->launches))
+NVS_GET_REAL(struct row, thread_each, THREADS &&EACH, divide(r->thread, r->launches))
 NVS_GET_TEXT(struct row, counts_of, !r->count_flags ? "" : r->shared ? "kernels" : "launches")
 NVS_GET_HEX(struct row, exec, true, r->exec->handle)
 
@@ -460,7 +461,8 @@ static const struct nvs_column columns[] = {
 
 /* ---- from the traces to the table ---- */
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
+		       struct nvs_reader *reader)
 {
 	struct state *st = each;
 
@@ -473,10 +475,10 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return st->handles && st->shares ? 0 : -ENOMEM;
 }
 
-/* Of a graph that is there, nothing need be selected. */
-static bool selected(const struct row *row, const struct nvs_options_report *o)
+/* Returns true if the graph has selected calls, or if there is no selection. */
+static bool is_selected(const struct row *row, const struct nvs_options_report *o)
 {
-	return !nvs_filter_asked(o) || row->launches || row->failed || row->uploads ||
+	return !nvs_filter_asked(&o->query) || row->launches || row->failed || row->uploads ||
 	       row->make_times.count;
 }
 
@@ -490,7 +492,7 @@ static size_t count_graphs(const struct nvs_run *run)
 	return n;
 }
 
-static int print(struct nvs_run *run)
+static int print_graphs(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	struct state *states = run->each;
@@ -503,7 +505,7 @@ static int print(struct nvs_run *run)
 		for (uint32_t i = 0; i < nvs_handles_exec_count(states[k].handles) && !r; i++) {
 			struct row *row = nvs_handles_exec_at(states[k].handles, i)->user;
 
-			if (!row || !selected(row, run->options))
+			if (!row || !is_selected(row, run->options))
 				continue;
 			r = count_nodes(row);
 			row->source = run->sources + k;
@@ -511,7 +513,7 @@ static int print(struct nvs_run *run)
 			table.rows[table.nrows++] = row;
 		}
 	if (!r)
-		r = nvs_table_print(run->out, &table, run->options);
+		r = nvs_table_print(run->out, &table, &run->options->print);
 	free(table.rows);
 	return r;
 }
@@ -541,18 +543,17 @@ static void free_graphs(struct nvs_run *run)
 	}
 }
 
-NVS_REPORT(
-	graphs, .name = "graphs", .place = 40,
-	.help = "per executable graph: nodes, and what a launch costs",
-	.man = "Per executable graph: its nodes by kind, how many of them are in the longest row "
-	       "where each waits for the one before it\n(longest path; a child graph is as many as "
-	       "its own longest), updates, and for a launch the "
-	       "doorbells, GPFIFO entries, command bytes and host\ntime; the bytes of uploads, "
-	       "and the time of instantiation.\nThe bytes of a launch also behind a synchronise "
-	       "(or first on its stream),\nand behind other work on its stream, back to back.\n"
-	       "Of a trace with\n.BR count= ,\nthe instructions of its kernels: of its launches, "
-	       "where the counters were read so that these can be\ntold from others, else of all "
-	       "that its kernels did in the run.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
-	.print = print, .free = free_graphs);
+NVS_REPORT(graphs, .name = "graphs", .place = 40,
+	   .help = "per executable graph: nodes, and what a launch costs",
+	   .man = "Per executable graph: its nodes by kind, the nodes on its longest path "
+		  "of dependencies (a child graph counts as many as its own longest path), "
+		  "updates, and the doorbells, GPFIFO entries, command bytes and host time "
+		  "of a launch; the bytes of uploads, and the time of instantiation.\nThe "
+		  "bytes of a launch are also given after a synchronisation (or first on "
+		  "its stream), and back to back, after other work on its stream.\nFor a "
+		  "trace with\n.BR count= ,\nalso the instructions of its kernels: of its "
+		  "launches, if the counters were read so that these can be separated from "
+		  "others, else of everything that its kernels executed in the run.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin_trace,
+	   .end = end_trace, .print = print_graphs, .free = free_graphs);

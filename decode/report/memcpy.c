@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/copy_ends.h"
-#include "decode/report/gpu_work.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
+#include "decode/analysis/copy_operands.h"
+#include "decode/analysis/gpu_work.h"
+#include "decode/calls/hostmem.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
+#include "decode/report/core/report.h"
 
 enum direction { HTOD, DTOH, DTOD, PTOP, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
 enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, UNSEEN, MODES };
@@ -131,7 +133,7 @@ static int count_copy(struct state *st, const struct nvs_call *call)
 	    key.to_gpu != NVS_NONE)
 		key.direction = PTOP;
 	key.mode = mode_of(call);
-	key.trace = st->source->options->per_trace ? st->source->index : 0;
+	key.trace = st->source->query->per_trace ? st->source->index : 0;
 	/* A batch is classed by its mean size. */
 	key.class = e.known && e.copies ? class_of(e.bytes / e.copies) : NO_CLASS;
 	row = nvs_rows_at(st->rows, &key);
@@ -410,8 +412,8 @@ static int print(struct nvs_run *run)
 
 	if (rows->n)
 		qsort(rows->row, rows->n, sizeof(*rows->row), compare_rows);
-	r = nvs_table_print_rows(run->out, &table, rows, run->options);
-	if (r || run->options->format != NVS_FORMAT_TEXT)
+	r = nvs_table_print_rows(run->out, &table, rows, &run->options->print);
+	if (r || run->options->print.format != NVS_FORMAT_TEXT)
 		return r;
 	for (enum direction d = HTOD; d < BATCH; d++)
 		for (int m = NVS_MEMORY_PAGEABLE; m <= NVS_MEMORY_DEVICE; m++)

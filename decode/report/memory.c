@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* --memory: allocations of the program by kind and context; leaks, failures and wrong frees by call
- * site; memory in use over time; and the driver's own memory objects. allocs.c and rmmemory.c
- * collect, this file makes rows and prints them. */
+ * site; memory in use over time; and the driver's own memory objects. decode/analysis/allocations.c
+ * and decode/analysis/driver_memory.c collect, this file makes rows and prints them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/calls/roles.h"
-#include "decode/report/allocs.h"
-#include "decode/report/prose.h"
-#include "decode/report/rmmemory.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/stacks.h"
+#include "decode/analysis/allocations.h"
+#include "decode/cli/sentence.h"
+#include "decode/analysis/driver_memory.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/analysis/stack_tree.h"
+#include "decode/report/core/stack_columns.h"
+#include "decode/report/core/report.h"
 
 #define MOST_TIMES 16 /* rows over time in text */
 #define MOST_SITES 10 /* call sites of each sort without -n */
@@ -379,7 +381,7 @@ static void print_head(struct nvs_out *out, const char *text)
 static int print_section(struct nvs_run *run, struct nvs_table *table, const struct row *first,
 			 size_t n, const char *head)
 {
-	struct nvs_options_report o = *run->options;
+	struct nvs_print_options o = run->options->print;
 
 	if (!n)
 		return 0;
@@ -431,7 +433,7 @@ static void print_site(struct nvs_out *out, const struct rows *rows, const struc
 static size_t print_sites(struct nvs_run *run, const struct rows *rows, size_t i, bool moment)
 {
 	const struct nvs_options_report *o = run->options;
-	uint64_t most = o->has_rows ? o->rows : MOST_SITES, n = 0;
+	uint64_t most = o->print.has_rows ? o->print.rows : MOST_SITES, n = 0;
 	const struct row *row = rows->list + i;
 	struct nvs_out *out = run->out;
 
@@ -529,7 +531,7 @@ static int print_text(struct nvs_run *run, struct rows *rows, const size_t part[
 	struct nvs_table driver = NVS_RUN_TABLE(run, driver_columns, NULL);
 	struct state *st = run->each;
 	int r = nvs_table_print_array(run->out, &memory, rows->list, part[0], sizeof(*rows->list),
-				      run->options);
+				      &run->options->print);
 
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		print_peak(run, st + i);
@@ -563,7 +565,7 @@ static size_t max_rows(const struct nvs_run *run)
 
 static int print(struct nvs_run *run)
 {
-	bool text = run->options->format == NVS_FORMAT_TEXT;
+	bool text = run->options->print.format == NVS_FORMAT_TEXT;
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	struct rows *rows = run->state;
 	struct state *st = run->each;
@@ -582,7 +584,7 @@ static int print(struct nvs_run *run)
 	part[1] = rows->n;
 	/* Filters do not apply to the driver's objects: next to filtered rows they would mislead.
 	 */
-	for (uint32_t i = 0; i < run->n && !r && !nvs_filter_asked(run->options); i++)
+	for (uint32_t i = 0; i < run->n && !r && !nvs_filter_asked(&run->options->query); i++)
 		add_driver(rows, st + i);
 	part[2] = rows->n;
 	for (uint32_t i = 0; i < run->n && !r; i++)
@@ -595,7 +597,7 @@ static int print(struct nvs_run *run)
 	r = fold_frames(rows);
 	return r ? r
 		 : nvs_table_print_array(run->out, &table, rows->list, rows->n, sizeof(*rows->list),
-					 run->options);
+					 &run->options->print);
 }
 
 static void free_state(struct nvs_run *run)

@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/gpu_work.h"
-#include "decode/report/source_columns.h"
+#include "decode/analysis/gpu_work.h"
+#include "decode/calls/bracket_times.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/timing_note.h"
+#include "decode/report/core/report.h"
 
 #define MOST_AT_ONCE 16u /* streams compared at one moment */
 #define MOST_ROWS 4096u
@@ -350,7 +353,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
 
 	if (!r) {
 		st->dropped += nvs_works_dropped(each->works);
-		nvs_works_explain(each->works, run);
+		nvs_works_explain(each->works, run, s);
 		r = nvs_timing_any(nvs_works_timing(each->works)) ? sweep_trace(st, each) : 0;
 	}
 	nvs_works_free(each->works);
@@ -411,13 +414,13 @@ static int print_text(struct nvs_run *run, const void **rows, size_t gpus, size_
 {
 	struct nvs_table whole = NVS_RUN_TABLE(run, whole_columns, NULL);
 	struct nvs_table pairs = NVS_RUN_TABLE(run, pair_columns, NULL);
-	struct nvs_options_report plain = *run->options;
+	struct nvs_print_options plain = run->options->print;
 	int r;
 
 	plain.sort = NULL;
 	whole.rows = rows;
 	whole.nrows = gpus;
-	r = nvs_table_print(run->out, &whole, run->options);
+	r = nvs_table_print(run->out, &whole, &run->options->print);
 	if (r || !gpus)
 		return r;
 	if (n > gpus) {
@@ -442,10 +445,10 @@ static int print(struct nvs_run *run)
 		qsort(st->rows.row, st->rows.n, sizeof(*st->rows.row), compare_rows);
 	while (gpus < st->rows.n && !((struct row *)st->rows.row[gpus])->a)
 		gpus++;
-	if (run->options->format == NVS_FORMAT_TEXT)
+	if (run->options->print.format == NVS_FORMAT_TEXT)
 		r = print_text(run, (const void **)st->rows.row, gpus, st->rows.n);
 	else
-		r = nvs_table_print_rows(run->out, &table, &st->rows, run->options);
+		r = nvs_table_print_rows(run->out, &table, &st->rows, &run->options->print);
 	if (st->dropped)
 		fprintf(stderr,
 			"nvsnoop-report: %llu more submissions are not counted; select a part with "

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/grow.h"
+#include "decode/analysis/instruction_counts.h"
 #include "decode/calls/handles.h"
-#include "decode/report/count_shares.h"
-#include "decode/report/source_columns.h"
+#include "decode/analysis/count_attribution.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/report.h"
 
 struct line {
 	const struct nvs_source *source;
@@ -186,7 +188,7 @@ static int print(struct nvs_run *run)
 	for (uint32_t t = 0; t < run->n; t++)
 		n += st[t].n;
 	run->nothing = !n;
-	if (!n && o->format == NVS_FORMAT_TEXT) {
+	if (!n && o->print.format == NVS_FORMAT_TEXT) {
 		run->said = true;
 		fputs("No instructions were counted: record with nvsnoop --count=warp "
 		      "--exact=sync.\n",
@@ -206,14 +208,15 @@ static int print(struct nvs_run *run)
 				r = -ENOMEM;
 			rows[n++] = l;
 		}
-	if (!r && o->format == NVS_FORMAT_TEXT) {
-		for (size_t i = 0; i < n && (!o->has_rows || !o->rows || i < o->rows); i++)
+	if (!r && o->print.format == NVS_FORMAT_TEXT) {
+		for (size_t i = 0;
+		     i < n && (!o->print.has_rows || !o->print.rows || i < o->print.rows); i++)
 			print_line(run->out, rows[i]);
 		run->out->told += n;
 	} else if (!r) {
 		table.rows = rows;
 		table.nrows = n;
-		r = nvs_table_print(run->out, &table, o);
+		r = nvs_table_print(run->out, &table, &o->print);
 	}
 	free(rows);
 	return r;

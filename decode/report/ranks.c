@@ -5,10 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/clocks.h"
-#include "decode/report/prose.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/steps.h"
+#include "decode/analysis/clock_alignment.h"
+#include "decode/cli/sentence.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/analysis/launch_sequence.h"
+#include "decode/report/core/report.h"
 
 struct row {
 	const struct nvs_source *source;
@@ -369,7 +370,7 @@ static uint32_t make_rows(struct nvs_run *run, struct row *rows, const struct nv
 		rows[n].clock = clocks + i;
 		rows[n++].steps = steps + i;
 	}
-	return launches || !nvs_filter_asked(run->options) ? n : 0;
+	return launches || !nvs_filter_asked(&run->options->query) ? n : 0;
 }
 
 static int print(struct nvs_run *run)
@@ -386,8 +387,9 @@ static int print(struct nvs_run *run)
 	for (uint32_t i = 0; i < n && !r; i++)
 		r = name_row(rows + i, rows, n);
 	if (!r)
-		r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
-	if (!r && n && run->options->format == NVS_FORMAT_TEXT)
+		r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows),
+					  &run->options->print);
+	if (!r && n && run->options->print.format == NVS_FORMAT_TEXT)
 		r = print_sentences(run, rows, n);
 	for (uint32_t i = 0; i < n; i++)
 		free_row(rows + i);

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
-#include "decode/calls/pending.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/times.h"
-#include "decode/report/stalls.h"
+#include "decode/calls/ring_occupancy.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/query/durations.h"
+#include "decode/analysis/ring_stalls.h"
+#include "decode/report/core/report.h"
 
 struct channel {
 	uint32_t number; /* its key */
@@ -322,8 +323,8 @@ static int print_text(struct nvs_run *run, const struct nvs_table *all, struct r
 {
 	struct nvs_table channels = NVS_RUN_TABLE(run, channel_columns, "submissions");
 	struct nvs_table calls = NVS_RUN_TABLE(run, call_columns, "host_us");
-	struct nvs_options_report of_channels = *run->options, of_calls = *run->options;
-	const char *sort = run->options->sort;
+	struct nvs_print_options of_channels = run->options->print, of_calls = of_channels;
+	const char *sort = run->options->print.sort;
 	size_t told = 0;
 	int r;
 
@@ -373,10 +374,10 @@ static int print(struct nvs_run *run)
 		return -ENOMEM;
 	add_channel_rows(run, rows);
 	add_call_rows(run, rows + nchannels);
-	r = run->options->format == NVS_FORMAT_TEXT
+	r = run->options->print.format == NVS_FORMAT_TEXT
 		    ? print_text(run, &table, rows, nchannels, ncalls)
 		    : nvs_table_print_array(run->out, &table, rows, nchannels + ncalls,
-					    sizeof(*rows), run->options);
+					    sizeof(*rows), &run->options->print);
 	free(rows);
 	if (dropped)
 		fprintf(stderr, "nvsnoop-report: %llu more calls that waited are not shown\n",

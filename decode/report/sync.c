@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/source_columns.h"
-#include "decode/calls/syncpairs.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/calls/semaphore_pairs.h"
+#include "decode/report/core/report.h"
 
 #define MAX_ROWS (1u << 20) /* further acquires are only counted */
 
@@ -153,7 +154,7 @@ static int compare_apis(const void *a, const void *b)
 static int print_by_api(struct nvs_run *run, struct row *rows, size_t n)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "acquires");
-	struct nvs_options_report plain = *run->options;
+	struct nvs_print_options plain = run->options->print;
 	size_t kept = 0;
 
 	qsort(rows, n, sizeof(*rows), compare_apis);
@@ -180,8 +181,8 @@ static int print(struct nvs_run *run)
 
 	if (y->n)
 		qsort(y->rows, y->n, sizeof(*y->rows), compare_submissions);
-	r = nvs_table_print_array(run->out, &table, y->rows, y->n, sizeof(*y->rows), o);
-	if (!r && o->format == NVS_FORMAT_TEXT && y->n)
+	r = nvs_table_print_array(run->out, &table, y->rows, y->n, sizeof(*y->rows), &o->print);
+	if (!r && o->print.format == NVS_FORMAT_TEXT && y->n)
 		r = print_by_api(run, y->rows, y->n);
 	if (y->dropped)
 		fprintf(stderr,

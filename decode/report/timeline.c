@@ -6,13 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
+#include "decode/analysis/instruction_counts.h"
 #include "decode/base/search.h"
-#include "decode/report/clocks.h"
-#include "decode/report/count_shares.h"
-#include "decode/report/gpu_work.h"
-#include "decode/report/nvtx.h"
-#include "decode/report/source_columns.h"
-#include "decode/report/words.h"
+#include "decode/analysis/clock_alignment.h"
+#include "decode/analysis/count_attribution.h"
+#include "decode/analysis/gpu_work.h"
+#include "decode/calls/bracket_times.h"
+#include "decode/calls/tally.h"
+#include "decode/query/nvtx_names.h"
+#include "decode/query/nvtx_ranges.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/analysis/call_text.h"
+#include "decode/report/core/clock_note.h"
+#include "decode/report/core/report.h"
 
 enum { CALL, SUBMISSION, RANGE, MARK, GPU };
 static const char *const whats[] = {"call", "submission", "range", "mark", "gpu"};
@@ -125,7 +131,7 @@ static bool has_shown_inside(const struct state *st, const struct nvs_call *call
 
 	if (!nvs_range_at(st->source, call->begin))
 		return false;
-	if (!nvs_filter_by_submissions(st->source->options))
+	if (!nvs_filter_by_submissions(st->source->query))
 		return true;
 	shown = call->thread == NVS_NONE ? st->shown_unnumbered
 					 : (uintptr_t)nvs_number_get(&st->shown, call->thread);
@@ -287,12 +293,12 @@ static bool is_of_api(const struct nvs_source *source, const struct nvs_submissi
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	const struct nvs_options_report *o = ((struct state *)arg)->source->options;
+	const struct nvs_query *q = ((struct state *)arg)->source->query;
 	struct state *st = arg;
 	int r = nvs_works_submitted(st->works, s, call);
 
 	if (!r && nvs_filter_submission(st->source, s) &&
-	    (!o->api.n || is_of_api(st->source, s, call)))
+	    (!q->api.n || is_of_api(st->source, s, call)))
 		r = add_submission(st, s);
 	memset(&st->tally, 0, sizeof(st->tally));
 	return r;
@@ -525,10 +531,10 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	st->events = run->state;
 	st->first = st->events->n;
 	st->events->looked = 0;
-	st->events->table = (struct nvs_table)NVS_RUN_TABLE(run, columns, o->sort);
-	if (!o->sort ||
-	    is_known_soon(nvs_table_column(&st->events->table, o->sort + (*o->sort == '-'))))
-		st->events->most = o->rows;
+	st->events->table = (struct nvs_table)NVS_RUN_TABLE(run, columns, o->print.sort);
+	if (!o->print.sort || is_known_soon(nvs_table_column(
+				      &st->events->table, o->print.sort + (*o->print.sort == '-'))))
+		st->events->most = o->print.rows;
 	st->works = nvs_works_new(s);
 	*reader = (struct nvs_reader){.call = on_call,
 				      .record = on_record,
@@ -625,9 +631,9 @@ static int print_events(struct nvs_run *run, bool apart)
 	for (; table.nrows < all->n; table.nrows++)
 		table.rows[table.nrows] = all->list + table.nrows;
 	qsort(table.rows, table.nrows, sizeof(*table.rows), apart ? compare_apart : compare_events);
-	r = nvs_table_print(run->out, &table, run->options);
+	r = nvs_table_print(run->out, &table, &run->options->print);
 	free(table.rows);
-	if (!r && all->give && run->options->format == NVS_FORMAT_TEXT)
+	if (!r && all->give && run->options->print.format == NVS_FORMAT_TEXT)
 		fprintf(run->out->file,
 			"%sGPU work is aligned with the calls to within %.2f us.%s\n",
 			nvs_out_style(run->out, NVS_STYLE_DIM), (double)all->give / 1000,
@@ -645,7 +651,7 @@ static int print_together(struct nvs_run *run)
 		all->list[i].at += clocks[all->list[i].source - run->sources].shift;
 	if (!r)
 		r = print_events(run, false);
-	if (!r && all->n && run->options->format == NVS_FORMAT_TEXT)
+	if (!r && all->n && run->options->print.format == NVS_FORMAT_TEXT)
 		r = nvs_clocks_say(run->out, clocks, run->sources, run->n);
 	free(clocks);
 	return r;
@@ -654,7 +660,7 @@ static int print_together(struct nvs_run *run)
 static int print(struct nvs_run *run)
 {
 	const struct events *all = run->state;
-	bool apart = run->n < 2 || run->options->per_trace;
+	bool apart = run->n < 2 || run->options->query.per_trace;
 	int r = apart ? print_events(run, true) : print_together(run);
 
 	if (all->dropped)

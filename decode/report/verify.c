@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* --verify: checks that each trace is complete, and lists what is missing. The checks are made
- * while reading (decode/calls/continuity.h, decode/trace). */
+ * while reading (decode/calls/progress_check.h, decode/trace). */
 #include <errno.h>
 #include <stdlib.h>
-#include "decode/report/source_columns.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/report.h"
 
 struct row {
 	const struct nvs_source *source;
@@ -106,7 +107,7 @@ static int print_table(struct nvs_run *run)
 	for (uint32_t k = 0; k < run->n; k++)
 		for (uint32_t i = 0; (f = nvs_trace_finding(run->sources[k].trace, i)); i++)
 			rows[n++] = (struct row){run->sources + k, f};
-	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), run->options);
+	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), &run->options->print);
 	free(rows);
 	return r;
 }
@@ -120,12 +121,12 @@ static int print(struct nvs_run *run)
 
 		if (verdict && run->verdict != 1)
 			run->verdict = verdict;
-		if (o->format == NVS_FORMAT_TEXT) {
+		if (o->print.format == NVS_FORMAT_TEXT) {
 			print_verdict(run->out, run->sources + i);
-			print_findings(run->out, run->sources + i, o->rows);
+			print_findings(run->out, run->sources + i, o->print.rows);
 		}
 	}
-	return o->format == NVS_FORMAT_TEXT ? 0 : print_table(run);
+	return o->print.format == NVS_FORMAT_TEXT ? 0 : print_table(run);
 }
 
 NVS_REPORT(verify, .name = "verify", .place = 140,

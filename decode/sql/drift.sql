@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Drift over hours: how long the outermost ranges of NVTX of a rank take in the last hour beside its first. grew: 1 is
--- no change; of_all_ranks likewise, over all. For shorter runs put fewer nanoseconds than 3.6E12 into an hour.
--- The same in DuckDB, Spark, Trino and ClickHouse, over the views of views-*.sql.
+-- Drift over hours: the mean duration of a rank's outermost NVTX ranges in its last hour, compared with its first.
+-- grew: 1 is no change; of_all_ranks: the mean over all ranks. For shorter runs replace 3.6E12 ns by less.
+-- Runs in DuckDB, Spark, Trino and ClickHouse, on the views of views-*.sql.
 WITH steps AS (
     SELECT host, rank, pid, process, FLOOR(begin_ns / 3.6E12) AS hour_number, end_ns - begin_ns AS ns
     FROM nvsnoop_range

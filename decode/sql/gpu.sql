@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- The GPU's time by kernel over ranks, where timing=work was on: of submissions, which may hold several kernels. Per
--- kernel the total over all ranks, the mean, and the rank on which it takes longest.
--- The same in DuckDB, Spark, Trino and ClickHouse, over the views of views-*.sql.
+-- GPU time by kernel over all ranks, recorded with timing=work; it is that of submissions, which may hold several
+-- kernels. For each kernel the total over all ranks, the mean, and the rank on which it takes longest.
+-- Runs in DuckDB, Spark, Trino and ClickHouse, on the views of views-*.sql.
 WITH works AS (
     SELECT host, rank, pid, process, COALESCE(work, 'unknown') AS kernel, end_ns - begin_ns AS ns
     FROM nvsnoop_gpu_work

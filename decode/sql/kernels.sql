@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Bytes of commands by kernel, over all ranks: what launching it costs, and whether ranks launch it as often.
--- The same in DuckDB, Spark, Trino and ClickHouse, over the views of views-*.sql.
+-- Command bytes by kernel over all ranks: the cost of launching it, and whether all ranks launch it equally often.
+-- Runs in DuckDB, Spark, Trino and ClickHouse, on the views of views-*.sql.
 WITH launches AS (
     SELECT host, pid, process, submissions, command_bytes,
            CASE WHEN api_group = 'graph-launch' THEN 'a graph' ELSE COALESCE(kernel, api) END AS launched

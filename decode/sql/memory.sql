@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Device memory by rank: the most that calls had allocated and not freed (peak_bytes), beside what all ranks have on
--- average (of_mean_peak), and what of it was never freed (left_bytes). A rank that leaks leaves more than the others.
--- The same in DuckDB, Spark, Trino and ClickHouse, over the views of views-*.sql.
+-- Device memory by rank: the maximum allocated by calls (peak_bytes), its ratio to the mean of all ranks
+-- (of_mean_peak), and what was never freed (left_bytes). A rank that leaks leaves more than the others.
+-- Runs in DuckDB, Spark, Trino and ClickHouse, on the views of views-*.sql.
 WITH placed AS (
     SELECT host, rank, pid, process, live_bytes,
            ROW_NUMBER() OVER (PARTITION BY host, pid, process ORDER BY time_ns DESC, live_bytes DESC) AS back

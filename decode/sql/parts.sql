@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- Where ranks part: the first launch of a thread of a rank that is not what most ranks launched there, by the names of
--- kernels, NCCL's collectives among them. Threads are numbered in the order in which they began to launch. others: how
--- many ranks launched the other. A rank that launches nothing more parts where others go on.
--- The same in DuckDB, Spark, Trino and ClickHouse, over the views of views-*.sql.
+-- Where ranks diverge: for each thread of a rank, the first launch that differs from what most ranks launched there, by
+-- kernel name (NCCL's collectives are kernels too). Threads are numbered by their first launch. others: number of ranks
+-- that launched the other kernel. A rank that stops launching diverges where the others continue.
+-- Runs in DuckDB, Spark, Trino and ClickHouse, on the views of views-*.sql.
 WITH launches AS (
     SELECT host, rank, pid, process, thread, call, begin_ns,
            CASE WHEN api_group = 'graph-launch' THEN 'a graph'

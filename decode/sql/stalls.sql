@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Launches that stalled: calls that took a millisecond, and twenty times what calls of that name take, with how full
--- the channel's ring was (pending of gpfifo_entries) when they submitted: near to full, the driver waited for room.
--- The same in DuckDB, Spark, Trino and ClickHouse, over the views of views-*.sql.
+-- Launches that stalled: calls that took over 1 ms and over twenty times the mean of their API, with the fill level of
+-- the channel's ring (pending of gpfifo_entries) when they submitted: if nearly full, the driver waited for space.
+-- Runs in DuckDB, Spark, Trino and ClickHouse, on the views of views-*.sql.
 WITH usual AS (
     SELECT api, AVG(end_ns - begin_ns) AS mean_ns
     FROM nvsnoop_call

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
--- Slowest rank by step. A step is an outermost range of NVTX, or what lies between two launches of a graph; the n-th
--- of a name of one rank stands beside the n-th of all others. slowness: how long its steps took beside the median of
--- all ranks; slowest_of: of how many it was the last; lost_us: by how much these took longer than the median.
--- The same in DuckDB, Spark, Trino and ClickHouse, over the views of views-*.sql.
+-- Slowest rank by step. A step is an outermost NVTX range, or the time between two launches of a graph; the n-th step
+-- of a name is compared with the n-th on all other ranks. slowness: mean ratio of its steps to the median of all ranks;
+-- slowest_of: number of steps in which it was the slowest; lost_us: by how much these took longer than the median.
+-- Runs in DuckDB, Spark, Trino and ClickHouse, on the views of views-*.sql.
 WITH steps AS (
     SELECT host, rank, pid, process, name AS step_name, begin_ns, end_ns - begin_ns AS ns
     FROM nvsnoop_range

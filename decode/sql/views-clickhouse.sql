@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Views of what nvsnoop-report --export=parquet has written, for ClickHouse, to be read in that folder; of a
--- server put s3() there, or a folder of its user_files:
+-- Views of the files of nvsnoop-report --export=parquet, for ClickHouse; run in their folder. On a server replace
+-- file() by s3(), or use a folder in its user_files:
 --   cd DIR && cat .../views-clickhouse.sql .../steps.sql |
 --   clickhouse local --multiquery --join_use_nulls=1 --use_hive_partitioning=0
 CREATE VIEW nvsnoop_process AS SELECT * FROM file('process/*/*/*.parquet', Parquet);

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Views of what nvsnoop-report --export=parquet has written, for DuckDB, to be read in that folder:
+-- Views of the files of nvsnoop-report --export=parquet, for DuckDB; run in their folder:
 --   cd DIR && cat .../views-duckdb.sql .../steps.sql | duckdb
 CREATE VIEW nvsnoop_process AS SELECT * FROM read_parquet('process/*/*/*.parquet', hive_partitioning = false);
 CREATE VIEW nvsnoop_call AS SELECT * FROM read_parquet('call/*/*/*.parquet', hive_partitioning = false);

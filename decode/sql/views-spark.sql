@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Views of what nvsnoop-report --export=parquet has written, for Spark; put its folder for DIR:
+-- Views of the files of nvsnoop-report --export=parquet, for Spark; replace DIR by their folder:
 --   (sed 's,DIR,hdfs:///job,' .../views-spark.sql; cat .../steps.sql) >q.sql && spark-sql -f q.sql
 CREATE TEMPORARY VIEW nvsnoop_process AS SELECT * FROM parquet.`DIR/process`;
 CREATE TEMPORARY VIEW nvsnoop_call AS SELECT * FROM parquet.`DIR/call`;

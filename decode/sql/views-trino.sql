@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Tables of what nvsnoop-report --export=parquet has written, for Trino's Hive connector: put the folder for DIR, and the
--- schema for default. Columns are found by name (hive.parquet.use-column-names, as it is by default); of each table these
--- are what the queries use, and more may be named. The partitions are the folders' names, host=.. and rank=..
+-- Tables of the files of nvsnoop-report --export=parquet, for Trino's Hive connector: replace DIR by their folder, and
+-- default by the schema. Columns are matched by name (hive.parquet.use-column-names, the default); the tables declare
+-- only those that the queries use. The partitions are the folder names host=... and rank=...
 --   (sed 's,DIR,s3://job,' .../views-trino.sql; cat .../steps.sql) | trino --catalog hive --schema default
 CREATE TABLE nvsnoop_process (
     process bigint, pid bigint, started_ns bigint, offset_ns bigint, clock bigint, clock_scatter_ns bigint, clock_drift_ns bigint, clock_steps bigint, clock_stepped_ns bigint, day_error_ns bigint,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a stack says about its submission: the driver's entry point, the runtime's above it, and the
- * frame of the program above both.
- */
+/* Derives a submission's call site from its stack: the driver's entry point, the runtime function
+ * above it, and the program's frame above both. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,15 +11,15 @@
 
 #define MAX_FRAMES 4096
 
-/* A stack being looked at, innermost frame first. */
+/* The stack being examined, innermost frame first. */
 struct walk {
 	struct nvs_trace *t;
 	const struct nvs_trace_stack *stack;
 	uint32_t n;
-	const struct nvs_trace_module **module; /* per frame */
+	const struct nvs_trace_module **module; /* for each frame */
 };
 
-static bool starts(const char *s, const char *with)
+static bool starts_with(const char *s, const char *with)
 {
 	return !strncmp(s, with, strlen(with));
 }
@@ -29,34 +27,35 @@ static bool starts(const char *s, const char *with)
 /* libcuda.so, libcuda.so.1, libcuda.so.580.159.04 */
 static bool is_driver(const struct nvs_trace_module *m)
 {
-	return m && starts(nvs_symbols_file(m), "libcuda.so");
+	return m && starts_with(nvs_symbols_file(m), "libcuda.so");
 }
 
 /* libcudart.so.13, libcudart-d0da41ae.so.11.0 */
 static bool is_runtime(const struct nvs_trace_module *m)
 {
-	return m && starts(nvs_symbols_file(m), "libcudart");
+	return m && starts_with(nvs_symbols_file(m), "libcudart");
 }
 
 bool nvs_module_is_between(const struct nvs_trace_module *m)
 {
 	return m && (is_driver(m) || is_runtime(m) || nvs_symbols_own(m) ||
-		     starts(nvs_symbols_file(m), "libnvidia-"));
+		     starts_with(nvs_symbols_file(m), "libnvidia-"));
 }
 
-/* A return address may be the first byte of what comes next: look at the call before it. */
-static uint64_t address(const struct walk *w, uint32_t frame)
+/* A return address may be the first byte of the next function: look up the call before it. */
+static uint64_t lookup_address(const struct walk *w, uint32_t frame)
 {
 	return w->stack->pc[frame] - (frame ? 1 : 0);
 }
 
-static const char *name_of(const struct walk *w, uint32_t frame, bool dynamic, uint64_t *offset)
+static const char *get_name(const struct walk *w, uint32_t frame, bool dynamic, uint64_t *offset)
 {
-	return nvs_symbols_lookup(w->t, w->module[frame], address(w, frame), dynamic, offset);
+	return nvs_symbols_lookup(w->t, w->module[frame], lookup_address(w, frame), dynamic,
+				  offset);
 }
 
-/* Index of the outermost frame in libcuda, or n. */
-static uint32_t driver_frame(const struct walk *w)
+/* Returns the index of the outermost libcuda frame, or n. */
+static uint32_t find_driver_frame(const struct walk *w)
 {
 	for (uint32_t i = w->n; i-- > 0;)
 		if (is_driver(w->module[i]))
@@ -66,11 +65,12 @@ static uint32_t driver_frame(const struct walk *w)
 
 static bool is_cuda_name(const char *name)
 {
-	return name && starts(name, "cuda") && isupper((unsigned char)name[4]);
+	return name && starts_with(name, "cuda") && isupper((unsigned char)name[4]);
 }
 
-/* The outermost exported cuda* among the frames of a shared libcudart from FRAME on; n: none. */
-static uint32_t shared_runtime(const struct walk *w, uint32_t frame, const char **name)
+/* Returns the outermost exported cuda* function among the frames of a shared libcudart from FRAME
+ * on, or n if there is none. */
+static uint32_t find_shared_runtime(const struct walk *w, uint32_t frame, const char **name)
 {
 	uint32_t found = w->n;
 	uint64_t offset;
@@ -78,7 +78,7 @@ static uint32_t shared_runtime(const struct walk *w, uint32_t frame, const char 
 	while (frame < w->n && !is_runtime(w->module[frame]))
 		frame++;
 	for (; frame < w->n && is_runtime(w->module[frame]); frame++) {
-		const char *s = name_of(w, frame, true, &offset);
+		const char *s = get_name(w, frame, true, &offset);
 
 		if (!is_cuda_name(s))
 			continue;
@@ -88,15 +88,16 @@ static uint32_t shared_runtime(const struct walk *w, uint32_t frame, const char 
 	return found;
 }
 
-/* A static libcudart lies in the module that calls libcuda; only its symbol table can tell. */
-static uint32_t static_runtime(const struct walk *w, uint32_t frame, const char **name)
+/* Finds functions of a statically linked libcudart, which is in the module that calls libcuda; only
+ * that module's symbol table has its names. */
+static uint32_t find_static_runtime(const struct walk *w, uint32_t frame, const char **name)
 {
 	const struct nvs_trace_module *m = frame < w->n ? w->module[frame] : NULL;
 	uint32_t found = w->n;
 	uint64_t offset;
 
 	for (; m && frame < w->n && w->module[frame] == m; frame++) {
-		const char *s = name_of(w, frame, false, &offset);
+		const char *s = get_name(w, frame, false, &offset);
 
 		if (is_cuda_name(s)) {
 			*name = s;
@@ -108,14 +109,14 @@ static uint32_t static_runtime(const struct walk *w, uint32_t frame, const char 
 	return found;
 }
 
-/* A string of our own; it lives as long as the trace. */
+/* An allocated string; lives as long as the trace. */
 struct nvs_kept {
 	struct nvs_kept *next;
 	char text[];
 };
 
-static __attribute__((format(printf, 2, 3))) const char *keep(struct nvs_trace *t,
-							      const char *format, ...)
+static __attribute__((format(printf, 2, 3))) const char *keep_string(struct nvs_trace *t,
+								     const char *format, ...)
 {
 	struct nvs_kept *k = NULL;
 	va_list ap;
@@ -136,22 +137,22 @@ static __attribute__((format(printf, 2, 3))) const char *keep(struct nvs_trace *
 	return k->text;
 }
 
-/* Module and offset of a frame, as a debugger shows them: of the return address. */
-static const char *place(const struct walk *w, uint32_t frame)
+/* Module and offset of the frame's return address, as debuggers print it. */
+static const char *format_place(const struct walk *w, uint32_t frame)
 {
 	const struct nvs_trace_module *m = w->module[frame];
 	unsigned long long pc = w->stack->pc[frame];
 
-	return m ? keep(w->t, "%s+0x%llx", nvs_symbols_file(m), pc - m->bias)
-		 : keep(w->t, "0x%llx", pc);
+	return m ? keep_string(w->t, "%s+0x%llx", nvs_symbols_file(m), pc - m->bias)
+		 : keep_string(w->t, "0x%llx", pc);
 }
 
 /*
- * The function that called what lies below FRAME. Of the innermost module that has names an
- * exported one, since that is what its makers call it: cufftExecC2C rather than a helper of it.
- * NULL: no names at all.
+ * Returns the function that called the frames below FRAME. In the innermost module that has names,
+ * an exported function is preferred: cufftExecC2C, not its internal helper. Returns NULL if there
+ * are no names.
  */
-static const char *caller(const struct walk *w, uint32_t frame)
+static const char *find_caller(const struct walk *w, uint32_t frame)
 {
 	const char *any = NULL;
 	uint64_t offset;
@@ -160,43 +161,42 @@ static const char *caller(const struct walk *w, uint32_t frame)
 		const struct nvs_trace_module *m = w->module[frame];
 
 		for (; frame < w->n && w->module[frame] == m; frame++) {
-			const char *exported = name_of(w, frame, true, &offset);
+			const char *exported = get_name(w, frame, true, &offset);
 
 			if (exported)
 				return nvs_written_name(w->t, exported);
 			if (!any)
-				any = name_of(w, frame, false, &offset);
+				any = get_name(w, frame, false, &offset);
 		}
 	}
 	return any ? nvs_written_name(w->t, any) : NULL;
 }
 
 /*
- * What submitted without an entry point of libcuda. Inside libcuda, whose functions have no names
- * (they are called by a table of cuGetExportTable, or by a thread of its own), it is told by who
- * called; the doorbell's own address, which all submissions share, says nothing.
+ * Names a submission that came from no public entry point of libcuda. libcuda's internal functions
+ * have no names (they are called through a table of cuGetExportTable, or from its own threads), so
+ * the caller's name is used; the doorbell's own address is the same for all submissions.
  */
-static const char *private_name(const struct walk *w, uint32_t driver)
+static const char *format_private_name(const struct walk *w, uint32_t driver)
 {
 	const char *file, *name;
 	uint32_t i = driver < w->n ? driver + 1 : 0;
 
-	/* Our own frames are passed over, and below a store that is nobody's so is code of no
-	 * module. */
+	/* Skip frames of libnvsnoop and, after a driver frame, code outside of modules. */
 	for (; i < w->n; i++)
 		if (w->module[i] ? !nvs_symbols_own(w->module[i]) : driver < w->n)
 			break;
 	if (driver < w->n) {
 		file = nvs_symbols_file(w->module[driver]);
-		name = caller(w, i);
+		name = find_caller(w, i);
 		if (!name && i == w->n)
 			return file;
-		return keep(w->t, "%s < %s", file, name ? name : place(w, i));
+		return keep_string(w->t, "%s < %s", file, name ? name : format_place(w, i));
 	}
 	if (i == w->n)
-		return w->n ? place(w, 0) : "[unknown]";
-	name = caller(w, i);
-	return name ? name : place(w, i);
+		return w->n ? format_place(w, 0) : "[unknown]";
+	name = find_caller(w, i);
+	return name ? name : format_place(w, i);
 }
 
 static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite *site)
@@ -209,42 +209,42 @@ static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite 
 	if (frame >= w->n)
 		return;
 	site->site_frame = frame;
-	name = name_of(w, frame, false, &offset);
-	/* The offset is that of the return address, as a debugger shows it. */
-	site->site = name ? keep(w->t, "%s+0x%llx", nvs_written_name(w->t, name),
-				 (unsigned long long)offset + (frame ? 1 : 0))
-			  : place(w, frame);
+	name = get_name(w, frame, false, &offset);
+	/* The offset is that of the return address, as debuggers print it. */
+	site->site = name ? keep_string(w->t, "%s+0x%llx", nvs_written_name(w->t, name),
+					(unsigned long long)offset + (frame ? 1 : 0))
+			  : format_place(w, frame);
 	if (w->module[frame])
 		site->site_module = nvs_symbols_file(w->module[frame]);
 }
 
-static void examine(const struct walk *w, struct nvs_callsite *site)
+static void examine_stack(const struct walk *w, struct nvs_callsite *site)
 {
-	uint32_t driver = driver_frame(w), above = driver < w->n ? driver + 1 : 0, runtime;
+	uint32_t driver = find_driver_frame(w), above = driver < w->n ? driver + 1 : 0, runtime;
 	const char *name = NULL;
 	uint64_t offset;
 
 	if (driver < w->n)
-		name = name_of(w, driver, true, &offset);
-	if (name && starts(name, "cu")) {
+		name = get_name(w, driver, true, &offset);
+	if (name && starts_with(name, "cu")) {
 		site->api = name;
 		site->is_public = true;
 	} else {
-		site->api = private_name(w, driver);
+		site->api = format_private_name(w, driver);
 	}
-	/* An observed call comes into the driver by way of our own library. */
+	/* An observed call enters the driver through libnvsnoop. */
 	while (above < w->n && w->module[above] && nvs_symbols_own(w->module[above]))
 		above++;
-	runtime = shared_runtime(w, above, &site->runtime_api);
+	runtime = find_shared_runtime(w, above, &site->runtime_api);
 	if (runtime == w->n && driver < w->n)
-		runtime = static_runtime(w, above, &site->runtime_api);
+		runtime = find_static_runtime(w, above, &site->runtime_api);
 	find_site(w, runtime < w->n ? runtime + 1 : above, site);
 }
 
 static const struct nvs_callsite unknown = {"[unknown]", "", "", "", false, NVS_NONE};
 
-static void make(struct nvs_trace *t, const struct nvs_trace_stack *stack,
-		 struct nvs_callsite *site)
+static void make_callsite(struct nvs_trace *t, const struct nvs_trace_stack *stack,
+			  struct nvs_callsite *site)
 {
 	struct walk w = {.t = t, .stack = stack};
 
@@ -254,12 +254,12 @@ static void make(struct nvs_trace *t, const struct nvs_trace_stack *stack,
 	if (!w.module)
 		return;
 	for (uint32_t i = 0; i < w.n; i++)
-		w.module[i] = nvs_symbols_module(t, address(&w, i), stack->time);
-	examine(&w, site);
+		w.module[i] = nvs_symbols_module(t, lookup_address(&w, i), stack->time);
+	examine_stack(&w, site);
 	free(w.module);
 }
 
-/* What is said of a stack, and in which reading that was found: names may come after it. */
+/* The call site of a stack, and the pass in which it was computed: names may be read later. */
 struct said {
 	struct nvs_callsite site; /* first */
 	uint32_t pass, names;
@@ -281,7 +281,7 @@ const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t numb
 		return &unknown;
 	said->pass = t->passes;
 	said->names = names;
-	make(t, stack, &said->site);
+	make_callsite(t, stack, &said->site);
 	return &said->site;
 }
 

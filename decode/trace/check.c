@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a record what it says it is? Every size and count in it is checked here, once, before anybody
- * looks. */
+/* Checks every size and count in a record, once, before the record is used. */
 #include "decode/trace/records.h"
 
-/* Fixed part of each known type. */
+/* Fixed part of each known type, in bytes. */
 static const uint16_t fixed[] = {
 	[NVS_REC_PAD] = sizeof(struct nvs_rec),
 	[NVS_REC_FRAME] = sizeof(struct nvs_rec_frame),
@@ -53,9 +52,8 @@ static const uint16_t fixed[] = {
 	[NVS_REC_COUNT] = sizeof(struct nvs_rec_count),
 };
 
-/* What a record of this type has to hold at least: it may come from a writer that knew fewer
- * fields. */
-static uint32_t least(uint16_t type)
+/* Minimum size of a record: older writers had fewer fields. */
+static uint32_t min_size(uint16_t type)
 {
 	return type == NVS_REC_TOTALS ? offsetof(struct nvs_rec_totals, fast) : fixed[type];
 }
@@ -78,7 +76,7 @@ const char *nvs_submission_check(const struct nvs_rec_submission *rec, size_t *n
 		if (e->state != NVS_SEG_HERE)
 			continue;
 		if (e->bytes != ((e->entry >> 42) & 0x1fffff) * 4)
-			return "a segment's size is not that of its entry";
+			return "a segment's size differs from its entry's";
 		sum += e->bytes;
 		if (sum > room)
 			return "a submission's segments run past its end";
@@ -100,12 +98,12 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 	size_t ndata;
 
 	if (rec->size < sizeof(*rec) || rec->size % 8)
-		return "a record of impossible size";
+		return "a record of invalid size";
 	if (rec->size > room)
 		return "a record runs past the end";
 	if (rec->type >= sizeof(fixed) / sizeof(*fixed))
 		return NULL;
-	if (rec->size < least(rec->type))
+	if (rec->size < min_size(rec->type))
 		return "a record is too short for its type";
 	switch (rec->type) {
 	case NVS_REC_FRAME:

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Ticks of the session's clock to nanoseconds, through the calibration points of the trace. */
+/* Converts ticks of the session's clock to nanoseconds by interpolating between the trace's clock
+ * readings. */
 #include <stdlib.h>
 #include "decode/base/search.h"
 #include "decode/trace/internal.h"
 
-#define MOST_NS (INT64_MAX / 2) /* since the start; so that two of them can be subtracted */
+#define MOST_NS (INT64_MAX / 2) /* since the start; half, so that two can be subtracted */
 
-/* Half of the points are as good as all: drop every second one but the last. */
-static void thin(struct nvs_clock_table *c)
+/* Halves the number of readings: keeps every second one, and the last. */
+static void halve_points(struct nvs_clock_table *c)
 {
 	uint32_t n = 0;
 
@@ -18,7 +19,7 @@ static void thin(struct nvs_clock_table *c)
 	c->count = n;
 }
 
-static int grow(struct nvs_clock_table *c)
+static int grow_table(struct nvs_clock_table *c)
 {
 	uint32_t room = c->room ? 4 * c->room : 16;
 	void *more = realloc(c->points, room * sizeof(*c->points));
@@ -36,14 +37,14 @@ int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_
 	uint32_t at;
 
 	if (c->count == NVS_MAX_POINTS)
-		thin(c);
-	if (c->count == c->room && grow(c))
+		halve_points(c);
+	if (c->count == c->room && grow_table(c))
 		return -ENOMEM;
 	for (at = c->count; at && c->points[at - 1].ticks > ticks; at--)
 		;
 	if (at && c->points[at - 1].ticks == ticks)
 		return 0;
-	/* Clocks never run backwards; a point that says so is a lie. */
+	/* Clocks are monotonic; drop readings that contradict this. */
 	if ((at && c->points[at - 1].mono_ns > mono_ns) ||
 	    (at < c->count && c->points[at].mono_ns < mono_ns))
 		return 0;
@@ -59,7 +60,7 @@ const struct nvs_clock_point *nvs_clock_points(const struct nvs_trace *t, uint32
 	return t->clock.points;
 }
 
-static bool convert(const struct nvs_trace *t, uint64_t ticks, bool real, uint64_t *ns)
+static bool convert_ticks(const struct nvs_trace *t, uint64_t ticks, bool real, uint64_t *ns)
 {
 	const struct nvs_clock_table *c = &t->clock;
 	const struct nvs_clock_point *p;
@@ -79,7 +80,7 @@ static bool convert(const struct nvs_trace *t, uint64_t ticks, bool real, uint64
 	if (c->count < 2)
 		return false;
 	p = NVS_LINE_FROM(c->points, c->count, ticks, ticks);
-	/* 64 bits of mantissa: as exact as the numbers. */
+	/* A 64-bit mantissa is exact for these numbers. */
 	dt = (long double)p[1].ticks - p[0].ticks;
 	dn = real ? (long double)p[1].real_ns - p[0].real_ns
 		  : (long double)p[1].mono_ns - p[0].mono_ns;
@@ -90,12 +91,12 @@ static bool convert(const struct nvs_trace *t, uint64_t ticks, bool real, uint64
 
 bool nvs_clock_mono(const struct nvs_trace *t, uint64_t ticks, uint64_t *ns)
 {
-	return convert(t, ticks, false, ns);
+	return convert_ticks(t, ticks, false, ns);
 }
 
 bool nvs_clock_real(const struct nvs_trace *t, uint64_t ticks, uint64_t *ns)
 {
-	return convert(t, ticks, true, ns);
+	return convert_ticks(t, ticks, true, ns);
 }
 
 bool nvs_clock_since_start(const struct nvs_trace *t, uint64_t ticks, int64_t *ns)
@@ -103,7 +104,8 @@ bool nvs_clock_since_start(const struct nvs_trace *t, uint64_t ticks, int64_t *n
 	uint64_t a, b;
 
 	*ns = 0;
-	if (!convert(t, t->session.first_time, false, &a) || !convert(t, ticks, false, &b))
+	if (!convert_ticks(t, t->session.first_time, false, &a) ||
+	    !convert_ticks(t, ticks, false, &b))
 		return false;
 	*ns = (int64_t)(b - a);
 	*ns = *ns > MOST_NS ? MOST_NS : *ns < -MOST_NS ? -MOST_NS : *ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The points at which a trace's clock was read beside the others. */
+/* The clock readings of a trace: ticks together with monotonic and real time. */
 #ifndef NVSNOOP_DECODE_TRACE_CLOCK_H
 #define NVSNOOP_DECODE_TRACE_CLOCK_H
 
@@ -9,7 +9,8 @@ struct nvs_clock_point {
 	uint64_t ticks, mono_ns, real_ns;
 };
 
-/* Those read so far, by ticks and by mono_ns; of very many every second one. NULL: none. */
+/* Returns the readings so far, sorted by ticks and mono_ns; of very many only every second one is
+ * kept. Returns NULL if there are none. */
 const struct nvs_clock_point *nvs_clock_points(const struct nvs_trace *trace, uint32_t *n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One ring of a spool as it is read: a window of its bytes, and the record at a position. */
+/* Reads one thread buffer of a spool: a window of its bytes, and the record at a position. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +37,8 @@ static bool read_ring(const struct nvs_spool_file *f, const struct nvs_cursor *c
 		nvs_spool_read(f->fd, (uint8_t *)dst + first, bytes - first, c->base));
 }
 
-/* Makes [pos, pos + want) stand in the window, and more where there is more. */
-static bool window(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos, size_t want)
+/* Loads [pos, pos + want) into the window, and more if available. */
+static bool load_window(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos, size_t want)
 {
 	uint64_t left = c->head.head - pos;
 	size_t size = want > WINDOW ? want : WINDOW;
@@ -70,29 +70,29 @@ const struct nvs_rec *nvs_cursor_record(struct nvs_spool_file *f, struct nvs_cur
 	const struct nvs_rec *rec;
 
 	*what = "its end cannot be read";
-	if (!window(f, c, pos, sizeof(*rec)))
+	if (!load_window(f, c, pos, sizeof(*rec)))
 		return NULL;
 	rec = (const void *)(c->buf + (pos - c->buf_pos));
 	if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > left ||
 	    (c->bytes && rec->size > c->bytes)) {
-		*what = "a record of impossible size";
+		*what = "a record of invalid size";
 		return NULL;
 	}
-	if (!window(f, c, pos, rec->size))
+	if (!load_window(f, c, pos, rec->size))
 		return NULL;
 	rec = (const void *)(c->buf + (pos - c->buf_pos));
 	*what = nvs_record_check(rec, rec->size);
 	if (rec->type == NVS_REC_FRAME)
-		*what = "a frame's head, which no ring holds";
+		*what = "a frame header inside a thread buffer";
 	return *what ? NULL : rec;
 }
 
 void nvs_cursor_skip_holes(struct nvs_spool_file *f, struct nvs_cursor *c)
 {
-	static const uint64_t zero; /* no record begins with it */
+	static const uint64_t zero; /* no record begins with this */
 
 	for (uint64_t end = c->pos + MAX_HOLE; c->pos < end; c->pos += 8)
-		if (!window(f, c, c->pos, sizeof(zero)) ||
+		if (!load_window(f, c, c->pos, sizeof(zero)) ||
 		    memcmp(c->buf + (c->pos - c->buf_pos), &zero, sizeof(zero)))
 			return;
 }

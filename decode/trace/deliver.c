@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A submission that is whole and due: counted, and handed out. */
+/* Delivers a complete submission: counts it, and calls the consumer. */
 #include "decode/trace/internal.h"
 
-static void count(struct nvs_counts *c, const struct nvs_submission *s, uint64_t segments,
-		  uint64_t bytes)
+static void add_counts(struct nvs_counts *c, const struct nvs_submission *s, uint64_t segments,
+		       uint64_t bytes)
 {
 	c->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	c->entries += s->nentries;
@@ -28,8 +28,8 @@ int nvs_deliver(struct nvs_trace *t, struct nvs_submission *s)
 	if (t->spools->nuncertain && nvs_spool_uncertain(t, s->rec->channel, s->rec->sequence))
 		s->marks |= NVS_MARK_UNCERTAIN;
 	nvs_verify_submission(t, (struct nvs_chan *)s->channel, s->rec);
-	count(&session->counts, s, segments, bytes);
-	count(&s->channel->counts, s, segments, bytes);
+	add_counts(&session->counts, s, segments, bytes);
+	add_counts(&s->channel->counts, s, segments, bytes);
 	s->thread->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	if (s->rec->progress_address)
 		s->channel->progress_address = s->rec->progress_address;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Records that stand in a frame as differences to earlier ones, made whole again: nvsnoop/trace.h,
- * NVS_REC_DELTA. */
+/* Restores delta-encoded records of a frame: nvsnoop/trace.h, NVS_REC_DELTA. */
 #include <string.h>
 #include "decode/trace/records.h"
 
 #define NONE UINT32_MAX
 
-/* All words but the first two, and the two behind time, which stand as they are. */
-static void add(uint32_t *rec, const uint32_t *before, uint32_t n)
+/* Adds all words except the first two and the two after time, which are not delta-encoded. */
+static void add_base(uint32_t *rec, const uint32_t *before, uint32_t n)
 {
 	rec[0] &= ~(uint32_t)NVS_REC_DELTA;
 	rec[2] += before[2];
@@ -16,7 +15,7 @@ static void add(uint32_t *rec, const uint32_t *before, uint32_t n)
 		rec[i] += before[i];
 }
 
-/* Whatever is wrong with a record otherwise is found by whoever checks it. */
+/* Other errors in a record are found when it is checked. */
 bool nvs_delta_restore(uint8_t *frame, size_t size)
 {
 	uint32_t *records = (uint32_t *)(void *)frame, total = (uint32_t)(size / 4),
@@ -38,7 +37,7 @@ bool nvs_delta_restore(uint8_t *frame, size_t size)
 		if (rec[0] & NVS_REC_DELTA) {
 			if (slots[slot] == NONE || !nvs_delta_like(rec, records + slots[slot]))
 				return false;
-			add(rec, records + slots[slot], n);
+			add_base(rec, records + slots[slot], n);
 		}
 		slots[slot] = at;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of modules, by libelf: opened, and told to be what was loaded. */
+/* Opens a module's file with libelf, and compares its build-id with the trace's. */
 #include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
@@ -69,7 +69,7 @@ bool nvs_elf_is(const struct nvs_elf *f, const struct nvs_trace_module *m)
 		if (data && note_matches(data, m, &seen))
 			return true;
 	}
-	/* Without section headers the program headers still tell. */
+	/* Without section headers, use the program headers. */
 	elf_getphdrnum(f->elf, &n);
 	for (size_t i = 0; !seen && i < n; i++) {
 		GElf_Phdr phdr;

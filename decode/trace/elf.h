@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of modules, by libelf: opened, and told to be what was loaded. */
+/* Opens a module's file with libelf, and checks that it is the file that was loaded. */
 #ifndef NVSNOOP_DECODE_TRACE_ELF_H
 #define NVSNOOP_DECODE_TRACE_ELF_H
 
@@ -7,16 +7,16 @@
 #include <stdbool.h>
 #include "nvsnoop/decode.h"
 
-/* The names in tables point into it. */
+/* Names in symbol tables point into it, so it stays open. */
 struct nvs_elf {
 	int fd;
 	Elf *elf; /* NULL: not open */
 };
 
-/* The path may come from a stranger: only regular files, and never waiting. */
+/* PATH may come from an untrusted trace: opens only regular files, and never blocks. */
 bool nvs_elf_open(struct nvs_elf *f, const char *path);
 void nvs_elf_close(struct nvs_elf *f);
-/* Is it what was loaded? By build-id, where the trace has one. */
+/* Compares build-ids. Returns true if they match or the trace has none. */
 bool nvs_elf_is(const struct nvs_elf *f, const struct nvs_trace_module *m);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names for a trace: what its stacks' addresses are called goes into further frames behind its
- * last.
- */
+/* Adds names to a trace: appends frames with the names of its stacks' addresses. */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,10 +7,11 @@
 #include "decode/trace/embed.h"
 #include "decode/trace/internal.h"
 
-#define FRAME_BYTES (1u << 20) /* of records, about */
+#define FRAME_BYTES (1u << 20) /* approximate size of a frame's records */
 #define SEEK_FRAME 0x184d2a5eu
 
-static const uint8_t seek_end[5] = {0, 0xb1, 0xea, 0x92, 0x8f}; /* no checksums, and the magic */
+static const uint8_t seek_end[5] = {0, 0xb1, 0xea, 0x92, 0x8f}; /* no checksums, and the magic
+								 * number */
 
 struct seen {
 	uint64_t key[2]; /* module, address */
@@ -25,17 +23,17 @@ struct embedding {
 	struct nvs_embedded *done;
 	struct seen *seen;
 	ZSTD_CCtx *cctx;
-	uint8_t *frame; /* FRAME and the NAME records that are to be packed */
+	uint8_t *frame; /* FRAME and the NAME records to compress */
 	size_t used, room;
-	uint8_t *packed; /* frames, and in the end the seek table */
+	uint8_t *packed; /* compressed frames, finally the seek table */
 	size_t packed_used, packed_room;
-	uint32_t *seek; /* packed and unpacked size of each new one */
+	uint32_t *seek; /* compressed and raw size of each new frame */
 	uint32_t nframes;
 	uint64_t number; /* of the next frame */
 	uint64_t size, end; /* of the file, and of its frames */
 };
 
-static bool more(uint8_t **data, size_t *room, size_t need)
+static bool grow_buffer(uint8_t **data, size_t *room, size_t need)
 {
 	size_t next = *room * 2 > need ? *room * 2 : need;
 	void *p = need <= *room ? *data : realloc(*data, next);
@@ -50,7 +48,7 @@ static bool more(uint8_t **data, size_t *room, size_t need)
 
 /* ---- frames ---- */
 
-static int flush(struct embedding *e)
+static int flush_frame(struct embedding *e)
 {
 	size_t bound = ZSTD_compressBound(e->used), n;
 	uint32_t *seek;
@@ -60,7 +58,7 @@ static int flush(struct embedding *e)
 	seek = realloc(e->seek, (e->nframes + 1ul) * 2 * sizeof(*seek));
 	if (seek)
 		e->seek = seek;
-	if (!seek || !more(&e->packed, &e->packed_room, e->packed_used + bound))
+	if (!seek || !grow_buffer(&e->packed, &e->packed_room, e->packed_used + bound))
 		return -ENOMEM;
 	n = ZSTD_compress2(e->cctx, e->packed + e->packed_used, bound, e->frame, e->used);
 	if (ZSTD_isError(n))
@@ -72,7 +70,7 @@ static int flush(struct embedding *e)
 	return 0;
 }
 
-static void *put(struct embedding *e, const struct nvs_rec *rec)
+static void *append_record(struct embedding *e, const struct nvs_rec *rec)
 {
 	void *at = e->frame + e->used;
 
@@ -81,39 +79,39 @@ static void *put(struct embedding *e, const struct nvs_rec *rec)
 	return at;
 }
 
-static int add(struct embedding *e, const struct nvs_rec *rec)
+static int add_record(struct embedding *e, const struct nvs_rec *rec)
 {
 	struct nvs_rec_frame head = {
 		.rec = {NVS_REC_FRAME, 0, sizeof(head), e->t->session.last_time},
 		.number = e->number,
 	};
-	int r = e->used + rec->size > FRAME_BYTES ? flush(e) : 0;
+	int r = e->used + rec->size > FRAME_BYTES ? flush_frame(e) : 0;
 
 	if (r)
 		return r;
-	if (!more(&e->frame, &e->room, e->used + sizeof(head) + rec->size))
+	if (!grow_buffer(&e->frame, &e->room, e->used + sizeof(head) + rec->size))
 		return -ENOMEM;
 	if (!e->used) {
-		put(e, &head.rec);
+		append_record(e, &head.rec);
 		e->number++;
 	}
-	rec = put(e, rec);
+	rec = append_record(e, rec);
 	e->done->added++;
 	return nvs_named_take(e->t, (const void *)rec);
 }
 
 /* ---- names ---- */
 
-static uint16_t length(const char *text)
+static uint16_t text_length(const char *text)
 {
 	return text && strlen(text) <= UINT16_MAX ? (uint16_t)strlen(text) : 0;
 }
 
-/* LIKE says the rest, and how many bytes FILE has. */
+/* LIKE holds the other members, and the length of FILE. */
 static int add_name(struct embedding *e, struct nvs_rec_name *like, const char *name,
 		    const char *exported, const char *file)
 {
-	size_t size = sizeof(*like) + length(name) + length(exported) + like->file_length;
+	size_t size = sizeof(*like) + text_length(name) + text_length(exported) + like->file_length;
 	struct nvs_rec_name *rec = calloc(1, (size + 7) & ~7ul);
 	char *to;
 	int r;
@@ -123,20 +121,20 @@ static int add_name(struct embedding *e, struct nvs_rec_name *like, const char *
 	like->rec.type = NVS_REC_NAME;
 	like->rec.size = (uint32_t)(size + 7) & ~7u;
 	like->rec.time = e->t->session.last_time;
-	like->name_length = length(name);
-	like->exported_length = length(exported);
+	like->name_length = text_length(name);
+	like->exported_length = text_length(exported);
 	*rec = *like;
 	to = rec->text;
 	memcpy(to, name ? name : "", rec->name_length);
 	memcpy(to + rec->name_length, exported ? exported : "", rec->exported_length);
 	memcpy(to + rec->name_length + rec->exported_length, file ? file : "", rec->file_length);
-	r = add(e, &rec->rec);
+	r = add_record(e, &rec->rec);
 	free(rec);
 	return r;
 }
 
-/* An address that the trace says nothing of. */
-static int look_up(struct embedding *e, const struct nvs_trace_module *m, uint64_t pc)
+/* Adds the name of an address that the trace has no record for. */
+static int add_address(struct embedding *e, const struct nvs_trace_module *m, uint64_t pc)
 {
 	struct nvs_rec_name rec = {.module = m ? m->module : NVS_NONE,
 				   .address = m ? pc - m->bias : pc};
@@ -156,7 +154,7 @@ static int look_up(struct embedding *e, const struct nvs_trace_module *m, uint64
 	return add_name(e, &rec, name, exported, NULL);
 }
 
-/* Further ones of the same are not looked at. */
+/* Returns true the first time an address is passed. */
 static bool first_time(struct embedding *e, uint32_t module, uint64_t address)
 {
 	uint64_t key[2] = {module, address};
@@ -175,7 +173,7 @@ static bool first_time(struct embedding *e, uint32_t module, uint64_t address)
 	return true;
 }
 
-static int look_at_frame(struct embedding *e, const struct nvs_trace_stack *s, uint32_t frame)
+static int process_frame(struct embedding *e, const struct nvs_trace_stack *s, uint32_t frame)
 {
 	uint64_t pc = s->pc[frame] - (frame ? 1 : 0);
 	const struct nvs_trace_module *m = nvs_symbols_module(e->t, pc, s->time);
@@ -185,11 +183,11 @@ static int look_at_frame(struct embedding *e, const struct nvs_trace_stack *s, u
 	if (!first_time(e, number, address))
 		return 0;
 	e->done->addresses++;
-	return nvs_named_find(e->t, number, address) ? 0 : look_up(e, m, pc);
+	return nvs_named_find(e->t, number, address) ? 0 : add_address(e, m, pc);
 }
 
-/* The line of a stack's call site, where debug information is to be had. */
-static int look_for_line(struct embedding *e, const struct nvs_trace_stack *s)
+/* Adds the source line of a stack's call site, if there is debug information. */
+static int add_line(struct embedding *e, const struct nvs_trace_stack *s)
 {
 	uint32_t frame = nvs_trace_callsite(e->t, s->stack)->site_frame;
 	const char *line = nvs_trace_callsite_line(e->t, s->stack), *colon = strrchr(line, ':');
@@ -207,7 +205,7 @@ static int look_for_line(struct embedding *e, const struct nvs_trace_stack *s)
 	return add_name(e, &rec, NULL, NULL, line);
 }
 
-static int look_at_stacks(struct embedding *e)
+static int process_stacks(struct embedding *e)
 {
 	int r = 0;
 
@@ -215,15 +213,15 @@ static int look_at_stacks(struct embedding *e)
 		const struct nvs_trace_stack *s = nvs_trace_stack_at(e->t, i);
 
 		for (uint32_t k = 0; s && k < s->nframes && !r; k++)
-			r = look_at_frame(e, s, k);
+			r = process_frame(e, s, k);
 	}
 	for (uint32_t i = 0; i < nvs_trace_stack_count(e->t) && !r; i++)
 		if (nvs_trace_stack_at(e->t, i))
-			r = look_for_line(e, nvs_trace_stack_at(e->t, i));
-	return r ? r : flush(e);
+			r = add_line(e, nvs_trace_stack_at(e->t, i));
+	return r ? r : flush_frame(e);
 }
 
-static void count(struct embedding *e)
+static void count_names(struct embedding *e)
 {
 	struct seen *s, *next;
 
@@ -239,8 +237,8 @@ static void count(struct embedding *e)
 
 /* ---- the file ---- */
 
-/* A trace that has a seek table, and nothing else, behind its frames gets one that tells of the new
- * frames too. */
+/* If the frames are followed by a seek table and nothing else, appends a new table that includes
+ * the new frames. */
 static int add_seek_table(struct embedding *e)
 {
 	uint64_t size = e->size - e->end, entries = size / 8 - 2, n = entries + e->nframes, sum = 0;
@@ -249,7 +247,7 @@ static int add_seek_table(struct embedding *e)
 
 	if (size < 17 || size % 8 != 1 || size > UINT32_MAX / 2)
 		return 0;
-	if (!more(&e->packed, &e->packed_room, e->packed_used + n * 8 + 17))
+	if (!grow_buffer(&e->packed, &e->packed_room, e->packed_used + n * 8 + 17))
 		return -ENOMEM;
 	to = e->packed + e->packed_used;
 	if (!nvs_spool_read(e->t->in.fd, head, 8, e->end) ||
@@ -272,7 +270,7 @@ static int add_seek_table(struct embedding *e)
 	return 0;
 }
 
-/* Of several files, the parts of a long run, the last is the one that is replaced. */
+/* If a long run has several part files, the last one is replaced. */
 static int find_end(struct embedding *e)
 {
 	struct stat st;
@@ -288,20 +286,19 @@ static int find_end(struct embedding *e)
 	return 0;
 }
 
-static int embed(struct embedding *e, struct nvs_error *err)
+static int embed_names(struct embedding *e, struct nvs_error *err)
 {
 	int r = find_end(e);
 
 	if (!r)
-		r = look_at_stacks(e);
-	count(e);
+		r = process_stacks(e);
+	count_names(e);
 	if (!r && e->nframes)
 		r = add_seek_table(e);
 	if (r == -EBUSY)
 		return nvs_replace_busy(e->t, err);
 	if (r)
-		return nvs_fail(err, r, "%s: names cannot be put into it: %s", e->t->path,
-				strerror(-r));
+		return nvs_fail(err, r, "%s: cannot add names: %s", e->t->path, strerror(-r));
 	return e->nframes ? nvs_replace_tail(e->t, e->end, e->packed, e->packed_used, err) : 0;
 }
 
@@ -313,19 +310,15 @@ int nvs_trace_embed(struct nvs_trace *t, struct nvs_embedded *done, struct nvs_e
 	memset(done, 0, sizeof(*done));
 	if (t->running)
 		return nvs_fail(err, -EBUSY,
-				"%s: is being recorded; names go in once that has "
-				"ended",
-				t->path);
+				"%s: still being recorded; add names after it has ended", t->path);
 	if (!t->in.seekable || t->no_frames || t->session.end == NVS_END_DAMAGED)
-		return nvs_fail(err, -EINVAL,
-				"%s: is not a file of whole frames; names cannot be "
-				"put into it",
+		return nvs_fail(err, -EINVAL, "%s: not a file of whole frames; cannot add names",
 				t->path);
 	e.cctx = ZSTD_createCCtx();
 	if (!e.cctx)
 		return nvs_fail(err, -ENOMEM, "%s: out of memory", t->path);
 	ZSTD_CCtx_setParameter(e.cctx, ZSTD_c_checksumFlag, 1);
-	r = embed(&e, err);
+	r = embed_names(&e, err);
 	ZSTD_freeCCtx(e.cctx);
 	free(e.frame);
 	free(e.packed);

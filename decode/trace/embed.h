@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts into a trace what its stacks' addresses are called, so that it needs no other file. */
+/* Adds the names of its stacks' addresses to a trace, so that it can be read on other machines. */
 #ifndef NVSNOOP_DECODE_TRACE_EMBED_H
 #define NVSNOOP_DECODE_TRACE_EMBED_H
 
 #include "nvsnoop/decode.h"
 
-/* Of the different addresses in all stacks. */
+/* Counts of distinct addresses in all stacks. */
 struct nvs_embedded {
 	uint64_t addresses;
 	uint64_t named, lines; /* that have a name, or a line, in the trace now */
-	uint64_t added; /* of both, by this call; 0: the file has not been touched */
-	uint64_t open; /* whose names could not be looked for: their file is not here */
+	uint64_t added; /* names and lines added by this call; 0: the file is unchanged */
+	uint64_t open; /* whose names could not be looked up because their file is missing */
 };
 
 /*
- * Names that the trace lacks are looked for on this machine. TRACE has been read once. The file is
- * replaced as a whole: whoever reads it sees the one of before or the new one. TRACE goes on with
- * the one of before, and knows the names. 0 or -errno.
+ * Looks up missing names on this machine. TRACE must have been read once. The file is replaced
+ * atomically: other readers see either the old or the new one. TRACE keeps reading the old file,
+ * and knows the names. Returns 0 or -errno.
  */
 int nvs_trace_embed(struct nvs_trace *trace, struct nvs_embedded *done, struct nvs_error *err);
 
-/* replace.c: the file, up to byte END of it, and behind that SIZE bytes of DATA, take its place. */
-int nvs_replace_busy(const struct nvs_trace *trace, struct nvs_error *err); /* says so */
+/* file_replace.c: replaces the file by its bytes up to END followed by SIZE bytes of DATA. */
+int nvs_replace_busy(const struct nvs_trace *trace, struct nvs_error *err); /* sets the message,
+									     * returns -EBUSY */
 int nvs_replace_tail(struct nvs_trace *trace, uint64_t end, const void *data, size_t size,
 		     struct nvs_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between a trace and "whole": a bounded list, the same again only counted. */
+/* The findings of --verify: a bounded list; repetitions are only counted. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ void nvs_trace_add_finding(struct nvs_trace *t, enum nvs_finding_kind kind, cons
 	va_end(args);
 	nvs_escape(text, sizeof(text), raw, strlen(raw));
 	list->problems += kind == NVS_FINDING_PROBLEM;
-	/* The same again is only counted; it mostly follows at once. */
+	/* Repetitions usually follow at once. */
 	for (uint32_t i = list->count; i && i + 8 > list->count; i--) {
 		struct nvs_finding *f = &list->items[i - 1];
 

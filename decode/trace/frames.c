@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The file as a row of zstd frames: reads on as needed, skips skippable ones, unpacks into one
- * buffer. */
+/* Reads the file as a sequence of zstd frames: skips skippable frames, and unpacks each data frame
+ * into one buffer. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,20 +14,20 @@
 #define CHUNK ((size_t)256 << 10)
 #define MAX_COMPRESSED ((size_t)NVS_MAX_FRAME + (16u << 20))
 #define SKIPPABLE 0x184d2a50u
-/* Of what was read: what a frame may unpack to, which is there twice, and what all of them may,
- * which takes its time. */
+/* Limits by the bytes read: the unpacked size of a frame, which exists twice, and of all frames,
+ * which bounds the time. */
 #define LARGEST(stored) (((uint64_t)12 << 20) + 2 * (stored))
 #define MOST(stored) (((uint64_t)64 << 20) + 512 * (stored))
 
-/* There is a writer, who is to be waited for. */
-static bool wait_from_now_on(struct nvs_input *in)
+/* Makes reads block: there is a writer to wait for. */
+static bool set_blocking(struct nvs_input *in)
 {
 	int flags = fcntl(in->fd, F_GETFL);
 
 	return flags >= 0 && flags & O_NONBLOCK && !fcntl(in->fd, F_SETFL, flags & ~O_NONBLOCK);
 }
 
-/* What was read before, in another pass, does not count again. */
+/* Counts bytes only once, not again in later passes. */
 static void count_read(struct nvs_input *in, uint64_t bytes)
 {
 	in->passed += bytes;
@@ -40,8 +40,8 @@ static void count_read(struct nvs_input *in, uint64_t bytes)
 	in->stored = in->passed;
 }
 
-/* Tries to have WANT bytes at buf[start]; fewer only at the end of the file. */
-static int fill(struct nvs_input *in, size_t want, struct nvs_error *err)
+/* Reads until WANT bytes are at buf[start]; fewer only at the end of the file. */
+static int fill_buffer(struct nvs_input *in, size_t want, struct nvs_error *err)
 {
 	if (in->end - in->start >= want || in->eof)
 		return 0;
@@ -64,7 +64,7 @@ static int fill(struct nvs_input *in, size_t want, struct nvs_error *err)
 		size_t room = in->room - in->end;
 		ssize_t n = read(in->fd, in->buf + in->end, in->size && left < room ? left : room);
 
-		if (n < 0 && (errno == EINTR || (errno == EAGAIN && wait_from_now_on(in))))
+		if (n < 0 && (errno == EINTR || (errno == EAGAIN && set_blocking(in))))
 			continue;
 		if (n < 0)
 			return nvs_fail(err, -errno, "%s: read at offset %llu: %s", in->path,
@@ -80,20 +80,20 @@ static int fill(struct nvs_input *in, size_t want, struct nvs_error *err)
 	return 0;
 }
 
-static void consume(struct nvs_input *in, size_t bytes)
+static void consume_bytes(struct nvs_input *in, size_t bytes)
 {
 	in->start += bytes;
 	in->offset += bytes;
 }
 
-static int truncated(struct nvs_input *in, struct nvs_error *err)
+static int fail_truncated(struct nvs_input *in, struct nvs_error *err)
 {
 	return nvs_fail(err, -ENODATA,
 			"%s: ends in the middle of a frame that starts at offset %llu", in->path,
 			(unsigned long long)in->frame_offset);
 }
 
-static int damaged(struct nvs_input *in, const char *what, struct nvs_error *err)
+static int fail_damaged(struct nvs_input *in, const char *what, struct nvs_error *err)
 {
 	if (!in->frame_offset)
 		return nvs_fail(err, -EBADMSG, "%s: offset 0: not an nvsnoop trace (%s)", in->path,
@@ -105,40 +105,40 @@ static int damaged(struct nvs_input *in, const char *what, struct nvs_error *err
 static int seek_over(struct nvs_input *in, uint64_t bytes, struct nvs_error *err)
 {
 	if (bytes > in->size || in->offset > in->size - bytes)
-		return truncated(in, err);
+		return fail_truncated(in, err);
 	in->offset += bytes;
 	if (lseek(in->fd, (off_t)in->offset, SEEK_SET) < 0)
 		return nvs_fail(err, -errno, "%s: %s", in->path, strerror(errno));
 	return 0;
 }
 
-/* A skippable frame (the seek table): nothing in it is needed to read on. */
-static int skip(struct nvs_input *in, uint64_t bytes, struct nvs_error *err)
+/* Skips a skippable frame (the seek table); its contents are not needed. */
+static int skip_bytes(struct nvs_input *in, uint64_t bytes, struct nvs_error *err)
 {
 	while (bytes) {
 		size_t have = in->end - in->start;
 		int r;
 
-		/* A file of holes may claim to skip for hours. */
+		/* Seek instead of reading: a sparse file may claim a huge size. */
 		if (!have && in->seekable && !in->nfiles)
 			return seek_over(in, bytes, err);
-		r = fill(in, 1, err);
+		r = fill_buffer(in, 1, err);
 
 		if (r)
 			return r;
 		have = in->end - in->start;
 		if (!have)
-			return truncated(in, err);
+			return fail_truncated(in, err);
 		if (have > bytes)
 			have = bytes;
-		consume(in, have);
+		consume_bytes(in, have);
 		bytes -= have;
 	}
 	return 0;
 }
 
-/* Makes the whole compressed frame stand at buf[start]; its size in *SIZE. */
-static int gather(struct nvs_input *in, size_t *size, struct nvs_error *err)
+/* Reads the whole compressed frame to buf[start]; returns its size in *SIZE. */
+static int gather_frame(struct nvs_input *in, size_t *size, struct nvs_error *err)
 {
 	for (;;) {
 		size_t have = in->end - in->start;
@@ -150,18 +150,18 @@ static int gather(struct nvs_input *in, size_t *size, struct nvs_error *err)
 			return 0;
 		}
 		if (ZSTD_getErrorCode(n) != ZSTD_error_srcSize_wrong)
-			return damaged(in, ZSTD_getErrorName(n), err);
+			return fail_damaged(in, ZSTD_getErrorName(n), err);
 		if (in->eof)
-			return truncated(in, err);
+			return fail_truncated(in, err);
 		if (have > MAX_COMPRESSED)
-			return damaged(in, "larger than a frame may be", err);
-		r = fill(in, have + (have > CHUNK ? have : CHUNK), err);
+			return fail_damaged(in, "larger than the maximum frame size", err);
+		r = fill_buffer(in, have + (have > CHUNK ? have : CHUNK), err);
 		if (r)
 			return r;
 	}
 }
 
-static int room_for(struct nvs_input *in, size_t bytes, bool keep)
+static int make_room(struct nvs_input *in, size_t bytes, bool keep)
 {
 	uint8_t *p;
 
@@ -180,7 +180,7 @@ static int room_for(struct nvs_input *in, size_t bytes, bool keep)
 	return 0;
 }
 
-static const char too_much[] = "unpacks to more than is taken of so small a file";
+static const char too_much[] = "unpacks to more than the limit for a file of this size";
 
 static size_t next_room(const struct nvs_input *in, size_t room)
 {
@@ -189,7 +189,7 @@ static size_t next_room(const struct nvs_input *in, size_t room)
 	return next < LARGEST(in->stored) ? next : LARGEST(in->stored);
 }
 
-/* A frame that does not say how large it is unpacked: memory grows with what really comes out. */
+/* Unpacks a frame without a stated size: memory grows with the actual output. */
 static int unpack_unsized(struct nvs_input *in, size_t size, struct nvs_error *err)
 {
 	ZSTD_inBuffer src = {in->buf + in->start, size, 0};
@@ -200,48 +200,48 @@ static int unpack_unsized(struct nvs_input *in, size_t size, struct nvs_error *e
 	do {
 		if (dst.pos == dst.size) {
 			if (dst.size >= NVS_MAX_FRAME)
-				return damaged(in, "larger than a frame may be", err);
+				return fail_damaged(in, "larger than the maximum frame size", err);
 			if (dst.size >= LARGEST(in->stored))
-				return damaged(in, too_much, err);
-			if (room_for(in, next_room(in, dst.size), true))
+				return fail_damaged(in, too_much, err);
+			if (make_room(in, next_room(in, dst.size), true))
 				return nvs_fail(err, -ENOMEM, "%s: out of memory", in->path);
 			dst.dst = in->frame;
 			dst.size = in->frame_room;
 		}
 		r = ZSTD_decompressStream(in->dctx, &dst, &src);
 		if (ZSTD_isError(r))
-			return damaged(in, ZSTD_getErrorName(r), err);
+			return fail_damaged(in, ZSTD_getErrorName(r), err);
 		if (r && src.pos == src.size && dst.pos < dst.size)
-			return damaged(in, "ends too early", err);
+			return fail_damaged(in, "ends too early", err);
 	} while (r);
 	in->frame_size = dst.pos;
 	return 0;
 }
 
-static int unpack(struct nvs_input *in, size_t size, struct nvs_error *err)
+static int unpack_frame(struct nvs_input *in, size_t size, struct nvs_error *err)
 {
 	unsigned long long content = ZSTD_getFrameContentSize(in->buf + in->start, size);
 	size_t n;
 
 	if (content == ZSTD_CONTENTSIZE_ERROR)
-		return damaged(in, "no frame header", err);
+		return fail_damaged(in, "no frame header", err);
 	if (content == ZSTD_CONTENTSIZE_UNKNOWN)
 		return unpack_unsized(in, size, err);
 	if (content > NVS_MAX_FRAME)
-		return damaged(in, "larger than a frame may be", err);
+		return fail_damaged(in, "larger than the maximum frame size", err);
 	if (content > LARGEST(in->stored))
-		return damaged(in, too_much, err);
-	if (room_for(in, content ? content : 1, false))
+		return fail_damaged(in, too_much, err);
+	if (make_room(in, content ? content : 1, false))
 		return nvs_fail(err, -ENOMEM, "%s: out of memory", in->path);
 	n = ZSTD_decompressDCtx(in->dctx, in->frame, in->frame_room, in->buf + in->start, size);
 	if (ZSTD_isError(n))
-		return damaged(in, ZSTD_getErrorName(n), err);
+		return fail_damaged(in, ZSTD_getErrorName(n), err);
 	in->frame_size = n;
 	return 0;
 }
 
-/* What begins with HEAD, where that is no frame of ours. */
-static const char *what_begins(uint32_t head)
+/* Describes data that begins with HEAD, which is no valid frame. */
+static const char *describe_magic(uint32_t head)
 {
 	if ((head & 0xffff) == 0x8b1f)
 		return "compressed with gzip: unpack it first";
@@ -255,7 +255,7 @@ static int unpack_next(struct nvs_input *in, struct nvs_error *err)
 	for (;;) {
 		uint32_t head[2] = {0, 0};
 		size_t have, size = 0;
-		int r = fill(in, 8, err);
+		int r = fill_buffer(in, 8, err);
 
 		if (r)
 			return r;
@@ -265,31 +265,31 @@ static int unpack_next(struct nvs_input *in, struct nvs_error *err)
 			return 0;
 		memcpy(head, in->buf + in->start, have < 8 ? have : 8);
 		if (have >= 4 && (head[0] & ~15u) != SKIPPABLE && head[0] != ZSTD_MAGICNUMBER)
-			return damaged(in, what_begins(head[0]), err);
+			return fail_damaged(in, describe_magic(head[0]), err);
 		if (have < 8)
-			return truncated(in, err);
+			return fail_truncated(in, err);
 		if ((head[0] & ~15u) == SKIPPABLE) {
-			r = skip(in, 8 + (uint64_t)head[1], err);
+			r = skip_bytes(in, 8 + (uint64_t)head[1], err);
 			if (r)
 				return r;
 			continue;
 		}
-		r = gather(in, &size, err);
+		r = gather_frame(in, &size, err);
 		if (!r)
-			r = unpack(in, size, err);
+			r = unpack_frame(in, size, err);
 		if (!r && !nvs_delta_restore(in->frame, in->frame_size))
-			r = damaged(in, "a record in it differs from none", err);
+			r = fail_damaged(in, "a delta record has no base record", err);
 		if (r)
 			return r;
 		in->unpacked += in->frame_size;
 		if (in->unpacked > MOST(in->stored))
-			return damaged(in, too_much, err);
-		consume(in, size);
+			return fail_damaged(in, too_much, err);
+		consume_bytes(in, size);
 		return 1;
 	}
 }
 
-/* Where a file ends, or was cut, the next goes on. */
+/* At the end of a file, even a truncated one, continues with the next file. */
 int nvs_frame_unpack(struct nvs_input *in, struct nvs_error *err)
 {
 	int r;

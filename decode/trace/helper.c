@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parent's side of the helper: starts it, asks, and buries it. */
+/* The parent's side of the helper: starts it, sends questions, and ends it. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,14 +15,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int helper_fd = -1;
 static pid_t helper, parent;
 static unsigned deaths;
-static uint64_t spent_ms; /* processor time of those that are gone */
+static uint64_t spent_ms; /* CPU time of former children */
 
-static uint64_t ms(struct timeval t)
+static uint64_t to_ms(struct timeval t)
 {
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_usec / 1000;
 }
 
-static void bury(void)
+static void end_helper(void)
 {
 	struct rusage used;
 
@@ -30,17 +30,17 @@ static void bury(void)
 		return;
 	close(helper_fd);
 	helper_fd = -1;
-	/* After a fork of ours it is the child of another. */
+	/* After a fork of this process, the helper is another process's child. */
 	if (parent != getpid())
 		return;
 	kill(helper, SIGKILL);
 	while (wait4(helper, NULL, 0, &used) < 0)
 		if (errno != EINTR)
 			return;
-	spent_ms += ms(used.ru_utime) + ms(used.ru_stime);
+	spent_ms += to_ms(used.ru_utime) + to_ms(used.ru_stime);
 }
 
-static void limit(int what, uint64_t value)
+static void set_limit(int what, uint64_t value)
 {
 	struct rlimit r;
 
@@ -53,7 +53,7 @@ static void limit(int what, uint64_t value)
 	setrlimit(what, &r);
 }
 
-/* Bytes of address space that this process has; a sanitizer's are very many. */
+/* Address space of this process in bytes; huge with a sanitizer. */
 static uint64_t address_space(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -66,7 +66,7 @@ static uint64_t address_space(void)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static bool start(void)
+static bool start_helper(void)
 {
 	uint64_t space = address_space();
 	int fds[2];
@@ -77,9 +77,9 @@ static bool start(void)
 	parent = getpid();
 	helper = fork();
 	if (!helper) {
-		limit(RLIMIT_CPU, NVS_HELPER_TOTAL_S - spent_ms / 1000);
+		set_limit(RLIMIT_CPU, NVS_HELPER_TOTAL_S - spent_ms / 1000);
 		if (space)
-			limit(RLIMIT_AS, space + NVS_HELPER_MEMORY);
+			set_limit(RLIMIT_AS, space + NVS_HELPER_MEMORY);
 		nvs_helper_serve(fds[1]);
 	}
 	close(fds[1]);
@@ -91,8 +91,8 @@ static bool start(void)
 	return helper > 0;
 }
 
-/* The length of the answer, or -1: it is dead, or as good as. */
-static ssize_t exchange(const struct nvs_helper_question *question, char *text, size_t room)
+/* Returns the length of the answer, or -1 if the helper has died or hangs. */
+static ssize_t get_answer(const struct nvs_helper_question *question, char *text, size_t room)
 {
 	size_t size = offsetof(struct nvs_helper_question, text) + question->length;
 	struct pollfd wait = {.fd = helper_fd, .events = POLLIN};
@@ -106,14 +106,14 @@ static ssize_t exchange(const struct nvs_helper_question *question, char *text, 
 	while (n < 0 && errno == EINTR);
 	if (n != 1)
 		return -1;
-	/* A byte is said first, so that an empty answer is no end of file. */
+	/* An answer begins with an extra byte, so that an empty answer differs from end of file. */
 	do
 		n = recv(helper_fd, text, room, 0);
 	while (n < 0 && errno == EINTR);
 	return n - 1;
 }
 
-static char *ask(const struct nvs_helper_question *question)
+static char *ask_helper(const struct nvs_helper_question *question)
 {
 	size_t room = NVS_HELPER_MAX_TEXT + 1;
 	char *text = malloc(room), *answer = NULL;
@@ -123,18 +123,18 @@ static char *ask(const struct nvs_helper_question *question)
 		return NULL;
 	pthread_mutex_lock(&lock);
 	if (helper_fd >= 0 && parent != getpid())
-		bury();
+		end_helper();
 	if (question->id_length && nvs_helper_load_libdw())
-		bury();
-	if (helper_fd >= 0 || start()) {
-		n = exchange(question, text, room);
+		end_helper();
+	if (helper_fd >= 0 || start_helper()) {
+		n = get_answer(question, text, room);
 		if (n < 0 || (size_t)n >= room) {
 			n = -1;
 			deaths++;
-			bury();
+			end_helper();
 		}
 	}
-	/* Some more has not been told than the one name that asked for too much. */
+	/* More names are missing than the one that exceeded the limits. */
 	if (n < 0 && (deaths >= NVS_HELPER_DEATHS || spent_ms >= NVS_HELPER_TOTAL_S * 1000))
 		nvs_budget_run_out();
 	pthread_mutex_unlock(&lock);
@@ -153,7 +153,7 @@ char *nvs_helper_name(const char *name)
 	    question.length == sizeof(question.text))
 		return NULL;
 	memcpy(question.text, name, question.length);
-	return ask(&question);
+	return ask_helper(&question);
 }
 
 char *nvs_helper_line(const char *path, const uint8_t *id, uint32_t id_length, uint64_t offset)
@@ -168,13 +168,13 @@ char *nvs_helper_line(const char *path, const uint8_t *id, uint32_t id_length, u
 		return NULL;
 	memcpy(question.id, id, id_length);
 	memcpy(question.text, path, question.length);
-	return ask(&question);
+	return ask_helper(&question);
 }
 
 void nvs_helper_stop(void)
 {
 	pthread_mutex_lock(&lock);
-	bury();
+	end_helper();
 	deaths = 0;
 	spent_ms = 0;
 	pthread_mutex_unlock(&lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The helper itself: one question after another, each within its processor time. Forked off a
- * program that may have other threads, so it takes no lock that one of them may have held: nothing
- * is loaded here, nor the environment changed; memory the C library sees to.
+ * The helper process: answers one question after another, each with a CPU time limit. It is forked
+ * from a program that may have other threads, so it must not take locks that one of them may have
+ * held: it loads nothing and does not call setenv(); malloc() is made fork-safe by the C library.
  */
 #include <fcntl.h>
 #include <libiberty/demangle.h>
@@ -17,59 +17,59 @@
 #include "decode/base/uncounted.h"
 #include "decode/trace/helper.h"
 
-/* libiberty's own bound refuses names of 1024 bytes, which templates of kernels reach. */
+/* libiberty's own limit refuses names of 1024 bytes, which kernel templates reach. */
 #define STYLE (DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT)
 
-/* What is written goes here; once it is full, nothing more is of use. */
+/* Receives the output; once it is full, the answer is discarded. */
 struct answer {
 	jmp_buf full;
 	size_t length;
 	char text[1 + NVS_HELPER_MAX_TEXT];
 };
 
-static void append(const char *s, size_t n, void *arg)
+static void append_text(const char *s, size_t n, void *arg)
 {
 	struct answer *a = arg;
 
 	if (n > sizeof(a->text) - a->length)
-		longjmp(a->full, 1); /* libiberty holds nothing here */
+		longjmp(a->full, 1); /* libiberty holds no resources here */
 	memcpy(a->text + a->length, s, n);
 	a->length += n;
 }
 
-/* As a whole, or nothing. */
-static void demangle(const char *name, struct answer *a)
+/* Demangles the whole name, or leaves the answer empty. */
+static void demangle_name(const char *name, struct answer *a)
 {
 	if (setjmp(a->full) ||
-	    !(rust_demangle_callback(name, STYLE, append, a) ||
-	      (a->length = 1, cplus_demangle_v3_callback(name, STYLE, append, a))))
+	    !(rust_demangle_callback(name, STYLE, append_text, a) ||
+	      (a->length = 1, cplus_demangle_v3_callback(name, STYLE, append_text, a))))
 		a->length = 1;
 }
 
-/* When the time is over SIGPROF ends the process. */
-static void allow(unsigned ms)
+/* Sets the time limit, at which SIGPROF ends the process. */
+static void set_time_limit(unsigned ms)
 {
 	struct itimerval t = {.it_value = {ms / 1000, ms % 1000 * 1000}};
 
 	setitimer(ITIMER_PROF, &t, NULL);
 }
 
-static void answer_one(const struct nvs_helper_question *q, struct answer *a)
+static void answer_question(const struct nvs_helper_question *q, struct answer *a)
 {
 	a->length = 1;
-	allow(q->id_length ? NVS_HELPER_LINE_MS : NVS_HELPER_NAME_MS);
+	set_time_limit(q->id_length ? NVS_HELPER_LINE_MS : NVS_HELPER_NAME_MS);
 	if (q->id_length) {
 		nvs_helper_find_line(q, a->text + 1, sizeof(a->text) - 1);
 		a->length += strlen(a->text + 1);
 	} else {
-		demangle(q->text, a);
+		demangle_name(q->text, a);
 	}
-	allow(0);
+	set_time_limit(0);
 }
 
-/* Nothing of the parent's is kept: not its files, which others wait to see closed, nor its signals.
- */
-static void leave_home(int *fd)
+/* Drops the parent's state: its files, whose other ends wait for a close, and its signal
+ * handlers. */
+static void drop_parent_state(int *fd)
 {
 	static char *nothing[1];
 
@@ -80,11 +80,11 @@ static void leave_home(int *fd)
 
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(*deadly); i++)
 		signal(deadly[i], SIG_DFL);
-	signal(SIGINT, SIG_IGN); /* the parent's to answer */
+	signal(SIGINT, SIG_IGN); /* handled by the parent */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* What is asked for is on this machine: libdw is not told of servers. By no function of the
-	 * C library, which would wait for a lock that another thread may have held at the fork. */
+	/* Clear the environment so that libdw contacts no debuginfod servers. clearenv() could
+	 * block on a lock that another thread held at the fork. */
 	environ = nothing;
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_NAME, "nvsnoop-names");
@@ -105,12 +105,12 @@ void nvs_helper_serve(int fd)
 	const size_t head = offsetof(struct nvs_helper_question, text);
 	ssize_t n;
 
-	leave_home(&fd);
+	drop_parent_state(&fd);
 	while ((n = recv(fd, &q, sizeof(q), 0)) >= (ssize_t)head) {
 		if (q.length >= sizeof(q.text) || (size_t)n != head + q.length)
 			break;
 		q.text[q.length] = '\0';
-		answer_one(&q, &a);
+		answer_question(&q, &a);
 		if (send(fd, a.text, a.length, MSG_NOSIGNAL) < 0)
 			break;
 	}

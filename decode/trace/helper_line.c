@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of addresses, by libdw: in the file, in one below /usr/lib/debug/.build-id or in what
- * .gnu_debuglink names. libdw is looked up when asked for, so that reports run where it is not
- * installed; by the parent, since another of its threads may hold the loader's lock as it forks,
- * and the child would never get it. What asks libdw runs in the child: may take what it takes, and
- * crash.
+ * Finds source lines of addresses with libdw: in the file, below /usr/lib/debug/.build-id, or in
+ * the file named by .gnu_debuglink. libdw is loaded on demand, so that reports run where it is not
+ * installed; by the parent, because another of its threads may hold the loader's lock at the fork.
+ * libdw is called only in the child, where it may use all its time or crash.
  */
 #include <dlfcn.h>
 #include <elfutils/libdwfl.h>
@@ -37,7 +36,7 @@ static struct {
 
 static bool loaded;
 
-static bool look_up_all(void *library)
+static bool load_functions(void *library)
 {
 	void *symbol;
 
@@ -59,11 +58,11 @@ bool nvs_helper_load_libdw(void)
 		return false;
 	tried = true;
 	library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-	loaded = library && look_up_all(library);
+	loaded = library && load_functions(library);
 	return loaded;
 }
 
-/* A file that has been opened; module NULL: it is not what was traced. */
+/* An opened file; module is NULL if it is not the traced file. */
 struct opened {
 	struct opened *next;
 	Dwfl_Module *module;
@@ -118,8 +117,8 @@ static Dwfl_Module *find_module(const struct nvs_helper_question *q)
 	return o->module;
 }
 
-/* Compilers that write no table of addresses leave the units to be asked one by one. */
-static const char *ask_units(Dwfl_Module *m, GElf_Addr address, int *number)
+/* Without a table of addresses, search the units one by one. */
+static const char *search_units(Dwfl_Module *m, GElf_Addr address, int *number)
 {
 	Dwarf_Die *unit = NULL;
 	Dwarf_Addr bias;
@@ -148,7 +147,7 @@ void nvs_helper_find_line(const struct nvs_helper_question *q, char *text, size_
 		return;
 	line = dw.dwfl_module_getsrc(m, q->offset + bias);
 	file = line ? dw.dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL)
-		    : ask_units(m, q->offset + bias, &number);
+		    : search_units(m, q->offset + bias, &number);
 	if (!file || number <= 0)
 		return;
 	slash = strrchr(file, '/');

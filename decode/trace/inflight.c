@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that had not returned when the trace ended: what a thread hung in. */
+/* Calls that had not returned when the trace ended: they show where each thread was blocked. */
 #include <stdlib.h>
 #include "decode/trace/internal.h"
 
@@ -24,7 +24,7 @@ static void take_return(struct nvs_trace *t, const struct nvs_rec_call *rec)
 		thr->returned[rec->depth] = rec->number + 1;
 }
 
-static double seconds(const struct nvs_trace *t, uint64_t from, uint64_t to)
+static double seconds_between(const struct nvs_trace *t, uint64_t from, uint64_t to)
 {
 	int64_t a, b;
 
@@ -33,17 +33,17 @@ static double seconds(const struct nvs_trace *t, uint64_t from, uint64_t to)
 	return (double)(b - a) / 1e9;
 }
 
-static void remark(struct nvs_trace *t, const struct nvs_inflight *f)
+static void add_remark(struct nvs_trace *t, const struct nvs_inflight *f)
 {
 	const struct nvs_trace_thread *thr = nvs_trace_thread_at(t, f->thread);
 
 	nvs_trace_add_finding(
 		t, NVS_FINDING_REMARK,
-		"in flight%s: %s, thread %u (%s%stid %u), begun at %.6f s, %.3f s before",
+		"in flight%s: %s, thread %u (%s%stid %u), began at %.6f s, %.3f s earlier",
 		t->running && !t->end_seen ? "" : " at the end", f->api[0] ? f->api : "a call",
 		f->thread, thr ? thr->name : "", thr && thr->name[0] ? ", " : "",
-		thr ? thr->tid : 0, seconds(t, t->session.first_time, f->begin),
-		seconds(t, f->begin, f->end));
+		thr ? thr->tid : 0, seconds_between(t, t->session.first_time, f->begin),
+		seconds_between(t, f->begin, f->end));
 }
 
 static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec)
@@ -51,7 +51,7 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 	struct nvs_thr *thr = rec->thread == NVS_NONE ? NULL : nvs_model_thread(t, rec->thread);
 	const char *name = nvs_number_get(&t->api_names, rec->api);
 	struct nvs_inflight_list *list = &t->inflight;
-	/* It may have begun since anything was heard of the process. */
+	/* It may have begun after the process was last heard from. */
 	uint64_t end = rec->rec.time > rec->begin ? rec->rec.time : rec->begin;
 	uint32_t stack = rec->rec.flags & NVS_BEGIN_SITED ? nvs_begin_site(&rec->rec)->stack
 							  : NVS_NONE;
@@ -60,10 +60,10 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 	if (!(rec->rec.flags & NVS_BEGIN_IN_FLIGHT) || !thr || !rec->depth ||
 	    rec->depth > NVS_SPOOL_CALLS)
 		return;
-	/* It was told of between its record and its leaving the ring's head. */
+	/* Its return was recorded before it was removed from the buffer's header. */
 	if (thr->returned[rec->depth] > rec->number || list->count >= MAX_INFLIGHT)
 		return;
-	/* Grown at powers of two. */
+	/* Grow at powers of two. */
 	if (!(list->count & (list->count - 1))) {
 		more = realloc(list->items,
 			       (list->count ? list->count * 2 : 1) * sizeof(*list->items));
@@ -73,7 +73,7 @@ static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec
 	}
 	list->items[list->count++] = (struct nvs_inflight){
 		rec->thread, rec->depth, name ? name : "", rec->begin, end, rec->number, stack};
-	remark(t, &list->items[list->count - 1]);
+	add_remark(t, &list->items[list->count - 1]);
 }
 
 void nvs_inflight_record(struct nvs_trace *t, const struct nvs_rec *rec)

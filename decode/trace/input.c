@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that is read: opened, begun anew, and its frames in order, by which thread ever. */
+/* Opens, rewinds and closes the input file, and returns its frames in order, with or without the
+ * read-ahead thread. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #include "decode/base/text.h"
 #include "decode/trace/input.h"
 
-#define MAX_WINDOW 23 /* log of bytes; of frames that do not say how large they are unpacked */
-#define AHEAD_FROM 4u /* frames; a thread is not worth it for fewer */
+#define MAX_WINDOW 23 /* log2 of bytes, for frames without a stated size */
+#define AHEAD_FROM 4u /* frames; for fewer a thread does not pay off */
 
 void nvs_input_extend(struct nvs_input *in)
 {
@@ -39,7 +40,7 @@ int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err
 
 	memset(in, 0, sizeof(*in));
 	in->path = path;
-	/* Neither a pipe that nobody writes to nor a terminal holds us up, or becomes ours. */
+	/* Neither block on a pipe without a writer, nor acquire a controlling terminal. */
 	in->fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 				   : dup(STDIN_FILENO);
 	if (in->fd < 0)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Live mappings by address and by number: a treap, since a program may map and unmap in any order
- * and a stranger's trace in the worst one.
- */
+/* Live mappings in a treap by address and a hash by number. A treap stays balanced for any order of
+ * mapping and unmapping, also that of a crafted trace. */
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/base/hash.h"
@@ -15,8 +13,9 @@ struct nvs_map_node {
 	UT_hash_handle hh; /* by map.map */
 };
 
-/* By address space, then address, then number: of equal starts the youngest is found. */
-static int order(const struct nvs_mapping *a, const struct nvs_mapping *b)
+/* Compares address space, address, then number, so that a lookup finds the newest of several
+ * mappings with one start. */
+static int compare_mappings(const struct nvs_mapping *a, const struct nvs_mapping *b)
 {
 	if (a->vaspace != b->vaspace)
 		return a->vaspace < b->vaspace ? -1 : 1;
@@ -35,12 +34,12 @@ static uint32_t next_random(struct nvs_maps *maps)
 	return maps->random = x;
 }
 
-/* Splits TREE into those before NODE and those behind it. */
-static void split(struct nvs_map_node *tree, const struct nvs_map_node *node,
-		  struct nvs_map_node **before, struct nvs_map_node **behind)
+/* Splits TREE into the nodes before NODE and those after it. */
+static void split_tree(struct nvs_map_node *tree, const struct nvs_map_node *node,
+		       struct nvs_map_node **before, struct nvs_map_node **behind)
 {
 	while (tree) {
-		if (order(&tree->map, &node->map) < 0) {
+		if (compare_mappings(&tree->map, &node->map) < 0) {
 			*before = tree;
 			before = &tree->right;
 			tree = tree->right;
@@ -53,7 +52,7 @@ static void split(struct nvs_map_node *tree, const struct nvs_map_node *node,
 	*before = *behind = NULL;
 }
 
-static struct nvs_map_node *join(struct nvs_map_node *a, struct nvs_map_node *b)
+static struct nvs_map_node *join_trees(struct nvs_map_node *a, struct nvs_map_node *b)
 {
 	struct nvs_map_node *root = NULL, **at = &root;
 
@@ -72,24 +71,24 @@ static struct nvs_map_node *join(struct nvs_map_node *a, struct nvs_map_node *b)
 	return root;
 }
 
-static void insert(struct nvs_maps *maps, struct nvs_map_node *node)
+static void insert_node(struct nvs_maps *maps, struct nvs_map_node *node)
 {
 	struct nvs_map_node **at = &maps->root;
 
 	while (*at && (*at)->priority >= node->priority)
-		at = order(&node->map, &(*at)->map) < 0 ? &(*at)->left : &(*at)->right;
-	split(*at, node, &node->left, &node->right);
+		at = compare_mappings(&node->map, &(*at)->map) < 0 ? &(*at)->left : &(*at)->right;
+	split_tree(*at, node, &node->left, &node->right);
 	*at = node;
 }
 
-static void take_out(struct nvs_maps *maps, struct nvs_map_node *node)
+static void remove_node(struct nvs_maps *maps, struct nvs_map_node *node)
 {
 	struct nvs_map_node **at = &maps->root;
 
 	while (*at && *at != node)
-		at = order(&node->map, &(*at)->map) < 0 ? &(*at)->left : &(*at)->right;
+		at = compare_mappings(&node->map, &(*at)->map) < 0 ? &(*at)->left : &(*at)->right;
 	if (*at)
-		*at = join(node->left, node->right);
+		*at = join_trees(node->left, node->right);
 }
 
 int nvs_maps_add(struct nvs_maps *maps, const struct nvs_mapping *mapping)
@@ -110,7 +109,7 @@ int nvs_maps_add(struct nvs_maps *maps, const struct nvs_mapping *mapping)
 		free(node);
 		return -ENOMEM;
 	}
-	insert(maps, node);
+	insert_node(maps, node);
 	return 0;
 }
 
@@ -121,7 +120,7 @@ void nvs_maps_remove(struct nvs_maps *maps, uint32_t number)
 	HASH_FIND(hh, maps->by_number, &number, sizeof(number), node);
 	if (!node)
 		return;
-	take_out(maps, node);
+	remove_node(maps, node);
 	HASH_DELETE(hh, maps->by_number, node);
 	free(node);
 }
@@ -133,7 +132,7 @@ const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t va
 	struct nvs_mapping key = {.vaspace = vaspace, .address = address, .map = UINT32_MAX};
 
 	while (n) {
-		if (order(&n->map, &key) <= 0) {
+		if (compare_mappings(&n->map, &key) <= 0) {
 			best = n;
 			n = n->right;
 		} else {
@@ -145,7 +144,7 @@ const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t va
 	return &best->map;
 }
 
-static const struct nvs_mapping *map_at(const struct nvs_maps *maps, uint32_t number)
+static const struct nvs_mapping *find_by_number(const struct nvs_maps *maps, uint32_t number)
 {
 	struct nvs_map_node *node;
 
@@ -179,5 +178,5 @@ const struct nvs_mapping *nvs_trace_cpu_map(const struct nvs_trace *t, uint64_t 
 
 const struct nvs_mapping *nvs_trace_cpu_map_at(const struct nvs_trace *t, uint32_t map)
 {
-	return map_at(&t->cpu_maps, map);
+	return find_by_number(&t->cpu_maps, map);
 }

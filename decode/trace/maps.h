@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Live mappings by address and by number. */
+/* Live memory mappings, by address and by number. */
 #ifndef NVSNOOP_DECODE_TRACE_MAPS_H
 #define NVSNOOP_DECODE_TRACE_MAPS_H
 

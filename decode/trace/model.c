@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The session as the records tell it: strings, threads, modules, stacks, GPUs, channels and their
- * life. */
+/* The model of the session, updated by records: strings, threads, modules, stacks, GPUs,
+ * channels. */
 #include <stdlib.h>
 #include "decode/base/hash.h"
 #include "decode/trace/internal.h"
@@ -145,14 +145,15 @@ static int take_gpu(struct nvs_trace *t, const struct nvs_rec_gpu *rec)
 	return 0;
 }
 
-/* Which channel has a handle now. */
+/* The channel that currently has a handle. */
 struct channel_handle {
 	uint32_t key[2]; /* client, handle */
 	uint32_t channel;
 	UT_hash_handle hh;
 };
 
-static struct channel_handle *handle_of(const struct nvs_trace *t, uint32_t client, uint32_t handle)
+static struct channel_handle *find_handle(const struct nvs_trace *t, uint32_t client,
+					  uint32_t handle)
 {
 	uint32_t key[2] = {client, handle};
 	struct channel_handle *h;
@@ -163,7 +164,7 @@ static struct channel_handle *handle_of(const struct nvs_trace *t, uint32_t clie
 
 static int note_handle(struct nvs_trace *t, const struct nvs_rec_channel *rec)
 {
-	struct channel_handle *h = handle_of(t, rec->client, rec->handle);
+	struct channel_handle *h = find_handle(t, rec->client, rec->handle);
 
 	if (!h) {
 		h = calloc(1, sizeof(*h));
@@ -184,7 +185,7 @@ static int note_handle(struct nvs_trace *t, const struct nvs_rec_channel *rec)
 const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *t, uint32_t client,
 						     uint32_t handle)
 {
-	const struct channel_handle *h = handle_of(t, client, handle);
+	const struct channel_handle *h = find_handle(t, client, handle);
 	const struct nvs_trace_channel *c = h ? nvs_trace_channel_at(t, h->channel) : NULL;
 
 	return c && c->rec.client == client && c->rec.handle == handle ? c : NULL;
@@ -221,7 +222,7 @@ static int take_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_g
 	return 0;
 }
 
-/* What the two kinds of mappings have alike. */
+/* Members that both kinds of mapping records have. */
 #define MAPPING(rec_)                                                                       \
 	.map = (rec_)->map, .flags = (rec_)->rec.flags, .client = (rec_)->client,           \
 	.handle = (rec_)->handle, .object_class = (rec_)->object_class, .gpu = (rec_)->gpu, \

@@ -6,7 +6,7 @@
 
 struct nvs_object_node {
 	uint32_t key[2]; /* client, handle */
-	struct nvs_object_node *next, **link; /* of the same parent */
+	struct nvs_object_node *next, **link; /* in the list of its family */
 	struct family *family;
 	UT_hash_handle hh;
 	struct nvs_trace_object pub; /* last: parameters follow */
@@ -19,7 +19,7 @@ struct family {
 	UT_hash_handle hh;
 };
 
-static struct family *family_of(const struct nvs_trace *t, uint32_t client, uint32_t parent)
+static struct family *find_family(const struct nvs_trace *t, uint32_t client, uint32_t parent)
 {
 	uint32_t key[2] = {client, parent};
 	struct family *f;
@@ -30,7 +30,7 @@ static struct family *family_of(const struct nvs_trace *t, uint32_t client, uint
 
 static int join_family(struct nvs_trace *t, struct nvs_object_node *node)
 {
-	struct family *f = family_of(t, node->key[0], node->pub.parent);
+	struct family *f = find_family(t, node->key[0], node->pub.parent);
 
 	if (!f) {
 		f = calloc(1, sizeof(*f));
@@ -65,7 +65,8 @@ static void leave_family(struct nvs_trace *t, struct nvs_object_node *node)
 	free(f);
 }
 
-static struct nvs_object_node *find(const struct nvs_trace *t, uint32_t client, uint32_t handle)
+static struct nvs_object_node *find_object(const struct nvs_trace *t, uint32_t client,
+					   uint32_t handle)
 {
 	uint32_t key[2] = {client, handle};
 	struct nvs_object_node *node;
@@ -114,7 +115,7 @@ int nvs_objects_add(struct nvs_trace *t, const struct nvs_rec_object *rec)
 	return 0;
 }
 
-static void drop(struct nvs_trace *t, struct nvs_object_node *node)
+static void remove_object(struct nvs_trace *t, struct nvs_object_node *node)
 {
 	leave_family(t, node);
 	HASH_DELETE(hh, t->objects, node);
@@ -124,10 +125,10 @@ static void drop(struct nvs_trace *t, struct nvs_object_node *node)
 
 void nvs_objects_remove(struct nvs_trace *t, uint32_t client, uint32_t handle)
 {
-	struct nvs_object_node *node = find(t, client, handle);
+	struct nvs_object_node *node = find_object(t, client, handle);
 
 	if (node)
-		drop(t, node);
+		remove_object(t, node);
 }
 
 void nvs_objects_free(struct nvs_trace *t)
@@ -135,14 +136,14 @@ void nvs_objects_free(struct nvs_trace *t)
 	struct nvs_object_node *node, *next;
 
 	HASH_ITER(hh, t->objects, node, next) {
-		drop(t, node);
+		remove_object(t, node);
 	}
 }
 
 const struct nvs_trace_object *nvs_trace_object(const struct nvs_trace *t, uint32_t client,
 						uint32_t handle)
 {
-	const struct nvs_object_node *node = find(t, client, handle);
+	const struct nvs_object_node *node = find_object(t, client, handle);
 
 	return node ? &node->pub : NULL;
 }
@@ -150,7 +151,7 @@ const struct nvs_trace_object *nvs_trace_object(const struct nvs_trace *t, uint3
 int nvs_trace_children(const struct nvs_trace *t, uint32_t client, uint32_t parent,
 		       int (*fn)(void *arg, const struct nvs_trace_object *object), void *arg)
 {
-	const struct family *f = family_of(t, client, parent);
+	const struct family *f = find_family(t, client, parent);
 	int r = 0;
 
 	for (const struct nvs_object_node *node = f ? f->first : NULL; node && !r;

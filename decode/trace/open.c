@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace is opened, by its first frame or, where there is none, by its spool; and closed. */
+/* Opens a trace by its first frame, or by its spool if there is no frame; closes it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static int take_header(struct nvs_trace *t, const struct nvs_rec_header *h, stru
 	return 0;
 }
 
-/* The first frame: head, header, and what of it is wanted early (where the spool lies). */
+/* Processes the first frame: its header, and data that is needed early (the spool's path). */
 static int read_first(struct nvs_trace *t, struct nvs_error *err)
 {
 	const uint8_t *base = t->in.frame;
@@ -40,7 +40,7 @@ static int read_first(struct nvs_trace *t, struct nvs_error *err)
 			return nvs_fail(err, -EBADMSG, "%s: offset 0: not an nvsnoop trace (%s)",
 					t->path, what);
 		if (what)
-			return 0; /* told when it is read */
+			return 0; /* reported when the frame is read */
 		if (index == 1)
 			r = take_header(t, (const void *)rec, err);
 		else if (rec->type == NVS_REC_ATTR)
@@ -57,8 +57,8 @@ static int read_first(struct nvs_trace *t, struct nvs_error *err)
 	return 0;
 }
 
-/* Killed before the first frame was whole: the spool alone tells of the session. */
-static void header_from_spool(struct nvs_trace *t)
+/* Makes a header from the spool if the program was killed before the first frame was complete. */
+static void make_header_from_spool(struct nvs_trace *t)
 {
 	const struct nvs_spool *s = &t->spools->head;
 	struct nvs_rec_header *h = &t->session.header;
@@ -75,7 +75,7 @@ static void header_from_spool(struct nvs_trace *t)
 	t->no_frames = true;
 }
 
-/* Parts that lie before this file are read before it. */
+/* Adds the part files that precede this one. */
 static int open_parts(struct nvs_trace *t, struct nvs_error *err)
 {
 	int r;
@@ -103,7 +103,7 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 		if (r)
 			return r;
 		r = t->options.no_spool ? 0 : nvs_spool_open(t, false);
-		/* What had gone from the spool into frames by then is in them. */
+		/* Include frames that were written while the spool was opened. */
 		if (t->running)
 			nvs_input_extend(&t->in);
 		return r;
@@ -111,19 +111,18 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 	if (r < 0 && (r != -ENODATA || t->in.frame_offset))
 		return r;
 	if (!t->options.no_spool && !nvs_spool_open(t, true) && nvs_spool_has_rings(t)) {
-		header_from_spool(t);
+		make_header_from_spool(t);
 		return 0;
 	}
 	if (!r && !strcmp(t->path, "-"))
-		return nvs_fail(err, -ENODATA, "-: nothing came on standard input");
+		return nvs_fail(err, -ENODATA, "-: standard input is empty");
 	if (!r)
 		return nvs_fail(err, -ENODATA,
 				"%s: the file is empty: nothing was written before its program "
 				"ended or the disk was full",
 				t->path);
 	return nvs_fail(err, r,
-			"%s: offset 0: ends in the middle of its first frame; nothing of it can be "
-			"read",
+			"%s: offset 0: ends in the middle of its first frame; nothing can be read",
 			t->path);
 }
 
@@ -159,7 +158,7 @@ int nvs_trace_open(struct nvs_trace **trace, const char *path,
 		free(t);
 		count_closed();
 		return nvs_fail(err, -EINVAL,
-				"%s: nvs_read_options: its size is not set, or it asks for what "
+				"%s: nvs_read_options: its size is not set, or it has members that "
 				"this library does not know",
 				path);
 	}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names of code that was made at run time: /tmp/perf-PID.map, which Python (-X perf), JVMs and
- * others write, a line "START SIZE NAME" for each piece of code, in hexadecimal.
- */
+/* Names of code generated at run time, from /tmp/perf-PID.map: Python (-X perf), JVMs and others
+ * write a line "START SIZE NAME" for each piece of code, in hexadecimal. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +15,7 @@
 
 struct piece {
 	uint64_t start, size;
-	uint32_t place; /* in the file: of two at one address the later one holds */
+	uint32_t place; /* index in the file: of two at one address the later one is valid */
 	char *name;
 };
 
@@ -26,12 +24,12 @@ struct nvs_perfmap {
 	uint32_t count, room;
 };
 
-static uint64_t began_ns(const struct nvs_trace *t)
+static uint64_t start_ns(const struct nvs_trace *t)
 {
 	return t->session.header.realtime_ns;
 }
 
-/* Another process may have had the number, and anybody may write to /tmp. */
+/* Checks the file, as the pid may have been reused and /tmp is world-writable. */
 static bool is_ours(const struct nvs_trace *t, int fd)
 {
 	const char *host = t->session.attr[NVS_ATTR_HOST];
@@ -40,7 +38,7 @@ static bool is_ours(const struct nvs_trace *t, int fd)
 
 	return host && !uname(&here) && !strcmp(host, here.nodename) && !fstat(fd, &st) &&
 	       S_ISREG(st.st_mode) && (st.st_uid == geteuid() || !geteuid()) &&
-	       st.st_size <= MAX_FILE && (uint64_t)st.st_mtime >= began_ns(t) / 1000000000u;
+	       st.st_size <= MAX_FILE && (uint64_t)st.st_mtime >= start_ns(t) / 1000000000u;
 }
 
 static FILE *open_map(const struct nvs_trace *t)
@@ -57,7 +55,7 @@ static FILE *open_map(const struct nvs_trace *t)
 	return file;
 }
 
-static bool add(struct nvs_perfmap *map, uint64_t start, uint64_t size, const char *name)
+static bool add_piece(struct nvs_perfmap *map, uint64_t start, uint64_t size, const char *name)
 {
 	if (map->count == map->room) {
 		uint32_t room = map->room ? map->room * 2 : 1024;
@@ -87,13 +85,13 @@ static void read_map(struct nvs_perfmap *map, FILE *file)
 			line[--length] = '\0';
 		if (*end != ' ' || *name != ' ' || !name[1] || !size)
 			continue;
-		if (!add(map, start, size, name + 1))
+		if (!add_piece(map, start, size, name + 1))
 			break;
 	}
 	free(line);
 }
 
-static int by_start(const void *pa, const void *pb)
+static int compare_starts(const void *pa, const void *pb)
 {
 	const struct piece *a = pa, *b = pb;
 
@@ -102,7 +100,7 @@ static int by_start(const void *pa, const void *pb)
 	return a->place < b->place ? -1 : 1;
 }
 
-static struct nvs_perfmap *load(const struct nvs_trace *t)
+static struct nvs_perfmap *load_map(const struct nvs_trace *t)
 {
 	struct nvs_perfmap *map = calloc(1, sizeof(*map));
 	FILE *file = map ? open_map(t) : NULL;
@@ -112,13 +110,13 @@ static struct nvs_perfmap *load(const struct nvs_trace *t)
 	read_map(map, file);
 	fclose(file);
 	if (map->count)
-		qsort(map->items, map->count, sizeof(*map->items), by_start);
+		qsort(map->items, map->count, sizeof(*map->items), compare_starts);
 	return map;
 }
 
 const char *nvs_perfmap_lookup(struct nvs_trace *t, uint64_t address, uint64_t *offset)
 {
-	struct nvs_perfmap *map = t->perfmap ? t->perfmap : (t->perfmap = load(t));
+	struct nvs_perfmap *map = t->perfmap ? t->perfmap : (t->perfmap = load_map(t));
 	uint32_t lo = 0, hi = map ? map->count : 0;
 
 	while (lo < hi) {

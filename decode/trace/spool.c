@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The spool beside a trace: what the rings held when the program died and no frame holds, in order
- * of time; or what was rung after the trace had been ended.
- */
+/* The spool file of a trace: records that were in thread buffers but in no frame when the program
+ * died, merged in time order; or submissions rung after the trace was closed. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +14,7 @@ typedef unsigned long long ull; /* for printing */
 
 /* ---- opening ---- */
 
-static bool head_sane(const struct nvs_spool *h, uint64_t size)
+static bool is_head_valid(const struct nvs_spool *h, uint64_t size)
 {
 	if (h->magic != NVS_SPOOL_MAGIC || h->version != NVS_SPOOL_VERSION)
 		return false;
@@ -38,7 +36,7 @@ static bool try_open(struct nvs_trace *t, struct nvs_spool_file *f, const char *
 {
 	struct stat st;
 
-	/* The path may come from a stranger's trace: nothing but a regular file is touched. */
+	/* The path may come from an untrusted trace: open regular files only. */
 	f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (f->fd < 0) {
 		f->fd = 0;
@@ -48,7 +46,7 @@ static bool try_open(struct nvs_trace *t, struct nvs_spool_file *f, const char *
 	if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
 		f->size = (uint64_t)st.st_size;
 	if (f->size >= sizeof(f->head) && nvs_spool_read(f->fd, &f->head, sizeof(f->head), 0) &&
-	    head_sane(&f->head, f->size) &&
+	    is_head_valid(&f->head, f->size) &&
 	    (any_session ||
 	     !memcmp(f->head.session, t->session.header.session, sizeof(f->head.session)))) {
 		f->path = strdup(path);
@@ -59,7 +57,7 @@ static bool try_open(struct nvs_trace *t, struct nvs_spool_file *f, const char *
 	return false;
 }
 
-/* Beside the trace, or where an option or the trace itself says; NAME with SUFFIX. */
+/* Looks next to the trace, or at the path given by an option or the trace; SUFFIX is appended. */
 static bool find_spool(struct nvs_trace *t, struct nvs_spool_file *f, const char *suffix,
 		       bool any_session)
 {
@@ -72,9 +70,8 @@ static bool find_spool(struct nvs_trace *t, struct nvs_spool_file *f, const char
 		if (t->options.spool || i) {
 			base = t->options.spool ? t->options.spool : attr;
 			dot = "";
-			/*
-			 * A path out of the trace: only a whole one, and only of the same session.
-			 */
+			/* From a trace accept only absolute paths, and only spools of the same
+			 * session. */
 			if (!t->options.spool && (!attr || attr[0] != '/'))
 				return false;
 			any_session = any_session && t->options.spool;
@@ -89,7 +86,7 @@ static bool find_spool(struct nvs_trace *t, struct nvs_spool_file *f, const char
 	return false;
 }
 
-/* Submissions behind the last doorbell that was rung for certain. */
+/* Records the submissions after the last doorbell that was certainly rung. */
 static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
 {
 	struct nvs_spool_file *f = t->spools;
@@ -173,7 +170,7 @@ int nvs_spool_open(struct nvs_trace *t, bool any_session)
 		t->session.spool_read = true;
 		r = open_file(t, t->spools);
 	}
-	/* While the rings' spool stands, what came late lies beside it. */
+	/* If the thread buffers' spool still exists, late records are in a second file. */
 	if (!r && !any_session && find_spool(t, t->spools + 1, ".late", false))
 		r = t->spools[1].head.kind == NVS_SPOOL_LATE ? open_file(t, t->spools + 1) : 0;
 	return r;
@@ -212,8 +209,8 @@ void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range)
 	c = t->spools->rings + range->ring;
 	if (range->from != c->seen)
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
-				      "ring %u: bytes %llu to %llu are in no frame", range->ring,
-				      (ull)c->seen, (ull)range->from);
+				      "thread buffer %u: bytes %llu to %llu are in no frame",
+				      range->ring, (ull)c->seen, (ull)range->from);
 	if (range->to > c->seen)
 		c->seen = range->to;
 }
@@ -226,7 +223,7 @@ void nvs_spool_restart(struct nvs_trace *t)
 
 /* ---- merging ---- */
 
-static bool earlier(const struct nvs_cursor *a, const struct nvs_cursor *b)
+static bool is_earlier(const struct nvs_cursor *a, const struct nvs_cursor *b)
 {
 	return a->time != b->time ? a->time < b->time : a->number < b->number;
 }
@@ -238,7 +235,7 @@ static void sift_down(struct nvs_spool_file *f, uint32_t i)
 		struct nvs_cursor *c = f->heap[i];
 
 		for (uint32_t k = left; k < left + 2 && k < f->heap_count; k++)
-			if (earlier(f->heap[k], f->heap[least]))
+			if (is_earlier(f->heap[k], f->heap[least]))
 				least = k;
 		if (least == i)
 			return;
@@ -248,8 +245,8 @@ static void sift_down(struct nvs_spool_file *f, uint32_t i)
 	}
 }
 
-/* Finds the record that the cursor stands on; false: there is no more, or none that can be read. */
-static bool settle(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cursor *c)
+/* Finds the record at the cursor. Returns false if there is none, or it cannot be read. */
+static bool find_record(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cursor *c)
 {
 	const struct nvs_rec *rec;
 	const char *what;
@@ -267,8 +264,8 @@ static bool settle(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cur
 	if (c->bytes)
 		nvs_trace_add_finding(
 			t, NVS_FINDING_PROBLEM,
-			"%s: ring %u, position %llu: %s; the %llu bytes after it are lost", f->path,
-			c->number, (ull)c->pos, what, (ull)(c->head.head - c->pos));
+			"%s: thread buffer %u, position %llu: %s; the %llu bytes after it are lost",
+			f->path, c->number, (ull)c->pos, what, (ull)(c->head.head - c->pos));
 	else
 		nvs_trace_add_finding(t, NVS_FINDING_REMARK, "%s: offset %llu: %s", f->path,
 				      (ull)(c->base + c->pos), what);
@@ -283,23 +280,23 @@ static bool begin_ring(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs
 	c->buf_len = 0;
 	if (!c->bytes) {
 		c->pos = 0;
-		return settle(t, f, c);
+		return find_record(t, f, c);
 	}
 	if (c->head.tail > c->seen)
 		nvs_trace_add_finding(
 			t, NVS_FINDING_PROBLEM,
-			"ring %u: bytes %llu to %llu went into frames that are not in the file",
+			"thread buffer %u: bytes %llu to %llu are in frames missing from the file",
 			c->number, (ull)c->seen, (ull)c->head.tail);
 	c->pos = c->head.tail > c->seen ? c->head.tail : c->seen;
 	if (head <= c->pos)
 		return false;
 	if (head - c->pos > c->bytes || head % 8 || c->pos % 8) {
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
-				      "%s: ring %u: head %llu and tail %llu are impossible",
+				      "%s: thread buffer %u: head %llu and tail %llu are invalid",
 				      f->path, c->number, (ull)head, (ull)c->pos);
 		return false;
 	}
-	return settle(t, f, c);
+	return find_record(t, f, c);
 }
 
 bool nvs_spool_start(struct nvs_trace *t, uint32_t which)
@@ -308,7 +305,7 @@ bool nvs_spool_start(struct nvs_trace *t, uint32_t which)
 
 	t->spool = f;
 	f->heap_count = f->flight_ring = f->flight_call = 0;
-	/* What its writer has not put into frames yet may be overwritten at any moment. */
+	/* While it is being recorded, data that is not in frames may be overwritten at any time. */
 	for (uint32_t i = 0; f->rings && i < f->head.rings && !t->running; i++)
 		if (begin_ring(t, f, f->rings + i))
 			f->heap[f->heap_count++] = f->rings + i;
@@ -317,7 +314,7 @@ bool nvs_spool_start(struct nvs_trace *t, uint32_t which)
 	return f->rings;
 }
 
-/* Where it was called from, if the library has had the time to find that out. */
+/* Adds the call site, if the library had time to record it. */
 static void add_site(struct nvs_spool_file *f, const struct nvs_spool_site *site,
 		     const struct nvs_spool_call *call)
 {
@@ -331,7 +328,7 @@ static void add_site(struct nvs_spool_file *f, const struct nvs_spool_site *site
 	memcpy(f->flight.args, site->args, nargs * 8ul);
 }
 
-/* After all else: what each ring's owner had called and not come back from. */
+/* After all records, returns the calls that each buffer's thread had not returned from. */
 static int next_in_flight(struct nvs_trace *t, const struct nvs_rec **rec)
 {
 	struct nvs_spool_file *f = t->spool;
@@ -386,15 +383,15 @@ void nvs_spool_step(struct nvs_trace *t)
 
 	if (!f->heap_count)
 		return;
-	if (!settle(t, f, f->heap[0]))
+	if (!find_record(t, f, f->heap[0]))
 		f->heap[0] = f->heap[--f->heap_count];
 	if (f->heap_count)
 		sift_down(f, 0);
 }
 
-/* ---- what the kill kept from being told ---- */
+/* ---- losses that were not recorded because of the kill ---- */
 
-static void channel_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
+static void report_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
 {
 	struct nvs_counts *c = &t->session.counts;
 	struct nvs_chan *chan;
@@ -403,7 +400,7 @@ static void channel_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
 	if (s->channel == NVS_NONE)
 		return;
 	chan = nvs_number_get(&t->channels, s->channel);
-	/* Killed between telling a run and forgetting it. */
+	/* Killed after the loss was recorded, before it was reset. */
 	if (s->lost & NVS_LOST_CHANGING && chan && s->lost_from < chan->pub.next_sequence)
 		lost = 0;
 	if (lost && s->lost_reason == NVS_GAP_CHOICE) {
@@ -460,14 +457,13 @@ void nvs_spool_losses(struct nvs_trace *t)
 		if (!nvs_spool_read(t->spools->fd, &s, sizeof(s),
 				    h->channel_offset + i * sizeof(s)))
 			break;
-		channel_loss(t, &s);
+		report_loss(t, &s);
 	}
 	if (h->lost_submissions || h->lost_bytes)
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
-				      "%llu submissions, %llu bytes lost without a record of it",
+				      "%llu submissions, %llu bytes lost without a gap record",
 				      (ull)h->lost_submissions, (ull)h->lost_bytes);
 	if (h->orphans)
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
-				      "%llu orphan doorbells without a record of it",
-				      (ull)h->orphans);
+				      "%llu orphan doorbells without a record", (ull)h->orphans);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rings still hold. */
+/* The spool: records that are still in thread buffers, not in frames. */
 #ifndef NVSNOOP_DECODE_TRACE_SPOOL_H
 #define NVSNOOP_DECODE_TRACE_SPOOL_H
 
@@ -8,23 +8,24 @@
 struct nvs_cursor;
 
 #define NVS_MAX_UNCERTAIN 4096
-/* A submission that was perhaps not rung any more. */
+/* A submission whose doorbell may not have been rung. */
 struct nvs_uncertain {
 	uint32_t channel;
 	uint64_t sequence;
 };
 
 struct nvs_spool_file {
-	int fd; /* 0: none */
+	int fd; /* 0: not open */
 	char *path;
-	struct nvs_uncertain *uncertain; /* NVS_MAX_UNCERTAIN of room */
+	struct nvs_uncertain *uncertain; /* array of NVS_MAX_UNCERTAIN */
 	uint32_t nuncertain;
 	uint64_t size;
 	struct nvs_spool head;
 	struct nvs_cursor *rings; /* head.rings of them */
 	struct nvs_cursor **heap;
 	uint32_t heap_count;
-	uint32_t flight_ring, flight_call; /* the next call in flight to be told, after all rings */
+	uint32_t flight_ring, flight_call; /* position of the next call in flight to report, after
+					    * all buffers */
 	struct {
 		struct nvs_rec_call_begin rec;
 		struct nvs_call_begin_site site;
@@ -32,53 +33,52 @@ struct nvs_spool_file {
 	} flight;
 };
 
-/* Looks for the spool of this session; none is no error. Notes the submissions that were perhaps
- * not rung. */
+/* Looks for the spool of this session; it is no error if there is none. Records which submissions
+ * are uncertain. */
 int nvs_spool_open(struct nvs_trace *t, bool any_session);
 void nvs_spool_close(struct nvs_trace *t);
-/* A frame says that it holds [from, to) of a ring. */
+/* Records that a frame contains [from, to) of a thread buffer. */
 void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range);
 void nvs_spool_restart(struct nvs_trace *t);
 bool nvs_spool_has_rings(const struct nvs_trace *t);
-/* running.c: the process that it belongs to is there, and has it. */
+/* spool_in_use.c: returns true if the spool's process exists and has it mapped. */
 bool nvs_spool_running(const struct nvs_spool_file *f);
-/* Starts the merge of what no frame held. False: there is none. */
+/* Starts merging the records that are in no frame. Returns false if there is no spool. */
 bool nvs_spool_start(struct nvs_trace *t, uint32_t which);
-/* Then one record after the other in order of time: 1, 0 at the end. */
+/* Returns the next record in time order: 1, or 0 at the end. */
 int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_error *err);
-void nvs_spool_step(struct nvs_trace *t); /* done with the record that next gave */
-/* Was this submission perhaps not rung any more? */
+void nvs_spool_step(struct nvs_trace *t); /* releases the record that nvs_spool_next() returned */
+/* Returns true if the submission's doorbell may not have been rung. */
 bool nvs_spool_uncertain(const struct nvs_trace *t, uint32_t channel, uint64_t sequence);
-/* How far the GPU was with each channel, at the library's last look. */
+/* Reads how far the GPU was with each channel when the library last checked. */
 void nvs_spool_done(struct nvs_trace *t);
-/* Gaps that a kill kept the library from writing. */
+/* Reports gaps that the library could not record because it was killed. */
 void nvs_spool_losses(struct nvs_trace *t);
 
 /* ---- cursor.c ---- */
 
-/* One ring being read, from position POS up to its head. */
+/* Read position in a thread buffer, from POS up to its head. */
 struct nvs_cursor {
 	struct nvs_spool_ring head;
 	uint32_t number;
-	uint64_t base; /* of its data in the file */
-	uint64_t bytes; /* of the ring; 0: plain, position = offset from base */
-	uint64_t seen; /* frames hold it up to here */
+	uint64_t base; /* file offset of its data */
+	uint64_t bytes; /* size of the buffer; 0: a plain file, position = offset from base */
+	uint64_t seen; /* end of the part that is in frames */
 	uint64_t pos;
-	uint8_t *buf; /* bytes [buf_pos, buf_pos + buf_len) */
+	uint8_t *buf; /* holds bytes [buf_pos, buf_pos + buf_len) */
 	size_t room, buf_len;
 	uint64_t buf_pos;
 	uint64_t time; /* of the record at pos */
 };
 
-/* All BYTES at OFFSET of the file, or false. */
+/* Reads exactly BYTES at OFFSET. Returns false if that fails. */
 bool nvs_spool_read(int fd, void *dst, size_t bytes, uint64_t offset);
-/* The record at POS, whole and checked, or NULL and why. It stands until another is asked for. */
+/* Returns the record at POS, complete and checked, or NULL and the reason in *WHAT. Valid until the
+ * next call. */
 const struct nvs_rec *nvs_cursor_record(struct nvs_spool_file *f, struct nvs_cursor *c,
 					uint64_t pos, const char **what);
-/*
- * Records are put into a plain spool side by side by several threads: a kill may leave zeros where
- * one of them was not written any more. Steps over them.
- */
+/* Skips holes of zeros in a plain spool: several threads append to it in parallel, so a kill may
+ * leave unwritten records. */
 void nvs_cursor_skip_holes(struct nvs_spool_file *f, struct nvs_cursor *c);
 
 #endif

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a trace through: frame by frame, record by record, then the spool. */
+/* Reads a trace in one pass: its frames record by record, then the spool. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "decode/trace/internal.h"
 
-/* What a failure deeper down means to the user. */
-static int explain(struct nvs_trace *t, int r, const struct nvs_rec *rec)
+/* Sets the user's message for an error of a lower layer. */
+static int explain_error(struct nvs_trace *t, int r, const struct nvs_rec *rec)
 {
 	if (r == -E2BIG)
 		return nvs_fail(t->err, r,
-				"%s: a record of type %u bears an impossible number, or the trace "
-				"describes more than a session can hold",
+				"%s: a record of type %u has an invalid number, or the trace "
+				"exceeds a session's limits",
 				t->path, rec->type);
 	if (r == -EFBIG)
 		return nvs_fail(t->err, r, "%s: a submission is larger than %u MiB", t->path,
 				NVS_MAX_WHOLE >> 20);
 	if (r == -ENOMEM)
-		return nvs_fail(t->err, r, "%s: describes more than there is memory for", t->path);
+		return nvs_fail(t->err, r, "%s: not enough memory for its contents", t->path);
 	return r;
 }
 
@@ -32,9 +32,9 @@ static int take_submission(struct nvs_trace *t, const struct nvs_rec_submission 
 	return nvs_pieces_submission(t, rec, ndata, marks);
 }
 
-/* A library is preloaded before it has anything to record: the first calls begin before the trace
- * does. */
-static void see_begin(struct nvs_trace *t, const struct nvs_rec *rec)
+/* The library is loaded before it has anything to record, so the first calls may begin before the
+ * trace. */
+static void update_first_time(struct nvs_trace *t, const struct nvs_rec *rec)
 {
 	bool range = rec->type == NVS_REC_NVTX_BEGIN || rec->type == NVS_REC_NVTX_MARK;
 	uint64_t begin = rec->type == NVS_REC_CALL ? ((const struct nvs_rec_call *)rec)->begin
@@ -53,13 +53,13 @@ static int take_other(struct nvs_trace *t, const struct nvs_rec *rec)
 	uint32_t fixed = nvs_record_fixed(rec->type);
 	int r = 0;
 
-	/* From a writer that knew fewer fields: those it did not know are 0. */
+	/* A record of an older writer: fields that it lacks are 0. */
 	if (rec->size < fixed && fixed <= sizeof(extended)) {
 		memset(extended, 0, sizeof(extended));
 		memcpy(extended, rec, rec->size);
 		rec = (const struct nvs_rec *)(const void *)extended;
 	}
-	see_begin(t, rec);
+	update_first_time(t, rec);
 	if (rec->type == NVS_REC_CHANNEL_GONE)
 		r = nvs_pieces_flush(t, ((const struct nvs_rec_channel_gone *)rec)->channel);
 	else if (rec->type == NVS_REC_TOTALS)
@@ -79,8 +79,9 @@ static int take_other(struct nvs_trace *t, const struct nvs_rec *rec)
 	return r ? r : nvs_model_drop(t, rec);
 }
 
-/* One record, checked already but for a submission's inside. *WHAT: what is wrong with it. */
-static int take(struct nvs_trace *t, const struct nvs_rec *rec, const char **what)
+/* Processes one record, which has been checked except for a submission's contents. *WHAT describes
+ * an error. */
+static int process_record(struct nvs_trace *t, const struct nvs_rec *rec, const char **what)
 {
 	size_t ndata;
 	int r;
@@ -100,7 +101,7 @@ static int take(struct nvs_trace *t, const struct nvs_rec *rec, const char **wha
 	} else {
 		r = take_other(t, rec);
 	}
-	return r < 0 && !*what ? explain(t, r, rec) : r;
+	return r < 0 && !*what ? explain_error(t, r, rec) : r;
 }
 
 static int bad_record(struct nvs_trace *t, size_t pos, const char *what)
@@ -109,8 +110,8 @@ static int bad_record(struct nvs_trace *t, size_t pos, const char *what)
 			t->path, (unsigned long long)t->in.frame_offset, pos, what);
 }
 
-/* A part tells again what was read, or two files hold the same frames since a kill kept the
- * library from deleting one. */
+/* Returns true if a frame was read before: a part repeats some, or two files contain the same
+ * frames because a kill kept the library from deleting one. */
 static bool was_read(const struct nvs_trace *t, const struct nvs_rec *rec, size_t size)
 {
 	const struct nvs_rec_frame *frame = (const void *)rec;
@@ -133,7 +134,7 @@ static void check_frame(struct nvs_trace *t, const struct nvs_rec_frame *frame)
 	t->began |= !again;
 	if (frame->number != t->next_frame)
 		nvs_trace_add_finding(
-			t, NVS_FINDING_PROBLEM, "frame %llu follows where frame %llu was due",
+			t, NVS_FINDING_PROBLEM, "frame %llu found where frame %llu was expected",
 			(unsigned long long)frame->number, (unsigned long long)t->next_frame);
 	t->next_frame = frame->number + !again;
 	for (uint32_t i = 0; i < frame->nranges; i++)
@@ -154,20 +155,21 @@ static int read_frame(struct nvs_trace *t)
 
 		if (size - pos < sizeof(*rec))
 			return bad_record(t, pos, "a record runs past the end");
-		/* A submission's inside is checked by take(), which needs what that finds. */
+		/* A submission's contents are checked by process_record(), which needs the
+		 * results. */
 		if (rec->type != NVS_REC_SUBMISSION)
 			what = nvs_record_check(rec, size - pos);
 		else if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > size - pos)
-			what = "a record of impossible size";
+			what = "a record of invalid size";
 		if (!what && (index == 0) != (rec->type == NVS_REC_FRAME))
-			what = index ? "a second head in one frame"
-				     : "the frame does not begin with its head";
+			what = index ? "a second frame header in one frame"
+				     : "the frame does not begin with its header";
 		if (!what && rec->type == NVS_REC_HEADER && (index != 1 || t->session.frames))
-			what = "a second trace begins here: give the two as files of their own";
+			what = "a second trace begins here: pass the two as separate files";
 		if (!what && rec->type == NVS_REC_FRAME)
 			check_frame(t, (const void *)rec);
 		else if (!what)
-			r = take(t, rec, &what);
+			r = process_record(t, rec, &what);
 		if (what)
 			return bad_record(t, pos, what);
 		if (r)
@@ -184,8 +186,8 @@ static bool is_damage(int r)
 	return r == -ENODATA || r == -EBADMSG || r == -E2BIG || r == -EFBIG;
 }
 
-/* A frame could not be had: 0 where the reading may go on with what there is. */
-static int frame_failed(struct nvs_trace *t, int r)
+/* Handles a frame that could not be read. Returns 0 if reading may continue with what there is. */
+static int handle_bad_frame(struct nvs_trace *t, int r)
 {
 	struct nvs_error *err = t->err;
 	size_t length = strlen(err->text);
@@ -193,8 +195,8 @@ static int frame_failed(struct nvs_trace *t, int r)
 	if (r == -ENODATA && t->running)
 		return 0; /* it is being written */
 	if (r == -ENODATA && nvs_spool_has_rings(t)) {
-		nvs_trace_add_finding(t, NVS_FINDING_REMARK,
-				      "%s: the spool holds what it would have", err->text);
+		nvs_trace_add_finding(t, NVS_FINDING_REMARK, "%s; its records are in the spool",
+				      err->text);
 		return 0;
 	}
 	if (!is_damage(r))
@@ -220,7 +222,7 @@ static int read_frames(struct nvs_trace *t)
 			return 0;
 		r = t->first_ready ? 1 : nvs_input_frame(&t->in, t->err);
 		t->first_ready = false;
-		/* With the seek table, or what else is behind the last frame. */
+		/* Includes the seek table, or other data after the last frame. */
 		t->session.file_bytes = t->in.size ? t->in.size : t->in.offset;
 		if (r == 0)
 			return 0;
@@ -229,7 +231,7 @@ static int read_frames(struct nvs_trace *t)
 		if (r > 0)
 			return r;
 		if (r < 0)
-			return frame_failed(t, r);
+			return handle_bad_frame(t, r);
 		t->frames_end = t->in.offset;
 		if (t->options.progress)
 			t->options.progress(t->options.progress_arg, t->in.offset, t->in.size);
@@ -244,7 +246,7 @@ static int merge_spool(struct nvs_trace *t)
 	while ((r = nvs_spool_next(t, &rec, t->err)) > 0) {
 		const char *what = NULL;
 
-		r = take(t, rec, &what);
+		r = process_record(t, rec, &what);
 		if (what)
 			r = nvs_fail(t->err, -EBADMSG, "%s: %s", t->spool->path, what);
 		if (r)
@@ -275,8 +277,8 @@ static int read_spools(struct nvs_trace *t)
 	return r;
 }
 
-/* Begins anew: what a pass counts is forgotten, what it has learnt is kept. */
-static int restart(struct nvs_trace *t)
+/* Resets for a new pass: counts are cleared, learned names and times are kept. */
+static int restart_pass(struct nvs_trace *t)
 {
 	struct nvs_session *s = &t->session;
 	int r;
@@ -318,12 +320,12 @@ int nvs_stream_read(struct nvs_trace *t, const struct nvs_stream_consumer *consu
 	t->consumer = consumer ? consumer : &nobody;
 	t->arg = arg;
 	t->err = err ? err : &unused;
-	r = restart(t);
+	r = restart_pass(t);
 	if (!r)
 		r = read_frames(t);
 	if (!r)
 		r = read_spools(t);
-	/* What waits for something that is still to be written is not lost. */
+	/* While recording continues, what waits for later data is not lost. */
 	if (!r && !(t->running && !t->end_seen))
 		r = nvs_pieces_end(t);
 	if (!r) {
@@ -334,7 +336,7 @@ int nvs_stream_read(struct nvs_trace *t, const struct nvs_stream_consumer *consu
 		nvs_verify_end(t);
 		t->passes++;
 	}
-	/* Hundreds of traces may stay open beside each other. */
+	/* Hundreds of traces may stay open at the same time. */
 	if (!t->first_ready)
 		nvs_input_rest(&t->in);
 	t->err = NULL;

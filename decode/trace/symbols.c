@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of addresses: those in the trace, and for what it does not tell of the symbol tables of the
- * modules' files, read with libelf when first asked for. These are files of this machine and as
- * large as they are; each is read once, however many modules are said to be it.
+ * Finds names of addresses: from the trace, else from the symbol tables of the modules' files,
+ * which are read with libelf on first use. These are files of this machine and may have any size;
+ * each is read once, however many modules refer to it.
  */
 #include <gelf.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define MAX_SYMBOLS (16u << 20)
 #define MAX_NOTES 1024
-#define MAX_BACK 256 /* how far back a covering module or symbol is looked for */
+#define MAX_BACK 256 /* limit of the backward search for a covering module or symbol */
 
 struct symbol {
 	uint64_t start, size;
@@ -28,7 +28,7 @@ struct table {
 	uint32_t count, room;
 };
 
-/* What a file, and the one of its debug information, say. */
+/* Symbols of a file and of its debug information. */
 struct names {
 	struct {
 		uint64_t dev, ino;
@@ -41,16 +41,16 @@ struct names {
 struct nvs_symbols {
 	struct nvs_numbers modules; /* struct names by module number */
 	struct names *names;
-	const struct nvs_trace_module **order; /* by start */
+	const struct nvs_trace_module **order; /* sorted by start */
 	uint32_t count;
-	uint32_t known; /* modules the trace had when order was made */
+	uint32_t known; /* number of modules when `order` was built */
 	char *notes[MAX_NOTES];
 	uint32_t nnotes;
 };
 
-/* Of our own library nobody misses names: it is another one after each upgrade. */
-static void note(struct nvs_trace *t, const struct nvs_trace_module *m, const char *path,
-		 const char *what)
+/* Not for libnvsnoop: its names are not missed, and it differs after each upgrade. */
+static void add_note(struct nvs_trace *t, const struct nvs_trace_module *m, const char *path,
+		     const char *what)
 {
 	struct nvs_symbols *s = t->symbols;
 	char safe[512];
@@ -121,8 +121,8 @@ static void read_symbols(const struct nvs_elf *f, uint32_t type, struct table *t
 			read_section(f, scn, &shdr, table);
 }
 
-/* By address; of several at one address the most telling comes last, where the search ends. */
-static int by_start(const void *pa, const void *pb)
+/* Sorts by address; of several at one address the best name comes last, where the search ends. */
+static int compare_symbols(const void *pa, const void *pb)
 {
 	const struct symbol *a = pa, *b = pb;
 	bool cuda_a = !strncmp(a->name, "cu", 2), cuda_b = !strncmp(b->name, "cu", 2);
@@ -143,7 +143,7 @@ static int by_start(const void *pa, const void *pb)
 	return strcmp(b->name, a->name);
 }
 
-static const struct symbol *search(const struct table *table, uint64_t address)
+static const struct symbol *search_table(const struct table *table, uint64_t address)
 {
 	uint32_t lo = 0, hi = table->count;
 	const struct symbol *open_ended = NULL;
@@ -161,9 +161,8 @@ static const struct symbol *search(const struct table *table, uint64_t address)
 
 		if (address - s->start < s->size)
 			return s;
-		/*
-		 * A symbol without size reaches to the next one: good only if that is the nearest.
-		 */
+		/* A symbol without size extends to the next one: valid only if it is the
+		 * nearest. */
 		if (!s->size && !back)
 			open_ended = s;
 	}
@@ -203,13 +202,14 @@ static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_
 	if (!nvs_symbols_path(path, sizeof(path), t, m))
 		return;
 	if (!nvs_elf_open(&mod->file, path)) {
-		/* The driver and its runtime export few names, and no foreign trace finds them. */
+		/* Not for the driver and its runtime: they export few names and are missing on
+		 * other machines. */
 		if (!nvs_module_is_between(m))
-			note(t, m, path, "cannot be read; its addresses stay without names");
+			add_note(t, m, path, "cannot be read; its addresses have no names");
 	} else if (!nvs_elf_is(&mod->file, m)) {
-		note(t, m, path,
-		     "is not the file that was traced (its build-id differs); "
-		     "its addresses stay without names");
+		add_note(t, m, path,
+			 "is not the file that was traced (its build-id differs); its addresses "
+			 "have no names");
 		nvs_elf_close(&mod->file);
 	}
 	if (m->build_id_length < 2)
@@ -239,12 +239,13 @@ static void read_tables(struct names *names)
 	if (names->debug.elf)
 		read_symbols(&names->debug, SHT_SYMTAB, &names->all);
 	if (names->dynamic.count)
-		qsort(names->dynamic.items, names->dynamic.count, sizeof(struct symbol), by_start);
+		qsort(names->dynamic.items, names->dynamic.count, sizeof(struct symbol),
+		      compare_symbols);
 	if (names->all.count)
-		qsort(names->all.items, names->all.count, sizeof(struct symbol), by_start);
+		qsort(names->all.items, names->all.count, sizeof(struct symbol), compare_symbols);
 }
 
-static struct names *load(struct nvs_trace *t, const struct nvs_trace_module *m)
+static struct names *load_names(struct nvs_trace *t, const struct nvs_trace_module *m)
 {
 	struct names *names = nvs_number_get(&t->symbols->modules, m->module), like, *known;
 
@@ -269,7 +270,7 @@ static struct names *load(struct nvs_trace *t, const struct nvs_trace_module *m)
 	return names;
 }
 
-static int module_by_start(const void *pa, const void *pb)
+static int compare_modules(const void *pa, const void *pb)
 {
 	const struct nvs_trace_module *a = *(const struct nvs_trace_module *const *)pa;
 	const struct nvs_trace_module *b = *(const struct nvs_trace_module *const *)pb;
@@ -279,7 +280,7 @@ static int module_by_start(const void *pa, const void *pb)
 	return a->module < b->module ? -1 : a->module > b->module;
 }
 
-static bool ready(struct nvs_trace *t)
+static bool update_order(struct nvs_trace *t)
 {
 	struct nvs_symbols *s = t->symbols;
 
@@ -301,12 +302,12 @@ static bool ready(struct nvs_trace *t)
 		if (m && m->start < m->end)
 			s->order[s->count++] = m;
 	}
-	qsort(s->order, s->count, sizeof(*s->order), module_by_start);
+	qsort(s->order, s->count, sizeof(*s->order), compare_modules);
 	return true;
 }
 
-/* How long before the module was noticed TIME lies: it may have been used by then. */
-static uint64_t time_off(const struct nvs_trace_module *m, uint64_t time)
+/* How long before its module was noticed TIME is: it may have been used by then. */
+static uint64_t time_before(const struct nvs_trace_module *m, uint64_t time)
 {
 	return time < m->time ? m->time - time : 0;
 }
@@ -316,7 +317,7 @@ const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t 
 	const struct nvs_trace_module *best = NULL;
 	uint32_t lo = 0, hi;
 
-	if (!ready(t))
+	if (!update_order(t))
 		return NULL;
 	hi = t->symbols->count;
 	while (lo < hi) {
@@ -330,11 +331,11 @@ const struct nvs_trace_module *nvs_symbols_module(struct nvs_trace *t, uint64_t 
 	for (uint32_t back = 0; lo > 0 && back < MAX_BACK; back++) {
 		const struct nvs_trace_module *m = t->symbols->order[--lo];
 
-		/* What had gone by then is not used any more: rather none than another at the same
-		 * place. */
+		/* An unloaded module is no longer used: prefer none to another one at the same
+		 * address. */
 		if (pc >= m->end || time > m->gone_time)
 			continue;
-		if (!best || time_off(m, time) < time_off(best, time))
+		if (!best || time_before(m, time) < time_before(best, time))
 			best = m;
 	}
 	return best;
@@ -364,8 +365,8 @@ const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_modul
 		return nvs_named_name(named, dynamic, offset);
 	if (!m)
 		return dynamic ? NULL : nvs_perfmap_lookup(t, pc, offset);
-	mod = ready(t) ? load(t, m) : NULL;
-	s = mod ? search(dynamic ? &mod->dynamic : &mod->all, address) : NULL;
+	mod = update_order(t) ? load_names(t, m) : NULL;
+	s = mod ? search_table(dynamic ? &mod->dynamic : &mod->all, address) : NULL;
 	if (!s)
 		return NULL;
 	*offset = address - s->start;
@@ -374,7 +375,7 @@ const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_modul
 
 bool nvs_symbols_readable(struct nvs_trace *t, const struct nvs_trace_module *m)
 {
-	const struct names *mod = ready(t) ? load(t, m) : NULL;
+	const struct names *mod = update_order(t) ? load_names(t, m) : NULL;
 
 	return mod && mod->file.elf;
 }
@@ -392,7 +393,7 @@ void nvs_symbol_find(struct nvs_trace *t, uint64_t pc, uint64_t time, struct nvs
 		symbol->module = m;
 		symbol->file = nvs_symbols_file(m);
 	}
-	/* A trace tells return addresses by the call before them. */
+	/* The trace names return addresses by the call before them. */
 	call = !nvs_named_find(t, number, address) && nvs_named_find(t, number, address - 1);
 	symbol->name = nvs_symbols_lookup(t, m, pc - call, true, &offset);
 	symbol->exported = symbol->name != NULL;

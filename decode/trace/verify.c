@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Is the trace whole? Chains, final puts, totals, gaps: kept up while reading, one line per thing
- * missing. */
+/* Verifies that the trace is complete: chains, final PUTs, totals, gaps. Checks run while reading,
+ * and add one finding for each problem. */
 #include "decode/trace/internal.h"
 
 #define PROBLEM(t, ...) nvs_trace_add_finding(t, NVS_FINDING_PROBLEM, __VA_ARGS__)
@@ -9,21 +9,22 @@
 #define S(n) ((n) == 1 ? "" : "s")
 typedef unsigned long long ull; /* for printing */
 
-static void chain_broken(struct nvs_trace *t, struct nvs_chan *chan,
-			 const struct nvs_rec_submission *rec)
+static void report_broken_chain(struct nvs_trace *t, struct nvs_chan *chan,
+				const struct nvs_rec_submission *rec)
 {
 	ull have = rec->sequence, want = chan->pub.next_sequence;
 
 	chan->pub.breaks++;
 	if (have < want)
-		PROBLEM(t, "channel %u: submission %llu comes again or too late, %llu was due",
+		PROBLEM(t, "channel %u: submission %llu is repeated or late, expected %llu",
 			rec->channel, have, want);
 	else if (have > want)
 		PROBLEM(t, "channel %u: submissions %llu to %llu are missing", rec->channel, want,
 			have - 1);
 	else
 		PROBLEM(t,
-			"channel %u: submission %llu begins at PUT %u, the one before ended at %u",
+			"channel %u: submission %llu begins at PUT %u, but the previous one ended "
+			"at %u",
 			rec->channel, have, rec->old_put, chan->pub.next_put);
 }
 
@@ -33,7 +34,7 @@ void nvs_verify_submission(struct nvs_trace *t, struct nvs_chan *chan,
 	uint32_t ring = chan->pub.rec.entries;
 
 	if (rec->sequence != chan->pub.next_sequence || rec->old_put != chan->pub.next_put)
-		chain_broken(t, chan, rec);
+		report_broken_chain(t, chan, rec);
 	if (ring && (rec->old_put >= ring || rec->new_put >= ring))
 		PROBLEM(t, "channel %u: submission %llu: PUT %u to %u in a ring of %u",
 			rec->channel, (ull)rec->sequence, rec->old_put, rec->new_put, ring);
@@ -62,7 +63,7 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 	struct nvs_chan *chan = rec->channel == NVS_NONE ? NULL
 							 : nvs_model_channel(t, rec->channel);
 
-	/* What is said of that is what the segment says. */
+	/* The segment's state already reports this. */
 	if (rec->reason == NVS_GAP_CHOICE && rec->rec.flags & NVS_GAP_NOT_KEPT)
 		return;
 	count_gap(&s->counts, rec);
@@ -72,11 +73,11 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 		return;
 	if (rec->reason == NVS_GAP_DISARMED)
 		PROBLEM(t,
-			"gap: the doorbell page at %#llx was disarmed: a store could not be let "
-			"through",
+			"gap: the doorbell page at %#llx was disarmed because a store could not be "
+			"completed",
 			(ull)rec->address);
 	else if (rec->channel == NVS_NONE)
-		PROBLEM(t, "gap: %llu submission%s lost (%s), channel not known",
+		PROBLEM(t, "gap: %llu submission%s lost (%s), channel unknown",
 			(ull)rec->submissions, S(rec->submissions), why);
 	else if (rec->submissions)
 		PROBLEM(t, "gap: channel %u: %llu submission%s from %llu on lost (%s)",
@@ -87,17 +88,17 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 			rec->channel, (ull)rec->sequence, (ull)rec->bytes, (ull)rec->address, why);
 }
 
-static void compare_gone(struct nvs_trace *t, const struct nvs_chan *chan,
-			 const struct nvs_rec_channel_gone *rec)
+static void compare_final(struct nvs_trace *t, const struct nvs_chan *chan,
+			  const struct nvs_rec_channel_gone *rec)
 {
 	if (chan->pub.next_sequence != rec->submissions)
-		PROBLEM(t, "channel %u: gave out %llu submissions, %llu are recorded", rec->channel,
-			(ull)rec->submissions, (ull)chan->pub.next_sequence);
+		PROBLEM(t, "channel %u: %llu submissions were made, %llu are recorded",
+			rec->channel, (ull)rec->submissions, (ull)chan->pub.next_sequence);
 	if (chan->pub.next_put != rec->last_put)
-		PROBLEM(t, "channel %u: last PUT taken was %u, last one recorded %u", rec->channel,
-			rec->last_put, chan->pub.next_put);
+		PROBLEM(t, "channel %u: the last PUT seen was %u, the last one recorded is %u",
+			rec->channel, rec->last_put, chan->pub.next_put);
 	if (!(rec->rec.flags & NVS_CHAN_GONE_PUT_UNKNOWN) && rec->final_put != rec->last_put)
-		PROBLEM(t, "channel %u: GP_PUT was %u at its end, last one recorded %u",
+		PROBLEM(t, "channel %u: GP_PUT was %u at its end, but the last one seen was %u",
 			rec->channel, rec->final_put, rec->last_put);
 }
 
@@ -108,7 +109,7 @@ static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channe
 	if (!chan)
 		return;
 	if (!(rec->rec.flags & NVS_CHAN_GONE_AT_EXIT))
-		compare_gone(t, chan, rec);
+		compare_final(t, chan, rec);
 	if (!(rec->rec.flags & NVS_CHAN_GONE_PUT_UNKNOWN))
 		return;
 	if (chan->pub.rec.flags & NVS_CHAN_BOUND)
@@ -120,21 +121,21 @@ static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channe
 		       rec->channel);
 }
 
-/* A site that is not patched costs time and loses nothing. */
+/* A store that is not patched costs time, but loses nothing. */
 static void verify_site(struct nvs_trace *t, const struct nvs_rec_check *rec)
 {
 	static const char *const why[] = {
-		[NVS_SITE_FORM] = "it is of another form",
-		[NVS_SITE_SURROUNDINGS] = "the code around it does not allow it",
-		[NVS_SITE_NO_NEAR] = "there was no memory near it",
-		[NVS_SITE_NO_WRITE] = "the code cannot be changed here",
-		[NVS_SITE_NO_BARRIER] = "the kernel offers no membarrier for it",
-		[NVS_SITE_NOT_YET] = "it was met too late",
+		[NVS_SITE_FORM] = "its instruction form is not supported",
+		[NVS_SITE_SURROUNDINGS] = "the surrounding code prevents it",
+		[NVS_SITE_NO_NEAR] = "there is no free memory within reach",
+		[NVS_SITE_NO_WRITE] = "the code cannot be written",
+		[NVS_SITE_NO_BARRIER] = "the kernel lacks membarrier",
+		[NVS_SITE_NOT_YET] = "it was found too late",
 	};
 
 	if (rec->value && rec->value < sizeof(why) / sizeof(*why))
-		REMARK(t, "the store at %#llx takes the trap each time: %s", (ull)rec->start,
-		       why[rec->value]);
+		REMARK(t, "the store at %#llx is not patched and traps each time: %s",
+		       (ull)rec->start, why[rec->value]);
 }
 
 static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
@@ -145,7 +146,7 @@ static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
 		PROBLEM(t, "doorbell mapping %#llx-%#llx is not armed", (ull)rec->start,
 			(ull)rec->end);
 	else if (rec->kind == NVS_CHECK_HANDLER && rec->value)
-		REMARK(t, "our signal handler was found replaced %llu time%s, and put back",
+		REMARK(t, "the nvsnoop signal handler was replaced %llu time%s and reinstalled",
 		       (ull)rec->value, rec->value == 1 ? "" : "s");
 	else if (rec->kind == NVS_CHECK_SITE)
 		verify_site(t, rec);
@@ -154,15 +155,14 @@ static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
 static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 {
 	static const char *const text[] = {
-		[NVS_REMARK_GPU_DOORBELL] = "a doorbell page is mapped for the GPU itself; what it "
-					    "rings there is not seen",
+		[NVS_REMARK_GPU_DOORBELL] = "a doorbell page is mapped for the GPU itself; "
+					    "submissions made there are not recorded",
 		[NVS_REMARK_NO_DOORBELL] =
-			"a channel rings without a doorbell (Pascal or older) and is not recorded",
+			"a channel has no doorbell (Pascal or older) and is not recorded",
 		[NVS_REMARK_IMPORTED] = "memory or channels came from another process, whose "
-					"submissions are not in here",
-		[NVS_REMARK_CHANNEL_FORM] = "a channel was made with parameters of a form that "
-					    "nvsnoop does not know; what "
-					    "it submits is not recorded",
+					"submissions are not in this trace",
+		[NVS_REMARK_CHANNEL_FORM] = "a channel was created with unknown parameters; its "
+					    "submissions are not recorded",
 	};
 	const char *driver = t->session.attr[NVS_ATTR_DRIVER];
 	bool known = rec->kind < sizeof(text) / sizeof(*text) && text[rec->kind];
@@ -173,20 +173,18 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 	t->session.newer_driver |= rec->kind == NVS_REMARK_NEWER_RELEASE;
 	if (rec->kind == NVS_REMARK_NO_DOORBELL_PAGE)
 		PROBLEM(t,
-			"GPU %d: its channels are in use, and no mapping of a doorbell page is "
-			"known: "
-			"nothing that they submit is recorded%s",
+			"GPU %d: channels are in use, but no doorbell mapping is known: their "
+			"submissions are not recorded%s",
 			(int)rec->gpu, object);
 	else if (rec->kind == NVS_REMARK_NEWER_RELEASE)
-		REMARK(t, "driver release %s is newer than all that nvsnoop knew when it recorded",
+		REMARK(t, "driver release %s is newer than those known to the recording nvsnoop",
 		       driver ? driver : "-");
 	else if (rec->kind == NVS_REMARK_NO_RELEASE)
 		REMARK(t,
-		       "no call reported the driver's release: its structures were read as those "
-		       "of 580");
-	/* So it is wherever CUDA runs. */
+		       "the driver's release is unknown: its structures were read as those of 580");
+	/* Normal with every CUDA program. */
 	else if (rec->kind == NVS_REMARK_KERNEL_CHANNEL)
-		NOTE(t, "GPU %d: what the kernel submits on its own channels is not recorded",
+		NOTE(t, "GPU %d: submissions of the kernel driver itself are not recorded",
 		     (int)rec->gpu);
 	else if (known)
 		REMARK(t, "GPU %d: %s%s", (int)rec->gpu, text[rec->kind], object);
@@ -194,11 +192,11 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 		REMARK(t, "GPU %d: remark of unknown kind %u", (int)rec->gpu, rec->kind);
 }
 
-static void compare(struct nvs_trace *t, const char *what, uint64_t counted, uint64_t have)
+static void compare_total(struct nvs_trace *t, const char *what, uint64_t counted, uint64_t have)
 {
 	if (counted != have)
-		PROBLEM(t, "totals: the library counted %llu %s, the trace holds %llu",
-			(ull)counted, what, (ull)have);
+		PROBLEM(t, "totals: the recorder counted %llu %s, the trace has %llu", (ull)counted,
+			what, (ull)have);
 }
 
 static void verify_totals(struct nvs_trace *t, const struct nvs_rec_totals *rec)
@@ -210,15 +208,15 @@ static void verify_totals(struct nvs_trace *t, const struct nvs_rec_totals *rec)
 	s->has_totals = true;
 	s->at_totals = s->counts;
 	memcpy(&s->totals, rec, sizeof(s->totals));
-	compare(t, "submissions", rec->submissions, c->submissions + before->submissions);
-	compare(t, "entries", rec->entries, c->entries + before->entries);
-	compare(t, "segments", rec->segments, c->segments + before->segments);
-	compare(t, "bytes", rec->bytes, c->bytes + before->bytes);
-	compare(t, "gaps", rec->gaps, c->gaps + before->gaps);
-	compare(t, "lost submissions", rec->lost_submissions,
-		c->lost_submissions + before->lost_submissions);
-	compare(t, "lost bytes", rec->lost_bytes, c->lost_bytes + before->lost_bytes);
-	compare(t, "orphans", rec->orphans, c->orphans + before->orphans);
+	compare_total(t, "submissions", rec->submissions, c->submissions + before->submissions);
+	compare_total(t, "entries", rec->entries, c->entries + before->entries);
+	compare_total(t, "segments", rec->segments, c->segments + before->segments);
+	compare_total(t, "bytes", rec->bytes, c->bytes + before->bytes);
+	compare_total(t, "gaps", rec->gaps, c->gaps + before->gaps);
+	compare_total(t, "lost submissions", rec->lost_submissions,
+		      c->lost_submissions + before->lost_submissions);
+	compare_total(t, "lost bytes", rec->lost_bytes, c->lost_bytes + before->lost_bytes);
+	compare_total(t, "orphans", rec->orphans, c->orphans + before->orphans);
 }
 
 void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
@@ -232,7 +230,7 @@ void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
 		break;
 	case NVS_REC_ORPHAN:
 		t->session.counts.orphans++;
-		PROBLEM(t, "orphan: token %#x rang at mapping %d and belongs to no known channel",
+		PROBLEM(t, "orphan doorbell: token %#x at mapping %d belongs to no known channel",
 			orphan->token, (int)orphan->doorbell);
 		break;
 	case NVS_REC_CPU_MAP:
@@ -275,21 +273,21 @@ static void verify_channel(struct nvs_trace *t, const struct nvs_chan *chan)
 	const struct nvs_trace_channel *c = &chan->pub;
 
 	/*
-	 * What is told of a channel at the end of the process is of one moment, while others may go
-	 * on ringing: what had taken its entries by then may be recorded late, and more than that.
-	 * A GP_PUT that was still to be rung then is within what came later, since that begins
-	 * where the last one taken ended.
+	 * The record of a channel at process exit is of one moment, while other threads may go on
+	 * ringing: submissions whose entries were written by then may be recorded later, and
+	 * further ones too. A GP_PUT whose doorbell was still due then is included in later
+	 * submissions, because they begin where the last one ended.
 	 */
 	if (chan->pub.gone && gone->rec.flags & NVS_CHAN_GONE_AT_EXIT &&
 	    chan->pub.next_sequence <= gone->submissions)
-		compare_gone(t, chan, gone);
+		compare_final(t, chan, gone);
 	if (c->rec.flags & NVS_CHAN_NO_DOORBELL)
-		PROBLEM(t, "channel %u: class %04x rings without a doorbell and is not recorded",
-			c->channel, c->rec.object_class);
+		PROBLEM(t, "channel %u: class %04x has no doorbell and is not recorded", c->channel,
+			c->rec.object_class);
 	if (!c->known)
-		PROBLEM(t, "channel %u: its set-up is not in the trace", c->channel);
+		PROBLEM(t, "channel %u: its allocation is not in the trace", c->channel);
 	if (t->end_seen && !c->gone)
-		PROBLEM(t, "channel %u: GP_PUT at its end is not in the trace", c->channel);
+		PROBLEM(t, "channel %u: its final GP_PUT is not in the trace", c->channel);
 }
 
 void nvs_verify_end(struct nvs_trace *t)
@@ -302,52 +300,47 @@ void nvs_verify_end(struct nvs_trace *t)
 		if (chan)
 			verify_channel(t, chan);
 	}
-	/* A submission whose copying a kill cut short was not rung. */
+	/* A submission whose copy was cut short by a kill was not rung. */
 	if (s->counts.torn && (t->end_seen || s->end == NVS_END_DAMAGED))
-		PROBLEM(t, "%llu submission%s of their pieces", (ull)s->counts.torn,
-			s->counts.torn == 1 ? " lacks some" : "s lack some");
+		PROBLEM(t, "%llu submission%s incomplete", (ull)s->counts.torn,
+			s->counts.torn == 1 ? " is" : "s are");
 	else if (s->counts.torn)
-		REMARK(t, "%llu submission%s being copied when the program died, and not rung",
+		REMARK(t,
+		       "%llu submission%s being copied when the program died; the doorbell was not "
+		       "rung",
 		       (ull)s->counts.torn, s->counts.torn == 1 ? " was" : "s were");
 	if (s->counts.skipped_submissions)
-		NOTE(t, "%llu submission%s only counted, as the options said",
+		NOTE(t, "%llu submission%s only counted, not recorded, as the options say",
 		     (ull)s->counts.skipped_submissions,
 		     s->counts.skipped_submissions == 1 ? " was" : "s were");
 	nvs_part_end(t);
 	if (s->header.flags & NVS_HDR_HEADERS)
-		NOTE(t, "the bytes of segments were not recorded, as the options said "
-			"(level=headers)");
+		NOTE(t, "segment contents were not recorded (level=headers)");
 	if (s->counts.uncertain)
-		REMARK(t, "%llu submission%s at the end %s recorded, but perhaps not rung any more",
+		REMARK(t,
+		       "%llu submission%s at the end %s recorded, but the doorbell may not have "
+		       "been rung",
 		       (ull)s->counts.uncertain, S(s->counts.uncertain),
 		       s->counts.uncertain == 1 ? "was" : "were");
 	if (s->counts.late)
-		REMARK(t,
-		       "%llu submission%s rung after the trace had been ended, and %s in here all "
-		       "the same",
+		REMARK(t, "%llu submission%s rung after recording ended, and %s included",
 		       (ull)s->counts.late, s->counts.late == 1 ? " was" : "s were",
 		       s->counts.late == 1 ? "is" : "are");
 	if (t->end_seen && !s->has_totals)
 		PROBLEM(t, "the totals are missing");
 	if (s->end != NVS_END_RUNNING && !t->end_seen && s->attr[NVS_ATTR_SPOOL] &&
 	    !*s->attr[NVS_ATTR_SPOOL])
-		PROBLEM(t,
-			"the trace does not end in order, and some ring buffers lay outside of the "
-			"spool: what they held is lost");
+		PROBLEM(t, "the trace has no end record, and some thread buffers were outside the "
+			   "spool: their contents are lost");
 	if (!t->end_seen && !nvs_spool_has_rings(t) && s->end != NVS_END_DAMAGED)
-		PROBLEM(t, "the trace does not end in order, and there is no spool beside it: what "
-			   "came "
-			   "after the last frame is lost");
+		PROBLEM(t, "the trace has no end record and no spool: records after the last frame "
+			   "are lost");
 	if (s->attr[NVS_ATTR_NVTX])
 		REMARK(t,
-		       "ranges of NVTX are not recorded: NVTX_INJECTION64_PATH was %s, and they "
-		       "went there",
+		       "NVTX ranges are not recorded: NVTX_INJECTION64_PATH was already set to %s",
 		       s->attr[NVS_ATTR_NVTX]);
 	if (s->unknown_records)
-		REMARK(t,
-		       "%llu record%s of kinds that this reader does not know %s skipped: a newer "
-		       "nvsnoop "
-		       "may tell more",
+		REMARK(t, "%llu record%s of unknown type %s skipped: use a newer nvsnoop-report",
 		       (ull)s->unknown_records, S(s->unknown_records),
 		       s->unknown_records == 1 ? "was" : "were");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of the CUDA API as a trace tells them, each with its arguments by name and what it
- * submitted itself; and the launches and graphs that they speak of.
+ * Calls of the CUDA API in a trace, with their named arguments and what each submitted itself, and
+ * the launches and graphs that they refer to.
  */
 #ifndef NVSNOOP_CALLS_H
 #define NVSNOOP_CALLS_H
@@ -23,21 +23,22 @@ struct nvs_handles;
 /* Counts of operations. */
 struct nvs_tally {
 	uint64_t launches; /* grids that ran a program */
-	uint64_t triggers; /* of launch descriptors, whatever they ran */
-	uint64_t unknown_launches; /* of launches: descriptor not in the trace */
-	uint64_t copies[NVS_COPY_MODES], copied[NVS_COPY_MODES]; /* and bytes */
+	uint64_t triggers; /* triggers of launch descriptors, whatever those ran */
+	uint64_t unknown_launches; /* those of `launches` whose descriptor is not in the trace */
+	uint64_t copies[NVS_COPY_MODES], copied[NVS_COPY_MODES]; /* copied: bytes */
 	uint64_t memsets, memset_bytes;
 	uint64_t uploads, upload_bytes; /* descriptors, constants, semaphore values */
-	uint64_t codes, code_bytes; /* copies of instructions; not among copies */
+	uint64_t codes, code_bytes; /* copies of instructions, not included in copies */
 	uint64_t releases, acquires;
 	uint64_t waits, caches;
-	uint64_t unseen; /* submissions whose segments were not recorded: then nothing above is
-			    known */
+	/* submissions whose segments were not recorded; if there are any, the figures above are
+	 * incomplete */
+	uint64_t unseen;
 };
 
-/* What an entry point is about: "launch", "graph-launch", ... */
+/* Group of an entry point: "launch", "graph-launch", ... */
 enum nvs_call_group {
-	NVS_CALL_GROUP_OTHER, /* none, or one that only a newer nvsnoop knows */
+	NVS_CALL_GROUP_OTHER, /* none, or a group of a newer nvsnoop */
 	NVS_CALL_GROUP_CAPTURE,
 	NVS_CALL_GROUP_CONTEXT,
 	NVS_CALL_GROUP_COPY,
@@ -54,13 +55,14 @@ enum nvs_call_group {
 	NVS_CALL_GROUP_SYNC,
 };
 
-/* Kinds of arguments, as the trace tells them; handles from FUNCTION on. */
+/* Kinds of arguments, as in the trace; from FUNCTION on they are handles. */
 enum nvs_arg_kind {
-	NVS_KIND_OTHER, /* one that only a newer nvsnoop knows: a value */
+	NVS_KIND_OTHER, /* a kind of a newer nvsnoop: a plain value */
 	NVS_KIND_UNSIGNED, /* u8 u16 u32 u64 */
 	NVS_KIND_SIGNED, /* i32 */
-	NVS_KIND_POINTER, /* ptr: of the host */
-	NVS_KIND_DEVICE_POINTER, /* devptr: of the GPU's address space, which may be the host's */
+	NVS_KIND_POINTER, /* ptr: host address */
+	/* devptr: address in the GPU's address space, may be a host address */
+	NVS_KIND_DEVICE_POINTER,
 	NVS_KIND_STRING, /* str */
 	NVS_KIND_FUNCTION,
 	NVS_KIND_KERNEL,
@@ -75,118 +77,124 @@ enum nvs_arg_kind {
 	NVS_KIND_POOL,
 };
 
-struct nvs_call_api; /* an entry point, as the trace tells of it */
+struct nvs_call_api; /* an entry point */
 
 struct nvs_call {
 	const struct nvs_call_api *api; /* never NULL */
 	uint32_t thread;
-	uint64_t number, begin, end; /* ticks; end 0: it never returned */
+	uint64_t number, begin, end; /* ticks; end 0: the call never returned */
 	uint32_t result, depth;
 	uint32_t flags; /* NVS_CALL_* */
 	uint64_t submissions, entries, bytes; /* its own, not those of calls inside it */
-	/* Of its first submission; of one that submitted nothing, if it took long, allocates or
-	 * frees; else NVS_NONE */
+	/* Stack of its first submission. A call without submissions has one if it took long,
+	 * allocates or frees. Else NVS_NONE. */
 	uint32_t stack;
-	bool selected; /* one of its submissions was asked for: nvsnoop-report alone asks */
-	bool uncounted; /* level=counts: what it submitted is not known */
+	bool selected; /* one of its submissions was selected: only nvsnoop-report selects */
+	bool uncounted; /* level=counts: its submissions are unknown */
 	struct nvs_tally tally;
-	uint32_t nargs, absent; /* absent: bit i: args[i] was not kept */
-	const uint64_t *args; /* as recorded, and what strings hold: nvs_call_arg() reads them */
+	uint32_t nargs, absent; /* absent: bit i: args[i] was not recorded */
+	/* as recorded, and the bytes of strings: read them with nvs_call_arg() */
+	const uint64_t *args;
 	const char *strings;
-	/* Those of its own that were asked for: all, unless nvsnoop-report selects. */
+	/* Those of its own submissions that were selected: all, unless nvsnoop-report selects. */
 	uint64_t asked_submissions, asked_entries, asked_bytes;
 };
 
-const char *nvs_call_api_name(const struct nvs_call *call); /* "cuLaunchKernel"; "" not known */
+const char *nvs_call_api_name(const struct nvs_call *call); /* "cuLaunchKernel"; "" if unknown */
 enum nvs_call_group nvs_call_group(const struct nvs_call *call);
 const char *nvs_call_group_name(enum nvs_call_group group); /* "graph-launch"; "" for OTHER */
 
-/* One argument of a call, or a field of what it points to. */
+/* One argument of a call, or a field of a structure that an argument points to. */
 struct nvs_arg {
 	const char *name; /* as cuda.h spells it: "gridDimX" */
 	const char *kind_name; /* as the trace spells it: "u32" */
 	enum nvs_arg_kind kind;
-	bool absent; /* not kept, or not readable: what follows is 0 */
-	/* Number, pointer or handle; of SIGNED ones as an int64_t; of strings the whole length. */
+	bool absent; /* not recorded, or not readable: the following fields are 0 */
+	/* Number, pointer or handle; a SIGNED one as int64_t; for a STRING its full length. */
 	uint64_t value;
-	/* STRING: LENGTH bytes of it, without an end; NULL: the program gave NULL. LENGTH less than
-	 * VALUE: the rest was not kept. */
+	/* STRING: LENGTH bytes of it, not terminated; NULL: the program passed NULL. If LENGTH is
+	 * less than VALUE, the rest was not recorded. */
 	const char *string;
 	uint32_t length;
 };
 
 /* The argument at INDEX, less than call->nargs. */
 struct nvs_arg nvs_call_arg_at(const struct nvs_call *call, uint32_t index);
-/* The argument called NAME. False: the call has none of that name; ARG is unchanged. */
+/* Gets the argument called NAME. Returns false if there is none; ARG is then unchanged. */
 bool nvs_call_arg(const struct nvs_call *call, const char *name, struct nvs_arg *arg);
-/* Grid in blocks and block in threads. False: the call does not tell, as the old launches that take
- * them from the function. */
+/*
+ * Gets the grid in blocks and the block in threads. Returns false if they are not among the
+ * arguments, as with the old launches that take them from the function.
+ */
 bool nvs_call_shape(const struct nvs_call *call, uint32_t grid[3], uint32_t block[3]);
 
-/* One as text: "0x7f..", "12", "\"name\"", "?"; DST is returned. */
+/* Formats one argument: "0x7f..", "12", "\"name\"", "?". Returns DST. */
 char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, size_t room);
 
-/* "CUDA_ERROR_INVALID_VALUE"; NULL: not a known one. */
+/* "CUDA_ERROR_INVALID_VALUE"; NULL if unknown */
 const char *nvs_call_error(uint32_t result);
-/* Has a result, and one that is no success. A query's "not ready" is none. */
+/* True if the call returned an error. A query's "not ready" is not an error. */
 bool nvs_call_failed(const struct nvs_call *call);
-/* Has it returned with success, and done something itself, not only become part of a graph? */
+/* True if the call returned with success and did its work, rather than adding it to a graph. */
 static inline bool nvs_call_ran(const struct nvs_call *call)
 {
 	return call->end && !call->result &&
 	       !(call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED | NVS_CALL_CAPTURED));
 }
 
-/* Bytes that a copy is asked to move; of a batch those that its commands moved, where it does not
- * tell. *N: how many copies, more than one for a batch. false: not known. */
+/*
+ * Gets the bytes that a copy is to move; for a batch without that argument, those that its commands
+ * moved. *N: number of copies, more than one for a batch. Returns false if unknown.
+ */
 bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n);
-/* Ticks to nanoseconds. */
+/* Nanoseconds from BEGIN to END, in ticks. */
 uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end);
 
-/* A call that launches a kernel. Whether it did is for call->end, result and flags to say. */
+/* A call that launches a kernel. See call->end, result and flags for whether it succeeded. */
 struct nvs_launch {
 	const struct nvs_call *call;
 	uint64_t function; /* CUfunction or CUkernel */
-	const char *kernel; /* mangled; "" where not known */
-	bool has_shape; /* old entry points take it from the function */
+	const char *kernel; /* mangled; "" if unknown */
+	bool has_shape; /* false: an old entry point that takes it from the function */
 	bool has_attributes; /* registers to max_threads are known */
 	uint32_t grid[3], block[3];
-	uint32_t dynamic; /* shared memory asked for, bytes of a block */
-	uint32_t registers; /* a thread */
-	uint32_t shared; /* static, bytes of a block */
-	uint32_t local; /* bytes of a thread */
-	uint32_t max_threads; /* of a block */
+	uint32_t dynamic; /* dynamic shared memory, bytes per block */
+	uint32_t registers; /* per thread */
+	uint32_t shared; /* static, bytes per block */
+	uint32_t local; /* bytes per thread */
+	uint32_t max_threads; /* per block */
 };
 
 enum nvs_graph_origin { NVS_GRAPH_FROM_UNKNOWN, NVS_GRAPH_FROM_CAPTURE, NVS_GRAPH_FROM_NODES };
 
-/* nvs_graph.event, beside enum nvs_graph_event */
+/* a value of nvs_graph.event, in addition to enum nvs_graph_event */
 #define NVS_GRAPH_LAUNCHED 256u
 
-/* Of a graph's nodes, by their index: TO waits for FROM. */
+/* An edge between two nodes of a graph, by index: TO waits for FROM. */
 struct nvs_graph_link {
 	uint32_t from, to;
-	uint32_t type; /* CUgraphDependencyType: 0 all of it, 1 programmatic */
+	uint32_t type; /* CUgraphDependencyType: 0 full, 1 programmatic */
 };
 
-/* An executable graph, as it is after the event. */
+/* An executable graph, in its state after the event. */
 struct nvs_graph {
 	uint32_t event; /* enum nvs_graph_event, or NVS_GRAPH_LAUNCHED */
-	uint32_t number; /* of executable graphs in this trace, from 0 */
+	uint32_t number; /* number of the executable graph in this trace, from 0 */
 	uint64_t exec; /* CUgraphExec */
-	uint64_t graph; /* CUgraph it was made of, 0: not known */
+	uint64_t graph; /* the CUgraph it was instantiated from, 0: unknown */
 	uint32_t origin; /* enum nvs_graph_origin */
 	uint32_t nnodes;
 	const struct nvs_graph_node *nodes;
-	bool partial; /* nodes are missing, or not as they were last */
+	bool partial; /* nodes are missing, or their latest state is unknown */
 	const struct nvs_call *call; /* the launch; NULL for other events */
 	struct nvs_handles *handles; /* for nvs_graph_kernel() */
-	bool edges_known; /* false: there may be others than these */
+	bool edges_known; /* false: there may be others */
 	uint32_t nedges;
-	const struct nvs_graph_link *edges; /* between nodes that are inside the same one */
+	/* both nodes are in the same graph, child graph or body */
+	const struct nvs_graph_link *edges;
 };
 
-/* Mangled name of a kernel node's function; "" where it is not known, or the node is none. */
+/* Mangled name of a kernel node's function; "" if unknown, or if it is not a kernel node. */
 const char *nvs_graph_kernel(const struct nvs_graph *graph, uint32_t node);
 
 #pragma GCC visibility pop

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5,...  A range that names
- * OpenMetrics in a version that we do not write says nothing about us; wildcards mean what was
- * always given, plain text.
+ * Parses an Accept header such as "application/openmetrics-text;version=1.0.0,text/plain;q=0.5". An
+ * OpenMetrics range with another version than ours is ignored. Wildcards select the default, plain
+ * text.
  */
 #include <string.h>
 #include <strings.h>
 #include "live/exporter/accept.h"
 
-/* Up to one of ENDS, blanks around it taken off. */
+/* A token of the header, without surrounding blanks. */
 struct word {
 	const char *text;
 	size_t n;
@@ -27,13 +27,13 @@ static struct word next_word(const char **at, const char *ends)
 	return w;
 }
 
-static bool is(struct word w, const char *text)
+static bool token_equals(struct word w, const char *text)
 {
 	return w.n == strlen(text) && !strncasecmp(w.text, text, w.n);
 }
 
-/* "0.75" in thousandths; what is no such number counts as 0. */
-static int quality(struct word w)
+/* Parses a quality value such as "0.75". Returns thousandths; 0 if malformed. */
+static int parse_quality(struct word w)
 {
 	int q = 0, scale = 1000;
 
@@ -70,14 +70,15 @@ bool nvs_accept_openmetrics(const char *accept)
 				accept++;
 				value = next_word(&accept, ";,");
 			}
-			if (is(name, "q"))
-				q = quality(value);
-			else if (is(name, "version") && is(type, "application/openmetrics-text"))
-				ours = is(value, "1.0.0");
+			if (token_equals(name, "q"))
+				q = parse_quality(value);
+			else if (token_equals(name, "version") &&
+				 token_equals(type, "application/openmetrics-text"))
+				ours = token_equals(value, "1.0.0");
 		}
-		if (is(type, "application/openmetrics-text") && ours && q > open)
+		if (token_equals(type, "application/openmetrics-text") && ours && q > open)
 			open = q;
-		else if (is(type, "text/plain") && q > plain)
+		else if (token_equals(type, "text/plain") && q > plain)
 			plain = q;
 		accept += *accept == ',';
 	}

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What families are called. docs/prometheus.md has the same table, and a test compares the two. */
+/*
+ * Names and help texts of all metric families. docs/prometheus.md has the same table; a test
+ * compares the two.
+ */
 #include "live/exporter/families.h"
 
 #define COUNTER(number, name, help) [number] = {name, NVS_COUNTER, NULL, help}
@@ -10,82 +13,81 @@
 const struct nvs_family nvs_families[NVS_FAMILIES] = {
 	GAUGE(NVS_F_BUILD_INFO, "nvsnoop_build_info", "Version of the exporter; always 1."),
 	SECONDS(NVS_F_SCRAPE_SECONDS, "nvsnoop_scrape_duration_seconds", NVS_GAUGE,
-		"How long reading the live pages took this time."),
+		"Time spent reading the live pages for this scrape."),
 	COUNTER(NVS_F_REQUESTS, "nvsnoop_exporter_requests",
-		"Requests by their answer; none: cut off, or not to be understood."),
+		"Requests by status code; none: connection closed early, or request malformed."),
 	GAUGE(NVS_F_PROCESSES, "nvsnoop_processes",
-	      "Processes by state: running, gone (told for the last time), or left out for their "
-	      "number."),
+	      "Processes by state: running, gone (reported for the last time), or left out because "
+	      "of "
+	      "the limit."),
 	COUNTER(NVS_F_PROCESSES_SEEN, "nvsnoop_processes_seen",
-		"Processes that the exporter has told of since it began."),
+		"Processes that the exporter has reported since it started."),
 	GAUGE(NVS_F_PAGES_REFUSED, "nvsnoop_pages_refused",
-	      "Files that have a live page's name and are not believed; why: the reason for one of "
+	      "Files named like a live page that were rejected; why: the reason for one of "
 	      "them."),
 	GAUGE(NVS_F_PROCESS_INFO, "nvsnoop_process_info",
-	      "One for each GPU of a process, to join with: its program, host, job, and the GPU; "
+	      "One sample for each GPU of a process, to join with: program, host, job, and GPU; "
 	      "always 1."),
 	SECONDS(NVS_F_START, "nvsnoop_process_recorded_since_seconds", NVS_GAUGE,
-		"When recording the process began, since 1970."),
+		"Unix time at which recording of the process began."),
 	SECONDS(NVS_F_SILENT, "nvsnoop_process_silent_seconds", NVS_GAUGE,
-		"How long ago nvsnoop's own thread in the process was last at work; it is ten "
+		"Time since nvsnoop's thread in the process last ran; it runs ten "
 		"times a second."),
-	COUNTER(NVS_F_CALLS, "nvsnoop_api_calls", "Calls of the CUDA driver API that are over."),
+	COUNTER(NVS_F_CALLS, "nvsnoop_api_calls", "Completed calls of the CUDA driver API."),
 	COUNTER(NVS_F_ERRORS, "nvsnoop_api_errors",
 		"Calls of the CUDA driver API whose result was not CUDA_SUCCESS, by CUresult."),
 	SECONDS(NVS_F_DURATION, "nvsnoop_api_call_duration_seconds", NVS_HISTOGRAM,
-		"How long calls of the CUDA driver API took on the host."),
+		"Duration of calls of the CUDA driver API on the host."),
 	GAUGE(NVS_F_IN_FLIGHT, "nvsnoop_calls_in_flight",
 	      "Threads that are in a call of the CUDA driver API."),
 	SECONDS(NVS_F_IN_FLIGHT_SECONDS, "nvsnoop_call_in_flight_seconds", NVS_GAUGE,
-		"How long the oldest call that has not returned has been running."),
+		"Age of the oldest call that has not returned."),
 	COUNTER(NVS_F_LAUNCHES, "nvsnoop_kernel_launches",
-		"Launches of kernels by their mangled name: direct by a call, graph as a graph's "
+		"Kernel launches by mangled name: direct by a call, graph as a graph's "
 		"node."),
 	COUNTER(NVS_F_UNKNOWN_GRAPHS, "nvsnoop_unknown_graph_launches",
-		"Launches of graphs whose nodes are not known: their kernels are counted nowhere."),
+		"Launches of graphs whose nodes are unknown: their kernels are not counted."),
 	COUNTER(NVS_F_DOORBELLS, "nvsnoop_doorbells", "Stores to a doorbell."),
 	COUNTER(NVS_F_SUBMISSIONS, "nvsnoop_submissions",
 		"Submissions to channels, whether recorded or only counted."),
-	COUNTER(NVS_F_ENTRIES, "nvsnoop_gpfifo_entries",
-		"Entries of the GPFIFO that were submitted."),
+	COUNTER(NVS_F_ENTRIES, "nvsnoop_gpfifo_entries", "GPFIFO entries that were submitted."),
 	BYTES(NVS_F_COMMAND_BYTES, "nvsnoop_command_bytes", NVS_COUNTER,
 	      "Bytes of commands in the segments that were submitted."),
 	COUNTER(NVS_F_COPIES, "nvsnoop_copies", "Copies by calls that succeeded."),
 	BYTES(NVS_F_COPIED_BYTES, "nvsnoop_copied_bytes", NVS_COUNTER,
 	      "Bytes copied by calls that succeeded."),
 	SECONDS(NVS_F_COPY_SECONDS, "nvsnoop_copy_call_seconds", NVS_COUNTER,
-		"Time that calls that copied took on the host."),
+		"Time spent on the host in calls that copied."),
 	BYTES(NVS_F_MEMORY, "nvsnoop_memory_bytes", NVS_GAUGE,
-	      "Bytes allocated by calls and not freed."),
+	      "Bytes allocated by calls and not freed yet."),
 	BYTES(NVS_F_MEMORY_PEAK, "nvsnoop_memory_peak_bytes", NVS_GAUGE,
-	      "The most that nvsnoop_memory_bytes ever was."),
-	GAUGE(NVS_F_MEMORY_ALLOCATIONS, "nvsnoop_memory_allocations",
-	      "Allocations that are not freed."),
+	      "Maximum of nvsnoop_memory_bytes."),
+	GAUGE(NVS_F_MEMORY_ALLOCATIONS, "nvsnoop_memory_allocations", "Allocations not freed yet."),
 	BYTES(NVS_F_ALLOCATED_BYTES, "nvsnoop_memory_allocated_bytes", NVS_COUNTER,
-	      "Bytes of all allocations that succeeded."),
+	      "Bytes of all successful allocations."),
 	COUNTER(NVS_F_ALLOCATIONS_FAILED, "nvsnoop_memory_allocations_failed",
 		"Allocations that failed."),
 	BYTES(NVS_F_UNFREED, "nvsnoop_unfreed_bytes", NVS_GAUGE,
-	      "Bytes not freed, by the call site that asked for them."),
-	GAUGE(NVS_F_CHANNELS, "nvsnoop_channels", "Channels that the process has."),
+	      "Bytes not freed, by the call site that allocated them."),
+	GAUGE(NVS_F_CHANNELS, "nvsnoop_channels", "Channels of the process."),
 	GAUGE(NVS_F_PENDING_ENTRIES, "nvsnoop_channel_pending_entries",
-	      "Entries in a channel's GPFIFO that the GPU has not taken."),
+	      "Entries in a channel's GPFIFO that the GPU has not fetched."),
 	GAUGE(NVS_F_PENDING_SUBMISSIONS, "nvsnoop_channel_pending_submissions",
-	      "Submissions that the channel has not passed, by its release slot."),
+	      "Submissions to a channel that the GPU has not completed."),
 	COUNTER(NVS_F_COMPLETED, "nvsnoop_channel_completed_submissions",
-		"Submissions that the channel has passed, by its release slot."),
+		"Submissions to a channel that the GPU has completed."),
 	COUNTER(NVS_F_STALLS, "nvsnoop_launch_stalls",
-		"Calls that only hand work over and took long, by why: 0.1 ms or more, and ten "
-		"times the usual."),
+		"Slow calls that only submit work, by cause: 0.1 ms or more, and ten "
+		"times the median."),
 	SECONDS(NVS_F_STALL_SECONDS, "nvsnoop_launch_stall_seconds", NVS_COUNTER,
-		"Time that those calls took."),
-	COUNTER(NVS_F_GAPS, "nvsnoop_gaps",
-		"Submissions that are missing in the trace, by reason."),
-	COUNTER(NVS_F_ORPHANS, "nvsnoop_orphans", "Doorbells of channels that are not known."),
+		"Time spent in those calls."),
+	COUNTER(NVS_F_GAPS, "nvsnoop_gaps", "Submissions missing from the trace, by reason."),
+	COUNTER(NVS_F_ORPHANS, "nvsnoop_orphans", "Doorbells of unknown channels."),
 	SECONDS(NVS_F_WAIT_SECONDS, "nvsnoop_recorder_wait_seconds", NVS_COUNTER,
-		"Time for which full buffers of nvsnoop made the program wait."),
+		"Time the program waited because nvsnoop's buffers were full."),
 	GAUGE(NVS_F_LEFT_OUT, "nvsnoop_rows_left_out",
-	      "Names and allocations that found no room in the process' page, and count as other."),
+	      "Names and allocations that did not fit in the process' page and are counted as "
+	      "other."),
 	COUNTER(NVS_F_OBI_LAUNCH, "gpu_cuda_kernel_launch_calls", "Calls that launch a kernel."),
 	COUNTER(NVS_F_OBI_GRAPH_LAUNCH, "gpu_cuda_graph_launch_calls",
 		"Calls that launch a graph."),
@@ -107,7 +109,7 @@ const struct nvs_family nvs_families[NVS_FAMILIES] = {
 	      "Bytes of memory on GPUs that were freed."),
 	BYTES(NVS_F_OBI_MEMSET, "gpu_cuda_memset_bytes", NVS_COUNTER, "Bytes that calls set."),
 	BYTES(NVS_F_OBI_COPIES, "gpu_cuda_memory_copies_bytes", NVS_HISTOGRAM,
-	      "Copies by calls that succeeded, by their bytes."),
+	      "Copies by calls that succeeded, by size in bytes."),
 	BYTES(NVS_F_OBI_HOST_REGISTER, "gpu_cuda_host_register_bytes", NVS_COUNTER,
 	      "Bytes of host memory that calls registered."),
 	GAUGE(NVS_F_PROBE_LEAKS, "cuda_memory_leaks",

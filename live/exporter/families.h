@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* All families of samples, in the order in which they are told. */
+/* All metric families, in the order of the output. */
 #ifndef NVSNOOP_LIVE_EXPORTER_FAMILIES_H
 #define NVSNOOP_LIVE_EXPORTER_FAMILIES_H
 
-#include "live/exporter/expose.h"
+#include "live/exporter/exposition.h"
 
 enum nvs_family_number {
 	NVS_F_BUILD_INFO,
@@ -59,7 +59,7 @@ enum nvs_family_number {
 	NVS_F_OBI_MEMSET,
 	NVS_F_OBI_COPIES,
 	NVS_F_OBI_HOST_REGISTER,
-	/* GPUprobe: with --gpuprobe alone */
+	/* GPUprobe: only with --gpuprobe */
 	NVS_F_PROBE_LEAKS,
 	NVS_F_PROBE_LAUNCHES,
 	NVS_F_PROBE_ERRORS,

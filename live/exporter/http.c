@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * HTTP by libmicrohttpd, which is looked up when asked for: --textfile works where it is not
- * installed, and where this was built without its header. One thread does everything, so that the
- * state of the counters needs no lock.
+ * The HTTP server, on libmicrohttpd. The library is loaded at run time, so that --textfile works
+ * where it is not installed, or where this program was built without its header. One thread does
+ * everything, so counters need no lock.
  */
 #include <errno.h>
 #include <poll.h>
@@ -49,7 +49,7 @@ static struct {
 	FUNCTIONS(MEMBER)
 } mhd;
 
-static bool look_up_all(void *library)
+static bool resolve_symbols(void *library)
 {
 	void *symbol;
 
@@ -62,8 +62,7 @@ static bool look_up_all(void *library)
 	return true;
 }
 
-/* A connection, to be ended when its time is over: the library's own limit begins anew with each
- * byte. */
+/* A connection with our own deadline: the library's timeout restarts with each byte. */
 struct connection {
 	struct connection *next, **at;
 	struct MHD_Connection *own;
@@ -72,9 +71,9 @@ struct connection {
 	bool asked, left;
 };
 static struct connection *connections;
-static bool room_again; /* one has gone: who waits for its place comes in with the next run */
+static bool room_again; /* a connection was closed: a waiting client is accepted in the next run */
 
-/* An answer that a client has not taken yet. */
+/* An answer that a client has not received yet. */
 struct waiting {
 	size_t size;
 	char text[];
@@ -128,11 +127,11 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 }
 
 /*
- * The library does not see that a client has gone in the middle of its request, where that came
- * along with the last bytes: it waits for another event, and the place stays taken until it is
- * overdue. A connection that is resumed is looked at anew.
+ * libmicrohttpd misses a client that hangs up in the middle of a request if the hangup arrives with
+ * the last bytes: it waits for another event, and the connection stays open until its deadline.
+ * Resuming the connection makes the library check it again.
  */
-static void end_left(struct connection *c)
+static void close_hung_up(struct connection *c)
 {
 	struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
 
@@ -143,18 +142,18 @@ static void end_left(struct connection *c)
 	mhd.MHD_resume_connection(c->own);
 }
 
-static void end_overdue(void)
+static void close_overdue(void)
 {
 	uint64_t now = now_ms();
 
 	for (struct connection *c = connections; c; c = c->next)
-		end_left(c);
+		close_hung_up(c);
 	for (struct connection *c = connections; c; c = c->next)
 		if (now - c->since > (c->asked ? WHOLE_MS : HEADER_MS))
 			shutdown(c->fd, SHUT_RDWR);
 }
 
-static void taken(void *text)
+static void free_answer(void *text)
 {
 	struct waiting *w = (struct waiting *)((char *)text - sizeof(*w));
 
@@ -162,8 +161,8 @@ static void taken(void *text)
 	free(w);
 }
 
-/* NULL: too much waits already, or there is no memory. */
-static struct MHD_Response *metrics(struct nvs_http *http, bool openmetrics)
+/* Returns NULL if too many answers are outstanding, or if there is no memory. */
+static struct MHD_Response *create_metrics_answer(struct nvs_http *http, bool openmetrics)
 {
 	struct nvs_expose e = {.openmetrics = openmetrics};
 	struct MHD_Response *r = NULL;
@@ -177,15 +176,16 @@ static struct MHD_Response *metrics(struct nvs_http *http, bool openmetrics)
 		w->size = e.size;
 		memcpy(w->text, e.text, e.size);
 		outstanding += w->size;
-		r = mhd.MHD_create_response_from_buffer_with_free_callback(e.size, w->text, taken);
+		r = mhd.MHD_create_response_from_buffer_with_free_callback(e.size, w->text,
+									   free_answer);
 		if (!r)
-			taken(w->text);
+			free_answer(w->text);
 	}
 	free(e.text);
 	return r;
 }
 
-static struct MHD_Response *words(const char *text)
+static struct MHD_Response *create_text_answer(const char *text)
 {
 	return mhd.MHD_create_response_from_buffer(strlen(text), (void *)text,
 						   MHD_RESPMEM_PERSISTENT);
@@ -214,9 +214,9 @@ static enum MHD_Result send_answer(struct MHD_Connection *connection, unsigned i
 	return done;
 }
 
-static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, const char *url,
-			      const char *method, const char *version, const char *upload,
-			      size_t *upload_size, void **request)
+static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connection, const char *url,
+				      const char *method, const char *version, const char *upload,
+				      size_t *upload_size, void **request)
 {
 	static const char plain[] = "text/plain; charset=utf-8";
 	struct nvs_http *http = arg;
@@ -231,55 +231,55 @@ static enum MHD_Result answer(void *arg, struct MHD_Connection *connection, cons
 	if (strcmp(method, "GET") && strcmp(method, "HEAD")) {
 		http->answers[NVS_HTTP_NOT_ALLOWED]++;
 		return send_answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-				   words("only GET and HEAD\n"), plain);
+				   create_text_answer("only GET and HEAD\n"), plain);
 	}
 	if (!strcmp(url, "/")) {
 		http->answers[NVS_HTTP_OK]++;
-		return send_answer(connection, MHD_HTTP_OK, words(front),
+		return send_answer(connection, MHD_HTTP_OK, create_text_answer(front),
 				   "text/html; charset=utf-8");
 	}
 	if (strcmp(url, "/metrics")) {
 		http->answers[NVS_HTTP_NOT_FOUND]++;
 		return send_answer(connection, MHD_HTTP_NOT_FOUND,
-				   words("there is only /metrics\n"), plain);
+				   create_text_answer("only /metrics exists\n"), plain);
 	}
 	open = nvs_accept_openmetrics(
 		mhd.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
-	r = metrics(http, open);
+	r = create_metrics_answer(http, open);
 	http->answers[r ? NVS_HTTP_OK : NVS_HTTP_UNAVAILABLE]++;
 	if (!r)
 		return send_answer(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-				   words("too many answers wait to be taken\n"), plain);
+				   create_text_answer("too many answers are outstanding\n"), plain);
 	mhd.MHD_add_response_header(r, "Vary", "Accept");
 	return send_answer(connection, MHD_HTTP_OK, r,
 			   open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
 				: "text/plain; version=0.0.4; charset=utf-8");
 }
 
-/* /metrics%00 is another name than /metrics. */
-static size_t as_it_is(void *arg, struct MHD_Connection *connection, char *text)
+/* Disables unescaping: /metrics%00 must not match /metrics. */
+static size_t keep_escapes(void *arg, struct MHD_Connection *connection, char *text)
 {
 	return strlen(text);
 }
 
-static int earlier(int a, int b)
+static int min_timeout(int a, int b)
 {
 	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
-/* ms, -1: no need of us. */
-static int until_due(struct MHD_Daemon *daemon)
+/* Returns the poll timeout in ms; -1: none. */
+static int poll_timeout(struct MHD_Daemon *daemon)
 {
 	int timeout = room_again ? 0 : connections ? 100 : -1;
 	MHD_UNSIGNED_LONG_LONG ms;
 
 	room_again = false;
 	if (mhd.MHD_get_timeout(daemon, &ms) == MHD_YES)
-		timeout = earlier(timeout, ms > 100 ? 100 : (int)ms);
+		timeout = min_timeout(timeout, ms > 100 ? 100 : (int)ms);
 	return timeout;
 }
 
-static void turn(struct nvs_http *http, struct MHD_Daemon *daemon, int stop)
+static void run_loop(struct nvs_http *http, struct MHD_Daemon *daemon, int stop)
 {
 	const union MHD_DaemonInfo *info = mhd.MHD_get_daemon_info(daemon,
 								   MHD_DAEMON_INFO_EPOLL_FD);
@@ -289,14 +289,14 @@ static void turn(struct nvs_http *http, struct MHD_Daemon *daemon, int stop)
 	int again = -1;
 
 	while (!fds[1].revents) {
-		int n = poll(fds, 3, earlier(until_due(daemon), again));
+		int n = poll(fds, 3, min_timeout(poll_timeout(daemon), again));
 
 		if (n < 0 && errno != EINTR)
 			return;
 		if (n >= 0 && (fds[2].revents || again >= 0))
 			again = http->notice(http->arg, fds[2].revents);
 		mhd.MHD_run(daemon);
-		end_overdue();
+		close_overdue();
 	}
 }
 
@@ -305,24 +305,24 @@ int nvs_http_serve(struct nvs_http *http, int listener, int stop, char *message,
 	void *library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
 	struct MHD_Daemon *daemon;
 
-	if (!library || !look_up_all(library)) {
+	if (!library || !resolve_symbols(library)) {
 		snprintf(message, room,
-			 "no libmicrohttpd.so.12 here (package libmicrohttpd12); "
+			 "libmicrohttpd.so.12 is not installed (package libmicrohttpd12); "
 			 "--textfile works without it");
 		return -1;
 	}
 	daemon = mhd.MHD_start_daemon(
-		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer, http,
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle_request, http,
 		MHD_OPTION_LISTEN_SOCKET, (MHD_socket)listener, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned int)CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_BYTES,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)(WHOLE_MS / 1000),
 		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
-		MHD_OPTION_UNESCAPE_CALLBACK, as_it_is, NULL, MHD_OPTION_END);
+		MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_END);
 	if (!daemon) {
-		snprintf(message, room, "libmicrohttpd does not start: %s", strerror(errno));
+		snprintf(message, room, "cannot start libmicrohttpd: %s", strerror(errno));
 		return -1;
 	}
-	turn(http, daemon, stop);
+	run_loop(http, daemon, stop);
 	mhd.MHD_stop_daemon(daemon);
 	return 0;
 }

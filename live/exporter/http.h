@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The door: GET and HEAD of /metrics and of /, and nothing else. At most 32 connections at a time,
- * each for one request of at most 8 KiB of header, which has to be there after 3 s, and for 10 s in
- * all; what answers wait to be taken is at most 256 MiB. Whatever was turned away is counted.
+ * The HTTP server: answers GET and HEAD of /metrics and /, and nothing else. Limits: 32
+ * connections, one request each, 8 KiB of header that must arrive within 3 s, 10 s per connection,
+ * 256 MiB of answers not yet received. Rejected requests are counted.
  */
 #ifndef NVSNOOP_LIVE_EXPORTER_HTTP_H
 #define NVSNOOP_LIVE_EXPORTER_HTTP_H
 
-#include "live/exporter/expose.h"
+#include "live/exporter/exposition.h"
 
-/* Answers by what became of them; NVS_HTTP_NONE: a connection that asked for nothing that could be
- * read. */
+/* Answers by status; NVS_HTTP_NONE: a connection without a readable request. */
 enum nvs_http_answer {
 	NVS_HTTP_OK,
 	NVS_HTTP_NOT_FOUND,
@@ -23,24 +22,27 @@ extern const char *const nvs_http_words[NVS_HTTP_ANSWERS];
 
 struct nvs_http {
 	uint64_t answers[NVS_HTTP_ANSWERS];
-	/* Fills an answer of which openmetrics is set; called by nvs_http_serve() alone. */
+	/* Writes an answer; E->openmetrics is set. Called only by nvs_http_serve(). */
 	void (*scrape)(void *arg, struct nvs_expose *e);
-	/* What else is to be done when WATCH (-1: nothing) can be read, as nvs_scrape_notice()
-	 * says. */
+	/* Called when WATCH (-1: none) is readable; see nvs_scrape_notice(). */
 	int (*notice)(void *arg, bool came);
 	int watch;
 	void *arg;
 };
 
-/* A listening socket on TEXT, "127.0.0.1:9000" or "[::1]:9000"; -1 and a message, or what bind()
- * says. */
+/*
+ * Opens a listening socket on TEXT, "127.0.0.1:9000" or "[::1]:9000". Returns -1 with a message on
+ * failure; errno is EINVAL if TEXT is malformed.
+ */
 int nvs_http_listen(const char *text, char *message, size_t room);
 
-/* What it listens on, as a URL; OPEN: others than this machine may reach it. */
+/* Formats the listening address as a URL. Sets OPEN if other machines can reach it. */
 void nvs_http_where(int listener, char *url, size_t room, bool *open);
 
-/* Until STOP, a descriptor, can be read; then 0. -1 and a message where libmicrohttpd cannot be
- * had. */
+/*
+ * Serves requests until descriptor STOP is readable. Returns 0, or -1 with a message if
+ * libmicrohttpd cannot be used.
+ */
 int nvs_http_serve(struct nvs_http *http, int listener, int stop, char *message, size_t room);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the exporter is to be found. Addresses are numbers: nobody is asked for a name. */
+/* Opens the listening socket. Addresses are numeric: no name is resolved. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -17,10 +17,10 @@ static bool is_port(const char *text)
 }
 
 /*
- * "[::1]:9000" into address and port. A port alone is one of this machine's own address; behind a
- * colon alone, as others who tell Prometheus take it, of all addresses.
+ * Splits "[::1]:9000" into address and port. A port alone means 127.0.0.1. ":PORT" means all
+ * addresses, as in other Prometheus exporters.
  */
-static bool parted(const char *text, char *host, size_t room, const char **port)
+static bool split_address(const char *text, char *host, size_t room, const char **port)
 {
 	const char *colon = strrchr(text, ':');
 	size_t n = colon ? (size_t)(colon - text) : 0;
@@ -52,7 +52,8 @@ int nvs_http_listen(const char *text, char *message, size_t room)
 	char host[64];
 	int fd, yes = 1;
 
-	if (!parted(text, host, sizeof(host), &port) || getaddrinfo(host, port, &hints, &found)) {
+	if (!split_address(text, host, sizeof(host), &port) ||
+	    getaddrinfo(host, port, &hints, &found)) {
 		snprintf(message, room,
 			 "--listen is ADDRESS:PORT, as in 127.0.0.1:9000 or [::1]:9000, or a port, "
 			 "not '%s'",

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-exporter: the counters of running programs for Prometheus, over HTTP or in a file. */
+/*
+ * nvsnoop-exporter: serves the counters of running programs to Prometheus, over HTTP or in a file.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -16,34 +18,34 @@
 #include "live/exporter/textfile.h"
 
 struct options {
-	const char *listen; /* NULL: not said */
-	const char *textfile; /* NULL: over HTTP */
-	unsigned long interval; /* seconds; 0: not said */
+	const char *listen; /* NULL: not given */
+	const char *textfile; /* NULL: serve HTTP */
+	unsigned long interval; /* seconds; 0: not given */
 	bool once;
 	struct nvs_scrape_options scrape;
 };
 
-static void usage(void)
+static void print_usage(void)
 {
 	printf("Usage: nvsnoop-exporter [OPTION...]\n\n"
-	       "Tells Prometheus what the programs do that run under nvsnoop now: their calls,\n"
+	       "Exports metrics of the programs that run under nvsnoop now to Prometheus: calls,\n"
 	       "launches, copies, memory, errors, channels. It reads the live pages of this\n"
-	       "user's programs (root: of all), and needs no rights and no GPU.\n\n"
-	       "  --listen=ADDRESS:PORT  where /metrics is to be had (%s);\n"
-	       "                         :PORT is that on all addresses\n"
-	       "  --textfile=FILE        write FILE instead, for the node exporter's collector;\n"
-	       "                         - is standard output\n"
-	       "  --interval=SECONDS     textfile: how often (15)\n"
-	       "  --once                 textfile: once, and end\n"
-	       "  --top=N                kernels, call sites and entry points by name a process,\n"
-	       "                         the others together as `other' (%d)\n"
-	       "  --gpuprobe             also GPUprobe's three metrics, by its names\n"
-	       "  --help                 this text\n"
-	       "  --version              which version it is\n",
+	       "user's programs (root: of all users), and needs no privileges and no GPU.\n\n"
+	       "  --listen=ADDRESS:PORT  where to serve /metrics (%s);\n"
+	       "                         :PORT listens on all addresses\n"
+	       "  --textfile=FILE        write FILE instead, for the node exporter's textfile\n"
+	       "                         collector; - is standard output\n"
+	       "  --interval=SECONDS     with --textfile: time between two updates (15)\n"
+	       "  --once                 with --textfile: write once and exit\n"
+	       "  --top=N                kernels, call sites and entry points named for each\n"
+	       "                         process; the rest is summed as `other' (%d)\n"
+	       "  --gpuprobe             also export GPUprobe's three metrics under its names\n"
+	       "  --help                 print this and exit\n"
+	       "  --version              print the version and exit\n",
 	       NVS_EXPORTER_LISTEN, NVS_SCRAPE_TOP);
 }
 
-static void __attribute__((noreturn)) wrong(const char *format, const char *what)
+static void __attribute__((noreturn)) exit_usage(const char *format, const char *what)
 {
 	char safe[512];
 
@@ -53,7 +55,7 @@ static void __attribute__((noreturn)) wrong(const char *format, const char *what
 	exit(2);
 }
 
-static void __attribute__((noreturn)) die(const char *message)
+static void __attribute__((noreturn)) exit_failure(const char *message)
 {
 	char safe[1024];
 
@@ -62,8 +64,8 @@ static void __attribute__((noreturn)) die(const char *message)
 	exit(1);
 }
 
-static unsigned long number(const char *text, unsigned long low, unsigned long high,
-			    const char *format)
+static unsigned long parse_number(const char *text, unsigned long low, unsigned long high,
+				  const char *format)
 {
 	unsigned long v;
 	char *end;
@@ -71,15 +73,15 @@ static unsigned long number(const char *text, unsigned long low, unsigned long h
 	errno = 0;
 	v = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || v < low || v > high)
-		wrong(format, text);
+		exit_usage(format, text);
 	return v;
 }
 
-/* What --help and --version print has to arrive. */
-static void told(void)
+/* Exits after --help or --version; a failed write is an error. */
+static void finish_output(void)
 {
 	if (fflush(stdout) || ferror(stdout))
-		die(strerror(errno));
+		exit_failure(strerror(errno));
 	exit(0);
 }
 
@@ -107,27 +109,28 @@ static void read_options(struct options *o, int argc, char **argv)
 			o->textfile = optarg;
 			break;
 		case 'i':
-			o->interval = number(optarg, 1, 86400,
-					     "--interval is a number from 1 to 86400, not '%s'");
+			o->interval = parse_number(
+				optarg, 1, 86400,
+				"--interval must be a number from 1 to 86400, not '%s'");
 			break;
 		case 'o':
 			o->once = true;
 			break;
 		case 'n':
-			o->scrape.top =
-				(uint32_t)number(optarg, 1, NVS_SCRAPE_TOP_MAX,
-						 "--top is a number from 1 to 200, not '%s'");
+			o->scrape.top = (uint32_t)parse_number(
+				optarg, 1, NVS_SCRAPE_TOP_MAX,
+				"--top must be a number from 1 to 200, not '%s'");
 			break;
 		case 'g':
 			o->scrape.gpuprobe = true;
 			break;
 		case 'h':
-			usage();
-			told();
+			print_usage();
+			finish_output();
 			break;
 		case 'V':
 			puts("nvsnoop-exporter " NVS_VERSION);
-			told();
+			finish_output();
 			break;
 		default:
 			fprintf(stderr, "nvsnoop-exporter: try --help\n");
@@ -135,19 +138,19 @@ static void read_options(struct options *o, int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		wrong("it takes options alone, not '%s'", argv[optind]);
+		exit_usage("unexpected argument '%s'", argv[optind]);
 	if (o->textfile && o->listen)
-		wrong("%s", "--textfile writes a file, and does not --listen");
+		exit_usage("%s", "--textfile and --listen exclude each other");
 	if (!o->textfile && (o->interval || o->once))
-		wrong("%s", "--interval and --once are for --textfile");
+		exit_usage("%s", "--interval and --once require --textfile");
 	if (o->interval && o->once)
-		wrong("%s", "--once has no --interval");
+		exit_usage("%s", "--once and --interval exclude each other");
 	if (o->textfile && !*o->textfile)
-		wrong("%s", "--textfile=FILE, which one?");
+		exit_usage("%s", "--textfile requires a file name");
 }
 
-/* A descriptor that can be read once the program is to end. */
-static int stop_asked(void)
+/* Blocks the terminating signals. Returns a signalfd that becomes readable when one arrives. */
+static int open_stop_fd(void)
 {
 	sigset_t set;
 	int fd;
@@ -158,23 +161,23 @@ static int stop_asked(void)
 	sigaddset(&set, SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) || (fd = signalfd(-1, &set, SFD_CLOEXEC)) < 0)
-		die(strerror(errno));
+		exit_failure(strerror(errno));
 	return fd;
 }
 
-static void scrape(void *arg, struct nvs_expose *e)
+static void fill_answer(void *arg, struct nvs_expose *e)
 {
 	nvs_scrape(arg, e);
 }
 
-static int notice(void *arg, bool came)
+static int check_pages(void *arg, bool came)
 {
 	return nvs_scrape_notice(arg, came);
 }
 
-static int serve(const struct options *o)
+static int serve_http(const struct options *o)
 {
-	struct nvs_http http = {.scrape = scrape, .notice = notice};
+	struct nvs_http http = {.scrape = fill_answer, .notice = check_pages};
 	char message[512], url[128];
 	int listener, stop;
 	bool open;
@@ -182,19 +185,20 @@ static int serve(const struct options *o)
 	listener = nvs_http_listen(o->listen ? o->listen : NVS_EXPORTER_LISTEN, message,
 				   sizeof(message));
 	if (listener < 0 && errno == EINVAL)
-		wrong("%s", message);
+		exit_usage("%s", message);
 	if (listener < 0)
-		die(message);
+		exit_failure(message);
 	http.arg = nvs_scrape_begin(&o->scrape, &http);
 	if (!http.arg)
-		die("no memory");
+		exit_failure("no memory");
 	http.watch = nvs_scrape_watch(http.arg);
-	stop = stop_asked();
+	stop = open_stop_fd();
 	nvs_http_where(listener, url, sizeof(url), &open);
 	fprintf(stderr, "nvsnoop-exporter: %s%s\n", url,
-		open ? ", for whoever reaches it: names of programs, kernels and call sites" : "");
+		open ? ", open to other machines: shows names of programs, kernels and call sites"
+		     : "");
 	if (nvs_http_serve(&http, listener, stop, message, sizeof(message)))
-		die(message);
+		exit_failure(message);
 	nvs_scrape_end(http.arg);
 	return 0;
 }
@@ -209,7 +213,7 @@ static void write_once(const struct options *o, struct nvs_scrape *s)
 	failed = nvs_textfile_write(o->textfile, &e, message, sizeof(message));
 	free(e.text);
 	if (failed)
-		die(message);
+		exit_failure(message);
 }
 
 static int64_t now_ms(void)
@@ -220,14 +224,14 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Until it is time for the next file. False: the program is to end. */
+/* Waits until DUE, picking up new pages meanwhile. Returns false if the program is to stop. */
 static bool wait_until(struct nvs_scrape *s, struct pollfd fds[2], int64_t due)
 {
 	int again = -1;
 
 	for (int64_t left; (left = due - now_ms()) > 0;) {
 		if (poll(fds, 2, again >= 0 && again < left ? again : (int)left) < 0)
-			die(strerror(errno));
+			exit_failure(strerror(errno));
 		if (fds[0].revents)
 			return false;
 		if (fds[1].revents || again >= 0)
@@ -243,9 +247,9 @@ static int write_file(const struct options *o)
 	struct pollfd fds[2] = {{.events = POLLIN}, {.events = POLLIN}};
 
 	if (!s)
-		die("no memory");
+		exit_failure("no memory");
 	if (!o->once) {
-		fds[0].fd = stop_asked();
+		fds[0].fd = open_stop_fd();
 		fds[1].fd = nvs_scrape_watch(s);
 	}
 	do {
@@ -262,5 +266,5 @@ int main(int argc, char **argv)
 
 	argv[0] = (char *)"nvsnoop-exporter";
 	read_options(&options, argc, argv);
-	return options.textfile ? write_file(&options) : serve(&options);
+	return options.textfile ? write_file(&options) : serve_http(&options);
 }

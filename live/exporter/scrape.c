@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A look at all pages, and which processes are told of: those told before, then new ones, up to a
- * bound. */
+/*
+ * One scrape: reads all pages, matches them with known processes, adds new ones up to a limit, and
+ * writes all families.
+ */
 #include <stdlib.h>
 #include <time.h>
 #include "live/exporter/families.h"
 #include "live/exporter/http.h"
-#include "live/exporter/tell.h"
+#include "live/exporter/metrics.h"
 
 enum { PROCESSES = 1024, TRIES = 20, TRY_MS = 5 };
 
@@ -13,10 +15,10 @@ struct nvs_scrape {
 	struct nvs_scrape_options options;
 	const struct nvs_http *http;
 	struct nvs_pages *pages;
-	struct nvs_process *processes; /* by pid */
+	struct nvs_process *processes; /* sorted by PID */
 	uint32_t running, gone, left_out;
 	uint64_t seen;
-	int tries; /* left for a page that is not ready */
+	int tries; /* attempts left for a page that is not ready */
 };
 
 static uint64_t now_ns(void)
@@ -45,7 +47,7 @@ int nvs_scrape_watch(struct nvs_scrape *s)
 {
 	int fd = nvs_pages_watch(s->pages);
 
-	/* Folders are watched once they have been looked into. */
+	/* A folder is watched from the first scan on. */
 	nvs_pages_look(s->pages);
 	return fd;
 }
@@ -69,8 +71,8 @@ void nvs_scrape_end(struct nvs_scrape *s)
 	free(s);
 }
 
-/* Those whose pages are no more are forgotten; the others get theirs. Both lists are by pid. */
-static void meet_again(struct nvs_scrape *s, uint32_t *known)
+/* Removes processes whose pages are gone, and updates the others. Both lists are sorted by PID. */
+static void update_known(struct nvs_scrape *s, uint32_t *known)
 {
 	struct nvs_process **at = &s->processes;
 	uint32_t i = 0, n = nvs_pages_count(s->pages);
@@ -94,7 +96,7 @@ static void meet_again(struct nvs_scrape *s, uint32_t *known)
 	}
 }
 
-static void meet_new(struct nvs_scrape *s, uint32_t known)
+static void add_new(struct nvs_scrape *s, uint32_t known)
 {
 	struct nvs_process **at = &s->processes;
 
@@ -119,30 +121,30 @@ static void meet_new(struct nvs_scrape *s, uint32_t known)
 	}
 }
 
-static void family(struct nvs_expose *e, enum nvs_family_number number)
+static void begin_family(struct nvs_expose *e, enum nvs_family_number number)
 {
 	nvs_expose_family(e, &nvs_families[number]);
 }
 
-static void tell_of_itself(struct nvs_scrape *s, struct nvs_expose *e, uint64_t took)
+static void report_exporter(struct nvs_scrape *s, struct nvs_expose *e, uint64_t took)
 {
 	const char *why;
 	uint32_t refused = nvs_pages_refused(s->pages, &why);
 
-	family(e, NVS_F_BUILD_INFO);
+	begin_family(e, NVS_F_BUILD_INFO);
 	nvs_expose_count(e, "", 1, "version", NVS_VERSION, NULL);
-	family(e, NVS_F_SCRAPE_SECONDS);
+	begin_family(e, NVS_F_SCRAPE_SECONDS);
 	nvs_expose_seconds(e, "", took, NULL);
-	family(e, NVS_F_REQUESTS);
+	begin_family(e, NVS_F_REQUESTS);
 	for (int i = 0; s->http && i < NVS_HTTP_ANSWERS; i++)
 		nvs_expose_count(e, "", s->http->answers[i], "code", nvs_http_words[i], NULL);
-	family(e, NVS_F_PROCESSES);
+	begin_family(e, NVS_F_PROCESSES);
 	nvs_expose_count(e, "", s->running, "state", "running", NULL);
 	nvs_expose_count(e, "", s->gone, "state", "gone", NULL);
 	nvs_expose_count(e, "", s->left_out, "state", "left_out", NULL);
-	family(e, NVS_F_PROCESSES_SEEN);
+	begin_family(e, NVS_F_PROCESSES_SEEN);
 	nvs_expose_count(e, "", s->seen, NULL);
-	family(e, NVS_F_PAGES_REFUSED);
+	begin_family(e, NVS_F_PAGES_REFUSED);
 	nvs_expose_count(e, "", refused, "why", why, NULL);
 }
 
@@ -154,14 +156,14 @@ void nvs_scrape(struct nvs_scrape *s, struct nvs_expose *e)
 	s->running = s->gone = s->left_out = 0;
 	if (nvs_pages_look(s->pages))
 		e->failed = true;
-	meet_again(s, &known);
-	meet_new(s, known);
+	update_known(s, &known);
+	add_new(s, known);
 	for (struct nvs_process *p = s->processes; p; p = p->next)
 		*(p->page->gone ? &s->gone : &s->running) += 1;
-	tell_of_itself(s, e, now_ns() - begin);
+	report_exporter(s, e, now_ns() - begin);
 	for (int i = NVS_F_PROCESS_INFO;
 	     i < (s->options.gpuprobe ? NVS_FAMILIES : NVS_F_PROBE_LEAKS); i++) {
-		family(e, (enum nvs_family_number)i);
+		begin_family(e, (enum nvs_family_number)i);
 		for (struct nvs_process *p = s->processes; p; p = p->next)
 			nvs_tell(e, (enum nvs_family_number)i, p);
 	}

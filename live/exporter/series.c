@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names found by a hash table; of those only the shown ones are a matter of the answer's size. */
+/* A hash table of names; only names that are shown add to the answer's size. */
 #include <stdlib.h>
 #include <string.h>
 #include "live/exporter/series.h"
@@ -13,12 +13,12 @@ static uint64_t hash_of(const char *text)
 	return h ^ h >> 29;
 }
 
-static uint64_t *before(const struct nvs_series *s, struct nvs_one *one)
+static uint64_t *previous_values(const struct nvs_series *s, struct nvs_one *one)
 {
 	return one->values + s->columns;
 }
 
-static uint64_t *kept(const struct nvs_series *s, struct nvs_one *one)
+static uint64_t *other_share(const struct nvs_series *s, struct nvs_one *one)
 {
 	return one->values + 2 * (size_t)s->columns;
 }
@@ -32,7 +32,7 @@ void nvs_series_begin(struct nvs_series *s, uint32_t columns)
 		memset(s->other, 0, columns * sizeof(uint64_t));
 }
 
-static void place(struct nvs_series *s, uint32_t index)
+static void insert_index(struct nvs_series *s, uint32_t index)
 {
 	uint64_t at = s->all[index]->hash;
 
@@ -41,7 +41,7 @@ static void place(struct nvs_series *s, uint32_t index)
 	s->places[at % s->nplaces] = index + 1;
 }
 
-static bool grow(struct nvs_series *s)
+static bool grow_table(struct nvs_series *s)
 {
 	uint32_t room = s->room ? s->room * 2 : 16;
 	struct nvs_one **all = realloc(s->all, room * sizeof(*all));
@@ -58,11 +58,11 @@ static bool grow(struct nvs_series *s)
 	s->room = room;
 	s->nplaces = room * 2;
 	for (uint32_t i = 0; i < s->n; i++)
-		place(s, i);
+		insert_index(s, i);
 	return true;
 }
 
-static struct nvs_one *find(struct nvs_series *s, const char *labels)
+static struct nvs_one *find_or_add(struct nvs_series *s, const char *labels)
 {
 	uint64_t hash = hash_of(labels), at = hash;
 	struct nvs_one *one;
@@ -72,7 +72,7 @@ static struct nvs_one *find(struct nvs_series *s, const char *labels)
 		if (one->hash == hash && !strcmp(one->labels, labels))
 			return one;
 	}
-	if (s->n == NVS_SERIES_NAMES || (s->n == s->room && !grow(s)))
+	if (s->n == NVS_SERIES_NAMES || (s->n == s->room && !grow_table(s)))
 		return NULL;
 	one = calloc(1, sizeof(*one) + 3 * (size_t)s->columns * sizeof(uint64_t));
 	if (!one || !(one->labels = strdup(labels))) {
@@ -81,13 +81,13 @@ static struct nvs_one *find(struct nvs_series *s, const char *labels)
 	}
 	one->hash = hash;
 	s->all[s->n] = one;
-	place(s, s->n++);
+	insert_index(s, s->n++);
 	return one;
 }
 
 bool nvs_series_add(struct nvs_series *s, const char *labels, const uint64_t *values)
 {
-	struct nvs_one *one = labels ? find(s, labels) : NULL;
+	struct nvs_one *one = labels ? find_or_add(s, labels) : NULL;
 	uint64_t *to;
 
 	if (!one && !s->other)
@@ -98,9 +98,9 @@ bool nvs_series_add(struct nvs_series *s, const char *labels, const uint64_t *va
 	return one;
 }
 
-static uint32_t sort_column; /* one thread does everything */
+static uint32_t sort_column; /* the exporter has one thread */
 
-static int by_value(const void *a, const void *b)
+static int compare_by_value(const void *a, const void *b)
 {
 	struct nvs_one *const *x = a, *const *y = b;
 	uint64_t v = (*x)->values[sort_column], w = (*y)->values[sort_column];
@@ -108,11 +108,11 @@ static int by_value(const void *a, const void *b)
 	return v != w ? (v < w) - (v > w) : strcmp((*x)->labels, (*y)->labels);
 }
 
-static void show(struct nvs_series *s, struct nvs_one *one)
+static void show_name(struct nvs_series *s, struct nvs_one *one)
 {
 	one->shown = true;
 	s->nshown++;
-	memcpy(kept(s, one), before(s, one), s->columns * sizeof(uint64_t));
+	memcpy(other_share(s, one), previous_values(s, one), s->columns * sizeof(uint64_t));
 }
 
 void nvs_series_choose(struct nvs_series *s, uint32_t top, uint32_t column)
@@ -123,10 +123,10 @@ void nvs_series_choose(struct nvs_series *s, uint32_t top, uint32_t column)
 		return;
 	memcpy(sorted, s->all, s->n * sizeof(*sorted));
 	sort_column = column;
-	qsort(sorted, s->n, sizeof(*sorted), by_value);
+	qsort(sorted, s->n, sizeof(*sorted), compare_by_value);
 	for (uint32_t i = 0; i < s->n && i < top && s->nshown < 2 * top; i++)
 		if (!sorted[i]->shown && sorted[i]->values[column])
-			show(s, sorted[i]);
+			show_name(s, sorted[i]);
 	free(sorted);
 }
 
@@ -134,7 +134,7 @@ uint64_t nvs_series_value(const struct nvs_series *s, const struct nvs_one *one,
 {
 	struct nvs_one *o = (struct nvs_one *)one;
 
-	return o->values[column] - kept(s, o)[column];
+	return o->values[column] - other_share(s, o)[column];
 }
 
 bool nvs_series_other(const struct nvs_series *s, uint64_t *values)
@@ -144,7 +144,7 @@ bool nvs_series_other(const struct nvs_series *s, uint64_t *values)
 	for (uint32_t c = 0; c < s->columns; c++) {
 		values[c] = s->other ? s->other[c] : 0;
 		for (uint32_t i = 0; i < s->n; i++)
-			values[c] += s->all[i]->shown ? kept(s, s->all[i])[c]
+			values[c] += s->all[i]->shown ? other_share(s, s->all[i])[c]
 						      : s->all[i]->values[c];
 		any |= values[c] != 0;
 	}
@@ -154,7 +154,8 @@ bool nvs_series_other(const struct nvs_series *s, uint64_t *values)
 void nvs_series_end(struct nvs_series *s)
 {
 	for (uint32_t i = 0; i < s->n; i++)
-		memcpy(before(s, s->all[i]), s->all[i]->values, s->columns * sizeof(uint64_t));
+		memcpy(previous_values(s, s->all[i]), s->all[i]->values,
+		       s->columns * sizeof(uint64_t));
 }
 
 void nvs_series_free(struct nvs_series *s)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of a process' names have series of their own, and which share the one named `other'.
- * Prometheus takes a counter that goes back for a program that began anew, so what moves out of
- * `other' must take nothing out of it: a name that is shown later than it began counts from where
- * it was then, and what it had counted stays in `other' for ever. A name that is shown stays so.
- * The sum over all series is always the process' own.
+ * Decides which names of a process get their own series and which share the series `other'.
+ * Prometheus treats a counter that decreases as restarted, so `other' must never lose anything: a
+ * name that gets its series late starts there from its value at that moment, and its earlier count
+ * stays in `other'. A shown name stays shown. The sum over all series is exact.
  */
 #ifndef NVSNOOP_LIVE_EXPORTER_SERIES_H
 #define NVSNOOP_LIVE_EXPORTER_SERIES_H
@@ -14,39 +13,43 @@
 #include <stdint.h>
 
 struct nvs_one {
-	char *labels; /* as they stand between braces */
+	char *labels; /* label list, without braces */
 	uint64_t hash;
 	bool shown;
-	/* now, as they were at the scrape before, and those that `other' keeps; of as many columns
-	 * as the set has */
+	/*
+	 * three arrays of COLUMNS values: now, at the previous scrape, and the share kept by
+	 * `other'
+	 */
 	uint64_t values[];
 };
 
 struct nvs_series {
-	uint32_t columns; /* values a name; at most NVS_SERIES_COLUMNS */
+	uint32_t columns; /* values per name; at most */
 	struct nvs_one **all;
 	uint32_t n, room, nshown;
-	uint32_t *places; /* hash table of indexes + 1 */
+	uint32_t *places; /* hash table of index + 1 */
 	uint32_t nplaces;
-	uint64_t *other; /* what has no place at all */
+	uint64_t *other; /* the sum of names that are not stored */
 };
 
 enum { NVS_SERIES_COLUMNS = 40, NVS_SERIES_NAMES = 16384 };
 
-/* For a scrape: all values are 0, to be added to. */
+/* Begins a scrape: sets all values to 0. */
 void nvs_series_begin(struct nvs_series *s, uint32_t columns);
-/* VALUES are added to those of the name whose labels are LABELS. False: no memory, and they are in
- * `other'. */
+/*
+ * Adds VALUES to the name with LABELS. Returns false if they were added to `other' because there is
+ * no memory.
+ */
 bool nvs_series_add(struct nvs_series *s, const char *labels, const uint64_t *values);
 /*
- * Shows those of the greatest values of COLUMN that are among the TOP, and that those shown be at
- * most twice as many. Then nvs_series_value() is what belongs to one that is shown.
+ * Gives their own series to the TOP names by COLUMN; at most 2 * TOP names are ever shown.
+ * nvs_series_value() then returns the value of a shown name.
  */
 void nvs_series_choose(struct nvs_series *s, uint32_t top, uint32_t column);
 uint64_t nvs_series_value(const struct nvs_series *s, const struct nvs_one *one, uint32_t column);
-/* False: nothing was ever in it. */
+/* Returns false if `other' never had a value. */
 bool nvs_series_other(const struct nvs_series *s, uint64_t *values);
-/* After the samples: what is shown now is what was shown before. */
+/* Ends a scrape: current values become the previous ones. */
 void nvs_series_end(struct nvs_series *s);
 void nvs_series_free(struct nvs_series *s);
 

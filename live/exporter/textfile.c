@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Written beside its place under a hidden name that the collector does not read, and renamed. */
+/* Writes the file under a hidden name, which the collector ignores, and renames it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,8 +23,8 @@ static bool write_all(int fd, const char *text, size_t size)
 	return true;
 }
 
-/* The collector runs as another user: it may read, as far as the umask lets it. */
-static int replace(const char *path, const char *beside, const struct nvs_expose *e)
+/* Mode 0644: the collector runs as another user. */
+static int replace_file(const char *path, const char *beside, const struct nvs_expose *e)
 {
 	int fd, error;
 
@@ -52,7 +52,7 @@ int nvs_textfile_write(const char *path, const struct nvs_expose *e, char *messa
 	int n, folder;
 
 	if (e->failed) {
-		snprintf(message, room, "no memory for what %s is to hold", path);
+		snprintf(message, room, "not enough memory to write %s", path);
 		return -1;
 	}
 	if (!strcmp(path, "-")) {
@@ -66,7 +66,7 @@ int nvs_textfile_write(const char *path, const struct nvs_expose *e, char *messa
 	n = snprintf(beside, sizeof(beside), "%.*s.%s.%ld", folder, path, name, (long)getpid());
 	if (n < 0 || (size_t)n >= sizeof(beside))
 		errno = ENAMETOOLONG;
-	else if (!replace(path, beside, e))
+	else if (!replace_file(path, beside, e))
 		return 0;
 	snprintf(message, room, "cannot write %s: %s", path, strerror(errno));
 	return -1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A file for the node exporter's textfile collector: whoever reads it finds one answer, whole. */
+/* Writes a file for the node exporter's textfile collector. The file is replaced atomically. */
 #ifndef NVSNOOP_LIVE_EXPORTER_TEXTFILE_H
 #define NVSNOOP_LIVE_EXPORTER_TEXTFILE_H
 
-#include "live/exporter/expose.h"
+#include "live/exporter/exposition.h"
 
-/* "-" is standard output. 0, or -1 and a message; then the file is what it was before. */
+/* PATH "-" is standard output. Returns 0, or -1 with a message; the file is unchanged then. */
 int nvs_textfile_write(const char *path, const struct nvs_expose *e, char *message, size_t room);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A live page read and checked: its head, its tables' places, its texts and its clock. It is read
- * by pread(), since a file that is mapped may be cut short under its reader, who dies of it then;
- * the kernel copies aligned words of 8 bytes whole on the machines that there are.
+ * Reads and checks a live page: head, table positions, strings and clock. The file is read with
+ * pread(), because a mapped file that is truncated meanwhile would kill the reader with SIGBUS. The
+ * kernel copies aligned 8-byte words atomically on all supported machines.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include "live/read/page.h"
 
-#define MOST_STRINGS (16u << 20) /* bytes */
-#define TRIES 8 /* at something that its process changes just then */
+#define MAX_STRINGS (16u << 20) /* bytes */
+#define TRIES 8 /* attempts to read a row that the process is changing */
 
 int nvs_page_refuse(struct nvs_page_file *file, const char *why)
 {
@@ -19,13 +19,13 @@ int nvs_page_refuse(struct nvs_page_file *file, const char *why)
 	return -EINVAL;
 }
 
-/* Exactly LENGTH bytes of the file. */
+/* Reads exactly LENGTH bytes at OFFSET into TO. */
 static int read_into(struct nvs_page_file *file, void *to, uint64_t offset, uint64_t length)
 {
 	uint8_t *at = to;
 
 	if (offset > file->size || length > file->size - offset)
-		return nvs_page_refuse(file, "something lies outside of it");
+		return nvs_page_refuse(file, "an offset is outside the file");
 	if (length > file->budget)
 		return nvs_page_refuse(file, "it is too large");
 	file->budget -= length;
@@ -46,9 +46,9 @@ static int read_into(struct nvs_page_file *file, void *to, uint64_t offset, uint
 const uint8_t *nvs_page_bytes(struct nvs_page_file *file, uint64_t offset, uint64_t length,
 			      int which)
 {
-	/* Ahead of making room for what is not there. */
+	/* Check before allocating: LENGTH comes from the file. */
 	if (length > file->size || length > file->budget) {
-		nvs_page_refuse(file, "it is too large, or something lies outside of it");
+		nvs_page_refuse(file, "it is too large, or an offset is outside the file");
 		return NULL;
 	}
 	if (file->scratch_room[which] < length || !file->scratch[which]) {
@@ -139,7 +139,10 @@ int nvs_page_read_head(struct nvs_page_file *file, uint64_t size, uint64_t *budg
 	return 0;
 }
 
-/* The clock's moment, if it was not being changed. */
+/*
+ * Reads the page's clock, which is a seqlock. Keeps the previous value if every attempt overlaps an
+ * update.
+ */
 static int read_clock(struct nvs_page_file *file)
 {
 	const uint64_t at = offsetof(struct nvs_live, clock);
@@ -157,19 +160,19 @@ static int read_clock(struct nvs_page_file *file)
 	return 0;
 }
 
-/* Those that came since the last look: what there is does not change. */
+/* Reads the strings added since the last read. Existing strings never change. */
 static int read_strings(struct nvs_page_file *file)
 {
 	const struct nvs_live_table *t = file->head.tables + NVS_LIVE_STRINGS;
 	uint32_t n = t->used < t->rows ? t->used : t->rows;
 	char *more;
 
-	if (n > MOST_STRINGS || (n && t->row_bytes != 1))
-		return nvs_page_refuse(file, "its texts are too large");
+	if (n > MAX_STRINGS || (n && t->row_bytes != 1))
+		return nvs_page_refuse(file, "its strings are too large");
 	if (n <= file->nstrings)
 		return 0;
 	if (t->offset > file->size || n > file->size - t->offset)
-		return nvs_page_refuse(file, "its texts lie outside of it");
+		return nvs_page_refuse(file, "its strings are outside the file");
 	if (n >= file->strings_room) {
 		more = realloc(file->strings, 2ul * n + 1);
 		if (!more)
@@ -185,13 +188,13 @@ static int read_strings(struct nvs_page_file *file)
 	return 0;
 }
 
-static void take_text(char *to, const char *from, size_t size)
+static void copy_text(char *to, const char *from, size_t size)
 {
 	memcpy(to, from, size);
 	to[size - 1] = 0;
 }
 
-static void take_head(struct nvs_page_file *file, uint64_t now)
+static void copy_head(struct nvs_page_file *file, uint64_t now)
 {
 	const struct nvs_live *head = &file->head;
 	struct nvs_page *page = &file->page;
@@ -207,14 +210,14 @@ static void take_head(struct nvs_page_file *file, uint64_t now)
 	if (head->failed_rows > page->failed_rows)
 		page->failed_rows = head->failed_rows;
 	memcpy(page->session, head->session, sizeof(page->session));
-	take_text(page->program, head->program, sizeof(page->program));
-	take_text(page->host, head->host, sizeof(page->host));
-	take_text(page->launcher, head->launcher, sizeof(page->launcher));
-	take_text(page->rank, head->rank, sizeof(page->rank));
-	take_text(page->size, head->size, sizeof(page->size));
-	take_text(page->local_rank, head->local_rank, sizeof(page->local_rank));
-	take_text(page->job, head->job, sizeof(page->job));
-	take_text(page->driver, head->driver, sizeof(page->driver));
+	copy_text(page->program, head->program, sizeof(page->program));
+	copy_text(page->host, head->host, sizeof(page->host));
+	copy_text(page->launcher, head->launcher, sizeof(page->launcher));
+	copy_text(page->rank, head->rank, sizeof(page->rank));
+	copy_text(page->size, head->size, sizeof(page->size));
+	copy_text(page->local_rank, head->local_rank, sizeof(page->local_rank));
+	copy_text(page->job, head->job, sizeof(page->job));
+	copy_text(page->driver, head->driver, sizeof(page->driver));
 	page->exe = nvs_page_string(file, head->exe);
 	page->trace = head->flags & NVS_LIVE_TRACED ? nvs_page_string(file, head->trace) : "";
 }
@@ -231,7 +234,7 @@ int nvs_page_read(struct nvs_page_file *file, uint64_t size, uint64_t *budget, u
 	r = read_clock(file);
 	r = r ? r : read_strings(file);
 	if (!r) {
-		take_head(file, now);
+		copy_head(file, now);
 		r = nvs_page_names(file);
 		r = r ? r : nvs_page_slots(file);
 		r = r ? r : nvs_page_rows(file, flags);

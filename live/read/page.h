@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* One live page: its file, and what was made of it at the last look. For live/read alone. */
+/* One live page: its file and the state of the last read. Private to live/read. */
 #ifndef NVSNOOP_LIVE_READ_PAGE_H
 #define NVSNOOP_LIVE_READ_PAGE_H
 
-#include "live/read/pages.h"
+#include "live/read/page_set.h"
 
-/* A list that grows: what a look finds is put where that of the look before stood. */
+/* A growable array. Each read overwrites the rows of the read before. */
 struct nvs_page_list {
 	void *rows;
 	uint32_t n, room;
 };
 
 struct nvs_page_file {
-	struct nvs_page page; /* what others see */
+	struct nvs_page page; /* the public view */
 	int fd;
 	uint64_t dev, ino;
-	bool listed; /* found in its folder at this look */
-	bool shown; /* others see it */
-	bool buried; /* dead, and not shown any more */
-	uint64_t last_ns; /* when it was last read as a whole, 0: never */
+	bool listed; /* found in its folder in this pass */
+	bool shown; /* included in the public list */
+	bool buried; /* the process has ended and its last totals were shown */
+	uint64_t last_ns; /* CLOCK_MONOTONIC of the last complete read; 0: never */
 
-	/* Of the look in progress. */
+	/* State of the read in progress. */
 	struct nvs_live head;
-	uint64_t size; /* of the file */
-	uint64_t budget; /* bytes that may still be read */
-	const char *wrong; /* what the page is refused for */
+	uint64_t size; /* file size in bytes */
+	uint64_t budget; /* bytes that this read may still take */
+	const char *wrong; /* why the page was rejected */
 	void *scratch[2];
 	size_t scratch_room[2];
 
-	struct nvs_live_clock clock; /* the last that was read whole */
+	struct nvs_live_clock clock; /* the last consistent copy */
 	bool has_clock;
 	char *strings;
 	uint32_t nstrings, strings_room;
@@ -36,26 +36,26 @@ struct nvs_page_file {
 		allocs, channels, channel_rows, threads;
 };
 
-/* Bytes that one look at one page may take. */
+/* Maximum number of bytes to read from one page in one pass. */
 #define NVS_PAGE_MOST_BYTES (256ull << 20)
 
 /*
- * Reads the file that is open as FD and has SIZE bytes: its head alone, which is checked then; and
- * all of it. BUDGET goes down by what was read. 0, -EINVAL: it is no page, or not ready,
- * FILE->wrong says why; -ENOMEM.
+ * Reads FILE, which is open as FD and has SIZE bytes: nvs_page_read_head() only the head, which it
+ * checks; nvs_page_read() everything. BUDGET is reduced by the bytes read. Returns 0, -ENOMEM, or
+ * -EINVAL if the file is not a page or not ready yet; FILE->wrong is the reason then.
  */
 int nvs_page_read_head(struct nvs_page_file *file, uint64_t size, uint64_t *budget);
 int nvs_page_read(struct nvs_page_file *file, uint64_t size, uint64_t *budget, uint64_t now,
 		  uint32_t flags);
 void nvs_page_free(struct nvs_page_file *file);
 
-/* ---- for those who read parts of it ---- */
+/* ---- for slots.c and rows.c ---- */
 
-/* The next row of a list, zero; NULL: no memory. */
+/* Appends a zeroed row to LIST. Returns NULL if there is no memory. */
 void *nvs_page_row(struct nvs_page_list *list, size_t size);
 /*
- * COUNT rows of a table from the FIRST on, in scratch memory number WHICH; NULL: refused. LEAST:
- * how long a row is at least; *STEP: how long it is.
+ * Reads a table into scratch buffer WHICH and sets *COUNT and *STEP (bytes per row). A row must
+ * have at least LEAST bytes. Returns NULL if the page was rejected.
  */
 const uint8_t *nvs_page_table(struct nvs_page_file *file, enum nvs_live_table_number number,
 			      size_t least, int which, uint32_t *count, uint32_t *step);
@@ -64,15 +64,18 @@ const uint8_t *nvs_page_bytes(struct nvs_page_file *file, uint64_t offset, uint6
 const char *nvs_page_string(const struct nvs_page_file *file, uint32_t offset);
 /* Ticks as ns of CLOCK_MONOTONIC, no later than this look; 0: not known. */
 uint64_t nvs_page_time(const struct nvs_page_file *file, uint64_t ticks);
-/* TOTAL: MORE as it has been summed up in this look, or as it was; MORE: what came since. */
+/*
+ * On entry MORE is the sum of this read. Sets TOTAL to it, or keeps the old TOTAL if that is
+ * larger, and sets MORE to the increase since the previous read.
+ */
 void nvs_page_settle(const struct nvs_page_file *file, struct nvs_sum *sums, size_t n);
-/* -EINVAL, for the reason WHY. */
+/* Rejects the page for reason WHY. Returns -EINVAL. */
 int nvs_page_refuse(struct nvs_page_file *file, const char *why);
 
-/* slots.c: what threads have counted, and the calls and ranges that they are in. */
+/* slots.c: per-thread counters, and the calls and ranges in progress. */
 int nvs_page_slots(struct nvs_page_file *file);
-/* rows.c: the other tables. */
-int nvs_page_names(struct nvs_page_file *file); /* ahead of the slots */
+/* rows.c: all other tables. */
+int nvs_page_names(struct nvs_page_file *file); /* call before nvs_page_slots() */
 int nvs_page_rows(struct nvs_page_file *file, uint32_t flags);
 
 #endif

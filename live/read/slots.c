@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A live page's slots: what threads have counted, summed up, and what they are in the middle of. */
+/*
+ * Reads a live page's slots: sums the threads' counters, and copies the calls and ranges in
+ * progress.
+ */
 #include <errno.h>
 #include <string.h>
 #include "live/read/page.h"
 
 #define COUNTS offsetof(struct nvs_live_slot, counts)
 
-/* An entry point's figures in this look, over all slots. */
+/* An entry point's counters, summed over all slots in this read. */
 struct tally {
 	uint64_t ns, buckets[NVS_LIVE_BUCKETS];
 };
 
-_Static_assert(sizeof(struct tally) == sizeof(struct nvs_live_api_count), "the same numbers");
+_Static_assert(sizeof(struct tally) == sizeof(struct nvs_live_api_count), "same members");
 
 static int add_apis(struct nvs_page_file *file, uint64_t slot)
 {
@@ -80,11 +83,11 @@ static void add_counts(struct nvs_page *page, const struct nvs_live_slot *slot)
 	page->captured.more += slot->captured;
 }
 
-/* ---- what a thread is in the middle of ---- */
+/* ---- calls and ranges in progress ---- */
 
-/* Those calls that were the same at both moments. */
-static void take_calls(const struct nvs_page_file *file, struct nvs_page_thread *thread,
-		       const struct nvs_live_slot *one, const struct nvs_live_slot *two)
+/* Adds the outermost calls that two reads returned unchanged. */
+static void add_calls(const struct nvs_page_file *file, struct nvs_page_thread *thread,
+		      const struct nvs_live_slot *one, const struct nvs_live_slot *two)
 {
 	for (uint32_t i = 0; i < NVS_LIVE_CALLS && i < two->ncalls; i++) {
 		const struct nvs_live_call *call = two->calls + i;
@@ -98,8 +101,8 @@ static void take_calls(const struct nvs_page_file *file, struct nvs_page_thread 
 	}
 }
 
-static void take_ranges(const struct nvs_page_file *file, struct nvs_page_thread *thread,
-			const struct nvs_live_slot *one, const struct nvs_live_slot *two)
+static void add_ranges(const struct nvs_page_file *file, struct nvs_page_thread *thread,
+		       const struct nvs_live_slot *one, const struct nvs_live_slot *two)
 {
 	if (one->ranges_sequence != two->ranges_sequence || two->ranges_sequence % 2)
 		return;
@@ -112,9 +115,9 @@ static void take_ranges(const struct nvs_page_file *file, struct nvs_page_thread
 	}
 }
 
-/* The thread that had the slot at both moments. */
-static int take_thread(struct nvs_page_file *file, const struct nvs_live_slot *one,
-		       const struct nvs_live_slot *two)
+/* Adds the slot's thread if two reads found the same one. */
+static int add_thread(struct nvs_page_file *file, const struct nvs_live_slot *one,
+		      const struct nvs_live_slot *two)
 {
 	struct nvs_page_thread *thread;
 
@@ -127,12 +130,12 @@ static int take_thread(struct nvs_page_file *file, const struct nvs_live_slot *o
 	thread->thread = two->thread;
 	memcpy(thread->name, two->name, sizeof(thread->name));
 	thread->name[sizeof(thread->name) - 1] = 0;
-	take_calls(file, thread, one, two);
-	take_ranges(file, thread, one, two);
+	add_calls(file, thread, one, two);
+	add_ranges(file, thread, one, two);
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all slots ---- */
 
 static int read_slot(struct nvs_page_file *file, uint64_t at)
 {
@@ -148,7 +151,7 @@ static int read_slot(struct nvs_page_file *file, uint64_t at)
 		if (!bytes)
 			return -EINVAL;
 		memcpy(&two, bytes, COUNTS);
-		r = take_thread(file, &one, &two);
+		r = add_thread(file, &one, &two);
 		if (r)
 			return r;
 	}
@@ -157,8 +160,8 @@ static int read_slot(struct nvs_page_file *file, uint64_t at)
 	return r ? r : add_kernels(file, at);
 }
 
-/* Where in a slot the counts of entry points and kernels lie. */
-static bool fits(const struct nvs_page_file *file)
+/* Do the counters of entry points and kernels lie within a slot? */
+static bool slots_fit(const struct nvs_page_file *file)
 {
 	const struct nvs_live *head = &file->head;
 	uint64_t slot = head->tables[NVS_LIVE_SLOTS].row_bytes;
@@ -175,7 +178,7 @@ static bool fits(const struct nvs_page_file *file)
 #define ALL(page, member) \
 	((struct nvs_sum *)&(page)->member), sizeof((page)->member) / (sizeof(struct nvs_sum))
 
-static void settle_apis(struct nvs_page_file *file)
+static void finish_apis(struct nvs_page_file *file)
 {
 	const struct tally *tally = file->api_counts.rows;
 	struct nvs_page_api *apis = file->apis.rows;
@@ -194,12 +197,12 @@ static void settle_apis(struct nvs_page_file *file)
 	}
 }
 
-static void settle(struct nvs_page_file *file)
+static void finish_sums(struct nvs_page_file *file)
 {
 	struct nvs_page_kernel *kernels = file->kernels.rows;
 	struct nvs_page *page = &file->page;
 
-	settle_apis(file);
+	finish_apis(file);
 	for (uint32_t i = 0; i < file->kernels.n; i++) {
 		nvs_page_settle(file, &kernels[i].direct, 1);
 		nvs_page_settle(file, &kernels[i].graph, 1);
@@ -231,8 +234,8 @@ static void settle(struct nvs_page_file *file)
 			nvs_page_settle(file, sum, 1);
 }
 
-/* What is summed up anew. */
-static void begin(struct nvs_page_file *file)
+/* Zeroes the sums of this read. */
+static void reset_sums(struct nvs_page_file *file)
 {
 	struct nvs_page *page = &file->page;
 	struct nvs_page_kernel *kernels = file->kernels.rows;
@@ -254,18 +257,18 @@ int nvs_page_slots(struct nvs_page_file *file)
 	uint32_t n = t->used < t->rows ? t->used : t->rows;
 	int r = 0;
 
-	begin(file);
+	reset_sums(file);
 	file->api_counts.n = 0;
 	for (uint32_t i = 0; i < file->apis.n; i++)
 		if (!nvs_page_row(&file->api_counts, sizeof(struct tally)))
 			return -ENOMEM;
-	if (n && !fits(file))
+	if (n && !slots_fit(file))
 		return nvs_page_refuse(file, "its slots are too short");
 	for (uint32_t i = 0; i < n && !r; i++)
 		r = t->offset > file->size
-			    ? nvs_page_refuse(file, "its slots lie outside of it")
+			    ? nvs_page_refuse(file, "its slots are outside the file")
 			    : read_slot(file, t->offset + (uint64_t)i * t->row_bytes);
 	if (!r)
-		settle(file);
+		finish_sums(file);
 	return r;
 }

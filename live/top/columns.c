@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns of the list, and the list itself as wide as there is room. */
+/* The columns of the list, and the layout of the list for a given width. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include "live/top/columns.h"
 
-#define UNKNOWN (-1.0) /* sorted behind what is known */
+#define UNKNOWN (-1.0) /* sorts after known values */
 
-/* ---- what they hold ---- */
+/* ---- contents ---- */
 
 #define TEXT(name, expr)                                                                   \
 	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE]) \
 	{                                                                                  \
 		return expr;                                                               \
 	}
-/* A second of a counter, in units of UNIT. */
+/* A counter's rate per second, in units of UNIT. */
 #define RATE(name, sum, unit, show)                                                        \
 	static double figure_##name(const struct nvs_top_row *row)                         \
 	{                                                                                  \
@@ -28,7 +28,7 @@
                                                                                            \
 		return rate < 0 ? NULL : show(to, rate / (unit));                          \
 	}
-/* A number of bytes or things. */
+/* A gauge: bytes or a count. */
 #define LEVEL(name, value)                                                                        \
 	static double figure_##name(const struct nvs_top_row *row)                                \
 	{                                                                                         \
@@ -52,7 +52,7 @@ static const char *text_pid(const struct nvs_top_row *row, char to[NVS_FIGURE])
 	return to;
 }
 
-/* By their numbers, where they are such. */
+/* Ranks sort as numbers. */
 static double figure_rank(const struct nvs_top_row *row)
 {
 	double rank = 0;
@@ -103,8 +103,8 @@ const struct nvs_top_column nvs_top_columns[NVS_TOP_COLUMNS] = {
 
 /* ---- by name ---- */
 
-/* In any case; blanks, dashes, underscores and slashes are alike. */
-static bool alike(const char *a, const char *b)
+/* Compares names, ignoring case. Blanks, dashes, underscores and slashes are equal. */
+static bool names_equal(const char *a, const char *b)
 {
 	for (; *a && *b; a++, b++) {
 		int x = strchr(" -_/", *a) ? '_' : tolower((unsigned char)*a);
@@ -120,28 +120,31 @@ const struct nvs_top_column *nvs_top_column(const char *name)
 {
 	name += *name == '-';
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
-		if (alike(name, nvs_top_columns[i].key) || alike(name, nvs_top_columns[i].title))
+		if (names_equal(name, nvs_top_columns[i].key) ||
+		    names_equal(name, nvs_top_columns[i].title))
 			return nvs_top_columns + i;
 	return NULL;
 }
 
 /* ---- the list ---- */
 
-/* How wide each column is; 0: it is left out. */
+/* Width of each column; 0: left out. */
 struct layout {
 	uint32_t width[NVS_TOP_COLUMNS];
-	uint32_t all; /* of them, with a blank between */
+	uint32_t all; /* total, with a blank between columns */
 };
 
-/* A command of a few letters says little: where there is some room other columns give way to it. */
-static uint32_t least(const struct nvs_top_column *c, uint32_t columns)
+/*
+ * Minimum width. COMMAND gets more if the terminal has 80 columns: a few letters are of little use.
+ */
+static uint32_t min_width(const struct nvs_top_column *c, uint32_t columns)
 {
 	uint32_t width = (uint32_t)(c->width < 0 ? -c->width : c->width);
 
 	return c->more == 255 && columns >= 80 ? width * 3 / 2 : width;
 }
 
-static bool known(const struct nvs_top *top, const struct nvs_top_column *c)
+static bool is_column_known(const struct nvs_top *top, const struct nvs_top_column *c)
 {
 	char to[NVS_FIGURE];
 
@@ -151,15 +154,15 @@ static bool known(const struct nvs_top *top, const struct nvs_top_column *c)
 	return false;
 }
 
-static void sum_up(struct layout *l)
+static void sum_widths(struct layout *l)
 {
 	l->all = 0;
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
 		l->all += l->width[i] ? l->width[i] + !!l->all : 0;
 }
 
-/* The one with the highest rank goes, but for that which is sorted by. */
-static bool leave_one_out(struct layout *l, const struct nvs_top *top)
+/* Drops the column with the highest rank, except the sort column. Returns false if none can go. */
+static bool drop_column(struct layout *l, const struct nvs_top *top)
 {
 	int last = -1;
 
@@ -172,23 +175,23 @@ static bool leave_one_out(struct layout *l, const struct nvs_top *top)
 	return last >= 0;
 }
 
-static void lay_out(struct layout *l, const struct nvs_top *top, uint32_t columns)
+static void compute_layout(struct layout *l, const struct nvs_top *top, uint32_t columns)
 {
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++) {
 		const struct nvs_top_column *c = nvs_top_columns + i;
 
-		l->width[i] = c->if_known && !known(top, c) ? 0 : least(c, columns);
+		l->width[i] = c->if_known && !is_column_known(top, c) ? 0 : min_width(c, columns);
 	}
-	for (sum_up(l); l->all > columns && leave_one_out(l, top);)
-		sum_up(l);
-	/* What is left over goes to texts. */
+	for (sum_widths(l); l->all > columns && drop_column(l, top);)
+		sum_widths(l);
+	/* Distribute the remaining width among text columns. */
 	for (int i = 0; i < NVS_TOP_COLUMNS && l->all < columns; i++) {
 		uint32_t left = columns - l->all, more = nvs_top_columns[i].more;
 
 		if (!l->width[i] || !more)
 			continue;
 		l->width[i] += more == 255 || more > left ? left : more;
-		sum_up(l);
+		sum_widths(l);
 	}
 }
 
@@ -207,9 +210,9 @@ static enum nvs_top_style style_of(const struct nvs_top_row *row, const struct n
 	return NVS_TOP_PLAIN;
 }
 
-/* The last one needs no blanks behind it. */
-static void put(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
-		const struct nvs_top_column *c, uint32_t width)
+/* The last column is not padded. */
+static void put_cell(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
+		     const struct nvs_top_column *c, uint32_t width)
 {
 	bool last = c == nvs_top_columns + NVS_TOP_COLUMNS - 1;
 
@@ -221,7 +224,7 @@ void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t colum
 	struct layout l;
 	char to[NVS_FIGURE];
 
-	lay_out(&l, top, columns == UINT32_MAX ? 4096 : columns);
+	compute_layout(&l, top, columns == UINT32_MAX ? 4096 : columns);
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++) {
 		const struct nvs_top_column *c = nvs_top_columns + i;
 
@@ -229,7 +232,8 @@ void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t colum
 			continue;
 		if (s->at)
 			nvs_sheet_to(s, NVS_TOP_HEAD, s->at + 1);
-		put(s, c == top->sort ? NVS_TOP_CHOSEN : NVS_TOP_HEAD, c->title, c, l.width[i]);
+		put_cell(s, c == top->sort ? NVS_TOP_CHOSEN : NVS_TOP_HEAD, c->title, c,
+			 l.width[i]);
 	}
 	if (columns != UINT32_MAX)
 		nvs_sheet_to(s, NVS_TOP_HEAD, columns);
@@ -245,8 +249,8 @@ void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t colum
 				continue;
 			if (s->at)
 				nvs_sheet_to(s, NVS_TOP_PLAIN, s->at + 1);
-			put(s, text ? style_of(row, c) : NVS_TOP_DIM, text ? text : "-", c,
-			    l.width[i]);
+			put_cell(s, text ? style_of(row, c) : NVS_TOP_DIM, text ? text : "-", c,
+				 l.width[i]);
 		}
 		nvs_sheet_end(s);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --hang: what processes that run hang in. The traces of those that write one are explained by
- * nvsnoop-report --hang, all in one call, so that ranks are held against each other. Of the others
- * it is told what their pages know: the calls in flight, and what was submitted and is not done.
+ * --hang: explains where running processes hang. Processes that write a trace are passed to one
+ * nvsnoop-report --hang call, which can compare ranks. The others are explained from their live
+ * pages: calls in flight, and submissions not processed.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,25 +17,27 @@
 #include "live/top/top.h"
 
 #define WIDTH 80
-#define MOST 16 /* threads, and channels, that are told one by one; those for longest */
-#define SILENT_NS 2000000000ull /* our own thread writes ten times a second */
+#define MAX_LISTED 16 /* threads and channels listed one by one, longest-running first */
+#define SILENT_NS 2000000000ull /* the recorder's thread writes ten times a second */
 
 /* ---- traces ---- */
 
-/* Why nothing can be read in a process' trace; NULL: it can. */
-static const char *no_trace(const struct nvs_page *page)
+/* Returns why a process' trace cannot be read, or NULL. */
+static const char *why_no_trace(const struct nvs_page *page)
 {
 	struct stat file;
 
 	if (!(page->flags & NVS_LIVE_TRACED) || !*page->trace)
 		return "it writes no trace";
-	/* A process of another user's may name anything. */
+	/* A process of another user may name any path. */
 	if (stat(page->trace, &file) || (S_ISREG(file.st_mode) && access(page->trace, R_OK)))
-		return errno == ENOENT ? "its trace is not there" : "its trace cannot be read";
-	return S_ISREG(file.st_mode) ? NULL : "its trace is no plain file";
+		return errno == ENOENT ? "its trace does not exist" : "its trace cannot be read";
+	return S_ISREG(file.st_mode) ? NULL : "its trace is not a regular file";
 }
 
-/* The one beside this program; else the one in PATH. 0 or an errno. */
+/*
+ * Starts nvsnoop-report: the one next to this program, or the one in PATH. Returns 0 or an errno.
+ */
 static int start_report(pid_t *pid, char **argv)
 {
 	static const char name[] = "nvsnoop-report";
@@ -50,7 +52,7 @@ static int start_report(pid_t *pid, char **argv)
 	slash = strrchr(path, '/');
 	strcpy(slash ? slash + 1 : path, name);
 	sigemptyset(&broken_pipe);
-	sigaddset(&broken_pipe, SIGPIPE); /* which we ignore */
+	sigaddset(&broken_pipe, SIGPIPE); /* ignored by this program */
 	r = posix_spawnattr_init(&attributes);
 	if (r)
 		return r;
@@ -63,7 +65,7 @@ static int start_report(pid_t *pid, char **argv)
 	return r;
 }
 
-/* Those traces for which nothing is in WHY. NULL: they are explained; else why they are not. */
+/* Explains the traces whose entry in WHY is NULL. Returns NULL, or the reason why that failed. */
 static const char *explain_traces(const struct nvs_top *top, const char *const *why)
 {
 	char **argv = calloc(top->nrows + 4ul, sizeof(*argv));
@@ -88,13 +90,13 @@ static const char *explain_traces(const struct nvs_top *top, const char *const *
 	free(argv);
 	if (r)
 		return strerror(r);
-	return status ? "it failed" : NULL;
+	return status ? "it exited with an error" : NULL;
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
-/* As lines of words; what a name has in it of blanks is as good a place to end one. */
-static void wrap(struct nvs_sheet *s, const char *text)
+/* Wraps TEXT at WIDTH. Blanks within names count as line break opportunities too. */
+static void wrap_text(struct nvs_sheet *s, const char *text)
 {
 	char word[1024], fit[4 * sizeof(word)];
 
@@ -116,14 +118,14 @@ static void wrap(struct nvs_sheet *s, const char *text)
 	nvs_sheet_end(s);
 }
 
-static void say_for(FILE *f, const struct nvs_page *page, uint64_t since)
+static void print_duration(FILE *f, const struct nvs_page *page, uint64_t since)
 {
 	char to[NVS_FIGURE];
 
 	fputs(nvs_figure_time(to, page->mono_ns > since ? page->mono_ns - since : 0), f);
 }
 
-static int by_age(const void *a, const void *b)
+static int compare_by_age(const void *a, const void *b)
 {
 	uint64_t one = (*(const struct nvs_page_thread *const *)a)->calls[0].begin_ns,
 		 two = (*(const struct nvs_page_thread *const *)b)->calls[0].begin_ns;
@@ -131,7 +133,7 @@ static int by_age(const void *a, const void *b)
 	return (one > two) - (one < two);
 }
 
-static void say_thread(FILE *f, const struct nvs_page *page, const struct nvs_page_thread *t)
+static void print_thread(FILE *f, const struct nvs_page *page, const struct nvs_page_thread *t)
 {
 	fprintf(f, "Thread %u", t->tid);
 	if (*t->name)
@@ -139,17 +141,17 @@ static void say_thread(FILE *f, const struct nvs_page *page, const struct nvs_pa
 	fprintf(f, " has been in %s", nvs_top_api(page, t->calls[0].api));
 	if (t->calls[0].begin_ns) {
 		fputs(" for ", f);
-		say_for(f, page, t->calls[0].begin_ns);
+		print_duration(f, page, t->calls[0].begin_ns);
 	}
 	for (uint32_t i = 1; i < t->ncalls; i++)
-		fprintf(f, ", and in that in %s", nvs_top_api(page, t->calls[i].api));
+		fprintf(f, ", inside it in %s", nvs_top_api(page, t->calls[i].api));
 	for (uint32_t i = 0; i < t->nranges; i++)
 		fprintf(f, "%s%s", i ? " > " : ", in the NVTX range ", t->ranges[i].name);
 	fputs(". ", f);
 }
 
-/* How many calls are in flight. */
-static uint32_t say_threads(FILE *f, const struct nvs_page *page)
+/* Prints the threads with calls in flight. Returns their number. */
+static uint32_t print_threads(FILE *f, const struct nvs_page *page)
 {
 	const struct nvs_page_thread **order = calloc(page->nthreads + 1ul, sizeof(*order));
 	uint32_t n = 0;
@@ -158,43 +160,42 @@ static uint32_t say_threads(FILE *f, const struct nvs_page *page)
 		if (page->threads[i].ncalls)
 			order[n++] = page->threads + i;
 	if (n)
-		qsort(order, n, sizeof(*order), by_age);
-	for (uint32_t i = 0; i < n && i < MOST; i++)
-		say_thread(f, page, order[i]);
-	if (n > MOST)
-		fprintf(f, "%u threads more are in calls that began later. ", n - MOST);
+		qsort(order, n, sizeof(*order), compare_by_age);
+	for (uint32_t i = 0; i < n && i < MAX_LISTED; i++)
+		print_thread(f, page, order[i]);
+	if (n > MAX_LISTED)
+		fprintf(f, "%u more threads are in calls that began later. ", n - MAX_LISTED);
 	if (!(page->flags & NVS_LIVE_API))
-		fputs("Calls are not observed (api=off): whether one is in flight is not known. ",
-		      f);
+		fputs("Calls are not observed (api=off): calls in flight are unknown. ", f);
 	free(order);
 	return n;
 }
 
-static void say_channel(FILE *f, const struct nvs_page *page, const struct nvs_page_channel *c)
+static void print_channel(FILE *f, const struct nvs_page *page, const struct nvs_page_channel *c)
 {
 	fprintf(f, "Channel %u", c->channel);
 	if (c->gpu && page->gpus[c->gpu - 1].ordinal != NVS_NONE)
 		fprintf(f, " of GPU %u", page->gpus[c->gpu - 1].ordinal);
-	fprintf(f, " has passed %llu of %llu submissions", (unsigned long long)c->completed,
+	fprintf(f, " has processed %llu of %llu submissions", (unsigned long long)c->completed,
 		(unsigned long long)c->submitted.total);
 	if (c->completed && c->completed_ns) {
-		fputs(", the last of these ", f);
-		say_for(f, page, c->completed_ns);
+		fputs(", the last one ", f);
+		print_duration(f, page, c->completed_ns);
 		fputs(" ago", f);
 	}
 	if (c->submitted_ns) {
 		fputs("; the last was submitted ", f);
-		say_for(f, page, c->submitted_ns);
+		print_duration(f, page, c->submitted_ns);
 		fputs(" ago", f);
 	}
 	fputs(". ", f);
 	if (c->used && c->used != NVS_NONE && c->entries)
-		fprintf(f, "Of its ring's %u entries the GPU has not taken %u. ", c->entries,
+		fprintf(f, "Of its ring's %u entries the GPU has not fetched %u. ", c->entries,
 			c->used);
 }
 
-/* How many have, or may have, something that is not done. */
-static uint32_t say_channels(FILE *f, const struct nvs_page *page)
+/* Prints the channels with pending submissions. Returns how many have, or may have, some. */
+static uint32_t print_channels(FILE *f, const struct nvs_page *page)
 {
 	uint32_t pending = 0, unknown = 0;
 
@@ -203,20 +204,20 @@ static uint32_t say_channels(FILE *f, const struct nvs_page *page)
 
 		if (c->pending == NVS_LIVE_UNKNOWN)
 			unknown++;
-		else if (c->pending && pending++ < MOST)
-			say_channel(f, page, c);
+		else if (c->pending && pending++ < MAX_LISTED)
+			print_channel(f, page, c);
 	}
-	if (pending > MOST)
-		fprintf(f, "Of %u channels more not all is done. ", pending - MOST);
+	if (pending > MAX_LISTED)
+		fprintf(f, "%u more channels have pending submissions. ", pending - MAX_LISTED);
 	if (pending && pending + unknown < page->nchannels)
-		fputs("The other channels have passed all of theirs. ", f);
+		fputs("The other channels have processed all their submissions. ", f);
 	if (unknown)
-		fprintf(f, "Of %u channel%s it is not known what is done. ", unknown,
+		fprintf(f, "The progress of %u channel%s is unknown. ", unknown,
 			unknown == 1 ? "" : "s");
 	return pending + unknown;
 }
 
-static void say_page(FILE *f, const struct nvs_page *page, const char *why)
+static void print_page(FILE *f, const struct nvs_page *page, const char *why)
 {
 	uint32_t calls, channels;
 
@@ -225,25 +226,25 @@ static void say_page(FILE *f, const struct nvs_page *page, const char *why)
 		fprintf(f, " (%s)", page->program);
 	if (*page->rank)
 		fprintf(f, ", rank %s%s%s,", page->rank, *page->size ? " of " : "", page->size);
-	fprintf(f, " is told by its live page alone: %s. ", why);
+	fprintf(f, " is explained from its live page only: %s. ", why);
 	if (page->mono_ns > page->heard_ns && page->mono_ns - page->heard_ns > SILENT_NS) {
-		fputs("It gave the last sign ", f);
-		say_for(f, page, page->heard_ns);
-		fputs(" ago: it is stopped, or gets no processor, and what is said of channels "
-		      "is of then. ",
+		fputs("It was last active ", f);
+		print_duration(f, page, page->heard_ns);
+		fputs(" ago: it is stopped or gets no CPU time, and the state of channels below "
+		      "is from then. ",
 		      f);
 	}
-	calls = say_threads(f, page);
-	channels = say_channels(f, page);
+	calls = print_threads(f, page);
+	channels = print_channels(f, page);
 	if (!calls && (page->flags & NVS_LIVE_API))
-		fputs(channels ? "No call is in flight: nobody waits. "
-			       : "No call is in flight, and all that was submitted has been "
-				 "passed: nobody waits. ",
+		fputs(channels ? "No call is in flight: no thread waits. "
+			       : "No call is in flight, and all submissions have been "
+				 "processed: no thread waits. ",
 		      f);
 	else
-		fputs("A kernel that a channel has passed may run on. Which kernel or which "
-		      "semaphore it is that is not done, and where in the program calls were "
-		      "made, no page tells: that takes a trace.",
+		fputs("A kernel may still run after its channel has moved on. The live page "
+		      "does not record which kernel or semaphore is pending, or where in the "
+		      "program calls were made: record a trace for that.",
 		      f);
 }
 
@@ -256,12 +257,12 @@ static int explain_page(const struct nvs_top *top, const struct nvs_page *page, 
 
 	if (!f)
 		return -ENOMEM;
-	say_page(f, page, why);
+	print_page(f, page, why);
 	if (fclose(f)) {
 		free(text);
 		return -ENOMEM;
 	}
-	wrap(&s, text);
+	wrap_text(&s, text);
 	nvs_sheet_print(&s, stdout);
 	free(text);
 	length = s.failed;
@@ -269,27 +270,27 @@ static int explain_page(const struct nvs_top *top, const struct nvs_page *page, 
 	return length ? -ENOMEM : 0;
 }
 
-/* What could not be had of a trace is told from the page after all. */
-static int explain(const struct nvs_top *top, const char **why)
+/* If nvsnoop-report fails, falls back to the live pages. */
+static int explain_all(const struct nvs_top *top, const char **why)
 {
-	bool told = false;
+	bool printed = false;
 	const char *failed;
 	char words[256];
 	int r = 0;
 
 	for (uint32_t i = 0; i < top->nrows; i++) {
-		why[i] = no_trace(top->rows[i].page);
-		told = told || !why[i];
+		why[i] = why_no_trace(top->rows[i].page);
+		printed = printed || !why[i];
 	}
 	failed = explain_traces(top, why);
 	if (failed)
-		snprintf(words, sizeof(words), "of its trace nvsnoop-report tells nothing: %s",
+		snprintf(words, sizeof(words), "nvsnoop-report cannot explain its trace: %s",
 			 failed);
 	for (uint32_t i = 0; i < top->nrows && !r; i++) {
 		if (!why[i] && !failed)
 			continue;
-		fputs(told ? "\n" : "", stdout);
-		told = true;
+		fputs(printed ? "\n" : "", stdout);
+		printed = true;
 		r = explain_page(top, top->rows[i].page, why[i] ? why[i] : words);
 	}
 	return failed ? -EIO : r;
@@ -305,7 +306,7 @@ int nvs_top_hang(struct nvs_top *top)
 	r = nvs_top_look(top);
 	why = calloc(top->nrows + 1ul, sizeof(*why));
 	if (!r)
-		r = why ? explain(top, why) : -ENOMEM;
+		r = why ? explain_all(top, why) : -ENOMEM;
 	free(why);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One JSON object a look. What is not known is null. */
+/* Prints one JSON object for each update. Unknown values are null. */
 #include <string.h>
 #include <time.h>
 #include "decode/calls/args.h"
@@ -8,7 +8,7 @@
 
 #define SCHEMA 1 /* docs/live.md */
 
-/* Where we are: whether something stands before. */
+/* Writer state: MORE if the next member needs a comma. */
 struct json {
 	FILE *file;
 	bool more;
@@ -22,7 +22,10 @@ static void put_text(struct json *j, const char *text)
 
 		n = nvs_utf8(text, left, &code);
 		if (!n) {
-			/* No character: its byte, as the other formats of JSON here have it. */
+			/*
+			 * Not UTF-8: write the byte as a code point, as the other JSON writers here
+			 * do.
+			 */
 			n = 1;
 			fprintf(j->file, "\\u%04x", (unsigned char)*text);
 		} else if (code == '"' || code == '\\') {
@@ -36,7 +39,7 @@ static void put_text(struct json *j, const char *text)
 	fputc('"', j->file);
 }
 
-static void key(struct json *j, const char *name)
+static void put_key(struct json *j, const char *name)
 {
 	fprintf(j->file, "%s\"%s\":", j->more ? "," : "", name);
 	j->more = true;
@@ -45,7 +48,7 @@ static void key(struct json *j, const char *name)
 static void open_list(struct json *j, const char *name, char bracket)
 {
 	if (name)
-		key(j, name);
+		put_key(j, name);
 	else if (j->more)
 		fputc(',', j->file);
 	fputc(bracket, j->file);
@@ -58,58 +61,58 @@ static void close_list(struct json *j, char bracket)
 	j->more = true;
 }
 
-static void text(struct json *j, const char *name, const char *value)
+static void put_text_member(struct json *j, const char *name, const char *value)
 {
-	key(j, name);
+	put_key(j, name);
 	if (value && *value)
 		put_text(j, value);
 	else
 		fputs("null", j->file);
 }
 
-static void number(struct json *j, const char *name, uint64_t value)
+static void put_number(struct json *j, const char *name, uint64_t value)
 {
-	key(j, name);
+	put_key(j, name);
 	fprintf(j->file, "%llu", (unsigned long long)value);
 }
 
-static void number_or_null(struct json *j, const char *name, bool known, uint64_t value)
+static void put_number_or_null(struct json *j, const char *name, bool known, uint64_t value)
 {
 	if (known) {
-		number(j, name, value);
+		put_number(j, name, value);
 		return;
 	}
-	key(j, name);
+	put_key(j, name);
 	fputs("null", j->file);
 }
 
-static void truth(struct json *j, const char *name, bool value)
+static void put_bool(struct json *j, const char *name, bool value)
 {
-	key(j, name);
+	put_key(j, name);
 	fputs(value ? "true" : "false", j->file);
 }
 
-/* A counter, and what came of it in a second. */
-static void sum(struct json *j, const char *name, const struct nvs_page *page,
-		const struct nvs_sum *value)
+/* A counter and its rate per second. */
+static void put_sum(struct json *j, const char *name, const struct nvs_page *page,
+		    const struct nvs_sum *value)
 {
 	char per_second[64];
 	double rate;
 
-	number(j, name, value->total);
+	put_number(j, name, value->total);
 	snprintf(per_second, sizeof(per_second), "%s_per_s", name);
-	key(j, per_second);
+	put_key(j, per_second);
 	if (nvs_top_rate(page, value, &rate))
 		fprintf(j->file, "%.3f", rate);
 	else
 		fputs("null", j->file);
 }
 
-static void gpu(struct json *j, const struct nvs_page *page, uint32_t row)
+static void put_gpu(struct json *j, const struct nvs_page *page, uint32_t row)
 {
 	bool known = row && row <= page->ngpus && page->gpus[row - 1].ordinal != NVS_NONE;
 
-	number_or_null(j, "gpu", known, known ? page->gpus[row - 1].ordinal : 0);
+	put_number_or_null(j, "gpu", known, known ? page->gpus[row - 1].ordinal : 0);
 }
 
 /* ---- one process in detail ---- */
@@ -123,11 +126,11 @@ static void put_kernels(struct json *j, const struct nvs_page *page)
 		if (!(k->direct.total + k->graph.total))
 			continue;
 		open_list(j, NULL, '{');
-		text(j, "kernel", nvs_top_kernel(page, i));
-		text(j, "symbol", k->name);
-		sum(j, "direct_launches", page, &k->direct);
-		sum(j, "graph_launches", page, &k->graph);
-		number_or_null(j, "registers", k->max_threads, k->registers);
+		put_text_member(j, "kernel", nvs_top_kernel(page, i));
+		put_text_member(j, "symbol", k->name);
+		put_sum(j, "direct_launches", page, &k->direct);
+		put_sum(j, "graph_launches", page, &k->graph);
+		put_number_or_null(j, "registers", k->max_threads, k->registers);
 		close_list(j, '}');
 	}
 	close_list(j, ']');
@@ -142,10 +145,10 @@ static void put_apis(struct json *j, const struct nvs_page *page)
 		if (!api->calls.total && !api->failed.total)
 			continue;
 		open_list(j, NULL, '{');
-		text(j, "api", api->name);
-		sum(j, "calls", page, &api->calls);
-		number(j, "failed", api->failed.total);
-		sum(j, "host_ns", page, &api->ns);
+		put_text_member(j, "api", api->name);
+		put_sum(j, "calls", page, &api->calls);
+		put_number(j, "failed", api->failed.total);
+		put_sum(j, "host_ns", page, &api->ns);
 		open_list(j, "below_ns", '{');
 		for (int k = 0; k < NVS_LIVE_BUCKETS; k++) {
 			char below[24] = "more";
@@ -154,7 +157,7 @@ static void put_apis(struct json *j, const struct nvs_page *page)
 				snprintf(below, sizeof(below), "%llu",
 					 1ull << (k + NVS_LIVE_BUCKET_SHIFT));
 			if (api->buckets[k])
-				number(j, below, api->buckets[k]);
+				put_number(j, below, api->buckets[k]);
 		}
 		close_list(j, '}');
 		close_list(j, '}');
@@ -172,14 +175,14 @@ static void put_copies(struct json *j, const struct nvs_page *page)
 			if (!copy->calls.total)
 				continue;
 			open_list(j, NULL, '{');
-			text(j, "direction",
-			     i == NVS_LIVE_ANY
-				     ? NULL
-				     : nvs_live_direction_name((enum nvs_live_direction)i));
-			text(j, "mode", nvs_live_mode_name((enum nvs_live_mode)k));
-			sum(j, "copies", page, &copy->calls);
-			sum(j, "copied_bytes", page, &copy->bytes);
-			number(j, "host_ns", copy->ns.total);
+			put_text_member(j, "direction",
+					i == NVS_LIVE_ANY ? NULL
+							  : nvs_live_direction_name(
+								    (enum nvs_live_direction)i));
+			put_text_member(j, "mode", nvs_live_mode_name((enum nvs_live_mode)k));
+			put_sum(j, "copies", page, &copy->calls);
+			put_sum(j, "copied_bytes", page, &copy->bytes);
+			put_number(j, "host_ns", copy->ns.total);
 			close_list(j, '}');
 		}
 	close_list(j, ']');
@@ -192,17 +195,17 @@ static void put_memory(struct json *j, const struct nvs_page *page)
 		const struct nvs_page_memory *m = page->memory + i;
 
 		open_list(j, NULL, '{');
-		gpu(j, page, m->gpu);
-		text(j, "kind", nvs_live_kind_name(m->kind));
-		number(j, "live_bytes", m->live);
-		number(j, "live", m->live_count);
-		number(j, "peak_bytes", m->peak);
-		sum(j, "allocs", page, &m->allocs);
-		number(j, "allocated_bytes", m->bytes.total);
-		sum(j, "frees", page, &m->frees);
-		number(j, "failed_allocs", m->failed_allocs.total);
-		number(j, "failed_frees", m->failed_frees.total);
-		number(j, "freed_with_context", m->ended.total);
+		put_gpu(j, page, m->gpu);
+		put_text_member(j, "kind", nvs_live_kind_name(m->kind));
+		put_number(j, "live_bytes", m->live);
+		put_number(j, "live", m->live_count);
+		put_number(j, "peak_bytes", m->peak);
+		put_sum(j, "allocs", page, &m->allocs);
+		put_number(j, "allocated_bytes", m->bytes.total);
+		put_sum(j, "frees", page, &m->frees);
+		put_number(j, "failed_allocs", m->failed_allocs.total);
+		put_number(j, "failed_frees", m->failed_frees.total);
+		put_number(j, "freed_with_context", m->ended.total);
 		close_list(j, '}');
 	}
 	close_list(j, ']');
@@ -213,12 +216,12 @@ static void put_memory(struct json *j, const struct nvs_page *page)
 		if (!site->allocs.total)
 			continue;
 		open_list(j, NULL, '{');
-		text(j, "site", site->name);
-		text(j, "api", site->api ? nvs_top_api(page, site->api) : NULL);
-		number(j, "live_bytes", site->live);
-		number(j, "live", site->live_count);
-		number(j, "peak_bytes", site->peak);
-		number(j, "allocs", site->allocs.total);
+		put_text_member(j, "site", site->name);
+		put_text_member(j, "api", site->api ? nvs_top_api(page, site->api) : NULL);
+		put_number(j, "live_bytes", site->live);
+		put_number(j, "live", site->live_count);
+		put_number(j, "peak_bytes", site->peak);
+		put_number(j, "allocs", site->allocs.total);
 		close_list(j, '}');
 	}
 	close_list(j, ']');
@@ -233,10 +236,10 @@ static void put_errors(struct json *j, const struct nvs_page *page)
 		if (!result->count.total)
 			continue;
 		open_list(j, NULL, '{');
-		text(j, "api", i ? nvs_top_api(page, result->api) : NULL);
-		number_or_null(j, "result", i, result->result);
-		text(j, "result_name", i ? nvs_call_error(result->result) : NULL);
-		sum(j, "count", page, &result->count);
+		put_text_member(j, "api", i ? nvs_top_api(page, result->api) : NULL);
+		put_number_or_null(j, "result", i, result->result);
+		put_text_member(j, "result_name", i ? nvs_call_error(result->result) : NULL);
+		put_sum(j, "count", page, &result->count);
 		close_list(j, '}');
 	}
 	close_list(j, ']');
@@ -247,9 +250,9 @@ static void put_errors(struct json *j, const struct nvs_page *page)
 		if (!cause || !page->stalls[i].calls.total)
 			continue;
 		open_list(j, NULL, '{');
-		text(j, "cause", i == NVS_LIVE_STALL_UNKNOWN ? NULL : cause);
-		sum(j, "calls", page, &page->stalls[i].calls);
-		number(j, "host_ns", page->stalls[i].ns.total);
+		put_text_member(j, "cause", i == NVS_LIVE_STALL_UNKNOWN ? NULL : cause);
+		put_sum(j, "calls", page, &page->stalls[i].calls);
+		put_number(j, "host_ns", page->stalls[i].ns.total);
 		close_list(j, '}');
 	}
 	close_list(j, ']');
@@ -258,8 +261,8 @@ static void put_errors(struct json *j, const struct nvs_page *page)
 		if (!page->gaps[i].total)
 			continue;
 		open_list(j, NULL, '{');
-		text(j, "reason", nvs_gap_reason_name(i));
-		sum(j, "submissions", page, page->gaps + i);
+		put_text_member(j, "reason", nvs_gap_reason_name(i));
+		put_sum(j, "submissions", page, page->gaps + i);
 		close_list(j, '}');
 	}
 	close_list(j, ']');
@@ -272,17 +275,17 @@ static void put_channels(struct json *j, const struct nvs_page *page)
 		const struct nvs_page_channel *c = page->channels + i;
 
 		open_list(j, NULL, '{');
-		number(j, "channel", c->channel);
-		gpu(j, page, c->gpu);
-		sum(j, "submissions", page, &c->submitted);
-		number_or_null(j, "completed", c->completed != NVS_LIVE_UNKNOWN, c->completed);
-		number_or_null(j, "pending", c->pending != NVS_LIVE_UNKNOWN, c->pending);
-		number_or_null(j, "ring_entries", c->entries, c->entries);
-		number_or_null(j, "ring_used", c->used != NVS_NONE, c->used);
-		number_or_null(j, "submitted_ago_ns", c->submitted_ns,
-			       page->mono_ns - c->submitted_ns);
-		number_or_null(j, "completed_ago_ns", c->completed_ns,
-			       page->mono_ns - c->completed_ns);
+		put_number(j, "channel", c->channel);
+		put_gpu(j, page, c->gpu);
+		put_sum(j, "submissions", page, &c->submitted);
+		put_number_or_null(j, "completed", c->completed != NVS_LIVE_UNKNOWN, c->completed);
+		put_number_or_null(j, "pending", c->pending != NVS_LIVE_UNKNOWN, c->pending);
+		put_number_or_null(j, "ring_entries", c->entries, c->entries);
+		put_number_or_null(j, "ring_used", c->used != NVS_NONE, c->used);
+		put_number_or_null(j, "submitted_ago_ns", c->submitted_ns,
+				   page->mono_ns - c->submitted_ns);
+		put_number_or_null(j, "completed_ago_ns", c->completed_ns,
+				   page->mono_ns - c->completed_ns);
 		close_list(j, '}');
 	}
 	close_list(j, ']');
@@ -295,14 +298,14 @@ static void put_threads(struct json *j, const struct nvs_page *page)
 		const struct nvs_page_thread *t = page->threads + i;
 
 		open_list(j, NULL, '{');
-		number(j, "tid", t->tid);
-		text(j, "thread_name", t->name);
+		put_number(j, "tid", t->tid);
+		put_text_member(j, "thread_name", t->name);
 		open_list(j, "calls", '[');
 		for (uint32_t k = 0; k < t->ncalls; k++) {
 			open_list(j, NULL, '{');
-			text(j, "api", nvs_top_api(page, t->calls[k].api));
-			number_or_null(j, "for_ns", t->calls[k].begin_ns,
-				       page->mono_ns - t->calls[k].begin_ns);
+			put_text_member(j, "api", nvs_top_api(page, t->calls[k].api));
+			put_number_or_null(j, "for_ns", t->calls[k].begin_ns,
+					   page->mono_ns - t->calls[k].begin_ns);
 			close_list(j, '}');
 		}
 		close_list(j, ']');
@@ -327,10 +330,10 @@ static void put_gpus(struct json *j, const struct nvs_page *page)
 	open_list(j, "gpus", '[');
 	for (uint32_t i = 0; i < page->ngpus; i++) {
 		open_list(j, NULL, '{');
-		gpu(j, page, i + 1);
+		put_gpu(j, page, i + 1);
 		nvs_live_uuid(uuid, page->gpus[i].uuid);
-		text(j, "gpu_uuid", uuid);
-		text(j, "gpu_name", page->gpus[i].name);
+		put_text_member(j, "gpu_uuid", uuid);
+		put_text_member(j, "gpu_name", page->gpus[i].name);
 		close_list(j, '}');
 	}
 	close_list(j, ']');
@@ -341,33 +344,33 @@ static void put_process(struct json *j, const struct nvs_top_row *row, bool whol
 	const struct nvs_page *page = row->page;
 
 	open_list(j, NULL, '{');
-	number(j, "pid", page->pid);
-	number(j, "uid", page->uid);
-	text(j, "user", row->user);
-	text(j, "command", row->command);
-	text(j, "program", page->program);
-	text(j, "host", page->host);
-	text(j, "rank", page->rank);
-	text(j, "trace", page->trace);
-	truth(j, "ended", page->gone);
-	number(j, "begun_ns", page->begun_ns);
-	number_or_null(j, "span_ns", page->span_ns, page->span_ns);
+	put_number(j, "pid", page->pid);
+	put_number(j, "uid", page->uid);
+	put_text_member(j, "user", row->user);
+	put_text_member(j, "command", row->command);
+	put_text_member(j, "program", page->program);
+	put_text_member(j, "host", page->host);
+	put_text_member(j, "rank", page->rank);
+	put_text_member(j, "trace", page->trace);
+	put_bool(j, "ended", page->gone);
+	put_number(j, "begun_ns", page->begun_ns);
+	put_number_or_null(j, "span_ns", page->span_ns, page->span_ns);
 	put_gpus(j, page);
-	sum(j, "calls", page, &page->calls);
-	sum(j, "failed_calls", page, &page->failed);
-	sum(j, "launches", page, &page->launches);
-	sum(j, "graph_launches", page, &page->graph_launches);
-	sum(j, "submissions", page, &page->submissions);
-	sum(j, "doorbells", page, &page->doorbells);
-	sum(j, "command_bytes", page, &page->bytes);
-	sum(j, "copies", page, &page->copies);
-	sum(j, "copied_bytes", page, &page->copied);
-	number_or_null(j, "pending", page->pending != NVS_LIVE_UNKNOWN, page->pending);
-	number(j, "memory_bytes", page->device_live);
-	number(j, "memory_peak_bytes", page->device_peak);
-	number(j, "pinned_bytes", page->host_live);
-	text(j, "call", row->call);
-	number_or_null(j, "call_for_ns", row->call, row->call_ns);
+	put_sum(j, "calls", page, &page->calls);
+	put_sum(j, "failed_calls", page, &page->failed);
+	put_sum(j, "launches", page, &page->launches);
+	put_sum(j, "graph_launches", page, &page->graph_launches);
+	put_sum(j, "submissions", page, &page->submissions);
+	put_sum(j, "doorbells", page, &page->doorbells);
+	put_sum(j, "command_bytes", page, &page->bytes);
+	put_sum(j, "copies", page, &page->copies);
+	put_sum(j, "copied_bytes", page, &page->copied);
+	put_number_or_null(j, "pending", page->pending != NVS_LIVE_UNKNOWN, page->pending);
+	put_number(j, "memory_bytes", page->device_live);
+	put_number(j, "memory_peak_bytes", page->device_peak);
+	put_number(j, "pinned_bytes", page->host_live);
+	put_text_member(j, "call", row->call);
+	put_number_or_null(j, "call_for_ns", row->call, row->call_ns);
 	if (whole) {
 		put_kernels(j, page);
 		put_apis(j, page);
@@ -387,8 +390,8 @@ void nvs_top_json(const struct nvs_top *top, FILE *file)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	open_list(&j, NULL, '{');
-	number(&j, "schema", SCHEMA);
-	number(&j, "time_ns", (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	put_number(&j, "schema", SCHEMA);
+	put_number(&j, "time_ns", (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
 	open_list(&j, "processes", '[');
 	for (uint32_t i = 0; i < top->nrows; i++)
 		put_process(&j, top->rows + i, top->options->npids);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-top: what the CUDA programs do that are recorded now. */
+/*
+ * nvsnoop-top: shows what the CUDA programs being recorded are doing. Chooses between the
+ * interactive view and the printed formats.
+ */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -24,8 +27,8 @@ static void sleep_s(double seconds)
 		;
 }
 
-/* Whoever reads us has seen enough: no reason to complain. */
-static int written(void)
+/* Flushes stdout and returns the exit status. A reader that closed the pipe is not an error. */
+static int finish_output(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return EXIT_WHOLE;
@@ -34,7 +37,7 @@ static int written(void)
 	return errno == EPIPE ? EXIT_WHOLE : EXIT_ERROR;
 }
 
-static void say_why_none(const struct nvs_top *top)
+static void print_why_none(const struct nvs_top *top)
 {
 	if (top->options->npids)
 		fprintf(stderr, "nvsnoop-top: process %u is not recorded now\n",
@@ -44,11 +47,11 @@ static void say_why_none(const struct nvs_top *top)
 		      "one\n",
 		      stderr);
 	if (top->refused)
-		fprintf(stderr, "nvsnoop-top: %u file%s passed over: %s\n", top->refused,
+		fprintf(stderr, "nvsnoop-top: %u file%s skipped: %s\n", top->refused,
 			top->refused == 1 ? " was" : "s were", top->why);
 }
 
-static void print(const struct nvs_top *top)
+static void print_snapshot(const struct nvs_top *top)
 {
 	if (top->options->format == NVS_TOP_JSON)
 		nvs_top_json(top, stdout);
@@ -58,7 +61,7 @@ static void print(const struct nvs_top *top)
 		nvs_top_text(top, stdout);
 }
 
-/* Once, or until those that are asked for have gone, or nobody reads any more. */
+/* Prints once, or until the selected processes have ended or the reader has closed the pipe. */
 static int print_all(struct nvs_top *top)
 {
 	bool totals = top->options->format == NVS_TOP_BLOCKS && top->options->once;
@@ -67,7 +70,7 @@ static int print_all(struct nvs_top *top)
 	for (bool first = true;; first = false) {
 		int status;
 
-		/* Totals need no second look. */
+		/* Totals need only one read. */
 		if (!totals) {
 			sleep_s(top->interval);
 			nvs_top_look(top);
@@ -75,21 +78,21 @@ static int print_all(struct nvs_top *top)
 		if (top->options->npids && !top->nrows) {
 			if (!first)
 				return EXIT_WHOLE;
-			say_why_none(top);
+			print_why_none(top);
 			return EXIT_ERROR;
 		}
 		if (!first && top->options->format == NVS_TOP_TEXT)
 			putchar('\n');
-		print(top);
+		print_snapshot(top);
 		if (first && !top->nrows)
-			say_why_none(top);
-		status = written();
+			print_why_none(top);
+		status = finish_output();
 		if (status || ferror(stdout) || top->options->once)
 			return status;
 	}
 }
 
-static int explain(struct nvs_top *top)
+static int print_hang(struct nvs_top *top)
 {
 	int r = nvs_top_hang(top), status;
 
@@ -102,12 +105,12 @@ static int explain(struct nvs_top *top)
 			r = -ENOENT;
 		}
 	if (!top->options->npids && !top->nrows)
-		say_why_none(top);
-	status = written();
+		print_why_none(top);
+	status = finish_output();
 	return r ? EXIT_ERROR : status;
 }
 
-static int run(struct nvs_top_options *o)
+static int run_view(struct nvs_top_options *o)
 {
 	struct nvs_top top = {.options = o,
 			      .interval = o->interval,
@@ -123,10 +126,10 @@ static int run(struct nvs_top_options *o)
 	if (r)
 		fprintf(stderr, "nvsnoop-top: %s: %s\n",
 			o->folder ? nvs_escape(safe, sizeof(safe), o->folder, strlen(o->folder))
-				  : "no pages",
+				  : "cannot read live pages",
 			strerror(-r));
 	else if (o->hang)
-		status = explain(&top);
+		status = print_hang(&top);
 	else if (o->format == NVS_TOP_SCREEN)
 		status = nvs_top_screen(&top);
 	else
@@ -151,8 +154,8 @@ int main(int argc, char **argv)
 	else if (o.version)
 		puts("nvsnoop-top " NVS_VERSION);
 	if (o.help || o.version)
-		return written();
+		return finish_output();
 	if (o.format == NVS_TOP_SCREEN && (o.once || !nvs_screen_possible()))
 		o.format = NVS_TOP_TEXT;
-	return run(&o);
+	return run_view(&o);
 }

@@ -31,33 +31,34 @@ void nvs_top_help(void)
 	fputs("Usage: nvsnoop-top [options]\n"
 	      "       nvsnoop-top --hang [PID]...\n"
 	      "\n"
-	      "Shows what the CUDA programs do that run under nvsnoop now: those of this user,\n"
-	      "or of all users for root. On a terminal it is renewed, as top is; keys are told\n"
-	      "by h. Elsewhere it prints lines.\n"
+	      "Shows what CUDA programs that run under nvsnoop are doing now: programs of this\n"
+	      "user, or of all users for root. On a terminal the view is refreshed as in top;\n"
+	      "press h for the keys. Otherwise it prints lines.\n"
 	      "\n"
 	      "  -d, --interval=SECONDS\n"
-	      "                       time between two looks, and what rates are of (1)\n"
-	      "  -p, --pid=PID        this process alone; may be given more than once, or as\n"
-	      "                       PID,PID. Of one process all is told: kernels, entry\n"
-	      "                       points, copies, memory, errors, channels, threads\n"
-	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first; by heading or key\n"
-	      "      --once           look for one interval, print, and exit\n"
-	      "      --hang [PID]...  say what processes hang in, and who waits for whom: by\n"
-	      "                       nvsnoop-report --hang where they write traces, else by\n"
-	      "                       what they show here\n"
-	      "      --blocks         totals as GPUprobe prints them\n"
+	      "                       time between two updates, over which rates are taken (1)\n"
+	      "  -p, --pid=PID        show only this process, in detail: kernels, entry points,\n"
+	      "                       copies, memory, errors, channels, threads. May be given\n"
+	      "                       more than once, or as PID,PID\n"
+	      "  -s, --sort=COLUMN    sort by a heading or key, largest first; -COLUMN sorts\n"
+	      "                       smallest first\n"
+	      "      --once           measure one interval, print, and exit\n"
+	      "      --hang [PID]...  explain where processes hang and what waits for what, by\n"
+	      "                       nvsnoop-report --hang for those that write a trace,\n"
+	      "                       else from their live pages\n"
+	      "      --blocks         print totals in GPUprobe's format\n"
 	      "      --format=text|json\n"
-	      "                       lines for a person, or one object a look\n"
-	      "      --folder=FOLDER  look for processes' pages there alone, as in that of a\n"
-	      "                       container: /proc/PID/root/tmp/nvsnoop-0\n"
+	      "                       lines of text, or one JSON object for each update\n"
+	      "      --folder=FOLDER  look for live pages only in FOLDER, for example in a\n"
+	      "                       container's: /proc/PID/root/tmp/nvsnoop-0\n"
 	      "  -h, --help           print this and exit\n"
 	      "  -V, --version        print the version and exit\n"
 	      "\n"
-	      "Exits 0, or 1 on failure, 2 on wrong usage.\n",
+	      "Exit status: 0, 1 on failure, 2 on a usage error.\n",
 	      stdout);
 }
 
-static int wrong(const char *what, const char *value)
+static int report_usage_error(const char *what, const char *value)
 {
 	char safe[256];
 
@@ -78,7 +79,7 @@ bool nvs_top_interval(const char *text, double *seconds)
 	return true;
 }
 
-static int take_pids(struct nvs_top_options *o, const char *text)
+static int parse_pids(struct nvs_top_options *o, const char *text)
 {
 	const char *at = text;
 	char *end;
@@ -87,27 +88,27 @@ static int take_pids(struct nvs_top_options *o, const char *text)
 		unsigned long pid = strtoul(at, &end, 10);
 
 		if (*at < '0' || *at > '9' || (*end && *end != ',') || !pid || pid > INT32_MAX)
-			return wrong("wrong process id", text);
+			return report_usage_error("invalid process ID", text);
 		if (o->npids == NVS_TOP_PIDS)
-			return wrong("too many process ids at", text);
+			return report_usage_error("too many process IDs at", text);
 		o->pids[o->npids++] = (uint32_t)pid;
 		if (!*end)
 			return 0;
 	}
 }
 
-static int take_format(struct nvs_top_options *o, const char *text)
+static int parse_format(struct nvs_top_options *o, const char *text)
 {
 	if (!strcmp(text, "text"))
 		o->format = NVS_TOP_TEXT;
 	else if (!strcmp(text, "json"))
 		o->format = NVS_TOP_JSON;
 	else
-		return wrong("unknown format", text);
+		return report_usage_error("unknown format", text);
 	return 0;
 }
 
-static int take_sort(struct nvs_top_options *o, const char *text)
+static int parse_sort(struct nvs_top_options *o, const char *text)
 {
 	char safe[256];
 
@@ -115,7 +116,7 @@ static int take_sort(struct nvs_top_options *o, const char *text)
 	if (nvs_top_column(text))
 		return 0;
 	nvs_escape(safe, sizeof(safe), text, strlen(text));
-	fprintf(stderr, "nvsnoop-top: no column '%s'; there are\n ", safe);
+	fprintf(stderr, "nvsnoop-top: no column '%s'; the columns are\n ", safe);
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
 		fprintf(stderr, "%s%s", i == NVS_TOP_COLUMNS / 2 ? "\n  " : " ",
 			nvs_top_columns[i].key);
@@ -123,17 +124,18 @@ static int take_sort(struct nvs_top_options *o, const char *text)
 	return -EINVAL;
 }
 
-static int take(struct nvs_top_options *o, int c)
+static int set_option(struct nvs_top_options *o, int c)
 {
 	switch (c) {
 	case 'd':
 		return nvs_top_interval(optarg, &o->interval)
 			       ? 0
-			       : wrong("an interval is 0.1 to 3600 seconds, not", optarg);
+			       : report_usage_error("the interval must be 0.1 to 3600 seconds, not",
+						    optarg);
 	case 'p':
-		return take_pids(o, optarg);
+		return parse_pids(o, optarg);
 	case 's':
-		return take_sort(o, optarg);
+		return parse_sort(o, optarg);
 	case OPT_ONCE:
 		o->once = true;
 		return 0;
@@ -144,7 +146,7 @@ static int take(struct nvs_top_options *o, int c)
 		o->format = NVS_TOP_BLOCKS;
 		return 0;
 	case OPT_FORMAT:
-		return take_format(o, optarg);
+		return parse_format(o, optarg);
 	case OPT_FOLDER:
 		o->folder = optarg;
 		return 0;
@@ -168,18 +170,19 @@ int nvs_top_options(struct nvs_top_options *o, int argc, char **argv)
 	if (argc)
 		argv[0] = name; /* getopt begins its messages with it */
 	while ((c = getopt_long(argc, argv, "d:p:s:hV", known, NULL)) != -1) {
-		r = take(o, c);
+		r = set_option(o, c);
 		if (r)
 			return r;
 	}
 	while (o->hang && optind < argc) {
-		r = take_pids(o, argv[optind++]);
+		r = parse_pids(o, argv[optind++]);
 		if (r)
 			return r;
 	}
 	if (optind < argc)
-		return wrong("unknown argument", argv[optind]);
+		return report_usage_error("unknown argument", argv[optind]);
 	if (o->hang && (o->sort || o->format == NVS_TOP_JSON || o->format == NVS_TOP_BLOCKS))
-		return wrong("says words alone, in no format and no order:", "--hang");
+		return report_usage_error("no --format, --blocks or --sort can be given with",
+					  "--hang");
 	return 0;
 }

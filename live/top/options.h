@@ -15,16 +15,16 @@ enum nvs_top_format { NVS_TOP_SCREEN, NVS_TOP_TEXT, NVS_TOP_JSON, NVS_TOP_BLOCKS
 struct nvs_top_options {
 	double interval; /* seconds */
 	uint32_t pids[NVS_TOP_PIDS], npids; /* none: all */
-	const char *sort; /* a column's key, "-" before it: smallest first */
-	const char *folder; /* look into this one alone; NULL: all there are */
+	const char *sort; /* a column's key; with "-" before it, smallest first */
+	const char *folder; /* scan only this folder; NULL: all */
 	enum nvs_top_format format;
 	bool once, hang, help, version;
 };
 
-/* 0 or -EINVAL, said on stderr. */
+/* Returns 0, or -EINVAL after a message on stderr. */
 int nvs_top_options(struct nvs_top_options *o, int argc, char **argv);
 void nvs_top_help(void);
-/* SECONDS as a person writes them. False: it is no such number, or out of bounds. */
+/* Parses an interval. Returns false if TEXT is not a number or is out of bounds. */
 bool nvs_top_interval(const char *text, double *seconds);
 
 #endif

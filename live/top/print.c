@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is printed where no terminal is: lines for a person, and GPUprobe's blocks. */
+/* Output without a terminal: text, and GPUprobe's format. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,9 +23,9 @@ void nvs_top_text(const struct nvs_top *top, FILE *file)
 	nvs_sheet_free(&s);
 }
 
-/* ---- GPUprobe's ---- */
+/* ---- GPUprobe's format ---- */
 
-static int by_address(const void *a, const void *b)
+static int compare_by_address(const void *a, const void *b)
 {
 	const struct nvs_page_alloc *one = a, *two = b;
 
@@ -41,14 +41,14 @@ static void put_map(const struct nvs_page *page, FILE *file)
 		return;
 	if (page->nallocs)
 		memcpy(sorted, page->allocs, page->nallocs * sizeof(*sorted));
-	qsort(sorted, page->nallocs, sizeof(*sorted), by_address);
+	qsort(sorted, page->nallocs, sizeof(*sorted), compare_by_address);
 	for (uint32_t i = 0; i < page->nallocs; i++)
 		fprintf(file, "        0x%016llx: %llu Bytes\n",
 			(unsigned long long)sorted[i].address, (unsigned long long)sorted[i].bytes);
 	free(sorted);
 }
 
-/* Names come from the process. */
+/* Kernel names come from the process, so nvs_fit() escapes them. */
 static void put_kernels(const struct nvs_top *top, const struct nvs_page *page, FILE *file)
 {
 	char name[1024];

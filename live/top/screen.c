@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The terminal by ncurses. Signals that end the program are taken while nothing but the wait for
- * keys is going on, so the terminal is always given back from outside of a handler.
+ * Terminal access with ncurses. Terminating signals are delivered only during the wait for keys, so
+ * the terminal is never restored from inside a handler.
  */
 #include <curses.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <term.h>
 #include <unistd.h>
-/* Macros of term.h, and members of ours. */
+/* term.h defines these as macros; we use them as member names. */
 #undef columns
 #undef lines
 #include "live/top/screen.h"
@@ -20,7 +20,7 @@ static volatile sig_atomic_t ended_by;
 static bool taken;
 static SCREEN *screen;
 static attr_t styles[NVS_TOP_STYLES], chosen_style;
-static sigset_t outside; /* signals that are let through while we wait */
+static sigset_t outside; /* the signal mask during the wait */
 
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
@@ -38,15 +38,18 @@ bool nvs_screen_possible(void)
 	       !setupterm(term, STDOUT_FILENO, &wrong) && cursor_address && clear_screen;
 }
 
-/* Blocked but in the wait: none comes between looking for it and waiting. */
-static void take_signals(void)
+/*
+ * Blocks the terminating signals except during the wait: none can arrive between the check and the
+ * wait.
+ */
+static void block_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_end}, old;
 	sigset_t blocked;
 
 	sigemptyset(&blocked);
 	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
-		/* nohup's stays ignored. */
+		/* Keep signals ignored that nohup ignores. */
 		if (!sigaction(endings[i], NULL, &old) && old.sa_handler == SIG_IGN)
 			continue;
 		sigaction(endings[i], &action, NULL);
@@ -74,7 +77,7 @@ static void choose_styles(bool color)
 	for (short i = 0; i < NVS_TOP_STYLES; i++)
 		if (inks[i] && init_pair(i + 1, inks[i], -1) != ERR)
 			styles[i] |= (attr_t)COLOR_PAIR(i + 1);
-	/* As htop has its heads, and the line that is chosen. */
+	/* htop's colors for headings and the selected line. */
 	init_pair(NVS_TOP_STYLES + 1, COLOR_BLACK, COLOR_GREEN);
 	init_pair(NVS_TOP_STYLES + 2, COLOR_BLACK, COLOR_CYAN);
 	styles[NVS_TOP_HEAD] = (attr_t)COLOR_PAIR(NVS_TOP_STYLES + 1);
@@ -88,7 +91,7 @@ int nvs_screen_open(bool color)
 		return -EIO;
 	set_term(screen);
 	taken = true;
-	take_signals();
+	block_signals();
 	cbreak();
 	noecho();
 	nonl();
@@ -120,8 +123,8 @@ uint32_t nvs_screen_columns(void)
 	return (uint32_t)COLS;
 }
 
-/* TEXT behind its first COLUMNS; a character that lies across their end goes as a whole. */
-static const char *behind(const char *text, uint32_t columns, uint32_t all)
+/* Skips COLUMNS of TEXT. A wide character at the edge is skipped completely. */
+static const char *skip_columns(const char *text, uint32_t columns, uint32_t all)
 {
 	wchar_t c;
 	int n;
@@ -148,14 +151,14 @@ static void draw_line(const struct nvs_sheet *s, const struct nvs_line *line, in
 		left -= off;
 		attrset(is_chosen ? chosen_style : styles[piece->style]);
 		if (getcurx(stdscr) + (int)(piece->columns - off) < COLS) {
-			addstr(behind(text, off, piece->columns));
+			addstr(skip_columns(text, off, piece->columns));
 			continue;
 		}
-		/* What does not fit is not to go on in the next line. */
+		/* Cut the text here: ncurses would continue it on the next line. */
 		{
 			char fit[2048];
 
-			nvs_fit(fit, sizeof(fit), behind(text, off, piece->columns),
+			nvs_fit(fit, sizeof(fit), skip_columns(text, off, piece->columns),
 				(uint32_t)(COLS - getcurx(stdscr)), s->utf8);
 			addstr(fit);
 		}
@@ -191,7 +194,7 @@ void nvs_screen_show(void)
 
 /* ---- keys ---- */
 
-static int meaning(int c)
+static int translate_key(int c)
 {
 	switch (c) {
 	case KEY_RESIZE:
@@ -237,17 +240,17 @@ int nvs_screen_key(int64_t ms)
 {
 	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
 	struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-	int c = getch(), ready; /* what ncurses has read already */
+	int c = getch(), ready; /* input that ncurses has buffered */
 
 	if (c != ERR)
-		return meaning(c);
+		return translate_key(c);
 	ready = ppoll(&in, 1, &time, &outside);
 	if (ended_by)
 		return NVS_KEY_END;
 	c = getch();
 	if (c != ERR)
-		return meaning(c);
-	/* Something to read, and nothing there: the terminal has gone. */
+		return translate_key(c);
+	/* Readable without data: the terminal was closed. */
 	return ready > 0 ? NVS_KEY_END : NVS_KEY_NONE;
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What nvsnoop-top shows: a row for each process, all of one, and how these are printed. */
+/* nvsnoop-top's model: a row for each process, and the views that print rows. */
 #ifndef NVSNOOP_LIVE_TOP_TOP_H
 #define NVSNOOP_LIVE_TOP_TOP_H
 
-#include "live/read/pages.h"
+#include "live/read/page_set.h"
 #include "live/top/options.h"
-#include "live/top/sheet.h"
+#include "live/top/text_page.h"
 
-/* A process as the list shows it. */
+/* A process in the list. */
 struct nvs_top_row {
 	const struct nvs_page *page;
 	char user[32], gpus[32], command[512];
-	uint32_t folder; /* characters of command before its base name */
-	/* The call that has been in flight for longest; NULL: none is, or none can be seen */
+	uint32_t folder; /* length of the directory part of command */
+	/* The longest-running call in flight; NULL if there is none or none is visible. */
 	const char *call;
 	uint64_t call_ns;
 };
@@ -30,27 +30,27 @@ struct nvs_top {
 	const char *why;
 };
 
-/* Looks again, and makes rows of those that are asked for, sorted. 0 or -ENOMEM. */
+/* Reads all pages and builds the rows of the selected processes, sorted. Returns 0 or -ENOMEM. */
 int nvs_top_look(struct nvs_top *top);
 void nvs_top_sort(struct nvs_top *top);
 const struct nvs_top_row *nvs_top_find(const struct nvs_top *top, uint32_t pid);
 
-/* A second of a counter. False: not known yet. */
+/* Computes a counter's rate per second. Returns false at the first read, when it is not known. */
 bool nvs_top_rate(const struct nvs_page *page, const struct nvs_sum *sum, double *rate);
-/* An entry point, or what stands for those that found no room; likewise a kernel, demangled. */
+/* Display name of an entry point, or "(other)" for row 0; the same for a kernel, demangled. */
 const char *nvs_top_api(const struct nvs_page *page, uint32_t api);
 const char *nvs_top_kernel(const struct nvs_page *page, uint32_t kernel);
 void nvs_top_kernels_free(void);
 
 /* ---- pages of text ---- */
 
-/* The lines above the list: what all do together. */
+/* The summary lines above the list. */
 void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns,
 		  const char *note);
-/* The list in COLUMNS columns, its head first; UINT32_MAX: all of it. */
+/* The list with its heading, at most COLUMNS wide; UINT32_MAX: unlimited. */
 void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns);
 
-/* Parts of what is told of one process. */
+/* Sections of the detail view. */
 enum nvs_top_part {
 	NVS_TOP_ALL,
 	NVS_TOP_KERNELS,
@@ -68,12 +68,15 @@ void nvs_top_detail(struct nvs_sheet *s, const struct nvs_top_row *row, enum nvs
 
 /* ---- ways to print ---- */
 
-/* On a terminal, until the user has had enough: the exit status. */
+/* Runs the interactive view until the user quits. Returns the exit status. */
 int nvs_top_screen(struct nvs_top *top);
 void nvs_top_text(const struct nvs_top *top, FILE *file);
 void nvs_top_json(const struct nvs_top *top, FILE *file);
 void nvs_top_blocks(const struct nvs_top *top, FILE *file);
-/* Looks, and says on stdout what the processes hang in. 0, -ENOMEM, or -EIO: not of each trace. */
+/*
+ * Reads all pages and explains on stdout where the processes hang. Returns 0, -ENOMEM, or -EIO if
+ * nvsnoop-report failed.
+ */
 int nvs_top_hang(struct nvs_top *top);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of our own, apart from the program's heap: chunks from the kernel that a forked child does
- * not inherit, cut into size classes with a free list each. Larger pieces are mapped one by one.
+ * The library's own allocator, separate from the program's heap. It cuts 1 MiB chunks, mapped with
+ * MADV_DONTFORK so that a forked child does not inherit them, into size classes with one free list
+ * each. Pieces above 64 KiB are mapped one by one.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,31 +42,31 @@ static void *map_pages(size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static size_t pages(size_t bytes)
+static size_t round_to_pages(size_t bytes)
 {
 	return (bytes + 4095) & ~4095ull;
 }
 
 /*
- * Held for a few instructions, or while the kernel maps a chunk. Signals are blocked so that no
- * handler of the program can come to wait for the thread it interrupted; under nvs_lock they are
- * already.
+ * The arena lock is held for a few instructions, or while the kernel maps a chunk. Signals are
+ * blocked so that a handler of the program cannot wait for the thread it interrupted. nvs_lock()
+ * has blocked them already.
  */
-static void lock(struct nvs_arena *a, uint64_t *saved)
+static void lock_arena(struct nvs_arena *a, uint64_t *saved)
 {
 	if (!nvs_lock_mine())
 		*saved = nvs_sys_block_async();
 	nvs_sys_lock(&a->lock);
 }
 
-static void unlock(struct nvs_arena *a, const uint64_t *saved)
+static void unlock_arena(struct nvs_arena *a, const uint64_t *saved)
 {
 	nvs_sys_unlock(&a->lock);
 	if (!nvs_lock_mine())
 		nvs_sys_sigmask(SIG_SETMASK, saved, NULL);
 }
 
-static void *take(struct nvs_arena *a, unsigned class)
+static void *take_piece(struct nvs_arena *a, unsigned class)
 {
 	size_t bytes = class_bytes(class);
 	void *p = a->free[class];
@@ -97,11 +98,11 @@ void *nvs_alloc(size_t bytes)
 	void *p;
 
 	if (bytes > LARGEST)
-		return map_pages(pages(bytes));
+		return map_pages(round_to_pages(bytes));
 	class = class_of(bytes);
-	lock(a, &saved);
-	p = take(a, class);
-	unlock(a, &saved);
+	lock_arena(a, &saved);
+	p = take_piece(a, class);
+	unlock_arena(a, &saved);
 	return p ? memset(p, 0, class_bytes(class)) : NULL;
 }
 
@@ -116,15 +117,15 @@ void nvs_free(void *p, size_t bytes)
 	if (bytes > LARGEST) {
 		int err = errno;
 
-		syscall(SYS_munmap, p, pages(bytes));
+		syscall(SYS_munmap, p, round_to_pages(bytes));
 		errno = err;
 		return;
 	}
 	class = class_of(bytes);
-	lock(a, &saved);
+	lock_arena(a, &saved);
 	memcpy(p, &a->free[class], sizeof(void *));
 	a->free[class] = p;
-	unlock(a, &saved);
+	unlock_arena(a, &saved);
 }
 
 void *nvs_realloc(void *p, size_t old_bytes, size_t bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session's clock: which one it is, and what its ticks mean.
+ * The session's clock: which hardware clock is used, and how it is related to the system's clocks.
  */
 #include <cpuid.h>
 #include <string.h>
@@ -48,7 +48,7 @@ struct nvs_clock_point nvs_clock_read(void)
 	struct nvs_clock_point best = {0};
 	uint64_t width = UINT64_MAX;
 
-	/* An interruption between the readings widens them: the tightest of a few is taken. */
+	/* An interruption between the readings widens them: keep the narrowest of five. */
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = nvs_now();
 		uint64_t mono = read_ns(CLOCK_MONOTONIC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session's clock: which one it is, and what its ticks mean.
+ * The session's clock: which hardware clock is used, and how it is related to the system's clocks.
  */
 #ifndef NVSNOOP_PRELOAD_BASE_CLOCK_H
 #define NVSNOOP_PRELOAD_BASE_CLOCK_H
@@ -13,11 +13,11 @@ struct nvs_clock_point {
 };
 
 /*
- * True where the time stamp counter runs evenly on all cores: the CPU says it is invariant, and the
- * kernel trusts it as its own clock source.
+ * Returns true if the TSC runs at one rate on all cores: the CPU reports it as invariant and the
+ * kernel uses it as its clock source.
  */
 bool nvs_clock_tsc_usable(void);
-/* The three clocks at one moment, as close together as they can be read. Needs nvs_trap_init(). */
+/* Reads the three clocks as close together as possible. Requires nvs_trap_init(). */
 struct nvs_clock_point nvs_clock_read(void);
 uint64_t nvs_clock_mono_ns(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of traces: patterns, and what a name becomes that is taken.
+ * Trace file names: expands the pattern, and picks another name if the first is taken.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@ struct writer {
 	bool full;
 };
 
-static void put(struct writer *w, char c)
+static void put_char(struct writer *w, char c)
 {
 	if (w->used + 1 >= w->size)
 		w->full = true;
@@ -25,19 +25,20 @@ static void put(struct writer *w, char c)
 static void put_text(struct writer *w, const char *text)
 {
 	while (*text)
-		put(w, *text++);
+		put_char(w, *text++);
 }
 
-/* One part of a path, from a name that others chose. */
+/* Appends TEXT as one path component. TEXT comes from outside (program or host name). */
 static void put_part(struct writer *w, const char *text)
 {
 	if (!text || !*text || !strcmp(text, ".") || !strcmp(text, ".."))
 		text = "unknown";
 	for (; *text; text++)
-		put(w, *text == '/' || (unsigned char)*text < ' ' || *text == 127 ? '_' : *text);
+		put_char(w,
+			 *text == '/' || (unsigned char)*text < ' ' || *text == 127 ? '_' : *text);
 }
 
-/* At the '{' of %q{NAME}: what follows the '}', NULL: wrong. */
+/* P is at the '{' of %q{NAME}. Returns the position after the '}', or NULL on error. */
 static const char *put_variable(struct writer *w, const char *p, const struct nvs_name_facts *facts)
 {
 	const char *end = *p == '{' ? strchr(p, '}') : NULL;
@@ -56,14 +57,14 @@ static const char *put_variable(struct writer *w, const char *p, const struct nv
 	return end + 1;
 }
 
-/* At the character behind a '%': what follows, NULL: wrong. */
-static const char *put_fact(struct writer *w, const char *p, const struct nvs_name_facts *facts)
+/* P is after a '%'. Returns the position after the conversion, or NULL on error. */
+static const char *put_field(struct writer *w, const char *p, const struct nvs_name_facts *facts)
 {
 	char number[16];
 
 	switch (*p) {
 	case '%':
-		put(w, '%');
+		put_char(w, '%');
 		break;
 	case 'p':
 		snprintf(number, sizeof(number), "%u", facts->pid);
@@ -91,9 +92,9 @@ int nvs_name_expand(const char *pattern, const struct nvs_name_facts *facts, cha
 
 	while (p && *p) {
 		if (*p != '%')
-			put(&w, *p++);
+			put_char(&w, *p++);
 		else
-			p = put_fact(&w, p + 1, facts);
+			p = put_field(&w, p + 1, facts);
 	}
 	if (!p)
 		return -EINVAL;

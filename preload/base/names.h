@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of traces: patterns, and what a name becomes that is taken.
+ * Trace file names: expands the pattern, and picks another name if the first is taken.
  */
 #ifndef NVSNOOP_PRELOAD_BASE_NAMES_H
 #define NVSNOOP_PRELOAD_BASE_NAMES_H
@@ -12,24 +12,25 @@ struct nvs_name_facts {
 	uint32_t pid; /* %p */
 	const char *program; /* %e */
 	const char *host; /* %h */
-	const char *(*variable)(const char *name); /* %q{NAME}; NULL: it is not set */
+	const char *(*variable)(const char *name); /* %q{NAME}; returns NULL if NAME is not set */
 };
 
 /*
- * Writes the name that PATTERN means into NAME. %e and %h are made fit for one part of a path; a
- * variable may hold several. 0, -EINVAL: the pattern is wrong (unknown %, a variable that is not
- * set, an empty name or one that ends in '/'), -ENAMETOOLONG.
+ * Expands PATTERN into NAME. %e and %h are made safe for one path component; a variable may contain
+ * several components. Returns 0, -ENAMETOOLONG, or -EINVAL if the pattern is wrong (unknown %, a
+ * variable that is not set, a name that is empty or ends in '/').
  */
 int nvs_name_expand(const char *pattern, const struct nvs_name_facts *facts, char *name,
 		    size_t size);
 /*
- * What NAME becomes at the TRY-th attempt: 0 itself, 1 with the pid before its extension, 2 ...
- * with a number behind that too: trace.zst, trace.PID.zst, trace.PID.1.zst. 0 or -ENAMETOOLONG.
+ * Writes the TRY-th alternative of NAME: 0 is NAME itself, 1 adds the pid before the extension, 2
+ * and more add a number after the pid (trace.zst, trace.PID.zst, trace.PID.1.zst). Returns 0 or
+ * -ENAMETOOLONG.
  */
 int nvs_name_other(const char *name, uint32_t pid, unsigned try, char *other, size_t size);
-/* The part behind the last '/'. */
+/* Returns the part after the last '/'. */
 const char *nvs_name_base(const char *path);
-/* TEXT with control characters as '?', for a terminal. */
+/* Copies TEXT for printing on a terminal, with control characters replaced by '?'. */
 void nvs_name_printable(const char *text, char *out, size_t size);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions behind our hooks. Looked up when first asked for, which may be before our
- * constructor has run and inside the allocator: dlsym() may allocate, and the allocator may map
- * memory through us. While a thread is in the middle of that, its calls go to the kernel directly.
+ * The next definitions (dlsym RTLD_NEXT) of the functions that the library hooks. They are looked
+ * up at first use, which may be before the constructor has run and inside the allocator: dlsym()
+ * may allocate, and the allocator may map memory through our hooks. While a thread is in dlsym(),
+ * its calls use raw system calls.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,19 +15,19 @@
 #include <unistd.h>
 #include "preload/base/preload.h"
 
-static long third(va_list ap)
+static long third_argument(va_list ap)
 {
 	return va_arg(ap, long);
 }
 
-#define THIRD(last)                  \
-	({                           \
-		va_list ap_;         \
-		long arg_;           \
-		va_start(ap_, last); \
-		arg_ = third(ap_);   \
-		va_end(ap_);         \
-		arg_;                \
+#define THIRD(last)                         \
+	({                                  \
+		va_list ap_;                \
+		long arg_;                  \
+		va_start(ap_, last);        \
+		arg_ = third_argument(ap_); \
+		va_end(ap_);                \
+		arg_;                       \
 	})
 
 static int raw_open(const char *path, int flags, ...)
@@ -109,7 +110,7 @@ static int raw_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	return ret;
 }
 
-/* Nothing that runs below dlsym() needs these. */
+/* Nothing that dlsym() calls needs these four. */
 static int raw_sigaction(int sig, const struct sigaction *action, struct sigaction *old)
 {
 	errno = ENOSYS;
@@ -165,12 +166,13 @@ static const struct nvs_next raw = {
 static struct nvs_next found;
 static _Atomic int ready;
 /*
- * This thread is inside dlsym(). Volatile: dlsym() is declared never to call back into this file,
- * and the compiler would drop the store.
+ * This thread is in dlsym(). Volatile because dlsym() is declared never to call back into this
+ * file, so the compiler would drop the store.
  */
 static __thread volatile int looking;
 
-/* A name this libc lacks (fstat before 2.33, close_range before 2.34) keeps what the raw table has.
+/*
+ * A function that this libc lacks (fstat before 2.33, close_range before 2.34) keeps the raw entry.
  */
 #define FIND(type, field, name, arguments)                                  \
 	do {                                                                \
@@ -178,7 +180,7 @@ static __thread volatile int looking;
 		table.field = p_ ? (__typeof__(table.field))p_ : raw.field; \
 	} while (0);
 
-/* Threads that meet here do the same work and store the same words. */
+/* Concurrent callers do the same work and store the same values. */
 static void look_up(void)
 {
 	struct nvs_next table;

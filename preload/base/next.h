@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions behind our hooks. Every call of ours on a device goes through this table.
+ * Table of the next definitions of the functions that the library hooks. All calls that the library
+ * makes on devices go through this table.
  */
 #ifndef NVSNOOP_PRELOAD_BASE_NEXT_H
 #define NVSNOOP_PRELOAD_BASE_NEXT_H
@@ -19,8 +20,10 @@
 #include <time.h>
 #include <ucontext.h>
 
-/* glibc 2.35 and later: the object at an address, of any namespace, without a lock. Layout:
- * <dlfcn.h>. */
+/*
+ * _dl_find_object() of glibc 2.35 and later: finds the object at an address, in any namespace,
+ * without a lock. Layout as in <dlfcn.h>.
+ */
 struct nvs_found_object {
 	unsigned long long flags;
 	void *map_start, *map_end;
@@ -30,7 +33,7 @@ struct nvs_found_object {
 };
 
 /* clang-format off */
-/* F(type, field, name, arguments); the field is NULL where this libc has no such function. */
+/* F(type, field, name, arguments). The field is NULL if this libc does not have the function. */
 #define NVS_NEXT_FUNCTIONS(F) \
 	F(int, open, open, (const char *, int, ...)) \
 	F(int, open64, open64, (const char *, int, ...)) \
@@ -89,7 +92,7 @@ struct nvs_next {
 	NVS_NEXT_FUNCTIONS(NVS_NEXT_FIELD)
 #undef NVS_NEXT_FIELD
 };
-/* Ready from the first call on, also before our constructor and inside the allocator. */
+/* Works from the first call, also before the constructor and inside the allocator. */
 const struct nvs_next *nvs_next(void);
 
 #endif

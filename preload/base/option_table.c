@@ -1,55 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys and values of NVSNOOP_OPTIONS: the table and its parser, for the library and the launcher.
+ * Table of the keys of NVSNOOP_OPTIONS and its parser, used by the library and the launcher.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include "preload/base/options.h"
 
-#define SECONDS_RULE "a number of seconds, as 10 or 0.5"
-#define SIZE_RULE "a size from 64K to 1024T, as 50M"
+#define SECONDS_RULE "a number of seconds, for example 10 or 0.5"
+#define SIZE_RULE "a size from 64K to 1024T, for example 50M"
 
 const struct nvs_option nvs_option_table[] = {
-	{"delay", "SECONDS", "begin to record so long after the start", "0", SECONDS_RULE, false},
-	{"duration", "SECONDS", "stop recording so long after it began", NULL,
-	 "a number of seconds above 0, as 10 or 0.5", false},
-	{"from", "start|profiler", "record from the start, or while cuProfilerStart says so",
+	{"delay", "SECONDS", "start recording this long after the start", "0", SECONDS_RULE, false},
+	{"duration", "SECONDS", "stop recording after this long", NULL,
+	 "a number of seconds above 0, for example 10 or 0.5", false},
+	{"from", "start|profiler", "record from the start, or between cuProfilerStart and Stop",
 	 "start", NULL, false},
-	{"trigger", "FILE", "record what FILE says: start, stop, or a number", NULL, NULL, false},
-	{"max-size", "SIZE", "stop recording when the trace is as large", NULL, SIZE_RULE, false},
-	{"keep-last", "SIZE", "keep the last SIZE of the trace, not its beginning", NULL, SIZE_RULE,
+	{"trigger", "FILE", "record on the commands in FILE: start, stop, or a number", NULL, NULL,
 	 false},
-	{"level", "full|headers", "keep all of a submission, or entries and sizes", "full", NULL,
-	 false},
-	{"timing", "off|dispatch|work", "the GPU's time: of a submission's start, or of its work",
-	 "off", NULL, false},
+	{"max-size", "SIZE", "stop recording when the trace has this size", NULL, SIZE_RULE, false},
+	{"keep-last", "SIZE", "keep only the last SIZE of the trace", NULL, SIZE_RULE, false},
+	{"level", "full|headers", "record whole submissions, or only entries and sizes", "full",
+	 NULL, false},
+	{"timing", "off|dispatch|work",
+	 "GPU timestamps: when submissions start, or around their work", "off", NULL, false},
 	{"count", "off|warp|thread|both",
-	 "count the instructions of every kernel: changes the program's code", "off", NULL, false},
-	{"count-pred-off", "count|skip", "instructions whose predicate is false", "count", NULL,
+	 "count the instructions of every kernel; modifies its code", "off", NULL, false},
+	{"count-pred-off", "count|skip", "count or skip instructions whose predicate is false",
+	 "count", NULL, false},
+	{"count-instructions", "A-B", "count only instructions A to B-1 of each kernel", NULL,
+	 "two numbers, the first below the second, for example 0-16", false},
+	{"count-kernels", "GLOB", "count only kernels whose mangled name matches GLOB", NULL, NULL,
 	 false},
-	{"count-instructions", "A-B", "of each kernel only instructions A to B, B left out", NULL,
-	 "two numbers, the first below the second, as 0-16", false},
-	{"count-kernels", "GLOB", "only kernels whose mangled name GLOB matches", NULL, NULL,
+	{"exact", "off|sync", "sync: wait for every launch and read its counts", "off", NULL,
 	 false},
-	{"exact", "off|sync", "sync: wait for each launch and read its counts", "off", NULL, false},
 	{"api", "on|off", "record calls of the CUDA driver API", "on", NULL, false},
-	{"code", "on|off", "keep the code that is loaded, which --code shows", "off", NULL, false},
-	{"backtrace", "on|off", "take the call site of every submission", "on", NULL, false},
-	{"live", "on|off", "show what is done in a page of its own, for nvsnoop-top", "on", NULL,
-	 false},
-	{"overwrite", NULL, "replace a trace of the same name", NULL, NULL, false},
-	{"quiet", NULL, "no closing line", NULL, NULL, false},
-	{"overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop", "wait",
-	 NULL, true},
+	{"code", "on|off", "record the loaded code, for nvsnoop-report --code", "off", NULL, false},
+	{"backtrace", "on|off", "record the call stack of every submission", "on", NULL, false},
+	{"live", "on|off", "publish a live page, for nvsnoop-top", "on", NULL, false},
+	{"overwrite", NULL, "replace an existing trace", NULL, NULL, false},
+	{"quiet", NULL, "do not print the closing line", NULL, NULL, false},
+	{"overflow", "wait|drop", "when a buffer is full: wait for the writer, or drop records",
+	 "wait", NULL, true},
 	{"buffer", "SIZE", "size of a thread's buffer, a power of two from 64K to 1G", "1M",
 	 "a power of two from 64K to 1G", true},
-	{"spool", "DIR|off", "where the buffers lie that outlive a kill", "beside the trace", NULL,
+	{"spool", "DIR|off", "directory of the file with the thread buffers, which survives a kill",
+	 "next to the trace", NULL, true},
+	{"trap", "emulate|step", "how the doorbell store is completed", "emulate", NULL, true},
+	{"patch", "on|off", "replace known store sites by a jump instead of faulting", "on", NULL,
 	 true},
-	{"trap", "emulate|step", "how a doorbell store is let through", "emulate", NULL, true},
-	{"patch", "on|off", "reach understood store sites by a jump, not a fault", "on", NULL,
-	 true},
-	{"shadow", "on|off", "show the program GPFIFO and USERD in ordinary memory", "on", NULL,
+	{"shadow", "on|off", "give the program GPFIFO and USERD in ordinary memory", "on", NULL,
 	 true},
 	{NULL, NULL, NULL, NULL, NULL, false},
 };
@@ -66,8 +66,8 @@ void nvs_option_defaults(struct nvs_option_values *values)
 	values->ring_bytes = NVS_DEFAULT_RING_BYTES;
 }
 
-/* TEXT is NO or YES. */
-static bool either(const char *text, const char *no, const char *yes, bool *is_yes)
+/* Parses TEXT, which must be NO or YES. */
+static bool parse_either(const char *text, const char *no, const char *yes, bool *is_yes)
 {
 	if (!text || (strcmp(text, no) && strcmp(text, yes)))
 		return false;
@@ -75,8 +75,8 @@ static bool either(const char *text, const char *no, const char *yes, bool *is_y
 	return true;
 }
 
-/* "64K", "1M", "2097152". 0: not a size, or above MOST. */
-static uint64_t parse_size(const char *text, uint64_t most)
+/* Parses "64K", "1M" or "2097152". Returns 0 if TEXT is not a size or is above MAX. */
+static uint64_t parse_size(const char *text, uint64_t max)
 {
 	static const char units[] = "kKmMgGtT";
 	const char *unit;
@@ -85,7 +85,7 @@ static uint64_t parse_size(const char *text, uint64_t most)
 
 	while (*text >= '0' && *text <= '9') {
 		n = n * 10 + (uint64_t)(*text++ - '0');
-		if (n > most)
+		if (n > max)
 			return 0;
 	}
 	if (!*text)
@@ -94,7 +94,7 @@ static uint64_t parse_size(const char *text, uint64_t most)
 	if (!unit || text[1])
 		return 0;
 	shift = (unit - units) / 2 * 10 + 10;
-	return n > most >> shift ? 0 : n << shift;
+	return n > max >> shift ? 0 : n << shift;
 }
 
 static bool set_buffer(const char *text, uint64_t *ring_bytes)
@@ -117,8 +117,8 @@ static bool set_size(const char *text, uint64_t *size)
 	return true;
 }
 
-/* "10", "0.5": a plain decimal fraction, in every locale. */
-static bool set_seconds(const char *text, uint64_t least_ns, uint64_t *ns)
+/* Parses a decimal fraction ("10", "0.5"), independent of the locale. */
+static bool set_seconds(const char *text, uint64_t min_ns, uint64_t *ns)
 {
 	uint64_t n = 0, unit = 1000000000;
 	const char *p = text;
@@ -131,7 +131,7 @@ static bool set_seconds(const char *text, uint64_t least_ns, uint64_t *ns)
 	if (*p == '.' && p[1])
 		for (p++; *p >= '0' && *p <= '9'; p++)
 			n += (uint64_t)(*p - '0') * (unit /= 10);
-	if (*p || n < least_ns)
+	if (*p || n < min_ns)
 		return false;
 	*ns = n;
 	return true;
@@ -146,7 +146,7 @@ static bool set_spool(const char *text, struct nvs_option_values *values)
 	return true;
 }
 
-/* The place of TEXT among N names. */
+/* Sets WHICH to the index of TEXT in the N names. */
 static bool set_one_of(const char *text, const char *const *names, unsigned n, unsigned *which)
 {
 	for (unsigned i = 0; text && i < n; i++) {
@@ -166,7 +166,7 @@ static bool set_trigger(const char *text, struct nvs_option_values *values)
 	return true;
 }
 
-/* "0-16": of each kernel instructions 0 to 15. */
+/* Parses "0-16": instructions 0 to 15 of each kernel. */
 static bool set_instructions(const char *text, struct nvs_option_values *values)
 {
 	uint32_t n[2] = {0, 0};
@@ -197,51 +197,51 @@ static bool set_switch(const char *text, bool *on)
 {
 	bool yes = true;
 
-	if (text && !either(text, "off", "on", &yes))
+	if (text && !parse_either(text, "off", "on", &yes))
 		return false;
 	*on = yes;
 	return true;
 }
 
-static bool set(struct nvs_option_values *values, const char *key, const char *value)
+static bool set_option(struct nvs_option_values *values, const char *key, const char *value)
 {
 	static const char *const timings[] = {"off", "dispatch", "work"};
 	static const char *const counts[] = {"off", "warp", "thread", "both"};
 
 	if (!strcmp(key, "trap"))
-		return either(value, "emulate", "step", &values->step);
+		return parse_either(value, "emulate", "step", &values->step);
 	if (!strcmp(key, "backtrace"))
-		return either(value, "off", "on", &values->backtrace);
+		return parse_either(value, "off", "on", &values->backtrace);
 	if (!strcmp(key, "api"))
-		return either(value, "off", "on", &values->api);
+		return parse_either(value, "off", "on", &values->api);
 	if (!strcmp(key, "code"))
-		return either(value, "off", "on", &values->code);
+		return parse_either(value, "off", "on", &values->code);
 	if (!strcmp(key, "live"))
-		return either(value, "off", "on", &values->live);
+		return parse_either(value, "off", "on", &values->live);
 	if (!strcmp(key, "overflow"))
-		return either(value, "wait", "drop", &values->drop);
+		return parse_either(value, "wait", "drop", &values->drop);
 	if (!strcmp(key, "level"))
-		return either(value, "full", "headers", &values->headers);
+		return parse_either(value, "full", "headers", &values->headers);
 	if (!strcmp(key, "timing"))
 		return set_one_of(value, timings, 3, &values->timing);
 	if (!strcmp(key, "count"))
 		return set_one_of(value, counts, 4, &values->count);
 	if (!strcmp(key, "count-pred-off"))
-		return either(value, "count", "skip", &values->count_pred_on);
+		return parse_either(value, "count", "skip", &values->count_pred_on);
 	if (!strcmp(key, "count-instructions"))
 		return set_instructions(value, values);
 	if (!strcmp(key, "count-kernels"))
 		return set_kernels(value, values);
 	if (!strcmp(key, "exact"))
-		return either(value, "off", "sync", &values->exact);
+		return parse_either(value, "off", "sync", &values->exact);
 	if (!strcmp(key, "patch"))
-		return either(value, "off", "on", &values->patch);
+		return parse_either(value, "off", "on", &values->patch);
 	if (!strcmp(key, "shadow"))
-		return either(value, "off", "on", &values->shadow);
+		return parse_either(value, "off", "on", &values->shadow);
 	if (!strcmp(key, "trigger"))
 		return set_trigger(value, values);
 	if (!strcmp(key, "from"))
-		return either(value, "start", "profiler", &values->from_profiler);
+		return parse_either(value, "start", "profiler", &values->from_profiler);
 	if (!strcmp(key, "delay"))
 		return set_seconds(value, 0, &values->delay_ns);
 	if (!strcmp(key, "duration"))
@@ -259,7 +259,7 @@ static bool set(struct nvs_option_values *values, const char *key, const char *v
 	return set_switch(value, &values->quiet);
 }
 
-static const struct nvs_option *find(const char *key)
+static const struct nvs_option *find_option(const char *key)
 {
 	const struct nvs_option *o;
 
@@ -269,8 +269,8 @@ static const struct nvs_option *find(const char *key)
 	return NULL;
 }
 
-/* The message is for a terminal; what was given may hold anything. */
-static int refuse(char *error, size_t size)
+/* Replaces control characters in the message, which may quote any input. Returns -EINVAL. */
+static int reject_option(char *error, size_t size)
 {
 	for (size_t i = 0; i < size && error[i]; i++)
 		if ((unsigned char)error[i] < ' ' || error[i] == 127)
@@ -281,23 +281,26 @@ static int refuse(char *error, size_t size)
 int nvs_option_set(struct nvs_option_values *values, const char *key, const char *value,
 		   char *error, size_t error_size)
 {
-	const struct nvs_option *known = find(key);
+	const struct nvs_option *known = find_option(key);
 
 	if (!known) {
-		snprintf(error, error_size, "there is no option '%.40s'", key);
-		return refuse(error, error_size);
+		snprintf(error, error_size, "unknown option '%.40s'", key);
+		return reject_option(error, error_size);
 	}
-	if (set(values, key, value))
+	if (set_option(values, key, value))
 		return 0;
-	snprintf(error, error_size, "%s is %s, not '%.40s'", key,
-		 !known->value ? "a switch"
+	snprintf(error, error_size, "%s must be %s, not '%.40s'", key,
+		 !known->value ? "on or off"
 		 : known->rule ? known->rule
 			       : known->value,
 		 value ? value : "");
-	return refuse(error, error_size);
+	return reject_option(error, error_size);
 }
 
-/* Copies the item at S, undoing \, and \\; what follows its comma, or NULL: too long. */
+/*
+ * Copies the item at S to ITEM with \, and \\ unescaped. Returns the position after its comma, or
+ * NULL if the item is too long.
+ */
 static const char *next_item(const char *s, char *item, size_t size)
 {
 	size_t n = 0;
@@ -313,27 +316,27 @@ static const char *next_item(const char *s, char *item, size_t size)
 	return *s ? s + 1 : s;
 }
 
-/* What two options say together; NULL: they agree. */
-static const char *contradiction(const struct nvs_option_values *values)
+/* Returns why two options exclude each other, or NULL. */
+static const char *find_conflict(const struct nvs_option_values *values)
 {
 	if (values->max_size && values->keep_last)
-		return "max-size stops where keep-last goes on: one of the two";
+		return "max-size and keep-last cannot be used together";
 	if (values->from_profiler && !values->api)
-		return "from=profiler needs api=on, which sees cuProfilerStart";
+		return "from=profiler needs api=on, to see cuProfilerStart";
 	if (values->code && !values->api)
-		return "code needs api=on, which sees what is loaded";
+		return "code needs api=on, to see which code is loaded";
 	if (values->code && values->keep_last)
-		return "code is loaded at the start, which keep-last drops: one of the two";
+		return "code and keep-last cannot be used together: keep-last drops the start, "
+		       "where code is loaded";
 	if (values->timing && !values->api)
-		return "timing needs api=on, which sees the contexts";
+		return "timing needs api=on, to see the contexts";
 	if (values->count && !values->api)
-		return "count needs api=on, which sees the program's code being loaded";
+		return "count needs api=on, to see which code is loaded";
 	if (!values->count && (values->count_pred_on || values->count_end ||
 			       values->count_kernels[0] || values->exact))
-		return "count says what is counted: without it, count-... and exact=sync do "
-		       "nothing";
+		return "count-... and exact=sync have no effect without count";
 	if (values->timing && !values->shadow)
-		return "timing needs shadow=on, by which the real GPFIFO is ours";
+		return "timing needs shadow=on, to add entries to the real GPFIFO";
 	return NULL;
 }
 
@@ -379,7 +382,7 @@ int nvs_options_parse(struct nvs_option_values *values, const char *string, char
 		if (nvs_option_set(values, item, value, error, error_size))
 			goto wrong;
 	}
-	why = contradiction(values);
+	why = find_conflict(values);
 	if (!why)
 		return 0;
 	snprintf(error, error_size, "%s", why);

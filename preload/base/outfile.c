@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of ours inside a program that may close, reuse or never expect our file descriptors.
+ * Files that the library keeps open inside a program that may close, reuse or not expect its file
+ * descriptors. outfile.h documents the interface.
  */
 #include <string.h>
 #include <sys/file.h>
@@ -9,7 +10,7 @@
 #include "preload/base/sys.h"
 
 #define HIGH_FD 16384
-#define MAX_TRIES 100 /* at a name that others create and remove */
+#define MAX_TRIES 100 /* while other processes create and remove the same name */
 
 int nvs_fd_high(int fd)
 {
@@ -39,7 +40,7 @@ int nvs_path_absolute(const char *folder, const char *path, char *out)
 			return (int)n;
 		if (*out != '/')
 			return -ENOENT;
-		n--; /* the NUL */
+		n--; /* the terminating NUL */
 		if (n + 1 >= PATH_MAX)
 			return -ENAMETOOLONG;
 		if (n > 1)
@@ -85,9 +86,9 @@ static bool is_named(const char *path, const struct stat *file)
 }
 
 /*
- * Removes what stands at PATH if it is a plain file that no session is writing. Who removes it has
- * its lock, so that what has come to stand there meanwhile is another's: -EAGAIN. One that may not
- * be removed, as another user's in a sticky folder, is in the way: -EEXIST.
+ * Removes PATH if it is a regular file that no session is writing. The file is removed under its
+ * lock, so a file that has appeared at PATH meanwhile is another process's: -EAGAIN. Returns
+ * -EEXIST if it may not be removed, for example another user's file in a sticky directory.
  */
 static int clear_away(const char *path)
 {
@@ -111,8 +112,8 @@ static int clear_away(const char *path)
 }
 
 /*
- * A new file at PATH, locked. -EAGAIN: somebody who may replace it had its lock first. A file
- * system that knows no locks is as good: the lock only protects from that.
+ * Creates PATH and locks it. Returns -EAGAIN if a process that may replace it had its lock first.
+ * On a file system without locks this succeeds: the lock only protects against that race.
  */
 static int create_locked(const char *path, int flags)
 {
@@ -128,7 +129,7 @@ static int create_locked(const char *path, int flags)
 	return -EAGAIN;
 }
 
-static int remember(struct nvs_outfile *file, int fd)
+static int store_identity(struct nvs_outfile *file, int fd)
 {
 	struct stat st;
 	int err = nvs_sys_fstat(fd, &st);
@@ -159,7 +160,7 @@ int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bo
 	}
 	if (fd < 0)
 		return fd == -EAGAIN ? -EEXIST : fd;
-	err = remember(file, fd);
+	err = store_identity(file, fd);
 	if (err)
 		nvs_sys_unlink(file->path);
 	return err;
@@ -178,7 +179,9 @@ int nvs_outfile_fd(struct nvs_outfile *file)
 
 	if (fd >= 0 && is_same(file, fd))
 		return fd;
-	/* Closed by the program, and perhaps the program's by now: it is not ours to close. */
+	/*
+	 * The program has closed it. The number may be the program's now, so it is not closed here.
+	 */
 	file->fd = -1;
 	if (!file->path[0])
 		return -EBADF;
@@ -189,13 +192,13 @@ int nvs_outfile_fd(struct nvs_outfile *file)
 		nvs_sys_close(fd);
 		return -ESTALE;
 	}
-	/* The lock went with the last descriptor. */
+	/* The lock was released with the last descriptor. */
 	nvs_sys_flock(fd, LOCK_EX | LOCK_NB);
 	file->fd = nvs_fd_high(fd);
 	return file->fd;
 }
 
-/* Up to a limit on the size of files, never at it. */
+/* Writes up to RLIMIT_FSIZE, but never at it: that would raise SIGXFSZ. */
 static long append_some(int fd, const char *p, size_t size)
 {
 	struct stat st;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads of ours inside the program: no handler of its comes to run on them.
+ * Threads that the library starts inside the program. They block signals, so that no handler of the
+ * program runs on them.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +11,7 @@
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
 
-#define BEGIN_MS 1000 /* that a thread has to begin in, else it is not waited for */
+#define BEGIN_MS 1000 /* maximum wait for a new thread to start */
 #define BEGIN_STEP_MS 10
 #define MAX_CORES 8192
 
@@ -20,14 +21,13 @@ struct own_start {
 	void (*run)(void *);
 	void *arg;
 	const char *name;
-	_Atomic uint32_t begun; /* futex; whoever changes it second frees this */
+	_Atomic uint32_t begun; /* futex; the second of the two threads that change it frees this */
 };
 
-/* Of the process at load: the cores that it may run on, and its priority among those that share
- * them. */
+/* The process's CPU affinity and priority at load. */
 static struct {
 	uint64_t cores[MAX_CORES / 64];
-	long bytes; /* of the mask that the kernel gave; 0: not known */
+	long bytes; /* size of the mask that the kernel returned; <= 0: unknown */
 	int priority;
 } at_load;
 
@@ -35,13 +35,14 @@ void nvs_own_threads_prepare(void)
 {
 	at_load.bytes = nvs_sys(SYS_sched_getaffinity, 0, sizeof(at_load.cores),
 				(long)at_load.cores, 0, 0, 0);
-	/* 20 less the nice value */
+	/* the system call returns 20 - nice */
 	at_load.priority = 20 - nvs_sys(SYS_getpriority, PRIO_PROCESS, 0, 0, 0, 0, 0);
 }
 
 /*
- * A thread inherits the schedule of the one that makes it, which may be a real-time thread that is
- * bound to one core. Ours would take that core from it. What the kernel refuses stays inherited.
+ * A thread inherits the schedule of its creator, which may be a real-time thread bound to one core;
+ * the library's thread would take that core from it. A setting that the kernel refuses stays as
+ * inherited.
  */
 static void reset_schedule(void)
 {
@@ -68,7 +69,7 @@ static void *begin_own(void *arg)
 
 	reset_schedule();
 	prctl(PR_SET_NAME, start->name);
-	/* It may be gone behind this: a wake for nobody does no harm. */
+	/* START may be freed after this; a spurious wake is harmless. */
 	let_go(start, HERE);
 	nvs_sys_futex_wake(&start->begun);
 	run(with);
@@ -77,15 +78,14 @@ static void *begin_own(void *arg)
 }
 
 /*
- * Its attributes say what it has blocked: the caller blocks nothing, since it may wait here for the
- * program's allocator, whose holder may wait for an answer to a signal.
+ * The signal mask is set through the attributes. The caller blocks nothing: pthread_create() may
+ * wait for the program's allocator, whose holder may wait for a reply to a signal.
  */
 static int create_own(struct own_start *start, size_t stack)
 {
 	/*
-	 * All but glibc's two, by which it reaches every thread for setuid() and cancellation, and
-	 * the one by which a sandbox asks the program's broker for a system call: blocked, it would
-	 * kill.
+	 * All but glibc's two internal signals (setuid() on all threads, cancellation) and SIGSYS,
+	 * by which a sandbox forwards system calls to the program's broker: blocked, it would kill.
 	 */
 	uint64_t all = ~(3ull << 31 | 1ull << (SIGSYS - 1));
 	pthread_attr_t attr;
@@ -108,8 +108,8 @@ static int create_own(struct own_start *start, size_t stack)
 }
 
 /*
- * What a thread asks the kernel for at its start, the C library's part of it too, a sandbox need
- * not allow: the program gets no chance to put one on in between.
+ * Waits until the thread has made its first system calls, including the C library's. A sandbox may
+ * not allow them, and this way the program cannot install one in between.
  */
 static void wait_for_begin(struct own_start *start)
 {
@@ -128,7 +128,7 @@ int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *ar
 	*start = (struct own_start){.run = run, .arg = arg, .name = name};
 	atomic_fetch_add(&nvs_state()->own_threads, 1);
 	err = create_own(start, stack);
-	/* Too small where the program's libraries have much thread-local storage. */
+	/* The stack is too small if the program's libraries have much thread-local storage. */
 	if (err == EINVAL)
 		err = create_own(start, 0);
 	if (err) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inner interfaces of preload: who offers what to whom inside the library. One block a file.
+ * The internal interfaces between the modules of preload, one block per file.
  *
- * Everything that changes lives in memory of our own (arena.c), never in the program's heap, and is
- * gone in a forked child by itself: the root page is MADV_WIPEONFORK, the rest MADV_DONTFORK, so a
- * child finds the library as if it had just been loaded.
+ * All mutable data is in the library's own memory (arena.c), never in the program's heap. It
+ * vanishes in a forked child: the root page is MADV_WIPEONFORK, the rest MADV_DONTFORK. A child
+ * thus finds the library as it was just after loading.
  */
 #ifndef NVSNOOP_PRELOAD_BASE_PRELOAD_H
 #define NVSNOOP_PRELOAD_BASE_PRELOAD_H
@@ -21,15 +21,18 @@
 #include "preload/base/options.h"
 #include "trap/trap.h"
 
-/* ---- arena.c: memory of our own ---- */
-void *nvs_alloc(size_t bytes); /* zeroed; NULL when the kernel gives no more */
+/* ---- arena.c: the library's own memory ---- */
+void *nvs_alloc(size_t bytes); /* zeroed; NULL if the kernel has no memory */
 void *nvs_realloc(void *p, size_t old_bytes, size_t bytes);
 void nvs_free(void *p, size_t bytes);
 
-/* ---- state.c: the library's state, and its lock ---- */
+/* ---- state.c: the library's state and its lock ---- */
 struct nvs_state; /* root page, wiped in a forked child */
 struct nvs_state *nvs_state(void);
-/* One word of the root page for each who needs one: NULL at first and again in a forked child. */
+/*
+ * One pointer in the root page for each module that needs one; NULL at first and again in a forked
+ * child.
+ */
 enum nvs_slot {
 	NVS_SLOT_RM,
 	NVS_SLOT_FD,
@@ -46,22 +49,23 @@ enum nvs_slot {
 	NVS_SLOTS = 16
 };
 void **nvs_slot(enum nvs_slot which);
-/* A trace has been begun. After its end as well: what comes then goes to the late spool. */
+/*
+ * Returns true once a trace has been started, also after its end. Records made after the end go to
+ * the late spool.
+ */
 bool nvs_session_active(void);
 /*
- * One lock for all tables of preload. Asynchronous signals are blocked while it is held, so that a
- * handler of the program that calls a hooked function on this thread cannot meet it locked. Not for
- * the trap. The thread that holds it may take it again; a hooked function called by it meanwhile
- * only passes on.
- *
- * What waits for it may hold any lock of the program's, its allocator's and the loader's among
- * them: whoever has it calls nothing that may allocate, ask the loader, start a thread or register
- * a handler with the C library. Nor is it held, or a signal blocked, over a call that may never
- * return, as any of the driver's: ioctl, mmap, munmap and close of a device (rm/entry.c).
+ * The lock for all tables of preload. It is recursive. Asynchronous signals are blocked while it is
+ * held, so that a handler of the program that calls a hooked function on this thread cannot meet it
+ * locked. Hooked functions that are called under it pass the call on. The trap does not take it.
+ * A thread that waits for the lock may hold any lock of the program, including those of the
+ * allocator and the loader. The holder must therefore not allocate, call the loader, start a thread
+ * or register a handler with the C library. It must not hold the lock, or block a signal, over a
+ * call that may never return, as any call of the driver: ioctl, mmap, munmap and close of a device
+ * (rm/entry.c).
  */
 void nvs_lock(sigset_t *saved);
-/* At the program's end, which is not to wait longer than MS for a thread that does not give it
- * back. False: it is not held. */
+/* Like nvs_lock(), with a timeout in ms, for the program's end. Returns false if it timed out. */
 bool nvs_lock_within(sigset_t *saved, unsigned ms);
 void nvs_unlock(const sigset_t *saved);
 bool nvs_lock_mine(void);
@@ -69,9 +73,9 @@ bool nvs_lock_mine(void);
 /* ---- settings.c: NVSNOOP_OUT and NVSNOOP_OPTIONS, read once ---- */
 #define NVS_RANK_DIGITS 11
 
-/* rank.c: as a launcher of several processes has set it; "" where it has not. */
+/* rank.c: set by the launcher of a parallel job; "" if unknown */
 struct nvs_rank {
-	const char *launcher; /* NULL: none is known, nor what follows */
+	const char *launcher; /* NULL: unknown, as are the fields below */
 	char rank[NVS_RANK_DIGITS], size[NVS_RANK_DIGITS], local[NVS_RANK_DIGITS];
 	char job[256];
 };
@@ -80,91 +84,107 @@ void nvs_rank_read(struct nvs_rank *r);
 struct nvs_options {
 	struct nvs_option_values values;
 	char out[4096]; /* pattern */
-	bool untraced; /* OUT is none: nothing is written but the live page */
-	char folder[4096]; /* the working directory at the start, "" not known */
-	char given[4096]; /* NVSNOOP_OPTIONS as it was */
-	char error[160]; /* what was wrong with it (the whole string is ignored then), or "" */
+	bool untraced; /* out is "none": only the live page is written */
+	char folder[4096]; /* the working directory at the start; "": unknown */
+	char given[4096]; /* NVSNOOP_OPTIONS, unparsed */
+	char error[160]; /* why it is invalid (it is ignored as a whole then), or "" */
 	char summary[1024]; /* NVSNOOP_SUMMARY, or "" */
 	char runtime_dir[2048]; /* XDG_RUNTIME_DIR, or "" */
 	struct nvs_rank rank;
-	uint64_t start_ns; /* from which a delay counts, CLOCK_MONOTONIC */
-	uint64_t loaded_ns, loaded_tsc; /* CLOCK_MONOTONIC and the TSC of one moment */
-	uint64_t stderr_dev, stderr_ino; /* of descriptor 2, 0: it was closed */
+	uint64_t start_ns; /* start of a delay, CLOCK_MONOTONIC */
+	uint64_t loaded_ns, loaded_tsc; /* CLOCK_MONOTONIC and TSC, read together */
+	uint64_t stderr_dev, stderr_ino; /* of descriptor 2; 0: it was closed */
 	uint64_t root_dev, root_ino; /* of "/" */
-	bool disabled; /* a set-user-ID program, or what refused says: the library does nothing */
-	const char *refused; /* why, to be told once; NULL */
+	bool disabled; /* the library does nothing: a set-user-ID program, or see refused */
+	const char *refused; /* why, to be printed once; NULL */
 };
 const struct nvs_options *nvs_options(void);
-/* As the loader knows this library; asked for in our constructor. NULL: it does not. */
+/*
+ * Returns the loader's entry of this library; first called in the constructor. NULL if it has none.
+ */
 const struct link_map *nvs_own_object(void);
-/* False: we came by dlopen(), as what NVTX_INJECTION64_PATH names does where LD_PRELOAD does not
- * have us. Then nothing is hooked, and we may be gone at any time. */
+/*
+ * Returns false if the library was loaded by dlopen(), for example through NVTX_INJECTION64_PATH
+ * without LD_PRELOAD. Nothing is hooked then, and the library may be unloaded at any time.
+ */
 bool nvs_preloaded(void);
 
 /* ---- session.c: one trace, from the first channel allocation to the end ---- */
 /*
- * Called before the first channel is allocated, not under nvs_lock: it starts threads, for which it
- * may wait for the program's allocator. Makes the trace and the spool, starts the writer, then
- * tells everything known so far (nvs_rm_replay). Called again it does nothing; on another thread
- * meanwhile, it waits. Never fails towards the program: without a trace the hooks only pass on.
+ * Called before the first channel is allocated. Creates the trace and the spool, starts the writer,
+ * then records everything known so far (nvs_rm_replay). Not under nvs_lock: starting threads may
+ * wait for the program's allocator. A second call does nothing; a concurrent call waits. It never
+ * fails towards the program: without a trace the hooks only pass calls on.
  */
 void nvs_session_start(void);
 /*
- * What is needed of the loader, which no hook asks: a thread may be in dlopen(), in a constructor
- * that waits for the caller. By our constructor, or at the first device that a constructor ahead of
- * it opens. Once; cheap when it has been done.
+ * Asks the loader what is needed, since no hook may: a thread may be in dlopen(), in a constructor
+ * that waits for the caller. Called in the library's constructor, or at the first device that an
+ * earlier constructor opens. Works once; further calls are cheap.
  */
 void nvs_session_prepare(void);
-/* True: the program has put on a sandbox since, and nothing is to be opened any more. */
+/* Returns true if the program has installed a sandbox since; no file may be opened then. */
 static inline bool nvs_session_confined(void)
 {
 	return atomic_load(&nvs_writer_signal.confined);
 }
-/* Last drain, totals, seek table, closing line. At exit; again: nothing. */
+/*
+ * Drains the buffers, writes totals and seek table, prints the closing line. Called at exit; a
+ * second call does nothing.
+ */
 void nvs_session_finish(void);
-/* At exit: there is no session, and the program has used the GPU all the same. Says so. */
+/* At exit: there is no session although the program has used the GPU. Prints a line about it. */
 void nvs_session_bypassed(void);
-/* A slot of the spool's channel table for channel NUMBER, set to put 0; NULL: none left. */
+/*
+ * Returns an entry of the spool's channel table for channel NUMBER with put 0, or NULL if the table
+ * is full.
+ */
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number);
 void nvs_session_channel_free(struct nvs_spool_channel *slot);
-/* How far the GPU is with it, for who reads the spool. Under nvs_lock. */
+/* Publishes in the spool how far the GPU is on this channel. Under nvs_lock. */
 void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 			      const struct nvs_spool_done *now);
 
-/* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: what the device calls teach ---- */
-/* The call that is to be made allocates a channel. Not under the lock. */
+/* ---- rm.c, uvm.c, objects.c, mappings.c, channels.c: state learned from device calls ---- */
+/* Returns true if the ioctl about to be made allocates a channel. Not under the lock. */
 bool nvs_rm_makes_channel(unsigned request, void *arg);
 #define NVS_DRIVER_BYTES 64
-/* Version of the driver, "" as long as no call has told it. Under the lock. */
+/* Returns the driver's version, "" until a call has reported it. Under the lock. */
 const char *nvs_rm_driver_version(void);
-/* Counts, and tells, that the program has put handlers of its own in place of ours. */
+/* Counts and records that the program has replaced our signal handlers. */
 void nvs_rm_handlers_replaced(void);
-/* Device calls of an unknown number so far, for the totals. */
+/* Returns the number of device calls with an unknown number so far, for the totals. */
 uint64_t nvs_rm_unknown_calls(void);
-bool nvs_rm_release_is_newer(void); /* than all that are known here */
-/* Records everything alive: GPUs, objects, mappings, channels, in the order they were made. */
+bool nvs_rm_release_is_newer(void); /* than all known ones */
+/* Records all live GPUs, objects, mappings and channels in the order of their creation. */
 void nvs_rm_replay(void);
 /*
- * At the end: final GP_PUT of every living channel, /proc/self/maps check, counts of unknown calls.
+ * At the end: records the last GP_PUT of every live channel, the check of /proc/self/maps and the
+ * counts of unknown calls.
  */
 void nvs_rm_final_records(bool look_at_maps);
 
-/* timing.c: memory of ours at CPU, which GPU sees at ADDRESS, for the times of its channels. */
+/* timing.c: gives memory at CPU, which GPU sees at ADDRESS, to the timestamps of its channels. */
 #define NVS_TIMING_POOL_BYTES (2u << 20)
 void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address);
-/* Such memory that no GPU sees any more, to be used again; NULL: there is none. */
+/* Returns timestamp memory that is not mapped to a GPU any more, for reuse, or NULL. */
 void *nvs_rm_timing_spare(void);
-/* True: a channel of GPU has nowhere for its times yet. */
+/* Returns true if a channel of GPU has no timestamp memory yet. */
 bool nvs_rm_timing_wants(uint32_t gpu);
-/* Number of the GPU with this UUID, NVS_NONE: none is known. */
+/* Returns the number of the GPU with this UUID, or NVS_NONE. */
 uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16]);
-/* What stayed behind goes on; READ: times that are there are read. True: something is left behind.
+/*
+ * Forwards delayed entries; with READ, also collects the timestamps that are available. Returns
+ * true if entries are still delayed.
  */
 bool nvs_rm_timing_round(bool read);
-/* Records every GPU's clock beside the session's. */
+/* Records the clock of every GPU together with the session's. */
 bool nvs_rm_timing_clocks(void);
 
-/* publish.c: brings over what the GPU wrote to USERD; the keeper asks for it ten times a second. */
+/*
+ * publish.c: copies to the shadows what the GPU wrote to USERD. The keeper calls it ten times a
+ * second.
+ */
 void nvs_shadow_refresh(void);
 
 #endif

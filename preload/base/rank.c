@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of a job's processes this one is, by what its launcher has put into the environment. One
- * launcher may have started another (srun torchrun, mpirun in a batch script), and all their
- * variables are here then: the one that is the inner one wherever both are comes first.
+ * Reads which rank of a job this process is from the variables that its launcher has set. Launchers
+ * nest (srun torchrun, mpirun in a batch script) and all their variables are visible then, so the
+ * table lists inner launchers first.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "preload/base/preload.h"
 
-/* What must be there for a launcher to count: RANK, and SIZE where it has a name for that. */
+/* A launcher is recognised by RANK, and by SIZE if it has a variable for it. */
 static const struct launcher {
 	const char *name, *rank, *size, *local, *job;
 } launchers[] = {
@@ -20,8 +20,8 @@ static const struct launcher {
 	{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_JOB_ID"},
 };
 
-/* A number of 32 bits without a sign, as it stands. */
-static bool take_number(char to[NVS_RANK_DIGITS], const char *name)
+/* Copies the text of an unsigned 32-bit number. */
+static bool copy_number(char to[NVS_RANK_DIGITS], const char *name)
 {
 	const char *value = name ? getenv(name) : NULL;
 	size_t n = value ? strlen(value) : 0;
@@ -33,7 +33,7 @@ static bool take_number(char to[NVS_RANK_DIGITS], const char *name)
 	return true;
 }
 
-/* PMIx knows no size. Where it is Slurm's own, Slurm's variables are those of this process. */
+/* PMIx has no size. If the PMIx server is Slurm's, Slurm's variables describe this process. */
 static bool is_slurms(const struct launcher *l)
 {
 	const char *job = l->size ? NULL : getenv(l->job);
@@ -48,11 +48,11 @@ void nvs_rank_read(struct nvs_rank *r)
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(*launchers) && !r->launcher; i++) {
 		const struct launcher *l = launchers + i;
 
-		if (!take_number(r->rank, l->rank) || (l->size && !take_number(r->size, l->size)) ||
+		if (!copy_number(r->rank, l->rank) || (l->size && !copy_number(r->size, l->size)) ||
 		    is_slurms(l))
 			continue;
 		r->launcher = l->name;
-		take_number(r->local, l->local);
+		copy_number(r->local, l->local);
 		job = l->job ? getenv(l->job) : NULL;
 		if (job && strlen(job) < sizeof(r->job))
 			strcpy(r->job, job);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options of this process, read from its environment once. A forked child keeps them, whatever
- * has become of the environment since.
+ * The options of this process, read from its environment once. A forked child keeps them, even if
+ * the environment has changed since.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -28,7 +28,10 @@ static void read_out(struct nvs_options *o)
 	o->untraced = !strcmp(o->out, NVS_OUT_NONE);
 }
 
-/* Names are taken from where the program began, wherever it goes (a daemon: to the root). */
+/*
+ * Relative names refer to the working directory at the start, wherever the program goes (a daemon
+ * goes to the root).
+ */
 static void read_folder(struct nvs_options *o)
 {
 	long n = nvs_sys(SYS_getcwd, (long)o->folder, sizeof(o->folder), 0, 0, 0, 0);
@@ -56,8 +59,11 @@ static void read_options(struct nvs_options *o)
 		o->error[0] = '\0';
 }
 
-/* What only a trace has is not refused, in whatever process of a tree it is asked for. */
-static void settle_untraced(struct nvs_options *o)
+/*
+ * Options that need a trace are dropped without an error: out=none may be set for a whole tree of
+ * processes.
+ */
+static void drop_trace_options(struct nvs_options *o)
 {
 	struct nvs_option_values *v = &o->values;
 
@@ -79,7 +85,7 @@ static void read_summary(struct nvs_options *o)
 		strcpy(o->summary, summary);
 }
 
-/* For the live page, which begins while other threads may be at the environment. */
+/* Read here because the live page is created while other threads may change the environment. */
 static void read_runtime_dir(struct nvs_options *o)
 {
 	const char *folder = getenv("XDG_RUNTIME_DIR");
@@ -115,8 +121,7 @@ static void read_places(struct nvs_options *o)
 	}
 }
 
-/* Valgrind runs the program on a processor of its own making, whose faults tell less than ours
- * need. */
+/* Valgrind emulates the CPU; the faults that it reports lack details that the trap needs. */
 static bool under_valgrind(void)
 {
 	const char *list = getenv("LD_PRELOAD");
@@ -134,11 +139,11 @@ static void read_settings(void)
 	read_places(&settings);
 	if (under_valgrind()) {
 		settings.disabled = true;
-		settings.refused = "Valgrind is at work: nothing is recorded below it";
+		settings.refused = "nothing is recorded under Valgrind";
 	}
 	read_options(&settings);
 	read_out(&settings);
-	settle_untraced(&settings);
+	drop_trace_options(&settings);
 	read_folder(&settings);
 	read_summary(&settings);
 	read_runtime_dir(&settings);
@@ -154,17 +159,19 @@ const struct nvs_options *nvs_options(void)
 
 	if (atomic_load_explicit(&settings_state, memory_order_acquire) == 2)
 		return &settings;
-	/* Asked by who starts ahead of the C library itself, as a sanitizer does. */
+	/* The caller runs before the C library is initialised, for example a sanitizer. */
 	if (!environ)
 		return &not_yet;
-	/* No handler is to come that asks as well, and would wait for what it has interrupted. */
+	/* A signal handler that asks as well would wait for the code that it has interrupted. */
 	saved = nvs_sys_block_async();
 	if (atomic_compare_exchange_strong(&settings_state, &state, 1)) {
 		read_settings();
 		atomic_store_explicit(&settings_state, 2, memory_order_release);
 	}
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
-	/* Another thread may be at it: it needs microseconds, and waits for nobody. */
+	/*
+	 * Another thread may be reading the settings; it takes microseconds and waits for nothing.
+	 */
 	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
 }
 
@@ -179,9 +186,10 @@ const struct link_map *nvs_own_object(void)
 	return found;
 }
 
-/* What is preloaded stands ahead of what the program needs, the C library and the loader among it.
- * By their names and places, since their functions may be somebody else's: a shell has a getenv()
- * of its own. */
+/*
+ * A preloaded library comes before the C library and the loader in the link map. They are found by
+ * name and address, since a program may define the functions itself: a shell has its own getenv().
+ */
 bool nvs_preloaded(void)
 {
 	const struct link_map *own = nvs_own_object(), *m;

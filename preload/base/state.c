@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The library's root page and its one lock.
+ * The library's root page and its lock.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -11,12 +11,12 @@
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 
-#define NAP_MS 10 /* between looks at a lock that is not waited for for ever */
+#define NAP_MS 10 /* between attempts to take a lock with a timeout */
 
 static struct nvs_state *_Atomic root;
 static __thread volatile int depth; /* how often this thread holds the lock */
 static struct nvs_state
-	fallback; /* where the kernel gives no page: then a forked child is not told apart */
+	fallback; /* used if the kernel gives no page; a forked child is not recognised then */
 
 static struct nvs_state *make_root(void)
 {
@@ -64,8 +64,8 @@ bool nvs_state_borrowed(void)
 	return pid && pid != (uint32_t)getpid();
 }
 
-/* Within MS; 0: however long it takes. */
-static bool take(struct nvs_state *s, unsigned ms)
+/* Takes the lock within MS; 0: waits without a limit. */
+static bool take_lock(struct nvs_state *s, unsigned ms)
 {
 	struct timespec nap = {0, NAP_MS * 1000000};
 	uint32_t free = 0;
@@ -89,10 +89,10 @@ bool nvs_lock_within(sigset_t *saved, unsigned ms)
 		depth++;
 		return true;
 	}
-	/* A handler that still comes in between finds the lock not taken, and may take it. */
+	/* A handler that runs before this finds the lock free and may take it. */
 	mask = nvs_sys_block_async();
 	memcpy(saved, &mask, sizeof(mask));
-	depth = take(nvs_state(), ms);
+	depth = take_lock(nvs_state(), ms);
 	if (!depth)
 		nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
 	errno = err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The root page. All that the library knows hangs below it; the kernel hands a forked child a page
- * of zeroes in its place, which is a library that has not begun.
+ * The root page, from which all state of the library is reached. In a forked child the kernel
+ * replaces it by a page of zeroes, which is a library that has not started.
  */
 #ifndef NVSNOOP_PRELOAD_BASE_STATE_H
 #define NVSNOOP_PRELOAD_BASE_STATE_H
@@ -15,34 +15,38 @@
 struct nvs_arena {
 	_Atomic uint32_t lock; /* nvs_sys_lock() */
 	void *free[NVS_ARENA_CLASSES];
-	uint8_t *next, *end; /* rest of the newest chunk */
+	uint8_t *next, *end; /* unused rest of the newest chunk */
 };
 
 struct nvs_state {
 	_Atomic uint32_t lock; /* futex: 0 free, 1 held, 2 held and waited for */
 	struct nvs_arena arena;
 	void *slots[NVS_SLOTS];
-	_Atomic uint32_t pid; /* whose tables these are; 0 before the library's constructor, and in
-				 a child that is forked past the C library, until it opens a GPU */
+	_Atomic uint32_t pid; /* the process that owns this page; 0 before the constructor, and in a
+				 child forked without the C library until it opens a GPU */
 	_Atomic uint32_t session_active; /* see nvs_session_active() */
-	_Atomic uint32_t own_threads; /* of ours that are alive */
-	_Atomic uint32_t keeper; /* futex: 1 it is to look around now */
-	_Atomic uint32_t learning; /* a thread reads libcuda's exports, or has: not in a child */
-	_Atomic uint32_t device_seen; /* a device call has been made: mmap looks at its fd */
-	/* How many tracked mappings touch each 2 MiB region (hashed), and how many are too large to
-	 * say. */
+	_Atomic uint32_t own_threads; /* how many are alive */
+	_Atomic uint32_t keeper; /* futex; 1: the keeper is to poll now */
+	_Atomic uint32_t
+		learning; /* a thread is reading, or has read, libcuda's exports; not in a child */
+	_Atomic uint32_t device_seen; /* a device call has been made: mmap checks its fd */
+	/*
+	 * Number of tracked mappings that touch each 2 MiB region (hashed), and of those too large
+	 * for it.
+	 */
 	_Atomic uint32_t filter_large;
 	_Atomic uint16_t filter[NVS_FILTER_SIZE];
 };
 
 /*
- * True in a vfork() child, which runs in our memory with an fd table of its own: what it closes or
- * maps there is nobody's here.
+ * Returns true in a vfork() child, which shares our memory but has its own fd table: what it closes
+ * or maps does not concern this process.
  */
 bool nvs_state_borrowed(void);
 
 /*
- * mappings.c: false means for certain that [start, start + size) meets no tracked mapping. No lock.
+ * mappings.c: false means that [start, start + size) certainly overlaps no tracked mapping. Takes
+ * no lock.
  */
 bool nvs_maps_may_overlap(uintptr_t start, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing to the program's standard error, which may be closed, another file by now, full, or
- * without a reader.
+ * Writes to the program's standard error, which may be closed, redirected, full or without a
+ * reader.
  */
 #include <limits.h>
 #include <poll.h>
@@ -20,7 +20,7 @@ static bool is_as_loaded(struct stat *st)
 	       st->st_dev == o->stderr_dev;
 }
 
-/* A sandbox need not allow the question. */
+/* A sandbox may not allow poll(). */
 static bool is_ready(void)
 {
 	struct pollfd fd = {.fd = STDERR, .events = POLLOUT};
@@ -29,7 +29,7 @@ static bool is_ready(void)
 	       (nvs_sys(SYS_poll, (long)&fd, 1, 0, 0, 0, 0) == 1 && fd.revents & POLLOUT);
 }
 
-/* A pipe that is ready takes PIPE_BUF bytes without a wait. */
+/* A pipe that is ready takes PIPE_BUF bytes without blocking. */
 static long write_some(const struct stat *st, const char *text, size_t size)
 {
 	if (S_ISREG(st->st_mode))
@@ -42,9 +42,11 @@ static long write_some(const struct stat *st, const char *text, size_t size)
 	return nvs_sys_write(STDERR, text, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
-/* SIGNAL, which a write has sent to this thread. Where the program blocks it, it stays pending: it
- * may be the program's. */
-static void take_back(int signal, uint64_t blocked)
+/*
+ * Consumes SIGNAL, which a write has sent to this thread. If the program blocks it, it stays
+ * pending: it may be the program's own.
+ */
+static void consume_signal(int signal, uint64_t blocked)
 {
 	uint64_t set = 1ull << (signal - 1);
 	struct timespec now = {0, 0};
@@ -61,7 +63,7 @@ void nvs_stderr_write(const char *text, size_t size)
 
 	if (!is_as_loaded(&st))
 		return;
-	/* SIGTTOU is among them: a job in the background is not stopped for our line. */
+	/* This includes SIGTTOU: a background job is not stopped because of our line. */
 	saved = nvs_sys_block_async();
 	while (size && n > 0) {
 		n = write_some(&st, text, size);
@@ -69,8 +71,8 @@ void nvs_stderr_write(const char *text, size_t size)
 		size -= n > 0 ? (size_t)n : 0;
 	}
 	if (n == -EPIPE)
-		take_back(SIGPIPE, saved);
+		consume_signal(SIGPIPE, saved);
 	if (n == -EFBIG)
-		take_back(SIGXFSZ, saved);
+		consume_signal(SIGXFSZ, saved);
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only descriptor of the program's that the library writes to: its standard error, as long as
- * that is what it was when the library was loaded.
+ * Writes to the program's standard error, the only descriptor of the program that the library
+ * writes to. It does so only while descriptor 2 is the same file as at load.
  */
 #ifndef NVSNOOP_PRELOAD_BASE_STDERR_H
 #define NVSNOOP_PRELOAD_BASE_STDERR_H
@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /*
- * Never waits and never raises a signal: what cannot be written at once is left out. Neither a file
- * that the program has opened under this number since gets anything.
+ * Writes TEXT without blocking and without raising a signal; text that cannot be written at once is
+ * dropped. Writes nothing if descriptor 2 is another file than at load.
  */
 void nvs_stderr_write(const char *text, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system calls that preload makes past libc, by name (trap/low/sys.h says why). For our own
- * files and memory only; calls on devices go through nvs_next().
+ * Wrappers of the system calls that preload makes without libc (trap/low/sys.h says why). Only for
+ * the library's own files and memory; calls on devices go through nvs_next().
  */
 #ifndef NVSNOOP_PRELOAD_BASE_SYS_H
 #define NVSNOOP_PRELOAD_BASE_SYS_H
@@ -40,7 +40,7 @@ static inline long nvs_sys_write(int fd, const void *data, size_t size)
 	return nvs_sys(SYS_write, fd, (long)data, size, 0, 0, 0);
 }
 
-/* A whole small file as text, as far as SIZE allows; its length, 0 where it cannot be read. */
+/* Reads a small file as text, truncated to SIZE. Returns its length, 0 if it cannot be read. */
 static inline size_t nvs_sys_read_file(const char *path, char *text, size_t size)
 {
 	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
@@ -93,7 +93,7 @@ static inline int nvs_sys_unlink(const char *path)
 	return nvs_sys(SYS_unlink, (long)path, 0, 0, 0, 0, 0);
 }
 
-/* FLAGS as of renameat2(); a kernel or a file system that does not know them replaces. */
+/* FLAGS as for renameat2(). A kernel or file system without that call replaces the target. */
 static inline int nvs_sys_rename(const char *from, const char *to, unsigned flags)
 {
 	int err = flags ? nvs_sys(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, flags, 0)
@@ -109,7 +109,7 @@ static inline long nvs_sys_readlink(const char *path, char *out, size_t size)
 	return nvs_sys(SYS_readlink, (long)path, (long)out, size, 0, 0, 0);
 }
 
-/* The address, or NULL. */
+/* Returns the address, or NULL. */
 static inline void *nvs_sys_mmap(void *at, size_t size, int prot, int flags, int fd,
 				 uint64_t offset)
 {
@@ -126,9 +126,9 @@ static inline int nvs_sys_munmap(void *at, size_t size)
 #define NVS_LEFT_ROOM ((size_t)16 << 20)
 
 /*
- * Address space to be mapped over; NULL where the program would be left with less than
- * NVS_LEFT_ROOM of it. Found out by mapping: whatever else asked for the limit might be a call that
- * a sandbox kills for.
+ * Reserves address space to be mapped over. Returns NULL if the program would have less than
+ * NVS_LEFT_ROOM left. This is tested by mapping: a sandbox may kill for a call that reads the
+ * limit.
  */
 static inline void *nvs_sys_reserve(size_t size)
 {
@@ -162,10 +162,9 @@ static inline int nvs_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
 }
 
 /*
- * Blocks what may wait until we are done with something that must not be left in the middle: all
- * but what reports faults and system calls of ours, and glibc's signal for setuid() on all threads.
- * SIGSTKFLT, which is blocked as well, has a SIGSEGV that is sent wait (preload/signals/sigview.c).
- * The mask of before.
+ * Blocks the signals that can wait until a critical section has ended. Fault signals, SIGSYS and
+ * glibc's signal for setuid() on all threads stay open. SIGSTKFLT is blocked too, which holds back
+ * a SIGSEGV sent by a process (preload/signals/sigview.c). Returns the previous mask.
  */
 static inline uint64_t nvs_sys_block_async(void)
 {
@@ -178,16 +177,15 @@ static inline uint64_t nvs_sys_block_async(void)
 }
 
 /*
- * Whether 8 bytes at AT can be read, as the kernel finds: in a mapping of a device too, and where a
- * thread of ours would die of the fault, which it blocks. It reads a mask there before it looks
- * what is to be done with it, which is nothing that it knows.
+ * Returns true if 8 bytes at AT can be read, also in a mapping of a device and on threads that
+ * block SIGSEGV. The kernel reads the mask at AT before it rejects the unknown HOW with EINVAL.
  */
 static inline bool nvs_sys_readable(const volatile void *at)
 {
 	return nvs_sys(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0, 0) == -EINVAL;
 }
 
-/* Sends SIGNAL with INFO as it stands to the calling thread. */
+/* Sends SIGNAL with INFO, unchanged, to the calling thread. */
 static inline int nvs_sys_queue_self(int signal, const siginfo_t *info)
 {
 	return nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys_getpid(), nvs_sys_gettid(), signal,
@@ -195,9 +193,9 @@ static inline int nvs_sys_queue_self(int signal, const siginfo_t *info)
 }
 
 /*
- * In naps while *WORD is VALUE, which is a few system calls of another thread, and at most for a
- * second or so: that one may have been left in the middle, or be what our own thread has
- * interrupted. False: it still is.
+ * Sleeps in short naps while *WORD is VALUE, for about a second at most. Another thread changes it
+ * within a few system calls, unless it has died in the middle or is the thread we have interrupted.
+ * Returns false if it has not changed.
  */
 static inline bool nvs_sys_wait_while(_Atomic uint32_t *word, uint32_t value)
 {
@@ -208,7 +206,7 @@ static inline bool nvs_sys_wait_while(_Atomic uint32_t *word, uint32_t value)
 	return atomic_load(word) != value;
 }
 
-/* Sleeps while *word is VALUE, at most TIMEOUT_MS; -ETIMEDOUT, -EAGAIN, -EINTR or 0. */
+/* Sleeps while *WORD is VALUE, at most TIMEOUT_MS. Returns 0, -ETIMEDOUT, -EAGAIN or -EINTR. */
 static inline int nvs_sys_futex_wait(_Atomic uint32_t *word, uint32_t value, unsigned timeout_ms)
 {
 	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000l};
@@ -221,7 +219,7 @@ static inline void nvs_sys_futex_wake(_Atomic uint32_t *word)
 	nvs_sys(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
 }
 
-/* A word that is 0 (free), 1 (held) or 2 (held and waited for). Held for moments only. */
+/* A lock word: 0 free, 1 held, 2 held with waiters. Only for short critical sections. */
 static inline void nvs_sys_lock(_Atomic uint32_t *lock)
 {
 	uint32_t free = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * setcontext, swapcontext and makecontext as the program finds them.
- *
- * The real ones save the caller's registers and its place on the stack, so they are jumped to with both as they were.
+ * The exported setcontext, swapcontext and makecontext. The real functions save the caller's registers
+ * and stack pointer, so they are reached by a jump, with both unchanged.
  */
 	.text
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported functions. Each leaves errno and result as the next one left them. What is no device
- * call passes with a look at a table: no lock, no allocation.
+ * The exported functions for files, devices and mappings. Each returns result and errno of the next
+ * definition. A call that concerns no device costs one table lookup: no lock, no allocation.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,18 +17,21 @@
 #include "preload/rm/rm.h"
 #include "preload/signals/signals.h"
 
-/* Our own calls, those of the trap, and all of a program that does not want us: pass on. */
-static bool pass(void)
+/*
+ * Returns true for the library's own calls, those of the trap, and all calls if the library is
+ * disabled.
+ */
+static bool must_pass(void)
 {
 	return nvs_lock_mine() || nvs_in_trap() || nvs_options()->disabled;
 }
 
-static void opened(int fd, const char *path)
+static void track_open(int fd, const char *path)
 {
-	if (fd < 0 || pass())
+	if (fd < 0 || must_pass())
 		return;
 	nvs_fd_opened(fd, path);
-	/* By a constructor that came ahead of ours, before main(). */
+	/* A constructor that runs before ours has opened it, before main(). */
 	if (nvs_fd_tracked(fd))
 		nvs_session_prepare();
 }
@@ -47,7 +50,7 @@ static mode_t mode_of(int flags, va_list ap)
 		mode = mode_of(flags, ap);                            \
 		va_end(ap);                                           \
 		fd = nvs_next()->next_name(__VA_ARGS__, flags, mode); \
-		opened(fd, path);                                     \
+		track_open(fd, path);                                 \
 		return fd;                                            \
 	}
 
@@ -61,8 +64,9 @@ EXPORT int open(const char *path, int flags, ...) OPEN(open, open, path) EXPORT
 	int openat(int dir, const char *path, int flags, ...) OPEN(openat, openat, dir, path) EXPORT
 	int openat64(int dir, const char *path, int flags, ...) OPEN(openat64, openat64, dir, path)
 
-	/* The fortified forms; the real ones end a program that forgets the mode, and are left to
-	   do so. */
+	/*
+	 * The fortified forms. The C library's abort a program that omits the mode; they still do.
+	 */
 	int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
@@ -73,7 +77,7 @@ EXPORT int __open_2(const char *path, int flags)
 	const struct nvs_next *next = nvs_next();
 	int fd = next->open_2 ? next->open_2(path, flags) : next->open(path, flags);
 
-	opened(fd, path);
+	track_open(fd, path);
 	return fd;
 }
 
@@ -82,7 +86,7 @@ EXPORT int __open64_2(const char *path, int flags)
 	const struct nvs_next *next = nvs_next();
 	int fd = next->open64_2 ? next->open64_2(path, flags) : next->open64(path, flags);
 
-	opened(fd, path);
+	track_open(fd, path);
 	return fd;
 }
 
@@ -91,7 +95,7 @@ EXPORT int __openat_2(int dir, const char *path, int flags)
 	const struct nvs_next *next = nvs_next();
 	int fd = next->openat_2 ? next->openat_2(dir, path, flags) : next->openat(dir, path, flags);
 
-	opened(fd, path);
+	track_open(fd, path);
 	return fd;
 }
 
@@ -101,14 +105,14 @@ EXPORT int __openat64_2(int dir, const char *path, int flags)
 	int fd = next->openat64_2 ? next->openat64_2(dir, path, flags)
 				  : next->openat64(dir, path, flags);
 
-	opened(fd, path);
+	track_open(fd, path);
 	return fd;
 }
 
-/* Before the number can be given to somebody else. */
+/* Called before close(), since another thread may get the number afterwards. */
 EXPORT int close(int fd)
 {
-	if (!pass())
+	if (!must_pass())
 		nvs_fd_closing(fd);
 	return nvs_next()->close(fd);
 }
@@ -117,7 +121,7 @@ EXPORT int close_range(unsigned first, unsigned last, int flags)
 {
 	const struct nvs_next *next = nvs_next();
 
-	if (!(flags & 4 /* CLOSE_RANGE_CLOEXEC */) && !pass())
+	if (!(flags & 4 /* CLOSE_RANGE_CLOEXEC */) && !must_pass())
 		nvs_fd_closing_range(first, last);
 	if (next->close_range)
 		return next->close_range(first, last, flags);
@@ -128,7 +132,7 @@ EXPORT void closefrom(int low)
 {
 	const struct nvs_next *next = nvs_next();
 
-	if (!pass())
+	if (!must_pass())
 		nvs_fd_closing_range(low < 0 ? 0 : (unsigned)low, ~0u);
 	if (next->closefrom)
 		next->closefrom(low);
@@ -136,29 +140,29 @@ EXPORT void closefrom(int low)
 		syscall(436 /* SYS_close_range */, low < 0 ? 0 : low, ~0u, 0);
 }
 
-static int duped(int from, int to)
+static int track_dup(int from, int to)
 {
-	if (to >= 0 && !pass())
+	if (to >= 0 && !must_pass())
 		nvs_fd_duped(from, to);
 	return to;
 }
 
 EXPORT int dup(int fd)
 {
-	return duped(fd, nvs_next()->dup(fd));
+	return track_dup(fd, nvs_next()->dup(fd));
 }
 
-/* Closes the number's old owner as close() does, which is not refused where there are both. */
+/* Closes the old file of the number as close() does, unless the kernel will refuse the call. */
 static int dup_onto(int from, int to, int flags, bool three)
 {
 	const struct nvs_next *next = nvs_next();
 	int ret, err = errno;
 
-	if (from != to && nvs_fd_tracked(to) && !pass() && next->fcntl(from, F_GETFD) >= 0)
+	if (from != to && nvs_fd_tracked(to) && !must_pass() && next->fcntl(from, F_GETFD) >= 0)
 		nvs_fd_closing(to);
 	errno = err;
 	ret = three ? next->dup3(from, to, flags) : next->dup2(from, to);
-	if (ret >= 0 && !pass())
+	if (ret >= 0 && !must_pass())
 		nvs_fd_duped(from, to);
 	return ret;
 }
@@ -177,7 +181,7 @@ static int do_fcntl(int fd, int cmd, long arg)
 {
 	int ret = nvs_next()->fcntl(fd, cmd, arg);
 
-	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? duped(fd, ret) : ret;
+	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? track_dup(fd, ret) : ret;
 }
 
 #define THIRD(last)                       \
@@ -204,10 +208,10 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 	return do_fcntl(fd, cmd, THIRD(cmd));
 }
 
-#define HANDLERS_NS 10000000u /* the kernel is asked about our handlers so often, */
+#define HANDLERS_NS 10000000u /* interval of the check of our signal handlers, */
 
-/* And where a new doorbell may come of it: that is always found with our handlers there. */
-static void look_at_handlers(bool channel)
+/* which is also made whenever a new doorbell may follow: our handlers must be installed for it. */
+static void check_handlers(bool channel)
 {
 	static _Atomic uint64_t asked;
 	struct timespec ts;
@@ -226,9 +230,9 @@ static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 {
 	bool channel = !uvm && nvs_rm_makes_channel((unsigned)request, arg);
 
-	/* The trace begins before the first channel does. */
+	/* The trace starts before the first channel is allocated. */
 	if (nvs_session_active())
-		look_at_handlers(channel);
+		check_handlers(channel);
 	else if (channel)
 		nvs_session_start();
 	return nvs_rm_ioctl(fd, request, arg, uvm, channel);
@@ -239,7 +243,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	void *arg = (void *)THIRD(request);
 	enum nvs_fd_kind kind;
 
-	if (pass())
+	if (must_pass())
 		return nvs_next()->ioctl(fd, request, arg);
 	kind = nvs_fd_kind_for(fd, request);
 	if (kind < NVS_FD_CTL || nvs_state_borrowed())
@@ -282,28 +286,28 @@ EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off
 	return do_mmap(address, size, prot, flags, fd, offset);
 }
 
-static bool ours(const void *address, size_t size)
+static bool overlaps_tracked(const void *address, size_t size)
 {
 	return !nvs_lock_mine() && !nvs_in_trap() && nvs_maps_may_overlap((uintptr_t)address, size);
 }
 
 EXPORT int munmap(void *address, size_t size)
 {
-	return ours(address, size) ? nvs_maps_munmap(address, size)
-				   : nvs_next()->munmap(address, size);
+	return overlaps_tracked(address, size) ? nvs_maps_munmap(address, size)
+					       : nvs_next()->munmap(address, size);
 }
 
 EXPORT int mprotect(void *address, size_t size, int prot)
 {
-	return ours(address, size) ? nvs_maps_mprotect(address, size, prot)
-				   : nvs_next()->mprotect(address, size, prot);
+	return overlaps_tracked(address, size) ? nvs_maps_mprotect(address, size, prot)
+					       : nvs_next()->mprotect(address, size, prot);
 }
 
 EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 {
 	void *to = (void *)THIRD(flags);
 
-	if (ours(old, old_size) || (flags & MREMAP_FIXED && ours(to, size)))
+	if (overlaps_tracked(old, old_size) || (flags & MREMAP_FIXED && overlaps_tracked(to, size)))
 		return nvs_maps_mremap(old, old_size, size, flags, to);
 	return nvs_next()->mremap(old, old_size, size, flags, to);
 }

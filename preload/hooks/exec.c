@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported functions that run another program. They may be called in a handler and in a vfork()
- * child: no lock, no memory but the stack's.
+ * The exported functions that run another program. They may be called in a signal handler and in a
+ * vfork() child: no lock, no memory but the stack.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -12,7 +12,7 @@
 #include "preload/live/live.h"
 #include "preload/signals/hooked.h"
 
-/* One of the forms; comes back where it failed. */
+/* Calls one of the forms; it returns only on failure. */
 #define RUN(name, ...)                         \
 	({                                     \
 		struct nvs_handover h;         \
@@ -58,7 +58,7 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
 	return RUN(execveat, dir, path, argv, envp, flags);
 }
 
-/* The arguments of a list, the last of them NULL, as an array on the stack. */
+/* Copies a NULL-terminated argument list to an array on the stack. */
 #define ARGV(first, ap)                                              \
 	({                                                           \
 		va_list count_;                                      \
@@ -109,7 +109,7 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	return execve(path, argv, envp);
 }
 
-/* Its child takes the mask from us as a copy of the program's own attributes. */
+/* Passes the child's mask in a copy of the program's attributes. */
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		       const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a function is exported; exports.map names them all.
+ * Exports a function. exports.map lists all of them.
  */
 #ifndef NVSNOOP_PRELOAD_HOOKS_EXPORT_H
 #define NVSNOOP_PRELOAD_HOOKS_EXPORT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported functions that ask the loader, and the one by which the unwinder asks for a pipe.
- * dlsym and dlvsym are in lookup.S.
+ * The exported functions of the loader, and pipe2(), which the unwinder calls. dlsym and dlvsym are
+ * in lookup.S.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -21,7 +21,7 @@ EXPORT int dlclose(void *handle)
 	return ret;
 }
 
-/* The unwinder asks in the trap as well; there the loader's lock is out of reach. */
+/* The unwinder also calls this in the trap, where the loader's lock must not be taken. */
 EXPORT int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data)
 {
 	if (nvs_in_trap())

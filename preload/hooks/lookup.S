@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlsym, dlvsym and dlopen as the program finds them.
- *
- * The real function looks at its return address to know who asks: so it is jumped to with the stack as it was.
+ * The exported dlsym, dlvsym and dlopen. The real function identifies its caller by the return
+ * address, so it is reached by a jump, with the stack unchanged.
  */
-#include "preload/api/lookup.h"
+#include "preload/api/intercept/lookup.h"
 
 	.text
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What NVTX looks for in a tool's library. */
-#include "preload/api/nvtx.h"
+/*
+ * The entry point that NVTX looks up in a tool's library.
+ */
+#include "preload/api/nvtx/nvtx.h"
 #include "preload/hooks/export.h"
 
 int InitializeInjectionNvtx2(const void *(*get_table)(uint32_t id));

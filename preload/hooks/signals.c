@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported functions by which a program sets actions and masks of signals, and waits for them.
+ * The exported functions by which a program sets signal actions and masks, and waits for signals.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,11 +21,13 @@ EXPORT int __sigaction(int sig, const struct sigaction *action, struct sigaction
 	return nvs_signals_action(sig, action, old);
 }
 
-/* ---- the simple forms, which the C library makes of its own inner calls ---- */
+/* ---- the simple forms, which the C library implements with internal calls ---- */
 
 typedef void (*handler_fn)(int);
 
-/* For a signal whose action the kernel has, or before we are installed. */
+/*
+ * For a signal whose action in the kernel is the program's, or before our handlers are installed.
+ */
 static handler_fn pass_signal(handler_fn (*next)(int, handler_fn), int sig, handler_fn handler)
 {
 	if (!next) {
@@ -122,7 +124,7 @@ EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	return nvs_signals_mask(nvs_next()->pthread_sigmask, how, set, old);
 }
 
-/* The old forms, which the C library makes of its own inner calls. */
+/* The old forms, which the C library implements with internal calls. */
 static int change_one(int how, int sig)
 {
 	sigset_t set;
@@ -169,7 +171,7 @@ EXPORT int sigpending(sigset_t *set)
 	return nvs_signals_pending(set);
 }
 
-/* ---- waited for ---- */
+/* ---- waiting ---- */
 
 EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
@@ -197,7 +199,7 @@ EXPORT int sigwait(const sigset_t *set, int *sig)
 	return 0;
 }
 
-/* ---- contexts: what contexts.S calls, and then jumps to ---- */
+/* ---- contexts: called by contexts.S, which then jumps to the returned function ---- */
 
 void *nvs_enter_setcontext(ucontext_t *uc);
 void *nvs_enter_setcontext(ucontext_t *uc)
@@ -213,7 +215,7 @@ void *nvs_enter_swapcontext(ucontext_t *saved, ucontext_t *uc)
 	return (void *)nvs_next()->swapcontext;
 }
 
-/* What it goes on with at its end the C library enters by itself. */
+/* The C library itself enters uc_link when the context ends. */
 void *nvs_enter_makecontext(ucontext_t *uc);
 void *nvs_enter_makecontext(ucontext_t *uc)
 {

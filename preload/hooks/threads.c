@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's threads begin with what they inherit of the program's view of signals and with a
- * warm unwinder. Ours (base/ownthread.c) do not come this way.
+ * pthread_create(): the program's threads start with the inherited view of their signal mask and a
+ * warm unwinder. The library's threads (base/ownthread.c) do not use it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,11 +19,10 @@ struct start {
 	bool warm;
 };
 
-#define UNWINDER_ROOM                                                               \
-	4096 /* bytes: libunwind's thread-local memory, and the loader's list of it \
-	      */
+/* Bytes of libunwind's thread-local memory, and of the loader's list of it. */
+#define UNWINDER_ROOM 4096
 
-/* By nothing that may end the thread is it ended in the middle of this. */
+/* Nothing may end the thread in the middle of this. */
 static void warm_unwinder(void)
 {
 	uint64_t saved = nvs_sys_block_async();
@@ -31,8 +30,7 @@ static void warm_unwinder(void)
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	/* Where the loader finds no memory for a library's thread-local memory it ends the program.
-	 */
+	/* If the loader finds no memory for a library's TLS block it aborts the program. */
 	room = malloc(UNWINDER_ROOM);
 	free(room);
 	if (room)
@@ -43,8 +41,11 @@ static void warm_unwinder(void)
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }
 
-/* First in a thread of the program. A tail call, so that its stacks show no frame of ours. */
-static void *begin(void *arg)
+/*
+ * First function of a thread of the program. Ends in a tail call, so that its stacks have no frame
+ * of the library.
+ */
+static void *begin_thread(void *arg)
 {
 	struct start start = *(struct start *)arg;
 	int err = errno;
@@ -53,18 +54,20 @@ static void *begin(void *arg)
 	nvs_sigview_thread_begins(start.view);
 	if (start.warm) {
 		warm_unwinder();
-		/* What came meanwhile was put aside, as in any trap. */
+		/* Signals that arrived meanwhile were deferred, as in any trap. */
 		nvs_sigview_deliver_now();
 	}
 	errno = err;
 	return start.run(start.arg);
 }
 
-/* ThreadSanitizer's, where the program has it. Its allocator, which the unwinder's caches come
- * from, works only once its own start of a thread has run. */
+/*
+ * Defined in a program with ThreadSanitizer. Its allocator, from which the unwinder's caches come,
+ * works only after its own thread start has run.
+ */
 extern void __tsan_init(void) __attribute__((weak));
 
-/* Said by its attributes, or inherited. */
+/* The mask is set by the attributes or inherited. */
 static uint64_t view_of_new(const pthread_attr_t *attr)
 {
 	sigset_t set;
@@ -90,7 +93,7 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	*start = (struct start){run, arg, view, warm};
 	if (nvs_session_active())
 		nvs_keeper_wake();
-	ret = nvs_next()->pthread_create(thread, attr, begin, start);
+	ret = nvs_next()->pthread_create(thread, attr, begin_thread, start);
 	if (ret)
 		nvs_free(start, sizeof(*start));
 	return ret;

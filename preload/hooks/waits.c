@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exported functions that wait with a signal mask of their own.
+ * The exported functions that wait with a signal mask.
  */
 #include <errno.h>
 #include "preload/base/next.h"
 #include "preload/hooks/export.h"
 #include "preload/signals/hooked.h"
 
-/* CALL by the mask GIVEN in place of MASK. */
+/* Makes CALL with the mask GIVEN in place of MASK. */
 #define WAIT(mask, call)                                                            \
 	({                                                                          \
 		sigset_t room_;                                                     \

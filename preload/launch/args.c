@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The launcher's command line. Its recording options are the keys of NVSNOOP_OPTIONS, read from the
- * library's own table, checked by its parser and handed on as one option string.
+ * The launcher's command line. The recording options are the keys of NVSNOOP_OPTIONS: they come
+ * from the library's table, are checked by its parser and are passed on as one option string.
  */
 #include <getopt.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 
 #define OWN_OPTIONS 4
 #define OPT_STAT 1
-#define FIRST_KEY 256 /* getopt's value of the table's first key */
+#define FIRST_KEY 256 /* getopt's value of the first key in the table */
 #define HELP_COLUMN 29
 #define HELP_WIDTH 80
 #define MAX_OPTIONS 40
@@ -26,7 +26,7 @@ static const struct option own_options[OWN_OPTIONS] = {
 	{"version", no_argument, NULL, 'V'},
 };
 
-/* Own options, then the table's; a switch takes no argument. */
+/* Returns the launcher's options followed by the table's; a switch takes no argument. */
 static const struct option *all_options(void)
 {
 	static struct option options[MAX_OPTIONS + 1];
@@ -48,9 +48,7 @@ static int usage_error(void)
 	return NVS_EXIT_USAGE;
 }
 
-/*
- * Prints TEXT from column *COLUMN on, going on under the help's column where a line would pass 80.
- */
+/* Prints TEXT from *COLUMN on, wrapped at 80 columns and indented to the help column. */
 static void print_words(const char *text, size_t *column)
 {
 	while (*text) {
@@ -74,7 +72,7 @@ static void print_option(const struct nvs_option *option)
 		 option->key, option->value ? "=" : "", option->value ?: "");
 	column = (size_t)printf("  %-*s", HELP_COLUMN - 3, text);
 	if (column >= HELP_COLUMN)
-		column = HELP_WIDTH; /* no room beside it */
+		column = HELP_WIDTH; /* the option is too wide */
 	print_words(option->help, &column);
 	if (option->standard) {
 		snprintf(text, sizeof(text), "(%s)", option->standard);
@@ -97,23 +95,23 @@ static int print_help(void)
 	      "\n"
 	      "Runs a program and records what the NVIDIA driver in it sends to the GPU.\n"
 	      "\n"
-	      "  -o, --output=FILE          write the trace to FILE; in it %p is the process,\n"
-	      "                             %e the program, %h the host, %q{VAR} a variable,\n"
-	      "                             %% a percent sign\n"
+	      "  -o, --output=FILE          write the trace to FILE; in it %p is the pid, %e\n"
+	      "                             the program, %h the host, %q{VAR} a variable, %%\n"
+	      "                             a percent sign\n"
 	      "                             (" NVS_DEFAULT_OUT ");\n"
-	      "                             none: no trace, what nvsnoop-top shows alone\n"
-	      "      --stat                 print the summary at the end, on stderr; the\n"
-	      "                             trace is kept with -o alone\n",
+	      "                             none: no trace, only the live page of nvsnoop-top\n"
+	      "      --stat                 print a summary on stderr at the end; the trace\n"
+	      "                             is kept only with -o\n",
 	      stdout);
 	print_options(false);
 	fputs("  -h, --help                 this text\n"
 	      "  -V, --version              print the version\n"
 	      "\n"
-	      "For tests, and where something is wrong:\n",
+	      "For tests and debugging:\n",
 	      stdout);
 	print_options(true);
 	fputs("\n"
-	      "Exits as the program does; 1 when it cannot be run, 2 for a wrong command line.\n"
+	      "Exits with the program's status; 1 if it cannot be run, 2 for usage errors.\n"
 	      "NVSNOOP_OUT and NVSNOOP_OPTIONS give defaults. Read a trace with nvsnoop-report.\n",
 	      stdout);
 	return 0;
@@ -128,9 +126,8 @@ static int finish_stdout(void)
 }
 
 /*
- * A file or folder is meant in the folder we were started in, also for a program that goes
- * elsewhere. Puts the value to hand on into BUFFER if it needs a folder; returns what is to be
- * handed on.
+ * A relative FILE or DIR refers to the launcher's working directory, even if the program changes
+ * its own. Returns the value to pass on, which is in BUFFER if a directory was prepended.
  */
 static const char *from_here(const struct nvs_option *option, const char *value, char *buffer,
 			     size_t size)
@@ -177,7 +174,7 @@ static const struct nvs_option *find_key(const char *key)
 	return option;
 }
 
-/* One option; -1 to go on. */
+/* Handles one option. Returns -1 to continue. */
 static int take_option(int c, struct nvs_launch_args *args)
 {
 	switch (c) {
@@ -185,7 +182,7 @@ static int take_option(int c, struct nvs_launch_args *args)
 		args->out = optarg;
 		if (*optarg)
 			return -1;
-		nvs_launch_say("-o: the file has no name");
+		nvs_launch_say("-o: the file name is empty");
 		return usage_error();
 	case OPT_STAT:
 		args->stat = true;
@@ -205,7 +202,7 @@ static int take_option(int c, struct nvs_launch_args *args)
 	}
 }
 
-/* The options that hold: those of the environment, then those given here. -1 to go on. */
+/* Joins the environment's options and those of the command line. Returns -1 to continue. */
 static int settle(struct nvs_launch_args *args)
 {
 	const char *environment = getenv(NVS_ENV_OPTIONS) ?: "";
@@ -231,7 +228,7 @@ int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args)
 	int c, status;
 
 	*args = (struct nvs_launch_args){0};
-	argv[0] = name; /* getopt begins its messages with it */
+	argv[0] = name; /* getopt starts its messages with it */
 	while ((c = getopt_long(argc, argv, "+o:qhV", all_options(), NULL)) != -1) {
 		status = take_option(c, args);
 		if (status >= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs the program and stays out of its way: signals sent to the launcher go to it, those of the
- * terminal reach it by themselves, and the launcher ends as it ended.
+ * Runs the program: forwards signals sent to the launcher (the terminal's reach it directly) and
+ * ends as the program ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 static const int passed_on[] = {SIGHUP,	 SIGINT,   SIGQUIT, SIGTERM, SIGUSR1,	SIGUSR2, SIGALRM,
 				SIGCONT, SIGWINCH, SIGIO,   SIGPWR,  SIGVTALRM, SIGPROF};
 
-/* In the child: runs the program, or tells errno through FD. */
+/* In the child: runs the program, or writes errno to FD. */
 static _Noreturn void start_program(char **program, int fd, const sigset_t *mask, bool chld_ignored)
 {
 	ssize_t n;
@@ -31,8 +31,8 @@ static _Noreturn void start_program(char **program, int fd, const sigset_t *mask
 }
 
 /*
- * A stop typed at the terminal has stopped us with the program, and `fg` goes on with both. One
- * that was sent to the program alone stops us too, so that the shell sees it.
+ * A stop from the terminal has stopped the launcher too, and `fg` continues both. A SIGSTOP sent
+ * only to the program stops the launcher as well, so that the shell notices.
  */
 static void follow_stop(pid_t child, int status)
 {
@@ -42,7 +42,7 @@ static void follow_stop(pid_t child, int status)
 	kill(child, SIGCONT);
 }
 
-/* Waits for the end of CHILD, passing on what is in SET. */
+/* Waits for the end of CHILD and forwards the signals in SET. */
 static int wait_for(pid_t child, const sigset_t *set)
 {
 	siginfo_t info;
@@ -52,7 +52,7 @@ static int wait_for(pid_t child, const sigset_t *set)
 		if (sigwaitinfo(set, &info) < 0)
 			continue;
 		if (info.si_signo != SIGCHLD) {
-			/* What the kernel sends comes from the terminal, to the whole group. */
+			/* The kernel sends the terminal's signals to the whole process group. */
 			if (info.si_code != SI_KERNEL)
 				kill(child, info.si_signo);
 			continue;
@@ -79,7 +79,7 @@ int nvs_launch_run(char **program, int *status)
 		sigaddset(&set, passed_on[i]);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, &mask);
-	/* Ignored, as some parents leave it, it would take the child's status from us. */
+	/* If the parent left SIGCHLD ignored, the child's status would be lost. */
 	sigaction(SIGCHLD, &chld, &old_chld);
 	child = fork();
 	if (child == 0)
@@ -105,7 +105,7 @@ void nvs_launch_end_as(int status)
 
 	if (!WIFSIGNALED(status))
 		exit(WEXITSTATUS(status));
-	/* Our own core file would lie over the program's. */
+	/* A core file of the launcher would overwrite the program's. */
 	setrlimit(RLIMIT_CORE, &none);
 	signal(WTERMSIG(status), SIG_DFL);
 	sigemptyset(&set);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the program finds in its environment: the library in LD_PRELOAD, ahead of what is there (but
- * behind a sanitizer's run-time library, which insists on being first), where to write, the
- * options, and who gets the ranges of NVTX.
+ * The program's environment: LD_PRELOAD, trace name, options and the NVTX tool. The library comes
+ * first in LD_PRELOAD, but after a sanitizer's run-time library, which has to be first.
  */
 #include <errno.h>
 #include <limits.h>
@@ -35,15 +34,17 @@ void nvs_launch_folder(char *folder, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", folder, size - 1);
 
-	/* Without /proc, as we were called. */
+	/* Without /proc, the name this program was executed by. */
 	if (length < 0)
 		length = snprintf(folder, size, "%s", (const char *)getauxval(AT_EXECFN));
 	folder[length < (ssize_t)size ? length : 0] = 0;
 	*(strrchr(folder, '/') ?: folder) = 0;
 }
 
-/* Beside the launcher (build folder, bundle), in the lib folder next to its bin, or where it was
- * installed. */
+/*
+ * Looks next to the launcher (build directory, bundle), in ../lib/nvsnoop, and where it was
+ * installed.
+ */
 int nvs_launch_find_library(char *path, size_t size)
 {
 	static const char *const places[] = {"%s/" LIBRARY, "%s/../lib/nvsnoop/" LIBRARY,
@@ -60,21 +61,22 @@ int nvs_launch_find_library(char *path, size_t size)
 			continue;
 		if (!realpath(tried, self) || strlen(self) >= size)
 			break;
-		/* The loader splits LD_PRELOAD at both and knows no escape. */
+		/* The loader splits LD_PRELOAD at both characters and has no escape. */
 		if (strpbrk(self, " :")) {
-			nvs_launch_say(
-				"%s: the loader cannot preload a path with a blank or colon in it",
-				self);
+			nvs_launch_say("%s: LD_PRELOAD cannot have a path with a space or colon",
+				       self);
 			return -1;
 		}
 		strcpy(path, self);
 		return 0;
 	}
-	nvs_launch_say(LIBRARY " is neither beside nvsnoop nor in " NVS_LIBDIR);
+	nvs_launch_say(LIBRARY " not found next to nvsnoop or in " NVS_LIBDIR);
 	return -1;
 }
 
-/* Length of the first entry of a preload list if it is a sanitizer's run-time library, else 0. */
+/*
+ * Returns the length of the first entry of a preload list if it is a sanitizer's library, else 0.
+ */
 static size_t sanitizer_first(const char *list)
 {
 	size_t start = strspn(list, " :"), length = strcspn(list + start, " :");
@@ -112,8 +114,8 @@ static int set_preload(const char *library, const char *program)
 }
 
 /*
- * A name that does not begin with '/' means the folder we were started in, also for a program that
- * goes elsewhere; so that folder is put before it, its own percent signs doubled.
+ * A relative name refers to the launcher's working directory, even if the program changes its own.
+ * So the directory is prepended, with its percent signs doubled.
  */
 static int set_out(const char *out)
 {
@@ -145,7 +147,7 @@ static bool same_file(const char *one, const char *other)
 	return !stat(one, &a) && !stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* A program has one tool for its ranges. Who is there already stays; empty, nobody is wanted. */
+/* A program can have one NVTX tool. An existing one is kept; an empty value means no tool. */
 static int set_nvtx(const char *library)
 {
 	const char *other = getenv(NVTX);
@@ -153,7 +155,7 @@ static int set_nvtx(const char *library)
 	if (!other)
 		return setenv(NVTX, library, 1);
 	if (*other && !same_file(other, library))
-		nvs_launch_say(NVTX " is %s: ranges and marks go there, and not into the trace",
+		nvs_launch_say(NVTX " is %s: NVTX ranges and marks go there, not into the trace",
 			       other);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The launcher's parts: what it was asked for, the program it runs, and the closing line over the
- * traces that the whole process tree wrote.
+ * The launcher's modules: command line, checks, the program's run, and the closing line for the
+ * traces of the whole process tree.
  */
 #ifndef NVSNOOP_PRELOAD_LAUNCH_LAUNCH_H
 #define NVSNOOP_PRELOAD_LAUNCH_LAUNCH_H
@@ -16,105 +16,115 @@ enum { NVS_EXIT_ERROR = 1, NVS_EXIT_USAGE = 2 };
 /* ---- args.c: the command line ---- */
 
 struct nvs_launch_args {
-	const char *out; /* -o, NULL: not given */
+	const char *out; /* -o; NULL: not given */
 	bool stat; /* --stat */
-	char options[4096]; /* as the library takes them: "key=value,..."; "" for none */
-	struct nvs_option_values values; /* what these say */
-	char **program; /* ends in NULL, as execvp() takes it */
+	char options[4096]; /* for the library: "key=value,..."; "" for none */
+	struct nvs_option_values values; /* parsed from options */
+	char **program; /* NULL-terminated, as execvp() needs it */
 };
 
 /*
- * Reads the command line into ARGS. Returns -1 to go on; otherwise the exit status with which all
- * is done: help or version was printed, or a message on what was wrong.
+ * Parses the command line into ARGS. Returns -1 to continue, or the exit status: help or version
+ * was printed, or an error message.
  */
 int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args);
 
-/* ---- refuse.c: what cannot be recorded is not run ---- */
+/* ---- refuse.c: checks before the program is started ---- */
 
-/* No trace is asked for. */
+/* Returns true if no trace was requested. */
 bool nvs_launch_untraced(const struct nvs_launch_args *args);
-/* Can the trace, the buffers and the trigger file be where they are to be? -1: yes; otherwise the
- * exit status, after a message. */
+/*
+ * Checks that trace, spool and trigger file are usable. Returns -1 if so, else the exit status
+ * after a message.
+ */
 int nvs_launch_refuse(const struct nvs_launch_args *args);
 
-/* ---- sister.c: nvsnoop-report and its like ---- */
+/* ---- sister.c: subcommands, as nvsnoop-report ---- */
 
-/* Becomes the program that argv[1] is short for ("report": nvsnoop-report). Returns -1 where it is
- * none; the exit status, after a message, where that is not there. */
+/*
+ * Executes the program that argv[1] names ("report": nvsnoop-report). Returns -1 if it is no
+ * subcommand, or the exit status after a message if the program is not found.
+ */
 int nvs_launch_sister(char **argv);
-/* False, after a message: nvsnoop-SISTER is not there. */
+/* Returns false, after a message, if nvsnoop-SISTER is not found. */
 bool nvs_launch_sister_there(const char *sister);
-/* Returns where it is not there, or cannot be run: errno. */
+/* Executes it. Returns only on failure, with errno set. */
 void nvs_launch_become(const char *sister, char **argv);
-/* What to call it: beside ARGV0 if that is a path. */
+/* Writes the name to call it by: in the directory of ARGV0 if that is a path. */
 void nvs_launch_sister_name(char *name, size_t size, const char *argv0, const char *sister);
-/* Has the names put into TRACE that its program, which was killed, had no time to write. */
+/* Adds the names to TRACE that its program, which was killed, could not write. */
 void nvs_launch_embed(char *trace);
-/* What may have been meant by a PROGRAM that cannot be run, on stderr. */
+/* Prints a hint for a PROGRAM that cannot be run. */
 void nvs_launch_hint(const char *program);
 
-/* ---- environment.c: what the program finds in its environment ---- */
+/* ---- environment.c: the program's environment ---- */
 
-/* The folder in which this program lies. */
+/* Writes the directory of this program to FOLDER. */
 void nvs_launch_folder(char *folder, size_t size);
-/* Puts the library's path at PATH (SIZE bytes). 0, or -1 after a message. */
+/* Writes the library's path to PATH (SIZE bytes). Returns 0, or -1 after a message. */
 int nvs_launch_find_library(char *path, size_t size);
-/* Sets LD_PRELOAD, NVSNOOP_OUT and NVSNOOP_OPTIONS. 0, or -1 after a message. */
+/* Sets LD_PRELOAD, NVSNOOP_OUT and NVSNOOP_OPTIONS. Returns 0, or -1 after a message. */
 int nvs_launch_environment(const struct nvs_launch_args *args, const char *library);
 
 /* ---- child.c: running the program ---- */
 
 /*
- * Runs PROGRAM to its end, passing on signals sent to us, and puts its wait status into STATUS.
- * 0, or -errno when it could not be started.
+ * Runs PROGRAM to its end, forwards signals, and stores its wait status. Returns 0, or -errno if it
+ * could not be started.
  */
 int nvs_launch_run(char **program, int *status);
-/* Ends this process as the child ended: with its exit status, or by its signal. */
+/* Ends this process as the child ended: with its exit status or by its signal. */
 _Noreturn void nvs_launch_end_as(int status);
 
 /* ---- elf.c ---- */
 
-/* Opens PROGRAM as execvp() would find it; -1: it cannot. */
+/* Opens PROGRAM as execvp() would find it. Returns -1 on failure. */
 int nvs_launch_open_program(const char *program);
 
-/* True: PROGRAM is there, but not NAME, which is to run or to load it. */
+/* Returns true if PROGRAM exists but its interpreter or loader, NAME, does not. */
 bool nvs_launch_lacks_interpreter(const char *program, char *name, size_t size);
 
-/* Why nothing could be preloaded into PROGRAM ("is statically linked, ..."); NULL: it could, or
- * nobody knows. */
+/*
+ * Returns why nothing can be preloaded into PROGRAM ("is statically linked, ..."); NULL if it can,
+ * or if that is unknown.
+ */
 const char *nvs_launch_cannot_preload(const char *program);
 
 /* ---- sanitizer.c ---- */
 
-/* Whether the file of that name, of LENGTH bytes, is a sanitizer's run-time library. */
+/* Returns true if the file name of LENGTH bytes is a sanitizer's run-time library. */
 bool nvs_launch_is_sanitizer(const char *name, size_t length);
-/* The one that PROGRAM is linked with; false: none. */
+/* Finds the one that PROGRAM is linked with. Returns false if there is none. */
 bool nvs_launch_sanitizer(const char *program, char *name, size_t size);
 
 /* ---- stat.c: --stat ---- */
 
-/* Are the traces for the summary alone? */
+/* Returns true if the traces are only for the summary. */
 bool nvs_launch_stat_private(const struct nvs_launch_args *args);
-/* Makes a place for traces that are not kept, and puts it into ARGS->out. 0, or -1 after a message.
+/*
+ * Creates a directory for traces that are not kept and stores it in ARGS->out. Returns 0, or -1
+ * after a message.
  */
 int nvs_launch_stat_open(struct nvs_launch_args *args);
 /* Prints the summary of the N traces on stderr. */
 void nvs_launch_stat_print(const char *argv0, char **traces, size_t n);
-/* And what is not kept goes. */
+/* Removes the traces that are not kept. */
 void nvs_launch_stat_close(void);
 
-/* ---- summary.c: what was written ---- */
+/* ---- summary.c: the closing line ---- */
 
 /*
- * Makes the private file to which the library of each process appends one line when its trace is
- * ended, and names it in the environment. 0, or -1 after a message.
+ * Creates the private file to which the library in each process appends a line at its trace's end,
+ * and sets the environment variable. Returns 0, or -1 after a message.
  */
 int nvs_launch_summary_open(void);
-/* Prints the closing line for all of them, after the summary that --stat asks for, and removes the
- * file. Not RAN: there is nothing to be said. */
+/*
+ * Prints the summary for --stat, then the closing line for all traces (only if RAN), and removes
+ * the file.
+ */
 void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *argv0, bool ran);
 
-/* "nvsnoop: ..." on stderr. */
+/* Prints "nvsnoop: ..." on stderr. */
 __attribute__((format(printf, 1, 2))) void nvs_launch_say(const char *format, ...);
 
 #endif

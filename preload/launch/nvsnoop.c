@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nvsnoop: runs a program with the recording library preloaded, and says at the end what was
- * written.
+ * nvsnoop: runs a program with the recording library preloaded, and prints what was written.
  */
 #include <errno.h>
 #include <limits.h>
@@ -9,8 +8,11 @@
 #include "preload/base/names.h"
 #include "preload/launch/launch.h"
 
-/* All that is there before the program: -1, or the exit status, after a message. */
-static int prepare(struct nvs_launch_args *args)
+/*
+ * Checks and sets up everything before the program starts. Returns -1, or the exit status after a
+ * message.
+ */
+static int prepare_run(struct nvs_launch_args *args)
 {
 	char library[PATH_MAX];
 	int status = args->stat && !nvs_launch_sister_there("report") ? NVS_EXIT_ERROR
@@ -31,7 +33,7 @@ static void print_failure(const char *program, int error)
 	if (error == ENOENT &&
 	    nvs_launch_lacks_interpreter(program, interpreter, sizeof(interpreter))) {
 		nvs_name_printable(interpreter, name, sizeof(name));
-		nvs_launch_say("cannot run %s: its interpreter '%s' is not there", program, name);
+		nvs_launch_say("cannot run %s: its interpreter '%s' does not exist", program, name);
 		return;
 	}
 	nvs_launch_say("cannot run %s: %s", program, strerror(error));
@@ -46,7 +48,7 @@ int main(int argc, char **argv)
 
 	if (status >= 0 || (status = nvs_launch_args_parse(argc, argv, &args)) >= 0)
 		return status;
-	status = prepare(&args);
+	status = prepare_run(&args);
 	if (status >= 0) {
 		nvs_launch_stat_close();
 		return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sanitizer's run-time library a program is linked with. That library insists on being the
- * first that is loaded, so it goes ahead of ours.
+ * Finds the sanitizer's run-time library that a program is linked with. It must be loaded first, so
+ * it is put before ours in LD_PRELOAD.
  */
 #include <elf.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "preload/launch/launch.h"
 
-#define MAX_DYNAMIC (1u << 20) /* bytes of a dynamic section, or of names, that are looked at */
+#define MAX_DYNAMIC (1u << 20) /* maximum size of a dynamic section that is read */
 
 bool nvs_launch_is_sanitizer(const char *name, size_t length)
 {
@@ -35,7 +35,7 @@ struct image {
 	int n;
 };
 
-/* Where ADDRESS stands in the file; -1: nowhere. */
+/* Returns the file offset of ADDRESS, or -1. */
 static off_t offset_of(const struct image *im, uint64_t address)
 {
 	for (int i = 0; i < im->n; i++)
@@ -46,9 +46,7 @@ static off_t offset_of(const struct image *im, uint64_t address)
 	return -1;
 }
 
-/*
- * SIZE bytes at OFFSET, or as many as there are up to the end of the file, and a NUL behind them.
- */
+/* Reads SIZE bytes at OFFSET, or fewer at the end of the file, and appends a NUL. */
 static void *read_part(int fd, off_t offset, uint64_t size, size_t *got)
 {
 	char *p = offset >= 0 && size <= MAX_DYNAMIC ? calloc(1, size + 1) : NULL;
@@ -91,7 +89,7 @@ static bool find_needed(const struct image *im, const Elf64_Dyn *dynamic, size_t
 	return found;
 }
 
-static bool look(struct image *im, const Elf64_Ehdr *head, char *name, size_t size)
+static bool search_image(struct image *im, const Elf64_Ehdr *head, char *name, size_t size)
 {
 	size_t got = 0;
 	bool found = false;
@@ -126,7 +124,7 @@ bool nvs_launch_sanitizer(const char *program, char *name, size_t size)
 	if (pread(im.fd, &head, sizeof(head), 0) == sizeof(head) &&
 	    !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64 &&
 	    head.e_phentsize == sizeof(Elf64_Phdr))
-		found = look(&im, &head, name, size);
+		found = search_image(&im, &head, name, size);
 	close(im.fd);
 	return found;
 }

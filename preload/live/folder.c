@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder of the live pages of this user, and what killed processes have left in it.
+ * The directory of this user's live pages, and the removal of pages that killed processes have
+ * left.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -11,9 +12,9 @@
 #include "preload/live/live.h"
 #include "trap/low/sys.h"
 
-/* ---- the folder ---- */
+/* ---- the directory ---- */
 
-/* A folder in which nobody else can put anything in our way. */
+/* Returns true for a directory in which only this user can create files. */
 static bool is_ours(const char *path)
 {
 	struct stat st;
@@ -22,7 +23,7 @@ static bool is_ours(const char *path)
 	       !(st.st_mode & 022);
 }
 
-/* True as soon as SEE is, which gets the name of each file in FOLDER. */
+/* Calls SEE for each name in FOLDER until it returns true. Returns true then. */
 static bool search_folder(const char *folder, bool (*see)(const char *name, void *arg), void *arg)
 {
 	int fd = nvs_sys_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
@@ -44,8 +45,8 @@ static bool search_folder(const char *folder, bool (*see)(const char *name, void
 }
 
 struct other {
-	char *path; /* of the name that is taken, then of the folder */
-	size_t length; /* of the name that is taken */
+	char *path; /* at first the path that is taken, then the directory found */
+	size_t length; /* of the path that is taken */
 };
 
 static bool is_other(const char *name, void *arg)
@@ -64,7 +65,7 @@ static bool is_other(const char *name, void *arg)
 	return false;
 }
 
-/* PATH is another user's: one with a name behind it that nobody can take in advance. */
+/* PATH belongs to another user. Appends a suffix that cannot be created in advance. */
 static bool find_other(char *path)
 {
 	struct other other = {path, strlen(path)};
@@ -102,7 +103,7 @@ uint64_t nvs_live_start_time(const char *process)
 	snprintf(path, sizeof(path), "/proc/%s/stat", process);
 	nvs_sys_read_file(path, text, sizeof(text));
 	p = strrchr(text, ')');
-	/* Behind the name: the state is field 3. */
+	/* The name ends in ')'; field 3 (state) follows. */
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	return p ? strtoull(p, NULL, 10) : 0;
@@ -123,7 +124,7 @@ void nvs_live_read_boot(uint8_t boot[16])
 	}
 }
 
-/* What cannot be known counts as alive. */
+/* A process whose state is unknown counts as alive. */
 static bool is_dead(const struct nvs_live *head, const struct nvs_live *own)
 {
 	char number[16], path[32];
@@ -142,7 +143,7 @@ static bool is_dead(const struct nvs_live *head, const struct nvs_live *own)
 	return start && start != head->start_time;
 }
 
-/* ---- what the dead have left ---- */
+/* ---- stale pages ---- */
 
 static bool clear_page(const char *name, void *arg)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lock for what a call of the program's counts, held for some hundred instructions and over no
- * call: blocking signals, as nvs_lock does, would cost more than what is counted. So it may be met
- * by a handler that has interrupted its holder, or be left by one that jumps away; who waits in
- * vain, or holds it himself, goes without. It is waited for in vain once: then it is given up, and
- * nobody waits any more, unless its holder comes back after all.
+ * A lock for what an API call counts, held for a few hundred instructions and over no call. Unlike
+ * nvs_lock it does not block signals, which would cost more than the counting. So a handler that
+ * interrupted the holder may meet it, or one that jumps away may leave it locked. A thread that
+ * holds it, or waits in vain, goes on without it. After one vain wait the lock is given up and no
+ * thread waits again, unless its holder releases it after all.
  */
 #include "preload/base/sys.h"
 #include "preload/live/live.h"
@@ -16,7 +16,7 @@
 
 bool nvs_live_lock(_Atomic uint32_t *lock)
 {
-	/* A thread without a buffer has not asked for its number yet. */
+	/* A thread without a buffer has not stored its tid yet. */
 	uint32_t self = nvs_tls.tid ? nvs_tls.tid : (uint32_t)nvs_sys_gettid(), holder = 0;
 
 	for (uint32_t i = 0; i < SPINS + NAPS; i++) {
@@ -31,13 +31,13 @@ bool nvs_live_lock(_Atomic uint32_t *lock)
 		if (i < SPINS)
 			__builtin_ia32_pause();
 		else if (atomic_load(&nvs_writer_signal.confined))
-			/* Its sandbox may know no naps: about as long. */
+			/* The sandbox may not allow nanosleep(): spin for about as long. */
 			for (int k = 0; k < PAUSES; k++)
 				__builtin_ia32_pause();
 		else
 			nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
-	/* Whoever holds it frees it nevertheless. */
+	/* The holder can still release it. */
 	atomic_compare_exchange_strong_explicit(lock, &holder, GIVEN_UP, memory_order_relaxed,
 						memory_order_relaxed);
 	return false;

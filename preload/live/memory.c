@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* The ledger of memory. What comes while its lock is not to be had is untracked. */
+/*
+ * Tracks live memory on the GPU. Allocations made while the lock cannot be taken count as
+ * untracked.
+ */
 #include <string.h>
 #include "preload/live/memory.h"
 
-#define BUCKETS (1u << 18) /* more than twice what there can be of rows and mappings */
+#define BUCKETS (1u << 18) /* more than twice the maximum of rows and mappings */
 #define SITE_BUCKETS (4 * NVS_LIVE_SITE_COUNT)
 #define MAX_MAPPED 65536u
 
 struct entry {
 	uint64_t key; /* 0: free */
 	uint32_t row;
-	uint32_t pages; /* of a mapping: its size, of MAP_PAGE each */
+	uint32_t pages; /* of a mapping: its size in units of MAP_PAGE */
 };
 #define MAP_PAGE 4096u
 
-/* What a row of ALLOCS does not show. */
+/* The part of a row of ALLOCS that is not in the page. */
 struct detail {
 	uint64_t key, context;
-	uint32_t handles, maps; /* by which it stays */
-	bool leaving; /* its free is under way */
+	uint32_t handles, maps; /* references that keep it alive */
+	bool leaving; /* a free of it is in progress */
 };
 
 struct nvs_live_ledger {
@@ -31,8 +34,8 @@ struct nvs_live_ledger {
 	uint16_t sites[SITE_BUCKETS];
 };
 
-/* With the lock; NULL: not to be had. */
-static struct nvs_live_ledger *enter(struct nvs_live_page *p)
+/* Returns the ledger, locked; NULL if the lock cannot be taken. */
+static struct nvs_live_ledger *lock_ledger(struct nvs_live_page *p)
 {
 	struct nvs_live_ledger *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE), *none = NULL;
 
@@ -59,7 +62,7 @@ static uint32_t bucket_of(uint64_t key)
 	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 46);
 }
 
-static struct entry *find(struct nvs_live_ledger *l, uint64_t key)
+static struct entry *find_entry(struct nvs_live_ledger *l, uint64_t key)
 {
 	uint32_t at = bucket_of(key);
 
@@ -69,7 +72,7 @@ static struct entry *find(struct nvs_live_ledger *l, uint64_t key)
 	return NULL;
 }
 
-static void put(struct nvs_live_ledger *l, uint64_t key, uint32_t row)
+static void put_entry(struct nvs_live_ledger *l, uint64_t key, uint32_t row)
 {
 	uint32_t at = bucket_of(key);
 
@@ -78,8 +81,8 @@ static void put(struct nvs_live_ledger *l, uint64_t key, uint32_t row)
 	l->entries[at] = (struct entry){key, row, 0};
 }
 
-/* What follows moves up, so that no search ends too early. */
-static void drop(struct nvs_live_ledger *l, struct entry *e)
+/* Moves the following entries up, so that no search ends too early. */
+static void remove_entry(struct nvs_live_ledger *l, struct entry *e)
 {
 	uint32_t hole = (uint32_t)(e - l->entries), at = hole;
 
@@ -96,9 +99,9 @@ static void drop(struct nvs_live_ledger *l, struct entry *e)
 	l->entries[hole].key = 0;
 }
 
-/* ---- figures; under the lock, and read by anybody ---- */
+/* ---- figures: written under the lock, read without it ---- */
 
-static void add(uint64_t *to, uint64_t n)
+static void add_to(uint64_t *to, uint64_t n)
 {
 	__atomic_store_n(to, *to + n, __ATOMIC_RELAXED);
 }
@@ -121,22 +124,22 @@ static struct nvs_live_alloc *alloc_at(const struct nvs_live_page *p, uint32_t r
 	return (struct nvs_live_alloc *)nvs_live_table(p, NVS_LIVE_ALLOCS) + row;
 }
 
-/* Where the lock is not had, too. */
+/* Also without the lock. */
 static void add_shared(uint64_t *to, uint64_t n)
 {
 	__atomic_fetch_add(to, n, __ATOMIC_RELAXED);
 }
 
-/* SIGN 1: it is live from now on; -1: it is not. */
-static void count(const struct nvs_live_page *p, const struct nvs_live_alloc *a, uint64_t sign)
+/* SIGN 1: it becomes live; -1: it ends. */
+static void count_live(const struct nvs_live_page *p, const struct nvs_live_alloc *a, uint64_t sign)
 {
 	struct nvs_live_memory *m = memory_of(p, a->gpu, (enum nvs_live_kind)a->kind);
 	struct nvs_live_site *s = site_at(p, a->site);
 
-	add(&m->live, sign * a->bytes);
-	add(&m->live_count, sign);
-	add(&s->live, sign * a->bytes);
-	add(&s->live_count, sign);
+	add_to(&m->live, sign * a->bytes);
+	add_to(&m->live_count, sign);
+	add_to(&s->live, sign * a->bytes);
+	add_to(&s->live_count, sign);
 	if (m->live > m->peak)
 		__atomic_store_n(&m->peak, m->live, __ATOMIC_RELAXED);
 	if (s->live > s->peak)
@@ -145,7 +148,9 @@ static void count(const struct nvs_live_page *p, const struct nvs_live_alloc *a,
 
 /* ---- sites ---- */
 
-/* The row of the stack that the thread took last. */
+/*
+ * Returns the row of STACK, which must be the stack that this thread unwound last to get a new row.
+ */
 static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t api,
 			uint32_t stack)
 {
@@ -192,7 +197,7 @@ static void free_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, u
 	l->free[l->nfree++] = row;
 }
 
-/* It is no longer live. */
+/* The allocation is no longer live. */
 static void end_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t row,
 		    bool with_context)
 {
@@ -200,15 +205,15 @@ static void end_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, ui
 	struct nvs_live_memory *m = memory_of(p, a->gpu, (enum nvs_live_kind)a->kind);
 
 	if (!l->details[row].leaving)
-		count(p, a, (uint64_t)-1);
+		count_live(p, a, (uint64_t)-1);
 	add_shared(with_context ? &m->ended : &m->frees, 1);
 	add_shared(&m->freed, a->bytes);
 	free_row(p, l, row);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
-static void untracked(const struct nvs_live_page *p, const struct nvs_live_given *g)
+static void count_untracked(const struct nvs_live_page *p, const struct nvs_live_given *g)
 {
 	struct nvs_live_memory *m = memory_of(p, g->gpu, g->kind);
 
@@ -216,8 +221,8 @@ static void untracked(const struct nvs_live_page *p, const struct nvs_live_given
 	add_shared(&m->untracked_bytes, g->bytes);
 }
 
-static void fill(const struct nvs_live_page *p, uint32_t row, const struct nvs_live_given *g,
-		 uint32_t site, uint64_t serial)
+static void fill_row(const struct nvs_live_page *p, uint32_t row, const struct nvs_live_given *g,
+		     uint32_t site, uint64_t serial)
 {
 	struct nvs_live_alloc *a = alloc_at(p, row);
 
@@ -234,37 +239,37 @@ static void fill(const struct nvs_live_page *p, uint32_t row, const struct nvs_l
 void nvs_live_give(struct nvs_live_page *p, const struct nvs_live_given *g)
 {
 	uint64_t key = key_of(g->space, g->value);
-	struct nvs_live_ledger *l = enter(p);
+	struct nvs_live_ledger *l = lock_ledger(p);
 	struct nvs_live_site *site;
 	struct nvs_live_memory *m;
 	struct entry *old;
 	uint32_t row, number;
 
 	if (!l) {
-		untracked(p, g);
+		count_untracked(p, g);
 		return;
 	}
-	old = find(l, key);
+	old = find_entry(l, key);
 	if (old) {
-		/* Its free was not seen; a graph's launch may free what its last one has left. */
+		/* Its free was not seen. A graph launch may free what the previous one has left. */
 		row = old->row;
-		drop(l, old);
+		remove_entry(l, old);
 		end_row(p, l, row, g->kind != NVS_LIVE_GRAPH);
 	}
 	number = site_of(p, l, g->api, g->stack);
 	site = site_at(p, number);
 	m = memory_of(p, g->gpu, g->kind);
-	add(&m->allocs, 1);
-	add(&m->bytes, g->bytes);
-	add(&site->allocs, 1);
-	add(&site->bytes, g->bytes);
+	add_to(&m->allocs, 1);
+	add_to(&m->bytes, g->bytes);
+	add_to(&site->allocs, 1);
+	add_to(&site->bytes, g->bytes);
 	if (take_row(p, l, &row)) {
-		fill(p, row, g, number, ++l->serial);
+		fill_row(p, row, g, number, ++l->serial);
 		l->details[row] = (struct detail){.key = key, .context = g->context, .handles = 1};
-		put(l, key, row);
-		count(p, alloc_at(p, row), 1);
+		put_entry(l, key, row);
+		count_live(p, alloc_at(p, row), 1);
 	} else {
-		untracked(p, g);
+		count_untracked(p, g);
 	}
 	nvs_live_unlock(&l->lock);
 }
@@ -274,7 +279,7 @@ void nvs_live_give_failed(struct nvs_live_page *p, uint32_t gpu, enum nvs_live_k
 	add_shared(&memory_of(p, gpu, kind)->failed_allocs, 1);
 }
 
-/* A row, and which of the allocations that have had it. */
+/* A token is the row, and the serial number of the allocation in it. */
 #define TOKEN_ROW_BITS 17
 
 static uint64_t token_of(const struct nvs_live_page *p, uint32_t row)
@@ -282,7 +287,7 @@ static uint64_t token_of(const struct nvs_live_page *p, uint32_t row)
 	return alloc_at(p, row)->serial << TOKEN_ROW_BITS | (row + 1);
 }
 
-/* False: it has gone with its context meanwhile, and its row may be another one's. */
+/* Returns false if the allocation has ended with its context; another may have the row now. */
 static bool row_of_token(const struct nvs_live_page *p, uint64_t token, uint32_t *row)
 {
 	const struct nvs_live_alloc *a;
@@ -294,23 +299,23 @@ static bool row_of_token(const struct nvs_live_page *p, uint64_t token, uint32_t
 
 uint64_t nvs_live_take(struct nvs_live_page *p, enum nvs_live_space space, uint64_t value)
 {
-	struct nvs_live_ledger *l = value ? enter(p) : NULL;
+	struct nvs_live_ledger *l = value ? lock_ledger(p) : NULL;
 	uint64_t token = 0;
 	struct entry *e;
 
 	if (!l)
 		return 0;
-	e = find(l, key_of(space, value));
+	e = find_entry(l, key_of(space, value));
 	if (e) {
 		struct detail *d = &l->details[e->row];
 		uint32_t row = e->row;
 
 		token = token_of(p, row);
 		if (d->handles == 1)
-			drop(l, e);
+			remove_entry(l, e);
 		if (d->handles + d->maps == 1) {
 			d->leaving = true;
-			count(p, alloc_at(p, row), (uint64_t)-1);
+			count_live(p, alloc_at(p, row), (uint64_t)-1);
 		}
 	}
 	nvs_live_unlock(&l->lock);
@@ -322,14 +327,14 @@ static void put_back(const struct nvs_live_page *p, struct nvs_live_ledger *l, u
 	struct detail *d = &l->details[row];
 
 	if (d->leaving)
-		count(p, alloc_at(p, row), 1);
+		count_live(p, alloc_at(p, row), 1);
 	d->leaving = false;
-	put(l, d->key, row);
+	put_entry(l, d->key, row);
 }
 
 void nvs_live_put_back(struct nvs_live_page *p, uint64_t token)
 {
-	struct nvs_live_ledger *l = token ? enter(p) : NULL;
+	struct nvs_live_ledger *l = token ? lock_ledger(p) : NULL;
 	uint32_t row;
 
 	if (!l)
@@ -342,7 +347,7 @@ void nvs_live_put_back(struct nvs_live_page *p, uint64_t token)
 void nvs_live_taken(struct nvs_live_page *p, uint64_t token, bool freed, enum nvs_live_kind kind)
 {
 	struct nvs_live_memory *unknown = memory_of(p, 0, kind);
-	struct nvs_live_ledger *l = token ? enter(p) : NULL;
+	struct nvs_live_ledger *l = token ? lock_ledger(p) : NULL;
 	const struct nvs_live_alloc *a;
 	struct detail *d;
 	uint32_t row;
@@ -367,36 +372,36 @@ void nvs_live_taken(struct nvs_live_page *p, uint64_t token, bool freed, enum nv
 
 void nvs_live_map(struct nvs_live_page *p, uint64_t address, uint64_t bytes, uint64_t handle)
 {
-	struct nvs_live_ledger *l = enter(p);
+	struct nvs_live_ledger *l = lock_ledger(p);
 	struct entry *e;
 
 	if (!l)
 		return;
-	e = find(l, key_of(NVS_SPACE_PHYSICAL, handle));
-	if (e && l->mapped < MAX_MAPPED && !find(l, key_of(NVS_SPACE_MAPPED, address))) {
+	e = find_entry(l, key_of(NVS_SPACE_PHYSICAL, handle));
+	if (e && l->mapped < MAX_MAPPED && !find_entry(l, key_of(NVS_SPACE_MAPPED, address))) {
 		uint32_t row = e->row;
 
 		l->details[row].maps++;
 		l->mapped++;
-		put(l, key_of(NVS_SPACE_MAPPED, address), row);
-		find(l, key_of(NVS_SPACE_MAPPED, address))->pages =
+		put_entry(l, key_of(NVS_SPACE_MAPPED, address), row);
+		find_entry(l, key_of(NVS_SPACE_MAPPED, address))->pages =
 			bytes / MAP_PAGE <= UINT32_MAX ? (uint32_t)(bytes / MAP_PAGE) : 0;
 	}
 	nvs_live_unlock(&l->lock);
 }
 
-/* How many bytes of them were mapped there; 0: none, or not known. */
+/* Unmaps the mapping at ADDRESS. Returns its size, 0 if there is none or its size is unknown. */
 static uint64_t unmap_one(const struct nvs_live_page *p, struct nvs_live_ledger *l,
 			  uint64_t address)
 {
-	struct entry *e = find(l, key_of(NVS_SPACE_MAPPED, address));
+	struct entry *e = find_entry(l, key_of(NVS_SPACE_MAPPED, address));
 	uint64_t bytes = e ? (uint64_t)e->pages * MAP_PAGE : 0;
 	uint32_t row;
 
 	if (!e)
 		return 0;
 	row = e->row;
-	drop(l, e);
+	remove_entry(l, e);
 	l->mapped--;
 	if (alloc_at(p, row)->address && !(--l->details[row].maps + l->details[row].handles))
 		end_row(p, l, row, false);
@@ -405,7 +410,7 @@ static uint64_t unmap_one(const struct nvs_live_page *p, struct nvs_live_ledger 
 
 void nvs_live_unmap(struct nvs_live_page *p, uint64_t address, uint64_t bytes)
 {
-	struct nvs_live_ledger *l = enter(p);
+	struct nvs_live_ledger *l = lock_ledger(p);
 	uint64_t one, done = 0;
 
 	if (!l)
@@ -419,12 +424,12 @@ void nvs_live_unmap(struct nvs_live_page *p, uint64_t address, uint64_t bytes)
 
 void nvs_live_retain(struct nvs_live_page *p, uint64_t handle)
 {
-	struct nvs_live_ledger *l = enter(p);
+	struct nvs_live_ledger *l = lock_ledger(p);
 	struct entry *e;
 
 	if (!l)
 		return;
-	e = find(l, key_of(NVS_SPACE_PHYSICAL, handle));
+	e = find_entry(l, key_of(NVS_SPACE_PHYSICAL, handle));
 	if (e)
 		l->details[e->row].handles++;
 	nvs_live_unlock(&l->lock);
@@ -432,7 +437,8 @@ void nvs_live_retain(struct nvs_live_page *p, uint64_t handle)
 
 void nvs_live_context_gone(struct nvs_live_page *p, uint64_t context, uint32_t gpu)
 {
-	struct nvs_live_ledger *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE) ? enter(p) : NULL;
+	struct nvs_live_ledger *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE) ? lock_ledger(p)
+										  : NULL;
 	uint32_t used = p->head->tables[NVS_LIVE_ALLOCS].used;
 
 	if (!l)
@@ -441,13 +447,13 @@ void nvs_live_context_gone(struct nvs_live_page *p, uint64_t context, uint32_t g
 		const struct nvs_live_alloc *a = alloc_at(p, row);
 		struct entry *e;
 
-		/* Physical memory, reserved addresses and the like are of no context. */
+		/* Physical memory, reserved addresses and the like belong to no context. */
 		if (!a->address || a->kind == NVS_LIVE_PHYSICAL || a->kind == NVS_LIVE_RESERVED ||
 		    (context ? l->details[row].context != context : a->gpu != gpu))
 			continue;
-		e = find(l, l->details[row].key);
+		e = find_entry(l, l->details[row].key);
 		if (e && e->row == row)
-			drop(l, e);
+			remove_entry(l, e);
 		end_row(p, l, row, true);
 	}
 	nvs_live_unlock(&l->lock);

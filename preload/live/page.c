@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page's file: its name, how it is laid out, and its end.
- *
- * A store into a page of a file that has no block any more, since the disk is full, would be the
- * program's SIGBUS: blocks are there before anything is written. So tables begin with blocks for
- * what nearly every program needs, and our own thread makes more ahead of the need; what comes
- * sooner than that counts as "other". What has no blocks is not mapped either: it would be address
- * space, and memory in a program that locks all that is mapped.
+ * The live page's file: its name, layout and end. A store to a page of a full file system raises
+ * SIGBUS, so blocks are allocated before anything is written. Tables start with blocks for what
+ * most programs need, and the library's thread adds more in advance; rows needed before that count
+ * as "other". Parts without blocks are not mapped: they would use address space, and memory if the
+ * program locks all its mappings.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,11 +30,11 @@ struct nvs_live_page *nvs_live_own;
 _Static_assert(offsetof(struct nvs_live_slot, counts) % 64 == 0, "counters have their own lines");
 _Static_assert(sizeof(struct nvs_live) <= PAGE, "the head is one page");
 
-/* In the order in which they lie: those that have all their blocks at once come first. */
+/* In file order: tables that get all their blocks at once come first. */
 static const struct layout {
 	enum nvs_live_table_number which;
 	uint32_t rows, row_bytes;
-	uint32_t ready; /* rows that have blocks at first */
+	uint32_t ready; /* rows that have blocks at the start */
 } layout[] = {
 	{NVS_LIVE_APIS, NVS_LIVE_API_ROWS, sizeof(struct nvs_live_api), NVS_LIVE_API_ROWS},
 	{NVS_LIVE_RESULTS, RESULT_ROWS, sizeof(struct nvs_live_result), RESULT_ROWS},
@@ -55,10 +53,12 @@ static const struct layout {
 };
 #define NLAYOUT (sizeof(layout) / sizeof(*layout))
 
-/* ---- where ---- */
+/* ---- the file's name ---- */
 
-/* A page that stands where ours is to be is of this process, and in use: another library of ours
- * has it. Else it is of one that is gone, as the program that ran in this process before. */
+/*
+ * An existing file of our name is in use if this process maps it, as another copy of this library
+ * does. Otherwise its process has ended, for example the previous program in this process.
+ */
 static bool in_use(const char *path)
 {
 	char text[4096 + 1];
@@ -68,7 +68,7 @@ static bool in_use(const char *path)
 
 	if (fd < 0)
 		return true;
-	/* Overlapping reads, so that no path is cut in two. */
+	/* The reads overlap, so that no path is cut in two. */
 	while (!found &&
 	       (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
 		text[n] = '\0';
@@ -79,7 +79,7 @@ static bool in_use(const char *path)
 	return found;
 }
 
-/* Of a process in another namespace that has our number it cannot be told. */
+/* A process in another PID namespace may have the same number; whether it runs is unknown. */
 static bool of_this_namespace(int fd, uint64_t namespace)
 {
 	struct nvs_live head;
@@ -102,7 +102,7 @@ static bool clear_away(const char *path, uint64_t namespace)
 	return gone;
 }
 
-static int create(struct nvs_outfile *file, uint64_t namespace, char *folder)
+static int create_file(struct nvs_outfile *file, uint64_t namespace, char *folder)
 {
 	int err = nvs_live_folder(folder) ? -EEXIST : -EACCES;
 	char path[PATH_MAX];
@@ -121,7 +121,7 @@ static int create(struct nvs_outfile *file, uint64_t namespace, char *folder)
 	return err;
 }
 
-/* ---- what ---- */
+/* ---- the file's contents ---- */
 
 static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 {
@@ -132,7 +132,7 @@ static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 		const struct layout *l = &layout[i];
 		struct nvs_live_table *t = &head->tables[l->which];
 
-		/* What grows begins on a page of its own. */
+		/* A table that grows starts on its own page. */
 		if (l->ready < l->rows)
 			at = (at + PAGE - 1) & ~(PAGE - 1);
 		*t = (struct nvs_live_table){
@@ -144,8 +144,10 @@ static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 	return (at + PAGE - 1) & ~(PAGE - 1);
 }
 
-/* Opened by its name each time: neither the program's table of descriptors nor the writer's is to
- * hold it. */
+/*
+ * Opens the file by its name each time, so that it is neither in the program's table of descriptors
+ * nor in the writer's.
+ */
 static int open_again(const struct nvs_live_page *p, struct nvs_outfile *file)
 {
 	*file = p->file;
@@ -153,7 +155,7 @@ static int open_again(const struct nvs_live_page *p, struct nvs_outfile *file)
 	return nvs_session_confined() ? -EPERM : nvs_outfile_fd(file);
 }
 
-/* Bytes [FROM, TO) of the file, whole pages, at AT, or anywhere where that is NULL. */
+/* Maps bytes [FROM, TO) of the file, whole pages, at AT; NULL: anywhere. */
 static uint8_t *map_part(int fd, uint8_t *at, uint64_t from, uint64_t to)
 {
 	uint8_t *p = nvs_sys_mmap(at, to - from, PROT_READ | PROT_WRITE,
@@ -164,7 +166,7 @@ static uint8_t *map_part(int fd, uint8_t *at, uint64_t from, uint64_t to)
 	return p;
 }
 
-/* Addresses for a table whose rows stand in a row, however many there come to be. */
+/* Reserves addresses for a table whose rows must be contiguous as it grows. */
 static uint8_t *reserve_table(const struct nvs_live_table *t)
 {
 	uint64_t bytes = (uint64_t)t->rows * t->row_bytes;
@@ -176,7 +178,7 @@ static uint8_t *reserve_table(const struct nvs_live_table *t)
 	return p;
 }
 
-/* Blocks for ROWS rows in all, and the new ones mapped. */
+/* Allocates and maps blocks up to a total of ROWS rows. */
 static int make_rows(struct nvs_live_page *p, int fd, enum nvs_live_table_number which,
 		     uint64_t rows)
 {
@@ -229,14 +231,14 @@ static void fill_rank(struct nvs_live *head, const struct nvs_rank *r)
 	set_text(head->job, sizeof(head->job), r->job);
 }
 
-/* The clock's rate from when the library was loaded; it gets better with time. */
+/* Sets the clock's rate as measured since load; it becomes more precise with time. */
 static void set_clock(struct nvs_live_page *p)
 {
 	struct nvs_clock_point now = nvs_clock_read();
 	struct nvs_live_clock *c = &p->head->clock;
 	uint64_t mult = 1ull << 32;
 
-	/* At the end our own thread may still be at it. */
+	/* At exit the library's thread may still be doing this. */
 	if (atomic_exchange(&p->setting_clock, 1))
 		return;
 	if (nvs_process->options.use_tsc && now.ticks > p->first_ticks && now.mono_ns > p->first_ns)
@@ -282,7 +284,7 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_facts *fact
 	set_text(head->host, sizeof(head->host), facts->host);
 	set_text(head->driver, sizeof(head->driver), facts->driver);
 	fill_rank(head, &o->rank);
-	p->strings = 1; /* 0 is none */
+	p->strings = 1; /* 0 means no string */
 	n = nvs_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
 	head->exe = own_string(p, n > 0 ? exe : NULL);
@@ -318,7 +320,7 @@ static int map_file(struct nvs_live_page *p)
 			p->ready[layout[i].which] = layout[i].rows;
 		else if (layout[i].ready)
 			err = make_rows(p, p->file.fd, layout[i].which, layout[i].ready);
-	/* Slot 0 is everybody's. */
+	/* Slot 0 is shared by all threads without one. */
 	return err ? err : make_rows(p, p->file.fd, NVS_LIVE_SLOTS, 1);
 }
 
@@ -341,7 +343,7 @@ int nvs_live_begin(const struct nvs_live_facts *facts, char *folder)
 	p = nvs_alloc(sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	err = create(&p->file, namespace, folder);
+	err = create_file(&p->file, namespace, folder);
 	if (err) {
 		nvs_free(p, sizeof(*p));
 		return err;
@@ -397,8 +399,8 @@ static bool is_short(const struct nvs_live_page *p, enum nvs_live_table_number w
 	return __atomic_load_n(&t->used, __ATOMIC_RELAXED) >= ready / 2 && ready < t->rows;
 }
 
-/* More blocks than are needed by now. */
-static void grow(struct nvs_live_page *p, enum nvs_live_table_number which)
+/* Allocates blocks in advance. */
+static void grow_table(struct nvs_live_page *p, enum nvs_live_table_number which)
 {
 	const struct nvs_live_table *t = &p->head->tables[which];
 	uint64_t ready = p->ready[which], more = ready * 2 < t->rows ? ready * 2 : t->rows;
@@ -424,8 +426,8 @@ void nvs_live_grow(void)
 
 	if (!p)
 		return;
-	grow(p, NVS_LIVE_STRINGS);
-	grow(p, NVS_LIVE_ALLOCS);
+	grow_table(p, NVS_LIVE_STRINGS);
+	grow_table(p, NVS_LIVE_ALLOCS);
 }
 
 void nvs_live_beat(void)

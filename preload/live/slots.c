@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Slots of threads: one for each ring, and the first for what was rung by threads without one. */
+/*
+ * Slots of the live page: one for each thread buffer, and slot 0 for doorbells of threads without
+ * one.
+ */
 #include "preload/live/live.h"
 
 struct nvs_live_slot *nvs_live_slot(uint32_t number)
@@ -14,7 +17,7 @@ struct nvs_live_slot *nvs_live_slot(uint32_t number)
 	return (void *)(p->newest.at + (uint64_t)(number - p->newest.first) * t->row_bytes);
 }
 
-/* Who looks later may have counted earlier. */
+/* A thread that stores later may have counted earlier, so the value is only raised. */
 static void raise_to(uint64_t *count, uint64_t to)
 {
 	uint64_t now = __atomic_load_n(count, __ATOMIC_RELAXED);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that took long, by why. Nothing is looked at before a call has taken long; then the ring of
- * the channel that its thread rang last is: a driver that waits for room goes on as soon as there
- * is some, so the ring is still nearly full. What our own thread saw of it meanwhile counts as
+ * Counts API calls that took long, by reason. It looks only after such a call, at the GPFIFO ring
+ * of the channel that its thread rang last: a driver that waits for space continues as soon as
+ * there is some, so the ring is still nearly full. What the keeper thread saw meanwhile counts as
  * well.
  */
 #include "preload/live/live.h"
 #include "trap/low/guard.h"
 
 #define TIMES_USUAL 10u
-#define MANY_CALLS 20u /* of fewer there is no usual time */
+#define MANY_CALLS 20u /* with fewer calls there is no typical time */
 #define TRIES 4
 
-/* Half of the thread's calls take so long, about; 0: of too few. */
-static uint64_t usual(struct nvs_live_slot *slot, uint32_t row)
+/* Returns the median duration of the thread's calls, approximately; 0 if there are too few. */
+static uint64_t median_ns(struct nvs_live_slot *slot, uint32_t row)
 {
 	const struct nvs_live_api_count *c = nvs_live_api_count(slot, row);
 	uint64_t calls = 0, n = 0;
@@ -29,9 +29,9 @@ static uint64_t usual(struct nvs_live_slot *slot, uint32_t row)
 	return (3ull << (NVS_LIVE_BUCKET_SHIFT + i)) / 4;
 }
 
-/* The row of the channel with this number. */
-static const struct nvs_live_channel *find(const struct nvs_live_page *p, uint32_t channel,
-					   uint32_t *at)
+/* Returns the row of the channel with this number. */
+static const struct nvs_live_channel *find_channel(const struct nvs_live_page *p, uint32_t channel,
+						   uint32_t *at)
 {
 	const struct nvs_live_channel *rows = nvs_live_table(p, NVS_LIVE_CHANNELS);
 	uint32_t used = __atomic_load_n(&p->head->tables[NVS_LIVE_CHANNELS].used, __ATOMIC_ACQUIRE);
@@ -42,9 +42,9 @@ static const struct nvs_live_channel *find(const struct nvs_live_page *p, uint32
 	return NULL;
 }
 
-/* Submissions that are not done at this moment; false: not known. */
-static bool pending(const struct nvs_live_channel *row, const struct nvs_live_ring *ring,
-		    uint64_t *n)
+/* Sets N to the submissions that are not complete. Returns false if it is unknown. */
+static bool count_pending(const struct nvs_live_channel *row, const struct nvs_live_ring *ring,
+			  uint64_t *n)
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t sequence = __atomic_load_n(&row->sequence, __ATOMIC_ACQUIRE);
@@ -75,14 +75,14 @@ static bool ring_was_full(const struct nvs_live_page *p, const struct nvs_live_s
 	const struct nvs_live_channel *row;
 	uint32_t at;
 
-	row = nvs_tls.rung ? find(p, nvs_tls.rung - 1, &at) : NULL;
+	row = nvs_tls.rung ? find_channel(p, nvs_tls.rung - 1, &at) : NULL;
 	if (!row)
 		return false;
 	if (__atomic_load_n(&p->rings[at].full_at, __ATOMIC_RELAXED) >= since)
 		return true;
-	if (!pending(row, &p->rings[at], &n))
+	if (!count_pending(row, &p->rings[at], &n))
 		return false;
-	/* A submission may take several entries. */
+	/* A submission may have several entries. */
 	return nvs_live_is_full(
 		entries > submissions && submissions ? n * entries / submissions : n, row->entries);
 }
@@ -92,7 +92,7 @@ void nvs_live_stall(struct nvs_live_page *page, struct nvs_live_slot *slot,
 {
 	enum nvs_live_stall why = NVS_LIVE_STALL_UNKNOWN;
 
-	if (!call->copy && call->ns / TIMES_USUAL < usual(slot, call->row))
+	if (!call->copy && call->ns / TIMES_USUAL < median_ns(slot, call->row))
 		return;
 	if (ring_was_full(page, slot, call->begin))
 		why = NVS_LIVE_STALL_RING;

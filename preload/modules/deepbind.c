@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A slot of theirs that leads to a function of the C library which we hook is led to the hook, as
- * it would have been without RTLD_DEEPBIND. No lock: two threads write the same words.
+ * Redirects GOT slots of objects opened with RTLD_DEEPBIND: a slot that refers to a C library
+ * function which is hooked is set to the hook, as without RTLD_DEEPBIND. No lock: two threads store
+ * the same values.
  */
 #include <elf.h>
 #include <link.h>
@@ -14,29 +15,29 @@
 #define MAX_LIBC 4
 #define MAX_AHEAD 8
 
-/* The C library, which was four until 2.34. */
+/* The C library's objects; there were four until 2.34. */
 static struct {
 	_Atomic uintptr_t start, end;
 } libc[MAX_LIBC];
 static struct nvs_elf own;
-/* The program, and what was preloaded before us: what they define comes before our hooks. */
+/* The program and libraries preloaded before ours: their definitions precede our hooks. */
 static struct nvs_elf ahead[MAX_AHEAD];
 static uint32_t nahead;
-static _Atomic uint32_t opened; /* 0: nobody has ever asked for it */
-static _Atomic uint32_t first = UINT32_MAX; /* objects before this one were not opened so */
-static _Atomic uint64_t seen; /* loads and unloads that were looked at */
+static _Atomic uint32_t opened; /* 0: RTLD_DEEPBIND was never used */
+static _Atomic uint32_t first = UINT32_MAX; /* objects before this index were not opened with it */
+static _Atomic uint64_t seen; /* count of loads and unloads at the last scan */
 
-struct look {
+struct scan {
 	uint32_t index;
 	uint64_t changes;
-	bool unfinished; /* an object was not ready to be looked at */
+	bool unfinished; /* an object was not relocated yet */
 };
 
 struct object {
 	const struct dl_phdr_info *info;
 	struct nvs_elf elf;
 	uintptr_t start, end;
-	struct look *look;
+	struct scan *look;
 };
 
 static bool in_libc(uintptr_t address)
@@ -64,8 +65,10 @@ static int libc_number(const char *path)
 
 /* ---- slots ---- */
 
-/* A slot that is filled at its first use leads back into the object until then. Which function it
- * will lead to: the one that it was linked with, if nobody else has that name. */
+/*
+ * A slot with lazy binding points into its own object until the first call. It will be bound to the
+ * function it was linked with, unless an earlier object defines the name.
+ */
 static bool will_be_libc(const struct object *o, uint32_t symbol, const char *name)
 {
 	const char *version = nvs_elf_version(&o->elf, symbol);
@@ -78,7 +81,7 @@ static bool will_be_libc(const struct object *o, uint32_t symbol, const char *na
 	return true;
 }
 
-static void redirect(const struct object *o, const ElfW(Rela) * r)
+static void redirect_slot(const struct object *o, const ElfW(Rela) * r)
 {
 	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->elf.symbols + ELF64_R_SYM(r->r_info);
 	uint32_t type = ELF64_R_TYPE(r->r_info), number = (uint32_t)ELF64_R_SYM(r->r_info);
@@ -91,7 +94,7 @@ static void redirect(const struct object *o, const ElfW(Rela) * r)
 	    number >= o->elf.count || sym->st_shndx != SHN_UNDEF)
 		return;
 	value = __atomic_load_n((uintptr_t *)slot, __ATOMIC_ACQUIRE);
-	/* As it stands in the file: 0, or a place in it. */
+	/* Not relocated yet: the value in the file is 0 or an offset in the object. */
 	if ((!value && ELF64_ST_BIND(sym->st_info) != STB_WEAK) ||
 	    (o->info->dlpi_addr && value && value < o->end - o->info->dlpi_addr))
 		o->look->unfinished = true;
@@ -104,19 +107,19 @@ static void redirect(const struct object *o, const ElfW(Rela) * r)
 		nvs_elf_put(o->info, slot, hook);
 }
 
-static void look_at(const struct object *o)
+static void redirect_object(const struct object *o)
 {
 	const ElfW(Rela) * tables[2] = {o->elf.rela, o->elf.jmprel};
 	size_t sizes[2] = {o->elf.nrela, o->elf.njmprel};
 
 	for (int t = 0; t < 2; t++)
 		for (size_t i = t ? 0 : o->elf.nrelative; tables[t] && i < sizes[t]; i++)
-			redirect(o, &tables[t][i]);
+			redirect_slot(o, &tables[t][i]);
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *arg)
+static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct look *look = arg;
+	struct scan *look = arg;
 	struct object o = {.info = info, .look = look};
 	const void *dynamic;
 
@@ -127,17 +130,17 @@ static int visit(struct dl_phdr_info *info, size_t size, void *arg)
 	if (!dynamic || !nvs_elf_parse(&o.elf, info->dlpi_addr, dynamic))
 		return 0;
 	if (nvs_elf_relocated(info, (uintptr_t)dynamic))
-		look_at(&o);
+		redirect_object(&o);
 	else
 		look->unfinished = true;
 	return 0;
 }
 
-/* ---- when ---- */
+/* ---- when to scan ---- */
 
 static int count_changes(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct look *look = arg;
+	struct scan *look = arg;
 
 	look->changes = info->dlpi_adds + info->dlpi_subs;
 	return 1;
@@ -145,21 +148,21 @@ static int count_changes(struct dl_phdr_info *info, size_t size, void *arg)
 
 void nvs_deepbind_look(void)
 {
-	struct look look = {0};
+	struct scan look = {0};
 
 	if (!atomic_load_explicit(&opened, memory_order_relaxed))
 		return;
 	nvs_next()->dl_iterate_phdr(count_changes, &look);
 	if (look.changes == atomic_load(&seen))
 		return;
-	nvs_next()->dl_iterate_phdr(visit, &look);
+	nvs_next()->dl_iterate_phdr(visit_object, &look);
 	if (!look.unfinished)
 		atomic_store(&seen, look.changes);
 }
 
-static int learn(struct dl_phdr_info *info, size_t size, void *arg)
+static int find_libraries(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct look *look = arg;
+	struct scan *look = arg;
 	int number = libc_number(info->dlpi_name);
 	uintptr_t start, end;
 	const void *dynamic;
@@ -172,7 +175,7 @@ static int learn(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	if (own.symbols || !dynamic)
 		return 0;
-	if ((uintptr_t)&learn - start < end - start)
+	if ((uintptr_t)&find_libraries - start < end - start)
 		nvs_elf_parse(&own, info->dlpi_addr, dynamic);
 	else if (nahead < MAX_AHEAD && !strstr(info->dlpi_name, "vdso") &&
 		 nvs_elf_parse(&ahead[nahead], info->dlpi_addr, dynamic))
@@ -182,11 +185,11 @@ static int learn(struct dl_phdr_info *info, size_t size, void *arg)
 
 void nvs_deepbind_opening(void)
 {
-	struct look look = {0};
+	struct scan look = {0};
 	uint32_t before = atomic_load(&first);
 
-	nvs_next()->dl_iterate_phdr(learn, &look);
-	/* What comes now is last in the list, which is shorter where others have gone. */
+	nvs_next()->dl_iterate_phdr(find_libraries, &look);
+	/* A new object is last in the list, which is shorter if others were unloaded. */
 	while (look.index < before && !atomic_compare_exchange_weak(&first, &before, look.index))
 		;
 	atomic_store(&opened, 1);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects opened with RTLD_DEEPBIND look for names among their own dependencies first: there they
- * find the C library, and whatever they call of it goes past our hooks.
+ * Support for RTLD_DEEPBIND. Objects opened with it look up names in their own dependencies first,
+ * so their calls of the C library bypass our hooks.
  */
 #ifndef NVSNOOP_PRELOAD_MODULES_DEEPBIND_H
 #define NVSNOOP_PRELOAD_MODULES_DEEPBIND_H
 
-/* Such an object is about to be opened. */
+/* Called before such an object is opened. */
 void nvs_deepbind_opening(void);
-/* Leads the slots of all that have come since to our hooks. On return it has been done for each
- * object whose dlopen() has returned, whatever other threads do. */
+/*
+ * Redirects the slots of all objects loaded since to our hooks. On return this is done for every
+ * object whose dlopen() has returned, independent of other threads.
+ */
 void nvs_deepbind_look(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The dynamic section of an object that is loaded: its symbols and relocations, and the slots that
- * those fill. */
+/*
+ * The dynamic section of a loaded object: its symbols, its relocations and the slots they fill.
+ */
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -10,13 +11,13 @@
 
 #define PAGE 4096ul
 
-/* The loader turns these into addresses in place; not in every object. */
-static const void *at(uintptr_t base, ElfW(Addr) value)
+/* The loader relocates these addresses in place, but not in every object. */
+static const void *to_address(uintptr_t base, ElfW(Addr) value)
 {
 	return (const void *)(value < base ? base + value : value);
 }
 
-/* All that are undefined come before the first hashed one. */
+/* All undefined symbols precede the first hashed one. */
 static void count_by_gnu_hash(struct nvs_elf *elf, const uint32_t *hash)
 {
 	uint32_t nbuckets = hash[0], offset = hash[1], words = hash[2], last = 0;
@@ -26,7 +27,7 @@ static void count_by_gnu_hash(struct nvs_elf *elf, const uint32_t *hash)
 	for (uint32_t i = 0; i < nbuckets; i++)
 		last = buckets[i] > last ? buckets[i] : last;
 	if (last < offset) {
-		elf->undefined = 0; /* nothing hashed: the offset says nothing */
+		elf->undefined = 0; /* nothing is hashed: the offset is meaningless */
 		return;
 	}
 	while (!(chain[last - offset] & 1))
@@ -34,7 +35,10 @@ static void count_by_gnu_hash(struct nvs_elf *elf, const uint32_t *hash)
 	elf->count = last + 1;
 }
 
-/* Symbols that relocations name, which are all that matters of an object that defines none. */
+/*
+ * Returns the number of symbols that relocations refer to, which is enough for an object that
+ * defines none.
+ */
 static uint32_t count_by_relocations(const struct nvs_elf *elf)
 {
 	const ElfW(Rela) * tables[2] = {elf->rela, elf->jmprel};
@@ -57,19 +61,19 @@ bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic)
 	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
 		switch (d->d_tag) {
 		case DT_SYMTAB:
-			elf->symbols = at(base, d->d_un.d_ptr);
+			elf->symbols = to_address(base, d->d_un.d_ptr);
 			break;
 		case DT_STRTAB:
-			elf->strings = at(base, d->d_un.d_ptr);
+			elf->strings = to_address(base, d->d_un.d_ptr);
 			break;
 		case DT_GNU_HASH:
-			gnu = at(base, d->d_un.d_ptr);
+			gnu = to_address(base, d->d_un.d_ptr);
 			break;
 		case DT_HASH:
-			sysv = at(base, d->d_un.d_ptr);
+			sysv = to_address(base, d->d_un.d_ptr);
 			break;
 		case DT_RELA:
-			elf->rela = at(base, d->d_un.d_ptr);
+			elf->rela = to_address(base, d->d_un.d_ptr);
 			break;
 		case DT_RELASZ:
 			elf->nrela = d->d_un.d_val / sizeof(ElfW(Rela));
@@ -78,13 +82,13 @@ bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic)
 			elf->nrelative = d->d_un.d_val;
 			break;
 		case DT_JMPREL:
-			elf->jmprel = at(base, d->d_un.d_ptr);
+			elf->jmprel = to_address(base, d->d_un.d_ptr);
 			break;
 		case DT_VERSYM:
-			elf->versions = at(base, d->d_un.d_ptr);
+			elf->versions = to_address(base, d->d_un.d_ptr);
 			break;
 		case DT_VERNEED:
-			elf->needed = at(base, d->d_un.d_ptr);
+			elf->needed = to_address(base, d->d_un.d_ptr);
 			break;
 		case DT_PLTRELSZ:
 			elf->njmprel = d->d_un.d_val / sizeof(ElfW(Rela));
@@ -140,9 +144,10 @@ static bool is_function(const ElfW(Sym) * s)
 	return s->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_value;
 }
 
-/* Not strcmp(): a sanitizer that is about to start has taken it over, and asks for our functions
- * before it works. */
-static bool same(const char *a, const char *b)
+/*
+ * Not strcmp(): a starting sanitizer has replaced it, and looks up our functions before it works.
+ */
+static bool same_text(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
 		a++;
@@ -151,7 +156,7 @@ static bool same(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* By the hash table that all but old objects have. */
+/* Uses the GNU hash table, which all but old objects have. */
 static uintptr_t find_hashed(const struct nvs_elf *elf, const char *name)
 {
 	const uint32_t *hash = elf->gnu_hash, *buckets = hash + 4 + hash[2] * 2;
@@ -166,7 +171,7 @@ static uintptr_t find_hashed(const struct nvs_elf *elf, const char *name)
 		return 0;
 	do
 		if (!((chain[i] ^ h) & ~1u) && is_function(s + i) &&
-		    same(elf->strings + s[i].st_name, name))
+		    same_text(elf->strings + s[i].st_name, name))
 			return elf->base + s[i].st_value;
 	while (!(chain[i++] & 1));
 	return 0;
@@ -179,7 +184,7 @@ uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name)
 	if (elf->gnu_hash)
 		return find_hashed(elf, name);
 	for (uint32_t i = 1; i < elf->count; i++)
-		if (is_function(s + i) && same(elf->strings + s[i].st_name, name))
+		if (is_function(s + i) && same_text(elf->strings + s[i].st_name, name))
 			return elf->base + s[i].st_value;
 	return 0;
 }
@@ -214,33 +219,35 @@ const char *nvs_elf_version(const struct nvs_elf *elf, uint32_t symbol)
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-static bool populates(uintptr_t page)
+static bool populate_page(uintptr_t page)
 {
 	return nvs_sys(SYS_madvise, page, PAGE, MADV_POPULATE_WRITE, 0, 0, 0) == 0;
 }
 
-/*
- * May the page that has DYNAMIC in it be written? Asked without changing a byte, or opening a file.
- */
-static bool writable(uintptr_t dynamic)
+/* Returns true if the page with DYNAMIC is writable, without changing a byte or opening a file. */
+static bool probe_writable(uintptr_t dynamic)
 {
 	static uint64_t own[2 * PAGE / 8];
 	uint64_t tag = *(const uint64_t *)dynamic;
 	struct iovec here = {&tag, sizeof(tag)}, there = {(void *)dynamic, sizeof(tag)};
 
-	if (populates(((uintptr_t)own + PAGE - 1) & ~(PAGE - 1)))
-		return populates(dynamic & ~(PAGE - 1));
-	/* Nobody writes to the first tag of a dynamic section; where this may not be asked either,
-	 * all is well. */
+	if (populate_page(((uintptr_t)own + PAGE - 1) & ~(PAGE - 1)))
+		return populate_page(dynamic & ~(PAGE - 1));
+	/*
+	 * Writes the first tag of the dynamic section, which never changes, over itself. If the
+	 * call is not allowed, the result is false: relocated.
+	 */
 	return nvs_sys(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1,
 		       0) == sizeof(tag);
 }
 
-/* pid of who has made a page writable for a moment: a forked child does not wait for its parent's
- * threads. */
+/*
+ * pid of the process that has made a page writable for a moment. A forked child does not wait for
+ * its parent's threads.
+ */
 static _Atomic uint32_t changing;
 
-/* No handler comes meanwhile, which would wait for the thread it interrupted. */
+/* Blocks signals: a handler would wait for the thread that it interrupted. */
 static uint64_t begin_change(void)
 {
 	uint64_t saved = nvs_sys_block_async();
@@ -263,7 +270,7 @@ static void end_change(uint64_t saved)
 static bool is_writable(uintptr_t dynamic)
 {
 	uint64_t saved = begin_change();
-	bool is = writable(dynamic);
+	bool is = probe_writable(dynamic);
 
 	end_change(saved);
 	return is;

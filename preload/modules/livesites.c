@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the live page calls the places that asked for memory: module and address in it, of the first
- * frame outside of CUDA itself. By the snapshot of modules; who reads the page may know more.
+ * Names the allocation sites on the live page: module and address of the first frame outside CUDA,
+ * from the snapshot of modules. A reader of the page may find better names.
  */
 #include <link.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void name_site(struct nvs_live_page *page, const struct nvs_module_view *
 	char text[320] = "";
 
 	for (uint32_t i = 0; i < site->nframes && i < NVS_LIVE_FRAMES; i++) {
-		/* A return address: the call is before it. */
+		/* A return address; the call precedes it. */
 		uintptr_t pc = site->frames[i] - 1;
 		const struct dl_phdr_info *m = module_of(view, pc);
 		const char *name = !m				   ? "?"

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loaded modules: the snapshot from which the unwinder is answered inside the trap, and their
- * records.
- *
- * Asking the loader takes its lock, which a thread of the program may hold for long; so a thread of
- * ours asks, which nobody waits for (session/keeper.c). It looks at the loader's counts ten times a
- * second.
+ * Loaded modules: the snapshot that answers the unwinder in the trap, and the MODULE records.
+ * Asking the loader takes its lock, which a thread of the program may hold for long. So the keeper
+ * thread, on which nothing waits (session/keeper.c), checks the loader's counts ten times a second.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -40,7 +37,7 @@ struct modules {
 	bool begun;
 };
 
-static struct modules *modules(void)
+static struct modules *get_modules(void)
 {
 	return *nvs_slot(NVS_SLOT_MODULES);
 }
@@ -57,7 +54,7 @@ struct builder {
 	uint64_t adds, subs;
 };
 
-static int measure(struct dl_phdr_info *info, size_t size, void *arg)
+static int measure_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct builder *b = arg;
 
@@ -69,7 +66,7 @@ static int measure(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static void *take(struct builder *b, const void *data, size_t size)
+static void *copy_data(struct builder *b, const void *data, size_t size)
 {
 	uint8_t *p = b->next;
 
@@ -82,8 +79,8 @@ static void *take(struct builder *b, const void *data, size_t size)
 	return p;
 }
 
-/* Nonzero: more has been loaded since it was measured. */
-static int add(struct dl_phdr_info *info, size_t size, void *arg)
+/* Returns nonzero if a module was loaded since the measurement. */
+static int add_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct builder *b = arg;
 	struct dl_phdr_info *copy = &b->infos[b->view->nmodules];
@@ -93,8 +90,8 @@ static int add(struct dl_phdr_info *info, size_t size, void *arg)
 	memset(copy, 0, sizeof(*copy));
 	memcpy(copy, info, size < sizeof(*copy) ? size : sizeof(*copy));
 	copy->dlpi_tls_data = NULL;
-	copy->dlpi_phdr = take(b, info->dlpi_phdr, info->dlpi_phnum * sizeof(ElfW(Phdr)));
-	copy->dlpi_name = take(b, info->dlpi_name, strlen(info->dlpi_name) + 1);
+	copy->dlpi_phdr = copy_data(b, info->dlpi_phdr, info->dlpi_phnum * sizeof(ElfW(Phdr)));
+	copy->dlpi_name = copy_data(b, info->dlpi_name, strlen(info->dlpi_name) + 1);
 	if (!copy->dlpi_phdr || !copy->dlpi_name)
 		return 1;
 	b->view->adds = info->dlpi_adds;
@@ -103,12 +100,12 @@ static int add(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static struct nvs_module_view *build(size_t *bytes)
+static struct nvs_module_view *build_view(size_t *bytes)
 {
 	for (int i = 0; i < 8; i++) {
 		struct builder b = {.need = sizeof(struct nvs_module_view) + 64};
 
-		nvs_next()->dl_iterate_phdr(measure, &b);
+		nvs_next()->dl_iterate_phdr(measure_module, &b);
 		b.view = nvs_alloc(b.need);
 		if (!b.view)
 			return NULL;
@@ -116,7 +113,7 @@ static struct nvs_module_view *build(size_t *bytes)
 		b.view->modules = b.infos;
 		b.next = (uint8_t *)(b.infos + b.room);
 		b.end = (uint8_t *)b.view + b.need;
-		if (!nvs_next()->dl_iterate_phdr(add, &b)) {
+		if (!nvs_next()->dl_iterate_phdr(add_module, &b)) {
 			*bytes = b.need;
 			return b.view;
 		}
@@ -127,7 +124,7 @@ static struct nvs_module_view *build(size_t *bytes)
 
 /* ---- the records ---- */
 
-/* From the notes of INFO; its length, 0: it has none. */
+/* Copies the build ID from the notes of INFO. Returns its length, 0 if there is none. */
 static size_t build_id(const struct dl_phdr_info *info, uint8_t *id)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -154,7 +151,7 @@ static size_t build_id(const struct dl_phdr_info *info, uint8_t *id)
 	return 0;
 }
 
-/* The main program has no name, the kernel's page has one that is no file. */
+/* The main program has no name; the vDSO's name is not a file. */
 static size_t module_path(const struct dl_phdr_info *info, bool first, char *path)
 {
 	long n;
@@ -171,7 +168,7 @@ static size_t module_path(const struct dl_phdr_info *info, bool first, char *pat
 	return strlen(path);
 }
 
-static void tell(const struct module *m, const struct dl_phdr_info *info, bool first)
+static void record_module(const struct module *m, const struct dl_phdr_info *info, bool first)
 {
 	struct {
 		struct nvs_rec_module rec;
@@ -188,7 +185,7 @@ static void tell(const struct module *m, const struct dl_phdr_info *info, bool f
 	nvs_record(&rec->rec);
 }
 
-static void tell_gone(const struct module *m)
+static void record_module_gone(const struct module *m)
 {
 	struct nvs_rec_module_gone rec = {
 		.rec = {.type = NVS_REC_MODULE_GONE, .size = sizeof(rec)},
@@ -198,7 +195,7 @@ static void tell_gone(const struct module *m)
 	nvs_record(&rec.rec);
 }
 
-static struct module *find(struct modules *ms, const struct module *like)
+static struct module *find_module(struct modules *ms, const struct module *like)
 {
 	for (size_t i = 0; i < ms->used; i++) {
 		struct module *m = &ms->list[i];
@@ -210,7 +207,7 @@ static struct module *find(struct modules *ms, const struct module *like)
 	return NULL;
 }
 
-static struct module *append(struct modules *ms, const struct module *m)
+static struct module *append_module(struct modules *ms, const struct module *m)
 {
 	if (ms->used == ms->room) {
 		size_t room = ms->room ? ms->room * 2 : 64;
@@ -234,7 +231,7 @@ static void drop_unseen(struct modules *ms)
 		if (ms->list[i].seen)
 			ms->list[kept++] = ms->list[i];
 		else
-			tell_gone(&ms->list[i]);
+			record_module_gone(&ms->list[i]);
 	}
 	ms->used = kept;
 }
@@ -245,10 +242,10 @@ struct comparison {
 };
 
 /*
- * In the loader's list and under its lock, so that the notes read here are mapped. A record may
- * wait for room in the ring, for the writer, which needs nobody's lock.
+ * Runs under the loader's lock, so that the notes read here stay mapped. A record may wait for
+ * space in the thread buffer, which the writer frees without taking any lock of the program.
  */
-static int compare(struct dl_phdr_info *info, size_t size, void *arg)
+static int compare_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct comparison *c = arg;
 	struct module like = {
@@ -256,31 +253,31 @@ static int compare(struct dl_phdr_info *info, size_t size, void *arg)
 	struct module *m;
 
 	nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &like.start, &like.end);
-	m = find(c->ms, &like);
+	m = find_module(c->ms, &like);
 	if (m) {
 		m->seen = true;
 	} else {
-		m = append(c->ms, &like);
+		m = append_module(c->ms, &like);
 		if (m)
-			tell(m, info, c->index == 0);
+			record_module(m, info, c->index == 0);
 	}
 	c->index++;
 	return 0;
 }
 
-static void tell_changes(struct modules *ms)
+static void record_changes(struct modules *ms)
 {
 	struct comparison c = {.ms = ms};
 
 	for (size_t i = 0; i < ms->used; i++)
 		ms->list[i].seen = false;
-	nvs_next()->dl_iterate_phdr(compare, &c);
+	nvs_next()->dl_iterate_phdr(compare_module, &c);
 	drop_unseen(ms);
 }
 
-/* ---- when ---- */
+/* ---- when to refresh ---- */
 
-static int counts(struct dl_phdr_info *info, size_t size, void *arg)
+static int read_counts(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uint64_t *c = arg;
 
@@ -289,16 +286,16 @@ static int counts(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-static void refresh(struct modules *ms)
+static void refresh_view(struct modules *ms)
 {
 	struct nvs_module_view *view, *old;
 	uint64_t now[2] = {0, 0};
 	size_t bytes;
 
-	nvs_next()->dl_iterate_phdr(counts, now);
+	nvs_next()->dl_iterate_phdr(read_counts, now);
 	if (ms->begun && now[0] == ms->adds && now[1] == ms->subs)
 		return;
-	view = build(&bytes);
+	view = build_view(&bytes);
 	if (!view)
 		return;
 	old = nvs_modules_publish(view);
@@ -307,29 +304,29 @@ static void refresh(struct modules *ms)
 	ms->adds = view->adds;
 	ms->subs = view->subs;
 	ms->begun = true;
-	tell_changes(ms);
+	record_changes(ms);
 }
 
 void nvs_modules_refresh(void)
 {
-	refresh(modules());
+	refresh_view(get_modules());
 }
 
 void nvs_modules_lock(void)
 {
-	nvs_sys_lock(&modules()->lock);
+	nvs_sys_lock(&get_modules()->lock);
 }
 
 void nvs_modules_unlock(void)
 {
-	nvs_sys_unlock(&modules()->lock);
+	nvs_sys_unlock(&get_modules()->lock);
 }
 
 static __thread bool fork_holds;
 
 static void before_fork(void)
 {
-	struct modules *ms = modules();
+	struct modules *ms = get_modules();
 
 	for (int i = 0; ms && i < FORK_WAIT_MS && !fork_holds; i++) {
 		uint32_t unlocked = 0;
@@ -343,7 +340,7 @@ static void before_fork(void)
 static void after_fork(void)
 {
 	if (fork_holds)
-		nvs_sys_unlock(&modules()->lock);
+		nvs_sys_unlock(&get_modules()->lock);
 	fork_holds = false;
 }
 
@@ -352,7 +349,7 @@ static void in_child(void)
 	fork_holds = false;
 }
 
-/* Once; a forked child keeps what is registered. */
+/* Registers once; a forked child keeps it. */
 static void guard_forks(void)
 {
 	static _Atomic int done;
@@ -374,7 +371,7 @@ int nvs_modules_start(void)
 
 void nvs_modules_look(void)
 {
-	struct modules *ms = modules();
+	struct modules *ms = get_modules();
 	uint32_t unlocked = 1;
 	uint64_t saved;
 
@@ -387,7 +384,7 @@ void nvs_modules_look(void)
 			nvs_sys_futex_wait(&ms->lock, unlocked, 1);
 	}
 	if (!unlocked) {
-		refresh(ms);
+		refresh_view(ms);
 		nvs_sys_unlock(&ms->lock);
 	} else {
 		nvs_keeper_wake();

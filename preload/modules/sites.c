@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the store sites that the trap has seen lie: the executable mapping around each, from the
- * list of loaded modules. The patching itself is the trap's.
+ * Finds the executable mapping around each store site that the trap has seen, from the loader's
+ * list. The trap does the patching.
  */
 #include <link.h>
 #include "preload/base/next.h"
 #include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
-#include "preload/trace/session.h"
-#include "trap/code/site.h"
+#include "preload/writer/session.h"
+#include "trap/code/store_site.h"
 #include "trap/enter/patch.h"
 
 #define PAGE 4096u
@@ -18,8 +18,10 @@ struct search {
 	struct nvs_site_text *text;
 };
 
-/* The bytes from END, the end of a segment, to the end of its page; none if another segment has
- * some of them. */
+/*
+ * Sets the slack: the bytes from END, the end of a segment, to the end of its page; none if another
+ * segment uses some of them.
+ */
 static void find_slack(const struct dl_phdr_info *info, uintptr_t end, struct nvs_site_text *text)
 {
 	uintptr_t page_end = (end + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
@@ -35,7 +37,7 @@ static void find_slack(const struct dl_phdr_info *info, uintptr_t end, struct nv
 	text->slack_end = page_end;
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *arg)
+static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct search *s = arg;
 	const ElfW(Phdr) *ph = nvs_elf_text(info, s->address);
@@ -50,25 +52,25 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-/*
- * Asked of the loader, not of the snapshot: a module that has been unloaded since must not be read.
- */
-static bool text_of(uintptr_t address, struct nvs_site_text *text)
+/* Asks the loader, not the snapshot: a module that was unloaded since must not be read. */
+static bool find_text(uintptr_t address, struct nvs_site_text *text)
 {
 	struct search s = {address, text};
 
-	return nvs_next()->dl_iterate_phdr(look, &s) == 1;
+	return nvs_next()->dl_iterate_phdr(find_segment, &s) == 1;
 }
 
-/* In the loader's list and so under its lock, which is recursive: what is analysed and written
- * stays loaded. */
-static int work(struct dl_phdr_info *info, size_t size, void *arg)
+/*
+ * Runs in dl_iterate_phdr(), under the loader's recursive lock: the code that is analysed and
+ * patched stays loaded.
+ */
+static int patch_sites(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	nvs_patch_work(text_of);
+	nvs_patch_work(find_text);
 	return 1;
 }
 
-/* The work takes its time before it comes to writing. */
+/* Checked again: the work takes time before it writes. */
 bool nvs_sites_may_patch(void)
 {
 	struct nvs_session *session = nvs_session();
@@ -78,13 +80,13 @@ bool nvs_sites_may_patch(void)
 
 bool nvs_sites_due(void)
 {
-	/* Patching opens, maps and protects: what a sandbox may not allow. */
+	/* Patching opens, maps and protects memory, which a sandbox may not allow. */
 	return nvs_patch_pending() && !nvs_session_confined();
 }
 
 void nvs_sites_work(void)
 {
-	nvs_next()->dl_iterate_phdr(work, NULL);
+	nvs_next()->dl_iterate_phdr(patch_sites, NULL);
 }
 
 void nvs_sites_tell(void)

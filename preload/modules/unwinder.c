@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The unwinder: unw_backtrace of our copy of libunwind, loaded so that its symbols stay out of the
- * global scope (its _Unwind_* would take over C++ exceptions), else glibc's backtrace.
+ * The unwinder: unw_backtrace of a private copy of libunwind, or else glibc's backtrace. libunwind
+ * is loaded with RTLD_LOCAL: its _Unwind_* functions would otherwise take over C++ exceptions.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -14,12 +14,14 @@
 #include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
 
-#define CACHE ((size_t)128 << 10) /* what it maps less of at once it needs */
+#define CACHE ((size_t)128 << 10) /* it works without mappings of at least this size */
 
 static const char *unwinder = "none";
 
-/* NAME beside our own library, whose own name may be as seen from where the program began; NULL
- * where it is not there. */
+/*
+ * Loads NAME from the directory of our own library, whose path may be relative to where the program
+ * started. Returns NULL if it is not found.
+ */
 static void *load_beside(const char *name)
 {
 	char beside[PATH_MAX], path[PATH_MAX];
@@ -35,31 +37,31 @@ static void *load_beside(const char *name)
 }
 
 /*
- * A copy of libunwind that the build makes for us (preload/room.mk), under sonames that nobody else
- * has: with the system's own, a program that loads a newer liblzma afterwards would get the
- * system's, since the loader looks for a soname among what is loaded first.
+ * The copy of libunwind that the build makes (preload/module.mk) has a unique soname. With the
+ * system's libunwind, a program that loads a newer liblzma afterwards would get the system's, since
+ * the loader reuses a loaded library of the same soname.
  */
-static void *load(void)
+static void *load_libunwind(void)
 {
 	return load_beside("libnvsnoop-lzma.so") ? load_beside("libnvsnoop-unwind.so") : NULL;
 }
 
-/* ---- how libunwind tries addresses ---- */
+/* ---- how libunwind validates addresses ---- */
 
 /*
- * By writing from them into a pipe, which it makes when it first unwinds, in the middle of the
- * program. What it tries them with instead needs no descriptor: the kernel reads eight bytes of a
- * signal mask before it refuses the call.
+ * libunwind validates an address by writing from it into a pipe, which it creates at its first
+ * unwind, in the middle of the program. These replacements need no descriptor: the kernel reads the
+ * eight bytes of a signal mask before it rejects the call.
  */
-#define NO_PIPE -2 /* -1 is what it takes for one that is still to be made */
+#define NO_PIPE -2 /* -1 means to libunwind that the pipe is not created yet */
 
 static uintptr_t code_start, code_end; /* of libunwind */
-static bool replaced; /* its calls are ours */
-static bool tried; /* by them it has tried an address */
-static unsigned given; /* how often no pipe was given to it */
+static bool replaced; /* its calls go to the functions below */
+static bool tried; /* it has validated an address with them */
+static unsigned given; /* how often it got no pipe */
 
-/* As of the C library's functions. */
-static long result(long ret)
+/* Sets errno as the C library's functions do. */
+static long set_errno(long ret)
 {
 	if (ret > -4096 && ret < 0) {
 		errno = (int)-ret;
@@ -72,14 +74,14 @@ static long call_kernel(long number, long a, long b, long c, long d, long e, lon
 {
 	uint64_t *eight = (uint64_t *)((uintptr_t)b & ~7ul);
 
-	/* The upper halves of what is an int are anything. */
+	/* The upper halves of an int argument are undefined. */
 	if ((int)number != SYS_write || (int)a != NO_PIPE)
-		return result(nvs_sys((int)number, a, b, c, d, e, f));
+		return set_errno(nvs_sys((int)number, a, b, c, d, e, f));
 	tried = true;
-	return nvs_sys_sigmask(-1, eight, NULL) == -EFAULT ? result(-EFAULT) : 1;
+	return nvs_sys_sigmask(-1, eight, NULL) == -EFAULT ? set_errno(-EFAULT) : 1;
 }
 
-/* Which of the two it writes by is a matter of its version. */
+/* Which of the two libunwind writes with depends on its version. */
 static ssize_t write_to(int fd, const void *data, size_t size)
 {
 	return call_kernel(SYS_write, fd, (long)data, (long)size, 0, 0, 0);
@@ -87,12 +89,12 @@ static ssize_t write_to(int fd, const void *data, size_t size)
 
 static ssize_t read_from(int fd, void *data, size_t size)
 {
-	return result(fd == NO_PIPE && tried ? -EAGAIN : nvs_sys_read(fd, data, size));
+	return set_errno(fd == NO_PIPE && tried ? -EAGAIN : nvs_sys_read(fd, data, size));
 }
 
 /*
- * What it asks first: whether there are pages. Asked of the kernel in the same way, since a sandbox
- * that lets the program work need not let it ask this; what is not resident can be read as well.
+ * libunwind first asks whether the pages are mapped. This uses the same system call, since a
+ * sandbox may not allow mincore(). Pages that are not resident can be read as well.
  */
 static int are_pages(void *start, size_t size, unsigned char *resident)
 {
@@ -107,8 +109,8 @@ static int are_pages(void *start, size_t size, unsigned char *resident)
 }
 
 /*
- * What it keeps for a thread, 256 KiB to begin with, it can do without: the program comes first
- * where the address space ends.
+ * libunwind can do without its per-thread cache, initially 256 KiB: the program has priority if
+ * address space is short.
  */
 static void *map_for_it(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
@@ -118,7 +120,7 @@ static void *map_for_it(void *at, size_t size, int prot, int flags, int fd, off_
 		at = nvs_sys_reserve(size);
 		if (at)
 			p = nvs_sys_mmap(at, size, prot, flags | MAP_FIXED, fd, (uint64_t)offset);
-		/* It asks again at the next stack. */
+		/* It tries again at the next stack. */
 		if (at && !p)
 			nvs_sys_munmap(at, size);
 	} else {
@@ -130,9 +132,9 @@ static void *map_for_it(void *at, size_t size, int prot, int flags, int fd, off_
 	return MAP_FAILED;
 }
 
-/* Its slot for NAME. False: it has none. */
-static bool replace(const struct dl_phdr_info *info, const struct nvs_elf *elf, const char *name,
-		    uintptr_t by)
+/* Replaces libunwind's slot for NAME. Returns false if it has none. */
+static bool replace_slot(const struct dl_phdr_info *info, const struct nvs_elf *elf,
+			 const char *name, uintptr_t by)
 {
 	const ElfW(Rela) * tables[2] = {elf->rela, elf->jmprel};
 	size_t sizes[2] = {elf->rela ? elf->nrela : 0, elf->jmprel ? elf->njmprel : 0};
@@ -155,21 +157,24 @@ static bool replace(const struct dl_phdr_info *info, const struct nvs_elf *elf, 
 }
 
 /*
- * ThreadSanitizer's are in front of these. They must not run in the trap, nor on a thread that it
- * has taken leave of: libunwind gives back what it keeps for a thread as late as that.
+ * ThreadSanitizer wraps these functions. Its wrappers must not run in the trap, nor on a thread
+ * that it has already finished: libunwind frees its per-thread cache as late as that.
  */
-static struct behind {
+static struct real_function {
 	const char *name;
 	void *function;
-} behind[] = {{"pthread_mutex_lock"}, {"pthread_mutex_unlock"}};
+} real_functions[] = {{"pthread_mutex_lock"}, {"pthread_mutex_unlock"}};
 
-#define NBEHIND (sizeof(behind) / sizeof(*behind))
+#define NREAL (sizeof(real_functions) / sizeof(*real_functions))
 
-/* Asks the loader, which below dl_iterate_phdr() could wait for a thread that waits for us. */
-static void look_behind(void)
+/*
+ * Looks them up before dl_iterate_phdr(): under its lock, dlsym() could deadlock with another
+ * thread.
+ */
+static void find_real_functions(void)
 {
-	for (size_t i = 0; i < NBEHIND; i++)
-		behind[i].function = dlsym(RTLD_NEXT, behind[i].name);
+	for (size_t i = 0; i < NREAL; i++)
+		real_functions[i].function = dlsym(RTLD_NEXT, real_functions[i].name);
 }
 
 static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
@@ -193,27 +198,29 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	if (!dynamic || !nvs_elf_parse(&elf, info->dlpi_addr, dynamic))
 		return 1;
-	for (size_t i = 0; i < NBEHIND; i++)
-		if (behind[i].function)
-			replace(info, &elf, behind[i].name, (uintptr_t)behind[i].function);
-	replace(info, &elf, "mincore", (uintptr_t)are_pages);
-	replace(info, &elf, "mmap", (uintptr_t)map_for_it);
-	if (replace(info, &elf, "read", (uintptr_t)read_from)) {
-		replaced = replace(info, &elf, "syscall", (uintptr_t)call_kernel);
-		replaced = replace(info, &elf, "write", (uintptr_t)write_to) || replaced;
+	for (size_t i = 0; i < NREAL; i++)
+		if (real_functions[i].function)
+			replace_slot(info, &elf, real_functions[i].name,
+				     (uintptr_t)real_functions[i].function);
+	replace_slot(info, &elf, "mincore", (uintptr_t)are_pages);
+	replace_slot(info, &elf, "mmap", (uintptr_t)map_for_it);
+	if (replace_slot(info, &elf, "read", (uintptr_t)read_from)) {
+		replaced = replace_slot(info, &elf, "syscall", (uintptr_t)call_kernel);
+		replaced = replace_slot(info, &elf, "write", (uintptr_t)write_to) || replaced;
 	}
 	return 1;
 }
 
 /*
- * Where it tries them in a way that is not ours it takes what is none for a pipe that was closed,
- * and asks again. It gets one out of the way of programs that count on low numbers.
+ * If libunwind validates addresses in another way, it takes NO_PIPE for a closed pipe and asks
+ * again. It then gets a real pipe with high numbers, for programs that expect low numbers to be
+ * free.
  */
 int nvs_unwinder_pipe(int fds[2], int flags)
 {
 	int ret;
 
-	/* Once to begin with, and once for an address. */
+	/* Once at the start, and once for an address. */
 	if (replaced && (tried || given++ < 2)) {
 		fds[0] = fds[1] = NO_PIPE;
 		return 0;
@@ -241,13 +248,13 @@ void nvs_unwinder_load(void)
 
 	if (!nvs_options()->values.backtrace)
 		return;
-	handle = load();
+	handle = load_libunwind();
 	if (handle)
 		symbol = dlsym(handle, "unw_backtrace");
 	if (symbol) {
 		memcpy(&fn, &symbol, sizeof(fn));
 		unwinder = "libunwind";
-		look_behind();
+		find_real_functions();
 		nvs_next()->dl_iterate_phdr(find_code, symbol);
 	} else {
 		/* Its first call loads libgcc_s. */
@@ -255,7 +262,7 @@ void nvs_unwinder_load(void)
 		fn = backtrace;
 		unwinder = "backtrace";
 	}
-	/* A failed dlopen leaves its message for the program's next dlerror(): taken away. */
+	/* A failed dlopen leaves a message for the program's next dlerror(): clear it. */
 	dlerror();
 	nvs_callsite_set(fn);
 }

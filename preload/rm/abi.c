@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structure variants by driver release, as small tables. Releases 515 to 620 of the open kernel
- * modules.
+ * Layouts of kernel driver structures that differ between releases, as small tables. Covers
+ * releases 515 to 620 of NVIDIA's open GPU kernel modules.
  */
 #include <stddef.h>
 #include "preload/rm/abi.h"
@@ -48,7 +48,7 @@ bool nvs_abi_knows_uvm(unsigned long nr)
 	return nr >= 1 && nr <= 80 && nr != 8 && nr != 32 && !(nr >= 48 && nr <= 50) && nr != 52;
 }
 
-/* Where the status word stands, where the size alone decides. */
+/* Offset of the status word, for the escapes where the parameters' size determines it. */
 static const struct {
 	uint16_t nr, size;
 	int16_t status;
@@ -92,7 +92,7 @@ bool nvs_abi_follows_escape(unsigned nr)
 	return nr == NVS_ESC_ALLOC;
 }
 
-/* Sorted by class, then by the release from which a size holds, newest first. */
+/* Sorted by class, then by the first release that uses the size, newest first. */
 static const struct {
 	uint16_t object_class, size;
 	uint32_t since;
@@ -138,7 +138,7 @@ uint32_t nvs_abi_params_size(uint32_t release, uint32_t object_class)
 			       ? 360
 			       : 304;
 	}
-	/* Copy engines, Kepler to Blackwell. */
+	/* Copy engine classes, Kepler to Blackwell. */
 	if ((object_class & 0xff) == 0xb5 && object_class >= 0xa0b5)
 		return 8;
 	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++)

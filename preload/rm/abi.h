@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of the kernel driver's structures depends on its release, and which calls are known at all.
+ * The parts of the kernel driver's interface that depend on its release, and the lists of known
+ * ioctl numbers. Used by the ioctl decoders (rm.c, uvm.c, forms.c, channels.c).
  */
 #ifndef NVSNOOP_PRELOAD_RM_ABI_H
 #define NVSNOOP_PRELOAD_RM_ABI_H
@@ -10,13 +11,13 @@
 #include <string.h>
 #include "preload/rm/nvrm.h"
 
-/* A release in one number that compares as releases do. */
+/* A release as one number; numbers compare in the order of the releases. */
 #define NVS_RELEASE(major, minor, patch) \
 	((uint32_t)(major) << 20 | (uint32_t)(minor) << 8 | (uint32_t)(patch))
-#define NVS_RELEASE_DEFAULT NVS_RELEASE(580, 65, 6) /* taken where nothing told which it is */
-#define NVS_RELEASE_NEWEST NVS_RELEASE(620, 6, 0) /* of those that the tables here were made of */
+#define NVS_RELEASE_DEFAULT NVS_RELEASE(580, 65, 6) /* assumed if the release is unknown */
+#define NVS_RELEASE_NEWEST NVS_RELEASE(620, 6, 0) /* newest release that these tables cover */
 
-/* "580.159.04" to NVS_RELEASE; 0 if TEXT is none. */
+/* Parses "580.159.04" into NVS_RELEASE(). Returns 0 if TEXT is not a release. */
 uint32_t nvs_abi_release(const char *text);
 
 /* NV_ESC_* numbers. */
@@ -53,26 +54,31 @@ enum {
 };
 
 bool nvs_abi_knows_escape(unsigned nr);
-bool nvs_abi_follows_escape(unsigned nr); /* in some form */
+bool nvs_abi_follows_escape(unsigned nr); /* true if any form of it is decoded */
 bool nvs_abi_knows_uvm(unsigned long nr);
 
-/* Offset of the status word in the parameters of an escape, by its size; -1: a form not known. */
+/*
+ * Offset of the status word in the parameters of escape NR, which are SIZE bytes long. Returns -1
+ * if the form is unknown.
+ */
 int nvs_abi_status(uint32_t release, unsigned nr, unsigned size);
 
-/* Bytes of the allocation parameters of a class; 0: none, or not known. */
+/* Size in bytes of the allocation parameters of a class. Returns 0 if it has none or is unknown. */
 uint32_t nvs_abi_params_size(uint32_t release, uint32_t object_class);
 
-/* Tail of UVM_MAP_EXTERNAL_ALLOCATION: offset of gpuAttributesCount(8), rmCtrlFd, hClient, hMemory,
- * rmStatus. */
+/*
+ * Offset in the UVM_MAP_EXTERNAL_ALLOCATION parameters of their tail: gpuAttributesCount (8 bytes),
+ * rmCtrlFd, hClient, hMemory, rmStatus.
+ */
 unsigned nvs_abi_uvm_map_tail(uint32_t release);
 
-/* c361, c461 ...: no other class of any release ends so. */
+/* c361, c461, ...: in every release only usermode classes end in 61. */
 static inline bool nvs_class_is_usermode(uint32_t c)
 {
 	return (c & 0xff) == 0x61 && c >= VOLTA_USERMODE_A && c <= 0xffff;
 }
 
-/* Of memory objects; 0: of an object that came from another process. */
+/* True for classes of memory objects. Class 0 marks an object imported from another process. */
 static inline bool nvs_class_is_memory(uint32_t c)
 {
 	return !c || c == NV01_MEMORY_SYSTEM || c == NV01_MEMORY_LOCAL_PRIVILEGED ||
@@ -85,7 +91,7 @@ static inline bool nvs_class_is_channel(uint32_t c)
 	return (c & 0xff) == 0x6f && c >= 0x506f && c <= 0xffff;
 }
 
-/* Volta brought the doorbell page; older channels ring by GP_PUT alone. */
+/* Volta introduced the doorbell page; older channels are rung by the store to GP_PUT. */
 static inline bool nvs_class_has_doorbell(uint32_t c)
 {
 	return c >= VOLTA_CHANNEL_GPFIFO_A;

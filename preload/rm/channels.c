@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels: what their allocation named, the token that rings them, and where ring and USERD lie
- * for the process. Bound as soon as both are mapped, unbound when a mapping goes.
+ * Channels: their allocation parameters, their work submit token, and the addresses at which the
+ * process has mapped the GPFIFO ring and USERD. A channel is bound as soon as both are mapped, and
+ * unbound when one of the mappings goes away.
  */
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
 #include "trap/copy/shadow.h"
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 
 #define USERD_GP_PUT 0x8c
 
 /* trap/low/guard.S */
 bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
 
-static struct nvs_object *sibling(const struct nvs_object *o, uint32_t handle)
+static struct nvs_object *find_sibling(const struct nvs_object *o, uint32_t handle)
 {
 	return handle ? nvs_object_find(o->key.client, handle) : NULL;
 }
 
 /*
- * The channel's own address space, else its context share's, else its group's, else the device's.
+ * A channel uses its own address space, else that of its context share, of its channel group, or of
+ * the device.
  */
 static void find_vaspace(struct nvs_channel_entry *c, const struct NV_CHANNEL_ALLOC_PARAMS *p)
 {
 	struct nvs_object *o = c->object;
-	struct nvs_object *share = sibling(o, p->hContextShare);
+	struct nvs_object *share = find_sibling(o, p->hContextShare);
 	struct nvs_object *space;
 
 	c->vaspace_handle = p->hVASpace;
@@ -32,11 +34,11 @@ static void find_vaspace(struct nvs_channel_entry *c, const struct NV_CHANNEL_AL
 		c->vaspace_handle = share->vaspace;
 	if (!c->vaspace_handle && o->up && o->up->object_class == KEPLER_CHANNEL_GROUP_A)
 		c->vaspace_handle = o->up->vaspace;
-	space = sibling(o, c->vaspace_handle);
+	space = find_sibling(o, c->vaspace_handle);
 	c->vaspace = nvs_object_vaspace(space ? space : o);
 }
 
-/* What the parameters have at places that depend on their form. */
+/* Reads the parameters whose offsets depend on the structure's form. */
 static bool learn_form(struct nvs_channel_entry *c)
 {
 	struct nvs_object *o = c->object;
@@ -61,7 +63,8 @@ static void find_userd(struct nvs_channel_entry *c)
 	if (c->userd || !learn_form(c))
 		return;
 	/*
-	 * Without a memory object of its own, USERD is what a mapping of the channel itself shows.
+	 * A channel without a USERD memory object has its USERD in the mapping of the channel
+	 * itself.
 	 */
 	o = c->userd_handle ? nvs_object_find(c->object->key.client, c->userd_handle) : c->object;
 	if (!o)
@@ -120,15 +123,16 @@ void nvs_channel_token(struct nvs_object *o, uint32_t token)
 }
 
 /*
- * For UVM the kernel asks for the token as a driver would, and each who asks has it written to the
- * notifier: a driver that registers its channel need not ask (580 at a checkpoint).
+ * The kernel requests the token for UVM in the same way as a driver does. Each request writes the
+ * token to the channel's notifier, so a driver that registers its channel with UVM need not request
+ * the token itself (driver 580 does not after a checkpoint).
  */
 void nvs_channel_read_token(struct nvs_channel_entry *c)
 {
 	static const int64_t at = NV_CHANNELGPFIFO_NOTIFICATION_TYPE_WORK_SUBMIT_TOKEN *
 				  sizeof(struct NvNotification);
-	struct nvs_object *memory =
-		sibling(c->object, NVS_PARAM(c->object, NV_CHANNEL_ALLOC_PARAMS, hObjectError));
+	struct nvs_object *memory = find_sibling(
+		c->object, NVS_PARAM(c->object, NV_CHANNEL_ALLOC_PARAMS, hObjectError));
 	struct NvNotification n;
 	uintptr_t seen;
 
@@ -193,7 +197,8 @@ uintptr_t nvs_channel_expected(uint32_t client, const void *params)
 		 : 0;
 }
 
-static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps, uint32_t n)
+static bool bind_channel(struct nvs_channel_entry *c, const struct nvs_segment_map *maps,
+			 uint32_t n)
 {
 	const volatile uint64_t *ring = find_ring(c, maps, n);
 	const volatile uint32_t *put = find_put(c);
@@ -201,7 +206,10 @@ static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps
 	uint32_t flags;
 
 	if (moved) {
-		/* Its own shadow lies elsewhere now, and others' may lie where it is. */
+		/*
+		 * This channel's shadow is at the old address, and another channel's may be at the
+		 * new one.
+		 */
 		nvs_shadow_clear((uintptr_t)c->ring, (uintptr_t)(c->ring + c->entries));
 		nvs_shadow_clear((uintptr_t)ring, (uintptr_t)(ring + c->entries));
 		nvs_shadow_clear((uintptr_t)put, (uintptr_t)(put + 1));
@@ -218,8 +226,8 @@ static bool bind(struct nvs_channel_entry *c, const struct nvs_segment_map *maps
 }
 
 /*
- * Whether the trap finds the channel when it is rung. What a shadow holds reaches the GPU by that
- * alone, so a channel that is rung out of sight has none.
+ * True if the trap finds this channel when its doorbell rings. Entries in a shadow reach the GPU
+ * only through the trap, so a channel that can be rung unseen gets no shadow.
  */
 static bool is_rung_in_sight(const struct nvs_channel_entry *c, uint64_t seen)
 {
@@ -251,13 +259,15 @@ bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n)
 	bool changed = false;
 
 	DL_FOREACH(nvs_rm()->channels, c)
-	changed |= bind(c, maps, n);
+	changed |= bind_channel(c, maps, n);
 	DL_FOREACH(nvs_rm()->channels, c)
 	shadow_or_not(c, seen);
 	return changed;
 }
 
-/* No trap knows the channel any more: what USERD says now is final, if it was mapped. */
+/*
+ * Called when no trap can still use the channel: the GP_PUT in USERD is final now, if it is mapped.
+ */
 void nvs_channel_read_put(struct nvs_channel_entry *c)
 {
 	const volatile uint32_t *put = c->put;
@@ -271,11 +281,13 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 	if (c->put_read && c->shadow && c->shadow->timing)
 		c->final_put = nvs_timing_put(c->shadow);
 	nvs_channel_read_done(c, &c->done);
-	/* Both of one moment: at the end of the process others may go on ringing. */
+	/* Read together with GP_PUT: at process exit other threads may still ring the channel. */
 	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
 }
 
-/* Its last GP_PUT is read while USERD still lives, and with the shadow that it was rung with. */
+/*
+ * Reads a channel's last GP_PUT while its USERD still exists, through the shadow it was rung with.
+ */
 void nvs_channels_settle(void)
 {
 	struct nvs_channel_entry *c;

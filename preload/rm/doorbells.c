@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Doorbells among the mappings: each gets a writable alias at once, while its fd is still there,
- * and is armed, that is write-protected, when there is a session. How they are given back.
+ * Doorbell mappings. Each one gets a writable alias when it is mapped, while its fd is still open,
+ * and is armed (write-protected) while there is a session. Also releases aliases and makes the
+ * pages writable for the program again.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -34,8 +35,10 @@ void nvs_doorbell_arm(struct nvs_cpu_map *m)
 	rm->dirty = rm->arming = true;
 }
 
-/* The view first: from the moment the page refuses stores, the trap must know it. */
-static bool guard(struct nvs_cpu_map *m)
+/*
+ * Called after the view is published: the trap must know the page before the page refuses stores.
+ */
+static bool guard_doorbell(struct nvs_cpu_map *m)
 {
 	if (!nvs_map_is_doorbell(m) || !m->armed || m->guarded || m->hidden)
 		return true;
@@ -54,7 +57,7 @@ static bool guard_all(struct nvs_rm *rm)
 	bool all = true;
 
 	for (uint32_t i = 0; i < rm->cpu.n; i++)
-		all &= guard((struct nvs_cpu_map *)rm->cpu.at[i]);
+		all &= guard_doorbell((struct nvs_cpu_map *)rm->cpu.at[i]);
 	return all;
 }
 
@@ -72,7 +75,10 @@ void nvs_maps_arm_all(void)
 	errno = err;
 }
 
-/* On its way out it has no alias any more, and is not armed; moved or protected, it has. */
+/*
+ * A doorbell whose object is being freed is hidden and neither armed nor aliased; one that is being
+ * moved or reprotected keeps its alias.
+ */
 uint64_t nvs_doorbells_seen(void)
 {
 	struct nvs_rm *rm = nvs_rm();
@@ -103,7 +109,7 @@ bool nvs_maps_is_left(uint64_t start, uint64_t end)
 	return false;
 }
 
-/* Addresses are used again and again: the row grows only by new ones. */
+/* Addresses are reused, so the list grows only by addresses that are not in it yet. */
 void nvs_maps_left(uint64_t start, uint64_t end)
 {
 	struct nvs_span *span = nvs_maps_is_left(start, end) ? NULL : nvs_alloc(sizeof(*span));
@@ -115,7 +121,7 @@ void nvs_maps_left(uint64_t start, uint64_t end)
 		nvs_free(span, sizeof(*span));
 }
 
-/* ---- aliases that go ---- */
+/* ---- retired aliases ---- */
 
 struct nvs_retired_alias {
 	uintptr_t start, end;
@@ -127,7 +133,7 @@ void nvs_doorbell_retire_alias(uintptr_t alias, size_t size)
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_retired_alias *r = alias ? nvs_alloc(sizeof(*r)) : NULL;
 
-	if (!r) /* without memory it stays */
+	if (!r) /* out of memory: the alias stays mapped */
 		return;
 	*r = (struct nvs_retired_alias){alias, alias + size, rm->aliases};
 	rm->aliases = r;
@@ -165,8 +171,11 @@ bool nvs_doorbells_settle(bool shown)
 	return guard_all(rm);
 }
 
-/* It could not be taken away after all, and its alias is gone: the trace says that it is open. At
- * addresses that another call changes, the end of that call comes here. */
+/*
+ * The call that should have freed the object failed, and the alias is already gone: the page stays
+ * writable and unarmed, and the trace records that. If another call is changing these addresses,
+ * this function is called again when that call ends.
+ */
 void nvs_doorbell_give_up(struct nvs_cpu_map *m)
 {
 	m->released = false;
@@ -178,8 +187,9 @@ void nvs_doorbell_give_up(struct nvs_cpu_map *m)
 }
 
 /*
- * The page stays in the program's address space, but what it shows is the kernel's to give away:
- * our alias goes first, and the program's own page is again as the program made it.
+ * The page stays in the program's address space, but the kernel may now give the register behind it
+ * to another object. So our alias is dropped first, and the program's page gets its own protection
+ * back.
  */
 void nvs_doorbell_release(struct nvs_cpu_map *m)
 {

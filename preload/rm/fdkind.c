@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * File descriptors: what each one is by the device behind it. A small table answers for the fds
- * that are nobody's business; it can be stale (an fd may come and go without us), so whatever looks
- * like a device call asks the kernel again, but where no other file takes that call.
+ * Classifies file descriptors by the device behind them. A table caches the answer, mainly for fds
+ * of other files. It can be stale, since an fd can be opened and closed unseen, so a request that
+ * looks like a device call asks the kernel again, unless no other file accepts that request.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 #define MINOR_MODESET 254
 #define MINOR_CTL 255
 
-/* True in a forked child too, which inherits the fds. */
+/* Also valid in a forked child, which inherits the fds. */
 static _Atomic uint8_t kinds[NVS_FD_KINDS];
-static _Atomic int uvm_major; /* 0 not looked for, -1 there is none */
+static _Atomic int uvm_major; /* 0: not determined yet; -1: no nvidia-uvm */
 
 static int major_from_proc(void)
 {
@@ -53,7 +53,7 @@ static int find_uvm_major(void)
 	return known;
 }
 
-/* Memory, terminals and pseudo-terminals: not worth looking for UVM's number. */
+/* Memory devices, terminals and pseudo-terminals, for which UVM's major number need not be read. */
 static bool ordinary_major(unsigned number)
 {
 	return number <= 5 || (number >= 136 && number <= 143);
@@ -83,7 +83,7 @@ void nvs_fd_set_kind(int fd, enum nvs_fd_kind kind)
 		atomic_store_explicit(&kinds[fd], (uint8_t)kind, memory_order_relaxed);
 }
 
-static enum nvs_fd_kind remembered(int fd)
+static enum nvs_fd_kind cached_kind(int fd)
 {
 	return fd >= 0 && fd < NVS_FD_KINDS ? atomic_load_explicit(&kinds[fd], memory_order_relaxed)
 					    : NVS_FD_UNKNOWN;
@@ -106,14 +106,16 @@ enum nvs_fd_kind nvs_fd_kind(int fd)
 	return kind;
 }
 
-/* 'F' is the escapes' type; UVM's numbers are bare. */
+/* RM escapes have the ioctl type 'F'; UVM request numbers are plain numbers. */
 static bool looks_like_ours(unsigned long request)
 {
 	return (request >> 8 & 0xff) == 'F' || request < 2048 || (request & ~3ul) == 0x30000000;
 }
 
-/* A request that no other device takes: a number that is another file's by now refuses it, and what
- * was refused changes nothing here. */
+/*
+ * True if only this kind of device accepts the request. If the number belongs to another file by
+ * now, that file refuses it, and a refused call changes no state here.
+ */
 static bool no_other_takes(enum nvs_fd_kind kind, unsigned long request)
 {
 	if (kind == NVS_FD_UVM)
@@ -124,7 +126,7 @@ static bool no_other_takes(enum nvs_fd_kind kind, unsigned long request)
 
 enum nvs_fd_kind nvs_fd_kind_for(int fd, unsigned long request)
 {
-	enum nvs_fd_kind kind = remembered(fd);
+	enum nvs_fd_kind kind = cached_kind(fd);
 
 	if ((kind == NVS_FD_OTHER && !looks_like_ours(request)) || no_other_takes(kind, request))
 		return kind;
@@ -147,7 +149,7 @@ bool nvs_fd_tracked(int fd)
 		return false;
 	if (fd >= NVS_FD_KINDS)
 		return *nvs_slot(NVS_SLOT_FD) != NULL;
-	return remembered(fd) > NVS_FD_OTHER;
+	return cached_kind(fd) > NVS_FD_OTHER;
 }
 
 void nvs_fd_learn(int fd, const char *path)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Device descriptors: which open file each one is of, and which mapping context that carries.
+ * Device descriptors: the open file behind each fd, and the mapping context that this file carries
+ * (the RM_MAP_MEMORY that its next mmap will show).
  */
 #include "preload/rm/rm.h"
 
@@ -11,22 +12,22 @@ struct entry {
 	UT_hash_handle hh;
 };
 
-static struct entry **head(void)
+static struct entry **fd_table(void)
 {
 	return (struct entry **)nvs_slot(NVS_SLOT_FD);
 }
 
-static struct entry *entry_of(int fd)
+static struct entry *find_entry(int fd)
 {
-	struct entry *e = NULL, *all = *head();
+	struct entry *e = NULL, *all = *fd_table();
 
 	HASH_FIND_INT(all, &fd, e);
 	return e;
 }
 
-static struct entry *make(int fd)
+static struct entry *add_entry(int fd)
 {
-	struct entry *e = entry_of(fd), *all;
+	struct entry *e = find_entry(fd), *all;
 
 	if (e)
 		return e;
@@ -35,21 +36,21 @@ static struct entry *make(int fd)
 		return NULL;
 	e->fd = fd;
 	e->file = ++nvs_rm()->next_file;
-	all = *head();
+	all = *fd_table();
 	HASH_ADD_INT(all, fd, e);
-	*head() = all;
+	*fd_table() = all;
 	return e;
 }
 
 static bool file_open(uint32_t file)
 {
 	struct nvs_rm *rm = nvs_rm();
-	struct entry *e, *next, *all = *head();
+	struct entry *e, *next, *all = *fd_table();
 
 	HASH_ITER(hh, all, e, next)
 		if (e->file == file)
 			return true;
-	/* A mapping holds the file as an fd does. */
+	/* A mapping keeps the file open as an fd does. */
 	for (uint32_t i = 0; i < rm->cpu.n; i++)
 		if (((struct nvs_cpu_map *)rm->cpu.at[i])->file == file)
 			return true;
@@ -58,14 +59,14 @@ static bool file_open(uint32_t file)
 
 uint32_t nvs_fd_forget(int fd)
 {
-	struct entry *e = entry_of(fd), *all = *head();
+	struct entry *e = find_entry(fd), *all = *fd_table();
 	uint32_t file;
 
 	if (!e)
 		return 0;
 	file = e->file;
 	HASH_DEL(all, e);
-	*head() = all;
+	*fd_table() = all;
 	nvs_rm_map_put(e->map);
 	nvs_free(e, sizeof(*e));
 	return file_open(file) ? 0 : file;
@@ -73,7 +74,7 @@ uint32_t nvs_fd_forget(int fd)
 
 int nvs_fd_in_range(unsigned first, unsigned last)
 {
-	struct entry *e, *next, *all = *head();
+	struct entry *e, *next, *all = *fd_table();
 
 	HASH_ITER(hh, all, e, next)
 		if ((unsigned)e->fd >= first && (unsigned)e->fd <= last)
@@ -83,7 +84,7 @@ int nvs_fd_in_range(unsigned first, unsigned last)
 
 void nvs_fd_share(int from, int to)
 {
-	struct entry *a = make(from), *b = a ? make(to) : NULL;
+	struct entry *a = add_entry(from), *b = a ? add_entry(to) : NULL;
 
 	if (!b)
 		return;
@@ -95,15 +96,15 @@ void nvs_fd_share(int from, int to)
 
 uint32_t nvs_fd_file(int fd)
 {
-	struct entry *e = make(fd);
+	struct entry *e = add_entry(fd);
 
 	return e ? e->file : 0;
 }
 
-/* The context belongs to the open file: every fd of it shows the same. */
+/* The context belongs to the open file, so all fds of that file share it. */
 void nvs_fd_set_map(int fd, struct nvs_rm_map *map)
 {
-	struct entry *named = fd >= 0 ? make(fd) : NULL, *e, *next, *all = *head();
+	struct entry *named = fd >= 0 ? add_entry(fd) : NULL, *e, *next, *all = *fd_table();
 
 	if (!named)
 		return;
@@ -118,7 +119,7 @@ void nvs_fd_set_map(int fd, struct nvs_rm_map *map)
 
 struct nvs_rm_map *nvs_fd_map(int fd)
 {
-	struct entry *e = entry_of(fd);
+	struct entry *e = find_entry(fd);
 
 	return e ? e->map : NULL;
 }

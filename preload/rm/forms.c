@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Structures that have moved between releases without a change that the call shows: which of the
- * known forms one has is found by what its fields name. A release does not tell, since the next one
- * may move them again.
+ * Structures whose fields moved between releases although the call's size stayed the same. The form
+ * is found by checking which one gives plausible field values. The release number alone is not
+ * enough, since a newer release may move the fields again.
  */
 #include "preload/rm/rm.h"
 #include "trap/copy/shadow.h"
@@ -11,7 +11,8 @@
 #define UNMOVED sizeof(struct NV_CHANNEL_ALLOC_PARAMS)
 
 static const struct nvs_channel_form channel_forms[] = {
-	{0, 32, 64, 128}, {NVS_RELEASE(610, 43, 2), 36, 72, 136}, /* hHandleVASpace at 32 */
+	{0, 32, 64, 128},
+	{NVS_RELEASE(610, 43, 2), 36, 72, 136}, /* has hHandleVASpace at offset 32 */
 };
 #define NFORMS (sizeof(channel_forms) / sizeof(channel_forms[0]))
 
@@ -23,7 +24,7 @@ static bool all_zero(const uint8_t *p, size_t bytes)
 	return true;
 }
 
-/* 0, or an address space of CLIENT. */
+/* True for 0 and for an address space of CLIENT. */
 static bool may_be_vaspace(uint32_t client, uint32_t handle)
 {
 	const struct nvs_object *o = handle ? nvs_object_find(client, handle) : NULL;
@@ -31,7 +32,7 @@ static bool may_be_vaspace(uint32_t client, uint32_t handle)
 	return !handle || (o && o->object_class == FERMI_VASPACE_A);
 }
 
-/* Bytes of a memory object; 0: not known. */
+/* Size of a memory object in bytes; 0 if unknown. */
 static uint64_t memory_size(const struct nvs_object *o)
 {
 	switch (o->object_class) {
@@ -52,8 +53,8 @@ static bool is_userd(uint32_t client, uint32_t handle, uint64_t offset)
 	       (!size || (size >= NVS_USERD_BYTES && offset <= size - NVS_USERD_BYTES));
 }
 
-/* One subdevice alone has a USERD: the program's GPU. */
-static bool fits(const struct nvs_channel_form *f, uint32_t client, const uint8_t *p)
+/* Only one subdevice, the program's GPU, has a USERD. */
+static bool fits_form(const struct nvs_channel_form *f, uint32_t client, const uint8_t *p)
 {
 	for (uint32_t at = UNMOVED; at < f->userd_memory; at += 4)
 		if (!may_be_vaspace(client, nvs_u32(p, at)))
@@ -76,12 +77,12 @@ const struct nvs_channel_form *nvs_channel_form(uint32_t client, const uint8_t *
 {
 	const struct nvs_channel_form *found = NULL;
 
-	/* USERD is not named at all: nothing that moves matters but the engine. */
+	/* The parameters name no USERD: of the fields that moved only the engine matters. */
 	if (may_be_vaspace(client, nvs_u32(p, UNMOVED)) &&
 	    all_zero(p + UNMOVED + 4, SUBDEVICES * 4))
 		return form_of_release();
 	for (uint32_t i = 0; i < NFORMS; i++) {
-		if (!fits(&channel_forms[i], client, p))
+		if (!fits_form(&channel_forms[i], client, p))
 			continue;
 		if (found)
 			return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory objects mapped into the GPUs' address spaces: by UVM, whose ranges outlive the handle they
- * were made with, and by RM_MAP_MEMORY_DMA, whose mappings go with the memory's handle or the
- * virtual memory's.
+ * Memory objects mapped into GPU address spaces, by UVM or by RM_MAP_MEMORY_DMA. UVM's ranges
+ * outlive the handle they were made with; RM_MAP_MEMORY_DMA's mappings end with the handle of the
+ * memory or of the virtual memory.
  */
 #include "preload/rm/rm.h"
 
@@ -44,8 +44,8 @@ static void unlink_map(struct nvs_gpu_map *m)
 	nvs_free(m, sizeof(*m));
 }
 
-/* Takes [start, end) out of M; what lies on either side stays, as mappings of their own. */
-static void cut(struct nvs_gpu_map *m, uint64_t start, uint64_t end)
+/* Removes [start, end) from M; the parts before and after it remain as separate mappings. */
+static void cut_map(struct nvs_gpu_map *m, uint64_t start, uint64_t end)
 {
 	struct nvs_gpu_map part = *m;
 
@@ -68,7 +68,7 @@ void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_
 	struct nvs_rm *rm = nvs_rm();
 
 	if (one_gpu) {
-		/* Mapped for several GPUs: only the last one takes it away. */
+		/* A mapping shared by several GPUs is removed only when its last GPU unmaps it. */
 		NVS_SPANS_EACH(&rm->gpu, i, start, end)
 		{
 			struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
@@ -86,12 +86,12 @@ again:
 		if (m->vaspace != vaspace || (file && m->file != file) || (one_gpu && m->gpus) ||
 		    m->born >= call)
 			continue;
-		cut(m, start, end);
+		cut_map(m, start, end);
 		goto again;
 	}
 }
 
-static bool same(const struct nvs_gpu_map *a, const struct nvs_gpu_map *b)
+static bool same_map(const struct nvs_gpu_map *a, const struct nvs_gpu_map *b)
 {
 	return a->vaspace == b->vaspace && a->at.start == b->at.start && a->at.end == b->at.end &&
 	       a->entity == b->entity && a->offset == b->offset;
@@ -117,16 +117,22 @@ void nvs_gpu_map_add(struct nvs_gpu_map *what)
 	{
 		struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
 
-		if (same(m, what)) {
+		if (same_map(m, what)) {
 			m->gpus += what->gpus;
-			/* Mapped anew: who is unmapping it has unmapped what was there before. */
+			/*
+			 * Mapped again: an unmap in progress has unmapped the earlier mapping, not
+			 * this one.
+			 */
 			if (what->vaspace)
 				m->born = what->born;
 			nvs_entity_put(what->entity);
 			return;
 		}
 	}
-	/* The kernel maps nothing over what is mapped: what is in the way has gone unseen. */
+	/*
+	 * The kernel never maps over an existing mapping, so one that is still in the table was
+	 * unmapped unseen.
+	 */
 	if (what->vaspace)
 		nvs_gpu_maps_remove(what->vaspace, what->at.start, what->at.end, 0, false,
 				    NVS_ANY_CALL);

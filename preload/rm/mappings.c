@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mappings of device memory into the process: made by mmap of an fd that RM_MAP_MEMORY has named,
- * by mmap of /dev/nvidia-uvm, or by pinning user pages. Cut, moved and dropped as the program does.
+ * Mappings of device memory into the process: made by mmap of an fd that RM_MAP_MEMORY named, by
+ * mmap of /dev/nvidia-uvm, or by pinning user pages. Splits, moves and drops them as the program
+ * does.
  */
 #include <sys/mman.h>
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
 #define REGION_SHIFT 21
-#define REGIONS_COUNTED 4096 /* larger mappings switch the filter off */
+#define REGIONS_COUNTED 4096 /* larger mappings disable the filter */
 
-/* ---- the filter that keeps the program's other mappings away from the lock ---- */
+/* ---- the filter that spares the program's other mappings the lock ---- */
 
-static _Atomic uint16_t *region(struct nvs_state *s, uint64_t number)
+static _Atomic uint16_t *filter_slot(struct nvs_state *s, uint64_t number)
 {
 	return &s->filter[(number * 0x9e3779b97f4a7c15ull) >> 52 & (NVS_FILTER_SIZE - 1)];
 }
@@ -27,7 +28,7 @@ static void filter_count(const struct nvs_span *at, int by)
 		return;
 	}
 	for (uint64_t r = first; r <= last; r++)
-		atomic_fetch_add(region(s, r), (uint16_t)by);
+		atomic_fetch_add(filter_slot(s, r), (uint16_t)by);
 }
 
 bool nvs_maps_may_overlap(uintptr_t start, size_t size)
@@ -42,12 +43,12 @@ bool nvs_maps_may_overlap(uintptr_t start, size_t size)
 	if (atomic_load_explicit(&s->filter_large, memory_order_relaxed) || last - first > 64)
 		return true;
 	for (uint64_t r = first; r <= last; r++)
-		if (atomic_load_explicit(region(s, r), memory_order_relaxed))
+		if (atomic_load_explicit(filter_slot(s, r), memory_order_relaxed))
 			return true;
 	return false;
 }
 
-/* ---- the row of mappings ---- */
+/* ---- the list of mappings ---- */
 
 static struct nvs_cpu_map *link_map(const struct nvs_cpu_map *what)
 {
@@ -86,8 +87,8 @@ void nvs_map_unlink(struct nvs_cpu_map *m)
 }
 
 /*
- * What remains behind a cut of an armed mapping has no register to ring: it is the program's again.
- * Traps may still be on its part of the alias until the view is without it.
+ * The tail of a split armed mapping contains no doorbell register, so the program gets its own
+ * protection back. Traps may use its part of the alias until the view without it is published.
  */
 static void open_tail(struct nvs_cpu_map *m)
 {
@@ -97,7 +98,7 @@ static void open_tail(struct nvs_cpu_map *m)
 	m->kind = NVS_MAP_MEMORY;
 }
 
-/* No mapping crosses ADDRESS afterwards. */
+/* Splits mappings so that none crosses ADDRESS. */
 static void split_at(uint64_t address)
 {
 	struct nvs_rm *rm = nvs_rm();
@@ -126,7 +127,7 @@ again:
 		}
 		right = link_map(&part);
 		if (left && right)
-			m->real = m->spare = 0; /* they have them */
+			m->real = m->spare = 0; /* now owned by the two parts */
 		nvs_map_unlink(m);
 		if (right && nvs_map_is_doorbell(right))
 			open_tail(right);
@@ -138,9 +139,8 @@ again:
 	}
 }
 
-/* ---- ranges of the program's address space that are about to change ---- */
+/* ---- ranges of the program's address space that a call is about to change ---- */
 
-/* No mapping crosses the ends, and what the program is going to change are its own pages. */
 void nvs_maps_split(uint64_t start, uint64_t end)
 {
 	nvs_shadow_clear(start, end);
@@ -205,10 +205,12 @@ again:
 	}
 }
 
-/* ---- what a call has mapped ---- */
+/* ---- new mappings ---- */
 
-/* The object's byte at the mapping's start; what pLinearAddress has below a page lies in front of
- * it. */
+/*
+ * The mapping's offset is the object's byte at its first address; the part of pLinearAddress below
+ * a page precedes the object.
+ */
 static struct nvs_cpu_map describe_rm(struct nvs_rm_map *from, const void *p, size_t size, int prot,
 				      off_t offset)
 {
@@ -226,9 +228,7 @@ static struct nvs_cpu_map describe_rm(struct nvs_rm_map *from, const void *p, si
 		.from = from,
 	};
 
-	/*
-	 * The register lies in the object's first page; the trap counts from the mapping's start.
-	 */
+	/* The register is in the object's first page; the trap counts from the mapping's start. */
 	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0)
 		map.kind = NVS_MAP_DOORBELL;
 	return map;
@@ -273,7 +273,7 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, off_
 
 	if (nvs_map_is_doorbell(&map) && map.gpu < NVS_MAX_GPUS)
 		nvs_rm()->gpus[map.gpu].has_doorbell = true;
-	/* The fd may have come to name something else since. */
+	/* The fd may name a different object since the extra mappings were made. */
 	if (nvs_map_is_doorbell(&map) ? more->real != 0 : more->alias != 0) {
 		give_back(more, nvs_page_up(size));
 	} else {
@@ -281,11 +281,11 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, off_
 		map.real = more->real;
 		map.spare = more->spare;
 	}
-	/* What the program does through one mapping, it is to see through the other. */
+	/* Writes through one mapping must be visible through the others, so a shadow is ended. */
 	DL_FOREACH(map.entity->cpu, m)
 	nvs_shadow_clear(m->at.start, m->at.end);
 	m = link_map(&map);
-	if (!m) /* without memory for it ours stay as well */
+	if (!m) /* out of memory: the extra mappings stay as well */
 		return;
 	if (nvs_map_is_doorbell(m))
 		nvs_doorbell_arm(m);
@@ -317,11 +317,15 @@ void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset,
 {
 	struct nvs_rm_map *from = nvs_fd_map(fd);
 
-	/* The kernel gave addresses away that another call has in transit: it has done its part. */
+	/*
+	 * The kernel reused addresses that another call has in transit, so that call has already
+	 * unmapped them.
+	 */
 	nvs_maps_drop((uintptr_t)p, (uintptr_t)p + nvs_page_up(size));
 	if (nvs_fd_kind(fd) == NVS_FD_UVM) {
 		/*
-		 * The kernel accepts nothing else; a mapping that is not so is not managed memory.
+		 * The kernel accepts only mappings whose offset is their address; others are not
+		 * managed memory.
 		 */
 		if ((uintptr_t)p == (uint64_t)offset)
 			add_uvm(p, size, prot, fd);
@@ -385,7 +389,7 @@ again:
 		moved.at.end = m->at.end - from + to;
 		moved.transit = 0;
 		moved.hidden = m->released;
-		moved.real = moved.spare = 0; /* they go with what is moved away from */
+		moved.real = moved.spare = 0; /* remain with the addresses moved away from */
 		n = link_map(&moved);
 		nvs_map_unlink(m);
 		if (n) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last check: every writable mapping of a GPU's device node that the kernel shows must be one
- * of our aliases or known to be no doorbell. Whatever the ioctls did not tell comes to light here.
+ * The final check at exit: every writable mapping of a GPU device node in /proc/self/maps must be
+ * one of our aliases or known not to be a doorbell. Finds doorbell mappings that the hooked ioctls
+ * did not reveal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@ struct line {
 	const char *path;
 };
 
-static const char *hex(const char *p, uint64_t *value)
+static const char *parse_hex(const char *p, uint64_t *value)
 {
 	for (*value = 0;; p++) {
 		if (*p >= '0' && *p <= '9')
@@ -29,13 +30,13 @@ static const char *hex(const char *p, uint64_t *value)
 	}
 }
 
-/* "start-end perms offset dev inode   path" */
-static bool parse(const char *p, struct line *l)
+/* A line of /proc/self/maps: "start-end perms offset dev inode   path". */
+static bool parse_line(const char *p, struct line *l)
 {
-	p = hex(p, &l->start);
+	p = parse_hex(p, &l->start);
 	if (*p != '-')
 		return false;
-	p = hex(p + 1, &l->end);
+	p = parse_hex(p + 1, &l->end);
 	if (*p != ' ' || !p[1] || !p[2])
 		return false;
 	l->writable = p[2] == 'w';
@@ -48,7 +49,7 @@ static bool parse(const char *p, struct line *l)
 	return true;
 }
 
-/* "/dev/nvidia" and digits, also under the name that memfd_create gives. */
+/* True for "/dev/nvidia" followed by digits, also under memfd_create's name for it. */
 static bool is_gpu_node(const char *path)
 {
 	size_t digits;
@@ -61,34 +62,34 @@ static bool is_gpu_node(const char *path)
 	return digits && (!path[11 + digits] || path[11 + digits] == ' ');
 }
 
-static bool within(const struct line *l, uintptr_t start, uint64_t size)
+static bool line_is_within(const struct line *l, uintptr_t start, uint64_t size)
 {
 	return start && l->start >= start && l->end <= start + size;
 }
 
-/* One that we have made ourselves: of a doorbell, or of memory that may hold rings. */
+/* True for our own mappings: the alias of a doorbell, or the extra mappings of ring memory. */
 static bool is_ours(const struct nvs_rm *rm, const struct line *l)
 {
 	for (uint32_t i = 0; i < rm->cpu.n; i++) {
 		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 		uint64_t size = m->at.end - m->at.start;
 
-		if (within(l, m->alias, size) || within(l, m->real, size) ||
-		    within(l, m->spare, size))
+		if (line_is_within(l, m->alias, size) || line_is_within(l, m->real, size) ||
+		    line_is_within(l, m->spare, size))
 			return true;
 	}
 	return false;
 }
 
-/* Of no class that is known, and as large as one. */
+/* True if the object's class is unknown and the mapping has a doorbell's size. */
 static bool may_be_doorbell(const struct nvs_cpu_map *m)
 {
 	return m->kind == NVS_MAP_MEMORY && m->at.end - m->at.start == DOORBELL_BYTES &&
 	       !nvs_class_is_memory(m->object_class);
 }
 
-/* A store through this mapping would pass unseen. */
-static bool unseen(struct nvs_rm *rm, const struct line *l)
+/* True if a store through this mapping could ring a GPU unseen. */
+static bool may_ring_unseen(struct nvs_rm *rm, const struct line *l)
 {
 	if (!l->writable || !is_gpu_node(l->path) || is_ours(rm, l))
 		return false;
@@ -98,7 +99,10 @@ static bool unseen(struct nvs_rm *rm, const struct line *l)
 
 		return nvs_map_is_doorbell(m) || may_be_doorbell(m);
 	}
-	/* Unknown to us: by its size it may be one, unless the program has left it there. */
+	/*
+	 * An unknown mapping of a doorbell's size may be one, unless it was left after its object
+	 * was freed.
+	 */
 	return l->end - l->start == DOORBELL_BYTES && !nvs_maps_is_left(l->start, l->end);
 }
 
@@ -106,7 +110,7 @@ static uint64_t check_line(struct nvs_rm *rm, const char *text)
 {
 	struct line l;
 
-	if (!parse(text, &l) || !unseen(rm, &l))
+	if (!parse_line(text, &l) || !may_ring_unseen(rm, &l))
 		return 0;
 	nvs_tell_check(NVS_CHECK_UNARMED, 0, l.start, l.end);
 	return 1;

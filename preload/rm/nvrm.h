@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel driver is asked with, by NVIDIA's names and as far as it is read here: open GPU
- * kernel modules 515 to 620, src/common/sdk/nvidia/inc (nvos.h, class, ctrl), nv-ioctl.h,
- * nv-unix-nvos-params-wrappers.h, and kernel-open/nvidia-uvm/uvm_ioctl.h. Packed, so that they may
- * be read wherever the program has put them; abi.c says what of them depends on the release.
+ * Parameters of kernel driver calls, with NVIDIA's names, up to the last field that is read here.
+ * Sources: open GPU kernel modules 515 to 620, src/common/sdk/nvidia/inc (nvos.h, class, ctrl),
+ * nv-ioctl.h, nv-unix-nvos-params-wrappers.h, kernel-open/nvidia-uvm/uvm_ioctl.h. The structures
+ * are packed so that they can be read at any address; abi.c has the differences between releases.
  */
 #ifndef NVSNOOP_PRELOAD_RM_NVRM_H
 #define NVSNOOP_PRELOAD_RM_NVRM_H
@@ -35,10 +35,10 @@ enum {
 	VOLTA_CHANNEL_GPFIFO_A = 0xc36f,
 	HOPPER_USERMODE_A = 0xc661,
 	BLACKWELL_USERMODE_A = 0xc761,
-	HOPPER_CHANNEL_GPFIFO_A = 0xc86f, /* the first that reaches addresses beyond 2^40 */
+	HOPPER_CHANNEL_GPFIFO_A = 0xc86f, /* the first class that reaches addresses beyond 2^40 */
 };
 
-/* ---- the escapes' parameters (nvos.h) ---- */
+/* ---- parameters of the escapes (nvos.h) ---- */
 
 NVRM_STRUCT NVOS00_PARAMETERS
 { /* FREE */
@@ -55,14 +55,14 @@ NVRM_STRUCT NVOS02_PARAMETERS_WITH_FD
 };
 
 NVRM_STRUCT NVOS21_PARAMETERS
-{ /* ALLOC, short; what comes first is in the long one too */
+{ /* ALLOC, short form; its first fields are in the long form too */
 	uint32_t hRoot, hObjectParent, hObjectNew, hClass;
 	uint64_t pAllocParms;
-	uint32_t paramsSize, status; /* paramsSize: from 535.43.02 on */
+	uint32_t paramsSize, status; /* paramsSize: since 535.43.02 */
 };
 
 NVRM_STRUCT NVOS64_PARAMETERS
-{ /* ALLOC, long, in its form of 535.43.02 */
+{ /* ALLOC, long form since 535.43.02 */
 	uint32_t hRoot, hObjectParent, hObjectNew, hClass;
 	uint64_t pAllocParms, pRightsRequested;
 	uint32_t paramsSize, flags, status, pad;
@@ -129,7 +129,7 @@ NVRM_STRUCT NVOS46_PARAMETERS
 };
 
 NVRM_STRUCT NVOS46_PARAMETERS_580
-{ /* from then on */
+{ /* since 580.65.06 */
 	uint32_t hClient, hDevice, hDma, hMemory;
 	uint64_t offset, length;
 	uint32_t flags, flags2, kindOverride, pad;
@@ -138,7 +138,7 @@ NVRM_STRUCT NVOS46_PARAMETERS_580
 };
 
 NVRM_STRUCT NVOS47_PARAMETERS
-{ /* UNMAP_MEMORY_DMA; before 550.40.07 without size */
+{ /* UNMAP_MEMORY_DMA; without size before 550.40.07 */
 	uint32_t hClient, hDevice, hDma, hMemory, flags, pad;
 	uint64_t dmaOffset, size;
 	uint32_t status, pad2;
@@ -165,7 +165,7 @@ NVRM_STRUCT NVOS56_PARAMETERS
 };
 
 NVRM_STRUCT nv_ioctl_xfer
-{ /* what is too large for the request word */
+{ /* carries parameters too large for the request word */
 	uint32_t cmd, size;
 	uint64_t ptr;
 };
@@ -190,7 +190,7 @@ _Static_assert(sizeof(struct NVOS54_PARAMETERS) == 32, "nvos.h");
 _Static_assert(sizeof(struct NVOS55_PARAMETERS) == 28, "nvos.h");
 _Static_assert(sizeof(struct NVOS56_PARAMETERS) == 40, "nvos.h");
 
-/* ---- what objects are made with (nvos.h, alloc/alloc_channel.h, class/cl....h) ---- */
+/* ---- allocation parameters (nvos.h, alloc/alloc_channel.h, class/cl....h) ---- */
 
 NVRM_STRUCT NV0080_ALLOC_PARAMETERS
 {
@@ -239,17 +239,17 @@ NVRM_STRUCT NV_CHANNEL_ALLOC_PARAMS
 	uint32_t hObjectError, hObjectBuffer;
 	uint64_t gpFifoOffset;
 	uint32_t gpFifoEntries, flags, hContextShare, hVASpace;
-}; /* what follows has moved: forms.c */
+}; /* the later fields moved between releases: forms.c */
 _Static_assert(sizeof(struct NV_CHANNEL_ALLOC_PARAMS) == 32, "alloc_channel.h");
 
-/* One of the channel's notifications, in the memory of hObjectError. */
+/* One of the channel's notifications, stored in the memory of hObjectError. */
 NVRM_STRUCT NvNotification
 {
 	uint32_t timeStamp[2], info32;
 	uint16_t info16, status;
 };
 #define NV_CHANNELGPFIFO_NOTIFICATION_TYPE_WORK_SUBMIT_TOKEN 1
-#define NV_CHANNELGPFIFO_NOTIFICATION_STATUS_WRITTEN 0xffffu /* IN_PROGRESS, VALUE all ones */
+#define NV_CHANNELGPFIFO_NOTIFICATION_STATUS_WRITTEN 0xffffu /* IN_PROGRESS; VALUE is all ones */
 
 /* ---- controls (ctrl/ctrl....h) ---- */
 enum {
@@ -272,7 +272,7 @@ NVRM_STRUCT NV0000_CTRL_SYSTEM_GET_BUILD_VERSION_PARAMS
 NVRM_STRUCT NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD_PARAMS
 {
 	int32_t fd;
-	uint32_t type; /* 1: an object of the RM, which is the following */
+	uint32_t type; /* 1: an object of the RM, the one below */
 	uint32_t hDevice, hParent, hObject;
 };
 
@@ -314,12 +314,12 @@ NVRM_STRUCT UVM_FREE_PARAMS_590
 };
 
 NVRM_STRUCT UVM_MAP_EXTERNAL_ALLOCATION_PARAMS
-{ /* perGpuAttributes follows, then the tail */
+{ /* followed by perGpuAttributes, then the tail */
 	uint64_t base, length, offset;
 };
 
 NVRM_STRUCT UVM_MAP_EXTERNAL_ALLOCATION_TAIL
-{ /* at nvs_abi_uvm_map_tail() */
+{ /* at offset nvs_abi_uvm_map_tail() */
 	uint64_t gpuAttributesCount;
 	int32_t rmCtrlFd;
 	uint32_t hClient, hMemory, rmStatus;

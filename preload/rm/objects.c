@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tree of resource-manager objects as the program's calls have built it. A duplicate is an
- * object of its own that shares its entity, and with it the mappings, with what it was made from.
+ * The tree of resource-manager objects, built from the program's calls. A duplicate is a separate
+ * object that shares the entity of its source, and so its mappings.
  */
 #include <string.h>
 #include "preload/rm/rm.h"
 
-/* Where parameters name an address space, an engine or a GPU. */
+/* Extracts the address space, engine or GPU that the allocation parameters name. */
 static void learn_params(struct nvs_object *o)
 {
 	switch (o->object_class) {
@@ -33,8 +33,8 @@ static void learn_params(struct nvs_object *o)
 	}
 }
 
-static bool make(struct nvs_object *o, const void *params, uint32_t length,
-		 struct nvs_entity *shared)
+static bool init_object(struct nvs_object *o, const void *params, uint32_t length,
+			struct nvs_entity *shared)
 {
 	if (shared) {
 		shared->refs++;
@@ -52,15 +52,15 @@ static bool make(struct nvs_object *o, const void *params, uint32_t length,
 	return true;
 }
 
-static struct nvs_object *insert(uint32_t client, uint32_t parent, uint32_t handle,
-				 uint32_t object_class, const void *params, uint32_t length,
-				 struct nvs_entity *shared)
+static struct nvs_object *insert_object(uint32_t client, uint32_t parent, uint32_t handle,
+					uint32_t object_class, const void *params, uint32_t length,
+					struct nvs_entity *shared)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_object *o = nvs_object_find(client, handle);
 
 	if (shared)
-		shared->refs++; /* what follows may free the last holder */
+		shared->refs++; /* nvs_object_destroy() below may drop the last other reference */
 	if (o)
 		nvs_object_destroy(o);
 	o = nvs_alloc(sizeof(*o));
@@ -74,7 +74,7 @@ static struct nvs_object *insert(uint32_t client, uint32_t parent, uint32_t hand
 		if (!o->up && client != handle)
 			o->up = nvs_object_find(client, client);
 		o->gpu = o->up ? o->up->gpu : NVS_NONE;
-		if (!make(o, params, length, shared)) {
+		if (!init_object(o, params, length, shared)) {
 			nvs_free(o, sizeof(*o));
 			o = NULL;
 		}
@@ -91,7 +91,8 @@ static struct nvs_object *insert(uint32_t client, uint32_t parent, uint32_t hand
 struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
 				  uint32_t object_class, const void *params, uint32_t length)
 {
-	struct nvs_object *o = insert(client, parent, handle, object_class, params, length, NULL);
+	struct nvs_object *o = insert_object(client, parent, handle, object_class, params, length,
+					     NULL);
 
 	if (!o)
 		return NULL;
@@ -111,8 +112,8 @@ struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, ui
 
 	if (client == source_client && handle == source_handle)
 		return source;
-	o = insert(client, parent, handle, object_class, source->params, source->params_length,
-		   source->entity);
+	o = insert_object(client, parent, handle, object_class, source->params,
+			  source->params_length, source->entity);
 	if (!o)
 		return NULL;
 	o->source_client = source_client;
@@ -124,14 +125,14 @@ struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, ui
 	return o;
 }
 
-/* Channels go quiet before anything below them moves. */
-static bool hide(struct nvs_object *o)
+/* Hides the channels first, so that no trap uses them while objects below them change. */
+static bool hide_channels(struct nvs_object *o)
 {
 	bool changed = false;
 	struct nvs_object *child;
 
 	DL_FOREACH(o->children, child)
-	changed |= hide(child);
+	changed |= hide_channels(child);
 	if (o->channel && !o->channel->hidden) {
 		o->channel->hidden = true;
 		o->channel->put_taken = false;
@@ -152,19 +153,19 @@ static void withdraw_maps(struct nvs_object *o)
 
 void nvs_object_withdraw(struct nvs_object *o)
 {
-	if (hide(o))
+	if (hide_channels(o))
 		nvs_rm()->dirty = true;
 	withdraw_maps(o);
 }
 
-static void restore(struct nvs_object *o)
+static void restore_tree(struct nvs_object *o)
 {
 	struct nvs_object *child;
 
 	if (o->leaving)
 		return;
 	DL_FOREACH(o->children, child)
-	restore(child);
+	restore_tree(child);
 	if (o->channel) {
 		o->channel->hidden = false;
 		o->channel->put_taken = false;
@@ -172,22 +173,22 @@ static void restore(struct nvs_object *o)
 	nvs_maps_restore_object(o);
 }
 
-/* Unless another call may still take it away. */
+/* Does nothing while another call in progress may still free the object or one of its parents. */
 void nvs_object_restore(struct nvs_object *o)
 {
 	for (const struct nvs_object *up = o->up; up; up = up->up)
 		if (up->leaving)
 			return;
-	restore(o);
+	restore_tree(o);
 	nvs_rm()->dirty = true;
 }
 
-static void destroy(struct nvs_object *o)
+static void destroy_tree(struct nvs_object *o)
 {
 	struct nvs_rm *rm = nvs_rm();
 
 	while (o->children)
-		destroy(o->children);
+		destroy_tree(o->children);
 	if (o->channel)
 		nvs_channel_remove(o->channel);
 	nvs_gpu_maps_drop_object(o);
@@ -201,15 +202,18 @@ static void destroy(struct nvs_object *o)
 	nvs_free(o, sizeof(*o));
 }
 
-/* One that was freed unseen has not been withdrawn ahead of the call: it is published here. */
+/*
+ * An object that was freed unseen was not withdrawn before the call, so it is withdrawn and
+ * published here.
+ */
 void nvs_object_destroy(struct nvs_object *o)
 {
 	nvs_object_withdraw(o);
 	nvs_publish();
-	destroy(o);
+	destroy_tree(o);
 }
 
-static bool lives_on(const struct nvs_object *o, uint32_t file)
+static bool is_client_of_file(const struct nvs_object *o, uint32_t file)
 {
 	return nvs_class_is_root(o->object_class) && o->file == file && !o->up;
 }
@@ -219,7 +223,7 @@ void nvs_objects_file_closing(uint32_t file)
 	struct nvs_object *o, *next;
 
 	HASH_ITER(hh, nvs_rm()->objects, o, next)
-		if (lives_on(o, file))
+		if (is_client_of_file(o, file))
 			nvs_object_withdraw(o);
 }
 
@@ -228,10 +232,13 @@ void nvs_objects_file_closed(uint32_t file)
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_object *o, *next;
 
-	/* A client's objects come after it in the hash: restart behind each one that went. */
+	/*
+	 * A client's objects follow it in the hash: start over after each client that was
+	 * destroyed.
+	 */
 again:
 	HASH_ITER(hh, rm->objects, o, next) {
-		if (lives_on(o, file)) {
+		if (is_client_of_file(o, file)) {
 			nvs_object_destroy(o);
 			goto again;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trap's view, built anew from the tables and put in place of the old one. The row of segments
- * is shared by views as long as no mapping changes.
+ * Builds the trap's view from the tables and replaces the previous one (RCU style: old views are
+ * freed when no trap uses them). Views share their segment array as long as no mapping changes.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ struct nvs_seg_block {
 };
 
 struct nvs_published {
-	struct nvs_view view; /* first: the trap hands back its address */
+	struct nvs_view view; /* first: the trap returns this address */
 	size_t bytes;
 	struct nvs_seg_block *block;
 };
@@ -25,9 +25,11 @@ static void put_block(struct nvs_seg_block *b)
 		nvs_free(b, b->bytes);
 }
 
-/* Neighbours that continue each other on both sides become one; what overlaps its forerunner is
- * clipped. */
-static bool follow(struct nvs_segment_map *last, const struct nvs_seg *s)
+/*
+ * Merges a segment that continues the previous one on both sides; one that only overlaps it is
+ * clipped.
+ */
+static bool merge_segment(struct nvs_segment_map *last, const struct nvs_seg *s)
 {
 	uint64_t end = last->gpu_va + last->size;
 
@@ -53,7 +55,7 @@ static struct nvs_seg_block *make_block(const struct nvs_segs *segs)
 		struct nvs_segment_map *last = b->n ? &b->maps[b->n - 1] : NULL;
 		uint64_t skip = 0;
 
-		if (last && follow(last, s))
+		if (last && merge_segment(last, s))
 			continue;
 		if (last && last->vaspace == s->vaspace && last->gpu_va + last->size > s->gpu_va)
 			skip = last->gpu_va + last->size - s->gpu_va;
@@ -69,12 +71,12 @@ static struct nvs_seg_block *make_block(const struct nvs_segs *segs)
 	return b;
 }
 
-static bool rings(const struct nvs_cpu_map *m)
+static bool is_armed_doorbell(const struct nvs_cpu_map *m)
 {
 	return m->kind == NVS_MAP_DOORBELL && m->armed && !m->hidden && (m->prot & PROT_WRITE);
 }
 
-static bool shown(const struct nvs_channel_entry *c)
+static bool is_in_view(const struct nvs_channel_entry *c)
 {
 	return !c->hidden && c->slot && c->token != NVS_NONE && !(c->flags & NVS_CHAN_NO_DOORBELL);
 }
@@ -111,7 +113,7 @@ static void add_channel(struct nvs_view *v, struct nvs_channel *channels, uint32
 	hash[h & v->channel_mask] = v->nchannels;
 }
 
-static struct nvs_published *build(struct nvs_seg_block *block)
+static struct nvs_published *build_view(struct nvs_seg_block *block)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_channel_entry *c;
@@ -123,9 +125,9 @@ static struct nvs_published *build(struct nvs_seg_block *block)
 	size_t bytes;
 
 	for (uint32_t i = 0; i < rm->cpu.n; i++)
-		ndoorbells += rings((struct nvs_cpu_map *)rm->cpu.at[i]);
+		ndoorbells += is_armed_doorbell((struct nvs_cpu_map *)rm->cpu.at[i]);
 	DL_FOREACH(rm->channels, c)
-	nchannels += shown(c);
+	nchannels += is_in_view(c);
 	nhash = hash_size(nchannels);
 	bytes = sizeof(*p) + ndoorbells * sizeof(*doorbells) + nchannels * sizeof(*channels) +
 		nhash * sizeof(*hash);
@@ -147,12 +149,12 @@ static struct nvs_published *build(struct nvs_seg_block *block)
 	for (uint32_t i = 0; i < rm->cpu.n; i++) {
 		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
-		if (rings(m))
+		if (is_armed_doorbell(m))
 			doorbells[p->view.ndoorbells++] = (struct nvs_doorbell){
 				m->at.start, m->at.end, m->alias, m->number, m->gpu};
 	}
 	DL_FOREACH(rm->channels, c)
-	if (shown(c))
+	if (is_in_view(c))
 		add_channel(&p->view, channels, hash, c);
 	return p;
 }
@@ -172,7 +174,7 @@ static void replace_view(struct nvs_rm *rm)
 		block->refs++;
 	}
 	nvs_channels_bind(block->maps, block->n);
-	p = build(block);
+	p = build_view(block);
 	if (!p) {
 		put_block(block);
 		return;
@@ -188,8 +190,10 @@ static void replace_view(struct nvs_rm *rm)
 	nvs_shadow_collect();
 }
 
-/* What waited until the trap had the new view: what left is read for the last time and given back,
- * and what came is guarded. */
+/*
+ * Publishes the view, then does the work that had to wait for it: reads the last GP_PUT of channels
+ * that left, releases their memory, and guards new doorbells.
+ */
 void nvs_publish(void)
 {
 	struct nvs_rm *rm = nvs_rm();

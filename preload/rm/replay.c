@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables' beginning and end: what was learned before the session is told when it starts, and
- * what is still alive when it ends.
+ * Start and end of a session: writes the state known so far into the trace when a session starts,
+ * and the final records of everything still alive when it ends.
  */
 #include <time.h>
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
 #include "preload/signals/signals.h"
 
-/* ---- calls that passed untouched ---- */
+/* ---- calls not decoded ---- */
 
-static void tell_unknown(const struct nvs_rm *rm)
+static void record_unknown_calls(const struct nvs_rm *rm)
 {
 	for (uint32_t i = 0; i < rm->unknown_n; i++) {
 		const struct nvs_unknown *u = &rm->unknown[i];
@@ -26,7 +26,7 @@ static void tell_unknown(const struct nvs_rm *rm)
 	}
 }
 
-/* ---- beginning ---- */
+/* ---- session start ---- */
 
 static void replay_maps(struct nvs_rm *rm)
 {
@@ -69,9 +69,9 @@ void nvs_rm_replay(void)
 	nvs_unlock(&saved);
 }
 
-/* ---- end ---- */
+/* ---- session end ---- */
 
-static bool settled(struct nvs_channel_entry *c)
+static bool is_settled(struct nvs_channel_entry *c)
 {
 	bool rings = c->slot && !(c->flags & NVS_CHAN_NO_DOORBELL);
 
@@ -81,25 +81,29 @@ static bool settled(struct nvs_channel_entry *c)
 }
 
 /*
- * Another thread may be between its store of GP_PUT and its doorbell. It is given a moment to ring;
- * what it has put is taken without it then, since nobody can tell whether it rings before the
- * process is gone, and whether the GPU looks.
+ * Another thread may be between its store to GP_PUT and its doorbell store. It gets a moment to
+ * ring; then its entries are captured without the doorbell, since it is unknown whether the process
+ * still rings before it exits and whether the GPU fetches them.
  */
-static void settle(struct nvs_channel_entry *c)
+static void settle_channel(struct nvs_channel_entry *c)
 {
 	struct timespec nap = {0, 200000};
 
-	/* A call in transit may have taken its memory by now; what there was to be read has been.
+	/*
+	 * A call in progress may have freed the channel's memory; the last GP_PUT was read before.
 	 */
 	if (c->hidden && c->put_taken)
 		return;
 	for (int i = 0; i < 50; i++) {
-		if (settled(c))
+		if (is_settled(c))
 			return;
 		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
-	/* With a shadow GP_PUT waits for none but a doorbell that is under way. */
-	for (int i = 0; i < 50 && !settled(c); i++)
+	/*
+	 * With a shadow, entries beyond the last doorbell never reach the GPU: only wait for
+	 * doorbells in progress.
+	 */
+	for (int i = 0; i < 50 && !is_settled(c); i++)
 		c->shadow ? nvs_quiesce() : nvs_channel_rest(c->number);
 }
 
@@ -115,13 +119,16 @@ void nvs_rm_final_records(bool look_at_maps)
 	nvs_rm_timing_clocks();
 	DL_FOREACH(rm->channels, c)
 	{
-		settle(c);
+		settle_channel(c);
 		nvs_timing_tell(c);
 		nvs_tell_channel_gone(c, NVS_CHAN_GONE_AT_EXIT);
 	}
-	/* While a mapping is on its way out, the kernel's list may be held up with it. */
+	/*
+	 * A call that is changing mappings may hold the kernel's lock on them, and reading the list
+	 * would wait for it.
+	 */
 	if (look_at_maps && !atomic_load(&rm->remapping))
 		nvs_maps_check();
-	tell_unknown(rm);
+	record_unknown_calls(rm);
 	nvs_unlock(&saved);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The object's side of mappings: what RM_MAP_MEMORY promised of an fd, and what RM_UNMAP_MEMORY and
- * RM_FREE end. The pages stay in the program's address space then; only their meaning is gone.
+ * Mappings seen from their object: RM_MAP_MEMORY announces one for an fd, RM_UNMAP_MEMORY and
+ * RM_FREE end it. The pages stay in the program's address space after that, but no longer show the
+ * object.
  */
 #include <errno.h>
 #include "preload/rm/rm.h"
 
-static bool made_by(const struct nvs_cpu_map *m, const struct nvs_object *o)
+static bool is_made_by(const struct nvs_cpu_map *m, const struct nvs_object *o)
 {
 	return m->client == o->key.client && m->handle == o->key.handle;
 }
 
-/* The program may go on using what it has mapped. */
-static void release(struct nvs_cpu_map *m)
+/* The program may go on using its pages, so they become its own again. */
+static void release_map(struct nvs_cpu_map *m)
 {
 	nvs_shadow_clear(m->at.start, m->at.end);
 	nvs_doorbell_release(m);
@@ -24,8 +25,8 @@ void nvs_maps_withdraw_object(struct nvs_object *o)
 	int err = errno;
 
 	DL_FOREACH(o->entity->cpu, m)
-	if (made_by(m, o))
-		release(m);
+	if (is_made_by(m, o))
+		release_map(m);
 	errno = err;
 }
 
@@ -34,11 +35,11 @@ void nvs_maps_restore_object(struct nvs_object *o)
 	struct nvs_cpu_map *m;
 
 	DL_FOREACH(o->entity->cpu, m)
-	if (made_by(m, o) && m->released)
+	if (is_made_by(m, o) && m->released)
 		nvs_doorbell_give_up(m);
 }
 
-static void drop(struct nvs_cpu_map *m)
+static void drop_map(struct nvs_cpu_map *m)
 {
 	if (nvs_map_is_doorbell(m))
 		nvs_maps_left(m->at.start, m->at.end);
@@ -52,8 +53,8 @@ void nvs_maps_drop_object(struct nvs_object *o)
 	while (o->maps)
 		nvs_rm_map_drop(o->maps);
 	DL_FOREACH_SAFE(o->entity->cpu, m, next)
-	if (made_by(m, o))
-		drop(m);
+	if (is_made_by(m, o))
+		drop_map(m);
 }
 
 void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t length, uint64_t linear)
@@ -71,8 +72,10 @@ void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t leng
 	nvs_fd_set_map(fd, map);
 }
 
-/* Named by what RM_MAP_MEMORY answered, by the address told to the RM since, or by the mapping
- * itself. */
+/*
+ * LINEAR is the address that RM_MAP_MEMORY returned, the one reported to the RM since, or the start
+ * of the mapping itself.
+ */
 struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *o, uint64_t linear)
 {
 	struct nvs_rm_map *map;
@@ -94,7 +97,7 @@ void nvs_rm_map_withdraw(struct nvs_rm_map *map)
 
 	DL_FOREACH(map->object->entity->cpu, m)
 	if (m->from == map)
-		release(m);
+		release_map(m);
 	errno = err;
 }
 
@@ -114,7 +117,7 @@ void nvs_rm_map_drop(struct nvs_rm_map *map)
 
 	DL_FOREACH_SAFE(o->entity->cpu, m, next)
 	if (m->from == map)
-		drop(m);
+		drop_map(m);
 	DL_DELETE(o->maps, map);
 	map->object = NULL;
 	nvs_rm_map_put(map);

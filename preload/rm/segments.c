@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GPU address to CPU address: the join of an entity's GPU mappings with its CPU mappings, byte of
- * the object for byte of the object, clipped to what both show. Kept sorted, and renewed one entity
+ * Translation of GPU to CPU addresses: joins an entity's GPU mappings with its CPU mappings by the
+ * object's offset, clipped to what both show. The segments are sorted, and rebuilt for one entity
  * at a time.
  */
 #include <string.h>
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
 
-static bool usable(const struct nvs_cpu_map *m)
+static bool is_usable(const struct nvs_cpu_map *m)
 {
 	return !m->hidden && m->prot != PROT_NONE && m->kind != NVS_MAP_DOORBELL;
 }
 
-static int compare(const struct nvs_seg *a, const struct nvs_seg *b)
+static int compare_segs(const struct nvs_seg *a, const struct nvs_seg *b)
 {
 	if (a->vaspace != b->vaspace)
 		return a->vaspace < b->vaspace ? -1 : 1;
@@ -22,7 +22,7 @@ static int compare(const struct nvs_seg *a, const struct nvs_seg *b)
 	return 0;
 }
 
-static void insert(struct nvs_segs *s, const struct nvs_seg *seg)
+static void insert_seg(struct nvs_segs *s, const struct nvs_seg *seg)
 {
 	uint32_t lo = 0, hi = s->n;
 
@@ -38,7 +38,7 @@ static void insert(struct nvs_segs *s, const struct nvs_seg *seg)
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (compare(&s->at[mid], seg) < 0)
+		if (compare_segs(&s->at[mid], seg) < 0)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -48,8 +48,8 @@ static void insert(struct nvs_segs *s, const struct nvs_seg *seg)
 	s->n++;
 }
 
-/* Drops the entity's segments; true if it had any. */
-static bool clear(struct nvs_segs *s, uint32_t entity)
+/* Removes the entity's segments. Returns true if it had any. */
+static bool clear_entity(struct nvs_segs *s, uint32_t entity)
 {
 	uint32_t kept = 0;
 
@@ -66,10 +66,8 @@ static bool clear(struct nvs_segs *s, uint32_t entity)
 	return true;
 }
 
-/*
- * The CPU mapping that shows byte AT of the object, or else the one that begins soonest behind it.
- */
-static const struct nvs_cpu_map *cover(const struct nvs_entity *e, int64_t at)
+/* The CPU mapping that shows byte AT of the object, else the one with the next higher offset. */
+static const struct nvs_cpu_map *find_cover(const struct nvs_entity *e, int64_t at)
 {
 	const struct nvs_cpu_map *m, *best = NULL;
 
@@ -77,7 +75,7 @@ static const struct nvs_cpu_map *cover(const struct nvs_entity *e, int64_t at)
 	{
 		int64_t first = m->offset, last = m->offset + (int64_t)(m->at.end - m->at.start);
 
-		if (!usable(m) || last <= at)
+		if (!is_usable(m) || last <= at)
 			continue;
 		if (first <= at)
 			return m;
@@ -87,14 +85,14 @@ static const struct nvs_cpu_map *cover(const struct nvs_entity *e, int64_t at)
 	return best;
 }
 
-static bool join(const struct nvs_entity *e, const struct nvs_gpu_map *g)
+static bool join_maps(const struct nvs_entity *e, const struct nvs_gpu_map *g)
 {
 	struct nvs_rm *rm = nvs_rm();
 	int64_t at = (int64_t)g->offset, end = at + (int64_t)(g->at.end - g->at.start);
 	bool any = false;
 
 	while (at < end) {
-		const struct nvs_cpu_map *m = cover(e, at);
+		const struct nvs_cpu_map *m = find_cover(e, at);
 		struct nvs_seg seg;
 		int64_t last;
 
@@ -110,7 +108,7 @@ static bool join(const struct nvs_entity *e, const struct nvs_gpu_map *g)
 		seg.cpu = (uintptr_t)(m->at.start + (uint64_t)(at - m->offset));
 		seg.vaspace = g->vaspace;
 		seg.entity = e->id;
-		insert(&rm->segs, &seg);
+		insert_seg(&rm->segs, &seg);
 		at = last;
 		any = true;
 	}
@@ -122,28 +120,30 @@ void nvs_segs_update(struct nvs_entity *e)
 	struct nvs_rm *rm = nvs_rm();
 	const struct nvs_gpu_map *g;
 	const struct nvs_cpu_map *m;
-	bool changed = clear(&rm->segs, e->id);
+	bool changed = clear_entity(&rm->segs, e->id);
 
 	DL_FOREACH(e->gpu, g)
-	changed |= join(e, g);
+	changed |= join_maps(e, g);
 	/* Managed memory: the same address on both sides. */
 	DL_FOREACH(e->cpu, m)
 	{
 		struct nvs_seg seg = {m->at.start, m->at.end - m->at.start, m->at.start, 0, e->id};
 
-		if (m->kind != NVS_MAP_UVM || !usable(m))
+		if (m->kind != NVS_MAP_UVM || !is_usable(m))
 			continue;
-		insert(&rm->segs, &seg);
+		insert_seg(&rm->segs, &seg);
 		changed = true;
 	}
-	/* What the process does not see changes nothing that the trap is told: most allocations. */
+	/*
+	 * Most allocations have no CPU mapping: they change no segment, and the view stays valid.
+	 */
 	if (changed)
 		rm->dirty = rm->segs_dirty = true;
 }
 
 void nvs_map_touched(struct nvs_cpu_map *m)
 {
-	/* Channels may bind to CPU mappings alone (USERD), whether segments come of them or not. */
+	/* Channels bind to CPU mappings (USERD) even where these form no segment. */
 	nvs_rm()->dirty = true;
 	if (!nvs_map_is_doorbell(m))
 		nvs_segs_update(m->entity);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shadows: ordinary memory takes the place of a channel's GPFIFO and USERD pages in the program,
- * so that a doorbell finds what it has to copy without a read over PCIe. trap/copy/shadow.h says
- * what may live there.
- *
- * Two more mappings of the whole memory object are taken when the program maps it, while its fd is
- * there: REAL, by which entries and GP_PUT reach the GPU, and SPARE, whose pages take their old
- * place again when the channel is freed. Both exchanges are one mremap: at no moment is there a
- * hole in which another mapping of the program could come to lie. One file, since what one half
- * exchanges the other puts back, step for step.
+ * Shadows: ordinary memory replaces a channel's GPFIFO and USERD pages in the program, so that a
+ * trap reads no device memory over PCIe. trap/copy/shadow.h has the requirements. When the program
+ * maps the memory object, it is mapped two more times, while its fd is open: entries and GP_PUT
+ * reach the GPU through REAL; the pages of SPARE return to the program when the channel is freed.
+ * Both exchanges are one mremap, so there is never a hole for another mapping to land in.
  */
 #include <emmintrin.h>
 #include <errno.h>
@@ -19,19 +15,19 @@
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "trap/copy/shadow.h"
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 
 #define PAGE 4096ull
-/* Objects that hold rings are small; others get no second mapping */
+/* Objects that hold rings are small; larger ones get no extra mappings. */
 #define LARGEST (64ull << 20)
-#define LOOK_EVERY 10 /* refreshes of a channel that rests */
-#define UNDO_TRIES 20 /* a millisecond */
+#define LOOK_EVERY 10 /* refreshes of an idle channel */
+#define UNDO_TRIES 20 /* 1 ms */
 #define UNDO_NAP_NS 50000
-#define UNRUNG_ROUNDS 20 /* two seconds */
-#define PREPARE_TRIES 20000 /* a second: GPU and program may be waiting for each other */
+#define UNRUNG_ROUNDS 20 /* 2 s */
+#define PREPARE_TRIES 20000 /* 1 s: GPU and program may be waiting for each other */
 #define POWER_FOLDER "/proc/driver/nvidia/gpus"
 
-/* ---- where the GPU may lose power at run time, a split mapping cannot be faulted in again ---- */
+/* ---- run-time power management: the driver cannot fault a split mapping in again ---- */
 
 static bool says_enabled(const char *folder)
 {
@@ -67,7 +63,7 @@ static bool may_suspend(void)
 	long n;
 
 	if (fd < 0)
-		return false; /* no such driver file: nothing suspends by it */
+		return false; /* the driver has no such file: no GPU suspends */
 	while ((n = nvs_sys(SYS_getdents64, fd, (long)room, sizeof(room), 0, 0, 0)) > 0)
 		for (long at = 0; at < n;) {
 			const struct dirent64 *d = (const void *)((const char *)room + at);
@@ -79,7 +75,7 @@ static bool may_suspend(void)
 	return may;
 }
 
-/* The driver answers, which may wait for a GPU. */
+/* Reads driver files, which may wait for a GPU. */
 void nvs_shadow_ask_power(void)
 {
 	struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
@@ -90,12 +86,12 @@ void nvs_shadow_ask_power(void)
 	atomic_store(&rm->power_asked, true);
 }
 
-static bool wanted(void)
+static bool is_wanted(void)
 {
 	return nvs_options()->values.shadow && nvs_rm()->power_asked && !nvs_rm()->may_suspend;
 }
 
-/* ---- the two mappings ---- */
+/* ---- the two extra mappings ---- */
 
 static uintptr_t map_again(size_t size, int fd)
 {
@@ -111,7 +107,7 @@ bool nvs_shadow_wants(const struct nvs_cpu_map *m, int fd)
 {
 	return m->kind == NVS_MAP_MEMORY && m->object_class == NV01_MEMORY_LOCAL_USER &&
 	       m->at.end - m->at.start <= LARGEST && nvs_fd_kind(fd) == NVS_FD_GPU &&
-	       (m->prot & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE) && wanted();
+	       (m->prot & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE) && is_wanted();
 }
 
 void nvs_shadow_map_more(size_t size, int fd, struct nvs_more_maps *more)
@@ -120,13 +116,13 @@ void nvs_shadow_map_more(size_t size, int fd, struct nvs_more_maps *more)
 	more->spare = more->real ? map_again(size, fd) : 0;
 }
 
-/* ---- what of SPARE has taken its old place in the program ---- */
+/* ---- holes: pages of SPARE that went back to the program ---- */
 
-/* Is there no more, and may even be the program's by now. */
+/* Addresses in SPARE that are unmapped, and may belong to the program by now. */
 struct nvs_stash_hole {
 	uintptr_t start;
 	size_t bytes;
-	bool reserved; /* by a mapping of ours */
+	bool reserved; /* by a mapping of the library */
 	struct nvs_stash_hole *next;
 };
 
@@ -138,9 +134,7 @@ static bool is_hole(uintptr_t start, size_t bytes)
 	return false;
 }
 
-/*
- * Without memory to remember it by, the map it lies in is not to be shadowed or unmapped any more.
- */
+/* Without memory for the hole, the mapping must never be shadowed or unmapped again. */
 static void remember_holes(const struct nvs_shadow *sh)
 {
 	for (int i = 0; i < 2; i++) {
@@ -162,7 +156,7 @@ static void remember_holes(const struct nvs_shadow *sh)
 	}
 }
 
-/* All of [start, end) but what is not ours any more. */
+/* Unmaps [start, end) except for addresses that are no longer ours. */
 static void unmap_spare(uintptr_t start, uintptr_t end)
 {
 	struct nvs_stash_hole **at = &nvs_rm()->holes;
@@ -187,8 +181,8 @@ static void unmap_spare(uintptr_t start, uintptr_t end)
 		nvs_rm_unmap(start, end - start);
 }
 
-/* Its memory stays until no trap can know it any more. */
-static void retire(struct nvs_channel_entry *c)
+/* Queues the shadow to be freed when no trap can use it. */
+static void retire_shadow(struct nvs_channel_entry *c)
 {
 	remember_holes(c->shadow);
 	c->shadow->next = nvs_rm()->retired;
@@ -212,22 +206,22 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 	size_t size = m->at.end - m->at.start;
 	struct nvs_channel_entry *c;
 
-	/* One that could not be given back before. */
+	/* A shadow that could not be given back earlier. */
 	DL_FOREACH(nvs_rm()->channels, c)
 	if (c->shadow && m->real && (uintptr_t)c->shadow->userd - m->real < size) {
 		atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
 		nvs_timing_gone(c);
-		retire(c);
+		retire_shadow(c);
 	}
-	if (m->real && !nvs_rm()->stale) /* else a trap that is interrupted may be writing there */
+	if (m->real && !nvs_rm()->stale) /* otherwise an interrupted trap may still write there */
 		nvs_rm_unmap(m->real, size);
 	if (m->spare)
 		unmap_spare(m->spare, m->spare + size);
 }
 
-/* ---- the way back ---- */
+/* ---- ending a shadow ---- */
 
-static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
+static bool ranges_overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
 {
 	return a < b_end && b < a_end;
 }
@@ -238,11 +232,11 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 		return;
 	nvs_timing_gone(c);
 	nvs_shadow_undo(c->shadow, true);
-	retire(c);
+	retire_shadow(c);
 }
 
-/* Not between a thread's GP_PUT and its doorbell, unless it has left it at that. */
-static int undo(struct nvs_channel_entry *c, bool now)
+/* Avoids the time between a thread's GP_PUT and its doorbell, unless that lasts too long. */
+static int undo_shadow(struct nvs_channel_entry *c, bool now)
 {
 	struct timespec nap = {0, UNDO_NAP_NS};
 
@@ -258,15 +252,17 @@ static int undo(struct nvs_channel_entry *c, bool now)
 	return nvs_shadow_undo(c->shadow, true);
 }
 
-/* More was rung for than CARRIED, or may have been. */
+/* True if doorbells rang, or may have rung, for more than CARRIED. */
 static bool rung_beyond(const struct nvs_timing *t, uint64_t carried)
 {
 	return t && (atomic_load((_Atomic uint32_t *)&t->unseen) ||
 		     atomic_load((_Atomic uint64_t *)&t->ready) > carried);
 }
 
-/* Its channel goes on without, which is to be published. Nobody waits for a GPU here: false, it
- * goes on with it for now. */
+/*
+ * Gives the pages back to the program; the caller must publish. Never waits for a GPU: returns
+ * false if the channel keeps its shadow for now.
+ */
 static bool give_back(struct nvs_channel_entry *c, bool now)
 {
 	struct nvs_timing *timing = c->shadow->timing;
@@ -276,14 +272,16 @@ static bool give_back(struct nvs_channel_entry *c, bool now)
 	if (!nvs_timing_end(c))
 		return false;
 	carried = atomic_load(&c->shadow->carried);
-	if (undo(c, now))
+	if (undo_shadow(c, now))
 		return false;
 	c->shadow_late = false;
-	/* It has come over with the pages. Nothing else is to be had by the GPU: a doorbell on its
-	 * way may still be copying it. */
+	/*
+	 * The last entries came back with the pages: ring for those that were rung for. GP_PUT must
+	 * not be stored again: a doorbell in progress may still be copying.
+	 */
 	if (rung_beyond(timing, carried))
 		nvs_timing_ring(c);
-	retire(c);
+	retire_shadow(c);
 	c->flags &= ~NVS_CHAN_SHADOW;
 	nvs_rm()->dirty = true;
 	nvs_tell_channel(c);
@@ -296,11 +294,11 @@ void nvs_shadow_end(struct nvs_channel_entry *c)
 		give_back(c, true);
 }
 
-static bool lies_in(const struct nvs_shadow *sh, uint64_t start, uint64_t end)
+static bool has_page_in(const struct nvs_shadow *sh, uint64_t start, uint64_t end)
 {
 	for (int i = 0; i < 2; i++)
-		if (overlap(sh->pieces[i].program, sh->pieces[i].program + sh->pieces[i].bytes,
-			    start, end))
+		if (ranges_overlap(sh->pieces[i].program,
+				   sh->pieces[i].program + sh->pieces[i].bytes, start, end))
 			return true;
 	return false;
 }
@@ -311,7 +309,7 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 
 	DL_FOREACH(nvs_rm()->channels, c)
 	{
-		if (!c->shadow || !lies_in(c->shadow, start, end))
+		if (!c->shadow || !has_page_in(c->shadow, start, end))
 			continue;
 		c->shadow_due = c->hidden && !c->put_taken;
 		if (!c->shadow_due)
@@ -319,12 +317,12 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 	}
 }
 
-/* Its channel has no pages from here on: what the GPU has not been given by now is lost to it. */
+/* The channel's pages are going away: entries that have not reached the GPU by now are lost. */
 static void cut_off(struct nvs_channel_entry *c)
 {
 	atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
 	nvs_timing_gone(c);
-	retire(c);
+	retire_shadow(c);
 	c->shadow_late = false;
 	c->flags &= ~NVS_CHAN_SHADOW;
 	nvs_rm()->dirty = true;
@@ -336,7 +334,7 @@ void nvs_shadow_cut(uint64_t start, uint64_t end)
 	struct nvs_channel_entry *c;
 
 	DL_FOREACH(nvs_rm()->channels, c)
-	if (c->shadow && !c->hidden && c->shadow_late && lies_in(c->shadow, start, end))
+	if (c->shadow && !c->hidden && c->shadow_late && has_page_in(c->shadow, start, end))
 		cut_off(c);
 }
 
@@ -347,7 +345,7 @@ void nvs_shadow_clear_due(struct nvs_channel_entry *c)
 	c->shadow_due = false;
 }
 
-/* True: the GPU has not come so far yet that those in [START, END) could be given back. */
+/* Returns true while the GPU is not far enough to give back the shadows in [START, END). */
 static bool step_towards(uint64_t start, uint64_t end)
 {
 	struct nvs_channel_entry *c;
@@ -356,7 +354,7 @@ static bool step_towards(uint64_t start, uint64_t end)
 
 	nvs_lock(&saved);
 	DL_FOREACH(nvs_rm()->channels, c)
-	if (c->shadow && c->shadow->timing && !c->hidden && lies_in(c->shadow, start, end))
+	if (c->shadow && c->shadow->timing && !c->hidden && has_page_in(c->shadow, start, end))
 		busy |= !nvs_timing_step(c);
 	nvs_unlock(&saved);
 	return busy;
@@ -372,9 +370,9 @@ void nvs_shadow_prepare(uint64_t start, uint64_t end)
 		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 }
 
-/* ---- making one ---- */
+/* ---- creating a shadow ---- */
 
-/* Write-combined memory is read 64 bytes at a time where the processor can. */
+/* Streaming loads read write-combined memory 64 bytes at a time. */
 __attribute__((target("sse4.1"))) static void copy_streaming(void *to, const void *from,
 							     size_t bytes)
 {
@@ -392,7 +390,7 @@ static void copy_device(void *to, uintptr_t from, size_t bytes)
 			((uint64_t *)to)[i] = ((const volatile uint64_t *)from)[i];
 }
 
-static struct nvs_cpu_map *map_of(uint64_t start, uint64_t end)
+static struct nvs_cpu_map *find_map(uint64_t start, uint64_t end)
 {
 	NVS_SPANS_EACH(&nvs_rm()->cpu, i, start, start + 1)
 	{
@@ -406,8 +404,8 @@ static struct nvs_cpu_map *map_of(uint64_t start, uint64_t end)
 	return NULL;
 }
 
-/* Another channel's ring or USERD in the pages [start, end). */
-static bool others_there(const struct nvs_channel_entry *mine, uint64_t start, uint64_t end)
+/* True if another channel has its ring or USERD in the pages [start, end). */
+static bool has_other_channel(const struct nvs_channel_entry *mine, uint64_t start, uint64_t end)
 {
 	struct nvs_channel_entry *c;
 
@@ -417,8 +415,9 @@ static bool others_there(const struct nvs_channel_entry *mine, uint64_t start, u
 
 		if (c == mine)
 			continue;
-		if ((ring && overlap(ring, ring + c->entries * 8ull, start, end)) ||
-		    (put && overlap(put & ~(PAGE - 1), (put & ~(PAGE - 1)) + PAGE, start, end)))
+		if ((ring && ranges_overlap(ring, ring + c->entries * 8ull, start, end)) ||
+		    (put &&
+		     ranges_overlap(put & ~(PAGE - 1), (put & ~(PAGE - 1)) + PAGE, start, end)))
 			return true;
 	}
 	return false;
@@ -432,16 +431,16 @@ static bool all_zero(const uint8_t *p, size_t bytes)
 	return true;
 }
 
-/* Nothing but this channel's USERD may be in its page. */
+/* True if the page contains nothing but this channel's USERD. */
 static bool only_userd(const uint8_t *page, size_t userd)
 {
 	return all_zero(page, userd) &&
 	       all_zero(page + userd + NVS_USERD_BYTES, PAGE - userd - NVS_USERD_BYTES);
 }
 
-/* Ordinary memory with the same contents in place of [start, start + bytes). */
-static bool take_place(struct nvs_cpu_map *m, uint64_t start, size_t bytes, size_t userd,
-		       struct nvs_shadow_piece *piece)
+/* Replaces [start, start + bytes) by ordinary memory with the same contents. */
+static bool replace_pages(struct nvs_cpu_map *m, uint64_t start, size_t bytes, size_t userd,
+			  struct nvs_shadow_piece *piece)
 {
 	uint64_t off = start - m->at.start;
 	void *fresh;
@@ -465,30 +464,32 @@ static bool take_place(struct nvs_cpu_map *m, uint64_t start, size_t bytes, size
 	return true;
 }
 
-/* Before the channel's first submission, once all channels' rings and USERDs are known. Without a
- * shadow it is captured too. */
+/*
+ * Called before the channel's first submission, when the rings and USERDs of all channels are
+ * known. A channel without a shadow is captured as well.
+ */
 void nvs_shadow_try(struct nvs_channel_entry *c)
 {
 	uint64_t ring = (uintptr_t)c->ring, bytes = c->entries * 8ull;
 	uint64_t userd = (uintptr_t)c->put - 4 * NVS_USERD_GP_PUT, page = userd & ~(PAGE - 1);
-	struct nvs_cpu_map *m = map_of(ring, ring + bytes);
+	struct nvs_cpu_map *m = find_map(ring, ring + bytes);
 	struct nvs_shadow *sh;
 
-	if (c->shadow_tried || !c->slot || !wanted())
+	if (c->shadow_tried || !c->slot || !is_wanted())
 		return;
 	c->shadow_tried = true;
-	if (!m || map_of(page, page + PAGE) != m || ring % PAGE || bytes % PAGE || c->slot->claim ||
-	    userd + NVS_USERD_BYTES > page + PAGE ||
-	    overlap(ring, ring + bytes, page, page + PAGE) || others_there(c, ring, ring + bytes) ||
-	    others_there(c, page, page + PAGE))
+	if (!m || find_map(page, page + PAGE) != m || ring % PAGE || bytes % PAGE ||
+	    c->slot->claim || userd + NVS_USERD_BYTES > page + PAGE ||
+	    ranges_overlap(ring, ring + bytes, page, page + PAGE) ||
+	    has_other_channel(c, ring, ring + bytes) || has_other_channel(c, page, page + PAGE))
 		return;
 	sh = nvs_alloc(sizeof(*sh));
 	if (!sh)
 		return;
 	sh->gpfifo = (volatile uint64_t *)(m->real + (ring - m->at.start));
 	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
-	if (!take_place(m, page, PAGE, userd - page, &sh->pieces[1]) ||
-	    !take_place(m, ring, bytes, PAGE, &sh->pieces[0])) {
+	if (!replace_pages(m, page, PAGE, userd - page, &sh->pieces[1]) ||
+	    !replace_pages(m, ring, bytes, PAGE, &sh->pieces[0])) {
 		nvs_shadow_undo(sh, true);
 		remember_holes(sh);
 		nvs_free(sh, sizeof(*sh));
@@ -502,13 +503,14 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	nvs_tell_channel(c);
 }
 
-/* ---- while it is in use ---- */
+/* ---- while the shadow is in use ---- */
 
 /*
- * True if something has come to lie beside USERD: of the program's, or, which costs reads over PCIe
- * and so is looked for only while the program does nothing there and may be waiting, of the GPU's.
+ * True if something else has appeared in the USERD page. The program's writes are always checked.
+ * The GPU's cost reads over PCIe, so they are checked only while the channel is idle and the
+ * program may be waiting for them.
  */
-static bool beside(struct nvs_channel_entry *c)
+static bool has_foreign_data(struct nvs_channel_entry *c)
 {
 	static uint8_t page[PAGE] __attribute__((aligned(16)));
 	size_t userd = (uintptr_t)c->shadow->userd & (PAGE - 1);
@@ -541,7 +543,10 @@ void nvs_shadow_bring_over(void)
 
 		if (!c->shadow || c->hidden || !c->put)
 			continue;
-		/* Undone by a trap that opened the doorbell page: the real pages are seen now. */
+		/*
+		 * A trap that opened the doorbell page ended the shadow: the program sees the real
+		 * pages again.
+		 */
 		if (atomic_load(&c->shadow->carried) == NVS_SHADOW_GONE) {
 			give_back(c, false);
 			continue;
@@ -549,15 +554,18 @@ void nvs_shadow_bring_over(void)
 		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);
 		c->shadow_idle = c->slot->claim == c->shadow_claim ? c->shadow_idle + 1 : 0;
 		c->shadow_claim = c->slot->claim;
-		/* A channel whose ring is full claims nothing more until GP_GET has moved on. */
+		/* A channel whose ring is full makes no claim until GP_GET advances. */
 		if (!c->shadow_idle || seen[NVS_USERD_GP_GET] != *c->put) {
 			show_get(c, seen);
 			seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
 		}
-		/* Asked for again ten times a second: nobody waits here. Where doorbells are not
-		 * seen, a shadow is of no use. */
+		/*
+		 * Tried ten times a second, without waiting. A shadow is useless if doorbells are
+		 * not seen.
+		 */
 		if (c->shadow_late ||
-		    (c->shadow->timing && atomic_load(&c->shadow->timing->unseen)) || beside(c))
+		    (c->shadow->timing && atomic_load(&c->shadow->timing->unseen)) ||
+		    has_foreign_data(c))
 			give_back(c, false);
 	}
 }

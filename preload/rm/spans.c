@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A row of address ranges sorted by start. Ranges may overlap (user memory can be pinned twice);
- * the longest one bounds how far back a search must look.
+ * An array of address ranges, sorted by start. Ranges may overlap (user memory can be pinned
+ * twice), so the longest range bounds how far back a search must start.
  */
 #include <string.h>
 #include "preload/rm/rm.h"
 
-/* First index whose span starts at or behind START. */
-static uint32_t lower(const struct nvs_spans *s, uint64_t start)
+/* Index of the first span that starts at or after START. */
+static uint32_t lower_bound(const struct nvs_spans *s, uint64_t start)
 {
 	uint32_t lo = 0, hi = s->n;
 
@@ -35,7 +35,7 @@ int nvs_spans_add(struct nvs_spans *s, struct nvs_span *span)
 		s->at = at;
 		s->room = room;
 	}
-	i = lower(s, span->start);
+	i = lower_bound(s, span->start);
 	memmove(s->at + i + 1, s->at + i, (s->n - i) * sizeof(*s->at));
 	s->at[i] = span;
 	s->n++;
@@ -46,7 +46,8 @@ int nvs_spans_add(struct nvs_spans *s, struct nvs_span *span)
 
 void nvs_spans_remove(struct nvs_spans *s, struct nvs_span *span)
 {
-	for (uint32_t i = lower(s, span->start); i < s->n && s->at[i]->start == span->start; i++) {
+	for (uint32_t i = lower_bound(s, span->start); i < s->n && s->at[i]->start == span->start;
+	     i++) {
 		if (s->at[i] != span)
 			continue;
 		s->n--;
@@ -59,5 +60,5 @@ void nvs_spans_remove(struct nvs_spans *s, struct nvs_span *span)
 
 uint32_t nvs_spans_from(const struct nvs_spans *s, uint64_t start)
 {
-	return lower(s, start > s->longest ? start - s->longest : 0);
+	return lower_bound(s, start > s->longest ? start - s->longest : 0);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls to /dev/nvidia-uvm: external ranges, which show the memory of the resource manager at GPU
- * addresses, and the GPUs on which the kernel's own channels work. Request numbers are bare:
- * variants go by release.
+ * Decodes calls to /dev/nvidia-uvm: external ranges, which map RM memory at GPU addresses, and the
+ * registration of GPUs, on which the kernel driver then uses channels of its own. Request numbers
+ * carry no size, so the form of the parameters follows from the release.
  */
 #include "preload/rm/rm.h"
 
@@ -21,7 +21,10 @@ static void add_range(uint64_t base, uint64_t length, uint32_t file)
 	nvs_free(range, sizeof(*range));
 }
 
-/* Ends the range that begins at BASE and did before CALL; its length, 0 if there is none. */
+/*
+ * Ends the range that begins at BASE and was made before CALL. Returns its length, 0 if there is
+ * none.
+ */
 static uint64_t end_range(uint64_t base, uint32_t file, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
@@ -40,8 +43,8 @@ static uint64_t end_range(uint64_t base, uint32_t file, uint64_t call)
 	return 0;
 }
 
-static void map(uint32_t client, uint32_t handle, uint64_t base, uint64_t length, uint64_t offset,
-		uint32_t gpus, uint32_t file)
+static void add_map(uint32_t client, uint32_t handle, uint64_t base, uint64_t length,
+		    uint64_t offset, uint32_t gpus, uint32_t file)
 {
 	struct nvs_object *o = nvs_object_find(client, handle);
 	struct nvs_gpu_map m = {
@@ -65,7 +68,7 @@ static void map_external(const struct UVM_MAP_EXTERNAL_ALLOCATION_PARAMS *a, uin
 	uint32_t gpus = tail->gpuAttributesCount ? (uint32_t)tail->gpuAttributesCount : 1;
 
 	if (!tail->rmStatus)
-		map(tail->hClient, tail->hMemory, a->base, a->length, a->offset, gpus, file);
+		add_map(tail->hClient, tail->hMemory, a->base, a->length, a->offset, gpus, file);
 }
 
 static void free_range(const void *params, uint32_t file, uint64_t call)
@@ -84,7 +87,7 @@ static void free_range(const void *params, uint32_t file, uint64_t call)
 		nvs_gpu_maps_remove(0, a->base, a->base + length, file, false, call);
 }
 
-/* UVM copies and clears on channels of its own, made in the kernel. */
+/* UVM copies and clears memory on channels that it makes in the kernel. */
 static void register_gpu(const struct UVM_REGISTER_GPU_PARAMS *a)
 {
 	if (!a->rmStatus)
@@ -107,8 +110,8 @@ static void register_channel(const struct UVM_REGISTER_CHANNEL_PARAMS *a)
 		nvs_channel_read_token(o->channel);
 }
 
-/* What a call takes away from BASE on; newer ones that free say no length. */
-static uint64_t end_of(unsigned long request, uint64_t base, uint64_t length)
+/* End of the range at BASE that the call removes. FREE has no length since 590.44.01. */
+static uint64_t find_range_end(unsigned long request, uint64_t base, uint64_t length)
 {
 	uint64_t end = base + 1;
 
@@ -128,11 +131,12 @@ bool nvs_uvm_begins(unsigned long request)
 void nvs_uvm_before(unsigned long request, const void *arg)
 {
 	struct {
-		uint64_t base, length; /* with which both begin */
+		uint64_t base, length; /* the first fields of both structures */
 	} range;
 
 	if (nvs_rm()->pools && nvs_peek(&range, arg, sizeof(range)))
-		nvs_timing_memory_goes(range.base, end_of(request, range.base, range.length));
+		nvs_timing_memory_goes(range.base,
+				       find_range_end(request, range.base, range.length));
 }
 
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,
@@ -166,8 +170,10 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,
 		free_range(arg, file, transit->call);
 		break;
 	case NVS_UVM_DEVICE_P2P:
-		/* The process maps the same range of the uvm fd: addresses are equal, as for all of
-		 * its memory. */
+		/*
+		 * The process maps the same range of the uvm fd at the same address, as with all
+		 * UVM memory, so nothing needs to be entered here.
+		 */
 		break;
 	case NVS_UVM_REGISTER_GPU:
 		register_gpu(arg);

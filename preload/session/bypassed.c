@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program ends that has used the GPU, and nothing of it was seen. Looked for by what asks nobody:
- * a sandbox may be on, and the loader's lock may be held.
+ * Detects at exit that the program used the GPU although the library observed nothing. Uses neither
+ * the loader nor unusual system calls: a sandbox may be active, and the loader's lock may be held.
  */
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
-#include "preload/api/api.h"
+#include "preload/api/intercept/api.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
-#include "preload/trace/session.h"
+#include "preload/writer/session.h"
 
 #define LAST_FD 1024
 
-/* Of glibc 2.35 on, where r_version is 2: the list of another namespace (dlmopen). */
+/* glibc 2.35 and later set r_version to 2: a list of further namespaces (dlmopen). */
 struct namespace
 {
 	struct r_debug debug;
 	const struct namespace *next;
 };
 
-/* As the loader leaves it for debuggers, in the program's own dynamic section. */
+/* r_debug, which the loader stores for debuggers in the program's own dynamic section. */
 static const struct namespace *find_namespaces(void)
 {
 	const ElfW(Phdr) *ph = (const void *)getauxval(AT_PHDR);
@@ -70,8 +70,10 @@ static bool has_unseen_gpu(void)
 	return false;
 }
 
-/* The process that may say so: a forked child has its parent's files. 0: we are not preloaded, and
- * see nothing. */
+/*
+ * Pid of the process that may report it: a forked child has its parent's files. 0 if the library is
+ * not preloaded and so observes nothing.
+ */
 static int own_pid;
 
 __attribute__((constructor)) static void remember_process(void)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Load and unload of the library. A program that never opens a GPU pays for these few lines.
- */
-#include "preload/api/nvtx.h"
+/* Constructor and destructor of the library. All that a program pays if it never opens a GPU. */
+#include "preload/api/nvtx/nvtx.h"
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "preload/signals/signals.h"
-#include "preload/trace/session.h"
+#include "preload/writer/session.h"
 
-/* Told apart from a vfork() child, which has our memory and a number of its own. In a forked child
- * the page is wiped, and no constructor runs. */
+/*
+ * Stores the pid, to detect a vfork() child, which shares our memory but has its own pid. In a
+ * forked child the state page is wiped, and no constructor runs.
+ */
 static void remember_process(void)
 {
 	atomic_store(&nvs_state()->pid, (uint32_t)nvs_sys_getpid());
 }
 
-__attribute__((constructor)) static void nvs_init(void)
+__attribute__((constructor)) static void load_library(void)
 {
 	if (!nvs_preloaded())
 		return;
@@ -32,7 +32,7 @@ __attribute__((constructor)) static void nvs_init(void)
 	nvs_summary_refused();
 }
 
-__attribute__((destructor)) static void nvs_fini(void)
+__attribute__((destructor)) static void unload_library(void)
 {
 	nvs_session_finish();
 	nvs_session_bypassed();

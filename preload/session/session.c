@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One trace, from the first channel allocation of the process to its end.
+ * The life of one session, and so of one trace: from the process's first channel allocation to its
+ * end. Creates the files, starts trap, writer and keeper, and stops them in order.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include "preload/api/api.h"
+#include "preload/api/intercept/api.h"
 #include "preload/base/clock.h"
 #include "preload/base/names.h"
 #include "preload/base/options.h"
@@ -16,29 +17,29 @@
 #include "preload/base/sys.h"
 #include "preload/live/live.h"
 #include "preload/modules/modules.h"
-#include "preload/session/keeper.h"
-#include "preload/session/timing.h"
+#include "preload/session/poll_thread.h"
+#include "preload/session/timestamp_memory.h"
 #include "preload/signals/signals.h"
-#include "preload/trace/session.h"
+#include "preload/writer/session.h"
 
-#define MAX_TRIES 100 /* at a free name */
+#define MAX_TRIES 100 /* for an unused name */
 #define START_WAIT_MS 10000
 #define LOCK_WAIT_MS 2000
 
 /* ---- names ---- */
 
-static const char *variable(const char *name)
+static const char *get_variable(const char *name)
 {
 	return getenv(name);
 }
 
-static int expand(const char *pattern, char *name)
+static int expand_name(const char *pattern, char *name)
 {
 	struct nvs_name_facts facts = {
 		.pid = (uint32_t)nvs_sys_getpid(),
 		.program = program_invocation_short_name,
 		.host = "unknown",
-		.variable = variable,
+		.variable = get_variable,
 	};
 	struct utsname machine;
 
@@ -47,7 +48,7 @@ static int expand(const char *pattern, char *name)
 	return nvs_name_expand(pattern, &facts, name, PATH_MAX);
 }
 
-/* Where the spool of the trace at NAME goes. 0 or -ENAMETOOLONG. */
+/* Path of the spool for the trace NAME. Returns 0 or -ENAMETOOLONG. */
 static int spool_name(const char *name, char *out)
 {
 	const char *dir = nvs_options()->values.spool_dir;
@@ -66,8 +67,8 @@ static int spool_name(const char *name, char *out)
 }
 
 /*
- * Whether this run has already written NAME: a program that starts others must not have their
- * traces, or they its, overwritten by one another.
+ * True if this run has already written NAME: a program and the programs it starts must not
+ * overwrite each other's traces.
  */
 static bool written_by_this_run(const char *path)
 {
@@ -86,7 +87,7 @@ static bool written_by_this_run(const char *path)
 	       (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
 		text[n] = '\0';
 		found = strstr(text, path) != NULL;
-		/* Overlapping reads, so that no path is cut in two. */
+		/* Reads overlap, so that no path is split. */
 		if (n < (long)sizeof(text) - 1)
 			break;
 		offset += n > 2048 ? n - 2048 : n;
@@ -97,7 +98,7 @@ static bool written_by_this_run(const char *path)
 
 /* ---- start ---- */
 
-/* Trace and spool under one name. -EEXIST: one of them is taken. */
+/* Creates trace and spool under one name. Returns -EEXIST if either exists. */
 static int create_files(struct nvs_session *session, const char *name)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
@@ -124,7 +125,7 @@ static int create_files(struct nvs_session *session, const char *name)
 static int create_under_free_name(struct nvs_session *session)
 {
 	char name[PATH_MAX];
-	int err = expand(nvs_options()->out, name);
+	int err = expand_name(nvs_options()->out, name);
 
 	strcpy(session->shown, nvs_options()->out);
 	if (err)
@@ -153,8 +154,8 @@ static void fill_random(void *out, size_t size)
 }
 
 /*
- * A debugger keeps SIGTRAP for itself: neither would the step of a store come to us, nor the
- * breakpoint that stands in a site while it is patched.
+ * A debugger takes SIGTRAP: the library would get neither the single step of a store nor the
+ * breakpoint used while a site is patched.
  */
 static bool is_traced(void)
 {
@@ -214,12 +215,12 @@ static int start_recording(struct nvs_session *session)
 	if (err)
 		return err;
 	nvs_keeper_start(session);
-	/* What came while the unwinder was warmed was put aside, as in any trap. */
+	/* Signals deferred while the unwinder was warmed up, as in a trap. */
 	nvs_sigview_deliver_now();
 	return 0;
 }
 
-/* For who looks on while the program runs. 0 or -errno. */
+/* Creates the live page for nvsnoop-top and other readers. Returns 0 or -errno. */
 static int begin_live(const struct nvs_session *session, char *folder)
 {
 	struct utsname machine;
@@ -233,7 +234,7 @@ static int begin_live(const struct nvs_session *session, char *folder)
 	return nvs_live_begin(&facts, folder);
 }
 
-/* Nothing but the page: buffers in memory, whose records go nowhere. */
+/* Only the live page: thread buffers in memory, whose records are dropped. */
 static int begin_untraced(struct nvs_session *session, int live, const char *folder)
 {
 	snprintf(session->shown, sizeof(session->shown),
@@ -243,8 +244,8 @@ static int begin_untraced(struct nvs_session *session, int live, const char *fol
 }
 
 /*
- * A thread's buffer. With --max-size it is small against that, since what the buffers hold when the
- * size is reached still comes into the trace.
+ * Size of a thread buffer. Small with --max-size, since data in the buffers is still written after
+ * the limit is reached.
  */
 static uint64_t choose_ring_bytes(const struct nvs_option_values *values)
 {
@@ -255,7 +256,7 @@ static uint64_t choose_ring_bytes(const struct nvs_option_values *values)
 	return bytes;
 }
 
-static int begin(struct nvs_session *session)
+static int begin_session(struct nvs_session *session)
 {
 	char folder[PATH_MAX / 2];
 	int err, live;
@@ -287,7 +288,7 @@ static int begin(struct nvs_session *session)
 	return err;
 }
 
-/* Destructors do not run there. Once; a forked child keeps it. */
+/* quick_exit() runs no destructors. Registered once; a forked child inherits it. */
 static void end_at_quick_exit(void)
 {
 	static _Atomic int done;
@@ -297,9 +298,10 @@ static void end_at_quick_exit(void)
 }
 
 /*
- * From here on what changes is told as it comes: what is known by now is told under the same lock.
+ * Under one lock: writes the records of everything known so far, and from then on changes are
+ * recorded as they happen.
  */
-static void activate(struct nvs_session *session)
+static void activate_session(struct nvs_session *session)
 {
 	sigset_t saved;
 
@@ -314,27 +316,30 @@ static void activate(struct nvs_session *session)
 	nvs_unlock(&saved);
 }
 
-static void start(struct nvs_session *session)
+static void start_session(struct nvs_session *session)
 {
 	sigset_t saved;
 
 	nvs_lock(&saved);
 	strcpy(session->driver, nvs_rm_driver_version());
 	nvs_unlock(&saved);
-	session->error = begin(session);
+	session->error = begin_session(session);
 	if (session->error) {
 		atomic_store(&session->state, NVS_SESSION_FAILED);
 	} else {
 		nvs_summary_started(session);
 		end_at_quick_exit();
-		activate(session);
+		activate_session(session);
 		nvs_timing_start(session);
 		nvs_api_session_started();
 	}
 	nvs_sys_futex_wake(&session->state);
 }
 
-/* Not for ever: a handler may have jumped out of the start, or its thread been cancelled in it. */
+/*
+ * The wait is limited: a handler may have left the start by a longjmp, or its thread may have been
+ * cancelled.
+ */
 static void wait_for_start(struct nvs_session *session)
 {
 	for (int i = 0;
@@ -344,8 +349,7 @@ static void wait_for_start(struct nvs_session *session)
 
 void nvs_session_start(void)
 {
-	/* What the start calls may come back here: the program's allocator may, which may do
-	 * anything. */
+	/* The start may recurse: it may call the program's allocator, which may do anything. */
 	static __thread bool starting;
 	struct nvs_session *session = nvs_session();
 	void *none = NULL;
@@ -364,7 +368,7 @@ void nvs_session_start(void)
 	if (__atomic_compare_exchange_n(nvs_slot(NVS_SLOT_SESSION), &none, session, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		starting = true;
-		start(session);
+		start_session(session);
 		starting = false;
 	} else {
 		nvs_free(session, sizeof(*session));
@@ -373,7 +377,7 @@ void nvs_session_start(void)
 	errno = saved;
 }
 
-/* In a forked child too the unwinder stays loaded. */
+/* The unwinder stays loaded in a forked child. */
 void nvs_session_prepare(void)
 {
 	static _Atomic int prepared;
@@ -388,7 +392,7 @@ void nvs_session_prepare(void)
 
 /* ---- finish ---- */
 
-static void finish(struct nvs_session *session)
+static void finish_session(struct nvs_session *session)
 {
 	sigset_t saved;
 	bool ended;
@@ -404,7 +408,7 @@ static void finish(struct nvs_session *session)
 		session->newer_driver = nvs_rm_release_is_newer();
 		nvs_unlock(&saved);
 	}
-	/* From here on records go to the late spool; those under way get through to the writer. */
+	/* From here on records go to the late spool; those in progress still reach the writer. */
 	atomic_store(&nvs_writer_signal.ended, 1);
 	nvs_keeper_wake();
 	nvs_quiesce();
@@ -423,7 +427,7 @@ void nvs_session_finish(void)
 	if (!session || session->pid != (uint32_t)nvs_sys_getpid())
 		return;
 	if (atomic_compare_exchange_strong(&session->state, &active, NVS_SESSION_ENDED)) {
-		finish(session);
+		finish_session(session);
 		nvs_summary_ended(session);
 	} else if (active == NVS_SESSION_FAILED && session->error) {
 		nvs_summary_ended(session);

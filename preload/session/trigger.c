@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trigger file: what it says when it changes decides what is recorded from then on. "start",
- * "stop", or a number of submissions. Looked at when the trace begins and ten times a second; until
- * it exists nothing is recorded.
+ * The trigger file: its content, each time it changes, decides what is recorded from then on:
+ * "start", "stop", or a number of submissions. Read at the session's start and ten times a second.
+ * Nothing is recorded until the file exists.
  */
 #include <string.h>
 #include "preload/base/outfile.h"
 #include "preload/base/sys.h"
-#include "preload/session/keeper.h"
-#include "preload/trace/session.h"
+#include "preload/session/poll_thread.h"
+#include "preload/writer/session.h"
 
-/* TEXT is one word, with white space around it at most; it is cut out. */
-static const char *word(char *text)
+/* Cuts out the only word of TEXT. Returns "" if there are several. */
+static const char *cut_word(char *text)
 {
 	char *end;
 
@@ -23,9 +23,9 @@ static const char *word(char *text)
 	return text;
 }
 
-static bool parse(char *text, int64_t *submissions)
+static bool parse_command(char *text, int64_t *submissions)
 {
-	const char *said = word(text);
+	const char *said = cut_word(text);
 	int64_t n = 0;
 
 	if (!strcmp(said, "start")) {
@@ -65,7 +65,7 @@ void nvs_trigger_look(struct nvs_session *session)
 	    nvs_sys_read(fd, text, sizeof(text) - 1) > 0) {
 		t->inode = st.st_ino;
 		t->obeyed = st.st_mtim;
-		if (parse(text, &submissions))
+		if (parse_command(text, &submissions))
 			nvs_switch_set(submissions, NVS_WINDOW_TRIGGER);
 		else
 			atomic_store(&t->wrong, true);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signal actions: ours in the kernel for SIGSEGV, its stand-in (sigview.c) and SIGTRAP, the
- * program's in a table of its own, which it sets and asks by the usual functions. The table
- * outlives a fork, as the kernel's does. In it are handlers of other signals too that block SIGSEGV
- * while they run, or may change the mask that is restored behind them.
- *
- * Until ours are installed all of it only passes on. That is before the first doorbell page is
- * armed, or when the program first blocks SIGSEGV.
+ * Signal actions. SIGSEGV, its stand-in (sigview.c) and SIGTRAP have our handler in the kernel; the
+ * program's actions are in a table, which the hooked functions read and write. The table survives a
+ * fork, like the kernel's. It also has the handlers of other signals that block SIGSEGV while they
+ * run, or may change the mask that is restored after them. Until ours are installed (before the
+ * first doorbell page is armed, or when the program first blocks SIGSEGV), calls are only passed
+ * on.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,20 +17,21 @@
 #include "trap/low/sys.h"
 
 #define SIGNALS 65
-/* What an instruction causes, a system call in a sandbox too, kills where it is blocked. */
+/* Signals that an instruction can cause, also a system call in a sandbox. Blocked, they kill. */
 #define CAUSED                                                                                 \
 	(NVS_SIGBIT(SIGSEGV) | NVS_SIGBIT(SIGTRAP) | NVS_SIGBIT(SIGBUS) | NVS_SIGBIT(SIGFPE) | \
 	 NVS_SIGBIT(SIGILL) | NVS_SIGBIT(SIGSYS))
 #define VIEW (NVS_SIGBIT(SIGSEGV) | NVS_SIGBIT(NVS_STAND_IN))
-#define RESTORER 0x04000000 /* SA_RESTORER, which the C library sets and shows */
+#define RESTORER 0x04000000 /* SA_RESTORER, which the C library sets and reports */
 
-/* Two copies, of which the count's last bit says which one holds: a reader needs no lock. */
+/* A seqlock with two copies: the last bit of count selects the valid one. Readers take no lock. */
 struct action {
 	_Atomic uint32_t count;
 	struct sigaction copy[2];
 };
-static struct action program[SIGNALS]; /* of those that are not as the kernel has them */
-/* The other signals whose handlers ours runs before. */
+static struct action
+	program[SIGNALS]; /* for signals whose action in the kernel is not the program's */
+/* Other signals, for whose handlers ours runs first. */
 static _Atomic uint64_t wrapped;
 static _Atomic bool installed;
 static void (*restorer)(void);
@@ -46,7 +46,7 @@ static bool is_ours(int sig)
 	return sig == SIGSEGV || sig == SIGTRAP || sig == NVS_STAND_IN;
 }
 
-/* Below the root page, so that a forked child finds it free. */
+/* The lock is in the root page, so that a forked child finds it free. */
 void nvs_sigactions_lock(uint64_t *saved)
 {
 	uint64_t all = ~(NVS_SIGBIT(32) | NVS_SIGBIT(33)); /* the C library's own two */
@@ -91,10 +91,10 @@ static bool has_handler(const struct sigaction *a)
 }
 
 /*
- * Ours in the kernel. As the program's own would run, which we stand in for: on which stack, with
- * which restarts and, for what is sent, with which mask. Behind a single step all is blocked
- * already. In a fault all others are, the C library's own two as well, which sigfillset() leaves
- * out; nested faults are part of the trap's work.
+ * Installs our handler in the kernel for SIG. Stack and restart flags, and for sent signals the
+ * mask, are those of the program's action, for which it stands in. After a single step everything
+ * is blocked already. During a fault all other signals are blocked, also the C library's own two,
+ * which sigfillset() leaves out. Nested faults are part of the trap's work.
  */
 static int put_kernel(int sig)
 {
@@ -109,9 +109,11 @@ static int put_kernel(int sig)
 	return nvs_next()->sigaction(sig, &a, NULL) ? -errno : 0;
 }
 
-/* What is pending of a signal that the program begins to ignore is gone. SIGTRAP is needed in any
- * thread: of it only this one's and the process's are taken. */
-static void discard(int sig)
+/*
+ * A signal that the program starts to ignore is no longer pending. SIGTRAP may be needed in any
+ * thread: only those of this thread and of the process are discarded.
+ */
+static void discard_pending(int sig)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct timespec none = {0, 0};
@@ -123,7 +125,7 @@ static void discard(int sig)
 		nvs_sys4(SYS_rt_sigtimedwait, &set, 0, &none, sizeof(set));
 }
 
-/* A vfork() child shares our memory, but its actions are its own. */
+/* A vfork() child shares our memory, but has its own signal actions. */
 static bool in_vfork_child(void)
 {
 	return nvs_state_borrowed();
@@ -141,7 +143,7 @@ static void change_ours(int sig, const struct sigaction *action, struct sigactio
 		after.sa_restorer = restorer;
 		store_action(sig, &after);
 		if (after.sa_handler == SIG_IGN)
-			discard(sig);
+			discard_pending(sig);
 		put_kernel(sig);
 		if (sig == SIGSEGV)
 			put_kernel(NVS_STAND_IN);
@@ -150,7 +152,7 @@ static void change_ours(int sig, const struct sigaction *action, struct sigactio
 		*old = before;
 }
 
-/* What the kernel has for SIG, which is not ours, as the program set it. */
+/* Converts the kernel's action of SIG, which is not one of ours, to what the program has set. */
 static void show_other(int sig, struct sigaction *action)
 {
 	struct sigaction mine;
@@ -159,7 +161,7 @@ static void show_other(int sig, struct sigaction *action)
 	    !(wrapped & NVS_SIGBIT(sig) && action->sa_handler == SIG_DFL))
 		return;
 	mine = nvs_sigaction_of_program(sig);
-	/* SA_RESETHAND has taken the handler away, and nothing else. */
+	/* SA_RESETHAND has removed only the handler. */
 	if (action->sa_handler != SIG_DFL)
 		action->sa_sigaction = mine.sa_sigaction;
 	nvs_sigset_put(&action->sa_mask, nvs_sigset_word(&mine.sa_mask) &
@@ -179,8 +181,8 @@ static int change_borrowed(int sig, const struct sigaction *action, struct sigac
 }
 
 /*
- * Ours runs first where the program's handler blocks SIGSEGV, or is shown the mask that is restored
- * behind it.
+ * Our handler runs first if the program's handler blocks SIGSEGV, or receives the mask that is
+ * restored after it.
  */
 static int change_other(int sig, const struct sigaction *action, struct sigaction *old)
 {
@@ -270,7 +272,7 @@ uint64_t nvs_sigactions_hand_over(void)
 	for (int i = 0; i < 2; i++) {
 		int sig = i ? SIGSEGV : SIGTRAP;
 
-		/* A vfork() child may have put in one of its own. */
+		/* A vfork() child may have installed its own. */
 		if (installed && nvs_sigaction_of_program(sig).sa_handler == SIG_IGN &&
 		    !nvs_next()->sigaction(sig, NULL, &action) &&
 		    action.sa_sigaction == nvs_on_signal &&
@@ -290,7 +292,7 @@ void nvs_sigactions_take_back(uint64_t ignored)
 	}
 }
 
-/* Takes what stands in the kernel for SIG as the program's, and puts ours there. */
+/* Stores the kernel's action of SIG as the program's, and installs ours. */
 static int take_over(int sig)
 {
 	struct sigaction action;
@@ -344,7 +346,7 @@ int nvs_signals_install(void)
 	return err;
 }
 
-static bool replaced(int sig)
+static bool is_replaced(int sig)
 {
 	struct sigaction action;
 
@@ -356,13 +358,12 @@ bool nvs_signals_check(void)
 	bool any = false;
 	uint64_t saved;
 
-	/* Mostly nobody has: what blocks signals, and asks who we are, is for where somebody did.
-	 */
-	if (!installed || !(replaced(SIGSEGV) || replaced(SIGTRAP)) || in_vfork_child())
+	/* Usually nothing is replaced: do not pay for blocking signals and getpid() then. */
+	if (!installed || !(is_replaced(SIGSEGV) || is_replaced(SIGTRAP)) || in_vfork_child())
 		return false;
 	nvs_sigactions_lock(&saved);
 	for (int sig = SIGSEGV;; sig = SIGTRAP) {
-		if (replaced(sig)) {
+		if (is_replaced(sig)) {
 			take_over(sig);
 			any = true;
 		}

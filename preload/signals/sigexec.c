@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a program hands on to the one it runs: that it blocks or ignores one of our two signals, and
- * a SIGSEGV that is pending. In the kernel it does so for the moment of the call; where that fails,
- * all is as before.
- *
- * May run in a handler and in a vfork() child: system calls and the thread's own storage, no lock,
- * no memory but the stack's.
+ * The signal state that a program inherits over exec: whether one of our two signals is blocked or
+ * ignored, and a pending SIGSEGV. It is put into the kernel for the duration of the call and
+ * removed again if the call fails. May run in a handler and in a vfork() child: only system calls,
+ * thread-local storage and the stack; no lock and no allocation.
  */
 #include <errno.h>
 #include <spawn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Our handler for SIGSEGV, its stand-in and SIGTRAP: the trap first, and for what is not the
- * trap's, what the kernel would have done with the program's own action.
+ * Our handler of SIGSEGV, its stand-in and SIGTRAP. It calls the trap first. For a signal that is
+ * not the trap's it does what the kernel would have done for the program's action.
  */
 #include <string.h>
 #include <ucontext.h>
@@ -15,7 +15,10 @@
 #define SS_AUTODISARM (1u << 31)
 #endif
 
-/* Changes the alternate stack as if from another stack: on it, the kernel would refuse. */
+/*
+ * Changes the alternate stack while pretending to run on another one: the kernel refuses to change
+ * the stack in use.
+ */
 static void set_altstack(const stack_t *stack)
 {
 	long ret = SYS_sigaltstack;
@@ -29,24 +32,24 @@ static void set_altstack(const stack_t *stack)
 			 : "rcx", "r11", "r12", "memory");
 }
 
-static bool contains(const stack_t *stack, uintptr_t sp)
+static bool contains_address(const stack_t *stack, uintptr_t sp)
 {
 	return sp - (uintptr_t)stack->ss_sp < stack->ss_size;
 }
 
-/* True where this handler runs on the program's alternate stack. */
+/* Returns true if this handler runs on the program's alternate stack. */
 static bool on_altstack(const ucontext_t *uc)
 {
 	const stack_t *stack = &uc->uc_stack;
 	char here;
 
 	return !((unsigned)stack->ss_flags & (SS_DISABLE | SS_AUTODISARM)) &&
-	       contains(stack, (uintptr_t)&here);
+	       contains_address(stack, (uintptr_t)&here);
 }
 
 /*
- * The trap works on a stack of its own and meets faults there by design. On the alternate stack the
- * kernel would put such a fault's frame over ours, as that stack then looks free; so there is none
+ * The trap uses its own stack and faults there by design. The kernel then sees the alternate stack
+ * as free and would put the frame of such a fault over ours. So the alternate stack is disabled
  * meanwhile.
  */
 static bool run_trap(int sig, siginfo_t *info, ucontext_t *uc)
@@ -70,39 +73,42 @@ static uint64_t *mask_of(ucontext_t *uc)
 	return (uint64_t *)(void *)&uc->uc_sigmask;
 }
 
-/* The signal is taken again, by the default action, where the program was interrupted. */
-static void die(int sig, const siginfo_t *info)
+/* Raises the signal again with the default action, at the interrupted instruction. */
+static void die_of_signal(int sig, const siginfo_t *info)
 {
 	uint64_t bit = NVS_SIGBIT(sig);
 
 	nvs_sigaction_give_up(sig);
-	/* Blocked until this handler has returned, so that a core file shows the program's
-	 * registers. */
+	/*
+	 * Blocked until this handler has returned, so that a core file has the program's registers.
+	 */
 	nvs_sys_sigmask(SIG_BLOCK, &bit, NULL);
 	if (nvs_sys_queue_self(sig, info))
 		nvs_sys(SYS_tgkill, nvs_sys_getpid(), nvs_sys_gettid(), sig, 0, 0, 0);
 }
 
-/* Runs the program's handler, whose mask is set. What will be restored is shown to it as the
- * program's own, which it may change. */
+/*
+ * Runs the program's handler; its mask is already set. UC shows the program's view of the mask to
+ * be restored, which the handler may change.
+ */
 static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct sigaction *action)
 {
 	uint64_t *mask = mask_of(uc);
 
 	*mask = nvs_sigview_shown(*mask);
-	/* A plain handler is given all three as well, as by the kernel. */
+	/* The kernel passes all three to a plain handler as well. */
 	action->sa_sigaction(sig, info, uc);
 	*mask = nvs_sigview_given(*mask);
 }
 
-static void act(int sig, siginfo_t *info, ucontext_t *uc)
+static void run_action(int sig, siginfo_t *info, ucontext_t *uc)
 {
 	struct sigaction action = nvs_sigaction_of_program(sig);
 
 	if (action.sa_handler == SIG_IGN)
 		return;
 	if (action.sa_handler == SIG_DFL) {
-		die(sig, info);
+		die_of_signal(sig, info);
 		return;
 	}
 	if ((unsigned)action.sa_flags & SA_RESETHAND)
@@ -110,8 +116,10 @@ static void act(int sig, siginfo_t *info, ucontext_t *uc)
 	run_handler(sig, info, uc, &action);
 }
 
-/* A fault kills where it is blocked or ignored. The kernel has blocked what is to be blocked in a
- * SIGTRAP's handler, but for our SIGSEGV's it has blocked all. */
+/*
+ * A fault kills if the signal is blocked or ignored. In a SIGTRAP handler the kernel has blocked
+ * the right signals; in our SIGSEGV handler it has blocked all.
+ */
 static void take_fault(int sig, siginfo_t *info, ucontext_t *uc)
 {
 	struct sigaction action = nvs_sigaction_of_program(sig);
@@ -121,19 +129,19 @@ static void take_fault(int sig, siginfo_t *info, ucontext_t *uc)
 		during |= NVS_SIGBIT(sig);
 	kernel = before | nvs_sigview_given(during);
 	if (action.sa_handler == SIG_IGN || nvs_sigview_shown(before) & NVS_SIGBIT(sig)) {
-		die(sig, info);
+		die_of_signal(sig, info);
 		return;
 	}
 	if (sig == SIGSEGV && action.sa_handler != SIG_DFL)
 		nvs_sys_sigmask(SIG_SETMASK, &kernel, NULL);
-	act(sig, info, uc);
+	run_action(sig, info, uc);
 }
 
 /*
- * A SIGSEGV becomes its stand-in, which the kernel delivers when the thread has it open: with this
- * handler's end, our lock's (which blocks it), or whenever the program opens it; or to another
- * thread of the process. In the middle of a trap, on its stack, is no place for a handler that may
- * jump away; nor is it under our lock.
+ * A sent SIGSEGV becomes its stand-in. The kernel delivers it when the thread unblocks it: at the
+ * end of this handler, when our lock is released (which blocks it) or when the program unblocks it;
+ * or it delivers it to another thread. During a trap, on the trap's stack, no handler may run that
+ * could jump away, nor may one run under our lock.
  */
 static void take_sent(int sig, siginfo_t *info, ucontext_t *uc)
 {
@@ -152,7 +160,7 @@ static void take_sent(int sig, siginfo_t *info, ucontext_t *uc)
 		*mask_of(uc) |= NVS_SIGBIT(SIGTRAP);
 		nvs_sys_queue_self(sig, info);
 	} else {
-		act(sig, info, uc);
+		run_action(sig, info, uc);
 	}
 }
 
@@ -168,7 +176,7 @@ void nvs_on_signal(int sig, siginfo_t *info, void *ucontext)
 	}
 	if (!nvs_sigview_keeps() || nvs_in_trap())
 		return;
-	/* They come where this one came. */
+	/* They are delivered at the same instruction as this one. */
 	nvs_sys_sigmask(SIG_BLOCK, &later, NULL);
 	nvs_sigview_deliver_now();
 }
@@ -178,7 +186,7 @@ void nvs_on_other(int sig, siginfo_t *info, void *ucontext)
 	struct sigaction action = nvs_sigaction_of_program(sig);
 
 	if (action.sa_handler == SIG_DFL)
-		die(sig, info);
+		die_of_signal(sig, info);
 	else if (action.sa_handler != SIG_IGN)
 		run_handler(sig, info, ucontext, &action);
 }

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's view of SIGSEGV and SIGTRAP, which are ours in the kernel (sigview.c says how):
- * what the library needs of it. What hooked functions call is in hooked.h.
+ * The program's view of SIGSEGV and SIGTRAP, whose handlers in the kernel are ours (sigview.c
+ * explains it): the interface for the library. hooked.h is for the hooked functions.
  */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGNALS_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGNALS_H
 
 #include <stdbool.h>
 
-/* Installs our handlers; called before the first page is armed. 0 or -errno. */
+/* Installs our handlers. Called before the first page is armed. Returns 0 or -errno. */
 int nvs_signals_install(void);
-/* True if the program has replaced them behind our back; they are put in again then. */
+/*
+ * Returns true if the program has replaced our handlers by a bare system call; they are installed
+ * again then.
+ */
 bool nvs_signals_check(void);
-/* The program's view begins: in its main thread, at the library's load. */
+/* Starts the program's view in the main thread, at load. */
 void nvs_sigview_main_begins(void);
-/* A thread of the program is about to make its first call of the driver. */
+/* A thread of the program is about to make its first driver call. */
 void nvs_sigview_thread_calls(void);
 /*
- * On a thread of ours, which blocks all: faults of the trap come to it between the two. A SIGSEGV
- * that is sent to the process and comes to it then is passed on to the program's threads.
+ * Between the two calls a thread of the library, which blocks all signals, takes faults of the
+ * trap. A sent SIGSEGV that the kernel delivers to it meanwhile is passed on to the program's
+ * threads.
  */
 void nvs_sigview_own_faults_begin(void);
 void nvs_sigview_own_faults_end(void);
-/* Sends again what came while the trap was at work. */
+/* Sends the signals again that arrived during the trap. */
 void nvs_sigview_deliver_now(void);
 
 #endif

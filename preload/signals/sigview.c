@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether the program has SIGSEGV blocked, and whether one is pending.
- *
- * A doorbell store whose SIGSEGV is blocked in the kernel kills. So it is never blocked there in a
- * thread of the program, from the library's load on: SIGSTKFLT, which neither the kernel nor the C
- * library ever sends, is blocked in its place, and pending in its place. The state is thus the
- * kernel's own: whatever saves, sets, restores or inherits a mask does it with the program's view
- * as well, whether we see it or not (siglongjmp, contexts, returning handlers, sigsuspend, clone).
- *
- *     SIGSEGV   SIGSTKFLT    in the kernel's mask; in the program's, SIGSEGV is
- *     open      open         open
- *     open      blocked      blocked
- *     blocked   any          blocked, but nothing has told us: by a bare system call, or by the C
- *                            library for a moment or in a thread that it has made. A doorbell
- *                            kills. The next call or handler that comes by us opens it, and a
- *                            thread's first call of the driver.
- *
- * One that is sent comes to our handler, which sends the stand-in, with a mark in si_errno. The
- * kernel then keeps it while it is blocked and delivers it when it is opened, to the thread or to
- * any thread of the process.
- *
- * What the program itself asks of SIGSTKFLT is not done, but shown: a byte a thread remembers it.
- * SIGTRAP is blocked in the kernel where the program blocks it. We need it only behind a single
- * step, which opens it.
+ * Keeps SIGSEGV open in the kernel while the program believes it is blocked, since a doorbell store
+ * with SIGSEGV blocked kills. SIGSTKFLT, which neither the kernel nor the C library ever sends, is
+ * blocked, and made pending, in its place from the library's load on. The state is thus the
+ * kernel's own: siglongjmp, contexts, returning handlers, sigsuspend and clone save, set, restore
+ * and inherit the program's view without our help.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,23 +14,41 @@
 #include "preload/signals/sigview.h"
 #include "trap/low/sys.h"
 
+/*
+ * The kernel's mask, and what it means:
+ *
+ *   SIGSEGV   SIGSTKFLT   for the program SIGSEGV is
+ *   open      open        open
+ *   open      blocked     blocked
+ *   blocked   any         blocked, but by no call that we have seen
+ *
+ * The last happens by a bare system call, or by the C library for a moment or in a thread that it
+ * created. A doorbell kills then. The next hooked call or handler unblocks SIGSEGV, and so does a
+ * thread's first driver call.
+ *
+ * A sent SIGSEGV reaches our handler, which sends the stand-in with a mark in si_errno. The kernel
+ * keeps it while it is blocked and delivers it when it is unblocked, to the thread or to any thread
+ * of the process. What the program itself asks of SIGSTKFLT is not done, only shown: a per-thread
+ * word remembers it. SIGTRAP is blocked in the kernel if the program blocks it; we need it only
+ * after a single step, which unblocks it.
+ */
 #define SEGV NVS_SIGBIT(SIGSEGV)
 #define STAND_IN NVS_SIGBIT(NVS_STAND_IN)
 #define MARK 0x6e76736e /* si_errno */
 
 /*
- * Whether the program has asked to block SIGSTKFLT. What it asked for together with SIGSEGV holds
- * as long as that: until the stand-in is open.
+ * Whether the program has asked to block SIGSTKFLT. If it asked in the same call as for SIGSEGV,
+ * the request ends with that one, when the stand-in is unblocked.
  */
 static __thread enum { NOT_ASKED, ASKED_WITH_SEGV, ASKED_ALONE } asked;
 
-/* What came in the middle of a trap: SIGSEGV, and SIGTRAP for the thread and for the process. */
+/* Signals that arrived during a trap: SIGSEGV, and SIGTRAP for the thread and for the process. */
 static __thread struct {
 	volatile bool is;
 	siginfo_t info;
 } kept[3];
 
-/* One came to a thread that has it blocked; cleared by who asks. */
+/* A SIGSEGV arrived while this thread had it blocked; cleared by the reader. */
 static __thread volatile bool came_blocked;
 
 static uint64_t kernel_mask(void)
@@ -64,7 +64,7 @@ static void set_kernel(uint64_t mask)
 	nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
-/* ---- between the two masks ---- */
+/* ---- conversion between the two masks ---- */
 
 uint64_t nvs_sigview_given(uint64_t word)
 {
@@ -84,14 +84,17 @@ uint64_t nvs_sigview_opened(uint64_t kernel)
 	return kernel & SEGV ? nvs_sigview_given(kernel) : kernel;
 }
 
-static void remember(uint64_t shown)
+static void store_asked(uint64_t shown)
 {
 	asked = !(shown & STAND_IN) ? NOT_ASKED : shown & SEGV ? ASKED_WITH_SEGV : ASKED_ALONE;
 }
 
 /* ---- the program's calls ---- */
 
-/* What is sent or faults while it is blocked in name only has to come to us. */
+/*
+ * Our handlers must be installed before SIGSEGV is blocked in name only: a signal or a fault has to
+ * reach us then.
+ */
 static bool may_block(void)
 {
 	return nvs_sigactions_installed() || !nvs_signals_install();
@@ -104,7 +107,7 @@ static uint64_t given_for(int how, uint64_t word)
 	return word & SEGV && !may_block() ? word : nvs_sigview_given(word);
 }
 
-static uint64_t changed(int how, uint64_t mask, uint64_t by)
+static uint64_t change_mask(int how, uint64_t mask, uint64_t by)
 {
 	return how == SIG_BLOCK ? mask | by : how == SIG_UNBLOCK ? mask & ~by : by;
 }
@@ -115,7 +118,7 @@ static void open_blocked(void)
 		set_kernel(nvs_sigview_opened(kernel_mask()));
 }
 
-/* libunwind calls it on stacks that are nearly used up: one set is enough. */
+/* libunwind calls this on stacks that are nearly used up: only one set is on the stack. */
 int nvs_signals_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
 {
 	uint64_t word = set ? nvs_sigset_word(set) : 0, kernel, shown;
@@ -128,14 +131,14 @@ int nvs_signals_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *o
 		given = *set;
 		nvs_sigset_put(&given, given_for(how, word));
 	}
-	/* The kernel has read the one before it writes the other. */
+	/* The kernel reads the new mask before it writes the old one, so they may share memory. */
 	ret = next(how, set ? &given : NULL, was);
 	if (ret)
 		return ret;
 	kernel = nvs_sigset_word(was);
 	shown = nvs_sigview_shown(kernel);
 	if (set && (asked || word & STAND_IN))
-		remember(changed(how, shown, word));
+		store_asked(change_mask(how, shown, word));
 	if (kernel & SEGV)
 		open_blocked();
 	if (old) {
@@ -166,8 +169,8 @@ static uint64_t kernel_pending(void)
 }
 
 /*
- * A SIGSEGV that interrupts it finds in its frame the mask from before the call, by which it is
- * blocked. It is pending now, and the kernel delivers it in the call, where it is open.
+ * A SIGSEGV that interrupts the call finds the mask from before it in its frame, where it is
+ * blocked. It is pending now; the kernel delivers it in the repeated call, which unblocks it.
  */
 bool nvs_signals_call_again(const sigset_t *mask)
 {
@@ -177,8 +180,10 @@ bool nvs_signals_call_again(const sigset_t *mask)
 	return came && mask && !(nvs_sigset_word(mask) & SEGV) && kernel_pending() & STAND_IN;
 }
 
-/* One that blocks SIGSEGV and not its stand-in is the program's own work, else the kernel has
- * filled it in. */
+/*
+ * If SIGSEGV is blocked and its stand-in is not, the program has set the mask itself; else the
+ * kernel has.
+ */
 void nvs_signals_enter_context(ucontext_t *uc)
 {
 	uint64_t word = nvs_sigset_word(&uc->uc_sigmask);
@@ -187,16 +192,16 @@ void nvs_signals_enter_context(ucontext_t *uc)
 		nvs_sigset_put(&uc->uc_sigmask, nvs_sigview_given(word));
 }
 
-/* ---- what is pending ---- */
+/* ---- pending signals ---- */
 
 static bool is_for_process(const siginfo_t *info)
 {
 	return info->si_code != SI_TKILL;
 }
 
-static void send(int sig, const siginfo_t *info, bool process)
+static void send_signal(int sig, const siginfo_t *info, bool process)
 {
-	/* By the thread's own number the kernel takes any code, and sends to its process. */
+	/* For the thread's own id the kernel accepts any code, and sends to its process. */
 	if (!process || nvs_sys4(SYS_rt_sigqueueinfo, nvs_sys_gettid(), sig, info, 0))
 		nvs_sys_queue_self(sig, info);
 }
@@ -208,7 +213,7 @@ void nvs_sigview_make_pending(const siginfo_t *info, bool blocked)
 	marked.si_signo = NVS_STAND_IN;
 	marked.si_errno = MARK;
 	came_blocked |= blocked;
-	send(NVS_STAND_IN, &marked, blocked && is_for_process(info));
+	send_signal(NVS_STAND_IN, &marked, blocked && is_for_process(info));
 }
 
 bool nvs_sigview_restore_info(siginfo_t *info)
@@ -238,7 +243,7 @@ int nvs_signals_pending(sigset_t *set)
 	return 0;
 }
 
-/* One that comes meanwhile is open in the kernel, and taken as itself. */
+/* A signal that arrives during the wait is open in the kernel and is taken as itself. */
 int nvs_signals_wait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
 {
 	uint64_t word = nvs_sigset_word(set);
@@ -282,7 +287,7 @@ void nvs_sigview_deliver_now(void)
 		info = kept[i].info;
 		kept[i].is = false;
 		if (i)
-			send(SIGTRAP, &info, i == 2);
+			send_signal(SIGTRAP, &info, i == 2);
 		else
 			nvs_sigview_make_pending(&info, false);
 	}
@@ -290,10 +295,10 @@ void nvs_sigview_deliver_now(void)
 
 /* ---- threads ---- */
 
-/* The thread has KERNEL from before we saw any of it: nothing there stands in for anything. */
+/* The thread has KERNEL from before our first look: no bit stands in for another there. */
 static void begin_with(uint64_t kernel)
 {
-	remember(kernel);
+	store_asked(kernel);
 	if (kernel & SEGV && !may_block())
 		return;
 	if (kernel & (SEGV | STAND_IN))
@@ -310,7 +315,7 @@ void nvs_sigview_main_begins(void)
 		open_blocked();
 }
 
-/* The mask itself is inherited in the kernel. */
+/* The kernel inherits the mask itself. */
 uint64_t nvs_sigview_of_new_thread(void)
 {
 	return asked;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The program's view of SIGSEGV, which another signal carries in the kernel. sigview.c says how.
+ * The program's view of SIGSEGV, for which the kernel has another signal (sigview.c explains it).
  */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
@@ -10,23 +10,25 @@
 
 #define NVS_STAND_IN SIGSTKFLT
 
-/* The mask that the kernel is given where the program means WORD, and what the program is shown
- * where the kernel has KERNEL. */
+/*
+ * nvs_sigview_given() returns the kernel's mask for the program's WORD; nvs_sigview_shown() returns
+ * the program's mask for KERNEL.
+ */
 uint64_t nvs_sigview_given(uint64_t word);
 uint64_t nvs_sigview_shown(uint64_t kernel);
-/* KERNEL with its SIGSEGV open. */
+/* Returns KERNEL with SIGSEGV unblocked. */
 uint64_t nvs_sigview_opened(uint64_t kernel);
 
 /*
- * A SIGSEGV that was sent is pending from now on, by its stand-in. Where the program has it BLOCKED
- * in this thread and it was not sent to this thread, for the process.
+ * Makes a sent SIGSEGV pending through its stand-in. BLOCKED: the program blocks it in this thread;
+ * the stand-in then goes to the process, unless the signal was sent to this thread.
  */
 void nvs_sigview_make_pending(const siginfo_t *info, bool blocked);
-/* True: INFO is of such a stand-in, and says what was sent from now on. */
+/* Returns true if INFO belongs to a stand-in; INFO then describes the signal that was sent. */
 bool nvs_sigview_restore_info(siginfo_t *info);
-/* Takes a pending one. */
+/* Takes a pending stand-in, if there is one. */
 bool nvs_sigview_take_pending(siginfo_t *info);
-/* SIG came in the middle of a trap; nvs_sigview_deliver_now() sends it again. */
+/* SIG arrived during a trap; nvs_sigview_deliver_now() sends it again. */
 void nvs_sigview_keep(int sig, const siginfo_t *info);
 bool nvs_sigview_keeps(void);
 

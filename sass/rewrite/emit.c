@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counting itself, and what adds a thread's sums to memory where it ends. Stalls stand for
- * latencies: what has none in its field is waited for by barriers 0 to 2, which the kernel's own
- * instructions have given back by then.
+ * Emits the counting code, and the code that adds a thread's sums to memory where it ends. Fixed
+ * latencies are covered by stalls; for the others, barriers 0 to 2 are waited for, which the
+ * kernel's own instructions no longer use by then.
  */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
 #define ALL 0xffffffffu
-#define LATENCY 6u /* of an add, until the next one of the same register */
+#define LATENCY 6u /* of an add, until the next one to the same register */
 #define LATENCY_WIDE 10u
 #define LATENCY_PREDICATE 13u
 
@@ -31,14 +31,14 @@ int nvs_emit(struct nvs_function *fn, nvs_word w)
 	return 0;
 }
 
-/* One piece of code in the making. */
+/* A piece of code being emitted. */
 struct piece {
 	struct nvs_function *fn;
 	unsigned guard, wait; /* of the next instruction */
 	int err;
 };
 
-static void put(struct piece *p, nvs_word w, unsigned stall)
+static void emit_word(struct piece *p, nvs_word w, unsigned stall)
 {
 	w = nvs_waiting(nvs_plain(w, stall), p->wait);
 	if (!p->err)
@@ -47,28 +47,28 @@ static void put(struct piece *p, nvs_word w, unsigned stall)
 	p->wait = 0;
 }
 
-static struct piece *when(struct piece *p, unsigned guard)
+static struct piece *with_guard(struct piece *p, unsigned guard)
 {
 	p->guard = guard;
 	return p;
 }
 
-static struct piece *after(struct piece *p, unsigned barriers)
+static struct piece *with_wait(struct piece *p, unsigned barriers)
 {
 	p->wait |= barriers;
 	return p;
 }
 
-static nvs_word word(const struct piece *p, enum nvs_count_word i, int d)
+static nvs_word word_with_dest(const struct piece *p, enum nvs_count_word i, int d)
 {
 	return nvs_put(nvs_word_of(p->fn->words, i), 16, 8, (unsigned)d);
 }
 
 /* D = A op IMMEDIATE, with C */
-static nvs_word immediate(const struct piece *p, enum nvs_count_word i, int d, int a,
-			  uint32_t value)
+static nvs_word word_immediate(const struct piece *p, enum nvs_count_word i, int d, int a,
+			       uint32_t value)
 {
-	return nvs_put(nvs_put(word(p, i, d), 24, 8, (unsigned)a), 32, 32, value);
+	return nvs_put(nvs_put(word_with_dest(p, i, d), 24, 8, (unsigned)a), 32, 32, value);
 }
 
 static nvs_word with_c(nvs_word w, int c)
@@ -76,50 +76,52 @@ static nvs_word with_c(nvs_word w, int c)
 	return nvs_put(w, 64, 8, (unsigned)c);
 }
 
-static void add(struct piece *p, int d, uint32_t n, unsigned stall)
+static void emit_add(struct piece *p, int d, uint32_t n, unsigned stall)
 {
-	put(p, immediate(p, NVS_W_ADD, d, d, n), stall);
+	emit_word(p, word_immediate(p, NVS_W_ADD, d, d, n), stall);
 }
 
-static void uset(struct piece *p, int d, uint32_t value, unsigned stall)
+static void emit_uset(struct piece *p, int d, uint32_t value, unsigned stall)
 {
-	put(p, immediate(p, NVS_W_UADD, d, NVS_URZ, value), stall);
+	emit_word(p, word_immediate(p, NVS_W_UADD, d, NVS_URZ, value), stall);
 }
 
-static void set(struct piece *p, int d, uint32_t value, unsigned stall)
+static void emit_set(struct piece *p, int d, uint32_t value, unsigned stall)
 {
-	put(p, nvs_put(word(p, NVS_W_MOV, d), 32, 32, value), stall);
+	emit_word(p, nvs_put(word_with_dest(p, NVS_W_MOV, d), 32, 32, value), stall);
 }
 
-static void copy(struct piece *p, int d, int a, unsigned stall)
+static void emit_copy(struct piece *p, int d, int a, unsigned stall)
 {
-	put(p, immediate(p, NVS_W_AND, d, a, ALL), stall);
+	emit_word(p, word_immediate(p, NVS_W_AND, d, a, ALL), stall);
 }
 
-static void copy_uniform(struct piece *p, int d, int u, unsigned stall)
+static void emit_copy_uniform(struct piece *p, int d, int u, unsigned stall)
 {
-	put(p, nvs_put(word(p, NVS_W_MOVU, d), 32, 8, (unsigned)u), stall);
+	emit_word(p, nvs_put(word_with_dest(p, NVS_W_MOVU, d), 32, 8, (unsigned)u), stall);
 }
 
-static void wide(struct piece *p, int d, int a, uint32_t n, int c, unsigned stall)
+static void emit_wide(struct piece *p, int d, int a, uint32_t n, int c, unsigned stall)
 {
-	put(p, with_c(immediate(p, NVS_W_WIDE, d, a, n), c), stall);
+	emit_word(p, with_c(word_immediate(p, NVS_W_WIDE, d, a, n), c), stall);
 }
 
-static void uwide(struct piece *p, int d, int a, uint32_t n, int c, unsigned stall)
+static void emit_uwide(struct piece *p, int d, int a, uint32_t n, int c, unsigned stall)
 {
-	put(p, with_c(immediate(p, NVS_W_UWIDE, d, a, n), c), stall);
+	emit_word(p, with_c(word_immediate(p, NVS_W_UWIDE, d, a, n), c), stall);
 }
 
-/* Into predicate P: whether any bit of A is set. */
-static void test(struct piece *p, int predicate, int a, unsigned stall)
+/* Sets predicate P if any bit of A is set. */
+static void emit_test(struct piece *p, int predicate, int a, unsigned stall)
 {
-	put(p, nvs_put(immediate(p, NVS_W_AND, NVS_RZ, a, ALL), 81, 3, (unsigned)predicate), stall);
+	emit_word(p,
+		  nvs_put(word_immediate(p, NVS_W_AND, NVS_RZ, a, ALL), 81, 3, (unsigned)predicate),
+		  stall);
 }
 
-static void special(struct piece *p, int d, unsigned what, unsigned barrier)
+static void emit_s2r(struct piece *p, int d, unsigned what, unsigned barrier)
 {
-	nvs_word w = nvs_put(word(p, NVS_W_S2R, d), 72, 8, what);
+	nvs_word w = nvs_put(word_with_dest(p, NVS_W_S2R, d), 72, 8, what);
 
 	w = nvs_put(nvs_waiting(nvs_plain(w, 1), p->wait), 110, 3, barrier);
 	p->wait = 0;
@@ -127,15 +129,15 @@ static void special(struct piece *p, int d, unsigned what, unsigned barrier)
 		p->err = nvs_emit(p->fn, w);
 }
 
-static void reduce(struct piece *p, int u, int r, unsigned barrier)
+static void emit_reduce(struct piece *p, int u, int r, unsigned barrier)
 {
-	nvs_word w = nvs_put(word(p, NVS_W_REDUX, u), 24, 8, (unsigned)r);
+	nvs_word w = nvs_put(word_with_dest(p, NVS_W_REDUX, u), 24, 8, (unsigned)r);
 
 	if (!p->err)
 		p->err = nvs_emit(p->fn, nvs_put(nvs_plain(w, 2), 110, 3, barrier));
 }
 
-static void red(struct piece *p, const struct nvs_homes *h, unsigned offset, unsigned barrier)
+static void emit_red(struct piece *p, const struct nvs_homes *h, unsigned offset, unsigned barrier)
 {
 	nvs_word w = nvs_word_of(p->fn->words, NVS_W_RED);
 
@@ -150,17 +152,18 @@ static void red(struct piece *p, const struct nvs_homes *h, unsigned offset, uns
 		p->err = nvs_emit(p->fn, w);
 }
 
-/* Threads for which GUARD holds into UX, whether there is any into UP. */
-static void vote(struct piece *p, int u, unsigned guard, int up, unsigned stall)
+/* Puts the threads for which GUARD holds into UX, and whether there are any into UP. */
+static void emit_vote(struct piece *p, int u, unsigned guard, int up, unsigned stall)
 {
-	nvs_word w = nvs_put(word(p, NVS_W_VOTEU, u), 87, 4, guard);
+	nvs_word w = nvs_put(word_with_dest(p, NVS_W_VOTEU, u), 87, 4, guard);
 
-	put(p, nvs_put(w, 81, 3, up < 0 ? 7 : (unsigned)up), stall);
+	emit_word(p, nvs_put(w, 81, 3, up < 0 ? 7 : (unsigned)up), stall);
 }
 
-static void elect(struct piece *p, int predicate, unsigned stall)
+static void emit_elect(struct piece *p, int predicate, unsigned stall)
 {
-	put(p, nvs_put(nvs_word_of(p->fn->words, NVS_W_ELECT), 81, 3, (unsigned)predicate), stall);
+	emit_word(p, nvs_put(nvs_word_of(p->fn->words, NVS_W_ELECT), 81, 3, (unsigned)predicate),
+		  stall);
 }
 
 static void add_warp(struct piece *p, const struct nvs_homes *h, uint32_t n, unsigned guard,
@@ -168,13 +171,13 @@ static void add_warp(struct piece *p, const struct nvs_homes *h, uint32_t n, uns
 {
 	p->guard = guard;
 	if (h->one >= 0)
-		uwide(p, h->uw, h->one, n, h->uw, stall);
+		emit_uwide(p, h->uw, h->one, n, h->uw, stall);
 	else
-		put(p, immediate(p, NVS_W_UADD, h->uw, h->uw, n), stall);
+		emit_word(p, word_immediate(p, NVS_W_UADD, h->uw, h->uw, n), stall);
 }
 
-/* What is missing until CYCLES and what stands between make up the latency. */
-static unsigned missing(const struct nvs_homes *h, unsigned cycles)
+/* Stall that, with the CYCLES until the register is used again, covers the latency. */
+static unsigned missing_stall(const struct nvs_homes *h, unsigned cycles)
 {
 	unsigned need = h->one >= 0 ? LATENCY_WIDE : LATENCY;
 
@@ -183,9 +186,9 @@ static unsigned missing(const struct nvs_homes *h, unsigned cycles)
 
 static void count_elected(struct piece *p, const struct nvs_homes *h, uint32_t n, int free)
 {
-	add(p, h->t, n, 2);
-	elect(p, free, LATENCY_PREDICATE);
-	add(when(p, (unsigned)free), h->w, n, 4);
+	emit_add(p, h->t, n, 2);
+	emit_elect(p, free, LATENCY_PREDICATE);
+	emit_add(with_guard(p, (unsigned)free), h->w, n, 4);
 }
 
 static void count_uniform(struct piece *p, const struct nvs_homes *h, uint32_t n, unsigned guard,
@@ -193,11 +196,12 @@ static void count_uniform(struct piece *p, const struct nvs_homes *h, uint32_t n
 {
 	bool by_guard = guard != NVS_ALWAYS;
 
-	vote(p, h->ux, guard, by_guard && warps ? h->up : -1, by_guard ? 15 : warps ? 4 : 6);
+	emit_vote(p, h->ux, guard, by_guard && warps ? h->up : -1, by_guard ? 15 : warps ? 4 : 6);
 	if (warps)
 		add_warp(p, h, n, by_guard ? (unsigned)h->up : NVS_ALWAYS, 2);
-	put(p, nvs_put(word(p, NVS_W_UPOPC, h->ux), 32, 8, (unsigned)h->ux), LATENCY);
-	uwide(p, h->ut, h->ux, n, h->ut, LATENCY);
+	emit_word(p, nvs_put(word_with_dest(p, NVS_W_UPOPC, h->ux), 32, 8, (unsigned)h->ux),
+		  LATENCY);
+	emit_uwide(p, h->ut, h->ux, n, h->ut, LATENCY);
 }
 
 int nvs_emit_count(struct nvs_function *fn, const struct nvs_homes *h, uint64_t n, unsigned guard,
@@ -212,17 +216,17 @@ int nvs_emit_count(struct nvs_function *fn, const struct nvs_homes *h, uint64_t 
 		count_uniform(&p, h, (uint32_t)n, guard, warps);
 	else {
 		if (warps && guard != NVS_ALWAYS)
-			vote(&p, NVS_URZ, guard, h->up, 15);
-		/* The two adds one cycle apart take longer in loops: 1.35 times as long
-		 * against 1.28. */
+			emit_vote(&p, NVS_URZ, guard, h->up, 15);
+		/* With the two adds one cycle apart, loops take longer: 1.35 times the original
+		 * time, against 1.28. */
 		if (threads)
-			add(when(&p, guard), h->t, (uint32_t)n,
-			    !warps	? missing(h, gap)
-			    : fn->loops ? 2
-					: 1);
+			emit_add(with_guard(&p, guard), h->t, (uint32_t)n,
+				 !warps	     ? missing_stall(h, gap)
+				 : fn->loops ? 2
+					     : 1);
 		if (warps)
 			add_warp(&p, h, (uint32_t)n, guard == NVS_ALWAYS ? guard : (unsigned)h->up,
-				 missing(h, gap + threads));
+				 missing_stall(h, gap + threads));
 	}
 	return p.err;
 }
@@ -233,190 +237,204 @@ int nvs_emit_start(struct nvs_function *fn, const struct nvs_homes *h, uint64_t 
 	bool threads = fn->options->threads, warps = fn->options->warps;
 
 	if (h->base >= 0) {
-		uset(&p, h->base, (uint32_t)fn->counters, 2);
-		uset(&p, h->base + 1, (uint32_t)(fn->counters >> 32), 2);
+		emit_uset(&p, h->base, (uint32_t)fn->counters, 2);
+		emit_uset(&p, h->base + 1, (uint32_t)(fn->counters >> 32), 2);
 	}
 	if (h->home == NVS_COUNT_ELECTED) {
-		set(&p, h->t, (uint32_t)n, 1);
-		set(&p, h->w, 0, 5);
-		elect(&p, free, LATENCY_PREDICATE);
-		set(when(&p, (unsigned)free), h->w, (uint32_t)n, 5);
+		emit_set(&p, h->t, (uint32_t)n, 1);
+		emit_set(&p, h->w, 0, 5);
+		emit_elect(&p, free, LATENCY_PREDICATE);
+		emit_set(with_guard(&p, (unsigned)free), h->w, (uint32_t)n, 5);
 		return p.err;
 	}
 	if (warps) {
-		uset(&p, h->uw, (uint32_t)n, 2);
+		emit_uset(&p, h->uw, (uint32_t)n, 2);
 		if (h->one >= 0) {
-			uset(&p, h->uw + 1, 0, 2);
-			uset(&p, h->one, 1, 2);
+			emit_uset(&p, h->uw + 1, 0, 2);
+			emit_uset(&p, h->one, 1, 2);
 		}
 	}
 	if (h->home == NVS_COUNT_UNIFORM) {
-		vote(&p, h->ux, NVS_ALWAYS, -1, LATENCY);
-		put(&p, nvs_put(word(&p, NVS_W_UPOPC, h->ux), 32, 8, (unsigned)h->ux), LATENCY);
-		uwide(&p, h->ut, h->ux, (uint32_t)n, NVS_URZ, LATENCY_WIDE);
+		emit_vote(&p, h->ux, NVS_ALWAYS, -1, LATENCY);
+		emit_word(&p,
+			  nvs_put(word_with_dest(&p, NVS_W_UPOPC, h->ux), 32, 8, (unsigned)h->ux),
+			  LATENCY);
+		emit_uwide(&p, h->ut, h->ux, (uint32_t)n, NVS_URZ, LATENCY_WIDE);
 	} else if (threads) {
-		set(&p, h->t, (uint32_t)n, 1);
+		emit_set(&p, h->t, (uint32_t)n, 1);
 	}
-	if (h->home != NVS_COUNT_UNIFORM) /* until the first block that may count anew */
-		put(&p, nvs_word_of(fn->words, NVS_W_NOP), 4);
+	if (h->home != NVS_COUNT_UNIFORM) /* before the first block that may count again */
+		emit_word(&p, nvs_word_of(fn->words, NVS_W_NOP), 4);
 	return p.err;
 }
 
-/* The address of the warp's slot: its SM's, and of these the one that the warp's number in its SM
- * chooses. */
+/* Computes the address of the warp's slot, chosen by its SM and by the warp's number in the SM. */
 static void find_slot(struct piece *p, const struct nvs_homes *h)
 {
 	uint64_t counters = p->fn->counters;
 	int a = h->address, d = h->data;
 
-	special(p, d, SR_VIRTUALSMID, 0);
-	special(p, d + 1, SR_VIRTID, 1);
+	emit_s2r(p, d, SR_VIRTUALSMID, 0);
+	emit_s2r(p, d + 1, SR_VIRTID, 1);
 	if (p->fn->f->kernel) {
-		set(p, a, (uint32_t)counters, 1);
-		set(p, a + 1, (uint32_t)(counters >> 32), 6);
+		emit_set(p, a, (uint32_t)counters, 1);
+		emit_set(p, a + 1, (uint32_t)(counters >> 32), 6);
 	} else {
-		copy_uniform(p, a, h->base, 1);
-		copy_uniform(p, a + 1, h->base + 1, 6);
+		emit_copy_uniform(p, a, h->base, 1);
+		emit_copy_uniform(p, a + 1, h->base + 1, 6);
 	}
-	put(after(p, 1), immediate(p, NVS_W_AND, d, d, NVS_COUNT_SMS - 1), 6);
-	wide(p, a, d, NVS_COUNT_SLOT * NVS_COUNT_SM_SLOTS, a, 6);
+	emit_word(with_wait(p, 1), word_immediate(p, NVS_W_AND, d, d, NVS_COUNT_SMS - 1), 6);
+	emit_wide(p, a, d, NVS_COUNT_SLOT * NVS_COUNT_SM_SLOTS, a, 6);
 	/* bits 8 and up of VIRTID are the warp's number */
-	put(after(p, 2),
-	    with_c(nvs_put(nvs_put(word(p, NVS_W_SHR, d + 1), 24, 8, NVS_RZ), 32, 32, 3), d + 1),
-	    6);
-	put(p, immediate(p, NVS_W_AND, d + 1, d + 1, (NVS_COUNT_SM_SLOTS - 1) * NVS_COUNT_SLOT), 6);
-	wide(p, a, d + 1, 1, a, 6);
+	emit_word(with_wait(p, 2),
+		  with_c(nvs_put(nvs_put(word_with_dest(p, NVS_W_SHR, d + 1), 24, 8, NVS_RZ), 32,
+				 32, 3),
+			 d + 1),
+		  6);
+	emit_word(p,
+		  word_immediate(p, NVS_W_AND, d + 1, d + 1,
+				 (NVS_COUNT_SM_SLOTS - 1) * NVS_COUNT_SLOT),
+		  6);
+	emit_wide(p, a, d + 1, 1, a, 6);
 }
 
-/* One of the threads that end here: by the guard that is handed back. Uses P0, UX and a data
- * register. */
+/*
+ * Elects one of the threads that end here; returns the guard that selects it. Uses P0, UX and a
+ * data register.
+ */
 static unsigned one_thread(struct piece *p, const struct nvs_homes *h)
 {
 	if (nvs_word_there(p->fn->words, NVS_W_ELECT)) {
-		elect(p, 0, LATENCY_PREDICATE);
+		emit_elect(p, 0, LATENCY_PREDICATE);
 		return 0;
 	}
-	vote(p, h->ux, NVS_ALWAYS, -1, 12);
-	special(p, h->data, SR_LTMASK, 0);
-	put(after(p, 1),
-	    nvs_put(nvs_put(nvs_put(nvs_word_of(p->fn->words, NVS_W_TESTU), 24, 8,
-				    (unsigned)h->data),
-			    32, 8, (unsigned)h->ux),
-		    81, 3, 0),
-	    LATENCY_PREDICATE);
+	emit_vote(p, h->ux, NVS_ALWAYS, -1, 12);
+	emit_s2r(p, h->data, SR_LTMASK, 0);
+	emit_word(with_wait(p, 1),
+		  nvs_put(nvs_put(nvs_put(nvs_word_of(p->fn->words, NVS_W_TESTU), 24, 8,
+					  (unsigned)h->data),
+				  32, 8, (unsigned)h->ux),
+			  81, 3, 0),
+		  LATENCY_PREDICATE);
 	return 0 | 8;
 }
 
-#define LOW_BITS 27u /* of which the sum of 32 threads is still one of 32 bits */
+#define LOW_BITS 27u /* the sum of these bits over 32 threads still fits in 32 bits */
 
-/* Threads' sums: low bits added up within the warp, the rest, which nearly always is nothing, by
- * each thread. */
+/*
+ * Thread sums: the low bits are summed within the warp; each thread adds the rest, which is nearly
+ * always 0.
+ */
 static void prepare_threads(struct piece *p, const struct nvs_homes *h)
 {
-	put(p, immediate(p, NVS_W_AND, h->data + 1, h->t, (1u << LOW_BITS) - 1), 6);
-	reduce(p, h->ux, h->data + 1, 1);
-	put(p,
-	    with_c(nvs_put(nvs_put(word(p, NVS_W_SHR, h->t), 24, 8, NVS_RZ), 32, 32, LOW_BITS),
-		   h->t),
-	    6);
-	test(p, 1, h->t, LATENCY_PREDICATE);
+	emit_word(p, word_immediate(p, NVS_W_AND, h->data + 1, h->t, (1u << LOW_BITS) - 1), 6);
+	emit_reduce(p, h->ux, h->data + 1, 1);
+	emit_word(p,
+		  with_c(nvs_put(nvs_put(word_with_dest(p, NVS_W_SHR, h->t), 24, 8, NVS_RZ), 32, 32,
+				 LOW_BITS),
+			 h->t),
+		  6);
+	emit_test(p, 1, h->t, LATENCY_PREDICATE);
 }
 
-/* Fragments of a warp end one after the other: what one has added is taken out of the warp's
- * register. */
+/*
+ * Fragments of a warp end one after the other: a sum that one has added is cleared in the warp's
+ * register.
+ */
 static void end_warps(struct piece *p, const struct nvs_homes *h, unsigned one, bool tell_wrapped)
 {
 	int d = h->data;
 
-	copy_uniform(after(p, 2), d, h->uw, 2);
+	emit_copy_uniform(with_wait(p, 2), d, h->uw, 2);
 	if (h->one >= 0)
-		copy_uniform(p, d + 1, h->uw + 1, 2);
+		emit_copy_uniform(p, d + 1, h->uw + 1, 2);
 	else
-		set(p, d + 1, 0, 2);
-	uset(p, h->uw, 0, 2);
+		emit_set(p, d + 1, 0, 2);
+	emit_uset(p, h->uw, 0, 2);
 	if (h->one >= 0)
-		uset(p, h->uw + 1, 0, 2);
-	put(p, nvs_word_of(p->fn->words, NVS_W_NOP), 5);
-	red(when(p, one), h, 0, 2);
+		emit_uset(p, h->uw + 1, 0, 2);
+	emit_word(p, nvs_word_of(p->fn->words, NVS_W_NOP), 5);
+	emit_red(with_guard(p, one), h, 0, 2);
 	if (!tell_wrapped)
 		return;
-	copy(after(p, 4), d, d + 1, 5);
-	set(p, d + 1, 0, 5);
-	red(when(p, one), h, 24, 2);
+	emit_copy(with_wait(p, 4), d, d + 1, 5);
+	emit_set(p, d + 1, 0, 5);
+	emit_red(with_guard(p, one), h, 24, 2);
 }
 
-/* Where warps' sum has 32 bits only, it is right as long as threads' has no more. */
+/* A 32-bit sum of warps is correct as long as the threads' sum fits in 32 bits. */
 static void end_threads(struct piece *p, const struct nvs_homes *h, unsigned one, bool reduced)
 {
-	unsigned last = h->lent ? 2 : NVS_NO_BARRIER; /* somebody waits for it or not */
+	/* whether the register pair's restoration waits for it */
+	unsigned last = h->lent ? 2 : NVS_NO_BARRIER;
 	bool tells = p->fn->options->warps && h->one < 0;
 	int d = h->data;
 
 	if (h->home == NVS_COUNT_UNIFORM) {
-		copy_uniform(after(p, 6), d, h->ut, 2);
-		copy_uniform(p, d + 1, h->ut + 1, 2);
-		uset(p, h->ut, 0, 2);
-		uset(p, h->ut + 1, 0, 6);
-		red(when(p, one), h, 8, tells ? 2 : last);
+		emit_copy_uniform(with_wait(p, 6), d, h->ut, 2);
+		emit_copy_uniform(p, d + 1, h->ut + 1, 2);
+		emit_uset(p, h->ut, 0, 2);
+		emit_uset(p, h->ut + 1, 0, 6);
+		emit_red(with_guard(p, one), h, 8, tells ? 2 : last);
 		if (!tells)
 			return;
-		set(after(p, 4), d, 0, 6);
-		red(when(p, one), h, 24, last);
+		emit_set(with_wait(p, 4), d, 0, 6);
+		emit_red(with_guard(p, one), h, 24, last);
 	} else if (reduced) {
-		copy_uniform(after(p, 6), d, h->ux, 2);
-		set(p, d + 1, 0, 6);
-		red(when(p, one), h, 8, 2);
-		copy(after(p, 4), d, h->t, 6);
-		red(when(p, 1), h, 16, last);
+		emit_copy_uniform(with_wait(p, 6), d, h->ux, 2);
+		emit_set(p, d + 1, 0, 6);
+		emit_red(with_guard(p, one), h, 8, 2);
+		emit_copy(with_wait(p, 4), d, h->t, 6);
+		emit_red(with_guard(p, 1), h, 16, last);
 	} else {
-		copy(after(p, 6), d, h->t, 2);
-		set(p, d + 1, 0, 6);
-		red(p, h, 8, last);
+		emit_copy(with_wait(p, 6), d, h->t, 2);
+		emit_set(p, d + 1, 0, 6);
+		emit_red(p, h, 8, last);
 	}
 }
 
 static void load_descriptor(struct piece *p, const struct nvs_homes *h)
 {
 	if (h->descriptor >= 0)
-		put(p,
-		    nvs_put(word(p, NVS_W_DESCRIPTOR, h->descriptor), 38, 16,
-			    p->fn->words->descriptor),
-		    2);
+		emit_word(p,
+			  nvs_put(word_with_dest(p, NVS_W_DESCRIPTOR, h->descriptor), 38, 16,
+				  p->fn->words->descriptor),
+			  2);
 }
 
-/* The descriptor's pair was the kernel's own: the warp's other threads find it as it was. */
-static void keep_pair(struct piece *p, const struct nvs_homes *h)
+/* Saves the kernel's own pair, used for the descriptor: the warp's other threads need its value. */
+static void save_pair(struct piece *p, const struct nvs_homes *h)
 {
-	copy_uniform(p, h->saved, h->descriptor, 1);
-	copy_uniform(p, h->saved + 1, h->descriptor + 1, 6);
+	emit_copy_uniform(p, h->saved, h->descriptor, 1);
+	emit_copy_uniform(p, h->saved + 1, h->descriptor + 1, 6);
 }
 
-static void give_pair_back(struct piece *p, const struct nvs_homes *h)
+static void restore_pair(struct piece *p, const struct nvs_homes *h)
 {
 	nvs_word w = nvs_word_of(p->fn->words, NVS_W_R2UR);
 
 	for (int k = 0; k < 2; k++)
-		put(after(p, k ? 0 : 4),
-		    nvs_put(nvs_put(w, 16, 8, (unsigned)(h->descriptor + k)), 24, 8,
-			    (unsigned)(h->saved + k)),
-		    k ? 15 : 2);
+		emit_word(with_wait(p, k ? 0 : 4),
+			  nvs_put(nvs_put(w, 16, 8, (unsigned)(h->descriptor + k)), 24, 8,
+				  (unsigned)(h->saved + k)),
+			  k ? 15 : 2);
 }
 
-/* No uniform register is free. */
+/* For kernels without a free uniform register. */
 static void end_elected(struct piece *p, const struct nvs_homes *h)
 {
 	int d = h->data;
 
-	keep_pair(p, h);
+	save_pair(p, h);
 	load_descriptor(p, h);
 	find_slot(p, h);
-	test(p, 1, h->w, 1);
-	copy(p, d, h->t, 1);
-	set(p, d + 1, 0, LATENCY_PREDICATE);
-	red(p, h, 8, 2);
-	copy(after(p, 4), d, h->w, 6);
-	red(when(p, 1), h, 0, 2);
-	give_pair_back(p, h);
+	emit_test(p, 1, h->w, 1);
+	emit_copy(p, d, h->t, 1);
+	emit_set(p, d + 1, 0, LATENCY_PREDICATE);
+	emit_red(p, h, 8, 2);
+	emit_copy(with_wait(p, 4), d, h->w, 6);
+	emit_red(with_guard(p, 1), h, 0, 2);
+	restore_pair(p, h);
 }
 
 int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h)
@@ -432,7 +450,7 @@ int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h)
 		unsigned one;
 
 		if (h->lent)
-			keep_pair(&p, h);
+			save_pair(&p, h);
 		load_descriptor(&p, h);
 		find_slot(&p, h);
 		one = one_thread(&p, h);
@@ -444,7 +462,7 @@ int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h)
 		if (threads)
 			end_threads(&p, h, one, reduced);
 		if (h->lent)
-			give_pair_back(&p, h);
+			restore_pair(&p, h);
 	}
 	if (p.err)
 		return p.err;

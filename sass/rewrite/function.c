@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One kernel's code: what can be reached, where blocks begin, and what each is to count. */
+/* Analyses one function's code: reachability, basic blocks, and how much each block counts. */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
@@ -12,7 +12,7 @@ int nvs_refuse(struct nvs_function *fn, const char *why, uint32_t at)
 	return -ENOTSUP;
 }
 
-/* Attributes whose values are offsets of instructions. */
+/* True for attributes whose values are instruction offsets. */
 static bool is_list(unsigned code)
 {
 	switch (code) {
@@ -38,8 +38,10 @@ bool nvs_list_next(const struct nvs_cubin_section *info, size_t *at, struct nvs_
 	return false;
 }
 
-/* Targets of the BRX at AT as .nv.info lists them: offset, a word, how many, and these. NULL: not
- * listed. */
+/*
+ * .nv.info lists targets as offset, an unknown word, number of targets, targets. Returns NULL if
+ * the BRX at AT is not listed.
+ */
 const uint8_t *nvs_targets(const struct nvs_cubin_section *info, uint32_t at, uint32_t *n)
 {
 	struct nvs_cubin_attribute a;
@@ -62,7 +64,7 @@ const uint8_t *nvs_targets(const struct nvs_cubin_section *info, uint32_t at, ui
 	return NULL;
 }
 
-static void mark(struct nvs_function *fn, uint64_t offset, unsigned flag)
+static void set_flag(struct nvs_function *fn, uint64_t offset, unsigned flag)
 {
 	if (offset / 16 < fn->n)
 		fn->flags[offset / 16] |= flag;
@@ -79,14 +81,14 @@ static void read_info(struct nvs_function *fn)
 		if (a.format != 4)
 			continue;
 		for (uint32_t k = 0; is_list(a.code) && k + 4 <= a.size; k += 4)
-			mark(fn, nvs_get32(a.value + k), NVS_NAMED);
+			set_flag(fn, nvs_get32(a.value + k), NVS_NAMED);
 	}
 }
 
 #define SHT_RELA 4
 #define SHT_REL 9
 
-/* Sections of relocations that change section INDEX, one after the other from *AT on. */
+/* Iterates over the relocation sections that change section INDEX, from *AT on. */
 bool nvs_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
 		     struct nvs_cubin_section *s, uint32_t *each)
 {
@@ -123,11 +125,11 @@ static void read_relocations(struct nvs_function *fn)
 			uint64_t offset;
 
 			memcpy(&offset, s.data + o, 8);
-			mark(fn, offset, NVS_RELOCATED);
+			set_flag(fn, offset, NVS_RELOCATED);
 		}
 }
 
-/* What instruction I does to the way through the code: flags and target. */
+/* Sets the flags and the target of instruction I. */
 static int flow_of(struct nvs_function *fn, uint32_t i)
 {
 	nvs_word w = fn->code[i];
@@ -144,11 +146,11 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 	fn->returns |= op == NVS_OP_RET;
 	fn->exits |= op == NVS_OP_EXIT;
 	if (!nvs_sass_insn(fn->form, (const uint8_t *)fn->code, (size_t)fn->n * 16, i, &insn))
-		return nvs_refuse(fn, "code that cannot be read", i * 16);
+		return nvs_refuse(fn, "unreadable code", i * 16);
 	nvs_sass_insn_flow(&insn, fn->form, &f);
 	switch (f.flow) {
 	case NVS_FLOW_UNKNOWN:
-		return nvs_refuse(fn, "a control instruction that is not known", i * 16);
+		return nvs_refuse(fn, "an unknown control instruction", i * 16);
 	case NVS_FLOW_CALL:
 		flags = NVS_FALLS | NVS_ENDS;
 		if (fn->flags[i] & NVS_RELOCATED || op == NVS_OP_CALL_ABS)
@@ -165,9 +167,9 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 		    (op == NVS_OP_WARPSYNC && nvs_get(w, 86, 1)))
 			target = nvs_relative(fn->words, w, i * 16);
 		else if (op != NVS_OP_WARPSYNC)
-			return nvs_refuse(fn, "a jump to an address that is not relative", i * 16);
+			return nvs_refuse(fn, "a jump to an absolute address", i * 16);
 		if (fn->flags[i] & NVS_RELOCATED && target >= 0)
-			return nvs_refuse(fn, "a branch that the loader changes", i * 16);
+			return nvs_refuse(fn, "a branch with a relocation", i * 16);
 		flags = (f.falls || f.flow != NVS_FLOW_BRANCH ? NVS_FALLS : 0) |
 			(f.flow != NVS_FLOW_BSSY ? NVS_ENDS : 0);
 		break;
@@ -176,7 +178,7 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 		break;
 	case NVS_FLOW_INDIRECT:
 		if (!nvs_is_brx(w))
-			return nvs_refuse(fn, "a jump to an address that is not relative", i * 16);
+			return nvs_refuse(fn, "a jump to an absolute address", i * 16);
 		/* fallthrough */
 	default:
 		flags = (f.falls ? NVS_FALLS : 0) | NVS_ENDS;
@@ -193,8 +195,8 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 	return 0;
 }
 
-static int edge(struct nvs_function *fn, uint32_t from, uint64_t offset, uint32_t *work,
-		uint32_t *works)
+static int add_edge(struct nvs_function *fn, uint32_t from, uint64_t offset, uint32_t *work,
+		    uint32_t *works)
 {
 	uint32_t to = (uint32_t)(offset / 16);
 
@@ -219,19 +221,19 @@ static int targets_of(struct nvs_function *fn, uint32_t i, uint32_t *work, uint3
 	int err = 0;
 
 	if (fn->target[i] != NVS_NOWHERE)
-		return edge(fn, i, (uint64_t)fn->target[i] * 16, work, works);
+		return add_edge(fn, i, (uint64_t)fn->target[i] * 16, work, works);
 	if (!nvs_is_brx(fn->code[i]))
 		return 0;
 	targets = nvs_targets(&fn->info, i * 16, &n);
 	if (!targets)
 		return nvs_refuse(fn, "an indirect branch without a table", i * 16);
 	for (uint32_t k = 0; k < n && !err; k++)
-		err = edge(fn, i, nvs_get32(targets + 4 * (size_t)k), work, works);
+		err = add_edge(fn, i, nvs_get32(targets + 4 * (size_t)k), work, works);
 	return err;
 }
 
 /* Follows the code from its entries. */
-static int reach(struct nvs_function *fn, uint32_t *work, uint32_t works)
+static int follow_code(struct nvs_function *fn, uint32_t *work, uint32_t works)
 {
 	while (works) {
 		uint32_t i = work[--works];
@@ -257,7 +259,7 @@ static int reach(struct nvs_function *fn, uint32_t *work, uint32_t works)
 			if (!(fn->flags[i] & NVS_FALLS))
 				break;
 			if (i + 1 == fn->n)
-				return nvs_refuse(fn, "code that runs over its end", i * 16);
+				return nvs_refuse(fn, "code that runs past its end", i * 16);
 		}
 	}
 	return 0;
@@ -265,19 +267,22 @@ static int reach(struct nvs_function *fn, uint32_t *work, uint32_t works)
 
 #define OPCODE_NOP 0x918
 
-/* What is called by register is a function that has a symbol: code that nothing reaches may be
- * called uncounted. */
+/*
+ * A function called by register has a symbol; code that nothing reaches may therefore be called
+ * without being counted.
+ */
 static int check_unreached(struct nvs_function *fn)
 {
 	for (uint32_t i = 0; fn->calls_pointer && i < fn->n; i++)
 		if (!(fn->flags[i] & NVS_SEEN) && ((unsigned)fn->code[i] & 0xfff) != OPCODE_NOP &&
 		    !(nvs_op(fn->code[i]) == NVS_OP_BRA &&
 		      nvs_relative(fn->words, fn->code[i], (int64_t)i * 16) == (int64_t)i * 16))
-			return nvs_refuse(fn, "code that only calls by register may reach", i * 16);
+			return nvs_refuse(fn, "code that only calls through registers may reach",
+					  i * 16);
 	return 0;
 }
 
-static bool guarded(const struct nvs_function *fn, uint32_t i)
+static bool is_guarded(const struct nvs_function *fn, uint32_t i)
 {
 	return nvs_guard(fn->code[i]) != NVS_ALWAYS;
 }
@@ -287,15 +292,15 @@ static bool in_range(const struct nvs_count_options *o, uint32_t i)
 	return !o->to || (i >= o->from && i < o->to);
 }
 
-/* Whether instruction I counts with its block, or by its own predicate. */
+/* True if instruction I counts with its block, or by its own predicate. */
 bool nvs_counts_with_block(const struct nvs_function *fn, uint32_t i)
 {
-	return in_range(fn->options, i) && !(fn->options->skip_off && guarded(fn, i));
+	return in_range(fn->options, i) && !(fn->options->skip_off && is_guarded(fn, i));
 }
 
 bool nvs_counts_by_guard(const struct nvs_function *fn, uint32_t i)
 {
-	return in_range(fn->options, i) && fn->options->skip_off && guarded(fn, i);
+	return in_range(fn->options, i) && fn->options->skip_off && is_guarded(fn, i);
 }
 
 static int make_spans(struct nvs_function *fn)
@@ -317,9 +322,11 @@ static int make_spans(struct nvs_function *fn)
 	return 0;
 }
 
-/* Functions within the kernel's section that have a symbol of their own: entered by calls, and by
- * nothing that is seen when their address is taken. */
-static uint32_t entries(struct nvs_function *fn, uint32_t *work)
+/*
+ * Lists functions within the kernel's section that have their own symbol: they are entered by
+ * calls, and in unknown ways if their address is taken.
+ */
+static uint32_t list_entries(struct nvs_function *fn, uint32_t *work)
 {
 	struct nvs_cubin_symbol s;
 	uint32_t n = 0;
@@ -350,11 +357,11 @@ int nvs_function_open(struct nvs_function *fn)
 	fn->report->why_at = UINT32_MAX;
 	if (!nvs_cubin_section(c, fn->f->section, &fn->text) || !fn->text.data || !fn->text.size ||
 	    fn->text.size % 16 || fn->text.size > (size_t)1 << 28)
-		return nvs_refuse(fn, "code that cannot be read", UINT32_MAX);
+		return nvs_refuse(fn, "unreadable code", UINT32_MAX);
 	if (fn->f->offset)
 		return nvs_refuse(fn, "a function that does not begin its section", UINT32_MAX);
 	if (fn->f->registers_at == UINT32_MAX)
-		return nvs_refuse(fn, "no count of registers", UINT32_MAX);
+		return nvs_refuse(fn, "no register count", UINT32_MAX);
 	if (fn->f->info && !nvs_cubin_section(c, fn->f->info, &fn->info))
 		fn->info.index = 0;
 	memset(&fn->tables, 0, sizeof(fn->tables));
@@ -385,8 +392,8 @@ int nvs_function_open(struct nvs_function *fn)
 	memset(fn->edges_to, 0xff, fn->n * sizeof(*fn->edges_to));
 	read_info(fn);
 	read_relocations(fn);
-	works = entries(fn, work);
-	err = reach(fn, work, works);
+	works = list_entries(fn, work);
+	err = follow_code(fn, work, works);
 	if (!err)
 		err = check_unreached(fn);
 	return err ? err : make_spans(fn);

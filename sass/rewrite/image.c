@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The cubin as it grows: sections laid out again, what points at them mended; and memory that is
- * given back at once. */
+/*
+ * Rebuilds the cubin with larger sections: lays the sections out again and adjusts the headers.
+ * Also the arena allocator.
+ */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
 struct nvs_arena_piece {
 	struct nvs_arena_piece *before;
-	size_t size, used; /* bytes behind this */
+	size_t size, used; /* bytes after this header */
 };
 
 #define PIECE ((size_t)1 << 20)
@@ -45,7 +47,7 @@ void nvs_arena_free(struct nvs_arena *arena)
 	}
 }
 
-/* Sections that take no bytes of the file. */
+/* Section types that occupy no bytes in the file. */
 static bool no_bytes(uint32_t type)
 {
 	switch (type) {
@@ -74,21 +76,23 @@ int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size, stru
 }
 
 struct place {
-	uint64_t old, old_size, now, size; /* where its bytes stood and stand */
+	uint64_t old, old_size, now, size; /* offset and size in the old and the new file */
 	uint32_t section, type;
 };
 
-static bool before(const struct place *a, const struct place *b)
+static bool is_before(const struct place *a, const struct place *b)
 {
 	return a->old != b->old ? a->old < b->old : a->section < b->section;
 }
 
-/* Heap sort: nearly always sorted already, but a stranger's may not be. */
-static void sort(struct place *p, size_t n)
+/*
+ * Heap sort: sections are nearly always sorted already, but in a malicious cubin they may not be.
+ */
+static void sort_places(struct place *p, size_t n)
 {
 	size_t sorted = 1, root, child;
 
-	while (sorted < n && !before(&p[sorted], &p[sorted - 1]))
+	while (sorted < n && !is_before(&p[sorted], &p[sorted - 1]))
 		sorted++;
 	if (sorted >= n)
 		return;
@@ -104,9 +108,9 @@ static void sort(struct place *p, size_t n)
 		for (root = start; (child = 2 * root + 1) < end; root = child) {
 			struct place t = p[root];
 
-			if (child + 1 < end && before(&p[child], &p[child + 1]))
+			if (child + 1 < end && is_before(&p[child], &p[child + 1]))
 				child++;
-			if (!before(&p[root], &p[child]))
+			if (!is_before(&p[root], &p[child]))
 				break;
 			p[root] = p[child];
 			p[child] = t;
@@ -118,7 +122,7 @@ static void sort(struct place *p, size_t n)
 #define SECTION 64u
 #define SEGMENT 56u
 
-static uint64_t get64(const uint8_t *p)
+static uint64_t read_u64(const uint8_t *p)
 {
 	uint64_t v;
 
@@ -126,21 +130,23 @@ static uint64_t get64(const uint8_t *p)
 	return v;
 }
 
-static void put64(uint8_t *p, uint64_t v)
+static void write_u64(uint8_t *p, uint64_t v)
 {
 	memcpy(p, &v, sizeof(v));
 }
 
-/* A segment covers the sections that it covered; one that covers none of them keeps its size, and
- * begins where the section does that began there. */
-static void segment(uint8_t *p, const struct nvs_rebuilt *r, const struct place *place, size_t n,
-		    uint64_t headers)
+/*
+ * Adjusts a program header so that the segment covers the same sections. A segment without sections
+ * keeps its size and moves with the section that began at the same offset.
+ */
+static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r, const struct place *place,
+			   size_t n, uint64_t headers)
 {
-	uint64_t offset = get64(p + 8), size = get64(p + 32), end, now_from = UINT64_MAX,
+	uint64_t offset = read_u64(p + 8), size = read_u64(p + 32), end, now_from = UINT64_MAX,
 		 now_to = 0, from = UINT64_MAX, to = 0;
 
 	if (offset == r->cubin.program_headers) {
-		put64(p + 8, headers);
+		write_u64(p + 8, headers);
 		return;
 	}
 	if (__builtin_add_overflow(offset, size, &end))
@@ -159,14 +165,14 @@ static void segment(uint8_t *p, const struct nvs_rebuilt *r, const struct place 
 	if (to) {
 		uint64_t grown = (now_to - now_from) - (to - from);
 
-		put64(p + 8, now_from);
-		put64(p + 32, size + grown);
-		put64(p + 40, get64(p + 40) + grown);
+		write_u64(p + 8, now_from);
+		write_u64(p + 32, size + grown);
+		write_u64(p + 40, read_u64(p + 40) + grown);
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
 		if (place[i].old == offset) {
-			put64(p + 8, place[i].now);
+			write_u64(p + 8, place[i].now);
 			return;
 		}
 }
@@ -194,9 +200,9 @@ int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
 		if (r->text[i])
 			room += r->text_size[i] + 4096;
 		else if (s.align <= 4096)
-			room += s.align; /* at most as much is put before it */
+			room += s.align; /* maximum of padding before it */
 	}
-	sort(place, n);
+	sort_places(place, n);
 	p = memory->get(memory->arg, room);
 	if (!p)
 		return -ENOMEM;
@@ -208,8 +214,7 @@ int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
 		if (!nvs_cubin_section(c, q->section, &s))
 			goto broken;
 		align = s.align && s.align <= 4096 ? s.align : 1;
-		/* Sections that overlap, or that stand before where the last one ended, are not
-		 * what ptxas makes. */
+		/* Sections that overlap or go backwards are not produced by ptxas. */
 		if (!no_bytes(q->type) &&
 		    (q->old < old || q->old > r->size || q->old_size > r->size - q->old))
 			goto broken;
@@ -229,7 +234,7 @@ int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
 		at = q->now + q->size;
 		old = q->old + q->old_size;
 	}
-	/* Headers stand behind the sections, those of segments last. */
+	/* The headers are after the sections, program headers last. */
 	headers = c->segments ? c->program_headers : sections + (uint64_t)c->sections * SECTION;
 	if (sections < old || sections > r->size ||
 	    headers < sections + (uint64_t)c->sections * SECTION ||
@@ -242,19 +247,20 @@ int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
 	if (sections % 8 == 0)
 		while (at % 8)
 			p[at++] = 0;
-	put64(p + 0x28, at);
+	write_u64(p + 0x28, at);
 	memcpy(p + at, r->data + sections, (size_t)c->sections * SECTION);
 	for (size_t i = 0; i < n; i++) {
-		put64(p + at + (size_t)place[i].section * SECTION + 0x18, place[i].now);
+		write_u64(p + at + (size_t)place[i].section * SECTION + 0x18, place[i].now);
 		if (r->text[place[i].section])
-			put64(p + at + (size_t)place[i].section * SECTION + 0x20, place[i].size);
+			write_u64(p + at + (size_t)place[i].section * SECTION + 0x20,
+				  place[i].size);
 	}
 	at += (size_t)c->sections * SECTION;
 	if (c->segments) {
-		put64(p + 0x20, at);
+		write_u64(p + 0x20, at);
 		memcpy(p + at, r->data + headers, (size_t)c->segments * SEGMENT);
 		for (uint32_t i = 0; i < c->segments; i++)
-			segment(p + at + (size_t)i * SEGMENT, r, place, n, at);
+			adjust_segment(p + at + (size_t)i * SEGMENT, r, place, n, at);
 		at += (size_t)c->segments * SEGMENT;
 	}
 	*out = p;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Moves what blocks count to blocks that are executed as often by the same threads, so that fewer
- * have to count. */
+/*
+ * Moves counts between blocks that are executed equally often by the same threads, so that fewer
+ * blocks have to count.
+ */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
-static bool unconditional(const struct nvs_function *fn, uint32_t i)
+static bool is_unconditional(const struct nvs_function *fn, uint32_t i)
 {
 	return !(fn->flags[i] & NVS_FALLS) || !(fn->flags[i] & NVS_ENDS);
 }
 
-/* Leaves a region by a way that is none of its BSYNC's, or changes who waits there. */
+/* True if W leaves a region other than by its BSYNC, or changes which threads wait there. */
 static bool breaks_region(nvs_word w)
 {
 	switch (nvs_op(w)) {
@@ -35,13 +37,12 @@ static bool calls_unknown(const struct nvs_function *fn, uint32_t i)
 }
 
 struct walk {
-	uint32_t *stamp, now; /* instructions of the region, by its number */
-	uint32_t *list, lists; /* the same in order of discovery: what is behind NEXT is still to be
-				  looked at */
-	uint64_t steps; /* left for the whole function */
+	uint32_t *stamp, now; /* instructions of the current region, marked with its number */
+	uint32_t *list, lists; /* the same in order of discovery; also the work queue */
+	uint64_t steps; /* remaining budget for the whole function */
 };
 
-static void visit(struct walk *walk, uint32_t i)
+static void visit_insn(struct walk *walk, uint32_t i)
 {
 	if (walk->stamp[i] == walk->now)
 		return;
@@ -55,19 +56,19 @@ static void visit_next(struct nvs_function *fn, struct walk *walk, uint32_t i, b
 	uint32_t n = 0;
 
 	if (fn->flags[i] & NVS_FALLS && i + 1 < fn->n)
-		visit(walk, i + 1);
+		visit_insn(walk, i + 1);
 	if (!targets)
 		return;
 	if (fn->target[i] != NVS_NOWHERE && nvs_op(fn->code[i]) != NVS_OP_BSSY)
-		visit(walk, fn->target[i]);
+		visit_insn(walk, fn->target[i]);
 	if (!nvs_is_brx(fn->code[i]))
 		return;
 	table = nvs_targets(&fn->info, i * 16, &n);
 	for (uint32_t k = 0; table && k < n; k++)
-		visit(walk, nvs_get32(table + 4 * (size_t)k) / 16);
+		visit_insn(walk, nvs_get32(table + 4 * (size_t)k) / 16);
 }
 
-/* Whether what is called from the region comes back whole. */
+/* True if all calls from the region return with the same threads. */
 static bool calls_return(struct nvs_function *fn, struct walk *walk, uint32_t from)
 {
 	for (; from < walk->lists; from++) {
@@ -79,21 +80,23 @@ static bool calls_return(struct nvs_function *fn, struct walk *walk, uint32_t fr
 		if (nvs_op(fn->code[i]) != NVS_OP_RET)
 			visit_next(fn, walk, i, true);
 		else if (fn->flags[i] & NVS_FALLS)
-			visit(walk, i + 1);
+			visit_insn(walk, i + 1);
 	}
 	return true;
 }
 
-/* Whether all threads that execute the BSSY at I meet again at its BSYNC: no way leads into the
- * region but from I, and none out of it but through BSYNCs that stand before JOIN. */
-static bool closed(struct nvs_function *fn, struct walk *walk, uint32_t i)
+/*
+ * True if all threads that execute the BSSY at I reconverge at its BSYNC: the region is entered
+ * only from I, and left only by BSYNCs directly before JOIN.
+ */
+static bool is_closed(struct nvs_function *fn, struct walk *walk, uint32_t i)
 {
 	uint32_t join = fn->target[i], bar = (uint32_t)nvs_get(fn->code[i], 16, 4), own;
 	bool calls = false;
 
 	walk->now++;
 	walk->lists = 0;
-	visit(walk, i + 1);
+	visit_insn(walk, i + 1);
 	for (uint32_t k = 0; k < walk->lists; k++) {
 		uint32_t at = walk->list[k];
 		nvs_word w = fn->code[at];
@@ -126,7 +129,7 @@ static bool closed(struct nvs_function *fn, struct walk *walk, uint32_t i)
 			    walk->stamp[fn->edge[e].from] != walk->now && fn->edge[e].from != i)
 				return false;
 	}
-	/* Into JOIN: by BSYNCs of the region alone. */
+	/* JOIN may be entered only by BSYNCs of the region. */
 	if (!(fn->flags[join] & NVS_LEAD) || join == 0)
 		return false;
 	if (join && fn->flags[join - 1] & NVS_SEEN && fn->flags[join - 1] & NVS_FALLS &&
@@ -141,40 +144,42 @@ static bool closed(struct nvs_function *fn, struct walk *walk, uint32_t i)
 	for (uint32_t k = 0; k < own; k++)
 		if (nvs_op(fn->code[walk->list[k]]) == NVS_OP_CALL &&
 		    fn->target[walk->list[k]] != NVS_NOWHERE)
-			visit(walk, fn->target[walk->list[k]]);
+			visit_insn(walk, fn->target[walk->list[k]]);
 	return calls_return(fn, walk, own);
 }
 
-static void fix(struct nvs_function *fn, uint32_t i)
+static void mark_fixed(struct nvs_function *fn, uint32_t i)
 {
 	if (i < fn->n && fn->flags[i] & NVS_SEEN)
 		fn->span[fn->home[i]].fixed = true;
 }
 
-/* Blocks that are entered in ways that no edge shows: entries, where a BSSY's threads meet,
- * functions, and behind calls. */
+/*
+ * Marks blocks that are entered in ways that are not in the edges: entries, reconvergence points of
+ * BSSY, functions, and code after calls.
+ */
 static void find_fixed(struct nvs_function *fn)
 {
 	struct nvs_cubin_symbol s;
 
-	fix(fn, 0);
+	mark_fixed(fn, 0);
 	for (uint32_t i = 0; i < fn->r->cubin.symbols; i++)
 		if (nvs_cubin_symbol(&fn->r->cubin, i, &s) && s.section == fn->text.index &&
 		    s.type == 2 && s.value / 16 < fn->n)
-			fix(fn, (uint32_t)(s.value / 16));
+			mark_fixed(fn, (uint32_t)(s.value / 16));
 	for (uint32_t i = 0; i < fn->n; i++) {
 		unsigned op = nvs_op(fn->code[i]);
 
 		if (!(fn->flags[i] & NVS_SEEN))
 			continue;
 		if (op == NVS_OP_BSSY || op == NVS_OP_CALL)
-			fix(fn, fn->target[i]);
+			mark_fixed(fn, fn->target[i]);
 		if (op == NVS_OP_CALL || fn->flags[i] & NVS_OUT)
-			fix(fn, i + 1);
+			mark_fixed(fn, i + 1);
 	}
 }
 
-/* Whether span B's last instruction leads to one place alone, with the same threads. */
+/* True if span B's last instruction leads to only one place, with the same threads. */
 static bool leads_on(const struct nvs_function *fn, const struct nvs_span *b)
 {
 	unsigned op = nvs_op(fn->code[b->last]);
@@ -182,10 +187,13 @@ static bool leads_on(const struct nvs_function *fn, const struct nvs_span *b)
 
 	if (!(fn->flags[b->last] & NVS_ENDS))
 		return falls;
-	return op == NVS_OP_BRA && unconditional(fn, b->last) && fn->target[b->last] != NVS_NOWHERE;
+	return op == NVS_OP_BRA && is_unconditional(fn, b->last) &&
+	       fn->target[b->last] != NVS_NOWHERE;
 }
 
-/* Moves B's sum into those that lead to it; false: one does not lead to it alone. */
+/*
+ * Moves B's sum into all blocks that lead to it. Returns false if one of them also leads elsewhere.
+ */
 static bool move_up(struct nvs_function *fn, uint32_t b)
 {
 	struct nvs_span *s = &fn->span[b];
@@ -236,7 +244,7 @@ int nvs_function_merge(struct nvs_function *fn)
 	for (uint32_t i = 0; i < fn->n; i++)
 		if (fn->flags[i] & NVS_SEEN && nvs_op(fn->code[i]) == NVS_OP_BSSY &&
 		    nvs_guard(fn->code[i]) == NVS_ALWAYS && fn->flags[fn->target[i]] & NVS_SEEN &&
-		    closed(fn, &walk, i)) {
+		    is_closed(fn, &walk, i)) {
 			region[regions][0] = fn->home[i];
 			region[regions++][1] = fn->home[fn->target[i]];
 		}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PTX of which the assembler makes each instruction that counting needs. It is never run: loops
- * whose bounds are alike for all threads bring uniform registers, the sums at the end REDs and
- * shifts of 64 bits.
+ * PTX from which the assembler generates each instruction that counting needs. It is never run.
+ * Loops with the same bounds in all threads yield uniform registers; the sums at the end yield REDs
+ * and shifts of 64 bits.
  */
 #include "sass/rewrite/ptx.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Texts that nvs_count_ptx() puts together: what all GPUs have, and a kernel of either kind,
- * by the architecture from which on it is taken.
- */
+/* Texts that nvs_count_ptx() combines: a common part, and variants by minimum architecture. */
 #ifndef NVSNOOP_SASS_REWRITE_PTX_H
 #define NVSNOOP_SASS_REWRITE_PTX_H
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Which registers a kernel leaves free: for its sums, and for what adds them to memory where a
- * thread ends. */
+/*
+ * Finds free registers of a kernel for its sums, and for the code that adds them to memory where a
+ * thread ends.
+ */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
-/* ---- predicates that are needed later ---- */
+/* ---- live predicates ---- */
 
-static uint8_t live_behind(const struct nvs_function *fn, const uint8_t *live, uint32_t i,
-			   uint8_t all)
+static uint8_t live_after(const struct nvs_function *fn, const uint8_t *live, uint32_t i,
+			  uint8_t all)
 {
 	unsigned op = nvs_op(fn->code[i]);
 	uint8_t out = 0;
@@ -39,7 +41,7 @@ static uint8_t *live_predicates(struct nvs_function *fn, uint8_t all)
 		read[i] = use.read.predicate;
 		killed[i] = use.whole ? use.written.predicate & (uint8_t)~use.read.predicate : 0;
 		if (!use.whole)
-			read[i] |= use.written.predicate; /* a part of it stays as it was */
+			read[i] |= use.written.predicate; /* the rest of it keeps its value */
 	}
 	while (again) {
 		again = false;
@@ -48,7 +50,7 @@ static uint8_t *live_predicates(struct nvs_function *fn, uint8_t all)
 
 			if (!(fn->flags[i] & NVS_SEEN))
 				continue;
-			in = (uint8_t)((live_behind(fn, live, i, all) & ~killed[i]) | read[i]);
+			in = (uint8_t)((live_after(fn, live, i, all) & ~killed[i]) | read[i]);
 			if (in != live[i]) {
 				live[i] = in;
 				again = true;
@@ -58,7 +60,7 @@ static uint8_t *live_predicates(struct nvs_function *fn, uint8_t all)
 	return live;
 }
 
-/* Whether each block that counts has an instruction before which a predicate is free. */
+/* Checks that each block that counts has an instruction before which a predicate is free. */
 static int enough_predicates(struct nvs_function *fn, const uint8_t *live)
 {
 	for (uint32_t b = 0; b < fn->spans; b++) {
@@ -67,12 +69,13 @@ static int enough_predicates(struct nvs_function *fn, const uint8_t *live)
 
 		if (!i && (live[0] & 0x7f) == 0x7f)
 			return nvs_refuse(
-				fn, "all uniform registers are in use, and all predicates here", 0);
+				fn, "all uniform registers and, here, all predicates are in use",
+				0);
 		while (s->weight && i <= s->last && (live[i] & 0x7f) == 0x7f)
 			i++;
 		if (i > s->last)
 			return nvs_refuse(
-				fn, "all uniform registers are in use, and all predicates here",
+				fn, "all uniform registers and, here, all predicates are in use",
 				s->first * 16);
 	}
 	return 0;
@@ -83,43 +86,43 @@ static int enough_predicates(struct nvs_function *fn, const uint8_t *live)
 #define GRANULE 8u
 #define LIMIT 255u
 #define FILE_REGISTERS 65536u
-/* What each of a full SM's threads may have: up to here a register more keeps no warp out. */
+/* Registers of a thread if an SM is full: up to this number, one more register costs no warps. */
 #define FULL (FILE_REGISTERS / 2048)
 
 struct choice {
 	struct nvs_function *const *fns;
 	uint32_t n;
-	struct nvs_function *fn; /* the first of these: what all have alike, and who reports */
+	struct nvs_function *fn; /* the first of these: properties shared by all, and the reports */
 	struct nvs_used used;
 	uint64_t free; /* uniform registers */
-	uint32_t max_registers; /* least of setmaxnreg; 0: none */
-	/* As .nv.info has it, first that no code names, what the GPU gives all for it. */
+	uint32_t max_registers; /* minimum of setmaxnreg; 0: none */
+	/* Registers by .nv.info, the first that no code names, and the number that the GPU
+	 * allocates. */
 	uint32_t count, base, granted;
-	uint32_t next; /* first register that is not taken */
-	bool loops, exits; /* code may be executed again; a function ends threads */
-	bool idle; /* a kernel does not count */
+	uint32_t next; /* first register that is not assigned */
+	bool loops, exits; /* code may be executed repeatedly; a device function ends threads */
+	bool idle; /* a kernel in the group does not count */
 };
 
-static uint32_t granted(uint32_t n)
+static uint32_t round_to_granule(uint32_t n)
 {
 	return (n + GRANULE - 1) / GRANULE * GRANULE;
 }
 
-/* Whether a count of N registers lets all launches of one kernel through that would have come
- * through before. */
+/* True if every launch of the kernel that was possible before is possible with N registers. */
 static bool fits_kernel(const struct choice *c, const struct nvs_cubin_function *f, uint32_t n)
 {
-	if (granted(n) <= granted(f->registers))
+	if (round_to_granule(n) <= round_to_granule(f->registers))
 		return true;
 	if (c->max_registers)
 		return false;
 	if (!f->max_threads || f->max_threads == UINT32_MAX)
-		return granted(n) <= FILE_REGISTERS / 1024;
-	return (uint64_t)granted(n) * (((uint64_t)f->max_threads + 127) / 128 * 128) <=
+		return round_to_granule(n) <= FILE_REGISTERS / 1024;
+	return (uint64_t)round_to_granule(n) * (((uint64_t)f->max_threads + 127) / 128 * 128) <=
 	       FILE_REGISTERS;
 }
 
-static bool fits(const struct choice *c, uint32_t n)
+static bool all_fit(const struct choice *c, uint32_t n)
 {
 	if (n > LIMIT)
 		return false;
@@ -129,8 +132,10 @@ static bool fits(const struct choice *c, uint32_t n)
 	return true;
 }
 
-/* An even register and its successor, from *FROM on, that are dead where threads end, and none of
- * LATE. */
+/*
+ * Finds an even register and its successor, from *FROM on, that are dead where threads end, and not
+ * in LATE.
+ */
 static int dead_pair(const struct choice *c, const uint64_t *late, uint32_t *from)
 {
 	uint32_t top = c->base;
@@ -156,16 +161,16 @@ static bool dead_pairs(const struct choice *c, const uint64_t *late, int *pair[]
 	return true;
 }
 
-/* N pairs of vector registers for the end. */
+/* Assigns N pairs of vector registers for the end. */
 static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 {
 	uint32_t first = c->next + (c->next & 1), count = first + 2 * n + 2;
 	bool room = !c->max_registers && count <= c->granted && count <= LIMIT;
-	bool more = !c->max_registers && fits(c, count);
+	bool more = !c->max_registers && all_fit(c, count);
 
 	if (!room && dead_pairs(c, c->used.late, pair, n))
 		return true;
-	/* More registers, if no warp is kept out by them or there is no other way. */
+	/* Takes more registers if that costs no warps or there is no other way. */
 	if (!room && !(more && count <= FULL) && dead_pairs(c, c->used.untold, pair, n)) {
 		nvs_used_tell(c->fns, c->n, &c->used);
 		return true;
@@ -178,7 +183,7 @@ static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 	return true;
 }
 
-/* A pair of uniform registers, from the top; -1: none. */
+/* Takes a pair of uniform registers, from the top; -1: none. */
 static int uniform_pair(struct choice *c)
 {
 	for (int p = 60; p >= 0; p -= 2)
@@ -189,8 +194,10 @@ static int uniform_pair(struct choice *c)
 	return -1;
 }
 
-/* Where the descriptor stands at the end when no uniform pair is free: in one of the kernel's own,
- * which is kept in a vector pair meanwhile. */
+/*
+ * Pair for the descriptor at the end if no uniform pair is free: one of the kernel's own, which is
+ * saved in a vector pair meanwhile.
+ */
 static int lent_pair(const struct choice *c)
 {
 	for (int p = 60; p >= 0; p -= 2)
@@ -241,12 +248,12 @@ static bool uniform_homes(struct choice *c, struct nvs_homes *h, bool threads_to
 	return true;
 }
 
-/* One register for a thread's sum; RAISE: even if fewer warps find room then. */
+/* Takes one register for a thread's sum; RAISE: even if fewer warps fit then. */
 static bool thread_home(struct choice *c, struct nvs_homes *h, bool raise)
 {
 	uint32_t n = c->next + 1 + 2;
 
-	if (c->max_registers || !fits(c, n) || (n > c->granted && n > FULL && !raise))
+	if (c->max_registers || !all_fit(c, n) || (n > c->granted && n > FULL && !raise))
 		return false;
 	h->t = (int)c->next++;
 	return true;
@@ -254,13 +261,13 @@ static bool thread_home(struct choice *c, struct nvs_homes *h, bool raise)
 
 static int refuse_unknown(struct choice *c)
 {
-	nvs_refuse(c->used.unknown, "an instruction that is not known", c->used.unknown_at);
+	nvs_refuse(c->used.unknown, "an unknown instruction", c->used.unknown_at);
 	if (c->used.unknown != c->fn)
 		nvs_refuse(c->fn, c->used.unknown->report->why, UINT32_MAX);
 	return -ENOTSUP;
 }
 
-/* Predicates that are free where functions count. */
+/* Finds the predicates that are free where functions count. */
 static int find_predicates(struct choice *c)
 {
 	int err = 0;
@@ -291,22 +298,23 @@ static int elected_homes(struct choice *c, struct nvs_homes *h)
 	if (fn->options->skip_off)
 		return nvs_refuse(
 			fn,
-			"no free uniform registers (predicates that are off cannot be left "
-			"out without them)",
+			"no free uniform registers (needed to leave out instructions whose "
+			"predicate is off)",
 			UINT32_MAX);
 	if (c->max_registers)
-		return nvs_refuse(fn, "no free uniform registers, and setmaxnreg", UINT32_MAX);
-	if (!fits(c, c->count + 2))
+		return nvs_refuse(fn, "no free uniform registers, and setmaxnreg is used",
+				  UINT32_MAX);
+	if (!all_fit(c, c->count + 2))
 		return nvs_refuse(fn, "neither uniform nor vector registers are free", UINT32_MAX);
 	h->t = (int)c->next++;
 	h->w = (int)c->next++;
 	if (!pairs_for_end(c, pair, 3))
-		return nvs_refuse(fn, "no registers for the end", UINT32_MAX);
+		return nvs_refuse(fn, "no free registers for the code at the end", UINT32_MAX);
 	h->descriptor = h->base == 60 ? 58 : 60;
 	return find_predicates(c);
 }
 
-static int choose(struct choice *c, struct nvs_homes *h)
+static int choose_homes(struct choice *c, struct nvs_homes *h)
 {
 	struct nvs_function *fn = c->fn;
 	const struct nvs_count_options *o = fn->options;
@@ -325,7 +333,7 @@ static int choose(struct choice *c, struct nvs_homes *h)
 	if (!uniform_homes(c, h, home == NVS_COUNT_UNIFORM)) {
 		if (o->home != NVS_COUNT_AUTO)
 			return nvs_refuse(fn, "no free uniform registers", UINT32_MAX);
-		/* One more vector register may do instead of two uniform ones. */
+		/* One more vector register may replace two uniform ones. */
 		h->home = NVS_COUNT_VECTOR;
 		if (home != NVS_COUNT_UNIFORM || !thread_home(c, h, true) ||
 		    !uniform_homes(c, h, false)) {
@@ -334,24 +342,25 @@ static int choose(struct choice *c, struct nvs_homes *h)
 		}
 	}
 	if (!pairs_for_end(c, pair, h->lent ? 3 : 2))
-		return nvs_refuse(fn, "no registers for the end", UINT32_MAX);
+		return nvs_refuse(fn, "no free registers for the code at the end", UINT32_MAX);
 	return 0;
 }
 
-/* What holds for all functions of the group. */
-static void gather(struct choice *c)
+/* Collects the properties of all functions of the group. */
+static void collect_group(struct choice *c)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
 		struct nvs_function *fn = c->fns[i];
 
 		nvs_used_look(fn, &c->used);
 		c->count = fn->f->registers > c->count ? fn->f->registers : c->count;
-		if (fn->f->kernel && (!c->granted || granted(fn->f->registers) < c->granted))
-			c->granted = granted(fn->f->registers);
+		if (fn->f->kernel &&
+		    (!c->granted || round_to_granule(fn->f->registers) < c->granted))
+			c->granted = round_to_granule(fn->f->registers);
 		if (fn->max_registers &&
 		    (!c->max_registers || fn->max_registers < c->max_registers))
 			c->max_registers = fn->max_registers;
-		c->loops |= fn->loops || c->n > 1; /* functions are called in loops */
+		c->loops |= fn->loops || c->n > 1; /* device functions may be called in loops */
 		c->exits |= fn->exits && !fn->f->kernel;
 		c->idle |= fn->f->kernel && !fn->counters;
 	}
@@ -359,7 +368,7 @@ static void gather(struct choice *c)
 	c->base = c->next = c->count > 2 ? c->count - 2 : 0;
 }
 
-/* Where functions end threads, the kernel's counters have to be known there. */
+/* If device functions end threads, the address of the kernel's counters must be available there. */
 static int find_base(struct choice *c, struct nvs_homes *h)
 {
 	if (!c->exits)
@@ -392,16 +401,16 @@ int nvs_homes_choose(struct nvs_function *const *fn, uint32_t n, struct nvs_home
 	memset(h, 0, sizeof(*h));
 	h->t = h->w = h->address = h->data = h->saved = h->up = h->base = -1;
 	h->descriptor = h->uw = h->ux = h->ut = h->one = -1;
-	gather(&c);
+	collect_group(&c);
 	h->wide = c.loops && !o->narrow && nvs_word_there(fn[0]->words, NVS_W_UWIDE);
-	if (!fits(&c, c.count))
+	if (!all_fit(&c, c.count))
 		return nvs_refuse(c.fn, "functions that need more registers than a kernel has",
 				  UINT32_MAX);
 	err = find_predicate(&c, h);
 	if (!err)
 		err = find_base(&c, h);
 	if (!err)
-		err = choose(&c, h);
+		err = choose_homes(&c, h);
 	if (err == -ENOTSUP && c.used.unknown)
 		return refuse_unknown(&c);
 	if (err)

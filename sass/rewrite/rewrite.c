@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A cubin whose kernels count: each kernel on its own, or with those with which it shares
- * functions, and what cannot be rewritten stays as it is. */
+/*
+ * Rewrites a cubin so that its kernels count: each kernel separately, or together with those with
+ * which it shares device functions. Kernels that cannot be rewritten stay unchanged.
+ */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
 #define SYMBOL 24u /* bytes of an Elf64_Sym */
 
-/* Where .nv.info's copy and others may be written. */
-static uint8_t *writable(struct nvs_rebuilt *r, const uint8_t *p)
+/* Returns a writable pointer to P in the copy of the cubin. */
+static uint8_t *writable_at(struct nvs_rebuilt *r, const uint8_t *p)
 {
 	return r->data + (p - r->data);
 }
@@ -24,7 +26,7 @@ static void put_lists(struct nvs_function *fn)
 			uint32_t offset = nvs_get32(a.value + k);
 
 			if (offset / 16 < fn->n)
-				nvs_put32(writable(fn->r, a.value + k),
+				nvs_put32(writable_at(fn->r, a.value + k),
 					  fn->new_named[offset / 16] * 16 + offset % 16);
 		}
 	if (fn->report->place != NVS_COUNT_INLINE)
@@ -37,19 +39,19 @@ static void put_lists(struct nvs_function *fn)
 			if (n > (a.size - k - 12) / 4u)
 				break;
 			if (i < fn->n)
-				nvs_put32(writable(fn->r, a.value + k), fn->new_own[i] * 16);
+				nvs_put32(writable_at(fn->r, a.value + k), fn->new_own[i] * 16);
 			for (uint32_t t = 0; t < n; t++) {
 				const uint8_t *p = a.value + k + 12 + 4 * (size_t)t;
 
 				if (nvs_get32(p) / 16 < fn->n)
-					nvs_put32(writable(fn->r, p),
+					nvs_put32(writable_at(fn->r, p),
 						  fn->new_label[nvs_get32(p) / 16] * 16);
 			}
 			k += 12 + 4 * n;
 		}
 }
 
-/* The count of registers in .nv.info, and in the section's header where one stands there. */
+/* Writes the register count to .nv.info, and to the section's header if it is stored there. */
 static int put_registers(struct nvs_function *fn, uint32_t registers)
 {
 	struct nvs_cubin_section s;
@@ -58,7 +60,7 @@ static int put_registers(struct nvs_function *fn, uint32_t registers)
 	if (!nvs_cubin_section_named(&fn->r->cubin, ".nv.info", &s) || !s.data || s.size < 8 ||
 	    fn->f->registers_at > s.size - 8)
 		return -EBADMSG;
-	nvs_put32(writable(fn->r, s.data) + fn->f->registers_at + 4, registers);
+	nvs_put32(writable_at(fn->r, s.data) + fn->f->registers_at + 4, registers);
 	if (fn->text.info >> 24)
 		nvs_put32(header + 0x2c, (fn->text.info & 0xffffff) | registers << 24);
 	return 0;
@@ -71,13 +73,13 @@ static int put_code(struct nvs_function *fn)
 
 	if (!nvs_cubin_section(&fn->r->cubin, fn->r->cubin.symtab, &table) || !table.data)
 		return -EBADMSG;
-	memcpy(writable(fn->r, table.data) + (size_t)fn->f->symbol * SYMBOL + 16, &size, 8);
+	memcpy(writable_at(fn->r, table.data) + (size_t)fn->f->symbol * SYMBOL + 16, &size, 8);
 	fn->r->text[fn->text.index] = (const uint8_t *)fn->out;
 	fn->r->text_size[fn->text.index] = size;
 	return 0;
 }
 
-static int place(struct nvs_function *fn, const struct nvs_homes *h)
+static int place_counting(struct nvs_function *fn, const struct nvs_homes *h)
 {
 	enum nvs_count_place how = fn->options->place;
 	int err = -ENOTSUP;
@@ -105,9 +107,11 @@ static int open_function(struct nvs_function *fn)
 	return fn->new_label && fn->new_own && fn->new_named ? 0 : -ENOMEM;
 }
 
-/* Puts FN's new code into the cubin. A kernel that does not count is given as many registers as
- * the functions that it shares with others need now. */
-static int commit(struct nvs_function *fn, const struct nvs_homes *h)
+/*
+ * Puts FN's new code into the cubin. A kernel that does not count gets as many registers as the
+ * device functions that it shares with others now need.
+ */
+static int write_function(struct nvs_function *fn, const struct nvs_homes *h)
 {
 	struct nvs_counted_kernel *k = fn->report;
 	int err = put_registers(fn, h->registers);
@@ -133,8 +137,10 @@ static int commit(struct nvs_function *fn, const struct nvs_homes *h)
 	return 0;
 }
 
-/* The sections of what FN calls, 0: what the cubin does not hold, into CALLED if that is not NULL.
- * How many. */
+/*
+ * Stores the sections of the functions that FN calls in CALLED if that is not NULL; 0: not in the
+ * cubin. Returns how many there are.
+ */
 static uint32_t list_called(const struct nvs_function *fn, uint32_t *called)
 {
 	struct nvs_cubin_section s;
@@ -155,8 +161,10 @@ static uint32_t list_called(const struct nvs_function *fn, uint32_t *called)
 	return n;
 }
 
-/* Calls out of the cubin, also by functions that are called: of the N of a group. The cubin is
- * looked through once for each. */
+/*
+ * Counts calls out of the cubin, including those of called functions, for a group of N. Reads the
+ * cubin once for each function.
+ */
 static int set_calls_out(struct nvs_function *const *fn, uint32_t n)
 {
 	uint32_t sections = fn[0]->r->cubin.sections;
@@ -189,7 +197,10 @@ static int set_calls_out(struct nvs_function *const *fn, uint32_t n)
 	return 0;
 }
 
-/* The N kernels and functions that call each other: all of them, or none. *BAD: which cannot be. */
+/*
+ * Rewrites N kernels and device functions that call each other: all of them, or none. *BAD: index
+ * of the one that cannot be rewritten.
+ */
 static int rewrite_group(struct nvs_function *const *fn, uint32_t n, uint32_t *bad)
 {
 	struct nvs_homes h;
@@ -206,11 +217,11 @@ static int rewrite_group(struct nvs_function *const *fn, uint32_t n, uint32_t *b
 	if (!err)
 		for (*bad = 0; *bad < n && !err; ++*bad)
 			if (fn[*bad]->counters || !fn[*bad]->f->kernel)
-				err = place(fn[*bad], &h);
+				err = place_counting(fn[*bad], &h);
 	if (err)
 		--*bad;
 	for (uint32_t i = 0; i < n && !err; i++)
-		err = commit(fn[i], &h);
+		err = write_function(fn[i], &h);
 	return err;
 }
 
@@ -220,14 +231,14 @@ struct session {
 	const struct nvs_count_words *words;
 	struct nvs_count_options options;
 	const struct nvs_cubin_functions *functions;
-	struct nvs_counted_kernel **report; /* of each function; NULL: no kernel */
-	uint32_t *next; /* of the same group, and one */
+	struct nvs_counted_kernel **report; /* of each function; NULL: a device function */
+	uint32_t *next; /* index + 1 of the next function of the same group */
 	struct nvs_groups groups;
-	const char *names; /* the cubin's that was handed in, and the copy's */
+	const char *names; /* start of the input cubin, to translate names of the copy */
 	struct nvs_counted *counted;
 };
 
-/* Where NAME of the copy stands in the cubin that was handed in. */
+/* Returns the address in the input cubin of NAME, which is in the copy. */
 static const char *given_name(const struct session *s, const char *name)
 {
 	uintptr_t at = (uintptr_t)name - (uintptr_t)s->r.data;
@@ -242,7 +253,7 @@ static bool begins_section(const struct session *s, uint32_t i)
 	return section < s->r.cubin.sections && s->groups.first[section] == i + 1;
 }
 
-/* Reports of all kernels, and what is asked for. */
+/* Makes the reports of all kernels, and asks for their counters. */
 static int list_kernels(struct session *s, const struct nvs_sass_memory *memory)
 {
 	struct nvs_counted *counted = s->counted;
@@ -293,7 +304,7 @@ static struct nvs_function *begin_function(struct session *s, uint32_t i)
 	return fn->report ? fn : NULL;
 }
 
-/* What keeps one of a group from being rewritten keeps all of it. */
+/* If one function of a group cannot be rewritten, none can. */
 static void refuse_all(struct nvs_function *const *fn, uint32_t n, uint32_t bad)
 {
 	const struct nvs_counted_kernel *because = fn[bad]->report;
@@ -310,8 +321,8 @@ static void refuse_all(struct nvs_function *const *fn, uint32_t n, uint32_t bad)
 	}
 }
 
-/* The group whose functions are FIRST and what s->next leads to from there. */
-static int rewrite_one(struct session *s, uint32_t first)
+/* Rewrites the group whose functions are FIRST and its successors in s->next. */
+static int rewrite_from(struct session *s, uint32_t first)
 {
 	struct nvs_function **fn;
 	uint32_t n = 0, bad = 0, asked = 0;
@@ -345,7 +356,7 @@ static int rewrite_all(struct session *s)
 	uint32_t *first = nvs_arena_get(&s->arena, sections + 1, sizeof(*first));
 	int err = first ? 0 : -ENOMEM;
 
-	/* Backwards: a group's functions then stand in their order. */
+	/* Backwards, so that a group's functions are in order. */
 	for (uint32_t i = s->functions->n; !err && i-- > 0;)
 		if (begins_section(s, i)) {
 			uint32_t group = s->groups.group[s->functions->function[i].section];
@@ -355,7 +366,7 @@ static int rewrite_all(struct session *s)
 		}
 	for (uint32_t i = 0; i < sections && !err; i++)
 		if (first[i])
-			err = rewrite_one(s, first[i] - 1);
+			err = rewrite_from(s, first[i] - 1);
 	return err;
 }
 
@@ -375,7 +386,7 @@ int nvs_count_rewrite(const void *cubin, size_t size, const struct nvs_count_wor
 	if (!options->warps && !options->threads)
 		s.options.warps = s.options.threads = true;
 	err = nvs_rebuild_open(&s.r, cubin, size, &s.arena);
-	/* what a GPU runs: its own major version's code, of its minor version or one before it */
+	/* a GPU runs code of its major version, and of its minor version or an earlier one */
 	if (!err && (s.r.cubin.arch / 10 != words->arch / 10 || s.r.cubin.arch > words->arch))
 		err = -EINVAL;
 	if (!err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the rewriter show each other. */
+/* Shared by the parts of the rewriter. */
 #ifndef NVSNOOP_SASS_REWRITE_REWRITE_H
 #define NVSNOOP_SASS_REWRITE_REWRITE_H
 
@@ -57,7 +57,7 @@ static inline bool nvs_is_control(nvs_word w)
 	return nvs_op(w) >= 0x140 && nvs_op(w) <= 0x15f;
 }
 
-/* RET: to the address that the register holds, with nothing added. */
+/* RET jumps to the address in the register, without adding a base. */
 static inline bool nvs_is_absolute(nvs_word w)
 {
 	return nvs_get(w, 85, 1);
@@ -68,7 +68,7 @@ static inline bool nvs_is_brx(nvs_word w)
 	return nvs_op(w) == NVS_OP_BRX || nvs_op(w) == NVS_OP_BRXU;
 }
 
-/* Fields that all instructions have; guard 7: always, 8 and more: negated. */
+/* Guard field; 7: always, 8 and more: negated predicate. */
 static inline unsigned nvs_guard(nvs_word w)
 {
 	return (unsigned)nvs_get(w, 12, 4);
@@ -94,7 +94,7 @@ static inline nvs_word nvs_unreused(nvs_word w)
 	return nvs_put(w, 122, 4, 0);
 }
 
-/* ---- words.c: instructions of our own ---- */
+/* ---- words.c: our own instructions ---- */
 
 enum nvs_count_word {
 	NVS_W_NOP,
@@ -102,19 +102,19 @@ enum nvs_count_word {
 	NVS_W_EXIT,
 	NVS_W_ADD, /* VIADD or IADD3 with an immediate */
 	NVS_W_UADD, /* UIADD3 with an immediate */
-	NVS_W_MOV, /* of an immediate */
-	NVS_W_MOVU, /* of a uniform register */
-	NVS_W_UMOV, /* of a uniform register */
+	NVS_W_MOV, /* MOV with an immediate */
+	NVS_W_MOVU, /* MOV from a uniform register */
+	NVS_W_UMOV, /* UMOV from a uniform register */
 	NVS_W_AND, /* LOP3 with an immediate */
 	NVS_W_TESTU, /* LOP3 into a predicate, with a uniform register */
 	NVS_W_SHR, /* SHF.R.U32.HI */
 	NVS_W_S2R,
 	NVS_W_WIDE, /* IMAD.WIDE.U32 with an immediate */
 	NVS_W_UWIDE, /* UIMAD.WIDE.U32 with an immediate */
-	NVS_W_REDUX, /* from sm_80 on */
-	NVS_W_ELECT, /* from sm_90 on */
+	NVS_W_REDUX, /* since sm_80 */
+	NVS_W_ELECT, /* since sm_90 */
 	NVS_W_R2UR,
-	NVS_W_DESCRIPTOR, /* ULDC.64; from sm_80 on */
+	NVS_W_DESCRIPTOR, /* ULDC.64; since sm_80 */
 	NVS_W_RED, /* RED.ADD.64 */
 	NVS_W_VOTEU,
 	NVS_W_UPOPC,
@@ -131,40 +131,43 @@ static inline bool nvs_word_there(const struct nvs_count_words *words, enum nvs_
 	return words->word[i][0] != 0;
 }
 
-/* Control fields as ptxas sets them: stall, and nothing waited for or promised but what is put
- * later. */
+/*
+ * Sets the control fields as ptxas does: the stall, no waits and no barriers; those are set later.
+ */
 nvs_word nvs_plain(nvs_word w, unsigned stall);
 
-/* PC-relative fields, of BRA, BRX, CALL.REL, RET.REL, WARPSYNC.COLLECTIVE and BSSY: bytes from the
- * function's beginning. */
+/*
+ * PC-relative targets of BRA, BRX, CALL.REL, RET.REL, WARPSYNC.COLLECTIVE and BSSY: byte offsets
+ * from the beginning of the function.
+ */
 int64_t nvs_relative(const struct nvs_count_words *words, nvs_word w, int64_t at);
 nvs_word nvs_relative_put(const struct nvs_count_words *words, nvs_word w, int64_t at,
 			  int64_t target);
 
-/* ---- memory that is given back at once ---- */
+/* ---- memory that is freed all at once ---- */
 
 struct nvs_arena {
 	const struct nvs_sass_memory *memory;
 	struct nvs_arena_piece *last;
 };
 
-/* Zeros, or NULL. */
+/* Returns zeroed memory, or NULL. */
 void *nvs_arena_get(struct nvs_arena *arena, size_t n, size_t size);
 void nvs_arena_free(struct nvs_arena *arena);
 
-/* ---- image.c: the cubin as it grows ---- */
+/* ---- image.c: the cubin while it grows ---- */
 
 struct nvs_rebuilt {
-	uint8_t *data; /* a copy of the cubin, in which values are changed in place */
+	uint8_t *data; /* a copy of the cubin whose values are changed in place */
 	size_t size;
 	struct nvs_cubin cubin; /* of that copy */
-	const uint8_t **text; /* a section's new bytes; NULL: as it is */
+	const uint8_t **text; /* new bytes of each section; NULL: unchanged */
 	size_t *text_size;
 };
 
 int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size,
 		     struct nvs_arena *arena);
-/* Lays the sections out again, in the order in which they lie, each behind the gap that it had. */
+/* Lays the sections out again in their order, each after the gap that preceded it before. */
 int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
 		const struct nvs_sass_memory *memory, uint8_t **out, size_t *out_size,
 		size_t *out_bytes);
@@ -182,28 +185,29 @@ static inline void nvs_put32(uint8_t *p, uint32_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/* ---- function.c: the code of one kernel, or of one function that kernels call ---- */
+/* ---- function.c: the code of a kernel or of a device function ---- */
 
 struct nvs_span {
 	uint32_t first, last; /* instructions, both included */
-	uint64_t weight; /* what it counts: more than its own or nothing once sums were moved */
-	bool fixed; /* entered in ways that no edge shows */
+	/* instructions it counts: may be more than its own, or 0, after sums were moved */
+	uint64_t weight;
+	bool fixed; /* entered in ways that are not in the edges */
 };
 
 enum {
 	NVS_SEEN = 1 << 0, /* can be reached */
 	NVS_LEAD = 1 << 1, /* a block begins here */
-	NVS_NAMED = 1 << 2, /* a list of .nv.info names it */
-	NVS_RELOCATED = 1 << 3, /* the loader changes it */
-	NVS_FALLS = 1 << 4, /* the next one may follow it */
-	NVS_ENDS = 1 << 5, /* a block ends behind it */
+	NVS_NAMED = 1 << 2, /* named in a list of .nv.info */
+	NVS_RELOCATED = 1 << 3, /* changed by the loader */
+	NVS_FALLS = 1 << 4, /* execution may continue with the next instruction */
+	NVS_ENDS = 1 << 5, /* a block ends after it */
 	NVS_OUT = 1 << 6, /* a call out of the function */
 };
 
 #define NVS_NOWHERE UINT32_MAX
 
 struct nvs_edge {
-	uint32_t to, from, next; /* next of the same TO */
+	uint32_t to, from, next; /* index of the next edge with the same TO */
 };
 
 struct nvs_function {
@@ -211,15 +215,19 @@ struct nvs_function {
 	struct nvs_arena *arena;
 	const struct nvs_count_words *words;
 	const struct nvs_count_options *options;
-	const struct nvs_cubin_function *f; /* the kernel, or the function that kernels call */
-	uint64_t counters; /* of the kernel; 0: it does not count, or is none */
-	struct nvs_counted_kernel *report; /* of functions only why they cannot be rewritten */
+	const struct nvs_cubin_function *f; /* the kernel or device function */
+	/* address of the kernel's counters; 0: it does not count, or is a device function */
+	uint64_t counters;
+	/* of device functions only the reason why they cannot be rewritten */
+	struct nvs_counted_kernel *report;
 	nvs_word *code;
 	uint32_t n; /* instructions */
 	enum nvs_sass_form form;
-	uint16_t *flags; /* NVS_SEEN ... of each */
-	uint32_t *target; /* instruction that it branches to; NVS_NOWHERE */
-	uint32_t *edges_to; /* index of the first edge to it, but falling; NVS_NOWHERE */
+	uint16_t *flags; /* NVS_SEEN etc. of each instruction */
+	uint32_t *target; /* index of the branch target of each instruction; NVS_NOWHERE: none */
+	/* index of the first edge to each instruction, not counting fall-through; NVS_NOWHERE:
+	 * none */
+	uint32_t *edges_to;
 	struct nvs_edge *edge;
 	uint32_t edges;
 	struct nvs_span *span;
@@ -227,61 +235,67 @@ struct nvs_function {
 	uint32_t *home; /* span of each instruction */
 	struct nvs_cubin_section text, info,
 		tables; /* .text, .nv.info.NAME, .nv.constant2.NAME; index 0: none */
-	bool returns; /* a RET can be reached */
-	bool exits; /* an EXIT can be reached */
-	bool calls_pointer; /* to functions of its own, by register */
-	bool pointed_into; /* its address plus something is handed out */
-	bool loops; /* an instruction may be executed again */
-	uint32_t max_registers; /* least of setmaxnreg; 0: none */
-	/* what place.c made: the code, and where each old instruction stands in it */
+	bool returns; /* a RET is reachable */
+	bool exits; /* an EXIT is reachable */
+	bool calls_pointer; /* calls functions in its own section by register */
+	bool pointed_into; /* an address within its code (symbol plus offset) is taken */
+	bool loops; /* an instruction may be executed more than once */
+	uint32_t max_registers; /* minimum of setmaxnreg; 0: none */
+	/* results of place.c: the code, and the new positions of the old instructions */
 	nvs_word *out;
 	uint32_t outs, room;
-	uint32_t *new_label, *new_own; /* of a branch to it, of itself (bytes / 16) */
-	uint32_t *new_named; /* of the lists that name it */
-	uint8_t *live; /* predicates live before each instruction; NVS_COUNT_ELECTED only */
+	/* target for branches to it, position of itself (bytes / 16) */
+	uint32_t *new_label, *new_own;
+	uint32_t *new_named; /* position for lists that name it */
+	uint8_t *live; /* live predicates before each instruction; NVS_COUNT_ELECTED only */
 };
 
 int nvs_refuse(struct nvs_function *fn, const char *why, uint32_t at);
-/* 0; -ENOTSUP with the report's reason; -ENOMEM. */
+/* Returns 0, -ENOTSUP with the reason in the report, or -ENOMEM. */
 int nvs_function_open(struct nvs_function *fn);
 int nvs_function_merge(struct nvs_function *fn);
 
-/* Whether instruction I counts with its block, or by its own predicate. */
+/* True if instruction I counts with its block, or by its own predicate. */
 bool nvs_counts_with_block(const struct nvs_function *fn, uint32_t i);
 bool nvs_counts_by_guard(const struct nvs_function *fn, uint32_t i);
 
-/* Attributes whose values are offsets of instructions, one after the other from *AT on. */
+/* Iterates over the attributes whose values are instruction offsets, from *AT on. */
 bool nvs_list_next(const struct nvs_cubin_section *info, size_t *at, struct nvs_cubin_attribute *a);
-/* Targets of the BRX at AT, N of 4 bytes; NULL: not listed. */
+/* Returns the N targets, of 4 bytes each, of the BRX at AT. Returns NULL if it is not listed. */
 const uint8_t *nvs_targets(const struct nvs_cubin_section *info, uint32_t at, uint32_t *n);
-/* Sections of relocations that change section INDEX; EACH: bytes of one. */
+/*
+ * Iterates over the relocation sections that change section INDEX; *EACH: bytes of one relocation.
+ */
 bool nvs_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
 		     struct nvs_cubin_section *s, uint32_t *each);
 
-/* Whether a relocation puts the address behind the call into a register: it is mended with the
- * others. */
+/*
+ * True if a relocation loads the call's return address into a register: it is adjusted with the
+ * other relocations.
+ */
 bool nvs_returns_by_relocation(const struct nvs_function *fn, uint32_t call);
 
-/* ---- used.c: registers that are not free ---- */
+/* ---- used.c: registers in use ---- */
 
 struct nvs_used {
 	struct nvs_sass_registers any; /* read or written anywhere */
-	/* Vector registers that may be read when their thread is at its end; those of them of which
-	 * no barrier can tell when they have been. */
+	/* Vector registers that may still be read when their thread ends; those of them for which
+	 * no barrier can show that they have been read. */
 	uint64_t late[4], untold[4];
-	uint32_t sets[6]; /* instructions that set each barrier */
-	struct nvs_function *unknown; /* that has an instruction which is not known; NULL: none */
+	uint32_t sets[6]; /* number of instructions that set each barrier */
+	/* the first function with an unknown instruction; NULL: none */
+	struct nvs_function *unknown;
 	uint32_t unknown_at;
 };
 
-/* False: nothing is known of it. */
+/* Returns false if the instruction is unknown. */
 bool nvs_use(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use *use);
-/* Adds what FN uses. */
+/* Adds the registers that FN uses. */
 void nvs_used_look(struct nvs_function *fn, struct nvs_used *used);
 /*
- * Has what reads registers late tell by a barrier when it has: the end waits for all of them. The
- * barrier is the one that is set least; who waits for it waits longer at most, also who waits until
- * few of those that set it are left.
+ * Makes instructions that read registers late set a barrier when they have done so: the end waits
+ * for all barriers. The barrier that is set least is used; code that waits for it, also code that
+ * waits until few of its setters are left, can only wait longer.
  */
 void nvs_used_tell(struct nvs_function *const *fn, uint32_t n, const struct nvs_used *used);
 
@@ -289,24 +303,24 @@ void nvs_used_tell(struct nvs_function *const *fn, uint32_t n, const struct nvs_
 
 struct nvs_homes {
 	enum nvs_count_home home;
-	bool wide; /* of 64 bits: warps in uw, uw + 1 */
-	bool lent; /* the descriptor's pair is the kernel's own: kept in SAVED at the end */
+	bool wide; /* 64-bit warp sums, in uw, uw + 1 */
+	bool lent; /* the descriptor's pair belongs to the kernel: it is kept in SAVED at the end */
 	int descriptor; /* UR pair; -1: none */
-	int uw, ux, ut, one; /* UR: warps, a spare one, threads' pair, the figure 1 */
-	int t, w; /* R: threads, warps */
-	int address, data, saved; /* R pairs for the end */
-	int base; /* UR pair: where the kernel's counters are; -1: all ends know it */
+	/* UR: warp sum, a scratch register, pair of the thread sum, the constant 1 */
+	int uw, ux, ut, one;
+	int t, w; /* R: thread sum, warp sum */
+	int address, data, saved; /* R pairs used at the end */
+	int base; /* UR pair: address of the kernel's counters; -1: it is a constant at all ends */
 	int up; /* uniform predicate */
-	uint32_t registers; /* count as it stands in .nv.info, new */
+	uint32_t registers; /* new count for .nv.info */
 };
 
-/* One for the N functions that call each other. */
+/* Chooses registers for N functions that call each other; all use the same. */
 int nvs_homes_choose(struct nvs_function *const *fn, uint32_t n, struct nvs_homes *homes);
 
-/* ---- emit.c: counting and its end ---- */
+/* ---- emit.c: counting code, and the code at the end ---- */
 
-/* Appends to fn->out. GAP: cycles until it is executed again at the earliest; P: a free predicate.
- */
+/* Appends to fn->out. GAP: minimum of cycles until it is executed again; P: a free predicate. */
 int nvs_emit(struct nvs_function *fn, nvs_word w);
 int nvs_emit_count(struct nvs_function *fn, const struct nvs_homes *h, uint64_t n, unsigned guard,
 		   unsigned gap, unsigned wait, int p);
@@ -315,19 +329,19 @@ int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h);
 
 /* ---- place.c ---- */
 
-/* Make fn->out; the cubin stays as it is. */
+/* Generate fn->out; the cubin is not changed. */
 int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h);
 int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h);
-/* Mends what names places in the code, in the cubin. */
+/* Adjusts everything in the cubin that names places in the code. */
 void nvs_place_mend(struct nvs_function *fn);
 
-/* ---- group.c: kernels and functions that call each other ---- */
+/* ---- group.c: kernels and device functions that call each other ---- */
 
-/* Functions of one group count in the same registers. */
+/* The functions of one group count in the same registers. */
 struct nvs_groups {
-	uint32_t *group; /* of each section with code, by its number */
-	uint32_t *first; /* of each section, the function that begins it, and one; 0: none */
-	bool *pointed_into; /* an address within the section's code is handed out */
+	uint32_t *group; /* group of each section with code, by section index */
+	uint32_t *first; /* for each section, index + 1 of the function that begins it; 0: none */
+	bool *pointed_into; /* an address within the section's code is taken */
 };
 
 int nvs_groups_find(struct nvs_rebuilt *r, const struct nvs_cubin_functions *functions,

@@ -45,7 +45,7 @@ def judge_top(row, suite, folder, pids, api):
     """nvsnoop-top finds the traces by the live pages."""
     top = os.path.join(os.path.dirname(suite.report), "nvsnoop-top")
     done = subprocess.run([top, "--hang", "--folder=" + folder, *map(str, pids)], capture_output=True, text=True, check=False)
-    if done.returncode or api not in done.stdout or "live page alone" in done.stdout:
+    if done.returncode or api not in done.stdout or "live page only" in done.stdout:
         row.wrong.append(f"nvsnoop-top --hang: {done.returncode}: {done.stdout}{done.stderr}")
 
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/internal.h"
 
 static char folder[40];
 

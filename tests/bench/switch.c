@@ -10,7 +10,7 @@
  */
 #include <errno.h>
 #include <sys/mman.h>
-#include "preload/api/api.h"
+#include "preload/api/intercept/api.h"
 #include "preload/rm/rm.h"
 #include "preload/base/sys.h"
 #include "trap/copy/batch.h"

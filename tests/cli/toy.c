@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A report that does nothing of use: what it takes to add one is this file, and cases that test it.
  */
-#include "decode/report/source_columns.h"
+#include "decode/report/core/trace_columns.h"
 
 struct row {
 	const struct nvs_source *source;
@@ -34,7 +34,7 @@ static int print(struct nvs_run *run)
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 
 	return nvs_table_print_array(run->out, &table, run->each, run->n, sizeof(struct row),
-				     run->options);
+				     &run->options->print);
 }
 
 NVS_REPORT(toy, .name = "toy", .place = 15, .help = "how many calls there are",

@@ -12,7 +12,7 @@
 #include <string.h>
 #include "decode/assemble/assemble.h"
 #include "decode/gpu/ops.h"
-#include "decode/report/dump_methods.h"
+#include "decode/report/dump/methods.h"
 #include "tests/fuzz/fuzz.h"
 
 #define WORDS_MAX 65536u

@@ -2,7 +2,7 @@
 /* FUZZ: decode */
 /* Fuzz target: look-up of classes, methods and values by whatever numbers and names come. */
 #include <string.h>
-#include "decode/gpu/words.h"
+#include "decode/gpu/method_format.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* FUZZ: trap/code/insn.o trap/code/site.o trap/code/width.o */
+/* FUZZ: trap/code/insn.o trap/code/store_site.o trap/code/width.o */
 /*
  * Machine code of strangers: the decoder, and the judgement on store sites, never look beyond it.
  */
 #include <stdlib.h>
 #include <string.h>
 #include "trap/code/insn.h"
-#include "trap/code/site.h"
+#include "trap/code/store_site.h"
 #include "tests/fuzz/fuzz.h"
 
 #define BASE 0x400000u

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* FUZZ: decode live/read/page.o live/read/rows.o live/read/slots.o live/read/words.o */
-/* FUZZ: live/read/pages.o live/read/alive.o live/top/sheet.o live/top/detail.o */
-/* FUZZ: live/top/columns.o live/top/rows.o live/top/json.o live/top/print.o live/top/head.o */
+/* FUZZ: decode live/read/page.o live/read/page_tables.o live/read/slots.o live/read/enum_names.o */
+/* FUZZ: live/read/page_set.o live/read/process_alive.o live/top/text_page.o */
+/* FUZZ: live/top/process_detail.o */
+/* FUZZ: live/top/columns.o live/top/processes.o live/top/json.o live/top/print.o */
+/* FUZZ: live/top/header.o */
 /*
  * Live pages of strangers: read twice, as two looks do, the second time with a byte changed, and
  * shown in every way there is. What comes out is bounded, and fit for a terminal.

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/gpu/ops.h"
-#include "decode/gpu/resume.h"
-#include "decode/calls/syncpairs.h"
-#include "decode/gpu/words.h"
+#include "decode/gpu/resync.h"
+#include "decode/calls/semaphore_pairs.h"
+#include "decode/gpu/method_format.h"
 #include "tests/fuzz/fuzz.h"
 
 struct pb_fuzz {

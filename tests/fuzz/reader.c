@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zstd.h>
-#include "decode/calls/attach.h"
-#include "decode/calls/continuity.h"
+#include "decode/calls/decode_submission.h"
+#include "decode/calls/progress_check.h"
 #include "decode/trace/stream.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "decode/report/report.h"
+#include "decode/report/core/report.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/strict.h"
 
@@ -48,9 +48,9 @@ static void check_form(const char *text, size_t size, const struct nvs_options_r
 	const char *wrong = NULL;
 	size_t at = 0;
 
-	if (o->format == NVS_FORMAT_CSV)
+	if (o->print.format == NVS_FORMAT_CSV)
 		wrong = strict_csv(text, size, &at);
-	else if (o->format == NVS_FORMAT_TEXT)
+	else if (o->print.format == NVS_FORMAT_TEXT)
 		wrong = strict_utf8(text, size, &at);
 	else if (lines)
 		wrong = strict_json_lines(text, size, &at);
@@ -58,7 +58,7 @@ static void check_form(const char *text, size_t size, const struct nvs_options_r
 		wrong = strict_json(text, size, &at);
 	if (wrong)
 		dprintf(2, "report %s, format %d, offset %zu: %s:\n%.*s\n", o->reports[0]->name,
-			o->format, at, wrong, (int)size, text);
+			o->print.format, at, wrong, (int)size, text);
 	FUZZ_HOLDS(!wrong);
 }
 
@@ -96,7 +96,7 @@ static void try(const struct nvs_options_report *o)
 	nvs_runs_free(&run, source, o);
 	fclose(out.file);
 	if (!(o->reports[0]->prints & FILED)) {
-		check_text(text, size, o->format == NVS_FORMAT_CSV);
+		check_text(text, size, o->print.format == NVS_FORMAT_CSV);
 		check_form(text, size, o);
 	}
 	output();
@@ -116,7 +116,7 @@ static void raw(const char *path, bool json)
 {
 	struct nvs_options_report o = {.reports = {report_named("raw")},
 				       .nreports = 1,
-				       .format = json,
+				       .print.format = json,
 				       .more = {"1=cbc0", "4=c8b5"},
 				       .nmore = 2,
 				       .files = (char **)&path,
@@ -128,24 +128,26 @@ static void raw(const char *path, bool json)
 static void report(const char *path, unsigned choice)
 {
 	const char *files[2] = {path, path};
-	struct nvs_options_report o = {
-		.nreports = 1, .color = -1, .called = "nvsnoop-report", .files = (char **)files};
+	struct nvs_options_report o = {.nreports = 1,
+				       .print.color = -1,
+				       .called = "nvsnoop-report",
+				       .files = (char **)files};
 	unsigned n;
 
 	if (choice % 0x80 >= EXPORT) {
 		o.reports[0] = report_of(choice % 0x80 - EXPORT, true, &n);
-		o.output = o.reports[0]->prints & FILED ? output() : NULL;
+		o.print.output = o.reports[0]->prints & FILED ? output() : NULL;
 	} else {
 		o.reports[0] = report_of(choice, false, &n);
-		o.format = choice / n % 3;
+		o.print.format = choice / n % 3;
 	}
 	o.nfiles = o.reports[0]->needs & NVS_NEED_PAIR ? 2 : 1;
 	/* Submissions 0 and 1 of it. */
 	o.numbered = o.nfiles == 2 && choice / n & 1;
 	o.number[1] = 1;
 	o.read = (struct nvs_read_options){.partial = choice & 0x80, .no_spool = true};
-	o.rows = choice / n / 3 & 1 ? 3 : 0;
-	if (o.reports[0]->prints >> o.format & 1)
+	o.print.rows = o.query.rows = choice / n / 3 & 1 ? 3 : 0;
+	if (o.reports[0]->prints >> o.print.format & 1)
 		try(&o);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of the CUDA driver API that the tests use, declared in our own words: the toolkit's
- * header is not there where there is no toolkit. Programs that include this link with any
- * libcuda.so.1, the real one too.
+ * The part of the CUDA driver API that the tests use, declared here because the toolkit's header
+ * may not be installed. Programs that include this file link with any libcuda.so.1, also with
+ * NVIDIA's.
  */
 #ifndef SOFTGPU_CUDADRV_H
 #define SOFTGPU_CUDADRV_H
@@ -104,7 +104,7 @@ typedef struct {
 	size_t WidthInBytes, Height;
 } CUDA_MEMCPY2D;
 
-/* Of version 2, which has the last two. */
+/* Version 2 added the last two. */
 typedef struct {
 	CUfunction func;
 	unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
@@ -115,7 +115,7 @@ typedef struct {
 
 /* CUmemcpyAttributes */
 typedef struct {
-	int srcAccessOrder; /* 1: in the stream's order */
+	int srcAccessOrder; /* 1: in stream order */
 	int srcLocHint[2], dstLocHint[2];
 	unsigned flags;
 } CUmemcpyAttributes;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes the truth (log.h). Built into the software GPU and into the stand-in driver, each for
- * itself. */
+/* Writes the log of log.h. Linked into both the software GPU and the stand-in driver. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@ static struct sg_log_head *map_log(const char *path)
 
 	if (fd < 0 || sg_sys(SYS_ftruncate, fd, (long)SG_LOG_LIMIT, 0, 0, 0, 0) < 0)
 		return NULL;
-	/* Far from everything else: a test may want room near its doorbell. */
+	/* Far from all other mappings: a test may need space next to its doorbell. */
 	h = MAP_FAILED;
 	for (uint64_t at = 0x600000000000; h == MAP_FAILED && at < 0x601000000000;
 	     at += SG_LOG_LIMIT)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * logcheck [options] LOG [TRACE...]: holds traces against the truth (log.h), byte for byte.
- *
- * First driver and GPU against each other: every entry the GPU fetched was rung, in order, with the
- * same bytes. Then every trace: each doorbell that rang stands in it, once, in the channel's order,
- * with the same range, entries and bytes, and nothing else does. Prints counts; exits 0 if all
- * holds, 1 if not, 2 when it cannot tell.
+ * logcheck [options] LOG [TRACE...]: compares traces with the reference log (log.h), byte for byte.
+ * First the driver against the GPU: every entry that the GPU fetched was rung, in order, with the
+ * same bytes. Then every trace: it contains each doorbell that rang once, in the channel's order,
+ * with the same range, entries and bytes, and nothing else. Prints counts; exits with 0 if all is
+ * equal, 1 if not, 2 if that could not be checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,16 +18,16 @@
 #include "log.h"
 #include "nvsnoop/decode.h"
 
-#define SHOWN 10 /* differences told in full */
+#define SHOWN 10 /* maximum number of differences printed in full */
 
 struct channel {
 	const struct sg_log_channel *rec;
 	const struct sg_log_doorbell **bells;
 	uint32_t nbells, room;
-	uint32_t next; /* doorbell to be found next in the trace */
-	uint32_t fetched_bell, fetched_entry; /* where the GPU is in what was rung */
-	bool traced; /* a trace has this channel */
-	bool ahead; /* the doorbell before was found in the trace without its ring */
+	uint32_t next; /* next doorbell to find in the trace */
+	uint32_t fetched_bell, fetched_entry; /* position of the GPU in the rung entries */
+	bool traced; /* a trace contains this channel */
+	bool ahead; /* the previous doorbell was in the trace without its ring */
 };
 
 static struct channel *channels;
@@ -86,7 +85,7 @@ static const struct sg_log_entry *bell_entries(const struct sg_log_doorbell *d)
 	return (const struct sg_log_entry *)(d + 1);
 }
 
-/* The GPU took an entry: it must be the next one that was put. */
+/* The entry that the GPU took must be the next one put. */
 static void add_fetch(const struct sg_log_fetch *f)
 {
 	struct channel *ch = channel_at(f->serial);
@@ -103,7 +102,7 @@ static void add_fetch(const struct sg_log_fetch *f)
 	if (ch->fetched_bell == ch->nbells) {
 		if (!extra_fetches) {
 			different++;
-			tell("channel %u: the GPU fetched %016llx, which nobody put", f->serial,
+			tell("channel %u: the GPU fetched %016llx, which was never put", f->serial,
 			     (unsigned long long)f->entry);
 		}
 		return;
@@ -128,7 +127,7 @@ static void add_fetch(const struct sg_log_fetch *f)
 	}
 }
 
-/* Calls FN for every whole record; skips what a kill left without a head. */
+/* Calls FN for every complete record; skips space that a kill left without a head. */
 static void each(const uint8_t *base, uint64_t end, void (*fn)(const struct sg_log_rec *))
 {
 	uint64_t at = SG_LOG_FIRST;
@@ -199,13 +198,14 @@ static int read_log(const char *path)
 
 struct reading {
 	uint32_t pid;
-	struct channel **map; /* by channel number of the trace */
+	struct channel **map; /* by the trace's channel number */
 	uint32_t room;
 	const char *path;
 };
 
 /*
- * The log's channel of a trace's: the first of this process and these handles that no other one is.
+ * The log's channel for one of the trace: the first of this process with the same handles that is
+ * not matched yet.
  */
 static struct channel *match_channel(struct reading *r, const struct nvs_trace_channel *tc)
 {
@@ -228,7 +228,7 @@ static struct channel *match_channel(struct reading *r, const struct nvs_trace_c
 	return NULL;
 }
 
-/* What differs, NULL: nothing. */
+/* Describes the difference. Returns NULL if there is none. */
 static const char *compare(const struct sg_log_doorbell *d, const struct nvs_submission *s)
 {
 	struct nvs_segment_iter it = nvs_segments(s);
@@ -266,15 +266,15 @@ static int take_submission(void *arg, struct nvs_trace *trace, const struct nvs_
 	struct channel *ch = match_channel(r, s->channel);
 	const char *what;
 
-	/* What stood in the ring at the end was taken, and is rung after all. */
+	/* The entries that were in the ring at the end were captured, and rung afterwards. */
 	if (ch && ch->ahead && !s->nentries) {
 		ch->ahead = false;
 		return 0;
 	}
 	if (!ch || ch->next == ch->nbells) {
 		extra++;
-		tell("%s: channel %u, sequence %llu: nobody rang for it", r->path, s->rec->channel,
-		     (unsigned long long)s->rec->sequence);
+		tell("%s: channel %u, sequence %llu: no doorbell in the log", r->path,
+		     s->rec->channel, (unsigned long long)s->rec->sequence);
 		return 0;
 	}
 	ch->ahead = s->rec->rec.flags & NVS_SUB_UNCERTAIN;
@@ -298,7 +298,10 @@ static int take_record(void *arg, struct nvs_trace *trace, const struct nvs_rec 
 {
 	struct reading *r = arg;
 
-	/* Channels in the order of their allocation, so that handles used again find their own. */
+	/*
+	 * Channels are matched in the order of their allocation, so that reused handles find the
+	 * right one.
+	 */
 	if (rec->type == NVS_REC_CHANNEL) {
 		const struct nvs_trace_channel *tc =
 			nvs_trace_channel_at(trace, ((const struct nvs_rec_channel *)rec)->channel);
@@ -354,10 +357,10 @@ static void count_missing(void)
 static void usage(FILE *f)
 {
 	fputs("usage: logcheck [--extra-fetches] [--partial] [--quiet] LOG [TRACE...]\n"
-	      "Holds traces against the log of the stand-in driver and the software GPU.\n"
+	      "Compares traces with the log of the stand-in driver and the software GPU.\n"
 	      "  --extra-fetches  the GPU may fetch entries that the driver did not put\n"
-	      "  --partial        read what is whole of a damaged trace\n"
-	      "  --quiet          no counts when all holds\n",
+	      "  --partial        read the intact part of a damaged trace\n"
+	      "  --quiet          print no counts if all is equal\n",
 	      f);
 }
 

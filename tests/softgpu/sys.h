@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls made directly: what the software GPU does for itself must not pass through the hooks
- * of a library preloaded before it, nor through its own.
+ * Direct system calls: the software GPU's own calls must not pass through the hooks of a library
+ * preloaded before it, nor through its own hooks.
  */
 #ifndef SOFTGPU_SYS_H
 #define SOFTGPU_SYS_H
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The kernel's answer as it is: a negative number is -errno. */
+/* The kernel's result: a negative number is -errno. */
 static inline long sg_sys(long nr, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;

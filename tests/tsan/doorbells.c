@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include "preload/trace/merge.h"
+#include "preload/writer/merge.h"
 #include "preload/base/preload.h"
 #include "trap/buffer/process.h"
 

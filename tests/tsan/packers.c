@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zstd.h>
 #include "preload/base/ownthread.h"
-#include "preload/trace/packer.h"
+#include "preload/writer/packer.h"
 
 #define FRAMES 600
 #define LARGEST (256u << 10)

@@ -4,7 +4,7 @@
 #define NVSNOOP_TESTS_UNIT_BENCH_MADE_H
 
 #include <string.h>
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/internal.h"
 
 /* -1 to 1. STATE: the seed at first, which is the same in each run. */
 static inline double bench_noise(uint64_t *state)

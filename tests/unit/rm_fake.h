@@ -18,8 +18,8 @@
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
 #include "preload/signals/signals.h"
-#include "preload/trace/session.h"
-#include "trap/copy/timing.h"
+#include "preload/writer/session.h"
+#include "trap/copy/gpfifo_timing.h"
 
 static int passed, failed;
 

@@ -13,7 +13,7 @@
 #include "decode/calls/args.h"
 #include "decode/calls/handles.h"
 #include "decode/trace/stream.h"
-#include "preload/api/api.h"
+#include "preload/api/intercept/api.h"
 #include "preload/base/preload.h"
 #include "tests/apps/api/fakecuda.h"
 #include "tests/unit/expect.h"

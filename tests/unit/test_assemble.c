@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode/assemble/assemble.o decode/assemble/emit.o decode/assemble/method.o */
 /* LINK: decode/assemble/tokens.o decode/assemble/value.o decode/assemble/entry.o */
-/* LINK: decode/assemble/fields.o decode/report/dump_entry.o decode/report/dump_methods.o */
-/* LINK: decode/report/dump_text.o decode/report/out.o decode */
+/* LINK: decode/assemble/fields.o decode/report/dump/gpfifo_entry.o decode/report/dump/methods.o */
+/* LINK: decode/report/dump/method_text.o decode/cli/output.o decode */
 /*
  * The assembler against --dump: every submission of the capture comes out word for word and entry
  * for entry, and so do random words; a text by hand makes the words that it should; and what is
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/assemble/assemble.h"
-#include "decode/calls/reading.h"
-#include "decode/report/dump_methods.h"
+#include "decode/calls/pass.h"
+#include "decode/report/dump/methods.h"
 #include "tests/unit/expect.h"
 
 #define CAPTURE "tests/golden/h200.trace.zst"

@@ -4,7 +4,7 @@
  * were saved, and cards, whole, cut and changed. */
 #include <math.h>
 #include <stdlib.h>
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/internal.h"
 #include "tests/unit/expect.h"
 
 /* The same in each run. */
@@ -259,7 +259,7 @@ static void cards(void)
 	EXPECT(strstr(card, "| L2 | 60 MiB | GB/s | 5000 | 4900 | 5100 | 1400 (below boost) |\n"));
 	EXPECT(strstr(card, "| not known |  | cycles | - | - | - | - |\n"));
 	said = said_of(&f, &saved, card, size, &status);
-	EXPECT(status == 0 && !strncmp(said, "All 3 figures lie within their interval.\n", 41));
+	EXPECT(status == 0 && !strncmp(said, "All 3 figures are within their interval.\n", 41));
 	free(said);
 	figures_of(&other, &saved, 1.03); /* within what an interval is widened by */
 	said = said_of(&other, &saved, card, size, &status);
@@ -273,14 +273,14 @@ static void cards(void)
 			    "SM clock 1980 MHz, the card's 1980.\n"));
 	EXPECT(strstr(said, "L2, 60 MiB is 4545 GB/s, 7.2 % below the card's 4900 to 5100; "
 			    "SM clock 1400 MHz, the card's 1400.\n"));
-	EXPECT(strstr(said, "2 of 3 figures left their interval (2 slower, 0 faster).\n"));
+	EXPECT(strstr(said, "2 of 3 figures are outside their interval (2 slower, 0 faster).\n"));
 	free(said);
 	bench_figures_free(&other);
 	figures_of(&other, &saved, 0.5);
 	other.figure[2].value = 90; /* %: neither */
 	said = said_of(&other, &saved, card, size, &status);
 	EXPECT(status == 1 &&
-	       strstr(said, "3 of 3 figures left their interval (0 slower, 2 faster).\n"));
+	       strstr(said, "3 of 3 figures are outside their interval (0 slower, 2 faster).\n"));
 	EXPECT(!strstr(said, "The SM clock was"));
 	free(said);
 	bench_figures_free(&other);
@@ -293,7 +293,8 @@ static void cards(void)
 	bench_figures_free(&other);
 	other = (struct bench_figures){.gpu = {.name = "NVIDIA Y"}};
 	said = said_of(&other, &saved, card, size, &status);
-	EXPECT(status == 1 && strstr(said, "The card is of an NVIDIA X, and this is an NVIDIA Y."));
+	EXPECT(status == 1 &&
+	       strstr(said, "The card is for an NVIDIA X, but this is an NVIDIA Y."));
 	EXPECT(strstr(said, "L1 hit is missing now; the card has 33 cycles.\n"));
 	free(said);
 	for (size_t n = 0; n < size; n++) { /* cut anywhere */

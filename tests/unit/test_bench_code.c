@@ -6,7 +6,7 @@
  * refused with its reason, and patched is what the patch says; broken cubins are read without harm.
  */
 #include <stdlib.h>
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/internal.h"
 #include "sass/sass.h"
 #include "tests/unit/expect.h"
 
@@ -37,7 +37,7 @@ static void awaited(const uint8_t *data, size_t size)
 	bench_cubin_free(&c);
 	code.expect[0].least = code.expect[0].most = 5;
 	EXPECT(!bench_read_back(&c, &code, data, size, why) && !c.data && !c.word);
-	EXPECT_STR(why, "between its clocks opcode 0x023 stands 4 times, not 5 to 5");
+	EXPECT_STR(why, "opcode 0x023 occurs 4 times between its clock reads, expected 5 to 5");
 	code.expect[0] = (struct bench_expect){FFMA, 4, 4};
 	code.expect[1] = (struct bench_expect){FFMA + 1, 1, 9};
 	EXPECT(!bench_read_back(&c, &code, data, size, why));
@@ -50,7 +50,7 @@ static void local_memory(const uint8_t *data, size_t size)
 	char why[200];
 
 	EXPECT(!bench_read_back(&c, &code, data, size, why));
-	EXPECT_STR(why, "it has 1024 bytes of local memory a thread");
+	EXPECT_STR(why, "it uses 1024 bytes of local memory per thread");
 	code.local = true;
 	EXPECT(bench_read_back(&c, &code, data, size, why));
 	bench_cubin_free(&c);
@@ -102,7 +102,7 @@ static void patched(const uint8_t *data, size_t size)
 	bench_cubin_free(&c);
 	code.patch = refuse;
 	EXPECT(!bench_read_back(&c, &code, data, size, why));
-	EXPECT_STR(why, "what is to be changed in it is not there");
+	EXPECT_STR(why, "the code to patch was not found");
 }
 
 static void broken(uint8_t *data, size_t size)

@@ -3,8 +3,8 @@
 /* What the benchmarks of memory say of samples with known answers, with noise and with gaps. */
 #include <math.h>
 #include <string.h>
-#include "probe/bench/chase.h"
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/pointer_chase.h"
+#include "probe/bench/frame/internal.h"
 #include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"
 
@@ -138,7 +138,7 @@ static void sets(void)
 	ask("l1-lines");
 	EXPECT(is("L1 lines kept", "128 B apart", 256) && is("L1 lines kept", "1 KiB apart", 32));
 	EXPECT(bench_noted(&figures,
-			   "256 lines are kept, of lines 256 B and more apart fewer, 4 "));
+			   "256 adjacent lines are kept; with 256 B and more between them "));
 	done();
 	for (unsigned by = 128; by <= 256 << 10; by *= 2)
 		apart(by, by == 4096 ? 240 : 256);
@@ -205,8 +205,8 @@ static void sides_seen(void)
 			if (sm != 5 || line != 2) /* a hole */
 				give("map", sm, line, seen[sm][line]);
 	ask("l2-latency");
-	EXPECT(bench_noted(&figures, "sit the SMs 0-1 8-9, at the other 2-7.") ||
-	       bench_noted(&figures, "sit the SMs 2-7, at the other 0-1 8-9."));
+	EXPECT(bench_noted(&figures, "are the SMs 0-1 8-9, on the other 2-7.") ||
+	       bench_noted(&figures, "are the SMs 2-7, on the other 0-1 8-9."));
 	EXPECT(is("L2, first read", "far", 490));
 	done();
 }
@@ -218,7 +218,7 @@ static void bandwidths(void)
 	give("one SM", 1 << 20, NAN, 118.8);
 	ask("l2-bandwidth");
 	EXPECT(is("L2 bandwidth", "one SM", 118.8));
-	EXPECT(bench_noted(&figures, "One SM alone"));
+	EXPECT(bench_noted(&figures, "A single SM"));
 	EXPECT(!bench_noted(&figures, "one side"));
 	EXPECT(is("L2 bandwidth", "", 5000) && is("L2 bandwidth", "15 MiB", 5500));
 	done();
@@ -284,7 +284,7 @@ static void tlb(void)
 		give("2 MiB", (double)(n << 21), NAN, n <= 32768 ? 290 : n <= 49152 ? 320 : 340);
 	ask("tlb");
 	EXPECT(is("TLB reach", "last level", 65536) && is("TLB latency", "beyond", 340));
-	EXPECT(bench_noted(&figures, ", at 128 GiB, as far as was"));
+	EXPECT(bench_noted(&figures, ", at 128 GiB, the largest"));
 	done();
 }
 
@@ -313,7 +313,7 @@ static void tlb_entries(void)
 			EXPECT(is("TLB reach", "last level", 65536));
 			EXPECT(is("TLB entry", "last level", 32));
 			EXPECT(is("TLB entries", "last level", 2048));
-			EXPECT(bench_noted(&figures, "64 GiB are 2048 of them"));
+			EXPECT(bench_noted(&figures, "64 GiB is 2048 entries"));
 		} else {
 			EXPECT(!bench_figure_find(&figures, "TLB reach", NULL));
 			EXPECT(!bench_figure_find(&figures, "TLB entry", NULL));
@@ -374,7 +374,7 @@ static void hopper(void)
 		give("evict_last", mib << 20, NAN, mib <= 16 ? 270 : 590);
 	}
 	ask("l2-window");
-	EXPECT(bench_noted(&figures, "it shows to 16 MiB"));
+	EXPECT(bench_noted(&figures, "visible up to 16 MiB"));
 	done();
 }
 

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "probe/bench/inside.h"
-#include "probe/bench/timed.h"
+#include "probe/bench/frame/internal.h"
+#include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
 #include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"
@@ -62,8 +62,8 @@ static void schedulers(unsigned by)
 	bench_derive(&f, &bench_schedulers, &samples);
 	EXPECT(fabs(figure(&f, "same scheduler", NULL) - 64) < 2);
 	EXPECT(fabs(figure(&f, "two schedulers", NULL) - 127) < 3);
-	EXPECT(bench_noted(&f, "number mod 4: of 28 pairs these 4") == (by == 4));
-	EXPECT(by == 4 || bench_noted(&f, "8 of 28 pairs are not"));
+	EXPECT(bench_noted(&f, "number mod 4: of 28 pairs those 4") == (by == 4));
+	EXPECT(by == 4 || bench_noted(&f, "8 of 28 pairs contradict"));
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -121,7 +121,7 @@ static void owner(unsigned same, unsigned other, unsigned sm)
 	EXPECT(figure(&f, slowed, "own scheduler's") == same);
 	EXPECT(other ? figure(&f, slowed, "other scheduler's") == other
 		     : isnan(figure(&f, slowed, "other scheduler's")));
-	EXPECT(bench_noted(&f, "caches of their own") == (!other || other > same));
+	EXPECT(bench_noted(&f, "each scheduler has its own cache") == (!other || other > same));
 	EXPECT(bench_noted(&f, "they share the cache") == (other && other <= same));
 	EXPECT(bench_noted(&f, "these SMs share a cache") == (sm != 0));
 	EXPECT(bench_noted(&f, "none on another SM slows it") == (sm == 0));
@@ -149,10 +149,10 @@ static void registers(int above, int most, int what)
 	EXPECT(isnan(figure(&f, "counted", "32 words alive")));
 	EXPECT(figure(&f, "R named", "224 words alive") == 230);
 	EXPECT(figure(&f, "counted above those named", "") == above);
-	EXPECT(bench_noted(&f, "with 2 that no thread may name") == (above == 2));
+	EXPECT(bench_noted(&f, "with 2 that no thread may use") == (above == 2));
 	EXPECT(bench_noted(&f, "at least 8 above") == (above == 8));
 	EXPECT(figure(&f, "count with which a kernel runs", NULL) == most);
-	EXPECT(bench_noted(&f, "With a count of 256 a kernel is refused") ==
+	EXPECT(bench_noted(&f, "With a count of 256 a kernel is rejected") ==
 	       (most == 255 && !what));
 	EXPECT(bench_noted(&f, "With a count of 256 a kernel fails") == (most == 255 && what < 0));
 	EXPECT(bench_noted(&f, "Neither the driver nor the GPU") == (most == 259));
@@ -202,7 +202,7 @@ static void latencies(void)
 	EXPECT(figure(&f, "IMAD", "assembler's stall") == 4);
 	EXPECT(fabs(figure(&f, "ISETP", "") - 13) < 0.3 && isnan(figure(&f, "ISETP+SEL", "")));
 	EXPECT(fabs(figure(&f, "ISETP+VOTE", "") - 17) < 0.2);
-	EXPECT(bench_noted(&f, "for 2 of 3") && bench_noted(&f, "IMAD: the chain says"));
+	EXPECT(bench_noted(&f, "for 2 of 3") && bench_noted(&f, "IMAD: the chain gives"));
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
 }
@@ -269,9 +269,9 @@ static void constants(bool own)
 	EXPECT(figure(&f, "level 1 holds", "step 64") == 2048);
 	EXPECT(fabs(figure(&f, "level 2", "step 64") - 90) < 1);
 	EXPECT(fabs(figure(&f, "missed, one line too many", "step 64") - 9) < 0.2);
-	EXPECT(bench_noted(&f, "misses 9 of 33: sets of 8 lines"));
+	EXPECT(bench_noted(&f, "causes 9 misses in 33: sets of 8 lines"));
 	EXPECT(fabs(figure(&f, "first pass of a launch", "step 256") - 150) < 1);
-	EXPECT(bench_noted(&f, "Each of 132 SMs has a level 2") == own);
+	EXPECT(bench_noted(&f, "Each of 132 SMs has its own level 2") == own);
 	EXPECT(bench_noted(&f, "132 SMs share 66 caches") == !own);
 	EXPECT(fabs(figure(&f, "each further word of a warp", NULL) - 4) < 1e-6);
 	bench_figures_free(&f);
@@ -325,8 +325,7 @@ static void control(int least, double yield, bool alone)
 	EXPECT(fabs(figure(&f, "yield bit clear costs", NULL) - yield) < 1e-6);
 	EXPECT(fabs(figure(&f, "wait for a load's barrier", "its own") - 270) < 6);
 	EXPECT(fabs(figure(&f, "wait for a load's barrier", "another") - 12) < 1);
-	EXPECT(bench_noted(&f, "waited for alone") == alone &&
-	       bench_noted(&f, "Not all") == !alone);
+	EXPECT(bench_noted(&f, "are independent") == alone && bench_noted(&f, "Not all") == !alone);
 	EXPECT(bench_noted(&f, "highest bits of all 3000 words"));
 	bench_figures_free(&f);
 	bench_samples_free(&bits);

@@ -4,7 +4,7 @@
  * samples with known answers. */
 #include <math.h>
 #include <string.h>
-#include "probe/bench/inside.h"
+#include "probe/bench/frame/internal.h"
 #include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"
 
@@ -104,7 +104,7 @@ static void throughput(void)
 	EXPECT(is("red", "1: one block, adjacent words", 64));
 	EXPECT(is("red, a clock", "1: one block, adjacent words", 32));
 	EXPECT(is("atom, a clock", "4: many blocks, a line each", 1200));
-	EXPECT(bench_noted(&figures, "adjacent words: most with 1024 threads on an address"));
+	EXPECT(bench_noted(&figures, "adjacent words: fastest with 1024 threads on an address"));
 	done();
 }
 
@@ -142,8 +142,8 @@ static void tma(void)
 		     k < 16384 ? k * 3000.0 / 32768 : 3000);
 	ask("tma");
 	EXPECT(is("bulk, from L2", "32768 bytes", 1624));
-	EXPECT(bench_noted(&figures, "bulk, from L2: 600 cycles and 1 more for each 32 bytes."));
-	EXPECT(bench_noted(&figures, "16384 bytes in flight a SM give nine tenths"));
+	EXPECT(bench_noted(&figures, "bulk, from L2: 600 cycles plus 1 for each 32 bytes."));
+	EXPECT(bench_noted(&figures, "16384 bytes in flight per SM reach 90 %"));
 	done();
 }
 
@@ -174,8 +174,9 @@ static void launches(void)
 	EXPECT(fabs(bench_figure_find(&figures, "end to begin", "no cluster")->value - 1.2495) <
 		       1e-3 &&
 	       !figures.npublished);
-	EXPECT(bench_noted(&figures,
-			   "begins 1.25 us behind the one before, 0.50 us by dependent launch"));
+	EXPECT(bench_noted(
+		&figures,
+		"1.25 us after the end of the previous one, 0.50 us with dependent launch"));
 	done();
 	bench_point(bench_series(&samples, name[0], "blocks of a cluster", NULL, "us"), 0, NAN);
 	ask("launch");

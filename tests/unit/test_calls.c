@@ -7,7 +7,7 @@
 #include "decode/trace/records.h"
 #include "decode/calls/args.h"
 #include "decode/calls/handles.h"
-#include "decode/calls/reading.h"
+#include "decode/calls/pass.h"
 #include "decode/trace/stream.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"

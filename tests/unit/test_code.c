@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "preload/api/image.h"
+#include "preload/api/images/image.h"
 #include "preload/base/preload.h"
 #include "sass/sass.h"
 #include "tests/unit/expect.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "preload/api/counting.h"
+#include "preload/api/count/counter_reading.h"
 #include "preload/base/preload.h"
 #include "preload/base/state.h"
 #include "sass/count.h"

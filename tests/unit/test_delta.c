@@ -7,7 +7,7 @@
 /* LINK: preload decode */
 #include <stdbool.h>
 #include "decode/trace/records.h"
-#include "preload/trace/packer.h"
+#include "preload/writer/packer.h"
 #include "tests/unit/expect.h"
 
 #define WORDS (64u << 10)

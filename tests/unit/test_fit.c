@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: probe/fit.o -lm */
+/* LINK: probe/lib/fit.o -lm */
 /* Lines by least squares: exact ones, noise whose outcome is known, and what has no line. */
-#include "probe/fit.h"
+#include "probe/lib/fit.h"
 #include <math.h>
 #include "tests/unit/expect.h"
 

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include "decode/gpu/image.h"
+#include "decode/gpu/memory_image.h"
 #include "tests/unit/expect.h"
 
 #define BYTES 32768u

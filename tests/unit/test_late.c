@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 #include "preload/base/state.h"
-#include "preload/trace/session.h"
+#include "preload/writer/session.h"
 #include "tests/unit/fakering.h"
 
 #define THREADS 8

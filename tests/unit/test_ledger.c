@@ -5,7 +5,7 @@
 /* LINK: preload */
 #include <stdio.h>
 #include <string.h>
-#include "preload/trace/ledger.h"
+#include "preload/writer/keep_last_state.h"
 #include "trap/trap.h"
 #include "tests/unit/expect.h"
 

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "preload/api/api.h"
+#include "preload/api/intercept/api.h"
 #include "preload/modules/elf.h"
 
 #define PAGE 4096ul

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include "live/read/pages.h"
+#include "live/read/page_set.h"
 #include "tests/live/page.h"
 #include "tests/unit/expect.h"
 
@@ -276,12 +276,12 @@ static void test_strangers(void)
 	EXPECT(!symlink(other, path_of((uint32_t)getpid(), "")));
 	refused("cannot be opened");
 	EXPECT(!mkfifo(path_of((uint32_t)getpid(), ""), 0600));
-	refused("plain file");
+	refused("regular file");
 	page.head.pid++;
 	unlink(other);
 	live_page_write(&page, folder);
 	EXPECT(!rename(path_of(page.head.pid, ""), path_of((uint32_t)getpid(), "")));
-	refused("another process");
+	refused("differs from its name");
 	live_page_example(&page, (uint32_t)getpid(), 10);
 	live_page_write(&page, folder);
 	EXPECT(!truncate(path_of((uint32_t)getpid(), ""), 100));

@@ -6,7 +6,7 @@
  */
 /* LINK: preload */
 #include <pthread.h>
-#include "preload/trace/merge.h"
+#include "preload/writer/merge.h"
 #include "tests/unit/fakering.h"
 
 #define RINGS 5

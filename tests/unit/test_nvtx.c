@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/report/nvtx.o decode/report/nvtx_names.o decode/report/rows.o */
-/* LINK: decode/report/times.o decode/report/pattern.o decode */
+/* LINK: decode/query/nvtx_ranges.o decode/query/nvtx_names.o decode/base/keyed_rows.o */
+/* LINK: decode/query/durations.o decode/cli/pattern.o decode */
 /*
  * Ranges of NVTX as the reader follows them, from records made by hand: lost ends, a process that
  * was forked, threads that are known late, ends that match nothing, what is asked about a while
  * ago, and numbers that a stranger chose.
  */
 #include <stdlib.h>
-#include "decode/report/nvtx.h"
+#include "decode/query/nvtx_ranges.h"
 #include "tests/unit/expect.h"
 
 enum { PUSH = NVS_NVTX_PUSHED | NVS_NVTX_DEPTH };
 
-static struct nvs_options_report options;
+static struct nvs_query query;
 static struct nvs_nvtx *n;
 static uint64_t now;
 
 static void restart(void)
 {
 	nvs_nvtx_free(n);
-	n = nvs_nvtx_new(&options);
+	n = nvs_nvtx_new(&query);
 	now = 1000;
 }
 
@@ -267,17 +267,17 @@ static void test_filter(void)
 		const struct nvs_nvtx_node *node;
 
 		for (int k = 0; k < 2 && cases[i].patterns[k]; k++)
-			EXPECT(!nvs_patterns_add(&options.nvtx, cases[i].patterns[k]));
+			EXPECT(!nvs_patterns_add(&query.nvtx, cases[i].patterns[k]));
 		restart();
 		begins(PUSH, 0, 0, 0, "step");
 		begins(PUSH, 0, 0, 1, "warm");
 		ends(PUSH, 0, 0, 1);
 		begins(PUSH, 0, 0, 1, "cold");
 		for (uint32_t k = 0; (node = nvs_nvtx_node(n, k)); k++)
-			if (nvs_nvtx_pass(&options.nvtx, node->fits))
+			if (nvs_nvtx_pass(&query.nvtx, node->fits))
 				strncat(selected, node->name, 1);
 		EXPECT(!strcmp(selected, cases[i].selected));
-		nvs_patterns_free(&options.nvtx);
+		nvs_patterns_free(&query.nvtx);
 	}
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/report/prose.o decode/report/out.o decode */
+/* LINK: decode/cli/sentence.o decode/cli/output.o decode */
 /* Sentences for a person: units where they change, words for a shell, and lines. */
 #include <stdlib.h>
 #include <string.h>
-#include "decode/report/prose.h"
+#include "decode/cli/sentence.h"
 #include "tests/unit/expect.h"
 
 static char *text;

@@ -343,7 +343,7 @@ static void test_taken(void)
 	unsigned pid = 0;
 
 	CHECK(status == 0 && file_is("trace.zst", "precious"));
-	CHECK(sscanf(text, "nvsnoop: trace.%u.zst (the name asked for was taken): ", &pid) == 1);
+	CHECK(sscanf(text, "nvsnoop: trace.%u.zst (the requested name was taken): ", &pid) == 1);
 	snprintf(name, sizeof(name), "trace.%u.zst", pid);
 	c = read_trace(name);
 	CHECK(c.whole && c.end && c.head.pid == pid);
@@ -607,7 +607,7 @@ static void test_options_wrong(void)
 	struct contents c = read_trace("trace.zst");
 
 	CHECK(status == 0 && c.end && c.head.flags & NVS_HDR_CRASH_SAFE);
-	CHECK(strstr(text, "nvsnoop: NVSNOOP_OPTIONS: there is no option 'quite' (all options were "
+	CHECK(strstr(text, "nvsnoop: NVSNOOP_OPTIONS: unknown option 'quite' (all options were "
 			   "ignored); trace.zst: ") == text);
 	free(text);
 	clean();

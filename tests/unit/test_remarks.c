@@ -8,13 +8,13 @@
 
 static const char *const words[KINDS] = {
 	[NVS_REMARK_GPU_DOORBELL] = "GPU 2: a doorbell page is mapped for the GPU itself",
-	[NVS_REMARK_KERNEL_CHANNEL] = "GPU 2: what the kernel submits on its own channels",
-	[NVS_REMARK_NO_DOORBELL] = "GPU 2: a channel rings without a doorbell",
+	[NVS_REMARK_KERNEL_CHANNEL] = "GPU 2: submissions of the kernel driver itself",
+	[NVS_REMARK_NO_DOORBELL] = "GPU 2: a channel has no doorbell",
 	[NVS_REMARK_IMPORTED] = "GPU 2: memory or channels came from another process",
-	[NVS_REMARK_NO_DOORBELL_PAGE] = "GPU 2: its channels are in use, and no mapping",
-	[NVS_REMARK_NEWER_RELEASE] = "driver release - is newer than all that nvsnoop knew",
-	[NVS_REMARK_NO_RELEASE] = "no call reported the driver's release",
-	[NVS_REMARK_CHANNEL_FORM] = "GPU 2: a channel was made with parameters of a form",
+	[NVS_REMARK_NO_DOORBELL_PAGE] = "GPU 2: channels are in use, but no doorbell mapping",
+	[NVS_REMARK_NEWER_RELEASE] = "driver release - is newer than those known",
+	[NVS_REMARK_NO_RELEASE] = "the driver's release is unknown",
+	[NVS_REMARK_CHANNEL_FORM] = "GPU 2: a channel was created with unknown parameters",
 	[KINDS - 1] = "GPU 2: remark of unknown kind 9",
 };
 

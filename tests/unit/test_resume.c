@@ -5,7 +5,7 @@
  * with each of the headers broken in turn, cut into windows, and data made to look like headers.
  */
 #include <stdlib.h>
-#include "decode/gpu/resume.h"
+#include "decode/gpu/resync.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/pbmake.h"
 

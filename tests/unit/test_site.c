@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "tests/unit/objdump.h"
 #include "trap/code/insn.h"
-#include "trap/code/site.h"
+#include "trap/code/store_site.h"
 
 static unsigned passed, failed;
 

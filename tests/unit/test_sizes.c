@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode decode/report/sizes.o */
+/* LINK: decode decode/analysis/size_histogram.o */
 /* Different sizes, counted: exact while there are few, near when there are many. */
-#include "decode/report/sizes.h"
+#include "decode/analysis/size_histogram.h"
 #include <stdlib.h>
 #include "tests/unit/expect.h"
 

@@ -238,7 +238,7 @@ static void test_lost_frame(void)
 	/* The spool says that records went into frames which the file does not have. */
 	make(&s);
 	t = read_trace(NULL);
-	CHECK(has_finding(t, "went into frames that are not in the file"));
+	CHECK(has_finding(t, "are in frames missing from the file"));
 	CHECK(has_finding(t, "submissions 4 to 7 are missing"));
 	CHECK(seen.n == 2 * 16);
 	nvs_trace_close(t);
@@ -253,7 +253,7 @@ static void test_none(void)
 	make(&s);
 	t = read_trace(NULL);
 	CHECK(seen.n == 16 && !nvs_trace_session(t)->spool_read);
-	CHECK(nvs_trace_problems(t) == 1 && has_finding(t, "there is no spool"));
+	CHECK(nvs_trace_problems(t) == 1 && has_finding(t, "no end record and no spool"));
 	nvs_trace_close(t);
 
 	make(&own);
@@ -283,7 +283,7 @@ static void test_cut_frame(void)
 	MK_NEED(ftruncate(fileno(f), ftell(f) - 5) == 0);
 	fclose(f);
 	t = read_trace(NULL);
-	CHECK(has_finding(t, "the spool holds what it would have"));
+	CHECK(has_finding(t, "its records are in the spool"));
 	s.framed = 0;
 	check_all(&s, t);
 	nvs_trace_close(t);
@@ -341,7 +341,7 @@ static void test_frame_in_ring(void)
 	t = read_trace(NULL);
 	CHECK(heads == 0);
 	CHECK(seen.n == 28);
-	CHECK(has_finding(t, "a frame's head, which no ring holds"));
+	CHECK(has_finding(t, "a frame header inside a thread buffer"));
 	nvs_trace_close(t);
 }
 

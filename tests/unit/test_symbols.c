@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "preload/trace/symbols.h"
+#include "preload/writer/symbols.h"
 #include "tests/unit/expect.h"
 
 static char found[256];

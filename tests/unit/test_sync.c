@@ -5,9 +5,9 @@
  * channel's progress slot that was skipped is a problem where the chain of PUTs has a hole, too,
  * and a remark where it has none.
  */
-#include "decode/calls/attach.h"
-#include "decode/calls/continuity.h"
-#include "decode/calls/syncpairs.h"
+#include "decode/calls/decode_submission.h"
+#include "decode/calls/progress_check.h"
+#include "decode/calls/semaphore_pairs.h"
 #include "decode/trace/stream.h"
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"

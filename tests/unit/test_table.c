@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/report/table.o decode/report/values.o */
-/* LINK: decode/report/prose.o decode/report/out.o decode */
+/* LINK: decode/cli/table.o decode/cli/value.o */
+/* LINK: decode/cli/sentence.o decode/cli/output.o decode */
 /* Tables: their order, and values that are not known or odd, in all three formats. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include "decode/report/report.h"
+#include <string.h>
+#include "decode/cli/table.h"
 #include "tests/unit/expect.h"
 
 struct row {
@@ -40,7 +41,7 @@ static const struct nvs_column columns[] = {
 /* N rows sorted by SORT as FORMAT prints them; good until the next. */
 static const char *print(const struct row *rows, size_t n, const char *sort, enum nvs_format format)
 {
-	struct nvs_options_report o = {.sort = sort, .format = format};
+	struct nvs_print_options o = {.sort = sort, .format = format};
 	struct nvs_table table = {.report = "r", .columns = columns, .ncolumns = 3, .nrows = n};
 	static char *text;
 	const void *list[8];
@@ -130,7 +131,7 @@ static const char *fit(const struct nvs_column *of, uint32_t n, int width)
 		{"void at::native::vectorized<4, BinaryFunctor<float, \xc3\xa9, MulFunctor>>", 1},
 	};
 	static const void *list[] = {rows, rows + 1};
-	struct nvs_options_report o = {0};
+	struct nvs_print_options o = {0};
 	struct nvs_table table = {
 		.report = "r", .columns = of, .ncolumns = n, .rows = list, .nrows = 2};
 	static char *text;

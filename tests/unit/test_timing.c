@@ -8,10 +8,10 @@
  * kernels run nothing waits for them: a grid releases its end itself.
  */
 #include "tests/unit/fakering.h"
-#include "submit/words.h"
+#include "submit/commands.h"
 #include "trap/buffer/process.h"
 #include "trap/copy/batch.h"
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 
 #define ENTRIES 512u
 #define PAGE 4096u

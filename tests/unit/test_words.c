@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/digits.h"
-#include "decode/gpu/words.h"
+#include "decode/gpu/method_format.h"
 #include "tests/unit/expect.h"
 
 #define ROOM 8192

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Abandoned work: a signal handler of the program interrupted a trap and jumped out of it
- * (siglongjmp), so the trap will never end. That is noticed when its thread comes by again, by the
- * place of the thread's stack.
- *
- * A handler that interrupts a trap runs below it, on the same stack or on the alternate one. So the
- * trap is abandoned if the thread is above it on the same stack, or below it and the trap's frame
- * holds something else by now. Where the two stacks cannot be compared the trap counts as running:
- * that only costs a second buffer.
+ * (siglongjmp), so the trap will never end. It is noticed when its thread next enters the trap, by
+ * the thread's stack pointer.
  */
 #include "trap/buffer/abandoned.h"
 #include "trap/buffer/process.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
-#define ONE_STACK (8u << 20) /* further apart, two frames are not taken for neighbours */
+#define ONE_STACK (8u << 20) /* frames further apart are not considered to be on the same stack */
 
-static bool within(const stack_t *stack, uintptr_t sp)
+static bool is_on_stack(const stack_t *stack, uintptr_t sp)
 {
 	return !((unsigned)stack->ss_flags & SS_DISABLE) &&
 	       sp - (uintptr_t)stack->ss_sp < stack->ss_size;
@@ -27,8 +22,8 @@ static bool on_alternate(const stack_t *known, uintptr_t sp)
 	stack_t now;
 
 	if (known)
-		return within(known, sp);
-	return !nvs_sys4(SYS_sigaltstack, 0, &now, 0, 0) && within(&now, sp);
+		return is_on_stack(known, sp);
+	return !nvs_sys4(SYS_sigaltstack, 0, &now, 0, 0) && is_on_stack(&now, sp);
 }
 
 static bool on_trap_stack(uintptr_t sp)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Per-thread ring buffers, filled without a lock: nvs_buffer_reserve() to nvs_buffer_commit().
+ * Thread buffers, filled without a lock between nvs_buffer_reserve() and nvs_buffer_commit().
  *
- * One thread writes a buffer; the writer thread reads it. A record becomes visible by the store of
- * head that follows its last byte, so whatever a kill leaves between tail and head is whole.
+ * One thread writes a buffer; the writer thread reads it. A record becomes visible by the store to
+ * head that follows its last byte, so after a kill everything between tail and head is complete.
  */
 #include <linux/futex.h>
 #include <time.h>
@@ -12,11 +12,12 @@
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
-#define STALL_NS 1000000000ull /* a heartbeat that stands still for so long is dead */
+#define STALL_NS 1000000000ull /* a writer whose heartbeat has not changed for so long is dead */
 
 void nvs_writer_wake(void)
 {
-	/* Often it has been asked already, and stays so until its frames are written. */
+	/* Usually the request is already pending, and stays so until the writer has written its
+	 * frames. */
 	if (!atomic_load(&nvs_writer_signal.wake) && !atomic_exchange(&nvs_writer_signal.wake, 1))
 		nvs_sys4(SYS_futex, &nvs_writer_signal.wake, FUTEX_WAKE, 1, 0);
 }
@@ -37,7 +38,7 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* Waits while the writer lives. Its heartbeat is looked at, never a lock. */
+/* Waits while the writer is alive. Only its heartbeat is read; no lock is taken. */
 static bool wait_for_room(struct nvs_buffer *buffer, uint64_t head, uint32_t size)
 {
 	uint64_t start = monotonic_ns(), alive = start;
@@ -45,7 +46,7 @@ static bool wait_for_room(struct nvs_buffer *buffer, uint64_t head, uint32_t siz
 	struct timespec nap = {0, 50000};
 	bool room;
 
-	/* Somebody has waited in vain, and nothing has moved since. */
+	/* A thread has already waited in vain for this heartbeat to change. */
 	if (atomic_load(&nvs_process->stalled_beat) == beat + 1)
 		return false;
 	for (;;) {
@@ -80,7 +81,8 @@ void *nvs_buffer_reserve(struct nvs_buffer *buffer, uint32_t size, bool wait)
 		if (!wait || nvs_process->options.drop || !nvs_writer_signal.heartbeat)
 			return NULL;
 		if (!wait_for_room(buffer, head, size)) {
-			/* The writer ended in order while we waited: what it left is drained. */
+			/* The writer ended normally while we waited: the rest of the buffer is
+			 * drained. */
 			buffer->late = atomic_load(&nvs_writer_signal.ended);
 			if (!buffer->late)
 				return NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells which calls a submission happens in. */
+/* Records the calls in which a submission happens. */
 #include "trap/buffer/calls.h"
 #include "trap/buffer/process.h"
 #include "trap/low/poison.h"
 
-static bool tell(struct nvs_buffer *buffer, const struct nvs_open_call *call, uint32_t depth,
-		 uint64_t time)
+static bool record_call_begin(struct nvs_buffer *buffer, const struct nvs_open_call *call,
+			      uint32_t depth, uint64_t time)
 {
 	struct nvs_rec_call_begin *rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
 
@@ -31,10 +31,10 @@ uint32_t nvs_calls_tell(struct nvs_buffer *buffer, uint64_t time)
 	for (uint32_t i = 0; i < c->depth && i < NVS_MAX_CALLS && !c->quiet; i++) {
 		struct nvs_open_call *call = &c->open[i];
 
-		/* Left by a jump since: the thread's stack is above it. */
+		/* This call was left by a jump: the thread's stack pointer is above its frame. */
 		if (c->sp && call->sp < c->sp)
 			break;
-		if (!call->told && !tell(buffer, call, i + 1, time))
+		if (!call->told && !record_call_begin(buffer, call, i + 1, time))
 			break;
 		call->told = 1;
 		depth = i + 1;

@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of the CUDA API that a thread is in: kept by whoever wraps them, told by the trap when one
- * of them submits. A call that was left by a jump is recognised by its place on the stack.
+ * CUDA API calls that a thread is in. The wrappers of the calls maintain the list; the trap records
+ * the calls when one of them submits. A call that was left by a jump is recognised by its stack
+ * pointer.
  */
 #ifndef NVSNOOP_TRAP_BUFFER_CALLS_H
 #define NVSNOOP_TRAP_BUFFER_CALLS_H
 
 #include "trap/trap.h"
 
-#define NVS_MAX_CALLS NVS_SPOOL_CALLS /* nested deeper, a call is recorded but not told ahead */
+/* a call nested deeper has a CALL record, but no CALL_BEGIN */
+#define NVS_MAX_CALLS NVS_SPOOL_CALLS
 
 struct nvs_open_call {
-	uintptr_t sp; /* of its frame: what lies below is gone when the thread's stack is above */
+	uintptr_t sp; /* of its frame: calls below the thread's stack pointer have been left */
 	uint64_t number, begin;
-	uint64_t token; /* of the live page: what is about to be freed */
-	uint32_t api, row; /* row: of the live page */
-	uint16_t told; /* a CALL_BEGIN stands in the trace */
-	uint16_t recording; /* it was begun while a trigger let things be recorded */
+	uint64_t token; /* for the live page: the allocation that is about to be freed */
+	uint32_t api, row; /* row: in the live page */
+	uint16_t told; /* its CALL_BEGIN is in the trace */
+	uint16_t recording; /* recording was on when it began */
 };
 
 struct nvs_calls {
-	uint32_t depth; /* of open[] */
-	uint32_t quiet; /* our own use of the driver: not recorded */
+	uint32_t depth; /* used elements of open[] */
+	uint32_t quiet; /* nvsnoop itself is calling the driver: not recorded */
 	uint64_t next; /* number of the next call */
-	uintptr_t sp; /* stack pointer at the doorbell, 0: not known; used up by one telling */
-	uint64_t made; /* ticks when this thread last made or mapped an object of the RM */
-	uint64_t asked; /* NEXT when the driver was asked what a kernel is */
+	uintptr_t sp; /* stack pointer at the doorbell, 0: unknown; nvs_calls_tell() resets it */
+	uint64_t made; /* ticks when this thread last allocated or mapped an RM object */
+	uint64_t asked; /* value of next when the driver was last asked for a kernel's attributes */
 	struct nvs_open_call open[NVS_MAX_CALLS];
 };
 extern __thread struct nvs_calls nvs_calls;
 
 /*
- * Writes CALL_BEGIN records for the calls in flight that have none. The depth of the innermost that
- * is told, 0: none.
+ * Writes CALL_BEGIN records for the calls in flight that have none. Returns the depth of the
+ * innermost recorded call, 0: none.
  */
 uint32_t nvs_calls_tell(struct nvs_buffer *buffer, uint64_t time);
 
 /*
- * What a kill leaves to be read: the calls in flight, in the head of the thread's own buffer. A
- * depth counts its call as in flight from show to hide.
+ * Publishes the calls in flight in the head of the thread's buffer, where they can be read after a
+ * kill. A call counts as in flight from show to hide.
  */
 static inline void nvs_calls_show(struct nvs_buffer *buffer, uint32_t depth)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose a buffer is: claimed for a thread's own, borrowed for one record, and given back, without a
- * lock. The owner's word in the buffer's head is the truth; a bit for each buffer tells where a
- * free one is to be looked for.
+ * Ownership of buffers: claimed by a thread, borrowed for one record, and released, without a lock.
+ * The owner word in the buffer's head is authoritative; a bitmap shows which buffers may be free.
  */
 #include <errno.h>
 #include <sys/prctl.h>
@@ -18,7 +17,7 @@
 
 _Static_assert(NVS_MAX_BUFFERS % 64 == 0 && 64 % NVS_SHARED_EVERY == 0, "words of whole groups");
 
-/* Owner and generation share one word: a sweep cannot take a buffer from its next owner. */
+/* Owner and generation share one word, so a sweep cannot take a buffer from its next owner. */
 static uint64_t *owner_word(struct nvs_spool_ring *shared)
 {
 	return (uint64_t *)(void *)&shared->tid;
@@ -98,17 +97,16 @@ bool nvs_buffer_in_use(struct nvs_buffer *buffer, uintptr_t sp, const stack_t *a
 	return false;
 }
 
-/* The buffer of a thread that died is free once nothing of it is in flight, which a death ensures.
- */
-static bool give_back_dead(struct nvs_buffer *buffer)
+/* Frees the buffer of a dead thread; its death ensures that nothing in it is still in flight. */
+static bool free_if_dead(struct nvs_buffer *buffer)
 {
 	uint64_t word = __atomic_load_n(owner_word(buffer->shared), __ATOMIC_ACQUIRE);
 	uint32_t tid = (uint32_t)word;
 
 	if (!tid || !thread_is_dead(tid))
 		return false;
-	/* The kernel ordered what it stored ahead of its end; this says so to the memory model as
-	 * well. */
+	/* The kernel ordered the thread's stores before its death; this load tells the memory model
+	 * so. */
 	(void)atomic_load(&buffer->epoch);
 	return owner_swap(buffer->shared, word, 0, (uint32_t)(word >> 32));
 }
@@ -126,7 +124,7 @@ uint32_t nvs_buffer_unused(void)
 	return unused;
 }
 
-/* Also of one whose bit was cleared by a thread that was left then. */
+/* Also finds buffers whose bit was cleared by a thread that then jumped out. */
 uint32_t nvs_buffer_sweep(void)
 {
 	uint32_t n = nvs_buffer_count(), unused = 0;
@@ -135,7 +133,7 @@ uint32_t nvs_buffer_sweep(void)
 		struct nvs_buffer *buffer = nvs_buffer_at(i);
 
 		if ((uint32_t)__atomic_load_n(owner_word(buffer->shared), __ATOMIC_RELAXED) &&
-		    !give_back_dead(buffer))
+		    !free_if_dead(buffer))
 			continue;
 		set_unused(i);
 		unused += !is_shared(i);
@@ -143,7 +141,7 @@ uint32_t nvs_buffer_sweep(void)
 	return unused;
 }
 
-static void take_over(struct nvs_buffer *buffer)
+static void reset_buffer(struct nvs_buffer *buffer)
 {
 	buffer->cached_tail = __atomic_load_n(&buffer->shared->tail, __ATOMIC_ACQUIRE);
 	buffer->busy = 0;
@@ -156,7 +154,7 @@ static void take_over(struct nvs_buffer *buffer)
 		nvs_live_disown(buffer->live, nvs_live_generation(buffer->live));
 }
 
-/* Who looks at the live page sees whose slot it is now. */
+/* Publishes the slot's new owner in the live page. */
 static void own_slot(struct nvs_live_slot *slot, const char *name)
 {
 	slot->tid = nvs_tls.tid;
@@ -167,20 +165,22 @@ static void own_slot(struct nvs_live_slot *slot, const char *name)
 	__atomic_store_n(&slot->generation, slot->generation + 1, __ATOMIC_RELEASE);
 }
 
-/* BUFFER from OWNER, who is 0 or has left it. */
-static bool take(struct nvs_buffer *buffer, uint32_t owner)
+/* Claims BUFFER from OWNER, which is 0 or a thread that has left it. */
+static bool claim_buffer(struct nvs_buffer *buffer, uint32_t owner)
 {
 	uint64_t word = __atomic_load_n(owner_word(buffer->shared), __ATOMIC_ACQUIRE);
 
 	if ((uint32_t)word != owner ||
 	    !owner_swap(buffer->shared, word, nvs_tls.tid, (uint32_t)(word >> 32) + 1))
 		return false;
-	take_over(buffer);
+	reset_buffer(buffer);
 	return true;
 }
 
-/* One that this thread, or a dead one that had its number, has left behind, or that one has left
- * while it took it. All are looked at. */
+/*
+ * Claims a buffer that this thread has left behind, or a dead thread with the same tid, or one that
+ * a thread left while claiming it. Checks all buffers.
+ */
 static struct nvs_buffer *claim_left(uintptr_t sp, const stack_t *alternate, bool own)
 {
 	uint32_t n = nvs_buffer_count();
@@ -191,13 +191,16 @@ static struct nvs_buffer *claim_left(uintptr_t sp, const stack_t *alternate, boo
 
 		if ((!owner || owner == nvs_tls.tid) && buffer != nvs_tls.buffer &&
 		    !(own && is_shared(i)) &&
-		    !(owner && nvs_buffer_in_use(buffer, sp, alternate)) && take(buffer, owner))
+		    !(owner && nvs_buffer_in_use(buffer, sp, alternate)) &&
+		    claim_buffer(buffer, owner))
 			return buffer;
 	}
 	return NULL;
 }
 
-/* A free one of those that MASK has in each word: a few loads, however many there are. */
+/*
+ * Claims a free buffer among those set in MASK, in each word: a few loads, however many there are.
+ */
 static struct nvs_buffer *claim_free(uint64_t mask)
 {
 	uint32_t words = (nvs_buffer_count() + 63) / 64;
@@ -212,15 +215,17 @@ static struct nvs_buffer *claim_free(uint64_t mask)
 
 			bit = bits & -bits;
 			if ((atomic_fetch_and(&nvs_process->unused[w], ~bit) & bit) &&
-			    take(buffer, 0))
+			    claim_buffer(buffer, 0))
 				return buffer;
 		}
 	}
 	return NULL;
 }
 
-/* One of a dead thread: the kernel is asked about each owner. Once for a thread: whoever ends later
- * is noticed by the writer. */
+/*
+ * Claims the buffer of a dead thread by asking the kernel about each owner. Done once in a thread:
+ * the writer notices threads that end later.
+ */
 static struct nvs_buffer *claim_dead(bool own)
 {
 	uint32_t n = nvs_buffer_count();
@@ -229,15 +234,15 @@ static struct nvs_buffer *claim_dead(bool own)
 		uint32_t number = (nvs_tls.tid + i) % n;
 		struct nvs_buffer *buffer = nvs_buffer_at(number);
 
-		if (!(own && is_shared(number)) && give_back_dead(buffer) && take(buffer, 0))
+		if (!(own && is_shared(number)) && free_if_dead(buffer) && claim_buffer(buffer, 0))
 			return buffer;
 	}
 	nvs_tls.refused = true;
 	return NULL;
 }
 
-/* The thread's THREAD record, once. */
-static void tell_thread(struct nvs_buffer *buffer, const char *name)
+/* Writes the thread's THREAD record, once. */
+static void record_thread(struct nvs_buffer *buffer, const char *name)
 {
 	struct nvs_rec_thread *rec;
 
@@ -264,7 +269,7 @@ static void get_name(char name[16])
 		nvs_sys4(SYS_prctl, PR_GET_NAME, name, 0, 0);
 }
 
-/* A buffer becomes the thread's own. */
+/* Makes BUFFER the thread's own. */
 static void begin_own(struct nvs_buffer *buffer)
 {
 	char name[16] = "";
@@ -273,10 +278,10 @@ static void begin_own(struct nvs_buffer *buffer)
 	if (buffer->live)
 		own_slot(buffer->live, name);
 	nvs_calls_show_all(buffer);
-	tell_thread(buffer, name);
+	record_thread(buffer, name);
 }
 
-static uintptr_t here(void)
+static uintptr_t stack_pointer(void)
 {
 	return (uintptr_t)__builtin_frame_address(0);
 }
@@ -288,7 +293,7 @@ struct nvs_buffer *nvs_buffer_mine(void)
 
 	if (!nvs_started())
 		return NULL;
-	/* In a forked child the buffers are wiped: the pointer is the parent's. */
+	/* In a forked child the buffers are zeroed, and the pointer is a copy of the parent's. */
 	if (buffer && buffer->shared)
 		return buffer;
 	tid = (uint32_t)nvs_sys4(SYS_gettid, 0, 0, 0, 0);
@@ -299,7 +304,7 @@ struct nvs_buffer *nvs_buffer_mine(void)
 		nvs_tls.named = nvs_tls.refused = false;
 	}
 	nvs_tls.buffer = NULL;
-	buffer = nvs_tls.refused ? NULL : claim_left(here(), NULL, true);
+	buffer = nvs_tls.refused ? NULL : claim_left(stack_pointer(), NULL, true);
 	if (!buffer)
 		buffer = claim_free(~SHARED_BITS);
 	if (!buffer)
@@ -311,9 +316,10 @@ struct nvs_buffer *nvs_buffer_mine(void)
 }
 
 /*
- * None is free: the writer makes more when it wakes, and looks for dead owners. Waits for that,
- * while it lives and could make the last ones that it wanted, for at most 1 s from the last one
- * made. The more wait, the longer each sleeps in between, or they would keep the writer from it.
+ * No buffer is free. The writer creates more when it wakes, and frees those of dead owners. Waits
+ * for that while the writer is alive and could create the last buffers it needed, for at most 1 s
+ * after the last one was created. The more threads wait, the longer each sleeps, so that they do
+ * not keep the writer from its work.
  */
 static struct nvs_buffer *claim_more(void)
 {
@@ -361,10 +367,10 @@ static struct nvs_buffer *try_to_borrow(uintptr_t sp, const stack_t *alternate)
 }
 
 /*
- * Who has one lets go of it soon, or waits for the writer. So it is waited for, but not by a thread
- * whose own work is in the middle: others may wait for that.
+ * The borrower of a buffer releases it soon, or waits for the writer. So this thread waits for a
+ * buffer, unless it has other work in progress: other threads may be waiting for that work.
  */
-static struct nvs_buffer *borrow(uintptr_t sp, const stack_t *alternate)
+static struct nvs_buffer *borrow_buffer(uintptr_t sp, const stack_t *alternate)
 {
 	struct nvs_buffer *buffer = try_to_borrow(sp, alternate);
 	struct timespec nap = {0, 50000};
@@ -380,16 +386,16 @@ static struct nvs_buffer *borrow(uintptr_t sp, const stack_t *alternate)
 	}
 	if (buffer)
 		return buffer;
-	/* A handler may have left this thread between a buffer's owner and the number of those
-	 * borrowed. */
+	/* A handler may have jumped out of this thread after a buffer's owner was set and before
+	 * `borrowed` was incremented. */
 	buffer = claim_left(sp, alternate, false);
 	nvs_tls.borrowed += buffer && !nvs_tls.borrowed;
 	return buffer;
 }
 
 /*
- * Usually the thread's own buffer. One is borrowed where a signal handler has interrupted a record
- * on it, so that the record underneath stays whole, and where the thread has none.
+ * Usually returns the thread's own buffer. A buffer is borrowed if a signal handler interrupted a
+ * record in that one, so that the interrupted record stays complete, and if the thread has none.
  */
 struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 				       const stack_t *alternate)
@@ -403,9 +409,9 @@ struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 		if (buffer)
 			begin_own(buffer);
 		else
-			buffer = borrow(activity->sp, alternate);
+			buffer = borrow_buffer(activity->sp, alternate);
 	} else if (nvs_buffer_in_use(buffer, activity->sp, alternate)) {
-		buffer = borrow(activity->sp, alternate);
+		buffer = borrow_buffer(activity->sp, alternate);
 	}
 	if (!buffer)
 		return NULL;
@@ -413,7 +419,7 @@ struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 		char name[16] = "";
 
 		get_name(name);
-		tell_thread(buffer, name);
+		record_thread(buffer, name);
 	}
 	buffer->activity = *activity;
 	atomic_store(&buffer->epoch, atomic_load(&nvs_process->epoch));
@@ -422,10 +428,10 @@ struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 
 struct nvs_buffer *nvs_buffer_enter(void)
 {
-	struct nvs_activity activity = {.sp = here()};
+	struct nvs_activity activity = {.sp = stack_pointer()};
 	struct nvs_buffer *buffer = nvs_tls.buffer;
 
-	/* Nearly always: nothing on this thread was interrupted. */
+	/* The common case: no record on this thread was interrupted. */
 	if (__builtin_expect(buffer && buffer->shared && !buffer->busy &&
 				     !atomic_load_explicit(&buffer->epoch, memory_order_relaxed),
 			     1)) {

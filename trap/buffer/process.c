@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Start of the trap, its clock, and the publication of what it may read.
- */
+/* Start of the trap, its clock, and the publication of the tables that it reads. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,7 +17,7 @@ struct nvs_writer_signal nvs_writer_signal;
 int nvs_process_init(const struct nvs_trap_options *options)
 {
 	if (!nvs_process) {
-		/* Mostly untouched zeroes: buffers and stacks are used from the front. */
+		/* Mostly untouched zero pages: buffers and stacks are used from the front. */
 		void *p = nvs_sys_map_sparse(sizeof(*nvs_process));
 
 		if (!p)
@@ -76,8 +74,8 @@ bool nvs_in_trap(void)
 	return nvs_tls.depth != 0;
 }
 
-/* A short sleep; false: the second that began with the first of them (END 0) is over. */
-static bool nap(uint64_t *end)
+/* Sleeps briefly. Returns false when 1 s has passed since the first call (*END 0). */
+static bool sleep_briefly(uint64_t *end)
 {
 	struct timespec ts = {0, 20000};
 	uint64_t now;
@@ -97,11 +95,11 @@ static bool is_mine(struct nvs_buffer *buffer)
 }
 
 /*
- * A buffer of the calling thread is busy with what this thread has interrupted, and that goes on
- * after us: there is nothing to wait for. Where it is the trap of a patched site, which alone has a
- * mark, it has its tables still.
+ * True if a buffer of the calling thread is in use by work that this thread has interrupted and
+ * that continues afterwards, so it cannot be waited for. If that work is the trap of a patched
+ * site, the only one with a mark, it still holds the old tables.
  */
-static bool reads_on(const struct nvs_buffer *buffer)
+static bool is_interrupted(const struct nvs_buffer *buffer)
 {
 	return atomic_load(&buffer->epoch) && buffer->activity.mark &&
 	       !nvs_activity_abandoned(&buffer->activity, (uintptr_t)__builtin_frame_address(0),
@@ -109,10 +107,10 @@ static bool reads_on(const struct nvs_buffer *buffer)
 }
 
 /*
- * A reader stores the epoch it saw in its buffer and only then loads a table; we have exchanged the
- * table before we look at the buffers. Both are sequentially consistent, so either we see the
- * reader, or it sees the new table. Who entered in an epoch that began after the exchange has the
- * new one anyway.
+ * A reader stores the epoch it saw in its buffer and only then loads a table; the publisher has
+ * exchanged the table before it reads the buffers' epochs. Both are sequentially consistent: either
+ * we see the reader, or it sees the new table. A reader that entered in an epoch begun after the
+ * exchange has the new table anyway.
  */
 static bool wait_for_readers(void)
 {
@@ -124,7 +122,7 @@ static bool wait_for_readers(void)
 		struct nvs_buffer *buffer = &nvs_process->buffers[i];
 
 		if (is_mine(buffer)) {
-			all = all && !reads_on(buffer);
+			all = all && !is_interrupted(buffer);
 			continue;
 		}
 		for (uint32_t spins = 0;; spins++) {
@@ -132,7 +130,8 @@ static bool wait_for_readers(void)
 
 			if (!e || e >= target)
 				break;
-			if (e == atomic_load(&buffer->overdue) || (spins > 1000 && !nap(&end))) {
+			if (e == atomic_load(&buffer->overdue) ||
+			    (spins > 1000 && !sleep_briefly(&end))) {
 				atomic_store(&buffer->overdue, e);
 				all = false;
 				break;
@@ -142,7 +141,7 @@ static bool wait_for_readers(void)
 		}
 	}
 	while (atomic_load(&nvs_process->bufferless))
-		if (!nap(&end))
+		if (!sleep_briefly(&end))
 			return false;
 	return all;
 }
@@ -170,11 +169,11 @@ struct nvs_module_view *nvs_modules_publish(struct nvs_module_view *modules)
 	struct nvs_module_view *old = atomic_exchange(&nvs_process->modules, modules);
 	uint64_t end = 0;
 
-	/* An address may belong to something else from now on: no old stack is reused. */
+	/* An address may now belong to another module: no known stack is reused. */
 	if (old && modules && old->subs != modules->subs)
 		atomic_fetch_add(&nvs_process->unload_count, 1);
 	while (atomic_load(&nvs_process->warming))
-		if (!nap(&end))
+		if (!sleep_briefly(&end))
 			return NULL;
 	return wait_for_readers() ? old : NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information: finds the function that covers a place, and runs its frame instructions
- * up to that place.
+ * Call frame information: finds the function that covers an address, and runs its frame
+ * instructions up to that address.
  */
 #include <link.h>
 #include "trap/code/cfi.h"
@@ -9,7 +9,7 @@
 #include "trap/view.h"
 #include "trap/low/poison.h"
 
-/* The segment of M that holds ADDRESS and has all of FLAGS. */
+/* Finds the segment of M that holds ADDRESS and has all of FLAGS. */
 static const ElfW(Phdr) *
 	segment_of(const struct dl_phdr_info *m, uintptr_t address, uint32_t flags)
 {
@@ -23,7 +23,7 @@ static const ElfW(Phdr) *
 	return NULL;
 }
 
-/* From ADDRESS to the end of the module's data there; an address outside makes a bad cursor. */
+/* Sets C to read from ADDRESS to the end of the segment's data; an address outside makes it bad. */
 static void cursor_in(struct nvs_cursor *c, const struct dl_phdr_info *m, uintptr_t address)
 {
 	const ElfW(Phdr) *ph = segment_of(m, address, PF_R);
@@ -91,8 +91,8 @@ static bool table_entry(const struct table *t, uint64_t i, uintptr_t *start, uin
 	return true;
 }
 
-/* The FDE of the last function that starts at or before PC. */
-static enum nvs_cfi_result search(const struct table *t, uintptr_t pc, uintptr_t *fde)
+/* Finds the FDE of the last function that starts at or before PC. */
+static enum nvs_cfi_result search_table(const struct table *t, uintptr_t pc, uintptr_t *fde)
 {
 	uint64_t lo = 0, hi = t->count;
 	uintptr_t start;
@@ -114,7 +114,10 @@ static enum nvs_cfi_result search(const struct table *t, uintptr_t pc, uintptr_t
 
 /* ---- CIE and FDE ---- */
 
-/* Length and id of the entry at C, whose end becomes the cursor's. *ID_AT: where the id stands. */
+/*
+ * Reads length and id of the entry at C, and sets the cursor's end to the entry's end. *ID_AT is
+ * the address of the id.
+ */
 static uint32_t open_entry(struct nvs_cursor *c, uintptr_t *id_at)
 {
 	uint64_t length = nvs_get_bytes(c, 4);
@@ -129,7 +132,7 @@ static uint32_t open_entry(struct nvs_cursor *c, uintptr_t *id_at)
 	return (uint32_t)nvs_get_bytes(c, 4);
 }
 
-/* Whatever a letter of the augmentation brings; an unknown one may change what follows. */
+/* Reads the data of each augmentation letter; an unknown letter may change what follows it. */
 static void read_augmentation(struct nvs_cfi_entry *e, struct nvs_cursor *c, const char *letters)
 {
 	uintptr_t end = nvs_get_uleb(c);
@@ -215,7 +218,8 @@ static bool read_fde(struct nvs_cfi_entry *e, const struct dl_phdr_info *m, uint
 	return !c->bad;
 }
 
-static void give(struct nvs_cfi *cfi, const struct nvs_cfi_entry *e, const struct nvs_cfi_row *r)
+static void fill_result(struct nvs_cfi *cfi, const struct nvs_cfi_entry *e,
+			const struct nvs_cfi_row *r)
 {
 	cfi->start = e->start;
 	cfi->end = e->end;
@@ -245,7 +249,7 @@ enum nvs_cfi_result nvs_cfi_find(const struct nvs_module_view *modules, uintptr_
 	cfi->module = module;
 	result = find_table(module, &table);
 	if (result == NVS_CFI_FOUND)
-		result = search(&table, pc, &fde);
+		result = search_table(&table, pc, &fde);
 	if (result != NVS_CFI_FOUND)
 		return result;
 	if (!read_fde(&entry, module, fde, table.header))
@@ -254,6 +258,6 @@ enum nvs_cfi_result nvs_cfi_find(const struct nvs_module_view *modules, uintptr_
 		return NVS_CFI_NO_FUNCTION;
 	if (!nvs_cfi_run(&entry, pc, &row))
 		return NVS_CFI_BAD;
-	give(cfi, &entry, &row);
+	fill_result(cfi, &entry, &row);
 	return NVS_CFI_FOUND;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Frame instructions (DW_CFA_*): run from a function's start up to one place in it.
- */
+/* Runs frame instructions (DW_CFA_*) from a function's start up to one address in it. */
 #include "trap/code/cfi.h"
 #include "trap/code/cfirun.h"
 #include "trap/low/poison.h"
@@ -46,8 +44,10 @@ static void set_cfa(struct nvs_cfi_row *r, enum nvs_cfa_rule rule, uint64_t reg,
 	r->cfa_offset = offset;
 }
 
-/* An expression that is a register plus a constant, and perhaps the word there; others are not
- * known. */
+/*
+ * An expression of the form register plus constant, optionally dereferenced; other forms are not
+ * known.
+ */
 struct simple {
 	bool known, loaded;
 	uint8_t reg;
@@ -87,7 +87,7 @@ static void cfa_expression(struct nvs_cfi_row *r, struct nvs_cursor *c)
 		s.reg, s.offset);
 }
 
-/* The register's value lies where the expression says. */
+/* The register's value is at the address that the expression gives. */
 static void reg_expression(struct nvs_cfi_row *r, uint64_t reg, struct nvs_cursor *c)
 {
 	struct simple s = get_expression(c);
@@ -98,7 +98,7 @@ static void reg_expression(struct nvs_cfi_row *r, uint64_t reg, struct nvs_curso
 		set_rule(r, reg, NVS_REG_UNKNOWN, 0);
 }
 
-/* Those that concern the CFA. False: it is none of them. */
+/* Runs an instruction about the CFA. Returns false if it is not one. */
 static bool step_cfa(struct machine *m, struct nvs_cursor *c, uint8_t op)
 {
 	struct nvs_cfi_row *r = &m->row;
@@ -129,12 +129,12 @@ static bool step_cfa(struct machine *m, struct nvs_cursor *c, uint8_t op)
 	default:
 		return false;
 	}
-	if (r->cfa_rule != NVS_CFA_REGISTER) /* an offset without its register */
+	if (r->cfa_rule != NVS_CFA_REGISTER) /* an offset without a register */
 		r->cfa_rule = NVS_CFA_UNKNOWN;
 	return true;
 }
 
-/* Those that concern a register. False: it is none of them. */
+/* Runs an instruction about a register. Returns false if it is not one. */
 static bool step_register(struct machine *m, struct nvs_cursor *c, uint8_t op)
 {
 	int64_t align = m->entry->data_align;
@@ -186,7 +186,7 @@ static bool step_register(struct machine *m, struct nvs_cursor *c, uint8_t op)
 	return true;
 }
 
-/* Moves on in the code. False: it is none of those. */
+/* Runs an instruction that advances the address. Returns false if it is not one. */
 static bool step_place(struct machine *m, struct nvs_cursor *c, uint8_t op)
 {
 	uint64_t by;
@@ -228,8 +228,8 @@ static bool step_other(struct machine *m, struct nvs_cursor *c, uint8_t op)
 	return false;
 }
 
-/* Runs C's instructions until one moves past PC. False: something in them is not known. */
-static bool run(struct machine *m, struct nvs_cursor *c, uintptr_t pc)
+/* Runs C's instructions until one moves past PC. Returns false if one is unknown. */
+static bool run_instructions(struct machine *m, struct nvs_cursor *c, uintptr_t pc)
 {
 	while (c->at < c->end) {
 		uint8_t op = nvs_get1(c);
@@ -253,11 +253,11 @@ bool nvs_cfi_run(struct nvs_cfi_entry *e, uintptr_t pc, struct nvs_cfi_row *row)
 	m.depth = 0;
 	m.place = e->start;
 	m.row = (struct nvs_cfi_row){.cfa_rule = NVS_CFA_UNKNOWN, .ra_rule = NVS_REG_UNKNOWN};
-	if (!run(&m, &e->initial, UINTPTR_MAX))
+	if (!run_instructions(&m, &e->initial, UINTPTR_MAX))
 		return false;
 	m.initial = m.row;
 	m.place = e->start;
-	if (!run(&m, &e->own, pc))
+	if (!run_instructions(&m, &e->own, pc))
 		return false;
 	*row = m.row;
 	return true;

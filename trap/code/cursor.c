@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes, numbers and pointers as .eh_frame encodes them, from memory that may not be there.
+ * Reads bytes, numbers and pointers as .eh_frame encodes them, from memory that may not be mapped.
  */
 #include "trap/code/cursor.h"
 #include <sys/uio.h>
@@ -31,7 +31,7 @@ void nvs_cursor_at(struct nvs_cursor *c, uintptr_t at, uintptr_t end)
 	c->bad = at > end;
 }
 
-static bool refill(struct nvs_cursor *c)
+static bool refill_window(struct nvs_cursor *c)
 {
 	size_t n = c->end - c->at < sizeof(c->window) ? c->end - c->at : sizeof(c->window);
 
@@ -42,7 +42,7 @@ static bool refill(struct nvs_cursor *c)
 
 uint8_t nvs_get1(struct nvs_cursor *c)
 {
-	if (c->bad || c->at >= c->end || (c->at - c->window_at >= c->have && !refill(c))) {
+	if (c->bad || c->at >= c->end || (c->at - c->window_at >= c->have && !refill_window(c))) {
 		c->bad = true;
 		return 0;
 	}

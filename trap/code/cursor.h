@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads forward through memory that may not be there, in the encodings of .eh_frame.
- */
+/* Reads forward through memory that may not be mapped, in the encodings of .eh_frame. */
 #ifndef NVSNOOP_TRAP_CODE_CURSOR_H
 #define NVSNOOP_TRAP_CODE_CURSOR_H
 
@@ -9,15 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Encodings of pointers (DW_EH_PE_*). */
+/* Pointer encodings (DW_EH_PE_*). */
 #define NVS_PE_OMIT 0xffu
 #define NVS_PE_INDIRECT 0x80u
-#define NVS_PE_SORTED_TABLE 0x3bu /* datarel | sdata4: every linker's search table */
+#define NVS_PE_SORTED_TABLE 0x3bu /* datarel | sdata4: the search table of all linkers */
 
-/* Of BYTES at FROM, that may not be there: how many were copied. */
+/* Copies BYTES bytes from FROM, which may not be mapped. Returns how many were copied. */
 size_t nvs_cfi_copy(void *to, const void *from, size_t bytes);
 
-/* Reads forward from AT, never at or behind END. Once bad it yields zeroes. */
+/* Reads forward from AT up to END, which is excluded. Once bad, it returns zeros. */
 struct nvs_cursor {
 	uintptr_t at, end;
 	uintptr_t window_at;
@@ -32,9 +30,9 @@ uint8_t nvs_get1(struct nvs_cursor *c);
 uint64_t nvs_get_bytes(struct nvs_cursor *c, unsigned n); /* little-endian, at most 8 */
 uint64_t nvs_get_uleb(struct nvs_cursor *c);
 int64_t nvs_get_sleb(struct nvs_cursor *c);
-/* What a pointer's lower four bits of ENCODING say, relative to nothing. */
+/* Reads a value in the format of ENCODING's lower four bits, relative to nothing. */
 uint64_t nvs_get_value(struct nvs_cursor *c, uint8_t encoding);
-/* The pointer itself, an indirect one not followed; DATA is what datarel is relative to. */
+/* Reads a pointer; an indirect one is not followed. DATA is the base of datarel pointers. */
 uintptr_t nvs_get_pointer(struct nvs_cursor *c, uint8_t encoding, uintptr_t data);
 
 #endif

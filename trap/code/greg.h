@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What store.c and redirect.c share: decoded operands against the registers of a ucontext.
- */
+/* Shared by store.c and redirect.c: evaluates decoded operands with the registers of a ucontext. */
 #ifndef NVSNOOP_TRAP_CODE_GREG_H
 #define NVSNOOP_TRAP_CODE_GREG_H
 
@@ -10,12 +8,14 @@
 #include <ucontext.h>
 #include "trap/code/insn.h"
 
-extern const uint8_t nvs_greg_of[16]; /* enum nvs_reg to index in gregset_t */
+extern const uint8_t nvs_greg_of[16]; /* from enum nvs_reg to the index in gregset_t */
 
-/* Base of FS (0x64), GS (0x65) or no segment (0). */
+/* Gets the base of FS (0x64), GS (0x65) or no segment (0). */
 bool nvs_segment_base(uint8_t segment, uint64_t *base);
 
-/* Base and index of the memory operand, less displacement and segment. Not for vector indexes. */
+/*
+ * Base plus index of the memory operand, without displacement and segment. Not for vector indexes.
+ */
 uint64_t nvs_operand_sum(const struct nvs_insn *insn, const greg_t *gregs);
 
 static inline bool nvs_insn_is(const struct nvs_insn *insn, unsigned map, unsigned opcode)
@@ -54,7 +54,7 @@ static inline bool nvs_insn_is_movdir64b(const struct nvs_insn *insn)
 	return nvs_insn_is(insn, NVS_MAP_0F38, 0xf8) && insn->pp == 1 && insn->memory;
 }
 
-/* The register that alone points to what is written, where ModRM does not: else NVS_REG_NONE. */
+/* The implied register that points to the written memory, if ModRM does not; else NVS_REG_NONE. */
 static inline uint8_t nvs_implied_pointer(const struct nvs_insn *insn)
 {
 	if (nvs_insn_is_string(insn) || nvs_insn_is_maskmov(insn))

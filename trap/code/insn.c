@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The instruction decoder: one byte of table for each opcode of each map, and a cursor over the
- * bytes. Opcodes without an entry are unknown. One file: the tables change with
- * the cursor that reads them.
+ * The instruction decoder: a table with one byte for each opcode of each map, and a cursor over the
+ * instruction's bytes. Opcodes without an entry are unknown.
  */
 #include "trap/code/insn.h"
 #include "trap/low/poison.h"
 
-/* Low four bits of a table entry: what follows opcode, ModRM and displacement. */
+/* Low four bits of a table entry: the parts that follow opcode, ModRM and displacement. */
 enum tail {
-	BAD, /* not an instruction we know */
+	BAD, /* not an instruction known here */
 	NONE,
 	I8,
 	I16,
@@ -25,7 +24,7 @@ enum tail {
 #define TAIL 0x0f
 #define M 0x10 /* ModRM follows */
 #define B 0x20 /* byte operands */
-#define N 0x40 /* ModRM's reg is no general register: opcode extension, vector, segment */
+#define N 0x40 /* ModRM's reg is not a general register: opcode extension, vector, segment */
 
 #define ALU(op)                                                                \
 	[op] = M | B | NONE, [(op) + 1] = M | NONE, [(op) + 2] = M | B | NONE, \
@@ -200,7 +199,7 @@ static const uint8_t legacy_0f3a[256] = {
 	[0xf0] = M | N | I8,
 };
 
-/* VEX and EVEX share their maps: what one of them lacks does not run anyway. */
+/* VEX and EVEX share their maps: an instruction that one of them lacks never runs. */
 static const uint8_t vector_0f[256] = {
 	[0x10 ... 0x17] = M | N | NONE,
 	[0x28 ... 0x29] = M | N | NONE,
@@ -246,7 +245,7 @@ static const uint8_t vector_0f3a[256] = {
 	[0xf0] = M | I8,
 };
 
-/* Half precision. */
+/* Half-precision instructions. */
 static const uint8_t vector_5[256] = {
 	[0x10 ... 0x11] = M | N | NONE,
 	[0x1d] = M | N | NONE,
@@ -278,7 +277,7 @@ static const uint8_t vector_6[256] = {
 struct cursor {
 	const uint8_t *bytes;
 	size_t size, at;
-	bool over; /* asked for more than there is */
+	bool over; /* more bytes were needed than there are */
 };
 
 static uint8_t next_byte(struct cursor *c)
@@ -290,7 +289,7 @@ static uint8_t next_byte(struct cursor *c)
 	return c->bytes[c->at++];
 }
 
-/* COUNT bytes, little-endian, sign-extended. */
+/* Reads COUNT bytes, little-endian, sign-extended. */
 static int64_t next_signed(struct cursor *c, unsigned count)
 {
 	uint64_t value = 0;
@@ -303,7 +302,7 @@ static int64_t next_signed(struct cursor *c, unsigned count)
 	return (int64_t)value;
 }
 
-/* Legacy prefixes and REX; returns the first byte behind them. */
+/* Reads legacy prefixes and REX; returns the first byte after them. */
 static uint8_t read_prefixes(struct nvs_insn *insn, struct cursor *c)
 {
 	for (;;) {
@@ -339,7 +338,7 @@ static uint8_t read_prefixes(struct nvs_insn *insn, struct cursor *c)
 		default:
 			if ((byte & 0xf0) != 0x40)
 				goto done;
-			/* Counts only directly before the opcode. */
+			/* REX is effective only directly before the opcode. */
 			insn->rex = byte & 0x0f;
 			insn->prefixes |= NVS_PREFIX_REX;
 			insn->rex_at = c->at - 1;
@@ -358,7 +357,7 @@ static uint8_t read_prefixes(struct nvs_insn *insn, struct cursor *c)
 	}
 }
 
-/* What VEX, EVEX and XOP say in their last byte but the vector length's place: W, vvvv, pp. */
+/* Reads the fields that the last byte of VEX, EVEX and XOP share: W, vvvv, pp. */
 static void read_wvp(struct nvs_insn *insn, uint8_t byte, bool w)
 {
 	if (w && (byte & 0x80))
@@ -367,7 +366,7 @@ static void read_wvp(struct nvs_insn *insn, uint8_t byte, bool w)
 	insn->pp = byte & 3;
 }
 
-/* Byte with R, X, B inverted at its top. */
+/* Reads the byte with inverted R, X and B in its top bits. */
 static void read_rxb(struct nvs_insn *insn, uint8_t byte)
 {
 	insn->rex |= (byte & 0x80 ? 0 : NVS_REX_R) | (byte & 0x40 ? 0 : NVS_REX_X) |
@@ -405,11 +404,12 @@ static bool read_evex(struct nvs_insn *insn, struct cursor *c)
 	insn->mask = third & 7;
 	insn->vector_bytes = 16 << (third >> 5 & 3);
 	if (insn->vector_bytes > 64)
-		insn->vector_bytes = 64; /* register forms: rounding control in its place */
+		/* register forms: the length bits hold the rounding control */
+		insn->vector_bytes = 64;
 	return insn->map && insn->map != 4 && insn->map != 7;
 }
 
-/* Everything up to and with the opcode. */
+/* Reads everything up to and including the opcode. */
 static bool read_opcode(struct nvs_insn *insn, struct cursor *c)
 {
 	uint8_t byte = read_prefixes(insn, c);
@@ -534,7 +534,7 @@ static void read_modrm(struct nvs_insn *insn, struct cursor *c)
 	insn->mod = modrm >> 6;
 	insn->reg |= (modrm >> 3 & 7) | (insn->rex & NVS_REX_R ? 8 : 0);
 	insn->rm = (modrm & 7) | (insn->rex & NVS_REX_B ? 8 : 0);
-	/* Moves from and to control and debug registers have no memory form, whatever mod says. */
+	/* Moves from and to control and debug registers have no memory form, whatever mod is. */
 	if (insn->encoding == NVS_LEGACY && insn->map == NVS_MAP_0F &&
 	    (insn->opcode & 0xfc) == 0x20)
 		insn->mod = 3;
@@ -556,7 +556,10 @@ static void read_modrm(struct nvs_insn *insn, struct cursor *c)
 	}
 }
 
-/* Forms within one opcode that ModRM tells apart. TAIL_KIND may change. False: no instruction. */
+/*
+ * Handles opcodes whose forms differ by ModRM. May change TAIL_KIND. Returns false if the form is
+ * not an instruction.
+ */
 static bool check_group(struct nvs_insn *insn, uint8_t *tail_kind)
 {
 	uint8_t ext = insn->reg & 7;
@@ -635,7 +638,7 @@ static bool read_tail(struct nvs_insn *insn, struct cursor *c, uint8_t tail_kind
 		bytes = insn->prefixes & NVS_PREFIX_ADDR32 ? 4 : 8;
 	else
 		bytes = sizes[tail_kind];
-	/* With 66 the makers of processors disagree about the length of a direct branch. */
+	/* With prefix 66, processor vendors disagree about the length of a direct branch. */
 	if (opsize && (tail_kind == REL8 || tail_kind == REL32))
 		return false;
 	if (!bytes)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One x86-64 instruction taken apart: where its parts lie, what memory it names, where it jumps.
- * Knows the shape of practically everything user space runs; says "unknown" rather than something
- * wrong.
+ * Decodes one x86-64 instruction: its parts, its memory operand, its branch target. Knows the
+ * layout of practically all instructions of user space; returns "unknown" rather than a wrong
+ * result.
  */
 #ifndef NVSNOOP_TRAP_CODE_INSN_H
 #define NVSNOOP_TRAP_CODE_INSN_H
@@ -14,7 +14,7 @@
 #define NVS_INSN_MAX 15
 
 /* clang-format off */
-/* General registers by their hardware numbers. */
+/* General registers by hardware number. */
 enum nvs_reg {
 	NVS_RAX, NVS_RCX, NVS_RDX, NVS_RBX, NVS_RSP, NVS_RBP, NVS_RSI, NVS_RDI,
 	NVS_R8, NVS_R9, NVS_R10, NVS_R11, NVS_R12, NVS_R13, NVS_R14, NVS_R15,
@@ -24,7 +24,7 @@ enum nvs_reg {
 
 enum nvs_insn_encoding { NVS_LEGACY, NVS_XOP, NVS_VEX2, NVS_VEX3, NVS_EVEX };
 
-/* Opcode maps, numbered as VEX and EVEX number them. */
+/* Opcode maps, with the numbers of VEX and EVEX. */
 enum nvs_insn_map {
 	NVS_MAP_ONE = 0, NVS_MAP_0F = 1, NVS_MAP_0F38 = 2, NVS_MAP_0F3A = 3,
 	NVS_MAP_5 = 5, NVS_MAP_6 = 6
@@ -51,25 +51,25 @@ enum nvs_branch {
 	NVS_BRANCH_JMP_INDIRECT,
 	NVS_BRANCH_CALL_INDIRECT,
 	NVS_BRANCH_RET,
-	NVS_BRANCH_STOP /* nothing runs behind it: ud2, hlt */
+	NVS_BRANCH_STOP /* execution does not continue after it: ud2, hlt */
 };
 
-/* All *_at count from the instruction's first byte; 0 means absent, but for opcode_at. */
+/* All *_at count from the instruction's first byte; 0 means absent, except for opcode_at. */
 struct nvs_insn {
 	uint8_t length;
 	uint8_t encoding; /* enum nvs_insn_encoding */
 	uint8_t map; /* enum nvs_insn_map; XOP: 8, 9, 10 */
 	uint8_t opcode;
 	uint8_t prefixes; /* NVS_PREFIX_* */
-	uint8_t segment; /* 0x64 (FS), 0x65 (GS) or 0: the others have no base */
-	uint8_t rex; /* NVS_REX_*, from whichever prefix holds them */
-	uint8_t pp; /* mandatory prefix as VEX writes it: 0 none, 1 66, 2 F3, 3 F2 */
-	uint8_t rex_at; /* REX, VEX, EVEX or XOP */
-	bool has_rex_at; /* rex_at may be 0, the first byte */
+	uint8_t segment; /* 0x64 (FS), 0x65 (GS) or 0: the other segments have no base */
+	uint8_t rex; /* NVS_REX_*, from any of the prefixes that hold them */
+	uint8_t pp; /* mandatory prefix, encoded as in VEX: 0 none, 1 66, 2 F3, 3 F2 */
+	uint8_t rex_at; /* offset of REX, VEX, EVEX or XOP */
+	bool has_rex_at; /* distinguishes offset 0 in rex_at from none */
 	uint8_t opcode_at, modrm_at, disp_at, disp_bytes, imm_at, imm_bytes;
 	uint8_t mod, reg, rm; /* ModRM with its extension bits; reg up to 31 in EVEX */
 	bool memory; /* ModRM names memory */
-	bool vsib; /* its index is a vector register */
+	bool vsib; /* the index is a vector register */
 	bool general; /* reg names a general register, or could */
 	uint8_t base, index; /* enum nvs_reg; base NVS_RIP: relative to the next instruction */
 	uint8_t scale; /* shift */
@@ -78,25 +78,25 @@ struct nvs_insn {
 	uint8_t mask; /* EVEX: number of the opmask register, 0 none */
 	uint8_t operand_bytes; /* of general-register instructions */
 	uint8_t branch; /* enum nvs_branch */
-	int32_t disp; /* as written: EVEX scales an 8-bit one */
+	int32_t disp; /* as encoded: EVEX scales an 8-bit one */
 	int64_t imm; /* first immediate sign-extended, or the absolute address of a moffs form */
-	int64_t target; /* direct branches: from the instruction's first byte */
+	int64_t target; /* direct branches: relative to the instruction's first byte */
 };
 
 /*
- * Takes apart the instruction at BYTES, of which SIZE may be read. Returns its length, or 0:
- * unknown, invalid, or reaching beyond SIZE. INSN is meaningful only with a length.
+ * Decodes the instruction at BYTES, of which SIZE may be read. Returns its length, or 0 if it is
+ * unknown, invalid, or longer than SIZE. INSN is valid only if a length is returned.
  */
 int nvs_insn_decode(struct nvs_insn *insn, const uint8_t *bytes, size_t size);
 
-/* True for an instruction that control does not leave at its end. */
+/* True if execution never continues after the instruction. */
 static inline bool nvs_insn_ends_flow(const struct nvs_insn *insn)
 {
 	return insn->branch == NVS_BRANCH_JMP || insn->branch == NVS_BRANCH_JMP_INDIRECT ||
 	       insn->branch == NVS_BRANCH_RET || insn->branch == NVS_BRANCH_STOP;
 }
 
-/* True for a direct branch of any kind: insn->target counts. */
+/* True for a direct branch of any kind: insn->target is valid. */
 static inline bool nvs_insn_is_direct(const struct nvs_insn *insn)
 {
 	return insn->branch == NVS_BRANCH_JCC || insn->branch == NVS_BRANCH_JMP ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One instruction single-stepped with its written memory operand led elsewhere: by moving its base
- * register where nothing else hangs on it, else as a changed copy that names a register free for
- * it.
+ * Single-steps one instruction with its written memory operand redirected: by changing its base
+ * register if nothing else depends on it, else by running a modified copy that uses a free register
+ * as base.
  */
 #include "trap/code/store.h"
 #include "trap/code/greg.h"
@@ -13,8 +13,8 @@
 #define BIT(reg) (1u << (reg))
 
 /*
- * Registers that INSN uses without naming them in ModRM, VEX or string form. More than it really
- * uses does no harm. Only of instructions that write memory.
+ * Registers that INSN uses without naming them in ModRM, VEX or a string form. May return more than
+ * it really uses. Only for instructions that write memory.
  */
 static unsigned implied_registers(const struct nvs_insn *insn)
 {
@@ -46,14 +46,17 @@ static unsigned data_registers(const struct nvs_insn *insn)
 	if (insn->modrm_at && insn->general && insn->reg < 16) {
 		used |= BIT(insn->reg);
 		if (insn->operand_bytes == 1 && insn->reg >= 4)
-			used |= BIT(insn->reg - 4); /* AH..BH, or nearly so */
+			used |= BIT(insn->reg - 4); /* AH..BH, or a conservative guess at them */
 	}
 	if (insn->general && insn->vvvv < 16)
 		used |= BIT(insn->vvvv);
 	return used;
 }
 
-/* What this way cannot do, or where the memory that faulted is not the operand that ModRM names. */
+/*
+ * True for instructions that this method does not support, or whose faulting access may not be the
+ * operand that ModRM names.
+ */
 static bool is_excluded(const struct nvs_insn *insn)
 {
 	uint8_t op = insn->opcode;
@@ -64,13 +67,14 @@ static bool is_excluded(const struct nvs_insn *insn)
 	if (insn->encoding == NVS_XOP)
 		return true;
 	if (insn->encoding != NVS_LEGACY)
-		return insn->map == NVS_MAP_0F38 && op == 0x4b; /* AMX tiles: rows far apart */
+		/* AMX tiles: the rows are far apart */
+		return insn->map == NVS_MAP_0F38 && op == 0x4b;
 	switch (insn->map) {
 	case NVS_MAP_ONE:
-		/* push m writes the stack; behind mov to SS no single-step trap comes */
+		/* push m writes the stack; no single-step trap follows a mov to SS */
 		return (op == 0xff && ext >= 2) || op == 0x8e;
 	case NVS_MAP_0F:
-		/* xsave, xsaveopt, xsavec, xsaves: of no size known here */
+		/* xsave, xsaveopt, xsavec, xsaves: size not known here */
 		return (op == 0xae && (ext == 4 || ext == 6)) ||
 		       (op == 0xc7 && ext >= 3 && ext <= 5);
 	case NVS_MAP_0F38:
@@ -79,19 +83,19 @@ static bool is_excluded(const struct nvs_insn *insn)
 	return false;
 }
 
-/* The register whose move takes the operand along and changes nothing else, or NVS_REG_NONE. */
+/* Returns the register whose change moves the operand and affects nothing else, or NVS_REG_NONE. */
 static uint8_t movable_base(const struct nvs_insn *insn)
 {
 	uint8_t implied = nvs_implied_pointer(insn);
 	uint8_t base = implied != NVS_REG_NONE ? implied : insn->base;
 
-	/* RSP stays: signals are delivered below it. 32-bit addresses reach no twin. */
+	/* RSP stays: signals are delivered below it. 32-bit addresses cannot reach the twin. */
 	if (base >= 16 || base == NVS_RSP || (insn->prefixes & NVS_PREFIX_ADDR32))
 		return NVS_REG_NONE;
 	if (implied != NVS_REG_NONE) {
 		if (nvs_insn_is_string(insn))
 			return base;
-		/* A register that is also part of the source's address. */
+		/* The register is also part of the source address. */
 		if (insn->memory && (insn->base == base || insn->index == base))
 			return NVS_REG_NONE;
 		return insn->segment && nvs_insn_is_maskmov(insn) ? NVS_REG_NONE : base;
@@ -102,7 +106,7 @@ static uint8_t movable_base(const struct nvs_insn *insn)
 	return base;
 }
 
-/* For the copy: needs neither REX.B nor SIB, and RBP only where there is a displacement. */
+/* Picks a register for the copy: needs neither REX.B nor SIB, and RBP only with a displacement. */
 static uint8_t free_register(const struct nvs_insn *insn)
 {
 	unsigned used = data_registers(insn);
@@ -116,7 +120,9 @@ static uint8_t free_register(const struct nvs_insn *insn)
 	return used & BIT(NVS_RBX) ? NVS_REG_NONE : NVS_RBX;
 }
 
-/* REX, VEX or EVEX at TO from INSN's BYTES, saying that base and index are none of R8-R15. */
+/*
+ * Copies REX, VEX or EVEX from INSN's BYTES to TO, changed so that base and index are not R8-R15.
+ */
 static unsigned copy_rex(uint8_t *to, const struct nvs_insn *insn, const uint8_t *bytes)
 {
 	unsigned n = insn->opcode_at - insn->rex_at, i;
@@ -131,7 +137,10 @@ static unsigned copy_rex(uint8_t *to, const struct nvs_insn *insn, const uint8_t
 	return n;
 }
 
-/* Prefixes less address size and the segments with a base: those are in the register's value. */
+/*
+ * Copies the prefixes, except for address size and segments with a base, which are included in the
+ * register's value.
+ */
 static unsigned copy_prefixes(uint8_t *to, const struct nvs_insn *insn, const uint8_t *bytes)
 {
 	unsigned end = insn->opcode_at, n = 0, i;
@@ -153,9 +162,9 @@ static unsigned copy_prefixes(uint8_t *to, const struct nvs_insn *insn, const ui
 	return n;
 }
 
-/* INSN with REG plus its displacement as memory operand. Returns its length. */
-static unsigned relocate(uint8_t *to, const struct nvs_insn *insn, const uint8_t *bytes,
-			 uint8_t reg)
+/* Writes INSN with REG plus its displacement as memory operand. Returns the new length. */
+static unsigned write_copy(uint8_t *to, const struct nvs_insn *insn, const uint8_t *bytes,
+			   uint8_t reg)
 {
 	unsigned n = copy_prefixes(to, insn, bytes);
 	unsigned i;
@@ -175,7 +184,7 @@ static unsigned relocate(uint8_t *to, const struct nvs_insn *insn, const uint8_t
 	return n;
 }
 
-/* What the copy's register has to hold: the operand's address less its displacement, plus DELTA. */
+/* Computes the copy's base register: the operand's address minus its displacement, plus DELTA. */
 static bool relocated_base(const struct nvs_insn *insn, const greg_t *gregs, int64_t delta,
 			   uint64_t *value)
 {
@@ -189,7 +198,7 @@ static bool relocated_base(const struct nvs_insn *insn, const greg_t *gregs, int
 		sum = nvs_operand_sum(insn, gregs);
 		if (insn->prefixes & NVS_PREFIX_ADDR32) {
 			if (insn->encoding == NVS_EVEX && insn->disp_bytes == 1)
-				return false; /* scale of the displacement unknown */
+				return false; /* the scale of the displacement is unknown */
 			sum = (uint32_t)(sum + insn->disp) - (int64_t)insn->disp;
 		}
 	}
@@ -211,8 +220,8 @@ static bool prepare_copy(struct nvs_step *step, const struct nvs_insn *insn, con
 	step->relocated = true;
 	step->greg = nvs_greg_of[reg];
 	step->run = slot_run;
-	/* Only this thread runs what is in the slot, and the way back to it serialises. */
-	step->run_end = slot_run + relocate(slot_write, insn, bytes, reg);
+	/* Only this thread runs the slot, and the return to it is serialising. */
+	step->run_end = slot_run + write_copy(slot_write, insn, bytes, reg);
 	return true;
 }
 
@@ -258,7 +267,7 @@ bool nvs_step_finish(const struct nvs_step *step, greg_t *gregs)
 	uint64_t change = gregs[step->greg] - step->moved;
 	bool done = (uint64_t)gregs[REG_RIP] != step->run || change;
 
-	/* String instructions count their pointer on. */
+	/* String instructions advance their pointer. */
 	gregs[step->greg] = step->before[step->greg] + change;
 	if (step->relocated)
 		gregs[REG_RIP] = done ? step->next : (uint64_t)step->before[REG_RIP];

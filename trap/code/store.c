@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Simple stores: what they write and where, and the same done at another address.
- */
+/* Simple stores: decodes their value and address, and performs them at another address. */
 #include "trap/code/store.h"
 #include "trap/code/greg.h"
 #include "trap/low/sys.h"
@@ -19,7 +17,7 @@ bool nvs_segment_base(uint8_t segment, uint64_t *base)
 	*base = 0;
 	if (!segment)
 		return true;
-	/* RDFSBASE would be faster, where it is allowed; this is rare. */
+	/* RDFSBASE would be faster where it is allowed; this case is rare. */
 	return !nvs_sys4(SYS_arch_prctl, segment == 0x64 ? ARCH_GET_FS_ : ARCH_GET_GS_, base, 0, 0);
 }
 
@@ -31,7 +29,7 @@ uint64_t nvs_operand_sum(const struct nvs_insn *insn, const greg_t *gregs)
 		sum = gregs[REG_RIP] + insn->length;
 	else if (insn->base != NVS_REG_NONE)
 		sum = gregs[nvs_greg_of[insn->base]];
-	/* pop counts its own change of RSP in. */
+	/* pop includes its own change of RSP. */
 	if (insn->base == NVS_RSP && nvs_insn_is_pop(insn))
 		sum += insn->operand_bytes;
 	if (insn->index != NVS_REG_NONE)
@@ -63,7 +61,7 @@ bool nvs_insn_address(const struct nvs_insn *insn, const greg_t *gregs, uint64_t
 		sum = nvs_operand_sum(insn, gregs) + insn->disp;
 	if (insn->prefixes & NVS_PREFIX_ADDR32)
 		sum = (uint32_t)sum;
-	/* The destination of a string instruction is in ES whatever the prefix says. */
+	/* The destination of a string instruction is in ES, whatever the prefix is. */
 	if (!nvs_segment_base(nvs_insn_is_string(insn) ? 0 : insn->segment, &base))
 		return false;
 	*address = sum + base;
@@ -91,7 +89,7 @@ bool nvs_store_decode(struct nvs_store *store, const struct nvs_insn *insn, cons
 	immediate = op == 0xc6 || op == 0xc7;
 	if (insn->map == NVS_MAP_ONE && !xchg && !immediate && !moffs && op != 0x88 && op != 0x89)
 		return false;
-	/* Illegal: let the processor say so. */
+	/* Illegal: let the processor raise the fault. */
 	if (!xchg && (insn->prefixes & NVS_PREFIX_LOCK))
 		return false;
 	reg = moffs ? NVS_RAX : insn->reg;
@@ -107,7 +105,7 @@ bool nvs_store_decode(struct nvs_store *store, const struct nvs_insn *insn, cons
 	return nvs_insn_address(insn, gregs, &store->address);
 }
 
-static uint64_t exchange(uintptr_t alias, uint64_t value, unsigned width)
+static uint64_t exchange_at(uintptr_t alias, uint64_t value, unsigned width)
 {
 	switch (width) {
 	case 1:
@@ -138,7 +136,7 @@ static void write_once(uintptr_t alias, uint64_t value, unsigned width)
 	}
 }
 
-/* Puts the low WIDTH bytes of VALUE into a register as instructions do. */
+/* Writes the low WIDTH bytes of VALUE to a register as instructions do. */
 static void write_register(greg_t *greg, uint64_t value, unsigned width, bool high)
 {
 	uint64_t keep = width == 1 ? ~0xffull : width == 2 ? ~0xffffull : 0;
@@ -155,7 +153,7 @@ void nvs_store_emulate(const struct nvs_store *store, uintptr_t alias, greg_t *g
 		write_once(alias, store->value, store->width);
 	else
 		write_register(&gregs[nvs_greg_of[store->reg]],
-			       exchange(alias, store->value, store->width), store->width,
+			       exchange_at(alias, store->value, store->width), store->width,
 			       store->high);
 	gregs[REG_RIP] = store->next;
 }

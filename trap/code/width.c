@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How many bytes an instruction writes to its memory operand.
- */
+/* Computes how many bytes an instruction writes to its memory operand. */
 #include "trap/code/store.h"
 #include "trap/code/greg.h"
 #include "trap/low/poison.h"
 
 static unsigned x87_bytes(unsigned opcode, unsigned ext)
 {
-	/* By opcode from D8 and ModRM's reg; fnstenv and fnsave in their 32-bit layout. */
+	/* Indexed by opcode from D8 and ModRM's reg; fnstenv and fnsave in their 32-bit layout. */
 	static const uint8_t bytes[8][8] = {
 		[1] = {[2] = 4, [3] = 4, [6] = 28, [7] = 2},
 		[3] = {[1] = 4, [2] = 4, [3] = 4, [7] = 10},
@@ -51,7 +49,7 @@ static unsigned one_byte_map(const struct nvs_insn *insn)
 	return 0;
 }
 
-/* Vector stores of map 0F, legacy, VEX and EVEX alike. */
+/* Vector stores of map 0F; the same for legacy, VEX and EVEX. */
 static unsigned vector_0f(const struct nvs_insn *insn)
 {
 	switch (insn->opcode) {
@@ -104,7 +102,7 @@ static unsigned legacy_0f(const struct nvs_insn *insn)
 	return vector_0f(insn);
 }
 
-/* The element that pextr and extractps store, the half that vextract does. */
+/* The element that pextr and extractps store, or the half that vextract stores. */
 static unsigned map_0f3a(const struct nvs_insn *insn)
 {
 	switch (insn->opcode) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a doorbell commits: the new GPFIFO entries and the segments they name, copied into the
- * ring buffer before the store is performed. Layout of entries: facts of the host classes 906f to
- * ca6f.
+ * Captures what a doorbell commits: the new GPFIFO entries and the segments they name are copied
+ * into the thread buffer before the store is performed. Format of entries: facts of the host
+ * classes 906f to ca6f.
  */
 #include "trap/buffer/calls.h"
 #include "trap/copy/batch.h"
@@ -18,8 +18,8 @@ static uint64_t entry_address(uint64_t entry)
 	return entry & 0xfffffffffcull;
 }
 
-/* True if this submission is to be recorded; a trigger counts them down. */
-static bool wanted(void)
+/* True if this submission is to be recorded; decrements the trigger's count. */
+static bool count_down(void)
 {
 	int64_t left = atomic_load_explicit(&nvs_process->record_left, memory_order_relaxed);
 
@@ -31,7 +31,7 @@ static bool wanted(void)
 	return left == NVS_RECORD_ALL;
 }
 
-/* One entry of the GPFIFO; the address of its segment, 0: it has none. */
+/* Reads one entry of the GPFIFO. Returns the address of its segment, 0: there is none. */
 static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs_gp_entry *e)
 {
 	struct nvs_spool_channel *state = ch->state;
@@ -50,33 +50,34 @@ static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs
 	return state->extended_base | entry_address(e->entry);
 }
 
-/* AT modulo ENTRIES; nearly always it is less, and a division costs more than all around it. */
-static uint32_t wrapped(uint32_t at, uint32_t entries)
+/*
+ * AT modulo ENTRIES; AT is nearly always smaller, and a division would be the most expensive step.
+ */
+static uint32_t wrap_index(uint32_t at, uint32_t entries)
 {
 	return at < entries ? at : at % entries;
 }
 
 /*
- * Reads the batch's entries from the GPFIFO: each uncached read costs a PCIe round trip, so once.
+ * Reads the batch's entries from the GPFIFO, only once: each uncached read costs a PCIe round trip.
  */
 static void read_entries(struct nvs_batch *b)
 {
 	const struct nvs_channel *ch = b->reader.channel;
-	uint32_t at = wrapped(b->old_put, ch->entries);
+	uint32_t at = wrap_index(b->old_put, ch->entries);
 
 	for (uint32_t i = 0; i < b->count; i++) {
 		struct nvs_batch_entry counted, *e = b->entries ? &b->entries[i] : &counted;
 
 		e->address = read_entry(ch, at, &e->gp);
 		b->bytes += e->gp.bytes;
-		at = wrapped(at + 1, ch->entries);
+		at = wrap_index(at + 1, ch->entries);
 	}
 }
 
 /*
- * Takes over the entries between the channel's last PUT and the one that stands in USERD. The claim
- * is read before PUT, so that PUT can only be ahead of it; if another thread has claimed meanwhile,
- * PUT is read anew.
+ * Claims the entries between the channel's last PUT and the one in USERD. The claim is read before
+ * PUT, so PUT cannot be older; if another thread has claimed meanwhile, PUT is read again.
  */
 static bool claim_entries(const struct nvs_channel *ch, struct nvs_batch *b, uint32_t *put)
 {
@@ -90,9 +91,9 @@ static bool claim_entries(const struct nvs_channel *ch, struct nvs_batch *b, uin
 		b->old_put = (uint32_t)(claim & NVS_PUT_MASK);
 		b->sequence = claim >> NVS_PUT_BITS;
 		count = *put - b->old_put + (*put < b->old_put ? ch->entries : 0);
-		count = wrapped(count, ch->entries);
+		count = wrap_index(count, ch->entries);
 		b->count = count < NVS_MAX_ENTRIES ? count : NVS_MAX_ENTRIES;
-		b->new_put = wrapped(b->old_put + b->count, ch->entries);
+		b->new_put = wrap_index(b->old_put + b->count, ch->entries);
 		next = (b->sequence + 1) << NVS_PUT_BITS | b->new_put;
 	} while (!__atomic_compare_exchange_n(&ch->state->claim, &claim, next, false,
 					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
@@ -119,7 +120,8 @@ static const struct nvs_channel *find_channel(const struct nvs_view *view, uint3
 	return NULL;
 }
 
-static NVS_RARE void orphan(struct nvs_buffer *buffer, const struct nvs_doorbell_event *event)
+static NVS_RARE void record_orphan(struct nvs_buffer *buffer,
+				   const struct nvs_doorbell_event *event)
 {
 	struct nvs_rec_orphan *rec = nvs_buffer_reserve(buffer, sizeof(*rec), true);
 
@@ -136,7 +138,7 @@ static NVS_RARE void orphan(struct nvs_buffer *buffer, const struct nvs_doorbell
 	nvs_buffer_commit(buffer, sizeof(*rec));
 }
 
-static NVS_RARE void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
+static NVS_RARE void record_unbound(struct nvs_batch *b, const struct nvs_channel *ch)
 {
 	uint64_t claim = __atomic_fetch_add(&ch->state->claim, 1ull << NVS_PUT_BITS,
 					    __ATOMIC_ACQ_REL);
@@ -147,8 +149,10 @@ static NVS_RARE void unbound(struct nvs_batch *b, const struct nvs_channel *ch)
 	nvs_tell_lost(b->buffer, ch->state, b->event->time);
 }
 
-/* Too large for the stack of the interrupted thread: it lies at the end of the trap's own, which
- * nobody reaches. */
+/*
+ * Too large for the stack of the interrupted thread: it is at the lower end of the trap's own
+ * stack, which calls never reach.
+ */
 struct room {
 	struct nvs_batch batch;
 	struct nvs_batch_entry entries[NVS_MAX_ENTRIES];
@@ -166,7 +170,7 @@ static struct nvs_batch *batch_of(struct nvs_buffer *buffer)
 	return &room->batch;
 }
 
-/* All that is done of it where there is no trace: nobody is told which they were. */
+/* The only effect of a batch when there is no trace. */
 static void count_batch(const struct nvs_batch *b, uint16_t flags)
 {
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED, !(flags & NVS_SUB_CONTINUED));
@@ -185,7 +189,7 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 
 	nvs_count(buffer, NVS_COUNT_DOORBELLS, 1);
 	if (!ch) {
-		orphan(buffer, event);
+		record_orphan(buffer, event);
 		return;
 	}
 	b->buffer = buffer;
@@ -194,14 +198,14 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 	b->reader = (struct nvs_reader){.view = view, .channel = ch};
 	nvs_tls.rung = ch->number + 1;
 	nvs_shadow_enter(ch);
-	want = wanted();
+	want = count_down();
 	b->skipped = !want;
 	if (want)
 		flags = (uint16_t)(nvs_calls_tell(buffer, event->time) << NVS_SUB_CALL_SHIFT);
 	do {
 		b->bytes = 0;
 		if (!ch->entries || !claim_entries(ch, b, &put)) {
-			unbound(b, ch);
+			record_unbound(b, ch);
 			break;
 		}
 		NVS_POINT(COPY);
@@ -220,7 +224,7 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 	nvs_shadow_leave();
 }
 
-/* True if the program has put entries that nobody has claimed. */
+/* True if the program has added entries that no doorbell has claimed. */
 static bool has_rest(const struct nvs_channel *ch)
 {
 	uint64_t claim = __atomic_load_n(&ch->state->claim, __ATOMIC_ACQUIRE);
@@ -238,7 +242,7 @@ static void capture_rest(struct nvs_buffer *buffer, const struct nvs_view *view,
 		.doorbell = &none, .token = ch->token, .stack = NVS_NONE, .time = nvs_now()};
 	struct nvs_batch *b = batch_of(buffer);
 	uint16_t flags = NVS_SUB_UNCERTAIN;
-	bool want = wanted();
+	bool want = count_down();
 	uint32_t put = 0;
 
 	b->buffer = buffer;

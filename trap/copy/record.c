@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A batch of entries as records in the ring buffer: whole, in pieces, or left out and told later.
+ * Writes a batch of entries as records to the thread buffer: whole, in pieces, or as a later GAP.
  */
 #include "trap/copy/batch.h"
 #include "trap/low/guard.h"
 #include "trap/low/point.h"
 #include "trap/low/poison.h"
 
-#define MAX_GAPS 16u /* told one by one; the rest of a submission only counts */
+#define MAX_GAPS 16u /* GAP records of one submission; further gaps are only counted */
 
-static uint32_t pad8(uint32_t bytes)
+static uint32_t align8(uint32_t bytes)
 {
 	return (bytes + 7) & ~7u;
 }
 
-static void gap_record(struct nvs_buffer *buffer, const struct nvs_rec_gap *gap, bool wait)
+static void record_gap(struct nvs_buffer *buffer, const struct nvs_rec_gap *gap, bool wait)
 {
 	struct nvs_rec_gap *room = nvs_buffer_reserve(buffer, sizeof(*room), wait);
 
@@ -30,11 +30,11 @@ static void gap_record(struct nvs_buffer *buffer, const struct nvs_rec_gap *gap,
 #define MAX_SPINS (1u << 26) /* about a second */
 
 /*
- * A channel's run of submissions without a record is changed by one thread at a time. That takes a
- * moment, so the others spin; one that has jumped out of it does not hold them up for ever. How
- * many there are.
+ * Locks a channel's run of submissions without a record, so that one thread changes it at a time.
+ * That takes a moment, so other threads spin; a thread that jumped out while it held the lock does
+ * not block them forever. Returns the length of the run.
  */
-static uint64_t take_run(struct nvs_spool_channel *state)
+static uint64_t lock_run(struct nvs_spool_channel *state)
 {
 	uint64_t lost = __atomic_load_n(&state->lost, __ATOMIC_RELAXED) & ~NVS_LOST_CHANGING;
 
@@ -48,30 +48,30 @@ static uint64_t take_run(struct nvs_spool_channel *state)
 	return lost;
 }
 
-static void leave_run(struct nvs_spool_channel *state, uint64_t lost)
+static void unlock_run(struct nvs_spool_channel *state, uint64_t lost)
 {
 	__atomic_store_n(&state->lost, lost, __ATOMIC_RELEASE);
 }
 
-static bool carries_on(const struct nvs_spool_channel *state, uint64_t lost,
-		       const struct nvs_batch *b, enum nvs_gap_reason reason)
+static bool continues_run(const struct nvs_spool_channel *state, uint64_t lost,
+			  const struct nvs_batch *b, enum nvs_gap_reason reason)
 {
 	return state->lost_from + lost == b->sequence && state->lost_reason == reason;
 }
 
-/* Remembers a submission that has no record; told later, a run of them at once. */
-static NVS_RARE void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
+/* Adds a submission without a record to the run, which is recorded later as one gap. */
+static NVS_RARE void add_to_run(struct nvs_batch *b, enum nvs_gap_reason reason)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
-	uint64_t lost = take_run(state);
+	uint64_t lost = lock_run(state);
 
-	/* Another run is told first. Where it cannot be, the two are counted as one. */
-	while (lost && b->buffer && !carries_on(state, lost, b, reason)) {
+	/* A run of another kind is recorded first. If that fails, the two are counted as one. */
+	while (lost && b->buffer && !continues_run(state, lost, b, reason)) {
 		bool told;
 
-		leave_run(state, lost);
+		unlock_run(state, lost);
 		told = nvs_tell_lost(b->buffer, state, b->event->time);
-		lost = take_run(state);
+		lost = lock_run(state);
 		if (!told)
 			break;
 	}
@@ -80,11 +80,11 @@ static NVS_RARE void leave_out(struct nvs_batch *b, enum nvs_gap_reason reason)
 		state->lost_put = b->old_put;
 		state->lost_reason = reason;
 	} else if (state->lost_reason == NVS_GAP_CHOICE) {
-		state->lost_reason = reason; /* a loss among what nobody wanted is still a loss */
+		state->lost_reason = reason; /* a loss among skipped submissions is still a loss */
 	}
 	state->lost_end = b->new_put;
 	state->lost_bytes += b->bytes;
-	leave_run(state, lost + 1);
+	unlock_run(state, lost + 1);
 }
 
 static void count_gap(struct nvs_buffer *buffer, uint32_t reason)
@@ -95,7 +95,7 @@ static void count_gap(struct nvs_buffer *buffer, uint32_t reason)
 
 NVS_RARE void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
 {
-	leave_out(b, reason);
+	add_to_run(b, reason);
 	if (!b->buffer) {
 		atomic_fetch_add(&nvs_process->lost_submissions, 1);
 		atomic_fetch_add(&nvs_process->lost_bytes, b->bytes);
@@ -109,9 +109,9 @@ NVS_RARE void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
 
 NVS_RARE void nvs_batch_skip(struct nvs_batch *b, uint16_t flags)
 {
-	/* Without a trace nobody is told which they were. */
+	/* Without a trace no gap is recorded. */
 	if (nvs_process->options.level != NVS_LEVEL_NONE)
-		leave_out(b, NVS_GAP_CHOICE);
+		add_to_run(b, NVS_GAP_CHOICE);
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED, !(flags & NVS_SUB_CONTINUED));
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED_BYTES, b->bytes);
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED_ENTRIES, b->count);
@@ -128,9 +128,9 @@ NVS_RARE bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel 
 	room = nvs_buffer_reserve(buffer, sizeof(*room), true);
 	if (!room)
 		return false;
-	lost = take_run(state);
+	lost = lock_run(state);
 	if (!lost) {
-		leave_run(state, 0);
+		unlock_run(state, 0);
 		buffer->busy = 0;
 		return true;
 	}
@@ -149,7 +149,7 @@ NVS_RARE bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel 
 	nvs_count(buffer, NVS_COUNT_GAPS, room->reason != NVS_GAP_CHOICE);
 	nvs_buffer_commit(buffer, sizeof(*room));
 	state->lost_bytes = 0;
-	leave_run(state, 0);
+	unlock_run(state, 0);
 	return true;
 }
 
@@ -179,8 +179,8 @@ static void fill_head(struct nvs_batch *b, struct nvs_rec_submission *sub, uint1
 	nvs_progress_read(b, sub);
 }
 
-/* GAP records for the segments marked so, after their submission. */
-static NVS_RARE void tell_gaps(struct nvs_batch *b)
+/* Writes GAP records for the segments marked as gaps, after their submission. */
+static NVS_RARE void record_gaps(struct nvs_batch *b)
 {
 	uint32_t told = 0;
 	struct nvs_rec_gap gap = {
@@ -204,11 +204,11 @@ static NVS_RARE void tell_gaps(struct nvs_batch *b)
 		nvs_count(b->buffer, NVS_COUNT_LOST_BYTES, gap.bytes);
 		count_gap(b->buffer, gap.reason);
 		if (told++ < MAX_GAPS)
-			gap_record(b->buffer, &gap, true);
+			record_gap(b->buffer, &gap, true);
 	}
 }
 
-/* The batch's figures. True: a segment of it is not there. */
+/* Counts the batch. Returns true if one of its segments is missing. */
 static bool count_batch(struct nvs_batch *b, uint16_t flags)
 {
 	uint64_t segments = 0, bytes = 0;
@@ -230,11 +230,12 @@ static bool count_batch(struct nvs_batch *b, uint16_t flags)
 	return gaps;
 }
 
-#define TAIL 8u /* of NVS_SUB_GET */
+#define TAIL 8u /* bytes that NVS_SUB_GET adds */
 
 /*
- * How far the GPU has come, as the program sees it: of a shadow, which is ordinary memory that
- * somebody else keeps up to date. To read it out of USERD would take as long as a doorbell.
+ * Appends GP_GET as the program sees it, from a shadow, which is ordinary memory that another
+ * thread refreshes. Reading it from USERD would take as long as a doorbell. Returns the bytes
+ * appended.
  */
 static uint32_t put_get(const struct nvs_batch *b, struct nvs_rec_submission *sub, uint32_t at)
 {
@@ -255,10 +256,11 @@ static uint32_t head_bytes(const struct nvs_batch *b)
 			  b->count * sizeof(struct nvs_gp_entry));
 }
 
-/* Room for the segments behind the head, where they fit in one record, and what ends it. */
+/* Space for the segments after the head, if they fit in one record, and for the tail. */
 static uint32_t data_bytes(const struct nvs_batch *b)
 {
-	return TAIL + (nvs_process->options.level == NVS_LEVEL_FULL ? pad8((uint32_t)b->bytes) : 0);
+	return TAIL +
+	       (nvs_process->options.level == NVS_LEVEL_FULL ? align8((uint32_t)b->bytes) : 0);
 }
 
 static bool record_whole(struct nvs_batch *b, uint16_t flags)
@@ -292,15 +294,15 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags)
 		*(uint32_t *)(data + used) = 0;
 	if (last_bytes)
 		nvs_progress_learn(b, data + last, last_bytes);
-	sub->rec.size = head + pad8(used);
+	sub->rec.size = head + align8(used);
 	sub->rec.size += put_get(b, sub, sub->rec.size);
 	NVS_POINT(COMMIT);
 	nvs_buffer_commit(b->buffer, sub->rec.size);
 	return true;
 }
 
-/* Where the last piece could not be had, an empty one still ends the submission. */
-static NVS_RARE void end_pieces(struct nvs_batch *b, uint32_t entry)
+/* If there is no space for the last piece, an empty one still ends the submission. */
+static NVS_RARE void record_last_piece(struct nvs_batch *b, uint32_t entry)
 {
 	struct nvs_rec_data *rec = nvs_buffer_reserve(b->buffer, sizeof(*rec), true);
 
@@ -319,7 +321,10 @@ static NVS_RARE void end_pieces(struct nvs_batch *b, uint32_t entry)
 	nvs_buffer_commit(b->buffer, sizeof(*rec));
 }
 
-/* A submission larger than fits: its head, then its segments in pieces as the writer makes room. */
+/*
+ * Records a submission that is too large for one record: its head, then its segments in pieces as
+ * the writer frees space.
+ */
 static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 {
 	uint32_t head = head_bytes(b), last = NVS_NONE, *reasons = b->reasons;
@@ -347,7 +352,7 @@ static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 			continue;
 		for (uint32_t at = 0; at < bytes && !reasons[i];) {
 			uint32_t part = piece < bytes - at ? piece : bytes - at;
-			uint32_t size = (uint32_t)sizeof(struct nvs_rec_data) + pad8(part);
+			uint32_t size = (uint32_t)sizeof(struct nvs_rec_data) + align8(part);
 			struct nvs_rec_data *rec = nvs_buffer_reserve(b->buffer, size, true);
 
 			if (!rec) {
@@ -381,7 +386,7 @@ static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 			b->entries[i].gp.state = NVS_SEG_GAP;
 	}
 	if (last != NVS_NONE && reasons[last])
-		end_pieces(b, last);
+		record_last_piece(b, last);
 	return true;
 }
 
@@ -390,9 +395,11 @@ static enum nvs_gap_reason full_reason(void)
 	return nvs_process->options.drop ? NVS_GAP_DROPPED : NVS_GAP_STALLED;
 }
 
-/* Only where the submission fits behind it: else a run of losses would fill the buffer with gaps of
- * one. */
-static NVS_RARE bool tell_lost_before(struct nvs_batch *b, bool whole)
+/*
+ * Only if the submission fits after the GAP record: otherwise, a run of losses would fill the
+ * buffer with gaps of one submission each.
+ */
+static NVS_RARE bool record_lost_first(struct nvs_batch *b, bool whole)
 {
 	uint32_t size = head_bytes(b) + (whole ? data_bytes(b) : TAIL);
 
@@ -412,12 +419,12 @@ void nvs_batch_record(struct nvs_batch *b, uint16_t flags)
 	bool whole = headers ||
 		     head_bytes(b) + b->bytes + TAIL + 8 <= nvs_buffer_largest(b->buffer);
 
-	if (__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE) && !tell_lost_before(b, whole))
+	if (__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE) && !record_lost_first(b, whole))
 		return;
 	if (!(whole ? record_whole(b, flags) : record_pieces(b, flags))) {
 		nvs_batch_lose(b, full_reason());
 		return;
 	}
 	if (count_batch(b, flags))
-		tell_gaps(b);
+		record_gaps(b);
 }

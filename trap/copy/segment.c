@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Memory behind GPU addresses: segments to be copied, and the slot in which a channel's progress
- * shows.
- */
+/* Reads memory by GPU address: segments, and the slot that shows a channel's progress. */
 #include "trap/copy/batch.h"
 #include "trap/low/guard.h"
 #include "trap/low/poison.h"
@@ -12,7 +9,7 @@ static uint32_t min32(uint64_t a, uint64_t b)
 	return (uint32_t)(a < b ? a : b);
 }
 
-/* The one at HINT, where it is in the channel's own space, is what a search would find. */
+/* The map at *HINT, if it is in the channel's own address space, is the one a search would find. */
 static const struct nvs_segment_map *find_map(const struct nvs_reader *r, uint64_t va,
 					      uint32_t *hint)
 {
@@ -65,8 +62,8 @@ const uint32_t *nvs_segment_whole(struct nvs_batch *b, uint64_t va, uint64_t byt
 }
 
 /*
- * Where the channel's own progress release writes: the last methods of a submission are
- * SET_REPORT_SEMAPHORE_A..D (compute, 3D) or SET_SEMAPHORE_A, _B, _PAYLOAD and LAUNCH_DMA (copy).
+ * The progress release is at the end of a submission: SET_REPORT_SEMAPHORE_A..D (compute, 3D), or
+ * SET_SEMAPHORE_A, _B, _PAYLOAD and LAUNCH_DMA (copy).
  */
 void nvs_progress_learn(const struct nvs_batch *b, const uint8_t *segment, uint32_t bytes)
 {

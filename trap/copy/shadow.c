@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The way from a channel's shadow to its real GPFIFO, and the way back to no shadow.
- */
+/* Forwards entries from a channel's shadow to its real GPFIFO, and removes the shadow. */
 #include <errno.h>
 #include <sys/mman.h>
 #include "trap/copy/batch.h"
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
-#define TURN_SPINS (1u << 20) /* far beyond a trap in flight that is not waiting for the writer */
-#define STUCK_SPINS (1u << 26) /* for who is at the real GPFIFO, which takes no time */
+/* far longer than a trap in flight that does not wait for the writer */
+#define TURN_SPINS (1u << 20)
+/* limit for a thread that is writing to the real GPFIFO, which is quick */
+#define STUCK_SPINS (1u << 26)
 
 void nvs_shadow_enter(const struct nvs_channel *ch)
 {
@@ -24,8 +24,10 @@ void nvs_shadow_leave(void)
 	nvs_tls.interrupted = false;
 }
 
-/* Waits for its turn, and takes the real GPFIFO; CARRIED: what is there. False: SEQUENCE is there,
- * too. */
+/*
+ * Waits for the batch's turn and locks the real GPFIFO. *CARRIED is the claim up to which entries
+ * are in it. Returns false if SEQUENCE is there already.
+ */
 static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put, uint64_t *carried)
 {
 	uint64_t now = atomic_load(&sh->carried);
@@ -47,9 +49,11 @@ static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put
 	return true;
 }
 
-/* What comes next is a locked instruction, which write-combined stores do not pass either, or a
- * fence. */
-static void put_behind_entries(struct nvs_shadow *sh, uint32_t put)
+/*
+ * The caller's next instruction is a locked one, which write-combined stores do not pass either, or
+ * a fence.
+ */
+static void put_after_entries(struct nvs_shadow *sh, uint32_t put)
 {
 	asm volatile("sfence" ::: "memory");
 	sh->userd[NVS_USERD_GP_PUT] = put;
@@ -57,7 +61,7 @@ static void put_behind_entries(struct nvs_shadow *sh, uint32_t put)
 
 static void write_put(struct nvs_shadow *sh, uint32_t put)
 {
-	put_behind_entries(sh, put);
+	put_after_entries(sh, put);
 	asm volatile("sfence" ::: "memory");
 }
 
@@ -76,17 +80,17 @@ void nvs_shadow_carry(struct nvs_batch *b)
 	for (uint32_t at = (uint32_t)(carried & NVS_PUT_MASK); at != b->new_put;
 	     at = at + 1 < ch->entries ? at + 1 : 0)
 		sh->gpfifo[at] = ch->gpfifo[at];
-	put_behind_entries(sh, b->new_put);
+	put_after_entries(sh, b->new_put);
 	now = carried | NVS_SHADOW_BUSY;
-	/* Else a handler that interrupted us went ahead: what it has put stays. So does what the
-	 * program puts, to whom its pages were given back. */
+	/* On failure, a handler that interrupted this thread was faster, and its PUT stays. So does
+	 * the program's PUT if its pages were given back. */
 	if (!atomic_compare_exchange_strong(&sh->carried, &now,
 					    (b->sequence + 1) << NVS_PUT_BITS | b->new_put) &&
 	    (now | NVS_SHADOW_BUSY) != (NVS_SHADOW_GONE | NVS_SHADOW_BUSY))
 		write_put(sh, (uint32_t)(now & NVS_PUT_MASK));
 }
 
-/* ---- the way back ---- */
+/* ---- removal ---- */
 
 bool nvs_shadow_moving(void)
 {
@@ -97,7 +101,8 @@ bool nvs_shadow_moving(void)
 		return true;
 	}
 	/*
-	 * It may be over since the store. Once for each time it was, no fault is the program's own.
+	 * The move may have ended since the store. After each move, one fault of a thread is
+	 * retried.
 	 */
 	thawed = atomic_load(&nvs_process->thawed);
 	if (thawed == nvs_tls.thawed)
@@ -106,16 +111,18 @@ bool nvs_shadow_moving(void)
 	return true;
 }
 
-static void protect(const struct nvs_shadow *sh, int prot)
+static void protect_pages(const struct nvs_shadow *sh, int prot)
 {
 	for (int i = 0; i < 2; i++)
 		if (sh->pieces[i].bytes && !sh->pieces[i].home)
 			nvs_sys4(SYS_mprotect, sh->pieces[i].program, sh->pieces[i].bytes, prot, 0);
 }
 
-/* Takes the real GPFIFO, whoever's turn it is. Who is there is waited for however often another one
- * was faster. */
-static uint64_t take(struct nvs_shadow *sh)
+/*
+ * Locks the real GPFIFO, out of turn. Its holder is waited for, however often another
+ * thread locks it first.
+ */
+static uint64_t lock_ring(struct nvs_shadow *sh)
 {
 	uint64_t now = atomic_load(&sh->carried);
 
@@ -128,8 +135,10 @@ static uint64_t take(struct nvs_shadow *sh)
 	}
 }
 
-/* What the program has written since: entries, what came to lie beside USERD, and GP_PUT. */
-static void carry_rest(struct nvs_shadow *sh, uint32_t carried_put)
+/*
+ * Copies what the program has written since: entries, other data in the page of USERD, and GP_PUT.
+ */
+static void copy_rest(struct nvs_shadow *sh, uint32_t carried_put)
 {
 	const volatile uint64_t *gpfifo = (const volatile uint64_t *)sh->pieces[0].program;
 	const volatile uint32_t *page = (const volatile uint32_t *)sh->pieces[1].program;
@@ -138,8 +147,8 @@ static void carry_rest(struct nvs_shadow *sh, uint32_t carried_put)
 
 	for (size_t i = 0; i < sh->pieces[0].bytes / sizeof(*gpfifo); i++)
 		sh->gpfifo[i] = gpfifo[i];
-	/* All was zero there: a zero is not the program's, and may be something else by now in the
-	 * real page. */
+	/* The page was all zero: a zero was not written by the program, and the real page may hold
+	 * another value by now. */
 	for (size_t i = 0; i < sh->pieces[1].bytes / sizeof(*page); i++)
 		if (page[i] && i - userd >= NVS_USERD_BYTES / sizeof(*page))
 			real[i] = page[i];
@@ -148,7 +157,7 @@ static void carry_rest(struct nvs_shadow *sh, uint32_t carried_put)
 		write_put(sh, page[put]);
 }
 
-static int swap(struct nvs_shadow_piece *p)
+static int restore_pages(struct nvs_shadow_piece *p)
 {
 	long to = nvs_sys(SYS_mremap, (long)p->stash, (long)p->bytes, (long)p->bytes,
 			  MREMAP_MAYMOVE | MREMAP_FIXED, (long)p->program, 0);
@@ -156,7 +165,7 @@ static int swap(struct nvs_shadow_piece *p)
 	if (to != (long)p->program)
 		return (int)to;
 	p->home = true;
-	/* Whatever came to lie there in between is the program's. */
+	/* A mapping that appeared there in between is the program's. */
 	to = nvs_sys(SYS_mmap, (long)p->stash, (long)p->bytes, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	p->reserved = to == (long)p->stash;
@@ -172,21 +181,21 @@ static uint32_t program_put(const struct nvs_shadow *sh)
 	return page[((uintptr_t)sh->userd & 4095) / sizeof(*page) + NVS_USERD_GP_PUT];
 }
 
-/* Nobody carries meanwhile. */
-static int bring_home(struct nvs_shadow *sh, uint32_t carried_put, bool unrung)
+/* Nothing is forwarded meanwhile. */
+static int restore_program(struct nvs_shadow *sh, uint32_t carried_put, bool unrung)
 {
 	int err = 0;
 
-	protect(sh, PROT_READ);
+	protect_pages(sh, PROT_READ);
 	if (!unrung && sh->pieces[1].bytes && program_put(sh) != carried_put)
 		err = -EAGAIN;
 	else
-		carry_rest(sh, carried_put);
+		copy_rest(sh, carried_put);
 	for (int i = 0; i < 2 && !err; i++)
 		if (sh->pieces[i].bytes && !sh->pieces[i].home)
-			err = swap(&sh->pieces[i]);
+			err = restore_pages(&sh->pieces[i]);
 	if (err)
-		protect(sh, PROT_READ | PROT_WRITE);
+		protect_pages(sh, PROT_READ | PROT_WRITE);
 	return err;
 }
 
@@ -200,10 +209,10 @@ int nvs_shadow_undo(struct nvs_shadow *sh, bool unrung)
 	if (sh->timing && !nvs_timing_hold(sh))
 		return -EBUSY;
 	atomic_fetch_add(&nvs_process->freezing, 1);
-	carried = take(sh);
-	/* Else somebody else has undone it since. */
+	carried = lock_ring(sh);
+	/* On GONE, another thread has removed the shadow. */
 	if (carried != NVS_SHADOW_GONE)
-		err = bring_home(sh, (uint32_t)(carried & NVS_PUT_MASK), unrung);
+		err = restore_program(sh, (uint32_t)(carried & NVS_PUT_MASK), unrung);
 	atomic_store(&sh->carried, err ? carried : NVS_SHADOW_GONE);
 	if (sh->timing)
 		nvs_timing_release(sh);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the GPU is given to write times by, and how the end of a submission is had. */
+/* Timestamp slots, which the GPU writes, and how the end of a submission is measured. */
 #include "trap/copy/slots.h"
-#include "submit/words.h"
+#include "submit/commands.h"
 #include "trap/buffer/process.h"
 #include "trap/low/guard.h"
 #include "trap/low/poison.h"
@@ -35,12 +35,12 @@ static bool is_read(struct nvs_buffer *buffer, const struct nvs_rec_gpu_time *re
 	struct nvs_rec_gpu_time *to;
 
 	if (atomic_load(&nvs_writer_signal.ended))
-		return true; /* nobody takes it any more */
+		return true; /* records are no longer accepted */
 	to = buffer ? nvs_buffer_reserve(buffer, sizeof(*to), false) : NULL;
 	if (!to)
 		return false;
 	*to = *rec;
-	to->rec.time = nvs_now(); /* not before its submission */
+	to->rec.time = nvs_now(); /* the time must not be before that of its submission */
 	nvs_buffer_commit(buffer, sizeof(*to));
 	return true;
 }
@@ -52,7 +52,7 @@ struct nvs_timing_use *nvs_timing_take_slot(struct nvs_timing *t, struct nvs_buf
 	struct nvs_rec_gpu_time rec;
 
 	t->next++;
-	/* The GPU wrote it, long ago: it is on its way when the next submission comes. */
+	/* The GPU wrote this slot long ago: prefetch it for the next submission. */
 	__builtin_prefetch(&t->slots[t->next % NVS_TIMING_SLOTS].stamp);
 	__builtin_prefetch(&t->slots[t->next % NVS_TIMING_SLOTS].words, 1);
 	if (state == SLOT_FREE)
@@ -124,11 +124,13 @@ uint32_t nvs_timing_harvest(struct nvs_timing *t)
 
 /* ---- the end of a submission ---- */
 
-/* Of a descriptor of version 04_00: RELEASE#_ENABLE and the fields behind it stand in 16 bits each,
- * RELEASE_SEMAPHORE# in four words. */
+/*
+ * Of a descriptor of version 04_00: RELEASE#_ENABLE and its fields are in 16 bits each,
+ * RELEASE_SEMAPHORE# in four words.
+ */
 #define QMD_VERSION 18u
 #define QMD_RELEASES 10u
-#define QMD_SECOND_ENABLE (1u << 16) /* of four words, which have the time */
+#define QMD_SECOND_ENABLE (1u << 16) /* a release of four words, including the time */
 #define QMD_SECOND 24u
 
 uint64_t nvs_timing_launch_of(const struct nvs_walk_launch *l)
@@ -151,14 +153,15 @@ enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t launc
 		return NVS_END_IDLE;
 	if (launch <= NVS_TIMING_ENGINE_ONLY)
 		return launch == NVS_TIMING_ENGINE_ONLY ? NVS_END_ENGINE : NVS_END_UNKNOWN;
-	/* It may have been some time since it was seen. */
+	/* The descriptor was seen some time ago and may have changed. */
 	if (!nvs_load32_guarded(qmd + QMD_VERSION, &version) ||
 	    (version & 0xff) != NVS_WALK_QMD_VERSION ||
 	    !nvs_load32_guarded(qmd + QMD_RELEASES, &releases) ||
 	    !nvs_load32_guarded(qmd + QMD_SECOND, &lo) ||
 	    !nvs_load32_guarded(qmd + QMD_SECOND + 1, &hi))
 		return NVS_END_UNKNOWN;
-	/* Taken already, unless by us before this was laid anew. */
+	/* The release is in use already, unless we set it before the program rewrote this
+	 * descriptor. */
 	if (releases >> 16 && (releases >> 16 != QMD_SECOND_ENABLE >> 16 ||
 			       ((uint64_t)hi << 32 | lo) - t->address >= NVS_TIMING_BYTES))
 		return NVS_END_UNKNOWN;

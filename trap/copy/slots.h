@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside the timing of a channel: slots, and how the end of a submission is had. Under the lock. */
+/* Used by the timing of a channel, under its lock: timestamp slots and the end of a submission. */
 #ifndef NVSNOOP_TRAP_COPY_SLOTS_H
 #define NVSNOOP_TRAP_COPY_SLOTS_H
 
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 
-/* How the end of a submission is to be had. */
+/* How the end of a submission is measured. */
 enum nvs_timing_end {
 	NVS_END_UNKNOWN,
 	NVS_END_IDLE, /* the engine is idle */
-	NVS_END_ENGINE, /* the compute engine has done all but grids, of which there are none */
-	NVS_END_GRID, /* its only grid releases it */
-	NVS_END_NOTHING, /* of an empty bracket: as its begin */
+	/* the compute engine has done everything except grids, of which there are none */
+	NVS_END_ENGINE,
+	NVS_END_GRID, /* its only grid releases the semaphore */
+	NVS_END_NOTHING, /* an empty bracket: measured like its begin */
 };
 
-/* The next slot, if its former times are there and go into the trace with it. NULL: not yet. */
+/*
+ * Returns the next slot, after its previous times have been written to the trace. Returns NULL if
+ * they are not there yet.
+ */
 struct nvs_timing_use *nvs_timing_take_slot(struct nvs_timing *t, struct nvs_buffer *buffer);
-/* All of its words anew: what the GPU has fetched need not have stayed as it was. */
+/* Writes all words of the slot: the GPU may have changed those it fetched before. */
 void nvs_timing_use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint64_t sequence,
 			 uint32_t kind, enum nvs_timing_end end);
-/* What a submission launches, for nvs_timing.launches. */
+/* Returns what a submission launches, for nvs_timing.launches. */
 uint64_t nvs_timing_launch_of(const struct nvs_walk_launch *l);
-/* How the end of a submission with this LAUNCH is had, which the GPU has not been told of. */
+/*
+ * Returns how to measure the end of a submission with this LAUNCH, which the GPU has not seen yet.
+ */
 enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t launch);
-/* In its segment: its grid releases the end. False: not so. */
+/*
+ * Changes the descriptor in its segment so that its grid releases the end. Returns false if that
+ * fails.
+ */
 bool nvs_timing_ask_grid(const struct nvs_timing *t, const struct nvs_timing_use *use,
 			 uint64_t launch);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A doorbell store that comes through a patched site: no signal, no unwinding. What is not plain
- * here declines, and the store's own bytes trap as ever.
+ * Handles a doorbell store that comes through a patched site: no signal, no unwinding. Any unusual
+ * case is declined; the store's own bytes then run and take the trap as before.
  *
- * It runs on the program's own stack, so that a signal handler that interrupts it finds the
- * thread's stack where it expects it, and needs less of it than the frame of the signal that it
- * saves.
+ * It runs on the program's own stack, so that a signal handler that interrupts it finds the stack
+ * where it expects it. It uses less stack than the signal frame that it saves.
  */
 #include "trap/buffer/calls.h"
 #include "trap/stack/stackcache.h"
@@ -26,7 +25,7 @@ struct fast {
 	bool done;
 };
 
-/* In a section of its own, so that an address in it is known for one. */
+/* In a separate section, so that an address can be recognised as one of this code. */
 #define OWN_TEXT __attribute__((section("nvs_fast_text"), noinline))
 extern const uint8_t __start_nvs_fast_text[] __attribute__((visibility("hidden")));
 extern const uint8_t __stop_nvs_fast_text[] __attribute__((visibility("hidden")));
@@ -37,7 +36,7 @@ bool nvs_fast_is_code(uintptr_t rip)
 	       (uintptr_t)__stop_nvs_fast_text - (uintptr_t)__start_nvs_fast_text;
 }
 
-/* Register REG as the site found it. */
+/* Returns register REG as the site found it. */
 static uint64_t reg_of(const struct nvs_fast_regs *r, uint8_t reg)
 {
 	static const uint8_t slot[16] = {
@@ -50,7 +49,7 @@ static uint64_t reg_of(const struct nvs_fast_regs *r, uint8_t reg)
 	return ((const uint64_t *)(const void *)r)[slot[reg & 15]];
 }
 
-static const struct nvs_doorbell *find(const struct nvs_view *view, uintptr_t address)
+static const struct nvs_doorbell *find_doorbell(const struct nvs_view *view, uintptr_t address)
 {
 	for (uint32_t i = 0; view && i < view->ndoorbells; i++)
 		if (address == view->doorbells[i].start + DOORBELL_OFFSET)
@@ -58,13 +57,14 @@ static const struct nvs_doorbell *find(const struct nvs_view *view, uintptr_t ad
 	return NULL;
 }
 
-OWN_TEXT static void ring_it(struct fast *f)
+OWN_TEXT static void ring_doorbell(struct fast *f)
 {
 	const struct nvs_view *view = atomic_load_explicit(&nvs_process->view,
 							   memory_order_acquire);
-	const struct nvs_doorbell *db = find(view, f->address);
+	const struct nvs_doorbell *db = find_doorbell(view, f->address);
 	struct nvs_doorbell_event event = {.doorbell = db, .token = f->value, .stack = NVS_NONE};
-	bool told = nvs_process->options.level != NVS_LEVEL_NONE; /* when, and where from */
+	/* time and call site are needed */
+	bool told = nvs_process->options.level != NVS_LEVEL_NONE;
 
 	if (!db)
 		return;
@@ -94,7 +94,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 	uintptr_t sp = reg_of(regs, NVS_RSP);
 	volatile uint64_t mark = (uintptr_t)&f ^ MARK;
 
-	/* The first doorbell of a thread, and whatever interrupts another, takes the long way. */
+	/* The first doorbell of a thread, and one that interrupts another, take the slow path. */
 	if (!nvs_started() || !buffer || !buffer->shared ||
 	    ((buffer->busy || atomic_load_explicit(&buffer->epoch, memory_order_relaxed)) &&
 	     nvs_buffer_in_use(buffer, sp, NULL)))
@@ -107,7 +107,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 	nvs_calls.sp = sp;
 	atomic_store(&buffer->epoch,
 		     atomic_load_explicit(&nvs_process->epoch, memory_order_relaxed));
-	ring_it(&f);
+	ring_doorbell(&f);
 	atomic_store_explicit(&buffer->epoch, 0, memory_order_release);
 	nvs_calls.sp = 0;
 	if (nvs_process->options.level != NVS_LEVEL_NONE)

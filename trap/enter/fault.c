@@ -3,9 +3,9 @@
  * The doorbell's fault: from the SIGSEGV of the store, through the capture, to the store on the
  * alias.
  *
- * A store of a simple form is performed by us. Any other one is first single-stepped onto a private
- * twin of the page, which tells what it stores before the GPU can know; then it is captured, and
- * the instruction is stepped once more, on the alias. The protected page is never opened.
+ * A store of a simple form is emulated. Any other instruction is first single-stepped onto a
+ * private twin of the page, which shows what it stores before the GPU can see it. Then it is
+ * captured, and the instruction is stepped again on the alias. The protected page is never opened.
  */
 #include <errno.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include "trap/low/point.h"
 #include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
-#include "trap/copy/timing.h"
+#include "trap/copy/gpfifo_timing.h"
 #include "trap/code/store.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
@@ -29,20 +29,20 @@
 #define DOORBELL_OFFSET 0x90u
 #define WIDEST_STORE 512u /* fxsave */
 
-/* A single-step in flight; one a thread, since signals are blocked until it is done. */
+/* A single-step in flight; one in each thread, since signals are blocked until it is done. */
 struct pending_step {
 	struct nvs_step step;
 	struct nvs_insn insn;
 	uint8_t code[NVS_INSN_MAX];
-	bool on_alias; /* the second one, which reaches the GPU */
-	uintptr_t target; /* where the store goes in the program */
+	bool on_alias; /* this is the second step, which reaches the GPU */
+	uintptr_t target; /* address of the store in the program */
 	uint32_t stack;
 	uint64_t time;
 	uint64_t mask; /* the program's signal mask */
 };
 static __thread struct pending_step pending;
 
-/* What one signal brings and what comes of it. */
+/* Input and result of the handling of one signal. */
 struct work {
 	uintptr_t address;
 	ucontext_t *uc;
@@ -59,7 +59,7 @@ static const struct nvs_doorbell *find_doorbell(const struct nvs_view *view, uin
 	return NULL;
 }
 
-/* A look before anything is claimed: most faults of a program are not ours. */
+/* A check before any buffer is claimed: most faults of a program are not the trap's. */
 static bool is_doorbell(uintptr_t address)
 {
 	const struct nvs_doorbell *db;
@@ -73,7 +73,8 @@ static bool is_doorbell(uintptr_t address)
 }
 
 /*
- * The part of a store of WIDTH bytes at ADDRESS that is the doorbell register. False: it has none.
+ * Extracts the doorbell register from a store of WIDTH bytes at ADDRESS. Returns false if the store
+ * does not touch it.
  */
 static bool doorbell_value(const struct nvs_doorbell *db, uintptr_t address, const uint8_t *bytes,
 			   unsigned width, uint32_t *token)
@@ -91,8 +92,9 @@ static bool doorbell_value(const struct nvs_doorbell *db, uintptr_t address, con
 	return any;
 }
 
-static void capture(struct nvs_buffer *buffer, const struct nvs_view *view,
-		    const struct nvs_doorbell *db, uint32_t token, uint32_t stack, uint64_t time)
+static void capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *view,
+			     const struct nvs_doorbell *db, uint32_t token, uint32_t stack,
+			     uint64_t time)
 {
 	struct nvs_doorbell_event event = {
 		.doorbell = db, .token = token, .stack = stack, .time = time};
@@ -103,7 +105,7 @@ static void capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 		nvs_capture_lost(view, &event);
 }
 
-/* Whatever was committed by now has been rung: a kill leaves no doubt about it. */
+/* Every record committed so far has had its doorbell rung; readers know it after a kill. */
 static void mark_rung(struct nvs_buffer *buffer)
 {
 	if (buffer)
@@ -111,10 +113,11 @@ static void mark_rung(struct nvs_buffer *buffer)
 }
 
 /*
- * A store that cannot be let through: the page is opened, and the trace says that it is blind from
- * here. What is rung for from now on is carried by nobody, so it has to be in the real pages.
+ * A store that cannot be performed for the program: the page is made writable, and a GAP record
+ * says that nothing is captured from here on. Nothing forwards later submissions from the shadow,
+ * so the channels are switched back to the real pages.
  */
-static void disarm(struct nvs_buffer *buffer, const struct nvs_doorbell *db, uint64_t time)
+static void disarm_doorbell(struct nvs_buffer *buffer, const struct nvs_doorbell *db, uint64_t time)
 {
 	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	struct nvs_rec_gap *rec;
@@ -146,8 +149,7 @@ static void disarm(struct nvs_buffer *buffer, const struct nvs_doorbell *db, uin
 	nvs_buffer_commit(buffer, sizeof(*rec));
 }
 
-/* Sets the context so that returning to it runs the pending instruction on TO instead of its
- * target. */
+/* Prepares the context so that returning to it runs the pending instruction with TO as target. */
 static bool step_on(struct work *w, uintptr_t to)
 {
 	uint64_t *mask = (uint64_t *)(void *)&w->uc->uc_sigmask;
@@ -172,10 +174,10 @@ static void begin_step(struct work *w, const struct nvs_doorbell *db, const stru
 	    target - db->start >= db->end - db->start)
 		target = w->address;
 	if (!w->buffer || !insn->length) {
-		disarm(w->buffer, db, time);
+		disarm_doorbell(w->buffer, db, time);
 		return;
 	}
-	/* What it is stepped on belongs to the buffer, and the step goes on behind the signal. */
+	/* The step uses the buffer's twin and slot, and continues after this signal. */
 	nvs_buffer_keep(w->buffer);
 	pending.insn = *insn;
 	__builtin_memcpy(pending.code, code, NVS_INSN_MAX);
@@ -186,20 +188,20 @@ static void begin_step(struct work *w, const struct nvs_doorbell *db, const stru
 	twin = nvs_twin_of(w->buffer) + (target & 0xfff);
 	__builtin_memset(twin, 0, WIDEST_STORE);
 	if (!step_on(w, (uintptr_t)twin)) {
-		disarm(w->buffer, db, time);
+		disarm_doorbell(w->buffer, db, time);
 		return;
 	}
 	nvs_count(w->buffer, NVS_COUNT_STEPPED, 1);
 }
 
 /*
- * The instruction at RIP as it was compiled: where its first bytes are a jump by now, or a copy of
- * it ran in a trampoline, the context is led back to its own place.
+ * Reads the instruction at RIP as it was compiled. If its first bytes are now a jump, or a copy of
+ * it ran in a trampoline, the context is moved back to the original site.
  *
- * Read first, asked after: a site says that it is written before it is, so whatever was read while
- * it changed, the answer knows better.
+ * The code is read first and the site looked up afterwards: a site is marked before it is written,
+ * so the look-up corrects bytes that were read while the site changed.
  */
-static size_t fetch(ucontext_t *uc, uint8_t *code)
+static size_t fetch_instruction(ucontext_t *uc, uint8_t *code)
 {
 	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
 	size_t n = NVS_INSN_MAX - nvs_copy_guarded(code, (const void *)*rip, NVS_INSN_MAX);
@@ -223,10 +225,10 @@ static uint32_t take_callsite(struct work *w, uint64_t time)
 }
 
 /*
- * The program single-steps itself, and we have made its step: the SIGTRAP behind it comes when the
- * handler has returned, which is when it is no longer blocked.
+ * The program single-steps itself, and the trap has performed its step: the program gets its
+ * SIGTRAP when the handler returns and the signal is unblocked.
  */
-static void tell_step(const greg_t *gregs)
+static void send_step_signal(const greg_t *gregs)
 {
 	siginfo_t info = {.si_signo = SIGTRAP, .si_code = TRAP_TRACE};
 	uint64_t bit = 1ull << (SIGTRAP - 1);
@@ -251,10 +253,10 @@ static void on_store(void *arg)
 	size_t readable;
 
 	if (!db || !db->alias)
-		return; /* gone since: what faults is an address that is nobody's any more */
+		return; /* It has been removed: the faulting address is no longer a doorbell. */
 	w->ours = true;
 	NVS_POINT(FAULT);
-	readable = fetch(w->uc, code);
+	readable = fetch_instruction(w->uc, code);
 	stack = w->buffer ? take_callsite(w, time) : NVS_NONE;
 	if (!nvs_insn_decode(&insn, code, readable))
 		insn.length = 0;
@@ -265,19 +267,21 @@ static void on_store(void *arg)
 		return;
 	}
 	if (doorbell_value(db, store.address, (const uint8_t *)&store.value, store.width, &token)) {
-		capture(w->buffer, view, db, token, stack, time);
+		capture_doorbell(w->buffer, view, db, token, stack, time);
 		nvs_patch_seen((uintptr_t)gregs[REG_RIP], code, &insn);
 	}
 	NVS_POINT(STORE);
 	nvs_store_emulate(&store, db->alias + (store.address - db->start), gregs);
 	if (gregs[REG_EFL] & TRAP_FLAG)
-		tell_step(gregs);
+		send_step_signal(gregs);
 	NVS_POINT(RUNG);
 	mark_rung(w->buffer);
 }
 
-/* A store of a plain width is made by us; of any other one the instruction itself knows best what
- * it writes. */
+/*
+ * Performs a store of 1, 2, 4 or 8 bytes. Returns false for any other width; then the instruction
+ * itself is run.
+ */
 static bool store_plain(uintptr_t to, const uint8_t *from, unsigned width)
 {
 	if (to & (width - 1))
@@ -300,7 +304,7 @@ static bool store_plain(uintptr_t to, const uint8_t *from, unsigned width)
 	}
 }
 
-/* The twin knows now what was stored. */
+/* The store is now in the twin page. */
 static void on_step(void *arg)
 {
 	struct work *w = arg;
@@ -315,24 +319,22 @@ static void on_step(void *arg)
 		return;
 	alias = db->alias + (pending.target - db->start);
 	twin = nvs_twin_of(w->buffer) + (pending.target & 0xfff);
-	/*
-	 * Of unknown width: a doorbell if something other than nothing came to lie on the register.
-	 */
+	/* Width unknown: it is a doorbell if the register in the twin page is no longer 0. */
 	if (doorbell_value(db, pending.target, twin, width, &token) &&
 	    (pending.step.width || token))
-		capture(w->buffer, view, db, token, pending.stack, pending.time);
+		capture_doorbell(w->buffer, view, db, token, pending.stack, pending.time);
 	if (!store_plain(alias, twin, pending.step.width)) {
 		nvs_step_rewind(&pending.step, w->uc->uc_mcontext.gregs);
 		pending.on_alias = true;
 		if (!step_on(w, alias))
-			disarm(w->buffer, db, pending.time);
+			disarm_doorbell(w->buffer, db, pending.time);
 		return;
 	}
 	mark_rung(w->buffer);
 }
 
-/* Takes a buffer and runs FN on the stack that belongs to it. */
-static void with_ring(struct work *w, void (*fn)(void *))
+/* Enters a buffer and runs FN on that buffer's stack. */
+static void run_with_buffer(struct work *w, void (*fn)(void *))
 {
 	struct nvs_activity outer = nvs_tls.activity,
 			    activity = {.sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP]};
@@ -367,16 +369,18 @@ static void end_step(ucontext_t *uc)
 	nvs_tls.stepping = false;
 }
 
-/* By somebody, as opposed to what an instruction has caused: it may come anywhere, also within a
- * trap. */
+/*
+ * The signal was sent by a process, not caused by an instruction: it may arrive anywhere, also
+ * within a trap.
+ */
 static bool was_sent(const siginfo_t *info)
 {
 	return info->si_code <= 0;
 }
 
 /*
- * A program that single-steps itself runs its store on a way of ours: of that it is told nothing
- * until it is back in its own code.
+ * A single-stepping program runs its store through code of the trap: it gets no SIGTRAP for those
+ * steps until it is back in its own code.
  */
 static bool is_own_step(const ucontext_t *uc)
 {
@@ -412,8 +416,8 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 	if (!nvs_started())
 		return false;
 	if (nvs_tls.stepping && nvs_step_is_at(&pending.step, (uint64_t)*rip)) {
-		/* The stepped instruction itself faulted, on an operand of the program: its own
-		 * fault. */
+		/* The stepped instruction itself faulted on an operand of the program: the fault is
+		 * the program's. */
 		nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
 		end_step(uc);
 		return false;
@@ -425,7 +429,7 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 			nvs_count(nvs_tls.buffer, NVS_COUNT_FOREIGN, 1);
 		return false;
 	}
-	with_ring(&w, on_store);
+	run_with_buffer(&w, on_store);
 	return w.ours;
 }
 
@@ -448,7 +452,8 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 	if (pending.on_alias)
 		mark_rung(nvs_tls.buffer);
 	else
-		with_ring(&w, on_step);
-	/* Where the program steps itself, the SIGTRAP behind the store is for it as well. */
+		run_with_buffer(&w, on_step);
+	/* If the program single-steps itself, the SIGTRAP after the store is also for the
+	 * program. */
 	return nvs_tls.stepping || !pending.step.had_tf;
 }

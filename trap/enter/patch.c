@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sites: from the first trap at a store to the jump that takes its place.
+ * Patched sites: from the first trap at a store to the jump that replaces it.
  *
- * The trap only remembers the store. The work is done later on a thread of the library: the
- * analysis of the surroundings, the trampoline, and the writing. Other threads may run the code
- * while it is written: first a stop stands on the first byte, then the tail, then the first byte of
- * the jump, with a core-serialising membarrier between, so that no core runs a mixture. The stop is
- * no breakpoint, since the program may have SIGTRAP blocked, but an instruction that faults as the
- * store does. A thread that meets it goes where the jump will lead. So nothing depends on the
- * writing ever being finished: not where a write fails, nor in a child that is forked in the
- * middle.
+ * The trap only notes the store. A thread of the library later analyses the surroundings, builds
+ * the trampoline and writes the code.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +12,7 @@
 #include <sys/mman.h>
 #include "trap/enter/patch.h"
 #include "trap/buffer/process.h"
-#include "trap/code/site.h"
+#include "trap/code/store_site.h"
 #include "trap/low/guard.h"
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
@@ -28,13 +22,15 @@ extern const uint8_t nvs_tramp_back1[], nvs_tramp_original[], nvs_tramp_back2[];
 
 #define PAGE 4096u
 #define STRIDE (64u << 10)
-/* A jump reaches 2 GiB: half of it leaves room for the module itself */
+/* A jump reaches 2 GiB; half of that leaves room for the module itself */
 #define REACH (1ull << 30)
 #define STOP 0xf4 /* hlt: a SIGSEGV */
 #define SHORT_JUMP 0xeb
-#define NEVER UINT64_MAX /* looked at: as a count of changes */
+#define NEVER UINT64_MAX /* value of `changes`: not looked at yet */
 
-/* Sites and their trampolines outlive a fork: the child's code is a copy and still jumps there. */
+/*
+ * Sites and their trampolines outlive a fork: the child's code is a copy and still jumps to them.
+ */
 static struct nvs_patch_site sites[NVS_MAX_SITES];
 static int barrier_ready; /* 1: registered, -1: refused */
 
@@ -48,7 +44,7 @@ static struct nvs_patch_site *site_at(uintptr_t address)
 	return NULL;
 }
 
-/* mov %r32, disp(%base), the form of every doorbell store seen; others stay with the trap. */
+/* mov %r32, disp(%base): the form of all known doorbell stores. Other forms stay with the trap. */
 static bool is_plain_store(const struct nvs_insn *insn)
 {
 	return insn->encoding == NVS_LEGACY && insn->map == NVS_MAP_ONE && insn->opcode == 0x89 &&
@@ -57,7 +53,7 @@ static bool is_plain_store(const struct nvs_insn *insn)
 	       insn->base <= NVS_R15;
 }
 
-/* Once a site: whoever patches need not be waited for until it looks by itself. */
+/* Called once for each site, so that the patcher need not wait for its next poll. */
 static void wake_patcher(void)
 {
 	_Atomic uint32_t *seen = nvs_writer_signal.seen;
@@ -91,8 +87,10 @@ static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_
 	}
 }
 
-/* Of threads that meet a new store at once, one notes it: a second note would be judged by the
- * first one's jump. */
+/*
+ * Only one of several threads that meet a new store at the same time notes it: a second note would
+ * hold the bytes of the first one's jump.
+ */
 void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
 {
 	if (!nvs_process->options.patch || site_at(address) ||
@@ -103,7 +101,7 @@ void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_in
 	atomic_store(&nvs_process->noting, 0);
 }
 
-/* The site's bytes have been changed, or are being changed; it may have been unloaded since. */
+/* The site's bytes have been changed, or are being changed. Its module may be unloaded since. */
 static bool is_written(const struct nvs_patch_site *s)
 {
 	return atomic_load_explicit(&s->state, memory_order_acquire) >= NVS_PATCH_WRITING &&
@@ -123,7 +121,8 @@ const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip)
 		if (!is_written(s))
 			continue;
 		/*
-		 * At the address itself only while our bytes stand there: its module may be gone.
+		 * The site's own address counts only while our bytes are there: its module may be
+		 * unloaded.
 		 */
 		if (rip == s->original || (rip == s->address && is_changed((const uint8_t *)rip)))
 			return s;
@@ -141,8 +140,8 @@ bool nvs_patch_is_way(uintptr_t rip)
 			continue;
 		if ((rip & ~(uintptr_t)(PAGE - 1)) == s->trampoline || (s->hop && rip == s->hop))
 			return true;
-		/* Near enough to be the cave: then the site's bytes are there to say where it
-		 * jumps. */
+		/* RIP is near enough to be in the cave: the site's bytes are mapped and say where
+		 * it jumps. */
 		if (rip - (s->address - 128) < 260 && *code == SHORT_JUMP &&
 		    rip == s->address + NVS_SITE_HEAD + (uintptr_t)(intptr_t)(int8_t)code[1])
 			return true;
@@ -154,7 +153,7 @@ uintptr_t nvs_patch_stopped(uintptr_t rip)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		const struct nvs_patch_site *s = &sites[i];
-		/* Asked first: the stop is replaced before the site is done, never after. */
+		/* Read first: the stop is replaced before the site becomes DONE, never after. */
 		bool done = atomic_load(&s->state) == NVS_PATCH_DONE;
 		uint8_t code;
 
@@ -163,23 +162,23 @@ uintptr_t nvs_patch_stopped(uintptr_t rip)
 			continue;
 		if (code == STOP && !done)
 			return s->trampoline;
-		/* It was met just before the jump replaced it, ... */
+		/* The stop was reached just before the jump replaced it, ... */
 		if (code == SHORT_JUMP)
 			return rip;
-		/* ... or the store was put back, which may have faulted by itself: elsewhere it
-		 * will do so once more, and not for ever. */
+		/* ... or the store was put back. A store that faults itself faults again in its
+		 * copy, not forever. */
 		if (code == s->bytes[0])
 			return s->original;
 	}
 	return 0;
 }
 
-static bool barrier(void)
+static bool sync_cores(void)
 {
 	return !nvs_sys4(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0, 0);
 }
 
-static bool barrier_register(void)
+static bool register_barrier(void)
 {
 	if (!barrier_ready)
 		barrier_ready = nvs_sys4(SYS_membarrier,
@@ -190,10 +189,21 @@ static bool barrier_register(void)
 	return barrier_ready > 0;
 }
 
+/* ---- writing ---- */
+
 /*
- * Through /proc/self/mem, MEM, the kernel writes a private copy of the page without its protection
- * ever changing; where that is refused (MEM < 0) the page is made writable for a moment, and never
- * loses its right to run.
+ * Other threads may run the code while it is written. So first a stop is written to the first byte,
+ * then the tail, then the first byte of the jump, with a core-serialising membarrier between them:
+ * no core runs a mixture. The stop is not a breakpoint, because the program may have SIGTRAP
+ * blocked; it is an instruction that faults as the store does. A thread that reaches it continues
+ * where the jump will lead. So nothing requires that the writing is ever finished, neither after a
+ * failed write nor in a child that was forked in the middle of it.
+ */
+
+/*
+ * Writes code through /proc/self/mem, MEM: the kernel writes a private copy of the page and its
+ * protection never changes. If that is refused (MEM < 0), the page is made writable for a moment;
+ * it stays executable.
  */
 static bool write_code(long mem, uintptr_t to, const uint8_t *bytes, size_t n)
 {
@@ -210,7 +220,7 @@ static bool write_code(long mem, uintptr_t to, const uint8_t *bytes, size_t n)
 	return true;
 }
 
-static uint8_t *page_at(uintptr_t wanted)
+static uint8_t *map_page_at(uintptr_t wanted)
 {
 	long p = nvs_sys(SYS_mmap, (long)wanted, PAGE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | (wanted ? MAP_FIXED_NOREPLACE : 0), -1, 0);
@@ -224,19 +234,20 @@ static uint8_t *page_at(uintptr_t wanted)
 }
 
 /*
- * A page that a jump from NEAR reaches, writable for now. Looked for on both sides, going outwards.
- * Where large libraries have taken all that is near: one that lies anywhere.
+ * Maps a page that a jump from NEAR reaches, writable for now. Searches on both sides, outwards. If
+ * large libraries occupy everything near, the page may be anywhere.
  */
-static uint8_t *page_near(uintptr_t near)
+static uint8_t *map_page_near(uintptr_t near)
 {
 	near &= ~(uintptr_t)(STRIDE - 1);
 	for (uint64_t off = STRIDE; off < REACH; off += off < (8u << 20) ? STRIDE : 1u << 20) {
-		uint8_t *below = page_at(near - off), *p = below ? below : page_at(near + off);
+		uint8_t *below = map_page_at(near - off),
+			*p = below ? below : map_page_at(near + off);
 
 		if (p)
 			return p;
 	}
-	return page_at(0);
+	return map_page_at(0);
 }
 
 static void put_address(uint8_t *tramp, const uint8_t *slot, uint64_t address)
@@ -256,8 +267,8 @@ static void fill_trampoline(uint8_t *tramp, struct nvs_patch_site *s, uintptr_t 
 }
 
 /*
- * The two bytes of the store, never half of one and half of the other. Where a write fails, those
- * before it are taken back, the stop last; where that fails too, the stop stays.
+ * Replaces the first two bytes of the store, in an order in which no core runs half of each. If a
+ * write fails, the earlier ones are undone, the stop last; if that fails too, the stop stays.
  */
 static bool write_store(long mem, const struct nvs_site *plan)
 {
@@ -265,23 +276,23 @@ static bool write_store(long mem, const struct nvs_site *plan)
 
 	if (!write_code(mem, plan->store, &stop, 1))
 		return false;
-	if (barrier() && write_code(mem, plan->store + 1, new + 1, 1)) {
-		if (barrier() && write_code(mem, plan->store, new, 1)) {
-			barrier();
+	if (sync_cores() && write_code(mem, plan->store + 1, new + 1, 1)) {
+		if (sync_cores() && write_code(mem, plan->store, new, 1)) {
+			sync_cores();
 			return true;
 		}
-		if (!write_code(mem, plan->store + 1, old + 1, 1) || !barrier())
+		if (!write_code(mem, plan->store + 1, old + 1, 1) || !sync_cores())
 			return false;
 	}
 	write_code(mem, plan->store, old, 1);
 	return false;
 }
 
-/* The hop and the cave are reached by nobody yet. From WRITING on the trampoline may be run. */
+/* No thread can reach the hop and the cave yet. From WRITING on, the trampoline may run. */
 static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site *plan)
 {
 	if ((plan->hop && !write_code(mem, plan->hop, plan->hop_new, NVS_SITE_HOP)) ||
-	    !write_code(mem, plan->cave, plan->cave_new, NVS_SITE_TAIL) || !barrier())
+	    !write_code(mem, plan->cave, plan->cave_new, NVS_SITE_TAIL) || !sync_cores())
 		return false;
 	s->hop = plan->hop;
 	s->trampoline = s->original & ~(uintptr_t)(PAGE - 1);
@@ -289,8 +300,10 @@ static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site 
 	return write_store(mem, plan);
 }
 
-/* Opened once, right behind the question: between barriers, which take their time, the program may
- * put on a sandbox that kills who opens. */
+/*
+ * Opens /proc/self/mem once, directly after may_patch(): the membarriers take time, in which the
+ * program may enter a sandbox that kills it for opening a file.
+ */
 static enum nvs_site_refusal write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
 {
 	bool done;
@@ -305,7 +318,7 @@ static enum nvs_site_refusal write_site(struct nvs_patch_site *s, const struct n
 	return done ? NVS_SITE_PATCHED : NVS_SITE_NO_WRITE;
 }
 
-/* What other sites' hops leave of the slack. */
+/* Reserves the part of the slack that other sites' hops occupy. */
 static void skip_hops(struct nvs_site_text *text)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++)
@@ -314,16 +327,16 @@ static void skip_hops(struct nvs_site_text *text)
 			text->slack = sites[i].hop + NVS_SITE_HOP;
 }
 
-static enum nvs_site_refusal patch(struct nvs_patch_site *s, struct nvs_site_text *text)
+static enum nvs_site_refusal patch_site(struct nvs_patch_site *s, struct nvs_site_text *text)
 {
 	enum nvs_site_verdict verdict;
 	enum nvs_site_refusal refusal;
 	struct nvs_site plan;
 	uint8_t *tramp;
 
-	if (!barrier_register())
+	if (!register_barrier())
 		return NVS_SITE_NO_BARRIER;
-	tramp = page_near(s->address);
+	tramp = map_page_near(s->address);
 	if (!tramp)
 		return NVS_SITE_NO_NEAR;
 	skip_hops(text);
@@ -341,7 +354,7 @@ static enum nvs_site_refusal patch(struct nvs_patch_site *s, struct nvs_site_tex
 	return refusal;
 }
 
-/* Loads and unloads that the last list of modules knows of. */
+/* Number of loads and unloads up to the last module list. */
 static uint64_t module_changes(void)
 {
 	const struct nvs_module_view *modules = atomic_load(&nvs_process->modules);
@@ -366,14 +379,14 @@ bool nvs_patch_pending(void)
 	return false;
 }
 
-/* What lies there now is what was seen, or what was made of it. */
+/* True if the code there is what was seen, or what the patch made of it. */
 static bool is_there(const struct nvs_patch_site *s, const struct nvs_site_text *text)
 {
 	const uint8_t *now = text->bytes + (s->address - text->address);
 
 	if (s->state == NVS_PATCH_DONE)
 		return now[0] == SHORT_JUMP;
-	/* It could not be taken back. */
+	/* The stop could not be undone. */
 	if (s->trampoline && now[0] == STOP)
 		return true;
 	return text->address + text->size - s->address >= s->length &&
@@ -381,10 +394,11 @@ static bool is_there(const struct nvs_patch_site *s, const struct nvs_site_text 
 }
 
 /*
- * A site whose module is gone is forgotten: what lies at its address is somebody else's. At the
- * first look the module may be on its way, to come back at the same place: that is waited for.
+ * Handles a site after a change of the modules. A site whose module was unloaded is freed, since
+ * its address may belong to other code. When the site is first looked at, the module may not be in
+ * the list yet, so the first miss is not final.
  */
-static void look(struct nvs_patch_site *s, uint64_t changes, nvs_text_fn text_of)
+static void check_site(struct nvs_patch_site *s, uint64_t changes, nvs_text_fn text_of)
 {
 	struct nvs_site_text text;
 	bool found = text_of(s->address, &text), first = s->changes == NEVER;
@@ -395,7 +409,7 @@ static void look(struct nvs_patch_site *s, uint64_t changes, nvs_text_fn text_of
 	if (!found ? !first : !is_there(s, &text)) {
 		atomic_store(&s->state, NVS_PATCH_FREE);
 	} else if (found && atomic_load(&s->state) == NVS_PATCH_SEEN) {
-		s->refusal = patch(s, &text);
+		s->refusal = patch_site(s, &text);
 		if (s->refusal == NVS_SITE_NOT_YET)
 			s->changes = NEVER;
 		else
@@ -409,7 +423,7 @@ void nvs_patch_work(nvs_text_fn text_of)
 
 	for (int i = 0; i < NVS_MAX_SITES; i++)
 		if (is_due(&sites[i], changes))
-			look(&sites[i], changes, text_of);
+			check_site(&sites[i], changes, text_of);
 }
 
 const struct nvs_patch_site *nvs_patch_sites(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Patched store sites: where a doorbell store is known and understood, it is reached by a jump
- * instead of a fault. The protected page stays: whatever does not come this way still traps.
+ * Patched store sites: a doorbell store that is known and understood is reached by a jump instead
+ * of a fault. The page stays protected: other stores to it still trap.
  */
 #ifndef NVSNOOP_TRAP_ENTER_PATCH_H
 #define NVSNOOP_TRAP_ENTER_PATCH_H
@@ -10,17 +10,17 @@
 #include <stdint.h>
 #include "nvsnoop/trace.h"
 #include "trap/code/insn.h"
-#include "trap/code/site.h"
+#include "trap/code/store_site.h"
 
 #define NVS_MAX_SITES 16
 
 enum nvs_patch_state {
 	NVS_PATCH_FREE,
 	NVS_PATCH_CLAIMED, /* being filled in */
-	NVS_PATCH_SEEN, /* trapped; waits for nvs_patch_work, or for the module that it is in */
-	NVS_PATCH_WRITING, /* its first byte is a stop, in a forked child for good */
+	NVS_PATCH_SEEN, /* trapped; waits for nvs_patch_work, or for its module to be listed */
+	NVS_PATCH_WRITING, /* its first byte is a stop; permanent in a forked child */
 	NVS_PATCH_DONE,
-	NVS_PATCH_REFUSED, /* stays a trap; refusal says why */
+	NVS_PATCH_REFUSED, /* the site keeps trapping; refusal says why */
 };
 
 /* Registers as the trampoline pushes them. */
@@ -28,49 +28,50 @@ struct nvs_fast_regs {
 	uint64_t r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax;
 	uint64_t flags;
 	uint8_t red_zone[128];
-	/* here is RSP of the interrupted code */
+	/* the interrupted code's RSP points here */
 };
 
 struct nvs_patch_site {
 	_Atomic uint32_t state; /* enum nvs_patch_state */
 	uint32_t refusal; /* enum nvs_site_refusal */
 	uintptr_t address;
-	uintptr_t trampoline; /* 0: nothing has been written at the site yet */
-	uintptr_t original; /* where its own bytes run in the trampoline */
-	uintptr_t hop; /* struct nvs_site; 0: none */
-	uint8_t bytes[NVS_INSN_MAX]; /* as they were */
+	uintptr_t trampoline; /* 0: the site has not been written yet */
+	uintptr_t original; /* address of the copy of its own bytes in the trampoline */
+	uintptr_t hop; /* see struct nvs_site; 0: none */
+	uint8_t bytes[NVS_INSN_MAX]; /* the original bytes */
 	uint8_t length;
 	uint8_t base, source; /* enum nvs_reg */
 	int32_t disp;
-	uint64_t changes; /* of the list of modules, when it was looked at last */
+	uint64_t changes; /* of the module list, when the site was last checked */
 };
 
-/* From the trap: a doorbell store at ADDRESS was emulated; remembered for nvs_patch_work. */
+/*
+ * Called by the trap when it has emulated a doorbell store at ADDRESS: notes it for nvs_patch_work.
+ */
 void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn);
 /*
- * If RIP lies in a trampoline's copy of a store, or at a site whose bytes are changed: the site.
- * Its address and its bytes are what the trap has to go by.
+ * Returns the site if RIP is in a trampoline's copy of a store, or at a site whose bytes have been
+ * changed. The trap uses the site's address and bytes instead of those at RIP.
  */
 const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip);
-/*
- * Patches what the trap has seen, on a thread that may take its time. TEXT_OF fills in the
- * executable mapping that holds an address; false: no module there.
- */
-/* True: nvs_patch_work() would find something to do. */
+/* True if nvs_patch_work() has work to do. */
 bool nvs_patch_pending(void);
+/* Fills in the executable mapping that holds an address. Returns false if no module is there. */
 typedef bool (*nvs_text_fn)(uintptr_t address, struct nvs_site_text *text);
+/* Patches the sites that the trap has noted, on a thread of the library that may take its time. */
 void nvs_patch_work(nvs_text_fn text_of);
-/* All NVS_MAX_SITES of them, for what the trace tells about sites. */
+/* All NVS_MAX_SITES sites, for the trace's CHECK records. */
 const struct nvs_patch_site *nvs_patch_sites(void);
-/* What the trampoline calls: true, the store is done. */
+/* Called by the trampoline. Returns true if the store has been performed. */
 bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fast_regs *regs);
-/* True where RIP lies on the way that a patched site takes: its cave, its hop, its trampoline. */
+/* True if RIP is on the path of a patched site: in its cave, its hop or its trampoline. */
 bool nvs_patch_is_way(uintptr_t rip);
-/* True in the code that stands at the beginning and the end of nvs_fast_doorbell(). */
+/* True in the code at the beginning and the end of nvs_fast_doorbell(). */
 bool nvs_fast_is_code(uintptr_t rip);
 /*
- * A fault at RIP that no access to memory explains. If a stop stands there, or did, since a site is
- * being written: where the thread has to go on, without waiting for anybody. 0: it is not ours.
+ * Handles a fault at RIP that no memory access explains. Returns where the thread has to continue
+ * if there is a stop at RIP, or was one while the site was being written; it never waits. Returns 0
+ * if the fault is not the trap's.
  */
 uintptr_t nvs_patch_stopped(uintptr_t rip);
 

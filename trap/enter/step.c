@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Start of the trap, and its memory for stores that are single-stepped: a twin page pair on which
- * such a store lands first, and a slot for a relocated copy of its instruction. One set for each
- * buffer.
+ * Initialises the trap and the memory for single-stepped stores. Each buffer has a twin page pair,
+ * on which such a store lands first, and a slot for a relocated copy of its instruction.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -14,7 +13,7 @@
 #define TWINS ((size_t)NVS_MAX_BUFFERS * NVS_TWIN_BYTES)
 #define SLOTS ((size_t)NVS_MAX_BUFFERS * NVS_SLOT_BYTES)
 #define MFD_CLOEXEC_ 1u
-/* Linux 6.3 and later insist on it where memfds are not executable by default */
+/* Required since Linux 6.3 where memfds are not executable by default */
 #define MFD_EXEC_ 0x10u
 
 static uint8_t *map_or_null(size_t bytes, int prot, long fd)
@@ -27,7 +26,7 @@ static uint8_t *map_or_null(size_t bytes, int prot, long fd)
 	return (uint8_t *)p;
 }
 
-/* Written through one mapping and run through another: no page is ever both. */
+/* Written through one mapping and executed through another: no page is both. */
 static void map_slots(void)
 {
 	long fd = nvs_sys4(SYS_memfd_create, "nvsnoop-slots", MFD_CLOEXEC_ | MFD_EXEC_, 0, 0);
@@ -59,24 +58,24 @@ int nvs_trap_init(const struct nvs_trap_options *options)
 	return 0;
 }
 
-static size_t number(const struct nvs_buffer *buffer)
+static size_t buffer_index(const struct nvs_buffer *buffer)
 {
 	return (size_t)(buffer - nvs_process->buffers);
 }
 
 uint8_t *nvs_twin_of(const struct nvs_buffer *buffer)
 {
-	return nvs_process->twins + number(buffer) * NVS_TWIN_BYTES;
+	return nvs_process->twins + buffer_index(buffer) * NVS_TWIN_BYTES;
 }
 
 uint8_t *nvs_slot_write_of(const struct nvs_buffer *buffer)
 {
 	if (!nvs_process->slots_write || !nvs_process->slots_run)
 		return NULL;
-	return nvs_process->slots_write + number(buffer) * NVS_SLOT_BYTES;
+	return nvs_process->slots_write + buffer_index(buffer) * NVS_SLOT_BYTES;
 }
 
 uintptr_t nvs_slot_run_of(const struct nvs_buffer *buffer)
 {
-	return (uintptr_t)nvs_process->slots_run + number(buffer) * NVS_SLOT_BYTES;
+	return (uintptr_t)nvs_process->slots_run + buffer_index(buffer) * NVS_SLOT_BYTES;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The trampoline behind a patched store site: a template that patch.c copies into executable memory, near
- * the site where there is some, with the marked constants replaced.
+ * The trampoline of a patched store site: a template that patch.c copies into executable memory,
+ * near the site if possible, with the marked constants replaced.
  *
- * It gives the C code the registers as the store found them, keeps flags and the red zone, and comes back behind
- * the store. Where the C code declines, the store's own bytes run in .Loriginal: on the protected page that
- * is the trap, which knows the address and goes on as if the site itself had faulted.
+ * It passes the registers as the store found them to the C code, preserves flags and the red zone,
+ * and returns after the store. If the C code declines, the store's own bytes run in .Loriginal: on
+ * the protected page they trap, and the trap continues as if the site itself had faulted.
  */
 	.section .rodata.nvs_tramp, "a", @progbits
 
@@ -69,7 +69,7 @@ nvs_tramp_function:
 	testb	%al, %al
 	jz	.Ldeclined
 	nvs_restore
-	.byte	0xff, 0x25, 0, 0, 0, 0 /* jmp *back1, from anywhere to anywhere */
+	.byte	0xff, 0x25, 0, 0, 0, 0 /* jmp *back1, which reaches any address */
 	.globl	nvs_tramp_back1
 	.hidden	nvs_tramp_back1
 nvs_tramp_back1:

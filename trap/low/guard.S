@@ -2,8 +2,8 @@
 /*
  * Loads that survive a fault, and the switch to the trap's own stack.
  *
- * The SIGSEGV handler asks nvs_guard_fixup() with the faulting RIP; each pair in the table is an instruction
- * that may fault and the place to go on from. The last two are in walk.S.
+ * The SIGSEGV handler calls nvs_guard_fixup() with the faulting RIP. Each pair in its table is an
+ * instruction that may fault and the address at which to continue. The last two are in walk.S.
  */
 	.text
 
@@ -86,9 +86,9 @@ nvs_guard_fixup:
 	.size	nvs_guard_fixup, . - nvs_guard_fixup
 
 /*
- * void nvs_on_stack(uint8_t *top, void (*fn)(void *), void *arg)
- * The frame keeps the standard shape (CFA = RBP + 16), so that an unwinder crosses from our stack to the
- * interrupted one as it crosses any frame.
+ * void nvs_on_stack(uint8_t *top, void (*fn)(void *), void *arg) The frame has the standard shape
+ * (CFA = RBP + 16), so an unwinder crosses from the trap's stack to the interrupted one as it
+ * crosses any frame.
  */
 	.globl	nvs_on_stack
 	.hidden	nvs_on_stack

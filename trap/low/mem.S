@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memcpy, memmove, memset, memcmp and bcmp in general registers. Compilers call them for structs of their own accord, and
- * libc's use vector registers, which nobody saves for the trap; room.mk has the trap's objects call these.
+ * memcpy, memmove, memset, memcmp and bcmp in general registers. Compilers insert calls of them for
+ * structs, and those of libc use vector registers, which the trap does not save; module.mk makes the
+ * trap's objects call these instead.
  */
 	.text
 
@@ -19,7 +20,9 @@
 	.size	\name, . - \name
 	.endm
 
-/* Words first; long ones by the string instruction, whose start costs more than 16 words. */
+/*
+ * Copies words; from 128 bytes on, the string instruction, which costs more than 16 words to start.
+ */
 	nvs_function nvs_memcpy
 	movq	%rdi, %rax
 	cld
@@ -54,7 +57,7 @@
 	ret
 	nvs_end	nvs_memcpy
 
-/* Backwards, byte by byte, where the end of the source would be overwritten before it is read. */
+/* Backwards, byte by byte, if the end of the source would be overwritten before it is read. */
 	nvs_function nvs_memmove
 	movq	%rdi, %rax
 	cld

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Named places on the way of a doorbell, at which a test ends the process. Nothing in a build for
- * use: only `make TEST_POINTS=1` defines NVS_TEST_POINTS and links tests/kill/points.c.
+ * Named points on the path of a doorbell, at which a test ends the process. Empty in a normal
+ * build: only `make TEST_POINTS=1` defines NVS_TEST_POINTS and links tests/kill/points.c.
  */
 #ifndef NVSNOOP_TRAP_LOW_POINT_H
 #define NVSNOOP_TRAP_LOW_POINT_H
@@ -10,10 +10,10 @@ enum nvs_point {
 	NVS_POINT_COPY = 1, /* entries are claimed, nothing is copied yet */
 	NVS_POINT_COMMIT, /* copied, not committed */
 	NVS_POINT_STORE, /* committed, not rung */
-	NVS_POINT_RUNG, /* the store has been done */
-	NVS_POINT_FAULT, /* a doorbell comes by the fault */
-	NVS_POINT_FAST, /* a doorbell comes through a patched site */
-	NVS_POINT_TIMING, /* entries of ours are laid, GP_PUT does not show them yet */
+	NVS_POINT_RUNG, /* the store has been performed */
+	NVS_POINT_FAULT, /* a doorbell arrives by a fault */
+	NVS_POINT_FAST, /* a doorbell arrives through a patched site */
+	NVS_POINT_TIMING, /* our own entries are written, GP_PUT does not include them yet */
 };
 
 #ifdef NVS_TEST_POINTS

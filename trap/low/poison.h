@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Included last by every source file of the trap: what rule 1 of the contract forbids does not
+ * Included last by every source file of the trap: calls that rule 1 of the contract forbids do not
  * compile.
  */
 #ifndef NVSNOOP_TRAP_LOW_POISON_H

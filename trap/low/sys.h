@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System calls as they are: they return -errno, leave errno alone, meet no hook (ours or another
- * preloaded library's) and no cancellation point, and may be made in a signal handler or in the
+ * Direct system calls: they return -errno, leave errno unchanged, bypass hooks (ours and those of
+ * other preloaded libraries) and cancellation points, and may be made in a signal handler or in the
  * trap.
  */
 #ifndef NVSNOOP_TRAP_LOW_SYS_H
@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-/* Result or -errno. */
+/* Returns the result or -errno. */
 static inline long nvs_sys(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
@@ -33,8 +33,8 @@ static inline long nvs_sys(long number, long a, long b, long c, long d, long e, 
 	nvs_sys(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
 /*
- * True: the program may have no file of so many bytes. To be asked before one grows, since the
- * kernel's answer is a SIGXFSZ for the program.
+ * True if a file of BYTES bytes exceeds the program's RLIMIT_FSIZE. Call it before a file grows:
+ * the kernel would send the program a SIGXFSZ.
  */
 static inline bool nvs_sys_over_limit(uint64_t bytes)
 {
@@ -45,9 +45,9 @@ static inline bool nvs_sys_over_limit(uint64_t bytes)
 }
 
 /*
- * SIZE bytes of zeros that take room when they are touched, also in a program that locks whatever
- * is mapped (mlockall(MCL_FUTURE)): what cannot be accessed yet is not brought in by that, and is
- * taken off the lock before it can be. NULL: there is no room.
+ * Maps SIZE bytes of zeros that take memory only when touched, even in a program that locks all its
+ * mappings (mlockall(MCL_FUTURE)): that does not fault in inaccessible pages, and the mapping is
+ * unlocked before it becomes accessible. Returns NULL if there is no memory.
  */
 static inline void *nvs_sys_map_sparse(unsigned long size)
 {

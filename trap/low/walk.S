@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk through the tree of known stacks (stack/stackcache.h). In assembly for its two loads: they are guarded in
- * place (guard.S), a fault in one of them being a miss.
+ * Walks the tree of known stacks (stack/stackcache.h). In assembly for its two loads, which are
+ * guarded (guard.S): a fault in one of them is a miss.
  */
 	.text
 

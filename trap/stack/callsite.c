@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call sites: the unwinder's addresses, reduced to a number that is the same for the same stack.
+ * Call sites: gets the stack's addresses from the unwinder and reduces them to a number that is the
+ * same for equal stacks.
  *
- * The unwinder is not ours (libunwind's unw_backtrace, or glibc's). What it may ask of the process
- * inside the trap is the list of loaded objects, and that we answer ourselves: the loader's lock
- * may be held by a thread that waits for this one.
+ * The unwinder is external (libunwind's unw_backtrace, or glibc's). Inside the trap it asks the
+ * process only for the list of loaded objects, and nvs_modules_iterate() answers that: the loader's
+ * lock may be held by a thread that waits for this one.
  */
 #include <link.h>
 #include <dlfcn.h>
@@ -13,12 +14,13 @@
 #include "trap/low/poison.h"
 
 #define MAX_FRAMES 256
-#define OWN_FRAMES 16 /* ours and the signal frame, below the interrupted one */
-#define MAX_EXTRA 4 /* modules loaded since the last snapshot, found while unwinding */
+#define OWN_FRAMES 16 /* frames of the trap and of the signal, below the interrupted one */
+/* maximum number of modules loaded since the last snapshot, found while unwinding */
+#define MAX_EXTRA 4
 
 static nvs_backtrace_fn unwinder;
 
-/* glibc 2.35 and later: lock-free look-up of the object at an address. Layout: <dlfcn.h>. */
+/* glibc 2.35 and later: finds the object at an address without a lock. Layout: <dlfcn.h>. */
 struct find_object {
 	unsigned long long flags;
 	void *map_start, *map_end;
@@ -60,8 +62,11 @@ static bool known_module(const struct nvs_module_view *view, uintptr_t pc)
 	return false;
 }
 
-/* A module that came after the snapshot. True: it was found, unwinding again may get further. */
-static bool learn_module(uintptr_t pc)
+/*
+ * Adds the module at PC, which was loaded after the snapshot. Returns true if it was found:
+ * unwinding again may then get further.
+ */
+static bool add_module(uintptr_t pc)
 {
 	struct find_object found;
 	struct dl_phdr_info *m = &extra_modules[nvs_tls.extra_modules];
@@ -107,7 +112,7 @@ void nvs_callsite_warm(void)
 
 	if (!unwinder || !nvs_started() || !nvs_process->options.backtrace)
 		return;
-	/* As in the trap, so that nothing here takes the loader's lock either. */
+	/* As in the trap, so that this does not take the loader's lock either. */
 	nvs_tls.depth++;
 	atomic_fetch_add(&nvs_process->warming, 1);
 	unwinder(pcs, 4);
@@ -120,30 +125,33 @@ void nvs_callsite_none(void)
 	nvs_tls.stackless = true;
 }
 
-static uint64_t mix(uint64_t h, uint64_t x, uint64_t k)
+static uint64_t mix_hash(uint64_t h, uint64_t x, uint64_t k)
 {
 	h = (h ^ x) * k;
 	return h ^ h >> 29;
 }
 
-/* From where a stack is taken: RSP and RBP are those at RIP. */
+/* The place from which a stack is taken: RSP and RBP are those at RIP. */
 struct where {
 	uintptr_t rip, rsp, rbp;
-	uintptr_t caller; /* of a function that RIP is the beginning of; 0: RIP was interrupted */
+	/* return address, if RIP is the start of a function that was called; 0: RIP was
+	 * interrupted */
+	uintptr_t caller;
 };
 
 /*
- * Takes the addresses and drops our own frames: everything below the interrupted instruction, or
- * below the caller, since RIP is not on the stack any more then.
+ * Takes the addresses and drops the frames of the trap: all frames below the interrupted
+ * instruction. For a call that has returned, all frames below the caller, because RIP is no longer
+ * on the stack.
  */
-static uint32_t unwind(void **pcs, const struct where *w, void ***first)
+static uint32_t unwind_stack(void **pcs, const struct where *w, void ***first)
 {
 	uintptr_t wanted = w->caller ? w->caller : w->rip;
 	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
 	int n = nvs_tls.stackless ? 0 : unwinder(pcs, MAX_FRAMES);
 
 	while (n > 0 && n < MAX_FRAMES && !known_module(view, (uintptr_t)pcs[n - 1]) &&
-	       learn_module((uintptr_t)pcs[n - 1]))
+	       add_module((uintptr_t)pcs[n - 1]))
 		n = unwinder(pcs, MAX_FRAMES);
 	for (int i = 0; i < n && i < OWN_FRAMES; i++) {
 		if ((uintptr_t)pcs[i] != wanted || (w->caller && !i))
@@ -158,8 +166,8 @@ static uint32_t unwind(void **pcs, const struct where *w, void ***first)
 	return 1;
 }
 
-static bool tell_stack(struct nvs_buffer *buffer, uint32_t id, void **pcs, uint32_t n,
-		       uint64_t time)
+static bool record_stack(struct nvs_buffer *buffer, uint32_t id, void **pcs, uint32_t n,
+			 uint64_t time)
 {
 	uint32_t size = (uint32_t)sizeof(struct nvs_rec_stack) + n * 8;
 	struct nvs_rec_stack *rec = nvs_buffer_reserve(buffer, size, true);
@@ -176,8 +184,8 @@ static bool tell_stack(struct nvs_buffer *buffer, uint32_t id, void **pcs, uint3
 }
 
 /*
- * The slot of a stack, by 128 bits of hash: two stacks that differ share it with a probability of
- * 2^-128 each. NULL: the table is as good as full. The stack is told under a new number then;
+ * Finds the slot of a stack by 128 bits of hash: two different stacks share one with a probability
+ * of 2^-128. Returns NULL if the table is nearly full; the stack then gets a new number, and
  * nothing is lost.
  */
 static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
@@ -198,7 +206,7 @@ static struct nvs_stack_slot *find_slot(uint64_t key, uint64_t check)
 	return NULL;
 }
 
-/* False: it could not be told. */
+/* Returns false if the stack could not be recorded. */
 static bool number_of(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_t time,
 		      uint32_t *id)
 {
@@ -208,17 +216,17 @@ static bool number_of(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_
 	key = atomic_load_explicit(&nvs_process->unload_count, memory_order_relaxed) + n;
 	check = ~key;
 	for (uint32_t i = 0; i < n; i++) {
-		key = mix(key, (uintptr_t)pcs[i], 0x9e3779b97f4a7c15ull);
-		check = mix(check, (uintptr_t)pcs[i], 0xc2b2ae3d27d4eb4full);
+		key = mix_hash(key, (uintptr_t)pcs[i], 0x9e3779b97f4a7c15ull);
+		check = mix_hash(check, (uintptr_t)pcs[i], 0xc2b2ae3d27d4eb4full);
 	}
 	slot = find_slot(key | 1, check);
 	*id = slot ? atomic_load_explicit(&slot->id, memory_order_acquire) : 0;
 	if ((*id)--)
 		return true;
-	/* Two threads that meet the same new stack at once tell it twice: harmless, and nobody
-	 * waits. */
+	/* Two threads that meet the same new stack at the same time both record it: harmless, and
+	 * neither waits. */
 	*id = atomic_fetch_add(&nvs_process->next_stack, 1);
-	if (!tell_stack(buffer, *id, pcs, n, time))
+	if (!record_stack(buffer, *id, pcs, n, time))
 		return false;
 	if (slot)
 		atomic_store_explicit(&slot->id, *id + 1, memory_order_release);
@@ -232,7 +240,7 @@ uint32_t nvs_callsite_number(struct nvs_buffer *buffer, void **pcs, uint32_t n, 
 	return number_of(buffer, pcs, n, time, &id) ? id : NVS_NONE;
 }
 
-static uint32_t take(struct nvs_buffer *buffer, const struct where *w, uint64_t time)
+static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uint64_t time)
 {
 	void *pcs[MAX_FRAMES], **first;
 	uint32_t n, id;
@@ -245,7 +253,7 @@ static uint32_t take(struct nvs_buffer *buffer, const struct where *w, uint64_t 
 		return id;
 	nvs_tls.extra_modules = 0;
 	if (unwinder) {
-		n = unwind(pcs, w, &first);
+		n = unwind_stack(pcs, w, &first);
 	} else {
 		pcs[0] = (void *)w->rip;
 		first = pcs;
@@ -267,7 +275,7 @@ uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t r
 {
 	const struct where w = {rip, rsp, rbp, 0};
 
-	return take(buffer, &w, time);
+	return take_stack(buffer, &w, time);
 }
 
 uint32_t nvs_callsite_of_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
@@ -275,5 +283,5 @@ uint32_t nvs_callsite_of_call(struct nvs_buffer *buffer, uintptr_t entry, uintpt
 {
 	const struct where w = {entry, rsp, rbp, *(const uintptr_t *)rsp};
 
-	return take(buffer, &w, time);
+	return take_stack(buffer, &w, time);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Known stacks: from an unwound stack to checks, and from checks to a tree of them for each buffer.
+ * Known stacks: turns an unwound stack into a list of checks, and keeps the lists as a tree for
+ * each buffer.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -12,15 +13,15 @@
 
 #define LONGEST \
 	(3 * NVS_STACKCACHE_FRAMES + 2) /* checks of one stack: three a frame, rip and end */
-#define FARTHEST 0x7ffffff8 /* bytes from RSP to a slot */
+#define FARTHEST 0x7ffffff8 /* maximum distance in bytes from RSP to a slot */
 #define REFUSED 256u
 
 struct stackcache {
-	uint64_t unloads; /* nvs_process->unload_count for which it holds */
-	uint64_t adds; /* of the modules when REFUSED was begun */
+	uint64_t unloads; /* nvs_process->unload_count for which the tree is valid */
+	uint64_t adds; /* of the modules when refused[] was cleared */
 	uint32_t generation; /* of the buffer's owner */
-	uint32_t used; /* of nodes */
-	uint32_t refused[REFUSED]; /* stacks that cannot be learned, by number; number + 1 */
+	uint32_t used; /* used nodes */
+	uint32_t refused[REFUSED]; /* stacks that cannot be learned, hashed by number: number + 1 */
 	struct nvs_stackcache_node nodes[] __attribute__((aligned(16)));
 };
 
@@ -36,7 +37,7 @@ _Static_assert(NVS_CHECK_WORD_LESS_RSP == 1 && NVS_CHECK_RBP_LESS_RSP == 2 && NV
 	       "walk.S knows the checks");
 _Static_assert(sizeof(struct stackcache) % 16 == 0, "nodes do not straddle cache lines");
 
-static void forget(struct stackcache *k, const struct nvs_buffer *buffer)
+static void clear_tree(struct stackcache *k, const struct nvs_buffer *buffer)
 {
 	k->used = 0;
 	k->generation = buffer->shared->generation;
@@ -53,21 +54,22 @@ static bool is_current(const struct stackcache *k, const struct nvs_buffer *buff
 
 /* ---- from a stack to its checks ---- */
 
-/* The place that holds RBP as a frame sees it. */
+/* Where RBP's value in a frame is stored. */
 enum place { IN_RBP, IN_SLOT, NOWHERE };
 
 struct draft {
 	struct nvs_stackcache_node *nodes;
 	uint32_t n;
 	uintptr_t rsp; /* at the store */
-	int64_t frame; /* RSP of the frame that is looked at, less rsp */
+	int64_t frame; /* RSP of the current frame, minus rsp */
 	enum place rbp_place;
 	int64_t rbp_slot;
 	uint64_t rbp; /* its value in that frame */
 	bool rbp_checked;
 };
 
-static bool add(struct draft *d, enum nvs_stackcache_check check, int64_t slot, uint64_t value)
+static bool add_check(struct draft *d, enum nvs_stackcache_check check, int64_t slot,
+		      uint64_t value)
 {
 	if (d->n == LONGEST || slot < 0 || slot > FARTHEST || slot & 7)
 		return false;
@@ -82,7 +84,7 @@ static bool word_at(const struct draft *d, int64_t slot, uint64_t *value)
 	       nvs_load64_guarded((const uint64_t *)(d->rsp + (uint64_t)slot), value);
 }
 
-/* From now on something depends on RBP's value in this frame. */
+/* Adds a check of RBP's value in this frame, because something depends on it. */
 static bool need_rbp(struct draft *d)
 {
 	uint64_t less = d->rbp - d->rsp;
@@ -91,15 +93,15 @@ static bool need_rbp(struct draft *d)
 	if (d->rbp_checked)
 		return true;
 	if (d->rbp_place == IN_RBP)
-		done = add(d, NVS_CHECK_RBP_LESS_RSP, 0, less);
+		done = add_check(d, NVS_CHECK_RBP_LESS_RSP, 0, less);
 	else if (d->rbp_place == IN_SLOT)
-		done = add(d, NVS_CHECK_WORD_LESS_RSP, d->rbp_slot, less);
+		done = add_check(d, NVS_CHECK_WORD_LESS_RSP, d->rbp_slot, less);
 	d->rbp_checked = done;
 	return done;
 }
 
-/* A register of the frame plus OFFSET, less rsp. */
-static bool base(struct draft *d, uint8_t reg, int64_t offset, int64_t *distance)
+/* Computes a register of the frame plus OFFSET, minus rsp. */
+static bool add_offset(struct draft *d, uint8_t reg, int64_t offset, int64_t *distance)
 {
 	if (reg == NVS_DW_RSP)
 		*distance = d->frame + offset;
@@ -110,23 +112,24 @@ static bool base(struct draft *d, uint8_t reg, int64_t offset, int64_t *distance
 	return true;
 }
 
-/* The frame's CFA less rsp; frames lie one above the other. */
+/* Computes the frame's CFA minus rsp; each frame must be above the previous one. */
 static bool find_cfa(struct draft *d, const struct nvs_cfi *cfi, int64_t *cfa)
 {
 	uint64_t word;
 
-	if (cfi->cfa_rule == NVS_CFA_UNKNOWN || !base(d, cfi->cfa_register, cfi->cfa_offset, cfa))
+	if (cfi->cfa_rule == NVS_CFA_UNKNOWN ||
+	    !add_offset(d, cfi->cfa_register, cfi->cfa_offset, cfa))
 		return false;
 	if (cfi->cfa_rule == NVS_CFA_LOADED) {
 		if (!word_at(d, *cfa, &word) ||
-		    !add(d, NVS_CHECK_WORD_LESS_RSP, *cfa, word - d->rsp))
+		    !add_check(d, NVS_CHECK_WORD_LESS_RSP, *cfa, word - d->rsp))
 			return false;
 		*cfa = (int64_t)(word - d->rsp);
 	}
 	return *cfa > d->frame && *cfa <= FARTHEST;
 }
 
-/* Where the caller finds its RBP, the frame's CFA being known. */
+/* Computes where the caller's RBP is, given the frame's CFA. */
 static bool move_rbp(struct draft *d, const struct nvs_cfi *cfi, int64_t cfa)
 {
 	int64_t slot;
@@ -138,7 +141,7 @@ static bool move_rbp(struct draft *d, const struct nvs_cfi *cfi, int64_t cfa)
 		slot = cfa + cfi->rbp_offset;
 		break;
 	case NVS_REG_AT_RBP:
-		if (!base(d, NVS_DW_RBP, cfi->rbp_offset, &slot))
+		if (!add_offset(d, NVS_DW_RBP, cfi->rbp_offset, &slot))
 			return false;
 		break;
 	default:
@@ -152,18 +155,18 @@ static bool move_rbp(struct draft *d, const struct nvs_cfi *cfi, int64_t cfa)
 	return word_at(d, slot, &d->rbp);
 }
 
-/* The outermost frame is code without rules: where RBP is 0 every unwinder ends there. */
+/* The outermost frame is code without rules: if RBP is 0, all unwinders end there. */
 static bool end_without_rules(struct draft *d)
 {
 	if (d->rbp_place == NOWHERE || d->rbp)
 		return false;
-	return d->rbp_place == IN_RBP ? add(d, NVS_CHECK_RBP, 0, 0)
-				      : add(d, NVS_CHECK_WORD, d->rbp_slot, 0);
+	return d->rbp_place == IN_RBP ? add_check(d, NVS_CHECK_RBP, 0, 0)
+				      : add_check(d, NVS_CHECK_WORD, d->rbp_slot, 0);
 }
 
 /*
- * One frame, at PC; CALLER is the unwinder's next address, NULL where it gave none. CUT: it may
- * have given none for want of room.
+ * Adds the checks of one frame, at PC. CALLER is the unwinder's next address, NULL if there was
+ * none. CUT: the unwinder's buffer may have been full.
  */
 static bool add_frame(struct draft *d, struct nvs_cfi *cfi, uintptr_t pc, const void *caller,
 		      bool cut)
@@ -183,7 +186,7 @@ static bool add_frame(struct draft *d, struct nvs_cfi *cfi, uintptr_t pc, const 
 	if (cfi->ra_rule != NVS_REG_AT_CFA || !cfi->rsp_is_cfa || !find_cfa(d, cfi, &cfa))
 		return false;
 	if (!word_at(d, cfa + cfi->ra_offset, &word) || word != (uintptr_t)caller ||
-	    !add(d, NVS_CHECK_WORD, cfa + cfi->ra_offset, word) || !move_rbp(d, cfi, cfa))
+	    !add_check(d, NVS_CHECK_WORD, cfa + cfi->ra_offset, word) || !move_rbp(d, cfi, cfa))
 		return false;
 	d->frame = cfa;
 	return true;
@@ -198,21 +201,21 @@ static bool draft_stack(struct draft *d, void *const *pcs, uint32_t n, uint32_t 
 	d->nodes[d->n++] = (struct nvs_stackcache_node){.value = (uintptr_t)pcs[0],
 							.slot = NVS_CHECK_RIP};
 	for (uint32_t i = 0; i < n; i++) {
-		/* A return address may lie behind the end of its function: the call itself never
-		 * does. */
+		/* A return address may be after the end of its function; the call itself is always
+		 * within it. */
 		uintptr_t pc = (uintptr_t)pcs[i] - (i > 0);
 
 		if (!add_frame(d, &cfi, pc, i + 1 < n ? pcs[i + 1] : NULL, n >= NVS_STACKCACHE_CUT))
 			return false;
 	}
-	return add(d, NVS_CHECK_END, 0, stack);
+	return add_check(d, NVS_CHECK_END, 0, stack);
 }
 
 /* ---- from checks to the tree ---- */
 
-/* Puts the draft's nodes from FROM on at the tree's end, and then within reach. */
-static void append(struct stackcache *k, const struct draft *d, uint32_t from,
-		   struct nvs_stackcache_node *before)
+/* Appends the draft's nodes from FROM on to the tree, and then links them from BEFORE. */
+static void append_nodes(struct stackcache *k, const struct draft *d, uint32_t from,
+			 struct nvs_stackcache_node *before)
 {
 	struct nvs_stackcache_node *to = &k->nodes[k->used];
 
@@ -225,15 +228,15 @@ static void append(struct stackcache *k, const struct draft *d, uint32_t from,
 }
 
 /*
- * What is to be checked after equal checks is equal too, since it follows from them; the one
- * exception is a stack that was cut at another depth. False: it is one.
+ * Adds a draft to the tree. Equal checks are followed by equal checks, since those follow from
+ * them; the one exception is a stack that was cut at another depth, for which this returns false.
  */
-static bool insert(struct stackcache *k, const struct draft *d)
+static bool insert_draft(struct stackcache *k, const struct draft *d)
 {
 	struct nvs_stackcache_node *at = k->nodes;
 
 	if (!k->used) {
-		append(k, d, 0, NULL);
+		append_nodes(k, d, 0, NULL);
 		return true;
 	}
 	for (uint32_t i = 0; i < d->n; i++, at++) {
@@ -243,7 +246,7 @@ static bool insert(struct stackcache *k, const struct draft *d)
 			return true;
 		while (at->value != d->nodes[i].value) {
 			if (!at->next) {
-				append(k, d, i, at);
+				append_nodes(k, d, i, at);
 				return true;
 			}
 			at = (void *)((uint8_t *)at + at->next);
@@ -252,13 +255,13 @@ static bool insert(struct stackcache *k, const struct draft *d)
 	return false;
 }
 
-/* Makes K fit for the buffer's owner and the modules of now. */
-static void freshen(struct stackcache *k, const struct nvs_buffer *buffer)
+/* Clears the parts of K that are invalid for the buffer's current owner and the current modules. */
+static void refresh_tree(struct stackcache *k, const struct nvs_buffer *buffer)
 {
 	const struct nvs_module_view *view = atomic_load(&nvs_process->modules);
 
 	if (!is_current(k, buffer) || NODES - k->used < LONGEST)
-		forget(k, buffer);
+		clear_tree(k, buffer);
 	if (view && view->adds != k->adds) {
 		k->adds = view->adds;
 		for (uint32_t i = 0; i < REFUSED; i++)
@@ -276,12 +279,12 @@ void nvs_stackcache_learn(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rs
 		return;
 	if (!k)
 		return;
-	freshen(k, buffer);
+	refresh_tree(k, buffer);
 	if (k->refused[stack % REFUSED] == stack + 1 ||
 	    (k->used && nvs_stackcache_walk(k->nodes, rip, rsp, rbp) != NVS_NONE))
 		return;
 	d.nodes = &k->nodes[k->used];
-	if (!draft_stack(&d, pcs, n, stack) || !insert(k, &d))
+	if (!draft_stack(&d, pcs, n, stack) || !insert_draft(k, &d))
 		k->refused[stack % REFUSED] = stack + 1;
 }
 

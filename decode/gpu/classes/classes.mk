@@ -7,6 +7,6 @@ $(BUILD)/decode/gpu/gen/classes.c: scripts/gen-classes $(CLASS_TABLES)
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && scripts/gen-classes $@ $(CLASS_TABLES)
 
-$(BUILD)/decode/gpu/gen/classes.o: $(BUILD)/decode/gpu/gen/classes.c decode/room.mk
+$(BUILD)/decode/gpu/gen/classes.o: $(BUILD)/decode/gpu/gen/classes.c decode/module.mk
 	$(call say,CC,$@)
 	$(Q)$(CC) $(DECODE_CFLAGS) -c -o $@ $<

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The other ways to memory: pools and their asynchronous allocations, managed and pitched memory,
- * arrays, and memory of another process. What they do to
- * the resource manager's objects is as the real driver does it as far as their number and size
- * goes; what is opened of another process has the size of its block, and not its bytes.
+ * Further kinds of memory: pools with asynchronous allocations, managed and pitched memory, arrays,
+ * and memory of another process. The number and sizes of the resource manager's objects are those
+ * of the real driver. Memory opened from another process has the size of its block, but not its
+ * contents.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +19,13 @@
 
 enum kind { POOLED, KEPT, ARRAY, OPENED };
 
-/* Whatever these calls hand out. */
+/* An allocation of any of these kinds. */
 struct held {
 	struct held *next;
 	enum kind kind;
 	struct sg_context *ctx;
-	uint64_t at, size; /* at: address, or the object itself */
-	uint32_t handle; /* of an array's object */
+	uint64_t at, size; /* at: its address, or the object */
+	uint32_t handle; /* of an array's memory object */
 	CUmemoryPool pool;
 };
 
@@ -69,7 +69,7 @@ static void let_go(struct held *h)
 	free(h);
 }
 
-/* ---- pools: what is freed is kept for the next, until it is trimmed ---- */
+/* ---- pools: freed memory is kept for the next allocation until the pool is trimmed ---- */
 
 static struct CUmemPoolHandle_st default_pool;
 

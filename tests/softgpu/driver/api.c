@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The rest of the API: start, devices, errors, and addresses of entry points by name. */
+/* The rest of the API: initialisation, devices, errors, and entry points by name. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "driver.h"
 
-/* Whoever listens for them hears of them; nothing more. */
+/* The call has no effect of its own; a tool may observe it. */
 API CUresult cuProfilerStart(void)
 {
 	return CUDA_SUCCESS;
@@ -182,7 +182,7 @@ API CUresult cuGetProcAddress(const char *name, void **fn, int version, uint64_t
 	return cuGetProcAddress_v2(name, fn, version, flags, NULL);
 }
 
-/* ---- a table of functions without names, as the real driver has for libraries and tools ---- */
+/* ---- a table of unnamed functions, as the real driver has for libraries and tools ---- */
 
 static __attribute__((noinline)) CUresult table_submit(unsigned n)
 {

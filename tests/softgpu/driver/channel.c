@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A channel: pushbuffer space in a cyclic chunk, ring entries, the doorbell, and waiting for
- * progress. Every submission ends with a release of a payload one higher; space is used again when
- * it has come.
+ * progress. Every submission ends with a release of the next payload; its space is reused after
+ * that release.
  */
 #include <sched.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define USERD_GET (0x88 / 4)
 #define USERD_PUT (0x8c / 4)
-#define OWN_OBJECT 0x10000 /* for the ring of one channel */
+#define OWN_OBJECT 0x10000 /* size of an own ring object */
 
 softgpu_store sg_store = sg_ring_doorbell;
 
@@ -27,7 +27,7 @@ bool sg_channel_done(const struct softgpu_channel *ch, uint32_t payload)
 	return (int32_t)(__atomic_load_n(ch->progress, __ATOMIC_ACQUIRE) - payload) >= 0;
 }
 
-/* One turn of waiting: look again at once at first, then let others run. */
+/* One step of waiting: polls at first, then yields to other threads. */
 static void pause_turn(struct softgpu_channel *ch, uint32_t *turn)
 {
 	if (++*turn < 64) {
@@ -61,7 +61,7 @@ CUresult sg_channel_wait(struct softgpu_channel *ch, uint32_t payload)
 
 static uint32_t waits[SOFTGPU_WAITS];
 
-/* Tells of it once, before the first turn. */
+/* Reports the wait once, before the first step. */
 static void pause_for(struct softgpu_channel *ch, uint32_t *turn, uint32_t what)
 {
 	if (!*turn)
@@ -74,7 +74,7 @@ uint32_t sg_waits(uint32_t what)
 	return __atomic_load_n(&waits[what], __ATOMIC_ACQUIRE);
 }
 
-/* Entries without a release are gone when GP_GET has passed them. */
+/* Entries without a release are done when GP_GET has passed them. */
 static bool raw_gone(const struct softgpu_channel *ch, const struct sg_inflight *f)
 {
 	uint32_t mask = ch->entries - 1, end = f->slot + f->count;
@@ -105,7 +105,7 @@ static bool ring_has_room(struct softgpu_channel *ch, uint32_t entries)
 	return used + entries < ch->entries;
 }
 
-/* Oldest byte of the pushbuffer in flight; false: nothing is. */
+/* Oldest byte of the pushbuffer in flight. Returns false if nothing is in flight. */
 static bool pb_tail(const struct softgpu_channel *ch, uint32_t *tail)
 {
 	for (uint32_t i = ch->fly_tail; i != ch->fly_head; i++) {
@@ -186,13 +186,13 @@ static uint32_t entry_bytes(uint64_t entry)
 	return ((uint32_t)(entry >> 42) & 0x1fffff) * 4;
 }
 
-/* The driver's own view of a segment. */
+/* The driver's mapping of a segment. */
 static const void *segment(const struct softgpu_channel *ch, uint64_t va)
 {
 	return va - ch->pb_va < ch->pb_size ? ch->pb + (va - ch->pb_va) : (void *)va;
 }
 
-/* What is about to be rung, before anything of it is visible. */
+/* Logs the doorbell before any of its entries is visible. */
 static void *log_doorbell(struct softgpu_channel *ch, const uint64_t *entries, uint32_t n)
 {
 	struct sg_log_doorbell *r;
@@ -268,8 +268,10 @@ LEVEL void sg_channel_submit(struct softgpu_channel *ch, uint32_t *end)
 
 /* ---- life ---- */
 
-/* A test's channel: objects at a GPU address that is not the program's, in their own part of the
- * window. */
+/*
+ * A test's channel: its objects are in its own part of the window, at GPU addresses that differ
+ * from the program's.
+ */
 static CUresult own_ring(struct softgpu_channel *ch)
 {
 	struct sg_device *d = ch->ctx->device;
@@ -308,7 +310,7 @@ bool sg_channel_map_again(struct softgpu_channel *ch, bool move)
 			return false;
 		ch->first_cpu = ch->object_cpu;
 	}
-	if ((uintptr_t)ch->progress - (uintptr_t)ch->object_cpu < OWN_OBJECT) /* beside USERD */
+	if ((uintptr_t)ch->progress - (uintptr_t)ch->object_cpu < OWN_OBJECT) /* next to USERD */
 		ch->progress = (volatile uint32_t *)(p + ((uintptr_t)ch->progress -
 							  (uintptr_t)ch->object_cpu));
 	ch->object_cpu = p;
@@ -334,7 +336,7 @@ static CUresult own_pushbuffer(struct softgpu_channel *ch)
 	return CUDA_SUCCESS;
 }
 
-/* Where the rings of the context's object and the pushbuffer's chunks lie. */
+/* Computes the places of the rings in the context's object and of the pushbuffer chunks. */
 static CUresult place(struct softgpu_channel *ch)
 {
 	uint64_t pb = ch->ctx->base + 0x800000;
@@ -443,7 +445,7 @@ CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, u
 	return CUDA_SUCCESS;
 }
 
-/* Of a channel made for a test; those of a context go with the context. */
+/* For channels made by a test; a context's channels end with the context. */
 void sg_channel_destroy(struct softgpu_channel *ch)
 {
 	struct sg_device *d = ch->ctx->device;

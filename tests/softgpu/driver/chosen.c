@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory whose address the program chooses: reserved, made and mapped apart, and seen by nobody but
- * whom access was given. With SOFTGPU=high the driver does not let programs choose.
+ * Memory at addresses that the program chooses: reserved, created and mapped separately, and
+ * visible only to devices that were given access. With SOFTGPU=high the driver does not allow it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +16,10 @@ struct chosen {
 	struct chosen *next;
 	struct CUmemLocation location;
 	uint64_t size, va; /* va 0: not mapped */
-	uint32_t handle; /* of the memory object, 0: none yet */
+	uint32_t handle; /* of the memory object; 0: none yet */
 	struct sg_device *owner;
-	bool ranged; /* there is a range of addresses */
-	bool released; /* while it was mapped, by which it lives on */
+	bool ranged; /* an address range exists */
+	bool released; /* released while mapped; it lives until it is unmapped */
 };
 
 static struct chosen *all;
@@ -94,7 +94,7 @@ API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	return CUDA_SUCCESS;
 }
 
-/* The place in the list of what is HANDLE, or mapped at VA with SIZE; under the lock. */
+/* Finds, under the lock, the list entry of HANDLE, or of the mapping at VA with SIZE. */
 static struct chosen **find(CUmemGenericAllocationHandle handle, uint64_t va, uint64_t size)
 {
 	struct chosen **c = &all;
@@ -148,7 +148,7 @@ API CUresult cuMemMap(CUdeviceptr at, size_t size, size_t offset,
 	return r;
 }
 
-/* With the lock. */
+/* The lock is held. */
 static void unmap(struct chosen **place)
 {
 	struct chosen *c = *place;
@@ -163,7 +163,7 @@ static void unmap(struct chosen **place)
 		drop(place);
 }
 
-/* What is mapped at AT; NULL: nothing. */
+/* The mapping at AT. Returns NULL if there is none. */
 static struct chosen **mapped_at(CUdeviceptr at)
 {
 	struct chosen **place;
@@ -173,7 +173,7 @@ static struct chosen **mapped_at(CUdeviceptr at)
 	return at && *place ? place : NULL;
 }
 
-/* Whole mappings, one or several beside each other. */
+/* Unmaps whole mappings, one or several adjacent ones. */
 API CUresult cuMemUnmap(CUdeviceptr at, size_t size)
 {
 	struct chosen **place;
@@ -194,7 +194,7 @@ API CUresult cuMemUnmap(CUdeviceptr at, size_t size)
 	return whole ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* To a device; the host's pages get their object with the first. */
+/* Gives a device access. Host pages get their memory object at the first call. */
 static CUresult give(struct chosen *c, struct sg_device *d)
 {
 	if (!c->handle) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A context: its window of addresses, the fixed memory objects, five channel groups with 20
- * channels, in the order of the real driver's calls.
+ * A context: its address window, the fixed memory objects, and five channel groups with 20
+ * channels, made by the same calls in the same order as the real driver's.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 #define WINDOW 0x10000000ull
 #define USERD_OBJECT 0x8000
 #define FIRST_WINDOW 0x200000000ull
-#define HIGH_WINDOW 0x8000000000ull /* where a sanitizer's shadow lies at the usual ones */
+#define HIGH_WINDOW \
+	0x8000000000ull /* used if a sanitizer's shadow memory is at the usual addresses */
 
 static struct sg_context *contexts;
 static uint64_t windows_used;
@@ -59,7 +60,7 @@ static bool system_object(struct sg_context *ctx, uint64_t va, uint64_t size)
 	       !sg_external_map(ctx->device, va, size, h);
 }
 
-/* Ring object: GPU memory mapped for the program too. */
+/* Ring object: GPU memory that the program maps too. */
 static bool ring_object(struct sg_context *ctx)
 {
 	struct sg_device *d = ctx->device;
@@ -72,7 +73,7 @@ static bool ring_object(struct sg_context *ctx)
 	       !sg_external_map(d, va, 0x200000, ctx->ring_handle);
 }
 
-/* System memory of a page for eight USERDs, which the GPU needs no address for. */
+/* A page of system memory for eight USERDs, not mapped for the GPU. */
 static bool userd_object(struct sg_context *ctx)
 {
 	struct sg_device *d = ctx->device;
@@ -101,7 +102,7 @@ static bool register_channel(struct softgpu_channel *ch)
 	return !sg_uvm(27, &c, 48);
 }
 
-/* Schedules a group and opens the file for its events. */
+/* Schedules a group and opens a file for its events. */
 static void schedule(struct sg_context *ctx, uint32_t group)
 {
 	uint8_t on[3] = {1, 0, 0};
@@ -317,7 +318,7 @@ void sg_context_destroy(struct sg_context *ctx)
 	free(ctx);
 }
 
-/* ---- which one ---- */
+/* ---- the current context ---- */
 
 struct sg_context *sg_current(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies and fills. Which way a copy goes depends on its direction, its size and its host memory,
- * as measured: pageable to device up to 64 KiB inline, more through a staging buffer by the copy
- * engine; page-locked to device inline below 64 bytes, up to 4 KiB fetched by the compute engine,
- * more by the copy engine (between the sizes measured the limits are a guess); device to host by
- * the copy engine; device to device and fills in two dimensions by kernels; other fills inline.
+ * Copies and fills. The method depends on direction, size and host memory, as measured: pageable to
+ * device up to 64 KiB inline, more through a staging buffer by the copy engine; page-locked to
+ * device inline below 64 bytes, up to 4 KiB fetched by the compute engine, more by the copy engine
+ * (limits between the measured sizes are guesses); device to host by the copy engine; device to
+ * device and 2D fills by kernels; other fills inline.
  */
 #include <string.h>
 #include "../gpu/builtin.h"
@@ -12,7 +12,7 @@
 #include "push.h"
 
 #define INLINE_MAX 65536
-#define INLINE_MAX_PINNED 24576 /* where nothing is in flight */
+#define INLINE_MAX_PINNED 24576 /* if nothing is in flight */
 #define INLINE_MAX_NEXT 4096
 #define INLINE_MAX_BUSY 4095
 #define FETCH_MIN 64
@@ -66,7 +66,7 @@ LEVEL static CUresult copy_engine(struct CUstream_st *s, struct softgpu_channel 
 	return sg_stream_submit(s, ch, p);
 }
 
-/* Larger than one entry of the length register. */
+/* For copies larger than the length register. */
 static CUresult copy_engine_all(struct CUstream_st *s, struct softgpu_channel *ch, uint64_t to,
 				uint64_t from, uint64_t n)
 {
@@ -83,7 +83,7 @@ static CUresult copy_engine_all(struct CUstream_st *s, struct softgpu_channel *c
 	return r;
 }
 
-/* One of the two buffers of a direction, free again. */
+/* Takes one of the direction's two buffers and waits until it is free. */
 static uint32_t staging_take(struct sg_context *ctx, uint32_t direction)
 {
 	uint32_t i = direction * 2 + (ctx->staging_turn[direction]++ & 1);
@@ -338,7 +338,7 @@ API CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char v, si
 	return sg_launch_builtin(s, SG_PROGRAM_FILL_2D, p, 6, 32);
 }
 
-/* ---- many at once ---- */
+/* ---- batches ---- */
 
 static CUresult either_way(struct CUstream_st *s, CUdeviceptr to, CUdeviceptr from, size_t n)
 {
@@ -365,7 +365,7 @@ API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t n)
 	return s ? finish(either_way(s, to, from, n), s) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-/* Of memory that nobody has told it of the driver knows nothing. */
+/* The driver knows nothing of memory that was not allocated by or registered with it. */
 API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr p)
 {
 	struct CUstream_st *s = sg_stream(NULL);
@@ -393,7 +393,7 @@ API CUresult cuMemcpyBatchAsync_v2(CUdeviceptr *to, CUdeviceptr *from, size_t *n
 	return r;
 }
 
-/* Boxes of pointers without gaps. */
+/* Boxes given by pointers, without padding. */
 API CUresult cuMemcpy3DBatchAsync_v2(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops,
 				     unsigned long long flags, CUstream h)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cubins, and fatbins whose entries are not packed: kernels with their parameters and their code,
- * as their tables say. They are files of our own, and are believed.
+ * Reads cubins, and fatbins with uncompressed entries: kernels with parameters and code. The files
+ * are the tests' own and are not validated.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define WRAPPER_MAGIC 0x466243b1u
 #define ARCH 90
 #define STO_KERNEL 0x10
-#define PARAMETER 0x17 /* attribute of .nv.info: a parameter's place and size */
+#define PARAMETER 0x17 /* .nv.info attribute: place and size of a parameter */
 
 static const Elf64_Shdr *section(const void *image, uint32_t n)
 {
@@ -34,7 +34,7 @@ static const char *section_name(const void *image, const Elf64_Shdr *s)
 	return (const char *)bytes_of(image, section(image, head->e_shstrndx)) + s->sh_name;
 }
 
-/* Attributes begin with format, number and size; those of format 4 have so many bytes behind. */
+/* An attribute starts with format, number and size; in format 4, `size` bytes follow. */
 static void parse_info(struct CUfunc_st *f, const uint8_t *at, size_t bytes)
 {
 	for (size_t i = 0; i + 4 <= bytes;) {
@@ -83,7 +83,7 @@ static size_t size_of(const void *image)
 	return sections > segments ? sections : segments;
 }
 
-/* The GPU interprets it instead of passing over it. */
+/* Has the GPU interpret the kernel instead of skipping it. */
 static void interpreted(struct CUfunc_st *f)
 {
 	struct {
@@ -117,7 +117,7 @@ static CUresult parse_cubin(struct CUmod_st *m, const void *image)
 	const Elf64_Ehdr *head = image;
 	const char *options = getenv("SOFTGPU");
 
-	/* Never given back: the GPU may be at it. */
+	/* Never freed: the GPU may be using it. */
 	if (options && strstr(options, "sass"))
 		m->cubin = memcpy(malloc(size_of(image)), image, size_of(image));
 	for (uint32_t i = 0; i < head->e_shnum; i++) {

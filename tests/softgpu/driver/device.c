@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bringing the driver and its devices up, by the calls that the real driver makes, in their order.
- * What is only sent stands in tables.
+ * Initialises the driver and its devices with the calls of the real driver, in the same order.
+ * Calls whose answers are not used are in tables.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static CUresult find_devices(void)
 	return sg_driver.ndevices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
 }
 
-/* cuInit(): a first client only asks for the version and goes again. */
+/* cuInit(): a first client only asks for the version and is freed again. */
 CUresult sg_driver_up(void)
 {
 	const char *options = getenv("SOFTGPU");
@@ -144,7 +144,7 @@ static void register_fd(int fd)
 	ioctl(fd, 0xc00446c9, &ctl);
 }
 
-/* A file that stays open, for events of PARENT. */
+/* Opens a file that stays open, for events of PARENT. */
 static void event(struct sg_device *d, uint32_t parent, const char *path)
 {
 	int fd = sg_open_node(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The doorbell's store, in the same bytes as the real driver's: 89 08 (mov %ecx,(%rax)), then e9 rel32
- * which other paths jump to as well, then ten bytes of alignment that never run.
+ * The doorbell store, with the same bytes as the real driver's: 89 08 (mov %ecx,(%rax)), then e9
+ * rel32, to which other paths jump as well, then ten bytes of alignment that never run.
  *
  * void sg_ring_doorbell(volatile void *address, uint32_t token)
  */
@@ -19,7 +19,7 @@ sg_ring_doorbell:
 	mov	%esi, %ecx
 	sfence
 	test	%rax, %rax
-	je	1f		/* no doorbell: straight to the jump */
+	je	1f		/* no doorbell: go to the jump */
 	.byte	0x89, 0x08
 1:	.byte	0xe9
 	.long	2f - . - 4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs: captured, or built of nodes: kernels, child graphs, conditional nodes, empty ones. */
+/* Graphs, captured or built from nodes: kernels, child graphs, conditional nodes, empty nodes. */
 #include <stdlib.h>
 #include <string.h>
 #include "driver.h"
@@ -12,7 +12,7 @@ static void add_edge(CUgraph g, CUgraphNode from, CUgraphNode to, const CUgraphE
 	g->edges[g->nedges++] = (struct sg_edge){from, to, data ? *data : (CUgraphEdgeData){0}};
 }
 
-/* Runs behind all that are there; waits for the N of AFTER, as is told. */
+/* Appends a node, which runs after all existing ones, with edges from the N nodes of AFTER. */
 static CUgraphNode add(CUgraph g, int type, const CUgraphNode *after, size_t n)
 {
 	CUgraphNode node = calloc(1, sizeof(*node)), *at = &g->first;
@@ -165,7 +165,7 @@ API CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph g, const CUgrap
 	return CUDA_SUCCESS;
 }
 
-/* The memory is there from now on, and stays: this driver never takes it back. */
+/* The memory is allocated immediately and never freed by this driver. */
 API CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph g, const CUgraphNode *after,
 				    size_t n, CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
@@ -208,7 +208,7 @@ API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *p)
 	return CUDA_SUCCESS;
 }
 
-/* The value is the one given here, at every launch. */
+/* The value given here applies to every launch. */
 API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CUgraph g,
 					    CUcontext ctx, unsigned value, unsigned flags)
 {
@@ -224,7 +224,7 @@ API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *handle, CU
 	return CUDA_SUCCESS;
 }
 
-/* IF alone; one body. */
+/* Only IF, with one body. */
 static CUresult add_conditional(CUgraphNode *node, CUgraph g, const CUgraphNode *after, size_t n,
 				CUgraphNodeParams *p)
 {
@@ -296,7 +296,7 @@ API CUresult cuGraphDestroyNode(CUgraphNode node)
 	return CUDA_SUCCESS;
 }
 
-/* ---- asking and changing ---- */
+/* ---- queries and changes ---- */
 
 API CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n)
 {
@@ -369,7 +369,7 @@ API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_N
 
 /* ---- capture ---- */
 
-/* A stream's work waits for what the stream had before. */
+/* Work in a stream depends on the previous work in the stream. */
 static CUgraphNode last_of(CUgraph g)
 {
 	CUgraphNode node = g->first;

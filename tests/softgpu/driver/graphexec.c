@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executable graphs: the launches of all that a graph holds, child graphs and bodies of conditional
- * nodes included, in a row. Upload writes every launch's constants and descriptor, chained by their
- * dependences; a launch of the graph then is a semaphore and a few scheduling calls. As the real
- * driver does it: one or two launches stand alone, more have an empty head, and from 8 on the first
- * and every 17th behind it wait for the host as well, but for one that would be the last.
+ * Executable graphs: the launches of all kernels in a graph, its child graphs and conditional
+ * bodies, in one sequence. Upload writes each launch's constants and descriptor, chained by
+ * dependences; a graph launch is then a semaphore and a few scheduling calls. As in the real
+ * driver, one or two launches have no head descriptor, more have an empty one, and from 8 on the
+ * first and every 17th after it also wait for the host, except one that would be the last.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +12,17 @@
 #include "push.h"
 
 #define CHUNK 17
-#define SHORTEST 8 /* in chunks at all */
+#define SHORTEST 8 /* minimum length for chunks */
 #define QMD_STEP 0x200
 #define CONSTS_STEP 0x700
-#define SLOTS 4096 /* descriptors in the object at 0x4c00000 of a context's window */
+#define SLOTS 4096 /* number of descriptors in the object at 0x4c00000 of a context's window */
 
-/* A node of the graph it was made of, or of a graph inside that one. */
+/* A node of the source graph, or of a graph inside it. */
 struct exec_node {
-	CUgraphNode from; /* by which it is named */
-	uint32_t parent; /* index + 1 of the child graph or conditional node that it is in */
+	CUgraphNode from; /* node that names it in the API */
+	uint32_t parent; /* index + 1 of the enclosing child graph or conditional node */
 	int type;
-	bool disabled, skipped; /* skipped: the body's condition does not hold */
+	bool disabled, skipped; /* skipped: the condition of its body is false */
 	struct sg_launch launch;
 };
 
@@ -30,9 +30,10 @@ struct CUgraphExec_st {
 	struct sg_context *ctx;
 	struct exec_node *all;
 	uint32_t nall, kernels;
-	uint32_t count, head; /* launches that run; 1: an empty descriptor before them */
+	uint32_t count,
+		head; /* number of launches that run; head 1: an empty descriptor precedes them */
 	const struct sg_launch **nodes;
-	uint32_t slot; /* first descriptor: the head's, or the first launch's */
+	uint32_t slot; /* first descriptor: the head's or the first launch's */
 	CUdeviceptr consts;
 	uint32_t runs;
 	bool uploaded;
@@ -61,7 +62,7 @@ static bool chunked(const struct CUgraphExec_st *e)
 	return e->count >= SHORTEST;
 }
 
-/* True: launch I waits for the host and for the launch before it. */
+/* True if launch I waits for the host in addition to the previous launch. */
 static bool starts_chunk(const struct CUgraphExec_st *e, uint32_t i)
 {
 	return chunked(e) && i % CHUNK == 0 && (!i || i + 1 < e->count);
@@ -73,7 +74,7 @@ static void put_va(uint32_t *w, uint64_t va)
 	w[1] = (uint32_t)(va >> 32);
 }
 
-/* How a descriptor starts the one after it. */
+/* Sets how a descriptor starts the next one. */
 static void follow(uint32_t *w, uint64_t next, bool counted)
 {
 	w[11] |= counted ? 0x190000 : 0x130000;
@@ -133,7 +134,7 @@ static uint32_t node_words(const struct sg_launch *l)
 	       push_upload_words(SG_QMD_WORDS * 4) + 8;
 }
 
-/* Descriptors from the last to the first, the head behind them; chunks one after the other. */
+/* Pushes descriptors from last to first, then the head; chunks one after another. */
 static uint32_t *push_all(struct CUgraphExec_st *e, uint32_t *p)
 {
 	uint32_t first = 0;
@@ -222,7 +223,7 @@ API CUresult cuGraphUpload(CUgraphExec e, CUstream handle)
 	return e->count && !e->uploaded ? upload(e, s) : CUDA_SUCCESS;
 }
 
-/* ---- what it holds ---- */
+/* ---- contents ---- */
 
 static uint32_t count_nodes(CUgraph g)
 {
@@ -234,7 +235,8 @@ static uint32_t count_nodes(CUgraph g)
 }
 
 /*
- * G's nodes to ALL from index N on, each followed by what is inside it. The index behind the last.
+ * Appends G's nodes to ALL from index N on, each followed by its inner nodes. Returns the next free
+ * index.
  */
 static uint32_t flatten(CUgraph g, struct exec_node *all, uint32_t n, uint32_t parent, bool skipped)
 {
@@ -251,7 +253,7 @@ static uint32_t flatten(CUgraph g, struct exec_node *all, uint32_t n, uint32_t p
 	return n;
 }
 
-/* What runs from now on; uploaded anew before it does. */
+/* Determines the launches that run from now on. They are uploaded before the next launch. */
 static CUresult arrange(struct CUgraphExec_st *e)
 {
 	CUresult r = e->uploaded ? cuCtxSynchronize() : CUDA_SUCCESS;
@@ -265,7 +267,7 @@ static CUresult arrange(struct CUgraphExec_st *e)
 	return r;
 }
 
-/* The node and all inside it stand in a row: index behind the last. */
+/* A node and its inner nodes are consecutive: returns the index after the last one. */
 static uint32_t end_of(const struct CUgraphExec_st *e, uint32_t i)
 {
 	uint32_t k = i + 1;
@@ -275,8 +277,10 @@ static uint32_t end_of(const struct CUgraphExec_st *e, uint32_t i)
 	return k;
 }
 
-/* Takes over G's launches for the nodes [AT, END), which are under PARENT; false: it is built
- * otherwise. */
+/*
+ * Copies G's launches to the nodes [AT, END) below PARENT. Returns false if G has another
+ * structure.
+ */
 static bool take_over(struct CUgraphExec_st *e, uint32_t at, uint32_t end, uint32_t parent,
 		      CUgraph g)
 {
@@ -363,7 +367,7 @@ API CUresult cuGraphNodeGetEnabled(CUgraphExec e, CUgraphNode node, unsigned *en
 
 /* ---- life ---- */
 
-/* N descriptors in a row. */
+/* Reserves N consecutive descriptors. */
 static bool take_slots(struct sg_context *ctx, uint32_t n, uint32_t *slot)
 {
 	uint32_t run = 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What a new context submits first: the engines' set-up on every channel, clearing by copy engine,
- * the driver's own kernels. In the order of the capture of a real one. */
+/*
+ * The first submissions of a new context, in the order captured from a real driver: set-up of the
+ * engines on every channel, clearing by copy engine, the driver's own kernels.
+ */
 #include <string.h>
 #include "driver.h"
 #include "push.h"
 
-/* Shadow programs for the front end, as the real driver loads them. */
+/* Shadow programs for the front end, as loaded by the real driver. */
 static const uint32_t macro0[15] = {0x140003,	0x1d00001b, 0x71c08300, 0x3,	    0x18c00000,
 				    0xb01c5f00, 0x200003,   0x18c00000, 0x300c0300, 0x3,
 				    0x18c00000, 0x318c0301, 0x3,	0x18c00000, 0x318c0300};
@@ -63,7 +65,7 @@ static CUresult first_compute(struct softgpu_channel *ch)
 	return CUDA_SUCCESS;
 }
 
-/* Fill of N dwords through the copy engine's remapping. */
+/* Fills N dwords with the copy engine's remapping. */
 static CUresult clear(struct softgpu_channel *ch, uint64_t va, uint32_t n)
 {
 	uint32_t *p = sg_channel_begin(ch, 32);
@@ -96,8 +98,10 @@ static CUresult shared_windows(struct sg_context *ctx)
 	return CUDA_SUCCESS;
 }
 
-/* The driver takes its groups of channels in an order that is now and then another, as was seen on
- * an H200. None waits for another. */
+/*
+ * The real driver sometimes starts its channel groups in another order, as seen on an H200. No
+ * group waits for another.
+ */
 static CUresult first_of_each(struct sg_context *ctx)
 {
 	uint32_t before = sg_driver.turned ? SG_COMPUTE_CHANNELS + 4 : SG_CHANNELS;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernel launches: the constants of a launch, an empty descriptor that follows it, its own
- * descriptor, its semaphore, and the calls that schedule them, all inline in one segment as the
- * real driver does it.
+ * Kernel launches: the constants of a launch, an empty descriptor after it, its own descriptor, its
+ * semaphore, and the scheduling calls, all inline in one segment as in the real driver.
  */
 #include <string.h>
 #include "driver.h"
 #include "push.h"
 
-/* Descriptors and constants of a channel, used in turn: the channel is in order */
+/* Descriptors and constants of a channel, used in turn: a channel executes in order. */
 #define SLOTS 8
 #define SEMAPHORES 128
 
@@ -51,7 +50,7 @@ void sg_fill_consts(uint32_t *w, const struct sg_launch *l, uint64_t consts, uin
 	put_va(w + 104, consts + SG_CONSTS_WORDS * 4 + l->params_bytes);
 }
 
-/* What every launch's descriptor says; release, dependences and type are the caller's. */
+/* Fills the fields that all launches share; the caller sets release, dependences and type. */
 void sg_fill_qmd(uint32_t *w, const struct sg_launch *l, uint64_t consts)
 {
 	memset(w, 0, SG_QMD_WORDS * 4);
@@ -71,7 +70,10 @@ void sg_fill_qmd(uint32_t *w, const struct sg_launch *l, uint64_t consts)
 	w[49] = w[57] = 0x1800000 | (uint32_t)(consts >> 38);
 }
 
-/* The empty descriptor of a launch: type GRID_NULL, waits for two, schedules the next launch's. */
+/*
+ * The empty descriptor of a launch: type GRID_NULL, waits for two others, schedules the next
+ * launch's.
+ */
 static void fill_null(uint32_t *w, uint64_t next)
 {
 	memset(w, 0, SG_QMD_WORDS * 4);
@@ -218,7 +220,7 @@ API CUresult cuLaunchKernel_ptsz(CUfunction f, unsigned gx, unsigned gy, unsigne
 	return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, s, params, extra);
 }
 
-/* The caller waits and runs it himself. */
+/* The caller's thread waits and runs the function itself. */
 API CUresult cuLaunchHostFunc(CUstream handle, void (*fn)(void *), void *user)
 {
 	struct CUstream_st *s = sg_stream(handle);

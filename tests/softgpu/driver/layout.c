@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where rings and USERDs lie in their objects. The first layout is the real driver's; the others
- * the resource manager allows as well: SOFTGPU=layout=NAME. slots     the USERDs of eight channels
- * in one page together  a channel's ring behind its USERD, in the same page odd       rings back to
- * back, none at the start of a page, two of them in one crossed   every other ring begins in the
- * page of its neighbour's USERD system    USERDs in system memory, eight in one page beside    the
- * channel's progress semaphore in its USERD's page
+ * Offsets of rings and USERDs in their objects. The first layout is the real driver's; the resource
+ * manager allows the others too (SOFTGPU=layout=NAME):
+ * - slots: the USERDs of eight channels in one page
+ * - together: a channel's ring after its USERD, in the same page
+ * - odd: rings back to back, none at the start of a page, two of them in one
+ * - crossed: every other ring begins in the page of its neighbour's USERD
+ * - system: USERDs in system memory, eight in one page
+ * - beside: the channel's progress semaphore in its USERD's page
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,10 @@ enum sg_layout sg_layout(void)
 	return SG_LAYOUT_DRIVER;
 }
 
-/* N counts the channels whose rings share the object; USERDs from SLOTS on where they are apart. */
+/*
+ * N counts the channels whose rings share the object. SLOTS: offset of the first USERD in layouts
+ * with separate USERDs.
+ */
 void sg_layout_place(enum sg_layout layout, uint32_t n, uint64_t slots, uint64_t *ring,
 		     uint64_t *userd)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Libraries, which are modules that need no context to be loaded; modules out of files; and the
- * linker, which gives back the cubin that it was given.
+ * Libraries, which are modules that can be loaded without a context; modules from files; and the
+ * linker, which returns a cubin given to it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct CUlinkState_st {
 	size_t bytes;
 };
 
-/* With a 0 behind it; NULL: cannot be read. To be freed. */
+/* Adds a terminating 0. Free with free(). Returns NULL if the file is unreadable. */
 static void *read_file(const char *path)
 {
 	FILE *file = fopen(path, "rb");
@@ -65,7 +65,7 @@ API CUresult cuLibraryLoadFromFile(CUlibrary *out, const char *path, int *jit, v
 	return r;
 }
 
-/* In whichever context it is first asked for. */
+/* Loaded into the context that first asks for it. */
 API CUresult cuLibraryGetKernel(CUkernel *out, CUlibrary library, const char *name)
 {
 	struct CUmod_st *m = (struct CUmod_st *)library;
@@ -102,7 +102,7 @@ API CUresult cuLinkCreate_v2(unsigned n, int *options, void **values, CUlinkStat
 	return CUDA_SUCCESS;
 }
 
-/* What the assembler makes of PTX: the file of that name. */
+/* Replaces the PTX assembler: returns the file named in the environment. */
 static CUresult assemble(CUlinkState state)
 {
 	const char *path = getenv("SOFTGPU_ASSEMBLED");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory: device memory in blocks of 2 MiB at addresses reserved in the program, and page-locked
- * host memory at its own address.
+ * host memory at the same address on CPU and GPU.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define BLOCK 0x200000ull
 #define GRAIN 512ull
 
-/* One object; small allocations share it. */
+/* A memory object; small allocations share one. */
 struct piece {
 	uint32_t start, count; /* grains */
 };
@@ -20,7 +20,7 @@ struct sg_block {
 	uint64_t va, size;
 	uint32_t handle;
 	uint32_t npieces, room;
-	struct piece *pieces; /* sorted; NULL in a block that is one allocation */
+	struct piece *pieces; /* sorted; NULL if the block is a single allocation */
 };
 
 struct host {
@@ -29,7 +29,7 @@ struct host {
 	uint8_t *p;
 	uint64_t size;
 	uint32_t handle;
-	bool registered; /* the program's own pages */
+	bool registered; /* memory that the program registered */
 };
 
 static struct host *hosts;
@@ -108,9 +108,7 @@ static void block_free(struct sg_context *ctx, struct sg_block *b)
 	free(b);
 }
 
-/*
- * Room for COUNT grains in B; 0: none (grain 0 of a block is never handed out alone: offset + 1).
- */
+/* Reserves COUNT grains in B. Returns their address, 0 if there is no space. */
 static uint64_t piece_take(struct sg_block *b, uint32_t count)
 {
 	uint32_t at = 0, i;
@@ -340,7 +338,7 @@ API CUresult cuMemFree_v2(CUdeviceptr p)
 	pthread_mutex_lock(&ctx->lock);
 	ok = sg_device_free(ctx, p);
 	pthread_mutex_unlock(&ctx->lock);
-	/* Managed memory is page-locked here. */
+	/* Managed memory is page-locked host memory here. */
 	return ok || sg_host_free((void *)(uintptr_t)p) ? r : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -363,7 +361,7 @@ API CUresult cuMemAllocHost_v2(void **p, size_t size)
 	return *p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* CU_MEMHOSTALLOC_PORTABLE: to the other devices too, of those that have a context by now. */
+/* CU_MEMHOSTALLOC_PORTABLE: maps it for the other devices that have a context. */
 static void host_show(struct sg_context *ctx, const void *p)
 {
 	struct host *h;

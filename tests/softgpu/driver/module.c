@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Modules, of which cubin.c reads those that are no text: PTX text is searched for its entries and
- * their parameters. Code goes to the GPU when an entry is first asked for. Entries with the names
- * of the GPU's own programs (builtin.h) really run; of others the code is a filling that the GPU
- * takes for a no-op.
+ * Modules. cubin.c reads binary ones; PTX text is searched for entries and their parameters. Code
+ * is uploaded when an entry is first looked up. Entries named like the GPU's own programs
+ * (builtin.h) really run; others get filler code, which the GPU treats as a no-op.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -35,7 +34,7 @@ static uint32_t type_size(const char *t)
 	return 0;
 }
 
-/* One parameter "[.align N] .type name[ [count] ]" between AT and END. */
+/* Parses one parameter "[.align N] .type name[ [count] ]" between AT and END. */
 static bool parse_param(struct CUfunc_st *f, const char *at, const char *end)
 {
 	uint32_t size = 0, align = 0, count = 1;
@@ -141,7 +140,8 @@ static uint32_t program_of(const char *name)
 {
 	if (!strcmp(name, "softgpu_store"))
 		return SG_PROGRAM_STORE;
-	if (strstr(name, "softgpu_spin")) /* whatever else it is called, as a collective is */
+	if (strstr(name,
+		   "softgpu_spin")) /* also as part of a longer name, such as a collective's */
 		return SG_PROGRAM_SPIN;
 	return strncmp(name, "softgpu_add", 11) ? 0 : SG_PROGRAM_ADD;
 }
@@ -168,7 +168,7 @@ static CUresult upload(struct CUfunc_st *f)
 	return r ? r : sg_channel_wait(&ctx->ch[0], ctx->ch[0].payload);
 }
 
-/* The driver's own kernels; nparams of each is its number, parameters are taken as they are. */
+/* The driver's own kernels; their nparams is their number, parameters are passed unchanged. */
 CUresult sg_builtin_load(struct sg_context *ctx)
 {
 	struct CUmod_st *m = calloc(1, sizeof(*m));
@@ -213,7 +213,7 @@ CUresult sg_module_load(CUmodule *out, const void *image, struct sg_context *ctx
 
 	if (!out || !image)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* Real ones take milliseconds, as code is copied and linked. */
+	/* Real modules take milliseconds to load, for copying and linking code. */
 	if (slow && strstr(slow, "slow-modules"))
 		nanosleep(&(struct timespec){0, 20000000}, NULL);
 	m = calloc(1, sizeof(*m));
@@ -279,7 +279,7 @@ API CUresult cuFuncGetName(const char **name, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
-/* The numbers are those that every launch's descriptor says. */
+/* The same numbers as in every launch's descriptor. */
 API CUresult cuFuncGetAttribute(int *value, int attribute, CUfunction f)
 {
 	*value = attribute == 0 ? 1024 : attribute == 4 ? 20 : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory of one device for another: at the same address, for the calling context's device alone,
- * and of one direction until the other context asks for its own. With SOFTGPU=apart the devices
- * cannot reach each other.
+ * Peer access: one device's memory mapped for another at the same address, only for the calling
+ * context's device and in one direction, until the other context enables its own. With
+ * SOFTGPU=apart the devices cannot reach each other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int place_of(const struct sg_context *peer, const struct sg_context *read
 	return -1;
 }
 
-/* Under the lock of PEER. */
+/* The lock of PEER is held. */
 static CUresult enable(struct sg_context *ctx, struct sg_context *peer)
 {
 	int i = place_of(peer, NULL);
@@ -69,7 +69,7 @@ API CUresult cuCtxEnablePeerAccess(CUcontext c, unsigned flags)
 	return r;
 }
 
-/* Another context of its device may still have access. */
+/* Another context of that device may still have access. */
 static void hide(struct sg_context *peer, struct sg_device *d)
 {
 	for (int i = 0; i < SG_DEVICES; i++)

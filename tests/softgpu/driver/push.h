@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing methods into a pushbuffer. Each function returns where the next word goes. */
+/* Writes methods into a pushbuffer. Each function returns the address of the next word. */
 #ifndef SOFTGPU_PUSH_H
 #define SOFTGPU_PUSH_H
 
@@ -11,7 +11,7 @@ enum { SUBCH_HOST = 0, SUBCH_COMPUTE = 1, SUBCH_COPY = 4 };
 #define PUSH_HEADER(form, subch, method, count)                                       \
 	((uint32_t)(form) << 29 | (uint32_t)(count) << 16 | (uint32_t)(subch) << 13 | \
 	 (uint32_t)(method) >> 2)
-#define PUSH_RUN 8191 /* words that one header can announce */
+#define PUSH_RUN 8191 /* maximum words of one header */
 
 static inline uint32_t *push1(uint32_t *p, uint32_t subch, uint32_t method, uint32_t a)
 {
@@ -54,7 +54,7 @@ static inline uint32_t *push_va(uint32_t *p, uint32_t subch, uint32_t method, ui
 	return push2(p, subch, method, (uint32_t)(va >> 32), (uint32_t)va);
 }
 
-/* Words that an inline upload of BYTES takes. */
+/* Number of words of an inline upload of BYTES. */
 static inline uint32_t push_upload_words(uint32_t bytes)
 {
 	uint32_t n = (bytes + 3) / 4;
@@ -84,7 +84,7 @@ static inline uint32_t *push_upload(uint32_t *p, uint64_t va, const void *data, 
 	return p;
 }
 
-/* Host semaphore acquire: value at VA has reached PAYLOAD, counted around. */
+/* Host semaphore acquire: waits until the value at VA has reached PAYLOAD, modulo 2^32. */
 static inline uint32_t *push_acquire(uint32_t *p, uint64_t va, uint32_t payload, uint32_t execute)
 {
 	p[0] = PUSH_HEADER(1, SUBCH_HOST, 0x5c, 5);

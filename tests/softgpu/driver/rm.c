@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Device calls of the stand-in driver, in the structures of release 580.159.04, or of the one that
- * the kernel says it is. */
+/*
+ * Device calls of the stand-in driver, with the structures of release 580.159.04 or of the release
+ * that the kernel reports.
+ */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +190,7 @@ uint32_t sg_external_map(struct sg_device *d, uint64_t va, uint64_t size, uint32
 	if (status)
 		return status;
 	status = sg_external_show(d, va, size, memory);
-	sg_handle(); /* the real one leaves a gap in its handles here */
+	sg_handle(); /* the real driver skips a handle here */
 	return status;
 }
 
@@ -237,7 +239,7 @@ uint32_t sg_external_free(uint64_t va, uint64_t size)
 
 	if (sg_driver.release < 590)
 		return sg_uvm(34, &range, 16);
-	range.length = 0; /* the status stands there */
+	range.length = 0; /* offset of the status */
 	return sg_uvm(34, &range, 8);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams and events. A stream works on one compute channel and on copy channels; where its order
- * crosses channels, the later work acquires the progress of the earlier. The null stream and
- * blocking streams wait for each other the same way.
+ * Streams and events. A stream uses one compute channel and several copy channels; where its order
+ * crosses channels, later work acquires the progress of earlier work. The null stream and blocking
+ * streams wait for each other in the same way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 struct CUevent_st {
 	struct sg_context *ctx;
-	uint32_t slot, count; /* count: records so far, the payload of the last */
+	uint32_t slot, count; /* count: number of records, and payload of the last one */
 	volatile uint32_t *at;
 	bool recorded;
 };
@@ -69,7 +69,7 @@ static void wait_for(struct CUstream_st *s, struct sg_point p)
 		s->wait[s->nwait++] = p;
 }
 
-/* What the order of streams demands of the next work of S. */
+/* Collects the positions that the next work of S must wait for. */
 static void gather(struct CUstream_st *s)
 {
 	struct sg_context *ctx = s->ctx;
@@ -109,9 +109,7 @@ static uint32_t *begin(struct CUstream_st *s, struct softgpu_channel *ch, uint32
 	for (uint32_t i = 0; i < s->nwait; i++) {
 		struct sg_point *w = &s->wait[i];
 
-		/*
-		 * One channel is in order by itself, and what is known to be done needs no waiting.
-		 */
+		/* A channel executes in order, and completed work needs no acquire. */
 		if (w->ch != ch && !sg_channel_done(w->ch, w->payload))
 			p = push_acquire(p, w->ch->progress_va, w->payload, ACQUIRE_SWITCH);
 	}
@@ -153,8 +151,10 @@ void sg_stream_kernel(struct CUstream_st *s, uint64_t sem, uint32_t payload)
 	__atomic_store_n(&s->kernel_sem, sem, __ATOMIC_RELEASE);
 }
 
-/* The channel's slot tells that a launch was passed, its semaphore that the grid has ended. Without
- * the stream's lock, which a launch holds as long as the ring is full. */
+/*
+ * The channel's slot shows that the launch was passed, its semaphore that the grid has ended. Does
+ * not take the stream's lock, which a launch holds while the ring is full.
+ */
 static bool kernel_runs(const struct CUstream_st *s)
 {
 	const uint32_t *at = (const uint32_t *)__atomic_load_n(&s->kernel_sem, __ATOMIC_ACQUIRE);
@@ -163,8 +163,7 @@ static bool kernel_runs(const struct CUstream_st *s)
 			       __atomic_load_n(&s->kernel_payload, __ATOMIC_RELAXED)) < 0;
 }
 
-/* What has been waited for here is not acquired once more: the next launch goes without, as the
- * real driver's does. */
+/* The next launch has no acquire for what was waited for here, as in the real driver. */
 CUresult sg_stream_wait(struct CUstream_st *s)
 {
 	uint64_t last = __atomic_load_n(&s->last, __ATOMIC_ACQUIRE);
@@ -259,7 +258,7 @@ API CUresult cuStreamQuery(CUstream handle)
 
 /* ---- events ---- */
 
-/* Slots go down from the 64 KiB mark of the event object, then up behind it. */
+/* Slots go down from the 64 KiB mark of the event object, then up from there. */
 static uint64_t slot_va(const struct sg_context *ctx, uint32_t slot)
 {
 	uint64_t top = ctx->base + 0x4810000;
@@ -369,7 +368,7 @@ API CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 	return CUDA_SUCCESS;
 }
 
-/* An acquire of the event's slot, in a submission of its own. */
+/* Acquires the event's slot in a separate submission. */
 API CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags)
 {
 	struct CUstream_st *s = sg_stream(handle);
@@ -387,7 +386,7 @@ API CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags)
 	return sg_stream_submit(s, s->compute, p);
 }
 
-/* One word written or waited for, as EXECUTE says, in the stream's order. */
+/* Writes or waits for one word, as EXECUTE says, in stream order. */
 static CUresult stream_word(CUstream handle, CUdeviceptr at, uint32_t value, unsigned flags,
 			    uint32_t execute)
 {
@@ -404,14 +403,14 @@ static CUresult stream_word(CUstream handle, CUdeviceptr at, uint32_t value, uns
 	return sg_stream_submit(s, s->compute, p);
 }
 
-/* As the class of the host has it: a release, when all before it is done. */
+/* A host release, executed when all previous work is done. */
 API CUresult cuStreamWriteValue32_v2(CUstream handle, CUdeviceptr at, uint32_t value,
 				     unsigned flags)
 {
 	return stream_word(handle, at, value, flags, RELEASE_WFI);
 }
 
-/* Until the word there has reached VALUE; no other condition is offered. */
+/* Waits until the word has reached VALUE; other conditions are not supported. */
 API CUresult cuStreamWaitValue32_v2(CUstream handle, CUdeviceptr at, uint32_t value, unsigned flags)
 {
 	return stream_word(handle, at, value, flags, ACQUIRE_SWITCH);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests ask of the driver beyond the CUDA API: softgpu.h. */
+/* Functions for tests beyond the CUDA API, see softgpu.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@ struct doorbell {
 	struct doorbell *next;
 	struct sg_device *device;
 	uint32_t handle;
-	bool own; /* the object as well as the mapping */
+	bool own; /* created the object, not only the mapping */
 	volatile uint32_t *page;
 };
 static struct doorbell *doorbells;
@@ -249,7 +249,7 @@ static uint32_t *push_nops(struct softgpu_channel *ch, uint32_t *p, uint32_t ndw
 	return sg_push_progress(ch, p, 0);
 }
 
-/* Segments larger than the pushbuffer get memory of their own, kept until the process ends. */
+/* Segments larger than the pushbuffer get their own memory, kept until the process ends. */
 static uint32_t submit_big(struct softgpu_channel *ch, uint32_t ndwords, uint32_t fill)
 {
 	static uint32_t *big[2];
@@ -343,7 +343,7 @@ EXPORT uint32_t softgpu_counted(struct softgpu_channel *ch)
 
 /* ---- memory ---- */
 
-/* Addresses of 2 MiB steps that nobody has. */
+/* Reserves addresses in steps of 2 MiB. */
 static void *reserve(uint64_t size, bool high)
 {
 	static uint64_t next[2] = {0x1000000000, 0x500000000000};

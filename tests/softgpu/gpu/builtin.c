@@ -43,7 +43,7 @@ static bool fill(struct sg_channel *ch, uint64_t to, uint64_t value, uint64_t n,
 	return true;
 }
 
-/* Pages that are not next to each other in the process are not handed out as one. */
+/* Pages that are not adjacent in the process are not returned as one range. */
 static void *reach(void *arg, uint64_t at, size_t size)
 {
 	struct sg_channel *ch = arg;
@@ -63,7 +63,7 @@ static void interpret(struct sg_channel *ch, const uint32_t *qmd, const struct s
 		.kernel = (const char *)sass->kernel,
 		.grid = {qmd[32], qmd[33], qmd[34]},
 		.block = {qmd[36] & 0xffff, qmd[36] >> 16, qmd[37] & 0xffff},
-		.shared = 4096, /* a graph's descriptor does not say how much */
+		.shared = 4096, /* a graph's descriptor does not contain the amount */
 		.params = params,
 		.params_size = sass->params_bytes,
 		.reach = reach,
@@ -111,8 +111,7 @@ void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
 	struct sg_program head;
 	struct sg_sass sass;
 
-	/* Code that is not there is the driver's mistake; the program's own code is never looked
-	 * into. */
+	/* Missing code is the driver's error. The program's own code is never read. */
 	if (!sg_vaspace_find(ch->vaspace, code, &left) || left < sizeof(head) ||
 	    !sg_read(ch, code, &head, sizeof(head))) {
 		sg_fault(ch, code);

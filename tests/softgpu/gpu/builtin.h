@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that the software GPU really executes: the stand-in driver's own copy and fill kernels.
- * Their code starts with struct sg_program; any other program is a no-op that completes.
+ * Programs that the software GPU executes: the stand-in driver's own copy and fill kernels. Their
+ * code starts with struct sg_program; any other program is a no-op that completes.
  */
 #ifndef SOFTGPU_BUILTIN_H
 #define SOFTGPU_BUILTIN_H
@@ -15,10 +15,10 @@ enum sg_program_op {
 	SG_PROGRAM_COPY_2D = 2, /* to, from, width, height, pitch of to, pitch of from */
 	SG_PROGRAM_FILL = 3, /* to, value, bytes, element size */
 	SG_PROGRAM_FILL_2D = 4, /* to, value, width, pitch, height, element size */
-	SG_PROGRAM_STORE = 5, /* to, value: one dword, for tests of order */
-	SG_PROGRAM_ADD = 6, /* to, value: added to one dword */
-	SG_PROGRAM_SASS = 8, /* a cubin's kernel, interpreted: struct sg_sass stands behind it */
-	SG_PROGRAM_SPIN = 7, /* at, value: runs until the dword there is that or more */
+	SG_PROGRAM_STORE = 5, /* to, value: stores one dword, to test ordering */
+	SG_PROGRAM_ADD = 6, /* to, value: adds to one dword */
+	SG_PROGRAM_SASS = 8, /* a cubin's kernel, interpreted; followed by struct sg_sass */
+	SG_PROGRAM_SPIN = 7, /* at, value: runs until the dword at `at` is at least value */
 };
 
 struct sg_program {
@@ -27,7 +27,7 @@ struct sg_program {
 	uint32_t reserved;
 };
 
-/* In this process. */
+/* Pointers of this process. */
 struct sg_sass {
 	uint64_t cubin, bytes, kernel, params_bytes;
 };

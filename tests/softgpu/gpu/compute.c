@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The compute class: inline uploads, report semaphores, and launches, which go to tasks.c. */
+/* The compute class: inline uploads, report semaphores, and launches, which tasks.c runs. */
 #include <string.h>
 #include "gpu.h"
 
-/* Data for the upload that LAUNCH_DMA opened; what comes after its last byte is dropped. */
+/* Data for the upload that LAUNCH_DMA opened; data after its last byte is dropped. */
 static void inline_bytes(struct sg_channel *ch, const uint8_t *p, uint64_t n)
 {
 	struct sg_engine_compute *c = &ch->compute;
@@ -45,7 +45,7 @@ static void open_upload(struct sg_channel *ch)
 	sg_spend(ch, true, c->line_bytes);
 }
 
-/* One value many times. */
+/* Writes one value COUNT times. */
 static void fill(struct sg_channel *ch, uint32_t count, uint32_t value)
 {
 	uint32_t block[1024];
@@ -60,7 +60,7 @@ static void fill(struct sg_channel *ch, uint32_t count, uint32_t value)
 	}
 }
 
-/* Inline data out of memory instead of the pushbuffer. */
+/* Inline data from memory instead of the pushbuffer. */
 static void from_memory(struct sg_channel *ch, uint64_t va, uint32_t count)
 {
 	uint32_t block[1024];
@@ -82,7 +82,7 @@ static void report(struct sg_channel *ch, uint32_t d)
 	uint64_t va = (uint64_t)(c->report[0] & 0x1ffffff) << 32 | c->report[1];
 
 	if (d & 3)
-		return; /* a trap: nobody is there to take it */
+		return; /* a trap: no handler exists */
 	if (d >> 3 & 1)
 		sg_reduce(ch, va, c->report[2], d >> 9 & 7, d >> 17 & 1);
 	else
@@ -104,7 +104,7 @@ static void report2(struct sg_channel *ch, uint32_t e)
 		sg_release(ch, va, wide ? payload : (uint32_t)payload, wide, !(e >> 3 & 3));
 }
 
-/* A register written as high part, low part, then a count that starts it. */
+/* Registers are written in the order high part, low part, count; the count starts the transfer. */
 static void source(struct sg_channel *ch, uint32_t method, uint32_t data)
 {
 	struct sg_engine_compute *c = &ch->compute;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RM_CONTROL: the answers that a driver reads. Commands that it only sends are known by their
- * number and the size of their parameters, and leave them as they are.
+ * RM_CONTROL: answers the commands whose results a driver reads. Other commands are known by number
+ * and parameter size, and leave their parameters unchanged.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const uint16_t classes[] = {
 	0xc361, 0xc56f, 0xc46f, 0xc36f, 0x503c, 0x00de, 0x9067, 0x90f1, 0x00f8, 0x00fd,
 };
 
-/* Sent without reading an answer: command, size of parameters. */
+/* Commands whose answer is not read: command, size of parameters. */
 static const struct {
 	uint32_t cmd;
 	uint32_t size;
@@ -122,7 +122,7 @@ static uint32_t class_list(void *p)
 	return NV_OK;
 }
 
-/* Of a channel group, or of one channel. */
+/* For a channel group or a single channel. */
 static uint32_t schedule(struct sg_object *o, bool on)
 {
 	struct sg_gpu *g = o->minor < SG_MAX_GPUS ? &sg_gpus[o->minor] : NULL;

@@ -33,7 +33,7 @@ static bool copy_bytes(struct sg_channel *ch, uint64_t to, uint64_t from, uint64
 	return true;
 }
 
-/* One line of N elements of remapped components. */
+/* One line of N elements with remapped components. */
 static bool remap_line(struct sg_channel *ch, uint64_t to, uint64_t from, uint64_t n)
 {
 	uint32_t map = REG(ch, 0x708), size = (map >> 16 & 3) + 1;

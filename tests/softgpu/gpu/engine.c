@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The engine of one GPU: a thread that takes doorbells, fetches entries by USERD's PUT and runs
+ * The engine of one GPU: a thread that takes doorbells, fetches entries up to USERD's PUT and runs
  * segments.
  *
- * When it consumes: with `eager` whatever PUT shows, at any time; with `poison` up to the PUT of
- * the last doorbell the driver told of (a tool that reads after the store finds rubbish, one that
- * reads before it does not); else up to PUT on any doorbell, which may be ahead of that channel's
+ * It consumes, with `eager`, up to PUT at any time; with `poison`, up to the PUT of the last
+ * doorbell that the driver reported (so a tool that reads after the store finds overwritten data,
+ * one that reads before it does not); else up to PUT at any doorbell, possibly before the channel's
  * own.
  *
- * A real GPU looks at a channel's PUT when that channel's doorbell rings. Here a page keeps one
- * token, and of two that come together one is lost: so any doorbell counts, but with `own` none
- * between a driver's PUT and its doorbell, since PUT may then be ahead of the doorbell that was
- * lost.
+ * A real GPU reads a channel's PUT when that channel's doorbell rings. Here a page holds one token,
+ * and one of two simultaneous doorbells is lost, so any doorbell counts. With `own`, none counts
+ * between a driver's PUT and its doorbell, since PUT may then be ahead of the lost doorbell.
  */
 #include <dlfcn.h>
 #include <sched.h>
@@ -25,7 +24,7 @@
 #define USERD_PUT (0x8c / 4)
 #define DOORBELL (0x90 / 4)
 #define TIME (0x80 / 4)
-#define SLICE 64 /* entries of one channel in a row */
+#define SLICE 64 /* consecutive entries of one channel */
 #define POISON 0xdeadd00d
 
 struct sg_gpu sg_gpus[SG_MAX_GPUS] = {
@@ -78,8 +77,10 @@ void sg_channel_free(struct sg_channel *ch)
 
 /* ---- fetching ---- */
 
-/* As its driver wrote it: nvsnoop has a launch's grid release a second time, which the driver never
- * does. */
+/*
+ * Hashes the segment as its driver wrote it: nvsnoop makes a launch's grid release a second time,
+ * which the driver never does.
+ */
 static uint64_t hash_of(struct sg_channel *ch, uint32_t ndwords)
 {
 	uint32_t was[5], *w = NULL;
@@ -132,7 +133,7 @@ static void poison_segment(struct sg_channel *ch, uint64_t va, uint64_t n)
 	}
 }
 
-/* Takes the entry at ch->get and brings its segment into ch->buf. */
+/* Takes the entry at ch->get and copies its segment to ch->buf. */
 static void fetch(struct sg_channel *ch)
 {
 	uint64_t entry, slot = ch->ring + ch->get * 8ull, va, poison = 0xdeadd00ddeadd00dull;
@@ -163,14 +164,13 @@ static void fetch(struct sg_channel *ch)
 	__atomic_store_n(&ch->userd[USERD_GET], ch->get, __ATOMIC_RELEASE);
 }
 
-/* Nothing can take the place of a ring that is not whole pages: nobody but its driver puts there.
- */
+/* A ring that is not whole pages cannot be replaced: only its driver puts entries there. */
 static bool takes_others(const struct sg_channel *ch)
 {
 	return sg_options.own && ch->entries * 8ull % 4096 == 0;
 }
 
-/* How far CH may be consumed now. */
+/* The PUT up to which CH may be consumed now. */
 static uint32_t limit(struct sg_channel *ch, bool any_bell)
 {
 	uint32_t put = __atomic_load_n(&ch->userd[USERD_PUT], __ATOMIC_ACQUIRE) & (ch->entries - 1);
@@ -180,7 +180,7 @@ static uint32_t limit(struct sg_channel *ch, bool any_bell)
 		return put;
 	ch->bell |= any_bell;
 	if (sg_options.poison) {
-		rung = __atomic_load_n(&ch->rung, __ATOMIC_ACQUIRE); /* behind PUT */
+		rung = __atomic_load_n(&ch->rung, __ATOMIC_ACQUIRE); /* one past PUT */
 		if (rung != SG_NO_GPU && !takes_others(ch))
 			return rung & (ch->entries - 1);
 		ch->held = rung != SG_NO_GPU && rung & SOFTGPU_RINGING;
@@ -192,7 +192,7 @@ static uint32_t limit(struct sg_channel *ch, bool any_bell)
 	return ch->bell ? put : ch->get;
 }
 
-/* True: something was done. */
+/* Returns true if anything was done. */
 static bool run_channel(struct sg_channel *ch, bool any_bell)
 {
 	uint32_t end = limit(ch, any_bell);
@@ -271,7 +271,7 @@ static bool work(struct sg_gpu *g)
 	return did | any;
 }
 
-/* Nothing to do: look again soon, then less and less often. */
+/* Idle: polls soon, then less and less often. */
 static void rest(struct sg_gpu *g, uint32_t idle)
 {
 	uint64_t ns;
@@ -312,9 +312,10 @@ static void *engine(void *arg)
 static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
 /*
- * The thread is libc's own affair: the hooks of a library before us do not learn of it.
- * ThreadSanitizer has to, whose allocator fails in threads that it does not know. Asked for at the
- * start: a test may open the GPU while another thread has the loader's lock.
+ * Creates the thread with libc's own function, so that the hooks of a library before this one do
+ * not see it. ThreadSanitizer must see it, because its allocator fails in threads it does not know.
+ * Looked up at the start, since a test may open the GPU while another thread holds the loader's
+ * lock.
  */
 __attribute__((constructor)) static void find_create(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The host of a channel: takes a segment's words apart into methods, executes the host's own ones
- * (semaphores, barriers) and hands the rest to the engine on their subchannel.
+ * The host of a channel: splits a segment into methods, executes host methods (semaphores,
+ * barriers) and passes the rest to the engine on their subchannel.
  */
 #include <string.h>
 #include "gpu.h"
@@ -93,22 +93,22 @@ void sg_release(struct sg_channel *ch, uint64_t va, uint64_t payload, bool wide,
 	__atomic_store_n(p, (uint32_t)payload, __ATOMIC_RELEASE);
 }
 
-/* It does not begin at 0, as no GPU's does. */
+/* It does not start at 0, as on real GPUs. */
 uint64_t sg_clock(const struct sg_gpu *g)
 {
 	return (1ull << 40) + g->spent;
 }
 
 /*
- * Inline 32 ns and one more for 16 bytes; the copy engine 512 and one more for 32: at 15,360 bytes
- * they are equal.
+ * Inline: 32 ns plus 1 per 16 bytes; copy engine: 512 ns plus 1 per 32 bytes. They are equal at
+ * 15,360 bytes.
  */
 void sg_spend(struct sg_channel *ch, bool inline_data, uint64_t bytes)
 {
 	ch->gpu->spent += inline_data ? 32 + bytes / 16 : 512 + bytes / 32;
 }
 
-/* Operations as the engines number them: ADD MIN MAX INC DEC AND OR XOR. */
+/* Operations in the engines' numbering: ADD MIN MAX INC DEC AND OR XOR. */
 void sg_reduce(struct sg_channel *ch, uint64_t va, uint32_t payload, uint32_t op, bool is_signed)
 {
 	uint32_t *p = word(ch, va), old;
@@ -166,7 +166,7 @@ static bool acquired(uint64_t value, uint64_t payload, uint32_t op, bool wide)
 	return true;
 }
 
-/* The host's reductions: IMIN IMAX IXOR IAND IOR IADD INC DEC; in the engines' numbering. */
+/* Maps the host's reductions (IMIN IMAX IXOR IAND IOR IADD INC DEC) to the engines' numbering. */
 static const uint8_t host_reduction[8] = {1, 2, 7, 5, 6, 0, 3, 4};
 
 static bool sem_execute(struct sg_channel *ch, uint32_t exec)
@@ -217,7 +217,7 @@ static bool old_semaphore(struct sg_channel *ch, uint32_t d)
 	return true;
 }
 
-/* False: wait and come back with the same word. */
+/* Returns false if the channel must wait and retry the same word. */
 static bool host_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 {
 	ch->host[method / 4] = data;
@@ -237,7 +237,7 @@ static bool host_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 
 static uint16_t class_on(const struct sg_channel *ch, uint32_t subch)
 {
-	if (ch->engine >= 9) /* a copy runlist does not look at the subchannel */
+	if (ch->engine >= 9) /* a copy runlist ignores the subchannel */
 		return 0xc8b5;
 	if (ch->bound[subch])
 		return ch->bound[subch];
@@ -250,7 +250,7 @@ static bool method(struct sg_channel *ch, uint32_t method, uint32_t data)
 		return host_method(ch, method, data);
 	switch (class_on(ch, ch->subch) & 0xff) {
 	case 0xc0:
-	case 0x40: /* inline-to-memory speaks the same language */
+	case 0x40: /* inline-to-memory has the same methods */
 		return sg_compute_method(ch, method, data);
 	case 0xb5:
 		sg_copy_method(ch, method, data);

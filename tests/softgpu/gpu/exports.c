@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the software GPU tells drivers and tests by name: softgpu.h. */
+/* Functions of the software GPU that drivers and tests look up by name, see softgpu.h. */
 #include "gpu.h"
 #include "../softgpu.h"
 

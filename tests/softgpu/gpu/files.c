@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The device files: /dev/nvidiactl, /dev/nvidiaN and /dev/nvidia-uvm as an interposer in the place
- * of the kernel. An open device is a memfd of its own, known again by its inode, so that every way
- * to get a descriptor of it works. fstat and stat show the character devices that they stand for.
- * Everything else goes to the kernel by system call, whatever stands before or behind us.
+ * The device files /dev/nvidiactl, /dev/nvidiaN and /dev/nvidia-uvm, by interposing libc functions.
+ * An open device is a separate memfd, identified by its inode, so that descriptors obtained in any
+ * way work. fstat and stat report character devices. All other calls go directly to the kernel,
+ * whatever libraries are loaded before or after this one.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -22,8 +22,7 @@ static struct sg_file *files[BUCKETS];
 static bool any_file;
 static dev_t memfd_dev;
 struct sg_options sg_options;
-static long owner; /* process whose descriptors these are: not that of a child which shares our
-		      memory */
+static long owner; /* process that owns these descriptors: not a child that shares our memory */
 
 static long result(long r)
 {
@@ -34,7 +33,7 @@ static long result(long r)
 	return r;
 }
 
-/* The number of KEY=NUMBER in the N bytes at S; 0: another option. */
+/* The number in KEY=NUMBER in the N bytes at S. Returns 0 for another option. */
 static uint32_t number_of(const char *s, size_t n, const char *key, int base)
 {
 	size_t length = strlen(key);
@@ -102,7 +101,7 @@ static void in_child(void)
 	sg_gpu_forget();
 }
 
-/* Under sg_lock. */
+/* sg_lock is held. */
 static void start_once(void)
 {
 	static bool done;
@@ -116,7 +115,7 @@ static void start_once(void)
 	pthread_atfork(before_fork, after_fork, in_child);
 }
 
-/* Which device PATH names: node, and minor for a GPU. 0: none of ours. */
+/* The device that PATH names: node, and minor for a GPU. Returns 0 for other files. */
 static enum sg_node node_of(const char *path, uint32_t *minor)
 {
 	if (!path || strncmp(path, "/dev/nvidia", 11))
@@ -346,7 +345,7 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 
 /* ---- ioctl ---- */
 
-/* A call in its plain or its indirect form: number, size, argument. */
+/* An RM call in direct or indirect form: number, size, argument. */
 static int rm_call(struct sg_file *f, unsigned long request, void *arg)
 {
 	uint32_t nr = request & 0xff, size = request >> 16 & 0x3fff;
@@ -366,8 +365,10 @@ static int rm_call(struct sg_file *f, unsigned long request, void *arg)
 	return sg_rm_ioctl(f, nr, size, arg);
 }
 
-/* Where there is a file of the name in SOFTGPU_STUCK, RM_FREE takes it away and never returns, as
- * on a GPU that hangs. */
+/*
+ * If the file named by SOFTGPU_STUCK exists, RM_FREE removes it and never returns, as on a hung
+ * GPU.
+ */
 static void get_stuck(unsigned long request)
 {
 	const char *path = (request & 0xffff) == 0x4629 ? getenv("SOFTGPU_STUCK") : NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The software GPU, inside: device files, resource-manager objects, memory, page tables, channels.
+ * Internals of the software GPU: device files, resource-manager objects, memory, page tables,
+ * channels.
  *
- * Two locks: sg_lock guards everything the device calls touch (files, objects); each GPU's lock
- * guards what its engine looks at (page tables, channels, doorbell pages). sg_lock is taken first.
+ * Lock order: sg_lock, then a GPU's lock. sg_lock protects everything that device calls use (files,
+ * objects); each GPU's lock protects what its engine uses (page tables, channels, doorbell pages).
  */
 #ifndef SOFTGPU_GPU_H
 #define SOFTGPU_GPU_H
@@ -19,23 +20,28 @@
 #define SG_NO_GPU 0xffffffffu
 #define SG_RING_MAX (1u << 20)
 
-/* ---- options.c-like: SOFTGPU="gpus=2,poison,own,eager,clock,wrong,patient,usermode=c861" ---- */
+/* ---- options: SOFTGPU="gpus=2,poison,own,eager,clock,wrong,patient,usermode=c861" ---- */
 struct sg_options {
 	uint32_t gpus;
-	bool poison; /* overwrite what was consumed, at once; consume only what was rung */
-	bool eager; /* consume by PUT alone, before the doorbell */
-	bool clock; /* timestamps of a clock that transfers alone advance: sg_spend() */
-	bool time; /* with clock: TIME_0 and TIME_1 of the doorbell page on BAR0 show it */
-	bool own; /* with poison: entries of others may be in a ring of whole pages, whose PUT
-		   * counts when rung for */
-	bool unstated; /* leaves the status of the notification that has the token as it is */
-	bool once; /* refuses to map a doorbell page a second time for an open file */
-	uint32_t usermode; /* a class of doorbell pages besides those that exist; 0: none */
-	uint32_t release; /* major number of another driver release than 580.159.04, whose
-			   * structures are taken; 0: none */
-	enum { SG_WELL, SG_WRONG, SG_MUTE, SG_FAULT } ill; /* what befalls those of SG_MARK */
+	bool poison; /* overwrites consumed data at once; consumes only what was rung for */
+	bool eager; /* consumes up to PUT before the doorbell rings */
+	bool clock; /* timestamps from a clock that only transfers advance: sg_spend() */
+	bool time; /* with clock: TIME_0 and TIME_1 of the doorbell page in BAR1 show it */
+	bool own; /* with poison: a ring of whole pages may have entries of others, whose PUT counts
+		     when rung for */
+	bool unstated; /* leaves the status of the token's notification unchanged */
+	bool once; /* refuses to map a doorbell page twice for one open file */
+	uint32_t usermode; /* an additional class of doorbell pages; 0: none */
+	uint32_t release; /* major number of the driver release whose structures are used, if not
+			     580.159.04; 0: default */
+	enum {
+		SG_WELL,
+		SG_WRONG,
+		SG_MUTE,
+		SG_FAULT
+	} ill; /* error injected into payloads from SG_MARK on */
 };
-/* Payloads from here on are those of a program that submits by itself. */
+/* Payloads from this one on are from a program that submits by itself. */
 #define SG_MARK 0x70000000u
 extern struct sg_options sg_options;
 
@@ -45,19 +51,19 @@ void sg_version(char text[16]); /* of the driver, as "580.159.04" */
 
 /* ---- memory.c ---- */
 
-/* A stretch of memory of its own; the program and the GPU each map it for themselves. */
+/* A separate piece of memory; the program and the GPU each have their own mapping. */
 struct sg_memory {
 	int fd;
 	uint32_t refs;
 	uint64_t size; /* whole pages */
 	uint8_t *map; /* the GPU's mapping */
 };
-/* NAME is what /proc/self/maps shows for the program's mappings. NULL: no memory. */
+/* NAME is shown in /proc/self/maps for the program's mappings. Returns NULL if out of memory. */
 struct sg_memory *sg_memory_new(const char *name, uint64_t size);
-/* Takes over the pages [at, at + size) of the program: they become a mapping of the new memory. */
+/* Turns the program's pages [at, at + size) into a mapping of the new memory. */
 struct sg_memory *sg_memory_pin(uint64_t at, uint64_t size);
 struct sg_memory *sg_memory_get(struct sg_memory *m);
-void sg_memory_put(struct sg_memory *m); /* NULL is fine */
+void sg_memory_put(struct sg_memory *m); /* accepts NULL */
 
 /* GPU address space. */
 struct sg_pte {
@@ -67,23 +73,23 @@ struct sg_pte {
 struct sg_vaspace {
 	uint32_t refs;
 	uint32_t count, room;
-	uint64_t generation; /* counts changes */
-	struct sg_pte *pte; /* sorted by va, without overlaps */
+	uint64_t generation; /* number of changes */
+	struct sg_pte *pte; /* sorted by va, not overlapping */
 };
 struct sg_vaspace *sg_vaspace_new(void);
 void sg_vaspace_put(struct sg_vaspace *v);
 int sg_vaspace_map(struct sg_vaspace *v, uint64_t va, uint64_t size, struct sg_memory *m,
 		   uint64_t offset);
-/* Drops everything within [va, va + size), cutting what reaches over its ends. */
+/* Removes [va, va + size), splitting entries that cross its ends. */
 void sg_vaspace_unmap(struct sg_vaspace *v, uint64_t va, uint64_t size);
-/* The GPU's pointer to VA and how many bytes follow it there; NULL: not mapped. */
+/* The GPU's pointer to VA, and the number of bytes that follow it. Returns NULL if not mapped. */
 uint8_t *sg_vaspace_find(struct sg_vaspace *v, uint64_t va, uint64_t *left);
 
 /* ---- channels ---- */
 
 struct sg_engine_compute {
 	uint32_t reg[64]; /* methods 0x100 to 0x1fc */
-	uint64_t out; /* where the next inline byte goes */
+	uint64_t out; /* address of the next inline byte */
 	uint64_t line_left, lines_left, line_bytes, pitch;
 	uint64_t line_start;
 	uint32_t fill_count; /* 3800 */
@@ -106,21 +112,22 @@ struct sg_channel {
 	uint32_t serial, client, handle, object_class, token, engine;
 	uint64_t ring; /* GPU address */
 	uint32_t entries, get;
-	uint32_t rung; /* GP_PUT of the last doorbell, SOFTGPU_RINGING from before the next GP_PUT
-			  until it has rung, by a driver that tells; SG_NO_GPU: it does not */
-	uint32_t seen_rung; /* with `own`: the one that was looked at last */
-	uint64_t fetches; /* entries taken so far */
-	uint32_t bells; /* times the token was seen on a doorbell page */
+	uint32_t
+		rung; /* GP_PUT of the last doorbell, or SOFTGPU_RINGING from before the next GP_PUT
+			 until it has rung, if the driver reports it; SG_NO_GPU: it does not */
+	uint32_t seen_rung; /* with `own`: the last value used */
+	uint64_t fetches; /* number of entries fetched */
+	uint32_t bells; /* number of times the token was seen in a doorbell page */
 	bool scheduled, dead, bell;
 	bool held; /* with `own`: its driver is about to ring */
-	uint64_t grid; /* descriptor of a program that was triggered and spins; 0: there is none */
+	uint64_t grid; /* descriptor of a running program that spins; 0: none */
 	uint32_t grid_action;
-	/* The segment in work. */
+	/* The segment being executed. */
 	uint32_t *buf;
 	uint64_t buf_room; /* dwords */
 	uint32_t pos, len; /* dwords */
 	uint64_t ext_base;
-	/* Method header in work. */
+	/* The method header being executed. */
 	uint32_t method, count, subch;
 	uint8_t kind; /* 1 INC, 3 NON_INC, 5 ONE_INC */
 	uint16_t bound[8]; /* class on each subchannel */
@@ -133,25 +140,25 @@ struct sg_channel {
 struct sg_task {
 	struct sg_task *next;
 	uint64_t address;
-	uint32_t pending; /* dependencies left */
-	bool installed; /* waits for its scheduling */
+	uint32_t pending; /* remaining dependencies */
+	bool installed; /* waits to be scheduled */
 	uint32_t qmd[96];
 };
 
 struct sg_gpu {
 	uint32_t minor;
-	struct sg_channel *waiting; /* for its engine to be idle */
+	struct sg_channel *waiting; /* waits for its engine to be idle */
 	pthread_mutex_t lock;
 	pthread_t thread;
 	bool started;
-	uint32_t kick; /* futex: somebody waits for us */
+	uint32_t kick; /* futex: set when a thread waits for the engine */
 	uint32_t asleep;
-	uint32_t wanted; /* device calls that want the lock */
+	uint32_t wanted; /* number of device calls waiting for the lock */
 	struct sg_channel *channels;
 	struct sg_memory *bells[64]; /* usermode pages */
-	uint64_t bar1; /* bitmap of them: those in which TIME reads as zero */
-	uint64_t bells_other; /* doorbells with a token of no channel */
-	uint64_t spent; /* ns that transfers took, with `clock` */
+	uint64_t bar1; /* bitmap of pages in which TIME reads as zero */
+	uint64_t bells_other; /* doorbells whose token belongs to no channel */
+	uint64_t spent; /* with `clock`: ns that transfers took */
 	uint32_t nbells;
 	uint32_t next_chid;
 	uint32_t chids[64]; /* bitmap of channel ids in use: 2048 */
@@ -163,38 +170,40 @@ extern struct sg_gpu sg_gpus[SG_MAX_GPUS];
 void sg_gpu_start(struct sg_gpu *g);
 void sg_gpu_lock(struct sg_gpu *g);
 void sg_gpu_unlock(struct sg_gpu *g);
-void sg_gpu_forget(void); /* in a forked child: no engine runs here */
-/* Removes CH from its GPU and frees it, under the GPU's lock. */
+void sg_gpu_forget(void); /* for a forked child, which has no engine thread */
+/* Removes CH from its GPU and frees it. The GPU's lock is held. */
 void sg_channel_free(struct sg_channel *ch);
 
-/* execute.c: false: the channel has to wait (acquire); call again later. */
+/* execute.c: returns false if the channel must wait (acquire); call it again later. */
 bool sg_execute(struct sg_channel *ch);
 void sg_fault(struct sg_channel *ch, uint64_t va);
 bool sg_read(struct sg_channel *ch, uint64_t va, void *to, uint64_t n);
 bool sg_write(struct sg_channel *ch, uint64_t va, const void *from, uint64_t n);
-/* Semaphore release: 4 bytes, or 16 with the time at 8. */
+/* Semaphore release: writes 4 bytes, or 16 with the time at 8. */
 void sg_release(struct sg_channel *ch, uint64_t va, uint64_t payload, bool wide, bool stamp);
-/* With `clock`: what the GPU's clock shows. */
+/* With `clock`: the GPU's time. */
 uint64_t sg_clock(const struct sg_gpu *g);
-/* A transfer of BYTES, begun by the compute class or else the copy engine. */
+/* Advances the clock by a transfer of BYTES, through the compute class or the copy engine. */
 void sg_spend(struct sg_channel *ch, bool inline_data, uint64_t bytes);
 void sg_reduce(struct sg_channel *ch, uint64_t va, uint32_t payload, uint32_t op, bool is_signed);
 
-/* compute.c, copy.c: one method write each; compute takes runs of inline data at once. */
-/* False: wait and come back with the same word. */
+/* compute.c, copy.c: execute one method write; compute accepts runs of inline data. */
+/* Return false if the channel must wait and retry the same word. */
 bool sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data);
 void sg_compute_inline(struct sg_channel *ch, const uint32_t *data, uint32_t n);
 void sg_copy_method(struct sg_channel *ch, uint32_t method, uint32_t data);
 /* tasks.c: SEND_*PCAS*; action as in SEND_SIGNALING_PCAS2_B. */
-bool sg_pcas(struct sg_channel *ch, uint64_t qmd, uint32_t action); /* false: likewise */
-bool sg_idle(struct sg_channel *ch); /* no program of it spins */
-/* The host's wait for idle: none of the context's channels of the engine has one that spins. While
- * it is waited for, the engine takes nothing from any of them. */
+bool sg_pcas(struct sg_channel *ch, uint64_t qmd, uint32_t action); /* also may return false */
+bool sg_idle(struct sg_channel *ch); /* true if no program of the channel spins */
+/*
+ * The host's wait for idle: true if no channel of the context on this engine has a program that
+ * spins. While one waits, the engine fetches nothing from any of them.
+ */
 bool sg_engine_idle(struct sg_channel *ch);
 bool sg_engine_waits(struct sg_channel *ch);
-/* builtin.c: runs the program of a descriptor if it is one of ours. */
+/* builtin.c: runs a descriptor's program if it is one of builtin.h. */
 void sg_run_program(struct sg_channel *ch, const uint32_t *qmd);
-/* It would run on for now: what it waits for has not come. */
+/* True if the program would still spin: its value has not arrived. */
 bool sg_program_spins(struct sg_channel *ch, const uint32_t *qmd);
 
 /* ---- files.c: open device files ---- */
@@ -204,46 +213,47 @@ enum sg_node { SG_NODE_CTL = 1, SG_NODE_GPU, SG_NODE_UVM };
 struct sg_file {
 	struct sg_file *next;
 	uint64_t ino;
-	int32_t refs; /* descriptors */
+	int32_t refs; /* number of descriptors */
 	enum sg_node node;
 	uint32_t minor; /* GPU */
-	/* The one mmap context of an open file. */
+	/* The mmap context of an open file, of which there is one. */
 	struct sg_memory *area;
 	uint64_t area_offset, area_size;
-	bool bell_mapped; /* its doorbell page, at least once */
+	bool bell_mapped; /* its doorbell page has been mapped */
 };
 
 extern pthread_mutex_t sg_lock;
-/* Under sg_lock; NULL: not one of our devices. */
+/* Returns NULL if FD is not one of our devices. sg_lock is held. */
 struct sg_file *sg_file_of(int fd);
 bool sg_any_file(void);
 
 /* ---- rm.c, control.c, uvm.c ---- */
 
 struct sg_object {
-	struct sg_object *next; /* of its hash bucket */
+	struct sg_object *next; /* next in its hash bucket */
 	uint32_t client, handle, parent, object_class;
-	uint32_t minor; /* of the GPU it is below; SG_NO_GPU */
+	uint32_t minor; /* minor of its GPU, or SG_NO_GPU */
 	struct sg_memory *memory;
 	struct sg_vaspace *vaspace;
 	struct sg_channel *channel;
-	uint32_t engine, vaspace_handle; /* channel group, context share, virtual memory */
-	bool scheduled; /* channel group */
-	uint64_t pinned; /* class 0071: the program's address */
+	uint32_t engine, vaspace_handle; /* of a channel group, context share or virtual memory */
+	bool scheduled; /* of a channel group */
+	uint64_t pinned; /* class 0071: address in the program */
 	uint64_t dma_base; /* class 50a0 */
-	uint64_t owner; /* root client: ino of its file */
+	uint64_t owner; /* root client: inode of its file */
 };
 struct sg_object *sg_object_find(uint32_t client, uint32_t handle);
-/* These return what ioctl() is to return: 0, or -errno. */
+/* These return the result of ioctl(): 0 or -errno. */
 int sg_rm_ioctl(struct sg_file *f, uint32_t nr, uint32_t size, void *arg);
 int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *arg);
-/* NV_STATUS */
+/* Returns NV_STATUS. */
 uint32_t sg_rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 void sg_rm_file_gone(struct sg_file *f);
 bool sg_is_bell(uint32_t minor, const struct sg_memory *m);
 void sg_uvm_file_gone(struct sg_file *f);
 /*
- * A mapping of the UVM device at an address that is its offset: semaphore pools. NULL: none there.
+ * The semaphore pool mapped at an address of the UVM device that equals its offset. Returns NULL if
+ * there is none.
  */
 struct sg_memory *sg_uvm_pool(uint64_t address, uint64_t size, uint64_t *offset);
 void sg_device_uuid(uint32_t minor, uint8_t uuid[16]);

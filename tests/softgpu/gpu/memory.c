@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory objects and GPU page tables. An object is a memfd which the GPU maps for itself, so what
- * the program does to its own mappings (moving, protecting, dropping them) does not concern the
- * GPU.
+ * Memory objects and GPU page tables. An object is a memfd that the GPU maps itself, so the GPU is
+ * not affected when the program moves, protects or unmaps its own mappings.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,9 @@ struct sg_memory *sg_memory_new(const char *name, uint64_t size)
 	m->size = size;
 	m->fd = sg_memfd(name, size);
 	/*
-	 * A page longer than the object: who looks through /proc/self/maps for doorbells that
-	 * nobody told of must not take the GPU's own mapping, which is not in the process on a real
-	 * one, for it.
+	 * One page longer than the object, so that a tool that searches /proc/self/maps for unknown
+	 * doorbells does not mistake the GPU's mapping for one: a real GPU has no mapping in the
+	 * process.
 	 */
 	if (m->fd >= 0)
 		m->map = sg_mmap(NULL, size + 4096, PROT_READ | PROT_WRITE,
@@ -33,14 +32,16 @@ struct sg_memory *sg_memory_new(const char *name, uint64_t size)
 	return m;
 }
 
-/* Real pages stay pinned under whatever the program maps later; here they move into an object
- * first. */
+/*
+ * A real driver pins pages, which stay pinned whatever the program maps over them; here they are
+ * moved into an object first.
+ */
 struct sg_memory *sg_memory_pin(uint64_t at, uint64_t size)
 {
 	uint64_t start = at & ~4095ull, end = (at + size + 4095) & ~4095ull;
 	struct sg_memory *m = NULL;
 
-	/* Nothing is pinned where there is nothing. */
+	/* Pinning fails where nothing is mapped. */
 	if (!sg_sys(SYS_msync, (long)start, (long)(end - start), MS_ASYNC, 0, 0, 0))
 		m = sg_memory_new("pinned", end - start);
 	if (!m)
@@ -91,7 +92,7 @@ void sg_vaspace_put(struct sg_vaspace *v)
 	free(v);
 }
 
-/* Index of the first entry that ends behind VA. */
+/* Index of the first entry that ends after VA. */
 static uint32_t first_behind(const struct sg_vaspace *v, uint64_t va)
 {
 	uint32_t lo = 0, hi = v->count;

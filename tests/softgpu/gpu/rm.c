@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The resource manager: objects, their memory and mappings, channels. Structures are those of
- * release 580.159.04, and with SOFTGPU=release=610 or later of 610.43.02 where they differ; a size
- * of another release is refused as the kernel module refuses it.
+ * release 580.159.04; with SOFTGPU=release=610 or later, those of 610.43.02 where they differ. A
+ * size of another release is refused, as the kernel module does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static struct sg_object *object_new(uint32_t client, uint32_t parent, uint32_t h
 
 /* ---- free ---- */
 
-/* The GPU looks at a doorbell page as long as one object names it. */
+/* The GPU polls a doorbell page while any object refers to it. */
 static void drop_bell(struct sg_object *o)
 {
 	struct sg_gpu *g = &sg_gpus[o->minor];
@@ -89,7 +89,7 @@ static void object_free(struct sg_object *o)
 		for (struct sg_object *c = objects[i]; c; c = c->next) {
 			if (c->client == o->client && c->parent == o->handle && c != o) {
 				object_free(c);
-				i = (uint32_t)-1; /* the lists changed: from the start */
+				i = (uint32_t)-1; /* the lists have changed: start over */
 				break;
 			}
 		}
@@ -175,7 +175,8 @@ static void log_channel(const struct sg_channel *ch)
 static uint32_t alloc_channel(struct sg_object *o, void *p)
 {
 	struct sg_object *up = sg_object_find(o->client, o->parent);
-	uint32_t moved = sg_options.release >= 610 ? 4 : 0; /* by hHandleVASpace at 32 */
+	uint32_t moved = sg_options.release >= 610 ? 4
+						   : 0; /* hHandleVASpace was added at offset 32 */
 	struct sg_object *userd = sg_object_find(o->client, U32(p, 32 + moved));
 	struct sg_object *error = sg_object_find(o->client, U32(p, 0));
 	struct sg_vaspace *v = channel_vaspace(o, p);
@@ -268,7 +269,7 @@ static uint32_t alloc_usermode(struct sg_object *o, const uint8_t *bar1)
 	return i < 64 ? NV_OK : NV_ERR_INSUFFICIENT_RESOURCES;
 }
 
-/* What the class makes of its parameters. */
+/* Applies the parameters of the object's class. */
 static uint32_t alloc_class(struct sg_object *o, void *p)
 {
 	uint32_t cls = o->object_class;

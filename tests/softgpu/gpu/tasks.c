@@ -3,13 +3,12 @@
  * Task descriptors (QMD version 4): scheduling, dependencies, completion. A launch completes at
  * once.
  *
- * A descriptor that is scheduled by the host runs when it waits for nothing; one with a dependence
- * counter or with REQUIRE_SCHEDULING_PCAS is installed, and runs when a predecessor or the host
- * schedules it or brings its counter to 0. SELF_COPY_ON_COMPLETION leaves it installed for the next
- * time. While one spins its channel goes on, as a real one's does: up to a wait for idle, to an
- * acquire of what it releases, or to one more that spins. A wait for idle of the host's holds up
- * all channels of the context meanwhile (seen on H100s); a release by the engine waits for no
- * program.
+ * A descriptor scheduled by the host runs if it waits for nothing; one with a dependence counter or
+ * with REQUIRE_SCHEDULING_PCAS is installed, and runs when a predecessor or the host schedules it
+ * or its counter reaches 0. SELF_COPY_ON_COMPLETION leaves it installed for the next time. While
+ * one spins, its channel continues, as on a real GPU, until a wait for idle, an acquire of what it
+ * releases, or another one that spins. A host wait for idle blocks all channels of the context
+ * meanwhile (seen on H100s); a release by the engine waits for no program.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +117,7 @@ static void run(struct sg_channel *ch, struct queue *q)
 			t->pending = qmd[0] & 0xffff;
 		else
 			drop(ch->gpu, t);
-		/* An empty grid starts nothing: the descriptor is there for its dependences. */
+		/* An empty grid starts nothing; its descriptor exists only for its dependences. */
 		if ((qmd[0] >> 23 & 7) > 1 && qmd[32] && qmd[33] && qmd[34])
 			sg_run_program(ch, qmd);
 		releases(ch, qmd);
@@ -148,7 +147,7 @@ static void trigger(struct sg_channel *ch, uint64_t address, uint32_t action)
 		if (t && !t->installed)
 			push(&q, t);
 		break;
-	case 11: /* copy it and let it wait */
+	case 11: /* copies it and lets it wait */
 		t = load(ch, address);
 		if (t)
 			t->installed = true;

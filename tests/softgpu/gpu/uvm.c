@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The UVM device: external ranges that show memory objects at GPU addresses, and semaphore pools.
- * One address space for the process, as the programs here need; its requests are bare numbers of
- * release 580.
+ * The UVM device: external ranges, which map memory objects at GPU addresses, and semaphore pools.
+ * One address space per process, enough for the tests; requests are the plain numbers of release
+ * 580.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 struct range {
 	struct range *next;
 	uint64_t base, length;
-	struct sg_memory
-		*pool; /* semaphore pool: mapped by the program through the device itself */
+	struct sg_memory *pool; /* semaphore pool that the program maps through the device */
 };
 
 static struct range *ranges;
 static uint64_t range_groups;
 static struct {
-	struct sg_vaspace *vaspace; /* no reference: sg_uvm_unregister() is told when it goes */
+	struct sg_vaspace
+		*vaspace; /* no reference: sg_uvm_unregister() is called before it is freed */
 	uint32_t minor;
 } spaces[16];
 
@@ -75,7 +75,10 @@ static uint32_t create_range(uint64_t base, uint64_t length)
 	return NV_OK;
 }
 
-/* Every registered space of the GPUs whose UUIDs stand in ATTRS (entries of 36 bytes). */
+/*
+ * Maps into every registered address space of the GPUs whose UUIDs are in ATTRS (entries of 36
+ * bytes).
+ */
 static uint32_t map_into(const uint8_t *attrs, uint64_t count, uint64_t base, uint64_t length,
 			 struct sg_memory *m, uint64_t offset)
 {
@@ -173,9 +176,7 @@ struct sg_memory *sg_uvm_pool(uint64_t address, uint64_t size, uint64_t *offset)
 
 void sg_uvm_file_gone(struct sg_file *f)
 {
-	/*
-	 * Two descriptors make one session: what it held goes with the last mapping of the process.
-	 */
+	/* Two descriptors form one session, which ends with the process's last mapping. */
 	(void)f;
 }
 
@@ -199,7 +200,7 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *a)
 	case 27: /* REGISTER_CHANNEL */
 		o = sg_object_find(U32(a, 20), U32(a, 24));
 		U32(a, 48) = o && o->channel ? NV_OK : NV_ERR_INVALID_OBJECT_HANDLE;
-		/* The kernel asks for the token, by which it is written to the notifier. */
+		/* The kernel requests the token, which writes it to the notifier. */
 		if (o && o->channel && o->channel->notifier && !sg_options.unstated)
 			U32(o->channel->notifier->map, 28) = 0xffff0000;
 		return 0;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Call counts, host times and errors of each entry point, by API or call site. */
+#ifndef NVSNOOP_DECODE_ANALYSIS_API_STATS_H
+#define NVSNOOP_DECODE_ANALYSIS_API_STATS_H
+
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
+#include "decode/query/durations.h"
+
+struct nvs_api_calls {
+	/* Set while reading. Names are resolved at the end. */
+	struct nvs_api_calls_key {
+		uint32_t trace, api, stack;
+		uint32_t thread; /* 0 unless threads are selected or listed separately */
+		uint32_t silent; /* submitted nothing, and its call site is unknown */
+	} key;
+	const struct nvs_call_api *entry;
+	const struct nvs_source *source; /* NULL: from several traces */
+	uint32_t group; /* with --per-trace the trace, else 0; only rows of one group are merged */
+	const char *api;
+	const char *runtime_api; /* of calls that submitted; "" */
+	const char *site, *module; /* likewise; only if sites are listed separately */
+	bool uncounted; /* their submissions are unknown */
+	uint64_t calls, failed, captured;
+	uint64_t open; /* never returned, or left by an exception */
+	struct nvs_times times;
+	struct nvs_total within; /* time in nested calls that other rows count */
+	struct nvs_api_error {
+		uint32_t result;
+		uint64_t count, first; /* first: index among all failures */
+	} * error;
+	uint32_t nerrors;
+	uint64_t others; /* failures with errors beyond MAX_ERRORS */
+	char *errors; /* "CUDA_ERROR_NOT_FOUND 3, ..." */
+};
+
+struct nvs_api_calls_list {
+	bool sites, threads; /* list sites or threads separately */
+	struct nvs_rows rows; /* struct nvs_api_calls */
+	struct nvs_api_calls **named; /* sorted by name, then in order of arrival */
+	size_t n;
+	uint64_t failures;
+	struct nvs_rows inner; /* ended calls inside one that has not */
+};
+
+/* Adds a call of S if the time selection includes it. Returns 0 or -ENOMEM. */
+int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
+		      const struct nvs_call *call);
+/* Returns true if the command line selects this element of list->rows. Call after reading. */
+bool nvs_api_calls_selected(const struct nvs_api_calls *a, const struct nvs_source *sources);
+/* Host time of its calls without calls nested inside them, ns. */
+uint64_t nvs_api_calls_own(const struct nvs_api_calls *a);
+/* Call after reading: merges the rows that the command line selects by name. */
+int nvs_api_calls_name(struct nvs_api_calls_list *list, struct nvs_source *sources);
+void nvs_api_calls_free(struct nvs_api_calls_list *list);
+
+#endif

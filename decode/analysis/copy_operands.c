@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds source, destination and size of copies from their arguments. Memory types are
+ * CUmemorytype. */
+#include <string.h>
+#include "decode/analysis/copy_operands.h"
+#include "decode/calls/roles.h"
+
+static enum nvs_memory kind_at(const struct nvs_copy_memory *m, uint64_t address)
+{
+	enum nvs_memory kind = nvs_hostmem_kind(m->kinds, address);
+
+	return kind == NVS_MEMORY_PAGEABLE && m->partly ? NVS_MEMORY_UNKNOWN : kind;
+}
+
+/* Finds whether ADDRESS, whose kind the call does not give, is on the host. Returns false if
+ * unknown. */
+static bool is_host(const struct nvs_copy_memory *m, uint64_t address, bool *host)
+{
+	enum nvs_memory kind = kind_at(m, address);
+
+	*host = kind < NVS_MEMORY_MANAGED;
+	return kind != NVS_MEMORY_UNKNOWN;
+}
+
+/* Copies whose name gives the direction. */
+static const struct {
+	bool directed, from_host, to_host, array;
+} named[] = {
+	[NVS_CALL_ROLE_COPY_ATOA] = {true, false, false, true},
+	[NVS_CALL_ROLE_COPY_ATOD] = {true, false, false, true},
+	[NVS_CALL_ROLE_COPY_ATOH] = {true, false, true, true},
+	[NVS_CALL_ROLE_COPY_DTOA] = {true, false, false, true},
+	[NVS_CALL_ROLE_COPY_DTOD] = {true, false, false, false},
+	[NVS_CALL_ROLE_COPY_DTOH] = {true, false, true, false},
+	[NVS_CALL_ROLE_COPY_HTOA] = {true, true, false, true},
+	[NVS_CALL_ROLE_COPY_HTOD] = {true, true, false, false},
+	[NVS_CALL_ROLES - 1] = {false},
+};
+
+static void read_linear(const struct nvs_copy_memory *m, const struct nvs_call *call,
+			struct nvs_copy_ends *e)
+{
+	uint8_t role = call->api->role;
+
+	if (named[role].directed) {
+		e->directed = true;
+		e->from_host = named[role].from_host;
+		e->to_host = named[role].to_host;
+		e->array = named[role].array;
+		nvs_call_value(call, e->from_host ? NVS_ARG_srcHost : NVS_ARG_srcDevice, &e->from);
+		nvs_call_value(call, e->to_host ? NVS_ARG_dstHost : NVS_ARG_dstDevice, &e->to);
+	} else if ((nvs_call_value(call, NVS_ARG_src, &e->from) &&
+		    nvs_call_value(call, NVS_ARG_dst, &e->to)) ||
+		   (nvs_call_value(call, NVS_ARG_srcDevice, &e->from) &&
+		    nvs_call_value(call, NVS_ARG_dstDevice, &e->to))) {
+		e->directed = is_host(m, e->from, &e->from_host);
+		e->directed &= is_host(m, e->to, &e->to_host);
+	}
+}
+
+/* 2D and 3D copies, whose source and destination are in a structure. */
+static void read_boxed(const struct nvs_copy_memory *m, const struct nvs_call *call,
+		       struct nvs_copy_ends *e)
+{
+	uint64_t type;
+
+	if (nvs_call_value(call, NVS_ARG_srcType, &type)) {
+		/* CUmemcpy3DOperandType: 1 is a pointer of any kind. */
+		e->array = type != 1 || !nvs_call_value(call, NVS_ARG_dstType, &type) || type != 1;
+		read_linear(m, call, e);
+		return;
+	}
+	if (nvs_call_value(call, NVS_ARG_srcMemoryType, &type)) {
+		e->directed = true;
+		nvs_call_value(call, type == 1 ? NVS_ARG_srcHost : NVS_ARG_srcDevice, &e->from);
+		e->from_host = type == 1;
+		if (type == 4)
+			e->directed = is_host(m, e->from, &e->from_host);
+		e->array |= type == 3;
+	}
+	if (nvs_call_value(call, NVS_ARG_dstMemoryType, &type)) {
+		nvs_call_value(call, type == 1 ? NVS_ARG_dstHost : NVS_ARG_dstDevice, &e->to);
+		e->to_host = type == 1;
+		if (type == 4)
+			e->directed &= is_host(m, e->to, &e->to_host);
+		e->array |= type == 3;
+	}
+}
+
+void nvs_copy_ends(const struct nvs_copy_memory *m, const struct nvs_call *call,
+		   struct nvs_copy_ends *e)
+{
+	memset(e, 0, sizeof(*e));
+	e->batch = call->api->role == NVS_CALL_ROLE_COPY_BATCH;
+	e->known = nvs_call_copied(call, &e->bytes, &e->copies);
+	if (call->api->role == NVS_CALL_ROLE_COPY_BOX)
+		read_boxed(m, call, e);
+	else if (!e->batch)
+		read_linear(m, call, e);
+	e->memory = e->from_host ? kind_at(m, e->from)
+		    : e->to_host ? kind_at(m, e->to)
+				 : NVS_MEMORY_DEVICE;
+}
+
+bool nvs_copy_blocks(const struct nvs_call *call, const struct nvs_copy_ends *e)
+{
+	for (uint32_t i = 0; i < call->api->nargs; i++)
+		if (call->api->kinds[i] == NVS_KIND_STREAM)
+			return e->directed && e->to_host && e->memory == NVS_MEMORY_PAGEABLE;
+	return !e->directed || e->from_host || e->to_host;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Source, destination, kind of memory and size of a copying call. */
+#ifndef NVSNOOP_DECODE_ANALYSIS_COPY_OPERANDS_H
+#define NVSNOOP_DECODE_ANALYSIS_COPY_OPERANDS_H
+
+#include "decode/calls/args.h"
+#include "decode/calls/hostmem.h"
+
+struct nvs_copy_memory {
+	struct nvs_hostmem *kinds;
+	bool partly; /* allocations outside of recorded windows are missing */
+};
+
+struct nvs_copy_ends {
+	uint64_t from, to, bytes, copies;
+	bool from_host, to_host, array;
+	bool batch; /* several copies: source and destination are not known */
+	bool known; /* BYTES is valid */
+	bool directed; /* from_host and to_host are known */
+	enum nvs_memory memory; /* kind at the host's end, else DEVICE */
+};
+
+void nvs_copy_ends(const struct nvs_copy_memory *m, const struct nvs_call *call,
+		   struct nvs_copy_ends *e);
+/* Returns true if CUDA specifies that the call returns when the copy is done: it takes no
+ * stream, or copies to pageable memory. */
+bool nvs_copy_blocks(const struct nvs_call *call, const struct nvs_copy_ends *e);
+
+#endif

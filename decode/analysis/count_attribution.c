@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Assigns instruction counts to launches. A call is delivered when it returns, possibly after a
+ * reading of the counters that was taken during it. Launches, readings and synchronisations are
+ * therefore collected and processed in time order at the end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/grow.h"
+#include "decode/calls/args.h"
+#include "decode/calls/executable_graphs.h"
+#include "decode/calls/roles.h"
+#include "decode/analysis/current_context.h"
+#include "decode/analysis/count_attribution.h"
+#include "decode/base/keyed_rows.h"
+
+#define MAX_ITEMS (1u << 28)
+#define MAX_NODES (1ull << 24) /* limit on nodes visited, over all changing graphs */
+#define MAX_ADDED (1ull << 28)
+#define LANES 8 /* streams that a share tracks separately */
+#define NOWHERE (1ull << 63) /* ORed with a thread: its context is unknown */
+
+/* A context, or a stream of one: launches up to tick UPTO are known to be done. */
+struct lane {
+	uint64_t key[2]; /* context, stream; stream 0 is the context itself */
+	uint64_t upto;
+	struct lane *context; /* NULL: this is a context */
+};
+
+struct kernel {
+	const struct nvs_counted *counted; /* the key */
+	struct nvs_count_share share; /* being collected */
+	struct {
+		struct lane *lane;
+		uint64_t end; /* end of the latest launch there */
+	} on[LANES];
+	uint32_t non;
+	uint64_t end; /* of the latest launch anywhere */
+	bool many; /* launched on more than LANES streams */
+	bool apart; /* launched in several contexts */
+	uint32_t room; /* of share.calls */
+	uint64_t seen; /* index + 1 of the last call in share.calls */
+	uint64_t listed; /* list + 1 that has its nodes as part PLACE */
+	uint32_t place;
+};
+
+/* A function, numbered in order of first sight. */
+struct function {
+	uint64_t key[2]; /* handle, struct nvs_counted */
+	uint32_t number;
+};
+
+/* The launches of one kernel by one call. */
+struct part {
+	struct kernel *kernel;
+	uint64_t blocks;
+	uint32_t launches, number;
+	bool shapeless, in_graph;
+};
+
+struct launch {
+	uint64_t begin, end, tag;
+	struct lane *lane;
+	uint32_t first, n; /* parts */
+};
+
+/* The launches of LANE up to UPTO are known to be done at time AT. */
+struct wait {
+	uint64_t at, upto;
+	struct lane *lane;
+};
+
+struct reading {
+	uint64_t at;
+	uint64_t after; /* end of its thread's latest call: it began later */
+	uint32_t launch; /* index + 1 of the launch it followed, or 0 */
+	uint32_t first, n; /* counts */
+};
+
+struct count {
+	struct kernel *kernel;
+	uint64_t warp, thread;
+};
+
+/* The parts of an executable graph, valid until it changes. */
+struct graph {
+	const struct nvs_exec *exec; /* the key: handles are reused */
+	uint64_t given, updates, changes;
+	uint32_t first, n;
+	bool known;
+};
+
+/* The latest call of a thread. */
+struct latest {
+	uint64_t number, end;
+	uint32_t launch; /* index + 1, or 0 */
+};
+
+struct nvs_count_shares {
+	struct nvs_handles *handles;
+	const struct nvs_counted_kernels *counts;
+	struct nvs_contexts contexts;
+	struct nvs_rows lanes, kernels, functions, graphs;
+	struct nvs_numbers latest;
+	struct part *parts;
+	struct launch *launches;
+	struct wait *waits;
+	struct reading *readings;
+	struct count *given;
+	uint32_t nparts, nlaunches, nwaits, nreadings, ngiven;
+	uint32_t parts_room, launches_room, waits_room, readings_room, given_room;
+	uint64_t lists, looked; /* nodes visited */
+	uint64_t added; /* parts over all launches; a graph's parts count on every launch */
+	bool more; /* the next record continues the latest reading */
+};
+
+/* ---- launches ---- */
+
+static struct lane *find_lane(struct nvs_count_shares *s, uint64_t context, uint64_t stream)
+{
+	uint64_t key[2] = {context, stream};
+	struct lane *lane = nvs_rows_at(&s->lanes, key);
+
+	if (!lane || !stream || lane->context)
+		return lane;
+	lane->context = find_lane(s, context, 0);
+	return lane->context ? lane : NULL;
+}
+
+/* Returns the stream of CALL. Default streams have the numbers of cuda.h. */
+static uint64_t stream_of(const struct nvs_call *call)
+{
+	uint64_t stream = 0;
+
+	nvs_call_kind(call, NVS_KIND_STREAM, &stream);
+	return stream ? stream : call->api->per_thread ? 2 : 1;
+}
+
+/* Returns NULL if the kernel does not count, or if out of memory, with *R = -ENOMEM. */
+static struct kernel *find_kernel(struct nvs_count_shares *s, uint64_t function, uint32_t *number,
+				  int *r)
+{
+	const struct nvs_kernel *named = nvs_handles_kernel_of(s->handles, function);
+	const struct nvs_counted *counted = named && *named->name
+						    ? nvs_counted_of(s->counts, named->name)
+						    : NULL;
+	uint64_t key[2] = {function, (uintptr_t)counted};
+	struct function *f;
+	struct kernel *k;
+
+	*r = named ? 0 : -ENOMEM;
+	if (!counted || !(counted->flags & (NVS_COUNT_WARP | NVS_COUNT_THREAD)))
+		return NULL;
+	k = nvs_rows_at(&s->kernels, &counted);
+	f = nvs_rows_at(&s->functions, key);
+	if (!k || !f) {
+		*r = -ENOMEM;
+		return NULL;
+	}
+	if (!f->number)
+		f->number = (uint32_t)s->functions.n;
+	*number = f->number - 1;
+	return k;
+}
+
+static struct part *new_part(struct nvs_count_shares *s)
+{
+	struct part *list = nvs_grow(s->parts, s->nparts, &s->parts_room, sizeof(*list), 64,
+				     MAX_ITEMS);
+
+	if (!list)
+		return NULL;
+	s->parts = list;
+	list += s->nparts++;
+	memset(list, 0, sizeof(*list));
+	return list;
+}
+
+/* Adds a node to the list numbered LIST. Nodes of one kernel share a part. */
+static int add_node(struct nvs_count_shares *s, const struct nvs_graph_node *node, uint64_t list)
+{
+	bool conditional = node->flags & NVS_NODE_CONDITIONAL;
+	struct kernel *k;
+	struct part *p;
+	uint32_t number;
+	int r;
+
+	if (node->type || node->flags & NVS_NODE_DISABLED)
+		return 0;
+	k = find_kernel(s, node->function, &number, &r);
+	if (!k)
+		return r;
+	if (k->listed != list) {
+		p = new_part(s);
+		if (!p)
+			return -ENOMEM;
+		*p = (struct part){.kernel = k, .number = number, .in_graph = true};
+		k->listed = list;
+		k->place = s->nparts - 1;
+	}
+	p = s->parts + k->place;
+	/* Only the GPU knows how often a conditional node ran. */
+	if (conditional || node->flags & NVS_NODE_NO_PARAMS)
+		p->shapeless = true;
+	else
+		p->blocks += (uint64_t)node->grid[0] * node->grid[1] * node->grid[2];
+	p->launches += !conditional;
+	return 0;
+}
+
+static int list_nodes(struct nvs_count_shares *s, struct graph *g, const struct nvs_exec *e)
+{
+	uint64_t list = ++s->lists;
+	int r = 0;
+
+	if (g->known && g->given == e->given && g->updates == e->updates &&
+	    g->changes == e->changes)
+		return 0;
+	g->given = e->given;
+	g->updates = e->updates;
+	g->changes = e->changes;
+	g->known = true;
+	g->first = s->nparts;
+	s->looked += e->nnodes;
+	if (s->looked > MAX_NODES) {
+		nvs_budget_run_out();
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; !r && i < e->nnodes; i++)
+		r = add_node(s, e->nodes + i, list);
+	g->n = s->nparts - g->first;
+	return r;
+}
+
+static int list_graph(struct nvs_count_shares *s, const struct nvs_call *call, struct launch *l)
+{
+	const struct nvs_exec *e;
+	struct graph *g;
+	uint64_t handle;
+	int r;
+
+	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
+		return 0;
+	e = nvs_handles_exec_of(s->handles, handle);
+	g = e ? nvs_rows_at(&s->graphs, &e) : NULL;
+	r = g ? list_nodes(s, g, e) : -ENOMEM;
+	l->first = g ? g->first : 0;
+	l->n = g ? g->n : 0;
+	return r;
+}
+
+/* Adds a direct launch. A captured launch, or one added as a node, only gets its function
+ * numbered. */
+static int list_direct(struct nvs_count_shares *s, const struct nvs_call *call, struct launch *l)
+{
+	uint32_t grid[3], block[3], number = 0;
+	struct kernel *k = NULL;
+	uint64_t function;
+	struct part *p;
+	int r = 0;
+
+	if ((call->api->group == NVS_CALL_GROUP_LAUNCH ||
+	     call->api->group == NVS_CALL_GROUP_GRAPH) &&
+	    nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
+		k = find_kernel(s, function, &number, &r);
+	if (!k || !nvs_call_ran(call) || call->api->group != NVS_CALL_GROUP_LAUNCH)
+		return r;
+	p = new_part(s);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct part){.kernel = k, .launches = 1, .number = number};
+	if (nvs_call_shape(call, grid, block))
+		p->blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+	else
+		p->shapeless = true;
+	l->first = s->nparts - 1;
+	l->n = 1;
+	return 0;
+}
+
+static int add_launch(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t context,
+		      uint64_t tag, uint32_t *index)
+{
+	bool graph = call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH;
+	struct launch *list, l = {.begin = call->begin, .end = call->end, .tag = tag};
+	int r;
+
+	if (!s->counts->rows.n || (graph && !nvs_call_ran(call)))
+		return 0;
+	r = graph ? list_graph(s, call, &l) : list_direct(s, call, &l);
+	if (r || !l.n)
+		return r;
+	l.lane = find_lane(s, context, stream_of(call));
+	list = nvs_grow(s->launches, s->nlaunches, &s->launches_room, sizeof(*list), 64, MAX_ITEMS);
+	if (!list || !l.lane)
+		return -ENOMEM;
+	s->launches = list;
+	list[s->nlaunches++] = l;
+	*index = s->nlaunches;
+	return 0;
+}
+
+static int add_wait(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t context)
+{
+	struct wait *list;
+	uint64_t value;
+	struct lane *lane;
+
+	if (!s->counts->rows.n || !nvs_call_ran(call))
+		return 0;
+	if (call->api->role == NVS_CALL_ROLE_SYNCHRONIZE) {
+		if (nvs_call_value(call, NVS_ARG_context, &value) && value)
+			context = value;
+		lane = find_lane(s, context,
+				 nvs_call_kind(call, NVS_KIND_STREAM, &value) ? stream_of(call)
+									      : 0);
+	} else if (call->api->role == NVS_CALL_ROLE_COPY_DTOH &&
+		   !nvs_call_kind(call, NVS_KIND_STREAM, &value)) {
+		lane = find_lane(s, context, stream_of(call));
+	} else {
+		return 0;
+	}
+	list = nvs_grow(s->waits, s->nwaits, &s->waits_room, sizeof(*list), 64, MAX_ITEMS);
+	if (!list || !lane)
+		return -ENOMEM;
+	s->waits = list;
+	list[s->nwaits++] = (struct wait){call->end, call->begin, lane};
+	return 0;
+}
+
+int nvs_count_shares_call(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t tag)
+{
+	struct latest *latest;
+	uint64_t context;
+	uint32_t index = 0;
+	int r = nvs_contexts_call(&s->contexts, call, &context);
+
+	context = context ? context : NOWHERE | call->thread;
+	if (!r)
+		r = add_wait(s, call, context);
+	if (!r)
+		r = add_launch(s, call, context, tag, &index);
+	if (r || !s->counts->rows.n)
+		return r;
+	latest = nvs_number_make(&s->latest, call->thread, sizeof(*latest));
+	if (latest)
+		*latest = (struct latest){call->number, call->end, index};
+	return r;
+}
+
+/* ---- readings ---- */
+
+static int add_count(struct nvs_count_shares *s, const struct nvs_count *count)
+{
+	const struct nvs_counted *counted = nvs_counted_at(s->counts, count->counter);
+	struct count *list;
+	struct kernel *k;
+
+	if (!counted)
+		return 0;
+	k = nvs_rows_at(&s->kernels, &counted);
+	list = nvs_grow(s->given, s->ngiven, &s->given_room, sizeof(*list), 64, MAX_ITEMS);
+	if (!list || !k)
+		return -ENOMEM;
+	s->given = list;
+	list[s->ngiven++] = (struct count){k, count->warp, count->thread};
+	s->readings[s->nreadings - 1].n++;
+	return 0;
+}
+
+int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *rec)
+{
+	const struct nvs_rec_count *count = (const void *)rec;
+	const struct latest *latest;
+	struct reading *list, now = {.at = rec->time, .first = s->ngiven};
+	int r = 0;
+
+	if (rec->type != NVS_REC_COUNT)
+		return 0;
+	if (!s->more) {
+		latest = nvs_number_get(&s->latest, count->thread);
+		/* A reading that failed proves no end. */
+		if (latest && !(rec->flags & NVS_COUNT_UNREAD)) {
+			now.after = latest->end;
+			if (count->cause == NVS_COUNT_LAUNCH && latest->number == count->number)
+				now.launch = latest->launch;
+		}
+		list = nvs_grow(s->readings, s->nreadings, &s->readings_room, sizeof(*list), 64,
+				MAX_ITEMS);
+		if (!list)
+			return -ENOMEM;
+		s->readings = list;
+		list[s->nreadings++] = now;
+	}
+	s->more = rec->flags & NVS_COUNT_MORE;
+	if (rec->flags & NVS_COUNT_UNREAD)
+		s->readings[s->nreadings - 1].after = s->readings[s->nreadings - 1].launch = 0;
+	for (uint32_t i = 0; !r && i < count->ncounts; i++)
+		r = add_count(s, count->counts + i);
+	return r;
+}
+
+/* ---- processing ---- */
+
+struct reporter {
+	struct nvs_count_shares *s;
+	int (*tell)(void *arg, const struct nvs_count_share *share);
+	void *arg;
+};
+
+/* Returns true if all launches in the share are done. */
+static bool is_done(const struct kernel *k)
+{
+	if (k->non && !k->apart && k->end <= k->on[0].lane->context->upto)
+		return true;
+	for (uint32_t i = 0; i < k->non; i++)
+		if (k->on[i].end > k->on[i].lane->upto &&
+		    k->on[i].end > k->on[i].lane->context->upto)
+			return false;
+	return !k->many;
+}
+
+static int report_share(const struct reporter *t, struct kernel *k)
+{
+	struct nvs_count_share *share = &k->share;
+	uint64_t *calls = (uint64_t *)share->calls;
+	int r = 0;
+
+	share->counted = k->counted;
+	/* Conditional nodes may not have run, and a kernel without counts may be from an image
+	 * that is not counted. */
+	if (share->warp || share->thread || (share->launches && !k->counted->reason))
+		r = t->tell(t->arg, share);
+	*share = (struct nvs_count_share){.calls = calls, .reading = UINT64_MAX};
+	k->non = 0;
+	k->end = k->seen = 0;
+	k->many = k->apart = false;
+	return r;
+}
+
+static void note_lane(struct kernel *k, const struct launch *l)
+{
+	uint32_t i = 0;
+
+	k->end = l->end > k->end ? l->end : k->end;
+	while (i < k->non && k->on[i].lane != l->lane)
+		i++;
+	k->apart |= k->non && k->on[0].lane->context != l->lane->context;
+	k->many |= i == LANES;
+	if (i == LANES)
+		return;
+	if (i == k->non)
+		k->on[k->non++].end = 0;
+	k->on[i].lane = l->lane;
+	k->on[i].end = l->end > k->on[i].end ? l->end : k->on[i].end;
+}
+
+static int add_part(const struct reporter *t, const struct launch *l, uint32_t number,
+		    const struct part *p)
+{
+	struct kernel *k = p->kernel;
+	struct nvs_count_share *share = &k->share;
+	uint64_t *calls;
+	int r = 0;
+
+	/* All earlier launches are done and read, with no count of their own: end the share. */
+	if (share->ncalls && is_done(k)) {
+		share->whole = true;
+		r = report_share(t, k);
+	}
+	calls = nvs_grow((uint64_t *)share->calls, share->ncalls, &k->room, sizeof(*calls), 4,
+			 MAX_ITEMS);
+	if (!calls)
+		return -ENOMEM;
+	share->calls = calls;
+	if (!share->ncalls)
+		share->kernel = p->number;
+	if (k->seen != number + 1ull)
+		calls[share->ncalls++] = l->tag;
+	k->seen = number + 1ull;
+	share->launches += p->launches;
+	share->in_graphs += p->in_graph ? p->launches : 0;
+	share->blocks += p->blocks;
+	share->shapeless |= p->shapeless;
+	note_lane(k, l);
+	return r;
+}
+
+static int add_parts(const struct reporter *t, uint32_t number)
+{
+	const struct launch *l = t->s->launches + number;
+	int r = 0;
+
+	t->s->added += l->n;
+	if (t->s->added > MAX_ADDED) {
+		nvs_budget_run_out();
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; !r && i < l->n; i++)
+		r = add_part(t, l, number, t->s->parts + l->first + i);
+	return r;
+}
+
+static int report_if_done(const struct reporter *t, struct kernel *k)
+{
+	k->share.whole = is_done(k);
+	/* Counts without a known launch belong to this reading only. */
+	return k->share.whole ? report_share(t, k) : 0;
+}
+
+static int read_counts(const struct reporter *t, const struct reading *reading,
+		       const struct launch *of)
+{
+	struct nvs_count_shares *s = t->s;
+	int r = 0;
+
+	for (uint32_t i = 0; i < reading->n; i++) {
+		const struct count *c = s->given + reading->first + i;
+
+		c->kernel->share.warp += c->warp;
+		c->kernel->share.thread += c->thread;
+		c->kernel->share.reading = (uint64_t)(reading - s->readings);
+	}
+	if (of && of->end > of->lane->upto)
+		of->lane->upto = of->end;
+	for (uint32_t i = 0; of && !r && i < of->n; i++) {
+		struct kernel *k = s->parts[of->first + i].kernel;
+
+		k->share.reading = (uint64_t)(reading - s->readings);
+		r = report_if_done(t, k);
+	}
+	for (uint32_t i = 0; !r && i < reading->n; i++)
+		r = report_if_done(t, s->given[reading->first + i].kernel);
+	return r;
+}
+
+static int compare_begin(const void *pa, const void *pb)
+{
+	const struct launch *a = *(const struct launch *const *)pa,
+			    *b = *(const struct launch *const *)pb;
+
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static int compare_end(const void *pa, const void *pb)
+{
+	const struct wait *a = pa, *b = pb;
+
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* Processes launches, waits and readings in time order. ORDER has space for all launches. */
+static int process_all(const struct reporter *t, const struct launch **order)
+{
+	struct nvs_count_shares *s = t->s;
+	uint32_t launched = 0, waited = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->nlaunches; i++)
+		order[i] = s->launches + i;
+	if (s->nlaunches)
+		qsort(order, s->nlaunches, sizeof(*order), compare_begin);
+	if (s->nwaits)
+		qsort(s->waits, s->nwaits, sizeof(*s->waits), compare_end);
+	for (uint32_t i = 0; !r && i < s->nreadings; i++) {
+		const struct reading *reading = s->readings + i;
+
+		while (!r && launched < s->nlaunches && order[launched]->begin < reading->at)
+			r = add_parts(t, (uint32_t)(order[launched++] - s->launches));
+		for (; waited < s->nwaits && s->waits[waited].at <= reading->after; waited++)
+			if (s->waits[waited].lane->upto < s->waits[waited].upto)
+				s->waits[waited].lane->upto = s->waits[waited].upto;
+		if (!r)
+			r = read_counts(t, reading,
+					reading->launch ? s->launches + reading->launch - 1 : NULL);
+	}
+	while (!r && launched < s->nlaunches)
+		r = add_parts(t, (uint32_t)(order[launched++] - s->launches));
+	for (size_t i = 0; !r && i < s->kernels.n; i++)
+		r = report_if_done(t, s->kernels.row[i]);
+	for (size_t i = 0; !r && i < s->kernels.n; i++)
+		r = report_share(t, s->kernels.row[i]);
+	return r;
+}
+
+int nvs_count_shares_end(struct nvs_count_shares *s,
+			 int (*tell_share)(void *arg, const struct nvs_count_share *share),
+			 void *arg)
+{
+	const struct reporter t = {s, tell_share, arg};
+	const struct launch **order = calloc(s->nlaunches + 1ul, sizeof(*order));
+	int r = order ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < s->kernels.n; i++)
+		((struct kernel *)s->kernels.row[i])->share.reading = UINT64_MAX;
+	if (!r)
+		r = process_all(&t, order);
+	free(order);
+	return r;
+}
+
+/* ---- allocation ---- */
+
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
+					      const struct nvs_counted_kernels *counts)
+{
+	struct nvs_count_shares *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->handles = handles;
+	s->counts = counts;
+	s->lanes = NVS_ROWS(struct lane, key);
+	s->kernels = NVS_ROWS(struct kernel, counted);
+	s->functions = NVS_ROWS(struct function, key);
+	s->graphs = NVS_ROWS(struct graph, exec);
+	return s;
+}
+
+static void free_kernel(void *row)
+{
+	free((uint64_t *)((struct kernel *)row)->share.calls);
+}
+
+void nvs_count_shares_free(struct nvs_count_shares *s)
+{
+	if (!s)
+		return;
+	nvs_contexts_free(&s->contexts);
+	nvs_rows_free(&s->lanes, NULL);
+	nvs_rows_free(&s->kernels, free_kernel);
+	nvs_rows_free(&s->functions, NULL);
+	nvs_rows_free(&s->graphs, NULL);
+	nvs_numbers_free(&s->latest, free);
+	free(s->parts);
+	free(s->launches);
+	free(s->waits);
+	free(s->readings);
+	free(s->given);
+	free(s);
+}

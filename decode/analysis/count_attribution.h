@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Assigns instruction counts to launches. A reading of the counters covers everything since the
+ * previous reading. Each share goes to the fewest possible calls: those that launched the kernel
+ * and may have run between two times at which all of it was done and read.
+ */
+#ifndef NVSNOOP_DECODE_ANALYSIS_COUNT_ATTRIBUTION_H
+#define NVSNOOP_DECODE_ANALYSIS_COUNT_ATTRIBUTION_H
+
+#include "decode/calls/handles.h"
+#include "decode/analysis/instruction_counts.h"
+
+/* The instructions of one kernel over a span of readings, and the calls that launched it then. */
+struct nvs_count_share {
+	const struct nvs_counted *counted;
+	uint64_t warp, thread;
+	/* Launches of the kernel by these calls, those in graphs among them, and their blocks. */
+	uint64_t launches, in_graphs, blocks;
+	bool shapeless; /* some grid is unknown: BLOCKS is too small */
+	bool whole; /* includes everything that they executed */
+	uint32_t kernel; /* number of the first call's function, in order of first sight */
+	uint64_t reading; /* latest reading included; UINT64_MAX: none */
+	uint32_t ncalls; /* 0: none known */
+	const uint64_t *calls; /* their tags */
+};
+
+struct nvs_count_shares;
+/* Returns NULL if out of memory. The caller owns HANDLES and COUNTS, and passes each record and
+ * call to them before passing it here. */
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
+					      const struct nvs_counted_kernels *counts);
+void nvs_count_shares_free(struct nvs_count_shares *s);
+/* Returns 0 or -ENOMEM. TAG identifies the call to the caller. */
+int nvs_count_shares_call(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t tag);
+int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *rec);
+/* Call at the end: passes each share to TELL. Returns 0, -ENOMEM, or what TELL returned. */
+int nvs_count_shares_end(struct nvs_count_shares *s,
+			 int (*tell)(void *arg, const struct nvs_count_share *share), void *arg);
+
+#endif

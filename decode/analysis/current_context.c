@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows each thread's stack of contexts, and the context of each stream. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/hash.h"
+#include "decode/analysis/current_context.h"
+#include "decode/calls/roles.h"
+
+/* The stack of contexts of one thread; the top is the current one. */
+struct stack {
+	uint32_t depth;
+	uint64_t context[16];
+};
+
+/* The context of a stream. */
+struct home {
+	uint64_t stream, context;
+	UT_hash_handle hh;
+};
+
+static int set_current(struct nvs_contexts *st, uint32_t thread, uint64_t context, bool push)
+{
+	struct stack *c = nvs_number_get(&st->threads, thread);
+
+	if (thread >= NVS_MAX_NUMBER)
+		return 0;
+	if (!c) {
+		c = calloc(1, sizeof(*c));
+		if (!c || nvs_number_set(&st->threads, thread, c)) {
+			free(c);
+			return -ENOMEM;
+		}
+	}
+	if ((push || !c->depth) && c->depth < sizeof(c->context) / sizeof(*c->context))
+		c->depth++;
+	c->context[c->depth - 1] = context;
+	return 0;
+}
+
+static uint64_t context_of_stream(const struct nvs_contexts *st, uint64_t stream)
+{
+	struct home *home;
+
+	HASH_FIND(hh, st->homes, &stream, sizeof(stream), home);
+	return home ? home->context : 0;
+}
+
+static int note_stream(struct nvs_contexts *st, uint64_t stream, uint64_t context)
+{
+	struct home *home;
+
+	HASH_FIND(hh, st->homes, &stream, sizeof(stream), home);
+	if (!home) {
+		home = calloc(1, sizeof(*home));
+		if (!home)
+			return -ENOMEM;
+		home->stream = stream;
+		HASH_ADD(hh, st->homes, stream, sizeof(stream), home);
+		if (!home->hh.tbl) {
+			free(home);
+			return -ENOMEM;
+		}
+	}
+	home->context = context;
+	return 0;
+}
+
+int nvs_contexts_call(struct nvs_contexts *st, const struct nvs_call *call, uint64_t *context)
+{
+	struct stack *c = nvs_number_get(&st->threads, call->thread);
+	uint64_t value;
+	int r = 0;
+
+	*context = c && c->depth ? c->context[c->depth - 1] : 0;
+	/* A stream being created may get the handle of a destroyed one. */
+	if (!nvs_makes_stream(call) && nvs_call_kind(call, NVS_KIND_STREAM, &value) && value > 2 &&
+	    context_of_stream(st, value))
+		*context = context_of_stream(st, value);
+	if (call->result || !call->end)
+		return 0;
+	switch (call->api->role) {
+	case NVS_CALL_ROLE_CONTEXT_SET:
+	case NVS_CALL_ROLE_CONTEXT_CREATE:
+	case NVS_CALL_ROLE_CONTEXT_PUSH:
+		if (!nvs_call_value(call, NVS_ARG_context, &value))
+			return 0;
+		r = set_current(st, call->thread, value,
+				call->api->role != NVS_CALL_ROLE_CONTEXT_SET);
+		break;
+	case NVS_CALL_ROLE_CONTEXT_POP:
+		if (!c || !c->depth)
+			return 0;
+		c->depth--;
+		break;
+	case NVS_CALL_ROLE_STREAM_CREATE:
+		return nvs_call_value(call, NVS_ARG_stream, &value)
+			       ? note_stream(st, value, *context)
+			       : 0;
+	default:
+		return 0;
+	}
+	c = nvs_number_get(&st->threads, call->thread);
+	if (c && c->depth)
+		*context = c->context[c->depth - 1];
+	return r;
+}
+
+void nvs_contexts_free(struct nvs_contexts *st)
+{
+	struct home *home, *next;
+
+	HASH_ITER(hh, st->homes, home, next) {
+		HASH_DEL(st->homes, home);
+		free(home);
+	}
+	nvs_numbers_free(&st->threads, free);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* The work of each submission, with its stream and call, and its GPU times if recorded with
+ * timing=. A report passes on what it reads and gets the list at the end of the trace. */
+#ifndef NVSNOOP_DECODE_ANALYSIS_GPU_WORK_H
+#define NVSNOOP_DECODE_ANALYSIS_GPU_WORK_H
+
+#include "decode/calls/bracket_times.h"
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
+
+enum nvs_work_kind {
+	NVS_WORK_OTHER, /* releases, acquires, the driver's own uploads */
+	NVS_WORK_COMPUTE, /* launches, and possibly more */
+	NVS_WORK_COPY, /* copies or sets memory, on any engine */
+};
+
+/* The kind of name of a work. */
+enum nvs_work_what {
+	NVS_WORK_OF_CALL, /* name: the entry point; NVS_NONE without a call */
+	NVS_WORK_OF_KERNEL, /* index in nvs_handles */
+	NVS_WORK_OF_GRAPH, /* index in nvs_handles */
+	NVS_WORK_OF_COPY, /* direction */
+	NVS_WORK_OF_MEMSET,
+};
+
+#define NVS_WORK_TIMED (1u << 0) /* begin and end are known */
+#define NVS_WORK_SELECTED (1u << 1) /* by the command line */
+/* BEGIN may be too early: it waited for work whose end is unknown */
+#define NVS_WORK_WAITED (1u << 2)
+#define NVS_WORK_SHARED (1u << 3) /* its time may include work of another channel of the engine */
+#define NVS_WORK_BRIEF (1u << 4) /* too short to measure */
+#define NVS_WORK_SUBTRACTED (1u << 5) /* an empty bracket is subtracted from NS */
+#define NVS_WORK_ALONE (1u << 6) /* a single copy and no other work */
+
+/* A submission. The list is sorted by number. */
+struct nvs_work {
+	uint64_t number, sequence; /* of the submission */
+	int64_t rung; /* host ns since the session's start */
+	/* GPU clock, ns, as in nvs_timed */
+	uint64_t begin, end, ns;
+	uint64_t bytes; /* if ALONE */
+	const struct nvs_call_api *api; /* NULL: no call known */
+	uint32_t channel, gpu;
+	uint32_t stream; /* index for nvs_works_stream(); NVS_NONE: unknown */
+	uint32_t name; /* meaning depends on WHAT */
+	uint32_t tag; /* set by the report; 0: none */
+	uint8_t kind, what, flags;
+};
+
+struct nvs_work_stream {
+	struct {
+		uint64_t stream, context; /* 1, 2: default streams; context 0: unknown */
+	} key;
+	uint32_t index;
+};
+
+struct nvs_works;
+struct nvs_works *nvs_works_new(struct nvs_source *s); /* NULL if out of memory */
+void nvs_works_free(struct nvs_works *w);
+/* Call from the report's callbacks. Return 0 or -ENOMEM. */
+int nvs_works_op(struct nvs_works *w, const struct nvs_submission *s, const struct nvs_op *op);
+int nvs_works_submitted(struct nvs_works *w, const struct nvs_submission *s,
+			const struct nvs_call *call);
+/* Sets *STREAM to the call's stream, or NVS_NONE, and *CONTEXT to its context. */
+int nvs_works_call(struct nvs_works *w, const struct nvs_call *call, uint32_t *stream,
+		   uint64_t *context);
+int nvs_works_record(struct nvs_works *w, const struct nvs_rec *rec);
+/* Returns a reader that only collects the work. WORKS is its arg; it may be the first member of
+ * a larger structure. */
+struct nvs_reader nvs_works_reader(struct nvs_works **works);
+/* Call at the end of the trace: sets the times. */
+int nvs_works_end(struct nvs_works *w);
+
+struct nvs_handles *nvs_works_handles(const struct nvs_works *w);
+const struct nvs_work *nvs_works_list(const struct nvs_works *w, size_t *n);
+uint64_t nvs_works_dropped(const struct nvs_works *w); /* for lack of memory */
+/* Valid after nvs_works_end(). */
+const struct nvs_timing *nvs_works_timing(const struct nvs_works *w);
+/* Returns true if the options recorded in the trace include timing=work. */
+bool nvs_works_asked(const struct nvs_source *s);
+/* Returns the latest submission made by the call delivered last, or NULL. Its times are ticks
+ * until nvs_works_end(). */
+const struct nvs_work *nvs_works_of_call(const struct nvs_works *w);
+/* Tags all submissions made by the call delivered last. */
+void nvs_works_tag(struct nvs_works *w, uint32_t tag);
+/* Returns true if CUDA specifies that the call returns when its copy is done: it takes no
+ * stream, or copies to pageable memory. */
+bool nvs_works_blocks(const struct nvs_works *w, const struct nvs_call *call);
+/* Returns true if the copy is to the host, for which that always holds. */
+bool nvs_works_to_host(const struct nvs_works *w, const struct nvs_call *call);
+const struct nvs_work_stream *nvs_works_stream(const struct nvs_works *w, uint32_t index);
+/* Returns "step(float*)", "graph 3", "copy HtoD", or the entry point; "" if unknown. Valid until
+ * the next call. */
+const char *nvs_works_name(const struct nvs_works *w, const struct nvs_work *work);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* One row per kernel: its shapes, and the stacks that launched it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/hash.h"
+#include "decode/analysis/kernel_stats.h"
+
+/* Key of the set "seen": a shape, a stack or a call site of one kernel. */
+struct thing {
+	uint64_t id;
+	union {
+		struct nvs_shape shape;
+		uint64_t site[3]; /* hashes of its names; [2]: 1 of a call site, 2 of a stack */
+	};
+};
+
+/* Functions without a name are identified by trace and handle. */
+static uint64_t id_of(const struct nvs_kernels *k, const struct nvs_kernel *kernel)
+{
+	const uint64_t own[2] = {k->source->index, kernel->handle};
+
+	if (!*kernel->name)
+		return nvs_hash64(own, sizeof(own));
+	return nvs_hash64(kernel->name, strlen(kernel->name)) +
+	       (k->source->query->per_trace ? k->source->index : 0);
+}
+
+struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *kernel)
+{
+	struct nvs_kernel_row *row;
+
+	if (!kernel)
+		return NULL;
+	if (kernel->user)
+		return kernel->user;
+	row = calloc(1, sizeof(*row));
+	if (!row)
+		return NULL;
+	row->kernel = kernel;
+	row->source = k->source;
+	row->id = id_of(k, kernel);
+	kernel->user = row;
+	return row;
+}
+
+void nvs_kernel_row_free(struct nvs_kernel_row *row)
+{
+	if (!row)
+		return;
+	nvs_times_free(&row->times);
+	free(row->stacks);
+	free(row->reason);
+	free(row->name);
+	free(row);
+}
+
+/* Returns true if no row of this kernel has had THING before. */
+static bool is_new(struct nvs_kernels *k, struct nvs_kernel_row *row, const struct thing *thing)
+{
+	int r = nvs_distinct_add(k->seen, nvs_hash64(thing, sizeof(*thing)));
+
+	row->many |= r < 0;
+	return r > 0;
+}
+
+void nvs_kernel_see_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
+			  const struct nvs_shape *shape)
+{
+	struct thing thing = {.id = row->id, .shape = *shape};
+
+	for (uint32_t i = 0; i < row->told; i++)
+		if (!memcmp(&row->shape[i], shape, sizeof(*shape)))
+			return;
+	if (!is_new(k, row, &thing))
+		return;
+	if (row->told < NVS_SHAPES)
+		row->shape[row->told++] = *shape;
+	row->nshapes++;
+}
+
+int nvs_kernel_see_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint32_t stack)
+{
+	struct thing thing = {.id = row->id, .site = {stack, k->source->index, 2}};
+
+	if (stack == NVS_NONE || (row->nstacks && row->stacks[row->nstacks - 1] == stack) ||
+	    !is_new(k, row, &thing))
+		return 0;
+	if (row->nstacks == row->stacks_room) {
+		uint32_t room = row->stacks_room ? 2 * row->stacks_room : 4;
+		uint32_t *more = realloc(row->stacks, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		row->stacks = more;
+		row->stacks_room = room;
+	}
+	row->stacks[row->nstacks++] = stack;
+	return 0;
+}
+
+/* A call site as in --by-callsite: several stacks may lead through one. */
+void nvs_kernel_count_sites(struct nvs_kernels *k, struct nvs_kernel_row *row)
+{
+	for (uint32_t i = 0; i < row->nstacks; i++) {
+		const struct nvs_callsite *site = nvs_trace_callsite(k->source->trace,
+								     row->stacks[i]);
+		struct thing thing = {.id = row->id, .site = {0, 0, 1}};
+
+		thing.site[0] = nvs_hash64(site->site, strlen(site->site));
+		thing.site[1] = nvs_hash64(site->site_module, strlen(site->site_module));
+		row->nsites += is_new(k, row, &thing);
+	}
+}

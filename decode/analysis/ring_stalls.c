@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds calls that waited. The median of an API is known after the pass, so all candidates are kept
+ * until then. Calls of other threads need a second pass, since they may end later. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/search.h"
+#include "decode/calls/pass.h"
+#include "decode/calls/roles.h"
+#include "decode/analysis/ring_stalls.h"
+#include "decode/query/selection.h"
+#include "decode/query/api_names.h"
+
+#define LONG_NS 100000u /* shorter calls are ignored */
+#define TIMES_USUAL 10u
+#define MANY_CALLS 20u /* fewer calls have no usual time */
+#define MOST_STEPS (1u << 28) /* bound for hostile traces: all calls may overlap */
+
+struct api {
+	const struct nvs_call_api *entry; /* its key */
+	struct nvs_times times; /* in ticks */
+};
+
+/* ---- callbacks of the pass ---- */
+
+/* Makes room for one more item of SIZE bytes; returns false if memory is short. */
+static bool grow_list(void *list, size_t n, size_t *room, size_t size)
+{
+	size_t wider = *room ? 2 * *room : 64;
+	void **at = list, *new;
+
+	if (n < *room)
+		return true;
+	if (!nvs_budget_spare(wider * size))
+		return false;
+	new = realloc(*at, wider * size);
+	if (!new)
+		return false;
+	*at = new;
+	*room = wider;
+	return true;
+}
+
+static void note_nested(struct nvs_stalls *w, const struct nvs_call *call)
+{
+	uint32_t causes = call->api->group == NVS_CALL_GROUP_MODULE   ? NVS_STALL_MODULE
+			  : call->api->group == NVS_CALL_GROUP_MEMORY ? NVS_STALL_MEMORY
+								      : 0;
+
+	if (causes && grow_list(&w->nested, w->nnested, &w->nested_room, sizeof(*w->nested)))
+		w->nested[w->nnested++] = (struct nvs_nested){call->begin, call->end, call->thread,
+							      causes};
+}
+
+/* Returns true for calls that submit work and need not wait for it. */
+static bool is_submitting(const struct nvs_call *call)
+{
+	switch (call->api->group) {
+	case NVS_CALL_GROUP_LAUNCH:
+	case NVS_CALL_GROUP_GRAPH_LAUNCH:
+	case NVS_CALL_GROUP_COPY:
+	case NVS_CALL_GROUP_MEMSET:
+		return true;
+	case NVS_CALL_GROUP_EVENT:
+		return call->submissions;
+	case NVS_CALL_GROUP_STREAM:
+		return call->submissions && call->api->role == NVS_CALL_ROLE_NONE;
+	default:
+		return false;
+	}
+}
+
+/* By its name: asynchronous copies end in "Async". */
+static bool is_synchronous(const struct nvs_call *call)
+{
+	return call->api->group == NVS_CALL_GROUP_COPY && !strstr(call->api->name, "Async");
+}
+
+/* A launch needs one submission: copies in further ones loaded its code. */
+static bool loaded_code(const struct nvs_call *call)
+{
+	const struct nvs_tally *t = &call->tally;
+	uint64_t copies = t->codes;
+
+	for (int mode = 0; mode < NVS_COPY_MODES; mode++)
+		copies += t->copies[mode];
+	return !t->unseen && call->api->group == NVS_CALL_GROUP_LAUNCH && call->submissions > 1 &&
+	       copies;
+}
+
+int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const struct nvs_stall *wait)
+{
+	struct nvs_stall *new;
+	struct api *api;
+	uint64_t ns;
+
+	if (nvs_number_set(&w->names, call->api->number, (void *)(uintptr_t)call->api))
+		return 0;
+	if (!call->end || call->end < call->begin)
+		return 0;
+	if (call->depth > 1)
+		note_nested(w, call);
+	if (call->depth > 1 || !is_submitting(call) || call->flags & NVS_CALL_CAPTURED ||
+	    !nvs_filter_call(w->source, call))
+		return 0;
+	if (!w->apis.size)
+		w->apis = NVS_ROWS(struct api, entry);
+	api = nvs_rows_at(&w->apis, &call->api);
+	if (!api || nvs_times_add(&api->times, call->end - call->begin))
+		return -ENOMEM;
+	ns = nvs_call_ns(w->source->trace, call->begin, call->end);
+	if (ns < LONG_NS)
+		return 0;
+	if (!grow_list(&w->wait, w->n, &w->room, sizeof(*w->wait))) {
+		w->dropped++;
+		return 0;
+	}
+	new = w->wait + w->n++;
+	*new = *wait;
+	new->api = call->api;
+	new->begin = call->begin;
+	new->end = call->end;
+	new->ns = ns;
+	new->thread = call->thread;
+	new->stack = call->stack;
+	new->causes |= (loaded_code(call) ? NVS_STALL_MODULE : 0) |
+		       (is_synchronous(call) ? NVS_STALL_COPY : 0);
+	return 0;
+}
+
+int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec)
+{
+	switch (rec->type) {
+	case NVS_REC_OBJECT:
+	case NVS_REC_GPU_MAP:
+		if (grow_list(&w->memory, w->nmemory, &w->memory_room, sizeof(*w->memory)))
+			w->memory[w->nmemory++] = rec->time;
+	}
+	return 0;
+}
+
+/* ---- selection of calls that waited ---- */
+
+static bool has_waited(struct nvs_stalls *w, struct nvs_stall *wait)
+{
+	const struct api *api = nvs_rows_at(&w->apis, &wait->api);
+	uint64_t usual = api ? nvs_times_quantile(&api->times, 0.5) : 0;
+
+	if (!api || api->times.total.count < MANY_CALLS)
+		return true;
+	wait->usual = nvs_call_ns(w->source->trace, wait->begin, wait->begin + usual);
+	return (wait->end - wait->begin) / TIMES_USUAL >= usual || wait->causes & NVS_STALL_COPY;
+}
+
+static int compare_begins(const void *pa, const void *pb)
+{
+	const struct nvs_stall *a = pa, *b = pb;
+
+	if (a->begin != b->begin)
+		return a->begin < b->begin ? -1 : 1;
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+static int compare_numbers(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+static int compare_nested(const void *pa, const void *pb)
+{
+	return compare_numbers(&((const struct nvs_nested *)pa)->begin,
+			       &((const struct nvs_nested *)pb)->begin);
+}
+
+/* ---- calls of other threads ---- */
+
+/* Number of waits that begin before TICKS. */
+static size_t count_before(const struct nvs_stalls *w, uint64_t ticks)
+{
+	return NVS_BELOW(w->wait, w->n, begin, ticks);
+}
+
+static void add_sibling(struct nvs_stall *wait, const struct nvs_call *call, uint64_t ticks)
+{
+	for (int i = 0; i < NVS_STALL_SIBLINGS; i++) {
+		struct nvs_sibling *s = wait->siblings + i;
+
+		if (s->calls && (s->api != call->api->number || s->thread != call->thread))
+			continue;
+		s->api = call->api->number;
+		s->thread = call->thread;
+		s->ticks += ticks;
+		s->calls++;
+		return;
+	}
+}
+
+/* Returns true if memory was allocated between FROM and TO: a call of that time may have done it.
+ */
+static bool made_memory(const struct nvs_stalls *w, uint64_t from, uint64_t to)
+{
+	size_t at = nvs_below(w->memory, w->nmemory, sizeof(*w->memory), 0, from);
+
+	return at < w->nmemory && w->memory[at] <= to;
+}
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int on_sibling(void *arg, const struct nvs_call *call)
+{
+	struct nvs_stalls *w = arg;
+	uint64_t end = call->end ? call->end : UINT64_MAX;
+
+	/* A thread that waits for the GPU holds no lock that others need. */
+	if (call->depth > 1 || call->api->group == NVS_CALL_GROUP_SYNC)
+		return 0;
+	for (size_t i = count_before(w, end); i && w->latest[i - 1] > call->begin; i--) {
+		struct nvs_stall *wait = w->wait + i - 1;
+		uint64_t from = max_of(wait->begin, call->begin);
+		uint64_t to = end < wait->end ? end : wait->end;
+
+		if (++w->steps > MOST_STEPS) {
+			nvs_budget_run_out();
+			return 1;
+		}
+		if (wait->thread == call->thread || from >= to)
+			continue;
+		/* A call that began later and ended later was not waited for. */
+		if (call->begin > wait->begin && end > wait->end)
+			continue;
+		add_sibling(wait, call, to - from);
+		if (made_memory(w, from, to))
+			wait->causes &= ~NVS_STALL_MEMORY;
+	}
+	return 0;
+}
+
+static int by_ticks(const void *pa, const void *pb)
+{
+	const struct nvs_sibling *a = pa, *b = pb;
+
+	return -compare_numbers(&a->ticks, &b->ticks);
+}
+
+static int find_siblings(struct nvs_stalls *w)
+{
+	struct nvs_reader reader = {.call = on_sibling, .arg = w};
+	struct nvs_reading *reading;
+	int r;
+
+	w->latest = calloc(w->n + 1, sizeof(*w->latest));
+	if (!w->latest)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->n; i++)
+		w->latest[i] = max_of(w->wait[i].end, i ? w->latest[i - 1] : 0);
+	r = nvs_source_read(w->source, &reader, &reading);
+	for (size_t i = 0; i < w->n; i++) {
+		struct nvs_stall *wait = w->wait + i;
+
+		qsort(wait->siblings, NVS_STALL_SIBLINGS, sizeof(*wait->siblings), by_ticks);
+		if (wait->siblings->calls && wait->siblings->ticks >= (wait->end - wait->begin) / 2)
+			wait->causes |= NVS_STALL_OTHERS;
+	}
+	return r;
+}
+
+/* ---- causes ---- */
+
+static void find_nested(struct nvs_stalls *w)
+{
+	for (size_t i = 0; i < w->nnested; i++) {
+		const struct nvs_nested *n = w->nested + i;
+		size_t at = count_before(w, n->begin + 1);
+
+		/* The last wait of its thread that began before it; outermost calls of a thread do
+		 * not overlap. */
+		for (size_t k = 0; at && k < 64; k++, at--)
+			if (w->wait[at - 1].thread == n->thread) {
+				if (w->wait[at - 1].end >= n->end)
+					w->wait[at - 1].causes |= n->causes;
+				break;
+			}
+	}
+}
+
+int nvs_stalls_settle(struct nvs_stalls *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (has_waited(w, w->wait + i))
+			w->wait[kept++] = w->wait[i];
+	w->n = kept;
+	if (!kept)
+		return 0;
+	qsort(w->wait, w->n, sizeof(*w->wait), compare_begins);
+	if (w->nmemory)
+		qsort(w->memory, w->nmemory, sizeof(*w->memory), compare_numbers);
+	if (w->nnested)
+		qsort(w->nested, w->nnested, sizeof(*w->nested), compare_nested);
+	for (size_t i = 0; i < w->n; i++)
+		if (made_memory(w, w->wait[i].begin, w->wait[i].end))
+			w->wait[i].causes |= NVS_STALL_MEMORY;
+	if (nvs_trace_thread_count(w->source->trace) > 1 && find_siblings(w) < 0)
+		return -EIO;
+	find_nested(w);
+	return 0;
+}
+
+static void free_api(void *row)
+{
+	nvs_times_free(&((struct api *)row)->times);
+}
+
+void nvs_stalls_free(struct nvs_stalls *w)
+{
+	nvs_rows_free(&w->apis, free_api);
+	free(w->wait);
+	free(w->nested);
+	free(w->memory);
+	free(w->latest);
+	nvs_numbers_free(&w->names, NULL);
+}
+
+/* ---- text ---- */
+
+void nvs_stall_cause(const struct nvs_stall *wait, char *dst, size_t room)
+{
+	static const char *const words[] = {"ring full",	  "pushbuffer full",
+					    "module loading",	  "memory allocation",
+					    "synchronising copy", "other threads"};
+	size_t n = 0;
+
+	*dst = '\0';
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words) && n < room; i++)
+		if (wait->causes >> i & 1)
+			n += (size_t)snprintf(dst + n, room - n, "%s%s", n ? ", " : "", words[i]);
+}
+
+void nvs_stall_others(const struct nvs_stalls *w, const struct nvs_stall *wait, char *dst,
+		      size_t room)
+{
+	const struct nvs_sibling *s = wait->siblings;
+	const struct nvs_call_api *api = s->calls ? nvs_number_get(&w->names, s->api) : NULL;
+	double of = wait->end > wait->begin ? (double)(wait->end - wait->begin) : 1;
+
+	*dst = '\0';
+	if (!api || (double)s->ticks / of < 0.1)
+		return;
+	if (s->calls > 1)
+		snprintf(dst, room, "thread %u: %u calls of %.40s, %.0f %%", s->thread, s->calls,
+			 nvs_call_name(api), 100 * (double)s->ticks / of);
+	else
+		snprintf(dst, room, "thread %u: %.40s, %.0f %%", s->thread, nvs_call_name(api),
+			 100 * (double)s->ticks / of);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts calls, failures, launches and graphs while reading, for the summary. */
+#include <errno.h>
+#include <string.h>
+#include "decode/analysis/session_stats.h"
+#include "decode/calls/pass.h"
+#include "decode/calls/roles.h"
+#include "decode/query/selection.h"
+
+bool nvs_facts_is_setup(const struct nvs_call_api *api)
+{
+	switch (api->group) {
+	case NVS_CALL_GROUP_MODULE:
+	case NVS_CALL_GROUP_RESOLVE:
+		return true;
+	case NVS_CALL_GROUP_CONTEXT:
+		/* Changing the current context is not setup, creating one is. */
+		return api->role != NVS_CALL_ROLE_CONTEXT_SET &&
+		       api->role != NVS_CALL_ROLE_CONTEXT_PUSH &&
+		       api->role != NVS_CALL_ROLE_CONTEXT_POP;
+	default:
+		return false;
+	}
+}
+
+uint64_t nvs_facts_all_ns(const struct nvs_facts *f)
+{
+	return f->outermost[0].ns + f->outermost[1].ns;
+}
+
+uint64_t nvs_facts_ns(const struct nvs_facts_api *api)
+{
+	return api->times.total.ns + api->loading.total.ns;
+}
+
+/* Returns true if a launch copied what the kernel needed, such as its code. A graph may contain
+ * copies. */
+static bool has_loaded(const struct nvs_call *call)
+{
+	const struct nvs_tally *t = &call->tally;
+	uint64_t copies = 0;
+
+	for (int mode = 0; mode < NVS_COPY_MODES; mode++)
+		copies += t->copies[mode];
+	return call->api->group == NVS_CALL_GROUP_LAUNCH && !t->unseen && copies;
+}
+
+static int count_failure(struct nvs_facts *f, const struct nvs_call *call)
+{
+	struct nvs_facts_error_key key = {call->api->number, call->result};
+	struct nvs_facts_error *e;
+
+	if (!f->errors.size)
+		f->errors = NVS_ROWS(struct nvs_facts_error, key);
+	e = nvs_rows_at(&f->errors, &key);
+	if (!e)
+		return -ENOMEM;
+	e->entry = call->api;
+	e->count++;
+	return 0;
+}
+
+static int count_time(struct nvs_facts *f, struct nvs_facts_api *a, const struct nvs_call *call)
+{
+	struct nvs_waiting *waiting = f->source->waiting;
+	bool loading = has_loaded(call);
+	int r = nvs_times_later(waiting, loading ? &a->loading : &a->times, call);
+
+	if (!r && call->depth == 1)
+		r = nvs_total_later(waiting, &f->outermost[nvs_facts_is_setup(call->api)], call);
+	if (!r && call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE)
+		r = nvs_total_later(waiting, &f->instantiating, call);
+	if (!loading && call->end - call->begin > a->longest) {
+		a->longest = call->end - call->begin;
+		a->begin = call->begin;
+	}
+	return r;
+}
+
+/* Returns NULL if out of memory. */
+static struct nvs_facts_api *api_of(struct nvs_facts *f, const struct nvs_call *call)
+{
+	struct nvs_facts_api_key key = {call->api->number};
+	struct nvs_facts_api *a;
+
+	if (!f->apis.size)
+		f->apis = NVS_ROWS(struct nvs_facts_api, key);
+	a = nvs_rows_at(&f->apis, &key);
+	if (a)
+		a->entry = call->api;
+	return a;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_facts *f = arg;
+	struct nvs_facts_api *a;
+
+	if (!nvs_filter_call(f->source, call))
+		return 0;
+	a = api_of(f, call);
+	if (!a)
+		return -ENOMEM;
+	f->calls++;
+	a->calls++;
+	a->uncounted |= call->uncounted;
+	if (nvs_call_ran(call)) {
+		f->instantiated += call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE;
+		f->graph_launches += call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH;
+	}
+	if (!call->end || call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED))
+		return 0;
+	if (nvs_call_failed(call) && count_failure(f, call))
+		return -ENOMEM;
+	return count_time(f, a, call);
+}
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_facts *f = arg;
+
+	f->launches += op->kind == NVS_OP_LAUNCH;
+	return 0;
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	bool whole = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
+	struct nvs_facts *f = arg;
+	uint64_t launches = f->launches;
+	struct nvs_facts_api *a;
+
+	f->launches = 0;
+	if (!nvs_filter(f->source, s, call))
+		return 0;
+	if (launches) {
+		f->launch_submissions++;
+		f->launch_bytes += nvs_submission_bytes(s);
+		if (call && (call->api->group == NVS_CALL_GROUP_COPY ||
+			     call->api->group == NVS_CALL_GROUP_MEMSET))
+			f->driver_launches += launches;
+	}
+	/* Counted here, not by call: a selected call may have unselected submissions. */
+	if (!call || !whole)
+		return 0;
+	a = api_of(f, call);
+	if (!a)
+		return -ENOMEM;
+	a->submissions++;
+	f->setup_submissions += nvs_facts_is_setup(call->api);
+	return 0;
+}
+
+void nvs_facts_begin(struct nvs_facts *f, struct nvs_source *s, struct nvs_reader *reader)
+{
+	f->source = s;
+	*reader = (struct nvs_reader){.call = on_call,
+				      .op = on_op,
+				      .submitted = on_submitted,
+				      .calls = true,
+				      .tallies = true,
+				      .arg = f};
+}
+
+void nvs_facts_sum(struct nvs_facts *into, const struct nvs_facts *from)
+{
+	into->calls += from->calls;
+	for (int i = 0; i < 2; i++)
+		into->outermost[i].ns += from->outermost[i].ns;
+	into->setup_submissions += from->setup_submissions;
+	into->driver_launches += from->driver_launches;
+	into->launch_submissions += from->launch_submissions;
+	into->launch_bytes += from->launch_bytes;
+}
+
+static void free_api(void *row)
+{
+	struct nvs_facts_api *a = row;
+
+	nvs_times_free(&a->times);
+	nvs_times_free(&a->loading);
+}
+
+void nvs_facts_free(struct nvs_facts *f)
+{
+	nvs_rows_free(&f->apis, free_api);
+	nvs_rows_free(&f->errors, NULL);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts for the summary: calls by entry point, failures, and launches by doorbell. Memory use
+ * depends on the number of entry points and errors, not of calls. */
+#ifndef NVSNOOP_DECODE_ANALYSIS_SESSION_STATS_H
+#define NVSNOOP_DECODE_ANALYSIS_SESSION_STATS_H
+
+#include "decode/base/keyed_rows.h"
+#include "decode/query/source.h"
+#include "decode/query/durations.h"
+
+struct nvs_facts_api {
+	struct nvs_facts_api_key {
+		uint32_t api;
+	} key;
+	const struct nvs_call_api *entry;
+	uint64_t calls, submissions;
+	bool uncounted; /* their submissions are unknown */
+	struct nvs_times times; /* of calls that returned, without LOADING */
+	/* Launches that also copied what the kernel needed, mainly its code. */
+	struct nvs_times loading;
+	uint64_t longest, begin; /* ticks; of TIMES */
+};
+
+struct nvs_facts_error {
+	struct nvs_facts_error_key {
+		uint32_t api, result;
+	} key;
+	const struct nvs_call_api *entry;
+	uint64_t count;
+};
+
+struct nvs_facts {
+	struct nvs_source *source;
+	struct nvs_rows apis, errors;
+	uint64_t calls;
+	/* Outermost calls: the first of all that do not set up. */
+	struct nvs_total outermost[2];
+	uint64_t instantiated, graph_launches; /* successful ones */
+	struct nvs_total instantiating;
+	uint64_t setup_submissions; /* by setup calls */
+	uint64_t launch_submissions, launch_bytes; /* of doorbells that launched something */
+	uint64_t driver_launches; /* made by the driver in copies and memsets */
+	/* The current submission. */
+	uint64_t launches;
+};
+
+/* Prepares F for reading S. */
+void nvs_facts_begin(struct nvs_facts *f, struct nvs_source *s, struct nvs_reader *reader);
+/* Adds the counts, except those by entry point. */
+void nvs_facts_sum(struct nvs_facts *into, const struct nvs_facts *from);
+void nvs_facts_free(struct nvs_facts *f);
+
+/* Returns true if the API sets up contexts, modules and entry points. */
+bool nvs_facts_is_setup(const struct nvs_call_api *api);
+/* Host time of all calls, and of those of one entry point, ns. */
+uint64_t nvs_facts_all_ns(const struct nvs_facts *f);
+uint64_t nvs_facts_ns(const struct nvs_facts_api *api);
+
+#endif

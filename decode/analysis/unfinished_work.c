@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows the submissions of one trace and drops those that are done. See unfinished_work.h.
+ * Touches no shared state, since several traces are read in parallel. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/grow.h"
+#include "decode/calls/pass.h"
+#include "decode/calls/roles.h"
+#include "decode/calls/semaphore_pairs.h"
+#include "decode/analysis/unfinished_work.h"
+#include "decode/analysis/launch_sequence.h"
+#include "decode/calls/args.h"
+
+#define MOST_UNDONE (1u << 24) /* per channel: no GPFIFO has more entries */
+#define MOST_CALLS (1u << 16)
+#define MOST_OTHERS 64u /* consecutive submissions that do not release in the slot */
+
+/* Per thread: the submissions of its latest call, in the channel used last. */
+struct note {
+	uint64_t call; /* plus 1 */
+	uint32_t channel;
+	uint64_t from;
+};
+
+const struct nvs_undone *nvs_undone_at(const struct nvs_undone_channel *c, uint64_t index)
+{
+	return index < c->end - c->first ? c->item + ((c->first + index) & (c->room - 1)) : NULL;
+}
+
+static struct nvs_undone *item_at(const struct nvs_undone_channel *c, uint64_t count)
+{
+	return c->item + (count & (c->room - 1));
+}
+
+static struct nvs_undone *last_item(const struct nvs_undone_channel *c)
+{
+	return c->first == c->end ? NULL : item_at(c, c->end - 1);
+}
+
+/* ---- completion ---- */
+
+/* Channels are retired one after the other: the value of the latest submission wins. */
+static void note_release(struct nvs_outstanding *o, uint64_t submission,
+			 const struct nvs_undone_sem *sem)
+{
+	struct nvs_undone_value *v = nvs_rows_at(&o->values, &sem->address);
+
+	o->stale |= !v;
+	if (!v || v->submission > submission)
+		return;
+	v->submission = submission;
+	v->known = sem->op == NVS_SEM_SET;
+	v->value = sem->payload;
+}
+
+static void end_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c, uint32_t i)
+{
+	const struct nvs_undone *u = c->running + i;
+
+	if (u->collective > o->done_collectives)
+		o->done_collectives = u->collective;
+	note_release(o, u->number, &u->grid);
+	c->nrunning--;
+	memmove(c->running + i, u + 1, (c->nrunning - i) * sizeof(*u));
+}
+
+static void end_acquired(struct nvs_outstanding *o, uint64_t address)
+{
+	for (size_t k = 0; k < o->channels.n; k++) {
+		struct nvs_undone_channel *c = o->channels.row[k];
+
+		for (uint32_t i = c->nrunning; i--;)
+			if (c->running[i].grid.address == address)
+				end_grid(o, c, i);
+	}
+}
+
+/* The grid may still run. */
+static void add_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c,
+		     const struct nvs_undone *u)
+{
+	struct nvs_undone *r;
+
+	if (c->nrunning == NVS_UNDONE_GRIDS)
+		end_grid(o, c, 0);
+	r = c->running + c->nrunning++;
+	*r = *u;
+	r->entries = r->nacquires = 0;
+}
+
+static void retire_first(struct nvs_outstanding *o, struct nvs_undone_channel *c)
+{
+	const struct nvs_undone *u = item_at(c, c->first++);
+
+	c->entries -= u->entries;
+	c->completed++;
+	o->stale |= u->unseen || u->nreleases > NVS_UNDONE_SEMAPHORES;
+	for (uint32_t i = 0; i < u->nacquires && i < NVS_UNDONE_SEMAPHORES; i++)
+		end_acquired(o, u->acquire[i].address);
+	for (uint32_t i = 0; i < u->nreleases && i < NVS_UNDONE_SEMAPHORES; i++)
+		if (u->release[i].written || u->release[i].address != u->grid.address)
+			note_release(o, u->number, u->release + i);
+	if (u->grid.address)
+		add_grid(o, c, u);
+	else if (u->collective > o->done_collectives)
+		o->done_collectives = u->collective;
+}
+
+/* The slot at ADDRESS had PAYLOAD. ENDS: this is the last reading of it. */
+static void retire_done(struct nvs_outstanding *o, struct nvs_undone_channel *c, uint64_t address,
+			uint32_t payload, bool ends)
+{
+	uint64_t done = c->first;
+	uint32_t others = 0;
+
+	/* A submission without a release in the slot is done when the next one with it is. */
+	for (uint64_t i = c->first; i != c->end; i++) {
+		const struct nvs_undone *u = item_at(c, i);
+
+		if (u->slot == address && (int32_t)(payload - u->payload) < 0)
+			break;
+		if (u->slot == address)
+			done = i + 1;
+		else if (++others > MOST_OTHERS)
+			break;
+	}
+	while (c->first != done)
+		retire_first(o, c);
+	c->known = true;
+	c->settled |= ends;
+}
+
+/* ---- submissions ---- */
+
+static int make_room(struct nvs_outstanding *o, struct nvs_undone_channel *c)
+{
+	uint32_t room = c->room ? 2 * c->room : 16;
+	struct nvs_undone *wider;
+
+	if (c->end - c->first < c->room)
+		return 0;
+	wider = room <= MOST_UNDONE && nvs_budget_spare((uint64_t)room * sizeof(*wider))
+			? malloc(room * sizeof(*wider))
+			: NULL;
+	if (!wider && !c->room)
+		return -ENOMEM;
+	if (!wider) {
+		retire_first(o, c);
+		c->completed--;
+		c->dropped = o->stale = true;
+		return 0;
+	}
+	for (uint64_t i = c->first; i != c->end; i++)
+		wider[i & (room - 1)] = *item_at(c, i);
+	free(c->item);
+	c->item = wider;
+	c->room = room;
+	return 0;
+}
+
+static void note_call(struct nvs_outstanding *o, const struct nvs_submission *s, uint64_t call,
+		      uint64_t count)
+{
+	struct note *n = nvs_number_make(&o->notes, s->thread->thread, sizeof(*n));
+
+	if (!n || (n->call == call && n->channel == s->channel->channel))
+		return;
+	*n = (struct note){call, s->channel->channel, count};
+}
+
+static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct nvs_outstanding *o = arg;
+	const struct nvs_rec_submission *rec = s->rec;
+	uint32_t ring = s->channel->known ? s->channel->rec.entries : 0;
+	struct nvs_undone_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
+	struct nvs_undone *u;
+	int r = c ? make_room(o, c) : -ENOMEM;
+
+	if (r)
+		return r;
+	if (rec->progress_address) {
+		retire_done(o, c, rec->progress_address, (uint32_t)rec->progress[0], false);
+		o->seen = rec->rec.time;
+	}
+	c->submissions += !(rec->rec.flags & NVS_SUB_CONTINUED);
+	u = item_at(c, c->end);
+	*u = (struct nvs_undone){.number = s->number,
+				 .time = rec->rec.time,
+				 .thread = s->thread->thread,
+				 .stack = rec->stack,
+				 .unseen = nvs_submission_skipped(s)};
+	if (ring && rec->old_put < ring && rec->new_put < ring)
+		u->entries = (rec->new_put + ring - rec->old_put) % ring;
+	if (call) {
+		u->api = call->api;
+		u->call = call->number + 1;
+		note_call(o, s, u->call, c->end);
+	}
+	c->end++;
+	c->entries += u->entries;
+	/* The GPFIFO has wrapped: older entries must be done. */
+	while (ring && c->entries >= ring && c->end - c->first > 1)
+		retire_first(o, c);
+	return 0;
+}
+
+static struct nvs_undone_sem semaphore_of(const struct nvs_op *op)
+{
+	return (struct nvs_undone_sem){.address = op->sem.address,
+				       .payload = op->sem.payload,
+				       .op = op->sem.op,
+				       .wide = op->flags & NVS_OP_WIDE};
+}
+
+static void add_semaphore(struct nvs_undone *u, const struct nvs_undone_sem *s, bool acquire)
+{
+	uint32_t *n = acquire ? &u->nacquires : &u->nreleases;
+	struct nvs_undone_sem *sem = acquire ? u->acquire : u->release;
+
+	if (*n < NVS_UNDONE_SEMAPHORES) {
+		sem[*n] = *s;
+		sem[*n].behind_work = u->launches || u->copies || u->memsets;
+	}
+	++*n;
+}
+
+static void add_write(struct nvs_undone *u, const struct nvs_op *op)
+{
+	struct nvs_undone_sem sem = {.address = op->copy.dst,
+				     .op = NVS_SEM_SET,
+				     .wide = op->copy.bytes == 8,
+				     .written = true};
+
+	if (nvs_sync_writes_one(op, &sem.payload))
+		add_semaphore(u, &sem, false);
+}
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_outstanding *o = arg;
+	struct nvs_undone_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
+	struct nvs_undone *u = c ? last_item(c) : NULL;
+	struct nvs_undone_sem sem = semaphore_of(op);
+
+	if (!u)
+		return 0;
+	switch (op->kind) {
+	case NVS_OP_LAUNCH:
+		u->launches++;
+		break;
+	case NVS_OP_COPY:
+		u->copies++;
+		u->copied += op->copy.bytes;
+		add_write(u, op);
+		break;
+	case NVS_OP_UPLOAD:
+		add_write(u, op);
+		break;
+	case NVS_OP_MEMSET:
+		u->memsets++;
+		break;
+	case NVS_OP_ACQUIRE:
+		add_semaphore(u, &sem, true);
+		break;
+	case NVS_OP_RELEASE:
+		add_semaphore(u, &sem, false);
+		if (op->sem.op == NVS_SEM_SET && op->sem.by == NVS_BY_GRID)
+			u->grid = sem;
+		if (op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)
+			break;
+		/* While the slot is unknown, assume the last release. */
+		if (s->channel->progress_address && op->sem.address != s->channel->progress_address)
+			break;
+		u->slot = op->sem.address;
+		u->payload = (uint32_t)op->sem.payload;
+	}
+	return 0;
+}
+
+/* ---- calls ---- */
+
+static const char *kernel_of(struct nvs_outstanding *o, const struct nvs_call *call)
+{
+	const struct nvs_kernel *k;
+	uint64_t function;
+
+	if (call->api->group != NVS_CALL_GROUP_LAUNCH ||
+	    !nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
+		return NULL;
+	k = nvs_handles_kernel_of(o->handles, function);
+	return k && *k->name ? k->name : NULL;
+}
+
+/* Adds to a call's submissions what only the call has: stream, event and kernel. */
+static void note_call_details(struct nvs_outstanding *o, const struct nvs_call *call)
+{
+	const struct note *n = nvs_number_get(&o->notes, call->thread);
+	struct nvs_undone_channel *c = n && n->call == call->number + 1
+					       ? nvs_rows_at(&o->channels, &n->channel)
+					       : NULL;
+	const char *kernel = kernel_of(o, call);
+	uint64_t collective = 0, stream = 0;
+	bool has_stream = nvs_call_kind(call, NVS_KIND_STREAM, &stream);
+	struct nvs_undone_event *e;
+	uint64_t event;
+
+	if (kernel && nvs_step_is_collective(kernel) && nvs_call_ran(call)) {
+		collective = ++o->collectives;
+		o->collective = kernel;
+	}
+	if (!c)
+		return;
+	if (call->api->group == NVS_CALL_GROUP_EVENT &&
+	    nvs_call_kind(call, NVS_KIND_EVENT, &event) && (e = nvs_rows_at(&o->events, &event))) {
+		e->channel = n->channel;
+		e->submission = c->end - 1;
+	}
+	for (uint64_t i = n->from > c->first ? n->from : c->first; i < c->end; i++) {
+		struct nvs_undone *u = item_at(c, i);
+
+		if (u->call != n->call || u->thread != call->thread)
+			continue;
+		u->stream = stream;
+		u->has_stream = has_stream;
+		if (i + 1 == c->end || u->launches) {
+			u->kernel = kernel;
+			u->collective = collective;
+		}
+	}
+}
+
+/* A call waited for a stream, or for the whole context: its grids have ended. */
+static void end_waited(struct nvs_outstanding *o, const struct nvs_call *call)
+{
+	uint64_t stream;
+	bool one = nvs_call_kind(call, NVS_KIND_STREAM, &stream);
+
+	for (size_t k = 0; k < o->channels.n; k++) {
+		struct nvs_undone_channel *c = o->channels.row[k];
+
+		for (uint32_t i = c->nrunning; i--;) {
+			const struct nvs_undone *u = c->running + i;
+
+			if (u->time <= call->begin &&
+			    (!one || (u->has_stream && u->stream == stream)))
+				end_grid(o, c, i);
+		}
+	}
+}
+
+static int add_call(struct nvs_outstanding *o, const struct nvs_call *call)
+{
+	struct nvs_undone_call *calls = nvs_grow(o->calls, o->ncalls, &o->call_room, sizeof(*calls),
+						 8, MOST_CALLS);
+	struct nvs_undone_call *c;
+
+	if (!calls)
+		return o->ncalls == MOST_CALLS ? 0 : -ENOMEM;
+	o->calls = calls;
+	c = calls + o->ncalls++;
+	*c = (struct nvs_undone_call){.api = call->api,
+				      .number = call->number,
+				      .begin = call->begin,
+				      .end = call->begin,
+				      .thread = call->thread,
+				      .stack = call->stack};
+	c->has_stream = nvs_call_kind(call, NVS_KIND_STREAM, &c->stream);
+	c->has_event = nvs_call_kind(call, NVS_KIND_EVENT, &c->event);
+	return 0;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_outstanding *o = arg;
+	int r = nvs_handles_call(o->handles, call);
+
+	if (r)
+		return r;
+	if (call->submissions || call->api->group == NVS_CALL_GROUP_LAUNCH)
+		note_call_details(o, call);
+	if (call->end && call->api->role == NVS_CALL_ROLE_SYNCHRONIZE && nvs_call_ran(call))
+		end_waited(o, call);
+	return call->end || call->depth > 1 ? 0 : add_call(o, call);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	struct nvs_outstanding *o = arg;
+	const struct nvs_rec_channel_gone *gone = (const void *)rec;
+	struct nvs_undone_channel *c;
+
+	o->has_calls |= rec->type == NVS_REC_API;
+	if (rec->type == NVS_REC_CHANNEL_GONE && !(rec->flags & NVS_CHAN_GONE_AT_EXIT)) {
+		c = nvs_rows_at(&o->channels, &gone->channel);
+		if (!c)
+			return -ENOMEM;
+		/* The channel was freed: nothing in it is unfinished. */
+		c->first = c->end;
+		c->entries = c->nrunning = 0;
+		c->freed = true;
+	}
+	return nvs_handles_record(o->handles, rec);
+}
+
+/* ---- life ---- */
+
+void nvs_outstanding_begin(struct nvs_outstanding *o, struct nvs_source *s,
+			   struct nvs_reader *reader)
+{
+	o->source = s;
+	o->handles = nvs_handles_new();
+	o->channels = NVS_ROWS(struct nvs_undone_channel, number);
+	o->values = NVS_ROWS(struct nvs_undone_value, address);
+	o->events = NVS_ROWS(struct nvs_undone_event, event);
+	*reader = (struct nvs_reader){.submission = on_submission,
+				      .op = on_op,
+				      .call = on_call,
+				      .record = on_record,
+				      .calls = true,
+				      .arg = o};
+}
+
+/* Returns true if the trace lists C as in flight at its end; a call whose end was lost is not. */
+static bool in_flight(const struct nvs_outstanding *o, struct nvs_undone_call *c)
+{
+	const struct nvs_inflight *f;
+
+	for (uint32_t i = 0; (f = nvs_trace_inflight(o->source->trace, i)); i++)
+		if (f->thread == c->thread && f->begin == c->begin && f->depth == 1) {
+			c->end = f->end;
+			return true;
+		}
+	return false;
+}
+
+int nvs_outstanding_end(struct nvs_outstanding *o)
+{
+	const struct nvs_trace *t = o->source->trace;
+	uint32_t kept = 0;
+
+	for (size_t i = 0; i < o->channels.n; i++) {
+		struct nvs_undone_channel *c = o->channels.row[i];
+		const struct nvs_trace_channel *tc = nvs_trace_channel_at(t, c->number);
+
+		if (!tc || !tc->done.address)
+			continue;
+		retire_done(o, c, tc->done.address, (uint32_t)tc->done.value[0], true);
+		/* Submissions after the last reading may be done by now. */
+		if (c->first != c->end && item_at(c, c->first)->time > tc->done_time)
+			c->settled = false;
+		o->seen = tc->done_time > o->seen ? tc->done_time : o->seen;
+	}
+	for (uint32_t i = 0; i < o->ncalls; i++)
+		if (in_flight(o, o->calls + i))
+			o->calls[kept++] = o->calls[i];
+	o->ncalls = kept;
+	nvs_numbers_free(&o->notes, free);
+	return 0;
+}
+
+int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, void *arg)
+{
+	for (size_t k = 0; k < o->channels.n; k++) {
+		struct nvs_undone_channel *c = o->channels.row[k];
+
+		while (c->nrunning) {
+			struct nvs_undone *u = c->running + c->nrunning - 1;
+
+			if (!runs(arg, c, u)) {
+				end_grid(o, c, c->nrunning - 1);
+				continue;
+			}
+			u->grid.address = 0; /* decided */
+			if (make_room(o, c))
+				return -ENOMEM;
+			*item_at(c, --c->first) = *u;
+			c->completed--;
+			c->nrunning--;
+		}
+	}
+	return 0;
+}
+
+static void free_channel(void *row)
+{
+	free(((struct nvs_undone_channel *)row)->item);
+}
+
+void nvs_outstanding_free(struct nvs_outstanding *o)
+{
+	nvs_handles_free(o->handles);
+	o->handles = NULL;
+	nvs_numbers_free(&o->notes, free);
+	nvs_rows_free(&o->channels, free_channel);
+	nvs_rows_free(&o->values, NULL);
+	nvs_rows_free(&o->events, NULL);
+	free(o->calls);
+	o->calls = NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decodes the submissions of a trace while it is read: one nvs_ops_channel for each channel, with
+ * classes bound from the channel's record, the engine objects allocated under it, and the chip.
+ *
+ * Call nvs_attach_submission and nvs_attach_record from the consumer's callbacks (with
+ * NVS_READ_WHOLE).
+ */
+#ifndef NVSNOOP_DECODE_CALLS_DECODE_SUBMISSION_H
+#define NVSNOOP_DECODE_CALLS_DECODE_SUBMISSION_H
+
+#include "nvsnoop/decode.h"
+#include "decode/gpu/ops.h"
+
+struct nvs_attach;
+
+/* Callbacks, each may be NULL. S is the current submission. */
+struct nvs_attach_sink {
+	void (*entry)(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
+		      const struct nvs_gp *gp);
+	void (*run)(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
+		    const struct nvs_class *cls);
+	void (*fault)(void *arg, const struct nvs_pb_fault *fault);
+	void (*op)(void *arg, const struct nvs_submission *s, const struct nvs_op *op);
+	void *arg;
+};
+
+struct nvs_attach *nvs_attach_new(struct nvs_trace *trace, const struct nvs_attach_sink *sink);
+void nvs_attach_free(struct nvs_attach *f);
+
+/* TAG is returned in nvs_op.code. Returns 0 or -ENOMEM. */
+int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, uint64_t tag);
+int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec);
+
+/* Returns the descriptor of a LAUNCH, or NULL if it is unknown. Valid while op() runs. */
+const struct nvs_qmd *nvs_attach_qmd(const struct nvs_attach *f, const struct nvs_op *op);
+
+#endif

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* Runs a pass over a trace, and calls the readers' callbacks. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/numbers.h"
+#include "decode/calls/pass.h"
+#include "decode/calls/roles.h"
+#include "decode/gpu/class.h"
+#include "decode/gpu/pb.h"
+#include "decode/gpu/qmd.h"
+#include "decode/trace/records.h"
+#include "decode/trace/stream.h"
+
+/* The callbacks of readers. */
+enum { SUBMISSION, ENTRY, RUN, FAULT, OP, SUBMITTED, CALL, RECORD, TOLD };
+
+struct nvs_reading {
+	struct nvs_trace *trace;
+	struct nvs_reader *readers;
+	bool *done; /* for each reader: needs nothing more */
+	uint32_t n, ndone;
+	uint32_t *ears[TOLD], nears[TOLD]; /* for each callback, the readers that have it */
+	const struct nvs_reader *only; /* the only reader of operations, if there is just one */
+	const bool *only_done;
+	bool whole;
+	struct nvs_calls_sink selection;
+	struct nvs_calls *calls; /* NULL: not needed, like the next */
+	struct nvs_attach *follow;
+	bool tallies;
+	const struct nvs_call *now; /* of the current submission */
+	uint64_t seen; /* bit mask of record types */
+	uint64_t called; /* bit mask of call groups; all bits if unknown */
+	struct nvs_numbers groups; /* 1 + group of each known entry point */
+	int status; /* of the first reader that failed */
+};
+
+struct nvs_reading *nvs_reading_new(struct nvs_trace *trace)
+{
+	struct nvs_reading *r = calloc(1, sizeof(*r));
+
+	if (r)
+		r->trace = trace;
+	return r;
+}
+
+void nvs_reading_free(struct nvs_reading *r)
+{
+	if (!r)
+		return;
+	nvs_calls_free(r->calls);
+	nvs_attach_free(r->follow);
+	nvs_numbers_free(&r->groups, NULL);
+	free(r->ears[0]);
+	free(r->readers);
+	free(r->done);
+	free(r);
+}
+
+int nvs_reading_add(struct nvs_reading *r, const struct nvs_reader *reader)
+{
+	struct nvs_reader *more = realloc(r->readers, (r->n + 1ul) * sizeof(*more));
+	bool *done = realloc(r->done, r->n + 1ul);
+
+	r->readers = more ? more : r->readers;
+	r->done = done ? done : r->done;
+	if (!more || !done)
+		return -ENOMEM;
+	more[r->n] = *reader;
+	done[r->n++] = false;
+	return 0;
+}
+
+void nvs_reading_select(struct nvs_reading *r,
+			unsigned (*selects)(const void *arg, const struct nvs_submission *s,
+					    const struct nvs_call *call),
+			const void *arg)
+{
+	r->selection.selects = selects;
+	r->selection.select_arg = arg;
+}
+
+void nvs_reading_whole(struct nvs_reading *r)
+{
+	r->whole = true;
+}
+
+bool nvs_reading_saw(const struct nvs_reading *r, enum nvs_rec_type type)
+{
+	return r->seen >> type & 1;
+}
+
+bool nvs_reading_called(const struct nvs_reading *r, enum nvs_call_group group)
+{
+	return r->called >> group & 1;
+}
+
+const struct nvs_calls *nvs_reading_calls(const struct nvs_reading *r)
+{
+	return r->calls;
+}
+
+const struct nvs_qmd *nvs_reading_qmd(const struct nvs_reading *r, const struct nvs_op *op)
+{
+	return r->follow ? nvs_attach_qmd(r->follow, op) : NULL;
+}
+
+/* ---- calling the readers ---- */
+
+/* Handles the return value of reader I. */
+static void handle_result(struct nvs_reading *r, uint32_t i, int said)
+{
+	if (said < 0 && !r->status)
+		r->status = said;
+	if (said > 0) {
+		r->done[i] = true;
+		r->ndone++;
+	}
+}
+
+#define TELL(r, what, callback, ...)                                                        \
+	for (uint32_t ear_ = 0; ear_ < (r)->nears[what] && !(r)->status; ear_++) {          \
+		uint32_t i_ = (r)->ears[what][ear_];                                        \
+		int said_ = (r)->done[i_] ? 0                                               \
+					  : (r)->readers[i_].callback((r)->readers[i_].arg, \
+								      __VA_ARGS__);         \
+                                                                                            \
+		if (said_)                                                                  \
+			handle_result(r, i_, said_);                                        \
+	}
+
+/* Return value for the trace reader: 0 continues. */
+static int get_verdict(const struct nvs_reading *r)
+{
+	return r->status ? r->status : r->n && r->ndone == r->n && !r->whole;
+}
+
+static void on_entry(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
+		     const struct nvs_gp *gp)
+{
+	struct nvs_reading *r = arg;
+
+	TELL(r, ENTRY, entry, s, seg, gp);
+}
+
+static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
+		   const struct nvs_class *cls)
+{
+	struct nvs_reading *r = arg;
+
+	TELL(r, RUN, run, c, run, cls);
+}
+
+static void on_fault(void *arg, const struct nvs_pb_fault *fault)
+{
+	struct nvs_reading *r = arg;
+
+	TELL(r, FAULT, fault, fault);
+}
+
+static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_reading *r = arg;
+
+	if (r->tallies && r->now)
+		nvs_calls_op(r->calls, op);
+	TELL(r, OP, op, s, op);
+}
+
+/* The same for a single reader: operations are by far the most frequent callback. */
+static void on_op_of_one(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct nvs_reading *r = arg;
+	const struct nvs_reader *only = r->only;
+	int said = r->status || *r->only_done ? 0 : only->op(only->arg, s, op);
+
+	if (said)
+		handle_result(r, (uint32_t)(only - r->readers), said);
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_reading *r = arg;
+
+	TELL(r, CALL, call, call);
+	return r->status;
+}
+
+static int on_call_of(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	((struct nvs_reading *)arg)->now = call;
+	return 0;
+}
+
+static int decode_submission(struct nvs_reading *r, const struct nvs_submission *s)
+{
+	uint64_t tag = s->number;
+
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->readers[i].tag)
+			tag = r->readers[i].tag(r->readers[i].arg, s);
+	return nvs_attach_submission(r->follow, s, tag);
+}
+
+static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
+{
+	struct nvs_reading *r = arg;
+	int failed = r->calls ? nvs_calls_submission(r->calls, s) : 0;
+
+	if (failed)
+		return failed;
+	TELL(r, SUBMISSION, submission, s, r->now);
+	if (r->follow && !r->status)
+		failed = decode_submission(r, s);
+	if (failed)
+		return failed;
+	TELL(r, SUBMITTED, submitted, s, r->now);
+	return get_verdict(r);
+}
+
+/* The group's name follows the entry point's; it has no NUL if the record ends there. */
+static void note_api(struct nvs_reading *r, const struct nvs_rec_api *rec)
+{
+	const char *text = nvs_tail(&rec->rec, rec->length);
+	size_t name = strnlen(text, rec->length), left = rec->length - name;
+	char group[32] = "";
+	uintptr_t number;
+
+	if (left)
+		snprintf(group, sizeof(group), "%.*s", (int)(left - 1), text + name + 1);
+	number = 1 + (uintptr_t)nvs_call_group_of(group);
+	/* A repeated record: keep the first. If memory is short, its calls count as any group. */
+	if (!nvs_number_get(&r->groups, rec->api))
+		nvs_number_set(&r->groups, rec->api, (void *)number);
+}
+
+/* A call of an unknown entry point counts as any group. */
+static void note_call(struct nvs_reading *r, uint32_t api)
+{
+	uintptr_t number = (uintptr_t)nvs_number_get(&r->groups, api);
+
+	r->called |= number ? 1ull << (number - 1) : ~0ull;
+}
+
+static void note_record(struct nvs_reading *r, const struct nvs_rec *rec)
+{
+	r->seen |= rec->type < 64 ? 1ull << rec->type : 0;
+	if (rec->type == NVS_REC_API)
+		note_api(r, (const void *)rec);
+	else if (rec->type == NVS_REC_CALL)
+		note_call(r, ((const struct nvs_rec_call *)rec)->api);
+	else if (rec->type == NVS_REC_CALL_BEGIN)
+		note_call(r, ((const struct nvs_rec_call_begin *)rec)->api);
+}
+
+static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
+{
+	struct nvs_reading *r = arg;
+	int failed = r->calls ? nvs_calls_record(r->calls, rec) : 0;
+
+	note_record(r, rec);
+	if (!failed && r->follow)
+		failed = nvs_attach_record(r->follow, rec);
+	if (failed)
+		return failed;
+	TELL(r, RECORD, record, rec);
+	return get_verdict(r);
+}
+
+/* ---- what is wanted ---- */
+
+static bool has_callback(const struct nvs_reader *x, uint32_t what)
+{
+	const bool to[TOLD] = {
+		[SUBMISSION] = x->submission,
+		[ENTRY] = x->entry,
+		[RUN] = x->run,
+		[FAULT] = x->fault,
+		[OP] = x->op,
+		[SUBMITTED] = x->submitted,
+		[CALL] = x->call,
+		[RECORD] = x->record,
+	};
+
+	return to[what];
+}
+
+/* One allocation for all lists. */
+static int prepare_lists(struct nvs_reading *r)
+{
+	uint32_t *room = calloc(TOLD * (r->n + 1ul), sizeof(*room));
+
+	if (!room)
+		return -ENOMEM;
+	for (uint32_t what = 0; what < TOLD; what++) {
+		r->ears[what] = room + what * r->n;
+		for (uint32_t i = 0; i < r->n; i++)
+			if (has_callback(r->readers + i, what))
+				r->ears[what][r->nears[what]++] = i;
+	}
+	return 0;
+}
+
+static int prepare_decoders(struct nvs_reading *r)
+{
+	struct nvs_attach_sink ops = {.arg = r};
+	struct nvs_calls_sink calls = r->selection;
+	bool wants_calls = r->nears[CALL];
+
+	for (uint32_t i = 0; i < r->n; i++) {
+		wants_calls |= r->readers[i].calls || r->readers[i].tallies;
+		r->tallies |= r->readers[i].tallies;
+	}
+	calls.arg = r;
+	calls.submission = on_call_of;
+	calls.call = r->nears[CALL] ? on_call : NULL;
+	ops.entry = r->nears[ENTRY] ? on_entry : NULL;
+	ops.run = r->nears[RUN] ? on_run : NULL;
+	ops.fault = r->nears[FAULT] ? on_fault : NULL;
+	r->only = r->readers + (r->nears[OP] ? *r->ears[OP] : 0);
+	r->only_done = r->done + (r->only - r->readers);
+	ops.op = r->tallies || r->nears[OP] > 1 ? on_op : r->nears[OP] ? on_op_of_one : NULL;
+	if (wants_calls && !(r->calls = nvs_calls_new(r->trace, &calls)))
+		return -ENOMEM;
+	if ((ops.entry || ops.run || ops.fault || ops.op) &&
+	    !(r->follow = nvs_attach_new(r->trace, &ops)))
+		return -ENOMEM;
+	return 0;
+}
+
+int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
+{
+	static const struct nvs_stream_consumer consumer = {
+		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
+	int failed = prepare_lists(r);
+
+	err->text[0] = '\0';
+	if (!failed)
+		failed = prepare_decoders(r);
+	if (!failed)
+		failed = nvs_stream_read(r->trace, &consumer, r, err);
+	if (failed)
+		r->called = ~0ull; /* what was not read is unknown */
+	if (!failed && r->calls)
+		failed = nvs_calls_end(r->calls);
+	for (uint32_t i = 0; i < r->n && !failed; i++)
+		if (r->readers[i].end)
+			failed = r->readers[i].end(r->readers[i].arg);
+	nvs_attach_free(r->follow);
+	r->follow = NULL;
+	return failed < 0 ? failed : 0;
+}

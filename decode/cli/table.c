@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints a table from a list of columns: aligned text, JSON or CSV, sorted by any column. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/nearest.h"
+#include "decode/cli/sentence.h"
+#include "decode/cli/table.h"
+
+#define MAX_COLUMNS 64
+#define NAMES_SHARE 40 /* width of all name columns together before other columns are dropped, */
+#define MIN_NAME 20 /* but at least this for each */
+#define LEAST_NAME 8 /* a name column is never cut below this */
+#define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and not sortable */
+/* Keys first: several columns may have the same heading. */
+const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
+{
+	for (int heading = 0; heading < 2; heading++)
+		for (uint32_t i = 0; i < table->ncolumns; i++) {
+			const struct nvs_column *c = table->columns + i;
+
+			if (!(c->flags & SHOWN) &&
+			    nvs_name_alike(heading ? c->title : c->name, name))
+				return c;
+		}
+	return NULL;
+}
+
+int nvs_table_no_column(const struct nvs_table *table, const char *by)
+{
+	const struct nvs_column *c = table->columns, *end = c + table->ncolumns;
+	struct nvs_nearest near = {.wanted = by + (*by == '-')};
+
+	fprintf(stderr, "nvsnoop-report: no column '%s'", by);
+	for (; c < end; c++) {
+		if (c->flags & SHOWN)
+			continue;
+		nvs_nearest_offer(&near, c->name, strlen(c->name));
+		nvs_nearest_offer(&near, c->title, strlen(c->title));
+	}
+	nvs_nearest_say(&near);
+	fprintf(stderr, "nvsnoop-report: the columns of %s are", table->report);
+	for (uint32_t i = 0; i < table->ncolumns; i++)
+		if (!(table->columns[i].flags & SHOWN))
+			fprintf(stderr, " %s", table->columns[i].name);
+	fputc('\n', stderr);
+	return -EINVAL;
+}
+
+/* NaN and infinity count as unknown. */
+static void get_value(const struct nvs_column *c, const void *row, struct nvs_value *v)
+{
+	memset(v, 0, sizeof(*v));
+	c->get(row, v);
+	if (v->kind == NVS_VALUE_REAL && !isfinite(v->real))
+		v->kind = NVS_VALUE_NONE;
+}
+
+/* ---- order ---- */
+
+/* Both are of the same kind: all known values of a column are. */
+static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
+{
+	switch (a->kind) {
+	case NVS_VALUE_TEXT:
+		return strcmp(a->text, b->text);
+	case NVS_VALUE_REAL:
+	case NVS_VALUE_BAR:
+		return a->real < b->real ? -1 : a->real > b->real;
+	case NVS_VALUE_NS:
+		return a->ns < b->ns ? -1 : a->ns > b->ns;
+	default:
+		return a->count < b->count ? -1 : a->count > b->count;
+	}
+}
+
+int nvs_table_compare(const struct nvs_order *o, const void *row_a, const void *row_b)
+{
+	struct nvs_value a, b;
+
+	get_value(o->column, row_a, &a);
+	get_value(o->column, row_b, &b);
+	/* Unknown values come last in either direction. */
+	if (a.kind != b.kind)
+		return (a.kind == NVS_VALUE_NONE) - (b.kind == NVS_VALUE_NONE);
+	return compare_values(&a, &b) * o->direction;
+}
+
+/* Stable: rows with equal values keep their order. */
+static void merge_sort(const void **rows, const void **spare, size_t n, const struct nvs_order *o)
+{
+	size_t half = n / 2, i = 0, j = half, k = 0;
+
+	if (n < 2)
+		return;
+	merge_sort(rows, spare, half, o);
+	merge_sort(rows + half, spare, n - half, o);
+	while (i < half && j < n)
+		spare[k++] = nvs_table_compare(o, rows[i], rows[j]) <= 0 ? rows[i++] : rows[j++];
+	while (i < half)
+		spare[k++] = rows[i++];
+	memcpy(rows, spare, k * sizeof(*rows));
+}
+
+bool nvs_table_order(const struct nvs_table *table, const char *by, struct nvs_order *o)
+{
+	struct nvs_value v = {0};
+	bool reversed = by && *by == '-';
+
+	o->column = by ? nvs_table_column(table, by + reversed) : NULL;
+	for (size_t i = 0; o->column && i < table->nrows && v.kind == NVS_VALUE_NONE; i++)
+		get_value(o->column, table->rows[i], &v);
+	/* Numbers: largest first. Names: from A to Z. */
+	o->direction = (v.kind == NVS_VALUE_TEXT) != reversed ? 1 : -1;
+	return o->column;
+}
+
+static int sort_rows(struct nvs_table *table, const char *by)
+{
+	const void **spare;
+	struct nvs_order o;
+
+	if (!by)
+		return 0;
+	if (!nvs_table_order(table, by, &o))
+		return nvs_table_no_column(table, by);
+	if (table->nrows < 2)
+		return 0;
+	spare = calloc(table->nrows, sizeof(*spare));
+	if (!spare)
+		return -ENOMEM;
+	merge_sort(table->rows, spare, table->nrows, &o);
+	free(spare);
+	return 0;
+}
+
+/* ---- JSON and CSV ---- */
+
+static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
+{
+	const char *next = out->lines ? "," : ",\n", *open = out->lines ? "" : "\n";
+
+	fprintf(out->file, "{\"schema\":%d,\"report\":\"%s\",\"rows\":[", NVS_SCHEMA, t->report);
+	for (size_t r = 0; r < nrows; r++) {
+		const char *comma = "";
+
+		fprintf(out->file, "%s{", r ? next : open);
+		for (uint32_t i = 0; i < t->ncolumns; i++) {
+			struct nvs_value v;
+
+			if (t->columns[i].flags & SHOWN)
+				continue;
+			get_value(t->columns + i, t->rows[r], &v);
+			fprintf(out->file, "%s\"%s\":", comma, t->columns[i].name);
+			comma = ",";
+			nvs_value_json(out, &v);
+		}
+		fputc('}', out->file);
+	}
+	fprintf(out->file, "%s]%s}\n", nrows ? open : "",
+		nvs_budget_short() ? ",\"left_out\":true" : "");
+}
+
+static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
+{
+	const char *comma = "";
+
+	for (uint32_t i = 0; i < t->ncolumns; i++) {
+		if (t->columns[i].flags & SHOWN)
+			continue;
+		fprintf(out->file, "%s%s", comma, t->columns[i].name);
+		comma = ",";
+	}
+	fputs("\r\n", out->file);
+	for (size_t r = 0; r < nrows; r++) {
+		comma = "";
+		for (uint32_t i = 0; i < t->ncolumns; i++) {
+			char text[NVS_VALUE_ROOM];
+			struct nvs_value v;
+
+			if (t->columns[i].flags & SHOWN)
+				continue;
+			get_value(t->columns + i, t->rows[r], &v);
+			nvs_value_plain(text, sizeof(text), &v, "");
+			fputs(comma, out->file);
+			comma = ",";
+			nvs_out_csv(out, v.kind == NVS_VALUE_TEXT ? v.text : text);
+		}
+		fputs("\r\n", out->file);
+	}
+}
+
+/* ---- text ---- */
+
+/* Width of S on a terminal; every character counts as narrow. */
+static int width_of(const char *s)
+{
+	int n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+struct layout {
+	const struct nvs_column *column[MAX_COLUMNS]; /* in print order */
+	int width[MAX_COLUMNS];
+	bool left[MAX_COLUMNS];
+	uint32_t n;
+};
+
+static bool any_known(const struct nvs_table *t, const struct nvs_column *c, size_t nrows)
+{
+	struct nvs_value v = {0};
+
+	for (size_t r = 0; r < nrows && v.kind == NVS_VALUE_NONE; r++)
+		get_value(c, t->rows[r], &v);
+	return v.kind != NVS_VALUE_NONE;
+}
+
+static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size_t nrows)
+{
+	for (size_t r = 0; r < nrows; r++) {
+		struct nvs_value v;
+
+		get_value(c, t->rows[r], &v);
+		if (v.kind == NVS_VALUE_COUNT || v.kind == NVS_VALUE_TRUTH
+			    ? v.count
+			    : v.kind != NVS_VALUE_NONE)
+			return false;
+	}
+	return true;
+}
+
+/* Numbers come before names, since names may be long; within each the lower rank first, after the
+ * columns of the trace. */
+static uint32_t position_of(const struct nvs_column *c, uint32_t rank)
+{
+	return (c->flags & NVS_COLUMN_NAME ? 512 : 0) +
+	       (c->flags & NVS_COLUMN_SEVERAL ? 0 : 1 + rank);
+}
+
+static void choose_columns(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
+{
+	uint32_t place[MAX_COLUMNS], rank = 0;
+
+	l->n = 0;
+	for (uint32_t i = 0; i < t->ncolumns && l->n < MAX_COLUMNS; i++) {
+		const struct nvs_column *c = t->columns + i;
+		uint32_t at = l->n;
+
+		rank = c->flags & NVS_COLUMN_BESIDE ? rank : c->rank;
+		if (c->flags & NVS_COLUMN_DETAIL || (c->flags & NVS_COLUMN_BAR && !bars) ||
+		    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
+		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)) ||
+		    (c->flags & NVS_COLUMN_IF_KNOWN && !any_known(t, c, nrows)))
+			continue;
+		for (; at && position_of(c, rank) < place[at - 1]; at--) {
+			l->column[at] = l->column[at - 1];
+			place[at] = place[at - 1];
+		}
+		l->column[at] = c;
+		place[at] = position_of(c, rank);
+		l->n++;
+	}
+}
+
+static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
+{
+	choose_columns(l, t, nrows, bars);
+	for (uint32_t i = 0; i < l->n; i++) {
+		l->left[i] = l->column[i]->flags & (NVS_COLUMN_NAME | NVS_COLUMN_BAR);
+		l->width[i] = width_of(l->column[i]->title);
+	}
+	for (size_t r = 0; r < nrows; r++)
+		for (uint32_t i = 0; i < l->n; i++) {
+			char text[NVS_VALUE_ROOM];
+			struct nvs_value v;
+			int w;
+
+			get_value(l->column[i], t->rows[r], &v);
+			nvs_value_words(text, sizeof(text), &v);
+			w = width_of(text);
+			if (w > l->width[i])
+				l->width[i] = w;
+		}
+}
+
+static bool is_shrinkable(const struct layout *l, uint32_t i)
+{
+	return l->column[i]->flags & NVS_COLUMN_NAME;
+}
+
+/* Total width if names are cut to LEAST (0: uncut). */
+static int total_width(const struct layout *l, int least)
+{
+	int total = l->n ? -2 : 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		total += 2 + (least && is_shrinkable(l, i) && l->width[i] > least ? least
+										  : l->width[i]);
+	return total;
+}
+
+static void drop_column(struct layout *l, uint32_t at)
+{
+	l->n--;
+	for (; at < l->n; at++) {
+		l->column[at] = l->column[at + 1];
+		l->width[at] = l->width[at + 1];
+		l->left[at] = l->left[at + 1];
+	}
+}
+
+/* Width that each name column keeps before others are dropped: names identify rows, but a narrow
+ * terminal leaves half for numbers. */
+static int share_of_names(const struct layout *l, int room)
+{
+	int share = room / 2 < NAMES_SHARE ? room / 2 : NAMES_SHARE, names = 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		names += is_shrinkable(l, i);
+	share /= names ? names : 1;
+	return share > MIN_NAME ? share : MIN_NAME;
+}
+
+/* Drops columns other than KEEP until the rest fits: first those with no value in any row, then by
+ * rank. Returns how many. */
+static uint32_t drop_columns(struct layout *l, const struct nvs_table *t, size_t nrows, int room,
+			     const struct nvs_column *keep)
+{
+	uint32_t dropped = 0;
+
+	while (total_width(l, share_of_names(l, room)) > room) {
+		uint32_t worst = 0, worth = 0;
+
+		for (uint32_t i = 0; i < l->n; i++) {
+			uint32_t rank = l->column[i]->rank;
+
+			if (rank && all_zero(t, l->column[i], nrows))
+				rank += 256;
+			if (rank && rank >= worth && l->column[i] != keep) {
+				worst = i;
+				worth = rank;
+			}
+		}
+		if (!worth)
+			break;
+		drop_column(l, worst);
+		dropped++;
+	}
+	return dropped;
+}
+
+/* Narrows the widest name columns until the table fits. */
+static void shrink_names(struct layout *l, int room, int least)
+{
+	while (total_width(l, 0) > room) {
+		uint32_t widest = l->n;
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (is_shrinkable(l, i) && l->width[i] > least &&
+			    (widest == l->n || l->width[i] > l->width[widest]))
+				widest = i;
+		if (widest == l->n)
+			return;
+		l->width[widest]--;
+	}
+}
+
+/* Returns S after N characters. */
+static char *skip_characters(char *s, int n)
+{
+	while (*s && n--)
+		for (s++; ((unsigned char)*s & 0xc0) == 0x80; s++)
+			;
+	return s;
+}
+
+/* Lines are cut at the end; names in the middle, as kernels of one family differ at the end. */
+static void print_cut(struct nvs_out *out, const struct nvs_column *c, char *text, int room)
+{
+	int tail = c->flags & NVS_COLUMN_TEXT ? 0 : (room - 1) / 2;
+	const char *end = skip_characters(text, width_of(text) - tail);
+
+	*skip_characters(text, room - 1 - tail) = '\0';
+	fprintf(out->file, "%s%s%s", text, nvs_sign("\u2026", "~"), end);
+}
+
+static void print_cell(struct nvs_out *out, const struct layout *l, uint32_t i, char *text)
+{
+	int w = width_of(text), room = l->width[i];
+	bool last = i + 1 == l->n;
+
+	if (i)
+		fputs("  ", out->file);
+	if (w > room) {
+		print_cut(out, l->column[i], text, room);
+	} else if (l->left[i]) {
+		fprintf(out->file, "%s%*s", text, last ? 0 : room - w, "");
+	} else {
+		fprintf(out->file, "%*s%s", room - w, "", text);
+	}
+}
+
+static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nrows,
+		       const char *sort)
+{
+	uint64_t more = t->nrows - nrows + t->more;
+	struct layout l;
+	uint32_t hidden = 0;
+	char text[NVS_VALUE_ROOM];
+
+	lay_out(&l, t, nrows, out->terminal);
+	if (out->fit) {
+		hidden = drop_columns(&l, t, nrows, out->width,
+				      sort ? nvs_table_column(t, sort + (*sort == '-')) : NULL);
+		shrink_names(&l, out->width, MIN_NAME);
+		shrink_names(&l, out->width, LEAST_NAME);
+	}
+	fputs(nvs_out_style(out, NVS_STYLE_HEAD), out->file);
+	for (uint32_t i = 0; i < l.n; i++) {
+		snprintf(text, sizeof(text), "%s", l.column[i]->title);
+		print_cell(out, &l, i, text);
+	}
+	fprintf(out->file, "%s\n", nvs_out_style(out, NVS_STYLE_PLAIN));
+	for (size_t r = 0; r < nrows; r++) {
+		for (uint32_t i = 0; i < l.n; i++) {
+			struct nvs_value v;
+
+			get_value(l.column[i], t->rows[r], &v);
+			nvs_value_words(text, sizeof(text), &v);
+			print_cell(out, &l, i, text);
+		}
+		fputc('\n', out->file);
+	}
+	if (more)
+		fprintf(out->file, "%s%" PRIu64 " more row%s; %s%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), more, more == 1 ? "" : "s",
+			t->choose ? t->choose : "-n 0 shows all",
+			nvs_out_style(out, NVS_STYLE_PLAIN));
+	if (hidden)
+		fprintf(out->file, "%s%u column%s hidden; --wide shows all%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), hidden, hidden == 1 ? "" : "s",
+			nvs_out_style(out, NVS_STYLE_PLAIN));
+}
+
+int nvs_table_print(struct nvs_out *out, struct nvs_table *table, const struct nvs_print_options *o)
+{
+	int r = sort_rows(table, table->sort);
+	size_t n = table->nrows;
+
+	if (!r)
+		r = sort_rows(table, o->sort);
+	if (r)
+		return r;
+	out->told += n + table->more;
+	if (o->rows && o->rows < n)
+		n = o->rows;
+	if (o->format == NVS_FORMAT_JSON)
+		print_json(out, table, n);
+	else if (o->format == NVS_FORMAT_CSV)
+		print_csv(out, table, n);
+	else
+		print_text(out, table, n, o->sort);
+	return 0;
+}
+
+int nvs_table_print_rows(struct nvs_out *out, struct nvs_table *table, const struct nvs_rows *rows,
+			 const struct nvs_print_options *o)
+{
+	table->rows = (const void **)rows->row;
+	table->nrows = rows->n;
+	return nvs_table_print(out, table, o);
+}
+
+int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n,
+			  size_t size, const struct nvs_print_options *o)
+{
+	int r;
+
+	table->nrows = n;
+	table->rows = calloc(n + 1, sizeof(*table->rows));
+	if (!table->rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		table->rows[i] = (const char *)rows + i * size;
+	r = nvs_table_print(out, table, o);
+	free(table->rows);
+	return r;
+}

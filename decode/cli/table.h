@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of rows: one list of columns is used for text, JSON, CSV and -s. Also getters for values,
+ * and rows by key. */
+#ifndef NVSNOOP_DECODE_CLI_TABLE_H
+#define NVSNOOP_DECODE_CLI_TABLE_H
+
+#include "decode/base/keyed_rows.h"
+#include "decode/cli/output.h"
+
+enum nvs_value_kind {
+	NVS_VALUE_NONE, /* unknown: "-", null, empty */
+	NVS_VALUE_TEXT,
+	NVS_VALUE_COUNT,
+	NVS_VALUE_HEX, /* COUNT, in text as 0x7f.. */
+	NVS_VALUE_REAL, /* REAL, two decimals */
+	NVS_VALUE_NS, /* NS; in text seconds with nine decimals */
+	NVS_VALUE_TRUTH, /* COUNT as true or false; in text the word TEXT, or "-" */
+	NVS_VALUE_BAR, /* REAL from 0 to 1, as a bar */
+};
+
+#define NVS_SCHEMA 3 /* version of JSON and CSV: docs/schema.md */
+
+struct nvs_value {
+	enum nvs_value_kind kind;
+	const char *text; /* of a kind other than TEXT: printed in text instead of the number */
+	uint64_t count;
+	double real;
+	int64_t ns;
+};
+
+/* Text: printed after the numbers, and shortened when space is short */
+#define NVS_COLUMN_NAME (1u << 0)
+#define NVS_COLUMN_SEVERAL (1u << 1) /* text: only when several traces are reported */
+#define NVS_COLUMN_DETAIL (1u << 2) /* not in text */
+#define NVS_COLUMN_IF_ANY (1u << 3) /* in text only if a row has a value other than 0 */
+
+#define NVS_COLUMN_TEXT (1u << 4) /* in text only: other columns have its content */
+#define NVS_COLUMN_BAR (1u << 5) /* NVS_VALUE_BAR, on a terminal only */
+#define NVS_COLUMN_IF_KNOWN (1u << 7) /* in text only if a row has a known value */
+/* Text: next to the preceding column, regardless of rank */
+#define NVS_COLUMN_BESIDE (1u << 6)
+
+struct nvs_column {
+	const char *name; /* key in JSON and CSV; -s takes it or the title */
+	const char *title; /* in text */
+	void (*get)(const void *row, struct nvs_value *value);
+	uint32_t flags;
+	uint8_t rank; /* in text, columns are ordered by rank, and a narrow terminal drops the
+			 highest first; 0: never dropped */
+};
+
+/* Order of rows by a column. */
+struct nvs_order {
+	const struct nvs_column *column;
+	int direction; /* 1: ascending */
+};
+
+struct nvs_table {
+	const char *report;
+	const struct nvs_column *columns;
+	uint32_t ncolumns;
+	const char *sort; /* default order: column, with "-" ascending; NULL: as given */
+	const void **rows;
+	size_t nrows;
+	bool several;
+	uint64_t more; /* further rows, which were not kept */
+	const char *choose; /* hint how to see them; NULL: -n 0 */
+};
+
+/* Finds a column by key or heading; case, and blanks, dashes or underscores do not matter. Returns
+ * NULL if there is none. */
+const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name);
+/* Order of `-s BY`. Returns false if BY is NULL or not a column. */
+bool nvs_table_order(const struct nvs_table *table, const char *by, struct nvs_order *order);
+/* Compares two rows. */
+int nvs_table_compare(const struct nvs_order *order, const void *a, const void *b);
+/* Prints on stderr that NAME is not a column, with those there are; returns -EINVAL. */
+int nvs_table_no_column(const struct nvs_table *table, const char *name);
+/* Returns 0, -ENOMEM, or -EINVAL after a message on stderr: no such column. */
+int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
+		    const struct nvs_print_options *o);
+
+int nvs_table_print_rows(struct nvs_out *out, struct nvs_table *table, const struct nvs_rows *rows,
+			 const struct nvs_print_options *o);
+/* ROWS is an array of N items of SIZE bytes. */
+int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n,
+			  size_t size, const struct nvs_print_options *o);
+
+/* ---- value.c ---- */
+
+#define NVS_VALUE_ROOM 8192 /* bytes of a printed value; text in JSON and CSV may be longer */
+
+/* For programs: decimal numbers. NONE is printed for unknown values, and for text. */
+void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const char *none);
+void nvs_value_words(char *dst, size_t room, const struct nvs_value *v); /* for people */
+void nvs_value_json(struct nvs_out *out, const struct nvs_value *v);
+
+/* ---- getters ---- */
+
+static inline void nvs_value_count(struct nvs_value *v, uint64_t n)
+{
+	v->kind = NVS_VALUE_COUNT;
+	v->count = n;
+}
+
+static inline void nvs_value_known(struct nvs_value *v, bool known, uint64_t n)
+{
+	v->kind = known ? NVS_VALUE_COUNT : NVS_VALUE_NONE;
+	v->count = n;
+}
+
+/* WORD: printed in text if true. */
+static inline void nvs_value_truth(struct nvs_value *v, bool is_so, const char *word)
+{
+	v->kind = NVS_VALUE_TRUTH;
+	v->count = is_so;
+	v->text = word;
+}
+
+static inline void nvs_value_text(struct nvs_value *v, const char *s)
+{
+	v->kind = s && *s ? NVS_VALUE_TEXT : NVS_VALUE_NONE;
+	v->text = s;
+}
+
+static inline void nvs_value_real(struct nvs_value *v, bool known, double x)
+{
+	v->kind = known ? NVS_VALUE_REAL : NVS_VALUE_NONE;
+	v->real = x;
+}
+
+/* Microseconds. */
+static inline void nvs_value_us(struct nvs_value *v, bool known, double ns)
+{
+	nvs_value_real(v, known, ns / 1000);
+}
+
+static inline void nvs_value_hex(struct nvs_value *v, bool known, uint64_t n)
+{
+	v->kind = known ? NVS_VALUE_HEX : NVS_VALUE_NONE;
+	v->count = n;
+}
+
+/* Getter of a row's member. */
+#define NVS_GET_COUNT(type, name, expr)                              \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const type *r = row;                                 \
+		nvs_value_count(v, expr);                            \
+	}
+/* Getter of a value that may be unknown. */
+#define NVS_GET_KNOWN(type, name, known, expr)                       \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const type *r = row;                                 \
+		nvs_value_known(v, known, expr);                     \
+	}
+#define NVS_GET_TEXT(type, name, expr)                               \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const type *r = row;                                 \
+		nvs_value_text(v, expr);                             \
+	}
+#define NVS_GET_HEX(type, name, known, expr)                         \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const type *r = row;                                 \
+		nvs_value_hex(v, known, expr);                       \
+	}
+#define NVS_GET_REAL(type, name, known, expr)                        \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const type *r = row;                                 \
+		nvs_value_real(v, known, expr);                      \
+	}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints one value of a table, for programs or for people. */
+#include <string.h>
+#include "decode/cli/table.h"
+#include "nvsnoop/decode.h"
+
+#define BAR 10 /* characters of a full bar */
+#define SMALL 0.095
+
+void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const char *none)
+{
+	switch (v->kind) {
+	case NVS_VALUE_COUNT:
+	case NVS_VALUE_HEX:
+		snprintf(dst, room, "%llu", (unsigned long long)v->count);
+		break;
+	case NVS_VALUE_REAL:
+		/* With two decimals, small values would print as 0.00. */
+		snprintf(dst, room,
+			 v->real > -SMALL && v->real < SMALL && v->real ? "%.3g" : "%.2f", v->real);
+		break;
+	case NVS_VALUE_NS:
+		snprintf(dst, room, "%lld", (long long)v->ns);
+		break;
+	case NVS_VALUE_TRUTH:
+		snprintf(dst, room, "%s", v->count ? "true" : "false");
+		break;
+	default:
+		snprintf(dst, room, "%s", none);
+	}
+}
+
+void nvs_value_words(char *dst, size_t room, const struct nvs_value *v)
+{
+	uint64_t abs = v->ns < 0 ? -(uint64_t)v->ns : (uint64_t)v->ns;
+
+	switch (v->kind) {
+	case NVS_VALUE_HEX:
+		snprintf(dst, room, "0x%llx", (unsigned long long)v->count);
+		break;
+	case NVS_VALUE_NS:
+		snprintf(dst, room, "%s%llu.%09llu", v->ns < 0 ? "-" : "",
+			 (unsigned long long)(abs / 1000000000),
+			 (unsigned long long)(abs % 1000000000));
+		break;
+	case NVS_VALUE_REAL:
+		snprintf(dst, room, "%.2f", v->real);
+		break;
+	case NVS_VALUE_BAR:
+		snprintf(dst, room, "%.*s", (int)(v->real * BAR + 0.5), "##########");
+		break;
+	default:
+		nvs_value_plain(dst, room, v, "-");
+	}
+	if (v->kind == NVS_VALUE_TRUTH && !v->count)
+		snprintf(dst, room, "-");
+	else if (v->kind != NVS_VALUE_NONE && v->text)
+		nvs_escape(dst, room, v->text, strlen(v->text));
+}
+
+void nvs_value_json(struct nvs_out *out, const struct nvs_value *v)
+{
+	char text[NVS_VALUE_ROOM];
+
+	if (v->kind == NVS_VALUE_TEXT) {
+		nvs_out_json(out, v->text, strlen(v->text));
+		return;
+	}
+	nvs_value_plain(text, sizeof(text), v, "null");
+	fputs(text, out->file);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* --html: a single page that needs no other file and no network. It embeds the output of other
+ * reports, so its numbers are theirs. Its style and scripts are in decode/html. */
+#include <errno.h>
+#include <inttypes.h>
+#include "decode/export/html/pack.h"
+#include "decode/cli/output.h"
+#include "decode/cli/table.h"
+#include "decode/report/core/options.h"
+#include "decode/report/core/report.h"
+
+/* decode/export/html, as it was at build time; and the hashes by which the page lets them run. */
+#define FILE_OF_OURS(name, path)                                                    \
+	__asm__(".pushsection .rodata\n"                                            \
+		".global nvs_html_" #name "\n"                                      \
+		"nvs_html_" #name ":\n.incbin \"" NVS_HTML "/" path "\"\n.byte 0\n" \
+		".popsection\n");                                                   \
+	extern const char nvs_html_##name[]
+
+FILE_OF_OURS(policy, "policy");
+FILE_OF_OURS(style, "page.css");
+FILE_OF_OURS(body, "page.html");
+FILE_OF_OURS(script, "page.js");
+FILE_OF_OURS(keys, "keys");
+
+static const char *const parts[] = {"summary",	 "by-api",   "by-callsite", "by-kernel",
+				    "graphs",	 "memcpy",   "memory",	    "ring",
+				    "by-nvtx",	 "gpu-time", "by-rank",	    "by-stream",
+				    "by-thread", "channels", "dump",	    NULL};
+
+/* Prints report PART into P, with the page's options. */
+static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format format,
+		      uint64_t *told)
+{
+	struct nvs_options_report o = *part->options;
+	const struct nvs_options_report *before = part->options;
+	struct nvs_out *page = part->out, out = {.lines = true};
+	int r;
+
+	out.file = nvs_pack_file(p, nvs_pack_write);
+	if (!out.file)
+		return -ENOMEM;
+	o.print.format = format;
+	o.print.rows = o.print.has_rows ? o.print.rows : NVS_HTML_ROWS;
+	part->options = &o;
+	part->out = &out;
+	r = nvs_run_print(part);
+	if (fclose(out.file) && !r)
+		r = p->status ? p->status : -EIO;
+	part->options = before;
+	part->out = page;
+	page->told += out.told;
+	*told = out.told;
+	return r;
+}
+
+static void print_string(struct nvs_pack *p, const char *key, const char *text)
+{
+	nvs_pack_print(p, ",\"%s\":\"", key);
+	for (; *text; text++)
+		if (*text == '\n')
+			nvs_pack_put(p, " ", 1);
+		else if (*text == '"' || *text == '\\')
+			nvs_pack_print(p, "\\%c", *text);
+		else
+			nvs_pack_put(p, text, 1);
+	nvs_pack_put(p, "\"", 1);
+}
+
+/* Printed after the rows: their number is not known before. */
+static void print_columns(struct nvs_pack *p, const struct nvs_run *part, uint64_t told)
+{
+	const struct nvs_report *report = part->report;
+
+	nvs_pack_print(p, "{\"report\":\"%s\",\"told\":%" PRIu64, report->name, told);
+	print_string(p, "help", report->help);
+	nvs_pack_print(p, ",\"columns\":[");
+	for (uint32_t i = 0; i < report->ncolumns; i++) {
+		const struct nvs_column *c = report->columns + i;
+
+		if (c->flags & (NVS_COLUMN_TEXT | NVS_COLUMN_BAR))
+			continue;
+		nvs_pack_print(p, "%s{\"key\":\"%s\",\"detail\":%s,\"ifany\":%s,\"ifknown\":%s",
+			       i ? "," : "", c->name,
+			       c->flags & NVS_COLUMN_DETAIL ? "true" : "false",
+			       c->flags & NVS_COLUMN_IF_ANY ? "true" : "false",
+			       c->flags & NVS_COLUMN_IF_KNOWN ? "true" : "false");
+		nvs_pack_print(p, ",\"several\":%s,\"name\":%s,\"rank\":%u",
+			       c->flags & NVS_COLUMN_SEVERAL ? "true" : "false",
+			       c->flags & NVS_COLUMN_NAME ? "true" : "false", c->rank);
+		print_string(p, "title", c->title);
+		nvs_pack_put(p, "}", 1);
+	}
+	nvs_pack_print(p, "]}\n");
+}
+
+/* Two lines: the rows as JSON, then name, help and columns of the report. */
+static int print_table(struct nvs_run *part)
+{
+	struct nvs_pack p = {.out = part->out->file, .kind = "table", .process = 0};
+	uint64_t told;
+	int r = print_part(part, &p, NVS_FORMAT_JSON, &told), end;
+
+	print_columns(&p, part, told);
+	end = nvs_pack_end(&p);
+	return r ? r : end;
+}
+
+static int print_sentences(struct nvs_run *summary)
+{
+	struct nvs_pack p = {.out = summary->out->file, .kind = "sentences"};
+	uint64_t told;
+	int r = print_part(summary, &p, NVS_FORMAT_TEXT, &told), end;
+
+	end = nvs_pack_end(&p);
+	return r ? r : end;
+}
+
+static void print_paths(struct nvs_pack *p, const struct nvs_options_report *o)
+{
+	char safe[4096];
+
+	for (int i = 0; i < o->nfiles; i++) {
+		nvs_escape(safe, sizeof(safe), o->files[i], strlen(o->files[i]));
+		nvs_pack_put(p, safe, strlen(safe));
+		nvs_pack_put(p, "\n", 1);
+	}
+}
+
+static int print_pack(FILE *out, const char *kind, const char *text)
+{
+	struct nvs_pack p = {.out = out, .kind = kind};
+
+	nvs_pack_put(&p, text, strlen(text));
+	return nvs_pack_end(&p);
+}
+
+static int print_traces(struct nvs_run *run)
+{
+	struct nvs_pack p = {.out = run->out->file, .kind = "traces", .items = run->n};
+
+	print_paths(&p, run->options);
+	return nvs_pack_end(&p);
+}
+
+static int print_left(FILE *out, const struct nvs_html_left *left)
+{
+	struct nvs_pack p = {.out = out, .kind = "left"};
+
+	nvs_pack_print(&p,
+		       "{\"events\":%" PRIu64 ",\"from_ns\":%" PRIu64 ",\"words\":%" PRIu64
+		       ",\"submissions\":%" PRIu64 ",\"lines\":%" PRIu64 "}",
+		       left->events, left->from_ns, left->words, left->submissions, left->lines);
+	return nvs_pack_end(&p);
+}
+
+static int print_tables(struct nvs_run *run, uint32_t n)
+{
+	int r = print_traces(run);
+
+	if (!r)
+		r = print_pack(run->out->file, "keys", nvs_html_keys);
+	if (!r)
+		r = print_sentences(run + 1);
+	for (uint32_t i = 1; i + 1 < n && !r; i++)
+		r = print_table(run + i);
+	return r;
+}
+
+/* Scripts and tables before the large data: the page shows them while the rest loads. */
+static int print(struct nvs_run *run)
+{
+	FILE *out = run->out->file;
+	struct nvs_html_left left = {0};
+	uint32_t n = run->options->nreports; /* --html itself, the tables, and --dump */
+	int r;
+
+	for (uint32_t i = 1; i < n; i++)
+		run[i].out = run->out;
+	fprintf(out,
+		"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"generator\" content=\"nvsnoop-report " NVS_VERSION "\">\n"
+		"<title>nvsnoop</title>\n<style>%s</style>\n</head>\n<body>\n%s",
+		nvs_html_policy, nvs_html_style, nvs_html_body);
+	r = print_tables(run, n);
+	fprintf(out, "<script>%s</script>\n", nvs_html_script);
+	if (!r)
+		r = nvs_html_times(run, &left);
+	if (!r)
+		r = nvs_html_stream(run + n - 1, &left);
+	if (!r)
+		r = print_left(out, &left);
+	fputs("</body>\n</html>\n", out);
+	/* Write errors are reported when the output is closed. */
+	return r < 0 && !ferror(out) ? r : 0;
+}
+
+NVS_REPORT(
+	html, .name = "html", .place = 128, .parts = parts,
+	.help = "all of these as one page for a browser, with a timeline\nand the stream: -o FILE",
+	.man = "One page for a browser that needs no other file and no network: the summary's "
+	       "sentences, sortable tables, memory over time, how full rings were, a timeline from "
+	       "the whole run down to a single submission,\nand every submission with its methods, "
+	       "which can be searched; hovering over a method or a field explains it.\nIts numbers "
+	       "are those of the reports. It cannot be combined with other reports. It has the "
+	       "first 20000 rows of each table, or as many as\n.B \\-n\nspecifies; the page says "
+	       "what else was left out.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
+	.print = print);

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes Parquet: pages of columns, and a footer in Thrift's compact protocol with their offsets.
+ */
+#include "decode/export/parquet/file.h"
+#include <errno.h>
+#include <zstd.h>
+#include "decode/base/hash.h"
+#include "decode/export/proto.h"
+#include "decode/export/parquet/thrift.h"
+#include "decode/cli/table.h"
+#include "decode/base/keyed_rows.h"
+
+#define GROUP_ROWS 16384u /* maximum rows of a row group */
+#define GROUP_BYTES (4u << 20) /* maximum bytes of its text */
+#define MOST_TEXT 4096u /* bytes of a text before escaping */
+
+/* Numbers from parquet.thrift. */
+enum { INT64 = 2, BYTE_ARRAY = 6, OPTIONAL = 1, UTF8 = 0, ZSTD = 6 };
+enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
+enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
+
+/* A dictionary entry of a row group. */
+struct word {
+	uint64_t key; /* hash */
+	uint32_t number; /* from 1 */
+};
+
+struct column {
+	uint8_t *set; /* per row: 1 if not null */
+	uint64_t *values; /* dictionary indices of the non-null rows */
+	uint32_t nvalues;
+	struct nvs_rows words;
+	struct nvs_proto dictionary; /* encoded values; text after its length */
+};
+
+struct nvs_parquet {
+	FILE *file;
+	const struct nvs_tables_one *table;
+	struct column *columns;
+	uint32_t rows; /* buffered rows */
+	uint64_t all_rows, at; /* rows so far; bytes of the file so far */
+	struct nvs_proto groups; /* row groups, encoded for the footer */
+	uint32_t ngroups;
+	struct nvs_proto page, head;
+	ZSTD_CCtx *zstd;
+	uint8_t *packed;
+	size_t packed_room;
+};
+
+static int write_bytes(struct nvs_parquet *p, const void *data, size_t n)
+{
+	fwrite(data, 1, n, p->file);
+	p->at += n;
+	return 0;
+}
+
+struct nvs_parquet *nvs_parquet_new(FILE *file, const struct nvs_tables_one *table)
+{
+	struct nvs_parquet *p = calloc(1, sizeof(*p));
+	bool good = p;
+
+	if (!p)
+		return NULL;
+	p->file = file;
+	p->table = table;
+	p->zstd = ZSTD_createCCtx();
+	p->columns = calloc(table->ncolumns, sizeof(*p->columns));
+	good = p->zstd && p->columns;
+	for (uint32_t i = 0; good && i < table->ncolumns; i++)
+		p->columns[i].words = NVS_ROWS(struct word, key);
+	if (good) {
+		write_bytes(p, "PAR1", 4);
+		return p;
+	}
+	nvs_parquet_free(p);
+	return NULL;
+}
+
+void nvs_parquet_free(struct nvs_parquet *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; p->columns && i < p->table->ncolumns; i++) {
+		free(p->columns[i].set);
+		free(p->columns[i].values);
+		nvs_rows_free(&p->columns[i].words, NULL);
+		nvs_proto_free(&p->columns[i].dictionary);
+	}
+	free(p->columns);
+	free(p->packed);
+	nvs_proto_free(&p->groups);
+	nvs_proto_free(&p->page);
+	nvs_proto_free(&p->head);
+	ZSTD_freeCCtx(p->zstd);
+	free(p);
+}
+
+/* ---- a page ---- */
+
+/* Writes p->page with its header. Adds the uncompressed size to *WHOLE. */
+static int write_page(struct nvs_parquet *p, int type, uint32_t values, uint64_t *whole)
+{
+	size_t bound = ZSTD_compressBound(p->page.n), n;
+	struct nvs_thrift t = {&p->head};
+
+	if (bound > p->packed_room) {
+		free(p->packed);
+		p->packed = malloc(bound);
+		p->packed_room = p->packed ? bound : 0;
+	}
+	if (!p->packed || p->page.failed)
+		return -ENOMEM;
+	n = ZSTD_compressCCtx(p->zstd, p->packed, p->packed_room, p->page.data, p->page.n, 3);
+	if (ZSTD_isError(n))
+		return -ENOMEM;
+	p->head.n = 0;
+	nvs_thrift_int(&t, 1, type);
+	nvs_thrift_int(&t, 2, (int64_t)p->page.n);
+	nvs_thrift_int(&t, 3, (int64_t)n);
+	nvs_thrift_begin(&t, type == DATA_PAGE ? 5 : 7);
+	nvs_thrift_int(&t, 1, values);
+	nvs_thrift_int(&t, 2, type == DATA_PAGE ? RLE_DICTIONARY : PLAIN);
+	if (type == DATA_PAGE) {
+		nvs_thrift_int(&t, 3, RLE);
+		nvs_thrift_int(&t, 4, RLE);
+	}
+	nvs_thrift_end(&t);
+	nvs_thrift_end(&t);
+	if (p->head.failed)
+		return -ENOMEM;
+	*whole += p->head.n + p->page.n;
+	write_bytes(p, p->head.data, p->head.n);
+	write_bytes(p, p->packed, n);
+	return 0;
+}
+
+/* Definition levels: run-length encoded, after their length in bytes. */
+static void put_levels(struct nvs_proto *page, const uint8_t *set, uint32_t rows)
+{
+	uint32_t length, n;
+
+	nvs_proto_put(page, &(uint32_t){0}, 4);
+	for (uint32_t i = 0; i < rows; i += n) {
+		for (n = 1; i + n < rows && set[i + n] == set[i]; n++)
+			;
+		nvs_proto_varint(page, (uint64_t)n << 1);
+		nvs_proto_put(page, set + i, 1);
+	}
+	length = (uint32_t)page->n - 4;
+	if (!page->failed)
+		memcpy(page->data, &length, 4);
+}
+
+/* Dictionary indices: their bit width, then bit-packed in groups of eight. */
+static void put_indices(struct nvs_proto *page, const struct column *c)
+{
+	uint32_t groups = (c->nvalues + 7) / 8, filled = 0;
+	uint8_t width = 1;
+	uint64_t bits = 0;
+
+	while (c->words.n >> width)
+		width++;
+	nvs_proto_put(page, &width, 1);
+	if (!groups)
+		return;
+	nvs_proto_varint(page, (uint64_t)groups << 1 | 1);
+	for (uint32_t i = 0; i < 8 * groups; i++) {
+		bits |= (i < c->nvalues ? c->values[i] : 0) << filled;
+		for (filled += width; filled >= 8; filled -= 8, bits >>= 8)
+			nvs_proto_put(page, &bits, 1);
+	}
+}
+
+/* ---- a row group ---- */
+
+static void write_chunk(struct nvs_thrift *t, const struct nvs_parquet *p, uint32_t i,
+			uint64_t dictionary, uint64_t data, uint64_t whole)
+{
+	const struct nvs_cell_column *column = p->table->columns + i;
+
+	nvs_thrift_item(t);
+	nvs_thrift_int64(t, 2, (int64_t)dictionary);
+	nvs_thrift_begin(t, 3);
+	nvs_thrift_int(t, 1, column->text ? BYTE_ARRAY : INT64);
+	nvs_thrift_list(t, 2, NVS_THRIFT_I32, 3);
+	nvs_thrift_number(t, PLAIN);
+	nvs_thrift_number(t, RLE);
+	nvs_thrift_number(t, RLE_DICTIONARY);
+	nvs_thrift_list(t, 3, NVS_THRIFT_BINARY, 1);
+	nvs_thrift_word(t, column->name);
+	nvs_thrift_int(t, 4, ZSTD);
+	nvs_thrift_int64(t, 5, p->rows);
+	nvs_thrift_int64(t, 6, (int64_t)whole);
+	nvs_thrift_int64(t, 7, (int64_t)(p->at - dictionary));
+	nvs_thrift_int64(t, 9, (int64_t)data);
+	nvs_thrift_int64(t, 11, (int64_t)dictionary);
+	nvs_thrift_end(t);
+	nvs_thrift_end(t);
+}
+
+/* Writes dictionary and indices of a column. Adds the uncompressed size to *SUM. */
+static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thrift *t,
+			uint64_t *sum)
+{
+	uint64_t dictionary = p->at, data, whole = 0;
+	int r;
+
+	p->page.n = 0;
+	nvs_proto_put(&p->page, c->dictionary.data, c->dictionary.n);
+	r = c->dictionary.failed ? -ENOMEM
+				 : write_page(p, DICTIONARY_PAGE, (uint32_t)c->words.n, &whole);
+	if (r)
+		return r;
+	data = p->at;
+	p->page.n = 0;
+	put_levels(&p->page, c->set, p->rows);
+	put_indices(&p->page, c);
+	r = write_page(p, DATA_PAGE, p->rows, &whole);
+	write_chunk(t, p, (uint32_t)(c - p->columns), dictionary, data, whole);
+	*sum += whole;
+	c->nvalues = 0;
+	c->dictionary.n = 0;
+	nvs_rows_free(&c->words, NULL);
+	c->words = NVS_ROWS(struct word, key);
+	return r;
+}
+
+static int write_group(struct nvs_parquet *p)
+{
+	struct nvs_thrift t = {&p->groups};
+	uint64_t whole = 0;
+	int r = 0;
+
+	if (!p->rows)
+		return 0;
+	nvs_thrift_item(&t);
+	nvs_thrift_list(&t, 1, NVS_THRIFT_STRUCT, p->table->ncolumns);
+	for (uint32_t i = 0; i < p->table->ncolumns && !r; i++)
+		r = write_column(p, p->columns + i, &t, &whole);
+	nvs_thrift_int64(&t, 2, (int64_t)whole);
+	nvs_thrift_int64(&t, 3, p->rows);
+	nvs_thrift_end(&t);
+	p->ngroups++;
+	p->all_rows += p->rows;
+	p->rows = 0;
+	return r ? r : p->groups.failed ? -ENOMEM : 0;
+}
+
+/* ---- rows ---- */
+
+static int add_word(struct column *c, const void *data, uint32_t n, bool text)
+{
+	uint64_t key = nvs_hash64(data, n);
+	struct word *word = nvs_rows_at(&c->words, &key);
+
+	if (!word)
+		return -ENOMEM;
+	if (!word->number) {
+		word->number = (uint32_t)c->words.n;
+		if (text)
+			nvs_proto_put(&c->dictionary, &n, 4);
+		nvs_proto_put(&c->dictionary, data, n);
+	}
+	c->values[c->nvalues++] = word->number - 1;
+	return 0;
+}
+
+static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_cell *cell)
+{
+	struct column *c = p->columns + i;
+	char safe[4 * MOST_TEXT + 1];
+	size_t n;
+
+	if (!c->set) {
+		c->set = malloc(GROUP_ROWS);
+		c->values = malloc(GROUP_ROWS * sizeof(*c->values));
+	}
+	if (!c->set || !c->values)
+		return -ENOMEM;
+	c->set[p->rows] = cell->known;
+	if (!cell->known)
+		return 0;
+	if (!p->table->columns[i].text)
+		return add_word(c, &cell->number, sizeof(cell->number), false);
+	n = strlen(cell->text);
+	nvs_escape(safe, sizeof(safe), cell->text, n < MOST_TEXT ? n : MOST_TEXT);
+	return add_word(c, safe, (uint32_t)strlen(safe), true);
+}
+
+int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_cell *cells)
+{
+	size_t held = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < p->table->ncolumns && !r; i++) {
+		r = add_cell(p, i, cells + i);
+		held += p->columns[i].dictionary.n;
+	}
+	p->rows++;
+	if (!r && (p->rows == GROUP_ROWS || held > GROUP_BYTES))
+		r = write_group(p);
+	return r;
+}
+
+/* ---- the footer ---- */
+
+static void put_schema(struct nvs_thrift *t, const struct nvs_tables_one *table)
+{
+	nvs_thrift_list(t, 2, NVS_THRIFT_STRUCT, table->ncolumns + 1);
+	nvs_thrift_item(t);
+	nvs_thrift_text(t, 4, table->name);
+	nvs_thrift_int(t, 5, table->ncolumns);
+	nvs_thrift_end(t);
+	for (uint32_t i = 0; i < table->ncolumns; i++) {
+		nvs_thrift_item(t);
+		nvs_thrift_int(t, 1, table->columns[i].text ? BYTE_ARRAY : INT64);
+		nvs_thrift_int(t, 3, OPTIONAL);
+		nvs_thrift_text(t, 4, table->columns[i].name);
+		if (table->columns[i].text)
+			nvs_thrift_int(t, 6, UTF8);
+		nvs_thrift_end(t);
+	}
+}
+
+static void put_notes(struct nvs_thrift *t, const struct nvs_parquet_note *notes, uint32_t n)
+{
+	nvs_thrift_list(t, 5, NVS_THRIFT_STRUCT, n);
+	for (uint32_t i = 0; i < n; i++) {
+		nvs_thrift_item(t);
+		nvs_thrift_text(t, 1, notes[i].key);
+		nvs_thrift_text(t, 2, notes[i].value);
+		nvs_thrift_end(t);
+	}
+}
+
+int nvs_parquet_end(struct nvs_parquet *p, const struct nvs_parquet_note *notes, uint32_t nnotes)
+{
+	struct nvs_thrift t = {&p->head};
+	uint32_t length;
+	int r = write_group(p);
+
+	p->head.n = 0;
+	nvs_thrift_int(&t, 1, 1);
+	put_schema(&t, p->table);
+	nvs_thrift_int64(&t, 3, (int64_t)p->all_rows);
+	nvs_thrift_list(&t, 4, NVS_THRIFT_STRUCT, p->ngroups);
+	nvs_proto_put(&p->head, p->groups.data, p->groups.n);
+	put_notes(&t, notes, nnotes);
+	nvs_thrift_text(&t, 6, "nvsnoop version " NVS_VERSION);
+	nvs_thrift_end(&t);
+	if (r || p->head.failed)
+		return r ? r : -ENOMEM;
+	length = (uint32_t)p->head.n;
+	write_bytes(p, p->head.data, p->head.n);
+	write_bytes(p, &length, 4);
+	return write_bytes(p, "PAR1", 4);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT */
+/* Formats methods and their fields as text. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/digits.h"
+#include "decode/gpu/method_format.h"
+
+char *nvs_line_room(struct nvs_line *l, size_t n)
+{
+	if (l->room - l->length < n) {
+		size_t room = 2 * l->room + n + 1024;
+		char *text = realloc(l->text, room);
+
+		if (!text)
+			return NULL;
+		l->text = text;
+		l->room = room;
+	}
+	return l->text + l->length;
+}
+
+void nvs_line_put(struct nvs_line *l, const char *format, ...)
+{
+	char *p = nvs_line_room(l, 256);
+	va_list ap;
+	int n;
+
+	if (!p)
+		return;
+	va_start(ap, format);
+	n = vsnprintf(p, l->room - l->length, format, ap);
+	va_end(ap);
+	if (n > 0)
+		l->length += (size_t)n < l->room - l->length ? (size_t)n : l->room - l->length - 1;
+}
+
+void nvs_line_start(struct nvs_line *l)
+{
+	l->length = 0;
+	nvs_line_put(l, "%s", "");
+}
+
+void nvs_line_free(struct nvs_line *l)
+{
+	free(l->text);
+	memset(l, 0, sizeof(*l));
+}
+
+void nvs_words_method(struct nvs_line *l, const struct nvs_method_at *at, uint32_t offset)
+{
+	if (!at->method)
+		nvs_line_put(l, "0x%04x?", offset);
+	else if (at->method->stride)
+		nvs_line_put(l, "%s(%u)", nvs_str(at->method->name), at->index);
+	else
+		nvs_line_put(l, "%s", nvs_str(at->method->name));
+	if (at->assumed)
+		nvs_line_put(l, "~");
+}
+
+static bool is_number(const struct nvs_method *m)
+{
+	const struct nvs_field *f = nvs_fields + m->fields;
+
+	return m->nfields == 1 && f->hi == 31 && !f->lo && !f->nvalues;
+}
+
+static char *put_field(char *p, const struct nvs_field *f, uint32_t value)
+{
+	const struct nvs_enum *v = nvs_value_find(f, value);
+
+	*p++ = ' ';
+	p = nvs_put_text(p, nvs_str(f->name), f->length);
+	*p++ = '=';
+	return v ? nvs_put_text(p, nvs_str(v->name), v->length)
+		 : nvs_put_hex(nvs_put_text(p, "0x", 2), value);
+}
+
+char *nvs_words_put_fields(char *p, const struct nvs_method *m, uint32_t value, bool zeros)
+{
+	const struct nvs_field *f = nvs_fields + m->fields, *end = f + m->nfields;
+	uint32_t left = value;
+
+	if (is_number(m))
+		return nvs_put_hex(nvs_put_text(p, " 0x", 3), value);
+	zeros |= m->nfields == 1;
+	for (; f < end; f++) {
+		uint32_t mask = 0xffffffffu >> (31 - (f->hi - f->lo)), v = value >> f->lo & mask;
+
+		left &= ~(mask << f->lo);
+		if (v || zeros || f->flags & NVS_FIELD_TELL_ZERO)
+			p = put_field(p, f, v);
+	}
+	return left ? nvs_put_hex(nvs_put_text(p, " +0x", 4), left) : p;
+}
+
+size_t nvs_words_most(const struct nvs_method *m)
+{
+	const struct nvs_field *f = nvs_fields + m->fields, *end = f + m->nfields;
+	size_t most = 2 * NVS_DIGITS;
+
+	for (; f < end; f++) {
+		size_t longest = NVS_DIGITS;
+
+		for (uint32_t i = 0; i < f->nvalues; i++) {
+			if (nvs_values[f->values + i].length > longest)
+				longest = nvs_values[f->values + i].length;
+		}
+		most += 2u + f->length + longest;
+	}
+	return most;
+}
+
+void nvs_words_fields(struct nvs_line *l, const struct nvs_method *m, uint32_t value, bool zeros)
+{
+	char *p = nvs_line_room(l, nvs_words_most(m) + 1);
+
+	if (!p)
+		return;
+	p = nvs_words_put_fields(p, m, value, zeros);
+	*p = '\0';
+	l->length = (size_t)(p - l->text);
+}
+
+/* ---- addresses ---- */
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+
+	return n >= m && !strcmp(s + n - m, end);
+}
+
+static bool has_half(const struct nvs_method *m, const char *half, const char *short_half)
+{
+	if (ends_with(nvs_str(m->name), half) || ends_with(nvs_str(m->name), short_half))
+		return true;
+	for (uint32_t i = 0; i < m->nfields; i++) {
+		const char *name = nvs_str(nvs_fields[m->fields + i].name);
+
+		if (strstr(name, half) && !strstr(name, "PAYLOAD"))
+			return true;
+	}
+	return false;
+}
+
+enum nvs_words_address nvs_words_address(const struct nvs_class *cls,
+					 const struct nvs_method_at *at, uint32_t offset)
+{
+	struct nvs_method_at before;
+	const char *name = nvs_str(at->method->name);
+
+	if (!strcmp(name, "SEND_PCAS_A"))
+		return NVS_ADDRESS_SHIFTED;
+	if (offset < 4 || strstr(name, "PAYLOAD") || !nvs_method_find(cls, offset - 4, &before) ||
+	    strstr(nvs_str(before.method->name), "PAYLOAD"))
+		return NVS_ADDRESS_NONE;
+	if (has_half(before.method, "UPPER", "_UPPER") &&
+	    (has_half(at->method, "LOWER", "_LOWER") || !strcmp(name, "OFFSET_OUT")))
+		return strstr(name, "QMD") ? NVS_ADDRESS_NONE : NVS_ADDRESS_LOW;
+	if (ends_with(nvs_str(before.method->name), "ADDR_LO") && ends_with(name, "ADDR_HI"))
+		return NVS_ADDRESS_HIGH;
+	return NVS_ADDRESS_NONE;
+}
+
+enum nvs_words_half nvs_words_half(const struct nvs_class *cls, uint32_t offset)
+{
+	static const enum nvs_words_half second[] = {
+		[NVS_ADDRESS_SHIFTED] = NVS_HALF_SHIFTED,
+		[NVS_ADDRESS_LOW] = NVS_HALF_LOWER,
+		[NVS_ADDRESS_HIGH] = NVS_HALF_UPPER,
+	};
+	static const enum nvs_words_half first[] = {
+		[NVS_ADDRESS_LOW] = NVS_HALF_UPPER,
+		[NVS_ADDRESS_HIGH] = NVS_HALF_LOWER,
+		[NVS_ADDRESS_SHIFTED] = NVS_HALF_NONE,
+	};
+	struct nvs_method_at at;
+	enum nvs_words_address kind;
+
+	if (!nvs_method_find(cls, offset, &at))
+		return NVS_HALF_NONE;
+	kind = nvs_words_address(cls, &at, offset);
+	if (kind)
+		return second[kind];
+	if (!nvs_method_find(cls, offset + 4, &at))
+		return NVS_HALF_NONE;
+	return first[nvs_words_address(cls, &at, offset + 4)];
+}
+
+uint64_t nvs_words_address_of(enum nvs_words_address kind, uint32_t value, uint32_t other)
+{
+	switch (kind) {
+	case NVS_ADDRESS_SHIFTED:
+		return (uint64_t)value << 8;
+	case NVS_ADDRESS_LOW:
+		return (uint64_t)(other & 0x1ffffff) << 32 | value;
+	case NVS_ADDRESS_HIGH:
+		return (uint64_t)(value & 0x1ffffff) << 32 | (other & ~3u);
+	case NVS_ADDRESS_NONE:
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/* --by-api and --by-callsite: merges the cells of all traces by name and adds the calls. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/analysis/api_stats.h"
+#include "decode/query/durations.h"
+#include "decode/report/by_api/by_api.h"
+#include "decode/analysis/submission_stats.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/operation_columns.h"
+
+struct row {
+	const char *api, *runtime_api, *site, *module;
+	const struct nvs_source *source; /* NULL: from several traces */
+	struct nvs_trace *trace; /* with STACK: where to look up the line */
+	uint32_t stack, group;
+	uint64_t submissions, entries, bytes, threads, channels;
+	uint64_t all; /* submissions of all rows */
+	bool uncounted; /* some calls' submissions are unknown */
+	struct nvs_tally tally;
+	const struct nvs_api_calls *calls; /* NULL: not recorded */
+};
+
+/* A cell with the names resolved from its stack. */
+struct named {
+	const struct nvs_cell *cell;
+	const struct nvs_source *source;
+	uint32_t group; /* nvs_api_calls.group */
+	const struct nvs_callsite *site;
+	const char *api;
+};
+
+NVS_SOURCE_GETTERS(struct row, r->source)
+NVS_GET_TEXT(struct row, api, r->api)
+NVS_GET_TEXT(struct row, runtime_api, r->runtime_api)
+NVS_GET_TEXT(struct row, site, r->site)
+NVS_GET_TEXT(struct row, line, r->trace ? nvs_trace_callsite_line(r->trace, r->stack) : "")
+NVS_GET_TEXT(struct row, module, r->module)
+
+/* level=counts records calls but not their submissions. */
+#define COUNTED (!r->calls || !r->calls->uncounted)
+
+NVS_GET_KNOWN(struct row, submissions, COUNTED, r->submissions)
+NVS_GET_KNOWN(struct row, entries, COUNTED, r->entries)
+NVS_GET_KNOWN(struct row, bytes, COUNTED, r->bytes)
+NVS_GET_REAL(struct row, bytes_each, COUNTED,
+	     r->submissions ? (double)r->bytes / (double)r->submissions : 0)
+NVS_GET_KNOWN(struct row, threads, COUNTED, r->threads)
+NVS_GET_KNOWN(struct row, channels, COUNTED, r->channels)
+NVS_GET_REAL(struct row, share, !r->uncounted,
+	     r->all ? 100.0 * (double)r->submissions / (double)r->all : 0)
+
+NVS_TALLY_GETTERS(struct row)
+
+/* Columns of calls, if the trace records them. */
+#define GET_CALLS(name) NVS_GET_KNOWN(struct row, name, r->calls, r->calls ? r->calls->name : 0)
+#define TIMED (r->calls && r->calls->times.total.count)
+#define GET_TIME(name, ns) NVS_GET_REAL(struct row, name, TIMED, TIMED ? (double)(ns) / 1000 : 0)
+
+GET_CALLS(calls)
+GET_CALLS(failed)
+GET_CALLS(captured)
+GET_CALLS(open)
+GET_TIME(total, r->calls->times.total.ns)
+GET_TIME(mean, nvs_total_mean(&r->calls->times.total))
+GET_TIME(p50, nvs_times_quantile(&r->calls->times, 0.5))
+GET_TIME(p99, nvs_times_quantile(&r->calls->times, 0.99))
+GET_TIME(max, r->calls->times.max)
+NVS_GET_TEXT(struct row, errors, r->calls ? r->calls->errors : "")
+
+#define CALL_COLUMNS                                                           \
+	{"calls", "calls", get_calls, 0, 1},                                   \
+		{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 6},        \
+		{"captured", "captured", get_captured, NVS_COLUMN_IF_ANY, 4},  \
+		{"not_returned", "not returned", get_open, NVS_COLUMN_DETAIL}, \
+		{"host_us_total", "host us", get_total, 0, 1},                 \
+		{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 3},   \
+		{"host_us_p50", "us p50", get_p50, NVS_COLUMN_BESIDE, 5},      \
+		{"host_us_p99", "us p99", get_p99, NVS_COLUMN_BESIDE, 6},      \
+	{                                                                      \
+		"host_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6         \
+	}
+
+#define SUBMISSION_COLUMNS(title)                                                                \
+	{"submissions", title, get_submissions, 0}, {"entries", "entries", get_entries, 0, 7},   \
+		{"command_bytes", "cmd bytes", get_bytes, 0, 2},                                 \
+		{"command_bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},             \
+		{"threads", "thr", get_threads, 0, 6}, {"channels", "chan", get_channels, 0, 6}, \
+		{"submissions_percent", "share %", get_share, 0, 1}, NVS_TALLY_COLUMNS
+
+#define MAX_COLUMNS 56
+
+static const struct nvs_column called_columns[] = {
+	{"api", "api", get_api, NVS_COLUMN_NAME},
+	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
+	CALL_COLUMNS,
+	SUBMISSION_COLUMNS("submissions"),
+	NVS_SOURCE_COLUMNS,
+	{"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
+};
+
+/* Replaces the column of the same name in a table if any call failed. */
+static const struct nvs_column failed_column = {"errors", "errors", get_errors, NVS_COLUMN_NAME, 2};
+
+static const struct nvs_column api_columns[] = {
+	{"api", "api", get_api, NVS_COLUMN_NAME},
+	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
+	SUBMISSION_COLUMNS("submissions"),
+	NVS_SOURCE_COLUMNS,
+};
+
+#define SITE_COLUMNS                                                              \
+	{"callsite", "callsite", get_site, NVS_COLUMN_NAME},                      \
+		{"module", "module", get_module, NVS_COLUMN_NAME, 4},             \
+		{"api", "api", get_api, NVS_COLUMN_NAME},                         \
+	{                                                                         \
+		"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5 \
+	}
+#define LINE_COLUMN                                                              \
+	{                                                                        \
+		"line", "line", get_line, NVS_COLUMN_NAME | NVS_COLUMN_IF_ANY, 3 \
+	}
+
+static const struct nvs_column called_site_columns[] = {
+	SITE_COLUMNS, SUBMISSION_COLUMNS("subs"),
+	CALL_COLUMNS, {"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
+	LINE_COLUMN,  NVS_SOURCE_COLUMNS,
+};
+
+static const struct nvs_column site_columns[] = {SITE_COLUMNS, SUBMISSION_COLUMNS("submissions"),
+						 LINE_COLUMN, NVS_SOURCE_COLUMNS};
+
+/* ---- grouping ---- */
+
+static int compare_names(const struct named *a, const struct named *b, bool sites)
+{
+	int r = (a->group > b->group) - (a->group < b->group);
+
+	if (!r)
+		r = strcmp(a->api, b->api);
+	if (!r)
+		r = strcmp(a->site->runtime_api, b->site->runtime_api);
+	if (!r && sites)
+		r = strcmp(a->site->site, b->site->site);
+	if (!r && sites)
+		r = strcmp(a->site->site_module, b->site->site_module);
+	return r;
+}
+
+static int compare_by_api(const void *a, const void *b)
+{
+	return compare_names(a, b, false);
+}
+
+static int compare_by_site(const void *a, const void *b)
+{
+	return compare_names(a, b, true);
+}
+
+static int compare_numbers(const void *pa, const void *pb)
+{
+	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+
+	return a < b ? -1 : a > b;
+}
+
+static uint64_t count_distinct(uint64_t *ids, size_t n)
+{
+	uint64_t count = 0;
+
+	qsort(ids, n, sizeof(*ids), compare_numbers);
+	for (size_t i = 0; i < n; i++)
+		count += !i || ids[i] != ids[i - 1];
+	return count;
+}
+
+/* Makes one row from N cells of the same names. IDS has space for N. */
+static void merge_cells(struct row *row, const struct named *named, size_t n, uint64_t *ids)
+{
+	row->api = named->api;
+	row->runtime_api = named->site->runtime_api;
+	row->site = named->site->site;
+	row->module = named->site->site_module;
+	row->source = named->source;
+	row->trace = named->source->trace;
+	row->group = named->group;
+	row->stack = named->cell->stack;
+	for (size_t i = 0; i < n; i++) {
+		if (row->source != named[i].source)
+			row->source = NULL;
+		row->submissions += named[i].cell->submissions;
+		row->entries += named[i].cell->entries;
+		row->bytes += named[i].cell->bytes;
+		nvs_tally_sum(&row->tally, &named[i].cell->tally);
+		ids[i] = (uint64_t)named[i].cell->trace << 32 | named[i].cell->thread;
+	}
+	row->threads = count_distinct(ids, n);
+	for (size_t i = 0; i < n; i++)
+		ids[i] = (uint64_t)named[i].cell->trace << 32 | named[i].cell->channel;
+	row->channels = count_distinct(ids, n);
+}
+
+static size_t name_cells(struct nvs_source *s, uint32_t n, struct named *named)
+{
+	const struct nvs_cell *cell;
+	size_t count = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		for (uint32_t at = 0; (cell = nvs_cells_next(s + k, &at)); count++) {
+			named[count].cell = cell;
+			named[count].source = s + k;
+			named[count].group = s->query->per_trace ? k : 0;
+			named[count].site = nvs_trace_callsite(s[k].trace, cell->stack);
+			named[count].api = nvs_api_name(named[count].site, cell->api);
+		}
+	return count;
+}
+
+/* Returns the number of rows in *ROWS, which the caller frees, or -errno. */
+static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row **rows)
+{
+	size_t total = 1, count, nrows = 0;
+	struct named *named;
+	uint64_t *ids, all = 0;
+
+	for (uint32_t k = 0; k < n; k++)
+		total += s[k].cells->n;
+	named = calloc(total, sizeof(*named));
+	ids = calloc(total, sizeof(*ids));
+	*rows = calloc(total, sizeof(**rows));
+	if (named && ids && *rows) {
+		count = name_cells(s, n, named);
+		qsort(named, count, sizeof(*named), sites ? compare_by_site : compare_by_api);
+		for (size_t i = 0, j; i < count; i = j) {
+			for (j = i + 1; j < count && !compare_names(named + i, named + j, sites);
+			     j++)
+				;
+			merge_cells(*rows + nrows++, named + i, j - i, ids);
+			all += (*rows)[nrows - 1].submissions;
+		}
+	}
+	for (size_t i = 0; i < nrows; i++)
+		(*rows)[i].all = all;
+	count = named && ids && *rows ? nrows : (size_t)-ENOMEM;
+	free(named);
+	free(ids);
+	return (long)count;
+}
+
+static int compare_calls(const void *key, const void *of)
+{
+	const struct nvs_api_calls *calls = key;
+	const struct row *row = of;
+	int r = (calls->group > row->group) - (calls->group < row->group);
+
+	if (!r)
+		r = strcmp(calls->api, row->api);
+	if (!r)
+		r = strcmp(calls->runtime_api, row->runtime_api);
+	if (!r && calls->site)
+		r = strcmp(calls->site, row->site);
+	return r || !calls->site ? r : strcmp(calls->module, row->module);
+}
+
+/* Attaches calls to the rows of their names. Calls that submitted nothing get rows of their own. */
+static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls_list *list,
+		      const struct nvs_source *sources)
+{
+	uint64_t all = nrows ? (*rows)->all : 0;
+	struct row *more = realloc(*rows, (nrows + list->n + 1) * sizeof(*more));
+	size_t submitting = nrows; /* these are sorted by name */
+	bool uncounted = false;
+
+	if (!more)
+		return -ENOMEM;
+	*rows = more;
+	for (size_t i = 0; i < list->n; i++) {
+		const struct nvs_api_calls *calls = list->named[i];
+		struct row *row = bsearch(calls, more, submitting, sizeof(*more), compare_calls);
+
+		if (!row || row->calls) {
+			row = more + nrows++;
+			memset(row, 0, sizeof(*row));
+			row->source = calls->source;
+			row->api = calls->api;
+			row->runtime_api = calls->runtime_api;
+			row->site = calls->site ? calls->site : "";
+			row->module = calls->module;
+			row->trace = sources[calls->key.trace].trace;
+			row->stack = calls->key.stack;
+			row->all = all;
+		}
+		if (row->source != calls->source)
+			row->source = NULL;
+		row->calls = calls;
+		row->tally.unseen += calls->uncounted;
+		uncounted |= calls->uncounted;
+	}
+	for (size_t i = 0; i < nrows; i++)
+		more[i].uncounted = uncounted;
+	return (long)nrows;
+}
+
+static bool any_failed(const struct nvs_api_calls_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->named[i]->failed)
+			return true;
+	return false;
+}
+
+/* ---- --by-api and --by-callsite ---- */
+
+struct each {
+	struct nvs_source *source;
+	struct nvs_api_calls_list *list; /* of all traces */
+};
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct each *each = arg;
+
+	return nvs_api_calls_add(each->list, each->source, call);
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
+{
+	struct each *each = arg;
+
+	*each = (struct each){s, run->state};
+	reader->call = on_call;
+	return 0;
+}
+
+static int begin_sites(struct nvs_run *run, struct nvs_source *s, void *arg,
+		       struct nvs_reader *reader)
+{
+	((struct nvs_api_calls_list *)run->state)->sites = true;
+	return begin(run, s, arg, reader);
+}
+
+/* Prints the table without columns of calls. */
+static int print_cells(struct nvs_run *run, struct nvs_table *table, bool sites,
+		       const struct nvs_print_options *o)
+{
+	struct row *rows = NULL;
+	long count = make_rows(run->sources, run->n, sites, &rows);
+	int r = count < 0 ? (int)count
+			  : nvs_table_print_array(run->out, table, rows, (size_t)count,
+						  sizeof(*rows), o);
+
+	free(rows);
+	return r;
+}
+
+static int print_called(struct nvs_run *run, struct nvs_table *table, bool sites)
+{
+	struct nvs_api_calls_list *list = run->state;
+	struct nvs_column columns[MAX_COLUMNS];
+	struct row *rows = NULL;
+	long count = make_rows(run->sources, run->n, sites, &rows);
+	int r = count < 0 ? (int)count : nvs_api_calls_name(list, run->sources);
+
+	memcpy(columns, table->columns, table->ncolumns * sizeof(*columns));
+	table->columns = columns;
+	for (uint32_t i = 0; i < table->ncolumns && any_failed(list); i++)
+		if (columns[i].get == get_errors)
+			columns[i] = failed_column;
+	if (!r)
+		count = add_calls(&rows, (size_t)count, list, run->sources);
+	if (!r)
+		r = count < 0 ? (int)count
+			      : nvs_table_print_array(run->out, table, rows, (size_t)count,
+						      sizeof(*rows), &run->options->print);
+	free(rows);
+	return r;
+}
+
+/* A table omits the columns of calls if no trace records any. JSON and CSV keys never change. */
+static bool shows_calls(const struct nvs_run *run)
+{
+	bool called = run->options->print.format != NVS_FORMAT_TEXT;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		called |= nvs_reading_saw(run->sources[i].first, NVS_REC_CALL);
+	return called;
+}
+
+static int print_by_api(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_SUMS(run, api_columns, "submissions");
+	struct nvs_table called = NVS_RUN_SUMS(run, called_columns, "submissions");
+	const struct nvs_options_report *o = run->options;
+	int r;
+
+	if (!shows_calls(run))
+		return print_cells(run, &table, false, &o->print);
+	r = print_called(run, &called, false);
+	if (!r && o->print.format == NVS_FORMAT_TEXT && !o->query.api.n && !o->query.thread.n &&
+	    !nvs_filter_by_submissions(&o->query))
+		r = nvs_print_passed(run);
+	return r;
+}
+
+static int print_by_callsite(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_SUMS(run, site_columns, "submissions");
+	struct nvs_table called = NVS_RUN_SUMS(run, called_site_columns, "submissions");
+
+	return shows_calls(run) ? print_called(run, &called, true)
+				: print_cells(run, &table, true, &run->options->print);
+}
+
+int nvs_print_top_apis(struct nvs_run *run, uint64_t rows)
+{
+	struct nvs_table table = NVS_RUN_SUMS(run, api_columns, "submissions");
+	struct nvs_print_options top = run->options->print;
+
+	top.sort = NULL;
+	top.rows = rows;
+	top.format = NVS_FORMAT_TEXT;
+	return print_cells(run, &table, false, &top);
+}
+
+static void free_calls(struct nvs_run *run)
+{
+	nvs_api_calls_free(run->state);
+}
+
+NVS_REPORT(by_api, .name = "by-api", .place = 10,
+	   .help = "per driver API and the runtime API above it",
+	   .man = "For each driver API and the runtime API that called it: submissions, "
+		  "entries, command bytes, bytes per submission, threads, channels and "
+		  "share. If the trace records calls, also how many there were and how "
+		  "many failed, by error, and the host time per call: total, mean, median, "
+		  "99th percentile (both to 3 %) and maximum. Calls that submitted nothing "
+		  "have rows, too.\nSubmissions from inside libcuda without a public entry "
+		  "point (made by libraries and tools through the tables of\n.BR "
+		  "cuGetExportTable ())\nare named by the function that called libcuda, "
+		  "for example\n.IR \"libcuda.so.1 < cufftExecC2C\" ,\nand\n.B "
+		  "\\-\\-api=cufftExecC2C\nselects them. Submissions of entry points that "
+		  "are not recorded (mostly queries) have a row by their stack;\n.B \\-v\n"
+		  "lists those that the program looked up.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(called_columns), .state = sizeof(struct nvs_api_calls_list),
+	   .each = sizeof(struct each), .begin = begin, .print = print_by_api, .free = free_calls);
+
+NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
+	   .help = "per API and the program's own frame that called it",
+	   .man = "The same for each API and the program's own frame that called it. "
+		  "Stacks are recorded when something is submitted, and at the end of "
+		  "calls that took about a millisecond or more. Shorter calls that "
+		  "submitted nothing, and calls before the first GPU was opened, are in a "
+		  "row of their API without a frame.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(called_site_columns), .state = sizeof(struct nvs_api_calls_list),
+	   .each = sizeof(struct each), .begin = begin_sites, .print = print_by_callsite,
+	   .free = free_calls);

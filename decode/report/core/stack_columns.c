@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports by whole stacks: what their -s asks for, and stacks on a line. */
+#include <string.h>
+#include "decode/report/core/stack_columns.h"
+
+int nvs_run_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *each,
+			 struct nvs_reader *reader)
+{
+	struct nvs_stacks *t = run->state;
+
+	t->how |= run->n > 1 ? NVS_STACKS_PROCESS : 0;
+	nvs_stacks_begin(t, s, each, reader);
+	return 0;
+}
+
+void nvs_run_stacks_free(struct nvs_run *run)
+{
+	nvs_stacks_free(run->state);
+}
+
+int nvs_run_stacks_build(struct nvs_run *run)
+{
+	return nvs_stacks_build(run->state, run->sources, run->n);
+}
+
+static bool smallest_first(const struct nvs_run *run)
+{
+	const char *sort = run->options->print.sort;
+
+	return sort && *sort == '-';
+}
+
+int nvs_run_stacks_sort(struct nvs_run *run, enum nvs_measure by)
+{
+	return nvs_stacks_sort(run->state, by, smallest_first(run));
+}
+
+int nvs_run_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_list *list)
+{
+	uint64_t rows = run->options->print.rows;
+	int r = nvs_run_stacks_build(run);
+
+	if (!r)
+		r = nvs_stacks_list(run->state, by, smallest_first(run), list);
+	list->shown = rows && rows < list->n ? rows : list->n;
+	return r;
+}
+
+NVS_WEIGHT_GETTERS(struct nvs_weight, *r)
+
+/* Further names that -s accepts. */
+const struct nvs_column nvs_measure_columns[] = {
+	NVS_WEIGHT_COLUMNS, {"time", "time", get_time, 0}, {"bytes", "bytes", get_bytes, 0}};
+
+int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, nvs_measure_columns, NULL);
+	const char *sort = run->options->print.sort;
+	const struct nvs_column *c;
+
+	*by = NVS_BY_SUBMISSIONS;
+	if (!sort)
+		return 0;
+	c = nvs_table_column(&table, sort + (*sort == '-'));
+	if (!c)
+		return nvs_table_no_column(&table, sort);
+	*by = c->get == get_time    ? NVS_BY_TIME
+	      : c->get == get_calls ? NVS_BY_CALLS
+	      : c->get == get_bytes ? NVS_BY_BYTES
+				    : NVS_BY_SUBMISSIONS;
+	return 0;
+}
+
+/* ---- folded ---- */
+
+void nvs_frame_fold(struct nvs_out *out, const struct nvs_stacks *t, const struct nvs_frame *f)
+{
+	const struct nvs_frame *path[NVS_STACKS_DEPTH];
+	size_t n = 0;
+
+	for (; f && n < NVS_STACKS_DEPTH; f = nvs_frame_at(t, f->key.parent))
+		path[n++] = f;
+	while (n--) {
+		const char *name = path[n]->name;
+
+		for (size_t part; *name; name += part) {
+			part = strcspn(name, ";");
+			nvs_out_part(out, name, part);
+			if (!part)
+				fputs("\\x3b", out->file);
+			part += !part;
+		}
+		if (n)
+			fputc(';', out->file);
+	}
+}

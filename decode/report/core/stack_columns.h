@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Reports by whole stacks: what their -s asks for, columns of a stack's weight, and stacks on a
+ * line. */
+#ifndef NVSNOOP_DECODE_REPORT_CORE_STACK_COLUMNS_H
+#define NVSNOOP_DECODE_REPORT_CORE_STACK_COLUMNS_H
+
+#include "decode/analysis/stack_tree.h"
+#include "decode/report/core/report.h"
+
+/* A report whose state begins with a struct nvs_stacks: these, and a struct nvs_stacks_each as
+ * .each. */
+int nvs_run_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *each,
+			 struct nvs_reader *reader);
+void nvs_run_stacks_free(struct nvs_run *run);
+int nvs_run_stacks_build(struct nvs_run *run);
+/* Largest first, unless -s asks for the smallest. */
+int nvs_run_stacks_sort(struct nvs_run *run, enum nvs_measure by);
+/* Builds the tree and lists its stacks in that order. SHOWN: limited by -n. The caller frees FRAME.
+ */
+int nvs_run_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_list *list);
+
+extern const struct nvs_column nvs_measure_columns[NVS_MEASURES + 2];
+/* Returns 0, or -EINVAL after a message on stderr. */
+int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by);
+
+/* Columns of a row with a weight; NVS_WEIGHT_GETTERS() first. */
+#define NVS_WEIGHT_GETTERS(type, weight)                                            \
+	NVS_GET_KNOWN(type, submissions, !(weight).uncounted, (weight).submissions) \
+	NVS_GET_KNOWN(type, bytes, !(weight).uncounted, (weight).bytes)             \
+	NVS_GET_KNOWN(type, calls, (weight).calls, (weight).calls)                  \
+	NVS_GET_REAL(type, time, (weight).timed, (weight).timed ? (double)(weight).ns / 1000 : 0)
+#define NVS_WEIGHT_COLUMNS                                       \
+	{"submissions", "subs", get_submissions, 0},             \
+		{"command_bytes", "cmd bytes", get_bytes, 0, 2}, \
+		{"calls", "calls", get_calls, 0, 3},             \
+	{                                                        \
+		"host_us_total", "host us", get_time, 0, 1       \
+	}
+
+/* Prints a stack on one line, outermost first, separated by ";", as flame graphs take it. */
+void nvs_frame_fold(struct nvs_out *out, const struct nvs_stacks *t, const struct nvs_frame *f);
+/* A stack's frames from inside out, a line each. */
+void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nvs_trace *trace,
+		      const struct nvs_frame *frame);
+
+#endif

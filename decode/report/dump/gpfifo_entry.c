@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* --dump: prints GPFIFO entries, one line each. */
+#include <inttypes.h>
+#include "decode/gpu/pb.h"
+#include "decode/report/dump/methods.h"
+
+static const char *const states[] = {"here", "in pieces", "none", "gap", "not recorded"};
+
+static const char *state_name(uint32_t state)
+{
+	return state < sizeof(states) / sizeof(states[0]) ? states[state] : "?";
+}
+
+uint64_t nvs_dump_entry_address(const struct nvs_submission *s, uint32_t index)
+{
+	const struct nvs_rec_channel *c = &s->channel->rec;
+
+	if (!s->channel->known || !c->gpfifo || !c->entries)
+		return 0;
+	return c->gpfifo + ((uint64_t)s->rec->old_put + index) % c->entries * 8;
+}
+
+void nvs_dump_json_address(FILE *f, const char *key, uint64_t address)
+{
+	if (address)
+		fprintf(f, ",\"%s\":%" PRIu64, key, address);
+	else
+		fprintf(f, ",\"%s\":null", key);
+}
+
+void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
+			 const struct nvs_gp *gp, uint64_t at)
+{
+	FILE *f = out->file;
+
+	if (!gp->dwords)
+		fprintf(f, "  entry %016" PRIx64 "  control %s operand 0x%x%s", seg->entry,
+			nvs_gp_opcode_name(gp->opcode), gp->operand, gp->wait ? " sync" : "");
+	else
+		fprintf(f, "  entry %016" PRIx64 "  address 0x%" PRIx64 "  %u dwords%s%s%s%s%s",
+			seg->entry, gp->address, gp->dwords, gp->subroutine ? " subroutine" : "",
+			gp->conditional ? " conditional" : "", gp->wait ? " sync" : "",
+			seg->state ? "  " : "", seg->state ? state_name(seg->state) : "");
+	if (at)
+		fprintf(f, "  ; at 0x%" PRIx64, at);
+	fputc('\n', f);
+}
+
+void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,
+			 const struct nvs_segment *seg, const struct nvs_gp *gp, const char *in)
+{
+	FILE *f = out->file;
+
+	fprintf(f,
+		"{\"schema\":%d,\"kind\":\"entry\",\"submission\":%" PRIu64
+		",\"entry_index\":%u,\"entry\":%" PRIu64,
+		NVS_SCHEMA, s->number, seg->index, seg->entry);
+	nvs_dump_json_address(f, "entry_address", nvs_dump_entry_address(s, seg->index));
+	if (gp->dwords)
+		fprintf(f,
+			",\"address\":%" PRIu64 ",\"dwords\":%u,\"subroutine\":%s,\"conditional\":%"
+			"s,\"sync\":%s,\"segment\":\"%s\",\"pushbuffer_in\":%s%s%s}\n",
+			gp->address, gp->dwords, gp->subroutine ? "true" : "false",
+			gp->conditional ? "true" : "false", gp->wait ? "true" : "false",
+			state_name(seg->state), in ? "\"" : "", in ? in : "null", in ? "\"" : "");
+	else
+		fprintf(f, ",\"control\":\"%s\",\"operand\":%u,\"sync\":%s}\n",
+			nvs_gp_opcode_name(gp->opcode), gp->operand, gp->wait ? "true" : "false");
+}

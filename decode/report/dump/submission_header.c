@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* --dump: prints the line of a submission: time, thread, API, channel and ring state. */
+#include <inttypes.h>
+#include <string.h>
+#include "decode/report/dump/methods.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/analysis/address_kind.h"
+
+void nvs_dump_trace_name(const struct nvs_run *run, const struct nvs_source *s)
+{
+	struct nvs_out *out = run->out;
+
+	if (run->options->print.format == NVS_FORMAT_JSON) {
+		fprintf(out->file, "{\"schema\":%d,\"kind\":\"trace\",", NVS_SCHEMA);
+		nvs_source_json(out, s);
+		fputs("}\n", out->file);
+		return;
+	}
+	if (run->n < 2)
+		return;
+	fputs("== ", out->file);
+	nvs_out_text(out, s->path);
+	fputs(" ==\n", out->file);
+}
+
+static void put_site(struct nvs_out *out, const char *api, const struct nvs_source *source,
+		     uint32_t stack)
+{
+	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, stack);
+	const char *line = nvs_trace_callsite_line(source->trace, stack);
+
+	fputs(" api ", out->file);
+	nvs_out_text(out, api);
+	if (*site->runtime_api) {
+		fputs(" < ", out->file);
+		nvs_out_text(out, site->runtime_api);
+	}
+	if (*site->site && strcmp(site->site, api)) {
+		fputs(" < ", out->file);
+		nvs_out_text(out, site->site);
+	}
+	if (*line) {
+		fputc(' ', out->file);
+		nvs_out_text(out, line);
+	}
+}
+
+static void json_known(FILE *f, const char *key, bool known, uint32_t n)
+{
+	if (known)
+		fprintf(f, ",\"%s\":%u", key, n);
+	else
+		fprintf(f, ",\"%s\":null", key);
+}
+
+void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t)
+{
+	json_known(f, "thread", t->thread != NVS_NONE, t->thread);
+	json_known(f, "tid", t->tid, t->tid);
+}
+
+static void put_ring(FILE *f, const struct nvs_submission *s)
+{
+	if (s->get == NVS_NONE)
+		fputs(" get -", f);
+	else
+		fprintf(f, " get %u", s->get);
+	if (s->channel->known && s->channel->rec.gpfifo)
+		fprintf(f, " gpfifo 0x%" PRIx64, s->channel->rec.gpfifo);
+	else
+		fputs(" gpfifo -", f);
+}
+
+void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
+			      const struct nvs_submission *s, const struct nvs_call *call,
+			      bool ring)
+{
+	FILE *f = out->file;
+	int64_t ns;
+
+	fprintf(f, "%s#%" PRIu64 " ", nvs_out_style(out, NVS_STYLE_HEAD), s->number);
+	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
+		fprintf(f, "%.9f s ", (double)ns / 1e9);
+	if (s->thread->thread == NVS_NONE)
+		fputs("thread -", f);
+	else
+		fprintf(f, "thread %u", s->thread->tid ? s->thread->tid : s->thread->thread);
+	if (s->thread->name[0]) {
+		fputs(" (", f);
+		nvs_out_text(out, s->thread->name);
+		fputc(')', f);
+	}
+	put_site(out, nvs_source_api(source, s, call), source, s->rec->stack);
+	fprintf(f, " channel %u token 0x%x sequence %" PRIu64 " put %u->%u", s->channel->channel,
+		s->rec->token, s->rec->sequence, s->rec->old_put, s->rec->new_put);
+	if (ring)
+		put_ring(f, s);
+	fprintf(f, "%s%s%s%s%s\n", s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
+		s->marks & NVS_MARK_LATE ? " late" : "",
+		s->marks & NVS_MARK_UNCERTAIN ? " perhaps-not-rung" : "",
+		s->marks & NVS_MARK_TORN ? " torn" : "", nvs_out_style(out, NVS_STYLE_PLAIN));
+}
+
+static void json_text(struct nvs_out *out, const char *key, const char *text)
+{
+	fprintf(out->file, ",\"%s\":", key);
+	if (text && *text)
+		nvs_out_json(out, text, strlen(text));
+	else
+		fputs("null", out->file);
+}
+
+static uint8_t ring_in(const struct nvs_source *source, const struct nvs_submission *s)
+{
+	struct nvs_place place = {source->trace, s->channel->rec.vaspace};
+	uint64_t address = nvs_dump_entry_address(s, 0);
+
+	return address ? nvs_where_in(&place, address) : 0;
+}
+
+void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
+			      const struct nvs_submission *s, const struct nvs_call *call)
+{
+	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, s->rec->stack);
+	FILE *f = out->file;
+	int64_t ns;
+
+	fprintf(f, "{\"schema\":%d,\"kind\":\"submission\",\"submission\":%" PRIu64 ",\"time_ns\":",
+		NVS_SCHEMA, s->number);
+	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
+		fprintf(f, "%" PRId64, ns);
+	else
+		fputs("null", f);
+	nvs_dump_json_thread(f, s->thread);
+	json_text(out, "thread_name", s->thread->name);
+	json_text(out, "api", nvs_source_api(source, s, call));
+	json_text(out, "runtime_api", site->runtime_api);
+	json_text(out, "callsite", site->site);
+	json_text(out, "line", nvs_trace_callsite_line(source->trace, s->rec->stack));
+	json_text(out, "module", site->site_module);
+	fprintf(f,
+		",\"channel\":%u,\"token\":%u,\"sequence\":%" PRIu64
+		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"command_bytes\":%" PRIu64,
+		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
+		s->rec->new_put, s->nentries, nvs_submission_bytes(s));
+	json_known(f, "gp_get", s->get != NVS_NONE, s->get);
+	nvs_dump_json_address(f, "gpfifo_address", s->channel->known ? s->channel->rec.gpfifo : 0);
+	json_text(out, "ring_in", nvs_where_name(ring_in(source, s)));
+	json_text(out, "userd_in", nvs_where_name(nvs_where_userd(source->trace, s->channel)));
+	fputs("}\n", f);
+}
+
+static const char *where_name(uint8_t in)
+{
+	return in ? nvs_where_name(in) : "-";
+}
+
+void nvs_dump_text_writes(struct nvs_out *out, const struct nvs_source *source,
+			  const struct nvs_submission *s, uint8_t pushbuffer)
+{
+	fprintf(out->file,
+		"  ; writes: pushbuffer %" PRIu64 " bytes (%s), GPFIFO %u (%s), GP_PUT 4 (%s), "
+		"doorbell 4 (MMIO)\n",
+		nvs_submission_bytes(s), where_name(pushbuffer), 8 * s->nentries,
+		where_name(ring_in(source, s)),
+		where_name(nvs_where_userd(source->trace, s->channel)));
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/* --gpu-time: GPU time of submissions, recorded with timing=, by API or as --by selects. Below
+ * the table: what was subtracted, what is unknown, and why. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/report/gpu_time/grouping.h"
+#include "decode/query/durations.h"
+#include "decode/report/core/trace_columns.h"
+#include "decode/report/core/report.h"
+
+#define REASONS NVS_UNTIMED_REASONS
+
+static const char *const reasons[REASONS] = {
+	"for a reason unknown to this version",
+	[NVS_UNTIMED_METHOD] = "begins or ends within a method",
+	[NVS_UNTIMED_SEMAPHORE] = "the channel sets a semaphore in pieces",
+	[NVS_UNTIMED_BEHIND] = "earlier times had not been read yet",
+	[NVS_UNTIMED_EARLY] = "before there was memory for times",
+	[NVS_UNTIMED_UNREADABLE] = "a segment could not be read",
+	[NVS_UNTIMED_TOGETHER] = "reached the GPU together with another one",
+	[NVS_UNTIMED_RING] = "its entries fill the GPFIFO",
+	[NVS_UNTIMED_ENDING] = "its context or channel was about to end",
+	[NVS_UNTIMED_NO_SHADOW] = "the channel's GPFIFO is not shadowed",
+	[NVS_UNTIMED_NO_MEMORY] = "no memory accessible to its GPU",
+	[NVS_UNTIMED_SHARED] = "another channel may use its USERD page",
+};
+
+static const char *const bys[NVS_GPU_BYS] = {
+	[NVS_GPU_BY_API] = "api",	  [NVS_GPU_BY_KERNEL] = "kernel",
+	[NVS_GPU_BY_GRAPH] = "graph",	  [NVS_GPU_BY_STREAM] = "stream",
+	[NVS_GPU_BY_CHANNEL] = "channel", [NVS_GPU_BY_RANGE] = "range"};
+
+/* ---- columns ---- */
+
+#define BY(of) (r->key.each->state->by == NVS_GPU_BY_##of)
+#define NUMBERED (r->key.number != NVS_UNKNOWN)
+#define EMPTY (r->empty.count && !r->mixed)
+#define US(ns) ((double)(ns) / 1e3)
+/* At least one time is long enough to measure. */
+#define LONG (r->sums.works > r->sums.brief)
+
+/* Returns NULL if unknown. */
+static const struct nvs_rec_channel *channel_of(const struct nvs_gpu_row *r)
+{
+	const struct nvs_trace *trace = r->key.each->source->trace;
+	const struct nvs_trace_channel *c =
+		BY(CHANNEL) ? nvs_trace_channel_at(trace, (uint32_t)r->key.number) : NULL;
+
+	return c && c->known ? &c->rec : NULL;
+}
+
+static bool is_graph(const struct nvs_gpu_row *r)
+{
+	return (BY(GRAPH) || BY(KERNEL)) && !r->key.what && NUMBERED;
+}
+
+static uint64_t get_median(const struct nvs_gpu_row *r)
+{
+	return nvs_times_quantile(&r->times, 0.5);
+}
+
+/* Returns true if NS exceeds the spread of what was subtracted. */
+static bool is_significant(const struct nvs_gpu_row *r, uint64_t ns)
+{
+	return LONG && (!r->sums.subtracted || ns > r->spread);
+}
+
+NVS_SOURCE_GETTERS(struct nvs_gpu_row, r->key.each->source)
+NVS_GET_TEXT(struct nvs_gpu_row, api, BY(API) ? r->name : NULL)
+NVS_GET_TEXT(struct nvs_gpu_row, kernel, r->mangled ? r->name : NULL)
+NVS_GET_TEXT(struct nvs_gpu_row, mangled, r->mangled)
+NVS_GET_TEXT(struct nvs_gpu_row, range, r->range)
+NVS_GET_TEXT(struct nvs_gpu_row, path, BY(RANGE) ? r->name : NULL)
+NVS_GET_TEXT(struct nvs_gpu_row, why, r->key.each->why)
+NVS_GET_KNOWN(struct nvs_gpu_row, graph, is_graph(r), r->key.number)
+NVS_GET_KNOWN(struct nvs_gpu_row, exec, is_graph(r), r->exec)
+NVS_GET_KNOWN(struct nvs_gpu_row, channel, BY(CHANNEL), r->key.number)
+NVS_GET_KNOWN(struct nvs_gpu_row, gpu, channel_of(r), channel_of(r) ? channel_of(r)->gpu : 0)
+NVS_GET_KNOWN(struct nvs_gpu_row, engine, channel_of(r), channel_of(r) ? channel_of(r)->engine : 0)
+NVS_GET_HEX(struct nvs_gpu_row, stream, BY(STREAM) && NUMBERED, r->key.number)
+NVS_GET_HEX(struct nvs_gpu_row, context, r->key.context, r->key.context)
+NVS_GET_COUNT(struct nvs_gpu_row, submissions, r->sums.submissions)
+NVS_GET_COUNT(struct nvs_gpu_row, timed, r->sums.timed)
+NVS_GET_REAL(struct nvs_gpu_row, total, LONG, US(nvs_gpu_total(&r->sums)))
+NVS_GET_REAL(struct nvs_gpu_row, mean, LONG, US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)
+NVS_GET_REAL(struct nvs_gpu_row, p50, is_significant(r, get_median(r)), US(get_median(r)))
+NVS_GET_REAL(struct nvs_gpu_row, p99, LONG, US(nvs_times_quantile(&r->times, 0.99)))
+NVS_GET_REAL(struct nvs_gpu_row, max, LONG, US(r->times.max))
+NVS_GET_REAL(struct nvs_gpu_row, bracket, r->sums.works, US(r->sums.bracket_ns))
+NVS_GET_KNOWN(struct nvs_gpu_row, subtracted, r->sums.works, r->sums.subtracted)
+NVS_GET_REAL(struct nvs_gpu_row, empty, EMPTY, US(r->empty.ns))
+NVS_GET_REAL(struct nvs_gpu_row, spread, EMPTY, US(r->empty.spread))
+NVS_GET_KNOWN(struct nvs_gpu_row, empties, EMPTY, r->empty.count)
+NVS_GET_KNOWN(struct nvs_gpu_row, brief, r->sums.subtracted, r->sums.brief)
+NVS_GET_KNOWN(struct nvs_gpu_row, overlapping, r->sums.works && !r->sums.unseen,
+	      r->sums.overlapping)
+NVS_GET_KNOWN(struct nvs_gpu_row, waited, r->sums.works, r->sums.waited)
+NVS_GET_REAL(struct nvs_gpu_row, overlap, r->sums.works && !r->sums.unseen, US(r->sums.overlap_ns))
+NVS_GET_REAL(struct nvs_gpu_row, queue, r->queue.total.count,
+	     US(nvs_times_quantile(&r->queue, 0.5)))
+NVS_GET_REAL(struct nvs_gpu_row, queue_max, r->queue.total.count, US(r->queue.max))
+NVS_GET_REAL(struct nvs_gpu_row, give, r->queue.total.count, US(r->give))
+NVS_GET_REAL(struct nvs_gpu_row, idle, r->idle.total.count, US(r->idle.total.ns))
+NVS_GET_REAL(struct nvs_gpu_row, idle_max, r->idle.total.count, US(r->idle.max))
+NVS_GET_KNOWN(struct nvs_gpu_row, gaps, r->sums.works, r->idle.total.count)
+NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.unsaid, r->sums.launches)
+
+/* The row's name in a table. */
+static void get_line(const void *row, struct nvs_value *v)
+{
+	static const char *const defaults[] = {[1] = "default", "per-thread default"};
+	const struct nvs_gpu_row *r = row;
+
+	if (BY(STREAM)) {
+		get_stream(row, v);
+		v->text = NUMBERED && r->key.number <= 2 ? defaults[r->key.number] : NULL;
+	} else if (BY(CHANNEL)) {
+		get_channel(row, v);
+	} else {
+		nvs_value_text(v, r->name);
+	}
+}
+
+static const struct nvs_column columns[] = {
+	{"submissions", "subs", get_submissions, 0},
+	{"timed", "timed", get_timed, 0},
+	{"gpu_us_total", "gpu us", get_total, 0},
+	{"gpu_us_mean", "us mean", get_mean, NVS_COLUMN_IF_KNOWN, 1},
+	{"gpu_us_p50", "us p50", get_p50, NVS_COLUMN_IF_KNOWN, 1},
+	{"gpu_us_p99", "us p99", get_p99, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 4},
+	{"gpu_us_max", "us max", get_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 3},
+	{"queue_us_p50", "queue p50", get_queue, NVS_COLUMN_IF_KNOWN, 2},
+	{"queue_us_max", "queue max", get_queue_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 5},
+	{"idle_us_total", "idle us", get_idle, NVS_COLUMN_IF_KNOWN, 2},
+	{"idle_us_max", "idle max", get_idle_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 6},
+	{"overlapping", "overlap", get_overlapping, NVS_COLUMN_IF_KNOWN, 2},
+	{"too_short", "short", get_brief, NVS_COLUMN_DETAIL},
+	{"launches", "launches", get_launches, NVS_COLUMN_IF_ANY, 3},
+	{"line", "", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
+	{"api", "api", get_api, NVS_COLUMN_DETAIL},
+	{"kernel", "kernel", get_kernel, NVS_COLUMN_DETAIL},
+	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
+	{"graph", "graph", get_graph, NVS_COLUMN_DETAIL},
+	{"exec", "exec", get_exec, NVS_COLUMN_DETAIL},
+	{"stream", "stream", get_stream, NVS_COLUMN_DETAIL},
+	{"context", "context", get_context, NVS_COLUMN_DETAIL},
+	{"channel", "channel", get_channel, NVS_COLUMN_DETAIL},
+	{"gpu", "gpu", get_gpu, NVS_COLUMN_DETAIL},
+	{"engine", "engine", get_engine, NVS_COLUMN_DETAIL},
+	{"range", "range", get_range, NVS_COLUMN_DETAIL},
+	{"path", "path", get_path, NVS_COLUMN_DETAIL},
+	{"overlap_us_total", "overlap us", get_overlap, NVS_COLUMN_DETAIL},
+	{"bracket_us_total", "bracket us", get_bracket, NVS_COLUMN_DETAIL},
+	{"begin_unknown", "began unknown", get_waited, NVS_COLUMN_DETAIL},
+	{"subtracted", "subtracted", get_subtracted, NVS_COLUMN_DETAIL},
+	{"empty_us", "empty us", get_empty, NVS_COLUMN_DETAIL},
+	{"empty_us_spread", "empty spread", get_spread, NVS_COLUMN_DETAIL},
+	{"empty_brackets", "empty", get_empties, NVS_COLUMN_DETAIL},
+	{"queue_us_error", "queue error", get_give, NVS_COLUMN_DETAIL},
+	{"idle_gaps", "gaps", get_gaps, NVS_COLUMN_DETAIL},
+	{"untimed_reasons", "not timed", get_why, NVS_COLUMN_DETAIL},
+	NVS_SOURCE_COLUMNS,
+};
+#define COLUMNS (sizeof(columns) / sizeof(*columns))
+
+/* ---- from the traces to the rows ---- */
+
+static enum nvs_gpu_by by_of(const char *word)
+{
+	enum nvs_gpu_by by = 0;
+
+	while (by < NVS_GPU_BYS && strcmp(word, bys[by]))
+		by++;
+	return by;
+}
+
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
+		       struct nvs_reader *reader)
+{
+	const struct nvs_options_report *o = run->options;
+	struct nvs_gpu_state *state = run->state;
+	struct nvs_gpu_each *each = arg;
+
+	if (o->nmore)
+		state->by = by_of(o->more[0]);
+	each->source = s;
+	each->state = state;
+	return nvs_gpu_rows_begin(each, reader);
+}
+
+/* Returns "before there was memory for times (104), ...", which the caller frees. NULL if none,
+ * or out of memory. */
+static char *format_reasons(const uint64_t *untimed)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	for (uint32_t i = 0, n = 0; f && i < REASONS; i++)
+		if (untimed[i])
+			fprintf(f, "%s%s (%llu)", n++ ? ", " : "", reasons[i],
+				(unsigned long long)untimed[i]);
+	if (f)
+		fclose(f);
+	if (size)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
+{
+	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
+	struct nvs_gpu_each *each = arg;
+	int r = nvs_gpu_rows_end(each);
+
+	each->why = format_reasons(each->untimed);
+	if (r || !each->submitted || each->measured ||
+	    (options && (strstr(options, "timing=work") || strstr(options, "timing=dispatch"))))
+		return r;
+	run->said = true;
+	if (run->options->page)
+		return r;
+	fprintf(stderr,
+		"nvsnoop-report: %s: recorded without GPU times; use nvsnoop --timing=work\n",
+		s->path);
+	return 0;
+}
+
+/* ---- below the table ---- */
+
+static void print_untimed(const struct nvs_run *run, const struct nvs_gpu_sums *sums)
+{
+	const struct nvs_gpu_each *each = run->each;
+	uint64_t untimed[REASONS] = {0};
+	bool measured = false;
+	char *why;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		measured |= each[i].measured;
+	if (sums->timed == sums->submissions || !measured)
+		return;
+	for (uint32_t i = 0; i < run->n; i++)
+		for (uint32_t k = 0; k < REASONS; k++)
+			untimed[k] += each[i].untimed[k];
+	why = format_reasons(untimed);
+	fprintf(run->out->file, "%llu not timed%s: %s\n",
+		(unsigned long long)(sums->submissions - sums->timed),
+		!why || !nvs_filter_asked(&run->options->query) ? "" : "; in the whole trace",
+		why ? why : "no reason recorded");
+	free(why);
+}
+
+static void print_range(FILE *out, const char *format, double least, double most)
+{
+	fprintf(out, format, least);
+	if (most > least) {
+		fputs(" to ", out);
+		fprintf(out, format, most);
+	}
+}
+
+static void print_subtracted(FILE *out, const struct nvs_gpu_state *state)
+{
+	const struct nvs_gpu_sums *sums = &state->sums;
+	const struct nvs_gpu_empties *e = &state->empties;
+
+	if (!sums->works)
+		return;
+	if (!sums->subtracted) {
+		fputs("nothing subtracted, since these channels have no empty brackets: "
+		      "each time\nincludes the cost of its two timestamps\n",
+		      out);
+		return;
+	}
+	fputs("median empty bracket of ", out);
+	print_range(out, "%.2f", US(e->least.ns), US(e->most.ns));
+	fputs(" us subtracted (brackets: ", out);
+	print_range(out, "%.0f", (double)e->least.count, (double)e->most.count);
+	fputs(e->several ? " per channel)\n" : ")\n", out);
+	if (sums->works > sums->subtracted)
+		fprintf(out,
+			"nothing subtracted from %llu: their channels have no empty brackets\n",
+			(unsigned long long)(sums->works - sums->subtracted));
+	if (sums->brief)
+		fprintf(out,
+			"%llu too short to measure: at most %.2f us, the spread of empty "
+			"brackets\n",
+			(unsigned long long)sums->brief, US(e->most.spread));
+}
+
+static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums)
+{
+	if (sums->overlapping)
+		fprintf(out,
+			"%llu overlap others on their engine, for %.2f us: they may include "
+			"others' "
+			"work,\nand totals count such times more than once\n",
+			(unsigned long long)sums->overlapping, US(sums->overlap_ns));
+	if (sums->waited)
+		fprintf(out,
+			"%llu waited for work whose end is unknown: their times may be "
+			"too "
+			"long\n",
+			(unsigned long long)sums->waited);
+	if (sums->unseen)
+		fputs("for some brackets overlap is unknown: out of memory, or an unknown "
+		      "channel\n",
+		      out);
+}
+
+static void print_faults(const struct nvs_run *run)
+{
+	struct nvs_timing_faults sum = {0};
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		const struct nvs_timing_faults *f = nvs_timing_faults(run->sources[i].timing);
+
+		sum.untold += f->untold;
+		sum.twice += f->twice;
+		sum.wrong += f->wrong;
+	}
+	if (sum.twice || sum.wrong)
+		fprintf(run->out->file, "%llu impossible time%s %s ignored\n",
+			(unsigned long long)(sum.twice + sum.wrong),
+			sum.twice + sum.wrong == 1 ? "" : "s",
+			sum.twice + sum.wrong == 1 ? "is" : "are");
+	if (sum.untold)
+		fprintf(run->out->file, "%llu time%s ignored: not enough memory\n",
+			(unsigned long long)sum.untold, sum.untold == 1 ? "" : "s");
+}
+
+static void print_clock_note(const struct nvs_run *run, const struct nvs_gpu_sums *sums)
+{
+	const struct nvs_gpu_each *each = run->each;
+	bool unclocked = false;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		unclocked |= each[i].unclocked;
+	if (unclocked && sums->timed)
+		fputs("no queue times: the trace has no readings of the GPU's clock\n",
+		      run->out->file);
+}
+
+static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *state)
+{
+	const struct nvs_gpu_sums *sums = &state->sums;
+	const struct nvs_gpu_each *each = run->each;
+	FILE *out = run->out->file;
+	bool measured = false;
+
+	for (uint32_t i = 0; i < run->n; i++)
+		measured |= each[i].measured;
+	if (!measured || !sums->submissions)
+		return;
+	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), out);
+	if (state->dispatch && sums->works)
+		fprintf(out,
+			"%llu have no end time: their launches are not in their own commands "
+			"(graphs), "
+			"or "
+			"not\ndecoded\n",
+			(unsigned long long)(sums->timed - sums->works));
+	else if (state->dispatch)
+		fputs("timing=dispatch records when each was reached, not how long it took; "
+		      "use timing=work\n",
+		      out);
+	print_subtracted(out, state);
+	print_overlap(out, sums);
+	if (sums->several)
+		fprintf(out, "%llu launch several kernels: the time is that of all of them\n",
+			(unsigned long long)sums->several);
+	print_clock_note(run, sums);
+	print_untimed(run, sums);
+	print_faults(run);
+	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), out);
+}
+
+static int check_by(const struct nvs_options_report *o)
+{
+	char safe[256];
+
+	for (uint32_t i = 0; i < o->nmore; i++) {
+		if (i || by_of(o->more[i]) == NVS_GPU_BYS) {
+			nvs_escape(safe, sizeof(safe), o->more[i], strlen(o->more[i]));
+			fprintf(stderr,
+				"nvsnoop-report: --by is one of api, kernel, graph, stream, "
+				"channel "
+				"and range, not%s '%s'\n",
+				i ? " also" : "", safe);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int print_gpu_time(struct nvs_run *run)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, "gpu_us_total");
+	struct nvs_gpu_state *state = run->state;
+	struct nvs_column titled[COLUMNS];
+	int r = check_by(run->options);
+
+	if (r)
+		return r;
+	r = nvs_gpu_rows_sort(state);
+	memcpy(titled, columns, sizeof(columns));
+	for (size_t i = 0; i < COLUMNS; i++)
+		if (titled[i].get == get_line)
+			titled[i].title = bys[state->by];
+	table.columns = titled;
+	if (!r)
+		r = nvs_table_print_rows(run->out, &table, &state->rows, &run->options->print);
+	if (!r && run->options->print.format == NVS_FORMAT_TEXT)
+		print_notes(run, state);
+	return r;
+}
+
+static void free_state(struct nvs_run *run)
+{
+	struct nvs_gpu_each *each = run->each;
+
+	nvs_gpu_rows_free(run->state);
+	for (uint32_t i = 0; i < run->n; i++) {
+		nvs_gpu_each_free(each + i);
+		free(each[i].why);
+	}
+}
+
+static const struct nvs_report_option by_option = {
+	"by", "api|kernel|graph|stream|channel|range", "group rows by this (api)",
+	"How to group the rows. A graph launch has one time for all its nodes, "
+	"also with\n.BR kernel :\nthe times of its kernels are unknown, as are "
+	"those of several kernels in one submission; submissions of a launch "
+	"other than the kernel's own, such as code, have no kernel. With\n.B "
+	"range\na row includes the time of nested NVTX ranges."};
+
+NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
+	   .help = "GPU time of submissions, of a trace with timing=work,\n"
+		   "with their time in the queue, and idle times between",
+	   .man = "GPU time of submissions, for a trace recorded with\n.BR timing=work :\n"
+		  "from when the channel reached a submission, or when the work that it "
+		  "waited for was done, if later, until its own work was done. The median "
+		  "of the channel's empty brackets, which contain no work, is subtracted "
+		  "if the trace has some. Times within the spread of eight of ten empty "
+		  "brackets are too short to measure, and are counted below the table.\n"
+		  "Times that overlap those of other channels on the same engine may "
+		  "include their work; the column\n.B overlap\ncounts these. A total is a "
+		  "sum: work on several engines at once counts for each.\n.B queue\nis "
+		  "from the doorbell until the GPU reached the submission;\n.B idle\nis "
+		  "from the end of the previous submission on its channel until then; the "
+		  "engine may have worked for another channel.\nThe GPU's clock has a "
+		  "resolution of 32 ns; quantiles are accurate to 3 %.\nBelow the table is "
+		  "how many submissions have no time, and why. With\n.B timing=dispatch\n"
+		  "there are no durations; without either there are no times.",
+	   .option = &by_option,
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES | NVS_NEED_TIMING | NVS_NEED_NVTX,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	   .state = sizeof(struct nvs_gpu_state), .each = sizeof(struct nvs_gpu_each),
+	   .begin = begin_trace, .end = end_trace, .print = print_gpu_time, .free = free_state);

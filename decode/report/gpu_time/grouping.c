@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+/* Adds each submission to its row of --gpu-time while the trace is read. If the row depends on
+ * the call, the submission waits until the call returns. */
+#include "decode/report/gpu_time/grouping.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/numbers.h"
+#include "decode/calls/executable_graphs.h"
+#include "decode/calls/roles.h"
+#include "decode/calls/tally.h"
+#include "decode/query/durations.h"
+
+/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
+enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
+
+/* A submission with its times. */
+struct one {
+	struct nvs_timed timed;
+	uint64_t queue, give; /* ns or NVS_UNKNOWN; give: the clock error */
+	uint64_t launches;
+	bool has_time, unsaid; /* unsaid: its segments are not in the trace */
+	bool beside; /* launches nothing: for example code uploaded by a first launch */
+};
+
+/* A thread's submissions, in the order of their calls. */
+struct waiting {
+	struct {
+		uint64_t call; /* its number */
+		struct one one;
+	} * at;
+	uint32_t n, room;
+};
+
+/* ---- into a row ---- */
+
+static void count_bracket(struct nvs_gpu_sums *s, const struct nvs_timed *t, uint64_t empty)
+{
+	s->works++;
+	s->subtracted += t->subtracted;
+	s->brief += t->brief;
+	s->waited += t->waited;
+	s->bracket_ns = nvs_gpu_sum(s->bracket_ns, t->end - t->begin);
+	s->empty_ns = nvs_gpu_sum(s->empty_ns, empty);
+	if (t->shared == NVS_UNKNOWN) {
+		s->unseen = true;
+		return;
+	}
+	s->overlapping += t->shared > 0;
+	s->overlap_ns = nvs_gpu_sum(s->overlap_ns, t->shared);
+}
+
+static void count_submission(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
+{
+	s->submissions++;
+	s->timed += one->has_time;
+	s->launches += one->launches;
+	s->several += one->launches > 1;
+	s->unsaid |= one->unsaid;
+	if (one->has_time && one->timed.kind == NVS_TIMING_WORK)
+		count_bracket(s, &one->timed, empty);
+}
+
+/* Returns false if nothing is subtracted. */
+static bool empty_of(const struct nvs_gpu_each *each, const struct one *one,
+		     struct nvs_empty *empty)
+{
+	*empty = (struct nvs_empty){0};
+	return one->has_time && one->timed.subtracted &&
+	       nvs_timing_empty(each->source->timing, one->timed.channel, empty);
+}
+
+static uint64_t get_lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void note_empty(const struct nvs_gpu_each *each, uint32_t channel,
+		       const struct nvs_empty *empty)
+{
+	struct nvs_gpu_empties *e = &each->state->empties;
+
+	if (!e->each)
+		e->least = e->most = *empty;
+	e->several |= e->each && (e->each != each || e->channel != channel);
+	e->each = each;
+	e->channel = channel;
+	e->least.ns = get_lesser(e->least.ns, empty->ns);
+	e->least.count = get_lesser(e->least.count, empty->count);
+	e->most.ns = nvs_gpu_greater(e->most.ns, empty->ns);
+	e->most.count = nvs_gpu_greater(e->most.count, empty->count);
+	e->most.spread = nvs_gpu_greater(e->most.spread, empty->spread);
+}
+
+static void note_row_empty(struct nvs_gpu_row *row, uint32_t channel, const struct nvs_empty *empty)
+{
+	row->mixed |= row->empty.count && row->channel != channel;
+	row->empty = *empty;
+	row->spread = nvs_gpu_greater(row->spread, empty->spread);
+	row->channel = channel;
+}
+
+static int add_submission(struct nvs_gpu_each *each, const struct nvs_gpu_key *key,
+			  const struct one *one)
+{
+	struct nvs_gpu_row *row = nvs_rows_at(&each->state->rows, key);
+	struct nvs_empty empty;
+	int r = 0;
+
+	if (!row)
+		return -ENOMEM;
+	if (empty_of(each, one, &empty))
+		note_row_empty(row, one->timed.channel, &empty);
+	count_submission(&row->sums, one, empty.ns);
+	if (!one->has_time)
+		return 0;
+	if (one->queue != NVS_UNKNOWN) {
+		r = nvs_times_add(&row->queue, one->queue);
+		row->give = nvs_gpu_greater(row->give, one->give);
+	}
+	if (!r && one->timed.kind == NVS_TIMING_WORK)
+		r = nvs_times_add(&row->times, one->timed.ns);
+	if (!r && one->timed.kind == NVS_TIMING_WORK && one->timed.idle != NVS_UNKNOWN)
+		r = nvs_times_add(&row->idle, one->timed.idle);
+	return r;
+}
+
+/* ---- rows that depend on the call ---- */
+
+static struct nvs_gpu_key make_empty_key(const struct nvs_gpu_each *each)
+{
+	return (struct nvs_gpu_key){.each = each, .number = NVS_UNKNOWN};
+}
+
+/* Handle 0 stands for one of the two default streams, depending on the API variant. Each of them
+ * has another handle as well. */
+static uint64_t stream_of(const struct nvs_call *call)
+{
+	uint64_t stream = 0;
+
+	if (!nvs_call_kind(call, NVS_KIND_STREAM, &stream) &&
+	    call->api->group != NVS_CALL_GROUP_COPY && call->api->group != NVS_CALL_GROUP_MEMSET)
+		return NVS_UNKNOWN;
+	return stream ? stream : call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
+}
+
+static int key_of_call(const struct nvs_gpu_each *each, const struct nvs_call *call,
+		       uint64_t context, struct nvs_gpu_key *key)
+{
+	uint64_t handle;
+
+	*key = make_empty_key(each);
+	if (each->state->by == NVS_GPU_BY_STREAM) {
+		key->number = stream_of(call);
+		key->context = key->number == NVS_UNKNOWN ? 0 : context;
+	} else if (call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
+		   nvs_call_kind(call, NVS_KIND_EXEC, &handle)) {
+		const struct nvs_exec *exec = nvs_handles_exec_of(each->handles, handle);
+
+		if (!exec)
+			return -ENOMEM;
+		key->number = exec->index;
+	} else if (each->state->by == NVS_GPU_BY_KERNEL &&
+		   call->api->group == NVS_CALL_GROUP_LAUNCH &&
+		   (nvs_call_kind(call, NVS_KIND_FUNCTION, &handle) ||
+		    nvs_call_kind(call, NVS_KIND_KERNEL, &handle))) {
+		key->what = nvs_handles_kernel_of(each->handles, handle);
+		return key->what ? 0 : -ENOMEM;
+	}
+	return 0;
+}
+
+static bool by_call(const struct nvs_gpu_each *each)
+{
+	return each->state->by >= NVS_GPU_BY_KERNEL && each->state->by <= NVS_GPU_BY_STREAM;
+}
+
+/* Returns false if out of memory. */
+static bool wait_for(struct nvs_gpu_each *each, const struct nvs_call *call, const struct one *one)
+{
+	struct waiting *w = nvs_number_make(&each->threads, call->thread, sizeof(*w));
+
+	if (!w)
+		return false;
+	if (w->n == w->room) {
+		uint32_t room = w->room ? w->room + w->room / 2 : 8;
+		void *at = NULL;
+
+		if (nvs_budget_spare(room * sizeof(*w->at)))
+			at = realloc(w->at, room * sizeof(*w->at));
+		if (!at)
+			return false;
+		w->at = at;
+		w->room = room;
+	}
+	w->at[w->n].call = call->number;
+	w->at[w->n++].one = *one;
+	return true;
+}
+
+/* Adds the call's submissions to its row. Those of nested calls that never returned go to the
+ * row without a name. */
+static int assign_to_call(struct nvs_gpu_each *each, const struct nvs_call *call, uint64_t context)
+{
+	struct waiting *w = nvs_number_get(&each->threads, call->thread);
+	struct nvs_gpu_key key, none = make_empty_key(each);
+	bool own;
+	int r = 0;
+
+	if (!w || !w->n || w->at[w->n - 1].call < call->number)
+		return 0;
+	r = key_of_call(each, call, context, &key);
+	while (!r && w->n && w->at[w->n - 1].call >= call->number) {
+		w->n--;
+		own = w->at[w->n].call == call->number &&
+		      !(each->state->by == NVS_GPU_BY_KERNEL && key.what && w->at[w->n].one.beside);
+		r = add_submission(each, own ? &key : &none, &w->at[w->n].one);
+	}
+	return r;
+}
+
+/* The handle may be reused for another stream. */
+static int forget_stream(struct nvs_gpu_each *each, const struct nvs_call *call, uint64_t context)
+{
+	struct nvs_gpu_key key = make_empty_key(each);
+	struct nvs_gpu_row *row;
+
+	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY || call->result || !call->end)
+		return 0;
+	key.number = stream_of(call);
+	key.context = context;
+	if (key.number <= PER_THREAD_DEFAULT || key.number == NVS_UNKNOWN)
+		return 0;
+	row = nvs_rows_at(&each->state->rows, &key);
+	if (row)
+		nvs_rows_forget(&each->state->rows, row);
+	return row ? 0 : -ENOMEM;
+}
+
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct nvs_gpu_each *each = arg;
+	uint64_t context = 0;
+	int r = nvs_handles_call(each->handles, call);
+
+	if (!r && each->state->by == NVS_GPU_BY_STREAM)
+		r = nvs_contexts_call(&each->contexts, call, &context);
+	if (!r && call->thread != NVS_NONE)
+		r = assign_to_call(each, call, context);
+	if (!r && each->state->by == NVS_GPU_BY_STREAM)
+		r = forget_stream(each, call, context);
+	return r;
+}
+
+/* ---- submissions ---- */
+
+/* Measures the time from the doorbell until the GPU reached the submission. */
+static void measure_queue(struct nvs_gpu_each *each, const struct nvs_submission *s,
+			  struct one *one)
+{
+	const struct nvs_trace *trace = each->source->trace;
+	int64_t rung, reached, last;
+
+	one->queue = NVS_UNKNOWN;
+	if (!nvs_timing_session(each->source->timing, one->timed.channel, one->timed.reached,
+				&reached, &one->give) ||
+	    !nvs_clock_since_start(trace, s->rec->rec.time, &rung) ||
+	    !nvs_clock_since_start(trace, nvs_trace_session(trace)->last_time, &last)) {
+		each->unclocked = true;
+		return;
+	}
+	/* Reaching it before the doorbell or after the end of the trace, by more than the clock
+	 * error, is wrong. */
+	if (reached > last && (uint64_t)(reached - last) > one->give)
+		return;
+	if (reached >= rung)
+		one->queue = (uint64_t)(reached - rung);
+	else if ((uint64_t)(rung - reached) <= one->give)
+		one->queue = 0;
+}
+
+/* Adds to the row of each range around the submission. */
+static int add_to_ranges(struct nvs_gpu_each *each, const struct nvs_submission *s,
+			 const struct one *one)
+{
+	struct nvs_nvtx_node *in[NVS_NVTX_NESTS], *node;
+	uint32_t n = nvs_nvtx_at(each->source->nvtx, s->rec->thread, s->rec->rec.time, in);
+	struct nvs_gpu_key key = make_empty_key(each);
+	int r = n ? 0 : add_submission(each, &key, one);
+
+	for (uint32_t i = 0; i < n; i++)
+		for (node = in[i]; node && !r; node = node->up) {
+			key.what = node;
+			r = add_submission(each, &key, one);
+		}
+	return r;
+}
+
+static int add_one(struct nvs_gpu_each *each, const struct nvs_submission *s,
+		   const struct nvs_call *call, const struct one *one)
+{
+	struct nvs_gpu_key key = make_empty_key(each);
+	struct nvs_empty empty;
+
+	if (empty_of(each, one, &empty))
+		note_empty(each, one->timed.channel, &empty);
+	count_submission(&each->state->sums, one, empty.ns);
+	if (each->state->by == NVS_GPU_BY_RANGE)
+		return add_to_ranges(each, s, one);
+	if (by_call(each) && call && call->thread != NVS_NONE && wait_for(each, call, one))
+		return 0;
+	if (each->state->by == NVS_GPU_BY_API)
+		key.what = nvs_source_api(each->source, s, call);
+	if (each->state->by == NVS_GPU_BY_CHANNEL)
+		key.number = s->channel->channel;
+	return add_submission(each, &key, one);
+}
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	if (op->kind != NVS_OP_CODE)
+		nvs_tally_op(&((struct nvs_gpu_each *)arg)->tally, op);
+	return 0;
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct nvs_gpu_each *each = arg;
+	struct one one = {.queue = NVS_UNKNOWN,
+			  .launches = each->tally.launches,
+			  .unsaid = nvs_submission_skipped(s)};
+
+	one.beside = !one.unsaid && !each->tally.launches && !each->tally.triggers;
+	each->submitted = true;
+	memset(&each->tally, 0, sizeof(each->tally));
+	if (s->rec->rec.flags & NVS_SUB_CONTINUED || !nvs_filter(each->source, s, call))
+		return 0;
+	one.has_time = nvs_timing_of(each->source->timing, s->channel->channel, s->rec->sequence,
+				     &one.timed);
+	if (one.has_time)
+		measure_queue(each, s, &one);
+	each->state->dispatch |= one.has_time && one.timed.kind == NVS_TIMING_DISPATCH;
+	return add_one(each, s, call, &one);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	const struct nvs_rec_untimed *u = (const void *)rec;
+	struct nvs_gpu_each *each = arg;
+
+	if (rec->type == NVS_REC_UNTIMED)
+		each->untimed[u->reason < NVS_UNTIMED_REASONS ? u->reason : 0] += u->submissions;
+	return by_call(each) ? nvs_handles_record(each->handles, rec) : 0;
+}
+
+int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader)
+{
+	each->measured = nvs_timing_any(each->source->timing);
+	if (!each->state->rows.size)
+		each->state->rows = NVS_ROWS(struct nvs_gpu_row, key);
+	reader->submitted = on_submitted;
+	reader->record = on_record;
+	reader->calls = true;
+	if (each->state->by == NVS_GPU_BY_KERNEL)
+		reader->op = on_op;
+	if (!by_call(each))
+		return 0;
+	each->handles = nvs_handles_new();
+	reader->call = on_call;
+	return each->handles ? 0 : -ENOMEM;
+}
+
+/* ---- end ---- */
+
+static void free_waiting(void *item)
+{
+	free(((struct waiting *)item)->at);
+	free(item);
+}
+
+static int assign_rest(struct nvs_gpu_each *each)
+{
+	struct nvs_gpu_key none = make_empty_key(each);
+	int r = 0;
+
+	for (uint32_t i = 0; i < each->threads.count; i++) {
+		struct waiting *w = nvs_number_get(&each->threads, i);
+
+		while (w && w->n && !r)
+			r = add_submission(each, &none, &w->at[--w->n].one);
+	}
+	return r;
+}
+
+int nvs_gpu_rows_end(struct nvs_gpu_each *each)
+{
+	struct nvs_rows *rows = &each->state->rows;
+	int r = assign_rest(each);
+
+	for (size_t i = 0; i < rows->n && !r; i++) {
+		struct nvs_gpu_row *row = rows->row[i];
+
+		if (row->key.each == each)
+			r = nvs_gpu_row_name(row, each->state->by);
+	}
+	nvs_gpu_each_free(each);
+	return r;
+}
+
+void nvs_gpu_each_free(struct nvs_gpu_each *each)
+{
+	nvs_numbers_free(&each->threads, free_waiting);
+	nvs_contexts_free(&each->contexts);
+	nvs_handles_free(each->handles);
+	each->handles = NULL;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints the summary's tables of entry points by host time. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/digits.h"
+#include "decode/query/durations.h"
+#include "decode/report/summary/api_table.h"
+#include "decode/report/core/report.h"
+
+struct row {
+	struct nvs_facts_api *api; /* counts of all traces once names are merged */
+};
+
+#define TIMED (r->api->times.total.count)
+
+static uint64_t rounded_us(uint64_t ns)
+{
+	return ns / 1000 + (ns % 1000 >= 500);
+}
+
+/* Formats numbers with grouped digits. The text is valid until the next call of the same getter. */
+#define GET_GROUPED(name, known, make)                               \
+	static void get_##name(const void *row, struct nvs_value *v) \
+	{                                                            \
+		const struct row *r = row;                           \
+		static char text[64];                                \
+                                                                     \
+		make;                                                \
+		if (!(known))                                        \
+			v->kind = NVS_VALUE_NONE;                    \
+		nvs_value_words(text, sizeof(text), v);              \
+		nvs_group_digits(text, sizeof(text));                \
+		v->text = text;                                      \
+	}
+#define GET_US(name, ns) GET_GROUPED(name, TIMED, nvs_value_us(v, true, (double)(ns)))
+
+NVS_GET_TEXT(struct row, api, nvs_call_name(r->api->entry))
+GET_GROUPED(calls, true, nvs_value_count(v, r->api->calls))
+GET_GROUPED(submissions, !r->api->uncounted, nvs_value_count(v, r->api->submissions))
+GET_US(mean, nvs_total_mean(&r->api->times.total))
+GET_US(max, r->api->times.max)
+
+/* Sums are rounded to whole us. */
+GET_GROUPED(total, TIMED, nvs_value_count(v, rounded_us(r->api->times.total.ns)))
+
+/* Rounding may move the value outside the measured range. */
+static bool is_outside(const struct nvs_times *t, double us)
+{
+	return us > (double)t->max / 1000 + 0.005 || us < (double)t->min / 1000 - 0.005;
+}
+
+/* The quantile is accurate to 3 %: two digits. A single call is shown exactly. */
+static void get_p50(const void *row, struct nvs_value *v)
+{
+	const struct row *r = row;
+	double us = (double)nvs_times_quantile(&r->api->times, 0.5) / 1000, unit = 1;
+	static char text[64];
+
+	nvs_value_real(v, TIMED, us);
+	while (us / unit >= 99.5)
+		unit *= 10;
+	snprintf(text, sizeof(text), "%.*f",
+		 us >= 9.95   ? 0
+		 : us < 0.995 ? 2
+			      : 1,
+		 us >= 9.95 ? (double)(uint64_t)(us / unit + 0.5) * unit : us);
+	if (TIMED == 1 || is_outside(&r->api->times, strtod(text, NULL)))
+		snprintf(text, sizeof(text), "%.2f", us);
+	nvs_group_digits(text, sizeof(text));
+	v->text = text;
+}
+
+static const struct nvs_column columns[] = {
+	{"calls", "calls", get_calls, 0},
+	{"submissions", "submissions", get_submissions, 0, 1},
+	{"host_us_total", "host us", get_total, 0, 1},
+	{"host_us_mean", "us/call", get_mean, 0, 2},
+	{"host_us_p50", "us p50", get_p50, 0, 3},
+	{"host_us_max", "us max", get_max, 0, 4},
+	{"api", "api", get_api, NVS_COLUMN_NAME},
+};
+
+/* The mean and median of calls that run only once or twice mean little. */
+static const struct nvs_column setup_columns[] = {
+	{"calls", "calls", get_calls, 0},
+	{"submissions", "submissions", get_submissions, 0, 1},
+	{"host_us_total", "host us", get_total, 0, 1},
+	{"host_us_max", "us max", get_max, 0, 4},
+	{"api", "api", get_api, NVS_COLUMN_NAME},
+};
+
+static int compare_names(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+
+	return strcmp(a->api->entry->name, b->api->entry->name);
+}
+
+static int merge_row(struct nvs_facts_api *into, const struct nvs_facts_api *from)
+{
+	into->calls += from->calls;
+	into->submissions += from->submissions;
+	into->uncounted |= from->uncounted;
+	return nvs_times_merge(&into->times, &from->times);
+}
+
+/* Sorts by name and merges rows of one name. Returns the number left, or -ENOMEM. */
+static long merge_names(struct row *rows, size_t n)
+{
+	size_t kept = 0;
+
+	qsort(rows, n, sizeof(*rows), compare_names);
+	for (size_t i = 0; i < n; i++) {
+		struct nvs_facts_api *a = rows[i].api;
+
+		if (nvs_times_merge(&a->times, &a->loading))
+			return -ENOMEM;
+		nvs_times_free(&a->loading);
+		if (!kept || compare_names(rows + kept - 1, rows + i))
+			rows[kept++] = rows[i];
+		else if (merge_row(rows[kept - 1].api, a))
+			return -ENOMEM;
+	}
+	return (long)kept;
+}
+
+static bool has_column(const struct nvs_table *table, const char *sort)
+{
+	return nvs_table_column(table, sort + (*sort == '-'));
+}
+
+static int print_part(struct nvs_run *run, struct row *rows, size_t n, bool setup, uint64_t first)
+{
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, "host_us_total");
+	struct nvs_table whole = {.columns = run->report->columns,
+				  .ncolumns = run->report->ncolumns};
+	struct nvs_print_options o = run->options->print;
+	int r = 0;
+
+	if (setup) {
+		table.columns = setup_columns;
+		table.ncolumns = sizeof(setup_columns) / sizeof(*setup_columns);
+	}
+	table.rows = calloc(n + 1, sizeof(*table.rows));
+	if (!table.rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (nvs_facts_is_setup(rows[i].api->entry) == setup)
+			table.rows[table.nrows++] = rows + i;
+	/* A sort key of the whole-trace table does not apply to entry points. */
+	if (o.sort && !has_column(&table, o.sort) && (has_column(&whole, o.sort) || setup))
+		o.sort = NULL;
+	o.rows = first;
+	if (table.nrows) {
+		fprintf(run->out->file, "\n%s%s:%s\n", nvs_out_style(run->out, NVS_STYLE_HEAD),
+			setup	 ? "Contexts and modules"
+			: o.sort ? "Calls"
+				 : "Calls by host time",
+			nvs_out_style(run->out, NVS_STYLE_PLAIN));
+		r = nvs_table_print(run->out, &table, &o);
+	}
+	free(table.rows);
+	return r;
+}
+
+int nvs_api_times_print(struct nvs_run *run, struct nvs_facts *facts, uint32_t n, uint64_t first)
+{
+	struct row *rows;
+	size_t room = 1;
+	long count = 0;
+	int r;
+
+	for (uint32_t k = 0; k < n; k++)
+		room += facts[k].apis.n;
+	rows = calloc(room, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	for (uint32_t k = 0; k < n; k++)
+		for (size_t i = 0; i < facts[k].apis.n; i++)
+			rows[count++].api = facts[k].apis.row[i];
+	count = merge_names(rows, (size_t)count);
+	r = count < 0 ? (int)count : print_part(run, rows, (size_t)count, false, first);
+	/* Setup calls: a few rows are enough. */
+	if (!r)
+		r = print_part(run, rows, (size_t)count, true, first ? (first + 1) / 2 : 0);
+	free(rows);
+	return r;
+}

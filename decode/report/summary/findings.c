@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* Findings of the summary. Each function writes a sentence if it applies, else nothing. Thresholds
+ * are next to their finding, and chosen so that ordinary programs have none. */
+#include <string.h>
+#include "decode/cli/sentence.h"
+#include "decode/query/durations.h"
+#include "decode/report/summary/internal.h"
+
+static void find_problems(struct nvs_telling *t)
+{
+	const struct nvs_session *s = nvs_story_session(t->story);
+	uint64_t problems = nvs_trace_problems(t->story->source->trace);
+
+	if (!problems)
+		return;
+	fputs("The trace is NOT whole: ", t->f);
+	nvs_say_count(t->f, problems, "problem", "problems");
+	if (s->counts.gaps) {
+		fputs(", ", t->f);
+		nvs_say_count(t->f, s->counts.gaps, "gap", "gaps");
+	}
+	if (s->counts.lost_submissions) {
+		fputs(", ", t->f);
+		nvs_say_count(t->f, s->counts.lost_submissions, "submission lost",
+			      "submissions lost");
+	}
+	fputc('.', t->f);
+	fputs("--verify", t->more);
+}
+
+static void find_newer_driver(struct nvs_telling *t)
+{
+	const struct nvs_session *s = nvs_story_session(t->story);
+
+	if (!s->newer_driver)
+		return;
+	fputs("Driver release ", t->f);
+	nvs_say_text(t->f, s->attr[NVS_ATTR_DRIVER] ? s->attr[NVS_ATTR_DRIVER] : "-", 64);
+	fputs(" is newer than any that the recording nvsnoop knew.", t->f);
+	fputs("--verify", t->more);
+}
+
+#define HUNG 1000000000 /* ns: shorter calls of a running program are not reported */
+
+static void find_in_flight(struct nvs_telling *t)
+{
+	const struct nvs_trace *trace = t->story->source->trace;
+	bool running = nvs_story_session(t->story)->end == NVS_END_RUNNING, timed;
+	const struct nvs_inflight *f = NULL, *other;
+	int64_t begin, end;
+	uint32_t n = 0;
+
+	/* The call that began first. */
+	for (; (other = nvs_trace_inflight(trace, n)); n++)
+		f = !f || other->begin < f->begin ? other : f;
+	timed = f && nvs_clock_since_start(trace, f->begin, &begin) &&
+		nvs_clock_since_start(trace, f->end, &end);
+	if (!f || (running && (!timed || end - begin < HUNG)))
+		return;
+	fprintf(t->f, running ? "Thread %u has been in " : "When it ended, thread %u had been in ",
+		f->thread);
+	nvs_say_text(t->f, *f->api ? f->api : "[unknown]", 64);
+	if (timed) {
+		fputs(" for ", t->f);
+		nvs_say_ns(t->f, (double)(end - begin), 3);
+	}
+	if (n > 1) {
+		fputs(", and ", t->f);
+		nvs_say_count(t->f, n - 1, "more call", "more calls");
+		fputs(" had not returned", t->f);
+	}
+	fputc('.', t->f);
+	fputs("--verify", t->more);
+}
+
+/* Errors that answer a query or mean "already done": programs and libraries expect them. At exit
+ * the CUDA runtime also tears down what the driver has torn down before. */
+static bool is_answer(const struct nvs_facts_error *e)
+{
+	switch (e->key.result) {
+	case 4: /* DEINITIALIZED */
+	case 500: /* NOT_FOUND */
+		return nvs_facts_is_setup(e->entry);
+	case 600: /* NOT_READY */
+	case 704: /* PEER_ACCESS_ALREADY_ENABLED */
+	case 708: /* PRIMARY_CONTEXT_ACTIVE */
+	case 712: /* HOST_MEMORY_ALREADY_REGISTERED */
+		return true;
+	default:
+		return false;
+	}
+}
+
+#define MOST_NAMED 3 /* kinds of failures */
+
+static void find_failures(struct nvs_telling *t)
+{
+	const struct nvs_facts *f = t->story->facts;
+	const struct nvs_facts_error *most[MOST_NAMED] = {NULL};
+	uint64_t failed = 0, named = 0;
+
+	for (size_t i = 0; i < f->errors.n; i++) {
+		const struct nvs_facts_error *e = f->errors.row[i];
+		int at = MOST_NAMED;
+
+		if (is_answer(e))
+			continue;
+		failed += e->count;
+		for (; at && (!most[at - 1] || most[at - 1]->count < e->count); at--)
+			if (at < MOST_NAMED)
+				most[at] = most[at - 1];
+		if (at < MOST_NAMED)
+			most[at] = e;
+	}
+	if (!failed)
+		return;
+	nvs_say_count(t->f, failed, "call failed", "calls failed");
+	for (int i = 0; i < MOST_NAMED && most[i]; i++) {
+		const char *name = nvs_call_error(most[i]->key.result);
+
+		fputs(i ? ", " : ": ", t->f);
+		nvs_say_text(t->f, nvs_call_name(most[i]->entry), 64);
+		if (name)
+			fprintf(t->f, " with %s", name);
+		else
+			fprintf(t->f, " with error %u", most[i]->key.result);
+		if (most[i]->count > 1) {
+			fputs(" (", t->f);
+			nvs_say_count(t->f, most[i]->count, "time", "times");
+			fputc(')', t->f);
+		}
+		named += most[i]->count;
+	}
+	fputs(named < failed ? ", and others." : ".", t->f);
+	fputs("--by-api -s failed", t->more);
+}
+
+#define MADE_AGAIN 10u /* graphs: fewer are not reported */
+
+/* Instantiating a graph costs as much as many launches of it, so it should be launched often. */
+static void find_graphs(struct nvs_telling *t)
+{
+	const struct nvs_facts *f = t->story->facts;
+
+	if (f->instantiated < MADE_AGAIN || f->graph_launches > 2 * f->instantiated)
+		return;
+	fputs("Graphs were instantiated ", t->f);
+	nvs_say_count(t->f, f->instantiated, "time", "times");
+	fputs(" and launched ", t->f);
+	nvs_say_count(t->f, f->graph_launches, "time", "times");
+	fputs("; instantiating them took ", t->f);
+	nvs_say_ns(t->f, (double)f->instantiating.ns, 3);
+	fputs(" (", t->f);
+	nvs_say_share(t->f, (double)f->instantiating.ns, (double)nvs_facts_all_ns(f));
+	fputs(" of the time in calls). Keep an executable graph to launch it again, or update it "
+	      "with cuGraphExecUpdate.",
+	      t->f);
+	fputs("--graphs", t->more);
+}
+
+/* If --api selects by callers of the entry point, adding its name would select more. */
+static void show_longest(struct nvs_telling *t, const struct nvs_facts_api *a)
+{
+	fputs("--timeline", t->more);
+	t->names_api = nvs_filter_api(t->story->source, a->entry->name, 0);
+	if (t->names_api) {
+		fputs(" --api=", t->more);
+		nvs_say_value(t->more, a->entry->name);
+	}
+	fputs(" -s host_us -n 5", t->more);
+}
+
+#define LOADED_NS 10000000 /* ns: less is not reported */
+
+/* Reported from 20 % of the time in launches and 10 ms. */
+static void find_loading(struct nvs_telling *t)
+{
+	const struct nvs_facts_api *most = NULL;
+	const struct nvs_facts *f = t->story->facts;
+
+	for (size_t i = 0; i < f->apis.n; i++) {
+		const struct nvs_facts_api *a = f->apis.row[i];
+
+		if (!most || a->loading.total.ns > most->loading.total.ns)
+			most = a;
+	}
+	if (!most || most->loading.total.ns < LOADED_NS ||
+	    most->loading.total.ns * 5 < nvs_facts_ns(most))
+		return;
+	nvs_say_count(t->f, most->loading.total.count, "call of ", "calls of ");
+	nvs_say_text(t->f, nvs_call_name(most->entry), 64);
+	fputs(" loaded the kernel's code first, which took ", t->f);
+	nvs_say_ns(t->f, (double)most->loading.total.ns, 3);
+	fputs(" (", t->f);
+	nvs_say_share(t->f, (double)most->loading.total.ns, (double)nvs_facts_ns(most));
+	fputs(" of its time). CUDA_MODULE_LOADING=EAGER would load all code at the start.", t->f);
+	show_longest(t, most);
+}
+
+#define MANY_CALLS 20u /* fewer calls have no usual time */
+#define TIMES_MEDIAN 100u
+#define LONG_NS 5000000 /* ns: less may be scheduling */
+
+/* The time of calls that wait, copy or set up depends on their work. */
+static bool has_usual_time(const struct nvs_facts_api *a)
+{
+	switch (a->entry->group) {
+	case NVS_CALL_GROUP_SYNC:
+	case NVS_CALL_GROUP_COPY:
+	case NVS_CALL_GROUP_MEMSET:
+	case NVS_CALL_GROUP_GRAPH:
+		return false;
+	default:
+		return !nvs_facts_is_setup(a->entry) && a->times.total.count >= MANY_CALLS;
+	}
+}
+
+/* A call that took 100 times the median of its API, 5 ms, and 1 % of the time in all calls. */
+static void find_outlier(struct nvs_telling *t)
+{
+	const struct nvs_facts *f = t->story->facts;
+	const struct nvs_facts_api *most = NULL;
+	uint64_t median = 0;
+	int64_t at;
+
+	for (size_t i = 0; i < f->apis.n; i++) {
+		const struct nvs_facts_api *a = f->apis.row[i];
+		uint64_t usual = nvs_times_quantile(&a->times, 0.5);
+
+		if (!has_usual_time(a) || a->times.max < LONG_NS || !usual ||
+		    a->times.max / TIMES_MEDIAN < usual ||
+		    a->times.max * 100 < nvs_facts_all_ns(f) ||
+		    (most && a->times.max <= most->times.max))
+			continue;
+		most = a;
+		median = usual;
+	}
+	if (!most)
+		return;
+	fputs("One call of ", t->f);
+	nvs_say_text(t->f, nvs_call_name(most->entry), 64);
+	fputs(" took ", t->f);
+	nvs_say_ns(t->f, (double)most->times.max, 3);
+	fputs("; the median of ", t->f);
+	nvs_say_count(t->f, most->times.total.count, "call is ", "calls is ");
+	nvs_say_ns(t->f, (double)median, 2); /* quantiles are exact to 3 % */
+	if (nvs_clock_since_start(t->story->source->trace, most->begin, &at) && at > 0) {
+		fputs(". It began ", t->f);
+		nvs_say_ns(t->f, (double)at, 3);
+		fputs(" after the start", t->f);
+	}
+	fputc('.', t->f);
+	show_longest(t, most);
+}
+
+#define WAITED_NS 1000000
+
+/* Reported from 5 % of the run and a millisecond. */
+static void find_waits(struct nvs_telling *t)
+{
+	const struct nvs_session *s = nvs_story_session(t->story);
+	int64_t ran;
+
+	if (!s->has_totals || s->totals.wait_ns < WAITED_NS || !nvs_story_ran(t->story, &ran) ||
+	    s->totals.wait_ns < (uint64_t)ran / 20)
+		return;
+	fputs("The program waited ", t->f);
+	nvs_say_ns(t->f, (double)s->totals.wait_ns, 3);
+	fputs(" for nvsnoop to write the trace, ", t->f);
+	nvs_say_count(t->f, s->totals.waits, "time", "times");
+	fputs(". Recording with --buffer=16M may reduce that.", t->f);
+	fputs("--wide", t->more);
+}
+
+static void find_unwinder(struct nvs_telling *t)
+{
+	const char *unwinder = nvs_story_session(t->story)->attr[NVS_ATTR_UNWINDER];
+
+	if (!unwinder || strcmp(unwinder, "backtrace"))
+		return;
+	fputs("Stacks were unwound by glibc's backtrace(), which is slower: nvsnoop found no "
+	      "libunwind (libnvsnoop-unwind.so next to libnvsnoop.so).",
+	      t->f);
+}
+
+static bool ranges_elsewhere(const struct nvs_story *story)
+{
+	return nvs_story_session(story)->attr[NVS_ATTR_NVTX];
+}
+
+static void find_ranges_elsewhere(struct nvs_telling *t)
+{
+	if (!ranges_elsewhere(t->story))
+		return;
+	fputs("NVTX ranges are not in the trace: NVTX_INJECTION64_PATH sent them to another tool, ",
+	      t->f);
+	nvs_say_text(t->f, nvs_story_session(t->story)->attr[NVS_ATTR_NVTX], 200);
+	fputs(".", t->f);
+	fputs("--verify", t->more);
+}
+
+/* A program with ranges is worth a hint to --by-nvtx. */
+static void find_ranges(struct nvs_telling *t)
+{
+	if (!nvs_reading_saw(t->story->source->first, NVS_REC_NVTX_BEGIN))
+		return;
+	fputs("The program marks parts of its run with NVTX ranges.", t->f);
+	fputs("--by-nvtx", t->more);
+}
+
+static void find_remarks(struct nvs_telling *t)
+{
+	const struct nvs_trace *trace = t->story->source->trace;
+	const struct nvs_finding *f;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; (f = nvs_trace_finding(trace, i)); i++)
+		n += f->kind == NVS_FINDING_REMARK;
+	/* These have findings of their own, as calls in flight have. */
+	n -= n && ranges_elsewhere(t->story);
+	n -= n && nvs_story_session(t->story)->newer_driver;
+	for (uint32_t i = 0; n && nvs_trace_inflight(trace, i); i++)
+		n--;
+	if (!n)
+		return;
+	fputs(n == 1 ? "There is " : "There are ", t->f);
+	nvs_say_count(t->f, n, "remark", "remarks");
+	fputs(" on what may be missing from the trace.", t->f);
+	fputs("--verify", t->more);
+}
+
+const struct nvs_unusual nvs_unusual[] = {
+	{"not_whole", find_problems},
+	{"newer_driver", find_newer_driver},
+	{"in_flight", find_in_flight},
+	{"failures", find_failures},
+	{"graphs_made_again", find_graphs},
+	{"code_loaded", find_loading},
+	{"long_call", find_outlier},
+	{"waited_for_writer", find_waits},
+	{"no_libunwind", find_unwinder},
+	{"ranges_elsewhere", find_ranges_elsewhere},
+	{"ranges", find_ranges},
+	{"remarks", find_remarks},
+	{NULL, NULL},
+};

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT */
+/* The summary's sentences about a trace, and how a sentence and its command are printed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "decode/cli/sentence.h"
+#include "decode/report/summary/internal.h"
+#include "decode/report/core/report.h"
+
+#define TOP 3 /* entry points named with their time */
+#define SPACE "    " /* indent of a command */
+
+const struct nvs_session *nvs_story_session(const struct nvs_story *s)
+{
+	return nvs_trace_session(s->source->trace);
+}
+
+bool nvs_story_ran(const struct nvs_story *s, int64_t *ns)
+{
+	return nvs_clock_since_start(s->source->trace, nvs_story_session(s)->last_time, ns) &&
+	       *ns > 0;
+}
+
+/* ---- what happened ---- */
+
+static void write_gpus(struct nvs_telling *t)
+{
+	const struct nvs_trace *trace = t->story->source->trace;
+	uint32_t n = nvs_trace_gpu_count(trace);
+	const char *name = n ? nvs_trace_gpu_at(trace, 0)->name : "";
+
+	if (!n)
+		return;
+	if (n == 1)
+		fputs(*name ? " on an " : " on a GPU", t->f);
+	else
+		fprintf(t->f, " on %u GPUs%s", n, *name ? " (the first an " : "");
+	nvs_say_text(t->f, name, 40);
+	fputs(n > 1 && *name ? ")" : "", t->f);
+}
+
+static void write_run(struct nvs_telling *t)
+{
+	const struct nvs_session *s = nvs_story_session(t->story);
+	const char *driver = s->attr[NVS_ATTR_DRIVER];
+	char rank[32];
+	int64_t ns;
+
+	nvs_say_text(t->f, *t->story->command ? t->story->command : "The program", 48);
+	fprintf(t->f, " (process\u00a0%u", s->header.pid);
+	if (*t->story->rank) {
+		snprintf(rank, sizeof(rank), "%.*s", (int)strcspn(t->story->rank, ","),
+			 t->story->rank);
+		fputs(", rank\u00a0", t->f);
+		nvs_say_text(t->f, rank, sizeof(rank));
+	}
+	fputs(") ran", t->f);
+	if (nvs_story_ran(t->story, &ns)) {
+		/* The run may have continued after a damaged or unread end of the trace. */
+		bool cut = s->end == NVS_END_DAMAGED || (s->end == NVS_END_CRASH && !s->spool_read);
+
+		fputs(cut ? " for at least " : " for ", t->f);
+		nvs_say_ns(t->f, (double)ns, 3);
+	}
+	write_gpus(t);
+	if (driver) {
+		fputs(" (driver\u00a0", t->f);
+		nvs_say_text(t->f, driver, 40);
+		fputc(')', t->f);
+	}
+	fputc('.', t->f);
+}
+
+static void write_end(struct nvs_telling *t)
+{
+	static const char *const ends[] = {
+		[NVS_END_ORDERLY] = "It exited normally",
+		[NVS_END_CRASH] =
+			"It was killed or crashed, or may still be running in another container",
+		[NVS_END_DAMAGED] =
+			"The trace is damaged or truncated, and was read up to that point",
+		[NVS_END_RUNNING] = "It is still running",
+	};
+	const struct nvs_session *s = nvs_story_session(t->story);
+	uint64_t problems = nvs_trace_problems(t->story->source->trace);
+
+	if (s->end >= sizeof(ends) / sizeof(*ends) || !ends[s->end])
+		return;
+	fputs(ends[s->end], t->f);
+	if (problems || s->end == NVS_END_DAMAGED)
+		fputc('.', t->f);
+	else
+		fputs(s->end == NVS_END_ORDERLY	  ? ", and the trace is whole."
+		      : s->end == NVS_END_RUNNING ? "; the trace is whole so far."
+						  : "; the trace is whole up to there.",
+		      t->f);
+}
+
+static void write_recorded_part(struct nvs_telling *t)
+{
+	const char *part = nvs_trace_part(t->story->source->trace);
+
+	if (!part)
+		return;
+	fputs("Recorded part of the run: ", t->f);
+	nvs_say_text(t->f, part, 200);
+	fputc('.', t->f);
+}
+
+static void write_selection(struct nvs_telling *t)
+{
+	if (nvs_filter_asked(t->story->source->query))
+		fputs("The filters select this part:", t->f);
+}
+
+static void write_launches(struct nvs_telling *t)
+{
+	const struct nvs_story *s = t->story;
+
+	if (s->uncounted || s->tally->unseen)
+		return;
+	if (!s->tally->launches) {
+		fprintf(t->f, "%s launched no kernels.", s->several ? "They" : "It");
+		return;
+	}
+	fputs(s->several ? "They launched " : "It launched ", t->f);
+	nvs_say_count(t->f, s->tally->launches, "kernel", "kernels");
+	if (s->facts->driver_launches) {
+		fputs(", ", t->f);
+		nvs_say_count(t->f, s->facts->driver_launches, "of them", "of them");
+		fputs(" for copies and memsets", t->f);
+	}
+	fputs(", with ", t->f);
+	nvs_say_count(t->f, s->facts->launch_submissions, "doorbell", "doorbells");
+	fputs(" and ", t->f);
+	nvs_say_bytes(t->f, s->facts->launch_bytes);
+	fputs(" of commands.", t->f);
+}
+
+static void write_work(struct nvs_telling *t)
+{
+	const struct nvs_tally *y = t->story->tally;
+	uint64_t copies = 0, bytes = 0;
+
+	for (int mode = 0; mode < NVS_COPY_MODES; mode++) {
+		copies += y->copies[mode];
+		bytes += y->copied[mode];
+	}
+	if (copies) {
+		fputs(", including ", t->f);
+		nvs_say_count(t->f, copies, "copy (", "copies (");
+		nvs_say_bytes(t->f, bytes);
+		fputc(')', t->f);
+	}
+	if (y->memsets) {
+		fputs(copies ? " and " : ", including ", t->f);
+		nvs_say_count(t->f, y->memsets, "memset (", "memsets (");
+		nvs_say_bytes(t->f, y->memset_bytes);
+		fputc(')', t->f);
+	}
+	fputc('.', t->f);
+}
+
+static void write_doorbells(struct nvs_telling *t)
+{
+	const struct nvs_story *s = t->story;
+	uint64_t setup = s->facts->setup_submissions;
+
+	fputs(s->several ? "They rang " : "It rang ", t->f);
+	nvs_say_count(t->f, s->submissions, "doorbell", "doorbells");
+	if (setup) {
+		fputs(" (", t->f);
+		nvs_say_count(t->f, setup, "of them", "of them");
+		fputs(" for contexts and modules)", t->f);
+	}
+	fputs(" and sent ", t->f);
+	nvs_say_bytes(t->f, s->bytes);
+	fputs(" of commands", t->f);
+	if (s->uncounted)
+		fputs("; their content is unknown (recorded with level=counts).", t->f);
+	else if (s->tally->unseen)
+		fputs("; their content is unknown (recorded with level=headers).", t->f);
+	else
+		write_work(t);
+}
+
+/* ---- host time ---- */
+
+struct top {
+	const struct nvs_facts_api *api[TOP];
+};
+
+static void find_top(const struct nvs_facts *f, struct top *top)
+{
+	memset(top, 0, sizeof(*top));
+	for (size_t i = 0; i < f->apis.n; i++) {
+		const struct nvs_facts_api *a = f->apis.row[i];
+		int at = TOP;
+
+		if (nvs_facts_is_setup(a->entry))
+			continue;
+		for (;
+		     at && (!top->api[at - 1] || nvs_facts_ns(top->api[at - 1]) < nvs_facts_ns(a));
+		     at--)
+			if (at < TOP)
+				top->api[at] = top->api[at - 1];
+		if (at < TOP)
+			top->api[at] = a;
+	}
+}
+
+/* The top entry points that take at least 5 % each, without those for contexts and modules. */
+static void write_top(struct nvs_telling *t, const struct top *top)
+{
+	uint64_t all = t->story->facts->outermost[0].ns;
+
+	for (int i = 0; i < TOP && top->api[i]; i++) {
+		uint64_t ns = nvs_facts_ns(top->api[i]);
+
+		if (!ns || ns * 20 < all)
+			break;
+		fputs(i ? ", " : ": ", t->f);
+		nvs_say_ns(t->f, (double)ns, 3);
+		fputs(" (", t->f);
+		nvs_say_share(t->f, (double)ns, (double)all);
+		fputs(") in ", t->f);
+		nvs_say_text(t->f, nvs_call_name(top->api[i]->entry), 64);
+	}
+}
+
+static void write_spent(struct nvs_telling *t, bool summed)
+{
+	const struct nvs_facts *f = t->story->facts;
+	uint64_t all = nvs_facts_all_ns(f);
+
+	fputs("The host spent ", t->f);
+	nvs_say_ns(t->f, (double)all, 3);
+	fputs(summed ? ", summed over threads, in " : " in ", t->f);
+	nvs_say_count(t->f, f->calls, "driver API call", "driver API calls");
+	if (f->outermost[1].ns * 100 < all || !all)
+		return;
+	fputs(", ", t->f);
+	nvs_say_ns(t->f, (double)f->outermost[1].ns, 3);
+	fputs(" of it for contexts and modules", t->f);
+	if (f->outermost[0].ns) {
+		fputs("; the remaining ", t->f);
+		nvs_say_ns(t->f, (double)f->outermost[0].ns, 3);
+	}
+}
+
+static void write_total_time(struct nvs_telling *t)
+{
+	if (!t->story->called)
+		return;
+	write_spent(t, false);
+	fputc('.', t->f);
+}
+
+static void write_time(struct nvs_telling *t)
+{
+	const struct nvs_facts *f = t->story->facts;
+	uint64_t all = nvs_facts_all_ns(f);
+	struct top top;
+	int64_t ran;
+
+	if (!t->story->called) {
+		fputs("Host time by call is unknown: no calls were recorded (api=off, or an older "
+		      "nvsnoop).",
+		      t->f);
+		return;
+	}
+	write_spent(t, nvs_story_ran(t->story, &ran) && all > (uint64_t)ran);
+	find_top(f, &top);
+	write_top(t, &top);
+	fputc('.', t->f);
+	fputs("--by-api -s host_us", t->more);
+}
+
+/* ---- output ---- */
+
+/* A finished sentence, and the arguments of its command after the trace; "" for none. */
+struct told {
+	char *text, *more;
+	bool names_api;
+};
+
+static int make_sentence(const struct nvs_story *story, void (*say)(struct nvs_telling *),
+			 struct told *told)
+{
+	size_t length, more_length;
+	struct nvs_telling t = {.story = story};
+	bool failed;
+
+	*told = (struct told){NULL, NULL, false};
+	t.f = open_memstream(&told->text, &length);
+	t.more = open_memstream(&told->more, &more_length);
+	if (t.f && t.more)
+		say(&t);
+	failed = !t.f || !t.more;
+	failed |= t.f && fclose(t.f);
+	failed |= t.more && fclose(t.more);
+	told->names_api = t.names_api;
+	told->text = nvs_budget_adopt(told->text);
+	told->more = nvs_budget_adopt(told->more);
+	return failed ? -ENOMEM : 0;
+}
+
+static void free_sentence(struct told *told)
+{
+	free(told->text);
+	free(told->more);
+}
+
+static void write_patterns(FILE *f, const char *option, const struct nvs_patterns *list,
+			   bool excluding_alone)
+{
+	for (uint32_t i = 0; i < list->n; i++) {
+		const struct nvs_pattern *p = list->list + i;
+
+		if (excluding_alone && !p->excludes)
+			continue;
+		fprintf(f, " --%s=", option);
+		nvs_say_value(f, p->text - p->excludes); /* including its ! */
+	}
+}
+
+/* Repeats the filters, so that the command shows the same selection. */
+static void repeat_selection(FILE *f, const struct nvs_options_report *o, bool names_api)
+{
+	if (o->query.range.by) {
+		fputs(" --range=", f);
+		nvs_say_value(f, o->query.range.text);
+	}
+	write_patterns(f, "thread", &o->query.thread, false);
+	write_patterns(f, "channel", &o->query.channel, false);
+	write_patterns(f, "api", &o->query.api, names_api);
+	write_patterns(f, "nvtx", &o->query.nvtx, false);
+}
+
+static void print_command(struct nvs_out *out, const struct nvs_story *story,
+			  const struct told *told)
+{
+	const struct nvs_options_report *o = story->options;
+	const char *trace = o->stand_in ? o->stand_in : story->source->path;
+
+	fputs(SPACE, out->file);
+	nvs_say_word(out->file, o->called);
+	fputc(' ', out->file);
+	/* Standard input cannot be read again. */
+	nvs_say_word(out->file, strcmp(trace, "-") ? trace : "TRACE");
+	if (o->read.spool) {
+		fputs(" --spool=", out->file);
+		nvs_say_word(out->file, o->read.spool);
+	}
+	fprintf(out->file, "%s%s", o->read.no_spool ? " --no-spool" : "",
+		o->read.partial ? " --partial" : "");
+	repeat_selection(out->file, o, told->names_api);
+	fprintf(out->file, " %s\n", told->more);
+}
+
+static int print_sentence(struct nvs_out *out, const struct nvs_story *story,
+			  void (*say)(struct nvs_telling *))
+{
+	struct told told;
+	int r = make_sentence(story, say, &told);
+
+	if (!r && *told.text)
+		nvs_print_wrapped(out, told.text, 0);
+	if (!r && *told.more)
+		print_command(out, story, &told);
+	free_sentence(&told);
+	return r;
+}
+
+static int print_findings(struct nvs_out *out, const struct nvs_story *story)
+{
+	bool any = false;
+	int r = 0;
+
+	for (const struct nvs_unusual *u = nvs_unusual; u->name && !r; u++) {
+		struct told told;
+		char *line = NULL;
+
+		r = make_sentence(story, u->find, &told);
+		if (!r && *told.text && asprintf(&line, "- %s", told.text) < 0)
+			r = -ENOMEM;
+		if (!r && line) {
+			if (!any)
+				fprintf(out->file, "\n%sWorth a look:%s\n",
+					nvs_out_style(out, NVS_STYLE_HEAD),
+					nvs_out_style(out, NVS_STYLE_PLAIN));
+			nvs_print_wrapped(out, line, 2);
+			if (*told.more)
+				print_command(out, story, &told);
+			any = true;
+		}
+		free(line);
+		free_sentence(&told);
+	}
+	return r;
+}
+
+bool nvs_story_empty(const struct nvs_story *s)
+{
+	return nvs_filter_asked(s->source->query) && !s->submissions && !s->facts->calls;
+}
+
+#define ABOUT_ALL 3 /* the first sentences, printed for any selection */
+
+int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
+{
+	static void (*const sentences[])(struct nvs_telling *) = {
+		write_run,	write_end,	 write_recorded_part, write_selection,
+		write_launches, write_doorbells, write_time};
+	int r = 0;
+
+	bool nothing = nvs_story_empty(story) || (nvs_trace_never_on(story->source->trace) &&
+						  !story->submissions && !story->facts->calls);
+	size_t n = nothing ? ABOUT_ALL : sizeof(sentences) / sizeof(*sentences);
+
+	for (size_t i = 0; i < n && !r; i++)
+		r = print_sentence(out, story, sentences[i]);
+	return r ? r : print_findings(out, story);
+}
+
+int nvs_story_print_total(struct nvs_out *out, const struct nvs_story *story)
+{
+	int r = print_sentence(out, story, write_launches);
+
+	if (!r)
+		r = print_sentence(out, story, write_doorbells);
+	return r ? r : print_sentence(out, story, write_total_time);
+}
+
+char *nvs_story_findings(const struct nvs_story *story)
+{
+	char *text = strdup(""), *more;
+
+	for (const struct nvs_unusual *u = nvs_unusual; u->name && text; u++) {
+		struct told told;
+
+		if (!make_sentence(story, u->find, &told) && *told.text) {
+			more = NULL;
+			if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", u->name) < 0)
+				more = NULL;
+			free(text);
+			text = more;
+		}
+		free_sentence(&told);
+	}
+	return text;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes the samples of nvsnoop's own metric families for one process. */
+#include <stdio.h>
+#include <string.h>
+#include "nvsnoop/decode.h"
+#include "live/exporter/metrics.h"
+
+enum { GPUS = 64 };
+
+const char *nvs_tell_labels(const struct nvs_process *p, const struct nvs_one *one,
+			    const char *text)
+{
+	static char all[5000];
+	const char *own = one ? one->labels : text;
+
+	snprintf(all, sizeof(all), "%s%s%s", p->common, *own ? "," : "", own);
+	return all;
+}
+
+/* Returns true if an earlier row has the same UUID: a duplicate sample is an error. */
+static bool is_duplicate(const struct nvs_page *page, uint32_t gpu)
+{
+	for (uint32_t i = 0; i < gpu; i++)
+		if (!memcmp(page->gpus[i].uuid, page->gpus[gpu].uuid, sizeof(page->gpus[i].uuid)))
+			return true;
+	return false;
+}
+
+static void report_info(struct nvs_expose *e, const struct nvs_process *p)
+{
+	const struct nvs_page *page = p->page;
+	uint32_t i = 0;
+
+	do {
+		const struct nvs_page_gpu *g = i < page->ngpus ? &page->gpus[i] : NULL;
+		char uuid[48] = "";
+
+		if (g && is_duplicate(page, i))
+			continue;
+		if (g)
+			nvs_live_uuid(uuid, g->uuid);
+		nvs_expose_count(e, p->common, 1, "program", page->program, "host", page->host,
+				 "job", page->job, "driver", page->driver, "UUID", g ? uuid : NULL,
+				 "gpu_name", g ? g->name : NULL, NULL);
+	} while (++i < page->ngpus && i < GPUS);
+}
+
+void nvs_tell_series(struct nvs_expose *e, const struct nvs_process *p, const struct nvs_series *s,
+		     uint32_t column, const char *other)
+{
+	uint64_t rest[NVS_SERIES_COLUMNS];
+
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->all[i]->shown)
+			nvs_expose_count(e, nvs_tell_labels(p, s->all[i], NULL),
+					 nvs_series_value(s, s->all[i], column), NULL);
+	if (nvs_series_other(s, rest))
+		nvs_expose_count(e, nvs_tell_labels(p, NULL, other), rest[column], NULL);
+}
+
+static void report_launches(struct nvs_expose *e, const struct nvs_process *p)
+{
+	static const char *const origins[] = {"direct", "graph"};
+	const struct nvs_series *s = &p->kernels;
+	uint64_t rest[NVS_SERIES_COLUMNS];
+	bool other = nvs_series_other(s, rest);
+
+	for (uint32_t c = NVS_KERNEL_DIRECT; c <= NVS_KERNEL_GRAPH; c++) {
+		for (uint32_t i = 0; i < s->n; i++)
+			if (s->all[i]->shown)
+				nvs_expose_count(e, nvs_tell_labels(p, s->all[i], NULL),
+						 nvs_series_value(s, s->all[i], c), "origin",
+						 origins[c], NULL);
+		if (other)
+			nvs_expose_count(e, nvs_tell_labels(p, NULL, "kernel=\"other\""), rest[c],
+					 "origin", origins[c], NULL);
+	}
+}
+
+/* Every third bound of the page's histogram: 1 us to 17 s in steps of 8. */
+enum { FIRST = 4, STEP = 3, BOUNDS = 9 };
+
+static void report_histogram(struct nvs_expose *e, const char *labels, const uint64_t *values)
+{
+	uint64_t bounds[BOUNDS], counts[BOUNDS + 1] = {0};
+
+	for (int i = 0; i < BOUNDS; i++)
+		bounds[i] = 1ull << (FIRST + STEP * i + NVS_LIVE_BUCKET_SHIFT);
+	for (int i = 0; i < NVS_LIVE_BUCKETS; i++) {
+		int at = i <= FIRST ? 0 : (i - FIRST + STEP - 1) / STEP;
+
+		counts[at < BOUNDS ? at : BOUNDS] += values[NVS_API_BUCKETS + i];
+	}
+	nvs_expose_histogram(e, labels, bounds, counts, BOUNDS, values[NVS_API_NS]);
+}
+
+static void report_durations(struct nvs_expose *e, const struct nvs_process *p)
+{
+	uint64_t values[NVS_SERIES_COLUMNS];
+
+	for (uint32_t i = 0; i < p->apis.n; i++) {
+		if (!p->apis.all[i]->shown)
+			continue;
+		for (uint32_t c = 0; c < NVS_API_COLUMNS; c++)
+			values[c] = nvs_series_value(&p->apis, p->apis.all[i], c);
+		report_histogram(e, nvs_tell_labels(p, p->apis.all[i], NULL), values);
+	}
+	if (nvs_series_other(&p->apis, values))
+		report_histogram(e, nvs_tell_labels(p, NULL, "api=\"other\""), values);
+}
+
+/* Counts the outermost calls of all threads, and finds the one that began first. */
+static uint32_t count_in_flight(const struct nvs_page *page, const struct nvs_page_call **oldest)
+{
+	uint32_t n = 0;
+
+	*oldest = NULL;
+	for (uint32_t i = 0; i < page->nthreads; i++) {
+		const struct nvs_page_thread *t = &page->threads[i];
+
+		if (!t->ncalls)
+			continue;
+		n++;
+		if (!*oldest || t->calls[0].begin_ns < (*oldest)->begin_ns)
+			*oldest = &t->calls[0];
+	}
+	return n;
+}
+
+static void report_in_flight(struct nvs_expose *e, const struct nvs_process *p, bool seconds)
+{
+	const struct nvs_page_call *call;
+	uint32_t n = count_in_flight(p->page, &call);
+	uint64_t now = p->page->mono_ns;
+
+	if (p->page->gone)
+		return;
+	if (!seconds)
+		nvs_expose_count(e, p->common, n, NULL);
+	else if (call)
+		nvs_expose_seconds(
+			e, p->common, now > call->begin_ns ? now - call->begin_ns : 0, "api",
+			call->api < p->page->napis ? p->page->apis[call->api].name : NULL, NULL);
+}
+
+static void report_copies(struct nvs_expose *e, const struct nvs_process *p,
+			  enum nvs_family_number family)
+{
+	for (int d = NVS_LIVE_H2D; d <= NVS_LIVE_ANY; d++)
+		for (int m = 0; m < NVS_LIVE_MODES; m++) {
+			const struct nvs_page_copy *c = &p->page->copy[d][m];
+			const char *way = nvs_live_direction_name((enum nvs_live_direction)d);
+			const char *mode = nvs_live_mode_name((enum nvs_live_mode)m);
+
+			if (!c->calls.total)
+				continue;
+			if (family == NVS_F_COPY_SECONDS)
+				nvs_expose_seconds(e, p->common, c->ns.total, "direction", way,
+						   "mode", mode, NULL);
+			else
+				nvs_expose_count(e, p->common,
+						 family == NVS_F_COPIES ? c->calls.total
+									: c->bytes.total,
+						 "direction", way, "mode", mode, NULL);
+		}
+}
+
+/* Values are stored plus one; 0: unknown. */
+static void report_channels(struct nvs_expose *e, const struct nvs_process *p, uint32_t column)
+{
+	const struct nvs_series *s = &p->channels;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		uint64_t value = nvs_series_value(s, s->all[i], column);
+
+		if (s->all[i]->shown && value)
+			nvs_expose_count(e, nvs_tell_labels(p, s->all[i], NULL), value - 1, NULL);
+	}
+}
+
+static void report_stalls(struct nvs_expose *e, const struct nvs_process *p, bool seconds)
+{
+	for (int i = 0; i < NVS_LIVE_STALLS; i++) {
+		const struct nvs_page_stall *s = &p->page->stalls[i];
+		const char *cause = nvs_live_stall_name((enum nvs_live_stall)i);
+
+		if (cause && seconds)
+			nvs_expose_seconds(e, p->common, s->ns.total, "cause", cause, NULL);
+		else if (cause)
+			nvs_expose_count(e, p->common, s->calls.total, "cause", cause, NULL);
+	}
+}
+
+static void report_gaps(struct nvs_expose *e, const struct nvs_process *p)
+{
+	for (uint32_t i = 1; i < NVS_LIVE_GAPS; i++) {
+		const char *reason = nvs_gap_reason_name(i);
+
+		if (i != NVS_GAP_CHOICE && *reason != '?')
+			nvs_expose_count(e, p->common, p->page->gaps[i].total, "reason", reason,
+					 NULL);
+	}
+}
+
+static void report_count(struct nvs_expose *e, const struct nvs_process *p, uint64_t value)
+{
+	nvs_expose_count(e, p->common, value, NULL);
+}
+
+void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct nvs_process *p)
+{
+	const struct nvs_page *page = p->page;
+
+	switch (family) {
+	case NVS_F_PROCESS_INFO:
+		return report_info(e, p);
+	case NVS_F_START:
+		return nvs_expose_seconds(e, p->common, page->begun_ns, NULL);
+	case NVS_F_SILENT:
+		if (!page->gone)
+			nvs_expose_seconds(
+				e, p->common,
+				page->mono_ns > page->heard_ns ? page->mono_ns - page->heard_ns : 0,
+				NULL);
+		return;
+	case NVS_F_CALLS:
+		return nvs_tell_series(e, p, &p->apis, NVS_API_CALLS, "api=\"other\"");
+	case NVS_F_ERRORS:
+		return nvs_tell_series(e, p, &p->results, 0, "api=\"other\",result=\"other\"");
+	case NVS_F_DURATION:
+		return report_durations(e, p);
+	case NVS_F_IN_FLIGHT:
+	case NVS_F_IN_FLIGHT_SECONDS:
+		return report_in_flight(e, p, family == NVS_F_IN_FLIGHT_SECONDS);
+	case NVS_F_LAUNCHES:
+		return report_launches(e, p);
+	case NVS_F_UNKNOWN_GRAPHS:
+		return report_count(e, p, page->graphs_unknown.total);
+	case NVS_F_DOORBELLS:
+		return report_count(e, p, page->doorbells.total);
+	case NVS_F_SUBMISSIONS:
+		return report_count(e, p, page->submissions.total);
+	case NVS_F_ENTRIES:
+		return report_count(e, p, page->entries.total);
+	case NVS_F_COMMAND_BYTES:
+		return report_count(e, p, page->bytes.total);
+	case NVS_F_COPIES:
+	case NVS_F_COPIED_BYTES:
+	case NVS_F_COPY_SECONDS:
+		return report_copies(e, p, family);
+	case NVS_F_MEMORY:
+		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_LIVE, "kind=\"other\"");
+	case NVS_F_MEMORY_PEAK:
+		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_PEAK, "kind=\"other\"");
+	case NVS_F_MEMORY_ALLOCATIONS:
+		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_COUNT, "kind=\"other\"");
+	case NVS_F_ALLOCATED_BYTES:
+		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_BYTES, "kind=\"other\"");
+	case NVS_F_ALLOCATIONS_FAILED:
+		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_FAILED, "kind=\"other\"");
+	case NVS_F_UNFREED:
+		return nvs_tell_series(e, p, &p->sites, 0, "site=\"other\"");
+	case NVS_F_CHANNELS:
+		return report_count(e, p, page->nchannels);
+	case NVS_F_PENDING_ENTRIES:
+		return report_channels(e, p, NVS_CHANNEL_ENTRIES);
+	case NVS_F_PENDING_SUBMISSIONS:
+		return report_channels(e, p, NVS_CHANNEL_PENDING);
+	case NVS_F_COMPLETED:
+		return report_channels(e, p, NVS_CHANNEL_COMPLETED);
+	case NVS_F_STALLS:
+	case NVS_F_STALL_SECONDS:
+		return report_stalls(e, p, family == NVS_F_STALL_SECONDS);
+	case NVS_F_GAPS:
+		return report_gaps(e, p);
+	case NVS_F_ORPHANS:
+		return report_count(e, p, page->counts[NVS_LIVE_ORPHANS].total);
+	case NVS_F_WAIT_SECONDS:
+		return nvs_expose_seconds(e, p->common, page->counts[NVS_LIVE_WAIT_NS].total, NULL);
+	case NVS_F_LEFT_OUT:
+		return report_count(e, p, page->failed_rows);
+	default:
+		nvs_tell_others(e, family, p);
+	}
+}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+# What shows processes while they run: the reader of their live pages, and nvsnoop-top.
+LIVE_READ_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/read/*.c))
+
+$(BUILD)/live/%.o: live/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -c -o $@ $<
+
+$(BUILD)/liblive.a: $(LIVE_READ_OBJ)
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
+
+# ---- nvsnoop-top ----
+
+TOP_OBJ  = $(patsubst %.c,$(BUILD)/%.o,$(wildcard live/top/*.c))
+TOP_LIBS = -lncursesw -ltinfo
+
+all: $(BUILD)/nvsnoop-top
+
+$(BUILD)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(TOOL_CFLAGS) $(LDFLAGS) -o $@ $^ $(TOP_LIBS) $(DECODE_LIBS)
+
+# ---- tests ----
+
+# Live pages of processes that do nothing.
+$(BUILD)/tests/live/mkpages: tests/live/mkpages.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $<
+
+TEST_DEPS += $(BUILD)/tests/live/mkpages
+TESTS     += tests/live/top

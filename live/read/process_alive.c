@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks by /proc whether the process that made a live page still runs. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "live/read/process_alive.h"
+
+/* Reads a small file into TO and terminates it. Returns false if it cannot be read. */
+static bool read_text(const char *path, char *to, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t n = fd < 0 ? -1 : read(fd, to, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n > 0)
+		to[n] = 0;
+	return n > 0;
+}
+
+/* Parses a boot_id: hexadecimal digits, with dashes that are skipped. */
+static void parse_boot_id(uint8_t boot[16], const char *text)
+{
+	size_t n = 0;
+
+	memset(boot, 0, 16);
+	for (; *text && n < 32; text++) {
+		const char *digits = "0123456789abcdef", *at = strchr(digits, *text | 0x20);
+
+		if (*text == '-' || !at)
+			continue;
+		boot[n / 2] = (uint8_t)(boot[n / 2] << 4 | (at - digits));
+		n++;
+	}
+}
+
+/* Reads a process' state (field 3) and start time (field 22) from /proc/PID/stat. */
+static bool read_stat(uint32_t pid, char *state, uint64_t *start)
+{
+	char path[64], text[1024], *at;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	if (!read_text(path, text, sizeof(text)))
+		return false;
+	at = strrchr(text, ')'); /* the name before it may contain any character */
+	if (!at || at[1] != ' ')
+		return false;
+	*state = at[2];
+	at += 2;
+	for (int field = 3; field < 22 && at; field++)
+		at = strchr(at + 1, ' ');
+	*start = at ? strtoull(at + 1, NULL, 10) : 0;
+	return at;
+}
+
+void nvs_here_learn(struct nvs_here *here)
+{
+	struct stat st;
+	char text[256], state;
+	uint64_t start;
+
+	memset(here, 0, sizeof(*here));
+	if (read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)))
+		parse_boot_id(here->boot, text);
+	if (!stat("/proc/self/ns/pid", &st))
+		here->pid_namespace = st.st_ino;
+	here->proc = read_stat((uint32_t)getpid(), &state, &start);
+}
+
+bool nvs_here_knows(const struct nvs_here *here, const struct nvs_live *head)
+{
+	return here->proc && here->pid_namespace && head->pid_namespace == here->pid_namespace;
+}
+
+static bool heard_within(const struct nvs_live *head, uint64_t now, uint64_t ns)
+{
+	return head->heard >= now || now - head->heard <= ns;
+}
+
+bool nvs_alive(const struct nvs_here *here, const struct nvs_live *head, uint64_t now)
+{
+	uint64_t start;
+	char state;
+
+	if (memcmp(head->boot, here->boot, sizeof(here->boot)) || head->state == NVS_LIVE_ENDED)
+		return false;
+	if (head->state == NVS_LIVE_EXECUTING && !heard_within(head, now, NVS_LIVE_EXECUTED_NS))
+		return false;
+	if (!nvs_here_knows(here, head))
+		return heard_within(head, now, NVS_LIVE_SILENT_NS);
+	return read_stat(head->pid, &state, &start) && state != 'Z' && state != 'X' &&
+	       start == head->start_time;
+}
+
+bool nvs_acts_for(const struct nvs_here *here, const struct nvs_live *head, uint32_t uid)
+{
+	char path[64], text[4096], *line, *at;
+
+	if (!uid || !nvs_here_knows(here, head))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%u/status", head->pid);
+	line = read_text(path, text, sizeof(text)) ? strstr(text, "\nUid:") : NULL;
+	if (!line)
+		return false;
+	at = line + strlen("\nUid:");
+	for (int i = 0; i < 4; i++)
+		if (strtoul(at, &at, 10) == uid)
+			return true;
+	return false;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The summary above the list: time, number of processes and GPUs, and the rates of all processes
+ * together.
+ */
+#include <string.h>
+#include <time.h>
+#include "live/top/top.h"
+
+/* Sums over all processes. */
+struct all {
+	double launches, calls, submissions, bytes, copied;
+	uint64_t memory, host;
+	bool known; /* some process has rates */
+};
+
+static void add_page(struct all *all, const struct nvs_page *page)
+{
+	double rate;
+
+	all->memory += page->device_live;
+	all->host += page->host_live;
+	if (!nvs_top_rate(page, &page->launches, &rate))
+		return;
+	all->known = true;
+	all->launches += rate;
+	nvs_top_rate(page, &page->calls, &rate);
+	all->calls += rate;
+	nvs_top_rate(page, &page->submissions, &rate);
+	all->submissions += rate;
+	nvs_top_rate(page, &page->bytes, &rate);
+	all->bytes += rate;
+	nvs_top_rate(page, &page->copied, &rate);
+	all->copied += rate;
+}
+
+/* Appends "launches 4.5k/s" if it fits completely. */
+static void put_figure(struct nvs_sheet *s, uint32_t columns, bool known, const char *name,
+		       const char *figure, const char *unit)
+{
+	char all[64];
+	int n = snprintf(all, sizeof(all), "%s%s %s%s", s->at ? "  " : "", name,
+			 known ? figure : "-", known ? unit : "");
+
+	if (n > 0 && s->at + (uint32_t)n > columns)
+		return;
+	nvs_sheet_add(s, NVS_TOP_PLAIN, "%s%s ", s->at ? "  " : "", name);
+	nvs_sheet_add(s, NVS_TOP_STRONG, "%s%s", known ? figure : "-", known ? unit : "");
+}
+
+/* Counts each GPU once, however many processes use it. */
+static uint32_t count_gpus(const struct nvs_top *top)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < top->nrows; i++)
+		for (uint32_t g = 0; g < top->rows[i].page->ngpus; g++) {
+			const uint8_t *uuid = top->rows[i].page->gpus[g].uuid;
+			bool seen = false;
+
+			for (uint32_t k = 0; k <= i && !seen; k++)
+				for (uint32_t h = 0; h < top->rows[k].page->ngpus && !seen; h++) {
+					if (k == i && h == g)
+						break;
+					seen = !memcmp(top->rows[k].page->gpus[h].uuid, uuid, 16);
+				}
+			n += !seen;
+		}
+	return n;
+}
+
+void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns,
+		  const char *note)
+{
+	struct all all = {0};
+	char to[NVS_FIGURE], clock[16];
+	time_t now = time(NULL);
+	struct tm tm;
+	uint32_t gpus = count_gpus(top);
+
+	for (uint32_t i = 0; i < top->nrows; i++)
+		add_page(&all, top->rows[i].page);
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
+	nvs_sheet_add(s, NVS_TOP_NAME, "nvsnoop-top");
+	nvs_sheet_add(s, NVS_TOP_PLAIN, " %s  %u process%s, %u GPU%s, every %g s", clock,
+		      top->nrows, top->nrows == 1 ? "" : "es", gpus, gpus == 1 ? "" : "s",
+		      top->interval);
+	if (*note)
+		nvs_sheet_add(s, NVS_TOP_WARN, "  %s", note);
+	nvs_sheet_end(s);
+	put_figure(s, columns, all.known, "launches", nvs_figure_count(to, all.launches), "/s");
+	put_figure(s, columns, all.known, "calls", nvs_figure_count(to, all.calls), "/s");
+	put_figure(s, columns, all.known, "submissions", nvs_figure_count(to, all.submissions),
+		   "/s");
+	put_figure(s, columns, top->nrows, "memory", nvs_figure_count(to, (double)all.memory), "B");
+	nvs_sheet_end(s);
+	put_figure(s, columns, all.known, "commands", nvs_figure_plain(to, all.bytes / 1e6),
+		   " MB/s");
+	put_figure(s, columns, all.known, "copies", nvs_figure_plain(to, all.copied / 1e9),
+		   " GB/s");
+	put_figure(s, columns, top->nrows, "pinned", nvs_figure_count(to, (double)all.host), "B");
+	nvs_sheet_end(s);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Builds the rows: user, GPUs, command line and current call of each process. Caches demangled
+ * kernel names.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "decode/trace/helper.h"
+#include "live/top/columns.h"
+
+bool nvs_top_rate(const struct nvs_page *page, const struct nvs_sum *sum, double *rate)
+{
+	if (!page->span_ns)
+		return false;
+	*rate = (double)sum->more * 1e9 / (double)page->span_ns;
+	return true;
+}
+
+const char *nvs_top_api(const struct nvs_page *page, uint32_t api)
+{
+	return api >= page->napis || !*page->apis[api].name ? "(other)" : page->apis[api].name;
+}
+
+/* ---- names of kernels ---- */
+
+#define NAMES 4096 /* cache slots */
+
+/* Cache of demangled names, by hash of the mangled name: demangling is slow. */
+static struct {
+	char *mangled, *plain;
+} names[NAMES];
+
+static uint32_t hash_name(const char *text)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 16777619u;
+	return h;
+}
+
+const char *nvs_top_kernel(const struct nvs_page *page, uint32_t kernel)
+{
+	const char *mangled = page->kernels[kernel].name;
+	uint32_t at = hash_name(mangled) % NAMES;
+
+	if (!*mangled)
+		return kernel ? "(no name)" : "(other)";
+	if (names[at].mangled && !strcmp(names[at].mangled, mangled))
+		return names[at].plain;
+	free(names[at].mangled);
+	free(names[at].plain);
+	names[at].mangled = strdup(mangled);
+	names[at].plain = nvs_helper_name(mangled);
+	if (!names[at].plain)
+		names[at].plain = strdup(mangled);
+	return names[at].plain ? names[at].plain : mangled;
+}
+
+void nvs_top_kernels_free(void)
+{
+	for (uint32_t i = 0; i < NAMES; i++) {
+		free(names[i].mangled);
+		free(names[i].plain);
+	}
+	memset(names, 0, sizeof(names));
+}
+
+/* ---- rows ---- */
+
+static void name_user(struct nvs_top_row *row)
+{
+	static uint32_t last = UINT32_MAX;
+	static char name[sizeof(row->user)];
+	struct passwd *user;
+
+	if (last != row->page->uid) {
+		user = getpwuid(row->page->uid);
+		snprintf(name, sizeof(name), "%u", row->page->uid);
+		if (user)
+			snprintf(name, sizeof(name), "%s", user->pw_name);
+		last = row->page->uid;
+	}
+	memcpy(row->user, name, sizeof(name));
+}
+
+static void name_gpus(struct nvs_top_row *row)
+{
+	const struct nvs_page *page = row->page;
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < page->ngpus && at + 12 < sizeof(row->gpus); i++)
+		if (page->gpus[i].ordinal != NVS_NONE)
+			at += (size_t)sprintf(row->gpus + at, "%s%u", at ? "," : "",
+					      page->gpus[i].ordinal);
+}
+
+/* The command line while the process exists, otherwise the program name. */
+static void name_command(struct nvs_top_row *row)
+{
+	char path[64], *slash;
+	ssize_t n = -1;
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "/proc/%u/cmdline", row->page->pid);
+	if (!row->page->gone)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, row->command, sizeof(row->command) - 1);
+		close(fd);
+	}
+	while (n > 0 && !row->command[n - 1])
+		n--;
+	/* A title set by the program contains blanks and has no directory. */
+	row->command[n > 0 ? n : 0] = 0;
+	slash = strrchr(row->command, '/');
+	if (slash && slash[1] && !strchr(row->command, ' '))
+		row->folder = (uint32_t)(slash + 1 - row->command);
+	for (ssize_t i = 0; i < n; i++)
+		row->command[i] = row->command[i] ? row->command[i] : ' ';
+	/* In another PID namespace the PID may be a different process. */
+	if (n <= 0 || (*row->page->program && !strstr(row->command, row->page->program))) {
+		snprintf(row->command, sizeof(row->command), "%s",
+			 *row->page->program ? row->page->program : "?");
+		row->folder = 0;
+	}
+}
+
+static void find_call(struct nvs_top_row *row)
+{
+	const struct nvs_page *page = row->page;
+	uint64_t begin = UINT64_MAX;
+
+	for (uint32_t i = 0; i < page->nthreads; i++) {
+		const struct nvs_page_thread *thread = page->threads + i;
+
+		if (!thread->ncalls || !thread->calls->begin_ns || thread->calls->begin_ns >= begin)
+			continue;
+		begin = thread->calls->begin_ns;
+		row->call = nvs_top_api(page, thread->calls->api);
+		row->call_ns = page->mono_ns - begin;
+	}
+}
+
+static bool is_selected(const struct nvs_top *top, uint32_t pid)
+{
+	for (uint32_t i = 0; i < top->options->npids; i++)
+		if (top->options->pids[i] == pid)
+			return true;
+	return !top->options->npids;
+}
+
+static int compare_by(const struct nvs_top_column *c, bool ascending, const struct nvs_top_row *a,
+		      const struct nvs_top_row *b)
+{
+	char to[2][NVS_FIGURE];
+	int order;
+
+	if (c->figure) {
+		double x = c->figure(a), y = c->figure(b);
+
+		/* Unknown values sort last in either direction. */
+		if ((x < 0) != (y < 0))
+			return x < 0 ? 1 : -1;
+		order = (x > y) - (x < y);
+	} else {
+		const char *x = c->text(a, to[0]), *y = c->text(b, to[1]);
+
+		if (!x || !y)
+			return (!x) - (!y);
+		/* Text sorts ascending where numbers sort descending. */
+		order = strcmp(y, x);
+	}
+	return ascending ? order : -order;
+}
+
+static const struct nvs_top *sorted;
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct nvs_top_row *one = a, *two = b;
+	int order = compare_by(sorted->sort, sorted->ascending, one, two);
+
+	return order ? order
+		     : (one->page->pid > two->page->pid) - (one->page->pid < two->page->pid);
+}
+
+void nvs_top_sort(struct nvs_top *top)
+{
+	sorted = top;
+	if (top->nrows)
+		qsort(top->rows, top->nrows, sizeof(*top->rows), compare_rows);
+}
+
+int nvs_top_look(struct nvs_top *top)
+{
+	int r = nvs_pages_look(top->pages);
+	uint32_t n = nvs_pages_count(top->pages);
+	struct nvs_top_row *rows = realloc(top->rows, (n + 1) * sizeof(*rows));
+
+	top->refused = nvs_pages_refused(top->pages, &top->why);
+	top->nrows = 0;
+	if (!rows)
+		return -ENOMEM;
+	top->rows = rows;
+	memset(rows, 0, n * sizeof(*rows));
+	for (uint32_t i = 0; i < n; i++) {
+		struct nvs_top_row *row = rows + top->nrows;
+
+		row->page = nvs_pages_at(top->pages, i);
+		if (!is_selected(top, row->page->pid))
+			continue;
+		name_user(row);
+		name_gpus(row);
+		name_command(row);
+		find_call(row);
+		top->nrows++;
+	}
+	nvs_top_sort(top);
+	return r;
+}
+
+const struct nvs_top_row *nvs_top_find(const struct nvs_top *top, uint32_t pid)
+{
+	for (uint32_t i = 0; i < top->nrows; i++)
+		if (top->rows[i].page->pid == pid)
+			return top->rows + i;
+	return NULL;
+}

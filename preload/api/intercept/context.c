@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Handlers for calls that create, destroy or wait for contexts. They notify instruction counting
+ * and GPU timing.
+ */
+#include <errno.h>
+#include "preload/api/intercept/api.h"
+#include "trap/buffer/calls.h"
+
+const struct nvs_api_counting *_Atomic nvs_api_counting;
+void (*nvs_api_context_seen)(uint64_t context);
+void (*nvs_api_context_ends)(uint64_t context);
+
+static void notify_handler(void (*whom)(uint64_t), uint64_t context)
+{
+	int saved = errno;
+
+	if (whom)
+		whom(context);
+	errno = saved;
+}
+
+/* CERTAIN: the context ends; false: it may have other holders. */
+static void notify_end(uint64_t context, bool certain)
+{
+	const struct nvs_api_counting *counting = nvs_api_who_counts();
+	int saved = errno;
+
+	if (counting)
+		counting->ends(context, certain);
+	errno = saved;
+	notify_handler(nvs_api_context_ends, context);
+}
+
+static void notify_waited(struct nvs_api_frame *f, uint32_t result, enum nvs_api_waited on)
+{
+	const struct nvs_api_counting *counting = nvs_api_who_counts();
+
+	if (counting && !result)
+		counting->waited(f, on);
+}
+
+void nvs_api_after_wait(struct nvs_api_frame *f, uint32_t result)
+{
+	notify_waited(f, result, NVS_WAITED_STREAM);
+}
+
+void nvs_api_after_wait_context(struct nvs_api_frame *f, uint32_t result)
+{
+	notify_waited(f, result, NVS_WAITED_CONTEXT);
+}
+
+void nvs_api_after_wait_event(struct nvs_api_frame *f, uint32_t result)
+{
+	notify_waited(f, result, NVS_WAITED_EVENT);
+}
+
+void nvs_api_after_context_out(struct nvs_api_frame *f, uint32_t result)
+{
+	if (nvs_api_context_seen && !result && f->regs[0])
+		notify_handler(nvs_api_context_seen, *(uint64_t *)f->regs[0]);
+}
+
+void nvs_api_after_context_in(struct nvs_api_frame *f, uint32_t result)
+{
+	if (!result)
+		notify_handler(nvs_api_context_seen, f->regs[0]);
+}
+
+void nvs_api_before_context_destroy(struct nvs_api_frame *f)
+{
+	nvs_api_before_unload(f);
+	notify_end(f->regs[0], true);
+}
+
+/* Resets the device's primary context. Which one that is, is not looked up. */
+void nvs_api_before_primary_reset(struct nvs_api_frame *f)
+{
+	nvs_api_before_unload(f);
+	notify_end(0, true);
+}
+
+void nvs_api_before_primary_release(struct nvs_api_frame *f)
+{
+	(void)f;
+	notify_end(0, false);
+}
+
+/* The context that ends is the one made from the green context. */
+void nvs_api_before_green_destroy(struct nvs_api_frame *f)
+{
+	int (*convert)(uint64_t *, uint64_t) = nvs_api_driver("cuCtxFromGreenCtx");
+	uint64_t context = 0;
+	int saved = errno;
+
+	nvs_calls.quiet++;
+	if (!convert || convert(&context, f->regs[0]))
+		context = 0;
+	nvs_calls.quiet--;
+	errno = saved;
+	notify_end(context, context != 0);
+}

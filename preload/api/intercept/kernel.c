@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names and resources of function handles. They are queried from the driver once, after a call that
+ * launched the function or added it to a graph. The driver has loaded the function by then, so the
+ * query has no side effects.
+ */
+#include <errno.h>
+#include <string.h>
+#include "preload/api/intercept/api.h"
+#include "preload/base/preload.h"
+#include "preload/live/live.h"
+#include "trap/buffer/calls.h"
+
+#define PROBES 8
+#define MAX_NAME 16384
+
+/* CUfunction_attribute */
+enum { ATTR_MAX_THREADS = 0, ATTR_SHARED = 1, ATTR_LOCAL = 3, ATTR_REGISTERS = 4 };
+
+_Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
+_Atomic uint32_t nvs_api_unloads;
+_Atomic int32_t nvs_api_captures;
+
+/* Handles of the library API, which need other query functions, until their library is unloaded. */
+static struct {
+	_Atomic uint64_t handle, library;
+} kernels[NVS_API_KNOWN];
+
+static void note_kernel(uint64_t handle, uint64_t library)
+{
+	uint32_t at = nvs_api_known_slot(handle);
+
+	for (uint32_t i = 0; handle && i < PROBES; i++) {
+		uint32_t k = (at + i) & (NVS_API_KNOWN - 1);
+		uint64_t have = 0;
+
+		if (!atomic_compare_exchange_strong(&kernels[k].handle, &have, handle) &&
+		    have != handle)
+			continue;
+		atomic_store(&kernels[k].library, library);
+		return;
+	}
+}
+
+static bool is_kernel(uint64_t handle)
+{
+	uint32_t at = nvs_api_known_slot(handle);
+
+	for (uint32_t i = 0; i < PROBES; i++)
+		if (atomic_load(&kernels[(at + i) & (NVS_API_KNOWN - 1)].handle) == handle)
+			return true;
+	return false;
+}
+
+static void forget_kernels(uint64_t library)
+{
+	for (uint32_t i = 0; i < NVS_API_KNOWN; i++) {
+		uint64_t own = library;
+
+		if (atomic_load_explicit(&kernels[i].library, memory_order_relaxed) == library &&
+		    library && atomic_compare_exchange_strong(&kernels[i].library, &own, 0))
+			atomic_store(&kernels[i].handle, 0);
+	}
+}
+
+/* Returns false if it is known, or if the table is full. */
+static bool is_new(uint64_t key)
+{
+	uint64_t generation = key >> 48;
+	uint32_t at = nvs_api_known_slot(key);
+
+	for (uint32_t i = 0; i < PROBES; i++)
+		if (atomic_load(&nvs_api_known[(at + i) & (NVS_API_KNOWN - 1)]) == key)
+			return false;
+	for (uint32_t i = 0; i < PROBES; i++) {
+		_Atomic uint64_t *slot = &nvs_api_known[(at + i) & (NVS_API_KNOWN - 1)];
+		uint64_t have = atomic_load(slot);
+
+		if ((!have || have >> 48 != generation) &&
+		    atomic_compare_exchange_strong(slot, &have, key))
+			return true;
+		if (have == key)
+			return false;
+	}
+	return false;
+}
+
+/* ---- queries ---- */
+
+struct asked {
+	const char *name;
+	int value[8]; /* by attribute */
+	bool attributes;
+};
+
+static void ask_kernel(uint64_t handle, struct asked *a)
+{
+	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
+	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuKernelGetName");
+	int (*get)(int *, int, uint64_t, int) = nvs_api_driver("cuKernelGetAttribute");
+	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
+	int device = 0;
+
+	if (get_name && get_name(&a->name, handle))
+		a->name = NULL;
+	if (!get || !get_device || get_device(&device))
+		return;
+	a->attributes = true;
+	for (int i = 0; i < 4; i++)
+		if (get(&a->value[wanted[i]], wanted[i], handle, device))
+			a->attributes = false;
+}
+
+static void ask_function(uint64_t handle, struct asked *a)
+{
+	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
+	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuFuncGetName");
+	int (*get)(int *, int, uint64_t) = nvs_api_driver("cuFuncGetAttribute");
+
+	if (get_name && get_name(&a->name, handle))
+		a->name = NULL;
+	if (!get)
+		return;
+	a->attributes = true;
+	for (int i = 0; i < 4; i++)
+		if (get(&a->value[wanted[i]], wanted[i], handle))
+			a->attributes = false;
+}
+
+static void record_kernel(uint64_t handle, const struct asked *a)
+{
+	uint32_t length = a->name ? (uint32_t)strnlen(a->name, MAX_NAME) : 0;
+	uint32_t size = (uint32_t)(sizeof(struct nvs_rec_kernel) + length + 7) & ~7u;
+	struct nvs_rec_kernel *rec = nvs_alloc(size);
+
+	if (!rec)
+		return;
+	rec->rec.type = NVS_REC_KERNEL;
+	rec->rec.flags = (a->attributes ? NVS_KERNEL_ATTRS : 0) | (a->name ? NVS_KERNEL_NAMED : 0);
+	rec->rec.size = size;
+	rec->function = handle;
+	rec->registers = (uint32_t)a->value[ATTR_REGISTERS];
+	rec->shared = (uint32_t)a->value[ATTR_SHARED];
+	rec->local = (uint32_t)a->value[ATTR_LOCAL];
+	rec->max_threads = (uint32_t)a->value[ATTR_MAX_THREADS];
+	rec->length = length;
+	if (length)
+		memcpy(rec->name, a->name, length);
+	nvs_record(&rec->rec);
+	nvs_free(rec, size);
+}
+
+static void ask_driver(uint64_t function, struct asked *a)
+{
+	nvs_calls.quiet++;
+	if (is_kernel(function))
+		ask_kernel(function, a);
+	else
+		ask_function(function, a);
+	nvs_calls.quiet--;
+	nvs_calls.asked = nvs_calls.next;
+}
+
+const char *nvs_api_function_name(uint64_t function)
+{
+	struct asked a = {0};
+	int saved = errno;
+
+	ask_driver(function, &a);
+	errno = saved;
+	return a.name;
+}
+
+/* Adds the kernel to the live page. */
+static uint32_t keep_row(struct nvs_live_page *page, uint64_t key, uint64_t function,
+			 const struct asked *a)
+{
+	struct nvs_live_kernel_facts facts = {.name = a->name};
+
+	if (a->attributes) {
+		facts.registers = (uint32_t)a->value[ATTR_REGISTERS];
+		facts.shared = (uint32_t)a->value[ATTR_SHARED];
+		facts.local = (uint32_t)a->value[ATTR_LOCAL];
+		facts.max_threads = (uint32_t)a->value[ATTR_MAX_THREADS];
+	}
+	return nvs_live_kernel_new(page, key, function, &facts);
+}
+
+void nvs_api_tell_kernel(uint64_t function)
+{
+	struct asked a = {0};
+	uint64_t key = nvs_api_known_key(function);
+	int saved = errno;
+
+	if (!is_new(key))
+		return;
+	ask_driver(function, &a);
+	record_kernel(function, &a);
+	if (nvs_live_page())
+		keep_row(nvs_live_page(), key, function, &a);
+	errno = saved;
+}
+
+static uint32_t new_row(struct nvs_live_page *page, uint64_t key, uint64_t function)
+{
+	struct asked a = {0};
+	int saved = errno;
+	uint32_t row;
+
+	ask_driver(function, &a);
+	row = keep_row(page, key, function, &a);
+	errno = saved;
+	return row;
+}
+
+uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function)
+{
+	uint64_t key = nvs_api_known_key(function);
+	bool known;
+	uint32_t row;
+
+	if (!function)
+		return 0;
+	row = nvs_live_kernel(page, key, &known);
+	return __builtin_expect(known, 1) ? row : new_row(page, key, function);
+}
+
+/* ---- capture ---- */
+
+bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
+{
+	int (*ask)(uint64_t, int *) = nvs_api_driver(api->per_thread ? "cuStreamIsCapturing_ptsz"
+								     : "cuStreamIsCapturing");
+	int status = 0, saved = errno;
+
+	/* The legacy stream cannot be captured, and querying it disturbs captures of others. */
+	if (!ask || stream == 1 || (!api->per_thread && !stream))
+		return false;
+	nvs_calls.quiet++;
+	if (ask(stream, &status))
+		status = 0;
+	nvs_calls.quiet--;
+	errno = saved;
+	return status != 0;
+}
+
+/* ---- after calls ---- */
+
+/* Function handles may be reused: invalidates all cached ones. */
+static void new_generation(void)
+{
+	uint32_t n = atomic_fetch_add(&nvs_api_unloads, 1) + 1;
+
+	/* Generations have 16 bits: clear the table when they wrap around. */
+	if (!(n & 0xffff))
+		for (uint32_t i = 0; i < NVS_API_KNOWN; i++)
+			atomic_store_explicit(&nvs_api_known[i], 0, memory_order_relaxed);
+}
+
+/*
+ * A module is unloaded by itself or with its context. Its handles are freed during the call, and
+ * another thread may get them before it returns, so the generation changes before and after.
+ */
+void nvs_api_before_unload(struct nvs_api_frame *f)
+{
+	new_generation();
+}
+
+void nvs_api_before_library_unload(struct nvs_api_frame *f)
+{
+	forget_kernels(f->regs[0]);
+	new_generation();
+}
+
+void nvs_api_after_unload(struct nvs_api_frame *f, uint32_t result)
+{
+	const struct nvs_api_counting *counting = nvs_api_who_counts();
+
+	new_generation();
+	if (counting && !result)
+		counting->unloaded(f->regs[0]);
+}
+
+/* Some programs retain and release constantly; only the last release destroys the context. */
+void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
+{
+	int (*get_state)(int, unsigned *, int *) = nvs_api_driver("cuDevicePrimaryCtxGetState");
+	int active = 0, saved = errno;
+	unsigned flags;
+
+	if (result)
+		return;
+	nvs_calls.quiet++;
+	if (get_state && get_state((int)f->regs[0], &flags, &active))
+		active = 0;
+	nvs_calls.quiet--;
+	errno = saved;
+	if (active)
+		return;
+	new_generation();
+	if (nvs_api_who_counts())
+		nvs_api_who_counts()->ended(0);
+}
+
+void nvs_api_after_get_kernel(struct nvs_api_frame *f, uint32_t result)
+{
+	if (!result && f->regs[0])
+		note_kernel(*(uint64_t *)f->regs[0], f->regs[1]);
+}
+
+void nvs_api_after_enumerate_kernels(struct nvs_api_frame *f, uint32_t result)
+{
+	const uint64_t *handles = (const uint64_t *)f->regs[0];
+
+	for (uint32_t i = 0; !result && handles && i < (uint32_t)f->regs[1]; i++)
+		note_kernel(handles[i], f->regs[2]);
+}
+
+void nvs_api_after_begin_capture(struct nvs_api_frame *f, uint32_t result)
+{
+	if (!result)
+		atomic_fetch_add(&nvs_api_captures, 1);
+}
+
+/*
+ * A capture ends even if the result says that it was invalidated. A wrong stream gives another
+ * error.
+ */
+void nvs_api_after_end_capture(struct nvs_api_frame *f, uint32_t result)
+{
+	int32_t n = atomic_load(&nvs_api_captures);
+
+	if (result && (result < 900 || result > 910))
+		return;
+	while (n > 0 && !atomic_compare_exchange_weak(&nvs_api_captures, &n, n - 1))
+		;
+}

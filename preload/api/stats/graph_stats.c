@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts graph launches in the live page: the kernel launches and copies of a graph, and the memory
+ * that its nodes allocate and free. Sums are kept per graph and updated when it changes. A graph
+ * that was made before the page, or that did not fit, is counted as unknown.
+ */
+#include <string.h>
+#include "preload/api/graphs/graph.h"
+#include "preload/live/live.h"
+#include "trap/buffer/calls.h"
+
+#define BUCKETS (1u << 14)
+#define MAX_GRAPHS (BUCKETS / 2)
+#define MAX_NODES (1u << 20) /* of all graphs together */
+
+struct node {
+	uint64_t node, bytes;
+	uint64_t address; /* of memory it allocates or frees; 0: unknown */
+	uint32_t row; /* row of its kernel */
+	uint32_t type;
+	bool off, conditional;
+};
+
+struct sum {
+	uint32_t row, n;
+};
+
+struct graph {
+	uint64_t exec;
+	struct node *nodes;
+	uint32_t *by_node; /* index + 1, by hash of the node; index_mask + 1 entries */
+	struct sum *sums; /* by kernel; as many entries as nodes */
+	uint32_t nnodes, nsums, index_mask;
+	uint32_t nmemory; /* number of nodes that allocate or free */
+	uint64_t kernels, copies, copy_bytes, sets;
+};
+
+struct graphs {
+	_Atomic uint32_t lock;
+	uint32_t ngraphs, nnodes;
+	struct graph graphs[BUCKETS]; /* by hash of exec; exec 0: free */
+};
+
+static struct graphs *lock_graphs(struct nvs_live_page *page)
+{
+	void **at = &page->graphs;
+	struct graphs *g = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	void *none = NULL;
+
+	if (!g) {
+		g = nvs_alloc(sizeof(*g));
+		if (g && !__atomic_compare_exchange_n(at, &none, (void *)g, false, __ATOMIC_ACQ_REL,
+						      __ATOMIC_ACQUIRE)) {
+			nvs_free(g, sizeof(*g));
+			g = none;
+		}
+	}
+	return g && nvs_live_lock(&g->lock) ? g : NULL;
+}
+
+static uint32_t bucket_of(uint64_t exec)
+{
+	return (uint32_t)(exec * 0x9e3779b97f4a7c15ull >> 50);
+}
+
+static struct graph *find_graph(struct graphs *g, uint64_t exec)
+{
+	uint32_t at = bucket_of(exec);
+
+	for (; g->graphs[at].exec; at = (at + 1) & (BUCKETS - 1))
+		if (g->graphs[at].exec == exec)
+			return &g->graphs[at];
+	return NULL;
+}
+
+static void drop_graph(struct graphs *g, struct graph *old)
+{
+	uint32_t hole = (uint32_t)(old - g->graphs), at = hole;
+
+	nvs_free(old->nodes, old->nnodes * sizeof(*old->nodes));
+	nvs_free(old->sums, old->nnodes * sizeof(*old->sums));
+	nvs_free(old->by_node, (old->index_mask + 1) * sizeof(*old->by_node));
+	g->nnodes -= old->nnodes;
+	g->ngraphs--;
+	for (;;) {
+		at = (at + 1) & (BUCKETS - 1);
+		if (!g->graphs[at].exec)
+			break;
+		if (((at - bucket_of(g->graphs[at].exec)) & (BUCKETS - 1)) <
+		    ((at - hole) & (BUCKETS - 1)))
+			continue;
+		g->graphs[hole] = g->graphs[at];
+		hole = at;
+	}
+	g->graphs[hole] = (struct graph){0};
+}
+
+/* ---- sums over nodes ---- */
+
+/* SIGN 1 adds what NODE does per launch, -1 removes it. */
+static void add_to_sums(struct graph *e, const struct node *node, uint32_t sign)
+{
+	uint32_t i;
+
+	if (node->off || node->conditional)
+		return;
+	if (node->type == NVS_NODE_MEMCPY) {
+		e->copies += (uint64_t)(int32_t)sign;
+		e->copy_bytes += (uint64_t)(int32_t)sign * node->bytes;
+	} else if (node->type == NVS_NODE_MEMSET) {
+		e->sets += (uint64_t)(int32_t)sign;
+	}
+	if (node->type != NVS_NODE_KERNEL)
+		return;
+	e->kernels += (uint64_t)(int32_t)sign;
+	for (i = 0; i < e->nsums && e->sums[i].row != node->row; i++)
+		;
+	if (i < e->nsums)
+		e->sums[i].n += sign;
+	else if (i < e->nnodes) {
+		/* An entry that drops to 0 is removed below. */
+		e->sums[i] = (struct sum){node->row, sign};
+		e->nsums++;
+	}
+	if (i < e->nsums && !e->sums[i].n)
+		e->sums[i] = e->sums[--e->nsums];
+}
+
+static void set_node(struct graph *e, uint32_t i, const struct nvs_graph_node *from, uint32_t row)
+{
+	struct node *node = &e->nodes[i];
+
+	add_to_sums(e, node, (uint32_t)-1);
+	if (from->type != NVS_NODE_TYPE_NOT_TOLD) {
+		node->type = from->type;
+		node->bytes = from->bytes;
+		node->row = row;
+	} else {
+		node->off = from->flags & NVS_NODE_DISABLED;
+	}
+	add_to_sums(e, node, 1);
+}
+
+static uint32_t find_node(const struct graph *e, uint64_t node)
+{
+	uint32_t at = (uint32_t)(node * 0x9e3779b97f4a7c15ull >> 32) & e->index_mask, i;
+
+	for (; (i = e->by_node[at]); at = (at + 1) & e->index_mask)
+		if (e->nodes[i - 1].node == node)
+			return i - 1;
+	return NVS_NONE;
+}
+
+static void index_node(struct graph *e, uint32_t i)
+{
+	uint32_t at = (uint32_t)(e->nodes[i].node * 0x9e3779b97f4a7c15ull >> 32) & e->index_mask;
+
+	while (e->by_node[at])
+		at = (at + 1) & e->index_mask;
+	e->by_node[at] = i + 1;
+}
+
+/* ---- memory ---- */
+
+/* Queries the address of memory that a node allocates or frees. */
+static void query_memory(struct node *node)
+{
+	int (*get)(uint64_t, void *) = NULL;
+	struct nvs_alloc_params p = {.bytes = 0};
+
+	if (node->type == NVS_NODE_ALLOC)
+		get = nvs_api_driver("cuGraphMemAllocNodeGetParams");
+	else if (node->type == NVS_NODE_FREE)
+		get = nvs_api_driver("cuGraphMemFreeNodeGetParams");
+	if (!get)
+		return;
+	nvs_calls.quiet++;
+	if (!get(node->node, node->type == NVS_NODE_ALLOC ? (void *)&p : &node->address) &&
+	    node->type == NVS_NODE_ALLOC) {
+		node->address = p.address;
+		node->bytes = p.bytes;
+	}
+	nvs_calls.quiet--;
+}
+
+/* Finds the next node of EXEC, from index I on, that allocates or frees. Releases the lock. */
+static bool next_memory(struct nvs_live_page *page, uint64_t exec, uint32_t *i, struct node *node)
+{
+	struct graphs *g = lock_graphs(page);
+	const struct graph *e = g ? find_graph(g, exec) : NULL;
+	bool found = false;
+
+	for (; e && *i < e->nnodes && !found; ++*i) {
+		*node = e->nodes[*i];
+		found = node->address && !node->off && !node->conditional;
+	}
+	if (g)
+		nvs_live_unlock(&g->lock);
+	return found;
+}
+
+/* In order of creation: nodes come before those that depend on them. */
+static void count_memory(struct nvs_live_page *page, uint64_t exec, const struct nvs_api_done *d)
+{
+	struct nvs_live_given given = {.space = NVS_SPACE_ADDRESS,
+				       .kind = NVS_LIVE_GRAPH,
+				       .api = d->row,
+				       .stack = NVS_NONE,
+				       .time = d->end};
+	struct node node = {0};
+
+	given.context = nvs_api_current(page, &given.gpu);
+	nvs_api_memory_changed();
+	for (uint32_t i = 0; next_memory(page, exec, &i, &node);) {
+		given.value = node.address;
+		given.bytes = node.bytes;
+		if (node.type == NVS_NODE_ALLOC)
+			nvs_live_give(page, &given);
+		else
+			nvs_live_taken(page, nvs_live_take(page, given.space, node.address), true,
+				       NVS_LIVE_GRAPH);
+	}
+}
+
+/* ---- events ---- */
+
+static bool make_room(struct graph *e, uint32_t n)
+{
+	uint32_t size = 8;
+
+	while (size < 2 * n)
+		size *= 2;
+	e->nodes = nvs_alloc(n * sizeof(*e->nodes));
+	e->sums = nvs_alloc(n * sizeof(*e->sums));
+	e->by_node = nvs_alloc(size * sizeof(*e->by_node));
+	e->index_mask = size - 1;
+	e->nnodes = n;
+	if (e->nodes && e->sums && e->by_node)
+		return true;
+	nvs_free(e->nodes, n * sizeof(*e->nodes));
+	nvs_free(e->sums, n * sizeof(*e->sums));
+	nvs_free(e->by_node, size * sizeof(*e->by_node));
+	return false;
+}
+
+static void add_graph(struct graphs *g, const struct graph *e)
+{
+	uint32_t at = bucket_of(e->exec);
+
+	while (g->graphs[at].exec)
+		at = (at + 1) & (BUCKETS - 1);
+	g->graphs[at] = *e;
+	g->ngraphs++;
+	g->nnodes += e->nnodes;
+}
+
+/* Queries the driver, so no lock is held yet. */
+static void add_instantiated(struct nvs_live_page *page, uint64_t exec,
+			     const struct nvs_graph_node *nodes, uint32_t n, const uint32_t *rows)
+{
+	struct graph e = {.exec = exec};
+	struct graphs *g;
+	struct graph *old;
+	bool made = make_room(&e, n ? n : 1);
+
+	e.nnodes = made ? n ? n : 1 : 0;
+	for (uint32_t i = 0; made && i < n; i++) {
+		e.nodes[i] = (struct node){
+			.node = nodes[i].node,
+			.bytes = nodes[i].bytes,
+			.row = rows[i],
+			.type = nodes[i].type,
+			.off = nodes[i].flags & NVS_NODE_DISABLED,
+			.conditional = nodes[i].flags & NVS_NODE_CONDITIONAL,
+		};
+		query_memory(&e.nodes[i]);
+		e.nmemory += e.nodes[i].address != 0;
+		add_to_sums(&e, &e.nodes[i], 1);
+		index_node(&e, i);
+	}
+	if (made && !n)
+		e.nodes[0].off = true;
+	g = lock_graphs(page);
+	if (g) {
+		old = find_graph(g, exec);
+		if (old)
+			drop_graph(g, old);
+		made = made && g->ngraphs < MAX_GRAPHS && g->nnodes + n <= MAX_NODES;
+		if (made)
+			add_graph(g, &e);
+		nvs_live_unlock(&g->lock);
+	}
+	if (g && made)
+		return;
+	nvs_free(e.nodes, e.nnodes * sizeof(*e.nodes));
+	nvs_free(e.sums, e.nnodes * sizeof(*e.sums));
+	nvs_free(e.by_node, e.nnodes ? (e.index_mask + 1) * sizeof(*e.by_node) : 0);
+}
+
+/* Replaces N nodes from FIRST on by NODES; they keep their handles. */
+static void replace_nodes(struct graph *e, uint32_t first, const struct nvs_graph_node *nodes,
+			  uint32_t n, const uint32_t *rows)
+{
+	for (uint32_t i = 0; i < n && first + i < e->nnodes; i++)
+		if (nodes[i].type != NVS_NODE_TYPE_NOT_TOLD)
+			set_node(e, first + i, &nodes[i], rows[i]);
+}
+
+static void apply_event(struct graph *e, enum nvs_graph_event event,
+			const struct nvs_graph_node *nodes, uint32_t n, const uint32_t *rows)
+{
+	uint32_t at;
+
+	if (event == NVS_GRAPH_UPDATED) {
+		replace_nodes(e, 0, nodes, n, rows);
+		return;
+	}
+	at = n ? find_node(e, nodes[0].node) : NVS_NONE;
+	if (at == NVS_NONE)
+		return;
+	/* The nodes of a child graph follow its node. */
+	if (event == NVS_GRAPH_CHILD_SET)
+		replace_nodes(e, at + 1, nodes + 1, n - 1, rows + 1);
+	else
+		set_node(e, at, &nodes[0], rows[0]);
+}
+
+void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,
+			   const struct nvs_graph_node *nodes, uint32_t n, bool partial)
+{
+	struct nvs_live_page *page = nvs_live_page();
+	uint32_t *rows = page && n ? nvs_alloc(n * sizeof(*rows)) : NULL;
+	struct graphs *g;
+	struct graph *e;
+
+	if (!page || (n && !rows))
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		if (nodes[i].type == NVS_NODE_KERNEL && nodes[i].function)
+			rows[i] = nvs_api_kernel_row(page, nodes[i].function);
+	if (event == NVS_GRAPH_INSTANTIATED && !partial) {
+		add_instantiated(page, exec, nodes, n, rows);
+	} else if ((g = lock_graphs(page))) {
+		e = find_graph(g, exec);
+		/* A graph known only in part is treated as unknown. */
+		if (e && event == NVS_GRAPH_INSTANTIATED)
+			drop_graph(g, e);
+		else if (e)
+			apply_event(e, event, nodes, n, rows);
+		nvs_live_unlock(&g->lock);
+	}
+	nvs_free(rows, n * sizeof(*rows));
+}
+
+void nvs_graph_count_gone(uint64_t exec)
+{
+	struct nvs_live_page *page = nvs_live_page();
+	struct graphs *g = page && page->graphs ? lock_graphs(page) : NULL;
+	struct graph *e;
+
+	if (!g)
+		return;
+	e = find_graph(g, exec);
+	if (e)
+		drop_graph(g, e);
+	nvs_live_unlock(&g->lock);
+}
+
+void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec,
+		     const struct nvs_api_done *d)
+{
+	struct graphs *g = page->graphs ? lock_graphs(page) : NULL;
+	const struct graph *e = g ? find_graph(g, exec) : NULL;
+	bool memory = false;
+
+	nvs_live_add(&slot->graph_launches, 1);
+	if (e) {
+		for (uint32_t i = 0; i < e->nsums; i++)
+			nvs_live_add(&nvs_live_kernel_count(slot, e->sums[i].row)->graph,
+				     e->sums[i].n);
+		nvs_live_add(&slot->graph_kernels, e->kernels);
+		nvs_live_add(&slot->graph_copies, e->copies);
+		nvs_live_add(&slot->graph_copy_bytes, e->copy_bytes);
+		nvs_live_add(&slot->graph_sets, e->sets);
+		memory = e->nmemory;
+	} else {
+		nvs_live_add(&slot->graphs_unknown, 1);
+	}
+	if (g)
+		nvs_live_unlock(&g->lock);
+	if (memory && !d->result)
+		count_memory(page, exec, d);
+}

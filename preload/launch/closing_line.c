@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The closing line for a whole process tree. The library in each process appends a line to a
+ * private file when its trace ends (format: NVS_ENV_SUMMARY in preload/base/options.h). Each is a
+ * single write with O_APPEND, so lines of several processes do not mix.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "preload/launch/launch.h"
+#include "preload/base/names.h"
+#include "preload/base/options.h"
+
+#define MAX_NAMED 4 /* maximum of traces that are listed by name */
+
+struct trace {
+	uint64_t pid, submissions, gaps, bytes, skipped, lost_submissions;
+	int error; /* errno of the first failed write; 0: none */
+	char *path;
+	bool open; /* started but not finished: its process was killed or still runs */
+	bool renamed; /* the requested name was taken */
+	bool lost; /* the output could not be written to its end */
+	bool full; /* recording stopped at its --max-size */
+	bool stuck; /* recording stopped since no further part could be created */
+	bool cut; /* it has only the last submissions */
+	bool newer; /* its driver is newer than all known releases */
+	bool trigger; /* its trigger file had invalid contents */
+	bool failed; /* could not be created: why is in error */
+};
+
+struct traces {
+	struct trace *list;
+	size_t n;
+	size_t bypassed; /* processes of which nothing was seen */
+};
+
+static char summary_path[PATH_MAX];
+
+int nvs_launch_summary_open(void)
+{
+	const char *folder = getenv("TMPDIR");
+	int fd;
+
+	if (snprintf(summary_path, sizeof(summary_path), "%s/nvsnoop.XXXXXX",
+		     folder && *folder == '/' ? folder : "/tmp") >= (int)sizeof(summary_path))
+		return -1;
+	fd = mkostemp(summary_path, O_CLOEXEC);
+	if (fd < 0 || setenv(NVS_ENV_SUMMARY, summary_path, 1)) {
+		nvs_launch_say("cannot create %s: %s", summary_path, strerror(errno));
+		return -1;
+	}
+	close(fd);
+	return 0;
+}
+
+/* Returns the next field and advances *LINE. */
+static char *next_field(char **line)
+{
+	char *text = strsep(line, "\t");
+
+	return text ?: "";
+}
+
+/* Converts \ooo back, in place. */
+static void unescape_text(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++) {
+		if (text[0] == '\\' && text[1] >= '0' && text[1] <= '3' && text[2] >= '0' &&
+		    text[2] <= '7' && text[3] >= '0' && text[3] <= '7') {
+			*to++ = (char)((text[1] - '0') << 6 | (text[2] - '0') << 3 |
+				       (text[3] - '0'));
+			text += 3;
+		} else {
+			*to++ = *text;
+		}
+	}
+	*to = 0;
+}
+
+/* Returns the entry of this trace, a new one if there is none yet; NULL without memory. */
+static struct trace *trace_of(struct traces *all, uint64_t pid, const char *path)
+{
+	struct trace *more;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->list[i].pid == pid && !strcmp(all->list[i].path, path))
+			return &all->list[i];
+	more = reallocarray(all->list, all->n + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	all->list = more;
+	more[all->n] = (struct trace){.pid = pid, .path = strdup(path)};
+	return more[all->n].path ? &more[all->n++] : NULL;
+}
+
+/* Returns true if WORD is in a comma-separated list. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (; list; list = strchr(list, ',')) {
+		list += *list == ',';
+		if (!strncmp(list, word, length) && (list[length] == ',' || !list[length]))
+			return true;
+	}
+	return false;
+}
+
+static void read_line(struct traces *all, char *line)
+{
+	uint64_t numbers[4];
+	struct trace *trace;
+	char *path, *flags;
+
+	for (int i = 0; i < 4; i++)
+		numbers[i] = strtoull(next_field(&line), NULL, 10);
+	path = next_field(&line);
+	flags = next_field(&line);
+	all->bypassed += has_word(flags, "bypassed");
+	if (!*path)
+		return;
+	unescape_text(path);
+	trace = trace_of(all, numbers[0], path);
+	if (!trace)
+		return;
+	trace->submissions = numbers[1];
+	trace->gaps = numbers[2];
+	trace->bytes = numbers[3];
+	trace->open = has_word(flags, "started");
+	trace->renamed = has_word(flags, "renamed");
+	trace->lost = has_word(flags, "lost");
+	trace->skipped = strtoull(next_field(&line), NULL, 10);
+	trace->error = atoi(next_field(&line));
+	trace->lost_submissions = strtoull(next_field(&line), NULL, 10);
+	trace->trigger = has_word(flags, "trigger");
+	trace->newer = has_word(flags, "newer");
+	trace->full = has_word(flags, "full");
+	trace->stuck = has_word(flags, "stuck");
+	trace->cut = has_word(flags, "cut");
+	trace->failed = has_word(flags, "failed");
+}
+
+static void read_all(struct traces *all)
+{
+	FILE *file = fopen(summary_path, "re");
+	char *line = NULL;
+	size_t room = 0;
+
+	if (!file)
+		return;
+	while (getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = 0;
+		read_line(all, line);
+	}
+	free(line);
+	fclose(file);
+}
+
+/* Returns PATH relative to the working directory if it is below it. */
+static const char *shorten_path(const char *path)
+{
+	static char folder[PATH_MAX];
+	size_t length;
+
+	if (!getcwd(folder, sizeof(folder)))
+		return path;
+	length = strlen(folder);
+	if (strncmp(path, folder, length) || path[length] != '/')
+		return path;
+	return path + length + 1;
+}
+
+/* Characters that need no quoting in a shell. */
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%^"
+
+/* Prints PATH quoted for a shell. */
+static void print_word(FILE *out, const char *path)
+{
+	if (path[strspn(path, PLAIN)] == 0) {
+		fputs(path, out);
+		return;
+	}
+	fputc('\'', out);
+	for (; *path; path++) {
+		if (*path == '\'')
+			fputs("'\\''", out);
+		else
+			fputc((unsigned char)*path < 32 || *path == 127 ? '?' : *path, out);
+	}
+	fputc('\'', out);
+}
+
+static void print_size(FILE *out, uint64_t bytes)
+{
+	static const char *const units[] = {"kB", "MB", "GB", "TB"};
+	double size = bytes / 1000.;
+	int unit = 0;
+
+	if (bytes < 1000) {
+		fprintf(out, "%" PRIu64 " bytes", bytes);
+		return;
+	}
+	for (; size >= 999.95 && unit < 3; unit++)
+		size /= 1000;
+	fprintf(out, "%.1f %s", size, units[unit]);
+}
+
+/* "80,000 submissions" */
+static void print_count(FILE *out, uint64_t n, const char *what, const char *plural)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, n);
+
+	for (int i = 0; i < length; i++)
+		fprintf(out, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
+	fprintf(out, " %s", n == 1 ? what : plural);
+}
+
+/*
+ * Returns the shell pattern that matches all names of the trace's name pattern: "out.%p.zst" gives
+ * out.*.zst. NULL if there is none, or if it would need quoting.
+ */
+static const char *pattern_glob(void)
+{
+	static char glob[PATH_MAX];
+	const char *from = getenv(NVS_ENV_OUT);
+	size_t to = 0;
+
+	for (; from && *from && to < sizeof(glob) - 1; from++) {
+		if (*from != '%') {
+			glob[to++] = *from;
+			continue;
+		}
+		if (from[1] == 0)
+			return NULL;
+		from++;
+		if (*from == 'q') {
+			from = strchr(from, '}');
+			if (!from)
+				return NULL;
+		}
+		if (*from == '%')
+			glob[to++] = '%';
+		else if (!to || glob[to - 1] != '*')
+			glob[to++] = '*';
+		while (to >= 3 && !strncmp(glob + to - 3, "*.*", 3))
+			to -= 2;
+	}
+	glob[to] = 0;
+	if (!strchr(glob, '*') || glob[strspn(glob, PLAIN "*")])
+		return NULL;
+	return shorten_path(glob);
+}
+
+/* Prints the command of the report, in the launcher's directory if that was called by a path. */
+static void print_command(FILE *out, const char *argv0, const struct traces *all)
+{
+	const char *slash = strrchr(argv0, '/');
+	const char *glob = all->n > MAX_NAMED ? pattern_glob() : NULL;
+
+	if (slash)
+		fprintf(out, "%.*s", (int)(slash - argv0 + 1), argv0);
+	fputs("nvsnoop-report", out);
+	if (glob) {
+		fprintf(out, " %s\n", glob);
+		return;
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		fputc(' ', out);
+		print_word(out, shorten_path(all->list[i].path));
+	}
+	fputc('\n', out);
+}
+
+struct sums {
+	uint64_t submissions, gaps, bytes, skipped, lost_submissions;
+	size_t open, renamed, lost, trigger, newer, full, stuck, cut;
+	int why_stuck; /* errno; 0: unknown, error is set instead */
+	int error; /* of the first trace that has one */
+};
+
+/* Returns the size of an unfinished trace, including the parts before it (--keep-last). */
+static uint64_t unfinished_bytes(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t length = strlen(slash + 1);
+	struct dirent *entry;
+	char folder[PATH_MAX];
+	uint64_t sum = 0;
+	struct stat st;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + 1), path);
+	dir = opendir(folder);
+	while (dir && (entry = readdir(dir))) {
+		const char *rest = entry->d_name + length;
+
+		if (strncmp(entry->d_name, slash + 1, length) ||
+		    (*rest &&
+		     (*rest != '.' || !rest[1] || rest[1 + strspn(rest + 1, "0123456789")])))
+			continue;
+		if (!fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
+			sum += (uint64_t)st.st_size;
+	}
+	if (dir)
+		closedir(dir);
+	return sum;
+}
+
+static struct sums sum_up(const struct traces *all)
+{
+	struct sums sums = {0};
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct trace *trace = &all->list[i];
+
+		sums.submissions += trace->submissions;
+		sums.gaps += trace->gaps;
+		sums.skipped += trace->skipped;
+		sums.bytes += trace->open ? unfinished_bytes(trace->path) : trace->bytes;
+		sums.open += trace->open;
+		sums.renamed += trace->renamed;
+		sums.lost += trace->lost;
+		sums.lost_submissions += trace->lost_submissions;
+		if (trace->stuck && !trace->lost)
+			sums.why_stuck = trace->error;
+		else if (!sums.error)
+			sums.error = trace->error;
+		sums.stuck += trace->stuck;
+		sums.trigger += trace->trigger;
+		sums.newer += trace->newer;
+		sums.full += trace->full;
+		sums.cut += trace->cut;
+	}
+	return sums;
+}
+
+/* Prints why writing failed, in how many traces, and how much was lost. */
+static void print_lost(FILE *out, const struct sums *sums, size_t traces)
+{
+	fputs(sums->error ? "; WRITING FAILED" : "; WRITING HANGS", out);
+	if (traces > 1)
+		fprintf(out, " in %zu", sums->lost);
+	if (sums->error)
+		fprintf(out, " (%s)", strerror(sums->error));
+	fputs(", ", out);
+	print_count(out, sums->lost_submissions, "submission was lost", "submissions were lost");
+	if (!sums->error)
+		fputs(", the others are only in the spool", out);
+}
+
+static void print_closing(FILE *out, const char *argv0, const struct traces *all, bool kept)
+{
+	struct sums sums = sum_up(all);
+
+	fputs("nvsnoop: ", out);
+	if (all->n == 1 && !kept)
+		fputs("the trace", out);
+	else if (all->n == 1)
+		print_word(out, shorten_path(all->list[0].path));
+	else
+		fprintf(out, "%zu traces", all->n);
+	if (sums.renamed)
+		fputs(" (the requested name was taken)", out);
+	fputs(": ", out);
+	print_size(out, sums.bytes);
+	/* The contents of an unfinished trace are known only after reading it. */
+	if (sums.open < all->n) {
+		fputs(sums.cut ? NVS_SAID_CUT : ", ", out);
+		print_count(out, sums.submissions, "submission", "submissions");
+		fputs(", ", out);
+		print_count(out, sums.gaps, "gap", "gaps");
+		if (sums.skipped) {
+			fputs(", ", out);
+			print_count(out, sums.skipped, "more only counted", "more only counted");
+		}
+		if (sums.full)
+			fputs(NVS_SAID_FULL, out);
+		if (sums.full && all->n > 1)
+			fprintf(out, " in %zu", sums.full);
+		if (sums.stuck)
+			fprintf(out, NVS_SAID_STUCK,
+				strerror(sums.why_stuck ? sums.why_stuck : sums.error));
+		if (sums.stuck && all->n > 1)
+			fprintf(out, " in %zu", sums.stuck);
+	}
+	if (sums.open)
+		fprintf(out, ", %zu unfinished (killed or still running)", sums.open);
+	if (sums.lost)
+		print_lost(out, &sums, all->n);
+	if (sums.trigger)
+		fputs("; " NVS_TRIGGER_WRONG, out);
+	if (sums.newer)
+		fputs(NVS_SAID_NEWER, out);
+	if (kept) {
+		fputs("; next: ", out);
+		print_command(out, argv0, all);
+	} else {
+		fputs("; not kept: use -o TRACE to keep it\n", out);
+	}
+}
+
+static void print_none(FILE *out, const char *program)
+{
+	const char *why = nvs_launch_cannot_preload(program);
+
+	fputs("nvsnoop: no trace: ", out);
+	if (why)
+		print_word(out, program);
+	fprintf(out, "%s%s\n", why ? " " : "no GPU channel was opened", why ?: "");
+}
+
+/* Removes traces that could not be created, and prints why. Returns true if there were any. */
+static bool drop_failed(struct traces *all, bool quiet)
+{
+	size_t kept = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct trace *trace = &all->list[i];
+
+		if (trace->failed) {
+			char name[PATH_MAX];
+
+			nvs_name_printable(trace->path, name, sizeof(name));
+			if (!quiet)
+				nvs_launch_say("nothing was recorded: %s: %s", name,
+					       strerror(trace->error));
+			free(all->list[i].path);
+			any = true;
+		} else {
+			all->list[kept++] = all->list[i];
+		}
+	}
+	all->n = kept;
+	return any;
+}
+
+/* Written at once: other processes may write to the same terminal. */
+static void print_all(const struct traces *all, const struct nvs_launch_args *args,
+		      const char *argv0, bool failed)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+
+	if (!out)
+		return;
+	if (all->n)
+		print_closing(out, argv0, all, !nvs_launch_stat_private(args));
+	else if (!failed && !all->bypassed)
+		print_none(out, args->program[0]);
+	if (all->bypassed)
+		fprintf(out, "nvsnoop: nothing was recorded of %zu process%s: %s\n", all->bypassed,
+			all->bypassed == 1 ? "" : "es", NVS_SAID_BYPASSED);
+	fclose(out);
+	if (write(STDERR_FILENO, text, length) < 0)
+		length = 0;
+	free(text);
+}
+
+static void print_stat(const char *argv0, const struct traces *all)
+{
+	char **paths = calloc(all->n + 1, sizeof(*paths));
+
+	for (size_t i = 0; paths && i < all->n; i++)
+		paths[i] = (char *)shorten_path(all->list[i].path);
+	if (paths)
+		nvs_launch_stat_print(argv0, paths, all->n);
+	free(paths);
+}
+
+void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *argv0, bool ran)
+{
+	struct traces all = {0};
+	bool failed;
+
+	/* The reader of our output may have ended; the launcher still ends as the program did. */
+	signal(SIGPIPE, SIG_IGN);
+	read_all(&all);
+	unlink(summary_path);
+	failed = drop_failed(&all, args->values.quiet);
+	for (size_t i = 0; i < all.n; i++)
+		if (all.list[i].open)
+			nvs_launch_embed(all.list[i].path);
+	if (args->stat)
+		print_stat(argv0, &all);
+	if (ran && !args->values.quiet && !nvs_launch_untraced(args))
+		print_all(&all, args, argv0, failed);
+	for (size_t i = 0; i < all.n; i++)
+		free(all.list[i].path);
+	free(all.list);
+}

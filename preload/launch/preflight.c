@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks before the program starts: output, spool directory and trigger file must be usable. Later
+ * failures are reported by the library.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "preload/base/names.h"
+#include "preload/base/options.h"
+#include "preload/launch/launch.h"
+
+static const char *get_variable(const char *name)
+{
+	return getenv(name);
+}
+
+/*
+ * Stores the first %q{VARIABLE} of PATTERN that is not set in NAME. Returns false if all are set.
+ */
+static bool unset_variable(const char *pattern, char *name, size_t size)
+{
+	for (const char *p = pattern; (p = strstr(p, "%q{")); p++) {
+		const char *end = strchr(p, '}');
+		size_t length = end ? (size_t)(end - p - 3) : 0;
+
+		if (!end || !length || length >= size)
+			return false;
+		memcpy(name, p + 3, length);
+		name[length] = 0;
+		if (!getenv(name))
+			return true;
+	}
+	return false;
+}
+
+/* Returns why no file of this name can be created or overwritten, or NULL. */
+static const char *check_file(const char *path)
+{
+	char folder[PATH_MAX];
+	const char *base = nvs_name_base(path);
+	struct stat st;
+
+	if (!stat(path, &st)) {
+		if (S_ISDIR(st.st_mode))
+			return "is a directory";
+		if (!S_ISREG(st.st_mode))
+			return "is not a regular file";
+	}
+	if ((size_t)(base - path) >= sizeof(folder))
+		return strerror(ENAMETOOLONG);
+	memcpy(folder, path, (size_t)(base - path));
+	folder[base - path] = 0;
+	if (stat(*folder ? folder : ".", &st))
+		return errno == ENOENT ? "its directory does not exist" : strerror(errno);
+	if (!S_ISDIR(st.st_mode))
+		return strerror(ENOTDIR);
+	/* The spool and alternative names are in the same directory. */
+	return access(*folder ? folder : ".", W_OK | X_OK) ? strerror(errno) : NULL;
+}
+
+/* Returns how the output's name was given; for the default, the option that changes it. */
+static const char *named_by(const struct nvs_launch_args *args)
+{
+	const char *out = getenv(NVS_ENV_OUT);
+
+	return args->out || !out || !*out ? "-o " : NVS_ENV_OUT "=";
+}
+
+static int check_output(const char *by, const char *pattern, const char *program)
+{
+	char host[256] = "", path[PATH_MAX], name[256];
+	struct nvs_name_facts facts = {(uint32_t)getpid(), nvs_name_base(program), host,
+				       get_variable};
+	const char *why;
+
+	if (!strcmp(pattern, "-")) {
+		nvs_launch_say("%s-: a trace cannot be written to stdout, only to a file", by);
+		return NVS_EXIT_USAGE;
+	}
+	gethostname(host, sizeof(host) - 1);
+	switch (nvs_name_expand(pattern, &facts, path, sizeof(path))) {
+	case 0:
+		break;
+	case -ENAMETOOLONG:
+		nvs_launch_say("%s%s: %s", by, pattern, strerror(ENAMETOOLONG));
+		return NVS_EXIT_USAGE;
+	default:
+		if (unset_variable(pattern, name, sizeof(name)))
+			nvs_launch_say("%s%s: %s is not set", by, pattern, name);
+		else if (*pattern && pattern[strlen(pattern) - 1] == '/')
+			nvs_launch_say("%s%s: is a directory", by, pattern);
+		else
+			nvs_launch_say("%s%s: %% must be followed by p, e, h, q{VARIABLE} or %%",
+				       by, pattern);
+		return NVS_EXIT_USAGE;
+	}
+	why = check_file(path);
+	if (why)
+		nvs_launch_say("%s%s: %s", by, pattern, why);
+	return why ? NVS_EXIT_ERROR : -1;
+}
+
+/* The trigger file may be created later: only its directory must exist. */
+static const char *check_trigger(const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st))
+		return S_ISDIR(st.st_mode)  ? "is a directory"
+		       : access(path, R_OK) ? strerror(errno)
+					    : NULL;
+	return check_file(path);
+}
+
+static const char *check_spool(const char *folder)
+{
+	struct stat st;
+
+	if (stat(folder, &st))
+		return strerror(errno);
+	if (!S_ISDIR(st.st_mode))
+		return strerror(ENOTDIR);
+	return access(folder, W_OK | X_OK) ? strerror(errno) : NULL;
+}
+
+bool nvs_launch_untraced(const struct nvs_launch_args *args)
+{
+	const char *out = args->out ?: getenv(NVS_ENV_OUT);
+
+	return out && !strcmp(out, NVS_OUT_NONE);
+}
+
+/* Rejects options that need a trace. */
+static int check_untraced(const struct nvs_launch_args *args)
+{
+	const char *key = args->stat ? "stat" : nvs_option_needs_trace(&args->values);
+
+	if (key)
+		nvs_launch_say("%s" NVS_OUT_NONE ": --%s needs a trace", named_by(args), key);
+	else if (!args->values.live)
+		nvs_launch_say("%s" NVS_OUT_NONE ": nothing to do with --live=off", named_by(args));
+	else
+		return -1;
+	return NVS_EXIT_USAGE;
+}
+
+int nvs_launch_refuse(const struct nvs_launch_args *args)
+{
+	const char *out = args->out ?: getenv(NVS_ENV_OUT);
+	const struct nvs_option_values *values = &args->values;
+	const char *why;
+
+	if (*values->trigger && (why = check_trigger(values->trigger))) {
+		nvs_launch_say("--trigger=%s: %s", values->trigger, why);
+		return NVS_EXIT_ERROR;
+	}
+	if (*values->spool_dir && (why = check_spool(values->spool_dir))) {
+		nvs_launch_say("--spool=%s: %s", values->spool_dir, why);
+		return NVS_EXIT_ERROR;
+	}
+	if (nvs_launch_untraced(args))
+		return check_untraced(args);
+	if (nvs_launch_stat_private(args))
+		return -1;
+	return check_output(named_by(args), out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rows and strings of the page. They are created once for each name, under nvs_lock, and never
+ * change. If a table is full, row 0 is used.
+ */
+#include <string.h>
+#include "preload/live/live.h"
+
+#define PROBES 8
+#define MAX_TEXT 4095
+
+void *nvs_live_table(const struct nvs_live_page *p, enum nvs_live_table_number which)
+{
+	return p->grown[which] ? p->grown[which] : p->base + p->head->tables[which].offset;
+}
+
+void *nvs_live_row(struct nvs_live_page *p, enum nvs_live_table_number which, uint32_t *number)
+{
+	const struct nvs_live_table *t = &p->head->tables[which];
+
+	if (t->used >= __atomic_load_n(&p->ready[which], __ATOMIC_ACQUIRE)) {
+		__atomic_fetch_add(&p->head->failed_rows, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	*number = t->used;
+	return (uint8_t *)nvs_live_table(p, which) + (uint64_t)t->used * t->row_bytes;
+}
+
+void nvs_live_row_done(struct nvs_live_page *p, enum nvs_live_table_number which)
+{
+	__atomic_fetch_add(&p->head->tables[which].used, 1, __ATOMIC_RELEASE);
+}
+
+uint32_t nvs_live_string(struct nvs_live_page *p, const char *text, size_t length)
+{
+	struct nvs_live_table *t = &p->head->tables[NVS_LIVE_STRINGS];
+	uint64_t at = p->strings;
+
+	if (length > MAX_TEXT)
+		length = MAX_TEXT;
+	if (at + length + 1 > __atomic_load_n(&p->ready[NVS_LIVE_STRINGS], __ATOMIC_ACQUIRE)) {
+		__atomic_fetch_add(&p->head->failed_rows, 1, __ATOMIC_RELAXED);
+		return 0;
+	}
+	memcpy((char *)nvs_live_table(p, NVS_LIVE_STRINGS) + at, text, length);
+	p->strings += length + 1;
+	__atomic_store_n(&t->used, (uint32_t)p->strings, __ATOMIC_RELEASE);
+	return (uint32_t)at;
+}
+
+/* ---- entry points ---- */
+
+uint32_t nvs_live_api_new(struct nvs_live_page *p, uint32_t number, const char *name,
+			  const char *group)
+{
+	struct nvs_live_api *row;
+	uint32_t n = 0, known;
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	/*
+	 * Once for each entry point, even if the table is full: coming here on every call would be
+	 * slow.
+	 */
+	known = p->api_rows[number];
+	row = known ? NULL : nvs_live_row(p, NVS_LIVE_APIS, &n);
+	if (known)
+		n = known - 1;
+	if (row) {
+		row->name = nvs_live_string(p, name, strlen(name));
+		row->group = nvs_live_string(p, group, strlen(group));
+		nvs_live_row_done(p, NVS_LIVE_APIS);
+	}
+	__atomic_store_n(&p->api_rows[number], (uint16_t)(n + 1), __ATOMIC_RELEASE);
+	nvs_unlock(&saved);
+	return n;
+}
+
+static struct nvs_live_result *find_result(const struct nvs_live_page *p, uint32_t api,
+					   uint32_t result)
+{
+	struct nvs_live_result *rows = nvs_live_table(p, NVS_LIVE_RESULTS);
+	uint32_t used = __atomic_load_n(&p->head->tables[NVS_LIVE_RESULTS].used, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 1; i < used; i++)
+		if (rows[i].api == api && rows[i].result == result)
+			return &rows[i];
+	return NULL;
+}
+
+void nvs_live_failed(struct nvs_live_page *p, uint32_t api, uint32_t result)
+{
+	struct nvs_live_result *row = find_result(p, api, result);
+	sigset_t saved;
+	uint32_t n;
+
+	if (!row) {
+		nvs_lock(&saved);
+		row = find_result(p, api, result);
+		if (!row && (row = nvs_live_row(p, NVS_LIVE_RESULTS, &n))) {
+			row->api = api;
+			row->result = result;
+			nvs_live_row_done(p, NVS_LIVE_RESULTS);
+		}
+		nvs_unlock(&saved);
+	}
+	if (!row)
+		row = nvs_live_table(p, NVS_LIVE_RESULTS);
+	__atomic_fetch_add(&row->count, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- kernels ---- */
+
+static uint32_t hash_text(const char *text)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 16777619u;
+	return h;
+}
+
+/* Returns the row of this name. A function without a name has its own row, found by its key. */
+static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
+			      const struct nvs_live_kernel_facts *facts)
+{
+	struct nvs_live_kernel *rows = nvs_live_table(p, NVS_LIVE_KERNELS), *row;
+	const char *strings = nvs_live_table(p, NVS_LIVE_STRINGS);
+	uint32_t mask = sizeof(p->by_name) / sizeof(*p->by_name) - 1, n, at;
+	uint32_t h = facts->name ? hash_text(facts->name) : (uint32_t)(function ^ function >> 32);
+
+	for (at = h & mask; (n = p->by_name[at]); at = (at + 1) & mask)
+		if (p->name_hash[n] == h &&
+		    (facts->name ? rows[n].name &&
+					   !strncmp(strings + rows[n].name, facts->name, MAX_TEXT)
+				 : !rows[n].name && rows[n].function == function))
+			return n;
+	row = nvs_live_row(p, NVS_LIVE_KERNELS, &n);
+	if (!row)
+		return 0;
+	*row = (struct nvs_live_kernel){
+		.registers = facts->registers,
+		.function = function,
+		.shared = facts->shared,
+		.local = facts->local,
+		.max_threads = facts->max_threads,
+	};
+	if (facts->name) {
+		row->name = nvs_live_string(p, facts->name, strlen(facts->name));
+		if (!row->name)
+			return 0;
+	}
+	p->name_hash[n] = h;
+	p->by_name[at] = (uint16_t)n;
+	nvs_live_row_done(p, NVS_LIVE_KERNELS);
+	return n;
+}
+
+uint32_t nvs_live_kernel_find(struct nvs_live_page *p, uint64_t key, bool *known)
+{
+	uint32_t at = nvs_live_kernel_at(key);
+
+	for (uint32_t i = 1; i < PROBES; i++) {
+		uint32_t k = (at + i) & (NVS_LIVE_HANDLES - 1);
+
+		*known = atomic_load_explicit(&p->handle[k].key, memory_order_acquire) == key;
+		if (*known)
+			return p->handle[k].row;
+	}
+	return 0;
+}
+
+/* Returns the place for KEY: a free one, one whose handle is gone, or any. */
+static uint32_t find_place(const struct nvs_live_page *p, uint64_t key)
+{
+	uint32_t at = nvs_live_kernel_at(key);
+
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint32_t k = (at + i) & (NVS_LIVE_HANDLES - 1);
+		uint64_t have = atomic_load_explicit(&p->handle[k].key, memory_order_relaxed);
+
+		if (!have || have == key || have >> 48 != key >> 48)
+			return k;
+	}
+	return at;
+}
+
+uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t function,
+			     const struct nvs_live_kernel_facts *facts)
+{
+	sigset_t saved;
+	uint32_t row, k;
+
+	nvs_lock(&saved);
+	row = get_named_row(p, function, facts);
+	k = find_place(p, key);
+	/* A concurrent reader of the old key must not get the new row. */
+	atomic_store_explicit(&p->handle[k].key, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+	p->handle[k].row = row;
+	atomic_store_explicit(&p->handle[k].key, key, memory_order_release);
+	nvs_unlock(&saved);
+	return row;
+}
+
+/* ---- GPUs ---- */
+
+uint32_t nvs_live_gpu(struct nvs_live_page *p, const uint8_t uuid[16], uint32_t instance,
+		      uint32_t ordinal, const char *name)
+{
+	struct nvs_live_gpu *rows = nvs_live_table(p, NVS_LIVE_GPUS), *row = NULL;
+	uint32_t n = 0, used;
+	sigset_t saved;
+
+	nvs_lock(&saved);
+	used = p->head->tables[NVS_LIVE_GPUS].used;
+	for (n = 0; n < used && memcmp(rows[n].uuid, uuid, 16); n++)
+		;
+	if (n < used) {
+		row = &rows[n];
+	} else if ((row = nvs_live_row(p, NVS_LIVE_GPUS, &n))) {
+		memcpy(row->uuid, uuid, 16);
+		row->instance = row->ordinal = NVS_NONE;
+	}
+	if (row) {
+		if (instance != NVS_NONE)
+			__atomic_store_n(&row->instance, instance, __ATOMIC_RELAXED);
+		if (ordinal != NVS_NONE)
+			__atomic_store_n(&row->ordinal, ordinal, __ATOMIC_RELAXED);
+		if (name && !row->name[0])
+			for (size_t i = 0; i + 1 < sizeof(row->name) && name[i]; i++)
+				row->name[i] = name[i];
+		if (n == used)
+			nvs_live_row_done(p, NVS_LIVE_GPUS);
+	}
+	nvs_unlock(&saved);
+	return row ? n + 1 : 0;
+}

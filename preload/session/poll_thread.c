@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The keeper: a thread of the library that runs periodic work ten times a second, or when woken. It
+ * does what no thread of the program should wait for, because it may take the loader's lock or
+ * needs the program's file descriptors.
+ */
+#include "preload/api/intercept/api.h"
+#include "preload/base/ownthread.h"
+#include "preload/base/sys.h"
+#include "preload/live/live.h"
+#include "preload/modules/modules.h"
+#include "preload/session/poll_thread.h"
+#include "preload/writer/session.h"
+
+#define ROUND_MS 100
+#define LOOKS 2 /* rounds that nvs_keeper_look() waits */
+
+static void ask_loader(void)
+{
+	bool due;
+
+	nvs_modules_lock();
+	nvs_modules_refresh();
+	nvs_api_rebind();
+	nvs_live_sites_name();
+	due = nvs_sites_due();
+	nvs_modules_unlock();
+	/* If the writer is late, do not wait for modules or the loader. */
+	if (!due || !nvs_sites_may_patch())
+		return;
+	nvs_modules_lock();
+	nvs_sites_work();
+	nvs_modules_unlock();
+}
+
+/*
+ * The module list must not change meanwhile. A sandbox may forbid the system call that reads a
+ * stack, so that is checked right before, with no lock held.
+ */
+static void record_open_calls(void)
+{
+	if (nvs_session_confined() || !nvs_api_calls_stay() || !nvs_sites_may_patch())
+		return;
+	nvs_modules_lock();
+	nvs_api_see_calls();
+	nvs_modules_unlock();
+}
+
+/* nvs_keeper_look() is waiting for this. */
+static void answer_look(struct nvs_session *session)
+{
+	nvs_modules_lock();
+	nvs_modules_refresh();
+	nvs_api_rebind();
+	nvs_modules_unlock();
+	atomic_store(&session->keeper_look, 0);
+	nvs_sys_futex_wake(&session->keeper_look);
+}
+
+static void run_keeper(void *arg)
+{
+	struct nvs_session *session = arg;
+	_Atomic uint32_t *wake = &nvs_state()->keeper;
+
+	for (;;) {
+		nvs_sys_futex_wait(wake, 0, nvs_switch_look(ROUND_MS));
+		atomic_store(wake, 0);
+		if (atomic_load(&nvs_writer_signal.ended))
+			break;
+		if (atomic_load(&session->keeper_look))
+			answer_look(session);
+		nvs_trigger_look(session);
+		ask_loader();
+		nvs_shadow_refresh();
+		record_open_calls();
+		/*
+		 * The timing thread may be inside the driver, blocked by a thread that waits for
+		 * the GPU.
+		 */
+		if (nvs_options()->values.timing)
+			nvs_rm_timing_round(false);
+		nvs_live_channels();
+		nvs_live_beat();
+		nvs_end_with_last_thread(session);
+	}
+}
+
+void nvs_keeper_look(struct nvs_session *session)
+{
+	atomic_store(&session->keeper_look, 1);
+	nvs_keeper_wake();
+	for (int i = 0; i < LOOKS && atomic_load(&session->keeper_look); i++)
+		nvs_sys_futex_wait(&session->keeper_look, 1, ROUND_MS);
+}
+
+void nvs_keeper_start(struct nvs_session *session)
+{
+	if (nvs_modules_start())
+		return;
+	nvs_writer_signal.seen = &nvs_state()->keeper;
+	/* Gives this thread a buffer first, since threads are numbered by their first records. */
+	nvs_buffer_mine();
+	if (nvs_own_thread("nvsnoop-mod", NVS_OWN_STACK, run_keeper, session))
+		return;
+	nvs_keeper_look(session);
+	nvs_callsite_warm();
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The closing line: printed to stderr, or sent to the launcher, which prints one for the whole
+ * process tree.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "preload/writer/session.h"
+#include "preload/writer/writer.h"
+#include "preload/base/names.h"
+#include "preload/base/stderr.h"
+#include "trap/low/sys.h"
+
+struct line {
+	char text[3 * PATH_MAX];
+	size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_text(struct line *l, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(l->text + l->used, sizeof(l->text) - l->used, format, ap);
+	va_end(ap);
+	if (n > 0)
+		l->used += (size_t)n;
+	if (l->used >= sizeof(l->text))
+		l->used = sizeof(l->text) - 1;
+}
+
+/* 80000 as "80,000". */
+static void add_number(struct line *l, uint64_t n)
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+
+	for (int i = 0; i < length; i++)
+		add_text(l, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
+}
+
+static void add_size(struct line *l, uint64_t bytes)
+{
+	static const char *const units[] = {"kB", "MB", "GB", "TB"};
+	double size = (double)bytes / 1000;
+	int unit = 0;
+
+	if (bytes < 1000) {
+		add_text(l, "%u bytes", (unsigned)bytes);
+		return;
+	}
+	for (; size >= 999.95 && unit < 3; unit++)
+		size /= 1000;
+	add_text(l, "%.1f %s", size, units[unit]);
+}
+
+static void add_name(struct line *l, const char *name)
+{
+	char printable[PATH_MAX];
+
+	nvs_name_printable(name, printable, sizeof(printable));
+	add_text(l, "%s", printable);
+}
+
+/* Quotes NAME for a shell. */
+static void add_word(struct line *l, const char *name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_-./+=:,@%^";
+
+	if (name[strspn(name, plain)] == '\0' && *name != '-') {
+		add_text(l, "%s", name);
+		return;
+	}
+	add_text(l, *name == '-' ? "./'" : "'");
+	for (; *name; name++) {
+		if (*name == '\'')
+			add_text(l, "'\\''");
+		else
+			add_text(l, "%c", (unsigned char)*name < ' ' || *name == 127 ? '?' : *name);
+	}
+	add_text(l, "'");
+}
+
+static void print_line(struct line *l)
+{
+	l->text[l->used++] = '\n';
+	nvs_stderr_write(l->text, l->used);
+}
+
+/* ---- for the launcher ---- */
+
+/* In another root directory the launcher's file is not visible. */
+static bool has_ended(int err)
+{
+	const struct nvs_options *o = nvs_options();
+	struct stat root;
+
+	return err == -ENOENT && !nvs_sys_lstat("/", &root) && root.st_dev == o->root_dev &&
+	       root.st_ino == o->root_ino;
+}
+
+/*
+ * Returns true if there is a launcher. It has received the line, or has ended before this program,
+ * and then no line is needed.
+ */
+static bool send_line(struct line *l)
+{
+	const char *path = nvs_options()->summary;
+	struct stat st;
+	int fd;
+
+	if (!*path || nvs_session_confined())
+		return false;
+	fd = nvs_sys_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0);
+	if (fd < 0)
+		return has_ended(fd);
+	l->text[l->used++] = '\n';
+	if (!nvs_sys_fstat(fd, &st) && !nvs_sys_over_limit((uint64_t)st.st_size + l->used))
+		nvs_sys_write(fd, l->text, l->used);
+	nvs_sys_close(fd);
+	return true;
+}
+
+/* Writes characters that would end a field or a line as \ooo. */
+static void add_escaped(struct line *l, const char *path)
+{
+	for (; *path; path++) {
+		unsigned char c = (unsigned char)*path;
+
+		if (c < ' ' || c == 127 || c == '\\')
+			add_text(l, "\\%03o", c);
+		else
+			add_text(l, "%c", c);
+	}
+}
+
+static void add_flag(struct line *l, bool on, const char *name, bool *any)
+{
+	if (!on)
+		return;
+	add_text(l, "%s%s", *any ? "," : "", name);
+	*any = true;
+}
+
+static void add_summary(struct line *l, const struct nvs_session *session,
+			const struct nvs_outcome *o)
+{
+	bool any = false;
+
+	add_text(l, "%u\t%llu\t%llu\t%llu\t", session->pid, (unsigned long long)o->submissions,
+		 (unsigned long long)o->gaps, (unsigned long long)o->bytes);
+	add_escaped(l, session->trace.path);
+	add_text(l, "\t");
+	add_flag(l, session->renamed, "renamed", &any);
+	add_flag(l, !session->crash_safe, "unsafe", &any);
+	add_flag(l, o->error != 0 || o->hangs, "lost", &any);
+	add_flag(l, nvs_options()->error[0] != '\0', "options", &any);
+	add_flag(l, atomic_load(&session->trigger.wrong), "trigger", &any);
+	add_flag(l, o->full && !o->stuck, "full", &any);
+	add_flag(l, o->stuck != 0, "stuck", &any);
+	add_flag(l, o->cut, "cut", &any);
+	add_flag(l, session->newer_driver, "newer", &any);
+	if (!any)
+		add_text(l, "-");
+	add_text(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped,
+		 o->error ? -o->error : -o->stuck, (unsigned long long)o->lost_submissions);
+}
+
+static void add_plain(struct line *l, const struct nvs_session *session, const char *path)
+{
+	add_text(l, "%u\t0\t0\t0\t", session->pid);
+	add_escaped(l, path);
+}
+
+void nvs_summary_started(const struct nvs_session *session)
+{
+	struct line l = {.used = 0};
+
+	if (nvs_options()->untraced)
+		return;
+	add_plain(&l, session, session->trace.path);
+	add_text(&l, "\tstarted");
+	send_line(&l);
+}
+
+/* ---- for the terminal ---- */
+
+static void add_lost(struct line *l, const struct nvs_outcome *o)
+{
+	if (!o->hangs && !o->error)
+		return;
+	if (o->hangs)
+		add_text(l, "; WRITING HANGS, ");
+	else
+		add_text(l, "; WRITING FAILED (%s), ", strerror(-o->error));
+	add_number(l, o->lost_submissions);
+	add_text(l, " submission%s lost%s", o->lost_submissions == 1 ? " was" : "s were",
+		 o->hangs ? ", the others are only in the spool" : "");
+}
+
+static void add_result(struct line *l, const struct nvs_session *session,
+		       const struct nvs_outcome *o)
+{
+	add_name(l, session->shown);
+	if (session->renamed)
+		add_text(l, " (the requested name was taken)");
+	add_text(l, ": ");
+	add_size(l, o->bytes);
+	add_text(l, o->cut ? NVS_SAID_CUT : ", ");
+	add_number(l, o->submissions);
+	add_text(l, " submission%s, ", o->submissions == 1 ? "" : "s");
+	add_number(l, o->gaps);
+	add_text(l, " gap%s", o->gaps == 1 ? "" : "s");
+	if (o->skipped) {
+		add_text(l, ", ");
+		add_number(l, o->skipped);
+		add_text(l, " more only counted");
+	}
+	if (o->stuck)
+		add_text(l, NVS_SAID_STUCK, strerror(-o->stuck));
+	else if (o->full)
+		add_text(l, NVS_SAID_FULL);
+	add_lost(l, o);
+	if (atomic_load(&session->trigger.wrong))
+		add_text(l, "; " NVS_TRIGGER_WRONG);
+	if (session->newer_driver)
+		add_text(l, NVS_SAID_NEWER);
+	add_text(l, "; next: nvsnoop-report ");
+	add_word(l, session->shown);
+}
+
+static void add_untraced(struct line *l, const struct nvs_outcome *o)
+{
+	uint64_t counted = o->skipped + nvs_totals_of(NVS_COUNT_LOST_SUBMISSIONS);
+
+	add_number(l, counted);
+	add_text(l, " submission%s counted, no trace (" NVS_ENV_OUT "=" NVS_OUT_NONE ")",
+		 counted == 1 ? "" : "s");
+}
+
+static void add_failure(struct line *l, const struct nvs_session *session)
+{
+	add_text(l, "nothing was recorded: ");
+	add_name(l, session->shown);
+	add_text(l, ": %s", strerror(-session->error));
+}
+
+static void print_closing(const struct nvs_session *session, bool failed,
+			  const struct nvs_outcome *o)
+{
+	const struct nvs_options *options = nvs_options();
+	struct line l = {.used = 0};
+
+	add_text(&l, "nvsnoop: ");
+	if (options->error[0]) {
+		add_name(&l, options->error);
+		add_text(&l, " (all options were ignored); ");
+	}
+	if (failed)
+		add_failure(&l, session);
+	else if (options->untraced)
+		add_untraced(&l, o);
+	else
+		add_result(&l, session, o);
+	print_line(&l);
+}
+
+void nvs_summary_refused(void)
+{
+	static _Atomic bool told;
+	struct line l = {.used = 0};
+
+	if (!nvs_options()->refused || nvs_options()->values.quiet || atomic_exchange(&told, true))
+		return;
+	add_text(&l, "nvsnoop: %s", nvs_options()->refused);
+	print_line(&l);
+}
+
+void nvs_summary_bypassed(void)
+{
+	struct line l = {.used = 0};
+
+	if (nvs_options()->values.quiet)
+		return;
+	add_text(&l, "%d\t0\t0\t0\t\tbypassed", nvs_sys_getpid());
+	if (send_line(&l))
+		return;
+	l.used = 0;
+	add_text(&l, "nvsnoop: nothing was recorded: " NVS_SAID_BYPASSED);
+	print_line(&l);
+}
+
+/* Sends the line to the launcher. Returns false if there is none. */
+static bool send_end(const struct nvs_session *session, const struct nvs_outcome *o)
+{
+	struct line l = {.used = 0};
+
+	if (session->error) {
+		add_plain(&l, session, session->shown);
+		add_text(&l, "\tfailed\t0\t%d", -session->error);
+	} else if (!nvs_options()->untraced) {
+		add_summary(&l, session, o);
+	}
+	return send_line(&l);
+}
+
+void nvs_summary_ended(struct nvs_session *session)
+{
+	bool failed = session->error != 0;
+	struct nvs_outcome outcome = {0};
+
+	if (!failed)
+		nvs_writer_outcome(session, &outcome);
+	if (!send_end(session, &outcome) && !nvs_options()->values.quiet)
+		print_closing(session, failed, &outcome);
+}

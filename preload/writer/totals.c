@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts made by the library: for the end of the trace and for the closing line.
+ */
+#include <time.h>
+#include "preload/writer/writer.h"
+#include "trap/buffer/process.h"
+
+uint64_t nvs_totals_of(enum nvs_counter which)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
+		sum += nvs_count_of(nvs_buffer_at(i), which);
+	/* Threads without a buffer have lost all their submissions. */
+	if (which == NVS_COUNT_LOST_SUBMISSIONS)
+		sum += atomic_load(&nvs_process->lost_submissions);
+	else if (which == NVS_COUNT_LOST_BYTES)
+		sum += atomic_load(&nvs_process->lost_bytes);
+	return sum;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void nvs_totals_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions, uint64_t bytes)
+{
+	struct nvs_rec_gap gap = {
+		.rec = {.type = NVS_REC_GAP, .size = sizeof(gap), .time = nvs_now()},
+		.thread = NVS_NONE,
+		.channel = NVS_NONE,
+		.reason = reason,
+		.entry = NVS_NONE,
+		.submissions = submissions,
+		.bytes = bytes,
+	};
+
+	if (!submissions && !bytes)
+		return;
+	nvs_writer_put(w, &gap.rec);
+	w->gaps++;
+}
+
+void nvs_totals_in_flight(struct nvs_writer *w)
+{
+	struct nvs_inflight at = {0};
+	struct nvs_inflight_rec rec;
+
+	nvs_buffer_sweep();
+	while (nvs_inflight_next(&at, &rec))
+		nvs_writer_put(w, &rec.rec.rec);
+}
+
+void nvs_totals_put(struct nvs_writer *w)
+{
+	const struct nvs_merge_counts *seen = &w->merge->all;
+	struct nvs_rec_totals t = {
+		.rec = {.type = NVS_REC_TOTALS, .size = sizeof(t), .time = nvs_now()},
+		.submissions = nvs_totals_of(NVS_COUNT_SUBMISSIONS),
+		.entries = nvs_totals_of(NVS_COUNT_ENTRIES),
+		.segments = nvs_totals_of(NVS_COUNT_SEGMENTS),
+		.bytes = nvs_totals_of(NVS_COUNT_BYTES),
+		.gaps = nvs_totals_of(NVS_COUNT_GAPS) + w->gaps,
+		.lost_submissions = nvs_totals_of(NVS_COUNT_LOST_SUBMISSIONS) + w->lost_submissions,
+		.lost_bytes = nvs_totals_of(NVS_COUNT_LOST_BYTES) + w->lost_bytes,
+		.orphans = nvs_totals_of(NVS_COUNT_ORPHANS),
+		.channels = seen->channels,
+		.threads = seen->threads,
+		.stacks = seen->stacks,
+		.unknown_ioctls = w->session->unknown_calls,
+		.waits = nvs_totals_of(NVS_COUNT_WAITS),
+		.wait_ns = nvs_totals_of(NVS_COUNT_WAIT_NS),
+		.stepped = nvs_totals_of(NVS_COUNT_STEPPED),
+		.foreign_faults = nvs_totals_of(NVS_COUNT_FOREIGN),
+		.fast = nvs_totals_of(NVS_COUNT_FAST),
+		.skipped = nvs_totals_of(NVS_COUNT_SKIPPED),
+		.skipped_bytes = nvs_totals_of(NVS_COUNT_SKIPPED_BYTES),
+		.writer_cpu_ns = cpu_ns() + nvs_packers_cpu_ns(&w->packers),
+		.raw_bytes = w->sink.raw_bytes + w->merge->used,
+	};
+
+	nvs_writer_put(w, &t.rec);
+}
+
+void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome)
+{
+	const struct nvs_writer *w = session->writer;
+
+	outcome->submissions = nvs_totals_of(NVS_COUNT_SUBMISSIONS);
+	outcome->skipped = nvs_totals_of(NVS_COUNT_SKIPPED);
+	outcome->gaps = nvs_totals_of(NVS_COUNT_GAPS) + w->gaps;
+	outcome->lost_submissions = w->lost_submissions;
+	outcome->lost_bytes = w->lost_bytes;
+	outcome->bytes = w->sink.file_bytes;
+	outcome->error = w->first_error;
+	outcome->cut = w->keep.cut;
+	outcome->full = nvs_switch_is_full();
+	outcome->stuck = outcome->full ? w->part_error : 0;
+	outcome->hangs = !atomic_load(&w->done);
+	if (outcome->hangs)
+		outcome->lost_submissions += nvs_totals_of(NVS_COUNT_LOST_SUBMISSIONS);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures register banks: FFMAs with two fixed sources and the third going through all registers,
+ * patched into assembled code. Those that read three registers of one bank are slower. All FFMAs of
+ * a segment write the register that its last one wrote, and nothing else that is used. Takes about
+ * 1 s.
+ */
+#include "probe/bench/frame/timed_code.h"
+#include "sass/sass.h"
+#include <math.h>
+#include <stdio.h>
+
+enum { REGISTERS = 128, LENGTH = 64, AT = 1024, FFMA = 0x023 };
+
+struct plan {
+	const char *name;
+	uint8_t a, b;
+	uint8_t reuse; /* mask */
+};
+static const struct plan plans[] = {
+	{"R97, R99, RX", 97, 99, 0},
+	{"R98, R99, RX", 98, 99, 0},
+	{"R96, R98, RX", 96, 98, 0},
+	{"R96, R100, RX", 96, 100, 0},
+	{"R97.reuse, R99.reuse, RX", 97, 99, 3},
+};
+
+static void write_ffma(uint64_t word[2], uint8_t d, uint32_t c, const struct plan *plan)
+{
+	word[0] = 0x7223 | (uint64_t)d << 16 | (uint64_t)plan->a << 24 | (uint64_t)plan->b << 32;
+	word[1] = (word[1] & ~0xffull) | c;
+	code_stall(word, 1, true);
+	code_reuse(word, plan->reuse);
+}
+
+static int patch_ffmas(uint64_t (*word)[2], uint32_t n, void *arg)
+{
+	uint32_t first = 0, last;
+	struct nvs_sass_insn insn;
+
+	for (uint32_t k = 0; k < REGISTERS; k++, first = last) {
+		uint8_t d = 0;
+
+		if (!code_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, LENGTH, &first, &last))
+			return -1;
+		for (uint32_t i = first; i < last; i++) {
+			code_insn(word[i], &insn);
+			if (nvs_sass_insn_op(&insn) != FFMA)
+				continue;
+			if (insn.opcode != 0x223 || insn.predicate != 7 || insn.negated)
+				return -1; /* has operands other than registers */
+			d = (uint8_t)nvs_sass_insn_bits(&insn, 16, 8);
+		}
+		code_stall(word[first], 2, true); /* as between two consecutive clock reads */
+		for (uint32_t i = first; i < last; i++) {
+			code_insn(word[i], &insn);
+			if (nvs_sass_insn_op(&insn) == FFMA)
+				write_ffma(word[i], d, k, arg);
+		}
+	}
+	return 0;
+}
+
+static void compute_cycles(const void *data, double *value, const void *arg)
+{
+	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
+
+	(void)arg;
+	for (uint32_t k = 0; k < REGISTERS; k++)
+		value[k] = ((double)clock[k + 1] - (double)clock[0]) / LENGTH;
+}
+
+static void measure_samples(struct bench_run *run)
+{
+	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
+		struct code_value value[REGISTERS];
+		struct bench_text text = {0};
+		struct bench_kernel *kernel;
+
+		code_segments(&text, REGISTERS, LENGTH, AT);
+		kernel = bench_kernel(run,
+				      &(struct bench_code){.name = plans[i].name,
+							   .body = text.data,
+							   .threads = 32,
+							   .minregs = REGISTERS,
+							   .patch = patch_ffmas,
+							   .arg = (void *)(uintptr_t)(plans + i)});
+		bench_text_free(&text);
+		if (!kernel)
+			continue;
+		for (uint32_t k = 0; k < REGISTERS; k++) {
+			value[k] = (struct code_value){
+				.x = "X", .unit = "cycles/FFMA", .at_x = k, .at_y = NAN};
+			snprintf(value[k].series, sizeof(value[k].series), "%s", plans[i].name);
+		}
+		code_measure(run, kernel, &(struct bench_launch){.block = 32},
+			     AT + 8 * (REGISTERS + 1), value, REGISTERS, compute_cycles, NULL);
+		bench_kernel_free(run, kernel);
+	}
+}
+
+/* Mean of the medians of the points with X mod OF == REST. */
+static double of_rest(const struct bench_series *series, unsigned rest, unsigned of)
+{
+	double sum = 0;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; series && i < series->n; i++)
+		if ((unsigned)series->point[i].x % of == rest &&
+		    bench_median(series->point + i) > 0) {
+			sum += bench_median(series->point + i);
+			n++;
+		}
+	return n ? sum / n : NAN;
+}
+
+static bool is_slower(double a, double b)
+{
+	return a > 1.15 * b;
+}
+
+/*
+ * Decides by comparing three registers of one bank with two, and two with the one that remains to
+ * be read with .reuse.
+ */
+static void add_notes(const struct bench_samples *samples, const double even[5],
+		      const double odd[5], struct bench_figures *figures)
+{
+	double four[4], one = (even[4] + odd[4]) / 2, two = (even[1] + odd[1]) / 2,
+			three = (odd[0] + even[2]) / 2;
+
+	for (unsigned k = 0; k < 4; k++)
+		four[k] = of_rest(bench_find(samples, plans[3].name), k, 4);
+	if (is_slower(odd[0], even[0]) && !is_slower(odd[1], even[1]) &&
+	    !is_slower(even[1], odd[1]) && is_slower(even[2], odd[2])) {
+		bench_note(figures,
+			   "Two banks, the register's number mod 2: three sources of one bank are "
+			   "slower than two.");
+		if (is_slower(two, one))
+			bench_note(figures,
+				   "FFMAs that read one, two and three registers of a bank take "
+				   "%.2f, %.2f and %.2f cycles%s. Registers held by .reuse are not "
+				   "read "
+				   "again.",
+				   one, two, three,
+				   fabs(two - 2 * one) < 0.3 && fabs(three - 3 * one) < 0.3
+					   ? ": a bank gives one register a cycle"
+					   : "");
+	} else if (is_slower(four[0], four[2]))
+		bench_note(figures, "Banks are the register's number mod 4.");
+	else
+		bench_note(figures, "Three sources of one of two banks are no slower than others.");
+}
+
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	double even[5], odd[5];
+	bool known = true;
+
+	(void)gpu;
+	for (unsigned i = 0; i < 5; i++) {
+		const struct bench_series *series = bench_find(samples, plans[i].name);
+
+		even[i] = of_rest(series, 0, 2);
+		odd[i] = of_rest(series, 1, 2);
+		if (!isnan(even[i]))
+			bench_figure(figures, plans[i].name, "even X", "cycles/FFMA", even[i], NAN,
+				     NAN, bench_clock(series));
+		if (!isnan(odd[i]))
+			bench_figure(figures, plans[i].name, "odd X", "cycles/FFMA", odd[i], NAN,
+				     NAN, bench_clock(series));
+		if (series)
+			bench_picture(figures, "banks", "FFMA R6, RA, RB, RX", series, false,
+				      false);
+		known = known && (i == 4 || (!isnan(even[i]) && !isnan(odd[i])));
+	}
+	if (known)
+		add_notes(samples, even, odd, figures);
+}
+
+BENCH(bench_banks) = {
+	.name = "banks",
+	.number = "M15",
+	.what = "banks of registers: which three sources of an FFMA conflict",
+	.measure = measure_samples,
+	.derive = derive_figures,
+};

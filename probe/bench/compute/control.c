@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures the effect of an instruction's control bits: FFMAs of one warp with changed stall counts
+ * and yield bit, and with a predicate that is never true. They use eight sums whose results are
+ * ignored, with .reuse as the assembler set it. Stalls above 11 with the yield bit set are skipped,
+ * because NVIDIA's assembler never emits them. Also: loads that set one barrier, each followed by a
+ * wait for one, which is slow if both are the same; and whether the top bits of instructions are
+ * always 0. Takes about 0.2 s.
+ */
+#include "probe/bench/frame/timed_code.h"
+#include "sass/sass.h"
+#include <math.h>
+#include <stdio.h>
+
+enum { STALLS = 16, LENGTH = 64, AT = 1024, FFMA = 0x023, LDG = 0x181 };
+enum { BARRIERS = 6, WAITS = BARRIERS * BARRIERS, LOADED = 4096 };
+
+struct plan {
+	const char *name;
+	uint32_t stalls; /* stalls 0 to STALLS - 1 are measured */
+	bool yield, never;
+};
+static const struct plan plans[] = {
+	{"stay", 12, true, false},
+	{"switch", STALLS, false, false},
+	{"never", 12, true, true},
+};
+
+static int patch_stalls(uint64_t (*word)[2], uint32_t n, void *arg)
+{
+	const struct plan *plan = arg;
+	uint32_t first = 0, last;
+	struct nvs_sass_insn insn;
+
+	for (uint32_t k = 0; k < plan->stalls; k++, first = last) {
+		if (!code_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, LENGTH, &first, &last))
+			return -1;
+		code_stall(word[first], 2, true); /* as between two consecutive clock reads */
+		for (uint32_t i = first; i < last; i++) {
+			code_insn(word[i], &insn);
+			if (nvs_sass_insn_op(&insn) != FFMA)
+				continue;
+			code_stall(word[i], k, plan->yield);
+			if (plan->never)
+				word[i][0] |= 0xf000; /* @!PT */
+		}
+	}
+	return 0;
+}
+
+static void compute_cycles(const void *data, double *value, const void *arg)
+{
+	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
+	const struct plan *plan = arg;
+
+	for (uint32_t k = 0; k < plan->stalls; k++)
+		value[k] = ((double)clock[k + 1] - (double)clock[0]) / LENGTH;
+}
+
+/* Counts the instructions, and those whose two top bits are not 0. */
+static void count_words(struct bench_run *run, const struct bench_kernel *kernel)
+{
+	const char *const name[] = {"instructions", "with bits 126 or 127 set"};
+	double count[2] = {0, 0};
+	uint32_t n;
+	const uint64_t(*word)[2] = bench_kernel_words(kernel, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		count[1] += word[i][1] >> 62 != 0;
+	count[0] = n;
+	for (unsigned k = 0; k < 2; k++)
+		bench_value(
+			bench_point(bench_series(bench_samples(run), name[k], "", NULL, "words"), 0,
+				    NAN),
+			count[k]);
+}
+
+/*
+ * Generates a load between two clock reads for each pair of barriers. It runs three times; the last
+ * counts.
+ */
+static void write_waits(struct bench_text *t)
+{
+	bench_say(t, ".reg .u32 v, i; .reg .u64 c<3>; .reg .pred p;\n"
+		     "mov.u32 i, 0;\nagain:\n.pragma \"nounroll\";\n");
+	for (unsigned k = 0; k < WAITS; k++)
+		bench_say(t,
+			  "mov.u64 c0, %%clock64;\nld.volatile.global.u32 v, [%%b_data+%u];\n"
+			  "mov.u64 c1, %%clock64;\nsub.u64 c2, c1, c0;\n"
+			  "st.volatile.global.u64 [%%b_data+%u], c2;\n"
+			  "st.volatile.global.u32 [%%b_data], v;\n",
+			  LOADED, AT + 8 * k);
+	bench_say(t, "add.u32 i, i, 1; setp.lt.u32 p, i, 3;\n@p bra again;\n");
+}
+
+static int patch_waits(uint64_t (*word)[2], uint32_t n, void *arg)
+{
+	uint32_t first = 0, last;
+	struct nvs_sass_insn insn;
+
+	(void)arg;
+	for (unsigned k = 0; k < WAITS; k++, first = last) {
+		if (!code_bracket((const uint64_t(*)[2])word, n, LDG, LDG, 1, &first, &last) ||
+		    last + 1 == n)
+			return -1;
+		for (uint32_t i = first; i < last; i++) {
+			code_insn(word[i], &insn);
+			if (nvs_sass_insn_op(&insn) != LDG)
+				continue;
+			code_barriers(word[i], k / BARRIERS, 7, insn.control.wait);
+			code_stall(word[i], 4, true); /* until the barrier is set */
+		}
+		code_insn(word[last], &insn);
+		code_barriers(word[last], 7, 7, insn.control.wait | 1u << k % BARRIERS);
+		/*
+		 * The next instruction must have the loaded value, whichever barrier was waited
+		 * for.
+		 */
+		code_insn(word[last + 1], &insn);
+		code_barriers(word[last + 1], insn.control.write_barrier, insn.control.read_barrier,
+			      0x3f);
+	}
+	return 0;
+}
+
+static void compute_waits(const void *data, double *value, const void *arg)
+{
+	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
+
+	(void)arg;
+	for (unsigned k = 0; k < WAITS; k++)
+		value[k] = (double)clock[k];
+}
+
+static void measure_waits(struct bench_run *run)
+{
+	struct code_value value[WAITS];
+	struct bench_text text = {0};
+	struct bench_kernel *kernel;
+
+	write_waits(&text);
+	kernel = bench_kernel(run, &(struct bench_code){.name = "barriers",
+							.body = text.data,
+							.threads = 32,
+							.expect = {{LDG, WAITS, WAITS}},
+							.patch = patch_waits});
+	bench_text_free(&text);
+	if (!kernel)
+		return;
+	for (unsigned k = 0; k < WAITS; k++)
+		value[k] = (struct code_value){.series = "wait",
+					       .x = "barrier set",
+					       .y = "barrier waited for",
+					       .unit = "cycles",
+					       .at_x = k / BARRIERS,
+					       .at_y = k % BARRIERS};
+	code_measure(run, kernel, &(struct bench_launch){.block = 32}, LOADED + 4, value, WAITS,
+		     compute_waits, NULL);
+	bench_kernel_free(run, kernel);
+}
+
+static void measure_samples(struct bench_run *run)
+{
+	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
+		const struct plan *plan = plans + i;
+		struct code_value value[STALLS];
+		struct bench_text text = {0};
+		struct bench_kernel *kernel;
+
+		code_segments(&text, STALLS, LENGTH, AT);
+		kernel = bench_kernel(run, &(struct bench_code){.name = plan->name,
+								.body = text.data,
+								.threads = 32,
+								.patch = patch_stalls,
+								.arg = (void *)(uintptr_t)plan});
+		bench_text_free(&text);
+		if (!kernel)
+			continue;
+		if (!i)
+			count_words(run, kernel);
+		for (uint32_t k = 0; k < plan->stalls; k++) {
+			value[k] = (struct code_value){
+				.x = "stall", .unit = "cycles", .at_x = k, .at_y = NAN};
+			snprintf(value[k].series, sizeof(value[k].series), "%s", plan->name);
+		}
+		code_measure(run, kernel, &(struct bench_launch){.block = 32},
+			     AT + 8 * (STALLS + 1), value, plan->stalls, compute_cycles, plan);
+		bench_kernel_free(run, kernel);
+	}
+	measure_waits(run);
+}
+
+/* Derives the minimum distance of two FFMAs, and the cost of a cycle of stall above it. */
+static void derive_stalls(const struct bench_series *series, const char *what,
+			  struct bench_figures *figures)
+{
+	const struct bench_point *none = code_at(series, 0, NAN), *one = code_at(series, 1, NAN);
+	struct bench_series above = *series;
+	double slope, intercept;
+
+	while (above.n && above.point->x <= 1.05 * bench_median(one)) {
+		above.point++;
+		above.n--;
+	}
+	bench_line(&above, &slope, &intercept);
+	if (none)
+		bench_figure_point(figures, "FFMA behind FFMA, stall 0", what, series, none);
+	bench_figure_point(figures, "FFMA behind FFMA, stall 1", what, series, one);
+	bench_figure(figures, "one cycle of stall more", what, "cycles", slope, NAN, NAN,
+		     bench_clock(series));
+	bench_picture(figures, "control", "FFMA by its stall", series, false, false);
+}
+
+/*
+ * A single warp has no other to switch to, but loses the .reuse values and reads them again, which
+ * is visible where the stall is 1.
+ */
+static void derive_yield(const struct bench_samples *samples, struct bench_figures *figures)
+{
+	double more[12];
+	uint32_t n = 0;
+
+	for (unsigned k = 4; k <= 11; k++) {
+		const struct bench_point *stay = code_at(bench_find(samples, "stay"), k, NAN);
+		const struct bench_point *other = code_at(bench_find(samples, "switch"), k, NAN);
+
+		if (stay && other)
+			more[n++] = bench_median(other) - bench_median(stay);
+	}
+	if (n) {
+		double middle = code_middle(more, n); /* code_middle() sorts them */
+
+		bench_figure(figures, "yield bit clear costs", "stalls 4 to 11", "cycles", middle,
+			     more[0], more[n - 1], bench_clock(bench_find(samples, "switch")));
+	}
+}
+
+static void derive_waits(const struct bench_series *series, struct bench_figures *figures)
+{
+	double own[BARRIERS], other[WAITS], max = 0, min = INFINITY;
+	uint32_t nown = 0, nother = 0;
+
+	for (uint32_t i = 0; series && i < series->n && i < WAITS; i++) {
+		const struct bench_point *p = series->point + i;
+		double v = bench_median(p);
+
+		if (!(v > 0))
+			continue;
+		if (p->x == p->y && nown < BARRIERS) {
+			own[nown++] = v;
+			min = fmin(min, v);
+		} else if (p->x != p->y) {
+			other[nother++] = v;
+			max = fmax(max, v);
+		}
+	}
+	if (nown < BARRIERS || nother < WAITS - BARRIERS)
+		return;
+	bench_figure(figures, "wait for a load's barrier", "its own", "cycles",
+		     code_middle(own, nown), min, NAN, bench_clock(series));
+	bench_figure(figures, "wait for a load's barrier", "another", "cycles",
+		     code_middle(other, nother), NAN, max, bench_clock(series));
+	if (min > 2 * max)
+		bench_note(figures, "Barriers 0 to 5 are independent: of 36 pairs only the 6 "
+				    "that wait for the load's own barrier are slow.");
+	else
+		bench_note(figures, "Not all of the barriers 0 to 5 can be distinguished.");
+}
+
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	static const char *const what[] = {"yield bit set", "yield bit clear", "@!PT"};
+	const struct bench_series *all = bench_find(samples, "instructions");
+	const struct bench_series *set = bench_find(samples, "with bits 126 or 127 set");
+
+	(void)gpu;
+	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
+		const struct bench_series *series = bench_find(samples, plans[i].name);
+
+		if (series && code_at(series, 1, NAN))
+			derive_stalls(series, what[i], figures);
+	}
+	derive_yield(samples, figures);
+	derive_waits(bench_find(samples, "wait"), figures);
+	if (!all || !set || !all->n || !set->n || !(bench_median(all->point) > 0))
+		return;
+	if (bench_median(set->point) > 0)
+		bench_note(figures, "The two highest bits of %.0f of %.0f words of code are not 0.",
+			   bench_median(set->point), bench_median(all->point));
+	else
+		bench_note(figures, "The two highest bits of all %.0f words of code are 0.",
+			   bench_median(all->point));
+}
+
+BENCH(bench_control) = {
+	.name = "control",
+	.number = "M1 M2 M3",
+	.what = "what stalls, the yield bit, predicates and barriers cost",
+	.measure = measure_samples,
+	.derive = derive_figures,
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures DPX, instructions for dynamic programming that add and take the maximum, or compare
+ * three values. Latency is measured by a chain of one warp, the rate by 1,024 threads of one block
+ * with four chains each. Takes about 0.2 s.
+ */
+#include "probe/bench/frame/timed_code.h"
+#include <math.h>
+#include <stdio.h>
+
+enum { CHAIN = 256, THREADS = 1024, LENGTH = 64, ROUNDS = 64 };
+
+struct row {
+	const char *name;
+	uint16_t op;
+	const char *step; /* updates a with x and y */
+};
+static const struct row rows[] = {
+	{"VIADDMNMX", 0x046, "add.s32 t, %s, x; max.s32 %s, t, y;"},
+	{"VIADDMNMX.RELU", 0x046, "add.s32 t, %s, x; max.s32 t, t, y; max.s32 %s, t, 0;"},
+	{"VIADDMNMX.S16x2", 0x046, "add.s16x2 t, %s, x; max.s16x2 %s, t, y;"},
+};
+
+static void write_step(struct bench_text *t, const struct row *row, const char *name)
+{
+	bench_say(t, row->step, name, name);
+	bench_say(t, "\n");
+}
+
+/* Generates a chain, run three times with the last timed, or rounds of four chains. */
+static void write_body(struct bench_text *t, const struct row *row, bool chain)
+{
+	static const char *const names[] = {"a0", "a1", "a2", "a3"};
+
+	bench_say(t, ".reg .b32 a<4>, x, y, t, i; .reg .u64 c<2>, m; .reg .pred p;\n"
+		     "mad.wide.u32 m, %%b_tid, 16, %%b_data;\n"
+		     "ld.volatile.global.b32 x, [m+16]; ld.volatile.global.b32 y, [m+20];\n");
+	code_loads(t, "a", 4, 0);
+	bench_say(t, "mov.u32 i, 0; bar.sync 0;\nagain: mov.u64 c0, %%clock64;\n");
+	if (!chain)
+		bench_say(t, "round:\n.pragma \"nounroll\";\n");
+	for (unsigned k = 0; k < (chain ? CHAIN : LENGTH); k++)
+		write_step(t, row, names[chain ? 0 : k % 4]);
+	bench_say(t, "%sadd.u32 i, i, 1; setp.lt.u32 p, i, %d;\n@p bra %s;\n",
+		  chain ? "mov.u64 c1, %clock64; " : "", chain ? 3 : ROUNDS,
+		  chain ? "again" : "round");
+	if (!chain)
+		bench_say(t, "mov.u64 c1, %%clock64;\n");
+	bench_say(t, "st.volatile.global.v2.u64 [m+65536], {c0, c1};\n");
+	code_stores(t, "a", 4, 0);
+}
+
+static void compute_latency(const void *data, double *value, const void *arg)
+{
+	const uint64_t *clock = (const uint64_t *)((const char *)data + 65536);
+
+	(void)arg;
+	value[0] = (double)(clock[1] - clock[0]) / CHAIN;
+}
+
+static void compute_rate(const void *data, double *value, const void *arg)
+{
+	const uint64_t(*clock)[2] = (const uint64_t(*)[2])((const char *)data + 65536);
+	uint64_t begin = UINT64_MAX, end = 0;
+
+	(void)arg;
+	for (unsigned k = 0; k < THREADS; k++) {
+		begin = clock[k][0] < begin ? clock[k][0] : begin;
+		end = clock[k][1] > end ? clock[k][1] : end;
+	}
+	value[0] = end > begin ? (double)LENGTH * ROUNDS * THREADS / (double)(end - begin) : 0;
+}
+
+static void measure_samples(struct bench_run *run)
+{
+	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
+		const struct row *row = rows + i / 2;
+		bool chain = i % 2 == 0;
+		uint32_t count = chain ? CHAIN : LENGTH;
+		struct code_value value = {.x = "",
+					   .unit = chain ? "cycles" : "operations/cycle",
+					   .at_x = 0,
+					   .at_y = NAN};
+		struct bench_text text = {0};
+		struct bench_kernel *kernel;
+
+		write_body(&text, row, chain);
+		snprintf(value.series, sizeof(value.series), "%s%s", row->name,
+			 chain ? "" : " rate");
+		kernel = bench_kernel(run,
+				      &(struct bench_code){.name = value.series,
+							   .body = text.data,
+							   .threads = THREADS,
+							   .expect = {{row->op, count, count}}});
+		bench_text_free(&text);
+		if (!kernel)
+			continue;
+		code_measure(run, kernel, &(struct bench_launch){.block = chain ? 32 : THREADS},
+			     65536 + 16 * THREADS, &value, 1,
+			     chain ? compute_latency : compute_rate, NULL);
+		bench_kernel_free(run, kernel);
+	}
+}
+
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	(void)gpu;
+	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
+		char name[64];
+		const struct bench_series *series;
+		const struct bench_point *point;
+
+		snprintf(name, sizeof(name), "%s%s", rows[i / 2].name, i % 2 ? " rate" : "");
+		series = bench_find(samples, name);
+		point = code_at(series, 0, NAN);
+		if (point)
+			bench_figure_point(figures, rows[i / 2].name, i % 2 ? "one SM" : "chain",
+					   series, point);
+	}
+}
+
+BENCH(bench_dpx) = {
+	.name = "dpx",
+	.number = "",
+	.what = "DPX instructions: latency and rate",
+	.arch = 90,
+	.measure = measure_samples,
+	.derive = derive_figures,
+};

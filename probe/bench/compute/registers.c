@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * M16: register limits. Assembles kernels that keep more and more words live, and compares the
+ * registers that their code uses (R and UR, up to the highest) with the count in their header. Then
+ * changes that count and launches the kernel, from few registers to more than allowed. Takes about
+ * 0.3 s.
+ */
+#include "probe/bench/frame/timed_code.h"
+#include "sass/sass.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIN_LIVE = 16, MAX_LIVE = 224, STEP = 16 };
+static const uint32_t counts[] = {40, 64, 128, 254, 255, 256, 257, 320};
+enum { COUNTS = sizeof(counts) / sizeof(*counts) };
+
+/*
+ * Generates code that keeps N words live. The arguments are uniform for the warp, so uniform
+ * registers hold them.
+ */
+static void write_body(struct bench_text *t, unsigned n)
+{
+	bench_say(t, ".reg .b32 r<%u>; .reg .u64 s;\n", n);
+	code_loads(t, "r", n, 0);
+	bench_say(t, "mov.u64 s, %%b_arg0;\n");
+	for (unsigned k = 1; k < 8; k++)
+		bench_say(t, "xor.b64 s, s, %%b_arg%u; add.u64 s, s, %%b_arg%u;\n", k, k - 1);
+	code_stores(t, "r", n, 4 * MAX_LIVE);
+	bench_say(t, "st.volatile.global.u64 [%%b_data+%d], s;\n", 8 * MAX_LIVE);
+}
+
+static bool function_of(const struct nvs_cubin *cubin, struct nvs_cubin_functions *functions,
+			struct nvs_cubin_function *f)
+{
+	bool found = false;
+
+	if (nvs_cubin_functions(cubin, &nvs_sass_heap, functions))
+		return false;
+	for (uint32_t i = 0; i < functions->n && !found; i++) {
+		*f = functions->function[i];
+		found = f->kernel && f->code;
+	}
+	if (!found)
+		nvs_cubin_functions_free(functions, &nvs_sass_heap);
+	return found;
+}
+
+static unsigned count_vector_registers(const struct nvs_cubin_function *f, enum nvs_sass_form form)
+{
+	struct nvs_sass_insn_use use;
+	struct nvs_sass_insn insn;
+	uint64_t used[4] = {0};
+
+	for (size_t i = 0; nvs_sass_insn(form, f->code, f->size, i, &insn); i++) {
+		nvs_sass_insn_use(&insn, form, &use);
+		for (unsigned k = 0; use.known && k < 4; k++)
+			used[k] |= use.read.vector[k] | use.written.vector[k];
+	}
+	for (unsigned k = 4; k-- > 0;)
+		if (used[k])
+			return 64 * k + 64 - (unsigned)__builtin_clzll(used[k]);
+	return 0;
+}
+
+static void add_value(struct bench_run *run, const char *series, double x, double value)
+{
+	bench_value(bench_point(bench_series(bench_samples(run), series, "words alive", NULL,
+					     "registers"),
+				x, NAN),
+		    value);
+}
+
+static void read_counts(struct bench_run *run, const void *data, size_t size, unsigned n)
+{
+	struct nvs_cubin_functions functions;
+	struct nvs_cubin_function f;
+	struct nvs_sass_tally tally;
+	enum nvs_sass_form form;
+	struct nvs_cubin cubin;
+
+	if (nvs_cubin_open(&cubin, data, size) || !function_of(&cubin, &functions, &f))
+		return;
+	form = nvs_sass_form(cubin.arch);
+	nvs_sass_tally(f.code, f.size, form, &tally);
+	add_value(run, "R named", n, count_vector_registers(&f, form));
+	add_value(run, "UR named", n, tally.uniform_registers);
+	if (f.registers != UINT32_MAX)
+		add_value(run, "counted", n, f.registers);
+	nvs_cubin_functions_free(&functions, &nvs_sass_heap);
+}
+
+/* Sets the count in .nv.info, and the byte in the section's header if it is there. */
+static bool set_count(uint8_t *data, size_t size, uint32_t count)
+{
+	struct nvs_cubin_section info, text;
+	struct nvs_cubin_functions functions;
+	struct nvs_cubin_function f;
+	struct nvs_cubin cubin;
+	uint32_t word;
+	bool can;
+
+	if (nvs_cubin_open(&cubin, data, size) || !function_of(&cubin, &functions, &f))
+		return false;
+	can = nvs_cubin_section_named(&cubin, ".nv.info", &info) && info.data && info.size >= 8 &&
+	      f.registers_at <= info.size - 8 && nvs_cubin_section(&cubin, f.section, &text);
+	if (can) {
+		memcpy(data + (info.data - data) + f.registers_at + 4, &count, 4);
+		word = (text.info & 0xffffff) | count << 24;
+		if (text.info >> 24)
+			memcpy(data + cubin.section_headers + (size_t)text.index * 64 + 0x2c, &word,
+			       4);
+	}
+	nvs_cubin_functions_free(&functions, &nvs_sass_heap);
+	return can;
+}
+
+/*
+ * Launches one warp. Returns 1 if it ran, 0 if it was not loaded or launched, -1 if it failed and
+ * CUDA with it, NAN in a dry run.
+ */
+static double try_launch(struct bench_run *run, const void *data)
+{
+	int (*load)(void **, const void *) =
+		(int (*)(void **, const void *))bench_driver(run, "cuModuleLoadData");
+	int (*get)(void **, void *, const char *) =
+		(int (*)(void **, void *, const char *))bench_driver(run, "cuModuleGetFunction");
+	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+		      void *, void **, void **) =
+		(int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+			 unsigned, void *, void **, void **))bench_driver(run, "cuLaunchKernel");
+	int (*wait)(void) = (int (*)(void))bench_driver(run, "cuCtxSynchronize");
+	int (*unload)(void *) = (int (*)(void *))bench_driver(run, "cuModuleUnload");
+	uint64_t argument[9] = {bench_data(run)};
+	void *module, *function, *parameter[9];
+	double value = 0;
+
+	if (!load || !get || !launch || !wait || !unload)
+		return NAN;
+	for (int i = 0; i < 9; i++)
+		parameter[i] = argument + i;
+	if (load(&module, data))
+		return 0;
+	if (!get(&function, module, "bench") &&
+	    !launch(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameter, NULL))
+		value = wait() ? -1 : 1;
+	if (value >= 0)
+		unload(module);
+	return value;
+}
+
+/* Runs last: after a failure the process cannot continue. */
+static void measure_counts(struct bench_run *run)
+{
+	struct bench_text text = {0};
+	struct bench_kernel *kernel;
+	const void *data;
+	uint8_t *copy;
+	size_t size;
+
+	write_body(&text, MIN_LIVE);
+	kernel = bench_kernel(
+		run, &(struct bench_code){
+			     .name = "counts", .body = text.data, .threads = 32, .bare = true});
+	bench_text_free(&text);
+	if (!kernel)
+		return;
+	data = bench_kernel_cubin(kernel, &size);
+	copy = malloc(size);
+	for (unsigned i = 0; copy && i < COUNTS; i++) {
+		double value;
+
+		memcpy(copy, data, size);
+		if (!set_count(copy, size, counts[i])) {
+			bench_missing(bench_samples(run), "the count in a cubin was not found");
+			break;
+		}
+		value = try_launch(run, copy);
+		if (!isnan(value))
+			bench_value(bench_point(bench_series(bench_samples(run), "ran", "counted",
+							     NULL, "launches"),
+						counts[i], NAN),
+				    value);
+		if (value < 0)
+			break;
+	}
+	free(copy);
+	bench_kernel_free(run, kernel);
+}
+
+static void measure_samples(struct bench_run *run)
+{
+	for (unsigned n = MIN_LIVE; n <= MAX_LIVE; n += STEP) {
+		struct bench_text text = {0};
+		struct bench_kernel *kernel;
+		const void *data;
+		char name[32];
+		size_t size;
+
+		write_body(&text, n);
+		snprintf(name, sizeof(name), "%u words", n);
+		kernel = bench_kernel(
+			run, &(struct bench_code){.name = name, .body = text.data, .threads = 32});
+		bench_text_free(&text);
+		if (!kernel)
+			continue;
+		data = bench_kernel_cubin(kernel, &size);
+		read_counts(run, data, size, n);
+		bench_kernel_free(run, kernel);
+	}
+	measure_counts(run);
+}
+
+/* Derives the highest count with which a kernel ran, and how the next one failed. */
+static void derive_limits(const struct bench_samples *samples, struct bench_figures *figures)
+{
+	const struct bench_series *all = bench_find(samples, "ran");
+	double max = NAN, next = NAN;
+	bool failed = false;
+
+	for (uint32_t i = 0; all && i < all->n; i++) {
+		const struct bench_point *p = all->point + i;
+
+		if (p->n && bench_median(p) > 0)
+			max = fmax(max, p->x);
+		else if (p->n && isnan(next)) {
+			next = p->x;
+			failed = bench_median(p) < 0;
+		}
+	}
+	if (isnan(max)) /* none ran: the count is not the reason */
+		return;
+	bench_figure(figures, "count with which a kernel runs", "most", "registers", max, max, max,
+		     NAN);
+	if (!isnan(next))
+		bench_note(figures, "With a count of %.0f a kernel %s.", next,
+			   failed ? "fails" : "is rejected");
+	else
+		bench_note(figures, "Neither the driver nor the GPU rejects a count of %.0f.", max);
+}
+
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	static const char *const name[] = {"counted", "R named", "UR named"};
+	const struct bench_series *counted = bench_find(samples, "counted");
+	double above_min = INFINITY, above_max = -INFINITY;
+	const struct bench_point *p[3] = {NULL};
+
+	(void)gpu;
+	for (uint32_t i = 0; counted && i < counted->n; i++) {
+		double x = counted->point[i].x, above;
+		char words[32];
+
+		for (unsigned k = 0; k < 3; k++)
+			p[k] = code_at(bench_find(samples, name[k]), x, NAN);
+		if (!p[0] || !p[1])
+			continue;
+		snprintf(words, sizeof(words), "%.0f words alive", x);
+		/* The others are equivalent. */
+		for (unsigned k = 0; k < 3 && x == MAX_LIVE; k++)
+			if (p[k])
+				bench_figure_point(figures, name[k], words,
+						   bench_find(samples, name[k]), p[k]);
+		above = bench_median(p[0]) - bench_median(p[1]);
+		above_min = fmin(above_min, above);
+		above_max = fmax(above_max, above);
+	}
+	if (isfinite(above_min)) {
+		bench_figure(figures, "counted above those named", "", "registers", above_min,
+			     above_min, above_max, NAN);
+		bench_note(figures,
+			   above_min == above_max && p[2]
+				   ? "The count includes only R, with %.0f that no thread "
+				     "may use; UR are not included."
+				   : "The count is at least %.0f above the R that are used.",
+			   above_min);
+	}
+	derive_limits(samples, figures);
+}
+
+BENCH(bench_registers) = {
+	.name = "registers",
+	.number = "M16",
+	.what = "registers that code names, that its header counts, and that run",
+	.measure = measure_samples,
+	.derive = derive_figures,
+};

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Counts the tensor instructions that the driver's assembler emits for one wmma, mma or wgmma of
+ * PTX. Launches nothing. Only for the GPU at hand, which is the frame's target. Takes about 0.1 s.
+ */
+#include "probe/bench/frame/timed_code.h"
+#include "sass/sass.h"
+#include <math.h>
+#include <string.h>
+
+struct snippet {
+	const char *name;
+	unsigned arch, last; /* first and last architecture; 0: any */
+	uint16_t op;
+	unsigned v100, t4; /* the study's counts; 0: none */
+	const char *step; /* uses A, B and C in registers a, b, c, or from %b_data */
+};
+/* A and B in shared memory, addressed by descriptors. */
+#define WGMMA(form, types, more)                                                       \
+	(".reg .b64 da, db; mov.b64 da, %b_arg0; mov.b64 db, %b_arg1;\n"               \
+	 "wgmma.fence.sync.aligned;\nwgmma.mma_async.sync.aligned." form "." types " " \
+	 "{c0,c1,c2,c3,c4,c5,c6,c7}, da, db, 1" more ";\n"                             \
+	 "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n")
+static const struct snippet snippets[] = {
+	{"wmma m16n16k16 f16", 0, 0, 0x03c, 16, 4,
+	 "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {a0,a1,a2,a3,a4,a5,a6,a7}, [%b_data];\n"
+	 "wmma.load.b.sync.aligned.col.m16n16k16.global.f16 {b0,b1,b2,b3,b4,b5,b6,b7}, [%b_data];\n"
+	 "wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {c0,c1,c2,c3,c4,c5,c6,c7}, [%b_data];\n"
+	 "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {c0,c1,c2,c3,c4,c5,c6,c7}, "
+	 "{a0,a1,a2,a3,a4,a5,a6,a7}, {b0,b1,b2,b3,b4,b5,b6,b7}, {c0,c1,c2,c3,c4,c5,c6,c7};\n"},
+	{"mma m16n8k8 f16", 0, 0, 0x03c, 0, 0,
+	 "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {c0,c1,c2,c3}, {a0,a1}, {b0}, "
+	 "{c0,c1,c2,c3};\n"},
+	{"mma m16n8k16 f16", 80, 0, 0x03c, 0, 0,
+	 "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {c0,c1,c2,c3}, {a0,a1,a2,a3}, {b0,b1}, "
+	 "{c0,c1,c2,c3};\n"},
+	{"mma m8n8k16 s8", 0, 0, 0x037, 0, 0,
+	 "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {c0,c1}, {a0}, {b0}, {c0,c1};\n"},
+	{"mma m16n8k32 s8", 80, 0, 0x037, 0, 0,
+	 "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {c0,c1,c2,c3}, {a0,a1,a2,a3}, {b0,b1}, "
+	 "{c0,c1,c2,c3};\n"},
+	{"mma m8n8k32 s4", 75, 0, 0x037, 0, 0,
+	 "mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32 {c0,c1}, {a0}, {b0}, {c0,c1};\n"},
+	{"wgmma m64n16k16 f16", 90, 90, 0x1f0, 0, 0,
+	 WGMMA("m64n16k16", "f32.f16.f16", ", 1, 1, 0, 0")},
+	{"wgmma m64n16k32 e4m3", 90, 90, 0x1f3, 0, 0,
+	 WGMMA("m64n16k32", "f32.e4m3.e4m3", ", 1, 1")},
+	{"wgmma m64n16k32 s8", 90, 90, 0x1f1, 0, 0, WGMMA("m64n16k32", "s32.s8.s8", "")},
+};
+
+static const char *name_of(uint16_t op)
+{
+	switch (op) {
+	case 0x037:
+		return "IMMA";
+	case 0x1f0:
+		return "HGMMA";
+	case 0x1f1:
+		return "IGMMA";
+	case 0x1f3:
+		return "QGMMA";
+	}
+	return "HMMA";
+}
+
+static void write_body(struct bench_text *t, const struct snippet *snippet)
+{
+	bench_say(t, ".reg .b32 a<8>, b<8>, c<8>;\n");
+	code_loads(t, "a", 8, 0);
+	code_loads(t, "b", 8, 32);
+	code_loads(t, "c", 8, 64);
+	bench_say(t, "%s", snippet->step);
+	code_stores(t, "c", 8, 96);
+}
+
+static void measure_samples(struct bench_run *run)
+{
+	for (unsigned i = 0; i < sizeof(snippets) / sizeof(*snippets); i++) {
+		const struct snippet *snippet = snippets + i;
+		struct bench_text text = {0};
+		struct bench_kernel *kernel;
+		struct nvs_sass_insn insn;
+		uint32_t n, count = 0;
+		const uint64_t(*word)[2];
+
+		if (snippet->arch > bench_arch(bench_gpu(run)) ||
+		    (snippet->last && snippet->last < bench_arch(bench_gpu(run))))
+			continue;
+		/* ptxas 13.0 calls a function there, which the check rejects. */
+		if (strstr(snippet->name, "s4") && bench_arch(bench_gpu(run)) >= 90) {
+			bench_missing(bench_samples(run),
+				      "%s: from sm_90 on the assembler calls a function for it",
+				      snippet->name);
+			continue;
+		}
+		write_body(&text, snippet);
+		kernel = bench_kernel(run, &(struct bench_code){.name = snippet->name,
+								.body = text.data,
+								.threads = 128});
+		bench_text_free(&text);
+		if (!kernel)
+			continue;
+		word = bench_kernel_words(kernel, &n);
+		for (uint32_t k = 0; k < n; k++) {
+			code_insn(word[k], &insn);
+			count += nvs_sass_insn_op(&insn) == snippet->op;
+		}
+		bench_value(bench_point(bench_series(bench_samples(run), snippet->name, "", NULL,
+						     "instructions"),
+					0, NAN),
+			    count);
+		bench_kernel_free(run, kernel);
+	}
+}
+
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	(void)gpu;
+	for (unsigned i = 0; i < sizeof(snippets) / sizeof(*snippets); i++) {
+		const struct snippet *s = snippets + i;
+		const char *op = name_of(s->op);
+		const struct bench_series *series = bench_find(samples, s->name);
+
+		if (!series || !series->n || !series->point->n)
+			continue;
+		bench_figure_point(figures, s->name, op, series, series->point);
+		if (!(bench_median(series->point) > 0))
+			bench_note(figures, "%s has no %s: other instructions are used.", s->name,
+				   op);
+		if (s->v100)
+			bench_published(figures, s->name, op, "V100", s->v100);
+		if (s->t4)
+			bench_published(figures, s->name, op, "T4", s->t4);
+	}
+}
+
+BENCH(bench_tensor_code) = {
+	.name = "tensor-code",
+	.number = "M24",
+	.what = "tensor instructions that wmma and mma become",
+	.measure = measure_samples,
+	.derive = derive_figures,
+};

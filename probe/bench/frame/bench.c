@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nvsnoop-probe bench: selects benchmarks, measures them or loads samples, and prints, saves or
+ * checks the results.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "probe/bench/frame/internal.h"
+#include "probe/studies.h"
+#include "probe/lib/svg.h"
+
+#define FILE_MAX (64u << 20)
+
+/* Reads a whole file; the caller frees it. */
+static char *read_file(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	struct stat st;
+	char *data;
+
+	if (!f || fstat(fileno(f), &st))
+		probe_die("%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
+		probe_die("%s: %s", path, S_ISREG(st.st_mode) ? "too large" : "not a file");
+	data = malloc((size_t)st.st_size + 1);
+	if (!data)
+		probe_die("out of memory");
+	*size = fread(data, 1, (size_t)st.st_size, f);
+	if (ferror(f))
+		probe_die("%s: %s", path, strerror(errno));
+	fclose(f);
+	return data;
+}
+
+/* Returns true for a named benchmark; if none is named, for all that are not slow. */
+static bool is_selected(const struct probe_options *o, const struct bench *b)
+{
+	for (int i = 0; i < o->nnames; i++)
+		if (!strcmp(o->names[i], b->name))
+			return true;
+	return !o->nnames && !b->slow;
+}
+
+static int list_benchmarks(const struct probe_options *o)
+{
+	for (const struct bench *const *b = bench_list; *b; b++) {
+		struct bench_text text = {NULL, 0, 0};
+
+		if (o->nnames && !is_selected(o, *b))
+			continue;
+		bench_say(&text, "%s%s%s%s: %s%s", (*b)->name, *(*b)->number ? " (" : "",
+			  (*b)->number, *(*b)->number ? ")" : "", (*b)->what,
+			  (*b)->slow ? " (when named)" : "");
+		probe_print_wrapped(text.data);
+		bench_text_free(&text);
+	}
+	if (fflush(stdout) || ferror(stdout))
+		probe_die("cannot write the list");
+	return 0;
+}
+
+/*
+ * Checks before measuring for minutes that the result can be saved. Does not truncate the file yet.
+ */
+static FILE *open_output(const char *path)
+{
+	FILE *f = fopen(path, "a");
+
+	if (!f)
+		probe_die("%s: %s", path, strerror(errno));
+	return f;
+}
+
+/* Measures one benchmark in this process and writes its samples to FD, as --save does. */
+static _Noreturn void measure_child(const struct probe_options *o, const struct bench *b, int fd)
+{
+	struct bench_run run = {.dry = false};
+	struct bench_saved one = {.n = 0};
+	FILE *f = fdopen(fd, "w");
+
+	if (!f)
+		probe_die("%s", strerror(errno));
+	/* Stop when the parent dies. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	bench_open(&run, o->gpu);
+	one.gpu = run.gpu;
+	bench_measure(&run, b, bench_saved_add(&one, b));
+	bench_save(f, &one);
+	/* Not exit(): a kernel that does not terminate would block the driver's exit handler. */
+	_exit(fclose(f) ? 2 : run.failures != 0);
+}
+
+/*
+ * Runs one benchmark in its own process, because after some kernel failures a process can no longer
+ * use the GPU, even with a new context. Adds the samples to SAVED, or how the process ended.
+ * Returns its wait status.
+ */
+static int measure_in_process(const struct probe_options *o, const struct bench *b,
+			      struct bench_saved *saved)
+{
+	struct bench_saved one = {.n = 0};
+	struct bench_samples *samples;
+	char why[160], path[32], *text;
+	int fd = memfd_create("samples", MFD_CLOEXEC), status;
+	size_t size;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fd < 0 ? -1 : fork();
+	if (pid < 0)
+		probe_die("cannot start a process for %s: %s", b->name, strerror(errno));
+	if (!pid)
+		measure_child(o, b, fd);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			probe_die("cannot wait for the process of %s: %s", b->name,
+				  strerror(errno));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	text = read_file(path, &size);
+	close(fd);
+	if (bench_load(&one, text, size, why)) {
+		saved->gpu = one.gpu;
+		*bench_saved_add(saved, b) = one.of[0];
+		free(one.of);
+	} else {
+		samples = bench_saved_add(saved, b);
+		bench_missing(samples, "not measured: its process ended with %s %d",
+			      WIFSIGNALED(status) ? "signal" : "status",
+			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	}
+	free(text);
+	return status;
+}
+
+/* Runs one benchmark in as many processes as it requires. */
+static int measure_one(const struct probe_options *o, const struct bench *b,
+		       struct bench_saved *saved)
+{
+	struct bench_samples *samples;
+	int status = 0;
+
+	if (!b->processes)
+		return measure_in_process(o, b, saved);
+	samples = bench_saved_add(saved, b);
+	for (unsigned i = 0; i < b->processes && !status; i++) {
+		struct bench_saved one = {.n = 0};
+
+		status = measure_in_process(o, b, &one);
+		if (one.n)
+			bench_samples_merge(samples, &one.of[0], i);
+		if (*one.gpu.name)
+			saved->gpu = one.gpu;
+		bench_saved_free(&one);
+	}
+	return status;
+}
+
+/* Measures the selected benchmarks. Returns true if something failed. */
+static bool measure_selected(const struct probe_options *o, struct bench_saved *saved, FILE **out)
+{
+	bool show_progress = isatty(STDERR_FILENO), fresh = o->save && access(o->save, F_OK),
+	     bad = false;
+	int status;
+
+	*out = o->save ? open_output(o->save) : NULL;
+	for (const struct bench *const *b = bench_list; *b; b++) {
+		if (!is_selected(o, *b))
+			continue;
+		if (show_progress)
+			fprintf(stderr, "\r%-22s\r", (*b)->name);
+		status = measure_one(o, *b, saved);
+		/* The child has reported that there is no suitable GPU. */
+		if (!*saved->gpu.name && WIFEXITED(status)) {
+			if (fresh)
+				unlink(o->save);
+			exit(WEXITSTATUS(status));
+		}
+		bad |= status != 0;
+	}
+	if (show_progress)
+		fprintf(stderr, "%-22s\r", "");
+	return bad;
+}
+
+static int run_dry(const struct probe_options *o)
+{
+	struct bench_run run = {.dry = false}; /* set once the context is open */
+	struct bench_saved saved = {.n = 0};
+	int status;
+
+	bench_open(&run, o->gpu);
+	run.dry = true;
+	for (const struct bench *const *b = bench_list; *b; b++)
+		if (is_selected(o, *b))
+			bench_measure(&run, *b, bench_saved_add(&saved, *b));
+	printf("%u kernels were assembled and are as expected, %u are not.\n", run.kernels,
+	       run.failures);
+	for (uint32_t i = 0; i < saved.n; i++)
+		for (uint32_t k = 0; k < saved.of[i].nmissing; k++)
+			printf("%s: %s\n", saved.of[i].bench, saved.of[i].missing[k]);
+	status = run.failures != 0;
+	bench_saved_free(&saved);
+	bench_close(&run);
+	if (fflush(stdout) || ferror(stdout))
+		probe_die("cannot write the result");
+	return status;
+}
+
+static void load_samples(const struct probe_options *o, struct bench_saved *saved)
+{
+	char why[160];
+	size_t size;
+	char *text = read_file(o->load, &size);
+
+	if (!bench_load(saved, text, size, why))
+		probe_die("%s: %s", o->load, why);
+	free(text);
+	/* Drop benchmarks that were not selected. */
+	for (uint32_t i = 0; o->nnames && i < saved->n;)
+		if (!is_selected(o, bench_named(saved->of[i].bench))) {
+			bench_samples_free(&saved->of[i]);
+			memmove(&saved->of[i], &saved->of[i + 1],
+				(--saved->n - i) * sizeof(*saved->of));
+		} else
+			i++;
+	for (int i = 0; i < o->nnames; i++) {
+		uint32_t k = 0;
+
+		while (k < saved->n && strcmp(saved->of[k].bench, o->names[i]))
+			k++;
+		if (k == saved->n)
+			probe_die("%s: contains no samples of %s", o->load, o->names[i]);
+	}
+}
+
+static void save_samples(const char *path, FILE *f, const struct bench_saved *saved)
+{
+	struct stat st;
+	int err = fstat(fileno(f), &st);
+
+	/* A pipe or a device cannot be truncated. */
+	if (!err && S_ISREG(st.st_mode))
+		err = ftruncate(fileno(f), 0);
+	if (!err)
+		bench_save(f, saved);
+	if (err || fflush(f) || ferror(f) || fclose(f))
+		probe_die("%s: %s", path, strerror(errno));
+}
+
+static int check_card(const struct probe_options *o, const struct bench_figures *figures,
+		      const struct bench_saved *saved, const char *card, size_t size)
+{
+	char why[160];
+	int status = bench_check(stdout, figures, saved, card, size, why);
+
+	if (status == 2)
+		probe_die("%s: %s", o->check, why);
+	if (fflush(stdout) || ferror(stdout))
+		probe_die("cannot write the result");
+	return status;
+}
+
+int probe_bench(const struct probe_options *o)
+{
+	struct bench_saved saved = {.n = 0};
+	struct bench_figures figures = {.nfigure = 0};
+	char *card = NULL;
+	size_t card_size = 0;
+	FILE *out = NULL;
+	bool failed = false;
+	int status = 0;
+
+	for (int i = 0; i < o->nnames; i++)
+		if (!bench_named(o->names[i])) {
+			fprintf(stderr,
+				"nvsnoop-probe: there is no benchmark '%s'; try bench --list\n",
+				o->names[i]);
+			exit(2);
+		}
+	if (o->list)
+		return list_benchmarks(o);
+	if (o->dry_run)
+		return run_dry(o);
+	/* Exit status as diff: 1 means a difference. */
+	if (o->check) {
+		probe_failure = 2;
+		card = read_file(o->check, &card_size);
+	}
+	if (o->svg)
+		probe_svg_folder(o->svg);
+	if (o->load)
+		load_samples(o, &saved);
+	else
+		failed = measure_selected(o, &saved, &out);
+	if (out)
+		save_samples(o->save, out, &saved);
+	figures.gpu = saved.gpu;
+	for (uint32_t i = 0; i < saved.n; i++)
+		bench_derive(&figures, bench_named(saved.of[i].bench), &saved.of[i]);
+	if (o->svg)
+		bench_pictures(&figures, o->svg);
+	if (o->check)
+		status = check_card(o, &figures, &saved, card, card_size);
+	else if (o->card) {
+		bench_card(stdout, &figures, &saved);
+		if (fflush(stdout) || ferror(stdout))
+			probe_die("cannot write the card");
+	} else
+		bench_print(&figures, &saved, o->format, o->nnames > 0);
+	if (!o->check)
+		status = failed;
+	bench_figures_free(&figures);
+	bench_saved_free(&saved);
+	free(card);
+	return status;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * M6, L1 bandwidth: 32 warps of one block repeatedly read an array of 4 to 128 KiB with
+ * ld.global.ca of 4, 8 and 16 bytes; each warp starts eight loads after the previous one. The
+ * result is bytes divided by the cycles from the first warp's start to the last one's end, after an
+ * untimed round. Expected: 12 points of 12 launches, less than 1 s.
+ */
+#include "probe/bench/frame/pointer_chase.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { THREADS = 1024, WARPS = THREADS / 32, UNROLL = 8, TURNS = 256 };
+static const unsigned widths[] = {4, 8, 16};
+
+/*
+ * Generates loads of WIDTH bytes. Results are folded into SUM, so that none is optimized away, and
+ * only after all loads: the assembler keeps that order, and four loads in flight are too few for
+ * L1's bandwidth.
+ */
+static void write_loads(struct bench_text *text, unsigned width, const char *label)
+{
+	static const char vector[][4] = {"", ".v2", ".v4"};
+	unsigned kind = width / 8, words = width / 4;
+
+	bench_say(text, "%s:\n.pragma \"nounroll\";\nadd.u64 at, %%b_arg0, off;\n", label);
+	for (unsigned k = 0; k < UNROLL; k++) {
+		bench_say(text, "ld.global.ca%s.u32 {", vector[kind]);
+		for (unsigned w = 0; w < words; w++)
+			bench_say(text, "%sw%u", w ? ", " : "", k * words + w);
+		bench_say(text, "}, [at+%u];\n", k * 32 * width);
+	}
+	for (unsigned w = 0; w < UNROLL * words; w++)
+		bench_say(text, "xor.b32 sum, sum, w%u;\n", w);
+	bench_say(text,
+		  "add.u64 off, off, %u;\n"
+		  "and.b64 off, off, mask;\n"
+		  "sub.u32 n, n, 1;\n"
+		  "setp.gt.s32 p, n, 0;\n"
+		  "@p bra %s;\n"
+		  "setp.eq.u32 p, sum, never;\n"
+		  "@p bra lost;\n",
+		  UNROLL * 32 * width, label);
+}
+
+static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width)
+{
+	struct bench_text body = {0}, name = {0};
+	struct bench_kernel *kernel;
+
+	bench_say(&name, "l1-read-%u", width);
+	bench_say(&body,
+		  "{\n"
+		  ".reg .u64 at, off, mask, from, to;\n"
+		  ".reg .u32 n, sum, w<32>, t, never;\n"
+		  ".reg .pred p;\n"
+		  "cvt.u32.u64 never, %%b_arg3;\n"
+		  "mov.u32 sum, 0;\n"
+		  "sub.u64 mask, %%b_arg1, 1;\n"
+		  "mul.lo.u32 t, %%b_warp, %u;\n"
+		  "mad.lo.u32 t, %%b_lane, %u, t;\n"
+		  "cvt.u64.u32 off, t;\n"
+		  "and.b64 off, off, mask;\n"
+		  "cvt.u32.u64 n, %%b_arg4;\n",
+		  UNROLL * 32 * width, width);
+	write_loads(&body, width, "warm");
+	bench_say(&body, "cvt.u32.u64 n, %%b_arg2;\n"
+			 "bar.sync 0;\n"
+			 "mov.u64 from, %%clock64;\n");
+	write_loads(&body, width, "read");
+	bench_say(&body, "mov.u64 to, %%clock64;\n"
+			 "mul.wide.u32 at, %%b_warp, 16;\n"
+			 "add.u64 at, at, %%b_data;\n"
+			 "setp.ne.u32 p, %%b_lane, 0;\n"
+			 "@p bra lost;\n"
+			 "st.global.u64 [at], from;\n"
+			 "st.global.u64 [at+8], to;\n"
+			 "lost:\n"
+			 "mov.u64 at, 0;\n"
+			 "}\n");
+	kernel = bench_kernel(run, &(struct bench_code){.name = name.data,
+							.body = body.data,
+							.threads = THREADS,
+							.expect = {{OP_LDG, UNROLL, UNROLL}}});
+	bench_text_free(&body);
+	bench_text_free(&name);
+	return kernel;
+}
+
+/* Computes bytes per cycle between the first start and the last end. */
+static double compute_rate(const struct bench_run *run, const void *results, double bytes)
+{
+	const uint64_t(*warp)[2] = results;
+	uint64_t from = UINT64_MAX, to = 0;
+
+	(void)run;
+	for (unsigned k = 0; k < WARPS; k++) {
+		from = warp[k][0] < from ? warp[k][0] : from;
+		to = warp[k][1] > to ? warp[k][1] : to;
+	}
+	return to > from ? bytes / (double)(to - from) : NAN;
+}
+
+static void measure_samples(struct bench_run *run)
+{
+	uint64_t base = bench_memory(run, 128 << 10);
+
+	if (!base)
+		bench_missing(bench_samples(run), "not enough memory for the array");
+	for (unsigned w = 0; base && w < 3; w++) {
+		struct bench_kernel *kernel = kernel_of(run, widths[w]);
+		char name[8];
+
+		snprintf(name, sizeof(name), "%u B", widths[w]);
+		for (uint64_t bytes = 4 << 10; kernel && bytes <= 128 << 10;
+		     bytes *= bytes > 4 << 10 ? 2 : 4) {
+			struct bench_launch launch = {
+				.grid = 1,
+				.block = THREADS,
+				.no_shared = true,
+				/*
+				 * A sum of zeros never equals arg3. A full round warms the cache.
+				 */
+				.arg = {base, bytes, TURNS, 1, bytes / (UNROLL * 32 * widths[w])}};
+			struct bench_point *point = bench_point(
+				bench_series(bench_samples(run), name, "bytes", "", "B/cycle/SM"),
+				(double)bytes, NAN);
+
+			chase_repeat(run, kernel, &launch, WARPS * 16, compute_rate,
+				     (double)TURNS * UNROLL * THREADS * widths[w], point);
+		}
+	}
+}
+
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	static const struct {
+		const char *gpu;
+		double rate;
+	} published[] = {{"T4", 58.8}, {"V100", 108.3}, {"P100", 31.3},
+			 {"P4", 15.7}, {"M60", 15.7},	{"K80", 68.6}};
+	const struct bench_series *fastest = NULL;
+	const struct bench_point *fastest_point = NULL;
+	char at[24];
+
+	(void)gpu;
+	for (unsigned k = 0; k < 6; k++)
+		bench_published(figures, "L1 bandwidth", "", published[k].gpu, published[k].rate);
+	for (uint32_t s = 0; s < samples->n; s++) {
+		const struct bench_series *series = &samples->series[s];
+		const struct bench_point *best = NULL;
+
+		for (uint32_t k = 0; k < series->n; k++)
+			if (series->point[k].n &&
+			    (!best || bench_median(&series->point[k]) > bench_median(best)))
+				best = &series->point[k];
+		bench_picture(figures, "l1-read", "L1, read by one SM", series, true, false);
+		if (!best)
+			continue;
+		bench_figure_point(figures, "L1 read", series->name, series, best);
+		if (!fastest_point || bench_median(best) > bench_median(fastest_point)) {
+			fastest_point = best;
+			fastest = series;
+		}
+	}
+	if (!fastest_point)
+		return;
+	bench_figure_point(figures, "L1 bandwidth", "", fastest, fastest_point);
+	bench_note(figures, "L1 is fastest, %.1f B/cycle per SM, with loads of %s in %s.",
+		   bench_median(fastest_point), fastest->name, chase_bytes(at, fastest_point->x));
+}
+
+BENCH(bench_l1_bandwidth) = {
+	.name = "l1-bandwidth",
+	.number = "M6",
+	.what = "bandwidth of L1, of loads of 4, 8 and 16 bytes",
+	.measure = measure_samples,
+	.derive = derive_figures,
+};

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * M17 and M18, shared memory. Each word holds its own address, so that a thread loads one word
+ * repeatedly, each load depending on the previous one. Latency: one warp, lanes S elements of 4, 8
+ * or 16 bytes apart, for 33 values of S; with 0 all lanes use one. Bandwidth: a block of 1,024
+ * threads on each SM, two chains per thread, 64 to 4,096 steps: the slope of the cycles by steps.
+ * Expected: 99 and 14 points of 12 launches, less than 1 s each. Published latency:
+ * github.com/caps-tum/mt4g, sample_results (H100 SXM).
+ */
+#include "probe/bench/frame/pointer_chase.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { WORDS = 8192, THREADS = 1024, LOOPS = 64, STEPS = LOOPS * CHASE_UNROLL };
+static const unsigned widths[] = {4, 8, 16};
+
+static const char declared[] = ".shared .align 128 .b8 words[32768];\n";
+
+/* Generates code that fills all words with their addresses. */
+static void write_fill(struct bench_text *text)
+{
+	bench_say(text,
+		  "mov.u32 base, words;\n"
+		  "mov.u32 n, %%b_tid;\n"
+		  "fill:\n"
+		  "mad.lo.u32 at, n, 4, base;\n"
+		  "st.shared.u32 [at], at;\n"
+		  "add.u32 n, n, %%b_ntid;\n"
+		  "setp.lt.u32 p, n, %u;\n"
+		  "@p bra fill;\n"
+		  "bar.sync 0;\n",
+		  (unsigned)WORDS);
+}
+
+static void write_load(struct bench_text *text, unsigned width, const char *at)
+{
+	if (width == 4)
+		bench_say(text, "ld.shared.u32 %s, [%s];\n", at, at);
+	else if (width == 8)
+		bench_say(text, "ld.shared.v2.u32 {%s, x}, [%s];\nxor.b32 sum, sum, x;\n", at, at);
+	else
+		bench_say(text,
+			  "ld.shared.v4.u32 {%s, x, y, z}, [%s];\n"
+			  "xor.b32 sum, sum, x;\nxor.b32 sum, sum, y;\nxor.b32 sum, sum, z;\n",
+			  at, at);
+}
+
+/*
+ * Builds a kernel with CHAINS loads per step: arg2 untimed iterations of CHASE_UNROLL loads, then
+ * arg1 timed.
+ */
+static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width, unsigned chains)
+{
+	struct bench_text body = {0}, name = {0};
+	struct bench_kernel *kernel;
+	uint32_t loads = CHASE_UNROLL;
+
+	bench_say(&name, "shared-%u-%u", width, chains);
+	bench_say(&body, "{\n"
+			 ".reg .u64 from, to, out;\n"
+			 ".reg .u32 at, other, base, n, sum, x, y, z;\n"
+			 ".reg .pred p;\n"
+			 "mov.u32 sum, 0;\n");
+	write_fill(&body);
+	/* The second chain is half of the array away. */
+	bench_say(&body,
+		  "cvt.u32.u64 n, %%b_arg0;\n"
+		  "mul.lo.u32 at, n, %%b_tid;\n"
+		  "mul.lo.u32 at, at, %u;\n"
+		  "xor.b32 other, at, 16384;\n"
+		  "and.b32 at, at, 32767;\n"
+		  "and.b32 other, other, 32767;\n"
+		  "add.u32 at, at, base;\n"
+		  "add.u32 other, other, base;\n",
+		  width);
+	for (unsigned timed = 0; timed < 2; timed++) {
+		bench_say(&body, "cvt.u32.u64 n, %%b_arg%u;\nbar.sync 0;\n", timed ? 1u : 2u);
+		if (timed)
+			bench_say(&body, "mov.u64 from, %%clock64;\n");
+		bench_say(&body, "turn%u:\n.pragma \"nounroll\";\n", timed);
+		for (unsigned k = 0; k < CHASE_UNROLL / chains; k++) {
+			write_load(&body, width, "at");
+			if (chains == 2)
+				write_load(&body, width, "other");
+		}
+		bench_say(&body,
+			  "sub.u32 n, n, 1;\n"
+			  "setp.gt.s32 p, n, 0;\n"
+			  "@p bra turn%u;\n"
+			  "add.u32 sum, sum, at;\nadd.u32 sum, sum, other;\n"
+			  "setp.eq.u32 p, sum, 1;\n" /* never true, but depends on all loads */
+			  "@p bra lost;\n",
+			  timed);
+	}
+	bench_say(&body, "bar.sync 0;\n"
+			 "mov.u64 to, %%clock64;\n"
+			 "sub.u64 to, to, from;\n"
+			 "setp.ne.u32 p, %%b_tid, 0;\n"
+			 "@p bra lost;\n"
+			 "mul.wide.u32 out, %%b_ctaid, 8;\n"
+			 "add.u64 out, out, %%b_data;\n"
+			 "st.global.u64 [out], to;\n"
+			 "lost:\n"
+			 "mov.u64 out, 0;\n"
+			 "}\n");
+	kernel = bench_kernel(run, &(struct bench_code){.name = name.data,
+							.declared = declared,
+							.body = body.data,
+							.threads = chains == 1 ? 32 : THREADS,
+							.expect = {{OP_LDS, loads, loads}}});
+	bench_text_free(&body);
+	bench_text_free(&name);
+	return kernel;
+}
+
+static void measure_latency(struct bench_run *run)
+{
+	for (unsigned w = 0; w < 3; w++) {
+		struct bench_kernel *kernel = kernel_of(run, widths[w], 1);
+		char name[8];
+
+		snprintf(name, sizeof(name), "%u B", widths[w]);
+		for (uint32_t apart = 0; kernel && apart <= 32; apart++) {
+			struct bench_launch launch = {
+				.grid = 1, .block = 32, .arg = {apart, LOOPS, LOOPS}};
+			struct bench_point *point = bench_point(bench_series(bench_samples(run),
+									     name, "elements apart",
+									     "", "cycles"),
+								apart, NAN);
+
+			chase_repeat(run, kernel, &launch, 8, chase_cycles, STEPS, point);
+		}
+	}
+}
+
+/*
+ * Returns how many lanes share a bank, for elements of 4 bytes that are APART words apart, with 32
+ * banks.
+ */
+static unsigned conflict_degree(unsigned apart)
+{
+	unsigned degree = 1;
+
+	while (apart && degree < 32 && apart % (degree * 2) == 0)
+		degree *= 2;
+	return degree;
+}
+
+/* Fits the medians by the number of lanes on one bank; NAN if not possible. */
+static void fit_conflicts(const struct bench_series *series, double *slope, double *intercept)
+{
+	double x = 0, y = 0, xx = 0, xy = 0, n = 0;
+
+	*slope = *intercept = NAN;
+	for (uint32_t k = 0; series && k < series->n; k++) {
+		double degree = conflict_degree((unsigned)series->point[k].x);
+		double cycles = bench_median(&series->point[k]);
+
+		if (isnan(cycles))
+			continue;
+		x += degree;
+		y += cycles;
+		xx += degree * degree;
+		xy += degree * cycles;
+		n++;
+	}
+	if (n * xx > x * x) {
+		*slope = (n * xy - x * y) / (n * xx - x * x);
+		*intercept = (y - *slope * x) / n;
+	}
+}
+
+static void derive_latency(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	double slope, intercept;
+
+	(void)gpu;
+	bench_published(figures, "shared latency", "4 B, 1 apart", "H100, mt4g", 29.9);
+	for (uint32_t s = 0; s < samples->n; s++) {
+		const struct bench_series *series = &samples->series[s];
+
+		for (uint32_t k = 0; k < series->n; k++) {
+			char parameter[48];
+			unsigned apart = (unsigned)series->point[k].x;
+
+			/*
+			 * All others have the same conflicts as one of these; they are only in the
+			 * plot.
+			 */
+			if (!series->point[k].n || !apart || apart & (apart - 1))
+				continue;
+			snprintf(parameter, sizeof(parameter), "%s, %g apart", series->name,
+				 series->point[k].x);
+			bench_figure_point(figures, "shared latency", parameter, series,
+					   &series->point[k]);
+			bench_detail(figures, s && apart > 1);
+		}
+	}
+	fit_conflicts(bench_find(samples, "4 B"), &slope, &intercept);
+	if (!isnan(slope))
+		bench_note(
+			figures,
+			"A load of 4 bytes takes %.1f cycles without conflict, and %.2f more for "
+			"each additional lane on one bank.",
+			intercept + slope, slope);
+	for (uint32_t s = 0; s < samples->n; s++)
+		bench_picture(figures, "latency-shared", "Latency of shared memory",
+			      &samples->series[s], false, false);
+}
+
+static void measure_bandwidth(struct bench_run *run)
+{
+	for (unsigned w = 0; w < 3; w += 2) {
+		struct bench_kernel *kernel = kernel_of(run, widths[w], 2);
+		char name[8];
+
+		snprintf(name, sizeof(name), "%u B", widths[w]);
+		for (uint32_t steps = 64; kernel && steps <= 4096; steps *= 2) {
+			struct bench_launch launch = {.grid = (uint32_t)bench_gpu(run)->sms,
+						      .block = THREADS,
+						      .arg = {1, 2 * steps / CHASE_UNROLL, 1}};
+			struct bench_point *point = bench_point(
+				bench_series(bench_samples(run), name, "steps", "", "cycles"),
+				steps, NAN);
+
+			chase_repeat(run, kernel, &launch, 8, chase_cycles, 1, point);
+		}
+	}
+}
+
+static void derive_bandwidth(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			     struct bench_figures *figures)
+{
+	(void)gpu;
+	for (unsigned w = 0; w < 3; w += 2) {
+		char name[8];
+		const struct bench_series *series;
+		double slope, intercept, bytes = 2.0 * THREADS * widths[w];
+
+		snprintf(name, sizeof(name), "%u B", widths[w]);
+		series = bench_find(samples, name);
+		if (!series)
+			continue;
+		bench_line(series, &slope, &intercept);
+		if (!(slope > 0))
+			continue;
+		bench_figure(figures, "shared bandwidth", name, "B/cycle/SM", bytes / slope, NAN,
+			     NAN, series->n ? series->point[series->n - 1].sm_mhz : NAN);
+		bench_note(figures,
+			   "Shared memory provides %.1f B/cycle per SM to loads of %s (32 banks of "
+			   "4 bytes: 128).",
+			   bytes / slope, name);
+	}
+}
+
+BENCH(bench_shared_latency) = {
+	.name = "shared-latency",
+	.number = "M17",
+	.what = "latency of shared memory, with conflicts of banks",
+	.measure = measure_latency,
+	.derive = derive_latency,
+};
+
+BENCH(bench_shared_bandwidth) = {
+	.name = "shared-bandwidth",
+	.number = "M18",
+	.what = "bandwidth of shared memory, all SMs",
+	.measure = measure_bandwidth,
+	.derive = derive_bandwidth,
+};

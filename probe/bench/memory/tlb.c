@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * M20, TLBs. One thread chases a random chain with one line in every 2, 4, 16, 32 and 64 MiB,
+ * through all available memory, at most 128 GiB, with ld.global.cg: the few lines stay in L2, so
+ * increases are due to translation. Each page uses a line at a different offset, or they would map
+ * to few sets of L2; and because lines of L2 have different distances, each launch of a short chain
+ * uses other lines. A TLB entry may cover more than a page: then one address in each fills it, and
+ * the stride from which on the reach in bytes grows is the size that an entry covers. With
+ * ld.global.ca through the first 1,024 pages: if L1 stays as fast beyond the TLB's reach, it is
+ * addressed virtually. Expected: about 130 points of 12 launches, 6 s, mostly for long chains.
+ */
+#include "probe/bench/frame/pointer_chase.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { LINE = 128, L1_PAGES = 1024, SHORT = 1024, APART = 641 * LINE };
+static const uint64_t page = 2 << 20;
+enum { STRIDES = 5 };
+static const unsigned strides[STRIDES] = {2, 4, 16, 32, 64}; /* MiB */
+
+static void measure_chains(struct bench_run *run, struct bench_kernel *builder,
+			   struct bench_kernel *kernel, const char *name, uint64_t base,
+			   uint64_t stride, uint64_t most)
+{
+	for (uint64_t n = 8; n <= most; n = chase_next(n)) {
+		struct bench_point *point, clocks = {0};
+		struct chase_chain chain = {.base = base,
+					    .elements = n,
+					    .stride = stride,
+					    .skew = LINE,
+					    .random = true};
+		uint64_t timed = n < 1024 ? 1024 : n > 8192 ? 8192 : chase_steps(n);
+		struct bench_launch launch = {.grid = 1,
+					      .block = 1,
+					      .no_shared = true,
+					      .arg = {base, chase_steps(n), timed}};
+
+		point = bench_point(bench_series(bench_samples(run), name, "bytes", "", "cycles"),
+				    (double)(n * stride), NAN);
+		for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
+			const void *results;
+
+			chain.base = base + (n > SHORT ? 0 : k * APART);
+			launch.arg[0] = chain.base;
+			if (((!k || n <= SHORT) && !chase_lay(run, builder, &chain)) ||
+			    !(results = bench_launch(run, kernel, &launch, 16)) || bench_dry(run))
+				break;
+			if (k) {
+				bench_value(point, chase_cycles(run, results, (double)timed));
+				bench_value(&clocks, bench_mhz(run));
+			}
+		}
+		point->sm_mhz = bench_median(&clocks);
+		if (!point->n && !bench_dry(run))
+			return;
+	}
+}
+
+static void measure_samples(struct bench_run *run)
+{
+	struct bench_kernel *builder = chase_builder(run);
+	struct bench_kernel *cg = chase_kernel(run, "cg"), *ca = chase_kernel(run, "ca");
+	uint64_t most = 128ull << 30, base = 0;
+	char name[16];
+
+	if (!builder || !cg || !ca)
+		return;
+	while (most > 256ull << 20 && !(base = bench_memory(run, most)))
+		most = most & (most - 1) ? most / 3 * 2 : most / 4 * 3;
+	if (!base) {
+		bench_missing(bench_samples(run), "not enough memory for the chain");
+		return;
+	}
+	measure_chains(run, builder, ca, "L1", base, page,
+		       most / page < L1_PAGES ? most / page : L1_PAGES);
+	for (unsigned k = 0; k < STRIDES; k++) {
+		uint64_t stride = (uint64_t)strides[k] << 20;
+
+		snprintf(name, sizeof(name), "%u MiB", strides[k]);
+		measure_chains(run, builder, cg, name, base, stride, most / stride);
+	}
+}
+
+/* A miss of a level may cost as little as a thirtieth. */
+#define SHARE 0.02
+/* A reach is known to within a factor of 1.5; beyond this factor it is a different one. */
+#define FARTHER 1.75
+
+/*
+ * Returns how far addresses STRIDE MiB apart stay below LIMIT cycles; INFINITY if up to the end;
+ * NAN if there is no such curve.
+ */
+static double reach_of(const struct bench_samples *samples, unsigned stride, double limit)
+{
+	const struct bench_series *series;
+	double reach = NAN;
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u MiB", stride);
+	series = bench_find(samples, name);
+	for (uint32_t k = 0; series && k < series->n; k++) {
+		double cycles = bench_median(&series->point[k]);
+
+		/* A single point is an outlier. */
+		if (cycles > limit &&
+		    (k + 1 == series->n || !(bench_median(&series->point[k + 1]) <= limit)))
+			return reach;
+		if (!isnan(cycles))
+			reach = series->point[k].x;
+	}
+	return isnan(reach) ? NAN : INFINITY;
+}
+
+/*
+ * Derives a level's reach, the minimum over all strides, and what an entry covers: the longest
+ * stride that reaches no farther, while the next one does.
+ */
+static void derive_level(const struct bench_samples *samples, struct bench_figures *figures,
+			 double limit, const char *name, double mhz)
+{
+	double reach[STRIDES], min = INFINITY;
+	char each[24], all[24];
+	unsigned k = 0;
+
+	for (unsigned s = 0; s < STRIDES; s++) {
+		reach[s] = reach_of(samples, strides[s], limit);
+		min = fmin(min, reach[s]);
+	}
+	bench_figure(figures, "TLB reach", name, "MiB", min / 1048576, NAN, NAN, mhz);
+	while (k < STRIDES && reach[k] < FARTHER * min)
+		k++;
+	if (!k || k == STRIDES || isnan(reach[k]))
+		return;
+	chase_bytes(each, strides[k - 1] * 1048576.0);
+	chase_bytes(all, min);
+	bench_figure(figures, "TLB entry", name, "MiB", strides[k - 1], NAN, NAN, mhz);
+	bench_figure(figures, "TLB entries", name, "entries", min / 1048576 / strides[k - 1], NAN,
+		     NAN, mhz);
+	bench_note(figures,
+		   "TLB, %s: addresses %u MiB apart reach farther than those %s or less apart: "
+		   "an entry covers %s, and its reach of %s is %.0f entries.",
+		   name, strides[k], each, each, all, min / 1048576 / strides[k - 1]);
+}
+
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	const struct bench_series *series = bench_find(samples, "2 MiB");
+	struct bench_plateau plateau[5];
+	uint32_t n = series ? bench_plateaus(series, SHARE, 3, plateau, 5) : 0;
+	char to[24], level[32];
+
+	(void)gpu;
+	bench_published(figures, "TLB reach", "level 1", "T4", 32);
+	bench_published(figures, "TLB reach", "last level", "T4", 8192);
+	for (uint32_t k = 0; k < n; k++) {
+		bool open = plateau[k].last == series->n - 1;
+
+		/* The last level that ends; anything beyond is not a TLB. */
+		if (open)
+			snprintf(level, sizeof(level), "beyond");
+		else if (k == n - 1 || plateau[k + 1].last == series->n - 1)
+			snprintf(level, sizeof(level), "last level");
+		else
+			snprintf(level, sizeof(level), "level %u", k + 1);
+		bench_figure_point(figures, "TLB latency", level, series,
+				   &series->point[(plateau[k].first + plateau[k].last) / 2]);
+		bench_note(figures, "One line of L2 in each page of 2 MiB: %.0f cycles up to %s%s.",
+			   plateau[k].value, chase_bytes(to, plateau[k].to),
+			   open ? ", the largest measured" : "");
+		if (!open)
+			derive_level(samples, figures,
+				     (plateau[k].value +
+				      (k + 1 < n ? plateau[k + 1].value
+						 : bench_median(&series->point[series->n - 1]))) /
+					     2,
+				     level, series->point[plateau[k].last].sm_mhz);
+	}
+	if (n && plateau[n - 1].last < series->n - 1) {
+		const struct bench_point *point = &series->point[series->n - 1];
+
+		bench_figure_point(figures, "TLB latency", "beyond", series, point);
+		bench_note(figures, "Beyond it up to %.0f, at %s, the largest measured.",
+			   bench_median(point), chase_bytes(to, point->x));
+	}
+	for (uint32_t k = 0; k < samples->n; k++)
+		bench_picture(figures, "tlb", "Latency by reach, one line in each stride",
+			      &samples->series[k], true, false);
+	series = bench_find(samples, "L1");
+	if (!series || series->n < 2 || n < 2)
+		return;
+	if (series->point[series->n - 1].x < plateau[1].from)
+		return;
+	n = bench_plateaus(series, 0.15, 2, plateau, 5);
+	bench_note(figures,
+		   n == 1 ? "L1 is as fast beyond the reach of the first TLB: it is addressed "
+			    "virtually."
+			  : "L1 is slower beyond the reach of the first TLB, or those lines do "
+			    "not fit in it.");
+}
+
+BENCH(bench_tlb) = {
+	.name = "tlb",
+	.number = "M20",
+	.what = "reach of the TLBs, and what a miss costs",
+	.measure = measure_samples,
+	.derive = derive_figures,
+};

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures the clocks used by all benchmarks: the difference of two consecutive reads of %clock64,
+ * the step of %globaltimer, and the SM clock of a kernel. Takes 0.1 s.
+ */
+#include <math.h>
+#include "probe/bench/frame/bench.h"
+
+enum { READS = 256, CS2R = 0x005 };
+
+/* Generates code that stores steps of one clock to %b_data, 64 bits each. */
+static const char *write_body(struct bench_text *text, const char *clock, bool until_it_moves)
+{
+	bench_say(text,
+		  ".reg .u64 %%c0, %%c1, %%at, %%end; .reg .pred %%p;\n"
+		  "mov.u64 %%at, %%b_data;\nadd.u64 %%end, %%at, %d;\n"
+		  "mov.u64 %%c0, %s;\n"
+		  "next:\n",
+		  READS * 8, clock);
+	if (until_it_moves)
+		bench_say(text,
+			  "still:\nmov.u64 %%c1, %s;\n"
+			  "setp.eq.u64 %%p, %%c0, %%c1;\n@%%p bra still;\n",
+			  clock);
+	else
+		bench_say(text, "mov.u64 %%c0, %s;\nmov.u64 %%c1, %s;\n", clock, clock);
+	bench_say(text,
+		  "sub.u64 %%c0, %%c1, %%c0;\nst.global.u64 [%%at], %%c0;\nmov.u64 %%c0, %%c1;\n"
+		  "add.u64 %%at, %%at, 8;\nsetp.lt.u64 %%p, %%at, %%end;\n@%%p bra next;\n");
+	return text->data;
+}
+
+/* The minimum step: others include an instruction cache miss, or another warp. */
+static double min_step(const uint64_t *step)
+{
+	uint64_t v = UINT64_MAX;
+
+	for (int i = 0; i < READS; i++)
+		if (step[i] && step[i] < v)
+			v = step[i];
+	return v == UINT64_MAX ? NAN : (double)v;
+}
+
+static void measure_clock(struct bench_run *run, const char *name, const char *unit,
+			  const struct bench_code *code, bool clock_too)
+{
+	struct bench_samples *samples = bench_samples(run);
+	struct bench_kernel *k = bench_kernel(run, code);
+	struct bench_point *p, *mhz = NULL;
+
+	if (!k)
+		return;
+	p = bench_point(bench_series(samples, name, "", NULL, unit), 0, NAN);
+	if (clock_too)
+		mhz = bench_point(bench_series(samples, "SM clock", "", NULL, "MHz"), 0, NAN);
+	for (int i = -1; i < BENCH_REPEATS; i++) {
+		const uint64_t *step = bench_launch(run, k, &(struct bench_launch){.block = 1},
+						    READS * 8);
+
+		if (!step)
+			break;
+		if (i < 0)
+			continue;
+		bench_sample(run, p, min_step(step));
+		if (mhz)
+			bench_sample(run, mhz, bench_mhz(run));
+	}
+	bench_kernel_free(run, k);
+}
+
+static void measure_samples(struct bench_run *run)
+{
+	struct bench_text text = {NULL, 0, 0};
+	struct bench_code code = {.name = "bracket", .threads = 32, .expect = {{CS2R, 1, 64}}};
+
+	code.body = write_body(&text, "%clock64", false);
+	measure_clock(run, "empty bracket", "cycles", &code, true);
+	bench_text_free(&text);
+	code = (struct bench_code){.name = "globaltimer", .threads = 32};
+	code.body = write_body(&text, "%globaltimer", true);
+	measure_clock(run, "%globaltimer's step", "ns", &code, false);
+	bench_text_free(&text);
+}
+
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	for (uint32_t i = 0; i < samples->n; i++)
+		if (samples->series[i].n)
+			bench_figure_point(figures, samples->series[i].name, "",
+					   &samples->series[i], &samples->series[i].point[0]);
+}
+
+BENCH(bench_clocks) = {
+	.name = "clocks",
+	.number = "",
+	.what = "an empty bracket, the timer's step, the SM clock",
+	.measure = measure_samples,
+	.derive = derive_figures,
+};

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * M26 to M28: the clock under load. Matrix products with cuBLAS run in batches of about 20 ms;
+ * during each batch NVML is asked for the SM clock, power, temperature and what limits the clock.
+ * Nothing is set, and no temperature is forced.
+ *
+ * power: FP16, 512 to 16,384 rows, 5 s each; a value is the mean of an eleventh of that. steady:
+ * FP32 of 1,024 rows for 60 s, by time. thermal: FP16 of 8,192 rows for 60 s, by temperature.
+ */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "probe/bench/frame/bench.h"
+#include "probe/bench/compute/products.h"
+#include "probe/probe.h"
+
+/* Values of nvml.h. */
+enum { CLOCK_SM = 1, SENSOR_GPU = 0 };
+static const struct reason {
+	const char *name;
+	uint64_t bit;
+} reason[] = {
+	{"limited by power", 0x4},
+	{"limited by hardware", 0x8},
+	{"limited by temperature", 0x20},
+	{"limited by temperature, hardware", 0x40},
+	{"limited by power, hardware", 0x80},
+};
+enum { REASONS = sizeof reason / sizeof *reason, LOAD_S = 5, LONG_S = 60 };
+
+struct nvml {
+	int (*init)(void);
+	int (*device_of)(const char *bus, void **device);
+	int (*clock)(void *device, int which, unsigned *mhz);
+	int (*power)(void *device, unsigned *milliwatts);
+	int (*temperature)(void *device, int which, unsigned *celsius);
+	int (*reasons)(void *device, unsigned long long *mask); /* optional */
+	void *device;
+};
+
+struct seen {
+	double seconds, mhz, watts, celsius, tops;
+	uint64_t reasons;
+};
+
+static bool set_function(void *call, void *found)
+{
+	memcpy(call, &found, sizeof found);
+	return found;
+}
+
+static bool open_nvml(struct bench_run *run, struct nvml *m)
+{
+	void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+	int (*current)(int *), (*bus_of)(char *, int, int), device = 0;
+	char bus[32] = "";
+
+	if (!lib || !set_function(&m->init, dlsym(lib, "nvmlInit_v2")) ||
+	    !set_function(&m->device_of, dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2")) ||
+	    !set_function(&m->clock, dlsym(lib, "nvmlDeviceGetClockInfo")) ||
+	    !set_function(&m->power, dlsym(lib, "nvmlDeviceGetPowerUsage")) ||
+	    !set_function(&m->temperature, dlsym(lib, "nvmlDeviceGetTemperature")) ||
+	    !set_function(&current, bench_driver(run, "cuCtxGetDevice")) ||
+	    !set_function(&bus_of, bench_driver(run, "cuDeviceGetPCIBusId")) || m->init() ||
+	    current(&device) || bus_of(bus, sizeof bus, device) || m->device_of(bus, &m->device)) {
+		bench_missing(bench_samples(run), "NVML (libnvidia-ml.so.1) does not work here");
+		return false;
+	}
+	set_function(&m->reasons, dlsym(lib, "nvmlDeviceGetCurrentClocksThrottleReasons"));
+	return true;
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Runs one batch and reads NVML meanwhile. Sets N to what takes 20 ms. */
+static bool run_batch(const struct nvml *m, struct bench_products *p, uint32_t size, uint32_t *n,
+		      struct seen *seen)
+{
+	unsigned mhz = 0, milliwatts = 0, celsius = 0;
+	unsigned long long mask = 0;
+	double seconds;
+
+	if (!bench_products_begin(p, size, *n))
+		return false;
+	if (m->clock(m->device, CLOCK_SM, &mhz) || m->power(m->device, &milliwatts) ||
+	    m->temperature(m->device, SENSOR_GPU, &celsius) ||
+	    (m->reasons && m->reasons(m->device, &mask))) {
+		bench_products_end(p);
+		return false;
+	}
+	seconds = bench_products_end(p);
+	if (!(seconds > 0))
+		return false;
+	*seen = (struct seen){now_s(),
+			      mhz,
+			      milliwatts / 1e3,
+			      celsius,
+			      2.0 * size * size * size * *n / seconds / 1e12,
+			      mask};
+	*n = (uint32_t)fmin(fmax(*n * 0.02 / seconds, 1), 10000);
+	return true;
+}
+
+/* Adds V to the point at X, unless it is full. */
+static void add_value(struct bench_run *run, const char *name, const char *x, const char *unit,
+		      double at, double v)
+{
+	struct bench_point *p = bench_point(bench_series(bench_samples(run), name, x, NULL, unit),
+					    at, NAN);
+
+	if (p->n < BENCH_REPEATS)
+		bench_value(p, v);
+}
+
+static void add_seen(struct bench_run *run, const char *x, double at, const struct seen *s)
+{
+	add_value(run, "SM clock", x, "MHz", at, s->mhz);
+	add_value(run, "power", x, "W", at, s->watts);
+	if (strcmp(x, "temperature"))
+		add_value(run, "temperature", x, "degrees", at, s->celsius);
+	add_value(run, "products", x, "Top/s", at, s->tops);
+	for (int i = 0; i < REASONS; i++)
+		add_value(run, reason[i].name, x, "share", at, s->reasons & reason[i].bit ? 1 : 0);
+}
+
+/* Runs a load for SECONDS, and adds the mean of each PART. */
+static void run_load(struct bench_run *run, const char *type, uint32_t size, double seconds,
+		     double part, const char *by)
+{
+	struct nvml m = {0};
+	struct bench_products *p = NULL;
+	double begin, next;
+	struct seen sum = {0}, s;
+	uint32_t n = 1, seen = 0;
+
+	if (bench_dry(run) || !open_nvml(run, &m) || !(p = bench_products(run, type, size)))
+		return;
+	/* The first products include the library's initialization. */
+	for (int i = 0; i < 4; i++)
+		if (!run_batch(&m, p, size, &n, &s))
+			goto failed;
+	begin = now_s();
+	next = begin + part;
+	while (now_s() < begin + seconds) {
+		if (!run_batch(&m, p, size, &n, &s))
+			goto failed;
+		sum.mhz += s.mhz, sum.watts += s.watts, sum.celsius += s.celsius;
+		sum.tops += s.tops, sum.reasons |= s.reasons, seen++;
+		if (s.seconds < next)
+			continue;
+		sum.mhz /= seen, sum.watts /= seen, sum.celsius /= seen, sum.tops /= seen;
+		add_seen(run, by,
+			 !strcmp(by, "size")	  ? size
+			 : !strcmp(by, "seconds") ? round((s.seconds - begin) / part) * part
+						  : round(sum.celsius),
+			 &sum);
+		sum = (struct seen){0};
+		seen = 0;
+		next += part;
+	}
+	bench_products_free(run, p);
+	return;
+failed:
+	bench_missing(bench_samples(run), "%s, %u rows: a product or a reading failed", type, size);
+	bench_products_free(run, p);
+}
+
+static void measure_power(struct bench_run *run)
+{
+	for (uint32_t size = 512; size <= 16384; size *= 2)
+		run_load(run, "FP16", size, LOAD_S, (double)LOAD_S / BENCH_REPEATS, "size");
+}
+
+static void measure_steady(struct bench_run *run)
+{
+	run_load(run, "FP32", 1024, LONG_S, 0.5, "seconds");
+}
+
+static void measure_thermal(struct bench_run *run)
+{
+	run_load(run, "FP16", 8192, LONG_S, 0.5, "temperature");
+}
+
+static int compare_values(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * Adds the figure of all points at the x of the K-th. Returns the median; NAN if it was added
+ * before.
+ */
+static double add_figure_at(const struct bench_series *series, uint32_t k,
+			    struct bench_figures *figures)
+{
+	double *v = malloc((series->n + 1) * sizeof(*v)), at = series->point[k].x, median;
+	char parameter[48];
+	uint32_t n = 0;
+
+	if (!v)
+		probe_die("out of memory");
+	for (uint32_t i = 0; i < series->n; i++)
+		if (series->point[i].x == at && series->point[i].n)
+			v[n++] = bench_median(&series->point[i]);
+	for (uint32_t i = 0; i < k; i++)
+		n = series->point[i].x == at ? 0 : n;
+	qsort(v, n, sizeof(*v), compare_values);
+	median = n ? (v[(n - 1) / 2] + v[n / 2]) / 2 : NAN;
+	snprintf(parameter, sizeof parameter, "%s %g", series->x, at);
+	if (n)
+		bench_figure(figures, series->name, parameter, series->unit, median, v[0], v[n - 1],
+			     NAN);
+	free(v);
+	return median;
+}
+
+/*
+ * Derives figures by size and by temperature; by time only the first and the last, and a plot of
+ * all.
+ */
+static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
+			   struct bench_figures *figures)
+{
+	for (uint32_t i = 0; i < samples->n; i++) {
+		const struct bench_series *series = &samples->series[i];
+		bool share = !strcmp(series->unit, "share"), any = false;
+		double lowest = INFINITY, at = NAN;
+
+		for (uint32_t k = 0; k < series->n; k++) {
+			const struct bench_point *p = &series->point[k];
+			double median;
+
+			any |= p->n && bench_most(p) > 0;
+			if (share || (!strcmp(series->x, "seconds") && k && k + 1 < series->n))
+				continue;
+			median = add_figure_at(series, k, figures);
+			if (median < lowest) {
+				lowest = median;
+				at = p->x;
+			}
+		}
+		if (!strcmp(series->name, "SM clock") && gpu->boost_khz &&
+		    lowest < 0.98 * (double)gpu->boost_khz / 1e3)
+			bench_note(figures,
+				   "The clock is lowest at %s %g: %.0f MHz, %.0f %% of boost.",
+				   series->x, at, lowest, 1e5 * lowest / (double)gpu->boost_khz);
+		if (share && any)
+			bench_note(figures, "The clock was %s at times.", series->name);
+		else if (!share && any)
+			bench_picture(figures, series->name, series->name, series,
+				      !strcmp(series->x, "size"), false);
+	}
+}
+
+BENCH(bench_power) = {
+	.name = "power",
+	.number = "M26",
+	.what = "clock and power under matrix products, by size: 40 s",
+	.slow = true,
+	.measure = measure_power,
+	.derive = derive_figures,
+};
+BENCH(bench_thermal) = {
+	.name = "thermal",
+	.number = "M27",
+	.what = "clock under matrix products, by the temperature that comes: 60 s",
+	.slow = true,
+	.measure = measure_thermal,
+	.derive = derive_figures,
+};
+BENCH(bench_steady) = {
+	.name = "steady",
+	.number = "M28",
+	.what = "clock under small matrix products, by time: 60 s",
+	.slow = true,
+	.measure = measure_steady,
+	.derive = derive_figures,
+};

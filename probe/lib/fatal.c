@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* Fatal errors, and the host clock. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "probe/probe.h"
+
+int probe_failure = 1;
+
+void probe_die(const char *format, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fputs("nvsnoop-probe: ", stderr);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	/* _exit() skips the driver's exit handlers, which may hang on a failed channel. */
+	_exit(probe_failure);
+}
+
+char *probe_text(const char *format, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, format, ap) < 0)
+		probe_die("out of memory");
+	return text;
+}
+
+void probe_check(int error, const char *what)
+{
+	if (error)
+		probe_die("%.*s: %s", (int)strcspn(what, "("), what, probe_error(error));
+}
+
+uint64_t probe_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}

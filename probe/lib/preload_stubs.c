@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stubs of the preload functions that the resource manager tracking calls. The probe tracks the
+ * resource manager, but records and traps nothing.
+ */
+#include "preload/base/preload.h"
+#include "preload/signals/signals.h"
+#include "preload/writer/session.h"
+
+void nvs_session_prepare(void)
+{
+}
+
+void nvs_session_start(void)
+{
+}
+
+struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number)
+{
+	(void)number;
+	return NULL;
+}
+
+void nvs_session_channel_free(struct nvs_spool_channel *slot)
+{
+	(void)slot;
+}
+
+void nvs_session_channel_done(const struct nvs_spool_channel *slot,
+			      const struct nvs_spool_done *now)
+{
+	(void)slot;
+	(void)now;
+}
+
+bool nvs_signals_check(void)
+{
+	return false;
+}
+
+int nvs_signals_install(void)
+{
+	return -1;
+}
+
+void nvs_record_attr(uint32_t key, const char *value, size_t length)
+{
+	(void)length;
+	(void)key;
+	(void)value;
+}

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+# Tests: how they are built, and `make check`.
+#
+# tests/unit/NAME.c is a program of its own. A line `/* LINK: decode -lelf */` in it says what it is linked
+# with: a room's name stands for the room's objects (an archive: only what is needed comes in), anything
+# else goes to the linker as it stands, with build/ put before names that end in .o.
+# Those that link decode or sass and neither trap nor preload are built and run under ASan and UBSan as well.
+
+UNIT_SRC   = $(wildcard tests/unit/*.c)
+UNIT       = $(UNIT_SRC:%.c=$(BUILD)/%)
+UNIT_SAN   = $(patsubst %.c,$(BUILD)/san/%,$(shell grep -ls 'LINK:.*\(decode\|sass\|bench\)' $(UNIT_SRC) /dev/null | \
+               xargs -r grep -Ls 'LINK:.*\(trap\|preload\)'))
+
+$(BUILD)/libtrap.a: $(TRAP_OBJ)
+$(BUILD)/libpreload.a: $(PRELOAD_OBJ)
+$(BUILD)/libtrap.a $(BUILD)/libpreload.a:
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
+
+$(BUILD)/tests/unit/%.o: tests/unit/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -c -o $@ $<
+
+# Rooms in the order in which they need each other; libraries last.
+link_words = $(shell sed -n 's,.*LINK: *\(.*\) \*/.*,\1,p' $(1))
+link_rooms = $(if $(filter preload,$(1)),$(BUILD)/libpreload.a $(BUILD)/libtrap.a) \
+             $(if $(filter trap,$(1)),$(BUILD)/libtrap.a) $(if $(filter live,$(1)),$(BUILD)/liblive.a) \
+             $(if $(filter bench,$(1)),$(BUILD)/libbench.a) $(if $(filter cli,$(1)),$(BUILD)/libcli.a) $(if $(filter decode,$(1)),$(BUILD)/libnvsnoop-decode.a) $(if $(filter interp,$(1)),$(BUILD)/libinterp.a) \
+             $(if $(filter bench sass,$(1)),$(BUILD)/libsass.a)
+link_objs  = $(patsubst %,$(BUILD)/%,$(filter %.o,$(1)))
+# Hooks are found by the libraries that a test loads, as the library's are: they come in asked for or not.
+comma = ,
+link_hooks = $(if $(filter preload,$(1)),$(addprefix -Wl$(comma)-u$(comma),pipe2 pthread_create sigaction))
+link_rest  = $(filter-out trap preload live bench cli decode sass interp %.o,$(1)) $(call link_hooks,$(1)) \
+             $(if $(filter preload trap,$(1)),-l:libzstd.a) $(if $(filter decode,$(1)),$(DECODE_LIBS)) $(if $(filter bench sass,$(1)),-lzstd) $(if $(filter bench interp,$(1)),-lm) -lpthread -ldl
+
+# $(1): build/tests/unit/NAME, $(2): words of its LINK line
+define unit_rule
+$(1): $(1).o $(call link_objs,$(2)) $(call link_rooms,$(2))
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(TEST_CFLAGS) -rdynamic -o $$@ $$^ $(call link_rest,$(2))
+endef
+$(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t:%.c=$(BUILD)/%),$(call link_words,$(t)))))
+
+.PHONY: unit
+unit: $(UNIT)
+
+# ---- victims that look libcuda up themselves, and run without it ----
+
+$(BUILD)/apps/bench $(BUILD)/apps/throw $(BUILD)/apps/reload: $(BUILD)/apps/%: tests/apps/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(COMMON) -D_GNU_SOURCE -o $@ $< -ldl -lpthread
+
+include tests/sass/module.mk tests/kill/module.mk tests/tsan/module.mk tests/apps/api/module.mk tests/apps/nvtx/module.mk tests/html/module.mk
+
+# ---- make check ----
+
+TEST_DEPS  += softgpu
+TEST_DEPS  += $(BUILD)/bench/mklaunches
+TESTS      += tests/cli/run tests/cli/complete tests/export/check tests/export/sql
+TESTS      += tests/golden/read
+SLOW_TESTS += scripts/check-clang
+
+JOBS ?= $(shell n=$$(nproc); [ $$n -gt 4 ] && n=4; echo $$n)
+jobs  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
+
+CHECK_ALL = $(FAST_TESTS) $(UNIT) $(TESTS) $(UNIT_SAN) $(SLOW_TESTS)
+
+.PHONY: check check-build check-run test-deps second-compiler second-preloaded
+test-deps: $(UNIT) $(TEST_DEPS) $(TEST_AGAIN)
+
+# What scripts/check-clang builds. TEST_AGAIN, what runs under ThreadSanitizer and the fuzz targets are made of the same
+# sources in another way, and show a compiler nothing new but for their own files and the trap's test points.
+# The preloaded part comes first, and by itself: it alone is optimised then.
+second-preloaded: $(BUILD)/libnvsnoop.so $(BUILD)/libtrap.a $(BUILD)/libpreload.a
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/points TEST_POINTS=tests/kill/points.c $(BUILD)/points/libtrap.a
+
+OWN_FILES = $(patsubst %.c,$(BUILD)/fuzzed/%.o,$(wildcard tests/fuzz/*.c tests/tsan/*.c))
+second-compiler: all $(UNIT) $(filter-out $(TSAN),$(TEST_DEPS)) $(OWN_FILES)
+
+check:
+	$(Q)scripts/install-deps
+	$(Q)$(MAKE) --no-print-directory $(jobs) check-build
+	$(Q)$(MAKE) --no-print-directory check-run
+
+check-build: all test-deps
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined $(UNIT_SAN) $(SAN_GOALS)
+
+# TEST=word runs only the tests whose name has the word in it. TEST_JOBS: how many at a time, on two cores two; no
+# test depends on how soon it comes to run.
+TEST_JOBS ?= $(shell n=$$(nproc); [ $$n -gt 2 ] && n=2; echo $$n)
+check-run:
+	$(Q)BUILD=$(abspath $(BUILD)) CC='$(CC)' tests/run --log $(BUILD)/tests/log \
+	    --jobs $(TEST_JOBS) $(if $(TEST),--only '$(TEST)') $(CHECK_ALL)

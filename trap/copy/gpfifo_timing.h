@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * GPU timestamps around a channel's submissions: our own entries are put around the program's in
+ * the real GPFIFO, which a shadow lets us write. Each names a segment of ours that releases a
+ * semaphore with the GPU's time into our memory.
+ */
+#ifndef NVSNOOP_TRAP_COPY_GPFIFO_TIMING_H
+#define NVSNOOP_TRAP_COPY_GPFIFO_TIMING_H
+
+#include "trap/copy/shadow.h"
+#include "trap/copy/stream_state.h"
+
+/*
+ * Invariants:
+ *
+ *   - No program waits for anything it would not wait for without timing. A kernel may run until a
+ *     later launch or the host lets it end; a release that waits for the engine to be idle would
+ *     meanwhile block all channels of the context, so it is not used where kernels run. A kernel's
+ *     end comes from its own descriptor: a release that drivers leave unused (the second of three)
+ *     is set to our address before the GPU sees the descriptor. Work of the compute engine itself
+ *     is ended by a release of that engine. The work of copy engines always ends: there both
+ *     releases wait.
+ *   - A launch whose descriptor is not in its own segments (a graph's), or has an unknown version,
+ *     has only a begin.
+ *   - The program's entries reach the real GPFIFO unchanged and in order. Our entries are never
+ *     within a submission, nor where the stream is in the middle of a method's data.
+ *   - An index of the program is another one in the real GPFIFO. of_real[] holds, for each real
+ *     index, the index up to which the program's entries are before it; GP_GET is translated with
+ *     it for the program.
+ *   - The program may fill its GPFIFO to the last entry, and our entries take space in addition.
+ *     The trap does not wait for the GPU, which may be waiting for the interrupted thread: entries
+ *     without space stay behind and are forwarded by a later doorbell or by nvs_timing_turn().
+ *     GP_GET is read only if its last known value leaves no space.
+ *   - A slot is reused only after its times were written to the trace.
+ *   - What two releases take by themselves is measured now and then, by two more right before a
+ *     submission's own: often at first, so that a short program has the figure, later for one
+ *     submission of a thousand, which follows changes of the GPU's clocks at a negligible cost.
+ *   - A thread that writes to the real GPFIFO holds the lock. A thread that finds the lock held by
+ *     work it has interrupted, or by a series of other threads, leaves a request in `ready` and
+ *     continues. A holder that jumped out of its turn, or died in it, is considered gone when its
+ *     thread comes back or has ended, or when the same turn has lasted as long as a plain shadow
+ *     waits. Its work is repaired: entries count once the real GP_PUT includes them.
+ */
+#define NVS_TIMING_SLOTS 512u /* in each channel */
+#define NVS_TIMING_DWORDS 6u /* in a segment of ours */
+#define NVS_TIMING_FIRST 16u /* the first submissions of a channel, each with an empty bracket */
+#define NVS_TIMING_EVERY 1024u /* later, one submission of so many has one */
+
+/* Values of nvs_timing.launches other than a descriptor. */
+#define NVS_TIMING_NOT_KNOWN 0u
+#define NVS_TIMING_ENGINE_ONLY 1u /* no grid, and the compute engine does its work in order */
+
+/* Memory that the GPU fetches, and to which it writes. */
+struct nvs_timing_slot {
+	uint32_t words[2][NVS_TIMING_DWORDS]; /* segments of begin and end, if it has an entry */
+	uint32_t reserved[4];
+	struct nvs_timing_stamp {
+		uint32_t payload, zero;
+		uint64_t ns;
+	} stamp[2];
+	uint64_t rest[4];
+};
+_Static_assert(sizeof(struct nvs_timing_slot) == 128, "whole lines");
+#define NVS_TIMING_BYTES (NVS_TIMING_SLOTS * sizeof(struct nvs_timing_slot)) /* of a channel */
+
+enum nvs_timing_mode {
+	/* indices are the same on both sides; the ring holds none of our entries */
+	NVS_TIMING_PLAIN,
+	NVS_TIMING_ON,
+	NVS_TIMING_STOPPED, /* no more entries of ours are added, but indices still differ */
+};
+
+struct nvs_timing {
+	_Atomic uint32_t lock; /* tid of the thread at the real GPFIFO, 0: none */
+	_Atomic uint32_t mode; /* enum nvs_timing_mode; changed under the lock */
+	_Atomic uint64_t ready; /* claim up to which the lock's holder may forward everything */
+	_Atomic uint32_t unseen; /* doorbells are not seen: the program's GP_PUT is polled */
+	_Atomic uint32_t turn; /* incremented by each holder of the lock */
+	_Atomic uint32_t seen_turn; /* turn that preload found there last, and since when */
+	_Atomic uint64_t seen;
+	uint32_t kind; /* enum nvs_timing_kind: DISPATCH or WORK */
+	bool finite; /* the work of its engine always ends */
+	uint32_t channel, entries;
+	const volatile uint64_t *program; /* the program's GPFIFO */
+	/* Protected by the lock: */
+	struct nvs_timing_slot *slots; /* NULL: none yet */
+	uint64_t address; /* GPU address of the slots */
+	uint32_t put, get; /* indices in the real GPFIFO; get: as last read */
+	uint32_t from; /* index up to which the program's entries are in the real GPFIFO */
+	uint32_t next, payload;
+	uint64_t base; /* extended base at put */
+	struct nvs_walk walk; /* the program's stream, at its last forwarded entry */
+	uint64_t timed, untimed[NVS_UNTIMED_REASONS]; /* element 0: not recorded either */
+	uint64_t empties, emptied; /* empty brackets; value of `timed` at the last one */
+	struct nvs_timing_use {
+		_Atomic uint32_t state;
+		uint32_t payload, kind, stamps;
+		uint64_t sequence;
+	} uses[NVS_TIMING_SLOTS];
+	/* Arrays of ENTRIES elements, after this structure. */
+	uint32_t *of_real;
+	/* at the index of a submission's last entry: sequence + 1, and whether it may be timed;
+	 * else 0 */
+	uint64_t *ends;
+	/*
+	 * At the same index, what the submission launches: its only grid's descriptor in a segment,
+	 * or NVS_TIMING_*. A submission that stays behind keeps it: until the GPU sees them, the
+	 * segments are as the program left them.
+	 */
+	uint64_t *launches;
+};
+
+static inline size_t nvs_timing_size(uint32_t entries)
+{
+	return sizeof(struct nvs_timing) + entries * (2 * sizeof(uint64_t) + sizeof(uint32_t));
+}
+
+/* Initialises zeroed memory of nvs_timing_size() bytes. FINITE: the channel is of a copy engine. */
+void nvs_timing_init(struct nvs_timing *t, uint32_t kind, bool finite, uint32_t channel,
+		     uint32_t entries, const volatile uint64_t *program, uint64_t claim);
+
+struct nvs_batch;
+/* Forwards the batch's entries, as nvs_shadow_carry() does. */
+void nvs_timing_carry(struct nvs_batch *b);
+
+/* ---- for preload, one caller at a time ---- */
+
+/* The doorbell register, and the token to store there. */
+struct nvs_timing_bell {
+	volatile uint32_t *doorbell; /* NULL: unknown */
+	uint32_t token;
+};
+
+/*
+ * Makes SLOTS, which the GPU sees at ADDRESS, the channel's slots. Returns false if it is not
+ * possible now.
+ */
+bool nvs_timing_arm(struct nvs_shadow *sh, struct nvs_timing_slot *slots, uint64_t address);
+/*
+ * Forwards the entries that stayed behind, as far as there is space. Returns true if some are left.
+ */
+bool nvs_timing_turn(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
+/*
+ * Doorbells will no longer be seen. Returns true if indices are the same and the shadow may be
+ * removed. Returns false if from now on only nvs_timing_turn() forwards the program's entries.
+ */
+bool nvs_timing_blind(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
+/* True if the slot's times have not been read yet. */
+static inline bool nvs_timing_waits(const struct nvs_timing_use *use)
+{
+	return atomic_load((_Atomic uint32_t *)&use->state) != 0;
+}
+/* Writes the times that are there to the trace. Returns how many are outstanding. */
+uint32_t nvs_timing_harvest(struct nvs_timing *t);
+/* Reads GP_GET as the program is to see it. Returns false if it is not possible now. */
+bool nvs_timing_get(struct nvs_shadow *sh, uint32_t *get);
+/* GP_PUT as the GPU has it, as the program's index. */
+uint32_t nvs_timing_put(struct nvs_shadow *sh);
+/* True if everything was forwarded and the GPU has taken it. */
+bool nvs_timing_caught_up(struct nvs_shadow *sh);
+/*
+ * A step towards equal indices on both sides: no more entries of ours are added, entries that
+ * stayed behind are forwarded, and when the GPU has taken all, the ring is filled with NOPs up to
+ * the program's index. Returns true when done: the slots are no longer used. Returns false to be
+ * called again.
+ */
+bool nvs_timing_settle(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
+/* The channel has been freed: nothing reaches its GPFIFO. */
+void nvs_timing_forget(struct nvs_shadow *sh);
+/*
+ * Locks the real GPFIFO, for the shadow's removal, if indices are the same on both sides. Returns
+ * false if they are not.
+ */
+bool nvs_timing_hold(struct nvs_shadow *sh);
+void nvs_timing_release(struct nvs_shadow *sh);
+
+/* Futex: 1 if entries stayed behind. */
+extern _Atomic uint32_t nvs_timing_behind;
+
+#endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Shared by the test programs: checks of calls, the start of a context, and a kernel that also
- * runs on a real GPU.
- */
+/* Shared by the test programs: checks of calls, the start of a context, and a kernel that also runs
+ * on a real GPU. */
 #ifndef APPS_APP_H
 #define APPS_APP_H
 

@@ -110,7 +110,7 @@ $(BUILD)/tests/golden/fake/%:
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -O1 -fPIC -shared -s -Wl,--build-id -Wl,-soname,$(@F) -o $@ $<
 
-# nvsnoop-report with one report more.
+# nvsnoop-report with one more report, the example of CONTRIBUTING.md.
 TOY = $(BUILD)/tests/toy/nvsnoop-report
 TEST_DEPS += $(TOY)
 $(TOY): tests/cli/toy.c $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # nvsnoop. `make` builds and never installs; `make demo` and `make check` set up what is missing first.
 # V=1 shows commands, O=2 sets optimisation, SAN=address,undefined builds tools and tests sanitized,
-# COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each room's own rules stand in its module.mk.
+# COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each folder's own rules are in its module.mk.
 
 BUILD   ?= build
 # One name for one folder: objects know their headers by the name that they were built under.
@@ -45,7 +45,7 @@ TRAP_CFLAGS    = $(PRELOAD_CFLAGS) -mgeneral-regs-only $(if $(TEST_POINTS),-DNVS
 TOOL_CFLAGS    = $(COMMON) $(SANFLAGS) $(COVFLAGS) -D_GNU_SOURCE
 TEST_CFLAGS    = $(TOOL_CFLAGS)
 
-# What the rooms add to: programs that `make check` runs, in this order, and what it builds before.
+# What the folders add to: programs that `make check` runs, in this order, and what it builds before.
 # A test is anything that can be run: exit 0 passed, 77 skipped (last line says why), else failed; a last
 # line `N passed, N failed` counts its checks. TEST_AGAIN is built too, of sources that are compiled without it;
 # SAN_GOALS, with UNIT_SAN, under ASan and UBSan, by one make: two would build the same files at once.
@@ -63,6 +63,9 @@ include sass/module.mk trap/module.mk preload/module.mk preload/launch/module.mk
 include live/module.mk live/exporter/module.mk
 -include decode/module.mk tests/softgpu/module.mk
 include scripts/module.mk tests/fuzz/module.mk tests/beside/module.mk tests/module.mk
+
+# Objects that contain the version are rebuilt when it changes.
+$(patsubst %.c,$(BUILD)/%.o,$(shell grep -rl --include='*.c' NVS_VERSION decode live preload probe)): VERSION
 
 .PHONY: clean
 clean:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Targets for users: demo, install, bundle, bench; and the checks of the source's form.
+# What a user types: demo, install, bundle, bench; and the checks of the project's own form.
 
 FAST_TESTS += scripts/check-layers scripts/trace-format scripts/check-format scripts/check-exports scripts/check-trap scripts/check-docs
 TESTS      += scripts/readme scripts/gpu-bench
@@ -13,14 +13,14 @@ help:
 	@echo 'make bench           cost of a submission on the software GPU, and speed of reports'
 	@echo 'make fuzz            search with libFuzzer: SECONDS=600 each, FUZZ="pb qmd" for some targets'
 	@echo 'make install         into PREFIX ($(PREFIX)), below DESTDIR'
-	@echo 'make uninstall       removes that'
+	@echo 'make uninstall       takes that away again'
 	@echo 'make bundle          $(BUILD)/bundle: a folder that runs where nothing is installed'
-	@echo 'make format-check    clang-format; make format corrects it'
+	@echo 'make format-check    clang-format; make format puts it right'
 	@echo 'make clean           removes $(BUILD)/'
 	@echo 'scripts/gpu-check    all checks on a real GPU (needs nvcc)'
 	@echo 'V=1 shows commands; CC=clang, O=0, SAN=address,undefined, COVERAGE=1, WERROR=1'
 
-# Missing packages are installed before the build, so these two call make again.
+# What is needed is installed before anything is built, so these two make again.
 demo:
 	$(Q)scripts/install-deps
 	$(Q)$(MAKE) --no-print-directory $(jobs) all softgpu
@@ -58,7 +58,7 @@ INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir
 SQL       = $(wildcard decode/sql/*.sql)
 DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg docs/img/*.png)
 
-# In terms of ${prefix}, so that pkg-config can be given another prefix.
+# As pkg-config writes it, so that it can be told another prefix.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
 .PHONY: install uninstall
@@ -89,13 +89,13 @@ uninstall:
 	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop/python $(DESTDIR)$(datadir)/nvsnoop/sql $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
 	    $(addprefix $(DESTDIR)$(docdir),/docs/img /docs /) 2>/dev/null || true
 
-# ---- bundle: a folder that runs where nothing is installed ----
+# ---- bundle: to be copied to where no package of ours is ----
 
 BUNDLE = $(BUILD)/bundle
 TEST_AGAIN += bundle
 SLOW_TESTS += scripts/check-bundle
 
-# Packages that the bundle contains, as files or linked in: their licences are included.
+# Packages of what the bundle brings, as files or linked in, whose licences go with it.
 BUNDLED = $(if $(UNWINDER),libunwind8) libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev libncurses-dev
 
 .PHONY: bundle
@@ -112,7 +112,7 @@ bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsn
 	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md
 	$(call say,BUNDLE,$(BUNDLE))
 
-# libc and libm are on every machine, and libm cannot be linked statically without libc.
+# The C library and its mathematics are there on every machine, and would not be had without each other.
 BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(filter-out -lm,$(REPORT_LIBS)) -Wl,--end-group -Wl,-Bdynamic -lm
 
 $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
@@ -124,7 +124,7 @@ $(BUNDLE)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ -lm $(BUNDLE_LIBS) -ldl && rm -f $@.d
 
-# Terminal descriptions are those of the machine.
+# Terminals are known from the machine's own descriptions.
 $(BUNDLE)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic -Wl,--start-group $(TOP_LIBS) $(DECODE_LIBS) \

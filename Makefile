@@ -68,4 +68,4 @@ include scripts/module.mk tests/fuzz/module.mk tests/beside/module.mk tests/modu
 clean:
 	$(Q)rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -57,7 +57,7 @@ INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir
             $(TOOLS:%=$(DESTDIR)$(datadir)/fish/vendor_completions.d/%.fish) \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
 SQL       = $(wildcard decode/sql/*.sql)
-DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg)
+DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg docs/img/*.png)
 
 # As pkg-config writes it, so that it can be told another prefix.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which allocation an address falls in, by the mappings that the trace holds at that moment. */
+/* Looks up addresses in the mappings known at that point of the trace. */
 #include "decode/base/digits.h"
 #include "decode/analysis/address_kind.h"
 
@@ -12,8 +12,8 @@ const char *nvs_where_name(uint8_t in)
 	return names[in % 8];
 }
 
-/* Of a memory object. */
-static uint8_t in_class(uint32_t object_class)
+/* Memory kind of a resource manager object. */
+static uint8_t class_memory(uint32_t object_class)
 {
 	switch (object_class) {
 	case 0x3e: /* system memory */
@@ -26,43 +26,41 @@ static uint8_t in_class(uint32_t object_class)
 	return 0;
 }
 
-/* UVM's mappings have no object. */
-static uint8_t in_mapping(const struct nvs_mapping *m)
+/* Mappings of UVM have no object. */
+static uint8_t mapping_memory(const struct nvs_mapping *m)
 {
-	uint8_t in = in_class(m->object_class);
+	uint8_t in = class_memory(m->object_class);
 
 	return !in && m->kind == NVS_MAP_UVM ? NVS_IN_MANAGED : in;
 }
 
 static const char *kind_of(const struct nvs_mapping *m)
 {
-	const char *name = nvs_where_name(in_mapping(m));
+	const char *name = nvs_where_name(mapping_memory(m));
 
 	return name ? name : "?";
 }
 
-static const struct nvs_mapping *find(const struct nvs_place *p, uint64_t address)
+static const struct nvs_mapping *find_mapping(const struct nvs_place *p, uint64_t address)
 {
 	const struct nvs_mapping *m = nvs_trace_gpu_map(p->trace, p->vaspace, address);
 
-	/*
-	 * What is mapped for the CPU at an address is mapped there for the GPU as well, with UVM.
-	 */
+	/* With UVM, a CPU mapping is valid for the GPU at the same address. */
 	return m ? m : nvs_trace_cpu_map(p->trace, address);
 }
 
 const char *nvs_where_kind(const struct nvs_place *p, uint64_t address)
 {
-	const struct nvs_mapping *m = find(p, address);
+	const struct nvs_mapping *m = find_mapping(p, address);
 
 	return m ? kind_of(m) : NULL;
 }
 
 uint8_t nvs_where_in(const struct nvs_place *p, uint64_t address)
 {
-	const struct nvs_mapping *m = find(p, address);
+	const struct nvs_mapping *m = find_mapping(p, address);
 
-	return m ? in_mapping(m) : 0;
+	return m ? mapping_memory(m) : 0;
 }
 
 uint8_t nvs_where_userd(const struct nvs_trace *trace, const struct nvs_trace_channel *c)
@@ -70,7 +68,7 @@ uint8_t nvs_where_userd(const struct nvs_trace *trace, const struct nvs_trace_ch
 	const struct nvs_trace_object *o = nvs_trace_object(trace, c->rec.client,
 							    c->rec.userd_handle);
 
-	return o ? in_class(o->object_class) : 0;
+	return o ? class_memory(o->object_class) : 0;
 }
 
 bool nvs_where_same(const struct nvs_place *p, uint64_t address)
@@ -99,7 +97,7 @@ static char *put_size(char *p, uint64_t size)
 void nvs_where_put(void *arg, struct nvs_line *l, uint64_t address)
 {
 	const struct nvs_place *p = arg;
-	const struct nvs_mapping *m = find(p, address);
+	const struct nvs_mapping *m = find_mapping(p, address);
 	char *to = m ? nvs_line_room(l, 4 * NVS_DIGITS) : NULL;
 
 	if (!to)

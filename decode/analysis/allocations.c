@@ -2,7 +2,7 @@
 /*
  * Follows each allocation from the call that made it to the call that freed it. Allocations are
  * created and freed only in this file. Called by --memory, the exports and, for graphs, by
- * alloc_graphs.c.
+ * graph_allocations.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -100,7 +100,7 @@ int nvs_allocs_call(struct nvs_allocs *a, const struct nvs_call *call);
 int nvs_allocs_end(struct nvs_allocs *a);
 void nvs_allocs_free(struct nvs_allocs *a);
 
-/* ---- between allocs.c and alloc_graphs.c ---- */
+/* ---- between allocations.c and graph_allocations.c ---- */
 
 /* The call that allocates or frees. */
 struct nvs_alloc_by {

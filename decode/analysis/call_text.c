@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call was given and came to, and what a submission does, in a line of words. */
+/* One line of text for a call's arguments and result, and for a submission's work. */
 #include <stdio.h>
 #include <string.h>
 #include "decode/analysis/call_text.h"
 #include "decode/trace/demangled_names.h"
 
-#define MAX_TEXT (NVS_WORDS_BYTES / 2) /* no argument begins behind it */
+#define MAX_TEXT (NVS_WORDS_BYTES / 2) /* no argument begins after it */
 
 const char *nvs_words_left(const struct nvs_call *call)
 {
@@ -16,7 +16,7 @@ const char *nvs_words_left(const struct nvs_call *call)
 	return call->flags & NVS_CALL_ABANDONED ? "left by a jump" : NULL;
 }
 
-static const char *outcome(const struct nvs_call *call, char *room, size_t size)
+static const char *print_outcome(const struct nvs_call *call, char *room, size_t size)
 {
 	const char *left = nvs_words_left(call);
 
@@ -35,7 +35,7 @@ static const char *outcome(const struct nvs_call *call, char *room, size_t size)
 	return call->flags & NVS_CALL_CAPTURED ? " captured" : "";
 }
 
-/* An argument as text; functions by their names, where those are known. */
+/* Prints an argument; functions by name, if known. */
 static void print_arg(const struct nvs_source *s, struct nvs_handles *handles,
 		      const struct nvs_call *call, uint32_t i, char *value, size_t room)
 {
@@ -66,7 +66,8 @@ void nvs_words_call(char text[NVS_WORDS_BYTES], const struct nvs_source *s,
 				      call->api->arg[i], value);
 	}
 	if (n < NVS_WORDS_BYTES - sizeof(end))
-		snprintf(text + n, NVS_WORDS_BYTES - n, ")%s", outcome(call, end, sizeof(end)));
+		snprintf(text + n, NVS_WORDS_BYTES - n, ")%s",
+			 print_outcome(call, end, sizeof(end)));
 }
 
 struct words {
@@ -91,8 +92,7 @@ static void put_work(struct words *w, uint64_t count, const char *what, const ch
 					 (unsigned long long)bytes);
 }
 
-/* What a submission does, in a few words: the driver's own uploads only where there is nothing
- * else. */
+/* The driver's own uploads are printed only if there is nothing else. */
 void nvs_words_tally(char *text, size_t size, const struct nvs_tally *t)
 {
 	struct words words = {text, size, 0}, *w = &words;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows mappings and commands, and notes where each channel's things lie. */
+/* Follows mappings and commands, and records the memory kinds of each channel. See
+ * channel_memory.h. */
 #include <errno.h>
 #include "decode/analysis/channel_memory.h"
 #include "decode/calls/pass.h"
@@ -22,7 +23,7 @@ static const struct nvs_page *page_of(struct nvs_places *p, uint64_t address)
 	return page;
 }
 
-static void address(struct nvs_places *p, uint64_t address)
+static void count_address(struct nvs_places *p, uint64_t address)
 {
 	p->now->addresses++;
 	p->now->same += page_of(p, address)->same;
@@ -39,19 +40,19 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	case NVS_OP_MEMSET:
 	case NVS_OP_UPLOAD:
 		if (op->copy.src && !(op->flags & NVS_OP_PHYSICAL_SRC))
-			address(p, op->copy.src);
+			count_address(p, op->copy.src);
 		if (!(op->flags & NVS_OP_PHYSICAL_DST))
-			address(p, op->copy.dst);
+			count_address(p, op->copy.dst);
 		break;
 	case NVS_OP_TRIGGER:
-		address(p, op->launch.descriptor);
+		count_address(p, op->launch.descriptor);
 		break;
 	case NVS_OP_RELEASE:
 	case NVS_OP_ACQUIRE:
-		/* What a grid releases stands in its descriptor. */
+		/* A grid's release is in its QMD, not in the pushbuffer. */
 		if (op->sem.by == NVS_BY_GRID)
 			break;
-		address(p, op->sem.address);
+		count_address(p, op->sem.address);
 		p->now->in[NVS_SEMAPHORES] |= page_of(p, op->sem.address)->in;
 		break;
 	}
@@ -68,8 +69,8 @@ static int on_entry(void *arg, const struct nvs_submission *s, const struct nvs_
 	return 0;
 }
 
-/* A ring and a USERD stay where they are, and are told before the first submission. */
-static struct nvs_lies *lies_of(struct nvs_places *p, const struct nvs_trace_channel *c)
+/* The GPFIFO ring and USERD never move, and are recorded before the first submission. */
+static struct nvs_lies *update_channel(struct nvs_places *p, const struct nvs_trace_channel *c)
 {
 	struct nvs_lies *l = nvs_rows_at(&p->channels, &c->channel);
 
@@ -90,7 +91,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	p->now = NULL;
 	if (!nvs_filter(p->source, s, call))
 		return 0;
-	p->now = lies_of(p, s->channel);
+	p->now = update_channel(p, s->channel);
 	return p->now ? 0 : -ENOMEM;
 }
 
@@ -109,7 +110,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	case NVS_REC_CHANNEL:
 		c = nvs_trace_channel_at(p->source->trace,
 					 ((const struct nvs_rec_channel *)rec)->channel);
-		return !c || lies_of(p, c) ? 0 : -ENOMEM;
+		return !c || update_channel(p, c) ? 0 : -ENOMEM;
 	}
 	return 0;
 }

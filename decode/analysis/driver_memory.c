@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows the resource manager's memory objects; sums them up when it is known whose they are. */
+/* Follows memory objects of the resource manager; sums are made at the end, when their owners are
+ * known. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/base/hash.h"
 #include "decode/analysis/driver_memory.h"
@@ -18,7 +20,8 @@ struct nvs_rm_live {
 	UT_hash_handle hh;
 };
 
-static struct nvs_rm_live *find(const struct nvs_rm_memory *m, uint32_t client, uint32_t handle)
+static struct nvs_rm_live *find_live(const struct nvs_rm_memory *m, uint32_t client,
+				     uint32_t handle)
 {
 	uint32_t key[2] = {client, handle};
 	struct nvs_rm_live *l;
@@ -27,7 +30,7 @@ static struct nvs_rm_live *find(const struct nvs_rm_memory *m, uint32_t client, 
 	return l;
 }
 
-static void gone(struct nvs_rm_memory *m, struct nvs_rm_live *l, uint64_t time)
+static void end_object(struct nvs_rm_memory *m, struct nvs_rm_live *l, uint64_t time)
 {
 	if (!l)
 		return;
@@ -36,12 +39,12 @@ static void gone(struct nvs_rm_memory *m, struct nvs_rm_live *l, uint64_t time)
 	free(l);
 }
 
-static int add(struct nvs_rm_memory *m, const struct nvs_rec_object *rec, uint64_t size)
+static int add_object(struct nvs_rm_memory *m, const struct nvs_rec_object *rec, uint64_t size)
 {
 	struct nvs_rm_object *more;
 	struct nvs_rm_live *l;
 
-	gone(m, find(m, rec->client, rec->handle), rec->rec.time);
+	end_object(m, find_live(m, rec->client, rec->handle), rec->rec.time);
 	more = nvs_grow(m->list, m->n, &m->room, sizeof(*more), 64, UINT32_MAX);
 	if (!more)
 		return -ENOMEM;
@@ -76,21 +79,21 @@ int nvs_rm_memory_record(struct nvs_rm_memory *m, const struct nvs_rec *rec)
 	uint64_t size;
 
 	if (rec->type == NVS_REC_OBJECT_GONE)
-		gone(m, find(m, end->client, end->handle), rec->time);
-	/* A duplicate is the same memory once more. */
+		end_object(m, find_live(m, end->client, end->handle), rec->time);
+	/* A duplicate refers to the same memory. */
 	if (rec->type != NVS_REC_OBJECT || o->source_handle ||
 	    (o->object_class != LOCAL_MEMORY && o->object_class != SYSTEM_MEMORY) ||
 	    o->params_length < SIZE_OFFSET + sizeof(size))
 		return 0;
 	memcpy(&size, (const char *)nvs_tail(rec, o->params_length) + SIZE_OFFSET, sizeof(size));
-	return add(m, o, size);
+	return add_object(m, o, size);
 }
 
 void nvs_rm_memory_given(void *arg, uint64_t address)
 {
 	struct nvs_rm_memory *m = arg;
 	const struct nvs_mapping *map = nvs_trace_gpu_map(m->trace, 0, address);
-	const struct nvs_rm_live *l = map ? find(m, map->client, map->handle) : NULL;
+	const struct nvs_rm_live *l = map ? find_live(m, map->client, map->handle) : NULL;
 
 	if (l)
 		m->list[l->index].program = true;
@@ -98,22 +101,20 @@ void nvs_rm_memory_given(void *arg, uint64_t address)
 
 /* ---- sums ---- */
 
-/* One that comes or goes. */
+/* An allocation or a free. */
 struct change {
 	uint64_t time, sum;
 	int64_t size;
 };
 
-static int by_time(const void *a, const void *b)
+static int compare_times(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->size < y->size ? -1 : x->size > y->size; /* what goes first */
+	return NVS_CMP(x->time, y->time) ?: NVS_CMP(x->size, y->size); /* frees first */
 }
 
-/* There are as many as GPUs, four times. */
+/* Four per GPU: a linear search will do. */
 static uint32_t sum_of(struct nvs_rm_memory *m, const struct nvs_rm_object *o)
 {
 	uint32_t i = 0;
@@ -152,7 +153,7 @@ int nvs_rm_memory_end(struct nvs_rm_memory *m)
 		if (o->to != UINT64_MAX)
 			changes[n++] = (struct change){o->to, sum, -(int64_t)o->size};
 	}
-	qsort(changes, n, sizeof(*changes), by_time);
+	qsort(changes, n, sizeof(*changes), compare_times);
 	for (size_t i = 0; i < n; i++) {
 		struct nvs_rm_sum *s = m->sums + changes[i].sum;
 

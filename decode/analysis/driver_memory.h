@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Memory objects that the driver was given by the resource manager: those in which the program's
- * allocations lay, and the driver's own.
- */
+/* Memory objects that the driver allocated from the resource manager: those with allocations of the
+ * program in them, and the driver's own. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_DRIVER_MEMORY_H
 #define NVSNOOP_DECODE_ANALYSIS_DRIVER_MEMORY_H
 
@@ -15,13 +13,13 @@ enum nvs_rm_place { NVS_RM_GPU, NVS_RM_SYSTEM, NVS_RM_PLACES };
 struct nvs_rm_object {
 	uint32_t client, handle, gpu;
 	uint8_t place;
-	bool program; /* an allocation of the program lay in it */
-	uint64_t size, from, to; /* ticks; UINT64_MAX: it is still there */
+	bool program; /* an allocation of the program was in it */
+	uint64_t size, from, to; /* from, to: ticks; UINT64_MAX: not freed */
 };
 
-#define NVS_RM_SUMS 256u /* at most */
+#define NVS_RM_SUMS 256u /* maximum */
 
-/* Of one GPU, in one place, and of one owner. */
+/* Sum over the objects of one GPU, place and owner. */
 struct nvs_rm_sum {
 	uint32_t gpu;
 	uint8_t place;
@@ -34,13 +32,13 @@ struct nvs_rm_memory {
 	struct nvs_rm_object *list;
 	uint32_t n, room;
 	struct nvs_rm_live *live; /* by client and handle */
-	struct nvs_rm_sum *sums; /* once it has ended */
+	struct nvs_rm_sum *sums; /* set by nvs_rm_memory_end() */
 	uint32_t nsums;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int nvs_rm_memory_record(struct nvs_rm_memory *m, const struct nvs_rec *rec);
-/* The program was given memory at this address. */
+/* The program got memory at ADDRESS: its object counts as the program's. */
 void nvs_rm_memory_given(void *m, uint64_t address);
 int nvs_rm_memory_end(struct nvs_rm_memory *m);
 void nvs_rm_memory_free(struct nvs_rm_memory *m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory allocated and freed by graph nodes, counted on each launch of the graph. Called by
- * allocs.c. */
+ * allocations.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/base/grow.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Waits of the host: noted while the trace is read, and looked up in lists by stream and context
- * that are made of all submissions at the end. One file, since what is noted is what the lists are
- * searched for.
- */
+/* Waits of the host: collected while the trace is read, then looked up in lists of all work by
+ * stream and by context, which are built at the end. See host_waits.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,23 +9,24 @@
 #include "decode/analysis/host_waits.h"
 #include "decode/query/selection.h"
 #include "decode/query/api_names.h"
+#include "decode/base/compare.h"
 #include "decode/base/keyed_rows.h"
 
 #define MOST_PENDING 8u
-/* What an empty bracket may take where none has been measured: on an H200 up to 3.9 us. */
+/* Assumed time of an empty bracket if none was measured: up to 3.9 us on an H200. */
 #define UNKNOWN_EMPTY_NS 4000
 
-/* Up to a place of a list, all that came before it in the list included. */
+/* An item of a list, with the last work up to and including it. */
 struct place {
 	uint64_t list; /* stream or context */
 	int64_t rung;
 	uint32_t work; /* index */
-	uint32_t latest; /* work that ended last, of those with a time; NVS_NONE: there is none */
-	uint32_t untimed; /* last of those without, unless its channel was seen to be past it */
-	bool several; /* streams */
+	uint32_t latest; /* timed work that ended last; NVS_NONE: none */
+	uint32_t untimed; /* last untimed work that is not known to be done */
+	bool several; /* the list has several streams */
 };
 
-/* At END all of a stream or context was done that had been rung by UNTIL. */
+/* At END, all work of a stream or context submitted by UNTIL was done. */
 struct synced {
 	uint64_t list;
 	int64_t end, until;
@@ -39,17 +37,17 @@ struct syncs {
 	size_t n;
 };
 
-/* When a GPU did anything: host's ns, one stretch behind the other. */
+/* An interval in which a GPU was busy, in host ns; intervals do not overlap. */
 struct stretch {
 	uint32_t gpu;
 	int64_t from, to;
-	uint64_t before; /* ns of those before it of this GPU */
+	uint64_t before; /* total ns of earlier intervals of this GPU */
 };
 
 struct event {
 	uint64_t handle;
 	uint64_t context;
-	int64_t until; /* ticks at which its record was over */
+	int64_t until; /* ticks at which its cuEventRecord returned */
 	uint32_t stream;
 };
 
@@ -66,10 +64,10 @@ struct nvs_waits {
 	struct syncs done_streams, done_contexts;
 	uint64_t dropped, untimed, give;
 	bool placed;
-	bool partly; /* the trace is only part of the run */
+	bool partly; /* the trace covers only part of the run */
 };
 
-/* ---- which calls wait, for what ---- */
+/* ---- calls that wait ---- */
 
 static bool takes_stream(const struct nvs_call_api *api)
 {
@@ -79,8 +77,8 @@ static bool takes_stream(const struct nvs_call_api *api)
 	return false;
 }
 
-/* Its begin, end and until are ticks until the end. NULL: there is no memory for it. */
-static struct nvs_wait *note(struct nvs_waits *w, const struct nvs_call *call)
+/* Times are in ticks until nvs_waits_end(). Returns NULL if memory is short. */
+static struct nvs_wait *add_wait(struct nvs_waits *w, const struct nvs_call *call)
 {
 	size_t room = w->room ? w->room + w->room / 2 : 256;
 	struct nvs_wait *list;
@@ -126,7 +124,7 @@ static int record_event(struct nvs_waits *w, const struct nvs_call *call, uint32
 
 static void wait_for_event(struct nvs_waits *w, const struct nvs_call *call)
 {
-	struct nvs_wait *wait = note(w, call);
+	struct nvs_wait *wait = add_wait(w, call);
 	size_t known = w->events.n;
 	const struct event *event;
 	uint64_t handle;
@@ -138,7 +136,7 @@ static void wait_for_event(struct nvs_waits *w, const struct nvs_call *call)
 		return;
 	event = nvs_rows_at(&w->events, &handle);
 	if (!event || w->events.n > known || !event->until)
-		return; /* recorded in a graph, or before the trace */
+		return; /* recorded in a graph, or before the trace began */
 	wait->nothing = false;
 	wait->stream = event->stream;
 	wait->context = event->context;
@@ -146,7 +144,7 @@ static void wait_for_event(struct nvs_waits *w, const struct nvs_call *call)
 	wait->certain = true;
 }
 
-/* A copy that returns when it is done, unless times show that it did not. */
+/* A synchronous copy waits for its own work, unless GPU times show otherwise. */
 static void wait_for_own(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream)
 {
 	const struct nvs_work *own = nvs_works_of_call(w->works);
@@ -155,7 +153,7 @@ static void wait_for_own(struct nvs_waits *w, const struct nvs_call *call, uint3
 	if (!own || stream == NVS_NONE || own->kind == NVS_WORK_OTHER ||
 	    !nvs_works_blocks(w->works, call))
 		return;
-	wait = note(w, call);
+	wait = add_wait(w, call);
 	if (!wait)
 		return;
 	wait->stream = stream;
@@ -181,7 +179,7 @@ int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t st
 	case NVS_CALL_ROLE_FREE:
 		if (call->api->role == NVS_CALL_ROLE_FREE && takes_stream(call->api))
 			return 0;
-		wait = note(w, call);
+		wait = add_wait(w, call);
 		if (!wait)
 			return 0;
 		wait->stream = stream;
@@ -198,25 +196,21 @@ int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t st
 
 /* ---- lists ---- */
 
-static int by_place(const void *pa, const void *pb)
+static int compare_places(const void *pa, const void *pb)
 {
 	const struct place *a = pa, *b = pb;
 
-	if (a->list != b->list)
-		return a->list < b->list ? -1 : 1;
-	if (a->rung != b->rung)
-		return a->rung < b->rung ? -1 : 1;
-	return (a->work > b->work) - (a->work < b->work);
+	return NVS_CMP(a->list, b->list) ?: NVS_CMP(a->rung, b->rung) ?: NVS_CMP(a->work, b->work);
 }
 
-/* Of a list, what has no time and is not known to be done: the last of each channel. */
+/* Untimed work of a list that is not known to be done: the last of each channel. */
 struct pending {
 	uint32_t n, work[MOST_PENDING];
-	int64_t lost; /* with MORE, when the last that there was no room for was rung */
+	int64_t lost; /* with MORE: doorbell time of the last one that did not fit */
 	bool more;
 };
 
-static void no_time(struct pending *p, const struct nvs_work *list, uint32_t work, bool timed)
+static void note_untimed(struct pending *p, const struct nvs_work *list, uint32_t work, bool timed)
 {
 	for (uint32_t i = 0; i < p->n; i++)
 		if (list[p->work[i]].channel == list[work].channel)
@@ -241,12 +235,12 @@ static uint32_t last_pending(const struct pending *p)
 	return last;
 }
 
-static void fill(struct place *places, size_t n, const struct nvs_work *list)
+static void fill_places(struct place *places, size_t n, const struct nvs_work *list)
 {
 	struct pending pending = {0};
 
 	if (n)
-		qsort(places, n, sizeof(*places), by_place);
+		qsort(places, n, sizeof(*places), compare_places);
 	for (size_t i = 0; i < n; i++) {
 		struct place *p = places + i;
 		const struct nvs_work *work = list + p->work;
@@ -258,7 +252,7 @@ static void fill(struct place *places, size_t n, const struct nvs_work *list)
 		} else {
 			memset(&pending, 0, sizeof(pending));
 		}
-		no_time(&pending, list, p->work, work->flags & NVS_WORK_TIMED);
+		note_untimed(&pending, list, p->work, work->flags & NVS_WORK_TIMED);
 		p->untimed = last_pending(&pending);
 		if (work->flags & NVS_WORK_TIMED &&
 		    (p->latest == NVS_NONE || list[p->latest].end <= work->end))
@@ -287,14 +281,14 @@ static int make_lists(struct nvs_waits *w)
 		w->contexts[n++].list = stream->key.context;
 	}
 	w->nplaces = n;
-	fill(w->streams, n, list);
-	fill(w->contexts, n, list);
+	fill_places(w->streams, n, list);
+	fill_places(w->contexts, n, list);
 	return 0;
 }
 
-/* The last of LIST that was rung by UNTIL; NULL: none was. */
-static const struct place *place_by(const struct nvs_waits *w, const struct place *places,
-				    uint64_t list, int64_t until)
+/* The last item of LIST submitted by UNTIL; returns NULL if there is none. */
+static const struct place *find_place(const struct nvs_waits *w, const struct place *places,
+				      uint64_t list, int64_t until)
 {
 	size_t from = 0, to = w->nplaces;
 
@@ -310,24 +304,22 @@ static const struct place *place_by(const struct nvs_waits *w, const struct plac
 	return from && places[from - 1].list == list ? places + from - 1 : NULL;
 }
 
-/* ---- when a GPU did anything ---- */
+/* ---- busy intervals of a GPU ---- */
 
-static int by_stretch(const void *pa, const void *pb)
+static int compare_stretches(const void *pa, const void *pb)
 {
 	const struct stretch *a = pa, *b = pb;
 
-	if (a->gpu != b->gpu)
-		return a->gpu < b->gpu ? -1 : 1;
-	return (a->from > b->from) - (a->from < b->from);
+	return NVS_CMP(a->gpu, b->gpu) ?: NVS_CMP(a->from, b->from);
 }
 
-/* What overlaps becomes one. */
-static void unite(struct nvs_waits *w)
+/* Merges overlapping intervals. */
+static void merge_stretches(struct nvs_waits *w)
 {
 	size_t n = 0;
 
 	if (w->nbusy)
-		qsort(w->busy, w->nbusy, sizeof(*w->busy), by_stretch);
+		qsort(w->busy, w->nbusy, sizeof(*w->busy), compare_stretches);
 	for (size_t i = 0; i < w->nbusy; i++) {
 		struct stretch *last = n ? w->busy + n - 1 : NULL, *s = w->busy + i;
 
@@ -343,7 +335,7 @@ static void unite(struct nvs_waits *w)
 	w->nbusy = n;
 }
 
-static bool place(struct nvs_waits *w, const struct nvs_work *work, uint64_t ns, int64_t *at)
+static bool to_host_ns(struct nvs_waits *w, const struct nvs_work *work, uint64_t ns, int64_t *at)
 {
 	uint64_t give;
 
@@ -368,15 +360,15 @@ static int make_busy(struct nvs_waits *w)
 		if (!(list[i].flags & NVS_WORK_TIMED) || list[i].kind == NVS_WORK_OTHER)
 			continue;
 		s->gpu = list[i].gpu;
-		if (place(w, list + i, list[i].begin, &s->from) &&
-		    place(w, list + i, list[i].end, &s->to) && s->to >= s->from)
+		if (to_host_ns(w, list + i, list[i].begin, &s->from) &&
+		    to_host_ns(w, list + i, list[i].end, &s->to) && s->to >= s->from)
 			w->nbusy++;
 	}
-	unite(w);
+	merge_stretches(w);
 	return 0;
 }
 
-/* Of GPU, from its first work until AT. */
+/* Busy time of GPU from its first work until AT. */
 static uint64_t busy_until(const struct nvs_waits *w, uint32_t gpu, int64_t at)
 {
 	size_t from = 0, to = w->nbusy;
@@ -399,7 +391,7 @@ static uint64_t busy_until(const struct nvs_waits *w, uint32_t gpu, int64_t at)
 
 /* ---- the end of a wait ---- */
 
-/* Of LIST, up to which moment all that had been rung was done at AT. */
+/* Time up to which all submissions of LIST were known to be done at AT. */
 static int64_t done_by(const struct syncs *syncs, uint64_t list, int64_t at)
 {
 	size_t from = 0, to = syncs->n;
@@ -416,7 +408,7 @@ static int64_t done_by(const struct syncs *syncs, uint64_t list, int64_t at)
 	return from && syncs->at[from - 1].list == list ? syncs->at[from - 1].until : INT64_MIN;
 }
 
-/* The host had waited for it before AT. */
+/* Returns true if the host had waited for WORK before AT. */
 static bool was_done(const struct nvs_waits *w, const struct nvs_work *work, int64_t at)
 {
 	const struct nvs_work_stream *stream = nvs_works_stream(w->works, work->stream);
@@ -425,7 +417,7 @@ static bool was_done(const struct nvs_waits *w, const struct nvs_work *work, int
 			  work->rung <= done_by(&w->done_contexts, stream->key.context, at));
 }
 
-/* A stream's ends come in its order. */
+/* Work of a stream ends in order. */
 static uint32_t last_in_order(const struct place *p)
 {
 	return p->untimed != NVS_NONE && (p->latest == NVS_NONE || p->untimed > p->latest)
@@ -433,8 +425,8 @@ static uint32_t last_in_order(const struct place *p)
 		       : p->latest;
 }
 
-/* What of all of a context ended last: P is the last place that was rung by then, and PENDING what
- * has no time. Of what several streams had still to do, only times tell. */
+/* The work of a context that ended last. P is the last item submitted by then, PENDING its untimed
+ * work. If several streams had work left, only GPU times can decide. */
 static uint32_t last_of_all(const struct nvs_waits *w, const struct place *p,
 			    struct pending *pending, int64_t at)
 {
@@ -452,7 +444,7 @@ static uint32_t last_of_all(const struct nvs_waits *w, const struct place *p,
 		return NVS_NONE;
 	if (!pending->n)
 		return latest != NVS_NONE ? latest : p->work;
-	/* Others with a time ended before it. */
+	/* Other timed work ended before it. */
 	if (latest != NVS_NONE && was_done(w, list + latest, at))
 		latest = NVS_NONE;
 	last = last_pending(pending);
@@ -464,18 +456,16 @@ static uint32_t last_of_all(const struct nvs_waits *w, const struct place *p,
 	return latest != NVS_NONE && latest > last ? latest : last;
 }
 
-static int by_until(const void *pa, const void *pb)
+static int compare_untils(const void *pa, const void *pb)
 {
 	const struct nvs_wait *a = *(struct nvs_wait *const *)pa,
 			      *b = *(struct nvs_wait *const *)pb;
 
-	if (a->context != b->context)
-		return a->context < b->context ? -1 : 1;
-	return (a->until > b->until) - (a->until < b->until);
+	return NVS_CMP(a->context, b->context) ?: NVS_CMP(a->until, b->until);
 }
 
-/* Waits for all of a context, beside its list. */
-static int look_at_contexts(struct nvs_waits *w)
+/* Finds the last work of each wait for a context: walks waits and lists in parallel. */
+static int find_context_ends(struct nvs_waits *w)
 {
 	struct nvs_wait **waits = malloc((w->n + 1) * sizeof(*waits));
 	struct pending pending = {0};
@@ -488,10 +478,10 @@ static int look_at_contexts(struct nvs_waits *w)
 		if (w->list[i].stream == NVS_NONE && !w->list[i].nothing)
 			waits[n++] = w->list + i;
 	if (n)
-		qsort(waits, n, sizeof(struct nvs_wait *), by_until);
+		qsort(waits, n, sizeof(struct nvs_wait *), compare_untils);
 	for (size_t i = 0; i < n; i++) {
-		const struct place *p = place_by(w, w->contexts, waits[i]->context,
-						 waits[i]->until);
+		const struct place *p = find_place(w, w->contexts, waits[i]->context,
+						   waits[i]->until);
 		size_t until = p ? (size_t)(p - w->contexts) + 1 : next;
 
 		for (; next < until; next++) {
@@ -499,8 +489,8 @@ static int look_at_contexts(struct nvs_waits *w)
 
 			if (next && w->contexts[next].list != w->contexts[next - 1].list)
 				memset(&pending, 0, sizeof(pending));
-			no_time(&pending, list, w->contexts[next].work,
-				work->flags & NVS_WORK_TIMED);
+			note_untimed(&pending, list, w->contexts[next].work,
+				     work->flags & NVS_WORK_TIMED);
 		}
 		waits[i]->last = p ? last_of_all(w, p, &pending, waits[i]->begin) : NVS_NONE;
 	}
@@ -508,13 +498,14 @@ static int look_at_contexts(struct nvs_waits *w)
 	return 0;
 }
 
-/* On the host's clock. LEAST: of the work, where an empty bracket has not been measured. */
+/* Ends in host ns: of the work, of its bracket, and the earliest possible end of the work if no
+ * empty bracket was measured. */
 struct ends {
 	int64_t least, work, bracket;
 };
 
-static bool placed(const struct nvs_waits *w, const struct nvs_work *work, struct ends *at,
-		   int64_t *give)
+static bool place_ends(const struct nvs_waits *w, const struct nvs_work *work, struct ends *at,
+		       int64_t *give)
 {
 	uint64_t ns;
 
@@ -533,8 +524,8 @@ bool nvs_wait_ended(const struct nvs_waits *w, const struct nvs_wait *wait,
 {
 	bool stream = wait->stream != NVS_NONE;
 	const struct place *p = wait->nothing ? NULL
-				: stream      ? place_by(w, w->streams, wait->stream, wait->until)
-					 : place_by(w, w->contexts, wait->context, wait->until);
+				: stream      ? find_place(w, w->streams, wait->stream, wait->until)
+					 : find_place(w, w->contexts, wait->context, wait->until);
 	struct ends at;
 	int64_t give;
 	uint32_t last;
@@ -549,11 +540,12 @@ bool nvs_wait_ended(const struct nvs_waits *w, const struct nvs_wait *wait,
 	if (end->work && end->work->flags & NVS_WORK_TIMED && w->placed)
 		end->busy = busy_until(w, end->work->gpu, wait->end) -
 			    busy_until(w, end->work->gpu, wait->begin);
-	/* Frees and copies that need not wait did so only if that can be seen. */
-	if (!end->work || !placed(w, end->work, &at, &give))
+	/* Frees and copies that need not wait count only if a wait can be shown. */
+	if (!end->work || !place_ends(w, end->work, &at, &give))
 		return !wait->perhaps;
 	end->done = end->done || at.bracket <= wait->begin;
-	/* The driver's release comes before the bracket's end: the host may be the faster. */
+	/* The driver's release precedes the end of the bracket, so the host may return before it.
+	 */
 	if (at.work <= wait->end + give ||
 	    (!wait->own && !wait->perhaps && at.least <= wait->end + give))
 		end->late = wait->end > at.work ? (uint64_t)(wait->end - at.work) : 0;
@@ -564,7 +556,7 @@ bool nvs_wait_ended(const struct nvs_waits *w, const struct nvs_wait *wait,
 	return !wait->perhaps || !end->done;
 }
 
-/* ---- from the trace ---- */
+/* ---- life ---- */
 
 struct nvs_waits *nvs_waits_new(struct nvs_source *s, const struct nvs_works *works)
 {
@@ -594,19 +586,17 @@ void nvs_waits_free(struct nvs_waits *w)
 	free(w);
 }
 
-static int by_end(const void *pa, const void *pb)
+static int compare_ends(const void *pa, const void *pb)
 {
 	const struct synced *a = pa, *b = pb;
 
-	if (a->list != b->list)
-		return a->list < b->list ? -1 : 1;
-	return (a->end > b->end) - (a->end < b->end);
+	return NVS_CMP(a->list, b->list) ?: NVS_CMP(a->end, b->end);
 }
 
 static void sort_syncs(struct syncs *syncs)
 {
 	if (syncs->n)
-		qsort(syncs->at, syncs->n, sizeof(*syncs->at), by_end);
+		qsort(syncs->at, syncs->n, sizeof(*syncs->at), compare_ends);
 	for (size_t i = 1; i < syncs->n; i++)
 		if (syncs->at[i - 1].list == syncs->at[i].list &&
 		    syncs->at[i - 1].until > syncs->at[i].until)
@@ -655,7 +645,7 @@ int nvs_waits_end(struct nvs_waits *w)
 	if (!r)
 		r = note_synced(w);
 	if (!r)
-		r = look_at_contexts(w);
+		r = find_context_ends(w);
 	return r ? r : make_busy(w);
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Calls in which the host waits for the GPU, and what let each of them go on: of what had been
- * submitted to its stream or context, the latest to end. Of a stream that is the last, by its
- * order; of several streams only times tell, unless the host had waited for all but one before.
- */
+/* Calls in which the host waits for the GPU, and the work that ended each wait: the latest to end
+ * of all work submitted to its stream or context. In a stream that is the last submission; over
+ * several streams GPU times are needed, unless the host had waited for all but one before. Used by
+ * --critical. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_HOST_WAITS_H
 #define NVSNOOP_DECODE_ANALYSIS_HOST_WAITS_H
 
@@ -12,39 +11,40 @@
 struct nvs_wait {
 	const char *api;
 	uint32_t stack;
-	int64_t begin, end; /* ns since the session's start */
-	int64_t until; /* what was rung by then is waited for, likewise */
+	int64_t begin, end; /* ns since the start of the session */
+	int64_t until; /* work submitted by this time is waited for; same clock */
 	uint64_t context;
-	uint32_t stream; /* NVS_NONE: all of the context */
-	bool perhaps; /* it waits only where times show it */
-	bool own; /* for its own work, unless times show that it did not */
-	bool nothing; /* what it waits for is not known */
-	bool certain; /* when it is over, all that it waits for is done */
-	uint32_t last; /* of all of a context, what ended last; NVS_NONE: not known */
+	uint32_t stream; /* NVS_NONE: the whole context */
+	bool perhaps; /* it counts as a wait only if GPU times show it */
+	bool own; /* it waits for its own work, unless GPU times show otherwise */
+	bool nothing; /* what it waits for is unknown */
+	bool certain; /* at its end, everything it waits for is done */
+	uint32_t last; /* if it waits for a context: work that ended last; NVS_NONE: unknown */
 };
 
 struct nvs_wait_end {
-	const struct nvs_work *work; /* that let it go on; NULL: not known */
-	bool done; /* all was done before it began: it waited for nothing */
-	uint64_t busy; /* ns of the wait in which that GPU did anything; NVS_UNKNOWN */
-	uint64_t late; /* ns from the work's end to the return; NVS_UNKNOWN */
+	const struct nvs_work *work; /* that ended the wait; NULL: unknown */
+	bool done; /* all work was done before the call: no wait */
+	uint64_t busy; /* ns of the wait during which that GPU was busy; NVS_UNKNOWN */
+	uint64_t late; /* ns from the end of the work to the return; NVS_UNKNOWN */
 };
 
 struct nvs_waits;
 struct nvs_waits *nvs_waits_new(struct nvs_source *s, const struct nvs_works *works);
-void nvs_waits_free(struct nvs_waits *w); /* NULL is fine */
-/* Behind nvs_works_call(), with what that has told. 0 or -ENOMEM. */
+void nvs_waits_free(struct nvs_waits *w); /* NULL is allowed */
+/* Call after nvs_works_call(), with its STREAM and CONTEXT. Returns 0 or -ENOMEM. */
 int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream,
 		   uint64_t context);
-/* All has been read, and nvs_works_end() called. */
+/* After reading, and after nvs_works_end(). */
 int nvs_waits_end(struct nvs_waits *w);
 const struct nvs_wait *nvs_waits_list(const struct nvs_waits *w, size_t *n);
-/* False: it was none. */
+/* Returns false if the call did not wait. */
 bool nvs_wait_ended(const struct nvs_waits *w, const struct nvs_wait *wait,
 		    struct nvs_wait_end *end);
 uint64_t nvs_waits_dropped(const struct nvs_waits *w);
-uint64_t nvs_waits_untimed(const struct nvs_waits *w); /* submissions with work and no time */
-/* How far the GPU's clock beside the host's can be off, ns, at worst. False: not known. */
+uint64_t
+nvs_waits_untimed(const struct nvs_waits *w); /* submissions with work but without a GPU time */
+/* Maximum error between GPU clock and host clock, ns. Returns false if unknown. */
 bool nvs_waits_give(const struct nvs_waits *w, uint64_t *give);
 
 #endif

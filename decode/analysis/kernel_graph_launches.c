@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches of graphs: counted a graph, and told to its nodes when they change. */
+/* Counts graph launches for --by-kernel: one counter per executable graph, added to the rows of its
+ * kernel nodes only when a node changes or the trace ends. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 #include "decode/calls/args.h"
 
 struct counted {
-	struct nvs_kernel_row *row; /* NULL: not a kernel that is run */
-	uint64_t since; /* launches of the graph before this node was what it is */
-	bool changed; /* since it was seen */
+	struct nvs_kernel_row *row; /* NULL: not a kernel node, or disabled */
+	uint64_t since; /* launches of the graph before the node got its current parameters */
+	bool changed; /* since the last launch of the graph */
 };
 
 struct graph {
@@ -20,7 +21,7 @@ struct graph {
 	uint32_t *changed, nchanged, changed_room;
 };
 
-static void settle(const struct nvs_exec *exec, struct graph *g, uint32_t i)
+static void count_node_launches(const struct nvs_exec *exec, struct graph *g, uint32_t i)
 {
 	uint64_t n = g->launches - g->nodes[i].since;
 	struct nvs_kernel_row *row = g->nodes[i].row;
@@ -61,27 +62,28 @@ static int see_node(struct nvs_kernels *st, const struct nvs_exec *exec, struct 
 	return 0;
 }
 
-static void settle_all(const struct nvs_exec *exec)
+static void count_all_nodes(const struct nvs_exec *exec)
 {
 	struct graph *g = exec->user;
 
 	for (uint32_t i = 0; g && i < g->n; i++)
-		settle(exec, g, i);
+		count_node_launches(exec, g, i);
 	if (g)
 		g->n = g->nchanged = 0;
 }
 
-/* Before it does. */
-static void on_change(void *arg, struct nvs_exec *exec, uint32_t i)
+/* Called before node I changes, or before all do (NVS_NONE): launches so far belong to the old
+ * kernel. */
+static void on_node_change(void *arg, struct nvs_exec *exec, uint32_t i)
 {
 	struct nvs_kernels *st = arg;
 	struct graph *g = exec->user;
 
 	if (i == NVS_NONE)
-		settle_all(exec);
+		count_all_nodes(exec);
 	if (!g || i >= g->n || g->nodes[i].changed)
 		return;
-	settle(exec, g, i);
+	count_node_launches(exec, g, i);
 	g->nodes[i].changed = true;
 	if (g->nchanged == g->changed_room) {
 		uint32_t room = g->changed_room ? 2 * g->changed_room : 4;
@@ -97,7 +99,7 @@ static void on_change(void *arg, struct nvs_exec *exec, uint32_t i)
 	g->changed[g->nchanged++] = i;
 }
 
-/* Those that have come, or have changed, since the last launch. */
+/* Reads the nodes that were added or changed since the last launch. */
 static int see_nodes(struct nvs_kernels *st, const struct nvs_exec *exec, struct graph *g)
 {
 	struct counted *more;
@@ -111,7 +113,7 @@ static int see_nodes(struct nvs_kernels *st, const struct nvs_exec *exec, struct
 		g->room = exec->room;
 	}
 	while (g->n > exec->nnodes)
-		settle(exec, g, --g->n);
+		count_node_launches(exec, g, --g->n);
 	for (uint32_t i = 0; i < g->nchanged && !r; i++)
 		r = g->changed[i] < g->n ? see_node(st, exec, g, g->changed[i]) : 0;
 	g->nchanged = 0;
@@ -142,7 +144,7 @@ int nvs_kernels_graph_launch(struct nvs_kernels *st, const struct nvs_call *call
 
 void nvs_kernels_watch(struct nvs_kernels *st)
 {
-	nvs_handles_watch(st->handles, on_change, st);
+	nvs_handles_watch(st->handles, on_node_change, st);
 }
 
 void nvs_kernels_settle(struct nvs_kernels *st)
@@ -151,7 +153,7 @@ void nvs_kernels_settle(struct nvs_kernels *st)
 		struct nvs_exec *exec = nvs_handles_exec_at(st->handles, i);
 		struct graph *g = exec->user;
 
-		settle_all(exec);
+		count_all_nodes(exec);
 		if (g) {
 			free(g->nodes);
 			free(g->changed);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* A row a kernel: its shapes, and where it was launched from. */
+/* One row per kernel: its shapes, and the stacks that launched it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/analysis/kernel_stats.h"
 
-/* What is told apart: of the row ID, a shape, a stack or a call site. */
+/* Key of the set "seen": a shape, a stack or a call site of one kernel. */
 struct thing {
 	uint64_t id;
 	union {
 		struct nvs_shape shape;
-		uint64_t site[3]; /* hashes of its names */
+		uint64_t site[3]; /* hashes of its names; [2]: 1 of a call site, 2 of a stack */
 	};
 };
 
-/* Functions without a name are told apart by trace and handle. */
+/* Functions without a name are identified by trace and handle. */
 static uint64_t id_of(const struct nvs_kernels *k, const struct nvs_kernel *kernel)
 {
 	const uint64_t own[2] = {k->source->index, kernel->handle};
@@ -55,7 +55,7 @@ void nvs_kernel_row_free(struct nvs_kernel_row *row)
 	free(row);
 }
 
-/* Is it new to all rows of this name? */
+/* Returns true if no row of this kernel has had THING before. */
 static bool is_new(struct nvs_kernels *k, struct nvs_kernel_row *row, const struct thing *thing)
 {
 	int r = nvs_distinct_add(k->seen, nvs_hash64(thing, sizeof(*thing)));
@@ -99,7 +99,7 @@ int nvs_kernel_see_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint
 	return 0;
 }
 
-/* As --by-callsite tells them apart: many stacks lead through one. */
+/* A call site as in --by-callsite: several stacks may lead through one. */
 void nvs_kernel_count_sites(struct nvs_kernels *k, struct nvs_kernel_row *row)
 {
 	for (uint32_t i = 0; i < row->nstacks; i++) {

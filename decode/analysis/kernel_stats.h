@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of --by-kernel, and what is counted into them from calls and from nodes of graphs. */
+/* Rows of --by-kernel, and the counters that calls and graph nodes add to them. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_KERNEL_STATS_H
 #define NVSNOOP_DECODE_ANALYSIS_KERNEL_STATS_H
 
@@ -10,7 +10,8 @@
 #include "decode/query/source.h"
 #include "decode/query/durations.h"
 
-#define NVS_SHAPES 4 /* of grid and block that are told; more are counted */
+#define NVS_SHAPES \
+	4 /* combinations of grid and block that are printed; further ones are only counted */
 
 struct nvs_shape {
 	uint32_t grid[3], block[3];
@@ -19,66 +20,65 @@ struct nvs_shape {
 struct nvs_kernel_row {
 	char *name;
 	const struct nvs_kernel *kernel;
-	struct nvs_kernel by_gpu; /* in KERNEL's place, of one that only other kernels launch */
+	struct nvs_kernel
+		by_gpu; /* KERNEL points here for a kernel that only other kernels launch */
 	const struct nvs_source *source;
-	bool several; /* traces */
-	uint64_t id; /* the same in all traces that are summed up */
+	bool several; /* the kernel is in more than one trace */
+	uint64_t id; /* equal in all traces that are added up */
 	uint64_t direct, failed, recorded, by_capture, by_nodes, by_unknown, conditional;
 	uint64_t submissions, entries, bytes;
-	bool uncounted; /* these are not known */
-	bool unsited; /* nor where it was launched from */
-	/* Shapes and sites that no row of this name had before */
+	bool uncounted; /* the trace does not have these three */
+	bool unsited; /* it is unknown where the kernel was launched from */
+	/* Only those that no earlier row of this name has had */
 	uint64_t nshapes, nsites, dynamic;
-	bool many; /* more shapes and sites than can be told apart */
+	bool many; /* more shapes and sites than the set holds */
 	struct nvs_shape shape[NVS_SHAPES];
-	uint32_t told; /* of shape */
-	uint32_t *stacks; /* that it was launched from */
+	uint32_t told; /* entries of SHAPE in use */
+	uint32_t *stacks; /* stacks that launched it */
 	uint32_t nstacks, stacks_room;
 	struct nvs_times times;
-	/* Instructions that it has counted itself, where FLAGS (NVS_COUNT_*) say so; of which parts
-	 * are missing */
+	/* Instructions counted by instrumented code: FLAGS (NVS_COUNT_*) say which of WARP and
+	 * THREAD are valid, MISSING which are incomplete */
 	uint32_t count_flags, count_missing;
 	uint64_t warp, thread;
-	uint32_t instructions; /* of its code; NVS_NONE: not known */
-	char *reason; /* why it does not count; NULL: it does, or nobody has asked */
+	uint32_t instructions; /* in its code; NVS_NONE: unknown */
+	char *reason; /* why the kernel was not instrumented; NULL: it was, or counting was off */
 	char shapes[320];
-	double warp_share; /* of all instructions; below 0: not known */
-	double share, most; /* of all launches, and of those of the kernel launched most */
+	double warp_share; /* of all instructions; negative: unknown */
+	double share, most; /* of all launches, and of the launches of the kernel with the most */
 };
 
-/* What is read of one trace. */
+/* State of one trace while it is read. */
 struct nvs_kernels {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
 	struct nvs_counted_kernels counts;
-	struct nvs_distinct *seen; /* shapes and call sites of each kernel, over all traces */
-	struct nvs_rows unseen; /* stacks of submissions that no call was seen for */
+	struct nvs_distinct *seen; /* shapes and call sites of each kernel, in all traces */
+	struct nvs_rows unseen; /* stacks of submissions without a recorded call */
 	int status; /* -errno */
 };
 
-/* NULL: no memory, or no KERNEL. */
+/* Returns NULL if KERNEL is NULL or memory is short. */
 struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *kernel);
 void nvs_kernel_row_free(struct nvs_kernel_row *row);
 void nvs_kernel_see_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
 			  const struct nvs_shape *shape);
 /* 0 or -ENOMEM. */
 int nvs_kernel_see_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint32_t stack);
-/* All has been read: how many call sites these stacks lead through. */
+/* After the trace has been read: counts the call sites of the row's stacks. */
 void nvs_kernel_count_sites(struct nvs_kernels *k, struct nvs_kernel_row *row);
 
-/*
- * kernel_graphs.c: launches of graphs are counted a graph, and told to its nodes when they change.
- */
+/* kernel_graph_launches.c: launches of graphs, added to the kernels of their nodes when a node
+ * changes and at the end. */
 void nvs_kernels_watch(struct nvs_kernels *k);
 int nvs_kernels_graph_launch(struct nvs_kernels *k, const struct nvs_call *call);
-void nvs_kernels_settle(struct nvs_kernels *k); /* all has been read */
+void nvs_kernels_settle(struct nvs_kernels *k); /* after the trace has been read */
 
-/*
- * unseen_launches.c: launches whose calls were not seen, as far as it is known which kernel lies at
- * the address that they run.
- */
+/* unobserved_launches.c: launches without a recorded call, attributed by the kernel that is known
+ * to be at the program address they run. */
 int nvs_kernels_submission(struct nvs_kernels *k, const struct nvs_submission *s,
 			   const struct nvs_call *call);
-int nvs_kernels_unseen(struct nvs_kernels *k); /* all has been read; reads it again if need be */
+int nvs_kernels_unseen(
+	struct nvs_kernels *k); /* after the trace has been read; may read it a second time */
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Follows launches and collectives of one trace. Touches nothing beside it, so that several can be
- * read at once; names are hashed by a key that is the same in all of them.
- */
+/* Follows launches and collectives of one trace. Touches no shared state, so that traces can be
+ * read in parallel; name hashes are equal in all traces. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +13,7 @@
 #include "decode/calls/args.h"
 
 struct note {
-	uint64_t number; /* of the call */
+	uint64_t number; /* number of the call */
 	uint64_t grid; /* as in struct nvs_collective */
 	uint32_t channel, payload;
 	bool released;
@@ -33,8 +31,8 @@ bool nvs_step_is_collective(const char *mangled)
 	return strstr(mangled, "ncclDevKernel") || strstr(mangled, "ncclKernel");
 }
 
-/* 0: no memory. */
-static uint64_t name_of(struct nvs_steps *s, const char *text)
+/* Returns 0 if memory is short. */
+static uint64_t add_name(struct nvs_steps *s, const char *text)
 {
 	uint64_t hash = nvs_hash64(text, strlen(text)) | 1;
 	struct nvs_step_name *name = nvs_rows_at(&s->names, &hash);
@@ -50,7 +48,7 @@ static uint64_t name_of(struct nvs_steps *s, const char *text)
 
 /* ---- steps ---- */
 
-static int add(struct nvs_steps *s, uint32_t thread, uint64_t name)
+static int add_step(struct nvs_steps *s, uint32_t thread, uint64_t name)
 {
 	struct nvs_step_thread *t = nvs_rows_at(&s->threads, &thread);
 	size_t room;
@@ -74,14 +72,14 @@ static int add(struct nvs_steps *s, uint32_t thread, uint64_t name)
 	return 0;
 }
 
-static void forget(struct nvs_steps *s, uint32_t at)
+static void drop_collective(struct nvs_steps *s, uint32_t at)
 {
 	memmove(s->under_way + at, s->under_way + at + 1,
 		(--s->nunder_way - at) * sizeof(*s->under_way));
 }
 
-/* So is all that was submitted before it to the same channel or stream. */
-static void finish(struct nvs_steps *s, uint32_t at, uint64_t *latest)
+/* Counts collective AT as finished. *LATEST: the highest number finished so far. */
+static void finish_collective(struct nvs_steps *s, uint32_t at, uint64_t *latest)
 {
 	const struct nvs_collective *c = s->under_way + at;
 
@@ -90,10 +88,10 @@ static void finish(struct nvs_steps *s, uint32_t at, uint64_t *latest)
 		*latest = c->number;
 		s->finished = c->name;
 	}
-	forget(s, at);
+	drop_collective(s, at);
 }
 
-static void see_done(struct nvs_steps *s, uint32_t channel, uint32_t payload)
+static void finish_passed(struct nvs_steps *s, uint32_t channel, uint32_t payload)
 {
 	uint64_t latest = 0;
 
@@ -101,14 +99,14 @@ static void see_done(struct nvs_steps *s, uint32_t channel, uint32_t payload)
 		const struct nvs_collective *c = s->under_way + i;
 
 		if (c->channel == channel && c->released && (int32_t)(payload - c->payload) >= 0)
-			finish(s, i, &latest);
+			finish_collective(s, i, &latest);
 		else
 			i++;
 	}
 }
 
-/* A call that waits, and has waited: for its stream, or without one for all of the context. */
-static void see_waited(struct nvs_steps *s, const struct nvs_call *call)
+/* A call has waited for its stream, or without one for the whole context. */
+static void finish_waited(struct nvs_steps *s, const struct nvs_call *call)
 {
 	uint64_t stream = 0, latest = 0;
 	bool one = nvs_call_kind(call, NVS_KIND_STREAM, &stream);
@@ -117,7 +115,7 @@ static void see_waited(struct nvs_steps *s, const struct nvs_call *call)
 		const struct nvs_collective *c = s->under_way + i;
 
 		if (c->time <= call->begin && (!one || c->stream == stream))
-			finish(s, i, &latest);
+			finish_collective(s, i, &latest);
 		else
 			i++;
 	}
@@ -133,7 +131,7 @@ static void begin_collective(struct nvs_steps *s, const struct nvs_call *call, u
 	if (!call->submissions || !note || note->number != call->number)
 		return;
 	if (s->nunder_way == NVS_STEPS_UNDER_WAY)
-		forget(s, 0);
+		drop_collective(s, 0);
 	c = s->under_way + s->nunder_way++;
 	*c = (struct nvs_collective){.name = name,
 				     .time = call->end,
@@ -145,7 +143,7 @@ static void begin_collective(struct nvs_steps *s, const struct nvs_call *call, u
 	nvs_call_kind(call, NVS_KIND_STREAM, &c->stream);
 }
 
-static int launched(struct nvs_steps *s, const struct nvs_call *call)
+static int note_launch(struct nvs_steps *s, const struct nvs_call *call)
 {
 	const struct nvs_kernel *k;
 	uint64_t function, name;
@@ -157,14 +155,14 @@ static int launched(struct nvs_steps *s, const struct nvs_call *call)
 	if (!k)
 		return -ENOMEM;
 	snprintf(text, sizeof(text), "a kernel without a name");
-	name = name_of(s, *k->name ? k->name : text);
+	name = add_name(s, *k->name ? k->name : text);
 	s->launches++;
 	if (name && nvs_step_is_collective(k->name))
 		begin_collective(s, call, name);
-	return add(s, call->thread, name);
+	return add_step(s, call->thread, name);
 }
 
-static int launched_graph(struct nvs_steps *s, const struct nvs_call *call)
+static int note_graph(struct nvs_steps *s, const struct nvs_call *call)
 {
 	const struct nvs_exec *e;
 	char text[64];
@@ -177,7 +175,7 @@ static int launched_graph(struct nvs_steps *s, const struct nvs_call *call)
 		return -ENOMEM;
 	snprintf(text, sizeof(text), "a graph of %u nodes", e->nnodes);
 	s->graphs++;
-	return add(s, call->thread, name_of(s, text));
+	return add_step(s, call->thread, add_name(s, text));
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -188,14 +186,14 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (r || !nvs_call_ran(call))
 		return r;
 	if (call->api->role == NVS_CALL_ROLE_SYNCHRONIZE)
-		see_waited(s, call);
+		finish_waited(s, call);
 	if (!nvs_filter_call(s->source, call))
 		return 0;
 	switch (call->api->group) {
 	case NVS_CALL_GROUP_LAUNCH:
-		return launched(s, call);
+		return note_launch(s, call);
 	case NVS_CALL_GROUP_GRAPH_LAUNCH:
-		return launched_graph(s, call);
+		return note_graph(s, call);
 	default:
 		return 0;
 	}
@@ -215,24 +213,24 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 	struct note *note;
 
 	if (sub->rec->progress_address)
-		see_done(s, sub->channel->channel, (uint32_t)sub->rec->progress[0]);
+		finish_passed(s, sub->channel->channel, (uint32_t)sub->rec->progress[0]);
 	if (!call)
 		return 0;
 	note = nvs_number_make(&s->notes, sub->thread->thread, sizeof(*note));
 	if (!note)
-		return 0; /* of a thread that has no number */
+		return 0; /* thread without a number */
 	*note = (struct note){.number = call->number, .channel = sub->channel->channel};
 	return 0;
 }
 
-static void see_acquired(struct nvs_steps *s, const struct nvs_submission *sub, uint64_t address)
+static void note_acquirer(struct nvs_steps *s, const struct nvs_submission *sub, uint64_t address)
 {
 	for (uint32_t i = 0; i < s->nunder_way; i++)
 		if (s->under_way[i].grid == address && !s->under_way[i].by)
 			s->under_way[i].by = sub->number + 1;
 }
 
-static void see_payload(struct nvs_steps *s, const struct nvs_submission *sub, uint32_t payload)
+static void note_payload(struct nvs_steps *s, const struct nvs_submission *sub, uint32_t payload)
 {
 	for (uint32_t i = 0; i < s->nunder_way; i++) {
 		struct nvs_collective *c = s->under_way + i;
@@ -251,10 +249,10 @@ static int on_op(void *arg, const struct nvs_submission *sub, const struct nvs_o
 	struct note *note = nvs_number_get(&s->notes, sub->thread->thread);
 
 	if (op->kind == NVS_OP_ACQUIRE && op->sem.address)
-		see_acquired(s, sub, op->sem.address);
+		note_acquirer(s, sub, op->sem.address);
 	if (op->kind == NVS_OP_RELEASE && sub->rec->progress_address &&
 	    op->sem.address == sub->rec->progress_address)
-		see_payload(s, sub, (uint32_t)op->sem.payload);
+		note_payload(s, sub, (uint32_t)op->sem.payload);
 	if (op->kind == NVS_OP_RELEASE && op->sem.by == NVS_BY_GRID && note &&
 	    note->channel == sub->channel->channel)
 		note->grid = op->sem.address;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a rank launched, thread by thread: kernels, collectives (NCCL's kernels, by their names) and
- * graphs, in the order of the calls; and how far its collectives have come.
- */
+/* Launches of a rank, per thread in the order of the calls: kernels, graphs, and collectives
+ * (NCCL's kernels, by name); and how many of its collectives have finished. Used by --ranks and
+ * --hang. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_LAUNCH_SEQUENCE_H
 #define NVSNOOP_DECODE_ANALYSIS_LAUNCH_SEQUENCE_H
 
@@ -13,7 +12,7 @@
 
 struct nvs_step_name {
 	uint64_t hash; /* its key */
-	char *text; /* as its source writes it */
+	char *text; /* mangled, as in the trace */
 	bool collective;
 };
 
@@ -23,38 +22,38 @@ struct nvs_step_thread {
 	size_t n, room;
 };
 
-#define NVS_STEPS_UNDER_WAY 256u /* collectives */
+#define NVS_STEPS_UNDER_WAY 256u /* collectives followed at once */
 
 struct nvs_steps {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
-	struct nvs_rows threads; /* in the order of their first launch */
+	struct nvs_rows threads; /* in order of their first launch */
 	struct nvs_rows names;
-	uint64_t launches, graphs, collectives; /* collectives are launches as well */
-	uint64_t dropped; /* steps, for want of memory */
-	bool calls; /* were recorded: else nothing is known */
-	uint64_t submitted, finished; /* names of the latest collective, 0: none */
-	uint64_t nfinished; /* that are known to be */
-	struct nvs_numbers notes; /* by thread: its latest submission in a call */
+	uint64_t launches, graphs, collectives; /* collectives also count as launches */
+	uint64_t dropped; /* steps, for lack of memory */
+	bool calls; /* the trace has calls; else nothing is known */
+	uint64_t submitted, finished; /* hash of the latest collective's name, 0: none */
+	uint64_t nfinished; /* collectives known to be finished */
+	struct nvs_numbers notes; /* by thread: the latest submission of its latest call */
 	struct nvs_collective {
-		uint64_t name, time, stream, number; /* number: 1 for the first */
-		/* Its grid releases this when it has ended, 0: nothing; and of the submission that
-		 * acquires it the number + 1. */
+		uint64_t name, time, stream, number; /* number: from 1 */
+		/* grid: semaphore that its grid releases at its end, 0: none; by: number + 1 of the
+		 * submission that acquires it. */
 		uint64_t grid, by;
-		/* It is done when this stands in the channel's slot; of one with a grid the
-		 * acquirer's. */
+		/* It is done when the channel's slot has PAYLOAD; with a grid semaphore those of
+		 * the acquirer. */
 		uint32_t channel, payload;
-		bool released; /* payload is known */
+		bool released; /* PAYLOAD is valid */
 	} under_way[NVS_STEPS_UNDER_WAY];
 	uint32_t nunder_way;
 };
 
 void nvs_steps_begin(struct nvs_steps *s, struct nvs_source *source, struct nvs_reader *reader);
-int nvs_steps_end(struct nvs_steps *s); /* handles are needed no more */
+int nvs_steps_end(struct nvs_steps *s); /* after reading: frees the handles */
 void nvs_steps_free(struct nvs_steps *s);
-/* One of NCCL's kernels, by its name. */
+/* Returns true for a kernel of NCCL, by its name. */
 bool nvs_step_is_collective(const char *mangled);
-/* NULL: 0. */
+/* Returns NULL for hash 0. */
 const struct nvs_step_name *nvs_step_name(struct nvs_steps *s, uint64_t hash);
 
 #endif

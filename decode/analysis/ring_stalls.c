@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which calls waited is known when all of their API have been seen, so what may have is kept. What
- * other threads did meanwhile takes one more reading, since their calls may end later.
- */
+/* Finds calls that waited. The median of an API is known after the pass, so all candidates are kept
+ * until then. Calls of other threads need a second pass, since they may end later. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/base/search.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
@@ -13,20 +12,20 @@
 #include "decode/query/selection.h"
 #include "decode/query/api_names.h"
 
-#define LONG_NS 100000u /* less is no matter */
+#define LONG_NS 100000u /* shorter calls are ignored */
 #define TIMES_USUAL 10u
-#define MANY_CALLS 20u /* of fewer there is no usual time */
-#define MOST_STEPS (1u << 28) /* a stranger's calls may all overlap */
+#define MANY_CALLS 20u /* fewer calls have no usual time */
+#define MOST_STEPS (1u << 28) /* bound for hostile traces: all calls may overlap */
 
 struct api {
 	const struct nvs_call_api *entry; /* its key */
 	struct nvs_times times; /* in ticks */
 };
 
-/* ---- while it is read ---- */
+/* ---- callbacks of the pass ---- */
 
-/* Room for one more of SIZE bytes; false: there is none. */
-static bool grow(void *list, size_t n, size_t *room, size_t size)
+/* Makes room for one more item of SIZE bytes; returns false if memory is short. */
+static bool grow_list(void *list, size_t n, size_t *room, size_t size)
 {
 	size_t wider = *room ? 2 * *room : 64;
 	void **at = list, *new;
@@ -49,13 +48,13 @@ static void note_nested(struct nvs_stalls *w, const struct nvs_call *call)
 			  : call->api->group == NVS_CALL_GROUP_MEMORY ? NVS_STALL_MEMORY
 								      : 0;
 
-	if (causes && grow(&w->nested, w->nnested, &w->nested_room, sizeof(*w->nested)))
+	if (causes && grow_list(&w->nested, w->nnested, &w->nested_room, sizeof(*w->nested)))
 		w->nested[w->nnested++] = (struct nvs_nested){call->begin, call->end, call->thread,
 							      causes};
 }
 
-/* Of those that hand work over, and need not wait for it to be done. */
-static bool hands_over(const struct nvs_call *call)
+/* Returns true for calls that submit work and need not wait for it. */
+static bool is_submitting(const struct nvs_call *call)
 {
 	switch (call->api->group) {
 	case NVS_CALL_GROUP_LAUNCH:
@@ -72,14 +71,14 @@ static bool hands_over(const struct nvs_call *call)
 	}
 }
 
-/* By its name: what is asynchronous says so. */
-static bool synchronises(const struct nvs_call *call)
+/* By its name: asynchronous copies end in "Async". */
+static bool is_synchronous(const struct nvs_call *call)
 {
 	return call->api->group == NVS_CALL_GROUP_COPY && !strstr(call->api->name, "Async");
 }
 
-/* A launch has no submissions but its own; so it needed what it copied by others. */
-static bool loaded(const struct nvs_call *call)
+/* A launch needs one submission: copies in further ones loaded its code. */
+static bool loaded_code(const struct nvs_call *call)
 {
 	const struct nvs_tally *t = &call->tally;
 	uint64_t copies = t->codes;
@@ -102,7 +101,7 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const str
 		return 0;
 	if (call->depth > 1)
 		note_nested(w, call);
-	if (call->depth > 1 || !hands_over(call) || call->flags & NVS_CALL_CAPTURED ||
+	if (call->depth > 1 || !is_submitting(call) || call->flags & NVS_CALL_CAPTURED ||
 	    !nvs_filter_call(w->source, call))
 		return 0;
 	if (!w->apis.size)
@@ -113,7 +112,7 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const str
 	ns = nvs_call_ns(w->source->trace, call->begin, call->end);
 	if (ns < LONG_NS)
 		return 0;
-	if (!grow(&w->wait, w->n, &w->room, sizeof(*w->wait))) {
+	if (!grow_list(&w->wait, w->n, &w->room, sizeof(*w->wait))) {
 		w->dropped++;
 		return 0;
 	}
@@ -125,8 +124,8 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const str
 	new->ns = ns;
 	new->thread = call->thread;
 	new->stack = call->stack;
-	new->causes |= (loaded(call) ? NVS_STALL_MODULE : 0) |
-		       (synchronises(call) ? NVS_STALL_COPY : 0);
+	new->causes |= (loaded_code(call) ? NVS_STALL_MODULE : 0) |
+		       (is_synchronous(call) ? NVS_STALL_COPY : 0);
 	return 0;
 }
 
@@ -135,15 +134,15 @@ int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec)
 	switch (rec->type) {
 	case NVS_REC_OBJECT:
 	case NVS_REC_GPU_MAP:
-		if (grow(&w->memory, w->nmemory, &w->memory_room, sizeof(*w->memory)))
+		if (grow_list(&w->memory, w->nmemory, &w->memory_room, sizeof(*w->memory)))
 			w->memory[w->nmemory++] = rec->time;
 	}
 	return 0;
 }
 
-/* ---- which of them waited ---- */
+/* ---- selection of calls that waited ---- */
 
-static bool waited(struct nvs_stalls *w, struct nvs_stall *wait)
+static bool has_waited(struct nvs_stalls *w, struct nvs_stall *wait)
 {
 	const struct api *api = nvs_rows_at(&w->apis, &wait->api);
 	uint64_t usual = api ? nvs_times_quantile(&api->times, 0.5) : 0;
@@ -154,32 +153,30 @@ static bool waited(struct nvs_stalls *w, struct nvs_stall *wait)
 	return (wait->end - wait->begin) / TIMES_USUAL >= usual || wait->causes & NVS_STALL_COPY;
 }
 
-static int by_begin(const void *pa, const void *pb)
+static int compare_begins(const void *pa, const void *pb)
 {
 	const struct nvs_stall *a = pa, *b = pb;
 
-	if (a->begin != b->begin)
-		return a->begin < b->begin ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
+	return NVS_CMP(a->begin, b->begin) ?: NVS_CMP(a->thread, b->thread);
 }
 
-static int by_number(const void *pa, const void *pb)
+static int compare_numbers(const void *pa, const void *pb)
 {
 	const uint64_t *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return NVS_CMP(*a, *b);
 }
 
-static int nested_by_begin(const void *pa, const void *pb)
+static int compare_nested(const void *pa, const void *pb)
 {
-	return by_number(&((const struct nvs_nested *)pa)->begin,
-			 &((const struct nvs_nested *)pb)->begin);
+	return compare_numbers(&((const struct nvs_nested *)pa)->begin,
+			       &((const struct nvs_nested *)pb)->begin);
 }
 
-/* ---- what other threads did ---- */
+/* ---- calls of other threads ---- */
 
-/* Waits begin before TICKS: how many. */
-static size_t before(const struct nvs_stalls *w, uint64_t ticks)
+/* Number of waits that begin before TICKS. */
+static size_t count_before(const struct nvs_stalls *w, uint64_t ticks)
 {
 	return NVS_BELOW(w->wait, w->n, begin, ticks);
 }
@@ -199,7 +196,8 @@ static void add_sibling(struct nvs_stall *wait, const struct nvs_call *call, uin
 	}
 }
 
-/* Who was in a call when memory was allocated may have done it. */
+/* Returns true if memory was allocated between FROM and TO: a call of that time may have done it.
+ */
 static bool made_memory(const struct nvs_stalls *w, uint64_t from, uint64_t to)
 {
 	size_t at = nvs_below(w->memory, w->nmemory, sizeof(*w->memory), 0, from);
@@ -207,7 +205,7 @@ static bool made_memory(const struct nvs_stalls *w, uint64_t from, uint64_t to)
 	return at < w->nmemory && w->memory[at] <= to;
 }
 
-static uint64_t most(uint64_t a, uint64_t b)
+static uint64_t max_of(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -217,12 +215,12 @@ static int on_sibling(void *arg, const struct nvs_call *call)
 	struct nvs_stalls *w = arg;
 	uint64_t end = call->end ? call->end : UINT64_MAX;
 
-	/* Who waits for the GPU holds nothing that others need. */
+	/* A thread that waits for the GPU holds no lock that others need. */
 	if (call->depth > 1 || call->api->group == NVS_CALL_GROUP_SYNC)
 		return 0;
-	for (size_t i = before(w, end); i && w->latest[i - 1] > call->begin; i--) {
+	for (size_t i = count_before(w, end); i && w->latest[i - 1] > call->begin; i--) {
 		struct nvs_stall *wait = w->wait + i - 1;
-		uint64_t from = most(wait->begin, call->begin);
+		uint64_t from = max_of(wait->begin, call->begin);
 		uint64_t to = end < wait->end ? end : wait->end;
 
 		if (++w->steps > MOST_STEPS) {
@@ -231,7 +229,7 @@ static int on_sibling(void *arg, const struct nvs_call *call)
 		}
 		if (wait->thread == call->thread || from >= to)
 			continue;
-		/* One that came later and is there still was not waited for. */
+		/* A call that began later and ended later was not waited for. */
 		if (call->begin > wait->begin && end > wait->end)
 			continue;
 		add_sibling(wait, call, to - from);
@@ -245,10 +243,10 @@ static int by_ticks(const void *pa, const void *pb)
 {
 	const struct nvs_sibling *a = pa, *b = pb;
 
-	return -by_number(&a->ticks, &b->ticks);
+	return -compare_numbers(&a->ticks, &b->ticks);
 }
 
-static int see_siblings(struct nvs_stalls *w)
+static int find_siblings(struct nvs_stalls *w)
 {
 	struct nvs_reader reader = {.call = on_sibling, .arg = w};
 	struct nvs_reading *reading;
@@ -258,7 +256,7 @@ static int see_siblings(struct nvs_stalls *w)
 	if (!w->latest)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->n; i++)
-		w->latest[i] = most(w->wait[i].end, i ? w->latest[i - 1] : 0);
+		w->latest[i] = max_of(w->wait[i].end, i ? w->latest[i - 1] : 0);
 	r = nvs_source_read(w->source, &reader, &reading);
 	for (size_t i = 0; i < w->n; i++) {
 		struct nvs_stall *wait = w->wait + i;
@@ -270,17 +268,16 @@ static int see_siblings(struct nvs_stalls *w)
 	return r;
 }
 
-/* ---- why ---- */
+/* ---- causes ---- */
 
-static void see_nested(struct nvs_stalls *w)
+static void find_nested(struct nvs_stalls *w)
 {
 	for (size_t i = 0; i < w->nnested; i++) {
 		const struct nvs_nested *n = w->nested + i;
-		size_t at = before(w, n->begin + 1);
+		size_t at = count_before(w, n->begin + 1);
 
-		/* The last one of its thread that began before it; calls of one thread do not
-		 * overlap.
-		 */
+		/* The last wait of its thread that began before it; outermost calls of a thread do
+		 * not overlap. */
 		for (size_t k = 0; at && k < 64; k++, at--)
 			if (w->wait[at - 1].thread == n->thread) {
 				if (w->wait[at - 1].end >= n->end)
@@ -295,22 +292,22 @@ int nvs_stalls_settle(struct nvs_stalls *w)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		if (waited(w, w->wait + i))
+		if (has_waited(w, w->wait + i))
 			w->wait[kept++] = w->wait[i];
 	w->n = kept;
 	if (!kept)
 		return 0;
-	qsort(w->wait, w->n, sizeof(*w->wait), by_begin);
+	qsort(w->wait, w->n, sizeof(*w->wait), compare_begins);
 	if (w->nmemory)
-		qsort(w->memory, w->nmemory, sizeof(*w->memory), by_number);
+		qsort(w->memory, w->nmemory, sizeof(*w->memory), compare_numbers);
 	if (w->nnested)
-		qsort(w->nested, w->nnested, sizeof(*w->nested), nested_by_begin);
+		qsort(w->nested, w->nnested, sizeof(*w->nested), compare_nested);
 	for (size_t i = 0; i < w->n; i++)
 		if (made_memory(w, w->wait[i].begin, w->wait[i].end))
 			w->wait[i].causes |= NVS_STALL_MEMORY;
-	if (nvs_trace_thread_count(w->source->trace) > 1 && see_siblings(w) < 0)
+	if (nvs_trace_thread_count(w->source->trace) > 1 && find_siblings(w) < 0)
 		return -EIO;
-	see_nested(w);
+	find_nested(w);
 	return 0;
 }
 
@@ -329,7 +326,7 @@ void nvs_stalls_free(struct nvs_stalls *w)
 	nvs_numbers_free(&w->names, NULL);
 }
 
-/* ---- in words ---- */
+/* ---- text ---- */
 
 void nvs_stall_cause(const struct nvs_stall *wait, char *dst, size_t room)
 {

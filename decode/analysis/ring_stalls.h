@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that waited inside the driver, and what the trace shows of why. */
+/* Calls that waited inside the driver, and the causes that the trace shows. Used by --ring. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_RING_STALLS_H
 #define NVSNOOP_DECODE_ANALYSIS_RING_STALLS_H
 
@@ -10,54 +10,54 @@
 
 #define NVS_STALL_RING (1u << 0)
 #define NVS_STALL_PUSHBUFFER (1u << 1)
-#define NVS_STALL_MODULE (1u << 2) /* code was loaded in it */
-#define NVS_STALL_MEMORY (1u << 3) /* memory was allocated or mapped in it */
-#define NVS_STALL_COPY (1u << 4) /* it is a copy that synchronises */
-#define NVS_STALL_OTHERS (1u << 5) /* other threads were in calls for half of its time or more */
+#define NVS_STALL_MODULE (1u << 2) /* code was loaded during the call */
+#define NVS_STALL_MEMORY (1u << 3) /* memory was allocated or mapped during the call */
+#define NVS_STALL_COPY (1u << 4) /* a synchronous copy */
+#define NVS_STALL_OTHERS (1u << 5) /* other threads were in calls for at least half of its time */
 
-#define NVS_STALL_SIBLINGS 4 /* calls by thread and API that are told apart */
+#define NVS_STALL_SIBLINGS 4 /* pairs of thread and API that are followed */
 
 struct nvs_stall {
 	const struct nvs_call_api *api;
 	uint64_t begin, end; /* ticks */
-	uint64_t ns, usual; /* of its API's calls the median; 0: of too few */
+	uint64_t ns, usual; /* usual: median of its API's calls; 0: too few calls */
 	uint32_t thread, stack, causes;
-	uint32_t channel; /* whose ring or pushbuffer was full; NVS_NONE: none */
+	uint32_t channel; /* channel whose ring or pushbuffer was full; NVS_NONE: none */
 	struct nvs_sibling {
 		uint64_t ticks;
-		uint32_t api, thread, calls; /* calls 0: none */
+		uint32_t api, thread, calls; /* calls 0: unused */
 	} siblings[NVS_STALL_SIBLINGS];
 };
 
 struct nvs_stalls {
 	struct nvs_source *source;
-	struct nvs_stall *wait; /* by their begin, once settled */
+	struct nvs_stall *wait; /* sorted by begin after nvs_stalls_settle() */
 	size_t n, room;
-	uint64_t dropped; /* for want of memory */
+	uint64_t dropped; /* for lack of memory */
 	struct nvs_rows apis; /* times of their calls */
-	struct nvs_numbers names; /* entry points by number: each reading has its own */
-	struct nvs_nested { /* calls that load modules or allocate memory, inside of others */
+	struct nvs_numbers names; /* entry points by number; each pass has its own objects */
+	struct nvs_nested { /* nested calls that load modules or allocate memory */
 		uint64_t begin, end;
 		uint32_t thread, causes;
 	} * nested;
 	size_t nnested, nested_room;
-	uint64_t *memory; /* ticks of objects that were made or mapped */
+	uint64_t *memory; /* ticks at which objects were allocated or mapped */
 	size_t nmemory, memory_room;
-	uint64_t *latest; /* of the waits up to each one, the latest end */
-	uint64_t steps; /* taken to find what overlaps */
+	uint64_t *latest; /* prefix maximum of the waits' ends */
+	uint64_t steps; /* pairs compared to find overlaps */
 };
 
-/* While it is read: each call that is over, with what is known of WAIT, causes and channel. 0 or
- * -ENOMEM. */
+/* While reading: each call that has ended, with causes and channel known of it in WAIT. Returns 0
+ * or -ENOMEM. */
 int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call,
 		    const struct nvs_stall *wait);
 int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec);
-/* All has been read, and the clock is known: leaves those that waited, with their causes. Reads the
- * trace once more, where other threads made calls. 0 or -errno. */
+/* After reading: keeps only the calls that waited, and completes their causes. Reads the trace once
+ * more if other threads made calls. Returns 0 or -errno. */
 int nvs_stalls_settle(struct nvs_stalls *w);
 void nvs_stalls_free(struct nvs_stalls *w);
 
-/* In words; "": not known. */
+/* As text; "": unknown. */
 void nvs_stall_cause(const struct nvs_stall *wait, char *dst, size_t room);
 void nvs_stall_others(const struct nvs_stalls *w, const struct nvs_stall *wait, char *dst,
 		      size_t room);

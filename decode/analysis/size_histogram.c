@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Different sizes, counted. */
+/* A histogram of distinct sizes. See size_histogram.h. */
 #include "decode/analysis/size_histogram.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int reserve(struct nvs_sizes *s)
+static int reserve_entry(struct nvs_sizes *s)
 {
 	uint32_t room = s->room ? 2 * s->room : 1;
 	struct nvs_size *more;
@@ -20,14 +20,14 @@ static int reserve(struct nvs_sizes *s)
 	return 0;
 }
 
-static void drop(struct nvs_sizes *s, uint32_t i)
+static void drop_entry(struct nvs_sizes *s, uint32_t i)
 {
 	memmove(s->list + i, s->list + i + 1, (s->n - i - 1) * sizeof(*s->list));
 	s->n--;
 }
 
-/* The two that lie closest become the one that came more often. */
-static void merge(struct nvs_sizes *s)
+/* Merges the two closest sizes into the more frequent one. */
+static void merge_closest(struct nvs_sizes *s)
 {
 	struct nvs_size *two = s->list;
 
@@ -37,7 +37,7 @@ static void merge(struct nvs_sizes *s)
 	if (two[1].count > two[0].count)
 		two[0].size = two[1].size;
 	two[0].count += two[1].count;
-	drop(s, (uint32_t)(two + 1 - s->list));
+	drop_entry(s, (uint32_t)(two + 1 - s->list));
 }
 
 int nvs_sizes_add(struct nvs_sizes *s, uint64_t size)
@@ -56,13 +56,13 @@ int nvs_sizes_add(struct nvs_sizes *s, uint64_t size)
 		s->list[i].count++;
 		return 0;
 	}
-	if (reserve(s))
+	if (reserve_entry(s))
 		return -ENOMEM;
 	memmove(s->list + i + 1, s->list + i, (s->n - i) * sizeof(*s->list));
 	s->list[i] = (struct nvs_size){size, 1};
 	s->n++;
 	if (s->n > NVS_SIZES_MAX)
-		merge(s);
+		merge_closest(s);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stacks are measured by, and put in order by: -s. */
+/* Weights of stack frames, and their order by -s. Used by --by-callsite, --calltree, --stacks and
+ * exports of stacks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,7 @@ struct order {
 	int sign;
 };
 
-static int compare(const void *pa, const void *pb, void *arg)
+static int compare_frames(const void *pa, const void *pb, void *arg)
 {
 	const struct nvs_frame *a = *(const struct nvs_frame *const *)pa;
 	const struct nvs_frame *b = *(const struct nvs_frame *const *)pb;
@@ -62,13 +63,13 @@ int nvs_stacks_sort(struct nvs_stacks *t, enum nvs_measure by, bool smallest)
 		list[i] = t->frames.row[i];
 		list[i]->child = list[i]->next = 0;
 	}
-	qsort_r(list, n, sizeof(struct nvs_frame *), compare, &order);
+	qsort_r(list, n, sizeof(struct nvs_frame *), compare_frames, &order);
 	t->top = 0;
 	while (n--) {
 		struct nvs_frame *parent = nvs_frame_at(t, list[n]->key.parent);
 		uint32_t *first = parent ? &parent->child : &t->top;
 
-		/* The place of what found no room, where all did. */
+		/* The frame for overflow is left out while nothing is counted in it. */
 		if (!list[n]->child && !has_weight(&list[n]->weight))
 			continue;
 		list[n]->next = *first;
@@ -78,7 +79,7 @@ int nvs_stacks_sort(struct nvs_stacks *t, enum nvs_measure by, bool smallest)
 	return 0;
 }
 
-/* Those that are equal stand as they came. */
+/* AT keeps the order of frames of equal weight. */
 struct place {
 	struct nvs_frame *frame;
 	size_t at;

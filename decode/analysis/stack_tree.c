@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a tree of frames from the cells and the calls of all traces. */
+/* Builds the tree of frames from the cells and calls of all traces. See stack_tree.h. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,13 +13,14 @@
 #include "decode/query/api_names.h"
 #include "decode/base/keyed_rows.h"
 
-#define MAX_FRAMES (NVS_STACKS_DEPTH - 8) /* of a stack, the innermost */
+#define MAX_FRAMES \
+	(NVS_STACKS_DEPTH - 8) /* of a stack; the outermost of a deeper one are left out */
 
-#define NO_ROOM 1u /* number of the frame for what had none */
+#define NO_ROOM 1u /* number of the frame for stacks beyond the memory budget */
 
 static const char unknown[] = "[unknown]";
 
-/* ---- while it is read ---- */
+/* ---- callbacks of the pass ---- */
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
@@ -55,26 +56,26 @@ void nvs_stacks_drop(struct nvs_stacks *t)
 	nvs_rows_free(&t->frames, free_frame);
 }
 
-/* ---- a stack's place in the tree ---- */
+/* ---- adding a stack to the tree ---- */
 
-/* What is put into it. */
+/* A stack that is being added. */
 struct walk {
 	struct nvs_stacks *t;
 	struct nvs_source *source;
 	uint32_t trace, stack, thread;
 	uint32_t at; /* number of the frame reached so far */
-	bool full; /* no room for more */
+	bool full; /* out of memory */
 };
 
-/* One step inwards. COPY: NAME does not last. */
-static void step(struct walk *w, const char *name, uint32_t kind, bool copy)
+/* Moves to the child frame NAME, adding it if missing. COPY: NAME must be copied. */
+static void add_frame(struct walk *w, const char *name, uint32_t kind, bool copy)
 {
 	struct nvs_stacks *t = w->t;
 	struct nvs_frame key = {.key = {nvs_hash64(name, strlen(name)), w->at, kind}}, *f, *parent;
 
 	if (w->full)
 		return;
-	/* Memory for the tables that are printed has to remain. */
+	/* Leave memory for printing the tables. */
 	f = nvs_budget_spare(sizeof(*f)) ? nvs_rows_at(&t->frames, &key.key) : NULL;
 	if (!f) {
 		w->full = true;
@@ -94,9 +95,9 @@ static void step(struct walk *w, const char *name, uint32_t kind, bool copy)
 	w->at = f->number;
 }
 
-static void step_format(struct walk *w, uint32_t kind, const char *format, ...)
+static void add_frame_format(struct walk *w, uint32_t kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static void step_format(struct walk *w, uint32_t kind, const char *format, ...)
+static void add_frame_format(struct walk *w, uint32_t kind, const char *format, ...)
 {
 	char text[1024], *p = text;
 	va_list args;
@@ -110,13 +111,13 @@ static void step_format(struct walk *w, uint32_t kind, const char *format, ...)
 		p = vasprintf(&p, format, args) < 0 ? text : nvs_budget_adopt(p);
 		va_end(args);
 	}
-	step(w, p, kind, true);
+	add_frame(w, p, kind, true);
 	if (p != text)
 		free(p);
 }
 
-/* Frames without a name are told by their file; several of one file, one in the other, are one. */
-static void step_nameless(struct walk *w, const char *file)
+/* A frame without a symbol is shown as its file; nested ones of one file are merged. */
+static void add_nameless(struct walk *w, const char *file)
 {
 	const struct nvs_frame *at = nvs_frame_at(w->t, w->at);
 	size_t n = strlen(file);
@@ -124,12 +125,12 @@ static void step_nameless(struct walk *w, const char *file)
 	if (at && at->key.kind == NVS_FRAME && at->name[0] == '[' &&
 	    !strncmp(at->name + 1, file, n) && !strcmp(at->name + 1 + n, "]"))
 		return;
-	step_format(w, NVS_FRAME, "[%s]", file);
+	add_frame_format(w, NVS_FRAME, "[%s]", file);
 }
 
-static void step_frame(struct walk *w, const struct nvs_trace_stack *stack, uint32_t i)
+static void add_stack_frame(struct walk *w, const struct nvs_trace_stack *stack, uint32_t i)
 {
-	uint32_t back = i ? 1 : 0; /* a return address may be the first byte of what comes next */
+	uint32_t back = i ? 1 : 0; /* a return address may be the first byte of the next function */
 	unsigned long long offset;
 	struct nvs_symbol s;
 
@@ -137,42 +138,43 @@ static void step_frame(struct walk *w, const struct nvs_trace_stack *stack, uint
 	offset = s.offset + back;
 	if (!(w->t->how & NVS_STACKS_PLACES)) {
 		if (s.name)
-			step(w, s.name, NVS_FRAME, false);
+			add_frame(w, s.name, NVS_FRAME, false);
 		else
-			step_nameless(w, s.file ? s.file : "unknown");
+			add_nameless(w, s.file ? s.file : "unknown");
 	} else if (s.name) {
-		step_format(w, NVS_FRAME, "%s+0x%llx (%s)", s.name, offset, s.file ? s.file : "?");
+		add_frame_format(w, NVS_FRAME, "%s+0x%llx (%s)", s.name, offset,
+				 s.file ? s.file : "?");
 	} else if (s.file) {
-		step_format(w, NVS_FRAME, "%s+0x%llx", s.file, offset);
+		add_frame_format(w, NVS_FRAME, "%s+0x%llx", s.file, offset);
 	} else {
-		step_format(w, NVS_FRAME, "0x%llx", offset);
+		add_frame_format(w, NVS_FRAME, "0x%llx", offset);
 	}
 }
 
-static void step_process(struct walk *w)
+static void add_process(struct walk *w)
 {
 	const struct nvs_session *session = nvs_trace_session(w->source->trace);
 	const char *exe = session->attr[NVS_ATTR_EXE], *slash = exe ? strrchr(exe, '/') : NULL;
 
-	step_format(w, NVS_FRAME_PROCESS + w->trace, "%s (%u)",
-		    slash ? slash + 1
-		    : exe ? exe
-			  : "?",
-		    session->header.pid);
+	add_frame_format(w, NVS_FRAME_PROCESS + w->trace, "%s (%u)",
+			 slash ? slash + 1
+			 : exe ? exe
+			       : "?",
+			 session->header.pid);
 }
 
-static void step_thread(struct walk *w)
+static void add_thread(struct walk *w)
 {
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, w->thread);
 
 	if (!t || !t->tid)
-		step(w, unknown, NVS_FRAME, false);
+		add_frame(w, unknown, NVS_FRAME, false);
 	else
-		step_format(w, NVS_FRAME, "%s (%u)", t->name, t->tid);
+		add_frame_format(w, NVS_FRAME, "%s (%u)", t->name, t->tid);
 }
 
-/* From outside in, up to the program's own frame that called. */
-static void walk_in(struct walk *w)
+/* From the outermost frame to the program's innermost one, the call site. */
+static void add_stack(struct walk *w)
 {
 	const struct nvs_trace_stack *stack = nvs_trace_stack_at(w->source->trace, w->stack);
 	uint32_t site = nvs_trace_callsite(w->source->trace, w->stack)->site_frame, n;
@@ -180,33 +182,33 @@ static void walk_in(struct walk *w)
 	w->at = 0;
 	w->full = false;
 	if (w->t->how & NVS_STACKS_PROCESS)
-		step_process(w);
+		add_process(w);
 	if (w->t->how & NVS_STACKS_THREAD)
-		step_thread(w);
+		add_thread(w);
 	if (!stack || site >= stack->nframes) {
-		step(w, unknown, NVS_FRAME, false);
+		add_frame(w, unknown, NVS_FRAME, false);
 		return;
 	}
 	n = stack->nframes - site > MAX_FRAMES ? site + MAX_FRAMES : stack->nframes;
 	while (n-- > site && !w->full)
-		step_frame(w, stack, n);
+		add_stack_frame(w, stack, n);
 }
 
-static void put(struct walk *w, const char *api, const char *runtime,
-		const struct nvs_weight *weight)
+static void add_weight(struct walk *w, const char *api, const char *runtime,
+		       const struct nvs_weight *weight)
 {
 	if (*runtime)
-		step(w, runtime, NVS_FRAME_API, false);
-	step(w, api, NVS_FRAME_API, false);
+		add_frame(w, runtime, NVS_FRAME_API, false);
+	add_frame(w, api, NVS_FRAME_API, false);
 	nvs_weight_add(&nvs_frame_at(w->t, w->at ? w->at : NO_ROOM)->weight, weight);
 }
 
-/* Where STACK led to, since many cells have the same. */
+/* Cache of the frame of each stack, since many cells share one. */
 struct known {
 	struct nvs_numbers at; /* frame's number + 1 */
 };
 
-static void begin_walk(struct walk *w, struct known *known, uint32_t stack, uint32_t thread)
+static void begin_stack(struct walk *w, struct known *known, uint32_t stack, uint32_t thread)
 {
 	bool keep = !(w->t->how & NVS_STACKS_THREAD) && stack < NVS_MAX_NUMBER;
 	uintptr_t at = keep ? (uintptr_t)nvs_number_get(&known->at, stack) : 0;
@@ -217,12 +219,12 @@ static void begin_walk(struct walk *w, struct known *known, uint32_t stack, uint
 	w->at = (uint32_t)at;
 	if (at)
 		return;
-	walk_in(w);
+	add_stack(w);
 	if (keep && !w->full)
 		nvs_number_set(&known->at, stack, (void *)(uintptr_t)w->at);
 }
 
-static void put_cells(struct walk *w, struct known *known)
+static void add_cells(struct walk *w, struct known *known)
 {
 	const struct nvs_cell *cell;
 
@@ -230,12 +232,12 @@ static void put_cells(struct walk *w, struct known *known)
 		const struct nvs_callsite *site = nvs_trace_callsite(w->source->trace, cell->stack);
 		struct nvs_weight weight = {cell->submissions, cell->bytes, 0, 0, false, false};
 
-		begin_walk(w, known, cell->stack, cell->thread);
-		put(w, nvs_api_name(site, cell->api), site->runtime_api, &weight);
+		begin_stack(w, known, cell->stack, cell->thread);
+		add_weight(w, nvs_api_name(site, cell->api), site->runtime_api, &weight);
 	}
 }
 
-static void put_calls(struct walk *w, struct known *known, const struct nvs_source *sources)
+static void add_calls(struct walk *w, struct known *known, const struct nvs_source *sources)
 {
 	const struct nvs_rows *rows = &w->t->calls.rows;
 
@@ -248,13 +250,14 @@ static void put_calls(struct walk *w, struct known *known, const struct nvs_sour
 
 		if (a->key.trace != w->trace || !nvs_api_calls_selected(a, sources))
 			continue;
-		begin_walk(w, known, a->key.stack, a->key.thread);
-		put(w, nvs_call_name(a->entry),
-		    nvs_trace_callsite(w->source->trace, a->key.stack)->runtime_api, &weight);
+		begin_stack(w, known, a->key.stack, a->key.thread);
+		add_weight(w, nvs_call_name(a->entry),
+			   nvs_trace_callsite(w->source->trace, a->key.stack)->runtime_api,
+			   &weight);
 	}
 }
 
-/* Where there is room for none, the rest is told as that. */
+/* The tree begins with the frame for stacks beyond the memory budget. */
 int nvs_stacks_empty(struct nvs_stacks *t)
 {
 	struct nvs_frame key = {.key = {0, 0, NVS_FRAME_API}}, *f;
@@ -275,10 +278,10 @@ uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t s
 	struct walk w = {.t = t, .source = s, .trace = s->index, .stack = stack};
 	const char *runtime = nvs_trace_callsite(s->trace, stack)->runtime_api;
 
-	walk_in(&w);
+	add_stack(&w);
 	if (*runtime)
-		step(&w, runtime, NVS_FRAME_API, false);
-	step(&w, nvs_call_name(api), NVS_FRAME_API, false);
+		add_frame(&w, runtime, NVS_FRAME_API, false);
+	add_frame(&w, nvs_call_name(api), NVS_FRAME_API, false);
 	return w.at ? w.at : NO_ROOM;
 }
 
@@ -292,8 +295,8 @@ int nvs_stacks_build(struct nvs_stacks *t, struct nvs_source *sources, uint32_t 
 
 		if (!known)
 			return -ENOMEM;
-		put_cells(&w, known);
-		put_calls(&w, known, sources);
+		add_cells(&w, known);
+		add_calls(&w, known, sources);
 		nvs_numbers_free(&known->at, NULL);
 		free(known);
 	}
@@ -304,7 +307,7 @@ struct nvs_weight nvs_stacks_sum(struct nvs_stacks *t)
 {
 	struct nvs_weight all = {0};
 
-	/* What is inside comes behind. */
+	/* Children have higher numbers than their parents. */
 	for (size_t i = t->frames.n; i; i--) {
 		const struct nvs_frame *f = nvs_frame_at(t, (uint32_t)i);
 		struct nvs_frame *parent = nvs_frame_at(t, f->key.parent);

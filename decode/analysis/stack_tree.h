@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What was submitted and called, by whole stacks: a tree of frames, the outermost on top, below
- * them the runtime API and the driver API. Each stack's counts stand at its API.
- */
+/* Submissions and calls by whole stack: a tree of frames with the outermost at the root; the
+ * innermost are the runtime API and the driver API. Counts are added at the API. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_STACK_TREE_H
 #define NVSNOOP_DECODE_ANALYSIS_STACK_TREE_H
 
@@ -10,9 +8,9 @@
 
 struct nvs_weight {
 	uint64_t submissions, bytes, calls;
-	uint64_t ns; /* host time of calls, without that of calls inside them */
-	bool uncounted; /* level=counts: what they submitted is not known */
-	bool timed; /* the time of some is known */
+	uint64_t ns; /* host time of calls, excluding nested calls */
+	bool uncounted; /* level=counts: submissions are unknown */
+	bool timed; /* NS is valid: some calls have a time */
 };
 
 #define NVS_FRAME 0u
@@ -25,27 +23,26 @@ struct nvs_frame {
 		uint32_t parent, kind; /* number; NVS_FRAME, NVS_FRAME_API, or a process */
 	} key;
 	const char *name;
-	uint32_t number; /* 1, 2, ...: behind that of its parent; 0: none */
-	uint32_t child, next; /* first one inside; next one beside it */
-	uint32_t trace, stack; /* one that has it */
-	bool own; /* the name is ours */
+	uint32_t number; /* from 1, higher than its parent's; 0: none */
+	uint32_t child, next; /* first child; next sibling */
+	uint32_t trace, stack; /* an example: trace and stack with this frame */
+	bool own; /* the name is freed with the frame */
 	struct nvs_weight weight;
 };
 
-#define NVS_STACKS_DEPTH 4104 /* frames of a stack, what called them and what they call */
+#define NVS_STACKS_DEPTH 4104 /* maximum depth: frames, process, thread and APIs */
 
 /* nvs_stacks.how */
-#define NVS_STACKS_PLACES                                                       \
-	(1u << 0) /* frames with offset and file: the call sites, not functions \
-		   */
-#define NVS_STACKS_PROCESS (1u << 1) /* below their process */
-#define NVS_STACKS_THREAD (1u << 2) /* below their thread, set before reading begins */
+/* Frames by call site, with offset and file, not by function */
+#define NVS_STACKS_PLACES (1u << 0)
+#define NVS_STACKS_PROCESS (1u << 1) /* processes are the roots */
+#define NVS_STACKS_THREAD (1u << 2) /* threads are the roots; set before reading */
 
 struct nvs_stacks {
 	unsigned how;
 	struct nvs_api_calls_list calls;
 	struct nvs_rows frames; /* struct nvs_frame */
-	uint32_t top; /* first of the outermost */
+	uint32_t top; /* first root */
 };
 
 /* While a trace is read. */
@@ -57,10 +54,10 @@ void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_sta
 		      struct nvs_reader *reader);
 void nvs_stacks_free(struct nvs_stacks *t);
 
-/* All has been read: makes the tree. Where memory is short, stacks end further out. 0 or -ENOMEM.
- */
+/* After reading: builds the tree. If memory is short, stacks lose inner frames. Returns 0 or
+ * -ENOMEM. */
 int nvs_stacks_build(struct nvs_stacks *t, struct nvs_source *sources, uint32_t n);
-/* Adds what is inside to each frame; returns the sum of all. */
+/* Adds to each frame the weight of its descendants; returns the sum of all. */
 struct nvs_weight nvs_stacks_sum(struct nvs_stacks *t);
 
 static inline struct nvs_frame *nvs_frame_at(const struct nvs_stacks *t, uint32_t number)
@@ -68,18 +65,20 @@ static inline struct nvs_frame *nvs_frame_at(const struct nvs_stacks *t, uint32_
 	return number ? t->frames.row[number - 1] : NULL;
 }
 
-/* For reports with other things by stack: an empty tree; the number of the frame at which STACK and
- * what it called end, made where it is missing; and its frames from inside out, a line each. */
+/* For reports that attach their own data to stacks: nvs_stacks_empty() makes an empty tree;
+ * nvs_stacks_place() returns the number of the frame for STACK and API, added if missing;
+ * nvs_stacks_print() prints a frame and its callers, one per line. */
 int nvs_stacks_empty(struct nvs_stacks *t);
 void nvs_stacks_drop(struct nvs_stacks *t);
 uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t stack,
 			  const struct nvs_call_api *api);
 
-/* The next one of all, from the outermost inwards; NULL behind the last. *DEPTH: below how many. */
+/* Depth-first iteration: the frame after F (NULL: the first); returns NULL after the last. *DEPTH
+ * is its depth. */
 struct nvs_frame *nvs_frame_next(const struct nvs_stacks *t, const struct nvs_frame *f,
 				 uint32_t *depth);
 
-/* ---- what they are measured by: -s ---- */
+/* ---- weights and order by -s ---- */
 
 enum nvs_measure {
 	NVS_BY_SUBMISSIONS,
@@ -90,7 +89,7 @@ enum nvs_measure {
 };
 
 uint64_t nvs_measure_of(const struct nvs_weight *w, enum nvs_measure by);
-/* Orders what is beside each other by it, largest or SMALLEST first, and by name. */
+/* Sorts siblings by weight, largest first unless -s is reversed, then by name. */
 int nvs_stacks_sort(struct nvs_stacks *t, enum nvs_measure by, bool smallest);
 /* Lists the stacks of the tree in that order. FRAME is to be freed, SHOWN is the caller's. */
 struct nvs_stacks_list {

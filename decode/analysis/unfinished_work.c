@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Follows one trace and forgets what is done: nothing else, so that several are read at once. */
+/* Follows the submissions of one trace and drops those that are done. See unfinished_work.h.
+ * Touches no shared state, since several traces are read in parallel. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 #include "decode/analysis/launch_sequence.h"
 #include "decode/calls/args.h"
 
-#define MOST_UNDONE (1u << 24) /* of a channel: a ring has no more entries */
+#define MOST_UNDONE (1u << 24) /* per channel: no GPFIFO has more entries */
 #define MOST_CALLS (1u << 16)
-#define MOST_OTHERS 64u /* submissions in a row that release elsewhere */
+#define MOST_OTHERS 64u /* consecutive submissions that do not release in the slot */
 
-/* Of a thread: the submissions of its latest call in the channel that it submitted to last. */
+/* Per thread: the submissions of its latest call, in the channel used last. */
 struct note {
 	uint64_t call; /* plus 1 */
 	uint32_t channel;
@@ -27,21 +28,21 @@ const struct nvs_undone *nvs_undone_at(const struct nvs_undone_channel *c, uint6
 	return index < c->end - c->first ? c->item + ((c->first + index) & (c->room - 1)) : NULL;
 }
 
-static struct nvs_undone *at(const struct nvs_undone_channel *c, uint64_t count)
+static struct nvs_undone *item_at(const struct nvs_undone_channel *c, uint64_t count)
 {
 	return c->item + (count & (c->room - 1));
 }
 
-static struct nvs_undone *last(const struct nvs_undone_channel *c)
+static struct nvs_undone *last_item(const struct nvs_undone_channel *c)
 {
-	return c->first == c->end ? NULL : at(c, c->end - 1);
+	return c->first == c->end ? NULL : item_at(c, c->end - 1);
 }
 
-/* ---- what is done ---- */
+/* ---- completion ---- */
 
-/* Channels come to their end here one after the other: what was submitted last stands. */
-static void see_release(struct nvs_outstanding *o, uint64_t submission,
-			const struct nvs_undone_sem *sem)
+/* Channels are retired one after the other: the value of the latest submission wins. */
+static void note_release(struct nvs_outstanding *o, uint64_t submission,
+			 const struct nvs_undone_sem *sem)
 {
 	struct nvs_undone_value *v = nvs_rows_at(&o->values, &sem->address);
 
@@ -59,7 +60,7 @@ static void end_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c, ui
 
 	if (u->collective > o->done_collectives)
 		o->done_collectives = u->collective;
-	see_release(o, u->number, &u->grid);
+	note_release(o, u->number, &u->grid);
 	c->nrunning--;
 	memmove(c->running + i, u + 1, (c->nrunning - i) * sizeof(*u));
 }
@@ -75,9 +76,9 @@ static void end_acquired(struct nvs_outstanding *o, uint64_t address)
 	}
 }
 
-/* It runs, as far as is known. */
-static void keep_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c,
-		      const struct nvs_undone *u)
+/* The grid may still run. */
+static void add_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c,
+		     const struct nvs_undone *u)
 {
 	struct nvs_undone *r;
 
@@ -88,9 +89,9 @@ static void keep_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c,
 	r->entries = r->nacquires = 0;
 }
 
-static void forget(struct nvs_outstanding *o, struct nvs_undone_channel *c)
+static void retire_first(struct nvs_outstanding *o, struct nvs_undone_channel *c)
 {
-	const struct nvs_undone *u = at(c, c->first++);
+	const struct nvs_undone *u = item_at(c, c->first++);
 
 	c->entries -= u->entries;
 	c->completed++;
@@ -99,23 +100,23 @@ static void forget(struct nvs_outstanding *o, struct nvs_undone_channel *c)
 		end_acquired(o, u->acquire[i].address);
 	for (uint32_t i = 0; i < u->nreleases && i < NVS_UNDONE_SEMAPHORES; i++)
 		if (u->release[i].written || u->release[i].address != u->grid.address)
-			see_release(o, u->number, u->release + i);
+			note_release(o, u->number, u->release + i);
 	if (u->grid.address)
-		keep_grid(o, c, u);
+		add_grid(o, c, u);
 	else if (u->collective > o->done_collectives)
 		o->done_collectives = u->collective;
 }
 
-/* The slot at ADDRESS has PAYLOAD. ENDS: nothing more is to come. */
-static void retire(struct nvs_outstanding *o, struct nvs_undone_channel *c, uint64_t address,
-		   uint32_t payload, bool ends)
+/* The slot at ADDRESS had PAYLOAD. ENDS: this is the last reading of it. */
+static void retire_done(struct nvs_outstanding *o, struct nvs_undone_channel *c, uint64_t address,
+			uint32_t payload, bool ends)
 {
 	uint64_t done = c->first;
 	uint32_t others = 0;
 
-	/* One that does not release there is done with the next one that does. */
+	/* A submission without a release in the slot is done when the next one with it is. */
 	for (uint64_t i = c->first; i != c->end; i++) {
-		const struct nvs_undone *u = at(c, i);
+		const struct nvs_undone *u = item_at(c, i);
 
 		if (u->slot == address && (int32_t)(payload - u->payload) < 0)
 			break;
@@ -125,7 +126,7 @@ static void retire(struct nvs_outstanding *o, struct nvs_undone_channel *c, uint
 			break;
 	}
 	while (c->first != done)
-		forget(o, c);
+		retire_first(o, c);
 	c->known = true;
 	c->settled |= ends;
 }
@@ -145,13 +146,13 @@ static int make_room(struct nvs_outstanding *o, struct nvs_undone_channel *c)
 	if (!wider && !c->room)
 		return -ENOMEM;
 	if (!wider) {
-		forget(o, c);
+		retire_first(o, c);
 		c->completed--;
 		c->dropped = o->stale = true;
 		return 0;
 	}
 	for (uint64_t i = c->first; i != c->end; i++)
-		wider[i & (room - 1)] = *at(c, i);
+		wider[i & (room - 1)] = *item_at(c, i);
 	free(c->item);
 	c->item = wider;
 	c->room = room;
@@ -180,11 +181,11 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	if (r)
 		return r;
 	if (rec->progress_address) {
-		retire(o, c, rec->progress_address, (uint32_t)rec->progress[0], false);
+		retire_done(o, c, rec->progress_address, (uint32_t)rec->progress[0], false);
 		o->seen = rec->rec.time;
 	}
 	c->submissions += !(rec->rec.flags & NVS_SUB_CONTINUED);
-	u = at(c, c->end);
+	u = item_at(c, c->end);
 	*u = (struct nvs_undone){.number = s->number,
 				 .time = rec->rec.time,
 				 .thread = s->thread->thread,
@@ -199,9 +200,9 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	}
 	c->end++;
 	c->entries += u->entries;
-	/* Entries of a ring that are taken once more have been done. */
+	/* The GPFIFO has wrapped: older entries must be done. */
 	while (ring && c->entries >= ring && c->end - c->first > 1)
-		forget(o, c);
+		retire_first(o, c);
 	return 0;
 }
 
@@ -213,7 +214,7 @@ static struct nvs_undone_sem semaphore_of(const struct nvs_op *op)
 				       .wide = op->flags & NVS_OP_WIDE};
 }
 
-static void take_semaphore(struct nvs_undone *u, const struct nvs_undone_sem *s, bool acquire)
+static void add_semaphore(struct nvs_undone *u, const struct nvs_undone_sem *s, bool acquire)
 {
 	uint32_t *n = acquire ? &u->nacquires : &u->nreleases;
 	struct nvs_undone_sem *sem = acquire ? u->acquire : u->release;
@@ -225,7 +226,7 @@ static void take_semaphore(struct nvs_undone *u, const struct nvs_undone_sem *s,
 	++*n;
 }
 
-static void take_write(struct nvs_undone *u, const struct nvs_op *op)
+static void add_write(struct nvs_undone *u, const struct nvs_op *op)
 {
 	struct nvs_undone_sem sem = {.address = op->copy.dst,
 				     .op = NVS_SEM_SET,
@@ -233,14 +234,14 @@ static void take_write(struct nvs_undone *u, const struct nvs_op *op)
 				     .written = true};
 
 	if (nvs_sync_writes_one(op, &sem.payload))
-		take_semaphore(u, &sem, false);
+		add_semaphore(u, &sem, false);
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct nvs_outstanding *o = arg;
 	struct nvs_undone_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
-	struct nvs_undone *u = c ? last(c) : NULL;
+	struct nvs_undone *u = c ? last_item(c) : NULL;
 	struct nvs_undone_sem sem = semaphore_of(op);
 
 	if (!u)
@@ -252,24 +253,24 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	case NVS_OP_COPY:
 		u->copies++;
 		u->copied += op->copy.bytes;
-		take_write(u, op);
+		add_write(u, op);
 		break;
 	case NVS_OP_UPLOAD:
-		take_write(u, op);
+		add_write(u, op);
 		break;
 	case NVS_OP_MEMSET:
 		u->memsets++;
 		break;
 	case NVS_OP_ACQUIRE:
-		take_semaphore(u, &sem, true);
+		add_semaphore(u, &sem, true);
 		break;
 	case NVS_OP_RELEASE:
-		take_semaphore(u, &sem, false);
+		add_semaphore(u, &sem, false);
 		if (op->sem.op == NVS_SEM_SET && op->sem.by == NVS_BY_GRID)
 			u->grid = sem;
 		if (op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)
 			break;
-		/* While the slot is not known, the last release is the likeliest. */
+		/* While the slot is unknown, assume the last release. */
 		if (s->channel->progress_address && op->sem.address != s->channel->progress_address)
 			break;
 		u->slot = op->sem.address;
@@ -292,8 +293,8 @@ static const char *kernel_of(struct nvs_outstanding *o, const struct nvs_call *c
 	return k && *k->name ? k->name : NULL;
 }
 
-/* What only the call tells of the submissions that it has made. */
-static void tell_submissions(struct nvs_outstanding *o, const struct nvs_call *call)
+/* Adds to a call's submissions what only the call has: stream, event and kernel. */
+static void note_call_details(struct nvs_outstanding *o, const struct nvs_call *call)
 {
 	const struct note *n = nvs_number_get(&o->notes, call->thread);
 	struct nvs_undone_channel *c = n && n->call == call->number + 1
@@ -317,7 +318,7 @@ static void tell_submissions(struct nvs_outstanding *o, const struct nvs_call *c
 		e->submission = c->end - 1;
 	}
 	for (uint64_t i = n->from > c->first ? n->from : c->first; i < c->end; i++) {
-		struct nvs_undone *u = at(c, i);
+		struct nvs_undone *u = item_at(c, i);
 
 		if (u->call != n->call || u->thread != call->thread)
 			continue;
@@ -330,7 +331,7 @@ static void tell_submissions(struct nvs_outstanding *o, const struct nvs_call *c
 	}
 }
 
-/* It waited for a stream, or for all of a context. */
+/* A call waited for a stream, or for the whole context: its grids have ended. */
 static void end_waited(struct nvs_outstanding *o, const struct nvs_call *call)
 {
 	uint64_t stream;
@@ -378,7 +379,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (r)
 		return r;
 	if (call->submissions || call->api->group == NVS_CALL_GROUP_LAUNCH)
-		tell_submissions(o, call);
+		note_call_details(o, call);
 	if (call->end && call->api->role == NVS_CALL_ROLE_SYNCHRONIZE && nvs_call_ran(call))
 		end_waited(o, call);
 	return call->end || call->depth > 1 ? 0 : add_call(o, call);
@@ -395,7 +396,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 		c = nvs_rows_at(&o->channels, &gone->channel);
 		if (!c)
 			return -ENOMEM;
-		/* Whatever was under way there is no more. */
+		/* The channel was freed: nothing in it is unfinished. */
 		c->first = c->end;
 		c->entries = c->nrunning = 0;
 		c->freed = true;
@@ -421,7 +422,7 @@ void nvs_outstanding_begin(struct nvs_outstanding *o, struct nvs_source *s,
 				      .arg = o};
 }
 
-/* Was it told of as in flight at the end? A call that was only lost is not. */
+/* Returns true if the trace lists C as in flight at its end; a call whose end was lost is not. */
 static bool in_flight(const struct nvs_outstanding *o, struct nvs_undone_call *c)
 {
 	const struct nvs_inflight *f;
@@ -445,9 +446,9 @@ int nvs_outstanding_end(struct nvs_outstanding *o)
 
 		if (!tc || !tc->done.address)
 			continue;
-		retire(o, c, tc->done.address, (uint32_t)tc->done.value[0], true);
-		/* What came behind the look may be done by now. */
-		if (c->first != c->end && at(c, c->first)->time > tc->done_time)
+		retire_done(o, c, tc->done.address, (uint32_t)tc->done.value[0], true);
+		/* Submissions after the last reading may be done by now. */
+		if (c->first != c->end && item_at(c, c->first)->time > tc->done_time)
 			c->settled = false;
 		o->seen = tc->done_time > o->seen ? tc->done_time : o->seen;
 	}
@@ -474,7 +475,7 @@ int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, voi
 			u->grid.address = 0; /* decided */
 			if (make_room(o, c))
 				return -ENOMEM;
-			*at(c, --c->first) = *u;
+			*item_at(c, --c->first) = *u;
 			c->completed--;
 			c->nrunning--;
 		}

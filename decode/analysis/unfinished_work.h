@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a trace leaves undone: for each channel the submissions that are not known to be completed,
- * with what they do, and the calls that have not returned. A submission has been passed when its
- * channel's slot has the payload of its release: what stood there is told with each later one, and
- * at the end by the library's last look. A grid that releases a semaphore of its own may run on by
- * then: the slot does not wait for it. It has ended when something that acquired that semaphore was
- * passed, or a call that waits for its stream has returned.
- */
+/* Unfinished work at the end of a trace: for each channel the submissions that are not known to be
+ * completed, with their operations, and the calls that have not returned. A submission is passed
+ * when its channel's progress slot has the payload of its release; each later submission records
+ * the slot, and the library reads it last at the end. A grid that releases its own semaphore may
+ * still run by then, as the slot does not wait for it. It has ended when something that acquired
+ * the semaphore was passed, or a call that waits for its stream has returned. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_UNFINISHED_WORK_H
 #define NVSNOOP_DECODE_ANALYSIS_UNFINISHED_WORK_H
 
@@ -15,67 +13,69 @@
 #include "decode/base/keyed_rows.h"
 #include "decode/query/source.h"
 
-#define NVS_UNDONE_SEMAPHORES 6u /* of a submission; of further ones it is known that there are */
-#define NVS_UNDONE_GRIDS 16u /* that may run on in a channel which has passed them */
+#define NVS_UNDONE_SEMAPHORES 6u /* kept per submission; further ones are only counted */
+#define NVS_UNDONE_GRIDS \
+	16u /* kept per channel: grids that may still run after their submission was passed */
 
 struct nvs_undone_sem {
 	uint64_t address, payload;
 	uint8_t op; /* enum nvs_semaphore_op */
 	bool wide;
-	bool written; /* of a release: by a transfer */
-	bool behind_work; /* of an acquire: something else stands before it in the submission */
+	bool written; /* of a release: written by a copy or an upload */
+	bool behind_work; /* of an acquire: the submission has work before it */
 };
 
 struct nvs_undone {
-	uint64_t number, time; /* of the submission; ticks */
-	uint64_t call; /* its number on the thread, plus 1; 0: none is known */
-	const struct nvs_call_api *api; /* NULL: likewise */
-	uint64_t slot; /* it releases payload there; 0: not known to release anything */
-	uint64_t stream, collective; /* collective: 1 for the trace's first, 0: it is none */
+	uint64_t number, time; /* number of the submission; ticks */
+	uint64_t call; /* number on its thread, plus 1; 0: unknown */
+	const struct nvs_call_api *api; /* NULL: unknown */
+	uint64_t slot; /* address at which it releases PAYLOAD; 0: no release known */
+	uint64_t stream,
+		collective; /* collective: counted from 1 in the trace, 0: not a collective */
 	uint64_t copied; /* bytes */
-	struct nvs_undone_sem grid; /* its last grid releases it, address 0: no grid does */
-	const char *kernel; /* mangled; NULL: none, or not known */
+	struct nvs_undone_sem grid; /* semaphore that its last grid releases; address 0: none */
+	const char *kernel; /* mangled; NULL: none, or unknown */
 	uint32_t thread, stack, payload, entries;
 	uint32_t launches, copies, memsets;
 	uint32_t nacquires, nreleases;
-	bool has_stream, unseen; /* unseen: what it does is not all in the trace */
+	bool has_stream, unseen; /* unseen: the trace does not have all of its commands */
 	struct nvs_undone_sem acquire[NVS_UNDONE_SEMAPHORES], release[NVS_UNDONE_SEMAPHORES];
 };
 
 struct nvs_undone_channel {
 	uint32_t number; /* its key */
-	uint32_t nrunning; /* perhaps */
-	struct nvs_undone running[NVS_UNDONE_GRIDS]; /* in order */
-	struct nvs_undone *item; /* a ring of a power of two */
+	uint32_t nrunning; /* grids in RUNNING */
+	struct nvs_undone running[NVS_UNDONE_GRIDS]; /* oldest first */
+	struct nvs_undone *item; /* ring buffer, ROOM is a power of two */
 	uint32_t room;
-	uint64_t first, end; /* counts */
-	uint64_t submissions, completed; /* completed: of those that the trace holds */
-	uint64_t entries; /* of what is undone */
-	bool known; /* it is known what is done, */
-	bool settled; /* at the end as well */
-	bool freed, dropped; /* dropped: for want of memory, from the first on */
+	uint64_t first, end; /* free-running indices into ITEM */
+	uint64_t submissions, completed; /* completed: only those in the trace */
+	uint64_t entries; /* GPFIFO entries of unfinished submissions */
+	bool known; /* progress of the channel was seen */
+	bool settled; /* also at the end of the trace */
+	bool freed, dropped; /* dropped: the oldest were dropped for lack of memory */
 };
 
-/* A call that has not returned, the outermost of its thread. */
+/* The outermost call of a thread that has not returned. */
 struct nvs_undone_call {
 	const struct nvs_call_api *api;
-	uint64_t number, begin, end; /* ticks; end: when the process was last heard of */
+	uint64_t number, begin, end; /* ticks; end: the latest time the process was seen */
 	uint64_t stream, event;
 	uint32_t thread, stack;
 	bool has_stream, has_event;
 };
 
-/* What stands in a semaphore as far as completed releases tell. */
+/* Value of a semaphore, from completed releases. */
 struct nvs_undone_value {
 	uint64_t address; /* its key */
-	uint64_t value, submission; /* SUBMISSION: which wrote it */
+	uint64_t value, submission; /* SUBMISSION: that wrote it */
 	bool known;
 };
 
-/* What recorded an event last. */
+/* The latest submission that recorded an event. */
 struct nvs_undone_event {
 	uint64_t event; /* its key */
-	uint64_t submission; /* as channels count them */
+	uint64_t submission; /* index as in nvs_undone_channel */
 	uint32_t channel;
 };
 
@@ -83,31 +83,30 @@ struct nvs_outstanding {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
 	struct nvs_rows channels, values, events;
-	struct nvs_numbers notes; /* by thread: where the submissions of its call lie */
+	struct nvs_numbers notes; /* by thread: the submissions of its latest call */
 	struct nvs_undone_call *calls;
 	uint32_t ncalls, call_room;
 	uint64_t collectives; /* launched */
-	uint64_t done_collectives; /* the latest that is known to be done */
-	const char *collective; /* name of the latest */
-	bool has_calls; /* were recorded */
-	bool stale; /* releases were lost: values are not known */
-	uint64_t seen; /* ticks of the latest look at what is done */
+	uint64_t done_collectives; /* number of the latest one known to be done */
+	const char *collective; /* name of the latest one launched */
+	bool has_calls; /* the trace has calls */
+	bool stale; /* releases were lost: values are unknown */
+	uint64_t seen; /* ticks of the latest reading of a progress slot */
 };
 
 void nvs_outstanding_begin(struct nvs_outstanding *o, struct nvs_source *s,
 			   struct nvs_reader *reader);
-int nvs_outstanding_end(struct nvs_outstanding *o); /* all has been read */
+int nvs_outstanding_end(struct nvs_outstanding *o); /* after the trace has been read */
 void nvs_outstanding_free(struct nvs_outstanding *o);
 
-/*
- * Once, after the end: each that may run on is outstanding if RUNS says so, and done if not. In
- * order from the last of each channel. 0 or -ENOMEM.
+/* Called once, after nvs_outstanding_end(): a grid that may still run counts as unfinished if RUNS
+ * returns true, else as done. Goes from the latest of each channel backwards. Returns 0 or -ENOMEM.
  */
 typedef bool nvs_undone_runs(void *arg, const struct nvs_undone_channel *c,
 			     const struct nvs_undone *u);
 int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, void *arg);
 
-/* The INDEX-th that is not done; NULL: so many there are not. */
+/* The unfinished submission number INDEX; returns NULL after the last. */
 const struct nvs_undone *nvs_undone_at(const struct nvs_undone_channel *c, uint64_t index);
 static inline uint64_t nvs_undone_count(const struct nvs_undone_channel *c)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Launches whose calls took a way that the recorder does not see. That they are launches, their
- * stacks tell; of which kernel, the address of its code, where other launches of it were seen. The
- * trace is read again for that, with operations, if there is any.
- */
+/* Launches without a recorded call, for --by-kernel. Their stacks show that they are launches; the
+ * kernel is found by its program address, if another launch of it was recorded. Reads the trace
+ * again with operations, only if there are such launches. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +14,14 @@
 #include "decode/base/keyed_rows.h"
 
 #define RECENT 256u
-#define MOST_STEPS (1u << 28) /* over programs, looking for those that code is copied over */
+#define MOST_STEPS (1u << 28) /* bound for the search for overwritten programs */
 
 enum way { OTHER, LAUNCH, GRAPH };
 
 struct program {
 	uint64_t key[2]; /* address, GPU */
-	const struct nvs_kernel *kernel; /* that is there; NULL: not known yet */
-	/* Launched before that was known */
+	const struct nvs_kernel *kernel; /* at that address; NULL: not known yet */
+	/* Launches before the kernel was known */
 	uint64_t launches, in_graphs;
 	struct nvs_shape shape;
 };
@@ -34,10 +32,10 @@ struct unseen {
 	struct nvs_handles *handles;
 	struct nvs_rows programs; /* struct program */
 	uint64_t steps;
-	enum way way; /* of the submission in progress */
-	const struct nvs_call *call; /* that it is in */
+	enum way way; /* of the current submission */
+	const struct nvs_call *call; /* call of the current submission */
 	uint64_t gpu;
-	/* Launches whose calls have not returned: the function is known then. */
+	/* Ring of launches whose call has not returned: its function is known at its end. */
 	struct {
 		uint64_t call, program, gpu;
 		uint32_t thread;
@@ -46,7 +44,7 @@ struct unseen {
 };
 
 struct stack {
-	uint64_t key; /* its number */
+	uint64_t key; /* number of the stack */
 };
 
 int nvs_kernels_submission(struct nvs_kernels *k, const struct nvs_submission *s,
@@ -83,16 +81,16 @@ static bool any_launches(const struct nvs_kernels *k)
 	return false;
 }
 
-/* ---- reading again ---- */
+/* ---- second pass ---- */
 
-static int give(struct unseen *u, const struct nvs_kernel *kernel, uint64_t launches,
-		uint64_t in_graphs, const struct nvs_shape *shape)
+static int add_launches(struct unseen *u, const struct nvs_kernel *kernel, uint64_t launches,
+			uint64_t in_graphs, const struct nvs_shape *shape)
 {
 	struct nvs_kernels *k = u->kernels;
 	struct nvs_kernel_row *row;
 
-	/* The same records were read in the same order: it has the same number. Of a program that
-	 * runs there may be more by now. */
+	/* The same records in the same order: the kernel has the same number in both passes. A
+	 * trace that is still written may have grown. */
 	if (kernel->index >= nvs_handles_kernel_count(k->handles))
 		return 0;
 	row = nvs_kernel_row(k, nvs_handles_kernel_at(k->handles, kernel->index));
@@ -100,7 +98,7 @@ static int give(struct unseen *u, const struct nvs_kernel *kernel, uint64_t laun
 		return -ENOMEM;
 	row->direct += launches;
 	row->by_unknown += in_graphs;
-	/* Only of calls that were seen. */
+	/* Those are known of recorded calls only. */
 	row->uncounted |= launches != 0;
 	row->unsited = true;
 	nvs_kernel_see_shape(k, row, shape);
@@ -114,7 +112,7 @@ static struct program *program_at(struct unseen *u, uint64_t address, uint64_t g
 	return nvs_rows_at(&u->programs, key);
 }
 
-static int launched(struct unseen *u, const struct nvs_op *op, const struct nvs_qmd *qmd)
+static int note_launch(struct unseen *u, const struct nvs_op *op, const struct nvs_qmd *qmd)
 {
 	struct program *p = program_at(u, qmd->program, u->gpu);
 	bool in_graph = u->way == GRAPH || op->flags & NVS_OP_CHAINED;
@@ -125,15 +123,16 @@ static int launched(struct unseen *u, const struct nvs_op *op, const struct nvs_
 	memcpy(shape.grid, qmd->grid, sizeof(shape.grid));
 	memcpy(shape.block, qmd->block, sizeof(shape.block));
 	if (p->kernel)
-		return give(u, p->kernel, !in_graph, in_graph, &shape);
+		return add_launches(u, p->kernel, !in_graph, in_graph, &shape);
 	p->launches += !in_graph;
 	p->in_graphs += in_graph;
 	p->shape = shape;
 	return 0;
 }
 
-/* What was there is there no more. False: to look for it takes too long. */
-static bool overwritten(struct unseen *u, uint64_t at, uint64_t bytes)
+/* New code at AT: programs in that range are no longer known. Returns false if the search takes too
+ * long. */
+static bool forget_overwritten(struct unseen *u, uint64_t at, uint64_t bytes)
 {
 	u->steps += u->programs.n;
 	if (u->steps > MOST_STEPS)
@@ -168,7 +167,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	const struct nvs_qmd *qmd;
 	uint32_t i = u->at % RECENT;
 
-	if (op->kind == NVS_OP_CODE && !overwritten(u, op->code.dst, op->code.bytes)) {
+	if (op->kind == NVS_OP_CODE && !forget_overwritten(u, op->code.dst, op->code.bytes)) {
 		nvs_budget_run_out();
 		return 1;
 	}
@@ -176,7 +175,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	if (!qmd || !qmd->program)
 		return 0;
 	if (u->way != OTHER)
-		return launched(u, op, qmd);
+		return note_launch(u, op, qmd);
 	if (!u->call || u->call->api->group != NVS_CALL_GROUP_LAUNCH)
 		return 0;
 	u->at++;
@@ -187,7 +186,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	return 0;
 }
 
-static int learn(struct unseen *u, uint32_t i, const struct nvs_kernel *kernel)
+static int set_kernel(struct unseen *u, uint32_t i, const struct nvs_kernel *kernel)
 {
 	struct program *p = program_at(u, u->recent[i].program, u->recent[i].gpu);
 	int r = 0;
@@ -195,13 +194,13 @@ static int learn(struct unseen *u, uint32_t i, const struct nvs_kernel *kernel)
 	if (!p)
 		return -ENOMEM;
 	if (p->launches + p->in_graphs)
-		r = give(u, kernel, p->launches, p->in_graphs, &p->shape);
+		r = add_launches(u, kernel, p->launches, p->in_graphs, &p->shape);
 	p->kernel = kernel;
 	p->launches = p->in_graphs = 0;
 	return r;
 }
 
-/* Of what it launched the last is its kernel. */
+/* The last program launched by the call is that of its function. */
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct unseen *u = arg;
@@ -219,7 +218,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 		uint32_t i = (u->at - n) % RECENT;
 
 		if (u->recent[i].thread == call->thread && u->recent[i].call == call->number)
-			return learn(u, i, kernel);
+			return set_kernel(u, i, kernel);
 	}
 	return 0;
 }
@@ -255,7 +254,7 @@ int nvs_kernels_unseen(struct nvs_kernels *k)
 	struct unseen *u;
 	int r;
 
-	/* A pipe is read once: what is not known stays so. */
+	/* A pipe cannot be read again: these launches stay unattributed. */
 	if (!nvs_handles_kernel_count(k->handles) || !nvs_trace_again(k->source->trace) ||
 	    !any_launches(k))
 		return 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows by key: a hash of places beside the list of rows. */
+/* Rows by key: an open-addressing hash table of indices into the list of rows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/hash.h"
 #include "decode/base/keyed_rows.h"
 
-#define GONE UINT32_MAX /* slot of a row that was forgotten */
+#define GONE UINT32_MAX /* tombstone: slot of a removed row */
 
 /* The slot of KEY, or the first free one. */
 static uint32_t *slot_of(const struct nvs_rows *rows, const void *key)
@@ -19,8 +19,8 @@ static uint32_t *slot_of(const struct nvs_rows *rows, const void *key)
 	return rows->slots + i;
 }
 
-/* Room for one more; slots are half empty at least. */
-static int more_rows(struct nvs_rows *rows)
+/* Makes room for one more; at least half of the slots stay empty. */
+static int grow_rows(struct nvs_rows *rows)
 {
 	size_t room = rows->room ? 2 * rows->room : 16;
 	uint32_t *old = rows->slots, mask = rows->mask;
@@ -50,7 +50,7 @@ void *nvs_rows_at(struct nvs_rows *rows, const void *key)
 	if (slot && *slot)
 		return rows->row[*slot - 1];
 	if (rows->n == rows->room) {
-		if (more_rows(rows))
+		if (grow_rows(rows))
 			return NULL;
 		slot = slot_of(rows, key);
 	}

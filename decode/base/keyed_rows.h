@@ -6,10 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Rows by key, in the order in which they came. A row stays where it is; its first bytes are its
- * key, and the rest is zero when it is made.
- */
+/* Rows by key, in order of creation. A row does not move; it begins with its key, and the rest is
+ * zero when it is created. */
 struct nvs_rows {
 	size_t size, key; /* bytes of a row, and of its key */
 	void **row;
@@ -24,13 +22,13 @@ struct nvs_rows {
 		.size = sizeof(type), .key = sizeof(((type *)NULL)->member), \
 	}
 
-/* Made where it is missing; NULL: no memory. */
+/* Returns the row of KEY, created if missing; NULL if memory is short. */
 void *nvs_rows_at(struct nvs_rows *rows, const void *key);
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 void *nvs_rows_find(const struct nvs_rows *rows, const void *key);
-/* The next of this key is another one. */
+/* Removes ROW from the index: nvs_rows_at() will create a new one for its key. */
 void nvs_rows_forget(struct nvs_rows *rows, const void *row);
-/* With what ITEM (may be NULL) frees of each row. */
+/* ITEM, which may be NULL, frees the members of a row. */
 void nvs_rows_free(struct nvs_rows *rows, void (*item)(void *row));
 
 #endif

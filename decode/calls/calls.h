@@ -2,7 +2,7 @@
 /*
  * The CUDA API calls of a trace, each with the submissions made directly in it.
  *
- * A pass over the trace (reading.h) feeds it every submission and record (with NVS_READ_WHOLE). A
+ * A pass over the trace (pass.h) feeds it every submission and record (with NVS_READ_WHOLE). A
  * call is delivered when it has returned; calls that never returned are delivered at the end.
  */
 #ifndef NVSNOOP_DECODE_CALLS_CALLS_H

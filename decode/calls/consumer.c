@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Implements the public nvs_trace_read(): turns a consumer into one reader of a pass
- * (reading.h). */
+ * (pass.h). */
 #include <errno.h>
 #include <string.h>
 #include "decode/base/sized.h"

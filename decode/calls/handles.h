@@ -19,7 +19,7 @@ struct nvs_kernel {
 
 struct nvs_handles;
 struct nvs_handles *nvs_handles_new(void); /* NULL if memory is short */
-/* Calls CHANGES as described in execs.h. */
+/* Calls CHANGES as described in executable_graphs.h. */
 void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changes *changes, void *arg);
 void nvs_handles_free(struct nvs_handles *h);
 

@@ -23,7 +23,8 @@
 struct nvs_reader {
 	/* A submission and the call it happened in, or NULL if that is unknown. */
 	int (*submission)(void *arg, const struct nvs_submission *s, const struct nvs_call *call);
-	/* Its entries, runs of data words, faults and operations, as in attach.h and ops.h. */
+	/* Its entries, runs of data words, faults and operations, as in decode_submission.h and
+	 * ops.h. */
 	int (*entry)(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
 		     const struct nvs_gp *gp);
 	int (*run)(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,

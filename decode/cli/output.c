@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Output: pager, colour, width, escaping, and the progress line. */
+/* Output of reports: pager, colour, width, escaping, and the progress line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -32,11 +32,9 @@ static int terminal_width(void)
 	return columns && atoi(columns) > 0 ? atoi(columns) : 80;
 }
 
-/*
- * Whether the shell would find COMMAND's program, NAME=value before it aside. What is quoted or
- * written in a harder way is the shell's own affair, and taken to be there.
- */
-static bool pager_there(const char *command)
+/* Returns true if the shell would find COMMAND's program, after any NAME=value. A command with
+ * quotes or other shell syntax is assumed to exist. */
+static bool pager_exists(const char *command)
 {
 	char word[256];
 	size_t length;
@@ -70,15 +68,15 @@ static const char *choose_pager(bool wide)
 	char safe[256];
 
 	if (!pager)
-		return pager_there(standard) ? standard : "";
-	if (!*pager || !strcmp(pager, "cat") || pager_there(pager))
+		return pager_exists(standard) ? standard : "";
+	if (!*pager || !strcmp(pager, "cat") || pager_exists(pager))
 		return pager;
-	fprintf(stderr, "nvsnoop-report: PAGER=%s cannot be found; this is not paged\n",
+	fprintf(stderr, "nvsnoop-report: PAGER=%s not found; the output is not paged\n",
 		nvs_escape(safe, sizeof(safe), pager, strlen(pager)));
 	return "";
 }
 
-/* Puts a pager behind our output; where it cannot be had, the output goes straight. */
+/* Pipes the output into the pager; without one it goes to stdout directly. */
 static void start_pager(struct nvs_out *out, const struct nvs_print_options *o)
 {
 	const char *pager = choose_pager(o->wide);
@@ -102,11 +100,11 @@ static void start_pager(struct nvs_out *out, const struct nvs_print_options *o)
 	}
 	out->file = fdopen(fds[1], "w");
 	out->pager = pid;
-	/* The pager answers to the keyboard, not we. */
+	/* Ctrl-C belongs to the pager. */
 	signal(SIGINT, SIG_IGN);
 }
 
-/* A file that is there is replaced with OVERWRITE alone; a pipe or a device takes what comes. */
+/* Replaces an existing file only with OVERWRITE; a pipe or a device is written to. */
 static FILE *open_output(struct nvs_out *out, const char *path, bool overwrite)
 {
 	int how = O_CREAT | (overwrite ? O_TRUNC : O_EXCL), fd;
@@ -127,7 +125,7 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o)
 {
 	memset(out, 0, sizeof(*out));
 	signal(SIGPIPE, SIG_IGN);
-	/* Files in a folder are the report's own affair. */
+	/* A report with a directory opens its own files. */
 	out->file = o->output ? open_output(out, o->folder ? "/dev/null" : o->output, o->overwrite)
 			      : stdout;
 	if (!out->file)
@@ -144,10 +142,8 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o)
 	return 0;
 }
 
-/*
- * Why FILE failed; 0: it did not. What failed before is in its buffer no more, and its reason is
- * gone with it: a byte more fails for the same one. The file is broken anyway.
- */
+/* Returns 0, or -errno of FILE's failure. If an earlier write failed, its errno is lost: one more
+ * byte fails for the same reason. The file is broken anyway. */
 static int write_error(FILE *file)
 {
 	bool wrong = ferror(file);
@@ -169,7 +165,7 @@ int nvs_out_close(struct nvs_out *out, bool failed)
 		fclose(out->file);
 		while (waitpid(out->pager, &status, 0) < 0 && errno == EINTR)
 			;
-		/* What the shell ends with that could not run it, and has said so. */
+		/* The shell could not run the pager, and has printed why. */
 		return WIFEXITED(status) && WEXITSTATUS(status) >= 126 ? -ENOEXEC : 0;
 	}
 	if (out->file != stdout && fclose(out->file) && !out->status)
@@ -186,7 +182,7 @@ void nvs_out_part(struct nvs_out *out, const char *text, size_t left)
 	while (left) {
 		size_t n = left < 1000 ? left : 1000;
 
-		/* Not in the middle of a character. */
+		/* Do not split a character. */
 		while (n < left && n > 990 && ((unsigned char)text[n] & 0xc0) == 0x80)
 			n--;
 		fputs(nvs_escape(safe, sizeof(safe), text, n), out->file);
@@ -200,7 +196,7 @@ void nvs_out_text(struct nvs_out *out, const char *text)
 	nvs_out_part(out, text, strlen(text));
 }
 
-/* A byte that belongs to no character becomes U+00xx. */
+/* A byte outside of valid UTF-8 becomes U+00xx. */
 void nvs_out_json(struct nvs_out *out, const char *text, size_t length)
 {
 	fputc('"', out->file);

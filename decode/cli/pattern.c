@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Globs and regular expressions of the command line, and lists of them. */
+/* Lists of globs and regular expressions from the command line. */
 #include <fnmatch.h>
 #include <string.h>
 #include "decode/cli/pattern.h"
 
-static const char *compile(struct nvs_pattern *p)
+static const char *compile_regex(struct nvs_pattern *p)
 {
 	char text[NVS_PATTERN_TEXT];
 	size_t n = strlen(p->text);
@@ -14,10 +14,10 @@ static const char *compile(struct nvs_pattern *p)
 		return NULL;
 	n -= 2;
 	if (n >= sizeof(text))
-		return "too long a regular expression";
+		return "regular expression too long:";
 	memcpy(text, p->text + 1, n);
 	text[n] = '\0';
-	return regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB) ? "wrong regular expression"
+	return regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB) ? "invalid regular expression"
 								  : NULL;
 }
 
@@ -32,7 +32,7 @@ const char *nvs_patterns_add(struct nvs_patterns *list, const char *text)
 	p->text = text + p->excludes;
 	if (p->excludes && !*p->text)
 		return "nothing to exclude in";
-	trouble = compile(p);
+	trouble = compile_regex(p);
 	list->n += !trouble;
 	return trouble;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names as the command line selects them: a glob, /a regular expression/, and ! before either. */
+/* Patterns of the command line: a glob, /a regular expression/, and ! before either to exclude. */
 #ifndef NVSNOOP_DECODE_CLI_PATTERN_H
 #define NVSNOOP_DECODE_CLI_PATTERN_H
 
@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 #define NVS_MAX_PATTERNS 64
-/* Bytes of a regular expression, and of a name that one is held against: what comes behind is not
- * looked at. */
+/* Maximum length of a regular expression, and of a name that is matched; the rest of a longer name
+ * is ignored. */
 #define NVS_PATTERN_TEXT 512
 
 struct nvs_pattern {
-	const char *text; /* as given, behind the ! */
+	const char *text; /* as given, without the ! */
 	bool excludes;
 	bool is_regex;
 	regex_t regex;
@@ -24,13 +24,13 @@ struct nvs_patterns {
 	uint32_t n;
 };
 
-/* TEXT is kept. NULL, or what is wrong with it. */
+/* TEXT must outlive the list. Returns NULL, or the error message. */
 const char *nvs_patterns_add(struct nvs_patterns *list, const char *text);
 void nvs_patterns_free(struct nvs_patterns *list);
-/* Does it fit NAME? Without regard to its !. */
+/* Returns true if the pattern matches NAME; ignores its !. */
 bool nvs_pattern_is(const struct nvs_pattern *p, const char *name);
-/* Is what ARG stands for selected: by one of those without !, if there are any, and by none with
- * it? IS tells whether a pattern fits. */
+/* Returns true if the object ARG is selected: it matches a pattern without !, if there are any, and
+ * none with it. IS returns whether a pattern matches ARG. */
 bool nvs_patterns_pass(const struct nvs_patterns *list,
 		       bool (*is)(const struct nvs_pattern *p, const void *arg), const void *arg);
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers, units, wrapped lines and quoted words. */
+/* Numbers, units, wrapped lines and shell quoting for text output. See sentence.h. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/digits.h"
 #include "decode/cli/sentence.h"
 #include "nvsnoop/decode.h"
 
-#define WIDTH 80 /* of a line; a narrower terminal has its own */
+#define WIDTH 80 /* of a line, on narrower terminals theirs */
 #define LEAST_WIDTH 30
 
-/* What means nothing to a shell. */
+/* Characters without a meaning to the shell. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%^"
 
 static bool signs_utf8 = true;
@@ -38,8 +38,8 @@ void nvs_say_count(FILE *f, uint64_t n, const char *one, const char *many)
 	fprintf(f, "%s" NVS_TIED "%s", nvs_grouped(text, n), n == 1 ? one : many);
 }
 
-/* X in the unit that leaves it below a thousand, but in the last. */
-static void say_scaled(FILE *f, double x, const char *const *units, int n, int digits)
+/* Prints X in the first unit in which it is below 1000, or in the last one. */
+static void print_scaled(FILE *f, double x, const char *const *units, int n, int digits)
 {
 	double limit = digits > 2 ? 999.5 : 995;
 	char text[32];
@@ -51,7 +51,7 @@ static void say_scaled(FILE *f, double x, const char *const *units, int n, int d
 		fprintf(f, "%s" NVS_TIED "%s", nvs_grouped(text, (uint64_t)(x + 0.5)), units[unit]);
 		return;
 	}
-	if (digits == 2 && x >= 100) /* 995 is told as 990 or 1000 */
+	if (digits == 2 && x >= 100) /* 995 is printed as 990 or 1000 */
 		x = (double)(unsigned)(x / 10 + 0.5) * 10;
 	places = digits - (x >= 99.95 ? 3 : x >= 9.995 ? 2 : 1);
 	fprintf(f, "%.*f" NVS_TIED "%s", places > 0 ? places : 0, x, units[unit]);
@@ -64,7 +64,7 @@ void nvs_say_bytes(FILE *f, uint64_t bytes)
 	if (bytes < 1000)
 		nvs_say_count(f, bytes, "byte", "bytes");
 	else
-		say_scaled(f, (double)bytes / 1000, units, 4, 3);
+		print_scaled(f, (double)bytes / 1000, units, 4, 3);
 }
 
 void nvs_say_ns(FILE *f, double ns, int digits)
@@ -74,7 +74,7 @@ void nvs_say_ns(FILE *f, double ns, int digits)
 	if (ns < 999.5)
 		fprintf(f, "%.0f" NVS_TIED "ns", ns);
 	else
-		say_scaled(f, ns / 1000, units, 3, digits);
+		print_scaled(f, ns / 1000, units, 3, digits);
 }
 
 void nvs_say_share(FILE *f, double part, double whole)
@@ -98,8 +98,8 @@ void nvs_say_text(FILE *f, const char *text, size_t width)
 	fputs(at < length ? nvs_sign("\u2026", "...") : "", f);
 }
 
-/* Quoted so that control characters and what is no text at all can be typed. */
-static void say_escaped_word(FILE *f, const char *text)
+/* Quoted as $'...', for control characters and bytes that are not UTF-8. */
+static void print_escaped_word(FILE *f, const char *text)
 {
 	fputs("$'", f);
 	for (; *text; text++) {
@@ -126,14 +126,14 @@ static bool is_text(const char *text)
 	return true;
 }
 
-static void say_word(FILE *f, const char *before, const char *text)
+static void print_word(FILE *f, const char *before, const char *text)
 {
 	if (*text && !text[strspn(text, PLAIN)]) {
 		fprintf(f, "%s%s", before, text);
 		return;
 	}
 	if (!is_text(text)) {
-		say_escaped_word(f, text);
+		print_escaped_word(f, text);
 		return;
 	}
 	fprintf(f, "'%s", before);
@@ -147,13 +147,13 @@ static void say_word(FILE *f, const char *before, const char *text)
 
 void nvs_say_word(FILE *f, const char *text)
 {
-	/* No option, and no variable that is set. */
-	say_word(f, *text == '-' ? "./" : "", text);
+	/* Must not look like an option. */
+	print_word(f, *text == '-' ? "./" : "", text);
 }
 
 void nvs_say_value(FILE *f, const char *text)
 {
-	say_word(f, "", text);
+	print_word(f, "", text);
 }
 
 static int width_of(const char *text, size_t length)
@@ -165,7 +165,7 @@ static int width_of(const char *text, size_t length)
 	return n;
 }
 
-static void put_word(struct nvs_out *out, const char *text, size_t length)
+static void print_tied(struct nvs_out *out, const char *text, size_t length)
 {
 	const char *end = text + length, *tie;
 
@@ -190,7 +190,7 @@ void nvs_print_wrapped(struct nvs_out *out, const char *text, int indent)
 		else if (column)
 			column += fprintf(out->file, " ");
 		column += width;
-		put_word(out, text, length);
+		print_tied(out, text, length);
 		text += length + (text[length] == ' ');
 	}
 	fputc('\n', out->file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One table from a list of columns: aligned text, JSON or CSV, sorted by any of them. */
+/* Prints a table from a list of columns: aligned text, JSON or CSV, sorted by any column. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -10,11 +10,11 @@
 #include "decode/cli/table.h"
 
 #define MAX_COLUMNS 64
-#define NAMES_SHARE 40 /* all name columns together get this, if without others there is room, */
-#define MIN_NAME 20 /* or each of them this */
-#define LEAST_NAME 8 /* nor than this */
-#define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and nothing to sort by */
-/* Keys first: headings may be those of several columns. */
+#define NAMES_SHARE 40 /* width of all name columns together before other columns are dropped, */
+#define MIN_NAME 20 /* but at least this for each */
+#define LEAST_NAME 8 /* a name column is never cut below this */
+#define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and not sortable */
+/* Keys first: several columns may have the same heading. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
 {
 	for (int heading = 0; heading < 2; heading++)
@@ -49,8 +49,8 @@ int nvs_table_no_column(const struct nvs_table *table, const char *by)
 	return -EINVAL;
 }
 
-/* What is no number is not known. */
-static void get(const struct nvs_column *c, const void *row, struct nvs_value *v)
+/* NaN and infinity count as unknown. */
+static void get_value(const struct nvs_column *c, const void *row, struct nvs_value *v)
 {
 	memset(v, 0, sizeof(*v));
 	c->get(row, v);
@@ -60,7 +60,7 @@ static void get(const struct nvs_column *c, const void *row, struct nvs_value *v
 
 /* ---- order ---- */
 
-/* Of one kind, as those of a column are but for what is not known. */
+/* Both are of the same kind: all known values of a column are. */
 static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
 {
 	switch (a->kind) {
@@ -80,15 +80,15 @@ int nvs_table_compare(const struct nvs_order *o, const void *row_a, const void *
 {
 	struct nvs_value a, b;
 
-	get(o->column, row_a, &a);
-	get(o->column, row_b, &b);
-	/* What is not known comes last either way. */
+	get_value(o->column, row_a, &a);
+	get_value(o->column, row_b, &b);
+	/* Unknown values come last in either direction. */
 	if (a.kind != b.kind)
 		return (a.kind == NVS_VALUE_NONE) - (b.kind == NVS_VALUE_NONE);
 	return compare_values(&a, &b) * o->direction;
 }
 
-/* Stable, so that rows equal in the column keep the order they came in. */
+/* Stable: rows with equal values keep their order. */
 static void merge_sort(const void **rows, const void **spare, size_t n, const struct nvs_order *o)
 {
 	size_t half = n / 2, i = 0, j = half, k = 0;
@@ -111,7 +111,7 @@ bool nvs_table_order(const struct nvs_table *table, const char *by, struct nvs_o
 
 	o->column = by ? nvs_table_column(table, by + reversed) : NULL;
 	for (size_t i = 0; o->column && i < table->nrows && v.kind == NVS_VALUE_NONE; i++)
-		get(o->column, table->rows[i], &v);
+		get_value(o->column, table->rows[i], &v);
 	/* Numbers: largest first. Names: from A to Z. */
 	o->direction = (v.kind == NVS_VALUE_TEXT) != reversed ? 1 : -1;
 	return o->column;
@@ -152,7 +152,7 @@ static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nr
 
 			if (t->columns[i].flags & SHOWN)
 				continue;
-			get(t->columns + i, t->rows[r], &v);
+			get_value(t->columns + i, t->rows[r], &v);
 			fprintf(out->file, "%s\"%s\":", comma, t->columns[i].name);
 			comma = ",";
 			nvs_value_json(out, &v);
@@ -182,7 +182,7 @@ static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nro
 
 			if (t->columns[i].flags & SHOWN)
 				continue;
-			get(t->columns + i, t->rows[r], &v);
+			get_value(t->columns + i, t->rows[r], &v);
 			nvs_value_plain(text, sizeof(text), &v, "");
 			fputs(comma, out->file);
 			comma = ",";
@@ -194,7 +194,7 @@ static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nro
 
 /* ---- text ---- */
 
-/* Columns a terminal needs for S: characters, as all the names that matter are narrow. */
+/* Width of S on a terminal; every character counts as narrow. */
 static int width_of(const char *s)
 {
 	int n = 0;
@@ -205,7 +205,7 @@ static int width_of(const char *s)
 }
 
 struct layout {
-	const struct nvs_column *column[MAX_COLUMNS]; /* in the order printed */
+	const struct nvs_column *column[MAX_COLUMNS]; /* in print order */
 	int width[MAX_COLUMNS];
 	bool left[MAX_COLUMNS];
 	uint32_t n;
@@ -216,7 +216,7 @@ static bool any_known(const struct nvs_table *t, const struct nvs_column *c, siz
 	struct nvs_value v = {0};
 
 	for (size_t r = 0; r < nrows && v.kind == NVS_VALUE_NONE; r++)
-		get(c, t->rows[r], &v);
+		get_value(c, t->rows[r], &v);
 	return v.kind != NVS_VALUE_NONE;
 }
 
@@ -225,7 +225,7 @@ static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size
 	for (size_t r = 0; r < nrows; r++) {
 		struct nvs_value v;
 
-		get(c, t->rows[r], &v);
+		get_value(c, t->rows[r], &v);
 		if (v.kind == NVS_VALUE_COUNT || v.kind == NVS_VALUE_TRUTH
 			    ? v.count
 			    : v.kind != NVS_VALUE_NONE)
@@ -234,15 +234,15 @@ static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size
 	return true;
 }
 
-/* Numbers first, since names may then be as long as they are; of each the more important first,
- * after what tells traces apart. */
-static uint32_t place_of(const struct nvs_column *c, uint32_t rank)
+/* Numbers come before names, since names may be long; within each the lower rank first, after the
+ * columns of the trace. */
+static uint32_t position_of(const struct nvs_column *c, uint32_t rank)
 {
 	return (c->flags & NVS_COLUMN_NAME ? 512 : 0) +
 	       (c->flags & NVS_COLUMN_SEVERAL ? 0 : 1 + rank);
 }
 
-static void choose(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
+static void choose_columns(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
 {
 	uint32_t place[MAX_COLUMNS], rank = 0;
 
@@ -257,19 +257,19 @@ static void choose(struct layout *l, const struct nvs_table *t, size_t nrows, bo
 		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)) ||
 		    (c->flags & NVS_COLUMN_IF_KNOWN && !any_known(t, c, nrows)))
 			continue;
-		for (; at && place_of(c, rank) < place[at - 1]; at--) {
+		for (; at && position_of(c, rank) < place[at - 1]; at--) {
 			l->column[at] = l->column[at - 1];
 			place[at] = place[at - 1];
 		}
 		l->column[at] = c;
-		place[at] = place_of(c, rank);
+		place[at] = position_of(c, rank);
 		l->n++;
 	}
 }
 
 static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
 {
-	choose(l, t, nrows, bars);
+	choose_columns(l, t, nrows, bars);
 	for (uint32_t i = 0; i < l->n; i++) {
 		l->left[i] = l->column[i]->flags & (NVS_COLUMN_NAME | NVS_COLUMN_BAR);
 		l->width[i] = width_of(l->column[i]->title);
@@ -280,7 +280,7 @@ static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows, b
 			struct nvs_value v;
 			int w;
 
-			get(l->column[i], t->rows[r], &v);
+			get_value(l->column[i], t->rows[r], &v);
 			nvs_value_words(text, sizeof(text), &v);
 			w = width_of(text);
 			if (w > l->width[i])
@@ -288,23 +288,23 @@ static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows, b
 		}
 }
 
-static bool gives_way(const struct layout *l, uint32_t i)
+static bool is_shrinkable(const struct layout *l, uint32_t i)
 {
 	return l->column[i]->flags & NVS_COLUMN_NAME;
 }
 
-/* With names no wider than LEAST (0: as they are). */
+/* Total width if names are cut to LEAST (0: uncut). */
 static int total_width(const struct layout *l, int least)
 {
 	int total = l->n ? -2 : 0;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		total += 2 +
-			 (least && gives_way(l, i) && l->width[i] > least ? least : l->width[i]);
+		total += 2 + (least && is_shrinkable(l, i) && l->width[i] > least ? least
+										  : l->width[i]);
 	return total;
 }
 
-static void drop(struct layout *l, uint32_t at)
+static void drop_column(struct layout *l, uint32_t at)
 {
 	l->n--;
 	for (; at < l->n; at++) {
@@ -314,20 +314,20 @@ static void drop(struct layout *l, uint32_t at)
 	}
 }
 
-/* How wide each name column may become before others have their place: names are what tells rows
- * apart, but a narrow terminal is half for figures. */
+/* Width that each name column keeps before others are dropped: names identify rows, but a narrow
+ * terminal leaves half for numbers. */
 static int share_of_names(const struct layout *l, int room)
 {
 	int share = room / 2 < NAMES_SHARE ? room / 2 : NAMES_SHARE, names = 0;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		names += gives_way(l, i);
+		names += is_shrinkable(l, i);
 	share /= names ? names : 1;
 	return share > MIN_NAME ? share : MIN_NAME;
 }
 
-/* Takes columns other than KEEP away until those left have room: first such as say nothing in any
- * row, then by rank. How many. */
+/* Drops columns other than KEEP until the rest fits: first those with no value in any row, then by
+ * rank. Returns how many. */
 static uint32_t drop_columns(struct layout *l, const struct nvs_table *t, size_t nrows, int room,
 			     const struct nvs_column *keep)
 {
@@ -348,20 +348,20 @@ static uint32_t drop_columns(struct layout *l, const struct nvs_table *t, size_t
 		}
 		if (!worth)
 			break;
-		drop(l, worst);
+		drop_column(l, worst);
 		dropped++;
 	}
 	return dropped;
 }
 
-/* Takes what is too wide from the widest name columns. */
-static void shrink(struct layout *l, int room, int least)
+/* Narrows the widest name columns until the table fits. */
+static void shrink_names(struct layout *l, int room, int least)
 {
 	while (total_width(l, 0) > room) {
 		uint32_t widest = l->n;
 
 		for (uint32_t i = 0; i < l->n; i++)
-			if (gives_way(l, i) && l->width[i] > least &&
+			if (is_shrinkable(l, i) && l->width[i] > least &&
 			    (widest == l->n || l->width[i] > l->width[widest]))
 				widest = i;
 		if (widest == l->n)
@@ -370,8 +370,8 @@ static void shrink(struct layout *l, int room, int least)
 	}
 }
 
-/* Behind N characters. */
-static char *skip(char *s, int n)
+/* Returns S after N characters. */
+static char *skip_characters(char *s, int n)
 {
 	while (*s && n--)
 		for (s++; ((unsigned char)*s & 0xc0) == 0x80; s++)
@@ -379,13 +379,13 @@ static char *skip(char *s, int n)
 	return s;
 }
 
-/* A line begins with what matters; names of kernels of one family differ at the end as well. */
+/* Lines are cut at the end; names in the middle, as kernels of one family differ at the end. */
 static void print_cut(struct nvs_out *out, const struct nvs_column *c, char *text, int room)
 {
 	int tail = c->flags & NVS_COLUMN_TEXT ? 0 : (room - 1) / 2;
-	const char *end = skip(text, width_of(text) - tail);
+	const char *end = skip_characters(text, width_of(text) - tail);
 
-	*skip(text, room - 1 - tail) = '\0';
+	*skip_characters(text, room - 1 - tail) = '\0';
 	fprintf(out->file, "%s%s%s", text, nvs_sign("\u2026", "~"), end);
 }
 
@@ -417,8 +417,8 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 	if (out->fit) {
 		hidden = drop_columns(&l, t, nrows, out->width,
 				      sort ? nvs_table_column(t, sort + (*sort == '-')) : NULL);
-		shrink(&l, out->width, MIN_NAME);
-		shrink(&l, out->width, LEAST_NAME);
+		shrink_names(&l, out->width, MIN_NAME);
+		shrink_names(&l, out->width, LEAST_NAME);
 	}
 	fputs(nvs_out_style(out, NVS_STYLE_HEAD), out->file);
 	for (uint32_t i = 0; i < l.n; i++) {
@@ -430,7 +430,7 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 		for (uint32_t i = 0; i < l.n; i++) {
 			struct nvs_value v;
 
-			get(l.column[i], t->rows[r], &v);
+			get_value(l.column[i], t->rows[r], &v);
 			nvs_value_words(text, sizeof(text), &v);
 			print_cell(out, &l, i, text);
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables: one list of columns serves text, JSON, CSV and --sort. */
+/* Tables of rows: one list of columns is used for text, JSON, CSV and -s. Also getters for values,
+ * and rows by key. */
 #ifndef NVSNOOP_DECODE_CLI_TABLE_H
 #define NVSNOOP_DECODE_CLI_TABLE_H
 
@@ -7,49 +8,48 @@
 #include "decode/cli/output.h"
 
 enum nvs_value_kind {
-	NVS_VALUE_NONE, /* not known: "-", null, empty */
+	NVS_VALUE_NONE, /* unknown: "-", null, empty */
 	NVS_VALUE_TEXT,
 	NVS_VALUE_COUNT,
-	NVS_VALUE_HEX, /* a count that text shows as 0x7f.. */
-	NVS_VALUE_REAL, /* two decimals */
-	NVS_VALUE_NS, /* text: seconds with nine decimals */
-	NVS_VALUE_TRUTH, /* count: true or false; text: the word, and nothing where it is false */
-	NVS_VALUE_BAR, /* real: of 1, as a bar */
+	NVS_VALUE_HEX, /* COUNT, in text as 0x7f.. */
+	NVS_VALUE_REAL, /* REAL, two decimals */
+	NVS_VALUE_NS, /* NS; in text seconds with nine decimals */
+	NVS_VALUE_TRUTH, /* COUNT as true or false; in text the word TEXT, or "-" */
+	NVS_VALUE_BAR, /* REAL from 0 to 1, as a bar */
 };
 
-#define NVS_SCHEMA 3 /* of JSON and CSV: docs/schema.md */
+#define NVS_SCHEMA 3 /* version of JSON and CSV: docs/schema.md */
 
 struct nvs_value {
 	enum nvs_value_kind kind;
-	const char *text; /* of another kind than TEXT: stands in text for the number */
+	const char *text; /* of a kind other than TEXT: printed in text instead of the number */
 	uint64_t count;
 	double real;
 	int64_t ns;
 };
 
-/* Text: stands behind the numbers, and gives way when space is short */
+/* Text: printed after the numbers, and shortened when space is short */
 #define NVS_COLUMN_NAME (1u << 0)
 #define NVS_COLUMN_SEVERAL (1u << 1) /* text: only when several traces are reported */
 #define NVS_COLUMN_DETAIL (1u << 2) /* not in text */
-#define NVS_COLUMN_IF_ANY (1u << 3) /* in text only when a row has something else than 0 */
+#define NVS_COLUMN_IF_ANY (1u << 3) /* in text only if a row has a value other than 0 */
 
-#define NVS_COLUMN_TEXT (1u << 4) /* in text only: what it says stands in others */
+#define NVS_COLUMN_TEXT (1u << 4) /* in text only: other columns have its content */
 #define NVS_COLUMN_BAR (1u << 5) /* NVS_VALUE_BAR, on a terminal only */
-#define NVS_COLUMN_IF_KNOWN (1u << 7) /* in text only when it is known of some row */
-/* Text: next to the column before it, whatever its own rank */
+#define NVS_COLUMN_IF_KNOWN (1u << 7) /* in text only if a row has a known value */
+/* Text: next to the preceding column, regardless of rank */
 #define NVS_COLUMN_BESIDE (1u << 6)
 
-/* The registry: one line serves text, JSON, CSV and -s. */
 struct nvs_column {
-	const char *name; /* key in JSON and CSV, and for -s; the title does as well */
+	const char *name; /* key in JSON and CSV; -s takes it or the title */
 	const char *title; /* in text */
 	void (*get)(const void *row, struct nvs_value *value);
 	uint32_t flags;
-	uint8_t rank; /* 0: most important. In text a lower one stands before a higher one, and a
-			 terminal too narrow for all goes without the highest */
+	uint8_t rank; /* in text, columns are ordered by rank, and a narrow terminal drops the
+			 highest first; 0: never dropped */
 };
 
-/* How rows are ordered by a column. */
+/* Order of rows by a column. */
 struct nvs_order {
 	const struct nvs_column *column;
 	int direction; /* 1: ascending */
@@ -59,23 +59,24 @@ struct nvs_table {
 	const char *report;
 	const struct nvs_column *columns;
 	uint32_t ncolumns;
-	const char *sort; /* by default: column, "-" before it: ascending; NULL: as they come */
+	const char *sort; /* default order: column, with "-" ascending; NULL: as given */
 	const void **rows;
 	size_t nrows;
 	bool several;
-	uint64_t more; /* rows behind these, which were not kept */
-	const char *choose; /* what shows them, if not -n 0 */
+	uint64_t more; /* further rows, which were not kept */
+	const char *choose; /* hint how to see them; NULL: -n 0 */
 };
 
-/* By its key or heading, in any case, with blanks, dashes or underscores. NULL: none. */
+/* Finds a column by key or heading; case, and blanks, dashes or underscores do not matter. Returns
+ * NULL if there is none. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name);
-/* What `-s BY` makes of the table's rows. False: BY is NULL, or no column. */
+/* Order of `-s BY`. Returns false if BY is NULL or not a column. */
 bool nvs_table_order(const struct nvs_table *table, const char *by, struct nvs_order *order);
-/* Of two rows; 0: as they come. */
+/* Compares two rows. */
 int nvs_table_compare(const struct nvs_order *order, const void *a, const void *b);
-/* Says so on stderr, with those there are; -EINVAL. */
+/* Prints on stderr that NAME is not a column, with those there are; returns -EINVAL. */
 int nvs_table_no_column(const struct nvs_table *table, const char *name);
-/* -EINVAL: no such column, said on stderr. */
+/* Returns 0, -ENOMEM, or -EINVAL after a message on stderr: no such column. */
 int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 		    const struct nvs_print_options *o);
 
@@ -85,13 +86,13 @@ int nvs_table_print_rows(struct nvs_out *out, struct nvs_table *table, const str
 int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const void *rows, size_t n,
 			  size_t size, const struct nvs_print_options *o);
 
-/* ---- values.c ---- */
+/* ---- value.c ---- */
 
-#define NVS_VALUE_ROOM 8192 /* bytes of one printed value, but for text in JSON and CSV */
+#define NVS_VALUE_ROOM 8192 /* bytes of a printed value; text in JSON and CSV may be longer */
 
-/* For programs: numbers are decimal. NONE: what stands for one not known, and for text. */
+/* For programs: decimal numbers. NONE is printed for unknown values, and for text. */
 void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const char *none);
-void nvs_value_words(char *dst, size_t room, const struct nvs_value *v); /* for a person */
+void nvs_value_words(char *dst, size_t room, const struct nvs_value *v); /* for people */
 void nvs_value_json(struct nvs_out *out, const struct nvs_value *v);
 
 /* ---- getters ---- */
@@ -108,7 +109,7 @@ static inline void nvs_value_known(struct nvs_value *v, bool known, uint64_t n)
 	v->count = n;
 }
 
-/* WORD: as it stands in text where it is so. */
+/* WORD: printed in text if true. */
 static inline void nvs_value_truth(struct nvs_value *v, bool is_so, const char *word)
 {
 	v->kind = NVS_VALUE_TRUTH;
@@ -147,7 +148,7 @@ static inline void nvs_value_hex(struct nvs_value *v, bool known, uint64_t n)
 		const type *r = row;                                 \
 		nvs_value_count(v, expr);                            \
 	}
-/* Of what may not be known. */
+/* Getter of a value that may be unknown. */
 #define NVS_GET_KNOWN(type, name, known, expr)                       \
 	static void get_##name(const void *row, struct nvs_value *v) \
 	{                                                            \

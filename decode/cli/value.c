@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One value of a table, as programs and as people read it. */
+/* Prints one value of a table, for programs or for people. */
 #include <string.h>
 #include "decode/cli/table.h"
 #include "nvsnoop/decode.h"
 
-#define BAR 10 /* characters of a whole one */
+#define BAR 10 /* characters of a full bar */
 #define SMALL 0.095
 
 void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const char *none)
@@ -15,7 +15,7 @@ void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const ch
 		snprintf(dst, room, "%llu", (unsigned long long)v->count);
 		break;
 	case NVS_VALUE_REAL:
-		/* Two decimals would make nothing of what is small. */
+		/* With two decimals, small values would print as 0.00. */
 		snprintf(dst, room,
 			 v->real > -SMALL && v->real < SMALL && v->real ? "%.3g" : "%.2f", v->real);
 		break;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --export=chrome: the trace events of chrome://tracing, as JSON, which other viewers read as well.
- * An event is a line. A process has a thread for each of its threads and for each channel.
- */
+/* --export=chrome: trace events of chrome://tracing as JSON, one event per line; other viewers read
+ * it, too. A process has one thread for each of its threads and one for each channel. */
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/export/events.h"
@@ -13,20 +11,20 @@
 #include "decode/analysis/call_text.h"
 #include "decode/base/keyed_rows.h"
 
-/* Numbers of threads that stand for channels, above all others; and for the GPU's work of these. */
+/* Thread numbers of channels, and of the GPU work of channels; above all real ones. */
 #define CHANNELS 0x60000000u
 #define WORKS 0x70000000u
 
-/* A thread of the viewer that has a name. */
+/* A thread of the viewer, and whether its name was printed. */
 struct thread {
 	uint32_t tid; /* its key */
 	bool named;
 };
 
 struct state {
-	struct nvs_rows threads; /* struct thread, of this trace */
-	uint64_t ranges; /* that stand apart from a thread's nest */
-	bool event; /* one has been */
+	struct nvs_rows threads; /* struct thread, of the current trace */
+	uint64_t ranges; /* async ranges so far */
+	bool event; /* an event was printed: a comma is needed */
 };
 
 static FILE *file_of(const struct nvs_walk *w)
@@ -34,13 +32,13 @@ static FILE *file_of(const struct nvs_walk *w)
 	return w->run->out->file;
 }
 
-static void text(const struct nvs_walk *w, const char *s)
+static void print_text(const struct nvs_walk *w, const char *s)
 {
 	nvs_out_json(w->run->out, s, strlen(s));
 }
 
-/* us with three decimals. */
-static void put_us(const struct nvs_walk *w, const char *key, int64_t ns)
+/* In us with three decimals. */
+static void print_us(const struct nvs_walk *w, const char *key, int64_t ns)
 {
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 
@@ -48,7 +46,7 @@ static void put_us(const struct nvs_walk *w, const char *key, int64_t ns)
 		(unsigned)(size % 1000));
 }
 
-/* Up to its time; finish() ends it. */
+/* Prints the fields up to the time; end_event() ends it. */
 static void begin_event(const struct nvs_walk *w, const char *phase, const char *category,
 			const char *name, uint32_t tid, int64_t at)
 {
@@ -58,13 +56,13 @@ static void begin_event(const struct nvs_walk *w, const char *phase, const char 
 	fprintf(f, "%s{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"name\":", st->event ? ",\n" : "",
 		phase, w->pid, tid);
 	st->event = true;
-	text(w, name);
+	print_text(w, name);
 	fputs(",\"cat\":", f);
-	text(w, category);
-	put_us(w, "ts", at);
+	print_text(w, category);
+	print_us(w, "ts", at);
 }
 
-static int finish(const struct nvs_walk *w)
+static int end_event(const struct nvs_walk *w)
 {
 	fputc('}', file_of(w));
 	return ferror(file_of(w));
@@ -78,11 +76,11 @@ static void name_thread(const struct nvs_walk *w, const char *what, uint32_t tid
 		"%s{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s\",\"args\":{\"name\":",
 		st->event ? ",\n" : "", w->pid, tid, what);
 	st->event = true;
-	text(w, name);
+	print_text(w, name);
 	fputs("}}", file_of(w));
 }
 
-/* True: it has a name now that it had not before. */
+/* Returns true the first time: the thread's name must be printed. */
 static bool is_new(const struct nvs_walk *w, uint32_t tid)
 {
 	struct thread *t = nvs_rows_at(&((struct state *)w->to)->threads, &tid);
@@ -121,53 +119,53 @@ static uint32_t works_of(const struct nvs_walk *w, uint32_t channel)
 
 	if (is_new(w, tid)) {
 		nvs_walk_channel(w, channel, room, sizeof(room));
-		snprintf(name, sizeof(name), "GPU's work of %s", room);
+		snprintf(name, sizeof(name), "GPU work of %s", room);
 		name_thread(w, "thread_name", tid, name);
 	}
 	return tid;
 }
 
-/* ---- arguments: begin_args(), these, "}" ---- */
+/* ---- arguments: begin_args(), then these, then "}" ---- */
 
 static void begin_args(const struct nvs_walk *w)
 {
 	fputs(",\"args\":{", file_of(w));
 }
 
-static void put_key(const struct nvs_walk *w, const char *key, bool *any)
+static void print_key(const struct nvs_walk *w, const char *key, bool *any)
 {
 	fputs(*any ? "," : "", file_of(w));
-	text(w, key);
+	print_text(w, key);
 	fputc(':', file_of(w));
 	*any = true;
 }
 
-static void note_number(const struct nvs_walk *w, const char *key, uint64_t value, bool *any)
+static void print_number(const struct nvs_walk *w, const char *key, uint64_t value, bool *any)
 {
-	put_key(w, key, any);
+	print_key(w, key, any);
 	fprintf(file_of(w), "%" PRIu64, value);
 }
 
-static void note_text(const struct nvs_walk *w, const char *key, const char *value, bool *any)
+static void print_string(const struct nvs_walk *w, const char *key, const char *value, bool *any)
 {
 	if (!value || !*value)
 		return;
-	put_key(w, key, any);
-	text(w, value);
+	print_key(w, key, any);
+	print_text(w, value);
 }
 
-/* As the reports write them: what is wider than a double is text anyway. */
-static void note_argument(const struct nvs_walk *w, const struct nvs_call *call, uint32_t index,
-			  bool *any)
+/* As text, as in reports: a JSON number cannot hold 64 bits. */
+static void print_argument(const struct nvs_walk *w, const struct nvs_call *call, uint32_t index,
+			   bool *any)
 {
 	struct nvs_arg arg = nvs_call_arg_at(call, index);
 	char value[1100];
 
 	if (!arg.absent)
-		note_text(w, arg.name, nvs_call_print(call, index, value, sizeof(value)), any);
+		print_string(w, arg.name, nvs_call_print(call, index, value, sizeof(value)), any);
 }
 
-/* ---- what is told ---- */
+/* ---- callbacks of the walk ---- */
 
 static int on_begin(struct nvs_walk *w)
 {
@@ -179,13 +177,14 @@ static int on_begin(struct nvs_walk *w)
 	return ferror(file_of(w));
 }
 
-/* A flow starts at the call. It has no end: which of its submissions is done last is not known. */
-static void flow(const struct nvs_walk *w, const char *phase, uint32_t tid, int64_t at,
-		 uint64_t number)
+/* A flow starts at the call. It has no end, as it is unknown which of the call's submissions is
+ * done last. */
+static void print_flow(const struct nvs_walk *w, const char *phase, uint32_t tid, int64_t at,
+		       uint64_t number)
 {
 	begin_event(w, phase, "submission", "submits", tid, at);
 	fprintf(file_of(w), ",\"id\":\"0x%" PRIx64 "\"", number);
-	finish(w);
+	end_event(w);
 }
 
 static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
@@ -198,37 +197,37 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	begin_event(w, c->ended ? "X" : "B", nvs_call_group_name(nvs_call_group(call)), c->name,
 		    tid, c->begin);
 	if (c->ended)
-		put_us(w, "dur", c->end - c->begin);
+		print_us(w, "dur", c->end - c->begin);
 	begin_args(w);
-	note_text(w, "kernel", c->kernel, &any);
+	print_string(w, "kernel", c->kernel, &any);
 	for (uint32_t i = 0; i < call->nargs; i++)
-		note_argument(w, call, i, &any);
-	note_text(w, "result", nvs_walk_error(call, room, sizeof(room)), &any);
+		print_argument(w, call, i, &any);
+	print_string(w, "result", nvs_walk_error(call, room, sizeof(room)), &any);
 	if (call->flags & NVS_CALL_CAPTURED)
-		note_text(w, "captured", "into a graph", &any);
+		print_string(w, "captured", "into a graph", &any);
 	if (!call->uncounted && call->asked_submissions) {
-		note_number(w, "submissions", call->asked_submissions, &any);
-		note_number(w, "command_bytes", call->asked_bytes, &any);
+		print_number(w, "submissions", call->asked_submissions, &any);
+		print_number(w, "command_bytes", call->asked_bytes, &any);
 	}
 	fputc('}', file_of(w));
 	if (call->submissions) {
-		finish(w);
-		flow(w, "s", tid, c->begin, c->flow);
+		end_event(w);
+		print_flow(w, "s", tid, c->begin, c->flow);
 		return ferror(file_of(w));
 	}
-	return finish(w);
+	return end_event(w);
 }
 
-static void counter(const struct nvs_walk *w, const char *name, const char *key, int64_t at,
-		    uint64_t value)
+static void print_counter(const struct nvs_walk *w, const char *name, const char *key, int64_t at,
+			  uint64_t value)
 {
 	bool any = false;
 
 	begin_event(w, "C", "counter", name, 0, at);
 	begin_args(w);
-	note_number(w, key, value, &any);
+	print_number(w, key, value, &any);
 	fputc('}', file_of(w));
-	finish(w);
+	end_event(w);
 }
 
 static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *one)
@@ -239,24 +238,24 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 	bool any = false;
 
 	begin_event(w, "X", "submission", one->api, tid, one->at);
-	/* No time passes: but a flow needs a slice to end at. */
-	put_us(w, "dur", 0);
+	/* A flow needs a slice to end at, even of length 0. */
+	print_us(w, "dur", 0);
 	begin_args(w);
-	note_number(w, "submission", s->number, &any);
-	note_number(w, "channel", s->channel->channel, &any);
-	note_number(w, "sequence", s->rec->sequence, &any);
-	note_number(w, "entries", s->nentries, &any);
-	note_number(w, "command_bytes", nvs_submission_bytes(s), &any);
+	print_number(w, "submission", s->number, &any);
+	print_number(w, "channel", s->channel->channel, &any);
+	print_number(w, "sequence", s->rec->sequence, &any);
+	print_number(w, "entries", s->nentries, &any);
+	print_number(w, "command_bytes", nvs_submission_bytes(s), &any);
 	nvs_words_tally(room, sizeof(room), one->tally);
-	note_text(w, "work", room, &any);
-	note_text(w, "site", one->site, &any);
+	print_string(w, "work", room, &any);
+	print_string(w, "site", one->site, &any);
 	fputc('}', file_of(w));
-	finish(w);
+	end_event(w);
 	if (one->flow)
-		flow(w, "t", tid, one->at, one->flow);
+		print_flow(w, "t", tid, one->at, one->flow);
 	snprintf(room, sizeof(room), "channel %u", s->channel->channel);
 	if (one->counted)
-		counter(w, room, "entries not seen done", one->at, one->pending);
+		print_counter(w, room, "entries not seen done", one->at, one->pending);
 	return ferror(file_of(w));
 }
 
@@ -266,16 +265,16 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
 	bool any = false;
 
 	begin_event(w, "X", "release", "seen done", tid, r->at);
-	put_us(w, "dur", 0);
+	print_us(w, "dur", 0);
 	begin_args(w);
-	note_number(w, "submission", r->submission, &any);
-	note_number(w, "payload", r->payload, &any);
+	print_number(w, "submission", r->submission, &any);
+	print_number(w, "payload", r->payload, &any);
 	if (r->gpu)
-		note_number(w, "gpu_ns", r->gpu, &any);
+		print_number(w, "gpu_ns", r->gpu, &any);
 	fputc('}', file_of(w));
-	finish(w);
+	end_event(w);
 	if (r->flow)
-		flow(w, "t", tid, r->at, r->flow);
+		print_flow(w, "t", tid, r->at, r->flow);
 	return ferror(file_of(w));
 }
 
@@ -285,24 +284,22 @@ static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 	bool any = false;
 
 	begin_event(w, "X", "gpu", *g->name ? g->name : "-", tid, g->begin);
-	put_us(w, "dur", g->end - g->begin);
+	print_us(w, "dur", g->end - g->begin);
 	begin_args(w);
-	note_number(w, "submission", g->work->number, &any);
+	print_number(w, "submission", g->work->number, &any);
 	if (g->work->flags & NVS_WORK_ALONE)
-		note_number(w, "bytes", g->work->bytes, &any);
-	note_text(w, "note", nvs_walk_note(g), &any);
-	note_number(w, "clock_error_ns", g->give, &any);
+		print_number(w, "bytes", g->work->bytes, &any);
+	print_string(w, "note", nvs_walk_note(g), &any);
+	print_number(w, "clock_error_ns", g->give, &any);
 	fputc('}', file_of(w));
-	finish(w);
+	end_event(w);
 	if (g->flow)
-		flow(w, "t", tid, g->begin, g->flow);
+		print_flow(w, "t", tid, g->begin, g->flow);
 	return ferror(file_of(w));
 }
 
-/*
- * What a thread pushes in the default domain nests with its calls. All else overlaps as it likes,
- * and is told by a number of its own.
- */
+/* Ranges pushed in the default domain nest with the thread's calls. Others may overlap: they are
+ * async events with an id. */
 static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
 {
 	const struct nvs_nvtx_event *e = range->event;
@@ -323,17 +320,17 @@ static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
 	else if (!nests)
 		fprintf(file_of(w), ",\"id\":%" PRIu64, e->tag ? *e->tag : 0);
 	if (ends)
-		return finish(w);
+		return end_event(w);
 	begin_args(w);
 	nvs_nvtx_describe(names, range->rec, words, sizeof(words));
-	note_text(w, "nvtx", *words ? words + 2 : "", &any); /* behind ", " */
+	print_string(w, "nvtx", *words ? words + 2 : "", &any); /* after ", " */
 	fputc('}', file_of(w));
-	return finish(w);
+	return end_event(w);
 }
 
 static int on_memory(struct nvs_walk *w, int64_t at, uint64_t bytes)
 {
-	counter(w, "device memory allocated by calls", "bytes", at, bytes);
+	print_counter(w, "device memory allocated by calls", "bytes", at, bytes);
 	return ferror(file_of(w));
 }
 
@@ -362,6 +359,6 @@ static int print(struct nvs_run *run)
 
 NVS_REPORT(export_chrome, .name = "export=chrome", .place = 320,
 	   .help = "the same as Chrome's trace events (JSON)",
-	   .man = "The same as trace events of Chrome, in JSON, for chrome://tracing, Perfetto, "
-		  "speedscope and others. It is several times as large.",
+	   .man = "The same as Chrome trace events, in JSON, for chrome://tracing, Perfetto, "
+		  "speedscope and others. The file is several times as large.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT, .print = print);

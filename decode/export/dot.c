@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --export=dot: executable graphs for graphviz, as they were last: a cluster each, with their nodes
- * and edges. What is inside a child graph or a conditional node hangs on that by a dashed line.
+/* --export=dot: executable graphs for graphviz in their last state, one cluster per graph, with
+ * nodes and edges. Nodes of a child graph or conditional node are connected to it by a dashed line.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +21,7 @@ static const char *const types[] = {
 };
 static const char *const shapes[] = {"box", "parallelogram", "parallelogram", "ellipse"};
 
-/* The node of a handle, the latest one that had it. */
+/* Index of the latest node with a handle. */
 struct known {
 	uint64_t handle; /* its key */
 	uint32_t index;
@@ -33,8 +32,8 @@ static const char *type_of(const struct nvs_graph_node *node)
 	return node->type < sizeof(types) / sizeof(*types) ? types[node->type] : "node";
 }
 
-/* Within quotes. */
-static void put_text(FILE *f, const char *text)
+/* Prints text inside quotes. */
+static void print_text(FILE *f, const char *text)
 {
 	char safe[4096];
 
@@ -46,17 +45,17 @@ static void put_text(FILE *f, const char *text)
 	}
 }
 
-static void put_label(const struct nvs_walk *w, FILE *f, const struct nvs_graph_node *node)
+static void print_label(const struct nvs_walk *w, FILE *f, const struct nvs_graph_node *node)
 {
 	bool told = !(node->flags & NVS_NODE_NO_PARAMS);
 	const struct nvs_kernel *k = NULL;
 
-	put_text(f, type_of(node));
+	print_text(f, type_of(node));
 	if (!node->type)
 		k = nvs_handles_kernel_of(w->handles, node->function);
 	if (k && *k->name) {
 		fputs("\\n", f);
-		put_text(f, nvs_written_name(w->source->trace, k->name));
+		print_text(f, nvs_written_name(w->source->trace, k->name));
 	}
 	if (!node->type && told)
 		fprintf(f, "\\n%ux%ux%u of %ux%ux%u", node->grid[0], node->grid[1], node->grid[2],
@@ -64,12 +63,12 @@ static void put_label(const struct nvs_walk *w, FILE *f, const struct nvs_graph_
 	if (node->type && told && node->bytes)
 		fprintf(f, "\\n%" PRIu64 " bytes", node->bytes);
 	if (node->flags & NVS_NODE_DISABLED)
-		fputs("\\nswitched off", f);
+		fputs("\\ndisabled", f);
 }
 
-/* NAME: of the cluster. */
-static int put_node(const struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i,
-		    const char *name, struct nvs_rows *nodes)
+/* NAME: name of the cluster. */
+static int print_node(const struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i,
+		      const char *name, struct nvs_rows *nodes)
 {
 	const struct nvs_graph_node *node = exec->nodes + i;
 	FILE *f = w->run->out->file;
@@ -77,7 +76,7 @@ static int put_node(const struct nvs_walk *w, const struct nvs_exec *exec, uint3
 
 	fprintf(f, "    %s_%u [shape=%s, label=\"", name, i,
 		node->type < sizeof(shapes) / sizeof(*shapes) ? shapes[node->type] : "ellipse");
-	put_label(w, f, node);
+	print_label(w, f, node);
 	fputs("\"]\n", f);
 	if (node->parent) {
 		size_t before = nodes->n;
@@ -96,23 +95,23 @@ static int put_node(const struct nvs_walk *w, const struct nvs_exec *exec, uint3
 	return ferror(f);
 }
 
-/* Programmatic ones do not wait for all that the node before them does. */
-static void put_edges(FILE *f, const char *name, const struct nvs_edges *edges)
+/* A programmatic edge waits only for part of the preceding node. */
+static void print_edges(FILE *f, const char *name, const struct nvs_edges *edges)
 {
 	for (uint32_t i = 0; i < edges->n; i++)
 		fprintf(f, "    %s_%u -> %s_%u%s\n", name, edges->links[i].from, name,
 			edges->links[i].to, edges->links[i].type ? " [label=programmatic]" : "");
 }
 
-static const char *lack_of(const struct nvs_exec *exec)
+static const char *missing_note(const struct nvs_exec *exec)
 {
-	return exec->partial	   ? ", of which not all is known"
+	return exec->partial	   ? ", incomplete"
 	       : exec->edges.known ? ""
-	       : exec->edges.n	   ? ", with edges that are not known"
-				   : ", whose edges are not known";
+	       : exec->edges.n	   ? ", edges incomplete"
+				   : ", edges unknown";
 }
 
-static int put_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
+static int print_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
 {
 	struct nvs_rows nodes = NVS_ROWS(struct known, handle);
 	FILE *f = w->run->out->file;
@@ -121,11 +120,11 @@ static int put_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
 
 	snprintf(name, sizeof(name), "p%ug%u", w->process, exec->index);
 	fprintf(f, "  subgraph cluster_%s {\n    label=\"", name);
-	put_text(f, w->name);
-	fprintf(f, "\\ngraph %u%s\"\n", exec->index, lack_of(exec));
+	print_text(f, w->name);
+	fprintf(f, "\\ngraph %u%s\"\n", exec->index, missing_note(exec));
 	for (uint32_t i = 0; i < exec->nnodes && !r; i++)
-		r = put_node(w, exec, i, name, &nodes);
-	put_edges(f, name, &exec->edges);
+		r = print_node(w, exec, i, name, &nodes);
+	print_edges(f, name, &exec->edges);
 	fputs("  }\n", f);
 	nvs_rows_free(&nodes, NULL);
 	w->run->out->told++;
@@ -137,7 +136,7 @@ static int on_end(struct nvs_walk *w, bool whole)
 	int r = 0;
 
 	for (uint32_t i = 0; whole && i < nvs_handles_exec_count(w->handles) && !r; i++)
-		r = put_graph(w, nvs_handles_exec_at(w->handles, i));
+		r = print_graph(w, nvs_handles_exec_at(w->handles, i));
 	return r;
 }
 
@@ -152,11 +151,10 @@ static int print(struct nvs_run *run)
 	return r < 0 ? r : 0;
 }
 
-NVS_REPORT(
-	export_dot, .name = "export=dot", .place = 350,
-	.help = "executable graphs for graphviz, with nodes and edges",
-	.man = "Executable graphs for graphviz, as they were last and whatever is selected: "
-	       "their nodes with kernels, grids and bytes, which of them wait for which, and what "
-	       "is inside of which.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT,
-	.print = print);
+NVS_REPORT(export_dot, .name = "export=dot", .place = 350,
+	   .help = "executable graphs for graphviz, with nodes and edges",
+	   .man = "Executable graphs for graphviz, in their last state and ignoring filters: nodes "
+		  "with kernels, grids and bytes, edges between them, and the nodes inside child "
+		  "graphs and conditional nodes.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT,
+	   .print = print);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What exports call threads and channels, and what they say of calls and of the GPU's work. */
+/* Names of threads and channels in exports, and notes on calls and GPU work. */
 #include "decode/export/events.h"
 #include "decode/report/core/report.h"
 #include "decode/analysis/call_text.h"
@@ -18,13 +18,13 @@ const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size)
 const char *nvs_walk_note(const struct nvs_walk_gpu *g)
 {
 	if (g->brief)
-		return "shorter than can be told";
+		return "too short to measure";
 	if (g->work->flags & NVS_WORK_WAITED)
-		return "waited first, nobody knows until when";
-	return g->work->flags & NVS_WORK_SHARED ? "may hold work of another channel" : "";
+		return "waited first, for an unknown time";
+	return g->work->flags & NVS_WORK_SHARED ? "may include work of another channel" : "";
 }
 
-#define OWN_TIDS 0x40000000u /* above the system's */
+#define OWN_TIDS 0x40000000u /* above all real tids */
 
 uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread)
 {
@@ -46,7 +46,7 @@ const char *nvs_walk_thread(const struct nvs_walk *w, uint32_t thread, char *roo
 	return room;
 }
 
-/* Engines by the numbers of NV2080_ENGINE_TYPE: GR0 is 1, COPY0 is 9. */
+/* NV2080_ENGINE_TYPE: GR0 is 1, COPY0 is 9. */
 static void engine_name(uint32_t engine, char *room, size_t size)
 {
 	if (engine == 1)

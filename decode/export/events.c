@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads traces for exports: times, flows, what is done, what the GPU did, and what memory is taken.
- * Longer than a file should be: one reading serves all of these.
- */
+/* Reads traces for exports and calls their callbacks: times, flows, releases seen, GPU work and
+ * memory in use. See events.h. */
 #include "decode/export/events.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -21,37 +19,38 @@
 #include "decode/query/selection.h"
 #include "decode/query/api_names.h"
 
-#define MOST_PENDING 4096u /* submissions of a channel that wait to be seen done */
+#define MOST_PENDING 4096u /* submissions of a channel not seen done yet */
 
-/* A submission that is not seen to be done. */
+/* A submission not seen done yet. */
 struct pending {
 	uint64_t submission, flow;
 	uint32_t entries, payload;
-	bool releases; /* PAYLOAD, in the channel's progress slot */
+	bool releases; /* it releases PAYLOAD in the channel's progress slot */
 	bool selected;
 };
 
-/* Pending ones from FIRST on, in a circle. */
+/* Ring buffer of pending submissions from FIRST on. */
 struct progress {
 	struct pending *at;
 	uint32_t first, n, room;
-	uint64_t entries; /* of all of them */
+	uint64_t entries; /* of all pending submissions */
 	uint32_t last; /* payload of the latest release */
-	bool counts; /* one has been seen, and each was one more than the one before */
-	bool lost; /* too many, or not in a row: not known from here on */
-	int64_t gpu_end; /* until when the GPU did its work, as far as that has been told */
+	bool counts; /* a release was seen, and each was one more than the last */
+	bool lost; /* too many, or not consecutive: unknown from now on */
+	int64_t gpu_end; /* end of the latest GPU work delivered */
 	bool gpu_begun;
 };
 
 struct nvs_walk_own {
-	int64_t shift; /* from time 0 to the trace's begin */
+	int64_t shift; /* from time 0 to the begin of the trace */
 	struct nvs_numbers channels; /* struct progress */
-	struct nvs_tally tally; /* of the submission in progress, with its release */
-	uint32_t releases, first, payload; /* how many, and what the first and the last wrote */
-	bool skips; /* not one after the other */
-	struct nvs_allocs allocs; /* where memory is asked for */
-	struct nvs_works *works; /* NULL: the GPU's times are not asked for, or not there */
-	struct nvs_numbers flows; /* by their place in the list of works */
+	struct nvs_tally tally; /* of the current submission */
+	uint32_t releases, first, payload; /* number of releases of the current submission; payloads
+					      of the first and last */
+	bool skips; /* its payloads are not consecutive */
+	struct nvs_allocs allocs; /* if there is a memory callback */
+	struct nvs_works *works; /* NULL: no gpu callback, or no GPU times */
+	struct nvs_numbers flows; /* flows by index in the list of works */
 };
 
 /* ---- times ---- */
@@ -64,7 +63,7 @@ static int64_t time_of(const struct nvs_walk *w, uint64_t ticks)
 	return ns + w->own->shift;
 }
 
-/* Of a call: nothing else has this number. */
+/* Unique number of a call. */
 static uint64_t flow_of(const struct nvs_walk *w, const struct nvs_call *call)
 {
 	uint64_t thread = (call->thread + 1ull) & 0xfffff;
@@ -130,7 +129,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return w->walker->call(w, &c);
 }
 
-/* ---- what is done ---- */
+/* ---- completion ---- */
 
 static struct pending *pending_at(const struct progress *p, uint32_t i)
 {
@@ -162,7 +161,7 @@ static int add_pending(struct progress *p, const struct pending *one)
 	return 0;
 }
 
-/* How many of the pending ones are done when PAYLOAD stands in the slot. */
+/* Number of pending submissions that are done if the slot has PAYLOAD. */
 static uint32_t done_by(const struct progress *p, uint32_t payload)
 {
 	uint32_t n = 0;
@@ -179,9 +178,9 @@ static uint32_t done_by(const struct progress *p, uint32_t payload)
 	return n;
 }
 
-/* What S tells of those before it. */
-static int see_done(struct nvs_walk *w, struct progress *p, const struct nvs_submission *s,
-		    int64_t at)
+/* S has a reading of the slot: delivers the submissions that it shows done. */
+static int emit_releases(struct nvs_walk *w, struct progress *p, const struct nvs_submission *s,
+			 int64_t at)
 {
 	uint32_t payload = (uint32_t)s->rec->progress[0];
 	int r = 0;
@@ -203,7 +202,7 @@ static int see_done(struct nvs_walk *w, struct progress *p, const struct nvs_sub
 	return r;
 }
 
-/* Its release has to be the next one: what stands in a slot of another kind may be anybody's. */
+/* Payloads must be consecutive: the values of another kind of slot mean nothing here. */
 static int note_pending(struct nvs_walk *w, struct progress *p, const struct nvs_submission *s,
 			uint64_t flow, bool selected)
 {
@@ -241,7 +240,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	return 0;
 }
 
-static int tell_submission(struct nvs_walk *w, const struct progress *p,
+static int emit_submission(struct nvs_walk *w, const struct progress *p,
 			   const struct nvs_submission *s, const struct nvs_call *call, int64_t at,
 			   uint64_t flow)
 {
@@ -255,7 +254,7 @@ static int tell_submission(struct nvs_walk *w, const struct progress *p,
 	return w->walker->submission(w, &one);
 }
 
-/* For when its work is told. */
+/* Keeps the flow for when the GPU work is delivered. */
 static int note_work(struct nvs_walk_own *own, const struct nvs_submission *s,
 		     const struct nvs_call *call, uint64_t flow)
 {
@@ -277,14 +276,14 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	uint64_t flow = call ? flow_of(w, call) : 0;
 	int64_t at = time_of(w, s->rec->rec.time);
 	bool selected = nvs_filter(w->source, s, call);
-	int r = p ? see_done(w, p, s, at) : -ENOMEM;
+	int r = p ? emit_releases(w, p, s, at) : -ENOMEM;
 
 	if (!r)
 		r = note_pending(w, p, s, flow, selected);
 	if (!r && w->own->works)
 		r = note_work(w->own, s, call, flow);
 	if (!r && selected && w->walker->submission)
-		r = tell_submission(w, p, s, call, at, flow);
+		r = emit_submission(w, p, s, call, at, flow);
 	memset(&w->own->tally, 0, sizeof(w->own->tally));
 	w->own->releases = 0;
 	w->own->skips = false;
@@ -293,7 +292,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 
 /* ---- ranges ---- */
 
-static int tell_range(struct nvs_walk *w, const struct nvs_rec *rec)
+static int emit_range(struct nvs_walk *w, const struct nvs_rec *rec)
 {
 	const struct nvs_nvtx_event *now = nvs_nvtx_now(w->source->nvtx);
 	struct nvs_walk_range range = {now};
@@ -316,13 +315,13 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	int r = w->own->works ? nvs_works_record(w->own->works, rec)
 			      : nvs_handles_record(w->handles, rec);
 
-	return r || !w->walker->range ? r : tell_range(w, rec);
+	return r || !w->walker->range ? r : emit_range(w, rec);
 }
 
-/* ---- what the GPU did ---- */
+/* ---- GPU work ---- */
 
-/* *UNPLACED: counts those whose GPU's clock was never read. */
-static int tell_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *work,
+/* *UNPLACED counts work whose GPU clock was never read. */
+static int emit_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *work,
 		     uint64_t *unplaced)
 {
 	struct progress *p = nvs_number_get(&w->own->channels, work->channel);
@@ -338,7 +337,7 @@ static int tell_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *
 		g.stream = nvs_works_stream(w->own->works, work->stream);
 	g.flow = (uintptr_t)nvs_number_get(&w->own->flows, index);
 	g.begin += w->own->shift;
-	/* The place of each is off by a little of its own. */
+	/* Each time has a small error: keep them from overlapping. */
 	if (p->gpu_begun && g.begin < p->gpu_end)
 		g.begin = p->gpu_end;
 	g.end = g.begin + (g.brief ? 0 : (int64_t)work->ns);
@@ -347,7 +346,7 @@ static int tell_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *
 	return w->walker->gpu(w, &g);
 }
 
-static int tell_works(struct nvs_walk *w)
+static int emit_works(struct nvs_walk *w)
 {
 	struct nvs_works *works = w->own->works;
 	uint64_t unplaced = 0;
@@ -357,17 +356,16 @@ static int tell_works(struct nvs_walk *w)
 
 	for (size_t i = 0; i < n && !r; i++)
 		if (list[i].flags & NVS_WORK_TIMED && list[i].flags & NVS_WORK_SELECTED)
-			r = tell_work(w, (uint32_t)i, list + i, &unplaced);
+			r = emit_work(w, (uint32_t)i, list + i, &unplaced);
 	if (unplaced)
 		fprintf(stderr,
 			"nvsnoop-report: %s: GPU work of %llu submissions is left out: the trace "
-			"has "
-			"no readings of the GPU's clock, so when it ran is not known\n",
+			"has no readings of the GPU's clock to align it with the calls\n",
 			w->source->path, (unsigned long long)unplaced);
 	if (nvs_works_dropped(works))
 		fprintf(stderr,
-			"nvsnoop-report: %s: there is no room for the GPU's work of %llu "
-			"submissions; --range chooses\n",
+			"nvsnoop-report: %s: GPU work of %llu submissions does not fit in memory; "
+			"select a part with --range\n",
 			w->source->path, (unsigned long long)nvs_works_dropped(works));
 	return r;
 }
@@ -377,7 +375,7 @@ static int on_read(void *arg)
 	struct nvs_walk *w = arg;
 	int r = w->walker->read ? w->walker->read(w) : 0;
 
-	return r || !w->own->works ? r : tell_works(w);
+	return r || !w->own->works ? r : emit_works(w);
 }
 
 /* ---- a trace ---- */
@@ -450,7 +448,7 @@ static void name_process(struct nvs_walk *w)
 	nvs_escape(w->name, sizeof(w->name), plain, strlen(plain));
 }
 
-/* All work is kept until the end: not where there is no time of any. */
+/* All work is kept until the end, so only if there can be GPU times. */
 static bool has_times(const struct nvs_walk *w)
 {
 	const char *options = nvs_trace_session(w->source->trace)->attr[NVS_ATTR_OPTIONS];
@@ -469,14 +467,14 @@ static int begin_handles(struct nvs_walk *w)
 	return w->handles ? 0 : -ENOMEM;
 }
 
-static int one_trace(struct nvs_walk *w)
+static int walk_trace(struct nvs_walk *w)
 {
 	struct nvs_walk_own own = {.works = NULL};
 	int r;
 
 	w->timed = has_clock(w->source);
 	if (w->walker->times && !w->timed) {
-		fprintf(stderr, "nvsnoop-report: %s: holds too little of its clock to tell times\n",
+		fprintf(stderr, "nvsnoop-report: %s: has too few clock readings to compute times\n",
 			w->source->path);
 		return -ENODATA;
 	}
@@ -498,7 +496,7 @@ static int one_trace(struct nvs_walk *w)
 	return r;
 }
 
-/* ns since 1970 at time 0. */
+/* Returns ns since 1970 at time 0; 0 if unknown. */
 static uint64_t base_of(const struct nvs_clock_of *clocks, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -522,7 +520,7 @@ int nvs_walk(struct nvs_run *run, const struct nvs_walker *walker, void *to)
 				     .walker = walker};
 
 		w.pid = pid_of(run, i);
-		r = one_trace(&w);
+		r = walk_trace(&w);
 	}
 	free(clocks);
 	return r;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What exports are made of: one reading of each trace, and what is selected of it told by and by.
- * Names and clocks are known by then. Times are ns since the earliest of all traces began, of each
- * trace by its own clock. A callback that is NULL is not asked for; what they return is 0, or
- * -errno, or > 0 for "seen enough".
- *
- * What the GPU did and when, by the records of timing=work, is told when all else has been: until
- * then neither its clock nor what waited for what is known.
- */
+/* The event stream behind all exports: one pass over each trace that calls the export's callbacks
+ * for selected events. Names and clocks are known. Times are ns since the begin of the earliest
+ * trace, converted by each trace's clock. Callbacks may be NULL; they return 0, -errno, or > 0 to
+ * stop. GPU work of timing=work comes last, since its clock and its waits are known at the end
+ * only. */
 #ifndef NVSNOOP_DECODE_EXPORT_EVENTS_H
 #define NVSNOOP_DECODE_EXPORT_EVENTS_H
 
@@ -20,13 +16,13 @@
 struct nvs_walk {
 	struct nvs_run *run;
 	struct nvs_source *source;
-	void *to; /* the export's own */
+	void *to; /* state of the export */
 	struct nvs_handles *handles;
-	uint64_t base; /* ns since 1970 at time 0; 0: not known */
+	uint64_t base; /* ns since 1970 at time 0; 0: unknown */
 	const struct nvs_clock_of *clock;
-	uint32_t process; /* of the traces, from 1 */
-	bool timed; /* else times mean nothing */
-	/* Its pid; where another trace has that as well or it is not known, a number of ours. */
+	uint32_t process; /* number of the trace, from 1 */
+	bool timed; /* times are valid */
+	/* Its pid; a substitute if unknown, or if another trace has the same. */
 	uint32_t pid;
 	char name[256]; /* "python 4711, rank 3 on host": escaped */
 	const struct nvs_walker *walker;
@@ -36,86 +32,85 @@ struct nvs_walk {
 struct nvs_walk_call {
 	const struct nvs_call *call;
 	const char *name;
-	const struct nvs_kernel *launched; /* NULL: it launches none */
-	const char *kernel; /* of a launch, as its source writes it; "" where not known */
-	uint64_t flow; /* stands for it in all that follows of it; never 0 */
+	const struct nvs_kernel *launched; /* NULL: not a launch */
+	const char *kernel; /* demangled name of a launched kernel; "" if unknown */
+	uint64_t flow; /* unique number that connects events of this call; never 0 */
 	int64_t begin, end;
-	bool ended; /* else END is nothing */
+	bool ended; /* END is valid */
 };
 
 struct nvs_walk_submission {
 	const struct nvs_submission *s;
-	const struct nvs_call *call; /* NULL: none is known */
+	const struct nvs_call *call; /* NULL: unknown */
 	const char *api, *site;
 	uint64_t flow; /* of its call; 0: none */
 	int64_t at;
-	const struct nvs_tally *tally; /* what it does */
-	/* Entries of the ring that are not seen to be done, its own among them, as far as known. */
+	const struct nvs_tally *tally; /* its operations */
+	/* GPFIFO entries not seen done yet, including its own; valid if COUNTED. */
 	bool counted;
 	uint64_t pending;
 };
 
-/*
- * That a submission is done, as the channel's progress slot said when its next doorbell was rung:
- * at that time or before.
- */
+/* A submission was seen done: by the progress slot at the channel's next doorbell, hence at that
+ * time or before. */
 struct nvs_walk_release {
 	const struct nvs_trace_channel *channel;
 	uint64_t submission, flow;
 	uint32_t payload;
 	int64_t at;
-	uint64_t gpu; /* the GPU's time of it, ns; 0: of a later one alone is known */
+	uint64_t gpu; /* GPU time of its release, ns; 0: only that of a later one is known */
 };
 
-/* What the GPU did of a submission that has a time. */
+/* GPU work of a submission with a time. */
 struct nvs_walk_gpu {
 	const struct nvs_work *work;
-	const struct nvs_work_stream *stream; /* NULL: not known */
-	const char *name; /* of the kernel, the copy, else of the call; "" not known */
+	const struct nvs_work_stream *stream; /* NULL: unknown */
+	const char *name; /* kernel, kind of copy, or API; "": unknown */
 	uint64_t flow; /* of its call; 0: none */
-	/* Of a channel one begins no sooner than the one before it has ended. */
+	/* Work of a channel does not overlap. */
 	int64_t begin, end;
-	uint64_t give; /* how far its place may be off, ns */
-	bool brief; /* it was shorter than can be told: END is BEGIN */
+	uint64_t give; /* error of BEGIN and END, ns */
+	bool brief; /* shorter than can be measured: END is BEGIN */
 };
 
 struct nvs_walk_range {
 	const struct nvs_nvtx_event *event;
-	const struct nvs_rec_nvtx *rec; /* of one that begins, and of a mark */
+	const struct nvs_rec_nvtx *rec; /* at the begin, and of a mark; else NULL */
 	const char *name;
-	int64_t begin, end; /* END: of one that has ended */
+	int64_t begin, end; /* END: only at the end */
 };
 
 struct nvs_walker {
-	bool times; /* a trace without a clock is no use to it */
-	int (*begin)(struct nvs_walk *w); /* a trace: threads, channels and names are known */
+	bool times; /* fails for a trace without a clock */
+	int (*begin)(struct nvs_walk *w); /* of a trace: threads, channels and names are known */
 	int (*call)(struct nvs_walk *w, const struct nvs_walk_call *c);
 	int (*submission)(struct nvs_walk *w, const struct nvs_walk_submission *s);
-	/* A copy of an earlier submission, op->code.tag, turns out to be code. */
+	/* A copy in an earlier submission, op->code.tag, turns out to be code. */
 	int (*code)(struct nvs_walk *w, const struct nvs_op *op);
 	int (*release)(struct nvs_walk *w, const struct nvs_walk_release *r);
 	int (*range)(struct nvs_walk *w, const struct nvs_walk_range *r);
 	int (*gpu)(struct nvs_walk *w, const struct nvs_walk_gpu *g);
-	/* Device memory that calls have allocated and not freed, whatever is selected. */
+	/* Device memory allocated and not freed, ignoring filters. */
 	int (*memory)(struct nvs_walk *w, int64_t at, uint64_t bytes);
-	/* All but what the GPU did, and when, has been told. */
+	/* All events but GPU work were delivered. */
 	int (*read)(struct nvs_walk *w);
-	/* The last that is told of a trace; WHOLE: it has been read to its end. */
+	/* End of a trace; WHOLE: it was read completely. */
 	int (*end)(struct nvs_walk *w, bool whole);
 };
 
-/* All traces of RUN, one after the other. */
+/* Walks all traces of RUN, one after the other. */
 int nvs_walk(struct nvs_run *run, const struct nvs_walker *walker, void *to);
 
-/* "cuLaunchKernel: CUDA_ERROR_..": NULL where it went well or did not return. */
+/* Error of a call, for example "CUDA_ERROR_OUT_OF_MEMORY", or how it was left; NULL if it
+ * succeeded. */
 const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size);
-/* What its times do not tell by themselves; "" nothing. */
+/* Caveat on the times of G; "" if there is none. */
 const char *nvs_walk_note(const struct nvs_walk_gpu *g);
-/* Number that thread N has for the system; where that is not known, one of ours. */
+/* tid of a thread; a substitute above all real ones if unknown. */
 uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread);
-/* "worker", "thread 7"; "calls before the trace". Not escaped. */
+/* Name of a thread: "worker", "thread 7" or "calls before the trace". Not escaped. */
 const char *nvs_walk_thread(const struct nvs_walk *w, uint32_t thread, char *room, size_t size);
-/* "copy 1, channel 3, GPU 0, class c86f"; what is not known is left out */
+/* "copy 1, channel 3, GPU 0, class c86f", without unknown parts. */
 const char *nvs_walk_channel(const struct nvs_walk *w, uint32_t channel, char *room, size_t size);
 
 #endif

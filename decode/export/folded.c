@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --export=folded: a line a stack, "outermost;...;innermost COUNT", as flamegraph.pl, inferno and
- * speedscope take it.
- */
+/* --export=folded: one line per stack, "outermost;...;innermost COUNT", for flamegraph.pl, inferno
+ * and speedscope. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,7 +12,7 @@
 #include "decode/analysis/stack_tree.h"
 #include "decode/report/core/stack_columns.h"
 
-static unsigned below(const char *root)
+static unsigned root_flag(const char *root)
 {
 	return !strcmp(root, "process")	 ? NVS_STACKS_PROCESS
 	       : !strcmp(root, "thread") ? NVS_STACKS_THREAD
@@ -26,7 +24,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	struct nvs_stacks *t = run->state;
 
 	for (uint32_t i = 0; i < run->options->nmore; i++)
-		t->how |= below(run->options->more[i]);
+		t->how |= root_flag(run->options->more[i]);
 	return nvs_run_stacks_begin(run, s, each, reader);
 }
 
@@ -35,7 +33,7 @@ static int check_roots(const struct nvs_options_report *o)
 	char safe[256];
 
 	for (uint32_t i = 0; i < o->nmore; i++)
-		if (!below(o->more[i])) {
+		if (!root_flag(o->more[i])) {
 			nvs_escape(safe, sizeof(safe), o->more[i], strlen(o->more[i]));
 			fprintf(stderr, "nvsnoop-report: --root is process or thread, not '%s'\n",
 				safe);
@@ -65,7 +63,7 @@ static int print(struct nvs_run *run)
 		out->told++;
 	}
 	if (list.shown < list.n)
-		fprintf(stderr, "nvsnoop-report: %zu more stacks; -n 0 gives all\n",
+		fprintf(stderr, "nvsnoop-report: %zu more stacks; -n 0 prints all\n",
 			list.n - list.shown);
 	free(list.frame);
 	return r;
@@ -73,20 +71,18 @@ static int print(struct nvs_run *run)
 
 static const struct nvs_report_option root = {
 	"root", "process|thread", "below each process, as several traces are, or thread",
-	"What stands outermost: the process, as it does for several traces, or the thread; both "
-	"may be given."};
+	"The outermost frame: the process, which is the default for several traces, or the thread; "
+	"both may be given."};
 
-NVS_REPORT(
-	export_folded, .name = "export=folded", .place = 300,
-	.help = "stacks for flame graphs, a line each; by -s submissions,\n"
-		"bytes, calls or time in ns (submissions)",
-	.man = "A line for each stack, outermost frame first, and how many submissions came from "
-	       "it: what flamegraph.pl, inferno and\nspeedscope make flame graphs of.\nWith\n"
-	       ".BR \\-s ,\nbytes of commands, calls, or the host time of calls in ns "
-	       ".\nA call inside another one has its time to itself. What "
-	       "has no stack stands below\n.BR [unknown] ;\na semicolon in a name reads "
-	       "\\ex3b.",
-	.option = &root, .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TEXT,
-	NVS_REPORT_COLUMNS(nvs_measure_columns), .state = sizeof(struct nvs_stacks),
-	.each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
-	.free = nvs_run_stacks_free);
+NVS_REPORT(export_folded, .name = "export=folded", .place = 300,
+	   .help = "stacks for flame graphs, one per line; by -s submissions,\nbytes, calls or "
+		   "time in ns (submissions)",
+	   .man = "One line per stack, outermost frame first, with the number of its submissions, "
+		  "as input for flamegraph.pl, inferno and\nspeedscope.\nWith\n.BR \\-s ,\nbytes "
+		  "of commands, calls, or the host time of calls in ns.\nThe time of a call "
+		  "excludes nested calls. Calls without a stack are below\n.BR [unknown] ;\na "
+		  "semicolon in a name is written as \\ex3b.",
+	   .option = &root, .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TEXT,
+	   NVS_REPORT_COLUMNS(nvs_measure_columns), .state = sizeof(struct nvs_stacks),
+	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
+	   .free = nvs_run_stacks_free);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder that -o names, and files in it. */
+/* The output directory of -o, and files in it. */
 #include "decode/export/output_dir.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "decode/report/core/report.h"
 
-static int say(const char *path)
+static int print_errno(const char *path)
 {
 	int error = errno;
 	char safe[PATH_MAX];
@@ -30,9 +30,9 @@ int nvs_folder(struct nvs_run *run, int (*one)(struct nvs_run *run))
 	int r;
 
 	if (mkdir(path, 0777))
-		return say(path);
+		return print_errno(path);
 	r = one(run);
-	/* It is ours: it was not there. */
+	/* It did not exist before, so it is ours to remove. */
 	if (r < 0)
 		nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	return r;
@@ -46,21 +46,21 @@ FILE *nvs_folder_file(const struct nvs_run *run, const char *name)
 
 	if (n >= (int)sizeof(path)) {
 		errno = ENAMETOOLONG;
-		say(name);
+		print_errno(name);
 		return NULL;
 	}
 	for (char *p = path + strlen(run->options->print.output) + 1; (p = strchr(p, '/'));
 	     *p++ = '/') {
 		*p = '\0';
 		if (mkdir(path, 0777) && errno != EEXIST) {
-			say(path);
+			print_errno(path);
 			return NULL;
 		}
 	}
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	file = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!file)
-		say(path);
+		print_errno(path);
 	return file;
 }
 
@@ -68,5 +68,5 @@ int nvs_folder_close(const struct nvs_run *run, FILE *file)
 {
 	bool wrong = file && ferror(file);
 
-	return file && (fclose(file) || wrong) ? say(run->options->print.output) : 0;
+	return file && (fclose(file) || wrong) ? print_errno(run->options->print.output) : 0;
 }

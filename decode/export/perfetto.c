@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --export=perfetto: the native trace of Perfetto (packets of perfetto.protos.Trace). A process
- * has a track for each thread, on which calls are slices, below it one for each domain of NVTX,
- * and tracks for channels, on which submissions are moments. A flow leads from a call by its
- * submissions to the moments at which they were seen to be done. A packet is written when it is
- * known: who reads it sorts them. One file, since each packet needs what the others have numbered.
- */
+/* --export=perfetto: Perfetto's native format (packets of perfetto.protos.Trace). A process has a
+ * track per thread with calls as slices, below it one per NVTX domain, and a track per channel with
+ * submissions as instants. A flow leads from a call over its submissions to the instants at which
+ * they were seen to be done. Packets are unsorted: the reader sorts them. */
 #include <errno.h>
 #include "decode/base/hash.h"
 #include "decode/export/proto.h"
@@ -16,7 +13,7 @@
 #include "decode/analysis/call_text.h"
 #include "decode/base/keyed_rows.h"
 
-/* Numbers of fields, by message. */
+/* Field numbers, by message. */
 enum { TRACE_PACKET = 1 };
 enum {
 	PACKET_CLOCKS = 6,
@@ -72,7 +69,7 @@ enum {
 	ANNOTATION_NAME = 10,
 };
 
-#define MOST_NAMES (1u << 16) /* that have a number; what comes later is written out */
+#define MOST_NAMES (1u << 16) /* interned names; later ones are written in full */
 
 enum track_kind { PROCESS, THREAD, NVTX, CHANNEL, WORK, RING, MEMORY };
 
@@ -84,15 +81,16 @@ struct track {
 };
 
 struct name {
-	uint64_t key; /* hash, and which kind of name */
+	uint64_t key; /* hash plus field of the kind of name */
 	uint32_t number;
 };
 
 struct state {
-	struct nvs_proto packet, names; /* NAMES: a packet of a name, while the other is made */
-	struct nvs_rows tracks, known; /* struct track, struct name: of this trace */
-	uint64_t ranges; /* that were started, of this trace */
-	bool begun; /* its sequence has been */
+	struct nvs_proto packet,
+		names; /* NAMES: for a packet with a name or track while PACKET is incomplete */
+	struct nvs_rows tracks, known; /* struct track, struct name: of the current trace */
+	uint64_t ranges; /* started ranges of the current trace */
+	bool begun; /* its packet sequence has begun */
 };
 
 static void begin_packet(const struct nvs_walk *w, struct nvs_proto *p)
@@ -119,8 +117,8 @@ static int end_packet(const struct nvs_walk *w, struct nvs_proto *p)
 
 /* ---- names ---- */
 
-/* The number of TEXT among FIELD's; 0: it has none. */
-static uint32_t name_of(const struct nvs_walk *w, uint32_t field, const char *text)
+/* Returns the interned number of TEXT for FIELD; 0: it is not interned. */
+static uint32_t intern_name(const struct nvs_walk *w, uint32_t field, const char *text)
 {
 	struct state *st = w->to;
 	uint64_t key = nvs_hash64(text, strlen(text)) + field;
@@ -144,7 +142,7 @@ static uint32_t name_of(const struct nvs_walk *w, uint32_t field, const char *te
 static void put_name(const struct nvs_walk *w, const char *text)
 {
 	struct state *st = w->to;
-	uint32_t number = name_of(w, INTERNED_EVENTS, text);
+	uint32_t number = intern_name(w, INTERNED_EVENTS, text);
 
 	if (number)
 		nvs_proto_uint(&st->packet, EVENT_NAME_ID, number);
@@ -152,13 +150,13 @@ static void put_name(const struct nvs_walk *w, const char *text)
 		nvs_proto_text(&st->packet, EVENT_NAME, text, strlen(text));
 }
 
-/* ---- what is said of an event: begin_note(), a value, nvs_proto_end() ---- */
+/* ---- annotations of an event: begin_annotation(), a value, nvs_proto_end() ---- */
 
-static struct nvs_proto *begin_note(const struct nvs_walk *w, const char *name)
+static struct nvs_proto *begin_annotation(const struct nvs_walk *w, const char *name)
 {
 	struct state *st = w->to;
 	struct nvs_proto *p = &st->packet;
-	uint32_t number = name_of(w, INTERNED_ANNOTATIONS, name);
+	uint32_t number = intern_name(w, INTERNED_ANNOTATIONS, name);
 
 	nvs_proto_begin(p, EVENT_ANNOTATION);
 	if (number)
@@ -168,21 +166,21 @@ static struct nvs_proto *begin_note(const struct nvs_walk *w, const char *name)
 	return p;
 }
 
-static void note_number(const struct nvs_walk *w, const char *name, uint64_t value)
+static void annotate_number(const struct nvs_walk *w, const char *name, uint64_t value)
 {
-	struct nvs_proto *p = begin_note(w, name);
+	struct nvs_proto *p = begin_annotation(w, name);
 
 	nvs_proto_uint(p, ANNOTATION_UINT, value);
 	nvs_proto_end(p);
 }
 
-static void note_text(const struct nvs_walk *w, const char *name, const char *text)
+static void annotate_text(const struct nvs_walk *w, const char *name, const char *text)
 {
 	struct nvs_proto *p;
 
 	if (!text || !*text)
 		return;
-	p = begin_note(w, name);
+	p = begin_annotation(w, name);
 	nvs_proto_text(p, ANNOTATION_TEXT, text, strlen(text));
 	nvs_proto_end(p);
 }
@@ -221,7 +219,7 @@ static void describe_nvtx(const struct nvs_walk *w, struct nvs_proto *p, uint32_
 	nvs_proto_text(p, TRACK_NAME, text, strlen(text));
 }
 
-static void describe(const struct nvs_walk *w, struct nvs_proto *p, const struct track *t)
+static void describe_track(const struct nvs_walk *w, struct nvs_proto *p, const struct track *t)
 {
 	char text[160], room[128];
 
@@ -244,7 +242,7 @@ static void describe(const struct nvs_walk *w, struct nvs_proto *p, const struct
 		break;
 	case WORK:
 		nvs_walk_channel(w, t->key.number, room, sizeof(room));
-		snprintf(text, sizeof(text), "GPU's work of %s", room);
+		snprintf(text, sizeof(text), "GPU work of %s", room);
 		nvs_proto_text(p, TRACK_NAME, text, strlen(text));
 		break;
 	case RING:
@@ -257,7 +255,7 @@ static void describe(const struct nvs_walk *w, struct nvs_proto *p, const struct
 	}
 }
 
-/* Below which it stands. */
+/* uuid of the parent track. */
 static uint64_t parent_of(const struct nvs_walk *w, const struct track *t)
 {
 	return t->key.kind == PROCESS ? 0
@@ -265,8 +263,8 @@ static uint64_t parent_of(const struct nvs_walk *w, const struct track *t)
 				      : track_of(w, PROCESS, 0, 0);
 }
 
-static int tell_track(const struct nvs_walk *w, uint64_t uuid, const struct track *t,
-		      const char *name)
+static int write_track(const struct nvs_walk *w, uint64_t uuid, const struct track *t,
+		       const char *name)
 {
 	struct nvs_proto *p = &((struct state *)w->to)->names;
 	uint64_t parent = t ? parent_of(w, t) : track_of(w, PROCESS, 0, 0);
@@ -277,14 +275,14 @@ static int tell_track(const struct nvs_walk *w, uint64_t uuid, const struct trac
 	if (parent)
 		nvs_proto_uint(p, TRACK_PARENT, parent);
 	if (t)
-		describe(w, p, t);
+		describe_track(w, p, t);
 	else
 		nvs_proto_text(p, TRACK_NAME, name, strlen(name));
 	nvs_proto_end(p);
 	return end_packet(w, p);
 }
 
-/* 0: no memory. */
+/* Returns 0 if memory is short. */
 static uint64_t track_of(const struct nvs_walk *w, enum track_kind kind, uint32_t number,
 			 uint32_t domain)
 {
@@ -296,7 +294,7 @@ static uint64_t track_of(const struct nvs_walk *w, enum track_kind kind, uint32_
 		return t ? t->uuid : 0;
 	t->uuid = (uint64_t)w->process << 48 | st->tracks.n;
 	key.uuid = t->uuid;
-	return tell_track(w, key.uuid, &key, NULL) < 0 ? 0 : key.uuid;
+	return write_track(w, key.uuid, &key, NULL) < 0 ? 0 : key.uuid;
 }
 
 /* ---- events ---- */
@@ -327,7 +325,7 @@ static void put_category(struct nvs_proto *p, const char *text)
 	nvs_proto_text(p, EVENT_CATEGORY, text, strlen(text));
 }
 
-static int counter(const struct nvs_walk *w, int64_t at, uint64_t track, uint64_t value)
+static int write_counter(const struct nvs_walk *w, int64_t at, uint64_t track, uint64_t value)
 {
 	struct nvs_proto *p;
 
@@ -344,7 +342,7 @@ static int end_slice(const struct nvs_walk *w, int64_t at, uint64_t track)
 	return end_event(w);
 }
 
-/* ---- what is told ---- */
+/* ---- callbacks of the walk ---- */
 
 static int on_begin(struct nvs_walk *w)
 {
@@ -371,7 +369,7 @@ static int on_begin(struct nvs_walk *w)
 	return end_packet(w, p);
 }
 
-static void note_argument(const struct nvs_walk *w, const struct nvs_call *call, uint32_t index)
+static void annotate_argument(const struct nvs_walk *w, const struct nvs_call *call, uint32_t index)
 {
 	struct nvs_arg arg = nvs_call_arg_at(call, index);
 	char text[1100];
@@ -380,10 +378,10 @@ static void note_argument(const struct nvs_walk *w, const struct nvs_call *call,
 	if (arg.absent)
 		return;
 	if (arg.kind == NVS_KIND_STRING) {
-		note_text(w, arg.name, nvs_call_print(call, index, text, sizeof(text)));
+		annotate_text(w, arg.name, nvs_call_print(call, index, text, sizeof(text)));
 		return;
 	}
-	p = begin_note(w, arg.name);
+	p = begin_annotation(w, arg.name);
 	if (arg.kind == NVS_KIND_SIGNED)
 		nvs_proto_int(p, ANNOTATION_INT, (int64_t)arg.value);
 	else
@@ -393,21 +391,21 @@ static void note_argument(const struct nvs_walk *w, const struct nvs_call *call,
 	nvs_proto_end(p);
 }
 
-static void note_call(const struct nvs_walk *w, const struct nvs_walk_call *c)
+static void annotate_call(const struct nvs_walk *w, const struct nvs_walk_call *c)
 {
 	const struct nvs_call *call = c->call;
 	char room[32];
 
-	note_text(w, "kernel", c->kernel);
+	annotate_text(w, "kernel", c->kernel);
 	for (uint32_t i = 0; i < call->nargs; i++)
-		note_argument(w, call, i);
-	note_text(w, "result", nvs_walk_error(call, room, sizeof(room)));
+		annotate_argument(w, call, i);
+	annotate_text(w, "result", nvs_walk_error(call, room, sizeof(room)));
 	if (call->flags & NVS_CALL_CAPTURED)
-		note_text(w, "captured", "into a graph");
+		annotate_text(w, "captured", "into a graph");
 	if (call->uncounted || !call->asked_submissions)
 		return;
-	note_number(w, "submissions", call->asked_submissions);
-	note_number(w, "command_bytes", call->asked_bytes);
+	annotate_number(w, "submissions", call->asked_submissions);
+	annotate_number(w, "command_bytes", call->asked_bytes);
 }
 
 static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
@@ -423,7 +421,7 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	put_name(w, c->name);
 	if (c->call->submissions)
 		nvs_proto_fixed64(p, EVENT_FLOW, c->flow);
-	note_call(w, c);
+	annotate_call(w, c);
 	r = end_event(w);
 	return r || !c->ended ? r : end_slice(w, c->end, track);
 }
@@ -444,16 +442,16 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 	put_name(w, one->api);
 	if (one->flow)
 		nvs_proto_fixed64(p, EVENT_FLOW, one->flow);
-	note_number(w, "submission", s->number);
-	note_number(w, "sequence", s->rec->sequence);
-	note_number(w, "entries", s->nentries);
-	note_number(w, "command_bytes", nvs_submission_bytes(s));
-	note_text(w, "work", work);
-	note_text(w, "site", one->site);
+	annotate_number(w, "submission", s->number);
+	annotate_number(w, "sequence", s->rec->sequence);
+	annotate_number(w, "entries", s->nentries);
+	annotate_number(w, "command_bytes", nvs_submission_bytes(s));
+	annotate_text(w, "work", work);
+	annotate_text(w, "site", one->site);
 	r = end_event(w);
 	if (r || !one->counted)
 		return r;
-	return counter(w, one->at, track_of(w, RING, s->channel->channel, 0), one->pending);
+	return write_counter(w, one->at, track_of(w, RING, s->channel->channel, 0), one->pending);
 }
 
 static int on_release(struct nvs_walk *w, const struct nvs_walk_release *release)
@@ -468,10 +466,10 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *release
 	put_name(w, "seen done");
 	if (release->flow)
 		nvs_proto_fixed64(p, EVENT_FLOW, release->flow);
-	note_number(w, "submission", release->submission);
-	note_number(w, "payload", release->payload);
+	annotate_number(w, "submission", release->submission);
+	annotate_number(w, "payload", release->payload);
 	if (release->gpu)
-		note_number(w, "gpu_ns", release->gpu);
+		annotate_number(w, "gpu_ns", release->gpu);
 	return end_event(w);
 }
 
@@ -488,16 +486,16 @@ static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 	put_name(w, *g->name ? g->name : "-");
 	if (g->flow)
 		nvs_proto_fixed64(p, EVENT_FLOW, g->flow);
-	note_number(w, "submission", g->work->number);
+	annotate_number(w, "submission", g->work->number);
 	if (g->work->flags & NVS_WORK_ALONE)
-		note_number(w, "bytes", g->work->bytes);
-	note_text(w, "note", nvs_walk_note(g));
-	note_number(w, "clock_error_ns", g->give);
+		annotate_number(w, "bytes", g->work->bytes);
+	annotate_text(w, "note", nvs_walk_note(g));
+	annotate_number(w, "clock_error_ns", g->give);
 	r = end_event(w);
 	return r ? r : end_slice(w, g->end, track);
 }
 
-/* A started range overlaps others as it likes: each has a track of its own, of its name. */
+/* Started ranges may overlap: each has a separate track named after it. */
 static uint64_t range_track(const struct nvs_walk *w, const struct nvs_walk_range *range)
 {
 	const struct nvs_nvtx_event *e = range->event;
@@ -512,7 +510,7 @@ static uint64_t range_track(const struct nvs_walk *w, const struct nvs_walk_rang
 	uuid = (uint64_t)w->process << 48 | 1ull << 40 | ++st->ranges;
 	if (e->tag)
 		*e->tag = uuid;
-	return tell_track(w, uuid, NULL, range->name) < 0 ? 0 : uuid;
+	return write_track(w, uuid, NULL, range->name) < 0 ? 0 : uuid;
 }
 
 static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
@@ -531,13 +529,13 @@ static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
 	put_category(p, "nvtx");
 	put_name(w, *range->name ? range->name : "-");
 	nvs_nvtx_describe(nvs_nvtx_names(w->source->nvtx), range->rec, text, sizeof(text));
-	note_text(w, "nvtx", *text ? text + 2 : ""); /* behind ", " */
+	annotate_text(w, "nvtx", *text ? text + 2 : ""); /* after ", " */
 	return end_event(w);
 }
 
 static int on_memory(struct nvs_walk *w, int64_t at, uint64_t bytes)
 {
-	return counter(w, at, track_of(w, MEMORY, 0, 0), bytes);
+	return write_counter(w, at, track_of(w, MEMORY, 0, 0), bytes);
 }
 
 static const struct nvs_walker walker = {
@@ -563,16 +561,15 @@ static int print(struct nvs_run *run)
 	return r < 0 ? r : 0;
 }
 
-NVS_REPORT(export_perfetto, .name = "export=perfetto", .place = 310,
-	   .help = "for ui.perfetto.dev: calls by thread, submissions\n"
-		   "by channel, flows between them, NVTX, counters",
-	   .man = "Perfetto's own trace, to be opened at\n.IR https://ui.perfetto.dev ,\nor with "
-		  "trace_processor. A track for each thread has its calls with their arguments as "
-		  "slices, one for each channel its\nsubmissions, and when they were seen to be "
-		  "done; flows connect the three. Of a trace with\n.BR "
-		  "timing=work ,\nanother track for each channel has what the GPU did, each "
-		  "submission for as long as that took. Beside them: ranges and marks of NVTX, the "
-		  "entries of each\nring that are not seen to be done, and the device memory that "
-		  "calls have allocated.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
-	   .print = print);
+NVS_REPORT(
+	export_perfetto, .name = "export=perfetto", .place = 310,
+	.help = "for ui.perfetto.dev: calls by thread, submissions\n"
+		"by channel, flows between them, NVTX, counters",
+	.man = "A native trace of Perfetto, for\n.I https://ui.perfetto.dev\nor trace_processor. "
+	       "Each thread has a track with its calls and their arguments as slices, each channel "
+	       "one with its\nsubmissions and the times at which they were seen done; flows "
+	       "connect the three. With\n.BR timing=work ,\nanother track per channel has the GPU "
+	       "work of each submission as a slice. The trace also has NVTX ranges and marks, the "
+	       "entries of each\nring not seen done, and the device memory allocated by calls.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
+	.print = print);

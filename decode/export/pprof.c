@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --export=pprof: stacks as a profile of pprof (perftools.profiles.Profile, gzip'd), with all that
- * they are measured by. A frame is a function and a location of its name; each is written when a
- * stack first has it.
- */
+/* --export=pprof: stacks as a pprof profile (perftools.profiles.Profile, gzip) with all weights. A
+ * frame is a function and a location with its name, written when a stack first has it. */
 #include <errno.h>
 #include <zlib.h>
 #include "decode/base/hash.h"
@@ -17,7 +14,7 @@
 #include "decode/cli/table.h"
 #include "decode/base/keyed_rows.h"
 
-/* Numbers of fields, by message. */
+/* Field numbers, by message. */
 enum {
 	PROFILE_TYPE = 1,
 	PROFILE_SAMPLE = 2,
@@ -32,7 +29,7 @@ enum { TYPE_TYPE = 1, TYPE_UNIT = 2, SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2 };
 enum { LOCATION_ID = 1, LOCATION_LINE = 4, LINE_FUNCTION = 1 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2 };
 
-/* By enum nvs_measure. */
+/* Indexed by enum nvs_measure. */
 static const struct {
 	const char *type, *unit;
 } types[NVS_MEASURES] = {
@@ -42,7 +39,7 @@ static const struct {
 	[NVS_BY_TIME] = {"host_time", "nanoseconds"},
 };
 
-/* A frame's name: function, location and string have one number. */
+/* Name of a frame: its function and location have the same number. */
 struct name {
 	uint64_t key; /* hash */
 	uint64_t number;
@@ -51,13 +48,13 @@ struct name {
 struct writer {
 	struct nvs_proto proto;
 	struct nvs_rows names;
-	uint64_t strings; /* so far */
+	uint64_t strings; /* strings written so far */
 	z_stream z;
 	struct nvs_out *out;
 };
 
-/* What is in the buffer goes on its way. */
-static int flush(struct writer *w, int how)
+/* Compresses and writes the buffer. */
+static int flush_buffer(struct writer *w, int how)
 {
 	unsigned char packed[16384];
 
@@ -81,7 +78,7 @@ static uint64_t add_string(struct writer *w, const char *text)
 	return w->strings++;
 }
 
-/* 0: no memory. */
+/* Returns 0 if memory is short. */
 static uint64_t location_of(struct writer *w, const char *text)
 {
 	uint64_t key = nvs_hash64(text, strlen(text)), string;
@@ -105,7 +102,7 @@ static uint64_t location_of(struct writer *w, const char *text)
 	return name->number;
 }
 
-/* KNOWN: of all stacks. */
+/* KNOWN: weights that are written. */
 static int add_sample(struct writer *w, const struct nvs_stacks *t, const struct nvs_frame *frame,
 		      const bool known[NVS_MEASURES])
 {
@@ -125,14 +122,14 @@ static int add_sample(struct writer *w, const struct nvs_stacks *t, const struct
 	nvs_proto_packed(&w->proto, SAMPLE_LOCATIONS, locations, n);
 	nvs_proto_packed(&w->proto, SAMPLE_VALUES, values, nvalues);
 	nvs_proto_end(&w->proto);
-	return flush(w, Z_NO_FLUSH);
+	return flush_buffer(w, Z_NO_FLUSH);
 }
 
 static void add_types(struct writer *w, const bool known[NVS_MEASURES], enum nvs_measure by)
 {
 	struct nvs_proto *p = &w->proto;
 
-	add_string(w, ""); /* number 0 has to be */
+	add_string(w, ""); /* string 0 must be empty */
 	for (int i = 0; i < NVS_MEASURES; i++) {
 		uint64_t type, unit;
 
@@ -162,7 +159,7 @@ static void add_times(struct writer *w, const struct nvs_source *s)
 	nvs_proto_uint(&w->proto, PROFILE_DURATION, last > 0 ? (uint64_t)last : 0);
 }
 
-/* What is not known of a stack would read 0 there: then no stack tells it. */
+/* An unknown weight would read as 0: a weight that is unknown for any stack is left out. */
 static void find_known(const struct nvs_stacks_list *list, bool known[NVS_MEASURES])
 {
 	for (int i = 0; i < NVS_MEASURES; i++)
@@ -181,7 +178,7 @@ static int write_profile(struct nvs_run *run, const struct nvs_stacks_list *list
 	bool known[NVS_MEASURES];
 	int r = 0;
 
-	/* 16 beside the window's size: as gzip has it */
+	/* + 16: gzip format */
 	if (deflateInit2(&w.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY))
 		return -ENOMEM;
 	find_known(list, known);
@@ -191,7 +188,7 @@ static int write_profile(struct nvs_run *run, const struct nvs_stacks_list *list
 	for (size_t i = 0; i < list->shown && !r; i++)
 		r = add_sample(&w, run->state, list->frame[i], known);
 	if (!r)
-		r = flush(&w, Z_FINISH);
+		r = flush_buffer(&w, Z_FINISH);
 	deflateEnd(&w.z);
 	nvs_proto_free(&w.proto);
 	nvs_rows_free(&w.names, NULL);
@@ -225,8 +222,8 @@ NVS_REPORT(export_pprof, .name = "export=pprof", .place = 340,
 	   .help = "a profile for pprof: stacks by submissions, bytes,\n"
 		   "calls and host time",
 	   .man = "A profile for pprof\n.RB ( \"go tool pprof\" ):\nstacks with their submissions, "
-		  "bytes of commands, calls, and the host time of calls without that of calls "
-		  "inside them. Its default is\nwhat\n.B \\-s\nsays.",
+		  "bytes of commands, calls, and the host time of calls, excluding nested calls. "
+		  "Its default sample type is\nthat of\n.BR \\-s .",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
 	   NVS_REPORT_COLUMNS(nvs_measure_columns), .state = sizeof(struct nvs_stacks),
 	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages of protocol buffers: varints, fixed numbers, and lengths in front of what they count. */
+/* Encoder for protocol buffers: varints, fixed-size numbers and length-prefixed fields. */
 #include "decode/export/proto.h"
 #include <string.h>
 #include "nvsnoop/decode.h"
 
 enum { VARINT = 0, FIXED64 = 1, LENGTH = 2 };
 
-#define MOST_TEXT 4096u /* bytes of one, before it is escaped */
+#define MOST_TEXT 4096u /* bytes of a text before escaping */
 
-static uint8_t *take(struct nvs_proto *p, size_t n)
+static uint8_t *reserve_bytes(struct nvs_proto *p, size_t n)
 {
 	size_t room = p->room ? p->room : 4096;
 	uint8_t *data;
@@ -33,7 +33,7 @@ void nvs_proto_free(struct nvs_proto *p)
 	memset(p, 0, sizeof(*p));
 }
 
-static size_t varint(uint8_t dst[10], uint64_t value)
+static size_t encode_varint(uint8_t dst[10], uint64_t value)
 {
 	size_t n = 0;
 
@@ -45,7 +45,7 @@ static size_t varint(uint8_t dst[10], uint64_t value)
 
 void nvs_proto_put(struct nvs_proto *p, const void *data, size_t n)
 {
-	uint8_t *at = n ? take(p, n) : NULL;
+	uint8_t *at = n ? reserve_bytes(p, n) : NULL;
 
 	if (at)
 		memcpy(at, data, n);
@@ -55,7 +55,7 @@ void nvs_proto_varint(struct nvs_proto *p, uint64_t value)
 {
 	uint8_t bytes[10];
 
-	nvs_proto_put(p, bytes, varint(bytes, value));
+	nvs_proto_put(p, bytes, encode_varint(bytes, value));
 }
 
 static void put_key(struct nvs_proto *p, uint32_t field, unsigned type)
@@ -81,8 +81,8 @@ void nvs_proto_end(struct nvs_proto *p)
 		return;
 	at = p->open[--p->depth];
 	length = p->n - at;
-	n = varint(bytes, length);
-	if (!take(p, n))
+	n = encode_varint(bytes, length);
+	if (!reserve_bytes(p, n))
 		return;
 	memmove(p->data + at + n, p->data + at, length);
 	memcpy(p->data + at, bytes, n);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --export=raw: the segments of submissions as they were, a file of dwords each, as nv_push_dump
- * and nvsnoop-report --raw read them; and a list of them, index.csv.
- */
+/* --export=raw: segments of submissions unchanged, one file of dwords each, for nv_push_dump and
+ * nvsnoop-report --raw; index.csv lists them. */
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/export/output_dir.h"
@@ -12,12 +10,12 @@
 
 struct state {
 	FILE *index;
-	uint64_t told; /* submissions of this trace */
+	uint64_t told; /* submissions of the current trace so far */
 };
 
-/* Submissions by the thousand: a folder is not to have a million files. */
-static int put_segment(struct nvs_walk *w, const struct nvs_walk_submission *one,
-		       const struct nvs_segment *seg)
+/* One directory per thousand submissions, lest one has a million files. */
+static int write_segment(struct nvs_walk *w, const struct nvs_walk_submission *one,
+			 const struct nvs_segment *seg)
 {
 	const struct nvs_submission *s = one->s;
 	struct state *st = w->to;
@@ -53,7 +51,7 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 
 	while (!r && nvs_segment_next(&it, &seg))
 		if (seg.bytes)
-			r = put_segment(w, one, &seg);
+			r = write_segment(w, one, &seg);
 	return r ? r : nvs_filter_past(w->source, one->s, ++st->told);
 }
 
@@ -78,10 +76,9 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(export_raw, .name = "export=raw", .place = 360,
-	   .help = "segments as bare dwords, a file each, as nv_push_dump\n"
-		   "and --raw read them; -o DIR",
-	   .man = "The segments of submissions as bare dwords, a file each, into the folder of\n"
-		  ".BR \\-o ,\nas Mesa's nv_push_dump and\n.B \\-\\-raw\nread them. Its index.csv "
-		  "says which is which.",
+	   .help = "segments as bare dwords, one file each, for nv_push_dump\nand --raw; -o DIR",
+	   .man = "The segments of submissions as bare dwords, one file each, in the directory "
+		  "of\n.BR \\-o ,\nfor Mesa's nv_push_dump and\n.BR \\-\\-raw .\nIts index.csv "
+		  "lists them.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER,
 	   .print = print);

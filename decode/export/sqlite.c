@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --export=sqlite: a database with our tables (NVSNOOP_CALL and so on), and, made of them, those
- * tables of Nsight Systems' export whose meaning is equal, by its names and columns. None of those
- * has a row of which a time is not known. Theirs of what the GPU did are of kernels and copies, the
- * times that there are of submissions: those are in them that held one of these and nothing else,
- * and waited for nobody else's work meanwhile.
- */
+/* --export=sqlite: a database with our tables (NVSNOOP_CALL and so on), and derived from them the
+ * tables of Nsight Systems' export with the same meaning, names and columns; their rows have all
+ * times known. Kernels, copies and memsets in those tables come from submissions with a GPU time
+ * that held one of them and nothing else, and did not wait for other work. */
 #include <ctype.h>
 #include <errno.h>
 #include <sqlite3.h>
 #include "decode/export/tables.h"
 #include "decode/report/core/report.h"
 
-#define MOST_TEXT 4096u /* bytes of one, before it is escaped */
+#define MOST_TEXT 4096u /* bytes of a text before escaping */
 
 struct state {
 	sqlite3 *db;
 	sqlite3_stmt *insert[NVS_TABLES];
 };
 
-/*
- * As Nsight Systems numbers things: event class 1 is the driver's API, type 59 a range that is
- * pushed, 60 one that is started, 34 a mark, 75 a domain with its name; a thread is known by
- * process and tid in one number.
- */
+/* Numbers of Nsight Systems: event class 1 is the driver API; event types are 59 pushed range, 60
+ * started range, 34 mark, 75 domain name. A thread is identified by pid and tid in one number. */
 static const char *const nsys[] = {
 	"CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT)",
 	"INSERT INTO META_DATA_EXPORT VALUES ('EXPORTER', 'nvsnoop " NVS_VERSION "')",
@@ -68,8 +62,7 @@ static const char *const nsys[] = {
 	" FROM NVSNOOP_CALL c JOIN NVSNOOP_PROCESS p USING (process)"
 	" LEFT JOIN NVSNOOP_THREAD t ON t.process = c.process AND t.thread = c.thread"
 	" JOIN StringIds s ON s.value = c.api WHERE c.begin_ns NOT NULL AND c.end_ns NOT NULL",
-	/* What the GPU did, for the three of below: by one submission that has a time of its own.
-	 */
+	/* GPU work with its own time, for the next three tables. */
 	"CREATE TEMP VIEW one AS SELECT g.begin_ns AS start, g.end_ns AS \"end\", h.gpu AS "
 	"deviceId,"
 	" g.context AS contextId, g.stream AS streamId, c.rowid AS correlationId,"
@@ -146,7 +139,7 @@ static const char *const nsys[] = {
 	" GROUP BY r.process, r.domain_id",
 };
 
-static int fail(const struct state *st, const char *path)
+static int print_db_error(const struct state *st, const char *path)
 {
 	char safe[512];
 
@@ -211,13 +204,13 @@ static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
 	}
 	done = sqlite3_step(s);
 	sqlite3_reset(s);
-	return done == SQLITE_DONE ? 0 : fail(st, w->run->options->print.output);
+	return done == SQLITE_DONE ? 0 : print_db_error(st, w->run->options->print.output);
 }
 
-/* ---- from the beginning to the end ---- */
+/* ---- the database ---- */
 
-/* Its journal would only be for a database that somebody else has a use for already. */
-static bool begin(struct state *st, const char *path)
+/* No journal: an incomplete database is of no use. */
+static bool open_database(struct state *st, const char *path)
 {
 	bool good = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
 				    NULL) == SQLITE_OK &&
@@ -229,7 +222,7 @@ static bool begin(struct state *st, const char *path)
 	return good;
 }
 
-static bool finish(struct state *st)
+static bool finish_database(struct state *st)
 {
 	for (size_t i = 0; i < sizeof(nsys) / sizeof(*nsys); i++)
 		if (!run_sql(st, nsys[i]))
@@ -241,28 +234,27 @@ static int print(struct nvs_run *run)
 {
 	const char *path = run->options->print.output;
 	struct state st = {NULL};
-	int r = begin(&st, path) ? 0 : fail(&st, path);
+	int r = open_database(&st, path) ? 0 : print_db_error(&st, path);
 
 	if (!r)
 		r = nvs_tables_walk(run, on_row, &st);
-	if (!r && !finish(&st))
-		r = fail(&st, path);
+	if (!r && !finish_database(&st))
+		r = print_db_error(&st, path);
 	for (int i = 0; i < NVS_TABLES; i++)
 		sqlite3_finalize(st.insert[i]);
 	sqlite3_close(st.db);
 	return r;
 }
 
-NVS_REPORT(
-	export_sqlite, .name = "export=sqlite", .place = 330,
-	.help = "an SQLite database: calls, submissions, ranges and\n"
-		"more, also by Nsight Systems' tables; -o FILE",
-	.man = "An SQLite database, into the file of\n.BR \\-o .\nCalls, submissions, ranges, "
-	       "channels, graphs and stacks stand in tables of our own (NVSNOOP_CALL ...), calls, "
-	       "ranges, threads and stacks also\nin those that Nsight Systems has for them "
-	       "(CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS ...), for what was written for it. What "
-	       "the GPU did, by the times of\n.BR timing=work ,\nstands in NVSNOOP_GPU_WORK; "
-	       "kernels, copies and memsets that have a time of their own also in "
-	       "CUPTI_ACTIVITY_KIND_KERNEL, _MEMCPY and _MEMSET.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FILE,
-	.print = print);
+NVS_REPORT(export_sqlite, .name = "export=sqlite", .place = 330,
+	   .help = "an SQLite database: calls, submissions, ranges and\n"
+		   "more, also by Nsight Systems' tables; -o FILE",
+	   .man = "An SQLite database in the file of\n.BR \\-o .\nCalls, submissions, ranges, "
+		  "channels, graphs and stacks are in nvsnoop's own tables (NVSNOOP_CALL ...); "
+		  "calls, ranges, threads and stacks are also\nin the tables of Nsight Systems "
+		  "(CUPTI_ACTIVITY_KIND_RUNTIME, NVTX_EVENTS ...), for tools written for it. GPU "
+		  "work, by the times of\n.BR timing=work ,\nis in NVSNOOP_GPU_WORK; kernels, "
+		  "copies and memsets with a separate time are also in CUPTI_ACTIVITY_KIND_KERNEL, "
+		  "_MEMCPY and _MEMSET.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FILE,
+	   .print = print);

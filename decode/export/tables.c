@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The tables of exports, and what stands in their rows. One file, since half of it is the columns,
- * which are read beside what fills them.
- */
+/* The tables of exports: columns, and callbacks that fill their rows. */
 #include "decode/export/tables.h"
 #include <errno.h>
 #include "decode/base/hash.h"
@@ -172,7 +169,7 @@ const struct nvs_tables_one nvs_tables[NVS_TABLES] = {
 	[NVS_TABLE_MEMORY] = {"memory", COLUMNS(memory_columns)},
 };
 
-/* A range that has begun. */
+/* A range that has not ended: its row is added at the end. */
 struct held {
 	uint64_t id;
 	struct nvs_nvtx_node *node;
@@ -181,42 +178,42 @@ struct held {
 	UT_hash_handle hh;
 };
 
-/* A submission that copies, whose row waits: its copies may turn out to be code. */
+/* A submission with copies: its row is delayed, as the copies may turn out to be code. */
 struct copying {
 	uint64_t number;
 	struct nvs_tally tally;
 	struct nvs_cell cells[NVS_CELLS_MOST];
 };
 
-#define MOST_COPYING 64u /* more copies than these are not looked back at, anyway */
+#define MOST_COPYING 64u /* the decoder looks back no further than this */
 
 struct state {
 	nvs_tables_row *row;
 	void *arg;
-	struct held *held; /* in the order in which they began */
+	struct held *held; /* in order of begin */
 	uint64_t ids;
-	struct copying copying[MOST_COPYING]; /* in a circle, from FIRST on */
+	struct copying copying[MOST_COPYING]; /* ring buffer from FIRST on */
 	uint32_t first, ncopying;
-	/* The row that is being made. */
+	/* The current row. */
 	struct nvs_cell cells[NVS_CELLS_MOST];
 	uint32_t n;
 };
 
-/* ---- a row: cells from the left to the right, then tell() ---- */
+/* ---- a row: begin_row(), cells from left to right, finish_row() ---- */
 
-static void number(struct state *st, bool known, uint64_t value)
+static void add_number(struct state *st, bool known, uint64_t value)
 {
 	st->cells[st->n++] = (struct nvs_cell){known, (int64_t)value, NULL};
 }
 
-static void text(struct state *st, const char *value)
+static void add_text(struct state *st, const char *value)
 {
 	st->cells[st->n++] = (struct nvs_cell){value && *value, 0, value};
 }
 
-static void time_cell(struct state *st, const struct nvs_walk *w, bool known, int64_t ns)
+static void add_time(struct state *st, const struct nvs_walk *w, bool known, int64_t ns)
 {
-	number(st, known && w->timed, (uint64_t)ns);
+	add_number(st, known && w->timed, (uint64_t)ns);
 }
 
 static struct state *begin_row(const struct nvs_walk *w)
@@ -224,11 +221,11 @@ static struct state *begin_row(const struct nvs_walk *w)
 	struct state *st = w->to;
 
 	st->n = 0;
-	number(st, true, w->process);
+	add_number(st, true, w->process);
 	return st;
 }
 
-static int tell(const struct nvs_walk *w, enum nvs_tables_of table)
+static int finish_row(const struct nvs_walk *w, enum nvs_tables_of table)
 {
 	struct state *st = w->to;
 
@@ -236,9 +233,9 @@ static int tell(const struct nvs_walk *w, enum nvs_tables_of table)
 						   : -EINVAL;
 }
 
-/* ---- what the trace is of ---- */
+/* ---- process, GPUs, threads, channels ---- */
 
-static int tell_gpus(struct nvs_walk *w)
+static int add_gpus(struct nvs_walk *w)
 {
 	const struct nvs_trace *trace = w->source->trace;
 	char uuid[64] = "";
@@ -253,15 +250,15 @@ static int tell_gpus(struct nvs_walk *w)
 		for (uint32_t k = 0; k < sizeof(gpu->uuid); k++)
 			n += (size_t)snprintf(uuid + n, sizeof(uuid) - n, "%02x", gpu->uuid[k]);
 		snprintf(name, sizeof(name), "%.*s", (int)sizeof(gpu->name), gpu->name);
-		number(st, true, gpu->gpu);
-		text(st, name);
-		text(st, uuid);
-		r = tell(w, NVS_TABLE_GPU);
+		add_number(st, true, gpu->gpu);
+		add_text(st, name);
+		add_text(st, uuid);
+		r = finish_row(w, NVS_TABLE_GPU);
 	}
 	return r;
 }
 
-static int tell_threads(struct nvs_walk *w)
+static int add_threads(struct nvs_walk *w)
 {
 	uint32_t n = nvs_trace_thread_count(w->source->trace);
 	int r = 0;
@@ -273,15 +270,15 @@ static int tell_threads(struct nvs_walk *w)
 		if (!t)
 			continue;
 		st = begin_row(w);
-		number(st, true, i);
-		number(st, t->tid, t->tid);
-		text(st, t->name);
-		r = tell(w, NVS_TABLE_THREAD);
+		add_number(st, true, i);
+		add_number(st, t->tid, t->tid);
+		add_text(st, t->name);
+		r = finish_row(w, NVS_TABLE_THREAD);
 	}
 	return r;
 }
 
-static int tell_channels(struct nvs_walk *w)
+static int add_channels(struct nvs_walk *w)
 {
 	uint32_t n = nvs_trace_channel_count(w->source->trace);
 	int r = 0;
@@ -293,20 +290,20 @@ static int tell_channels(struct nvs_walk *w)
 		if (!c)
 			continue;
 		st = begin_row(w);
-		number(st, true, i);
-		number(st, c->known && c->rec.gpu != NVS_NONE, c->rec.gpu);
-		number(st, c->known, c->rec.object_class);
-		number(st, c->known, c->rec.engine);
-		number(st, c->known && c->rec.token != NVS_NONE, c->rec.token);
-		number(st, c->known, c->rec.entries);
-		r = tell(w, NVS_TABLE_CHANNEL);
+		add_number(st, true, i);
+		add_number(st, c->known && c->rec.gpu != NVS_NONE, c->rec.gpu);
+		add_number(st, c->known, c->rec.object_class);
+		add_number(st, c->known, c->rec.engine);
+		add_number(st, c->known && c->rec.token != NVS_NONE, c->rec.token);
+		add_number(st, c->known, c->rec.entries);
+		r = finish_row(w, NVS_TABLE_CHANNEL);
 	}
 	return r;
 }
 
-static void put_value(struct state *st, const struct nvs_value *v)
+static void add_value(struct state *st, const struct nvs_value *v)
 {
-	number(st, v->kind != NVS_VALUE_NONE, v->count);
+	add_number(st, v->kind != NVS_VALUE_NONE, v->count);
 }
 
 static int on_begin(struct nvs_walk *w)
@@ -318,37 +315,37 @@ static int on_begin(struct nvs_walk *w)
 	int r;
 
 	nvs_source_pid(w->source, &v);
-	put_value(st, &v);
-	text(st, w->source->path);
-	text(st, s->attr[NVS_ATTR_HOST]);
+	add_value(st, &v);
+	add_text(st, w->source->path);
+	add_text(st, s->attr[NVS_ATTR_HOST]);
 	nvs_source_number(w->source, NVS_ATTR_RANK, &v);
-	put_value(st, &v);
+	add_value(st, &v);
 	nvs_source_number(w->source, NVS_ATTR_WORLD_SIZE, &v);
-	put_value(st, &v);
-	text(st, s->attr[NVS_ATTR_EXE]);
-	text(st, s->attr[NVS_ATTR_DRIVER]);
-	number(st, clock->known, clock->began);
-	number(st, clock->known, (uint64_t)clock->shift);
-	number(st, clock->known, clock->clock);
-	number(st, clock->known, clock->error);
-	number(st, clock->known, (uint64_t)clock->drift);
-	number(st, clock->known, clock->steps);
-	number(st, clock->known, (uint64_t)clock->stepped);
-	number(st, clock->day == NVS_DAY_KEPT, clock->day_error);
-	r = tell(w, NVS_TABLE_PROCESS);
+	add_value(st, &v);
+	add_text(st, s->attr[NVS_ATTR_EXE]);
+	add_text(st, s->attr[NVS_ATTR_DRIVER]);
+	add_number(st, clock->known, clock->began);
+	add_number(st, clock->known, (uint64_t)clock->shift);
+	add_number(st, clock->known, clock->clock);
+	add_number(st, clock->known, clock->error);
+	add_number(st, clock->known, (uint64_t)clock->drift);
+	add_number(st, clock->known, clock->steps);
+	add_number(st, clock->known, (uint64_t)clock->stepped);
+	add_number(st, clock->day == NVS_DAY_KEPT, clock->day_error);
+	r = finish_row(w, NVS_TABLE_PROCESS);
 	if (!r)
-		r = tell_gpus(w);
+		r = add_gpus(w);
 	if (!r)
-		r = tell_threads(w);
-	return r ? r : tell_channels(w);
+		r = add_threads(w);
+	return r ? r : add_channels(w);
 }
 
-/* ---- what happened ---- */
+/* ---- events ---- */
 
-/* One that has frames. */
-static void put_stack(struct state *st, const struct nvs_walk *w, uint32_t stack)
+/* Null for a stack without frames. */
+static void add_stack(struct state *st, const struct nvs_walk *w, uint32_t stack)
 {
-	number(st, nvs_trace_stack_at(w->source->trace, stack), stack);
+	add_number(st, nvs_trace_stack_at(w->source->trace, stack), stack);
 }
 
 /* "step" of "void ns::step<4>(float*)". */
@@ -376,7 +373,7 @@ static const char *base_name(const char *name, char *room, size_t size)
 	return room;
 }
 
-static int tell_launch(struct nvs_walk *w, const struct nvs_walk_call *c)
+static int add_launch(struct nvs_walk *w, const struct nvs_walk_call *c)
 {
 	const struct nvs_kernel *k = c->launched;
 	struct state *st = begin_row(w);
@@ -386,17 +383,17 @@ static int tell_launch(struct nvs_walk *w, const struct nvs_walk_call *c)
 	char room[256];
 
 	asked = nvs_call_value(c->call, NVS_ARG_sharedMemBytes, &shared);
-	number(st, true, c->flow);
-	text(st, c->kernel);
-	text(st, base_name(c->kernel, room, sizeof(room)));
-	text(st, k->name);
+	add_number(st, true, c->flow);
+	add_text(st, c->kernel);
+	add_text(st, base_name(c->kernel, room, sizeof(room)));
+	add_text(st, k->name);
 	for (int i = 0; i < 6; i++)
-		number(st, shaped, shape[i]);
-	number(st, k->has_attributes, k->registers);
-	number(st, k->has_attributes, k->shared);
-	number(st, asked, shared);
-	number(st, k->has_attributes, k->local);
-	return tell(w, NVS_TABLE_LAUNCH);
+		add_number(st, shaped, shape[i]);
+	add_number(st, k->has_attributes, k->registers);
+	add_number(st, k->has_attributes, k->shared);
+	add_number(st, asked, shared);
+	add_number(st, k->has_attributes, k->local);
+	return finish_row(w, NVS_TABLE_LAUNCH);
 }
 
 static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
@@ -407,43 +404,43 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	char room[32], words[NVS_WORDS_BYTES];
 	int r;
 
-	number(st, true, c->flow);
-	number(st, call->thread != NVS_NONE, call->thread);
-	text(st, c->name);
-	text(st, nvs_call_group_name(nvs_call_group(call)));
-	number(st, true, call->depth);
-	time_cell(st, w, true, c->begin);
-	time_cell(st, w, returned, c->end);
-	number(st, returned, call->result);
-	text(st, nvs_walk_error(call, room, sizeof(room)));
-	number(st, true, !!(call->flags & NVS_CALL_CAPTURED));
-	text(st, c->kernel);
-	number(st, !call->uncounted, call->asked_submissions);
-	number(st, !call->uncounted, call->asked_entries);
-	number(st, !call->uncounted, call->asked_bytes);
-	put_stack(st, w, call->stack);
+	add_number(st, true, c->flow);
+	add_number(st, call->thread != NVS_NONE, call->thread);
+	add_text(st, c->name);
+	add_text(st, nvs_call_group_name(nvs_call_group(call)));
+	add_number(st, true, call->depth);
+	add_time(st, w, true, c->begin);
+	add_time(st, w, returned, c->end);
+	add_number(st, returned, call->result);
+	add_text(st, nvs_walk_error(call, room, sizeof(room)));
+	add_number(st, true, !!(call->flags & NVS_CALL_CAPTURED));
+	add_text(st, c->kernel);
+	add_number(st, !call->uncounted, call->asked_submissions);
+	add_number(st, !call->uncounted, call->asked_entries);
+	add_number(st, !call->uncounted, call->asked_bytes);
+	add_stack(st, w, call->stack);
 	nvs_words_call(words, w->source, w->handles, call);
-	text(st, words);
-	r = tell(w, NVS_TABLE_CALL);
-	return r || !c->launched ? r : tell_launch(w, c);
+	add_text(st, words);
+	r = finish_row(w, NVS_TABLE_CALL);
+	return r || !c->launched ? r : add_launch(w, c);
 }
 
-/* From "launches" to "code_upload_bytes". */
-static void put_tally(struct state *st, const struct nvs_tally *t, bool seen)
+/* Columns "launches" to "code_upload_bytes". */
+static void add_tally(struct state *st, const struct nvs_tally *t, bool seen)
 {
-	number(st, seen, t->launches);
+	add_number(st, seen, t->launches);
 	for (int i = 0; i < NVS_COPY_MODES; i++) {
-		number(st, seen, t->copies[i]);
-		number(st, seen, t->copied[i]);
+		add_number(st, seen, t->copies[i]);
+		add_number(st, seen, t->copied[i]);
 	}
-	number(st, seen, t->memsets);
-	number(st, seen, t->memset_bytes);
-	number(st, seen, t->codes);
-	number(st, seen, t->code_bytes);
+	add_number(st, seen, t->memsets);
+	add_number(st, seen, t->memset_bytes);
+	add_number(st, seen, t->codes);
+	add_number(st, seen, t->code_bytes);
 }
 
-/* The first of those that wait. */
-static int tell_copying(const struct nvs_walk *w)
+/* Adds the row of the oldest held submission. */
+static int add_held_submission(const struct nvs_walk *w)
 {
 	struct state *st = w->to;
 	const struct copying *c = st->copying + st->first;
@@ -453,19 +450,19 @@ static int tell_copying(const struct nvs_walk *w)
 	memcpy(st->cells, c->cells, sizeof(st->cells));
 	for (st->n = 0; strcmp(submission_columns[st->n].name, "launches"); st->n++)
 		;
-	put_tally(st, &c->tally, true);
+	add_tally(st, &c->tally, true);
 	st->n = nvs_tables[NVS_TABLE_SUBMISSION].ncolumns;
-	return tell(w, NVS_TABLE_SUBMISSION);
+	return finish_row(w, NVS_TABLE_SUBMISSION);
 }
 
-static int add_copying(struct nvs_walk *w, uint64_t submission, const struct nvs_tally *t)
+static int hold_submission(struct nvs_walk *w, uint64_t submission, const struct nvs_tally *t)
 {
 	struct state *st = w->to;
 	struct copying new = {.number = submission, .tally = *t};
 	int r;
 
 	memcpy(new.cells, st->cells, sizeof(new.cells));
-	r = st->ncopying == MOST_COPYING ? tell_copying(w) : 0;
+	r = st->ncopying == MOST_COPYING ? add_held_submission(w) : 0;
 	st->copying[(st->first + st->ncopying++) % MOST_COPYING] = new;
 	return r;
 }
@@ -489,7 +486,7 @@ static int on_read(struct nvs_walk *w)
 	int r = 0;
 
 	while (st->ncopying && !r)
-		r = tell_copying(w);
+		r = add_held_submission(w);
 	return r;
 }
 
@@ -505,47 +502,48 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 {
 	const struct nvs_submission *s = one->s;
 	const struct nvs_tally *t = one->tally;
-	/* Of what was not recorded nothing is known. */
+	/* Operations are unknown if commands were not recorded. */
 	bool seen = !nvs_submission_skipped(s);
 	struct state *st = begin_row(w);
 
-	number(st, true, s->number);
-	number(st, true, s->channel->channel);
-	number(st, true, s->rec->sequence);
-	number(st, s->thread->thread != NVS_NONE, s->thread->thread);
-	number(st, one->flow, one->flow);
-	time_cell(st, w, true, one->at);
-	number(st, true, s->nentries);
-	number(st, one->counted, one->pending);
-	number(st, true, nvs_submission_bytes(s));
-	put_tally(st, t, seen);
-	number(st, seen, t->releases);
-	number(st, seen, t->acquires);
-	put_stack(st, w, s->rec->stack);
-	text(st, one->api);
-	text(st, one->site);
-	return seen && copies_any(t) ? add_copying(w, s->number, t) : tell(w, NVS_TABLE_SUBMISSION);
+	add_number(st, true, s->number);
+	add_number(st, true, s->channel->channel);
+	add_number(st, true, s->rec->sequence);
+	add_number(st, s->thread->thread != NVS_NONE, s->thread->thread);
+	add_number(st, one->flow, one->flow);
+	add_time(st, w, true, one->at);
+	add_number(st, true, s->nentries);
+	add_number(st, one->counted, one->pending);
+	add_number(st, true, nvs_submission_bytes(s));
+	add_tally(st, t, seen);
+	add_number(st, seen, t->releases);
+	add_number(st, seen, t->acquires);
+	add_stack(st, w, s->rec->stack);
+	add_text(st, one->api);
+	add_text(st, one->site);
+	return seen && copies_any(t) ? hold_submission(w, s->number, t)
+				     : finish_row(w, NVS_TABLE_SUBMISSION);
 }
 
 static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
 {
 	struct state *st = begin_row(w);
 
-	number(st, true, r->channel->channel);
-	number(st, true, r->submission);
-	number(st, true, r->payload);
-	time_cell(st, w, true, r->at);
-	number(st, r->gpu, r->gpu);
-	return tell(w, NVS_TABLE_RELEASE);
+	add_number(st, true, r->channel->channel);
+	add_number(st, true, r->submission);
+	add_number(st, true, r->payload);
+	add_time(st, w, true, r->at);
+	add_number(st, r->gpu, r->gpu);
+	return finish_row(w, NVS_TABLE_RELEASE);
 }
 
 static int on_memory(struct nvs_walk *w, int64_t at, uint64_t bytes)
 {
 	struct state *st = begin_row(w);
 
-	time_cell(st, w, true, at);
-	number(st, true, bytes);
-	return tell(w, NVS_TABLE_MEMORY);
+	add_time(st, w, true, at);
+	add_number(st, true, bytes);
+	return finish_row(w, NVS_TABLE_MEMORY);
 }
 
 static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
@@ -553,40 +551,40 @@ static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 	const struct nvs_work_stream *stream = g->stream;
 	struct state *st = begin_row(w);
 
-	number(st, true, g->work->number);
-	number(st, true, g->work->channel);
-	number(st, g->flow, g->flow);
-	text(st, g->name);
-	time_cell(st, w, true, g->begin);
-	time_cell(st, w, !g->brief, g->end);
-	number(st, g->work->flags & NVS_WORK_ALONE, g->work->bytes);
-	number(st, true, g->give);
-	text(st, nvs_walk_note(g));
-	number(st, stream, stream ? stream->key.stream : 0);
-	number(st, stream && stream->key.context, stream ? stream->key.context : 0);
-	return tell(w, NVS_TABLE_GPU_WORK);
+	add_number(st, true, g->work->number);
+	add_number(st, true, g->work->channel);
+	add_number(st, g->flow, g->flow);
+	add_text(st, g->name);
+	add_time(st, w, true, g->begin);
+	add_time(st, w, !g->brief, g->end);
+	add_number(st, g->work->flags & NVS_WORK_ALONE, g->work->bytes);
+	add_number(st, true, g->give);
+	add_text(st, nvs_walk_note(g));
+	add_number(st, stream, stream ? stream->key.stream : 0);
+	add_number(st, stream && stream->key.context, stream ? stream->key.context : 0);
+	return finish_row(w, NVS_TABLE_GPU_WORK);
 }
 
-/* ---- ranges: told when they have ended ---- */
+/* ---- ranges: added when they have ended ---- */
 
-static int tell_range(struct nvs_walk *w, const struct held *h, bool ended, int64_t end)
+static int add_range(struct nvs_walk *w, const struct held *h, bool ended, int64_t end)
 {
 	static const char *const kinds[] = {"push", "start", "mark"};
 	const struct nvs_nvtx_node *node = h->node;
 	struct nvs_nvtx_names *names = nvs_nvtx_names(w->source->nvtx);
 	struct state *st = begin_row(w);
 
-	number(st, h->thread != NVS_NONE, h->thread);
-	number(st, true, node->key.domain);
-	text(st, node->key.domain ? nvs_nvtx_domain(names, node->key.domain) : "default");
-	text(st, kinds[node->key.kind]);
-	text(st, node->name);
-	number(st, node->key.kind != NVS_NVTX_START, node->depth);
-	number(st, node->colored, node->color);
-	number(st, true, h->id);
-	time_cell(st, w, true, h->begin);
-	time_cell(st, w, ended, end);
-	return tell(w, NVS_TABLE_RANGE);
+	add_number(st, h->thread != NVS_NONE, h->thread);
+	add_number(st, true, node->key.domain);
+	add_text(st, node->key.domain ? nvs_nvtx_domain(names, node->key.domain) : "default");
+	add_text(st, kinds[node->key.kind]);
+	add_text(st, node->name);
+	add_number(st, node->key.kind != NVS_NVTX_START, node->depth);
+	add_number(st, node->colored, node->color);
+	add_number(st, true, h->id);
+	add_time(st, w, true, h->begin);
+	add_time(st, w, ended, end);
+	return finish_row(w, NVS_TABLE_RANGE);
 }
 
 static int end_range(struct nvs_walk *w, const struct nvs_walk_range *range)
@@ -600,12 +598,12 @@ static int end_range(struct nvs_walk *w, const struct nvs_walk_range *range)
 	if (!h)
 		return 0;
 	HASH_DEL(st->held, h);
-	r = tell_range(w, h, true, range->end);
+	r = add_range(w, h, true, range->end);
 	free(h);
 	return r;
 }
 
-static int hold(struct state *st, const struct held *h)
+static int hold_range(struct state *st, const struct held *h)
 {
 	struct held *copy = malloc(sizeof(*copy));
 
@@ -629,12 +627,12 @@ static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
 		return end_range(w, range);
 	h.id = ++st->ids;
 	if (e->what == NVS_NVTX_MARKED || !e->tag)
-		return tell_range(w, &h, false, 0);
+		return add_range(w, &h, false, 0);
 	*e->tag = h.id;
-	return hold(st, &h);
+	return hold_range(st, &h);
 }
 
-/* Those that never ended. */
+/* Ranges that never ended. */
 static int drop_held(struct nvs_walk *w, bool told)
 {
 	struct state *st = w->to;
@@ -644,15 +642,15 @@ static int drop_held(struct nvs_walk *w, bool told)
 	HASH_ITER(hh, st->held, h, next) {
 		HASH_DEL(st->held, h);
 		if (told && !r)
-			r = tell_range(w, h, false, 0);
+			r = add_range(w, h, false, 0);
 		free(h);
 	}
 	return r;
 }
 
-/* ---- graphs, as they were last ---- */
+/* ---- graphs in their last state ---- */
 
-static int tell_node(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i)
+static int add_node(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i)
 {
 	const struct nvs_graph_node *node = exec->nodes + i;
 	bool kernel = !node->type, shaped = kernel && !(node->flags & NVS_NODE_NO_PARAMS);
@@ -660,33 +658,33 @@ static int tell_node(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i
 					    : NULL;
 	struct state *st = begin_row(w);
 
-	number(st, true, exec->index);
-	number(st, true, i);
-	number(st, true, node->node);
-	number(st, node->parent, node->parent);
-	number(st, true, node->type);
-	text(st, k && *k->name ? nvs_written_name(w->source->trace, k->name) : "");
-	number(st, !kernel && !(node->flags & NVS_NODE_NO_PARAMS) && node->bytes, node->bytes);
+	add_number(st, true, exec->index);
+	add_number(st, true, i);
+	add_number(st, true, node->node);
+	add_number(st, node->parent, node->parent);
+	add_number(st, true, node->type);
+	add_text(st, k && *k->name ? nvs_written_name(w->source->trace, k->name) : "");
+	add_number(st, !kernel && !(node->flags & NVS_NODE_NO_PARAMS) && node->bytes, node->bytes);
 	for (int d = 0; d < 3; d++)
-		number(st, shaped, node->grid[d]);
+		add_number(st, shaped, node->grid[d]);
 	for (int d = 0; d < 3; d++)
-		number(st, shaped, node->block[d]);
-	return tell(w, NVS_TABLE_GRAPH_NODE);
+		add_number(st, shaped, node->block[d]);
+	return finish_row(w, NVS_TABLE_GRAPH_NODE);
 }
 
-static int tell_edge(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i)
+static int add_edge(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i)
 {
 	const struct nvs_graph_link *link = exec->edges.links + i;
 	struct state *st = begin_row(w);
 
-	number(st, true, exec->index);
-	number(st, true, link->from);
-	number(st, true, link->to);
-	number(st, true, link->type);
-	return tell(w, NVS_TABLE_GRAPH_EDGE);
+	add_number(st, true, exec->index);
+	add_number(st, true, link->from);
+	add_number(st, true, link->to);
+	add_number(st, true, link->type);
+	return finish_row(w, NVS_TABLE_GRAPH_EDGE);
 }
 
-static int tell_graph(struct nvs_walk *w, const struct nvs_exec *exec)
+static int add_graph(struct nvs_walk *w, const struct nvs_exec *exec)
 {
 	static const char *const origins[] = {"", "capture", "nodes"};
 	struct state *st = begin_row(w);
@@ -695,50 +693,50 @@ static int tell_graph(struct nvs_walk *w, const struct nvs_exec *exec)
 
 	if (r)
 		return r;
-	number(st, true, exec->index);
-	number(st, true, exec->handle);
-	text(st, origins[exec->origin]);
-	number(st, true, exec->updates);
-	number(st, true, exec->changes);
-	number(st, exec->edges.known, exec->edges.n);
-	number(st, longest, longest);
-	r = tell(w, NVS_TABLE_GRAPH);
+	add_number(st, true, exec->index);
+	add_number(st, true, exec->handle);
+	add_text(st, origins[exec->origin]);
+	add_number(st, true, exec->updates);
+	add_number(st, true, exec->changes);
+	add_number(st, exec->edges.known, exec->edges.n);
+	add_number(st, longest, longest);
+	r = finish_row(w, NVS_TABLE_GRAPH);
 	for (uint32_t i = 0; i < exec->nnodes && !r; i++)
-		r = tell_node(w, exec, i);
+		r = add_node(w, exec, i);
 	for (uint32_t i = 0; i < exec->edges.n && !r; i++)
-		r = tell_edge(w, exec, i);
+		r = add_edge(w, exec, i);
 	return r;
 }
 
-static int tell_graphs(struct nvs_walk *w)
+static int add_graphs(struct nvs_walk *w)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < nvs_handles_exec_count(w->handles) && !r; i++)
-		r = tell_graph(w, nvs_handles_exec_at(w->handles, i));
+		r = add_graph(w, nvs_handles_exec_at(w->handles, i));
 	return r;
 }
 
-/* ---- stacks, whatever is selected ---- */
+/* ---- stacks, ignoring filters ---- */
 
-static int tell_frame(struct nvs_walk *w, const struct nvs_trace_stack *stack, uint32_t depth)
+static int add_frame(struct nvs_walk *w, const struct nvs_trace_stack *stack, uint32_t depth)
 {
-	/* A return address may be the first byte of what comes next. */
+	/* A return address may be the first byte of the next function. */
 	uint64_t pc = stack->pc[depth] - (depth ? 1 : 0);
 	struct state *st = begin_row(w);
 	struct nvs_symbol symbol;
 
 	nvs_symbol_find(w->source->trace, pc, stack->time, &symbol);
-	number(st, true, stack->stack);
-	number(st, true, depth);
-	number(st, true, stack->pc[depth]);
-	text(st, symbol.name);
-	text(st, symbol.file);
-	number(st, symbol.module || symbol.name, symbol.offset + (depth ? 1 : 0));
-	return tell(w, NVS_TABLE_FRAME);
+	add_number(st, true, stack->stack);
+	add_number(st, true, depth);
+	add_number(st, true, stack->pc[depth]);
+	add_text(st, symbol.name);
+	add_text(st, symbol.file);
+	add_number(st, symbol.module || symbol.name, symbol.offset + (depth ? 1 : 0));
+	return finish_row(w, NVS_TABLE_FRAME);
 }
 
-static int tell_stacks(struct nvs_walk *w)
+static int add_stacks(struct nvs_walk *w)
 {
 	uint32_t n = nvs_trace_stack_count(w->source->trace);
 	int r = 0;
@@ -747,7 +745,7 @@ static int tell_stacks(struct nvs_walk *w)
 		const struct nvs_trace_stack *stack = nvs_trace_stack_at(w->source->trace, i);
 
 		for (uint32_t k = 0; stack && k < stack->nframes && !r; k++)
-			r = tell_frame(w, stack, k);
+			r = add_frame(w, stack, k);
 	}
 	return r;
 }
@@ -757,8 +755,8 @@ static int on_end(struct nvs_walk *w, bool whole)
 	int r = drop_held(w, whole);
 
 	if (!r && whole)
-		r = tell_graphs(w);
-	return r || !whole ? r : tell_stacks(w);
+		r = add_graphs(w);
+	return r || !whole ? r : add_stacks(w);
 }
 
 int nvs_tables_walk(struct nvs_run *run, nvs_tables_row *row, void *arg)

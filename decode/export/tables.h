@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A trace as tables of our own, the same ones for every export that has tables: what stands in
- * them, and rows of them as the traces are walked through. docs/exports.md lists the columns.
- */
+/* A trace as tables, the same for every export with tables: their columns, and their rows as the
+ * traces are walked. docs/exports.md lists the columns. */
 #ifndef NVSNOOP_DECODE_EXPORT_TABLES_H
 #define NVSNOOP_DECODE_EXPORT_TABLES_H
 
@@ -11,10 +9,9 @@
 
 struct nvs_cell_column {
 	const char *name;
-	bool text; /* else a number */
+	bool text; /* else numbers */
 };
 
-/* In this order. */
 enum nvs_tables_of {
 	NVS_TABLE_PROCESS,
 	NVS_TABLE_GPU,
@@ -40,15 +37,15 @@ extern const struct nvs_tables_one {
 	uint32_t ncolumns;
 } nvs_tables[NVS_TABLES];
 
-#define NVS_CELLS_MOST 32 /* columns of a table */
+#define NVS_CELLS_MOST 32 /* maximum columns of a table */
 
 struct nvs_cell {
-	bool known; /* else it is null */
-	int64_t number; /* what is wider has the bits of an unsigned one */
-	const char *text; /* as it stands in the trace: not escaped */
+	bool known; /* else null */
+	int64_t number; /* unsigned 64-bit values keep their bits */
+	const char *text; /* as in the trace, not escaped */
 };
 
-/* Every row of RUN's traces to ROW, which returns 0 or -errno. */
+/* Passes every row of RUN's traces to ROW, which returns 0 or -errno. */
 typedef int nvs_tables_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
 			   const struct nvs_cell *cells);
 int nvs_tables_walk(struct nvs_run *run, nvs_tables_row *row, void *arg);

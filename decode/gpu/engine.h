@@ -125,7 +125,7 @@ static inline uint32_t nvs_subch_number(const struct nvs_ops_channel *c,
 	return (uint32_t)(sub - c->subch);
 }
 
-/* ---- uses.c ---- */
+/* ---- upload_use.c ---- */
 
 /* A descriptor at ADDRESS is triggered or runs; QMD is NULL if its contents are unknown. */
 void nvs_uses_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *qmd);

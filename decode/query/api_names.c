@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reports call an entry point, and C++ names as they were written. */
+/* Names of entry points as reports print them, and demangled C++ names. */
 #include "decode/calls/roles.h"
 #include "decode/query/api_names.h"
 #include "decode/trace/helper.h"

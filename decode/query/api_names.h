@@ -6,17 +6,16 @@
 #include "decode/calls/calls.h"
 #include "decode/query/source.h"
 
-/* ---- names.c ---- */
+/* ---- api_names.c ---- */
 
-/* The API that submissions came from: what their stack says, else the call (NULL: not known) they
- * happened in. */
+/* API of a submission: from its stack, else the call it happened in (NULL: unknown). */
 const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_api *api);
 const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submission *sub,
 			   const struct nvs_call *call);
-/* "[unknown]" for one that the trace does not name. */
+/* Returns "[unknown]" if the trace has no name. */
 const char *nvs_call_name(const struct nvs_call_api *api);
-/* A mangled name as its source writes it where that can be told, else NAME itself; to be freed.
- * NULL: no memory. */
+/* Returns the demangled name, or a copy of NAME if it cannot be demangled; the caller frees it.
+ * NULL if memory is short. */
 char *nvs_demangle(const char *name);
 
 #endif

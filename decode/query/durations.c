@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Durations of calls in buckets, and those whose time in nanoseconds is not known yet. */
+/* Durations of calls in logarithmic buckets, and the list of durations that wait for a clock point.
+ * See durations.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "decode/query/durations.h"
 
-/* 16 buckets to each doubling. */
+/* 16 buckets per power of two. */
 static uint32_t bucket_of(uint64_t ns)
 {
 	uint32_t log;
@@ -27,9 +28,9 @@ static uint64_t middle_of(uint32_t bucket)
 	return low + ((1ull << (log - 4)) >> 1);
 }
 
-/* Makes room for bucket B: times of one kind lie close together, so only as many as lie between
- * them. */
-static int reach(struct nvs_times *t, uint32_t b)
+/* Makes room for bucket B. Times of one API are close together, so only the range between them is
+ * allocated. */
+static int grow_buckets(struct nvs_times *t, uint32_t b)
 {
 	uint32_t first = b & ~15u, end = first + 16;
 	uint32_t *more;
@@ -53,7 +54,7 @@ static int reach(struct nvs_times *t, uint32_t b)
 static int count_in(struct nvs_times *t, uint32_t b, uint32_t n)
 {
 	if (b < t->first || b >= (uint32_t)t->first + t->n)
-		if (reach(t, b))
+		if (grow_buckets(t, b))
 			return -ENOMEM;
 	t->bucket[b - t->first] += n;
 	return 0;
@@ -92,8 +93,8 @@ void nvs_times_free(struct nvs_times *t)
 	memset(t, 0, sizeof(*t));
 }
 
-/* A bucket is wider than what may lie in it. */
-static uint64_t within(const struct nvs_times *t, uint64_t ns)
+/* A bucket may be wider than the range of measured values. */
+static uint64_t clamp_ns(const struct nvs_times *t, uint64_t ns)
 {
 	return ns < t->min ? t->min : ns > t->max ? t->max : ns;
 }
@@ -103,13 +104,13 @@ uint64_t nvs_times_quantile(const struct nvs_times *t, double q)
 	double rank = q * (double)t->total.count;
 	uint64_t want = (uint64_t)rank, seen = 0;
 
-	/* Of two in the middle the lower. */
+	/* The lower of two in the middle. */
 	if (want && (double)want >= rank)
 		want--;
 	for (uint32_t i = 0; i < t->n; i++) {
 		seen += t->bucket[i];
 		if (seen > want)
-			return within(t, middle_of(t->first + i));
+			return clamp_ns(t, middle_of(t->first + i));
 	}
 	return t->max;
 }
@@ -119,13 +120,13 @@ double nvs_total_mean(const struct nvs_total *t)
 	return t->count ? (double)t->ns / (double)t->count : 0;
 }
 
-/* ---- until the clock is known ---- */
+/* ---- durations waiting for the clock ---- */
 
-#define MOST (1u << 19) /* that wait at a time; then the clock is taken as it is known */
+#define MOST (1u << 19) /* waiting at a time; further ones use the clock known so far */
 
 struct duration {
 	uint64_t begin, end; /* ticks */
-	uintptr_t into; /* a struct nvs_total; with TIMES a struct nvs_times */
+	uintptr_t into; /* struct nvs_total; with bit TIMES struct nvs_times */
 };
 #define TIMES 1u
 
@@ -133,7 +134,7 @@ struct nvs_waiting {
 	const struct nvs_trace *trace;
 	struct duration *list;
 	size_t n, room;
-	size_t kept; /* when it was last gone through */
+	size_t kept; /* N after the last scan */
 };
 
 struct nvs_waiting *nvs_waiting_new(const struct nvs_trace *trace)
@@ -152,7 +153,7 @@ void nvs_waiting_free(struct nvs_waiting *w)
 	free(w);
 }
 
-static int settle(const struct nvs_waiting *w, const struct duration *d)
+static int add_duration(const struct nvs_waiting *w, const struct duration *d)
 {
 	uint64_t ns = nvs_call_ns(w->trace, d->begin, d->end);
 	struct nvs_total *total = (void *)(d->into & ~(uintptr_t)TIMES);
@@ -169,20 +170,21 @@ int nvs_waiting_clock(struct nvs_waiting *w, uint64_t ticks)
 	size_t kept = 0;
 	int r = 0;
 
-	/* Half of them are new each time, so that many points take no more time than few. */
+	/* Scan only after the list has doubled, so that the cost does not depend on the number of
+	 * points. */
 	if (w->n < 2 * w->kept && ticks != UINT64_MAX)
 		return 0;
 	for (size_t i = 0; i < w->n; i++) {
 		if (w->list[i].end > ticks)
 			w->list[kept++] = w->list[i];
 		else if (!r)
-			r = settle(w, w->list + i);
+			r = add_duration(w, w->list + i);
 	}
 	w->n = w->kept = kept;
 	return r;
 }
 
-static int later(struct nvs_waiting *w, uintptr_t into, const struct nvs_call *call)
+static int add_later(struct nvs_waiting *w, uintptr_t into, const struct nvs_call *call)
 {
 	if (w->n == w->room) {
 		size_t room = w->room ? 2 * w->room : 256;
@@ -201,10 +203,10 @@ static int later(struct nvs_waiting *w, uintptr_t into, const struct nvs_call *c
 
 int nvs_times_later(struct nvs_waiting *w, struct nvs_times *times, const struct nvs_call *call)
 {
-	return later(w, (uintptr_t)times | TIMES, call);
+	return add_later(w, (uintptr_t)times | TIMES, call);
 }
 
 int nvs_total_later(struct nvs_waiting *w, struct nvs_total *total, const struct nvs_call *call)
 {
-	return later(w, (uintptr_t)total, call);
+	return add_later(w, (uintptr_t)total, call);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of NVTX: each text once, with what it fits; and what bears one by number. */
+/* NVTX names: each text is stored once with the patterns that match it; domains, strings and
+ * categories refer to it by number. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,8 @@
 #include "decode/query/nvtx_names.h"
 #include "decode/trace/records.h"
 
-#define ROOM_OF_NAME 512u /* what a row of its own takes, once it is printed */
-#define MAX_NAME 4096 /* bytes looked at; the library keeps fewer */
+#define ROOM_OF_NAME 512u /* memory of a further row in a report */
+#define MAX_NAME 4096 /* bytes used of a name; the recorder keeps fewer */
 
 struct kept {
 	struct nvs_nvtx_text pub; /* first */
@@ -30,8 +31,7 @@ struct nvs_nvtx_names {
 	uint32_t ntexts;
 	struct nvs_numbers domains, strings; /* struct nvs_nvtx_text * */
 	struct nvs_rows categories;
-	const struct nvs_nvtx_text
-		*others; /* what is called by a name for which there is no room */
+	const struct nvs_nvtx_text *others; /* stands in for names beyond the budget */
 	uint64_t lost;
 };
 
@@ -51,7 +51,7 @@ void nvs_nvtx_names_free(struct nvs_nvtx_names *n)
 	free(n);
 }
 
-static uint64_t fits(const struct nvs_patterns *list, const char *name)
+static uint64_t match_patterns(const struct nvs_patterns *list, const char *name)
 {
 	uint64_t bits = 0;
 
@@ -84,7 +84,7 @@ static const struct nvs_nvtx_text *text_of(struct nvs_nvtx_names *n, const char 
 	if (!k)
 		return NULL;
 	memcpy(k->text, text, length);
-	k->pub = (struct nvs_nvtx_text){n->ntexts++, k->text, fits(n->patterns, k->text)};
+	k->pub = (struct nvs_nvtx_text){n->ntexts++, k->text, match_patterns(n->patterns, k->text)};
 	HASH_ADD_KEYPTR(hh, n->texts, k->text, length, k);
 	if (k->hh.tbl)
 		return &k->pub;
@@ -165,7 +165,7 @@ const char *nvs_nvtx_category(struct nvs_nvtx_names *n, uint32_t domain, uint32_
 	return c && c->name ? c->name->name : "";
 }
 
-static void put_payload(char *text, size_t room, const struct nvs_rec_nvtx *rec)
+static void print_payload(char *text, size_t room, const struct nvs_rec_nvtx *rec)
 {
 	double real;
 
@@ -186,7 +186,7 @@ void nvs_nvtx_describe(struct nvs_nvtx_names *n, const struct nvs_rec_nvtx *rec,
 	const char *category = nvs_nvtx_category(n, rec->domain, rec->category);
 	char payload[64];
 
-	put_payload(payload, sizeof(payload), rec);
+	print_payload(payload, sizeof(payload), rec);
 	snprintf(text, room, "%s%.200s%s%.200s%s", rec->domain ? ", domain " : "",
 		 rec->domain ? nvs_nvtx_domain(n, rec->domain) : "", *category ? ", category " : "",
 		 category, payload);

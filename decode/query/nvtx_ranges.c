@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges and marks of NVTX: open ones by thread and domain, and the tree of all. */
+/* NVTX ranges and marks: a stack of open ranges per thread and domain, and the tree of all ranges.
+ * See nvtx_ranges.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,28 +9,27 @@
 #include "decode/query/nvtx_ranges.h"
 #include "decode/base/keyed_rows.h"
 
-#define MAX_NEST \
-	512 /* ranges of a thread and domain that are told apart; deeper ones are not seen */
-#define MAX_PATH 4096 /* bytes; what is further out is left out */
-#define MOMENTS 16 /* changes of a nest that are remembered */
+#define MAX_NEST 512 /* open ranges per thread and domain; deeper ones are only counted */
+#define MAX_PATH 4096 /* bytes; the outer part of a longer path is left out */
+#define MOMENTS 16 /* latest changes of a nest that are kept */
 
 struct open_range {
 	struct nvs_nvtx_node *node;
 	uint64_t begin, tag, depth;
-	uint32_t thread; /* that pushed or started it, as it was known then */
+	uint32_t thread; /* that pushed or started it; NVS_NONE: not known at that time */
 };
 
-/* What a thread has pushed in a domain and not popped. */
+/* Open ranges of one thread in one domain. */
 struct nest {
 	struct nest *next;
 	uint32_t domain, n, room;
-	uint32_t deeper; /* pushed beyond MAX_NEST, where records tell no depth */
+	uint32_t deeper; /* pushed beyond MAX_NEST, of records without a depth */
 	uint32_t changes;
 	uint64_t last; /* ticks of the latest change */
 	struct open_range *open;
 	struct moment {
 		uint64_t time;
-		struct nvs_nvtx_node *node; /* innermost from then on, NULL: none */
+		struct nvs_nvtx_node *node; /* innermost from TIME on, NULL: none */
 		uint32_t n;
 	} moments[MOMENTS];
 };
@@ -39,10 +39,10 @@ struct thread {
 	uint32_t nnests;
 };
 
-/* A thread by its tid: until its THREAD record comes, that is all that is known of it. */
+/* A thread by its tid: used until its THREAD record gives the number. */
 struct early {
-	uint32_t tid, number; /* NVS_NONE: none yet */
-	struct thread *thread; /* then it is kept here */
+	uint32_t tid, number; /* NVS_NONE: not known yet */
+	struct thread *thread; /* its ranges, while the number is unknown */
 	UT_hash_handle hh;
 };
 
@@ -59,7 +59,7 @@ struct nvs_nvtx {
 	struct early *early;
 	struct started *started;
 	struct nvs_nvtx_event now;
-	uint64_t tag; /* of a range that has just ended */
+	uint64_t tag; /* of the range that the latest record ended */
 	uint64_t unmatched;
 };
 
@@ -192,8 +192,8 @@ static struct early *early_of(struct nvs_nvtx *n, uint32_t tid)
 	return NULL;
 }
 
-/* What it pushed before the trace is its own from now on. */
-static int take_thread(struct nvs_nvtx *n, const struct nvs_rec_thread *rec)
+/* The thread's number is known from now on: its ranges move to the table by number. */
+static int read_thread(struct nvs_nvtx *n, const struct nvs_rec_thread *rec)
 {
 	struct early *e = early_of(n, rec->tid);
 
@@ -210,7 +210,7 @@ static int take_thread(struct nvs_nvtx *n, const struct nvs_rec_thread *rec)
 	return 0;
 }
 
-/* NULL: no memory, or an absurd number. */
+/* Returns NULL if memory is short or the number is absurd. */
 static struct thread *thread_of(struct nvs_nvtx *n, uint32_t *number, uint32_t tid)
 {
 	struct early *e = *number == NVS_NONE ? early_of(n, tid) : NULL;
@@ -249,14 +249,14 @@ static struct nest *nest_of(struct thread *t, uint32_t domain)
 	return nest;
 }
 
-static void changed(struct nest *nest, uint64_t time)
+static void note_change(struct nest *nest, uint64_t time)
 {
 	nest->last = time;
 	nest->moments[nest->changes++ % MOMENTS] =
 		(struct moment){time, nest->n ? nest->open[nest->n - 1].node : NULL, nest->n};
 }
 
-/* As it was at TIME; NULL: not known any more, or nothing had been pushed yet. */
+/* State at TIME; returns NULL if TIME is before the oldest change kept. */
 static const struct moment *moment_at(const struct nest *nest, uint64_t time)
 {
 	for (uint32_t i = nest->changes; i && i + MOMENTS > nest->changes; i--) {
@@ -296,9 +296,9 @@ uint32_t nvs_nvtx_open(const struct nvs_nvtx *n, uint32_t thread, uint64_t time)
 	return open;
 }
 
-/* ---- what begins and ends ---- */
+/* ---- begin and end of ranges ---- */
 
-static uint32_t all_open(const struct thread *t)
+static uint32_t count_open(const struct thread *t)
 {
 	uint32_t open = 0;
 
@@ -307,13 +307,15 @@ static uint32_t all_open(const struct thread *t)
 	return open;
 }
 
-static int push(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx *rec, uint64_t time)
+static int push_range(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx *rec,
+		      uint64_t time)
 {
 	struct nest *nest = nest_of(t, rec->domain);
 	bool depth = rec->rec.flags & NVS_NVTX_DEPTH;
 	struct open_range *o;
 
-	/* Of a domain too many; or it comes behind what came after it, as the trace began. */
+	/* Ignored: one domain too many, or a range that was open when recording began and whose
+	 * record comes after newer ones. */
 	if (!nest)
 		return t->nnests == NVS_NVTX_NESTS ? 0 : -ENOMEM;
 	if (rec->at && time < nest->last)
@@ -331,7 +333,7 @@ static int push(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx 
 		nest->open = o;
 		nest->room = 2 * nest->room + 4;
 	}
-	n->now.open = all_open(t);
+	n->now.open = count_open(t);
 	o = nest->open + nest->n;
 	*o = (struct open_range){
 		.begin = time, .depth = depth ? rec->id : nest->n, .thread = n->now.thread};
@@ -339,14 +341,14 @@ static int push(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx 
 	if (!o->node)
 		return -ENOMEM;
 	nest->n++;
-	changed(nest, time);
+	note_change(nest, time);
 	n->now.what = NVS_NVTX_BEGUN;
 	n->now.node = o->node;
 	n->now.tag = &o->tag;
 	return 0;
 }
 
-static void ended(struct nvs_nvtx *n, const struct open_range *o, uint64_t time)
+static void set_ended(struct nvs_nvtx *n, const struct open_range *o, uint64_t time)
 {
 	n->tag = o->tag;
 	n->now.told = o->thread;
@@ -357,8 +359,8 @@ static void ended(struct nvs_nvtx *n, const struct open_range *o, uint64_t time)
 	n->now.tag = &n->tag;
 }
 
-static void pop(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx_end *rec,
-		uint64_t time)
+static void pop_range(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx_end *rec,
+		      uint64_t time)
 {
 	struct nest *nest = find_nest(t, rec->domain);
 	bool depth = rec->rec.flags & NVS_NVTX_DEPTH;
@@ -367,7 +369,7 @@ static void pop(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx_
 		nest->deeper--;
 		return;
 	}
-	/* What is still open inside it has lost its end. */
+	/* The ends of ranges still open inside it were lost. */
 	while (nest && depth && rec->id != UINT64_MAX && nest->n &&
 	       nest->open[nest->n - 1].depth > rec->id)
 		nest->n--;
@@ -375,12 +377,12 @@ static void pop(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx_
 		n->unmatched++;
 		return;
 	}
-	ended(n, nest->open + --nest->n, time);
-	changed(nest, time);
-	n->now.open = all_open(t);
+	set_ended(n, nest->open + --nest->n, time);
+	note_change(nest, time);
+	n->now.open = count_open(t);
 }
 
-static int start(struct nvs_nvtx *n, const struct nvs_rec_nvtx *rec, uint64_t time)
+static int start_range(struct nvs_nvtx *n, const struct nvs_rec_nvtx *rec, uint64_t time)
 {
 	struct nvs_nvtx_node *node = node_of(n, NULL, rec, NVS_NVTX_START);
 	struct started *s = NULL;
@@ -404,7 +406,7 @@ static int start(struct nvs_nvtx *n, const struct nvs_rec_nvtx *rec, uint64_t ti
 	return 0;
 }
 
-static void end(struct nvs_nvtx *n, const struct nvs_rec_nvtx_end *rec, uint64_t time)
+static void end_range(struct nvs_nvtx *n, const struct nvs_rec_nvtx_end *rec, uint64_t time)
 {
 	struct started *s = NULL;
 
@@ -413,27 +415,27 @@ static void end(struct nvs_nvtx *n, const struct nvs_rec_nvtx_end *rec, uint64_t
 		n->unmatched++;
 		return;
 	}
-	ended(n, &s->range, time);
+	set_ended(n, &s->range, time);
 	n->now.thread = s->range.thread;
 	HASH_DEL(n->started, s);
 	free(s);
 }
 
-static int mark(struct nvs_nvtx *n, const struct thread *t, const struct nvs_rec_nvtx *rec)
+static int add_mark(struct nvs_nvtx *n, const struct thread *t, const struct nvs_rec_nvtx *rec)
 {
 	const struct nest *nest = find_nest(t, rec->domain);
 
-	n->now.open = all_open(t);
+	n->now.open = count_open(t);
 	n->now.what = NVS_NVTX_MARKED;
 	n->now.node = node_of(n, nest && nest->n ? nest->open[nest->n - 1].node : NULL, rec,
 			      NVS_NVTX_MARK);
 	return n->now.node ? 0 : -ENOMEM;
 }
 
-static int take_event(struct nvs_nvtx *n, const struct nvs_rec *rec)
+static int read_event(struct nvs_nvtx *n, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_nvtx_end *e =
-		(const void *)rec; /* of all three, what they begin with */
+		(const void *)rec; /* the common head of all three records */
 	uint64_t time = e->at ? e->at : rec->time;
 	uint32_t number = e->thread;
 	struct thread *t;
@@ -446,14 +448,14 @@ static int take_event(struct nvs_nvtx *n, const struct nvs_rec *rec)
 	n->now.thread = number;
 	n->now.begin = time;
 	if (rec->type == NVS_REC_NVTX_MARK)
-		return mark(n, t, (const void *)rec);
+		return add_mark(n, t, (const void *)rec);
 	if (rec->type == NVS_REC_NVTX_BEGIN)
-		return rec->flags & NVS_NVTX_PUSHED ? push(n, t, (const void *)rec, time)
-						    : start(n, (const void *)rec, time);
+		return rec->flags & NVS_NVTX_PUSHED ? push_range(n, t, (const void *)rec, time)
+						    : start_range(n, (const void *)rec, time);
 	if (rec->flags & NVS_NVTX_PUSHED)
-		pop(n, t, e, time);
+		pop_range(n, t, e, time);
 	else
-		end(n, e, time);
+		end_range(n, e, time);
 	return 0;
 }
 
@@ -462,13 +464,13 @@ int nvs_nvtx_record(struct nvs_nvtx *n, const struct nvs_rec *rec)
 	n->now = (struct nvs_nvtx_event){.thread = NVS_NONE};
 	switch (rec->type) {
 	case NVS_REC_THREAD:
-		return take_thread(n, (const void *)rec);
+		return read_thread(n, (const void *)rec);
 	case NVS_REC_NVTX_NAME:
 		return nvs_nvtx_names_record(n->names, (const void *)rec);
 	case NVS_REC_NVTX_BEGIN:
 	case NVS_REC_NVTX_END:
 	case NVS_REC_NVTX_MARK:
-		return take_event(n, rec);
+		return read_event(n, rec);
 	default:
 		return 0;
 	}

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Ranges and marks of NVTX while a trace is read: which are open on a thread, and the tree of all
- * that there were. Ranges of one name and domain in the same place are one node. A call or a
- * submission belongs to the ranges that its thread has pushed; those that are started belong to no
- * thread.
- */
+/* NVTX ranges and marks while a trace is read: the ranges open on each thread, and the tree of all
+ * ranges. Ranges of one name and domain in the same place are one node. A call or a submission
+ * belongs to the ranges that its thread has pushed; started ranges belong to no thread. */
 #ifndef NVSNOOP_DECODE_QUERY_NVTX_RANGES_H
 #define NVSNOOP_DECODE_QUERY_NVTX_RANGES_H
 
@@ -15,60 +12,60 @@ enum nvs_nvtx_kind { NVS_NVTX_PUSH, NVS_NVTX_START, NVS_NVTX_MARK };
 
 struct nvs_nvtx_node {
 	struct nvs_nvtx_key {
-		uint32_t up; /* number + 1 of the node around it, 0: none */
+		uint32_t up; /* number + 1 of the enclosing node, 0: none */
 		uint32_t domain;
-		uint32_t name; /* number of its text */
+		uint32_t name; /* number of its nvs_nvtx_text */
 		uint32_t kind; /* enum nvs_nvtx_kind */
 	} key; /* first */
-	uint32_t number, depth; /* in the order first seen; 0: the outermost */
+	uint32_t number, depth; /* number: in order of appearance; depth: 0 for the outermost */
 	struct nvs_nvtx_node *up;
-	const char *name; /* "" not known */
-	uint64_t fits; /* patterns of --nvtx that it, or one around it, fits: a bit each */
-	uint32_t category, color; /* of the first one */
+	const char *name; /* "": unknown */
+	uint64_t fits; /* bitmap: patterns of --nvtx that match it or an enclosing range */
+	uint32_t category, color; /* of its first range */
 	bool colored;
-	/* For --by-nvtx: its own, without those of what is inside it. */
+	/* For --by-nvtx: excluding nested ranges. */
 	struct nvs_nvtx_counts {
 		uint64_t count, ended, calls, failed, launches, graphs, submissions, bytes;
 		uint32_t threads, last_thread;
-		bool many; /* threads are not known: more than can be told apart */
-		bool uncounted; /* what was submitted is not known */
+		bool many; /* too many threads to count: THREADS is invalid */
+		bool uncounted; /* launches, submissions and bytes are unknown */
 		struct nvs_times times;
 	} own;
 };
 
-/* What the record that was read last says. */
+/* Result of the latest record. */
 struct nvs_nvtx_event {
 	enum { NVS_NVTX_NOTHING, NVS_NVTX_BEGUN, NVS_NVTX_ENDED, NVS_NVTX_MARKED } what;
 	struct nvs_nvtx_node *node;
-	uint32_t thread; /* that has pushed or started it; NVS_NONE: not known yet */
-	uint32_t told; /* at its end: the same as it was known when it began */
-	uint32_t open; /* ranges that this thread had pushed around it, in all domains */
-	uint64_t begin, end; /* ticks; of a mark, begin */
-	uint64_t *tag; /* for whoever reads along: kept from begin to end */
+	uint32_t thread; /* that pushed or started it; NVS_NONE: not known yet */
+	uint32_t told; /* at the end of a range: THREAD as it was known at its begin */
+	uint32_t open; /* enclosing ranges of this thread, in all domains */
+	uint64_t begin, end; /* ticks; a mark has BEGIN only */
+	uint64_t *tag; /* the caller's value, kept from begin to end of a range */
 };
 
 struct nvs_nvtx;
-/* NULL: no memory. */
+/* Returns NULL if memory is short. */
 struct nvs_nvtx *nvs_nvtx_new(const struct nvs_query *q);
 void nvs_nvtx_free(struct nvs_nvtx *n);
-/* Each record, before anybody else sees it. 0 or -ENOMEM. */
+/* Takes each record, before other readers get it. Returns 0 or -ENOMEM. */
 int nvs_nvtx_record(struct nvs_nvtx *n, const struct nvs_rec *rec);
 const struct nvs_nvtx_event *nvs_nvtx_now(const struct nvs_nvtx *n);
 
-#define NVS_NVTX_NESTS 64 /* domains that a thread has ranges in; of more, nothing is known */
-/* The innermost ranges that THREAD had pushed at TIME (now, or shortly before), one of each domain;
- * how many. */
+#define NVS_NVTX_NESTS 64 /* domains followed per thread; ranges in further ones are ignored */
+/* The innermost range of each domain that THREAD had pushed at TIME, which is now or shortly
+ * before. Returns their number. */
 uint32_t nvs_nvtx_at(const struct nvs_nvtx *n, uint32_t thread, uint64_t time,
 		     struct nvs_nvtx_node *nodes[NVS_NVTX_NESTS]);
-/* How many it had pushed in all of them. */
+/* Number of ranges open on THREAD at TIME, in all domains. */
 uint32_t nvs_nvtx_open(const struct nvs_nvtx *n, uint32_t thread, uint64_t time);
 
-/* By number; NULL behind the last. */
+/* By number; returns NULL after the last. */
 struct nvs_nvtx_node *nvs_nvtx_node(const struct nvs_nvtx *n, uint32_t number);
-/* Its path: names from the outermost on, with a slash between; of one that is very long the end. To
- * be freed; NULL: no memory. */
+/* Names from the outermost range inwards, separated by slashes; a very long path loses its outer
+ * part. The caller frees it. Returns NULL if memory is short. */
 char *nvs_nvtx_path(const struct nvs_nvtx_node *node);
-/* Ends of what had not begun, as far as the trace tells. */
+/* Number of range ends whose begin is not in the trace. */
 uint64_t nvs_nvtx_unmatched(const struct nvs_nvtx *n);
 struct nvs_nvtx_names *nvs_nvtx_names(const struct nvs_nvtx *n);
 

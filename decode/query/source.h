@@ -13,7 +13,7 @@ struct nvs_query {
 	struct nvs_range range;
 	struct nvs_patterns thread, channel, api, nvtx;
 	uint64_t rows; /* submissions that are printed; 0: all */
-	bool per_trace; /* rows sum up nothing of several traces */
+	bool per_trace; /* rows of several traces are not added up */
 };
 
 struct nvs_cells;
@@ -21,30 +21,30 @@ struct nvs_nvtx;
 struct nvs_timing;
 struct nvs_waiting;
 
-/* A trace that is reported. */
+/* A trace of the command line. */
 struct nvs_source {
 	struct nvs_trace *trace;
 	const char *path;
 	uint32_t index;
 	const struct nvs_query *query;
-	int64_t from, to; /* of a range of time: ns since the start, TO excluded */
-	/* The readings for all reports, the second NULL unless one needs it: cells and rows point
-	 * to their calls. */
+	int64_t from, to; /* range of time: ns since the start, TO exclusive */
+	/* The passes for all reports; SECOND is NULL if no report needs it. Cells and rows point to
+	 * their calls. */
 	struct nvs_reading *first, *second;
 	struct nvs_cells *cells; /* for NVS_NEED_CELLS */
-	struct nvs_waiting *waiting; /* durations, while it is read */
-	struct nvs_nvtx *nvtx; /* for NVS_NEED_NVTX and --nvtx: of the latest reading */
-	struct nvs_nvtx *counted; /* of the reading for all reports: a report may read once more */
-	struct nvs_timing *timing; /* for NVS_NEED_TIMING: settled before the second reading */
+	struct nvs_waiting *waiting; /* durations pending a clock point, while it is read */
+	struct nvs_nvtx *nvtx; /* for NVS_NEED_NVTX and --nvtx: of the latest pass */
+	struct nvs_nvtx *counted; /* of the pass for all reports; a report may read once more */
+	struct nvs_timing *timing; /* for NVS_NEED_TIMING: complete before the second pass */
 	/* nvs_source_read() */
 	int (*read)(struct nvs_source *s, const struct nvs_reader *reader,
 		    struct nvs_reading **reading);
-	uint32_t later; /* what reports that are still to be printed need */
-	bool no_calls; /* and that has been said */
+	uint32_t later; /* needs of the reports not printed yet */
+	bool no_calls; /* the message about missing calls was printed */
 };
 
-/* A reading of its own, for a report that prints while it reads. Progress is cleared. 0 or -errno,
- * said on stderr. *READING lives while it goes on. */
+/* A separate pass, for a report that prints while it reads. Clears the progress line. *READING is
+ * valid during the pass. Returns 0, or -errno after a message on stderr. */
 static inline int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
 				  struct nvs_reading **reading)
 {

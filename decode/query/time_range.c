@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --range: submissions by number, or submissions and calls by time: in seconds since the session's
- * start, or in percent of the session.
- */
+/* --range and --at: submissions by number, or submissions and calls by time, in seconds since the
+ * start of the session or in percent of it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +10,7 @@
 #include "decode/query/time_range.h"
 
 #define OPEN UINT64_MAX
-#define PERCENT 1000000000ull /* in which parts one is told: 100 % are 10^11 */
+#define PERCENT 1000000000ull /* parts of a percent: 100 % are 10^11 */
 
 struct unit {
 	const char *name;
@@ -26,7 +24,7 @@ static const struct unit units[] = {
 	{"ns", 1, NVS_RANGE_TIME},	 {"%", PERCENT, NVS_RANGE_PERCENT},
 };
 
-/* Digits, and a fraction where the unit has room for one. */
+/* Digits, and a fraction if the unit has smaller parts. */
 static bool parse_number(const char *s, size_t n, const struct unit *unit, uint64_t *value)
 {
 	uint64_t worth = unit->worth;
@@ -58,7 +56,7 @@ static const struct unit *unit_of(const char *s, size_t n, size_t *digits)
 	return NULL;
 }
 
-/* A, A-B, A-, -B, with units at one or both; one without a unit has that of the other. */
+/* A, A-B, A- or -B; a bound without a unit takes that of the other. */
 bool nvs_range_parse(struct nvs_range *r, const char *s)
 {
 	const char *dash = strchr(s, '-'), *to = dash ? dash + 1 : s;
@@ -77,7 +75,7 @@ bool nvs_range_parse(struct nvs_range *r, const char *s)
 	if ((nfrom && !parse_number(s, from_n, a, &r->from)) ||
 	    (nto && !parse_number(to, to_n, b, &r->to)))
 		return false;
-	/* A moment has nothing in it. */
+	/* An empty range is an error. */
 	if (a->by != b->by)
 		return true;
 	return a->by == NVS_RANGE_NUMBERS ? r->from <= r->to : r->from < r->to;
@@ -94,15 +92,15 @@ bool nvs_moment_parse(struct nvs_range *r, const char *s)
 	return parse_number(s, digits, unit, &r->from);
 }
 
-/* ---- of a trace ---- */
+/* ---- a trace's range ---- */
 
 bool nvs_range_timed(const struct nvs_query *q)
 {
 	return q->range.by > NVS_RANGE_NUMBERS;
 }
 
-/* In ns since the start. The last moment belongs to what reaches up to the end. */
-static int64_t place(const struct nvs_source *s, enum nvs_range_by by, uint64_t value)
+/* Converts to ns since the start. 100 % includes the last moment. */
+static int64_t to_ns(const struct nvs_source *s, enum nvs_range_by by, uint64_t value)
 {
 	long double ns = (long double)value;
 	int64_t length;
@@ -117,7 +115,7 @@ static int64_t place(const struct nvs_source *s, enum nvs_range_by by, uint64_t 
 
 int64_t nvs_moment_at(const struct nvs_source *s, const struct nvs_range *moment)
 {
-	return place(s, moment->by, moment->from);
+	return to_ns(s, moment->by, moment->from);
 }
 
 int nvs_range_check(const struct nvs_source *s)
@@ -127,8 +125,8 @@ int nvs_range_check(const struct nvs_source *s)
 	if (strcmp(s->path, "-") && (stat(s->path, &st) || S_ISREG(st.st_mode)))
 		return 0;
 	fprintf(stderr,
-		"nvsnoop-report: %s: a range of time needs the trace's clock and length first, "
-		"and a pipe can be read only once; give a file\n",
+		"nvsnoop-report: %s: a range of time needs two passes over the trace, and a pipe "
+		"can be read only once; give a file\n",
 		s->path);
 	return -EINVAL;
 }
@@ -137,8 +135,8 @@ void nvs_range_resolve(struct nvs_source *s)
 {
 	const struct nvs_range *r = &s->query->range;
 
-	s->from = place(s, r->by, r->from);
-	s->to = place(s, r->to_by, r->to);
+	s->from = to_ns(s, r->by, r->from);
+	s->to = to_ns(s, r->to_by, r->to);
 }
 
 bool nvs_range_has(const struct nvs_source *s, const struct nvs_submission *sub)
@@ -157,7 +155,7 @@ bool nvs_range_at(const struct nvs_source *s, uint64_t ticks)
 	return nvs_clock_since_start(s->trace, ticks, &ns) && ns >= s->from && ns < s->to;
 }
 
-/* ---- where nothing is selected ---- */
+/* ---- explanation of an empty selection ---- */
 
 static void explain_time(const struct nvs_source *s)
 {
@@ -165,7 +163,7 @@ static void explain_time(const struct nvs_source *s)
 	int64_t first, last;
 
 	if (!nvs_clock_since_start(s->trace, session->last_time, &last)) {
-		fprintf(stderr, "nvsnoop-report: %s: holds too little of the clock to tell times\n",
+		fprintf(stderr, "nvsnoop-report: %s: has too few clock readings to compute times\n",
 			s->path);
 		return;
 	}
@@ -193,7 +191,7 @@ void nvs_range_explain(const struct nvs_source *sources, uint32_t n)
 	}
 	if (r->by == NVS_RANGE_NUMBERS && r->from >= most)
 		fprintf(stderr,
-			"nvsnoop-report: there is no submission %" PRIu64 ": they count from 0, "
-			"and are %" PRIu64 "\n",
+			"nvsnoop-report: no submission %" PRIu64 ": the trace has %" PRIu64
+			", numbered from 0\n",
 			r->from, most);
 }

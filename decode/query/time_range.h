@@ -12,30 +12,31 @@ struct nvs_source;
 
 enum nvs_range_by { NVS_RANGE_ALL, NVS_RANGE_NUMBERS, NVS_RANGE_TIME, NVS_RANGE_PERCENT };
 
-/* Numbers of submissions, both included; or ns since the session's start, or 10^-9 of a percent of
- * it, TO excluded. UINT64_MAX: to the end. */
+/* Numbers of submissions, inclusive; or ns since the start of the session, or 10^-9 percent of it,
+ * TO exclusive. UINT64_MAX: to the end. */
 struct nvs_range {
-	enum nvs_range_by by, to_by; /* unlike each other: time and percent */
+	enum nvs_range_by by, to_by; /* may differ: time and percent */
 	uint64_t from, to;
 	const char *text; /* as given */
 };
 
-/* "A", "A-B", "A-", "-B", in submissions or with units of time or percent; false: it is none. */
+/* Parses "A", "A-B", "A-" or "-B": submissions, or time or percent with a unit. Returns false if
+ * malformed. */
 bool nvs_range_parse(struct nvs_range *range, const char *text);
-/* The same of one moment, and in ns since the start, for which the trace has been read once. */
+/* A single moment; converted to ns since the start, after the trace was read once. */
 bool nvs_moment_parse(struct nvs_range *moment, const char *text);
 int64_t nvs_moment_at(const struct nvs_source *s, const struct nvs_range *moment);
-/* Is it one of time? */
+/* Returns true if --range is a range of time. */
 bool nvs_range_timed(const struct nvs_query *q);
-/* Then each trace is read once for its clock and length, and can be: 0, or -EINVAL, said on stderr.
- */
+/* A range of time needs a pass of its own for clock and length. Returns 0, or -EINVAL after a
+ * message on stderr if S cannot be read twice. */
 int nvs_range_check(const struct nvs_source *s);
-/* It has been. */
+/* Computes the bounds, after that pass. */
 void nvs_range_resolve(struct nvs_source *s);
-/* Lies it within the range, where that is one of numbers? Where it is one of time? */
+/* Return true if SUB, or TICKS, is in the range; always for a range of the other kind. */
 bool nvs_range_has(const struct nvs_source *s, const struct nvs_submission *sub);
 bool nvs_range_at(const struct nvs_source *s, uint64_t ticks);
-/* On stderr, as nvs_filter_explain(). */
+/* Prints on stderr why the range selects nothing. */
 void nvs_range_explain(const struct nvs_source *sources, uint32_t n);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --memcpy: copies by direction, kind of host memory, how the bytes moved, and size class. The
- * GPU's time of copies is that of timing=work; without it there is none.
- */
+/* --memcpy: copies by direction, kind of host memory, way the bytes moved, and size class. GPU
+ * times come from timing=work only. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/analysis/copy_operands.h"
 #include "decode/analysis/gpu_work.h"
 #include "decode/calls/hostmem.h"
@@ -21,7 +20,7 @@ static const char *const directions[] = {"HtoD", "DtoH",  "DtoD",  "PtoP",
 static const char *const modes[] = {"none",   "engine", "inline",   "macro",
 				    "kernel", "mixed",	"captured", ""};
 
-#define NO_CLASS 64u /* sizes are not known */
+#define NO_CLASS 64u /* sizes are unknown */
 
 struct row {
 	struct key {
@@ -29,29 +28,30 @@ struct row {
 		enum nvs_memory memory;
 		uint32_t class; /* sizes up to 2^class */
 		enum mode mode;
-		uint32_t from_gpu, to_gpu; /* whose memory; NVS_NONE: the host's, or not known */
+		uint32_t from_gpu,
+			to_gpu; /* GPU whose memory it is; NVS_NONE: host memory, or unknown */
 		uint32_t trace; /* with --per-trace */
 	} key;
-	const struct nvs_source *source; /* NULL: several */
-	uint32_t number; /* among all rows, from 1: the tag of its work */
+	const struct nvs_source *source; /* NULL: in several traces */
+	uint32_t number; /* from 1, over all rows: the tag of its work */
 	uint64_t calls, failed, bytes, least, most, batched;
 	uint64_t submissions, entries, command_bytes;
-	bool uncounted; /* these are not known */
+	bool uncounted; /* these three are unknown */
 	struct nvs_times times;
 	struct {
 		uint64_t bytes, ns;
-	} done; /* of the calls that returned when the copy was done */
+	} done; /* of calls that returned after the copy was done */
 	struct {
 		uint64_t n, bytes, ns;
-		bool whole; /* with what the timestamps take themselves */
-	} work; /* submissions of one copy each, by timing=work */
+		bool whole; /* time of the timestamps not subtracted */
+	} work; /* submissions with one copy each, timed by timing=work */
 };
 
 struct state {
 	struct nvs_source *source;
 	struct nvs_copy_memory memory;
-	struct nvs_works *works; /* NULL: the trace has no times */
-	struct nvs_rows *rows; /* of all traces */
+	struct nvs_works *works; /* NULL: the trace has no GPU times */
+	struct nvs_rows *rows; /* shared by all traces */
 };
 
 static enum mode mode_of(const struct nvs_call *call)
@@ -78,7 +78,7 @@ static uint32_t class_of(uint64_t bytes)
 	return bytes <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(bytes - 1);
 }
 
-/* The GPU in whose memory ADDRESS lies. */
+/* The GPU whose memory is mapped at ADDRESS. */
 static uint32_t gpu_of(const struct state *st, uint64_t address)
 {
 	const struct nvs_mapping *m = nvs_trace_gpu_map(st->source->trace, 0, address);
@@ -97,7 +97,7 @@ static enum direction direction_of(const struct nvs_copy_ends *e)
 	return e->to_host ? DTOH : DTOD;
 }
 
-static void see_sizes(struct row *row, const struct nvs_call *call, const struct nvs_copy_ends *e)
+static void note_sizes(struct row *row, const struct nvs_call *call, const struct nvs_copy_ends *e)
 {
 	uint64_t least = e->bytes, most = e->bytes;
 
@@ -110,14 +110,14 @@ static void see_sizes(struct row *row, const struct nvs_call *call, const struct
 	row->most = most > row->most ? most : row->most;
 }
 
-/* What goes inline is with the channel when the call returns, and moved later. */
+/* Inline bytes are only in the channel when the call returns; the GPU moves them later. */
 static bool returns_done(const struct nvs_call *call, const struct nvs_copy_ends *e, enum mode mode)
 {
 	return e->directed && e->known && nvs_copy_blocks(call, e) &&
 	       (e->to_host || (mode != INLINE && mode != MACRO));
 }
 
-static int copy(struct state *st, const struct nvs_call *call)
+static int count_copy(struct state *st, const struct nvs_call *call)
 {
 	uint64_t ns;
 	size_t known = st->rows->n;
@@ -135,7 +135,7 @@ static int copy(struct state *st, const struct nvs_call *call)
 		key.direction = PTOP;
 	key.mode = mode_of(call);
 	key.trace = st->source->query->per_trace ? st->source->index : 0;
-	/* Of a batch it is the mean size that counts. */
+	/* A batch is classed by its mean size. */
 	key.class = e.known && e.copies ? class_of(e.bytes / e.copies) : NO_CLASS;
 	row = nvs_rows_at(st->rows, &key);
 	if (!row)
@@ -156,7 +156,7 @@ static int copy(struct state *st, const struct nvs_call *call)
 	row->calls++;
 	row->batched += e.batch ? e.copies : 0;
 	row->bytes += e.bytes;
-	see_sizes(row, call, &e);
+	note_sizes(row, call, &e);
 	row->uncounted |= call->uncounted;
 	row->submissions += call->asked_submissions;
 	row->entries += call->asked_entries;
@@ -180,10 +180,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 		r = nvs_works_call(st->works, call, &stream, &context);
 	if (r || call->api->group != NVS_CALL_GROUP_COPY || !nvs_filter_call(st->source, call))
 		return r;
-	return copy(st, call);
+	return count_copy(st, call);
 }
 
-/* ---- the GPU's time ---- */
+/* ---- GPU time ---- */
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
@@ -200,7 +200,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	return nvs_works_record(((struct state *)arg)->works, rec);
 }
 
-/* Nothing else may be in the time, and it must be longer than can be told apart from nothing. */
+/* Only copies that were alone in their bracket, and took longer than an empty bracket. */
 static void count_times(struct state *st)
 {
 	const uint8_t need = NVS_WORK_TIMED | NVS_WORK_ALONE;
@@ -223,7 +223,7 @@ static void count_times(struct state *st)
 
 /* ---- columns ---- */
 
-static double each(uint64_t n, uint64_t of)
+static double mean_per(uint64_t n, uint64_t of)
 {
 	return of ? (double)n / (double)of : 0;
 }
@@ -241,17 +241,17 @@ NVS_GET_COUNT(struct row, calls, r->calls)
 NVS_GET_COUNT(struct row, failed, r->failed)
 NVS_GET_COUNT(struct row, batched, r->batched)
 NVS_GET_KNOWN(struct row, bytes, r->key.class != NO_CLASS || !r->calls, r->bytes)
-NVS_GET_REAL(struct row, doorbells, r->calls && !r->uncounted, each(r->submissions, r->calls))
-NVS_GET_REAL(struct row, entries, r->calls && !r->uncounted, each(r->entries, r->calls))
-NVS_GET_REAL(struct row, commands, r->calls && !r->uncounted, each(r->command_bytes, r->calls))
+NVS_GET_REAL(struct row, doorbells, r->calls && !r->uncounted, mean_per(r->submissions, r->calls))
+NVS_GET_REAL(struct row, entries, r->calls && !r->uncounted, mean_per(r->entries, r->calls))
+NVS_GET_REAL(struct row, commands, r->calls && !r->uncounted, mean_per(r->command_bytes, r->calls))
 NVS_GET_REAL(struct row, mean, r->calls, nvs_total_mean(&r->times.total) / 1000)
 NVS_GET_REAL(struct row, p50, r->calls, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct row, rate, r->done.ns, each(r->done.bytes, r->done.ns))
+NVS_GET_REAL(struct row, rate, r->done.ns, mean_per(r->done.bytes, r->done.ns))
 
 NVS_GET_COUNT(struct row, gpu_timed, r->work.n)
 NVS_GET_COUNT(struct row, gpu_bytes, r->work.bytes)
 NVS_GET_REAL(struct row, gpu_us, r->work.n, (double)r->work.ns / 1000)
-NVS_GET_REAL(struct row, gpu_rate, r->work.n, each(r->work.bytes, r->work.ns))
+NVS_GET_REAL(struct row, gpu_rate, r->work.n, mean_per(r->work.bytes, r->work.ns))
 NVS_GET_TEXT(struct row, gpu_by, r->work.whole ? "brackets" : r->work.n ? "timing" : "")
 NVS_GET_KNOWN(struct row, upto, r->key.class != NO_CLASS, 1ull << (r->key.class & 63))
 NVS_GET_KNOWN(struct row, least, r->least <= r->most, r->least)
@@ -274,41 +274,30 @@ static const struct nvs_column columns[] = {
 	{"host_us_mean", "us/call", get_mean, 0, 2},
 	{"host_us_p50", "host us p50", get_p50, NVS_COLUMN_DETAIL},
 	{"host_gb_per_s", "host GB/s", get_rate, 0, 2},
-	/* The last to give way in a narrow terminal. */
+	/* The last column to be dropped on a narrow terminal. */
 	{"gpu_gb_per_s", "GPU GB/s", get_gpu_rate, NVS_COLUMN_IF_ANY, 1},
 	{"gpu_timed", "timed", get_gpu_timed, NVS_COLUMN_DETAIL},
 	{"gpu_timed_bytes", "timed bytes", get_gpu_bytes, NVS_COLUMN_DETAIL},
 	{"gpu_timed_us", "GPU us", get_gpu_us, NVS_COLUMN_DETAIL},
-	/* In text where there is another GPU than the first. */
+	/* In text only if a GPU other than 0 is used. */
 	{"from_gpu", "from GPU", get_from, NVS_COLUMN_IF_ANY},
 	{"to_gpu", "to GPU", get_to, NVS_COLUMN_IF_ANY},
 	{"gpu_timed_by", "by", get_gpu_by, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
 };
 
-static int compare(const void *pa, const void *pb)
+static int compare_rows(const void *pa, const void *pb)
 {
 	const struct key *a = &(*(const struct row *const *)pa)->key;
 	const struct key *b = &(*(const struct row *const *)pb)->key;
 
-	if (a->trace != b->trace)
-		return a->trace < b->trace ? -1 : 1;
-	if (a->direction != b->direction)
-		return a->direction < b->direction ? -1 : 1;
-	if (a->memory != b->memory)
-		return a->memory < b->memory ? -1 : 1;
-	if (a->from_gpu != b->from_gpu)
-		return a->from_gpu < b->from_gpu ? -1 : 1;
-	if (a->to_gpu != b->to_gpu)
-		return a->to_gpu < b->to_gpu ? -1 : 1;
-	if (a->class != b->class)
-		return a->class < b->class ? -1 : 1;
-	return a->mode < b->mode ? -1 : a->mode > b->mode;
+	return NVS_CMP(a->trace, b->trace) ?: NVS_CMP(a->direction, b->direction) ?: NVS_CMP(a->memory, b->memory) ?: NVS_CMP(a->from_gpu, b->from_gpu) ?: NVS_CMP(a->to_gpu, b->to_gpu) ?: NVS_CMP(a->class, b->class) ?: NVS_CMP(a->mode, b->mode);
 }
 
-/* The size at which a copy of one kind changes its way, as far as this trace shows it. */
-static void print_change(struct nvs_out *out, const struct nvs_rows *rows, enum direction d,
-			 enum nvs_memory memory)
+/* The size at which copies of one kind change from inline to the engine, as far as this trace
+ * shows. */
+static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows, enum direction d,
+			    enum nvs_memory memory)
 {
 	uint64_t largest = 0, smallest = UINT64_MAX;
 
@@ -326,7 +315,7 @@ static void print_change(struct nvs_out *out, const struct nvs_rows *rows, enum 
 		fprintf(out->file, "%s %s: inline up to %llu bytes, by engine from %llu%s\n",
 			directions[d], nvs_memory_name(memory), (unsigned long long)largest,
 			(unsigned long long)smallest,
-			smallest <= largest ? "; either between them" : "");
+			smallest <= largest ? "; either in between" : "");
 }
 
 static bool was_timed(const struct nvs_run *run)
@@ -338,7 +327,7 @@ static bool was_timed(const struct nvs_run *run)
 	return false;
 }
 
-static void print_by(const struct nvs_run *run, const struct nvs_rows *rows)
+static void print_timing_note(const struct nvs_run *run, const struct nvs_rows *rows)
 {
 	bool work = false, whole = false;
 
@@ -350,11 +339,10 @@ static void print_by(const struct nvs_run *run, const struct nvs_rows *rows)
 	}
 	if (work)
 		fprintf(run->out->file,
-			"GPU GB/s by timing=work, of copies that are alone in a submission%s\n",
-			whole ? ", at least: with what the timestamps take" : "");
+			"GPU GB/s: by timing=work, of copies alone in a submission%s\n",
+			whole ? "; too low by the time of the timestamps" : "");
 	else if (rows->n && !was_timed(run))
-		fputs("no GPU GB/s: recorded without timing=work; nvsnoop --timing=work\n",
-		      run->out->file);
+		fputs("No GPU GB/s: record with nvsnoop --timing=work to get it\n", run->out->file);
 }
 
 /* ---- from the traces to the table ---- */
@@ -372,7 +360,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 			    (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
 	if (!st->memory.kinds)
 		return -ENOMEM;
-	/* Copies are calls: where the first reading saw none, nothing need be decoded. */
+	/* Every copy is a call: without calls of that group the trace need not be decoded. */
 	if (!nvs_reading_called(s->first, NVS_CALL_GROUP_COPY))
 		return 0;
 	*reader = (struct nvs_reader){.call = on_call, .tallies = true, .arg = st};
@@ -386,7 +374,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return st->works ? 0 : -ENOMEM;
 }
 
-static void forget(struct state *st)
+static void free_trace(struct state *st)
 {
 	nvs_hostmem_free(st->memory.kinds);
 	nvs_works_free(st->works);
@@ -401,7 +389,7 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 
 	if (!r && st->works)
 		count_times(st);
-	forget(st);
+	free_trace(st);
 	return r;
 }
 
@@ -412,14 +400,14 @@ static int print(struct nvs_run *run)
 	int r;
 
 	if (rows->n)
-		qsort(rows->row, rows->n, sizeof(*rows->row), compare);
+		qsort(rows->row, rows->n, sizeof(*rows->row), compare_rows);
 	r = nvs_table_print_rows(run->out, &table, rows, &run->options->print);
 	if (r || run->options->print.format != NVS_FORMAT_TEXT)
 		return r;
 	for (enum direction d = HTOD; d < BATCH; d++)
 		for (int m = NVS_MEMORY_PAGEABLE; m <= NVS_MEMORY_DEVICE; m++)
-			print_change(run->out, rows, d, (enum nvs_memory)m);
-	print_by(run, rows);
+			print_threshold(run->out, rows, d, (enum nvs_memory)m);
+	print_timing_note(run, rows);
 	return 0;
 }
 
@@ -433,7 +421,7 @@ static void free_copies(struct nvs_run *run)
 	struct state *st = run->each;
 
 	for (uint32_t i = 0; i < run->n; i++)
-		forget(st + i);
+		free_trace(st + i);
 	nvs_rows_free(run->state, free_row);
 }
 
@@ -441,18 +429,15 @@ NVS_REPORT(copies, .name = "memcpy", .place = 50,
 	   .help = "copies by direction, memory, mode and size",
 	   .man = "Copies by direction, kind of host memory, size class, and how the bytes moved: "
 		  "inline in the pushbuffer, by a copy engine,\nby a macro or by a kernel. A call "
-		  "that copies a batch counts once, under\n.BR batch ,\nits copies under\n"
-		  ".BR batched ,\nits size class is that of their mean size.\n.B host GB/s\nis "
-		  "bytes by "
-		  "the host's time, of the calls that return when the copy is done. Those that may "
-		  "return "
-		  "earlier, with a stream\nor with the bytes inline, have none.\n.B GPU GB/s\nis "
-		  "bytes by the GPU's clock, of a trace "
-		  "recorded with\n.BR timing=work :\nof copies that were alone in a submission and "
-		  "waited for no work whose end is not known, and "
-		  "whose engine worked for no other\nchannel meanwhile.\nBelow "
-		  "the table: the sizes between which the way changes, as far as this trace shows "
-		  "them.",
+		  "that copies a batch counts once, under\n.BR batch ;\nits copies are counted "
+		  "under\n.BR batched ,\nand its size class is that of their mean size.\n.B host "
+		  "GB/s\nis bytes divided by host time, of calls that return when the copy is "
+		  "done. Calls that may return earlier, on a stream\nor with the bytes inline, "
+		  "have none.\n.B GPU GB/s\nis bytes divided by GPU time, in a trace recorded "
+		  "with\n.BR timing=work .\nIt covers copies that were alone in a submission, did "
+		  "not wait for work with an unknown end, and whose engine did no work for "
+		  "another\nchannel at the same time.\nBelow the table: the sizes at which the "
+		  "mode changes, as far as this trace shows.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_rows),
 	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --memory: what the program allocated, by kind and context; what it never freed, and what went
- * wrong, by call site; how much it held over time; and the memory that is the driver's own. One
- * file, since each sort of row is made, ordered and printed beside the others.
- */
+/* --memory: allocations of the program by kind and context; leaks, failures and wrong frees by call
+ * site; memory in use over time; and the driver's own memory objects. decode/analysis/allocations.c
+ * and decode/analysis/driver_memory.c collect, this file makes rows and prints them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/allocations.h"
 #include "decode/cli/sentence.h"
@@ -16,8 +15,8 @@
 #include "decode/report/core/stack_columns.h"
 #include "decode/report/core/report.h"
 
-#define MOST_TIMES 16 /* lines of text */
-#define MOST_SITES 10 /* of each sort, where -n does not say */
+#define MOST_TIMES 16 /* rows over time in text */
+#define MOST_SITES 10 /* call sites of each sort without -n */
 
 struct state {
 	struct nvs_allocs allocs;
@@ -27,7 +26,7 @@ struct state {
 
 /* ---- rows ---- */
 
-/* After the sorts of call sites. */
+/* Sorts of rows: those of call sites (NVS_ALLOC_*), then these. */
 enum { OF_MEMORY = NVS_ALLOC_WHATS, OF_DRIVER, OF_TIME };
 
 static const char *const sorts[] = {
@@ -49,7 +48,7 @@ struct row {
 	uint32_t gpu;
 	uint64_t context;
 	uint64_t calls, allocs, frees, ended, failed, live, live_bytes, peak, bytes;
-	bool sizeless; /* bytes are not known */
+	bool sizeless; /* bytes are unknown */
 	uint32_t result;
 	int64_t ns;
 	const struct nvs_call_api *api;
@@ -63,12 +62,12 @@ struct rows {
 	struct nvs_stacks stacks;
 };
 
-static bool counted(const struct row *r)
+static bool has_counts(const struct row *r)
 {
 	return r->sort == OF_MEMORY || r->sort == OF_DRIVER;
 }
 
-static bool of_site(const struct row *r)
+static bool is_site(const struct row *r)
 {
 	return r->sort < NVS_ALLOC_WHATS;
 }
@@ -96,17 +95,17 @@ NVS_GET_TEXT(struct row, sort, sorts[r->sort])
 NVS_GET_TEXT(struct row, memory, r->memory)
 NVS_GET_KNOWN(struct row, gpu, r->gpu != NVS_NONE, r->gpu)
 NVS_GET_HEX(struct row, context, r->context, r->context)
-NVS_GET_KNOWN(struct row, calls, of_site(r), r->calls)
-NVS_GET_KNOWN(struct row, allocs, counted(r), r->allocs)
-NVS_GET_KNOWN(struct row, frees, counted(r), r->frees)
+NVS_GET_KNOWN(struct row, calls, is_site(r), r->calls)
+NVS_GET_KNOWN(struct row, allocs, has_counts(r), r->allocs)
+NVS_GET_KNOWN(struct row, frees, has_counts(r), r->frees)
 NVS_GET_KNOWN(struct row, ended, r->sort == OF_MEMORY, r->ended)
 NVS_GET_KNOWN(struct row, failed, r->sort == OF_MEMORY, r->failed)
-NVS_GET_KNOWN(struct row, live, counted(r), r->live)
+NVS_GET_KNOWN(struct row, live, has_counts(r), r->live)
 NVS_GET_KNOWN(struct row, live_bytes,
-	      (counted(r) || r->sort == OF_TIME || r->sort == NVS_ALLOC_UNFREED) && !r->sizeless,
+	      (has_counts(r) || r->sort == OF_TIME || r->sort == NVS_ALLOC_UNFREED) && !r->sizeless,
 	      r->live_bytes)
-NVS_GET_KNOWN(struct row, peak, (counted(r) || r->sort == OF_TIME) && !r->sizeless, r->peak)
-NVS_GET_KNOWN(struct row, bytes, (counted(r) || r->sort <= NVS_ALLOC_FAILED) && !r->sizeless,
+NVS_GET_KNOWN(struct row, peak, (has_counts(r) || r->sort == OF_TIME) && !r->sizeless, r->peak)
+NVS_GET_KNOWN(struct row, bytes, (has_counts(r) || r->sort <= NVS_ALLOC_FAILED) && !r->sizeless,
 	      r->bytes)
 NVS_GET_TEXT(struct row, error, error_of(r))
 NVS_GET_TEXT(struct row, api, r->api ? nvs_call_name(r->api) : "")
@@ -135,9 +134,9 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-/* ---- from the model to rows ---- */
+/* ---- rows ---- */
 
-/* A context is of one GPU, that which its addresses are mapped on. */
+/* A context belongs to one GPU: the one on which its addresses are mapped. */
 struct gpu_of {
 	struct {
 		uint64_t context;
@@ -147,7 +146,7 @@ struct gpu_of {
 	bool known, several;
 };
 
-static int learn_gpus(struct nvs_rows *gpus, const struct nvs_allocs *a)
+static int collect_gpus(struct nvs_rows *gpus, const struct nvs_allocs *a)
 {
 	for (size_t i = 0; i < a->rows.n; i++) {
 		const struct nvs_alloc_row *m = a->rows.row[i];
@@ -184,7 +183,7 @@ static bool is_shown(const struct nvs_alloc_row *m)
 static int add_memory(struct rows *rows, const struct nvs_allocs *a)
 {
 	struct nvs_rows gpus = NVS_ROWS(struct gpu_of, key);
-	int r = learn_gpus(&gpus, a);
+	int r = collect_gpus(&gpus, a);
 
 	for (uint64_t kind = 0; kind < NVS_ALLOC_KINDS && !r; kind++)
 		for (size_t i = 0; i < a->rows.n; i++) {
@@ -237,7 +236,7 @@ static void add_driver(struct rows *rows, const struct state *st)
 	}
 }
 
-/* Each stands for PER intervals, those left out in which nothing changed. */
+/* One row for PER intervals; intervals in which nothing changed are left out. */
 static void add_times(struct rows *rows, const struct nvs_allocs *a, uint32_t per)
 {
 	const struct nvs_alloc_series *s = &a->series;
@@ -262,33 +261,24 @@ static void add_times(struct rows *rows, const struct nvs_allocs *a, uint32_t pe
 	}
 }
 
-/* ---- call sites: those of one place are one ---- */
+/* ---- call sites: rows of one site are merged ---- */
 
-static int by_site(const void *pa, const void *pb)
+static int compare_sites(const void *pa, const void *pb)
 {
 	const struct row *a = pa, *b = pb;
+	int r = NVS_CMP(a->sort, b->sort);
 
-	if (a->sort != b->sort)
-		return a->sort < b->sort ? -1 : 1;
-	if (a->frame != b->frame)
+	if (!r && a->frame != b->frame)
 		return a->frame->number < b->frame->number ? -1 : 1;
-	if (a->memory != b->memory)
-		return a->memory < b->memory ? -1 : 1;
-	return a->result < b->result ? -1 : a->result > b->result;
+	return r ?: NVS_CMP(a->memory, b->memory) ?: NVS_CMP(a->result, b->result);
 }
 
-/* By sort, and of each the largest first. */
-static int by_size(const void *pa, const void *pb)
+/* By sort, then the largest first. */
+static int compare_sizes(const void *pa, const void *pb)
 {
 	const struct row *a = pa, *b = pb;
 
-	if (a->sort != b->sort)
-		return a->sort < b->sort ? -1 : 1;
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	if (a->calls != b->calls)
-		return a->calls > b->calls ? -1 : 1;
-	return by_site(pa, pb);
+	return NVS_CMP(a->sort, b->sort) ?: NVS_CMP(b->bytes, a->bytes) ?: NVS_CMP(b->calls, a->calls) ?: compare_sites(pa, pb);
 }
 
 static void add_sites(struct rows *rows, struct nvs_run *run, const struct nvs_allocs *a)
@@ -314,16 +304,16 @@ static void add_sites(struct rows *rows, struct nvs_run *run, const struct nvs_a
 	}
 }
 
-/* From FIRST on. */
+/* Merges rows of the same call site, from FIRST on. */
 static void merge_sites(struct rows *rows, size_t first)
 {
 	size_t kept = first;
 
-	qsort(rows->list + first, rows->n - first, sizeof(*rows->list), by_site);
+	qsort(rows->list + first, rows->n - first, sizeof(*rows->list), compare_sites);
 	for (size_t i = first; i < rows->n; i++) {
 		struct row *row = rows->list + i, *to = rows->list + kept - 1;
 
-		if (kept == first || by_site(to, row)) {
+		if (kept == first || compare_sites(to, row)) {
 			rows->list[kept++] = *row;
 			continue;
 		}
@@ -333,10 +323,10 @@ static void merge_sites(struct rows *rows, size_t first)
 		to->sizeless |= row->sizeless;
 	}
 	rows->n = kept;
-	qsort(rows->list + first, rows->n - first, sizeof(*rows->list), by_size);
+	qsort(rows->list + first, rows->n - first, sizeof(*rows->list), compare_sizes);
 }
 
-static int fold(struct rows *rows)
+static int fold_frames(struct rows *rows)
 {
 	for (size_t i = 0; i < rows->n; i++) {
 		struct row *row = rows->list + i;
@@ -354,7 +344,7 @@ static int fold(struct rows *rows)
 	return 0;
 }
 
-/* ---- as text ---- */
+/* ---- text ---- */
 
 static const struct nvs_column driver_columns[] = {
 	{"memory", "memory", get_memory, 0},
@@ -379,9 +369,9 @@ static void print_head(struct nvs_out *out, const char *text)
 		nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
-/* Rows [FIRST, FIRST + N) of their own columns, under a heading. */
-static int print_rest(struct nvs_run *run, struct nvs_table *table, const struct row *first,
-		      size_t n, const char *head)
+/* Prints the N rows from FIRST under a heading, with the columns of TABLE. */
+static int print_section(struct nvs_run *run, struct nvs_table *table, const struct row *first,
+			 size_t n, const char *head)
 {
 	struct nvs_print_options o = run->options->print;
 
@@ -398,14 +388,14 @@ static const char *head_of(const struct row *row, bool moment)
 {
 	static const char *const heads[] = {
 		[NVS_ALLOC_UNFREED] = "Never freed",
-		[NVS_ALLOC_ENDED] = "Freed by nothing but the end of their context",
+		[NVS_ALLOC_ENDED] = "Freed only by the end of their context",
 		[NVS_ALLOC_FAILED] = "Failed",
 		[NVS_ALLOC_TWICE] = "Freed twice",
-		[NVS_ALLOC_UNKNOWN] = "Frees of what was not allocated",
-		[NVS_ALLOC_UNSEEN] = "Freed, and allocated unseen",
+		[NVS_ALLOC_UNKNOWN] = "Frees of addresses that were not allocated",
+		[NVS_ALLOC_UNSEEN] = "Freed, but their allocation was not recorded",
 	};
 
-	return moment && row->sort == NVS_ALLOC_UNFREED ? "Live then" : heads[row->sort];
+	return moment && row->sort == NVS_ALLOC_UNFREED ? "Live at that time" : heads[row->sort];
 }
 
 static void print_site(struct nvs_out *out, const struct rows *rows, const struct row *row)
@@ -425,13 +415,13 @@ static void print_site(struct nvs_out *out, const struct rows *rows, const struc
 	if (row->sort == NVS_ALLOC_FAILED && row->bytes) {
 		fputs("  ", out->file);
 		nvs_say_bytes(out->file, row->bytes);
-		fputs(" asked for", out->file);
+		fputs(" requested", out->file);
 	}
 	fputc('\n', out->file);
 	nvs_stacks_print(out, &rows->stacks, row->source->trace, row->frame);
 }
 
-/* Those from I on of one sort; where the next sort begins. */
+/* Prints the rows from I on that have the same sort; returns the index of the next sort. */
 static size_t print_sites(struct nvs_run *run, const struct rows *rows, size_t i, bool moment)
 {
 	const struct nvs_options_report *o = run->options;
@@ -452,7 +442,7 @@ static size_t print_sites(struct nvs_run *run, const struct rows *rows, size_t i
 	return i;
 }
 
-static void print_most(struct nvs_run *run, const struct state *st)
+static void print_peak(struct nvs_run *run, const struct state *st)
 {
 	const struct nvs_alloc_series *s = &st->allocs.series;
 	FILE *f = run->out->file;
@@ -460,21 +450,21 @@ static void print_most(struct nvs_run *run, const struct state *st)
 
 	if (!s->most)
 		return;
-	fputs("On the GPU at most ", f);
+	fputs("Peak on the GPU ", f);
 	nvs_say_bytes(f, s->most);
 	nvs_clock_since_start(st->allocs.source->trace, s->most_at, &ns);
-	fprintf(f, ", at %.6f s; ", (double)ns / 1e9);
+	fprintf(f, " at %.6f s; ", (double)ns / 1e9);
 	if (st->at == INT64_MAX)
 		fputs("at the end ", f);
 	else
-		fprintf(f, "held at %s: ", run->options->more[0]);
+		fprintf(f, "at %s ", run->options->more[0]);
 	nvs_say_bytes(f, s->now);
 	if (run->n > 1)
 		fprintf(f, " (%s)", st->allocs.source->path);
 	fputc('\n', f);
 }
 
-/* ---- from the traces to the table ---- */
+/* ---- the report ---- */
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
@@ -536,25 +526,25 @@ static int print_text(struct nvs_run *run, struct rows *rows, const size_t part[
 				      &run->options->print);
 
 	for (uint32_t i = 0; i < run->n && !r; i++)
-		print_most(run, st + i);
+		print_peak(run, st + i);
 	for (size_t i = part[2]; i < rows->n && !r;)
 		i = print_sites(run, rows, i, st->at != INT64_MAX);
 	if (!r)
-		r = print_rest(run, &times, rows->list + part[0], part[1] - part[0],
-			       "On the GPU over time");
+		r = print_section(run, &times, rows->list + part[0], part[1] - part[0],
+				  "Memory on the GPU over time");
 	if (!r)
-		r = print_rest(run, &driver, rows->list + part[1], part[2] - part[1],
-			       "Memory objects of the resource manager");
+		r = print_section(run, &driver, rows->list + part[1], part[2] - part[1],
+				  "Memory objects of the resource manager");
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		if (st[i].allocs.forgot)
 			fprintf(stderr,
-				"nvsnoop-report: %s: too many allocations to remember all that "
-				"were freed: some frees of unknown addresses may be second ones\n",
+				"nvsnoop-report: %s: too many allocations to keep all freed ones: "
+				"some frees of unknown addresses may be double frees\n",
 				st[i].allocs.source->path);
 	return r;
 }
 
-static size_t room_for(const struct nvs_run *run)
+static size_t max_rows(const struct nvs_run *run)
 {
 	const struct state *st = run->each;
 	size_t n = 1;
@@ -574,7 +564,7 @@ static int print(struct nvs_run *run)
 	size_t part[4] = {0}; /* ends of memory, times and driver */
 	int r;
 
-	rows->list = calloc(room_for(run), sizeof(*rows->list));
+	rows->list = calloc(max_rows(run), sizeof(*rows->list));
 	rows->stacks.how = NVS_STACKS_PLACES | (run->n > 1 ? NVS_STACKS_PROCESS : 0);
 	r = rows->list ? nvs_stacks_empty(&rows->stacks) : -ENOMEM;
 	for (uint32_t i = 0; i < run->n && !r; i++)
@@ -584,7 +574,8 @@ static int print(struct nvs_run *run)
 		add_times(rows, &st[i].allocs,
 			  text ? (st[i].allocs.series.n + MOST_TIMES - 1) / MOST_TIMES : 1);
 	part[1] = rows->n;
-	/* No filter speaks of the driver's objects: beside what was selected they would mislead. */
+	/* Filters do not apply to the driver's objects: next to filtered rows they would mislead.
+	 */
 	for (uint32_t i = 0; i < run->n && !r && !nvs_filter_asked(&run->options->query); i++)
 		add_driver(rows, st + i);
 	part[2] = rows->n;
@@ -595,7 +586,7 @@ static int print(struct nvs_run *run)
 	merge_sites(rows, part[2]);
 	if (text)
 		return print_text(run, rows, part);
-	r = fold(rows);
+	r = fold_frames(rows);
 	return r ? r
 		 : nvs_table_print_array(run->out, &table, rows->list, rows->n, sizeof(*rows->list),
 					 &run->options->print);
@@ -619,22 +610,21 @@ static void free_state(struct nvs_run *run)
 static const struct nvs_report_option at = {
 	.name = "at",
 	.argument = "TIME",
-	.help = "with --memory: what was held at this time: 1.5s, 50%",
-	.man = "With\n.BR \\-\\-memory :\nwhat was held at this time of the trace, in the units "
-	       "that\n"
-	       ".B \\-\\-range\nhas.",
+	.help = "with --memory: memory in use at this time: 1.5s, 50%",
+	.man = "With\n.BR \\-\\-memory :\nmemory in use at this time of the trace, in the units "
+	       "of\n.BR \\-\\-range .",
 	.timed = true,
 };
 
 NVS_REPORT(memory, .name = "memory", .place = 125, .option = &at,
 	   .help = "memory by kind and context, leaks by call site, over time",
-	   .man = "What the program allocated, by kind of memory and context: how often, how much "
-		  "is live at the end, and at most was. What was never freed by the stack that "
-		  "made it,\nlargest first; what nothing but the end of its context freed; "
-		  "allocations and frees that failed, double frees, and frees of unknown "
-		  "addresses.\nThen how much was held on the GPU over time, and the memory objects "
-		  "that the driver had from the resource manager:\nthose in which the program's "
-		  "allocations lay, and the driver's own.\nBytes are those asked for.",
+	   .man = "Allocations of the program by kind of memory and context: their number, the "
+		  "bytes live at the end, and the peak. Memory that was never freed, by allocating "
+		  "stack,\nlargest first; memory that only the end of its context freed; failed "
+		  "allocations and frees, double frees, and frees of unknown addresses.\nThen the "
+		  "memory in use on the GPU over time, and the memory objects that the driver "
+		  "allocated from the resource manager:\nthose that contain allocations of the "
+		  "program, and the driver's own.\nBytes are as requested.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct rows), .each = sizeof(struct state),
 	   .begin = begin, .end = end, .print = print, .free = free_state);

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --overlap: for how long each GPU computed, copied, did both at once or neither, by the GPU's own
- * times of timing=work; and which streams did their work at the same time. One file, since both
- * are one walk over the same ends of work.
- */
+/* --overlap: how long each GPU computed, copied, did both at once or neither, and which streams
+ * worked at the same time; from the GPU times of timing=work. Both come from one sweep over begins
+ * and ends of work. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/analysis/gpu_work.h"
 #include "decode/calls/bracket_times.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/core/timing_note.h"
 #include "decode/report/core/report.h"
 
-#define MOST_AT_ONCE 16u /* streams whose work is compared at one moment */
+#define MOST_AT_ONCE 16u /* streams compared at one moment */
 #define MOST_ROWS 4096u
 
-/* Work of one kind, of one stream on one channel. */
+/* Work of one kind of one stream on one channel. */
 struct lane {
 	struct lane_key {
 		const struct nvs_source *source;
 		uint32_t gpu, channel, stream, kind;
 	} key;
-	uint64_t handle; /* of the stream, 0: not known */
+	uint64_t handle; /* of the stream, 0: unknown */
 	uint32_t number, under_way;
 };
 
-/* A GPU, or two lanes of one. */
+/* A GPU, or two lanes of a GPU. */
 struct row {
 	struct row_key {
 		const struct nvs_source *source;
 		uint32_t gpu;
-		uint32_t a, b; /* lanes by number; NVS_NONE: the GPU as a whole */
+		uint32_t a, b; /* numbers of lanes; NVS_NONE: the whole GPU */
 	} key;
 	const struct lane *a, *b;
 	uint64_t from, to, compute, copy, both, idle;
@@ -47,7 +46,7 @@ struct moment {
 struct state {
 	struct nvs_rows rows, lanes;
 	uint64_t dropped;
-	bool crowded; /* more streams than are compared */
+	bool crowded; /* more streams than are compared at once */
 };
 
 struct each {
@@ -145,7 +144,7 @@ static const struct nvs_column pair_columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-/* ---- what goes on at once ---- */
+/* ---- the sweep ---- */
 
 static struct row *row_of(struct state *st, const struct nvs_source *s, uint32_t gpu,
 			  const struct lane *a, const struct lane *b)
@@ -187,7 +186,7 @@ static struct lane *lane_of(struct state *st, const struct each *each, const str
 	return lane;
 }
 
-/* What is under way on one GPU. */
+/* Work in progress on one GPU. */
 struct going {
 	uint32_t compute, copies, n;
 	struct lane *lane[MOST_AT_ONCE];
@@ -214,7 +213,7 @@ static void lane_ends(struct going *g, struct lane *lane)
 		}
 }
 
-static int pass(struct state *st, const struct going *g, struct row *all, uint64_t ns)
+static int add_interval(struct state *st, const struct going *g, struct row *all, uint64_t ns)
 {
 	if (g->compute && g->copies)
 		all->both += ns;
@@ -236,20 +235,16 @@ static int pass(struct state *st, const struct going *g, struct row *all, uint64
 	return 0;
 }
 
-/* What ends goes first: one behind the other is not both at once. */
-static int by_moment(const void *pa, const void *pb)
+/* Ends before begins: back-to-back work does not overlap. */
+static int compare_moments(const void *pa, const void *pb)
 {
 	const struct moment *a = pa, *b = pb;
 
-	if (a->gpu != b->gpu)
-		return a->gpu < b->gpu ? -1 : 1;
-	if (a->at != b->at)
-		return a->at < b->at ? -1 : 1;
-	return b->ends - a->ends;
+	return NVS_CMP(a->gpu, b->gpu) ?: NVS_CMP(a->at, b->at) ?: b->ends - a->ends;
 }
 
-static int sweep(struct state *st, const struct each *each, const struct nvs_work *list,
-		 const struct moment *moments, size_t n)
+static int sweep_gpu(struct state *st, const struct each *each, const struct nvs_work *list,
+		     const struct moment *moments, size_t n)
 {
 	struct row *all = row_of(st, each->source, moments->gpu, NULL, NULL);
 	struct going going = {0};
@@ -266,7 +261,7 @@ static int sweep(struct state *st, const struct each *each, const struct nvs_wor
 
 		if (!lane)
 			return -ENOMEM;
-		r = i ? pass(st, &going, all, moments[i].at - moments[i - 1].at) : 0;
+		r = i ? add_interval(st, &going, all, moments[i].at - moments[i - 1].at) : 0;
 		*count += moments[i].ends ? -1u : 1;
 		if (moments[i].ends)
 			lane_ends(&going, lane);
@@ -276,7 +271,7 @@ static int sweep(struct state *st, const struct each *each, const struct nvs_wor
 	return r;
 }
 
-static int count(struct state *st, const struct each *each, const struct nvs_work *work)
+static int count_work(struct state *st, const struct each *each, const struct nvs_work *work)
 {
 	struct row *all = row_of(st, each->source, work->gpu, NULL, NULL);
 
@@ -289,23 +284,23 @@ static int count(struct state *st, const struct each *each, const struct nvs_wor
 	return 0;
 }
 
-/* GPU by GPU. */
+/* One GPU after the other. */
 static int sweep_all(struct state *st, const struct each *each, const struct nvs_work *list,
 		     struct moment *moments, size_t n)
 {
 	int r = 0;
 
 	if (n)
-		qsort(moments, n, sizeof(*moments), by_moment);
+		qsort(moments, n, sizeof(*moments), compare_moments);
 	for (size_t i = 0, next = 0; i < n && !r; i = next) {
 		while (next < n && moments[next].gpu == moments[i].gpu)
 			next++;
-		r = sweep(st, each, list, moments + i, next - i);
+		r = sweep_gpu(st, each, list, moments + i, next - i);
 	}
 	return r;
 }
 
-static int all_gpus(struct state *st, const struct each *each)
+static int sweep_trace(struct state *st, const struct each *each)
 {
 	size_t works, n = 0;
 	const struct nvs_work *list = nvs_works_list(each->works, &works);
@@ -317,8 +312,8 @@ static int all_gpus(struct state *st, const struct each *each)
 
 		if (!(w->flags & NVS_WORK_SELECTED) || w->kind == NVS_WORK_OTHER)
 			continue;
-		r = count(st, each, w);
-		/* Too short to be told from nothing: no moment at all. */
+		r = count_work(st, each, w);
+		/* Shorter than an empty bracket: takes no time. */
 		if (!(w->flags & NVS_WORK_TIMED) || !w->ns)
 			continue;
 		moments[n++] = (struct moment){w->begin, (uint32_t)i, w->gpu, false};
@@ -330,7 +325,7 @@ static int all_gpus(struct state *st, const struct each *each)
 	return r;
 }
 
-/* ---- from the traces to the table ---- */
+/* ---- the report ---- */
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
 {
@@ -356,31 +351,22 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
 	if (!r) {
 		st->dropped += nvs_works_dropped(each->works);
 		nvs_works_explain(each->works, run, s);
-		r = nvs_timing_any(nvs_works_timing(each->works)) ? all_gpus(st, each) : 0;
+		r = nvs_timing_any(nvs_works_timing(each->works)) ? sweep_trace(st, each) : 0;
 	}
 	nvs_works_free(each->works);
 	each->works = NULL;
 	return r;
 }
 
-/* GPUs as they came, each one's pairs behind it, the longest first. */
-static int compare(const void *pa, const void *pb)
+/* GPUs in order of appearance, then the pairs, the longest first. */
+static int compare_rows(const void *pa, const void *pb)
 {
 	const struct row *a = *(const struct row *const *)pa, *b = *(const struct row *const *)pb;
 
-	if (!a->a != !b->a)
-		return a->a ? 1 : -1;
-	if (a->key.source != b->key.source)
-		return a->key.source < b->key.source ? -1 : 1;
-	if (a->key.gpu != b->key.gpu)
-		return a->key.gpu < b->key.gpu ? -1 : 1;
-	if (a->both != b->both)
-		return a->both > b->both ? -1 : 1;
-	return a->key.a != b->key.a ? (a->key.a > b->key.a) - (a->key.a < b->key.a)
-				    : (a->key.b > b->key.b) - (a->key.b < b->key.b);
+	return !b->a - !a->a ?: NVS_CMP(a->key.source, b->key.source) ?: NVS_CMP(a->key.gpu, b->key.gpu) ?: NVS_CMP(b->both, a->both) ?: NVS_CMP(a->key.a, b->key.a) ?: NVS_CMP(a->key.b, b->key.b);
 }
 
-static void say_unknown(const struct nvs_run *run, const struct state *st, size_t gpus)
+static void print_unknown(const struct nvs_run *run, const struct state *st, size_t gpus)
 {
 	uint64_t untimed = 0, waited = 0, shared = 0;
 	FILE *f = run->out->file;
@@ -393,22 +379,22 @@ static void say_unknown(const struct nvs_run *run, const struct state *st, size_
 		shared += row->shared;
 	}
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), f);
-	fputs("With timing=work copies of a channel run one by one, kernels as without it.\n", f);
+	fputs("timing=work serialises copies of a channel, but not kernels.\n", f);
 	if (untimed)
-		fprintf(f, "%llu not timed: what was done meanwhile is not known.\n",
+		fprintf(f, "%llu not timed: the GPU's activity during these is unknown.\n",
 			(unsigned long long)untimed);
 	if (waited)
 		fprintf(f,
-			"%llu waited for work whose end is not known: they may count "
-			"too long.\n",
+			"%llu waited for work with an unknown end: their time may be too long.\n",
 			(unsigned long long)waited);
 	if (shared)
 		fprintf(f,
-			"%llu may hold work of other channels of their engine, which then counts "
-			"twice.\n",
+			"%llu may include work of other channels on the same engine, which is then "
+			"counted twice.\n",
 			(unsigned long long)shared);
 	if (st->crowded)
-		fprintf(f, "Of more than %u streams at once not all are compared.\n", MOST_AT_ONCE);
+		fprintf(f, "More than %u streams were active at once: not all are compared.\n",
+			MOST_AT_ONCE);
 	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), f);
 }
 
@@ -432,7 +418,7 @@ static int print_text(struct nvs_run *run, const void **rows, size_t gpus, size_
 		r = nvs_table_print(run->out, &pairs, &plain);
 	}
 	if (!r)
-		say_unknown(run, run->state, gpus);
+		print_unknown(run, run->state, gpus);
 	return r;
 }
 
@@ -444,7 +430,7 @@ static int print(struct nvs_run *run)
 	int r;
 
 	if (st->rows.n)
-		qsort(st->rows.row, st->rows.n, sizeof(*st->rows.row), compare);
+		qsort(st->rows.row, st->rows.n, sizeof(*st->rows.row), compare_rows);
 	while (gpus < st->rows.n && !((struct row *)st->rows.row[gpus])->a)
 		gpus++;
 	if (run->options->print.format == NVS_FORMAT_TEXT)
@@ -453,8 +439,8 @@ static int print(struct nvs_run *run)
 		r = nvs_table_print_rows(run->out, &table, &st->rows, &run->options->print);
 	if (st->dropped)
 		fprintf(stderr,
-			"nvsnoop-report: %llu more submissions are not counted; --range "
-			"chooses\n",
+			"nvsnoop-report: %llu more submissions are not counted; select a part with "
+			"--range\n",
 			(unsigned long long)st->dropped);
 	return r;
 }
@@ -470,14 +456,13 @@ static void free_state(struct nvs_run *run)
 	nvs_rows_free(&st->lanes, NULL);
 }
 
-NVS_REPORT(
-	overlap, .name = "overlap", .place = 96,
-	.help = "what each GPU copied and computed at once (timing=work)",
-	.man = "For how long each GPU computed alone, copied alone, did both or neither, from its "
-	       "first\nsubmission to its last, by the times of\n.BR timing=work ;\nfills of memory "
-	       "count as copies. Below it which streams did their work at the same time. What\n"
-	       "waited for another channel counts from when that was done. Copies "
-	       "of a channel are\nthen done one after the other.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .each = sizeof(struct each),
-	.begin = begin, .end = end, .print = print, .free = free_state);
+NVS_REPORT(overlap, .name = "overlap", .place = 96,
+	   .help = "what each GPU copied and computed at once (timing=work)",
+	   .man = "How long each GPU only computed, only copied, did both or neither, from its "
+		  "first\nsubmission to its last, by the times of\n.BR timing=work ;\nmemsets "
+		  "count as copies. Below the table: which streams worked at the same time. Work "
+		  "that\nwaited for another channel counts from the end of that wait.\n.B "
+		  "timing=work\nserialises the copies of a channel.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .each = sizeof(struct each),
+	   .begin = begin, .end = end, .print = print, .free = free_state);

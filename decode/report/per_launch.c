@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --per-launch: a line for each launch with the instructions that it executed, as the counters were
- * read behind it. A reading that has several launches of a kernel behind it makes one line of them,
- * which says how many they are.
- */
+/* --per-launch: one line per launch with its instructions, from the counters read after it. If
+ * several launches of a kernel precede one reading, they share a line, which has their number. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/analysis/instruction_counts.h"
 #include "decode/calls/handles.h"
@@ -17,9 +15,9 @@
 struct line {
 	const struct nvs_source *source;
 	char *name;
-	struct nvs_count_share share; /* its calls are gone */
+	struct nvs_count_share share; /* its calls are no longer valid */
 	uint64_t instructions, total;
-	bool known, summed; /* these two */
+	bool known, summed; /* INSTRUCTIONS is valid; TOTAL is */
 };
 
 struct state {
@@ -57,7 +55,7 @@ static int add_line(void *arg, const struct nvs_count_share *share)
 	struct line *list;
 	uint32_t level;
 
-	/* Nobody has read what it counted. */
+	/* Its counters were never read. */
 	if (!share->whole && !share->warp && !share->thread)
 		return 0;
 	list = nvs_grow(st->lines, st->n, &st->room, sizeof(*list), 64, UINT32_MAX / 2);
@@ -74,17 +72,13 @@ static int add_line(void *arg, const struct nvs_count_share *share)
 	return 0;
 }
 
-/* By readings, as NVBit prints them: of a graph's kernels those seen first come first. */
+/* In order of the readings, as NVBit prints them; kernels of a graph in order of appearance. */
 static int compare_lines(const void *pa, const void *pb)
 {
 	const struct nvs_count_share *a = &((const struct line *)pa)->share,
 				     *b = &((const struct line *)pb)->share;
 
-	if (a->reading != b->reading)
-		return a->reading < b->reading ? -1 : 1;
-	if (a->kernel != b->kernel)
-		return a->kernel < b->kernel ? -1 : 1;
-	return strcmp(a->counted->name, b->counted->name);
+	return NVS_CMP(a->reading, b->reading) ?: NVS_CMP(a->kernel, b->kernel) ?: strcmp(a->counted->name, b->counted->name);
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
@@ -135,7 +129,7 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-/* ---- from the traces to the lines ---- */
+/* ---- the report ---- */
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
@@ -240,14 +234,12 @@ static void free_state(struct nvs_run *run)
 }
 
 NVS_REPORT(per_launch, .name = "per-launch", .place = 32,
-	   .help = "a line for each launch with its instructions, as NVBit's\ninstr_count prints "
-		   "them",
-	   .man = "A line for each launch whose instructions were counted\n(\n.B nvsnoop "
-		  "\\-\\-count=warp \\-\\-exact=sync\n), the kernels of graphs among them: the "
-		  "kernel's number, name and blocks, its instructions,\nand all so far. Launches "
-		  "by several "
-		  "calls between which the counters were not read, or which were\nat work at once, "
-		  "stand in one line, which says how many they are.",
+	   .help = "one line per launch with its instructions, as NVBit's\ninstr_count prints them",
+	   .man = "One line per launch whose instructions were counted\n(\n.B nvsnoop "
+		  "\\-\\-count=warp \\-\\-exact=sync\n), including the kernels of graphs: the "
+		  "kernel's number, name and blocks, its instructions,\nand the total so far. "
+		  "Launches that ran concurrently, or between which the counters were not "
+		  "read,\nshare a line, which has their number.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
 	   .print = print, .free = free_state);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --ranks: where the ranks of a job part. What most of them launched at a place of a thread is what
- * is right there; a rank that launched something else is named, and asked no more. And how far the
- * collectives of each have come, for jobs that hang.
- */
+/* --ranks: where the ranks of a job diverge. Launches are compared thread by thread with what most
+ * ranks launched at that place; a rank that differs is reported and no longer compared. Also how
+ * far the collectives of each rank have come, for jobs that hang. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +16,17 @@ struct row {
 	struct nvs_steps *steps;
 	const struct nvs_clock_of *clock;
 	bool parts;
-	size_t at; /* launch of its thread */
+	size_t at; /* index of the launch on its thread */
 	uint32_t thread;
-	uint64_t launched, others; /* names; 0: none any more */
-	uint64_t behind; /* collectives before it on this thread */
-	uint32_t agree; /* ranks that launched the other */
+	uint64_t launched, others; /* hashes of names; 0: nothing more */
+	uint64_t behind; /* collectives before the divergence on this thread */
+	uint32_t agree; /* number of ranks that launched OTHERS */
 	char *own_name, *others_name, *submitted, *finished;
 	const struct nvs_inflight *inflight;
 	int64_t inflight_ns;
 };
 
-/* ---- where they part ---- */
+/* ---- divergence ---- */
 
 static const struct nvs_step_thread *thread_at(const struct nvs_steps *s, size_t i)
 {
@@ -42,9 +40,10 @@ static uint64_t step_at(const struct nvs_steps *s, size_t thread, size_t at)
 	return t && at < t->n ? t->step[at] : 0;
 }
 
-/* What most of them launched there, of as many the one of the first. */
-static uint64_t usual(const struct row *rows, const uint32_t *alive, uint32_t n, size_t thread,
-		      size_t at, uint32_t *agree)
+/* The step that most of the N ranks have there; of equally frequent ones the first. *AGREE: how
+ * many. */
+static uint64_t find_majority(const struct row *rows, const uint32_t *alive, uint32_t n,
+			      size_t thread, size_t at, uint32_t *agree)
 {
 	uint64_t best = 0;
 
@@ -63,7 +62,8 @@ static uint64_t usual(const struct row *rows, const uint32_t *alive, uint32_t n,
 	return best;
 }
 
-static void part(struct row *row, size_t thread, size_t at, uint64_t others, uint32_t agree)
+static void note_divergence(struct row *row, size_t thread, size_t at, uint64_t others,
+			    uint32_t agree)
 {
 	const struct nvs_step_thread *t = thread_at(row->steps, thread);
 
@@ -99,12 +99,12 @@ static void compare_thread(struct row *rows, uint32_t n, uint32_t *alive, size_t
 			same++;
 		if (same == left)
 			continue;
-		best = usual(rows, alive, left, thread, at, &agree);
+		best = find_majority(rows, alive, left, thread, at, &agree);
 		for (uint32_t i = 0; i < left; i++)
 			if (step_at(rows[alive[i]].steps, thread, at) == best)
 				alive[kept++] = alive[i];
 			else
-				part(rows + alive[i], thread, at, best, agree);
+				note_divergence(rows + alive[i], thread, at, best, agree);
 		left = kept;
 	}
 }
@@ -124,9 +124,9 @@ static int compare_all(struct row *rows, uint32_t n)
 	return 0;
 }
 
-/* ---- names, once it is known which are told ---- */
+/* ---- names, only of the steps that are printed ---- */
 
-/* Of any rank: what others launched a rank need not know. NULL: it is none. */
+/* Looks for the name in all ROWS: a rank need not know the name of another's step. */
 static int name_step(char **to, const struct row *rows, uint32_t n, uint64_t hash)
 {
 	const struct nvs_step_name *name;
@@ -206,11 +206,11 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-/* ---- in words ---- */
+/* ---- sentences ---- */
 
 #define NAME_WIDTH 60
 
-static void say_who(FILE *f, const struct row *row)
+static void write_rank(FILE *f, const struct row *row)
 {
 	struct nvs_value rank = {0};
 
@@ -221,8 +221,8 @@ static void say_who(FILE *f, const struct row *row)
 		nvs_say_text(f, row->source->path, NAME_WIDTH);
 }
 
-/* A name without its arguments says enough. */
-static void say_name(FILE *f, const char *name)
+/* Without the arguments of a C++ function. */
+static void write_name(FILE *f, const char *name)
 {
 	const char *end = strchr(name, '(');
 	char *text = end && end > name ? strndup(name, (size_t)(end - name)) : NULL;
@@ -231,51 +231,51 @@ static void say_name(FILE *f, const char *name)
 	free(text);
 }
 
-static void say_parting(FILE *f, const struct row *row)
+static void write_divergence(FILE *f, const struct row *row)
 {
-	say_who(f, row);
-	fprintf(f, " parts at its launch %zu", row->at + 1);
+	write_rank(f, row);
+	fprintf(f, " diverges at its launch %zu", row->at + 1);
 	if (row->thread)
-		fprintf(f, " of the thread that was number %u to launch", row->thread + 1);
+		fprintf(f, " on the thread that was number %u to launch", row->thread + 1);
 	fputs(row->behind ? ", after " : ", before any collective", f);
 	if (row->behind)
 		nvs_say_count(f, row->behind, "collective", "collectives");
 	fputs(": it launched ", f);
 	if (row->own_name)
-		say_name(f, row->own_name);
+		write_name(f, row->own_name);
 	else
 		fputs("nothing more", f);
 	fprintf(f, ", where %u other%s launched ", row->agree, row->agree == 1 ? "" : "s");
 	if (row->others_name)
-		say_name(f, row->others_name);
+		write_name(f, row->others_name);
 	else
 		fputs("nothing more", f);
 	fputc('.', f);
 }
 
-/* Of a program that has ended in order nothing hangs. */
-static bool hangs(const struct row *row)
+/* A program that exited normally does not hang. */
+static bool is_hung(const struct row *row)
 {
 	return nvs_trace_session(row->source->trace)->end != NVS_END_ORDERLY &&
 	       (row->inflight || row->steps->nfinished < row->steps->collectives);
 }
 
-static void say_hang(FILE *f, const struct row *row)
+static void write_hang(FILE *f, const struct row *row)
 {
 	uint64_t n = row->steps->collectives, done = row->steps->nfinished;
 
-	say_who(f, row);
-	fputs(" did not end in order. It had submitted ", f);
+	write_rank(f, row);
+	fputs(" did not exit normally. It had submitted ", f);
 	nvs_say_count(f, n, "collective", "collectives");
 	if (row->submitted) {
 		fputs(", the last ", f);
-		say_name(f, row->submitted);
+		write_name(f, row->submitted);
 		fprintf(f, ", and %llu of them %s known to be finished", (unsigned long long)done,
 			done == 1 ? "is" : "are");
 	}
 	if (row->finished) {
 		fputs(", the last ", f);
-		say_name(f, row->finished);
+		write_name(f, row->finished);
 	}
 	fputc('.', f);
 	if (!row->inflight)
@@ -289,8 +289,8 @@ static void say_hang(FILE *f, const struct row *row)
 	fputc('.', f);
 }
 
-static int say(struct nvs_out *out, const struct row *row,
-	       void (*sentence)(FILE *f, const struct row *row))
+static int print_sentence(struct nvs_out *out, const struct row *row,
+			  void (*sentence)(FILE *f, const struct row *row))
 {
 	char *text = NULL;
 	size_t n;
@@ -307,14 +307,14 @@ static int say(struct nvs_out *out, const struct row *row,
 	return 0;
 }
 
-static int print_words(struct nvs_run *run, const struct row *rows, uint32_t n)
+static int print_sentences(struct nvs_run *run, const struct row *rows, uint32_t n)
 {
 	uint32_t parts = 0, words = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		parts += rows[i].parts;
-		words += rows[i].parts + hangs(rows + i);
+		words += rows[i].parts + is_hung(rows + i);
 	}
 	if (words || n > 1)
 		fputc('\n', run->out->file);
@@ -324,10 +324,10 @@ static int print_words(struct nvs_run *run, const struct row *rows, uint32_t n)
 		fprintf(run->out->file, "All %u ranks launched the same.\n", n);
 	for (uint32_t i = 0; i < n && !r; i++)
 		if (rows[i].parts)
-			r = say(run->out, rows + i, say_parting);
+			r = print_sentence(run->out, rows + i, write_divergence);
 	for (uint32_t i = 0; i < n && !r; i++)
-		if (hangs(rows + i))
-			r = say(run->out, rows + i, say_hang);
+		if (is_hung(rows + i))
+			r = print_sentence(run->out, rows + i, write_hang);
 	return r;
 }
 
@@ -352,10 +352,8 @@ static void free_row(struct row *row)
 	free(row->finished);
 }
 
-/*
- * Of a trace without calls it is not known what it launched: it is no rank that others could part
- * from. One that launched nothing is, unless that is all that was selected.
- */
+/* A trace without calls is not compared, since its launches are unknown. A rank that launched
+ * nothing is, unless nothing at all was selected. */
 static uint32_t make_rows(struct nvs_run *run, struct row *rows, const struct nvs_clock_of *clocks,
 			  uint64_t *dropped)
 {
@@ -392,13 +390,13 @@ static int print(struct nvs_run *run)
 		r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows),
 					  &run->options->print);
 	if (!r && n && run->options->print.format == NVS_FORMAT_TEXT)
-		r = print_words(run, rows, n);
+		r = print_sentences(run, rows, n);
 	for (uint32_t i = 0; i < n; i++)
 		free_row(rows + i);
 	free(rows);
 	free(clocks);
 	if (dropped)
-		fprintf(stderr, "nvsnoop-report: %llu launches more are not compared\n",
+		fprintf(stderr, "nvsnoop-report: %llu more launches are not compared\n",
 			(unsigned long long)dropped);
 	return r;
 }
@@ -411,15 +409,13 @@ static void free_steps(struct nvs_run *run)
 
 NVS_REPORT(
 	ranks, .name = "ranks", .place = 96,
-	.help = "where the ranks of a job part, and how far each one's\n"
-		"collectives have come",
-	.man = "A trace for each rank: what each launched, thread by thread, is compared, by the "
-	       "names of kernels, NCCL's collectives among them, and by the size of graphs. Told "
-	       "is the first launch of a rank that is not what most of them launched there. Of "
-	       "collectives it is counted how many are known to be finished, by what later "
-	       "submissions saw done, and by calls that waited and returned; of a rank whose "
-	       "trace did not end in order the call that it was in. Traces are read on all "
-	       "cores.",
+	.help = "where the ranks of a job diverge, and how far each one's\ncollectives have come",
+	.man = "Takes one trace per rank. The launches of each thread are compared between ranks, "
+	       "by the names of kernels, which include NCCL's collectives, and by the size of "
+	       "graphs. The first launch of a rank that differs from what most ranks launched "
+	       "there is reported. Collectives are counted as finished if a later submission saw "
+	       "them done, or if a call that waited for them returned. A rank that did not exit "
+	       "normally is reported with the call that it was in. Traces are read on all cores.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_WHOLE | NVS_NEED_APART,
 	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_steps),
 	.begin = begin, .end = end, .print = print, .free = free_steps);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --ring: how full each channel's ring and its part of the pushbuffer were, and the calls that
- * waited inside the driver, each with what the trace shows of why.
- */
+/* --ring: how full each channel's GPFIFO ring and its part of the pushbuffer were, and the calls
+ * that waited inside the driver with the cause the trace shows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +16,11 @@ struct channel {
 	uint64_t submissions, ring_full, pushbuffer_full;
 	uint32_t ring_max, unfetched_max;
 	uint64_t pushbuffer_max, chunk;
-	uint64_t calls, ns; /* that waited for room */
-	bool known, got; /* what is done is; GP_GET is */
+	uint64_t calls, ns; /* calls that waited for room, and their time */
+	bool known, got; /* progress was seen; GP_GET was */
 };
 
-/* Of a thread: its latest submission that had found no room. */
+/* Per thread: its latest submission that found no room in the ring [0] or pushbuffer [1]. */
 struct thread {
 	struct {
 		uint64_t time; /* ticks, 0: none */
@@ -38,7 +36,7 @@ struct state {
 	struct nvs_stalls waits;
 };
 
-/* ---- while it is read ---- */
+/* ---- callbacks of the pass ---- */
 
 static void note_full(struct thread *t, const struct nvs_submission *s, bool full, int which)
 {
@@ -48,8 +46,8 @@ static void note_full(struct thread *t, const struct nvs_submission *s, bool ful
 	t->full[which].channel = s->channel->channel;
 }
 
-/* Entries that the GPU had not taken, as the program's USERD showed it. */
-static void see_get(struct channel *c, const struct nvs_submission *s)
+/* Entries that the GPU had not fetched, by GP_GET in USERD. */
+static void note_unfetched(struct channel *c, const struct nvs_submission *s)
 {
 	uint32_t ring = s->channel->known ? s->channel->rec.entries : 0, unfetched;
 
@@ -74,7 +72,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	note_full(t, s, fill.pushbuffer_full, 1);
 	if (!nvs_filter(st->source, s, call))
 		return 0;
-	see_get(c, s);
+	note_unfetched(c, s);
 	c->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	c->known |= fill.known;
 	c->ring_full += fill.ring_full;
@@ -94,7 +92,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	return 0;
 }
 
-static bool within(const struct nvs_call *call, uint64_t ticks)
+static bool is_within(const struct nvs_call *call, uint64_t ticks)
 {
 	return ticks && ticks >= call->begin && ticks <= call->end;
 }
@@ -106,7 +104,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	struct nvs_stall wait = {.channel = NVS_NONE};
 
 	for (int i = 1; t && i >= 0; i--)
-		if (within(call, t->full[i].time)) {
+		if (is_within(call, t->full[i].time)) {
 			wait.channel = t->full[i].channel;
 			wait.causes |= i ? NVS_STALL_PUSHBUFFER : NVS_STALL_RING;
 		}
@@ -155,7 +153,7 @@ struct row {
 	char cause[64], others[96];
 };
 
-static const struct nvs_trace_channel *known(const struct row *r)
+static const struct nvs_trace_channel *find_channel(const struct row *r)
 {
 	uint32_t number = r->channel ? r->channel->number : r->wait->channel;
 	const struct nvs_trace_channel *c = nvs_trace_channel_at(r->source->trace, number);
@@ -163,14 +161,14 @@ static const struct nvs_trace_channel *known(const struct row *r)
 	return c && c->known ? c : NULL;
 }
 
-static const struct nvs_callsite *site(const struct row *r)
+static const struct nvs_callsite *callsite_of(const struct row *r)
 {
 	return r->wait && r->wait->stack != NVS_NONE
 		       ? nvs_trace_callsite(r->source->trace, r->wait->stack)
 		       : NULL;
 }
 
-static uint32_t tid(const struct row *r)
+static uint32_t tid_of(const struct row *r)
 {
 	const struct nvs_trace_thread *t =
 		r->wait ? nvs_trace_thread_at(r->source->trace, r->wait->thread) : NULL;
@@ -186,38 +184,38 @@ static void get_at(const void *row, struct nvs_value *v)
 		v->kind = NVS_VALUE_NS;
 }
 
-static const struct channel nobody;
+static const struct channel no_channel;
 
-static const struct channel *channel(const struct row *r)
+static const struct channel *counters_of(const struct row *r)
 {
-	return r->channel ? r->channel : &nobody;
+	return r->channel ? r->channel : &no_channel;
 }
 
 NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_TEXT(struct row, kind, r->channel ? "channel" : "call")
 NVS_GET_KNOWN(struct row, channel, r->channel || r->wait->channel != NVS_NONE,
 	      r->channel ? r->channel->number : r->wait->channel)
-NVS_GET_KNOWN(struct row, ring, known(r), known(r) ? known(r)->rec.entries : 0)
-NVS_GET_KNOWN(struct row, submissions, r->channel, channel(r)->submissions)
-NVS_GET_KNOWN(struct row, ring_max, channel(r)->known, channel(r)->ring_max)
-NVS_GET_KNOWN(struct row, ring_full, channel(r)->known, channel(r)->ring_full)
-NVS_GET_KNOWN(struct row, unfetched, channel(r)->got, channel(r)->unfetched_max)
-NVS_GET_KNOWN(struct row, chunk, channel(r)->chunk, channel(r)->chunk)
-NVS_GET_KNOWN(struct row, pushbuffer_max, channel(r)->known, channel(r)->pushbuffer_max)
-NVS_GET_KNOWN(struct row, pushbuffer_full, channel(r)->known, channel(r)->pushbuffer_full)
-NVS_GET_KNOWN(struct row, calls, channel(r)->known, channel(r)->calls)
-NVS_GET_REAL(struct row, us, channel(r)->known, (double)channel(r)->ns / 1000)
+NVS_GET_KNOWN(struct row, ring, find_channel(r), find_channel(r) ? find_channel(r)->rec.entries : 0)
+NVS_GET_KNOWN(struct row, submissions, r->channel, counters_of(r)->submissions)
+NVS_GET_KNOWN(struct row, ring_max, counters_of(r)->known, counters_of(r)->ring_max)
+NVS_GET_KNOWN(struct row, ring_full, counters_of(r)->known, counters_of(r)->ring_full)
+NVS_GET_KNOWN(struct row, unfetched, counters_of(r)->got, counters_of(r)->unfetched_max)
+NVS_GET_KNOWN(struct row, chunk, counters_of(r)->chunk, counters_of(r)->chunk)
+NVS_GET_KNOWN(struct row, pushbuffer_max, counters_of(r)->known, counters_of(r)->pushbuffer_max)
+NVS_GET_KNOWN(struct row, pushbuffer_full, counters_of(r)->known, counters_of(r)->pushbuffer_full)
+NVS_GET_KNOWN(struct row, calls, counters_of(r)->known, counters_of(r)->calls)
+NVS_GET_REAL(struct row, us, counters_of(r)->known, (double)counters_of(r)->ns / 1000)
 NVS_GET_KNOWN(struct row, thread, r->wait && r->wait->thread != NVS_NONE,
 	      r->wait ? r->wait->thread : 0)
-NVS_GET_KNOWN(struct row, tid, tid(r), tid(r))
+NVS_GET_KNOWN(struct row, tid, tid_of(r), tid_of(r))
 NVS_GET_REAL(struct row, host, r->wait, r->wait ? (double)r->wait->ns / 1000 : 0)
 NVS_GET_REAL(struct row, usual, r->wait && r->wait->usual,
 	     r->wait ? (double)r->wait->usual / 1000 : 0)
 NVS_GET_TEXT(struct row, api, r->wait ? nvs_call_name(r->wait->api) : "")
 NVS_GET_TEXT(struct row, cause, r->cause)
 NVS_GET_TEXT(struct row, others, r->others)
-NVS_GET_TEXT(struct row, callsite, site(r) ? site(r)->site : "")
-NVS_GET_TEXT(struct row, module, site(r) ? site(r)->site_module : "")
+NVS_GET_TEXT(struct row, callsite, callsite_of(r) ? callsite_of(r)->site : "")
+NVS_GET_TEXT(struct row, module, callsite_of(r) ? callsite_of(r)->site_module : "")
 
 #define OF_CHANNELS                                                                           \
 	{"gpfifo_entries", "ring", get_ring, 0}, {"submissions", "subs", get_submissions, 0}, \
@@ -258,9 +256,9 @@ static const struct nvs_column call_columns[] = {
 
 /* ---- printing ---- */
 
-#define SHOWN 20u /* calls, where -n says nothing */
+#define SHOWN 20u /* calls without -n */
 
-static size_t channel_rows(struct nvs_run *run, struct row *rows)
+static size_t add_channel_rows(struct nvs_run *run, struct row *rows)
 {
 	size_t n = 0;
 
@@ -280,7 +278,7 @@ static size_t channel_rows(struct nvs_run *run, struct row *rows)
 	return n;
 }
 
-static size_t call_rows(struct nvs_run *run, struct row *rows)
+static size_t add_call_rows(struct nvs_run *run, struct row *rows)
 {
 	size_t n = 0;
 
@@ -300,8 +298,8 @@ static size_t call_rows(struct nvs_run *run, struct row *rows)
 	return n;
 }
 
-/* What waited for room is told of its channel too. */
-static int settle(struct state *st)
+/* Finds the calls that waited, and adds them to their channels. */
+static int finish_trace(struct state *st)
 {
 	int r = nvs_stalls_settle(&st->waits);
 
@@ -319,7 +317,7 @@ static int settle(struct state *st)
 	return r;
 }
 
-/* Each by its own columns; -s and -n go with the one that has the column, -n with the calls. */
+/* Two tables: -s applies to the one with that column, -n to the calls. */
 static int print_text(struct nvs_run *run, const struct nvs_table *all, struct row *rows,
 		      size_t nchannels, size_t ncalls)
 {
@@ -344,8 +342,8 @@ static int print_text(struct nvs_run *run, const struct nvs_table *all, struct r
 			rows[told++] = rows[i];
 	r = nvs_table_print_array(run->out, &channels, rows, told, sizeof(*rows), &of_channels);
 	if (!r && told < nchannels)
-		fprintf(run->out->file, "%zu channel%s whose progress is not known\n",
-			nchannels - told, nchannels - told == 1 ? "" : "s");
+		fprintf(run->out->file, "%zu channel%s with unknown progress\n", nchannels - told,
+			nchannels - told == 1 ? "" : "s");
 	if (r || !ncalls)
 		return r;
 	fputc('\n', run->out->file);
@@ -364,18 +362,18 @@ static int print(struct nvs_run *run)
 	for (uint32_t k = 0; k < run->n && !r; k++) {
 		struct state *st = (struct state *)run->each + k;
 
-		r = settle(st);
+		r = finish_trace(st);
 		dropped += st->waits.dropped;
 	}
 	if (r)
 		return r;
-	nchannels = channel_rows(run, NULL);
-	ncalls = call_rows(run, NULL);
+	nchannels = add_channel_rows(run, NULL);
+	ncalls = add_call_rows(run, NULL);
 	rows = calloc(nchannels + ncalls + 1, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
-	channel_rows(run, rows);
-	call_rows(run, rows + nchannels);
+	add_channel_rows(run, rows);
+	add_call_rows(run, rows + nchannels);
 	r = run->options->print.format == NVS_FORMAT_TEXT
 		    ? print_text(run, &table, rows, nchannels, ncalls)
 		    : nvs_table_print_array(run->out, &table, rows, nchannels + ncalls,
@@ -401,21 +399,19 @@ static void free_state(struct nvs_run *run)
 
 NVS_REPORT(
 	ring, .name = "ring", .place = 105,
-	.help = "how full rings and pushbuffer were; which calls waited,\n"
-		"and why",
-	.man = "Per channel: how many entries of its ring, and bytes of its part of the "
-	       "pushbuffer, had been submitted and not done, at most, and how often there was "
-	       "next to no room for a submission: 16 entries or 128 KiB, of small ones a "
-	       "sixteenth, since a driver keeps some. Then the calls that took long and would not "
-	       "have to: "
-	       "those that submit, took 0.1 ms or more and ten times the median of their API "
-	       "(of an API with fewer than 20 calls, all that took 0.1 ms), with what the trace "
-	       "shows of why:\n.BR \"ring full\" ,\n.BR \"pushbuffer full\" ,\n"
-	       ".B module loading\n(code went up in it, or a module was loaded),\n"
-	       ".B memory allocation\n(objects of the resource manager were made or mapped in "
-	       "it),\n.BR \"synchronising copy\" ,\nor\n.B other threads\n(that were inside the "
-	       "driver for half of that time or more, with their calls). Where it shows nothing, "
-	       "the cause is not known.",
+	.help = "how full rings and pushbuffers were; which calls waited,\nand why",
+	.man = "Per channel: the maximum of ring entries, and of bytes in its part of the "
+	       "pushbuffer, that were submitted and not done, and how often a submission found "
+	       "almost no room: 16 entries or 128 KiB left, a sixteenth of small ones, since a "
+	       "driver keeps some in reserve. Then calls that took unexpectedly long: calls that "
+	       "submit, and took at least 0.1 ms and ten times the median of their API (for an API "
+	       "with fewer than 20 calls, at least 0.1 ms), with the causes that the trace shows:\n"
+	       ".BR \"ring full\" ,\n.BR \"pushbuffer full\" ,\n"
+	       ".B module loading\n(code was uploaded, or a module was loaded, during the call),\n"
+	       ".B memory allocation\n(objects of the resource manager were allocated or mapped "
+	       "during the call),\n"
+	       ".BR \"synchronising copy\" ,\nor\n.B other threads\n(that were inside the driver "
+	       "for at least half of that time, with their calls). An empty cause is unknown.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
 	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
 	.print = print, .free = free_state);

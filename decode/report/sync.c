@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* --sync: each acquire with the release it waits for: which submission of which channel and API
- * waited for which. */
+/* --sync: each acquire with the release that it waited for, by submission, channel and API; below
+ * the table the totals by API. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/calls/semaphore_pairs.h"
 #include "decode/report/core/report.h"
 
-#define MAX_ROWS (1u << 20) /* of further acquires it is said how many there are */
+#define MAX_ROWS (1u << 20) /* further acquires are only counted */
 
 struct row {
 	struct nvs_sync_pair pair;
@@ -19,9 +20,9 @@ struct row {
 };
 
 struct state {
-	struct nvs_source *source; /* that is read */
+	struct nvs_source *source; /* the trace being read */
 	struct nvs_sync *pairs;
-	const struct nvs_call *call; /* of the submission in progress */
+	const struct nvs_call *call; /* call of the current submission */
 	struct row *rows;
 	size_t n, room;
 	uint64_t dropped;
@@ -101,7 +102,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	struct nvs_sync_side who = {s->number, s->channel->channel, NULL};
 	struct state *y = arg;
 
-	/* What all submissions write counts; acquires only of those asked for. */
+	/* Writes of all submissions are followed; acquires only of selected ones. */
 	if (op->kind == NVS_OP_ACQUIRE && !nvs_filter(y->source, s, y->call))
 		return 0;
 	who.api = nvs_source_api(y->source, s, y->call);
@@ -129,18 +130,14 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 	return 0;
 }
 
-static int by_submission(const void *a, const void *b)
+static int compare_submissions(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->source != y->source)
-		return x->source < y->source ? -1 : 1;
-	if (x->pair.acquire.submission != y->pair.acquire.submission)
-		return x->pair.acquire.submission < y->pair.acquire.submission ? -1 : 1;
-	return x->pair.address < y->pair.address ? -1 : x->pair.address > y->pair.address;
+	return NVS_CMP(x->source, y->source) ?: NVS_CMP(x->pair.acquire.submission, y->pair.acquire.submission) ?: NVS_CMP(x->pair.address, y->pair.address);
 }
 
-static int by_apis(const void *a, const void *b)
+static int compare_apis(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 	int r = strcmp(x->api, y->api);
@@ -150,16 +147,16 @@ static int by_apis(const void *a, const void *b)
 			  y->release_api ? y->release_api : "");
 }
 
-/* How often which API waited for which, below the table. */
+/* Below the table: how often which API waited for which. */
 static int print_by_api(struct nvs_run *run, struct row *rows, size_t n)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "acquires");
 	struct nvs_print_options plain = run->options->print;
 	size_t kept = 0;
 
-	qsort(rows, n, sizeof(*rows), by_apis);
+	qsort(rows, n, sizeof(*rows), compare_apis);
 	for (size_t i = 0; i < n; i++) {
-		if (!kept || by_apis(&rows[kept - 1], &rows[i])) {
+		if (!kept || compare_apis(&rows[kept - 1], &rows[i])) {
 			rows[kept] = rows[i];
 			rows[kept].count = rows[kept].unmatched = 0;
 			kept++;
@@ -180,14 +177,14 @@ static int print(struct nvs_run *run)
 	int r;
 
 	if (y->n)
-		qsort(y->rows, y->n, sizeof(*y->rows), by_submission);
+		qsort(y->rows, y->n, sizeof(*y->rows), compare_submissions);
 	r = nvs_table_print_array(run->out, &table, y->rows, y->n, sizeof(*y->rows), &o->print);
 	if (!r && o->print.format == NVS_FORMAT_TEXT && y->n)
 		r = print_by_api(run, y->rows, y->n);
 	if (y->dropped)
 		fprintf(stderr,
-			"nvsnoop-report: %llu more acquires are neither shown nor counted; --range "
-			"chooses\n",
+			"nvsnoop-report: %llu more acquires are neither shown nor counted; select "
+			"a part with --range\n",
 			(unsigned long long)y->dropped);
 	return r;
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --timeline: calls, submissions and ranges in order of time, each call with its arguments, what
- * was called or submitted inside a call or a range below it; between them what the GPU did, where
- * timing= has taken its times. Of several traces, all by one clock.
- * Longer than a file should be: what an event is, and how it is told, are read together.
- */
+/* --timeline: calls with their arguments, submissions and ranges in order of time, nested by
+ * indentation; with timing= also the GPU's work. Several traces are merged by one clock. Events are
+ * kept small, and dropped early if -n allows it: see keep_first(). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,30 +23,31 @@
 enum { CALL, SUBMISSION, RANGE, MARK, GPU };
 static const char *const whats[] = {"call", "submission", "range", "mark", "gpu"};
 
-/* Instructions of what a call launched, where FLAGS (NVS_COUNT_*) say so and WRAPPED does not. */
+/* Instructions of a call's launches; valid if in FLAGS (NVS_COUNT_*) and not in WRAPPED. */
 struct insts {
 	uint64_t warp, thread;
 	uint32_t flags, wrapped;
-	bool mixed; /* with those of other calls */
+	bool mixed; /* includes launches of other calls */
 };
 
-/* There are as many as there is room for: small. */
+/* Kept small: there are as many as fit into memory. */
 struct event {
-	/* ns since the session's start; length -1: not known. While it is read: ticks */
+	/* ns since the start; length -1: unknown. In ticks while the trace is read */
 	int64_t at, length;
-	uint64_t id; /* from 1, in the order in which they came */
-	char *name; /* of a call, a range or a mark; "" of a submission; and behind its NUL what
-		       else there is to say */
+	uint64_t id; /* from 1, in order of creation */
+	char *name; /* of a call, range or mark; "" of a submission; after its NUL the further text
+		     */
 	uint64_t bytes;
-	struct insts *insts; /* NULL: not known */
+	struct insts *insts; /* NULL: unknown */
 	const struct nvs_source *source;
-	uint32_t thread, entries, channel, gpu; /* these of a submission and of the GPU's work */
-	/* Of the GPU's work: its submission; how far its place may be off, ns */
+	uint32_t thread, entries, channel,
+		gpu; /* entries, channel, gpu: of submissions and GPU work */
+	/* Of GPU work: its submission, and the error of its time, ns */
 	uint64_t submission, give;
-	uint16_t depth, ranges; /* in the nest of calls, and how many ranges are around it */
+	uint16_t depth, ranges; /* call depth, and number of enclosing ranges */
 	uint8_t what;
-	bool open; /* a range that has not ended yet */
-	bool uncounted; /* entries and bytes are not known */
+	bool open; /* a range that has not ended */
+	bool uncounted; /* ENTRIES and BYTES are unknown */
 };
 
 struct state {
@@ -58,21 +56,22 @@ struct state {
 	struct nvs_counted_kernels counts;
 	struct nvs_count_shares *shares;
 	struct events {
-		struct event *list; /* by ID */
+		struct event *list; /* sorted by ID */
 		size_t n, room;
 		uint64_t ids;
-		uint64_t bytes; /* of all there were */
-		uint64_t dropped; /* for want of memory */
-		/* Only so many are wanted, 0: all; more come that are behind these. */
+		uint64_t bytes; /* memory of all events, including dropped ones */
+		uint64_t dropped; /* for lack of memory */
+		/* most: rows of -n, 0: all; looked: events of this trace after the last removal;
+		 * behind: events removed because they are beyond MOST */
 		size_t most, looked; /* LOOKED: so many were left when that was seen to last */
 		uint64_t behind;
-		struct nvs_table table; /* of the columns, and how it is sorted */
-		uint64_t give; /* of all, the worst */
-	} * events; /* of all traces */
-	size_t first; /* of this one */
-	struct nvs_tally tally; /* of the submission in progress */
-	struct nvs_numbers shown; /* by thread: ticks of the last submission shown */
-	uint64_t nobody; /* likewise, of thread NVS_NONE */
+		struct nvs_table table; /* for columns and sort order */
+		uint64_t give; /* largest of all events */
+	} * events; /* shared by all traces */
+	size_t first; /* index of this trace's first event */
+	struct nvs_tally tally; /* of the current submission */
+	struct nvs_numbers shown; /* by thread: ticks of the latest selected submission */
+	uint64_t shown_unnumbered; /* the same, of thread NVS_NONE */
 };
 
 static struct event *find_event(const struct events *all, uint64_t id)
@@ -99,7 +98,7 @@ static bool add_room(struct events *all, size_t text)
 
 static void keep_first(struct state *st);
 
-/* NULL: there is no room for more, which is noted. */
+/* Returns NULL, and counts the event as dropped, if memory is short. */
 static struct event *new_event(struct state *st, uint64_t ticks, const char *api, const char *text)
 {
 	struct events *all = st->events;
@@ -125,8 +124,8 @@ static struct event *new_event(struct state *st, uint64_t ticks, const char *api
 	return e;
 }
 
-/* Where submissions are selected: a call is told if one of them happened in it. */
-static bool around_shown(const struct state *st, const struct nvs_call *call)
+/* With filters on submissions, a call is shown if a selected one happened in it. */
+static bool has_shown_inside(const struct state *st, const struct nvs_call *call)
 {
 	uint64_t shown;
 
@@ -134,17 +133,17 @@ static bool around_shown(const struct state *st, const struct nvs_call *call)
 		return false;
 	if (!nvs_filter_by_submissions(st->source->query))
 		return true;
-	shown = call->thread == NVS_NONE ? st->nobody
+	shown = call->thread == NVS_NONE ? st->shown_unnumbered
 					 : (uintptr_t)nvs_number_get(&st->shown, call->thread);
 	return shown && shown >= call->begin;
 }
 
-static bool tell_call(struct state *st, const struct nvs_call *call)
+static bool add_call(struct state *st, const struct nvs_call *call)
 {
 	char text[NVS_WORDS_BYTES];
 	struct event *e;
 
-	if (!nvs_filter_call_name(st->source, call) || !around_shown(st, call))
+	if (!nvs_filter_call_name(st->source, call) || !has_shown_inside(st, call))
 		return false;
 	nvs_words_call(text, st->source, nvs_works_handles(st->works), call);
 	e = new_event(st, call->begin, nvs_call_name(call->api), text);
@@ -170,7 +169,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 	if (nvs_works_call(st->works, call, &stream, &context))
 		return -ENOMEM;
-	return nvs_count_shares_call(st->shares, call, tell_call(st, call) ? st->events->ids : 0);
+	return nvs_count_shares_call(st->shares, call, add_call(st, call) ? st->events->ids : 0);
 }
 
 /* ---- ranges and marks ---- */
@@ -186,7 +185,7 @@ static void end_range(struct state *st, const struct nvs_nvtx_event *now)
 	e->thread = now->thread;
 }
 
-/* Of records that begin a range or are a mark. */
+/* Adds a range at its begin, or a mark. */
 static void add_range(struct state *st, const struct nvs_nvtx_event *now,
 		      const struct nvs_rec_nvtx *rec)
 {
@@ -221,7 +220,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	return nvs_count_shares_record(st->shares, rec);
 }
 
-/* What several calls did cannot be told of any of them. */
+/* A count shared by several calls is not shown for any of them. */
 static int add_share(void *arg, const struct nvs_count_share *share)
 {
 	const struct state *st = arg;
@@ -257,7 +256,7 @@ static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
 {
 	if (thread != NVS_NONE)
 		return nvs_number_set(&st->shown, thread, (void *)(uintptr_t)ticks);
-	st->nobody = ticks;
+	st->shown_unnumbered = ticks;
 	return 0;
 }
 
@@ -285,8 +284,8 @@ static int add_submission(struct state *st, const struct nvs_submission *s)
 	return note_shown(st, e->thread, s->rec->rec.time);
 }
 
-static bool of_api(const struct nvs_source *source, const struct nvs_submission *s,
-		   const struct nvs_call *call)
+static bool is_of_api(const struct nvs_source *source, const struct nvs_submission *s,
+		      const struct nvs_call *call)
 {
 	return call ? nvs_filter_call_name(source, call)
 		    : nvs_filter_api(source, "", s->rec->stack);
@@ -299,7 +298,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	int r = nvs_works_submitted(st->works, s, call);
 
 	if (!r && nvs_filter_submission(st->source, s) &&
-	    (!q->api.n || of_api(st->source, s, call)))
+	    (!q->api.n || is_of_api(st->source, s, call)))
 		r = add_submission(st, s);
 	memset(&st->tally, 0, sizeof(st->tally));
 	return r;
@@ -312,17 +311,17 @@ static const char *text_of(const struct event *e)
 	return e->name + strlen(e->name) + 1;
 }
 
-/* Among calls and ranges, 0: the outermost. */
-static int place_of(const struct event *e)
+/* Nesting level in calls and ranges; 0: outermost. */
+static int nesting_of(const struct event *e)
 {
 	return e->ranges + (e->depth > 1 ? e->depth - 1 : 0);
 }
 
-/* As a person reads it: indented by the place in the nest. Good until the next one. */
+/* The text column: indented by nesting level. Valid until the next call. */
 static const char *line_of(const struct event *e)
 {
 	static char line[256 + 3 * NVS_WORDS_BYTES / 2];
-	int place = place_of(e), indent = 2 * (place < 64 ? place : 64);
+	int place = nesting_of(e), indent = 2 * (place < 64 ? place : 64);
 
 	if (e->what == CALL)
 		snprintf(line, sizeof(line), "%*s%s%s", indent, "", e->name, text_of(e));
@@ -423,20 +422,20 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-/* Does a row know its place by COLUMN as soon as it is over? */
+/* Returns true if COLUMN is final once an event has ended. */
 static bool is_known_soon(const struct nvs_column *column)
 {
 	return !column ||
 	       (column->get != get_warp && column->get != get_threads && column->get != get_tid);
 }
 
-static int by_source(const struct event *a, const struct event *b)
+static int compare_sources(const struct event *a, const struct event *b)
 {
 	return a->source < b->source ? -1 : a->source > b->source;
 }
 
-/* Begin first; what began at the same moment by traces, outermost first, then as it came. */
-static int compare(const void *pa, const void *pb)
+/* By begin; at the same time by trace, then outermost first, then in order of creation. */
+static int compare_events(const void *pa, const void *pb)
 {
 	const struct event *a = *(const struct event *const *)pa,
 			   *b = *(const struct event *const *)pb;
@@ -444,21 +443,21 @@ static int compare(const void *pa, const void *pb)
 	if (a->at != b->at)
 		return a->at < b->at ? -1 : 1;
 	if (a->source != b->source)
-		return by_source(a, b);
-	if (place_of(a) != place_of(b))
-		return place_of(a) < place_of(b) ? -1 : 1;
+		return compare_sources(a, b);
+	if (nesting_of(a) != nesting_of(b))
+		return nesting_of(a) < nesting_of(b) ? -1 : 1;
 	return a < b ? -1 : a > b;
 }
 
 /* One trace after the other. */
 static int compare_apart(const void *pa, const void *pb)
 {
-	int r = by_source(*(const struct event *const *)pa, *(const struct event *const *)pb);
+	int r = compare_sources(*(const struct event *const *)pa, *(const struct event *const *)pb);
 
-	return r ? r : compare(pa, pb);
+	return r ? r : compare_events(pa, pb);
 }
 
-/* As they are printed: by -s, and where that says nothing by their time. */
+/* Print order: by -s, and by time for equal values. */
 struct first {
 	struct nvs_order order;
 	bool sorted;
@@ -471,7 +470,7 @@ static int compare_first(const void *pa, const void *pb, void *arg)
 					      *(const void *const *)pb)
 			  : 0;
 
-	return r ? r : compare(pa, pb);
+	return r ? r : compare_events(pa, pb);
 }
 
 static void forget_event(struct events *all, struct event *e)
@@ -482,7 +481,7 @@ static void forget_event(struct events *all, struct event *e)
 	e->name = NULL;
 }
 
-/* Of this trace those in ROWS from MOST on go. */
+/* Removes the events of this trace from ROWS[MOST] on. */
 static void forget_rest(struct state *st, const void **rows, size_t n)
 {
 	struct events *all = st->events;
@@ -496,10 +495,8 @@ static void forget_rest(struct state *st, const void **rows, size_t n)
 	all->n = kept;
 }
 
-/*
- * A table of the first N needs N: when there are some times as many of this trace, only those are
- * kept. Ranges that have not ended are kept, as their place is not known.
- */
+/* With -n N only N events are printed: when this trace has several times as many, the others are
+ * removed. Ranges that have not ended are kept, since their order is not final. */
 static void keep_first(struct state *st)
 {
 	struct events *all = st->events;
@@ -551,7 +548,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return st->shares ? 0 : -ENOMEM;
 }
 
-/* What is known of the GPU's time, at its place beside the calls. */
+/* Adds the GPU work of a submission, converted to the host's clock. */
 static void add_work(struct state *st, const struct nvs_work *work)
 {
 	const char *name = nvs_works_name(st->works, work);
@@ -597,7 +594,7 @@ static int add_works(struct state *st)
 	return r;
 }
 
-/* Now that the clock is known. */
+/* Converts ticks to ns: the clock is complete now. */
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
 	struct state *st = each;
@@ -627,18 +624,18 @@ static int print_events(struct nvs_run *run, bool apart)
 
 	table.more = all->behind;
 	if (all->dropped || all->bytes > nvs_budget_whole() / 4)
-		table.choose = "-n 0 shows those that there is room for";
+		table.choose = "-n 0 shows as many as fit in memory";
 	table.rows = calloc(all->n + 1, sizeof(*table.rows));
 	if (!table.rows)
 		return -ENOMEM;
 	for (; table.nrows < all->n; table.nrows++)
 		table.rows[table.nrows] = all->list + table.nrows;
-	qsort(table.rows, table.nrows, sizeof(*table.rows), apart ? compare_apart : compare);
+	qsort(table.rows, table.nrows, sizeof(*table.rows), apart ? compare_apart : compare_events);
 	r = nvs_table_print(run->out, &table, &run->options->print);
 	free(table.rows);
 	if (!r && all->give && run->options->print.format == NVS_FORMAT_TEXT)
 		fprintf(run->out->file,
-			"%sThe GPU's work stands at its place beside the calls to %.2f us.%s\n",
+			"%sGPU work is aligned with the calls to within %.2f us.%s\n",
 			nvs_out_style(run->out, NVS_STYLE_DIM), (double)all->give / 1000,
 			nvs_out_style(run->out, NVS_STYLE_PLAIN));
 	return r;
@@ -669,8 +666,7 @@ static int print(struct nvs_run *run)
 	if (all->dropped)
 		fprintf(stderr,
 			"nvsnoop-report: %llu more calls, submissions and ranges are not shown; "
-			"--range, "
-			"--thread and --api choose\n",
+			"select a part with --range, --thread or --api\n",
 			(unsigned long long)all->dropped);
 	return r;
 }
@@ -694,7 +690,7 @@ static void free_events(struct nvs_run *run)
 }
 
 NVS_REPORT(timeline, .name = "timeline", .place = 90,
-	   .help = "calls, submissions, ranges and the GPU's work by time",
+	   .help = "calls, submissions, ranges and GPU work by time",
 	   .man = "Calls with their arguments, submissions with what they do, and ranges and "
 		  "marks of NVTX, in order of time; what is done inside a call or a range\nis "
 		  "indented below it. Time 0, "

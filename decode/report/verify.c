@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* --verify: is each trace whole, and if not, what is missing? */
+/* --verify: checks that each trace is complete, and lists what is missing. The checks are made
+ * while reading (decode/calls/progress_check.h, decode/trace). */
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/report/core/trace_columns.h"
@@ -29,8 +30,8 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-/* 0 whole, 1 not, 3 whole up to a crash */
-static int judge(const struct nvs_source *s)
+/* Exit status: 0 complete, 1 not, 3 complete up to a crash. */
+static int verdict_of(const struct nvs_source *s)
 {
 	if (nvs_trace_problems(s->trace))
 		return 1;
@@ -41,7 +42,7 @@ static void print_verdict(struct nvs_out *out, const struct nvs_source *s)
 {
 	const struct nvs_session *session = nvs_trace_session(s->trace);
 	unsigned long long problems = nvs_trace_problems(s->trace);
-	int verdict = judge(s);
+	int verdict = verdict_of(s);
 
 	nvs_out_text(out, s->path);
 	fprintf(out->file, ": %s",
@@ -75,7 +76,7 @@ static void print_finding(struct nvs_out *out, const struct nvs_finding *f)
 	fprintf(out->file, "%s\n", note ? nvs_out_style(out, NVS_STYLE_PLAIN) : "");
 }
 
-/* What matters most first. */
+/* Problems first, then remarks, then notes. */
 static void print_findings(struct nvs_out *out, const struct nvs_source *s, uint64_t rows)
 {
 	const struct nvs_finding *f;
@@ -116,7 +117,7 @@ static int print(struct nvs_run *run)
 	const struct nvs_options_report *o = run->options;
 
 	for (uint32_t i = 0; i < run->n; i++) {
-		int verdict = judge(run->sources + i);
+		int verdict = verdict_of(run->sources + i);
 
 		if (verdict && run->verdict != 1)
 			run->verdict = verdict;
@@ -129,12 +130,12 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(verify, .name = "verify", .place = 140,
-	   .help = "is the trace whole? Exits 0: whole; 1: something missing,\n"
-		   "or it cannot be read; 3: whole up to the program's crash",
-	   .man = "Is the trace whole? Every channel's chain of submissions is unbroken from its "
-		  "start to its end, nothing\nwas lost, and the totals agree; what is missing is "
-		  "named. Remarks say what the trace cannot show, notes what is so on every\n"
-		  "machine, or was asked for.",
+	   .help = "is the trace whole? Exits 0: whole; 1: not, or it cannot\nbe read; 3: whole up "
+		   "to the program's crash",
+	   .man = "Checks that the trace is whole: every channel's chain of submissions is "
+		  "unbroken from its start to its end, nothing\nwas lost, and the totals agree. "
+		  "Problems list what is missing. Remarks list what the trace cannot show, notes "
+		  "what is the case on every\nmachine, or was requested.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .verdict = true,
 	   .print = print);

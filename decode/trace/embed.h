@@ -20,7 +20,7 @@ struct nvs_embedded {
  */
 int nvs_trace_embed(struct nvs_trace *trace, struct nvs_embedded *done, struct nvs_error *err);
 
-/* replace.c: replaces the file by its bytes up to END followed by SIZE bytes of DATA. */
+/* file_replace.c: replaces the file by its bytes up to END followed by SIZE bytes of DATA. */
 int nvs_replace_busy(const struct nvs_trace *trace, struct nvs_error *err); /* sets the message,
 									     * returns -EBUSY */
 int nvs_replace_tail(struct nvs_trace *trace, uint64_t end, const void *data, size_t size,

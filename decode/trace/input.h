@@ -59,7 +59,7 @@ int nvs_input_frame(struct nvs_input *in, struct nvs_error *err);
 /* Does the same synchronously. */
 int nvs_frame_unpack(struct nvs_input *in, struct nvs_error *err);
 
-/* ---- ahead.c ---- */
+/* ---- frame_prefetch.c ---- */
 /* Starts a thread that unpacks one frame ahead. Without a thread everything works as before. */
 void nvs_ahead_start(struct nvs_input *in);
 int nvs_ahead_frame(struct nvs_input *in, struct nvs_error *err);

@@ -30,7 +30,7 @@ struct nvs_clock_table {
 };
 int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_t real_ns);
 
-/* ---- pieces.c: order within a channel, and submissions recorded in pieces ---- */
+/* ---- submission_order.c: order within a channel, and submissions recorded in pieces ---- */
 struct nvs_held;
 int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *rec, size_t ndata,
 			  uint32_t marks);
@@ -78,7 +78,7 @@ struct nvs_finding_list {
 };
 void nvs_findings_free(struct nvs_trace *t);
 
-/* ---- part.c: the recorded part of the run ---- */
+/* ---- recorded_window.c: the recorded part of the run ---- */
 struct nvs_part {
 	bool known; /* there are WINDOW records */
 	bool open, limited; /* the latest window is open; it is limited to a number of
@@ -112,7 +112,7 @@ void nvs_inflight_free(struct nvs_trace *t);
 /* Numbers the submission, and returns the consumer's result. */
 int nvs_deliver(struct nvs_trace *t, struct nvs_submission *s);
 
-/* ---- named.c: names of addresses from the trace ---- */
+/* ---- embedded_names.c: names of addresses from the trace ---- */
 struct nvs_named {
 	const char *name, *exported; /* NULL: none */
 	const char *line; /* "file.cpp:12", or NULL if unknown */
@@ -178,7 +178,7 @@ struct nvs_trace {
 	uint64_t number; /* of the next submission */
 	uint32_t source; /* marks of the current source: 0, NVS_MARK_SPOOL, NVS_MARK_LATE */
 	bool end_seen;
-	uint64_t held_bytes; /* used by pieces.c */
+	uint64_t held_bytes; /* used by submission_order.c */
 	uint64_t held_count;
 	struct nvs_numbers threads, channels, modules, stacks, callsites;
 	struct channel_handle *handles; /* used by model.c */

@@ -41,7 +41,7 @@ void nvs_spool_close(struct nvs_trace *t);
 void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range);
 void nvs_spool_restart(struct nvs_trace *t);
 bool nvs_spool_has_rings(const struct nvs_trace *t);
-/* running.c: returns true if the spool's process exists and has it mapped. */
+/* spool_in_use.c: returns true if the spool's process exists and has it mapped. */
 bool nvs_spool_running(const struct nvs_spool_file *f);
 /* Starts merging the records that are in no frame. Returns false if there is no spool. */
 bool nvs_spool_start(struct nvs_trace *t, uint32_t which);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GPU timestamps around submissions (trap/copy/gpfifo_timing.h): gives their memory to channels that can
- * reach it and takes it back before its mapping goes; counts submissions without timestamps by
- * reason; reads the GPUs' clocks. A GPU can write where its channel's own GPFIFO is mapped too,
- * that is in the same address space; in UVM's process-wide address space, for the same GPU.
+ * GPU timestamps around submissions (trap/copy/gpfifo_timing.h): gives their memory to channels
+ * that can reach it and takes it back before its mapping goes; counts submissions without
+ * timestamps by reason; reads the GPUs' clocks. A GPU can write where its channel's own GPFIFO is
+ * mapped too, that is in the same address space; in UVM's process-wide address space, for the same
+ * GPU.
  */
 #include <string.h>
 #include "preload/base/sys.h"

@@ -5,7 +5,6 @@
  * kernel's own instructions no longer use by then.
  */
 #include "sass/rewrite/rewrite.h"
-#include "sass/sass.h"
 
 #define ALL 0xffffffffu
 #define LATENCY 6u /* of an add, until the next one to the same register */

@@ -224,8 +224,8 @@ async function leftOut(page, { left, told }) {
 	const plainText = (id) => page.run(`document.getElementById("${id}").innerText.replace(/\u00a0/g, " ")`);
 	const stream = await plainText("stream"), lines = await plainText("timeline");
 
-	check("events are left out", lines.includes(`${many(left.events, "event")} from `) && lines.includes("are not on this page; --range"), lines);
-	for (const words of [`Of ${many(left.words, "submission")} the words are not on this page`, `${many(left.submissions, "submission")} are not on this page`,
+	check("events are left out", lines.includes(`${many(left.events, "event")} from `) && lines.includes("are not on this page; select a part of the run with --range"), lines);
+	for (const words of [`The methods of ${many(left.words, "submission")} are not on this page`, `${many(left.submissions, "submission")} are not on this page`,
 		`${many(left.lines, "line")} of very long submissions are not on this page`, "--dump"])
 		check("stream is left out", stream.includes(words), { words, stream });
 	for (const { report, told: rows } of told.filter((t) => ["by-api", "by-callsite", "by-kernel"].includes(t.report) && t.told > 2)) {
@@ -235,7 +235,7 @@ async function leftOut(page, { left, told }) {
 	}
 	const last = await page.run(`(async () => { const s = nvsnoop.view.stream; await s.unfold(s.total - 1); return s.open.get(s.total - 1).join("\\n"); })()`);
 
-	check("a head alone says so", /^#\d+ .*\n  \.\.\. its words are not on this page: --dump --range=\d+ has them$/.test(last), last);
+	check("a head alone says so", /^#\d+ .*\n  \.\.\. its methods are not on this page; see --dump --range=\d+$/.test(last), last);
 }
 
 const browser = new Browser(process.argv[2]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What all parts of the page use: elements, packs, figures in words. Text from a trace only ever
+/* Shared by all parts of the page: elements, packs, formatted numbers, colours. Text from a trace only ever
  * becomes textContent. */
 
 const $ = (id) => document.getElementById(id);
 
-/* h("td", {class: "num", title: "x"}, "text", child): an element. */
+/* Creates an element: h("td", {class: "num", title: "x"}, "text", child). */
 function h(tag, attributes, ...children) {
 	const e = document.createElement(tag);
 
@@ -46,13 +46,13 @@ const unpackBytes = async (element) => new Uint8Array(await inflated(element).ar
 const packs = (kind) => [...document.querySelectorAll(`script[data-pack="${kind}"]`)];
 const unpackAll = (kind) => Promise.all(packs(kind).map(unpack));
 
-/* Whole numbers that a double cannot hold stay text: addresses, handles. */
+/* Integers that a double cannot hold, as addresses and handles, stay strings. */
 function parseRows(json) {
 	return JSON.parse(json.replace(/"(?:[^"\\]|\\.)*"|-?\b\d{16,}\b/g,
 				       (s) => s[0] === '"' ? s : `"${s}"`)).rows;
 }
 
-/* ---- figures ---- */
+/* ---- numbers ---- */
 
 const commas = new Intl.NumberFormat("en-US"), places2 = new Intl.NumberFormat("en-US", {minimumFractionDigits: 2, maximumFractionDigits: 2});
 const grouped = (n) => commas.format(Number(n));
@@ -70,11 +70,11 @@ function scaled(x, units, step) {
 const inTime = (ns) => scaled(ns, ["ns", "µs", "ms", "s"], 1000);
 const inBytes = (n) => scaled(n, [n === 1 ? "byte" : "bytes", "kB", "MB", "GB", "TB"], 1000);
 const many = (n, one, more) => `${grouped(n)}\u00a0${n === 1 ? one : more || one + "s"}`;
-/* A moment of the run, to the ns, with no more digits than it needs. */
+/* A time of the run, exact to the ns, without trailing zeros. */
 const inSeconds = (ns) => (ns / 1e9).toFixed(9).replace(/0{1,6}$/, "") + "\u00a0s";
 const plainSeconds = (ns) => (ns / 1e9).toFixed(9).replace(/\.?0+$/, "") + "s";
 
-/* ---- colours: names keep theirs ---- */
+/* ---- colours: a name always has the same one ---- */
 
 const HUES = 10;
 let ink = {};
@@ -101,7 +101,7 @@ function hueOf(text) {
 	return ((hash ^ (hash >>> 13)) >>> 0) % HUES;
 }
 
-/* ---- what is typed into a search: text, or a regular expression between slashes ---- */
+/* ---- search patterns: text, or a regular expression between slashes ---- */
 
 function patternOf(text, flags) {
 	const is = /^\/(.+)\/$/.exec(text);
@@ -113,7 +113,7 @@ function patternOf(text, flags) {
 	}
 }
 
-/* ---- the bubble that explains what is pointed at ---- */
+/* ---- the tooltip ---- */
 
 const bubble = {
 	show(content, x, y) {
@@ -154,7 +154,7 @@ async function copyText(text, button) {
 	say("Copied");
 }
 
-/* A command that can be typed, with a button beside it. */
+/* A shell command with a copy button. */
 function commandLine(text) {
 	const button = h("button", {class: "copy", type: "button", "aria-label": `Copy ${text}`}, "Copy");
 
@@ -162,7 +162,7 @@ function commandLine(text) {
 	return h("div", {class: "command"}, h("code", {}, text), button);
 }
 
-/* As one word for a shell. */
+/* Quotes TEXT as one word for a shell. */
 function shellWord(text) {
 	return /^[A-Za-z0-9_\-./+=:,@%^]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
 }

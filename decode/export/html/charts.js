@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory over time: the rows of kind `time` of --memory as a line, with its figures pointed at. */
+/* Memory over time: a line chart of the rows of kind `time` of --memory. */
 
 class Chart {
 	constructor(box, rows) {
 		this.points = rows.map((r) => [r.time_ns, r.live_bytes, r.peak_bytes]);
 		this.most = Math.max(1, ...this.points.map((p) => Math.max(p[1] || 0, p[2] || 0)));
 		this.canvas = h("canvas", {class: "chart", role: "img",
-			"aria-label": `Memory on the GPU over time, at most ${inBytes(this.most)}`});
+			"aria-label": `Memory on the GPU over time, peak ${inBytes(this.most)}`});
 		box.append(this.canvas);
 		this.canvas.addEventListener("pointermove", (e) => this.point(e));
 		this.canvas.addEventListener("pointerleave", () => bubble.hide());
@@ -46,7 +46,7 @@ class Chart {
 		g.globalCompositeOperation = "source-over";
 		g.fillStyle = ink.dim;
 		g.font = "11px system-ui, sans-serif";
-		g.fillText(`on the GPU over time, at most ${inBytes(this.most)}`, 10, 16);
+		g.fillText(`on the GPU over time, peak ${inBytes(this.most)}`, 10, 16);
 	}
 
 	point(e) {
@@ -64,7 +64,7 @@ class Chart {
 	}
 }
 
-/* Its pixels are those of the screen; drawing is in those of the page. */
+/* Sets the canvas to device pixels; drawing uses CSS pixels. */
 function fitCanvas(canvas, width, height) {
 	const scale = Math.min(3, Math.max(1, devicePixelRatio || 1));
 	const w = Math.round(width * scale), hgt = Math.round(height * scale);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How one moves in the timeline: wheel, pointer and keys, in Perfetto's manner; and what is found,
- * chosen and marked in it. */
+/* Navigation in the timeline: wheel, pointer and keys as in Perfetto; finding and selecting events. */
 
 Object.assign(Timeline.prototype, {
 	listen() {
@@ -26,7 +25,7 @@ Object.assign(Timeline.prototype, {
 		$("findprev").addEventListener("click", () => this.step(-1));
 	},
 
-	/* ---- where one looks ---- */
+	/* ---- the visible range ---- */
 
 	show(from, to) {
 		const all = this.end - this.home, length = Math.min(Math.max(to - from, LEAST_NS), all);
@@ -36,7 +35,7 @@ Object.assign(Timeline.prototype, {
 		this.later();
 	},
 
-	/* FACTOR of what is seen, around X. */
+	/* Scales the visible range by FACTOR around X. */
 	zoom(factor, x) {
 		const t = x === undefined ? (this.from + this.to) / 2 : this.at(Math.max(x, this.gutter));
 
@@ -68,7 +67,7 @@ Object.assign(Timeline.prototype, {
 		}
 	},
 
-	/* ---- pointer: a drag marks a stretch, with Shift it moves; on the ruler it moves as well ---- */
+	/* ---- pointer: a drag selects a range; with Shift, or on the ruler, it moves ---- */
 
 	down(e) {
 		if (e.button > 1)
@@ -134,7 +133,7 @@ Object.assign(Timeline.prototype, {
 			bubble.hide();
 		else
 			bubble.show(h("div", {}, t.kind === "memory" ? `${inBytes(t.counter.value[i])} allocated by calls`
-				: `${many(t.counter.value[i], "entry", "entries")} not seen done, at most ${grouped(t.counter.most)}`), e.clientX, e.clientY);
+				: `${many(t.counter.value[i], "entry", "entries")} not seen done, maximum ${grouped(t.counter.most)}`), e.clientX, e.clientY);
 	},
 
 	foldAt(y) {
@@ -158,7 +157,7 @@ Object.assign(Timeline.prototype, {
 		return null;
 	},
 
-	/* What stands there, or within three pixels of it. */
+	/* The event at this point, or within three pixels of it; -1: none. */
 	hit(x, y) {
 		const lane = x >= this.gutter && y >= RULER ? this.laneAt(y) : null;
 
@@ -178,7 +177,7 @@ Object.assign(Timeline.prototype, {
 		return best;
 	},
 
-	/* ---- what is chosen ---- */
+	/* ---- selection ---- */
 
 	choose(e) {
 		this.chosen = e;
@@ -187,7 +186,7 @@ Object.assign(Timeline.prototype, {
 		this.later();
 	},
 
-	/* E in sight, with its surroundings as they are if it is. */
+	/* Selects E, and scrolls only if it is not visible. */
 	reveal(e) {
 		const begin = this.events.begin[e], end = this.events.until(e), length = this.to - this.from, place = this.lanePlace(e);
 
@@ -231,7 +230,7 @@ Object.assign(Timeline.prototype, {
 		return p && {x: this.x(this.events.begin[e]), y: p.track.y + p.track.above + (this.folded.has(p.track) ? 0 : p.lane) * LANE + LANE / 2};
 	},
 
-	/* The call, its submissions, the GPU's work of these. */
+	/* The call of E, its submissions and their GPU work. */
 	flowOf(e) {
 		const ev = this.events;
 
@@ -270,7 +269,7 @@ Object.assign(Timeline.prototype, {
 				}
 			this.matches.sort((a, b) => ev.begin[a] - ev.begin[b]);
 		}
-		$("found").textContent = !text ? "" : !pattern ? "no expression" : many(this.matches.length, "match", "matches");
+		$("found").textContent = !text ? "" : !pattern ? "invalid expression" : many(this.matches.length, "match", "matches");
 		this.later();
 	},
 
@@ -290,7 +289,7 @@ Object.assign(Timeline.prototype, {
 
 	/* ---- keys ---- */
 
-	/* W A S D wherever one is; the others where the timeline has the focus. */
+	/* These keys work anywhere on the page; those of key() if the timeline has the focus. */
 	moveKey(key) {
 		const x = this.pointer;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts that are deflated, and written in base64. */
+/* Packs of --html: text, deflated and in base64. */
 #include "decode/export/html/pack.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -36,7 +36,7 @@ void nvs_pack_print(struct nvs_pack *p, const char *format, ...)
 	nvs_pack_put(p, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
-/* N bytes, 3 in 4 letters each. */
+/* Every 3 bytes become 4 letters. */
 static void write_base64(FILE *out, const unsigned char *data, size_t n)
 {
 	static const char letters[] =

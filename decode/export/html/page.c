@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --html: one page that needs no other file and no network. It is made of other reports: what these
- * print stands in it as they print it, so that its figures are theirs. How it looks and what it
- * does is decode/export/html.
- */
+/* --html: a single page that needs no other file and no network. It embeds the output of other
+ * reports, so its numbers are theirs. Its style and scripts are in decode/html. */
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/export/html/pack.h"
@@ -31,7 +28,7 @@ static const char *const parts[] = {"summary",	 "by-api",   "by-callsite", "by-k
 				    "by-nvtx",	 "gpu-time", "by-rank",	    "by-stream",
 				    "by-thread", "channels", "dump",	    NULL};
 
-/* What PART prints, into P, with the options that the page wants of it. */
+/* Prints report PART into P, with the page's options. */
 static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format format,
 		      uint64_t *told)
 {
@@ -57,7 +54,7 @@ static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format 
 	return r;
 }
 
-static void put_text(struct nvs_pack *p, const char *key, const char *text)
+static void print_string(struct nvs_pack *p, const char *key, const char *text)
 {
 	nvs_pack_print(p, ",\"%s\":\"", key);
 	for (; *text; text++)
@@ -70,13 +67,13 @@ static void put_text(struct nvs_pack *p, const char *key, const char *text)
 	nvs_pack_put(p, "\"", 1);
 }
 
-/* Behind the rows, since it is not known before how many there are. */
-static void put_columns(struct nvs_pack *p, const struct nvs_run *part, uint64_t told)
+/* Printed after the rows: their number is not known before. */
+static void print_columns(struct nvs_pack *p, const struct nvs_run *part, uint64_t told)
 {
 	const struct nvs_report *report = part->report;
 
 	nvs_pack_print(p, "{\"report\":\"%s\",\"told\":%" PRIu64, report->name, told);
-	put_text(p, "help", report->help);
+	print_string(p, "help", report->help);
 	nvs_pack_print(p, ",\"columns\":[");
 	for (uint32_t i = 0; i < report->ncolumns; i++) {
 		const struct nvs_column *c = report->columns + i;
@@ -91,20 +88,20 @@ static void put_columns(struct nvs_pack *p, const struct nvs_run *part, uint64_t
 		nvs_pack_print(p, ",\"several\":%s,\"name\":%s,\"rank\":%u",
 			       c->flags & NVS_COLUMN_SEVERAL ? "true" : "false",
 			       c->flags & NVS_COLUMN_NAME ? "true" : "false", c->rank);
-		put_text(p, "title", c->title);
+		print_string(p, "title", c->title);
 		nvs_pack_put(p, "}", 1);
 	}
 	nvs_pack_print(p, "]}\n");
 }
 
-/* Two lines: the rows as JSON, and what is to be said of them. */
+/* Two lines: the rows as JSON, then name, help and columns of the report. */
 static int print_table(struct nvs_run *part)
 {
 	struct nvs_pack p = {.out = part->out->file, .kind = "table", .process = 0};
 	uint64_t told;
 	int r = print_part(part, &p, NVS_FORMAT_JSON, &told), end;
 
-	put_columns(&p, part, told);
+	print_columns(&p, part, told);
 	end = nvs_pack_end(&p);
 	return r ? r : end;
 }
@@ -119,7 +116,7 @@ static int print_sentences(struct nvs_run *summary)
 	return r ? r : end;
 }
 
-static void put_command(struct nvs_pack *p, const struct nvs_options_report *o)
+static void print_paths(struct nvs_pack *p, const struct nvs_options_report *o)
 {
 	char safe[4096];
 
@@ -142,7 +139,7 @@ static int print_traces(struct nvs_run *run)
 {
 	struct nvs_pack p = {.out = run->out->file, .kind = "traces", .items = run->n};
 
-	put_command(&p, run->options);
+	print_paths(&p, run->options);
 	return nvs_pack_end(&p);
 }
 
@@ -170,12 +167,12 @@ static int print_tables(struct nvs_run *run, uint32_t n)
 	return r;
 }
 
-/* Everything of ours before what is large: it shows the tables while the rest still comes. */
+/* Scripts and tables before the large data: the page shows them while the rest loads. */
 static int print(struct nvs_run *run)
 {
 	FILE *out = run->out->file;
 	struct nvs_html_left left = {0};
-	uint32_t n = run->options->nreports; /* this one, the tables, and --dump */
+	uint32_t n = run->options->nreports; /* --html itself, the tables, and --dump */
 	int r;
 
 	for (uint32_t i = 1; i < n; i++)
@@ -196,19 +193,19 @@ static int print(struct nvs_run *run)
 	if (!r)
 		r = print_left(out, &left);
 	fputs("</body>\n</html>\n", out);
-	/* An output that failed is told where it is closed. */
+	/* Write errors are reported when the output is closed. */
 	return r < 0 && !ferror(out) ? r : 0;
 }
 
-NVS_REPORT(html, .name = "html", .place = 128, .parts = parts,
-	   .help = "all of that as one page for a browser, with a timeline\n"
-		   "and the stream: -o FILE",
-	   .man = "One page for a browser that needs no other file and no network: the summary's "
-		  "sentences, tables that can be sorted, memory over time, how full rings were, a "
-		  "timeline from the whole run down to one submission,\nand every submission with "
-		  "its methods, which can be searched; what a method and its fields are is told by "
-		  "pointing at them.\nIts figures are those of the reports. It stands alone. The "
-		  "first 20000 rows of a table are in it, unless\n.B \\-n\nsays otherwise; what "
-		  "else there was no room for the page says.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
-	   .print = print);
+NVS_REPORT(
+	html, .name = "html", .place = 128, .parts = parts,
+	.help = "all of these as one page for a browser, with a timeline\nand the stream: -o FILE",
+	.man = "One page for a browser that needs no other file and no network: the summary's "
+	       "sentences, sortable tables, memory over time, how full rings were, a timeline from "
+	       "the whole run down to a single submission,\nand every submission with its methods, "
+	       "which can be searched; hovering over a method or a field explains it.\nIts numbers "
+	       "are those of the reports. It cannot be combined with other reports. It has the "
+	       "first 20000 rows of each table, or as many as\n.B \\-n\nspecifies; the page says "
+	       "what else was left out.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_BINARY,
+	.print = print);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the page together: what it can show at once first, the timeline and the stream when all of
- * the file is there. */
+/* Builds the page: the summary and tables first, the timeline and the stream once their packs have loaded. */
 
 const SECTIONS = {
 	"by-api": "By API", "by-kernel": "By kernel", "by-callsite": "By call site", "graphs": "Graphs", "memcpy": "Copies and their modes",
@@ -8,13 +7,13 @@ const SECTIONS = {
 	"by-stream": "By stream", "by-thread": "By thread", "channels": "Channels",
 };
 const PARTS = {memory: "By kind and context", driver: "Memory objects of the resource manager", unfreed: "Never freed",
-	"freed with context": "Freed by nothing but the end of the context", "failed": "Failed", "freed twice": "Freed twice",
-	"unknown address": "Frees of unknown addresses", "allocated unseen": "Allocated unseen", channel: "Channels", call: "Calls that waited"};
-const KEYS = [["w s", "zoom in, out, at the pointer"], ["a d", "move left, right"], ["f", "zoom to what is chosen or marked"], ["0", "the whole run"],
-	["n N", "next, previous match"], ["← → ↑ ↓", "from one slice to the next, from lane to lane; in the stream: fold, unfold, move"],
-	["Enter", "the chosen submission in the stream; a line of the stream explained"], ["Shift Enter", "the submission of a line in the timeline"], ["Escape", "let go"], ["Ctrl wheel", "zoom"],
-	["Shift wheel", "move"], ["drag", "mark a stretch of time; with Shift, or on the ruler: move"], ["double click", "zoom to a slice"],
-	["/", "search the stream"], ["g", "find in the timeline"], ["t", "light, dark, as the system has it"], ["?", "these keys"]];
+	"freed with context": "Freed only by the end of the context", "failed": "Failed", "freed twice": "Freed twice",
+	"unknown address": "Frees of unknown addresses", "allocated unseen": "Allocation not recorded", channel: "Channels", call: "Calls that waited"};
+const KEYS = [["w s", "zoom in, out, at the pointer"], ["a d", "move left, right"], ["f", "zoom to the selection"], ["0", "the whole run"],
+	["n N", "next, previous match"], ["← → ↑ ↓", "next slice, next lane; in the stream: fold, unfold, move"],
+	["Enter", "show the selected submission in the stream; describe a line of the stream"], ["Shift Enter", "the submission of a line in the timeline"], ["Escape", "clear the selection"], ["Ctrl wheel", "zoom"],
+	["Shift wheel", "move"], ["drag", "select a time range; with Shift, or on the ruler: move"], ["double click", "zoom to a slice"],
+	["/", "search the stream"], ["g", "find in the timeline"], ["t", "light, dark, or the system's theme"], ["?", "these keys"]];
 const view = {timeline: null, stream: null, panel: null, tables: []};
 
 /* ---- light and dark ---- */
@@ -79,7 +78,7 @@ function sentences(text) {
 	flush();
 }
 
-/* Figures are those of --summary; of several traces their sums. */
+/* Numbers of --summary; of several traces their sums. */
 function figures(rows, columns) {
 	const sum = (key) => rows.every((r) => r[key] !== null) ? rows.reduce((s, r) => s + Number(r[key]), 0) : null;
 	const one = rows[0];
@@ -152,7 +151,7 @@ function addTable(info, rows) {
 
 const sentence = (text) => text ? text[0].toUpperCase() + text.slice(1).replace(/; -n 0:.*/, "") + "." : "";
 
-/* Says a report anything of this trace? */
+/* Returns true if the report has data worth showing. */
 function worth(info, rows) {
 	if (!rows.length || (info.report === "by-rank" && page.traces.length < 2))
 		return false;
@@ -195,13 +194,13 @@ async function overview() {
 			none.push(SECTIONS[info.report].toLowerCase().replace("api", "API").replace("nvtx", "NVTX").replace("gpu", "GPU"));
 	}
 	if (none.length)
-		$("end").append(h("p", {}, `The trace holds nothing for: ${none.join(", ")}.`));
+		$("end").append(h("p", {}, `The trace has no data for: ${none.join(", ")}.`));
 	navigation();
 }
 
 /* ---- timeline and stream ---- */
 
-/* Its packs all stand before those of the stream: it is shown while these still come. */
+/* The timeline's packs precede those of the stream: it is shown while these still load. */
 function timelineIsThere() {
 	const there = () => document.readyState !== "loading" || document.querySelector('script[data-pack="stream"]');
 
@@ -228,7 +227,7 @@ async function timeline() {
 	names.pop();
 	const list = packs("times"), events = new Events(names, list.reduce((sum, e) => sum + Number(e.dataset.items), 0));
 
-	/* Four are inflated while one is read. */
+	/* Up to four packs are inflated ahead. */
 	const bytes = list.slice(0, 4).map(unpackBytes);
 
 	for (let i = 0; i < list.length; i++) {
@@ -239,7 +238,7 @@ async function timeline() {
 	}
 	events.v = null;
 	if (!events.n) {
-		$("timeline").replaceChildren(h("h2", {}, "Timeline"), h("p", {class: "note"}, "Nothing in this trace has a time."));
+		$("timeline").replaceChildren(h("h2", {}, "Timeline"), h("p", {class: "note"}, "This trace has no timed events."));
 		return events;
 	}
 	view.panel = new Panel(events, (process, number) => view.stream && view.stream.go(process, number).then((found) => { if (found) { $("stream").scrollIntoView(); $("lines").focus({preventScroll: true}); } }));
@@ -260,18 +259,18 @@ function leftOut(left) {
 	const words = [];
 
 	if (!left)
-		words.push("This page is cut off: the file is not whole.");
+		words.push("This page is incomplete: the file was truncated.");
 	else {
 		if (left.events)
-			$("timeline").append(h("p", {class: "left-out"}, `${many(left.events, "event")} from ${inSeconds(left.from_ns)} on are not on this page; --range chooses a part of the run.`));
+			$("timeline").append(h("p", {class: "left-out"}, `${many(left.events, "event")} from ${inSeconds(left.from_ns)} on are not on this page; select a part of the run with --range.`));
 		if (left.words)
-			words.push(`Of ${many(left.words, "submission")} the words are not on this page, only who rang which doorbell.`);
+			words.push(`The methods of ${many(left.words, "submission")} are not on this page.`);
 		if (left.submissions)
 			words.push(`${many(left.submissions, "submission")} are not on this page.`);
 		if (left.lines)
 			words.push(`${many(left.lines, "line")} of very long submissions are not on this page.`);
 		if (words.length)
-			words.push(`--range chooses a part; all of it: ${reportCommand("--dump")}`);
+			words.push(`Select a part with --range; everything: ${reportCommand("--dump")}`);
 	}
 	$("streamleft").textContent = words.join(" ");
 }
@@ -329,7 +328,7 @@ function globalKeys(e) {
 		e.preventDefault();
 }
 
-/* On paper: light, and rows as they stand. */
+/* Printing: the light theme, all rows as shown. */
 let before = null;
 
 function onPaper(begins) {
@@ -360,7 +359,7 @@ function begin() {
 	addEventListener("afterprint", () => onPaper(false));
 	addEventListener("resize", () => view.tables.forEach((t) => { if (!t.wide) t.draw(); }));
 	if (typeof DecompressionStream === "undefined") {
-		$("sentences").append(h("p", {class: "left-out"}, "This browser is too old for this page: it cannot inflate what is in it (DecompressionStream)."));
+		$("sentences").append(h("p", {class: "left-out"}, "This browser is too old for this page: it lacks DecompressionStream."));
 		return;
 	}
 	$("state").textContent = "Reading …";
@@ -369,5 +368,5 @@ function begin() {
 	first.then(() => rest(began)).catch((e) => { $("state").textContent = `This page cannot be shown: ${e.message}`; throw e; });
 }
 
-globalThis.nvsnoop = {view, page}; /* for whoever measures it */
+globalThis.nvsnoop = {view, page}; /* for tests and benchmarks */
 begin();

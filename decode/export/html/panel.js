@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of the thing, or the stretch of time, that is chosen in the timeline. */
+/* The panel below the timeline: details of the selected event or time range. */
 
-const KIND_WORDS = {[KIND.CALL]: "call", [KIND.SUBMISSION]: "submission", [KIND.BEGIN]: "range", [KIND.MARK]: "mark", [KIND.GPU]: "the GPU's work"};
+const KIND_WORDS = {[KIND.CALL]: "call", [KIND.SUBMISSION]: "submission", [KIND.BEGIN]: "range", [KIND.MARK]: "mark", [KIND.GPU]: "GPU work"};
 
 function lengthOf(events, e) {
 	return Number.isNaN(events.end[e]) ? "did not return" : inTime(events.end[e] - events.begin[e]);
 }
 
-/* Two lines, for the bubble. */
+/* Two lines for the tooltip. */
 function brief(events, e) {
 	const kind = events.kind[e], more = [KIND_WORDS[kind]];
 
 	if (kind === KIND.CALL || kind === KIND.BEGIN || kind === KIND.GPU)
-		more.push(kind === KIND.GPU && events.flag[e] ? "shorter than can be told"
+		more.push(kind === KIND.GPU && events.flag[e] ? "too short to measure"
 			: kind === KIND.BEGIN && Number.isNaN(events.end[e]) ? "did not end" : lengthOf(events, e));
 	if (kind === KIND.SUBMISSION)
 		more.push(inBytes(events.bytes[e]) + " of commands", events.names[events.name[e]]);
@@ -21,7 +21,7 @@ function brief(events, e) {
 }
 
 class Panel {
-	/* DETAILS: packs of lines, the line of an event by its number; GO shows a submission. */
+	/* DETAILS: packs of lines, indexed by the event's detail number; GO shows a submission in the stream. */
 	constructor(events, go) {
 		this.events = events;
 		this.details = packs("details");
@@ -32,7 +32,7 @@ class Panel {
 	}
 
 	empty() {
-		this.box.replaceChildren(h("p", {class: "note"}, "w and s zoom, a and d move, Ctrl with the wheel zooms at the pointer; click a slice for what it is, drag to mark a stretch of time. ? shows all keys."));
+		this.box.replaceChildren(h("p", {class: "note"}, "w and s zoom, a and d move, Ctrl + wheel zooms at the pointer. Click a slice for details, drag to select a time range. ? shows all keys."));
 	}
 
 	async detailOf(e) {
@@ -64,13 +64,13 @@ class Panel {
 			list.push(["host time", lengthOf(ev, e)], ["thread", ev.tracks[ev.track[e]].name],
 				["submissions", grouped(ev.entries[e])], ["kernel", name(ev.x[e]), true], ["arguments", detail, true]);
 		else if (kind === KIND.SUBMISSION)
-			list.push(["channel", ev.tracks[ev.track[e]].name], ["does", name(ev.x[e])], ["command bytes", grouped(ev.bytes[e])],
-				["entries", grouped(ev.entries[e])], ["entries not seen done", ev.pending[e] < 0 ? "not known" : grouped(ev.pending[e])],
-				["seen done", Number.isNaN(ev.seen[e]) ? "not known" : `${inTime(ev.seen[e] - ev.begin[e])} later, or before`],
+			list.push(["channel", ev.tracks[ev.track[e]].name], ["operations", name(ev.x[e])], ["command bytes", grouped(ev.bytes[e])],
+				["entries", grouped(ev.entries[e])], ["entries not seen done", ev.pending[e] < 0 ? "unknown" : grouped(ev.pending[e])],
+				["seen done", Number.isNaN(ev.seen[e]) ? "unknown" : `at most ${inTime(ev.seen[e] - ev.begin[e])} later`],
 				["api", name(ev.name[e])], ["call site", detail === name(ev.name[e]) ? "" : detail, true]);
 		else if (kind === KIND.GPU)
-			list.push(["GPU time", ev.flag[e] ? "shorter than can be told" : lengthOf(ev, e)], ["channel", label(ev.tracks[ev.track[e]].process, ev.tracks[ev.track[e]]).slice("GPU: ".length)],
-				["place may be off by", inTime(ev.bytes[e])], ["note", detail, true]);
+			list.push(["GPU time", ev.flag[e] ? "too short to measure" : lengthOf(ev, e)], ["channel", label(ev.tracks[ev.track[e]].process, ev.tracks[ev.track[e]]).slice("GPU: ".length)],
+				["clock error", inTime(ev.bytes[e])], ["note", detail, true]);
 		else
 			list.push(["length", kind === KIND.MARK ? "" : Number.isNaN(ev.end[e]) ? "did not end" : lengthOf(ev, e)],
 				["domain", name(ev.x[e])], ["thread", label(ev.tracks[ev.track[e]].process, ev.tracks[ev.track[e]]).slice("NVTX of ".length)], ["more", detail, true]);
@@ -99,11 +99,11 @@ class Panel {
 			}
 		}
 		tools.append(h("button", {type: "button", onclick: () => timeline.zoomTo(e)}, "Zoom to it (f)"),
-			h("button", {type: "button", onclick: () => { $("find").value = ev.names[ev.name[e]]; timeline.find($("find").value); }}, "Find others"));
+			h("button", {type: "button", onclick: () => { $("find").value = ev.names[ev.name[e]]; timeline.find($("find").value); }}, "Find all"));
 		this.box.replaceChildren(h("h3", {}, ev.title(e)), this.pairs(this.factsOf(e, detail)), tools);
 	}
 
-	/* Of a stretch: what lies in it, by name, and the command that reports it. */
+	/* A time range: events that begin in it, by name, and the command that reports them. */
 	stretch([from, to], timeline) {
 		const ev = this.events, sums = new Map();
 
@@ -128,10 +128,10 @@ class Panel {
 
 		this.box.replaceChildren(h("h3", {}, `${inTime(to - from)} from ${inSeconds(from)}`),
 			h("div", {class: "tools"}, h("button", {type: "button", onclick: () => timeline.show(from, to)}, "Zoom to it (f)"),
-				h("button", {type: "button", onclick: () => timeline.choose(-1)}, "Unmark")),
-			list.length ? h("div", {class: "frame"}, h("table", {}, h("thead", {}, h("tr", {}, ...["what", "begun in it", "count", "time", "command bytes"]
+				h("button", {type: "button", onclick: () => timeline.choose(-1)}, "Clear selection")),
+			list.length ? h("div", {class: "frame"}, h("table", {}, h("thead", {}, h("tr", {}, ...["kind", "name", "count", "time", "command bytes"]
 				.map((t, i) => h("th", {scope: "col", class: i > 1 ? "num" : ""}, h("button", {type: "button", tabindex: "-1"}, t))))), body))
-				: h("p", {class: "note"}, "Nothing begins in it."),
+				: h("p", {class: "note"}, "No event begins in this range."),
 			one ? commandLine(reportCommand(`--range=${plainSeconds(Math.max(0, from))}-${plainSeconds(to)} --timeline`)) : "");
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The search through the whole stream, and how its lines are told: tokens that can be pointed at. */
+/* Search in the whole stream, and how its lines are split into tokens with descriptions. */
 
 Object.assign(Stream.prototype, {
-	/* Chunk by chunk, so that the page answers meanwhile; a new search ends one in progress. */
+	/* Searches chunk by chunk, so that the page stays responsive; a new search cancels the current one. */
 	async search(text) {
 		const pattern = text ? patternOf(text, "gi") : null, turn = this.turn = (this.turn || 0) + 1;
 		const began = performance.now();
@@ -10,7 +10,7 @@ Object.assign(Stream.prototype, {
 		this.pattern = pattern;
 		this.hits = pattern ? {index: [], line: [], more: false} : null;
 		this.hit = -1;
-		$("hits").textContent = text && !pattern ? "no expression" : "";
+		$("hits").textContent = text && !pattern ? "invalid expression" : "";
 		for (let i = 0; pattern && i < this.chunks.length && !this.hits.more; i += 4) {
 			const group = this.chunks.slice(i, i + 4);
 			const texts = await Promise.all(group.map((c) => this.load(c)));
@@ -28,7 +28,7 @@ Object.assign(Stream.prototype, {
 		this.sieve();
 	},
 
-	/* A line counts once. */
+	/* Each matching line counts once. */
 	searchChunk(chunk, text, pattern) {
 		const hits = this.hits;
 		if (hits.more)
@@ -41,7 +41,7 @@ Object.assign(Stream.prototype, {
 				pattern.lastIndex++;
 				continue;
 			}
-			/* On to the submission that it is in, counting lines. */
+			/* Advance to the submission of the match, counting lines. */
 			while (next >= 0 && next <= m.index) {
 				index++;
 				start = from = next;
@@ -86,7 +86,7 @@ Object.assign(Stream.prototype, {
 
 /* ---- lines ---- */
 
-/* TEXT with what the search found in it marked. */
+/* TEXT with matches of PATTERN highlighted. */
 function marked(text, pattern) {
 	const list = [];
 	let at = 0;
@@ -108,7 +108,7 @@ function marked(text, pattern) {
 
 const HEAD_LINE = /^#(\d+) (?:(\S+) s )?(thread .*?) api (.*) channel (\d+) token (\S+) (.*)$/;
 
-/* Who rang which doorbell when, and what the timeline says that it does. */
+/* The head line: time, channel and thread, and bytes and operations from the timeline. */
 function headWords(text, pattern, lookUp) {
 	const m = HEAD_LINE.exec(text);
 
@@ -140,7 +140,7 @@ function lineParts(text, pattern) {
 	return parts;
 }
 
-/* ---- what methods and fields are, by the project's own tables ---- */
+/* ---- descriptions of methods and fields, from the class tables ---- */
 
 const methods = new Map(), classes = new Map();
 
@@ -162,15 +162,15 @@ function readWords(text) {
 
 const bitsOf = (f) => f.hi > 31 ? "" : f.hi === f.lo ? `bit ${f.lo}` : `bits ${f.hi}–${f.lo}`;
 
-/* A method with all of its fields, or one FIELD of it with what that may be. */
+/* Describes a method with all of its fields, or one FIELD with its possible values. */
 function explained(key, hex, field) {
 	const [cls, method] = key.split(" "), m = methods.get(key), of = classes.get(cls), value = parseInt(hex, 16);
 
 	if (!m)
-		return h("div", {}, h("h4", {}, `method ${method}`), h("p", {}, `of class ${cls}: it is in none of our tables`));
+		return h("div", {}, h("h4", {}, `method ${method}`), h("p", {}, `of class ${cls}: not in the class tables`));
 	const chosen = m.fields.find((f) => f.name === field);
 	const where = `method 0x${method} of ${of ? of.name : "class"} (${cls}${of ? `, ${of.kind}` : ""})` +
-		`${m.from !== cls ? `, which it has of ${m.from}` : ""}${m.assumed ? ", named by a related class" : ""}`;
+		`${m.from !== cls ? `, inherited from ${m.from}` : ""}${m.assumed ? ", named by a related class" : ""}`;
 	const is = (f) => f.hi > 31 ? 0 : Math.floor(value / 2 ** f.lo) % 2 ** (f.hi - f.lo + 1);
 	const row = (...words) => h("tr", {}, ...words.map((w) => h("td", {}, w)));
 	const body = h("tbody");

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The stream in the page of --html: the lines of --dump, a few hundred submissions to a pack. Which
- * methods they name is noted on the way, and these are explained by our tables at the end.
- */
+/* The stream of --html: the lines of --dump, a few hundred submissions per pack. Methods that occur
+ * are collected, and described from the class tables at the end. */
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/export/html/pack.h"
@@ -10,22 +8,22 @@
 #include "decode/cli/output.h"
 #include "decode/report/core/report.h"
 
-#define METHODS 0x4000u /* bytes of a class's method space */
+#define METHODS 0x4000u /* size of a class's method space, bytes */
 
 struct stream {
 	struct nvs_pack pack;
 	struct nvs_html_left *left;
-	char *part; /* a line whose end is not there yet */
+	char *part; /* an incomplete line */
 	size_t n, room;
 	uint32_t process;
-	uint64_t number; /* of the submission in progress */
+	uint64_t number; /* of the current submission */
 	size_t bytes; /* of its text so far */
-	uint64_t cut; /* lines of it that are left out */
-	bool dropped; /* all of it is */
-	uint8_t *seen; /* a bit for each method of each class */
+	uint64_t cut; /* lines of it that were left out */
+	bool dropped; /* it was left out */
+	uint8_t *seen; /* bitmap: each method of each class that occurred */
 };
 
-static uint32_t hex4(const char *s)
+static uint32_t parse_hex4(const char *s)
 {
 	uint32_t value = 0;
 
@@ -39,7 +37,7 @@ static uint32_t hex4(const char *s)
 	return value;
 }
 
-/* "      s4 c8b5 0700 NAME": of the class and the method. */
+/* Notes class and method of a line "      s4 c8b5 0700 NAME". */
 static void note_method(struct stream *s, const char *line, size_t n)
 {
 	const struct nvs_class *cls;
@@ -47,8 +45,8 @@ static void note_method(struct stream *s, const char *line, size_t n)
 
 	if (n < 19 || memcmp(line, "      s", 7) || line[8] != ' ' || line[13] != ' ')
 		return;
-	cls = nvs_class_find(hex4(line + 9));
-	method = hex4(line + 14);
+	cls = nvs_class_find(parse_hex4(line + 9));
+	method = parse_hex4(line + 14);
 	if (!cls || method >= METHODS)
 		return;
 	bit = (uint32_t)(cls - nvs_classes) * METHODS / 4 + method / 4;
@@ -87,7 +85,7 @@ static void begin_submission(struct stream *s, const char *line, size_t n)
 	nvs_pack_put(&s->pack, line, n);
 }
 
-/* "== path ==", above each of several traces; "123 method words ...", behind them. */
+/* "== path ==" before each of several traces, or "123 method words ..." at the end. */
 static void other_line(struct stream *s, const char *line, size_t n)
 {
 	end_submission(s);
@@ -96,7 +94,7 @@ static void other_line(struct stream *s, const char *line, size_t n)
 	s->process += n > 1 && line[0] == '=';
 }
 
-static void take_line(struct stream *s, const char *line, size_t n)
+static void add_line(struct stream *s, const char *line, size_t n)
 {
 	if (line[0] == '#') {
 		begin_submission(s, line, n);
@@ -113,7 +111,7 @@ static void take_line(struct stream *s, const char *line, size_t n)
 	}
 }
 
-static int keep_part(struct stream *s, const char *text, size_t n)
+static int hold_part(struct stream *s, const char *text, size_t n)
 {
 	char *grown = s->room - s->n < n ? realloc(s->part, 2 * (s->n + n)) : s->part;
 
@@ -136,19 +134,19 @@ static ssize_t on_text(void *arg, const char *text, size_t size)
 		end = memchr(text, '\n', left);
 		end = end ? end + 1 : text + left;
 		if (!s->n && end[-1] == '\n') {
-			take_line(s, text, (size_t)(end - text));
+			add_line(s, text, (size_t)(end - text));
 			continue;
 		}
-		if (keep_part(s, text, (size_t)(end - text)))
+		if (hold_part(s, text, (size_t)(end - text)))
 			s->pack.status = -ENOMEM;
 		else if (end[-1] == '\n')
-			take_line(s, s->part, s->n);
+			add_line(s, s->part, s->n);
 		s->n = end[-1] == '\n' ? 0 : s->n;
 	}
 	return s->pack.status ? 0 : (ssize_t)size;
 }
 
-/* ---- what methods are: names alone, which our tables have made ---- */
+/* ---- description of methods, from the class tables ---- */
 
 static void explain_field(struct nvs_pack *p, const struct nvs_field *f)
 {
@@ -174,7 +172,7 @@ static void explain_method(struct nvs_pack *p, const struct nvs_class *cls, uint
 	nvs_pack_put(p, "\n", 1);
 }
 
-static int explain(const struct stream *s)
+static int explain_methods(const struct stream *s)
 {
 	struct nvs_pack p = {.out = s->pack.out, .kind = "words"};
 
@@ -221,7 +219,7 @@ int nvs_html_stream(struct nvs_run *dump, struct nvs_html_left *left)
 	end = nvs_pack_end(&s.pack);
 	r = r < 0 ? r : end;
 	if (!r)
-		r = explain(&s);
+		r = explain_methods(&s);
 	free(s.part);
 	free(s.seen);
 	return r;

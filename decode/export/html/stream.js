@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The stream: lines of --dump, folded to one for each submission; only those in sight are elements. */
+/* The stream: lines of --dump, folded to one line per submission. Only visible lines are elements. */
 
-const ROW = 20, MOST_HITS = 100000, MOST_KEPT = 160e6; /* letters of text that is inflated */
+const ROW = 20, MOST_HITS = 100000, MOST_KEPT = 160e6; /* characters of inflated text kept */
 
 class Stream {
-	/* LOOK UP: (process, number): what the timeline knows of a submission; REVEAL shows it there. */
+	/* LOOK UP(process, number): data of a submission in the timeline; REVEAL shows it there. */
 	constructor(lookUp, reveal) {
 		this.lookUp = lookUp;
 		this.reveal = reveal;
@@ -16,8 +16,8 @@ class Stream {
 			this.total += c.items;
 		}
 		this.open = new Map(); /* submission: its lines */
-		this.order = []; /* of OPEN, sorted, with rows before each */
-		this.view = null; /* submissions that are shown, NULL: all */
+		this.order = []; /* items of OPEN, sorted, with their first row */
+		this.view = null; /* submissions shown; null: all */
 		this.kept = [];
 		this.keptSize = 0;
 		this.active = 0;
@@ -62,7 +62,7 @@ class Stream {
 		return this.chunks[low];
 	}
 
-	/* Its text, and where in it submissions begin. The latest few are kept. */
+	/* Inflates a chunk: its text and the offsets of its submissions. The latest few are kept. */
 	load(chunk) {
 		chunk.loading = chunk.loading || unpack(chunk.element).then((text) => {
 			const starts = text[0] === "#" ? [0] : [];
@@ -93,7 +93,7 @@ class Stream {
 		return this.cutOut(await this.load(this.chunkOf(index)), index);
 	}
 
-	/* ---- rows: of a submission its head, and its lines where it is unfolded ---- */
+	/* ---- rows: the head of each submission, and the lines of unfolded ones ---- */
 
 	count() { return this.view ? this.view.length : this.total; }
 	shownAt(place) { return this.view ? this.view[place] : place; }
@@ -202,7 +202,7 @@ class Stream {
 		const lines = text.split("\n");
 
 		if (chunk.heads)
-			lines.push(`  ... its words are not on this page: --dump --range=${/\d+/.exec(lines[0])[0]} has them`);
+			lines.push(`  ... its methods are not on this page; see --dump --range=${/\d+/.exec(lines[0])[0]}`);
 		if (this.open.size > 400)
 			this.open.delete(this.open.keys().next().value);
 		this.open.set(index, lines);
@@ -222,7 +222,7 @@ class Stream {
 		this.activate(this.rowOf(index, -1));
 	}
 
-	/* Those in sight. */
+	/* Unfolds the visible submissions. */
 	async unfoldSeen() {
 		const first = Math.floor(this.box.scrollTop / ROW), seen = new Set();
 
@@ -233,7 +233,7 @@ class Stream {
 		this.reorder();
 	}
 
-	/* A submission by its number. */
+	/* Shows a submission by number; returns false if it is not on the page. */
 	async go(process, number) {
 		for (const chunk of this.chunks) {
 			if (chunk.process !== process || Number(chunk.element.dataset.at) > number)
@@ -274,7 +274,7 @@ class Stream {
 		this.draw();
 	}
 
-	/* The submission of the active line, in the timeline. */
+	/* Shows the submission of the active line in the timeline. */
 	async where() {
 		const {index} = this.rowAt(Math.min(this.active, this.rows - 1)), chunk = this.chunkOf(index);
 
@@ -306,7 +306,7 @@ class Stream {
 			bubble.hide();
 	}
 
-	/* The active line's method, beside it. */
+	/* Shows the description of the active line's method. */
 	explain() {
 		const line = $(`row${this.active}`), part = line && line.querySelector("[data-method]");
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A report's table: its rows as the report printed them, sorted, sieved and folded here. */
+/* The table of a report: its rows, with sorting, filtering and folding. */
 
 const FIRST_ROWS = 15;
-const keys = new Map(); /* key: what docs/schema.md says of it */
+const keys = new Map(); /* key: its description in docs/schema.md */
 
 function readKeys(text) {
 	for (const line of text.split("\n")) {
@@ -13,11 +13,11 @@ function readKeys(text) {
 	}
 }
 
-/* Numbers that are names: 0 is one of them. */
+/* Numbers that identify something: 0 is not "nothing". */
 const isName = (key) => /^(channel|gpu|thread|engine|rank|device|submission)$/.test(key);
 const isHex = (key) => /(_address|^address|context|exec|^stream|token|channel_flags|handle)$/.test(key);
 
-/* As text shows it. */
+/* Formats a value as text reports do. */
 function cellText(key, value) {
 	if (value === null || value === undefined)
 		return "–";
@@ -37,7 +37,7 @@ function cellText(key, value) {
 }
 
 class Table {
-	/* FIND: what a click on a name does. */
+	/* FIND: called with a name that was clicked. */
 	constructor(box, info, rows, find) {
 		this.info = info;
 		this.rows = rows;
@@ -52,7 +52,7 @@ class Table {
 		this.draw();
 	}
 
-	/* The columns that say something here; of them those that have room, by their ranks. */
+	/* Selects columns with values; fitting() drops some by rank if space is short. */
 	choose() {
 		const known = (c) => this.rows.some((r) => r[c.key] !== null && r[c.key] !== undefined);
 		const any = (c) => this.rows.some((r) => r[c.key] && r[c.key] !== "0");
@@ -71,7 +71,7 @@ class Table {
 		return {shown: this.inOrder(shown), more: this.inOrder(shown.concat(hidden))};
 	}
 
-	/* Names first: they are what is looked for. */
+	/* Names first: they identify rows. */
 	inOrder(columns) {
 		return columns.filter((c) => c.name).concat(columns.filter((c) => !c.name));
 	}
@@ -204,7 +204,7 @@ class Table {
 				reportCommand(`--${this.info.report} -n 0`)));
 	}
 
-	/* For a spreadsheet. */
+	/* Tab-separated values for a spreadsheet. */
 	asText() {
 		const columns = this.shape.more;
 		const plain = (v) => v === null || v === undefined ? "" : String(v).replace(/[\t\n]/g, " ");

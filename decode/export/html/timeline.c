@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The timeline in the page of --html, out of the reading that all exports share. Three kinds of
- * packs: "names", a line each, the first is number 1; "times", numbers alone, of each event those
- * that stand beside its kind below; "details", a line for each event that has one, in the order of
- * the events.
- */
+/* The timeline of --html, from the walk shared by all exports. Three kinds of packs: "names", one
+ * per line, numbered from 1; "times", the numbers of each event as listed in enum kind; "details",
+ * one line per event that has one, in order of the events. */
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/base/hash.h"
@@ -16,9 +13,10 @@
 #include "decode/report/core/report.h"
 #include "decode/base/keyed_rows.h"
 
-#define FLOW (1ull << 53) /* numbers that JavaScript tells apart */
+#define FLOW (1ull << 53) /* numbers below it are exact in JavaScript */
 
-/* Times are ns, AT since the AT of the event before it. Page.js reads these, by number. */
+/* Kinds of events and their numbers, as track.js reads them. Times are ns; AT is relative to the AT
+ * of the previous event. */
 enum kind {
 	PROCESS = 1, /* pid, name */
 	THREAD, /* thread, name */
@@ -49,14 +47,14 @@ struct times {
 	struct nvs_pack names, events, details;
 	struct nvs_html_left *left;
 	struct name *known;
-	uint32_t nnames, other; /* OTHER: for which there was no room */
-	struct nvs_rows seen; /* threads and channels of this trace */
+	uint32_t nnames, other; /* OTHER: number of the name for all that did not fit */
+	struct nvs_rows seen; /* threads and channels of the current trace that were written */
 	uint64_t tags, nevents;
-	bool timed; /* else nothing is told */
-	int64_t at; /* of the event before */
+	bool timed; /* the trace has a clock; else it has no events */
+	int64_t at; /* AT of the previous event */
 };
 
-static struct times *of(const struct nvs_walk *w)
+static struct times *state_of(const struct nvs_walk *w)
 {
 	return w->to;
 }
@@ -81,7 +79,7 @@ static uint32_t add_name(struct times *t, const char *text)
 	return ++t->nnames;
 }
 
-static uint32_t name(struct times *t, const char *text)
+static uint32_t name_number(struct times *t, const char *text)
 {
 	size_t n = text ? strlen(text) : 0;
 	struct name *known = NULL;
@@ -93,7 +91,7 @@ static uint32_t name(struct times *t, const char *text)
 		return known->number;
 	known = nvs_budget_spare(n) ? malloc(sizeof(*known) + n + 1) : NULL;
 	if (!known) {
-		t->other = t->other ? t->other : add_name(t, "[a name for which there is no room]");
+		t->other = t->other ? t->other : add_name(t, "[other names]");
 		return t->other;
 	}
 	memcpy(known->text, text, n + 1);
@@ -104,23 +102,23 @@ static uint32_t name(struct times *t, const char *text)
 
 /* ---- events ---- */
 
-static void number(struct times *t, int64_t n)
+static void put_number(struct times *t, int64_t n)
 {
 	nvs_pack_print(&t->events, "%" PRId64 ",", n);
 }
 
-static void numbers(struct times *t, const uint64_t *list, size_t n)
+static void put_numbers(struct times *t, const uint64_t *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		number(t, (int64_t)list[i]);
+		put_number(t, (int64_t)list[i]);
 }
 
-#define NUMBERS(t, ...)                             \
-	numbers(t, (const uint64_t[]){__VA_ARGS__}, \
-		sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+#define NUMBERS(t, ...)                                 \
+	put_numbers(t, (const uint64_t[]){__VA_ARGS__}, \
+		    sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
-/* False: there is no room for it, which is noted. */
-static bool begin(struct times *t, enum kind kind, uint64_t track, int64_t at)
+/* Returns false, and counts the event as left out, if the page is full. */
+static bool begin_event(struct times *t, enum kind kind, uint64_t track, int64_t at)
 {
 	if (!t->timed)
 		return false;
@@ -136,22 +134,22 @@ static bool begin(struct times *t, enum kind kind, uint64_t track, int64_t at)
 		t->at = 0;
 	}
 	t->events.items++;
-	number(t, kind);
+	put_number(t, kind);
 	if (kind != MEMORY)
-		number(t, (int64_t)track);
-	number(t, at - t->at);
+		put_number(t, (int64_t)track);
+	put_number(t, at - t->at);
 	t->at = at;
 	return true;
 }
 
-static void detail(struct times *t, const char *text)
+static void put_detail(struct times *t, const char *text)
 {
 	if (t->details.n > NVS_PACK_BYTES)
 		nvs_pack_flush(&t->details);
 	put_line(&t->details, text ? text : "");
 }
 
-static int done(const struct times *t)
+static int status_of(const struct times *t)
 {
 	return t->names.status	  ? t->names.status
 	       : t->events.status ? t->events.status
@@ -167,84 +165,84 @@ static bool is_new(struct times *t, uint64_t key)
 	return s->told = true;
 }
 
-static void tell_thread(const struct nvs_walk *w, uint32_t thread)
+static void put_thread(const struct nvs_walk *w, uint32_t thread)
 {
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
 	char room[32], text[128];
 	const char *known;
 
-	if (!is_new(of(w), thread))
+	if (!is_new(state_of(w), thread))
 		return;
-	/* Threads of one program often share its name: the system's number tells them apart. */
+	/* Threads of a program often have the same name: append the tid. */
 	known = nvs_walk_thread(w, thread, room, sizeof(room));
 	if (t && *t->name && nvs_walk_tid(w, thread) == t->tid)
 		snprintf(text, sizeof(text), "%.100s %u", known, t->tid);
 	else
 		snprintf(text, sizeof(text), "%s", known);
-	NUMBERS(of(w), THREAD, thread, name(of(w), text));
+	NUMBERS(state_of(w), THREAD, thread, name_number(state_of(w), text));
 }
 
-static void tell_channel(const struct nvs_walk *w, uint32_t channel)
+static void put_channel(const struct nvs_walk *w, uint32_t channel)
 {
 	char room[128];
 
-	if (is_new(of(w), 1ull << 32 | channel))
-		NUMBERS(of(w), CHANNEL, channel,
-			name(of(w), nvs_walk_channel(w, channel, room, sizeof(room))));
+	if (is_new(state_of(w), 1ull << 32 | channel))
+		NUMBERS(state_of(w), CHANNEL, channel,
+			name_number(state_of(w), nvs_walk_channel(w, channel, room, sizeof(room))));
 }
 
-/* ---- what is told ---- */
+/* ---- callbacks of the walk ---- */
 
 static int on_begin(struct nvs_walk *w)
 {
-	struct times *t = of(w);
+	struct times *t = state_of(w);
 
 	nvs_rows_free(&t->seen, NULL);
 	t->seen = NVS_ROWS(struct seen, key);
 	t->timed = w->timed;
-	NUMBERS(t, PROCESS, w->pid, name(t, w->name));
-	return done(t);
+	NUMBERS(t, PROCESS, w->pid, name_number(t, w->name));
+	return status_of(t);
 }
 
 static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 {
-	struct times *t = of(w);
+	struct times *t = state_of(w);
 	char text[NVS_WORDS_BYTES];
 
-	tell_thread(w, c->call->thread);
-	if (!begin(t, CALL, c->call->thread, c->begin))
+	put_thread(w, c->call->thread);
+	if (!begin_event(t, CALL, c->call->thread, c->begin))
 		return 0;
-	number(t, c->ended ? c->end - c->begin : -1);
-	NUMBERS(t, name(t, c->name), name(t, c->kernel), c->ended && c->call->result,
+	put_number(t, c->ended ? c->end - c->begin : -1);
+	NUMBERS(t, name_number(t, c->name), name_number(t, c->kernel), c->ended && c->call->result,
 		c->flow % FLOW, c->call->uncounted ? 0 : c->call->asked_submissions);
 	nvs_words_call(text, w->source, w->handles, c->call);
-	detail(t, text);
-	return done(t);
+	put_detail(t, text);
+	return status_of(t);
 }
 
 static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *one)
 {
 	const struct nvs_submission *s = one->s;
-	struct times *t = of(w);
+	struct times *t = state_of(w);
 	char work[256];
 
-	tell_channel(w, s->channel->channel);
-	if (!begin(t, SUBMISSION, s->channel->channel, one->at))
+	put_channel(w, s->channel->channel);
+	if (!begin_event(t, SUBMISSION, s->channel->channel, one->at))
 		return 0;
 	nvs_words_tally(work, sizeof(work), one->tally);
-	NUMBERS(t, name(t, one->api), one->flow % FLOW, s->number, s->thread->thread, s->nentries,
-		nvs_submission_bytes(s));
-	number(t, one->counted ? (int64_t)one->pending : -1);
-	number(t, name(t, work));
-	detail(t, one->site);
-	return done(t);
+	NUMBERS(t, name_number(t, one->api), one->flow % FLOW, s->number, s->thread->thread,
+		s->nentries, nvs_submission_bytes(s));
+	put_number(t, one->counted ? (int64_t)one->pending : -1);
+	put_number(t, name_number(t, work));
+	put_detail(t, one->site);
+	return status_of(t);
 }
 
 static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
 {
-	if (begin(of(w), RELEASE, r->channel->channel, r->at))
-		NUMBERS(of(w), r->submission);
-	return done(of(w));
+	if (begin_event(state_of(w), RELEASE, r->channel->channel, r->at))
+		NUMBERS(state_of(w), r->submission);
+	return status_of(state_of(w));
 }
 
 static int on_range(struct nvs_walk *w, const struct nvs_walk_range *r)
@@ -253,46 +251,47 @@ static int on_range(struct nvs_walk *w, const struct nvs_walk_range *r)
 	struct nvs_nvtx_names *names = nvs_nvtx_names(w->source->nvtx);
 	bool marked = e->what == NVS_NVTX_MARKED;
 	char text[NVS_WORDS_BYTES];
-	struct times *t = of(w);
+	struct times *t = state_of(w);
 
 	if (e->what == NVS_NVTX_ENDED) {
-		if (e->tag && *e->tag && begin(t, END, e->told, r->end))
+		if (e->tag && *e->tag && begin_event(t, END, e->told, r->end))
 			NUMBERS(t, *e->tag);
-		return done(t);
+		return status_of(t);
 	}
-	tell_thread(w, e->thread);
-	if (!begin(t, marked ? MARK : BEGIN, e->thread, r->begin))
-		return done(t);
-	NUMBERS(t, name(t, *r->name ? r->name : "-"),
-		name(t, e->node->key.domain ? nvs_nvtx_domain(names, e->node->key.domain) : ""));
+	put_thread(w, e->thread);
+	if (!begin_event(t, marked ? MARK : BEGIN, e->thread, r->begin))
+		return status_of(t);
+	NUMBERS(t, name_number(t, *r->name ? r->name : "-"),
+		name_number(t, e->node->key.domain ? nvs_nvtx_domain(names, e->node->key.domain)
+						   : ""));
 	if (!marked && e->tag)
 		*e->tag = ++t->tags;
 	if (!marked)
 		NUMBERS(t, e->tag ? *e->tag : 0, e->node->key.kind == NVS_NVTX_START);
 	nvs_nvtx_describe(names, r->rec, text, sizeof(text));
-	detail(t, *text ? text + 2 : ""); /* behind ", " */
-	return done(t);
+	put_detail(t, *text ? text + 2 : ""); /* after ", " */
+	return status_of(t);
 }
 
 static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 {
-	struct times *t = of(w);
+	struct times *t = state_of(w);
 
-	tell_channel(w, g->work->channel);
-	if (!begin(t, GPU, g->work->channel, g->begin))
+	put_channel(w, g->work->channel);
+	if (!begin_event(t, GPU, g->work->channel, g->begin))
 		return 0;
-	number(t, g->end - g->begin);
-	NUMBERS(t, name(t, *g->name ? g->name : "-"), g->flow % FLOW, g->work->number, g->give,
-		g->brief);
-	detail(t, nvs_walk_note(g));
-	return done(t);
+	put_number(t, g->end - g->begin);
+	NUMBERS(t, name_number(t, *g->name ? g->name : "-"), g->flow % FLOW, g->work->number,
+		g->give, g->brief);
+	put_detail(t, nvs_walk_note(g));
+	return status_of(t);
 }
 
 static int on_memory(struct nvs_walk *w, int64_t at, uint64_t bytes)
 {
-	if (begin(of(w), MEMORY, 0, at))
-		number(of(w), (int64_t)bytes);
-	return done(of(w));
+	if (begin_event(state_of(w), MEMORY, 0, at))
+		put_number(state_of(w), (int64_t)bytes);
+	return status_of(state_of(w));
 }
 
 static const struct nvs_walker walker = {

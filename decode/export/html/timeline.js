@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The timeline: how it is drawn, and how one moves in it. */
+/* The timeline: layout and drawing. moves.js has its navigation. */
 
 const LANE = 17, GAP = 7, RULER = 22, HEAD = 24, COUNTER = 26, LEAST_NS = 20;
 
 class Timeline {
 	constructor(events, pick) {
 		this.events = events;
-		this.pick = pick; /* told what is chosen, or which stretch */
+		this.pick = pick; /* callback for a selected event or time range */
 		this.tracks = laidTracks(events);
 		this.folded = new Set(this.tracks.filter((t) => t.group));
 		this.from = this.home = Math.min(0, events.first);
@@ -21,7 +21,7 @@ class Timeline {
 		new ResizeObserver(() => { this.place(); this.draw(); }).observe($("tracks"));
 	}
 
-	/* Where the tracks lie. */
+	/* Computes the positions of tracks. */
 	place() {
 		this.width = $("tracks").clientWidth;
 		this.gutter = this.width < 700 ? 92 : 190;
@@ -138,7 +138,7 @@ class Timeline {
 				i++;
 				continue;
 			}
-			/* All that begins in this pixel, up to one that is wider. */
+			/* All events that begin in this pixel, up to a wider one. */
 			let j = lane.from(begin[i] + pixel, i + 1);
 
 			if (j - i > 1 && (end[j - 1] - begin[j - 1]) * scale >= 1.5)
@@ -148,7 +148,7 @@ class Timeline {
 		}
 	}
 
-	/* DEEP: of what is too thin to be seen in a light colour. */
+	/* DEEP: a dark colour, for events too thin to see in a light one. */
 	shade(e, deep) {
 		return this.events.kind[e] === KIND.CALL && this.events.flag[e] ? ink.bad : (deep ? ink.deep : ink.hue)[this.hue(e)];
 	}
@@ -226,7 +226,7 @@ class Timeline {
 		}
 	}
 
-	/* From a call to what it submitted, and on to when the GPU did that. */
+	/* Arrows from a call to its submissions and their GPU work. */
 	drawFlow(g) {
 		const list = this.chosen >= 0 ? this.flowOf(this.chosen) : [];
 
@@ -267,7 +267,7 @@ class Timeline {
 		g.fillText(words, (a + b - g.measureText(words).width) / 2, RULER + 9);
 	}
 
-	/* The whole run, and which part of it is seen. */
+	/* The overview: the whole run, and the visible part of it. */
 	drawMap() {
 		const box = this.map.getBoundingClientRect(), g = fitCanvas(this.map, box.width, 34);
 		const x = (t) => this.gutter + (t - this.home) / (this.end - this.home) * (this.width - this.gutter);
@@ -322,7 +322,7 @@ function lowerBound(list, t) {
 	return low;
 }
 
-/* Of each pixel how many events begin in it, of the most. */
+/* Number of events that begin in each pixel, on a logarithmic scale from 0 to 1. */
 function density(events, from, to, width) {
 	const count = new Float64Array(Math.max(1, width)), scale = count.length / (to - from);
 	let most = 1;

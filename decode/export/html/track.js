@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timeline's events, out of the packs of decode/export/html/timeline.c, as columns of numbers; and
- * its tracks, each of lanes in which nothing overlaps. A lane is sorted and has running sums, so how
- * busy any stretch of it is costs two searches, however many events are in it.
+ * Events of the timeline, read from the packs of timeline.c into columns of numbers, and its
+ * tracks. A track consists of lanes in which events do not overlap. A lane is sorted and has prefix sums, so
+ * that the busy time of any range costs two binary searches.
  */
 
 const KIND = {PROCESS: 1, THREAD: 2, CHANNEL: 3, CALL: 4, SUBMISSION: 5, RELEASE: 6, BEGIN: 7, END: 8, MARK: 9, GPU: 10, MEMORY: 11};
 const MOST_LANES = 24;
 
-/* Numbers beside the kind of each event in its pack. */
+/* How many numbers follow the kind of each event. */
 const TAKES = [0, 2, 2, 2, 8, 10, 3, 6, 3, 4, 8, 2];
 
 class Events {
-	/* ROOM: for how many, as far as that is known. */
+	/* ROOM: expected number of events. */
 	constructor(names, room) {
 		this.names = [""].concat(names);
 		this.room = Math.max(2048, room);
@@ -26,7 +26,7 @@ class Events {
 		this.first = Infinity;
 	}
 
-	/* BEGIN and END in ns; X: kernel, or what a submission does; FLOW: of the call behind it. */
+	/* BEGIN and END in ns; X: name of the kernel, or of a submission's operations; FLOW: number of its call. */
 	grow() {
 		const room = this.n ? this.room * 2 : this.room;
 
@@ -77,7 +77,7 @@ class Events {
 		return track;
 	}
 
-	/* Whole numbers, a comma behind each. */
+	/* Parses integers, each followed by a comma. */
 	numbers(bytes) {
 		const most = bytes.length >> 1, v = this.v = this.v && this.v.length >= most ? this.v : new Float64Array(most);
 		let n = 0, sum = 0, sign = 1;
@@ -97,7 +97,7 @@ class Events {
 		return n;
 	}
 
-	/* One pack: its times count from 0. */
+	/* Reads a pack; times are relative to the start of the pack. */
 	read(bytes) {
 		const n = this.numbers(bytes), v = this.v;
 		let at = 0;
@@ -188,14 +188,14 @@ class Events {
 		return p && p.submissions.get(number);
 	}
 
-	/* What a name is known by, to be searched: a kernel for its launch. */
+	/* Text to search: the name, and the kernel of a launch. */
 	words(e) {
 		const name = this.names[this.name[e]];
 
 		return this.x[e] && this.kind[e] === KIND.CALL ? `${name} ${this.names[this.x[e]]}` : name;
 	}
 
-	/* What stands in the box. */
+	/* Text in the box of an event. */
 	title(e) {
 		const kind = this.kind[e];
 
@@ -221,7 +221,7 @@ class Lane {
 		}
 	}
 
-	/* The first that begins at T or later. */
+	/* Index of the first event that begins at T or later. */
 	from(t, low = 0) {
 		let high = this.begin.length;
 
@@ -236,7 +236,7 @@ class Lane {
 		return low;
 	}
 
-	/* The first that ends behind T. */
+	/* Index of the first event that ends after T. */
 	open(t) {
 		const i = this.from(t);
 
@@ -244,18 +244,18 @@ class Lane {
 	}
 }
 
-/* What did not end goes on to the end of the trace. */
+/* End of an event; one that did not end lasts to the end of the trace. */
 Events.prototype.until = function (e) {
 	return Number.isNaN(this.end[e]) ? Math.max(this.last, this.begin[e]) : this.end[e];
 };
 
-/* In order of begin, what is around others first; each into the first lane that is free. */
+/* Sorted by begin, enclosing events first; each goes into the first free lane. */
 function layLanes(events, list) {
 	const ids = new Uint32Array(list), lanes = [], ends = [], {begin} = events;
 	const before = (a, b) => begin[a] - begin[b] || events.until(b) - events.until(a) || a - b;
 	let i = 1;
 
-	/* Most come in order. */
+	/* Most lists are sorted already. */
 	while (i < ids.length && before(ids[i - 1], ids[i]) <= 0)
 		i++;
 	if (i < ids.length)
@@ -273,7 +273,7 @@ function layLanes(events, list) {
 
 const ORDER = {range: 0, thread: 1, work: 2, channel: 3};
 
-/* Of a process its threads with their ranges above them, then its channels, below the GPU's work. */
+/* Tracks of each process: threads with their ranges above them, then channels with the GPU work above them. */
 function laidTracks(events) {
 	const tracks = [];
 
@@ -298,7 +298,7 @@ function laidTracks(events) {
 	return shorten(tracks);
 }
 
-/* Those with less than a fiftieth of what the busiest has, where there are many. */
+/* If there are many channels: those with less than 2 % of the events of the busiest. */
 function quietChannels(tracks) {
 	const channels = tracks.filter((t) => t.kind === "channel"), most = Math.max(0, ...channels.map((t) => t.events.length));
 
@@ -311,8 +311,7 @@ function label(p, t) {
 	return t.kind === "work" ? `GPU: ${p.named.get(`channel ${t.id}`) || `channel ${t.id}`}` : t.name;
 }
 
-/* "compute, channel 3, GPU 0, class c86f": beside its track what tells it from others, and of that little
- * where the page is narrow. */
+/* Shortens "compute, channel 3, GPU 0, class c86f" to what distinguishes it from other tracks; further for narrow pages. */
 function shorten(tracks) {
 	const gpus = new Set(tracks.map((t) => (/, GPU \d+, class/.exec(t.label) || [""])[0]).filter(Boolean));
 
@@ -335,7 +334,7 @@ function steps(flat) {
 	return {at, value, most};
 }
 
-/* How full the ring was, as far as that is known. */
+/* Entries of the ring not seen done, where known. */
 function pendingOf(events, track) {
 	const flat = [];
 
@@ -346,8 +345,8 @@ function pendingOf(events, track) {
 }
 
 /*
- * COUNTER between the times FROM and TO as boxes between the pixels LEFT and RIGHT: [x, width, value] each. A pixel in which
- * it changes has the highest value that it has there; from the next one on stands what holds until it changes again.
+ * COUNTER between the times FROM and TO as boxes [x, width, value] between the pixels LEFT and RIGHT. A pixel in
+ * which it changes shows its maximum in that pixel; the next ones show the value that holds until the next change.
  */
 function counterBoxes({at, value}, from, to, left, right) {
 	const perPixel = (to - from) / (right - left), boxes = [];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parquet: pages of columns, and a footer in Thrift's compact form that says where they are. */
+/* Writes Parquet: pages of columns, and a footer in Thrift's compact protocol with their offsets.
+ */
 #include "decode/export/parquet/file.h"
 #include <errno.h>
 #include <zstd.h>
@@ -9,36 +10,36 @@
 #include "decode/cli/table.h"
 #include "decode/base/keyed_rows.h"
 
-#define GROUP_ROWS 16384u /* of a row group, at most */
-#define GROUP_BYTES (4u << 20) /* of its text */
-#define MOST_TEXT 4096u /* bytes of one, before it is escaped */
+#define GROUP_ROWS 16384u /* maximum rows of a row group */
+#define GROUP_BYTES (4u << 20) /* maximum bytes of its text */
+#define MOST_TEXT 4096u /* bytes of a text before escaping */
 
-/* As parquet.thrift numbers them. */
+/* Numbers from parquet.thrift. */
 enum { INT64 = 2, BYTE_ARRAY = 6, OPTIONAL = 1, UTF8 = 0, ZSTD = 6 };
 enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 
-/* A text of a group. */
+/* A dictionary entry of a row group. */
 struct word {
 	uint64_t key; /* hash */
 	uint32_t number; /* from 1 */
 };
 
 struct column {
-	uint8_t *set; /* by row: is it known? */
-	uint64_t *values; /* of those that are: numbers, or places in the dictionary */
+	uint8_t *set; /* per row: 1 if not null */
+	uint64_t *values; /* dictionary indices of the non-null rows */
 	uint32_t nvalues;
 	struct nvs_rows words;
-	struct nvs_proto dictionary; /* these words, each behind its length */
+	struct nvs_proto dictionary; /* encoded values; text after its length */
 };
 
 struct nvs_parquet {
 	FILE *file;
 	const struct nvs_tables_one *table;
 	struct column *columns;
-	uint32_t rows; /* that are held */
-	uint64_t all_rows, at; /* so far; and bytes of the file */
-	struct nvs_proto groups; /* what the footer says of them */
+	uint32_t rows; /* buffered rows */
+	uint64_t all_rows, at; /* rows so far; bytes of the file so far */
+	struct nvs_proto groups; /* row groups, encoded for the footer */
 	uint32_t ngroups;
 	struct nvs_proto page, head;
 	ZSTD_CCtx *zstd;
@@ -46,7 +47,7 @@ struct nvs_parquet {
 	size_t packed_room;
 };
 
-static int put(struct nvs_parquet *p, const void *data, size_t n)
+static int write_bytes(struct nvs_parquet *p, const void *data, size_t n)
 {
 	fwrite(data, 1, n, p->file);
 	p->at += n;
@@ -68,7 +69,7 @@ struct nvs_parquet *nvs_parquet_new(FILE *file, const struct nvs_tables_one *tab
 	for (uint32_t i = 0; good && i < table->ncolumns; i++)
 		p->columns[i].words = NVS_ROWS(struct word, key);
 	if (good) {
-		put(p, "PAR1", 4);
+		write_bytes(p, "PAR1", 4);
 		return p;
 	}
 	nvs_parquet_free(p);
@@ -96,7 +97,7 @@ void nvs_parquet_free(struct nvs_parquet *p)
 
 /* ---- a page ---- */
 
-/* What is in p->page, with its head. *WHOLE: as it would be uncompressed. */
+/* Writes p->page with its header. Adds the uncompressed size to *WHOLE. */
 static int write_page(struct nvs_parquet *p, int type, uint32_t values, uint64_t *whole)
 {
 	size_t bound = ZSTD_compressBound(p->page.n), n;
@@ -128,12 +129,12 @@ static int write_page(struct nvs_parquet *p, int type, uint32_t values, uint64_t
 	if (p->head.failed)
 		return -ENOMEM;
 	*whole += p->head.n + p->page.n;
-	put(p, p->head.data, p->head.n);
-	put(p, p->packed, n);
+	write_bytes(p, p->head.data, p->head.n);
+	write_bytes(p, p->packed, n);
 	return 0;
 }
 
-/* Which values are there: runs of the same, behind their length in bytes. */
+/* Definition levels: run-length encoded, after their length in bytes. */
 static void put_levels(struct nvs_proto *page, const uint8_t *set, uint32_t rows)
 {
 	uint32_t length, n;
@@ -150,8 +151,8 @@ static void put_levels(struct nvs_proto *page, const uint8_t *set, uint32_t rows
 		memcpy(page->data, &length, 4);
 }
 
-/* Places in the dictionary: their width in bits, then all packed, in eights. */
-static void put_places(struct nvs_proto *page, const struct column *c)
+/* Dictionary indices: their bit width, then bit-packed in groups of eight. */
+static void put_indices(struct nvs_proto *page, const struct column *c)
 {
 	uint32_t groups = (c->nvalues + 7) / 8, filled = 0;
 	uint8_t width = 1;
@@ -172,8 +173,8 @@ static void put_places(struct nvs_proto *page, const struct column *c)
 
 /* ---- a row group ---- */
 
-static void describe_chunk(struct nvs_thrift *t, const struct nvs_parquet *p, uint32_t i,
-			   uint64_t dictionary, uint64_t data, uint64_t whole)
+static void write_chunk(struct nvs_thrift *t, const struct nvs_parquet *p, uint32_t i,
+			uint64_t dictionary, uint64_t data, uint64_t whole)
 {
 	const struct nvs_cell_column *column = p->table->columns + i;
 
@@ -197,7 +198,7 @@ static void describe_chunk(struct nvs_thrift *t, const struct nvs_parquet *p, ui
 	nvs_thrift_end(t);
 }
 
-/* Dictionary and places; *WHOLE: bytes but for compression. */
+/* Writes dictionary and indices of a column. Adds the uncompressed size to *SUM. */
 static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thrift *t,
 			uint64_t *sum)
 {
@@ -213,9 +214,9 @@ static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thri
 	data = p->at;
 	p->page.n = 0;
 	put_levels(&p->page, c->set, p->rows);
-	put_places(&p->page, c);
+	put_indices(&p->page, c);
 	r = write_page(p, DATA_PAGE, p->rows, &whole);
-	describe_chunk(t, p, (uint32_t)(c - p->columns), dictionary, data, whole);
+	write_chunk(t, p, (uint32_t)(c - p->columns), dictionary, data, whole);
 	*sum += whole;
 	c->nvalues = 0;
 	c->dictionary.n = 0;
@@ -350,7 +351,7 @@ int nvs_parquet_end(struct nvs_parquet *p, const struct nvs_parquet_note *notes,
 	if (r || p->head.failed)
 		return r ? r : -ENOMEM;
 	length = (uint32_t)p->head.n;
-	put(p, p->head.data, p->head.n);
-	put(p, &length, 4);
-	return put(p, "PAR1", 4);
+	write_bytes(p, p->head.data, p->head.n);
+	write_bytes(p, &length, 4);
+	return write_bytes(p, "PAR1", 4);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --export=parquet: a folder for each of our tables, in it files by host and rank, as engines find
- * partitions: call/host=box/rank=3/1.parquet.
- */
+/* --export=parquet: one directory per table, partitioned by host and rank in the form that query
+ * engines expect: call/host=box/rank=3/1.parquet. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -14,31 +12,31 @@
 #include "decode/report/core/trace_columns.h"
 #include "decode/cli/table.h"
 
-/* Whose a row is, behind its table's own columns: in every file, wherever it is brought. */
+/* Columns appended to every table: the owner of a row, so that a file can be moved alone. */
 static const struct nvs_cell_column whose[] = {
 	{"host", true}, {"rank", false}, {"pid", false}, {"offset_ns", false}};
 
 #define WHOSE (sizeof(whose) / sizeof(*whose))
 
-/* A table with those of them that it has not already. */
+/* A table with the owner columns that it lacks. */
 struct wider {
 	struct nvs_tables_one table;
 	struct nvs_cell_column columns[NVS_CELLS_MOST + WHOSE];
-	uint32_t from[WHOSE]; /* which these are */
+	uint32_t from[WHOSE]; /* indices into whose[] */
 };
 
 enum { HOST, RANK, PID, OFFSET, STARTED, NOTES };
 
 struct state {
-	uint32_t process; /* whose files are open; 0: none */
+	uint32_t process; /* process whose files are open; 0: none */
 	FILE *file[NVS_TABLES];
 	struct nvs_parquet *parquet[NVS_TABLES];
 	struct nvs_parquet_note notes[NOTES];
 	struct wider wider[NVS_TABLES];
-	struct nvs_cell whose[WHOSE]; /* of the process */
+	struct nvs_cell whose[WHOSE]; /* owner columns of the process */
 };
 
-static bool has(const struct nvs_tables_one *t, const char *name)
+static bool has_column(const struct nvs_tables_one *t, const char *name)
 {
 	for (uint32_t i = 0; i < t->ncolumns; i++)
 		if (!strcmp(t->columns[i].name, name))
@@ -46,13 +44,13 @@ static bool has(const struct nvs_tables_one *t, const char *name)
 	return false;
 }
 
-static void widen(struct wider *w, const struct nvs_tables_one *table)
+static void add_owner_columns(struct wider *w, const struct nvs_tables_one *table)
 {
 	uint32_t n = table->ncolumns;
 
 	memcpy(w->columns, table->columns, n * sizeof(*w->columns));
 	for (uint32_t i = 0; i < WHOSE; i++) {
-		if (has(table, whose[i].name))
+		if (has_column(table, whose[i].name))
 			continue;
 		w->from[n - table->ncolumns] = i;
 		w->columns[n++] = whose[i];
@@ -60,7 +58,7 @@ static void widen(struct wider *w, const struct nvs_tables_one *table)
 	w->table = (struct nvs_tables_one){table->name, w->columns, n};
 }
 
-static void know_whose(struct state *st, const struct nvs_walk *w)
+static void set_owner(struct state *st, const struct nvs_walk *w)
 {
 	struct nvs_value v = {0};
 
@@ -74,8 +72,8 @@ static void know_whose(struct state *st, const struct nvs_walk *w)
 	st->whose[3] = (struct nvs_cell){w->clock->known, w->clock->shift, NULL};
 }
 
-/* As part of a path: what engines take for null, and bytes that are no plain ones by number. */
-static void put_partition(char *dst, size_t room, const char *value)
+/* A value as part of a path: null as engines spell it, special bytes as %XX. */
+static void print_partition(char *dst, size_t room, const char *value)
 {
 	size_t n = 0;
 
@@ -90,14 +88,14 @@ static void put_partition(char *dst, size_t room, const char *value)
 	dst[n] = '\0';
 }
 
-static void note(struct nvs_parquet_note *n, const char *key, const char *value)
+static void set_note(struct nvs_parquet_note *n, const char *key, const char *value)
 {
 	n->key = key;
 	value = value ? value : "";
 	nvs_escape(n->value, sizeof(n->value), value, strnlen(value, sizeof(n->value)));
 }
 
-static void note_number(struct nvs_parquet_note *n, const char *key, bool known, uint64_t value)
+static void set_number_note(struct nvs_parquet_note *n, const char *key, bool known, uint64_t value)
 {
 	n->key = key;
 	*n->value = '\0';
@@ -105,17 +103,17 @@ static void note_number(struct nvs_parquet_note *n, const char *key, bool known,
 		snprintf(n->value, sizeof(n->value), "%" PRIu64, value);
 }
 
-/* So that a file tells of itself whose it is, wherever it is brought. */
-static void note_all(struct state *st, const struct nvs_walk *w)
+/* Metadata of each file: its owner, so that a file can be moved alone. */
+static void set_notes(struct state *st, const struct nvs_walk *w)
 {
 	const struct nvs_session *s = nvs_trace_session(w->source->trace);
 	const struct nvs_clock_of *clock = w->clock;
 
-	note(st->notes + HOST, "host", s->attr[NVS_ATTR_HOST]);
-	note(st->notes + RANK, "rank", s->attr[NVS_ATTR_RANK]);
-	note_number(st->notes + PID, "pid", s->header.pid, s->header.pid);
-	note_number(st->notes + OFFSET, "offset_ns", clock->known, (uint64_t)clock->shift);
-	note_number(st->notes + STARTED, "started_ns", clock->known, clock->began);
+	set_note(st->notes + HOST, "host", s->attr[NVS_ATTR_HOST]);
+	set_note(st->notes + RANK, "rank", s->attr[NVS_ATTR_RANK]);
+	set_number_note(st->notes + PID, "pid", s->header.pid, s->header.pid);
+	set_number_note(st->notes + OFFSET, "offset_ns", clock->known, (uint64_t)clock->shift);
+	set_number_note(st->notes + STARTED, "started_ns", clock->known, clock->began);
 }
 
 static int open_files(struct state *st, const struct nvs_walk *w)
@@ -123,10 +121,10 @@ static int open_files(struct state *st, const struct nvs_walk *w)
 	const struct nvs_session *s = nvs_trace_session(w->source->trace);
 	char host[200], rank[64], name[400];
 
-	put_partition(host, sizeof(host), s->attr[NVS_ATTR_HOST]);
-	put_partition(rank, sizeof(rank), s->attr[NVS_ATTR_RANK]);
-	note_all(st, w);
-	know_whose(st, w);
+	print_partition(host, sizeof(host), s->attr[NVS_ATTR_HOST]);
+	print_partition(rank, sizeof(rank), s->attr[NVS_ATTR_RANK]);
+	set_notes(st, w);
+	set_owner(st, w);
 	st->process = w->process;
 	for (int i = 0; i < NVS_TABLES; i++) {
 		snprintf(name, sizeof(name), "%s/host=%s/rank=%s/%u.parquet", nvs_tables[i].name,
@@ -141,7 +139,7 @@ static int open_files(struct state *st, const struct nvs_walk *w)
 	return 0;
 }
 
-/* GOOD: else what is there goes anyway. */
+/* GOOD: write the footers; otherwise the files will be removed. */
 static int close_files(struct state *st, const struct nvs_run *run, bool good)
 {
 	int r = 0, closed;
@@ -188,7 +186,7 @@ static int write_all(struct nvs_run *run)
 	if (!st)
 		return -ENOMEM;
 	for (int i = 0; i < NVS_TABLES; i++)
-		widen(st->wider + i, nvs_tables + i);
+		add_owner_columns(st->wider + i, nvs_tables + i);
 	r = nvs_tables_walk(run, on_row, st);
 	closed = close_files(st, run, !r);
 	free(st);
@@ -200,11 +198,11 @@ static int print(struct nvs_run *run)
 	return nvs_folder(run, write_all);
 }
 
-NVS_REPORT(export_parquet, .name = "export=parquet", .place = 335,
-	   .help = "the same tables as Parquet files, a folder each, by\n"
-		   "host and rank; -o DIR",
-	   .man = "The same tables as Parquet files, into the folder of\n.BR \\-o :\na folder a "
-		  "table, in it files by host and rank, for DuckDB, Spark, Trino, ClickHouse and "
-		  "others.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER,
-	   .print = print);
+NVS_REPORT(
+	export_parquet, .name = "export=parquet", .place = 335,
+	.help = "the same tables as Parquet files, one directory each,\nby host and rank; -o DIR",
+	.man = "The same tables as Parquet files, in the directory of\n.BR \\-o :\none directory "
+	       "per table, partitioned by host and rank, for DuckDB, Spark, Trino, ClickHouse and "
+	       "others.",
+	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_FOLDER,
+	.print = print);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Thrift's compact form: a field is told by its distance to the one before it. */
+/* Thrift's compact protocol: a field is encoded by its distance to the previous one. */
 #include "decode/export/parquet/thrift.h"
 #include <string.h>
 #include "decode/export/proto.h"
@@ -7,7 +7,7 @@
 static void put_field(struct nvs_thrift *t, uint32_t field, uint32_t type)
 {
 	uint32_t *last = t->last + t->depth;
-	/* Always a small one here: 1 to 15 */
+	/* the distance is always 1 to 15 here */
 	uint8_t byte = (uint8_t)((field - *last) << 4 | type);
 
 	*last = field;

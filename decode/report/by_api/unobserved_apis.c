@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Entry points that the program looked up and whose calls are not observed. */
+/* --by-api -v: entry points that the program looked up but whose calls are not recorded. */
 #include <errno.h>
 #include "decode/base/hash.h"
 #include "decode/calls/calls.h"
@@ -12,12 +12,12 @@ struct passed {
 	UT_hash_handle hh;
 };
 
-static int by_passed_name(const struct passed *a, const struct passed *b)
+static int compare_names(const struct passed *a, const struct passed *b)
 {
 	return strcmp(a->name, b->name);
 }
 
-static int collect_passed(const struct nvs_source *s, struct passed **all)
+static int collect_names(const struct nvs_source *s, struct passed **all)
 {
 	const struct nvs_call_api *api;
 
@@ -50,15 +50,14 @@ int nvs_print_passed(struct nvs_run *run)
 	if (!run->options->verbose)
 		return 0;
 	for (uint32_t i = 0; i < run->n && !r; i++)
-		r = collect_passed(run->sources + i, &all);
-	HASH_SORT(all, by_passed_name);
+		r = collect_names(run->sources + i, &all);
+	HASH_SORT(all, compare_names);
 	count = HASH_COUNT(all);
 	if (!r && count)
 		fprintf(out->file,
-			"%sThe program looked up %u entry point%s more, whose calls are not "
-			"recorded. "
-			"It need not have\ncalled %s; what these submit stands above by its "
-			"stack.%s\n",
+			"%sThe program looked up %u more entry point%s whose calls are not "
+			"recorded. It may not have\ncalled %s; submissions made by such calls are "
+			"listed above by their stack.%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), count, count == 1 ? "" : "s",
 			count == 1 ? "it" : "them", nvs_out_style(out, NVS_STYLE_PLAIN));
 	HASH_ITER(hh, all, p, next) {

@@ -56,7 +56,7 @@ int nvs_code_read(struct nvs_code *code, const uint8_t *data, size_t size, bool 
 int nvs_code_add_missing(struct nvs_code *code);
 void nvs_code_free(struct nvs_code *code);
 
-/* code_list.c: prints the instructions of a kernel. */
+/* listing.c: prints the instructions of a kernel. */
 void nvs_code_list(struct nvs_out *out, const struct nvs_code_row *row);
 
 #endif

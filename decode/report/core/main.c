@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nvsnoop-report: opens the traces, reads them for all reports that were asked for, prints these.
- */
+/* nvsnoop-report: parses the command line, opens the traces, reads them once for all reports that
+ * were asked for, and prints these. Exits 0, 1 on failure, 2 on wrong usage. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 
 enum { EXIT_WHOLE, EXIT_ERROR, EXIT_USAGE };
 
-/* As of diff(1), where 1 is an answer. */
-static int failure(const struct nvs_options_report *o)
+/* --diff exits as diff(1) does: 1 means that they differ, so trouble is 2. */
+static int failure_status(const struct nvs_options_report *o)
 {
 	return o->nreports && o->reports[0]->needs & NVS_NEED_PAIR ? EXIT_USAGE : EXIT_ERROR;
 }
 
-/* Traces of one program name the same files. */
-static bool told(const struct nvs_source *s, uint32_t n, const char *note)
+/* Traces of one program have the same notes: each is printed once. */
+static bool is_repeated(const struct nvs_source *s, uint32_t n, const char *note)
 {
 	const char *other;
 
@@ -27,9 +27,8 @@ static bool told(const struct nvs_source *s, uint32_t n, const char *note)
 	return false;
 }
 
-/*
- * Which files could not tell names: on another machine than the traced one that may be all of them.
- */
+/* Names the files whose symbols could not be read: on another machine than the traced one that may
+ * be all of them. */
 static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 {
 	const char *note, *first = NULL;
@@ -37,7 +36,7 @@ static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t k = 0; (note = nvs_trace_symbol_note(s[i].trace, k)); k++) {
-			if (told(s, i, note))
+			if (is_repeated(s, i, note))
 				continue;
 			first = first ? first : note;
 			count++;
@@ -53,8 +52,8 @@ static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 	fputc('\n', stderr);
 }
 
-/* A report of traces that hold nothing of its kind; the summary has sentences for that. */
-static void say_empty(const struct nvs_run *run)
+/* An empty report without a filter; the summary prints sentences of its own. */
+static void print_empty(const struct nvs_run *run)
 {
 	bool on = false;
 	uint64_t submissions = 0;
@@ -71,8 +70,8 @@ static void say_empty(const struct nvs_run *run)
 			      : ": no submissions were recorded");
 }
 
-/* Of reports that are empty. True: the command line's selection has left them so. */
-static bool say_nothing(const struct nvs_run *runs, const struct nvs_options_report *o)
+/* Explains empty reports. Returns true if the selection of the command line left one empty. */
+static bool print_nothing(const struct nvs_run *runs, const struct nvs_options_report *o)
 {
 	bool nothing = false;
 
@@ -80,7 +79,7 @@ static bool say_nothing(const struct nvs_run *runs, const struct nvs_options_rep
 		if (!runs[i].nothing)
 			continue;
 		if (!nvs_filter_asked(&o->query)) {
-			say_empty(runs + i);
+			print_empty(runs + i);
 			continue;
 		}
 		fprintf(stderr, "nvsnoop-report: --%s: nothing is selected\n",
@@ -92,42 +91,42 @@ static bool say_nothing(const struct nvs_run *runs, const struct nvs_options_rep
 	return nothing;
 }
 
-static int report(struct nvs_run *runs, const struct nvs_options_report *o)
+static int print_reports(struct nvs_run *runs, const struct nvs_options_report *o)
 {
 	int verdict = EXIT_WHOLE, r, closed;
 	struct nvs_out out;
 
 	if (nvs_out_open(&out, &o->print))
-		return failure(o);
+		return failure_status(o);
 	r = nvs_runs_print(runs, &out, o, &verdict);
 	closed = nvs_out_close(&out, r);
 	if (r)
-		return r == -EINVAL ? EXIT_USAGE : failure(o);
-	/* Whoever read us has seen enough: no reason to complain. */
+		return r == -EINVAL ? EXIT_USAGE : failure_status(o);
+	/* EPIPE: the reader has closed the pipe, which is no error. */
 	if (closed && closed != -EPIPE) {
 		fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(-closed));
-		return failure(o);
+		return failure_status(o);
 	}
 	if (!nvs_verdict_alone(o))
 		print_notes(runs->sources, runs->n, o->verbose);
-	if (!closed && say_nothing(runs, o) && verdict == EXIT_WHOLE)
+	if (!closed && print_nothing(runs, o) && verdict == EXIT_WHOLE)
 		verdict = EXIT_ERROR;
 	return verdict;
 }
 
-/* What goes without memory or time that it asked for says less than there is. */
-static bool say_short(void)
+/* The budget ran out: reports are incomplete. */
+static bool print_budget_note(void)
 {
 	if (nvs_budget_short())
 		fprintf(stderr,
-			"nvsnoop-report: a file of this size may take %llu MiB of memory, and time "
-			"as it has bytes; this one asks for more: not all could be told\n",
+			"nvsnoop-report: the output is incomplete: a trace of this size may take "
+			"%llu MiB of memory, and a limited time, and this one needs more\n",
 			(unsigned long long)nvs_budget_whole() >> 20);
 	return nvs_budget_short();
 }
 
 /* --help, --version and the like. */
-static int tell_of_itself(const struct nvs_options_report *o)
+static int print_own_info(const struct nvs_options_report *o)
 {
 	if (o->list)
 		nvs_report_list(stdout, o->list);
@@ -135,7 +134,7 @@ static int tell_of_itself(const struct nvs_options_report *o)
 		nvs_options_help(stdout);
 	else
 		puts("nvsnoop-report " NVS_VERSION);
-	/* What is longer than the buffer failed before. */
+	/* A write error of text beyond the buffer shows in ferror() only. */
 	if (!fflush(stdout) && !ferror(stdout))
 		return EXIT_WHOLE;
 	fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(errno));
@@ -149,8 +148,8 @@ int main(int argc, char **argv)
 	struct nvs_run *runs;
 	int status = EXIT_ERROR, failed;
 
-	/* Large blocks go back to the system, and grow where they are; a second heap would only be
-	 * reserved. */
+	/* Large blocks are mapped: they are returned at free() and grow in place; a second arena
+	 * would only reserve address space. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	mallopt(M_ARENA_MAX, 1);
 	if (nvs_options_parse(&o, argc, argv)) {
@@ -158,8 +157,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (o.help || o.version || o.list)
-		return tell_of_itself(&o);
-	status = failed = failure(&o);
+		return print_own_info(&o);
+	status = failed = failure_status(&o);
 	if (o.embed) {
 		status = nvs_embed_all(&o);
 		nvs_options_free(&o);
@@ -168,12 +167,12 @@ int main(int argc, char **argv)
 	sources = calloc((size_t)o.nfiles + 1, sizeof(*sources));
 	runs = calloc(o.nreports, sizeof(*runs));
 	if (sources && runs && !nvs_runs_open(runs, sources, &o))
-		status = report(runs, &o);
+		status = print_reports(runs, &o);
 	if (sources && runs)
 		nvs_runs_free(runs, sources, &o);
 	free(sources);
 	free(runs);
-	if (say_short() && status != EXIT_USAGE)
+	if (print_budget_note() && status != EXIT_USAGE)
 		status = status == EXIT_WHOLE || failed == EXIT_USAGE ? failed : status;
 	nvs_options_free(&o);
 	return status;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns that every table of operations has for their counts. */
+/* Columns for counts of operations (struct nvs_tally). */
 #ifndef NVSNOOP_DECODE_REPORT_CORE_OPERATION_COLUMNS_H
 #define NVSNOOP_DECODE_REPORT_CORE_OPERATION_COLUMNS_H
 
 #include "decode/calls/tally.h"
 
-/* For a row type with a member `tally`: the getters, and the columns to put into its table. */
+/* For a row type with a member `tally`: the getters, and the columns of its table. */
 #define NVS_TALLY_GET(type, name, member)                                  \
 	static void get_tally_##name(const void *row, struct nvs_value *v) \
 	{                                                                  \

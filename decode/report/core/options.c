@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of nvsnoop-report. Long, since --help is in it. */
+/* The command line of nvsnoop-report: parsing, checks and --help. Called once, by main(). */
 #include <errno.h>
 #include <getopt.h>
 #include <langinfo.h>
@@ -31,7 +31,7 @@ enum {
 	OPT_LIST,
 	OPT_STAND_IN,
 	OPT_REPORT, /* + index in the registry */
-	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* a report's further option, likewise */
+	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* second option of a report, + index */
 };
 
 static const struct option common[] = {
@@ -64,8 +64,8 @@ static const struct option common[] = {
 
 #define COMMON (sizeof(common) / sizeof(*common))
 
-/* Those of the reports first. ALL has room for two a report. */
-static void gather(struct option *all)
+/* Fills ALL with the options of the reports, two at most of each, then the common ones. */
+static void collect_options(struct option *all)
 {
 	const struct nvs_report *r;
 
@@ -85,56 +85,56 @@ void nvs_options_help(FILE *out)
 {
 	fputs("Usage: nvsnoop-report [report] [options] TRACE...\n"
 	      "\n"
-	      "Reports what libnvsnoop recorded. Several traces are reported together.\n"
+	      "Reports on traces recorded by libnvsnoop. Several traces are reported together.\n"
 	      "\n",
 	      out);
 	nvs_report_help(out);
 	fputs("\n"
 	      "Output:\n"
 	      "  --format=text|json|csv\n"
-	      "                       how it is printed (text)\n"
-	      "  -s, --sort=COLUMN    largest first; -COLUMN: smallest first; by heading or key\n"
-	      "  -n, --rows=N         the first N rows only; 0: all, also of the summary's APIs\n"
-	      "  -o, --output=FILE    into FILE, which must not be there yet; -: on stdout\n"
+	      "                       output format (text)\n"
+	      "  -s, --sort=COLUMN    sort by heading or key, largest first; -COLUMN: smallest\n"
+	      "  -n, --rows=N         print the first N rows; 0: all, also the summary's APIs\n"
+	      "  -o, --output=FILE    write to FILE, which must not exist; -: stdout\n"
 	      "  --overwrite          replace the file of -o\n"
 	      "  --color=auto|always|never\n"
-	      "                       auto: on a terminal, where NO_COLOR is not set (auto)\n"
-	      "  --wide               all columns, also where a terminal is too narrow for them\n"
-	      "  --per-trace          a row for each of several traces, not their sum\n"
+	      "                       auto: on a terminal, unless NO_COLOR is set (auto)\n"
+	      "  --wide               all columns, even if the terminal is too narrow\n"
+	      "  --per-trace          one row for each of several traces, not their sum\n"
 	      "  --no-pager           do not page on a terminal (else: $PAGER, or less -FRX)\n"
 	      "\n"
-	      "Selection (each but --range may be given more than once; names may hold * and ?,\n"
-	      "or be a regular expression between slashes; with ! before it all but that):\n"
+	      "Selection (all but --range may be repeated; names may contain * and ?,\n"
+	      "or be a regular expression between slashes; ! before a name excludes it):\n"
 	      "  --range=A-B          submissions number A to B of each trace, and the calls\n"
-	      "                       that made them; with units, what was done in that\n"
-	      "                       time: 1.5s-2s, 100ms-, 10%-20%\n"
+	      "                       that made them; with units, a range of time:\n"
+	      "                       1.5s-2s, 100ms-, 10%-20%\n"
 	      "  --thread=THREAD      number, tid or name of a thread\n"
-	      "  --channel=N          number of a channel; and the calls that submitted to it\n"
+	      "  --channel=N          number of a channel; also the calls that submitted to it\n"
 	      "  --api=API            a driver or runtime API, with or without _v2, _ptsz\n"
-	      "  --nvtx=RANGE         what a thread did while it had pushed this range of NVTX\n"
+	      "  --nvtx=RANGE         work of a thread inside this NVTX range\n"
 	      "\n"
 	      "Reading:\n"
-	      "  --partial            of a damaged trace, the whole frames before the damage\n"
-	      "  --spool=FILE         where the trace's spool lies (else: beside it)\n"
-	      "  --no-spool           the trace alone\n"
-	      "  --embed              report nothing; put the names of call sites that TRACE\n"
-	      "                       lacks into it, and their lines, as this machine has them\n"
+	      "  --partial            read a damaged trace up to the damage\n"
+	      "  --spool=FILE         spool of the trace (default: next to the trace)\n"
+	      "  --no-spool           do not read a spool\n"
+	      "  --embed              print no report; store names and lines of call sites that\n"
+	      "                       TRACE lacks in it, as this machine has them\n"
 	      "\n"
 	      "  -v, --verbose        name files whose symbols cannot be read; with --by-api\n"
-	      "                       entry points that were looked up, and whose calls are\n"
+	      "                       entry points that were looked up but whose calls are\n"
 	      "                       not recorded; in the text of --dump and --raw show fields\n"
-	      "                       that are 0, which are left out else, and the class that\n"
+	      "                       that are 0, normally left out, and the class that\n"
 	      "                       first had a method, as in cbc0:a0c0\n"
 	      "  -h, --help           print this and exit\n"
 	      "  -V, --version        print the version and exit\n"
 	      "\n"
-	      "TRACE may be - for standard input. Exits 0, or 1 on failure, 2 on wrong usage.\n",
+	      "TRACE may be - for standard input. Exits 0, 1 on failure, 2 on wrong usage.\n",
 	      out);
 }
 
 static const char try_help[] = "Try 'nvsnoop-report --help'.\n";
 
-static int wrong(const char *what, const char *value)
+static int fail_usage(const char *what, const char *value)
 {
 	char safe[256];
 
@@ -164,7 +164,7 @@ static int parse_format(struct nvs_options_report *o, const char *s)
 			o->print.format = (enum nvs_format)i;
 			return 0;
 		}
-	return wrong("unknown format", s);
+	return fail_usage("unknown format", s);
 }
 
 static int parse_color(struct nvs_options_report *o, const char *s)
@@ -176,38 +176,41 @@ static int parse_color(struct nvs_options_report *o, const char *s)
 			o->print.color = i - 1;
 			return 0;
 		}
-	return wrong("unknown colour mode", s);
+	return fail_usage("unknown colour mode", s);
 }
 
 static int add_pattern(struct nvs_patterns *list, const char *s)
 {
 	const char *trouble = nvs_patterns_add(list, s);
 
-	return trouble ? wrong(trouble, s) : 0;
+	return trouble ? fail_usage(trouble, s) : 0;
 }
 
-static int add_more(struct nvs_options_report *o, const struct nvs_report *r, const char *s)
+static int add_value(struct nvs_options_report *o, const struct nvs_report *r, const char *s)
 {
 	if (o->nmore >= NVS_MAX_PATTERNS || (o->more_of && o->more_of != r))
-		return wrong("too many values at", s);
+		return fail_usage("too many values at", s);
 	o->more_of = r;
 	o->more[o->nmore++] = s;
 	return 0;
 }
 
-static int choose(struct nvs_options_report *o, const struct nvs_report *report)
+static int choose_report(struct nvs_options_report *o, const struct nvs_report *report)
 {
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		if (o->reports[i] == report)
 			return 0;
 		if (nvs_report_export(o->reports[i]) || nvs_report_export(report))
-			return wrong("an export stands alone: more than one report", report->name);
+			return fail_usage("an export cannot be combined with another report:",
+					  report->name);
 		if (o->reports[i]->parts || report->parts)
-			return wrong("--html stands alone: more than one report", report->name);
+			return fail_usage("--html cannot be combined with another report:",
+					  report->name);
 		if ((o->reports[i]->needs | report->needs) & NVS_NEED_PAIR)
-			return wrong("--diff stands alone: more than one report", report->name);
+			return fail_usage("--diff cannot be combined with another report:",
+					  report->name);
 		if (!(o->reports[i]->needs & report->needs & NVS_NEED_TRACE))
-			return wrong("more than one report", report->name);
+			return fail_usage("cannot be combined with another report:", report->name);
 	}
 	o->reports[o->nreports++] = report;
 	return 0;
@@ -218,8 +221,9 @@ static int parse_rows(struct nvs_options_report *o, const char *s)
 	const char *end;
 
 	o->print.has_rows = true;
-	return parse_number(s, &end, &o->print.rows) && !*end ? 0
-							      : wrong("wrong number of rows", s);
+	return parse_number(s, &end, &o->print.rows) && !*end
+		       ? 0
+		       : fail_usage("invalid number of rows", s);
 }
 
 static int parse_channel(struct nvs_options_report *o, const char *s)
@@ -228,33 +232,33 @@ static int parse_channel(struct nvs_options_report *o, const char *s)
 	uint64_t n;
 
 	if (!parse_number(s + (*s == '!'), &end, &n) || *end)
-		return wrong("wrong channel", s);
+		return fail_usage("invalid channel", s);
 	return add_pattern(&o->query.channel, s);
 }
 
-static int take_export(struct nvs_options_report *o, const char *s)
+static int set_export(struct nvs_options_report *o, const char *s)
 {
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
 		if (nvs_report_export(r) && !strcmp(nvs_report_export(r), s))
-			return choose(o, r);
-	return wrong("unknown export", s);
+			return choose_report(o, r);
+	return fail_usage("unknown export", s);
 }
 
-static int take_report(struct nvs_options_report *o, int c)
+static int set_report(struct nvs_options_report *o, int c)
 {
 	if (c >= OPT_MORE)
-		return add_more(o, nvs_report_at((uint32_t)(c - OPT_MORE)), optarg);
+		return add_value(o, nvs_report_at((uint32_t)(c - OPT_MORE)), optarg);
 	if (optarg)
 		o->argument = optarg;
-	return choose(o, nvs_report_at((uint32_t)(c - OPT_REPORT)));
+	return choose_report(o, nvs_report_at((uint32_t)(c - OPT_REPORT)));
 }
 
-static int take(struct nvs_options_report *o, int c)
+static int set_option(struct nvs_options_report *o, int c)
 {
 	if (c >= OPT_REPORT)
-		return take_report(o, c);
+		return set_report(o, c);
 	switch (c) {
 	case OPT_FORMAT:
 		return parse_format(o, optarg);
@@ -264,7 +268,9 @@ static int take(struct nvs_options_report *o, int c)
 	case 'n':
 		return parse_rows(o, optarg);
 	case OPT_RANGE:
-		return nvs_range_parse(&o->query.range, optarg) ? 0 : wrong("wrong range", optarg);
+		return nvs_range_parse(&o->query.range, optarg)
+			       ? 0
+			       : fail_usage("invalid range", optarg);
 	case OPT_THREAD:
 		return add_pattern(&o->query.thread, optarg);
 	case OPT_CHANNEL:
@@ -274,7 +280,7 @@ static int take(struct nvs_options_report *o, int c)
 	case OPT_NVTX:
 		return add_pattern(&o->query.nvtx, optarg);
 	case OPT_EXPORT:
-		return take_export(o, optarg);
+		return set_export(o, optarg);
 	case 'o':
 		o->print.output = strcmp(optarg, "-") ? optarg : NULL;
 		return 0;
@@ -324,13 +330,14 @@ static int take(struct nvs_options_report *o, int c)
 	return -EINVAL;
 }
 
-/* Can what was asked for be had in this format? */
+/* Checks that the reports can be printed in the format of --format. */
 static int check_format(const struct nvs_options_report *o)
 {
 	static const char *const words[] = {"text", " or json", " or csv"};
 
 	if (o->print.format == NVS_FORMAT_CSV && o->nreports > 1)
-		return wrong("CSV is one table: more than one report", o->reports[1]->name);
+		return fail_usage("CSV has room for one report only, not also for",
+				  o->reports[1]->name);
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		const struct nvs_report *r = o->reports[i];
 
@@ -338,7 +345,7 @@ static int check_format(const struct nvs_options_report *o)
 			continue;
 		if (!strncmp(r->name, "export=", 7)) {
 			fprintf(stderr,
-				"nvsnoop-report: --%s has a form of its own: --format is for "
+				"nvsnoop-report: --%s has a fixed format: --format is for "
 				"reports\n",
 				r->name);
 			return -EINVAL;
@@ -352,8 +359,8 @@ static int check_format(const struct nvs_options_report *o)
 	return 0;
 }
 
-/* An option of another report than the one that was asked for. */
-static int check_more(const struct nvs_options_report *o)
+/* Checks the second option of a report: it needs that report, and a moment has to parse. */
+static int check_values(const struct nvs_options_report *o)
 {
 	const struct nvs_report *r = o->more_of;
 
@@ -364,14 +371,15 @@ static int check_more(const struct nvs_options_report *o)
 			return 0;
 		return o->nmore == 1 && nvs_moment_parse(&moment, o->more[0])
 			       ? 0
-			       : wrong("no single time, as 1.5s, 200ms or 50%:", o->more[0]);
+			       : fail_usage("not a time, for example 1.5s, 200ms or 50%:",
+					    o->more[0]);
 	}
-	fprintf(stderr, "nvsnoop-report: --%s goes with --%s: '%s'\n%s", r->option->name, r->name,
+	fprintf(stderr, "nvsnoop-report: --%s requires --%s: '%s'\n%s", r->option->name, r->name,
 		o->more[0], try_help);
 	return -EINVAL;
 }
 
-/* It is written while they are read. */
+/* The output must not be one of the traces: they are read while it is written. */
 static bool is_read(const struct nvs_options_report *o, const struct stat *output)
 {
 	struct stat st;
@@ -383,32 +391,36 @@ static bool is_read(const struct nvs_options_report *o, const struct stat *outpu
 	return false;
 }
 
-/* Before a long reading. */
+/* Checked now: reading may take long. */
 static int check_output(const struct nvs_options_report *o)
 {
 	uint32_t prints = o->reports[0]->prints;
 	struct stat st;
 
 	if (!o->print.output && prints & (NVS_PRINTS_FILE | NVS_PRINTS_FOLDER))
-		return wrong(prints & NVS_PRINTS_FILE
-				     ? "-o FILE has to say where it goes: no file for"
-				     : "-o DIR has to say where it goes: no folder for",
-			     o->reports[0]->name);
+		return fail_usage(prints & NVS_PRINTS_FILE
+					  ? "name the output file by -o FILE for"
+					  : "name the output directory by -o DIR for",
+				  o->reports[0]->name);
 	if (!o->print.output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
-		return wrong("-o FILE, or a pipe: this is nothing for a terminal:",
-			     o->reports[0]->name);
+		return fail_usage("use -o FILE or a pipe; binary output does not go to a terminal:",
+				  o->reports[0]->name);
 	if (!o->print.output || stat(o->print.output, &st))
 		return 0;
 	if (prints & NVS_PRINTS_FOLDER)
-		return wrong("remove it, or give another name: there is already", o->print.output);
+		return fail_usage(
+			"the output directory already exists; remove it or use another name:",
+			o->print.output);
 	if (prints & NVS_PRINTS_FILE && !S_ISREG(st.st_mode))
-		return wrong("this has to be a file:", o->print.output);
+		return fail_usage("not a regular file:", o->print.output);
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (!o->print.overwrite)
-		return wrong("--overwrite replaces it, or give another name: there is a file",
-			     o->print.output);
-	return is_read(o, &st) ? wrong("this is to be read, not replaced:", o->print.output) : 0;
+		return fail_usage(
+			"the output file already exists; use --overwrite or another name:",
+			o->print.output);
+	return is_read(o, &st) ? fail_usage("the output would replace an input:", o->print.output)
+			       : 0;
 }
 
 /* "FILE:NUMBER", unless there is a file of that name. */
@@ -437,8 +449,9 @@ static int check_pair(struct nvs_options_report *o)
 	second = cut_number(o->files[1], o->number + 1);
 	o->numbered = first && second;
 	return first == second ? 0
-			       : wrong("number of a submission for both or none, not only with",
-				       o->files[second]);
+			       : fail_usage("give the number of a submission for both traces or "
+					    "none, not only for",
+					    o->files[second]);
 }
 
 static int check_files(const struct nvs_options_report *o)
@@ -450,11 +463,11 @@ static int check_files(const struct nvs_options_report *o)
 			takes & NVS_NEED_FILES ? "file" : "trace", try_help);
 		return -EINVAL;
 	}
-	return !takes && o->nfiles ? wrong("--classes and --class take no file, as", o->files[0])
+	return !takes && o->nfiles ? fail_usage("--classes and --class take no file:", o->files[0])
 				   : 0;
 }
 
-/* A report that is made of others has them behind it. */
+/* The reports that make up --html follow it in the list. */
 static int add_parts(struct nvs_options_report *o)
 {
 	const char *const *part = o->reports[0]->parts;
@@ -463,9 +476,11 @@ static int add_parts(struct nvs_options_report *o)
 	if (!part)
 		return 0;
 	if (o->print.sort)
-		return wrong("tables of --html are sorted on the page: no", o->print.sort);
+		return fail_usage(
+			"-s does not apply to --html, whose tables are sorted in the browser:",
+			o->print.sort);
 	o->page = true;
-	o->called = "nvsnoop-report"; /* who reads it may be elsewhere */
+	o->called = "nvsnoop-report"; /* the reader may be on another machine */
 	for (; *part; part++)
 		for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
 			if (!strcmp(r->name, *part))
@@ -473,8 +488,8 @@ static int add_parts(struct nvs_options_report *o)
 	return 0;
 }
 
-/* What others read has its own rules. */
-static void use_signs(const struct nvs_options_report *o)
+/* The locale decides for text only: JSON, CSV, --html and exports are UTF-8. */
+static void set_signs(const struct nvs_options_report *o)
 {
 	setlocale(LC_CTYPE, "");
 	nvs_signs_use(o->print.format != NVS_FORMAT_TEXT || o->page ||
@@ -499,29 +514,29 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 	memset(o, 0, sizeof(*o));
 	o->print.pager = true;
 	o->progress = isatty(STDERR_FILENO);
-	gather(all);
+	collect_options(all);
 	o->called = argc ? argv[0] : name;
 	if (argc)
 		argv[0] = name; /* getopt begins its messages with it */
 	while ((c = getopt_long(argc, argv, "s:n:o:vhV", all, NULL)) != -1)
-		if (take(o, c))
+		if (set_option(o, c))
 			return -EINVAL;
 	o->files = argv + optind;
 	o->nfiles = argc - optind;
 	if (o->help || o->version || o->list)
 		return 0;
 	if (o->embed && o->nreports)
-		return wrong("--embed reports nothing: no", o->reports[0]->name);
+		return fail_usage("--embed cannot be combined with a report:", o->reports[0]->name);
 	for (uint32_t i = 0; !o->nreports && (r = nvs_report_at(i)); i++)
 		if (r->standard)
 			o->reports[o->nreports++] = r;
 	o->print.pager &= !nvs_verdict_alone(o);
-	if (check_more(o) || check_files(o) || check_pair(o) || check_output(o))
+	if (check_values(o) || check_files(o) || check_pair(o) || check_output(o))
 		return -EINVAL;
 	if (check_format(o) || add_parts(o))
 		return -EINVAL;
 	o->query.rows = o->print.rows;
 	o->print.folder = o->reports[0]->prints & NVS_PRINTS_FOLDER;
-	use_signs(o);
+	set_signs(o);
 	return 0;
 }

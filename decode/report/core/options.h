@@ -13,30 +13,31 @@
 struct nvs_report;
 
 struct nvs_options_report {
-	const struct nvs_report *reports[NVS_MAX_REPORTS]; /* in the order asked for */
+	const struct nvs_report *reports[NVS_MAX_REPORTS]; /* in the order of the command line */
 	uint32_t nreports; /* 1 at least */
-	const char *argument; /* of the one report that takes one */
-	const char *more[NVS_MAX_PATTERNS]; /* values of a report's further option */
+	const char *argument; /* argument of the one report that takes one */
+	const char *more[NVS_MAX_PATTERNS]; /* values of a report's second option */
 	uint32_t nmore;
-	const struct nvs_report *more_of; /* whose option that is */
+	const struct nvs_report *more_of; /* the report of that option */
 	struct nvs_print_options print;
 	struct nvs_query query;
-	bool verbose; /* each file that could not be read */
+	bool verbose; /* -v: list each file that could not be read */
 	bool progress;
-	bool embed; /* no report: names go into the traces */
-	bool page; /* --html: of the summary its sentences alone; what there is none of it says */
+	bool embed; /* no report: store names in the traces */
+	bool page; /* --html: the summary has its sentences only, and the page itself says what is
+		      missing */
 	bool help, version;
-	const char *called; /* as we were called: for commands that are shown */
-	const char *stand_in; /* in these for the trace, which will not be kept */
-	const char *list; /* the registry for scripts: "reports", "columns" or "man" */
+	const char *called; /* argv[0], for printed commands */
+	const char *stand_in; /* printed in commands instead of the trace, which will be deleted */
+	const char *list; /* print the registry for scripts: "reports", "columns" or "man" */
 	struct nvs_read_options read;
 	char **files;
 	int nfiles;
-	uint64_t number[2]; /* of NVS_NEED_PAIR, where NUMBERED: FILE:NUMBER was given */
+	uint64_t number[2]; /* of NVS_NEED_PAIR, if NUMBERED: as given in FILE:NUMBER */
 	bool numbered;
 };
 
-/* 0, or -EINVAL with a message on stderr: exit 2. To be freed either way. */
+/* Returns 0, or -EINVAL after a message on stderr: exit 2. Free O in either case. */
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv);
 void nvs_options_free(struct nvs_options_report *o);
 void nvs_options_help(FILE *out);

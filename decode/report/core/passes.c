@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads the traces for all reports at once. The first reading serves those that can do with what is
- * known by and by; a second one those that want names and clock while they read. A report that
- * prints while it reads has a reading of its own.
- */
+/* Reads the traces for all reports together. The first pass serves reports that need no names or
+ * clock while they read; a second pass, if any report needs it, has them. A report that prints
+ * while it reads makes its own pass. Called by main(). */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,9 +15,9 @@
 #include "decode/query/durations.h"
 #include "decode/report/core/report.h"
 
-/* ---- what is read along for several reports ---- */
+/* ---- readers shared by reports ---- */
 
-/* A reader that looks for findings of its own: releases that count up. */
+/* Reader for NVS_NEED_CONTINUITY: checks that progress releases count up. */
 struct witness {
 	struct nvs_trace *trace;
 	struct nvs_continuity *progress;
@@ -44,10 +42,10 @@ static int on_clock(void *arg, const struct nvs_rec *rec)
 	return rec->type == NVS_REC_CLOCK ? nvs_waiting_clock(arg, rec->time) : 0;
 }
 
-/* The names that filters go by are known to a second reading, where reports that ask for more than
- * the first bit are. */
-static unsigned selects(const void *source, const struct nvs_submission *s,
-			const struct nvs_call *call)
+/* Names for filters are known in the second pass only; reports that need more than the first bit
+ * read there. */
+static unsigned select_submission(const void *source, const struct nvs_submission *s,
+				  const struct nvs_call *call)
 {
 	const struct nvs_source *src = source;
 	bool named = src->second || !nvs_filter_by_name(src->query);
@@ -71,9 +69,9 @@ static int on_timing_op(void *arg, const struct nvs_submission *s, const struct 
 	return nvs_timing_op(arg, s, op);
 }
 
-/* ---- a reading ---- */
+/* ---- one pass ---- */
 
-/* Back to those of the reading for all reports, once there was one: it counted in them. */
+/* Restores the ranges of the pass for all reports, if there was one: they have the counts. */
 static void drop_nvtx(struct nvs_source *s)
 {
 	if (s->nvtx != s->counted)
@@ -81,7 +79,7 @@ static void drop_nvtx(struct nvs_source *s)
 	s->nvtx = s->counted;
 }
 
-/* What is open is known to all the others: it is told first. */
+/* Added first, so that the other readers see the open ranges. */
 static int begin_nvtx(struct nvs_source *s, struct nvs_reading *reading)
 {
 	struct nvs_reader reader = {.record = on_nvtx, .arg = s};
@@ -102,7 +100,7 @@ static int begin_waiting(struct nvs_source *s, struct nvs_reading *reading)
 	return s->waiting ? nvs_reading_add(reading, &reader) : -ENOMEM;
 }
 
-/* Findings and counts begin anew with each reading, so each has to come by them again. */
+/* A pass resets findings and counts, so each pass has to collect them again. */
 static int begin_witness(struct nvs_source *s, struct nvs_reading *reading, struct witness *w)
 {
 	struct nvs_reader reader = {.op = on_witness_op, .record = on_witness_record, .arg = w};
@@ -122,7 +120,7 @@ static int run_reading(struct nvs_source *s, struct nvs_reading *reading)
 	int r;
 
 	if (nvs_filter_asked(s->query))
-		nvs_reading_select(reading, selects, s);
+		nvs_reading_select(reading, select_submission, s);
 	r = begin_witness(s, reading, &witness);
 	if (!r)
 		r = nvs_reading_run(reading, &err);
@@ -164,16 +162,16 @@ int nvs_run_each(struct nvs_run *run, int (*one)(struct nvs_run *run, struct nvs
 	return r;
 }
 
-/* ---- all reports of a reading ---- */
+/* ---- all reports of a pass ---- */
 
-static void *each_of(const struct nvs_run *run, const struct nvs_source *s)
+static void *state_of(const struct nvs_run *run, const struct nvs_source *s)
 {
 	return (char *)run->each + s->index * run->report->each;
 }
 
 static int begin_run(struct nvs_run *run, struct nvs_source *s, struct nvs_reading *reading)
 {
-	struct nvs_reader reader = {.arg = each_of(run, s)};
+	struct nvs_reader reader = {.arg = state_of(run, s)};
 	int r = run->report->begin(run, s, reader.arg, &reader);
 
 	return r ? r : nvs_reading_add(reading, &reader);
@@ -187,12 +185,12 @@ static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_r
 	    (never_on || !nvs_reading_saw(reading, NVS_REC_API))) {
 		__atomic_store_n(&run->said, true, __ATOMIC_RELAXED);
 		if (!run->options->page && !s->no_calls)
-			fprintf(stderr, "nvsnoop-report: %s: holds no API calls (%s)\n", s->path,
+			fprintf(stderr, "nvsnoop-report: %s: has no API calls (%s)\n", s->path,
 				never_on ? "recording was never switched on"
 					 : "recorded with api=off, or by an older nvsnoop");
 		s->no_calls = true;
 	}
-	return run->report->end ? run->report->end(run, s, each_of(run, s)) : 0;
+	return run->report->end ? run->report->end(run, s, state_of(run, s)) : 0;
 }
 
 static int begin_cells(struct nvs_source *s, struct nvs_reading *reading)
@@ -203,26 +201,26 @@ static int begin_cells(struct nvs_source *s, struct nvs_reading *reading)
 	return s->cells ? nvs_reading_add(reading, &reader) : -ENOMEM;
 }
 
-/* Of the first reading, for those of the second. */
+/* Brackets are collected in the first pass, for readers of the second. */
 static int begin_timing(struct nvs_source *s, struct nvs_reading *reading)
 {
 	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
 	struct nvs_reader reader = {.record = on_timing};
 
-	/* Commands are decoded for it only where there may be brackets. */
+	/* Commands are decoded for it only if there may be brackets. */
 	if (!options || strstr(options, "timing=work"))
 		reader.op = on_timing_op;
 	reader.arg = s->timing = nvs_timing_new();
 	return s->timing ? nvs_reading_add(reading, &reader) : -ENOMEM;
 }
 
-static bool reads(const struct nvs_run *run, bool second)
+static bool reads_in_pass(const struct nvs_run *run, bool second)
 {
 	return run->report->begin && run->second == second;
 }
 
-/* For the reports that read in the first, or in the second reading. */
-static int read_for(struct nvs_run *runs, struct nvs_source *s, bool second)
+/* Runs the first or the second pass over S, for the reports that read in it. */
+static int run_pass(struct nvs_run *runs, struct nvs_source *s, bool second)
 {
 	const struct nvs_options_report *o = runs->options;
 	struct nvs_reading *reading = nvs_reading_new(s->trace);
@@ -236,14 +234,14 @@ static int read_for(struct nvs_run *runs, struct nvs_source *s, bool second)
 	if (!r && !second && s->later & NVS_NEED_TIMING)
 		r = begin_timing(s, reading);
 	for (uint32_t i = 0; i < o->nreports && !r; i++)
-		if (reads(runs + i, second))
+		if (reads_in_pass(runs + i, second))
 			r = begin_run(runs + i, s, reading);
 	if (!r)
 		r = run_reading(s, reading);
 	if (!r && !second && s->timing)
 		r = nvs_timing_settle(s->timing, s->trace);
 	for (uint32_t i = 0; i < o->nreports && !r; i++)
-		if (reads(runs + i, second))
+		if (reads_in_pass(runs + i, second))
 			r = end_run(runs + i, s, reading);
 	return r;
 }
@@ -289,8 +287,8 @@ static int make_run(struct nvs_run *run, const struct nvs_report *report,
 	return run->state && run->each ? 0 : -ENOMEM;
 }
 
-/* So that all of the clock is known, and how long it is. */
-static int read_for_range(struct nvs_source *s)
+/* A pass that reads the clock and the length of the trace. */
+static int run_range_pass(struct nvs_source *s)
 {
 	const struct nvs_reader nobody = {NULL};
 	struct nvs_reading *reading;
@@ -308,8 +306,8 @@ struct crew {
 	struct nvs_source *sources;
 	const struct nvs_options_report *o;
 	uint32_t needs, n, next;
-	bool second; /* there will be another reading */
-	bool several; /* are at work */
+	bool second; /* a second pass follows */
+	bool several; /* several threads */
 	int status;
 };
 
@@ -318,13 +316,13 @@ static int open_and_read(struct crew *c, uint32_t i)
 	int r = open_source(c->sources + i, c->o, i, c->o->progress && !c->several);
 
 	if (!r && nvs_range_timed(&c->o->query))
-		r = read_for_range(c->sources + i);
-	/* What a second reading counts anew, a first one need not. */
+		r = run_range_pass(c->sources + i);
+	/* The second pass collects continuity findings: the first need not. */
 	c->sources[i].later = c->second ? c->needs & ~NVS_NEED_CONTINUITY : c->needs;
-	return r ? r : read_for(c->runs, c->sources + i, false);
+	return r ? r : run_pass(c->runs, c->sources + i, false);
 }
 
-static void *work(void *arg)
+static void *read_traces(void *arg)
 {
 	struct crew *c = arg;
 	uint32_t i;
@@ -341,7 +339,7 @@ static void *work(void *arg)
 
 #define MOST_THREADS 64
 
-/* Who cannot have a thread works alone. */
+/* Reads all traces, in parallel if the reports allow it and threads can be created. */
 static int read_all(struct crew *c)
 {
 	pthread_t threads[MOST_THREADS];
@@ -353,17 +351,17 @@ static int read_all(struct crew *c)
 	most = most < MOST_THREADS ? most : MOST_THREADS;
 	most = most < c->n ? most : c->n;
 	c->several = most > 1;
-	while (n + 1 < most && !pthread_create(threads + n, NULL, work, c))
+	while (n + 1 < most && !pthread_create(threads + n, NULL, read_traces, c))
 		n++;
-	work(c);
+	read_traces(c);
 	while (n)
 		pthread_join(threads[--n], NULL);
 	return c->status;
 }
 
-#define OTHER_FILES 256 /* a trace's parts, its spool, what an export writes */
+#define OTHER_FILES 256 /* parts of a trace, its spool, files of an export */
 
-/* All traces stay open. */
+/* All traces stay open at once. */
 static void allow_files(int n)
 {
 	struct rlimit limit;
@@ -387,11 +385,11 @@ int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 	for (uint32_t i = 0; i < o->nreports && !r; i++) {
 		r = make_run(runs + i, o->reports[i], sources, o);
 		needs |= o->reports[i]->needs;
-		/* What is read for a second reading is the trace's own. */
+		/* A report of the second pass does not hinder a parallel first pass. */
 		apart &= runs[i].second ? NVS_NEED_APART : o->reports[i]->needs;
-		second |= reads(runs + i, true);
+		second |= reads_in_pass(runs + i, true);
 	}
-	/* Ranges are those of the latest reading, and what is counted of them with them. */
+	/* Ranges and their counts are those of the latest pass: their reports read in it. */
 	for (uint32_t i = 0; i < o->nreports && second && !r; i++)
 		runs[i].second |= (runs[i].report->needs & NVS_NEED_NVTX) != 0;
 	crew.needs = (needs & ~NVS_NEED_APART) | apart;
@@ -401,7 +399,7 @@ int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		r = read_all(&crew);
 	for (uint32_t i = 0; i < runs->n && second && !r; i++) {
 		sources[i].later = needs;
-		r = read_for(runs, sources + i, true);
+		r = run_pass(runs, sources + i, true);
 	}
 	for (uint32_t i = 0; i < runs->n; i++)
 		sources[i].counted = sources[i].nvtx;
@@ -415,7 +413,7 @@ int nvs_run_print(struct nvs_run *run)
 	return run->report->print(run);
 }
 
-/* Above one of several. */
+/* Heading of one of several reports. */
 static void print_head(struct nvs_out *out, const struct nvs_run *run, bool first)
 {
 	fprintf(out->file, "%s%s== %s ==%s\n", first ? "" : "\n",

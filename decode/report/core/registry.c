@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* All reports there are, as the linker has gathered them, and what is said of them. */
+/* The list of all reports, gathered by the linker, and what --help, the man page and scripts print
+ * of it. */
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/report/core/report.h"
 
 extern const struct nvs_report *const __start_nvs_reports[], *const __stop_nvs_reports[];
@@ -11,7 +13,7 @@ static int by_place(const void *a, const void *b)
 	const struct nvs_report *x = *(const struct nvs_report *const *)a;
 	const struct nvs_report *y = *(const struct nvs_report *const *)b;
 
-	return x->place < y->place ? -1 : x->place > y->place;
+	return NVS_CMP(x->place, y->place);
 }
 
 const struct nvs_report *nvs_report_at(uint32_t index)
@@ -38,7 +40,7 @@ bool nvs_verdict_alone(const struct nvs_options_report *o)
 
 /* ---- --help ---- */
 
-static void help_option(FILE *out, const char *name, const char *argument, const char *help)
+static void print_option_help(FILE *out, const char *name, const char *argument, const char *help)
 {
 	char option[64];
 
@@ -62,32 +64,33 @@ static bool is_in(const struct nvs_report *r, enum part part)
 	return part == (nvs_report_export(r) ? EXPORTS : OF_TRACES);
 }
 
-static void help_part(FILE *out, enum part part)
+static void print_part_help(FILE *out, enum part part)
 {
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
 		if (!is_in(r, part))
 			continue;
-		help_option(out, r->name, r->argument, r->help);
+		print_option_help(out, r->name, r->argument, r->help);
 		if (r->option)
-			help_option(out, r->option->name, r->option->argument, r->option->help);
+			print_option_help(out, r->option->name, r->option->argument,
+					  r->option->help);
 	}
 }
 
 void nvs_report_help(FILE *out)
 {
 	fputs("Reports (several may be given; without one: a summary):\n", out);
-	help_part(out, OF_TRACES);
+	print_part_help(out, OF_TRACES);
 	fputs("\nFor other tools:\n", out);
-	help_part(out, EXPORTS);
+	print_part_help(out, EXPORTS);
 	fputs("\nWithout a trace:\n", out);
-	help_part(out, WITHOUT_TRACE);
+	print_part_help(out, WITHOUT_TRACE);
 }
 
 /* ---- for scripts ---- */
 
-static void list_line(FILE *out, const struct nvs_report *r)
+static void print_report_line(FILE *out, const struct nvs_report *r)
 {
 	static const char *const formats[] = {"text",	"json", "csv",	 "lines",
 					      "binary", "file", "folder"};
@@ -111,7 +114,7 @@ static void list_line(FILE *out, const struct nvs_report *r)
 	fputs(*comma == '\t' ? "\t\n" : "\n", out);
 }
 
-static void list_columns(FILE *out, const struct nvs_report *r)
+static void print_columns(FILE *out, const struct nvs_report *r)
 {
 	const char *before = "\t";
 
@@ -124,8 +127,8 @@ static void list_columns(FILE *out, const struct nvs_report *r)
 	fputc('\n', out);
 }
 
-/* Hyphens of options are no dashes there. */
-static void man_option(FILE *out, const char *name, const char *argument, const char *man)
+/* In a man page an option's hyphen is escaped, lest it becomes a dash. */
+static void print_option_man(FILE *out, const char *name, const char *argument, const char *man)
 {
 	fprintf(out, ".TP\n.%s \\-\\-", argument ? "BI" : "B");
 	for (; *name; name++)
@@ -135,16 +138,16 @@ static void man_option(FILE *out, const char *name, const char *argument, const 
 	fprintf(out, "\n%s\n", man);
 }
 
-static void man_part(FILE *out, enum part part)
+static void print_part_man(FILE *out, enum part part)
 {
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
 		if (!is_in(r, part))
 			continue;
-		man_option(out, r->name, r->argument, r->man ? r->man : r->help);
+		print_option_man(out, r->name, r->argument, r->man ? r->man : r->help);
 		if (r->option)
-			man_option(out, r->option->name, r->option->argument, r->option->man);
+			print_option_man(out, r->option->name, r->option->argument, r->option->man);
 	}
 }
 
@@ -153,18 +156,19 @@ void nvs_report_list(FILE *out, const char *how)
 	const struct nvs_report *r;
 
 	if (!strcmp(how, "man")) {
-		man_part(out, OF_TRACES);
-		fputs(".SH EXPORTS\nFor other tools, each alone, on standard output or into the "
-		      "file of\n.BR \\-o .\n",
+		print_part_man(out, OF_TRACES);
+		fputs(".SH EXPORTS\nFormats of other tools. An export cannot be combined with "
+		      "other reports. It is written to standard output, or to the file of\n.BR "
+		      "\\-o .\n",
 		      out);
-		man_part(out, EXPORTS);
+		print_part_man(out, EXPORTS);
 		fputs(".SH WITHOUT A TRACE\n", out);
-		man_part(out, WITHOUT_TRACE);
+		print_part_man(out, WITHOUT_TRACE);
 		return;
 	}
 	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
 		if (!strcmp(how, "columns"))
-			list_columns(out, r);
+			print_columns(out, r);
 		else
-			list_line(out, r);
+			print_report_line(out, r);
 }

@@ -48,7 +48,7 @@ int nvs_run_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_sta
 
 NVS_WEIGHT_GETTERS(struct nvs_weight, *r)
 
-/* Then other words for some. */
+/* Further names that -s accepts. */
 const struct nvs_column nvs_measure_columns[] = {
 	NVS_WEIGHT_COLUMNS, {"time", "time", get_time, 0}, {"bytes", "bytes", get_bytes, 0}};
 
@@ -71,7 +71,7 @@ int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
 	return 0;
 }
 
-/* ---- on a line ---- */
+/* ---- folded ---- */
 
 void nvs_frame_fold(struct nvs_out *out, const struct nvs_stacks *t, const struct nvs_frame *f)
 {

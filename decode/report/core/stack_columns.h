@@ -15,14 +15,15 @@ void nvs_run_stacks_free(struct nvs_run *run);
 int nvs_run_stacks_build(struct nvs_run *run);
 /* Largest first, unless -s asks for the smallest. */
 int nvs_run_stacks_sort(struct nvs_run *run, enum nvs_measure by);
-/* Makes the tree, and lists the stacks in that order. SHOWN: as -n has it. */
+/* Builds the tree and lists its stacks in that order. SHOWN: limited by -n. The caller frees FRAME.
+ */
 int nvs_run_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_list *list);
 
 extern const struct nvs_column nvs_measure_columns[NVS_MEASURES + 2];
-/* 0, or -EINVAL, said on stderr. */
+/* Returns 0, or -EINVAL after a message on stderr. */
 int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by);
 
-/* Columns of a row that has a weight, and a share of all in percent; NVS_WEIGHT_GETTERS() first. */
+/* Columns of a row with a weight; NVS_WEIGHT_GETTERS() first. */
 #define NVS_WEIGHT_GETTERS(type, weight)                                            \
 	NVS_GET_KNOWN(type, submissions, !(weight).uncounted, (weight).submissions) \
 	NVS_GET_KNOWN(type, bytes, !(weight).uncounted, (weight).bytes)             \
@@ -36,7 +37,7 @@ int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by);
 		"host_us_total", "host us", get_time, 0, 1       \
 	}
 
-/* On a line: outermost first, ";" between, as flame graphs take it. */
+/* Prints a stack on one line, outermost first, separated by ";", as flame graphs take it. */
 void nvs_frame_fold(struct nvs_out *out, const struct nvs_stacks *t, const struct nvs_frame *f);
 /* A stack's frames from inside out, a line each. */
 void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nvs_trace *trace,

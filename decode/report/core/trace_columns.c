@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a row says of the trace that it comes from. */
+/* Columns about the trace of a row. */
 #include "decode/report/core/trace_columns.h"
 #include <stdlib.h>
 

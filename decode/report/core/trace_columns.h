@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns that every table of traces ends with: which trace, of which process, where. */
+/* Columns at the end of every table: trace, host, pid and rank. */
 #ifndef NVSNOOP_DECODE_REPORT_CORE_TRACE_COLUMNS_H
 #define NVSNOOP_DECODE_REPORT_CORE_TRACE_COLUMNS_H
 
 #include "decode/report/core/report.h"
 
-/* SOURCE NULL, of a row that sums up several traces: not known. */
+/* SOURCE is NULL for a row of several traces: the value is unknown then. */
 void nvs_source_path(const struct nvs_source *source, struct nvs_value *v);
 void nvs_source_host(const struct nvs_source *source, struct nvs_value *v);
 void nvs_source_pid(const struct nvs_source *source, struct nvs_value *v);
-/* What the session says of itself as a decimal number: NVS_ATTR_RANK and the like. */
+/* A decimal attribute of the session, such as NVS_ATTR_RANK. */
 void nvs_source_number(const struct nvs_source *source, uint32_t attr, struct nvs_value *v);
 
-/* All of them as members of a JSON object. */
+/* All four as members of a JSON object. */
 void nvs_source_json(struct nvs_out *out, const struct nvs_source *source);
 
-/* For a row type, OF being the row's source by way of `r`: the getters, and the columns to end
- * its table with. */
+/* For a row type: the getters, and the columns for the end of its table. OF is an expression for
+ * the row's source; the row is `r`. */
 #define NVS_SOURCE_GETTER(type, of, name, call)                             \
 	static void get_source_##name(const void *row, struct nvs_value *v) \
 	{                                                                   \

@@ -9,7 +9,7 @@
 #include "decode/report/core/report.h"
 #include "decode/query/durations.h"
 
-/* ---- diff_words.c: commands, word by word ---- */
+/* ---- canonical_commands.c: commands, word by word ---- */
 
 enum nvs_diff_kind {
 	NVS_DIFF_HEADER,
@@ -17,7 +17,7 @@ enum nvs_diff_kind {
 	NVS_DIFF_DATA, /* data written through a method to memory or a macro; COUNT dwords */
 	NVS_DIFF_LAUNCH, /* a launch descriptor, decoded */
 	NVS_DIFF_COPY, /* a macro's copy or memset */
-	NVS_DIFF_FIELD, /* decoded data: diff_data.c */
+	NVS_DIFF_FIELD, /* decoded data: pair_data.c */
 };
 
 struct nvs_diff_word {
@@ -51,14 +51,14 @@ void nvs_diff_words_free(struct nvs_diff_words *w);
 /* Returns the size of its command, in bytes. */
 uint32_t nvs_diff_word_bytes(const struct nvs_diff_word *w);
 
-/* ---- diff_text.c ---- */
+/* ---- pair_text.c ---- */
 
 struct nvs_line;
 /* Appends the text of a word. GRID is of a LAUNCH word, or NULL if unknown. */
 void nvs_diff_word_put(struct nvs_line *l, const struct nvs_diff_word *w,
 		       const struct nvs_grid *grid);
 
-/* ---- diff_data.c: decodes the inline data of one submission ---- */
+/* ---- pair_data.c: decodes the inline data of one submission ---- */
 
 struct nvs_diff_data;
 struct nvs_diff_data *nvs_diff_data_new(void); /* NULL if out of memory */
@@ -72,7 +72,7 @@ int nvs_diff_data_op(struct nvs_diff_data *d, const struct nvs_op *op, const str
 int nvs_diff_data_lines(struct nvs_diff_data *d, const struct nvs_source *s, uint32_t vaspace,
 			struct nvs_diff_word **list, uint32_t *n);
 
-/* ---- diff_match.c: matches submissions of two traces ---- */
+/* ---- match_submissions.c: matches submissions of two traces ---- */
 
 struct nvs_diff_submission {
 	uint64_t id; /* hash of what it does */
@@ -104,7 +104,7 @@ struct nvs_diff_side {
  * aligned in order. */
 int nvs_diff_match(struct nvs_diff_side side[2], uint32_t *unordered);
 
-/* ---- diff_sent.c: small copies, which the driver can send in several ways ---- */
+/* ---- small_copies.c: small copies, which the driver can send in several ways ---- */
 
 struct nvs_tally;
 /* Returns 1 + mode if the submission is only a small copy, else 0. */
@@ -122,7 +122,7 @@ uint64_t nvs_diff_what_is_copied(const struct nvs_copy_memory *m, const struct n
 /* Another driver version may choose otherwise. */
 bool nvs_diff_another_driver(const struct nvs_source *a, const struct nvs_source *b);
 
-/* ---- diff_pair.c: two submissions, method by method ---- */
+/* ---- pair.c: two submissions, method by method ---- */
 
 struct nvs_diff_state;
 struct nvs_diff_tally;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes runs of method words, counts them, and prints them as JSON lines. Text is in
- * dump_text.c. */
+ * method_text.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

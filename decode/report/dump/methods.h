@@ -53,7 +53,7 @@ void nvs_dump_passed(struct nvs_dumper *d, uint64_t address, uint64_t dwords);
 /* Prints the footer: word counts and unknown methods. Returns 0, or status. */
 int nvs_dump_end(struct nvs_dumper *d);
 
-/* dump_text.c */
+/* method_text.c */
 /* Looks up METHOD (bytes) of CLS, which may be NULL. Returns NULL and sets status if out of
  * memory. */
 struct nvs_known *nvs_dump_known(struct nvs_dumper *d, const struct nvs_class *cls,
@@ -71,7 +71,7 @@ void nvs_dump_text_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 void nvs_dump_flush(struct nvs_dumper *d);
 void nvs_dump_free(struct nvs_dumper *d);
 
-/* dump_head.c: members of a JSON object. */
+/* submission_header.c: members of a JSON object. */
 void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t);
 /* Print the line or JSON object that identifies the submission. RING: with GP_GET and the
  * GPFIFO's address. */
@@ -87,7 +87,7 @@ void nvs_dump_text_writes(struct nvs_out *out, const struct nvs_source *source,
 /* Prints the JSON object that identifies the trace; as text "== path ==" if there are several. */
 void nvs_dump_trace_name(const struct nvs_run *run, const struct nvs_source *s);
 
-/* dump_entry.c: prints an entry as a line or JSON object. */
+/* gpfifo_entry.c: prints an entry as a line or JSON object. */
 /* Returns the entry's own address in the GPFIFO; 0: unknown. */
 uint64_t nvs_dump_entry_address(const struct nvs_submission *s, uint32_t index);
 void nvs_dump_json_address(FILE *f, const char *key, uint64_t address); /* 0 is written as null */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --ops: what every submission makes the GPU do, one line a thing; the same as JSON lines. */
+/* --ops: the operations of every submission, one per line, as text or JSON lines. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,21 +19,21 @@ struct ops {
 	struct nvs_line line;
 	struct nvs_place place;
 	struct nvs_tally tally;
-	bool json, show, past; /* PAST: no submission is shown from here on */
+	bool json, show, past; /* PAST: no further submission is shown */
 	uint64_t printed; /* submissions */
-	/* The latest of these that copy, each + 1, in a circle: what is told to be code later was
-	 * counted only if it is one of them. */
+	/* Ring of the latest submissions with counted copies, each number + 1. A copy that later
+	 * turns out to be code is subtracted only if it is in this ring. */
 	uint64_t copied[64], ncopied;
 };
 
 /* ---- JSON ---- */
 
-static void json_triple(FILE *f, const char *name, const uint32_t *v)
+static void print_triple_json(FILE *f, const char *name, const uint32_t *v)
 {
 	fprintf(f, ",\"%s\":[%u,%u,%u]", name, v[0], v[1], v[2]);
 }
 
-static void json_kind(const struct ops *o, const char *name, uint64_t address)
+static void print_kind_json(const struct ops *o, const char *name, uint64_t address)
 {
 	const char *kind = nvs_where_kind(&o->place, address);
 
@@ -41,7 +41,7 @@ static void json_kind(const struct ops *o, const char *name, uint64_t address)
 		fprintf(o->out->file, ",\"%s\":\"%s\"", name, kind);
 }
 
-static void json_copy(const struct ops *o, const struct nvs_op *op)
+static void print_copy_json(const struct ops *o, const struct nvs_op *op)
 {
 	static const char *const uses[] = {"descriptor", "constants", "semaphore"};
 	FILE *f = o->out->file;
@@ -49,10 +49,10 @@ static void json_copy(const struct ops *o, const struct nvs_op *op)
 	fprintf(f, ",\"mode\":\"%s\"", nvs_copy_mode_name(op->copy.mode));
 	if (op->copy.src) {
 		fprintf(f, ",\"src\":%" PRIu64, op->copy.src);
-		json_kind(o, "src_kind", op->copy.src);
+		print_kind_json(o, "src_kind", op->copy.src);
 	}
 	fprintf(f, ",\"dst\":%" PRIu64, op->copy.dst);
-	json_kind(o, "dst_kind", op->copy.dst);
+	print_kind_json(o, "dst_kind", op->copy.dst);
 	fprintf(f, ",\"written_bytes\":%" PRIu64, op->copy.bytes);
 	if (op->flags & NVS_OP_TWO_D)
 		fprintf(f, ",\"width\":%" PRIu64 ",\"lines\":%u,\"src_pitch\":%u,\"dst_pitch\":%u",
@@ -74,7 +74,7 @@ static void json_copy(const struct ops *o, const struct nvs_op *op)
 	}
 }
 
-static void json_launch(const struct ops *o, const struct nvs_op *op)
+static void print_launch_json(const struct ops *o, const struct nvs_op *op)
 {
 	const struct nvs_qmd *q = nvs_reading_qmd(o->reading, op);
 	FILE *f = o->out->file;
@@ -87,10 +87,10 @@ static void json_launch(const struct ops *o, const struct nvs_op *op)
 		return;
 	fprintf(f, ",\"qmd\":\"%02u_%02u\",\"program_address\":%" PRIu64, q->major, q->minor,
 		q->program);
-	json_triple(f, "grid", q->grid);
-	json_triple(f, "block", q->block);
+	print_triple_json(f, "grid", q->grid);
+	print_triple_json(f, "block", q->block);
 	if (q->cluster[0])
-		json_triple(f, "cluster", q->cluster);
+		print_triple_json(f, "cluster", q->cluster);
 	fprintf(f, ",\"registers\":%u,\"shared_bytes\":%u,\"local_bytes\":%u,\"banks\":[",
 		q->registers, q->shared_bytes, q->local_bytes);
 	for (uint32_t i = 0, n = 0; i < q->nbanks; i++) {
@@ -101,7 +101,7 @@ static void json_launch(const struct ops *o, const struct nvs_op *op)
 	fputc(']', f);
 }
 
-static void json_semaphore(const struct ops *o, const struct nvs_op *op)
+static void print_semaphore_json(const struct ops *o, const struct nvs_op *op)
 {
 	static const char *const ops[] = {"eq", "ge", "circular_ge", "and", "nor", "set", "reduce"};
 	static const char *const by[] = {"host", "engine", "grid"};
@@ -119,7 +119,7 @@ static void json_semaphore(const struct ops *o, const struct nvs_op *op)
 		fprintf(f, ",\"value\":%" PRIu64, op->sem.value);
 }
 
-static void json_method(const struct ops *o, const struct nvs_op *op)
+static void print_method_json(const struct ops *o, const struct nvs_op *op)
 {
 	const struct nvs_class *cls = nvs_class_find(op->cls);
 	struct nvs_method_at at;
@@ -129,7 +129,8 @@ static void json_method(const struct ops *o, const struct nvs_op *op)
 	fprintf(o->out->file, ",\"method\":%u,\"value\":%u", op->method.method, op->method.value);
 }
 
-static void json_op(const struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
+static void print_op_json(const struct ops *o, const struct nvs_submission *s,
+			  const struct nvs_op *op)
 {
 	FILE *f = o->out->file;
 
@@ -142,7 +143,7 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 	case NVS_OP_COPY:
 	case NVS_OP_MEMSET:
 	case NVS_OP_UPLOAD:
-		json_copy(o, op);
+		print_copy_json(o, op);
 		break;
 	case NVS_OP_CODE:
 		fprintf(f,
@@ -152,7 +153,7 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 			op->code.tag);
 		break;
 	case NVS_OP_LAUNCH:
-		json_launch(o, op);
+		print_launch_json(o, op);
 		break;
 	case NVS_OP_TRIGGER:
 		fprintf(f, ",\"descriptor\":%" PRIu64 ",\"action\":%u,\"launches\":%u",
@@ -160,17 +161,17 @@ static void json_op(const struct ops *o, const struct nvs_submission *s, const s
 		break;
 	case NVS_OP_RELEASE:
 	case NVS_OP_ACQUIRE:
-		json_semaphore(o, op);
+		print_semaphore_json(o, op);
 		break;
 	default:
-		json_method(o, op);
+		print_method_json(o, op);
 	}
 	fputs("}\n", f);
 }
 
 /* ---- text ---- */
 
-static void text_op(struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
+static void print_op_text(struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct nvs_where where = {nvs_where_put, &o->place};
 
@@ -189,7 +190,7 @@ static void note_copies(struct ops *o, const struct nvs_submission *s)
 		o->copied[o->ncopied++ % room] = s->number + 1;
 }
 
-/* May one that comes soon show that a copy that was counted is code? */
+/* Returns true if a submission soon after may show that a counted copy was code. */
 static bool may_be_code(const struct ops *o, const struct nvs_submission *s)
 {
 	size_t room = sizeof(o->copied) / sizeof(*o->copied);
@@ -227,9 +228,9 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	if (!o->show)
 		return 0;
 	if (o->json)
-		json_op(o, s, op);
+		print_op_json(o, s, op);
 	else
-		text_op(o, s, op);
+		print_op_text(o, s, op);
 	return 0;
 }
 
@@ -270,8 +271,8 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	return ferror(o->out->file) || (o->past && !may_be_code(o, s));
 }
 
-/* Under the keys of the columns that tables have for them. */
-static void json_totals(FILE *f, const struct nvs_tally *t, bool known)
+/* The keys are those of the tables' columns. */
+static void print_totals_json(FILE *f, const struct nvs_tally *t, bool known)
 {
 	const struct {
 		const char *key;
@@ -304,7 +305,7 @@ static void json_totals(FILE *f, const struct nvs_tally *t, bool known)
 	fputs("}\n", f);
 }
 
-static void text_totals(FILE *f, const struct nvs_tally *t)
+static void print_totals_text(FILE *f, const struct nvs_tally *t)
 {
 	fprintf(f,
 		"%" PRIu64 " launches by %" PRIu64 " triggers, copies: %" PRIu64
@@ -323,15 +324,14 @@ static void print_totals(struct ops *o)
 	FILE *f = o->out->file;
 
 	if (o->json)
-		json_totals(f, &o->tally, known);
+		print_totals_json(f, &o->tally, known);
 	else if (known)
-		text_totals(f, &o->tally);
+		print_totals_text(f, &o->tally);
 	else
-		fputs("what was submitted was not recorded (level), so what it does is not known\n",
-		      f);
+		fputs("commands were not recorded (level), so operations are unknown\n", f);
 }
 
-static int one_trace(struct nvs_run *run, struct nvs_source *s)
+static int print_trace(struct nvs_run *run, struct nvs_source *s)
 {
 	struct ops o = {.out = run->out,
 			.source = s,
@@ -354,12 +354,12 @@ static int one_trace(struct nvs_run *run, struct nvs_source *s)
 
 static int print(struct nvs_run *run)
 {
-	return nvs_run_each(run, one_trace);
+	return nvs_run_each(run, print_trace);
 }
 
 NVS_REPORT(ops, .name = "ops", .place = 110,
-	   .help = "what every submission does: copies, launches, semaphores",
-	   .man = "What every submission does, one line each: copies, memsets, launches, "
+	   .help = "operations per submission: copies, launches, semaphores",
+	   .man = "Operations of each submission, one per line: copies, memsets, launches, "
 		  "semaphores, cache operations.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES,
 	   .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES, .print = print);

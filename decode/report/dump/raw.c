@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --raw: a bare file of pushbuffer dwords, without a trace: one line a method. */
+/* --raw: decodes bare files of pushbuffer dwords, one method per line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 #include "decode/report/core/report.h"
 #include "decode/gpu/resync.h"
 
-/* Dwords that were read and not taken yet. */
+/* Dwords that were read but not decoded yet. */
 struct window {
 	FILE *file;
 	const char *path;
-	uint64_t offset; /* bytes in the file, of words[start] */
+	uint64_t offset; /* of words[start] in the file, bytes */
 	size_t start, end;
-	bool ends; /* no more behind them */
+	bool ends; /* end of file was reached */
 	uint32_t words[2 * NVS_RESUME_AHEAD];
 };
 
@@ -24,7 +24,7 @@ struct raw {
 	struct nvs_dumper dumper;
 	struct nvs_ops *ops;
 	struct nvs_ops_channel *channel;
-	/* Nothing can be told of what follows, from this GPU address on, until the stream fits. */
+	/* Decoding lost track at this GPU address: skip until headers make sense again. */
 	bool lost;
 	uint64_t lost_at;
 };
@@ -35,7 +35,7 @@ static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run
 	struct raw *raw = arg;
 
 	nvs_dump_run(&raw->dumper, c, run, cls);
-	/* The rest of the segment is ignored, and where that ends the file does not say. */
+	/* The rest of the segment is ignored, but the file has no segment lengths. */
 	if (run->form == NVS_PB_END_SEGMENT) {
 		raw->lost = true;
 		raw->lost_at = run->address + 4;
@@ -54,7 +54,7 @@ static void on_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_f
 }
 
 /* "1=cbc0", "host=c86f" */
-static int bind(struct nvs_ops_channel_info *info, const char *text)
+static int bind_class(struct nvs_ops_channel_info *info, const char *text)
 {
 	const char *name = strchr(text, '=');
 	const struct nvs_class *cls = name ? nvs_class_by_name(name + 1) : NULL;
@@ -76,7 +76,7 @@ static int bind(struct nvs_ops_channel_info *info, const char *text)
 	return -EINVAL;
 }
 
-static void fill(struct window *w)
+static void fill_window(struct window *w)
 {
 	size_t left = w->end - w->start, n;
 
@@ -89,20 +89,20 @@ static void fill(struct window *w)
 	w->end = left + n / 4;
 	if (n % 4)
 		fprintf(stderr,
-			"nvsnoop-report: %s: offset %" PRIu64 ": %zu bytes after the last whole "
-			"dword are left out\n",
+			"nvsnoop-report: %s: offset %" PRIu64
+			": %zu bytes after the last whole dword are ignored\n",
 			w->path, w->offset + 4 * w->end, n % 4);
 }
 
-static void take(struct window *w, size_t n)
+static void consume_words(struct window *w, size_t n)
 {
 	w->start += n;
 	w->offset += 4 * n;
 }
 
-/* As an entry holds 2^21 - 1 dwords at most, each window is one; a header's data may go on in the
- * next. */
-static void walk(struct raw *raw, struct window *w)
+/* Decodes one window as one GPFIFO entry, which has 2^21 - 1 dwords at most; a method's data may
+ * continue in the next window. */
+static void decode_window(struct raw *raw, struct window *w)
 {
 	size_t n = w->end - w->start;
 	uint64_t address = w->offset & 0xfffffffffcull;
@@ -111,22 +111,22 @@ static void walk(struct raw *raw, struct window *w)
 	nvs_ops_begin(raw->channel, 0, 0);
 	nvs_ops_entry(raw->channel, (uint64_t)n << 42 | address, &gp);
 	nvs_ops_feed(raw->channel, w->words + w->start, n);
-	take(w, raw->lost ? (raw->lost_at - address) / 4 : n);
+	consume_words(w, raw->lost ? (raw->lost_at - address) / 4 : n);
 }
 
-static int feed(struct raw *raw, struct window *w)
+static int decode_file(struct raw *raw, struct window *w)
 {
 	uint64_t passed = 0;
 	size_t n;
 
-	for (fill(w); w->start < w->end; fill(w)) {
+	for (fill_window(w); w->start < w->end; fill_window(w)) {
 		if (!raw->lost) {
-			walk(raw, w);
+			decode_window(raw, w);
 			continue;
 		}
 		raw->lost = !nvs_resume(raw->channel, w->words + w->start, w->end - w->start,
 					w->ends, &n);
-		take(w, n);
+		consume_words(w, n);
 		passed += n;
 		if (raw->lost && w->start < w->end)
 			continue;
@@ -142,12 +142,12 @@ static int feed(struct raw *raw, struct window *w)
 	return 0;
 }
 
-/* 0, or -EBADMSG: not all could be told. */
-static int all_told(const struct nvs_dumper *d, const char *path)
+/* Returns 0, or -EBADMSG if dwords were skipped. */
+static int check_complete(const struct nvs_dumper *d, const char *path)
 {
 	if (!d->passed)
 		return 0;
-	fprintf(stderr, "nvsnoop-report: %s: %" PRIu64 " dword%s passed over\n", path, d->passed,
+	fprintf(stderr, "nvsnoop-report: %s: %" PRIu64 " dword%s skipped\n", path, d->passed,
 		d->passed == 1 ? " was" : "s were");
 	return -EBADMSG;
 }
@@ -164,15 +164,15 @@ static int read_file(struct raw *raw, const struct nvs_ops_channel_info *info, F
 	if (w && raw->channel) {
 		w->file = f;
 		w->path = path;
-		r = feed(raw, w);
+		r = decode_file(raw, w);
 	}
 	nvs_ops_free(raw->ops);
 	free(w);
 	return r;
 }
 
-static int one_file(struct nvs_out *out, const struct nvs_ops_channel_info *info, const char *path,
-		    const struct nvs_options_report *o)
+static int print_file(struct nvs_out *out, const struct nvs_ops_channel_info *info,
+		      const char *path, const struct nvs_options_report *o)
 {
 	bool json = o->print.format == NVS_FORMAT_JSON;
 	struct raw raw = {.dumper = {.out = out, .json = json, .each = !json, .full = o->verbose}};
@@ -188,7 +188,7 @@ static int one_file(struct nvs_out *out, const struct nvs_ops_channel_info *info
 	if (!r)
 		r = nvs_dump_end(&raw.dumper);
 	if (!r)
-		r = all_told(&raw.dumper, path);
+		r = check_complete(&raw.dumper, path);
 	nvs_dump_free(&raw.dumper);
 	if (f != stdin)
 		fclose(f);
@@ -202,9 +202,9 @@ static int print(struct nvs_run *run)
 	int r = 0, one;
 
 	for (uint32_t i = 0; i < o->nmore && !r; i++)
-		r = bind(&info, o->more[i]);
+		r = bind_class(&info, o->more[i]);
 	for (int i = 0; i < o->nfiles && (!r || r == -EBADMSG); i++) {
-		one = one_file(run->out, &info, o->files[i], o);
+		one = print_file(run->out, &info, o->files[i], o);
 		r = one ? one : r;
 	}
 	return r;
@@ -217,13 +217,13 @@ static const struct nvs_report_option subch = {
 	.man = "With\n.BR \\-\\-raw :\nclass of a subchannel; may be given for each.",
 };
 
-NVS_REPORT(raw, .name = "raw", .place = 220, .option = &subch,
-	   .help = "TRACE... are bare files of pushbuffer dwords; exits 1\n"
-		   "where some had to be passed over",
-	   .man = "What is given are bare files of pushbuffer dwords. After a dword that is no "
-		  "header, or the end of a segment, it goes on where\nheaders with known methods "
-		  "follow each other again, says how many dwords it passed over, and exits 1 if "
-		  "there were any. Known\nare the methods of classes that are bound, by\n"
-		  ".B \\-\\-subch\nor in the file itself.",
-	   .needs = NVS_NEED_FILES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES,
-	   .print = print);
+NVS_REPORT(
+	raw, .name = "raw", .place = 220, .option = &subch,
+	.help = "TRACE... are bare files of pushbuffer dwords; exits 1\nif some had to be skipped",
+	.man = "Takes bare files of pushbuffer dwords. After a dword that is not a header, or the "
+	       "end of a segment, decoding resumes where\nheaders with known methods follow each "
+	       "other again. The number of skipped dwords is printed, and the exit status is 1 if "
+	       "there were any. Methods\nare known for classes that are bound, by\n.B "
+	       "\\-\\-subch\nor in the file itself.",
+	.needs = NVS_NEED_FILES, .prints = NVS_PRINTS_TEXT | NVS_PRINTS_JSON | NVS_PRINTS_LINES,
+	.print = print);

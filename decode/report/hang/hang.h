@@ -57,7 +57,7 @@ void nvs_hang_free(struct nvs_hang *h);
 /* Returns true if the ring is so full that the driver waits for space. */
 bool nvs_hang_ring_full(const struct nvs_hang_channel *c);
 
-/* hang_words.c: formats the text. Returns 0 or -ENOMEM. */
+/* explanation.c: formats the text. Returns 0 or -ENOMEM. */
 int nvs_hang_say(struct nvs_hang *h);
 /* Formats which ranks wait for which. *TEXT is NULL if there is nothing to report. */
 int nvs_hang_say_ranks(const struct nvs_hang *hangs, uint32_t n, char **text);

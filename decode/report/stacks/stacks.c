@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --stacks: each distinct stack, with what was submitted from it. */
+/* --stacks: each distinct stack, with its submissions and calls. Text is one block per stack. */
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/report/core/trace_columns.h"
@@ -10,8 +10,8 @@
 struct row {
 	const struct nvs_frame *frame;
 	const struct nvs_source *source;
-	char *stack; /* on a line */
-	double share; /* of all submissions, percent; negative: not known */
+	char *stack; /* folded */
+	double share; /* percent of all submissions; negative: unknown */
 };
 
 NVS_SOURCE_GETTERS(struct row, r->source)
@@ -48,7 +48,7 @@ static int print_table(struct nvs_run *run, const struct nvs_stacks_list *list, 
 	struct nvs_print_options o = run->options->print;
 	int r = rows ? 0 : -ENOMEM;
 
-	o.sort = NULL; /* they come in order */
+	o.sort = NULL; /* already sorted */
 	for (size_t i = 0; i < list->shown && !r; i++) {
 		struct nvs_out line = {NULL};
 		size_t size;
@@ -68,7 +68,7 @@ static int print_table(struct nvs_run *run, const struct nvs_stacks_list *list, 
 	return r;
 }
 
-/* ---- as text: a block each ---- */
+/* ---- text ---- */
 
 static void print_known(FILE *out, bool known, uint64_t n, const char *what)
 {
@@ -78,7 +78,7 @@ static void print_known(FILE *out, bool known, uint64_t n, const char *what)
 		fprintf(out, "  - %s", what);
 }
 
-/* From inside out; the line that called is told where it is known. */
+/* Innermost frame first; the program's first frame with its source line, if known. */
 void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nvs_trace *trace,
 		      const struct nvs_frame *frame)
 {
@@ -152,16 +152,14 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return nvs_run_stacks_begin(run, s, each, reader);
 }
 
-NVS_REPORT(
-	stacks, .name = "stacks", .place = 22,
-	.help = "each distinct stack, from the API out to main",
-	.man = "A block for each distinct stack: what was submitted from it, and its frames from "
-	       "the driver API outwards, each with its\nfile, and the source line that called "
-	       "where it can be told. The program's frames are all there; those inside libcuda "
-	       "and the\nruntime are not shown. Ordered by\n.BR \\-s :\nsubmissions, cmd bytes, "
-	       "calls or host us. In JSON and CSV a stack is one text, as\n"
-	       ".B \\-\\-export=folded\nhas it.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
-	.each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
-	.free = nvs_run_stacks_free);
+NVS_REPORT(stacks, .name = "stacks", .place = 22,
+	   .help = "each distinct stack, from the API out to main",
+	   .man = "One block per distinct stack: its submissions, and its frames from the driver "
+		  "API outwards, each with its\nfile, and the calling source line if known. All "
+		  "frames of the program are shown, those inside libcuda and the\nruntime are not. "
+		  "Sorted by\n.BR \\-s :\nsubmissions, cmd bytes, calls or host us. In JSON and "
+		  "CSV a stack is one string, as in\n.BR \\-\\-export=folded .",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
+	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
+	   .free = nvs_run_stacks_free);

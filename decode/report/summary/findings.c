@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What is unusual in a trace. Each says so, or nothing, and is chosen so that ordinary programs
- * have none of it: each threshold stands with its finding.
- */
+/* Findings of the summary. Each function writes a sentence if it applies, else nothing. Thresholds
+ * are next to their finding, and chosen so that ordinary programs have none. */
 #include <string.h>
 #include "decode/cli/sentence.h"
 #include "decode/query/durations.h"
@@ -38,11 +36,11 @@ static void find_newer_driver(struct nvs_telling *t)
 		return;
 	fputs("Driver release ", t->f);
 	nvs_say_text(t->f, s->attr[NVS_ATTR_DRIVER] ? s->attr[NVS_ATTR_DRIVER] : "-", 64);
-	fputs(" is newer than all that nvsnoop knew when it recorded.", t->f);
+	fputs(" is newer than any that the recording nvsnoop knew.", t->f);
 	fputs("--verify", t->more);
 }
 
-#define HUNG 1000000000 /* ns: of a program that goes on, no call is worth a word before */
+#define HUNG 1000000000 /* ns: shorter calls of a running program are not reported */
 
 static void find_in_flight(struct nvs_telling *t)
 {
@@ -52,7 +50,7 @@ static void find_in_flight(struct nvs_telling *t)
 	int64_t begin, end;
 	uint32_t n = 0;
 
-	/* The one that began first. */
+	/* The call that began first. */
 	for (; (other = nvs_trace_inflight(trace, n)); n++)
 		f = !f || other->begin < f->begin ? other : f;
 	timed = f && nvs_clock_since_start(trace, f->begin, &begin) &&
@@ -68,15 +66,15 @@ static void find_in_flight(struct nvs_telling *t)
 	}
 	if (n > 1) {
 		fputs(", and ", t->f);
-		nvs_say_count(t->f, n - 1, "call more", "calls more");
+		nvs_say_count(t->f, n - 1, "more call", "more calls");
 		fputs(" had not returned", t->f);
 	}
 	fputc('.', t->f);
 	fputs("--verify", t->more);
 }
 
-/* An answer to "is there one?", or "it is so already": programs and libraries ask so, and go on.
- * And at its exit the CUDA runtime takes down what the driver has taken down before. */
+/* Errors that answer a query or mean "already done": programs and libraries expect them. At exit
+ * the CUDA runtime also tears down what the driver has torn down before. */
 static bool is_answer(const struct nvs_facts_error *e)
 {
 	switch (e->key.result) {
@@ -93,7 +91,7 @@ static bool is_answer(const struct nvs_facts_error *e)
 	}
 }
 
-#define MOST_NAMED 3 /* failures */
+#define MOST_NAMED 3 /* kinds of failures */
 
 static void find_failures(struct nvs_telling *t)
 {
@@ -137,9 +135,9 @@ static void find_failures(struct nvs_telling *t)
 	fputs("--by-api -s failed", t->more);
 }
 
-#define MADE_AGAIN 10u /* graphs: fewer are no habit */
+#define MADE_AGAIN 10u /* graphs: fewer are not reported */
 
-/* Making a graph costs as much as launching it many times, so it is made to be launched often. */
+/* Instantiating a graph costs as much as many launches of it, so it should be launched often. */
 static void find_graphs(struct nvs_telling *t)
 {
 	const struct nvs_facts *f = t->story->facts;
@@ -150,17 +148,17 @@ static void find_graphs(struct nvs_telling *t)
 	nvs_say_count(t->f, f->instantiated, "time", "times");
 	fputs(" and launched ", t->f);
 	nvs_say_count(t->f, f->graph_launches, "time", "times");
-	fputs("; to instantiate them took ", t->f);
+	fputs("; instantiating them took ", t->f);
 	nvs_say_ns(t->f, (double)f->instantiating.ns, 3);
 	fputs(" (", t->f);
 	nvs_say_share(t->f, (double)f->instantiating.ns, (double)nvs_facts_all_ns(f));
-	fputs(" of the time in calls). One that is kept can be launched again, or updated by "
-	      "cuGraphExecUpdate.",
+	fputs(" of the time in calls). Keep an executable graph to launch it again, or update it "
+	      "with cuGraphExecUpdate.",
 	      t->f);
 	fputs("--graphs", t->more);
 }
 
-/* Where the command line selects by what lies above the entry point, its name would add to that. */
+/* If --api selects by callers of the entry point, adding its name would select more. */
 static void show_longest(struct nvs_telling *t, const struct nvs_facts_api *a)
 {
 	fputs("--timeline", t->more);
@@ -172,9 +170,9 @@ static void show_longest(struct nvs_telling *t, const struct nvs_facts_api *a)
 	fputs(" -s host_us -n 5", t->more);
 }
 
-#define LOADED_NS 10000000 /* less is no matter */
+#define LOADED_NS 10000000 /* ns: less is not reported */
 
-/* Told where it takes a fifth of the time in launches, and 10 ms. */
+/* Reported from 20 % of the time in launches and 10 ms. */
 static void find_loading(struct nvs_telling *t)
 {
 	const struct nvs_facts_api *most = NULL;
@@ -199,11 +197,11 @@ static void find_loading(struct nvs_telling *t)
 	show_longest(t, most);
 }
 
-#define MANY_CALLS 20u /* of fewer there is no usual time */
+#define MANY_CALLS 20u /* fewer calls have no usual time */
 #define TIMES_MEDIAN 100u
-#define LONG_NS 5000000 /* less may be the system's doing */
+#define LONG_NS 5000000 /* ns: less may be scheduling */
 
-/* Calls that wait, copy or set something up take what that takes. */
+/* The time of calls that wait, copy or set up depends on their work. */
 static bool has_usual_time(const struct nvs_facts_api *a)
 {
 	switch (a->entry->group) {
@@ -217,8 +215,7 @@ static bool has_usual_time(const struct nvs_facts_api *a)
 	}
 }
 
-/* One call that took a hundred times the median of its kind, 5 ms, and a hundredth of all time
- * in calls. */
+/* A call that took 100 times the median of its API, 5 ms, and 1 % of the time in all calls. */
 static void find_outlier(struct nvs_telling *t)
 {
 	const struct nvs_facts *f = t->story->facts;
@@ -246,7 +243,7 @@ static void find_outlier(struct nvs_telling *t)
 	nvs_say_ns(t->f, (double)most->times.max, 3);
 	fputs("; the median of ", t->f);
 	nvs_say_count(t->f, most->times.total.count, "call is ", "calls is ");
-	nvs_say_ns(t->f, (double)median, 2); /* it is known to 3 % */
+	nvs_say_ns(t->f, (double)median, 2); /* quantiles are exact to 3 % */
 	if (nvs_clock_since_start(t->story->source->trace, most->begin, &at) && at > 0) {
 		fputs(". It began ", t->f);
 		nvs_say_ns(t->f, (double)at, 3);
@@ -258,7 +255,7 @@ static void find_outlier(struct nvs_telling *t)
 
 #define WAITED_NS 1000000
 
-/* Told where it took a twentieth of the run, and a millisecond. */
+/* Reported from 5 % of the run and a millisecond. */
 static void find_waits(struct nvs_telling *t)
 {
 	const struct nvs_session *s = nvs_story_session(t->story);
@@ -269,9 +266,9 @@ static void find_waits(struct nvs_telling *t)
 		return;
 	fputs("The program waited ", t->f);
 	nvs_say_ns(t->f, (double)s->totals.wait_ns, 3);
-	fputs(" for nvsnoop to write what was recorded, ", t->f);
+	fputs(" for nvsnoop to write the trace, ", t->f);
 	nvs_say_count(t->f, s->totals.waits, "time", "times");
-	fputs(". Recorded with --buffer=16M it may wait less.", t->f);
+	fputs(". Recording with --buffer=16M may reduce that.", t->f);
 	fputs("--wide", t->more);
 }
 
@@ -281,8 +278,8 @@ static void find_unwinder(struct nvs_telling *t)
 
 	if (!unwinder || strcmp(unwinder, "backtrace"))
 		return;
-	fputs("Call sites were taken by glibc's backtrace, which is slower: nvsnoop found no "
-	      "libunwind (libnvsnoop-unwind.so beside libnvsnoop.so).",
+	fputs("Stacks were unwound by glibc's backtrace(), which is slower: nvsnoop found no "
+	      "libunwind (libnvsnoop-unwind.so next to libnvsnoop.so).",
 	      t->f);
 }
 
@@ -295,18 +292,19 @@ static void find_ranges_elsewhere(struct nvs_telling *t)
 {
 	if (!ranges_elsewhere(t->story))
 		return;
-	fputs("Ranges of NVTX are not in the trace. They went to another tool, ", t->f);
+	fputs("NVTX ranges are not in the trace: NVTX_INJECTION64_PATH sent them to another tool, ",
+	      t->f);
 	nvs_say_text(t->f, nvs_story_session(t->story)->attr[NVS_ATTR_NVTX], 200);
-	fputs(", which NVTX_INJECTION64_PATH named.", t->f);
+	fputs(".", t->f);
 	fputs("--verify", t->more);
 }
 
-/* Who names his parts wants to see them. */
+/* A program with ranges is worth a hint to --by-nvtx. */
 static void find_ranges(struct nvs_telling *t)
 {
 	if (!nvs_reading_saw(t->story->source->first, NVS_REC_NVTX_BEGIN))
 		return;
-	fputs("The program has named parts of its run by ranges of NVTX.", t->f);
+	fputs("The program marks parts of its run with NVTX ranges.", t->f);
 	fputs("--by-nvtx", t->more);
 }
 
@@ -318,16 +316,16 @@ static void find_remarks(struct nvs_telling *t)
 
 	for (uint32_t i = 0; (f = nvs_trace_finding(trace, i)); i++)
 		n += f->kind == NVS_FINDING_REMARK;
-	/* Told already, as those in flight. */
+	/* These have findings of their own, as calls in flight have. */
 	n -= n && ranges_elsewhere(t->story);
 	n -= n && nvs_story_session(t->story)->newer_driver;
 	for (uint32_t i = 0; n && nvs_trace_inflight(trace, i); i++)
-		n--; /* told already */
+		n--;
 	if (!n)
 		return;
 	fputs(n == 1 ? "There is " : "There are ", t->f);
 	nvs_say_count(t->f, n, "remark", "remarks");
-	fputs(" on what the trace may not show.", t->f);
+	fputs(" on what may be missing from the trace.", t->f);
 	fputs("--verify", t->more);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences about a trace, and the way of a sentence to the output. */
+/* The summary's sentences about a trace, and how a sentence and its command are printed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "decode/report/summary/internal.h"
 #include "decode/report/core/report.h"
 
-#define TOP 3 /* entry points that are named with their time */
-#define SPACE "    " /* before a command */
+#define TOP 3 /* entry points named with their time */
+#define SPACE "    " /* indent of a command */
 
 const struct nvs_session *nvs_story_session(const struct nvs_story *s)
 {
@@ -23,7 +23,7 @@ bool nvs_story_ran(const struct nvs_story *s, int64_t *ns)
 
 /* ---- what happened ---- */
 
-static void say_gpus(struct nvs_telling *t)
+static void write_gpus(struct nvs_telling *t)
 {
 	const struct nvs_trace *trace = t->story->source->trace;
 	uint32_t n = nvs_trace_gpu_count(trace);
@@ -39,7 +39,7 @@ static void say_gpus(struct nvs_telling *t)
 	fputs(n > 1 && *name ? ")" : "", t->f);
 }
 
-static void say_run(struct nvs_telling *t)
+static void write_run(struct nvs_telling *t)
 {
 	const struct nvs_session *s = nvs_story_session(t->story);
 	const char *driver = s->attr[NVS_ATTR_DRIVER];
@@ -56,13 +56,13 @@ static void say_run(struct nvs_telling *t)
 	}
 	fputs(") ran", t->f);
 	if (nvs_story_ran(t->story, &ns)) {
-		/* What the trace has lost at its end is not known to be the end of the run. */
+		/* The run may have continued after a damaged or unread end of the trace. */
 		bool cut = s->end == NVS_END_DAMAGED || (s->end == NVS_END_CRASH && !s->spool_read);
 
 		fputs(cut ? " for at least " : " for ", t->f);
 		nvs_say_ns(t->f, (double)ns, 3);
 	}
-	say_gpus(t);
+	write_gpus(t);
 	if (driver) {
 		fputs(" (driver\u00a0", t->f);
 		nvs_say_text(t->f, driver, 40);
@@ -71,13 +71,14 @@ static void say_run(struct nvs_telling *t)
 	fputc('.', t->f);
 }
 
-static void say_end(struct nvs_telling *t)
+static void write_end(struct nvs_telling *t)
 {
 	static const char *const ends[] = {
-		[NVS_END_ORDERLY] = "It ended in order",
-		[NVS_END_CRASH] = "It was killed or crashed, or runs on where that cannot be seen",
+		[NVS_END_ORDERLY] = "It exited normally",
+		[NVS_END_CRASH] =
+			"It was killed or crashed, or may still be running in another container",
 		[NVS_END_DAMAGED] =
-			"The trace is damaged or cut off, and was read up to that point",
+			"The trace is damaged or truncated, and was read up to that point",
 		[NVS_END_RUNNING] = "It is still running",
 	};
 	const struct nvs_session *s = nvs_story_session(t->story);
@@ -95,31 +96,31 @@ static void say_end(struct nvs_telling *t)
 		      t->f);
 }
 
-static void say_part_of_run(struct nvs_telling *t)
+static void write_recorded_part(struct nvs_telling *t)
 {
 	const char *part = nvs_trace_part(t->story->source->trace);
 
 	if (!part)
 		return;
-	fputs("Of the run this was recorded: ", t->f);
+	fputs("Recorded part of the run: ", t->f);
 	nvs_say_text(t->f, part, 200);
 	fputc('.', t->f);
 }
 
-static void say_selection(struct nvs_telling *t)
+static void write_selection(struct nvs_telling *t)
 {
 	if (nvs_filter_asked(t->story->source->query))
-		fputs("Of all that, this is what the command line selects:", t->f);
+		fputs("The filters select this part:", t->f);
 }
 
-static void say_launches(struct nvs_telling *t)
+static void write_launches(struct nvs_telling *t)
 {
 	const struct nvs_story *s = t->story;
 
 	if (s->uncounted || s->tally->unseen)
 		return;
 	if (!s->tally->launches) {
-		fprintf(t->f, "%s launched no kernel.", s->several ? "They" : "It");
+		fprintf(t->f, "%s launched no kernels.", s->several ? "They" : "It");
 		return;
 	}
 	fputs(s->several ? "They launched " : "It launched ", t->f);
@@ -129,14 +130,14 @@ static void say_launches(struct nvs_telling *t)
 		nvs_say_count(t->f, s->facts->driver_launches, "of them", "of them");
 		fputs(" for copies and memsets", t->f);
 	}
-	fputs(", by ", t->f);
+	fputs(", with ", t->f);
 	nvs_say_count(t->f, s->facts->launch_submissions, "doorbell", "doorbells");
 	fputs(" and ", t->f);
 	nvs_say_bytes(t->f, s->facts->launch_bytes);
 	fputs(" of commands.", t->f);
 }
 
-static void say_work(struct nvs_telling *t)
+static void write_work(struct nvs_telling *t)
 {
 	const struct nvs_tally *y = t->story->tally;
 	uint64_t copies = 0, bytes = 0;
@@ -146,13 +147,13 @@ static void say_work(struct nvs_telling *t)
 		bytes += y->copied[mode];
 	}
 	if (copies) {
-		fputs(", also for ", t->f);
+		fputs(", including ", t->f);
 		nvs_say_count(t->f, copies, "copy (", "copies (");
 		nvs_say_bytes(t->f, bytes);
 		fputc(')', t->f);
 	}
 	if (y->memsets) {
-		fputs(copies ? " and " : ", also for ", t->f);
+		fputs(copies ? " and " : ", including ", t->f);
 		nvs_say_count(t->f, y->memsets, "memset (", "memsets (");
 		nvs_say_bytes(t->f, y->memset_bytes);
 		fputc(')', t->f);
@@ -160,12 +161,12 @@ static void say_work(struct nvs_telling *t)
 	fputc('.', t->f);
 }
 
-static void say_doorbells(struct nvs_telling *t)
+static void write_doorbells(struct nvs_telling *t)
 {
 	const struct nvs_story *s = t->story;
 	uint64_t setup = s->facts->setup_submissions;
 
-	fputs(s->several ? "In all they rang " : "In all it rang ", t->f);
+	fputs(s->several ? "They rang " : "It rang ", t->f);
 	nvs_say_count(t->f, s->submissions, "doorbell", "doorbells");
 	if (setup) {
 		fputs(" (", t->f);
@@ -176,14 +177,14 @@ static void say_doorbells(struct nvs_telling *t)
 	nvs_say_bytes(t->f, s->bytes);
 	fputs(" of commands", t->f);
 	if (s->uncounted)
-		fputs("; what they did is not known (recorded with level=counts).", t->f);
+		fputs("; their content is unknown (recorded with level=counts).", t->f);
 	else if (s->tally->unseen)
-		fputs("; what they did is not known (recorded with level=headers).", t->f);
+		fputs("; their content is unknown (recorded with level=headers).", t->f);
 	else
-		say_work(t);
+		write_work(t);
 }
 
-/* ---- what took the host's time ---- */
+/* ---- host time ---- */
 
 struct top {
 	const struct nvs_facts_api *api[TOP];
@@ -208,8 +209,8 @@ static void find_top(const struct nvs_facts *f, struct top *top)
 	}
 }
 
-/* Of what is not for contexts and modules, the rows that take a twentieth and more. */
-static void say_top(struct nvs_telling *t, const struct top *top)
+/* The top entry points that take at least 5 % each, without those for contexts and modules. */
+static void write_top(struct nvs_telling *t, const struct top *top)
 {
 	uint64_t all = t->story->facts->outermost[0].ns;
 
@@ -227,7 +228,7 @@ static void say_top(struct nvs_telling *t, const struct top *top)
 	}
 }
 
-static void say_spent(struct nvs_telling *t, bool summed)
+static void write_spent(struct nvs_telling *t, bool summed)
 {
 	const struct nvs_facts *f = t->story->facts;
 	uint64_t all = nvs_facts_all_ns(f);
@@ -235,27 +236,27 @@ static void say_spent(struct nvs_telling *t, bool summed)
 	fputs("The host spent ", t->f);
 	nvs_say_ns(t->f, (double)all, 3);
 	fputs(summed ? ", summed over threads, in " : " in ", t->f);
-	nvs_say_count(t->f, f->calls, "call of the driver API", "calls of the driver API");
+	nvs_say_count(t->f, f->calls, "driver API call", "driver API calls");
 	if (f->outermost[1].ns * 100 < all || !all)
 		return;
 	fputs(", ", t->f);
 	nvs_say_ns(t->f, (double)f->outermost[1].ns, 3);
 	fputs(" of it for contexts and modules", t->f);
 	if (f->outermost[0].ns) {
-		fputs("; the other ", t->f);
+		fputs("; the remaining ", t->f);
 		nvs_say_ns(t->f, (double)f->outermost[0].ns, 3);
 	}
 }
 
-static void say_total_time(struct nvs_telling *t)
+static void write_total_time(struct nvs_telling *t)
 {
 	if (!t->story->called)
 		return;
-	say_spent(t, false);
+	write_spent(t, false);
 	fputc('.', t->f);
 }
 
-static void say_time(struct nvs_telling *t)
+static void write_time(struct nvs_telling *t)
 {
 	const struct nvs_facts *f = t->story->facts;
 	uint64_t all = nvs_facts_all_ns(f);
@@ -263,28 +264,28 @@ static void say_time(struct nvs_telling *t)
 	int64_t ran;
 
 	if (!t->story->called) {
-		fputs("Which calls took the host's time is not known: none were recorded "
-		      "(api=off, or an older nvsnoop).",
+		fputs("Host time by call is unknown: no calls were recorded (api=off, or an older "
+		      "nvsnoop).",
 		      t->f);
 		return;
 	}
-	say_spent(t, nvs_story_ran(t->story, &ran) && all > (uint64_t)ran);
+	write_spent(t, nvs_story_ran(t->story, &ran) && all > (uint64_t)ran);
 	find_top(f, &top);
-	say_top(t, &top);
+	write_top(t, &top);
 	fputc('.', t->f);
 	fputs("--by-api -s host_us", t->more);
 }
 
-/* ---- from the sentences to the output ---- */
+/* ---- output ---- */
 
-/* The sentence that SAY makes, and what its command has behind the trace: "" for none. To be freed.
- */
+/* A finished sentence, and the arguments of its command after the trace; "" for none. */
 struct told {
 	char *text, *more;
 	bool names_api;
 };
 
-static int tell(const struct nvs_story *story, void (*say)(struct nvs_telling *), struct told *told)
+static int make_sentence(const struct nvs_story *story, void (*say)(struct nvs_telling *),
+			 struct told *told)
 {
 	size_t length, more_length;
 	struct nvs_telling t = {.story = story};
@@ -304,14 +305,14 @@ static int tell(const struct nvs_story *story, void (*say)(struct nvs_telling *)
 	return failed ? -ENOMEM : 0;
 }
 
-static void forget(struct told *told)
+static void free_sentence(struct told *told)
 {
 	free(told->text);
 	free(told->more);
 }
 
-static void say_patterns(FILE *f, const char *option, const struct nvs_patterns *list,
-			 bool excluding_alone)
+static void write_patterns(FILE *f, const char *option, const struct nvs_patterns *list,
+			   bool excluding_alone)
 {
 	for (uint32_t i = 0; i < list->n; i++) {
 		const struct nvs_pattern *p = list->list + i;
@@ -319,21 +320,21 @@ static void say_patterns(FILE *f, const char *option, const struct nvs_patterns 
 		if (excluding_alone && !p->excludes)
 			continue;
 		fprintf(f, " --%s=", option);
-		nvs_say_value(f, p->text - p->excludes); /* with its ! */
+		nvs_say_value(f, p->text - p->excludes); /* including its ! */
 	}
 }
 
-/* So that what is shown is about the same. */
+/* Repeats the filters, so that the command shows the same selection. */
 static void repeat_selection(FILE *f, const struct nvs_options_report *o, bool names_api)
 {
 	if (o->query.range.by) {
 		fputs(" --range=", f);
 		nvs_say_value(f, o->query.range.text);
 	}
-	say_patterns(f, "thread", &o->query.thread, false);
-	say_patterns(f, "channel", &o->query.channel, false);
-	say_patterns(f, "api", &o->query.api, names_api);
-	say_patterns(f, "nvtx", &o->query.nvtx, false);
+	write_patterns(f, "thread", &o->query.thread, false);
+	write_patterns(f, "channel", &o->query.channel, false);
+	write_patterns(f, "api", &o->query.api, names_api);
+	write_patterns(f, "nvtx", &o->query.nvtx, false);
 }
 
 static void print_command(struct nvs_out *out, const struct nvs_story *story,
@@ -345,7 +346,7 @@ static void print_command(struct nvs_out *out, const struct nvs_story *story,
 	fputs(SPACE, out->file);
 	nvs_say_word(out->file, o->called);
 	fputc(' ', out->file);
-	/* Standard input has been read. */
+	/* Standard input cannot be read again. */
 	nvs_say_word(out->file, strcmp(trace, "-") ? trace : "TRACE");
 	if (o->read.spool) {
 		fputs(" --spool=", out->file);
@@ -361,13 +362,13 @@ static int print_sentence(struct nvs_out *out, const struct nvs_story *story,
 			  void (*say)(struct nvs_telling *))
 {
 	struct told told;
-	int r = tell(story, say, &told);
+	int r = make_sentence(story, say, &told);
 
 	if (!r && *told.text)
 		nvs_print_wrapped(out, told.text, 0);
 	if (!r && *told.more)
 		print_command(out, story, &told);
-	forget(&told);
+	free_sentence(&told);
 	return r;
 }
 
@@ -380,7 +381,7 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 		struct told told;
 		char *line = NULL;
 
-		r = tell(story, u->find, &told);
+		r = make_sentence(story, u->find, &told);
 		if (!r && *told.text && asprintf(&line, "- %s", told.text) < 0)
 			r = -ENOMEM;
 		if (!r && line) {
@@ -394,7 +395,7 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 			any = true;
 		}
 		free(line);
-		forget(&told);
+		free_sentence(&told);
 	}
 	return r;
 }
@@ -404,13 +405,13 @@ bool nvs_story_empty(const struct nvs_story *s)
 	return nvs_filter_asked(s->source->query) && !s->submissions && !s->facts->calls;
 }
 
-#define ABOUT_ALL 3 /* sentences, whatever is selected and recorded */
+#define ABOUT_ALL 3 /* the first sentences, printed for any selection */
 
 int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 {
 	static void (*const sentences[])(struct nvs_telling *) = {
-		say_run,      say_end,	     say_part_of_run, say_selection,
-		say_launches, say_doorbells, say_time};
+		write_run,	write_end,	 write_recorded_part, write_selection,
+		write_launches, write_doorbells, write_time};
 	int r = 0;
 
 	bool nothing = nvs_story_empty(story) || (nvs_trace_never_on(story->source->trace) &&
@@ -424,11 +425,11 @@ int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 
 int nvs_story_print_total(struct nvs_out *out, const struct nvs_story *story)
 {
-	int r = print_sentence(out, story, say_launches);
+	int r = print_sentence(out, story, write_launches);
 
 	if (!r)
-		r = print_sentence(out, story, say_doorbells);
-	return r ? r : print_sentence(out, story, say_total_time);
+		r = print_sentence(out, story, write_doorbells);
+	return r ? r : print_sentence(out, story, write_total_time);
 }
 
 char *nvs_story_findings(const struct nvs_story *story)
@@ -438,14 +439,14 @@ char *nvs_story_findings(const struct nvs_story *story)
 	for (const struct nvs_unusual *u = nvs_unusual; u->name && text; u++) {
 		struct told told;
 
-		if (!tell(story, u->find, &told) && *told.text) {
+		if (!make_sentence(story, u->find, &told) && *told.text) {
 			more = NULL;
 			if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", u->name) < 0)
 				more = NULL;
 			free(text);
 			text = more;
 		}
-		forget(&told);
+		free_sentence(&told);
 	}
 	return text;
 }

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* A trace in sentences: what happened, what took the host's time, and what is unusual. */
+/* The summary's sentences about a trace: what happened, which calls took the host's time, and
+ * findings. */
 #ifndef NVSNOOP_DECODE_REPORT_SUMMARY_SENTENCES_H
 #define NVSNOOP_DECODE_REPORT_SUMMARY_SENTENCES_H
 
 #include "decode/analysis/session_stats.h"
 #include "decode/report/core/report.h"
 
-/* What the sentences are about. */
+/* Input of the sentences. */
 struct nvs_story {
 	const struct nvs_source *source;
 	const struct nvs_options_report *options;
 	const struct nvs_facts *facts;
-	const char *command; /* as it was typed; "" where the trace does not say */
-	const char *rank; /* "3 of 8, local rank ..": up to the comma; "" */
-	const struct nvs_tally *tally; /* of what is selected */
-	uint64_t submissions, bytes; /* likewise */
-	bool uncounted; /* level=counts: nothing but these two is known */
-	bool called; /* the trace holds calls */
-	bool several; /* programs: they, not it */
+	const char *command; /* command line of the program; "" if unknown */
+	const char *rank; /* "3 of 8, local rank ..", printed up to the comma; or "" */
+	const struct nvs_tally *tally; /* of the selected submissions */
+	uint64_t submissions, bytes; /* of the selected submissions, too */
+	bool uncounted; /* level=counts: only these two are known */
+	bool called; /* the trace has calls */
+	bool several; /* about several programs: "they" instead of "it" */
 };
 
-/* The selection of the command line has left nothing of the trace. */
+/* Returns true if the filters select nothing of the trace. */
 bool nvs_story_empty(const struct nvs_story *story);
-/* 0 or -ENOMEM, as of the next. */
+/* Both return 0 or -ENOMEM. */
 int nvs_story_print(struct nvs_out *out, const struct nvs_story *story);
-/* The same of several traces: of FACTS what nvs_facts_sum() sums up. */
+/* For several traces: FACTS has only what nvs_facts_sum() adds up. */
 int nvs_story_print_total(struct nvs_out *out, const struct nvs_story *story);
-/* Names of what is unusual, as "failures, not_whole"; to be freed. NULL: no memory. */
+/* Names of the findings, for example "failures, not_whole". The caller frees it; NULL if memory is
+ * short. */
 char *nvs_story_findings(const struct nvs_story *story);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The report without an option: what happened, in sentences, and which entry points took the host's
- * time. For programs, and with --wide, all that is counted of a trace.
- */
+/* The report without an option: what happened, in sentences, and the entry points that took the
+ * host's time. With --wide, and as JSON or CSV, all counters of a trace. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +14,19 @@
 #include "decode/report/core/operation_columns.h"
 #include "decode/report/core/report.h"
 
-#define ROWS 10 /* of the table, where -n does not say */
+#define ROWS 10 /* of the table, without -n */
 
 struct row {
 	const struct nvs_source *source;
 	const struct nvs_session *session;
 	struct nvs_about about;
 	uint64_t threads, channels;
-	bool uncounted; /* level=counts: but for how many submissions and bytes, nothing is known */
-	struct nvs_tally tally; /* of all submissions */
-	uint64_t submissions, bytes; /* likewise: of those that are selected */
+	bool uncounted; /* level=counts: only SUBMISSIONS and BYTES are known */
+	struct nvs_tally tally; /* of the selected submissions */
+	uint64_t submissions, bytes; /* of the selected submissions */
 	struct nvs_facts *facts;
 	char *findings;
-	bool called; /* the trace holds calls */
+	bool called; /* the trace has calls */
 };
 
 NVS_SOURCE_GETTERS(struct row, r->source)
@@ -57,7 +55,7 @@ NVS_GET_COUNT(struct row, bytes, nvs_bytes_told(r->session))
 NVS_GET_COUNT(struct row, gaps, r->session->counts.gaps)
 NVS_GET_COUNT(struct row, lost_submissions, r->session->counts.lost_submissions)
 NVS_GET_COUNT(struct row, orphans, r->session->counts.orphans)
-/* What the library counts itself stands at the end of a trace that was ended in order. */
+/* The recorder's own totals are in the last record of a trace, if it exited normally. */
 #define TOTALS_COLUMN(name) \
 	NVS_GET_KNOWN(struct row, name, r->session->has_totals, r->session->totals.name)
 TOTALS_COLUMN(fast)
@@ -100,8 +98,7 @@ static void get_writer_cpu(const void *row, struct nvs_value *v)
 	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_NS : NVS_VALUE_NONE;
 }
 
-NVS_GET_TEXT(struct row, operations,
-	     r->tally.unseen ? "- (what was submitted was not recorded: level)" : "")
+NVS_GET_TEXT(struct row, operations, r->tally.unseen ? "- (commands were not recorded: level)" : "")
 
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_source_trace, 0},
@@ -167,7 +164,7 @@ static const struct nvs_column columns[] = {
 	{"file_bytes", "file bytes", get_file_bytes, 0},
 };
 
-static struct nvs_story story_of(const struct row *r)
+static struct nvs_story make_story(const struct row *r)
 {
 	return (struct nvs_story){
 		.source = r->source,
@@ -216,12 +213,12 @@ static int make_row(struct row *r, const struct nvs_source *s, struct nvs_facts 
 	r->uncounted = r->session->header.flags & NVS_HDR_COUNTS;
 	r->tally.unseen += r->uncounted;
 	nvs_about(&r->about, s->trace);
-	story = story_of(r);
+	story = make_story(r);
 	r->findings = nvs_story_findings(&story);
 	return r->findings ? 0 : -ENOMEM;
 }
 
-/* One that is not known is shown as such; a text that is not there is not missed. */
+/* Printed as "-" if unknown; other columns are left out then. */
 static bool is_figure(const struct nvs_column *c)
 {
 	return c->get == get_threads || c->get == get_entries;
@@ -259,7 +256,7 @@ static void print_counts(struct nvs_out *out, const struct row *row)
 	}
 }
 
-/* Of traces that are not kept the name says nothing. */
+/* The name of a temporary trace is not printed. */
 static void print_head(struct nvs_run *run, uint32_t i)
 {
 	if (i)
@@ -271,7 +268,7 @@ static void print_head(struct nvs_run *run, uint32_t i)
 	fprintf(run->out->file, ":%s\n", nvs_out_style(run->out, NVS_STYLE_PLAIN));
 }
 
-/* What all traces have done together. */
+/* Sentences on the sum of all traces. */
 static int print_total(struct nvs_run *run, const struct row *rows)
 {
 	struct nvs_facts facts = {.source = run->sources};
@@ -289,7 +286,7 @@ static int print_total(struct nvs_run *run, const struct row *rows)
 	fprintf(run->out->file, "\n%sThe %u traces together:%s\n",
 		nvs_out_style(run->out, NVS_STYLE_HEAD), run->n,
 		nvs_out_style(run->out, NVS_STYLE_PLAIN));
-	story = story_of(&all);
+	story = make_story(&all);
 	story.options = run->options;
 	story.several = true;
 	return nvs_story_print_total(run->out, &story);
@@ -302,7 +299,7 @@ static int print_text(struct nvs_run *run, const struct row *rows)
 	int r = 0;
 
 	for (uint32_t i = 0; i < run->n && !r; i++) {
-		struct nvs_story story = story_of(rows + i);
+		struct nvs_story story = make_story(rows + i);
 
 		story.options = run->options;
 		if (run->n > 1)
@@ -324,7 +321,7 @@ static int print_text(struct nvs_run *run, const struct row *rows)
 	return nvs_print_top_apis(run, o->print.has_rows ? o->print.rows : ROWS);
 }
 
-/* A row of noughts is printed all the same; that it shows something nobody says. */
+/* A row of zeros is printed, but does not count as output. */
 static int print_rows(struct nvs_run *run, const struct row *rows)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
@@ -334,7 +331,7 @@ static int print_rows(struct nvs_run *run, const struct row *rows)
 				      &run->options->print);
 
 	for (uint32_t i = 0; i < run->n; i++) {
-		struct nvs_story story = story_of(rows + i);
+		struct nvs_story story = make_story(rows + i);
 
 		any |= !nvs_story_empty(&story);
 	}
@@ -376,21 +373,20 @@ static void free_facts(struct nvs_run *run)
 		nvs_facts_free(facts + i);
 }
 
-NVS_REPORT(
-	summary, .name = "summary", .standard = true, .place = 5,
-	.help = "what happened, in sentences, and the entry points that\n"
-		"took the host's time: printed where no report is named",
-	.man = "What happened, in sentences: launches, doorbells and bytes, what took the host's "
-	       "time, and what is unusual, each with\nthe command that shows more. Unusual are a "
-	       "trace that is not whole, calls that failed or had not returned, graphs that are\n"
-	       "instantiated about as often as they are launched, launches that had to load code "
-	       "for long, a call that took a hundred times\nthe median of its kind (but for those "
-	       "that wait, copy or set up), long waits for the writer, and remarks of\n"
-	       ".BR \\-\\-verify .\nThen entry points by the host's time in their calls (the "
-	       "median to 3 %); those that set up contexts and modules apart.\nWith\n"
-	       ".B \\-\\-wide\nall that is counted of the trace as well, as JSON and CSV have it. "
-	       "This is printed where no report is named.",
-	.needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY |
-		 NVS_NEED_FILTERS,
-	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_facts),
-	.begin = begin, .print = print, .free = free_facts);
+NVS_REPORT(summary, .name = "summary", .standard = true, .place = 5,
+	   .help = "what happened, in sentences, and the entry points that\ntook the host's time: "
+		   "printed if no report is given",
+	   .man = "What happened, in sentences: launches, doorbells and bytes, what took the "
+		  "host's time, and findings, each with\na command that shows more. Findings are a "
+		  "trace that is not whole, calls that failed or had not returned, graphs that "
+		  "are\ninstantiated about as often as they are launched, launches that spent long "
+		  "loading code, a call that took a hundred times\nthe median of its API (except "
+		  "calls that wait, copy or set up), long waits for the writer, and remarks "
+		  "of\n.BR \\-\\-verify .\nThen entry points by the host time of their calls (the "
+		  "median to 3 %); calls that set up contexts and modules separately.\nWith\n.B "
+		  "\\-\\-wide\nalso all counters of the trace, as in JSON and CSV. The summary is "
+		  "printed if no report is given.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY |
+		    NVS_NEED_FILTERS,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	   .each = sizeof(struct nvs_facts), .begin = begin, .print = print, .free = free_facts);

@@ -412,7 +412,7 @@ static void derive_latency(const struct bench_series *series, struct bench_figur
 	if (slope > 0)
 		bench_note(figures, "%s: %.0f cycles plus 1 for each %.0f bytes.", series->name,
 			   start, 1 / slope);
-	bench_picture(figures, "latency", "TMA: from issue until the mbarrier says so", series,
+	bench_picture(figures, "latency", "TMA: from issue to completion of the mbarrier", series,
 		      true, true);
 }
 

@@ -71,4 +71,4 @@ $(patsubst %.c,$(BUILD)/%.o,$(shell grep -rl --include='*.c' NVS_VERSION decode 
 clean:
 	$(Q)rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -15,6 +15,7 @@ help:
 	@echo 'make install         install to PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make uninstall       remove what make install installed'
 	@echo 'make bundle          make $(BUILD)/bundle, a folder that runs without installation'
+	@echo 'make deb             make packages for Debian and Ubuntu in $(BUILD)/deb'
 	@echo 'make format-check    check the formatting; make format corrects it'
 	@echo 'make clean           remove $(BUILD)/'
 	@echo 'scripts/gpu-check    run all checks on a real GPU (needs nvcc)'
@@ -56,7 +57,7 @@ INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir
             $(TOOLS:%=$(DESTDIR)$(datadir)/fish/vendor_completions.d/%.fish) \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
 SQL       = $(wildcard decode/sql/*.sql)
-DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg)
+DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg docs/img/*.png)
 
 # Paths relative to ${prefix} in the .pc file, so that pkg-config can be given another prefix.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
@@ -133,6 +134,15 @@ $(BUNDLE)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/
 $(BUNDLE)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ $(BUNDLE_LIBS) -ldl && rm -f $@.d
+
+# ---- Debian packages ----
+
+SLOW_TESTS += scripts/check-deb
+
+.PHONY: deb
+deb: all
+	+$(Q)BUILD=$(BUILD) scripts/make-deb
+	$(call say,DEB,$(BUILD)/deb)
 
 # ---- formatting ----
 

@@ -3,6 +3,7 @@
  * of it. */
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/report/core/report.h"
 
 extern const struct nvs_report *const __start_nvs_reports[], *const __stop_nvs_reports[];
@@ -12,7 +13,7 @@ static int by_place(const void *a, const void *b)
 	const struct nvs_report *x = *(const struct nvs_report *const *)a;
 	const struct nvs_report *y = *(const struct nvs_report *const *)b;
 
-	return x->place < y->place ? -1 : x->place > y->place;
+	return NVS_CMP(x->place, y->place);
 }
 
 const struct nvs_report *nvs_report_at(uint32_t index)

@@ -10,13 +10,13 @@
 #define NVS_LONGEST_WORD 64 /* bytes compared */
 
 /* Folds case, and treats space, '-' and '_' alike. */
-static inline int nvs_letter(char c)
+static inline int nvs_fold_letter(char c)
 {
 	return c == ' ' || c == '-' ? '_' : tolower((unsigned char)c);
 }
 
 /* Number of letters to change, insert or delete to turn one word into the other. */
-static inline uint32_t nvs_distance(const char *a, size_t na, const char *b, size_t nb)
+static inline uint32_t nvs_edit_distance(const char *a, size_t na, const char *b, size_t nb)
 {
 	uint32_t row[NVS_LONGEST_WORD + 1];
 
@@ -28,7 +28,8 @@ static inline uint32_t nvs_distance(const char *a, size_t na, const char *b, siz
 		uint32_t before = row[0]++;
 
 		for (uint32_t k = 0; k < nb; k++) {
-			uint32_t changed = before + (nvs_letter(a[i]) != nvs_letter(b[k]));
+			uint32_t changed = before +
+					   (nvs_fold_letter(a[i]) != nvs_fold_letter(b[k]));
 			uint32_t shorter = row[k] < row[k + 1] ? row[k] : row[k + 1];
 
 			before = row[k + 1];

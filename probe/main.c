@@ -18,16 +18,17 @@ static const struct study_name {
 	uint32_t repeat; /* default of --repeat */
 	const char *help; /* NULL: internal, run by another study */
 } studies[] = {
-	{"dma", probe_dma, "rvsim", 30,
+	{"dma", probe_run_dma, "rvsim", 30,
 	 "transfers inline and by copy engine: latency, bandwidth, crossover"},
-	{"doorbell", probe_doorbell, "r", 30, "from the doorbell store to completion, by stages"},
-	{"submit", probe_submit_text, "nuabct", 0,
+	{"doorbell", probe_run_doorbell, "r", 30,
+	 "from the doorbell store to completion, by stages"},
+	{"submit", probe_run_submit, "nuabct", 0,
 	 "FILE: methods as text, as --dump prints them; - is stdin"},
-	{"graph", probe_graph, "rvN", 200, "graph launches by length: time, bytes, steps"},
-	{"bench", probe_bench, "vnlodkx", 0,
+	{"graph", probe_run_graph, "rvN", 200, "graph launches by length: time, bytes, steps"},
+	{"bench", probe_run_bench, "vnlodkx", 0,
 	 "[NAME...]: GPU microbenchmarks with generated kernels"},
-	{"copies", probe_copies, "s", 0, NULL},
-	{"graph-launches", probe_graph_launches, "rN", 20, NULL},
+	{"copies", probe_run_copies, "s", 0, NULL},
+	{"graph-launches", probe_run_graph_launches, "rN", 20, NULL},
 };
 enum { STUDIES = sizeof(studies) / sizeof(studies[0]) };
 
@@ -315,12 +316,12 @@ int main(int argc, char **argv)
 		study++;
 	if (study == studies + STUDIES)
 		exit_usage("there is no study '%s'", argv[optind]);
-	text = study->run == probe_submit_text;
+	text = study->run == probe_run_submit;
 	if (text && ++optind == argc)
 		exit_usage("%s", "submit needs a FILE; - is standard input");
 	if (text)
 		options.file = argv[optind];
-	bench = study->run == probe_bench;
+	bench = study->run == probe_run_bench;
 	if (bench) {
 		options.names = argv + optind + 1;
 		options.nnames = argc - optind - 1;

@@ -26,7 +26,7 @@ void probe_die(const char *format, ...) __attribute__((noreturn, format(printf, 
 /* Calls probe_die() if ERROR, the result of driver call WHAT, is not 0. */
 void probe_check(int error, const char *what);
 /* Formats a string; the caller frees it. Exits if there is no memory. */
-char *probe_text(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
+char *probe_vformat(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 #define PROBE_CU(call) probe_check(cu.call, #call)
 
 uint64_t probe_now(void); /* ns, CLOCK_MONOTONIC */
@@ -48,20 +48,20 @@ struct probe_memory {
  * program choose the address, because a GPFIFO entry holds only 40 bits; otherwise it may be
  * anywhere, and the ring must be able to name it.
  */
-void probe_memory_for_commands(struct probe_memory *memory, enum probe_place place, size_t size);
+void probe_allocate_commands(struct probe_memory *memory, enum probe_place place, size_t size);
 void probe_memory(struct probe_memory *memory, enum probe_place place, size_t size);
 void probe_memory_free(struct probe_memory *memory);
 const char *probe_place_name(enum probe_place place);
 
 /* ---- lane.c ---- */
-enum probe_lane_kind {
+enum probe_channel_kind {
 	PROBE_COMPUTE, /* compute on subchannel 1, copies on 4 */
 	PROBE_COPY_HTOD, /* the driver's channel for copies to the device */
 	PROBE_COPY_DTOH,
-	PROBE_LANES
+	PROBE_CHANNEL_KINDS
 };
 
-struct probe_lane {
+struct probe_channel_kind_entry {
 	struct probe_channel channel;
 	const char *name; /* "compute", "copy HtoD", "copy DtoH" */
 };
@@ -69,7 +69,7 @@ struct probe_lane {
 struct probe_session {
 	int device;
 	void *context, *work; /* work: a stream that the driver keeps using */
-	struct probe_lane lanes[PROBE_LANES];
+	struct probe_channel_kind_entry lanes[PROBE_CHANNEL_KINDS];
 	struct probe_memory commands, semaphores; /* host */
 	uint32_t payload; /* last payload used */
 	char doing[160]; /* context to append to an error message; may be "" */
@@ -84,24 +84,24 @@ struct probe_session {
 #define PROBE_SEMAPHORES 256 /* of 16 bytes each */
 
 /* Reads the SM clock with NVML, where it is installed. */
-void probe_clock(struct probe_session *session);
+void probe_read_sm_clock(struct probe_session *session);
 /* Opens only a context, for studies of what the driver submits. */
 void probe_open_context(struct probe_session *session, int device);
 /* Adds channels, and memory for commands and semaphores, to an open context. */
-void probe_open_lanes(struct probe_session *session);
+void probe_open_channels(struct probe_session *session);
 void probe_open(struct probe_session *session, int device);
 /* Frees everything. */
 void probe_close(struct probe_session *session);
-static inline uint64_t probe_semaphore(const struct probe_session *s, uint32_t i)
+static inline uint64_t probe_semaphore_address(const struct probe_session *s, uint32_t i)
 {
 	return s->semaphores.gpu + i * 16ull;
 }
 /* The payload released to semaphore I, and its GPU timestamp in ns. */
-static inline uint32_t probe_payload(const struct probe_session *s, uint32_t i)
+static inline uint32_t probe_semaphore_payload(const struct probe_session *s, uint32_t i)
 {
 	return ((const volatile uint32_t *)s->semaphores.cpu)[i * 4];
 }
-static inline uint64_t probe_timestamp(const struct probe_session *s, uint32_t i)
+static inline uint64_t probe_semaphore_timestamp(const struct probe_session *s, uint32_t i)
 {
 	return ((const volatile uint64_t *)s->semaphores.cpu)[i * 2 + 1];
 }
@@ -109,26 +109,28 @@ static inline uint64_t probe_timestamp(const struct probe_session *s, uint32_t i
  * Copies BYTES from FROM, in the session's command memory, to the same offset of COMMANDS. Does
  * nothing if COMMANDS is the session's own memory.
  */
-void probe_upload(struct probe_session *session, const struct probe_memory *commands,
-		  const void *from, size_t bytes);
+void probe_upload_commands(struct probe_session *session, const struct probe_memory *commands,
+			   const void *from, size_t bytes);
 /*
  * Submits DWORDS dwords at COMMANDS + OFFSET bytes, in as many segments as needed. Exits on
  * failure.
  */
-void probe_submit(struct probe_lane *lane, const struct probe_memory *commands, size_t offset,
-		  uint64_t dwords);
+void probe_submit(struct probe_channel_kind_entry *lane, const struct probe_memory *commands,
+		  size_t offset, uint64_t dwords);
 /* The same for pieces, one GPFIFO entry each. */
-void probe_submit_pieces(struct probe_lane *lane, const struct nvs_piece *pieces, uint32_t n);
+void probe_submit_pieces(struct probe_channel_kind_entry *lane,
+			 const struct nvs_ring_segment *pieces, uint32_t n);
 /*
  * Waits until semaphore I holds PAYLOAD. Exits with the fault's description if the channel was
  * stopped, or with a message after SECONDS.
  */
-void probe_wait(struct probe_session *session, struct probe_lane *lane, uint32_t i,
+void probe_wait(struct probe_session *session, struct probe_channel_kind_entry *lane, uint32_t i,
 		uint32_t payload, unsigned seconds);
 /*
  * The same for 32 bits at AT, or 64 if WIDE. OF is text for the timeout message, such as " of ...".
  */
-void probe_wait_at(struct probe_session *session, struct probe_lane *lane, const volatile void *at,
-		   bool wide, uint64_t payload, unsigned seconds, const char *of);
+void probe_wait_at(struct probe_session *session, struct probe_channel_kind_entry *lane,
+		   const volatile void *at, bool wide, uint64_t payload, unsigned seconds,
+		   const char *of);
 
 #endif

@@ -19,8 +19,8 @@ struct probe_options {
 	bool compare; /* dma: compare with times that profilers report */
 	const char *file; /* submit: the text; "-": standard input */
 	const char *src, *dst; /* submit: files for $src and of $dst; NULL: none */
-	const char *channel; /* submit: probe_lane.name, or its last word; NULL: chosen by the
-				classes used */
+	const char *channel; /* submit: probe_channel_kind_entry.name, or its last word; NULL:
+				chosen by the classes used */
 	uint32_t timeout; /* submit: seconds */
 	bool dry_run; /* submit, bench */
 	bool unsafe; /* submit */
@@ -32,13 +32,13 @@ struct probe_options {
 };
 
 /* Each prints its results and returns the exit status. */
-int probe_dma(const struct probe_options *options);
-int probe_copies(const struct probe_options *options); /* internal, run by --compare */
-int probe_doorbell(const struct probe_options *options);
-int probe_submit_text(const struct probe_options *options);
-int probe_graph(const struct probe_options *options);
-int probe_bench(const struct probe_options *options);
-/* Internal, run and recorded by probe_graph(); prints nothing. */
-int probe_graph_launches(const struct probe_options *options);
+int probe_run_dma(const struct probe_options *options);
+int probe_run_copies(const struct probe_options *options); /* internal, run by --compare */
+int probe_run_doorbell(const struct probe_options *options);
+int probe_run_submit(const struct probe_options *options);
+int probe_run_graph(const struct probe_options *options);
+int probe_run_bench(const struct probe_options *options);
+/* Internal, run and recorded by probe_run_graph(); prints nothing. */
+int probe_run_graph_launches(const struct probe_options *options);
 
 #endif

@@ -10,7 +10,7 @@
 #define LEADS 1u /* a block begins here */
 #define SEEN 2u
 
-struct finding {
+struct block_search {
 	const struct nvs_cubin *cubin;
 	const struct nvs_cubin_function *function;
 	enum nvs_sass_form form;
@@ -21,26 +21,26 @@ struct finding {
 	struct nvs_sass_blocks *blocks;
 };
 
-static void count_unknown(struct finding *f, uint32_t at)
+static void count_unknown(struct block_search *f, uint32_t at)
 {
 	if (!f->blocks->unknown++)
 		f->blocks->unknown_at = at;
 }
 
-static bool is_inside(const struct finding *f, int64_t at)
+static bool is_inside(const struct block_search *f, int64_t at)
 {
 	return at >= 0 && at % 16 == 0 && at / 16 < f->n;
 }
 
 /* Begins a block at the N-th instruction and queues it; each is queued once. */
-static void begin_block(struct finding *f, uint32_t n)
+static void begin_block(struct block_search *f, uint32_t n)
 {
 	if (!(f->marks[n] & LEADS))
 		f->todo[f->ntodo++] = n;
 	f->marks[n] |= LEADS;
 }
 
-static void begin_block_at(struct finding *f, int64_t at, uint32_t from)
+static void begin_block_at(struct block_search *f, int64_t at, uint32_t from)
 {
 	if (is_inside(f, at))
 		begin_block(f, (uint32_t)(at / 16));
@@ -48,7 +48,7 @@ static void begin_block_at(struct finding *f, int64_t at, uint32_t from)
 		count_unknown(f, from);
 }
 
-static void follow_code(struct finding *f, uint32_t n)
+static void follow_code(struct block_search *f, uint32_t n)
 {
 	struct nvs_sass_insn insn;
 	struct nvs_sass_flow flow;
@@ -72,7 +72,7 @@ static void follow_code(struct finding *f, uint32_t n)
  * Reads the target lists of the indirect branches: each has the branch's offset, two unknown words
  * with the number of targets in the second, and the targets.
  */
-static void read_target_lists(struct finding *f)
+static void read_target_lists(struct block_search *f)
 {
 	struct nvs_cubin_attribute a;
 	uint32_t targets;
@@ -82,16 +82,16 @@ static void read_target_lists(struct finding *f)
 		if (a.code != NVS_ATTR_INDIRECT_BRANCH_TARGETS || a.format != 4)
 			continue;
 		for (k = 0; a.size - k >= 12;) {
-			targets = nvs_u32(a.value + k + 8);
+			targets = nvs_elf_u32(a.value + k + 8);
 			k += 12;
 			for (; targets && a.size - k >= 4; targets--, k += 4)
-				begin_block_at(f, nvs_u32(a.value + k), 0);
+				begin_block_at(f, nvs_elf_u32(a.value + k), 0);
 		}
 	}
 }
 
 /* Adds functions within this one's code: ptxas puts those that only it calls after it. */
-static void find_entries(struct finding *f)
+static void find_entries(struct block_search *f)
 {
 	uint64_t begin = f->function->offset, end = begin + f->function->size;
 	struct nvs_cubin_symbol y;
@@ -104,12 +104,12 @@ static void find_entries(struct finding *f)
 }
 
 /* A block begins at a branch target, and where reachability changes. */
-static bool is_block_start(const struct finding *f, uint32_t n)
+static bool is_block_start(const struct block_search *f, uint32_t n)
 {
 	return !n || f->marks[n] & LEADS || !(f->marks[n] & SEEN) != !(f->marks[n - 1] & SEEN);
 }
 
-static int write_blocks(struct finding *f, const struct nvs_sass_memory *memory)
+static int write_blocks(struct block_search *f, const struct nvs_sass_memory *memory)
 {
 	struct nvs_sass_blocks *b = f->blocks;
 	uint32_t n = 0;
@@ -132,10 +132,10 @@ static int write_blocks(struct finding *f, const struct nvs_sass_memory *memory)
 int nvs_sass_blocks(const struct nvs_cubin *cubin, const struct nvs_cubin_function *function,
 		    const struct nvs_sass_memory *memory, struct nvs_sass_blocks *blocks)
 {
-	struct finding f = {.cubin = cubin,
-			    .function = function,
-			    .form = nvs_sass_form(cubin->arch),
-			    .blocks = blocks};
+	struct block_search f = {.cubin = cubin,
+				 .function = function,
+				 .form = nvs_sass_form(cubin->arch),
+				 .blocks = blocks};
 	size_t count = nvs_sass_insn_count(f.form, function->size);
 	int r = -ENOMEM;
 

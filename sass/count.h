@@ -80,7 +80,7 @@ struct nvs_count_options {
 	void *arg;
 };
 
-struct nvs_counted_kernel {
+struct nvs_instrumented_kernel {
 	const char *name; /* mangled; points into the input cubin */
 	uint64_t counters; /* 0: not rewritten, for the reason WHY (NULL: not requested) */
 	const char *why;
@@ -103,12 +103,12 @@ struct nvs_counted_kernel {
 	bool narrow;
 };
 
-struct nvs_counted {
+struct nvs_instrumented {
 	uint8_t *cubin; /* NULL: no kernel was rewritten */
 	size_t size;
-	struct nvs_counted_kernel *kernel;
+	struct nvs_instrumented_kernel *kernel;
 	uint32_t n, rewritten;
-	size_t cubin_bytes, kernel_bytes; /* for nvs_counted_free() */
+	size_t cubin_bytes, kernel_bytes; /* for nvs_instrumented_free() */
 };
 
 /*
@@ -117,8 +117,8 @@ struct nvs_counted {
  */
 int nvs_count_rewrite(const void *cubin, size_t size, const struct nvs_count_words *words,
 		      const struct nvs_count_options *options, const struct nvs_sass_memory *memory,
-		      struct nvs_counted *counted);
-void nvs_counted_free(struct nvs_counted *counted, const struct nvs_sass_memory *memory);
+		      struct nvs_instrumented *counted);
+void nvs_instrumented_free(struct nvs_instrumented *counted, const struct nvs_sass_memory *memory);
 
 struct nvs_count_sums {
 	uint64_t warps, threads;

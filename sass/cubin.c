@@ -83,7 +83,7 @@ bool nvs_cubin_attribute(const struct nvs_cubin_section *s, size_t *at,
 	p = s->data + *at;
 	*a = (struct nvs_cubin_attribute){p[0], p[1], 2, p + 2, *at};
 	if (p[0] == 4) {
-		a->size = nvs_u16(p + 2);
+		a->size = nvs_elf_u16(p + 2);
 		a->value = p + 4;
 		if (a->size > s->size - *at - 4)
 			return false;
@@ -148,16 +148,16 @@ static void own_attributes(const struct nvs_cubin *cubin, struct nvs_cubin_funct
 		return;
 	while (nvs_cubin_attribute(&s, &at, &a)) {
 		if (a.code == NVS_ATTR_CBANK_PARAM_SIZE && a.format == 3)
-			f->parameters = nvs_u16(a.value);
+			f->parameters = nvs_elf_u16(a.value);
 		else if (a.code == NVS_ATTR_MAXREG_COUNT && a.format == 3)
-			f->max_registers = nvs_u16(a.value);
+			f->max_registers = nvs_elf_u16(a.value);
 		else if (a.code == NVS_ATTR_NUM_BARRIERS && a.format < 4)
 			f->barriers = a.value[0];
 		else if ((a.code == NVS_ATTR_MAX_THREADS || a.code == NVS_ATTR_REQNTID) &&
 			 a.size >= 12) {
-			threads = nvs_u32(a.value);
+			threads = nvs_elf_u32(a.value);
 			for (int k = 4; k < 12 && threads < NONE; k += 4)
-				threads *= nvs_u32(a.value + k);
+				threads *= nvs_elf_u32(a.value + k);
 			f->max_threads = clip_to_32(threads);
 		}
 	}
@@ -211,17 +211,17 @@ static void shared_attributes(const struct nvs_cubin *cubin, const struct nvs_cu
 	while (nvs_cubin_attribute(s, &at, &a)) {
 		if (a.format != 4 || a.size < 8)
 			continue;
-		symbol = nvs_u32(a.value);
+		symbol = nvs_elf_u32(a.value);
 		if (symbol >= cubin->symbols || !of_symbol[symbol])
 			continue;
 		f = all->function + of_symbol[symbol] - 1;
 		if (a.code == NVS_ATTR_REGCOUNT) {
-			f->registers = nvs_u32(a.value + 4);
+			f->registers = nvs_elf_u32(a.value + 4);
 			f->registers_at = clip_to_32((uint64_t)(a.value - s->data));
 		} else if (a.code == NVS_ATTR_FRAME_SIZE) {
-			f->frame = nvs_u32(a.value + 4);
+			f->frame = nvs_elf_u32(a.value + 4);
 		} else if (a.code == NVS_ATTR_MIN_STACK_SIZE) {
-			f->stack = nvs_u32(a.value + 4);
+			f->stack = nvs_elf_u32(a.value + 4);
 		}
 	}
 }

@@ -135,7 +135,7 @@ int nvs_sass_elf_open(struct nvs_cubin *elf, const void *data, size_t size, uint
 	};
 	names = h.e_shstrndx;
 	if (names == SHN_XINDEX)
-		names = n ? nvs_u32(elf->data + h.e_shoff + offsetof(Elf64_Shdr, sh_link)) : 0;
+		names = n ? nvs_elf_u32(elf->data + h.e_shoff + offsetof(Elf64_Shdr, sh_link)) : 0;
 	return open_names(elf, names);
 }
 

@@ -8,7 +8,7 @@
 
 #define NVS_SASS_ELF_CUDA 190
 
-static inline uint16_t nvs_u16(const uint8_t *p)
+static inline uint16_t nvs_elf_u16(const uint8_t *p)
 {
 	uint16_t v;
 
@@ -16,7 +16,7 @@ static inline uint16_t nvs_u16(const uint8_t *p)
 	return v;
 }
 
-static inline uint32_t nvs_u32(const uint8_t *p)
+static inline uint32_t nvs_elf_u32(const uint8_t *p)
 {
 	uint32_t v;
 
@@ -24,7 +24,7 @@ static inline uint32_t nvs_u32(const uint8_t *p)
 	return v;
 }
 
-static inline uint64_t nvs_u64(const uint8_t *p)
+static inline uint64_t nvs_elf_u64(const uint8_t *p)
 {
 	uint64_t v;
 

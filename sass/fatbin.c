@@ -32,15 +32,15 @@ static bool begin_fatbin(struct nvs_fatbin *f)
 	for (;; f->at += 4) {
 		if (f->size - f->at < 16)
 			return false;
-		if (nvs_u32(f->data + f->at) == NVS_FATBIN_MAGIC)
+		if (nvs_elf_u32(f->data + f->at) == NVS_FATBIN_MAGIC)
 			break;
-		if (nvs_u32(f->data + f->at)) {
+		if (nvs_elf_u32(f->data + f->at)) {
 			f->broken = true;
 			return false;
 		}
 	}
-	header = nvs_u16(f->data + f->at + 6);
-	body = nvs_u64(f->data + f->at + 8);
+	header = nvs_elf_u16(f->data + f->at + 6);
+	body = nvs_elf_u64(f->data + f->at + 8);
 	if (header < 16 || header > f->size - f->at || body > f->size - f->at - header) {
 		f->broken = true;
 		return false;
@@ -52,7 +52,7 @@ static bool begin_fatbin(struct nvs_fatbin *f)
 
 static void read_strings(struct nvs_fatbin_entry *e, uint32_t header)
 {
-	uint32_t at = nvs_u32(e->header + NAME), n = nvs_u32(e->header + NAME + 4);
+	uint32_t at = nvs_elf_u32(e->header + NAME), n = nvs_elf_u32(e->header + NAME + 4);
 
 	e->name = e->options = "";
 	if (n && at >= FIXED && at <= header && n <= header - at) {
@@ -60,11 +60,11 @@ static void read_strings(struct nvs_fatbin_entry *e, uint32_t header)
 		e->name_size = n;
 	}
 	/* The descriptor contains the offset and the length of the text. */
-	at = nvs_u32(e->header + OPTIONS);
+	at = nvs_elf_u32(e->header + OPTIONS);
 	if (at < FIXED || at > header || header - at < 16)
 		return;
-	n = nvs_u32(e->header + at + 4);
-	at = nvs_u32(e->header + at);
+	n = nvs_elf_u32(e->header + at + 4);
+	at = nvs_elf_u32(e->header + at);
 	if (at >= FIXED && at <= header && n <= header - at) {
 		e->options = (const char *)e->header + at;
 		e->options_size = n;
@@ -83,22 +83,22 @@ bool nvs_fatbin_next(struct nvs_fatbin *f, struct nvs_fatbin_entry *e)
 			return false;
 	}
 	p = f->data + f->at;
-	header = nvs_u32(p + HEADER);
-	bytes = nvs_u64(p + BYTES);
-	packed = nvs_u32(p + PACKED);
+	header = nvs_elf_u32(p + HEADER);
+	bytes = nvs_elf_u64(p + BYTES);
+	packed = nvs_elf_u32(p + PACKED);
 	if (header < FIXED || header > f->end - f->at || bytes > f->end - f->at - header ||
 	    packed > bytes) {
 		f->broken = true;
 		return false;
 	}
 	*e = (struct nvs_fatbin_entry){
-		.kind = nvs_u16(p + KIND),
-		.arch = nvs_u32(p + ARCH),
-		.flags = nvs_u64(p + FLAGS),
+		.kind = nvs_elf_u16(p + KIND),
+		.arch = nvs_elf_u32(p + ARCH),
+		.flags = nvs_elf_u64(p + FLAGS),
 		.data = p + header,
 		.packed = packed != 0,
 		.size = (size_t)(packed ? packed : bytes),
-		.unpacked = (size_t)(packed ? nvs_u64(p + UNPACKED) : bytes),
+		.unpacked = (size_t)(packed ? nvs_elf_u64(p + UNPACKED) : bytes),
 		.header = p,
 		.whole = (size_t)(header + bytes),
 	};

@@ -46,8 +46,8 @@ static int elf_of(const uint8_t *data, size_t size, struct nvs_image *image)
 
 	if (!extent)
 		return -EBADMSG;
-	*image = (struct nvs_image){nvs_u16(data + 18) == NVS_SASS_ELF_CUDA ? NVS_IMAGE_CUBIN
-									    : NVS_IMAGE_HOST,
+	*image = (struct nvs_image){nvs_elf_u16(data + 18) == NVS_SASS_ELF_CUDA ? NVS_IMAGE_CUBIN
+										: NVS_IMAGE_HOST,
 				    data, extent};
 	return 0;
 }
@@ -58,8 +58,8 @@ static int fatbin_of(const uint8_t *data, size_t size, struct nvs_image *image)
 
 	if (size < 16)
 		return -EBADMSG;
-	header = nvs_u16(data + 6);
-	body = nvs_u64(data + 8);
+	header = nvs_elf_u16(data + 6);
+	body = nvs_elf_u64(data + 8);
 	if (header < 16 || header > size || body > size - header)
 		return -EBADMSG;
 	*image = (struct nvs_image){NVS_IMAGE_FATBIN, data, (size_t)(header + body)};
@@ -89,7 +89,7 @@ int nvs_image_at(const void *pointer, struct nvs_image *image)
 		return -EINVAL;
 	/* Magic, version, the fatbin's address, and data that only a linker uses. */
 	if (p[0] == 0xb1 && p[1] == 0x43 && p[2] == 0x62 && p[3] == 0x46) {
-		data = nvs_u64(p + 8);
+		data = nvs_elf_u64(p + 8);
 		p = (const uint8_t *)(uintptr_t)data;
 		if (!p)
 			return -EINVAL;

@@ -55,11 +55,11 @@ static void read_bundled(enum nvs_sass_form form, const uint8_t *code, size_t n,
 			 struct nvs_sass_insn *insn)
 {
 	size_t each = bundle_words(form), first = n / (each - 1) * each, k = n % (each - 1);
-	uint64_t control = nvs_u64(code + first * 8);
+	uint64_t control = nvs_elf_u64(code + first * 8);
 	uint8_t bits;
 
 	insn->at = (uint32_t)((first + 1 + k) * 8);
-	insn->lo = nvs_u64(code + insn->at);
+	insn->lo = nvs_elf_u64(code + insn->at);
 	insn->opcode = insn->lo >> 52 & 0xfff;
 	insn->predicate = form == NVS_SASS_KEPLER ? insn->lo >> 18 & 7 : insn->lo >> 16 & 7;
 	insn->negated = form == NVS_SASS_KEPLER ? insn->lo >> 21 & 1 : insn->lo >> 19 & 1;
@@ -86,8 +86,8 @@ bool nvs_sass_insn(enum nvs_sass_form form, const uint8_t *code, size_t size, si
 		return true;
 	}
 	insn->at = (uint32_t)(16 * n);
-	insn->lo = nvs_u64(code + insn->at);
-	insn->hi = nvs_u64(code + insn->at + 8);
+	insn->lo = nvs_elf_u64(code + insn->at);
+	insn->hi = nvs_elf_u64(code + insn->at + 8);
 	insn->opcode = insn->lo & 0xfff;
 	insn->predicate = insn->lo >> 12 & 7;
 	insn->negated = insn->lo >> 15 & 1;

@@ -6,12 +6,12 @@
 #define BANKS 2 /* register banks on Volta and newer, by register number */
 
 /* The three source operands of the previous instruction, and what it left in the reuse cache. */
-struct kept {
+struct kept_operands {
 	uint8_t source[3];
 	uint8_t reuse;
 };
 
-static void count_sources(const struct nvs_sass_insn *insn, struct kept *kept,
+static void count_sources(const struct nvs_sass_insn *insn, struct kept_operands *kept,
 			  struct nvs_sass_tally *t)
 {
 	uint8_t source[3], read[3];
@@ -52,8 +52,8 @@ static void count_control(const struct nvs_sass_control *c, struct nvs_sass_tall
 		t->barriers |= 1u << c->read_barrier;
 }
 
-static void count_insn(const struct nvs_sass_insn *insn, enum nvs_sass_form form, struct kept *kept,
-		       struct nvs_sass_tally *t)
+static void count_insn(const struct nvs_sass_insn *insn, enum nvs_sass_form form,
+		       struct kept_operands *kept, struct nvs_sass_tally *t)
 {
 	struct nvs_sass_flow flow;
 	struct nvs_sass_insn_use use;
@@ -102,7 +102,7 @@ void nvs_sass_tally(const uint8_t *code, size_t size, enum nvs_sass_form form,
 {
 	size_t n = nvs_sass_code_count(code, size, form);
 	struct nvs_sass_insn insn;
-	struct kept kept = {{NVS_SASS_NONE, NVS_SASS_NONE, NVS_SASS_NONE}, 0};
+	struct kept_operands kept = {{NVS_SASS_NONE, NVS_SASS_NONE, NVS_SASS_NONE}, 0};
 
 	*t = (struct nvs_sass_tally){0};
 	for (size_t i = 0; i < n && nvs_sass_insn(form, code, size, i, &insn); i++)

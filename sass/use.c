@@ -48,14 +48,14 @@ enum width {
 /* Textures: what does not fit into one destination is in another, in C's field. */
 #define TEXTURE (W81 | FIXED | PARTLY)
 
-struct row {
+struct opcode_use {
 	uint16_t op; /* without the form */
 	uint8_t d, a, b, c; /* enum width */
 	uint16_t flags;
 };
 
 /* By opcode. */
-static const struct row rows[] = {
+static const struct opcode_use rows[] = {
 	{0x001, NO, NO, NO, NO, 0}, /* PMTRIG */
 	{0x002, ONE, NO, ONE, NO, 0}, /* MOV */
 	{0x003, ONE, ONE, NO, NO, 0}, /* P2R */
@@ -259,7 +259,7 @@ static const struct row rows[] = {
 /* Forms of operands: which operand is not a register of a thread. */
 enum form { REGISTERS = 1, C_VALUE = 2, C_CONSTANT = 3, B_VALUE, B_CONSTANT, B_UNIFORM, C_UNIFORM };
 
-static const struct row *row_of(uint16_t op)
+static const struct opcode_use *row_of(uint16_t op)
 {
 	uint32_t first = 0, last = sizeof(rows) / sizeof(*rows);
 
@@ -334,7 +334,7 @@ static void add_predicate(const struct nvs_sass_insn *insn, struct nvs_sass_regi
 		r->predicate |= bit;
 }
 
-static void add_predicates(const struct nvs_sass_insn *insn, const struct row *row,
+static void add_predicates(const struct nvs_sass_insn *insn, const struct opcode_use *row,
 			   struct nvs_sass_insn_use *use)
 {
 	static const struct {
@@ -357,7 +357,7 @@ static void add_predicates(const struct nvs_sass_insn *insn, const struct row *r
  * Adds the sources of arithmetic instructions: if one of B and C is not a register, the other is in
  * C's field.
  */
-static void add_sources(const struct nvs_sass_insn *insn, const struct row *row,
+static void add_sources(const struct nvs_sass_insn *insn, const struct opcode_use *row,
 			struct nvs_sass_registers *read)
 {
 	unsigned form = insn->opcode >> 9 & 7, b = how_many(insn, row->b);
@@ -385,7 +385,7 @@ static void add_sources(const struct nvs_sass_insn *insn, const struct row *row,
 		add_field(insn, read, true, 32, c ? c : b);
 }
 
-static void add_memory(const struct nvs_sass_insn *insn, const struct row *row,
+static void add_memory(const struct nvs_sass_insn *insn, const struct opcode_use *row,
 		       struct nvs_sass_registers *read)
 {
 	bool uniform = nvs_sass_insn_bits(insn, 91, 1), whole = row->flags & UNIFORM;
@@ -550,7 +550,8 @@ static void set_unknown(const struct nvs_sass_insn *insn, struct nvs_sass_insn_u
 void nvs_sass_insn_use(const struct nvs_sass_insn *insn, enum nvs_sass_form form,
 		       struct nvs_sass_insn_use *use)
 {
-	const struct row *row = form < NVS_SASS_VOLTA ? NULL : row_of(nvs_sass_insn_op(insn));
+	const struct opcode_use *row = form < NVS_SASS_VOLTA ? NULL
+							     : row_of(nvs_sass_insn_op(insn));
 	uint16_t op = nvs_sass_insn_op(insn);
 
 	*use = (struct nvs_sass_insn_use){.late = reads_late(insn)};
@@ -577,7 +578,7 @@ void nvs_sass_insn_use(const struct nvs_sass_insn *insn, enum nvs_sass_form form
 
 void nvs_sass_insn_sources(const struct nvs_sass_insn *insn, uint8_t source[3])
 {
-	const struct row *row = row_of(nvs_sass_insn_op(insn));
+	const struct opcode_use *row = row_of(nvs_sass_insn_op(insn));
 	unsigned form = insn->opcode >> 9 & 7;
 
 	source[0] = source[1] = source[2] = NVS_SASS_NONE;

@@ -32,12 +32,12 @@ enum {
 #define NVS_COPY_PITCH 0x180u /* source and target are pitch linear */
 
 /* Incrementing and non-incrementing headers for methods from byte offset METHOD on. */
-static inline uint32_t nvs_header(uint32_t subchannel, uint32_t method, uint32_t count)
+static inline uint32_t nvs_method_header(uint32_t subchannel, uint32_t method, uint32_t count)
 {
 	return 0x20000000u | count << 16 | subchannel << 13 | method >> 2;
 }
 
-static inline uint32_t nvs_header_same(uint32_t subchannel, uint32_t method, uint32_t count)
+static inline uint32_t nvs_method_header_same(uint32_t subchannel, uint32_t method, uint32_t count)
 {
 	return 0x60000000u | count << 16 | subchannel << 13 | method >> 2;
 }
@@ -49,7 +49,7 @@ static inline uint32_t nvs_header_same(uint32_t subchannel, uint32_t method, uin
 static inline uint32_t *nvs_put_host_semaphore(uint32_t *w, uint64_t address, uint32_t payload,
 					       uint32_t execute)
 {
-	*w++ = nvs_header(0, 0x5c, 5); /* SEM_ADDR_LO, HI, PAYLOAD_LO, HI, SEM_EXECUTE */
+	*w++ = nvs_method_header(0, 0x5c, 5); /* SEM_ADDR_LO, HI, PAYLOAD_LO, HI, SEM_EXECUTE */
 	*w++ = (uint32_t)address;
 	*w++ = (uint32_t)(address >> 32);
 	*w++ = payload;
@@ -61,7 +61,7 @@ static inline uint32_t *nvs_put_host_semaphore(uint32_t *w, uint64_t address, ui
 /* Release by the compute engine, with its timestamp, after its preceding work. */
 static inline uint32_t *nvs_put_compute_semaphore(uint32_t *w, uint64_t address, uint32_t payload)
 {
-	*w++ = nvs_header(NVS_SUBCH_COMPUTE, 0x1b00, 4); /* SET_REPORT_SEMAPHORE_A to D */
+	*w++ = nvs_method_header(NVS_SUBCH_COMPUTE, 0x1b00, 4); /* SET_REPORT_SEMAPHORE_A to D */
 	*w++ = (uint32_t)(address >> 32);
 	*w++ = (uint32_t)address;
 	*w++ = payload;
@@ -72,11 +72,11 @@ static inline uint32_t *nvs_put_compute_semaphore(uint32_t *w, uint64_t address,
 /* Release by the copy engine, with its timestamp. */
 static inline uint32_t *nvs_put_copy_semaphore(uint32_t *w, uint64_t address, uint32_t payload)
 {
-	*w++ = nvs_header(NVS_SUBCH_COPY, 0x240, 3); /* SET_SEMAPHORE_A, B, PAYLOAD */
+	*w++ = nvs_method_header(NVS_SUBCH_COPY, 0x240, 3); /* SET_SEMAPHORE_A, B, PAYLOAD */
 	*w++ = (uint32_t)(address >> 32);
 	*w++ = (uint32_t)address;
 	*w++ = payload;
-	*w++ = nvs_header(NVS_SUBCH_COPY, 0x300, 1);
+	*w++ = nvs_method_header(NVS_SUBCH_COPY, 0x300, 1);
 	*w++ = NVS_COPY_RELEASE_TIMESTAMP | NVS_COPY_FLUSH;
 	return w;
 }
@@ -85,14 +85,14 @@ static inline uint32_t *nvs_put_copy_semaphore(uint32_t *w, uint64_t address, ui
 static inline uint32_t *nvs_put_copy(uint32_t *w, uint64_t from, uint64_t to, uint32_t bytes,
 				     uint32_t launch)
 {
-	*w++ = nvs_header(NVS_SUBCH_COPY, 0x400, 4); /* OFFSET_IN, OFFSET_OUT */
+	*w++ = nvs_method_header(NVS_SUBCH_COPY, 0x400, 4); /* OFFSET_IN, OFFSET_OUT */
 	*w++ = (uint32_t)(from >> 32);
 	*w++ = (uint32_t)from;
 	*w++ = (uint32_t)(to >> 32);
 	*w++ = (uint32_t)to;
-	*w++ = nvs_header(NVS_SUBCH_COPY, 0x418, 1); /* LINE_LENGTH_IN */
+	*w++ = nvs_method_header(NVS_SUBCH_COPY, 0x418, 1); /* LINE_LENGTH_IN */
 	*w++ = bytes;
-	*w++ = nvs_header(NVS_SUBCH_COPY, 0x300, 1); /* LAUNCH_DMA */
+	*w++ = nvs_method_header(NVS_SUBCH_COPY, 0x300, 1); /* LAUNCH_DMA */
 	*w++ = launch;
 	return w;
 }
@@ -114,18 +114,18 @@ static inline uint32_t *nvs_put_inline(uint32_t *w, uint64_t to, uint32_t bytes,
 {
 	uint32_t left = (bytes + 3) / 4;
 
-	*w++ = nvs_header(NVS_SUBCH_COMPUTE, 0x188, 2); /* OFFSET_OUT_UPPER, OFFSET_OUT */
+	*w++ = nvs_method_header(NVS_SUBCH_COMPUTE, 0x188, 2); /* OFFSET_OUT_UPPER, OFFSET_OUT */
 	*w++ = (uint32_t)(to >> 32);
 	*w++ = (uint32_t)to;
-	*w++ = nvs_header(NVS_SUBCH_COMPUTE, 0x180, 2); /* LINE_LENGTH_IN, LINE_COUNT */
+	*w++ = nvs_method_header(NVS_SUBCH_COMPUTE, 0x180, 2); /* LINE_LENGTH_IN, LINE_COUNT */
 	*w++ = bytes;
 	*w++ = 1;
-	*w++ = nvs_header(NVS_SUBCH_COMPUTE, 0x1b0, 1); /* LAUNCH_DMA */
+	*w++ = nvs_method_header(NVS_SUBCH_COMPUTE, 0x1b0, 1); /* LAUNCH_DMA */
 	*w++ = launch;
 	while (left) {
 		uint32_t n = left < NVS_HEADER_COUNT_MAX ? left : NVS_HEADER_COUNT_MAX;
 
-		*w++ = nvs_header_same(NVS_SUBCH_COMPUTE, 0x1b4, n); /* LOAD_INLINE_DATA */
+		*w++ = nvs_method_header_same(NVS_SUBCH_COMPUTE, 0x1b4, n); /* LOAD_INLINE_DATA */
 		for (uint32_t i = 0; i < n; i++)
 			*w++ = *data++;
 		left -= n;
@@ -139,7 +139,7 @@ static inline uint32_t *nvs_put_nop(uint32_t *w, uint32_t n)
 	while (n) {
 		uint32_t some = n < NVS_HEADER_COUNT_MAX ? n : NVS_HEADER_COUNT_MAX;
 
-		*w++ = nvs_header_same(NVS_SUBCH_COMPUTE, 0x100, some); /* NO_OPERATION */
+		*w++ = nvs_method_header_same(NVS_SUBCH_COMPUTE, 0x100, some); /* NO_OPERATION */
 		for (uint32_t i = 0; i < some; i++)
 			*w++ = 0;
 		n -= some;

@@ -26,7 +26,7 @@ void nvs_ring_open(struct nvs_ring *r)
 	r->put = r->userd[USERD_GP_PUT] & (r->entries - 1);
 }
 
-static uint64_t segment_entry(const struct nvs_piece *p)
+static uint64_t segment_entry(const struct nvs_ring_segment *p)
 {
 	return (p->address & 0xfffffffffcull) | (uint64_t)p->dwords << 42 | p->bits;
 }
@@ -39,7 +39,7 @@ static uint64_t extended_base(uint64_t address)
 /*
  * Number of entries for the pieces: one each, and one for every change of the upper address bits.
  */
-static uint32_t entries_of(const struct nvs_piece *pieces, uint32_t n)
+static uint32_t entries_of(const struct nvs_ring_segment *pieces, uint32_t n)
 {
 	uint64_t base = 0;
 	uint32_t count = 0;
@@ -80,7 +80,7 @@ static void put_entry(struct nvs_ring *r, uint64_t entry)
 	r->put = (r->put + 1) & (r->entries - 1);
 }
 
-int nvs_ring_submit(struct nvs_ring *r, const struct nvs_piece *pieces, uint32_t n)
+int nvs_ring_submit(struct nvs_ring *r, const struct nvs_ring_segment *pieces, uint32_t n)
 {
 	uint32_t count = entries_of(pieces, n);
 	uint64_t base = 0;

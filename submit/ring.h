@@ -28,7 +28,7 @@ struct nvs_ring {
 	uint32_t put; /* our own copy; nvs_ring_open() initialises it */
 };
 
-struct nvs_piece { /* words that the GPU can fetch */
+struct nvs_ring_segment { /* words that the GPU can fetch */
 	uint64_t address; /* GPU virtual, a multiple of 4 */
 	uint32_t dwords;
 	uint64_t bits; /* of its entry: NVS_PIECE_* */
@@ -47,6 +47,6 @@ void nvs_ring_open(struct nvs_ring *ring);
  * long for the ring, -EBUSY if the GPU has not taken earlier entries within a second. On errors
  * nothing is submitted.
  */
-int nvs_ring_submit(struct nvs_ring *ring, const struct nvs_piece *pieces, uint32_t n);
+int nvs_ring_submit(struct nvs_ring *ring, const struct nvs_ring_segment *pieces, uint32_t n);
 
 #endif

@@ -50,14 +50,14 @@ struct nvs_activity {
 	uint64_t token; /* value of *mark while the work runs */
 };
 
-struct nvs_calls;
+struct nvs_open_calls;
 
 /*
  * One thread buffer: its shared head in the spool, and its data mapped twice in succession. The
  * first cache lines hold the fields that a doorbell uses; no other thread writes to them.
  */
 struct nvs_buffer {
-	struct nvs_spool_ring *shared;
+	struct nvs_spool_buffer *shared;
 	uint8_t *data;
 	uint64_t bytes; /* power of two */
 	uint64_t cached_tail; /* shared->tail as the owner last read it */
@@ -75,7 +75,7 @@ struct nvs_buffer {
 	_Atomic uint64_t overdue; /* an epoch that was waited for too long and never ended */
 	/* Calls of the owner, in its TLS: they disappear when it ends, so read them through the
 	 * kernel. */
-	const struct nvs_calls *calls;
+	const struct nvs_open_calls *calls;
 	uint64_t own[NVS_COUNT_MAX];
 } __attribute__((aligned(64)));
 
@@ -93,10 +93,10 @@ static inline uint64_t nvs_count_of(const struct nvs_buffer *buffer, enum nvs_co
  * spool. DATA is mapped twice in succession and touched; below STACK_TOP are 64 KiB; KNOWN has
  * NVS_KNOWN_STACKS_BYTES of zeros, private to this process.
  */
-int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top,
-		   void *known);
+int nvs_buffer_add(struct nvs_spool_buffer *shared, uint8_t *data, uint64_t bytes,
+		   uint8_t *stack_top, void *known);
 /* Called before nvs_buffer_add(): the next buffer uses SLOT, exclusively, for its counters. */
-void nvs_buffer_counts_in(struct nvs_live_slot *slot);
+void nvs_buffer_set_slot(struct nvs_live_slot *slot);
 uint32_t nvs_buffer_count(void);
 struct nvs_buffer *nvs_buffer_at(uint32_t number);
 /*
@@ -105,26 +105,26 @@ struct nvs_buffer *nvs_buffer_at(uint32_t number);
  */
 uint32_t nvs_buffer_sweep(void);
 /* The same number without checking owners; lower if a thread jumped out while claiming a buffer. */
-uint32_t nvs_buffer_unused(void);
+uint32_t nvs_buffer_count_free(void);
 
 /*
  * Returns the calling thread's buffer. Claims one and writes the THREAD record if the thread has
  * none. Returns NULL if no buffer is free; the thread may still borrow one. May be called inside
  * and outside the trap.
  */
-struct nvs_buffer *nvs_buffer_mine(void);
+struct nvs_buffer *nvs_buffer_own(void);
 
 /*
  * The size limit of a record: several records fit into BUFFER, and each into a frame that every
  * reader accepts.
  */
-static inline uint32_t nvs_buffer_largest(const struct nvs_buffer *buffer)
+static inline uint32_t nvs_buffer_max_record(const struct nvs_buffer *buffer)
 {
 	return buffer->bytes / 4 < NVS_LARGEST_RECORD ? (uint32_t)(buffer->bytes / 4)
 						      : NVS_LARGEST_RECORD;
 }
 /*
- * Reserves space for a record of SIZE bytes (a multiple of 8, at most nvs_buffer_largest()).
+ * Reserves space for a record of SIZE bytes (a multiple of 8, at most nvs_buffer_max_record()).
  * Returns NULL if the buffer stays full: how long is waited depends on the options; with WAIT
  * false, not at all. Fill in the record, then commit.
  */
@@ -136,19 +136,20 @@ void nvs_buffer_commit(struct nvs_buffer *buffer, uint32_t size);
  * here). For records written outside the doorbell's trap. Returns 0, or -ENOBUFS if the record was
  * dropped.
  */
-int nvs_record(struct nvs_rec *rec);
+int nvs_record_write(struct nvs_rec *rec);
 
 /*
- * Waits until every thread that is now between the start and the end of a trap (or of nvs_record)
- * has left it: afterwards, all threads see what was published before the call. Waits at most 1 s.
+ * Waits until every thread that is now between the start and the end of a trap (or of
+ * nvs_record_write) has left it: afterwards, all threads see what was published before the call.
+ * Waits at most 1 s.
  */
-void nvs_quiesce(void);
+void nvs_wait_for_traps(void);
 
 /*
  * Writes a GAP record for what was lost on a channel and not recorded yet; call it before the
  * channel's CHANNEL_GONE. Used when the doorbell itself had no buffer space for a GAP record.
  */
-void nvs_channel_flush(struct nvs_spool_channel *state);
+void nvs_channel_record_lost(struct nvs_spool_channel *state);
 
 /*
  * At the end of the session: records the entries that channel NUMBER has in its GPFIFO after the
@@ -157,7 +158,7 @@ void nvs_channel_flush(struct nvs_spool_channel *state);
  * GP_PUT shows whenever it reads it. Not for a channel with a shadow: there the GPU sees only
  * entries whose doorbell was rung.
  */
-void nvs_channel_rest(uint32_t number);
+void nvs_capture_unrung(uint32_t number);
 
 /*
  * Signals between the writer and the buffers: the writer's heartbeat, and requests to drain them.

@@ -77,7 +77,7 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext);
 bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext);
 
 /* Ticks of the session's clock, the time of every record. */
-uint64_t nvs_now(void);
+uint64_t nvs_clock_now(void);
 
 /*
  * True on a thread that is in the trap. dl_iterate_phdr is then answered from the module snapshot.
@@ -100,6 +100,6 @@ void nvs_callsite_warm(void);
 /*
  * The alternative to nvs_callsite_warm(): stacks of this thread have only their innermost address.
  */
-void nvs_callsite_none(void);
+void nvs_callsite_disable(void);
 
 #endif

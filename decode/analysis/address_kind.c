@@ -3,7 +3,7 @@
 #include "decode/base/digits.h"
 #include "decode/analysis/address_kind.h"
 
-const char *nvs_where_name(uint8_t in)
+const char *nvs_memory_bits_name(uint8_t in)
 {
 	static const char *const names[] = {
 		NULL,	   "device",	     "host",	     "device+host",
@@ -36,12 +36,12 @@ static uint8_t mapping_memory(const struct nvs_mapping *m)
 
 static const char *kind_of(const struct nvs_mapping *m)
 {
-	const char *name = nvs_where_name(mapping_memory(m));
+	const char *name = nvs_memory_bits_name(mapping_memory(m));
 
 	return name ? name : "?";
 }
 
-static const struct nvs_mapping *find_mapping(const struct nvs_place *p, uint64_t address)
+static const struct nvs_mapping *find_mapping(const struct nvs_address_space *p, uint64_t address)
 {
 	const struct nvs_mapping *m = nvs_trace_gpu_map(p->trace, p->vaspace, address);
 
@@ -49,21 +49,21 @@ static const struct nvs_mapping *find_mapping(const struct nvs_place *p, uint64_
 	return m ? m : nvs_trace_cpu_map(p->trace, address);
 }
 
-const char *nvs_where_kind(const struct nvs_place *p, uint64_t address)
+const char *nvs_address_kind(const struct nvs_address_space *p, uint64_t address)
 {
 	const struct nvs_mapping *m = find_mapping(p, address);
 
 	return m ? kind_of(m) : NULL;
 }
 
-uint8_t nvs_where_in(const struct nvs_place *p, uint64_t address)
+uint8_t nvs_address_memory(const struct nvs_address_space *p, uint64_t address)
 {
 	const struct nvs_mapping *m = find_mapping(p, address);
 
 	return m ? mapping_memory(m) : 0;
 }
 
-uint8_t nvs_where_userd(const struct nvs_trace *trace, const struct nvs_trace_channel *c)
+uint8_t nvs_userd_memory(const struct nvs_trace *trace, const struct nvs_trace_channel *c)
 {
 	const struct nvs_trace_object *o = nvs_trace_object(trace, c->rec.client,
 							    c->rec.userd_handle);
@@ -71,7 +71,7 @@ uint8_t nvs_where_userd(const struct nvs_trace *trace, const struct nvs_trace_ch
 	return o ? class_memory(o->object_class) : 0;
 }
 
-bool nvs_where_same(const struct nvs_place *p, uint64_t address)
+bool nvs_address_is_same(const struct nvs_address_space *p, uint64_t address)
 {
 	const struct nvs_mapping *gpu = nvs_trace_gpu_map(p->trace, p->vaspace, address);
 	const struct nvs_mapping *cpu = nvs_trace_cpu_map(p->trace, address);
@@ -94,11 +94,11 @@ static char *put_size(char *p, uint64_t size)
 	return stpcpy(nvs_put_dec(p, size), units[unit]);
 }
 
-void nvs_where_put(void *arg, struct nvs_line *l, uint64_t address)
+void nvs_address_kind_append(void *arg, struct nvs_line_buffer *l, uint64_t address)
 {
-	const struct nvs_place *p = arg;
+	const struct nvs_address_space *p = arg;
 	const struct nvs_mapping *m = find_mapping(p, address);
-	char *to = m ? nvs_line_room(l, 4 * NVS_DIGITS) : NULL;
+	char *to = m ? nvs_line_reserve(l, 4 * NVS_DIGITS) : NULL;
 
 	if (!to)
 		return;

@@ -91,9 +91,9 @@ void nvs_alloc_series_set(struct nvs_alloc_series *s, uint64_t at, uint64_t now)
 		s->live[s->n] = s->peak[s->n] = s->now;
 	s->now = s->live[i] = now;
 	s->peak[i] = now > s->peak[i] ? now : s->peak[i];
-	if (now > s->most) {
-		s->most = now;
-		s->most_at = at;
+	if (now > s->max) {
+		s->max = now;
+		s->max_at = at;
 	}
 }
 
@@ -131,9 +131,9 @@ static struct nvs_alloc_place *make_place(struct nvs_allocs *a, uint64_t value,
  * to detect double frees. */
 static void drop_place(struct nvs_allocs *a, struct nvs_alloc_place *p)
 {
-	if (p->top || nvs_budget_left() > nvs_budget_whole() / 3)
+	if (p->top || nvs_budget_left() > nvs_budget_total() / 3)
 		return;
-	a->forgot = true;
+	a->places_dropped = true;
 	HASH_DEL(a->places, p);
 	free(p);
 }
@@ -296,8 +296,8 @@ static int add_alloc(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum n
 	return 0;
 }
 
-int nvs_allocs_take(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs_alloc_kind kind,
-		    uint64_t address, uint64_t bytes)
+int nvs_allocs_add(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs_alloc_kind kind,
+		   uint64_t address, uint64_t bytes)
 {
 	struct nvs_alloc *made;
 	int r = add_alloc(a, by, kind, (struct place_key){address, ADDRESS}, bytes, &made);
@@ -305,7 +305,7 @@ int nvs_allocs_take(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nv
 	if (r || !made)
 		return r;
 	note_gpu(a, made->row, address);
-	a->given(a->arg, address);
+	a->on_alloc(a->arg, address);
 	return 0;
 }
 
@@ -333,8 +333,8 @@ static int free_one(struct nvs_allocs *a, const struct nvs_alloc_by *by, struct 
 	return r;
 }
 
-int nvs_allocs_give_back(struct nvs_allocs *a, const struct nvs_alloc_by *by, uint64_t address,
-			 bool again, bool *found)
+int nvs_allocs_remove(struct nvs_allocs *a, const struct nvs_alloc_by *by, uint64_t address,
+		      bool again, bool *found)
 {
 	struct nvs_alloc *m = find_freed(find_place(a, address, ADDRESS), by);
 
@@ -428,7 +428,7 @@ static void set_accessible(struct nvs_allocs *a, uint64_t address)
 	if (!p || !p->top)
 		return;
 	note_gpu(a, p->top->memory->row, address);
-	a->given(a->arg, address);
+	a->on_alloc(a->arg, address);
 }
 
 /* cuMemRetainAllocationHandle: by handle, or by the address of a mapping whose handle was
@@ -642,7 +642,7 @@ static int count_failed(struct nvs_allocs *a, const struct nvs_call *call,
 			p->top->row->failed_frees++;
 			what.key.kind = (uint32_t)p->top->row->key.kind;
 		} else if (!p || p->last_end == FREED) {
-			what.key.what = p ? NVS_ALLOC_TWICE : NVS_ALLOC_UNKNOWN;
+			what.key.what = p ? NVS_ALLOC_DOUBLE_FREE : NVS_ALLOC_UNKNOWN_FREE;
 		}
 	}
 	return count_group(a, &what, bytes == UINT64_MAX ? 0 : bytes, bytes != UINT64_MAX);
@@ -652,7 +652,7 @@ static int follow_free(struct nvs_allocs *a, const struct nvs_call *call,
 		       const struct nvs_alloc_by *by, uint64_t address, uint32_t space)
 {
 	const struct nvs_alloc_group unseen = {
-		.key = {call->api, NVS_ALLOC_UNSEEN, NVS_ALLOC_KINDS, call->stack, 0}};
+		.key = {call->api, NVS_ALLOC_UNSEEN_FREE, NVS_ALLOC_KINDS, call->stack, 0}};
 	struct nvs_alloc *m = find_freed(find_place(a, address, space), by);
 
 	if (!m)
@@ -689,7 +689,7 @@ static int follow_success(struct nvs_allocs *a, const struct nvs_call *call,
 		return 0;
 	bytes = size_of_alloc(a, call, address);
 	if (alloc_role->space == ADDRESS)
-		return nvs_allocs_take(a, by, alloc_role->kind, address, bytes);
+		return nvs_allocs_add(a, by, alloc_role->kind, address, bytes);
 	/* Handles of imported memory outlive all contexts. */
 	process.context = call->api->role == NVS_CALL_ROLE_ALLOC_IMPORT ? 0 : by->context;
 	return add_alloc(a, &process, alloc_role->kind, key, bytes, &made);
@@ -747,7 +747,7 @@ void nvs_allocs_begin(struct nvs_allocs *a, const struct nvs_source *s)
 				 .rows = NVS_ROWS(struct nvs_alloc_row, key),
 				 .groups = NVS_ROWS(struct nvs_alloc_group, key),
 				 .devices = NVS_ROWS(struct device, dev),
-				 .given = ignore_address};
+				 .on_alloc = ignore_address};
 }
 
 int nvs_allocs_end(struct nvs_allocs *a)

@@ -44,14 +44,14 @@ struct nvs_alloc_row {
 	bool gpus; /* mapped on several GPUs */
 };
 
-enum nvs_alloc_what {
+enum nvs_alloc_event {
 	NVS_ALLOC_UNFREED,
 	NVS_ALLOC_ENDED, /* freed by destroying its context, not by a call */
 	NVS_ALLOC_FAILED,
-	NVS_ALLOC_TWICE, /* freed a second time; the call failed */
-	NVS_ALLOC_UNKNOWN, /* free of an address never allocated; the call failed */
-	NVS_ALLOC_UNSEEN, /* successful free of an allocation that was not recorded */
-	NVS_ALLOC_WHATS,
+	NVS_ALLOC_DOUBLE_FREE, /* freed a second time; the call failed */
+	NVS_ALLOC_UNKNOWN_FREE, /* free of an address never allocated; the call failed */
+	NVS_ALLOC_UNSEEN_FREE, /* successful free of an allocation that was not recorded */
+	NVS_ALLOC_EVENTS,
 };
 
 /* Events of one kind at one call site. */
@@ -71,7 +71,7 @@ struct nvs_alloc_series {
 	uint32_t n; /* number of intervals */
 	uint64_t live[NVS_ALLOC_TIMES]; /* at the end of the interval */
 	uint64_t peak[NVS_ALLOC_TIMES];
-	uint64_t now, most, most_at; /* most: the maximum, at most_at */
+	uint64_t now, max, max_at; /* most: the maximum, at most_at */
 };
 /* Sets the bytes held from time AT on to NOW. AT may go back only slightly. */
 void nvs_alloc_series_set(struct nvs_alloc_series *s, uint64_t at, uint64_t now);
@@ -87,9 +87,9 @@ struct nvs_allocs {
 	struct nvs_rows devices; /* primary contexts */
 	struct nvs_alloc_graphs *graphs;
 	struct nvs_alloc_series series;
-	bool forgot; /* some freed places were dropped to save memory */
+	bool places_dropped; /* some freed places were dropped to save memory */
 	/* Called for each address at which memory is allocated. */
-	void (*given)(void *arg, uint64_t address);
+	void (*on_alloc)(void *arg, uint64_t address);
 	void *arg;
 };
 
@@ -110,12 +110,12 @@ struct nvs_alloc_by {
 	bool selected;
 };
 
-int nvs_allocs_take(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs_alloc_kind kind,
-		    uint64_t address, uint64_t bytes);
+int nvs_allocs_add(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs_alloc_kind kind,
+		   uint64_t address, uint64_t bytes);
 /* Frees the allocation at ADDRESS; *FOUND: there was one. AGAIN: only if a graph allocated it,
  * before the graph allocates it again. */
-int nvs_allocs_give_back(struct nvs_allocs *a, const struct nvs_alloc_by *by, uint64_t address,
-			 bool again, bool *found);
+int nvs_allocs_remove(struct nvs_allocs *a, const struct nvs_alloc_by *by, uint64_t address,
+		      bool again, bool *found);
 
 /* Returns true if CALL concerns a graph or was captured into one; *R is then 0 or -ENOMEM. */
 bool nvs_alloc_graphs_call(struct nvs_allocs *a, const struct nvs_call *call,

@@ -61,7 +61,7 @@ static struct inner *find_inner(struct nvs_api_calls_list *list, const struct nv
 /* Sets apart the time of calls nested in CALL, which has ended. A nested call without a stack is
  * counted by the call around it. WITHIN is NULL if CALL itself is not selected. */
 static int split_nested(struct nvs_api_calls_list *list, struct nvs_source *s,
-			struct nvs_total *within, const struct nvs_call *call)
+			struct nvs_duration_sum *within, const struct nvs_call *call)
 {
 	bool nested = call->depth > 1, alone = nested && call->stack == NVS_NONE;
 	uint64_t own = call->end > call->begin ? call->end - call->begin : 0, ticks = 0;
@@ -85,10 +85,12 @@ static int split_nested(struct nvs_api_calls_list *list, struct nvs_source *s,
 		in->begin = in->ticks ? in->begin : call->begin;
 		in->ticks += alone ? ticks : own;
 	}
-	return within && part.end > part.begin ? nvs_total_later(s->waiting, within, &part) : 0;
+	return within && part.end > part.begin
+		       ? nvs_duration_sum_add_later(s->waiting, within, &part)
+		       : 0;
 }
 
-uint64_t nvs_api_calls_own(const struct nvs_api_calls *a)
+uint64_t nvs_api_calls_self_ns(const struct nvs_api_calls *a)
 {
 	return a->times.total.ns > a->within.ns ? a->times.total.ns - a->within.ns : 0;
 }
@@ -105,7 +107,7 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 	};
 	struct nvs_api_calls *a;
 
-	if (!nvs_range_at(s, call->begin) || !nvs_filter_nvtx(s, call->thread, call->begin))
+	if (!nvs_range_has_time(s, call->begin) || !nvs_filter_nvtx(s, call->thread, call->begin))
 		return 0;
 	if (nvs_filter_by_submissions(s->query) && !call->selected)
 		return call->end ? split_nested(list, s, NULL, call) : 0;
@@ -129,7 +131,7 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 	}
 	if (split_nested(list, s, &a->within, call))
 		return -ENOMEM;
-	return nvs_times_later(s->waiting, &a->times, call);
+	return nvs_durations_add_later(s->waiting, &a->times, call);
 }
 
 /* ---- by name ---- */
@@ -150,7 +152,7 @@ static int merge_row(struct nvs_api_calls *into, struct nvs_api_calls *from)
 				from->error[i].first))
 			return -ENOMEM;
 	into->within.ns += from->within.ns;
-	return nvs_times_merge(&into->times, &from->times);
+	return nvs_durations_merge(&into->times, &from->times);
 }
 
 static int compare_names(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
@@ -178,7 +180,7 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
 	return r ? r : (*a > *b) - (*a < *b);
 }
 
-bool nvs_api_calls_selected(const struct nvs_api_calls *a, const struct nvs_source *sources)
+bool nvs_api_calls_is_selected(const struct nvs_api_calls *a, const struct nvs_source *sources)
 {
 	const struct nvs_source *s = sources + a->key.trace;
 
@@ -196,7 +198,7 @@ static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sour
 		struct nvs_api_calls *a = list->rows.row[i];
 		const struct nvs_callsite *site;
 
-		if (!nvs_api_calls_selected(a, sources))
+		if (!nvs_api_calls_is_selected(a, sources))
 			continue;
 		site = nvs_trace_callsite(sources[a->key.trace].trace, a->key.stack);
 		a->source = sources + a->key.trace;
@@ -284,7 +286,7 @@ static int name_errors(struct nvs_api_calls *a)
 	return fclose(f) ? -ENOMEM : 0;
 }
 
-int nvs_api_calls_name(struct nvs_api_calls_list *list, struct nvs_source *sources)
+int nvs_api_calls_merge(struct nvs_api_calls_list *list, struct nvs_source *sources)
 {
 	struct nvs_api_calls **rows = (struct nvs_api_calls **)list->rows.row;
 	size_t *order = calloc(list->rows.n + 1, sizeof(*order));
@@ -311,7 +313,7 @@ static void free_row(void *row)
 {
 	struct nvs_api_calls *a = row;
 
-	nvs_times_free(&a->times);
+	nvs_durations_free(&a->times);
 	free(a->error);
 	free(a->errors);
 }

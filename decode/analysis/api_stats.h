@@ -23,8 +23,8 @@ struct nvs_api_calls {
 	bool uncounted; /* their submissions are unknown */
 	uint64_t calls, failed, captured;
 	uint64_t open; /* never returned, or left by an exception */
-	struct nvs_times times;
-	struct nvs_total within; /* time in nested calls that other rows count */
+	struct nvs_durations times;
+	struct nvs_duration_sum within; /* time in nested calls that other rows count */
 	struct nvs_api_error {
 		uint32_t result;
 		uint64_t count, first; /* first: index among all failures */
@@ -47,11 +47,11 @@ struct nvs_api_calls_list {
 int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		      const struct nvs_call *call);
 /* Returns true if the command line selects this element of list->rows. Call after reading. */
-bool nvs_api_calls_selected(const struct nvs_api_calls *a, const struct nvs_source *sources);
+bool nvs_api_calls_is_selected(const struct nvs_api_calls *a, const struct nvs_source *sources);
 /* Host time of its calls without calls nested inside them, ns. */
-uint64_t nvs_api_calls_own(const struct nvs_api_calls *a);
+uint64_t nvs_api_calls_self_ns(const struct nvs_api_calls *a);
 /* Call after reading: merges the rows that the command line selects by name. */
-int nvs_api_calls_name(struct nvs_api_calls_list *list, struct nvs_source *sources);
+int nvs_api_calls_merge(struct nvs_api_calls_list *list, struct nvs_source *sources);
 void nvs_api_calls_free(struct nvs_api_calls_list *list);
 
 #endif

@@ -5,9 +5,9 @@
 #include "decode/analysis/call_text.h"
 #include "decode/trace/demangled_names.h"
 
-#define MAX_TEXT (NVS_WORDS_BYTES / 2) /* no argument begins after it */
+#define MAX_TEXT (NVS_CALL_TEXT_BYTES / 2) /* no argument begins after it */
 
-const char *nvs_words_left(const struct nvs_call *call)
+const char *nvs_call_exit_text(const struct nvs_call *call)
 {
 	if (!call->end)
 		return "did not return";
@@ -18,7 +18,7 @@ const char *nvs_words_left(const struct nvs_call *call)
 
 static const char *print_outcome(const struct nvs_call *call, char *room, size_t size)
 {
-	const char *left = nvs_words_left(call);
+	const char *left = nvs_call_exit_text(call);
 
 	if (left) {
 		snprintf(room, size, " %s", left);
@@ -45,16 +45,16 @@ static void print_arg(const struct nvs_source *s, struct nvs_handles *handles,
 
 	nvs_call_print(call, i, value, room);
 	if (!arg.absent && (arg.kind == NVS_KIND_FUNCTION || arg.kind == NVS_KIND_KERNEL))
-		k = nvs_handles_kernel_of(handles, arg.value);
-	name = k && k->name[0] ? nvs_written_name(s->trace, k->name) : NULL;
+		k = nvs_handles_get_kernel(handles, arg.value);
+	name = k && k->name[0] ? nvs_demangled_name(s->trace, k->name) : NULL;
 	if (name)
 		snprintf(value, room, "%s", name);
 	if (strlen(value) > 120)
 		strcpy(value + 117, "...");
 }
 
-void nvs_words_call(char text[NVS_WORDS_BYTES], const struct nvs_source *s,
-		    struct nvs_handles *handles, const struct nvs_call *call)
+void nvs_call_text(char text[NVS_CALL_TEXT_BYTES], const struct nvs_source *s,
+		   struct nvs_handles *handles, const struct nvs_call *call)
 {
 	char value[1100], end[64];
 	size_t n = 1;
@@ -62,11 +62,11 @@ void nvs_words_call(char text[NVS_WORDS_BYTES], const struct nvs_source *s,
 	strcpy(text, "(");
 	for (uint32_t i = 0; i < call->nargs && n < MAX_TEXT; i++) {
 		print_arg(s, handles, call, i, value, sizeof(value));
-		n += (size_t)snprintf(text + n, NVS_WORDS_BYTES - n, "%s%s=%s", i ? ", " : "",
+		n += (size_t)snprintf(text + n, NVS_CALL_TEXT_BYTES - n, "%s%s=%s", i ? ", " : "",
 				      call->api->arg[i], value);
 	}
-	if (n < NVS_WORDS_BYTES - sizeof(end))
-		snprintf(text + n, NVS_WORDS_BYTES - n, ")%s",
+	if (n < NVS_CALL_TEXT_BYTES - sizeof(end))
+		snprintf(text + n, NVS_CALL_TEXT_BYTES - n, ")%s",
 			 print_outcome(call, end, sizeof(end)));
 }
 
@@ -93,7 +93,7 @@ static void put_work(struct words *w, uint64_t count, const char *what, const ch
 }
 
 /* The driver's own uploads are printed only if there is nothing else. */
-void nvs_words_tally(char *text, size_t size, const struct nvs_tally *t)
+void nvs_tally_text(char *text, size_t size, const struct nvs_tally *t)
 {
 	struct words words = {text, size, 0}, *w = &words;
 

@@ -8,14 +8,14 @@
 #include "decode/base/keyed_rows.h"
 #include "decode/query/source.h"
 
-#define NVS_WORDS_BYTES 1024
+#define NVS_CALL_TEXT_BYTES 1024
 
 /* "(a=1, b=2) = CUDA_ERROR_..": arguments and result; functions are named by HANDLES. */
-void nvs_words_call(char text[NVS_WORDS_BYTES], const struct nvs_source *s,
-		    struct nvs_handles *handles, const struct nvs_call *call);
+void nvs_call_text(char text[NVS_CALL_TEXT_BYTES], const struct nvs_source *s,
+		   struct nvs_handles *handles, const struct nvs_call *call);
 /* How a call ended without a result, for example "left by a jump"; NULL: it returned. */
-const char *nvs_words_left(const struct nvs_call *call);
+const char *nvs_call_exit_text(const struct nvs_call *call);
 /* "2 kernels, engine copy of 64 bytes"; "" for nothing. */
-void nvs_words_tally(char *text, size_t size, const struct nvs_tally *t);
+void nvs_tally_text(char *text, size_t size, const struct nvs_tally *t);
 
 #endif

@@ -9,21 +9,24 @@
 #include "decode/base/keyed_rows.h"
 
 #define PAGE_BITS 12
-#define PAGES (sizeof(((struct nvs_places *)NULL)->pages) / sizeof(struct nvs_page))
+#define PAGES                                                         \
+	(sizeof(((struct nvs_channel_memory_tracker *)NULL)->pages) / \
+	 sizeof(struct nvs_page_lookup))
 
-static const struct nvs_page *page_of(struct nvs_places *p, uint64_t address)
+static const struct nvs_page_lookup *page_of(struct nvs_channel_memory_tracker *p, uint64_t address)
 {
-	struct nvs_place place = {p->source->trace, p->vaspace};
+	struct nvs_address_space place = {p->source->trace, p->vaspace};
 	uint64_t number = address >> PAGE_BITS;
-	struct nvs_page *page = &p->pages[(number ^ number >> 8) % PAGES];
+	struct nvs_page_lookup *page = &p->pages[(number ^ number >> 8) % PAGES];
 
 	if (page->age != p->age || page->number != number || page->vaspace != p->vaspace)
-		*page = (struct nvs_page){number, p->vaspace, p->age, nvs_where_in(&place, address),
-					  nvs_where_same(&place, address)};
+		*page = (struct nvs_page_lookup){number, p->vaspace, p->age,
+						 nvs_address_memory(&place, address),
+						 nvs_address_is_same(&place, address)};
 	return page;
 }
 
-static void count_address(struct nvs_places *p, uint64_t address)
+static void count_address(struct nvs_channel_memory_tracker *p, uint64_t address)
 {
 	p->now->addresses++;
 	p->now->same += page_of(p, address)->same;
@@ -31,7 +34,7 @@ static void count_address(struct nvs_places *p, uint64_t address)
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_places *p = arg;
+	struct nvs_channel_memory_tracker *p = arg;
 
 	if (!p->now)
 		return 0;
@@ -62,7 +65,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 static int on_entry(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
 		    const struct nvs_gp *gp)
 {
-	struct nvs_places *p = arg;
+	struct nvs_channel_memory_tracker *p = arg;
 
 	if (p->now && gp->dwords)
 		p->now->in[NVS_PUSHBUFFER] |= page_of(p, gp->address)->in;
@@ -70,9 +73,10 @@ static int on_entry(void *arg, const struct nvs_submission *s, const struct nvs_
 }
 
 /* The GPFIFO ring and USERD never move, and are recorded before the first submission. */
-static struct nvs_lies *update_channel(struct nvs_places *p, const struct nvs_trace_channel *c)
+static struct nvs_channel_memory *update_channel(struct nvs_channel_memory_tracker *p,
+						 const struct nvs_trace_channel *c)
 {
-	struct nvs_lies *l = nvs_rows_at(&p->channels, &c->channel);
+	struct nvs_channel_memory *l = nvs_rows_at(&p->channels, &c->channel);
 
 	p->vaspace = c->rec.vaspace;
 	if (!l || !c->known)
@@ -80,16 +84,16 @@ static struct nvs_lies *update_channel(struct nvs_places *p, const struct nvs_tr
 	if (!l->in[NVS_RING] && c->rec.entries)
 		l->in[NVS_RING] = page_of(p, c->rec.gpfifo)->in;
 	if (!l->in[NVS_USERD])
-		l->in[NVS_USERD] = nvs_where_userd(p->source->trace, c);
+		l->in[NVS_USERD] = nvs_userd_memory(p->source->trace, c);
 	return l;
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	struct nvs_places *p = arg;
+	struct nvs_channel_memory_tracker *p = arg;
 
 	p->now = NULL;
-	if (!nvs_filter(p->source, s, call))
+	if (!nvs_filter_selects(p->source, s, call))
 		return 0;
 	p->now = update_channel(p, s->channel);
 	return p->now ? 0 : -ENOMEM;
@@ -97,7 +101,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct nvs_places *p = arg;
+	struct nvs_channel_memory_tracker *p = arg;
 	const struct nvs_trace_channel *c;
 
 	switch (rec->type) {
@@ -115,24 +119,26 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	return 0;
 }
 
-void nvs_places_begin(struct nvs_places *p, const struct nvs_source *s, struct nvs_reader *reader)
+void nvs_channel_memory_begin(struct nvs_channel_memory_tracker *p, const struct nvs_source *s,
+			      struct nvs_pass_reader *reader)
 {
-	*p = (struct nvs_places){
-		.source = s, .age = 1, .channels = NVS_ROWS(struct nvs_lies, channel)};
-	*reader = (struct nvs_reader){.submission = on_submission,
-				      .entry = on_entry,
-				      .op = on_op,
-				      .record = on_record,
-				      .calls = true,
-				      .arg = p};
+	*p = (struct nvs_channel_memory_tracker){
+		.source = s, .age = 1, .channels = NVS_ROWS(struct nvs_channel_memory, channel)};
+	*reader = (struct nvs_pass_reader){.submission = on_submission,
+					   .entry = on_entry,
+					   .op = on_op,
+					   .record = on_record,
+					   .calls = true,
+					   .arg = p};
 }
 
-const struct nvs_lies *nvs_places_of(struct nvs_places *p, uint32_t channel)
+const struct nvs_channel_memory *nvs_channel_memory_of(struct nvs_channel_memory_tracker *p,
+						       uint32_t channel)
 {
 	return nvs_rows_at(&p->channels, &channel);
 }
 
-void nvs_places_free(struct nvs_places *p)
+void nvs_channel_memory_free(struct nvs_channel_memory_tracker *p)
 {
 	nvs_rows_free(&p->channels, NULL);
 }

@@ -10,7 +10,7 @@
 enum { NVS_RING, NVS_USERD, NVS_PUSHBUFFER, NVS_SEMAPHORES, NVS_PLACES };
 
 /* One channel. */
-struct nvs_lies {
+struct nvs_channel_memory {
 	uint32_t channel; /* its key */
 	uint8_t in[NVS_PLACES]; /* NVS_IN_*, 0: unknown */
 	/* Addresses in copies, memsets, uploads, triggers and semaphores; SAME: the process has the
@@ -18,13 +18,13 @@ struct nvs_lies {
 	uint64_t addresses, same;
 };
 
-struct nvs_places {
+struct nvs_channel_memory_tracker {
 	const struct nvs_source *source;
-	struct nvs_rows channels; /* struct nvs_lies */
-	struct nvs_lies *now; /* channel of the current submission; NULL: not selected */
+	struct nvs_rows channels; /* struct nvs_channel_memory */
+	struct nvs_channel_memory *now; /* channel of the current submission; NULL: not selected */
 	uint32_t vaspace;
 	uint32_t age; /* incremented with each new or removed mapping */
-	struct nvs_page { /* cache of lookups, valid for entries of the current age */
+	struct nvs_page_lookup { /* cache of lookups, valid for entries of the current age */
 		uint64_t number;
 		uint32_t vaspace, age;
 		uint8_t in;
@@ -32,9 +32,11 @@ struct nvs_places {
 	} pages[256];
 };
 
-void nvs_places_begin(struct nvs_places *p, const struct nvs_source *s, struct nvs_reader *reader);
+void nvs_channel_memory_begin(struct nvs_channel_memory_tracker *p, const struct nvs_source *s,
+			      struct nvs_pass_reader *reader);
 /* Returns NULL if memory is short. */
-const struct nvs_lies *nvs_places_of(struct nvs_places *p, uint32_t channel);
-void nvs_places_free(struct nvs_places *p);
+const struct nvs_channel_memory *nvs_channel_memory_of(struct nvs_channel_memory_tracker *p,
+						       uint32_t channel);
+void nvs_channel_memory_free(struct nvs_channel_memory_tracker *p);
 
 #endif

@@ -20,12 +20,12 @@ struct found {
 	uint32_t index;
 };
 
-static int64_t get_offset(const struct nvs_clock_point *p)
+static int64_t get_offset(const struct nvs_clock_reading *p)
 {
 	return (int64_t)p->real_ns - (int64_t)p->mono_ns;
 }
 
-static bool is_plausible(const struct nvs_clock_point *p, uint32_t n)
+static bool is_plausible(const struct nvs_clock_reading *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (p[i].real_ns >= MAX_NS || p[i].mono_ns >= MAX_NS)
@@ -35,8 +35,8 @@ static bool is_plausible(const struct nvs_clock_point *p, uint32_t n)
 
 /* Goes from the last sample backwards and removes steps, as if the last setting had always been
  * in effect. */
-static void remove_steps(struct nvs_clock_of *of, struct found *f, const struct nvs_clock_point *p,
-			 uint32_t n)
+static void remove_steps(struct nvs_trace_clock *of, struct found *f,
+			 const struct nvs_clock_reading *p, uint32_t n)
 {
 	int64_t least, most, at = 0, shift = 0;
 
@@ -61,15 +61,15 @@ static void remove_steps(struct nvs_clock_of *of, struct found *f, const struct 
 	f->until = p[n - 1].mono_ns;
 }
 
-static void read_clock(struct nvs_clock_of *of, struct found *f, const struct nvs_source *s)
+static void read_clock(struct nvs_trace_clock *of, struct found *f, const struct nvs_source *s)
 {
 	const struct nvs_session *session = nvs_trace_session(s->trace);
 	const char *day = session->attr[NVS_ATTR_CLOCK_ERROR];
-	const struct nvs_clock_point *p;
+	const struct nvs_clock_reading *p;
 	uint32_t n;
 	char *end;
 
-	*of = (struct nvs_clock_of){0};
+	*of = (struct nvs_trace_clock){0};
 	*f = (struct found){.host = session->attr[NVS_ATTR_HOST]};
 	p = nvs_clock_points(s->trace, &n);
 	if (!is_plausible(p, n) || !nvs_clock_mono(s->trace, session->first_time, &f->mono) ||
@@ -107,12 +107,12 @@ static int compare_end(const void *pa, const void *pb)
 	return NVS_CMP(b->until, a->until) ?: NVS_CMP(a->index, b->index);
 }
 
-static void assign_clocks(struct nvs_clock_of *of, struct found *found, uint32_t n)
+static void assign_clocks(struct nvs_trace_clock *of, struct found *found, uint32_t n)
 {
 	uint32_t clocks = 0, k;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct nvs_clock_of *one = of + found[i].index;
+		struct nvs_trace_clock *one = of + found[i].index;
 
 		if (!one->known)
 			continue;
@@ -127,7 +127,7 @@ static void assign_clocks(struct nvs_clock_of *of, struct found *found, uint32_t
 	}
 }
 
-int nvs_clocks_align(struct nvs_clock_of *of, const struct nvs_source *sources, uint32_t n)
+int nvs_clocks_align(struct nvs_trace_clock *of, const struct nvs_source *sources, uint32_t n)
 {
 	struct found *found = calloc(n + 1ul, sizeof(*found));
 	uint64_t base = UINT64_MAX;

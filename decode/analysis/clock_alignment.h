@@ -16,7 +16,7 @@
 /* ns: the two are read one after the other, the tightest of several times */
 #define NVS_CLOCK_READ_NS 1000u
 
-struct nvs_clock_of {
+struct nvs_trace_clock {
 	bool known; /* false: starts at time 0 */
 	uint32_t clock; /* index: traces with the same index share a clock */
 	uint64_t began; /* ns since 1970 */
@@ -34,6 +34,6 @@ struct nvs_clock_of {
 };
 
 /* Fills OF[N] from SOURCES[N], which must have been read. Returns 0 or -ENOMEM. */
-int nvs_clocks_align(struct nvs_clock_of *of, const struct nvs_source *sources, uint32_t n);
+int nvs_clocks_align(struct nvs_trace_clock *of, const struct nvs_source *sources, uint32_t n);
 
 #endif

@@ -5,9 +5,9 @@
 #include "decode/analysis/copy_operands.h"
 #include "decode/calls/roles.h"
 
-static enum nvs_memory kind_at(const struct nvs_copy_memory *m, uint64_t address)
+static enum nvs_memory_kind kind_at(const struct nvs_copy_memory *m, uint64_t address)
 {
-	enum nvs_memory kind = nvs_hostmem_kind(m->kinds, address);
+	enum nvs_memory_kind kind = nvs_hostmem_kind(m->kinds, address);
 
 	return kind == NVS_MEMORY_PAGEABLE && m->partly ? NVS_MEMORY_UNKNOWN : kind;
 }
@@ -16,7 +16,7 @@ static enum nvs_memory kind_at(const struct nvs_copy_memory *m, uint64_t address
  * unknown. */
 static bool is_host(const struct nvs_copy_memory *m, uint64_t address, bool *host)
 {
-	enum nvs_memory kind = kind_at(m, address);
+	enum nvs_memory_kind kind = kind_at(m, address);
 
 	*host = kind < NVS_MEMORY_MANAGED;
 	return kind != NVS_MEMORY_UNKNOWN;
@@ -38,7 +38,7 @@ static const struct {
 };
 
 static void read_linear(const struct nvs_copy_memory *m, const struct nvs_call *call,
-			struct nvs_copy_ends *e)
+			struct nvs_copy_endpoints *e)
 {
 	uint8_t role = call->api->role;
 
@@ -60,7 +60,7 @@ static void read_linear(const struct nvs_copy_memory *m, const struct nvs_call *
 
 /* 2D and 3D copies, whose source and destination are in a structure. */
 static void read_boxed(const struct nvs_copy_memory *m, const struct nvs_call *call,
-		       struct nvs_copy_ends *e)
+		       struct nvs_copy_endpoints *e)
 {
 	uint64_t type;
 
@@ -87,8 +87,8 @@ static void read_boxed(const struct nvs_copy_memory *m, const struct nvs_call *c
 	}
 }
 
-void nvs_copy_ends(const struct nvs_copy_memory *m, const struct nvs_call *call,
-		   struct nvs_copy_ends *e)
+void nvs_copy_endpoints_read(const struct nvs_copy_memory *m, const struct nvs_call *call,
+			     struct nvs_copy_endpoints *e)
 {
 	memset(e, 0, sizeof(*e));
 	e->batch = call->api->role == NVS_CALL_ROLE_COPY_BATCH;
@@ -102,7 +102,7 @@ void nvs_copy_ends(const struct nvs_copy_memory *m, const struct nvs_call *call,
 				 : NVS_MEMORY_DEVICE;
 }
 
-bool nvs_copy_blocks(const struct nvs_call *call, const struct nvs_copy_ends *e)
+bool nvs_copy_is_blocking(const struct nvs_call *call, const struct nvs_copy_endpoints *e)
 {
 	for (uint32_t i = 0; i < call->api->nargs; i++)
 		if (call->api->kinds[i] == NVS_KIND_STREAM)

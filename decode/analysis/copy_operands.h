@@ -11,19 +11,19 @@ struct nvs_copy_memory {
 	bool partly; /* allocations outside of recorded windows are missing */
 };
 
-struct nvs_copy_ends {
+struct nvs_copy_endpoints {
 	uint64_t from, to, bytes, copies;
 	bool from_host, to_host, array;
 	bool batch; /* several copies: source and destination are not known */
 	bool known; /* BYTES is valid */
 	bool directed; /* from_host and to_host are known */
-	enum nvs_memory memory; /* kind at the host's end, else DEVICE */
+	enum nvs_memory_kind memory; /* kind at the host's end, else DEVICE */
 };
 
-void nvs_copy_ends(const struct nvs_copy_memory *m, const struct nvs_call *call,
-		   struct nvs_copy_ends *e);
+void nvs_copy_endpoints_read(const struct nvs_copy_memory *m, const struct nvs_call *call,
+			     struct nvs_copy_endpoints *e);
 /* Returns true if CUDA specifies that the call returns when the copy is done: it takes no
  * stream, or copies to pageable memory. */
-bool nvs_copy_blocks(const struct nvs_call *call, const struct nvs_copy_ends *e);
+bool nvs_copy_is_blocking(const struct nvs_call *call, const struct nvs_copy_endpoints *e);
 
 #endif

@@ -23,17 +23,17 @@
 #define NOWHERE (1ull << 63) /* ORed with a thread: its context is unknown */
 
 /* A context, or a stream of one: launches up to tick UPTO are known to be done. */
-struct lane {
+struct launch_queue {
 	uint64_t key[2]; /* context, stream; stream 0 is the context itself */
 	uint64_t upto;
-	struct lane *context; /* NULL: this is a context */
+	struct launch_queue *context; /* NULL: this is a context */
 };
 
 struct kernel {
-	const struct nvs_counted *counted; /* the key */
+	const struct nvs_kernel_count *counted; /* the key */
 	struct nvs_count_share share; /* being collected */
 	struct {
-		struct lane *lane;
+		struct launch_queue *lane;
 		uint64_t end; /* end of the latest launch there */
 	} on[LANES];
 	uint32_t non;
@@ -48,12 +48,12 @@ struct kernel {
 
 /* A function, numbered in order of first sight. */
 struct function {
-	uint64_t key[2]; /* handle, struct nvs_counted */
+	uint64_t key[2]; /* handle, struct nvs_kernel_count */
 	uint32_t number;
 };
 
 /* The launches of one kernel by one call. */
-struct part {
+struct launch_part {
 	struct kernel *kernel;
 	uint64_t blocks;
 	uint32_t launches, number;
@@ -62,17 +62,17 @@ struct part {
 
 struct launch {
 	uint64_t begin, end, tag;
-	struct lane *lane;
+	struct launch_queue *lane;
 	uint32_t first, n; /* parts */
 };
 
 /* The launches of LANE up to UPTO are known to be done at time AT. */
-struct wait {
+struct launch_wait {
 	uint64_t at, upto;
-	struct lane *lane;
+	struct launch_queue *lane;
 };
 
-struct reading {
+struct counter_reading {
 	uint64_t at;
 	uint64_t after; /* end of its thread's latest call: it began later */
 	uint32_t launch; /* index + 1 of the launch it followed, or 0 */
@@ -85,7 +85,7 @@ struct count {
 };
 
 /* The parts of an executable graph, valid until it changes. */
-struct graph {
+struct graph_parts {
 	const struct nvs_exec *exec; /* the key: handles are reused */
 	uint64_t given, updates, changes;
 	uint32_t first, n;
@@ -100,14 +100,14 @@ struct latest {
 
 struct nvs_count_shares {
 	struct nvs_handles *handles;
-	const struct nvs_counted_kernels *counts;
+	const struct nvs_kernel_counts *counts;
 	struct nvs_contexts contexts;
 	struct nvs_rows lanes, kernels, functions, graphs;
 	struct nvs_numbers latest;
-	struct part *parts;
+	struct launch_part *parts;
 	struct launch *launches;
-	struct wait *waits;
-	struct reading *readings;
+	struct launch_wait *waits;
+	struct counter_reading *readings;
 	struct count *given;
 	uint32_t nparts, nlaunches, nwaits, nreadings, ngiven;
 	uint32_t parts_room, launches_room, waits_room, readings_room, given_room;
@@ -118,10 +118,10 @@ struct nvs_count_shares {
 
 /* ---- launches ---- */
 
-static struct lane *find_lane(struct nvs_count_shares *s, uint64_t context, uint64_t stream)
+static struct launch_queue *find_lane(struct nvs_count_shares *s, uint64_t context, uint64_t stream)
 {
 	uint64_t key[2] = {context, stream};
-	struct lane *lane = nvs_rows_at(&s->lanes, key);
+	struct launch_queue *lane = nvs_rows_at(&s->lanes, key);
 
 	if (!lane || !stream || lane->context)
 		return lane;
@@ -142,10 +142,9 @@ static uint64_t stream_of(const struct nvs_call *call)
 static struct kernel *find_kernel(struct nvs_count_shares *s, uint64_t function, uint32_t *number,
 				  int *r)
 {
-	const struct nvs_kernel *named = nvs_handles_kernel_of(s->handles, function);
-	const struct nvs_counted *counted = named && *named->name
-						    ? nvs_counted_of(s->counts, named->name)
-						    : NULL;
+	const struct nvs_kernel *named = nvs_handles_get_kernel(s->handles, function);
+	const struct nvs_kernel_count *counted =
+		named && *named->name ? nvs_kernel_counts_find(s->counts, named->name) : NULL;
 	uint64_t key[2] = {function, (uintptr_t)counted};
 	struct function *f;
 	struct kernel *k;
@@ -165,10 +164,10 @@ static struct kernel *find_kernel(struct nvs_count_shares *s, uint64_t function,
 	return k;
 }
 
-static struct part *new_part(struct nvs_count_shares *s)
+static struct launch_part *new_part(struct nvs_count_shares *s)
 {
-	struct part *list = nvs_grow(s->parts, s->nparts, &s->parts_room, sizeof(*list), 64,
-				     MAX_ITEMS);
+	struct launch_part *list = nvs_grow(s->parts, s->nparts, &s->parts_room, sizeof(*list), 64,
+					    MAX_ITEMS);
 
 	if (!list)
 		return NULL;
@@ -183,7 +182,7 @@ static int add_node(struct nvs_count_shares *s, const struct nvs_graph_node *nod
 {
 	bool conditional = node->flags & NVS_NODE_CONDITIONAL;
 	struct kernel *k;
-	struct part *p;
+	struct launch_part *p;
 	uint32_t number;
 	int r;
 
@@ -196,7 +195,7 @@ static int add_node(struct nvs_count_shares *s, const struct nvs_graph_node *nod
 		p = new_part(s);
 		if (!p)
 			return -ENOMEM;
-		*p = (struct part){.kernel = k, .number = number, .in_graph = true};
+		*p = (struct launch_part){.kernel = k, .number = number, .in_graph = true};
 		k->listed = list;
 		k->place = s->nparts - 1;
 	}
@@ -210,7 +209,7 @@ static int add_node(struct nvs_count_shares *s, const struct nvs_graph_node *nod
 	return 0;
 }
 
-static int list_nodes(struct nvs_count_shares *s, struct graph *g, const struct nvs_exec *e)
+static int list_nodes(struct nvs_count_shares *s, struct graph_parts *g, const struct nvs_exec *e)
 {
 	uint64_t list = ++s->lists;
 	int r = 0;
@@ -225,7 +224,7 @@ static int list_nodes(struct nvs_count_shares *s, struct graph *g, const struct 
 	g->first = s->nparts;
 	s->looked += e->nnodes;
 	if (s->looked > MAX_NODES) {
-		nvs_budget_run_out();
+		nvs_budget_set_exceeded();
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; !r && i < e->nnodes; i++)
@@ -237,13 +236,13 @@ static int list_nodes(struct nvs_count_shares *s, struct graph *g, const struct 
 static int list_graph(struct nvs_count_shares *s, const struct nvs_call *call, struct launch *l)
 {
 	const struct nvs_exec *e;
-	struct graph *g;
+	struct graph_parts *g;
 	uint64_t handle;
 	int r;
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	e = nvs_handles_exec_of(s->handles, handle);
+	e = nvs_handles_get_exec(s->handles, handle);
 	g = e ? nvs_rows_at(&s->graphs, &e) : NULL;
 	r = g ? list_nodes(s, g, e) : -ENOMEM;
 	l->first = g ? g->first : 0;
@@ -258,7 +257,7 @@ static int list_direct(struct nvs_count_shares *s, const struct nvs_call *call, 
 	uint32_t grid[3], block[3], number = 0;
 	struct kernel *k = NULL;
 	uint64_t function;
-	struct part *p;
+	struct launch_part *p;
 	int r = 0;
 
 	if ((call->api->group == NVS_CALL_GROUP_LAUNCH ||
@@ -270,7 +269,7 @@ static int list_direct(struct nvs_count_shares *s, const struct nvs_call *call, 
 	p = new_part(s);
 	if (!p)
 		return -ENOMEM;
-	*p = (struct part){.kernel = k, .launches = 1, .number = number};
+	*p = (struct launch_part){.kernel = k, .launches = 1, .number = number};
 	if (nvs_call_shape(call, grid, block))
 		p->blocks = (uint64_t)grid[0] * grid[1] * grid[2];
 	else
@@ -304,9 +303,9 @@ static int add_launch(struct nvs_count_shares *s, const struct nvs_call *call, u
 
 static int add_wait(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t context)
 {
-	struct wait *list;
+	struct launch_wait *list;
 	uint64_t value;
-	struct lane *lane;
+	struct launch_queue *lane;
 
 	if (!s->counts->rows.n || !nvs_call_ran(call))
 		return 0;
@@ -326,7 +325,7 @@ static int add_wait(struct nvs_count_shares *s, const struct nvs_call *call, uin
 	if (!list || !lane)
 		return -ENOMEM;
 	s->waits = list;
-	list[s->nwaits++] = (struct wait){call->end, call->begin, lane};
+	list[s->nwaits++] = (struct launch_wait){call->end, call->begin, lane};
 	return 0;
 }
 
@@ -354,7 +353,7 @@ int nvs_count_shares_call(struct nvs_count_shares *s, const struct nvs_call *cal
 
 static int add_count(struct nvs_count_shares *s, const struct nvs_count *count)
 {
-	const struct nvs_counted *counted = nvs_counted_at(s->counts, count->counter);
+	const struct nvs_kernel_count *counted = nvs_kernel_counts_at(s->counts, count->counter);
 	struct count *list;
 	struct kernel *k;
 
@@ -374,7 +373,7 @@ int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *re
 {
 	const struct nvs_rec_count *count = (const void *)rec;
 	const struct latest *latest;
-	struct reading *list, now = {.at = rec->time, .first = s->ngiven};
+	struct counter_reading *list, now = {.at = rec->time, .first = s->ngiven};
 	int r = 0;
 
 	if (rec->type != NVS_REC_COUNT)
@@ -458,7 +457,7 @@ static void note_lane(struct kernel *k, const struct launch *l)
 }
 
 static int add_part(const struct reporter *t, const struct launch *l, uint32_t number,
-		    const struct part *p)
+		    const struct launch_part *p)
 {
 	struct kernel *k = p->kernel;
 	struct nvs_count_share *share = &k->share;
@@ -495,7 +494,7 @@ static int add_parts(const struct reporter *t, uint32_t number)
 
 	t->s->added += l->n;
 	if (t->s->added > MAX_ADDED) {
-		nvs_budget_run_out();
+		nvs_budget_set_exceeded();
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; !r && i < l->n; i++)
@@ -510,7 +509,7 @@ static int report_if_done(const struct reporter *t, struct kernel *k)
 	return k->share.whole ? report_share(t, k) : 0;
 }
 
-static int read_counts(const struct reporter *t, const struct reading *reading,
+static int read_counts(const struct reporter *t, const struct counter_reading *reading,
 		       const struct launch *of)
 {
 	struct nvs_count_shares *s = t->s;
@@ -546,7 +545,7 @@ static int compare_begin(const void *pa, const void *pb)
 
 static int compare_end(const void *pa, const void *pb)
 {
-	const struct wait *a = pa, *b = pb;
+	const struct launch_wait *a = pa, *b = pb;
 
 	return NVS_CMP(a->at, b->at);
 }
@@ -565,7 +564,7 @@ static int process_all(const struct reporter *t, const struct launch **order)
 	if (s->nwaits)
 		qsort(s->waits, s->nwaits, sizeof(*s->waits), compare_end);
 	for (uint32_t i = 0; !r && i < s->nreadings; i++) {
-		const struct reading *reading = s->readings + i;
+		const struct counter_reading *reading = s->readings + i;
 
 		while (!r && launched < s->nlaunches && order[launched]->begin < reading->at)
 			r = add_parts(t, (uint32_t)(order[launched++] - s->launches));
@@ -604,7 +603,7 @@ int nvs_count_shares_end(struct nvs_count_shares *s,
 /* ---- allocation ---- */
 
 struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
-					      const struct nvs_counted_kernels *counts)
+					      const struct nvs_kernel_counts *counts)
 {
 	struct nvs_count_shares *s = calloc(1, sizeof(*s));
 
@@ -612,10 +611,10 @@ struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
 		return NULL;
 	s->handles = handles;
 	s->counts = counts;
-	s->lanes = NVS_ROWS(struct lane, key);
+	s->lanes = NVS_ROWS(struct launch_queue, key);
 	s->kernels = NVS_ROWS(struct kernel, counted);
 	s->functions = NVS_ROWS(struct function, key);
-	s->graphs = NVS_ROWS(struct graph, exec);
+	s->graphs = NVS_ROWS(struct graph_parts, exec);
 	return s;
 }
 

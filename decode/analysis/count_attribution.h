@@ -12,7 +12,7 @@
 
 /* The instructions of one kernel over a span of readings, and the calls that launched it then. */
 struct nvs_count_share {
-	const struct nvs_counted *counted;
+	const struct nvs_kernel_count *counted;
 	uint64_t warp, thread;
 	/* Launches of the kernel by these calls, those in graphs among them, and their blocks. */
 	uint64_t launches, in_graphs, blocks;
@@ -28,7 +28,7 @@ struct nvs_count_shares;
 /* Returns NULL if out of memory. The caller owns HANDLES and COUNTS, and passes each record and
  * call to them before passing it here. */
 struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
-					      const struct nvs_counted_kernels *counts);
+					      const struct nvs_kernel_counts *counts);
 void nvs_count_shares_free(struct nvs_count_shares *s);
 /* Returns 0 or -ENOMEM. TAG identifies the call to the caller. */
 int nvs_count_shares_call(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t tag);

@@ -8,7 +8,7 @@
 #include "decode/calls/roles.h"
 
 /* The stack of contexts of one thread; the top is the current one. */
-struct stack {
+struct context_stack {
 	uint32_t depth;
 	uint64_t context[16];
 };
@@ -21,7 +21,7 @@ struct home {
 
 static int set_current(struct nvs_contexts *st, uint32_t thread, uint64_t context, bool push)
 {
-	struct stack *c = nvs_number_get(&st->threads, thread);
+	struct context_stack *c = nvs_number_get(&st->threads, thread);
 
 	if (thread >= NVS_MAX_NUMBER)
 		return 0;
@@ -68,14 +68,14 @@ static int note_stream(struct nvs_contexts *st, uint64_t stream, uint64_t contex
 
 int nvs_contexts_call(struct nvs_contexts *st, const struct nvs_call *call, uint64_t *context)
 {
-	struct stack *c = nvs_number_get(&st->threads, call->thread);
+	struct context_stack *c = nvs_number_get(&st->threads, call->thread);
 	uint64_t value;
 	int r = 0;
 
 	*context = c && c->depth ? c->context[c->depth - 1] : 0;
 	/* A stream being created may get the handle of a destroyed one. */
-	if (!nvs_makes_stream(call) && nvs_call_kind(call, NVS_KIND_STREAM, &value) && value > 2 &&
-	    context_of_stream(st, value))
+	if (!nvs_call_creates_stream(call) && nvs_call_kind(call, NVS_KIND_STREAM, &value) &&
+	    value > 2 && context_of_stream(st, value))
 		*context = context_of_stream(st, value);
 	if (call->result || !call->end)
 		return 0;

@@ -18,7 +18,7 @@ struct nvs_contexts {
 int nvs_contexts_call(struct nvs_contexts *c, const struct nvs_call *call, uint64_t *context);
 void nvs_contexts_free(struct nvs_contexts *c);
 
-static inline bool nvs_makes_stream(const struct nvs_call *call)
+static inline bool nvs_call_creates_stream(const struct nvs_call *call)
 {
 	return call->api->role == NVS_CALL_ROLE_STREAM_CREATE ||
 	       call->api->role == NVS_CALL_ROLE_GREEN_STREAM_CREATE;

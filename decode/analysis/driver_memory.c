@@ -85,11 +85,12 @@ int nvs_rm_memory_record(struct nvs_rm_memory *m, const struct nvs_rec *rec)
 	    (o->object_class != LOCAL_MEMORY && o->object_class != SYSTEM_MEMORY) ||
 	    o->params_length < SIZE_OFFSET + sizeof(size))
 		return 0;
-	memcpy(&size, (const char *)nvs_tail(rec, o->params_length) + SIZE_OFFSET, sizeof(size));
+	memcpy(&size, (const char *)nvs_record_tail(rec, o->params_length) + SIZE_OFFSET,
+	       sizeof(size));
 	return add_object(m, o, size);
 }
 
-void nvs_rm_memory_given(void *arg, uint64_t address)
+void nvs_rm_memory_note_program(void *arg, uint64_t address)
 {
 	struct nvs_rm_memory *m = arg;
 	const struct nvs_mapping *map = nvs_trace_gpu_map(m->trace, 0, address);
@@ -102,14 +103,14 @@ void nvs_rm_memory_given(void *arg, uint64_t address)
 /* ---- sums ---- */
 
 /* An allocation or a free. */
-struct change {
+struct memory_change {
 	uint64_t time, sum;
 	int64_t size;
 };
 
 static int compare_times(const void *a, const void *b)
 {
-	const struct change *x = a, *y = b;
+	const struct memory_change *x = a, *y = b;
 
 	return NVS_CMP(x->time, y->time) ?: NVS_CMP(x->size, y->size); /* frees first */
 }
@@ -132,7 +133,7 @@ static uint32_t sum_of(struct nvs_rm_memory *m, const struct nvs_rm_object *o)
 
 int nvs_rm_memory_end(struct nvs_rm_memory *m)
 {
-	struct change *changes = calloc(2ul * m->n + 1, sizeof(*changes));
+	struct memory_change *changes = calloc(2ul * m->n + 1, sizeof(*changes));
 	size_t n = 0;
 
 	m->sums = calloc(NVS_RM_SUMS, sizeof(*m->sums));
@@ -149,9 +150,9 @@ int nvs_rm_memory_end(struct nvs_rm_memory *m)
 		m->sums[sum].objects++;
 		m->sums[sum].bytes += o->size;
 		m->sums[sum].freed += o->to != UINT64_MAX;
-		changes[n++] = (struct change){o->from, sum, (int64_t)o->size};
+		changes[n++] = (struct memory_change){o->from, sum, (int64_t)o->size};
 		if (o->to != UINT64_MAX)
-			changes[n++] = (struct change){o->to, sum, -(int64_t)o->size};
+			changes[n++] = (struct memory_change){o->to, sum, -(int64_t)o->size};
 	}
 	qsort(changes, n, sizeof(*changes), compare_times);
 	for (size_t i = 0; i < n; i++) {

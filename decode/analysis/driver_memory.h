@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "nvsnoop/decode.h"
 
-enum nvs_rm_place { NVS_RM_GPU, NVS_RM_SYSTEM, NVS_RM_PLACES };
+enum nvs_rm_memory_kind { NVS_RM_GPU, NVS_RM_SYSTEM, NVS_RM_PLACES };
 
 struct nvs_rm_object {
 	uint32_t client, handle, gpu;
@@ -39,7 +39,7 @@ struct nvs_rm_memory {
 /* Returns 0 or -ENOMEM. */
 int nvs_rm_memory_record(struct nvs_rm_memory *m, const struct nvs_rec *rec);
 /* The program got memory at ADDRESS: its object counts as the program's. */
-void nvs_rm_memory_given(void *m, uint64_t address);
+void nvs_rm_memory_note_program(void *m, uint64_t address);
 int nvs_rm_memory_end(struct nvs_rm_memory *m);
 void nvs_rm_memory_free(struct nvs_rm_memory *m);
 

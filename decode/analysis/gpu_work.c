@@ -26,20 +26,20 @@ static const char *const directions[] = {"copy HtoD", "copy DtoH", "copy DtoD", 
 #define NO_WORK UINT32_MAX
 
 /* For each struct nvs_work whose call has not returned. */
-struct waiting {
+struct waiting_work {
 	uint64_t call; /* number of the call; ascending within a thread */
 	uint32_t before; /* index + 1 of the thread's previous one */
 };
 
-struct nvs_works {
+struct nvs_work_list {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
 	struct nvs_contexts contexts;
 	struct nvs_copy_memory memory;
-	struct nvs_timing *timing;
+	struct nvs_bracket_times *timing;
 	struct nvs_rows streams;
 	struct nvs_work *list;
-	struct waiting *waiting;
+	struct waiting_work *waiting;
 	size_t n, room;
 	struct nvs_numbers threads; /* index + 1 of the latest waiting work */
 	struct nvs_tally tally; /* of the current submission */
@@ -60,11 +60,12 @@ static uint8_t kind_of(const struct nvs_tally *t)
 	return t->memsets ? NVS_WORK_COPY : NVS_WORK_OTHER;
 }
 
-int nvs_works_op(struct nvs_works *w, const struct nvs_submission *s, const struct nvs_op *op)
+int nvs_work_list_op(struct nvs_work_list *w, const struct nvs_submission *s,
+		     const struct nvs_op *op)
 {
 	if (op->kind != NVS_OP_CODE)
-		nvs_tally_op(&w->tally, op);
-	return w->status ? w->status : nvs_timing_op(w->timing, s, op);
+		nvs_tally_add(&w->tally, op);
+	return w->status ? w->status : nvs_bracket_times_op(w->timing, s, op);
 }
 
 /* Returns true if it is a single copy and nothing else that takes time, and sets *BYTES. */
@@ -81,16 +82,16 @@ static bool is_single_copy(const struct nvs_tally *t, uint64_t *bytes)
 	       !t->unseen;
 }
 
-static bool make_room(struct nvs_works *w)
+static bool make_room(struct nvs_work_list *w)
 {
 	size_t room = w->room ? w->room + w->room / 2 : 256, each = sizeof(*w->list);
-	struct waiting *waiting;
+	struct waiting_work *waiting;
 	struct nvs_work *list;
 
 	if (w->n < w->room)
 		return true;
 	/* Half of the budget is left for the report itself. */
-	if (room >= NO_WORK || !nvs_budget_spare(2 * room * (each + sizeof(*waiting))))
+	if (room >= NO_WORK || !nvs_budget_allows(2 * room * (each + sizeof(*waiting))))
 		return false;
 	list = realloc(w->list, room * each);
 	w->list = list ? list : w->list;
@@ -100,19 +101,19 @@ static bool make_room(struct nvs_works *w)
 	return waiting;
 }
 
-static int wait_for_call(struct nvs_works *w, const struct nvs_call *call)
+static int wait_for_call(struct nvs_work_list *w, const struct nvs_call *call)
 {
 	uint32_t *latest = nvs_number_make(&w->threads, call->thread, sizeof(*latest));
 
 	if (!latest)
 		return -ENOMEM;
-	w->waiting[w->n - 1] = (struct waiting){call->number, *latest};
+	w->waiting[w->n - 1] = (struct waiting_work){call->number, *latest};
 	*latest = (uint32_t)w->n;
 	return 0;
 }
 
-int nvs_works_submitted(struct nvs_works *w, const struct nvs_submission *s,
-			const struct nvs_call *call)
+int nvs_work_list_submitted(struct nvs_work_list *w, const struct nvs_submission *s,
+			    const struct nvs_call *call)
 {
 	struct nvs_work *work;
 
@@ -122,17 +123,18 @@ int nvs_works_submitted(struct nvs_works *w, const struct nvs_submission *s,
 		return w->status;
 	}
 	work = &w->list[w->n++];
-	*work = (struct nvs_work){.number = s->number,
-				  .sequence = s->rec->sequence,
-				  .rung = (int64_t)s->rec->rec.time,
-				  .channel = s->channel->channel,
-				  .gpu = s->channel->known ? s->channel->rec.gpu : NVS_NONE,
-				  .stream = NVS_NONE,
-				  .name = NVS_NONE,
-				  .kind = kind_of(&w->tally),
-				  .flags = nvs_filter(w->source, s, call) ? NVS_WORK_SELECTED : 0};
+	*work = (struct nvs_work){
+		.number = s->number,
+		.sequence = s->rec->sequence,
+		.rung = (int64_t)s->rec->rec.time,
+		.channel = s->channel->channel,
+		.gpu = s->channel->known ? s->channel->rec.gpu : NVS_NONE,
+		.stream = NVS_NONE,
+		.name = NVS_NONE,
+		.kind = kind_of(&w->tally),
+		.flags = nvs_filter_selects(w->source, s, call) ? NVS_WORK_SELECTED : 0};
 	if (is_single_copy(&w->tally, &work->bytes))
-		work->flags |= NVS_WORK_ALONE;
+		work->flags |= NVS_WORK_SINGLE_COPY;
 	memset(&w->tally, 0, sizeof(w->tally));
 	if (call && call->thread != NVS_NONE)
 		return wait_for_call(w, call);
@@ -156,17 +158,18 @@ static uint8_t kind_by_call(const struct nvs_call *call)
 	}
 }
 
-static uint32_t direction_of(struct nvs_works *w, const struct nvs_call *call)
+static uint32_t direction_of(struct nvs_work_list *w, const struct nvs_call *call)
 {
-	struct nvs_copy_ends e;
+	struct nvs_copy_endpoints e;
 
-	nvs_copy_ends(&w->memory, call, &e);
+	nvs_copy_endpoints_read(&w->memory, call, &e);
 	if (e.batch || !e.directed)
 		return ANY;
 	return e.from_host ? (e.to_host ? HTOH : HTOD) : e.to_host ? DTOH : DTOD;
 }
 
-static int set_name_of_call(struct nvs_works *w, const struct nvs_call *call, struct nvs_work *work)
+static int set_name_of_call(struct nvs_work_list *w, const struct nvs_call *call,
+			    struct nvs_work *work)
 {
 	uint64_t handle;
 
@@ -174,7 +177,7 @@ static int set_name_of_call(struct nvs_works *w, const struct nvs_call *call, st
 	case NVS_CALL_GROUP_LAUNCH:
 		if (nvs_call_kind(call, NVS_KIND_FUNCTION, &handle) ||
 		    nvs_call_kind(call, NVS_KIND_KERNEL, &handle)) {
-			const struct nvs_kernel *k = nvs_handles_kernel_of(w->handles, handle);
+			const struct nvs_kernel *k = nvs_handles_get_kernel(w->handles, handle);
 
 			if (!k)
 				return -ENOMEM;
@@ -184,7 +187,7 @@ static int set_name_of_call(struct nvs_works *w, const struct nvs_call *call, st
 		return 0;
 	case NVS_CALL_GROUP_GRAPH_LAUNCH:
 		if (nvs_call_kind(call, NVS_KIND_EXEC, &handle)) {
-			const struct nvs_exec *e = nvs_handles_exec_of(w->handles, handle);
+			const struct nvs_exec *e = nvs_handles_get_exec(w->handles, handle);
 
 			if (!e)
 				return -ENOMEM;
@@ -204,7 +207,7 @@ static int set_name_of_call(struct nvs_works *w, const struct nvs_call *call, st
 	}
 }
 
-static uint32_t stream_of(struct nvs_works *w, const struct nvs_call *call, uint64_t context)
+static uint32_t stream_of(struct nvs_work_list *w, const struct nvs_call *call, uint64_t context)
 {
 	struct {
 		uint64_t stream, context;
@@ -228,7 +231,7 @@ static uint32_t stream_of(struct nvs_works *w, const struct nvs_call *call, uint
 	/* The handle may be reused. */
 	if (call->api->role == NVS_CALL_ROLE_STREAM_DESTROY && !call->result && call->end &&
 	    key.stream > PER_THREAD_DEFAULT)
-		nvs_rows_forget(&w->streams, row);
+		nvs_rows_remove(&w->streams, row);
 	return row->index;
 }
 
@@ -243,7 +246,7 @@ static void set_name(struct nvs_work *work, const struct nvs_work *as)
 }
 
 /* Names the submissions of CALL, which are the thread's latest waiting ones. */
-static int assign_call(struct nvs_works *w, const struct nvs_call *call, uint32_t stream)
+static int assign_call(struct nvs_work_list *w, const struct nvs_call *call, uint32_t stream)
 {
 	uint32_t *latest = nvs_number_get(&w->threads, call->thread);
 	struct nvs_work as = {.name = call->api->number};
@@ -267,15 +270,15 @@ static int assign_call(struct nvs_works *w, const struct nvs_call *call, uint32_
 	return r;
 }
 
-void nvs_works_tag(struct nvs_works *w, uint32_t tag)
+void nvs_work_list_tag_call(struct nvs_work_list *w, uint32_t tag)
 {
 	for (uint32_t i = w->own; i != NO_WORK && i + 1 != w->own_before;
 	     i = w->waiting[i].before - 1)
 		w->list[i].tag = tag;
 }
 
-int nvs_works_call(struct nvs_works *w, const struct nvs_call *call, uint32_t *stream,
-		   uint64_t *context)
+int nvs_work_list_call(struct nvs_work_list *w, const struct nvs_call *call, uint32_t *stream,
+		       uint64_t *context)
 {
 	int r = nvs_contexts_call(&w->contexts, call, context);
 
@@ -291,18 +294,18 @@ int nvs_works_call(struct nvs_works *w, const struct nvs_call *call, uint32_t *s
 	return r ? r : w->status;
 }
 
-int nvs_works_record(struct nvs_works *w, const struct nvs_rec *rec)
+int nvs_work_list_record(struct nvs_work_list *w, const struct nvs_rec *rec)
 {
-	int r = nvs_timing_record(w->timing, rec);
+	int r = nvs_bracket_times_record(w->timing, rec);
 
 	return r ? r : nvs_handles_record(w->handles, rec);
 }
 
 /* ---- the list ---- */
 
-struct nvs_works *nvs_works_new(struct nvs_source *s)
+struct nvs_work_list *nvs_work_list_new(struct nvs_source *s)
 {
-	struct nvs_works *w = calloc(1, sizeof(*w));
+	struct nvs_work_list *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
@@ -311,23 +314,23 @@ struct nvs_works *nvs_works_new(struct nvs_source *s)
 	w->streams = NVS_ROWS(struct nvs_work_stream, key);
 	w->handles = nvs_handles_new();
 	w->memory.kinds = nvs_hostmem_new();
-	w->timing = nvs_timing_new();
+	w->timing = nvs_bracket_times_new();
 	w->memory.partly = nvs_trace_session(s->trace)->header.flags &
 			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
 	if (w->handles && w->memory.kinds && w->timing)
 		return w;
-	nvs_works_free(w);
+	nvs_work_list_free(w);
 	return NULL;
 }
 
-void nvs_works_free(struct nvs_works *w)
+void nvs_work_list_free(struct nvs_work_list *w)
 {
 	if (!w)
 		return;
 	nvs_contexts_free(&w->contexts);
 	nvs_handles_free(w->handles);
 	nvs_hostmem_free(w->memory.kinds);
-	nvs_timing_free(w->timing);
+	nvs_bracket_times_free(w->timing);
 	nvs_rows_free(&w->streams, NULL);
 	nvs_numbers_free(&w->threads, free);
 	free(w->list);
@@ -335,86 +338,87 @@ void nvs_works_free(struct nvs_works *w)
 	free(w);
 }
 
-static void set_time(struct nvs_works *w, struct nvs_work *work)
+static void set_time(struct nvs_work_list *w, struct nvs_work *work)
 {
-	struct nvs_timed timed;
+	struct nvs_submission_time timed;
 
 	nvs_clock_since_start(w->source->trace, (uint64_t)work->rung, &work->rung);
-	if (!nvs_timing_of(w->timing, work->channel, work->sequence, &timed) ||
+	if (!nvs_bracket_times_get(w->timing, work->channel, work->sequence, &timed) ||
 	    timed.kind != NVS_TIMING_WORK)
 		return;
 	work->begin = timed.begin;
 	work->end = timed.end;
 	work->ns = timed.ns;
 	work->flags |= NVS_WORK_TIMED | (timed.waited ? NVS_WORK_WAITED : 0) |
-		       (timed.shared ? NVS_WORK_SHARED : 0) | (timed.brief ? NVS_WORK_BRIEF : 0) |
+		       (timed.shared ? NVS_WORK_SHARED : 0) |
+		       (timed.too_short ? NVS_WORK_TOO_SHORT : 0) |
 		       (timed.subtracted ? NVS_WORK_SUBTRACTED : 0);
 }
 
-int nvs_works_end(struct nvs_works *w)
+int nvs_work_list_finish(struct nvs_work_list *w)
 {
-	int r = nvs_timing_settle(w->timing, w->source->trace);
+	int r = nvs_bracket_times_finish(w->timing, w->source->trace);
 
 	for (size_t i = 0; i < w->n && !r; i++)
 		set_time(w, w->list + i);
 	return r ? r : w->status;
 }
 
-const struct nvs_timing *nvs_works_timing(const struct nvs_works *w)
+const struct nvs_bracket_times *nvs_work_list_timing(const struct nvs_work_list *w)
 {
 	return w->timing;
 }
 
-bool nvs_works_asked(const struct nvs_source *s)
+bool nvs_trace_has_timing_work(const struct nvs_source *s)
 {
 	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
 
 	return options && strstr(options, "timing=work");
 }
 
-struct nvs_handles *nvs_works_handles(const struct nvs_works *w)
+struct nvs_handles *nvs_work_list_handles(const struct nvs_work_list *w)
 {
 	return w->handles;
 }
 
-const struct nvs_work *nvs_works_list(const struct nvs_works *w, size_t *n)
+const struct nvs_work *nvs_work_list_items(const struct nvs_work_list *w, size_t *n)
 {
 	*n = w->n;
 	return w->list;
 }
 
-uint64_t nvs_works_dropped(const struct nvs_works *w)
+uint64_t nvs_work_list_dropped(const struct nvs_work_list *w)
 {
 	return w->dropped;
 }
 
-const struct nvs_work *nvs_works_of_call(const struct nvs_works *w)
+const struct nvs_work *nvs_work_list_last_of_call(const struct nvs_work_list *w)
 {
 	return w->own == NO_WORK ? NULL : w->list + w->own;
 }
 
-bool nvs_works_blocks(const struct nvs_works *w, const struct nvs_call *call)
+bool nvs_work_list_copy_blocks(const struct nvs_work_list *w, const struct nvs_call *call)
 {
-	struct nvs_copy_ends e;
+	struct nvs_copy_endpoints e;
 
-	nvs_copy_ends(&w->memory, call, &e);
-	return nvs_copy_blocks(call, &e);
+	nvs_copy_endpoints_read(&w->memory, call, &e);
+	return nvs_copy_is_blocking(call, &e);
 }
 
-bool nvs_works_to_host(const struct nvs_works *w, const struct nvs_call *call)
+bool nvs_work_list_copy_to_host(const struct nvs_work_list *w, const struct nvs_call *call)
 {
-	struct nvs_copy_ends e;
+	struct nvs_copy_endpoints e;
 
-	nvs_copy_ends(&w->memory, call, &e);
+	nvs_copy_endpoints_read(&w->memory, call, &e);
 	return e.directed && e.to_host;
 }
 
-const struct nvs_work_stream *nvs_works_stream(const struct nvs_works *w, uint32_t index)
+const struct nvs_work_stream *nvs_work_list_stream(const struct nvs_work_list *w, uint32_t index)
 {
 	return index < w->streams.n ? w->streams.row[index] : NULL;
 }
 
-const char *nvs_works_name(const struct nvs_works *w, const struct nvs_work *work)
+const char *nvs_work_list_name(const struct nvs_work_list *w, const struct nvs_work *work)
 {
 	static char graph[32];
 	const struct nvs_kernel *k;
@@ -423,7 +427,7 @@ const char *nvs_works_name(const struct nvs_works *w, const struct nvs_work *wor
 	case NVS_WORK_OF_KERNEL:
 		k = nvs_handles_kernel_at(w->handles, work->name);
 		if (k && *k->name)
-			return nvs_written_name(w->source->trace, k->name);
+			return nvs_demangled_name(w->source->trace, k->name);
 		break;
 	case NVS_WORK_OF_GRAPH:
 		snprintf(graph, sizeof(graph), "graph %u", work->name);
@@ -440,12 +444,12 @@ const char *nvs_works_name(const struct nvs_works *w, const struct nvs_work *wor
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	return nvs_works_op(*(struct nvs_works **)arg, s, op);
+	return nvs_work_list_op(*(struct nvs_work_list **)arg, s, op);
 }
 
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	return nvs_works_submitted(*(struct nvs_works **)arg, s, call);
+	return nvs_work_list_submitted(*(struct nvs_work_list **)arg, s, call);
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -453,21 +457,21 @@ static int on_call(void *arg, const struct nvs_call *call)
 	uint32_t stream;
 	uint64_t context;
 
-	return nvs_works_call(*(struct nvs_works **)arg, call, &stream, &context);
+	return nvs_work_list_call(*(struct nvs_work_list **)arg, call, &stream, &context);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	return nvs_works_record(*(struct nvs_works **)arg, rec);
+	return nvs_work_list_record(*(struct nvs_work_list **)arg, rec);
 }
 
-struct nvs_reader nvs_works_reader(struct nvs_works **works)
+struct nvs_pass_reader nvs_work_list_reader(struct nvs_work_list **works)
 {
-	return (struct nvs_reader){.submitted = on_submitted,
-				   .op = on_op,
-				   .call = on_call,
-				   .record = on_record,
-				   .calls = true,
-				   .tallies = true,
-				   .arg = works};
+	return (struct nvs_pass_reader){.submitted = on_submitted,
+					.op = on_op,
+					.call = on_call,
+					.record = on_record,
+					.calls = true,
+					.tallies = true,
+					.arg = works};
 }

@@ -28,20 +28,20 @@ enum nvs_work_what {
 /* BEGIN may be too early: it waited for work whose end is unknown */
 #define NVS_WORK_WAITED (1u << 2)
 #define NVS_WORK_SHARED (1u << 3) /* its time may include work of another channel of the engine */
-#define NVS_WORK_BRIEF (1u << 4) /* too short to measure */
+#define NVS_WORK_TOO_SHORT (1u << 4) /* too short to measure */
 #define NVS_WORK_SUBTRACTED (1u << 5) /* an empty bracket is subtracted from NS */
-#define NVS_WORK_ALONE (1u << 6) /* a single copy and no other work */
+#define NVS_WORK_SINGLE_COPY (1u << 6) /* a single copy and no other work */
 
 /* A submission. The list is sorted by number. */
 struct nvs_work {
 	uint64_t number, sequence; /* of the submission */
 	int64_t rung; /* host ns since the session's start */
-	/* GPU clock, ns, as in nvs_timed */
+	/* GPU clock, ns, as in nvs_submission_time */
 	uint64_t begin, end, ns;
 	uint64_t bytes; /* if ALONE */
 	const struct nvs_call_api *api; /* NULL: no call known */
 	uint32_t channel, gpu;
-	uint32_t stream; /* index for nvs_works_stream(); NVS_NONE: unknown */
+	uint32_t stream; /* index for nvs_work_list_stream(); NVS_NONE: unknown */
 	uint32_t name; /* meaning depends on WHAT */
 	uint32_t tag; /* set by the report; 0: none */
 	uint8_t kind, what, flags;
@@ -54,43 +54,44 @@ struct nvs_work_stream {
 	uint32_t index;
 };
 
-struct nvs_works;
-struct nvs_works *nvs_works_new(struct nvs_source *s); /* NULL if out of memory */
-void nvs_works_free(struct nvs_works *w);
+struct nvs_work_list;
+struct nvs_work_list *nvs_work_list_new(struct nvs_source *s); /* NULL if out of memory */
+void nvs_work_list_free(struct nvs_work_list *w);
 /* Call from the report's callbacks. Return 0 or -ENOMEM. */
-int nvs_works_op(struct nvs_works *w, const struct nvs_submission *s, const struct nvs_op *op);
-int nvs_works_submitted(struct nvs_works *w, const struct nvs_submission *s,
-			const struct nvs_call *call);
+int nvs_work_list_op(struct nvs_work_list *w, const struct nvs_submission *s,
+		     const struct nvs_op *op);
+int nvs_work_list_submitted(struct nvs_work_list *w, const struct nvs_submission *s,
+			    const struct nvs_call *call);
 /* Sets *STREAM to the call's stream, or NVS_NONE, and *CONTEXT to its context. */
-int nvs_works_call(struct nvs_works *w, const struct nvs_call *call, uint32_t *stream,
-		   uint64_t *context);
-int nvs_works_record(struct nvs_works *w, const struct nvs_rec *rec);
+int nvs_work_list_call(struct nvs_work_list *w, const struct nvs_call *call, uint32_t *stream,
+		       uint64_t *context);
+int nvs_work_list_record(struct nvs_work_list *w, const struct nvs_rec *rec);
 /* Returns a reader that only collects the work. WORKS is its arg; it may be the first member of
  * a larger structure. */
-struct nvs_reader nvs_works_reader(struct nvs_works **works);
+struct nvs_pass_reader nvs_work_list_reader(struct nvs_work_list **works);
 /* Call at the end of the trace: sets the times. */
-int nvs_works_end(struct nvs_works *w);
+int nvs_work_list_finish(struct nvs_work_list *w);
 
-struct nvs_handles *nvs_works_handles(const struct nvs_works *w);
-const struct nvs_work *nvs_works_list(const struct nvs_works *w, size_t *n);
-uint64_t nvs_works_dropped(const struct nvs_works *w); /* for lack of memory */
-/* Valid after nvs_works_end(). */
-const struct nvs_timing *nvs_works_timing(const struct nvs_works *w);
+struct nvs_handles *nvs_work_list_handles(const struct nvs_work_list *w);
+const struct nvs_work *nvs_work_list_items(const struct nvs_work_list *w, size_t *n);
+uint64_t nvs_work_list_dropped(const struct nvs_work_list *w); /* for lack of memory */
+/* Valid after nvs_work_list_finish(). */
+const struct nvs_bracket_times *nvs_work_list_timing(const struct nvs_work_list *w);
 /* Returns true if the options recorded in the trace include timing=work. */
-bool nvs_works_asked(const struct nvs_source *s);
+bool nvs_trace_has_timing_work(const struct nvs_source *s);
 /* Returns the latest submission made by the call delivered last, or NULL. Its times are ticks
- * until nvs_works_end(). */
-const struct nvs_work *nvs_works_of_call(const struct nvs_works *w);
+ * until nvs_work_list_finish(). */
+const struct nvs_work *nvs_work_list_last_of_call(const struct nvs_work_list *w);
 /* Tags all submissions made by the call delivered last. */
-void nvs_works_tag(struct nvs_works *w, uint32_t tag);
+void nvs_work_list_tag_call(struct nvs_work_list *w, uint32_t tag);
 /* Returns true if CUDA specifies that the call returns when its copy is done: it takes no
  * stream, or copies to pageable memory. */
-bool nvs_works_blocks(const struct nvs_works *w, const struct nvs_call *call);
+bool nvs_work_list_copy_blocks(const struct nvs_work_list *w, const struct nvs_call *call);
 /* Returns true if the copy is to the host, for which that always holds. */
-bool nvs_works_to_host(const struct nvs_works *w, const struct nvs_call *call);
-const struct nvs_work_stream *nvs_works_stream(const struct nvs_works *w, uint32_t index);
+bool nvs_work_list_copy_to_host(const struct nvs_work_list *w, const struct nvs_call *call);
+const struct nvs_work_stream *nvs_work_list_stream(const struct nvs_work_list *w, uint32_t index);
 /* Returns "step(float*)", "graph 3", "copy HtoD", or the entry point; "" if unknown. Valid until
  * the next call. */
-const char *nvs_works_name(const struct nvs_works *w, const struct nvs_work *work);
+const char *nvs_work_list_name(const struct nvs_work_list *w, const struct nvs_work *work);
 
 #endif

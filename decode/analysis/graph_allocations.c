@@ -12,41 +12,41 @@
 #define MAX_STEPS (1u << 24) /* limit on nodes visited over the whole trace */
 
 /* A node that allocates or frees memory, with the call that created it. */
-struct node {
+struct memory_node {
 	struct nvs_alloc_by by;
 	uint64_t address, bytes, stream;
 	bool frees;
 };
 
 /* Nodes in creation order; a node is created after those it depends on. */
-struct list {
-	struct list *next;
-	struct node *node;
+struct node_list {
+	struct node_list *next;
+	struct memory_node *node;
 	uint32_t n, room;
 };
 
-struct graph {
+struct graph_nodes {
 	uint64_t handle;
-	struct list *list;
+	struct node_list *list;
 };
 
 /* An executable graph: the first N nodes of its graph's list, as at instantiation. */
 struct exec {
 	uint64_t handle;
-	const struct list *list;
+	const struct node_list *list;
 	uint64_t n;
 };
 
 struct nvs_alloc_graphs {
 	struct nvs_rows graphs, execs;
-	struct list *lists; /* all lists, to be freed */
-	struct list captured; /* nodes of captures that have not ended */
+	struct node_list *lists; /* all lists, to be freed */
+	struct node_list captured; /* nodes of captures that have not ended */
 	uint32_t steps;
 };
 
-static int append_node(struct list *l, const struct node *node)
+static int append_node(struct node_list *l, const struct memory_node *node)
 {
-	struct node *more = nvs_grow(l->node, l->n, &l->room, sizeof(*more), 4, UINT32_MAX);
+	struct memory_node *more = nvs_grow(l->node, l->n, &l->room, sizeof(*more), 4, UINT32_MAX);
 
 	if (!more)
 		return -ENOMEM;
@@ -55,9 +55,10 @@ static int append_node(struct list *l, const struct node *node)
 	return 0;
 }
 
-static int append_to_graph(struct nvs_alloc_graphs *g, uint64_t handle, const struct node *node)
+static int append_to_graph(struct nvs_alloc_graphs *g, uint64_t handle,
+			   const struct memory_node *node)
 {
-	struct graph *graph = nvs_rows_at(&g->graphs, &handle);
+	struct graph_nodes *graph = nvs_rows_at(&g->graphs, &handle);
 
 	if (!graph)
 		return -ENOMEM;
@@ -75,7 +76,7 @@ static int append_to_graph(struct nvs_alloc_graphs *g, uint64_t handle, const st
 static bool charge_steps(struct nvs_alloc_graphs *g, uint64_t n)
 {
 	if (n > MAX_STEPS - g->steps) {
-		nvs_budget_run_out();
+		nvs_budget_set_exceeded();
 		return false;
 	}
 	g->steps += (uint32_t)n;
@@ -94,7 +95,7 @@ static int end_capture(struct nvs_alloc_graphs *g, const struct nvs_call *call, 
 	if (!charge_steps(g, g->captured.n))
 		return 0;
 	for (uint32_t i = 0; i < g->captured.n && !r; i++) {
-		const struct node *node = g->captured.node + i;
+		const struct memory_node *node = g->captured.node + i;
 
 		if (node->stream == stream || node->by.thread == call->thread)
 			r = append_to_graph(g, handle, node);
@@ -107,7 +108,7 @@ static int end_capture(struct nvs_alloc_graphs *g, const struct nvs_call *call, 
 
 static int instantiate_graph(struct nvs_alloc_graphs *g, uint64_t handle, uint64_t exec)
 {
-	const struct graph *graph = nvs_rows_at(&g->graphs, &handle);
+	const struct graph_nodes *graph = nvs_rows_at(&g->graphs, &handle);
 	struct exec *e = nvs_rows_at(&g->execs, &exec);
 
 	if (!graph || !e)
@@ -120,7 +121,7 @@ static int instantiate_graph(struct nvs_alloc_graphs *g, uint64_t handle, uint64
 /* Detaches the node list: the handle may be reused for another graph. */
 static int detach_nodes(struct nvs_alloc_graphs *g, uint64_t handle)
 {
-	struct graph *graph = nvs_rows_at(&g->graphs, &handle);
+	struct graph_nodes *graph = nvs_rows_at(&g->graphs, &handle);
 
 	if (graph)
 		graph->list = NULL;
@@ -139,16 +140,16 @@ static int run_nodes(struct nvs_allocs *a, const struct nvs_alloc_by *now, uint6
 	if (!r && !charge_steps(g, e->n))
 		return 0;
 	for (uint64_t i = 0; !r && i < e->n; i++) {
-		const struct node *node = e->list->node + i;
+		const struct memory_node *node = e->list->node + i;
 		struct nvs_alloc_by by = node->by;
 
 		by.begin = now->begin;
 		by.end = now->end;
 		by.context = now->context;
 		by.thread = now->thread;
-		r = nvs_allocs_give_back(a, &by, node->address, !node->frees, &found);
+		r = nvs_allocs_remove(a, &by, node->address, !node->frees, &found);
 		if (!r && !node->frees)
-			r = nvs_allocs_take(a, &by, NVS_ALLOC_GRAPH, node->address, node->bytes);
+			r = nvs_allocs_add(a, &by, NVS_ALLOC_GRAPH, node->address, node->bytes);
 	}
 	return r;
 }
@@ -159,7 +160,7 @@ static struct nvs_alloc_graphs *create_graphs(struct nvs_allocs *a)
 		return a->graphs;
 	a->graphs = calloc(1, sizeof(*a->graphs));
 	if (a->graphs) {
-		a->graphs->graphs = NVS_ROWS(struct graph, handle);
+		a->graphs->graphs = NVS_ROWS(struct graph_nodes, handle);
 		a->graphs->execs = NVS_ROWS(struct exec, handle);
 	}
 	return a->graphs;
@@ -170,7 +171,7 @@ static int make_node(struct nvs_alloc_graphs *g, const struct nvs_call *call,
 		     const struct nvs_alloc_by *by)
 {
 	uint8_t role = call->api->role;
-	struct node node = {
+	struct memory_node node = {
 		.by = *by, .frees = role == NVS_CALL_ROLE_FREE || role == NVS_CALL_ROLE_FREE_GRAPH};
 	uint64_t graph;
 
@@ -242,7 +243,7 @@ void nvs_alloc_graphs_free(struct nvs_alloc_graphs *g)
 	if (!g)
 		return;
 	while (g->lists) {
-		struct list *l = g->lists;
+		struct node_list *l = g->lists;
 
 		g->lists = l->next;
 		free(l->node);

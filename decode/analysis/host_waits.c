@@ -17,7 +17,7 @@
 #define UNKNOWN_EMPTY_NS 4000
 
 /* An item of a list, with the last work up to and including it. */
-struct place {
+struct list_position {
 	uint64_t list; /* stream or context */
 	int64_t rung;
 	uint32_t work; /* index */
@@ -38,13 +38,13 @@ struct syncs {
 };
 
 /* An interval in which a GPU was busy, in host ns; intervals do not overlap. */
-struct stretch {
+struct busy_period {
 	uint32_t gpu;
 	int64_t from, to;
 	uint64_t before; /* total ns of earlier intervals of this GPU */
 };
 
-struct event {
+struct recorded_event {
 	uint64_t handle;
 	uint64_t context;
 	int64_t until; /* ticks at which its cuEventRecord returned */
@@ -53,16 +53,16 @@ struct event {
 
 struct nvs_waits {
 	struct nvs_source *source;
-	const struct nvs_works *works;
+	const struct nvs_work_list *works;
 	struct nvs_rows events;
 	struct nvs_wait *list;
 	size_t n, room;
-	struct place *streams, *contexts;
+	struct list_position *streams, *contexts;
 	size_t nplaces;
-	struct stretch *busy;
+	struct busy_period *busy;
 	size_t nbusy;
 	struct syncs done_streams, done_contexts;
-	uint64_t dropped, untimed, give;
+	uint64_t dropped, untimed, error_ns;
 	bool placed;
 	bool partly; /* the trace covers only part of the run */
 };
@@ -84,7 +84,7 @@ static struct nvs_wait *add_wait(struct nvs_waits *w, const struct nvs_call *cal
 	struct nvs_wait *list;
 
 	if (w->n == w->room) {
-		list = nvs_budget_spare(room * sizeof(*list))
+		list = nvs_budget_allows(room * sizeof(*list))
 			       ? realloc(w->list, room * sizeof(*list))
 			       : NULL;
 		if (!list) {
@@ -107,7 +107,7 @@ static struct nvs_wait *add_wait(struct nvs_waits *w, const struct nvs_call *cal
 static int record_event(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream,
 			uint64_t context)
 {
-	struct event *event;
+	struct recorded_event *event;
 	uint64_t handle;
 
 	if (stream == NVS_NONE || !nvs_call_kind(call, NVS_KIND_EVENT, &handle) ||
@@ -126,7 +126,7 @@ static void wait_for_event(struct nvs_waits *w, const struct nvs_call *call)
 {
 	struct nvs_wait *wait = add_wait(w, call);
 	size_t known = w->events.n;
-	const struct event *event;
+	const struct recorded_event *event;
 	uint64_t handle;
 
 	if (!wait)
@@ -147,11 +147,11 @@ static void wait_for_event(struct nvs_waits *w, const struct nvs_call *call)
 /* A synchronous copy waits for its own work, unless GPU times show otherwise. */
 static void wait_for_own(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream)
 {
-	const struct nvs_work *own = nvs_works_of_call(w->works);
+	const struct nvs_work *own = nvs_work_list_last_of_call(w->works);
 	struct nvs_wait *wait;
 
 	if (!own || stream == NVS_NONE || own->kind == NVS_WORK_OTHER ||
-	    !nvs_works_blocks(w->works, call))
+	    !nvs_work_list_copy_blocks(w->works, call))
 		return;
 	wait = add_wait(w, call);
 	if (!wait)
@@ -159,7 +159,7 @@ static void wait_for_own(struct nvs_waits *w, const struct nvs_call *call, uint3
 	wait->stream = stream;
 	wait->until = own->rung;
 	wait->own = true;
-	wait->certain = nvs_works_to_host(w->works, call);
+	wait->certain = nvs_work_list_copy_to_host(w->works, call);
 }
 
 int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream,
@@ -198,19 +198,20 @@ int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t st
 
 static int compare_places(const void *pa, const void *pb)
 {
-	const struct place *a = pa, *b = pb;
+	const struct list_position *a = pa, *b = pb;
 
 	return NVS_CMP(a->list, b->list) ?: NVS_CMP(a->rung, b->rung) ?: NVS_CMP(a->work, b->work);
 }
 
 /* Untimed work of a list that is not known to be done: the last of each channel. */
-struct pending {
+struct pending_work {
 	uint32_t n, work[MOST_PENDING];
 	int64_t lost; /* with MORE: doorbell time of the last one that did not fit */
 	bool more;
 };
 
-static void note_untimed(struct pending *p, const struct nvs_work *list, uint32_t work, bool timed)
+static void note_untimed(struct pending_work *p, const struct nvs_work *list, uint32_t work,
+			 bool timed)
 {
 	for (uint32_t i = 0; i < p->n; i++)
 		if (list[p->work[i]].channel == list[work].channel)
@@ -225,7 +226,7 @@ static void note_untimed(struct pending *p, const struct nvs_work *list, uint32_
 	p->lost = list[work].rung;
 }
 
-static uint32_t last_pending(const struct pending *p)
+static uint32_t last_pending(const struct pending_work *p)
 {
 	uint32_t last = NVS_NONE;
 
@@ -235,14 +236,14 @@ static uint32_t last_pending(const struct pending *p)
 	return last;
 }
 
-static void fill_places(struct place *places, size_t n, const struct nvs_work *list)
+static void fill_places(struct list_position *places, size_t n, const struct nvs_work *list)
 {
-	struct pending pending = {0};
+	struct pending_work pending = {0};
 
 	if (n)
 		qsort(places, n, sizeof(*places), compare_places);
 	for (size_t i = 0; i < n; i++) {
-		struct place *p = places + i;
+		struct list_position *p = places + i;
 		const struct nvs_work *work = list + p->work;
 
 		p->latest = NVS_NONE;
@@ -263,20 +264,21 @@ static void fill_places(struct place *places, size_t n, const struct nvs_work *l
 static int make_lists(struct nvs_waits *w)
 {
 	size_t all, n = 0;
-	const struct nvs_work *list = nvs_works_list(w->works, &all);
+	const struct nvs_work *list = nvs_work_list_items(w->works, &all);
 
 	w->streams = calloc(all + 1, sizeof(*w->streams));
 	w->contexts = calloc(all + 1, sizeof(*w->contexts));
 	if (!w->streams || !w->contexts)
 		return -ENOMEM;
 	for (size_t i = 0; i < all; i++) {
-		const struct nvs_work_stream *stream = nvs_works_stream(w->works, list[i].stream);
+		const struct nvs_work_stream *stream = nvs_work_list_stream(w->works,
+									    list[i].stream);
 
 		if (list[i].kind == NVS_WORK_OTHER || !stream)
 			continue;
 		w->untimed += !(list[i].flags & NVS_WORK_TIMED);
-		w->streams[n] = w->contexts[n] = (struct place){.work = (uint32_t)i,
-								.rung = list[i].rung};
+		w->streams[n] = w->contexts[n] = (struct list_position){.work = (uint32_t)i,
+									.rung = list[i].rung};
 		w->streams[n].list = stream->index;
 		w->contexts[n++].list = stream->key.context;
 	}
@@ -287,14 +289,15 @@ static int make_lists(struct nvs_waits *w)
 }
 
 /* The last item of LIST submitted by UNTIL; returns NULL if there is none. */
-static const struct place *find_place(const struct nvs_waits *w, const struct place *places,
-				      uint64_t list, int64_t until)
+static const struct list_position *find_place(const struct nvs_waits *w,
+					      const struct list_position *places, uint64_t list,
+					      int64_t until)
 {
 	size_t from = 0, to = w->nplaces;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
-		const struct place *p = places + middle;
+		const struct list_position *p = places + middle;
 
 		if (p->list < list || (p->list == list && p->rung <= until))
 			from = middle + 1;
@@ -308,7 +311,7 @@ static const struct place *find_place(const struct nvs_waits *w, const struct pl
 
 static int compare_stretches(const void *pa, const void *pb)
 {
-	const struct stretch *a = pa, *b = pb;
+	const struct busy_period *a = pa, *b = pb;
 
 	return NVS_CMP(a->gpu, b->gpu) ?: NVS_CMP(a->from, b->from);
 }
@@ -321,7 +324,7 @@ static void merge_stretches(struct nvs_waits *w)
 	if (w->nbusy)
 		qsort(w->busy, w->nbusy, sizeof(*w->busy), compare_stretches);
 	for (size_t i = 0; i < w->nbusy; i++) {
-		struct stretch *last = n ? w->busy + n - 1 : NULL, *s = w->busy + i;
+		struct busy_period *last = n ? w->busy + n - 1 : NULL, *s = w->busy + i;
 
 		if (last && last->gpu == s->gpu && s->from <= last->to) {
 			last->to = s->to > last->to ? s->to : last->to;
@@ -339,23 +342,24 @@ static bool to_host_ns(struct nvs_waits *w, const struct nvs_work *work, uint64_
 {
 	uint64_t give;
 
-	if (!nvs_timing_session(nvs_works_timing(w->works), work->channel, ns, at, &give))
+	if (!nvs_bracket_times_to_session(nvs_work_list_timing(w->works), work->channel, ns, at,
+					  &give))
 		return false;
 	w->placed = true;
-	w->give = give > w->give ? give : w->give;
+	w->error_ns = give > w->error_ns ? give : w->error_ns;
 	return true;
 }
 
 static int make_busy(struct nvs_waits *w)
 {
 	size_t all;
-	const struct nvs_work *list = nvs_works_list(w->works, &all);
+	const struct nvs_work *list = nvs_work_list_items(w->works, &all);
 
 	w->busy = malloc((all + 1) * sizeof(*w->busy));
 	if (!w->busy)
 		return -ENOMEM;
 	for (size_t i = 0; i < all; i++) {
-		struct stretch *s = w->busy + w->nbusy;
+		struct busy_period *s = w->busy + w->nbusy;
 
 		if (!(list[i].flags & NVS_WORK_TIMED) || list[i].kind == NVS_WORK_OTHER)
 			continue;
@@ -372,7 +376,7 @@ static int make_busy(struct nvs_waits *w)
 static uint64_t busy_until(const struct nvs_waits *w, uint32_t gpu, int64_t at)
 {
 	size_t from = 0, to = w->nbusy;
-	const struct stretch *s;
+	const struct busy_period *s;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
@@ -411,14 +415,14 @@ static int64_t done_by(const struct syncs *syncs, uint64_t list, int64_t at)
 /* Returns true if the host had waited for WORK before AT. */
 static bool was_done(const struct nvs_waits *w, const struct nvs_work *work, int64_t at)
 {
-	const struct nvs_work_stream *stream = nvs_works_stream(w->works, work->stream);
+	const struct nvs_work_stream *stream = nvs_work_list_stream(w->works, work->stream);
 
 	return stream && (work->rung <= done_by(&w->done_streams, stream->index, at) ||
 			  work->rung <= done_by(&w->done_contexts, stream->key.context, at));
 }
 
 /* Work of a stream ends in order. */
-static uint32_t last_in_order(const struct place *p)
+static uint32_t last_in_order(const struct list_position *p)
 {
 	return p->untimed != NVS_NONE && (p->latest == NVS_NONE || p->untimed > p->latest)
 		       ? p->untimed
@@ -427,11 +431,11 @@ static uint32_t last_in_order(const struct place *p)
 
 /* The work of a context that ended last. P is the last item submitted by then, PENDING its untimed
  * work. If several streams had work left, only GPU times can decide. */
-static uint32_t last_of_all(const struct nvs_waits *w, const struct place *p,
-			    struct pending *pending, int64_t at)
+static uint32_t last_of_all(const struct nvs_waits *w, const struct list_position *p,
+			    struct pending_work *pending, int64_t at)
 {
 	size_t n;
-	const struct nvs_work *list = nvs_works_list(w->works, &n);
+	const struct nvs_work *list = nvs_work_list_items(w->works, &n);
 	uint32_t latest = p->latest, last;
 
 	if (!p->several)
@@ -468,9 +472,9 @@ static int compare_untils(const void *pa, const void *pb)
 static int find_context_ends(struct nvs_waits *w)
 {
 	struct nvs_wait **waits = malloc((w->n + 1) * sizeof(*waits));
-	struct pending pending = {0};
+	struct pending_work pending = {0};
 	size_t all, n = 0, next = 0;
-	const struct nvs_work *list = nvs_works_list(w->works, &all);
+	const struct nvs_work *list = nvs_work_list_items(w->works, &all);
 
 	if (!waits)
 		return -ENOMEM;
@@ -480,8 +484,8 @@ static int find_context_ends(struct nvs_waits *w)
 	if (n)
 		qsort(waits, n, sizeof(struct nvs_wait *), compare_untils);
 	for (size_t i = 0; i < n; i++) {
-		const struct place *p = find_place(w, w->contexts, waits[i]->context,
-						   waits[i]->until);
+		const struct list_position *p = find_place(w, w->contexts, waits[i]->context,
+							   waits[i]->until);
 		size_t until = p ? (size_t)(p - w->contexts) + 1 : next;
 
 		for (; next < until; next++) {
@@ -510,8 +514,8 @@ static bool place_ends(const struct nvs_waits *w, const struct nvs_work *work, s
 	uint64_t ns;
 
 	if (!(work->flags & NVS_WORK_TIMED) ||
-	    !nvs_timing_session(nvs_works_timing(w->works), work->channel, work->end, &at->bracket,
-				&ns))
+	    !nvs_bracket_times_to_session(nvs_work_list_timing(w->works), work->channel, work->end,
+					  &at->bracket, &ns))
 		return false;
 	*give = (int64_t)ns;
 	at->work = at->bracket - (int64_t)(work->end - work->begin - work->ns);
@@ -519,18 +523,19 @@ static bool place_ends(const struct nvs_waits *w, const struct nvs_work *work, s
 	return true;
 }
 
-bool nvs_wait_ended(const struct nvs_waits *w, const struct nvs_wait *wait,
-		    struct nvs_wait_end *end)
+bool nvs_wait_end_find(const struct nvs_waits *w, const struct nvs_wait *wait,
+		       struct nvs_wait_end *end)
 {
 	bool stream = wait->stream != NVS_NONE;
-	const struct place *p = wait->nothing ? NULL
-				: stream      ? find_place(w, w->streams, wait->stream, wait->until)
-					 : find_place(w, w->contexts, wait->context, wait->until);
+	const struct list_position *p =
+		wait->nothing ? NULL
+		: stream      ? find_place(w, w->streams, wait->stream, wait->until)
+			      : find_place(w, w->contexts, wait->context, wait->until);
 	struct ends at;
 	int64_t give;
 	uint32_t last;
 	size_t n;
-	const struct nvs_work *list = nvs_works_list(w->works, &n);
+	const struct nvs_work *list = nvs_work_list_items(w->works, &n);
 
 	*end = (struct nvs_wait_end){.busy = NVS_UNKNOWN, .late = NVS_UNKNOWN};
 	last = !p ? NVS_NONE : stream ? last_in_order(p) : wait->last;
@@ -558,7 +563,7 @@ bool nvs_wait_ended(const struct nvs_waits *w, const struct nvs_wait *wait,
 
 /* ---- life ---- */
 
-struct nvs_waits *nvs_waits_new(struct nvs_source *s, const struct nvs_works *works)
+struct nvs_waits *nvs_waits_new(struct nvs_source *s, const struct nvs_work_list *works)
 {
 	struct nvs_waits *w = calloc(1, sizeof(*w));
 
@@ -568,7 +573,8 @@ struct nvs_waits *nvs_waits_new(struct nvs_source *s, const struct nvs_works *wo
 	w->works = works;
 	w->partly = nvs_trace_session(s->trace)->header.flags &
 		    (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
-	w->events = (struct nvs_rows){.size = sizeof(struct event), .key = sizeof(uint64_t)};
+	w->events = (struct nvs_rows){.size = sizeof(struct recorded_event),
+				      .key = sizeof(uint64_t)};
 	return w;
 }
 
@@ -665,8 +671,8 @@ uint64_t nvs_waits_untimed(const struct nvs_waits *w)
 	return w->untimed;
 }
 
-bool nvs_waits_give(const struct nvs_waits *w, uint64_t *give)
+bool nvs_waits_clock_error(const struct nvs_waits *w, uint64_t *give)
 {
-	*give = w->give;
+	*give = w->error_ns;
 	return w->placed;
 }

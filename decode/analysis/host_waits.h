@@ -30,21 +30,21 @@ struct nvs_wait_end {
 };
 
 struct nvs_waits;
-struct nvs_waits *nvs_waits_new(struct nvs_source *s, const struct nvs_works *works);
+struct nvs_waits *nvs_waits_new(struct nvs_source *s, const struct nvs_work_list *works);
 void nvs_waits_free(struct nvs_waits *w); /* NULL is allowed */
-/* Call after nvs_works_call(), with its STREAM and CONTEXT. Returns 0 or -ENOMEM. */
+/* Call after nvs_work_list_call(), with its STREAM and CONTEXT. Returns 0 or -ENOMEM. */
 int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream,
 		   uint64_t context);
-/* After reading, and after nvs_works_end(). */
+/* After reading, and after nvs_work_list_finish(). */
 int nvs_waits_end(struct nvs_waits *w);
 const struct nvs_wait *nvs_waits_list(const struct nvs_waits *w, size_t *n);
 /* Returns false if the call did not wait. */
-bool nvs_wait_ended(const struct nvs_waits *w, const struct nvs_wait *wait,
-		    struct nvs_wait_end *end);
+bool nvs_wait_end_find(const struct nvs_waits *w, const struct nvs_wait *wait,
+		       struct nvs_wait_end *end);
 uint64_t nvs_waits_dropped(const struct nvs_waits *w);
 uint64_t
 nvs_waits_untimed(const struct nvs_waits *w); /* submissions with work but without a GPU time */
 /* Maximum error between GPU clock and host clock, ns. Returns false if unknown. */
-bool nvs_waits_give(const struct nvs_waits *w, uint64_t *give);
+bool nvs_waits_clock_error(const struct nvs_waits *w, uint64_t *give);
 
 #endif

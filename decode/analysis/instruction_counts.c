@@ -21,10 +21,10 @@ static int set_text(char **to, const char *text, size_t length)
 	return *to ? 0 : -ENOMEM;
 }
 
-static int add_image(struct nvs_counted_kernels *c, const struct nvs_rec_counter *rec)
+static int add_image(struct nvs_kernel_counts *c, const struct nvs_rec_counter *rec)
 {
 	uint64_t key = key_of(rec->text, rec->reason_length);
-	struct nvs_uncounted_images *row = nvs_rows_at(&c->images, &key);
+	struct nvs_image_reason_count *row = nvs_rows_at(&c->images, &key);
 
 	if (!row || (!row->reason && set_text(&row->reason, rec->text, rec->reason_length)))
 		return -ENOMEM;
@@ -32,10 +32,10 @@ static int add_image(struct nvs_counted_kernels *c, const struct nvs_rec_counter
 	return 0;
 }
 
-static int set_counter(struct nvs_counted_kernels *c, const struct nvs_rec_counter *rec)
+static int set_counter(struct nvs_kernel_counts *c, const struct nvs_rec_counter *rec)
 {
 	uint64_t key = key_of(rec->text, rec->length);
-	struct nvs_counted *row;
+	struct nvs_kernel_count *row;
 
 	c->first = rec->first;
 	c->end = rec->end;
@@ -55,13 +55,13 @@ static int set_counter(struct nvs_counted_kernels *c, const struct nvs_rec_count
 	return nvs_number_set(&c->counters, rec->counter, row) == -ENOMEM ? -ENOMEM : 0;
 }
 
-static void add_counts(struct nvs_counted_kernels *c, const struct nvs_rec_count *rec)
+static void add_counts(struct nvs_kernel_counts *c, const struct nvs_rec_count *rec)
 {
 	c->last_unread = rec->rec.flags & NVS_COUNT_UNREAD;
 	c->unread += c->last_unread;
 	for (uint32_t i = 0; i < rec->ncounts; i++) {
 		const struct nvs_count *count = rec->counts + i;
-		struct nvs_counted *row = nvs_counted_at(c, count->counter);
+		struct nvs_kernel_count *row = nvs_kernel_counts_at(c, count->counter);
 
 		if (!row)
 			continue;
@@ -72,11 +72,11 @@ static void add_counts(struct nvs_counted_kernels *c, const struct nvs_rec_count
 	}
 }
 
-int nvs_counted_record(struct nvs_counted_kernels *c, const struct nvs_rec *rec)
+int nvs_kernel_counts_record(struct nvs_kernel_counts *c, const struct nvs_rec *rec)
 {
 	if (!c->rows.size) {
-		c->rows = NVS_ROWS(struct nvs_counted, hash);
-		c->images = NVS_ROWS(struct nvs_uncounted_images, hash);
+		c->rows = NVS_ROWS(struct nvs_kernel_count, hash);
+		c->images = NVS_ROWS(struct nvs_image_reason_count, hash);
 	}
 	if (rec->type == NVS_REC_COUNTER)
 		return set_counter(c, (const void *)rec);
@@ -85,7 +85,7 @@ int nvs_counted_record(struct nvs_counted_kernels *c, const struct nvs_rec *rec)
 	return 0;
 }
 
-struct nvs_counted *nvs_counted_of(const struct nvs_counted_kernels *c, const char *name)
+struct nvs_kernel_count *nvs_kernel_counts_find(const struct nvs_kernel_counts *c, const char *name)
 {
 	uint64_t key = key_of(name, strlen(name));
 
@@ -94,16 +94,16 @@ struct nvs_counted *nvs_counted_of(const struct nvs_counted_kernels *c, const ch
 
 static void free_row(void *row)
 {
-	free(((struct nvs_counted *)row)->name);
-	free(((struct nvs_counted *)row)->reason);
+	free(((struct nvs_kernel_count *)row)->name);
+	free(((struct nvs_kernel_count *)row)->reason);
 }
 
 static void free_image(void *row)
 {
-	free(((struct nvs_uncounted_images *)row)->reason);
+	free(((struct nvs_image_reason_count *)row)->reason);
 }
 
-void nvs_counted_forget(struct nvs_counted_kernels *c)
+void nvs_kernel_counts_free(struct nvs_kernel_counts *c)
 {
 	nvs_numbers_free(&c->counters, NULL);
 	nvs_rows_free(&c->rows, free_row);

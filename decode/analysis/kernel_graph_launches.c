@@ -14,14 +14,14 @@ struct counted {
 	bool changed; /* since the last launch of the graph */
 };
 
-struct graph {
+struct counted_graph {
 	uint64_t launches;
 	uint32_t n, room; /* nodes seen */
 	struct counted *nodes;
 	uint32_t *changed, nchanged, changed_room;
 };
 
-static void count_node_launches(const struct nvs_exec *exec, struct graph *g, uint32_t i)
+static void count_node_launches(const struct nvs_exec *exec, struct counted_graph *g, uint32_t i)
 {
 	uint64_t n = g->launches - g->nodes[i].since;
 	struct nvs_kernel_row *row = g->nodes[i].row;
@@ -39,7 +39,7 @@ static void count_node_launches(const struct nvs_exec *exec, struct graph *g, ui
 		row->by_unknown += n;
 }
 
-static int see_node(struct nvs_kernels *st, const struct nvs_exec *exec, struct graph *g,
+static int see_node(struct nvs_kernels *st, const struct nvs_exec *exec, struct counted_graph *g,
 		    uint32_t i)
 {
 	const struct nvs_graph_node *node = exec->nodes + i;
@@ -49,14 +49,14 @@ static int see_node(struct nvs_kernels *st, const struct nvs_exec *exec, struct 
 	g->nodes[i] = (struct counted){NULL, g->launches, false};
 	if (node->type || node->flags & NVS_NODE_DISABLED)
 		return 0;
-	row = nvs_kernel_row(st, nvs_handles_kernel_of(st->handles, node->function));
+	row = nvs_kernel_row(st, nvs_handles_get_kernel(st->handles, node->function));
 	if (!row)
 		return -ENOMEM;
 	g->nodes[i].row = row;
 	memcpy(shape.grid, node->grid, sizeof(shape.grid));
 	memcpy(shape.block, node->block, sizeof(shape.block));
 	if (!(node->flags & NVS_NODE_NO_PARAMS))
-		nvs_kernel_see_shape(st, row, &shape);
+		nvs_kernel_add_shape(st, row, &shape);
 	if (node->shared > row->dynamic)
 		row->dynamic = node->shared;
 	return 0;
@@ -64,7 +64,7 @@ static int see_node(struct nvs_kernels *st, const struct nvs_exec *exec, struct 
 
 static void count_all_nodes(const struct nvs_exec *exec)
 {
-	struct graph *g = exec->user;
+	struct counted_graph *g = exec->user;
 
 	for (uint32_t i = 0; g && i < g->n; i++)
 		count_node_launches(exec, g, i);
@@ -77,7 +77,7 @@ static void count_all_nodes(const struct nvs_exec *exec)
 static void on_node_change(void *arg, struct nvs_exec *exec, uint32_t i)
 {
 	struct nvs_kernels *st = arg;
-	struct graph *g = exec->user;
+	struct counted_graph *g = exec->user;
 
 	if (i == NVS_NONE)
 		count_all_nodes(exec);
@@ -100,7 +100,7 @@ static void on_node_change(void *arg, struct nvs_exec *exec, uint32_t i)
 }
 
 /* Reads the nodes that were added or changed since the last launch. */
-static int see_nodes(struct nvs_kernels *st, const struct nvs_exec *exec, struct graph *g)
+static int see_nodes(struct nvs_kernels *st, const struct nvs_exec *exec, struct counted_graph *g)
 {
 	struct counted *more;
 	int r = 0;
@@ -125,14 +125,14 @@ static int see_nodes(struct nvs_kernels *st, const struct nvs_exec *exec, struct
 int nvs_kernels_graph_launch(struct nvs_kernels *st, const struct nvs_call *call)
 {
 	struct nvs_exec *exec;
-	struct graph *g;
+	struct counted_graph *g;
 	uint64_t handle;
 	int r;
 
 	if (call->result || !call->end || call->flags & NVS_CALL_CAPTURED ||
 	    !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	exec = nvs_handles_exec_of(st->handles, handle);
+	exec = nvs_handles_get_exec(st->handles, handle);
 	if (exec && !exec->user)
 		exec->user = calloc(1, sizeof(*g));
 	g = exec ? exec->user : NULL;
@@ -147,11 +147,11 @@ void nvs_kernels_watch(struct nvs_kernels *st)
 	nvs_handles_watch(st->handles, on_node_change, st);
 }
 
-void nvs_kernels_settle(struct nvs_kernels *st)
+void nvs_kernels_finish(struct nvs_kernels *st)
 {
 	for (uint32_t i = 0; i < nvs_handles_exec_count(st->handles); i++) {
 		struct nvs_exec *exec = nvs_handles_exec_at(st->handles, i);
-		struct graph *g = exec->user;
+		struct counted_graph *g = exec->user;
 
 		count_all_nodes(exec);
 		if (g) {

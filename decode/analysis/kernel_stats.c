@@ -48,7 +48,7 @@ void nvs_kernel_row_free(struct nvs_kernel_row *row)
 {
 	if (!row)
 		return;
-	nvs_times_free(&row->times);
+	nvs_durations_free(&row->times);
 	free(row->stacks);
 	free(row->reason);
 	free(row->name);
@@ -64,7 +64,7 @@ static bool is_new(struct nvs_kernels *k, struct nvs_kernel_row *row, const stru
 	return r > 0;
 }
 
-void nvs_kernel_see_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
+void nvs_kernel_add_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
 			  const struct nvs_shape *shape)
 {
 	struct thing thing = {.id = row->id, .shape = *shape};
@@ -79,7 +79,7 @@ void nvs_kernel_see_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
 	row->nshapes++;
 }
 
-int nvs_kernel_see_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint32_t stack)
+int nvs_kernel_add_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint32_t stack)
 {
 	struct thing thing = {.id = row->id, .site = {stack, k->source->index, 2}};
 

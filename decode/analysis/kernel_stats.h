@@ -36,7 +36,7 @@ struct nvs_kernel_row {
 	uint32_t told; /* entries of SHAPE in use */
 	uint32_t *stacks; /* stacks that launched it */
 	uint32_t nstacks, stacks_room;
-	struct nvs_times times;
+	struct nvs_durations times;
 	/* Instructions counted by instrumented code: FLAGS (NVS_COUNT_*) say which of WARP and
 	 * THREAD are valid, MISSING which are incomplete */
 	uint32_t count_flags, count_missing;
@@ -52,7 +52,7 @@ struct nvs_kernel_row {
 struct nvs_kernels {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
-	struct nvs_counted_kernels counts;
+	struct nvs_kernel_counts counts;
 	struct nvs_distinct *seen; /* shapes and call sites of each kernel, in all traces */
 	struct nvs_rows unseen; /* stacks of submissions without a recorded call */
 	int status; /* -errno */
@@ -61,10 +61,10 @@ struct nvs_kernels {
 /* Returns NULL if KERNEL is NULL or memory is short. */
 struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *kernel);
 void nvs_kernel_row_free(struct nvs_kernel_row *row);
-void nvs_kernel_see_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
+void nvs_kernel_add_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
 			  const struct nvs_shape *shape);
 /* 0 or -ENOMEM. */
-int nvs_kernel_see_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint32_t stack);
+int nvs_kernel_add_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint32_t stack);
 /* After the trace has been read: counts the call sites of the row's stacks. */
 void nvs_kernel_count_sites(struct nvs_kernels *k, struct nvs_kernel_row *row);
 
@@ -72,13 +72,13 @@ void nvs_kernel_count_sites(struct nvs_kernels *k, struct nvs_kernel_row *row);
  * changes and at the end. */
 void nvs_kernels_watch(struct nvs_kernels *k);
 int nvs_kernels_graph_launch(struct nvs_kernels *k, const struct nvs_call *call);
-void nvs_kernels_settle(struct nvs_kernels *k); /* after the trace has been read */
+void nvs_kernels_finish(struct nvs_kernels *k); /* after the trace has been read */
 
 /* unobserved_launches.c: launches without a recorded call, attributed by the kernel that is known
  * to be at the program address they run. */
-int nvs_kernels_submission(struct nvs_kernels *k, const struct nvs_submission *s,
-			   const struct nvs_call *call);
-int nvs_kernels_unseen(
+int nvs_kernels_note_submission(struct nvs_kernels *k, const struct nvs_submission *s,
+				const struct nvs_call *call);
+int nvs_kernels_add_unseen(
 	struct nvs_kernels *k); /* after the trace has been read; may read it a second time */
 
 #endif

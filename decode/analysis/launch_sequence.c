@@ -12,7 +12,7 @@
 #include "decode/query/selection.h"
 #include "decode/calls/args.h"
 
-struct note {
+struct collective_launch {
 	uint64_t number; /* number of the call */
 	uint64_t grid; /* as in struct nvs_collective */
 	uint32_t channel, payload;
@@ -21,36 +21,36 @@ struct note {
 
 /* ---- names ---- */
 
-const struct nvs_step_name *nvs_step_name(struct nvs_steps *s, uint64_t hash)
+const struct nvs_launch_name *nvs_launch_name_find(struct nvs_launch_sequence *s, uint64_t hash)
 {
 	return hash ? nvs_rows_at(&s->names, &hash) : NULL;
 }
 
-bool nvs_step_is_collective(const char *mangled)
+bool nvs_is_collective_kernel(const char *mangled)
 {
 	return strstr(mangled, "ncclDevKernel") || strstr(mangled, "ncclKernel");
 }
 
 /* Returns 0 if memory is short. */
-static uint64_t add_name(struct nvs_steps *s, const char *text)
+static uint64_t add_name(struct nvs_launch_sequence *s, const char *text)
 {
 	uint64_t hash = nvs_hash64(text, strlen(text)) | 1;
-	struct nvs_step_name *name = nvs_rows_at(&s->names, &hash);
+	struct nvs_launch_name *name = nvs_rows_at(&s->names, &hash);
 
 	if (!name)
 		return 0;
 	if (!name->text) {
 		name->text = strdup(text);
-		name->collective = nvs_step_is_collective(text);
+		name->collective = nvs_is_collective_kernel(text);
 	}
 	return name->text ? hash : 0;
 }
 
 /* ---- steps ---- */
 
-static int add_step(struct nvs_steps *s, uint32_t thread, uint64_t name)
+static int add_step(struct nvs_launch_sequence *s, uint32_t thread, uint64_t name)
 {
-	struct nvs_step_thread *t = nvs_rows_at(&s->threads, &thread);
+	struct nvs_launch_thread *t = nvs_rows_at(&s->threads, &thread);
 	size_t room;
 	uint64_t *wider;
 
@@ -58,7 +58,7 @@ static int add_step(struct nvs_steps *s, uint32_t thread, uint64_t name)
 		return -ENOMEM;
 	if (t->n == t->room) {
 		room = t->room ? 2 * t->room : 256;
-		wider = nvs_budget_spare(room * sizeof(*wider))
+		wider = nvs_budget_allows(room * sizeof(*wider))
 				? realloc(t->step, room * sizeof(*wider))
 				: NULL;
 		if (!wider) {
@@ -72,14 +72,14 @@ static int add_step(struct nvs_steps *s, uint32_t thread, uint64_t name)
 	return 0;
 }
 
-static void drop_collective(struct nvs_steps *s, uint32_t at)
+static void drop_collective(struct nvs_launch_sequence *s, uint32_t at)
 {
 	memmove(s->under_way + at, s->under_way + at + 1,
 		(--s->nunder_way - at) * sizeof(*s->under_way));
 }
 
 /* Counts collective AT as finished. *LATEST: the highest number finished so far. */
-static void finish_collective(struct nvs_steps *s, uint32_t at, uint64_t *latest)
+static void finish_collective(struct nvs_launch_sequence *s, uint32_t at, uint64_t *latest)
 {
 	const struct nvs_collective *c = s->under_way + at;
 
@@ -91,7 +91,7 @@ static void finish_collective(struct nvs_steps *s, uint32_t at, uint64_t *latest
 	drop_collective(s, at);
 }
 
-static void finish_passed(struct nvs_steps *s, uint32_t channel, uint32_t payload)
+static void finish_passed(struct nvs_launch_sequence *s, uint32_t channel, uint32_t payload)
 {
 	uint64_t latest = 0;
 
@@ -106,7 +106,7 @@ static void finish_passed(struct nvs_steps *s, uint32_t channel, uint32_t payloa
 }
 
 /* A call has waited for its stream, or without one for the whole context. */
-static void finish_waited(struct nvs_steps *s, const struct nvs_call *call)
+static void finish_waited(struct nvs_launch_sequence *s, const struct nvs_call *call)
 {
 	uint64_t stream = 0, latest = 0;
 	bool one = nvs_call_kind(call, NVS_KIND_STREAM, &stream);
@@ -121,9 +121,10 @@ static void finish_waited(struct nvs_steps *s, const struct nvs_call *call)
 	}
 }
 
-static void begin_collective(struct nvs_steps *s, const struct nvs_call *call, uint64_t name)
+static void begin_collective(struct nvs_launch_sequence *s, const struct nvs_call *call,
+			     uint64_t name)
 {
-	const struct note *note = nvs_number_get(&s->notes, call->thread);
+	const struct collective_launch *note = nvs_number_get(&s->notes, call->thread);
 	struct nvs_collective *c;
 
 	s->collectives++;
@@ -143,7 +144,7 @@ static void begin_collective(struct nvs_steps *s, const struct nvs_call *call, u
 	nvs_call_kind(call, NVS_KIND_STREAM, &c->stream);
 }
 
-static int note_launch(struct nvs_steps *s, const struct nvs_call *call)
+static int note_launch(struct nvs_launch_sequence *s, const struct nvs_call *call)
 {
 	const struct nvs_kernel *k;
 	uint64_t function, name;
@@ -151,18 +152,18 @@ static int note_launch(struct nvs_steps *s, const struct nvs_call *call)
 
 	if (!nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
 		return 0;
-	k = nvs_handles_kernel_of(s->handles, function);
+	k = nvs_handles_get_kernel(s->handles, function);
 	if (!k)
 		return -ENOMEM;
 	snprintf(text, sizeof(text), "a kernel without a name");
 	name = add_name(s, *k->name ? k->name : text);
 	s->launches++;
-	if (name && nvs_step_is_collective(k->name))
+	if (name && nvs_is_collective_kernel(k->name))
 		begin_collective(s, call, name);
 	return add_step(s, call->thread, name);
 }
 
-static int note_graph(struct nvs_steps *s, const struct nvs_call *call)
+static int note_graph(struct nvs_launch_sequence *s, const struct nvs_call *call)
 {
 	const struct nvs_exec *e;
 	char text[64];
@@ -170,7 +171,7 @@ static int note_graph(struct nvs_steps *s, const struct nvs_call *call)
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &exec))
 		return 0;
-	e = nvs_handles_exec_of(s->handles, exec);
+	e = nvs_handles_get_exec(s->handles, exec);
 	if (!e)
 		return -ENOMEM;
 	snprintf(text, sizeof(text), "a graph of %u nodes", e->nnodes);
@@ -180,7 +181,7 @@ static int note_graph(struct nvs_steps *s, const struct nvs_call *call)
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct nvs_steps *s = arg;
+	struct nvs_launch_sequence *s = arg;
 	int r = nvs_handles_call(s->handles, call);
 
 	if (r || !nvs_call_ran(call))
@@ -201,7 +202,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct nvs_steps *s = arg;
+	struct nvs_launch_sequence *s = arg;
 
 	s->calls |= rec->type == NVS_REC_API;
 	return nvs_handles_record(s->handles, rec);
@@ -209,8 +210,8 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 static int on_submission(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)
 {
-	struct nvs_steps *s = arg;
-	struct note *note;
+	struct nvs_launch_sequence *s = arg;
+	struct collective_launch *note;
 
 	if (sub->rec->progress_address)
 		finish_passed(s, sub->channel->channel, (uint32_t)sub->rec->progress[0]);
@@ -219,18 +220,21 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 	note = nvs_number_make(&s->notes, sub->thread->thread, sizeof(*note));
 	if (!note)
 		return 0; /* thread without a number */
-	*note = (struct note){.number = call->number, .channel = sub->channel->channel};
+	*note = (struct collective_launch){.number = call->number,
+					   .channel = sub->channel->channel};
 	return 0;
 }
 
-static void note_acquirer(struct nvs_steps *s, const struct nvs_submission *sub, uint64_t address)
+static void note_acquirer(struct nvs_launch_sequence *s, const struct nvs_submission *sub,
+			  uint64_t address)
 {
 	for (uint32_t i = 0; i < s->nunder_way; i++)
 		if (s->under_way[i].grid == address && !s->under_way[i].by)
 			s->under_way[i].by = sub->number + 1;
 }
 
-static void note_payload(struct nvs_steps *s, const struct nvs_submission *sub, uint32_t payload)
+static void note_payload(struct nvs_launch_sequence *s, const struct nvs_submission *sub,
+			 uint32_t payload)
 {
 	for (uint32_t i = 0; i < s->nunder_way; i++) {
 		struct nvs_collective *c = s->under_way + i;
@@ -245,8 +249,8 @@ static void note_payload(struct nvs_steps *s, const struct nvs_submission *sub, 
 
 static int on_op(void *arg, const struct nvs_submission *sub, const struct nvs_op *op)
 {
-	struct nvs_steps *s = arg;
-	struct note *note = nvs_number_get(&s->notes, sub->thread->thread);
+	struct nvs_launch_sequence *s = arg;
+	struct collective_launch *note = nvs_number_get(&s->notes, sub->thread->thread);
 
 	if (op->kind == NVS_OP_ACQUIRE && op->sem.address)
 		note_acquirer(s, sub, op->sem.address);
@@ -266,21 +270,22 @@ static int on_op(void *arg, const struct nvs_submission *sub, const struct nvs_o
 
 /* ---- life ---- */
 
-void nvs_steps_begin(struct nvs_steps *s, struct nvs_source *source, struct nvs_reader *reader)
+void nvs_launch_sequence_begin(struct nvs_launch_sequence *s, struct nvs_source *source,
+			       struct nvs_pass_reader *reader)
 {
 	s->source = source;
 	s->handles = nvs_handles_new();
-	s->threads = NVS_ROWS(struct nvs_step_thread, thread);
-	s->names = NVS_ROWS(struct nvs_step_name, hash);
-	*reader = (struct nvs_reader){.call = on_call,
-				      .record = on_record,
-				      .submission = on_submission,
-				      .op = on_op,
-				      .calls = true,
-				      .arg = s};
+	s->threads = NVS_ROWS(struct nvs_launch_thread, thread);
+	s->names = NVS_ROWS(struct nvs_launch_name, hash);
+	*reader = (struct nvs_pass_reader){.call = on_call,
+					   .record = on_record,
+					   .submission = on_submission,
+					   .op = on_op,
+					   .calls = true,
+					   .arg = s};
 }
 
-int nvs_steps_end(struct nvs_steps *s)
+int nvs_launch_sequence_end(struct nvs_launch_sequence *s)
 {
 	nvs_handles_free(s->handles);
 	s->handles = NULL;
@@ -290,17 +295,17 @@ int nvs_steps_end(struct nvs_steps *s)
 
 static void free_thread(void *row)
 {
-	free(((struct nvs_step_thread *)row)->step);
+	free(((struct nvs_launch_thread *)row)->step);
 }
 
 static void free_name(void *row)
 {
-	free(((struct nvs_step_name *)row)->text);
+	free(((struct nvs_launch_name *)row)->text);
 }
 
-void nvs_steps_free(struct nvs_steps *s)
+void nvs_launch_sequence_free(struct nvs_launch_sequence *s)
 {
-	nvs_steps_end(s);
+	nvs_launch_sequence_end(s);
 	nvs_rows_free(&s->threads, free_thread);
 	nvs_rows_free(&s->names, free_name);
 }

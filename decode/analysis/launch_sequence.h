@@ -10,13 +10,13 @@
 #include "decode/base/keyed_rows.h"
 #include "decode/query/source.h"
 
-struct nvs_step_name {
+struct nvs_launch_name {
 	uint64_t hash; /* its key */
 	char *text; /* mangled, as in the trace */
 	bool collective;
 };
 
-struct nvs_step_thread {
+struct nvs_launch_thread {
 	uint32_t thread; /* its key */
 	uint64_t *step; /* hashes of names */
 	size_t n, room;
@@ -24,7 +24,7 @@ struct nvs_step_thread {
 
 #define NVS_STEPS_UNDER_WAY 256u /* collectives followed at once */
 
-struct nvs_steps {
+struct nvs_launch_sequence {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
 	struct nvs_rows threads; /* in order of their first launch */
@@ -48,12 +48,13 @@ struct nvs_steps {
 	uint32_t nunder_way;
 };
 
-void nvs_steps_begin(struct nvs_steps *s, struct nvs_source *source, struct nvs_reader *reader);
-int nvs_steps_end(struct nvs_steps *s); /* after reading: frees the handles */
-void nvs_steps_free(struct nvs_steps *s);
+void nvs_launch_sequence_begin(struct nvs_launch_sequence *s, struct nvs_source *source,
+			       struct nvs_pass_reader *reader);
+int nvs_launch_sequence_end(struct nvs_launch_sequence *s); /* after reading: frees the handles */
+void nvs_launch_sequence_free(struct nvs_launch_sequence *s);
 /* Returns true for a kernel of NCCL, by its name. */
-bool nvs_step_is_collective(const char *mangled);
+bool nvs_is_collective_kernel(const char *mangled);
 /* Returns NULL for hash 0. */
-const struct nvs_step_name *nvs_step_name(struct nvs_steps *s, uint64_t hash);
+const struct nvs_launch_name *nvs_launch_name_find(struct nvs_launch_sequence *s, uint64_t hash);
 
 #endif

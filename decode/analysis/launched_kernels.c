@@ -6,10 +6,11 @@
 #include "decode/base/hash.h"
 #include "decode/analysis/launched_kernels.h"
 
-static struct nvs_ran_kernel *find_kernel(struct nvs_ran *ran, const char *name, size_t length)
+static struct nvs_launched_kernel *find_kernel(struct nvs_launched_kernels *ran, const char *name,
+					       size_t length)
 {
 	uint64_t key = nvs_hash64(name, length);
-	struct nvs_ran_kernel *k = nvs_rows_at(&ran->rows, &key);
+	struct nvs_launched_kernel *k = nvs_rows_at(&ran->rows, &key);
 
 	if (k && !k->name) {
 		k->registers = UINT32_MAX;
@@ -21,7 +22,7 @@ static struct nvs_ran_kernel *find_kernel(struct nvs_ran *ran, const char *name,
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_kernel *attributes = (const void *)rec;
-	struct nvs_ran_kernel *k;
+	struct nvs_launched_kernel *k;
 	size_t length;
 
 	if (rec->type != NVS_REC_KERNEL)
@@ -37,7 +38,7 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 
 static int on_operation(void *arg, struct nvs_trace *trace, const struct nvs_operation *o)
 {
-	struct nvs_ran *ran = arg;
+	struct nvs_launched_kernels *ran = arg;
 	uint32_t i = ran->at % NVS_RAN_RECENT;
 
 	if (!o->grid || !o->call)
@@ -51,8 +52,8 @@ static int on_operation(void *arg, struct nvs_trace *trace, const struct nvs_ope
 
 static int on_launch(void *arg, struct nvs_trace *trace, const struct nvs_launch *launch)
 {
-	struct nvs_ran *ran = arg;
-	struct nvs_ran_kernel *k;
+	struct nvs_launched_kernels *ran = arg;
+	struct nvs_launched_kernel *k;
 
 	if (!*launch->kernel || !nvs_call_ran(launch->call))
 		return 0;
@@ -64,7 +65,8 @@ static int on_launch(void *arg, struct nvs_trace *trace, const struct nvs_launch
 	return k ? 0 : -ENOMEM;
 }
 
-int nvs_ran_read(struct nvs_ran *ran, struct nvs_trace *trace, struct nvs_error *err)
+int nvs_launched_kernels_read(struct nvs_launched_kernels *ran, struct nvs_trace *trace,
+			      struct nvs_error *err)
 {
 	const struct nvs_consumer consumer = {
 		.size = sizeof(consumer),
@@ -74,15 +76,16 @@ int nvs_ran_read(struct nvs_ran *ran, struct nvs_trace *trace, struct nvs_error 
 		.launch = on_launch,
 	};
 
-	ran->rows = NVS_ROWS(struct nvs_ran_kernel, key);
+	ran->rows = NVS_ROWS(struct nvs_launched_kernel, key);
 	return nvs_trace_read(trace, &consumer, ran, err);
 }
 
-struct nvs_ran_kernel *nvs_ran_find(struct nvs_ran *ran, const char *name)
+struct nvs_launched_kernel *nvs_launched_kernels_find(struct nvs_launched_kernels *ran,
+						      const char *name)
 {
 	uint64_t key = nvs_hash64(name, strlen(name));
 	size_t n = ran->rows.n;
-	struct nvs_ran_kernel *k = nvs_rows_at(&ran->rows, &key);
+	struct nvs_launched_kernel *k = nvs_rows_at(&ran->rows, &key);
 
 	/* nvs_rows_at() has just created it. */
 	if (k && ran->rows.n != n)
@@ -92,10 +95,10 @@ struct nvs_ran_kernel *nvs_ran_find(struct nvs_ran *ran, const char *name)
 
 static void free_kernel(void *row)
 {
-	free(((struct nvs_ran_kernel *)row)->name);
+	free(((struct nvs_launched_kernel *)row)->name);
 }
 
-void nvs_ran_free(struct nvs_ran *ran)
+void nvs_launched_kernels_free(struct nvs_launched_kernels *ran)
 {
 	nvs_rows_free(&ran->rows, free_kernel);
 }

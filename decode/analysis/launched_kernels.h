@@ -6,7 +6,7 @@
 #include "decode/base/keyed_rows.h"
 #include "decode/query/source.h"
 
-struct nvs_ran_kernel {
+struct nvs_launched_kernel {
 	uint64_t key;
 	char *name; /* mangled */
 	uint32_t registers; /* as reported by the driver; UINT32_MAX: unknown */
@@ -16,8 +16,8 @@ struct nvs_ran_kernel {
 
 #define NVS_RAN_RECENT 256u
 
-struct nvs_ran {
-	struct nvs_rows rows; /* struct nvs_ran_kernel */
+struct nvs_launched_kernels {
+	struct nvs_rows rows; /* struct nvs_launched_kernel */
 	/* Recent launches: the kernel is known only when the call returns. */
 	struct {
 		uint64_t call, program;
@@ -28,9 +28,11 @@ struct nvs_ran {
 
 /* Reads TRACE, which the caller reads again afterwards. Returns 0 or -errno, with a message in
  * ERR. */
-int nvs_ran_read(struct nvs_ran *ran, struct nvs_trace *trace, struct nvs_error *err);
+int nvs_launched_kernels_read(struct nvs_launched_kernels *ran, struct nvs_trace *trace,
+			      struct nvs_error *err);
 /* Returns NULL if no kernel of this name ran. */
-struct nvs_ran_kernel *nvs_ran_find(struct nvs_ran *ran, const char *name);
-void nvs_ran_free(struct nvs_ran *ran);
+struct nvs_launched_kernel *nvs_launched_kernels_find(struct nvs_launched_kernels *ran,
+						      const char *name);
+void nvs_launched_kernels_free(struct nvs_launched_kernels *ran);
 
 #endif

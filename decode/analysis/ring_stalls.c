@@ -19,7 +19,7 @@
 
 struct api {
 	const struct nvs_call_api *entry; /* its key */
-	struct nvs_times times; /* in ticks */
+	struct nvs_durations times; /* in ticks */
 };
 
 /* ---- callbacks of the pass ---- */
@@ -32,7 +32,7 @@ static bool grow_list(void *list, size_t n, size_t *room, size_t size)
 
 	if (n < *room)
 		return true;
-	if (!nvs_budget_spare(wider * size))
+	if (!nvs_budget_allows(wider * size))
 		return false;
 	new = realloc(*at, wider * size);
 	if (!new)
@@ -107,7 +107,7 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const str
 	if (!w->apis.size)
 		w->apis = NVS_ROWS(struct api, entry);
 	api = nvs_rows_at(&w->apis, &call->api);
-	if (!api || nvs_times_add(&api->times, call->end - call->begin))
+	if (!api || nvs_durations_add(&api->times, call->end - call->begin))
 		return -ENOMEM;
 	ns = nvs_call_ns(w->source->trace, call->begin, call->end);
 	if (ns < LONG_NS)
@@ -145,7 +145,7 @@ int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec)
 static bool has_waited(struct nvs_stalls *w, struct nvs_stall *wait)
 {
 	const struct api *api = nvs_rows_at(&w->apis, &wait->api);
-	uint64_t usual = api ? nvs_times_quantile(&api->times, 0.5) : 0;
+	uint64_t usual = api ? nvs_durations_quantile(&api->times, 0.5) : 0;
 
 	if (!api || api->times.total.count < MANY_CALLS)
 		return true;
@@ -178,7 +178,7 @@ static int compare_nested(const void *pa, const void *pb)
 /* Number of waits that begin before TICKS. */
 static size_t count_before(const struct nvs_stalls *w, uint64_t ticks)
 {
-	return NVS_BELOW(w->wait, w->n, begin, ticks);
+	return NVS_COUNT_BELOW(w->wait, w->n, begin, ticks);
 }
 
 static void add_sibling(struct nvs_stall *wait, const struct nvs_call *call, uint64_t ticks)
@@ -200,7 +200,7 @@ static void add_sibling(struct nvs_stall *wait, const struct nvs_call *call, uin
  */
 static bool made_memory(const struct nvs_stalls *w, uint64_t from, uint64_t to)
 {
-	size_t at = nvs_below(w->memory, w->nmemory, sizeof(*w->memory), 0, from);
+	size_t at = nvs_count_below(w->memory, w->nmemory, sizeof(*w->memory), 0, from);
 
 	return at < w->nmemory && w->memory[at] <= to;
 }
@@ -224,7 +224,7 @@ static int on_sibling(void *arg, const struct nvs_call *call)
 		uint64_t to = end < wait->end ? end : wait->end;
 
 		if (++w->steps > MOST_STEPS) {
-			nvs_budget_run_out();
+			nvs_budget_set_exceeded();
 			return 1;
 		}
 		if (wait->thread == call->thread || from >= to)
@@ -248,8 +248,8 @@ static int by_ticks(const void *pa, const void *pb)
 
 static int find_siblings(struct nvs_stalls *w)
 {
-	struct nvs_reader reader = {.call = on_sibling, .arg = w};
-	struct nvs_reading *reading;
+	struct nvs_pass_reader reader = {.call = on_sibling, .arg = w};
+	struct nvs_pass *reading;
 	int r;
 
 	w->latest = calloc(w->n + 1, sizeof(*w->latest));
@@ -287,7 +287,7 @@ static void find_nested(struct nvs_stalls *w)
 	}
 }
 
-int nvs_stalls_settle(struct nvs_stalls *w)
+int nvs_stalls_finish(struct nvs_stalls *w)
 {
 	size_t kept = 0;
 
@@ -313,7 +313,7 @@ int nvs_stalls_settle(struct nvs_stalls *w)
 
 static void free_api(void *row)
 {
-	nvs_times_free(&((struct api *)row)->times);
+	nvs_durations_free(&((struct api *)row)->times);
 }
 
 void nvs_stalls_free(struct nvs_stalls *w)

@@ -31,7 +31,7 @@ struct nvs_stall {
 
 struct nvs_stalls {
 	struct nvs_source *source;
-	struct nvs_stall *wait; /* sorted by begin after nvs_stalls_settle() */
+	struct nvs_stall *wait; /* sorted by begin after nvs_stalls_finish() */
 	size_t n, room;
 	uint64_t dropped; /* for lack of memory */
 	struct nvs_rows apis; /* times of their calls */
@@ -54,7 +54,7 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call,
 int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec);
 /* After reading: keeps only the calls that waited, and completes their causes. Reads the trace once
  * more if other threads made calls. Returns 0 or -errno. */
-int nvs_stalls_settle(struct nvs_stalls *w);
+int nvs_stalls_finish(struct nvs_stalls *w);
 void nvs_stalls_free(struct nvs_stalls *w);
 
 /* As text; "": unknown. */

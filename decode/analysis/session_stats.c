@@ -23,12 +23,12 @@ bool nvs_facts_is_setup(const struct nvs_call_api *api)
 	}
 }
 
-uint64_t nvs_facts_all_ns(const struct nvs_facts *f)
+uint64_t nvs_facts_all_ns(const struct nvs_session_stats *f)
 {
 	return f->outermost[0].ns + f->outermost[1].ns;
 }
 
-uint64_t nvs_facts_ns(const struct nvs_facts_api *api)
+uint64_t nvs_facts_ns(const struct nvs_session_api_stats *api)
 {
 	return api->times.total.ns + api->loading.total.ns;
 }
@@ -45,13 +45,13 @@ static bool has_loaded(const struct nvs_call *call)
 	return call->api->group == NVS_CALL_GROUP_LAUNCH && !t->unseen && copies;
 }
 
-static int count_failure(struct nvs_facts *f, const struct nvs_call *call)
+static int count_failure(struct nvs_session_stats *f, const struct nvs_call *call)
 {
 	struct nvs_facts_error_key key = {call->api->number, call->result};
-	struct nvs_facts_error *e;
+	struct nvs_session_error_stats *e;
 
 	if (!f->errors.size)
-		f->errors = NVS_ROWS(struct nvs_facts_error, key);
+		f->errors = NVS_ROWS(struct nvs_session_error_stats, key);
 	e = nvs_rows_at(&f->errors, &key);
 	if (!e)
 		return -ENOMEM;
@@ -60,16 +60,18 @@ static int count_failure(struct nvs_facts *f, const struct nvs_call *call)
 	return 0;
 }
 
-static int count_time(struct nvs_facts *f, struct nvs_facts_api *a, const struct nvs_call *call)
+static int count_time(struct nvs_session_stats *f, struct nvs_session_api_stats *a,
+		      const struct nvs_call *call)
 {
-	struct nvs_waiting *waiting = f->source->waiting;
+	struct nvs_pending_durations *waiting = f->source->waiting;
 	bool loading = has_loaded(call);
-	int r = nvs_times_later(waiting, loading ? &a->loading : &a->times, call);
+	int r = nvs_durations_add_later(waiting, loading ? &a->loading : &a->times, call);
 
 	if (!r && call->depth == 1)
-		r = nvs_total_later(waiting, &f->outermost[nvs_facts_is_setup(call->api)], call);
+		r = nvs_duration_sum_add_later(waiting,
+					       &f->outermost[nvs_facts_is_setup(call->api)], call);
 	if (!r && call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE)
-		r = nvs_total_later(waiting, &f->instantiating, call);
+		r = nvs_duration_sum_add_later(waiting, &f->instantiating, call);
 	if (!loading && call->end - call->begin > a->longest) {
 		a->longest = call->end - call->begin;
 		a->begin = call->begin;
@@ -78,13 +80,14 @@ static int count_time(struct nvs_facts *f, struct nvs_facts_api *a, const struct
 }
 
 /* Returns NULL if out of memory. */
-static struct nvs_facts_api *api_of(struct nvs_facts *f, const struct nvs_call *call)
+static struct nvs_session_api_stats *api_of(struct nvs_session_stats *f,
+					    const struct nvs_call *call)
 {
 	struct nvs_facts_api_key key = {call->api->number};
-	struct nvs_facts_api *a;
+	struct nvs_session_api_stats *a;
 
 	if (!f->apis.size)
-		f->apis = NVS_ROWS(struct nvs_facts_api, key);
+		f->apis = NVS_ROWS(struct nvs_session_api_stats, key);
 	a = nvs_rows_at(&f->apis, &key);
 	if (a)
 		a->entry = call->api;
@@ -93,8 +96,8 @@ static struct nvs_facts_api *api_of(struct nvs_facts *f, const struct nvs_call *
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct nvs_facts *f = arg;
-	struct nvs_facts_api *a;
+	struct nvs_session_stats *f = arg;
+	struct nvs_session_api_stats *a;
 
 	if (!nvs_filter_call(f->source, call))
 		return 0;
@@ -117,7 +120,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_facts *f = arg;
+	struct nvs_session_stats *f = arg;
 
 	f->launches += op->kind == NVS_OP_LAUNCH;
 	return 0;
@@ -126,12 +129,12 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	bool whole = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
-	struct nvs_facts *f = arg;
+	struct nvs_session_stats *f = arg;
 	uint64_t launches = f->launches;
-	struct nvs_facts_api *a;
+	struct nvs_session_api_stats *a;
 
 	f->launches = 0;
-	if (!nvs_filter(f->source, s, call))
+	if (!nvs_filter_selects(f->source, s, call))
 		return 0;
 	if (launches) {
 		f->launch_submissions++;
@@ -151,18 +154,19 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	return 0;
 }
 
-void nvs_facts_begin(struct nvs_facts *f, struct nvs_source *s, struct nvs_reader *reader)
+void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s,
+		     struct nvs_pass_reader *reader)
 {
 	f->source = s;
-	*reader = (struct nvs_reader){.call = on_call,
-				      .op = on_op,
-				      .submitted = on_submitted,
-				      .calls = true,
-				      .tallies = true,
-				      .arg = f};
+	*reader = (struct nvs_pass_reader){.call = on_call,
+					   .op = on_op,
+					   .submitted = on_submitted,
+					   .calls = true,
+					   .tallies = true,
+					   .arg = f};
 }
 
-void nvs_facts_sum(struct nvs_facts *into, const struct nvs_facts *from)
+void nvs_facts_sum(struct nvs_session_stats *into, const struct nvs_session_stats *from)
 {
 	into->calls += from->calls;
 	for (int i = 0; i < 2; i++)
@@ -175,13 +179,13 @@ void nvs_facts_sum(struct nvs_facts *into, const struct nvs_facts *from)
 
 static void free_api(void *row)
 {
-	struct nvs_facts_api *a = row;
+	struct nvs_session_api_stats *a = row;
 
-	nvs_times_free(&a->times);
-	nvs_times_free(&a->loading);
+	nvs_durations_free(&a->times);
+	nvs_durations_free(&a->loading);
 }
 
-void nvs_facts_free(struct nvs_facts *f)
+void nvs_facts_free(struct nvs_session_stats *f)
 {
 	nvs_rows_free(&f->apis, free_api);
 	nvs_rows_free(&f->errors, NULL);

@@ -8,20 +8,20 @@
 #include "decode/query/source.h"
 #include "decode/query/durations.h"
 
-struct nvs_facts_api {
+struct nvs_session_api_stats {
 	struct nvs_facts_api_key {
 		uint32_t api;
 	} key;
 	const struct nvs_call_api *entry;
 	uint64_t calls, submissions;
 	bool uncounted; /* their submissions are unknown */
-	struct nvs_times times; /* of calls that returned, without LOADING */
+	struct nvs_durations times; /* of calls that returned, without LOADING */
 	/* Launches that also copied what the kernel needed, mainly its code. */
-	struct nvs_times loading;
+	struct nvs_durations loading;
 	uint64_t longest, begin; /* ticks; of TIMES */
 };
 
-struct nvs_facts_error {
+struct nvs_session_error_stats {
 	struct nvs_facts_error_key {
 		uint32_t api, result;
 	} key;
@@ -29,14 +29,14 @@ struct nvs_facts_error {
 	uint64_t count;
 };
 
-struct nvs_facts {
+struct nvs_session_stats {
 	struct nvs_source *source;
 	struct nvs_rows apis, errors;
 	uint64_t calls;
 	/* Outermost calls: the first of all that do not set up. */
-	struct nvs_total outermost[2];
+	struct nvs_duration_sum outermost[2];
 	uint64_t instantiated, graph_launches; /* successful ones */
-	struct nvs_total instantiating;
+	struct nvs_duration_sum instantiating;
 	uint64_t setup_submissions; /* by setup calls */
 	uint64_t launch_submissions, launch_bytes; /* of doorbells that launched something */
 	uint64_t driver_launches; /* made by the driver in copies and memsets */
@@ -45,15 +45,16 @@ struct nvs_facts {
 };
 
 /* Prepares F for reading S. */
-void nvs_facts_begin(struct nvs_facts *f, struct nvs_source *s, struct nvs_reader *reader);
+void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s,
+		     struct nvs_pass_reader *reader);
 /* Adds the counts, except those by entry point. */
-void nvs_facts_sum(struct nvs_facts *into, const struct nvs_facts *from);
-void nvs_facts_free(struct nvs_facts *f);
+void nvs_facts_sum(struct nvs_session_stats *into, const struct nvs_session_stats *from);
+void nvs_facts_free(struct nvs_session_stats *f);
 
 /* Returns true if the API sets up contexts, modules and entry points. */
 bool nvs_facts_is_setup(const struct nvs_call_api *api);
 /* Host time of all calls, and of those of one entry point, ns. */
-uint64_t nvs_facts_all_ns(const struct nvs_facts *f);
-uint64_t nvs_facts_ns(const struct nvs_facts_api *api);
+uint64_t nvs_facts_all_ns(const struct nvs_session_stats *f);
+uint64_t nvs_facts_ns(const struct nvs_session_api_stats *api);
 
 #endif

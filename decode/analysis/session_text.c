@@ -6,7 +6,7 @@
 #include "decode/analysis/session_text.h"
 
 /* Joins argv with spaces. An argument that is empty or contains a space is quoted. */
-static void set_command(struct nvs_about *r)
+static void set_command(struct nvs_session_text *r)
 {
 	const char *s = r->session->attr[NVS_ATTR_COMMAND];
 	size_t left = s ? r->session->attr_length[NVS_ATTR_COMMAND] : 0, at = 0;
@@ -24,7 +24,7 @@ static void set_command(struct nvs_about *r)
 	}
 }
 
-static void set_host(struct nvs_about *r)
+static void set_host(struct nvs_session_text *r)
 {
 	const char *const *a = r->session->attr;
 
@@ -36,7 +36,7 @@ static void set_host(struct nvs_about *r)
 }
 
 /* "3 of 8, local rank 1, by torchrun (job)" */
-static void set_rank(struct nvs_about *r)
+static void set_rank(struct nvs_session_text *r)
 {
 	const char *const *a = r->session->attr;
 	char *p = r->rank, *end = p + sizeof(r->rank);
@@ -64,7 +64,7 @@ static void format_uuid(char text[48], const uint8_t uuid[16])
 			     uuid[i]);
 }
 
-static void set_gpus(struct nvs_about *r)
+static void set_gpus(struct nvs_session_text *r)
 {
 	size_t at = 0, to = 0;
 
@@ -83,7 +83,7 @@ static void set_gpus(struct nvs_about *r)
 	}
 }
 
-static void set_started(struct nvs_about *r)
+static void set_started(struct nvs_session_text *r)
 {
 	time_t t = (time_t)(r->session->header.realtime_ns / 1000000000);
 	struct tm tm;
@@ -92,7 +92,7 @@ static void set_started(struct nvs_about *r)
 		strftime(r->started, sizeof(r->started), "%Y-%m-%d %H:%M:%S UTC", &tm);
 }
 
-static void set_end(struct nvs_about *r)
+static void set_end(struct nvs_session_text *r)
 {
 	const struct nvs_session *s = r->session;
 	uint64_t problems = nvs_trace_problems(r->trace);
@@ -120,7 +120,7 @@ static void set_end(struct nvs_about *r)
 }
 
 /* Lists calls that had not returned: "cuStreamSynchronize (thread 3, for 12.3 s)". */
-static void set_in_flight(struct nvs_about *r)
+static void set_in_flight(struct nvs_session_text *r)
 {
 	const struct nvs_inflight *f;
 	uint32_t i, n = 0;
@@ -142,9 +142,9 @@ static void set_in_flight(struct nvs_about *r)
 		snprintf(r->in_flight + n, 32, ", and more (see --verify)");
 }
 
-void nvs_about(struct nvs_about *r, const struct nvs_trace *trace)
+void nvs_session_text_fill(struct nvs_session_text *r, const struct nvs_trace *trace)
 {
-	*r = (struct nvs_about){.trace = trace, .session = nvs_trace_session(trace)};
+	*r = (struct nvs_session_text){.trace = trace, .session = nvs_trace_session(trace)};
 	set_command(r);
 	set_host(r);
 	set_rank(r);

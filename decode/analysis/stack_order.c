@@ -21,7 +21,7 @@ static bool has_weight(const struct nvs_weight *w)
 	return w->submissions || w->bytes || w->calls;
 }
 
-uint64_t nvs_measure_of(const struct nvs_weight *w, enum nvs_measure by)
+uint64_t nvs_weight_measure(const struct nvs_weight *w, enum nvs_measure by)
 {
 	const uint64_t of[NVS_MEASURES] = {w->submissions, w->bytes, w->calls, w->ns};
 
@@ -37,10 +37,11 @@ struct order {
 
 static int compare_frames(const void *pa, const void *pb, void *arg)
 {
-	const struct nvs_frame *a = *(const struct nvs_frame *const *)pa;
-	const struct nvs_frame *b = *(const struct nvs_frame *const *)pb;
+	const struct nvs_stack_frame *a = *(const struct nvs_stack_frame *const *)pa;
+	const struct nvs_stack_frame *b = *(const struct nvs_stack_frame *const *)pb;
 	const struct order *o = arg;
-	uint64_t x = nvs_measure_of(&a->weight, o->by), y = nvs_measure_of(&b->weight, o->by);
+	uint64_t x = nvs_weight_measure(&a->weight, o->by),
+		 y = nvs_weight_measure(&b->weight, o->by);
 	int r;
 
 	if (a->key.parent != b->key.parent)
@@ -55,7 +56,7 @@ int nvs_stacks_sort(struct nvs_stacks *t, enum nvs_measure by, bool smallest)
 {
 	struct order order = {by, smallest ? 1 : -1};
 	size_t n = t->frames.n;
-	struct nvs_frame **list = calloc(n + 1, sizeof(struct nvs_frame *));
+	struct nvs_stack_frame **list = calloc(n + 1, sizeof(struct nvs_stack_frame *));
 
 	if (!list)
 		return -ENOMEM;
@@ -63,10 +64,10 @@ int nvs_stacks_sort(struct nvs_stacks *t, enum nvs_measure by, bool smallest)
 		list[i] = t->frames.row[i];
 		list[i]->child = list[i]->next = 0;
 	}
-	qsort_r(list, n, sizeof(struct nvs_frame *), compare_frames, &order);
+	qsort_r(list, n, sizeof(struct nvs_stack_frame *), compare_frames, &order);
 	t->top = 0;
 	while (n--) {
-		struct nvs_frame *parent = nvs_frame_at(t, list[n]->key.parent);
+		struct nvs_stack_frame *parent = nvs_stack_frame_at(t, list[n]->key.parent);
 		uint32_t *first = parent ? &parent->child : &t->top;
 
 		/* The frame for overflow is left out while nothing is counted in it. */
@@ -80,17 +81,17 @@ int nvs_stacks_sort(struct nvs_stacks *t, enum nvs_measure by, bool smallest)
 }
 
 /* AT keeps the order of frames of equal weight. */
-struct place {
-	struct nvs_frame *frame;
+struct frame_position {
+	struct nvs_stack_frame *frame;
 	size_t at;
 };
 
 static int compare_places(const void *pa, const void *pb, void *arg)
 {
-	const struct place *a = pa, *b = pb;
+	const struct frame_position *a = pa, *b = pb;
 	const struct order *o = arg;
-	uint64_t x = nvs_measure_of(&a->frame->weight, o->by);
-	uint64_t y = nvs_measure_of(&b->frame->weight, o->by);
+	uint64_t x = nvs_weight_measure(&a->frame->weight, o->by);
+	uint64_t y = nvs_weight_measure(&b->frame->weight, o->by);
 
 	if (x != y)
 		return x > y ? o->sign : -o->sign;
@@ -101,16 +102,16 @@ int nvs_stacks_list(struct nvs_stacks *t, enum nvs_measure by, bool smallest,
 		    struct nvs_stacks_list *list)
 {
 	struct order order = {by, smallest ? 1 : -1};
-	struct nvs_frame *f = NULL;
-	struct place *places;
+	struct nvs_stack_frame *f = NULL;
+	struct frame_position *places;
 	uint32_t depth;
 	int r = nvs_stacks_sort(t, by, smallest);
 
 	if (r)
 		return r;
 	places = calloc(t->frames.n + 1, sizeof(*places));
-	list->frame = calloc(t->frames.n + 1, sizeof(struct nvs_frame *));
-	while (places && list->frame && (f = nvs_frame_next(t, f, &depth)))
+	list->frame = calloc(t->frames.n + 1, sizeof(struct nvs_stack_frame *));
+	while (places && list->frame && (f = nvs_stack_frame_next(t, f, &depth)))
 		if (has_weight(&f->weight)) {
 			places[list->n].frame = f;
 			places[list->n].at = list->n;

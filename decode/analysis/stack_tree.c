@@ -30,7 +30,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 }
 
 void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
-		      struct nvs_reader *reader)
+		      struct nvs_pass_reader *reader)
 {
 	*each = (struct nvs_stacks_each){s, t};
 	t->calls.threads = t->how & NVS_STACKS_THREAD;
@@ -39,7 +39,7 @@ void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_sta
 
 static void free_frame(void *row)
 {
-	struct nvs_frame *f = row;
+	struct nvs_stack_frame *f = row;
 
 	if (f->own)
 		free((void *)f->name);
@@ -59,7 +59,7 @@ void nvs_stacks_drop(struct nvs_stacks *t)
 /* ---- adding a stack to the tree ---- */
 
 /* A stack that is being added. */
-struct walk {
+struct tree_walk {
 	struct nvs_stacks *t;
 	struct nvs_source *source;
 	uint32_t trace, stack, thread;
@@ -68,15 +68,16 @@ struct walk {
 };
 
 /* Moves to the child frame NAME, adding it if missing. COPY: NAME must be copied. */
-static void add_frame(struct walk *w, const char *name, uint32_t kind, bool copy)
+static void add_frame(struct tree_walk *w, const char *name, uint32_t kind, bool copy)
 {
 	struct nvs_stacks *t = w->t;
-	struct nvs_frame key = {.key = {nvs_hash64(name, strlen(name)), w->at, kind}}, *f, *parent;
+	struct nvs_stack_frame key = {.key = {nvs_hash64(name, strlen(name)), w->at, kind}}, *f,
+			       *parent;
 
 	if (w->full)
 		return;
 	/* Leave memory for printing the tables. */
-	f = nvs_budget_spare(sizeof(*f)) ? nvs_rows_at(&t->frames, &key.key) : NULL;
+	f = nvs_budget_allows(sizeof(*f)) ? nvs_rows_at(&t->frames, &key.key) : NULL;
 	if (!f) {
 		w->full = true;
 		return;
@@ -88,16 +89,16 @@ static void add_frame(struct walk *w, const char *name, uint32_t kind, bool copy
 		f->number = (uint32_t)t->frames.n;
 		f->trace = w->trace;
 		f->stack = w->stack;
-		parent = nvs_frame_at(t, w->at);
+		parent = nvs_stack_frame_at(t, w->at);
 		f->next = parent ? parent->child : t->top;
 		*(parent ? &parent->child : &t->top) = f->number;
 	}
 	w->at = f->number;
 }
 
-static void add_frame_format(struct walk *w, uint32_t kind, const char *format, ...)
+static void add_frame_format(struct tree_walk *w, uint32_t kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static void add_frame_format(struct walk *w, uint32_t kind, const char *format, ...)
+static void add_frame_format(struct tree_walk *w, uint32_t kind, const char *format, ...)
 {
 	char text[1024], *p = text;
 	va_list args;
@@ -117,9 +118,9 @@ static void add_frame_format(struct walk *w, uint32_t kind, const char *format, 
 }
 
 /* A frame without a symbol is shown as its file; nested ones of one file are merged. */
-static void add_nameless(struct walk *w, const char *file)
+static void add_nameless(struct tree_walk *w, const char *file)
 {
-	const struct nvs_frame *at = nvs_frame_at(w->t, w->at);
+	const struct nvs_stack_frame *at = nvs_stack_frame_at(w->t, w->at);
 	size_t n = strlen(file);
 
 	if (at && at->key.kind == NVS_FRAME && at->name[0] == '[' &&
@@ -128,7 +129,7 @@ static void add_nameless(struct walk *w, const char *file)
 	add_frame_format(w, NVS_FRAME, "[%s]", file);
 }
 
-static void add_stack_frame(struct walk *w, const struct nvs_trace_stack *stack, uint32_t i)
+static void add_stack_frame(struct tree_walk *w, const struct nvs_trace_stack *stack, uint32_t i)
 {
 	uint32_t back = i ? 1 : 0; /* a return address may be the first byte of the next function */
 	unsigned long long offset;
@@ -151,7 +152,7 @@ static void add_stack_frame(struct walk *w, const struct nvs_trace_stack *stack,
 	}
 }
 
-static void add_process(struct walk *w)
+static void add_process(struct tree_walk *w)
 {
 	const struct nvs_session *session = nvs_trace_session(w->source->trace);
 	const char *exe = session->attr[NVS_ATTR_EXE], *slash = exe ? strrchr(exe, '/') : NULL;
@@ -163,7 +164,7 @@ static void add_process(struct walk *w)
 			 session->header.pid);
 }
 
-static void add_thread(struct walk *w)
+static void add_thread(struct tree_walk *w)
 {
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, w->thread);
 
@@ -174,7 +175,7 @@ static void add_thread(struct walk *w)
 }
 
 /* From the outermost frame to the program's innermost one, the call site. */
-static void add_stack(struct walk *w)
+static void add_stack(struct tree_walk *w)
 {
 	const struct nvs_trace_stack *stack = nvs_trace_stack_at(w->source->trace, w->stack);
 	uint32_t site = nvs_trace_callsite(w->source->trace, w->stack)->site_frame, n;
@@ -194,21 +195,22 @@ static void add_stack(struct walk *w)
 		add_stack_frame(w, stack, n);
 }
 
-static void add_weight(struct walk *w, const char *api, const char *runtime,
+static void add_weight(struct tree_walk *w, const char *api, const char *runtime,
 		       const struct nvs_weight *weight)
 {
 	if (*runtime)
 		add_frame(w, runtime, NVS_FRAME_API, false);
 	add_frame(w, api, NVS_FRAME_API, false);
-	nvs_weight_add(&nvs_frame_at(w->t, w->at ? w->at : NO_ROOM)->weight, weight);
+	nvs_weight_add(&nvs_stack_frame_at(w->t, w->at ? w->at : NO_ROOM)->weight, weight);
 }
 
 /* Cache of the frame of each stack, since many cells share one. */
-struct known {
+struct known_frame {
 	struct nvs_numbers at; /* frame's number + 1 */
 };
 
-static void begin_stack(struct walk *w, struct known *known, uint32_t stack, uint32_t thread)
+static void begin_stack(struct tree_walk *w, struct known_frame *known, uint32_t stack,
+			uint32_t thread)
 {
 	bool keep = !(w->t->how & NVS_STACKS_THREAD) && stack < NVS_MAX_NUMBER;
 	uintptr_t at = keep ? (uintptr_t)nvs_number_get(&known->at, stack) : 0;
@@ -224,11 +226,11 @@ static void begin_stack(struct walk *w, struct known *known, uint32_t stack, uin
 		nvs_number_set(&known->at, stack, (void *)(uintptr_t)w->at);
 }
 
-static void add_cells(struct walk *w, struct known *known)
+static void add_cells(struct tree_walk *w, struct known_frame *known)
 {
-	const struct nvs_cell *cell;
+	const struct nvs_submission_group *cell;
 
-	for (uint32_t at = 0; (cell = nvs_cells_next(w->source, &at));) {
+	for (uint32_t at = 0; (cell = nvs_submission_groups_next(w->source, &at));) {
 		const struct nvs_callsite *site = nvs_trace_callsite(w->source->trace, cell->stack);
 		struct nvs_weight weight = {cell->submissions, cell->bytes, 0, 0, false, false};
 
@@ -237,18 +239,19 @@ static void add_cells(struct walk *w, struct known *known)
 	}
 }
 
-static void add_calls(struct walk *w, struct known *known, const struct nvs_source *sources)
+static void add_calls(struct tree_walk *w, struct known_frame *known,
+		      const struct nvs_source *sources)
 {
 	const struct nvs_rows *rows = &w->t->calls.rows;
 
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct nvs_api_calls *a = rows->row[i];
 		struct nvs_weight weight = {.calls = a->calls,
-					    .ns = nvs_api_calls_own(a),
+					    .ns = nvs_api_calls_self_ns(a),
 					    .uncounted = a->uncounted,
 					    .timed = a->times.total.count};
 
-		if (a->key.trace != w->trace || !nvs_api_calls_selected(a, sources))
+		if (a->key.trace != w->trace || !nvs_api_calls_is_selected(a, sources))
 			continue;
 		begin_stack(w, known, a->key.stack, a->key.thread);
 		add_weight(w, nvs_call_name(a->entry),
@@ -258,11 +261,11 @@ static void add_calls(struct walk *w, struct known *known, const struct nvs_sour
 }
 
 /* The tree begins with the frame for stacks beyond the memory budget. */
-int nvs_stacks_empty(struct nvs_stacks *t)
+int nvs_stacks_init(struct nvs_stacks *t)
 {
-	struct nvs_frame key = {.key = {0, 0, NVS_FRAME_API}}, *f;
+	struct nvs_stack_frame key = {.key = {0, 0, NVS_FRAME_API}}, *f;
 
-	t->frames = NVS_ROWS(struct nvs_frame, key);
+	t->frames = NVS_ROWS(struct nvs_stack_frame, key);
 	f = nvs_rows_at(&t->frames, &key.key);
 	if (!f)
 		return -ENOMEM;
@@ -272,10 +275,10 @@ int nvs_stacks_empty(struct nvs_stacks *t)
 	return 0;
 }
 
-uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t stack,
-			  const struct nvs_call_api *api)
+uint32_t nvs_stacks_add(struct nvs_stacks *t, struct nvs_source *s, uint32_t stack,
+			const struct nvs_call_api *api)
 {
-	struct walk w = {.t = t, .source = s, .trace = s->index, .stack = stack};
+	struct tree_walk w = {.t = t, .source = s, .trace = s->index, .stack = stack};
 	const char *runtime = nvs_trace_callsite(s->trace, stack)->runtime_api;
 
 	add_stack(&w);
@@ -287,11 +290,11 @@ uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t s
 
 int nvs_stacks_build(struct nvs_stacks *t, struct nvs_source *sources, uint32_t n)
 {
-	int r = nvs_stacks_empty(t);
+	int r = nvs_stacks_init(t);
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct known *known = calloc(1, sizeof(*known));
-		struct walk w = {.t = t, .source = sources + i, .trace = i};
+		struct known_frame *known = calloc(1, sizeof(*known));
+		struct tree_walk w = {.t = t, .source = sources + i, .trace = i};
 
 		if (!known)
 			return -ENOMEM;
@@ -309,28 +312,28 @@ struct nvs_weight nvs_stacks_sum(struct nvs_stacks *t)
 
 	/* Children have higher numbers than their parents. */
 	for (size_t i = t->frames.n; i; i--) {
-		const struct nvs_frame *f = nvs_frame_at(t, (uint32_t)i);
-		struct nvs_frame *parent = nvs_frame_at(t, f->key.parent);
+		const struct nvs_stack_frame *f = nvs_stack_frame_at(t, (uint32_t)i);
+		struct nvs_stack_frame *parent = nvs_stack_frame_at(t, f->key.parent);
 
 		nvs_weight_add(parent ? &parent->weight : &all, &f->weight);
 	}
 	return all;
 }
 
-struct nvs_frame *nvs_frame_next(const struct nvs_stacks *t, const struct nvs_frame *f,
-				 uint32_t *depth)
+struct nvs_stack_frame *nvs_stack_frame_next(const struct nvs_stacks *t,
+					     const struct nvs_stack_frame *f, uint32_t *depth)
 {
 	if (!f) {
 		*depth = 0;
-		return nvs_frame_at(t, t->top);
+		return nvs_stack_frame_at(t, t->top);
 	}
 	if (f->child) {
 		++*depth;
-		return nvs_frame_at(t, f->child);
+		return nvs_stack_frame_at(t, f->child);
 	}
 	while (f && !f->next) {
-		f = nvs_frame_at(t, f->key.parent);
+		f = nvs_stack_frame_at(t, f->key.parent);
 		--*depth;
 	}
-	return f ? nvs_frame_at(t, f->next) : NULL;
+	return f ? nvs_stack_frame_at(t, f->next) : NULL;
 }

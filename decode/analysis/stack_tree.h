@@ -17,7 +17,7 @@ struct nvs_weight {
 #define NVS_FRAME_API 1u
 #define NVS_FRAME_PROCESS 2u /* + number of its trace */
 
-struct nvs_frame {
+struct nvs_stack_frame {
 	struct {
 		uint64_t name; /* hash */
 		uint32_t parent, kind; /* number; NVS_FRAME, NVS_FRAME_API, or a process */
@@ -41,7 +41,7 @@ struct nvs_frame {
 struct nvs_stacks {
 	unsigned how;
 	struct nvs_api_calls_list calls;
-	struct nvs_rows frames; /* struct nvs_frame */
+	struct nvs_rows frames; /* struct nvs_stack_frame */
 	uint32_t top; /* first root */
 };
 
@@ -51,7 +51,7 @@ struct nvs_stacks_each {
 	struct nvs_stacks *stacks;
 };
 void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
-		      struct nvs_reader *reader);
+		      struct nvs_pass_reader *reader);
 void nvs_stacks_free(struct nvs_stacks *t);
 
 /* After reading: builds the tree. If memory is short, stacks lose inner frames. Returns 0 or
@@ -60,23 +60,24 @@ int nvs_stacks_build(struct nvs_stacks *t, struct nvs_source *sources, uint32_t 
 /* Adds to each frame the weight of its descendants; returns the sum of all. */
 struct nvs_weight nvs_stacks_sum(struct nvs_stacks *t);
 
-static inline struct nvs_frame *nvs_frame_at(const struct nvs_stacks *t, uint32_t number)
+static inline struct nvs_stack_frame *nvs_stack_frame_at(const struct nvs_stacks *t,
+							 uint32_t number)
 {
 	return number ? t->frames.row[number - 1] : NULL;
 }
 
-/* For reports that attach their own data to stacks: nvs_stacks_empty() makes an empty tree;
- * nvs_stacks_place() returns the number of the frame for STACK and API, added if missing;
+/* For reports that attach their own data to stacks: nvs_stacks_init() makes an empty tree;
+ * nvs_stacks_add() returns the number of the frame for STACK and API, added if missing;
  * nvs_stacks_print() prints a frame and its callers, one per line. */
-int nvs_stacks_empty(struct nvs_stacks *t);
+int nvs_stacks_init(struct nvs_stacks *t);
 void nvs_stacks_drop(struct nvs_stacks *t);
-uint32_t nvs_stacks_place(struct nvs_stacks *t, struct nvs_source *s, uint32_t stack,
-			  const struct nvs_call_api *api);
+uint32_t nvs_stacks_add(struct nvs_stacks *t, struct nvs_source *s, uint32_t stack,
+			const struct nvs_call_api *api);
 
 /* Depth-first iteration: the frame after F (NULL: the first); returns NULL after the last. *DEPTH
  * is its depth. */
-struct nvs_frame *nvs_frame_next(const struct nvs_stacks *t, const struct nvs_frame *f,
-				 uint32_t *depth);
+struct nvs_stack_frame *nvs_stack_frame_next(const struct nvs_stacks *t,
+					     const struct nvs_stack_frame *f, uint32_t *depth);
 
 /* ---- weights and order by -s ---- */
 
@@ -88,12 +89,12 @@ enum nvs_measure {
 	NVS_MEASURES,
 };
 
-uint64_t nvs_measure_of(const struct nvs_weight *w, enum nvs_measure by);
+uint64_t nvs_weight_measure(const struct nvs_weight *w, enum nvs_measure by);
 /* Sorts siblings by weight, largest first unless -s is reversed, then by name. */
 int nvs_stacks_sort(struct nvs_stacks *t, enum nvs_measure by, bool smallest);
 /* Lists the stacks of the tree in that order. FRAME is to be freed, SHOWN is the caller's. */
 struct nvs_stacks_list {
-	struct nvs_frame **frame;
+	struct nvs_stack_frame **frame;
 	size_t n, shown;
 };
 int nvs_stacks_list(struct nvs_stacks *t, enum nvs_measure by, bool smallest,

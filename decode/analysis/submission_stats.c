@@ -22,7 +22,7 @@ static uint64_t cell_tag(const struct nvs_submission *sub, const struct nvs_call
 	return tag ? tag : 1; /* 0: submission not selected */
 }
 
-static struct nvs_cell *find_slot(const struct nvs_cells *s, uint64_t tag)
+static struct nvs_submission_group *find_slot(const struct nvs_submission_groups *s, uint64_t tag)
 {
 	uint32_t i = (uint32_t)tag & s->mask;
 
@@ -31,10 +31,10 @@ static struct nvs_cell *find_slot(const struct nvs_cells *s, uint64_t tag)
 	return s->cells + i;
 }
 
-static int grow_cells(struct nvs_cells *s)
+static int grow_cells(struct nvs_submission_groups *s)
 {
 	uint32_t n = s->cells ? s->mask + 1 : 0, room = n ? 2 * n : 64;
-	struct nvs_cell *old = s->cells, *cells;
+	struct nvs_submission_group *old = s->cells, *cells;
 
 	if (room > MAX_CELLS)
 		return -E2BIG;
@@ -51,10 +51,11 @@ static int grow_cells(struct nvs_cells *s)
 	return 0;
 }
 
-static struct nvs_cell *find_cell(struct nvs_cells *s, const struct nvs_submission *sub,
-				  const struct nvs_call *call)
+static struct nvs_submission_group *find_cell(struct nvs_submission_groups *s,
+					      const struct nvs_submission *sub,
+					      const struct nvs_call *call)
 {
-	struct nvs_cell *c = s->last;
+	struct nvs_submission_group *c = s->last;
 
 	if (c && c->tag == s->tag)
 		return c;
@@ -77,8 +78,8 @@ static struct nvs_cell *find_cell(struct nvs_cells *s, const struct nvs_submissi
 
 static int on_submission(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)
 {
-	struct nvs_cells *s = arg;
-	struct nvs_cell *c;
+	struct nvs_submission_groups *s = arg;
+	struct nvs_submission_group *c;
 
 	s->tag = 0;
 	s->now = NULL;
@@ -100,45 +101,46 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 
 static uint64_t on_tag(void *arg, const struct nvs_submission *sub)
 {
-	return ((struct nvs_cells *)arg)->tag;
+	return ((struct nvs_submission_groups *)arg)->tag;
 }
 
 static int on_op(void *arg, const struct nvs_submission *sub, const struct nvs_op *op)
 {
-	struct nvs_cells *s = arg;
-	struct nvs_cell *c = s->now;
+	struct nvs_submission_groups *s = arg;
+	struct nvs_submission_group *c = s->now;
 
 	if (op->kind == NVS_OP_CODE) {
 		/* Code belongs to the cell of the copy that uploaded it, also if this operation
 		 * is not selected. */
 		c = s->cells && op->code.tag ? find_slot(s, op->code.tag) : NULL;
 		if (c && c->used)
-			nvs_tally_code(&c->tally, op);
+			nvs_tally_add_code(&c->tally, op);
 	} else if (c) {
-		nvs_tally_op(&c->tally, op);
+		nvs_tally_add(&c->tally, op);
 	}
 	return 0;
 }
 
-struct nvs_cells *nvs_cells_new(struct nvs_source *s, struct nvs_reader *reader)
+struct nvs_submission_groups *nvs_submission_groups_new(struct nvs_source *s,
+							struct nvs_pass_reader *reader)
 {
-	struct nvs_cells *c = calloc(1, sizeof(*c));
+	struct nvs_submission_groups *c = calloc(1, sizeof(*c));
 
 	if (c)
 		c->source = s;
-	*reader = (struct nvs_reader){
+	*reader = (struct nvs_pass_reader){
 		.submission = on_submission, .op = on_op, .tag = on_tag, .calls = true, .arg = c};
 	return c;
 }
 
-void nvs_cells_free(struct nvs_cells *c)
+void nvs_submission_groups_free(struct nvs_submission_groups *c)
 {
 	if (c)
 		free(c->cells);
 	free(c);
 }
 
-static bool is_selected(const struct nvs_source *s, const struct nvs_cell *cell)
+static bool is_selected(const struct nvs_source *s, const struct nvs_submission_group *cell)
 {
 	return cell->used && nvs_filter_channel(s, cell->channel) &&
 	       nvs_filter_thread(s, cell->thread) &&
@@ -148,12 +150,13 @@ static bool is_selected(const struct nvs_source *s, const struct nvs_cell *cell)
 			       cell->stack));
 }
 
-const struct nvs_cell *nvs_cells_next(const struct nvs_source *s, uint32_t *at)
+const struct nvs_submission_group *nvs_submission_groups_next(const struct nvs_source *s,
+							      uint32_t *at)
 {
-	const struct nvs_cells *c = s->cells;
+	const struct nvs_submission_groups *c = s->cells;
 
 	while (c->cells && *at <= c->mask) {
-		const struct nvs_cell *cell = c->cells + (*at)++;
+		const struct nvs_submission_group *cell = c->cells + (*at)++;
 
 		if (is_selected(s, cell))
 			return cell;

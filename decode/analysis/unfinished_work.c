@@ -17,23 +17,24 @@
 #define MOST_OTHERS 64u /* consecutive submissions that do not release in the slot */
 
 /* Per thread: the submissions of its latest call, in the channel used last. */
-struct note {
+struct latest_submissions {
 	uint64_t call; /* plus 1 */
 	uint32_t channel;
 	uint64_t from;
 };
 
-const struct nvs_undone *nvs_undone_at(const struct nvs_undone_channel *c, uint64_t index)
+const struct nvs_unfinished *nvs_unfinished_at(const struct nvs_unfinished_channel *c,
+					       uint64_t index)
 {
 	return index < c->end - c->first ? c->item + ((c->first + index) & (c->room - 1)) : NULL;
 }
 
-static struct nvs_undone *item_at(const struct nvs_undone_channel *c, uint64_t count)
+static struct nvs_unfinished *item_at(const struct nvs_unfinished_channel *c, uint64_t count)
 {
 	return c->item + (count & (c->room - 1));
 }
 
-static struct nvs_undone *last_item(const struct nvs_undone_channel *c)
+static struct nvs_unfinished *last_item(const struct nvs_unfinished_channel *c)
 {
 	return c->first == c->end ? NULL : item_at(c, c->end - 1);
 }
@@ -41,10 +42,10 @@ static struct nvs_undone *last_item(const struct nvs_undone_channel *c)
 /* ---- completion ---- */
 
 /* Channels are retired one after the other: the value of the latest submission wins. */
-static void note_release(struct nvs_outstanding *o, uint64_t submission,
-			 const struct nvs_undone_sem *sem)
+static void note_release(struct nvs_unfinished_work *o, uint64_t submission,
+			 const struct nvs_unfinished_sem *sem)
 {
-	struct nvs_undone_value *v = nvs_rows_at(&o->values, &sem->address);
+	struct nvs_unfinished_value *v = nvs_rows_at(&o->values, &sem->address);
 
 	o->stale |= !v;
 	if (!v || v->submission > submission)
@@ -54,9 +55,9 @@ static void note_release(struct nvs_outstanding *o, uint64_t submission,
 	v->value = sem->payload;
 }
 
-static void end_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c, uint32_t i)
+static void end_grid(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c, uint32_t i)
 {
-	const struct nvs_undone *u = c->running + i;
+	const struct nvs_unfinished *u = c->running + i;
 
 	if (u->collective > o->done_collectives)
 		o->done_collectives = u->collective;
@@ -65,10 +66,10 @@ static void end_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c, ui
 	memmove(c->running + i, u + 1, (c->nrunning - i) * sizeof(*u));
 }
 
-static void end_acquired(struct nvs_outstanding *o, uint64_t address)
+static void end_acquired(struct nvs_unfinished_work *o, uint64_t address)
 {
 	for (size_t k = 0; k < o->channels.n; k++) {
-		struct nvs_undone_channel *c = o->channels.row[k];
+		struct nvs_unfinished_channel *c = o->channels.row[k];
 
 		for (uint32_t i = c->nrunning; i--;)
 			if (c->running[i].grid.address == address)
@@ -77,10 +78,10 @@ static void end_acquired(struct nvs_outstanding *o, uint64_t address)
 }
 
 /* The grid may still run. */
-static void add_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c,
-		     const struct nvs_undone *u)
+static void add_grid(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c,
+		     const struct nvs_unfinished *u)
 {
-	struct nvs_undone *r;
+	struct nvs_unfinished *r;
 
 	if (c->nrunning == NVS_UNDONE_GRIDS)
 		end_grid(o, c, 0);
@@ -89,9 +90,9 @@ static void add_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c,
 	r->entries = r->nacquires = 0;
 }
 
-static void retire_first(struct nvs_outstanding *o, struct nvs_undone_channel *c)
+static void retire_first(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c)
 {
-	const struct nvs_undone *u = item_at(c, c->first++);
+	const struct nvs_unfinished *u = item_at(c, c->first++);
 
 	c->entries -= u->entries;
 	c->completed++;
@@ -108,15 +109,15 @@ static void retire_first(struct nvs_outstanding *o, struct nvs_undone_channel *c
 }
 
 /* The slot at ADDRESS had PAYLOAD. ENDS: this is the last reading of it. */
-static void retire_done(struct nvs_outstanding *o, struct nvs_undone_channel *c, uint64_t address,
-			uint32_t payload, bool ends)
+static void retire_done(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c,
+			uint64_t address, uint32_t payload, bool ends)
 {
 	uint64_t done = c->first;
 	uint32_t others = 0;
 
 	/* A submission without a release in the slot is done when the next one with it is. */
 	for (uint64_t i = c->first; i != c->end; i++) {
-		const struct nvs_undone *u = item_at(c, i);
+		const struct nvs_unfinished *u = item_at(c, i);
 
 		if (u->slot == address && (int32_t)(payload - u->payload) < 0)
 			break;
@@ -133,14 +134,14 @@ static void retire_done(struct nvs_outstanding *o, struct nvs_undone_channel *c,
 
 /* ---- submissions ---- */
 
-static int make_room(struct nvs_outstanding *o, struct nvs_undone_channel *c)
+static int make_room(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c)
 {
 	uint32_t room = c->room ? 2 * c->room : 16;
-	struct nvs_undone *wider;
+	struct nvs_unfinished *wider;
 
 	if (c->end - c->first < c->room)
 		return 0;
-	wider = room <= MOST_UNDONE && nvs_budget_spare((uint64_t)room * sizeof(*wider))
+	wider = room <= MOST_UNDONE && nvs_budget_allows((uint64_t)room * sizeof(*wider))
 			? malloc(room * sizeof(*wider))
 			: NULL;
 	if (!wider && !c->room)
@@ -159,23 +160,23 @@ static int make_room(struct nvs_outstanding *o, struct nvs_undone_channel *c)
 	return 0;
 }
 
-static void note_call(struct nvs_outstanding *o, const struct nvs_submission *s, uint64_t call,
+static void note_call(struct nvs_unfinished_work *o, const struct nvs_submission *s, uint64_t call,
 		      uint64_t count)
 {
-	struct note *n = nvs_number_make(&o->notes, s->thread->thread, sizeof(*n));
+	struct latest_submissions *n = nvs_number_make(&o->notes, s->thread->thread, sizeof(*n));
 
 	if (!n || (n->call == call && n->channel == s->channel->channel))
 		return;
-	*n = (struct note){call, s->channel->channel, count};
+	*n = (struct latest_submissions){call, s->channel->channel, count};
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	struct nvs_outstanding *o = arg;
+	struct nvs_unfinished_work *o = arg;
 	const struct nvs_rec_submission *rec = s->rec;
 	uint32_t ring = s->channel->known ? s->channel->rec.entries : 0;
-	struct nvs_undone_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
-	struct nvs_undone *u;
+	struct nvs_unfinished_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
+	struct nvs_unfinished *u;
 	int r = c ? make_room(o, c) : -ENOMEM;
 
 	if (r)
@@ -186,11 +187,11 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	}
 	c->submissions += !(rec->rec.flags & NVS_SUB_CONTINUED);
 	u = item_at(c, c->end);
-	*u = (struct nvs_undone){.number = s->number,
-				 .time = rec->rec.time,
-				 .thread = s->thread->thread,
-				 .stack = rec->stack,
-				 .unseen = nvs_submission_skipped(s)};
+	*u = (struct nvs_unfinished){.number = s->number,
+				     .time = rec->rec.time,
+				     .thread = s->thread->thread,
+				     .stack = rec->stack,
+				     .unseen = nvs_submission_skipped(s)};
 	if (ring && rec->old_put < ring && rec->new_put < ring)
 		u->entries = (rec->new_put + ring - rec->old_put) % ring;
 	if (call) {
@@ -206,18 +207,19 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	return 0;
 }
 
-static struct nvs_undone_sem semaphore_of(const struct nvs_op *op)
+static struct nvs_unfinished_sem semaphore_of(const struct nvs_op *op)
 {
-	return (struct nvs_undone_sem){.address = op->sem.address,
-				       .payload = op->sem.payload,
-				       .op = op->sem.op,
-				       .wide = op->flags & NVS_OP_WIDE};
+	return (struct nvs_unfinished_sem){.address = op->sem.address,
+					   .payload = op->sem.payload,
+					   .op = op->sem.op,
+					   .wide = op->flags & NVS_OP_WIDE};
 }
 
-static void add_semaphore(struct nvs_undone *u, const struct nvs_undone_sem *s, bool acquire)
+static void add_semaphore(struct nvs_unfinished *u, const struct nvs_unfinished_sem *s,
+			  bool acquire)
 {
 	uint32_t *n = acquire ? &u->nacquires : &u->nreleases;
-	struct nvs_undone_sem *sem = acquire ? u->acquire : u->release;
+	struct nvs_unfinished_sem *sem = acquire ? u->acquire : u->release;
 
 	if (*n < NVS_UNDONE_SEMAPHORES) {
 		sem[*n] = *s;
@@ -226,23 +228,23 @@ static void add_semaphore(struct nvs_undone *u, const struct nvs_undone_sem *s, 
 	++*n;
 }
 
-static void add_write(struct nvs_undone *u, const struct nvs_op *op)
+static void add_write(struct nvs_unfinished *u, const struct nvs_op *op)
 {
-	struct nvs_undone_sem sem = {.address = op->copy.dst,
-				     .op = NVS_SEM_SET,
-				     .wide = op->copy.bytes == 8,
-				     .written = true};
+	struct nvs_unfinished_sem sem = {.address = op->copy.dst,
+					 .op = NVS_SEM_SET,
+					 .wide = op->copy.bytes == 8,
+					 .written = true};
 
-	if (nvs_sync_writes_one(op, &sem.payload))
+	if (nvs_op_writes_semaphore(op, &sem.payload))
 		add_semaphore(u, &sem, false);
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_outstanding *o = arg;
-	struct nvs_undone_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
-	struct nvs_undone *u = c ? last_item(c) : NULL;
-	struct nvs_undone_sem sem = semaphore_of(op);
+	struct nvs_unfinished_work *o = arg;
+	struct nvs_unfinished_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
+	struct nvs_unfinished *u = c ? last_item(c) : NULL;
+	struct nvs_unfinished_sem sem = semaphore_of(op);
 
 	if (!u)
 		return 0;
@@ -281,7 +283,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 
 /* ---- calls ---- */
 
-static const char *kernel_of(struct nvs_outstanding *o, const struct nvs_call *call)
+static const char *kernel_of(struct nvs_unfinished_work *o, const struct nvs_call *call)
 {
 	const struct nvs_kernel *k;
 	uint64_t function;
@@ -289,24 +291,24 @@ static const char *kernel_of(struct nvs_outstanding *o, const struct nvs_call *c
 	if (call->api->group != NVS_CALL_GROUP_LAUNCH ||
 	    !nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
 		return NULL;
-	k = nvs_handles_kernel_of(o->handles, function);
+	k = nvs_handles_get_kernel(o->handles, function);
 	return k && *k->name ? k->name : NULL;
 }
 
 /* Adds to a call's submissions what only the call has: stream, event and kernel. */
-static void note_call_details(struct nvs_outstanding *o, const struct nvs_call *call)
+static void note_call_details(struct nvs_unfinished_work *o, const struct nvs_call *call)
 {
-	const struct note *n = nvs_number_get(&o->notes, call->thread);
-	struct nvs_undone_channel *c = n && n->call == call->number + 1
-					       ? nvs_rows_at(&o->channels, &n->channel)
-					       : NULL;
+	const struct latest_submissions *n = nvs_number_get(&o->notes, call->thread);
+	struct nvs_unfinished_channel *c = n && n->call == call->number + 1
+						   ? nvs_rows_at(&o->channels, &n->channel)
+						   : NULL;
 	const char *kernel = kernel_of(o, call);
 	uint64_t collective = 0, stream = 0;
 	bool has_stream = nvs_call_kind(call, NVS_KIND_STREAM, &stream);
-	struct nvs_undone_event *e;
+	struct nvs_unfinished_event *e;
 	uint64_t event;
 
-	if (kernel && nvs_step_is_collective(kernel) && nvs_call_ran(call)) {
+	if (kernel && nvs_is_collective_kernel(kernel) && nvs_call_ran(call)) {
 		collective = ++o->collectives;
 		o->collective = kernel;
 	}
@@ -318,7 +320,7 @@ static void note_call_details(struct nvs_outstanding *o, const struct nvs_call *
 		e->submission = c->end - 1;
 	}
 	for (uint64_t i = n->from > c->first ? n->from : c->first; i < c->end; i++) {
-		struct nvs_undone *u = item_at(c, i);
+		struct nvs_unfinished *u = item_at(c, i);
 
 		if (u->call != n->call || u->thread != call->thread)
 			continue;
@@ -332,16 +334,16 @@ static void note_call_details(struct nvs_outstanding *o, const struct nvs_call *
 }
 
 /* A call waited for a stream, or for the whole context: its grids have ended. */
-static void end_waited(struct nvs_outstanding *o, const struct nvs_call *call)
+static void end_waited(struct nvs_unfinished_work *o, const struct nvs_call *call)
 {
 	uint64_t stream;
 	bool one = nvs_call_kind(call, NVS_KIND_STREAM, &stream);
 
 	for (size_t k = 0; k < o->channels.n; k++) {
-		struct nvs_undone_channel *c = o->channels.row[k];
+		struct nvs_unfinished_channel *c = o->channels.row[k];
 
 		for (uint32_t i = c->nrunning; i--;) {
-			const struct nvs_undone *u = c->running + i;
+			const struct nvs_unfinished *u = c->running + i;
 
 			if (u->time <= call->begin &&
 			    (!one || (u->has_stream && u->stream == stream)))
@@ -350,22 +352,22 @@ static void end_waited(struct nvs_outstanding *o, const struct nvs_call *call)
 	}
 }
 
-static int add_call(struct nvs_outstanding *o, const struct nvs_call *call)
+static int add_call(struct nvs_unfinished_work *o, const struct nvs_call *call)
 {
-	struct nvs_undone_call *calls = nvs_grow(o->calls, o->ncalls, &o->call_room, sizeof(*calls),
-						 8, MOST_CALLS);
-	struct nvs_undone_call *c;
+	struct nvs_unfinished_call *calls = nvs_grow(o->calls, o->ncalls, &o->call_room,
+						     sizeof(*calls), 8, MOST_CALLS);
+	struct nvs_unfinished_call *c;
 
 	if (!calls)
 		return o->ncalls == MOST_CALLS ? 0 : -ENOMEM;
 	o->calls = calls;
 	c = calls + o->ncalls++;
-	*c = (struct nvs_undone_call){.api = call->api,
-				      .number = call->number,
-				      .begin = call->begin,
-				      .end = call->begin,
-				      .thread = call->thread,
-				      .stack = call->stack};
+	*c = (struct nvs_unfinished_call){.api = call->api,
+					  .number = call->number,
+					  .begin = call->begin,
+					  .end = call->begin,
+					  .thread = call->thread,
+					  .stack = call->stack};
 	c->has_stream = nvs_call_kind(call, NVS_KIND_STREAM, &c->stream);
 	c->has_event = nvs_call_kind(call, NVS_KIND_EVENT, &c->event);
 	return 0;
@@ -373,7 +375,7 @@ static int add_call(struct nvs_outstanding *o, const struct nvs_call *call)
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct nvs_outstanding *o = arg;
+	struct nvs_unfinished_work *o = arg;
 	int r = nvs_handles_call(o->handles, call);
 
 	if (r)
@@ -387,9 +389,9 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct nvs_outstanding *o = arg;
+	struct nvs_unfinished_work *o = arg;
 	const struct nvs_rec_channel_gone *gone = (const void *)rec;
-	struct nvs_undone_channel *c;
+	struct nvs_unfinished_channel *c;
 
 	o->has_calls |= rec->type == NVS_REC_API;
 	if (rec->type == NVS_REC_CHANNEL_GONE && !(rec->flags & NVS_CHAN_GONE_AT_EXIT)) {
@@ -406,24 +408,24 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 /* ---- life ---- */
 
-void nvs_outstanding_begin(struct nvs_outstanding *o, struct nvs_source *s,
-			   struct nvs_reader *reader)
+void nvs_unfinished_work_begin(struct nvs_unfinished_work *o, struct nvs_source *s,
+			       struct nvs_pass_reader *reader)
 {
 	o->source = s;
 	o->handles = nvs_handles_new();
-	o->channels = NVS_ROWS(struct nvs_undone_channel, number);
-	o->values = NVS_ROWS(struct nvs_undone_value, address);
-	o->events = NVS_ROWS(struct nvs_undone_event, event);
-	*reader = (struct nvs_reader){.submission = on_submission,
-				      .op = on_op,
-				      .call = on_call,
-				      .record = on_record,
-				      .calls = true,
-				      .arg = o};
+	o->channels = NVS_ROWS(struct nvs_unfinished_channel, number);
+	o->values = NVS_ROWS(struct nvs_unfinished_value, address);
+	o->events = NVS_ROWS(struct nvs_unfinished_event, event);
+	*reader = (struct nvs_pass_reader){.submission = on_submission,
+					   .op = on_op,
+					   .call = on_call,
+					   .record = on_record,
+					   .calls = true,
+					   .arg = o};
 }
 
 /* Returns true if the trace lists C as in flight at its end; a call whose end was lost is not. */
-static bool in_flight(const struct nvs_outstanding *o, struct nvs_undone_call *c)
+static bool in_flight(const struct nvs_unfinished_work *o, struct nvs_unfinished_call *c)
 {
 	const struct nvs_inflight *f;
 
@@ -435,13 +437,13 @@ static bool in_flight(const struct nvs_outstanding *o, struct nvs_undone_call *c
 	return false;
 }
 
-int nvs_outstanding_end(struct nvs_outstanding *o)
+int nvs_unfinished_work_end(struct nvs_unfinished_work *o)
 {
 	const struct nvs_trace *t = o->source->trace;
 	uint32_t kept = 0;
 
 	for (size_t i = 0; i < o->channels.n; i++) {
-		struct nvs_undone_channel *c = o->channels.row[i];
+		struct nvs_unfinished_channel *c = o->channels.row[i];
 		const struct nvs_trace_channel *tc = nvs_trace_channel_at(t, c->number);
 
 		if (!tc || !tc->done.address)
@@ -460,13 +462,14 @@ int nvs_outstanding_end(struct nvs_outstanding *o)
 	return 0;
 }
 
-int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, void *arg)
+int nvs_unfinished_work_decide(struct nvs_unfinished_work *o, nvs_unfinished_runs_fn *runs,
+			       void *arg)
 {
 	for (size_t k = 0; k < o->channels.n; k++) {
-		struct nvs_undone_channel *c = o->channels.row[k];
+		struct nvs_unfinished_channel *c = o->channels.row[k];
 
 		while (c->nrunning) {
-			struct nvs_undone *u = c->running + c->nrunning - 1;
+			struct nvs_unfinished *u = c->running + c->nrunning - 1;
 
 			if (!runs(arg, c, u)) {
 				end_grid(o, c, c->nrunning - 1);
@@ -485,10 +488,10 @@ int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, voi
 
 static void free_channel(void *row)
 {
-	free(((struct nvs_undone_channel *)row)->item);
+	free(((struct nvs_unfinished_channel *)row)->item);
 }
 
-void nvs_outstanding_free(struct nvs_outstanding *o)
+void nvs_unfinished_work_free(struct nvs_unfinished_work *o)
 {
 	nvs_handles_free(o->handles);
 	o->handles = NULL;

@@ -17,7 +17,7 @@
 #define NVS_UNDONE_GRIDS \
 	16u /* kept per channel: grids that may still run after their submission was passed */
 
-struct nvs_undone_sem {
+struct nvs_unfinished_sem {
 	uint64_t address, payload;
 	uint8_t op; /* enum nvs_semaphore_op */
 	bool wide;
@@ -25,7 +25,7 @@ struct nvs_undone_sem {
 	bool behind_work; /* of an acquire: the submission has work before it */
 };
 
-struct nvs_undone {
+struct nvs_unfinished {
 	uint64_t number, time; /* number of the submission; ticks */
 	uint64_t call; /* number on its thread, plus 1; 0: unknown */
 	const struct nvs_call_api *api; /* NULL: unknown */
@@ -33,20 +33,20 @@ struct nvs_undone {
 	uint64_t stream,
 		collective; /* collective: counted from 1 in the trace, 0: not a collective */
 	uint64_t copied; /* bytes */
-	struct nvs_undone_sem grid; /* semaphore that its last grid releases; address 0: none */
+	struct nvs_unfinished_sem grid; /* semaphore that its last grid releases; address 0: none */
 	const char *kernel; /* mangled; NULL: none, or unknown */
 	uint32_t thread, stack, payload, entries;
 	uint32_t launches, copies, memsets;
 	uint32_t nacquires, nreleases;
 	bool has_stream, unseen; /* unseen: the trace does not have all of its commands */
-	struct nvs_undone_sem acquire[NVS_UNDONE_SEMAPHORES], release[NVS_UNDONE_SEMAPHORES];
+	struct nvs_unfinished_sem acquire[NVS_UNDONE_SEMAPHORES], release[NVS_UNDONE_SEMAPHORES];
 };
 
-struct nvs_undone_channel {
+struct nvs_unfinished_channel {
 	uint32_t number; /* its key */
 	uint32_t nrunning; /* grids in RUNNING */
-	struct nvs_undone running[NVS_UNDONE_GRIDS]; /* oldest first */
-	struct nvs_undone *item; /* ring buffer, ROOM is a power of two */
+	struct nvs_unfinished running[NVS_UNDONE_GRIDS]; /* oldest first */
+	struct nvs_unfinished *item; /* ring buffer, ROOM is a power of two */
 	uint32_t room;
 	uint64_t first, end; /* free-running indices into ITEM */
 	uint64_t submissions, completed; /* completed: only those in the trace */
@@ -57,7 +57,7 @@ struct nvs_undone_channel {
 };
 
 /* The outermost call of a thread that has not returned. */
-struct nvs_undone_call {
+struct nvs_unfinished_call {
 	const struct nvs_call_api *api;
 	uint64_t number, begin, end; /* ticks; end: the latest time the process was seen */
 	uint64_t stream, event;
@@ -66,25 +66,25 @@ struct nvs_undone_call {
 };
 
 /* Value of a semaphore, from completed releases. */
-struct nvs_undone_value {
+struct nvs_unfinished_value {
 	uint64_t address; /* its key */
 	uint64_t value, submission; /* SUBMISSION: that wrote it */
 	bool known;
 };
 
 /* The latest submission that recorded an event. */
-struct nvs_undone_event {
+struct nvs_unfinished_event {
 	uint64_t event; /* its key */
-	uint64_t submission; /* index as in nvs_undone_channel */
+	uint64_t submission; /* index as in nvs_unfinished_channel */
 	uint32_t channel;
 };
 
-struct nvs_outstanding {
+struct nvs_unfinished_work {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
 	struct nvs_rows channels, values, events;
 	struct nvs_numbers notes; /* by thread: the submissions of its latest call */
-	struct nvs_undone_call *calls;
+	struct nvs_unfinished_call *calls;
 	uint32_t ncalls, call_room;
 	uint64_t collectives; /* launched */
 	uint64_t done_collectives; /* number of the latest one known to be done */
@@ -94,21 +94,24 @@ struct nvs_outstanding {
 	uint64_t seen; /* ticks of the latest reading of a progress slot */
 };
 
-void nvs_outstanding_begin(struct nvs_outstanding *o, struct nvs_source *s,
-			   struct nvs_reader *reader);
-int nvs_outstanding_end(struct nvs_outstanding *o); /* after the trace has been read */
-void nvs_outstanding_free(struct nvs_outstanding *o);
+void nvs_unfinished_work_begin(struct nvs_unfinished_work *o, struct nvs_source *s,
+			       struct nvs_pass_reader *reader);
+int nvs_unfinished_work_end(struct nvs_unfinished_work *o); /* after the trace has been read */
+void nvs_unfinished_work_free(struct nvs_unfinished_work *o);
 
-/* Called once, after nvs_outstanding_end(): a grid that may still run counts as unfinished if RUNS
- * returns true, else as done. Goes from the latest of each channel backwards. Returns 0 or -ENOMEM.
+/* Called once, after nvs_unfinished_work_end(): a grid that may still run counts as unfinished if
+ * RUNS returns true, else as done. Goes from the latest of each channel backwards. Returns 0 or
+ * -ENOMEM.
  */
-typedef bool nvs_undone_runs(void *arg, const struct nvs_undone_channel *c,
-			     const struct nvs_undone *u);
-int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, void *arg);
+typedef bool nvs_unfinished_runs_fn(void *arg, const struct nvs_unfinished_channel *c,
+				    const struct nvs_unfinished *u);
+int nvs_unfinished_work_decide(struct nvs_unfinished_work *o, nvs_unfinished_runs_fn *runs,
+			       void *arg);
 
 /* The unfinished submission number INDEX; returns NULL after the last. */
-const struct nvs_undone *nvs_undone_at(const struct nvs_undone_channel *c, uint64_t index);
-static inline uint64_t nvs_undone_count(const struct nvs_undone_channel *c)
+const struct nvs_unfinished *nvs_unfinished_at(const struct nvs_unfinished_channel *c,
+					       uint64_t index);
+static inline uint64_t nvs_unfinished_count(const struct nvs_unfinished_channel *c)
 {
 	return c->end - c->first;
 }

@@ -16,7 +16,7 @@
 #define RECENT 256u
 #define MOST_STEPS (1u << 28) /* bound for the search for overwritten programs */
 
-enum way { OTHER, LAUNCH, GRAPH };
+enum launch_way { OTHER, LAUNCH, GRAPH };
 
 struct program {
 	uint64_t key[2]; /* address, GPU */
@@ -28,11 +28,11 @@ struct program {
 
 struct unseen {
 	struct nvs_kernels *kernels;
-	struct nvs_reading *reading;
+	struct nvs_pass *reading;
 	struct nvs_handles *handles;
 	struct nvs_rows programs; /* struct program */
 	uint64_t steps;
-	enum way way; /* of the current submission */
+	enum launch_way way; /* of the current submission */
 	const struct nvs_call *call; /* call of the current submission */
 	uint64_t gpu;
 	/* Ring of launches whose call has not returned: its function is known at its end. */
@@ -43,21 +43,21 @@ struct unseen {
 	uint32_t at;
 };
 
-struct stack {
+struct launch_stack {
 	uint64_t key; /* number of the stack */
 };
 
-int nvs_kernels_submission(struct nvs_kernels *k, const struct nvs_submission *s,
-			   const struct nvs_call *call)
+int nvs_kernels_note_submission(struct nvs_kernels *k, const struct nvs_submission *s,
+				const struct nvs_call *call)
 {
 	uint64_t stack = s->rec->stack;
 
 	if (!k->unseen.size)
-		k->unseen = NVS_ROWS(struct stack, key);
+		k->unseen = NVS_ROWS(struct launch_stack, key);
 	return call || stack == NVS_NONE || nvs_rows_at(&k->unseen, &stack) ? 0 : -ENOMEM;
 }
 
-static enum way way_of(const struct nvs_kernels *k, uint32_t stack)
+static enum launch_way way_of(const struct nvs_kernels *k, uint32_t stack)
 {
 	const struct nvs_callsite *site = nvs_trace_callsite(k->source->trace, stack);
 
@@ -73,7 +73,7 @@ static enum way way_of(const struct nvs_kernels *k, uint32_t stack)
 static bool any_launches(const struct nvs_kernels *k)
 {
 	for (size_t i = 0; i < k->unseen.n; i++) {
-		const struct stack *stack = k->unseen.row[i];
+		const struct launch_stack *stack = k->unseen.row[i];
 
 		if (way_of(k, (uint32_t)stack->key) != OTHER)
 			return true;
@@ -101,7 +101,7 @@ static int add_launches(struct unseen *u, const struct nvs_kernel *kernel, uint6
 	/* Those are known of recorded calls only. */
 	row->uncounted |= launches != 0;
 	row->unsited = true;
-	nvs_kernel_see_shape(k, row, shape);
+	nvs_kernel_add_shape(k, row, shape);
 	return 0;
 }
 
@@ -132,7 +132,7 @@ static int note_launch(struct unseen *u, const struct nvs_op *op, const struct n
 
 /* New code at AT: programs in that range are no longer known. Returns false if the search takes too
  * long. */
-static bool forget_overwritten(struct unseen *u, uint64_t at, uint64_t bytes)
+static bool remove_overwritten(struct unseen *u, uint64_t at, uint64_t bytes)
 {
 	u->steps += u->programs.n;
 	if (u->steps > MOST_STEPS)
@@ -155,7 +155,8 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 	u->call = call;
 	u->gpu = c->known ? c->rec.gpu : NVS_NONE;
-	u->way = call || s->rec->stack == NVS_NONE || !nvs_filter(u->kernels->source, s, NULL)
+	u->way = call || s->rec->stack == NVS_NONE ||
+				 !nvs_filter_selects(u->kernels->source, s, NULL)
 			 ? OTHER
 			 : way_of(u->kernels, s->rec->stack);
 	return 0;
@@ -167,11 +168,11 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	const struct nvs_qmd *qmd;
 	uint32_t i = u->at % RECENT;
 
-	if (op->kind == NVS_OP_CODE && !forget_overwritten(u, op->code.dst, op->code.bytes)) {
-		nvs_budget_run_out();
+	if (op->kind == NVS_OP_CODE && !remove_overwritten(u, op->code.dst, op->code.bytes)) {
+		nvs_budget_set_exceeded();
 		return 1;
 	}
-	qmd = op->kind == NVS_OP_LAUNCH ? nvs_reading_qmd(u->reading, op) : NULL;
+	qmd = op->kind == NVS_OP_LAUNCH ? nvs_pass_qmd(u->reading, op) : NULL;
 	if (!qmd || !qmd->program)
 		return 0;
 	if (u->way != OTHER)
@@ -211,7 +212,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (r || call->api->group != NVS_CALL_GROUP_LAUNCH || !nvs_call_ran(call) ||
 	    !nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
 		return r;
-	kernel = nvs_handles_kernel_of(u->handles, function);
+	kernel = nvs_handles_get_kernel(u->handles, function);
 	if (!kernel)
 		return -ENOMEM;
 	for (uint32_t n = 1; n <= RECENT && n <= u->at; n++) {
@@ -230,7 +231,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 static int read_again(struct unseen *u, struct nvs_source *source)
 {
-	struct nvs_reader reader = {
+	struct nvs_pass_reader reader = {
 		.submission = on_submission,
 		.op = on_op,
 		.call = on_call,
@@ -249,13 +250,13 @@ static int read_again(struct unseen *u, struct nvs_source *source)
 	return r;
 }
 
-int nvs_kernels_unseen(struct nvs_kernels *k)
+int nvs_kernels_add_unseen(struct nvs_kernels *k)
 {
 	struct unseen *u;
 	int r;
 
 	/* A pipe cannot be read again: these launches stay unattributed. */
-	if (!nvs_handles_kernel_count(k->handles) || !nvs_trace_again(k->source->trace) ||
+	if (!nvs_handles_kernel_count(k->handles) || !nvs_trace_is_rereadable(k->source->trace) ||
 	    !any_launches(k))
 		return 0;
 	u = calloc(1, sizeof(*u));

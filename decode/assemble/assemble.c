@@ -16,7 +16,7 @@ static bool starts_with(const char *p, const char *end, const char *word)
 	return (size_t)(end - p) >= n && !memcmp(p, word, n);
 }
 
-static bool contains(const char *p, const char *end, const char *word)
+static bool has_word(const char *p, const char *end, const char *word)
 {
 	return memmem(p, (size_t)(end - p), word, strlen(word)) != NULL;
 }
@@ -25,10 +25,10 @@ static bool contains(const char *p, const char *end, const char *word)
  * accepted. */
 static void read_heading(struct nvs_asm *s, const char *p, const char *end)
 {
-	if (end - p < 2 || p[1] < '0' || p[1] > '9' || !contains(p, end, " token 0x"))
+	if (end - p < 2 || p[1] < '0' || p[1] > '9' || !has_word(p, end, " token 0x"))
 		return;
 	if (s->headed)
-		nvs_asm_wrong(s, s->at.column,
+		nvs_asm_error(s, s->at.column,
 			      "another submission begins here; print only one with --dump -n 1 or "
 			      "--range=NUMBER");
 	s->headed = true;
@@ -46,14 +46,14 @@ static void read_fault(struct nvs_asm *s, const char *p, const char *end)
 	if (!lacks && !starts_with(p, end, "!reserved-header"))
 		return;
 	if (!at || end - word.p < 8 || !nvs_token_hex(&word, 8, &header)) {
-		nvs_asm_wrong(s, 0, "not a line of --dump; comments begin with #");
+		nvs_asm_error(s, 0, "not a line of --dump; comments begin with #");
 		return;
 	}
 	nvs_asm_close_data(s);
 	if (s->header.open && s->header.counted && lacks)
 		s->header.open = false; /* its data is not in the trace */
 	else
-		nvs_asm_word(s, (uint32_t)header, 0);
+		nvs_asm_add_word(s, (uint32_t)header, 0);
 	address = where && where < at ? strtoull(where + 4, NULL, 16) : 0;
 	if (!s->over)
 		nvs_asm_move_header(s, address);
@@ -69,7 +69,7 @@ static bool read_dump_line(struct nvs_asm *s, const char *p, const char *end)
 		read_fault(s, p, end);
 	else
 		return starts_with(p, end, "== ") || starts_with(p, end, "unknown: ") ||
-		       (*p >= '0' && *p <= '9' && contains(p, end, " method words, "));
+		       (*p >= '0' && *p <= '9' && has_word(p, end, " method words, "));
 	return true;
 }
 
@@ -97,73 +97,73 @@ static bool read_address(const struct nvs_token *t, uint64_t *address, bool *mor
 static void skip_continuation(struct nvs_asm *s)
 {
 	if (!s->header.open)
-		nvs_asm_wrong(s, 0, "no open header needs data");
+		nvs_asm_error(s, 0, "no open header needs data");
 	s->next = memchr(s->next, '\n', (size_t)(s->end - s->next));
 	s->next = s->next ? s->next : s->end;
 }
 
 static void read_mask_header(struct nvs_asm *s, uint8_t form)
 {
-	struct nvs_token t = nvs_asm_token(s);
+	struct nvs_token t = nvs_asm_next_token(s);
 	uint32_t mask = 0;
 
 	if (form == NVS_PB_SET_MASK || form == NVS_PB_STORE_MASK) {
-		if (!nvs_asm_number(s, &t, 0xfff, &mask))
+		if (!nvs_asm_read_number(s, &t, 0xfff, &mask))
 			return;
-		t = nvs_asm_token(s);
+		t = nvs_asm_next_token(s);
 	}
 	if (t.n && *t.p == '+') {
 		struct nvs_token number = {t.p + 1, t.n - 1, t.column + 1};
 		uint32_t extra;
 
-		if (nvs_asm_number(s, &number, UINT32_MAX, &extra))
+		if (nvs_asm_read_number(s, &number, UINT32_MAX, &extra))
 			nvs_asm_header(s, form, 0, 0, mask, extra);
 	} else if (!t.n) {
 		nvs_asm_header(s, form, 0, 0, mask, 0);
 	} else {
-		nvs_asm_wrong(s, t.column, "nothing more was expected");
+		nvs_asm_error(s, t.column, "nothing more was expected");
 	}
 }
 
 static void read_nops(struct nvs_asm *s)
 {
-	struct nvs_token t = nvs_asm_token(s);
+	struct nvs_token t = nvs_asm_next_token(s);
 	uint32_t count = 1;
 
-	if (t.n && nvs_asm_count(s, &t, &count) && count == UINT32_MAX)
-		nvs_asm_wrong(s, t.column, "NOP needs a number of words");
-	nvs_asm_close(s);
+	if (t.n && nvs_asm_read_count(s, &t, &count) && count == UINT32_MAX)
+		nvs_asm_error(s, t.column, "NOP needs a number of words");
+	nvs_asm_close_header(s);
 	while (count-- && !s->bad && !s->over)
-		nvs_asm_word(s, 0, 0);
+		nvs_asm_add_word(s, 0, 0);
 }
 
 /* The rest of a line after "INC": "s4 0240 [3]" */
 static void read_method_header(struct nvs_asm *s, uint8_t form)
 {
-	struct nvs_token t = nvs_asm_token(s), extra_at;
+	struct nvs_token t = nvs_asm_next_token(s), extra_at;
 	uint32_t method, total = UINT32_MAX, extra = 0;
 
-	if (nvs_asm_subchannel(s, &t))
-		t = nvs_asm_token(s);
+	if (nvs_asm_read_subchannel(s, &t))
+		t = nvs_asm_next_token(s);
 	if (!t.n)
-		nvs_asm_wrong(s, t.column, "the method is missing");
-	method = s->bad ? UINT32_MAX : nvs_asm_offset(s, &t);
+		nvs_asm_error(s, t.column, "the method is missing");
+	method = s->bad ? UINT32_MAX : nvs_asm_read_offset(s, &t);
 	if (method == UINT32_MAX)
 		return;
-	t = nvs_asm_token(s);
+	t = nvs_asm_next_token(s);
 	if (t.n && *t.p == '[') {
-		if (!nvs_asm_count(s, &t, &total))
+		if (!nvs_asm_read_count(s, &t, &total))
 			return;
-		t = nvs_asm_token(s);
+		t = nvs_asm_next_token(s);
 	}
 	if (t.n && *t.p == '+') {
 		extra_at = (struct nvs_token){t.p + 1, t.n - 1, t.column + 1};
-		if (!nvs_asm_number(s, &extra_at, UINT32_MAX, &extra))
+		if (!nvs_asm_read_number(s, &extra_at, UINT32_MAX, &extra))
 			return;
-		t = nvs_asm_token(s);
+		t = nvs_asm_next_token(s);
 	}
 	if (t.n)
-		nvs_asm_wrong(s, t.column,
+		nvs_asm_error(s, t.column,
 			      "unexpected text after the header; its data goes on separate lines");
 	else
 		nvs_asm_header(s, form, s->subch, method, form == NVS_PB_IMMD ? 1 : total, extra);
@@ -189,11 +189,11 @@ static void read_header(struct nvs_asm *s, uint8_t form, uint64_t address, bool 
 static bool add_data_word(struct nvs_asm *s, uint32_t value, uint32_t column)
 {
 	if (!s->data.open && s->header.open) {
-		nvs_asm_plain(s, value, column);
+		nvs_asm_add_raw(s, value, column);
 		return true;
 	}
 	if (!s->data.open || (s->data.counted && !s->data.left)) {
-		nvs_asm_wrong(s, column,
+		nvs_asm_error(s, column,
 			      "unexpected data; write NAME [] before it, or begin the line with "
 			      "'words' for raw words");
 		return false;
@@ -206,13 +206,14 @@ static bool add_data_word(struct nvs_asm *s, uint32_t value, uint32_t column)
 static void read_words(struct nvs_asm *s, bool as_they_stand)
 {
 	s->eight = NVS_ASM_EIGHT_HEX;
-	for (struct nvs_token t = nvs_asm_token(s); t.n && !s->bad; t = nvs_asm_token(s)) {
+	for (struct nvs_token t = nvs_asm_next_token(s); t.n && !s->bad;
+	     t = nvs_asm_next_token(s)) {
 		uint32_t value;
 
-		if (!nvs_asm_number(s, &t, UINT32_MAX, &value))
+		if (!nvs_asm_read_number(s, &t, UINT32_MAX, &value))
 			return;
 		if (as_they_stand)
-			nvs_asm_plain(s, value, t.column);
+			nvs_asm_add_raw(s, value, t.column);
 		else if (!add_data_word(s, value, t.column))
 			return;
 	}
@@ -222,22 +223,22 @@ static void read_words(struct nvs_asm *s, bool as_they_stand)
 
 static void begin_repeat(struct nvs_asm *s)
 {
-	struct nvs_token t = nvs_asm_token(s), brace = nvs_asm_token(s);
-	struct nvs_token more = brace.n ? nvs_asm_token(s) : brace;
+	struct nvs_token t = nvs_asm_next_token(s), brace = nvs_asm_next_token(s);
+	struct nvs_token more = brace.n ? nvs_asm_next_token(s) : brace;
 	uint32_t n;
 
 	if (s->skipping) {
 		s->skipping++;
 		return;
 	}
-	if (!t.n || !nvs_asm_many(s, &t, &n)) {
-		nvs_asm_wrong(s, t.column, "a repetition needs a count, for example: repeat 10 {");
+	if (!t.n || !nvs_asm_read_decimal(s, &t, &n)) {
+		nvs_asm_error(s, t.column, "a repetition needs a count, for example: repeat 10 {");
 		n = 1;
 	}
 	if (!nvs_token_is(&brace, "{") || more.n)
-		nvs_asm_wrong(s, brace.column, "write a repetition as: repeat N {, lines, }");
-	if (s->deep == NVS_ASM_DEEP) {
-		nvs_asm_wrong(s, 0, "repetitions are nested more than %d deep", NVS_ASM_DEEP);
+		nvs_asm_error(s, brace.column, "write a repetition as: repeat N {, lines, }");
+	if (s->deep == NVS_ASM_MAX_DEPTH) {
+		nvs_asm_error(s, 0, "repetitions are nested more than %d deep", NVS_ASM_MAX_DEPTH);
 		s->over = true;
 		return;
 	}
@@ -260,7 +261,7 @@ static void end_repeat(struct nvs_asm *s)
 		return;
 	}
 	if (!r) {
-		nvs_asm_wrong(s, 0, "no repetition is open");
+		nvs_asm_error(s, 0, "no repetition is open");
 		return;
 	}
 	if (!r->left) {
@@ -287,14 +288,14 @@ static void read_by_first_token(struct nvs_asm *s, struct nvs_token *t)
 		return;
 	}
 	if (has_address)
-		*t = nvs_asm_token(s);
+		*t = nvs_asm_next_token(s);
 	if (find_form(t, &form)) {
 		nvs_asm_close_data(s);
 		read_header(s, form, address, has_address);
 		return;
 	}
 	if (has_address) {
-		nvs_asm_wrong(s, t->column,
+		nvs_asm_error(s, t->column,
 			      "a header is expected after an address: INC, NON_INC, "
 			      "INC_ONCE, IMMD, ...");
 		return;
@@ -304,13 +305,13 @@ static void read_by_first_token(struct nvs_asm *s, struct nvs_token *t)
 		read_words(s, true);
 		return;
 	}
-	nvs_asm_back(s, t);
+	nvs_asm_put_back(s, t);
 	if (*t->p == '$' || *t->p == '-' || (*t->p >= '0' && *t->p <= '9') ||
 	    nvs_token_hex(t, 8, &address)) {
 		read_words(s, false);
 	} else {
 		nvs_asm_close_data(s);
-		nvs_asm_method(s);
+		nvs_asm_read_method(s);
 	}
 }
 
@@ -324,7 +325,7 @@ static void read_line(struct nvs_asm *s)
 	s->at.line++;
 	s->bad = false;
 	s->eight = NVS_ASM_EIGHT_REFUSED;
-	t = nvs_asm_token(s);
+	t = nvs_asm_next_token(s);
 	s->at.column = t.column;
 	if (t.p == end)
 		return;
@@ -340,7 +341,7 @@ static void read_line(struct nvs_asm *s)
 	else if (!t.n)
 		return;
 	else if (nvs_token_is(&t, "entry"))
-		nvs_asm_entry_line(s);
+		nvs_asm_read_entry(s);
 	else
 		read_by_first_token(s, &t);
 }
@@ -350,9 +351,9 @@ static void read_lines(struct nvs_asm *s)
 	while (s->next < s->end && !s->over) {
 		const char *next;
 
-		if (++s->lines > NVS_ASM_MOST) {
-			nvs_asm_wrong(s, 1, "more than %u lines, repetitions included",
-				      NVS_ASM_MOST);
+		if (++s->lines > NVS_ASM_MAX_WORDS) {
+			nvs_asm_error(s, 1, "more than %u lines, repetitions included",
+				      NVS_ASM_MAX_WORDS);
 			return;
 		}
 		read_line(s);
@@ -380,11 +381,11 @@ int nvs_assemble(struct nvs_assembly *a, const struct nvs_asm_input *in)
 	read_lines(&s);
 	s.bad = false;
 	if (!s.over && s.deep)
-		nvs_asm_wrong_at(&s, &s.repeat[s.deep - 1].at, "this repetition has no }");
+		nvs_asm_error_at(&s, &s.repeat[s.deep - 1].at, "this repetition has no }");
 	if (!s.over && !s.no_memory) {
-		nvs_asm_close(&s);
+		nvs_asm_close_header(&s);
 		if (!s.errors)
-			nvs_asm_finish(&s);
+			nvs_asm_finish_entries(&s);
 	}
 	free(s.stated);
 	return s.no_memory ? -ENOMEM : s.errors ? -EINVAL : 0;

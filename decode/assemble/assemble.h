@@ -14,7 +14,7 @@
 
 /* Maximum number of words that a text makes (8 MiB), and of lines read, where each pass of a
  * repetition counts. */
-#define NVS_ASM_MOST (1u << 21)
+#define NVS_ASM_MAX_WORDS (1u << 21)
 
 struct nvs_asm_place {
 	uint32_t line, column; /* from 1; columns in bytes */

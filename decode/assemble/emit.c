@@ -40,7 +40,7 @@ void nvs_asm_entry(struct nvs_asm *s, const struct nvs_asm_entry *entry,
 	told[out->nentries++] = *stated;
 }
 
-void nvs_asm_begin(struct nvs_asm *s)
+void nvs_asm_begin_entry(struct nvs_asm *s)
 {
 	uint32_t n = s->out->nentries;
 	const struct nvs_asm_entry *last = n ? &s->out->entries[n - 1] : NULL;
@@ -55,14 +55,14 @@ static void finish_entry(struct nvs_asm *s, struct nvs_asm_entry *e,
 	uint64_t length = (uint64_t)e->dwords << 42;
 
 	if (stated->dwords_given && stated->dwords != e->dwords)
-		nvs_asm_wrong_at(s, &e->at,
+		nvs_asm_error_at(s, &e->at,
 				 "the entry says %u dwords, but %u follow; leave out the number to "
 				 "have them counted",
 				 stated->dwords, e->dwords);
 	e->entry = (e->entry & ~(0x1fffffull << 42)) | length;
 }
 
-void nvs_asm_finish(struct nvs_asm *s)
+void nvs_asm_finish_entries(struct nvs_asm *s)
 {
 	struct nvs_assembly *out = s->out;
 	uint32_t n = 0;
@@ -81,25 +81,26 @@ void nvs_asm_finish(struct nvs_asm *s)
 
 /* ---- words ---- */
 
-void nvs_asm_word(struct nvs_asm *s, uint32_t word, uint32_t column)
+void nvs_asm_add_word(struct nvs_asm *s, uint32_t word, uint32_t column)
 {
 	struct nvs_assembly *out = s->out;
 	uint32_t room = out->word_room;
 
-	if (out->nwords == NVS_ASM_MOST) {
+	if (out->nwords == NVS_ASM_MAX_WORDS) {
 		if (!s->over)
-			nvs_asm_wrong(s, column, "more than %u words", NVS_ASM_MOST);
+			nvs_asm_error(s, column, "more than %u words", NVS_ASM_MAX_WORDS);
 		s->over = true;
 		return;
 	}
-	nvs_asm_begin(s);
+	nvs_asm_begin_entry(s);
 	if (out->nwords == room && !s->over) {
 		uint32_t *words = nvs_grow(out->words, room, &out->word_room, sizeof(*words), 1024,
-					   NVS_ASM_MOST);
+					   NVS_ASM_MAX_WORDS);
 		struct nvs_asm_place *places;
 
 		out->words = words ? words : out->words;
-		places = nvs_grow(out->places, room, &room, sizeof(*places), 1024, NVS_ASM_MOST);
+		places = nvs_grow(out->places, room, &room, sizeof(*places), 1024,
+				  NVS_ASM_MAX_WORDS);
 		out->places = places ? places : out->places;
 		s->no_memory = s->over = !words || !places;
 	}
@@ -131,7 +132,7 @@ void nvs_asm_close_data(struct nvs_asm *s)
 	const struct nvs_asm_data *d = &s->data;
 
 	if (d->open && d->counted && d->left)
-		nvs_asm_wrong_at(s, &d->at, "%u more word%s expected", d->left,
+		nvs_asm_error_at(s, &d->at, "%u more word%s expected", d->left,
 				 d->left == 1 ? " is" : "s are");
 	s->data.open = false;
 }
@@ -143,7 +144,7 @@ static void close_header(struct nvs_asm *s)
 	if (!h->open)
 		return;
 	if (h->counted && h->done < h->total)
-		nvs_asm_wrong_at(
+		nvs_asm_error_at(
 			s, &h->at, "%s says [%u], but %u word%s; use [] to have them counted",
 			form_name(h), h->total, h->done, h->done == 1 ? " follows" : "s follow");
 	if (!h->counted && h->form != NVS_PB_IMMD)
@@ -152,7 +153,7 @@ static void close_header(struct nvs_asm *s)
 	h->open = false;
 }
 
-void nvs_asm_close(struct nvs_asm *s)
+void nvs_asm_close_header(struct nvs_asm *s)
 {
 	nvs_asm_close_data(s);
 	close_header(s);
@@ -166,14 +167,14 @@ void nvs_asm_header(struct nvs_asm *s, uint8_t form, uint8_t subch, uint32_t met
 
 	close_header(s);
 	if (counted && form <= NVS_PB_OLD_NON_INC && total > max_count(form)) {
-		nvs_asm_wrong(s, 0, "%s holds at most %u words", nvs_pb_form_name(form),
+		nvs_asm_error(s, 0, "%s holds at most %u words", nvs_pb_form_name(form),
 			      max_count(form));
 		return;
 	}
 	/* IMMD has its data in place of the count. */
 	word = nvs_pb_header(form, subch, method, counted && form != NVS_PB_IMMD ? total : 0) |
 	       extra;
-	nvs_asm_word(s, word, 0);
+	nvs_asm_add_word(s, word, 0);
 	if (s->over || form > NVS_PB_OLD_NON_INC)
 		return;
 	s->header = (struct nvs_asm_header){
@@ -195,21 +196,21 @@ static void add_header_data(struct nvs_asm *s, uint32_t value, uint32_t column)
 
 	if (h->form == NVS_PB_IMMD) {
 		if (value > COUNT_MAX)
-			nvs_asm_wrong(s, column, "0x%x does not fit the 13 bits of IMMD", value);
+			nvs_asm_error(s, column, "0x%x does not fit the 13 bits of IMMD", value);
 		s->out->words[h->word] |= (value & COUNT_MAX) << 16;
 	} else {
-		nvs_asm_word(s, value, column);
+		nvs_asm_add_word(s, value, column);
 	}
 	if (++h->done == h->total)
 		close_header(s);
 }
 
-void nvs_asm_plain(struct nvs_asm *s, uint32_t value, uint32_t column)
+void nvs_asm_add_raw(struct nvs_asm *s, uint32_t value, uint32_t column)
 {
 	if (s->header.open)
 		add_header_data(s, value, column);
 	else
-		nvs_asm_word(s, value, column);
+		nvs_asm_add_word(s, value, column);
 }
 
 void nvs_asm_data(struct nvs_asm *s, uint8_t subch, uint32_t method, uint32_t value, uint8_t form,
@@ -222,7 +223,7 @@ void nvs_asm_data(struct nvs_asm *s, uint8_t subch, uint32_t method, uint32_t va
 	if (fits && h->made && h->form != form)
 		fits = false;
 	if (h->open && h->counted && !fits) {
-		nvs_asm_wrong(s, column, "%s of line %u expects s%u %04x next, not s%u %04x",
+		nvs_asm_error(s, column, "%s of line %u expects s%u %04x next, not s%u %04x",
 			      form_name(h), h->at.line, h->subch, next_method(h), subch, method);
 		h->open = false;
 		return;

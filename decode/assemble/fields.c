@@ -22,12 +22,12 @@ static bool take_address_half(struct nvs_asm *s, const struct nvs_asm_line *l,
 		*word = (uint32_t)(value->v >> 8);
 		if (value->v % 256 == 0 && value->v >> 40 == 0)
 			return true;
-		nvs_asm_wrong(s, t->column, "the address must be a multiple of 256 below 2^40");
+		nvs_asm_error(s, t->column, "the address must be a multiple of 256 below 2^40");
 		return false;
 	case NVS_HALF_NONE:
 		break;
 	}
-	nvs_asm_wrong(s, t->column,
+	nvs_asm_error(s, t->column,
 		      value->address ? "an address has 64 bits, but this method does not take half "
 				       "of one; append .lo or .hi"
 				     : "0x%llx has more than 32 bits",
@@ -35,7 +35,7 @@ static bool take_address_half(struct nvs_asm *s, const struct nvs_asm_line *l,
 	return false;
 }
 
-void nvs_asm_whole(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t)
+void nvs_asm_read_whole(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t)
 {
 	struct nvs_asm_value value;
 	uint32_t word;
@@ -43,7 +43,7 @@ void nvs_asm_whole(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_t
 	if (!nvs_asm_value(s, t, &value) || !take_address_half(s, l, t, &value, &word))
 		return;
 	if (l->has_value && word != l->value)
-		nvs_asm_wrong(s, t->column, "0x%x contradicts the earlier 0x%x", word, l->value);
+		nvs_asm_error(s, t->column, "0x%x contradicts the earlier 0x%x", word, l->value);
 	if (!l->has_value)
 		l->value_at = *t;
 	l->has_value = true;
@@ -58,7 +58,7 @@ static const struct nvs_field *find_field(struct nvs_asm *s, const struct nvs_as
 	struct nvs_nearest near = {.wanted = name};
 
 	if (!l->method) {
-		nvs_asm_wrong(s, t->column, "a method without a name has no fields");
+		nvs_asm_error(s, t->column, "a method without a name has no fields");
 		return NULL;
 	}
 	if (nvs_token_name(t, name))
@@ -70,9 +70,9 @@ static const struct nvs_field *find_field(struct nvs_asm *s, const struct nvs_as
 	for (uint32_t i = 0; i < l->method->nfields; i++) {
 		const struct nvs_field *known = &nvs_fields[l->method->fields + i];
 
-		nvs_nearest_offer(&near, nvs_str(known->name), known->length);
+		nvs_nearest_add(&near, nvs_class_string(known->name), known->length);
 	}
-	nvs_asm_unknown(s, t, &near, "%s has no field", nvs_str(l->method->name));
+	nvs_asm_unknown_name(s, t, &near, "%s has no field", nvs_class_string(l->method->name));
 	return NULL;
 }
 
@@ -89,18 +89,18 @@ static bool find_value(struct nvs_asm *s, const struct nvs_asm_line *l, const st
 	for (uint32_t i = 0; i < f->nvalues; i++) {
 		const struct nvs_enum *v = &nvs_values[f->values + i];
 
-		if (!strcmp(nvs_str(v->name), name)) {
+		if (!strcmp(nvs_class_string(v->name), name)) {
 			*value = v->value;
 			return true;
 		}
-		nvs_nearest_offer(&near, nvs_str(v->name), v->length);
+		nvs_nearest_add(&near, nvs_class_string(v->name), v->length);
 	}
 	cls = l->offset ? NULL : nvs_class_by_name(name);
 	if (cls) {
 		*value = cls->id;
 		return true;
 	}
-	nvs_asm_unknown(s, t, &near, "%s has no value", nvs_str(f->name));
+	nvs_asm_unknown_name(s, t, &near, "%s has no value", nvs_class_string(f->name));
 	return false;
 }
 
@@ -112,7 +112,7 @@ static bool is_number(const struct nvs_field *f, const struct nvs_token *t)
 	if (*t->p < '0' || *t->p > '9')
 		return false;
 	for (uint32_t i = 0; i < f->nvalues; i++)
-		if (nvs_token_is(t, nvs_str(nvs_values[f->values + i].name)))
+		if (nvs_token_is(t, nvs_class_string(nvs_values[f->values + i].name)))
 			return false;
 	return true;
 }
@@ -124,7 +124,7 @@ static bool read_field_value(struct nvs_asm *s, const struct nvs_asm_line *l,
 	struct nvs_asm_value number;
 
 	if (!t->n) {
-		nvs_asm_wrong(s, t->column, "%s= needs a value", nvs_str(f->name));
+		nvs_asm_error(s, t->column, "%s= needs a value", nvs_class_string(f->name));
 		return false;
 	}
 	if (!is_number(f, t))
@@ -138,21 +138,21 @@ static bool read_field_value(struct nvs_asm *s, const struct nvs_asm_line *l,
 		*value = word >> f->lo & mask;
 		if (*value << f->lo == word)
 			return true;
-		nvs_asm_wrong(s, t->column,
+		nvs_asm_error(s, t->column,
 			      "%s holds bits %u to %u of an address, but others are set",
-			      nvs_str(f->name), f->hi, f->lo);
+			      nvs_class_string(f->name), f->hi, f->lo);
 		return false;
 	}
 	*value = (uint32_t)number.v;
 	if (number.v <= mask)
 		return true;
-	nvs_asm_wrong(s, t->column, "0x%llx does not fit %s, which has %u bits",
-		      (unsigned long long)number.v, nvs_str(f->name), f->hi - f->lo + 1u);
+	nvs_asm_error(s, t->column, "0x%llx does not fit %s, which has %u bits",
+		      (unsigned long long)number.v, nvs_class_string(f->name), f->hi - f->lo + 1u);
 	return false;
 }
 
-void nvs_asm_field(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t,
-		   size_t equals)
+void nvs_asm_read_field(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t,
+			size_t equals)
 {
 	struct nvs_token name = {t->p, equals, t->column};
 	struct nvs_token rest = {t->p + equals + 1, t->n - equals - 1,
@@ -165,19 +165,19 @@ void nvs_asm_field(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_t
 	mask = 0xffffffffu >> (31 - (f->hi - f->lo)) << f->lo;
 	value <<= f->lo;
 	if ((l->fields ^ value) & mask & l->known)
-		nvs_asm_wrong(s, t->column, "%s contradicts bits set by an earlier field",
-			      nvs_str(f->name));
+		nvs_asm_error(s, t->column, "%s contradicts bits set by an earlier field",
+			      nvs_class_string(f->name));
 	l->fields |= value;
 	l->known |= mask;
 	l->has_fields = true;
 }
 
-void nvs_asm_outside(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t)
+void nvs_asm_read_bits(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t)
 {
 	struct nvs_token number = {t->p + 1, t->n - 1, t->column + 1};
 	uint32_t bits;
 
-	if (!nvs_asm_number(s, &number, UINT32_MAX, &bits))
+	if (!nvs_asm_read_number(s, &number, UINT32_MAX, &bits))
 		return;
 	l->fields |= bits;
 	l->known |= bits;

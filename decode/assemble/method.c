@@ -7,7 +7,7 @@
 #define HOST_END 0x100u
 #define METHOD_END 0x4000u
 
-bool nvs_asm_subchannel(struct nvs_asm *s, const struct nvs_token *t)
+bool nvs_asm_read_subchannel(struct nvs_asm *s, const struct nvs_token *t)
 {
 	size_t n = 1;
 
@@ -18,7 +18,7 @@ bool nvs_asm_subchannel(struct nvs_asm *s, const struct nvs_token *t)
 	if (n < t->n)
 		return false;
 	if (n != 2 || t->p[1] > '7') {
-		nvs_asm_wrong(s, t->column, "subchannels are s0 to s7");
+		nvs_asm_error(s, t->column, "subchannels are s0 to s7");
 		return false;
 	}
 	s->subch = (uint8_t)(t->p[1] - '0');
@@ -76,9 +76,9 @@ static void offer_methods(struct nvs_nearest *near, const struct nvs_class *cls)
 {
 	for (int step = 0; cls && step < 8; step++) {
 		for (uint32_t i = 0; i < cls->nmethods; i++) {
-			const char *name = nvs_str(nvs_methods[cls->methods + i].name);
+			const char *name = nvs_class_string(nvs_methods[cls->methods + i].name);
 
-			nvs_nearest_offer(near, name, strlen(name));
+			nvs_nearest_add(near, name, strlen(name));
 		}
 		cls = nvs_class_find(cls->assume ? cls->assume : cls->fallback);
 	}
@@ -92,12 +92,14 @@ static void report_no_method(struct nvs_asm *s, const struct nvs_asm_line *l, co
 		offer_methods(&near, l->cls);
 	offer_methods(&near, s->host);
 	if (l->cls)
-		nvs_asm_unknown(s, &l->name, &near, "%s has no method", nvs_str(l->cls->name));
+		nvs_asm_unknown_name(s, &l->name, &near, "%s has no method",
+				     nvs_class_string(l->cls->name));
 	else
-		nvs_asm_unknown(s, &l->name, &near,
-				"s%u has no class here (s4 is the copy engine, s1 compute; write "
-				"s3 902d to set one), and the host class has no method",
-				l->subch);
+		nvs_asm_unknown_name(
+			s, &l->name, &near,
+			"s%u has no class here (s4 is the copy engine, s1 compute; write "
+			"s3 902d to set one), and the host class has no method",
+			l->subch);
 }
 
 /* Removes "(3)" from the end of NAME. Returns false after reporting an error. */
@@ -112,21 +114,21 @@ static bool take_index(struct nvs_asm *s, const struct nvs_asm_line *l, char *na
 	*open = 0;
 	if (open[1] >= '0' && open[1] <= '9' && !strcmp(end, ")") && *index < METHOD_END)
 		return true;
-	nvs_asm_wrong(s, l->name.column, "write an array element as %s(3)", name);
+	nvs_asm_error(s, l->name.column, "write an array element as %s(3)", name);
 	return false;
 }
 
 static bool apply_index(struct nvs_asm *s, struct nvs_asm_line *l, uint32_t index)
 {
 	const struct nvs_method *m = l->method;
-	const char *name = nvs_str(m->name);
+	const char *name = nvs_class_string(m->name);
 
 	if (index == UINT32_MAX)
 		index = 0;
 	else if (!m->stride)
-		nvs_asm_wrong(s, l->name.column, "%s is not an array", name);
+		nvs_asm_error(s, l->name.column, "%s is not an array", name);
 	else if (!m->bound && index >= m->count)
-		nvs_asm_wrong(s, l->name.column, "%s ends at (%u)", name, m->count - 1);
+		nvs_asm_error(s, l->name.column, "%s ends at (%u)", name, m->count - 1);
 	l->offset = (m->offset + index * m->stride) & (METHOD_END - 4);
 	return !s->bad;
 }
@@ -146,7 +148,7 @@ static bool find_by_name(struct nvs_asm *s, struct nvs_asm_line *l, bool stated)
 	uint32_t index;
 
 	if (!nvs_token_name(&l->name, name)) {
-		nvs_asm_wrong(s, l->name.column, "this is longer than any method name");
+		nvs_asm_error(s, l->name.column, "this is longer than any method name");
 		return false;
 	}
 	if (*name && name[strlen(name) - 1] == '~')
@@ -183,15 +185,15 @@ static bool read_nameless(const struct nvs_token *t, uint32_t *offset)
 static bool find_by_offset(struct nvs_asm *s, struct nvs_asm_line *l, uint32_t offset)
 {
 	struct nvs_method_at at;
-	struct nvs_line words = {0};
+	struct nvs_line_buffer words = {0};
 	bool same;
 
 	nvs_method_find(l->cls, offset, &at);
-	nvs_words_method(&words, &at, offset);
+	nvs_format_method(&words, &at, offset);
 	same = words.text && words.length == l->name.n &&
 	       !memcmp(words.text, l->name.p, words.length);
 	if (words.text && !same)
-		nvs_asm_wrong(s, l->name.column, "method %04x of this class is %s", offset,
+		nvs_asm_error(s, l->name.column, "method %04x of this class is %s", offset,
 			      words.text);
 	s->no_memory |= !words.text;
 	nvs_line_free(&words);
@@ -218,7 +220,7 @@ static bool find_method(struct nvs_asm *s, struct nvs_asm_line *l, bool stated, 
 	return find_by_name(s, l, stated);
 }
 
-uint32_t nvs_asm_offset(struct nvs_asm *s, const struct nvs_token *t)
+uint32_t nvs_asm_read_offset(struct nvs_asm *s, const struct nvs_token *t)
 {
 	struct nvs_asm_line l = {.subch = s->subch, .cls = s->classes[s->subch], .name = *t};
 	uint64_t value;
@@ -226,7 +228,7 @@ uint32_t nvs_asm_offset(struct nvs_asm *s, const struct nvs_token *t)
 	if (nvs_token_hex(t, 4, &value)) {
 		if (value < METHOD_END && value % 4 == 0)
 			return (uint32_t)value;
-		nvs_asm_wrong(s, t->column, "a method offset is a multiple of 4 below %04x",
+		nvs_asm_error(s, t->column, "a method offset is a multiple of 4 below %04x",
 			      METHOD_END);
 		return UINT32_MAX;
 	}
@@ -237,19 +239,19 @@ uint32_t nvs_asm_offset(struct nvs_asm *s, const struct nvs_token *t)
 static void announce_data(struct nvs_asm *s, const struct nvs_asm_line *l,
 			  const struct nvs_token *t)
 {
-	struct nvs_token more = nvs_asm_token(s);
+	struct nvs_token more = nvs_asm_next_token(s);
 	uint32_t count;
 
-	if (!nvs_asm_count(s, t, &count))
+	if (!nvs_asm_read_count(s, t, &count))
 		return;
 	if (l->has_value || l->has_fields || more.n) {
-		nvs_asm_wrong(s, t->column, "the words after %.*s go on separate lines", (int)t->n,
+		nvs_asm_error(s, t->column, "the words after %.*s go on separate lines", (int)t->n,
 			      t->p);
 		return;
 	}
 	/* The data lines get a new header, unless the text has one for them. */
 	if (s->header.made)
-		nvs_asm_close(s);
+		nvs_asm_close_header(s);
 	s->data = (struct nvs_asm_data){
 		.open = true,
 		.counted = count != UINT32_MAX,
@@ -265,7 +267,7 @@ static void emit_value(struct nvs_asm *s, struct nvs_asm_line *l)
 	uint32_t word = l->has_value ? l->value : l->fields;
 
 	if (l->has_value && l->has_fields && l->value != l->fields) {
-		nvs_asm_wrong(s, l->value_at.column,
+		nvs_asm_error(s, l->value_at.column,
 			      "%08x contradicts the fields, which make %08x; remove one of them",
 			      l->value, l->fields);
 		return;
@@ -277,7 +279,8 @@ static void emit_value(struct nvs_asm *s, struct nvs_asm_line *l)
 
 static void read_operands(struct nvs_asm *s, struct nvs_asm_line *l)
 {
-	for (struct nvs_token t = nvs_asm_token(s); t.n && !s->bad; t = nvs_asm_token(s)) {
+	for (struct nvs_token t = nvs_asm_next_token(s); t.n && !s->bad;
+	     t = nvs_asm_next_token(s)) {
 		const char *equals = memchr(t.p, '=', t.n);
 
 		if (*t.p == '[') {
@@ -285,26 +288,26 @@ static void read_operands(struct nvs_asm *s, struct nvs_asm_line *l)
 			return;
 		}
 		if (equals)
-			nvs_asm_field(s, l, &t, (size_t)(equals - t.p));
+			nvs_asm_read_field(s, l, &t, (size_t)(equals - t.p));
 		else if (*t.p == '+')
-			nvs_asm_outside(s, l, &t);
+			nvs_asm_read_bits(s, l, &t);
 		else
-			nvs_asm_whole(s, l, &t);
+			nvs_asm_read_whole(s, l, &t);
 	}
 	if (!s->bad)
 		emit_value(s, l);
 }
 
-void nvs_asm_method(struct nvs_asm *s)
+void nvs_asm_read_method(struct nvs_asm *s)
 {
-	struct nvs_token t = nvs_asm_token(s);
-	bool named = nvs_asm_subchannel(s, &t), stated = false, has_offset = false;
+	struct nvs_token t = nvs_asm_next_token(s);
+	bool named = nvs_asm_read_subchannel(s, &t), stated = false, has_offset = false;
 	struct nvs_asm_line l = {0};
 	uint64_t offset = 0;
 	uint32_t id = 0, at = 0, number;
 
 	if (named)
-		t = nvs_asm_token(s);
+		t = nvs_asm_next_token(s);
 	l.subch = s->subch;
 	l.cls = s->classes[s->subch];
 	if (named && t.n && read_class(s, &t, &id)) {
@@ -313,21 +316,21 @@ void nvs_asm_method(struct nvs_asm *s)
 		l.cls = nvs_class_find(id);
 		if (l.cls)
 			state_class(s, l.cls);
-		t = nvs_asm_token(s);
+		t = nvs_asm_next_token(s);
 		has_offset = nvs_token_hex(&t, 4, &offset);
 		if (has_offset)
-			t = nvs_asm_token(s);
+			t = nvs_asm_next_token(s);
 	}
 	l.name = t;
 	/* As --dump prints it: offset, name, and a word of eight digits. */
 	s->eight = has_offset ? NVS_ASM_EIGHT_HEX : NVS_ASM_EIGHT_REFUSED;
 	if (!t.n && has_offset)
-		nvs_asm_wrong(s, t.column, "the method's name is missing");
+		nvs_asm_error(s, t.column, "the method's name is missing");
 	else if (stated && !l.cls && !has_offset && !read_nameless(&t, &number))
-		nvs_asm_wrong(s, at, "class %04x is not known; nvsnoop-report --classes lists them",
+		nvs_asm_error(s, at, "class %04x is not known; nvsnoop-report --classes lists them",
 			      id);
 	else if (!t.n && !named)
-		nvs_asm_wrong(s, t.column, "a method was expected");
+		nvs_asm_error(s, t.column, "a method was expected");
 	if (t.n && find_method(s, &l, stated, has_offset, (uint32_t)offset))
 		read_operands(s, &l);
 }

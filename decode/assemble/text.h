@@ -11,7 +11,7 @@
 #include "decode/gpu/pb.h"
 #include "decode/gpu/method_format.h"
 
-#define NVS_ASM_DEEP 8 /* maximum nesting of repetitions */
+#define NVS_ASM_MAX_DEPTH 8 /* maximum nesting of repetitions */
 
 /* How to read eight digits without 0x. A decimal number may look like a word of the dump; the place
  * in the line decides, and where it cannot, the number is refused. */
@@ -79,7 +79,7 @@ struct nvs_asm {
 	struct nvs_asm_data data;
 	struct nvs_asm_stated *stated; /* one for each entry */
 	uint32_t stated_room;
-	struct nvs_asm_repeat repeat[NVS_ASM_DEEP];
+	struct nvs_asm_repeat repeat[NVS_ASM_MAX_DEPTH];
 	uint32_t deep;
 	uint32_t skipping; /* nested repetitions with a count of 0 that are open */
 };
@@ -87,17 +87,18 @@ struct nvs_asm {
 /* ---- tokens.c ---- */
 /* Reports an error at COLUMN of the line (0: at the line's first token). Only the first one of a
  * line is reported. */
-void nvs_asm_wrong(struct nvs_asm *s, uint32_t column, const char *format, ...)
+void nvs_asm_error(struct nvs_asm *s, uint32_t column, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void nvs_asm_wrong_at(struct nvs_asm *s, const struct nvs_asm_place *at, const char *format, ...)
+void nvs_asm_error_at(struct nvs_asm *s, const struct nvs_asm_place *at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Reports an unknown name and suggests similar ones. */
-void nvs_asm_unknown(struct nvs_asm *s, const struct nvs_token *t, const struct nvs_nearest *near,
-		     const char *format, ...) __attribute__((format(printf, 4, 5)));
+void nvs_asm_unknown_name(struct nvs_asm *s, const struct nvs_token *t,
+			  const struct nvs_nearest *near, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 /* Returns the next blank-separated token of the line; empty at a comment or the end of the line. */
-struct nvs_token nvs_asm_token(struct nvs_asm *s);
+struct nvs_token nvs_asm_next_token(struct nvs_asm *s);
 /* Puts back T, the last token read. */
-void nvs_asm_back(struct nvs_asm *s, const struct nvs_token *t);
+void nvs_asm_put_back(struct nvs_asm *s, const struct nvs_token *t);
 bool nvs_token_is(const struct nvs_token *t, const char *word);
 /* Reads exactly N hexadecimal digits into *VALUE. */
 bool nvs_token_hex(const struct nvs_token *t, size_t n, uint64_t *value);
@@ -114,14 +115,14 @@ struct nvs_asm_value {
  * Returns false after reporting an error. */
 bool nvs_asm_value(struct nvs_asm *s, const struct nvs_token *t, struct nvs_asm_value *v);
 /* Reads a value that is no address and at most MOST. */
-bool nvs_asm_number(struct nvs_asm *s, const struct nvs_token *t, uint32_t most, uint32_t *v);
+bool nvs_asm_read_number(struct nvs_asm *s, const struct nvs_token *t, uint32_t most, uint32_t *v);
 /* Reads a decimal count, with any number of digits. */
-bool nvs_asm_many(struct nvs_asm *s, const struct nvs_token *t, uint32_t *n);
+bool nvs_asm_read_decimal(struct nvs_asm *s, const struct nvs_token *t, uint32_t *n);
 /* Reads "[9]", or "[]" as UINT32_MAX. Returns false after reporting an error. */
-bool nvs_asm_count(struct nvs_asm *s, const struct nvs_token *t, uint32_t *count);
+bool nvs_asm_read_count(struct nvs_asm *s, const struct nvs_token *t, uint32_t *count);
 
 /* ---- emit.c ---- */
-void nvs_asm_word(struct nvs_asm *s, uint32_t word, uint32_t column);
+void nvs_asm_add_word(struct nvs_asm *s, uint32_t word, uint32_t column);
 /* TOTAL is UINT32_MAX if the words are to be counted. EXTRA holds bits outside all fields of a
  * header. */
 void nvs_asm_header(struct nvs_asm *s, uint8_t form, uint8_t subch, uint32_t method, uint32_t total,
@@ -131,21 +132,21 @@ void nvs_asm_header(struct nvs_asm *s, uint8_t form, uint8_t subch, uint32_t met
 void nvs_asm_data(struct nvs_asm *s, uint8_t subch, uint32_t method, uint32_t value, uint8_t form,
 		  uint32_t column);
 /* Adds a raw word, which is the next data word if a header is open. */
-void nvs_asm_plain(struct nvs_asm *s, uint32_t value, uint32_t column);
+void nvs_asm_add_raw(struct nvs_asm *s, uint32_t value, uint32_t column);
 /* Closes the open header and data; reports an error if announced words are missing. */
-void nvs_asm_close(struct nvs_asm *s);
+void nvs_asm_close_header(struct nvs_asm *s);
 void nvs_asm_close_data(struct nvs_asm *s);
 void nvs_asm_entry(struct nvs_asm *s, const struct nvs_asm_entry *entry,
 		   const struct nvs_asm_stated *stated);
 /* Opens the entry that the next words go to. */
-void nvs_asm_begin(struct nvs_asm *s);
+void nvs_asm_begin_entry(struct nvs_asm *s);
 /* Completes all entries. */
-void nvs_asm_finish(struct nvs_asm *s);
+void nvs_asm_finish_entries(struct nvs_asm *s);
 
 /* ---- entry.c ---- */
 /* Reads the rest of a line after "entry", for example "0000220202800000 address 0x202800000 8
  * dwords subroutine" or only "sync". */
-void nvs_asm_entry_line(struct nvs_asm *s);
+void nvs_asm_read_entry(struct nvs_asm *s);
 /* --dump prints a header that ends a segment with its data, which begins the next segment. ADDRESS,
  * the header's own, shows that the last word belongs to the preceding entry, and moves it there. */
 void nvs_asm_move_header(struct nvs_asm *s, uint64_t address);
@@ -164,20 +165,20 @@ struct nvs_asm_line {
 	struct nvs_token value_at;
 };
 /* Reads the value of the whole 32-bit word. */
-void nvs_asm_whole(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t);
+void nvs_asm_read_whole(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t);
 /* Reads "UPPER=0x2"; EQUALS is the offset of '='. */
-void nvs_asm_field(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t,
-		   size_t equals);
+void nvs_asm_read_field(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t,
+			size_t equals);
 /* Reads "+0x800": bits outside all fields. */
-void nvs_asm_outside(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t);
+void nvs_asm_read_bits(struct nvs_asm *s, struct nvs_asm_line *l, const struct nvs_token *t);
 
 /* ---- method.c ---- */
 /* Reads a line such as "[s4] [c8b5] [0240] SET_SEMAPHORE_A 00000002 UPPER=0x2". */
-void nvs_asm_method(struct nvs_asm *s);
+void nvs_asm_read_method(struct nvs_asm *s);
 /* Reads "0240" or "SET_SEMAPHORE_A" on the current subchannel. Returns the offset in bytes, or
  * UINT32_MAX after reporting an error. */
-uint32_t nvs_asm_offset(struct nvs_asm *s, const struct nvs_token *t);
+uint32_t nvs_asm_read_offset(struct nvs_asm *s, const struct nvs_token *t);
 /* Reads "s4", which also applies to the lines that follow. */
-bool nvs_asm_subchannel(struct nvs_asm *s, const struct nvs_token *t);
+bool nvs_asm_read_subchannel(struct nvs_asm *s, const struct nvs_token *t);
 
 #endif

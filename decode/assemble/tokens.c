@@ -19,7 +19,7 @@ static void report_error(struct nvs_asm *s, const struct nvs_asm_place *at, cons
 	}
 }
 
-void nvs_asm_wrong_at(struct nvs_asm *s, const struct nvs_asm_place *at, const char *format, ...)
+void nvs_asm_error_at(struct nvs_asm *s, const struct nvs_asm_place *at, const char *format, ...)
 {
 	char text[512];
 	va_list ap;
@@ -34,7 +34,7 @@ void nvs_asm_wrong_at(struct nvs_asm *s, const struct nvs_asm_place *at, const c
 	s->bad = true;
 }
 
-void nvs_asm_wrong(struct nvs_asm *s, uint32_t column, const char *format, ...)
+void nvs_asm_error(struct nvs_asm *s, uint32_t column, const char *format, ...)
 {
 	struct nvs_asm_place at = {s->at.line, column ? column : s->at.column};
 	char text[512];
@@ -45,11 +45,11 @@ void nvs_asm_wrong(struct nvs_asm *s, uint32_t column, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	nvs_asm_wrong_at(s, &at, "%s", text);
+	nvs_asm_error_at(s, &at, "%s", text);
 }
 
-void nvs_asm_unknown(struct nvs_asm *s, const struct nvs_token *t, const struct nvs_nearest *near,
-		     const char *format, ...)
+void nvs_asm_unknown_name(struct nvs_asm *s, const struct nvs_token *t,
+			  const struct nvs_nearest *near, const char *format, ...)
 {
 	char text[160], meant[256], name[128];
 	va_list ap;
@@ -58,7 +58,7 @@ void nvs_asm_unknown(struct nvs_asm *s, const struct nvs_token *t, const struct 
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	nvs_escape(name, sizeof(name), t->p, t->n);
-	nvs_asm_wrong(s, t->column, "%s '%s'%s", text, name,
+	nvs_asm_error(s, t->column, "%s '%s'%s", text, name,
 		      nvs_nearest_text(near, meant, sizeof(meant)));
 }
 
@@ -67,7 +67,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-struct nvs_token nvs_asm_token(struct nvs_asm *s)
+struct nvs_token nvs_asm_next_token(struct nvs_asm *s)
 {
 	struct nvs_token t = {0};
 
@@ -83,7 +83,7 @@ struct nvs_token nvs_asm_token(struct nvs_asm *s)
 	return t;
 }
 
-void nvs_asm_back(struct nvs_asm *s, const struct nvs_token *t)
+void nvs_asm_put_back(struct nvs_asm *s, const struct nvs_token *t)
 {
 	s->next = t->p;
 }

@@ -57,7 +57,7 @@ static void report_ambiguous(struct nvs_asm *s, const struct rest *r)
 		hex = 16 * hex + (unsigned)digit_value(r->p[i], 16);
 		decimal = 10 * decimal + (unsigned)digit_value(r->p[i], 10);
 	}
-	nvs_asm_wrong(s, r->whole->column + (uint32_t)(r->p - r->whole->p),
+	nvs_asm_error(s, r->whole->column + (uint32_t)(r->p - r->whole->p),
 		      "%.8s is ambiguous, hexadecimal or decimal: write 0x%x or 0x%x", r->p, hex,
 		      decimal);
 }
@@ -78,13 +78,13 @@ static bool read_number(struct nvs_asm *s, struct rest *r, struct nvs_asm_value 
 	for (; r->p < r->end && digit_value(*r->p, base) >= 0; r->p++) {
 		if (__builtin_mul_overflow(v->v, base, &v->v) ||
 		    __builtin_add_overflow(v->v, (uint64_t)digit_value(*r->p, base), &v->v)) {
-			nvs_asm_wrong(s, r->whole->column, "the number has more than 64 bits");
+			nvs_asm_error(s, r->whole->column, "the number has more than 64 bits");
 			return false;
 		}
 	}
 	if (r->p > start)
 		return true;
-	nvs_asm_wrong(s, r->whole->column, "a number or an address was expected");
+	nvs_asm_error(s, r->whole->column, "a number or an address was expected");
 	return false;
 }
 
@@ -98,7 +98,7 @@ static bool take_half(struct nvs_asm *s, struct rest *r, struct nvs_asm_value *v
 	bool hi = r->end - r->p >= 3 && !memcmp(r->p, ".hi", 3);
 
 	if (!hi && (r->end - r->p < 3 || memcmp(r->p, ".lo", 3))) {
-		nvs_asm_wrong(s, r->whole->column + (uint32_t)(r->p - r->whole->p),
+		nvs_asm_error(s, r->whole->column + (uint32_t)(r->p - r->whole->p),
 			      "only .hi (bits 63:32) or .lo (bits 31:0) may follow");
 		return false;
 	}
@@ -116,10 +116,10 @@ static void report_no_symbol(struct nvs_asm *s, const struct nvs_token *name)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s$%s", i ? ", " : "",
 				      s->in->symbols[i].name);
 	if (nvs_token_is(name, "i"))
-		nvs_asm_wrong(s, name->column,
+		nvs_asm_error(s, name->column,
 			      "$i is the pass of a repetition, and no repetition is open here");
 	else
-		nvs_asm_wrong(s, name->column, "no such buffer; the known ones are %s", text);
+		nvs_asm_error(s, name->column, "no such buffer; the known ones are %s", text);
 }
 
 /* "$src", "$i" */
@@ -194,12 +194,12 @@ bool nvs_asm_value(struct nvs_asm *s, const struct nvs_token *t, struct nvs_asm_
 		return false;
 	if (r.p == r.end)
 		return true;
-	nvs_asm_wrong(s, t->column + (uint32_t)(r.p - t->p),
+	nvs_asm_error(s, t->column + (uint32_t)(r.p - t->p),
 		      "unexpected text after a number or an address");
 	return false;
 }
 
-bool nvs_asm_number(struct nvs_asm *s, const struct nvs_token *t, uint32_t most, uint32_t *v)
+bool nvs_asm_read_number(struct nvs_asm *s, const struct nvs_token *t, uint32_t most, uint32_t *v)
 {
 	struct nvs_asm_value value;
 
@@ -209,33 +209,33 @@ bool nvs_asm_number(struct nvs_asm *s, const struct nvs_token *t, uint32_t most,
 	if (!value.address && value.v <= most)
 		return true;
 	if (value.address)
-		nvs_asm_wrong(s, t->column,
+		nvs_asm_error(s, t->column,
 			      "an address has 64 bits; append .lo or .hi to use half of it");
 	else
-		nvs_asm_wrong(s, t->column, "0x%llx is more than the maximum, 0x%x",
+		nvs_asm_error(s, t->column, "0x%llx is more than the maximum, 0x%x",
 			      (unsigned long long)value.v, most);
 	return false;
 }
 
-bool nvs_asm_many(struct nvs_asm *s, const struct nvs_token *t, uint32_t *n)
+bool nvs_asm_read_decimal(struct nvs_asm *s, const struct nvs_token *t, uint32_t *n)
 {
 	uint8_t eight = s->eight;
 	bool good;
 
 	s->eight = NVS_ASM_EIGHT_DECIMAL;
-	good = nvs_asm_number(s, t, NVS_ASM_MOST, n);
+	good = nvs_asm_read_number(s, t, NVS_ASM_MAX_WORDS, n);
 	s->eight = eight;
 	return good;
 }
 
-bool nvs_asm_count(struct nvs_asm *s, const struct nvs_token *t, uint32_t *count)
+bool nvs_asm_read_count(struct nvs_asm *s, const struct nvs_token *t, uint32_t *count)
 {
 	struct nvs_token inner = {t->p + 1, t->n - 2, t->column + 1};
 
 	if (t->n >= 2 && t->p[0] == '[' && t->p[t->n - 1] == ']') {
 		*count = UINT32_MAX;
-		return !inner.n || nvs_asm_many(s, &inner, count);
+		return !inner.n || nvs_asm_read_decimal(s, &inner, count);
 	}
-	nvs_asm_wrong(s, t->column, "write a word count as [9], or [] to have the words counted");
+	nvs_asm_error(s, t->column, "write a word count as [9], or [] to have the words counted");
 	return false;
 }

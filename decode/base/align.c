@@ -6,14 +6,14 @@
 #include "decode/base/align.h"
 #include "decode/base/hash.h"
 
-struct sides {
+struct align_sides {
 	const uint64_t *a, *b;
 	uint32_t na, nb; /* without the common prefix and suffix */
 	uint32_t *mate_a, *mate_b;
 	uint32_t at; /* length of the common prefix, added to the mates' numbers */
 };
 
-static void pair_elements(const struct sides *s, uint32_t i, uint32_t j)
+static void pair_elements(const struct align_sides *s, uint32_t i, uint32_t j)
 {
 	s->mate_a[i] = s->at + j;
 	s->mate_b[j] = s->at + i;
@@ -91,7 +91,7 @@ int nvs_align_kinds(const uint64_t *a, uint32_t na, const uint64_t *b, uint32_t 
 /* reach[d][k + d]: how far in A the furthest-reaching path with D single elements gets on diagonal
  * K. All rounds are kept, one row of 2 d + 1 each, to trace the path back. */
 struct rounds {
-	uint32_t *reach[NVS_ALIGN_MOST + 1];
+	uint32_t *reach[NVS_ALIGN_MAX + 1];
 	uint32_t n;
 	uint64_t left; /* steps along diagonals that may still be made */
 };
@@ -114,7 +114,7 @@ static uint32_t begin_of(const struct rounds *r, uint32_t d, int64_t k, bool *do
 
 /* Returns 1 if the end is reached with D single elements, else 0; -ENOMEM; -E2BIG after too many
  * steps. */
-static int next_round(const struct sides *s, struct rounds *r, uint32_t d)
+static int next_round(const struct align_sides *s, struct rounds *r, uint32_t d)
 {
 	uint32_t *row = malloc((2ul * d + 1) * sizeof(*row));
 
@@ -146,7 +146,7 @@ static int next_round(const struct sides *s, struct rounds *r, uint32_t d)
 	return 0;
 }
 
-static void go_back(const struct sides *s, const struct rounds *r)
+static void go_back(const struct align_sides *s, const struct rounds *r)
 {
 	int64_t k = (int64_t)s->na - (int64_t)s->nb;
 	uint32_t x = s->na;
@@ -164,12 +164,12 @@ static void go_back(const struct sides *s, const struct rounds *r)
 	}
 }
 
-static int in_order(const struct sides *s, bool *ordered)
+static int in_order(const struct align_sides *s, bool *ordered)
 {
 	struct rounds rounds = {.left = 64ull * (s->na + (uint64_t)s->nb) + 4096};
 	int r = 0;
 
-	for (uint32_t d = 0; d <= NVS_ALIGN_MOST && !r; d++)
+	for (uint32_t d = 0; d <= NVS_ALIGN_MAX && !r; d++)
 		r = next_round(s, &rounds, d);
 	*ordered = r == 1;
 	if (*ordered)
@@ -182,7 +182,7 @@ static int in_order(const struct sides *s, bool *ordered)
 int nvs_align(const uint64_t *a, uint32_t na, const uint64_t *b, uint32_t nb, uint32_t *mate_a,
 	      uint32_t *mate_b, bool *ordered)
 {
-	struct sides s = {a, b, na, nb, mate_a, mate_b, 0};
+	struct align_sides s = {a, b, na, nb, mate_a, mate_b, 0};
 	int r;
 
 	memset(mate_a, 0xff, na * sizeof(*mate_a));

@@ -2,7 +2,7 @@
 /*
  * Aligns two sequences as a text diff aligns lines: with the minimum number of elements that have
  * no counterpart (Myers, "An O(ND) Difference Algorithm and Its Variations", 1986). If more than
- * NVS_ALIGN_MOST would have none, order is ignored: the first element of each kind is paired with
+ * NVS_ALIGN_MAX would have none, order is ignored: the first element of each kind is paired with
  * the first of that kind in the other sequence. Time and memory are therefore linear whatever the
  * sequences hold.
  */
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NVS_ALIGN_MOST 1000u /* elements without a counterpart */
+#define NVS_ALIGN_MAX 1000u /* elements without a counterpart */
 #define NVS_ALIGN_NONE UINT32_MAX
 
 /*

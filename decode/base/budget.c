@@ -22,7 +22,7 @@ static void count_taken(uint64_t bytes, bool more)
 		__atomic_fetch_sub(&taken, bytes, __ATOMIC_RELAXED);
 }
 
-void nvs_budget_aside(int64_t *bytes)
+void nvs_budget_count_in(int64_t *bytes)
 {
 	aside = bytes;
 }
@@ -35,12 +35,12 @@ void nvs_budget_add(int64_t *bytes)
 
 static uint64_t budget_limit(void)
 {
-	return NVS_BUDGET_BASE - NVS_BUDGET_REST + __atomic_load_n(&given, __ATOMIC_RELAXED);
+	return NVS_BUDGET_BASE - NVS_BUDGET_UNCOUNTED + __atomic_load_n(&given, __ATOMIC_RELAXED);
 }
 
 void nvs_budget_read(uint64_t bytes)
 {
-	__atomic_fetch_add(&given, bytes * NVS_BUDGET_EACH, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&given, bytes * NVS_BUDGET_PER_BYTE, __ATOMIC_RELAXED);
 }
 
 void nvs_budget_grant(int64_t bytes)
@@ -48,9 +48,9 @@ void nvs_budget_grant(int64_t bytes)
 	__atomic_fetch_add(&given, (uint64_t)bytes, __ATOMIC_RELAXED);
 }
 
-uint64_t nvs_budget_whole(void)
+uint64_t nvs_budget_total(void)
 {
-	return budget_limit() + NVS_BUDGET_REST;
+	return budget_limit() + NVS_BUDGET_UNCOUNTED;
 }
 
 uint64_t nvs_budget_left(void)
@@ -60,7 +60,7 @@ uint64_t nvs_budget_left(void)
 	return used < have ? have - used : 0;
 }
 
-bool nvs_budget_short(void)
+bool nvs_budget_exceeded(void)
 {
 	return __atomic_load_n(&fell_short, __ATOMIC_RELAXED);
 }
@@ -74,18 +74,18 @@ static bool check_fits(uint64_t n)
 {
 	if (n <= nvs_budget_left())
 		return true;
-	nvs_budget_run_out();
+	nvs_budget_set_exceeded();
 	return false;
 }
 
-void nvs_budget_run_out(void)
+void nvs_budget_set_exceeded(void)
 {
 	__atomic_store_n(&fell_short, true, __ATOMIC_RELAXED);
 }
 
-bool nvs_budget_spare(uint64_t n)
+bool nvs_budget_allows(uint64_t n)
 {
-	return check_fits(n + nvs_budget_whole() / 4);
+	return check_fits(n + nvs_budget_total() / 4);
 }
 
 void *nvs_budget_adopt(void *p)
@@ -93,7 +93,7 @@ void *nvs_budget_adopt(void *p)
 	if (p)
 		count_taken(size_of(p), true);
 	else
-		nvs_budget_run_out();
+		nvs_budget_set_exceeded();
 	return p;
 }
 

@@ -5,7 +5,7 @@
  *
  * In decode, malloc() and its relatives are the functions below: they count, and return NULL above
  * the limit. module.mk includes this header before all others. A report that can work with less
- * memory asks nvs_budget_left() and says what it leaves out; nvs_budget_short() is true if any
+ * memory asks nvs_budget_left() and says what it leaves out; nvs_budget_exceeded() is true if any
  * allocation was refused.
  */
 #ifndef NVSNOOP_DECODE_BASE_BUDGET_H
@@ -18,10 +18,10 @@
 #include <string.h>
 
 #define NVS_BUDGET_BASE (64ull << 20)
-#define NVS_BUDGET_EACH 8u
+#define NVS_BUDGET_PER_BYTE 8u
 /* Part of the limit that is not counted: the program itself, libraries, allocations of zstd and
  * libelf. */
-#define NVS_BUDGET_REST (16ull << 20)
+#define NVS_BUDGET_UNCOUNTED (16ull << 20)
 
 /* Fixed cost of one open trace: granted for each trace that is opened in addition to the first. */
 #define NVS_BUDGET_OPEN (1ll << 20)
@@ -36,15 +36,15 @@ void nvs_budget_read(uint64_t bytes);
  * which NULL restores. nvs_budget_add() later adds *BYTES to the common counter: the progress of a
  * read-ahead thread then does not change what fits at a given point of the trace.
  */
-void nvs_budget_aside(int64_t *bytes);
+void nvs_budget_count_in(int64_t *bytes);
 void nvs_budget_add(int64_t *bytes);
-uint64_t nvs_budget_whole(void); /* the limit in bytes, NVS_BUDGET_REST included */
+uint64_t nvs_budget_total(void); /* the limit in bytes, NVS_BUDGET_UNCOUNTED included */
 uint64_t nvs_budget_left(void);
-bool nvs_budget_short(void);
-void nvs_budget_run_out(void); /* sets the same flag because time has run out */
+bool nvs_budget_exceeded(void);
+void nvs_budget_set_exceeded(void); /* sets the same flag because time has run out */
 /* Returns true if N bytes may be allocated for optional data: only while a quarter of the limit
- * would be left. If false, nvs_budget_short() is true afterwards. */
-bool nvs_budget_spare(uint64_t n);
+ * would be left. If false, nvs_budget_exceeded() is true afterwards. */
+bool nvs_budget_allows(uint64_t n);
 /* Counts a block that the C library or another library has allocated; it is freed with free() as
  * above. */
 void *nvs_budget_adopt(void *p);

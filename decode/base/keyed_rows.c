@@ -70,7 +70,7 @@ void *nvs_rows_find(const struct nvs_rows *rows, const void *key)
 	return slot && *slot ? rows->row[*slot - 1] : NULL;
 }
 
-void nvs_rows_forget(struct nvs_rows *rows, const void *row)
+void nvs_rows_remove(struct nvs_rows *rows, const void *row)
 {
 	uint32_t *slot = rows->slots ? slot_of(rows, row) : NULL;
 

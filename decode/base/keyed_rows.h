@@ -27,7 +27,7 @@ void *nvs_rows_at(struct nvs_rows *rows, const void *key);
 /* Returns NULL if there is none. */
 void *nvs_rows_find(const struct nvs_rows *rows, const void *key);
 /* Removes ROW from the index: nvs_rows_at() will create a new one for its key. */
-void nvs_rows_forget(struct nvs_rows *rows, const void *row);
+void nvs_rows_remove(struct nvs_rows *rows, const void *row);
 /* ITEM, which may be NULL, frees the members of a row. */
 void nvs_rows_free(struct nvs_rows *rows, void (*item)(void *row));
 

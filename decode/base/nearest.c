@@ -6,22 +6,22 @@
 #include "include/distance.h"
 #include "nvsnoop/decode.h"
 
-bool nvs_name_alike(const char *a, const char *b)
+bool nvs_names_alike(const char *a, const char *b)
 {
-	for (; *a && nvs_letter(*a) == nvs_letter(*b); a++)
+	for (; *a && nvs_fold_letter(*a) == nvs_fold_letter(*b); a++)
 		b++;
 	return !*a && !*b;
 }
 
-void nvs_nearest_offer(struct nvs_nearest *n, const char *name, size_t length)
+void nvs_nearest_add(struct nvs_nearest *n, const char *name, size_t length)
 {
 	size_t wanted = strlen(n->wanted);
-	uint32_t d = nvs_distance(n->wanted, wanted, name, length), at = n->n;
+	uint32_t d = nvs_edit_distance(n->wanted, wanted, name, length), at = n->n;
 
 	if (!length || d > wanted / 2)
 		return;
 	for (uint32_t i = 0; i < n->n; i++)
-		if (nvs_name_alike(n->name[i], name))
+		if (nvs_names_alike(n->name[i], name))
 			return;
 	while (at && n->distance[at - 1] > d)
 		at--;
@@ -55,7 +55,7 @@ char *nvs_nearest_text(const struct nvs_nearest *n, char *text, size_t room)
 	return text;
 }
 
-void nvs_nearest_say(const struct nvs_nearest *n)
+void nvs_nearest_print(const struct nvs_nearest *n)
 {
 	char text[NVS_NEAREST * 300];
 

@@ -17,13 +17,13 @@ struct nvs_nearest {
 };
 
 /* Compares ignoring case, blanks, dashes and underscores. */
-bool nvs_name_alike(const char *a, const char *b);
+bool nvs_names_alike(const char *a, const char *b);
 /* Offers NAME, which must stay valid, as a candidate. Its first LENGTH bytes are compared. */
-void nvs_nearest_offer(struct nvs_nearest *n, const char *name, size_t length);
+void nvs_nearest_add(struct nvs_nearest *n, const char *name, size_t length);
 /* Writes "; did you mean 'a' or 'b'?" with escaped names, or an empty string if no name is near.
  * Returns TEXT. */
 char *nvs_nearest_text(const struct nvs_nearest *n, char *text, size_t room);
 /* Prints that text and a newline to stderr. */
-void nvs_nearest_say(const struct nvs_nearest *n);
+void nvs_nearest_print(const struct nvs_nearest *n);
 
 #endif

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /* Returns how many of the N elements of SIZE bytes have a value below KEY at OFFSET. */
-static inline size_t nvs_below(const void *list, size_t n, size_t size, size_t offset, uint64_t key)
+static inline size_t nvs_count_below(const void *list, size_t n, size_t size, size_t offset,
+				     uint64_t key)
 {
 	size_t from = 0, to = n;
 
@@ -21,12 +22,12 @@ static inline size_t nvs_below(const void *list, size_t n, size_t size, size_t o
 	}
 	return from;
 }
-#define NVS_BELOW(list, n, field, key) \
-	nvs_below(list, n, sizeof(*(list)), offsetof(__typeof__(*(list)), field), key)
+#define NVS_COUNT_BELOW(list, n, field, key) \
+	nvs_count_below(list, n, sizeof(*(list)), offsetof(__typeof__(*(list)), field), key)
 
 /* Start of the segment of a polyline of N points, at least two, that covers KEY: the last point at
  * or before KEY that has a successor, or the first point. */
-#define NVS_LINE_FROM(list, n, field, key) \
-	((list) + NVS_BELOW((list) + 1, (n)-2, field, (key) + ((key) != UINT64_MAX)))
+#define NVS_SEGMENT_START(list, n, field, key) \
+	((list) + NVS_COUNT_BELOW((list) + 1, (n)-2, field, (key) + ((key) != UINT64_MAX)))
 
 #endif

@@ -26,37 +26,37 @@ struct time {
 };
 
 /* A submission of any channel. */
-struct place {
+struct channel_position {
 	uint32_t channel;
 	uint64_t sequence;
 };
 
 /* A cannot begin before B is done. */
-struct wait {
-	struct place a, b; /* b.channel is NVS_NONE if unknown */
+struct work_wait {
+	struct channel_position a, b; /* b.channel is NVS_NONE if unknown */
 	bool late; /* A had begun work before it waited */
 };
 
 /* Sorted by sequence once complete. */
-struct times {
+struct channel_times {
 	struct time *at;
 	uint32_t n, room;
 	uint32_t latest; /* index of the next one likely to be queried */
 	bool mixed; /* records did not come in sequence order */
 };
 
-struct channel {
-	struct times times, empties;
-	struct nvs_empty empty;
+struct timed_channel {
+	struct channel_times times, empties;
+	struct nvs_empty_bracket empty;
 	uint32_t gpu, engine;
 	bool known; /* gpu and engine are known */
 };
 
-struct nvs_timing {
+struct nvs_bracket_times {
 	struct nvs_numbers channels;
 	struct nvs_gpuclock *clock;
-	struct nvs_sync *sync;
-	struct wait *waits;
+	struct nvs_semaphore_pairs *sync;
+	struct work_wait *waits;
 	size_t nwaits, waits_room;
 	uint64_t number; /* number of the current submission */
 	bool worked; /* it has begun to work */
@@ -69,16 +69,16 @@ struct nvs_timing {
 /* Records an acquire and the release that it waited for. */
 static void add_wait(void *arg, const struct nvs_sync_pair *pair)
 {
-	struct nvs_timing *t = arg;
+	struct nvs_bracket_times *t = arg;
 
 	/* Submissions of one channel are executed in order anyway. */
 	if (pair->found && pair->acquire.channel == pair->release.channel)
 		return;
 	if (t->nwaits == t->waits_room) {
 		size_t room = t->waits_room ? 2 * t->waits_room : 64;
-		struct wait *more = NULL;
+		struct work_wait *more = NULL;
 
-		if (nvs_budget_left() > room * sizeof(*more) + nvs_budget_whole() / 4)
+		if (nvs_budget_left() > room * sizeof(*more) + nvs_budget_total() / 4)
 			more = realloc(t->waits, room * sizeof(*more));
 		if (!more) {
 			t->status = -ENOMEM;
@@ -87,42 +87,42 @@ static void add_wait(void *arg, const struct nvs_sync_pair *pair)
 		t->waits = more;
 		t->waits_room = room;
 	}
-	t->waits[t->nwaits++] = (struct wait){
+	t->waits[t->nwaits++] = (struct work_wait){
 		{pair->acquire.channel, pair->acquire.submission},
 		{pair->found ? pair->release.channel : NVS_NONE, pair->release.submission},
 		pair->acquire.api};
 }
 
-struct nvs_timing *nvs_timing_new(void)
+struct nvs_bracket_times *nvs_bracket_times_new(void)
 {
-	struct nvs_timing *t = calloc(1, sizeof(*t));
+	struct nvs_bracket_times *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
 	t->clock = nvs_gpuclock_new();
-	t->sync = nvs_sync_new(add_wait, t);
+	t->sync = nvs_semaphore_pairs_new(add_wait, t);
 	if (t->clock && t->sync)
 		return t;
-	nvs_timing_free(t);
+	nvs_bracket_times_free(t);
 	return NULL;
 }
 
 static void free_channel(void *item)
 {
-	struct channel *c = item;
+	struct timed_channel *c = item;
 
 	free(c->times.at);
 	free(c->empties.at);
 	free(c);
 }
 
-void nvs_timing_free(struct nvs_timing *t)
+void nvs_bracket_times_free(struct nvs_bracket_times *t)
 {
 	if (!t)
 		return;
 	nvs_numbers_free(&t->channels, free_channel);
 	nvs_gpuclock_free(t->clock);
-	nvs_sync_free(t->sync);
+	nvs_semaphore_pairs_free(t->sync);
 	free(t->waits);
 	free(t);
 }
@@ -130,13 +130,13 @@ void nvs_timing_free(struct nvs_timing *t)
 /* ---- records ---- */
 
 /* Returns false if memory is short. */
-static bool add_time(struct times *times, const struct time *time)
+static bool add_time(struct channel_times *times, const struct time *time)
 {
 	if (times->n == times->room) {
 		uint64_t room = times->room + times->room / 2 + 64;
 		struct time *at = NULL;
 
-		if (room <= UINT32_MAX && nvs_budget_spare(room * sizeof(*at)))
+		if (room <= UINT32_MAX && nvs_budget_allows(room * sizeof(*at)))
 			at = realloc(times->at, room * sizeof(*at));
 		if (!at)
 			return false;
@@ -153,11 +153,11 @@ static bool is_wrong(const struct nvs_rec_gpu_time *r)
 	return !r->begin || (r->kind != NVS_TIMING_DISPATCH && r->end < r->begin);
 }
 
-static int take_time(struct nvs_timing *t, const struct nvs_rec_gpu_time *r)
+static int take_time(struct nvs_bracket_times *t, const struct nvs_rec_gpu_time *r)
 {
 	struct time time = {
 		.sequence = r->sequence, .begin = r->begin, .end = r->end, .kind = r->kind};
-	struct channel *c;
+	struct timed_channel *c;
 
 	if (r->kind < NVS_TIMING_DISPATCH || r->kind > NVS_TIMING_REACHED)
 		return 0; /* kind of a later nvsnoop */
@@ -172,11 +172,12 @@ static int take_time(struct nvs_timing *t, const struct nvs_rec_gpu_time *r)
 	c = nvs_number_make(&t->channels, r->channel, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
-	t->faults.untold += !add_time(r->kind == NVS_TIMING_EMPTY ? &c->empties : &c->times, &time);
+	t->faults.dropped += !add_time(r->kind == NVS_TIMING_EMPTY ? &c->empties : &c->times,
+				       &time);
 	return 0;
 }
 
-int nvs_timing_record(struct nvs_timing *t, const struct nvs_rec *rec)
+int nvs_bracket_times_record(struct nvs_bracket_times *t, const struct nvs_rec *rec)
 {
 	t->any |= rec->type == NVS_REC_GPU_TIME || rec->type == NVS_REC_GPU_CLOCK ||
 		  rec->type == NVS_REC_UNTIMED;
@@ -191,7 +192,8 @@ static bool is_work(const struct nvs_op *op)
 	       op->kind == NVS_OP_MEMSET;
 }
 
-int nvs_timing_op(struct nvs_timing *t, const struct nvs_submission *s, const struct nvs_op *op)
+int nvs_bracket_times_op(struct nvs_bracket_times *t, const struct nvs_submission *s,
+			 const struct nvs_op *op)
 {
 	struct nvs_sync_side who = {s->rec->sequence, s->channel->channel, NULL};
 	int r;
@@ -203,7 +205,7 @@ int nvs_timing_op(struct nvs_timing *t, const struct nvs_submission *s, const st
 	if (op->kind == NVS_OP_ACQUIRE && t->worked)
 		who.api = "late";
 	t->worked |= is_work(op);
-	r = nvs_sync_op(t->sync, &who, op);
+	r = nvs_semaphore_pairs_op(t->sync, &who, op);
 	return r ? r : t->status;
 }
 
@@ -217,7 +219,7 @@ static int by_sequence(const void *pa, const void *pb)
 }
 
 /* Drops times longer than the session. */
-static void drop_long(struct nvs_timing *t, struct times *times)
+static void drop_long(struct nvs_bracket_times *t, struct channel_times *times)
 {
 	uint32_t kept = 0;
 
@@ -232,7 +234,7 @@ static void drop_long(struct nvs_timing *t, struct times *times)
 }
 
 /* Sorts by sequence. Of duplicates, keeps one if they agree, and none otherwise. */
-static void sort_times(struct nvs_timing *t, struct times *times)
+static void sort_times(struct nvs_bracket_times *t, struct channel_times *times)
 {
 	uint32_t kept = 0;
 
@@ -252,7 +254,7 @@ static void sort_times(struct nvs_timing *t, struct times *times)
 	times->n = kept;
 	kept = 0;
 	for (uint32_t i = 0; i < times->n; i++) {
-		t->faults.twice += times->at[i].differs;
+		t->faults.duplicates += times->at[i].differs;
 		if (!times->at[i].differs)
 			times->at[kept++] = times->at[i];
 	}
@@ -260,12 +262,13 @@ static void sort_times(struct nvs_timing *t, struct times *times)
 }
 
 /* Returns the index of the first time at SEQUENCE or later. */
-static uint32_t find_index(const struct times *times, uint64_t sequence)
+static uint32_t find_index(const struct channel_times *times, uint64_t sequence)
 {
-	return (uint32_t)NVS_BELOW(times->at, times->n, sequence, sequence);
+	return (uint32_t)NVS_COUNT_BELOW(times->at, times->n, sequence, sequence);
 }
 
-static const struct time *find_time(const struct times *times, uint32_t at, uint64_t sequence)
+static const struct time *find_time(const struct channel_times *times, uint32_t at,
+				    uint64_t sequence)
 {
 	return at < times->n && times->at[at].sequence == sequence ? times->at + at : NULL;
 }
@@ -277,7 +280,7 @@ static uint64_t get_begin(const struct time *time)
 
 /* Work of a channel that waited for nothing before its begin timestamp begins when the preceding
  * work is done: moves begins that are earlier than that. */
-static void order_begins(struct times *times)
+static void order_begins(struct channel_times *times)
 {
 	uint64_t done = 0;
 
@@ -318,7 +321,7 @@ static uint64_t get_open_time(const struct time *time)
 	return time->open ? time->open : time->begin;
 }
 
-static size_t count_brackets(const struct times *times)
+static size_t count_brackets(const struct channel_times *times)
 {
 	size_t n = 0;
 
@@ -327,7 +330,7 @@ static size_t count_brackets(const struct times *times)
 	return n;
 }
 
-static size_t put_edges(struct edge *edge, const struct times *times)
+static size_t put_edges(struct edge *edge, const struct channel_times *times)
 {
 	size_t n = 0;
 
@@ -362,14 +365,14 @@ static void sweep_edges(struct edge *edge, size_t n)
 	}
 }
 
-static void set_unknown(struct times *times)
+static void set_unknown(struct channel_times *times)
 {
 	for (uint32_t i = 0; i < times->n; i++)
 		times->at[i].shared = NVS_UNKNOWN;
 }
 
 /* Handles the N channels of one engine. */
-static void compute_shared(struct channel **channel, size_t n)
+static void compute_shared(struct timed_channel **channel, size_t n)
 {
 	struct edge *edge;
 	size_t count = 0;
@@ -377,7 +380,8 @@ static void compute_shared(struct channel **channel, size_t n)
 	for (size_t i = 0; i < n; i++)
 		count += 2 * (count_brackets(&channel[i]->times) +
 			      count_brackets(&channel[i]->empties));
-	edge = nvs_budget_spare(count * sizeof(*edge)) ? malloc((count + 1) * sizeof(*edge)) : NULL;
+	edge = nvs_budget_allows(count * sizeof(*edge)) ? malloc((count + 1) * sizeof(*edge))
+							: NULL;
 	count = 0;
 	for (size_t i = 0; i < n; i++)
 		if (edge) {
@@ -396,16 +400,17 @@ static void compute_shared(struct channel **channel, size_t n)
 
 static int by_engine(const void *pa, const void *pb)
 {
-	const struct channel *a = *(struct channel *const *)pa, *b = *(struct channel *const *)pb;
+	const struct timed_channel *a = *(struct timed_channel *const *)pa,
+				   *b = *(struct timed_channel *const *)pb;
 
 	return NVS_CMP(a->gpu, b->gpu) ?: NVS_CMP(a->engine, b->engine);
 }
 
-static void prepare_channels(struct nvs_timing *t, const struct nvs_trace *trace)
+static void prepare_channels(struct nvs_bracket_times *t, const struct nvs_trace *trace)
 {
 	for (uint32_t i = 0; i < t->channels.count; i++) {
 		const struct nvs_trace_channel *of = nvs_trace_channel_at(trace, i);
-		struct channel *c = nvs_number_get(&t->channels, i);
+		struct timed_channel *c = nvs_number_get(&t->channels, i);
 
 		if (!c)
 			continue;
@@ -422,15 +427,15 @@ static void prepare_channels(struct nvs_timing *t, const struct nvs_trace *trace
 	}
 }
 
-static int compare_engines(struct nvs_timing *t)
+static int compare_engines(struct nvs_bracket_times *t)
 {
-	struct channel **list = calloc(t->channels.count + 1ul, sizeof(*list));
+	struct timed_channel **list = calloc(t->channels.count + 1ul, sizeof(*list));
 	size_t n = 0;
 
 	if (!list)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->channels.count; i++) {
-		struct channel *c = nvs_number_get(&t->channels, i);
+		struct timed_channel *c = nvs_number_get(&t->channels, i);
 
 		if (c && c->known)
 			list[n++] = c;
@@ -450,9 +455,10 @@ static int compare_engines(struct nvs_timing *t)
 /* ---- waits ---- */
 
 /* Returns NULL if it has no bracket. */
-static struct time *find_bracket(const struct nvs_timing *t, const struct place *at)
+static struct time *find_bracket(const struct nvs_bracket_times *t,
+				 const struct channel_position *at)
 {
-	struct channel *c = nvs_number_get(&t->channels, at->channel);
+	struct timed_channel *c = nvs_number_get(&t->channels, at->channel);
 	struct time *time = c ? (struct time *)find_time(&c->times,
 							 find_index(&c->times, at->sequence),
 							 at->sequence)
@@ -462,30 +468,30 @@ static struct time *find_bracket(const struct nvs_timing *t, const struct place 
 }
 
 /* Latest time of B's release: the cost of an empty bracket comes after the work. */
-static uint64_t get_done_time(const struct nvs_timing *t, const struct wait *wait,
+static uint64_t get_done_time(const struct nvs_bracket_times *t, const struct work_wait *wait,
 			      const struct time *b)
 {
-	const struct channel *c = nvs_number_get(&t->channels, wait->b.channel);
+	const struct timed_channel *c = nvs_number_get(&t->channels, wait->b.channel);
 	uint64_t begin = get_begin(b);
 
 	return b->end - begin > c->empty.ns ? b->end - c->empty.ns : begin;
 }
 
-static bool on_one_gpu(const struct nvs_timing *t, const struct wait *wait)
+static bool on_one_gpu(const struct nvs_bracket_times *t, const struct work_wait *wait)
 {
-	const struct channel *a = nvs_number_get(&t->channels, wait->a.channel);
-	const struct channel *b = nvs_number_get(&t->channels, wait->b.channel);
+	const struct timed_channel *a = nvs_number_get(&t->channels, wait->a.channel);
+	const struct timed_channel *b = nvs_number_get(&t->channels, wait->b.channel);
 
 	return a->known && b->known && a->gpu == b->gpu;
 }
 
 /* Applies the recorded waits. Returns true if a bracket became shorter. */
-static bool apply_waits(struct nvs_timing *t)
+static bool apply_waits(struct nvs_bracket_times *t)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < t->nwaits; i++) {
-		const struct wait *wait = &t->waits[i];
+		const struct work_wait *wait = &t->waits[i];
 		struct time *a = find_bracket(t, &wait->a);
 		const struct time *b = a && wait->b.channel != NVS_NONE ? find_bracket(t, &wait->b)
 									: NULL;
@@ -526,7 +532,7 @@ static uint64_t max_of_three(uint64_t a, uint64_t b, uint64_t c)
 	return most > c ? most : c;
 }
 
-static int measure_empty(struct channel *c)
+static int measure_empty(struct timed_channel *c)
 {
 	uint64_t *ns = calloc(c->empties.n + 1ul, sizeof(*ns)), n = 0;
 
@@ -555,7 +561,7 @@ static uint64_t max_duration(const struct nvs_trace *trace)
 	return (uint64_t)ns + (uint64_t)ns / 1000 + SLACK_NS;
 }
 
-int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
+int nvs_bracket_times_finish(struct nvs_bracket_times *t, const struct nvs_trace *trace)
 {
 	int r;
 
@@ -563,39 +569,40 @@ int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace)
 	prepare_channels(t, trace);
 	r = compare_engines(t);
 	for (uint32_t i = 0; i < t->channels.count && !r; i++) {
-		struct channel *c = nvs_number_get(&t->channels, i);
+		struct timed_channel *c = nvs_number_get(&t->channels, i);
 
 		if (c)
 			r = measure_empty(c);
 	}
-	nvs_sync_end(t->sync);
+	nvs_semaphore_pairs_end(t->sync);
 	if (!r && apply_waits(t))
 		r = compare_engines(t);
 	/* Free what is no longer needed, since many traces may be open. */
-	nvs_sync_free(t->sync);
+	nvs_semaphore_pairs_free(t->sync);
 	t->sync = NULL;
 	free(t->waits);
 	t->waits = NULL;
 	t->nwaits = t->waits_room = 0;
-	nvs_gpuclock_settle(t->clock, trace);
+	nvs_gpuclock_finish(t->clock, trace);
 	return r ? r : t->status;
 }
 
 /* ---- queries ---- */
 
-bool nvs_timing_any(const struct nvs_timing *t)
+bool nvs_bracket_times_exist(const struct nvs_bracket_times *t)
 {
 	return t->any;
 }
 
-const struct nvs_timing_faults *nvs_timing_faults(const struct nvs_timing *t)
+const struct nvs_timing_faults *nvs_timing_faults(const struct nvs_bracket_times *t)
 {
 	return &t->faults;
 }
 
-bool nvs_timing_empty(const struct nvs_timing *t, uint32_t channel, struct nvs_empty *empty)
+bool nvs_bracket_times_empty(const struct nvs_bracket_times *t, uint32_t channel,
+			     struct nvs_empty_bracket *empty)
 {
-	const struct channel *c = nvs_number_get(&t->channels, channel);
+	const struct timed_channel *c = nvs_number_get(&t->channels, channel);
 
 	if (!c || !c->empty.count)
 		return false;
@@ -604,8 +611,8 @@ bool nvs_timing_empty(const struct nvs_timing *t, uint32_t channel, struct nvs_e
 }
 
 /* The time of an empty bracket before the submission does not count as idle. */
-static uint64_t idle_before(const struct nvs_timing *t, const struct times *times, uint32_t at,
-			    const struct time *empty)
+static uint64_t idle_before(const struct nvs_bracket_times *t, const struct channel_times *times,
+			    uint32_t at, const struct time *empty)
 {
 	const struct time *now = times->at + at, *before = at ? now - 1 : NULL;
 	uint64_t taken = empty ? empty->end - empty->begin : 0, begin = get_begin(now);
@@ -616,8 +623,8 @@ static uint64_t idle_before(const struct nvs_timing *t, const struct times *time
 	return begin - before->end > taken ? begin - before->end - taken : 0;
 }
 
-static void fill_bracket(const struct nvs_timing *t, const struct channel *c, uint32_t at,
-			 const struct time *empty, struct nvs_timed *timed)
+static void fill_bracket(const struct nvs_bracket_times *t, const struct timed_channel *c,
+			 uint32_t at, const struct time *empty, struct nvs_submission_time *timed)
 {
 	const struct time *time = c->times.at + at;
 	uint64_t ns = time->end - get_begin(time);
@@ -627,15 +634,15 @@ static void fill_bracket(const struct nvs_timing *t, const struct channel *c, ui
 	timed->waited = time->waited;
 	timed->subtracted = c->empty.count;
 	timed->ns = ns > c->empty.ns ? ns - c->empty.ns : 0;
-	timed->brief = timed->subtracted && timed->ns <= c->empty.spread;
+	timed->too_short = timed->subtracted && timed->ns <= c->empty.spread;
 	timed->shared = time->shared == NVS_UNKNOWN || time->shared < ns ? time->shared : ns;
 	timed->idle = idle_before(t, &c->times, at, empty);
 }
 
-bool nvs_timing_of(struct nvs_timing *t, uint32_t channel, uint64_t sequence,
-		   struct nvs_timed *timed)
+bool nvs_bracket_times_get(struct nvs_bracket_times *t, uint32_t channel, uint64_t sequence,
+			   struct nvs_submission_time *timed)
 {
-	struct channel *c = nvs_number_get(&t->channels, channel);
+	struct timed_channel *c = nvs_number_get(&t->channels, channel);
 	const struct time *time, *empty;
 
 	if (!c)
@@ -648,7 +655,8 @@ bool nvs_timing_of(struct nvs_timing *t, uint32_t channel, uint64_t sequence,
 	empty = find_time(&c->empties, find_index(&c->empties, sequence), sequence);
 	if (empty && empty->end > time->begin)
 		empty = NULL;
-	*timed = (struct nvs_timed){.channel = channel, .kind = time->kind, .sequence = sequence};
+	*timed = (struct nvs_submission_time){
+		.channel = channel, .kind = time->kind, .sequence = sequence};
 	timed->reached = empty ? empty->begin : time->begin;
 	if (time->kind == NVS_TIMING_WORK)
 		fill_bracket(t, c, c->times.latest, empty, timed);
@@ -657,10 +665,10 @@ bool nvs_timing_of(struct nvs_timing *t, uint32_t channel, uint64_t sequence,
 	return true;
 }
 
-bool nvs_timing_session(const struct nvs_timing *t, uint32_t channel, uint64_t ns, int64_t *at,
-			uint64_t *give)
+bool nvs_bracket_times_to_session(const struct nvs_bracket_times *t, uint32_t channel, uint64_t ns,
+				  int64_t *at, uint64_t *give)
 {
-	const struct channel *c = nvs_number_get(&t->channels, channel);
+	const struct timed_channel *c = nvs_number_get(&t->channels, channel);
 
-	return c && c->known && nvs_gpuclock_session(t->clock, c->gpu, ns, at, give);
+	return c && c->known && nvs_gpuclock_to_session(t->clock, c->gpu, ns, at, give);
 }

@@ -22,7 +22,7 @@
 #include "decode/gpu/ops.h"
 
 /* Times are in ns of the GPU's clock, with a resolution of 32, unless noted. */
-struct nvs_timed {
+struct nvs_submission_time {
 	uint32_t channel, kind; /* enum nvs_timing_kind: DISPATCH or WORK */
 	uint64_t sequence;
 	uint64_t reached; /* when the GPU reached it; DISPATCH has it too */
@@ -31,7 +31,7 @@ struct nvs_timed {
 	uint64_t ns; /* duration: end - begin, minus an empty bracket if known */
 	bool waited; /* for work whose end is unknown: may include a wait */
 	bool subtracted; /* an empty bracket of this channel is known */
-	bool brief; /* and ns is within the spread of empty brackets: only known to be short */
+	bool too_short; /* and ns is within the spread of empty brackets: only known to be short */
 	uint64_t shared; /* time in the bracket during which another channel of the engine had a
 			  * bracket too, so its work may be included; NVS_UNKNOWN: unknown */
 	uint64_t idle; /* from the end of the channel's previous submission to begin; NVS_UNKNOWN:
@@ -40,7 +40,7 @@ struct nvs_timed {
 #define NVS_UNKNOWN UINT64_MAX
 
 /* Empty brackets of a channel, without those that contain other channels' work. */
-struct nvs_empty {
+struct nvs_empty_bracket {
 	uint64_t ns; /* median */
 	uint64_t spread; /* distance from it within which 80 % are; at least one clock step */
 	uint64_t count;
@@ -48,36 +48,38 @@ struct nvs_empty {
 
 /* Records without a usable time. */
 struct nvs_timing_faults {
-	uint64_t untold; /* dropped for lack of memory */
-	uint64_t twice; /* submissions with several records that differ: none is used */
+	uint64_t dropped; /* dropped for lack of memory */
+	uint64_t duplicates; /* submissions with several records that differ: none is used */
 	uint64_t wrong; /* end before begin, begin at 0, or longer than the session */
 };
 
-struct nvs_timing;
-struct nvs_timing *nvs_timing_new(void); /* NULL if memory is short */
-void nvs_timing_free(struct nvs_timing *t);
+struct nvs_bracket_times;
+struct nvs_bracket_times *nvs_bracket_times_new(void); /* NULL if memory is short */
+void nvs_bracket_times_free(struct nvs_bracket_times *t);
 /* Call with all records; others are ignored. Returns 0 or -ENOMEM. */
-int nvs_timing_record(struct nvs_timing *t, const struct nvs_rec *rec);
+int nvs_bracket_times_record(struct nvs_bracket_times *t, const struct nvs_rec *rec);
 /* Call with all operations in order: acquires and releases show what a submission waited for.
  * Returns 0 or -ENOMEM. */
-int nvs_timing_op(struct nvs_timing *t, const struct nvs_submission *s, const struct nvs_op *op);
+int nvs_bracket_times_op(struct nvs_bracket_times *t, const struct nvs_submission *s,
+			 const struct nvs_op *op);
 /* Call at the end of the pass, before the functions below. Returns 0 or -ENOMEM. */
-int nvs_timing_settle(struct nvs_timing *t, const struct nvs_trace *trace);
+int nvs_bracket_times_finish(struct nvs_bracket_times *t, const struct nvs_trace *trace);
 
 /* Returns true if there is any record of timing=. */
-bool nvs_timing_any(const struct nvs_timing *t);
+bool nvs_bracket_times_exist(const struct nvs_bracket_times *t);
 /* Returns false if the submission has no time. Fast if called in channel order. */
-bool nvs_timing_of(struct nvs_timing *t, uint32_t channel, uint64_t sequence,
-		   struct nvs_timed *timed);
+bool nvs_bracket_times_get(struct nvs_bracket_times *t, uint32_t channel, uint64_t sequence,
+			   struct nvs_submission_time *timed);
 /* Returns false if the channel has no known empty bracket. */
-bool nvs_timing_empty(const struct nvs_timing *t, uint32_t channel, struct nvs_empty *empty);
-const struct nvs_timing_faults *nvs_timing_faults(const struct nvs_timing *t);
+bool nvs_bracket_times_empty(const struct nvs_bracket_times *t, uint32_t channel,
+			     struct nvs_empty_bracket *empty);
+const struct nvs_timing_faults *nvs_timing_faults(const struct nvs_bracket_times *t);
 /*
  * Converts a time of a channel's GPU to ns since the start of the session, as
  * nvs_clock_since_start() does, with an error of at most *GIVE: uses the nearest two readings of
  * both clocks. Returns false if unknown.
  */
-bool nvs_timing_session(const struct nvs_timing *t, uint32_t channel, uint64_t ns, int64_t *at,
-			uint64_t *give);
+bool nvs_bracket_times_to_session(const struct nvs_bracket_times *t, uint32_t channel, uint64_t ns,
+				  int64_t *at, uint64_t *give);
 
 #endif

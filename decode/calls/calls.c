@@ -102,7 +102,7 @@ static struct nvs_call_api *get_api(struct nvs_calls *c, uint32_t number)
 static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)
 {
 	struct nvs_call_api *api = get_api(c, rec->api);
-	const char *text = nvs_tail(&rec->rec, rec->length);
+	const char *text = nvs_record_tail(&rec->rec, rec->length);
 	char *own, *end, *p, *group;
 	uint32_t n = 0;
 
@@ -299,7 +299,7 @@ static int take_call(struct nvs_calls *c, const struct nvs_rec_call *rec)
 	struct nvs_call call = {
 		.stack = NVS_NONE, .uncounted = c->uncounted, .tally.unseen = c->uncounted};
 	struct nvs_call_api *api = get_api(c, rec->api);
-	const uint8_t *tail = nvs_tail(&rec->rec, rec->nargs * 8ull + rec->bytes);
+	const uint8_t *tail = nvs_record_tail(&rec->rec, rec->nargs * 8ull + rec->bytes);
 	int r;
 
 	if (rec->api >= NVS_MAX_NUMBER)
@@ -385,9 +385,9 @@ void nvs_calls_op(struct nvs_calls *c, const struct nvs_op *op)
 		return;
 	/* Copies identified as code were made in the same call. */
 	if (op->kind == NVS_OP_CODE)
-		nvs_tally_code(&c->now->tally, op);
+		nvs_tally_add_code(&c->now->tally, op);
 	else
-		nvs_tally_op(&c->now->tally, op);
+		nvs_tally_add(&c->now->tally, op);
 }
 
 int nvs_calls_record(struct nvs_calls *c, const struct nvs_rec *rec)
@@ -408,7 +408,7 @@ int nvs_calls_record(struct nvs_calls *c, const struct nvs_rec *rec)
 	}
 }
 
-const struct nvs_call_api *nvs_calls_api(const struct nvs_calls *c, uint32_t *at)
+const struct nvs_call_api *nvs_calls_next_api(const struct nvs_calls *c, uint32_t *at)
 {
 	const struct nvs_call_api *api = NULL;
 
@@ -417,17 +417,17 @@ const struct nvs_call_api *nvs_calls_api(const struct nvs_calls *c, uint32_t *at
 	return api;
 }
 
-const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *c, uint32_t *at)
+const struct nvs_call_api *nvs_calls_next_unobserved(const struct nvs_calls *c, uint32_t *at)
 {
 	const struct nvs_call_api *api;
 
 	do
-		api = nvs_calls_api(c, at);
+		api = nvs_calls_next_api(c, at);
 	while (api && !api->passed);
 	return api;
 }
 
-int nvs_calls_end(struct nvs_calls *c)
+int nvs_calls_finish(struct nvs_calls *c)
 {
 	int r = 0;
 

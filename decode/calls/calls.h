@@ -38,11 +38,11 @@ int nvs_calls_submission(struct nvs_calls *calls, const struct nvs_submission *s
 /* Adds an operation of the latest submission to the tally of its call. */
 void nvs_calls_op(struct nvs_calls *calls, const struct nvs_op *op);
 int nvs_calls_record(struct nvs_calls *calls, const struct nvs_rec *rec);
-int nvs_calls_end(struct nvs_calls *calls);
+int nvs_calls_finish(struct nvs_calls *calls);
 /* Iterates over entry points: returns the first with number *AT or above and advances *AT, or
  * returns NULL. */
-const struct nvs_call_api *nvs_calls_api(const struct nvs_calls *calls, uint32_t *at);
+const struct nvs_call_api *nvs_calls_next_api(const struct nvs_calls *calls, uint32_t *at);
 /* The same for entry points that were looked up but are not observed. */
-const struct nvs_call_api *nvs_calls_passed(const struct nvs_calls *calls, uint32_t *at);
+const struct nvs_call_api *nvs_calls_next_unobserved(const struct nvs_calls *calls, uint32_t *at);
 
 #endif

@@ -16,9 +16,9 @@ struct consuming {
 	struct nvs_trace *trace;
 	struct nvs_consumer consumer;
 	void *arg;
-	struct nvs_reading *reading;
+	struct nvs_pass *reading;
 	struct nvs_handles *handles; /* NULL: not needed, like the next two */
-	struct nvs_continuity *progress;
+	struct nvs_progress_check *progress;
 	struct nvs_images *images;
 	const struct nvs_call *now; /* of the current submission */
 	int said; /* result of the consumer's callback that ended the pass */
@@ -47,9 +47,9 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	int r = 0;
 
 	if (x->progress && op->kind == NVS_OP_RELEASE)
-		r = nvs_continuity_release(x->progress, x->trace, s, op);
+		r = nvs_progress_check_release(x->progress, x->trace, s, op);
 	if (op->kind == NVS_OP_LAUNCH)
-		q = nvs_reading_qmd(x->reading, op);
+		q = nvs_pass_qmd(x->reading, op);
 	if (q) {
 		grid = (struct nvs_grid){.program = q->program,
 					 .registers = q->registers,
@@ -73,7 +73,7 @@ static int report_launch(struct consuming *x, const struct nvs_call *call)
 
 	if (!nvs_call_kind(call, NVS_KIND_FUNCTION, &launch.function))
 		return 0;
-	k = nvs_handles_kernel_of(x->handles, launch.function);
+	k = nvs_handles_get_kernel(x->handles, launch.function);
 	if (!k)
 		return -ENOMEM;
 	launch.kernel = k->name;
@@ -91,7 +91,7 @@ static int report_launch(struct consuming *x, const struct nvs_call *call)
 static int report_graph(struct consuming *x, uint64_t handle, uint32_t event,
 			const struct nvs_call *call)
 {
-	const struct nvs_exec *e = nvs_handles_exec_of(x->handles, handle);
+	const struct nvs_exec *e = nvs_handles_get_exec(x->handles, handle);
 	struct nvs_graph graph = {.event = event, .call = call, .handles = x->handles};
 
 	if (!e)
@@ -113,7 +113,7 @@ const char *nvs_graph_kernel(const struct nvs_graph *graph, uint32_t node)
 {
 	const struct nvs_graph_node *n = node < graph->nnodes ? graph->nodes + node : NULL;
 	const struct nvs_kernel *k = n && !n->type
-					     ? nvs_handles_kernel_of(graph->handles, n->function)
+					     ? nvs_handles_get_kernel(graph->handles, n->function)
 					     : NULL;
 
 	return k ? k->name : "";
@@ -143,7 +143,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	int r = x->handles ? nvs_handles_record(x->handles, rec) : 0;
 
 	if (x->progress)
-		nvs_continuity_record(x->progress, rec);
+		nvs_progress_check_record(x->progress, rec);
 	if (!r && x->consumer.graph && rec->type == NVS_REC_GRAPH && rec->flags & NVS_GRAPH_LAST)
 		r = report_graph(x, graph->exec, graph->event, NULL);
 	if (!r && x->images) {
@@ -159,7 +159,7 @@ static int on_end(void *arg)
 	const struct nvs_trace_image *image;
 	int r = 0;
 
-	while (!r && x->images && (image = nvs_images_rest(x->images)))
+	while (!r && x->images && (image = nvs_images_next_incomplete(x->images)))
 		r = ASK(x, image, image);
 	return r;
 }
@@ -169,7 +169,7 @@ static int on_end(void *arg)
 static int prepare_reader(struct consuming *x)
 {
 	const struct nvs_consumer *c = &x->consumer;
-	struct nvs_reader reader = {
+	struct nvs_pass_reader reader = {
 		.arg = x,
 		.submission = c->submission || c->operation ? on_submission : NULL,
 		.op = c->operation || c->finding ? on_op : NULL,
@@ -181,14 +181,14 @@ static int prepare_reader(struct consuming *x)
 		.tallies = c->flags & NVS_READ_TALLIES,
 	};
 
-	x->reading = nvs_reading_new(x->trace);
+	x->reading = nvs_pass_new(x->trace);
 	if ((c->launch || c->graph) && !(x->handles = nvs_handles_new()))
 		return -ENOMEM;
 	if (c->image && !(x->images = nvs_images_new()))
 		return -ENOMEM;
-	if (c->finding && !(x->progress = nvs_continuity_new()))
+	if (c->finding && !(x->progress = nvs_progress_check_new()))
 		return -ENOMEM;
-	return x->reading ? nvs_reading_add(x->reading, &reader) : -ENOMEM;
+	return x->reading ? nvs_pass_add(x->reading, &reader) : -ENOMEM;
 }
 
 int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer, void *arg,
@@ -210,7 +210,7 @@ int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer,
 	if (r)
 		nvs_fail(err, r, "%s: out of memory", path);
 	else
-		r = nvs_reading_run(x.reading, err);
+		r = nvs_pass_run(x.reading, err);
 	for (uint32_t i = 0; !r && !x.said && (f = nvs_trace_finding(trace, i)); i++)
 		ASK(&x, finding, f);
 	if (x.said < 0)
@@ -218,16 +218,16 @@ int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer,
 			 strerror(-x.said));
 	else if (r < 0 && !err->text[0])
 		nvs_fail(err, r, "%s: not enough memory for its contents", path);
-	nvs_reading_free(x.reading);
+	nvs_pass_free(x.reading);
 	nvs_handles_free(x.handles);
-	nvs_continuity_free(x.progress);
+	nvs_progress_check_free(x.progress);
 	nvs_images_free(x.images);
 	return x.said ? x.said : r;
 }
 
 bool nvs_trace_short(void)
 {
-	return nvs_budget_short();
+	return nvs_budget_exceeded();
 }
 
 size_t nvs_struct_size(const char *name)

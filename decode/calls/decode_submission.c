@@ -11,12 +11,12 @@
 #include "decode/gpu/qmd.h"
 #include "decode/trace/callsite.h"
 
-struct nvs_attach {
+struct nvs_submission_decoder {
 	struct nvs_trace *trace;
-	struct nvs_attach_sink sink;
+	struct nvs_submission_sink sink;
 	struct nvs_ops *ops;
 	struct nvs_numbers channels; /* struct nvs_ops_channel */
-	struct nvs_numbers threads; /* struct thread */
+	struct nvs_numbers threads; /* struct returned_calls */
 	struct nvs_numbers callers; /* by stack: nvs_callsite_caller() */
 	const struct nvs_submission *now; /* current submission */
 };
@@ -24,21 +24,21 @@ struct nvs_attach {
 #define MOST_DEPTH 8u /* maximum depth of nested calls that is distinguished */
 
 /* For each depth, the number of returned calls at that depth or less. */
-struct thread {
+struct returned_calls {
 	uint64_t returned[MOST_DEPTH];
 };
 
 static void pass_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
 		     const struct nvs_class *cls)
 {
-	struct nvs_attach *f = arg;
+	struct nvs_submission_decoder *f = arg;
 
 	f->sink.run(f->sink.arg, c, run, cls);
 }
 
 static void pass_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_fault *fault)
 {
-	struct nvs_attach *f = arg;
+	struct nvs_submission_decoder *f = arg;
 
 	if (f->sink.fault)
 		f->sink.fault(f->sink.arg, fault);
@@ -46,14 +46,15 @@ static void pass_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb
 
 static void pass_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 {
-	struct nvs_attach *f = arg;
+	struct nvs_submission_decoder *f = arg;
 
 	f->sink.op(f->sink.arg, f->now, op);
 }
 
-struct nvs_attach *nvs_attach_new(struct nvs_trace *trace, const struct nvs_attach_sink *sink)
+struct nvs_submission_decoder *nvs_submission_decoder_new(struct nvs_trace *trace,
+							  const struct nvs_submission_sink *sink)
 {
-	struct nvs_attach *f = calloc(1, sizeof(*f));
+	struct nvs_submission_decoder *f = calloc(1, sizeof(*f));
 	struct nvs_ops_sink ops = {sink->run ? pass_run : NULL, pass_fault,
 				   sink->op ? pass_op : NULL, f};
 
@@ -69,7 +70,7 @@ struct nvs_attach *nvs_attach_new(struct nvs_trace *trace, const struct nvs_atta
 	return f;
 }
 
-void nvs_attach_free(struct nvs_attach *f)
+void nvs_submission_decoder_free(struct nvs_submission_decoder *f)
 {
 	if (!f)
 		return;
@@ -86,7 +87,7 @@ static int bind_object(void *arg, const struct nvs_trace_object *object)
 	return 0;
 }
 
-static void set_defaults(const struct nvs_attach *f, const struct nvs_trace_channel *c,
+static void set_defaults(const struct nvs_submission_decoder *f, const struct nvs_trace_channel *c,
 			 struct nvs_ops_channel_info *info)
 {
 	const struct nvs_rec_gpu *gpu = c->known ? nvs_trace_gpu(f->trace, c->rec.gpu) : NULL;
@@ -101,7 +102,7 @@ static void set_defaults(const struct nvs_attach *f, const struct nvs_trace_chan
 	}
 }
 
-static int make_channel(struct nvs_attach *f, const struct nvs_trace_channel *tc)
+static int make_channel(struct nvs_submission_decoder *f, const struct nvs_trace_channel *tc)
 {
 	struct nvs_ops_channel_info info = {.number = tc->channel};
 	struct nvs_ops_channel *c;
@@ -119,12 +120,13 @@ static int make_channel(struct nvs_attach *f, const struct nvs_trace_channel *tc
 }
 
 /* Returns the decoder's channel, or NULL if there is none yet. */
-static struct nvs_ops_channel *get_channel(const struct nvs_attach *f, uint32_t number)
+static struct nvs_ops_channel *get_channel(const struct nvs_submission_decoder *f, uint32_t number)
 {
 	return nvs_number_get(&f->channels, number);
 }
 
-const struct nvs_qmd *nvs_attach_qmd(const struct nvs_attach *f, const struct nvs_op *op)
+const struct nvs_qmd *nvs_decode_qmd(const struct nvs_submission_decoder *f,
+				     const struct nvs_op *op)
 {
 	return nvs_ops_qmd(f->ops, op);
 }
@@ -134,7 +136,7 @@ static uint32_t clamp_depth(uint32_t depth)
 	return depth < MOST_DEPTH ? depth : MOST_DEPTH - 1;
 }
 
-static uint64_t get_caller(struct nvs_attach *f, uint32_t stack)
+static uint64_t get_caller(struct nvs_submission_decoder *f, uint32_t stack)
 {
 	uintptr_t caller = (uintptr_t)nvs_number_get(&f->callers, stack);
 
@@ -148,27 +150,28 @@ static uint64_t get_caller(struct nvs_attach *f, uint32_t stack)
 
 /* Returns a value that the submissions of one call share: its thread, its depth, and how many calls
  * have returned there before; if calls are not recorded, the driver's caller. */
-static uint64_t compute_origin(struct nvs_attach *f, const struct nvs_submission *s)
+static uint64_t compute_origin(struct nvs_submission_decoder *f, const struct nvs_submission *s)
 {
 	uint32_t depth = clamp_depth(s->rec->rec.flags >> NVS_SUB_CALL_SHIFT);
-	const struct thread *t = nvs_number_get(&f->threads, s->rec->thread);
+	const struct returned_calls *t = nvs_number_get(&f->threads, s->rec->thread);
 	uint64_t thread = (uint64_t)s->rec->thread << 40;
 
 	return depth ? thread | (uint64_t)depth << 36 | ((t ? t->returned[depth] : 0) & 0xfffffffff)
 		     : thread | (get_caller(f, s->rec->stack) & 0xfffffffff);
 }
 
-static void count_return(struct nvs_attach *f, const struct nvs_rec_call *rec)
+static void count_return(struct nvs_submission_decoder *f, const struct nvs_rec_call *rec)
 {
-	struct thread *t = rec->thread < NVS_MAX_NUMBER
-				   ? nvs_number_make(&f->threads, rec->thread, sizeof(*t))
-				   : NULL;
+	struct returned_calls *t = rec->thread < NVS_MAX_NUMBER
+					   ? nvs_number_make(&f->threads, rec->thread, sizeof(*t))
+					   : NULL;
 
 	for (uint32_t i = clamp_depth(rec->depth); t && i < MOST_DEPTH; i++)
 		t->returned[i]++;
 }
 
-int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, uint64_t tag)
+int nvs_decode_submission(struct nvs_submission_decoder *f, const struct nvs_submission *s,
+			  uint64_t tag)
 {
 	uint32_t number = s->channel->channel;
 	struct nvs_segment_iter it = nvs_segments(s);
@@ -193,14 +196,14 @@ int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, 
 		if (seg.data)
 			nvs_ops_feed(c, seg.data, seg.bytes / 4);
 		else if (gp.dwords)
-			nvs_ops_missing(c);
+			nvs_ops_skip_segment(c);
 	}
 	nvs_ops_end(c);
 	f->now = NULL;
 	return 0;
 }
 
-static void bind_new_object(struct nvs_attach *f, const struct nvs_rec_object *rec)
+static void bind_new_object(struct nvs_submission_decoder *f, const struct nvs_rec_object *rec)
 {
 	const struct nvs_trace_channel *tc = nvs_trace_channel_of(f->trace, rec->client,
 								  rec->parent);
@@ -210,7 +213,7 @@ static void bind_new_object(struct nvs_attach *f, const struct nvs_rec_object *r
 		nvs_ops_channel_object(c, rec->object_class);
 }
 
-int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec)
+int nvs_decode_record(struct nvs_submission_decoder *f, const struct nvs_rec *rec)
 {
 	struct nvs_ops_channel *c;
 

@@ -3,7 +3,7 @@
  * Decodes the submissions of a trace while it is read: one nvs_ops_channel for each channel, with
  * classes bound from the channel's record, the engine objects allocated under it, and the chip.
  *
- * Call nvs_attach_submission and nvs_attach_record from the consumer's callbacks (with
+ * Call nvs_decode_submission and nvs_decode_record from the consumer's callbacks (with
  * NVS_READ_WHOLE).
  */
 #ifndef NVSNOOP_DECODE_CALLS_DECODE_SUBMISSION_H
@@ -12,10 +12,10 @@
 #include "nvsnoop/decode.h"
 #include "decode/gpu/ops.h"
 
-struct nvs_attach;
+struct nvs_submission_decoder;
 
 /* Callbacks, each may be NULL. S is the current submission. */
-struct nvs_attach_sink {
+struct nvs_submission_sink {
 	void (*entry)(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
 		      const struct nvs_gp *gp);
 	void (*run)(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
@@ -25,14 +25,17 @@ struct nvs_attach_sink {
 	void *arg;
 };
 
-struct nvs_attach *nvs_attach_new(struct nvs_trace *trace, const struct nvs_attach_sink *sink);
-void nvs_attach_free(struct nvs_attach *f);
+struct nvs_submission_decoder *nvs_submission_decoder_new(struct nvs_trace *trace,
+							  const struct nvs_submission_sink *sink);
+void nvs_submission_decoder_free(struct nvs_submission_decoder *f);
 
 /* TAG is returned in nvs_op.code. Returns 0 or -ENOMEM. */
-int nvs_attach_submission(struct nvs_attach *f, const struct nvs_submission *s, uint64_t tag);
-int nvs_attach_record(struct nvs_attach *f, const struct nvs_rec *rec);
+int nvs_decode_submission(struct nvs_submission_decoder *f, const struct nvs_submission *s,
+			  uint64_t tag);
+int nvs_decode_record(struct nvs_submission_decoder *f, const struct nvs_rec *rec);
 
 /* Returns the descriptor of a LAUNCH, or NULL if it is unknown. Valid while op() runs. */
-const struct nvs_qmd *nvs_attach_qmd(const struct nvs_attach *f, const struct nvs_op *op);
+const struct nvs_qmd *nvs_decode_qmd(const struct nvs_submission_decoder *f,
+				     const struct nvs_op *op);
 
 #endif

@@ -14,46 +14,47 @@
 void nvs_edges_begin(struct nvs_edges *e, uint32_t event)
 {
 	e->event = event;
-	e->ntold = 0;
-	e->heard = e->lacking = false;
+	e->nevent_edges = 0;
+	e->has_record = e->is_incomplete = false;
 }
 
 int nvs_edges_record(struct nvs_edges *e, const struct nvs_rec_graph_edges *rec)
 {
-	const struct nvs_graph_edge *edges = nvs_tail(&rec->rec,
-						      (uint64_t)rec->nedges * sizeof(*edges));
+	const struct nvs_graph_edge *edges =
+		nvs_record_tail(&rec->rec, (uint64_t)rec->nedges * sizeof(*edges));
 
-	e->heard = true;
-	e->lacking |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
+	e->has_record = true;
+	e->is_incomplete |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
 	for (uint32_t i = 0; i < rec->nedges; i++) {
-		void *more = nvs_grow(e->told, e->ntold, &e->told_room, sizeof(*e->told), 16,
-				      MAX_EDGES);
+		void *more = nvs_grow(e->told, e->nevent_edges, &e->event_edge_room,
+				      sizeof(*e->told), 16, MAX_EDGES);
 
 		if (!more)
-			return e->told_room > MAX_EDGES / 2 ? -E2BIG : -ENOMEM;
+			return e->event_edge_room > MAX_EDGES / 2 ? -E2BIG : -ENOMEM;
 		e->told = more;
-		e->told[e->ntold++] = edges[i];
+		e->told[e->nevent_edges++] = edges[i];
 	}
 	return 0;
 }
 
 /* ---- from handles to places ---- */
 
-struct place {
+struct handle_position {
 	uint64_t handle;
 	uint32_t index;
 };
 
 static int compare_handles(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct handle_position *x = a, *y = b;
 
 	return NVS_CMP(x->handle, y->handle) ?: NVS_CMP(x->index, y->index);
 }
 
-static bool find_place(const struct place *places, uint32_t n, uint64_t handle, uint32_t *index)
+static bool find_place(const struct handle_position *places, uint32_t n, uint64_t handle,
+		       uint32_t *index)
 {
-	size_t i = NVS_BELOW(places, n, handle, handle);
+	size_t i = NVS_COUNT_BELOW(places, n, handle, handle);
 
 	*index = i < n ? places[i].index : 0;
 	return i < n && places[i].handle == handle;
@@ -76,15 +77,15 @@ static void make_room(struct nvs_edges *e, uint32_t at, uint32_t end, uint32_t n
 	e->n = kept;
 }
 
-static int add_links(struct nvs_edges *e, const struct place *places, uint32_t n)
+static int add_links(struct nvs_edges *e, const struct handle_position *places, uint32_t n)
 {
-	for (uint32_t i = 0; i < e->ntold; i++) {
+	for (uint32_t i = 0; i < e->nevent_edges; i++) {
 		struct nvs_graph_link l = {.type = e->told[i].type};
 		void *more;
 
 		if (!find_place(places, n, e->told[i].from, &l.from) ||
 		    !find_place(places, n, e->told[i].to, &l.to)) {
-			e->lacking = true;
+			e->is_incomplete = true;
 			continue;
 		}
 		more = nvs_grow(e->links, e->n, &e->room, sizeof(*e->links), 16, MAX_EDGES);
@@ -96,21 +97,21 @@ static int add_links(struct nvs_edges *e, const struct place *places, uint32_t n
 	return 0;
 }
 
-int nvs_edges_settle(struct nvs_edges *e, const struct nvs_graph_node *nodes, uint32_t n,
+int nvs_edges_finish(struct nvs_edges *e, const struct nvs_graph_node *nodes, uint32_t n,
 		     uint32_t at, uint32_t end, bool others)
 {
-	struct place *places = malloc((n + 1ul) * sizeof(*places));
+	struct handle_position *places = malloc((n + 1ul) * sizeof(*places));
 	int r;
 
 	if (!places)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		places[i] = (struct place){nodes[i].node, at + i};
+		places[i] = (struct handle_position){nodes[i].node, at + i};
 	qsort(places, n, sizeof(*places), compare_handles);
 	make_room(e, at, end, n);
 	r = add_links(e, places, n);
 	free(places);
-	e->known = (e->known || !others) && !e->lacking && (e->heard || !n);
+	e->known = (e->known || !others) && !e->is_incomplete && (e->has_record || !n);
 	nvs_edges_begin(e, 0);
 	return r;
 }
@@ -165,7 +166,7 @@ static void walk_paths(struct paths *p, const struct nvs_edges *e)
 
 /* A node comes after the one that contains it. */
 static void find_parents(struct paths *p, const struct nvs_graph_node *nodes, uint32_t n,
-			 const struct place *places)
+			 const struct handle_position *places)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t parent;
@@ -193,11 +194,11 @@ static void prepare_paths(struct paths *p, const struct nvs_edges *e, uint32_t n
 			p->ready[p->nready++] = i;
 }
 
-int nvs_edges_longest(const struct nvs_edges *e, const struct nvs_graph_node *nodes, uint32_t n,
-		      uint32_t *longest)
+int nvs_edges_longest_path(const struct nvs_edges *e, const struct nvs_graph_node *nodes,
+			   uint32_t n, uint32_t *longest)
 {
 	uint32_t *room = calloc(6ul * n + e->n + 1, sizeof(*room));
-	struct place *places = malloc((n + 1ul) * sizeof(*places));
+	struct handle_position *places = malloc((n + 1ul) * sizeof(*places));
 	struct paths p = {room,
 			  room + 6ul * n,
 			  room + n,
@@ -212,7 +213,7 @@ int nvs_edges_longest(const struct nvs_edges *e, const struct nvs_graph_node *no
 	*longest = 0;
 	if (room && places && e->known) {
 		for (uint32_t i = 0; i < n; i++)
-			places[i] = (struct place){nodes[i].node, i};
+			places[i] = (struct handle_position){nodes[i].node, i};
 		qsort(places, n, sizeof(*places), compare_handles);
 		find_parents(&p, nodes, n, places);
 		prepare_paths(&p, e, n);

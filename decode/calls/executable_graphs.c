@@ -159,12 +159,12 @@ static int set_node(struct nvs_exec *e, const struct nvs_graph_node *node,
 /* ---- many nodes at once ---- */
 
 /* The containers of the current node. */
-struct nest {
+struct container_nest {
 	uint64_t in[MAX_NEST];
 	uint32_t n;
 };
 
-static uint32_t get_depth(struct nest *nest, const struct nvs_graph_node *node)
+static uint32_t get_depth(struct container_nest *nest, const struct nvs_graph_node *node)
 {
 	uint32_t depth;
 
@@ -179,7 +179,7 @@ static uint32_t get_depth(struct nest *nest, const struct nvs_graph_node *node)
 /* Returns the index after the last node inside the one at INDEX. */
 static uint32_t find_end(const struct nvs_exec *e, uint32_t index, uint32_t end)
 {
-	struct nest nest = {.in = {e->nodes[index].node}, .n = 1};
+	struct container_nest nest = {.in = {e->nodes[index].node}, .n = 1};
 	uint32_t i = index + 1;
 
 	while (i < end && get_depth(&nest, e->nodes + i))
@@ -191,7 +191,7 @@ static uint32_t find_end(const struct nvs_exec *e, uint32_t index, uint32_t end)
 static bool same_shape(const struct nvs_graph_node *a, const struct nvs_graph_node *b, uint32_t n,
 		       uint64_t root)
 {
-	struct nest in_a = {.in = {root}, .n = !!root}, in_b = in_a;
+	struct container_nest in_a = {.in = {root}, .n = !!root}, in_b = in_a;
 
 	for (uint32_t i = 0; i < n; i++)
 		if (a[i].type != b[i].type || get_depth(&in_a, a + i) != get_depth(&in_b, b + i))
@@ -248,7 +248,7 @@ static int apply_change(struct nvs_exec *e, bool child)
 		}
 		end = find_end(e, at++, old);
 	}
-	r = nvs_edges_settle(&e->edges, e->nodes + from, e->nnodes - from, at, end, child);
+	r = nvs_edges_finish(&e->edges, e->nodes + from, e->nnodes - from, at, end, child);
 	if (r)
 		return r;
 	if (e->nnodes - from != end - at ||
@@ -292,7 +292,7 @@ static int end_event(struct nvs_exec *e, const struct nvs_rec_graph *rec,
 	if (!changes_many(rec->event))
 		return e->edges.event != NVS_GRAPH_INSTANTIATED || e->edges.event != rec->event
 			       ? 0
-			       : nvs_edges_settle(&e->edges, e->nodes, e->nnodes, 0, 0, false);
+			       : nvs_edges_finish(&e->edges, e->nodes, e->nnodes, 0, 0, false);
 	allowed = !child || take_allowance(e, e->nnodes + e->edges.n);
 	if (allowed)
 		announce_change(watch, e, NVS_NONE);
@@ -303,8 +303,8 @@ static int end_event(struct nvs_exec *e, const struct nvs_rec_graph *rec,
 int nvs_exec_record(struct nvs_exec *e, const struct nvs_rec_graph *rec,
 		    const struct nvs_exec_watch *watch)
 {
-	const struct nvs_graph_node *nodes = nvs_tail(&rec->rec,
-						      (uint64_t)rec->nnodes * sizeof(*nodes));
+	const struct nvs_graph_node *nodes =
+		nvs_record_tail(&rec->rec, (uint64_t)rec->nnodes * sizeof(*nodes));
 	int r = 0;
 
 	e->given += rec->nnodes;

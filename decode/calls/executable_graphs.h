@@ -28,9 +28,9 @@ struct nvs_exec {
 };
 
 /* Called before node INDEX of EXEC changes; NVS_NONE: any node may. */
-typedef void nvs_exec_changes(void *arg, struct nvs_exec *exec, uint32_t index);
+typedef void nvs_exec_changing_fn(void *arg, struct nvs_exec *exec, uint32_t index);
 struct nvs_exec_watch {
-	nvs_exec_changes *changes; /* may be NULL */
+	nvs_exec_changing_fn *changes; /* may be NULL */
 	void *arg;
 };
 

@@ -25,7 +25,7 @@ struct meaning {
 
 enum { KIND_FUNCTION = 1, KIND_EXEC, KIND_GRAPH };
 
-struct named {
+struct named_kernel {
 	struct nvs_kernel kernel;
 	UT_hash_handle hh;
 	char text[];
@@ -33,7 +33,7 @@ struct named {
 
 struct nvs_handles {
 	struct meaning *meanings;
-	struct named *names;
+	struct named_kernel *names;
 	struct nvs_kernel **kernels;
 	struct nvs_exec **execs;
 	uint32_t nkernels, kernel_room, nexecs, exec_room;
@@ -45,7 +45,7 @@ struct nvs_handles *nvs_handles_new(void)
 	return calloc(1, sizeof(struct nvs_handles));
 }
 
-void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changes *changes, void *arg)
+void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changing_fn *changes, void *arg)
 {
 	h->watch = (struct nvs_exec_watch){changes, arg};
 }
@@ -113,7 +113,7 @@ static bool make_room(void **list, uint32_t used, uint32_t *room)
 static struct nvs_kernel *get_kernel_by_name(struct nvs_handles *h, const char *name, size_t length,
 					     uint64_t handle)
 {
-	struct named *n = NULL;
+	struct named_kernel *n = NULL;
 
 	if (length)
 		HASH_FIND(hh, h->names, name, length, n);
@@ -135,7 +135,7 @@ static struct nvs_kernel *get_kernel_by_name(struct nvs_handles *h, const char *
 	return &n->kernel;
 }
 
-struct nvs_kernel *nvs_handles_kernel_of(struct nvs_handles *h, uint64_t function)
+struct nvs_kernel *nvs_handles_get_kernel(struct nvs_handles *h, uint64_t function)
 {
 	struct meaning *m = make_meaning(h, function, KIND_FUNCTION);
 
@@ -156,13 +156,13 @@ static int name_handle(struct nvs_handles *h, uint64_t handle, const char *name,
 
 int nvs_handles_kernel(struct nvs_handles *h, const struct nvs_rec_kernel *rec)
 {
-	const char *name = nvs_tail(&rec->rec, rec->length);
+	const char *name = nvs_record_tail(&rec->rec, rec->length);
 	size_t length = strnlen(name, rec->length);
 	struct nvs_kernel *k;
 
 	if (length && name_handle(h, rec->function, name, length))
 		return -ENOMEM;
-	k = nvs_handles_kernel_of(h, rec->function);
+	k = nvs_handles_get_kernel(h, rec->function);
 	if (!k)
 		return -ENOMEM;
 	if (rec->rec.flags & NVS_KERNEL_ATTRS) {
@@ -202,7 +202,7 @@ static struct nvs_exec *new_exec(struct nvs_handles *h, uint64_t handle)
 	return e;
 }
 
-struct nvs_exec *nvs_handles_exec_of(struct nvs_handles *h, uint64_t handle)
+struct nvs_exec *nvs_handles_get_exec(struct nvs_handles *h, uint64_t handle)
 {
 	struct meaning *m = make_meaning(h, handle, KIND_EXEC);
 

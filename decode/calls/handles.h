@@ -20,7 +20,7 @@ struct nvs_kernel {
 struct nvs_handles;
 struct nvs_handles *nvs_handles_new(void); /* NULL if memory is short */
 /* Calls CHANGES as described in executable_graphs.h. */
-void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changes *changes, void *arg);
+void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changing_fn *changes, void *arg);
 void nvs_handles_free(struct nvs_handles *h);
 
 /* Call in trace order, before the call is examined. Returns 0 or -ENOMEM. */
@@ -32,8 +32,8 @@ int nvs_handles_edges(struct nvs_handles *h, const struct nvs_rec_graph_edges *r
 int nvs_handles_record(struct nvs_handles *h, const struct nvs_rec *rec);
 
 /* Adds the entry if it is missing. Returns NULL if memory is short. */
-struct nvs_kernel *nvs_handles_kernel_of(struct nvs_handles *h, uint64_t function);
-struct nvs_exec *nvs_handles_exec_of(struct nvs_handles *h, uint64_t exec);
+struct nvs_kernel *nvs_handles_get_kernel(struct nvs_handles *h, uint64_t function);
+struct nvs_exec *nvs_handles_get_exec(struct nvs_handles *h, uint64_t exec);
 uint32_t nvs_handles_kernel_count(const struct nvs_handles *h);
 struct nvs_kernel *nvs_handles_kernel_at(const struct nvs_handles *h, uint32_t index);
 uint32_t nvs_handles_exec_count(const struct nvs_handles *h);

@@ -8,7 +8,7 @@
 #include "decode/trace/maps.h"
 
 struct nvs_hostmem {
-	struct nvs_maps ranges; /* in a single address space; kind: enum nvs_memory */
+	struct nvs_maps ranges; /* in a single address space; kind: enum nvs_memory_kind */
 	uint32_t next; /* number of the next range */
 };
 
@@ -24,11 +24,11 @@ void nvs_hostmem_free(struct nvs_hostmem *h)
 	free(h);
 }
 
-enum nvs_memory nvs_hostmem_kind(const struct nvs_hostmem *h, uint64_t address)
+enum nvs_memory_kind nvs_hostmem_kind(const struct nvs_hostmem *h, uint64_t address)
 {
 	const struct nvs_mapping *m = nvs_maps_find(&h->ranges, 0, address);
 
-	return m ? (enum nvs_memory)m->kind : NVS_MEMORY_PAGEABLE;
+	return m ? (enum nvs_memory_kind)m->kind : NVS_MEMORY_PAGEABLE;
 }
 
 static void remove_range(struct nvs_hostmem *h, uint64_t start)
@@ -39,7 +39,8 @@ static void remove_range(struct nvs_hostmem *h, uint64_t start)
 		nvs_maps_remove(&h->ranges, m->map);
 }
 
-static int add_range(struct nvs_hostmem *h, uint64_t start, uint64_t size, enum nvs_memory kind)
+static int add_range(struct nvs_hostmem *h, uint64_t start, uint64_t size,
+		     enum nvs_memory_kind kind)
 {
 	struct nvs_mapping m = {.map = h->next, .kind = kind, .address = start, .size = size};
 
@@ -52,7 +53,7 @@ static int add_range(struct nvs_hostmem *h, uint64_t start, uint64_t size, enum 
 
 /* Adds the range that CALL returned. The driver chooses the pitch of pitched memory. */
 static int add_allocation(struct nvs_hostmem *h, const struct nvs_call *call, uint64_t address,
-			  enum nvs_memory kind)
+			  enum nvs_memory_kind kind)
 {
 	uint64_t size, height = 1;
 
@@ -87,7 +88,7 @@ int nvs_hostmem_call(struct nvs_hostmem *h, const struct nvs_call *call)
 	return 0;
 }
 
-const char *nvs_memory_name(enum nvs_memory kind)
+const char *nvs_memory_name(enum nvs_memory_kind kind)
 {
 	static const char *const names[] = {"pageable", "pinned", "managed", "device", ""};
 

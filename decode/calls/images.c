@@ -6,7 +6,7 @@
 
 #define MAX_OPEN 64u /* incomplete images at the same time: one for each loading thread */
 
-struct open {
+struct open_image {
 	struct nvs_trace_image image;
 	uint8_t *data;
 	size_t room;
@@ -14,7 +14,7 @@ struct open {
 };
 
 struct nvs_images {
-	struct open open[MAX_OPEN];
+	struct open_image open[MAX_OPEN];
 	uint32_t n;
 	struct nvs_trace_image told;
 	uint8_t *data; /* bytes of `told` */
@@ -36,7 +36,7 @@ void nvs_images_free(struct nvs_images *all)
 }
 
 /* Removes a finished image from the open ones; the caller delivers it next. */
-static const struct nvs_trace_image *take_image(struct nvs_images *all, struct open *o)
+static const struct nvs_trace_image *take_image(struct nvs_images *all, struct open_image *o)
 {
 	uint64_t have = o->image.ndata;
 
@@ -50,7 +50,7 @@ static const struct nvs_trace_image *take_image(struct nvs_images *all, struct o
 	return &all->told;
 }
 
-static struct open *find_open(struct nvs_images *all, uint32_t number)
+static struct open_image *find_open(struct nvs_images *all, uint32_t number)
 {
 	for (uint32_t i = 0; i < all->n; i++)
 		if (all->open[i].image.image == number)
@@ -58,7 +58,7 @@ static struct open *find_open(struct nvs_images *all, uint32_t number)
 	return NULL;
 }
 
-static bool add_piece(struct open *o, const struct nvs_rec_image *rec)
+static bool add_piece(struct open_image *o, const struct nvs_rec_image *rec)
 {
 	uint64_t wanted = o->image.ndata + rec->bytes;
 	size_t room = o->room ? o->room : 4096;
@@ -108,7 +108,7 @@ void nvs_images_record(struct nvs_images *all, const struct nvs_rec *head,
 		       const struct nvs_trace_image **image)
 {
 	const struct nvs_rec_image *rec = (const void *)head;
-	struct open *o;
+	struct open_image *o;
 
 	*image = NULL;
 	if (head->type != NVS_REC_IMAGE)
@@ -127,7 +127,7 @@ void nvs_images_record(struct nvs_images *all, const struct nvs_rec *head,
 			free(o->data);
 		else
 			o = all->open + all->n++;
-		*o = (struct open){.image = make_image(rec)};
+		*o = (struct open_image){.image = make_image(rec)};
 	}
 	if (!o)
 		return;
@@ -137,7 +137,7 @@ void nvs_images_record(struct nvs_images *all, const struct nvs_rec *head,
 		*image = take_image(all, o);
 }
 
-const struct nvs_trace_image *nvs_images_rest(struct nvs_images *all)
+const struct nvs_trace_image *nvs_images_next_incomplete(struct nvs_images *all)
 {
 	return all->n ? take_image(all, all->open + all->n - 1) : NULL;
 }

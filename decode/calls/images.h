@@ -14,6 +14,6 @@ void nvs_images_free(struct nvs_images *images); /* NULL is allowed */
 void nvs_images_record(struct nvs_images *images, const struct nvs_rec *rec,
 		       const struct nvs_trace_image **image);
 /* Call after the last record, repeatedly: returns each incomplete image, then NULL. */
-const struct nvs_trace_image *nvs_images_rest(struct nvs_images *images);
+const struct nvs_trace_image *nvs_images_next_incomplete(struct nvs_images *images);
 
 #endif

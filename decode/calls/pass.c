@@ -16,18 +16,20 @@
 /* The callbacks of readers. */
 enum { SUBMISSION, ENTRY, RUN, FAULT, OP, SUBMITTED, CALL, RECORD, TOLD };
 
-struct nvs_reading {
+struct nvs_pass {
 	struct nvs_trace *trace;
-	struct nvs_reader *readers;
+	struct nvs_pass_reader *readers;
 	bool *done; /* for each reader: needs nothing more */
 	uint32_t n, ndone;
-	uint32_t *ears[TOLD], nears[TOLD]; /* for each callback, the readers that have it */
-	const struct nvs_reader *only; /* the only reader of operations, if there is just one */
+	uint32_t *readers_of[TOLD],
+		nreaders_of[TOLD]; /* for each callback, the readers that have it */
+	const struct nvs_pass_reader
+		*only; /* the only reader of operations, if there is just one */
 	const bool *only_done;
 	bool whole;
 	struct nvs_calls_sink selection;
 	struct nvs_calls *calls; /* NULL: not needed, like the next */
-	struct nvs_attach *follow;
+	struct nvs_submission_decoder *follow;
 	bool tallies;
 	const struct nvs_call *now; /* of the current submission */
 	uint64_t seen; /* bit mask of record types */
@@ -36,31 +38,31 @@ struct nvs_reading {
 	int status; /* of the first reader that failed */
 };
 
-struct nvs_reading *nvs_reading_new(struct nvs_trace *trace)
+struct nvs_pass *nvs_pass_new(struct nvs_trace *trace)
 {
-	struct nvs_reading *r = calloc(1, sizeof(*r));
+	struct nvs_pass *r = calloc(1, sizeof(*r));
 
 	if (r)
 		r->trace = trace;
 	return r;
 }
 
-void nvs_reading_free(struct nvs_reading *r)
+void nvs_pass_free(struct nvs_pass *r)
 {
 	if (!r)
 		return;
 	nvs_calls_free(r->calls);
-	nvs_attach_free(r->follow);
+	nvs_submission_decoder_free(r->follow);
 	nvs_numbers_free(&r->groups, NULL);
-	free(r->ears[0]);
+	free(r->readers_of[0]);
 	free(r->readers);
 	free(r->done);
 	free(r);
 }
 
-int nvs_reading_add(struct nvs_reading *r, const struct nvs_reader *reader)
+int nvs_pass_add(struct nvs_pass *r, const struct nvs_pass_reader *reader)
 {
-	struct nvs_reader *more = realloc(r->readers, (r->n + 1ul) * sizeof(*more));
+	struct nvs_pass_reader *more = realloc(r->readers, (r->n + 1ul) * sizeof(*more));
 	bool *done = realloc(r->done, r->n + 1ul);
 
 	r->readers = more ? more : r->readers;
@@ -72,44 +74,44 @@ int nvs_reading_add(struct nvs_reading *r, const struct nvs_reader *reader)
 	return 0;
 }
 
-void nvs_reading_select(struct nvs_reading *r,
-			unsigned (*selects)(const void *arg, const struct nvs_submission *s,
-					    const struct nvs_call *call),
-			const void *arg)
+void nvs_pass_select(struct nvs_pass *r,
+		     unsigned (*selects)(const void *arg, const struct nvs_submission *s,
+					 const struct nvs_call *call),
+		     const void *arg)
 {
 	r->selection.selects = selects;
 	r->selection.select_arg = arg;
 }
 
-void nvs_reading_whole(struct nvs_reading *r)
+void nvs_pass_read_all(struct nvs_pass *r)
 {
 	r->whole = true;
 }
 
-bool nvs_reading_saw(const struct nvs_reading *r, enum nvs_rec_type type)
+bool nvs_pass_has_record(const struct nvs_pass *r, enum nvs_rec_type type)
 {
 	return r->seen >> type & 1;
 }
 
-bool nvs_reading_called(const struct nvs_reading *r, enum nvs_call_group group)
+bool nvs_pass_has_call(const struct nvs_pass *r, enum nvs_call_group group)
 {
 	return r->called >> group & 1;
 }
 
-const struct nvs_calls *nvs_reading_calls(const struct nvs_reading *r)
+const struct nvs_calls *nvs_pass_calls(const struct nvs_pass *r)
 {
 	return r->calls;
 }
 
-const struct nvs_qmd *nvs_reading_qmd(const struct nvs_reading *r, const struct nvs_op *op)
+const struct nvs_qmd *nvs_pass_qmd(const struct nvs_pass *r, const struct nvs_op *op)
 {
-	return r->follow ? nvs_attach_qmd(r->follow, op) : NULL;
+	return r->follow ? nvs_decode_qmd(r->follow, op) : NULL;
 }
 
 /* ---- calling the readers ---- */
 
 /* Handles the return value of reader I. */
-static void handle_result(struct nvs_reading *r, uint32_t i, int said)
+static void handle_result(struct nvs_pass *r, uint32_t i, int said)
 {
 	if (said < 0 && !r->status)
 		r->status = said;
@@ -120,8 +122,8 @@ static void handle_result(struct nvs_reading *r, uint32_t i, int said)
 }
 
 #define TELL(r, what, callback, ...)                                                        \
-	for (uint32_t ear_ = 0; ear_ < (r)->nears[what] && !(r)->status; ear_++) {          \
-		uint32_t i_ = (r)->ears[what][ear_];                                        \
+	for (uint32_t ear_ = 0; ear_ < (r)->nreaders_of[what] && !(r)->status; ear_++) {    \
+		uint32_t i_ = (r)->readers_of[what][ear_];                                  \
 		int said_ = (r)->done[i_] ? 0                                               \
 					  : (r)->readers[i_].callback((r)->readers[i_].arg, \
 								      __VA_ARGS__);         \
@@ -131,7 +133,7 @@ static void handle_result(struct nvs_reading *r, uint32_t i, int said)
 	}
 
 /* Return value for the trace reader: 0 continues. */
-static int get_verdict(const struct nvs_reading *r)
+static int get_verdict(const struct nvs_pass *r)
 {
 	return r->status ? r->status : r->n && r->ndone == r->n && !r->whole;
 }
@@ -139,7 +141,7 @@ static int get_verdict(const struct nvs_reading *r)
 static void on_entry(void *arg, const struct nvs_submission *s, const struct nvs_segment *seg,
 		     const struct nvs_gp *gp)
 {
-	struct nvs_reading *r = arg;
+	struct nvs_pass *r = arg;
 
 	TELL(r, ENTRY, entry, s, seg, gp);
 }
@@ -147,21 +149,21 @@ static void on_entry(void *arg, const struct nvs_submission *s, const struct nvs
 static void on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
 		   const struct nvs_class *cls)
 {
-	struct nvs_reading *r = arg;
+	struct nvs_pass *r = arg;
 
 	TELL(r, RUN, run, c, run, cls);
 }
 
 static void on_fault(void *arg, const struct nvs_pb_fault *fault)
 {
-	struct nvs_reading *r = arg;
+	struct nvs_pass *r = arg;
 
 	TELL(r, FAULT, fault, fault);
 }
 
 static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_reading *r = arg;
+	struct nvs_pass *r = arg;
 
 	if (r->tallies && r->now)
 		nvs_calls_op(r->calls, op);
@@ -171,8 +173,8 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 /* The same for a single reader: operations are by far the most frequent callback. */
 static void on_op_of_one(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_reading *r = arg;
-	const struct nvs_reader *only = r->only;
+	struct nvs_pass *r = arg;
+	const struct nvs_pass_reader *only = r->only;
 	int said = r->status || *r->only_done ? 0 : only->op(only->arg, s, op);
 
 	if (said)
@@ -181,7 +183,7 @@ static void on_op_of_one(void *arg, const struct nvs_submission *s, const struct
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct nvs_reading *r = arg;
+	struct nvs_pass *r = arg;
 
 	TELL(r, CALL, call, call);
 	return r->status;
@@ -189,23 +191,23 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_call_of(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	((struct nvs_reading *)arg)->now = call;
+	((struct nvs_pass *)arg)->now = call;
 	return 0;
 }
 
-static int decode_submission(struct nvs_reading *r, const struct nvs_submission *s)
+static int decode_submission(struct nvs_pass *r, const struct nvs_submission *s)
 {
 	uint64_t tag = s->number;
 
 	for (uint32_t i = 0; i < r->n; i++)
 		if (r->readers[i].tag)
 			tag = r->readers[i].tag(r->readers[i].arg, s);
-	return nvs_attach_submission(r->follow, s, tag);
+	return nvs_decode_submission(r->follow, s, tag);
 }
 
 static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
 {
-	struct nvs_reading *r = arg;
+	struct nvs_pass *r = arg;
 	int failed = r->calls ? nvs_calls_submission(r->calls, s) : 0;
 
 	if (failed)
@@ -220,30 +222,30 @@ static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_su
 }
 
 /* The group's name follows the entry point's; it has no NUL if the record ends there. */
-static void note_api(struct nvs_reading *r, const struct nvs_rec_api *rec)
+static void note_api(struct nvs_pass *r, const struct nvs_rec_api *rec)
 {
-	const char *text = nvs_tail(&rec->rec, rec->length);
+	const char *text = nvs_record_tail(&rec->rec, rec->length);
 	size_t name = strnlen(text, rec->length), left = rec->length - name;
 	char group[32] = "";
 	uintptr_t number;
 
 	if (left)
 		snprintf(group, sizeof(group), "%.*s", (int)(left - 1), text + name + 1);
-	number = 1 + (uintptr_t)nvs_call_group_of(group);
+	number = 1 + (uintptr_t)nvs_call_group_find(group);
 	/* A repeated record: keep the first. If memory is short, its calls count as any group. */
 	if (!nvs_number_get(&r->groups, rec->api))
 		nvs_number_set(&r->groups, rec->api, (void *)number);
 }
 
 /* A call of an unknown entry point counts as any group. */
-static void note_call(struct nvs_reading *r, uint32_t api)
+static void note_call(struct nvs_pass *r, uint32_t api)
 {
 	uintptr_t number = (uintptr_t)nvs_number_get(&r->groups, api);
 
 	r->called |= number ? 1ull << (number - 1) : ~0ull;
 }
 
-static void note_record(struct nvs_reading *r, const struct nvs_rec *rec)
+static void note_record(struct nvs_pass *r, const struct nvs_rec *rec)
 {
 	r->seen |= rec->type < 64 ? 1ull << rec->type : 0;
 	if (rec->type == NVS_REC_API)
@@ -256,12 +258,12 @@ static void note_record(struct nvs_reading *r, const struct nvs_rec *rec)
 
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	struct nvs_reading *r = arg;
+	struct nvs_pass *r = arg;
 	int failed = r->calls ? nvs_calls_record(r->calls, rec) : 0;
 
 	note_record(r, rec);
 	if (!failed && r->follow)
-		failed = nvs_attach_record(r->follow, rec);
+		failed = nvs_decode_record(r->follow, rec);
 	if (failed)
 		return failed;
 	TELL(r, RECORD, record, rec);
@@ -270,7 +272,7 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 
 /* ---- what is wanted ---- */
 
-static bool has_callback(const struct nvs_reader *x, uint32_t what)
+static bool has_callback(const struct nvs_pass_reader *x, uint32_t what)
 {
 	const bool to[TOLD] = {
 		[SUBMISSION] = x->submission,
@@ -287,26 +289,26 @@ static bool has_callback(const struct nvs_reader *x, uint32_t what)
 }
 
 /* One allocation for all lists. */
-static int prepare_lists(struct nvs_reading *r)
+static int prepare_lists(struct nvs_pass *r)
 {
 	uint32_t *room = calloc(TOLD * (r->n + 1ul), sizeof(*room));
 
 	if (!room)
 		return -ENOMEM;
 	for (uint32_t what = 0; what < TOLD; what++) {
-		r->ears[what] = room + what * r->n;
+		r->readers_of[what] = room + what * r->n;
 		for (uint32_t i = 0; i < r->n; i++)
 			if (has_callback(r->readers + i, what))
-				r->ears[what][r->nears[what]++] = i;
+				r->readers_of[what][r->nreaders_of[what]++] = i;
 	}
 	return 0;
 }
 
-static int prepare_decoders(struct nvs_reading *r)
+static int prepare_decoders(struct nvs_pass *r)
 {
-	struct nvs_attach_sink ops = {.arg = r};
+	struct nvs_submission_sink ops = {.arg = r};
 	struct nvs_calls_sink calls = r->selection;
-	bool wants_calls = r->nears[CALL];
+	bool wants_calls = r->nreaders_of[CALL];
 
 	for (uint32_t i = 0; i < r->n; i++) {
 		wants_calls |= r->readers[i].calls || r->readers[i].tallies;
@@ -314,22 +316,24 @@ static int prepare_decoders(struct nvs_reading *r)
 	}
 	calls.arg = r;
 	calls.submission = on_call_of;
-	calls.call = r->nears[CALL] ? on_call : NULL;
-	ops.entry = r->nears[ENTRY] ? on_entry : NULL;
-	ops.run = r->nears[RUN] ? on_run : NULL;
-	ops.fault = r->nears[FAULT] ? on_fault : NULL;
-	r->only = r->readers + (r->nears[OP] ? *r->ears[OP] : 0);
+	calls.call = r->nreaders_of[CALL] ? on_call : NULL;
+	ops.entry = r->nreaders_of[ENTRY] ? on_entry : NULL;
+	ops.run = r->nreaders_of[RUN] ? on_run : NULL;
+	ops.fault = r->nreaders_of[FAULT] ? on_fault : NULL;
+	r->only = r->readers + (r->nreaders_of[OP] ? *r->readers_of[OP] : 0);
 	r->only_done = r->done + (r->only - r->readers);
-	ops.op = r->tallies || r->nears[OP] > 1 ? on_op : r->nears[OP] ? on_op_of_one : NULL;
+	ops.op = r->tallies || r->nreaders_of[OP] > 1 ? on_op
+		 : r->nreaders_of[OP]		      ? on_op_of_one
+						      : NULL;
 	if (wants_calls && !(r->calls = nvs_calls_new(r->trace, &calls)))
 		return -ENOMEM;
 	if ((ops.entry || ops.run || ops.fault || ops.op) &&
-	    !(r->follow = nvs_attach_new(r->trace, &ops)))
+	    !(r->follow = nvs_submission_decoder_new(r->trace, &ops)))
 		return -ENOMEM;
 	return 0;
 }
 
-int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
+int nvs_pass_run(struct nvs_pass *r, struct nvs_error *err)
 {
 	static const struct nvs_stream_consumer consumer = {
 		.flags = NVS_READ_WHOLE, .submission = on_submission, .record = on_record};
@@ -343,11 +347,11 @@ int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err)
 	if (failed)
 		r->called = ~0ull; /* what was not read is unknown */
 	if (!failed && r->calls)
-		failed = nvs_calls_end(r->calls);
+		failed = nvs_calls_finish(r->calls);
 	for (uint32_t i = 0; i < r->n && !failed; i++)
 		if (r->readers[i].end)
 			failed = r->readers[i].end(r->readers[i].arg);
-	nvs_attach_free(r->follow);
+	nvs_submission_decoder_free(r->follow);
 	r->follow = NULL;
 	return failed < 0 ? failed : 0;
 }

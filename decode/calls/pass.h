@@ -4,12 +4,12 @@
  * gets, and nothing is decoded that no reader asks for: without `op`, `run` and the like no methods
  * are decoded, without `call` no calls are assembled.
  *
- * 	struct nvs_reading *r = nvs_reading_new(trace);
- * 	struct nvs_reader mine = { .call = on_call, .arg = me };
+ * 	struct nvs_pass *r = nvs_pass_new(trace);
+ * 	struct nvs_pass_reader mine = { .call = on_call, .arg = me };
  *
- * 	if (!r || nvs_reading_add(r, &mine) || nvs_reading_run(r, &err))
+ * 	if (!r || nvs_pass_add(r, &mine) || nvs_pass_run(r, &err))
  * 		...
- * 	nvs_reading_free(r);
+ * 	nvs_pass_free(r);
  *
  * Callbacks may be NULL. They return 0 to continue; > 0 if this reader needs nothing more, and the
  * pass ends early once all readers have returned that; -errno to fail the pass.
@@ -20,7 +20,7 @@
 #include "decode/calls/decode_submission.h"
 #include "decode/calls/calls.h"
 
-struct nvs_reader {
+struct nvs_pass_reader {
 	/* A submission and the call it happened in, or NULL if that is unknown. */
 	int (*submission)(void *arg, const struct nvs_submission *s, const struct nvs_call *call);
 	/* Its entries, runs of data words, faults and operations, as in decode_submission.h and
@@ -47,31 +47,31 @@ struct nvs_reader {
 	bool tallies; /* needs the tallies of calls */
 };
 
-struct nvs_reading;
-struct nvs_reading *nvs_reading_new(struct nvs_trace *trace); /* NULL if memory is short */
+struct nvs_pass;
+struct nvs_pass *nvs_pass_new(struct nvs_trace *trace); /* NULL if memory is short */
 /* Frees all that calls and operations point to as well; NULL is allowed. */
-void nvs_reading_free(struct nvs_reading *r);
+void nvs_pass_free(struct nvs_pass *r);
 /* Copies READER. Returns 0 or -ENOMEM. */
-int nvs_reading_add(struct nvs_reading *r, const struct nvs_reader *reader);
+int nvs_pass_add(struct nvs_pass *r, const struct nvs_pass_reader *reader);
 /* Sets which submissions are selected, for nvs_call.selected and its counts; SELECTS returns
  * NVS_SELECTS_*. Without it, all are. */
-void nvs_reading_select(struct nvs_reading *r,
-			unsigned (*selects)(const void *arg, const struct nvs_submission *s,
-					    const struct nvs_call *call),
-			const void *arg);
+void nvs_pass_select(struct nvs_pass *r,
+		     unsigned (*selects)(const void *arg, const struct nvs_submission *s,
+					 const struct nvs_call *call),
+		     const void *arg);
 /* Continues to the end even if all readers need nothing more. */
-void nvs_reading_whole(struct nvs_reading *r);
+void nvs_pass_read_all(struct nvs_pass *r);
 /* Runs the pass; call only once. Returns 0, -errno with a message in ERR, or a reader's error
  * without a message. */
-int nvs_reading_run(struct nvs_reading *r, struct nvs_error *err);
+int nvs_pass_run(struct nvs_pass *r, struct nvs_error *err);
 
 /* Returns true if there was a record of this type. */
-bool nvs_reading_saw(const struct nvs_reading *r, enum nvs_rec_type type);
+bool nvs_pass_has_record(const struct nvs_pass *r, enum nvs_rec_type type);
 /* Returns true if a call of this group was made, or if that is unknown. */
-bool nvs_reading_called(const struct nvs_reading *r, enum nvs_call_group group);
+bool nvs_pass_has_call(const struct nvs_pass *r, enum nvs_call_group group);
 /* Returns the trace's calls, or NULL if no reader needs them. */
-const struct nvs_calls *nvs_reading_calls(const struct nvs_reading *r);
+const struct nvs_calls *nvs_pass_calls(const struct nvs_pass *r);
 /* Returns the descriptor of a LAUNCH, or NULL if it is unknown. Valid while op() runs. */
-const struct nvs_qmd *nvs_reading_qmd(const struct nvs_reading *r, const struct nvs_op *op);
+const struct nvs_qmd *nvs_pass_qmd(const struct nvs_pass *r, const struct nvs_op *op);
 
 #endif

@@ -9,7 +9,7 @@
 #define SETTLED 8u /* consecutive releases that count up by one */
 #define PATIENCE 16u /* releases to other addresses before another one may become the slot */
 
-struct channel {
+struct checked_channel {
 	uint64_t address; /* of the slot, or of the candidate */
 	uint32_t breaks; /* breaks in the channel's chain of PUTs at the last release there */
 	uint32_t payload; /* of the last release there */
@@ -18,40 +18,40 @@ struct channel {
 	bool remarked;
 };
 
-struct nvs_continuity {
-	struct nvs_numbers channels; /* struct channel */
+struct nvs_progress_check {
+	struct nvs_numbers channels; /* struct checked_channel */
 };
 
-struct nvs_continuity *nvs_continuity_new(void)
+struct nvs_progress_check *nvs_progress_check_new(void)
 {
-	return calloc(1, sizeof(struct nvs_continuity));
+	return calloc(1, sizeof(struct nvs_progress_check));
 }
 
-void nvs_continuity_free(struct nvs_continuity *p)
+void nvs_progress_check_free(struct nvs_progress_check *p)
 {
 	if (p)
 		nvs_numbers_free(&p->channels, free);
 	free(p);
 }
 
-static struct channel *get_channel(struct nvs_continuity *p, uint32_t number)
+static struct checked_channel *get_channel(struct nvs_progress_check *p, uint32_t number)
 {
-	return nvs_number_make(&p->channels, number, sizeof(struct channel));
+	return nvs_number_make(&p->channels, number, sizeof(struct checked_channel));
 }
 
-void nvs_continuity_record(struct nvs_continuity *p, const struct nvs_rec *rec)
+void nvs_progress_check_record(struct nvs_progress_check *p, const struct nvs_rec *rec)
 {
 	uint32_t number = rec->type == NVS_REC_GAP ? ((const struct nvs_rec_gap *)rec)->channel
 			  : rec->type == NVS_REC_CHANNEL_GONE
 				  ? ((const struct nvs_rec_channel_gone *)rec)->channel
 				  : NVS_NONE;
-	struct channel *c = nvs_number_get(&p->channels, number);
+	struct checked_channel *c = nvs_number_get(&p->channels, number);
 
 	if (c)
 		c->counted = 0;
 }
 
-static void report_skipped(struct channel *c, struct nvs_trace *trace,
+static void report_skipped(struct checked_channel *c, struct nvs_trace *trace,
 			   const struct nvs_submission *s, uint32_t payload)
 {
 	bool broken = c->breaks != s->channel->breaks;
@@ -69,11 +69,11 @@ static void report_skipped(struct channel *c, struct nvs_trace *trace,
 		       : ", but the channel's PUTs show none missing");
 }
 
-int nvs_continuity_release(struct nvs_continuity *p, struct nvs_trace *trace,
-			   const struct nvs_submission *s, const struct nvs_op *op)
+int nvs_progress_check_release(struct nvs_progress_check *p, struct nvs_trace *trace,
+			       const struct nvs_submission *s, const struct nvs_op *op)
 {
 	uint32_t payload = (uint32_t)op->sem.payload;
-	struct channel *c;
+	struct checked_channel *c;
 
 	/* The slot is released by the engine or the host class, with a plain payload. */
 	if (op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)

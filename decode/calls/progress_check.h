@@ -13,15 +13,15 @@
 #include "nvsnoop/decode.h"
 #include "decode/gpu/ops.h"
 
-struct nvs_continuity;
+struct nvs_progress_check;
 
-struct nvs_continuity *nvs_continuity_new(void);
-void nvs_continuity_free(struct nvs_continuity *p);
+struct nvs_progress_check *nvs_progress_check_new(void);
+void nvs_progress_check_free(struct nvs_progress_check *p);
 /* Call for every RELEASE with its submission. Adds findings to TRACE. Returns 0 or -ENOMEM. */
-int nvs_continuity_release(struct nvs_continuity *p, struct nvs_trace *trace,
-			   const struct nvs_submission *s, const struct nvs_op *op);
+int nvs_progress_check_release(struct nvs_progress_check *p, struct nvs_trace *trace,
+			       const struct nvs_submission *s, const struct nvs_op *op);
 /* Call for every record: the end of a channel, or a gap that reports missing submissions, restarts
  * the channel's payload count. */
-void nvs_continuity_record(struct nvs_continuity *p, const struct nvs_rec *rec);
+void nvs_progress_check_record(struct nvs_progress_check *p, const struct nvs_rec *rec);
 
 #endif

@@ -31,7 +31,7 @@ struct under_way {
 	uint64_t stretches; /* running count of the channel's areas at its end */
 };
 
-struct stretch {
+struct pushbuffer_stretch {
 	uint64_t from, to;
 };
 
@@ -41,7 +41,7 @@ struct region {
 	bool again; /* and then again from the beginning */
 };
 
-struct channel {
+struct occupied_channel {
 	struct queue items, stretches;
 	uint64_t entries, bytes; /* sums over these queues */
 	struct region chunk, elsewhere; /* the longest region, and the latest one outside it */
@@ -49,25 +49,25 @@ struct channel {
 	bool begun, known;
 };
 
-struct nvs_pending {
+struct nvs_ring_occupancy {
 	struct nvs_numbers channels;
 };
 
-struct nvs_pending *nvs_pending_new(void)
+struct nvs_ring_occupancy *nvs_ring_occupancy_new(void)
 {
-	return calloc(1, sizeof(struct nvs_pending));
+	return calloc(1, sizeof(struct nvs_ring_occupancy));
 }
 
 static void free_channel(void *item)
 {
-	struct channel *c = item;
+	struct occupied_channel *c = item;
 
 	free(c->items.item);
 	free(c->stretches.item);
 	free(c);
 }
 
-void nvs_pending_free(struct nvs_pending *p)
+void nvs_ring_occupancy_free(struct nvs_ring_occupancy *p)
 {
 	if (p)
 		nvs_numbers_free(&p->channels, free_channel);
@@ -89,7 +89,7 @@ static bool queue_grow(struct queue *q, uint32_t most)
 
 	if (q->end - q->first < q->room)
 		return true;
-	if (room > most || !nvs_budget_spare((uint64_t)room * q->size))
+	if (room > most || !nvs_budget_allows((uint64_t)room * q->size))
 		return false;
 	wider.room = room;
 	wider.item = malloc((size_t)room * q->size);
@@ -102,14 +102,14 @@ static bool queue_grow(struct queue *q, uint32_t most)
 	return true;
 }
 
-static void drop_stretch(struct channel *c)
+static void drop_stretch(struct occupied_channel *c)
 {
-	const struct stretch *s = queue_at(&c->stretches, c->stretches.first++);
+	const struct pushbuffer_stretch *s = queue_at(&c->stretches, c->stretches.first++);
 
 	c->bytes -= s->to - s->from;
 }
 
-static void drop_oldest(struct channel *c)
+static void drop_oldest(struct occupied_channel *c)
 {
 	const struct under_way *u = queue_at(&c->items, c->items.first++);
 
@@ -120,7 +120,7 @@ static void drop_oldest(struct channel *c)
 
 /* ---- what is done ---- */
 
-static void drop_done(struct channel *c, const struct nvs_rec_submission *rec)
+static void drop_done(struct occupied_channel *c, const struct nvs_rec_submission *rec)
 {
 	uint32_t done = (uint32_t)rec->progress[0];
 
@@ -137,10 +137,10 @@ static void drop_done(struct channel *c, const struct nvs_rec_submission *rec)
 	}
 }
 
-void nvs_pending_release(struct nvs_pending *p, const struct nvs_submission *s,
-			 const struct nvs_op *op)
+void nvs_ring_occupancy_release(struct nvs_ring_occupancy *p, const struct nvs_submission *s,
+				const struct nvs_op *op)
 {
-	struct channel *c = nvs_number_get(&p->channels, s->channel->channel);
+	struct occupied_channel *c = nvs_number_get(&p->channels, s->channel->channel);
 	struct under_way *u;
 
 	if (!c || c->items.first == c->items.end || op->sem.op != NVS_SEM_SET ||
@@ -161,22 +161,22 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static struct stretch stretch_of(const struct nvs_segment *seg)
+static struct pushbuffer_stretch stretch_of(const struct nvs_segment *seg)
 {
-	return (struct stretch){seg->address, seg->address + 4ull * seg->dwords};
+	return (struct pushbuffer_stretch){seg->address, seg->address + 4ull * seg->dwords};
 }
 
-static bool ring_was_full(const struct channel *c, uint32_t entries, uint32_t ring)
+static bool ring_was_full(const struct occupied_channel *c, uint32_t entries, uint32_t ring)
 {
 	return c->entries + entries + min_u64(LEFT_RING, ring / LEFT_PART) >= ring;
 }
 
 /* Returns true if the submission reuses an area of the chunk, nearly all of which was pending, and
  * the oldest pending bytes come next. */
-static bool chunk_was_full(const struct channel *c, const struct stretch *new)
+static bool chunk_was_full(const struct occupied_channel *c, const struct pushbuffer_stretch *new)
 {
 	uint64_t all = c->chunk.to - c->chunk.from, left = min_u64(LEFT_BYTES, all / LEFT_PART);
-	const struct stretch *old;
+	const struct pushbuffer_stretch *old;
 
 	if (c->stretches.first == c->stretches.end || new->from < c->chunk.from ||
 	    new->from >= c->chunk.to || c->bytes + left < all)
@@ -186,7 +186,7 @@ static bool chunk_was_full(const struct channel *c, const struct stretch *new)
 }
 
 /* Extends the region if S is in it or continues it; returns false if not. */
-static bool extend_region(struct region *r, const struct stretch *s)
+static bool extend_region(struct region *r, const struct pushbuffer_stretch *s)
 {
 	if (s->from < r->from || s->from >= r->to + APART)
 		return false;
@@ -195,7 +195,7 @@ static bool extend_region(struct region *r, const struct stretch *s)
 	return true;
 }
 
-static void track_region(struct channel *c, const struct stretch *s)
+static void track_region(struct occupied_channel *c, const struct pushbuffer_stretch *s)
 {
 	struct region before = c->chunk;
 
@@ -209,19 +209,19 @@ static void track_region(struct channel *c, const struct stretch *s)
 	}
 }
 
-static void add_stretch(struct channel *c, const struct stretch *s)
+static void add_stretch(struct occupied_channel *c, const struct pushbuffer_stretch *s)
 {
 	if (!queue_grow(&c->stretches, STRETCHES)) {
 		if (c->stretches.first == c->stretches.end)
 			return;
 		drop_stretch(c);
 	}
-	*(struct stretch *)queue_at(&c->stretches, c->stretches.end++) = *s;
+	*(struct pushbuffer_stretch *)queue_at(&c->stretches, c->stretches.end++) = *s;
 	c->bytes += s->to - s->from;
 }
 
 /* If ring entries are reused, their old contents are done. */
-static int add_entries(struct channel *c, uint32_t entries, uint32_t ring)
+static int add_entries(struct occupied_channel *c, uint32_t entries, uint32_t ring)
 {
 	struct under_way *u;
 
@@ -245,30 +245,30 @@ static int add_entries(struct channel *c, uint32_t entries, uint32_t ring)
 	return 0;
 }
 
-static struct channel *get_channel(struct nvs_pending *p, uint32_t number)
+static struct occupied_channel *get_channel(struct nvs_ring_occupancy *p, uint32_t number)
 {
-	struct channel *c = nvs_number_make(&p->channels, number, sizeof(*c));
+	struct occupied_channel *c = nvs_number_make(&p->channels, number, sizeof(*c));
 
 	if (c && !c->begun) {
 		c->begun = true;
 		c->items.size = sizeof(struct under_way);
-		c->stretches.size = sizeof(struct stretch);
+		c->stretches.size = sizeof(struct pushbuffer_stretch);
 	}
 	return c;
 }
 
-int nvs_pending_submission(struct nvs_pending *p, const struct nvs_submission *s,
-			   struct nvs_fill *fill)
+int nvs_ring_occupancy_submission(struct nvs_ring_occupancy *p, const struct nvs_submission *s,
+				  struct nvs_occupancy *fill)
 {
 	const struct nvs_rec_submission *rec = s->rec;
 	uint32_t ring = s->channel->known ? s->channel->rec.entries : 0, entries;
-	struct channel *c = get_channel(p, s->channel->channel);
+	struct occupied_channel *c = get_channel(p, s->channel->channel);
 	struct nvs_segment_iter it = nvs_segments(s);
 	struct nvs_segment seg;
 	bool follows;
 	int r;
 
-	*fill = (struct nvs_fill){0};
+	*fill = (struct nvs_occupancy){0};
 	if (!c)
 		return -ENOMEM;
 	if (!ring || rec->old_put >= ring || rec->new_put >= ring)
@@ -281,7 +281,7 @@ int nvs_pending_submission(struct nvs_pending *p, const struct nvs_submission *s
 	fill->pushbuffer_before = c->bytes;
 	fill->ring_full = follows && ring_was_full(c, entries, ring);
 	while (follows && nvs_segment_next(&it, &seg)) {
-		struct stretch stretch = stretch_of(&seg);
+		struct pushbuffer_stretch stretch = stretch_of(&seg);
 
 		fill->pushbuffer_full |= seg.dwords && chunk_was_full(c, &stretch);
 	}
@@ -290,7 +290,7 @@ int nvs_pending_submission(struct nvs_pending *p, const struct nvs_submission *s
 	r = entries ? add_entries(c, entries, ring) : 0;
 	it = nvs_segments(s);
 	while (!r && c->items.first != c->items.end && nvs_segment_next(&it, &seg)) {
-		struct stretch stretch = stretch_of(&seg);
+		struct pushbuffer_stretch stretch = stretch_of(&seg);
 
 		if (!seg.dwords)
 			continue;

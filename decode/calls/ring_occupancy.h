@@ -14,7 +14,7 @@
 #include "nvsnoop/decode.h"
 
 /* The state at a submission. */
-struct nvs_fill {
+struct nvs_occupancy {
 	bool known; /* the completed work is known */
 	uint32_t ring; /* pending entries, this submission's included */
 	uint64_t pushbuffer; /* pending bytes of commands, this submission's included */
@@ -26,13 +26,13 @@ struct nvs_fill {
 	uint64_t pushbuffer_before;
 };
 
-struct nvs_pending;
-struct nvs_pending *nvs_pending_new(void); /* NULL if memory is short */
-void nvs_pending_free(struct nvs_pending *p);
+struct nvs_ring_occupancy;
+struct nvs_ring_occupancy *nvs_ring_occupancy_new(void); /* NULL if memory is short */
+void nvs_ring_occupancy_free(struct nvs_ring_occupancy *p);
 /* Call for each submission of a channel in order, then for its releases. Returns 0 or -ENOMEM. */
-int nvs_pending_submission(struct nvs_pending *p, const struct nvs_submission *s,
-			   struct nvs_fill *fill);
-void nvs_pending_release(struct nvs_pending *p, const struct nvs_submission *s,
-			 const struct nvs_op *op);
+int nvs_ring_occupancy_submission(struct nvs_ring_occupancy *p, const struct nvs_submission *s,
+				  struct nvs_occupancy *fill);
+void nvs_ring_occupancy_release(struct nvs_ring_occupancy *p, const struct nvs_submission *s,
+				const struct nvs_op *op);
 
 #endif

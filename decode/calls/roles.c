@@ -56,7 +56,7 @@ static size_t find_index(const char *const *names, size_t count, const char *nam
 	return i;
 }
 
-enum nvs_call_group nvs_call_group_of(const char *name)
+enum nvs_call_group nvs_call_group_find(const char *name)
 {
 	size_t i = find_index(group_names, COUNT(group_names), name);
 
@@ -115,7 +115,7 @@ void nvs_call_api_resolve(struct nvs_call_api *api, const char *group)
 	size_t n = nvs_call_base_length(api->name, &api->per_thread), i;
 
 	entry = find_entry(api->name, n);
-	api->group = (uint8_t)nvs_call_group_of(group);
+	api->group = (uint8_t)nvs_call_group_find(group);
 	for (i = 0; i < api->nargs; i++)
 		api->kinds[i] = find_kind(api->kind[i]);
 	for (i = 0; i < NVS_ARG_COUNT; i++)

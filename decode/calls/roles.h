@@ -154,7 +154,7 @@ struct nvs_call_api {
 /* Resolves the role, group, arguments and kinds from the names. */
 void nvs_call_api_resolve(struct nvs_call_api *api, const char *group);
 /* Returns the group of this name, or OTHER. */
-enum nvs_call_group nvs_call_group_of(const char *name);
+enum nvs_call_group nvs_call_group_find(const char *name);
 /* Returns the length of NAME without suffixes that distinguish forms of an entry point: _v2, _ptsz,
  * _v2_ptds. */
 size_t nvs_call_base_length(const char *name, bool *per_thread);

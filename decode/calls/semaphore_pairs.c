@@ -19,7 +19,7 @@
 #define MORE_STEPS 512u
 #define QUICK 16u /* addresses compared per step, in a contiguous array */
 
-struct release {
+struct semaphore_release {
 	struct nvs_sync_side who;
 	uint64_t value;
 	uint32_t depth; /* number of waits before it in its channel */
@@ -31,16 +31,16 @@ struct semaphore {
 	uint64_t used; /* clock of the last use */
 	uint32_t count; /* total number of releases */
 	uint32_t number; /* index in `made` */
-	struct release ring[RING];
+	struct semaphore_release ring[RING];
 };
 
-struct pending {
+struct pending_pair {
 	struct nvs_sync_pair pair;
 	uint8_t condition;
 	bool wide;
 };
 
-struct nvs_sync {
+struct nvs_semaphore_pairs {
 	void (*found)(void *arg, const struct nvs_sync_pair *pair);
 	void *arg;
 	uint64_t clock;
@@ -49,16 +49,17 @@ struct nvs_sync {
 	uint64_t *addresses; /* their addresses, in the same order */
 	uint32_t nmade;
 	uint64_t steps, most_steps;
-	struct pending *pending;
+	struct pending_pair *pending;
 	uint32_t npending;
 	uint64_t low, high; /* range of all addresses */
 	uint32_t depth[CHANNELS]; /* for each channel, the number of waits before its current
 				   * work */
 };
 
-struct nvs_sync *nvs_sync_new(void (*found)(void *arg, const struct nvs_sync_pair *pair), void *arg)
+struct nvs_semaphore_pairs *
+nvs_semaphore_pairs_new(void (*found)(void *arg, const struct nvs_sync_pair *pair), void *arg)
 {
-	struct nvs_sync *s = calloc(1, sizeof(*s));
+	struct nvs_semaphore_pairs *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
@@ -71,13 +72,13 @@ struct nvs_sync *nvs_sync_new(void (*found)(void *arg, const struct nvs_sync_pai
 	s->addresses = calloc(SLOTS, sizeof(*s->addresses));
 	s->pending = calloc(PENDING, sizeof(*s->pending));
 	if (!s->slots || !s->made || !s->addresses || !s->pending) {
-		nvs_sync_free(s);
+		nvs_semaphore_pairs_free(s);
 		return NULL;
 	}
 	return s;
 }
 
-void nvs_sync_free(struct nvs_sync *s)
+void nvs_semaphore_pairs_free(struct nvs_semaphore_pairs *s)
 {
 	if (!s)
 		return;
@@ -90,7 +91,7 @@ void nvs_sync_free(struct nvs_sync *s)
 	free(s);
 }
 
-bool nvs_sync_satisfied(uint32_t condition, uint64_t value, uint64_t payload, bool wide)
+bool nvs_semaphore_satisfied(uint32_t condition, uint64_t value, uint64_t payload, bool wide)
 {
 	uint64_t mask = wide ? ~0ull : 0xffffffffull;
 
@@ -111,7 +112,7 @@ bool nvs_sync_satisfied(uint32_t condition, uint64_t value, uint64_t payload, bo
 	return false;
 }
 
-static struct semaphore *get_semaphore(struct nvs_sync *s, uint64_t address, bool make)
+static struct semaphore *get_semaphore(struct nvs_semaphore_pairs *s, uint64_t address, bool make)
 {
 	uint32_t first = (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 48) % SLOTS;
 	struct semaphore **take = NULL; /* a free slot, else the least recently used */
@@ -131,7 +132,7 @@ static struct semaphore *get_semaphore(struct nvs_sync *s, uint64_t address, boo
 	}
 	if (!make)
 		return NULL;
-	if (!*take && nvs_budget_spare(sizeof(**take))) {
+	if (!*take && nvs_budget_allows(sizeof(**take))) {
 		*take = malloc(sizeof(**take));
 		if (*take) {
 			(*take)->number = s->nmade;
@@ -150,12 +151,13 @@ static struct semaphore *get_semaphore(struct nvs_sync *s, uint64_t address, boo
 	return *take;
 }
 
-static uint32_t *get_depth(struct nvs_sync *s, uint32_t channel)
+static uint32_t *get_depth(struct nvs_semaphore_pairs *s, uint32_t channel)
 {
 	return &s->depth[channel % CHANNELS];
 }
 
-static void report_pair(struct nvs_sync *s, struct nvs_sync_pair *pair, const struct release *r)
+static void report_pair(struct nvs_semaphore_pairs *s, struct nvs_sync_pair *pair,
+			const struct semaphore_release *r)
 {
 	uint32_t *depth = get_depth(s, pair->acquire.channel);
 
@@ -169,20 +171,20 @@ static void report_pair(struct nvs_sync *s, struct nvs_sync_pair *pair, const st
 }
 
 /* Stores the value, and reports pending acquires that it satisfies. */
-static void store_value(struct nvs_sync *s, const struct nvs_sync_side *who, struct semaphore *sem,
-			uint64_t value, bool known)
+static void store_value(struct nvs_semaphore_pairs *s, const struct nvs_sync_side *who,
+			struct semaphore *sem, uint64_t value, bool known)
 {
-	struct release *r = &sem->ring[sem->count++ % RING];
+	struct semaphore_release *r = &sem->ring[sem->count++ % RING];
 	uint32_t kept = 0;
 
-	*r = (struct release){*who, value, *get_depth(s, who->channel), known};
+	*r = (struct semaphore_release){*who, value, *get_depth(s, who->channel), known};
 	if (!known)
 		return;
 	for (uint32_t i = 0; i < s->npending; i++) {
-		struct pending *p = &s->pending[i];
+		struct pending_pair *p = &s->pending[i];
 
 		if (p->pair.address == sem->address &&
-		    nvs_sync_satisfied(p->condition, r->value, p->pair.payload, p->wide)) {
+		    nvs_semaphore_satisfied(p->condition, r->value, p->pair.payload, p->wide)) {
 			p->pair.later = true;
 			report_pair(s, &p->pair, r);
 		} else {
@@ -192,8 +194,8 @@ static void store_value(struct nvs_sync *s, const struct nvs_sync_side *who, str
 	s->npending = kept;
 }
 
-static int add_release(struct nvs_sync *s, const struct nvs_sync_side *who, uint64_t address,
-		       uint64_t value, bool known)
+static int add_release(struct nvs_semaphore_pairs *s, const struct nvs_sync_side *who,
+		       uint64_t address, uint64_t value, bool known)
 {
 	struct semaphore *sem = get_semaphore(s, address, true);
 
@@ -235,7 +237,7 @@ static bool get_value(const struct nvs_op *op, uint64_t address, uint64_t to, ui
 	return true;
 }
 
-bool nvs_sync_writes_one(const struct nvs_op *op, uint64_t *value)
+bool nvs_op_writes_semaphore(const struct nvs_op *op, uint64_t *value)
 {
 	uint64_t from, to;
 
@@ -245,8 +247,9 @@ bool nvs_sync_writes_one(const struct nvs_op *op, uint64_t *value)
 	       get_value(op, from, to, value);
 }
 
-static void overwrite(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op,
-		      struct semaphore *sem, uint64_t from, uint64_t to)
+static void overwrite_semaphore(struct nvs_semaphore_pairs *s, const struct nvs_sync_side *who,
+				const struct nvs_op *op, struct semaphore *sem, uint64_t from,
+				uint64_t to)
 {
 	uint64_t value;
 	bool known;
@@ -259,18 +262,18 @@ static void overwrite(struct nvs_sync *s, const struct nvs_sync_side *who, const
 }
 
 /* Handles a transfer to known semaphores, or to a single new one. */
-static int add_transfer(struct nvs_sync *s, const struct nvs_sync_side *who,
+static int add_transfer(struct nvs_semaphore_pairs *s, const struct nvs_sync_side *who,
 			const struct nvs_op *op)
 {
 	uint64_t from, to, value, at, dwords;
 
 	s->most_steps += MORE_STEPS;
-	if (nvs_sync_writes_one(op, &value))
+	if (nvs_op_writes_semaphore(op, &value))
 		return add_release(s, who, op->copy.dst, value, true);
 	if (!get_span(op, &from, &to) || from > s->high || to <= s->low)
 		return 0;
 	if (s->steps > s->most_steps) {
-		nvs_budget_run_out();
+		nvs_budget_set_exceeded();
 		return 0;
 	}
 	at = from & ~3ull;
@@ -278,17 +281,17 @@ static int add_transfer(struct nvs_sync *s, const struct nvs_sync_side *who,
 	if (dwords < s->nmade / QUICK) {
 		s->steps += dwords;
 		for (; dwords; dwords--, at += 4)
-			overwrite(s, who, op, get_semaphore(s, at, false), from, to);
+			overwrite_semaphore(s, who, op, get_semaphore(s, at, false), from, to);
 		return 0;
 	}
 	s->steps += s->nmade / QUICK;
 	for (uint32_t i = 0; i < s->nmade; i++)
 		if (s->addresses[i] < to && s->addresses[i] + 4 > from)
-			overwrite(s, who, op, s->made[i], from, to);
+			overwrite_semaphore(s, who, op, s->made[i], from, to);
 	return 0;
 }
 
-static void add_acquire(struct nvs_sync *s, const struct nvs_sync_side *who,
+static void add_acquire(struct nvs_semaphore_pairs *s, const struct nvs_sync_side *who,
 			const struct nvs_op *op)
 {
 	struct semaphore *sem = get_semaphore(s, op->sem.address, false);
@@ -298,12 +301,13 @@ static void add_acquire(struct nvs_sync *s, const struct nvs_sync_side *who,
 	uint32_t n = sem ? (sem->count < RING ? sem->count : RING) : 0;
 
 	/* The first of the kept releases since which the condition has held continuously. */
-	const struct release *best = NULL;
+	const struct semaphore_release *best = NULL;
 
 	for (uint32_t i = 1; i <= n; i++) {
-		const struct release *r = &sem->ring[(sem->count - i) % RING];
+		const struct semaphore_release *r = &sem->ring[(sem->count - i) % RING];
 
-		if (!r->known || !nvs_sync_satisfied(op->sem.op, r->value, op->sem.payload, wide))
+		if (!r->known ||
+		    !nvs_semaphore_satisfied(op->sem.op, r->value, op->sem.payload, wide))
 			break;
 		best = r;
 	}
@@ -316,10 +320,11 @@ static void add_acquire(struct nvs_sync *s, const struct nvs_sync_side *who,
 		memmove(s->pending, s->pending + 1, (PENDING - 1) * sizeof(*s->pending));
 		s->npending--;
 	}
-	s->pending[s->npending++] = (struct pending){pair, op->sem.op, wide};
+	s->pending[s->npending++] = (struct pending_pair){pair, op->sem.op, wide};
 }
 
-int nvs_sync_op(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op)
+int nvs_semaphore_pairs_op(struct nvs_semaphore_pairs *s, const struct nvs_sync_side *who,
+			   const struct nvs_op *op)
 {
 	switch (op->kind) {
 	case NVS_OP_RELEASE:
@@ -336,7 +341,7 @@ int nvs_sync_op(struct nvs_sync *s, const struct nvs_sync_side *who, const struc
 	return 0;
 }
 
-void nvs_sync_end(struct nvs_sync *s)
+void nvs_semaphore_pairs_end(struct nvs_semaphore_pairs *s)
 {
 	for (uint32_t i = 0; i < s->npending; i++)
 		s->found(s->arg, &s->pending[i].pair);

@@ -28,22 +28,23 @@ struct nvs_sync_pair {
 	uint32_t depth; /* waits in the chain that ends here: 1 + those before the release */
 };
 
-struct nvs_sync;
+struct nvs_semaphore_pairs;
 
 /* FOUND is called for each acquire, when its release is known or at the end. */
-struct nvs_sync *nvs_sync_new(void (*found)(void *arg, const struct nvs_sync_pair *pair),
-			      void *arg);
-void nvs_sync_free(struct nvs_sync *s);
+struct nvs_semaphore_pairs *
+nvs_semaphore_pairs_new(void (*found)(void *arg, const struct nvs_sync_pair *pair), void *arg);
+void nvs_semaphore_pairs_free(struct nvs_semaphore_pairs *s);
 /* Call with all operations of a trace in order; only releases, acquires, copies, memsets and
  * uploads are used. Returns 0 or -ENOMEM. */
-int nvs_sync_op(struct nvs_sync *s, const struct nvs_sync_side *who, const struct nvs_op *op);
+int nvs_semaphore_pairs_op(struct nvs_semaphore_pairs *s, const struct nvs_sync_side *who,
+			   const struct nvs_op *op);
 /* Ends the trace: reports the acquires that no release satisfied. */
-void nvs_sync_end(struct nvs_sync *s);
+void nvs_semaphore_pairs_end(struct nvs_semaphore_pairs *s);
 
 /* Returns true if OP is a transfer that writes a single semaphore value, of 4 or 8 bytes. */
-bool nvs_sync_writes_one(const struct nvs_op *op, uint64_t *value);
+bool nvs_op_writes_semaphore(const struct nvs_op *op, uint64_t *value);
 
 /* Returns true if VALUE satisfies the condition. */
-bool nvs_sync_satisfied(uint32_t condition, uint64_t value, uint64_t payload, bool wide);
+bool nvs_semaphore_satisfied(uint32_t condition, uint64_t value, uint64_t payload, bool wide);
 
 #endif

@@ -2,7 +2,7 @@
 /* Counts operations by kind. */
 #include "decode/calls/tally.h"
 
-void nvs_tally_op(struct nvs_tally *t, const struct nvs_op *op)
+void nvs_tally_add(struct nvs_tally *t, const struct nvs_op *op)
 {
 	switch (op->kind) {
 	case NVS_OP_COPY:
@@ -39,7 +39,7 @@ void nvs_tally_op(struct nvs_tally *t, const struct nvs_op *op)
 	}
 }
 
-void nvs_tally_code(struct nvs_tally *t, const struct nvs_op *op)
+void nvs_tally_add_code(struct nvs_tally *t, const struct nvs_op *op)
 {
 	uint8_t mode = op->code.mode;
 

@@ -6,9 +6,9 @@
 #include "nvsnoop/calls.h"
 
 /* Adds an operation of any kind except CODE. */
-void nvs_tally_op(struct nvs_tally *t, const struct nvs_op *op);
+void nvs_tally_add(struct nvs_tally *t, const struct nvs_op *op);
 /* Adds a CODE operation, and removes the copy that it identifies as code from T's copies. */
-void nvs_tally_code(struct nvs_tally *t, const struct nvs_op *op);
+void nvs_tally_add_code(struct nvs_tally *t, const struct nvs_op *op);
 void nvs_tally_sum(struct nvs_tally *into, const struct nvs_tally *from);
 
 #endif

@@ -175,7 +175,7 @@ int nvs_out_close(struct nvs_out *out, bool failed)
 	return out->status;
 }
 
-void nvs_out_part(struct nvs_out *out, const char *text, size_t left)
+void nvs_out_text_part(struct nvs_out *out, const char *text, size_t left)
 {
 	char safe[4096];
 
@@ -193,7 +193,7 @@ void nvs_out_part(struct nvs_out *out, const char *text, size_t left)
 
 void nvs_out_text(struct nvs_out *out, const char *text)
 {
-	nvs_out_part(out, text, strlen(text));
+	nvs_out_text_part(out, text, strlen(text));
 }
 
 /* A byte outside of valid UTF-8 becomes U+00xx. */
@@ -223,7 +223,7 @@ void nvs_out_csv(struct nvs_out *out, const char *text)
 	while (*text) {
 		size_t n = strcspn(text, "\"");
 
-		nvs_out_part(out, text, n);
+		nvs_out_text_part(out, text, n);
 		text += n;
 		if (*text)
 			fputs("\"\"", out->file);
@@ -245,7 +245,7 @@ const char *nvs_out_style(const struct nvs_out *out, enum nvs_style style)
 
 static _Atomic bool shown; /* traces may be read on several threads */
 
-void nvs_progress(void *arg, uint64_t done, uint64_t total)
+void nvs_progress_print(void *arg, uint64_t done, uint64_t total)
 {
 	static struct timespec start, last;
 	struct timespec now;

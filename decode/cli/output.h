@@ -44,13 +44,13 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o);
 int nvs_out_close(struct nvs_out *out, bool failed);
 /* Untrusted text, escaped. */
 void nvs_out_text(struct nvs_out *out, const char *text);
-void nvs_out_part(struct nvs_out *out, const char *text, size_t length);
+void nvs_out_text_part(struct nvs_out *out, const char *text, size_t length);
 void nvs_out_json(struct nvs_out *out, const char *text, size_t length);
 void nvs_out_csv(struct nvs_out *out, const char *text);
 enum nvs_style { NVS_STYLE_PLAIN, NVS_STYLE_HEAD, NVS_STYLE_GOOD, NVS_STYLE_BAD, NVS_STYLE_DIM };
 const char *nvs_out_style(const struct nvs_out *out, enum nvs_style style);
 /* The progress line on stderr, of a reading of file ARG; shown after a second. */
-void nvs_progress(void *arg, uint64_t done, uint64_t total);
+void nvs_progress_print(void *arg, uint64_t done, uint64_t total);
 void nvs_progress_clear(void);
 
 #endif

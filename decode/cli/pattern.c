@@ -45,7 +45,7 @@ void nvs_patterns_free(struct nvs_patterns *list)
 	list->n = 0;
 }
 
-bool nvs_pattern_is(const struct nvs_pattern *p, const char *name)
+bool nvs_pattern_matches(const struct nvs_pattern *p, const char *name)
 {
 	char text[NVS_PATTERN_TEXT];
 	size_t n;
@@ -58,8 +58,8 @@ bool nvs_pattern_is(const struct nvs_pattern *p, const char *name)
 	return !regexec(&p->regex, text, 0, NULL, 0);
 }
 
-bool nvs_patterns_pass(const struct nvs_patterns *list,
-		       bool (*is)(const struct nvs_pattern *p, const void *arg), const void *arg)
+bool nvs_patterns_select(const struct nvs_patterns *list,
+			 bool (*is)(const struct nvs_pattern *p, const void *arg), const void *arg)
 {
 	bool asked = false, found = false;
 

@@ -28,10 +28,10 @@ struct nvs_patterns {
 const char *nvs_patterns_add(struct nvs_patterns *list, const char *text);
 void nvs_patterns_free(struct nvs_patterns *list);
 /* Returns true if the pattern matches NAME; ignores its !. */
-bool nvs_pattern_is(const struct nvs_pattern *p, const char *name);
+bool nvs_pattern_matches(const struct nvs_pattern *p, const char *name);
 /* Returns true if the object ARG is selected: it matches a pattern without !, if there are any, and
  * none with it. IS returns whether a pattern matches ARG. */
-bool nvs_patterns_pass(const struct nvs_patterns *list,
-		       bool (*is)(const struct nvs_pattern *p, const void *arg), const void *arg);
+bool nvs_patterns_select(const struct nvs_patterns *list,
+			 bool (*is)(const struct nvs_pattern *p, const void *arg), const void *arg);
 
 #endif

@@ -14,28 +14,28 @@
 
 static bool signs_utf8 = true;
 
-void nvs_signs_use(bool utf8)
+void nvs_use_utf8_signs(bool utf8)
 {
 	signs_utf8 = utf8;
 }
 
-const char *nvs_sign(const char *utf8, const char *ascii)
+const char *nvs_locale_sign(const char *utf8, const char *ascii)
 {
 	return signs_utf8 ? utf8 : ascii;
 }
 
-char *nvs_grouped(char text[32], uint64_t n)
+char *nvs_format_grouped(char text[32], uint64_t n)
 {
 	snprintf(text, 32, "%llu", (unsigned long long)n);
 	nvs_group_digits(text, 32);
 	return text;
 }
 
-void nvs_say_count(FILE *f, uint64_t n, const char *one, const char *many)
+void nvs_print_count(FILE *f, uint64_t n, const char *one, const char *many)
 {
 	char text[32];
 
-	fprintf(f, "%s" NVS_TIED "%s", nvs_grouped(text, n), n == 1 ? one : many);
+	fprintf(f, "%s" NVS_TIED "%s", nvs_format_grouped(text, n), n == 1 ? one : many);
 }
 
 /* Prints X in the first unit in which it is below 1000, or in the last one. */
@@ -48,7 +48,8 @@ static void print_scaled(FILE *f, double x, const char *const *units, int n, int
 	for (; unit + 1 < n && x >= limit; unit++)
 		x /= 1000;
 	if (x >= 1000) {
-		fprintf(f, "%s" NVS_TIED "%s", nvs_grouped(text, (uint64_t)(x + 0.5)), units[unit]);
+		fprintf(f, "%s" NVS_TIED "%s", nvs_format_grouped(text, (uint64_t)(x + 0.5)),
+			units[unit]);
 		return;
 	}
 	if (digits == 2 && x >= 100) /* 995 is printed as 990 or 1000 */
@@ -57,19 +58,19 @@ static void print_scaled(FILE *f, double x, const char *const *units, int n, int
 	fprintf(f, "%.*f" NVS_TIED "%s", places > 0 ? places : 0, x, units[unit]);
 }
 
-void nvs_say_bytes(FILE *f, uint64_t bytes)
+void nvs_print_bytes(FILE *f, uint64_t bytes)
 {
 	static const char *const units[] = {"kB", "MB", "GB", "TB"};
 
 	if (bytes < 1000)
-		nvs_say_count(f, bytes, "byte", "bytes");
+		nvs_print_count(f, bytes, "byte", "bytes");
 	else
 		print_scaled(f, (double)bytes / 1000, units, 4, 3);
 }
 
-void nvs_say_ns(FILE *f, double ns, int digits)
+void nvs_print_duration(FILE *f, double ns, int digits)
 {
-	const char *const units[] = {nvs_sign("\u00b5s", "us"), "ms", "s"};
+	const char *const units[] = {nvs_locale_sign("\u00b5s", "us"), "ms", "s"};
 
 	if (ns < 999.5)
 		fprintf(f, "%.0f" NVS_TIED "ns", ns);
@@ -77,14 +78,14 @@ void nvs_say_ns(FILE *f, double ns, int digits)
 		print_scaled(f, ns / 1000, units, 3, digits);
 }
 
-void nvs_say_share(FILE *f, double part, double whole)
+void nvs_print_percent(FILE *f, double part, double whole)
 {
 	double share = whole > 0 ? 100 * part / whole : 0;
 
 	fprintf(f, share && share < 0.95 ? "%.1f" NVS_TIED "%%" : "%.0f" NVS_TIED "%%", share);
 }
 
-void nvs_say_text(FILE *f, const char *text, size_t width)
+void nvs_print_text(FILE *f, const char *text, size_t width)
 {
 	size_t length = strlen(text), n = 0, at = 0;
 	char safe[4096];
@@ -95,7 +96,7 @@ void nvs_say_text(FILE *f, const char *text, size_t width)
 	}
 	at = at < sizeof(safe) / 4 ? at : sizeof(safe) / 4 - 1;
 	fputs(nvs_escape(safe, sizeof(safe), text, at), f);
-	fputs(at < length ? nvs_sign("\u2026", "...") : "", f);
+	fputs(at < length ? nvs_locale_sign("\u2026", "...") : "", f);
 }
 
 /* Quoted as $'...', for control characters and bytes that are not UTF-8. */
@@ -145,13 +146,13 @@ static void print_word(FILE *f, const char *before, const char *text)
 	fputc('\'', f);
 }
 
-void nvs_say_word(FILE *f, const char *text)
+void nvs_print_shell_word(FILE *f, const char *text)
 {
 	/* Must not look like an option. */
 	print_word(f, *text == '-' ? "./" : "", text);
 }
 
-void nvs_say_value(FILE *f, const char *text)
+void nvs_print_option_value(FILE *f, const char *text)
 {
 	print_word(f, "", text);
 }

@@ -9,28 +9,28 @@
 #include <stdio.h>
 #include "decode/cli/output.h"
 
-/* nvs_sign() returns UTF8 or ASCII, as nvs_signs_use() has set; UTF-8 by default. The options set
- * it. */
-void nvs_signs_use(bool utf8);
-const char *nvs_sign(const char *utf8, const char *ascii);
-#define NVS_ARROW nvs_sign(" \u2192 ", " -> ")
+/* nvs_locale_sign() returns UTF8 or ASCII, as nvs_use_utf8_signs() has set; UTF-8 by default. The
+ * options set it. */
+void nvs_use_utf8_signs(bool utf8);
+const char *nvs_locale_sign(const char *utf8, const char *ascii);
+#define NVS_ARROW nvs_locale_sign(" \u2192 ", " -> ")
 
 /* Formats 1234567 as "1,234,567"; returns TEXT. */
-char *nvs_grouped(char text[32], uint64_t n);
+char *nvs_format_grouped(char text[32], uint64_t n);
 /* "1 gap", "1,234 gaps" */
-void nvs_say_count(FILE *f, uint64_t n, const char *one, const char *many);
+void nvs_print_count(FILE *f, uint64_t n, const char *one, const char *many);
 /* "64 bytes", "4.99 MB": three significant digits. */
-void nvs_say_bytes(FILE *f, uint64_t bytes);
+void nvs_print_bytes(FILE *f, uint64_t bytes);
 /* "6.42 µs", "318 ms"; DIGITS significant digits, 2 or 3. */
-void nvs_say_ns(FILE *f, double ns, int digits);
+void nvs_print_duration(FILE *f, double ns, int digits);
 /* "12 %", "0.3 %" */
-void nvs_say_share(FILE *f, double part, double whole);
+void nvs_print_percent(FILE *f, double part, double whole);
 /* Untrusted text: control characters escaped, cut to about WIDTH characters. */
-void nvs_say_text(FILE *f, const char *text, size_t width);
-/* TEXT quoted as one word for a shell: nvs_say_word() for a file name, which must not look like an
- * option, nvs_say_value() for text after the = of an option. */
-void nvs_say_word(FILE *f, const char *text);
-void nvs_say_value(FILE *f, const char *text);
+void nvs_print_text(FILE *f, const char *text, size_t width);
+/* TEXT quoted as one word for a shell: nvs_print_shell_word() for a file name, which must not look
+ * like an option, nvs_print_option_value() for text after the = of an option. */
+void nvs_print_shell_word(FILE *f, const char *text);
+void nvs_print_option_value(FILE *f, const char *text);
 #define NVS_TIED "\u00a0" /* a blank at which lines are not broken; printed as a blank */
 /* Prints TEXT, which must be escaped already, broken at blanks but not between a number and its
  * unit; lines after the first are indented by INDENT. */

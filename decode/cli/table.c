@@ -22,7 +22,7 @@ const struct nvs_column *nvs_table_column(const struct nvs_table *table, const c
 			const struct nvs_column *c = table->columns + i;
 
 			if (!(c->flags & SHOWN) &&
-			    nvs_name_alike(heading ? c->title : c->name, name))
+			    nvs_names_alike(heading ? c->title : c->name, name))
 				return c;
 		}
 	return NULL;
@@ -37,10 +37,10 @@ int nvs_table_no_column(const struct nvs_table *table, const char *by)
 	for (; c < end; c++) {
 		if (c->flags & SHOWN)
 			continue;
-		nvs_nearest_offer(&near, c->name, strlen(c->name));
-		nvs_nearest_offer(&near, c->title, strlen(c->title));
+		nvs_nearest_add(&near, c->name, strlen(c->name));
+		nvs_nearest_add(&near, c->title, strlen(c->title));
 	}
-	nvs_nearest_say(&near);
+	nvs_nearest_print(&near);
 	fprintf(stderr, "nvsnoop-report: the columns of %s are", table->report);
 	for (uint32_t i = 0; i < table->ncolumns; i++)
 		if (!(table->columns[i].flags & SHOWN))
@@ -160,7 +160,7 @@ static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nr
 		fputc('}', out->file);
 	}
 	fprintf(out->file, "%s]%s}\n", nrows ? open : "",
-		nvs_budget_short() ? ",\"left_out\":true" : "");
+		nvs_budget_exceeded() ? ",\"left_out\":true" : "");
 }
 
 static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
@@ -183,7 +183,7 @@ static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nro
 			if (t->columns[i].flags & SHOWN)
 				continue;
 			get_value(t->columns + i, t->rows[r], &v);
-			nvs_value_plain(text, sizeof(text), &v, "");
+			nvs_value_plain_format(text, sizeof(text), &v, "");
 			fputs(comma, out->file);
 			comma = ",";
 			nvs_out_csv(out, v.kind == NVS_VALUE_TEXT ? v.text : text);
@@ -204,7 +204,7 @@ static int width_of(const char *s)
 	return n;
 }
 
-struct layout {
+struct table_layout {
 	const struct nvs_column *column[MAX_COLUMNS]; /* in print order */
 	int width[MAX_COLUMNS];
 	bool left[MAX_COLUMNS];
@@ -242,7 +242,8 @@ static uint32_t position_of(const struct nvs_column *c, uint32_t rank)
 	       (c->flags & NVS_COLUMN_SEVERAL ? 0 : 1 + rank);
 }
 
-static void choose_columns(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
+static void choose_columns(struct table_layout *l, const struct nvs_table *t, size_t nrows,
+			   bool bars)
 {
 	uint32_t place[MAX_COLUMNS], rank = 0;
 
@@ -267,7 +268,7 @@ static void choose_columns(struct layout *l, const struct nvs_table *t, size_t n
 	}
 }
 
-static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows, bool bars)
+static void lay_out(struct table_layout *l, const struct nvs_table *t, size_t nrows, bool bars)
 {
 	choose_columns(l, t, nrows, bars);
 	for (uint32_t i = 0; i < l->n; i++) {
@@ -281,20 +282,20 @@ static void lay_out(struct layout *l, const struct nvs_table *t, size_t nrows, b
 			int w;
 
 			get_value(l->column[i], t->rows[r], &v);
-			nvs_value_words(text, sizeof(text), &v);
+			nvs_value_text_format(text, sizeof(text), &v);
 			w = width_of(text);
 			if (w > l->width[i])
 				l->width[i] = w;
 		}
 }
 
-static bool is_shrinkable(const struct layout *l, uint32_t i)
+static bool is_shrinkable(const struct table_layout *l, uint32_t i)
 {
 	return l->column[i]->flags & NVS_COLUMN_NAME;
 }
 
 /* Total width if names are cut to LEAST (0: uncut). */
-static int total_width(const struct layout *l, int least)
+static int total_width(const struct table_layout *l, int least)
 {
 	int total = l->n ? -2 : 0;
 
@@ -304,7 +305,7 @@ static int total_width(const struct layout *l, int least)
 	return total;
 }
 
-static void drop_column(struct layout *l, uint32_t at)
+static void drop_column(struct table_layout *l, uint32_t at)
 {
 	l->n--;
 	for (; at < l->n; at++) {
@@ -316,7 +317,7 @@ static void drop_column(struct layout *l, uint32_t at)
 
 /* Width that each name column keeps before others are dropped: names identify rows, but a narrow
  * terminal leaves half for numbers. */
-static int share_of_names(const struct layout *l, int room)
+static int share_of_names(const struct table_layout *l, int room)
 {
 	int share = room / 2 < NAMES_SHARE ? room / 2 : NAMES_SHARE, names = 0;
 
@@ -328,8 +329,8 @@ static int share_of_names(const struct layout *l, int room)
 
 /* Drops columns other than KEEP until the rest fits: first those with no value in any row, then by
  * rank. Returns how many. */
-static uint32_t drop_columns(struct layout *l, const struct nvs_table *t, size_t nrows, int room,
-			     const struct nvs_column *keep)
+static uint32_t drop_columns(struct table_layout *l, const struct nvs_table *t, size_t nrows,
+			     int room, const struct nvs_column *keep)
 {
 	uint32_t dropped = 0;
 
@@ -355,7 +356,7 @@ static uint32_t drop_columns(struct layout *l, const struct nvs_table *t, size_t
 }
 
 /* Narrows the widest name columns until the table fits. */
-static void shrink_names(struct layout *l, int room, int least)
+static void shrink_names(struct table_layout *l, int room, int least)
 {
 	while (total_width(l, 0) > room) {
 		uint32_t widest = l->n;
@@ -386,10 +387,10 @@ static void print_cut(struct nvs_out *out, const struct nvs_column *c, char *tex
 	const char *end = skip_characters(text, width_of(text) - tail);
 
 	*skip_characters(text, room - 1 - tail) = '\0';
-	fprintf(out->file, "%s%s%s", text, nvs_sign("\u2026", "~"), end);
+	fprintf(out->file, "%s%s%s", text, nvs_locale_sign("\u2026", "~"), end);
 }
 
-static void print_cell(struct nvs_out *out, const struct layout *l, uint32_t i, char *text)
+static void print_cell(struct nvs_out *out, const struct table_layout *l, uint32_t i, char *text)
 {
 	int w = width_of(text), room = l->width[i];
 	bool last = i + 1 == l->n;
@@ -409,7 +410,7 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 		       const char *sort)
 {
 	uint64_t more = t->nrows - nrows + t->more;
-	struct layout l;
+	struct table_layout l;
 	uint32_t hidden = 0;
 	char text[NVS_VALUE_ROOM];
 
@@ -431,7 +432,7 @@ static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nr
 			struct nvs_value v;
 
 			get_value(l.column[i], t->rows[r], &v);
-			nvs_value_words(text, sizeof(text), &v);
+			nvs_value_text_format(text, sizeof(text), &v);
 			print_cell(out, &l, i, text);
 		}
 		fputc('\n', out->file);

@@ -91,8 +91,8 @@ int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const vo
 #define NVS_VALUE_ROOM 8192 /* bytes of a printed value; text in JSON and CSV may be longer */
 
 /* For programs: decimal numbers. NONE is printed for unknown values, and for text. */
-void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const char *none);
-void nvs_value_words(char *dst, size_t room, const struct nvs_value *v); /* for people */
+void nvs_value_plain_format(char *dst, size_t room, const struct nvs_value *v, const char *none);
+void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v); /* for people */
 void nvs_value_json(struct nvs_out *out, const struct nvs_value *v);
 
 /* ---- getters ---- */

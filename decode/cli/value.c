@@ -7,7 +7,7 @@
 #define BAR 10 /* characters of a full bar */
 #define SMALL 0.095
 
-void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const char *none)
+void nvs_value_plain_format(char *dst, size_t room, const struct nvs_value *v, const char *none)
 {
 	switch (v->kind) {
 	case NVS_VALUE_COUNT:
@@ -30,7 +30,7 @@ void nvs_value_plain(char *dst, size_t room, const struct nvs_value *v, const ch
 	}
 }
 
-void nvs_value_words(char *dst, size_t room, const struct nvs_value *v)
+void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v)
 {
 	uint64_t abs = v->ns < 0 ? -(uint64_t)v->ns : (uint64_t)v->ns;
 
@@ -50,7 +50,7 @@ void nvs_value_words(char *dst, size_t room, const struct nvs_value *v)
 		snprintf(dst, room, "%.*s", (int)(v->real * BAR + 0.5), "##########");
 		break;
 	default:
-		nvs_value_plain(dst, room, v, "-");
+		nvs_value_plain_format(dst, room, v, "-");
 	}
 	if (v->kind == NVS_VALUE_TRUTH && !v->count)
 		snprintf(dst, room, "-");
@@ -66,6 +66,6 @@ void nvs_value_json(struct nvs_out *out, const struct nvs_value *v)
 		nvs_out_json(out, v->text, strlen(v->text));
 		return;
 	}
-	nvs_value_plain(text, sizeof(text), v, "null");
+	nvs_value_plain_format(text, sizeof(text), v, "null");
 	fputs(text, out->file);
 }

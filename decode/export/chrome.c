@@ -16,29 +16,29 @@
 #define WORKS 0x70000000u
 
 /* A thread of the viewer, and whether its name was printed. */
-struct thread {
+struct named_thread {
 	uint32_t tid; /* its key */
 	bool named;
 };
 
-struct state {
-	struct nvs_rows threads; /* struct thread, of the current trace */
+struct chrome_state {
+	struct nvs_rows threads; /* struct named_thread, of the current trace */
 	uint64_t ranges; /* async ranges so far */
 	bool event; /* an event was printed: a comma is needed */
 };
 
-static FILE *file_of(const struct nvs_walk *w)
+static FILE *file_of(const struct nvs_event_stream *w)
 {
 	return w->run->out->file;
 }
 
-static void print_text(const struct nvs_walk *w, const char *s)
+static void print_text(const struct nvs_event_stream *w, const char *s)
 {
 	nvs_out_json(w->run->out, s, strlen(s));
 }
 
 /* In us with three decimals. */
-static void print_us(const struct nvs_walk *w, const char *key, int64_t ns)
+static void print_us(const struct nvs_event_stream *w, const char *key, int64_t ns)
 {
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 
@@ -47,10 +47,10 @@ static void print_us(const struct nvs_walk *w, const char *key, int64_t ns)
 }
 
 /* Prints the fields up to the time; end_event() ends it. */
-static void begin_event(const struct nvs_walk *w, const char *phase, const char *category,
+static void begin_event(const struct nvs_event_stream *w, const char *phase, const char *category,
 			const char *name, uint32_t tid, int64_t at)
 {
-	struct state *st = w->to;
+	struct chrome_state *st = w->to;
 	FILE *f = file_of(w);
 
 	fprintf(f, "%s{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"name\":", st->event ? ",\n" : "",
@@ -62,15 +62,16 @@ static void begin_event(const struct nvs_walk *w, const char *phase, const char 
 	print_us(w, "ts", at);
 }
 
-static int end_event(const struct nvs_walk *w)
+static int end_event(const struct nvs_event_stream *w)
 {
 	fputc('}', file_of(w));
 	return ferror(file_of(w));
 }
 
-static void name_thread(const struct nvs_walk *w, const char *what, uint32_t tid, const char *name)
+static void name_thread(const struct nvs_event_stream *w, const char *what, uint32_t tid,
+			const char *name)
 {
-	struct state *st = w->to;
+	struct chrome_state *st = w->to;
 
 	fprintf(file_of(w),
 		"%s{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s\",\"args\":{\"name\":",
@@ -81,9 +82,9 @@ static void name_thread(const struct nvs_walk *w, const char *what, uint32_t tid
 }
 
 /* Returns true the first time: the thread's name must be printed. */
-static bool is_new(const struct nvs_walk *w, uint32_t tid)
+static bool is_new(const struct nvs_event_stream *w, uint32_t tid)
 {
-	struct thread *t = nvs_rows_at(&((struct state *)w->to)->threads, &tid);
+	struct named_thread *t = nvs_rows_at(&((struct chrome_state *)w->to)->threads, &tid);
 
 	if (!t || t->named)
 		return false;
@@ -91,34 +92,35 @@ static bool is_new(const struct nvs_walk *w, uint32_t tid)
 	return true;
 }
 
-static uint32_t thread_of(const struct nvs_walk *w, uint32_t thread)
+static uint32_t thread_of(const struct nvs_event_stream *w, uint32_t thread)
 {
-	uint32_t tid = nvs_walk_tid(w, thread);
+	uint32_t tid = nvs_event_tid(w, thread);
 	char room[32];
 
 	if (is_new(w, tid))
-		name_thread(w, "thread_name", tid, nvs_walk_thread(w, thread, room, sizeof(room)));
+		name_thread(w, "thread_name", tid,
+			    nvs_event_thread_name(w, thread, room, sizeof(room)));
 	return tid;
 }
 
-static uint32_t channel_of(const struct nvs_walk *w, uint32_t channel)
+static uint32_t channel_of(const struct nvs_event_stream *w, uint32_t channel)
 {
 	uint32_t tid = CHANNELS + channel;
 	char room[128];
 
 	if (is_new(w, tid))
 		name_thread(w, "thread_name", tid,
-			    nvs_walk_channel(w, channel, room, sizeof(room)));
+			    nvs_event_channel_name(w, channel, room, sizeof(room)));
 	return tid;
 }
 
-static uint32_t works_of(const struct nvs_walk *w, uint32_t channel)
+static uint32_t works_of(const struct nvs_event_stream *w, uint32_t channel)
 {
 	uint32_t tid = WORKS + channel;
 	char name[160], room[128];
 
 	if (is_new(w, tid)) {
-		nvs_walk_channel(w, channel, room, sizeof(room));
+		nvs_event_channel_name(w, channel, room, sizeof(room));
 		snprintf(name, sizeof(name), "GPU work of %s", room);
 		name_thread(w, "thread_name", tid, name);
 	}
@@ -127,12 +129,12 @@ static uint32_t works_of(const struct nvs_walk *w, uint32_t channel)
 
 /* ---- arguments: begin_args(), then these, then "}" ---- */
 
-static void begin_args(const struct nvs_walk *w)
+static void begin_args(const struct nvs_event_stream *w)
 {
 	fputs(",\"args\":{", file_of(w));
 }
 
-static void print_key(const struct nvs_walk *w, const char *key, bool *any)
+static void print_key(const struct nvs_event_stream *w, const char *key, bool *any)
 {
 	fputs(*any ? "," : "", file_of(w));
 	print_text(w, key);
@@ -140,13 +142,15 @@ static void print_key(const struct nvs_walk *w, const char *key, bool *any)
 	*any = true;
 }
 
-static void print_number(const struct nvs_walk *w, const char *key, uint64_t value, bool *any)
+static void print_number(const struct nvs_event_stream *w, const char *key, uint64_t value,
+			 bool *any)
 {
 	print_key(w, key, any);
 	fprintf(file_of(w), "%" PRIu64, value);
 }
 
-static void print_string(const struct nvs_walk *w, const char *key, const char *value, bool *any)
+static void print_string(const struct nvs_event_stream *w, const char *key, const char *value,
+			 bool *any)
 {
 	if (!value || !*value)
 		return;
@@ -155,8 +159,8 @@ static void print_string(const struct nvs_walk *w, const char *key, const char *
 }
 
 /* As text, as in reports: a JSON number cannot hold 64 bits. */
-static void print_argument(const struct nvs_walk *w, const struct nvs_call *call, uint32_t index,
-			   bool *any)
+static void print_argument(const struct nvs_event_stream *w, const struct nvs_call *call,
+			   uint32_t index, bool *any)
 {
 	struct nvs_arg arg = nvs_call_arg_at(call, index);
 	char value[1100];
@@ -167,27 +171,27 @@ static void print_argument(const struct nvs_walk *w, const struct nvs_call *call
 
 /* ---- callbacks of the walk ---- */
 
-static int on_begin(struct nvs_walk *w)
+static int on_begin(struct nvs_event_stream *w)
 {
-	struct state *st = w->to;
+	struct chrome_state *st = w->to;
 
 	nvs_rows_free(&st->threads, NULL);
-	st->threads = NVS_ROWS(struct thread, tid);
+	st->threads = NVS_ROWS(struct named_thread, tid);
 	name_thread(w, "process_name", 0, w->name);
 	return ferror(file_of(w));
 }
 
 /* A flow starts at the call. It has no end, as it is unknown which of the call's submissions is
  * done last. */
-static void print_flow(const struct nvs_walk *w, const char *phase, uint32_t tid, int64_t at,
-		       uint64_t number)
+static void print_flow(const struct nvs_event_stream *w, const char *phase, uint32_t tid,
+		       int64_t at, uint64_t number)
 {
 	begin_event(w, phase, "submission", "submits", tid, at);
 	fprintf(file_of(w), ",\"id\":\"0x%" PRIx64 "\"", number);
 	end_event(w);
 }
 
-static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
+static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	const struct nvs_call *call = c->call;
 	uint32_t tid = thread_of(w, call->thread);
@@ -202,7 +206,7 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	print_string(w, "kernel", c->kernel, &any);
 	for (uint32_t i = 0; i < call->nargs; i++)
 		print_argument(w, call, i, &any);
-	print_string(w, "result", nvs_walk_error(call, room, sizeof(room)), &any);
+	print_string(w, "result", nvs_event_call_error(call, room, sizeof(room)), &any);
 	if (call->flags & NVS_CALL_CAPTURED)
 		print_string(w, "captured", "into a graph", &any);
 	if (!call->uncounted && call->asked_submissions) {
@@ -218,8 +222,8 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	return end_event(w);
 }
 
-static void print_counter(const struct nvs_walk *w, const char *name, const char *key, int64_t at,
-			  uint64_t value)
+static void print_counter(const struct nvs_event_stream *w, const char *name, const char *key,
+			  int64_t at, uint64_t value)
 {
 	bool any = false;
 
@@ -230,7 +234,7 @@ static void print_counter(const struct nvs_walk *w, const char *name, const char
 	end_event(w);
 }
 
-static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *one)
+static int on_submission(struct nvs_event_stream *w, const struct nvs_event_submission *one)
 {
 	const struct nvs_submission *s = one->s;
 	uint32_t tid = channel_of(w, s->channel->channel);
@@ -246,7 +250,7 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 	print_number(w, "sequence", s->rec->sequence, &any);
 	print_number(w, "entries", s->nentries, &any);
 	print_number(w, "command_bytes", nvs_submission_bytes(s), &any);
-	nvs_words_tally(room, sizeof(room), one->tally);
+	nvs_tally_text(room, sizeof(room), one->tally);
 	print_string(w, "work", room, &any);
 	print_string(w, "site", one->site, &any);
 	fputc('}', file_of(w));
@@ -259,7 +263,7 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 	return ferror(file_of(w));
 }
 
-static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
+static int on_release(struct nvs_event_stream *w, const struct nvs_event_release *r)
 {
 	uint32_t tid = channel_of(w, r->channel->channel);
 	bool any = false;
@@ -278,7 +282,7 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
 	return ferror(file_of(w));
 }
 
-static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
+static int on_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g)
 {
 	uint32_t tid = works_of(w, g->work->channel);
 	bool any = false;
@@ -287,10 +291,10 @@ static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 	print_us(w, "dur", g->end - g->begin);
 	begin_args(w);
 	print_number(w, "submission", g->work->number, &any);
-	if (g->work->flags & NVS_WORK_ALONE)
+	if (g->work->flags & NVS_WORK_SINGLE_COPY)
 		print_number(w, "bytes", g->work->bytes, &any);
-	print_string(w, "note", nvs_walk_note(g), &any);
-	print_number(w, "clock_error_ns", g->give, &any);
+	print_string(w, "note", nvs_event_gpu_note(g), &any);
+	print_number(w, "clock_error_ns", g->error_ns, &any);
 	fputc('}', file_of(w));
 	end_event(w);
 	if (g->flow)
@@ -300,18 +304,18 @@ static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 
 /* Ranges pushed in the default domain nest with the thread's calls. Others may overlap: they are
  * async events with an id. */
-static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
+static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *range)
 {
 	const struct nvs_nvtx_event *e = range->event;
 	bool ends = e->what == NVS_NVTX_ENDED, marked = e->what == NVS_NVTX_MARKED;
 	bool nests = e->node->key.kind == NVS_NVTX_PUSH && !e->node->key.domain;
 	const char *phase = marked ? "i" : nests ? (ends ? "E" : "B") : (ends ? "e" : "b");
 	struct nvs_nvtx_names *names = nvs_nvtx_names(w->source->nvtx);
-	char words[NVS_WORDS_BYTES];
+	char words[NVS_CALL_TEXT_BYTES];
 	bool any = false;
 
 	if (!marked && !nests && !ends && e->tag)
-		*e->tag = ++((struct state *)w->to)->ranges;
+		*e->tag = ++((struct chrome_state *)w->to)->ranges;
 	begin_event(w, phase, e->node->key.kind == NVS_NVTX_START ? "nvtx started" : "nvtx",
 		    *range->name ? range->name : "-", thread_of(w, ends ? e->told : e->thread),
 		    ends ? range->end : range->begin);
@@ -328,13 +332,13 @@ static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
 	return end_event(w);
 }
 
-static int on_memory(struct nvs_walk *w, int64_t at, uint64_t bytes)
+static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 {
 	print_counter(w, "device memory allocated by calls", "bytes", at, bytes);
 	return ferror(file_of(w));
 }
 
-static const struct nvs_walker walker = {
+static const struct nvs_event_sink walker = {
 	.times = true,
 	.begin = on_begin,
 	.call = on_call,
@@ -347,11 +351,11 @@ static const struct nvs_walker walker = {
 
 static int print(struct nvs_run *run)
 {
-	struct state st = {.event = false};
+	struct chrome_state st = {.event = false};
 	int r;
 
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", run->out->file);
-	r = nvs_walk(run, &walker, &st);
+	r = nvs_events_deliver(run, &walker, &st);
 	fputs("\n]}\n", run->out->file);
 	nvs_rows_free(&st.threads, NULL);
 	return r < 0 ? r : 0;

@@ -22,7 +22,7 @@ static const char *const types[] = {
 static const char *const shapes[] = {"box", "parallelogram", "parallelogram", "ellipse"};
 
 /* Index of the latest node with a handle. */
-struct known {
+struct known_node {
 	uint64_t handle; /* its key */
 	uint32_t index;
 };
@@ -45,17 +45,18 @@ static void print_text(FILE *f, const char *text)
 	}
 }
 
-static void print_label(const struct nvs_walk *w, FILE *f, const struct nvs_graph_node *node)
+static void print_label(const struct nvs_event_stream *w, FILE *f,
+			const struct nvs_graph_node *node)
 {
 	bool told = !(node->flags & NVS_NODE_NO_PARAMS);
 	const struct nvs_kernel *k = NULL;
 
 	print_text(f, type_of(node));
 	if (!node->type)
-		k = nvs_handles_kernel_of(w->handles, node->function);
+		k = nvs_handles_get_kernel(w->handles, node->function);
 	if (k && *k->name) {
 		fputs("\\n", f);
-		print_text(f, nvs_written_name(w->source->trace, k->name));
+		print_text(f, nvs_demangled_name(w->source->trace, k->name));
 	}
 	if (!node->type && told)
 		fprintf(f, "\\n%ux%ux%u of %ux%ux%u", node->grid[0], node->grid[1], node->grid[2],
@@ -67,12 +68,12 @@ static void print_label(const struct nvs_walk *w, FILE *f, const struct nvs_grap
 }
 
 /* NAME: name of the cluster. */
-static int print_node(const struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i,
+static int print_node(const struct nvs_event_stream *w, const struct nvs_exec *exec, uint32_t i,
 		      const char *name, struct nvs_rows *nodes)
 {
 	const struct nvs_graph_node *node = exec->nodes + i;
 	FILE *f = w->run->out->file;
-	struct known *known;
+	struct known_node *known;
 
 	fprintf(f, "    %s_%u [shape=%s, label=\"", name, i,
 		node->type < sizeof(shapes) / sizeof(*shapes) ? shapes[node->type] : "ellipse");
@@ -111,9 +112,9 @@ static const char *missing_note(const struct nvs_exec *exec)
 				   : ", edges unknown";
 }
 
-static int print_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
+static int print_graph(const struct nvs_event_stream *w, const struct nvs_exec *exec)
 {
-	struct nvs_rows nodes = NVS_ROWS(struct known, handle);
+	struct nvs_rows nodes = NVS_ROWS(struct known_node, handle);
 	FILE *f = w->run->out->file;
 	char name[32];
 	int r = 0;
@@ -131,7 +132,7 @@ static int print_graph(const struct nvs_walk *w, const struct nvs_exec *exec)
 	return r;
 }
 
-static int on_end(struct nvs_walk *w, bool whole)
+static int on_end(struct nvs_event_stream *w, bool whole)
 {
 	int r = 0;
 
@@ -142,11 +143,11 @@ static int on_end(struct nvs_walk *w, bool whole)
 
 static int print(struct nvs_run *run)
 {
-	static const struct nvs_walker walker = {.end = on_end};
+	static const struct nvs_event_sink walker = {.end = on_end};
 	int r;
 
 	fputs("digraph nvsnoop {\n  node [fontsize=10]\n", run->out->file);
-	r = nvs_walk(run, &walker, NULL);
+	r = nvs_events_deliver(run, &walker, NULL);
 	fputs("}\n", run->out->file);
 	return r < 0 ? r : 0;
 }

@@ -4,9 +4,9 @@
 #include "decode/report/core/report.h"
 #include "decode/analysis/call_text.h"
 
-const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size)
+const char *nvs_event_call_error(const struct nvs_call *call, char *room, size_t size)
 {
-	const char *name = nvs_words_left(call);
+	const char *name = nvs_call_exit_text(call);
 
 	if (name || !call->result)
 		return name;
@@ -15,9 +15,9 @@ const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size)
 	return name ? name : room;
 }
 
-const char *nvs_walk_note(const struct nvs_walk_gpu *g)
+const char *nvs_event_gpu_note(const struct nvs_event_gpu_work *g)
 {
-	if (g->brief)
+	if (g->too_short)
 		return "too short to measure";
 	if (g->work->flags & NVS_WORK_WAITED)
 		return "waited first, for an unknown time";
@@ -26,7 +26,7 @@ const char *nvs_walk_note(const struct nvs_walk_gpu *g)
 
 #define OWN_TIDS 0x40000000u /* above all real tids */
 
-uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread)
+uint32_t nvs_event_tid(const struct nvs_event_stream *w, uint32_t thread)
 {
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
 
@@ -34,7 +34,8 @@ uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread)
 						: OWN_TIDS + ((thread + 1) & (OWN_TIDS - 1));
 }
 
-const char *nvs_walk_thread(const struct nvs_walk *w, uint32_t thread, char *room, size_t size)
+const char *nvs_event_thread_name(const struct nvs_event_stream *w, uint32_t thread, char *room,
+				  size_t size)
 {
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
 
@@ -57,7 +58,8 @@ static void engine_name(uint32_t engine, char *room, size_t size)
 		snprintf(room, size, "engine %u", engine);
 }
 
-const char *nvs_walk_channel(const struct nvs_walk *w, uint32_t channel, char *room, size_t size)
+const char *nvs_event_channel_name(const struct nvs_event_stream *w, uint32_t channel, char *room,
+				   size_t size)
 {
 	const struct nvs_trace_channel *c = nvs_trace_channel_at(w->source->trace, channel);
 	char engine[32], gpu[32] = "";

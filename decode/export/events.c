@@ -22,7 +22,7 @@
 #define MOST_PENDING 4096u /* submissions of a channel not seen done yet */
 
 /* A submission not seen done yet. */
-struct pending {
+struct pending_submission {
 	uint64_t submission, flow;
 	uint32_t entries, payload;
 	bool releases; /* it releases PAYLOAD in the channel's progress slot */
@@ -31,7 +31,7 @@ struct pending {
 
 /* Ring buffer of pending submissions from FIRST on. */
 struct progress {
-	struct pending *at;
+	struct pending_submission *at;
 	uint32_t first, n, room;
 	uint64_t entries; /* of all pending submissions */
 	uint32_t last; /* payload of the latest release */
@@ -41,7 +41,7 @@ struct progress {
 	bool gpu_begun;
 };
 
-struct nvs_walk_own {
+struct nvs_event_stream_state {
 	int64_t shift; /* from time 0 to the begin of the trace */
 	struct nvs_numbers channels; /* struct progress */
 	struct nvs_tally tally; /* of the current submission */
@@ -49,13 +49,13 @@ struct nvs_walk_own {
 					      of the first and last */
 	bool skips; /* its payloads are not consecutive */
 	struct nvs_allocs allocs; /* if there is a memory callback */
-	struct nvs_works *works; /* NULL: no gpu callback, or no GPU times */
+	struct nvs_work_list *works; /* NULL: no gpu callback, or no GPU times */
 	struct nvs_numbers flows; /* flows by index in the list of works */
 };
 
 /* ---- times ---- */
 
-static int64_t time_of(const struct nvs_walk *w, uint64_t ticks)
+static int64_t time_of(const struct nvs_event_stream *w, uint64_t ticks)
 {
 	int64_t ns;
 
@@ -64,7 +64,7 @@ static int64_t time_of(const struct nvs_walk *w, uint64_t ticks)
 }
 
 /* Unique number of a call. */
-static uint64_t flow_of(const struct nvs_walk *w, const struct nvs_call *call)
+static uint64_t flow_of(const struct nvs_event_stream *w, const struct nvs_call *call)
 {
 	uint64_t thread = (call->thread + 1ull) & 0xfffff;
 
@@ -74,7 +74,8 @@ static uint64_t flow_of(const struct nvs_walk *w, const struct nvs_call *call)
 
 /* ---- calls ---- */
 
-static const struct nvs_kernel *launched_by(const struct nvs_walk *w, const struct nvs_call *call)
+static const struct nvs_kernel *launched_by(const struct nvs_event_stream *w,
+					    const struct nvs_call *call)
 {
 	uint64_t handle;
 
@@ -82,19 +83,19 @@ static const struct nvs_kernel *launched_by(const struct nvs_walk *w, const stru
 	    (!nvs_call_kind(call, NVS_KIND_FUNCTION, &handle) &&
 	     !nvs_call_kind(call, NVS_KIND_KERNEL, &handle)))
 		return NULL;
-	return nvs_handles_kernel_of(w->handles, handle);
+	return nvs_handles_get_kernel(w->handles, handle);
 }
 
-static int note_call(struct nvs_walk *w, const struct nvs_call *call)
+static int note_call(struct nvs_event_stream *w, const struct nvs_call *call)
 {
 	uint64_t context;
 	uint32_t stream;
 
-	return w->own->works ? nvs_works_call(w->own->works, call, &stream, &context)
+	return w->own->works ? nvs_work_list_call(w->own->works, call, &stream, &context)
 			     : nvs_handles_call(w->handles, call);
 }
 
-static int follow_memory(struct nvs_walk *w, const struct nvs_call *call)
+static int follow_memory(struct nvs_event_stream *w, const struct nvs_call *call)
 {
 	const struct nvs_alloc_series *series = &w->own->allocs.series;
 	uint64_t before = series->now;
@@ -107,8 +108,8 @@ static int follow_memory(struct nvs_walk *w, const struct nvs_call *call)
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct nvs_walk *w = arg;
-	struct nvs_walk_call c = {.call = call};
+	struct nvs_event_stream *w = arg;
+	struct nvs_event_call c = {.call = call};
 	int r = note_call(w, call);
 
 	if (!r && w->walker->memory)
@@ -118,7 +119,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	c.name = nvs_call_name(call->api);
 	c.launched = launched_by(w, call);
 	c.kernel = c.launched && *c.launched->name
-			   ? nvs_written_name(w->source->trace, c.launched->name)
+			   ? nvs_demangled_name(w->source->trace, c.launched->name)
 			   : "";
 	c.flow = flow_of(w, call);
 	c.begin = time_of(w, call->begin);
@@ -131,14 +132,14 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 /* ---- completion ---- */
 
-static struct pending *pending_at(const struct progress *p, uint32_t i)
+static struct pending_submission *pending_at(const struct progress *p, uint32_t i)
 {
 	return p->at + (p->first + i) % p->room;
 }
 
-static int add_pending(struct progress *p, const struct pending *one)
+static int add_pending(struct progress *p, const struct pending_submission *one)
 {
-	struct pending *at;
+	struct pending_submission *at;
 	uint32_t room = p->room ? 2 * p->room : 16;
 
 	if (p->n == MOST_PENDING) {
@@ -167,7 +168,7 @@ static uint32_t done_by(const struct progress *p, uint32_t payload)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < p->n; i++) {
-		const struct pending *one = pending_at(p, i);
+		const struct pending_submission *one = pending_at(p, i);
 
 		if (!one->releases)
 			continue;
@@ -179,8 +180,8 @@ static uint32_t done_by(const struct progress *p, uint32_t payload)
 }
 
 /* S has a reading of the slot: delivers the submissions that it shows done. */
-static int emit_releases(struct nvs_walk *w, struct progress *p, const struct nvs_submission *s,
-			 int64_t at)
+static int emit_releases(struct nvs_event_stream *w, struct progress *p,
+			 const struct nvs_submission *s, int64_t at)
 {
 	uint32_t payload = (uint32_t)s->rec->progress[0];
 	int r = 0;
@@ -188,14 +189,14 @@ static int emit_releases(struct nvs_walk *w, struct progress *p, const struct nv
 	if (!p->counts || p->lost || !s->rec->progress_address)
 		return 0;
 	for (uint32_t n = done_by(p, payload); n && !r; n--) {
-		struct pending one = *pending_at(p, 0);
+		struct pending_submission one = *pending_at(p, 0);
 
 		p->first = (p->first + 1) % p->room;
 		p->n--;
 		p->entries -= one.entries;
 		if (one.releases && one.selected && w->walker->release)
 			r = w->walker->release(
-				w, &(struct nvs_walk_release){
+				w, &(struct nvs_event_release){
 					   s->channel, one.submission, one.flow, one.payload, at,
 					   one.payload == payload ? s->rec->progress[1] : 0});
 	}
@@ -203,11 +204,12 @@ static int emit_releases(struct nvs_walk *w, struct progress *p, const struct nv
 }
 
 /* Payloads must be consecutive: the values of another kind of slot mean nothing here. */
-static int note_pending(struct nvs_walk *w, struct progress *p, const struct nvs_submission *s,
-			uint64_t flow, bool selected)
+static int note_pending(struct nvs_event_stream *w, struct progress *p,
+			const struct nvs_submission *s, uint64_t flow, bool selected)
 {
-	struct nvs_walk_own *own = w->own;
-	struct pending one = {s->number, flow, s->nentries, own->payload, own->releases, selected};
+	struct nvs_event_stream_state *own = w->own;
+	struct pending_submission one = {s->number,    flow,	      s->nentries,
+					 own->payload, own->releases, selected};
 
 	if (own->releases) {
 		p->lost |= own->skips || (p->counts && own->first != p->last + 1);
@@ -219,14 +221,14 @@ static int note_pending(struct nvs_walk *w, struct progress *p, const struct nvs
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_walk *w = arg;
-	struct nvs_walk_own *own = w->own;
-	int r = own->works ? nvs_works_op(own->works, s, op) : 0;
+	struct nvs_event_stream *w = arg;
+	struct nvs_event_stream_state *own = w->own;
+	int r = own->works ? nvs_work_list_op(own->works, s, op) : 0;
 
 	if (op->kind != NVS_OP_CODE)
-		nvs_tally_op(&own->tally, op);
+		nvs_tally_add(&own->tally, op);
 	else if (op->code.tag == s->number)
-		nvs_tally_code(&own->tally, op);
+		nvs_tally_add_code(&own->tally, op);
 	else if (!r && w->walker->code)
 		r = w->walker->code(w, op);
 	if (r || op->kind != NVS_OP_RELEASE || op->sem.op != NVS_SEM_SET ||
@@ -240,11 +242,12 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	return 0;
 }
 
-static int emit_submission(struct nvs_walk *w, const struct progress *p,
+static int emit_submission(struct nvs_event_stream *w, const struct progress *p,
 			   const struct nvs_submission *s, const struct nvs_call *call, int64_t at,
 			   uint64_t flow)
 {
-	struct nvs_walk_submission one = {s, call, .flow = flow, .at = at, .tally = &w->own->tally};
+	struct nvs_event_submission one = {s, call, .flow = flow, .at = at,
+					   .tally = &w->own->tally};
 
 	one.api = nvs_source_api(w->source, s, call);
 	one.site = nvs_trace_callsite(w->source->trace, s->rec->stack)->site;
@@ -255,15 +258,15 @@ static int emit_submission(struct nvs_walk *w, const struct progress *p,
 }
 
 /* Keeps the flow for when the GPU work is delivered. */
-static int note_work(struct nvs_walk_own *own, const struct nvs_submission *s,
+static int note_work(struct nvs_event_stream_state *own, const struct nvs_submission *s,
 		     const struct nvs_call *call, uint64_t flow)
 {
 	size_t before, n;
 	int r;
 
-	nvs_works_list(own->works, &before);
-	r = nvs_works_submitted(own->works, s, call);
-	nvs_works_list(own->works, &n);
+	nvs_work_list_items(own->works, &before);
+	r = nvs_work_list_submitted(own->works, s, call);
+	nvs_work_list_items(own->works, &n);
 	return r || n == before || !flow
 		       ? r
 		       : nvs_number_set(&own->flows, (uint32_t)before, (void *)(uintptr_t)flow);
@@ -271,11 +274,11 @@ static int note_work(struct nvs_walk_own *own, const struct nvs_submission *s,
 
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	struct nvs_walk *w = arg;
+	struct nvs_event_stream *w = arg;
 	struct progress *p = nvs_number_make(&w->own->channels, s->channel->channel, sizeof(*p));
 	uint64_t flow = call ? flow_of(w, call) : 0;
 	int64_t at = time_of(w, s->rec->rec.time);
-	bool selected = nvs_filter(w->source, s, call);
+	bool selected = nvs_filter_selects(w->source, s, call);
 	int r = p ? emit_releases(w, p, s, at) : -ENOMEM;
 
 	if (!r)
@@ -292,12 +295,12 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 
 /* ---- ranges ---- */
 
-static int emit_range(struct nvs_walk *w, const struct nvs_rec *rec)
+static int emit_range(struct nvs_event_stream *w, const struct nvs_rec *rec)
 {
-	const struct nvs_nvtx_event *now = nvs_nvtx_now(w->source->nvtx);
-	struct nvs_walk_range range = {now};
+	const struct nvs_nvtx_event *now = nvs_nvtx_current_event(w->source->nvtx);
+	struct nvs_event_range range = {now};
 
-	if (!now->what || !nvs_filter_range_of(w->source, now))
+	if (!now->what || !nvs_filter_nvtx_event(w->source, now))
 		return 0;
 	range.name = now->node->name;
 	range.rec = now->what == NVS_NVTX_ENDED ? NULL : (const void *)rec;
@@ -311,8 +314,8 @@ static int emit_range(struct nvs_walk *w, const struct nvs_rec *rec)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct nvs_walk *w = arg;
-	int r = w->own->works ? nvs_works_record(w->own->works, rec)
+	struct nvs_event_stream *w = arg;
+	int r = w->own->works ? nvs_work_list_record(w->own->works, rec)
 			      : nvs_handles_record(w->handles, rec);
 
 	return r || !w->walker->range ? r : emit_range(w, rec);
@@ -321,38 +324,38 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 /* ---- GPU work ---- */
 
 /* *UNPLACED counts work whose GPU clock was never read. */
-static int emit_work(struct nvs_walk *w, uint32_t index, const struct nvs_work *work,
+static int emit_work(struct nvs_event_stream *w, uint32_t index, const struct nvs_work *work,
 		     uint64_t *unplaced)
 {
 	struct progress *p = nvs_number_get(&w->own->channels, work->channel);
-	struct nvs_walk_gpu g = {.work = work, .brief = work->flags & NVS_WORK_BRIEF};
+	struct nvs_event_gpu_work g = {.work = work, .too_short = work->flags & NVS_WORK_TOO_SHORT};
 
-	if (!p || !nvs_timing_session(nvs_works_timing(w->own->works), work->channel, work->begin,
-				      &g.begin, &g.give)) {
+	if (!p || !nvs_bracket_times_to_session(nvs_work_list_timing(w->own->works), work->channel,
+						work->begin, &g.begin, &g.error_ns)) {
 		++*unplaced;
 		return 0;
 	}
-	g.name = nvs_works_name(w->own->works, work);
+	g.name = nvs_work_list_name(w->own->works, work);
 	if (work->stream != NVS_NONE)
-		g.stream = nvs_works_stream(w->own->works, work->stream);
+		g.stream = nvs_work_list_stream(w->own->works, work->stream);
 	g.flow = (uintptr_t)nvs_number_get(&w->own->flows, index);
 	g.begin += w->own->shift;
 	/* Each time has a small error: keep them from overlapping. */
 	if (p->gpu_begun && g.begin < p->gpu_end)
 		g.begin = p->gpu_end;
-	g.end = g.begin + (g.brief ? 0 : (int64_t)work->ns);
+	g.end = g.begin + (g.too_short ? 0 : (int64_t)work->ns);
 	p->gpu_end = g.end;
 	p->gpu_begun = true;
 	return w->walker->gpu(w, &g);
 }
 
-static int emit_works(struct nvs_walk *w)
+static int emit_works(struct nvs_event_stream *w)
 {
-	struct nvs_works *works = w->own->works;
+	struct nvs_work_list *works = w->own->works;
 	uint64_t unplaced = 0;
-	int r = nvs_works_end(works);
+	int r = nvs_work_list_finish(works);
 	size_t n;
-	const struct nvs_work *list = nvs_works_list(works, &n);
+	const struct nvs_work *list = nvs_work_list_items(works, &n);
 
 	for (size_t i = 0; i < n && !r; i++)
 		if (list[i].flags & NVS_WORK_TIMED && list[i].flags & NVS_WORK_SELECTED)
@@ -362,17 +365,17 @@ static int emit_works(struct nvs_walk *w)
 			"nvsnoop-report: %s: GPU work of %llu submissions is left out: the trace "
 			"has no readings of the GPU's clock to align it with the calls\n",
 			w->source->path, (unsigned long long)unplaced);
-	if (nvs_works_dropped(works))
+	if (nvs_work_list_dropped(works))
 		fprintf(stderr,
 			"nvsnoop-report: %s: GPU work of %llu submissions does not fit in memory; "
 			"select a part with --range\n",
-			w->source->path, (unsigned long long)nvs_works_dropped(works));
+			w->source->path, (unsigned long long)nvs_work_list_dropped(works));
 	return r;
 }
 
 static int on_read(void *arg)
 {
-	struct nvs_walk *w = arg;
+	struct nvs_event_stream *w = arg;
 	int r = w->walker->read ? w->walker->read(w) : 0;
 
 	return r || !w->own->works ? r : emit_works(w);
@@ -389,18 +392,18 @@ static void free_progress(void *item)
 	free(p);
 }
 
-static int read_trace(struct nvs_walk *w)
+static int read_trace(struct nvs_event_stream *w)
 {
-	struct nvs_reader reader = {.call = on_call,
-				    .record = on_record,
-				    .op = on_op,
-				    .submitted = on_submitted,
-				    .end = on_read,
-				    .calls = true,
-				    .tallies = w->own->works,
-				    .arg = w};
+	struct nvs_pass_reader reader = {.call = on_call,
+					 .record = on_record,
+					 .op = on_op,
+					 .submitted = on_submitted,
+					 .end = on_read,
+					 .calls = true,
+					 .tallies = w->own->works,
+					 .arg = w};
 	bool done = w->walker->submission || w->walker->release;
-	struct nvs_reading *reading;
+	struct nvs_pass *reading;
 	int r = w->walker->begin ? w->walker->begin(w) : 0;
 
 	if (!done)
@@ -434,7 +437,7 @@ static uint32_t pid_of(const struct nvs_run *run, uint32_t index)
 	return pid && pid < INT32_MAX ? pid : index + 1;
 }
 
-static void name_process(struct nvs_walk *w)
+static void name_process(struct nvs_event_stream *w)
 {
 	const struct nvs_session *s = nvs_trace_session(w->source->trace);
 	const char *exe = s->attr[NVS_ATTR_EXE], *host = s->attr[NVS_ATTR_HOST];
@@ -449,27 +452,27 @@ static void name_process(struct nvs_walk *w)
 }
 
 /* All work is kept until the end, so only if there can be GPU times. */
-static bool has_times(const struct nvs_walk *w)
+static bool has_times(const struct nvs_event_stream *w)
 {
 	const char *options = nvs_trace_session(w->source->trace)->attr[NVS_ATTR_OPTIONS];
 
 	return w->walker->gpu && w->timed && options && strstr(options, "timing=work");
 }
 
-static int begin_handles(struct nvs_walk *w)
+static int begin_handles(struct nvs_event_stream *w)
 {
 	if (has_times(w)) {
-		w->own->works = nvs_works_new(w->source);
-		w->handles = w->own->works ? nvs_works_handles(w->own->works) : NULL;
+		w->own->works = nvs_work_list_new(w->source);
+		w->handles = w->own->works ? nvs_work_list_handles(w->own->works) : NULL;
 	} else {
 		w->handles = nvs_handles_new();
 	}
 	return w->handles ? 0 : -ENOMEM;
 }
 
-static int walk_trace(struct nvs_walk *w)
+static int walk_trace(struct nvs_event_stream *w)
 {
-	struct nvs_walk_own own = {.works = NULL};
+	struct nvs_event_stream_state own = {.works = NULL};
 	int r;
 
 	w->timed = has_clock(w->source);
@@ -488,7 +491,7 @@ static int walk_trace(struct nvs_walk *w)
 		r = read_trace(w);
 	if (!own.works)
 		nvs_handles_free(w->handles);
-	nvs_works_free(own.works);
+	nvs_work_list_free(own.works);
 	nvs_numbers_free(&own.flows, NULL);
 	nvs_numbers_free(&own.channels, free_progress);
 	if (w->walker->memory)
@@ -497,7 +500,7 @@ static int walk_trace(struct nvs_walk *w)
 }
 
 /* Returns ns since 1970 at time 0; 0 if unknown. */
-static uint64_t base_of(const struct nvs_clock_of *clocks, uint32_t n)
+static uint64_t base_of(const struct nvs_trace_clock *clocks, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (clocks[i].known)
@@ -505,19 +508,19 @@ static uint64_t base_of(const struct nvs_clock_of *clocks, uint32_t n)
 	return 0;
 }
 
-int nvs_walk(struct nvs_run *run, const struct nvs_walker *walker, void *to)
+int nvs_events_deliver(struct nvs_run *run, const struct nvs_event_sink *walker, void *to)
 {
-	struct nvs_clock_of *clocks = calloc(run->n + 1ul, sizeof(*clocks));
+	struct nvs_trace_clock *clocks = calloc(run->n + 1ul, sizeof(*clocks));
 	int r = clocks ? nvs_clocks_align(clocks, run->sources, run->n) : -ENOMEM;
 
 	for (uint32_t i = 0; i < run->n && !r; i++) {
-		struct nvs_walk w = {.run = run,
-				     .source = run->sources + i,
-				     .to = to,
-				     .base = base_of(clocks, run->n),
-				     .clock = clocks + i,
-				     .process = i + 1,
-				     .walker = walker};
+		struct nvs_event_stream w = {.run = run,
+					     .source = run->sources + i,
+					     .to = to,
+					     .base = base_of(clocks, run->n),
+					     .clock = clocks + i,
+					     .process = i + 1,
+					     .walker = walker};
 
 		w.pid = pid_of(run, i);
 		r = walk_trace(&w);

@@ -19,7 +19,8 @@ static unsigned root_flag(const char *root)
 					 : 0;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
 	struct nvs_stacks *t = run->state;
 
@@ -54,11 +55,11 @@ static int print(struct nvs_run *run)
 	if (!r)
 		r = nvs_run_stacks_list(run, by, &list);
 	for (size_t i = 0; i < list.shown; i++) {
-		uint64_t n = nvs_measure_of(&list.frame[i]->weight, by);
+		uint64_t n = nvs_weight_measure(&list.frame[i]->weight, by);
 
 		if (!n)
 			continue;
-		nvs_frame_fold(out, run->state, list.frame[i]);
+		nvs_stack_frame_fold(out, run->state, list.frame[i]);
 		fprintf(out->file, " %" PRIu64 "\n", n);
 		out->told++;
 	}

@@ -24,7 +24,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	return remove(path);
 }
 
-int nvs_folder(struct nvs_run *run, int (*one)(struct nvs_run *run))
+int nvs_output_dir_run(struct nvs_run *run, int (*one)(struct nvs_run *run))
 {
 	const char *path = run->options->print.output;
 	int r;
@@ -38,7 +38,7 @@ int nvs_folder(struct nvs_run *run, int (*one)(struct nvs_run *run))
 	return r;
 }
 
-FILE *nvs_folder_file(const struct nvs_run *run, const char *name)
+FILE *nvs_output_dir_file(const struct nvs_run *run, const char *name)
 {
 	char path[PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%s/%s", run->options->print.output, name), fd;
@@ -64,7 +64,7 @@ FILE *nvs_folder_file(const struct nvs_run *run, const char *name)
 	return file;
 }
 
-int nvs_folder_close(const struct nvs_run *run, FILE *file)
+int nvs_output_dir_close(const struct nvs_run *run, FILE *file)
 {
 	bool wrong = file && ferror(file);
 

@@ -9,10 +9,10 @@
 /* Creates the directory of -o, which must not exist, and calls ONE. Returns its result; removes the
  * directory if that is negative. */
 struct nvs_run;
-int nvs_folder(struct nvs_run *run, int (*one)(struct nvs_run *run));
+int nvs_output_dir_run(struct nvs_run *run, int (*one)(struct nvs_run *run));
 /* Creates file NAME in it, with missing directories. Returns NULL after a message on stderr. */
-FILE *nvs_folder_file(const struct nvs_run *run, const char *name);
+FILE *nvs_output_dir_file(const struct nvs_run *run, const char *name);
 /* Returns 0, or -EIO after a message on stderr. FILE may be NULL. */
-int nvs_folder_close(const struct nvs_run *run, FILE *file);
+int nvs_output_dir_close(const struct nvs_run *run, FILE *file);
 
 #endif

@@ -80,22 +80,23 @@ struct track {
 	uint64_t uuid;
 };
 
-struct name {
+struct interned_name {
 	uint64_t key; /* hash plus field of the kind of name */
 	uint32_t number;
 };
 
-struct state {
+struct perfetto_state {
 	struct nvs_proto packet,
 		names; /* NAMES: for a packet with a name or track while PACKET is incomplete */
-	struct nvs_rows tracks, known; /* struct track, struct name: of the current trace */
+	struct nvs_rows tracks,
+		known; /* struct track, struct interned_name: of the current trace */
 	uint64_t ranges; /* started ranges of the current trace */
 	bool begun; /* its packet sequence has begun */
 };
 
-static void begin_packet(const struct nvs_walk *w, struct nvs_proto *p)
+static void begin_packet(const struct nvs_event_stream *w, struct nvs_proto *p)
 {
-	struct state *st = w->to;
+	struct perfetto_state *st = w->to;
 
 	nvs_proto_begin(p, TRACE_PACKET);
 	nvs_proto_uint(p, PACKET_SEQUENCE, w->process);
@@ -103,7 +104,7 @@ static void begin_packet(const struct nvs_walk *w, struct nvs_proto *p)
 	st->begun = true;
 }
 
-static int end_packet(const struct nvs_walk *w, struct nvs_proto *p)
+static int end_packet(const struct nvs_event_stream *w, struct nvs_proto *p)
 {
 	FILE *file = w->run->out->file;
 
@@ -118,13 +119,13 @@ static int end_packet(const struct nvs_walk *w, struct nvs_proto *p)
 /* ---- names ---- */
 
 /* Returns the interned number of TEXT for FIELD; 0: it is not interned. */
-static uint32_t intern_name(const struct nvs_walk *w, uint32_t field, const char *text)
+static uint32_t intern_name(const struct nvs_event_stream *w, uint32_t field, const char *text)
 {
-	struct state *st = w->to;
+	struct perfetto_state *st = w->to;
 	uint64_t key = nvs_hash64(text, strlen(text)) + field;
 	struct nvs_proto *p = &st->names;
 	size_t before = st->known.n;
-	struct name *name = before < MOST_NAMES ? nvs_rows_at(&st->known, &key) : NULL;
+	struct interned_name *name = before < MOST_NAMES ? nvs_rows_at(&st->known, &key) : NULL;
 
 	if (!name || name->number)
 		return name ? name->number : 0;
@@ -139,9 +140,9 @@ static uint32_t intern_name(const struct nvs_walk *w, uint32_t field, const char
 	return end_packet(w, p) ? 0 : name->number;
 }
 
-static void put_name(const struct nvs_walk *w, const char *text)
+static void put_name(const struct nvs_event_stream *w, const char *text)
 {
-	struct state *st = w->to;
+	struct perfetto_state *st = w->to;
 	uint32_t number = intern_name(w, INTERNED_EVENTS, text);
 
 	if (number)
@@ -152,9 +153,9 @@ static void put_name(const struct nvs_walk *w, const char *text)
 
 /* ---- annotations of an event: begin_annotation(), a value, nvs_proto_end() ---- */
 
-static struct nvs_proto *begin_annotation(const struct nvs_walk *w, const char *name)
+static struct nvs_proto *begin_annotation(const struct nvs_event_stream *w, const char *name)
 {
-	struct state *st = w->to;
+	struct perfetto_state *st = w->to;
 	struct nvs_proto *p = &st->packet;
 	uint32_t number = intern_name(w, INTERNED_ANNOTATIONS, name);
 
@@ -166,7 +167,7 @@ static struct nvs_proto *begin_annotation(const struct nvs_walk *w, const char *
 	return p;
 }
 
-static void annotate_number(const struct nvs_walk *w, const char *name, uint64_t value)
+static void annotate_number(const struct nvs_event_stream *w, const char *name, uint64_t value)
 {
 	struct nvs_proto *p = begin_annotation(w, name);
 
@@ -174,7 +175,7 @@ static void annotate_number(const struct nvs_walk *w, const char *name, uint64_t
 	nvs_proto_end(p);
 }
 
-static void annotate_text(const struct nvs_walk *w, const char *name, const char *text)
+static void annotate_text(const struct nvs_event_stream *w, const char *name, const char *text)
 {
 	struct nvs_proto *p;
 
@@ -187,17 +188,17 @@ static void annotate_text(const struct nvs_walk *w, const char *name, const char
 
 /* ---- tracks ---- */
 
-static uint64_t track_of(const struct nvs_walk *w, enum track_kind kind, uint32_t number,
+static uint64_t track_of(const struct nvs_event_stream *w, enum track_kind kind, uint32_t number,
 			 uint32_t domain);
 
-static void describe_thread(const struct nvs_walk *w, struct nvs_proto *p, uint32_t thread)
+static void describe_thread(const struct nvs_event_stream *w, struct nvs_proto *p, uint32_t thread)
 {
 	char room[32];
-	const char *name = nvs_walk_thread(w, thread, room, sizeof(room));
+	const char *name = nvs_event_thread_name(w, thread, room, sizeof(room));
 
 	nvs_proto_begin(p, TRACK_THREAD);
 	nvs_proto_uint(p, THREAD_PID, w->pid);
-	nvs_proto_uint(p, THREAD_TID, nvs_walk_tid(w, thread));
+	nvs_proto_uint(p, THREAD_TID, nvs_event_tid(w, thread));
 	nvs_proto_text(p, THREAD_NAME, name, strlen(name));
 	nvs_proto_end(p);
 }
@@ -210,7 +211,7 @@ static void describe_counter(struct nvs_proto *p, const char *name, unsigned uni
 	nvs_proto_end(p);
 }
 
-static void describe_nvtx(const struct nvs_walk *w, struct nvs_proto *p, uint32_t domain)
+static void describe_nvtx(const struct nvs_event_stream *w, struct nvs_proto *p, uint32_t domain)
 {
 	const char *name = domain ? nvs_nvtx_domain(nvs_nvtx_names(w->source->nvtx), domain) : "";
 	char text[256];
@@ -219,7 +220,8 @@ static void describe_nvtx(const struct nvs_walk *w, struct nvs_proto *p, uint32_
 	nvs_proto_text(p, TRACK_NAME, text, strlen(text));
 }
 
-static void describe_track(const struct nvs_walk *w, struct nvs_proto *p, const struct track *t)
+static void describe_track(const struct nvs_event_stream *w, struct nvs_proto *p,
+			   const struct track *t)
 {
 	char text[160], room[128];
 
@@ -237,11 +239,11 @@ static void describe_track(const struct nvs_walk *w, struct nvs_proto *p, const 
 		describe_nvtx(w, p, t->key.domain);
 		break;
 	case CHANNEL:
-		nvs_walk_channel(w, t->key.number, text, sizeof(text));
+		nvs_event_channel_name(w, t->key.number, text, sizeof(text));
 		nvs_proto_text(p, TRACK_NAME, text, strlen(text));
 		break;
 	case WORK:
-		nvs_walk_channel(w, t->key.number, room, sizeof(room));
+		nvs_event_channel_name(w, t->key.number, room, sizeof(room));
 		snprintf(text, sizeof(text), "GPU work of %s", room);
 		nvs_proto_text(p, TRACK_NAME, text, strlen(text));
 		break;
@@ -256,17 +258,17 @@ static void describe_track(const struct nvs_walk *w, struct nvs_proto *p, const 
 }
 
 /* uuid of the parent track. */
-static uint64_t parent_of(const struct nvs_walk *w, const struct track *t)
+static uint64_t parent_of(const struct nvs_event_stream *w, const struct track *t)
 {
 	return t->key.kind == PROCESS ? 0
 	       : t->key.kind == NVTX  ? track_of(w, THREAD, t->key.number, 0)
 				      : track_of(w, PROCESS, 0, 0);
 }
 
-static int write_track(const struct nvs_walk *w, uint64_t uuid, const struct track *t,
+static int write_track(const struct nvs_event_stream *w, uint64_t uuid, const struct track *t,
 		       const char *name)
 {
-	struct nvs_proto *p = &((struct state *)w->to)->names;
+	struct nvs_proto *p = &((struct perfetto_state *)w->to)->names;
 	uint64_t parent = t ? parent_of(w, t) : track_of(w, PROCESS, 0, 0);
 
 	begin_packet(w, p);
@@ -283,10 +285,10 @@ static int write_track(const struct nvs_walk *w, uint64_t uuid, const struct tra
 }
 
 /* Returns 0 if memory is short. */
-static uint64_t track_of(const struct nvs_walk *w, enum track_kind kind, uint32_t number,
+static uint64_t track_of(const struct nvs_event_stream *w, enum track_kind kind, uint32_t number,
 			 uint32_t domain)
 {
-	struct state *st = w->to;
+	struct perfetto_state *st = w->to;
 	struct track *t, key = {{kind, number, domain}, 0};
 
 	t = nvs_rows_at(&st->tracks, &key.key);
@@ -299,10 +301,10 @@ static uint64_t track_of(const struct nvs_walk *w, enum track_kind kind, uint32_
 
 /* ---- events ---- */
 
-static struct nvs_proto *begin_event(const struct nvs_walk *w, int64_t at, unsigned type,
+static struct nvs_proto *begin_event(const struct nvs_event_stream *w, int64_t at, unsigned type,
 				     uint64_t track)
 {
-	struct nvs_proto *p = &((struct state *)w->to)->packet;
+	struct nvs_proto *p = &((struct perfetto_state *)w->to)->packet;
 
 	begin_packet(w, p);
 	nvs_proto_uint(p, PACKET_TIMESTAMP, w->base + (uint64_t)at);
@@ -312,9 +314,9 @@ static struct nvs_proto *begin_event(const struct nvs_walk *w, int64_t at, unsig
 	return p;
 }
 
-static int end_event(const struct nvs_walk *w)
+static int end_event(const struct nvs_event_stream *w)
 {
-	struct nvs_proto *p = &((struct state *)w->to)->packet;
+	struct nvs_proto *p = &((struct perfetto_state *)w->to)->packet;
 
 	nvs_proto_end(p);
 	return end_packet(w, p);
@@ -325,7 +327,8 @@ static void put_category(struct nvs_proto *p, const char *text)
 	nvs_proto_text(p, EVENT_CATEGORY, text, strlen(text));
 }
 
-static int write_counter(const struct nvs_walk *w, int64_t at, uint64_t track, uint64_t value)
+static int write_counter(const struct nvs_event_stream *w, int64_t at, uint64_t track,
+			 uint64_t value)
 {
 	struct nvs_proto *p;
 
@@ -336,7 +339,7 @@ static int write_counter(const struct nvs_walk *w, int64_t at, uint64_t track, u
 	return end_event(w);
 }
 
-static int end_slice(const struct nvs_walk *w, int64_t at, uint64_t track)
+static int end_slice(const struct nvs_event_stream *w, int64_t at, uint64_t track)
 {
 	begin_event(w, at, TYPE_END, track);
 	return end_event(w);
@@ -344,15 +347,15 @@ static int end_slice(const struct nvs_walk *w, int64_t at, uint64_t track)
 
 /* ---- callbacks of the walk ---- */
 
-static int on_begin(struct nvs_walk *w)
+static int on_begin(struct nvs_event_stream *w)
 {
-	struct state *st = w->to;
+	struct perfetto_state *st = w->to;
 	struct nvs_proto *p = &st->packet;
 
 	nvs_rows_free(&st->tracks, NULL);
 	nvs_rows_free(&st->known, NULL);
 	st->tracks = NVS_ROWS(struct track, key);
-	st->known = NVS_ROWS(struct name, key);
+	st->known = NVS_ROWS(struct interned_name, key);
 	st->ranges = 0;
 	st->begun = false;
 	begin_packet(w, p);
@@ -369,7 +372,8 @@ static int on_begin(struct nvs_walk *w)
 	return end_packet(w, p);
 }
 
-static void annotate_argument(const struct nvs_walk *w, const struct nvs_call *call, uint32_t index)
+static void annotate_argument(const struct nvs_event_stream *w, const struct nvs_call *call,
+			      uint32_t index)
 {
 	struct nvs_arg arg = nvs_call_arg_at(call, index);
 	char text[1100];
@@ -391,7 +395,7 @@ static void annotate_argument(const struct nvs_walk *w, const struct nvs_call *c
 	nvs_proto_end(p);
 }
 
-static void annotate_call(const struct nvs_walk *w, const struct nvs_walk_call *c)
+static void annotate_call(const struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	const struct nvs_call *call = c->call;
 	char room[32];
@@ -399,7 +403,7 @@ static void annotate_call(const struct nvs_walk *w, const struct nvs_walk_call *
 	annotate_text(w, "kernel", c->kernel);
 	for (uint32_t i = 0; i < call->nargs; i++)
 		annotate_argument(w, call, i);
-	annotate_text(w, "result", nvs_walk_error(call, room, sizeof(room)));
+	annotate_text(w, "result", nvs_event_call_error(call, room, sizeof(room)));
 	if (call->flags & NVS_CALL_CAPTURED)
 		annotate_text(w, "captured", "into a graph");
 	if (call->uncounted || !call->asked_submissions)
@@ -408,7 +412,7 @@ static void annotate_call(const struct nvs_walk *w, const struct nvs_walk_call *
 	annotate_number(w, "command_bytes", call->asked_bytes);
 }
 
-static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
+static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	uint64_t track = track_of(w, THREAD, c->call->thread, 0);
 	struct nvs_proto *p;
@@ -426,7 +430,7 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	return r || !c->ended ? r : end_slice(w, c->end, track);
 }
 
-static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *one)
+static int on_submission(struct nvs_event_stream *w, const struct nvs_event_submission *one)
 {
 	const struct nvs_submission *s = one->s;
 	uint64_t track = track_of(w, CHANNEL, s->channel->channel, 0);
@@ -438,7 +442,7 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 		return -ENOMEM;
 	p = begin_event(w, one->at, TYPE_INSTANT, track);
 	put_category(p, "submission");
-	nvs_words_tally(work, sizeof(work), one->tally);
+	nvs_tally_text(work, sizeof(work), one->tally);
 	put_name(w, one->api);
 	if (one->flow)
 		nvs_proto_fixed64(p, EVENT_FLOW, one->flow);
@@ -454,7 +458,7 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 	return write_counter(w, one->at, track_of(w, RING, s->channel->channel, 0), one->pending);
 }
 
-static int on_release(struct nvs_walk *w, const struct nvs_walk_release *release)
+static int on_release(struct nvs_event_stream *w, const struct nvs_event_release *release)
 {
 	uint64_t track = track_of(w, CHANNEL, release->channel->channel, 0);
 	struct nvs_proto *p;
@@ -473,7 +477,7 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *release
 	return end_event(w);
 }
 
-static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
+static int on_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g)
 {
 	uint64_t track = track_of(w, WORK, g->work->channel, 0);
 	struct nvs_proto *p;
@@ -487,19 +491,19 @@ static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 	if (g->flow)
 		nvs_proto_fixed64(p, EVENT_FLOW, g->flow);
 	annotate_number(w, "submission", g->work->number);
-	if (g->work->flags & NVS_WORK_ALONE)
+	if (g->work->flags & NVS_WORK_SINGLE_COPY)
 		annotate_number(w, "bytes", g->work->bytes);
-	annotate_text(w, "note", nvs_walk_note(g));
-	annotate_number(w, "clock_error_ns", g->give);
+	annotate_text(w, "note", nvs_event_gpu_note(g));
+	annotate_number(w, "clock_error_ns", g->error_ns);
 	r = end_event(w);
 	return r ? r : end_slice(w, g->end, track);
 }
 
 /* Started ranges may overlap: each has a separate track named after it. */
-static uint64_t range_track(const struct nvs_walk *w, const struct nvs_walk_range *range)
+static uint64_t range_track(const struct nvs_event_stream *w, const struct nvs_event_range *range)
 {
 	const struct nvs_nvtx_event *e = range->event;
-	struct state *st = w->to;
+	struct perfetto_state *st = w->to;
 	uint64_t uuid;
 
 	if (e->node->key.kind != NVS_NVTX_START)
@@ -513,11 +517,11 @@ static uint64_t range_track(const struct nvs_walk *w, const struct nvs_walk_rang
 	return write_track(w, uuid, NULL, range->name) < 0 ? 0 : uuid;
 }
 
-static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
+static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *range)
 {
 	const struct nvs_nvtx_event *e = range->event;
 	uint64_t track = range_track(w, range);
-	char text[NVS_WORDS_BYTES];
+	char text[NVS_CALL_TEXT_BYTES];
 	struct nvs_proto *p;
 
 	if (e->what == NVS_NVTX_ENDED)
@@ -533,12 +537,12 @@ static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
 	return end_event(w);
 }
 
-static int on_memory(struct nvs_walk *w, int64_t at, uint64_t bytes)
+static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 {
 	return write_counter(w, at, track_of(w, MEMORY, 0, 0), bytes);
 }
 
-static const struct nvs_walker walker = {
+static const struct nvs_event_sink walker = {
 	.times = true,
 	.begin = on_begin,
 	.call = on_call,
@@ -551,8 +555,8 @@ static const struct nvs_walker walker = {
 
 static int print(struct nvs_run *run)
 {
-	struct state st = {.begun = false};
-	int r = nvs_walk(run, &walker, &st);
+	struct perfetto_state st = {.begun = false};
+	int r = nvs_events_deliver(run, &walker, &st);
 
 	nvs_proto_free(&st.packet);
 	nvs_proto_free(&st.names);

@@ -40,12 +40,12 @@ static const struct {
 };
 
 /* Name of a frame: its function and location have the same number. */
-struct name {
+struct frame_name {
 	uint64_t key; /* hash */
 	uint64_t number;
 };
 
-struct writer {
+struct pprof_writer {
 	struct nvs_proto proto;
 	struct nvs_rows names;
 	uint64_t strings; /* strings written so far */
@@ -54,7 +54,7 @@ struct writer {
 };
 
 /* Compresses and writes the buffer. */
-static int flush_buffer(struct writer *w, int how)
+static int flush_buffer(struct pprof_writer *w, int how)
 {
 	unsigned char packed[16384];
 
@@ -72,17 +72,17 @@ static int flush_buffer(struct writer *w, int how)
 	return 0;
 }
 
-static uint64_t add_string(struct writer *w, const char *text)
+static uint64_t add_string(struct pprof_writer *w, const char *text)
 {
 	nvs_proto_text(&w->proto, PROFILE_STRING, text, strlen(text));
 	return w->strings++;
 }
 
 /* Returns 0 if memory is short. */
-static uint64_t location_of(struct writer *w, const char *text)
+static uint64_t location_of(struct pprof_writer *w, const char *text)
 {
 	uint64_t key = nvs_hash64(text, strlen(text)), string;
-	struct name *name = nvs_rows_at(&w->names, &key);
+	struct frame_name *name = nvs_rows_at(&w->names, &key);
 	struct nvs_proto *p = &w->proto;
 
 	if (!name || name->number)
@@ -103,21 +103,21 @@ static uint64_t location_of(struct writer *w, const char *text)
 }
 
 /* KNOWN: weights that are written. */
-static int add_sample(struct writer *w, const struct nvs_stacks *t, const struct nvs_frame *frame,
-		      const bool known[NVS_MEASURES])
+static int add_sample(struct pprof_writer *w, const struct nvs_stacks *t,
+		      const struct nvs_stack_frame *frame, const bool known[NVS_MEASURES])
 {
 	uint64_t locations[NVS_STACKS_DEPTH], values[NVS_MEASURES];
 	size_t n = 0, nvalues = 0;
 
-	for (const struct nvs_frame *f = frame; f && n < NVS_STACKS_DEPTH;
-	     f = nvs_frame_at(t, f->key.parent)) {
+	for (const struct nvs_stack_frame *f = frame; f && n < NVS_STACKS_DEPTH;
+	     f = nvs_stack_frame_at(t, f->key.parent)) {
 		locations[n] = location_of(w, f->name);
 		if (!locations[n++])
 			return -ENOMEM;
 	}
 	for (int i = 0; i < NVS_MEASURES; i++)
 		if (known[i])
-			values[nvalues++] = nvs_measure_of(&frame->weight, (enum nvs_measure)i);
+			values[nvalues++] = nvs_weight_measure(&frame->weight, (enum nvs_measure)i);
 	nvs_proto_begin(&w->proto, PROFILE_SAMPLE);
 	nvs_proto_packed(&w->proto, SAMPLE_LOCATIONS, locations, n);
 	nvs_proto_packed(&w->proto, SAMPLE_VALUES, values, nvalues);
@@ -125,7 +125,7 @@ static int add_sample(struct writer *w, const struct nvs_stacks *t, const struct
 	return flush_buffer(w, Z_NO_FLUSH);
 }
 
-static void add_types(struct writer *w, const bool known[NVS_MEASURES], enum nvs_measure by)
+static void add_types(struct pprof_writer *w, const bool known[NVS_MEASURES], enum nvs_measure by)
 {
 	struct nvs_proto *p = &w->proto;
 
@@ -146,7 +146,7 @@ static void add_types(struct writer *w, const bool known[NVS_MEASURES], enum nvs
 	}
 }
 
-static void add_times(struct writer *w, const struct nvs_source *s)
+static void add_times(struct pprof_writer *w, const struct nvs_source *s)
 {
 	const struct nvs_session *session = nvs_trace_session(s->trace);
 	uint64_t first;
@@ -174,7 +174,7 @@ static void find_known(const struct nvs_stacks_list *list, bool known[NVS_MEASUR
 static int write_profile(struct nvs_run *run, const struct nvs_stacks_list *list,
 			 enum nvs_measure by)
 {
-	struct writer w = {.out = run->out, .names = NVS_ROWS(struct name, key)};
+	struct pprof_writer w = {.out = run->out, .names = NVS_ROWS(struct frame_name, key)};
 	bool known[NVS_MEASURES];
 	int r = 0;
 
@@ -195,7 +195,8 @@ static int write_profile(struct nvs_run *run, const struct nvs_stacks_list *list
 	return r;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
 	struct nvs_stacks *t = run->state;
 

@@ -8,23 +8,23 @@
 #include "decode/report/core/report.h"
 #include "decode/query/selection.h"
 
-struct state {
+struct raw_state {
 	FILE *index;
 	uint64_t told; /* submissions of the current trace so far */
 };
 
 /* One directory per thousand submissions, lest one has a million files. */
-static int write_segment(struct nvs_walk *w, const struct nvs_walk_submission *one,
+static int write_segment(struct nvs_event_stream *w, const struct nvs_event_submission *one,
 			 const struct nvs_segment *seg)
 {
 	const struct nvs_submission *s = one->s;
-	struct state *st = w->to;
+	struct raw_state *st = w->to;
 	char name[96];
 	FILE *file;
 
 	snprintf(name, sizeof(name), "%u/%03" PRIu64 "/%" PRIu64 "-%u.bin", w->process,
 		 s->number / 1000, s->number, seg->index);
-	file = nvs_folder_file(w->run, name);
+	file = nvs_output_dir_file(w->run, name);
 	if (!file)
 		return -EIO;
 	fwrite(seg->data, 1, seg->bytes, file);
@@ -33,46 +33,47 @@ static int write_segment(struct nvs_walk *w, const struct nvs_walk_submission *o
 	if (s->channel->known)
 		fprintf(st->index, "%04x", s->channel->rec.object_class);
 	fprintf(st->index, ",%" PRIu64 ",%u\r\n", seg->address, seg->dwords);
-	return nvs_folder_close(w->run, file);
+	return nvs_output_dir_close(w->run, file);
 }
 
-static int on_begin(struct nvs_walk *w)
+static int on_begin(struct nvs_event_stream *w)
 {
-	((struct state *)w->to)->told = 0;
+	((struct raw_state *)w->to)->told = 0;
 	return 0;
 }
 
-static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *one)
+static int on_submission(struct nvs_event_stream *w, const struct nvs_event_submission *one)
 {
 	struct nvs_segment_iter it = nvs_segments(one->s);
-	struct state *st = w->to;
+	struct raw_state *st = w->to;
 	struct nvs_segment seg;
 	int r = 0;
 
 	while (!r && nvs_segment_next(&it, &seg))
 		if (seg.bytes)
 			r = write_segment(w, one, &seg);
-	return r ? r : nvs_filter_past(w->source, one->s, ++st->told);
+	return r ? r : nvs_filter_is_past_end(w->source, one->s, ++st->told);
 }
 
 static int write_all(struct nvs_run *run)
 {
-	static const struct nvs_walker walker = {.begin = on_begin, .submission = on_submission};
-	struct state st = {nvs_folder_file(run, "index.csv")};
+	static const struct nvs_event_sink walker = {.begin = on_begin,
+						     .submission = on_submission};
+	struct raw_state st = {nvs_output_dir_file(run, "index.csv")};
 	int r, closed;
 
 	if (!st.index)
 		return -EIO;
 	fputs("file,process,submission,entry,channel,channel_class,gpu_address,dwords\r\n",
 	      st.index);
-	r = nvs_walk(run, &walker, &st);
-	closed = nvs_folder_close(run, st.index);
+	r = nvs_events_deliver(run, &walker, &st);
+	closed = nvs_output_dir_close(run, st.index);
 	return r < 0 ? r : closed;
 }
 
 static int print(struct nvs_run *run)
 {
-	return nvs_folder(run, write_all);
+	return nvs_output_dir_run(run, write_all);
 }
 
 NVS_REPORT(export_raw, .name = "export=raw", .place = 360,

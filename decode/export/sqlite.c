@@ -11,7 +11,7 @@
 
 #define MOST_TEXT 4096u /* bytes of a text before escaping */
 
-struct state {
+struct sqlite_state {
 	sqlite3 *db;
 	sqlite3_stmt *insert[NVS_TABLES];
 };
@@ -139,7 +139,7 @@ static const char *const nsys[] = {
 	" GROUP BY r.process, r.domain_id",
 };
 
-static int print_db_error(const struct state *st, const char *path)
+static int print_db_error(const struct sqlite_state *st, const char *path)
 {
 	char safe[512];
 
@@ -148,16 +148,16 @@ static int print_db_error(const struct state *st, const char *path)
 	return -EIO;
 }
 
-static bool run_sql(const struct state *st, const char *sql)
+static bool run_sql(const struct sqlite_state *st, const char *sql)
 {
 	return sqlite3_exec(st->db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
 /* ---- our own tables ---- */
 
-static bool make_table(struct state *st, enum nvs_tables_of table)
+static bool make_table(struct sqlite_state *st, enum nvs_table_id table)
 {
-	const struct nvs_tables_one *t = nvs_tables + table;
+	const struct nvs_table_layout *t = nvs_tables + table;
 	char name[32], create[1024], insert[256];
 	size_t c, i;
 
@@ -186,11 +186,11 @@ static void bind_text(sqlite3_stmt *s, int at, const char *text)
 	sqlite3_bind_text(s, at, safe, -1, SQLITE_TRANSIENT);
 }
 
-static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
-		  const struct nvs_cell *cells)
+static int on_row(void *arg, const struct nvs_event_stream *w, enum nvs_table_id table,
+		  const struct nvs_table_cell *cells)
 {
-	const struct nvs_tables_one *t = nvs_tables + table;
-	struct state *st = arg;
+	const struct nvs_table_layout *t = nvs_tables + table;
+	struct sqlite_state *st = arg;
 	sqlite3_stmt *s = st->insert[table];
 	int done;
 
@@ -210,7 +210,7 @@ static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
 /* ---- the database ---- */
 
 /* No journal: an incomplete database is of no use. */
-static bool open_database(struct state *st, const char *path)
+static bool open_database(struct sqlite_state *st, const char *path)
 {
 	bool good = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
 				    NULL) == SQLITE_OK &&
@@ -218,11 +218,11 @@ static bool open_database(struct state *st, const char *path)
 		    run_sql(st, "PRAGMA synchronous=OFF") && run_sql(st, "BEGIN");
 
 	for (int i = 0; i < NVS_TABLES && good; i++)
-		good = make_table(st, (enum nvs_tables_of)i);
+		good = make_table(st, (enum nvs_table_id)i);
 	return good;
 }
 
-static bool finish_database(struct state *st)
+static bool finish_database(struct sqlite_state *st)
 {
 	for (size_t i = 0; i < sizeof(nsys) / sizeof(*nsys); i++)
 		if (!run_sql(st, nsys[i]))
@@ -233,11 +233,11 @@ static bool finish_database(struct state *st)
 static int print(struct nvs_run *run)
 {
 	const char *path = run->options->print.output;
-	struct state st = {NULL};
+	struct sqlite_state st = {NULL};
 	int r = open_database(&st, path) ? 0 : print_db_error(&st, path);
 
 	if (!r)
-		r = nvs_tables_walk(run, on_row, &st);
+		r = nvs_tables_deliver(run, on_row, &st);
 	if (!r && !finish_database(&st))
 		r = print_db_error(&st, path);
 	for (int i = 0; i < NVS_TABLES; i++)

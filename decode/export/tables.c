@@ -151,7 +151,7 @@ static const struct nvs_cell_column memory_columns[] = {
 	NUMBER("live_bytes"),
 };
 
-const struct nvs_tables_one nvs_tables[NVS_TABLES] = {
+const struct nvs_table_layout nvs_tables[NVS_TABLES] = {
 	[NVS_TABLE_PROCESS] = {"process", COLUMNS(process_columns)},
 	[NVS_TABLE_GPU] = {"gpu", COLUMNS(gpu_columns)},
 	[NVS_TABLE_THREAD] = {"thread", COLUMNS(thread_columns)},
@@ -182,52 +182,53 @@ struct held {
 struct copying {
 	uint64_t number;
 	struct nvs_tally tally;
-	struct nvs_cell cells[NVS_CELLS_MOST];
+	struct nvs_table_cell cells[NVS_CELLS_MOST];
 };
 
 #define MOST_COPYING 64u /* the decoder looks back no further than this */
 
-struct state {
-	nvs_tables_row *row;
+struct tables_state {
+	nvs_table_row_fn *row;
 	void *arg;
 	struct held *held; /* in order of begin */
 	uint64_t ids;
 	struct copying copying[MOST_COPYING]; /* ring buffer from FIRST on */
 	uint32_t first, ncopying;
 	/* The current row. */
-	struct nvs_cell cells[NVS_CELLS_MOST];
+	struct nvs_table_cell cells[NVS_CELLS_MOST];
 	uint32_t n;
 };
 
 /* ---- a row: begin_row(), cells from left to right, finish_row() ---- */
 
-static void add_number(struct state *st, bool known, uint64_t value)
+static void add_number(struct tables_state *st, bool known, uint64_t value)
 {
-	st->cells[st->n++] = (struct nvs_cell){known, (int64_t)value, NULL};
+	st->cells[st->n++] = (struct nvs_table_cell){known, (int64_t)value, NULL};
 }
 
-static void add_text(struct state *st, const char *value)
+static void add_text(struct tables_state *st, const char *value)
 {
-	st->cells[st->n++] = (struct nvs_cell){value && *value, 0, value};
+	st->cells[st->n++] = (struct nvs_table_cell){value && *value, 0, value};
 }
 
-static void add_time(struct state *st, const struct nvs_walk *w, bool known, int64_t ns)
+static void add_time(struct tables_state *st, const struct nvs_event_stream *w, bool known,
+		     int64_t ns)
 {
 	add_number(st, known && w->timed, (uint64_t)ns);
 }
 
-static struct state *begin_row(const struct nvs_walk *w)
+static struct tables_state *begin_row(const struct nvs_event_stream *w)
 {
-	struct state *st = w->to;
+	struct tables_state *st = w->to;
 
 	st->n = 0;
 	add_number(st, true, w->process);
 	return st;
 }
 
-static int finish_row(const struct nvs_walk *w, enum nvs_tables_of table)
+static int finish_row(const struct nvs_event_stream *w, enum nvs_table_id table)
 {
-	struct state *st = w->to;
+	struct tables_state *st = w->to;
 
 	return st->n == nvs_tables[table].ncolumns ? st->row(st->arg, w, table, st->cells)
 						   : -EINVAL;
@@ -235,7 +236,7 @@ static int finish_row(const struct nvs_walk *w, enum nvs_tables_of table)
 
 /* ---- process, GPUs, threads, channels ---- */
 
-static int add_gpus(struct nvs_walk *w)
+static int add_gpus(struct nvs_event_stream *w)
 {
 	const struct nvs_trace *trace = w->source->trace;
 	char uuid[64] = "";
@@ -243,7 +244,7 @@ static int add_gpus(struct nvs_walk *w)
 
 	for (uint32_t i = 0; i < nvs_trace_gpu_count(trace) && !r; i++) {
 		const struct nvs_rec_gpu *gpu = nvs_trace_gpu_at(trace, i);
-		struct state *st = begin_row(w);
+		struct tables_state *st = begin_row(w);
 		char name[sizeof(gpu->name) + 1];
 		size_t n = 0;
 
@@ -258,14 +259,14 @@ static int add_gpus(struct nvs_walk *w)
 	return r;
 }
 
-static int add_threads(struct nvs_walk *w)
+static int add_threads(struct nvs_event_stream *w)
 {
 	uint32_t n = nvs_trace_thread_count(w->source->trace);
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
 		const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, i);
-		struct state *st;
+		struct tables_state *st;
 
 		if (!t)
 			continue;
@@ -278,14 +279,14 @@ static int add_threads(struct nvs_walk *w)
 	return r;
 }
 
-static int add_channels(struct nvs_walk *w)
+static int add_channels(struct nvs_event_stream *w)
 {
 	uint32_t n = nvs_trace_channel_count(w->source->trace);
 	int r = 0;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
 		const struct nvs_trace_channel *c = nvs_trace_channel_at(w->source->trace, i);
-		struct state *st;
+		struct tables_state *st;
 
 		if (!c)
 			continue;
@@ -301,17 +302,17 @@ static int add_channels(struct nvs_walk *w)
 	return r;
 }
 
-static void add_value(struct state *st, const struct nvs_value *v)
+static void add_value(struct tables_state *st, const struct nvs_value *v)
 {
 	add_number(st, v->kind != NVS_VALUE_NONE, v->count);
 }
 
-static int on_begin(struct nvs_walk *w)
+static int on_begin(struct nvs_event_stream *w)
 {
 	const struct nvs_session *s = nvs_trace_session(w->source->trace);
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 	struct nvs_value v = {0};
-	const struct nvs_clock_of *clock = w->clock;
+	const struct nvs_trace_clock *clock = w->clock;
 	int r;
 
 	nvs_source_pid(w->source, &v);
@@ -343,7 +344,7 @@ static int on_begin(struct nvs_walk *w)
 /* ---- events ---- */
 
 /* Null for a stack without frames. */
-static void add_stack(struct state *st, const struct nvs_walk *w, uint32_t stack)
+static void add_stack(struct tables_state *st, const struct nvs_event_stream *w, uint32_t stack)
 {
 	add_number(st, nvs_trace_stack_at(w->source->trace, stack), stack);
 }
@@ -373,10 +374,10 @@ static const char *base_name(const char *name, char *room, size_t size)
 	return room;
 }
 
-static int add_launch(struct nvs_walk *w, const struct nvs_walk_call *c)
+static int add_launch(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	const struct nvs_kernel *k = c->launched;
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 	uint32_t shape[6] = {0};
 	bool shaped = nvs_call_shape(c->call, shape, shape + 3), asked;
 	uint64_t shared = 0;
@@ -396,12 +397,12 @@ static int add_launch(struct nvs_walk *w, const struct nvs_walk_call *c)
 	return finish_row(w, NVS_TABLE_LAUNCH);
 }
 
-static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
+static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	const struct nvs_call *call = c->call;
 	bool returned = c->ended && !(call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED));
-	struct state *st = begin_row(w);
-	char room[32], words[NVS_WORDS_BYTES];
+	struct tables_state *st = begin_row(w);
+	char room[32], words[NVS_CALL_TEXT_BYTES];
 	int r;
 
 	add_number(st, true, c->flow);
@@ -412,21 +413,21 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	add_time(st, w, true, c->begin);
 	add_time(st, w, returned, c->end);
 	add_number(st, returned, call->result);
-	add_text(st, nvs_walk_error(call, room, sizeof(room)));
+	add_text(st, nvs_event_call_error(call, room, sizeof(room)));
 	add_number(st, true, !!(call->flags & NVS_CALL_CAPTURED));
 	add_text(st, c->kernel);
 	add_number(st, !call->uncounted, call->asked_submissions);
 	add_number(st, !call->uncounted, call->asked_entries);
 	add_number(st, !call->uncounted, call->asked_bytes);
 	add_stack(st, w, call->stack);
-	nvs_words_call(words, w->source, w->handles, call);
+	nvs_call_text(words, w->source, w->handles, call);
 	add_text(st, words);
 	r = finish_row(w, NVS_TABLE_CALL);
 	return r || !c->launched ? r : add_launch(w, c);
 }
 
 /* Columns "launches" to "code_upload_bytes". */
-static void add_tally(struct state *st, const struct nvs_tally *t, bool seen)
+static void add_tally(struct tables_state *st, const struct nvs_tally *t, bool seen)
 {
 	add_number(st, seen, t->launches);
 	for (int i = 0; i < NVS_COPY_MODES; i++) {
@@ -440,9 +441,9 @@ static void add_tally(struct state *st, const struct nvs_tally *t, bool seen)
 }
 
 /* Adds the row of the oldest held submission. */
-static int add_held_submission(const struct nvs_walk *w)
+static int add_held_submission(const struct nvs_event_stream *w)
 {
-	struct state *st = w->to;
+	struct tables_state *st = w->to;
 	const struct copying *c = st->copying + st->first;
 
 	st->first = (st->first + 1) % MOST_COPYING;
@@ -455,9 +456,10 @@ static int add_held_submission(const struct nvs_walk *w)
 	return finish_row(w, NVS_TABLE_SUBMISSION);
 }
 
-static int hold_submission(struct nvs_walk *w, uint64_t submission, const struct nvs_tally *t)
+static int hold_submission(struct nvs_event_stream *w, uint64_t submission,
+			   const struct nvs_tally *t)
 {
-	struct state *st = w->to;
+	struct tables_state *st = w->to;
 	struct copying new = {.number = submission, .tally = *t};
 	int r;
 
@@ -467,22 +469,22 @@ static int hold_submission(struct nvs_walk *w, uint64_t submission, const struct
 	return r;
 }
 
-static int on_code(struct nvs_walk *w, const struct nvs_op *op)
+static int on_code(struct nvs_event_stream *w, const struct nvs_op *op)
 {
-	struct state *st = w->to;
+	struct tables_state *st = w->to;
 
 	for (uint32_t i = 0; i < st->ncopying; i++) {
 		struct copying *c = st->copying + (st->first + i) % MOST_COPYING;
 
 		if (c->number == op->code.tag)
-			nvs_tally_code(&c->tally, op);
+			nvs_tally_add_code(&c->tally, op);
 	}
 	return 0;
 }
 
-static int on_read(struct nvs_walk *w)
+static int on_read(struct nvs_event_stream *w)
 {
-	struct state *st = w->to;
+	struct tables_state *st = w->to;
 	int r = 0;
 
 	while (st->ncopying && !r)
@@ -498,13 +500,13 @@ static bool copies_any(const struct nvs_tally *t)
 	return false;
 }
 
-static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *one)
+static int on_submission(struct nvs_event_stream *w, const struct nvs_event_submission *one)
 {
 	const struct nvs_submission *s = one->s;
 	const struct nvs_tally *t = one->tally;
 	/* Operations are unknown if commands were not recorded. */
 	bool seen = !nvs_submission_skipped(s);
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 
 	add_number(st, true, s->number);
 	add_number(st, true, s->channel->channel);
@@ -525,9 +527,9 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 				     : finish_row(w, NVS_TABLE_SUBMISSION);
 }
 
-static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
+static int on_release(struct nvs_event_stream *w, const struct nvs_event_release *r)
 {
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 
 	add_number(st, true, r->channel->channel);
 	add_number(st, true, r->submission);
@@ -537,29 +539,29 @@ static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
 	return finish_row(w, NVS_TABLE_RELEASE);
 }
 
-static int on_memory(struct nvs_walk *w, int64_t at, uint64_t bytes)
+static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 {
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 
 	add_time(st, w, true, at);
 	add_number(st, true, bytes);
 	return finish_row(w, NVS_TABLE_MEMORY);
 }
 
-static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
+static int on_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g)
 {
 	const struct nvs_work_stream *stream = g->stream;
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 
 	add_number(st, true, g->work->number);
 	add_number(st, true, g->work->channel);
 	add_number(st, g->flow, g->flow);
 	add_text(st, g->name);
 	add_time(st, w, true, g->begin);
-	add_time(st, w, !g->brief, g->end);
-	add_number(st, g->work->flags & NVS_WORK_ALONE, g->work->bytes);
-	add_number(st, true, g->give);
-	add_text(st, nvs_walk_note(g));
+	add_time(st, w, !g->too_short, g->end);
+	add_number(st, g->work->flags & NVS_WORK_SINGLE_COPY, g->work->bytes);
+	add_number(st, true, g->error_ns);
+	add_text(st, nvs_event_gpu_note(g));
 	add_number(st, stream, stream ? stream->key.stream : 0);
 	add_number(st, stream && stream->key.context, stream ? stream->key.context : 0);
 	return finish_row(w, NVS_TABLE_GPU_WORK);
@@ -567,12 +569,12 @@ static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
 
 /* ---- ranges: added when they have ended ---- */
 
-static int add_range(struct nvs_walk *w, const struct held *h, bool ended, int64_t end)
+static int add_range(struct nvs_event_stream *w, const struct held *h, bool ended, int64_t end)
 {
 	static const char *const kinds[] = {"push", "start", "mark"};
 	const struct nvs_nvtx_node *node = h->node;
 	struct nvs_nvtx_names *names = nvs_nvtx_names(w->source->nvtx);
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 
 	add_number(st, h->thread != NVS_NONE, h->thread);
 	add_number(st, true, node->key.domain);
@@ -587,9 +589,9 @@ static int add_range(struct nvs_walk *w, const struct held *h, bool ended, int64
 	return finish_row(w, NVS_TABLE_RANGE);
 }
 
-static int end_range(struct nvs_walk *w, const struct nvs_walk_range *range)
+static int end_range(struct nvs_event_stream *w, const struct nvs_event_range *range)
 {
-	struct state *st = w->to;
+	struct tables_state *st = w->to;
 	struct held *h = NULL;
 	int r;
 
@@ -603,7 +605,7 @@ static int end_range(struct nvs_walk *w, const struct nvs_walk_range *range)
 	return r;
 }
 
-static int hold_range(struct state *st, const struct held *h)
+static int hold_range(struct tables_state *st, const struct held *h)
 {
 	struct held *copy = malloc(sizeof(*copy));
 
@@ -617,10 +619,10 @@ static int hold_range(struct state *st, const struct held *h)
 	return -ENOMEM;
 }
 
-static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
+static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *range)
 {
 	const struct nvs_nvtx_event *e = range->event;
-	struct state *st = w->to;
+	struct tables_state *st = w->to;
 	struct held h = {0, e->node, e->thread, range->begin};
 
 	if (e->what == NVS_NVTX_ENDED)
@@ -633,9 +635,9 @@ static int on_range(struct nvs_walk *w, const struct nvs_walk_range *range)
 }
 
 /* Ranges that never ended. */
-static int drop_held(struct nvs_walk *w, bool told)
+static int drop_held(struct nvs_event_stream *w, bool told)
 {
-	struct state *st = w->to;
+	struct tables_state *st = w->to;
 	struct held *h, *next;
 	int r = 0;
 
@@ -650,20 +652,20 @@ static int drop_held(struct nvs_walk *w, bool told)
 
 /* ---- graphs in their last state ---- */
 
-static int add_node(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i)
+static int add_node(struct nvs_event_stream *w, const struct nvs_exec *exec, uint32_t i)
 {
 	const struct nvs_graph_node *node = exec->nodes + i;
 	bool kernel = !node->type, shaped = kernel && !(node->flags & NVS_NODE_NO_PARAMS);
-	const struct nvs_kernel *k = kernel ? nvs_handles_kernel_of(w->handles, node->function)
+	const struct nvs_kernel *k = kernel ? nvs_handles_get_kernel(w->handles, node->function)
 					    : NULL;
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 
 	add_number(st, true, exec->index);
 	add_number(st, true, i);
 	add_number(st, true, node->node);
 	add_number(st, node->parent, node->parent);
 	add_number(st, true, node->type);
-	add_text(st, k && *k->name ? nvs_written_name(w->source->trace, k->name) : "");
+	add_text(st, k && *k->name ? nvs_demangled_name(w->source->trace, k->name) : "");
 	add_number(st, !kernel && !(node->flags & NVS_NODE_NO_PARAMS) && node->bytes, node->bytes);
 	for (int d = 0; d < 3; d++)
 		add_number(st, shaped, node->grid[d]);
@@ -672,10 +674,10 @@ static int add_node(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i)
 	return finish_row(w, NVS_TABLE_GRAPH_NODE);
 }
 
-static int add_edge(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i)
+static int add_edge(struct nvs_event_stream *w, const struct nvs_exec *exec, uint32_t i)
 {
 	const struct nvs_graph_link *link = exec->edges.links + i;
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 
 	add_number(st, true, exec->index);
 	add_number(st, true, link->from);
@@ -684,12 +686,12 @@ static int add_edge(struct nvs_walk *w, const struct nvs_exec *exec, uint32_t i)
 	return finish_row(w, NVS_TABLE_GRAPH_EDGE);
 }
 
-static int add_graph(struct nvs_walk *w, const struct nvs_exec *exec)
+static int add_graph(struct nvs_event_stream *w, const struct nvs_exec *exec)
 {
 	static const char *const origins[] = {"", "capture", "nodes"};
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 	uint32_t longest;
-	int r = nvs_edges_longest(&exec->edges, exec->nodes, exec->nnodes, &longest);
+	int r = nvs_edges_longest_path(&exec->edges, exec->nodes, exec->nnodes, &longest);
 
 	if (r)
 		return r;
@@ -708,7 +710,7 @@ static int add_graph(struct nvs_walk *w, const struct nvs_exec *exec)
 	return r;
 }
 
-static int add_graphs(struct nvs_walk *w)
+static int add_graphs(struct nvs_event_stream *w)
 {
 	int r = 0;
 
@@ -719,11 +721,12 @@ static int add_graphs(struct nvs_walk *w)
 
 /* ---- stacks, ignoring filters ---- */
 
-static int add_frame(struct nvs_walk *w, const struct nvs_trace_stack *stack, uint32_t depth)
+static int add_frame(struct nvs_event_stream *w, const struct nvs_trace_stack *stack,
+		     uint32_t depth)
 {
 	/* A return address may be the first byte of the next function. */
 	uint64_t pc = stack->pc[depth] - (depth ? 1 : 0);
-	struct state *st = begin_row(w);
+	struct tables_state *st = begin_row(w);
 	struct nvs_symbol symbol;
 
 	nvs_symbol_find(w->source->trace, pc, stack->time, &symbol);
@@ -736,7 +739,7 @@ static int add_frame(struct nvs_walk *w, const struct nvs_trace_stack *stack, ui
 	return finish_row(w, NVS_TABLE_FRAME);
 }
 
-static int add_stacks(struct nvs_walk *w)
+static int add_stacks(struct nvs_event_stream *w)
 {
 	uint32_t n = nvs_trace_stack_count(w->source->trace);
 	int r = 0;
@@ -750,7 +753,7 @@ static int add_stacks(struct nvs_walk *w)
 	return r;
 }
 
-static int on_end(struct nvs_walk *w, bool whole)
+static int on_end(struct nvs_event_stream *w, bool whole)
 {
 	int r = drop_held(w, whole);
 
@@ -759,9 +762,9 @@ static int on_end(struct nvs_walk *w, bool whole)
 	return r || !whole ? r : add_stacks(w);
 }
 
-int nvs_tables_walk(struct nvs_run *run, nvs_tables_row *row, void *arg)
+int nvs_tables_deliver(struct nvs_run *run, nvs_table_row_fn *row, void *arg)
 {
-	static const struct nvs_walker walker = {
+	static const struct nvs_event_sink walker = {
 		.begin = on_begin,
 		.call = on_call,
 		.submission = on_submission,
@@ -773,7 +776,7 @@ int nvs_tables_walk(struct nvs_run *run, nvs_tables_row *row, void *arg)
 		.memory = on_memory,
 		.end = on_end,
 	};
-	struct state st = {.row = row, .arg = arg};
+	struct tables_state st = {.row = row, .arg = arg};
 
-	return nvs_walk(run, &walker, &st);
+	return nvs_events_deliver(run, &walker, &st);
 }

@@ -12,7 +12,7 @@ struct nvs_cell_column {
 	bool text; /* else numbers */
 };
 
-enum nvs_tables_of {
+enum nvs_table_id {
 	NVS_TABLE_PROCESS,
 	NVS_TABLE_GPU,
 	NVS_TABLE_THREAD,
@@ -31,7 +31,7 @@ enum nvs_tables_of {
 	NVS_TABLES,
 };
 
-extern const struct nvs_tables_one {
+extern const struct nvs_table_layout {
 	const char *name;
 	const struct nvs_cell_column *columns;
 	uint32_t ncolumns;
@@ -39,15 +39,15 @@ extern const struct nvs_tables_one {
 
 #define NVS_CELLS_MOST 32 /* maximum columns of a table */
 
-struct nvs_cell {
+struct nvs_table_cell {
 	bool known; /* else null */
 	int64_t number; /* unsigned 64-bit values keep their bits */
 	const char *text; /* as in the trace, not escaped */
 };
 
 /* Passes every row of RUN's traces to ROW, which returns 0 or -errno. */
-typedef int nvs_tables_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
-			   const struct nvs_cell *cells);
-int nvs_tables_walk(struct nvs_run *run, nvs_tables_row *row, void *arg);
+typedef int nvs_table_row_fn(void *arg, const struct nvs_event_stream *w, enum nvs_table_id table,
+			     const struct nvs_table_cell *cells);
+int nvs_tables_deliver(struct nvs_run *run, nvs_table_row_fn *row, void *arg);
 
 #endif

@@ -48,7 +48,7 @@ const struct nvs_class *nvs_class_by_name(const char *name)
 	uint32_t id = 0;
 
 	for (uint32_t i = 0; i < nvs_nclasses; i++) {
-		if (!strcasecmp(nvs_str(nvs_classes[i].name), name))
+		if (!strcasecmp(nvs_class_string(nvs_classes[i].name), name))
 			return &nvs_classes[i];
 	}
 	if (digits[0] == '0' && (digits[1] | 0x20) == 'x')
@@ -136,7 +136,7 @@ const struct nvs_method *nvs_method_by_name(const struct nvs_class *cls, const c
 		for (uint32_t i = 0; i < cls->nmethods; i++) {
 			const struct nvs_method *m = &nvs_methods[cls->methods + i];
 
-			if (names_equal(nvs_str(m->name), name))
+			if (names_equal(nvs_class_string(m->name), name))
 				return m;
 		}
 		cls = nvs_class_find(cls->assume ? cls->assume : cls->fallback);
@@ -149,7 +149,7 @@ const struct nvs_field *nvs_field_by_name(const struct nvs_method *method, const
 	for (uint32_t i = 0; method && i < method->nfields; i++) {
 		const struct nvs_field *f = &nvs_fields[method->fields + i];
 
-		if (names_equal(nvs_str(f->name), name))
+		if (names_equal(nvs_class_string(f->name), name))
 			return f;
 	}
 	return NULL;
@@ -160,7 +160,7 @@ const struct nvs_field *nvs_format_by_name(const struct nvs_class *cls, const ch
 	for (uint32_t i = 0; cls && i < cls->nformats; i++) {
 		const struct nvs_field *f = &nvs_formats[cls->formats + i];
 
-		if (names_equal(nvs_str(f->name), name))
+		if (names_equal(nvs_class_string(f->name), name))
 			return f;
 	}
 	return NULL;
@@ -170,7 +170,7 @@ const char *nvs_value_name(const struct nvs_field *field, uint32_t value)
 {
 	const struct nvs_enum *v = nvs_value_find(field, value);
 
-	return v ? nvs_str(v->name) : NULL;
+	return v ? nvs_class_string(v->name) : NULL;
 }
 
 const struct nvs_qmd_version *nvs_qmd_version_find(uint32_t major, uint32_t minor)
@@ -207,7 +207,7 @@ const struct nvs_qmd_field *nvs_qmd_field_by_name(const struct nvs_qmd_version *
 		const struct nvs_qmd_field *f = &nvs_qmd_fields[version->fields + i];
 
 		if ((!f->classes || !bit || f->classes & bit) &&
-		    names_equal(nvs_str(f->name), name))
+		    names_equal(nvs_class_string(f->name), name))
 			return f;
 	}
 	return NULL;

@@ -4,7 +4,7 @@
  * descriptors (QMD). Generated at build time from the tables in decode/gpu/classes.
  *
  * All data is constant and addressed by number: nothing is initialised at run time, and any thread
- * may look names up. Strings are offsets into one pool, see nvs_str().
+ * may look names up. Strings are offsets into one pool, see nvs_class_string().
  */
 #ifndef NVSNOOP_DECODE_GPU_CLASS_H
 #define NVSNOOP_DECODE_GPU_CLASS_H
@@ -32,7 +32,7 @@ struct nvs_enum {
 
 enum nvs_field_flags {
 	NVS_FIELD_DENSE = 1, /* its values are 0, 1, 2, ... */
-	NVS_FIELD_TELL_ZERO = 2, /* print the name of the value 0 too; 0 is not merely "off" */
+	NVS_FIELD_SHOW_ZERO = 2, /* print the name of the value 0 too; 0 is not merely "off" */
 };
 
 /* Bits [hi, lo] of the method's data word. hi is 255 for a constant, whose value is in values. */
@@ -103,7 +103,7 @@ extern const uint32_t nvs_nqmd_versions;
 /* For each kind, the class assumed where it is unknown; 0: none. */
 extern const uint16_t nvs_default_classes[];
 
-static inline const char *nvs_str(uint32_t offset)
+static inline const char *nvs_class_string(uint32_t offset)
 {
 	return nvs_class_strings + offset;
 }

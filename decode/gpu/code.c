@@ -81,7 +81,7 @@ static bool is_engine_op(const struct nvs_op *op)
 	return cls && cls->kind != NVS_KIND_HOST;
 }
 
-void nvs_code_op(struct nvs_ops_channel *c, const struct nvs_op *op)
+void nvs_code_track_op(struct nvs_ops_channel *c, const struct nvs_op *op)
 {
 	switch (op->kind) {
 	case NVS_OP_COPY:

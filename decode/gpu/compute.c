@@ -36,7 +36,7 @@ void nvs_compute_qmd_data(struct nvs_ops_channel *c, const struct nvs_subch *sub
 	}
 	op->copy.bytes += 4;
 	op->copy.width += 4;
-	nvs_memimage_keep(c->ops->image, address, 4);
+	nvs_memimage_mark_kept(c->ops->image, address, 4);
 }
 
 struct trigger {
@@ -71,7 +71,7 @@ static void add_launch(void *arg, const struct nvs_sched_run *run)
 	struct nvs_ops *ops = t->c->ops;
 	const struct nvs_qmd *qmd = run->qmd;
 
-	nvs_uses_qmd(ops, run->address, qmd);
+	nvs_uses_add_qmd(ops, run->address, qmd);
 	if (!qmd || nvs_qmd_is_launch(qmd)) {
 		struct nvs_op *op = nvs_ops_add(t->c, NVS_OP_LAUNCH, nvs_subch_number(t->c, t->sub),
 						t->at);
@@ -115,7 +115,7 @@ static void add_trigger(struct nvs_ops_channel *c, const struct nvs_subch *sub,
 		return;
 	op->launch.descriptor = address;
 	op->launch.action = (uint8_t)action;
-	nvs_uses_qmd(c->ops, address, NULL);
+	nvs_uses_add_qmd(c->ops, address, NULL);
 	nvs_sched_trigger(c->ops->sched, address, action, sub->cls->id, &sink);
 	if (flushes == c->ops->flushes)
 		c->ops->list[index].launch.launches = t.launches;

@@ -62,8 +62,8 @@ static void apply_to_image(struct nvs_memimage *image, const struct nvs_op *op, 
 		return;
 	if (!known || op->copy.lines > MAX_LINES ||
 	    (op->copy.lines > 1 && op->copy.bytes > MAX_BYTES)) {
-		nvs_memimage_forget(image, op->copy.dst,
-				    op->copy.lines > 1 ? span : op->copy.width);
+		nvs_memimage_invalidate(image, op->copy.dst,
+					op->copy.lines > 1 ? span : op->copy.width);
 		return;
 	}
 	for (uint32_t i = 0; i < op->copy.lines; i++) {
@@ -128,7 +128,7 @@ static void add_copy(struct nvs_ops_channel *c, const struct nvs_subch *sub, uin
 	if (!(op->flags & NVS_OP_PHYSICAL_DST))
 		apply_to_image(c->ops->image, op, known);
 	if (known && !m.fills)
-		nvs_inline_value(c, op);
+		nvs_inline_keep_value(c, op);
 }
 
 static void add_copy_semaphore(struct nvs_ops_channel *c, const struct nvs_subch *sub,

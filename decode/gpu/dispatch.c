@@ -143,7 +143,7 @@ static inline uint32_t *get_state(struct nvs_subch *sub)
 	const size_t bytes = NVS_METHODS * (sizeof(*sub->state) + 1);
 
 	/* If memory is short, the subchannel's methods are not tracked. */
-	if (!sub->state && nvs_budget_spare(bytes))
+	if (!sub->state && nvs_budget_allows(bytes))
 		sub->state = calloc(1, bytes);
 	return sub->state;
 }
@@ -170,7 +170,7 @@ static inline void execute_word(struct nvs_ops_channel *c, struct nvs_subch *sub
 	if (sub->macro.open && role != NVS_ROLE_MACRO_DATA)
 		nvs_macro_close(c, sub);
 	sub->state[at] = value;
-	nvs_dispatch_set(sub->state)[at] = 1;
+	nvs_dispatch_set_flags(sub->state)[at] = 1;
 	if (role)
 		call_engine_role(c, sub, role, at * 4, value, header);
 }
@@ -181,8 +181,8 @@ static inline void execute_consecutive(struct nvs_ops_channel *c, struct nvs_sub
 				       uint64_t header)
 {
 	while (n) {
-		uint32_t quiet = sub->roles ? sub->roles->quiet[at] : n;
-		uint8_t *set = nvs_dispatch_set(sub->state);
+		uint32_t quiet = sub->roles ? sub->roles->roleless[at] : n;
+		uint8_t *set = nvs_dispatch_set_flags(sub->state);
 
 		if (!quiet) {
 			execute_word(c, sub, at++, *data++, header);
@@ -213,7 +213,7 @@ static inline void execute_repeated(struct nvs_ops_channel *c, struct nvs_subch 
 		if (sub->macro.open)
 			nvs_macro_close(c, sub);
 		sub->state[at] = data[n - 1];
-		nvs_dispatch_set(sub->state)[at] = 1;
+		nvs_dispatch_set_flags(sub->state)[at] = 1;
 		if (role)
 			nvs_inline_data(c, sub, data, n);
 		return;
@@ -258,7 +258,7 @@ void nvs_dispatch_run(void *arg, const struct nvs_pb_run *run)
 		execute_words(c, run);
 }
 
-size_t nvs_dispatch_plain(struct nvs_ops_channel *c, const uint32_t *data, size_t n)
+size_t nvs_dispatch_fast(struct nvs_ops_channel *c, const uint32_t *data, size_t n)
 {
 	size_t i = 0;
 

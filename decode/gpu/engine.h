@@ -26,7 +26,7 @@
 #define HOST_END 0x100u /* methods below belong to the host class */
 
 /* An inline upload whose data is incomplete. */
-struct nvs_transfer {
+struct nvs_inline_transfer {
 	bool open;
 	bool linear; /* destination has pitch layout, so the image can track it */
 	uint32_t op; /* number of its operation; NO_OP after that was delivered */
@@ -46,7 +46,7 @@ struct nvs_subch {
 	uint32_t upload; /* first header of the form nvs_inline_upload() takes; 0: none */
 	enum nvs_class_source source;
 	uint32_t *state; /* NVS_METHODS dwords, then one byte for each: 1 if it was ever set */
-	struct nvs_transfer transfer;
+	struct nvs_inline_transfer transfer;
 	struct nvs_macro_call macro;
 };
 
@@ -71,8 +71,8 @@ struct nvs_ops_channel {
 	struct nvs_subch subch[8];
 };
 
-struct nvs_ranges {
-	struct nvs_range {
+struct nvs_address_ranges {
+	struct nvs_address_range {
 		uint64_t start, end;
 	} * list;
 	uint32_t count, room;
@@ -97,10 +97,10 @@ struct nvs_ops {
 	uint64_t handed; /* number of operations delivered so far */
 	struct nvs_qmd *qmds;
 	uint32_t nqmds, qmd_room;
-	struct nvs_ranges descriptors; /* that it uploads or triggers */
-	struct nvs_ranges constants, semaphores; /* that those descriptors refer to */
+	struct nvs_address_ranges descriptors; /* that it uploads or triggers */
+	struct nvs_address_ranges constants, semaphores; /* that those descriptors refer to */
 	struct {
-		struct nvs_upload {
+		struct nvs_qmd_upload {
 			uint64_t address;
 			uint32_t cls;
 		} * list;
@@ -128,19 +128,19 @@ static inline uint32_t nvs_subch_number(const struct nvs_ops_channel *c,
 /* ---- upload_use.c ---- */
 
 /* A descriptor at ADDRESS is triggered or runs; QMD is NULL if its contents are unknown. */
-void nvs_uses_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *qmd);
+void nvs_uses_add_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *qmd);
 /* Data that looks like a descriptor of class CLS was uploaded to ADDRESS. */
-void nvs_uses_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls);
+void nvs_uses_add_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls);
 /* Turns inline copies in the list whose purpose is known into uploads. */
-void nvs_uses_tell(struct nvs_ops *ops);
-void nvs_uses_forget(struct nvs_ops *ops); /* at the end of a submission */
+void nvs_uses_apply(struct nvs_ops *ops);
+void nvs_uses_clear(struct nvs_ops *ops); /* at the end of a submission */
 void nvs_uses_free(struct nvs_ops *ops);
 
 /* ---- code.c ---- */
 
 /* Called with each operation just before it is delivered, when its purpose is known. First delivers
  * code operations for the earlier copies that OP identifies as code. */
-void nvs_code_op(struct nvs_ops_channel *c, const struct nvs_op *op);
+void nvs_code_track_op(struct nvs_ops_channel *c, const struct nvs_op *op);
 
 /* ---- oplist.c ---- */
 
@@ -211,14 +211,14 @@ void nvs_inline_finish(struct nvs_ops_channel *c, struct nvs_subch *sub, const u
 /* Closes a transfer that will get no more data. */
 void nvs_inline_close(struct nvs_ops_channel *c, struct nvs_subch *sub);
 /* Keeps the bytes of a small copy in OP, once they are in the image. */
-static inline void nvs_inline_value(struct nvs_ops_channel *c, struct nvs_op *op)
+static inline void nvs_inline_keep_value(struct nvs_ops_channel *c, struct nvs_op *op)
 {
 	if (op->copy.bytes && op->copy.bytes <= sizeof(op->copy.value) && op->copy.lines == 1 &&
 	    nvs_memimage_read(c->ops->image, op->copy.dst, op->copy.value, op->copy.bytes))
 		op->copy.element = (uint8_t)op->copy.bytes;
 }
 /* Returns the transfer's operation, or NULL if it was delivered. */
-struct nvs_op *nvs_inline_op(struct nvs_ops_channel *c, const struct nvs_transfer *t);
+struct nvs_op *nvs_inline_op(struct nvs_ops_channel *c, const struct nvs_inline_transfer *t);
 
 /* ---- copyengine.c ---- */
 
@@ -254,11 +254,11 @@ void nvs_dispatch_bind(struct nvs_ops_channel *c, uint32_t subch, uint32_t cls,
 void nvs_dispatch_run(void *arg, const struct nvs_pb_run *run);
 /* Fast path: executes headers of the common forms whose data is complete, which are nearly all.
  * Returns the number of dwords taken. */
-size_t nvs_dispatch_plain(struct nvs_ops_channel *c, const uint32_t *data, size_t n);
+size_t nvs_dispatch_fast(struct nvs_ops_channel *c, const uint32_t *data, size_t n);
 /* Returns NULL if memory is short. */
 const struct nvs_roles *nvs_dispatch_roles(struct nvs_ops *ops, const struct nvs_class *cls);
 /* One byte for each method, stored after the values: 1 if it was ever set. */
-static inline uint8_t *nvs_dispatch_set(const uint32_t *state)
+static inline uint8_t *nvs_dispatch_set_flags(const uint32_t *state)
 {
 	return (uint8_t *)(uintptr_t)(state + NVS_METHODS);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "decode/gpu/engine.h"
 
-struct nvs_op *nvs_inline_op(struct nvs_ops_channel *c, const struct nvs_transfer *t)
+struct nvs_op *nvs_inline_op(struct nvs_ops_channel *c, const struct nvs_inline_transfer *t)
 {
 	return t->op == NO_OP ? NULL : &c->ops->list[t->op];
 }
@@ -15,7 +15,7 @@ static void note_descriptor(struct nvs_ops_channel *c, const struct nvs_subch *s
 			    struct nvs_op *op)
 {
 	uint32_t words[NVS_QMD_MAX_BYTES / 4];
-	enum nvs_qmd_look look;
+	enum nvs_qmd_guess look;
 
 	if (bytes > sizeof(words) || bytes < 256 || address % 256 || !sub->cls)
 		return;
@@ -24,18 +24,18 @@ static void note_descriptor(struct nvs_ops_channel *c, const struct nvs_subch *s
 			return;
 		data = words;
 	}
-	look = nvs_qmd_plausible(c->ops->layouts, data, bytes / 4, sub->cls->id);
+	look = nvs_qmd_classify(c->ops->layouts, data, bytes / 4, sub->cls->id);
 	if (look == NVS_QMD_NO)
 		return;
 	if (op && look == NVS_QMD_AUXILIARY)
 		op->flags |= NVS_OP_AUXILIARY;
-	nvs_memimage_keep(c->ops->image, address, bytes);
-	nvs_uses_upload(c->ops, address, sub->cls->id);
+	nvs_memimage_mark_kept(c->ops->image, address, bytes);
+	nvs_uses_add_upload(c->ops, address, sub->cls->id);
 }
 
 void nvs_inline_finish(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *data)
 {
-	struct nvs_transfer *t = &sub->transfer;
+	struct nvs_inline_transfer *t = &sub->transfer;
 	const struct nvs_roles *r = sub->roles;
 	struct nvs_op *op = nvs_inline_op(c, t);
 	uint32_t launch = sub->state[r->regs[NVS_REG_COMPLETION].dword];
@@ -43,7 +43,7 @@ void nvs_inline_finish(struct nvs_ops_channel *c, struct nvs_subch *sub, const u
 
 	t->open = false;
 	if (op && op->kind == NVS_OP_COPY && t->linear)
-		nvs_inline_value(c, op);
+		nvs_inline_keep_value(c, op);
 	if (t->linear && t->width == t->bytes)
 		note_descriptor(c, sub, t->address, t->bytes, data, op);
 	if (nvs_reg_of(r, NVS_REG_COMPLETION, launch) == 2) {
@@ -67,7 +67,7 @@ void nvs_inline_start(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t
 {
 	const struct nvs_roles *r = sub->roles;
 	const uint32_t *s = sub->state;
-	struct nvs_transfer *t = &sub->transfer;
+	struct nvs_inline_transfer *t = &sub->transfer;
 	uint32_t lines = nvs_reg_get(r, s, NVS_REG_LINES);
 	struct nvs_op *op;
 
@@ -93,8 +93,8 @@ void nvs_inline_start(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t
 	}
 	/* The packing of several lines is undocumented, so only single lines go into the image. */
 	if (lines > 1 || !t->linear)
-		nvs_memimage_forget(c->ops->image, t->address,
-				    lines > 1 ? (uint64_t)t->pitch * lines : t->bytes);
+		nvs_memimage_invalidate(c->ops->image, t->address,
+					lines > 1 ? (uint64_t)t->pitch * lines : t->bytes);
 	if (!t->bytes)
 		nvs_inline_finish(c, sub, NULL);
 }
@@ -102,7 +102,7 @@ void nvs_inline_start(struct nvs_ops_channel *c, struct nvs_subch *sub, uint32_t
 void nvs_inline_data(struct nvs_ops_channel *c, struct nvs_subch *sub, const uint32_t *data,
 		     uint32_t n)
 {
-	struct nvs_transfer *t = &sub->transfer;
+	struct nvs_inline_transfer *t = &sub->transfer;
 	uint64_t left = t->bytes - t->received, given = 4ull * n;
 
 	if (!t->open)
@@ -131,7 +131,7 @@ static void add_whole_upload(struct nvs_ops_channel *c, struct nvs_subch *sub, u
 	}
 	nvs_memimage_write(c->ops->image, address, data, bytes);
 	if (op)
-		nvs_inline_value(c, op);
+		nvs_inline_keep_value(c, op);
 	note_descriptor(c, sub, address, bytes, data, op);
 }
 
@@ -158,9 +158,9 @@ size_t nvs_inline_upload(struct nvs_ops_channel *c, struct nvs_subch *sub, const
 	s[width + 1] = w[5];
 	s[launch] = w[7];
 	s[launch + 1] = w[8 + count];
-	memset(nvs_dispatch_set(s) + out, 1, 2);
-	memset(nvs_dispatch_set(s) + width, 1, 2);
-	memset(nvs_dispatch_set(s) + launch, 1, 2);
+	memset(nvs_dispatch_set_flags(s) + out, 1, 2);
+	memset(nvs_dispatch_set_flags(s) + width, 1, 2);
+	memset(nvs_dispatch_set_flags(s) + launch, 1, 2);
 	add_whole_upload(c, sub,
 			 (uint64_t)nvs_reg_of(r, NVS_REG_OUT_HI, w[1]) << 32 |
 				 nvs_reg_of(r, NVS_REG_OUT_LO, w[2]),
@@ -175,7 +175,7 @@ void nvs_inline_close(struct nvs_ops_channel *c, struct nvs_subch *sub)
 	if (!sub->transfer.open)
 		return;
 	sub->transfer.open = false;
-	nvs_memimage_forget(c->ops->image, sub->transfer.address, sub->transfer.bytes);
+	nvs_memimage_invalidate(c->ops->image, sub->transfer.address, sub->transfer.bytes);
 	if (op)
 		op->flags |= NVS_OP_INCOMPLETE;
 }

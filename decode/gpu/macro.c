@@ -30,7 +30,7 @@ void nvs_macro_arg(struct nvs_subch *sub, uint32_t value)
 void nvs_macro_close(struct nvs_ops_channel *c, struct nvs_subch *sub)
 {
 	struct nvs_macro_call *m = &sub->macro;
-	struct nvs_transfer *t = &sub->transfer;
+	struct nvs_inline_transfer *t = &sub->transfer;
 	struct nvs_op *op = nvs_inline_op(c, t);
 	uint64_t dwords = (t->bytes + 3) / 4;
 

@@ -37,7 +37,7 @@ struct slab {
 	struct slab *next;
 };
 
-struct list {
+struct page_list {
 	struct page *newest, *oldest;
 	uint32_t count;
 };
@@ -47,7 +47,7 @@ struct nvs_memimage {
 	uint64_t allowed; /* bytes that may still be filled and copied */
 	uint64_t clock;
 	struct page *near[NEAR]; /* recently found, by number; or NULL */
-	struct list lists[2]; /* data, kept */
+	struct page_list lists[2]; /* data, kept */
 	struct page *free;
 	struct slab *slabs;
 	struct page *buckets[BUCKETS];
@@ -126,7 +126,7 @@ void nvs_memimage_free(struct nvs_memimage *image)
 
 static void list_remove(struct nvs_memimage *image, struct page *p)
 {
-	struct list *l = &image->lists[p->kept];
+	struct page_list *l = &image->lists[p->kept];
 
 	*(p->newer ? &p->newer->older : &l->newest) = p->older;
 	*(p->older ? &p->older->newer : &l->oldest) = p->newer;
@@ -135,7 +135,7 @@ static void list_remove(struct nvs_memimage *image, struct page *p)
 
 static void list_add(struct nvs_memimage *image, struct page *p)
 {
-	struct list *l = &image->lists[p->kept];
+	struct page_list *l = &image->lists[p->kept];
 
 	p->used = ++image->clock;
 	p->newer = NULL;
@@ -192,10 +192,10 @@ static void remove_from_hash(struct nvs_memimage *image, struct page *p)
  */
 static struct page *take_oldest(struct nvs_memimage *image, bool kept)
 {
-	struct list *l = &image->lists[kept];
+	struct page_list *l = &image->lists[kept];
 	struct page *p = l->oldest;
 
-	if (l->count < image->limit || (kept && nvs_budget_left() > nvs_budget_whole() / 4))
+	if (l->count < image->limit || (kept && nvs_budget_left() > nvs_budget_total() / 4))
 		return NULL;
 	list_remove(image, p);
 	remove_from_hash(image, p);
@@ -317,7 +317,7 @@ void nvs_memimage_write(struct nvs_memimage *image, uint64_t address, const void
 	}
 }
 
-void nvs_memimage_keep(struct nvs_memimage *image, uint64_t address, size_t n)
+void nvs_memimage_mark_kept(struct nvs_memimage *image, uint64_t address, size_t n)
 {
 	for (uint32_t m; n; address += m, n -= m) {
 		struct page *p = find_page(image, address / PAGE);
@@ -332,7 +332,7 @@ void nvs_memimage_keep(struct nvs_memimage *image, uint64_t address, size_t n)
 	}
 }
 
-static void forget_all_in(struct nvs_memimage *image, uint64_t address, uint64_t n)
+static void invalidate_range(struct nvs_memimage *image, uint64_t address, uint64_t n)
 {
 	for (int i = 0; i < 2; i++) {
 		for (struct page *p = image->lists[i].newest; p; p = p->older) {
@@ -347,13 +347,13 @@ static void forget_all_in(struct nvs_memimage *image, uint64_t address, uint64_t
 	}
 }
 
-void nvs_memimage_forget(struct nvs_memimage *image, uint64_t address, uint64_t n)
+void nvs_memimage_invalidate(struct nvs_memimage *image, uint64_t address, uint64_t n)
 {
 	if (address + n < address)
 		n = UINT64_MAX - address;
 	/* For a long range, walk the existing pages instead. */
 	if (n / PAGE > (uint64_t)image->lists[0].count + image->lists[1].count) {
-		forget_all_in(image, address, n);
+		invalidate_range(image, address, n);
 		return;
 	}
 	for (uint32_t m; n; address += m, n -= m) {
@@ -373,7 +373,7 @@ void nvs_memimage_fill(struct nvs_memimage *image, uint64_t address, const void 
 	size_t whole = sizeof(chunk) / size * size;
 
 	if (n > LONG_RANGE || n > image->allowed || size > sizeof(chunk)) {
-		nvs_memimage_forget(image, address, n);
+		nvs_memimage_invalidate(image, address, n);
 		return;
 	}
 	image->allowed -= n;
@@ -390,7 +390,7 @@ void nvs_memimage_copy(struct nvs_memimage *image, uint64_t dst, uint64_t src, u
 	uint8_t chunk[256];
 
 	if (n > LONG_RANGE) {
-		nvs_memimage_forget(image, dst, n);
+		nvs_memimage_invalidate(image, dst, n);
 		return;
 	}
 	while (n) {
@@ -401,13 +401,13 @@ void nvs_memimage_copy(struct nvs_memimage *image, uint64_t dst, uint64_t src, u
 
 		if (!p) {
 			m = bytes_in_page(src, n);
-			nvs_memimage_forget(image, dst, m);
+			nvs_memimage_invalidate(image, dst, m);
 		} else if (m <= image->allowed && all_known(p, at, at + m)) {
 			memcpy(chunk, p->bytes + at, m);
 			nvs_memimage_write(image, dst, chunk, m);
 			image->allowed -= m;
 		} else {
-			nvs_memimage_forget(image, dst, m);
+			nvs_memimage_invalidate(image, dst, m);
 		}
 		src += m;
 		dst += m;

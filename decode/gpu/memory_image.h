@@ -26,9 +26,9 @@ void nvs_memimage_free(struct nvs_memimage *image); /* NULL is allowed */
 void nvs_memimage_allow(struct nvs_memimage *image, uint64_t n);
 void nvs_memimage_write(struct nvs_memimage *image, uint64_t address, const void *bytes, size_t n);
 /* Marks the pages of this range as holding descriptors: they are dropped last. */
-void nvs_memimage_keep(struct nvs_memimage *image, uint64_t address, size_t n);
+void nvs_memimage_mark_kept(struct nvs_memimage *image, uint64_t address, size_t n);
 /* Makes the bytes of this range unknown. */
-void nvs_memimage_forget(struct nvs_memimage *image, uint64_t address, uint64_t n);
+void nvs_memimage_invalidate(struct nvs_memimage *image, uint64_t address, uint64_t n);
 /* Writes N bytes of the repeated pattern ELEMENT of SIZE bytes, from its first byte on. */
 void nvs_memimage_fill(struct nvs_memimage *image, uint64_t address, const void *element,
 		       size_t size, uint64_t n);

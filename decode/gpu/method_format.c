@@ -7,7 +7,7 @@
 #include "decode/base/digits.h"
 #include "decode/gpu/method_format.h"
 
-char *nvs_line_room(struct nvs_line *l, size_t n)
+char *nvs_line_reserve(struct nvs_line_buffer *l, size_t n)
 {
 	if (l->room - l->length < n) {
 		size_t room = 2 * l->room + n + 1024;
@@ -21,9 +21,9 @@ char *nvs_line_room(struct nvs_line *l, size_t n)
 	return l->text + l->length;
 }
 
-void nvs_line_put(struct nvs_line *l, const char *format, ...)
+void nvs_line_put(struct nvs_line_buffer *l, const char *format, ...)
 {
-	char *p = nvs_line_room(l, 256);
+	char *p = nvs_line_reserve(l, 256);
 	va_list ap;
 	int n;
 
@@ -36,26 +36,26 @@ void nvs_line_put(struct nvs_line *l, const char *format, ...)
 		l->length += (size_t)n < l->room - l->length ? (size_t)n : l->room - l->length - 1;
 }
 
-void nvs_line_start(struct nvs_line *l)
+void nvs_line_start(struct nvs_line_buffer *l)
 {
 	l->length = 0;
 	nvs_line_put(l, "%s", "");
 }
 
-void nvs_line_free(struct nvs_line *l)
+void nvs_line_free(struct nvs_line_buffer *l)
 {
 	free(l->text);
 	memset(l, 0, sizeof(*l));
 }
 
-void nvs_words_method(struct nvs_line *l, const struct nvs_method_at *at, uint32_t offset)
+void nvs_format_method(struct nvs_line_buffer *l, const struct nvs_method_at *at, uint32_t offset)
 {
 	if (!at->method)
 		nvs_line_put(l, "0x%04x?", offset);
 	else if (at->method->stride)
-		nvs_line_put(l, "%s(%u)", nvs_str(at->method->name), at->index);
+		nvs_line_put(l, "%s(%u)", nvs_class_string(at->method->name), at->index);
 	else
-		nvs_line_put(l, "%s", nvs_str(at->method->name));
+		nvs_line_put(l, "%s", nvs_class_string(at->method->name));
 	if (at->assumed)
 		nvs_line_put(l, "~");
 }
@@ -72,13 +72,13 @@ static char *put_field(char *p, const struct nvs_field *f, uint32_t value)
 	const struct nvs_enum *v = nvs_value_find(f, value);
 
 	*p++ = ' ';
-	p = nvs_put_text(p, nvs_str(f->name), f->length);
+	p = nvs_put_text(p, nvs_class_string(f->name), f->length);
 	*p++ = '=';
-	return v ? nvs_put_text(p, nvs_str(v->name), v->length)
+	return v ? nvs_put_text(p, nvs_class_string(v->name), v->length)
 		 : nvs_put_hex(nvs_put_text(p, "0x", 2), value);
 }
 
-char *nvs_words_put_fields(char *p, const struct nvs_method *m, uint32_t value, bool zeros)
+char *nvs_put_fields(char *p, const struct nvs_method *m, uint32_t value, bool zeros)
 {
 	const struct nvs_field *f = nvs_fields + m->fields, *end = f + m->nfields;
 	uint32_t left = value;
@@ -90,13 +90,13 @@ char *nvs_words_put_fields(char *p, const struct nvs_method *m, uint32_t value, 
 		uint32_t mask = 0xffffffffu >> (31 - (f->hi - f->lo)), v = value >> f->lo & mask;
 
 		left &= ~(mask << f->lo);
-		if (v || zeros || f->flags & NVS_FIELD_TELL_ZERO)
+		if (v || zeros || f->flags & NVS_FIELD_SHOW_ZERO)
 			p = put_field(p, f, v);
 	}
 	return left ? nvs_put_hex(nvs_put_text(p, " +0x", 4), left) : p;
 }
 
-size_t nvs_words_most(const struct nvs_method *m)
+size_t nvs_words_max_bytes(const struct nvs_method *m)
 {
 	const struct nvs_field *f = nvs_fields + m->fields, *end = f + m->nfields;
 	size_t most = 2 * NVS_DIGITS;
@@ -113,13 +113,14 @@ size_t nvs_words_most(const struct nvs_method *m)
 	return most;
 }
 
-void nvs_words_fields(struct nvs_line *l, const struct nvs_method *m, uint32_t value, bool zeros)
+void nvs_format_fields(struct nvs_line_buffer *l, const struct nvs_method *m, uint32_t value,
+		       bool zeros)
 {
-	char *p = nvs_line_room(l, nvs_words_most(m) + 1);
+	char *p = nvs_line_reserve(l, nvs_words_max_bytes(m) + 1);
 
 	if (!p)
 		return;
-	p = nvs_words_put_fields(p, m, value, zeros);
+	p = nvs_put_fields(p, m, value, zeros);
 	*p = '\0';
 	l->length = (size_t)(p - l->text);
 }
@@ -135,10 +136,11 @@ static bool ends_with(const char *s, const char *end)
 
 static bool has_half(const struct nvs_method *m, const char *half, const char *short_half)
 {
-	if (ends_with(nvs_str(m->name), half) || ends_with(nvs_str(m->name), short_half))
+	if (ends_with(nvs_class_string(m->name), half) ||
+	    ends_with(nvs_class_string(m->name), short_half))
 		return true;
 	for (uint32_t i = 0; i < m->nfields; i++) {
-		const char *name = nvs_str(nvs_fields[m->fields + i].name);
+		const char *name = nvs_class_string(nvs_fields[m->fields + i].name);
 
 		if (strstr(name, half) && !strstr(name, "PAYLOAD"))
 			return true;
@@ -150,17 +152,18 @@ enum nvs_words_address nvs_words_address(const struct nvs_class *cls,
 					 const struct nvs_method_at *at, uint32_t offset)
 {
 	struct nvs_method_at before;
-	const char *name = nvs_str(at->method->name);
+	const char *name = nvs_class_string(at->method->name);
 
 	if (!strcmp(name, "SEND_PCAS_A"))
 		return NVS_ADDRESS_SHIFTED;
 	if (offset < 4 || strstr(name, "PAYLOAD") || !nvs_method_find(cls, offset - 4, &before) ||
-	    strstr(nvs_str(before.method->name), "PAYLOAD"))
+	    strstr(nvs_class_string(before.method->name), "PAYLOAD"))
 		return NVS_ADDRESS_NONE;
 	if (has_half(before.method, "UPPER", "_UPPER") &&
 	    (has_half(at->method, "LOWER", "_LOWER") || !strcmp(name, "OFFSET_OUT")))
 		return strstr(name, "QMD") ? NVS_ADDRESS_NONE : NVS_ADDRESS_LOW;
-	if (ends_with(nvs_str(before.method->name), "ADDR_LO") && ends_with(name, "ADDR_HI"))
+	if (ends_with(nvs_class_string(before.method->name), "ADDR_LO") &&
+	    ends_with(name, "ADDR_HI"))
 		return NVS_ADDRESS_HIGH;
 	return NVS_ADDRESS_NONE;
 }

@@ -10,30 +10,31 @@
 #include "decode/gpu/ops.h"
 
 /* Text under construction: one line or many. Only nvs_line_put() terminates it with a NUL. */
-struct nvs_line {
+struct nvs_line_buffer {
 	char *text;
 	size_t length, room;
 };
 
-void nvs_line_put(struct nvs_line *l, const char *format, ...)
+void nvs_line_put(struct nvs_line_buffer *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Reserves N bytes at the end; the caller adds to length what it uses. Returns NULL if memory is
  * short. */
-char *nvs_line_room(struct nvs_line *l, size_t n);
-void nvs_line_start(struct nvs_line *l);
-void nvs_line_free(struct nvs_line *l);
+char *nvs_line_reserve(struct nvs_line_buffer *l, size_t n);
+void nvs_line_start(struct nvs_line_buffer *l);
+void nvs_line_free(struct nvs_line_buffer *l);
 
 /* "SET_OBJECT", "CALL_MME_DATA(1)", or "0x1234?" if unknown. */
-void nvs_words_method(struct nvs_line *l, const struct nvs_method_at *at, uint32_t offset);
+void nvs_format_method(struct nvs_line_buffer *l, const struct nvs_method_at *at, uint32_t offset);
 /*
  * " OPERATION=ACQUIRE ACQUIRE_SWITCH_TSG=EN": fields with the names of their values. If there are
  * several fields, those that are 0 are left out, unless they select an operation or a layout, or
  * ZEROS is set. Bits outside all fields come last, as "+0x800".
  */
-void nvs_words_fields(struct nvs_line *l, const struct nvs_method *m, uint32_t value, bool zeros);
-/* The same to a buffer with room for nvs_words_most(m) bytes. Returns the end. */
-char *nvs_words_put_fields(char *p, const struct nvs_method *m, uint32_t value, bool zeros);
-size_t nvs_words_most(const struct nvs_method *m);
+void nvs_format_fields(struct nvs_line_buffer *l, const struct nvs_method *m, uint32_t value,
+		       bool zeros);
+/* The same to a buffer with room for nvs_words_max_bytes(m) bytes. Returns the end. */
+char *nvs_put_fields(char *p, const struct nvs_method *m, uint32_t value, bool zeros);
+size_t nvs_words_max_bytes(const struct nvs_method *m);
 
 /* The part of an address that a method holds; the preceding method holds the other half. */
 enum nvs_words_address {
@@ -52,14 +53,14 @@ enum nvs_words_half { NVS_HALF_NONE, NVS_HALF_UPPER, NVS_HALF_LOWER, NVS_HALF_SH
 enum nvs_words_half nvs_words_half(const struct nvs_class *cls, uint32_t offset);
 
 /* Writes the location of an address, " (device+0x100)", or nothing. */
-struct nvs_where {
-	void (*put)(void *arg, struct nvs_line *l, uint64_t address);
+struct nvs_address_formatter {
+	void (*put)(void *arg, struct nvs_line_buffer *l, uint64_t address);
 	void *arg;
 };
 
 /* Writes one line without number or newline: "copy engine 0x.. -> 0x.. 4096 bytes". QMD is the
  * launch's, NULL if unknown. */
-void nvs_words_op(struct nvs_line *l, const struct nvs_op *op, const struct nvs_qmd *qmd,
-		  const struct nvs_where *where);
+void nvs_format_op(struct nvs_line_buffer *l, const struct nvs_op *op, const struct nvs_qmd *qmd,
+		   const struct nvs_address_formatter *where);
 
 #endif

@@ -27,14 +27,15 @@ const char *nvs_reduction_name(uint32_t reduction)
 	return reduction < NVS_RED_OTHER ? names[reduction] : "reduce";
 }
 
-static void put_address(struct nvs_line *l, const struct nvs_where *where, uint64_t address)
+static void put_address(struct nvs_line_buffer *l, const struct nvs_address_formatter *where,
+			uint64_t address)
 {
 	nvs_line_put(l, "0x%llx", (unsigned long long)address);
 	if (where && where->put)
 		where->put(where->arg, l, address);
 }
 
-static void put_shape(struct nvs_line *l, const struct nvs_op *op)
+static void put_shape(struct nvs_line_buffer *l, const struct nvs_op *op)
 {
 	nvs_line_put(l, "  %llu bytes", (unsigned long long)op->copy.bytes);
 	if (op->flags & NVS_OP_TWO_D) {
@@ -56,7 +57,8 @@ static void put_shape(struct nvs_line *l, const struct nvs_op *op)
 		nvs_line_put(l, " incomplete");
 }
 
-static void put_copy(struct nvs_line *l, const struct nvs_op *op, const struct nvs_where *where)
+static void put_copy(struct nvs_line_buffer *l, const struct nvs_op *op,
+		     const struct nvs_address_formatter *where)
 {
 	if (op->copy.mode == NVS_COPY_MACRO)
 		nvs_line_put(l, " macro %-2u ", op->copy.macro);
@@ -71,7 +73,8 @@ static void put_copy(struct nvs_line *l, const struct nvs_op *op, const struct n
 	put_shape(l, op);
 }
 
-static void put_memset(struct nvs_line *l, const struct nvs_op *op, const struct nvs_where *where)
+static void put_memset(struct nvs_line_buffer *l, const struct nvs_op *op,
+		       const struct nvs_address_formatter *where)
 {
 	nvs_line_put(l, " %-8s -> ", nvs_copy_mode_name(op->copy.mode));
 	put_address(l, where, op->copy.dst);
@@ -85,13 +88,13 @@ static void put_memset(struct nvs_line *l, const struct nvs_op *op, const struct
 	}
 }
 
-static void put_dim(struct nvs_line *l, const char *what, const uint32_t *d)
+static void put_dim(struct nvs_line_buffer *l, const char *what, const uint32_t *d)
 {
 	nvs_line_put(l, " %s %ux%ux%u", what, d[0], d[1], d[2]);
 }
 
-static void put_launch(struct nvs_line *l, const struct nvs_op *op, const struct nvs_qmd *q,
-		       const struct nvs_where *where)
+static void put_launch(struct nvs_line_buffer *l, const struct nvs_op *op, const struct nvs_qmd *q,
+		       const struct nvs_address_formatter *where)
 {
 	if (!q) {
 		nvs_line_put(l, " descriptor ");
@@ -137,7 +140,8 @@ static const char *get_action_name(const struct nvs_op *op)
 	return name;
 }
 
-static void put_trigger(struct nvs_line *l, const struct nvs_op *op, const struct nvs_where *where)
+static void put_trigger(struct nvs_line_buffer *l, const struct nvs_op *op,
+			const struct nvs_address_formatter *where)
 {
 	const char *name = get_action_name(op);
 
@@ -149,8 +153,8 @@ static void put_trigger(struct nvs_line *l, const struct nvs_op *op, const struc
 			     op->launch.launches == 1 ? "" : "s");
 }
 
-static void put_semaphore(struct nvs_line *l, const struct nvs_op *op,
-			  const struct nvs_where *where)
+static void put_semaphore(struct nvs_line_buffer *l, const struct nvs_op *op,
+			  const struct nvs_address_formatter *where)
 {
 	static const char *const conditions[] = {"==", ">=", "circular >=", "&", "nor"};
 	static const char *const by[] = {"host", "engine", "grid"};
@@ -177,20 +181,20 @@ static void put_semaphore(struct nvs_line *l, const struct nvs_op *op,
 		nvs_line_put(l, " after-idle");
 }
 
-static void put_method(struct nvs_line *l, const struct nvs_op *op)
+static void put_method(struct nvs_line_buffer *l, const struct nvs_op *op)
 {
 	const struct nvs_class *cls = nvs_class_find(op->cls);
 	struct nvs_method_at at;
 
 	nvs_method_find(cls, op->method.method, &at);
 	nvs_line_put(l, " ");
-	nvs_words_method(l, &at, op->method.method);
+	nvs_format_method(l, &at, op->method.method);
 	if (at.method)
-		nvs_words_fields(l, at.method, op->method.value, false);
+		nvs_format_fields(l, at.method, op->method.value, false);
 }
 
-void nvs_words_op(struct nvs_line *l, const struct nvs_op *op, const struct nvs_qmd *qmd,
-		  const struct nvs_where *where)
+void nvs_format_op(struct nvs_line_buffer *l, const struct nvs_op *op, const struct nvs_qmd *qmd,
+		   const struct nvs_address_formatter *where)
 {
 	static const char *const uses[] = {"descriptor", "constants", "semaphore"};
 

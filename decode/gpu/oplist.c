@@ -34,20 +34,20 @@ void nvs_ops_flush(struct nvs_ops_channel *c)
 {
 	struct nvs_ops *ops = c->ops;
 
-	nvs_uses_tell(ops);
+	nvs_uses_apply(ops);
 	for (uint32_t i = 0; ops->sink.op && i < ops->count; i++) {
-		nvs_code_op(c, &ops->list[i]);
+		nvs_code_track_op(c, &ops->list[i]);
 		ops->sink.op(ops->sink.arg, c, &ops->list[i]);
 	}
 	for (uint32_t i = 0; i < 8; i++)
 		c->subch[i].transfer.op = NO_OP;
-	nvs_uses_forget(ops);
+	nvs_uses_clear(ops);
 	ops->handed += ops->count;
 	ops->count = ops->nqmds = 0;
 	ops->flushes++;
 }
 
-uint64_t nvs_ops_made(const struct nvs_ops *ops)
+uint64_t nvs_ops_count(const struct nvs_ops *ops)
 {
 	return ops->handed + ops->count;
 }

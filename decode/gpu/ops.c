@@ -165,7 +165,7 @@ bool nvs_ops_method(const struct nvs_ops_channel *c, uint32_t subch, uint32_t me
 		return c->host_set >> at & 1;
 	}
 	*value = state ? state[at] : 0;
-	return state && nvs_dispatch_set(state)[at];
+	return state && nvs_dispatch_set_flags(state)[at];
 }
 
 void nvs_ops_begin(struct nvs_ops_channel *c, uint64_t tag, uint64_t origin)
@@ -187,16 +187,16 @@ void nvs_ops_feed(struct nvs_ops_channel *c, const uint32_t *data, size_t n)
 
 	nvs_memimage_allow(c->ops->image, IMAGE_EACH * (uint64_t)n);
 	nvs_sched_allow(c->ops->sched, n);
-	n = nvs_pb_room(pb, n, &c->pb_sink);
+	n = nvs_pb_claim(pb, n, &c->pb_sink);
 	while (i < n) {
 		if (!pb->pending && !pb->ended && !c->ops->sink.run)
-			i += nvs_dispatch_plain(c, data + i, n - i);
+			i += nvs_dispatch_fast(c, data + i, n - i);
 		if (i < n)
 			i += nvs_pb_step(pb, data + i, n - i, &c->pb_sink);
 	}
 }
 
-void nvs_ops_missing(struct nvs_ops_channel *c)
+void nvs_ops_skip_segment(struct nvs_ops_channel *c)
 {
 	nvs_pb_skip(&c->pb);
 }

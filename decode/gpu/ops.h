@@ -5,8 +5,8 @@
  *
  * Use one struct nvs_ops for a trace and one struct nvs_ops_channel for each channel. For each
  * submission, in the order in which the GPU reads them, call nvs_ops_begin; for each GPFIFO entry
- * nvs_ops_entry and, for its segment, nvs_ops_feed in any number of pieces or nvs_ops_missing; then
- * nvs_ops_end, which delivers the submission's operations in order.
+ * nvs_ops_entry and, for its segment, nvs_ops_feed in any number of pieces or nvs_ops_skip_segment;
+ * then nvs_ops_end, which delivers the submission's operations in order.
  *
  * Any input is read to its end: errors go to sink.fault(), unknown data stays unknown. Memory is
  * bounded. A struct nvs_ops and its channels may be used by one thread at a time. Addresses are GPU
@@ -82,7 +82,7 @@ void nvs_ops_entry(struct nvs_ops_channel *c, uint64_t entry, struct nvs_gp *gp)
 /* Processes the next N dwords of the entry's segment. */
 void nvs_ops_feed(struct nvs_ops_channel *c, const uint32_t *data, size_t n);
 /* The segment, or the rest of it, is not available. */
-void nvs_ops_missing(struct nvs_ops_channel *c);
+void nvs_ops_skip_segment(struct nvs_ops_channel *c);
 /* Ends the submission: op() is called for each of its operations. */
 void nvs_ops_end(struct nvs_ops_channel *c);
 
@@ -90,7 +90,7 @@ void nvs_ops_end(struct nvs_ops_channel *c);
  * Returns how many operations all channels have made, including those not yet passed to op(),
  * without CODE. A caller that feeds single words can thus find out which word made which operation.
  */
-uint64_t nvs_ops_made(const struct nvs_ops *ops);
+uint64_t nvs_ops_count(const struct nvs_ops *ops);
 
 /* Returns the current class of a subchannel, or NULL if unknown. *SOURCE, if not NULL, is set to
  * its source. */

@@ -279,7 +279,7 @@ static size_t pass_zeros(struct nvs_pb *pb, const uint32_t *data, size_t n,
 	return count;
 }
 
-size_t nvs_pb_room(struct nvs_pb *pb, size_t n, const struct nvs_pb_sink *sink)
+size_t nvs_pb_claim(struct nvs_pb *pb, size_t n, const struct nvs_pb_sink *sink)
 {
 	if (n > pb->left) {
 		report_fault(sink, NVS_PB_LENGTH, pb->address, 0, pb->left,
@@ -311,7 +311,7 @@ size_t nvs_pb_step(struct nvs_pb *pb, const uint32_t *data, size_t n,
 
 void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink)
 {
-	n = nvs_pb_room(pb, n, sink);
+	n = nvs_pb_claim(pb, n, sink);
 	for (size_t i = 0; i < n;)
 		i += nvs_pb_step(pb, data + i, n - i, sink);
 }

@@ -135,13 +135,13 @@ void nvs_pb_entry(struct nvs_pb *pb, uint64_t entry, bool extended, const struct
 /* Parses the next N dwords of the entry's segment. */
 void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink);
 /*
- * The same in steps, for a caller that handles some headers itself. nvs_pb_room() returns how many
+ * The same in steps, for a caller that handles some headers itself. nvs_pb_claim() returns how many
  * of N dwords belong to the segment; the caller must consume all of them. nvs_pb_step() parses the
  * next header, or the data available for it, from N dwords (at least one), and returns how many it
  * consumed. Between steps, while neither pending nor ended is set, the caller may handle a header
  * with all its data and advance address.
  */
-size_t nvs_pb_room(struct nvs_pb *pb, size_t n, const struct nvs_pb_sink *sink);
+size_t nvs_pb_claim(struct nvs_pb *pb, size_t n, const struct nvs_pb_sink *sink);
 size_t nvs_pb_step(struct nvs_pb *pb, const uint32_t *data, size_t n,
 		   const struct nvs_pb_sink *sink);
 /* The entry's segment, or the rest of it, is not in the trace: drops a header with incomplete

@@ -11,7 +11,7 @@
 
 /* Position of one value: in the eight bytes at byte `at`, the bits from `from` on that the mask
  * covers, shifted left by `shift`. The mask is 0 if this version does not have it. */
-struct place {
+struct qmd_field {
 	uint64_t mask;
 	uint16_t lo, step; /* bits; step: distance of array elements */
 	uint16_t at;
@@ -22,12 +22,12 @@ struct nvs_qmd_layout {
 	const struct nvs_qmd_version *version;
 	uint32_t cls;
 	bool program_is_offset;
-	struct place type, queue, require, self_copy, dependence;
-	struct place program_lo, program_hi;
-	struct place grid[3], block[3], cluster[3];
-	struct place registers, shared, local_lo, local_hi;
+	struct qmd_field type, queue, require, self_copy, dependence;
+	struct qmd_field program_lo, program_hi;
+	struct qmd_field grid[3], block[3], cluster[3];
+	struct qmd_field registers, shared, local_lo, local_hi;
 	struct {
-		struct place valid, lo, hi, size;
+		struct qmd_field valid, lo, hi, size;
 	} banks[NVS_QMD_BANKS];
 	uint32_t nbanks;
 	bool listed; /* the version lists the class */
@@ -39,10 +39,10 @@ struct nvs_qmd_layout {
 	} own, newer;
 	uint32_t unnamed[NVS_QMD_MAX_BYTES / 4]; /* bits without a name */
 	struct {
-		struct place enable, lo, hi, payload_lo, payload_hi, size, reduction, op, wide;
+		struct qmd_field enable, lo, hi, payload_lo, payload_hi, size, reduction, op, wide;
 	} releases[NVS_QMD_RELEASES];
 	struct {
-		struct place enable, action, pointer;
+		struct qmd_field enable, action, pointer;
 	} dependents[NVS_QMD_DEPENDENTS];
 };
 
@@ -100,12 +100,12 @@ const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t n
 }
 
 /* Computes how P is read. Values outside the descriptor read as 0. */
-static struct place locate_place(const struct nvs_qmd_layout *l, struct place p)
+static struct qmd_field locate_place(const struct nvs_qmd_layout *l, struct qmd_field p)
 {
 	uint32_t last = l->nwords * 4 - sizeof(uint64_t);
 
 	if (p.lo + (uint32_t)__builtin_popcountll(p.mask) > l->nwords * 32)
-		return (struct place){0};
+		return (struct qmd_field){0};
 	p.at = (uint16_t)(p.lo / 8u < last ? p.lo / 8u : last);
 	p.from = (uint8_t)(p.lo - p.at * 8u);
 	return p;
@@ -113,9 +113,9 @@ static struct place locate_place(const struct nvs_qmd_layout *l, struct place p)
 
 /* Finds a field. NAMES are alternatives separated by spaces; the first that the version has is
  * used. */
-static struct place find_place(const struct nvs_qmd_layout *l, const char *names)
+static struct qmd_field find_place(const struct nvs_qmd_layout *l, const char *names)
 {
-	struct place p = {0};
+	struct qmd_field p = {0};
 	char name[64];
 
 	while (*names) {
@@ -143,10 +143,11 @@ static struct place find_place(const struct nvs_qmd_layout *l, const char *names
 }
 
 /* Like find_place(), with every '#' in NAMES replaced by the digit I; of an array, element I. */
-static struct place find_nth_place(const struct nvs_qmd_layout *l, const char *names, uint32_t i)
+static struct qmd_field find_nth_place(const struct nvs_qmd_layout *l, const char *names,
+				       uint32_t i)
 {
 	char text[256];
-	struct place p;
+	struct qmd_field p;
 	size_t n = 0;
 
 	for (; names[n] && n < sizeof(text) - 1; n++)
@@ -361,21 +362,21 @@ select_layout(struct nvs_qmd_layouts *all, const uint32_t *words, size_t nwords,
 }
 
 /* W holds the dwords of a whole descriptor. */
-static inline uint64_t get_bits(const uint32_t *w, const struct place *p)
+static inline uint64_t get_bits(const uint32_t *w, const struct qmd_field *p)
 {
 	typedef uint64_t bits __attribute__((aligned(1), may_alias));
 
 	return *(const bits *)((const char *)w + p->at) >> p->from & p->mask;
 }
 
-static inline uint64_t get_value(const uint32_t *w, const struct place *p)
+static inline uint64_t get_value(const uint32_t *w, const struct qmd_field *p)
 {
 	return get_bits(w, p) << p->shift;
 }
 
 /* Shifted halves are halves of the shifted address: (hi << 32 | lo) << shift. */
-static inline uint64_t get_address(const uint32_t *w, const struct place *hi,
-				   const struct place *lo)
+static inline uint64_t get_address(const uint32_t *w, const struct qmd_field *hi,
+				   const struct qmd_field *lo)
 {
 	return (get_bits(w, hi) << 32 | get_bits(w, lo)) << lo->shift;
 }
@@ -495,7 +496,7 @@ static bool all_named(const struct nvs_qmd_layout *l, const uint32_t *words, siz
 	return !(a[0] | a[1]);
 }
 
-enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words,
+enum nvs_qmd_guess nvs_qmd_classify(struct nvs_qmd_layouts *layouts, const uint32_t *words,
 				    size_t nwords, uint32_t cls)
 {
 	const struct nvs_qmd_layout *l = select_layout(layouts, words, nwords, cls);

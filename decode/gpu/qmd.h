@@ -95,11 +95,11 @@ void nvs_qmd_layouts_free(struct nvs_qmd_layouts *layouts);
 bool nvs_qmd_decode(struct nvs_qmd_layouts *layouts, const uint32_t *words, size_t nwords,
 		    uint32_t cls, struct nvs_qmd *qmd);
 
-enum nvs_qmd_look { NVS_QMD_NO, NVS_QMD_AUXILIARY, NVS_QMD_LAUNCH };
+enum nvs_qmd_guess { NVS_QMD_NO, NVS_QMD_AUXILIARY, NVS_QMD_LAUNCH };
 
 /* Guesses whether the words are a descriptor of class CLS: the version must belong to the class and
  * no unnamed bit may be set. The result distinguishes launches from auxiliary descriptors. */
-enum nvs_qmd_look nvs_qmd_plausible(struct nvs_qmd_layouts *layouts, const uint32_t *words,
+enum nvs_qmd_guess nvs_qmd_classify(struct nvs_qmd_layouts *layouts, const uint32_t *words,
 				    size_t nwords, uint32_t cls);
 
 #endif

@@ -55,7 +55,7 @@ static size_t count_zeros(const uint32_t *words, size_t n)
 {
 	size_t i = 0;
 
-	while (i < n && i < NVS_RESUME_ZEROS && !words[i])
+	while (i < n && i < NVS_RESYNC_ZEROS && !words[i])
 		i++;
 	return i;
 }
@@ -69,7 +69,7 @@ static bool check_sequence(struct bound b, const uint32_t *words, size_t n, enum
 	uint32_t sure = 0, data;
 	size_t i = 0;
 
-	for (uint32_t headers = 0; headers < NVS_RESUME_HEADERS && i < n; headers++) {
+	for (uint32_t headers = 0; headers < NVS_RESYNC_HEADERS && i < n; headers++) {
 		enum fit fit = check_header(&b, words[i], &data);
 
 		if (fit == FIT_NOT || (fit == FIT_PERHAPS && !sure) || data > n - i - 1)
@@ -82,7 +82,7 @@ static bool check_sequence(struct bound b, const uint32_t *words, size_t n, enum
 		i += data;
 		if (sure == STRETCH)
 			return true;
-		if (data == NVS_RESUME_ZEROS)
+		if (data == NVS_RESYNC_ZEROS)
 			return sure && stop >= STOP_PADDING;
 	}
 	return sure && i == n && stop == STOP_END;
@@ -105,7 +105,7 @@ static size_t find_inner_sequence(const struct bound *b, const uint32_t *words)
 	return 0;
 }
 
-bool nvs_resume(const struct nvs_ops_channel *c, const uint32_t *words, size_t n, bool ends,
+bool nvs_resync(const struct nvs_ops_channel *c, const uint32_t *words, size_t n, bool ends,
 		size_t *passed)
 {
 	struct bound b = {.host = nvs_ops_host_class(c)};
@@ -114,7 +114,7 @@ bool nvs_resume(const struct nvs_ops_channel *c, const uint32_t *words, size_t n
 
 	for (uint32_t k = 0; k < 8; k++)
 		b.subch[k] = nvs_ops_class(c, k, NULL);
-	for (i = 0; i < n && (ends || n - i >= NVS_RESUME_AHEAD); i += more) {
+	for (i = 0; i < n && (ends || n - i >= NVS_RESYNC_AHEAD); i += more) {
 		more = 1;
 		if (!words[i] || !check_sequence(b, words + i, n - i, stop))
 			continue;

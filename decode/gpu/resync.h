@@ -8,20 +8,20 @@
 #include <stdint.h>
 #include "decode/gpu/ops.h"
 
-#define NVS_RESUME_HEADERS 16u /* maximum checked per candidate */
-#define NVS_RESUME_ZEROS 64u /* this many zero dwords are padding: the end of a piece */
+#define NVS_RESYNC_HEADERS 16u /* maximum checked per candidate */
+#define NVS_RESYNC_ZEROS 64u /* this many zero dwords are padding: the end of a piece */
 /* Maximum length of the dwords checked for one candidate. */
-#define NVS_RESUME_AHEAD (NVS_RESUME_HEADERS * (0x2000u + NVS_RESUME_ZEROS))
+#define NVS_RESYNC_AHEAD (NVS_RESYNC_HEADERS * (0x2000u + NVS_RESYNC_ZEROS))
 
 /*
  * Finds the first of N dwords from which the stream is valid: eight consecutive headers that have a
  * known form and whose methods exist in the classes bound in C, or fewer if they reach padding or
  * the end of the stream (ENDS: there are no dwords after these N). *PASSED is the number of dwords
- * before it. If there is none, returns false; without ENDS the last NVS_RESUME_AHEAD dwords are
+ * before it. If there is none, returns false; without ENDS the last NVS_RESYNC_AHEAD dwords are
  * then not counted in *PASSED and must be given again with more after them. Runs in time linear in
  * N.
  */
-bool nvs_resume(const struct nvs_ops_channel *c, const uint32_t *words, size_t n, bool ends,
+bool nvs_resync(const struct nvs_ops_channel *c, const uint32_t *words, size_t n, bool ends,
 		size_t *passed);
 
 #endif

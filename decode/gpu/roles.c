@@ -146,7 +146,7 @@ static void set_cache_roles(struct nvs_roles *r, const struct nvs_class *cls)
 	for (uint32_t i = 0; i < cls->nmethods; i++) {
 		const struct nvs_method *m = &nvs_methods[cls->methods + i];
 
-		if (!strncmp(nvs_str(m->name), "INVALIDATE_", 11))
+		if (!strncmp(nvs_class_string(m->name), "INVALIDATE_", 11))
 			set_role(r, m, NVS_ROLE_CACHE);
 	}
 }
@@ -156,7 +156,7 @@ static void set_places(struct nvs_roles *r, const struct nvs_class *cls)
 	for (size_t i = 0; i < sizeof(reg_names) / sizeof(reg_names[0]); i++) {
 		const struct nvs_method *m;
 		const struct nvs_field *f;
-		struct nvs_reg_place *p = &r->regs[reg_names[i].reg];
+		struct nvs_value_position *p = &r->regs[reg_names[i].reg];
 
 		if (!(reg_names[i].kinds >> cls->kind & 1))
 			continue;
@@ -176,20 +176,20 @@ static void set_quiet(struct nvs_roles *r)
 
 	for (uint32_t i = NVS_METHODS; i-- > 0;) {
 		n = r->role[i] ? 0 : (uint8_t)(n + (n < 255));
-		r->quiet[i] = n;
+		r->roleless[i] = n;
 	}
 }
 
 static void set_upload(struct nvs_roles *r)
 {
-	const struct nvs_reg_place *out = &r->regs[NVS_REG_OUT_HI];
-	const struct nvs_reg_place *width = &r->regs[NVS_REG_WIDTH];
+	const struct nvs_value_position *out = &r->regs[NVS_REG_OUT_HI];
+	const struct nvs_value_position *width = &r->regs[NVS_REG_WIDTH];
 	uint32_t launch = r->regs[NVS_REG_COMPLETION].dword;
 	uint32_t data = launch + 1;
 
 	if (!launch || data >= NVS_METHODS || r->role[launch] != NVS_ROLE_INLINE ||
-	    r->role[data] != NVS_ROLE_INLINE_DATA || r->quiet[out->dword] < 2 ||
-	    r->regs[NVS_REG_OUT_LO].dword != out->dword + 1 || r->quiet[width->dword] < 2 ||
+	    r->role[data] != NVS_ROLE_INLINE_DATA || r->roleless[out->dword] < 2 ||
+	    r->regs[NVS_REG_OUT_LO].dword != out->dword + 1 || r->roleless[width->dword] < 2 ||
 	    r->regs[NVS_REG_LINES].dword != width->dword + 1)
 		return;
 	r->upload[0] = 1u << 29 | 2u << 16 | out->dword;

@@ -29,7 +29,7 @@ enum nvs_role {
 };
 
 /* Values that an action takes from methods. */
-enum nvs_reg {
+enum nvs_method_value {
 	NVS_REG_OUT_HI,
 	NVS_REG_OUT_LO,
 	NVS_REG_IN_HI,
@@ -113,7 +113,7 @@ enum nvs_reg {
 };
 
 /* A value's position. mask is 0 if the class does not have the value, which then reads as 0. */
-struct nvs_reg_place {
+struct nvs_value_position {
 	uint16_t dword; /* method / 4 */
 	uint8_t lo;
 	uint32_t mask; /* applies after shifting the word by lo */
@@ -123,7 +123,7 @@ struct nvs_reg_place {
 
 struct nvs_roles {
 	const struct nvs_class *cls;
-	struct nvs_reg_place regs[NVS_REGS];
+	struct nvs_value_position regs[NVS_REGS];
 	uint16_t code_method[2]; /* methods (bytes) that have the field INSTRUCTION; 0: none */
 	/*
 	 * The four headers of an inline upload as drivers write them, without the subchannel and,
@@ -132,36 +132,37 @@ struct nvs_roles {
 	 */
 	uint32_t upload[4];
 	uint8_t role[NVS_METHODS]; /* enum nvs_role */
-	uint8_t quiet[NVS_METHODS]; /* length of the sequence of methods without a role that starts
-				     * here, at most 255 */
+	uint8_t roleless[NVS_METHODS]; /* length of the sequence of methods without a role that
+					* starts here, at most 255 */
 };
 
 void nvs_roles_init(struct nvs_roles *roles, const struct nvs_class *cls);
 
-static inline uint32_t nvs_reg_of(const struct nvs_roles *roles, enum nvs_reg reg, uint32_t word)
+static inline uint32_t nvs_reg_of(const struct nvs_roles *roles, enum nvs_method_value reg,
+				  uint32_t word)
 {
-	const struct nvs_reg_place *p = &roles->regs[reg];
+	const struct nvs_value_position *p = &roles->regs[reg];
 
 	return word >> p->lo & p->mask;
 }
 
 /* Reads REG from the method state STATE (NVS_METHODS dwords). */
 static inline uint32_t nvs_reg_get(const struct nvs_roles *roles, const uint32_t *state,
-				   enum nvs_reg reg)
+				   enum nvs_method_value reg)
 {
 	return nvs_reg_of(roles, reg, state[roles->regs[reg].dword]);
 }
 
 /* Reads a number in two halves: an address or a 64-bit payload. */
 static inline uint64_t nvs_reg_pair(const struct nvs_roles *roles, const uint32_t *state,
-				    enum nvs_reg hi, enum nvs_reg lo)
+				    enum nvs_method_value hi, enum nvs_method_value lo)
 {
 	return (uint64_t)nvs_reg_get(roles, state, hi) << 32 | nvs_reg_get(roles, state, lo);
 }
 
 /* Reads a payload, which has an upper half only if WIDE. */
 static inline uint64_t nvs_reg_long(const struct nvs_roles *roles, const uint32_t *state, bool wide,
-				    enum nvs_reg hi, enum nvs_reg lo)
+				    enum nvs_method_value hi, enum nvs_method_value lo)
 {
 	return wide ? nvs_reg_pair(roles, state, hi, lo) : nvs_reg_get(roles, state, lo);
 }

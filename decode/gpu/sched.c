@@ -11,7 +11,7 @@
 #define AT_FIRST (1u << 18) /* initial allowance of steps */
 #define EACH 16u /* steps added per dword read */
 
-struct state {
+struct sched_state {
 	uint64_t address; /* 0: free slot */
 	uint32_t counter;
 	uint32_t stamp; /* number of the trigger in which it last ran */
@@ -19,7 +19,7 @@ struct state {
 };
 
 /* An action to apply to a descriptor. */
-struct work {
+struct qmd_work {
 	uint64_t address, parent;
 	uint32_t depth;
 	uint8_t action; /* enum nvs_qmd_action */
@@ -28,11 +28,11 @@ struct work {
 struct nvs_sched {
 	struct nvs_memimage *image;
 	struct nvs_qmd_layouts *layouts;
-	struct state *states;
+	struct sched_state *states;
 	uint32_t slots, used;
 	uint32_t stamp;
 	uint64_t allowed; /* steps left */
-	struct work *queue;
+	struct qmd_work *queue;
 	uint32_t room, head, tail;
 };
 
@@ -71,7 +71,7 @@ void nvs_sched_free(struct nvs_sched *s)
 }
 
 /* Returns the slot of ADDRESS, or the free slot where it belongs. */
-static struct state *find_slot(struct state *states, uint32_t slots, uint64_t address)
+static struct sched_state *find_slot(struct sched_state *states, uint32_t slots, uint64_t address)
 {
 	uint32_t i = (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 32) & (slots - 1);
 
@@ -84,7 +84,7 @@ static struct state *find_slot(struct state *states, uint32_t slots, uint64_t ad
 static void make_room(struct nvs_sched *s)
 {
 	uint32_t armed = 0, slots = s->slots;
-	struct state *states;
+	struct sched_state *states;
 
 	for (uint32_t i = 0; i < s->slots; i++)
 		armed += s->states[i].armed;
@@ -107,9 +107,9 @@ static void make_room(struct nvs_sched *s)
 	s->slots = slots;
 }
 
-static struct state *get_state(struct nvs_sched *s, uint64_t address)
+static struct sched_state *get_state(struct nvs_sched *s, uint64_t address)
 {
-	struct state *st;
+	struct sched_state *st;
 
 	if (s->used > s->slots / 4 * 3)
 		make_room(s);
@@ -143,7 +143,7 @@ bool nvs_sched_read(struct nvs_sched *s, uint64_t address, uint32_t cls, struct 
 static bool make_queue_room(struct nvs_sched *s)
 {
 	uint32_t n = s->tail - s->head;
-	struct work *queue;
+	struct qmd_work *queue;
 
 	if (n > s->room / 2) {
 		queue = realloc(s->queue, 2 * s->room * sizeof(*queue));
@@ -163,15 +163,15 @@ static void push_work(struct nvs_sched *s, uint64_t address, uint64_t parent, ui
 {
 	if (s->tail == s->room && !make_queue_room(s))
 		return;
-	s->queue[s->tail++] = (struct work){address, parent, depth, action};
+	s->queue[s->tail++] = (struct qmd_work){address, parent, depth, action};
 }
 
 /* Runs the descriptor to its end. */
-static void run_descriptor(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
+static void run_descriptor(struct nvs_sched *s, const struct qmd_work *w, const struct nvs_qmd *qmd,
 			   const struct nvs_sched_sink *sink)
 {
 	struct nvs_sched_run r = {w->address, w->parent, qmd, w->depth};
-	struct state *st;
+	struct sched_state *st;
 
 	if (!qmd) {
 		sink->run(sink->arg, &r);
@@ -197,11 +197,12 @@ static void run_descriptor(struct nvs_sched *s, const struct work *w, const stru
 	}
 }
 
-static void copy_and_schedule(struct nvs_sched *s, const struct work *w, const struct nvs_qmd *qmd,
-			      bool force, const struct nvs_sched_sink *sink)
+static void copy_and_schedule(struct nvs_sched *s, const struct qmd_work *w,
+			      const struct nvs_qmd *qmd, bool force,
+			      const struct nvs_sched_sink *sink)
 {
 	if (qmd && (qmd->dependence || qmd->require_scheduling || force)) {
-		struct state *st = get_state(s, w->address);
+		struct sched_state *st = get_state(s, w->address);
 
 		st->armed = true;
 		st->counter = qmd->dependence;
@@ -210,19 +211,19 @@ static void copy_and_schedule(struct nvs_sched *s, const struct work *w, const s
 	run_descriptor(s, w, qmd, sink);
 }
 
-static void schedule_descriptor(struct nvs_sched *s, const struct work *w,
+static void schedule_descriptor(struct nvs_sched *s, const struct qmd_work *w,
 				const struct nvs_qmd *qmd, const struct nvs_sched_sink *sink)
 {
-	struct state *st = find_slot(s->states, s->slots, w->address);
+	struct sched_state *st = find_slot(s->states, s->slots, w->address);
 
 	if (!st->address || !st->armed || !st->counter)
 		run_descriptor(s, w, qmd, sink);
 }
 
-static void change_dependence(struct nvs_sched *s, const struct work *w, uint32_t cls, int by,
+static void change_dependence(struct nvs_sched *s, const struct qmd_work *w, uint32_t cls, int by,
 			      const struct nvs_sched_sink *sink)
 {
-	struct state *st = get_state(s, w->address);
+	struct sched_state *st = get_state(s, w->address);
 	struct nvs_qmd qmd;
 	bool known = false, read = !st->armed;
 
@@ -240,7 +241,7 @@ static void change_dependence(struct nvs_sched *s, const struct work *w, uint32_
 	}
 }
 
-static void apply_action(struct nvs_sched *s, const struct work *w, uint32_t cls, bool force,
+static void apply_action(struct nvs_sched *s, const struct qmd_work *w, uint32_t cls, bool force,
 			 const struct nvs_sched_sink *sink)
 {
 	struct nvs_qmd buffer, *qmd;
@@ -261,7 +262,7 @@ static void apply_action(struct nvs_sched *s, const struct work *w, uint32_t cls
 void nvs_sched_trigger(struct nvs_sched *s, uint64_t address, enum nvs_pcas action, uint32_t cls,
 		       const struct nvs_sched_sink *sink)
 {
-	struct work w = {.address = address};
+	struct qmd_work w = {.address = address};
 
 	s->stamp++;
 	s->head = s->tail = 0;
@@ -287,7 +288,7 @@ void nvs_sched_trigger(struct nvs_sched *s, uint64_t address, enum nvs_pcas acti
 	apply_action(s, &w, cls, action == NVS_PCAS_COPY_FORCE_REQUIRE_SCHEDULING, sink);
 	while (s->head < s->tail) {
 		if (!s->allowed) {
-			nvs_budget_run_out();
+			nvs_budget_set_exceeded();
 			return;
 		}
 		s->allowed--;

@@ -59,7 +59,7 @@ void nvs_sched_free(struct nvs_sched *sked);
 
 /*
  * Raises the limit on descriptors run, as DWORDS more of commands were read. One trigger may start
- * any number of descriptors; those above the limit are cut off, and nvs_budget_short() is true
+ * any number of descriptors; those above the limit are cut off, and nvs_budget_exceeded() is true
  * afterwards.
  */
 void nvs_sched_allow(struct nvs_sched *sked, uint64_t dwords);

@@ -35,7 +35,7 @@ static void compute_value(struct nvs_memimage *image, struct nvs_op *op)
 		if (reduction == NVS_RED_MIN || reduction == NVS_RED_MAX ||
 		    reduction == NVS_RED_OTHER ||
 		    !nvs_memimage_read(image, op->sem.address, &old, bytes)) {
-			nvs_memimage_forget(image, op->sem.address, bytes);
+			nvs_memimage_invalidate(image, op->sem.address, bytes);
 			return;
 		}
 		op->sem.value = apply_reduction(old, op->sem.payload, reduction);

@@ -6,16 +6,16 @@
 #include "decode/base/grow.h"
 #include "decode/gpu/engine.h"
 
-static __attribute__((noinline)) bool more_ranges(struct nvs_ranges *r)
+static __attribute__((noinline)) bool more_ranges(struct nvs_address_ranges *r)
 {
-	struct nvs_range *list = nvs_grow(r->list, r->count, &r->room, sizeof(*list), 64,
-					  MAX_OPS * 32);
+	struct nvs_address_range *list = nvs_grow(r->list, r->count, &r->room, sizeof(*list), 64,
+						  MAX_OPS * 32);
 
 	r->list = list ? list : r->list;
 	return list;
 }
 
-static void add_range(struct nvs_ranges *r, uint64_t start, uint64_t bytes)
+static void add_range(struct nvs_address_ranges *r, uint64_t start, uint64_t bytes)
 {
 	/* Kernels of a graph share most of their banks: check the latest ranges for a duplicate. */
 	for (uint32_t i = r->count, n = 0; i > 0 && n < 16; i--, n++) {
@@ -24,25 +24,25 @@ static void add_range(struct nvs_ranges *r, uint64_t start, uint64_t bytes)
 	}
 	if (r->count == r->room && !more_ranges(r))
 		return;
-	r->list[r->count++] = (struct nvs_range){start, start + bytes};
+	r->list[r->count++] = (struct nvs_address_range){start, start + bytes};
 }
 
 static int compare_starts(const void *a, const void *b)
 {
-	const struct nvs_range *x = a, *y = b;
+	const struct nvs_address_range *x = a, *y = b;
 
 	return NVS_CMP(x->start, y->start);
 }
 
 /* Usually there are a handful of ranges. */
-static void sort_ranges(struct nvs_range *list, uint32_t n)
+static void sort_ranges(struct nvs_address_range *list, uint32_t n)
 {
 	if (n > 32) {
 		qsort(list, n, sizeof(*list), compare_starts);
 		return;
 	}
 	for (uint32_t i = 1; i < n; i++) {
-		struct nvs_range r = list[i];
+		struct nvs_address_range r = list[i];
 		uint32_t k = i;
 
 		for (; k && list[k - 1].start > r.start; k--)
@@ -52,7 +52,7 @@ static void sort_ranges(struct nvs_range *list, uint32_t n)
 }
 
 /* Sorts the ranges, and merges those that overlap or touch. */
-static void merge_ranges(struct nvs_ranges *r)
+static void merge_ranges(struct nvs_address_ranges *r)
 {
 	uint32_t n = 0;
 
@@ -68,7 +68,7 @@ static void merge_ranges(struct nvs_ranges *r)
 	r->count = n + 1;
 }
 
-static inline bool is_within(const struct nvs_ranges *r, uint64_t start, uint64_t bytes)
+static inline bool is_within(const struct nvs_address_ranges *r, uint64_t start, uint64_t bytes)
 {
 	uint32_t lo = 0, hi = r->count;
 
@@ -91,7 +91,7 @@ void nvs_uses_free(struct nvs_ops *ops)
 	free(ops->uploads.list);
 }
 
-void nvs_uses_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *qmd)
+void nvs_uses_add_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *qmd)
 {
 	add_range(&ops->descriptors, address, NVS_QMD_MAX_BYTES);
 	if (!qmd)
@@ -106,16 +106,16 @@ void nvs_uses_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qmd *q
 	}
 }
 
-void nvs_uses_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls)
+void nvs_uses_add_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls)
 {
-	struct nvs_upload *list = nvs_grow(ops->uploads.list, ops->uploads.count,
-					   &ops->uploads.room, sizeof(*list), 64, MAX_OPS);
+	struct nvs_qmd_upload *list = nvs_grow(ops->uploads.list, ops->uploads.count,
+					       &ops->uploads.room, sizeof(*list), 64, MAX_OPS);
 
 	add_range(&ops->descriptors, address, NVS_QMD_MAX_BYTES);
 	if (!list)
 		return;
 	ops->uploads.list = list;
-	ops->uploads.list[ops->uploads.count++] = (struct nvs_upload){address, cls};
+	ops->uploads.list[ops->uploads.count++] = (struct nvs_qmd_upload){address, cls};
 }
 
 /* Sets the purpose of inline copies where it is known. Returns how many remain copies. */
@@ -146,23 +146,23 @@ static uint32_t set_uses(struct nvs_ops *ops)
 	return left;
 }
 
-void nvs_uses_tell(struct nvs_ops *ops)
+void nvs_uses_apply(struct nvs_ops *ops)
 {
 	/* The descriptors that ran usually explain all copies; only otherwise decode those that
 	 * were only uploaded. */
 	if (!ops->descriptors.count || !set_uses(ops) || !ops->uploads.count)
 		return;
 	for (uint32_t i = 0; i < ops->uploads.count; i++) {
-		struct nvs_upload *u = &ops->uploads.list[i];
+		struct nvs_qmd_upload *u = &ops->uploads.list[i];
 		struct nvs_qmd qmd;
 
 		if (nvs_sched_read(ops->sched, u->address, u->cls, &qmd))
-			nvs_uses_qmd(ops, u->address, &qmd);
+			nvs_uses_add_qmd(ops, u->address, &qmd);
 	}
 	set_uses(ops);
 }
 
-void nvs_uses_forget(struct nvs_ops *ops)
+void nvs_uses_clear(struct nvs_ops *ops)
 {
 	ops->descriptors.count = ops->constants.count = ops->semaphores.count = 0;
 	ops->uploads.count = 0;

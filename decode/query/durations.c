@@ -30,7 +30,7 @@ static uint64_t middle_of(uint32_t bucket)
 
 /* Makes room for bucket B. Times of one API are close together, so only the range between them is
  * allocated. */
-static int grow_buckets(struct nvs_times *t, uint32_t b)
+static int grow_buckets(struct nvs_durations *t, uint32_t b)
 {
 	uint32_t first = b & ~15u, end = first + 16;
 	uint32_t *more;
@@ -51,7 +51,7 @@ static int grow_buckets(struct nvs_times *t, uint32_t b)
 	return 0;
 }
 
-static int count_in(struct nvs_times *t, uint32_t b, uint32_t n)
+static int count_in(struct nvs_durations *t, uint32_t b, uint32_t n)
 {
 	if (b < t->first || b >= (uint32_t)t->first + t->n)
 		if (grow_buckets(t, b))
@@ -60,7 +60,7 @@ static int count_in(struct nvs_times *t, uint32_t b, uint32_t n)
 	return 0;
 }
 
-int nvs_times_add(struct nvs_times *t, uint64_t ns)
+int nvs_durations_add(struct nvs_durations *t, uint64_t ns)
 {
 	if (!t->total.count || ns < t->min)
 		t->min = ns;
@@ -71,7 +71,7 @@ int nvs_times_add(struct nvs_times *t, uint64_t ns)
 	return count_in(t, bucket_of(ns), 1);
 }
 
-int nvs_times_merge(struct nvs_times *into, const struct nvs_times *from)
+int nvs_durations_merge(struct nvs_durations *into, const struct nvs_durations *from)
 {
 	int r = 0;
 
@@ -87,19 +87,19 @@ int nvs_times_merge(struct nvs_times *into, const struct nvs_times *from)
 	return r;
 }
 
-void nvs_times_free(struct nvs_times *t)
+void nvs_durations_free(struct nvs_durations *t)
 {
 	free(t->bucket);
 	memset(t, 0, sizeof(*t));
 }
 
 /* A bucket may be wider than the range of measured values. */
-static uint64_t clamp_ns(const struct nvs_times *t, uint64_t ns)
+static uint64_t clamp_ns(const struct nvs_durations *t, uint64_t ns)
 {
 	return ns < t->min ? t->min : ns > t->max ? t->max : ns;
 }
 
-uint64_t nvs_times_quantile(const struct nvs_times *t, double q)
+uint64_t nvs_durations_quantile(const struct nvs_durations *t, double q)
 {
 	double rank = q * (double)t->total.count;
 	uint64_t want = (uint64_t)rank, seen = 0;
@@ -115,7 +115,7 @@ uint64_t nvs_times_quantile(const struct nvs_times *t, double q)
 	return t->max;
 }
 
-double nvs_total_mean(const struct nvs_total *t)
+double nvs_duration_mean(const struct nvs_duration_sum *t)
 {
 	return t->count ? (double)t->ns / (double)t->count : 0;
 }
@@ -126,46 +126,46 @@ double nvs_total_mean(const struct nvs_total *t)
 
 struct duration {
 	uint64_t begin, end; /* ticks */
-	uintptr_t into; /* struct nvs_total; with bit TIMES struct nvs_times */
+	uintptr_t into; /* struct nvs_duration_sum; with bit TIMES struct nvs_durations */
 };
 #define TIMES 1u
 
-struct nvs_waiting {
+struct nvs_pending_durations {
 	const struct nvs_trace *trace;
 	struct duration *list;
 	size_t n, room;
 	size_t kept; /* N after the last scan */
 };
 
-struct nvs_waiting *nvs_waiting_new(const struct nvs_trace *trace)
+struct nvs_pending_durations *nvs_pending_durations_new(const struct nvs_trace *trace)
 {
-	struct nvs_waiting *w = calloc(1, sizeof(*w));
+	struct nvs_pending_durations *w = calloc(1, sizeof(*w));
 
 	if (w)
 		w->trace = trace;
 	return w;
 }
 
-void nvs_waiting_free(struct nvs_waiting *w)
+void nvs_pending_durations_free(struct nvs_pending_durations *w)
 {
 	if (w)
 		free(w->list);
 	free(w);
 }
 
-static int add_duration(const struct nvs_waiting *w, const struct duration *d)
+static int add_duration(const struct nvs_pending_durations *w, const struct duration *d)
 {
 	uint64_t ns = nvs_call_ns(w->trace, d->begin, d->end);
-	struct nvs_total *total = (void *)(d->into & ~(uintptr_t)TIMES);
+	struct nvs_duration_sum *total = (void *)(d->into & ~(uintptr_t)TIMES);
 
 	if (d->into & TIMES)
-		return nvs_times_add((void *)total, ns);
+		return nvs_durations_add((void *)total, ns);
 	total->count++;
 	total->ns += ns;
 	return 0;
 }
 
-int nvs_waiting_clock(struct nvs_waiting *w, uint64_t ticks)
+int nvs_pending_durations_resolve(struct nvs_pending_durations *w, uint64_t ticks)
 {
 	size_t kept = 0;
 	int r = 0;
@@ -184,7 +184,7 @@ int nvs_waiting_clock(struct nvs_waiting *w, uint64_t ticks)
 	return r;
 }
 
-static int add_later(struct nvs_waiting *w, uintptr_t into, const struct nvs_call *call)
+static int add_later(struct nvs_pending_durations *w, uintptr_t into, const struct nvs_call *call)
 {
 	if (w->n == w->room) {
 		size_t room = w->room ? 2 * w->room : 256;
@@ -193,7 +193,7 @@ static int add_later(struct nvs_waiting *w, uintptr_t into, const struct nvs_cal
 		if (more) {
 			w->list = more;
 			w->room = room;
-		} else if (!w->room || nvs_waiting_clock(w, UINT64_MAX)) {
+		} else if (!w->room || nvs_pending_durations_resolve(w, UINT64_MAX)) {
 			return -ENOMEM;
 		}
 	}
@@ -201,12 +201,14 @@ static int add_later(struct nvs_waiting *w, uintptr_t into, const struct nvs_cal
 	return 0;
 }
 
-int nvs_times_later(struct nvs_waiting *w, struct nvs_times *times, const struct nvs_call *call)
+int nvs_durations_add_later(struct nvs_pending_durations *w, struct nvs_durations *times,
+			    const struct nvs_call *call)
 {
 	return add_later(w, (uintptr_t)times | TIMES, call);
 }
 
-int nvs_total_later(struct nvs_waiting *w, struct nvs_total *total, const struct nvs_call *call)
+int nvs_duration_sum_add_later(struct nvs_pending_durations *w, struct nvs_duration_sum *total,
+			       const struct nvs_call *call)
 {
 	return add_later(w, (uintptr_t)total, call);
 }

@@ -8,38 +8,42 @@
 #include "decode/calls/calls.h"
 
 /* Number and sum of durations. */
-struct nvs_total {
+struct nvs_duration_sum {
 	uint64_t count, ns;
 };
 
 /* Durations: exact sum, minimum and maximum, quantiles to 3 %. Small, a few hundred bytes, since
  * there may be very many. */
-struct nvs_times {
-	struct nvs_total total; /* first member: a nvs_times can be used as a nvs_total */
+struct nvs_durations {
+	struct nvs_duration_sum
+		total; /* first member: a nvs_durations can be used as a nvs_duration_sum */
 	uint64_t min, max; /* ns */
 	uint32_t *bucket; /* N buckets from number FIRST; 16 per power of two */
 	uint16_t first, n;
 };
 
 /* Both return 0 or -ENOMEM. */
-int nvs_times_add(struct nvs_times *t, uint64_t ns);
-int nvs_times_merge(struct nvs_times *into, const struct nvs_times *from);
-void nvs_times_free(struct nvs_times *t);
+int nvs_durations_add(struct nvs_durations *t, uint64_t ns);
+int nvs_durations_merge(struct nvs_durations *into, const struct nvs_durations *from);
+void nvs_durations_free(struct nvs_durations *t);
 /* ns; between minimum and maximum. */
-uint64_t nvs_times_quantile(const struct nvs_times *t, double q);
+uint64_t nvs_durations_quantile(const struct nvs_durations *t, double q);
 /* ns; 0 if there are none. */
-double nvs_total_mean(const struct nvs_total *t);
+double nvs_duration_mean(const struct nvs_duration_sum *t);
 
 /* In the first pass the clock is known up to its latest point, about one a second. Durations wait
  * for the next point; their target must not move until then. */
-struct nvs_waiting;
-struct nvs_waiting *nvs_waiting_new(const struct nvs_trace *trace); /* NULL: out of memory */
-void nvs_waiting_free(struct nvs_waiting *w);
+struct nvs_pending_durations;
+struct nvs_pending_durations *
+nvs_pending_durations_new(const struct nvs_trace *trace); /* NULL: out of memory */
+void nvs_pending_durations_free(struct nvs_pending_durations *w);
 /* Adds the duration of CALL to TIMES or TOTAL once the clock is known. Return 0 or -ENOMEM. */
-int nvs_times_later(struct nvs_waiting *w, struct nvs_times *times, const struct nvs_call *call);
-int nvs_total_later(struct nvs_waiting *w, struct nvs_total *total, const struct nvs_call *call);
+int nvs_durations_add_later(struct nvs_pending_durations *w, struct nvs_durations *times,
+			    const struct nvs_call *call);
+int nvs_duration_sum_add_later(struct nvs_pending_durations *w, struct nvs_duration_sum *total,
+			       const struct nvs_call *call);
 /* Adds the durations that ended before the clock point at TICKS; UINT64_MAX: all. Returns 0 or
  * -ENOMEM. */
-int nvs_waiting_clock(struct nvs_waiting *w, uint64_t ticks);
+int nvs_pending_durations_resolve(struct nvs_pending_durations *w, uint64_t ticks);
 
 #endif

@@ -12,7 +12,7 @@
 #define ROOM_OF_NAME 512u /* memory of a further row in a report */
 #define MAX_NAME 4096 /* bytes used of a name; the recorder keeps fewer */
 
-struct kept {
+struct kept_text {
 	struct nvs_nvtx_text pub; /* first */
 	UT_hash_handle hh;
 	char text[];
@@ -27,7 +27,7 @@ struct category {
 
 struct nvs_nvtx_names {
 	const struct nvs_patterns *patterns;
-	struct kept *texts;
+	struct kept_text *texts;
 	uint32_t ntexts;
 	struct nvs_numbers domains, strings; /* struct nvs_nvtx_text * */
 	struct nvs_rows categories;
@@ -37,7 +37,7 @@ struct nvs_nvtx_names {
 
 void nvs_nvtx_names_free(struct nvs_nvtx_names *n)
 {
-	struct kept *k, *next;
+	struct kept_text *k, *next;
 
 	if (!n)
 		return;
@@ -56,11 +56,11 @@ static uint64_t match_patterns(const struct nvs_patterns *list, const char *name
 	uint64_t bits = 0;
 
 	for (uint32_t i = 0; i < list->n; i++)
-		bits |= (uint64_t)nvs_pattern_is(list->list + i, name) << i;
+		bits |= (uint64_t)nvs_pattern_matches(list->list + i, name) << i;
 	return bits;
 }
 
-bool nvs_nvtx_pass(const struct nvs_patterns *list, uint64_t bits)
+bool nvs_nvtx_is_selected(const struct nvs_patterns *list, uint64_t bits)
 {
 	uint64_t excluding = 0, asking = 0;
 
@@ -72,13 +72,13 @@ bool nvs_nvtx_pass(const struct nvs_patterns *list, uint64_t bits)
 static const struct nvs_nvtx_text *text_of(struct nvs_nvtx_names *n, const char *text,
 					   size_t length)
 {
-	struct kept *k;
+	struct kept_text *k;
 
 	length = strnlen(text, length < MAX_NAME ? length : MAX_NAME);
 	HASH_FIND(hh, n->texts, text, length, k);
 	if (k)
 		return &k->pub;
-	if (n->others && !nvs_budget_spare(ROOM_OF_NAME * (n->ntexts + 1ull) + length))
+	if (n->others && !nvs_budget_allows(ROOM_OF_NAME * (n->ntexts + 1ull) + length))
 		return n->others;
 	k = calloc(1, sizeof(*k) + length + 1);
 	if (!k)
@@ -114,7 +114,7 @@ const struct nvs_nvtx_text *nvs_nvtx_text_of(struct nvs_nvtx_names *n,
 	const struct nvs_nvtx_text *t = rec->string ? nvs_number_get(&n->strings, rec->string)
 						    : NULL;
 
-	return t ? t : text_of(n, nvs_tail(&rec->rec, rec->length), rec->length);
+	return t ? t : text_of(n, nvs_record_tail(&rec->rec, rec->length), rec->length);
 }
 
 static struct category *category_at(struct nvs_nvtx_names *n, uint32_t domain, uint32_t number)
@@ -126,7 +126,8 @@ static struct category *category_at(struct nvs_nvtx_names *n, uint32_t domain, u
 
 int nvs_nvtx_names_record(struct nvs_nvtx_names *n, const struct nvs_rec_nvtx_name *rec)
 {
-	const struct nvs_nvtx_text *t = text_of(n, nvs_tail(&rec->rec, rec->length), rec->length);
+	const struct nvs_nvtx_text *t = text_of(n, nvs_record_tail(&rec->rec, rec->length),
+						rec->length);
 	struct category *c;
 
 	if (!t)

@@ -32,6 +32,6 @@ void nvs_nvtx_describe(struct nvs_nvtx_names *n, const struct nvs_rec_nvtx *rec,
 uint64_t nvs_nvtx_lost(const struct nvs_nvtx_names *n);
 
 /* Returns true if an object whose bitmap of matches is FITS is selected. */
-bool nvs_nvtx_pass(const struct nvs_patterns *list, uint64_t fits);
+bool nvs_nvtx_is_selected(const struct nvs_patterns *list, uint64_t fits);
 
 #endif

@@ -20,29 +20,29 @@ struct open_range {
 };
 
 /* Open ranges of one thread in one domain. */
-struct nest {
-	struct nest *next;
+struct domain_stack {
+	struct domain_stack *next;
 	uint32_t domain, n, room;
 	uint32_t deeper; /* pushed beyond MAX_NEST, of records without a depth */
 	uint32_t changes;
 	uint64_t last; /* ticks of the latest change */
 	struct open_range *open;
-	struct moment {
+	struct nvtx_moment {
 		uint64_t time;
 		struct nvs_nvtx_node *node; /* innermost from TIME on, NULL: none */
 		uint32_t n;
 	} moments[MOMENTS];
 };
 
-struct thread {
-	struct nest *nests;
+struct nvtx_thread {
+	struct domain_stack *nests;
 	uint32_t nnests;
 };
 
 /* A thread by its tid: used until its THREAD record gives the number. */
-struct early {
+struct early_thread {
 	uint32_t tid, number; /* NVS_NONE: not known yet */
-	struct thread *thread; /* its ranges, while the number is unknown */
+	struct nvtx_thread *thread; /* its ranges, while the number is unknown */
 	UT_hash_handle hh;
 };
 
@@ -56,7 +56,7 @@ struct nvs_nvtx {
 	struct nvs_nvtx_names *names;
 	struct nvs_rows nodes;
 	struct nvs_numbers threads;
-	struct early *early;
+	struct early_thread *early;
 	struct started *started;
 	struct nvs_nvtx_event now;
 	uint64_t tag; /* of the range that the latest record ended */
@@ -79,9 +79,9 @@ struct nvs_nvtx *nvs_nvtx_new(const struct nvs_query *q)
 
 static void free_thread(void *item)
 {
-	struct thread *t = item;
+	struct nvtx_thread *t = item;
 
-	for (struct nest *nest = t ? t->nests : NULL, *next; nest; nest = next) {
+	for (struct domain_stack *nest = t ? t->nests : NULL, *next; nest; nest = next) {
 		next = nest->next;
 		free(nest->open);
 		free(nest);
@@ -91,12 +91,12 @@ static void free_thread(void *item)
 
 static void free_node(void *row)
 {
-	nvs_times_free(&((struct nvs_nvtx_node *)row)->own.times);
+	nvs_durations_free(&((struct nvs_nvtx_node *)row)->own.times);
 }
 
 void nvs_nvtx_free(struct nvs_nvtx *n)
 {
-	struct early *e, *next_early;
+	struct early_thread *e, *next_early;
 	struct started *s, *next_started;
 
 	if (!n)
@@ -173,9 +173,9 @@ char *nvs_nvtx_path(const struct nvs_nvtx_node *node)
 
 /* ---- threads and their nests ---- */
 
-static struct early *early_of(struct nvs_nvtx *n, uint32_t tid)
+static struct early_thread *early_of(struct nvs_nvtx *n, uint32_t tid)
 {
-	struct early *e;
+	struct early_thread *e;
 
 	HASH_FIND(hh, n->early, &tid, sizeof(tid), e);
 	if (e)
@@ -195,7 +195,7 @@ static struct early *early_of(struct nvs_nvtx *n, uint32_t tid)
 /* The thread's number is known from now on: its ranges move to the table by number. */
 static int read_thread(struct nvs_nvtx *n, const struct nvs_rec_thread *rec)
 {
-	struct early *e = early_of(n, rec->tid);
+	struct early_thread *e = early_of(n, rec->tid);
 
 	if (!e)
 		return -ENOMEM;
@@ -211,31 +211,31 @@ static int read_thread(struct nvs_nvtx *n, const struct nvs_rec_thread *rec)
 }
 
 /* Returns NULL if memory is short or the number is absurd. */
-static struct thread *thread_of(struct nvs_nvtx *n, uint32_t *number, uint32_t tid)
+static struct nvtx_thread *thread_of(struct nvs_nvtx *n, uint32_t *number, uint32_t tid)
 {
-	struct early *e = *number == NVS_NONE ? early_of(n, tid) : NULL;
+	struct early_thread *e = *number == NVS_NONE ? early_of(n, tid) : NULL;
 
 	if (e && e->number != NVS_NONE)
 		*number = e->number;
 	if (*number != NVS_NONE)
-		return nvs_number_make(&n->threads, *number, sizeof(struct thread));
+		return nvs_number_make(&n->threads, *number, sizeof(struct nvtx_thread));
 	if (e && !e->thread)
 		e->thread = calloc(1, sizeof(*e->thread));
 	return e ? e->thread : NULL;
 }
 
-static struct nest *find_nest(const struct thread *t, uint32_t domain)
+static struct domain_stack *find_nest(const struct nvtx_thread *t, uint32_t domain)
 {
-	struct nest *nest = t ? t->nests : NULL;
+	struct domain_stack *nest = t ? t->nests : NULL;
 
 	while (nest && nest->domain != domain)
 		nest = nest->next;
 	return nest;
 }
 
-static struct nest *nest_of(struct thread *t, uint32_t domain)
+static struct domain_stack *nest_of(struct nvtx_thread *t, uint32_t domain)
 {
-	struct nest *nest = find_nest(t, domain);
+	struct domain_stack *nest = find_nest(t, domain);
 
 	if (nest || t->nnests == NVS_NVTX_NESTS)
 		return nest;
@@ -249,18 +249,18 @@ static struct nest *nest_of(struct thread *t, uint32_t domain)
 	return nest;
 }
 
-static void note_change(struct nest *nest, uint64_t time)
+static void note_change(struct domain_stack *nest, uint64_t time)
 {
 	nest->last = time;
 	nest->moments[nest->changes++ % MOMENTS] =
-		(struct moment){time, nest->n ? nest->open[nest->n - 1].node : NULL, nest->n};
+		(struct nvtx_moment){time, nest->n ? nest->open[nest->n - 1].node : NULL, nest->n};
 }
 
 /* State at TIME; returns NULL if TIME is before the oldest change kept. */
-static const struct moment *moment_at(const struct nest *nest, uint64_t time)
+static const struct nvtx_moment *moment_at(const struct domain_stack *nest, uint64_t time)
 {
 	for (uint32_t i = nest->changes; i && i + MOMENTS > nest->changes; i--) {
-		const struct moment *m = nest->moments + (i - 1) % MOMENTS;
+		const struct nvtx_moment *m = nest->moments + (i - 1) % MOMENTS;
 
 		if (m->time <= time)
 			return m;
@@ -268,14 +268,15 @@ static const struct moment *moment_at(const struct nest *nest, uint64_t time)
 	return NULL;
 }
 
-uint32_t nvs_nvtx_at(const struct nvs_nvtx *n, uint32_t thread, uint64_t time,
-		     struct nvs_nvtx_node *nodes[NVS_NVTX_NESTS])
+uint32_t nvs_nvtx_innermost(const struct nvs_nvtx *n, uint32_t thread, uint64_t time,
+			    struct nvs_nvtx_node *nodes[NVS_NVTX_NESTS])
 {
-	const struct thread *t = thread == NVS_NONE ? NULL : nvs_number_get(&n->threads, thread);
+	const struct nvtx_thread *t = thread == NVS_NONE ? NULL
+							 : nvs_number_get(&n->threads, thread);
 	uint32_t found = 0;
 
-	for (const struct nest *nest = t ? t->nests : NULL; nest; nest = nest->next) {
-		const struct moment *m = moment_at(nest, time);
+	for (const struct domain_stack *nest = t ? t->nests : NULL; nest; nest = nest->next) {
+		const struct nvtx_moment *m = moment_at(nest, time);
 
 		if (m && m->node)
 			nodes[found++] = m->node;
@@ -283,13 +284,14 @@ uint32_t nvs_nvtx_at(const struct nvs_nvtx *n, uint32_t thread, uint64_t time,
 	return found;
 }
 
-uint32_t nvs_nvtx_open(const struct nvs_nvtx *n, uint32_t thread, uint64_t time)
+uint32_t nvs_nvtx_open_count(const struct nvs_nvtx *n, uint32_t thread, uint64_t time)
 {
-	const struct thread *t = thread == NVS_NONE ? NULL : nvs_number_get(&n->threads, thread);
+	const struct nvtx_thread *t = thread == NVS_NONE ? NULL
+							 : nvs_number_get(&n->threads, thread);
 	uint32_t open = 0;
 
-	for (const struct nest *nest = t ? t->nests : NULL; nest; nest = nest->next) {
-		const struct moment *m = moment_at(nest, time);
+	for (const struct domain_stack *nest = t ? t->nests : NULL; nest; nest = nest->next) {
+		const struct nvtx_moment *m = moment_at(nest, time);
 
 		open += m ? m->n : 0;
 	}
@@ -298,19 +300,19 @@ uint32_t nvs_nvtx_open(const struct nvs_nvtx *n, uint32_t thread, uint64_t time)
 
 /* ---- begin and end of ranges ---- */
 
-static uint32_t count_open(const struct thread *t)
+static uint32_t count_open(const struct nvtx_thread *t)
 {
 	uint32_t open = 0;
 
-	for (const struct nest *nest = t->nests; nest; nest = nest->next)
+	for (const struct domain_stack *nest = t->nests; nest; nest = nest->next)
 		open += nest->n;
 	return open;
 }
 
-static int push_range(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx *rec,
+static int push_range(struct nvs_nvtx *n, struct nvtx_thread *t, const struct nvs_rec_nvtx *rec,
 		      uint64_t time)
 {
-	struct nest *nest = nest_of(t, rec->domain);
+	struct domain_stack *nest = nest_of(t, rec->domain);
 	bool depth = rec->rec.flags & NVS_NVTX_DEPTH;
 	struct open_range *o;
 
@@ -359,10 +361,10 @@ static void set_ended(struct nvs_nvtx *n, const struct open_range *o, uint64_t t
 	n->now.tag = &n->tag;
 }
 
-static void pop_range(struct nvs_nvtx *n, struct thread *t, const struct nvs_rec_nvtx_end *rec,
+static void pop_range(struct nvs_nvtx *n, struct nvtx_thread *t, const struct nvs_rec_nvtx_end *rec,
 		      uint64_t time)
 {
-	struct nest *nest = find_nest(t, rec->domain);
+	struct domain_stack *nest = find_nest(t, rec->domain);
 	bool depth = rec->rec.flags & NVS_NVTX_DEPTH;
 
 	if (nest && nest->deeper && !depth) {
@@ -421,9 +423,9 @@ static void end_range(struct nvs_nvtx *n, const struct nvs_rec_nvtx_end *rec, ui
 	free(s);
 }
 
-static int add_mark(struct nvs_nvtx *n, const struct thread *t, const struct nvs_rec_nvtx *rec)
+static int add_mark(struct nvs_nvtx *n, const struct nvtx_thread *t, const struct nvs_rec_nvtx *rec)
 {
-	const struct nest *nest = find_nest(t, rec->domain);
+	const struct domain_stack *nest = find_nest(t, rec->domain);
 
 	n->now.open = count_open(t);
 	n->now.what = NVS_NVTX_MARKED;
@@ -438,7 +440,7 @@ static int read_event(struct nvs_nvtx *n, const struct nvs_rec *rec)
 		(const void *)rec; /* the common head of all three records */
 	uint64_t time = e->at ? e->at : rec->time;
 	uint32_t number = e->thread;
-	struct thread *t;
+	struct nvtx_thread *t;
 
 	if (number != NVS_NONE && number >= NVS_MAX_NUMBER)
 		return 0;
@@ -476,7 +478,7 @@ int nvs_nvtx_record(struct nvs_nvtx *n, const struct nvs_rec *rec)
 	}
 }
 
-const struct nvs_nvtx_event *nvs_nvtx_now(const struct nvs_nvtx *n)
+const struct nvs_nvtx_event *nvs_nvtx_current_event(const struct nvs_nvtx *n)
 {
 	return &n->now;
 }

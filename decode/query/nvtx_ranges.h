@@ -29,7 +29,7 @@ struct nvs_nvtx_node {
 		uint32_t threads, last_thread;
 		bool many; /* too many threads to count: THREADS is invalid */
 		bool uncounted; /* launches, submissions and bytes are unknown */
-		struct nvs_times times;
+		struct nvs_durations times;
 	} own;
 };
 
@@ -50,15 +50,15 @@ struct nvs_nvtx *nvs_nvtx_new(const struct nvs_query *q);
 void nvs_nvtx_free(struct nvs_nvtx *n);
 /* Takes each record, before other readers get it. Returns 0 or -ENOMEM. */
 int nvs_nvtx_record(struct nvs_nvtx *n, const struct nvs_rec *rec);
-const struct nvs_nvtx_event *nvs_nvtx_now(const struct nvs_nvtx *n);
+const struct nvs_nvtx_event *nvs_nvtx_current_event(const struct nvs_nvtx *n);
 
 #define NVS_NVTX_NESTS 64 /* domains followed per thread; ranges in further ones are ignored */
 /* The innermost range of each domain that THREAD had pushed at TIME, which is now or shortly
  * before. Returns their number. */
-uint32_t nvs_nvtx_at(const struct nvs_nvtx *n, uint32_t thread, uint64_t time,
-		     struct nvs_nvtx_node *nodes[NVS_NVTX_NESTS]);
+uint32_t nvs_nvtx_innermost(const struct nvs_nvtx *n, uint32_t thread, uint64_t time,
+			    struct nvs_nvtx_node *nodes[NVS_NVTX_NESTS]);
 /* Number of ranges open on THREAD at TIME, in all domains. */
-uint32_t nvs_nvtx_open(const struct nvs_nvtx *n, uint32_t thread, uint64_t time);
+uint32_t nvs_nvtx_open_count(const struct nvs_nvtx *n, uint32_t thread, uint64_t time);
 
 /* By number; returns NULL after the last. */
 struct nvs_nvtx_node *nvs_nvtx_node(const struct nvs_nvtx *n, uint32_t number);

@@ -21,7 +21,7 @@ static bool is_thread(const struct nvs_pattern *p, const void *arg)
 	const struct nvs_trace_thread *t = arg;
 
 	return is_number(p, t->thread) || (t->tid && is_number(p, t->tid)) ||
-	       (t->name[0] && nvs_pattern_is(p, t->name));
+	       (t->name[0] && nvs_pattern_matches(p, t->name));
 }
 
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread)
@@ -29,7 +29,7 @@ bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread)
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(s->trace, thread);
 	struct nvs_trace_thread unknown = {.thread = thread};
 
-	return nvs_patterns_pass(&s->query->thread, is_thread, t ? t : &unknown);
+	return nvs_patterns_select(&s->query->thread, is_thread, t ? t : &unknown);
 }
 
 static bool is_channel(const struct nvs_pattern *p, const void *arg)
@@ -39,7 +39,7 @@ static bool is_channel(const struct nvs_pattern *p, const void *arg)
 
 bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel)
 {
-	return nvs_patterns_pass(&s->query->channel, is_channel, &channel);
+	return nvs_patterns_select(&s->query->channel, is_channel, &channel);
 }
 
 /* Also matches without version suffixes: cuMemcpyHtoD of the headers is cuMemcpyHtoD_v2 here. */
@@ -49,16 +49,16 @@ static bool is_name(const struct nvs_pattern *p, const char *name)
 	size_t whole = strlen(name), n = nvs_call_base_length(name, &per_thread);
 	char form[NVS_PATTERN_TEXT];
 
-	if (nvs_pattern_is(p, name))
+	if (nvs_pattern_matches(p, name))
 		return true;
 	if (n == whole || whole >= sizeof(form))
 		return false;
 	memcpy(form, name, whole);
 	form[whole - (per_thread ? strlen("_ptsz") : 0)] = '\0';
-	if (per_thread && nvs_pattern_is(p, form))
+	if (per_thread && nvs_pattern_matches(p, form))
 		return true;
 	form[n] = '\0';
-	return nvs_pattern_is(p, form);
+	return nvs_pattern_matches(p, form);
 }
 
 struct called {
@@ -84,22 +84,22 @@ bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack)
 	if (!s->query->api.n)
 		return true;
 	c.site = nvs_trace_callsite(s->trace, stack);
-	return nvs_patterns_pass(&s->query->api, is_api, &c);
+	return nvs_patterns_select(&s->query->api, is_api, &c);
 }
 
 bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	return nvs_range_has(s, sub) && nvs_range_at(s, sub->rec->rec.time);
+	return nvs_range_has_submission(s, sub) && nvs_range_has_time(s, sub->rec->rec.time);
 }
 
 bool nvs_filter_around(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	return nvs_range_has(s, sub) && nvs_filter_channel(s, sub->channel->channel);
+	return nvs_range_has_submission(s, sub) && nvs_filter_channel(s, sub->channel->channel);
 }
 
 bool nvs_filter_submission(const struct nvs_source *s, const struct nvs_submission *sub)
 {
-	return nvs_range_at(s, sub->rec->rec.time) && nvs_filter_around(s, sub) &&
+	return nvs_range_has_time(s, sub->rec->rec.time) && nvs_filter_around(s, sub) &&
 	       nvs_filter_thread(s, sub->thread->thread) &&
 	       nvs_filter_nvtx(s, sub->rec->thread, sub->rec->rec.time);
 }
@@ -111,27 +111,28 @@ bool nvs_filter_nvtx(const struct nvs_source *s, uint32_t thread, uint64_t time)
 
 	if (!s->query->nvtx.n)
 		return true;
-	for (uint32_t n = nvs_nvtx_at(s->nvtx, thread, time, in); n; n--)
+	for (uint32_t n = nvs_nvtx_innermost(s->nvtx, thread, time, in); n; n--)
 		fits |= in[n - 1]->fits;
-	return nvs_nvtx_pass(&s->query->nvtx, fits);
+	return nvs_nvtx_is_selected(&s->query->nvtx, fits);
 }
 
-bool nvs_filter_range_of(const struct nvs_source *s, const struct nvs_nvtx_event *e)
+bool nvs_filter_nvtx_event(const struct nvs_source *s, const struct nvs_nvtx_event *e)
 {
 	return !s->query->api.n && !nvs_filter_by_submissions(s->query) &&
-	       nvs_range_at(s, e->begin) && nvs_filter_thread(s, e->thread) &&
-	       nvs_nvtx_pass(&s->query->nvtx, e->node->fits);
+	       nvs_range_has_time(s, e->begin) && nvs_filter_thread(s, e->thread) &&
+	       nvs_nvtx_is_selected(&s->query->nvtx, e->node->fits);
 }
 
-bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
-		const struct nvs_call *call)
+bool nvs_filter_selects(const struct nvs_source *s, const struct nvs_submission *sub,
+			const struct nvs_call *call)
 {
 	return nvs_filter_submission(s, sub) &&
 	       (!s->query->api.n ||
 		nvs_filter_api(s, nvs_source_api(s, sub, call), sub->rec->stack));
 }
 
-bool nvs_filter_past(const struct nvs_source *s, const struct nvs_submission *sub, uint64_t printed)
+bool nvs_filter_is_past_end(const struct nvs_source *s, const struct nvs_submission *sub,
+			    uint64_t printed)
 {
 	const struct nvs_query *q = s->query;
 
@@ -153,7 +154,7 @@ bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call)
 {
 	/* If submissions are selected, calls are selected through them. */
 	return (!nvs_filter_by_submissions(s->query) || call->selected) &&
-	       nvs_range_at(s, call->begin) && nvs_filter_call_name(s, call);
+	       nvs_range_has_time(s, call->begin) && nvs_filter_call_name(s, call);
 }
 
 bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *call)
@@ -167,24 +168,24 @@ bool nvs_filter_call_name(const struct nvs_source *s, const struct nvs_call *cal
 #define MAX_STACKS (1u << 16) /* limit on stacks searched for names */
 
 /* Whether PATTERN matches anything, and similar names. */
-struct search {
+struct pattern_search {
 	const struct nvs_pattern *pattern;
 	struct nvs_nearest nearest;
 	bool found;
 	const char *instead; /* why a match selects nothing */
 };
 
-static void offer_name(struct search *l, const char *name)
+static void offer_name(struct pattern_search *l, const char *name)
 {
 	bool per_thread;
 
 	if (!l->pattern->is_regex)
-		nvs_nearest_offer(&l->nearest, name, nvs_call_base_length(name, &per_thread));
+		nvs_nearest_add(&l->nearest, name, nvs_call_base_length(name, &per_thread));
 }
 
-static void search_apis(struct search *l, const struct nvs_source *s)
+static void search_apis(struct pattern_search *l, const struct nvs_source *s)
 {
-	const struct nvs_calls *calls = s->first ? nvs_reading_calls(s->first) : NULL;
+	const struct nvs_calls *calls = s->first ? nvs_pass_calls(s->first) : NULL;
 	uint32_t n = nvs_trace_stack_count(s->trace), at = 0;
 	const struct nvs_call_api *api;
 
@@ -195,14 +196,14 @@ static void search_apis(struct search *l, const struct nvs_source *s)
 		offer_name(l, c.site->api);
 		offer_name(l, c.site->runtime_api);
 	}
-	while (calls && (api = nvs_calls_api(calls, &at))) {
+	while (calls && (api = nvs_calls_next_api(calls, &at))) {
 		l->found |= is_name(l->pattern, api->name);
 		if (!api->passed)
 			offer_name(l, api->name);
 	}
 }
 
-static void search_threads(struct search *l, const struct nvs_source *s)
+static void search_threads(struct pattern_search *l, const struct nvs_source *s)
 {
 	for (uint32_t i = 0; i < nvs_trace_thread_count(s->trace); i++) {
 		const struct nvs_trace_thread *t = nvs_trace_thread_at(s->trace, i);
@@ -214,36 +215,37 @@ static void search_threads(struct search *l, const struct nvs_source *s)
 	}
 }
 
-static void search_channels(struct search *l, const struct nvs_source *s)
+static void search_channels(struct pattern_search *l, const struct nvs_source *s)
 {
 	for (uint32_t i = 0; i < nvs_trace_channel_count(s->trace); i++)
 		l->found |= nvs_trace_channel_at(s->trace, i) && is_channel(l->pattern, &i);
 }
 
-static void search_nvtx(struct search *l, const struct nvs_source *s)
+static void search_nvtx(struct pattern_search *l, const struct nvs_source *s)
 {
 	struct nvs_nvtx_node *node;
 
 	for (uint32_t i = 0; s->nvtx && (node = nvs_nvtx_node(s->nvtx, i)); i++) {
 		if (node->key.kind != NVS_NVTX_PUSH) {
-			if (nvs_pattern_is(l->pattern, node->name))
+			if (nvs_pattern_matches(l->pattern, node->name))
 				l->instead = node->key.kind == NVS_NVTX_MARK
 						     ? "is a mark"
 						     : "is started and ended";
 			continue;
 		}
-		l->found |= nvs_pattern_is(l->pattern, node->name);
+		l->found |= nvs_pattern_matches(l->pattern, node->name);
 		if (!l->pattern->is_regex)
-			nvs_nearest_offer(&l->nearest, node->name, strlen(node->name));
+			nvs_nearest_add(&l->nearest, node->name, strlen(node->name));
 	}
 }
 
 static void explain_patterns(const struct nvs_source *s, uint32_t n,
 			     const struct nvs_patterns *list, const char *what,
-			     void (*search)(struct search *, const struct nvs_source *))
+			     void (*search)(struct pattern_search *, const struct nvs_source *))
 {
 	for (uint32_t i = 0; i < list->n; i++) {
-		struct search l = {list->list + i, {.wanted = list->list[i].text}, false, NULL};
+		struct pattern_search l = {
+			list->list + i, {.wanted = list->list[i].text}, false, NULL};
 		char safe[256];
 
 		for (uint32_t k = 0; k < n && !l.pattern->excludes; k++)
@@ -259,11 +261,11 @@ static void explain_patterns(const struct nvs_source *s, uint32_t n,
 			continue;
 		}
 		fprintf(stderr, "nvsnoop-report: there is no %s '%s'", what, safe);
-		nvs_nearest_say(&l.nearest);
+		nvs_nearest_print(&l.nearest);
 	}
 }
 
-bool nvs_filter_asked(const struct nvs_query *q)
+bool nvs_filter_is_set(const struct nvs_query *q)
 {
 	return q->range.by || q->api.n || q->thread.n || q->channel.n || q->nvtx.n;
 }

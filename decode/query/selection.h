@@ -23,17 +23,17 @@ bool nvs_filter_by_name(const struct nvs_query *q);
 bool nvs_filter_nvtx(const struct nvs_source *s, uint32_t thread, uint64_t time);
 /* A range or a mark itself; the same answer at its begin and end. */
 struct nvs_nvtx_event;
-bool nvs_filter_range_of(const struct nvs_source *s, const struct nvs_nvtx_event *e);
+bool nvs_filter_nvtx_event(const struct nvs_source *s, const struct nvs_nvtx_event *e);
 /* By all filters. */
-bool nvs_filter(const struct nvs_source *s, const struct nvs_submission *sub,
-		const struct nvs_call *call);
+bool nvs_filter_selects(const struct nvs_source *s, const struct nvs_submission *sub,
+			const struct nvs_call *call);
 /* Returns true if nothing after SUB, which was printed as number PRINTED, is selected. */
-bool nvs_filter_past(const struct nvs_source *s, const struct nvs_submission *sub,
-		     uint64_t printed);
+bool nvs_filter_is_past_end(const struct nvs_source *s, const struct nvs_submission *sub,
+			    uint64_t printed);
 /* For readers that need all calls to follow handles: true if CALL is selected. */
 bool nvs_filter_call(const struct nvs_source *s, const struct nvs_call *call);
 /* Returns true if there is any filter. */
-bool nvs_filter_asked(const struct nvs_query *q);
+bool nvs_filter_is_set(const struct nvs_query *q);
 /* Prints on stderr which filters match nothing in the N traces, and near names. */
 void nvs_filter_explain(const struct nvs_source *sources, uint32_t n);
 /* By API and thread only. */

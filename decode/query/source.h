@@ -16,10 +16,10 @@ struct nvs_query {
 	bool per_trace; /* rows of several traces are not added up */
 };
 
-struct nvs_cells;
+struct nvs_submission_groups;
 struct nvs_nvtx;
-struct nvs_timing;
-struct nvs_waiting;
+struct nvs_bracket_times;
+struct nvs_pending_durations;
 
 /* A trace of the command line. */
 struct nvs_source {
@@ -30,23 +30,24 @@ struct nvs_source {
 	int64_t from, to; /* range of time: ns since the start, TO exclusive */
 	/* The passes for all reports; SECOND is NULL if no report needs it. Cells and rows point to
 	 * their calls. */
-	struct nvs_reading *first, *second;
-	struct nvs_cells *cells; /* for NVS_NEED_CELLS */
-	struct nvs_waiting *waiting; /* durations pending a clock point, while it is read */
+	struct nvs_pass *first, *second;
+	struct nvs_submission_groups *cells; /* for NVS_NEED_CELLS */
+	struct nvs_pending_durations
+		*waiting; /* durations pending a clock point, while it is read */
 	struct nvs_nvtx *nvtx; /* for NVS_NEED_NVTX and --nvtx: of the latest pass */
 	struct nvs_nvtx *counted; /* of the pass for all reports; a report may read once more */
-	struct nvs_timing *timing; /* for NVS_NEED_TIMING: complete before the second pass */
+	struct nvs_bracket_times *timing; /* for NVS_NEED_TIMING: complete before the second pass */
 	/* nvs_source_read() */
-	int (*read)(struct nvs_source *s, const struct nvs_reader *reader,
-		    struct nvs_reading **reading);
+	int (*read)(struct nvs_source *s, const struct nvs_pass_reader *reader,
+		    struct nvs_pass **reading);
 	uint32_t later; /* needs of the reports not printed yet */
 	bool no_calls; /* the message about missing calls was printed */
 };
 
 /* A separate pass, for a report that prints while it reads. Clears the progress line. *READING is
  * valid during the pass. Returns 0, or -errno after a message on stderr. */
-static inline int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
-				  struct nvs_reading **reading)
+static inline int nvs_source_read(struct nvs_source *s, const struct nvs_pass_reader *reader,
+				  struct nvs_pass **reading)
 {
 	return s->read(s, reader, reading);
 }

@@ -94,7 +94,7 @@ bool nvs_moment_parse(struct nvs_range *r, const char *s)
 
 /* ---- a trace's range ---- */
 
-bool nvs_range_timed(const struct nvs_query *q)
+bool nvs_range_is_time(const struct nvs_query *q)
 {
 	return q->range.by > NVS_RANGE_NUMBERS;
 }
@@ -113,7 +113,7 @@ static int64_t to_ns(const struct nvs_source *s, enum nvs_range_by by, uint64_t 
 	return ns < INT64_MAX ? (int64_t)ns : INT64_MAX;
 }
 
-int64_t nvs_moment_at(const struct nvs_source *s, const struct nvs_range *moment)
+int64_t nvs_moment_ns(const struct nvs_source *s, const struct nvs_range *moment)
 {
 	return to_ns(s, moment->by, moment->from);
 }
@@ -139,18 +139,18 @@ void nvs_range_resolve(struct nvs_source *s)
 	s->to = to_ns(s, r->to_by, r->to);
 }
 
-bool nvs_range_has(const struct nvs_source *s, const struct nvs_submission *sub)
+bool nvs_range_has_submission(const struct nvs_source *s, const struct nvs_submission *sub)
 {
 	const struct nvs_range *r = &s->query->range;
 
 	return r->by != NVS_RANGE_NUMBERS || (sub->number >= r->from && sub->number <= r->to);
 }
 
-bool nvs_range_at(const struct nvs_source *s, uint64_t ticks)
+bool nvs_range_has_time(const struct nvs_source *s, uint64_t ticks)
 {
 	int64_t ns;
 
-	if (!nvs_range_timed(s->query))
+	if (!nvs_range_is_time(s->query))
 		return true;
 	return nvs_clock_since_start(s->trace, ticks, &ns) && ns >= s->from && ns < s->to;
 }
@@ -183,10 +183,10 @@ void nvs_range_explain(const struct nvs_source *sources, uint32_t n)
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t told = nvs_submissions_told(nvs_trace_session(sources[i].trace));
+		uint64_t told = nvs_session_submissions(nvs_trace_session(sources[i].trace));
 
 		most = told > most ? told : most;
-		if (nvs_range_timed(sources->query))
+		if (nvs_range_is_time(sources->query))
 			explain_time(sources + i);
 	}
 	if (r->by == NVS_RANGE_NUMBERS && r->from >= most)

@@ -23,7 +23,7 @@ static int count_direct(struct nvs_kernels *st, const struct nvs_call *call, boo
 
 	if (!nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
 		return 0;
-	row = nvs_kernel_row(st, nvs_handles_kernel_of(st->handles, function));
+	row = nvs_kernel_row(st, nvs_handles_get_kernel(st->handles, function));
 	if (!row)
 		return -ENOMEM;
 	if (call->result || !call->end) {
@@ -42,9 +42,9 @@ static int count_direct(struct nvs_kernels *st, const struct nvs_call *call, boo
 	else
 		row->direct++;
 	if (nvs_call_shape(call, shape.grid, shape.block))
-		nvs_kernel_see_shape(st, row, &shape);
+		nvs_kernel_add_shape(st, row, &shape);
 	/* Calls that submit nothing have a stack only if they took long. */
-	if (!(call->flags & NVS_CALL_CAPTURED) && nvs_kernel_see_stack(st, row, call->stack))
+	if (!(call->flags & NVS_CALL_CAPTURED) && nvs_kernel_add_stack(st, row, call->stack))
 		return -ENOMEM;
 	if (nvs_call_value(call, NVS_ARG_sharedMemBytes, &dynamic) && dynamic > row->dynamic)
 		row->dynamic = dynamic;
@@ -52,7 +52,7 @@ static int count_direct(struct nvs_kernels *st, const struct nvs_call *call, boo
 	row->unsited |= call->uncounted || (call->submissions && call->stack == NVS_NONE);
 	if (call->flags & NVS_CALL_CAPTURED)
 		return 0;
-	return nvs_times_later(st->source->waiting, &row->times, call);
+	return nvs_durations_add_later(st->source->waiting, &row->times, call);
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -72,7 +72,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	return nvs_kernels_submission(arg, s, call);
+	return nvs_kernels_note_submission(arg, s, call);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
@@ -81,7 +81,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	int r = nvs_handles_record(st->handles, rec);
 
 	if (!r)
-		r = nvs_counted_record(&st->counts, rec);
+		r = nvs_kernel_counts_record(&st->counts, rec);
 	return r ? r : st->status;
 }
 
@@ -122,8 +122,9 @@ NVS_GET_KNOWN(struct nvs_kernel_row, submissions, !r->uncounted, r->submissions)
 NVS_GET_KNOWN(struct nvs_kernel_row, bytes, !r->uncounted, r->bytes)
 NVS_GET_REAL(struct nvs_kernel_row, bytes_each, r->direct && !r->uncounted,
 	     (double)r->bytes / (double)r->direct)
-NVS_GET_REAL(struct nvs_kernel_row, mean, TIMED, nvs_total_mean(&r->times.total) / 1000)
-NVS_GET_REAL(struct nvs_kernel_row, p50, TIMED, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
+NVS_GET_REAL(struct nvs_kernel_row, mean, TIMED, nvs_duration_mean(&r->times.total) / 1000)
+NVS_GET_REAL(struct nvs_kernel_row, p50, TIMED,
+	     (double)nvs_durations_quantile(&r->times, 0.5) / 1000)
 NVS_GET_REAL(struct nvs_kernel_row, total, TIMED, (double)r->times.total.ns / 1000)
 
 /* Unknown if a warp's counter wrapped. */
@@ -278,7 +279,7 @@ static int merge_row(struct nvs_kernel_row *into, const struct nvs_kernel_row *f
 		into->kernel = from->kernel;
 	for (uint32_t i = 0; i < from->told && into->told < NVS_SHAPES; i++)
 		into->shape[into->told++] = from->shape[i];
-	return nvs_times_merge(&into->times, &from->times);
+	return nvs_durations_merge(&into->times, &from->times);
 }
 
 static bool is_one(const struct nvs_kernel_row *a, const struct nvs_kernel_row *b)
@@ -324,7 +325,7 @@ static void set_shares(struct nvs_kernel_row **rows, size_t n)
 /* ---- from the traces to the table ---- */
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
 	struct nvs_kernels *k = each;
 
@@ -345,12 +346,12 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 
 static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	nvs_kernels_settle(each);
+	nvs_kernels_finish(each);
 	return 0;
 }
 
 /* Counts are recorded by name, so all handles of a name get the same ones. */
-static void set_counts(struct nvs_kernel_row *row, const struct nvs_counted *counted)
+static void set_counts(struct nvs_kernel_row *row, const struct nvs_kernel_count *counted)
 {
 	row->instructions = counted ? counted->instructions : NVS_NONE;
 	if (!counted)
@@ -372,13 +373,13 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 		for (uint32_t i = 0; i < nvs_handles_kernel_count(k->handles); i++) {
 			struct nvs_kernel *kernel = nvs_handles_kernel_at(k->handles, i);
 			struct nvs_kernel_row *row = kernel->user;
-			struct nvs_counted *counted;
+			struct nvs_kernel_count *counted;
 
 			if (!row)
 				continue;
 			kernel->user = NULL;
 			nvs_kernel_count_sites(k, row);
-			counted = nvs_counted_of(&k->counts, kernel->name);
+			counted = nvs_kernel_counts_find(&k->counts, kernel->name);
 			if (counted)
 				counted->launched = true;
 			set_counts(row, counted);
@@ -394,7 +395,7 @@ static int add_launched_by_gpu(struct nvs_run *run, struct nvs_kernel_row **rows
 
 	for (; k < (struct nvs_kernels *)run->each + run->n; k++)
 		for (size_t i = 0; i < k->counts.rows.n; i++) {
-			struct nvs_counted *counted = k->counts.rows.row[i];
+			struct nvs_kernel_count *counted = k->counts.rows.row[i];
 			struct nvs_kernel_row *row;
 
 			if (counted->launched || !(counted->warp | counted->thread))
@@ -439,7 +440,7 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 	int r = 0;
 
 	for (uint32_t i = 0; i < run->n && !r; i++)
-		r = nvs_kernels_unseen(k + i);
+		r = nvs_kernels_add_unseen(k + i);
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < run->n; i++)
@@ -448,7 +449,7 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 	if (!rows)
 		return -ENOMEM;
 	n = gather_rows(run, rows);
-	if (counted && !nvs_filter_asked(&run->options->query))
+	if (counted && !nvs_filter_is_set(&run->options->query))
 		r = add_launched_by_gpu(run, rows, &n);
 	if (n && !r)
 		r = merge_rows(rows, &n);
@@ -479,7 +480,7 @@ static void print_images(struct nvs_run *run)
 
 	for (uint32_t t = 0; t < run->n; t++)
 		for (size_t i = 0; i < k[t].counts.images.n; i++) {
-			const struct nvs_uncounted_images *row = k[t].counts.images.row[i];
+			const struct nvs_image_reason_count *row = k[t].counts.images.row[i];
 
 			fprintf(run->out->file, "Not counted: %llu image%s, since ",
 				(unsigned long long)row->images, row->images == 1 ? "" : "s");
@@ -493,11 +494,11 @@ static void print_uncounted_parts(struct nvs_run *run)
 {
 	const struct nvs_kernels *k = run->each;
 	uint64_t by_gpu = 0, calling = 0;
-	bool selected = nvs_filter_asked(&run->options->query);
+	bool selected = nvs_filter_is_set(&run->options->query);
 
 	for (uint32_t t = 0; t < run->n; t++)
 		for (size_t i = 0; i < k[t].counts.rows.n; i++) {
-			const struct nvs_counted *c = k[t].counts.rows.row[i];
+			const struct nvs_kernel_count *c = k[t].counts.rows.row[i];
 
 			if (!(c->warp | c->thread) || (selected && !c->launched))
 				continue;
@@ -521,7 +522,7 @@ static void print_remarks(struct nvs_run *run)
 	const struct nvs_kernels *k = run->each;
 
 	for (uint32_t t = 0; t < run->n; t++) {
-		const struct nvs_counted_kernels *c = &k[t].counts;
+		const struct nvs_kernel_counts *c = &k[t].counts;
 
 		if (c->end)
 			fprintf(run->out->file,
@@ -567,12 +568,12 @@ static void free_kernels(struct nvs_run *run)
 	struct nvs_kernels *k = run->each;
 
 	for (uint32_t i = 0; i < run->n && k[i].handles; i++) {
-		nvs_kernels_settle(k + i);
+		nvs_kernels_finish(k + i);
 		for (uint32_t at = 0; at < nvs_handles_kernel_count(k[i].handles); at++)
 			nvs_kernel_row_free(nvs_handles_kernel_at(k[i].handles, at)->user);
 		nvs_rows_free(&k[i].unseen, NULL);
 		nvs_handles_free(k[i].handles);
-		nvs_counted_forget(&k[i].counts);
+		nvs_kernel_counts_free(&k[i].counts);
 	}
 	nvs_distinct_free(run->state);
 }

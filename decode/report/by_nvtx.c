@@ -12,7 +12,7 @@
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/core/report.h"
 
-struct row {
+struct nvtx_row {
 	const struct nvs_nvtx_node *node;
 	struct nvs_source *source;
 	char *path;
@@ -23,7 +23,7 @@ struct row {
 	bool flat; /* with --sort: shown by path instead of indented */
 };
 
-struct state {
+struct by_nvtx_state {
 	struct nvs_source *source;
 	struct nvs_distinct threads; /* distinct threads of each node */
 };
@@ -43,10 +43,11 @@ static void count_call(struct nvs_nvtx_counts *c, const struct nvs_call *call)
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct nvs_source *s = ((struct state *)arg)->source;
+	struct nvs_source *s = ((struct by_nvtx_state *)arg)->source;
 	struct nvs_nvtx_node *in[NVS_NVTX_NESTS];
-	uint32_t n = nvs_filter_call(s, call) ? nvs_nvtx_at(s->nvtx, call->thread, call->begin, in)
-					      : 0;
+	uint32_t n = nvs_filter_call(s, call)
+			     ? nvs_nvtx_innermost(s->nvtx, call->thread, call->begin, in)
+			     : 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		count_call(&in[i]->own, call);
@@ -55,10 +56,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_submission(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)
 {
-	struct nvs_source *s = ((struct state *)arg)->source;
+	struct nvs_source *s = ((struct by_nvtx_state *)arg)->source;
 	struct nvs_nvtx_node *in[NVS_NVTX_NESTS];
-	uint32_t n = nvs_filter(s, sub, call)
-			     ? nvs_nvtx_at(s->nvtx, sub->rec->thread, sub->rec->rec.time, in)
+	uint32_t n = nvs_filter_selects(s, sub, call)
+			     ? nvs_nvtx_innermost(s->nvtx, sub->rec->thread, sub->rec->rec.time, in)
 			     : 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -68,7 +69,7 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 	return 0;
 }
 
-static void note_thread(struct state *st, struct nvs_nvtx_node *node, uint32_t thread)
+static void note_thread(struct by_nvtx_state *st, struct nvs_nvtx_node *node, uint32_t thread)
 {
 	const uint32_t thing[2] = {node->number, thread};
 	int r = nvs_distinct_add(&st->threads, nvs_hash64(thing, sizeof(thing)));
@@ -86,13 +87,13 @@ static bool is_thread_selected(const struct nvs_source *s, uint32_t thread)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct state *st = arg;
+	struct by_nvtx_state *st = arg;
 	struct nvs_source *s = st->source;
-	const struct nvs_nvtx_event *e = nvs_nvtx_now(s->nvtx);
+	const struct nvs_nvtx_event *e = nvs_nvtx_current_event(s->nvtx);
 	struct nvs_nvtx_counts *c = e->node ? &e->node->own : NULL;
 	struct nvs_call lasted = {.begin = e->begin, .end = e->end};
 
-	if (!c || !is_thread_selected(s, e->thread) || !nvs_range_at(s, e->begin))
+	if (!c || !is_thread_selected(s, e->thread) || !nvs_range_has_time(s, e->begin))
 		return 0;
 	if (e->what != NVS_NVTX_ENDED || !is_thread_selected(s, e->told)) {
 		c->count++;
@@ -102,7 +103,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	if (e->what != NVS_NVTX_ENDED)
 		return 0;
 	c->ended++;
-	return nvs_times_later(s->waiting, &c->times, &lasted);
+	return nvs_durations_add_later(s->waiting, &c->times, &lasted);
 }
 
 /* ---- columns ---- */
@@ -113,26 +114,26 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 #define TIMED r->node->own.times.total.count
 #define TIMES(of) (double)of / 1000
 
-static const char *kind_of(const struct row *r)
+static const char *kind_of(const struct nvtx_row *r)
 {
 	static const char *const names[] = {"push", "start", "mark"};
 
 	return names[r->node->key.kind];
 }
 
-static const char *domain_of(const struct row *r)
+static const char *domain_of(const struct nvtx_row *r)
 {
 	return nvs_nvtx_domain(nvs_nvtx_names(r->source->nvtx), r->node->key.domain);
 }
 
-static const char *category_of(const struct row *r)
+static const char *category_of(const struct nvtx_row *r)
 {
 	return nvs_nvtx_category(nvs_nvtx_names(r->source->nvtx), r->node->key.domain,
 				 r->node->category);
 }
 
 /* The text is valid until the next call. */
-static const char *line_of(const struct row *r)
+static const char *line_of(const struct nvtx_row *r)
 {
 	static char line[2048];
 	const char *name = *r->node->name ? r->node->name : "-";
@@ -144,36 +145,37 @@ static const char *line_of(const struct row *r)
 	return line;
 }
 
-NVS_GET_TEXT(struct row, domain, domain_of(r))
-NVS_GET_TEXT(struct row, kind, kind_of(r))
-NVS_GET_COUNT(struct row, count, r->sum.count)
-NVS_GET_KNOWN(struct row, open, r->node->key.kind != NVS_NVTX_MARK, r->sum.count - r->sum.ended)
-NVS_GET_KNOWN(struct row, calls, CALLED, r->sum.calls)
-NVS_GET_KNOWN(struct row, failed, CALLED, r->sum.failed)
-NVS_GET_KNOWN(struct row, launches, CALLED, r->sum.launches)
-NVS_GET_KNOWN(struct row, graphs, CALLED, r->sum.graphs)
-NVS_GET_KNOWN(struct row, submissions, COUNTED, r->sum.submissions)
-NVS_GET_KNOWN(struct row, bytes, COUNTED, r->sum.bytes)
-NVS_GET_KNOWN(struct row, calls_self, CALLED, r->node->own.calls)
-NVS_GET_KNOWN(struct row, launches_self, CALLED, r->node->own.launches)
-NVS_GET_KNOWN(struct row, submissions_self, COUNTED, r->node->own.submissions)
-NVS_GET_KNOWN(struct row, bytes_self, COUNTED, r->node->own.bytes)
-NVS_GET_REAL(struct row, total, TIMED, TIMES(r->node->own.times.total.ns))
-NVS_GET_REAL(struct row, self,
+NVS_GET_TEXT(struct nvtx_row, domain, domain_of(r))
+NVS_GET_TEXT(struct nvtx_row, kind, kind_of(r))
+NVS_GET_COUNT(struct nvtx_row, count, r->sum.count)
+NVS_GET_KNOWN(struct nvtx_row, open, r->node->key.kind != NVS_NVTX_MARK,
+	      r->sum.count - r->sum.ended)
+NVS_GET_KNOWN(struct nvtx_row, calls, CALLED, r->sum.calls)
+NVS_GET_KNOWN(struct nvtx_row, failed, CALLED, r->sum.failed)
+NVS_GET_KNOWN(struct nvtx_row, launches, CALLED, r->sum.launches)
+NVS_GET_KNOWN(struct nvtx_row, graphs, CALLED, r->sum.graphs)
+NVS_GET_KNOWN(struct nvtx_row, submissions, COUNTED, r->sum.submissions)
+NVS_GET_KNOWN(struct nvtx_row, bytes, COUNTED, r->sum.bytes)
+NVS_GET_KNOWN(struct nvtx_row, calls_self, CALLED, r->node->own.calls)
+NVS_GET_KNOWN(struct nvtx_row, launches_self, CALLED, r->node->own.launches)
+NVS_GET_KNOWN(struct nvtx_row, submissions_self, COUNTED, r->node->own.submissions)
+NVS_GET_KNOWN(struct nvtx_row, bytes_self, COUNTED, r->node->own.bytes)
+NVS_GET_REAL(struct nvtx_row, total, TIMED, TIMES(r->node->own.times.total.ns))
+NVS_GET_REAL(struct nvtx_row, self,
 	     TIMED &&WORKS && !r->inner_open && r->sum.count == r->sum.ended &&
 		     r->inner_ns <= r->node->own.times.total.ns,
 	     TIMES((r->node->own.times.total.ns - r->inner_ns)))
-NVS_GET_REAL(struct row, mean, TIMED, TIMES(nvs_total_mean(&r->node->own.times.total)))
-NVS_GET_REAL(struct row, p50, TIMED, TIMES(nvs_times_quantile(&r->node->own.times, 0.5)))
-NVS_GET_REAL(struct row, max, TIMED, TIMES(r->node->own.times.max))
-NVS_GET_KNOWN(struct row, threads, !r->sum.many, r->sum.threads)
-NVS_GET_TEXT(struct row, category, category_of(r))
-NVS_GET_KNOWN(struct row, color, r->node->colored, r->node->color)
-NVS_GET_TEXT(struct row, line, line_of(r))
-NVS_GET_TEXT(struct row, range, r->node->name)
-NVS_GET_TEXT(struct row, path, r->path)
-NVS_GET_COUNT(struct row, depth, r->node->depth + 1u)
-NVS_SOURCE_GETTERS(struct row, r->source)
+NVS_GET_REAL(struct nvtx_row, mean, TIMED, TIMES(nvs_duration_mean(&r->node->own.times.total)))
+NVS_GET_REAL(struct nvtx_row, p50, TIMED, TIMES(nvs_durations_quantile(&r->node->own.times, 0.5)))
+NVS_GET_REAL(struct nvtx_row, max, TIMED, TIMES(r->node->own.times.max))
+NVS_GET_KNOWN(struct nvtx_row, threads, !r->sum.many, r->sum.threads)
+NVS_GET_TEXT(struct nvtx_row, category, category_of(r))
+NVS_GET_KNOWN(struct nvtx_row, color, r->node->colored, r->node->color)
+NVS_GET_TEXT(struct nvtx_row, line, line_of(r))
+NVS_GET_TEXT(struct nvtx_row, range, r->node->name)
+NVS_GET_TEXT(struct nvtx_row, path, r->path)
+NVS_GET_COUNT(struct nvtx_row, depth, r->node->depth + 1u)
+NVS_SOURCE_GETTERS(struct nvtx_row, r->source)
 
 static const struct nvs_column columns[] = {
 	{"domain", "domain", get_domain, 0, 4},
@@ -228,11 +230,11 @@ static void add_counts(struct nvs_nvtx_counts *to, const struct nvs_nvtx_counts 
 }
 
 /* Adds nested rows to the rows around them. A nested row always comes after its parent. */
-static void sum_nested(struct row *rows, uint32_t n)
+static void sum_nested(struct nvtx_row *rows, uint32_t n)
 {
 	while (n--) {
-		const struct row *r = rows + n;
-		struct row *up = r->node->up ? rows + r->node->up->number : NULL;
+		const struct nvtx_row *r = rows + n;
+		struct nvtx_row *up = r->node->up ? rows + r->node->up->number : NULL;
 
 		if (!up || r->node->key.kind == NVS_NVTX_MARK)
 			continue;
@@ -244,7 +246,7 @@ static void sum_nested(struct row *rows, uint32_t n)
 
 /* Puts the rows into tree order, each followed by its nested rows. LINKS holds two numbers per
  * row: the last nested row, and the previous sibling. */
-static void sort_tree(const struct row *rows, uint32_t n, uint32_t *places, uint32_t *links)
+static void sort_tree(const struct nvtx_row *rows, uint32_t n, uint32_t *places, uint32_t *links)
 {
 	uint32_t *last = links, *before = links + n + 1, at = n, i = n;
 
@@ -269,15 +271,15 @@ static void sort_tree(const struct row *rows, uint32_t n, uint32_t *places, uint
 	}
 }
 
-static bool is_shown(const struct row *r)
+static bool is_shown(const struct nvtx_row *r)
 {
-	return nvs_nvtx_pass(&r->source->query->nvtx, r->node->fits) &&
+	return nvs_nvtx_is_selected(&r->source->query->nvtx, r->node->fits) &&
 	       (r->sum.count || r->sum.calls || r->sum.submissions);
 }
 
 /* Appends the rows of S to TABLE. The caller frees *ROWS, which TABLE points to. */
 static int add_rows(struct nvs_run *run, struct nvs_source *s, struct nvs_table *table,
-		    struct row **rows)
+		    struct nvtx_row **rows)
 {
 	uint32_t n = nodes_of(s), *places = calloc(n + 1ul, sizeof(*places));
 	uint32_t *links = calloc(2 * (n + 1ul), sizeof(*links));
@@ -289,18 +291,18 @@ static int add_rows(struct nvs_run *run, struct nvs_source *s, struct nvs_table 
 	for (uint32_t i = 0; *rows && i < n; i++) {
 		const struct nvs_nvtx_node *node = nvs_nvtx_node(s->nvtx, i);
 
-		(*rows)[i] = (struct row){.node = node,
-					  .source = s,
-					  .sum = node->own,
-					  .called = nvs_reading_saw(s->first, NVS_REC_API),
-					  .flat = run->options->print.sort};
+		(*rows)[i] = (struct nvtx_row){.node = node,
+					       .source = s,
+					       .sum = node->own,
+					       .called = nvs_pass_has_record(s->first, NVS_REC_API),
+					       .flat = run->options->print.sort};
 	}
 	if (*rows) {
 		sum_nested(*rows, n);
 		sort_tree(*rows, n, places, links);
 	}
 	for (uint32_t i = 0; *rows && !r && i < n; i++) {
-		struct row *row = *rows + places[i];
+		struct nvtx_row *row = *rows + places[i];
 
 		if (!is_shown(row))
 			continue;
@@ -313,7 +315,7 @@ static int add_rows(struct nvs_run *run, struct nvs_source *s, struct nvs_table 
 	return *rows ? r : -ENOMEM;
 }
 
-static void free_rows(struct row *rows, const struct nvs_source *s)
+static void free_rows(struct nvtx_row *rows, const struct nvs_source *s)
 {
 	for (uint32_t i = 0; rows && nvs_nvtx_node(s->nvtx, i); i++)
 		free(rows[i].path);
@@ -321,9 +323,9 @@ static void free_rows(struct row *rows, const struct nvs_source *s)
 }
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
-	((struct state *)each)->source = s;
+	((struct by_nvtx_state *)each)->source = s;
 	reader->call = on_call;
 	reader->submission = on_submission;
 	reader->record = on_record;
@@ -337,7 +339,7 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 	uint64_t lost = nvs_nvtx_lost(nvs_nvtx_names(s->nvtx));
 	char safe[512];
 
-	nvs_distinct_free(&((struct state *)each)->threads);
+	nvs_distinct_free(&((struct by_nvtx_state *)each)->threads);
 	if (!nvs_nvtx_node(s->nvtx, 0)) {
 		run->said = true;
 		if (run->options->page)
@@ -358,7 +360,7 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 static int print_ranges(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct row **rows = calloc(run->n + 1ul, sizeof(*rows));
+	struct nvtx_row **rows = calloc(run->n + 1ul, sizeof(*rows));
 	int r = rows ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < run->n && !r; i++)
@@ -374,7 +376,7 @@ static int print_ranges(struct nvs_run *run)
 
 static void free_each(struct nvs_run *run)
 {
-	struct state *st = run->each;
+	struct by_nvtx_state *st = run->each;
 
 	for (uint32_t i = 0; i < run->n; i++)
 		nvs_distinct_free(&st[i].threads);
@@ -394,5 +396,5 @@ NVS_REPORT(by_nvtx, .name = "by-nvtx", .place = 85,
 		  "start) may end on another thread: it has a time, but no work is counted "
 		  "for it. With\n.B \\-\\-sort\nthe rows are flat and show their paths.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_FILTERS | NVS_NEED_NVTX, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin_trace,
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct by_nvtx_state), .begin = begin_trace,
 	   .end = end_trace, .print = print_ranges, .free = free_each);

@@ -52,7 +52,7 @@ static const char *const keys[] = {
 struct rank {
 	struct nvs_source *source;
 	double value[MEASURES]; /* NAN: unknown */
-	struct nvs_total host, waits;
+	struct nvs_duration_sum host, waits;
 	bool has_calls;
 };
 
@@ -79,10 +79,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 	}
 	if (!call->end)
 		return 0;
-	if (call->depth <= 1 && nvs_total_later(k->source->waiting, &k->host, call))
+	if (call->depth <= 1 && nvs_duration_sum_add_later(k->source->waiting, &k->host, call))
 		return -ENOMEM;
 	return call->api->group == NVS_CALL_GROUP_SYNC
-		       ? nvs_total_later(k->source->waiting, &k->waits, call)
+		       ? nvs_duration_sum_add_later(k->source->waiting, &k->waits, call)
 		       : 0;
 }
 
@@ -90,7 +90,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 {
 	struct rank *k = arg;
 
-	if (!nvs_filter(k->source, s, call))
+	if (!nvs_filter_selects(k->source, s, call))
 		return 0;
 	k->value[SUBMISSIONS] += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	k->value[BYTES] += (double)nvs_submission_bytes(s);
@@ -104,21 +104,21 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 }
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
 	((struct rank *)each)->source = s;
-	*reader = (struct nvs_reader){.call = on_call,
-				      .submission = on_submission,
-				      .record = on_record,
-				      .calls = true,
-				      .tallies = true,
-				      .arg = each};
+	*reader = (struct nvs_pass_reader){.call = on_call,
+					   .submission = on_submission,
+					   .record = on_record,
+					   .calls = true,
+					   .tallies = true,
+					   .arg = each};
 	return 0;
 }
 
 /* ---- over all ranks ---- */
 
-struct row {
+struct rank_row {
 	const struct nvs_source *source; /* NULL: from several */
 	const char *key;
 	bool known;
@@ -136,24 +136,24 @@ static void get_rank(const struct rank *k, struct nvs_value *v)
 #define GET_RANK(name)                                                       \
 	static void get_##name(const void *row, struct nvs_value *v)         \
 	{                                                                    \
-		get_rank(((const struct row *)row)->name, v);                \
+		get_rank(((const struct rank_row *)row)->name, v);           \
 	}                                                                    \
 	static void get_##name##_trace(const void *row, struct nvs_value *v) \
 	{                                                                    \
-		const struct rank *k = ((const struct row *)row)->name;      \
+		const struct rank *k = ((const struct rank_row *)row)->name; \
 		nvs_source_path(k ? k->source : NULL, v);                    \
 	}
 
-NVS_SOURCE_GETTERS(struct row, r->source)
+NVS_SOURCE_GETTERS(struct rank_row, r->source)
 GET_RANK(least_at)
 GET_RANK(most_at)
 GET_RANK(outlier)
-NVS_GET_TEXT(struct row, key, r->key)
+NVS_GET_TEXT(struct rank_row, key, r->key)
 
 #define GET_NUMBER(name, at)                                         \
 	static void get_##name(const void *row, struct nvs_value *v) \
 	{                                                            \
-		const struct row *r = row;                           \
+		const struct rank_row *r = row;                      \
 		nvs_value_real(v, r->known, r->name);                \
 		if (*r->text[at])                                    \
 			v->text = r->text[at];                       \
@@ -222,7 +222,7 @@ static bool is_count(enum measure m)
 	return m != HOST_US && m != WAIT_US && m != DURATION_US && m != BEGAN_US;
 }
 
-static void format_counts(struct row *row, enum measure m)
+static void format_counts(struct rank_row *row, enum measure m)
 {
 	const double of[] = {row->least, row->median, row->most, row->total};
 
@@ -230,8 +230,8 @@ static void format_counts(struct row *row, enum measure m)
 		snprintf(row->text[i], sizeof(row->text[i]), "%.0f", of[i]);
 }
 
-static void summarize_measure(struct row *row, const struct rank *ranks, uint32_t n, enum measure m,
-			      double *room)
+static void summarize_measure(struct rank_row *row, const struct rank *ranks, uint32_t n,
+			      enum measure m, double *room)
 {
 	uint32_t known = 0;
 
@@ -263,7 +263,7 @@ static void summarize_measure(struct row *row, const struct rank *ranks, uint32_
 		row->least_at = row->most_at = NULL;
 }
 
-static void finish_rank(struct rank *k, const struct nvs_clock_of *clock)
+static void finish_rank(struct rank *k, const struct nvs_trace_clock *clock)
 {
 	const struct nvs_session *s = nvs_trace_session(k->source->trace);
 
@@ -286,8 +286,8 @@ static int print_ranks(struct nvs_run *run)
 	bool apart = run->options->query.per_trace || run->n == 1;
 	uint32_t rounds = apart ? run->n : 1, of = apart ? 1 : run->n;
 	double *room = calloc(run->n + 1ul, sizeof(*room)), all = 0;
-	struct row *rows = calloc(rounds + 1ul, MEASURES * sizeof(*rows));
-	struct nvs_clock_of *clocks = calloc(run->n + 1ul, sizeof(*clocks));
+	struct rank_row *rows = calloc(rounds + 1ul, MEASURES * sizeof(*rows));
+	struct nvs_trace_clock *clocks = calloc(run->n + 1ul, sizeof(*clocks));
 	struct rank *ranks = run->each;
 	int r = room && rows && clocks ? nvs_clocks_align(clocks, run->sources, run->n) : -ENOMEM;
 

@@ -18,8 +18,8 @@ enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
 
 #define NO_THREAD (NVS_NONE - 1) /* before the first; NVS_NONE is an unknown thread */
 
-struct row {
-	struct key {
+struct stream_row {
+	struct stream_row_key {
 		uint64_t handle; /* stream, thread number or context */
 		const struct nvs_source *source;
 	} key;
@@ -32,13 +32,13 @@ struct row {
 	bool size_unknown; /* the size of some copy is unknown */
 	bool used; /* a stream that was not only created and destroyed */
 	uint32_t last_thread;
-	struct nvs_total times, waits;
+	struct nvs_duration_sum times, waits;
 };
 
-struct state {
+struct by_stream_state {
 	struct nvs_source *source;
 	enum by by;
-	struct all {
+	struct stream_totals {
 		struct nvs_rows rows;
 		struct nvs_distinct threads; /* distinct threads of each row */
 	} * all; /* shared by all traces */
@@ -47,7 +47,7 @@ struct state {
 
 /* ---- counting ---- */
 
-static void note_thread(struct state *st, struct row *row, uint32_t thread)
+static void note_thread(struct by_stream_state *st, struct stream_row *row, uint32_t thread)
 {
 	const uint64_t thing[2] = {row->number, thread};
 	int r = nvs_distinct_add(&st->all->threads, nvs_hash64(thing, sizeof(thing)));
@@ -57,7 +57,8 @@ static void note_thread(struct state *st, struct row *row, uint32_t thread)
 	row->many |= r < 0;
 }
 
-static int count_call(struct state *st, struct row *row, const struct nvs_call *call)
+static int count_call(struct by_stream_state *st, struct stream_row *row,
+		      const struct nvs_call *call)
 {
 	uint8_t group = call->api->group;
 	uint64_t bytes, copies;
@@ -78,10 +79,10 @@ static int count_call(struct state *st, struct row *row, const struct nvs_call *
 		note_thread(st, row, call->thread);
 	row->syncs += group == NVS_CALL_GROUP_SYNC;
 	if (call->end && call->depth <= 1 &&
-	    nvs_total_later(st->source->waiting, &row->times, call))
+	    nvs_duration_sum_add_later(st->source->waiting, &row->times, call))
 		return -ENOMEM;
 	return call->end && group == NVS_CALL_GROUP_SYNC
-		       ? nvs_total_later(st->source->waiting, &row->waits, call)
+		       ? nvs_duration_sum_add_later(st->source->waiting, &row->waits, call)
 		       : 0;
 }
 
@@ -90,7 +91,7 @@ static bool has_selected(const struct nvs_call *call)
 	return call->asked_submissions || call->asked_entries || call->asked_bytes;
 }
 
-static void add_submissions(struct state *st, struct row *row, uint32_t thread,
+static void add_submissions(struct by_stream_state *st, struct stream_row *row, uint32_t thread,
 			    uint64_t submissions, uint64_t entries, uint64_t bytes)
 {
 	row->submissions += submissions;
@@ -102,17 +103,18 @@ static void add_submissions(struct state *st, struct row *row, uint32_t thread,
 }
 
 /* Adds the selected submissions of a call. A selected call may have unselected ones. */
-static void add_asked(struct state *st, struct row *row, const struct nvs_call *call)
+static void add_asked(struct by_stream_state *st, struct stream_row *row,
+		      const struct nvs_call *call)
 {
 	if (has_selected(call))
 		add_submissions(st, row, call->thread, call->asked_submissions, call->asked_entries,
 				call->asked_bytes);
 }
 
-static struct row *row_of(struct state *st, uint64_t handle)
+static struct stream_row *row_of(struct by_stream_state *st, uint64_t handle)
 {
-	struct key key = {handle, st->source};
-	struct row *row = nvs_rows_at(&st->all->rows, &key);
+	struct stream_row_key key = {handle, st->source};
+	struct stream_row *row = nvs_rows_at(&st->all->rows, &key);
 
 	if (row && !row->number) {
 		row->number = st->all->rows.n;
@@ -128,11 +130,11 @@ static uint64_t stream_of(const struct nvs_call *call, uint64_t stream)
 	return stream ? stream : call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
 }
 
-static int count_stream(struct state *st, const struct nvs_call *call, uint64_t context,
+static int count_stream(struct by_stream_state *st, const struct nvs_call *call, uint64_t context,
 			bool selected)
 {
 	uint64_t stream = 0;
-	struct row *row;
+	struct stream_row *row;
 	int r;
 
 	if (!nvs_call_kind(call, NVS_KIND_STREAM, &stream) &&
@@ -142,25 +144,25 @@ static int count_stream(struct state *st, const struct nvs_call *call, uint64_t 
 	if (!row)
 		return -ENOMEM;
 	row->context = context;
-	if (nvs_makes_stream(call))
+	if (nvs_call_creates_stream(call))
 		return 0;
 	add_asked(st, row, call);
 	r = selected ? count_call(st, row, call) : 0;
 	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY)
 		row->used = true;
 	else if (!call->result && call->end && row->key.handle > PER_THREAD_DEFAULT)
-		nvs_rows_forget(&st->all->rows, row); /* the handle may be reused */
+		nvs_rows_remove(&st->all->rows, row); /* the handle may be reused */
 	return r;
 }
 
 /* Counts a submission outside of all calls; others are counted by their calls. */
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	struct state *st = arg;
-	struct row *row;
+	struct by_stream_state *st = arg;
+	struct stream_row *row;
 
 	/* no stream is known here */
-	if (call || st->by == BY_STREAM || !nvs_filter(st->source, s, NULL))
+	if (call || st->by == BY_STREAM || !nvs_filter_selects(st->source, s, NULL))
 		return 0;
 	row = row_of(st, st->by == BY_THREAD ? s->thread->thread : 0);
 	if (!row)
@@ -172,9 +174,9 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct state *st = arg;
+	struct by_stream_state *st = arg;
 	uint64_t handle;
-	struct row *row;
+	struct stream_row *row;
 	bool selected;
 	int r = nvs_contexts_call(&st->contexts, call, &handle);
 
@@ -195,52 +197,52 @@ static int on_call(void *arg, const struct nvs_call *call)
 /* ---- columns ---- */
 
 /* Returns NULL if unknown. */
-static const struct nvs_trace_thread *thread_of(const struct row *r)
+static const struct nvs_trace_thread *thread_of(const struct stream_row *r)
 {
 	return nvs_trace_thread_at(r->key.source->trace, (uint32_t)r->key.handle);
 }
 
-static uint32_t tid_of(const struct row *r)
+static uint32_t tid_of(const struct stream_row *r)
 {
 	return thread_of(r) ? thread_of(r)->tid : 0;
 }
 
 /* Without calls, only submissions are known. */
-static bool has_calls(const struct row *r)
+static bool has_calls(const struct stream_row *r)
 {
 	const struct nvs_source *s = r->key.source;
 
-	return nvs_reading_saw(s->second ? s->second : s->first, NVS_REC_API);
+	return nvs_pass_has_record(s->second ? s->second : s->first, NVS_REC_API);
 }
 
-NVS_SOURCE_GETTERS(struct row, r->key.source)
-NVS_GET_TEXT(struct row, name, thread_of(r) ? thread_of(r)->name : "")
-NVS_GET_KNOWN(struct row, calls, has_calls(r), r->calls)
-NVS_GET_KNOWN(struct row, failed, has_calls(r), r->failed)
-NVS_GET_KNOWN(struct row, launches, has_calls(r), r->launches)
-NVS_GET_KNOWN(struct row, graphs, has_calls(r), r->graphs)
-NVS_GET_KNOWN(struct row, copies, has_calls(r), r->copies)
-NVS_GET_KNOWN(struct row, copied, has_calls(r) && (!r->size_unknown || r->copied), r->copied)
-NVS_GET_KNOWN(struct row, memsets, has_calls(r), r->memsets)
-NVS_GET_KNOWN(struct row, syncs, has_calls(r), r->syncs)
-NVS_GET_KNOWN(struct row, submissions, !r->uncounted, r->submissions)
-NVS_GET_KNOWN(struct row, entries, !r->uncounted, r->entries)
-NVS_GET_KNOWN(struct row, bytes, !r->uncounted, r->bytes)
-NVS_GET_KNOWN(struct row, threads, !r->many, r->threads)
-NVS_GET_REAL(struct row, total, r->times.count, (double)r->times.ns / 1000)
-NVS_GET_REAL(struct row, mean, r->times.count, nvs_total_mean(&r->times) / 1000)
-NVS_GET_REAL(struct row, waits, r->waits.count, (double)r->waits.ns / 1000)
+NVS_SOURCE_GETTERS(struct stream_row, r->key.source)
+NVS_GET_TEXT(struct stream_row, name, thread_of(r) ? thread_of(r)->name : "")
+NVS_GET_KNOWN(struct stream_row, calls, has_calls(r), r->calls)
+NVS_GET_KNOWN(struct stream_row, failed, has_calls(r), r->failed)
+NVS_GET_KNOWN(struct stream_row, launches, has_calls(r), r->launches)
+NVS_GET_KNOWN(struct stream_row, graphs, has_calls(r), r->graphs)
+NVS_GET_KNOWN(struct stream_row, copies, has_calls(r), r->copies)
+NVS_GET_KNOWN(struct stream_row, copied, has_calls(r) && (!r->size_unknown || r->copied), r->copied)
+NVS_GET_KNOWN(struct stream_row, memsets, has_calls(r), r->memsets)
+NVS_GET_KNOWN(struct stream_row, syncs, has_calls(r), r->syncs)
+NVS_GET_KNOWN(struct stream_row, submissions, !r->uncounted, r->submissions)
+NVS_GET_KNOWN(struct stream_row, entries, !r->uncounted, r->entries)
+NVS_GET_KNOWN(struct stream_row, bytes, !r->uncounted, r->bytes)
+NVS_GET_KNOWN(struct stream_row, threads, !r->many, r->threads)
+NVS_GET_REAL(struct stream_row, total, r->times.count, (double)r->times.ns / 1000)
+NVS_GET_REAL(struct stream_row, mean, r->times.count, nvs_duration_mean(&r->times) / 1000)
+NVS_GET_REAL(struct stream_row, waits, r->waits.count, (double)r->waits.ns / 1000)
 
-NVS_GET_KNOWN(struct row, thread, r->key.handle != NVS_NONE, r->key.handle)
-NVS_GET_KNOWN(struct row, tid, tid_of(r), tid_of(r))
-NVS_GET_HEX(struct row, context, r->context, r->context)
-NVS_GET_HEX(struct row, own, r->key.handle, r->key.handle)
+NVS_GET_KNOWN(struct stream_row, thread, r->key.handle != NVS_NONE, r->key.handle)
+NVS_GET_KNOWN(struct stream_row, tid, tid_of(r), tid_of(r))
+NVS_GET_HEX(struct stream_row, context, r->context, r->context)
+NVS_GET_HEX(struct stream_row, own, r->key.handle, r->key.handle)
 
 static void get_stream(const void *row, struct nvs_value *v)
 {
 	static const char *const defaults[] = {
 		[LEGACY_DEFAULT] = "default", [PER_THREAD_DEFAULT] = "per-thread default"};
-	const struct row *r = row;
+	const struct stream_row *r = row;
 
 	nvs_value_hex(v, true, r->key.handle);
 	if (r->key.handle <= PER_THREAD_DEFAULT)
@@ -287,14 +289,14 @@ static const struct nvs_column context_columns[] = {
 
 /* ---- from the traces to the table ---- */
 
-static int begin_trace(struct nvs_run *run, struct nvs_source *s, struct state *st, enum by by,
-		       struct nvs_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, struct by_stream_state *st,
+		       enum by by, struct nvs_pass_reader *reader)
 {
 	st->source = s;
 	st->by = by;
 	st->all = run->state;
 	if (!st->all->rows.size)
-		st->all->rows = NVS_ROWS(struct row, key);
+		st->all->rows = NVS_ROWS(struct stream_row, key);
 	reader->call = on_call;
 	reader->submission = on_submission;
 	reader->tallies = true;
@@ -302,19 +304,19 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, struct state *
 }
 
 static int begin_streams(struct nvs_run *run, struct nvs_source *s, void *each,
-			 struct nvs_reader *reader)
+			 struct nvs_pass_reader *reader)
 {
 	return begin_trace(run, s, each, BY_STREAM, reader);
 }
 
 static int begin_threads(struct nvs_run *run, struct nvs_source *s, void *each,
-			 struct nvs_reader *reader)
+			 struct nvs_pass_reader *reader)
 {
 	return begin_trace(run, s, each, BY_THREAD, reader);
 }
 
 static int begin_contexts(struct nvs_run *run, struct nvs_source *s, void *each,
-			  struct nvs_reader *reader)
+			  struct nvs_pass_reader *reader)
 {
 	return begin_trace(run, s, each, BY_CONTEXT, reader);
 }
@@ -326,7 +328,7 @@ static size_t fold_unused(struct nvs_rows *rows)
 	size_t kept = 0, n = rows->n;
 
 	for (size_t i = 0; i < n; i++) {
-		struct row *row = rows->row[i];
+		struct stream_row *row = rows->row[i];
 
 		if (row->used)
 			rows->row[kept++] = row;
@@ -340,7 +342,7 @@ static size_t fold_unused(struct nvs_rows *rows)
 static int print_streams(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, stream_columns, "calls");
-	struct nvs_rows *rows = &((struct all *)run->state)->rows;
+	struct nvs_rows *rows = &((struct stream_totals *)run->state)->rows;
 	size_t unused = run->options->print.format == NVS_FORMAT_TEXT ? fold_unused(rows) : 0;
 	int r;
 
@@ -353,7 +355,7 @@ static int print_streams(struct nvs_run *run)
 static int print_threads(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, thread_columns, "calls");
-	const struct all *all = run->state;
+	const struct stream_totals *all = run->state;
 
 	return nvs_table_print_rows(run->out, &table, &all->rows, &run->options->print);
 }
@@ -361,24 +363,25 @@ static int print_threads(struct nvs_run *run)
 static int print_contexts(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, context_columns, "calls");
-	const struct all *all = run->state;
+	const struct stream_totals *all = run->state;
 
 	return nvs_table_print_rows(run->out, &table, &all->rows, &run->options->print);
 }
 
 static void free_rows(struct nvs_run *run)
 {
-	struct state *st = run->each;
+	struct by_stream_state *st = run->each;
 
 	for (uint32_t i = 0; i < run->n; i++)
 		nvs_contexts_free(&st[i].contexts);
-	nvs_rows_free(&((struct all *)run->state)->rows, NULL);
-	nvs_distinct_free(&((struct all *)run->state)->threads);
+	nvs_rows_free(&((struct stream_totals *)run->state)->rows, NULL);
+	nvs_distinct_free(&((struct stream_totals *)run->state)->threads);
 }
 
 #define BY_HANDLE                                                                                \
 	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE, \
-	.state = sizeof(struct all), .each = sizeof(struct state), .free = free_rows
+	.state = sizeof(struct stream_totals), .each = sizeof(struct by_stream_state),           \
+	.free = free_rows
 
 NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
 	   .man = "Calls, launches, copies, host time and command bytes per stream. "

@@ -11,9 +11,9 @@
 #define MIN_PERCENT 0.5 /* percent; text only counts what has less, unless -n 0 */
 #define MAX_INDENT 32 /* characters */
 
-struct row {
+struct calltree_row {
 	const struct nvs_source *source;
-	const struct nvs_frame *frame; /* NULL: the rest that is cut */
+	const struct nvs_stack_frame *frame; /* NULL: the rest that is cut */
 	uint32_t depth, indent;
 	bool chained; /* the only child of the row above */
 	uint32_t again; /* number of equal frames nested below that are folded into this row */
@@ -29,22 +29,22 @@ struct tree {
 	uint64_t whole;
 	bool all; /* cut nothing */
 	bool text; /* else the process is in a row's columns and has no row */
-	struct row *rows;
+	struct calltree_row *rows;
 	size_t n, room;
 	int status;
 };
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_WEIGHT_GETTERS(struct row, *r->weight)
-NVS_GET_REAL(struct row, share, r->share >= 0, r->share)
-NVS_GET_COUNT(struct row, depth, r->depth + 1)
-NVS_GET_TEXT(struct row, frame, r->frame ? r->frame->name : "")
+NVS_SOURCE_GETTERS(struct calltree_row, r->source)
+NVS_WEIGHT_GETTERS(struct calltree_row, *r->weight)
+NVS_GET_REAL(struct calltree_row, share, r->share >= 0, r->share)
+NVS_GET_COUNT(struct calltree_row, depth, r->depth + 1)
+NVS_GET_TEXT(struct calltree_row, frame, r->frame ? r->frame->name : "")
 
 /* The text is valid until the next call. */
 static void get_line(const void *row, struct nvs_value *v)
 {
 	static char line[4096];
-	const struct row *r = row;
+	const struct calltree_row *r = row;
 
 	char again[32] = "";
 
@@ -52,7 +52,7 @@ static void get_line(const void *row, struct nvs_value *v)
 		snprintf(again, sizeof(again), " (%u times)", r->again + 1);
 	if (r->frame)
 		snprintf(line, sizeof(line), "%*s%s%s%s", (int)r->indent, "",
-			 r->chained ? nvs_sign("\u2514 ", "`-") : "", r->frame->name, again);
+			 r->chained ? nvs_locale_sign("\u2514 ", "`-") : "", r->frame->name, again);
 	else
 		snprintf(line, sizeof(line), "%*s[%u more below %.1f %%]", (int)r->indent, "",
 			 r->cut, MIN_PERCENT);
@@ -72,31 +72,31 @@ static double get_share_of(const struct tree *t, const struct nvs_weight *w)
 {
 	if (!t->whole || (w->uncounted && t->by < NVS_BY_CALLS))
 		return -1;
-	return 100.0 * (double)nvs_measure_of(w, t->by) / (double)t->whole;
+	return 100.0 * (double)nvs_weight_measure(w, t->by) / (double)t->whole;
 }
 
-static bool is_cut(const struct tree *t, const struct nvs_frame *f)
+static bool is_cut(const struct tree *t, const struct nvs_stack_frame *f)
 {
 	double share = get_share_of(t, &f->weight);
 
 	return !t->all && share >= 0 && share < MIN_PERCENT;
 }
 
-static uint64_t count_children(const struct tree *t, const struct nvs_frame *f, bool cut)
+static uint64_t count_children(const struct tree *t, const struct nvs_stack_frame *f, bool cut)
 {
 	uint64_t n = 0;
 
-	for (f = nvs_frame_at(t->stacks, f ? f->child : t->stacks->top); f;
-	     f = nvs_frame_at(t->stacks, f->next))
+	for (f = nvs_stack_frame_at(t->stacks, f ? f->child : t->stacks->top); f;
+	     f = nvs_stack_frame_at(t->stacks, f->next))
 		n += is_cut(t, f) == cut;
 	return n;
 }
 
-static void add_row(struct tree *t, const struct row *row)
+static void add_row(struct tree *t, const struct calltree_row *row)
 {
 	if (t->n == t->room) {
 		size_t room = t->room ? 2 * t->room : 64;
-		struct row *more = realloc(t->rows, room * sizeof(*more));
+		struct calltree_row *more = realloc(t->rows, room * sizeof(*more));
 
 		if (!more) {
 			t->status = -ENOMEM;
@@ -112,21 +112,22 @@ static void add_row(struct tree *t, const struct row *row)
 }
 
 /* Adds a row for the frames of PARENT that are cut. */
-static void add_rest(struct tree *t, const struct nvs_frame *parent, const struct row *like)
+static void add_rest(struct tree *t, const struct nvs_stack_frame *parent,
+		     const struct calltree_row *like)
 {
 	struct nvs_weight *sum = calloc(1, sizeof(*sum));
-	struct row rest = {.depth = like->depth,
-			   .indent = like->indent,
-			   .chained = like->chained,
-			   .weight = sum};
-	const struct nvs_frame *f;
+	struct calltree_row rest = {.depth = like->depth,
+				    .indent = like->indent,
+				    .chained = like->chained,
+				    .weight = sum};
+	const struct nvs_stack_frame *f;
 
 	if (!sum) {
 		t->status = -ENOMEM;
 		return;
 	}
-	for (f = nvs_frame_at(t->stacks, parent ? parent->child : t->stacks->top); f;
-	     f = nvs_frame_at(t->stacks, f->next))
+	for (f = nvs_stack_frame_at(t->stacks, parent ? parent->child : t->stacks->top); f;
+	     f = nvs_stack_frame_at(t->stacks, f->next))
 		if (is_cut(t, f)) {
 			nvs_weight_add(sum, &f->weight);
 			rest.cut++;
@@ -139,7 +140,8 @@ static void add_rest(struct tree *t, const struct nvs_frame *parent, const struc
 
 /* A single child is indented only once below the last branch: recursion and long chains of
  * frames would soon leave the page. */
-static void init_inner(const struct tree *t, const struct row *outer, struct row *inner)
+static void init_inner(const struct tree *t, const struct calltree_row *outer,
+		       struct calltree_row *inner)
 {
 	inner->depth = outer->depth + 1;
 	inner->chained =
@@ -150,18 +152,19 @@ static void init_inner(const struct tree *t, const struct row *outer, struct row
 }
 
 /* Returns true if ROW is recursion with no own weight on the way, which is folded into one line. */
-static bool is_folded(const struct tree *t, const struct row *row)
+static bool is_folded(const struct tree *t, const struct calltree_row *row)
 {
-	const struct nvs_frame *outer = row->chained && !t->all ? t->rows[t->n - 1].frame : NULL;
+	const struct nvs_stack_frame *outer = row->chained && !t->all ? t->rows[t->n - 1].frame
+								      : NULL;
 
 	return outer && !strcmp(outer->name, row->frame->name) &&
-	       nvs_measure_of(&outer->weight, t->by) == nvs_measure_of(row->weight, t->by);
+	       nvs_weight_measure(&outer->weight, t->by) == nvs_weight_measure(row->weight, t->by);
 }
 
 static void add_rows(struct tree *t)
 {
-	const struct nvs_frame *f = nvs_frame_at(t->stacks, t->stacks->top);
-	struct row level[NVS_STACKS_DEPTH + 1] = {{NULL}};
+	const struct nvs_stack_frame *f = nvs_stack_frame_at(t->stacks, t->stacks->top);
+	struct calltree_row level[NVS_STACKS_DEPTH + 1] = {{NULL}};
 	uint32_t depth = 0;
 
 	while (f && !t->status) {
@@ -176,17 +179,17 @@ static void add_rows(struct tree *t)
 				add_row(t, level + depth);
 			if (f->child && depth < NVS_STACKS_DEPTH) {
 				init_inner(t, level + depth, level + depth + 1);
-				f = nvs_frame_at(t->stacks, f->child);
+				f = nvs_stack_frame_at(t->stacks, f->child);
 				depth++;
 				continue;
 			}
 		}
 		for (; f && !f->next; depth--) {
-			f = nvs_frame_at(t->stacks, f->key.parent);
+			f = nvs_stack_frame_at(t->stacks, f->key.parent);
 			if (count_children(t, f, true))
 				add_rest(t, f, level + depth);
 		}
-		f = f ? nvs_frame_at(t->stacks, f->next) : NULL;
+		f = f ? nvs_stack_frame_at(t->stacks, f->next) : NULL;
 	}
 }
 
@@ -203,7 +206,7 @@ static int print_tree(struct nvs_run *run)
 	if (r)
 		return r;
 	whole = nvs_stacks_sum(run->state);
-	t.whole = nvs_measure_of(&whole, t.by);
+	t.whole = nvs_weight_measure(&whole, t.by);
 	t.text = o.format == NVS_FORMAT_TEXT;
 	t.all = !t.text || (o.has_rows && !o.rows);
 	table.several = false; /* the process is the outermost frame */

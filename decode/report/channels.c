@@ -11,7 +11,7 @@
 #include "decode/report/core/operation_columns.h"
 #include "decode/report/core/report.h"
 
-struct row {
+struct channel_row {
 	const struct nvs_source *source;
 	const struct nvs_trace_channel *channel;
 	uint64_t submissions, entries, bytes; /* those that pass the filters */
@@ -19,31 +19,31 @@ struct row {
 	bool filtered; /* a filter on submissions makes the totals unknown too */
 	char class[16], flags[64];
 	struct nvs_tally tally;
-	struct nvs_lies lies;
+	struct nvs_channel_memory lies;
 };
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_COUNT(struct row, channel, r->channel->channel)
-NVS_GET_KNOWN(struct row, gpu, r->channel->known && r->channel->rec.gpu != NVS_NONE,
+NVS_SOURCE_GETTERS(struct channel_row, r->source)
+NVS_GET_COUNT(struct channel_row, channel, r->channel->channel)
+NVS_GET_KNOWN(struct channel_row, gpu, r->channel->known && r->channel->rec.gpu != NVS_NONE,
 	      r->channel->rec.gpu)
-NVS_GET_TEXT(struct row, class, r->class)
-NVS_GET_KNOWN(struct row, engine, r->channel->known, r->channel->rec.engine)
-NVS_GET_HEX(struct row, token, r->channel->rec.token != NVS_NONE, r->channel->rec.token)
-NVS_GET_KNOWN(struct row, ring, r->channel->known, r->channel->rec.entries)
-NVS_GET_KNOWN(struct row, submissions, !r->filtered, r->submissions)
-NVS_GET_KNOWN(struct row, entries, !r->uncounted, r->entries)
-NVS_GET_KNOWN(struct row, bytes, !r->filtered, r->bytes)
-NVS_GET_COUNT(struct row, gaps, r->channel->counts.gaps)
-NVS_GET_TEXT(struct row, flags, r->flags)
-NVS_GET_HEX(struct row, gpfifo, r->channel->known, r->channel->rec.gpfifo)
-NVS_GET_TEXT(struct row, ring_in, nvs_where_name(r->lies.in[NVS_RING]))
-NVS_GET_TEXT(struct row, userd_in, nvs_where_name(r->lies.in[NVS_USERD]))
-NVS_GET_TEXT(struct row, pushbuffer_in, nvs_where_name(r->lies.in[NVS_PUSHBUFFER]))
-NVS_GET_TEXT(struct row, semaphores_in, nvs_where_name(r->lies.in[NVS_SEMAPHORES]))
-NVS_GET_KNOWN(struct row, addresses, !r->tally.unseen, r->lies.addresses)
-NVS_GET_KNOWN(struct row, same, !r->tally.unseen, r->lies.same)
+NVS_GET_TEXT(struct channel_row, class, r->class)
+NVS_GET_KNOWN(struct channel_row, engine, r->channel->known, r->channel->rec.engine)
+NVS_GET_HEX(struct channel_row, token, r->channel->rec.token != NVS_NONE, r->channel->rec.token)
+NVS_GET_KNOWN(struct channel_row, ring, r->channel->known, r->channel->rec.entries)
+NVS_GET_KNOWN(struct channel_row, submissions, !r->filtered, r->submissions)
+NVS_GET_KNOWN(struct channel_row, entries, !r->uncounted, r->entries)
+NVS_GET_KNOWN(struct channel_row, bytes, !r->filtered, r->bytes)
+NVS_GET_COUNT(struct channel_row, gaps, r->channel->counts.gaps)
+NVS_GET_TEXT(struct channel_row, flags, r->flags)
+NVS_GET_HEX(struct channel_row, gpfifo, r->channel->known, r->channel->rec.gpfifo)
+NVS_GET_TEXT(struct channel_row, ring_in, nvs_memory_bits_name(r->lies.in[NVS_RING]))
+NVS_GET_TEXT(struct channel_row, userd_in, nvs_memory_bits_name(r->lies.in[NVS_USERD]))
+NVS_GET_TEXT(struct channel_row, pushbuffer_in, nvs_memory_bits_name(r->lies.in[NVS_PUSHBUFFER]))
+NVS_GET_TEXT(struct channel_row, semaphores_in, nvs_memory_bits_name(r->lies.in[NVS_SEMAPHORES]))
+NVS_GET_KNOWN(struct channel_row, addresses, !r->tally.unseen, r->lies.addresses)
+NVS_GET_KNOWN(struct channel_row, same, !r->tally.unseen, r->lies.same)
 
-static void get_time(const struct row *r, uint64_t ticks, bool known, struct nvs_value *v)
+static void get_time(const struct channel_row *r, uint64_t ticks, bool known, struct nvs_value *v)
 {
 	if (known && nvs_clock_since_start(r->source->trace, ticks, &v->ns))
 		v->kind = NVS_VALUE_NS;
@@ -51,19 +51,19 @@ static void get_time(const struct row *r, uint64_t ticks, bool known, struct nvs
 
 static void get_alloc(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
+	const struct channel_row *r = row;
 
 	get_time(r, r->channel->alloc_time, r->channel->known, v);
 }
 
 static void get_free(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
+	const struct channel_row *r = row;
 
 	get_time(r, r->channel->free_time, r->channel->free_time != 0, v);
 }
 
-NVS_TALLY_GETTERS(struct row)
+NVS_TALLY_GETTERS(struct channel_row)
 
 static const struct nvs_column columns[] = {
 	{"channel", "chan", get_channel, 0},
@@ -92,7 +92,7 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-static void set_flags(struct row *r)
+static void set_flags(struct channel_row *r)
 {
 	const struct nvs_trace_channel *c = r->channel;
 	struct {
@@ -115,16 +115,17 @@ static void set_flags(struct row *r)
 
 /* Adds the rows of one trace. Channels without submissions are omitted if the filters select
  * submissions. */
-static size_t add_rows(const struct nvs_source *s, struct nvs_places *places, struct row *rows)
+static size_t add_rows(const struct nvs_source *s, struct nvs_channel_memory_tracker *places,
+		       struct channel_row *rows)
 {
 	const struct nvs_query *q = s->query;
 	uint32_t n = nvs_trace_channel_count(s->trace);
-	struct row **of = calloc((size_t)n + 1, sizeof(*of));
+	struct channel_row **of = calloc((size_t)n + 1, sizeof(*of));
 	bool uncounted = nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS;
 	bool strict = q->thread.n || q->api.n || q->nvtx.n || q->range.by;
 	size_t count = 0, kept = 0;
-	const struct nvs_lies *lies;
-	const struct nvs_cell *c;
+	const struct nvs_channel_memory *lies;
+	const struct nvs_submission_group *c;
 	uint32_t at = 0;
 
 	for (uint32_t i = 0; of && i < n; i++) {
@@ -140,7 +141,7 @@ static size_t add_rows(const struct nvs_source *s, struct nvs_places *places, st
 		of[i]->tally.unseen = uncounted;
 		of[i]->submissions = uncounted ? channel->counts.skipped_submissions : 0;
 		of[i]->bytes = uncounted ? channel->counts.skipped_bytes : 0;
-		lies = nvs_places_of(places, i);
+		lies = nvs_channel_memory_of(places, i);
 		if (lies)
 			of[i]->lies = *lies;
 		set_flags(of[i]);
@@ -148,7 +149,7 @@ static size_t add_rows(const struct nvs_source *s, struct nvs_places *places, st
 			snprintf(of[i]->class, sizeof(of[i]->class), "%04x",
 				 channel->rec.object_class);
 	}
-	while (of && (c = nvs_cells_next(s, &at))) {
+	while (of && (c = nvs_submission_groups_next(s, &at))) {
 		if (!of[c->channel])
 			continue;
 		of[c->channel]->submissions += c->submissions;
@@ -164,23 +165,23 @@ static size_t add_rows(const struct nvs_source *s, struct nvs_places *places, st
 }
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
-	nvs_places_begin(each, s, reader);
+	nvs_channel_memory_begin(each, s, reader);
 	return 0;
 }
 
 static void free_places(struct nvs_run *run)
 {
-	struct nvs_places *places = run->each;
+	struct nvs_channel_memory_tracker *places = run->each;
 
 	for (uint32_t k = 0; k < run->n; k++)
-		nvs_places_free(places + k);
+		nvs_channel_memory_free(places + k);
 }
 
 /* Prints a summary of the memory that the channels use, including rows that -n omits. The
  * columns do not fit on every terminal. */
-static void print_memory(struct nvs_out *out, const struct row *rows, size_t n)
+static void print_memory(struct nvs_out *out, const struct channel_row *rows, size_t n)
 {
 	static const char *const names[] = {"ring", "USERD", "pushbuffer", "semaphores"};
 	uint64_t all = 0, same = 0;
@@ -197,7 +198,7 @@ static void print_memory(struct nvs_out *out, const struct row *rows, size_t n)
 	fputs("memory:", out->file);
 	for (uint32_t k = 0; k < NVS_PLACES; k++)
 		fprintf(out->file, "%s %s %s", k ? "," : "", names[k],
-			in[k] ? nvs_where_name(in[k]) : "-");
+			in[k] ? nvs_memory_bits_name(in[k]) : "-");
 	fputc('\n', out->file);
 	if (all)
 		fprintf(out->file,
@@ -210,9 +211,9 @@ static void print_memory(struct nvs_out *out, const struct row *rows, size_t n)
 static int print_channels(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct nvs_places *places = run->each;
+	struct nvs_channel_memory_tracker *places = run->each;
 	size_t total = 1, n = 0;
-	struct row *rows;
+	struct channel_row *rows;
 	int r;
 
 	for (uint32_t k = 0; k < run->n; k++)
@@ -237,5 +238,5 @@ NVS_REPORT(channels, .name = "channels", .place = 100,
 		  "them are also the process's own addresses of the same memory.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_FILTERS,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
-	   .each = sizeof(struct nvs_places), .begin = begin_trace, .print = print_channels,
-	   .free = free_places);
+	   .each = sizeof(struct nvs_channel_memory_tracker), .begin = begin_trace,
+	   .print = print_channels, .free = free_places);

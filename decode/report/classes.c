@@ -9,17 +9,17 @@
 
 /* ---- --classes ---- */
 
-struct row {
+struct class_row {
 	const char *id, *name, *kind, *note;
 	uint64_t methods;
 	char text[16], remark[64];
 };
 
-NVS_GET_TEXT(struct row, id, r->text)
-NVS_GET_TEXT(struct row, name, r->name)
-NVS_GET_TEXT(struct row, kind, r->kind)
-NVS_GET_COUNT(struct row, methods, r->methods)
-NVS_GET_TEXT(struct row, note, r->remark)
+NVS_GET_TEXT(struct class_row, id, r->text)
+NVS_GET_TEXT(struct class_row, name, r->name)
+NVS_GET_TEXT(struct class_row, kind, r->kind)
+NVS_GET_COUNT(struct class_row, methods, r->methods)
+NVS_GET_TEXT(struct class_row, note, r->remark)
 
 static const struct nvs_column columns[] = {
 	{"methods", "methods", get_methods, 0},
@@ -29,10 +29,10 @@ static const struct nvs_column columns[] = {
 	{"note", "note", get_note, NVS_COLUMN_NAME},
 };
 
-static void make_row(struct row *r, const struct nvs_class *cls)
+static void make_row(struct class_row *r, const struct nvs_class *cls)
 {
 	snprintf(r->text, sizeof(r->text), "%04x", cls->id);
-	r->name = nvs_str(cls->name);
+	r->name = nvs_class_string(cls->name);
 	r->kind = nvs_class_kind_name(cls->kind);
 	r->methods = cls->nmethods;
 	if (cls->assume)
@@ -42,7 +42,7 @@ static void make_row(struct row *r, const struct nvs_class *cls)
 			 cls->fallback);
 }
 
-static void make_qmd_row(struct row *r, const struct nvs_qmd_version *q)
+static void make_qmd_row(struct class_row *r, const struct nvs_qmd_version *q)
 {
 	size_t at = 0;
 
@@ -59,7 +59,7 @@ static int print_classes(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	size_t n = nvs_nclasses + nvs_nqmd_versions;
-	struct row *rows = calloc(n, sizeof(*rows));
+	struct class_row *rows = calloc(n, sizeof(*rows));
 	int r;
 
 	if (!rows)
@@ -109,7 +109,7 @@ static void put_values(FILE *f, int column, uint32_t first, uint32_t n,
 						       at ? ',' : '@', q->classes[k]);
 		}
 		snprintf(word, sizeof(word), v->value < 10 ? "%s=%u%s" : "%s=0x%x%s",
-			 nvs_str(v->name), v->value, of);
+			 nvs_class_string(v->name), v->value, of);
 		put_word(f, &column, word);
 	}
 	fputc('\n', f);
@@ -117,14 +117,15 @@ static void put_values(FILE *f, int column, uint32_t first, uint32_t n,
 
 static void put_method(FILE *f, const struct nvs_method *m)
 {
-	fprintf(f, "%04x %s", m->offset, nvs_str(m->name));
+	fprintf(f, "%04x %s", m->offset, nvs_class_string(m->name));
 	if (m->stride || m->count != 1)
 		fprintf(f, " [%u*%u]%s", m->count, m->stride, m->bound ? "~" : "");
 	fputc('\n', f);
 	for (uint32_t i = 0; i < m->nfields; i++) {
 		const struct nvs_field *field = &nvs_fields[m->fields + i];
 		int column = 8 +
-			     fprintf(f, "\t%s %u:%u", nvs_str(field->name), field->hi, field->lo) -
+			     fprintf(f, "\t%s %u:%u", nvs_class_string(field->name), field->hi,
+				     field->lo) -
 			     1;
 
 		put_values(f, column, field->values, field->nvalues, NULL);
@@ -133,7 +134,7 @@ static void put_method(FILE *f, const struct nvs_method *m)
 
 static void put_class(FILE *f, const struct nvs_class *cls)
 {
-	fprintf(f, "class %04x %s\nkind %s\n", cls->id, nvs_str(cls->name),
+	fprintf(f, "class %04x %s\nkind %s\n", cls->id, nvs_class_string(cls->name),
 		nvs_class_kind_name(cls->kind));
 	if (cls->fallback)
 		fprintf(f, "fallback %04x\n", cls->fallback);
@@ -146,9 +147,11 @@ static void put_class(FILE *f, const struct nvs_class *cls)
 		const struct nvs_field *x = &nvs_formats[cls->formats + i];
 
 		if (x->hi == 255)
-			fprintf(f, "const %s 0x%x\n", nvs_str(x->name), x->values);
+			fprintf(f, "const %s 0x%x\n", nvs_class_string(x->name), x->values);
 		else
-			put_values(f, fprintf(f, "format %s %u:%u", nvs_str(x->name), x->hi, x->lo),
+			put_values(f,
+				   fprintf(f, "format %s %u:%u", nvs_class_string(x->name), x->hi,
+					   x->lo),
 				   x->values, x->nvalues, NULL);
 	}
 }
@@ -161,7 +164,7 @@ static void put_qmd(FILE *f, const struct nvs_qmd_version *q)
 	fputs("\n\n", f);
 	for (uint32_t i = 0; i < q->nfields; i++) {
 		const struct nvs_qmd_field *x = &nvs_qmd_fields[q->fields + i];
-		int column = fprintf(f, "%s %u:%u", nvs_str(x->name), x->hi, x->lo);
+		int column = fprintf(f, "%s %u:%u", nvs_class_string(x->name), x->hi, x->lo);
 
 		if (x->stride2)
 			column += fprintf(f, " [%u*%u*%u]", x->count, x->stride, x->stride2);

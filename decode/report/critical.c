@@ -13,10 +13,10 @@
 #include "decode/report/core/report.h"
 
 /* A state in the key of a row. */
-enum state { WAITED, ALREADY_DONE, NOT_KNOWN };
+enum critical_state { WAITED, ALREADY_DONE, NOT_KNOWN };
 
-struct row {
-	struct row_key {
+struct critical_row {
+	struct critical_row_key {
 		const struct nvs_source *source;
 		const char *api;
 		uint64_t site[2]; /* hashes of call site and module */
@@ -32,12 +32,12 @@ struct row {
 
 struct state_of_run {
 	struct nvs_rows rows;
-	uint64_t dropped, give, untimed; /* give: the largest clock error, ns */
+	uint64_t dropped, error_ns, untimed; /* give: the largest clock error, ns */
 	bool placed; /* GPU and host clocks are related */
 };
 
-struct each {
-	struct nvs_works *works; /* must be first: nvs_works_reader() */
+struct critical_trace {
+	struct nvs_work_list *works; /* must be first: nvs_work_list_reader() */
 	struct nvs_source *source;
 	struct nvs_waits *waits;
 };
@@ -46,31 +46,32 @@ struct each {
 
 static void get_waited_for(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
+	const struct critical_row *r = row;
 
 	nvs_value_text(v, r->waited_for);
 }
 
 static void get_done(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
+	const struct critical_row *r = row;
 
 	nvs_value_truth(v, r->key.state == ALREADY_DONE, "yes");
 	if (r->key.state == NOT_KNOWN)
 		v->kind = NVS_VALUE_NONE;
 }
 
-NVS_SOURCE_GETTERS(struct row, r->key.source)
-NVS_GET_COUNT(struct row, waits, r->waits)
-NVS_GET_REAL(struct row, total, true, (double)r->ns / 1000)
-NVS_GET_REAL(struct row, mean, true, (double)r->ns / 1000 / (double)r->waits)
-NVS_GET_REAL(struct row, most, true, (double)r->most / 1000)
-NVS_GET_REAL(struct row, busy, r->busy_of, (double)r->busy / 1000)
-NVS_GET_REAL(struct row, late, r->nlate, (double)r->late / 1000 / (double)(r->nlate + !r->nlate))
-NVS_GET_TEXT(struct row, api, r->key.api)
-NVS_GET_TEXT(struct row, site, r->site->site)
-NVS_GET_TEXT(struct row, module, r->site->site_module)
-NVS_GET_TEXT(struct row, line, nvs_trace_callsite_line(r->key.source->trace, r->stack))
+NVS_SOURCE_GETTERS(struct critical_row, r->key.source)
+NVS_GET_COUNT(struct critical_row, waits, r->waits)
+NVS_GET_REAL(struct critical_row, total, true, (double)r->ns / 1000)
+NVS_GET_REAL(struct critical_row, mean, true, (double)r->ns / 1000 / (double)r->waits)
+NVS_GET_REAL(struct critical_row, most, true, (double)r->most / 1000)
+NVS_GET_REAL(struct critical_row, busy, r->busy_of, (double)r->busy / 1000)
+NVS_GET_REAL(struct critical_row, late, r->nlate,
+	     (double)r->late / 1000 / (double)(r->nlate + !r->nlate))
+NVS_GET_TEXT(struct critical_row, api, r->key.api)
+NVS_GET_TEXT(struct critical_row, site, r->site->site)
+NVS_GET_TEXT(struct critical_row, module, r->site->site_module)
+NVS_GET_TEXT(struct critical_row, line, nvs_trace_callsite_line(r->key.source->trace, r->stack))
 
 static const struct nvs_column columns[] = {
 	{"waits", "waits", get_waits, 0},
@@ -90,14 +91,14 @@ static const struct nvs_column columns[] = {
 
 /* ---- waits to rows ---- */
 
-static int add_wait(struct state_of_run *st, const struct each *each, const struct nvs_wait *wait,
-		    const struct nvs_wait_end *end)
+static int add_wait(struct state_of_run *st, const struct critical_trace *each,
+		    const struct nvs_wait *wait, const struct nvs_wait_end *end)
 {
 	const struct nvs_callsite *site = nvs_trace_callsite(each->source->trace, wait->stack);
 	const struct nvs_work *work = end->work;
 	uint64_t ns = (uint64_t)(wait->end - wait->begin);
-	struct row_key key;
-	struct row *row;
+	struct critical_row_key key;
+	struct critical_row *row;
 
 	memset(&key, 0, sizeof(key));
 	key.source = each->source;
@@ -116,7 +117,7 @@ static int add_wait(struct state_of_run *st, const struct each *each, const stru
 		row->site = site;
 		row->stack = wait->stack;
 		if (key.state == WAITED) {
-			row->waited_for = strdup(nvs_works_name(each->works, work));
+			row->waited_for = strdup(nvs_work_list_name(each->works, work));
 			if (!row->waited_for)
 				return -ENOMEM;
 		}
@@ -134,7 +135,7 @@ static int add_wait(struct state_of_run *st, const struct each *each, const stru
 	return 0;
 }
 
-static int add_all(struct state_of_run *st, const struct each *each)
+static int add_all(struct state_of_run *st, const struct critical_trace *each)
 {
 	struct nvs_wait_end end;
 	size_t n;
@@ -142,7 +143,7 @@ static int add_all(struct state_of_run *st, const struct each *each)
 	int r = 0;
 
 	for (size_t i = 0; i < n && !r; i++)
-		if (nvs_wait_ended(each->waits, waits + i, &end))
+		if (nvs_wait_end_find(each->waits, waits + i, &end))
 			r = add_wait(st, each, waits + i, &end);
 	return r;
 }
@@ -151,34 +152,34 @@ static int add_all(struct state_of_run *st, const struct each *each)
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct each *each = arg;
+	struct critical_trace *each = arg;
 	uint64_t context;
 	uint32_t stream;
-	int r = nvs_works_call(each->works, call, &stream, &context);
+	int r = nvs_work_list_call(each->works, call, &stream, &context);
 
 	return r ? r : nvs_waits_call(each->waits, call, stream, context);
 }
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
 	struct state_of_run *st = run->state;
-	struct each *each = arg;
+	struct critical_trace *each = arg;
 
 	if (!st->rows.size)
-		st->rows = NVS_ROWS(struct row, key);
+		st->rows = NVS_ROWS(struct critical_row, key);
 	each->source = s;
-	each->works = nvs_works_new(s);
+	each->works = nvs_work_list_new(s);
 	each->waits = each->works ? nvs_waits_new(s, each->works) : NULL;
-	*reader = nvs_works_reader(&each->works);
+	*reader = nvs_work_list_reader(&each->works);
 	reader->call = on_call;
 	return each->waits ? 0 : -ENOMEM;
 }
 
-static void free_each(struct each *each)
+static void free_each(struct critical_trace *each)
 {
 	nvs_waits_free(each->waits);
-	nvs_works_free(each->works);
+	nvs_work_list_free(each->works);
 	each->waits = NULL;
 	each->works = NULL;
 }
@@ -186,21 +187,21 @@ static void free_each(struct each *each)
 static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 {
 	struct state_of_run *st = run->state;
-	struct each *each = arg;
+	struct critical_trace *each = arg;
 	uint64_t give;
-	int r = nvs_works_end(each->works);
+	int r = nvs_work_list_finish(each->works);
 
 	if (!r)
 		r = nvs_waits_end(each->waits);
 	if (!r)
 		r = add_all(st, each);
 	if (!r) {
-		nvs_works_explain(each->works, run, s);
-		st->dropped += nvs_works_dropped(each->works) + nvs_waits_dropped(each->waits);
+		nvs_work_list_explain(each->works, run, s);
+		st->dropped += nvs_work_list_dropped(each->works) + nvs_waits_dropped(each->waits);
 		st->untimed += nvs_waits_untimed(each->waits);
-		if (nvs_waits_give(each->waits, &give)) {
+		if (nvs_waits_clock_error(each->waits, &give)) {
 			st->placed = true;
-			st->give = give > st->give ? give : st->give;
+			st->error_ns = give > st->error_ns ? give : st->error_ns;
 		}
 	}
 	free_each(each);
@@ -214,7 +215,7 @@ static void print_totals(const struct nvs_run *run, const struct state_of_run *s
 	FILE *f = run->out->file;
 
 	for (size_t i = 0; i < st->rows.n; i++) {
-		const struct row *row = st->rows.row[i];
+		const struct critical_row *row = st->rows.row[i];
 
 		waits += row->waits;
 		ns += row->ns;
@@ -242,7 +243,7 @@ static void print_totals(const struct nvs_run *run, const struct state_of_run *s
 			(unsigned long long)st->untimed);
 	if (st->placed)
 		fprintf(f, "The GPU's clock is aligned with the host's to within %.2f us.\n",
-			(double)st->give / 1000);
+			(double)st->error_ns / 1000);
 	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), f);
 }
 
@@ -262,13 +263,13 @@ static int print_waits(struct nvs_run *run)
 
 static void free_row(void *row)
 {
-	free(((struct row *)row)->waited_for);
+	free(((struct critical_row *)row)->waited_for);
 }
 
 static void free_state(struct nvs_run *run)
 {
 	struct state_of_run *st = run->state;
-	struct each *each = run->each;
+	struct critical_trace *each = run->each;
 
 	for (uint32_t i = 0; i < run->n; i++)
 		free_each(each + i);
@@ -286,5 +287,5 @@ NVS_REPORT(critical, .name = "critical", .place = 97,
 		  "follows from the order of a stream.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state_of_run),
-	   .each = sizeof(struct each), .begin = begin_trace, .end = end_trace,
+	   .each = sizeof(struct critical_trace), .begin = begin_trace, .end = end_trace,
 	   .print = print_waits, .free = free_state);

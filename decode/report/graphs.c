@@ -18,7 +18,7 @@
 /* CUgraphNodeType */
 enum { KERNEL, COPY, MEMSET, HOST, CHILD, EMPTY, CONDITIONAL = 13 };
 
-struct row {
+struct graphs_row {
 	const struct nvs_exec *exec;
 	const struct nvs_source *source;
 	uint64_t number; /* index over all traces */
@@ -31,8 +31,8 @@ struct row {
 	bool uploaded; /* by any call or launch: the next launch need not upload */
 	uint64_t uploads, upload_submissions, upload_bytes;
 	uint64_t make_bytes; /* by instantiation and update */
-	struct nvs_times times;
-	struct nvs_total upload_times, make_times;
+	struct nvs_durations times;
+	struct nvs_duration_sum upload_times, make_times;
 	/* Instructions of its kernels, for the counters in count_flags (NVS_COUNT_*). */
 	uint32_t count_flags;
 	uint32_t wrapped; /* NVS_COUNT_* whose sum is too small */
@@ -41,15 +41,15 @@ struct row {
 };
 
 /* A stream, to distinguish launches on an idle stream from back-to-back ones. */
-struct stream {
+struct launch_stream {
 	uint64_t handle;
 	uint64_t work; /* number of its latest call; 0: none, or synchronised */
 };
 
-struct state {
+struct graphs_state {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
-	struct nvs_counted_kernels counts;
+	struct nvs_kernel_counts counts;
 	struct nvs_count_shares *shares;
 	struct nvs_rows streams;
 	uint64_t calls, synchronised; /* synchronised: last call before a context was */
@@ -58,9 +58,9 @@ struct state {
 	bool has_made_call;
 };
 
-static struct row *graph_row(struct nvs_exec *exec)
+static struct graphs_row *graph_row(struct nvs_exec *exec)
 {
-	struct row *row = exec ? exec->user : NULL;
+	struct graphs_row *row = exec ? exec->user : NULL;
 
 	if (row || !exec)
 		return row;
@@ -73,9 +73,9 @@ static struct row *graph_row(struct nvs_exec *exec)
 }
 
 /* Returns NULL if the call has no stream, or if out of memory, with *R = -ENOMEM. */
-static struct stream *stream_of(struct state *st, const struct nvs_call *call, int *r)
+static struct launch_stream *stream_of(struct graphs_state *st, const struct nvs_call *call, int *r)
 {
-	struct stream *stream;
+	struct launch_stream *stream;
 	uint64_t handle;
 
 	if (!nvs_call_kind(call, NVS_KIND_STREAM, &handle))
@@ -87,10 +87,10 @@ static struct stream *stream_of(struct state *st, const struct nvs_call *call, i
 	return stream;
 }
 
-static int follow_stream(struct state *st, const struct nvs_call *call)
+static int follow_stream(struct graphs_state *st, const struct nvs_call *call)
 {
 	bool synchronises = call->api->role == NVS_CALL_ROLE_SYNCHRONIZE;
-	struct stream *stream;
+	struct launch_stream *stream;
 	int r = 0;
 
 	if (!nvs_call_ran(call) || (!synchronises && !call->submissions))
@@ -104,10 +104,10 @@ static int follow_stream(struct state *st, const struct nvs_call *call)
 	return r;
 }
 
-static int count_bytes(struct state *st, struct row *row, const struct nvs_call *call)
+static int count_bytes(struct graphs_state *st, struct graphs_row *row, const struct nvs_call *call)
 {
 	int r = 0;
-	const struct stream *stream = stream_of(st, call, &r);
+	const struct launch_stream *stream = stream_of(st, call, &r);
 
 	if (row->launches == 1)
 		row->first = call->asked_bytes;
@@ -121,15 +121,15 @@ static int count_bytes(struct state *st, struct row *row, const struct nvs_call 
 			     call->asked_bytes);
 }
 
-static int count_launch(struct state *st, const struct nvs_call *call)
+static int count_launch(struct graphs_state *st, const struct nvs_call *call)
 {
 	uint64_t handle;
-	struct row *row;
+	struct graphs_row *row;
 	int r;
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = graph_row(nvs_handles_exec_of(st->handles, handle));
+	row = graph_row(nvs_handles_get_exec(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	if (call->result || !call->end) {
@@ -143,27 +143,27 @@ static int count_launch(struct state *st, const struct nvs_call *call)
 	row->submissions += call->asked_submissions;
 	row->entries += call->asked_entries;
 	r = count_bytes(st, row, call);
-	return r ? r : nvs_times_later(st->source->waiting, &row->times, call);
+	return r ? r : nvs_durations_add_later(st->source->waiting, &row->times, call);
 }
 
-static int count_upload(struct state *st, const struct nvs_call *call)
+static int count_upload(struct graphs_state *st, const struct nvs_call *call)
 {
 	uint64_t handle;
-	struct row *row;
+	struct graphs_row *row;
 
 	if (call->result || !call->end || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = graph_row(nvs_handles_exec_of(st->handles, handle));
+	row = graph_row(nvs_handles_get_exec(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	row->uploads++;
 	row->uncounted |= call->uncounted;
 	row->upload_submissions += call->asked_submissions;
 	row->upload_bytes += call->asked_bytes;
-	return nvs_total_later(st->source->waiting, &row->upload_times, call);
+	return nvs_duration_sum_add_later(st->source->waiting, &row->upload_times, call);
 }
 
-static int follow_call(struct state *st, const struct nvs_call *call)
+static int follow_call(struct graphs_state *st, const struct nvs_call *call)
 {
 	if (!nvs_filter_call(st->source, call))
 		return 0;
@@ -179,16 +179,16 @@ static int follow_call(struct state *st, const struct nvs_call *call)
 	return 0;
 }
 
-static int note_upload(struct state *st, const struct nvs_call *call)
+static int note_upload(struct graphs_state *st, const struct nvs_call *call)
 {
-	struct row *row;
+	struct graphs_row *row;
 	uint64_t handle;
 
 	if ((call->api->group != NVS_CALL_GROUP_GRAPH_LAUNCH &&
 	     call->api->role != NVS_CALL_ROLE_GRAPH_UPLOAD) ||
 	    !nvs_call_ran(call) || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = graph_row(nvs_handles_exec_of(st->handles, handle));
+	row = graph_row(nvs_handles_get_exec(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	row->uploaded = true;
@@ -198,7 +198,7 @@ static int note_upload(struct state *st, const struct nvs_call *call)
 /* Tags of calls in counts: not a launch of these graphs, or not selected. */
 enum { ANOTHER, UNSELECTED, GRAPHS };
 
-static uint64_t tag_of(struct state *st, const struct nvs_call *call)
+static uint64_t tag_of(struct graphs_state *st, const struct nvs_call *call)
 {
 	const struct nvs_exec *exec;
 	uint64_t handle;
@@ -208,13 +208,13 @@ static uint64_t tag_of(struct state *st, const struct nvs_call *call)
 		return ANOTHER;
 	if (!nvs_filter_call(st->source, call))
 		return UNSELECTED;
-	exec = nvs_handles_exec_of(st->handles, handle);
+	exec = nvs_handles_get_exec(st->handles, handle);
 	return exec ? GRAPHS + exec->index : ANOTHER;
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct state *st = arg;
+	struct graphs_state *st = arg;
 	int r = nvs_handles_call(st->handles, call);
 
 	if (!r)
@@ -228,9 +228,9 @@ static int on_call(void *arg, const struct nvs_call *call)
 }
 
 /* Handles an instantiation or update, with the call that preceded its record. */
-static int follow_record(struct state *st, const struct nvs_rec_graph *rec)
+static int follow_record(struct graphs_state *st, const struct nvs_rec_graph *rec)
 {
-	struct row *row = graph_row(nvs_handles_exec_of(st->handles, rec->exec));
+	struct graphs_row *row = graph_row(nvs_handles_get_exec(st->handles, rec->exec));
 
 	if (!row)
 		return -ENOMEM;
@@ -239,16 +239,16 @@ static int follow_record(struct state *st, const struct nvs_rec_graph *rec)
 	row->make_bytes += st->made_call.asked_bytes;
 	row->uncounted |= st->made_call.uncounted;
 	st->has_made_call = false;
-	return nvs_total_later(st->source->waiting, &row->make_times, &st->made_call);
+	return nvs_duration_sum_add_later(st->source->waiting, &row->make_times, &st->made_call);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct state *st = arg;
+	struct graphs_state *st = arg;
 	int r = nvs_handles_record(st->handles, rec);
 
 	if (!r)
-		r = nvs_counted_record(&st->counts, rec);
+		r = nvs_kernel_counts_record(&st->counts, rec);
 	if (!r)
 		r = nvs_count_shares_record(st->shares, rec);
 	return r || rec->type != NVS_REC_GRAPH ? r : follow_record(st, (const void *)rec);
@@ -258,9 +258,9 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 static int add_share(void *arg, const struct nvs_count_share *share)
 {
-	struct state *st = arg;
+	struct graphs_state *st = arg;
 	uint64_t tag = share->ncalls ? share->calls[0] : (uint64_t)ANOTHER;
-	struct row *row;
+	struct graphs_row *row;
 	bool one = share->whole;
 
 	for (uint32_t i = 0; i < share->ncalls; i++)
@@ -283,28 +283,28 @@ static int add_share(void *arg, const struct nvs_count_share *share)
 	return 0;
 }
 
-struct seen {
-	const struct nvs_counted *counted;
+struct seen_kernel {
+	const struct nvs_kernel_count *counted;
 	bool added;
 };
 
 /* Counts cannot be assigned to the launches: use all that the kernels executed in the run. */
-static int count_run(const struct state *st, struct row *row)
+static int count_run(const struct graphs_state *st, struct graphs_row *row)
 {
 	const struct nvs_exec *e = row->exec;
-	struct nvs_rows all = NVS_ROWS(struct seen, counted);
+	struct nvs_rows all = NVS_ROWS(struct seen_kernel, counted);
 	int r = 0;
 
 	row->warp = row->thread = 0;
 	for (uint32_t i = 0; !r && i < e->nnodes; i++) {
 		const struct nvs_kernel *kernel;
-		const struct nvs_counted *counted;
-		struct seen *seen;
+		const struct nvs_kernel_count *counted;
+		struct seen_kernel *seen;
 
 		if (e->nodes[i].type != KERNEL)
 			continue;
-		kernel = nvs_handles_kernel_of(st->handles, e->nodes[i].function);
-		counted = kernel ? nvs_counted_of(&st->counts, kernel->name) : NULL;
+		kernel = nvs_handles_get_kernel(st->handles, e->nodes[i].function);
+		counted = kernel ? nvs_kernel_counts_find(&st->counts, kernel->name) : NULL;
 		seen = counted ? nvs_rows_at(&all, &counted) : NULL;
 		r = kernel && (seen || !counted) ? 0 : -ENOMEM;
 		if (!seen || seen->added)
@@ -321,11 +321,11 @@ static int count_run(const struct state *st, struct row *row)
 
 static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	struct state *st = each;
+	struct graphs_state *st = each;
 	int r = nvs_count_shares_end(st->shares, add_share, st);
 
 	for (uint32_t i = 0; !r && i < nvs_handles_exec_count(st->handles); i++) {
-		struct row *row = nvs_handles_exec_at(st->handles, i)->user;
+		struct graphs_row *row = nvs_handles_exec_at(st->handles, i)->user;
 
 		if (row && row->shared)
 			r = count_run(st, row);
@@ -333,7 +333,7 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 	return r;
 }
 
-static int count_nodes(struct row *row)
+static int count_nodes(struct graphs_row *row)
 {
 	const struct nvs_exec *e = row->exec;
 
@@ -349,69 +349,76 @@ static int count_nodes(struct row *row)
 		else
 			row->other++;
 	}
-	return nvs_edges_longest(&e->edges, e->nodes, e->nnodes, &row->longest);
+	return nvs_edges_longest_path(&e->edges, e->nodes, e->nnodes, &row->longest);
 }
 
 /* ---- columns ---- */
 
-static double divide(uint64_t n, uint64_t of)
+static double divide_or_zero(uint64_t n, uint64_t of)
 {
 	return of ? (double)n / (double)of : 0;
 }
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_COUNT(struct row, number, r->number)
-NVS_GET_TEXT(struct row, origin,
+NVS_SOURCE_GETTERS(struct graphs_row, r->source)
+NVS_GET_COUNT(struct graphs_row, number, r->number)
+NVS_GET_TEXT(struct graphs_row, origin,
 	     r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture"
 	     : r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes"
 						       : "")
-NVS_GET_COUNT(struct row, nodes, r->nodes)
-NVS_GET_KNOWN(struct row, edges, r->exec->edges.known, r->exec->edges.n)
-NVS_GET_KNOWN(struct row, longest, r->longest, r->longest)
-NVS_GET_COUNT(struct row, kernels, r->kind[KERNEL])
-NVS_GET_COUNT(struct row, copies, r->kind[COPY])
-NVS_GET_COUNT(struct row, memsets, r->kind[MEMSET])
-NVS_GET_COUNT(struct row, hosts, r->kind[HOST])
-NVS_GET_COUNT(struct row, children, r->children)
-NVS_GET_COUNT(struct row, other, r->other)
-NVS_GET_COUNT(struct row, conditional, r->conditional_nodes)
-NVS_GET_COUNT(struct row, updates, r->exec->updates)
-NVS_GET_COUNT(struct row, changes, r->exec->changes)
-NVS_GET_COUNT(struct row, launches, r->launches)
-NVS_GET_COUNT(struct row, failed, r->failed)
-NVS_GET_REAL(struct row, doorbells, r->launches && !r->uncounted,
-	     divide(r->submissions, r->launches))
-NVS_GET_REAL(struct row, entries, r->launches && !r->uncounted, divide(r->entries, r->launches))
-NVS_GET_REAL(struct row, bytes, r->launches && !r->uncounted, nvs_sizes_mean(&r->bytes))
-#define GET_BYTES(name, of, expr) NVS_GET_KNOWN(struct row, name, (of).count && !r->uncounted, expr)
+NVS_GET_COUNT(struct graphs_row, nodes, r->nodes)
+NVS_GET_KNOWN(struct graphs_row, edges, r->exec->edges.known, r->exec->edges.n)
+NVS_GET_KNOWN(struct graphs_row, longest, r->longest, r->longest)
+NVS_GET_COUNT(struct graphs_row, kernels, r->kind[KERNEL])
+NVS_GET_COUNT(struct graphs_row, copies, r->kind[COPY])
+NVS_GET_COUNT(struct graphs_row, memsets, r->kind[MEMSET])
+NVS_GET_COUNT(struct graphs_row, hosts, r->kind[HOST])
+NVS_GET_COUNT(struct graphs_row, children, r->children)
+NVS_GET_COUNT(struct graphs_row, other, r->other)
+NVS_GET_COUNT(struct graphs_row, conditional, r->conditional_nodes)
+NVS_GET_COUNT(struct graphs_row, updates, r->exec->updates)
+NVS_GET_COUNT(struct graphs_row, changes, r->exec->changes)
+NVS_GET_COUNT(struct graphs_row, launches, r->launches)
+NVS_GET_COUNT(struct graphs_row, failed, r->failed)
+NVS_GET_REAL(struct graphs_row, doorbells, r->launches && !r->uncounted,
+	     divide_or_zero(r->submissions, r->launches))
+NVS_GET_REAL(struct graphs_row, entries, r->launches && !r->uncounted,
+	     divide_or_zero(r->entries, r->launches))
+NVS_GET_REAL(struct graphs_row, bytes, r->launches && !r->uncounted, nvs_sizes_mean(&r->bytes))
+#define GET_BYTES(name, of, expr) \
+	NVS_GET_KNOWN(struct graphs_row, name, (of).count && !r->uncounted, expr)
 GET_BYTES(first, r->bytes, r->first)
 GET_BYTES(least, r->bytes, r->bytes.min)
 GET_BYTES(median, r->bytes, nvs_sizes_median(&r->bytes))
 GET_BYTES(most, r->bytes, r->bytes.max)
 GET_BYTES(after_sync, r->after_sync, nvs_sizes_median(&r->after_sync))
 GET_BYTES(back_to_back, r->back_to_back, nvs_sizes_median(&r->back_to_back))
-NVS_GET_REAL(struct row, p50, r->launches, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct row, mean, r->launches, nvs_total_mean(&r->times.total) / 1000)
-NVS_GET_COUNT(struct row, uploads, r->uploads)
-NVS_GET_KNOWN(struct row, upload_bytes, !r->uncounted, r->upload_bytes)
-NVS_GET_KNOWN(struct row, upload_doorbells, !r->uncounted, r->upload_submissions)
-NVS_GET_REAL(struct row, upload_us, r->uploads, nvs_total_mean(&r->upload_times) / 1000)
-NVS_GET_REAL(struct row, make_us, r->make_times.count, nvs_total_mean(&r->make_times) / 1000)
-NVS_GET_KNOWN(struct row, make_bytes, !r->uncounted, r->make_bytes)
+NVS_GET_REAL(struct graphs_row, p50, r->launches,
+	     (double)nvs_durations_quantile(&r->times, 0.5) / 1000)
+NVS_GET_REAL(struct graphs_row, mean, r->launches, nvs_duration_mean(&r->times.total) / 1000)
+NVS_GET_COUNT(struct graphs_row, uploads, r->uploads)
+NVS_GET_KNOWN(struct graphs_row, upload_bytes, !r->uncounted, r->upload_bytes)
+NVS_GET_KNOWN(struct graphs_row, upload_doorbells, !r->uncounted, r->upload_submissions)
+NVS_GET_REAL(struct graphs_row, upload_us, r->uploads, nvs_duration_mean(&r->upload_times) / 1000)
+NVS_GET_REAL(struct graphs_row, make_us, r->make_times.count,
+	     nvs_duration_mean(&r->make_times) / 1000)
+NVS_GET_KNOWN(struct graphs_row, make_bytes, !r->uncounted, r->make_bytes)
 static void get_partial(const void *row, struct nvs_value *v)
 {
-	nvs_value_truth(v, ((const struct row *)row)->exec->partial, "partial");
+	nvs_value_truth(v, ((const struct graphs_row *)row)->exec->partial, "partial");
 }
 
 #define WARPS (r->count_flags & ~r->wrapped & NVS_COUNT_WARP)
 #define THREADS (r->count_flags & ~r->wrapped & NVS_COUNT_THREAD)
 #define EACH (!r->shared && r->launches)
-NVS_GET_KNOWN(struct row, warp, WARPS, r->warp)
-NVS_GET_KNOWN(struct row, thread, THREADS, r->thread)
-NVS_GET_REAL(struct row, warp_each, WARPS &&EACH, divide(r->warp, r->launches))
-NVS_GET_REAL(struct row, thread_each, THREADS &&EACH, divide(r->thread, r->launches))
-NVS_GET_TEXT(struct row, counts_of, !r->count_flags ? "" : r->shared ? "kernels" : "launches")
-NVS_GET_HEX(struct row, exec, true, r->exec->handle)
+NVS_GET_KNOWN(struct graphs_row, warp, WARPS, r->warp)
+NVS_GET_KNOWN(struct graphs_row, thread, THREADS, r->thread)
+NVS_GET_REAL(struct graphs_row, warp_each, WARPS &&EACH, divide_or_zero(r->warp, r->launches))
+NVS_GET_REAL(struct graphs_row, thread_each, THREADS &&EACH, divide_or_zero(r->thread, r->launches))
+NVS_GET_TEXT(struct graphs_row, counts_of,
+	     !r->count_flags ? ""
+	     : r->shared     ? "kernels"
+			     : "launches")
+NVS_GET_HEX(struct graphs_row, exec, true, r->exec->handle)
 
 static const struct nvs_column columns[] = {
 	{"graph", "graph", get_number, 0},
@@ -462,29 +469,29 @@ static const struct nvs_column columns[] = {
 /* ---- from the traces to the table ---- */
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
-	struct state *st = each;
+	struct graphs_state *st = each;
 
 	st->source = s;
 	st->handles = nvs_handles_new();
 	st->shares = nvs_count_shares_new(st->handles, &st->counts);
-	st->streams = NVS_ROWS(struct stream, handle);
+	st->streams = NVS_ROWS(struct launch_stream, handle);
 	reader->call = on_call;
 	reader->record = on_record;
 	return st->handles && st->shares ? 0 : -ENOMEM;
 }
 
 /* Returns true if the graph has selected calls, or if there is no selection. */
-static bool is_selected(const struct row *row, const struct nvs_options_report *o)
+static bool is_selected(const struct graphs_row *row, const struct nvs_options_report *o)
 {
-	return !nvs_filter_asked(&o->query) || row->launches || row->failed || row->uploads ||
+	return !nvs_filter_is_set(&o->query) || row->launches || row->failed || row->uploads ||
 	       row->make_times.count;
 }
 
 static size_t count_graphs(const struct nvs_run *run)
 {
-	const struct state *states = run->each;
+	const struct graphs_state *states = run->each;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < run->n; i++)
@@ -495,7 +502,7 @@ static size_t count_graphs(const struct nvs_run *run)
 static int print_graphs(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct state *states = run->each;
+	struct graphs_state *states = run->each;
 	int r = 0;
 
 	table.rows = calloc(count_graphs(run) + 1, sizeof(*table.rows));
@@ -503,7 +510,7 @@ static int print_graphs(struct nvs_run *run)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < run->n; k++)
 		for (uint32_t i = 0; i < nvs_handles_exec_count(states[k].handles) && !r; i++) {
-			struct row *row = nvs_handles_exec_at(states[k].handles, i)->user;
+			struct graphs_row *row = nvs_handles_exec_at(states[k].handles, i)->user;
 
 			if (!row || !is_selected(row, run->options))
 				continue;
@@ -520,16 +527,16 @@ static int print_graphs(struct nvs_run *run)
 
 static void free_graphs(struct nvs_run *run)
 {
-	struct state *states = run->each;
+	struct graphs_state *states = run->each;
 
 	for (uint32_t k = 0; k < run->n; k++) {
 		struct nvs_handles *l = states[k].handles;
 
 		for (uint32_t i = 0; l && i < nvs_handles_exec_count(l); i++) {
-			struct row *row = nvs_handles_exec_at(l, i)->user;
+			struct graphs_row *row = nvs_handles_exec_at(l, i)->user;
 
 			if (row) {
-				nvs_times_free(&row->times);
+				nvs_durations_free(&row->times);
 				nvs_sizes_free(&row->bytes);
 				nvs_sizes_free(&row->after_sync);
 				nvs_sizes_free(&row->back_to_back);
@@ -537,7 +544,7 @@ static void free_graphs(struct nvs_run *run)
 			free(row);
 		}
 		nvs_count_shares_free(states[k].shares);
-		nvs_counted_forget(&states[k].counts);
+		nvs_kernel_counts_free(&states[k].counts);
 		nvs_handles_free(l);
 		nvs_rows_free(&states[k].streams, NULL);
 	}
@@ -555,5 +562,5 @@ NVS_REPORT(graphs, .name = "graphs", .place = 40,
 		  "launches, if the counters were read so that these can be separated from "
 		  "others, else of everything that its kernels executed in the run.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin_trace,
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct graphs_state), .begin = begin_trace,
 	   .end = end_trace, .print = print_graphs, .free = free_graphs);

@@ -12,7 +12,7 @@
 #include "decode/query/durations.h"
 #include "decode/report/core/report.h"
 
-enum direction { HTOD, DTOH, DTOD, PTOP, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
+enum copy_direction { HTOD, DTOH, DTOD, PTOP, HTOH, ARRAY, BATCH, UNKNOWN, DIRECTIONS };
 enum mode { NOTHING, ENGINE, INLINE, MACRO, KERNEL, MIXED, RECORDED, UNSEEN, MODES };
 
 static const char *const directions[] = {"HtoD", "DtoH",  "DtoD",  "PtoP",
@@ -22,10 +22,10 @@ static const char *const modes[] = {"none",   "engine", "inline",   "macro",
 
 #define NO_CLASS 64u /* sizes are unknown */
 
-struct row {
-	struct key {
-		enum direction direction;
-		enum nvs_memory memory;
+struct memcpy_row {
+	struct memcpy_row_key {
+		enum copy_direction direction;
+		enum nvs_memory_kind memory;
 		uint32_t class; /* sizes up to 2^class */
 		enum mode mode;
 		uint32_t from_gpu,
@@ -37,7 +37,7 @@ struct row {
 	uint64_t calls, failed, bytes, least, most, batched;
 	uint64_t submissions, entries, command_bytes;
 	bool uncounted; /* these three are unknown */
-	struct nvs_times times;
+	struct nvs_durations times;
 	struct {
 		uint64_t bytes, ns;
 	} done; /* of calls that returned after the copy was done */
@@ -47,10 +47,10 @@ struct row {
 	} work; /* submissions with one copy each, timed by timing=work */
 };
 
-struct state {
+struct memcpy_state {
 	struct nvs_source *source;
 	struct nvs_copy_memory memory;
-	struct nvs_works *works; /* NULL: the trace has no GPU times */
+	struct nvs_work_list *works; /* NULL: the trace has no GPU times */
 	struct nvs_rows *rows; /* shared by all traces */
 };
 
@@ -79,14 +79,14 @@ static uint32_t class_of(uint64_t bytes)
 }
 
 /* The GPU whose memory is mapped at ADDRESS. */
-static uint32_t gpu_of(const struct state *st, uint64_t address)
+static uint32_t gpu_of(const struct memcpy_state *st, uint64_t address)
 {
 	const struct nvs_mapping *m = nvs_trace_gpu_map(st->source->trace, 0, address);
 
 	return m ? m->gpu : NVS_NONE;
 }
 
-static enum direction direction_of(const struct nvs_copy_ends *e)
+static enum copy_direction direction_of(const struct nvs_copy_endpoints *e)
 {
 	if (e->batch)
 		return BATCH;
@@ -97,7 +97,8 @@ static enum direction direction_of(const struct nvs_copy_ends *e)
 	return e->to_host ? DTOH : DTOD;
 }
 
-static void note_sizes(struct row *row, const struct nvs_call *call, const struct nvs_copy_ends *e)
+static void note_sizes(struct memcpy_row *row, const struct nvs_call *call,
+		       const struct nvs_copy_endpoints *e)
 {
 	uint64_t least = e->bytes, most = e->bytes;
 
@@ -111,21 +112,22 @@ static void note_sizes(struct row *row, const struct nvs_call *call, const struc
 }
 
 /* Inline bytes are only in the channel when the call returns; the GPU moves them later. */
-static bool returns_done(const struct nvs_call *call, const struct nvs_copy_ends *e, enum mode mode)
+static bool returns_done(const struct nvs_call *call, const struct nvs_copy_endpoints *e,
+			 enum mode mode)
 {
-	return e->directed && e->known && nvs_copy_blocks(call, e) &&
+	return e->directed && e->known && nvs_copy_is_blocking(call, e) &&
 	       (e->to_host || (mode != INLINE && mode != MACRO));
 }
 
-static int count_copy(struct state *st, const struct nvs_call *call)
+static int count_copy(struct memcpy_state *st, const struct nvs_call *call)
 {
 	uint64_t ns;
 	size_t known = st->rows->n;
-	struct nvs_copy_ends e;
-	struct key key;
-	struct row *row;
+	struct nvs_copy_endpoints e;
+	struct memcpy_row_key key;
+	struct memcpy_row *row;
 
-	nvs_copy_ends(&st->memory, call, &e);
+	nvs_copy_endpoints_read(&st->memory, call, &e);
 	key.direction = direction_of(&e);
 	key.memory = e.memory;
 	key.from_gpu = e.directed && !e.from_host ? gpu_of(st, e.from) : NVS_NONE;
@@ -152,7 +154,7 @@ static int count_copy(struct state *st, const struct nvs_call *call)
 		return 0;
 	}
 	if (st->works)
-		nvs_works_tag(st->works, row->number);
+		nvs_work_list_tag_call(st->works, row->number);
 	row->calls++;
 	row->batched += e.batch ? e.copies : 0;
 	row->bytes += e.bytes;
@@ -166,18 +168,18 @@ static int count_copy(struct state *st, const struct nvs_call *call)
 		row->done.bytes += e.bytes;
 		row->done.ns += ns;
 	}
-	return nvs_times_add(&row->times, ns);
+	return nvs_durations_add(&row->times, ns);
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct state *st = arg;
+	struct memcpy_state *st = arg;
 	int r = nvs_hostmem_call(st->memory.kinds, call);
 	uint64_t context;
 	uint32_t stream;
 
 	if (!r && st->works)
-		r = nvs_works_call(st->works, call, &stream, &context);
+		r = nvs_work_list_call(st->works, call, &stream, &context);
 	if (r || call->api->group != NVS_CALL_GROUP_COPY || !nvs_filter_call(st->source, call))
 		return r;
 	return count_copy(st, call);
@@ -187,29 +189,29 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	return nvs_works_op(((struct state *)arg)->works, s, op);
+	return nvs_work_list_op(((struct memcpy_state *)arg)->works, s, op);
 }
 
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	return nvs_works_submitted(((struct state *)arg)->works, s, call);
+	return nvs_work_list_submitted(((struct memcpy_state *)arg)->works, s, call);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	return nvs_works_record(((struct state *)arg)->works, rec);
+	return nvs_work_list_record(((struct memcpy_state *)arg)->works, rec);
 }
 
 /* Only copies that were alone in their bracket, and took longer than an empty bracket. */
-static void count_times(struct state *st)
+static void count_times(struct memcpy_state *st)
 {
-	const uint8_t need = NVS_WORK_TIMED | NVS_WORK_ALONE;
-	const uint8_t not = NVS_WORK_WAITED | NVS_WORK_SHARED | NVS_WORK_BRIEF;
+	const uint8_t need = NVS_WORK_TIMED | NVS_WORK_SINGLE_COPY;
+	const uint8_t not = NVS_WORK_WAITED | NVS_WORK_SHARED | NVS_WORK_TOO_SHORT;
 	size_t n;
-	const struct nvs_work *list = nvs_works_list(st->works, &n);
+	const struct nvs_work *list = nvs_work_list_items(st->works, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		struct row *row;
+		struct memcpy_row *row;
 
 		if (!list[i].tag || (list[i].flags & need) != need || list[i].flags & not )
 			continue;
@@ -228,34 +230,37 @@ static double mean_per(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0;
 }
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_TEXT(struct row, direction, directions[r->key.direction])
-NVS_GET_TEXT(struct row, memory,
+NVS_SOURCE_GETTERS(struct memcpy_row, r->source)
+NVS_GET_TEXT(struct memcpy_row, direction, directions[r->key.direction])
+NVS_GET_TEXT(struct memcpy_row, memory,
 	     r->key.direction == DTOD || r->key.direction == PTOP || r->key.direction >= BATCH
 		     ? ""
 		     : nvs_memory_name(r->key.memory))
-NVS_GET_KNOWN(struct row, from, r->key.from_gpu != NVS_NONE, r->key.from_gpu)
-NVS_GET_KNOWN(struct row, to, r->key.to_gpu != NVS_NONE, r->key.to_gpu)
-NVS_GET_TEXT(struct row, mode, modes[r->key.mode])
-NVS_GET_COUNT(struct row, calls, r->calls)
-NVS_GET_COUNT(struct row, failed, r->failed)
-NVS_GET_COUNT(struct row, batched, r->batched)
-NVS_GET_KNOWN(struct row, bytes, r->key.class != NO_CLASS || !r->calls, r->bytes)
-NVS_GET_REAL(struct row, doorbells, r->calls && !r->uncounted, mean_per(r->submissions, r->calls))
-NVS_GET_REAL(struct row, entries, r->calls && !r->uncounted, mean_per(r->entries, r->calls))
-NVS_GET_REAL(struct row, commands, r->calls && !r->uncounted, mean_per(r->command_bytes, r->calls))
-NVS_GET_REAL(struct row, mean, r->calls, nvs_total_mean(&r->times.total) / 1000)
-NVS_GET_REAL(struct row, p50, r->calls, (double)nvs_times_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct row, rate, r->done.ns, mean_per(r->done.bytes, r->done.ns))
+NVS_GET_KNOWN(struct memcpy_row, from, r->key.from_gpu != NVS_NONE, r->key.from_gpu)
+NVS_GET_KNOWN(struct memcpy_row, to, r->key.to_gpu != NVS_NONE, r->key.to_gpu)
+NVS_GET_TEXT(struct memcpy_row, mode, modes[r->key.mode])
+NVS_GET_COUNT(struct memcpy_row, calls, r->calls)
+NVS_GET_COUNT(struct memcpy_row, failed, r->failed)
+NVS_GET_COUNT(struct memcpy_row, batched, r->batched)
+NVS_GET_KNOWN(struct memcpy_row, bytes, r->key.class != NO_CLASS || !r->calls, r->bytes)
+NVS_GET_REAL(struct memcpy_row, doorbells, r->calls && !r->uncounted,
+	     mean_per(r->submissions, r->calls))
+NVS_GET_REAL(struct memcpy_row, entries, r->calls && !r->uncounted, mean_per(r->entries, r->calls))
+NVS_GET_REAL(struct memcpy_row, commands, r->calls && !r->uncounted,
+	     mean_per(r->command_bytes, r->calls))
+NVS_GET_REAL(struct memcpy_row, mean, r->calls, nvs_duration_mean(&r->times.total) / 1000)
+NVS_GET_REAL(struct memcpy_row, p50, r->calls,
+	     (double)nvs_durations_quantile(&r->times, 0.5) / 1000)
+NVS_GET_REAL(struct memcpy_row, rate, r->done.ns, mean_per(r->done.bytes, r->done.ns))
 
-NVS_GET_COUNT(struct row, gpu_timed, r->work.n)
-NVS_GET_COUNT(struct row, gpu_bytes, r->work.bytes)
-NVS_GET_REAL(struct row, gpu_us, r->work.n, (double)r->work.ns / 1000)
-NVS_GET_REAL(struct row, gpu_rate, r->work.n, mean_per(r->work.bytes, r->work.ns))
-NVS_GET_TEXT(struct row, gpu_by, r->work.whole ? "brackets" : r->work.n ? "timing" : "")
-NVS_GET_KNOWN(struct row, upto, r->key.class != NO_CLASS, 1ull << (r->key.class & 63))
-NVS_GET_KNOWN(struct row, least, r->least <= r->most, r->least)
-NVS_GET_KNOWN(struct row, most, r->least <= r->most, r->most)
+NVS_GET_COUNT(struct memcpy_row, gpu_timed, r->work.n)
+NVS_GET_COUNT(struct memcpy_row, gpu_bytes, r->work.bytes)
+NVS_GET_REAL(struct memcpy_row, gpu_us, r->work.n, (double)r->work.ns / 1000)
+NVS_GET_REAL(struct memcpy_row, gpu_rate, r->work.n, mean_per(r->work.bytes, r->work.ns))
+NVS_GET_TEXT(struct memcpy_row, gpu_by, r->work.whole ? "brackets" : r->work.n ? "timing" : "")
+NVS_GET_KNOWN(struct memcpy_row, upto, r->key.class != NO_CLASS, 1ull << (r->key.class & 63))
+NVS_GET_KNOWN(struct memcpy_row, least, r->least <= r->most, r->least)
+NVS_GET_KNOWN(struct memcpy_row, most, r->least <= r->most, r->most)
 
 static const struct nvs_column columns[] = {
 	{"direction", "copy", get_direction, 0},
@@ -288,21 +293,21 @@ static const struct nvs_column columns[] = {
 
 static int compare_rows(const void *pa, const void *pb)
 {
-	const struct key *a = &(*(const struct row *const *)pa)->key;
-	const struct key *b = &(*(const struct row *const *)pb)->key;
+	const struct memcpy_row_key *a = &(*(const struct memcpy_row *const *)pa)->key;
+	const struct memcpy_row_key *b = &(*(const struct memcpy_row *const *)pb)->key;
 
 	return NVS_CMP(a->trace, b->trace) ?: NVS_CMP(a->direction, b->direction) ?: NVS_CMP(a->memory, b->memory) ?: NVS_CMP(a->from_gpu, b->from_gpu) ?: NVS_CMP(a->to_gpu, b->to_gpu) ?: NVS_CMP(a->class, b->class) ?: NVS_CMP(a->mode, b->mode);
 }
 
 /* The size at which copies of one kind change from inline to the engine, as far as this trace
  * shows. */
-static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows, enum direction d,
-			    enum nvs_memory memory)
+static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows, enum copy_direction d,
+			    enum nvs_memory_kind memory)
 {
 	uint64_t largest = 0, smallest = UINT64_MAX;
 
 	for (size_t i = 0; i < rows->n; i++) {
-		const struct row *r = rows->row[i];
+		const struct memcpy_row *r = rows->row[i];
 
 		if (r->key.direction != d || r->key.memory != memory || !r->calls)
 			continue;
@@ -321,8 +326,8 @@ static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows, en
 static bool was_timed(const struct nvs_run *run)
 {
 	for (uint32_t i = 0; i < run->n; i++)
-		if (nvs_reading_saw(run->sources[i].first, NVS_REC_GPU_TIME) ||
-		    nvs_works_asked(&run->sources[i]))
+		if (nvs_pass_has_record(run->sources[i].first, NVS_REC_GPU_TIME) ||
+		    nvs_trace_has_timing_work(&run->sources[i]))
 			return true;
 	return false;
 }
@@ -332,7 +337,7 @@ static void print_timing_note(const struct nvs_run *run, const struct nvs_rows *
 	bool work = false, whole = false;
 
 	for (size_t i = 0; i < rows->n; i++) {
-		const struct row *r = rows->row[i];
+		const struct memcpy_row *r = rows->row[i];
 
 		work |= r->work.n;
 		whole |= r->work.whole;
@@ -347,26 +352,27 @@ static void print_timing_note(const struct nvs_run *run, const struct nvs_rows *
 
 /* ---- from the traces to the table ---- */
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
-	struct state *st = each;
+	struct memcpy_state *st = each;
 
 	st->source = s;
 	st->rows = run->state;
 	if (!st->rows->size)
-		*st->rows = NVS_ROWS(struct row, key);
+		*st->rows = NVS_ROWS(struct memcpy_row, key);
 	st->memory.kinds = nvs_hostmem_new();
 	st->memory.partly = nvs_trace_session(s->trace)->header.flags &
 			    (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
 	if (!st->memory.kinds)
 		return -ENOMEM;
 	/* Every copy is a call: without calls of that group the trace need not be decoded. */
-	if (!nvs_reading_called(s->first, NVS_CALL_GROUP_COPY))
+	if (!nvs_pass_has_call(s->first, NVS_CALL_GROUP_COPY))
 		return 0;
-	*reader = (struct nvs_reader){.call = on_call, .tallies = true, .arg = st};
-	if (!nvs_reading_saw(s->first, NVS_REC_GPU_TIME))
+	*reader = (struct nvs_pass_reader){.call = on_call, .tallies = true, .arg = st};
+	if (!nvs_pass_has_record(s->first, NVS_REC_GPU_TIME))
 		return 0;
-	st->works = nvs_works_new(s);
+	st->works = nvs_work_list_new(s);
 	reader->submitted = on_submitted;
 	reader->op = on_op;
 	reader->record = on_record;
@@ -374,18 +380,18 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	return st->works ? 0 : -ENOMEM;
 }
 
-static void free_trace(struct state *st)
+static void free_trace(struct memcpy_state *st)
 {
 	nvs_hostmem_free(st->memory.kinds);
-	nvs_works_free(st->works);
+	nvs_work_list_free(st->works);
 	st->works = NULL;
 	st->memory.kinds = NULL;
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	struct state *st = each;
-	int r = st->works ? nvs_works_end(st->works) : 0;
+	struct memcpy_state *st = each;
+	int r = st->works ? nvs_work_list_finish(st->works) : 0;
 
 	if (!r && st->works)
 		count_times(st);
@@ -404,21 +410,21 @@ static int print(struct nvs_run *run)
 	r = nvs_table_print_rows(run->out, &table, rows, &run->options->print);
 	if (r || run->options->print.format != NVS_FORMAT_TEXT)
 		return r;
-	for (enum direction d = HTOD; d < BATCH; d++)
+	for (enum copy_direction d = HTOD; d < BATCH; d++)
 		for (int m = NVS_MEMORY_PAGEABLE; m <= NVS_MEMORY_DEVICE; m++)
-			print_threshold(run->out, rows, d, (enum nvs_memory)m);
+			print_threshold(run->out, rows, d, (enum nvs_memory_kind)m);
 	print_timing_note(run, rows);
 	return 0;
 }
 
 static void free_row(void *row)
 {
-	nvs_times_free(&((struct row *)row)->times);
+	nvs_durations_free(&((struct memcpy_row *)row)->times);
 }
 
 static void free_copies(struct nvs_run *run)
 {
-	struct state *st = run->each;
+	struct memcpy_state *st = run->each;
 
 	for (uint32_t i = 0; i < run->n; i++)
 		free_trace(st + i);
@@ -440,5 +446,5 @@ NVS_REPORT(copies, .name = "memcpy", .place = 50,
 		  "mode changes, as far as this trace shows.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_rows),
-	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,
+	   .each = sizeof(struct memcpy_state), .begin = begin, .end = end, .print = print,
 	   .free = free_copies);

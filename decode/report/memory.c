@@ -18,7 +18,7 @@
 #define MOST_TIMES 16 /* rows over time in text */
 #define MOST_SITES 10 /* call sites of each sort without -n */
 
-struct state {
+struct memory_state {
 	struct nvs_allocs allocs;
 	struct nvs_rm_memory driver;
 	int64_t at; /* --at: ns since the start; INT64_MAX: to the end */
@@ -27,21 +27,21 @@ struct state {
 /* ---- rows ---- */
 
 /* Sorts of rows: those of call sites (NVS_ALLOC_*), then these. */
-enum { OF_MEMORY = NVS_ALLOC_WHATS, OF_DRIVER, OF_TIME };
+enum { OF_MEMORY = NVS_ALLOC_EVENTS, OF_DRIVER, OF_TIME };
 
 static const char *const sorts[] = {
 	[NVS_ALLOC_UNFREED] = "unfreed",
 	[NVS_ALLOC_ENDED] = "freed with context",
 	[NVS_ALLOC_FAILED] = "failed",
-	[NVS_ALLOC_TWICE] = "freed twice",
-	[NVS_ALLOC_UNKNOWN] = "unknown address",
-	[NVS_ALLOC_UNSEEN] = "allocated unseen",
+	[NVS_ALLOC_DOUBLE_FREE] = "freed twice",
+	[NVS_ALLOC_UNKNOWN_FREE] = "unknown address",
+	[NVS_ALLOC_UNSEEN_FREE] = "allocated unseen",
 	[OF_MEMORY] = "memory",
 	[OF_DRIVER] = "driver",
 	[OF_TIME] = "time",
 };
 
-struct row {
+struct memory_row {
 	uint8_t sort;
 	const struct nvs_source *source;
 	const char *memory;
@@ -52,65 +52,66 @@ struct row {
 	uint32_t result;
 	int64_t ns;
 	const struct nvs_call_api *api;
-	const struct nvs_frame *frame;
+	const struct nvs_stack_frame *frame;
 	char *frames;
 };
 
-struct rows {
-	struct row *list;
+struct memory_rows {
+	struct memory_row *list;
 	size_t n;
 	struct nvs_stacks stacks;
 };
 
-static bool has_counts(const struct row *r)
+static bool has_counts(const struct memory_row *r)
 {
 	return r->sort == OF_MEMORY || r->sort == OF_DRIVER;
 }
 
-static bool is_site(const struct row *r)
+static bool is_site(const struct memory_row *r)
 {
-	return r->sort < NVS_ALLOC_WHATS;
+	return r->sort < NVS_ALLOC_EVENTS;
 }
 
-static const char *error_of(const struct row *r)
+static const char *error_of(const struct memory_row *r)
 {
 	return r->result ? nvs_call_error(r->result) : NULL;
 }
 
-static const char *line_of(const struct row *r)
+static const char *line_of(const struct memory_row *r)
 {
 	return r->frame ? nvs_trace_callsite_line(r->source->trace, r->frame->stack) : "";
 }
 
 static void get_time(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
+	const struct memory_row *r = row;
 
 	v->kind = r->sort == OF_TIME ? NVS_VALUE_NS : NVS_VALUE_NONE;
 	v->ns = r->ns;
 }
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_TEXT(struct row, sort, sorts[r->sort])
-NVS_GET_TEXT(struct row, memory, r->memory)
-NVS_GET_KNOWN(struct row, gpu, r->gpu != NVS_NONE, r->gpu)
-NVS_GET_HEX(struct row, context, r->context, r->context)
-NVS_GET_KNOWN(struct row, calls, is_site(r), r->calls)
-NVS_GET_KNOWN(struct row, allocs, has_counts(r), r->allocs)
-NVS_GET_KNOWN(struct row, frees, has_counts(r), r->frees)
-NVS_GET_KNOWN(struct row, ended, r->sort == OF_MEMORY, r->ended)
-NVS_GET_KNOWN(struct row, failed, r->sort == OF_MEMORY, r->failed)
-NVS_GET_KNOWN(struct row, live, has_counts(r), r->live)
-NVS_GET_KNOWN(struct row, live_bytes,
+NVS_SOURCE_GETTERS(struct memory_row, r->source)
+NVS_GET_TEXT(struct memory_row, sort, sorts[r->sort])
+NVS_GET_TEXT(struct memory_row, memory, r->memory)
+NVS_GET_KNOWN(struct memory_row, gpu, r->gpu != NVS_NONE, r->gpu)
+NVS_GET_HEX(struct memory_row, context, r->context, r->context)
+NVS_GET_KNOWN(struct memory_row, calls, is_site(r), r->calls)
+NVS_GET_KNOWN(struct memory_row, allocs, has_counts(r), r->allocs)
+NVS_GET_KNOWN(struct memory_row, frees, has_counts(r), r->frees)
+NVS_GET_KNOWN(struct memory_row, ended, r->sort == OF_MEMORY, r->ended)
+NVS_GET_KNOWN(struct memory_row, failed, r->sort == OF_MEMORY, r->failed)
+NVS_GET_KNOWN(struct memory_row, live, has_counts(r), r->live)
+NVS_GET_KNOWN(struct memory_row, live_bytes,
 	      (has_counts(r) || r->sort == OF_TIME || r->sort == NVS_ALLOC_UNFREED) && !r->sizeless,
 	      r->live_bytes)
-NVS_GET_KNOWN(struct row, peak, (has_counts(r) || r->sort == OF_TIME) && !r->sizeless, r->peak)
-NVS_GET_KNOWN(struct row, bytes, (has_counts(r) || r->sort <= NVS_ALLOC_FAILED) && !r->sizeless,
-	      r->bytes)
-NVS_GET_TEXT(struct row, error, error_of(r))
-NVS_GET_TEXT(struct row, api, r->api ? nvs_call_name(r->api) : "")
-NVS_GET_TEXT(struct row, line, line_of(r))
-NVS_GET_TEXT(struct row, frames, r->frames)
+NVS_GET_KNOWN(struct memory_row, peak, (has_counts(r) || r->sort == OF_TIME) && !r->sizeless,
+	      r->peak)
+NVS_GET_KNOWN(struct memory_row, bytes,
+	      (has_counts(r) || r->sort <= NVS_ALLOC_FAILED) && !r->sizeless, r->bytes)
+NVS_GET_TEXT(struct memory_row, error, error_of(r))
+NVS_GET_TEXT(struct memory_row, api, r->api ? nvs_call_name(r->api) : "")
+NVS_GET_TEXT(struct memory_row, line, line_of(r))
+NVS_GET_TEXT(struct memory_row, frames, r->frames)
 
 static const struct nvs_column columns[] = {
 	{"kind", "kind", get_sort, NVS_COLUMN_DETAIL},
@@ -180,7 +181,7 @@ static bool is_shown(const struct nvs_alloc_row *m)
 	return m->key.kind != NVS_ALLOC_VIEW && (m->allocs || m->failed || m->failed_frees);
 }
 
-static int add_memory(struct rows *rows, const struct nvs_allocs *a)
+static int add_memory(struct memory_rows *rows, const struct nvs_allocs *a)
 {
 	struct nvs_rows gpus = NVS_ROWS(struct gpu_of, key);
 	int r = collect_gpus(&gpus, a);
@@ -191,7 +192,7 @@ static int add_memory(struct rows *rows, const struct nvs_allocs *a)
 
 			if (m->key.kind != kind || !is_shown(m))
 				continue;
-			rows->list[rows->n++] = (struct row){
+			rows->list[rows->n++] = (struct memory_row){
 				.sort = OF_MEMORY,
 				.source = a->source,
 				.memory = nvs_alloc_kind_name((enum nvs_alloc_kind)kind),
@@ -212,7 +213,7 @@ static int add_memory(struct rows *rows, const struct nvs_allocs *a)
 	return r;
 }
 
-static void add_driver(struct rows *rows, const struct state *st)
+static void add_driver(struct memory_rows *rows, const struct memory_state *st)
 {
 	static const char *const names[NVS_RM_PLACES][2] = {
 		{"driver's own, on the GPU", "program's, on the GPU"},
@@ -221,7 +222,7 @@ static void add_driver(struct rows *rows, const struct state *st)
 	for (uint32_t i = 0; i < st->driver.nsums; i++) {
 		const struct nvs_rm_sum *s = st->driver.sums + i;
 
-		rows->list[rows->n++] = (struct row){
+		rows->list[rows->n++] = (struct memory_row){
 			.sort = OF_DRIVER,
 			.source = st->allocs.source,
 			.memory = names[s->place][s->program],
@@ -237,19 +238,19 @@ static void add_driver(struct rows *rows, const struct state *st)
 }
 
 /* One row for PER intervals; intervals in which nothing changed are left out. */
-static void add_times(struct rows *rows, const struct nvs_allocs *a, uint32_t per)
+static void add_times(struct memory_rows *rows, const struct nvs_allocs *a, uint32_t per)
 {
 	const struct nvs_alloc_series *s = &a->series;
-	const struct row *before = NULL;
+	const struct memory_row *before = NULL;
 
 	for (uint32_t i = 0; i < s->n; i += per) {
 		uint32_t last = i + per <= s->n ? i + per - 1 : s->n - 1;
-		struct row *row = rows->list + rows->n++;
+		struct memory_row *row = rows->list + rows->n++;
 
-		*row = (struct row){.sort = OF_TIME,
-				    .source = a->source,
-				    .gpu = NVS_NONE,
-				    .live_bytes = s->live[last]};
+		*row = (struct memory_row){.sort = OF_TIME,
+					   .source = a->source,
+					   .gpu = NVS_NONE,
+					   .live_bytes = s->live[last]};
 		nvs_clock_since_start(a->source->trace, s->first + s->width * i, &row->ns);
 		for (uint32_t k = i; k <= last; k++)
 			row->peak = s->peak[k] > row->peak ? s->peak[k] : row->peak;
@@ -265,7 +266,7 @@ static void add_times(struct rows *rows, const struct nvs_allocs *a, uint32_t pe
 
 static int compare_sites(const void *pa, const void *pb)
 {
-	const struct row *a = pa, *b = pb;
+	const struct memory_row *a = pa, *b = pb;
 	int r = NVS_CMP(a->sort, b->sort);
 
 	if (!r && a->frame != b->frame)
@@ -276,19 +277,19 @@ static int compare_sites(const void *pa, const void *pb)
 /* By sort, then the largest first. */
 static int compare_sizes(const void *pa, const void *pb)
 {
-	const struct row *a = pa, *b = pb;
+	const struct memory_row *a = pa, *b = pb;
 
 	return NVS_CMP(a->sort, b->sort) ?: NVS_CMP(b->bytes, a->bytes) ?: NVS_CMP(b->calls, a->calls) ?: compare_sites(pa, pb);
 }
 
-static void add_sites(struct rows *rows, struct nvs_run *run, const struct nvs_allocs *a)
+static void add_sites(struct memory_rows *rows, struct nvs_run *run, const struct nvs_allocs *a)
 {
 	for (size_t i = 0; i < a->groups.n; i++) {
 		const struct nvs_alloc_group *g = a->groups.row[i];
-		uint32_t frame = nvs_stacks_place(&rows->stacks, run->sources + a->source->index,
-						  g->key.stack, g->key.api);
+		uint32_t frame = nvs_stacks_add(&rows->stacks, run->sources + a->source->index,
+						g->key.stack, g->key.api);
 
-		rows->list[rows->n++] = (struct row){
+		rows->list[rows->n++] = (struct memory_row){
 			.sort = (uint8_t)g->key.what,
 			.source = a->source,
 			.memory = nvs_alloc_kind_name((enum nvs_alloc_kind)g->key.kind),
@@ -299,19 +300,19 @@ static void add_sites(struct rows *rows, struct nvs_run *run, const struct nvs_a
 			.sizeless = g->sizeless,
 			.result = g->key.result,
 			.api = g->key.api,
-			.frame = nvs_frame_at(&rows->stacks, frame),
+			.frame = nvs_stack_frame_at(&rows->stacks, frame),
 		};
 	}
 }
 
 /* Merges rows of the same call site, from FIRST on. */
-static void merge_sites(struct rows *rows, size_t first)
+static void merge_sites(struct memory_rows *rows, size_t first)
 {
 	size_t kept = first;
 
 	qsort(rows->list + first, rows->n - first, sizeof(*rows->list), compare_sites);
 	for (size_t i = first; i < rows->n; i++) {
-		struct row *row = rows->list + i, *to = rows->list + kept - 1;
+		struct memory_row *row = rows->list + i, *to = rows->list + kept - 1;
 
 		if (kept == first || compare_sites(to, row)) {
 			rows->list[kept++] = *row;
@@ -326,10 +327,10 @@ static void merge_sites(struct rows *rows, size_t first)
 	qsort(rows->list + first, rows->n - first, sizeof(*rows->list), compare_sizes);
 }
 
-static int fold_frames(struct rows *rows)
+static int fold_frames(struct memory_rows *rows)
 {
 	for (size_t i = 0; i < rows->n; i++) {
-		struct row *row = rows->list + i;
+		struct memory_row *row = rows->list + i;
 		struct nvs_out line = {NULL};
 		size_t size;
 
@@ -337,7 +338,7 @@ static int fold_frames(struct rows *rows)
 			continue;
 		line.file = open_memstream(&row->frames, &size);
 		if (line.file)
-			nvs_frame_fold(&line, &rows->stacks, row->frame);
+			nvs_stack_frame_fold(&line, &rows->stacks, row->frame);
 		if (!line.file || fclose(line.file) || !nvs_budget_adopt(row->frames))
 			return -ENOMEM;
 	}
@@ -370,8 +371,8 @@ static void print_head(struct nvs_out *out, const char *text)
 }
 
 /* Prints the N rows from FIRST under a heading, with the columns of TABLE. */
-static int print_section(struct nvs_run *run, struct nvs_table *table, const struct row *first,
-			 size_t n, const char *head)
+static int print_section(struct nvs_run *run, struct nvs_table *table,
+			 const struct memory_row *first, size_t n, const char *head)
 {
 	struct nvs_print_options o = run->options->print;
 
@@ -384,28 +385,29 @@ static int print_section(struct nvs_run *run, struct nvs_table *table, const str
 	return nvs_table_print_array(run->out, table, first, n, sizeof(*first), &o);
 }
 
-static const char *head_of(const struct row *row, bool moment)
+static const char *head_of(const struct memory_row *row, bool moment)
 {
 	static const char *const heads[] = {
 		[NVS_ALLOC_UNFREED] = "Never freed",
 		[NVS_ALLOC_ENDED] = "Freed only by the end of their context",
 		[NVS_ALLOC_FAILED] = "Failed",
-		[NVS_ALLOC_TWICE] = "Freed twice",
-		[NVS_ALLOC_UNKNOWN] = "Frees of addresses that were not allocated",
-		[NVS_ALLOC_UNSEEN] = "Freed, but their allocation was not recorded",
+		[NVS_ALLOC_DOUBLE_FREE] = "Freed twice",
+		[NVS_ALLOC_UNKNOWN_FREE] = "Frees of addresses that were not allocated",
+		[NVS_ALLOC_UNSEEN_FREE] = "Freed, but their allocation was not recorded",
 	};
 
 	return moment && row->sort == NVS_ALLOC_UNFREED ? "Live at that time" : heads[row->sort];
 }
 
-static void print_site(struct nvs_out *out, const struct rows *rows, const struct row *row)
+static void print_site(struct nvs_out *out, const struct memory_rows *rows,
+		       const struct memory_row *row)
 {
 	const char *error = error_of(row);
 
 	if (row->sort <= NVS_ALLOC_ENDED && !row->sizeless)
 		fprintf(out->file, "%llu bytes  ", (unsigned long long)row->bytes);
-	nvs_say_count(out->file, row->calls, row->sort <= NVS_ALLOC_ENDED ? "allocation" : "call",
-		      row->sort <= NVS_ALLOC_ENDED ? "allocations" : "calls");
+	nvs_print_count(out->file, row->calls, row->sort <= NVS_ALLOC_ENDED ? "allocation" : "call",
+			row->sort <= NVS_ALLOC_ENDED ? "allocations" : "calls");
 	if (*row->memory)
 		fprintf(out->file, "  %s", row->memory);
 	if (row->result && error)
@@ -414,7 +416,7 @@ static void print_site(struct nvs_out *out, const struct rows *rows, const struc
 		fprintf(out->file, "  error %u", row->result);
 	if (row->sort == NVS_ALLOC_FAILED && row->bytes) {
 		fputs("  ", out->file);
-		nvs_say_bytes(out->file, row->bytes);
+		nvs_print_bytes(out->file, row->bytes);
 		fputs(" requested", out->file);
 	}
 	fputc('\n', out->file);
@@ -422,11 +424,12 @@ static void print_site(struct nvs_out *out, const struct rows *rows, const struc
 }
 
 /* Prints the rows from I on that have the same sort; returns the index of the next sort. */
-static size_t print_sites(struct nvs_run *run, const struct rows *rows, size_t i, bool moment)
+static size_t print_sites(struct nvs_run *run, const struct memory_rows *rows, size_t i,
+			  bool moment)
 {
 	const struct nvs_options_report *o = run->options;
 	uint64_t most = o->print.has_rows ? o->print.rows : MOST_SITES, n = 0;
-	const struct row *row = rows->list + i;
+	const struct memory_row *row = rows->list + i;
 	struct nvs_out *out = run->out;
 
 	print_head(out, head_of(row, moment));
@@ -442,23 +445,23 @@ static size_t print_sites(struct nvs_run *run, const struct rows *rows, size_t i
 	return i;
 }
 
-static void print_peak(struct nvs_run *run, const struct state *st)
+static void print_peak(struct nvs_run *run, const struct memory_state *st)
 {
 	const struct nvs_alloc_series *s = &st->allocs.series;
 	FILE *f = run->out->file;
 	int64_t ns = 0;
 
-	if (!s->most)
+	if (!s->max)
 		return;
 	fputs("Peak on the GPU ", f);
-	nvs_say_bytes(f, s->most);
-	nvs_clock_since_start(st->allocs.source->trace, s->most_at, &ns);
+	nvs_print_bytes(f, s->max);
+	nvs_clock_since_start(st->allocs.source->trace, s->max_at, &ns);
 	fprintf(f, " at %.6f s; ", (double)ns / 1e9);
 	if (st->at == INT64_MAX)
 		fputs("at the end ", f);
 	else
 		fprintf(f, "at %s ", run->options->more[0]);
-	nvs_say_bytes(f, s->now);
+	nvs_print_bytes(f, s->now);
 	if (run->n > 1)
 		fprintf(f, " (%s)", st->allocs.source->path);
 	fputc('\n', f);
@@ -468,7 +471,7 @@ static void print_peak(struct nvs_run *run, const struct state *st)
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct state *st = arg;
+	struct memory_state *st = arg;
 	int64_t ns;
 
 	if (st->at != INT64_MAX && call->end &&
@@ -479,7 +482,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct state *st = arg;
+	struct memory_state *st = arg;
 	int64_t ns;
 
 	if (rec->type != NVS_REC_OBJECT && rec->type != NVS_REC_OBJECT_GONE)
@@ -490,18 +493,19 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	return nvs_rm_memory_record(&st->driver, rec);
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
 	const struct nvs_options_report *o = run->options;
 	struct nvs_range moment;
-	struct state *st = each;
+	struct memory_state *st = each;
 
 	st->at = INT64_MAX;
 	if (o->more_of == run->report && nvs_moment_parse(&moment, o->more[0]))
-		st->at = nvs_moment_at(s, &moment);
+		st->at = nvs_moment_ns(s, &moment);
 	nvs_allocs_begin(&st->allocs, s);
 	st->driver.trace = s->trace;
-	st->allocs.given = nvs_rm_memory_given;
+	st->allocs.on_alloc = nvs_rm_memory_note_program;
 	st->allocs.arg = &st->driver;
 	reader->call = on_call;
 	reader->record = on_record;
@@ -510,18 +514,18 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	struct state *st = each;
+	struct memory_state *st = each;
 	int r = nvs_allocs_end(&st->allocs);
 
 	return r ? r : nvs_rm_memory_end(&st->driver);
 }
 
-static int print_text(struct nvs_run *run, struct rows *rows, const size_t part[4])
+static int print_text(struct nvs_run *run, struct memory_rows *rows, const size_t part[4])
 {
 	struct nvs_table memory = NVS_RUN_TABLE(run, columns, NULL);
 	struct nvs_table times = NVS_RUN_TABLE(run, time_columns, NULL);
 	struct nvs_table driver = NVS_RUN_TABLE(run, driver_columns, NULL);
-	struct state *st = run->each;
+	struct memory_state *st = run->each;
 	int r = nvs_table_print_array(run->out, &memory, rows->list, part[0], sizeof(*rows->list),
 				      &run->options->print);
 
@@ -536,7 +540,7 @@ static int print_text(struct nvs_run *run, struct rows *rows, const size_t part[
 		r = print_section(run, &driver, rows->list + part[1], part[2] - part[1],
 				  "Memory objects of the resource manager");
 	for (uint32_t i = 0; i < run->n && !r; i++)
-		if (st[i].allocs.forgot)
+		if (st[i].allocs.places_dropped)
 			fprintf(stderr,
 				"nvsnoop-report: %s: too many allocations to keep all freed ones: "
 				"some frees of unknown addresses may be double frees\n",
@@ -546,7 +550,7 @@ static int print_text(struct nvs_run *run, struct rows *rows, const size_t part[
 
 static size_t max_rows(const struct nvs_run *run)
 {
-	const struct state *st = run->each;
+	const struct memory_state *st = run->each;
 	size_t n = 1;
 
 	for (uint32_t i = 0; i < run->n; i++)
@@ -559,14 +563,14 @@ static int print(struct nvs_run *run)
 {
 	bool text = run->options->print.format == NVS_FORMAT_TEXT;
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct rows *rows = run->state;
-	struct state *st = run->each;
+	struct memory_rows *rows = run->state;
+	struct memory_state *st = run->each;
 	size_t part[4] = {0}; /* ends of memory, times and driver */
 	int r;
 
 	rows->list = calloc(max_rows(run), sizeof(*rows->list));
 	rows->stacks.how = NVS_STACKS_PLACES | (run->n > 1 ? NVS_STACKS_PROCESS : 0);
-	r = rows->list ? nvs_stacks_empty(&rows->stacks) : -ENOMEM;
+	r = rows->list ? nvs_stacks_init(&rows->stacks) : -ENOMEM;
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		r = add_memory(rows, &st[i].allocs);
 	part[0] = rows->n;
@@ -576,7 +580,7 @@ static int print(struct nvs_run *run)
 	part[1] = rows->n;
 	/* Filters do not apply to the driver's objects: next to filtered rows they would mislead.
 	 */
-	for (uint32_t i = 0; i < run->n && !r && !nvs_filter_asked(&run->options->query); i++)
+	for (uint32_t i = 0; i < run->n && !r && !nvs_filter_is_set(&run->options->query); i++)
 		add_driver(rows, st + i);
 	part[2] = rows->n;
 	for (uint32_t i = 0; i < run->n && !r; i++)
@@ -594,8 +598,8 @@ static int print(struct nvs_run *run)
 
 static void free_state(struct nvs_run *run)
 {
-	struct rows *rows = run->state;
-	struct state *st = run->each;
+	struct memory_rows *rows = run->state;
+	struct memory_state *st = run->each;
 
 	for (size_t i = 0; i < rows->n; i++)
 		free(rows->list[i].frames);
@@ -626,5 +630,6 @@ NVS_REPORT(memory, .name = "memory", .place = 125, .option = &at,
 		  "allocated from the resource manager:\nthose that contain allocations of the "
 		  "program, and the driver's own.\nBytes are as requested.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct rows), .each = sizeof(struct state),
-	   .begin = begin, .end = end, .print = print, .free = free_state);
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct memory_rows),
+	   .each = sizeof(struct memory_state), .begin = begin, .end = end, .print = print,
+	   .free = free_state);

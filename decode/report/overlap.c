@@ -16,7 +16,7 @@
 #define MOST_ROWS 4096u
 
 /* Work of one kind of one stream on one channel. */
-struct lane {
+struct work_lane {
 	struct lane_key {
 		const struct nvs_source *source;
 		uint32_t gpu, channel, stream, kind;
@@ -26,42 +26,42 @@ struct lane {
 };
 
 /* A GPU, or two lanes of a GPU. */
-struct row {
-	struct row_key {
+struct overlap_row {
+	struct overlap_row_key {
 		const struct nvs_source *source;
 		uint32_t gpu;
 		uint32_t a, b; /* numbers of lanes; NVS_NONE: the whole GPU */
 	} key;
-	const struct lane *a, *b;
+	const struct work_lane *a, *b;
 	uint64_t from, to, compute, copy, both, idle;
 	uint64_t timed, untimed, waited, shared;
 };
 
-struct moment {
+struct work_edge {
 	uint64_t at;
 	uint32_t work, gpu;
 	bool ends;
 };
 
-struct state {
+struct overlap_state {
 	struct nvs_rows rows, lanes;
 	uint64_t dropped;
 	bool crowded; /* more streams than are compared at once */
 };
 
-struct each {
-	struct nvs_works *works; /* first: nvs_works_reader() */
+struct overlap_trace {
+	struct nvs_work_list *works; /* first: nvs_work_list_reader() */
 	struct nvs_source *source;
 };
 
 /* ---- columns ---- */
 
-static const char *kind_name(const struct lane *lane)
+static const char *kind_name(const struct work_lane *lane)
 {
 	return !lane ? "" : lane->key.kind == NVS_WORK_COMPUTE ? "compute" : "copy";
 }
 
-static void get_handle(const struct lane *lane, struct nvs_value *v)
+static void get_handle(const struct work_lane *lane, struct nvs_value *v)
 {
 	static const char *const defaults[] = {"", "default", "per-thread default"};
 
@@ -72,38 +72,38 @@ static void get_handle(const struct lane *lane, struct nvs_value *v)
 
 static void get_stream(const void *row, struct nvs_value *v)
 {
-	get_handle(((const struct row *)row)->a, v);
+	get_handle(((const struct overlap_row *)row)->a, v);
 }
 
 static void get_other_stream(const void *row, struct nvs_value *v)
 {
-	get_handle(((const struct row *)row)->b, v);
+	get_handle(((const struct overlap_row *)row)->b, v);
 }
 
 #define US(name, what)                                                 \
 	static void get_##name(const void *row, struct nvs_value *v)   \
 	{                                                              \
-		const struct row *r = row;                             \
+		const struct overlap_row *r = row;                     \
 		nvs_value_us(v, !r->a && r->timed, (double)(r->what)); \
 	}
 
-NVS_SOURCE_GETTERS(struct row, r->key.source)
-NVS_GET_KNOWN(struct row, gpu, r->key.gpu != NVS_NONE, r->key.gpu)
-NVS_GET_REAL(struct row, both, r->a || r->timed, (double)r->both / 1000)
+NVS_SOURCE_GETTERS(struct overlap_row, r->key.source)
+NVS_GET_KNOWN(struct overlap_row, gpu, r->key.gpu != NVS_NONE, r->key.gpu)
+NVS_GET_REAL(struct overlap_row, both, r->a || r->timed, (double)r->both / 1000)
 US(span, to - r->from)
 US(compute, compute)
 US(copy, copy)
 US(idle, idle)
-NVS_GET_REAL(struct row, hidden, !r->a && r->copy + r->both,
+NVS_GET_REAL(struct overlap_row, hidden, !r->a && r->copy + r->both,
 	     100.0 * (double)r->both / (double)(r->copy + r->both + !(r->copy + r->both)))
-NVS_GET_KNOWN(struct row, timed, !r->a, r->timed)
-NVS_GET_KNOWN(struct row, untimed, !r->a, r->untimed)
-NVS_GET_KNOWN(struct row, waited, !r->a, r->waited)
-NVS_GET_KNOWN(struct row, shared, !r->a, r->shared)
-NVS_GET_KNOWN(struct row, channel, r->a, r->a ? r->a->key.channel : 0)
-NVS_GET_KNOWN(struct row, other_channel, r->b, r->b ? r->b->key.channel : 0)
-NVS_GET_TEXT(struct row, work, kind_name(r->a))
-NVS_GET_TEXT(struct row, other_work, kind_name(r->b))
+NVS_GET_KNOWN(struct overlap_row, timed, !r->a, r->timed)
+NVS_GET_KNOWN(struct overlap_row, untimed, !r->a, r->untimed)
+NVS_GET_KNOWN(struct overlap_row, waited, !r->a, r->waited)
+NVS_GET_KNOWN(struct overlap_row, shared, !r->a, r->shared)
+NVS_GET_KNOWN(struct overlap_row, channel, r->a, r->a ? r->a->key.channel : 0)
+NVS_GET_KNOWN(struct overlap_row, other_channel, r->b, r->b ? r->b->key.channel : 0)
+NVS_GET_TEXT(struct overlap_row, work, kind_name(r->a))
+NVS_GET_TEXT(struct overlap_row, other_work, kind_name(r->b))
 
 #define WHOLE_COLUMNS                                                                        \
 	{"span_us", "span us", get_span, 0}, {"compute_only_us", "compute", get_compute, 0}, \
@@ -146,11 +146,12 @@ static const struct nvs_column pair_columns[] = {
 
 /* ---- the sweep ---- */
 
-static struct row *row_of(struct state *st, const struct nvs_source *s, uint32_t gpu,
-			  const struct lane *a, const struct lane *b)
+static struct overlap_row *row_of(struct overlap_state *st, const struct nvs_source *s,
+				  uint32_t gpu, const struct work_lane *a,
+				  const struct work_lane *b)
 {
-	struct row_key key;
-	struct row *row;
+	struct overlap_row_key key;
+	struct overlap_row *row;
 
 	memset(&key, 0, sizeof(key));
 	key.source = s;
@@ -165,12 +166,13 @@ static struct row *row_of(struct state *st, const struct nvs_source *s, uint32_t
 	return row;
 }
 
-static struct lane *lane_of(struct state *st, const struct each *each, const struct nvs_work *work)
+static struct work_lane *lane_of(struct overlap_state *st, const struct overlap_trace *each,
+				 const struct nvs_work *work)
 {
-	const struct nvs_work_stream *stream = nvs_works_stream(each->works, work->stream);
+	const struct nvs_work_stream *stream = nvs_work_list_stream(each->works, work->stream);
 	size_t known = st->lanes.n;
 	struct lane_key key;
-	struct lane *lane;
+	struct work_lane *lane;
 
 	memset(&key, 0, sizeof(key));
 	key.source = each->source;
@@ -189,10 +191,10 @@ static struct lane *lane_of(struct state *st, const struct each *each, const str
 /* Work in progress on one GPU. */
 struct going {
 	uint32_t compute, copies, n;
-	struct lane *lane[MOST_AT_ONCE];
+	struct work_lane *lane[MOST_AT_ONCE];
 };
 
-static void lane_begins(struct state *st, struct going *g, struct lane *lane)
+static void lane_begins(struct overlap_state *st, struct going *g, struct work_lane *lane)
 {
 	if (lane->under_way++)
 		return;
@@ -202,7 +204,7 @@ static void lane_begins(struct state *st, struct going *g, struct lane *lane)
 		st->crowded = true;
 }
 
-static void lane_ends(struct going *g, struct lane *lane)
+static void lane_ends(struct going *g, struct work_lane *lane)
 {
 	if (--lane->under_way)
 		return;
@@ -213,7 +215,8 @@ static void lane_ends(struct going *g, struct lane *lane)
 		}
 }
 
-static int add_interval(struct state *st, const struct going *g, struct row *all, uint64_t ns)
+static int add_interval(struct overlap_state *st, const struct going *g, struct overlap_row *all,
+			uint64_t ns)
 {
 	if (g->compute && g->copies)
 		all->both += ns;
@@ -221,11 +224,11 @@ static int add_interval(struct state *st, const struct going *g, struct row *all
 		*(g->compute ? &all->compute : g->copies ? &all->copy : &all->idle) += ns;
 	for (uint32_t i = 0; i < g->n && ns && st->rows.n <= MOST_ROWS; i++)
 		for (uint32_t k = i + 1; k < g->n; k++) {
-			struct lane *a = g->lane[i], *b = g->lane[k];
+			struct work_lane *a = g->lane[i], *b = g->lane[k];
 			bool turn = a->key.kind > b->key.kind ||
 				    (a->key.kind == b->key.kind && a->number > b->number);
-			struct row *row = row_of(st, all->key.source, all->key.gpu, turn ? b : a,
-						 turn ? a : b);
+			struct overlap_row *row = row_of(st, all->key.source, all->key.gpu,
+							 turn ? b : a, turn ? a : b);
 
 			if (!row)
 				return -ENOMEM;
@@ -238,15 +241,15 @@ static int add_interval(struct state *st, const struct going *g, struct row *all
 /* Ends before begins: back-to-back work does not overlap. */
 static int compare_moments(const void *pa, const void *pb)
 {
-	const struct moment *a = pa, *b = pb;
+	const struct work_edge *a = pa, *b = pb;
 
 	return NVS_CMP(a->gpu, b->gpu) ?: NVS_CMP(a->at, b->at) ?: b->ends - a->ends;
 }
 
-static int sweep_gpu(struct state *st, const struct each *each, const struct nvs_work *list,
-		     const struct moment *moments, size_t n)
+static int sweep_gpu(struct overlap_state *st, const struct overlap_trace *each,
+		     const struct nvs_work *list, const struct work_edge *moments, size_t n)
 {
-	struct row *all = row_of(st, each->source, moments->gpu, NULL, NULL);
+	struct overlap_row *all = row_of(st, each->source, moments->gpu, NULL, NULL);
 	struct going going = {0};
 	int r = 0;
 
@@ -256,7 +259,7 @@ static int sweep_gpu(struct state *st, const struct each *each, const struct nvs
 	all->to = moments[n - 1].at;
 	for (size_t i = 0; i < n && !r; i++) {
 		const struct nvs_work *work = list + moments[i].work;
-		struct lane *lane = lane_of(st, each, work);
+		struct work_lane *lane = lane_of(st, each, work);
 		uint32_t *count = work->kind == NVS_WORK_COMPUTE ? &going.compute : &going.copies;
 
 		if (!lane)
@@ -271,9 +274,10 @@ static int sweep_gpu(struct state *st, const struct each *each, const struct nvs
 	return r;
 }
 
-static int count_work(struct state *st, const struct each *each, const struct nvs_work *work)
+static int count_work(struct overlap_state *st, const struct overlap_trace *each,
+		      const struct nvs_work *work)
 {
-	struct row *all = row_of(st, each->source, work->gpu, NULL, NULL);
+	struct overlap_row *all = row_of(st, each->source, work->gpu, NULL, NULL);
 
 	if (!all)
 		return -ENOMEM;
@@ -285,8 +289,8 @@ static int count_work(struct state *st, const struct each *each, const struct nv
 }
 
 /* One GPU after the other. */
-static int sweep_all(struct state *st, const struct each *each, const struct nvs_work *list,
-		     struct moment *moments, size_t n)
+static int sweep_all(struct overlap_state *st, const struct overlap_trace *each,
+		     const struct nvs_work *list, struct work_edge *moments, size_t n)
 {
 	int r = 0;
 
@@ -300,11 +304,11 @@ static int sweep_all(struct state *st, const struct each *each, const struct nvs
 	return r;
 }
 
-static int sweep_trace(struct state *st, const struct each *each)
+static int sweep_trace(struct overlap_state *st, const struct overlap_trace *each)
 {
 	size_t works, n = 0;
-	const struct nvs_work *list = nvs_works_list(each->works, &works);
-	struct moment *moments = malloc((2 * works + 1) * sizeof(*moments));
+	const struct nvs_work *list = nvs_work_list_items(each->works, &works);
+	struct work_edge *moments = malloc((2 * works + 1) * sizeof(*moments));
 	int r = moments ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < works && !r; i++) {
@@ -316,8 +320,8 @@ static int sweep_trace(struct state *st, const struct each *each)
 		/* Shorter than an empty bracket: takes no time. */
 		if (!(w->flags & NVS_WORK_TIMED) || !w->ns)
 			continue;
-		moments[n++] = (struct moment){w->begin, (uint32_t)i, w->gpu, false};
-		moments[n++] = (struct moment){w->begin + w->ns, (uint32_t)i, w->gpu, true};
+		moments[n++] = (struct work_edge){w->begin, (uint32_t)i, w->gpu, false};
+		moments[n++] = (struct work_edge){w->begin + w->ns, (uint32_t)i, w->gpu, true};
 	}
 	if (!r)
 		r = sweep_all(st, each, list, moments, n);
@@ -327,33 +331,36 @@ static int sweep_trace(struct state *st, const struct each *each)
 
 /* ---- the report ---- */
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *arg,
+		 struct nvs_pass_reader *reader)
 {
-	struct state *st = run->state;
-	struct each *each = arg;
+	struct overlap_state *st = run->state;
+	struct overlap_trace *each = arg;
 
 	if (!st->rows.size) {
-		st->rows = NVS_ROWS(struct row, key);
-		st->lanes = NVS_ROWS(struct lane, key);
+		st->rows = NVS_ROWS(struct overlap_row, key);
+		st->lanes = NVS_ROWS(struct work_lane, key);
 	}
 	each->source = s;
-	each->works = nvs_works_new(s);
-	*reader = nvs_works_reader(&each->works);
+	each->works = nvs_work_list_new(s);
+	*reader = nvs_work_list_reader(&each->works);
 	return each->works ? 0 : -ENOMEM;
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
 {
-	struct state *st = run->state;
-	struct each *each = arg;
-	int r = nvs_works_end(each->works);
+	struct overlap_state *st = run->state;
+	struct overlap_trace *each = arg;
+	int r = nvs_work_list_finish(each->works);
 
 	if (!r) {
-		st->dropped += nvs_works_dropped(each->works);
-		nvs_works_explain(each->works, run, s);
-		r = nvs_timing_any(nvs_works_timing(each->works)) ? sweep_trace(st, each) : 0;
+		st->dropped += nvs_work_list_dropped(each->works);
+		nvs_work_list_explain(each->works, run, s);
+		r = nvs_bracket_times_exist(nvs_work_list_timing(each->works))
+			    ? sweep_trace(st, each)
+			    : 0;
 	}
-	nvs_works_free(each->works);
+	nvs_work_list_free(each->works);
 	each->works = NULL;
 	return r;
 }
@@ -361,18 +368,19 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
 /* GPUs in order of appearance, then the pairs, the longest first. */
 static int compare_rows(const void *pa, const void *pb)
 {
-	const struct row *a = *(const struct row *const *)pa, *b = *(const struct row *const *)pb;
+	const struct overlap_row *a = *(const struct overlap_row *const *)pa,
+				 *b = *(const struct overlap_row *const *)pb;
 
 	return !b->a - !a->a ?: NVS_CMP(a->key.source, b->key.source) ?: NVS_CMP(a->key.gpu, b->key.gpu) ?: NVS_CMP(b->both, a->both) ?: NVS_CMP(a->key.a, b->key.a) ?: NVS_CMP(a->key.b, b->key.b);
 }
 
-static void print_unknown(const struct nvs_run *run, const struct state *st, size_t gpus)
+static void print_unknown(const struct nvs_run *run, const struct overlap_state *st, size_t gpus)
 {
 	uint64_t untimed = 0, waited = 0, shared = 0;
 	FILE *f = run->out->file;
 
 	for (size_t i = 0; i < gpus; i++) {
-		const struct row *row = st->rows.row[i];
+		const struct overlap_row *row = st->rows.row[i];
 
 		untimed += row->untimed;
 		waited += row->waited;
@@ -425,13 +433,13 @@ static int print_text(struct nvs_run *run, const void **rows, size_t gpus, size_
 static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct state *st = run->state;
+	struct overlap_state *st = run->state;
 	size_t gpus = 0;
 	int r;
 
 	if (st->rows.n)
 		qsort(st->rows.row, st->rows.n, sizeof(*st->rows.row), compare_rows);
-	while (gpus < st->rows.n && !((struct row *)st->rows.row[gpus])->a)
+	while (gpus < st->rows.n && !((struct overlap_row *)st->rows.row[gpus])->a)
 		gpus++;
 	if (run->options->print.format == NVS_FORMAT_TEXT)
 		r = print_text(run, (const void **)st->rows.row, gpus, st->rows.n);
@@ -447,11 +455,11 @@ static int print(struct nvs_run *run)
 
 static void free_state(struct nvs_run *run)
 {
-	struct state *st = run->state;
-	struct each *each = run->each;
+	struct overlap_state *st = run->state;
+	struct overlap_trace *each = run->each;
 
 	for (uint32_t i = 0; i < run->n; i++)
-		nvs_works_free(each[i].works);
+		nvs_work_list_free(each[i].works);
 	nvs_rows_free(&st->rows, NULL);
 	nvs_rows_free(&st->lanes, NULL);
 }
@@ -464,5 +472,6 @@ NVS_REPORT(overlap, .name = "overlap", .place = 96,
 		  "that\nwaited for another channel counts from the end of that wait.\n.B "
 		  "timing=work\nserialises the copies of a channel.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .each = sizeof(struct each),
-	   .begin = begin, .end = end, .print = print, .free = free_state);
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct overlap_state),
+	   .each = sizeof(struct overlap_trace), .begin = begin, .end = end, .print = print,
+	   .free = free_state);

@@ -12,7 +12,7 @@
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/core/report.h"
 
-struct line {
+struct launch_line {
 	const struct nvs_source *source;
 	char *name;
 	struct nvs_count_share share; /* its calls are no longer valid */
@@ -20,18 +20,18 @@ struct line {
 	bool known, summed; /* INSTRUCTIONS is valid; TOTAL is */
 };
 
-struct state {
+struct per_launch_state {
 	struct nvs_source *source;
 	struct nvs_handles *handles;
-	struct nvs_counted_kernels counts;
+	struct nvs_kernel_counts counts;
 	struct nvs_count_shares *shares;
-	struct line *lines;
+	struct launch_line *lines;
 	uint32_t n, room;
 };
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct state *st = arg;
+	struct per_launch_state *st = arg;
 	int r = nvs_handles_call(st->handles, call);
 
 	return r ? r : nvs_count_shares_call(st->shares, call, 0);
@@ -39,11 +39,11 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct state *st = arg;
+	struct per_launch_state *st = arg;
 	int r = nvs_handles_record(st->handles, rec);
 
 	if (!r)
-		r = nvs_counted_record(&st->counts, rec);
+		r = nvs_kernel_counts_record(&st->counts, rec);
 	return r ? r : nvs_count_shares_record(st->shares, rec);
 }
 
@@ -51,8 +51,8 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 static int add_line(void *arg, const struct nvs_count_share *share)
 {
-	struct state *st = arg;
-	struct line *list;
+	struct per_launch_state *st = arg;
+	struct launch_line *list;
 	uint32_t level;
 
 	/* Its counters were never read. */
@@ -63,7 +63,7 @@ static int add_line(void *arg, const struct nvs_count_share *share)
 		return -ENOMEM;
 	st->lines = list;
 	level = share->counted->flags & NVS_COUNT_WARP ? NVS_COUNT_WARP : NVS_COUNT_THREAD;
-	list[st->n++] = (struct line){
+	list[st->n++] = (struct launch_line){
 		.source = st->source,
 		.share = *share,
 		.instructions = level == NVS_COUNT_WARP ? share->warp : share->thread,
@@ -75,15 +75,15 @@ static int add_line(void *arg, const struct nvs_count_share *share)
 /* In order of the readings, as NVBit prints them; kernels of a graph in order of appearance. */
 static int compare_lines(const void *pa, const void *pb)
 {
-	const struct nvs_count_share *a = &((const struct line *)pa)->share,
-				     *b = &((const struct line *)pb)->share;
+	const struct nvs_count_share *a = &((const struct launch_line *)pa)->share,
+				     *b = &((const struct launch_line *)pb)->share;
 
 	return NVS_CMP(a->reading, b->reading) ?: NVS_CMP(a->kernel, b->kernel) ?: strcmp(a->counted->name, b->counted->name);
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	struct state *st = each;
+	struct per_launch_state *st = each;
 	int r = nvs_count_shares_end(st->shares, add_line, st);
 	uint64_t total = 0;
 	bool summed = true;
@@ -101,19 +101,19 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 
 /* ---- columns ---- */
 
-NVS_SOURCE_GETTERS(struct line, r->source)
+NVS_SOURCE_GETTERS(struct launch_line, r->source)
 #define LAUNCHED r->share.launches
-NVS_GET_KNOWN(struct line, id, r->share.ncalls, r->share.kernel)
-NVS_GET_TEXT(struct line, name, r->name)
-NVS_GET_TEXT(struct line, mangled, r->share.counted->name)
-NVS_GET_KNOWN(struct line, launches, LAUNCHED, r->share.launches)
-NVS_GET_KNOWN(struct line, calls, r->share.ncalls, r->share.ncalls)
-NVS_GET_KNOWN(struct line, in_graphs, LAUNCHED, r->share.in_graphs)
-NVS_GET_KNOWN(struct line, blocks, LAUNCHED && !r->share.shapeless, r->share.blocks)
+NVS_GET_KNOWN(struct launch_line, id, r->share.ncalls, r->share.kernel)
+NVS_GET_TEXT(struct launch_line, name, r->name)
+NVS_GET_TEXT(struct launch_line, mangled, r->share.counted->name)
+NVS_GET_KNOWN(struct launch_line, launches, LAUNCHED, r->share.launches)
+NVS_GET_KNOWN(struct launch_line, calls, r->share.ncalls, r->share.ncalls)
+NVS_GET_KNOWN(struct launch_line, in_graphs, LAUNCHED, r->share.in_graphs)
+NVS_GET_KNOWN(struct launch_line, blocks, LAUNCHED && !r->share.shapeless, r->share.blocks)
 #define COUNTED (r->share.counted->flags & ~r->share.counted->wrapped)
-NVS_GET_KNOWN(struct line, warp, COUNTED &NVS_COUNT_WARP, r->share.warp)
-NVS_GET_KNOWN(struct line, thread, COUNTED &NVS_COUNT_THREAD, r->share.thread)
-NVS_GET_KNOWN(struct line, total, r->summed, r->total)
+NVS_GET_KNOWN(struct launch_line, warp, COUNTED &NVS_COUNT_WARP, r->share.warp)
+NVS_GET_KNOWN(struct launch_line, thread, COUNTED &NVS_COUNT_THREAD, r->share.thread)
+NVS_GET_KNOWN(struct launch_line, total, r->summed, r->total)
 
 static const struct nvs_column columns[] = {
 	{"kernel_number", "number", get_id, 0},
@@ -131,9 +131,10 @@ static const struct nvs_column columns[] = {
 
 /* ---- the report ---- */
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
-	struct state *st = each;
+	struct per_launch_state *st = each;
 
 	st->source = s;
 	st->handles = nvs_handles_new();
@@ -155,7 +156,7 @@ static void print_count(struct nvs_out *out, const char *what, bool known, uint6
 		fprintf(out->file, "%s-", what);
 }
 
-static void print_line(struct nvs_out *out, const struct line *l)
+static void print_line(struct nvs_out *out, const struct launch_line *l)
 {
 	if (l->share.ncalls)
 		fprintf(out->file, "kernel %u - ", l->share.kernel);
@@ -177,7 +178,7 @@ static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_SUMS(run, columns, NULL);
 	const struct nvs_options_report *o = run->options;
-	struct state *st = run->each;
+	struct per_launch_state *st = run->each;
 	const void **rows;
 	size_t n = 0;
 	int r = 0;
@@ -198,7 +199,7 @@ static int print(struct nvs_run *run)
 	n = 0;
 	for (uint32_t t = 0; t < run->n; t++)
 		for (uint32_t i = 0; i < st[t].n; i++) {
-			struct line *l = &st[t].lines[i];
+			struct launch_line *l = &st[t].lines[i];
 
 			l->name = nvs_demangle(l->share.counted->name);
 			if (!l->name)
@@ -221,7 +222,7 @@ static int print(struct nvs_run *run)
 
 static void free_state(struct nvs_run *run)
 {
-	struct state *st = run->each;
+	struct per_launch_state *st = run->each;
 
 	for (uint32_t t = 0; t < run->n && st[t].handles; t++) {
 		for (size_t i = 0; i < st[t].n; i++)
@@ -229,7 +230,7 @@ static void free_state(struct nvs_run *run)
 		free(st[t].lines);
 		nvs_count_shares_free(st[t].shares);
 		nvs_handles_free(st[t].handles);
-		nvs_counted_forget(&st[t].counts);
+		nvs_kernel_counts_free(&st[t].counts);
 	}
 }
 
@@ -241,5 +242,5 @@ NVS_REPORT(per_launch, .name = "per-launch", .place = 32,
 		  "Launches that ran concurrently, or between which the counters were not "
 		  "read,\nshare a line, which has their number.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
-	   .print = print, .free = free_state);
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct per_launch_state), .begin = begin,
+	   .end = end, .print = print, .free = free_state);

@@ -11,10 +11,10 @@
 #include "decode/analysis/launch_sequence.h"
 #include "decode/report/core/report.h"
 
-struct row {
+struct ranks_row {
 	const struct nvs_source *source;
-	struct nvs_steps *steps;
-	const struct nvs_clock_of *clock;
+	struct nvs_launch_sequence *steps;
+	const struct nvs_trace_clock *clock;
 	bool parts;
 	size_t at; /* index of the launch on its thread */
 	uint32_t thread;
@@ -28,21 +28,21 @@ struct row {
 
 /* ---- divergence ---- */
 
-static const struct nvs_step_thread *thread_at(const struct nvs_steps *s, size_t i)
+static const struct nvs_launch_thread *thread_at(const struct nvs_launch_sequence *s, size_t i)
 {
 	return i < s->threads.n ? s->threads.row[i] : NULL;
 }
 
-static uint64_t step_at(const struct nvs_steps *s, size_t thread, size_t at)
+static uint64_t step_at(const struct nvs_launch_sequence *s, size_t thread, size_t at)
 {
-	const struct nvs_step_thread *t = thread_at(s, thread);
+	const struct nvs_launch_thread *t = thread_at(s, thread);
 
 	return t && at < t->n ? t->step[at] : 0;
 }
 
 /* The step that most of the N ranks have there; of equally frequent ones the first. *AGREE: how
  * many. */
-static uint64_t find_majority(const struct row *rows, const uint32_t *alive, uint32_t n,
+static uint64_t find_majority(const struct ranks_row *rows, const uint32_t *alive, uint32_t n,
 			      size_t thread, size_t at, uint32_t *agree)
 {
 	uint64_t best = 0;
@@ -62,10 +62,10 @@ static uint64_t find_majority(const struct row *rows, const uint32_t *alive, uin
 	return best;
 }
 
-static void note_divergence(struct row *row, size_t thread, size_t at, uint64_t others,
+static void note_divergence(struct ranks_row *row, size_t thread, size_t at, uint64_t others,
 			    uint32_t agree)
 {
-	const struct nvs_step_thread *t = thread_at(row->steps, thread);
+	const struct nvs_launch_thread *t = thread_at(row->steps, thread);
 
 	if (row->parts && row->at <= at)
 		return;
@@ -77,16 +77,16 @@ static void note_divergence(struct row *row, size_t thread, size_t at, uint64_t 
 	row->agree = agree;
 	row->behind = 0;
 	for (size_t i = 0; t && i < at && i < t->n; i++)
-		row->behind += nvs_step_name(row->steps, t->step[i])->collective;
+		row->behind += nvs_launch_name_find(row->steps, t->step[i])->collective;
 }
 
-static void compare_thread(struct row *rows, uint32_t n, uint32_t *alive, size_t thread)
+static void compare_thread(struct ranks_row *rows, uint32_t n, uint32_t *alive, size_t thread)
 {
 	size_t longest = 0;
 	uint32_t left = n;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct nvs_step_thread *t = thread_at(rows[i].steps, thread);
+		const struct nvs_launch_thread *t = thread_at(rows[i].steps, thread);
 
 		alive[i] = i;
 		longest = t && t->n > longest ? t->n : longest;
@@ -109,7 +109,7 @@ static void compare_thread(struct row *rows, uint32_t n, uint32_t *alive, size_t
 	}
 }
 
-static int compare_all(struct row *rows, uint32_t n)
+static int compare_all(struct ranks_row *rows, uint32_t n)
 {
 	uint32_t *alive = calloc(n + 1ul, sizeof(*alive));
 	size_t threads = 0;
@@ -127,9 +127,9 @@ static int compare_all(struct row *rows, uint32_t n)
 /* ---- names, only of the steps that are printed ---- */
 
 /* Looks for the name in all ROWS: a rank need not know the name of another's step. */
-static int name_step(char **to, const struct row *rows, uint32_t n, uint64_t hash)
+static int name_step(char **to, const struct ranks_row *rows, uint32_t n, uint64_t hash)
 {
-	const struct nvs_step_name *name;
+	const struct nvs_launch_name *name;
 
 	for (uint32_t i = 0; hash && i < n; i++)
 		for (size_t k = 0; k < rows[i].steps->names.n; k++) {
@@ -142,7 +142,7 @@ static int name_step(char **to, const struct row *rows, uint32_t n, uint64_t has
 	return 0;
 }
 
-static int name_row(struct row *row, const struct row *rows, uint32_t n)
+static int name_row(struct ranks_row *row, const struct ranks_row *rows, uint32_t n)
 {
 	const struct nvs_inflight *f;
 	int r = 0;
@@ -166,24 +166,24 @@ static int name_row(struct row *row, const struct row *rows, uint32_t n)
 
 /* ---- columns ---- */
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_COUNT(struct row, launches, r->steps->launches)
-NVS_GET_COUNT(struct row, graphs, r->steps->graphs)
-NVS_GET_COUNT(struct row, collectives, r->steps->collectives)
-NVS_GET_COUNT(struct row, nfinished, r->steps->nfinished)
-NVS_GET_KNOWN(struct row, at, r->parts, r->at + 1)
-NVS_GET_KNOWN(struct row, thread, r->parts, r->thread)
-NVS_GET_KNOWN(struct row, behind, r->parts, r->behind)
-NVS_GET_TEXT(struct row, launched, r->own_name)
-NVS_GET_TEXT(struct row, others, r->others_name)
-NVS_GET_TEXT(struct row, submitted, r->submitted)
-NVS_GET_TEXT(struct row, finished, r->finished)
-NVS_GET_TEXT(struct row, inflight, r->inflight ? r->inflight->api : "")
-NVS_GET_REAL(struct row, began, r->clock->known, (double)r->clock->shift / 1000)
-NVS_GET_REAL(struct row, scatter, r->clock->known, (double)r->clock->error / 1000)
-NVS_GET_REAL(struct row, drift, r->clock->known, (double)r->clock->drift / 1000)
-NVS_GET_REAL(struct row, stepped, r->clock->known, (double)r->clock->stepped / 1000)
-NVS_GET_REAL(struct row, inflight_us, r->inflight, (double)r->inflight_ns / 1000)
+NVS_SOURCE_GETTERS(struct ranks_row, r->source)
+NVS_GET_COUNT(struct ranks_row, launches, r->steps->launches)
+NVS_GET_COUNT(struct ranks_row, graphs, r->steps->graphs)
+NVS_GET_COUNT(struct ranks_row, collectives, r->steps->collectives)
+NVS_GET_COUNT(struct ranks_row, nfinished, r->steps->nfinished)
+NVS_GET_KNOWN(struct ranks_row, at, r->parts, r->at + 1)
+NVS_GET_KNOWN(struct ranks_row, thread, r->parts, r->thread)
+NVS_GET_KNOWN(struct ranks_row, behind, r->parts, r->behind)
+NVS_GET_TEXT(struct ranks_row, launched, r->own_name)
+NVS_GET_TEXT(struct ranks_row, others, r->others_name)
+NVS_GET_TEXT(struct ranks_row, submitted, r->submitted)
+NVS_GET_TEXT(struct ranks_row, finished, r->finished)
+NVS_GET_TEXT(struct ranks_row, inflight, r->inflight ? r->inflight->api : "")
+NVS_GET_REAL(struct ranks_row, began, r->clock->known, (double)r->clock->shift / 1000)
+NVS_GET_REAL(struct ranks_row, scatter, r->clock->known, (double)r->clock->error / 1000)
+NVS_GET_REAL(struct ranks_row, drift, r->clock->known, (double)r->clock->drift / 1000)
+NVS_GET_REAL(struct ranks_row, stepped, r->clock->known, (double)r->clock->stepped / 1000)
+NVS_GET_REAL(struct ranks_row, inflight_us, r->inflight, (double)r->inflight_ns / 1000)
 
 static const struct nvs_column columns[] = {
 	{"launch_calls", "launches", get_launches, 0},
@@ -210,7 +210,7 @@ static const struct nvs_column columns[] = {
 
 #define NAME_WIDTH 60
 
-static void write_rank(FILE *f, const struct row *row)
+static void write_rank(FILE *f, const struct ranks_row *row)
 {
 	struct nvs_value rank = {0};
 
@@ -218,7 +218,7 @@ static void write_rank(FILE *f, const struct row *row)
 	if (rank.kind == NVS_VALUE_COUNT)
 		fprintf(f, "Rank %llu", (unsigned long long)rank.count);
 	else
-		nvs_say_text(f, row->source->path, NAME_WIDTH);
+		nvs_print_text(f, row->source->path, NAME_WIDTH);
 }
 
 /* Without the arguments of a C++ function. */
@@ -227,11 +227,11 @@ static void write_name(FILE *f, const char *name)
 	const char *end = strchr(name, '(');
 	char *text = end && end > name ? strndup(name, (size_t)(end - name)) : NULL;
 
-	nvs_say_text(f, text ? text : name, NAME_WIDTH);
+	nvs_print_text(f, text ? text : name, NAME_WIDTH);
 	free(text);
 }
 
-static void write_divergence(FILE *f, const struct row *row)
+static void write_divergence(FILE *f, const struct ranks_row *row)
 {
 	write_rank(f, row);
 	fprintf(f, " diverges at its launch %zu", row->at + 1);
@@ -239,7 +239,7 @@ static void write_divergence(FILE *f, const struct row *row)
 		fprintf(f, " on the thread that was number %u to launch", row->thread + 1);
 	fputs(row->behind ? ", after " : ", before any collective", f);
 	if (row->behind)
-		nvs_say_count(f, row->behind, "collective", "collectives");
+		nvs_print_count(f, row->behind, "collective", "collectives");
 	fputs(": it launched ", f);
 	if (row->own_name)
 		write_name(f, row->own_name);
@@ -254,19 +254,19 @@ static void write_divergence(FILE *f, const struct row *row)
 }
 
 /* A program that exited normally does not hang. */
-static bool is_hung(const struct row *row)
+static bool is_hung(const struct ranks_row *row)
 {
 	return nvs_trace_session(row->source->trace)->end != NVS_END_ORDERLY &&
 	       (row->inflight || row->steps->nfinished < row->steps->collectives);
 }
 
-static void write_hang(FILE *f, const struct row *row)
+static void write_hang(FILE *f, const struct ranks_row *row)
 {
 	uint64_t n = row->steps->collectives, done = row->steps->nfinished;
 
 	write_rank(f, row);
 	fputs(" did not exit normally. It had submitted ", f);
-	nvs_say_count(f, n, "collective", "collectives");
+	nvs_print_count(f, n, "collective", "collectives");
 	if (row->submitted) {
 		fputs(", the last ", f);
 		write_name(f, row->submitted);
@@ -281,16 +281,16 @@ static void write_hang(FILE *f, const struct row *row)
 	if (!row->inflight)
 		return;
 	fputs(" At the end it had been in ", f);
-	nvs_say_text(f, *row->inflight->api ? row->inflight->api : "[unknown]", NAME_WIDTH);
+	nvs_print_text(f, *row->inflight->api ? row->inflight->api : "[unknown]", NAME_WIDTH);
 	if (row->inflight_ns) {
 		fputs(" for ", f);
-		nvs_say_ns(f, (double)row->inflight_ns, 3);
+		nvs_print_duration(f, (double)row->inflight_ns, 3);
 	}
 	fputc('.', f);
 }
 
-static int print_sentence(struct nvs_out *out, const struct row *row,
-			  void (*sentence)(FILE *f, const struct row *row))
+static int print_sentence(struct nvs_out *out, const struct ranks_row *row,
+			  void (*sentence)(FILE *f, const struct ranks_row *row))
 {
 	char *text = NULL;
 	size_t n;
@@ -307,7 +307,7 @@ static int print_sentence(struct nvs_out *out, const struct row *row,
 	return 0;
 }
 
-static int print_sentences(struct nvs_run *run, const struct row *rows, uint32_t n)
+static int print_sentences(struct nvs_run *run, const struct ranks_row *rows, uint32_t n)
 {
 	uint32_t parts = 0, words = 0;
 	int r = 0;
@@ -333,18 +333,19 @@ static int print_sentences(struct nvs_run *run, const struct row *rows, uint32_t
 
 /* ---- the report ---- */
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
-	nvs_steps_begin(each, s, reader);
-	return ((struct nvs_steps *)each)->handles ? 0 : -ENOMEM;
+	nvs_launch_sequence_begin(each, s, reader);
+	return ((struct nvs_launch_sequence *)each)->handles ? 0 : -ENOMEM;
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	return nvs_steps_end(each);
+	return nvs_launch_sequence_end(each);
 }
 
-static void free_row(struct row *row)
+static void free_row(struct ranks_row *row)
 {
 	free(row->own_name);
 	free(row->others_name);
@@ -354,10 +355,10 @@ static void free_row(struct row *row)
 
 /* A trace without calls is not compared, since its launches are unknown. A rank that launched
  * nothing is, unless nothing at all was selected. */
-static uint32_t make_rows(struct nvs_run *run, struct row *rows, const struct nvs_clock_of *clocks,
-			  uint64_t *dropped)
+static uint32_t make_rows(struct nvs_run *run, struct ranks_row *rows,
+			  const struct nvs_trace_clock *clocks, uint64_t *dropped)
 {
-	struct nvs_steps *steps = run->each;
+	struct nvs_launch_sequence *steps = run->each;
 	uint64_t launches = 0;
 	uint32_t n = 0;
 
@@ -370,14 +371,14 @@ static uint32_t make_rows(struct nvs_run *run, struct row *rows, const struct nv
 		rows[n].clock = clocks + i;
 		rows[n++].steps = steps + i;
 	}
-	return launches || !nvs_filter_asked(&run->options->query) ? n : 0;
+	return launches || !nvs_filter_is_set(&run->options->query) ? n : 0;
 }
 
 static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "-rank");
-	struct nvs_clock_of *clocks = calloc(run->n + 1ul, sizeof(*clocks));
-	struct row *rows = calloc(run->n + 1ul, sizeof(*rows));
+	struct nvs_trace_clock *clocks = calloc(run->n + 1ul, sizeof(*clocks));
+	struct ranks_row *rows = calloc(run->n + 1ul, sizeof(*rows));
 	int r = rows && clocks ? nvs_clocks_align(clocks, run->sources, run->n) : -ENOMEM;
 	uint64_t dropped = 0;
 	uint32_t n = r ? 0 : make_rows(run, rows, clocks, &dropped);
@@ -404,7 +405,7 @@ static int print(struct nvs_run *run)
 static void free_steps(struct nvs_run *run)
 {
 	for (uint32_t i = 0; i < run->n; i++)
-		nvs_steps_free((struct nvs_steps *)run->each + i);
+		nvs_launch_sequence_free((struct nvs_launch_sequence *)run->each + i);
 }
 
 NVS_REPORT(
@@ -417,5 +418,6 @@ NVS_REPORT(
 	       "them done, or if a call that waited for them returned. A rank that did not exit "
 	       "normally is reported with the call that it was in. Traces are read on all cores.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_WHOLE | NVS_NEED_APART,
-	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_steps),
-	.begin = begin, .end = end, .print = print, .free = free_steps);
+	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	.each = sizeof(struct nvs_launch_sequence), .begin = begin, .end = end, .print = print,
+	.free = free_steps);

@@ -11,7 +11,7 @@
 #include "decode/analysis/ring_stalls.h"
 #include "decode/report/core/report.h"
 
-struct channel {
+struct ring_channel {
 	uint32_t number; /* its key */
 	uint64_t submissions, ring_full, pushbuffer_full;
 	uint32_t ring_max, unfetched_max;
@@ -21,16 +21,16 @@ struct channel {
 };
 
 /* Per thread: its latest submission that found no room in the ring [0] or pushbuffer [1]. */
-struct thread {
+struct blocked_thread {
 	struct {
 		uint64_t time; /* ticks, 0: none */
 		uint32_t channel;
 	} full[2];
 };
 
-struct state {
+struct ring_state {
 	struct nvs_source *source;
-	struct nvs_pending *pending;
+	struct nvs_ring_occupancy *pending;
 	struct nvs_rows channels;
 	struct nvs_numbers threads;
 	struct nvs_stalls waits;
@@ -38,7 +38,8 @@ struct state {
 
 /* ---- callbacks of the pass ---- */
 
-static void note_full(struct thread *t, const struct nvs_submission *s, bool full, int which)
+static void note_full(struct blocked_thread *t, const struct nvs_submission *s, bool full,
+		      int which)
 {
 	if (!t || !full)
 		return;
@@ -47,7 +48,7 @@ static void note_full(struct thread *t, const struct nvs_submission *s, bool ful
 }
 
 /* Entries that the GPU had not fetched, by GP_GET in USERD. */
-static void note_unfetched(struct channel *c, const struct nvs_submission *s)
+static void note_unfetched(struct ring_channel *c, const struct nvs_submission *s)
 {
 	uint32_t ring = s->channel->known ? s->channel->rec.entries : 0, unfetched;
 
@@ -60,17 +61,17 @@ static void note_unfetched(struct channel *c, const struct nvs_submission *s)
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	struct state *st = arg;
-	struct thread *t = nvs_number_make(&st->threads, s->thread->thread, sizeof(*t));
-	struct channel *c = nvs_rows_at(&st->channels, &s->channel->channel);
-	struct nvs_fill fill;
-	int r = nvs_pending_submission(st->pending, s, &fill);
+	struct ring_state *st = arg;
+	struct blocked_thread *t = nvs_number_make(&st->threads, s->thread->thread, sizeof(*t));
+	struct ring_channel *c = nvs_rows_at(&st->channels, &s->channel->channel);
+	struct nvs_occupancy fill;
+	int r = nvs_ring_occupancy_submission(st->pending, s, &fill);
 
 	if (r || !c)
 		return r ? r : -ENOMEM;
 	note_full(t, s, fill.ring_full, 0);
 	note_full(t, s, fill.pushbuffer_full, 1);
-	if (!nvs_filter(st->source, s, call))
+	if (!nvs_filter_selects(st->source, s, call))
 		return 0;
 	note_unfetched(c, s);
 	c->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);
@@ -88,7 +89,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	if (op->kind == NVS_OP_RELEASE)
-		nvs_pending_release(((struct state *)arg)->pending, s, op);
+		nvs_ring_occupancy_release(((struct ring_state *)arg)->pending, s, op);
 	return 0;
 }
 
@@ -99,8 +100,8 @@ static bool is_within(const struct nvs_call *call, uint64_t ticks)
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct state *st = arg;
-	struct thread *t = nvs_number_get(&st->threads, call->thread);
+	struct ring_state *st = arg;
+	struct blocked_thread *t = nvs_number_get(&st->threads, call->thread);
 	struct nvs_stall wait = {.channel = NVS_NONE};
 
 	for (int i = 1; t && i >= 0; i--)
@@ -113,32 +114,33 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	return nvs_stalls_record(&((struct state *)arg)->waits, rec);
+	return nvs_stalls_record(&((struct ring_state *)arg)->waits, rec);
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
-	struct state *st = each;
+	struct ring_state *st = each;
 
 	st->source = s;
-	st->pending = nvs_pending_new();
-	st->channels = NVS_ROWS(struct channel, number);
+	st->pending = nvs_ring_occupancy_new();
+	st->channels = NVS_ROWS(struct ring_channel, number);
 	st->waits.source = s;
-	*reader = (struct nvs_reader){.submission = on_submission,
-				      .op = on_op,
-				      .call = on_call,
-				      .record = on_record,
-				      .calls = true,
-				      .tallies = true,
-				      .arg = st};
+	*reader = (struct nvs_pass_reader){.submission = on_submission,
+					   .op = on_op,
+					   .call = on_call,
+					   .record = on_record,
+					   .calls = true,
+					   .tallies = true,
+					   .arg = st};
 	return st->pending ? 0 : -ENOMEM;
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	struct state *st = each;
+	struct ring_state *st = each;
 
-	nvs_pending_free(st->pending);
+	nvs_ring_occupancy_free(st->pending);
 	st->pending = NULL;
 	nvs_numbers_free(&st->threads, free);
 	return 0;
@@ -146,14 +148,14 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 
 /* ---- columns ---- */
 
-struct row {
+struct ring_row {
 	const struct nvs_source *source;
-	const struct channel *channel; /* NULL: a call */
+	const struct ring_channel *channel; /* NULL: a call */
 	const struct nvs_stall *wait;
 	char cause[64], others[96];
 };
 
-static const struct nvs_trace_channel *find_channel(const struct row *r)
+static const struct nvs_trace_channel *find_channel(const struct ring_row *r)
 {
 	uint32_t number = r->channel ? r->channel->number : r->wait->channel;
 	const struct nvs_trace_channel *c = nvs_trace_channel_at(r->source->trace, number);
@@ -161,14 +163,14 @@ static const struct nvs_trace_channel *find_channel(const struct row *r)
 	return c && c->known ? c : NULL;
 }
 
-static const struct nvs_callsite *callsite_of(const struct row *r)
+static const struct nvs_callsite *callsite_of(const struct ring_row *r)
 {
 	return r->wait && r->wait->stack != NVS_NONE
 		       ? nvs_trace_callsite(r->source->trace, r->wait->stack)
 		       : NULL;
 }
 
-static uint32_t tid_of(const struct row *r)
+static uint32_t tid_of(const struct ring_row *r)
 {
 	const struct nvs_trace_thread *t =
 		r->wait ? nvs_trace_thread_at(r->source->trace, r->wait->thread) : NULL;
@@ -178,44 +180,47 @@ static uint32_t tid_of(const struct row *r)
 
 static void get_at(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
+	const struct ring_row *r = row;
 
 	if (r->wait && nvs_clock_since_start(r->source->trace, r->wait->begin, &v->ns))
 		v->kind = NVS_VALUE_NS;
 }
 
-static const struct channel no_channel;
+static const struct ring_channel no_channel;
 
-static const struct channel *counters_of(const struct row *r)
+static const struct ring_channel *counters_of(const struct ring_row *r)
 {
 	return r->channel ? r->channel : &no_channel;
 }
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_TEXT(struct row, kind, r->channel ? "channel" : "call")
-NVS_GET_KNOWN(struct row, channel, r->channel || r->wait->channel != NVS_NONE,
+NVS_SOURCE_GETTERS(struct ring_row, r->source)
+NVS_GET_TEXT(struct ring_row, kind, r->channel ? "channel" : "call")
+NVS_GET_KNOWN(struct ring_row, channel, r->channel || r->wait->channel != NVS_NONE,
 	      r->channel ? r->channel->number : r->wait->channel)
-NVS_GET_KNOWN(struct row, ring, find_channel(r), find_channel(r) ? find_channel(r)->rec.entries : 0)
-NVS_GET_KNOWN(struct row, submissions, r->channel, counters_of(r)->submissions)
-NVS_GET_KNOWN(struct row, ring_max, counters_of(r)->known, counters_of(r)->ring_max)
-NVS_GET_KNOWN(struct row, ring_full, counters_of(r)->known, counters_of(r)->ring_full)
-NVS_GET_KNOWN(struct row, unfetched, counters_of(r)->got, counters_of(r)->unfetched_max)
-NVS_GET_KNOWN(struct row, chunk, counters_of(r)->chunk, counters_of(r)->chunk)
-NVS_GET_KNOWN(struct row, pushbuffer_max, counters_of(r)->known, counters_of(r)->pushbuffer_max)
-NVS_GET_KNOWN(struct row, pushbuffer_full, counters_of(r)->known, counters_of(r)->pushbuffer_full)
-NVS_GET_KNOWN(struct row, calls, counters_of(r)->known, counters_of(r)->calls)
-NVS_GET_REAL(struct row, us, counters_of(r)->known, (double)counters_of(r)->ns / 1000)
-NVS_GET_KNOWN(struct row, thread, r->wait && r->wait->thread != NVS_NONE,
+NVS_GET_KNOWN(struct ring_row, ring, find_channel(r),
+	      find_channel(r) ? find_channel(r)->rec.entries : 0)
+NVS_GET_KNOWN(struct ring_row, submissions, r->channel, counters_of(r)->submissions)
+NVS_GET_KNOWN(struct ring_row, ring_max, counters_of(r)->known, counters_of(r)->ring_max)
+NVS_GET_KNOWN(struct ring_row, ring_full, counters_of(r)->known, counters_of(r)->ring_full)
+NVS_GET_KNOWN(struct ring_row, unfetched, counters_of(r)->got, counters_of(r)->unfetched_max)
+NVS_GET_KNOWN(struct ring_row, chunk, counters_of(r)->chunk, counters_of(r)->chunk)
+NVS_GET_KNOWN(struct ring_row, pushbuffer_max, counters_of(r)->known,
+	      counters_of(r)->pushbuffer_max)
+NVS_GET_KNOWN(struct ring_row, pushbuffer_full, counters_of(r)->known,
+	      counters_of(r)->pushbuffer_full)
+NVS_GET_KNOWN(struct ring_row, calls, counters_of(r)->known, counters_of(r)->calls)
+NVS_GET_REAL(struct ring_row, us, counters_of(r)->known, (double)counters_of(r)->ns / 1000)
+NVS_GET_KNOWN(struct ring_row, thread, r->wait && r->wait->thread != NVS_NONE,
 	      r->wait ? r->wait->thread : 0)
-NVS_GET_KNOWN(struct row, tid, tid_of(r), tid_of(r))
-NVS_GET_REAL(struct row, host, r->wait, r->wait ? (double)r->wait->ns / 1000 : 0)
-NVS_GET_REAL(struct row, usual, r->wait && r->wait->usual,
+NVS_GET_KNOWN(struct ring_row, tid, tid_of(r), tid_of(r))
+NVS_GET_REAL(struct ring_row, host, r->wait, r->wait ? (double)r->wait->ns / 1000 : 0)
+NVS_GET_REAL(struct ring_row, usual, r->wait && r->wait->usual,
 	     r->wait ? (double)r->wait->usual / 1000 : 0)
-NVS_GET_TEXT(struct row, api, r->wait ? nvs_call_name(r->wait->api) : "")
-NVS_GET_TEXT(struct row, cause, r->cause)
-NVS_GET_TEXT(struct row, others, r->others)
-NVS_GET_TEXT(struct row, callsite, callsite_of(r) ? callsite_of(r)->site : "")
-NVS_GET_TEXT(struct row, module, callsite_of(r) ? callsite_of(r)->site_module : "")
+NVS_GET_TEXT(struct ring_row, api, r->wait ? nvs_call_name(r->wait->api) : "")
+NVS_GET_TEXT(struct ring_row, cause, r->cause)
+NVS_GET_TEXT(struct ring_row, others, r->others)
+NVS_GET_TEXT(struct ring_row, callsite, callsite_of(r) ? callsite_of(r)->site : "")
+NVS_GET_TEXT(struct ring_row, module, callsite_of(r) ? callsite_of(r)->site_module : "")
 
 #define OF_CHANNELS                                                                           \
 	{"gpfifo_entries", "ring", get_ring, 0}, {"submissions", "subs", get_submissions, 0}, \
@@ -258,39 +263,39 @@ static const struct nvs_column call_columns[] = {
 
 #define SHOWN 20u /* calls without -n */
 
-static size_t add_channel_rows(struct nvs_run *run, struct row *rows)
+static size_t add_channel_rows(struct nvs_run *run, struct ring_row *rows)
 {
 	size_t n = 0;
 
 	for (uint32_t k = 0; k < run->n; k++) {
-		struct state *st = (struct state *)run->each + k;
+		struct ring_state *st = (struct ring_state *)run->each + k;
 
 		for (size_t i = 0; i < st->channels.n; i++) {
-			const struct channel *c = st->channels.row[i];
+			const struct ring_channel *c = st->channels.row[i];
 
 			if (!c->submissions || !nvs_filter_channel(st->source, c->number))
 				continue;
 			if (rows)
-				rows[n] = (struct row){.source = st->source, .channel = c};
+				rows[n] = (struct ring_row){.source = st->source, .channel = c};
 			n++;
 		}
 	}
 	return n;
 }
 
-static size_t add_call_rows(struct nvs_run *run, struct row *rows)
+static size_t add_call_rows(struct nvs_run *run, struct ring_row *rows)
 {
 	size_t n = 0;
 
 	for (uint32_t k = 0; k < run->n; k++) {
-		const struct state *st = (struct state *)run->each + k;
+		const struct ring_state *st = (struct ring_state *)run->each + k;
 
 		for (size_t i = 0; i < st->waits.n; i++, n++) {
-			struct row *r = rows + n;
+			struct ring_row *r = rows + n;
 
 			if (!rows)
 				continue;
-			*r = (struct row){.source = st->source, .wait = st->waits.wait + i};
+			*r = (struct ring_row){.source = st->source, .wait = st->waits.wait + i};
 			nvs_stall_cause(r->wait, r->cause, sizeof(r->cause));
 			nvs_stall_others(&st->waits, r->wait, r->others, sizeof(r->others));
 		}
@@ -299,15 +304,15 @@ static size_t add_call_rows(struct nvs_run *run, struct row *rows)
 }
 
 /* Finds the calls that waited, and adds them to their channels. */
-static int finish_trace(struct state *st)
+static int finish_trace(struct ring_state *st)
 {
-	int r = nvs_stalls_settle(&st->waits);
+	int r = nvs_stalls_finish(&st->waits);
 
 	for (size_t i = 0; i < st->waits.n && !r; i++) {
 		const struct nvs_stall *w = st->waits.wait + i;
-		struct channel *c = w->channel == NVS_NONE
-					    ? NULL
-					    : nvs_rows_at(&st->channels, &w->channel);
+		struct ring_channel *c = w->channel == NVS_NONE
+						 ? NULL
+						 : nvs_rows_at(&st->channels, &w->channel);
 
 		if (!c)
 			continue;
@@ -318,7 +323,7 @@ static int finish_trace(struct state *st)
 }
 
 /* Two tables: -s applies to the one with that column, -n to the calls. */
-static int print_text(struct nvs_run *run, const struct nvs_table *all, struct row *rows,
+static int print_text(struct nvs_run *run, const struct nvs_table *all, struct ring_row *rows,
 		      size_t nchannels, size_t ncalls)
 {
 	struct nvs_table channels = NVS_RUN_TABLE(run, channel_columns, "submissions");
@@ -355,12 +360,12 @@ static int print(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	size_t nchannels, ncalls;
-	struct row *rows;
+	struct ring_row *rows;
 	uint64_t dropped = 0;
 	int r = 0;
 
 	for (uint32_t k = 0; k < run->n && !r; k++) {
-		struct state *st = (struct state *)run->each + k;
+		struct ring_state *st = (struct ring_state *)run->each + k;
 
 		r = finish_trace(st);
 		dropped += st->waits.dropped;
@@ -387,10 +392,10 @@ static int print(struct nvs_run *run)
 
 static void free_state(struct nvs_run *run)
 {
-	struct state *st = run->each;
+	struct ring_state *st = run->each;
 
 	for (uint32_t i = 0; i < run->n; i++) {
-		nvs_pending_free(st[i].pending);
+		nvs_ring_occupancy_free(st[i].pending);
 		nvs_rows_free(&st[i].channels, NULL);
 		nvs_numbers_free(&st[i].threads, free);
 		nvs_stalls_free(&st[i].waits);
@@ -413,5 +418,5 @@ NVS_REPORT(
 	       ".BR \"synchronising copy\" ,\nor\n.B other threads\n(that were inside the driver "
 	       "for at least half of that time, with their calls). An empty cause is unknown.",
 	.needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct state), .begin = begin, .end = end,
+	NVS_REPORT_COLUMNS(columns), .each = sizeof(struct ring_state), .begin = begin, .end = end,
 	.print = print, .free = free_state);

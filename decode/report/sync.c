@@ -11,7 +11,7 @@
 
 #define MAX_ROWS (1u << 20) /* further acquires are only counted */
 
-struct row {
+struct sync_row {
 	struct nvs_sync_pair pair;
 	const struct nvs_source *source;
 	const char *api, *release_api;
@@ -19,29 +19,29 @@ struct row {
 	uint64_t unmatched;
 };
 
-struct state {
+struct sync_state {
 	struct nvs_source *source; /* the trace being read */
-	struct nvs_sync *pairs;
+	struct nvs_semaphore_pairs *pairs;
 	const struct nvs_call *call; /* call of the current submission */
-	struct row *rows;
+	struct sync_row *rows;
 	size_t n, room;
 	uint64_t dropped;
 };
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_COUNT(struct row, submission, r->pair.acquire.submission)
-NVS_GET_COUNT(struct row, channel, r->pair.acquire.channel)
-NVS_GET_TEXT(struct row, api, r->api)
-NVS_GET_HEX(struct row, address, true, r->pair.address)
-NVS_GET_HEX(struct row, payload, true, r->pair.payload)
-NVS_GET_HEX(struct row, value, r->pair.found, r->pair.value)
-NVS_GET_KNOWN(struct row, release_submission, r->pair.found, r->pair.release.submission)
-NVS_GET_KNOWN(struct row, release_channel, r->pair.found, r->pair.release.channel)
-NVS_GET_TEXT(struct row, release_api, r->release_api)
-NVS_GET_KNOWN(struct row, depth, r->pair.found, r->pair.depth)
-NVS_GET_TEXT(struct row, state, !r->pair.found ? "unmatched" : r->pair.later ? "later" : "")
-NVS_GET_COUNT(struct row, count, r->count)
-NVS_GET_COUNT(struct row, unmatched, r->unmatched)
+NVS_SOURCE_GETTERS(struct sync_row, r->source)
+NVS_GET_COUNT(struct sync_row, submission, r->pair.acquire.submission)
+NVS_GET_COUNT(struct sync_row, channel, r->pair.acquire.channel)
+NVS_GET_TEXT(struct sync_row, api, r->api)
+NVS_GET_HEX(struct sync_row, address, true, r->pair.address)
+NVS_GET_HEX(struct sync_row, payload, true, r->pair.payload)
+NVS_GET_HEX(struct sync_row, value, r->pair.found, r->pair.value)
+NVS_GET_KNOWN(struct sync_row, release_submission, r->pair.found, r->pair.release.submission)
+NVS_GET_KNOWN(struct sync_row, release_channel, r->pair.found, r->pair.release.channel)
+NVS_GET_TEXT(struct sync_row, release_api, r->release_api)
+NVS_GET_KNOWN(struct sync_row, depth, r->pair.found, r->pair.depth)
+NVS_GET_TEXT(struct sync_row, state, !r->pair.found ? "unmatched" : r->pair.later ? "later" : "")
+NVS_GET_COUNT(struct sync_row, count, r->count)
+NVS_GET_COUNT(struct sync_row, unmatched, r->unmatched)
 
 static const struct nvs_column columns[] = {
 	{"submission", "submission", get_submission, 0},
@@ -67,16 +67,17 @@ static const struct nvs_column api_columns[] = {
 
 static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 {
-	struct state *y = arg;
-	struct row *r;
+	struct sync_state *y = arg;
+	struct sync_row *r;
 
 	if (y->n == y->room) {
 		size_t room = y->room ? 2 * y->room : 256;
-		struct row *rows = room > MAX_ROWS ? NULL : realloc(y->rows, room * sizeof(*rows));
+		struct sync_row *rows = room > MAX_ROWS ? NULL
+							: realloc(y->rows, room * sizeof(*rows));
 
 		if (!rows) {
 			y->dropped++;
-			nvs_budget_run_out();
+			nvs_budget_set_exceeded();
 			return;
 		}
 		y->rows = rows;
@@ -93,53 +94,54 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	((struct state *)arg)->call = call;
+	((struct sync_state *)arg)->call = call;
 	return 0;
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct nvs_sync_side who = {s->number, s->channel->channel, NULL};
-	struct state *y = arg;
+	struct sync_state *y = arg;
 
 	/* Writes of all submissions are followed; acquires only of selected ones. */
-	if (op->kind == NVS_OP_ACQUIRE && !nvs_filter(y->source, s, y->call))
+	if (op->kind == NVS_OP_ACQUIRE && !nvs_filter_selects(y->source, s, y->call))
 		return 0;
 	who.api = nvs_source_api(y->source, s, y->call);
-	return nvs_sync_op(y->pairs, &who, op);
+	return nvs_semaphore_pairs_op(y->pairs, &who, op);
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
-	struct state *y = run->state;
+	struct sync_state *y = run->state;
 
 	y->source = s;
-	y->pairs = nvs_sync_new(on_pair, y);
-	*reader = (struct nvs_reader){
+	y->pairs = nvs_semaphore_pairs_new(on_pair, y);
+	*reader = (struct nvs_pass_reader){
 		.submission = on_submission, .op = on_op, .calls = true, .arg = y};
 	return y->pairs ? 0 : -ENOMEM;
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	struct state *y = run->state;
+	struct sync_state *y = run->state;
 
-	nvs_sync_end(y->pairs);
-	nvs_sync_free(y->pairs);
+	nvs_semaphore_pairs_end(y->pairs);
+	nvs_semaphore_pairs_free(y->pairs);
 	y->pairs = NULL;
 	return 0;
 }
 
 static int compare_submissions(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct sync_row *x = a, *y = b;
 
 	return NVS_CMP(x->source, y->source) ?: NVS_CMP(x->pair.acquire.submission, y->pair.acquire.submission) ?: NVS_CMP(x->pair.address, y->pair.address);
 }
 
 static int compare_apis(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct sync_row *x = a, *y = b;
 	int r = strcmp(x->api, y->api);
 
 	return r ? r
@@ -148,7 +150,7 @@ static int compare_apis(const void *a, const void *b)
 }
 
 /* Below the table: how often which API waited for which. */
-static int print_by_api(struct nvs_run *run, struct row *rows, size_t n)
+static int print_by_api(struct nvs_run *run, struct sync_row *rows, size_t n)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "acquires");
 	struct nvs_print_options plain = run->options->print;
@@ -173,7 +175,7 @@ static int print(struct nvs_run *run)
 {
 	const struct nvs_options_report *o = run->options;
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct state *y = run->state;
+	struct sync_state *y = run->state;
 	int r;
 
 	if (y->n)
@@ -191,9 +193,9 @@ static int print(struct nvs_run *run)
 
 static void free_state(struct nvs_run *run)
 {
-	struct state *y = run->state;
+	struct sync_state *y = run->state;
 
-	nvs_sync_free(y->pairs);
+	nvs_semaphore_pairs_free(y->pairs);
 	free(y->rows);
 }
 
@@ -201,5 +203,5 @@ NVS_REPORT(sync, .name = "sync", .place = 130,
 	   .help = "each acquire with the release that it waits for",
 	   .man = "Each semaphore acquire with the release that it waits for, across channels.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state), .begin = begin, .end = end,
-	   .print = print, .free = free_state);
+	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct sync_state), .begin = begin,
+	   .end = end, .print = print, .free = free_state);

@@ -31,7 +31,7 @@ struct insts {
 };
 
 /* Kept small: there are as many as fit into memory. */
-struct event {
+struct timeline_event {
 	/* ns since the start; length -1: unknown. In ticks while the trace is read */
 	int64_t at, length;
 	uint64_t id; /* from 1, in order of creation */
@@ -43,20 +43,20 @@ struct event {
 	uint32_t thread, entries, channel,
 		gpu; /* entries, channel, gpu: of submissions and GPU work */
 	/* Of GPU work: its submission, and the error of its time, ns */
-	uint64_t submission, give;
+	uint64_t submission, error_ns;
 	uint16_t depth, ranges; /* call depth, and number of enclosing ranges */
 	uint8_t what;
 	bool open; /* a range that has not ended */
 	bool uncounted; /* ENTRIES and BYTES are unknown */
 };
 
-struct state {
+struct timeline_state {
 	struct nvs_source *source;
-	struct nvs_works *works;
-	struct nvs_counted_kernels counts;
+	struct nvs_work_list *works;
+	struct nvs_kernel_counts counts;
 	struct nvs_count_shares *shares;
 	struct events {
-		struct event *list; /* sorted by ID */
+		struct timeline_event *list; /* sorted by ID */
 		size_t n, room;
 		uint64_t ids;
 		uint64_t bytes; /* memory of all events, including dropped ones */
@@ -66,7 +66,7 @@ struct state {
 		size_t most, looked; /* LOOKED: so many were left when that was seen to last */
 		uint64_t behind;
 		struct nvs_table table; /* for columns and sort order */
-		uint64_t give; /* largest of all events */
+		uint64_t error_ns; /* largest of all events */
 	} * events; /* shared by all traces */
 	size_t first; /* index of this trace's first event */
 	struct nvs_tally tally; /* of the current submission */
@@ -74,9 +74,9 @@ struct state {
 	uint64_t shown_unnumbered; /* the same, of thread NVS_NONE */
 };
 
-static struct event *find_event(const struct events *all, uint64_t id)
+static struct timeline_event *find_event(const struct events *all, uint64_t id)
 {
-	size_t at = NVS_BELOW(all->list, all->n, id, id);
+	size_t at = NVS_COUNT_BELOW(all->list, all->n, id, id);
 
 	return id && at < all->n && all->list[at].id == id ? all->list + at : NULL;
 }
@@ -84,9 +84,9 @@ static struct event *find_event(const struct events *all, uint64_t id)
 static bool add_room(struct events *all, size_t text)
 {
 	size_t room = all->n < all->room ? all->room : all->room + all->room / 2 + 1024;
-	struct event *list;
+	struct timeline_event *list;
 
-	if (!nvs_budget_spare(text + (room - all->room) * sizeof(*list)))
+	if (!nvs_budget_allows(text + (room - all->room) * sizeof(*list)))
 		return false;
 	if (room == all->room)
 		return true;
@@ -96,15 +96,16 @@ static bool add_room(struct events *all, size_t text)
 	return list;
 }
 
-static void keep_first(struct state *st);
+static void keep_first(struct timeline_state *st);
 
 /* Returns NULL, and counts the event as dropped, if memory is short. */
-static struct event *new_event(struct state *st, uint64_t ticks, const char *api, const char *text)
+static struct timeline_event *new_event(struct timeline_state *st, uint64_t ticks, const char *api,
+					const char *text)
 {
 	struct events *all = st->events;
 	size_t n = strlen(api) + 1, more = strlen(text) + 1;
 	char *name;
-	struct event *e;
+	struct timeline_event *e;
 
 	keep_first(st);
 	all->bytes += sizeof(*e) + n + more;
@@ -116,20 +117,20 @@ static struct event *new_event(struct state *st, uint64_t ticks, const char *api
 	memcpy(name, api, n);
 	memcpy(name + n, text, more);
 	e = all->list + all->n++;
-	*e = (struct event){.name = name,
-			    .id = ++all->ids,
-			    .source = st->source,
-			    .at = (int64_t)ticks,
-			    .length = -1};
+	*e = (struct timeline_event){.name = name,
+				     .id = ++all->ids,
+				     .source = st->source,
+				     .at = (int64_t)ticks,
+				     .length = -1};
 	return e;
 }
 
 /* With filters on submissions, a call is shown if a selected one happened in it. */
-static bool has_shown_inside(const struct state *st, const struct nvs_call *call)
+static bool has_shown_inside(const struct timeline_state *st, const struct nvs_call *call)
 {
 	uint64_t shown;
 
-	if (!nvs_range_at(st->source, call->begin))
+	if (!nvs_range_has_time(st->source, call->begin))
 		return false;
 	if (!nvs_filter_by_submissions(st->source->query))
 		return true;
@@ -138,20 +139,20 @@ static bool has_shown_inside(const struct state *st, const struct nvs_call *call
 	return shown && shown >= call->begin;
 }
 
-static bool add_call(struct state *st, const struct nvs_call *call)
+static bool add_call(struct timeline_state *st, const struct nvs_call *call)
 {
-	char text[NVS_WORDS_BYTES];
-	struct event *e;
+	char text[NVS_CALL_TEXT_BYTES];
+	struct timeline_event *e;
 
 	if (!nvs_filter_call_name(st->source, call) || !has_shown_inside(st, call))
 		return false;
-	nvs_words_call(text, st->source, nvs_works_handles(st->works), call);
+	nvs_call_text(text, st->source, nvs_work_list_handles(st->works), call);
 	e = new_event(st, call->begin, nvs_call_name(call->api), text);
 	if (!e)
 		return false;
 	e->what = CALL;
 	e->thread = call->thread;
-	e->ranges = (uint16_t)nvs_nvtx_open(st->source->nvtx, call->thread, call->begin);
+	e->ranges = (uint16_t)nvs_nvtx_open_count(st->source->nvtx, call->thread, call->begin);
 	e->depth = (uint16_t)call->depth;
 	e->uncounted = call->uncounted;
 	e->entries = (uint32_t)call->entries;
@@ -163,20 +164,20 @@ static bool add_call(struct state *st, const struct nvs_call *call)
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct state *st = arg;
+	struct timeline_state *st = arg;
 	uint64_t context;
 	uint32_t stream;
 
-	if (nvs_works_call(st->works, call, &stream, &context))
+	if (nvs_work_list_call(st->works, call, &stream, &context))
 		return -ENOMEM;
 	return nvs_count_shares_call(st->shares, call, add_call(st, call) ? st->events->ids : 0);
 }
 
 /* ---- ranges and marks ---- */
 
-static void end_range(struct state *st, const struct nvs_nvtx_event *now)
+static void end_range(struct timeline_state *st, const struct nvs_nvtx_event *now)
 {
-	struct event *e = find_event(st->events, *now->tag);
+	struct timeline_event *e = find_event(st->events, *now->tag);
 
 	if (!e)
 		return;
@@ -186,11 +187,11 @@ static void end_range(struct state *st, const struct nvs_nvtx_event *now)
 }
 
 /* Adds a range at its begin, or a mark. */
-static void add_range(struct state *st, const struct nvs_nvtx_event *now,
+static void add_range(struct timeline_state *st, const struct nvs_nvtx_event *now,
 		      const struct nvs_rec_nvtx *rec)
 {
-	char text[NVS_WORDS_BYTES];
-	struct event *e;
+	char text[NVS_CALL_TEXT_BYTES];
+	struct timeline_event *e;
 
 	nvs_nvtx_describe(nvs_nvtx_names(st->source->nvtx), rec, text, sizeof(text));
 	e = new_event(st, now->begin, now->node->name, text);
@@ -208,14 +209,14 @@ static void add_range(struct state *st, const struct nvs_nvtx_event *now,
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct state *st = arg;
-	const struct nvs_nvtx_event *now = nvs_nvtx_now(st->source->nvtx);
+	struct timeline_state *st = arg;
+	const struct nvs_nvtx_event *now = nvs_nvtx_current_event(st->source->nvtx);
 
 	if (now->what == NVS_NVTX_ENDED)
 		end_range(st, now);
-	else if (now->what && nvs_filter_range_of(st->source, now))
+	else if (now->what && nvs_filter_nvtx_event(st->source, now))
 		add_range(st, now, (const void *)rec);
-	if (nvs_works_record(st->works, rec) || nvs_counted_record(&st->counts, rec))
+	if (nvs_work_list_record(st->works, rec) || nvs_kernel_counts_record(&st->counts, rec))
 		return -ENOMEM;
 	return nvs_count_shares_record(st->shares, rec);
 }
@@ -223,10 +224,10 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 /* A count shared by several calls is not shown for any of them. */
 static int add_share(void *arg, const struct nvs_count_share *share)
 {
-	const struct state *st = arg;
+	const struct timeline_state *st = arg;
 
 	for (uint32_t i = 0; i < share->ncalls; i++) {
-		struct event *e = find_event(st->events, share->calls[i]);
+		struct timeline_event *e = find_event(st->events, share->calls[i]);
 
 		if (e && !e->insts)
 			e->insts = calloc(1, sizeof(*e->insts));
@@ -245,14 +246,14 @@ static int add_share(void *arg, const struct nvs_count_share *share)
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct state *st = arg;
+	struct timeline_state *st = arg;
 
 	if (op->kind != NVS_OP_CODE)
-		nvs_tally_op(&st->tally, op);
-	return nvs_works_op(st->works, s, op);
+		nvs_tally_add(&st->tally, op);
+	return nvs_work_list_op(st->works, s, op);
 }
 
-static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
+static int note_shown(struct timeline_state *st, uint32_t thread, uint64_t ticks)
 {
 	if (thread != NVS_NONE)
 		return nvs_number_set(&st->shown, thread, (void *)(uintptr_t)ticks);
@@ -260,12 +261,12 @@ static int note_shown(struct state *st, uint32_t thread, uint64_t ticks)
 	return 0;
 }
 
-static int add_submission(struct state *st, const struct nvs_submission *s)
+static int add_submission(struct timeline_state *st, const struct nvs_submission *s)
 {
 	char work[256], text[64 + sizeof(work)];
-	struct event *e;
+	struct timeline_event *e;
 
-	nvs_words_tally(work, sizeof(work), &st->tally);
+	nvs_tally_text(work, sizeof(work), &st->tally);
 	snprintf(text, sizeof(text), "channel %u%s%s", s->channel->channel, *work ? ": " : "",
 		 work);
 	e = new_event(st, s->rec->rec.time, "", text);
@@ -277,7 +278,7 @@ static int add_submission(struct state *st, const struct nvs_submission *s)
 	e->channel = s->channel->channel;
 	e->gpu = s->channel->known ? s->channel->rec.gpu : NVS_NONE;
 	e->thread = s->thread->thread;
-	e->ranges = (uint16_t)nvs_nvtx_open(st->source->nvtx, e->thread, s->rec->rec.time);
+	e->ranges = (uint16_t)nvs_nvtx_open_count(st->source->nvtx, e->thread, s->rec->rec.time);
 	e->depth = (uint16_t)((s->rec->rec.flags >> NVS_SUB_CALL_SHIFT) + 1);
 	e->entries = s->nentries;
 	e->bytes = nvs_submission_bytes(s);
@@ -293,9 +294,9 @@ static bool is_of_api(const struct nvs_source *source, const struct nvs_submissi
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
-	const struct nvs_query *q = ((struct state *)arg)->source->query;
-	struct state *st = arg;
-	int r = nvs_works_submitted(st->works, s, call);
+	const struct nvs_query *q = ((struct timeline_state *)arg)->source->query;
+	struct timeline_state *st = arg;
+	int r = nvs_work_list_submitted(st->works, s, call);
 
 	if (!r && nvs_filter_submission(st->source, s) &&
 	    (!q->api.n || is_of_api(st->source, s, call)))
@@ -306,21 +307,21 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 /* ---- lines ---- */
 
-static const char *text_of(const struct event *e)
+static const char *text_of(const struct timeline_event *e)
 {
 	return e->name + strlen(e->name) + 1;
 }
 
 /* Nesting level in calls and ranges; 0: outermost. */
-static int nesting_of(const struct event *e)
+static int nesting_of(const struct timeline_event *e)
 {
 	return e->ranges + (e->depth > 1 ? e->depth - 1 : 0);
 }
 
 /* The text column: indented by nesting level. Valid until the next call. */
-static const char *line_of(const struct event *e)
+static const char *line_of(const struct timeline_event *e)
 {
-	static char line[256 + 3 * NVS_WORDS_BYTES / 2];
+	static char line[256 + 3 * NVS_CALL_TEXT_BYTES / 2];
 	int place = nesting_of(e), indent = 2 * (place < 64 ? place : 64);
 
 	if (e->what == CALL)
@@ -339,12 +340,12 @@ static const char *line_of(const struct event *e)
 static void get_at(const void *row, struct nvs_value *v)
 {
 	v->kind = NVS_VALUE_NS;
-	v->ns = ((const struct event *)row)->at;
+	v->ns = ((const struct timeline_event *)row)->at;
 }
 
 static void get_us(const void *row, struct nvs_value *v)
 {
-	const struct event *e = row;
+	const struct timeline_event *e = row;
 
 	nvs_value_us(v, e->what != SUBMISSION && e->what != GPU && e->length >= 0,
 		     (double)e->length);
@@ -352,51 +353,52 @@ static void get_us(const void *row, struct nvs_value *v)
 
 static void get_gpu_us(const void *row, struct nvs_value *v)
 {
-	const struct event *e = row;
+	const struct timeline_event *e = row;
 
 	nvs_value_us(v, e->what == GPU && e->length >= 0, (double)e->length);
 }
 
-static void get_give(const void *row, struct nvs_value *v)
+static void get_error_ns(const void *row, struct nvs_value *v)
 {
-	const struct event *e = row;
+	const struct timeline_event *e = row;
 
-	nvs_value_us(v, e->what == GPU, (double)e->give);
+	nvs_value_us(v, e->what == GPU, (double)e->error_ns);
 }
 
 static void get_thread(const void *row, struct nvs_value *v)
 {
-	const struct event *e = row;
+	const struct timeline_event *e = row;
 
 	nvs_value_known(v, e->thread != NVS_NONE, e->thread);
 }
 
 static void get_tid(const void *row, struct nvs_value *v)
 {
-	const struct event *e = row;
+	const struct timeline_event *e = row;
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(e->source->trace, e->thread);
 
 	nvs_value_known(v, t && t->tid, t ? t->tid : 0);
 }
 
-NVS_SOURCE_GETTERS(struct event, r->source)
-NVS_GET_TEXT(struct event, api, r->what == CALL ? r->name : "")
-NVS_GET_TEXT(struct event, range, r->what == RANGE || r->what == MARK ? r->name : "")
-NVS_GET_TEXT(struct event, work, r->what == GPU ? r->name : "")
+NVS_SOURCE_GETTERS(struct timeline_event, r->source)
+NVS_GET_TEXT(struct timeline_event, api, r->what == CALL ? r->name : "")
+NVS_GET_TEXT(struct timeline_event, range, r->what == RANGE || r->what == MARK ? r->name : "")
+NVS_GET_TEXT(struct timeline_event, work, r->what == GPU ? r->name : "")
 #define OF_SUBMISSION(r) ((r)->what == SUBMISSION || (r)->what == GPU)
-NVS_GET_KNOWN(struct event, submission, OF_SUBMISSION(r), r->submission)
-NVS_GET_KNOWN(struct event, channel, OF_SUBMISSION(r), r->channel)
-NVS_GET_KNOWN(struct event, gpu, OF_SUBMISSION(r) && r->gpu != NVS_NONE, r->gpu)
-NVS_GET_TEXT(struct event, line, line_of(r))
-NVS_GET_TEXT(struct event, what, whats[r->what])
-NVS_GET_TEXT(struct event, text, text_of(r))
-NVS_GET_COUNT(struct event, depth, r->what < RANGE ? r->depth : r->ranges + 1u)
+NVS_GET_KNOWN(struct timeline_event, submission, OF_SUBMISSION(r), r->submission)
+NVS_GET_KNOWN(struct timeline_event, channel, OF_SUBMISSION(r), r->channel)
+NVS_GET_KNOWN(struct timeline_event, gpu, OF_SUBMISSION(r) && r->gpu != NVS_NONE, r->gpu)
+NVS_GET_TEXT(struct timeline_event, line, line_of(r))
+NVS_GET_TEXT(struct timeline_event, what, whats[r->what])
+NVS_GET_TEXT(struct timeline_event, text, text_of(r))
+NVS_GET_COUNT(struct timeline_event, depth, r->what < RANGE ? r->depth : r->ranges + 1u)
 #define INSTS(r, what) \
 	((r)->insts && !(r)->insts->mixed && (r)->insts->flags & ~(r)->insts->wrapped & (what))
-NVS_GET_KNOWN(struct event, warp, INSTS(r, NVS_COUNT_WARP), r->insts ? r->insts->warp : 0)
-NVS_GET_KNOWN(struct event, threads, INSTS(r, NVS_COUNT_THREAD), r->insts ? r->insts->thread : 0)
-NVS_GET_KNOWN(struct event, entries, !r->uncounted, r->entries)
-NVS_GET_KNOWN(struct event, bytes, !r->uncounted, r->bytes)
+NVS_GET_KNOWN(struct timeline_event, warp, INSTS(r, NVS_COUNT_WARP), r->insts ? r->insts->warp : 0)
+NVS_GET_KNOWN(struct timeline_event, threads, INSTS(r, NVS_COUNT_THREAD),
+	      r->insts ? r->insts->thread : 0)
+NVS_GET_KNOWN(struct timeline_event, entries, !r->uncounted, r->entries)
+NVS_GET_KNOWN(struct timeline_event, bytes, !r->uncounted, r->bytes)
 
 static const struct nvs_column columns[] = {
 	{"time_ns", "seconds", get_at, 0},
@@ -418,7 +420,7 @@ static const struct nvs_column columns[] = {
 	{"channel", "channel", get_channel, NVS_COLUMN_DETAIL},
 	{"gpu", "gpu", get_gpu, NVS_COLUMN_DETAIL},
 	{"gpu_work", "gpu work", get_work, NVS_COLUMN_DETAIL},
-	{"clock_error_us", "clock error", get_give, NVS_COLUMN_DETAIL},
+	{"clock_error_us", "clock error", get_error_ns, NVS_COLUMN_DETAIL},
 	NVS_SOURCE_COLUMNS,
 };
 
@@ -429,7 +431,7 @@ static bool is_known_soon(const struct nvs_column *column)
 	       (column->get != get_warp && column->get != get_threads && column->get != get_tid);
 }
 
-static int compare_sources(const struct event *a, const struct event *b)
+static int compare_sources(const struct timeline_event *a, const struct timeline_event *b)
 {
 	return a->source < b->source ? -1 : a->source > b->source;
 }
@@ -437,8 +439,8 @@ static int compare_sources(const struct event *a, const struct event *b)
 /* By begin; at the same time by trace, then outermost first, then in order of creation. */
 static int compare_events(const void *pa, const void *pb)
 {
-	const struct event *a = *(const struct event *const *)pa,
-			   *b = *(const struct event *const *)pb;
+	const struct timeline_event *a = *(const struct timeline_event *const *)pa,
+				    *b = *(const struct timeline_event *const *)pb;
 
 	if (a->at != b->at)
 		return a->at < b->at ? -1 : 1;
@@ -452,7 +454,8 @@ static int compare_events(const void *pa, const void *pb)
 /* One trace after the other. */
 static int compare_apart(const void *pa, const void *pb)
 {
-	int r = compare_sources(*(const struct event *const *)pa, *(const struct event *const *)pb);
+	int r = compare_sources(*(const struct timeline_event *const *)pa,
+				*(const struct timeline_event *const *)pb);
 
 	return r ? r : compare_events(pa, pb);
 }
@@ -473,7 +476,7 @@ static int compare_first(const void *pa, const void *pb, void *arg)
 	return r ? r : compare_events(pa, pb);
 }
 
-static void forget_event(struct events *all, struct event *e)
+static void remove_event(struct events *all, struct timeline_event *e)
 {
 	all->behind++;
 	free(e->name);
@@ -482,13 +485,13 @@ static void forget_event(struct events *all, struct event *e)
 }
 
 /* Removes the events of this trace from ROWS[MOST] on. */
-static void forget_rest(struct state *st, const void **rows, size_t n)
+static void remove_rest(struct timeline_state *st, const void **rows, size_t n)
 {
 	struct events *all = st->events;
 	size_t kept = st->first;
 
 	for (size_t i = all->most; i < n; i++)
-		forget_event(all, (struct event *)(uintptr_t)rows[i]);
+		remove_event(all, (struct timeline_event *)(uintptr_t)rows[i]);
 	for (size_t i = st->first; i < all->n; i++)
 		if (all->list[i].name)
 			all->list[kept++] = all->list[i];
@@ -497,7 +500,7 @@ static void forget_rest(struct state *st, const void **rows, size_t n)
 
 /* With -n N only N events are printed: when this trace has several times as many, the others are
  * removed. Ranges that have not ended are kept, since their order is not final. */
-static void keep_first(struct state *st)
+static void keep_first(struct timeline_state *st)
 {
 	struct events *all = st->events;
 	size_t have = all->n - st->first, n = 0;
@@ -515,17 +518,18 @@ static void keep_first(struct state *st)
 	f.sorted = nvs_table_order(&all->table, all->table.sort, &f.order);
 	if (n > all->most) {
 		qsort_r(all->table.rows, n, sizeof(*all->table.rows), compare_first, &f);
-		forget_rest(st, all->table.rows, n);
+		remove_rest(st, all->table.rows, n);
 	}
 	all->looked = all->n - st->first;
 	free(all->table.rows);
 	all->table.rows = NULL;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
 	const struct nvs_options_report *o = run->options;
-	struct state *st = each;
+	struct timeline_state *st = each;
 
 	st->source = s;
 	st->events = run->state;
@@ -535,30 +539,30 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 	if (!o->print.sort || is_known_soon(nvs_table_column(
 				      &st->events->table, o->print.sort + (*o->print.sort == '-'))))
 		st->events->most = o->print.rows;
-	st->works = nvs_works_new(s);
-	*reader = (struct nvs_reader){.call = on_call,
-				      .record = on_record,
-				      .submitted = on_submission,
-				      .op = on_op,
-				      .calls = true,
-				      .tallies = true,
-				      .arg = st};
-	st->shares = st->works ? nvs_count_shares_new(nvs_works_handles(st->works), &st->counts)
+	st->works = nvs_work_list_new(s);
+	*reader = (struct nvs_pass_reader){.call = on_call,
+					   .record = on_record,
+					   .submitted = on_submission,
+					   .op = on_op,
+					   .calls = true,
+					   .tallies = true,
+					   .arg = st};
+	st->shares = st->works ? nvs_count_shares_new(nvs_work_list_handles(st->works), &st->counts)
 			       : NULL;
 	return st->shares ? 0 : -ENOMEM;
 }
 
 /* Adds the GPU work of a submission, converted to the host's clock. */
-static void add_work(struct state *st, const struct nvs_work *work)
+static void add_work(struct timeline_state *st, const struct nvs_work *work)
 {
-	const char *name = nvs_works_name(st->works, work);
-	char text[NVS_WORDS_BYTES];
-	struct event *e;
+	const char *name = nvs_work_list_name(st->works, work);
+	char text[NVS_CALL_TEXT_BYTES];
+	struct timeline_event *e;
 	uint64_t give;
 	int64_t at;
 
-	if (!nvs_timing_session(nvs_works_timing(st->works), work->channel, work->begin, &at,
-				&give))
+	if (!nvs_bracket_times_to_session(nvs_work_list_timing(st->works), work->channel,
+					  work->begin, &at, &give))
 		return;
 	snprintf(text, sizeof(text), "%s%ssubmission %llu, channel %u", name, *name ? ", " : "",
 		 (unsigned long long)work->number, work->channel);
@@ -567,9 +571,9 @@ static void add_work(struct state *st, const struct nvs_work *work)
 		return;
 	e->what = GPU;
 	e->at = at;
-	e->length = work->flags & NVS_WORK_BRIEF ? -1 : (int64_t)work->ns;
-	e->give = give;
-	st->events->give = give > st->events->give ? give : st->events->give;
+	e->length = work->flags & NVS_WORK_TOO_SHORT ? -1 : (int64_t)work->ns;
+	e->error_ns = give;
+	st->events->error_ns = give > st->events->error_ns ? give : st->events->error_ns;
 	e->thread = NVS_NONE;
 	e->submission = work->number;
 	e->channel = work->channel;
@@ -578,18 +582,18 @@ static void add_work(struct state *st, const struct nvs_work *work)
 	e->uncounted = true;
 }
 
-static int add_works(struct state *st)
+static int add_works(struct timeline_state *st)
 {
-	int r = nvs_works_end(st->works);
+	int r = nvs_work_list_finish(st->works);
 	size_t n;
-	const struct nvs_work *list = nvs_works_list(st->works, &n);
+	const struct nvs_work *list = nvs_work_list_items(st->works, &n);
 
 	for (size_t i = 0; i < n && !r; i++)
 		if (list[i].flags & NVS_WORK_TIMED && list[i].flags & NVS_WORK_SELECTED)
 			add_work(st, list + i);
-	if (nvs_timing_any(nvs_works_timing(st->works)))
-		st->events->dropped += nvs_works_dropped(st->works);
-	nvs_works_free(st->works);
+	if (nvs_bracket_times_exist(nvs_work_list_timing(st->works)))
+		st->events->dropped += nvs_work_list_dropped(st->works);
+	nvs_work_list_free(st->works);
 	st->works = NULL;
 	return r;
 }
@@ -597,14 +601,14 @@ static int add_works(struct state *st)
 /* Converts ticks to ns: the clock is complete now. */
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	struct state *st = each;
+	struct timeline_state *st = each;
 	int r = nvs_count_shares_end(st->shares, add_share, st);
 
 	nvs_count_shares_free(st->shares);
 	st->shares = NULL;
 	nvs_numbers_free(&st->shown, NULL);
 	for (size_t i = st->first; i < st->events->n; i++) {
-		struct event *e = st->events->list + i;
+		struct timeline_event *e = st->events->list + i;
 		uint64_t from = (uint64_t)e->at;
 
 		nvs_clock_since_start(s->trace, from, &e->at);
@@ -623,7 +627,7 @@ static int print_events(struct nvs_run *run, bool apart)
 	int r;
 
 	table.more = all->behind;
-	if (all->dropped || all->bytes > nvs_budget_whole() / 4)
+	if (all->dropped || all->bytes > nvs_budget_total() / 4)
 		table.choose = "-n 0 shows as many as fit in memory";
 	table.rows = calloc(all->n + 1, sizeof(*table.rows));
 	if (!table.rows)
@@ -633,17 +637,17 @@ static int print_events(struct nvs_run *run, bool apart)
 	qsort(table.rows, table.nrows, sizeof(*table.rows), apart ? compare_apart : compare_events);
 	r = nvs_table_print(run->out, &table, &run->options->print);
 	free(table.rows);
-	if (!r && all->give && run->options->print.format == NVS_FORMAT_TEXT)
+	if (!r && all->error_ns && run->options->print.format == NVS_FORMAT_TEXT)
 		fprintf(run->out->file,
 			"%sGPU work is aligned with the calls to within %.2f us.%s\n",
-			nvs_out_style(run->out, NVS_STYLE_DIM), (double)all->give / 1000,
+			nvs_out_style(run->out, NVS_STYLE_DIM), (double)all->error_ns / 1000,
 			nvs_out_style(run->out, NVS_STYLE_PLAIN));
 	return r;
 }
 
 static int print_together(struct nvs_run *run)
 {
-	struct nvs_clock_of *clocks = calloc(run->n + 1ul, sizeof(*clocks));
+	struct nvs_trace_clock *clocks = calloc(run->n + 1ul, sizeof(*clocks));
 	const struct events *all = run->state;
 	int r = clocks ? nvs_clocks_align(clocks, run->sources, run->n) : -ENOMEM;
 
@@ -652,7 +656,7 @@ static int print_together(struct nvs_run *run)
 	if (!r)
 		r = print_events(run, false);
 	if (!r && all->n && run->options->print.format == NVS_FORMAT_TEXT)
-		r = nvs_clocks_say(run->out, clocks, run->sources, run->n);
+		r = nvs_clock_note_print(run->out, clocks, run->sources, run->n);
 	free(clocks);
 	return r;
 }
@@ -673,14 +677,14 @@ static int print(struct nvs_run *run)
 
 static void free_events(struct nvs_run *run)
 {
-	struct state *st = run->each;
+	struct timeline_state *st = run->each;
 	struct events *all = run->state;
 
 	for (uint32_t i = 0; i < run->n; i++) {
 		nvs_numbers_free(&st[i].shown, NULL);
 		nvs_count_shares_free(st[i].shares);
-		nvs_counted_forget(&st[i].counts);
-		nvs_works_free(st[i].works);
+		nvs_kernel_counts_free(&st[i].counts);
+		nvs_work_list_free(st[i].works);
 	}
 	for (size_t i = 0; i < all->n; i++) {
 		free(all->list[i].name);
@@ -706,5 +710,5 @@ NVS_REPORT(timeline, .name = "timeline", .place = 90,
 		  "other, each by its own time.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_NVTX,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .state = sizeof(struct events),
-	   .each = sizeof(struct state), .begin = begin, .end = end, .print = print,
+	   .each = sizeof(struct timeline_state), .begin = begin, .end = end, .print = print,
 	   .free = free_events);

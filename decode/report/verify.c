@@ -6,7 +6,7 @@
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/core/report.h"
 
-struct row {
+struct verify_row {
 	const struct nvs_source *source;
 	const struct nvs_finding *finding;
 };
@@ -18,10 +18,10 @@ static const char *kind_name(const struct nvs_finding *f)
 					      : "remark";
 }
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_TEXT(struct row, kind, kind_name(r->finding))
-NVS_GET_COUNT(struct row, count, r->finding->count)
-NVS_GET_TEXT(struct row, text, r->finding->text)
+NVS_SOURCE_GETTERS(struct verify_row, r->source)
+NVS_GET_TEXT(struct verify_row, kind, kind_name(r->finding))
+NVS_GET_COUNT(struct verify_row, count, r->finding->count)
+NVS_GET_TEXT(struct verify_row, text, r->finding->text)
 
 static const struct nvs_column columns[] = {
 	{"kind", "kind", get_kind, NVS_COLUMN_NAME},
@@ -56,12 +56,13 @@ static void print_verdict(struct nvs_out *out, const struct nvs_source *s)
 			      : "the trace ended in a crash and is whole up to it",
 		      out->file);
 	fprintf(out->file, "%s; %llu submissions, ", nvs_out_style(out, NVS_STYLE_PLAIN),
-		(unsigned long long)nvs_submissions_told(session));
+		(unsigned long long)nvs_session_submissions(session));
 	if (session->header.flags & NVS_HDR_COUNTS)
 		fputc('-', out->file);
 	else
 		fprintf(out->file, "%llu", (unsigned long long)session->counts.entries);
-	fprintf(out->file, " entries, %llu bytes\n", (unsigned long long)nvs_bytes_told(session));
+	fprintf(out->file, " entries, %llu bytes\n",
+		(unsigned long long)nvs_session_bytes(session));
 }
 
 static void print_finding(struct nvs_out *out, const struct nvs_finding *f)
@@ -94,7 +95,7 @@ static int print_table(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	const struct nvs_finding *f;
-	struct row *rows;
+	struct verify_row *rows;
 	size_t n = 0, room = 1;
 	int r;
 
@@ -106,7 +107,7 @@ static int print_table(struct nvs_run *run)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < run->n; k++)
 		for (uint32_t i = 0; (f = nvs_trace_finding(run->sources[k].trace, i)); i++)
-			rows[n++] = (struct row){run->sources + k, f};
+			rows[n++] = (struct verify_row){run->sources + k, f};
 	r = nvs_table_print_array(run->out, &table, rows, n, sizeof(*rows), &run->options->print);
 	free(rows);
 	return r;

@@ -12,7 +12,7 @@
 #define MAX_FRAMES 4096
 
 /* The stack being examined, innermost frame first. */
-struct walk {
+struct callsite_walk {
 	struct nvs_trace *t;
 	const struct nvs_trace_stack *stack;
 	uint32_t n;
@@ -38,24 +38,25 @@ static bool is_runtime(const struct nvs_trace_module *m)
 
 bool nvs_module_is_between(const struct nvs_trace_module *m)
 {
-	return m && (is_driver(m) || is_runtime(m) || nvs_symbols_own(m) ||
+	return m && (is_driver(m) || is_runtime(m) || nvs_symbols_is_own(m) ||
 		     starts_with(nvs_symbols_file(m), "libnvidia-"));
 }
 
 /* A return address may be the first byte of the next function: look up the call before it. */
-static uint64_t lookup_address(const struct walk *w, uint32_t frame)
+static uint64_t lookup_address(const struct callsite_walk *w, uint32_t frame)
 {
 	return w->stack->pc[frame] - (frame ? 1 : 0);
 }
 
-static const char *get_name(const struct walk *w, uint32_t frame, bool dynamic, uint64_t *offset)
+static const char *get_name(const struct callsite_walk *w, uint32_t frame, bool dynamic,
+			    uint64_t *offset)
 {
 	return nvs_symbols_lookup(w->t, w->module[frame], lookup_address(w, frame), dynamic,
 				  offset);
 }
 
 /* Returns the index of the outermost libcuda frame, or n. */
-static uint32_t find_driver_frame(const struct walk *w)
+static uint32_t find_driver_frame(const struct callsite_walk *w)
 {
 	for (uint32_t i = w->n; i-- > 0;)
 		if (is_driver(w->module[i]))
@@ -70,7 +71,8 @@ static bool is_cuda_name(const char *name)
 
 /* Returns the outermost exported cuda* function among the frames of a shared libcudart from FRAME
  * on, or n if there is none. */
-static uint32_t find_shared_runtime(const struct walk *w, uint32_t frame, const char **name)
+static uint32_t find_shared_runtime(const struct callsite_walk *w, uint32_t frame,
+				    const char **name)
 {
 	uint32_t found = w->n;
 	uint64_t offset;
@@ -90,7 +92,8 @@ static uint32_t find_shared_runtime(const struct walk *w, uint32_t frame, const 
 
 /* Finds functions of a statically linked libcudart, which is in the module that calls libcuda; only
  * that module's symbol table has its names. */
-static uint32_t find_static_runtime(const struct walk *w, uint32_t frame, const char **name)
+static uint32_t find_static_runtime(const struct callsite_walk *w, uint32_t frame,
+				    const char **name)
 {
 	const struct nvs_trace_module *m = frame < w->n ? w->module[frame] : NULL;
 	uint32_t found = w->n;
@@ -110,15 +113,15 @@ static uint32_t find_static_runtime(const struct walk *w, uint32_t frame, const 
 }
 
 /* An allocated string; lives as long as the trace. */
-struct nvs_kept {
-	struct nvs_kept *next;
+struct nvs_kept_string {
+	struct nvs_kept_string *next;
 	char text[];
 };
 
 static __attribute__((format(printf, 2, 3))) const char *keep_string(struct nvs_trace *t,
 								     const char *format, ...)
 {
-	struct nvs_kept *k = NULL;
+	struct nvs_kept_string *k = NULL;
 	va_list ap;
 	int n;
 
@@ -138,7 +141,7 @@ static __attribute__((format(printf, 2, 3))) const char *keep_string(struct nvs_
 }
 
 /* Module and offset of the frame's return address, as debuggers print it. */
-static const char *format_place(const struct walk *w, uint32_t frame)
+static const char *format_place(const struct callsite_walk *w, uint32_t frame)
 {
 	const struct nvs_trace_module *m = w->module[frame];
 	unsigned long long pc = w->stack->pc[frame];
@@ -152,7 +155,7 @@ static const char *format_place(const struct walk *w, uint32_t frame)
  * an exported function is preferred: cufftExecC2C, not its internal helper. Returns NULL if there
  * are no names.
  */
-static const char *find_caller(const struct walk *w, uint32_t frame)
+static const char *find_caller(const struct callsite_walk *w, uint32_t frame)
 {
 	const char *any = NULL;
 	uint64_t offset;
@@ -164,12 +167,12 @@ static const char *find_caller(const struct walk *w, uint32_t frame)
 			const char *exported = get_name(w, frame, true, &offset);
 
 			if (exported)
-				return nvs_written_name(w->t, exported);
+				return nvs_demangled_name(w->t, exported);
 			if (!any)
 				any = get_name(w, frame, false, &offset);
 		}
 	}
-	return any ? nvs_written_name(w->t, any) : NULL;
+	return any ? nvs_demangled_name(w->t, any) : NULL;
 }
 
 /*
@@ -177,14 +180,14 @@ static const char *find_caller(const struct walk *w, uint32_t frame)
  * have no names (they are called through a table of cuGetExportTable, or from its own threads), so
  * the caller's name is used; the doorbell's own address is the same for all submissions.
  */
-static const char *format_private_name(const struct walk *w, uint32_t driver)
+static const char *format_private_name(const struct callsite_walk *w, uint32_t driver)
 {
 	const char *file, *name;
 	uint32_t i = driver < w->n ? driver + 1 : 0;
 
 	/* Skip frames of libnvsnoop and, after a driver frame, code outside of modules. */
 	for (; i < w->n; i++)
-		if (w->module[i] ? !nvs_symbols_own(w->module[i]) : driver < w->n)
+		if (w->module[i] ? !nvs_symbols_is_own(w->module[i]) : driver < w->n)
 			break;
 	if (driver < w->n) {
 		file = nvs_symbols_file(w->module[driver]);
@@ -199,7 +202,7 @@ static const char *format_private_name(const struct walk *w, uint32_t driver)
 	return name ? name : format_place(w, i);
 }
 
-static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite *site)
+static void find_site(const struct callsite_walk *w, uint32_t frame, struct nvs_callsite *site)
 {
 	uint64_t offset = 0;
 	const char *name;
@@ -211,14 +214,14 @@ static void find_site(const struct walk *w, uint32_t frame, struct nvs_callsite 
 	site->site_frame = frame;
 	name = get_name(w, frame, false, &offset);
 	/* The offset is that of the return address, as debuggers print it. */
-	site->site = name ? keep_string(w->t, "%s+0x%llx", nvs_written_name(w->t, name),
+	site->site = name ? keep_string(w->t, "%s+0x%llx", nvs_demangled_name(w->t, name),
 					(unsigned long long)offset + (frame ? 1 : 0))
 			  : format_place(w, frame);
 	if (w->module[frame])
 		site->site_module = nvs_symbols_file(w->module[frame]);
 }
 
-static void examine_stack(const struct walk *w, struct nvs_callsite *site)
+static void examine_stack(const struct callsite_walk *w, struct nvs_callsite *site)
 {
 	uint32_t driver = find_driver_frame(w), above = driver < w->n ? driver + 1 : 0, runtime;
 	const char *name = NULL;
@@ -233,7 +236,7 @@ static void examine_stack(const struct walk *w, struct nvs_callsite *site)
 		site->api = format_private_name(w, driver);
 	}
 	/* An observed call enters the driver through libnvsnoop. */
-	while (above < w->n && w->module[above] && nvs_symbols_own(w->module[above]))
+	while (above < w->n && w->module[above] && nvs_symbols_is_own(w->module[above]))
 		above++;
 	runtime = find_shared_runtime(w, above, &site->runtime_api);
 	if (runtime == w->n && driver < w->n)
@@ -246,7 +249,7 @@ static const struct nvs_callsite unknown = {"[unknown]", "", "", "", false, NVS_
 static void make_callsite(struct nvs_trace *t, const struct nvs_trace_stack *stack,
 			  struct nvs_callsite *site)
 {
-	struct walk w = {.t = t, .stack = stack};
+	struct callsite_walk w = {.t = t, .stack = stack};
 
 	*site = unknown;
 	w.n = stack->nframes < MAX_FRAMES ? stack->nframes : MAX_FRAMES;
@@ -269,7 +272,7 @@ const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t numb
 {
 	const struct nvs_trace_stack *stack = nvs_trace_stack_at(t, number);
 	struct said *said = stack ? nvs_number_get(&t->callsites, number) : NULL;
-	uint32_t names = nvs_named_count(t);
+	uint32_t names = nvs_embedded_names_count(t);
 
 	if (!stack)
 		return &unknown;
@@ -306,13 +309,13 @@ const char *nvs_trace_callsite_line(struct nvs_trace *t, uint32_t stack)
 		return "";
 	pc = s->pc[frame] - (frame ? 1 : 0);
 	m = nvs_symbols_module(t, pc, s->time);
-	return m ? nvs_written_line(t, m, pc) : "";
+	return m ? nvs_source_line(t, m, pc) : "";
 }
 
 void nvs_callsites_free(struct nvs_trace *t)
 {
 	while (t->kept) {
-		struct nvs_kept *k = t->kept;
+		struct nvs_kept_string *k = t->kept;
 
 		t->kept = k->next;
 		free(k);

@@ -108,7 +108,7 @@ const char *nvs_record_check(const struct nvs_rec *rec, size_t room)
 	switch (rec->type) {
 	case NVS_REC_FRAME:
 		tail = (uint64_t)((const struct nvs_rec_frame *)rec)->nranges *
-		       sizeof(struct nvs_ring_range);
+		       sizeof(struct nvs_buffer_range);
 		break;
 	case NVS_REC_ATTR:
 		tail = ((const struct nvs_rec_attr *)rec)->length;

@@ -49,12 +49,12 @@ int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_
 	    (at < c->count && c->points[at].mono_ns < mono_ns))
 		return 0;
 	memmove(c->points + at + 1, c->points + at, (c->count - at) * sizeof(*c->points));
-	c->points[at] = (struct nvs_clock_point){ticks, mono_ns, real_ns};
+	c->points[at] = (struct nvs_clock_reading){ticks, mono_ns, real_ns};
 	c->count++;
 	return 0;
 }
 
-const struct nvs_clock_point *nvs_clock_points(const struct nvs_trace *t, uint32_t *n)
+const struct nvs_clock_reading *nvs_clock_points(const struct nvs_trace *t, uint32_t *n)
 {
 	*n = t->clock.count;
 	return t->clock.points;
@@ -63,7 +63,7 @@ const struct nvs_clock_point *nvs_clock_points(const struct nvs_trace *t, uint32
 static bool convert_ticks(const struct nvs_trace *t, uint64_t ticks, bool real, uint64_t *ns)
 {
 	const struct nvs_clock_table *c = &t->clock;
-	const struct nvs_clock_point *p;
+	const struct nvs_clock_reading *p;
 	long double dt, dn, x;
 
 	*ns = 0;
@@ -79,7 +79,7 @@ static bool convert_ticks(const struct nvs_trace *t, uint64_t ticks, bool real, 
 	}
 	if (c->count < 2)
 		return false;
-	p = NVS_LINE_FROM(c->points, c->count, ticks, ticks);
+	p = NVS_SEGMENT_START(c->points, c->count, ticks, ticks);
 	/* A 64-bit mantissa is exact for these numbers. */
 	dt = (long double)p[1].ticks - p[0].ticks;
 	dn = real ? (long double)p[1].real_ns - p[0].real_ns

@@ -5,12 +5,12 @@
 
 #include "nvsnoop/decode.h"
 
-struct nvs_clock_point {
+struct nvs_clock_reading {
 	uint64_t ticks, mono_ns, real_ns;
 };
 
 /* Returns the readings so far, sorted by ticks and mono_ns; of very many only every second one is
  * kept. Returns NULL if there are none. */
-const struct nvs_clock_point *nvs_clock_points(const struct nvs_trace *trace, uint32_t *n);
+const struct nvs_clock_reading *nvs_clock_points(const struct nvs_trace *trace, uint32_t *n);
 
 #endif

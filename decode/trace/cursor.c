@@ -24,8 +24,8 @@ bool nvs_spool_read(int fd, void *dst, size_t bytes, uint64_t offset)
 	return true;
 }
 
-static bool read_ring(const struct nvs_spool_file *f, const struct nvs_cursor *c, void *dst,
-		      size_t bytes, uint64_t pos)
+static bool read_buffer(const struct nvs_spool_file *f, const struct nvs_spool_cursor *c, void *dst,
+			size_t bytes, uint64_t pos)
 {
 	uint64_t at = c->bytes ? pos & (c->bytes - 1) : pos;
 	size_t first = bytes;
@@ -38,7 +38,8 @@ static bool read_ring(const struct nvs_spool_file *f, const struct nvs_cursor *c
 }
 
 /* Loads [pos, pos + want) into the window, and more if available. */
-static bool load_window(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t pos, size_t want)
+static bool load_window(struct nvs_spool_file *f, struct nvs_spool_cursor *c, uint64_t pos,
+			size_t want)
 {
 	uint64_t left = c->head.head - pos;
 	size_t size = want > WINDOW ? want : WINDOW;
@@ -59,12 +60,12 @@ static bool load_window(struct nvs_spool_file *f, struct nvs_cursor *c, uint64_t
 		c->room = size;
 	}
 	c->buf_pos = pos;
-	c->buf_len = read_ring(f, c, c->buf, size, pos) ? size : 0;
+	c->buf_len = read_buffer(f, c, c->buf, size, pos) ? size : 0;
 	return c->buf_len >= want;
 }
 
-const struct nvs_rec *nvs_cursor_record(struct nvs_spool_file *f, struct nvs_cursor *c,
-					uint64_t pos, const char **what)
+const struct nvs_rec *nvs_spool_cursor_record(struct nvs_spool_file *f, struct nvs_spool_cursor *c,
+					      uint64_t pos, const char **what)
 {
 	uint64_t left = c->head.head - pos;
 	const struct nvs_rec *rec;
@@ -87,7 +88,7 @@ const struct nvs_rec *nvs_cursor_record(struct nvs_spool_file *f, struct nvs_cur
 	return *what ? NULL : rec;
 }
 
-void nvs_cursor_skip_holes(struct nvs_spool_file *f, struct nvs_cursor *c)
+void nvs_spool_cursor_skip_holes(struct nvs_spool_file *f, struct nvs_spool_cursor *c)
 {
 	static const uint64_t zero; /* no record begins with this */
 

@@ -14,7 +14,7 @@ static void add_counts(struct nvs_counts *c, const struct nvs_submission *s, uin
 	c->uncertain += !!(s->marks & NVS_MARK_UNCERTAIN);
 }
 
-int nvs_deliver(struct nvs_trace *t, struct nvs_submission *s)
+int nvs_submission_deliver(struct nvs_trace *t, struct nvs_submission *s)
 {
 	struct nvs_session *session = &t->session;
 	uint64_t segments = 0, bytes = s->ndata;
@@ -27,7 +27,7 @@ int nvs_deliver(struct nvs_trace *t, struct nvs_submission *s)
 	}
 	if (t->spools->nuncertain && nvs_spool_uncertain(t, s->rec->channel, s->rec->sequence))
 		s->marks |= NVS_MARK_UNCERTAIN;
-	nvs_verify_submission(t, (struct nvs_chan *)s->channel, s->rec);
+	nvs_verify_submission(t, (struct nvs_channel_state *)s->channel, s->rec);
 	add_counts(&session->counts, s, segments, bytes);
 	add_counts(&s->channel->counts, s, segments, bytes);
 	s->thread->submissions += !(s->rec->rec.flags & NVS_SUB_CONTINUED);

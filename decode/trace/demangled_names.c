@@ -4,15 +4,15 @@
 #include "decode/trace/helper.h"
 #include "decode/trace/internal.h"
 
-struct nvs_written {
+struct nvs_demangled {
 	UT_hash_handle hh;
 	char *text; /* NULL: unknown */
 	char key[]; /* a name, or a module number and an address in it */
 };
 
-static struct nvs_written *find_written(struct nvs_trace *t, const void *key, size_t size)
+static struct nvs_demangled *find_written(struct nvs_trace *t, const void *key, size_t size)
 {
-	struct nvs_written *w;
+	struct nvs_demangled *w;
 
 	HASH_FIND(hh, t->written, key, size, w);
 	return w;
@@ -21,7 +21,7 @@ static struct nvs_written *find_written(struct nvs_trace *t, const void *key, si
 /* Takes ownership of TEXT. */
 static const char *add_written(struct nvs_trace *t, const void *key, size_t size, char *text)
 {
-	struct nvs_written *w = calloc(1, sizeof(*w) + size);
+	struct nvs_demangled *w = calloc(1, sizeof(*w) + size);
 	unsigned before = HASH_COUNT(t->written);
 
 	if (w) {
@@ -36,10 +36,10 @@ static const char *add_written(struct nvs_trace *t, const void *key, size_t size
 	return NULL;
 }
 
-const char *nvs_written_name(struct nvs_trace *t, const char *name)
+const char *nvs_demangled_name(struct nvs_trace *t, const char *name)
 {
 	size_t size = strlen(name) + 1;
-	struct nvs_written *w;
+	struct nvs_demangled *w;
 	const char *text;
 
 	if (name[0] != '_')
@@ -51,14 +51,14 @@ const char *nvs_written_name(struct nvs_trace *t, const char *name)
 
 const char *nvs_trace_demangle(struct nvs_trace *t, const char *name)
 {
-	return nvs_written_name(t, name);
+	return nvs_demangled_name(t, name);
 }
 
-const char *nvs_written_line(struct nvs_trace *t, const struct nvs_trace_module *m, uint64_t pc)
+const char *nvs_source_line(struct nvs_trace *t, const struct nvs_trace_module *m, uint64_t pc)
 {
 	uint64_t key[2] = {m->module, pc - m->bias};
-	const struct nvs_named *named = nvs_named_find(t, m->module, key[1]);
-	struct nvs_written *w;
+	const struct nvs_embedded_name *named = nvs_embedded_names_find(t, m->module, key[1]);
+	struct nvs_demangled *w;
 	char path[4096];
 	const char *text;
 
@@ -73,9 +73,9 @@ const char *nvs_written_line(struct nvs_trace *t, const struct nvs_trace_module 
 	return text ? text : "";
 }
 
-void nvs_written_free(struct nvs_trace *t)
+void nvs_demangled_free(struct nvs_trace *t)
 {
-	struct nvs_written *w, *next;
+	struct nvs_demangled *w, *next;
 
 	HASH_ITER(hh, t->written, w, next) {
 		HASH_DEL(t->written, w);

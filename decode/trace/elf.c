@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "decode/trace/elf.h"
 
-void nvs_elf_close(struct nvs_elf *f)
+void nvs_elf_close(struct nvs_elf_file *f)
 {
 	if (f->elf)
 		elf_end(f->elf);
@@ -16,7 +16,7 @@ void nvs_elf_close(struct nvs_elf *f)
 	memset(f, 0, sizeof(*f));
 }
 
-bool nvs_elf_open(struct nvs_elf *f, const char *path)
+bool nvs_elf_open(struct nvs_elf_file *f, const char *path)
 {
 	struct stat st;
 
@@ -51,7 +51,7 @@ static bool note_matches(Elf_Data *data, const struct nvs_trace_module *m, bool 
 	return false;
 }
 
-bool nvs_elf_is(const struct nvs_elf *f, const struct nvs_trace_module *m)
+bool nvs_elf_matches(const struct nvs_elf_file *f, const struct nvs_trace_module *m)
 {
 	Elf_Scn *scn = NULL;
 	bool seen = false;

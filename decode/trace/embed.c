@@ -13,15 +13,15 @@
 static const uint8_t seek_end[5] = {0, 0xb1, 0xea, 0x92, 0x8f}; /* no checksums, and the magic
 								 * number */
 
-struct seen {
+struct seen_address {
 	uint64_t key[2]; /* module, address */
 	UT_hash_handle hh;
 };
 
 struct embedding {
 	struct nvs_trace *t;
-	struct nvs_embedded *done;
-	struct seen *seen;
+	struct nvs_embed_counts *done;
+	struct seen_address *seen;
 	ZSTD_CCtx *cctx;
 	uint8_t *frame; /* FRAME and the NAME records to compress */
 	size_t used, room;
@@ -97,7 +97,7 @@ static int add_record(struct embedding *e, const struct nvs_rec *rec)
 	}
 	rec = append_record(e, rec);
 	e->done->added++;
-	return nvs_named_take(e->t, (const void *)rec);
+	return nvs_embedded_names_add(e->t, (const void *)rec);
 }
 
 /* ---- names ---- */
@@ -142,7 +142,7 @@ static int add_address(struct embedding *e, const struct nvs_trace_module *m, ui
 
 	exported = nvs_symbols_lookup(e->t, m, pc, true, &rec.exported_offset);
 	name = nvs_symbols_lookup(e->t, m, pc, false, &rec.offset);
-	if (!name && !(m && nvs_symbols_readable(e->t, m))) {
+	if (!name && !(m && nvs_symbols_has_file(e->t, m))) {
 		e->done->open += m != NULL;
 		return 0;
 	}
@@ -158,7 +158,7 @@ static int add_address(struct embedding *e, const struct nvs_trace_module *m, ui
 static bool first_time(struct embedding *e, uint32_t module, uint64_t address)
 {
 	uint64_t key[2] = {module, address};
-	struct seen *s;
+	struct seen_address *s;
 
 	HASH_FIND(hh, e->seen, key, sizeof(key), s);
 	if (s)
@@ -183,7 +183,7 @@ static int process_frame(struct embedding *e, const struct nvs_trace_stack *s, u
 	if (!first_time(e, number, address))
 		return 0;
 	e->done->addresses++;
-	return nvs_named_find(e->t, number, address) ? 0 : add_address(e, m, pc);
+	return nvs_embedded_names_find(e->t, number, address) ? 0 : add_address(e, m, pc);
 }
 
 /* Adds the source line of a stack's call site, if there is debug information. */
@@ -193,7 +193,8 @@ static int add_line(struct embedding *e, const struct nvs_trace_stack *s)
 	const char *line = nvs_trace_callsite_line(e->t, s->stack), *colon = strrchr(line, ':');
 	uint64_t pc = colon ? s->pc[frame] - (frame ? 1 : 0) : 0;
 	const struct nvs_trace_module *m = colon ? nvs_symbols_module(e->t, pc, s->time) : NULL;
-	const struct nvs_named *known = m ? nvs_named_find(e->t, m->module, pc - m->bias) : NULL;
+	const struct nvs_embedded_name *known =
+		m ? nvs_embedded_names_find(e->t, m->module, pc - m->bias) : NULL;
 	struct nvs_rec_name rec = {0};
 
 	if (!known || known->line || colon - line > UINT16_MAX)
@@ -223,10 +224,11 @@ static int process_stacks(struct embedding *e)
 
 static void count_names(struct embedding *e)
 {
-	struct seen *s, *next;
+	struct seen_address *s, *next;
 
 	HASH_ITER(hh, e->seen, s, next) {
-		const struct nvs_named *n = nvs_named_find(e->t, (uint32_t)s->key[0], s->key[1]);
+		const struct nvs_embedded_name *n =
+			nvs_embedded_names_find(e->t, (uint32_t)s->key[0], s->key[1]);
 
 		e->done->named += n && n->name;
 		e->done->lines += n && n->line;
@@ -296,13 +298,13 @@ static int embed_names(struct embedding *e, struct nvs_error *err)
 	if (!r && e->nframes)
 		r = add_seek_table(e);
 	if (r == -EBUSY)
-		return nvs_replace_busy(e->t, err);
+		return nvs_replace_fail_busy(e->t, err);
 	if (r)
 		return nvs_fail(err, r, "%s: cannot add names: %s", e->t->path, strerror(-r));
 	return e->nframes ? nvs_replace_tail(e->t, e->end, e->packed, e->packed_used, err) : 0;
 }
 
-int nvs_trace_embed(struct nvs_trace *t, struct nvs_embedded *done, struct nvs_error *err)
+int nvs_trace_embed(struct nvs_trace *t, struct nvs_embed_counts *done, struct nvs_error *err)
 {
 	struct embedding e = {.t = t, .done = done, .number = t->next_frame};
 	int r;

@@ -6,7 +6,7 @@
 #include "nvsnoop/decode.h"
 
 /* Counts of distinct addresses in all stacks. */
-struct nvs_embedded {
+struct nvs_embed_counts {
 	uint64_t addresses;
 	uint64_t named, lines; /* that have a name, or a line, in the trace now */
 	uint64_t added; /* names and lines added by this call; 0: the file is unchanged */
@@ -18,11 +18,12 @@ struct nvs_embedded {
  * atomically: other readers see either the old or the new one. TRACE keeps reading the old file,
  * and knows the names. Returns 0 or -errno.
  */
-int nvs_trace_embed(struct nvs_trace *trace, struct nvs_embedded *done, struct nvs_error *err);
+int nvs_trace_embed(struct nvs_trace *trace, struct nvs_embed_counts *done, struct nvs_error *err);
 
 /* file_replace.c: replaces the file by its bytes up to END followed by SIZE bytes of DATA. */
-int nvs_replace_busy(const struct nvs_trace *trace, struct nvs_error *err); /* sets the message,
-									     * returns -EBUSY */
+int nvs_replace_fail_busy(const struct nvs_trace *trace,
+			  struct nvs_error *err); /* sets the message,
+						   * returns -EBUSY */
 int nvs_replace_tail(struct nvs_trace *trace, uint64_t end, const void *data, size_t size,
 		     struct nvs_error *err);
 

@@ -4,37 +4,39 @@
 #include "decode/base/hash.h"
 #include "decode/trace/internal.h"
 
-struct nvs_named_node {
-	struct nvs_named pub; /* first */
+struct nvs_embedded_name_node {
+	struct nvs_embedded_name pub; /* first */
 	uint64_t key[2]; /* module, address */
 	UT_hash_handle hh;
 };
 
-static struct nvs_named_node *find_node(const struct nvs_trace *t, uint32_t module,
-					uint64_t address)
+static struct nvs_embedded_name_node *find_node(const struct nvs_trace *t, uint32_t module,
+						uint64_t address)
 {
 	uint64_t key[2] = {module, address};
-	struct nvs_named_node *node;
+	struct nvs_embedded_name_node *node;
 
 	HASH_FIND(hh, t->named, key, sizeof(key), node);
 	return node;
 }
 
-const struct nvs_named *nvs_named_find(const struct nvs_trace *t, uint32_t module, uint64_t address)
+const struct nvs_embedded_name *nvs_embedded_names_find(const struct nvs_trace *t, uint32_t module,
+							uint64_t address)
 {
-	struct nvs_named_node *node = find_node(t, module, address);
+	struct nvs_embedded_name_node *node = find_node(t, module, address);
 
 	return node ? &node->pub : NULL;
 }
 
-uint32_t nvs_named_count(const struct nvs_trace *t)
+uint32_t nvs_embedded_names_count(const struct nvs_trace *t)
 {
 	return HASH_COUNT(t->named);
 }
 
-static struct nvs_named_node *add_node(struct nvs_trace *t, uint32_t module, uint64_t address)
+static struct nvs_embedded_name_node *add_node(struct nvs_trace *t, uint32_t module,
+					       uint64_t address)
 {
-	struct nvs_named_node *node = calloc(1, sizeof(*node));
+	struct nvs_embedded_name_node *node = calloc(1, sizeof(*node));
 
 	if (!node)
 		return NULL;
@@ -68,12 +70,12 @@ static bool copy_line(const char **to, const char *file, size_t length, uint32_t
 	return true;
 }
 
-int nvs_named_take(struct nvs_trace *t, const struct nvs_rec_name *rec)
+int nvs_embedded_names_add(struct nvs_trace *t, const struct nvs_rec_name *rec)
 {
 	size_t length = (size_t)rec->name_length + rec->exported_length + rec->file_length;
-	const char *text = nvs_tail(&rec->rec, length);
-	struct nvs_named_node *node = find_node(t, rec->module, rec->address);
-	struct nvs_named *n;
+	const char *text = nvs_record_tail(&rec->rec, length);
+	struct nvs_embedded_name_node *node = find_node(t, rec->module, rec->address);
+	struct nvs_embedded_name *n;
 	bool well = true;
 
 	if (!node)
@@ -98,7 +100,8 @@ int nvs_named_take(struct nvs_trace *t, const struct nvs_rec_name *rec)
 	return well ? 0 : -ENOMEM;
 }
 
-const char *nvs_named_name(const struct nvs_named *n, bool exported, uint64_t *offset)
+const char *nvs_embedded_name_get(const struct nvs_embedded_name *n, bool exported,
+				  uint64_t *offset)
 {
 	if (exported && !n->is_exported) {
 		*offset = n->exported_offset;
@@ -108,9 +111,9 @@ const char *nvs_named_name(const struct nvs_named *n, bool exported, uint64_t *o
 	return n->name;
 }
 
-void nvs_named_free(struct nvs_trace *t)
+void nvs_embedded_names_free(struct nvs_trace *t)
 {
-	struct nvs_named_node *node, *next;
+	struct nvs_embedded_name_node *node, *next;
 
 	HASH_ITER(hh, t->named, node, next) {
 		HASH_DEL(t->named, node);

@@ -143,7 +143,7 @@ static int replace_file(struct nvs_trace *t, const char *path, uint64_t end, con
 	return r;
 }
 
-int nvs_replace_busy(const struct nvs_trace *t, struct nvs_error *err)
+int nvs_replace_fail_busy(const struct nvs_trace *t, struct nvs_error *err)
 {
 	return nvs_fail(err, -EBUSY, "%s: still being written; add names after it has ended",
 			t->path);
@@ -156,6 +156,6 @@ int nvs_replace_tail(struct nvs_trace *t, uint64_t end, const void *data, size_t
 	int r = realpath(t->path, path) ? replace_file(t, path, end, data, size) : -errno;
 
 	if (r == -EBUSY)
-		return nvs_replace_busy(t, err);
+		return nvs_replace_fail_busy(t, err);
 	return r ? nvs_fail(err, r, "%s: cannot replace the file: %s", t->path, strerror(-r)) : 0;
 }

@@ -13,7 +13,7 @@
 
 #define STACK ((size_t)256 << 10) /* zstd's tables are not on the stack */
 
-struct nvs_ahead {
+struct nvs_read_ahead {
 	pthread_t thread;
 	bool quit;
 	sem_t wanted, ready; /* a frame is wanted, is ready; the members below belong to the thread
@@ -31,9 +31,9 @@ static void wait_for(sem_t *s)
 
 static void *run_ahead(void *arg)
 {
-	struct nvs_ahead *a = arg;
+	struct nvs_read_ahead *a = arg;
 
-	nvs_budget_aside(&a->in.aside);
+	nvs_budget_count_in(&a->in.aside);
 	for (a->result = 1; a->result == 1; sem_post(&a->ready)) {
 		wait_for(&a->wanted);
 		if (__atomic_load_n(&a->quit, __ATOMIC_RELAXED))
@@ -44,7 +44,7 @@ static void *run_ahead(void *arg)
 }
 
 /* Blocks all signals in the thread: they belong to the program. */
-static int start_thread(struct nvs_ahead *a)
+static int start_thread(struct nvs_read_ahead *a)
 {
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -60,9 +60,9 @@ static int start_thread(struct nvs_ahead *a)
 	return r;
 }
 
-void nvs_ahead_start(struct nvs_input *in)
+void nvs_read_ahead_start(struct nvs_input *in)
 {
-	struct nvs_ahead *a;
+	struct nvs_read_ahead *a;
 	cpu_set_t cpus;
 
 	if (!sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) < 2)
@@ -75,7 +75,7 @@ void nvs_ahead_start(struct nvs_input *in)
 	a->in = *in;
 	a->in.frame = NULL;
 	a->in.frame_room = a->in.frame_size = 0;
-	a->in.ahead_of = true;
+	a->in.is_ahead = true;
 	if (start_thread(a)) {
 		free(a);
 		return;
@@ -86,15 +86,15 @@ void nvs_ahead_start(struct nvs_input *in)
 /* Makes the budget independent of how far the thread has read ahead. */
 static void count_ahead(struct nvs_input *next)
 {
-	nvs_budget_read(next->owed);
+	nvs_budget_read(next->deferred_read);
 	nvs_budget_add(&next->aside);
-	next->owed = 0;
+	next->deferred_read = 0;
 }
 
 /* Keeps the caller's current frame, and restores all other state from the thread. */
-void nvs_ahead_stop(struct nvs_input *in)
+void nvs_read_ahead_stop(struct nvs_input *in)
 {
-	struct nvs_ahead *a = in->ahead;
+	struct nvs_read_ahead *a = in->ahead;
 	struct nvs_input last = *in;
 
 	if (!a)
@@ -105,7 +105,7 @@ void nvs_ahead_stop(struct nvs_input *in)
 	free(a->in.frame);
 	count_ahead(&a->in);
 	*in = a->in;
-	in->ahead_of = false;
+	in->is_ahead = false;
 	in->frame = last.frame;
 	in->frame_room = last.frame_room;
 	in->frame_size = last.frame_size;
@@ -130,9 +130,9 @@ static void swap_frames(struct nvs_input *in, struct nvs_input *next)
 	count_ahead(next);
 }
 
-int nvs_ahead_frame(struct nvs_input *in, struct nvs_error *err)
+int nvs_read_ahead_frame(struct nvs_input *in, struct nvs_error *err)
 {
-	struct nvs_ahead *a = in->ahead;
+	struct nvs_read_ahead *a = in->ahead;
 	int r;
 
 	wait_for(&a->ready);
@@ -147,6 +147,6 @@ int nvs_ahead_frame(struct nvs_input *in, struct nvs_error *err)
 	}
 	if (err)
 		*err = a->err;
-	nvs_ahead_stop(in);
+	nvs_read_ahead_stop(in);
 	return r;
 }

@@ -33,8 +33,8 @@ static void count_read(struct nvs_input *in, uint64_t bytes)
 	in->passed += bytes;
 	if (in->passed <= in->stored)
 		return;
-	if (in->ahead_of)
-		in->owed += in->passed - in->stored;
+	if (in->is_ahead)
+		in->deferred_read += in->passed - in->stored;
 	else
 		nvs_budget_read(in->passed - in->stored);
 	in->stored = in->passed;

@@ -136,7 +136,7 @@ static char *ask_helper(const struct nvs_helper_question *question)
 	}
 	/* More names are missing than the one that exceeded the limits. */
 	if (n < 0 && (deaths >= NVS_HELPER_DEATHS || spent_ms >= NVS_HELPER_TOTAL_S * 1000))
-		nvs_budget_run_out();
+		nvs_budget_set_exceeded();
 	pthread_mutex_unlock(&lock);
 	if (n > 0)
 		answer = strndup(text + 1, (size_t)n);

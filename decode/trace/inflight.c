@@ -11,14 +11,15 @@ static void take_name(struct nvs_trace *t, const struct nvs_rec_api *rec)
 
 	if (rec->api >= NVS_MAX_NUMBER || nvs_number_get(&t->api_names, rec->api))
 		return;
-	name = strndup(nvs_tail(&rec->rec, rec->length), rec->length);
+	name = strndup(nvs_record_tail(&rec->rec, rec->length), rec->length);
 	if (name && nvs_number_set(&t->api_names, rec->api, name))
 		free(name);
 }
 
 static void take_return(struct nvs_trace *t, const struct nvs_rec_call *rec)
 {
-	struct nvs_thr *thr = rec->thread == NVS_NONE ? NULL : nvs_model_thread(t, rec->thread);
+	struct nvs_thread_state *thr = rec->thread == NVS_NONE ? NULL
+							       : nvs_model_thread(t, rec->thread);
 
 	if (thr && rec->depth <= NVS_SPOOL_CALLS)
 		thr->returned[rec->depth] = rec->number + 1;
@@ -48,7 +49,8 @@ static void add_remark(struct nvs_trace *t, const struct nvs_inflight *f)
 
 static void take_begin(struct nvs_trace *t, const struct nvs_rec_call_begin *rec)
 {
-	struct nvs_thr *thr = rec->thread == NVS_NONE ? NULL : nvs_model_thread(t, rec->thread);
+	struct nvs_thread_state *thr = rec->thread == NVS_NONE ? NULL
+							       : nvs_model_thread(t, rec->thread);
 	const char *name = nvs_number_get(&t->api_names, rec->api);
 	struct nvs_inflight_list *list = &t->inflight;
 	/* It may have begun after the process was last heard from. */

@@ -52,11 +52,11 @@ int nvs_input_open(struct nvs_input *in, const char *path, struct nvs_error *err
 	return make_context(in, err);
 }
 
-void nvs_input_rest(struct nvs_input *in)
+void nvs_input_release(struct nvs_input *in)
 {
 	if (!in->seekable)
 		return;
-	nvs_ahead_stop(in);
+	nvs_read_ahead_stop(in);
 	ZSTD_freeDCtx(in->dctx);
 	free(in->buf);
 	free(in->frame);
@@ -67,7 +67,7 @@ void nvs_input_rest(struct nvs_input *in)
 
 void nvs_input_close(struct nvs_input *in)
 {
-	nvs_ahead_stop(in);
+	nvs_read_ahead_stop(in);
 	for (uint32_t i = 0; i < in->nfiles; i++)
 		close(in->files[i]);
 	if (!in->nfiles && in->path && in->fd >= 0)
@@ -83,7 +83,7 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err)
 {
 	if (!in->seekable)
 		return nvs_fail(err, -ESPIPE, "%s: cannot be read twice; give a file", in->path);
-	nvs_ahead_stop(in);
+	nvs_read_ahead_stop(in);
 	in->file = 0;
 	if (in->nfiles)
 		in->fd = in->files[0];
@@ -98,7 +98,7 @@ int nvs_input_rewind(struct nvs_input *in, struct nvs_error *err)
 	return make_context(in, err);
 }
 
-bool nvs_input_before(struct nvs_input *in, int fd)
+bool nvs_input_prepend(struct nvs_input *in, int fd)
 {
 	struct stat st;
 
@@ -128,9 +128,9 @@ int nvs_input_frame(struct nvs_input *in, struct nvs_error *err)
 	int r;
 
 	if (in->ahead)
-		return nvs_ahead_frame(in, err);
+		return nvs_read_ahead_frame(in, err);
 	r = nvs_frame_unpack(in, err);
 	if (r == 1 && ++in->frames == AHEAD_FROM)
-		nvs_ahead_start(in);
+		nvs_read_ahead_start(in);
 	return r;
 }

@@ -5,9 +5,9 @@
 #include "decode/base/hash.h"
 #include "decode/trace/internal.h"
 
-struct nvs_thr *nvs_model_thread(struct nvs_trace *t, uint32_t number)
+struct nvs_thread_state *nvs_model_thread(struct nvs_trace *t, uint32_t number)
 {
-	struct nvs_thr *thr = nvs_number_get(&t->threads, number);
+	struct nvs_thread_state *thr = nvs_number_get(&t->threads, number);
 
 	if (thr || number >= NVS_MAX_NUMBER)
 		return thr;
@@ -22,9 +22,9 @@ struct nvs_thr *nvs_model_thread(struct nvs_trace *t, uint32_t number)
 	return thr;
 }
 
-struct nvs_chan *nvs_model_channel(struct nvs_trace *t, uint32_t number)
+struct nvs_channel_state *nvs_model_channel(struct nvs_trace *t, uint32_t number)
 {
-	struct nvs_chan *chan = nvs_number_get(&t->channels, number);
+	struct nvs_channel_state *chan = nvs_number_get(&t->channels, number);
 
 	if (chan || number >= NVS_MAX_NUMBER)
 		return chan;
@@ -49,12 +49,12 @@ static int take_attr(struct nvs_trace *t, const struct nvs_rec_attr *rec)
 	if (rec->key >= NVS_ATTR_COUNT)
 		return 0;
 	if (s->attr[rec->key] && s->attr_length[rec->key] == rec->length &&
-	    !memcmp(s->attr[rec->key], nvs_tail(&rec->rec, rec->length), rec->length))
+	    !memcmp(s->attr[rec->key], nvs_record_tail(&rec->rec, rec->length), rec->length))
 		return 0;
 	value = calloc(1, (size_t)rec->length + 1);
 	if (!value)
 		return -ENOMEM;
-	memcpy(value, nvs_tail(&rec->rec, rec->length), rec->length);
+	memcpy(value, nvs_record_tail(&rec->rec, rec->length), rec->length);
 	if (s->attr[rec->key])
 		free((void *)s->attr[rec->key]);
 	s->attr[rec->key] = value;
@@ -64,7 +64,7 @@ static int take_attr(struct nvs_trace *t, const struct nvs_rec_attr *rec)
 
 static int take_thread(struct nvs_trace *t, const struct nvs_rec_thread *rec)
 {
-	struct nvs_thr *thr = nvs_model_thread(t, rec->thread);
+	struct nvs_thread_state *thr = nvs_model_thread(t, rec->thread);
 
 	if (!thr)
 		return -E2BIG;
@@ -93,7 +93,7 @@ static int take_module(struct nvs_trace *t, const struct nvs_rec_module *rec)
 	m->time = rec->rec.time;
 	m->gone_time = UINT64_MAX;
 	text = (char *)(m + 1);
-	memcpy(text, nvs_tail(&rec->rec, tail), tail);
+	memcpy(text, nvs_record_tail(&rec->rec, tail), tail);
 	m->build_id = (const uint8_t *)text;
 	m->path = text + rec->build_id_length;
 	r = nvs_number_set(&t->modules, rec->module, m);
@@ -116,7 +116,7 @@ static int take_stack(struct nvs_trace *t, const struct nvs_rec_stack *rec)
 	s->stack = rec->stack;
 	s->nframes = rec->nframes;
 	s->time = rec->rec.time;
-	memcpy(s + 1, nvs_tail(&rec->rec, bytes), bytes);
+	memcpy(s + 1, nvs_record_tail(&rec->rec, bytes), bytes);
 	s->pc = (const uint64_t *)(s + 1);
 	r = nvs_number_set(&t->stacks, rec->stack, s);
 	if (r)
@@ -193,7 +193,7 @@ const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *t, 
 
 static int take_channel(struct nvs_trace *t, const struct nvs_rec_channel *rec)
 {
-	struct nvs_chan *chan = nvs_model_channel(t, rec->channel);
+	struct nvs_channel_state *chan = nvs_model_channel(t, rec->channel);
 
 	if (!chan)
 		return -E2BIG;
@@ -206,7 +206,7 @@ static int take_channel(struct nvs_trace *t, const struct nvs_rec_channel *rec)
 
 static int take_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_gone *rec)
 {
-	struct nvs_chan *chan = nvs_model_channel(t, rec->channel);
+	struct nvs_channel_state *chan = nvs_model_channel(t, rec->channel);
 
 	if (!chan)
 		return -E2BIG;
@@ -251,7 +251,7 @@ static void take_module_gone(struct nvs_trace *t, const struct nvs_rec_module_go
 		m->gone_time = rec->rec.time;
 }
 
-int nvs_model_take(struct nvs_trace *t, const struct nvs_rec *rec)
+int nvs_model_update(struct nvs_trace *t, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_clock *clock = (const void *)rec;
 
@@ -270,7 +270,7 @@ int nvs_model_take(struct nvs_trace *t, const struct nvs_rec *rec)
 	case NVS_REC_STACK:
 		return take_stack(t, (const void *)rec);
 	case NVS_REC_NAME:
-		return nvs_named_take(t, (const void *)rec);
+		return nvs_embedded_names_add(t, (const void *)rec);
 	case NVS_REC_GPU:
 		return take_gpu(t, (const void *)rec);
 	case NVS_REC_OBJECT:
@@ -288,7 +288,7 @@ int nvs_model_take(struct nvs_trace *t, const struct nvs_rec *rec)
 	}
 }
 
-int nvs_model_drop(struct nvs_trace *t, const struct nvs_rec *rec)
+int nvs_model_remove(struct nvs_trace *t, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_object_gone *object = (const void *)rec;
 	const struct nvs_rec_cpu_map_gone *map = (const void *)rec;
@@ -308,13 +308,13 @@ void nvs_model_restart(struct nvs_trace *t)
 	nvs_maps_free(&t->cpu_maps);
 	nvs_maps_free(&t->gpu_maps);
 	for (uint32_t i = 0; i < t->threads.count; i++) {
-		struct nvs_thr *thr = nvs_number_get(&t->threads, i);
+		struct nvs_thread_state *thr = nvs_number_get(&t->threads, i);
 
 		if (thr)
 			thr->pub.submissions = 0;
 	}
 	for (uint32_t i = 0; i < t->channels.count; i++) {
-		struct nvs_chan *chan = nvs_number_get(&t->channels, i);
+		struct nvs_channel_state *chan = nvs_number_get(&t->channels, i);
 
 		if (!chan)
 			continue;

@@ -86,7 +86,7 @@ int nvs_objects_add(struct nvs_trace *t, const struct nvs_rec_object *rec)
 	node = calloc(1, bytes);
 	if (!node)
 		return -ENOMEM;
-	memcpy(node + 1, nvs_tail(&rec->rec, rec->params_length), rec->params_length);
+	memcpy(node + 1, nvs_record_tail(&rec->rec, rec->params_length), rec->params_length);
 	node->pub = (struct nvs_trace_object){
 		.client = rec->client,
 		.handle = rec->handle,

@@ -44,7 +44,7 @@ static int read_first(struct nvs_trace *t, struct nvs_error *err)
 		if (index == 1)
 			r = take_header(t, (const void *)rec, err);
 		else if (rec->type == NVS_REC_ATTR)
-			nvs_model_take(t, rec);
+			nvs_model_update(t, rec);
 		else if (rec->type == NVS_REC_PART)
 			t->before = ((const struct nvs_rec_part *)rec)->before;
 		if (r)
@@ -70,7 +70,7 @@ static void make_header_from_spool(struct nvs_trace *t)
 	h->clock = s->clock_ticks[0] == s->clock_mono_ns[0] ? NVS_CLOCK_MONOTONIC : NVS_CLOCK_TSC;
 	h->flags = NVS_HDR_CRASH_SAFE;
 	h->realtime_ns = s->clock_real_ns[0];
-	h->ring_bytes = s->ring_bytes;
+	h->buffer_bytes = s->buffer_bytes;
 	t->session.first_time = t->session.last_time = s->clock_ticks[0];
 	t->no_frames = true;
 }
@@ -80,7 +80,7 @@ static int open_parts(struct nvs_trace *t, struct nvs_error *err)
 {
 	int r;
 
-	if (!t->before || !t->in.seekable || !nvs_part_find(t, t->before))
+	if (!t->before || !t->in.seekable || !nvs_recorded_window_add_files(t, t->before))
 		return 0;
 	r = nvs_input_rewind(&t->in, err);
 	if (!r)
@@ -110,7 +110,7 @@ static int open_first(struct nvs_trace *t, struct nvs_error *err)
 	}
 	if (r < 0 && (r != -ENODATA || t->in.frame_offset))
 		return r;
-	if (!t->options.no_spool && !nvs_spool_open(t, true) && nvs_spool_has_rings(t)) {
+	if (!t->options.no_spool && !nvs_spool_open(t, true) && nvs_spool_has_buffers(t)) {
 		make_header_from_spool(t);
 		return 0;
 	}
@@ -162,7 +162,7 @@ int nvs_trace_open(struct nvs_trace **trace, const char *path,
 				"this library does not know",
 				path);
 	}
-	t->nobody.pub.thread = NVS_NONE;
+	t->no_thread.pub.thread = NVS_NONE;
 	t->path = strdup(path);
 	t->session.path = t->path;
 	r = t->path ? open_first(t, err) : -ENOMEM;
@@ -180,12 +180,12 @@ void nvs_trace_close(struct nvs_trace *t)
 		return;
 	nvs_input_close(&t->in);
 	nvs_spool_close(t);
-	nvs_pieces_free(t);
+	nvs_order_free(t);
 	nvs_callsites_free(t);
 	nvs_symbols_free(t);
-	nvs_named_free(t);
+	nvs_embedded_names_free(t);
 	nvs_perfmap_free(t);
-	nvs_written_free(t);
+	nvs_demangled_free(t);
 	nvs_findings_free(t);
 	nvs_inflight_free(t);
 	nvs_model_free(t);

@@ -14,14 +14,14 @@
 #define MAX_PIECES (4u << 20)
 #define MAX_FILE (512ll << 20)
 
-struct piece {
+struct perfmap_entry {
 	uint64_t start, size;
 	uint32_t place; /* index in the file: of two at one address the later one is valid */
 	char *name;
 };
 
 struct nvs_perfmap {
-	struct piece *items;
+	struct perfmap_entry *items;
 	uint32_t count, room;
 };
 
@@ -68,7 +68,7 @@ static bool add_piece(struct nvs_perfmap *map, uint64_t start, uint64_t size, co
 		map->items = p;
 		map->room = room;
 	}
-	map->items[map->count] = (struct piece){start, size, map->count, strdup(name)};
+	map->items[map->count] = (struct perfmap_entry){start, size, map->count, strdup(name)};
 	return map->items[map->count++].name;
 }
 
@@ -94,7 +94,7 @@ static void read_map(struct nvs_perfmap *map, FILE *file)
 
 static int compare_starts(const void *pa, const void *pb)
 {
-	const struct piece *a = pa, *b = pb;
+	const struct perfmap_entry *a = pa, *b = pb;
 
 	return NVS_CMP(a->start, b->start) ?: NVS_CMP(a->place, b->place);
 }

@@ -25,16 +25,16 @@ static const char *cause_name(uint32_t cause, bool opens)
 	return cause < sizeof(names) / sizeof(*names) ? names[cause] : "an unknown cause";
 }
 
-static void close_window(struct nvs_part *p, uint64_t time, uint32_t cause)
+static void close_window(struct nvs_recorded_window *p, uint64_t time, uint32_t cause)
 {
 	p->open = false;
 	p->last = time;
 	p->last_cause = cause;
 }
 
-void nvs_part_window(struct nvs_trace *t, const struct nvs_rec_window *rec)
+void nvs_recorded_window_add(struct nvs_trace *t, const struct nvs_rec_window *rec)
 {
-	struct nvs_part *p = &t->part;
+	struct nvs_recorded_window *p = &t->part;
 
 	p->known = true;
 	if (p->open)
@@ -100,7 +100,7 @@ static int open_part(const struct nvs_trace *t, uint64_t number)
 	return fd;
 }
 
-bool nvs_part_find(struct nvs_trace *t, uint64_t before)
+bool nvs_recorded_window_add_files(struct nvs_trace *t, uint64_t before)
 {
 	bool any = false;
 
@@ -110,7 +110,7 @@ bool nvs_part_find(struct nvs_trace *t, uint64_t before)
 
 		if (fd < 0)
 			break;
-		if (!read_part(t, fd, &next) || !nvs_input_before(&t->in, fd)) {
+		if (!read_part(t, fd, &next) || !nvs_input_prepend(&t->in, fd)) {
 			close(fd);
 			break;
 		}
@@ -121,7 +121,7 @@ bool nvs_part_find(struct nvs_trace *t, uint64_t before)
 	return any;
 }
 
-void nvs_part_cut(struct nvs_trace *t, const struct nvs_rec_part *rec)
+void nvs_recorded_window_set_cut(struct nvs_trace *t, const struct nvs_rec_part *rec)
 {
 	if (!t->part.cut.rec.size)
 		memcpy(&t->part.cut, rec, sizeof(t->part.cut));
@@ -141,7 +141,7 @@ static void format_time(const struct nvs_trace *t, char *text, size_t room, uint
 
 static void format_windows(struct nvs_trace *t)
 {
-	struct nvs_part *p = &t->part;
+	struct nvs_recorded_window *p = &t->part;
 	char from[32], to[64] = "the end", count[48] = "";
 
 	format_time(t, from, sizeof(from), p->first);
@@ -188,7 +188,7 @@ static void format_day_time(const struct nvs_trace *t, char *text, size_t room, 
  * were not kept" */
 static void format_kept(struct nvs_trace *t)
 {
-	struct nvs_part *p = &t->part;
+	struct nvs_recorded_window *p = &t->part;
 	const struct nvs_session *s = &t->session;
 	char size[32], from[32], to[32], run[32], before[32];
 
@@ -205,9 +205,9 @@ static void format_kept(struct nvs_trace *t)
 		 p->cut.submissions == 1 ? "was" : "were");
 }
 
-void nvs_part_end(struct nvs_trace *t)
+void nvs_recorded_window_finish(struct nvs_trace *t)
 {
-	struct nvs_part *p = &t->part;
+	struct nvs_recorded_window *p = &t->part;
 
 	p->text[0] = '\0';
 	if (p->cut.rec.size) {

@@ -24,7 +24,7 @@ const char *nvs_submission_check(const struct nvs_rec_submission *rec, size_t *n
 
 /* Returns the variable part of BYTES bytes. It is at the end of the record, so that fields may be
  * added before it. */
-static inline const void *nvs_tail(const struct nvs_rec *rec, uint64_t bytes)
+static inline const void *nvs_record_tail(const struct nvs_rec *rec, uint64_t bytes)
 {
 	return (const uint8_t *)rec + rec->size - ((bytes + 7) & ~7ull);
 }

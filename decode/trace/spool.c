@@ -9,7 +9,7 @@
 #include "decode/trace/internal.h"
 
 #define PAGE 4096
-#define MAX_RINGS 65536
+#define MAX_BUFFERS 65536
 typedef unsigned long long ull; /* for printing */
 
 /* ---- opening ---- */
@@ -19,16 +19,16 @@ static bool is_head_valid(const struct nvs_spool *h, uint64_t size)
 	if (h->magic != NVS_SPOOL_MAGIC || h->version != NVS_SPOOL_VERSION)
 		return false;
 	if (h->kind == NVS_SPOOL_LATE)
-		return h->ring_offset >= sizeof(*h) && h->ring_offset <= size &&
-		       !(h->ring_offset % 8);
-	if (h->kind != NVS_SPOOL_RINGS || h->rings > MAX_RINGS)
+		return h->buffer_offset >= sizeof(*h) && h->buffer_offset <= size &&
+		       !(h->buffer_offset % 8);
+	if (h->kind != NVS_SPOOL_BUFFERS || h->buffers > MAX_BUFFERS)
 		return false;
-	if (h->ring_bytes < PAGE || h->ring_bytes > 1ull << 32 ||
-	    h->ring_bytes & (h->ring_bytes - 1))
+	if (h->buffer_bytes < PAGE || h->buffer_bytes > 1ull << 32 ||
+	    h->buffer_bytes & (h->buffer_bytes - 1))
 		return false;
-	if (h->ring_offset % 8 || h->ring_offset > size)
+	if (h->buffer_offset % 8 || h->buffer_offset > size)
 		return false;
-	return (size - h->ring_offset) / (PAGE + h->ring_bytes) >= h->rings;
+	return (size - h->buffer_offset) / (PAGE + h->buffer_bytes) >= h->buffers;
 }
 
 static bool try_open(struct nvs_trace *t, struct nvs_spool_file *f, const char *path,
@@ -87,7 +87,7 @@ static bool find_spool(struct nvs_trace *t, struct nvs_spool_file *f, const char
 }
 
 /* Records the submissions after the last doorbell that was certainly rung. */
-static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
+static void note_uncertain(struct nvs_trace *t, struct nvs_spool_cursor *c)
 {
 	struct nvs_spool_file *f = t->spools;
 	uint64_t pos = c->head.rung;
@@ -96,7 +96,7 @@ static void note_uncertain(struct nvs_trace *t, struct nvs_cursor *c)
 
 	if (pos > c->head.head || c->head.head - pos > c->bytes || pos % 8 || c->head.head % 8)
 		return;
-	while (pos < c->head.head && (rec = nvs_cursor_record(f, c, pos, &what))) {
+	while (pos < c->head.head && (rec = nvs_spool_cursor_record(f, c, pos, &what))) {
 		const struct nvs_rec_submission *s = (const void *)rec;
 
 		pos += rec->size;
@@ -121,14 +121,14 @@ bool nvs_spool_uncertain(const struct nvs_trace *t, uint32_t channel, uint64_t s
 	return false;
 }
 
-static void open_rings(struct nvs_trace *t, struct nvs_spool_file *f)
+static void open_buffers(struct nvs_trace *t, struct nvs_spool_file *f)
 {
-	for (uint32_t i = 0; i < f->head.rings; i++) {
-		struct nvs_cursor *c = f->rings + i;
-		uint64_t at = f->head.ring_offset + i * (PAGE + f->head.ring_bytes);
+	for (uint32_t i = 0; i < f->head.buffers; i++) {
+		struct nvs_spool_cursor *c = f->buffers + i;
+		uint64_t at = f->head.buffer_offset + i * (PAGE + f->head.buffer_bytes);
 
 		c->number = i;
-		c->bytes = f->head.ring_bytes;
+		c->bytes = f->head.buffer_bytes;
 		c->base = at + PAGE;
 		if (!nvs_spool_read(f->fd, &c->head, sizeof(c->head), at))
 			memset(&c->head, 0, sizeof(c->head));
@@ -142,22 +142,22 @@ static int open_file(struct nvs_trace *t, struct nvs_spool_file *f)
 	uint32_t n;
 
 	if (f->head.kind == NVS_SPOOL_LATE)
-		f->head.rings = 1;
-	n = f->head.rings ? f->head.rings : 1;
+		f->head.buffers = 1;
+	n = f->head.buffers ? f->head.buffers : 1;
 	t->running |= nvs_spool_running(f);
-	f->rings = calloc(1, n * sizeof(*f->rings));
+	f->buffers = calloc(1, n * sizeof(*f->buffers));
 	f->heap = calloc(1, n * sizeof(*f->heap));
-	if (!f->rings || !f->heap || !f->path)
+	if (!f->buffers || !f->heap || !f->path)
 		return -ENOMEM;
 	for (int i = 0; i < 2; i++)
 		if (f->head.clock_mono_ns[i])
 			nvs_clock_add(t, f->head.clock_ticks[i], f->head.clock_mono_ns[i],
 				      f->head.clock_real_ns[i]);
 	if (f->head.kind == NVS_SPOOL_LATE) {
-		f->rings->base = f->head.ring_offset;
-		f->rings->head.head = f->size - f->rings->base;
+		f->buffers->base = f->head.buffer_offset;
+		f->buffers->head.head = f->size - f->buffers->base;
 	} else {
-		open_rings(t, f);
+		open_buffers(t, f);
 	}
 	return 0;
 }
@@ -180,9 +180,9 @@ static void close_file(struct nvs_spool_file *f)
 {
 	if (f->fd > 0)
 		close(f->fd);
-	for (uint32_t i = 0; f->rings && i < f->head.rings; i++)
-		free(f->rings[i].buf);
-	free(f->rings);
+	for (uint32_t i = 0; f->buffers && i < f->head.buffers; i++)
+		free(f->buffers[i].buf);
+	free(f->buffers);
 	free(f->heap);
 	free(f->uncertain);
 	free(f->path);
@@ -195,35 +195,35 @@ void nvs_spool_close(struct nvs_trace *t)
 	close_file(t->spools + 1);
 }
 
-bool nvs_spool_has_rings(const struct nvs_trace *t)
+bool nvs_spool_has_buffers(const struct nvs_trace *t)
 {
-	return t->spools->rings && t->spools->head.kind == NVS_SPOOL_RINGS;
+	return t->spools->buffers && t->spools->head.kind == NVS_SPOOL_BUFFERS;
 }
 
-void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range)
+void nvs_spool_mark_seen(struct nvs_trace *t, const struct nvs_buffer_range *range)
 {
-	struct nvs_cursor *c;
+	struct nvs_spool_cursor *c;
 
-	if (!nvs_spool_has_rings(t) || range->ring >= t->spools->head.rings)
+	if (!nvs_spool_has_buffers(t) || range->buffer >= t->spools->head.buffers)
 		return;
-	c = t->spools->rings + range->ring;
+	c = t->spools->buffers + range->buffer;
 	if (range->from != c->seen)
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
 				      "thread buffer %u: bytes %llu to %llu are in no frame",
-				      range->ring, (ull)c->seen, (ull)range->from);
+				      range->buffer, (ull)c->seen, (ull)range->from);
 	if (range->to > c->seen)
 		c->seen = range->to;
 }
 
 void nvs_spool_restart(struct nvs_trace *t)
 {
-	for (uint32_t i = 0; t->spools->rings && i < t->spools->head.rings; i++)
-		t->spools->rings[i].seen = 0;
+	for (uint32_t i = 0; t->spools->buffers && i < t->spools->head.buffers; i++)
+		t->spools->buffers[i].seen = 0;
 }
 
 /* ---- merging ---- */
 
-static bool is_earlier(const struct nvs_cursor *a, const struct nvs_cursor *b)
+static bool is_earlier(const struct nvs_spool_cursor *a, const struct nvs_spool_cursor *b)
 {
 	return a->time != b->time ? a->time < b->time : a->number < b->number;
 }
@@ -232,7 +232,7 @@ static void sift_down(struct nvs_spool_file *f, uint32_t i)
 {
 	for (;;) {
 		uint32_t least = i, left = 2 * i + 1;
-		struct nvs_cursor *c = f->heap[i];
+		struct nvs_spool_cursor *c = f->heap[i];
 
 		for (uint32_t k = left; k < left + 2 && k < f->heap_count; k++)
 			if (is_earlier(f->heap[k], f->heap[least]))
@@ -246,16 +246,16 @@ static void sift_down(struct nvs_spool_file *f, uint32_t i)
 }
 
 /* Finds the record at the cursor. Returns false if there is none, or it cannot be read. */
-static bool find_record(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cursor *c)
+static bool find_record(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_spool_cursor *c)
 {
 	const struct nvs_rec *rec;
 	const char *what;
 
 	if (!c->bytes)
-		nvs_cursor_skip_holes(f, c);
+		nvs_spool_cursor_skip_holes(f, c);
 	if (c->pos >= c->head.head)
 		return false;
-	rec = nvs_cursor_record(f, c, c->pos, &what);
+	rec = nvs_spool_cursor_record(f, c, c->pos, &what);
 	if (rec) {
 		c->time = rec->time;
 		return true;
@@ -273,7 +273,7 @@ static bool find_record(struct nvs_trace *t, struct nvs_spool_file *f, struct nv
 	return false;
 }
 
-static bool begin_ring(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_cursor *c)
+static bool begin_buffer(struct nvs_trace *t, struct nvs_spool_file *f, struct nvs_spool_cursor *c)
 {
 	uint64_t head = c->head.head;
 
@@ -304,14 +304,14 @@ bool nvs_spool_start(struct nvs_trace *t, uint32_t which)
 	struct nvs_spool_file *f = t->spools + which;
 
 	t->spool = f;
-	f->heap_count = f->flight_ring = f->flight_call = 0;
+	f->heap_count = f->flight_buffer = f->flight_call = 0;
 	/* While it is being recorded, data that is not in frames may be overwritten at any time. */
-	for (uint32_t i = 0; f->rings && i < f->head.rings && !t->running; i++)
-		if (begin_ring(t, f, f->rings + i))
-			f->heap[f->heap_count++] = f->rings + i;
+	for (uint32_t i = 0; f->buffers && i < f->head.buffers && !t->running; i++)
+		if (begin_buffer(t, f, f->buffers + i))
+			f->heap[f->heap_count++] = f->buffers + i;
 	for (uint32_t i = f->heap_count / 2; i-- > 0;)
 		sift_down(f, i);
-	return f->rings;
+	return f->buffers;
 }
 
 /* Adds the call site, if the library had time to record it. */
@@ -334,26 +334,26 @@ static int next_in_flight(struct nvs_trace *t, const struct nvs_rec **rec)
 	struct nvs_spool_file *f = t->spool;
 	uint64_t last = f->head.heard > t->session.last_time ? f->head.heard : t->session.last_time;
 
-	if (f->head.kind != NVS_SPOOL_RINGS || f->head.ended)
+	if (f->head.kind != NVS_SPOOL_BUFFERS || f->head.ended)
 		return 0;
-	for (; f->flight_ring < f->head.rings; f->flight_ring++, f->flight_call = 0) {
-		const struct nvs_spool_ring *ring = &f->rings[f->flight_ring].head;
-		const struct nvs_spool_call *call = &ring->calls[f->flight_call];
+	for (; f->flight_buffer < f->head.buffers; f->flight_buffer++, f->flight_call = 0) {
+		const struct nvs_spool_buffer *buffer = &f->buffers[f->flight_buffer].head;
+		const struct nvs_spool_call *call = &buffer->calls[f->flight_call];
 
-		if (!ring->tid || f->flight_call >= ring->ncalls ||
+		if (!buffer->tid || f->flight_call >= buffer->ncalls ||
 		    f->flight_call >= NVS_SPOOL_CALLS)
 			continue;
 		f->flight.rec = (struct nvs_rec_call_begin){
 			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(f->flight.rec),
 				last},
-			.thread = ring->thread,
+			.thread = buffer->thread,
 			.api = call->api,
 			.number = call->number,
 			.begin = call->begin,
 			.depth = f->flight_call + 1,
 		};
 		if (!f->flight_call++)
-			add_site(f, &ring->site, call);
+			add_site(f, &buffer->site, call);
 		*rec = &f->flight.rec.rec;
 		return 1;
 	}
@@ -363,21 +363,21 @@ static int next_in_flight(struct nvs_trace *t, const struct nvs_rec **rec)
 int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_error *err)
 {
 	struct nvs_spool_file *f = t->spool;
-	struct nvs_cursor *c;
+	struct nvs_spool_cursor *c;
 	const char *what;
 
 	if (!f->heap_count)
 		return next_in_flight(t, rec);
 	c = f->heap[0];
-	*rec = nvs_cursor_record(f, c, c->pos, &what);
+	*rec = nvs_spool_cursor_record(f, c, c->pos, &what);
 	if (!*rec)
 		return nvs_fail(err, -EBADMSG, "%s: changed while it was read: %s", f->path, what);
-	/* The record stays in the window until nvs_spool_step(). */
+	/* The record stays in the window until nvs_spool_advance(). */
 	c->pos += (*rec)->size;
 	return 1;
 }
 
-void nvs_spool_step(struct nvs_trace *t)
+void nvs_spool_advance(struct nvs_trace *t)
 {
 	struct nvs_spool_file *f = t->spool;
 
@@ -394,7 +394,7 @@ void nvs_spool_step(struct nvs_trace *t)
 static void report_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
 {
 	struct nvs_counts *c = &t->session.counts;
-	struct nvs_chan *chan;
+	struct nvs_channel_state *chan;
 	uint64_t claimed = s->claim >> NVS_PUT_BITS, lost = s->lost & ~NVS_LOST_CHANGING;
 
 	if (s->channel == NVS_NONE)
@@ -417,7 +417,7 @@ static void report_loss(struct nvs_trace *t, const struct nvs_spool_channel *s)
 				      "channel %u: %llu submissions from %llu on were lost (%s)",
 				      s->channel, (ull)lost, (ull)s->lost_from,
 				      nvs_gap_reason_name(s->lost_reason));
-	} else if (chan && claimed > chan->pub.next_sequence + t->spools->head.rings) {
+	} else if (chan && claimed > chan->pub.next_sequence + t->spools->head.buffers) {
 		nvs_trace_add_finding(t, NVS_FINDING_PROBLEM,
 				      "channel %u: %llu submissions were begun, %llu are recorded",
 				      s->channel, (ull)claimed, (ull)chan->pub.next_sequence);
@@ -428,11 +428,11 @@ void nvs_spool_done(struct nvs_trace *t)
 {
 	const struct nvs_spool_file *f = t->spools;
 
-	if (!nvs_spool_has_rings(t) || f->head.ended || !f->head.done_offset)
+	if (!nvs_spool_has_buffers(t) || f->head.ended || !f->head.done_offset)
 		return;
 	for (uint32_t i = 0; i < f->head.channels && i < NVS_MAX_NUMBER; i++) {
 		struct nvs_spool_done s;
-		struct nvs_chan *chan;
+		struct nvs_channel_state *chan;
 
 		if (!nvs_spool_read(f->fd, &s, sizeof(s), f->head.done_offset + i * sizeof(s)))
 			return;
@@ -445,11 +445,11 @@ void nvs_spool_done(struct nvs_trace *t)
 	}
 }
 
-void nvs_spool_losses(struct nvs_trace *t)
+void nvs_spool_report_losses(struct nvs_trace *t)
 {
 	const struct nvs_spool *h = &t->spools->head;
 
-	if (!nvs_spool_has_rings(t) || t->running)
+	if (!nvs_spool_has_buffers(t) || t->running)
 		return;
 	for (uint32_t i = 0; i < h->channels && i < NVS_MAX_NUMBER; i++) {
 		struct nvs_spool_channel s;

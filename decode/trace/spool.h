@@ -5,7 +5,7 @@
 
 #include "nvsnoop/decode.h"
 
-struct nvs_cursor;
+struct nvs_spool_cursor;
 
 #define NVS_MAX_UNCERTAIN 4096
 /* A submission whose doorbell may not have been rung. */
@@ -21,11 +21,11 @@ struct nvs_spool_file {
 	uint32_t nuncertain;
 	uint64_t size;
 	struct nvs_spool head;
-	struct nvs_cursor *rings; /* head.rings of them */
-	struct nvs_cursor **heap;
+	struct nvs_spool_cursor *buffers; /* head.buffers of them */
+	struct nvs_spool_cursor **heap;
 	uint32_t heap_count;
-	uint32_t flight_ring, flight_call; /* position of the next call in flight to report, after
-					    * all buffers */
+	uint32_t flight_buffer, flight_call; /* position of the next call in flight to report, after
+					      * all buffers */
 	struct {
 		struct nvs_rec_call_begin rec;
 		struct nvs_call_begin_site site;
@@ -38,28 +38,29 @@ struct nvs_spool_file {
 int nvs_spool_open(struct nvs_trace *t, bool any_session);
 void nvs_spool_close(struct nvs_trace *t);
 /* Records that a frame contains [from, to) of a thread buffer. */
-void nvs_spool_seen(struct nvs_trace *t, const struct nvs_ring_range *range);
+void nvs_spool_mark_seen(struct nvs_trace *t, const struct nvs_buffer_range *range);
 void nvs_spool_restart(struct nvs_trace *t);
-bool nvs_spool_has_rings(const struct nvs_trace *t);
+bool nvs_spool_has_buffers(const struct nvs_trace *t);
 /* spool_in_use.c: returns true if the spool's process exists and has it mapped. */
 bool nvs_spool_running(const struct nvs_spool_file *f);
 /* Starts merging the records that are in no frame. Returns false if there is no spool. */
 bool nvs_spool_start(struct nvs_trace *t, uint32_t which);
 /* Returns the next record in time order: 1, or 0 at the end. */
 int nvs_spool_next(struct nvs_trace *t, const struct nvs_rec **rec, struct nvs_error *err);
-void nvs_spool_step(struct nvs_trace *t); /* releases the record that nvs_spool_next() returned */
+void nvs_spool_advance(
+	struct nvs_trace *t); /* releases the record that nvs_spool_next() returned */
 /* Returns true if the submission's doorbell may not have been rung. */
 bool nvs_spool_uncertain(const struct nvs_trace *t, uint32_t channel, uint64_t sequence);
 /* Reads how far the GPU was with each channel when the library last checked. */
 void nvs_spool_done(struct nvs_trace *t);
 /* Reports gaps that the library could not record because it was killed. */
-void nvs_spool_losses(struct nvs_trace *t);
+void nvs_spool_report_losses(struct nvs_trace *t);
 
 /* ---- cursor.c ---- */
 
 /* Read position in a thread buffer, from POS up to its head. */
-struct nvs_cursor {
-	struct nvs_spool_ring head;
+struct nvs_spool_cursor {
+	struct nvs_spool_buffer head;
 	uint32_t number;
 	uint64_t base; /* file offset of its data */
 	uint64_t bytes; /* size of the buffer; 0: a plain file, position = offset from base */
@@ -75,10 +76,10 @@ struct nvs_cursor {
 bool nvs_spool_read(int fd, void *dst, size_t bytes, uint64_t offset);
 /* Returns the record at POS, complete and checked, or NULL and the reason in *WHAT. Valid until the
  * next call. */
-const struct nvs_rec *nvs_cursor_record(struct nvs_spool_file *f, struct nvs_cursor *c,
-					uint64_t pos, const char **what);
+const struct nvs_rec *nvs_spool_cursor_record(struct nvs_spool_file *f, struct nvs_spool_cursor *c,
+					      uint64_t pos, const char **what);
 /* Skips holes of zeros in a plain spool: several threads append to it in parallel, so a kill may
  * leave unwritten records. */
-void nvs_cursor_skip_holes(struct nvs_spool_file *f, struct nvs_cursor *c);
+void nvs_spool_cursor_skip_holes(struct nvs_spool_file *f, struct nvs_spool_cursor *c);
 
 #endif

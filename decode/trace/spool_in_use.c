@@ -30,7 +30,7 @@ bool nvs_spool_running(const struct nvs_spool_file *f)
 	ssize_t n;
 	FILE *maps;
 
-	if (f->head.kind != NVS_SPOOL_RINGS || f->head.ended || fstat(f->fd, &st) ||
+	if (f->head.kind != NVS_SPOOL_BUFFERS || f->head.ended || fstat(f->fd, &st) ||
 	    !realpath(f->path, real))
 		return false;
 	snprintf(name, sizeof(name), "/proc/%u/maps", f->head.pid);

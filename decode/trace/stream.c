@@ -29,7 +29,7 @@ static int take_submission(struct nvs_trace *t, const struct nvs_rec_submission 
 		marks |= NVS_MARK_LATE;
 	if (rec->rec.flags & NVS_SUB_UNCERTAIN)
 		marks |= NVS_MARK_UNCERTAIN;
-	return nvs_pieces_submission(t, rec, ndata, marks);
+	return nvs_order_submission(t, rec, ndata, marks);
 }
 
 /* The library is loaded before it has anything to record, so the first calls may begin before the
@@ -61,22 +61,22 @@ static int take_other(struct nvs_trace *t, const struct nvs_rec *rec)
 	}
 	update_first_time(t, rec);
 	if (rec->type == NVS_REC_CHANNEL_GONE)
-		r = nvs_pieces_flush(t, ((const struct nvs_rec_channel_gone *)rec)->channel);
+		r = nvs_order_flush(t, ((const struct nvs_rec_channel_gone *)rec)->channel);
 	else if (rec->type == NVS_REC_TOTALS)
-		r = nvs_pieces_flush(t, NVS_NONE);
+		r = nvs_order_flush(t, NVS_NONE);
 	if (!r)
-		r = nvs_model_take(t, rec);
+		r = nvs_model_update(t, rec);
 	if (!r && rec->type == NVS_REC_DATA)
-		r = nvs_pieces_data(t, (const void *)rec);
+		r = nvs_order_data(t, (const void *)rec);
 	if (!r && rec->type == NVS_REC_GAP)
-		r = nvs_pieces_gap(t, (const void *)rec);
+		r = nvs_order_gap(t, (const void *)rec);
 	if (r)
 		return r;
 	nvs_verify_record(t, rec);
 	if (t->consumer->record &&
 	    (rec->type != NVS_REC_DATA || !(t->consumer->flags & NVS_READ_WHOLE)))
 		r = t->consumer->record(t->arg, t, rec);
-	return r ? r : nvs_model_drop(t, rec);
+	return r ? r : nvs_model_remove(t, rec);
 }
 
 /* Processes one record, which has been checked except for a submission's contents. *WHAT describes
@@ -124,8 +124,8 @@ static bool was_read(const struct nvs_trace *t, const struct nvs_rec *rec, size_
 
 static void check_frame(struct nvs_trace *t, const struct nvs_rec_frame *frame)
 {
-	const struct nvs_ring_range *range = nvs_tail(&frame->rec,
-						      (uint64_t)frame->nranges * sizeof(*range));
+	const struct nvs_buffer_range *range =
+		nvs_record_tail(&frame->rec, (uint64_t)frame->nranges * sizeof(*range));
 
 	bool again = frame->rec.flags & NVS_FRAME_AGAIN;
 
@@ -138,7 +138,7 @@ static void check_frame(struct nvs_trace *t, const struct nvs_rec_frame *frame)
 			(unsigned long long)frame->number, (unsigned long long)t->next_frame);
 	t->next_frame = frame->number + !again;
 	for (uint32_t i = 0; i < frame->nranges; i++)
-		nvs_spool_seen(t, range + i);
+		nvs_spool_mark_seen(t, range + i);
 }
 
 static int read_frame(struct nvs_trace *t)
@@ -194,7 +194,7 @@ static int handle_bad_frame(struct nvs_trace *t, int r)
 
 	if (r == -ENODATA && t->running)
 		return 0; /* it is being written */
-	if (r == -ENODATA && nvs_spool_has_rings(t)) {
+	if (r == -ENODATA && nvs_spool_has_buffers(t)) {
 		nvs_trace_add_finding(t, NVS_FINDING_REMARK, "%s; its records are in the spool",
 				      err->text);
 		return 0;
@@ -251,7 +251,7 @@ static int merge_spool(struct nvs_trace *t)
 			r = nvs_fail(t->err, -EBADMSG, "%s: %s", t->spool->path, what);
 		if (r)
 			break;
-		nvs_spool_step(t);
+		nvs_spool_advance(t);
 	}
 	return r;
 }
@@ -272,7 +272,7 @@ static int read_spools(struct nvs_trace *t)
 	}
 	if (!r) {
 		nvs_spool_done(t);
-		nvs_spool_losses(t);
+		nvs_spool_report_losses(t);
 	}
 	return r;
 }
@@ -288,7 +288,7 @@ static int restart_pass(struct nvs_trace *t)
 		if (r)
 			return r;
 	}
-	nvs_pieces_free(t);
+	nvs_order_free(t);
 	nvs_findings_free(t);
 	nvs_inflight_restart(t);
 	nvs_model_restart(t);
@@ -305,7 +305,7 @@ static int restart_pass(struct nvs_trace *t)
 	return 0;
 }
 
-bool nvs_trace_again(const struct nvs_trace *t)
+bool nvs_trace_is_rereadable(const struct nvs_trace *t)
 {
 	return t->in.seekable;
 }
@@ -327,7 +327,7 @@ int nvs_stream_read(struct nvs_trace *t, const struct nvs_stream_consumer *consu
 		r = read_spools(t);
 	/* While recording continues, what waits for later data is not lost. */
 	if (!r && !(t->running && !t->end_seen))
-		r = nvs_pieces_end(t);
+		r = nvs_order_end(t);
 	if (!r) {
 		if (t->session.end != NVS_END_DAMAGED)
 			t->session.end = t->end_seen  ? NVS_END_ORDERLY
@@ -338,7 +338,7 @@ int nvs_stream_read(struct nvs_trace *t, const struct nvs_stream_consumer *consu
 	}
 	/* Hundreds of traces may stay open at the same time. */
 	if (!t->first_ready)
-		nvs_input_rest(&t->in);
+		nvs_input_release(&t->in);
 	t->err = NULL;
 	return r;
 }

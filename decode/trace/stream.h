@@ -36,6 +36,6 @@ struct nvs_stream_consumer {
  */
 int nvs_stream_read(struct nvs_trace *trace, const struct nvs_stream_consumer *consumer, void *arg,
 		    struct nvs_error *err);
-bool nvs_trace_again(const struct nvs_trace *trace); /* the input can be read again */
+bool nvs_trace_is_rereadable(const struct nvs_trace *trace); /* the input can be read again */
 
 #endif

@@ -10,10 +10,10 @@
 #define MAX_WAITING 64 /* per channel, before a missing predecessor is given up */
 #define MAX_UNFINISHED 4096 /* the same, after a submission whose pieces do not come */
 
-struct nvs_held {
-	struct nvs_held *next; /* in its channel's list */
-	struct nvs_chan *chan;
-	struct nvs_thr *thr;
+struct nvs_held_submission {
+	struct nvs_held_submission *next; /* in its channel's list */
+	struct nvs_channel_state *chan;
+	struct nvs_thread_state *thr;
 	uint64_t sequence;
 	uint64_t behind; /* for a gap that came early: the sequence after it; 0: a submission */
 	uint32_t marks, get;
@@ -29,12 +29,12 @@ struct nvs_held {
 	struct nvs_rec_submission rec; /* entries follow */
 };
 
-static struct nvs_gp_entry *get_entries(struct nvs_held *h)
+static struct nvs_gp_entry *get_entries(struct nvs_held_submission *h)
 {
 	return (struct nvs_gp_entry *)(h + 1);
 }
 
-static void discard_held(struct nvs_trace *t, struct nvs_held *h)
+static void discard_held(struct nvs_trace *t, struct nvs_held_submission *h)
 {
 	if (h->thr->filling == h)
 		h->thr->filling = NULL;
@@ -44,7 +44,7 @@ static void discard_held(struct nvs_trace *t, struct nvs_held *h)
 	free(h);
 }
 
-static int deliver_held(struct nvs_trace *t, struct nvs_held *h)
+static int deliver_held(struct nvs_trace *t, struct nvs_held_submission *h)
 {
 	struct nvs_submission s = {.rec = &h->rec,
 				   .nentries = h->rec.nentries,
@@ -56,12 +56,12 @@ static int deliver_held(struct nvs_trace *t, struct nvs_held *h)
 				   .channel = &h->chan->pub,
 				   .get = h->get};
 
-	return nvs_deliver(t, &s);
+	return nvs_submission_deliver(t, &s);
 }
 
 /* Advances the chain over submissions reported by a GAP record. */
-static void pass_gap(struct nvs_trace *t, struct nvs_chan *chan, uint64_t from, uint64_t behind,
-		     uint32_t put)
+static void pass_gap(struct nvs_trace *t, struct nvs_channel_state *chan, uint64_t from,
+		     uint64_t behind, uint32_t put)
 {
 	if (from < chan->pub.next_sequence)
 		return;
@@ -74,9 +74,9 @@ static void pass_gap(struct nvs_trace *t, struct nvs_chan *chan, uint64_t from, 
 	chan->pub.next_put = put;
 }
 
-static int deliver_head(struct nvs_trace *t, struct nvs_held *h)
+static int deliver_head(struct nvs_trace *t, struct nvs_held_submission *h)
 {
-	struct nvs_chan *chan = h->chan;
+	struct nvs_channel_state *chan = h->chan;
 	int r = 0;
 
 	chan->held = h->next;
@@ -91,10 +91,10 @@ static int deliver_head(struct nvs_trace *t, struct nvs_held *h)
 
 /* Delivers submissions from the head of the list while they are next in sequence, or regardless if
  * FORCE. */
-static int drain_channel(struct nvs_trace *t, struct nvs_chan *chan, bool force)
+static int drain_channel(struct nvs_trace *t, struct nvs_channel_state *chan, bool force)
 {
 	while (chan->held) {
-		struct nvs_held *h = chan->held;
+		struct nvs_held_submission *h = chan->held;
 		int r;
 
 		if (!h->whole)
@@ -108,7 +108,8 @@ static int drain_channel(struct nvs_trace *t, struct nvs_chan *chan, bool force)
 	return 0;
 }
 
-static int append_data(struct nvs_trace *t, struct nvs_held *h, const uint8_t *bytes, size_t n)
+static int append_data(struct nvs_trace *t, struct nvs_held_submission *h, const uint8_t *bytes,
+		       size_t n)
 {
 	if (!n)
 		return 0;
@@ -133,7 +134,7 @@ static int append_data(struct nvs_trace *t, struct nvs_held *h, const uint8_t *b
 }
 
 /* Copies bytes of the record to their position, up to the next segment that is still missing. */
-static int advance_cursor(struct nvs_trace *t, struct nvs_held *h)
+static int advance_cursor(struct nvs_trace *t, struct nvs_held_submission *h)
 {
 	for (; h->cursor < h->rec.nentries; h->cursor++) {
 		const struct nvs_gp_entry *e = get_entries(h) + h->cursor;
@@ -152,7 +153,7 @@ static int advance_cursor(struct nvs_trace *t, struct nvs_held *h)
 }
 
 /* Gives up the segment at the cursor, which is missing or incomplete. */
-static int skip_segment(struct nvs_trace *t, struct nvs_held *h)
+static int skip_segment(struct nvs_trace *t, struct nvs_held_submission *h)
 {
 	struct nvs_gp_entry *e = get_entries(h) + h->cursor;
 
@@ -166,9 +167,9 @@ static int skip_segment(struct nvs_trace *t, struct nvs_held *h)
 }
 
 /* Ends a submission; its missing segments become gaps. */
-static int finish_held(struct nvs_trace *t, struct nvs_held *h, bool torn)
+static int finish_held(struct nvs_trace *t, struct nvs_held_submission *h, bool torn)
 {
-	struct nvs_chan *chan = h->chan;
+	struct nvs_channel_state *chan = h->chan;
 	int r = 0;
 
 	while (h->cursor < h->rec.nentries && !r)
@@ -186,9 +187,9 @@ static int finish_held(struct nvs_trace *t, struct nvs_held *h, bool torn)
 	return r;
 }
 
-static void link_held(struct nvs_held *h)
+static void link_held(struct nvs_held_submission *h)
 {
-	struct nvs_held **at = &h->chan->held;
+	struct nvs_held_submission **at = &h->chan->held;
 
 	while (*at && (*at)->sequence <= h->sequence)
 		at = &(*at)->next;
@@ -199,19 +200,21 @@ static void link_held(struct nvs_held *h)
 }
 
 /* Copies a submission: to deliver it later (LINK), or only to follow its pieces. */
-static struct nvs_held *hold_copy(struct nvs_trace *t, const struct nvs_submission *s, bool link)
+static struct nvs_held_submission *hold_copy(struct nvs_trace *t, const struct nvs_submission *s,
+					     bool link)
 {
 	size_t entries = s->nentries * sizeof(struct nvs_gp_entry);
-	size_t ndata = link ? s->ndata : 0, bytes = sizeof(struct nvs_held) + entries + ndata;
-	struct nvs_held *h;
+	size_t ndata = link ? s->ndata : 0,
+	       bytes = sizeof(struct nvs_held_submission) + entries + ndata;
+	struct nvs_held_submission *h;
 
 	if (bytes > NVS_MAX_WHOLE - t->held_bytes)
 		return NULL;
 	h = calloc(1, bytes);
 	if (!h)
 		return NULL;
-	h->chan = (struct nvs_chan *)s->channel;
-	h->thr = (struct nvs_thr *)s->thread;
+	h->chan = (struct nvs_channel_state *)s->channel;
+	h->thr = (struct nvs_thread_state *)s->thread;
 	h->sequence = s->rec->sequence;
 	h->marks = s->marks;
 	h->get = s->get;
@@ -231,12 +234,12 @@ static struct nvs_held *hold_copy(struct nvs_trace *t, const struct nvs_submissi
 static int hold_submission(struct nvs_trace *t, struct nvs_submission *s, bool more, bool in_order)
 {
 	bool link = !in_order || (t->consumer->flags & NVS_READ_WHOLE);
-	struct nvs_chan *chan = (struct nvs_chan *)s->channel;
-	struct nvs_held *h;
+	struct nvs_channel_state *chan = (struct nvs_channel_state *)s->channel;
+	struct nvs_held_submission *h;
 	int r = 0;
 
 	if (!link)
-		r = nvs_deliver(t, s);
+		r = nvs_submission_deliver(t, s);
 	if (r)
 		return r;
 	h = hold_copy(t, s, link);
@@ -274,12 +277,12 @@ static uint32_t read_gp_get(const struct nvs_rec_submission *rec, size_t ndata)
 	return get;
 }
 
-int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *rec, size_t ndata,
-			  uint32_t marks)
+int nvs_order_submission(struct nvs_trace *t, const struct nvs_rec_submission *rec, size_t ndata,
+			 uint32_t marks)
 {
-	struct nvs_chan *chan = nvs_model_channel(t, rec->channel);
-	struct nvs_thr *thr = rec->thread == NVS_NONE ? &t->nobody
-						      : nvs_model_thread(t, rec->thread);
+	struct nvs_channel_state *chan = nvs_model_channel(t, rec->channel);
+	struct nvs_thread_state *thr = rec->thread == NVS_NONE ? &t->no_thread
+							       : nvs_model_thread(t, rec->thread);
 	struct nvs_submission s = {.rec = rec,
 				   .nentries = rec->nentries,
 				   .marks = marks,
@@ -301,11 +304,11 @@ int nvs_pieces_submission(struct nvs_trace *t, const struct nvs_rec_submission *
 	}
 	in_order = rec->sequence <= chan->pub.next_sequence && !chan->held;
 	if (!more && in_order)
-		return nvs_deliver(t, &s);
+		return nvs_submission_deliver(t, &s);
 	return hold_submission(t, &s, more, in_order);
 }
 
-static bool data_fits(const struct nvs_held *h, const struct nvs_rec_data *rec)
+static bool data_fits(const struct nvs_held_submission *h, const struct nvs_rec_data *rec)
 {
 	const struct nvs_gp_entry *e = (const struct nvs_gp_entry *)(h + 1) + h->cursor;
 
@@ -316,7 +319,7 @@ static bool data_fits(const struct nvs_held *h, const struct nvs_rec_data *rec)
 }
 
 /* Completes the current segment. */
-static int close_segment(struct nvs_trace *t, struct nvs_held *h)
+static int close_segment(struct nvs_trace *t, struct nvs_held_submission *h)
 {
 	struct nvs_gp_entry *e = get_entries(h) + h->cursor;
 
@@ -334,11 +337,11 @@ static int close_segment(struct nvs_trace *t, struct nvs_held *h)
 	return advance_cursor(t, h);
 }
 
-int nvs_pieces_data(struct nvs_trace *t, const struct nvs_rec_data *rec)
+int nvs_order_data(struct nvs_trace *t, const struct nvs_rec_data *rec)
 {
-	struct nvs_thr *thr = rec->thread == NVS_NONE ? &t->nobody
-						      : nvs_model_thread(t, rec->thread);
-	struct nvs_held *h = thr ? thr->filling : NULL;
+	struct nvs_thread_state *thr = rec->thread == NVS_NONE ? &t->no_thread
+							       : nvs_model_thread(t, rec->thread);
+	struct nvs_held_submission *h = thr ? thr->filling : NULL;
 	int r = 0;
 
 	if (!h || h->chan->pub.channel != rec->channel || h->sequence != rec->sequence) {
@@ -357,7 +360,7 @@ int nvs_pieces_data(struct nvs_trace *t, const struct nvs_rec_data *rec)
 		if (!data_fits(h, rec))
 			return finish_held(t, h, true);
 		if (h->linked)
-			r = append_data(t, h, nvs_tail(&rec->rec, rec->bytes), rec->bytes);
+			r = append_data(t, h, nvs_record_tail(&rec->rec, rec->bytes), rec->bytes);
 		h->at += rec->bytes;
 		length = ((get_entries(h)[h->cursor].entry >> 42) & 0x1fffff) * 4;
 		if (!r && h->at == length)
@@ -370,10 +373,10 @@ int nvs_pieces_data(struct nvs_trace *t, const struct nvs_rec_data *rec)
 }
 
 /* Keeps a gap for later: threads that submit on one channel may record their gaps in any order. */
-static int hold_gap(struct nvs_trace *t, struct nvs_chan *chan, const struct nvs_rec_gap *rec,
-		    uint64_t behind)
+static int hold_gap(struct nvs_trace *t, struct nvs_channel_state *chan,
+		    const struct nvs_rec_gap *rec, uint64_t behind)
 {
-	struct nvs_held *h;
+	struct nvs_held_submission *h;
 
 	if (sizeof(*h) > NVS_MAX_WHOLE - t->held_bytes)
 		return -EFBIG;
@@ -381,7 +384,7 @@ static int hold_gap(struct nvs_trace *t, struct nvs_chan *chan, const struct nvs
 	if (!h)
 		return -ENOMEM;
 	h->chan = chan;
-	h->thr = &t->nobody;
+	h->thr = &t->no_thread;
 	h->sequence = rec->sequence;
 	h->behind = behind;
 	h->whole = true;
@@ -393,9 +396,9 @@ static int hold_gap(struct nvs_trace *t, struct nvs_chan *chan, const struct nvs
 	return drain_channel(t, chan, false);
 }
 
-int nvs_pieces_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
+int nvs_order_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 {
-	struct nvs_chan *chan;
+	struct nvs_channel_state *chan;
 	uint64_t behind;
 
 	if (rec->channel == NVS_NONE)
@@ -413,15 +416,15 @@ int nvs_pieces_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 	return drain_channel(t, chan, false);
 }
 
-int nvs_pieces_flush(struct nvs_trace *t, uint32_t channel)
+int nvs_order_flush(struct nvs_trace *t, uint32_t channel)
 {
 	if (channel != NVS_NONE) {
-		struct nvs_chan *chan = nvs_number_get(&t->channels, channel);
+		struct nvs_channel_state *chan = nvs_number_get(&t->channels, channel);
 
 		return chan && chan->held ? drain_channel(t, chan, true) : 0;
 	}
 	for (uint32_t i = 0; t->held_count && i < t->channels.count; i++) {
-		struct nvs_chan *chan = nvs_number_get(&t->channels, i);
+		struct nvs_channel_state *chan = nvs_number_get(&t->channels, i);
 		int r = chan ? drain_channel(t, chan, true) : 0;
 
 		if (r)
@@ -430,26 +433,26 @@ int nvs_pieces_flush(struct nvs_trace *t, uint32_t channel)
 	return 0;
 }
 
-int nvs_pieces_end(struct nvs_trace *t)
+int nvs_order_end(struct nvs_trace *t)
 {
-	int r = t->nobody.filling ? finish_held(t, t->nobody.filling, true) : 0;
+	int r = t->no_thread.filling ? finish_held(t, t->no_thread.filling, true) : 0;
 
 	for (uint32_t i = 0; t->held_count && !r && i < t->threads.count; i++) {
-		struct nvs_thr *thr = nvs_number_get(&t->threads, i);
+		struct nvs_thread_state *thr = nvs_number_get(&t->threads, i);
 
 		if (thr && thr->filling)
 			r = finish_held(t, thr->filling, true);
 	}
-	return r ? r : nvs_pieces_flush(t, NVS_NONE);
+	return r ? r : nvs_order_flush(t, NVS_NONE);
 }
 
-void nvs_pieces_free(struct nvs_trace *t)
+void nvs_order_free(struct nvs_trace *t)
 {
 	for (uint32_t i = 0; i < t->channels.count; i++) {
-		struct nvs_chan *chan = nvs_number_get(&t->channels, i);
+		struct nvs_channel_state *chan = nvs_number_get(&t->channels, i);
 
 		while (chan && chan->held) {
-			struct nvs_held *h = chan->held;
+			struct nvs_held_submission *h = chan->held;
 
 			chan->held = h->next;
 			discard_held(t, h);
@@ -458,11 +461,11 @@ void nvs_pieces_free(struct nvs_trace *t)
 			chan->nheld = 0;
 	}
 	for (uint32_t i = 0; i < t->threads.count; i++) {
-		struct nvs_thr *thr = nvs_number_get(&t->threads, i);
+		struct nvs_thread_state *thr = nvs_number_get(&t->threads, i);
 
 		if (thr && thr->filling)
 			discard_held(t, thr->filling);
 	}
-	if (t->nobody.filling)
-		discard_held(t, t->nobody.filling);
+	if (t->no_thread.filling)
+		discard_held(t, t->no_thread.filling);
 }

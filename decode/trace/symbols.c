@@ -24,7 +24,7 @@ struct symbol {
 	uint8_t binding;
 };
 
-struct table {
+struct symbol_list {
 	struct symbol *items;
 	uint32_t count, room;
 };
@@ -34,8 +34,8 @@ struct names {
 	struct {
 		uint64_t dev, ino;
 	} key[2]; /* 0: none */
-	struct nvs_elf file, debug;
-	struct table dynamic, all;
+	struct nvs_elf_file file, debug;
+	struct symbol_list dynamic, all;
 	UT_hash_handle hh;
 };
 
@@ -56,7 +56,7 @@ static void add_note(struct nvs_trace *t, const struct nvs_trace_module *m, cons
 	struct nvs_symbols *s = t->symbols;
 	char safe[512];
 
-	if (nvs_symbols_own(m))
+	if (nvs_symbols_is_own(m))
 		return;
 	nvs_escape(safe, sizeof(safe), path, strlen(path));
 	if (s->nnotes < MAX_NOTES && asprintf(&s->notes[s->nnotes], "%s: %s", safe, what) >= 0)
@@ -70,7 +70,7 @@ const char *nvs_trace_symbol_note(const struct nvs_trace *t, uint32_t index)
 
 /* ---- tables ---- */
 
-static bool add_symbol(struct table *table, const GElf_Sym *sym, const char *name)
+static bool add_symbol(struct symbol_list *table, const GElf_Sym *sym, const char *name)
 {
 	if (table->count == table->room) {
 		uint32_t room = table->room ? table->room * 2 : 1024;
@@ -87,8 +87,8 @@ static bool add_symbol(struct table *table, const GElf_Sym *sym, const char *nam
 	return true;
 }
 
-static void read_section(const struct nvs_elf *f, Elf_Scn *scn, const GElf_Shdr *shdr,
-			 struct table *table)
+static void read_section(const struct nvs_elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr,
+			 struct symbol_list *table)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 	size_t n = data && shdr->sh_entsize ? shdr->sh_size / shdr->sh_entsize : 0;
@@ -112,7 +112,7 @@ static void read_section(const struct nvs_elf *f, Elf_Scn *scn, const GElf_Shdr 
 	}
 }
 
-static void read_symbols(const struct nvs_elf *f, uint32_t type, struct table *table)
+static void read_symbols(const struct nvs_elf_file *f, uint32_t type, struct symbol_list *table)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
@@ -131,7 +131,7 @@ static int compare_symbols(const void *pa, const void *pb)
 	return NVS_CMP(a->start, b->start) ?: !b->size - !a->size ?: cuda_a - cuda_b ?: (a->binding == STB_GLOBAL) - (b->binding == STB_GLOBAL) ?: NVS_CMP(strlen(b->name), strlen(a->name)) ?: strcmp(b->name, a->name);
 }
 
-static const struct symbol *search_table(const struct table *table, uint64_t address)
+static const struct symbol *search_table(const struct symbol_list *table, uint64_t address)
 {
 	uint32_t lo = 0, hi = table->count;
 	const struct symbol *open_ended = NULL;
@@ -194,7 +194,7 @@ static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_
 		 * other machines. */
 		if (!nvs_module_is_between(m))
 			add_note(t, m, path, "cannot be read; its addresses have no names");
-	} else if (!nvs_elf_is(&mod->file, m)) {
+	} else if (!nvs_elf_matches(&mod->file, m)) {
 		add_note(t, m, path,
 			 "is not the file that was traced (its build-id differs); its addresses "
 			 "have no names");
@@ -203,11 +203,11 @@ static void load_files(struct nvs_trace *t, struct names *mod, const struct nvs_
 	if (m->build_id_length < 2)
 		return;
 	debug_path(path, sizeof(path), m);
-	if (nvs_elf_open(&mod->debug, path) && !nvs_elf_is(&mod->debug, m))
+	if (nvs_elf_open(&mod->debug, path) && !nvs_elf_matches(&mod->debug, m))
 		nvs_elf_close(&mod->debug);
 }
 
-static void set_key(struct names *names, int which, const struct nvs_elf *f)
+static void set_key(struct names *names, int which, const struct nvs_elf_file *f)
 {
 	struct stat st;
 
@@ -334,7 +334,7 @@ const char *nvs_symbols_file(const struct nvs_trace_module *m)
 	return slash ? slash + 1 : m->path;
 }
 
-bool nvs_symbols_own(const struct nvs_trace_module *m)
+bool nvs_symbols_is_own(const struct nvs_trace_module *m)
 {
 	return !strncmp(nvs_symbols_file(m), "libnvsnoop.", 11);
 }
@@ -343,12 +343,13 @@ const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_modul
 			       bool dynamic, uint64_t *offset)
 {
 	uint64_t address = m ? pc - m->bias : pc;
-	const struct nvs_named *named = nvs_named_find(t, m ? m->module : NVS_NONE, address);
+	const struct nvs_embedded_name *named = nvs_embedded_names_find(t, m ? m->module : NVS_NONE,
+									address);
 	const struct symbol *s;
 	struct names *mod;
 
 	if (named)
-		return nvs_named_name(named, dynamic, offset);
+		return nvs_embedded_name_get(named, dynamic, offset);
 	if (!m)
 		return dynamic ? NULL : nvs_perfmap_lookup(t, pc, offset);
 	mod = update_order(t) ? load_names(t, m) : NULL;
@@ -359,7 +360,7 @@ const char *nvs_symbols_lookup(struct nvs_trace *t, const struct nvs_trace_modul
 	return s->name;
 }
 
-bool nvs_symbols_readable(struct nvs_trace *t, const struct nvs_trace_module *m)
+bool nvs_symbols_has_file(struct nvs_trace *t, const struct nvs_trace_module *m)
 {
 	const struct names *mod = update_order(t) ? load_names(t, m) : NULL;
 
@@ -380,14 +381,15 @@ void nvs_symbol_find(struct nvs_trace *t, uint64_t pc, uint64_t time, struct nvs
 		symbol->file = nvs_symbols_file(m);
 	}
 	/* The trace names return addresses by the call before them. */
-	call = !nvs_named_find(t, number, address) && nvs_named_find(t, number, address - 1);
+	call = !nvs_embedded_names_find(t, number, address) &&
+	       nvs_embedded_names_find(t, number, address - 1);
 	symbol->name = nvs_symbols_lookup(t, m, pc - call, true, &offset);
 	symbol->exported = symbol->name != NULL;
 	if (!symbol->name)
 		symbol->name = nvs_symbols_lookup(t, m, pc - call, false, &offset);
 	if (symbol->name) {
 		symbol->offset = offset + call;
-		symbol->name = nvs_written_name(t, symbol->name);
+		symbol->name = nvs_demangled_name(t, symbol->name);
 	}
 }
 

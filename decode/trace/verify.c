@@ -9,7 +9,7 @@
 #define S(n) ((n) == 1 ? "" : "s")
 typedef unsigned long long ull; /* for printing */
 
-static void report_broken_chain(struct nvs_trace *t, struct nvs_chan *chan,
+static void report_broken_chain(struct nvs_trace *t, struct nvs_channel_state *chan,
 				const struct nvs_rec_submission *rec)
 {
 	ull have = rec->sequence, want = chan->pub.next_sequence;
@@ -28,7 +28,7 @@ static void report_broken_chain(struct nvs_trace *t, struct nvs_chan *chan,
 			rec->channel, have, rec->old_put, chan->pub.next_put);
 }
 
-void nvs_verify_submission(struct nvs_trace *t, struct nvs_chan *chan,
+void nvs_verify_submission(struct nvs_trace *t, struct nvs_channel_state *chan,
 			   const struct nvs_rec_submission *rec)
 {
 	uint32_t ring = chan->pub.rec.entries;
@@ -60,8 +60,9 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 {
 	struct nvs_session *s = &t->session;
 	const char *why = nvs_gap_reason_name(rec->reason);
-	struct nvs_chan *chan = rec->channel == NVS_NONE ? NULL
-							 : nvs_model_channel(t, rec->channel);
+	struct nvs_channel_state *chan = rec->channel == NVS_NONE
+						 ? NULL
+						 : nvs_model_channel(t, rec->channel);
 
 	/* The segment's state already reports this. */
 	if (rec->reason == NVS_GAP_CHOICE && rec->rec.flags & NVS_GAP_NOT_KEPT)
@@ -88,7 +89,7 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 			rec->channel, (ull)rec->sequence, (ull)rec->bytes, (ull)rec->address, why);
 }
 
-static void compare_final(struct nvs_trace *t, const struct nvs_chan *chan,
+static void compare_final(struct nvs_trace *t, const struct nvs_channel_state *chan,
 			  const struct nvs_rec_channel_gone *rec)
 {
 	if (chan->pub.next_sequence != rec->submissions)
@@ -104,7 +105,7 @@ static void compare_final(struct nvs_trace *t, const struct nvs_chan *chan,
 
 static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channel_gone *rec)
 {
-	const struct nvs_chan *chan = nvs_model_channel(t, rec->channel);
+	const struct nvs_channel_state *chan = nvs_model_channel(t, rec->channel);
 
 	if (!chan)
 		return;
@@ -251,10 +252,10 @@ void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
 		verify_totals(t, (const void *)rec);
 		break;
 	case NVS_REC_PART:
-		nvs_part_cut(t, (const void *)rec);
+		nvs_recorded_window_set_cut(t, (const void *)rec);
 		break;
 	case NVS_REC_WINDOW:
-		nvs_part_window(t, (const void *)rec);
+		nvs_recorded_window_add(t, (const void *)rec);
 		break;
 	case NVS_REC_API:
 	case NVS_REC_CALL_BEGIN:
@@ -267,7 +268,7 @@ void nvs_verify_record(struct nvs_trace *t, const struct nvs_rec *rec)
 	}
 }
 
-static void verify_channel(struct nvs_trace *t, const struct nvs_chan *chan)
+static void verify_channel(struct nvs_trace *t, const struct nvs_channel_state *chan)
 {
 	const struct nvs_rec_channel_gone *gone = &chan->pub.gone_rec;
 	const struct nvs_trace_channel *c = &chan->pub;
@@ -295,7 +296,7 @@ void nvs_verify_end(struct nvs_trace *t)
 	struct nvs_session *s = &t->session;
 
 	for (uint32_t i = 0; i < t->channels.count; i++) {
-		const struct nvs_chan *chan = nvs_number_get(&t->channels, i);
+		const struct nvs_channel_state *chan = nvs_number_get(&t->channels, i);
 
 		if (chan)
 			verify_channel(t, chan);
@@ -313,7 +314,7 @@ void nvs_verify_end(struct nvs_trace *t)
 		NOTE(t, "%llu submission%s only counted, not recorded, as the options say",
 		     (ull)s->counts.skipped_submissions,
 		     s->counts.skipped_submissions == 1 ? " was" : "s were");
-	nvs_part_end(t);
+	nvs_recorded_window_finish(t);
 	if (s->header.flags & NVS_HDR_HEADERS)
 		NOTE(t, "segment contents were not recorded (level=headers)");
 	if (s->counts.uncertain)
@@ -332,7 +333,7 @@ void nvs_verify_end(struct nvs_trace *t)
 	    !*s->attr[NVS_ATTR_SPOOL])
 		PROBLEM(t, "the trace has no end record, and some thread buffers were outside the "
 			   "spool: their contents are lost");
-	if (!t->end_seen && !nvs_spool_has_rings(t) && s->end != NVS_END_DAMAGED)
+	if (!t->end_seen && !nvs_spool_has_buffers(t) && s->end != NVS_END_DAMAGED)
 		PROBLEM(t, "the trace has no end record and no spool: records after the last frame "
 			   "are lost");
 	if (s->attr[NVS_ATTR_NVTX])

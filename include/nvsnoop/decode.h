@@ -315,7 +315,7 @@ bool nvs_trace_never_on(const struct nvs_trace *trace);
  * Number of submissions, and of bytes of commands, in the trace, including those that were only
  * counted, with level=counts.
  */
-static inline uint64_t nvs_submissions_told(const struct nvs_session *s)
+static inline uint64_t nvs_session_submissions(const struct nvs_session *s)
 {
 	/* A gap counts a submission of more than 512 entries as several. */
 	uint64_t skipped = s->has_totals ? s->totals.skipped : s->counts.skipped_submissions;
@@ -323,7 +323,7 @@ static inline uint64_t nvs_submissions_told(const struct nvs_session *s)
 	return s->counts.submissions + (s->header.flags & NVS_HDR_COUNTS ? skipped : 0);
 }
 
-static inline uint64_t nvs_bytes_told(const struct nvs_session *s)
+static inline uint64_t nvs_session_bytes(const struct nvs_session *s)
 {
 	return s->counts.bytes + (s->header.flags & NVS_HDR_COUNTS ? s->counts.skipped_bytes : 0);
 }
@@ -549,5 +549,9 @@ bool nvs_printable(uint32_t code);
 #ifdef __cplusplus
 }
 #endif
+
+/* Former names. */
+#define nvs_submissions_told nvs_session_submissions /* deprecated */
+#define nvs_bytes_told nvs_session_bytes /* deprecated */
 
 #endif

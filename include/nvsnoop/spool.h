@@ -25,14 +25,15 @@ extern "C" {
  *   0                 struct nvs_spool
  *   channel_offset    struct nvs_spool_channel [channels]
  *   done_offset       struct nvs_spool_done [channels], of the same channels
- *   ring_offset       for each buffer: one page with struct nvs_spool_ring, then ring_bytes of data
+ *   buffer_offset     for each buffer: one page with struct nvs_spool_buffer, then buffer_bytes of
+ *                     data
  *
  * Records between tail and head of a buffer are committed and not known to be in the trace; the
- * byte at position p is at p modulo ring_bytes. The file grows by whole buffers; rings is their
- * number. A spool of kind NVS_SPOOL_LATE holds, from ring_offset to its end, plain records of
+ * byte at position p is at p modulo buffer_bytes. The file grows by whole buffers; buffers is their
+ * number. A spool of kind NVS_SPOOL_LATE holds, from buffer_offset to its end, plain records of
  * submissions rung after the trace was closed.
  */
-enum nvs_spool_kind { NVS_SPOOL_RINGS = 1, NVS_SPOOL_LATE = 2 };
+enum nvs_spool_kind { NVS_SPOOL_BUFFERS = 1, NVS_SPOOL_LATE = 2 };
 
 struct nvs_spool {
 	uint64_t magic; /* NVS_SPOOL_MAGIC */
@@ -40,9 +41,9 @@ struct nvs_spool {
 	uint32_t kind; /* enum nvs_spool_kind */
 	uint8_t session[16];
 	uint32_t pid;
-	uint32_t rings; /* number of buffers so far */
-	uint64_t ring_bytes; /* power of two, multiple of the page size */
-	uint64_t ring_offset;
+	uint32_t buffers; /* number of buffers so far */
+	uint64_t buffer_bytes; /* power of two, multiple of the page size */
+	uint64_t buffer_offset;
 	uint64_t channel_offset;
 	uint32_t channels;
 	uint32_t ended; /* 1: the writer has ended normally */
@@ -84,8 +85,8 @@ struct nvs_spool_site {
 	uint64_t args[NVS_SITE_ARGS];
 };
 
-struct nvs_spool_ring {
-	uint32_t ring;
+struct nvs_spool_buffer {
+	uint32_t buffer;
 	uint32_t thread; /* number of the owner thread, NVS_NONE: free */
 	uint32_t tid; /* tid of the owner, 0: free; claimed and released by compare-and-swap */
 	uint32_t generation; /* owners so far */
@@ -151,5 +152,10 @@ struct nvs_channel_done {
 #ifdef __cplusplus
 }
 #endif
+
+/* Former names. */
+#define nvs_spool_ring nvs_spool_buffer /* deprecated */
+#define NVS_SPOOL_RINGS NVS_SPOOL_BUFFERS /* deprecated */
+#define ring_offset buffer_offset /* deprecated */
 
 #endif

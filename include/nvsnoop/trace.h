@@ -146,8 +146,8 @@ static inline int nvs_delta_like(const uint32_t *a, const uint32_t *b)
  * The range of a buffer that a frame holds. Records of the spool that are in a frame already are
  * skipped when the spool is merged.
  */
-struct nvs_ring_range {
-	uint32_t ring;
+struct nvs_buffer_range {
+	uint32_t buffer;
 	uint32_t reserved;
 	uint64_t from, to; /* positions in bytes, counted from the start of the session */
 };
@@ -164,7 +164,7 @@ struct nvs_rec_frame {
 	uint64_t number; /* 0, 1, 2, ... */
 	uint32_t nranges;
 	uint32_t reserved;
-	struct nvs_ring_range ranges[];
+	struct nvs_buffer_range ranges[];
 };
 
 enum nvs_clock { NVS_CLOCK_MONOTONIC = 1, NVS_CLOCK_TSC = 2 };
@@ -192,7 +192,7 @@ struct nvs_rec_header {
 	uint32_t clock; /* enum nvs_clock */
 	uint32_t flags; /* NVS_HDR_* */
 	uint64_t realtime_ns; /* time of day at the start, since 1970 */
-	uint64_t ring_bytes; /* size of one buffer */
+	uint64_t buffer_bytes; /* size of one buffer */
 };
 
 enum nvs_attr {
@@ -457,7 +457,7 @@ enum nvs_gap_reason {
 	NVS_GAP_FAULT = 2, /* reading it faulted */
 	NVS_GAP_DROPPED = 3, /* buffer full and overflow=drop */
 	NVS_GAP_STALLED = 4, /* buffer full and the writer made no progress for 1 s */
-	NVS_GAP_NO_RING = 5, /* no buffer for the thread */
+	NVS_GAP_NO_BUFFER = 5, /* no buffer for the thread */
 	NVS_GAP_UNBOUND = 6, /* the channel's GPFIFO or USERD is not mapped */
 	NVS_GAP_DISARMED = 7, /* a store that cannot be emulated: its page was disarmed */
 	NVS_GAP_WRITE = 8, /* the output could not be written */
@@ -774,5 +774,10 @@ struct nvs_rec_kernel {
 #ifdef __cplusplus
 }
 #endif
+
+/* Former names. */
+#define nvs_ring_range nvs_buffer_range /* deprecated */
+#define NVS_GAP_NO_RING NVS_GAP_NO_BUFFER /* deprecated */
+#define ring_bytes buffer_bytes /* deprecated */
 
 #endif

@@ -9,14 +9,14 @@
 #include "live/exporter/accept.h"
 
 /* A token of the header, without surrounding blanks. */
-struct word {
+struct header_token {
 	const char *text;
 	size_t n;
 };
 
-static struct word next_word(const char **at, const char *ends)
+static struct header_token next_word(const char **at, const char *ends)
 {
-	struct word w;
+	struct header_token w;
 
 	*at += strspn(*at, " \t");
 	w.text = *at;
@@ -27,13 +27,13 @@ static struct word next_word(const char **at, const char *ends)
 	return w;
 }
 
-static bool token_equals(struct word w, const char *text)
+static bool token_equals(struct header_token w, const char *text)
 {
 	return w.n == strlen(text) && !strncasecmp(w.text, text, w.n);
 }
 
 /* Parses a quality value such as "0.75". Returns thousandths; 0 if malformed. */
-static int parse_quality(struct word w)
+static int parse_quality(struct header_token w)
 {
 	int q = 0, scale = 1000;
 
@@ -51,21 +51,21 @@ static int parse_quality(struct word w)
 	return q > 1000 ? 1000 : q;
 }
 
-bool nvs_accept_openmetrics(const char *accept)
+bool nvs_prefers_openmetrics(const char *accept)
 {
 	int open = 0, plain = 0;
 
 	while (accept && *accept) {
-		struct word type = next_word(&accept, ";,");
+		struct header_token type = next_word(&accept, ";,");
 		bool ours = true;
 		int q = 1000;
 
 		while (*accept == ';') {
-			struct word name, value;
+			struct header_token name, value;
 
 			accept++;
 			name = next_word(&accept, "=;,");
-			value = (struct word){"", 0};
+			value = (struct header_token){"", 0};
 			if (*accept == '=') {
 				accept++;
 				value = next_word(&accept, ";,");

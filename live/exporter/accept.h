@@ -9,6 +9,6 @@
  * Returns true if ACCEPT (NULL if there was no header) ranks OpenMetrics 1.0 at least as high as
  * plain text.
  */
-bool nvs_accept_openmetrics(const char *accept);
+bool nvs_prefers_openmetrics(const char *accept);
 
 #endif

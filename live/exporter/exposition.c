@@ -13,7 +13,7 @@
 
 enum { NVS_LABEL_MAX = 1024 };
 
-static void append_bytes(struct nvs_expose *e, const char *text, size_t n)
+static void append_bytes(struct nvs_exposition *e, const char *text, size_t n)
 {
 	if (n > e->room - e->size) {
 		size_t room = (e->room ? e->room : 1 << 14) * 2;
@@ -33,17 +33,17 @@ static void append_bytes(struct nvs_expose *e, const char *text, size_t n)
 	e->size += n;
 }
 
-static void append_text(struct nvs_expose *e, const char *text)
+static void append_text(struct nvs_exposition *e, const char *text)
 {
 	append_bytes(e, text, strlen(text));
 }
 
-static const char *counter_suffix(const struct nvs_expose *e)
+static const char *counter_suffix(const struct nvs_exposition *e)
 {
 	return e->family->type == NVS_COUNTER ? "_total" : "";
 }
 
-static void append_header(struct nvs_expose *e, const char *word, const char *text)
+static void append_header(struct nvs_exposition *e, const char *word, const char *text)
 {
 	append_text(e, "# ");
 	append_text(e, word);
@@ -55,7 +55,7 @@ static void append_header(struct nvs_expose *e, const char *word, const char *te
 	append_text(e, "\n");
 }
 
-void nvs_expose_family(struct nvs_expose *e, const struct nvs_family *family)
+void nvs_exposition_begin_family(struct nvs_exposition *e, const struct nvs_family *family)
 {
 	static const char *const types[] = {"counter", "gauge", "histogram"};
 
@@ -66,7 +66,7 @@ void nvs_expose_family(struct nvs_expose *e, const struct nvs_family *family)
 		append_header(e, "UNIT", family->unit);
 }
 
-size_t nvs_expose_escape(char *dst, size_t room, const char *value)
+size_t nvs_escape_label(char *dst, size_t room, const char *value)
 {
 	char safe[NVS_LABEL_MAX];
 	size_t out = 0;
@@ -82,7 +82,7 @@ size_t nvs_expose_escape(char *dst, size_t room, const char *value)
 }
 
 /* Appends the labels in braces, or nothing if there are none. */
-static void append_labels(struct nvs_expose *e, const char *common, va_list list)
+static void append_labels(struct nvs_exposition *e, const char *common, va_list list)
 {
 	const char *sign = "{", *name;
 
@@ -98,7 +98,7 @@ static void append_labels(struct nvs_expose *e, const char *common, va_list list
 
 		if (!value)
 			continue;
-		n = nvs_expose_escape(safe, sizeof(safe), value);
+		n = nvs_escape_label(safe, sizeof(safe), value);
 		append_text(e, sign);
 		append_text(e, name);
 		append_text(e, "=\"");
@@ -110,7 +110,7 @@ static void append_labels(struct nvs_expose *e, const char *common, va_list list
 		append_text(e, "}");
 }
 
-static void append_sample(struct nvs_expose *e, const char *end, const char *common,
+static void append_sample(struct nvs_exposition *e, const char *end, const char *common,
 			  const char *value, va_list list)
 {
 	append_text(e, e->family->name);
@@ -126,7 +126,7 @@ static void format_seconds(char *text, size_t room, uint64_t ns)
 	snprintf(text, room, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
 }
 
-static bool is_time(const struct nvs_expose *e)
+static bool is_time(const struct nvs_exposition *e)
 {
 	return e->family->unit && !strcmp(e->family->unit, "seconds");
 }
@@ -139,7 +139,7 @@ static void format_bound(char *text, size_t room, double bound)
 		strcat(text, ".0");
 }
 
-void nvs_expose_count(struct nvs_expose *e, const char *common, uint64_t value, ...)
+void nvs_exposition_add_count(struct nvs_exposition *e, const char *common, uint64_t value, ...)
 {
 	char text[32];
 	va_list list;
@@ -150,7 +150,7 @@ void nvs_expose_count(struct nvs_expose *e, const char *common, uint64_t value, 
 	va_end(list);
 }
 
-void nvs_expose_seconds(struct nvs_expose *e, const char *common, uint64_t ns, ...)
+void nvs_exposition_add_seconds(struct nvs_exposition *e, const char *common, uint64_t ns, ...)
 {
 	char text[40];
 	va_list list;
@@ -161,7 +161,7 @@ void nvs_expose_seconds(struct nvs_expose *e, const char *common, uint64_t ns, .
 	va_end(list);
 }
 
-static void append_part(struct nvs_expose *e, const char *end, const char *common,
+static void append_part(struct nvs_exposition *e, const char *end, const char *common,
 			const char *value, ...)
 {
 	va_list list;
@@ -171,8 +171,9 @@ static void append_part(struct nvs_expose *e, const char *end, const char *commo
 	va_end(list);
 }
 
-void nvs_expose_histogram(struct nvs_expose *e, const char *common, const uint64_t *bounds,
-			  const uint64_t *counts, size_t nbounds, uint64_t sum)
+void nvs_exposition_add_histogram(struct nvs_exposition *e, const char *common,
+				  const uint64_t *bounds, const uint64_t *counts, size_t nbounds,
+				  uint64_t sum)
 {
 	char number[32], bound[40];
 	uint64_t so_far = 0;
@@ -193,7 +194,7 @@ void nvs_expose_histogram(struct nvs_expose *e, const char *common, const uint64
 	append_part(e, "_sum", common, bound, NULL);
 }
 
-void nvs_expose_end(struct nvs_expose *e)
+void nvs_exposition_end(struct nvs_exposition *e)
 {
 	if (e->openmetrics)
 		append_text(e, "# EOF\n");

@@ -20,7 +20,7 @@ struct nvs_family {
 	const char *help;
 };
 
-struct nvs_expose {
+struct nvs_exposition {
 	char *text; /* the answer; the caller frees it */
 	size_t size, room;
 	bool openmetrics;
@@ -28,33 +28,34 @@ struct nvs_expose {
 	const struct nvs_family *family;
 };
 
-void nvs_expose_family(struct nvs_expose *e, const struct nvs_family *family);
+void nvs_exposition_begin_family(struct nvs_exposition *e, const struct nvs_family *family);
 
 /*
  * Adds a sample to the current family. COMMON is a list of labels without braces, or "". After the
  * value come further labels: pairs of name and value, terminated by NULL. A label whose value is
  * NULL is omitted.
  */
-void nvs_expose_count(struct nvs_expose *e, const char *common, uint64_t value, ...)
+void nvs_exposition_add_count(struct nvs_exposition *e, const char *common, uint64_t value, ...)
 	__attribute__((sentinel));
-void nvs_expose_seconds(struct nvs_expose *e, const char *common, uint64_t ns, ...)
+void nvs_exposition_add_seconds(struct nvs_exposition *e, const char *common, uint64_t ns, ...)
 	__attribute__((sentinel));
 
 /*
  * Adds a histogram. Bucket I counts values above BOUNDS[I - 1] and up to BOUNDS[I], in ns if the
  * family's unit is seconds; COUNTS has one more element for larger values. COMMON is as above.
  */
-void nvs_expose_histogram(struct nvs_expose *e, const char *common, const uint64_t *bounds,
-			  const uint64_t *counts, size_t nbounds, uint64_t sum);
+void nvs_exposition_add_histogram(struct nvs_exposition *e, const char *common,
+				  const uint64_t *bounds, const uint64_t *counts, size_t nbounds,
+				  uint64_t sum);
 
 /* Appends the end marker, where the format has one. */
-void nvs_expose_end(struct nvs_expose *e);
+void nvs_exposition_end(struct nvs_exposition *e);
 
 /*
  * Escapes VALUE for use as a label's value. Control characters and bytes that are not UTF-8 become
  * \xNN. The result is truncated to fit in ROOM, so long values may become equal. Returns its
  * length.
  */
-size_t nvs_expose_escape(char *dst, size_t room, const char *value);
+size_t nvs_escape_label(char *dst, size_t room, const char *value);
 
 #endif

@@ -85,7 +85,7 @@ const struct nvs_family nvs_families[NVS_FAMILIES] = {
 	COUNTER(NVS_F_ORPHANS, "nvsnoop_orphans", "Doorbells of unknown channels."),
 	SECONDS(NVS_F_WAIT_SECONDS, "nvsnoop_recorder_wait_seconds", NVS_COUNTER,
 		"Time the program waited because nvsnoop's buffers were full."),
-	GAUGE(NVS_F_LEFT_OUT, "nvsnoop_rows_left_out",
+	GAUGE(NVS_F_ROWS_LEFT_OUT, "nvsnoop_rows_left_out",
 	      "Names and allocations that did not fit in the process' page and are counted as "
 	      "other."),
 	COUNTER(NVS_F_OBI_LAUNCH, "gpu_cuda_kernel_launch_calls", "Calls that launch a kernel."),

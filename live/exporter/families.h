@@ -44,7 +44,7 @@ enum nvs_family_number {
 	NVS_F_GAPS,
 	NVS_F_ORPHANS,
 	NVS_F_WAIT_SECONDS,
-	NVS_F_LEFT_OUT,
+	NVS_F_ROWS_LEFT_OUT,
 	/* OpenTelemetry's eBPF instrumentation */
 	NVS_F_OBI_LAUNCH,
 	NVS_F_OBI_GRAPH_LAUNCH,

@@ -43,7 +43,7 @@ static uint64_t sum_freed(const struct nvs_page *page)
 /* Bounds from 4 bytes to 16 GiB, in steps of 16. */
 enum { SIZE_BOUNDS = 9 };
 
-static void report_copies(struct nvs_expose *e, const struct nvs_process *p)
+static void report_copies(struct nvs_exposition *e, const struct nvs_exported_process *p)
 {
 	static const char *const kinds[] = {
 		[NVS_LIVE_H2D] = "MemcpyHostToDevice",
@@ -69,9 +69,9 @@ static void report_copies(struct nvs_expose *e, const struct nvs_process *p)
 		if (!sum)
 			continue;
 		snprintf(text, sizeof(text), "cuda_memcpy_kind=\"%s\"", kinds[d]);
-		nvs_expose_histogram(e, nvs_tell_labels(p, NULL, text), bounds, counts, SIZE_BOUNDS,
-				     copy[NVS_LIVE_SYNC].bytes.total +
-					     copy[NVS_LIVE_ASYNC].bytes.total);
+		nvs_exposition_add_histogram(
+			e, nvs_sample_labels(p, NULL, text), bounds, counts, SIZE_BOUNDS,
+			copy[NVS_LIVE_SYNC].bytes.total + copy[NVS_LIVE_ASYNC].bytes.total);
 	}
 }
 
@@ -92,7 +92,8 @@ static uint64_t count_succeeded(const struct nvs_page_api *a)
 	return a->calls.total > a->failed.total ? a->calls.total - a->failed.total : 0;
 }
 
-void nvs_process_look_as_gpuprobe(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
+void nvs_process_update_gpuprobe(struct nvs_exported_process *p, const struct nvs_page *page,
+				 uint32_t top)
 {
 	static const struct {
 		const char *type, *of;
@@ -106,7 +107,7 @@ void nvs_process_look_as_gpuprobe(struct nvs_process *p, const struct nvs_page *
 		if (page->allocs[i].kind == NVS_LIVE_DEVICE)
 			nvs_series_add(&p->probe_leaks, text, &page->allocs[i].bytes);
 	}
-	nvs_series_choose(&p->probe_leaks, top, 0);
+	nvs_series_choose_top(&p->probe_leaks, top, 0);
 
 	nvs_series_begin(&p->probe_launches, 1);
 	for (uint32_t i = 0; i < page->nkernels; i++) {
@@ -115,11 +116,11 @@ void nvs_process_look_as_gpuprobe(struct nvs_process *p, const struct nvs_page *
 		int n = snprintf(text, sizeof(text),
 				 "kernel_offset=\"%" PRIu64 "\",kernel_symbol=\"", k->function);
 
-		n += (int)nvs_expose_escape(text + n, 2100, *k->name ? k->name : "unknown kernel");
+		n += (int)nvs_escape_label(text + n, 2100, *k->name ? k->name : "unknown kernel");
 		memcpy(text + n, "\"", 2);
 		nvs_series_add(&p->probe_launches, i ? text : NULL, &launches);
 	}
-	nvs_series_choose(&p->probe_launches, top, 0);
+	nvs_series_choose_top(&p->probe_launches, top, 0);
 
 	nvs_series_free(&p->probe_results);
 	nvs_series_begin(&p->probe_results, 1);
@@ -143,11 +144,11 @@ void nvs_process_look_as_gpuprobe(struct nvs_process *p, const struct nvs_page *
 			nvs_series_add(&p->probe_results, text, &r->count.total);
 		}
 	}
-	nvs_series_choose(&p->probe_results, top, 0);
+	nvs_series_choose_top(&p->probe_results, top, 0);
 }
 
-void nvs_tell_others(struct nvs_expose *e, enum nvs_family_number family,
-		     const struct nvs_process *p)
+void nvs_report_foreign_family(struct nvs_exposition *e, enum nvs_family_number family,
+			       const struct nvs_exported_process *p)
 {
 	static const char *const launch[] = {"cuLaunchKernel",
 					     "cuLaunchKernelEx",
@@ -179,22 +180,24 @@ void nvs_tell_others(struct nvs_expose *e, enum nvs_family_number family,
 
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++)
 		if (counted[i].family == family)
-			nvs_expose_count(e, p->common, sum_calls(p->page, counted[i].names), NULL);
+			nvs_exposition_add_count(e, p->common, sum_calls(p->page, counted[i].names),
+						 NULL);
 	if (family == NVS_F_OBI_ALLOCATIONS || family == NVS_F_OBI_HOST_REGISTER)
-		nvs_expose_count(e, p->common,
-				 sum_allocated(p->page, family == NVS_F_OBI_HOST_REGISTER), NULL);
+		nvs_exposition_add_count(e, p->common,
+					 sum_allocated(p->page, family == NVS_F_OBI_HOST_REGISTER),
+					 NULL);
 	if (family == NVS_F_OBI_FREED)
-		nvs_expose_count(e, p->common, sum_freed(p->page), NULL);
+		nvs_exposition_add_count(e, p->common, sum_freed(p->page), NULL);
 	if (family == NVS_F_OBI_MEMSET)
-		nvs_expose_count(e, p->common, p->page->set_bytes.total, NULL);
+		nvs_exposition_add_count(e, p->common, p->page->set_bytes.total, NULL);
 	if (family == NVS_F_OBI_COPIES)
 		report_copies(e, p);
 	if (family == NVS_F_PROBE_LEAKS)
-		nvs_tell_series(e, p, &p->probe_leaks, 0, "offset=\"other\"");
+		nvs_report_series(e, p, &p->probe_leaks, 0, "offset=\"other\"");
 	if (family == NVS_F_PROBE_LAUNCHES)
-		nvs_tell_series(e, p, &p->probe_launches, 0,
-				"kernel_offset=\"0\",kernel_symbol=\"other\"");
+		nvs_report_series(e, p, &p->probe_launches, 0,
+				  "kernel_offset=\"0\",kernel_symbol=\"other\"");
 	if (family == NVS_F_PROBE_ERRORS)
-		nvs_tell_series(e, p, &p->probe_results, 0,
-				"call_type=\"other\",return_code=\"other\"");
+		nvs_report_series(e, p, &p->probe_results, 0,
+				  "call_type=\"other\",return_code=\"other\"");
 }

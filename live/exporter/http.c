@@ -11,7 +11,7 @@
 #include <string.h>
 #include "live/exporter/http.h"
 
-const char *const nvs_http_words[NVS_HTTP_ANSWERS] = {"200", "404", "405", "503", "none"};
+const char *const nvs_http_code_names[NVS_HTTP_ANSWERS] = {"200", "404", "405", "503", "none"};
 
 #if __has_include(<microhttpd.h>)
 #include <dlfcn.h>
@@ -74,7 +74,7 @@ static struct connection *connections;
 static bool room_again; /* a connection was closed: a waiting client is accepted in the next run */
 
 /* An answer that a client has not received yet. */
-struct waiting {
+struct waiting_answer {
 	size_t size;
 	char text[];
 };
@@ -155,7 +155,7 @@ static void close_overdue(void)
 
 static void free_answer(void *text)
 {
-	struct waiting *w = (struct waiting *)((char *)text - sizeof(*w));
+	struct waiting_answer *w = (struct waiting_answer *)((char *)text - sizeof(*w));
 
 	outstanding -= w->size;
 	free(w);
@@ -164,9 +164,9 @@ static void free_answer(void *text)
 /* Returns NULL if too many answers are outstanding, or if there is no memory. */
 static struct MHD_Response *create_metrics_answer(struct nvs_http *http, bool openmetrics)
 {
-	struct nvs_expose e = {.openmetrics = openmetrics};
+	struct nvs_exposition e = {.openmetrics = openmetrics};
 	struct MHD_Response *r = NULL;
-	struct waiting *w = NULL;
+	struct waiting_answer *w = NULL;
 
 	if (outstanding < OUTSTANDING) {
 		http->scrape(http->arg, &e);
@@ -243,7 +243,7 @@ static enum MHD_Result handle_request(void *arg, struct MHD_Connection *connecti
 		return send_answer(connection, MHD_HTTP_NOT_FOUND,
 				   create_text_answer("only /metrics exists\n"), plain);
 	}
-	open = nvs_accept_openmetrics(
+	open = nvs_prefers_openmetrics(
 		mhd.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
 	r = create_metrics_answer(http, open);
 	http->answers[r ? NVS_HTTP_OK : NVS_HTTP_UNAVAILABLE]++;

@@ -18,13 +18,13 @@ enum nvs_http_answer {
 	NVS_HTTP_NONE,
 	NVS_HTTP_ANSWERS
 };
-extern const char *const nvs_http_words[NVS_HTTP_ANSWERS];
+extern const char *const nvs_http_code_names[NVS_HTTP_ANSWERS];
 
 struct nvs_http {
 	uint64_t answers[NVS_HTTP_ANSWERS];
 	/* Writes an answer; E->openmetrics is set. Called only by nvs_http_serve(). */
-	void (*scrape)(void *arg, struct nvs_expose *e);
-	/* Called when WATCH (-1: none) is readable; see nvs_scrape_notice(). */
+	void (*scrape)(void *arg, struct nvs_exposition *e);
+	/* Called when WATCH (-1: none) is readable; see nvs_scrape_open_new(). */
 	int (*notice)(void *arg, bool came);
 	int watch;
 	void *arg;
@@ -37,7 +37,7 @@ struct nvs_http {
 int nvs_http_listen(const char *text, char *message, size_t room);
 
 /* Formats the listening address as a URL. Sets OPEN if other machines can reach it. */
-void nvs_http_where(int listener, char *url, size_t room, bool *open);
+void nvs_http_url(int listener, char *url, size_t room, bool *open);
 
 /*
  * Serves requests until descriptor STOP is readable. Returns 0, or -1 with a message if

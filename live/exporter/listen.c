@@ -76,7 +76,7 @@ int nvs_http_listen(const char *text, char *message, size_t room)
 	return fd;
 }
 
-void nvs_http_where(int listener, char *url, size_t room, bool *open)
+void nvs_http_url(int listener, char *url, size_t room, bool *open)
 {
 	union {
 		struct sockaddr any;

@@ -165,14 +165,14 @@ static int open_stop_fd(void)
 	return fd;
 }
 
-static void fill_answer(void *arg, struct nvs_expose *e)
+static void fill_answer(void *arg, struct nvs_exposition *e)
 {
 	nvs_scrape(arg, e);
 }
 
 static int check_pages(void *arg, bool came)
 {
-	return nvs_scrape_notice(arg, came);
+	return nvs_scrape_open_new(arg, came);
 }
 
 static int serve_http(const struct options *o)
@@ -193,7 +193,7 @@ static int serve_http(const struct options *o)
 		exit_failure("no memory");
 	http.watch = nvs_scrape_watch(http.arg);
 	stop = open_stop_fd();
-	nvs_http_where(listener, url, sizeof(url), &open);
+	nvs_http_url(listener, url, sizeof(url), &open);
 	fprintf(stderr, "nvsnoop-exporter: %s%s\n", url,
 		open ? ", open to other machines: shows names of programs, kernels and call sites"
 		     : "");
@@ -205,7 +205,7 @@ static int serve_http(const struct options *o)
 
 static void write_once(const struct options *o, struct nvs_scrape *s)
 {
-	struct nvs_expose e = {.openmetrics = false};
+	struct nvs_exposition e = {.openmetrics = false};
 	char message[512];
 	int failed;
 
@@ -235,7 +235,7 @@ static bool wait_until(struct nvs_scrape *s, struct pollfd fds[2], int64_t due)
 		if (fds[0].revents)
 			return false;
 		if (fds[1].revents || again >= 0)
-			again = nvs_scrape_notice(s, fds[1].revents);
+			again = nvs_scrape_open_new(s, fds[1].revents);
 	}
 	return true;
 }

@@ -7,8 +7,8 @@
 
 enum { GPUS = 64 };
 
-const char *nvs_tell_labels(const struct nvs_process *p, const struct nvs_one *one,
-			    const char *text)
+const char *nvs_sample_labels(const struct nvs_exported_process *p,
+			      const struct nvs_series_name *one, const char *text)
 {
 	static char all[5000];
 	const char *own = one ? one->labels : text;
@@ -26,7 +26,7 @@ static bool is_duplicate(const struct nvs_page *page, uint32_t gpu)
 	return false;
 }
 
-static void report_info(struct nvs_expose *e, const struct nvs_process *p)
+static void report_info(struct nvs_exposition *e, const struct nvs_exported_process *p)
 {
 	const struct nvs_page *page = p->page;
 	uint32_t i = 0;
@@ -38,49 +38,50 @@ static void report_info(struct nvs_expose *e, const struct nvs_process *p)
 		if (g && is_duplicate(page, i))
 			continue;
 		if (g)
-			nvs_live_uuid(uuid, g->uuid);
-		nvs_expose_count(e, p->common, 1, "program", page->program, "host", page->host,
-				 "job", page->job, "driver", page->driver, "UUID", g ? uuid : NULL,
-				 "gpu_name", g ? g->name : NULL, NULL);
+			nvs_format_uuid(uuid, g->uuid);
+		nvs_exposition_add_count(e, p->common, 1, "program", page->program, "host",
+					 page->host, "job", page->job, "driver", page->driver,
+					 "UUID", g ? uuid : NULL, "gpu_name", g ? g->name : NULL,
+					 NULL);
 	} while (++i < page->ngpus && i < GPUS);
 }
 
-void nvs_tell_series(struct nvs_expose *e, const struct nvs_process *p, const struct nvs_series *s,
-		     uint32_t column, const char *other)
+void nvs_report_series(struct nvs_exposition *e, const struct nvs_exported_process *p,
+		       const struct nvs_series *s, uint32_t column, const char *other)
 {
 	uint64_t rest[NVS_SERIES_COLUMNS];
 
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->all[i]->shown)
-			nvs_expose_count(e, nvs_tell_labels(p, s->all[i], NULL),
-					 nvs_series_value(s, s->all[i], column), NULL);
-	if (nvs_series_other(s, rest))
-		nvs_expose_count(e, nvs_tell_labels(p, NULL, other), rest[column], NULL);
+			nvs_exposition_add_count(e, nvs_sample_labels(p, s->all[i], NULL),
+						 nvs_series_get_value(s, s->all[i], column), NULL);
+	if (nvs_series_get_other(s, rest))
+		nvs_exposition_add_count(e, nvs_sample_labels(p, NULL, other), rest[column], NULL);
 }
 
-static void report_launches(struct nvs_expose *e, const struct nvs_process *p)
+static void report_launches(struct nvs_exposition *e, const struct nvs_exported_process *p)
 {
 	static const char *const origins[] = {"direct", "graph"};
 	const struct nvs_series *s = &p->kernels;
 	uint64_t rest[NVS_SERIES_COLUMNS];
-	bool other = nvs_series_other(s, rest);
+	bool other = nvs_series_get_other(s, rest);
 
 	for (uint32_t c = NVS_KERNEL_DIRECT; c <= NVS_KERNEL_GRAPH; c++) {
 		for (uint32_t i = 0; i < s->n; i++)
 			if (s->all[i]->shown)
-				nvs_expose_count(e, nvs_tell_labels(p, s->all[i], NULL),
-						 nvs_series_value(s, s->all[i], c), "origin",
-						 origins[c], NULL);
+				nvs_exposition_add_count(e, nvs_sample_labels(p, s->all[i], NULL),
+							 nvs_series_get_value(s, s->all[i], c),
+							 "origin", origins[c], NULL);
 		if (other)
-			nvs_expose_count(e, nvs_tell_labels(p, NULL, "kernel=\"other\""), rest[c],
-					 "origin", origins[c], NULL);
+			nvs_exposition_add_count(e, nvs_sample_labels(p, NULL, "kernel=\"other\""),
+						 rest[c], "origin", origins[c], NULL);
 	}
 }
 
 /* Every third bound of the page's histogram: 1 us to 17 s in steps of 8. */
 enum { FIRST = 4, STEP = 3, BOUNDS = 9 };
 
-static void report_histogram(struct nvs_expose *e, const char *labels, const uint64_t *values)
+static void report_histogram(struct nvs_exposition *e, const char *labels, const uint64_t *values)
 {
 	uint64_t bounds[BOUNDS], counts[BOUNDS + 1] = {0};
 
@@ -91,10 +92,10 @@ static void report_histogram(struct nvs_expose *e, const char *labels, const uin
 
 		counts[at < BOUNDS ? at : BOUNDS] += values[NVS_API_BUCKETS + i];
 	}
-	nvs_expose_histogram(e, labels, bounds, counts, BOUNDS, values[NVS_API_NS]);
+	nvs_exposition_add_histogram(e, labels, bounds, counts, BOUNDS, values[NVS_API_NS]);
 }
 
-static void report_durations(struct nvs_expose *e, const struct nvs_process *p)
+static void report_durations(struct nvs_exposition *e, const struct nvs_exported_process *p)
 {
 	uint64_t values[NVS_SERIES_COLUMNS];
 
@@ -102,11 +103,11 @@ static void report_durations(struct nvs_expose *e, const struct nvs_process *p)
 		if (!p->apis.all[i]->shown)
 			continue;
 		for (uint32_t c = 0; c < NVS_API_COLUMNS; c++)
-			values[c] = nvs_series_value(&p->apis, p->apis.all[i], c);
-		report_histogram(e, nvs_tell_labels(p, p->apis.all[i], NULL), values);
+			values[c] = nvs_series_get_value(&p->apis, p->apis.all[i], c);
+		report_histogram(e, nvs_sample_labels(p, p->apis.all[i], NULL), values);
 	}
-	if (nvs_series_other(&p->apis, values))
-		report_histogram(e, nvs_tell_labels(p, NULL, "api=\"other\""), values);
+	if (nvs_series_get_other(&p->apis, values))
+		report_histogram(e, nvs_sample_labels(p, NULL, "api=\"other\""), values);
 }
 
 /* Counts the outermost calls of all threads, and finds the one that began first. */
@@ -127,7 +128,8 @@ static uint32_t count_in_flight(const struct nvs_page *page, const struct nvs_pa
 	return n;
 }
 
-static void report_in_flight(struct nvs_expose *e, const struct nvs_process *p, bool seconds)
+static void report_in_flight(struct nvs_exposition *e, const struct nvs_exported_process *p,
+			     bool seconds)
 {
 	const struct nvs_page_call *call;
 	uint32_t n = count_in_flight(p->page, &call);
@@ -136,14 +138,14 @@ static void report_in_flight(struct nvs_expose *e, const struct nvs_process *p, 
 	if (p->page->gone)
 		return;
 	if (!seconds)
-		nvs_expose_count(e, p->common, n, NULL);
+		nvs_exposition_add_count(e, p->common, n, NULL);
 	else if (call)
-		nvs_expose_seconds(
+		nvs_exposition_add_seconds(
 			e, p->common, now > call->begin_ns ? now - call->begin_ns : 0, "api",
 			call->api < p->page->napis ? p->page->apis[call->api].name : NULL, NULL);
 }
 
-static void report_copies(struct nvs_expose *e, const struct nvs_process *p,
+static void report_copies(struct nvs_exposition *e, const struct nvs_exported_process *p,
 			  enum nvs_family_number family)
 {
 	for (int d = NVS_LIVE_H2D; d <= NVS_LIVE_ANY; d++)
@@ -155,59 +157,65 @@ static void report_copies(struct nvs_expose *e, const struct nvs_process *p,
 			if (!c->calls.total)
 				continue;
 			if (family == NVS_F_COPY_SECONDS)
-				nvs_expose_seconds(e, p->common, c->ns.total, "direction", way,
-						   "mode", mode, NULL);
+				nvs_exposition_add_seconds(e, p->common, c->ns.total, "direction",
+							   way, "mode", mode, NULL);
 			else
-				nvs_expose_count(e, p->common,
-						 family == NVS_F_COPIES ? c->calls.total
-									: c->bytes.total,
-						 "direction", way, "mode", mode, NULL);
+				nvs_exposition_add_count(e, p->common,
+							 family == NVS_F_COPIES ? c->calls.total
+										: c->bytes.total,
+							 "direction", way, "mode", mode, NULL);
 		}
 }
 
 /* Values are stored plus one; 0: unknown. */
-static void report_channels(struct nvs_expose *e, const struct nvs_process *p, uint32_t column)
+static void report_channels(struct nvs_exposition *e, const struct nvs_exported_process *p,
+			    uint32_t column)
 {
 	const struct nvs_series *s = &p->channels;
 
 	for (uint32_t i = 0; i < s->n; i++) {
-		uint64_t value = nvs_series_value(s, s->all[i], column);
+		uint64_t value = nvs_series_get_value(s, s->all[i], column);
 
 		if (s->all[i]->shown && value)
-			nvs_expose_count(e, nvs_tell_labels(p, s->all[i], NULL), value - 1, NULL);
+			nvs_exposition_add_count(e, nvs_sample_labels(p, s->all[i], NULL),
+						 value - 1, NULL);
 	}
 }
 
-static void report_stalls(struct nvs_expose *e, const struct nvs_process *p, bool seconds)
+static void report_stalls(struct nvs_exposition *e, const struct nvs_exported_process *p,
+			  bool seconds)
 {
 	for (int i = 0; i < NVS_LIVE_STALLS; i++) {
 		const struct nvs_page_stall *s = &p->page->stalls[i];
 		const char *cause = nvs_live_stall_name((enum nvs_live_stall)i);
 
 		if (cause && seconds)
-			nvs_expose_seconds(e, p->common, s->ns.total, "cause", cause, NULL);
+			nvs_exposition_add_seconds(e, p->common, s->ns.total, "cause", cause, NULL);
 		else if (cause)
-			nvs_expose_count(e, p->common, s->calls.total, "cause", cause, NULL);
+			nvs_exposition_add_count(e, p->common, s->calls.total, "cause", cause,
+						 NULL);
 	}
 }
 
-static void report_gaps(struct nvs_expose *e, const struct nvs_process *p)
+static void report_gaps(struct nvs_exposition *e, const struct nvs_exported_process *p)
 {
 	for (uint32_t i = 1; i < NVS_LIVE_GAPS; i++) {
 		const char *reason = nvs_gap_reason_name(i);
 
 		if (i != NVS_GAP_CHOICE && *reason != '?')
-			nvs_expose_count(e, p->common, p->page->gaps[i].total, "reason", reason,
-					 NULL);
+			nvs_exposition_add_count(e, p->common, p->page->gaps[i].total, "reason",
+						 reason, NULL);
 	}
 }
 
-static void report_count(struct nvs_expose *e, const struct nvs_process *p, uint64_t value)
+static void report_count(struct nvs_exposition *e, const struct nvs_exported_process *p,
+			 uint64_t value)
 {
-	nvs_expose_count(e, p->common, value, NULL);
+	nvs_exposition_add_count(e, p->common, value, NULL);
 }
 
-void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct nvs_process *p)
+void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
+		       const struct nvs_exported_process *p)
 {
 	const struct nvs_page *page = p->page;
 
@@ -215,18 +223,18 @@ void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct 
 	case NVS_F_PROCESS_INFO:
 		return report_info(e, p);
 	case NVS_F_START:
-		return nvs_expose_seconds(e, p->common, page->begun_ns, NULL);
+		return nvs_exposition_add_seconds(e, p->common, page->begun_ns, NULL);
 	case NVS_F_SILENT:
 		if (!page->gone)
-			nvs_expose_seconds(
+			nvs_exposition_add_seconds(
 				e, p->common,
 				page->mono_ns > page->heard_ns ? page->mono_ns - page->heard_ns : 0,
 				NULL);
 		return;
 	case NVS_F_CALLS:
-		return nvs_tell_series(e, p, &p->apis, NVS_API_CALLS, "api=\"other\"");
+		return nvs_report_series(e, p, &p->apis, NVS_API_CALLS, "api=\"other\"");
 	case NVS_F_ERRORS:
-		return nvs_tell_series(e, p, &p->results, 0, "api=\"other\",result=\"other\"");
+		return nvs_report_series(e, p, &p->results, 0, "api=\"other\",result=\"other\"");
 	case NVS_F_DURATION:
 		return report_durations(e, p);
 	case NVS_F_IN_FLIGHT:
@@ -249,17 +257,17 @@ void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct 
 	case NVS_F_COPY_SECONDS:
 		return report_copies(e, p, family);
 	case NVS_F_MEMORY:
-		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_LIVE, "kind=\"other\"");
+		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_LIVE, "kind=\"other\"");
 	case NVS_F_MEMORY_PEAK:
-		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_PEAK, "kind=\"other\"");
+		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_PEAK, "kind=\"other\"");
 	case NVS_F_MEMORY_ALLOCATIONS:
-		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_COUNT, "kind=\"other\"");
+		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_COUNT, "kind=\"other\"");
 	case NVS_F_ALLOCATED_BYTES:
-		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_BYTES, "kind=\"other\"");
+		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_BYTES, "kind=\"other\"");
 	case NVS_F_ALLOCATIONS_FAILED:
-		return nvs_tell_series(e, p, &p->memory, NVS_MEMORY_FAILED, "kind=\"other\"");
+		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_FAILED, "kind=\"other\"");
 	case NVS_F_UNFREED:
-		return nvs_tell_series(e, p, &p->sites, 0, "site=\"other\"");
+		return nvs_report_series(e, p, &p->sites, 0, "site=\"other\"");
 	case NVS_F_CHANNELS:
 		return report_count(e, p, page->nchannels);
 	case NVS_F_PENDING_ENTRIES:
@@ -276,10 +284,11 @@ void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct 
 	case NVS_F_ORPHANS:
 		return report_count(e, p, page->counts[NVS_LIVE_ORPHANS].total);
 	case NVS_F_WAIT_SECONDS:
-		return nvs_expose_seconds(e, p->common, page->counts[NVS_LIVE_WAIT_NS].total, NULL);
-	case NVS_F_LEFT_OUT:
+		return nvs_exposition_add_seconds(e, p->common,
+						  page->counts[NVS_LIVE_WAIT_NS].total, NULL);
+	case NVS_F_ROWS_LEFT_OUT:
 		return report_count(e, p, page->failed_rows);
 	default:
-		nvs_tell_others(e, family, p);
+		nvs_report_foreign_family(e, family, p);
 	}
 }

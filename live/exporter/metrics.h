@@ -9,17 +9,18 @@
 /*
  * Writes FAMILY's samples of P. The family must have been begun; it is NVS_F_PROCESS_INFO or later.
  */
-void nvs_tell(struct nvs_expose *e, enum nvs_family_number family, const struct nvs_process *p);
+void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
+		       const struct nvs_exported_process *p);
 /* The same for families named by other exporters. */
-void nvs_tell_others(struct nvs_expose *e, enum nvs_family_number family,
-		     const struct nvs_process *p);
+void nvs_report_foreign_family(struct nvs_exposition *e, enum nvs_family_number family,
+			       const struct nvs_exported_process *p);
 
 /* Writes one column of S, and the shared remainder with the labels OTHER. */
-void nvs_tell_series(struct nvs_expose *e, const struct nvs_process *p, const struct nvs_series *s,
-		     uint32_t column, const char *other);
+void nvs_report_series(struct nvs_exposition *e, const struct nvs_exported_process *p,
+		       const struct nvs_series *s, uint32_t column, const char *other);
 
 /* Returns the labels of P and of ONE, or TEXT if ONE is NULL; valid until the next call. */
-const char *nvs_tell_labels(const struct nvs_process *p, const struct nvs_one *one,
-			    const char *text);
+const char *nvs_sample_labels(const struct nvs_exported_process *p,
+			      const struct nvs_series_name *one, const char *text);
 
 #endif

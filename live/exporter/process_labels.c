@@ -24,7 +24,7 @@ static void add_label(struct labels *l, const char *name, const char *value)
 		return;
 	l->n += (size_t)snprintf(l->text + l->n, sizeof(l->text) - l->n, "%s%s=\"", l->n ? "," : "",
 				 name);
-	l->n += nvs_expose_escape(l->text + l->n, 2100, value);
+	l->n += nvs_escape_label(l->text + l->n, 2100, value);
 	memcpy(l->text + l->n, "\"", 2);
 	l->n++;
 }
@@ -42,9 +42,9 @@ static const char *name_label(struct labels *l, const char *name, const char *va
 	return l->text;
 }
 
-struct nvs_process *nvs_process_new(const struct nvs_page *page)
+struct nvs_exported_process *nvs_process_new(const struct nvs_page *page)
 {
-	struct nvs_process *p = calloc(1, sizeof(*p));
+	struct nvs_exported_process *p = calloc(1, sizeof(*p));
 	struct labels l = {.n = 0};
 	char pid[16];
 
@@ -59,7 +59,7 @@ struct nvs_process *nvs_process_new(const struct nvs_page *page)
 	return p;
 }
 
-static void add_apis(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
+static void add_apis(struct nvs_exported_process *p, const struct nvs_page *page, uint32_t top)
 {
 	struct labels l;
 
@@ -71,10 +71,10 @@ static void add_apis(struct nvs_process *p, const struct nvs_page *page, uint32_
 		memcpy(values + NVS_API_BUCKETS, a->buckets, sizeof(a->buckets));
 		nvs_series_add(&p->apis, name_label(&l, "api", a->name), values);
 	}
-	nvs_series_choose(&p->apis, top, NVS_API_CALLS);
+	nvs_series_choose_top(&p->apis, top, NVS_API_CALLS);
 }
 
-static void add_results(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
+static void add_results(struct nvs_exported_process *p, const struct nvs_page *page, uint32_t top)
 {
 	nvs_series_begin(&p->results, 1);
 	for (uint32_t i = 0; i < page->nresults; i++) {
@@ -94,10 +94,10 @@ static void add_results(struct nvs_process *p, const struct nvs_page *page, uint
 		add_label(&l, "result", name && *name ? name : number);
 		nvs_series_add(&p->results, l.text, &r->count.total);
 	}
-	nvs_series_choose(&p->results, top, 0);
+	nvs_series_choose_top(&p->results, top, 0);
 }
 
-static void add_kernels(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
+static void add_kernels(struct nvs_exported_process *p, const struct nvs_page *page, uint32_t top)
 {
 	struct labels l;
 
@@ -109,7 +109,7 @@ static void add_kernels(struct nvs_process *p, const struct nvs_page *page, uint
 
 		nvs_series_add(&p->kernels, name_label(&l, "kernel", k->name), values);
 	}
-	nvs_series_choose(&p->kernels, top, NVS_KERNEL_BOTH);
+	nvs_series_choose_top(&p->kernels, top, NVS_KERNEL_BOTH);
 }
 
 /* GPU is a row number + 1. */
@@ -119,11 +119,11 @@ static void label_gpu(struct labels *l, const struct nvs_page *page, uint32_t gp
 
 	if (!gpu || gpu > page->ngpus)
 		return;
-	nvs_live_uuid(uuid, page->gpus[gpu - 1].uuid);
+	nvs_format_uuid(uuid, page->gpus[gpu - 1].uuid);
 	add_label(l, "UUID", uuid);
 }
 
-static void add_memory(struct nvs_process *p, const struct nvs_page *page)
+static void add_memory(struct nvs_exported_process *p, const struct nvs_page *page)
 {
 	nvs_series_free(&p->memory);
 	nvs_series_begin(&p->memory, NVS_MEMORY_COLUMNS);
@@ -137,10 +137,10 @@ static void add_memory(struct nvs_process *p, const struct nvs_page *page)
 		add_label(&l, "kind", nvs_live_kind_name(m->kind));
 		nvs_series_add(&p->memory, l.text, values);
 	}
-	nvs_series_choose(&p->memory, MEMORY_ROWS, NVS_MEMORY_THERE);
+	nvs_series_choose_top(&p->memory, MEMORY_ROWS, NVS_MEMORY_THERE);
 }
 
-static void add_sites(struct nvs_process *p, const struct nvs_page *page, uint32_t top)
+static void add_sites(struct nvs_exported_process *p, const struct nvs_page *page, uint32_t top)
 {
 	struct labels l;
 
@@ -149,10 +149,10 @@ static void add_sites(struct nvs_process *p, const struct nvs_page *page, uint32
 	for (uint32_t i = 0; i < page->nsites; i++)
 		nvs_series_add(&p->sites, name_label(&l, "site", page->sites[i].name),
 			       &page->sites[i].live);
-	nvs_series_choose(&p->sites, top, 0);
+	nvs_series_choose_top(&p->sites, top, 0);
 }
 
-static void add_channels(struct nvs_process *p, const struct nvs_page *page)
+static void add_channels(struct nvs_exported_process *p, const struct nvs_page *page)
 {
 	nvs_series_free(&p->channels);
 	nvs_series_begin(&p->channels, NVS_CHANNEL_COLUMNS);
@@ -170,11 +170,11 @@ static void add_channels(struct nvs_process *p, const struct nvs_page *page)
 		add_label(&l, "channel", number);
 		nvs_series_add(&p->channels, l.text, values);
 	}
-	nvs_series_choose(&p->channels, CHANNELS, NVS_CHANNEL_RANK);
+	nvs_series_choose_top(&p->channels, CHANNELS, NVS_CHANNEL_RANK);
 }
 
-void nvs_process_look(struct nvs_process *p, const struct nvs_page *page,
-		      const struct nvs_scrape_options *o)
+void nvs_process_update(struct nvs_exported_process *p, const struct nvs_page *page,
+			const struct nvs_scrape_options *o)
 {
 	p->page = page;
 	add_apis(p, page, o->top);
@@ -184,10 +184,10 @@ void nvs_process_look(struct nvs_process *p, const struct nvs_page *page,
 	add_sites(p, page, o->top);
 	add_channels(p, page);
 	if (o->gpuprobe)
-		nvs_process_look_as_gpuprobe(p, page, o->top);
+		nvs_process_update_gpuprobe(p, page, o->top);
 }
 
-void nvs_process_told(struct nvs_process *p)
+void nvs_process_end_scrape(struct nvs_exported_process *p)
 {
 	nvs_series_end(&p->apis);
 	nvs_series_end(&p->results);
@@ -196,7 +196,7 @@ void nvs_process_told(struct nvs_process *p)
 	p->page = NULL;
 }
 
-void nvs_process_free(struct nvs_process *p)
+void nvs_process_free(struct nvs_exported_process *p)
 {
 	nvs_series_free(&p->apis);
 	nvs_series_free(&p->results);

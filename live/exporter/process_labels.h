@@ -36,8 +36,8 @@ enum {
 	NVS_CHANNEL_COLUMNS
 };
 
-struct nvs_process {
-	struct nvs_process *next;
+struct nvs_exported_process {
+	struct nvs_exported_process *next;
 	uint32_t pid;
 	uint64_t start_time;
 	const struct nvs_page *page; /* of this scrape; NULL outside of one */
@@ -51,12 +51,13 @@ struct nvs_process {
 };
 
 /* Returns NULL if there is no memory. */
-struct nvs_process *nvs_process_new(const struct nvs_page *page);
-void nvs_process_look(struct nvs_process *p, const struct nvs_page *page,
-		      const struct nvs_scrape_options *options);
-void nvs_process_look_as_gpuprobe(struct nvs_process *p, const struct nvs_page *page, uint32_t top);
+struct nvs_exported_process *nvs_process_new(const struct nvs_page *page);
+void nvs_process_update(struct nvs_exported_process *p, const struct nvs_page *page,
+			const struct nvs_scrape_options *options);
+void nvs_process_update_gpuprobe(struct nvs_exported_process *p, const struct nvs_page *page,
+				 uint32_t top);
 /* Call after the process' samples were written. */
-void nvs_process_told(struct nvs_process *p);
-void nvs_process_free(struct nvs_process *p);
+void nvs_process_end_scrape(struct nvs_exported_process *p);
+void nvs_process_free(struct nvs_exported_process *p);
 
 #endif

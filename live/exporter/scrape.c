@@ -15,7 +15,7 @@ struct nvs_scrape {
 	struct nvs_scrape_options options;
 	const struct nvs_http *http;
 	struct nvs_pages *pages;
-	struct nvs_process *processes; /* sorted by PID */
+	struct nvs_exported_process *processes; /* sorted by PID */
 	uint32_t running, gone, left_out;
 	uint64_t seen;
 	int tries; /* attempts left for a page that is not ready */
@@ -48,21 +48,21 @@ int nvs_scrape_watch(struct nvs_scrape *s)
 	int fd = nvs_pages_watch(s->pages);
 
 	/* A folder is watched from the first scan on. */
-	nvs_pages_look(s->pages);
+	nvs_pages_update(s->pages);
 	return fd;
 }
 
-int nvs_scrape_notice(struct nvs_scrape *s, bool came)
+int nvs_scrape_open_new(struct nvs_scrape *s, bool came)
 {
 	if (came)
 		s->tries = TRIES;
-	return nvs_pages_notice(s->pages) && s->tries-- > 0 ? TRY_MS : -1;
+	return nvs_pages_open_new(s->pages) && s->tries-- > 0 ? TRY_MS : -1;
 }
 
 void nvs_scrape_end(struct nvs_scrape *s)
 {
 	while (s->processes) {
-		struct nvs_process *p = s->processes;
+		struct nvs_exported_process *p = s->processes;
 
 		s->processes = p->next;
 		nvs_process_free(p);
@@ -74,19 +74,19 @@ void nvs_scrape_end(struct nvs_scrape *s)
 /* Removes processes whose pages are gone, and updates the others. Both lists are sorted by PID. */
 static void update_known(struct nvs_scrape *s, uint32_t *known)
 {
-	struct nvs_process **at = &s->processes;
+	struct nvs_exported_process **at = &s->processes;
 	uint32_t i = 0, n = nvs_pages_count(s->pages);
 
 	*known = 0;
 	while (*at) {
-		struct nvs_process *p = *at;
+		struct nvs_exported_process *p = *at;
 		const struct nvs_page *page;
 
-		while (i < n && nvs_pages_at(s->pages, i)->pid < p->pid)
+		while (i < n && nvs_pages_get(s->pages, i)->pid < p->pid)
 			i++;
-		page = i < n ? nvs_pages_at(s->pages, i) : NULL;
+		page = i < n ? nvs_pages_get(s->pages, i) : NULL;
 		if (page && page->pid == p->pid && page->start_time == p->start_time) {
-			nvs_process_look(p, page, &s->options);
+			nvs_process_update(p, page, &s->options);
 			++*known;
 			at = &p->next;
 		} else {
@@ -98,11 +98,11 @@ static void update_known(struct nvs_scrape *s, uint32_t *known)
 
 static void add_new(struct nvs_scrape *s, uint32_t known)
 {
-	struct nvs_process **at = &s->processes;
+	struct nvs_exported_process **at = &s->processes;
 
 	for (uint32_t i = 0; i < nvs_pages_count(s->pages); i++) {
-		const struct nvs_page *page = nvs_pages_at(s->pages, i);
-		struct nvs_process *p;
+		const struct nvs_page *page = nvs_pages_get(s->pages, i);
+		struct nvs_exported_process *p;
 
 		while (*at && (*at)->pid < page->pid)
 			at = &(*at)->next;
@@ -117,57 +117,58 @@ static void add_new(struct nvs_scrape *s, uint32_t known)
 		s->seen++;
 		p->next = *at;
 		*at = p;
-		nvs_process_look(p, page, &s->options);
+		nvs_process_update(p, page, &s->options);
 	}
 }
 
-static void begin_family(struct nvs_expose *e, enum nvs_family_number number)
+static void begin_family(struct nvs_exposition *e, enum nvs_family_number number)
 {
-	nvs_expose_family(e, &nvs_families[number]);
+	nvs_exposition_begin_family(e, &nvs_families[number]);
 }
 
-static void report_exporter(struct nvs_scrape *s, struct nvs_expose *e, uint64_t took)
+static void report_exporter(struct nvs_scrape *s, struct nvs_exposition *e, uint64_t took)
 {
 	const char *why;
 	uint32_t refused = nvs_pages_refused(s->pages, &why);
 
 	begin_family(e, NVS_F_BUILD_INFO);
-	nvs_expose_count(e, "", 1, "version", NVS_VERSION, NULL);
+	nvs_exposition_add_count(e, "", 1, "version", NVS_VERSION, NULL);
 	begin_family(e, NVS_F_SCRAPE_SECONDS);
-	nvs_expose_seconds(e, "", took, NULL);
+	nvs_exposition_add_seconds(e, "", took, NULL);
 	begin_family(e, NVS_F_REQUESTS);
 	for (int i = 0; s->http && i < NVS_HTTP_ANSWERS; i++)
-		nvs_expose_count(e, "", s->http->answers[i], "code", nvs_http_words[i], NULL);
+		nvs_exposition_add_count(e, "", s->http->answers[i], "code", nvs_http_code_names[i],
+					 NULL);
 	begin_family(e, NVS_F_PROCESSES);
-	nvs_expose_count(e, "", s->running, "state", "running", NULL);
-	nvs_expose_count(e, "", s->gone, "state", "gone", NULL);
-	nvs_expose_count(e, "", s->left_out, "state", "left_out", NULL);
+	nvs_exposition_add_count(e, "", s->running, "state", "running", NULL);
+	nvs_exposition_add_count(e, "", s->gone, "state", "gone", NULL);
+	nvs_exposition_add_count(e, "", s->left_out, "state", "left_out", NULL);
 	begin_family(e, NVS_F_PROCESSES_SEEN);
-	nvs_expose_count(e, "", s->seen, NULL);
+	nvs_exposition_add_count(e, "", s->seen, NULL);
 	begin_family(e, NVS_F_PAGES_REFUSED);
-	nvs_expose_count(e, "", refused, "why", why, NULL);
+	nvs_exposition_add_count(e, "", refused, "why", why, NULL);
 }
 
-void nvs_scrape(struct nvs_scrape *s, struct nvs_expose *e)
+void nvs_scrape(struct nvs_scrape *s, struct nvs_exposition *e)
 {
 	uint64_t begin = now_ns();
 	uint32_t known;
 
 	s->running = s->gone = s->left_out = 0;
-	if (nvs_pages_look(s->pages))
+	if (nvs_pages_update(s->pages))
 		e->failed = true;
 	update_known(s, &known);
 	add_new(s, known);
-	for (struct nvs_process *p = s->processes; p; p = p->next)
+	for (struct nvs_exported_process *p = s->processes; p; p = p->next)
 		*(p->page->gone ? &s->gone : &s->running) += 1;
 	report_exporter(s, e, now_ns() - begin);
 	for (int i = NVS_F_PROCESS_INFO;
 	     i < (s->options.gpuprobe ? NVS_FAMILIES : NVS_F_PROBE_LEAKS); i++) {
 		begin_family(e, (enum nvs_family_number)i);
-		for (struct nvs_process *p = s->processes; p; p = p->next)
-			nvs_tell(e, (enum nvs_family_number)i, p);
+		for (struct nvs_exported_process *p = s->processes; p; p = p->next)
+			nvs_report_family(e, (enum nvs_family_number)i, p);
 	}
-	for (struct nvs_process *p = s->processes; p; p = p->next)
-		nvs_process_told(p);
-	nvs_expose_end(e);
+	for (struct nvs_exported_process *p = s->processes; p; p = p->next)
+		nvs_process_end_scrape(p);
+	nvs_exposition_end(e);
 }

@@ -26,15 +26,15 @@ struct nvs_scrape *nvs_scrape_begin(const struct nvs_scrape_options *options,
 /*
  * Writes a complete answer. Counters never decrease between two answers while their process lives.
  */
-void nvs_scrape(struct nvs_scrape *s, struct nvs_expose *e);
+void nvs_scrape(struct nvs_scrape *s, struct nvs_exposition *e);
 
 /*
  * For processes that start and end between two scrapes. nvs_scrape_watch() returns a descriptor to
- * poll, or -1. Call nvs_scrape_notice() when it is readable (CAME) or when its timeout expired; it
- * returns the next timeout in ms, or -1 for none.
+ * poll, or -1. Call nvs_scrape_open_new() when it is readable (CAME) or when its timeout expired;
+ * it returns the next timeout in ms, or -1 for none.
  */
 int nvs_scrape_watch(struct nvs_scrape *s);
-int nvs_scrape_notice(struct nvs_scrape *s, bool came);
+int nvs_scrape_open_new(struct nvs_scrape *s, bool came);
 
 void nvs_scrape_end(struct nvs_scrape *s);
 

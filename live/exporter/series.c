@@ -13,12 +13,12 @@ static uint64_t hash_of(const char *text)
 	return h ^ h >> 29;
 }
 
-static uint64_t *previous_values(const struct nvs_series *s, struct nvs_one *one)
+static uint64_t *previous_values(const struct nvs_series *s, struct nvs_series_name *one)
 {
 	return one->values + s->columns;
 }
 
-static uint64_t *other_share(const struct nvs_series *s, struct nvs_one *one)
+static uint64_t *other_share(const struct nvs_series *s, struct nvs_series_name *one)
 {
 	return one->values + 2 * (size_t)s->columns;
 }
@@ -44,7 +44,7 @@ static void insert_index(struct nvs_series *s, uint32_t index)
 static bool grow_table(struct nvs_series *s)
 {
 	uint32_t room = s->room ? s->room * 2 : 16;
-	struct nvs_one **all = realloc(s->all, room * sizeof(*all));
+	struct nvs_series_name **all = realloc(s->all, room * sizeof(*all));
 	uint32_t *places;
 
 	if (!all)
@@ -62,10 +62,10 @@ static bool grow_table(struct nvs_series *s)
 	return true;
 }
 
-static struct nvs_one *find_or_add(struct nvs_series *s, const char *labels)
+static struct nvs_series_name *find_or_add(struct nvs_series *s, const char *labels)
 {
 	uint64_t hash = hash_of(labels), at = hash;
-	struct nvs_one *one;
+	struct nvs_series_name *one;
 
 	for (; s->nplaces && s->places[at % s->nplaces]; at++) {
 		one = s->all[s->places[at % s->nplaces] - 1];
@@ -87,7 +87,7 @@ static struct nvs_one *find_or_add(struct nvs_series *s, const char *labels)
 
 bool nvs_series_add(struct nvs_series *s, const char *labels, const uint64_t *values)
 {
-	struct nvs_one *one = labels ? find_or_add(s, labels) : NULL;
+	struct nvs_series_name *one = labels ? find_or_add(s, labels) : NULL;
 	uint64_t *to;
 
 	if (!one && !s->other)
@@ -102,22 +102,22 @@ static uint32_t sort_column; /* the exporter has one thread */
 
 static int compare_by_value(const void *a, const void *b)
 {
-	struct nvs_one *const *x = a, *const *y = b;
+	struct nvs_series_name *const *x = a, *const *y = b;
 	uint64_t v = (*x)->values[sort_column], w = (*y)->values[sort_column];
 
 	return v != w ? (v < w) - (v > w) : strcmp((*x)->labels, (*y)->labels);
 }
 
-static void show_name(struct nvs_series *s, struct nvs_one *one)
+static void show_name(struct nvs_series *s, struct nvs_series_name *one)
 {
 	one->shown = true;
 	s->nshown++;
 	memcpy(other_share(s, one), previous_values(s, one), s->columns * sizeof(uint64_t));
 }
 
-void nvs_series_choose(struct nvs_series *s, uint32_t top, uint32_t column)
+void nvs_series_choose_top(struct nvs_series *s, uint32_t top, uint32_t column)
 {
-	struct nvs_one **sorted = s->n ? malloc(s->n * sizeof(*sorted)) : NULL;
+	struct nvs_series_name **sorted = s->n ? malloc(s->n * sizeof(*sorted)) : NULL;
 
 	if (!sorted)
 		return;
@@ -130,14 +130,15 @@ void nvs_series_choose(struct nvs_series *s, uint32_t top, uint32_t column)
 	free(sorted);
 }
 
-uint64_t nvs_series_value(const struct nvs_series *s, const struct nvs_one *one, uint32_t column)
+uint64_t nvs_series_get_value(const struct nvs_series *s, const struct nvs_series_name *one,
+			      uint32_t column)
 {
-	struct nvs_one *o = (struct nvs_one *)one;
+	struct nvs_series_name *o = (struct nvs_series_name *)one;
 
 	return o->values[column] - other_share(s, o)[column];
 }
 
-bool nvs_series_other(const struct nvs_series *s, uint64_t *values)
+bool nvs_series_get_other(const struct nvs_series *s, uint64_t *values)
 {
 	bool any = false;
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct nvs_one {
+struct nvs_series_name {
 	char *labels; /* label list, without braces */
 	uint64_t hash;
 	bool shown;
@@ -25,7 +25,7 @@ struct nvs_one {
 
 struct nvs_series {
 	uint32_t columns; /* values per name; at most */
-	struct nvs_one **all;
+	struct nvs_series_name **all;
 	uint32_t n, room, nshown;
 	uint32_t *places; /* hash table of index + 1 */
 	uint32_t nplaces;
@@ -43,12 +43,13 @@ void nvs_series_begin(struct nvs_series *s, uint32_t columns);
 bool nvs_series_add(struct nvs_series *s, const char *labels, const uint64_t *values);
 /*
  * Gives their own series to the TOP names by COLUMN; at most 2 * TOP names are ever shown.
- * nvs_series_value() then returns the value of a shown name.
+ * nvs_series_get_value() then returns the value of a shown name.
  */
-void nvs_series_choose(struct nvs_series *s, uint32_t top, uint32_t column);
-uint64_t nvs_series_value(const struct nvs_series *s, const struct nvs_one *one, uint32_t column);
+void nvs_series_choose_top(struct nvs_series *s, uint32_t top, uint32_t column);
+uint64_t nvs_series_get_value(const struct nvs_series *s, const struct nvs_series_name *one,
+			      uint32_t column);
 /* Returns false if `other' never had a value. */
-bool nvs_series_other(const struct nvs_series *s, uint64_t *values);
+bool nvs_series_get_other(const struct nvs_series *s, uint64_t *values);
 /* Ends a scrape: current values become the previous ones. */
 void nvs_series_end(struct nvs_series *s);
 void nvs_series_free(struct nvs_series *s);

@@ -24,7 +24,7 @@ static bool write_all(int fd, const char *text, size_t size)
 }
 
 /* Mode 0644: the collector runs as another user. */
-static int replace_file(const char *path, const char *beside, const struct nvs_expose *e)
+static int replace_file(const char *path, const char *beside, const struct nvs_exposition *e)
 {
 	int fd, error;
 
@@ -45,7 +45,7 @@ static int replace_file(const char *path, const char *beside, const struct nvs_e
 	return -1;
 }
 
-int nvs_textfile_write(const char *path, const struct nvs_expose *e, char *message, size_t room)
+int nvs_textfile_write(const char *path, const struct nvs_exposition *e, char *message, size_t room)
 {
 	const char *name = strrchr(path, '/');
 	char beside[PATH_MAX];

@@ -6,6 +6,7 @@
 #include "live/exporter/exposition.h"
 
 /* PATH "-" is standard output. Returns 0, or -1 with a message; the file is unchanged then. */
-int nvs_textfile_write(const char *path, const struct nvs_expose *e, char *message, size_t room);
+int nvs_textfile_write(const char *path, const struct nvs_exposition *e, char *message,
+		       size_t room);
 
 #endif

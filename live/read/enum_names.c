@@ -49,7 +49,7 @@ bool nvs_live_kind_on_gpu(enum nvs_live_kind kind)
 	return kind <= NVS_LIVE_ARRAY;
 }
 
-void nvs_live_uuid(char to[48], const uint8_t uuid[16])
+void nvs_format_uuid(char to[48], const uint8_t uuid[16])
 {
 	char *at = to + sprintf(to, "GPU");
 

@@ -13,7 +13,7 @@
 #define MAX_STRINGS (16u << 20) /* bytes */
 #define TRIES 8 /* attempts to read a row that the process is changing */
 
-int nvs_page_refuse(struct nvs_page_file *file, const char *why)
+int nvs_page_reject(struct nvs_page_file *file, const char *why)
 {
 	file->wrong = why;
 	return -EINVAL;
@@ -25,9 +25,9 @@ static int read_into(struct nvs_page_file *file, void *to, uint64_t offset, uint
 	uint8_t *at = to;
 
 	if (offset > file->size || length > file->size - offset)
-		return nvs_page_refuse(file, "an offset is outside the file");
+		return nvs_page_reject(file, "an offset is outside the file");
 	if (length > file->budget)
-		return nvs_page_refuse(file, "it is too large");
+		return nvs_page_reject(file, "it is too large");
 	file->budget -= length;
 	while (length) {
 		ssize_t n = pread(file->fd, at, length, (off_t)offset);
@@ -35,7 +35,7 @@ static int read_into(struct nvs_page_file *file, void *to, uint64_t offset, uint
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return nvs_page_refuse(file, "it was cut short");
+			return nvs_page_reject(file, "it was cut short");
 		at += n;
 		offset += (uint64_t)n;
 		length -= (uint64_t)n;
@@ -43,12 +43,12 @@ static int read_into(struct nvs_page_file *file, void *to, uint64_t offset, uint
 	return 0;
 }
 
-const uint8_t *nvs_page_bytes(struct nvs_page_file *file, uint64_t offset, uint64_t length,
-			      int which)
+const uint8_t *nvs_page_read_bytes(struct nvs_page_file *file, uint64_t offset, uint64_t length,
+				   int which)
 {
 	/* Check before allocating: LENGTH comes from the file. */
 	if (length > file->size || length > file->budget) {
-		nvs_page_refuse(file, "it is too large, or an offset is outside the file");
+		nvs_page_reject(file, "it is too large, or an offset is outside the file");
 		return NULL;
 	}
 	if (file->scratch_room[which] < length || !file->scratch[which]) {
@@ -62,21 +62,21 @@ const uint8_t *nvs_page_bytes(struct nvs_page_file *file, uint64_t offset, uint6
 	return read_into(file, file->scratch[which], offset, length) ? NULL : file->scratch[which];
 }
 
-const uint8_t *nvs_page_table(struct nvs_page_file *file, enum nvs_live_table_number number,
-			      size_t least, int which, uint32_t *count, uint32_t *step)
+const uint8_t *nvs_page_read_table(struct nvs_page_file *file, enum nvs_live_table_number number,
+				   size_t least, int which, uint32_t *count, uint32_t *step)
 {
 	const struct nvs_live_table *t = file->head.tables + number;
 
 	*count = t->used < t->rows ? t->used : t->rows;
 	*step = t->row_bytes;
 	if (*count && t->row_bytes < least) {
-		nvs_page_refuse(file, "a table's rows are too short");
+		nvs_page_reject(file, "a table's rows are too short");
 		return NULL;
 	}
-	return nvs_page_bytes(file, *count ? t->offset : 0, (uint64_t)*count * *step, which);
+	return nvs_page_read_bytes(file, *count ? t->offset : 0, (uint64_t)*count * *step, which);
 }
 
-void *nvs_page_row(struct nvs_page_list *list, size_t size)
+void *nvs_page_add_row(struct nvs_page_list *list, size_t size)
 {
 	if (list->n == list->room) {
 		uint32_t room = list->room ? 2 * list->room : 16;
@@ -90,7 +90,7 @@ void *nvs_page_row(struct nvs_page_list *list, size_t size)
 	return memset((uint8_t *)list->rows + size * list->n++, 0, size);
 }
 
-const char *nvs_page_string(const struct nvs_page_file *file, uint32_t offset)
+const char *nvs_page_get_string(const struct nvs_page_file *file, uint32_t offset)
 {
 	return offset && offset < file->nstrings ? file->strings + offset : "";
 }
@@ -106,7 +106,8 @@ uint64_t nvs_page_time(const struct nvs_page_file *file, uint64_t ticks)
 	return ns < 1 ? 1 : ns > file->page.mono_ns ? file->page.mono_ns : (uint64_t)ns;
 }
 
-void nvs_page_settle(const struct nvs_page_file *file, struct nvs_sum *sums, size_t n)
+void nvs_page_finish_counters(const struct nvs_page_file *file, struct nvs_page_counter *sums,
+			      size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint64_t total = sums[i].more > sums[i].total ? sums[i].more : sums[i].total;
@@ -124,18 +125,18 @@ int nvs_page_read_head(struct nvs_page_file *file, uint64_t size, uint64_t *budg
 
 	file->size = size;
 	file->wrong = NULL;
-	file->budget = *budget < NVS_PAGE_MOST_BYTES ? *budget : NVS_PAGE_MOST_BYTES;
+	file->budget = *budget < NVS_PAGE_MAX_BYTES ? *budget : NVS_PAGE_MAX_BYTES;
 	if (size < sizeof(*head))
-		return nvs_page_refuse(file, "it is too short");
+		return nvs_page_reject(file, "it is too short");
 	if (read_into(file, head, 0, sizeof(*head)))
 		return -EINVAL;
 	*budget -= sizeof(*head);
 	if (head->magic != NVS_LIVE_MAGIC)
-		return nvs_page_refuse(file, "it is no live page, or not ready yet");
+		return nvs_page_reject(file, "it is no live page, or not ready yet");
 	if (head->version != NVS_LIVE_VERSION)
-		return nvs_page_refuse(file, "it is of another version of nvsnoop");
+		return nvs_page_reject(file, "it is of another version of nvsnoop");
 	if (head->head_bytes < sizeof(*head))
-		return nvs_page_refuse(file, "its head is too short");
+		return nvs_page_reject(file, "its head is too short");
 	return 0;
 }
 
@@ -168,11 +169,11 @@ static int read_strings(struct nvs_page_file *file)
 	char *more;
 
 	if (n > MAX_STRINGS || (n && t->row_bytes != 1))
-		return nvs_page_refuse(file, "its strings are too large");
+		return nvs_page_reject(file, "its strings are too large");
 	if (n <= file->nstrings)
 		return 0;
 	if (t->offset > file->size || n > file->size - t->offset)
-		return nvs_page_refuse(file, "its strings are outside the file");
+		return nvs_page_reject(file, "its strings are outside the file");
 	if (n >= file->strings_room) {
 		more = realloc(file->strings, 2ul * n + 1);
 		if (!more)
@@ -218,8 +219,8 @@ static void copy_head(struct nvs_page_file *file, uint64_t now)
 	copy_text(page->local_rank, head->local_rank, sizeof(page->local_rank));
 	copy_text(page->job, head->job, sizeof(page->job));
 	copy_text(page->driver, head->driver, sizeof(page->driver));
-	page->exe = nvs_page_string(file, head->exe);
-	page->trace = head->flags & NVS_LIVE_TRACED ? nvs_page_string(file, head->trace) : "";
+	page->exe = nvs_page_get_string(file, head->exe);
+	page->trace = head->flags & NVS_LIVE_TRACED ? nvs_page_get_string(file, head->trace) : "";
 }
 
 int nvs_page_read(struct nvs_page_file *file, uint64_t size, uint64_t *budget, uint64_t now,
@@ -235,9 +236,9 @@ int nvs_page_read(struct nvs_page_file *file, uint64_t size, uint64_t *budget, u
 	r = r ? r : read_strings(file);
 	if (!r) {
 		copy_head(file, now);
-		r = nvs_page_names(file);
-		r = r ? r : nvs_page_slots(file);
-		r = r ? r : nvs_page_rows(file, flags);
+		r = nvs_page_read_names(file);
+		r = r ? r : nvs_page_read_slots(file);
+		r = r ? r : nvs_page_read_tables(file, flags);
 		if (!r)
 			file->last_ns = now;
 	}

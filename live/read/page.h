@@ -37,7 +37,7 @@ struct nvs_page_file {
 };
 
 /* Maximum number of bytes to read from one page in one pass. */
-#define NVS_PAGE_MOST_BYTES (256ull << 20)
+#define NVS_PAGE_MAX_BYTES (256ull << 20)
 
 /*
  * Reads FILE, which is open as FD and has SIZE bytes: nvs_page_read_head() only the head, which it
@@ -52,30 +52,31 @@ void nvs_page_free(struct nvs_page_file *file);
 /* ---- for slots.c and rows.c ---- */
 
 /* Appends a zeroed row to LIST. Returns NULL if there is no memory. */
-void *nvs_page_row(struct nvs_page_list *list, size_t size);
+void *nvs_page_add_row(struct nvs_page_list *list, size_t size);
 /*
  * Reads a table into scratch buffer WHICH and sets *COUNT and *STEP (bytes per row). A row must
  * have at least LEAST bytes. Returns NULL if the page was rejected.
  */
-const uint8_t *nvs_page_table(struct nvs_page_file *file, enum nvs_live_table_number number,
-			      size_t least, int which, uint32_t *count, uint32_t *step);
-const uint8_t *nvs_page_bytes(struct nvs_page_file *file, uint64_t offset, uint64_t length,
-			      int which);
-const char *nvs_page_string(const struct nvs_page_file *file, uint32_t offset);
+const uint8_t *nvs_page_read_table(struct nvs_page_file *file, enum nvs_live_table_number number,
+				   size_t least, int which, uint32_t *count, uint32_t *step);
+const uint8_t *nvs_page_read_bytes(struct nvs_page_file *file, uint64_t offset, uint64_t length,
+				   int which);
+const char *nvs_page_get_string(const struct nvs_page_file *file, uint32_t offset);
 /* Ticks as ns of CLOCK_MONOTONIC, no later than this look; 0: not known. */
 uint64_t nvs_page_time(const struct nvs_page_file *file, uint64_t ticks);
 /*
  * On entry MORE is the sum of this read. Sets TOTAL to it, or keeps the old TOTAL if that is
  * larger, and sets MORE to the increase since the previous read.
  */
-void nvs_page_settle(const struct nvs_page_file *file, struct nvs_sum *sums, size_t n);
+void nvs_page_finish_counters(const struct nvs_page_file *file, struct nvs_page_counter *sums,
+			      size_t n);
 /* Rejects the page for reason WHY. Returns -EINVAL. */
-int nvs_page_refuse(struct nvs_page_file *file, const char *why);
+int nvs_page_reject(struct nvs_page_file *file, const char *why);
 
 /* slots.c: per-thread counters, and the calls and ranges in progress. */
-int nvs_page_slots(struct nvs_page_file *file);
+int nvs_page_read_slots(struct nvs_page_file *file);
 /* rows.c: all other tables. */
-int nvs_page_names(struct nvs_page_file *file); /* call before nvs_page_slots() */
-int nvs_page_rows(struct nvs_page_file *file, uint32_t flags);
+int nvs_page_read_names(struct nvs_page_file *file); /* call before nvs_page_read_slots() */
+int nvs_page_read_tables(struct nvs_page_file *file, uint32_t flags);
 
 #endif

@@ -31,7 +31,7 @@ struct nvs_pages {
 	struct nvs_page_file **shown;
 	uint32_t nshown;
 	uint32_t flags;
-	struct nvs_here here;
+	struct nvs_machine_id here;
 	char *folder; /* the only folder to scan; NULL: all */
 	uint64_t now;
 	uint32_t refused;
@@ -75,7 +75,7 @@ int nvs_pages_open(struct nvs_pages **pages, uint32_t flags)
 	if (!*pages)
 		return -ENOMEM;
 	(*pages)->flags = flags;
-	nvs_here_learn(&(*pages)->here);
+	nvs_machine_id_read(&(*pages)->here);
 	/* Each process takes one descriptor: the default limit is soon reached. */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < files.rlim_max) {
 		files.rlim_cur = files.rlim_max < 2 * MAX_FILES ? files.rlim_max : 2 * MAX_FILES;
@@ -108,7 +108,7 @@ void nvs_pages_close(struct nvs_pages *pages)
 	free(pages);
 }
 
-int nvs_pages_only(struct nvs_pages *pages, const char *folder)
+int nvs_pages_restrict(struct nvs_pages *pages, const char *folder)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -195,7 +195,7 @@ static void unlink_dead_page(const struct nvs_pages *pages, const struct nvs_pag
 	const struct nvs_live *head = &file->head;
 	struct stat st;
 
-	if (folder->uid != geteuid() || (!nvs_here_knows(&pages->here, head) &&
+	if (folder->uid != geteuid() || (!nvs_can_look_up_pid(&pages->here, head) &&
 					 !memcmp(head->boot, pages->here.boot, sizeof(head->boot))))
 		return;
 	if (!fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_ino == file->ino &&
@@ -233,8 +233,8 @@ static void open_page(struct nvs_pages *pages, struct folder *folder, const char
 		why = probe.wrong;
 	if (!why && probe.head.pid != pid)
 		why = "the PID in it differs from its name";
-	if (!why && !nvs_acts_for(&pages->here, &probe.head, folder->uid) &&
-	    nvs_alive(&pages->here, &probe.head, pages->now))
+	if (!why && !nvs_process_has_uid(&pages->here, &probe.head, folder->uid) &&
+	    nvs_process_alive(&pages->here, &probe.head, pages->now))
 		why = "its process belongs to another user";
 	file = why ? NULL : add_file(pages);
 	if (!file) {
@@ -252,7 +252,7 @@ static void open_page(struct nvs_pages *pages, struct folder *folder, const char
 	file->ino = st.st_ino;
 	file->listed = true;
 	file->page.uid = folder->uid;
-	if (nvs_alive(&pages->here, &file->head, pages->now))
+	if (nvs_process_alive(&pages->here, &file->head, pages->now))
 		return;
 	/* It ended after watching began: its last totals are still to be shown. */
 	if (pages->watch && file->head.heard >= pages->watched)
@@ -472,13 +472,13 @@ static bool read_page(struct nvs_pages *pages, struct nvs_page_file *file, uint6
 	}
 	/* Checked before reading: what is read of a live process may not be its last state. */
 	gone = !nvs_page_read_head(file, (uint64_t)st.st_size, budget) &&
-	       !nvs_alive(&pages->here, &file->head, pages->now);
+	       !nvs_process_alive(&pages->here, &file->head, pages->now);
 	r = nvs_page_read(file, (uint64_t)st.st_size, budget, pages->now, pages->flags);
 	if (r) {
 		pages->no_memory |= r == -ENOMEM || !file->wrong;
 		refuse_file(pages, file->wrong ? file->wrong : "not enough memory to read it");
 		/* A page that cannot be read may have ended too. */
-		file->buried = !nvs_alive(&pages->here, &file->head, pages->now);
+		file->buried = !nvs_process_alive(&pages->here, &file->head, pages->now);
 		return false;
 	}
 	file->page.gone = gone;
@@ -525,7 +525,7 @@ static void read_all(struct nvs_pages *pages)
 			pages->shown[pages->nshown++] = pages->shown[i];
 }
 
-int nvs_pages_look(struct nvs_pages *pages)
+int nvs_pages_update(struct nvs_pages *pages)
 {
 	struct nvs_page_file **more;
 
@@ -592,7 +592,7 @@ static void handle_events(struct nvs_pages *pages)
 		}
 }
 
-bool nvs_pages_notice(struct nvs_pages *pages)
+bool nvs_pages_open_new(struct nvs_pages *pages)
 {
 	bool unready = false;
 
@@ -619,7 +619,7 @@ uint32_t nvs_pages_count(const struct nvs_pages *pages)
 	return pages->nshown;
 }
 
-const struct nvs_page *nvs_pages_at(const struct nvs_pages *pages, uint32_t index)
+const struct nvs_page *nvs_pages_get(const struct nvs_pages *pages, uint32_t index)
 {
 	return &pages->shown[index]->page;
 }

@@ -9,12 +9,12 @@
  *
  *	nvs_pages_open(&pages, 0);
  *	for (;; sleep(1)) {
- *		nvs_pages_look(pages);
+ *		nvs_pages_update(pages);
  *		for (uint32_t i = 0; i < nvs_pages_count(pages); i++)
- *			print(nvs_pages_at(pages, i));
+ *			print(nvs_pages_get(pages, i));
  *	}
  *
- * A page is valid until the next nvs_pages_look(). Not thread-safe.
+ * A page is valid until the next nvs_pages_update(). Not thread-safe.
  */
 #ifndef NVSNOOP_LIVE_READ_PAGE_SET_H
 #define NVSNOOP_LIVE_READ_PAGE_SET_H
@@ -28,7 +28,7 @@
 struct nvs_pages;
 
 /* A counter. TOTAL never decreases while the process lives. */
-struct nvs_sum {
+struct nvs_page_counter {
 	uint64_t total;
 	uint64_t more; /* increase since the previous read; 0 at the first read of a process */
 };
@@ -37,16 +37,16 @@ struct nvs_sum {
 struct nvs_page_api {
 	const char *name; /* "cuLaunchKernel" */
 	const char *group; /* "launch" */
-	struct nvs_sum calls; /* completed calls: the sum of the buckets */
-	struct nvs_sum failed;
-	struct nvs_sum ns; /* host time of these calls */
+	struct nvs_page_counter calls; /* completed calls: the sum of the buckets */
+	struct nvs_page_counter failed;
+	struct nvs_page_counter ns; /* host time of these calls */
 	uint64_t buckets[NVS_LIVE_BUCKETS];
 };
 
 struct nvs_page_result {
 	uint32_t api; /* row of apis */
 	uint32_t result; /* CUresult; row 0 collects any */
-	struct nvs_sum count;
+	struct nvs_page_counter count;
 };
 
 struct nvs_page_kernel {
@@ -54,16 +54,17 @@ struct nvs_page_kernel {
 		*name; /* mangled; "" if unknown, and in row 0, which collects what did not fit */
 	uint64_t function; /* the first handle seen */
 	uint32_t registers, shared, local, max_threads; /* all unknown if max_threads is 0 */
-	struct nvs_sum direct, graph; /* launches by calls, and as nodes of launched graphs */
+	struct nvs_page_counter direct,
+		graph; /* launches by calls, and as nodes of launched graphs */
 };
 
 struct nvs_page_copy {
-	struct nvs_sum calls, bytes, ns;
+	struct nvs_page_counter calls, bytes, ns;
 };
 
 /* Slow calls with one cause. */
 struct nvs_page_stall {
-	struct nvs_sum calls, ns;
+	struct nvs_page_counter calls, ns;
 };
 
 struct nvs_page_gpu {
@@ -77,7 +78,7 @@ struct nvs_page_memory {
 	uint32_t gpu; /* row of gpus + 1; 0: no GPU, or unknown */
 	enum nvs_live_kind kind;
 	uint64_t live, live_count, peak; /* gauges */
-	struct nvs_sum allocs, bytes, frees, failed_allocs, failed_frees, ended, untracked,
+	struct nvs_page_counter allocs, bytes, frees, failed_allocs, failed_frees, ended, untracked,
 		untracked_bytes, freed;
 };
 
@@ -89,7 +90,7 @@ struct nvs_page_site {
 	uint32_t nframes;
 	uint64_t frames[NVS_LIVE_FRAMES];
 	uint64_t live, live_count, peak;
-	struct nvs_sum allocs, bytes;
+	struct nvs_page_counter allocs, bytes;
 };
 
 /* An allocation that has not been freed. */
@@ -107,7 +108,7 @@ struct nvs_page_channel {
 	uint32_t flags; /* NVS_LIVE_CHANNEL_* */
 	uint32_t gpu; /* row of gpus + 1; 0 if unknown */
 	uint32_t object_class, engine, token, entries, put, get, used; /* as in live.h */
-	struct nvs_sum submitted;
+	struct nvs_page_counter submitted;
 	uint64_t completed, wanted, released; /* NVS_LIVE_UNKNOWN if unknown */
 	uint64_t pending; /* submitted and not completed; NVS_LIVE_UNKNOWN if unknown */
 	uint64_t release_address;
@@ -156,19 +157,19 @@ struct nvs_page {
 	uint64_t heard_ns; /* CLOCK_MONOTONIC when the recorder's thread last ran */
 
 	/* Counters, summed over all threads including ended ones. */
-	struct nvs_sum counts[NVS_LIVE_COUNTS], gaps[NVS_LIVE_GAPS];
-	struct nvs_sum submissions, entries, bytes; /* recorded, counted only, and lost */
-	struct nvs_sum doorbells;
-	struct nvs_sum calls, failed, call_ns; /* over all apis */
-	struct nvs_sum launches; /* kernel launches by calls and by graphs */
-	struct nvs_sum direct_launches, graph_launches, graph_kernels, graph_copies,
+	struct nvs_page_counter counts[NVS_LIVE_COUNTS], gaps[NVS_LIVE_GAPS];
+	struct nvs_page_counter submissions, entries, bytes; /* recorded, counted only, and lost */
+	struct nvs_page_counter doorbells;
+	struct nvs_page_counter calls, failed, call_ns; /* over all apis */
+	struct nvs_page_counter launches; /* kernel launches by calls and by graphs */
+	struct nvs_page_counter direct_launches, graph_launches, graph_kernels, graph_copies,
 		graph_copy_bytes, graph_sets, graphs_unknown, left, captured;
-	struct nvs_sum copied,
+	struct nvs_page_counter copied,
 		copies; /* bytes and calls, all directions; copies in graphs not included */
 	struct nvs_page_copy copy[NVS_LIVE_DIRECTIONS][NVS_LIVE_MODES];
 	struct nvs_page_stall stalls[NVS_LIVE_STALLS];
-	struct nvs_sum copy_sizes[NVS_LIVE_DIRECTIONS][NVS_LIVE_SIZES];
-	struct nvs_sum sets, set_bytes;
+	struct nvs_page_counter copy_sizes[NVS_LIVE_DIRECTIONS][NVS_LIVE_SIZES];
+	struct nvs_page_counter sets, set_bytes;
 	uint64_t failed_rows; /* items that did not fit in a table of the page */
 
 	/* Current state. */
@@ -201,25 +202,25 @@ void nvs_pages_close(struct nvs_pages *pages); /* NULL is allowed */
  * Restricts the scan to FOLDER, which must belong to this user, or to anyone for root. Returns 0 or
  * -errno.
  */
-int nvs_pages_only(struct nvs_pages *pages, const char *folder);
+int nvs_pages_restrict(struct nvs_pages *pages, const char *folder);
 /*
  * Finds and reads all pages that exist now. Returns 0, or -ENOMEM if some are missing. Files that
  * are not valid pages are skipped: nvs_pages_refused() returns their number and sets WHY to the
  * reason for the last one, or NULL.
  */
-int nvs_pages_look(struct nvs_pages *pages);
+int nvs_pages_update(struct nvs_pages *pages);
 /*
  * For processes that live shorter than the interval between two passes. nvs_pages_watch() returns a
  * descriptor that becomes readable when a page appears in a scanned folder, or -1 if that is not
- * possible. Call nvs_pages_notice() then: it opens new pages and changes nothing else; the next
+ * possible. Call nvs_pages_open_new() then: it opens new pages and changes nothing else; the next
  * pass reads them, with their last totals if they have ended. It returns true if a page is not
  * ready yet: call it again soon.
  */
 int nvs_pages_watch(struct nvs_pages *pages);
-bool nvs_pages_notice(struct nvs_pages *pages);
+bool nvs_pages_open_new(struct nvs_pages *pages);
 uint32_t nvs_pages_count(const struct nvs_pages *pages);
 /* Sorted by PID; each PID appears once. */
-const struct nvs_page *nvs_pages_at(const struct nvs_pages *pages, uint32_t index);
+const struct nvs_page *nvs_pages_get(const struct nvs_pages *pages, uint32_t index);
 uint32_t nvs_pages_refused(const struct nvs_pages *pages, const char **why);
 
 /* ---- names ---- */
@@ -231,6 +232,6 @@ const char *nvs_live_mode_name(enum nvs_live_mode mode); /* "sync" */
 const char *nvs_live_kind_name(enum nvs_live_kind kind); /* "device", as in --memory; "?" */
 bool nvs_live_kind_on_gpu(enum nvs_live_kind kind); /* does this kind occupy GPU memory */
 /* Formats a UUID as nvidia-smi does: "GPU-01234567-89ab-...". */
-void nvs_live_uuid(char to[48], const uint8_t uuid[16]);
+void nvs_format_uuid(char to[48], const uint8_t uuid[16]);
 
 #endif

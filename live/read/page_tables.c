@@ -14,7 +14,7 @@
 #define MAX_CHANNELS 16384
 #define TRIES 8 /* attempts to read a row that the process is changing */
 
-/* Reads a table's rows with nvs_page_table(). Rejects the page if there are more than MOST. */
+/* Reads a table's rows with nvs_page_read_table(). Rejects the page if there are more than MOST. */
 static int read_table(struct nvs_page_file *file, enum nvs_live_table_number number, size_t least,
 		      uint32_t most, int which, const uint8_t **rows, uint32_t *count,
 		      uint32_t *step)
@@ -24,8 +24,8 @@ static int read_table(struct nvs_page_file *file, enum nvs_live_table_number num
 	*rows = NULL;
 	*count = *step = 0;
 	if ((t->used < t->rows ? t->used : t->rows) > most)
-		return nvs_page_refuse(file, "a table has too many rows");
-	*rows = nvs_page_table(file, number, least, which, count, step);
+		return nvs_page_reject(file, "a table has too many rows");
+	*rows = nvs_page_read_table(file, number, least, which, count, step);
 	return *rows ? 0 : -EINVAL;
 }
 
@@ -33,7 +33,7 @@ static int read_table(struct nvs_page_file *file, enum nvs_live_table_number num
 static int grow_list(struct nvs_page_list *list, uint32_t count, size_t size)
 {
 	while (list->n < count)
-		if (!nvs_page_row(list, size))
+		if (!nvs_page_add_row(list, size))
 			return -ENOMEM;
 	return 0;
 }
@@ -53,8 +53,8 @@ static int read_apis(struct nvs_page_file *file)
 		struct nvs_live_api row;
 
 		memcpy(&row, rows + (size_t)i * step, sizeof(row));
-		api->name = i ? nvs_page_string(file, row.name) : "";
-		api->group = nvs_page_string(file, row.group);
+		api->name = i ? nvs_page_get_string(file, row.name) : "";
+		api->group = nvs_page_get_string(file, row.group);
 	}
 	/* The page has fewer rows than before: the strings of the others may have moved. */
 	for (uint32_t i = n; !r && i < file->apis.n; i++)
@@ -76,7 +76,7 @@ static int read_kernels(struct nvs_page_file *file)
 		struct nvs_live_kernel row;
 
 		memcpy(&row, rows + (size_t)i * step, sizeof(row));
-		kernel->name = i ? nvs_page_string(file, row.name) : "";
+		kernel->name = i ? nvs_page_get_string(file, row.name) : "";
 		kernel->function = row.function;
 		kernel->registers = row.registers;
 		kernel->shared = row.shared;
@@ -88,7 +88,7 @@ static int read_kernels(struct nvs_page_file *file)
 	return r;
 }
 
-int nvs_page_names(struct nvs_page_file *file)
+int nvs_page_read_names(struct nvs_page_file *file)
 {
 	int r = read_apis(file);
 
@@ -115,7 +115,7 @@ static int read_results(struct nvs_page_file *file)
 		result->api = i && row.api < file->apis.n ? row.api : 0;
 		result->result = row.result;
 		result->count.more = row.count;
-		nvs_page_settle(file, &result->count, 1);
+		nvs_page_finish_counters(file, &result->count, 1);
 	}
 	for (uint32_t i = 0; !r && i < file->results.n; i++) {
 		const struct nvs_page_result *result =
@@ -126,8 +126,8 @@ static int read_results(struct nvs_page_file *file)
 		page->failed.more += result->count.total;
 	}
 	for (uint32_t i = 0; !r && i < file->apis.n; i++)
-		nvs_page_settle(file, &apis[i].failed, 1);
-	nvs_page_settle(file, &page->failed, 1);
+		nvs_page_finish_counters(file, &apis[i].failed, 1);
+	nvs_page_finish_counters(file, &page->failed, 1);
 	return r;
 }
 
@@ -166,7 +166,7 @@ static struct nvs_page_memory *memory_entry(struct nvs_page_file *file, uint32_t
 
 	if (*place || !used)
 		return *place ? (struct nvs_page_memory *)file->memory.rows + *place - 1 : NULL;
-	memory = nvs_page_row(&file->memory, sizeof(*memory));
+	memory = nvs_page_add_row(&file->memory, sizeof(*memory));
 	if (!memory)
 		return NULL;
 	memory->gpu = row / NVS_LIVE_KINDS;
@@ -190,7 +190,7 @@ static void copy_memory(struct nvs_page_file *file, struct nvs_page_memory *to,
 	to->untracked.more = from->untracked;
 	to->untracked_bytes.more = from->untracked_bytes;
 	to->freed.more = from->freed;
-	nvs_page_settle(file, &to->allocs, 9);
+	nvs_page_finish_counters(file, &to->allocs, 9);
 }
 
 static void sum_memory(struct nvs_page_file *file)
@@ -252,7 +252,7 @@ static int read_sites(struct nvs_page_file *file)
 		struct nvs_live_site row;
 
 		memcpy(&row, rows + (size_t)i * step, sizeof(row));
-		site->name = nvs_page_string(file, row.name);
+		site->name = nvs_page_get_string(file, row.name);
 		site->api = row.api < file->apis.n ? row.api : 0;
 		site->stack = row.stack;
 		site->nframes = row.nframes < NVS_LIVE_FRAMES ? row.nframes : NVS_LIVE_FRAMES;
@@ -262,7 +262,7 @@ static int read_sites(struct nvs_page_file *file)
 		site->peak = row.peak;
 		site->allocs.more = row.allocs;
 		site->bytes.more = row.bytes;
-		nvs_page_settle(file, &site->allocs, 2);
+		nvs_page_finish_counters(file, &site->allocs, 2);
 	}
 	return r;
 }
@@ -275,7 +275,7 @@ static int add_alloc(struct nvs_page_file *file, const struct nvs_live_alloc *on
 
 	if (!two->address || memcmp(one, two, sizeof(*one)))
 		return 0;
-	alloc = nvs_page_row(&file->allocs, sizeof(*alloc));
+	alloc = nvs_page_add_row(&file->allocs, sizeof(*alloc));
 	if (!alloc)
 		return -ENOMEM;
 	alloc->address = two->address;
@@ -329,9 +329,9 @@ static void copy_channel(struct nvs_page_file *file, struct nvs_page_channel *to
 	to->used = from->used;
 	to->submitted.more = from->submitted;
 	if (to->seen_ns)
-		nvs_page_settle(file, &to->submitted, 1);
+		nvs_page_finish_counters(file, &to->submitted, 1);
 	else
-		to->submitted = (struct nvs_sum){.total = from->submitted};
+		to->submitted = (struct nvs_page_counter){.total = from->submitted};
 	to->completed = from->completed;
 	if (to->completed != NVS_LIVE_UNKNOWN && to->completed > to->submitted.total)
 		to->completed = to->submitted.total;
@@ -361,11 +361,11 @@ static void copy_channel(struct nvs_page_file *file, struct nvs_page_channel *to
 static int read_channel(struct nvs_page_file *file, uint64_t at, struct nvs_page_channel *channel)
 {
 	struct nvs_live_channel one, two;
-	const uint8_t *bytes = nvs_page_bytes(file, at, sizeof(one), 0);
+	const uint8_t *bytes = nvs_page_read_bytes(file, at, sizeof(one), 0);
 
 	for (int i = 0; i < TRIES && bytes; i++) {
 		memcpy(&one, bytes, sizeof(one));
-		bytes = nvs_page_bytes(file, at, sizeof(two), 0);
+		bytes = nvs_page_read_bytes(file, at, sizeof(two), 0);
 		if (!bytes)
 			break;
 		memcpy(&two, bytes, sizeof(two));
@@ -386,7 +386,7 @@ static int read_channels(struct nvs_page_file *file)
 
 	if (n > MAX_CHANNELS || (n && t->row_bytes < sizeof(struct nvs_live_channel)) ||
 	    t->offset > file->size)
-		return nvs_page_refuse(file, "its channel table is malformed");
+		return nvs_page_reject(file, "its channel table is malformed");
 	page->pending = NVS_LIVE_UNKNOWN;
 	file->channels.n = 0;
 	r = grow_list(&file->channel_rows, n, sizeof(struct nvs_page_channel));
@@ -398,7 +398,7 @@ static int read_channels(struct nvs_page_file *file)
 		r = read_channel(file, t->offset + (uint64_t)i * t->row_bytes, channel);
 		if (r || !channel->seen_ns || channel->channel == NVS_NONE)
 			continue;
-		shown = nvs_page_row(&file->channels, sizeof(*shown));
+		shown = nvs_page_add_row(&file->channels, sizeof(*shown));
 		if (!shown)
 			return -ENOMEM;
 		*shown = *channel;
@@ -436,7 +436,7 @@ static void publish_lists(struct nvs_page_file *file)
 	page->nthreads = file->threads.n;
 }
 
-int nvs_page_rows(struct nvs_page_file *file, uint32_t flags)
+int nvs_page_read_tables(struct nvs_page_file *file, uint32_t flags)
 {
 	int r = read_results(file);
 

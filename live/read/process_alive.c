@@ -56,7 +56,7 @@ static bool read_stat(uint32_t pid, char *state, uint64_t *start)
 	return at;
 }
 
-void nvs_here_learn(struct nvs_here *here)
+void nvs_machine_id_read(struct nvs_machine_id *here)
 {
 	struct stat st;
 	char text[256], state;
@@ -70,7 +70,7 @@ void nvs_here_learn(struct nvs_here *here)
 	here->proc = read_stat((uint32_t)getpid(), &state, &start);
 }
 
-bool nvs_here_knows(const struct nvs_here *here, const struct nvs_live *head)
+bool nvs_can_look_up_pid(const struct nvs_machine_id *here, const struct nvs_live *head)
 {
 	return here->proc && here->pid_namespace && head->pid_namespace == here->pid_namespace;
 }
@@ -80,7 +80,7 @@ static bool heard_within(const struct nvs_live *head, uint64_t now, uint64_t ns)
 	return head->heard >= now || now - head->heard <= ns;
 }
 
-bool nvs_alive(const struct nvs_here *here, const struct nvs_live *head, uint64_t now)
+bool nvs_process_alive(const struct nvs_machine_id *here, const struct nvs_live *head, uint64_t now)
 {
 	uint64_t start;
 	char state;
@@ -89,17 +89,18 @@ bool nvs_alive(const struct nvs_here *here, const struct nvs_live *head, uint64_
 		return false;
 	if (head->state == NVS_LIVE_EXECUTING && !heard_within(head, now, NVS_LIVE_EXECUTED_NS))
 		return false;
-	if (!nvs_here_knows(here, head))
+	if (!nvs_can_look_up_pid(here, head))
 		return heard_within(head, now, NVS_LIVE_SILENT_NS);
 	return read_stat(head->pid, &state, &start) && state != 'Z' && state != 'X' &&
 	       start == head->start_time;
 }
 
-bool nvs_acts_for(const struct nvs_here *here, const struct nvs_live *head, uint32_t uid)
+bool nvs_process_has_uid(const struct nvs_machine_id *here, const struct nvs_live *head,
+			 uint32_t uid)
 {
 	char path[64], text[4096], *line, *at;
 
-	if (!uid || !nvs_here_knows(here, head))
+	if (!uid || !nvs_can_look_up_pid(here, head))
 		return true;
 	snprintf(path, sizeof(path), "/proc/%u/status", head->pid);
 	line = read_text(path, text, sizeof(text)) ? strstr(text, "\nUid:") : NULL;

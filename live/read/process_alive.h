@@ -12,24 +12,26 @@
 #define NVS_LIVE_EXECUTED_NS 2000000000ull /* the same after the program called exec() */
 
 /* Identifies this machine and PID namespace, to compare with the head of a page. */
-struct nvs_here {
+struct nvs_machine_id {
 	uint8_t boot[16];
 	uint64_t pid_namespace; /* 0 if unknown */
 	bool proc; /* /proc is mounted and readable */
 };
 
-void nvs_here_learn(struct nvs_here *here);
+void nvs_machine_id_read(struct nvs_machine_id *here);
 /*
  * Returns true if the page's PID can be looked up in our /proc. Otherwise only the page's own state
  * and times count.
  */
-bool nvs_here_knows(const struct nvs_here *here, const struct nvs_live *head);
+bool nvs_can_look_up_pid(const struct nvs_machine_id *here, const struct nvs_live *head);
 /* NOW is in ns of CLOCK_MONOTONIC. */
-bool nvs_alive(const struct nvs_here *here, const struct nvs_live *head, uint64_t now);
+bool nvs_process_alive(const struct nvs_machine_id *here, const struct nvs_live *head,
+		       uint64_t now);
 /*
  * Returns true if one of the process' user IDs is UID. Where the process cannot be looked up, the
  * owner of the page is trusted.
  */
-bool nvs_acts_for(const struct nvs_here *here, const struct nvs_live *head, uint32_t uid);
+bool nvs_process_has_uid(const struct nvs_machine_id *here, const struct nvs_live *head,
+			 uint32_t uid);
 
 #endif

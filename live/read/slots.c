@@ -20,8 +20,8 @@ static int add_apis(struct nvs_page_file *file, uint64_t slot)
 {
 	uint32_t n = file->api_counts.n, step = file->head.slot_api_bytes;
 	struct tally *tallies = file->api_counts.rows;
-	const uint8_t *rows = nvs_page_bytes(file, slot + file->head.slot_apis, (uint64_t)n * step,
-					     0);
+	const uint8_t *rows = nvs_page_read_bytes(file, slot + file->head.slot_apis,
+						  (uint64_t)n * step, 0);
 
 	for (uint32_t i = 0; rows && i < n; i++) {
 		struct nvs_live_api_count count;
@@ -38,8 +38,8 @@ static int add_kernels(struct nvs_page_file *file, uint64_t slot)
 {
 	uint32_t n = file->kernels.n, step = file->head.slot_kernel_bytes;
 	struct nvs_page_kernel *kernels = file->kernels.rows;
-	const uint8_t *rows = nvs_page_bytes(file, slot + file->head.slot_kernels,
-					     (uint64_t)n * step, 0);
+	const uint8_t *rows = nvs_page_read_bytes(file, slot + file->head.slot_kernels,
+						  (uint64_t)n * step, 0);
 
 	for (uint32_t i = 0; rows && i < n; i++) {
 		struct nvs_live_kernel_count count;
@@ -123,7 +123,7 @@ static int add_thread(struct nvs_page_file *file, const struct nvs_live_slot *on
 
 	if (one->generation != two->generation || two->generation % 2 == 0 || !two->tid)
 		return 0;
-	thread = nvs_page_row(&file->threads, sizeof(*thread));
+	thread = nvs_page_add_row(&file->threads, sizeof(*thread));
 	if (!thread)
 		return -ENOMEM;
 	thread->tid = two->tid;
@@ -140,14 +140,14 @@ static int add_thread(struct nvs_page_file *file, const struct nvs_live_slot *on
 static int read_slot(struct nvs_page_file *file, uint64_t at)
 {
 	struct nvs_live_slot one, two;
-	const uint8_t *bytes = nvs_page_bytes(file, at, sizeof(one), 0);
+	const uint8_t *bytes = nvs_page_read_bytes(file, at, sizeof(one), 0);
 	int r;
 
 	if (!bytes)
 		return -EINVAL;
 	memcpy(&one, bytes, sizeof(one));
 	if (one.generation % 2) {
-		bytes = nvs_page_bytes(file, at, COUNTS, 0);
+		bytes = nvs_page_read_bytes(file, at, COUNTS, 0);
 		if (!bytes)
 			return -EINVAL;
 		memcpy(&two, bytes, COUNTS);
@@ -175,8 +175,9 @@ static bool slots_fit(const struct nvs_page_file *file)
 	       head->slot_kernels <= slot - kernels;
 }
 
-#define ALL(page, member) \
-	((struct nvs_sum *)&(page)->member), sizeof((page)->member) / (sizeof(struct nvs_sum))
+#define ALL(page, member)                             \
+	((struct nvs_page_counter *)&(page)->member), \
+		sizeof((page)->member) / (sizeof(struct nvs_page_counter))
 
 static void finish_apis(struct nvs_page_file *file)
 {
@@ -190,8 +191,8 @@ static void finish_apis(struct nvs_page_file *file)
 				apis[i].buckets[k] = tally[i].buckets[k];
 			apis[i].calls.more += apis[i].buckets[k];
 		}
-		nvs_page_settle(file, &apis[i].ns, 1);
-		nvs_page_settle(file, &apis[i].calls, 1);
+		nvs_page_finish_counters(file, &apis[i].ns, 1);
+		nvs_page_finish_counters(file, &apis[i].calls, 1);
 		file->page.calls.more += apis[i].calls.total;
 		file->page.call_ns.more += apis[i].ns.total;
 	}
@@ -204,8 +205,8 @@ static void finish_sums(struct nvs_page_file *file)
 
 	finish_apis(file);
 	for (uint32_t i = 0; i < file->kernels.n; i++) {
-		nvs_page_settle(file, &kernels[i].direct, 1);
-		nvs_page_settle(file, &kernels[i].graph, 1);
+		nvs_page_finish_counters(file, &kernels[i].direct, 1);
+		nvs_page_finish_counters(file, &kernels[i].graph, 1);
 	}
 	page->submissions.more = page->counts[NVS_LIVE_SUBMISSIONS].more +
 				 page->counts[NVS_LIVE_SKIPPED].more +
@@ -223,15 +224,15 @@ static void finish_sums(struct nvs_page_file *file)
 			page->copies.more += page->copy[i][k].calls.more;
 			page->copied.more += page->copy[i][k].bytes.more;
 		}
-	nvs_page_settle(file, ALL(page, counts));
-	nvs_page_settle(file, ALL(page, gaps));
-	nvs_page_settle(file, ALL(page, copy));
-	nvs_page_settle(file, ALL(page, stalls));
-	nvs_page_settle(file, ALL(page, copy_sizes));
-	nvs_page_settle(file, &page->sets, 2);
-	for (struct nvs_sum *sum = &page->submissions; sum <= &page->copies; sum++)
+	nvs_page_finish_counters(file, ALL(page, counts));
+	nvs_page_finish_counters(file, ALL(page, gaps));
+	nvs_page_finish_counters(file, ALL(page, copy));
+	nvs_page_finish_counters(file, ALL(page, stalls));
+	nvs_page_finish_counters(file, ALL(page, copy_sizes));
+	nvs_page_finish_counters(file, &page->sets, 2);
+	for (struct nvs_page_counter *sum = &page->submissions; sum <= &page->copies; sum++)
 		if (sum != &page->failed)
-			nvs_page_settle(file, sum, 1);
+			nvs_page_finish_counters(file, sum, 1);
 }
 
 /* Zeroes the sums of this read. */
@@ -240,9 +241,9 @@ static void reset_sums(struct nvs_page_file *file)
 	struct nvs_page *page = &file->page;
 	struct nvs_page_kernel *kernels = file->kernels.rows;
 	struct nvs_page_api *apis = file->apis.rows;
-	struct nvs_sum *first = page->counts, *end = &page->set_bytes + 1;
+	struct nvs_page_counter *first = page->counts, *end = &page->set_bytes + 1;
 
-	for (struct nvs_sum *sum = first; sum < end; sum++)
+	for (struct nvs_page_counter *sum = first; sum < end; sum++)
 		sum->more = 0;
 	for (uint32_t i = 0; i < file->apis.n; i++)
 		apis[i].calls.more = apis[i].failed.more = 0;
@@ -251,7 +252,7 @@ static void reset_sums(struct nvs_page_file *file)
 	file->threads.n = 0;
 }
 
-int nvs_page_slots(struct nvs_page_file *file)
+int nvs_page_read_slots(struct nvs_page_file *file)
 {
 	const struct nvs_live_table *t = file->head.tables + NVS_LIVE_SLOTS;
 	uint32_t n = t->used < t->rows ? t->used : t->rows;
@@ -260,13 +261,13 @@ int nvs_page_slots(struct nvs_page_file *file)
 	reset_sums(file);
 	file->api_counts.n = 0;
 	for (uint32_t i = 0; i < file->apis.n; i++)
-		if (!nvs_page_row(&file->api_counts, sizeof(struct tally)))
+		if (!nvs_page_add_row(&file->api_counts, sizeof(struct tally)))
 			return -ENOMEM;
 	if (n && !slots_fit(file))
-		return nvs_page_refuse(file, "its slots are too short");
+		return nvs_page_reject(file, "its slots are too short");
 	for (uint32_t i = 0; i < n && !r; i++)
 		r = t->offset > file->size
-			    ? nvs_page_refuse(file, "its slots are outside the file")
+			    ? nvs_page_reject(file, "its slots are outside the file")
 			    : read_slot(file, t->offset + (uint64_t)i * t->row_bytes);
 	if (!r)
 		finish_sums(file);

@@ -15,18 +15,18 @@
 		return expr;                                                               \
 	}
 /* A counter's rate per second, in units of UNIT. */
-#define RATE(name, sum, unit, show)                                                        \
-	static double figure_##name(const struct nvs_top_row *row)                         \
-	{                                                                                  \
-		double rate;                                                               \
-                                                                                           \
-		return nvs_top_rate(row->page, &row->page->sum, &rate) ? rate : UNKNOWN;   \
-	}                                                                                  \
-	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE]) \
-	{                                                                                  \
-		double rate = figure_##name(row);                                          \
-                                                                                           \
-		return rate < 0 ? NULL : show(to, rate / (unit));                          \
+#define RATE(name, sum, unit, show)                                                          \
+	static double figure_##name(const struct nvs_top_row *row)                           \
+	{                                                                                    \
+		double rate;                                                                 \
+                                                                                             \
+		return nvs_top_get_rate(row->page, &row->page->sum, &rate) ? rate : UNKNOWN; \
+	}                                                                                    \
+	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE])   \
+	{                                                                                    \
+		double rate = figure_##name(row);                                            \
+                                                                                             \
+		return rate < 0 ? NULL : show(to, rate / (unit));                            \
 	}
 /* A gauge: bytes or a count. */
 #define LEVEL(name, value)                                                                        \
@@ -129,7 +129,7 @@ const struct nvs_top_column *nvs_top_column(const char *name)
 /* ---- the list ---- */
 
 /* Width of each column; 0: left out. */
-struct layout {
+struct column_widths {
 	uint32_t width[NVS_TOP_COLUMNS];
 	uint32_t all; /* total, with a blank between columns */
 };
@@ -154,7 +154,7 @@ static bool is_column_known(const struct nvs_top *top, const struct nvs_top_colu
 	return false;
 }
 
-static void sum_widths(struct layout *l)
+static void sum_widths(struct column_widths *l)
 {
 	l->all = 0;
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
@@ -162,7 +162,7 @@ static void sum_widths(struct layout *l)
 }
 
 /* Drops the column with the highest rank, except the sort column. Returns false if none can go. */
-static bool drop_column(struct layout *l, const struct nvs_top *top)
+static bool drop_column(struct column_widths *l, const struct nvs_top *top)
 {
 	int last = -1;
 
@@ -175,7 +175,7 @@ static bool drop_column(struct layout *l, const struct nvs_top *top)
 	return last >= 0;
 }
 
-static void compute_layout(struct layout *l, const struct nvs_top *top, uint32_t columns)
+static void compute_layout(struct column_widths *l, const struct nvs_top *top, uint32_t columns)
 {
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++) {
 		const struct nvs_top_column *c = nvs_top_columns + i;
@@ -211,17 +211,20 @@ static enum nvs_top_style style_of(const struct nvs_top_row *row, const struct n
 }
 
 /* The last column is not padded. */
-static void put_cell(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
+static void put_cell(struct nvs_text_page *s, enum nvs_top_style style, const char *text,
 		     const struct nvs_top_column *c, uint32_t width)
 {
 	bool last = c == nvs_top_columns + NVS_TOP_COLUMNS - 1;
 
-	nvs_sheet_name(s, style, text, width, c->width > 0 ? -(int)width : last ? 0 : (int)width);
+	nvs_text_page_add_escaped(s, style, text, width,
+				  c->width > 0 ? -(int)width
+				  : last       ? 0
+					       : (int)width);
 }
 
-void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns)
+void nvs_top_add_list(struct nvs_text_page *s, const struct nvs_top *top, uint32_t columns)
 {
-	struct layout l;
+	struct column_widths l;
 	char to[NVS_FIGURE];
 
 	compute_layout(&l, top, columns == UINT32_MAX ? 4096 : columns);
@@ -231,13 +234,13 @@ void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t colum
 		if (!l.width[i])
 			continue;
 		if (s->at)
-			nvs_sheet_to(s, NVS_TOP_HEAD, s->at + 1);
+			nvs_text_page_pad(s, NVS_TOP_HEAD, s->at + 1);
 		put_cell(s, c == top->sort ? NVS_TOP_CHOSEN : NVS_TOP_HEAD, c->title, c,
 			 l.width[i]);
 	}
 	if (columns != UINT32_MAX)
-		nvs_sheet_to(s, NVS_TOP_HEAD, columns);
-	nvs_sheet_end(s);
+		nvs_text_page_pad(s, NVS_TOP_HEAD, columns);
+	nvs_text_page_end_line(s);
 	for (uint32_t r = 0; r < top->nrows; r++) {
 		const struct nvs_top_row *row = top->rows + r;
 
@@ -248,10 +251,10 @@ void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t colum
 			if (!l.width[i])
 				continue;
 			if (s->at)
-				nvs_sheet_to(s, NVS_TOP_PLAIN, s->at + 1);
+				nvs_text_page_pad(s, NVS_TOP_PLAIN, s->at + 1);
 			put_cell(s, text ? style_of(row, c) : NVS_TOP_DIM, text ? text : "-", c,
 				 l.width[i]);
 		}
-		nvs_sheet_end(s);
+		nvs_text_page_end_line(s);
 	}
 }

@@ -97,7 +97,7 @@ static const char *explain_traces(const struct nvs_top *top, const char *const *
 /* ---- text ---- */
 
 /* Wraps TEXT at WIDTH. Blanks within names count as line break opportunities too. */
-static void wrap_text(struct nvs_sheet *s, const char *text)
+static void wrap_text(struct nvs_text_page *s, const char *text)
 {
 	char word[1024], fit[4 * sizeof(word)];
 
@@ -109,14 +109,15 @@ static void wrap_text(struct nvs_sheet *s, const char *text)
 		memcpy(word, text, n);
 		word[n] = 0;
 		if (s->at &&
-		    s->at + 1 + nvs_fit(fit, sizeof(fit), word, UINT32_MAX, s->utf8) > WIDTH)
-			nvs_sheet_end(s);
+		    s->at + 1 + nvs_escape_to_columns(fit, sizeof(fit), word, UINT32_MAX, s->utf8) >
+			    WIDTH)
+			nvs_text_page_end_line(s);
 		if (n)
-			nvs_sheet_add(s, NVS_TOP_PLAIN, "%s%s", s->at ? " " : "", word);
+			nvs_text_page_printf(s, NVS_TOP_PLAIN, "%s%s", s->at ? " " : "", word);
 		text += n;
 		text += strspn(text, " ");
 	}
-	nvs_sheet_end(s);
+	nvs_text_page_end_line(s);
 }
 
 static void print_duration(FILE *f, const struct nvs_page *page, uint64_t since)
@@ -139,13 +140,13 @@ static void print_thread(FILE *f, const struct nvs_page *page, const struct nvs_
 	fprintf(f, "Thread %u", t->tid);
 	if (*t->name)
 		fprintf(f, " (%s)", t->name);
-	fprintf(f, " has been in %s", nvs_top_api(page, t->calls[0].api));
+	fprintf(f, " has been in %s", nvs_top_api_name(page, t->calls[0].api));
 	if (t->calls[0].begin_ns) {
 		fputs(" for ", f);
 		print_duration(f, page, t->calls[0].begin_ns);
 	}
 	for (uint32_t i = 1; i < t->ncalls; i++)
-		fprintf(f, ", inside it in %s", nvs_top_api(page, t->calls[i].api));
+		fprintf(f, ", inside it in %s", nvs_top_api_name(page, t->calls[i].api));
 	for (uint32_t i = 0; i < t->nranges; i++)
 		fprintf(f, "%s%s", i ? " > " : ", in the NVTX range ", t->ranges[i].name);
 	fputs(". ", f);
@@ -251,7 +252,7 @@ static void print_page(FILE *f, const struct nvs_page *page, const char *why)
 
 static int explain_page(const struct nvs_top *top, const struct nvs_page *page, const char *why)
 {
-	struct nvs_sheet s = {.utf8 = top->utf8};
+	struct nvs_text_page s = {.utf8 = top->utf8};
 	size_t length = 0;
 	char *text = NULL;
 	FILE *f = open_memstream(&text, &length);
@@ -264,10 +265,10 @@ static int explain_page(const struct nvs_top *top, const struct nvs_page *page, 
 		return -ENOMEM;
 	}
 	wrap_text(&s, text);
-	nvs_sheet_print(&s, stdout);
+	nvs_text_page_print(&s, stdout);
 	free(text);
 	length = s.failed;
-	nvs_sheet_free(&s);
+	nvs_text_page_free(&s);
 	return length ? -ENOMEM : 0;
 }
 
@@ -297,14 +298,14 @@ static int explain_all(const struct nvs_top *top, const char **why)
 	return failed ? -EIO : r;
 }
 
-int nvs_top_hang(struct nvs_top *top)
+int nvs_top_print_hang(struct nvs_top *top)
 {
 	const char **why;
 	int r;
 
 	top->sort = nvs_top_column("pid");
 	top->ascending = true;
-	r = nvs_top_look(top);
+	r = nvs_top_update(top);
 	why = calloc(top->nrows + 1ul, sizeof(*why));
 	if (!r)
 		r = why ? explain_all(top, why) : -ENOMEM;

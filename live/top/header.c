@@ -8,34 +8,34 @@
 #include "live/top/top.h"
 
 /* Sums over all processes. */
-struct all {
+struct process_sums {
 	double launches, calls, submissions, bytes, copied;
 	uint64_t memory, host;
 	bool known; /* some process has rates */
 };
 
-static void add_page(struct all *all, const struct nvs_page *page)
+static void add_page(struct process_sums *all, const struct nvs_page *page)
 {
 	double rate;
 
 	all->memory += page->device_live;
 	all->host += page->host_live;
-	if (!nvs_top_rate(page, &page->launches, &rate))
+	if (!nvs_top_get_rate(page, &page->launches, &rate))
 		return;
 	all->known = true;
 	all->launches += rate;
-	nvs_top_rate(page, &page->calls, &rate);
+	nvs_top_get_rate(page, &page->calls, &rate);
 	all->calls += rate;
-	nvs_top_rate(page, &page->submissions, &rate);
+	nvs_top_get_rate(page, &page->submissions, &rate);
 	all->submissions += rate;
-	nvs_top_rate(page, &page->bytes, &rate);
+	nvs_top_get_rate(page, &page->bytes, &rate);
 	all->bytes += rate;
-	nvs_top_rate(page, &page->copied, &rate);
+	nvs_top_get_rate(page, &page->copied, &rate);
 	all->copied += rate;
 }
 
 /* Appends "launches 4.5k/s" if it fits completely. */
-static void put_figure(struct nvs_sheet *s, uint32_t columns, bool known, const char *name,
+static void put_figure(struct nvs_text_page *s, uint32_t columns, bool known, const char *name,
 		       const char *figure, const char *unit)
 {
 	char all[64];
@@ -44,8 +44,8 @@ static void put_figure(struct nvs_sheet *s, uint32_t columns, bool known, const 
 
 	if (n > 0 && s->at + (uint32_t)n > columns)
 		return;
-	nvs_sheet_add(s, NVS_TOP_PLAIN, "%s%s ", s->at ? "  " : "", name);
-	nvs_sheet_add(s, NVS_TOP_STRONG, "%s%s", known ? figure : "-", known ? unit : "");
+	nvs_text_page_printf(s, NVS_TOP_PLAIN, "%s%s ", s->at ? "  " : "", name);
+	nvs_text_page_printf(s, NVS_TOP_STRONG, "%s%s", known ? figure : "-", known ? unit : "");
 }
 
 /* Counts each GPU once, however many processes use it. */
@@ -69,10 +69,10 @@ static uint32_t count_gpus(const struct nvs_top *top)
 	return n;
 }
 
-void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns,
-		  const char *note)
+void nvs_top_add_header(struct nvs_text_page *s, const struct nvs_top *top, uint32_t columns,
+			const char *note)
 {
-	struct all all = {0};
+	struct process_sums all = {0};
 	char to[NVS_FIGURE], clock[16];
 	time_t now = time(NULL);
 	struct tm tm;
@@ -81,23 +81,23 @@ void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t colum
 	for (uint32_t i = 0; i < top->nrows; i++)
 		add_page(&all, top->rows[i].page);
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
-	nvs_sheet_add(s, NVS_TOP_NAME, "nvsnoop-top");
-	nvs_sheet_add(s, NVS_TOP_PLAIN, " %s  %u process%s, %u GPU%s, every %g s", clock,
-		      top->nrows, top->nrows == 1 ? "" : "es", gpus, gpus == 1 ? "" : "s",
-		      top->interval);
+	nvs_text_page_printf(s, NVS_TOP_NAME, "nvsnoop-top");
+	nvs_text_page_printf(s, NVS_TOP_PLAIN, " %s  %u process%s, %u GPU%s, every %g s", clock,
+			     top->nrows, top->nrows == 1 ? "" : "es", gpus, gpus == 1 ? "" : "s",
+			     top->interval);
 	if (*note)
-		nvs_sheet_add(s, NVS_TOP_WARN, "  %s", note);
-	nvs_sheet_end(s);
+		nvs_text_page_printf(s, NVS_TOP_WARN, "  %s", note);
+	nvs_text_page_end_line(s);
 	put_figure(s, columns, all.known, "launches", nvs_figure_count(to, all.launches), "/s");
 	put_figure(s, columns, all.known, "calls", nvs_figure_count(to, all.calls), "/s");
 	put_figure(s, columns, all.known, "submissions", nvs_figure_count(to, all.submissions),
 		   "/s");
 	put_figure(s, columns, top->nrows, "memory", nvs_figure_count(to, (double)all.memory), "B");
-	nvs_sheet_end(s);
+	nvs_text_page_end_line(s);
 	put_figure(s, columns, all.known, "commands", nvs_figure_plain(to, all.bytes / 1e6),
 		   " MB/s");
 	put_figure(s, columns, all.known, "copies", nvs_figure_plain(to, all.copied / 1e9),
 		   " GB/s");
 	put_figure(s, columns, top->nrows, "pinned", nvs_figure_count(to, (double)all.host), "B");
-	nvs_sheet_end(s);
+	nvs_text_page_end_line(s);
 }

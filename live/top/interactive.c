@@ -16,7 +16,7 @@ enum view { LIST, DETAIL, HELP };
 struct watch {
 	struct nvs_top *top;
 	enum view view, behind; /* behind: the view that help covers */
-	struct nvs_sheet sheet, line;
+	struct nvs_text_page sheet, line;
 	uint32_t pid; /* PID of the selected process */
 	bool chose; /* selected by the user; otherwise the first row is selected */
 	uint32_t first; /* first visible line of the scrolled part */
@@ -58,29 +58,30 @@ static const struct {
 
 static void draw_help(struct watch *w)
 {
-	struct nvs_sheet *s = &w->sheet;
+	struct nvs_text_page *s = &w->sheet;
 
-	nvs_sheet_add(s, NVS_TOP_NAME, "nvsnoop-top " NVS_VERSION);
-	nvs_sheet_end(s);
-	nvs_sheet_end(s);
+	nvs_text_page_printf(s, NVS_TOP_NAME, "nvsnoop-top " NVS_VERSION);
+	nvs_text_page_end_line(s);
+	nvs_text_page_end_line(s);
 	for (size_t i = 0; i < sizeof(help) / sizeof(*help); i++) {
-		nvs_sheet_add(s, NVS_TOP_STRONG, "  %s", help[i].keys);
+		nvs_text_page_printf(s, NVS_TOP_STRONG, "  %s", help[i].keys);
 		if (nvs_screen_columns() >= 80 || !*help[i].keys) {
-			nvs_sheet_to(s, NVS_TOP_PLAIN, nvs_screen_columns() >= 80 ? 35 : 4);
+			nvs_text_page_pad(s, NVS_TOP_PLAIN, nvs_screen_columns() >= 80 ? 35 : 4);
 		} else {
-			nvs_sheet_end(s);
-			nvs_sheet_to(s, NVS_TOP_PLAIN, 4);
+			nvs_text_page_end_line(s);
+			nvs_text_page_pad(s, NVS_TOP_PLAIN, 4);
 		}
-		nvs_sheet_add(s, NVS_TOP_PLAIN, "%s", help[i].what);
-		nvs_sheet_end(s);
+		nvs_text_page_printf(s, NVS_TOP_PLAIN, "%s", help[i].what);
+		nvs_text_page_end_line(s);
 	}
-	nvs_sheet_end(s);
-	nvs_sheet_add(s, NVS_TOP_PLAIN, "PEND: submissions that channels have not processed.");
-	nvs_sheet_end(s);
-	nvs_sheet_add(s, NVS_TOP_PLAIN, "MEM: device memory that is not freed. k, M and G");
-	nvs_sheet_end(s);
-	nvs_sheet_add(s, NVS_TOP_PLAIN, "are 10^3, 10^6 and 10^9.");
-	nvs_sheet_end(s);
+	nvs_text_page_end_line(s);
+	nvs_text_page_printf(s, NVS_TOP_PLAIN,
+			     "PEND: submissions that channels have not processed.");
+	nvs_text_page_end_line(s);
+	nvs_text_page_printf(s, NVS_TOP_PLAIN, "MEM: device memory that is not freed. k, M and G");
+	nvs_text_page_end_line(s);
+	nvs_text_page_printf(s, NVS_TOP_PLAIN, "are 10^3, 10^6 and 10^9.");
+	nvs_text_page_end_line(s);
 	nvs_screen_draw(s, 0, s->nlines, 0, 0, UINT32_MAX);
 }
 
@@ -94,21 +95,21 @@ static void draw_foot(struct watch *w)
 		{"Esc", "Back"}, {"Tab", "Part"}, {"Space", "Pause"}, {"d", "Interval"},
 		{"h", "Help"},	 {"q", "Quit"},	  {NULL, NULL}};
 	const char *const(*keys)[2] = w->view == LIST ? lists : details;
-	struct nvs_sheet *s = &w->line;
+	struct nvs_text_page *s = &w->line;
 	uint32_t columns = nvs_screen_columns();
 
-	nvs_sheet_clear(s);
+	nvs_text_page_clear(s);
 	if (w->asking)
-		nvs_sheet_add(s, NVS_TOP_STRONG, "Seconds between two updates (now %g): %s_",
-			      w->top->interval, w->typed);
+		nvs_text_page_printf(s, NVS_TOP_STRONG, "Seconds between two updates (now %g): %s_",
+				     w->top->interval, w->typed);
 	for (; !w->asking && (*keys)[0]; keys++) {
 		if (s->at + strlen((*keys)[0]) + strlen((*keys)[1]) + 2 > columns)
 			continue;
-		nvs_sheet_add(s, NVS_TOP_STRONG, "%s", (*keys)[0]);
-		nvs_sheet_add(s, NVS_TOP_HEAD, "%s ", (*keys)[1]);
+		nvs_text_page_printf(s, NVS_TOP_STRONG, "%s", (*keys)[0]);
+		nvs_text_page_printf(s, NVS_TOP_HEAD, "%s ", (*keys)[1]);
 	}
-	nvs_sheet_to(s, w->asking ? NVS_TOP_PLAIN : NVS_TOP_HEAD, columns);
-	nvs_sheet_end(s);
+	nvs_text_page_pad(s, w->asking ? NVS_TOP_PLAIN : NVS_TOP_HEAD, columns);
+	nvs_text_page_end_line(s);
 	nvs_screen_draw(s, 0, 1, nvs_screen_lines() - 1, 0, UINT32_MAX);
 }
 
@@ -131,18 +132,18 @@ static uint32_t scroll_lines(uint32_t fixed)
 static void draw_list(struct watch *w)
 {
 	const char *note = w->paused ? "PAUSED" : "";
-	struct nvs_sheet *s = &w->sheet;
+	struct nvs_text_page *s = &w->sheet;
 	uint32_t fixed, lines, chosen = chosen_row(w);
 
 	if (w->top->nrows)
 		w->pid = w->top->rows[chosen].page->pid;
-	nvs_top_head(s, w->top, nvs_screen_columns(), note);
+	nvs_top_add_header(s, w->top, nvs_screen_columns(), note);
 	/* A terminal with few lines shows processes instead of the summary. */
 	fixed = nvs_screen_lines() > 8 ? s->nlines : 0;
-	nvs_sheet_clear(&w->line);
+	nvs_text_page_clear(&w->line);
 	nvs_screen_draw(s, 0, fixed, 0, 0, UINT32_MAX);
-	nvs_sheet_clear(s);
-	nvs_top_list(s, w->top, nvs_screen_columns());
+	nvs_text_page_clear(s);
+	nvs_top_add_list(s, w->top, nvs_screen_columns());
 	nvs_screen_draw(s, 0, 1, fixed, 0, UINT32_MAX);
 	lines = scroll_lines(fixed + 1);
 	if (chosen < w->first)
@@ -154,35 +155,36 @@ static void draw_list(struct watch *w)
 	nvs_screen_draw(s, 1 + w->first, lines, fixed + 1, 0, 1 + chosen);
 	if (w->top->nrows)
 		return;
-	nvs_sheet_clear(s);
-	nvs_sheet_end(s);
-	nvs_sheet_add(s, NVS_TOP_PLAIN, "  No process is recorded now. Start one with");
-	nvs_sheet_end(s);
-	nvs_sheet_add(s, NVS_TOP_STRONG, "      nvsnoop -o none program");
-	nvs_sheet_end(s);
+	nvs_text_page_clear(s);
+	nvs_text_page_end_line(s);
+	nvs_text_page_printf(s, NVS_TOP_PLAIN, "  No process is recorded now. Start one with");
+	nvs_text_page_end_line(s);
+	nvs_text_page_printf(s, NVS_TOP_STRONG, "      nvsnoop -o none program");
+	nvs_text_page_end_line(s);
 	if (w->top->refused) {
-		nvs_sheet_add(s, NVS_TOP_WARN, "  %u file%s skipped: %s", w->top->refused,
-			      w->top->refused == 1 ? " was" : "s were", w->top->why);
-		nvs_sheet_end(s);
+		nvs_text_page_printf(s, NVS_TOP_WARN, "  %u file%s skipped: %s", w->top->refused,
+				     w->top->refused == 1 ? " was" : "s were", w->top->why);
+		nvs_text_page_end_line(s);
 	}
 	nvs_screen_draw(s, 0, s->nlines, fixed + 1, 0, UINT32_MAX);
 }
 
 static void draw_parts(struct watch *w)
 {
-	struct nvs_sheet *s = &w->line;
+	struct nvs_text_page *s = &w->line;
 
-	nvs_sheet_clear(s);
+	nvs_text_page_clear(s);
 	for (int i = 0; i < NVS_TOP_PARTS; i++) {
-		nvs_sheet_add(s, NVS_TOP_DIM, "%s%d ", i ? " " : "", i);
-		nvs_sheet_add(s, w->part == (enum nvs_top_part)i ? NVS_TOP_CHOSEN : NVS_TOP_PLAIN,
-			      "%s", nvs_top_part_name((enum nvs_top_part)i));
+		nvs_text_page_printf(s, NVS_TOP_DIM, "%s%d ", i ? " " : "", i);
+		nvs_text_page_printf(
+			s, w->part == (enum nvs_top_part)i ? NVS_TOP_CHOSEN : NVS_TOP_PLAIN, "%s",
+			nvs_top_part_name((enum nvs_top_part)i));
 	}
 	if (w->paused)
-		nvs_sheet_add(s, NVS_TOP_WARN, "  PAUSED");
+		nvs_text_page_printf(s, NVS_TOP_WARN, "  PAUSED");
 	if (w->gone)
-		nvs_sheet_add(s, NVS_TOP_BAD, "  process %u has ended", w->pid);
-	nvs_sheet_end(s);
+		nvs_text_page_printf(s, NVS_TOP_BAD, "  process %u has ended", w->pid);
+	nvs_text_page_end_line(s);
 	nvs_screen_draw(s, 0, 1, 0, 0, UINT32_MAX);
 }
 
@@ -190,12 +192,12 @@ static void draw_parts(struct watch *w)
 static void draw_detail(struct watch *w)
 {
 	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid);
-	struct nvs_sheet *s = &w->sheet;
+	struct nvs_text_page *s = &w->sheet;
 	uint32_t lines = scroll_lines(1);
 
 	if (row) {
-		nvs_sheet_clear(s);
-		nvs_top_detail(s, row, w->part);
+		nvs_text_page_clear(s);
+		nvs_top_add_detail(s, row, w->part);
 	}
 	w->gone = !row || row->page->gone;
 	draw_parts(w);
@@ -208,7 +210,7 @@ static void draw_screen(struct watch *w)
 {
 	nvs_screen_clear();
 	if (w->view != DETAIL)
-		nvs_sheet_clear(&w->sheet);
+		nvs_text_page_clear(&w->sheet);
 	if (w->view == HELP)
 		draw_help(w);
 	else if (w->view == LIST)
@@ -217,7 +219,7 @@ static void draw_screen(struct watch *w)
 		draw_detail(w);
 	if (w->view != HELP)
 		draw_foot(w);
-	nvs_screen_show();
+	nvs_screen_refresh();
 }
 
 /* ---- keys ---- */
@@ -229,7 +231,7 @@ static void set_view(struct watch *w, enum view view)
 	if (view != HELP && w->behind != HELP)
 		w->first = w->left = 0;
 	if (view == DETAIL && w->behind == LIST)
-		nvs_sheet_clear(&w->sheet);
+		nvs_text_page_clear(&w->sheet);
 }
 
 static void sort_by(struct watch *w, const struct nvs_top_column *c)
@@ -301,7 +303,7 @@ static void handle_typed(struct watch *w, int key)
 	if (key == NVS_KEY_ESCAPE) {
 		w->asking = false;
 	} else if (key == NVS_KEY_ENTER) {
-		w->asking = !nvs_top_interval(w->typed, &w->top->interval) && *w->typed;
+		w->asking = !nvs_top_parse_interval(w->typed, &w->top->interval) && *w->typed;
 		w->typed[0] = 0;
 		w->next = now_s();
 	} else if (key == NVS_KEY_BACKSPACE && n) {
@@ -389,7 +391,7 @@ static void handle_key(struct watch *w, int key)
 	}
 }
 
-int nvs_top_screen(struct nvs_top *top)
+int nvs_top_run_screen(struct nvs_top *top)
 {
 	struct watch w = {.top = top, .sheet.utf8 = top->utf8, .line.utf8 = top->utf8};
 	const char *no_color = getenv("NO_COLOR");
@@ -405,24 +407,24 @@ int nvs_top_screen(struct nvs_top *top)
 		w.pid = top->options->pids[0];
 		w.view = DETAIL;
 	}
-	nvs_top_look(top);
+	nvs_top_update(top);
 	w.next = now_s() + first;
 	while (!w.ended && key != NVS_KEY_END) {
 		double left;
 
 		if (!w.paused && now_s() >= w.next) {
-			nvs_top_look(top);
+			nvs_top_update(top);
 			w.next = now_s() + top->interval;
 		}
 		draw_screen(&w);
 		left = w.paused ? 3600 : w.next - now_s();
-		key = nvs_screen_key(left > 0 ? (int64_t)(left * 1000) + 1 : 0);
+		key = nvs_screen_read_key(left > 0 ? (int64_t)(left * 1000) + 1 : 0);
 		if (key != NVS_KEY_NONE && key != NVS_KEY_END)
 			handle_key(&w, key);
 	}
 	nvs_screen_close();
-	nvs_sheet_free(&w.sheet);
-	nvs_sheet_free(&w.line);
-	nvs_screen_obey();
+	nvs_text_page_free(&w.sheet);
+	nvs_text_page_free(&w.line);
+	nvs_screen_raise_signal();
 	return 0;
 }

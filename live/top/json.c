@@ -94,7 +94,7 @@ static void put_bool(struct json *j, const char *name, bool value)
 
 /* A counter and its rate per second. */
 static void put_sum(struct json *j, const char *name, const struct nvs_page *page,
-		    const struct nvs_sum *value)
+		    const struct nvs_page_counter *value)
 {
 	char per_second[64];
 	double rate;
@@ -102,7 +102,7 @@ static void put_sum(struct json *j, const char *name, const struct nvs_page *pag
 	put_number(j, name, value->total);
 	snprintf(per_second, sizeof(per_second), "%s_per_s", name);
 	put_key(j, per_second);
-	if (nvs_top_rate(page, value, &rate))
+	if (nvs_top_get_rate(page, value, &rate))
 		fprintf(j->file, "%.3f", rate);
 	else
 		fputs("null", j->file);
@@ -126,7 +126,7 @@ static void put_kernels(struct json *j, const struct nvs_page *page)
 		if (!(k->direct.total + k->graph.total))
 			continue;
 		open_list(j, NULL, '{');
-		put_text_member(j, "kernel", nvs_top_kernel(page, i));
+		put_text_member(j, "kernel", nvs_top_kernel_name(page, i));
 		put_text_member(j, "symbol", k->name);
 		put_sum(j, "direct_launches", page, &k->direct);
 		put_sum(j, "graph_launches", page, &k->graph);
@@ -217,7 +217,7 @@ static void put_memory(struct json *j, const struct nvs_page *page)
 			continue;
 		open_list(j, NULL, '{');
 		put_text_member(j, "site", site->name);
-		put_text_member(j, "api", site->api ? nvs_top_api(page, site->api) : NULL);
+		put_text_member(j, "api", site->api ? nvs_top_api_name(page, site->api) : NULL);
 		put_number(j, "live_bytes", site->live);
 		put_number(j, "live", site->live_count);
 		put_number(j, "peak_bytes", site->peak);
@@ -236,7 +236,7 @@ static void put_errors(struct json *j, const struct nvs_page *page)
 		if (!result->count.total)
 			continue;
 		open_list(j, NULL, '{');
-		put_text_member(j, "api", i ? nvs_top_api(page, result->api) : NULL);
+		put_text_member(j, "api", i ? nvs_top_api_name(page, result->api) : NULL);
 		put_number_or_null(j, "result", i, result->result);
 		put_text_member(j, "result_name", i ? nvs_call_error(result->result) : NULL);
 		put_sum(j, "count", page, &result->count);
@@ -303,7 +303,7 @@ static void put_threads(struct json *j, const struct nvs_page *page)
 		open_list(j, "calls", '[');
 		for (uint32_t k = 0; k < t->ncalls; k++) {
 			open_list(j, NULL, '{');
-			put_text_member(j, "api", nvs_top_api(page, t->calls[k].api));
+			put_text_member(j, "api", nvs_top_api_name(page, t->calls[k].api));
 			put_number_or_null(j, "for_ns", t->calls[k].begin_ns,
 					   page->mono_ns - t->calls[k].begin_ns);
 			close_list(j, '}');
@@ -331,7 +331,7 @@ static void put_gpus(struct json *j, const struct nvs_page *page)
 	for (uint32_t i = 0; i < page->ngpus; i++) {
 		open_list(j, NULL, '{');
 		put_gpu(j, page, i + 1);
-		nvs_live_uuid(uuid, page->gpus[i].uuid);
+		nvs_format_uuid(uuid, page->gpus[i].uuid);
 		put_text_member(j, "gpu_uuid", uuid);
 		put_text_member(j, "gpu_name", page->gpus[i].name);
 		close_list(j, '}');
@@ -383,7 +383,7 @@ static void put_process(struct json *j, const struct nvs_top_row *row, bool whol
 	close_list(j, '}');
 }
 
-void nvs_top_json(const struct nvs_top *top, FILE *file)
+void nvs_top_print_json(const struct nvs_top *top, FILE *file)
 {
 	struct json j = {.file = file};
 	struct timespec now;

@@ -54,11 +54,11 @@ static void print_why_none(const struct nvs_top *top)
 static void print_snapshot(const struct nvs_top *top)
 {
 	if (top->options->format == NVS_TOP_JSON)
-		nvs_top_json(top, stdout);
+		nvs_top_print_json(top, stdout);
 	else if (top->options->format == NVS_TOP_BLOCKS)
-		nvs_top_blocks(top, stdout);
+		nvs_top_print_blocks(top, stdout);
 	else
-		nvs_top_text(top, stdout);
+		nvs_top_print_text(top, stdout);
 }
 
 /* Prints once, or until the selected processes have ended or the reader has closed the pipe. */
@@ -66,14 +66,14 @@ static int print_all(struct nvs_top *top)
 {
 	bool totals = top->options->format == NVS_TOP_BLOCKS && top->options->once;
 
-	nvs_top_look(top);
+	nvs_top_update(top);
 	for (bool first = true;; first = false) {
 		int status;
 
 		/* Totals need only one read. */
 		if (!totals) {
 			sleep_s(top->interval);
-			nvs_top_look(top);
+			nvs_top_update(top);
 		}
 		if (top->options->npids && !top->nrows) {
 			if (!first)
@@ -94,7 +94,7 @@ static int print_all(struct nvs_top *top)
 
 static int print_hang(struct nvs_top *top)
 {
-	int r = nvs_top_hang(top), status;
+	int r = nvs_top_print_hang(top), status;
 
 	if (r == -ENOMEM)
 		fputs("nvsnoop-top: no memory\n", stderr);
@@ -122,7 +122,7 @@ static int run_view(struct nvs_top_options *o)
 	char safe[512];
 
 	if (!r && o->folder)
-		r = nvs_pages_only(top.pages, o->folder);
+		r = nvs_pages_restrict(top.pages, o->folder);
 	if (r)
 		fprintf(stderr, "nvsnoop-top: %s: %s\n",
 			o->folder ? nvs_escape(safe, sizeof(safe), o->folder, strlen(o->folder))
@@ -131,11 +131,11 @@ static int run_view(struct nvs_top_options *o)
 	else if (o->hang)
 		status = print_hang(&top);
 	else if (o->format == NVS_TOP_SCREEN)
-		status = nvs_top_screen(&top);
+		status = nvs_top_run_screen(&top);
 	else
 		status = print_all(&top);
 	nvs_pages_close(top.pages);
-	nvs_top_kernels_free();
+	nvs_top_kernel_names_free();
 	nvs_helper_stop();
 	free(top.rows);
 	return status;
@@ -150,12 +150,12 @@ int main(int argc, char **argv)
 	if (nvs_top_options(&o, argc, argv))
 		return EXIT_USAGE;
 	if (o.help)
-		nvs_top_help();
+		nvs_top_print_help();
 	else if (o.version)
 		puts("nvsnoop-top " NVS_VERSION);
 	if (o.help || o.version)
 		return finish_output();
-	if (o.format == NVS_TOP_SCREEN && (o.once || !nvs_screen_possible()))
+	if (o.format == NVS_TOP_SCREEN && (o.once || !nvs_screen_is_usable()))
 		o.format = NVS_TOP_TEXT;
 	return run_view(&o);
 }

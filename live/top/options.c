@@ -26,7 +26,7 @@ static const struct option known[] = {
 	{NULL, 0, NULL, 0},
 };
 
-void nvs_top_help(void)
+void nvs_top_print_help(void)
 {
 	fputs("Usage: nvsnoop-top [options]\n"
 	      "       nvsnoop-top --hang [PID]...\n"
@@ -67,7 +67,7 @@ static int report_usage_error(const char *what, const char *value)
 	return -EINVAL;
 }
 
-bool nvs_top_interval(const char *text, double *seconds)
+bool nvs_top_parse_interval(const char *text, double *seconds)
 {
 	char *end;
 	double value = strtod(text, &end);
@@ -128,7 +128,7 @@ static int set_option(struct nvs_top_options *o, int c)
 {
 	switch (c) {
 	case 'd':
-		return nvs_top_interval(optarg, &o->interval)
+		return nvs_top_parse_interval(optarg, &o->interval)
 			       ? 0
 			       : report_usage_error("the interval must be 0.1 to 3600 seconds, not",
 						    optarg);

@@ -23,8 +23,8 @@ struct nvs_top_options {
 
 /* Returns 0, or -EINVAL after a message on stderr. */
 int nvs_top_options(struct nvs_top_options *o, int argc, char **argv);
-void nvs_top_help(void);
+void nvs_top_print_help(void);
 /* Parses an interval. Returns false if TEXT is not a number or is out of bounds. */
-bool nvs_top_interval(const char *text, double *seconds);
+bool nvs_top_parse_interval(const char *text, double *seconds);
 
 #endif

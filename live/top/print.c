@@ -6,22 +6,22 @@
 #include "decode/base/compare.h"
 #include "live/top/top.h"
 
-void nvs_top_text(const struct nvs_top *top, FILE *file)
+void nvs_top_print_text(const struct nvs_top *top, FILE *file)
 {
-	struct nvs_sheet s = {.utf8 = top->utf8};
+	struct nvs_text_page s = {.utf8 = top->utf8};
 
 	if (!top->options->npids) {
-		nvs_top_head(&s, top, UINT32_MAX, "");
-		nvs_sheet_end(&s);
-		nvs_top_list(&s, top, UINT32_MAX);
+		nvs_top_add_header(&s, top, UINT32_MAX, "");
+		nvs_text_page_end_line(&s);
+		nvs_top_add_list(&s, top, UINT32_MAX);
 	}
 	for (uint32_t i = 0; i < top->nrows && top->options->npids; i++) {
 		if (i)
-			nvs_sheet_end(&s);
-		nvs_top_detail(&s, top->rows + i, NVS_TOP_ALL);
+			nvs_text_page_end_line(&s);
+		nvs_top_add_detail(&s, top->rows + i, NVS_TOP_ALL);
 	}
-	nvs_sheet_print(&s, file);
-	nvs_sheet_free(&s);
+	nvs_text_page_print(&s, file);
+	nvs_text_page_free(&s);
 }
 
 /* ---- GPUprobe's format ---- */
@@ -49,7 +49,7 @@ static void put_map(const struct nvs_page *page, FILE *file)
 	free(sorted);
 }
 
-/* Kernel names come from the process, so nvs_fit() escapes them. */
+/* Kernel names come from the process, so nvs_escape_to_columns() escapes them. */
 static void put_kernels(const struct nvs_top *top, const struct nvs_page *page, FILE *file)
 {
 	char name[1024];
@@ -60,14 +60,14 @@ static void put_kernels(const struct nvs_top *top, const struct nvs_page *page, 
 
 		if (!(k->direct.total + k->graph.total))
 			continue;
-		nvs_fit(name, sizeof(name), *k->name ? k->name : "unknown kernel", UINT32_MAX,
-			top->utf8);
+		nvs_escape_to_columns(name, sizeof(name), *k->name ? k->name : "unknown kernel",
+				      UINT32_MAX, top->utf8);
 		fprintf(file, "        0x%llx (%s) -> %llu\n", (unsigned long long)k->function,
 			name, (unsigned long long)(k->direct.total + k->graph.total));
 	}
 }
 
-void nvs_top_blocks(const struct nvs_top *top, FILE *file)
+void nvs_top_print_blocks(const struct nvs_top *top, FILE *file)
 {
 	uint64_t allocs = 0, failed = 0, frees = 0, failed_frees = 0, launches = 0;
 	time_t now = time(NULL);

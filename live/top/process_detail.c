@@ -23,66 +23,67 @@ struct field {
 	int width; /* negative: left-aligned text; the last column takes the remaining width */
 };
 
-static void begin_table(struct nvs_sheet *s, const char *name, const struct field *fields,
+static void begin_table(struct nvs_text_page *s, const char *name, const struct field *fields,
 			uint32_t n)
 {
-	nvs_sheet_end(s);
-	nvs_sheet_add(s, NVS_TOP_NAME, "%s", name);
-	nvs_sheet_end(s);
+	nvs_text_page_end_line(s);
+	nvs_text_page_printf(s, NVS_TOP_NAME, "%s", name);
+	nvs_text_page_end_line(s);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i)
-			nvs_sheet_to(s, NVS_TOP_HEAD, s->at + 1);
-		nvs_sheet_name(s, NVS_TOP_HEAD, fields[i].title, UINT32_MAX,
-			       i + 1 < n || fields[i].width > 0 ? -fields[i].width : 0);
+			nvs_text_page_pad(s, NVS_TOP_HEAD, s->at + 1);
+		nvs_text_page_add_escaped(s, NVS_TOP_HEAD, fields[i].title, UINT32_MAX,
+					  i + 1 < n || fields[i].width > 0 ? -fields[i].width : 0);
 	}
-	nvs_sheet_end(s);
+	nvs_text_page_end_line(s);
 }
 
 #define BEGIN(s, part, fields) \
 	begin_table(s, parts[part], fields, sizeof(fields) / sizeof(*(fields)))
 
-static void put_cell(struct nvs_sheet *s, const struct field *f, enum nvs_top_style style,
+static void put_cell(struct nvs_text_page *s, const struct field *f, enum nvs_top_style style,
 		     const char *text)
 {
 	if (s->at)
-		nvs_sheet_to(s, NVS_TOP_PLAIN, s->at + 1);
-	nvs_sheet_name(s, text ? style : NVS_TOP_DIM, text ? text : "-", UINT32_MAX, -f->width);
+		nvs_text_page_pad(s, NVS_TOP_PLAIN, s->at + 1);
+	nvs_text_page_add_escaped(s, text ? style : NVS_TOP_DIM, text ? text : "-", UINT32_MAX,
+				  -f->width);
 }
 
-static void put_count(struct nvs_sheet *s, const struct field *f, double n)
+static void put_count(struct nvs_text_page *s, const struct field *f, double n)
 {
 	char to[NVS_FIGURE];
 
 	put_cell(s, f, NVS_TOP_PLAIN, nvs_figure_count(to, n));
 }
 
-static void put_rate(struct nvs_sheet *s, const struct field *f, const struct nvs_page *page,
-		     const struct nvs_sum *sum)
+static void put_rate(struct nvs_text_page *s, const struct field *f, const struct nvs_page *page,
+		     const struct nvs_page_counter *sum)
 {
 	char to[NVS_FIGURE];
 	double n;
 
 	put_cell(s, f, sum->more ? NVS_TOP_GOOD : NVS_TOP_PLAIN,
-		 nvs_top_rate(page, sum, &n) ? nvs_figure_count(to, n) : NULL);
+		 nvs_top_get_rate(page, sum, &n) ? nvs_figure_count(to, n) : NULL);
 }
 
-static void put_bad_count(struct nvs_sheet *s, const struct field *f, uint64_t n)
+static void put_bad_count(struct nvs_text_page *s, const struct field *f, uint64_t n)
 {
 	char to[NVS_FIGURE];
 
 	put_cell(s, f, n ? NVS_TOP_BAD : NVS_TOP_PLAIN, nvs_figure_count(to, (double)n));
 }
 
-static void put_last(struct nvs_sheet *s, const char *text)
+static void put_last(struct nvs_text_page *s, const char *text)
 {
-	nvs_sheet_to(s, NVS_TOP_PLAIN, s->at + 1);
-	nvs_sheet_name(s, NVS_TOP_PLAIN, text, UINT32_MAX, 0);
-	nvs_sheet_end(s);
+	nvs_text_page_pad(s, NVS_TOP_PLAIN, s->at + 1);
+	nvs_text_page_add_escaped(s, NVS_TOP_PLAIN, text, UINT32_MAX, 0);
+	nvs_text_page_end_line(s);
 }
 
 /* ---- order of rows ---- */
 
-struct place {
+struct row_total {
 	uint64_t more, total;
 	uint32_t row;
 };
@@ -90,53 +91,54 @@ struct place {
 /* Current activity first, then totals. */
 static int compare_by_work(const void *a, const void *b)
 {
-	const struct place *one = a, *two = b;
+	const struct row_total *one = a, *two = b;
 
 	return NVS_CMP(two->more, one->more) ?: NVS_CMP(two->total, one->total) ?: NVS_CMP(two->row, one->row);
 }
 
 /* ---- identity ---- */
 
-static void put_label(struct nvs_sheet *s, const char *name, const char *value)
+static void put_label(struct nvs_text_page *s, const char *name, const char *value)
 {
 	if (!*value)
 		return;
-	nvs_sheet_add(s, NVS_TOP_DIM, "%s%s ", s->at ? "  " : "", name);
-	nvs_sheet_name(s, NVS_TOP_PLAIN, value, UINT32_MAX, 0);
+	nvs_text_page_printf(s, NVS_TOP_DIM, "%s%s ", s->at ? "  " : "", name);
+	nvs_text_page_add_escaped(s, NVS_TOP_PLAIN, value, UINT32_MAX, 0);
 }
 
-static void put_gpus(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_gpus(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	char uuid[48];
 
 	for (uint32_t i = 0; i < page->ngpus; i++) {
 		const struct nvs_page_gpu *gpu = page->gpus + i;
 
-		nvs_live_uuid(uuid, gpu->uuid);
+		nvs_format_uuid(uuid, gpu->uuid);
 		if (gpu->ordinal == NVS_NONE)
-			nvs_sheet_add(s, NVS_TOP_DIM, "GPU - ");
+			nvs_text_page_printf(s, NVS_TOP_DIM, "GPU - ");
 		else
-			nvs_sheet_add(s, NVS_TOP_DIM, "GPU %u ", gpu->ordinal);
-		nvs_sheet_name(s, NVS_TOP_PLAIN, gpu->name, UINT32_MAX, 0);
-		nvs_sheet_add(s, NVS_TOP_DIM, "  %s", uuid);
-		nvs_sheet_end(s);
+			nvs_text_page_printf(s, NVS_TOP_DIM, "GPU %u ", gpu->ordinal);
+		nvs_text_page_add_escaped(s, NVS_TOP_PLAIN, gpu->name, UINT32_MAX, 0);
+		nvs_text_page_printf(s, NVS_TOP_DIM, "  %s", uuid);
+		nvs_text_page_end_line(s);
 	}
 }
 
 /* "name 12.3k/s (4.56M)". */
-static void put_sum(struct nvs_sheet *s, const struct nvs_page *page, const char *name,
-		    const struct nvs_sum *sum, const char *unit)
+static void put_sum(struct nvs_text_page *s, const struct nvs_page *page, const char *name,
+		    const struct nvs_page_counter *sum, const char *unit)
 {
 	char to[NVS_FIGURE];
 	double n;
 
-	nvs_sheet_add(s, NVS_TOP_DIM, "%s%s ", s->at ? "  " : "", name);
-	if (nvs_top_rate(page, sum, &n))
-		nvs_sheet_add(s, NVS_TOP_STRONG, "%s%s/s ", nvs_figure_count(to, n), unit);
-	nvs_sheet_add(s, NVS_TOP_PLAIN, "(%s%s)", nvs_figure_count(to, (double)sum->total), unit);
+	nvs_text_page_printf(s, NVS_TOP_DIM, "%s%s ", s->at ? "  " : "", name);
+	if (nvs_top_get_rate(page, sum, &n))
+		nvs_text_page_printf(s, NVS_TOP_STRONG, "%s%s/s ", nvs_figure_count(to, n), unit);
+	nvs_text_page_printf(s, NVS_TOP_PLAIN, "(%s%s)", nvs_figure_count(to, (double)sum->total),
+			     unit);
 }
 
-static void put_identity(struct nvs_sheet *s, const struct nvs_top_row *row)
+static void put_identity(struct nvs_text_page *s, const struct nvs_top_row *row)
 {
 	const struct nvs_page *page = row->page;
 	char number[16], to[NVS_FIGURE];
@@ -145,10 +147,10 @@ static void put_identity(struct nvs_sheet *s, const struct nvs_top_row *row)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	real = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-	nvs_sheet_name(s, NVS_TOP_STRONG, row->command, UINT32_MAX, 0);
+	nvs_text_page_add_escaped(s, NVS_TOP_STRONG, row->command, UINT32_MAX, 0);
 	if (page->gone)
-		nvs_sheet_add(s, NVS_TOP_BAD, "  has ended");
-	nvs_sheet_end(s);
+		nvs_text_page_printf(s, NVS_TOP_BAD, "  has ended");
+	nvs_text_page_end_line(s);
 	snprintf(number, sizeof(number), "%u", page->pid);
 	put_label(s, "process", number);
 	put_label(s, "user", row->user);
@@ -158,40 +160,40 @@ static void put_identity(struct nvs_sheet *s, const struct nvs_top_row *row)
 	put_label(s, "driver", page->driver);
 	put_label(s, "recorded for",
 		  nvs_figure_time(to, real > page->begun_ns ? real - page->begun_ns : 0));
-	nvs_sheet_end(s);
+	nvs_text_page_end_line(s);
 	put_gpus(s, page);
 	put_label(s, "trace", page->trace);
 	if (s->at)
-		nvs_sheet_end(s);
+		nvs_text_page_end_line(s);
 	put_sum(s, page, "launches", &page->launches, "");
 	put_sum(s, page, "calls", &page->calls, "");
 	put_sum(s, page, "submissions", &page->submissions, "");
-	nvs_sheet_end(s);
+	nvs_text_page_end_line(s);
 	put_sum(s, page, "doorbells", &page->doorbells, "");
 	put_sum(s, page, "commands", &page->bytes, "B");
 	put_sum(s, page, "copies", &page->copied, "B");
-	nvs_sheet_end(s);
+	nvs_text_page_end_line(s);
 	if (!(page->flags & NVS_LIVE_API)) {
-		nvs_sheet_add(s, NVS_TOP_WARN,
-			      "Calls are not observed (api=off): only activity "
-			      "seen at doorbells is counted.");
-		nvs_sheet_end(s);
+		nvs_text_page_printf(s, NVS_TOP_WARN,
+				     "Calls are not observed (api=off): only activity "
+				     "seen at doorbells is counted.");
+		nvs_text_page_end_line(s);
 	}
 }
 
 /* ---- sections ---- */
 
-static void put_kernels(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_kernels(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {
 		{"LNCH/s", 7}, {"LAUNCHES", 9}, {"BY GRAPH", 9}, {"REG", 4}, {"KERNEL", -1}};
-	struct place *order = calloc(page->nkernels + 1, sizeof(*order));
+	struct row_total *order = calloc(page->nkernels + 1, sizeof(*order));
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; order && i < page->nkernels; i++) {
 		const struct nvs_page_kernel *k = page->kernels + i;
-		struct place place = {k->direct.more + k->graph.more,
-				      k->direct.total + k->graph.total, i};
+		struct row_total place = {k->direct.more + k->graph.more,
+					  k->direct.total + k->graph.total, i};
 
 		if (place.total)
 			order[n++] = place;
@@ -202,7 +204,7 @@ static void put_kernels(struct nvs_sheet *s, const struct nvs_page *page)
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct nvs_page_kernel *k = page->kernels + order[i].row;
-		struct nvs_sum all = {order[i].total, order[i].more};
+		struct nvs_page_counter all = {order[i].total, order[i].more};
 		char number[16];
 
 		put_rate(s, f, page, &all);
@@ -210,7 +212,7 @@ static void put_kernels(struct nvs_sheet *s, const struct nvs_page *page)
 		put_count(s, f + 2, (double)k->graph.total);
 		snprintf(number, sizeof(number), "%u", k->registers);
 		put_cell(s, f + 3, NVS_TOP_PLAIN, k->max_threads ? number : NULL);
-		put_last(s, nvs_top_kernel(page, order[i].row));
+		put_last(s, nvs_top_kernel_name(page, order[i].row));
 	}
 	free(order);
 }
@@ -235,7 +237,7 @@ static const char *format_percentile(char to[NVS_FIGURE], const struct nvs_page_
 	return NULL;
 }
 
-static void put_api(struct nvs_sheet *s, const struct field *f, const struct nvs_page *page,
+static void put_api(struct nvs_text_page *s, const struct field *f, const struct nvs_page *page,
 		    uint32_t i)
 {
 	const struct nvs_page_api *api = page->apis + i;
@@ -251,21 +253,21 @@ static void put_api(struct nvs_sheet *s, const struct field *f, const struct nvs
 		 api->calls.total ? nvs_figure_time(to, api->ns.total / api->calls.total) : NULL);
 	put_cell(s, f + 5, NVS_TOP_PLAIN, format_percentile(to, api, 50));
 	put_cell(s, f + 6, NVS_TOP_PLAIN, format_percentile(to, api, 99));
-	put_last(s, nvs_top_api(page, i));
+	put_last(s, nvs_top_api_name(page, i));
 }
 
 /* Slow calls by cause, largest total time first. */
-static void put_stalls(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_stalls(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {
 		{"NOW/s", 7}, {"CALLS", 7}, {"HOST", 6}, {"MEAN", 6}, {"CAUSE", -1}};
-	struct place order[NVS_LIVE_STALLS];
+	struct row_total order[NVS_LIVE_STALLS];
 	uint32_t n = 0;
 	char to[NVS_FIGURE];
 
 	for (uint32_t i = 0; i < NVS_LIVE_STALLS; i++)
 		if (page->stalls[i].calls.total && nvs_live_stall_name((enum nvs_live_stall)i))
-			order[n++] = (struct place){0, page->stalls[i].ns.total, i};
+			order[n++] = (struct row_total){0, page->stalls[i].ns.total, i};
 	if (n) {
 		qsort(order, n, sizeof(*order), compare_by_work);
 		begin_table(s, "Launches and copies that waited", f, sizeof(f) / sizeof(*f));
@@ -282,17 +284,17 @@ static void put_stalls(struct nvs_sheet *s, const struct nvs_page *page)
 	}
 }
 
-static void put_apis(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_apis(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {{"CALL/s", 7}, {"CALLS", 7}, {"FAILED", 6}, {"HOST%", 6},
 					 {"MEAN", 6},	{"50%<", 6},  {"99%<", 6},   {"API", -1}};
-	struct place *order = calloc(page->napis + 1, sizeof(*order));
+	struct row_total *order = calloc(page->napis + 1, sizeof(*order));
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; order && i < page->napis; i++)
 		if (page->apis[i].calls.total || page->apis[i].failed.total)
-			order[n++] = (struct place){page->apis[i].ns.more, page->apis[i].ns.total,
-						    i};
+			order[n++] = (struct row_total){page->apis[i].ns.more,
+							page->apis[i].ns.total, i};
 	if (n) {
 		qsort(order, n, sizeof(*order), compare_by_work);
 		BEGIN(s, NVS_TOP_APIS, f);
@@ -303,7 +305,7 @@ static void put_apis(struct nvs_sheet *s, const struct nvs_page *page)
 	put_stalls(s, page);
 }
 
-static void put_copies(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_copies(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {{"COPY/s", 7}, {"COPIES", 7}, {"GB/s", 7},
 					 {"BYTES", 7},	{"MEAN", 6},   {"DIRECTION", -1}};
@@ -323,7 +325,7 @@ static void put_copies(struct nvs_sheet *s, const struct nvs_page *page)
 			put_rate(s, f, page, &copy->calls);
 			put_count(s, f + 1, (double)copy->calls.total);
 			put_cell(s, f + 2, NVS_TOP_PLAIN,
-				 nvs_top_rate(page, &copy->bytes, &n)
+				 nvs_top_get_rate(page, &copy->bytes, &n)
 					 ? nvs_figure_plain(to, n / 1e9)
 					 : NULL);
 			put_count(s, f + 3, (double)copy->bytes.total);
@@ -336,16 +338,17 @@ static void put_copies(struct nvs_sheet *s, const struct nvs_page *page)
 		}
 }
 
-static void put_sites(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_sites(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {
 		{"LIVE", 7}, {"COUNT", 7}, {"PEAK", 7}, {"ALLOCS", 7}, {"CALL SITE", -1}};
-	struct place *order = calloc(page->nsites + 1, sizeof(*order));
+	struct row_total *order = calloc(page->nsites + 1, sizeof(*order));
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; order && i < page->nsites; i++)
 		if (page->sites[i].live || page->sites[i].allocs.total)
-			order[n++] = (struct place){page->sites[i].live, page->sites[i].peak, i};
+			order[n++] = (struct row_total){page->sites[i].live, page->sites[i].peak,
+							i};
 	if (n)
 		qsort(order, n, sizeof(*order), compare_by_work);
 	for (uint32_t i = 0; i < n; i++) {
@@ -362,13 +365,14 @@ static void put_sites(struct nvs_sheet *s, const struct nvs_page *page)
 			 *site->name	? site->name
 			 : order[i].row ? "(no name yet)"
 					: "(other)",
-			 site->api ? " by " : "", site->api ? nvs_top_api(page, site->api) : "");
+			 site->api ? " by " : "",
+			 site->api ? nvs_top_api_name(page, site->api) : "");
 		put_last(s, words);
 	}
 	free(order);
 }
 
-static void put_memory(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_memory(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {{"LIVE", 7},  {"COUNT", 7},  {"PEAK", 7}, {"ALLOCS", 7},
 					 {"FREES", 7}, {"FAILED", 6}, {"GPU", 3},  {"KIND", -1}};
@@ -397,8 +401,8 @@ static void put_memory(struct nvs_sheet *s, const struct nvs_page *page)
 
 static const struct field error_fields[] = {{"NOW/s", 7}, {"COUNT", 7}, {"ERROR", -1}};
 
-static void put_error(struct nvs_sheet *s, const struct nvs_page *page, const struct nvs_sum *sum,
-		      bool *begun, const char *words)
+static void put_error(struct nvs_text_page *s, const struct nvs_page *page,
+		      const struct nvs_page_counter *sum, bool *begun, const char *words)
 {
 	if (!sum->total)
 		return;
@@ -410,7 +414,7 @@ static void put_error(struct nvs_sheet *s, const struct nvs_page *page, const st
 	put_last(s, words);
 }
 
-static void put_errors(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_errors(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	bool begun = false;
 	char words[512];
@@ -421,7 +425,7 @@ static void put_errors(struct nvs_sheet *s, const struct nvs_page *page)
 
 		if (i)
 			snprintf(words, sizeof(words), "%s: %s (%u)",
-				 nvs_top_api(page, result->api), name ? name : "CUresult",
+				 nvs_top_api_name(page, result->api), name ? name : "CUresult",
 				 result->result);
 		put_error(s, page, &result->count, &begun, i ? words : "(other)");
 	}
@@ -433,12 +437,12 @@ static void put_errors(struct nvs_sheet *s, const struct nvs_page *page)
 	put_error(s, page, page->counts + NVS_LIVE_ORPHANS, &begun,
 		  "doorbells of unknown channels");
 	put_error(s, page, &page->left, &begun, "calls that ended without a result");
-	put_error(s, page, &(struct nvs_sum){page->failed_rows, 0}, &begun,
+	put_error(s, page, &(struct nvs_page_counter){page->failed_rows, 0}, &begun,
 		  "items counted as (other): the page is full");
 }
 
 /* How full the GPFIFO ring is: "[||||      ]". */
-static void put_ring(struct nvs_sheet *s, const struct nvs_page_channel *c)
+static void put_ring(struct nvs_text_page *s, const struct nvs_page_channel *c)
 {
 	char bar[13] = "[          ]";
 	bool known = c->used != NVS_NONE && c->entries && c->used <= c->entries;
@@ -446,16 +450,16 @@ static void put_ring(struct nvs_sheet *s, const struct nvs_page_channel *c)
 
 	for (uint32_t i = 0; i < full; i++)
 		bar[1 + i] = '|';
-	nvs_sheet_to(s, NVS_TOP_PLAIN, s->at + 1);
-	nvs_sheet_name(s,
-		       full > 8	  ? NVS_TOP_BAD
-		       : full > 5 ? NVS_TOP_WARN
-		       : known	  ? NVS_TOP_GOOD
-				  : NVS_TOP_DIM,
-		       known ? bar : "-", UINT32_MAX, 12);
+	nvs_text_page_pad(s, NVS_TOP_PLAIN, s->at + 1);
+	nvs_text_page_add_escaped(s,
+				  full > 8   ? NVS_TOP_BAD
+				  : full > 5 ? NVS_TOP_WARN
+				  : known    ? NVS_TOP_GOOD
+					     : NVS_TOP_DIM,
+				  known ? bar : "-", UINT32_MAX, 12);
 }
 
-static void put_channel(struct nvs_sheet *s, const struct field *f, const struct nvs_page *page,
+static void put_channel(struct nvs_text_page *s, const struct field *f, const struct nvs_page *page,
 			const struct nvs_page_channel *c)
 {
 	bool has_gpu = c->gpu && page->gpus[c->gpu - 1].ordinal != NVS_NONE;
@@ -479,7 +483,7 @@ static void put_channel(struct nvs_sheet *s, const struct field *f, const struct
 	put_last(s, c->used == NVS_NONE || !c->entries ? "-" : number);
 }
 
-static void put_channels(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_channels(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {{"CHANNEL", 7}, {"GPU", 3},	{"SUBM/s", 7},
 					 {"SUBM", 7},	 {"PEND", 6},	{"LAST", 6},
@@ -492,7 +496,7 @@ static void put_channels(struct nvs_sheet *s, const struct nvs_page *page)
 	}
 }
 
-static void put_thread(struct nvs_sheet *s, const struct field *f, const struct nvs_page *page,
+static void put_thread(struct nvs_text_page *s, const struct field *f, const struct nvs_page *page,
 		       const struct nvs_page_thread *t)
 {
 	char number[16], to[NVS_FIGURE], calls[256] = "", ranges[512] = "";
@@ -500,7 +504,7 @@ static void put_thread(struct nvs_sheet *s, const struct field *f, const struct 
 
 	for (uint32_t i = 0; i < t->ncalls && at < sizeof(calls); i++)
 		at += (size_t)snprintf(calls + at, sizeof(calls) - at, "%s%s", at ? " > " : "",
-				       nvs_top_api(page, t->calls[i].api));
+				       nvs_top_api_name(page, t->calls[i].api));
 	at = 0;
 	for (uint32_t i = 0; i < t->nranges && at < sizeof(ranges); i++)
 		at += (size_t)snprintf(ranges + at, sizeof(ranges) - at, "%s%s", at ? " > " : "",
@@ -516,7 +520,7 @@ static void put_thread(struct nvs_sheet *s, const struct field *f, const struct 
 	put_last(s, *ranges ? ranges : "-");
 }
 
-static void put_threads(struct nvs_sheet *s, const struct nvs_page *page)
+static void put_threads(struct nvs_text_page *s, const struct nvs_page *page)
 {
 	static const struct field f[] = {
 		{"TID", 7}, {"NAME", -15}, {"FOR", 6}, {"IN CALL", -28}, {"NVTX RANGE", -1}};
@@ -528,9 +532,10 @@ static void put_threads(struct nvs_sheet *s, const struct nvs_page *page)
 	}
 }
 
-void nvs_top_detail(struct nvs_sheet *s, const struct nvs_top_row *row, enum nvs_top_part part)
+void nvs_top_add_detail(struct nvs_text_page *s, const struct nvs_top_row *row,
+			enum nvs_top_part part)
 {
-	static void (*const put[])(struct nvs_sheet * s, const struct nvs_page *page) = {
+	static void (*const put[])(struct nvs_text_page * s, const struct nvs_page *page) = {
 		NULL,	    put_kernels, put_apis,     put_copies,
 		put_memory, put_errors,	 put_channels, put_threads};
 
@@ -542,9 +547,9 @@ void nvs_top_detail(struct nvs_sheet *s, const struct nvs_top_row *row, enum nvs
 			continue;
 		put[i](s, row->page);
 		if (part != NVS_TOP_ALL && s->nlines == before) {
-			nvs_sheet_end(s);
-			nvs_sheet_add(s, NVS_TOP_DIM, "%s: none", parts[i]);
-			nvs_sheet_end(s);
+			nvs_text_page_end_line(s);
+			nvs_text_page_printf(s, NVS_TOP_DIM, "%s: none", parts[i]);
+			nvs_text_page_end_line(s);
 		}
 	}
 }

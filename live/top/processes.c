@@ -13,7 +13,7 @@
 #include "decode/trace/helper.h"
 #include "live/top/columns.h"
 
-bool nvs_top_rate(const struct nvs_page *page, const struct nvs_sum *sum, double *rate)
+bool nvs_top_get_rate(const struct nvs_page *page, const struct nvs_page_counter *sum, double *rate)
 {
 	if (!page->span_ns)
 		return false;
@@ -21,7 +21,7 @@ bool nvs_top_rate(const struct nvs_page *page, const struct nvs_sum *sum, double
 	return true;
 }
 
-const char *nvs_top_api(const struct nvs_page *page, uint32_t api)
+const char *nvs_top_api_name(const struct nvs_page *page, uint32_t api)
 {
 	return api >= page->napis || !*page->apis[api].name ? "(other)" : page->apis[api].name;
 }
@@ -44,7 +44,7 @@ static uint32_t hash_name(const char *text)
 	return h;
 }
 
-const char *nvs_top_kernel(const struct nvs_page *page, uint32_t kernel)
+const char *nvs_top_kernel_name(const struct nvs_page *page, uint32_t kernel)
 {
 	const char *mangled = page->kernels[kernel].name;
 	uint32_t at = hash_name(mangled) % NAMES;
@@ -62,7 +62,7 @@ const char *nvs_top_kernel(const struct nvs_page *page, uint32_t kernel)
 	return names[at].plain ? names[at].plain : mangled;
 }
 
-void nvs_top_kernels_free(void)
+void nvs_top_kernel_names_free(void)
 {
 	for (uint32_t i = 0; i < NAMES; i++) {
 		free(names[i].mangled);
@@ -142,7 +142,7 @@ static void find_call(struct nvs_top_row *row)
 		if (!thread->ncalls || !thread->calls->begin_ns || thread->calls->begin_ns >= begin)
 			continue;
 		begin = thread->calls->begin_ns;
-		row->call = nvs_top_api(page, thread->calls->api);
+		row->call = nvs_top_api_name(page, thread->calls->api);
 		row->call_ns = page->mono_ns - begin;
 	}
 }
@@ -196,9 +196,9 @@ void nvs_top_sort(struct nvs_top *top)
 		qsort(top->rows, top->nrows, sizeof(*top->rows), compare_rows);
 }
 
-int nvs_top_look(struct nvs_top *top)
+int nvs_top_update(struct nvs_top *top)
 {
-	int r = nvs_pages_look(top->pages);
+	int r = nvs_pages_update(top->pages);
 	uint32_t n = nvs_pages_count(top->pages);
 	struct nvs_top_row *rows = realloc(top->rows, (n + 1) * sizeof(*rows));
 
@@ -211,7 +211,7 @@ int nvs_top_look(struct nvs_top *top)
 	for (uint32_t i = 0; i < n; i++) {
 		struct nvs_top_row *row = rows + top->nrows;
 
-		row->page = nvs_pages_at(top->pages, i);
+		row->page = nvs_pages_get(top->pages, i);
 		if (!is_selected(top, row->page->pid))
 			continue;
 		name_user(row);

@@ -29,7 +29,7 @@ static void on_end(int signal)
 	ended_by = signal;
 }
 
-bool nvs_screen_possible(void)
+bool nvs_screen_is_usable(void)
 {
 	const char *term = getenv("TERM");
 	int wrong;
@@ -139,12 +139,12 @@ static const char *skip_columns(const char *text, uint32_t columns, uint32_t all
 	return text;
 }
 
-static void draw_line(const struct nvs_sheet *s, const struct nvs_line *line, int y, uint32_t left,
-		      bool is_chosen)
+static void draw_line(const struct nvs_text_page *s, const struct nvs_text_line *line, int y,
+		      uint32_t left, bool is_chosen)
 {
 	move(y, 0);
 	for (uint32_t i = 0; i < line->n; i++) {
-		const struct nvs_piece *piece = s->pieces + line->first + i;
+		const struct nvs_text_piece *piece = s->pieces + line->first + i;
 		const char *text = s->text + piece->text;
 		uint32_t off = left < piece->columns ? left : piece->columns;
 
@@ -158,8 +158,9 @@ static void draw_line(const struct nvs_sheet *s, const struct nvs_line *line, in
 		{
 			char fit[2048];
 
-			nvs_fit(fit, sizeof(fit), skip_columns(text, off, piece->columns),
-				(uint32_t)(COLS - getcurx(stdscr)), s->utf8);
+			nvs_escape_to_columns(fit, sizeof(fit),
+					      skip_columns(text, off, piece->columns),
+					      (uint32_t)(COLS - getcurx(stdscr)), s->utf8);
 			addstr(fit);
 		}
 		attrset(A_NORMAL);
@@ -175,7 +176,7 @@ static void draw_line(const struct nvs_sheet *s, const struct nvs_line *line, in
 	attrset(A_NORMAL);
 }
 
-void nvs_screen_draw(const struct nvs_sheet *s, uint32_t first, uint32_t n, uint32_t to,
+void nvs_screen_draw(const struct nvs_text_page *s, uint32_t first, uint32_t n, uint32_t to,
 		     uint32_t left, uint32_t chosen)
 {
 	for (uint32_t i = 0; i < n && to + i < (uint32_t)LINES && first + i < s->nlines; i++)
@@ -187,7 +188,7 @@ void nvs_screen_clear(void)
 	erase();
 }
 
-void nvs_screen_show(void)
+void nvs_screen_refresh(void)
 {
 	refresh();
 }
@@ -236,7 +237,7 @@ static int translate_key(int c)
 	}
 }
 
-int nvs_screen_key(int64_t ms)
+int nvs_screen_read_key(int64_t ms)
 {
 	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
 	struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
@@ -254,7 +255,7 @@ int nvs_screen_key(int64_t ms)
 	return ready > 0 ? NVS_KEY_END : NVS_KEY_NONE;
 }
 
-void nvs_screen_obey(void)
+void nvs_screen_raise_signal(void)
 {
 	int signal_number = ended_by;
 

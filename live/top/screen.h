@@ -26,7 +26,7 @@ enum nvs_key {
 };
 
 /* Returns true if stdin and stdout are a terminal that can address the cursor. */
-bool nvs_screen_possible(void);
+bool nvs_screen_is_usable(void);
 /* Initializes the terminal. Returns 0, or -EIO if that fails. */
 int nvs_screen_open(bool color);
 /* Restores the terminal. May be called more than once. */
@@ -37,16 +37,16 @@ uint32_t nvs_screen_lines(void), nvs_screen_columns(void);
  * Draws N lines of a sheet, from FIRST on, at line TO of the screen, scrolled left by LEFT columns.
  * Line CHOSEN of the sheet is highlighted; UINT32_MAX: none.
  */
-void nvs_screen_draw(const struct nvs_sheet *s, uint32_t first, uint32_t n, uint32_t to,
+void nvs_screen_draw(const struct nvs_text_page *s, uint32_t first, uint32_t n, uint32_t to,
 		     uint32_t left, uint32_t chosen);
 void nvs_screen_clear(void); /* call before redrawing everything */
-void nvs_screen_show(void);
+void nvs_screen_refresh(void);
 /* Returns an NVS_KEY_* or a character. Waits at most MS. */
-int nvs_screen_key(int64_t ms);
+int nvs_screen_read_key(int64_t ms);
 /*
  * Raises the terminating signal that was received, if any, with its default action. Call after
  * nvs_screen_close().
  */
-void nvs_screen_obey(void);
+void nvs_screen_raise_signal(void);
 
 #endif

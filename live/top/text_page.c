@@ -9,14 +9,14 @@
 #include "nvsnoop/decode.h"
 #include "live/top/text_page.h"
 
-void nvs_sheet_clear(struct nvs_sheet *s)
+void nvs_text_page_clear(struct nvs_text_page *s)
 {
 	s->used = 0;
 	s->npieces = s->nlines = s->at = 0;
 	s->failed = false;
 }
 
-void nvs_sheet_free(struct nvs_sheet *s)
+void nvs_text_page_free(struct nvs_text_page *s)
 {
 	free(s->text);
 	free(s->pieces);
@@ -25,7 +25,8 @@ void nvs_sheet_free(struct nvs_sheet *s)
 }
 
 /* Makes room for one more element of SIZE bytes. */
-static bool reserve_element(struct nvs_sheet *s, void *list, uint32_t n, uint32_t *has, size_t size)
+static bool reserve_element(struct nvs_text_page *s, void *list, uint32_t n, uint32_t *has,
+			    size_t size)
 {
 	void **at = list, *more;
 
@@ -41,7 +42,7 @@ static bool reserve_element(struct nvs_sheet *s, void *list, uint32_t n, uint32_
 	return true;
 }
 
-static bool reserve_text(struct nvs_sheet *s, size_t length)
+static bool reserve_text(struct nvs_text_page *s, size_t length)
 {
 	size_t wanted = s->room ? s->room : 4096;
 	char *more;
@@ -60,33 +61,34 @@ static bool reserve_text(struct nvs_sheet *s, size_t length)
 	return true;
 }
 
-static struct nvs_line *current_line(struct nvs_sheet *s)
+static struct nvs_text_line *current_line(struct nvs_text_page *s)
 {
 	if (!reserve_element(s, &s->lines, s->nlines, &s->lines_room, sizeof(*s->lines)))
 		return NULL;
 	if (!s->at)
-		s->lines[s->nlines] = (struct nvs_line){.first = s->npieces};
+		s->lines[s->nlines] = (struct nvs_text_line){.first = s->npieces};
 	return s->lines + s->nlines;
 }
 
-static void add_piece(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
+static void add_piece(struct nvs_text_page *s, enum nvs_top_style style, const char *text,
 		      uint32_t columns)
 {
-	struct nvs_line *line = columns ? current_line(s) : NULL;
+	struct nvs_text_line *line = columns ? current_line(s) : NULL;
 	size_t length = strlen(text) + 1;
 
 	if (!line || !reserve_text(s, length) ||
 	    !reserve_element(s, &s->pieces, s->npieces, &s->pieces_room, sizeof(*s->pieces)))
 		return;
 	memcpy(s->text + s->used, text, length);
-	s->pieces[s->npieces++] =
-		(struct nvs_piece){.text = s->used, .columns = columns, .style = (uint8_t)style};
+	s->pieces[s->npieces++] = (struct nvs_text_piece){
+		.text = s->used, .columns = columns, .style = (uint8_t)style};
 	s->used += length;
 	line->n++;
 	s->at += columns;
 }
 
-void nvs_sheet_add(struct nvs_sheet *s, enum nvs_top_style style, const char *format, ...)
+void nvs_text_page_printf(struct nvs_text_page *s, enum nvs_top_style style, const char *format,
+			  ...)
 {
 	char text[1024];
 	va_list args;
@@ -94,10 +96,10 @@ void nvs_sheet_add(struct nvs_sheet *s, enum nvs_top_style style, const char *fo
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	nvs_sheet_name(s, style, text, UINT32_MAX, 0);
+	nvs_text_page_add_escaped(s, style, text, UINT32_MAX, 0);
 }
 
-void nvs_sheet_to(struct nvs_sheet *s, enum nvs_top_style style, uint32_t column)
+void nvs_text_page_pad(struct nvs_text_page *s, enum nvs_top_style style, uint32_t column)
 {
 	static const char blanks[] = "                                ";
 
@@ -109,20 +111,21 @@ void nvs_sheet_to(struct nvs_sheet *s, enum nvs_top_style style, uint32_t column
 	}
 }
 
-void nvs_sheet_name(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
-		    uint32_t columns, int width)
+void nvs_text_page_add_escaped(struct nvs_text_page *s, enum nvs_top_style style, const char *text,
+			       uint32_t columns, int width)
 {
 	char fit[2048];
-	uint32_t takes = nvs_fit(fit, sizeof(fit), text, columns, s->utf8), before = s->at;
+	uint32_t takes = nvs_escape_to_columns(fit, sizeof(fit), text, columns, s->utf8),
+		 before = s->at;
 
 	if (width < 0 && takes < (uint32_t)-width)
-		nvs_sheet_to(s, style, before + (uint32_t)-width - takes);
+		nvs_text_page_pad(s, style, before + (uint32_t)-width - takes);
 	add_piece(s, style, fit, takes);
 	if (width > 0)
-		nvs_sheet_to(s, style, before + (uint32_t)width);
+		nvs_text_page_pad(s, style, before + (uint32_t)width);
 }
 
-void nvs_sheet_end(struct nvs_sheet *s)
+void nvs_text_page_end_line(struct nvs_text_page *s)
 {
 	if (!current_line(s))
 		return;
@@ -130,10 +133,10 @@ void nvs_sheet_end(struct nvs_sheet *s)
 	s->at = 0;
 }
 
-void nvs_sheet_print(const struct nvs_sheet *s, FILE *file)
+void nvs_text_page_print(const struct nvs_text_page *s, FILE *file)
 {
 	for (uint32_t i = 0; i < s->nlines; i++) {
-		const struct nvs_line *line = s->lines + i;
+		const struct nvs_text_line *line = s->lines + i;
 		size_t blanks = 0;
 
 		for (uint32_t k = 0; k < line->n; k++) {
@@ -184,7 +187,7 @@ static size_t show_char(char to[8], const char *text, size_t length, bool utf8, 
 	return 1;
 }
 
-uint32_t nvs_fit(char *to, size_t size, const char *text, uint32_t columns, bool utf8)
+uint32_t nvs_escape_to_columns(char *to, size_t size, const char *text, uint32_t columns, bool utf8)
 {
 	size_t out = 0, bytes, left = strlen(text);
 	uint32_t at = 0, takes, cut_at = 0;

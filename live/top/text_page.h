@@ -24,22 +24,22 @@ enum nvs_top_style {
 	NVS_TOP_STYLES
 };
 
-struct nvs_piece {
+struct nvs_text_piece {
 	size_t text; /* offset in the sheet's text; terminated by 0 */
 	uint32_t columns; /* width on the terminal */
 	uint8_t style;
 };
 
-struct nvs_line {
+struct nvs_text_line {
 	uint32_t first, n; /* pieces */
 };
 
-struct nvs_sheet {
+struct nvs_text_page {
 	char *text;
 	size_t used, room;
-	struct nvs_piece *pieces;
+	struct nvs_text_piece *pieces;
 	uint32_t npieces, pieces_room;
-	struct nvs_line *lines;
+	struct nvs_text_line *lines;
 	uint32_t nlines, lines_room;
 	uint32_t at; /* columns used in the line in progress */
 	bool utf8; /* the terminal shows UTF-8 */
@@ -47,25 +47,26 @@ struct nvs_sheet {
 };
 
 /* Empties the page; its memory is kept for reuse. */
-void nvs_sheet_clear(struct nvs_sheet *s);
-void nvs_sheet_free(struct nvs_sheet *s);
+void nvs_text_page_clear(struct nvs_text_page *s);
+void nvs_text_page_free(struct nvs_text_page *s);
 /* Appends formatted text to the line in progress. */
-void nvs_sheet_add(struct nvs_sheet *s, enum nvs_top_style style, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+void nvs_text_page_printf(struct nvs_text_page *s, enum nvs_top_style style, const char *format,
+			  ...) __attribute__((format(printf, 3, 4)));
 /* Pads the line in progress to a column. */
-void nvs_sheet_to(struct nvs_sheet *s, enum nvs_top_style style, uint32_t column);
+void nvs_text_page_pad(struct nvs_text_page *s, enum nvs_top_style style, uint32_t column);
 /*
  * Appends untrusted text, escaped and cut to at most COLUMNS, with a ~ at the cut. Pads it to WIDTH
  * columns: on the right, or on the left if WIDTH is negative.
  */
-void nvs_sheet_name(struct nvs_sheet *s, enum nvs_top_style style, const char *text,
-		    uint32_t columns, int width);
-void nvs_sheet_end(struct nvs_sheet *s); /* ends the line in progress */
+void nvs_text_page_add_escaped(struct nvs_text_page *s, enum nvs_top_style style, const char *text,
+			       uint32_t columns, int width);
+void nvs_text_page_end_line(struct nvs_text_page *s); /* ends the line in progress */
 /* Prints plain text without trailing blanks. */
-void nvs_sheet_print(const struct nvs_sheet *s, FILE *file);
+void nvs_text_page_print(const struct nvs_text_page *s, FILE *file);
 
 /* Escapes TEXT for a UTF-8 or ASCII terminal and cuts it to COLUMNS. Returns the columns used. */
-uint32_t nvs_fit(char *to, size_t room, const char *text, uint32_t columns, bool utf8);
+uint32_t nvs_escape_to_columns(char *to, size_t room, const char *text, uint32_t columns,
+			       bool utf8);
 
 /* ---- numbers in at most 5 columns; times in at most 6 ---- */
 

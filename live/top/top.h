@@ -31,24 +31,25 @@ struct nvs_top {
 };
 
 /* Reads all pages and builds the rows of the selected processes, sorted. Returns 0 or -ENOMEM. */
-int nvs_top_look(struct nvs_top *top);
+int nvs_top_update(struct nvs_top *top);
 void nvs_top_sort(struct nvs_top *top);
 const struct nvs_top_row *nvs_top_find(const struct nvs_top *top, uint32_t pid);
 
 /* Computes a counter's rate per second. Returns false at the first read, when it is not known. */
-bool nvs_top_rate(const struct nvs_page *page, const struct nvs_sum *sum, double *rate);
+bool nvs_top_get_rate(const struct nvs_page *page, const struct nvs_page_counter *sum,
+		      double *rate);
 /* Display name of an entry point, or "(other)" for row 0; the same for a kernel, demangled. */
-const char *nvs_top_api(const struct nvs_page *page, uint32_t api);
-const char *nvs_top_kernel(const struct nvs_page *page, uint32_t kernel);
-void nvs_top_kernels_free(void);
+const char *nvs_top_api_name(const struct nvs_page *page, uint32_t api);
+const char *nvs_top_kernel_name(const struct nvs_page *page, uint32_t kernel);
+void nvs_top_kernel_names_free(void);
 
 /* ---- pages of text ---- */
 
 /* The summary lines above the list. */
-void nvs_top_head(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns,
-		  const char *note);
+void nvs_top_add_header(struct nvs_text_page *s, const struct nvs_top *top, uint32_t columns,
+			const char *note);
 /* The list with its heading, at most COLUMNS wide; UINT32_MAX: unlimited. */
-void nvs_top_list(struct nvs_sheet *s, const struct nvs_top *top, uint32_t columns);
+void nvs_top_add_list(struct nvs_text_page *s, const struct nvs_top *top, uint32_t columns);
 
 /* Sections of the detail view. */
 enum nvs_top_part {
@@ -64,19 +65,20 @@ enum nvs_top_part {
 };
 
 const char *nvs_top_part_name(enum nvs_top_part part); /* "Kernels" */
-void nvs_top_detail(struct nvs_sheet *s, const struct nvs_top_row *row, enum nvs_top_part part);
+void nvs_top_add_detail(struct nvs_text_page *s, const struct nvs_top_row *row,
+			enum nvs_top_part part);
 
 /* ---- ways to print ---- */
 
 /* Runs the interactive view until the user quits. Returns the exit status. */
-int nvs_top_screen(struct nvs_top *top);
-void nvs_top_text(const struct nvs_top *top, FILE *file);
-void nvs_top_json(const struct nvs_top *top, FILE *file);
-void nvs_top_blocks(const struct nvs_top *top, FILE *file);
+int nvs_top_run_screen(struct nvs_top *top);
+void nvs_top_print_text(const struct nvs_top *top, FILE *file);
+void nvs_top_print_json(const struct nvs_top *top, FILE *file);
+void nvs_top_print_blocks(const struct nvs_top *top, FILE *file);
 /*
  * Reads all pages and explains on stdout where the processes hang. Returns 0, -ENOMEM, or -EIO if
  * nvsnoop-report failed.
  */
-int nvs_top_hang(struct nvs_top *top);
+int nvs_top_print_hang(struct nvs_top *top);
 
 #endif

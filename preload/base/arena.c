@@ -52,21 +52,21 @@ static size_t round_to_pages(size_t bytes)
  * blocked so that a handler of the program cannot wait for the thread it interrupted. nvs_lock()
  * has blocked them already.
  */
-static void lock_arena(struct nvs_arena *a, uint64_t *saved)
+static void lock_arena(struct nvs_state_arena *a, uint64_t *saved)
 {
-	if (!nvs_lock_mine())
+	if (!nvs_lock_is_mine())
 		*saved = nvs_sys_block_async();
 	nvs_sys_lock(&a->lock);
 }
 
-static void unlock_arena(struct nvs_arena *a, const uint64_t *saved)
+static void unlock_arena(struct nvs_state_arena *a, const uint64_t *saved)
 {
 	nvs_sys_unlock(&a->lock);
-	if (!nvs_lock_mine())
+	if (!nvs_lock_is_mine())
 		nvs_sys_sigmask(SIG_SETMASK, saved, NULL);
 }
 
-static void *take_piece(struct nvs_arena *a, unsigned class)
+static void *take_piece(struct nvs_state_arena *a, unsigned class)
 {
 	size_t bytes = class_bytes(class);
 	void *p = a->free[class];
@@ -92,7 +92,7 @@ static void *take_piece(struct nvs_arena *a, unsigned class)
 
 void *nvs_alloc(size_t bytes)
 {
-	struct nvs_arena *a = &nvs_state()->arena;
+	struct nvs_state_arena *a = &nvs_state()->arena;
 	uint64_t saved = 0;
 	unsigned class;
 	void *p;
@@ -108,7 +108,7 @@ void *nvs_alloc(size_t bytes)
 
 void nvs_free(void *p, size_t bytes)
 {
-	struct nvs_arena *a = &nvs_state()->arena;
+	struct nvs_state_arena *a = &nvs_state()->arena;
 	uint64_t saved = 0;
 	unsigned class;
 

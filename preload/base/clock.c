@@ -43,22 +43,22 @@ uint64_t nvs_clock_mono_ns(void)
 	return read_ns(CLOCK_MONOTONIC);
 }
 
-struct nvs_clock_point nvs_clock_read(void)
+struct nvs_clock_sample nvs_clock_read(void)
 {
-	struct nvs_clock_point best = {0};
+	struct nvs_clock_sample best = {0};
 	uint64_t width = UINT64_MAX;
 
 	/* An interruption between the readings widens them: keep the narrowest of five. */
 	for (int i = 0; i < 5; i++) {
-		uint64_t before = nvs_now();
+		uint64_t before = nvs_clock_now();
 		uint64_t mono = read_ns(CLOCK_MONOTONIC);
 		uint64_t real = read_ns(CLOCK_REALTIME);
-		uint64_t after = nvs_now();
+		uint64_t after = nvs_clock_now();
 
 		if (after - before >= width)
 			continue;
 		width = after - before;
-		best = (struct nvs_clock_point){before + width / 2, mono, real};
+		best = (struct nvs_clock_sample){before + width / 2, mono, real};
 	}
 	return best;
 }

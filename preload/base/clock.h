@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct nvs_clock_point {
+struct nvs_clock_sample {
 	uint64_t ticks, mono_ns, real_ns;
 };
 
@@ -18,7 +18,7 @@ struct nvs_clock_point {
  */
 bool nvs_clock_tsc_usable(void);
 /* Reads the three clocks as close together as possible. Requires nvs_trap_init(). */
-struct nvs_clock_point nvs_clock_read(void);
+struct nvs_clock_sample nvs_clock_read(void);
 uint64_t nvs_clock_mono_ns(void);
 
 #endif

@@ -8,13 +8,13 @@
 #include <string.h>
 #include "preload/base/names.h"
 
-struct writer {
+struct name_writer {
 	char *out;
 	size_t size, used;
 	bool full;
 };
 
-static void put_char(struct writer *w, char c)
+static void put_char(struct name_writer *w, char c)
 {
 	if (w->used + 1 >= w->size)
 		w->full = true;
@@ -22,14 +22,14 @@ static void put_char(struct writer *w, char c)
 		w->out[w->used++] = c;
 }
 
-static void put_text(struct writer *w, const char *text)
+static void put_text(struct name_writer *w, const char *text)
 {
 	while (*text)
 		put_char(w, *text++);
 }
 
 /* Appends TEXT as one path component. TEXT comes from outside (program or host name). */
-static void put_part(struct writer *w, const char *text)
+static void put_part(struct name_writer *w, const char *text)
 {
 	if (!text || !*text || !strcmp(text, ".") || !strcmp(text, ".."))
 		text = "unknown";
@@ -39,7 +39,8 @@ static void put_part(struct writer *w, const char *text)
 }
 
 /* P is at the '{' of %q{NAME}. Returns the position after the '}', or NULL on error. */
-static const char *put_variable(struct writer *w, const char *p, const struct nvs_name_facts *facts)
+static const char *put_variable(struct name_writer *w, const char *p,
+				const struct nvs_name_fields *facts)
 {
 	const char *end = *p == '{' ? strchr(p, '}') : NULL;
 	const char *value;
@@ -58,7 +59,8 @@ static const char *put_variable(struct writer *w, const char *p, const struct nv
 }
 
 /* P is after a '%'. Returns the position after the conversion, or NULL on error. */
-static const char *put_field(struct writer *w, const char *p, const struct nvs_name_facts *facts)
+static const char *put_field(struct name_writer *w, const char *p,
+			     const struct nvs_name_fields *facts)
 {
 	char number[16];
 
@@ -84,10 +86,10 @@ static const char *put_field(struct writer *w, const char *p, const struct nvs_n
 	return p + 1;
 }
 
-int nvs_name_expand(const char *pattern, const struct nvs_name_facts *facts, char *name,
+int nvs_name_expand(const char *pattern, const struct nvs_name_fields *facts, char *name,
 		    size_t size)
 {
-	struct writer w = {.out = name, .size = size};
+	struct name_writer w = {.out = name, .size = size};
 	const char *p = pattern;
 
 	while (p && *p) {
@@ -104,16 +106,16 @@ int nvs_name_expand(const char *pattern, const struct nvs_name_facts *facts, cha
 	return w.used && name[w.used - 1] != '/' ? 0 : -EINVAL;
 }
 
-const char *nvs_name_base(const char *path)
+const char *nvs_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
 }
 
-int nvs_name_other(const char *name, uint32_t pid, unsigned try, char *other, size_t size)
+int nvs_name_alternative(const char *name, uint32_t pid, unsigned try, char *other, size_t size)
 {
-	const char *base = nvs_name_base(name), *dot = strrchr(base, '.');
+	const char *base = nvs_base_name(name), *dot = strrchr(base, '.');
 	char middle[32] = "";
 	int stem, n;
 

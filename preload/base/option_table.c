@@ -63,7 +63,7 @@ void nvs_option_defaults(struct nvs_option_values *values)
 	values->spool = true;
 	values->patch = true;
 	values->shadow = true;
-	values->ring_bytes = NVS_DEFAULT_RING_BYTES;
+	values->buffer_bytes = NVS_DEFAULT_BUFFER_BYTES;
 }
 
 /* Parses TEXT, which must be NO or YES. */
@@ -97,13 +97,13 @@ static uint64_t parse_size(const char *text, uint64_t max)
 	return n > max >> shift ? 0 : n << shift;
 }
 
-static bool set_buffer(const char *text, uint64_t *ring_bytes)
+static bool set_buffer(const char *text, uint64_t *buffer_bytes)
 {
-	uint64_t bytes = text ? parse_size(text, NVS_MAX_RING_BYTES) : 0;
+	uint64_t bytes = text ? parse_size(text, NVS_MAX_BUFFER_BYTES) : 0;
 
-	if ((bytes & (bytes - 1)) || bytes < NVS_MIN_RING_BYTES)
+	if ((bytes & (bytes - 1)) || bytes < NVS_MIN_BUFFER_BYTES)
 		return false;
-	*ring_bytes = bytes;
+	*buffer_bytes = bytes;
 	return true;
 }
 
@@ -251,7 +251,7 @@ static bool set_option(struct nvs_option_values *values, const char *key, const 
 	if (!strcmp(key, "keep-last"))
 		return set_size(value, &values->keep_last);
 	if (!strcmp(key, "buffer"))
-		return set_buffer(value, &values->ring_bytes);
+		return set_buffer(value, &values->buffer_bytes);
 	if (!strcmp(key, "spool"))
 		return set_spool(value, values);
 	if (!strcmp(key, "overwrite"))

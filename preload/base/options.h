@@ -42,24 +42,25 @@
 #define NVS_ENV_START "NVSNOOP_START"
 
 /*
- * Parts of the closing lines of the library and of the launcher. NVS_SAID_CUT is followed by the
- * total, NVS_SAID_FULL and NVS_SAID_STUCK follow the number of submissions that were only counted.
+ * Parts of the closing lines of the library and of the launcher. NVS_CLOSING_CUT is followed by the
+ * total, NVS_CLOSING_FULL and NVS_CLOSING_STUCK follow the number of submissions that were only
+ * counted.
  */
-#define NVS_TRIGGER_WRONG \
+#define NVS_CLOSING_TRIGGER \
 	"the trigger file had invalid contents (not start, stop or a number), which were ignored"
 
-#define NVS_SAID_NEWER "; the driver is newer than all releases that nvsnoop knows"
-#define NVS_SAID_CUT ", the last of "
-#define NVS_SAID_FULL " after --max-size was reached"
-#define NVS_SAID_STUCK " because no further part could be created (%s)"
-#define NVS_SAID_BYPASSED                                                              \
+#define NVS_CLOSING_NEWER "; the driver is newer than all releases that nvsnoop knows"
+#define NVS_CLOSING_CUT ", the last of "
+#define NVS_CLOSING_FULL " after --max-size was reached"
+#define NVS_CLOSING_STUCK " because no further part could be created (%s)"
+#define NVS_CLOSING_BYPASSED                                                           \
 	"the driver's system calls did not pass through nvsnoop (dlmopen, or another " \
 	"preloaded library that makes them itself)"
 
 #define NVS_DEFAULT_OUT "nvsnoop.%e.%p.zst"
-#define NVS_MIN_RING_BYTES (64ull << 10)
-#define NVS_MAX_RING_BYTES (1ull << 30)
-#define NVS_DEFAULT_RING_BYTES (1ull << 20)
+#define NVS_MIN_BUFFER_BYTES (64ull << 10)
+#define NVS_MAX_BUFFER_BYTES (1ull << 30)
+#define NVS_DEFAULT_BUFFER_BYTES (1ull << 20)
 #define NVS_MIN_TRACE_BYTES (64ull << 10)
 #define NVS_MAX_TRACE_BYTES (1ull << 50)
 #define NVS_MAX_SECONDS 1000000000ull
@@ -98,7 +99,7 @@ struct nvs_option_values {
 	bool spool; /* false: spool=off */
 	bool overwrite;
 	bool quiet;
-	uint64_t ring_bytes;
+	uint64_t buffer_bytes;
 	char spool_dir[1024]; /* empty: next to the trace */
 };
 

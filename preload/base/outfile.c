@@ -12,12 +12,12 @@
 #define HIGH_FD 16384
 #define MAX_TRIES 100 /* while other processes create and remove the same name */
 
-int nvs_fd_high(int fd)
+int nvs_fd_move_high(int fd)
 {
 	struct rlimit limit;
 	long top = HIGH_FD, high;
 
-	if (!nvs_sys(SYS_getrlimit, RLIMIT_NOFILE, (long)&limit, 0, 0, 0, 0) &&
+	if (!nvs_syscall(SYS_getrlimit, RLIMIT_NOFILE, (long)&limit, 0, 0, 0, 0) &&
 	    limit.rlim_cur < HIGH_FD)
 		top = (long)limit.rlim_cur;
 	high = top > 128 ? nvs_sys_fcntl(fd, F_DUPFD_CLOEXEC, top - 32) : -EMFILE;
@@ -35,7 +35,7 @@ int nvs_path_absolute(const char *folder, const char *path, char *out)
 		if (*folder && strlen(folder) < PATH_MAX)
 			n = (long)strlen(strcpy(out, folder)) + 1;
 		else
-			n = nvs_sys(SYS_getcwd, (long)out, PATH_MAX, 0, 0, 0, 0);
+			n = nvs_syscall(SYS_getcwd, (long)out, PATH_MAX, 0, 0, 0, 0);
 		if (n < 0)
 			return (int)n;
 		if (*out != '/')
@@ -60,7 +60,7 @@ int nvs_file_allocate(int fd, uint64_t from, uint64_t to)
 	if (nvs_sys_over_limit(to))
 		return -EFBIG;
 	do
-		ret = nvs_sys(SYS_fallocate, fd, 0, from, to - from, 0, 0);
+		ret = nvs_syscall(SYS_fallocate, fd, 0, from, to - from, 0, 0);
 	while (ret == -EINTR);
 	if (ret != -EOPNOTSUPP && ret != -ENOSYS)
 		return (int)ret;
@@ -140,7 +140,7 @@ static int store_identity(struct nvs_outfile *file, int fd)
 	}
 	file->dev = st.st_dev;
 	file->ino = st.st_ino;
-	file->fd = nvs_fd_high(fd);
+	file->fd = nvs_fd_move_high(fd);
 	return 0;
 }
 
@@ -194,7 +194,7 @@ int nvs_outfile_fd(struct nvs_outfile *file)
 	}
 	/* The lock was released with the last descriptor. */
 	nvs_sys_flock(fd, LOCK_EX | LOCK_NB);
-	file->fd = nvs_fd_high(fd);
+	file->fd = nvs_fd_move_high(fd);
 	return file->fd;
 }
 
@@ -227,7 +227,7 @@ int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size)
 	return 0;
 }
 
-bool nvs_outfile_holds(struct nvs_outfile *file, uint64_t bytes)
+bool nvs_outfile_is_complete(struct nvs_outfile *file, uint64_t bytes)
 {
 	struct stat st;
 	int fd = nvs_outfile_fd(file);
@@ -235,7 +235,7 @@ bool nvs_outfile_holds(struct nvs_outfile *file, uint64_t bytes)
 	return fd >= 0 && !nvs_sys_fstat(fd, &st) && st.st_nlink && (uint64_t)st.st_size >= bytes;
 }
 
-bool nvs_outfile_named(const struct nvs_outfile *file, const char *path)
+bool nvs_outfile_has_name(const struct nvs_outfile *file, const char *path)
 {
 	struct stat own = {.st_dev = file->dev, .st_ino = file->ino};
 
@@ -244,7 +244,7 @@ bool nvs_outfile_named(const struct nvs_outfile *file, const char *path)
 
 void nvs_outfile_unlink(struct nvs_outfile *file)
 {
-	if (nvs_outfile_named(file, file->path))
+	if (nvs_outfile_has_name(file, file->path))
 		nvs_sys_unlink(file->path);
 }
 

@@ -39,9 +39,9 @@ int nvs_outfile_fd(struct nvs_outfile *file);
 /* Appends all SIZE bytes. Returns 0 or -errno. */
 int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size);
 /* Returns false if the file has no name any more or is shorter than BYTES. */
-bool nvs_outfile_holds(struct nvs_outfile *file, uint64_t bytes);
+bool nvs_outfile_is_complete(struct nvs_outfile *file, uint64_t bytes);
 /* Returns true if PATH is a name of this file. Async-signal-safe, as is nvs_outfile_unlink(). */
-bool nvs_outfile_named(const struct nvs_outfile *file, const char *path);
+bool nvs_outfile_has_name(const struct nvs_outfile *file, const char *path);
 /* Removes the name if it still refers to this file. */
 void nvs_outfile_unlink(struct nvs_outfile *file);
 void nvs_outfile_close(struct nvs_outfile *file);
@@ -56,6 +56,6 @@ int nvs_file_allocate(int fd, uint64_t from, uint64_t to);
  * Moves FD to a high number, for programs that expect low numbers to be free. Returns the new
  * number, or FD if that fails.
  */
-int nvs_fd_high(int fd);
+int nvs_fd_move_high(int fd);
 
 #endif

@@ -33,10 +33,10 @@ static struct {
 
 void nvs_own_threads_prepare(void)
 {
-	at_load.bytes = nvs_sys(SYS_sched_getaffinity, 0, sizeof(at_load.cores),
-				(long)at_load.cores, 0, 0, 0);
+	at_load.bytes = nvs_syscall(SYS_sched_getaffinity, 0, sizeof(at_load.cores),
+				    (long)at_load.cores, 0, 0, 0);
 	/* the system call returns 20 - nice */
-	at_load.priority = 20 - nvs_sys(SYS_getpriority, PRIO_PROCESS, 0, 0, 0, 0, 0);
+	at_load.priority = 20 - nvs_syscall(SYS_getpriority, PRIO_PROCESS, 0, 0, 0, 0, 0);
 }
 
 /*
@@ -50,9 +50,9 @@ static void reset_schedule(void)
 
 	if (at_load.bytes <= 0)
 		return;
-	nvs_sys(SYS_sched_setaffinity, 0, at_load.bytes, (long)at_load.cores, 0, 0, 0);
-	nvs_sys(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&plain, 0, 0, 0);
-	nvs_sys(SYS_setpriority, PRIO_PROCESS, 0, at_load.priority, 0, 0, 0);
+	nvs_syscall(SYS_sched_setaffinity, 0, at_load.bytes, (long)at_load.cores, 0, 0, 0);
+	nvs_syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, (long)&plain, 0, 0, 0);
+	nvs_syscall(SYS_setpriority, PRIO_PROCESS, 0, at_load.priority, 0, 0, 0);
 }
 
 static void let_go(struct own_start *start, uint32_t now)
@@ -118,7 +118,7 @@ static void wait_for_begin(struct own_start *start)
 	let_go(start, LEFT);
 }
 
-int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *arg)
+int nvs_own_thread_start(const char *name, size_t stack, void (*run)(void *), void *arg)
 {
 	struct own_start *start = nvs_alloc(sizeof(*start));
 	int err;

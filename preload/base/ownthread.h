@@ -18,16 +18,16 @@ void nvs_own_threads_prepare(void);
  * for code that is not ours. Returns 0 or -errno. It waits until the thread runs, perhaps also for
  * the program's allocator: do not call it under nvs_lock.
  */
-int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *arg);
+int nvs_own_thread_start(const char *name, size_t stack, void (*run)(void *), void *arg);
 
 /* Returns how many such threads are alive. */
-static inline uint32_t nvs_own_threads(void)
+static inline uint32_t nvs_own_thread_count(void)
 {
 	return atomic_load(&nvs_state()->own_threads);
 }
 
 /* Makes the keeper (session/keeper.c) poll soon. Async-signal-safe and cheap. */
-static inline void nvs_keeper_wake(void)
+static inline void nvs_poll_thread_wake(void)
 {
 	if (!atomic_exchange(&nvs_state()->keeper, 1))
 		nvs_sys_futex_wake(&nvs_state()->keeper);

@@ -53,7 +53,7 @@ void **nvs_slot(enum nvs_slot which);
  * Returns true once a trace has been started, also after its end. Records made after the end go to
  * the late spool.
  */
-bool nvs_session_active(void);
+bool nvs_session_is_active(void);
 /*
  * The lock for all tables of preload. It is recursive. Asynchronous signals are blocked while it is
  * held, so that a handler of the program that calls a hooked function on this thread cannot meet it
@@ -66,9 +66,9 @@ bool nvs_session_active(void);
  */
 void nvs_lock(sigset_t *saved);
 /* Like nvs_lock(), with a timeout in ms, for the program's end. Returns false if it timed out. */
-bool nvs_lock_within(sigset_t *saved, unsigned ms);
+bool nvs_lock_timed(sigset_t *saved, unsigned ms);
 void nvs_unlock(const sigset_t *saved);
-bool nvs_lock_mine(void);
+bool nvs_lock_is_mine(void);
 
 /* ---- settings.c: NVSNOOP_OUT and NVSNOOP_OPTIONS, read once ---- */
 #define NVS_RANK_DIGITS 11
@@ -107,7 +107,7 @@ const struct link_map *nvs_own_object(void);
  * Returns false if the library was loaded by dlopen(), for example through NVTX_INJECTION64_PATH
  * without LD_PRELOAD. Nothing is hooked then, and the library may be unloaded at any time.
  */
-bool nvs_preloaded(void);
+bool nvs_is_preloaded(void);
 
 /* ---- session.c: one trace, from the first channel allocation to the end ---- */
 /*
@@ -124,7 +124,7 @@ void nvs_session_start(void);
  */
 void nvs_session_prepare(void);
 /* Returns true if the program has installed a sandbox since; no file may be opened then. */
-static inline bool nvs_session_confined(void)
+static inline bool nvs_session_is_confined(void)
 {
 	return atomic_load(&nvs_writer_signal.confined);
 }
@@ -134,7 +134,7 @@ static inline bool nvs_session_confined(void)
  */
 void nvs_session_finish(void);
 /* At exit: there is no session although the program has used the GPU. Prints a line about it. */
-void nvs_session_bypassed(void);
+void nvs_session_report_bypass(void);
 /*
  * Returns an entry of the spool's channel table for channel NUMBER with put 0, or NULL if the table
  * is full.
@@ -166,20 +166,20 @@ void nvs_rm_final_records(bool look_at_maps);
 
 /* timing.c: gives memory at CPU, which GPU sees at ADDRESS, to the timestamps of its channels. */
 #define NVS_TIMING_POOL_BYTES (2u << 20)
-void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address);
+void nvs_rm_timing_add_memory(uint32_t gpu, void *cpu, uint64_t address);
 /* Returns timestamp memory that is not mapped to a GPU any more, for reuse, or NULL. */
-void *nvs_rm_timing_spare(void);
+void *nvs_rm_timing_take_spare(void);
 /* Returns true if a channel of GPU has no timestamp memory yet. */
-bool nvs_rm_timing_wants(uint32_t gpu);
+bool nvs_rm_timing_needs_memory(uint32_t gpu);
 /* Returns the number of the GPU with this UUID, or NVS_NONE. */
 uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16]);
 /*
  * Forwards delayed entries; with READ, also collects the timestamps that are available. Returns
  * true if entries are still delayed.
  */
-bool nvs_rm_timing_round(bool read);
+bool nvs_rm_timing_poll(bool read);
 /* Records the clock of every GPU together with the session's. */
-bool nvs_rm_timing_clocks(void);
+bool nvs_rm_timing_read_clocks(void);
 
 /*
  * publish.c: copies to the shadows what the GPU wrote to USERD. The keeper calls it ten times a

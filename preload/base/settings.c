@@ -34,7 +34,7 @@ static void read_out(struct nvs_options *o)
  */
 static void read_folder(struct nvs_options *o)
 {
-	long n = nvs_sys(SYS_getcwd, (long)o->folder, sizeof(o->folder), 0, 0, 0, 0);
+	long n = nvs_syscall(SYS_getcwd, (long)o->folder, sizeof(o->folder), 0, 0, 0, 0);
 
 	if (n <= 0 || *o->folder != '/')
 		o->folder[0] = '\0';
@@ -73,7 +73,7 @@ static void drop_trace_options(struct nvs_options *o)
 	v->max_size = v->keep_last = v->delay_ns = v->duration_ns = 0;
 	v->trigger[0] = '\0';
 	v->from_profiler = false;
-	v->ring_bytes = NVS_MIN_RING_BYTES;
+	v->buffer_bytes = NVS_MIN_BUFFER_BYTES;
 	v->spool = false;
 }
 
@@ -190,7 +190,7 @@ const struct link_map *nvs_own_object(void)
  * A preloaded library comes before the C library and the loader in the link map. They are found by
  * name and address, since a program may define the functions itself: a shell has its own getenv().
  */
-bool nvs_preloaded(void)
+bool nvs_is_preloaded(void)
 {
 	const struct link_map *own = nvs_own_object(), *m;
 

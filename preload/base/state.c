@@ -52,12 +52,12 @@ void **nvs_slot(enum nvs_slot which)
 	return &nvs_state()->slots[which];
 }
 
-bool nvs_session_active(void)
+bool nvs_session_is_active(void)
 {
 	return atomic_load(&nvs_state()->session_active);
 }
 
-bool nvs_state_borrowed(void)
+bool nvs_state_is_borrowed(void)
 {
 	uint32_t pid = atomic_load_explicit(&nvs_state()->pid, memory_order_relaxed);
 
@@ -80,7 +80,7 @@ static bool take_lock(struct nvs_state *s, unsigned ms)
 	return true;
 }
 
-bool nvs_lock_within(sigset_t *saved, unsigned ms)
+bool nvs_lock_timed(sigset_t *saved, unsigned ms)
 {
 	uint64_t mask;
 	int err = errno;
@@ -101,7 +101,7 @@ bool nvs_lock_within(sigset_t *saved, unsigned ms)
 
 void nvs_lock(sigset_t *saved)
 {
-	nvs_lock_within(saved, 0);
+	nvs_lock_timed(saved, 0);
 }
 
 void nvs_unlock(const sigset_t *saved)
@@ -120,7 +120,7 @@ void nvs_unlock(const sigset_t *saved)
 	errno = err;
 }
 
-bool nvs_lock_mine(void)
+bool nvs_lock_is_mine(void)
 {
 	return depth != 0;
 }

@@ -12,7 +12,7 @@
 #define NVS_ARENA_CLASSES 26 /* 16, 24, 32, 48, ... 64 KiB: two sizes a power of two */
 #define NVS_FILTER_SIZE 4096
 
-struct nvs_arena {
+struct nvs_state_arena {
 	_Atomic uint32_t lock; /* nvs_sys_lock() */
 	void *free[NVS_ARENA_CLASSES];
 	uint8_t *next, *end; /* unused rest of the newest chunk */
@@ -20,11 +20,11 @@ struct nvs_arena {
 
 struct nvs_state {
 	_Atomic uint32_t lock; /* futex: 0 free, 1 held, 2 held and waited for */
-	struct nvs_arena arena;
+	struct nvs_state_arena arena;
 	void *slots[NVS_SLOTS];
 	_Atomic uint32_t pid; /* the process that owns this page; 0 before the constructor, and in a
 				 child forked without the C library until it opens a GPU */
-	_Atomic uint32_t session_active; /* see nvs_session_active() */
+	_Atomic uint32_t session_active; /* see nvs_session_is_active() */
 	_Atomic uint32_t own_threads; /* how many are alive */
 	_Atomic uint32_t keeper; /* futex; 1: the keeper is to poll now */
 	_Atomic uint32_t
@@ -42,7 +42,7 @@ struct nvs_state {
  * Returns true in a vfork() child, which shares our memory but has its own fd table: what it closes
  * or maps does not concern this process.
  */
-bool nvs_state_borrowed(void);
+bool nvs_state_is_borrowed(void);
 
 /*
  * mappings.c: false means that [start, start + size) certainly overlaps no tracked mapping. Takes

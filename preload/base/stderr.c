@@ -25,8 +25,8 @@ static bool is_ready(void)
 {
 	struct pollfd fd = {.fd = STDERR, .events = POLLOUT};
 
-	return nvs_session_confined() ||
-	       (nvs_sys(SYS_poll, (long)&fd, 1, 0, 0, 0, 0) == 1 && fd.revents & POLLOUT);
+	return nvs_session_is_confined() ||
+	       (nvs_syscall(SYS_poll, (long)&fd, 1, 0, 0, 0, 0) == 1 && fd.revents & POLLOUT);
 }
 
 /* A pipe that is ready takes PIPE_BUF bytes without blocking. */
@@ -35,8 +35,8 @@ static long write_some(const struct stat *st, const char *text, size_t size)
 	if (S_ISREG(st->st_mode))
 		return nvs_sys_write(STDERR, text, size);
 	if (S_ISSOCK(st->st_mode))
-		return nvs_sys(SYS_sendto, STDERR, (long)text, (long)size,
-			       MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
+		return nvs_syscall(SYS_sendto, STDERR, (long)text, (long)size,
+				   MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0);
 	if (!is_ready())
 		return -EAGAIN;
 	return nvs_sys_write(STDERR, text, size < PIPE_BUF ? size : PIPE_BUF);
@@ -52,7 +52,7 @@ static void consume_signal(int signal, uint64_t blocked)
 	struct timespec now = {0, 0};
 
 	if (!(blocked & set))
-		nvs_sys(SYS_rt_sigtimedwait, (long)&set, 0, (long)&now, sizeof(set), 0, 0);
+		nvs_syscall(SYS_rt_sigtimedwait, (long)&set, 0, (long)&now, sizeof(set), 0, 0);
 }
 
 void nvs_stderr_write(const char *text, size_t size)

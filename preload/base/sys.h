@@ -22,22 +22,22 @@
 
 static inline int nvs_sys_open(const char *path, int flags, int mode)
 {
-	return nvs_sys(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
+	return nvs_syscall(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
 }
 
 static inline int nvs_sys_close(int fd)
 {
-	return nvs_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+	return nvs_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
 static inline long nvs_sys_read(int fd, void *data, size_t size)
 {
-	return nvs_sys(SYS_read, fd, (long)data, size, 0, 0, 0);
+	return nvs_syscall(SYS_read, fd, (long)data, size, 0, 0, 0);
 }
 
 static inline long nvs_sys_write(int fd, const void *data, size_t size)
 {
-	return nvs_sys(SYS_write, fd, (long)data, size, 0, 0, 0);
+	return nvs_syscall(SYS_write, fd, (long)data, size, 0, 0, 0);
 }
 
 /* Reads a small file as text, truncated to SIZE. Returns its length, 0 if it cannot be read. */
@@ -60,105 +60,106 @@ static inline size_t nvs_sys_read_file(const char *path, char *text, size_t size
 
 static inline long nvs_sys_pwrite(int fd, const void *data, size_t size, uint64_t offset)
 {
-	return nvs_sys(SYS_pwrite64, fd, (long)data, size, offset, 0, 0);
+	return nvs_syscall(SYS_pwrite64, fd, (long)data, size, offset, 0, 0);
 }
 
 static inline int nvs_sys_fstat(int fd, struct stat *st)
 {
-	return nvs_sys(SYS_fstat, fd, (long)st, 0, 0, 0, 0);
+	return nvs_syscall(SYS_fstat, fd, (long)st, 0, 0, 0, 0);
 }
 
 static inline int nvs_sys_lstat(const char *path, struct stat *st)
 {
-	return nvs_sys(SYS_lstat, (long)path, (long)st, 0, 0, 0, 0);
+	return nvs_syscall(SYS_lstat, (long)path, (long)st, 0, 0, 0, 0);
 }
 
 static inline int nvs_sys_fcntl(int fd, int command, long arg)
 {
-	return nvs_sys(SYS_fcntl, fd, command, arg, 0, 0, 0);
+	return nvs_syscall(SYS_fcntl, fd, command, arg, 0, 0, 0);
 }
 
 static inline int nvs_sys_ftruncate(int fd, uint64_t size)
 {
-	return nvs_sys(SYS_ftruncate, fd, size, 0, 0, 0, 0);
+	return nvs_syscall(SYS_ftruncate, fd, size, 0, 0, 0, 0);
 }
 
 static inline int nvs_sys_flock(int fd, int operation)
 {
-	return nvs_sys(SYS_flock, fd, operation, 0, 0, 0, 0);
+	return nvs_syscall(SYS_flock, fd, operation, 0, 0, 0, 0);
 }
 
 static inline int nvs_sys_unlink(const char *path)
 {
-	return nvs_sys(SYS_unlink, (long)path, 0, 0, 0, 0, 0);
+	return nvs_syscall(SYS_unlink, (long)path, 0, 0, 0, 0, 0);
 }
 
 /* FLAGS as for renameat2(). A kernel or file system without that call replaces the target. */
 static inline int nvs_sys_rename(const char *from, const char *to, unsigned flags)
 {
-	int err = flags ? nvs_sys(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, flags, 0)
+	int err = flags ? nvs_syscall(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to,
+				      flags, 0)
 			: -EINVAL;
 
 	return err == -EINVAL || err == -ENOSYS
-		       ? nvs_sys(SYS_rename, (long)from, (long)to, 0, 0, 0, 0)
+		       ? nvs_syscall(SYS_rename, (long)from, (long)to, 0, 0, 0, 0)
 		       : err;
 }
 
 static inline long nvs_sys_readlink(const char *path, char *out, size_t size)
 {
-	return nvs_sys(SYS_readlink, (long)path, (long)out, size, 0, 0, 0);
+	return nvs_syscall(SYS_readlink, (long)path, (long)out, size, 0, 0, 0);
 }
 
 /* Returns the address, or NULL. */
 static inline void *nvs_sys_mmap(void *at, size_t size, int prot, int flags, int fd,
 				 uint64_t offset)
 {
-	long ret = nvs_sys(SYS_mmap, (long)at, size, prot, flags, fd, offset);
+	long ret = nvs_syscall(SYS_mmap, (long)at, size, prot, flags, fd, offset);
 
 	return (unsigned long)ret > -4096ul ? NULL : (void *)ret;
 }
 
 static inline int nvs_sys_munmap(void *at, size_t size)
 {
-	return nvs_sys(SYS_munmap, (long)at, size, 0, 0, 0, 0);
+	return nvs_syscall(SYS_munmap, (long)at, size, 0, 0, 0, 0);
 }
 
-#define NVS_LEFT_ROOM ((size_t)16 << 20)
+#define NVS_RESERVE_SLACK ((size_t)16 << 20)
 
 /*
  * Reserves address space to be mapped over. Returns NULL if the program would have less than
- * NVS_LEFT_ROOM left. This is tested by mapping: a sandbox may kill for a call that reads the
+ * NVS_RESERVE_SLACK left. This is tested by mapping: a sandbox may kill for a call that reads the
  * limit.
  */
 static inline void *nvs_sys_reserve(size_t size)
 {
-	uint8_t *p = nvs_sys_mmap(NULL, size + NVS_LEFT_ROOM, PROT_NONE,
+	uint8_t *p = nvs_sys_mmap(NULL, size + NVS_RESERVE_SLACK, PROT_NONE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p)
-		nvs_sys_munmap(p + size, NVS_LEFT_ROOM);
+		nvs_sys_munmap(p + size, NVS_RESERVE_SLACK);
 	return p;
 }
 
 static inline int nvs_sys_madvise(void *at, size_t size, int advice)
 {
-	return nvs_sys(SYS_madvise, (long)at, size, advice, 0, 0, 0);
+	return nvs_syscall(SYS_madvise, (long)at, size, advice, 0, 0, 0);
 }
 
 static inline int nvs_sys_getpid(void)
 {
-	return nvs_sys(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	return nvs_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
 static inline int nvs_sys_gettid(void)
 {
-	return nvs_sys(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	return nvs_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
 /* The kernel's signal set: 64 bits, signal n at bit n - 1. */
 static inline int nvs_sys_sigmask(int how, const uint64_t *set, uint64_t *old)
 {
-	return nvs_sys(SYS_rt_sigprocmask, how, (long)set, (long)old, sizeof(uint64_t), 0, 0);
+	return nvs_syscall(SYS_rt_sigprocmask, how, (long)set, (long)old, sizeof(uint64_t), 0, 0);
 }
 
 /*
@@ -182,14 +183,14 @@ static inline uint64_t nvs_sys_block_async(void)
  */
 static inline bool nvs_sys_readable(const volatile void *at)
 {
-	return nvs_sys(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0, 0) == -EINVAL;
+	return nvs_syscall(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0, 0) == -EINVAL;
 }
 
 /* Sends SIGNAL with INFO, unchanged, to the calling thread. */
 static inline int nvs_sys_queue_self(int signal, const siginfo_t *info)
 {
-	return nvs_sys(SYS_rt_tgsigqueueinfo, nvs_sys_getpid(), nvs_sys_gettid(), signal,
-		       (long)info, 0, 0);
+	return nvs_syscall(SYS_rt_tgsigqueueinfo, nvs_sys_getpid(), nvs_sys_gettid(), signal,
+			   (long)info, 0, 0);
 }
 
 /*
@@ -202,7 +203,7 @@ static inline bool nvs_sys_wait_while(_Atomic uint32_t *word, uint32_t value)
 	struct timespec nap = {0, 100000};
 
 	for (int i = 0; i < 10000 && atomic_load(word) == value; i++)
-		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	return atomic_load(word) != value;
 }
 
@@ -211,12 +212,12 @@ static inline int nvs_sys_futex_wait(_Atomic uint32_t *word, uint32_t value, uns
 {
 	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000l};
 
-	return nvs_sys(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&timeout, 0, 0);
+	return nvs_syscall(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&timeout, 0, 0);
 }
 
 static inline void nvs_sys_futex_wake(_Atomic uint32_t *word)
 {
-	nvs_sys(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
+	nvs_syscall(SYS_futex, (long)word, FUTEX_WAKE, INT32_MAX, 0, 0, 0);
 }
 
 /* A lock word: 0 free, 1 held, 2 held with waiters. Only for short critical sections. */

@@ -26,8 +26,8 @@
 	.size	\name, . - \name
 	.endm
 
-	context	setcontext, nvs_enter_setcontext
-	context	swapcontext, nvs_enter_swapcontext
-	context	makecontext, nvs_enter_makecontext
+	context	setcontext, nvs_before_setcontext
+	context	swapcontext, nvs_before_swapcontext
+	context	makecontext, nvs_before_makecontext
 
 	.section .note.GNU-stack, "", @progbits

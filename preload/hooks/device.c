@@ -23,7 +23,7 @@
  */
 static bool must_pass(void)
 {
-	return nvs_lock_mine() || nvs_in_trap() || nvs_options()->disabled;
+	return nvs_lock_is_mine() || nvs_in_trap() || nvs_options()->disabled;
 }
 
 static void track_open(int fd, const char *path)
@@ -231,7 +231,7 @@ static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 	bool channel = !uvm && nvs_rm_makes_channel((unsigned)request, arg);
 
 	/* The trace starts before the first channel is allocated. */
-	if (nvs_session_active())
+	if (nvs_session_is_active())
 		check_handlers(channel);
 	else if (channel)
 		nvs_session_start();
@@ -246,7 +246,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	if (must_pass())
 		return nvs_next()->ioctl(fd, request, arg);
 	kind = nvs_fd_kind_for(fd, request);
-	if (kind < NVS_FD_CTL || nvs_state_borrowed())
+	if (kind < NVS_FD_CTL || nvs_state_is_borrowed())
 		return nvs_next()->ioctl(fd, request, arg);
 	return device_ioctl(fd, request, arg, kind == NVS_FD_UVM);
 }
@@ -264,9 +264,9 @@ static void *do_mmap(void *address, size_t size, int prot, int flags, int fd, of
 {
 	bool device, over;
 
-	if (nvs_lock_mine() || nvs_in_trap())
+	if (nvs_lock_is_mine() || nvs_in_trap())
 		return nvs_next()->mmap(address, size, prot, flags, fd, offset);
-	device = device_mapping(flags, fd) && !nvs_state_borrowed();
+	device = device_mapping(flags, fd) && !nvs_state_is_borrowed();
 	over = (flags & MAP_FIXED) && nvs_maps_may_overlap((uintptr_t)address, size);
 	if (!device && !over)
 		return nvs_next()->mmap(address, size, prot, flags, fd, offset);
@@ -288,7 +288,8 @@ EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off
 
 static bool overlaps_tracked(const void *address, size_t size)
 {
-	return !nvs_lock_mine() && !nvs_in_trap() && nvs_maps_may_overlap((uintptr_t)address, size);
+	return !nvs_lock_is_mine() && !nvs_in_trap() &&
+	       nvs_maps_may_overlap((uintptr_t)address, size);
 }
 
 EXPORT int munmap(void *address, size_t size)

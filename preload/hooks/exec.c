@@ -15,16 +15,16 @@
 /* Calls one of the forms; it returns only on failure. */
 #define RUN(name, ...)                         \
 	({                                     \
-		struct nvs_handover h;         \
+		struct nvs_exec_signals h;     \
 		if (!nvs_next()->name) {       \
 			errno = ENOSYS;        \
 			return -1;             \
 		}                              \
-		nvs_signals_hand_over(&h);     \
-		nvs_live_executing(true);      \
+		nvs_signals_exec_begin(&h);    \
+		nvs_live_set_executing(true);  \
 		nvs_next()->name(__VA_ARGS__); \
-		nvs_live_executing(false);     \
-		nvs_signals_take_back(&h);     \
+		nvs_live_set_executing(false); \
+		nvs_signals_exec_failed(&h);   \
 	})
 
 EXPORT int execve(const char *path, char *const argv[], char *const envp[])

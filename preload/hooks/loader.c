@@ -15,9 +15,9 @@ EXPORT int dlclose(void *handle)
 {
 	int ret;
 
-	nvs_modules_look();
+	nvs_modules_poll();
 	ret = nvs_next()->dlclose(handle);
-	nvs_modules_look();
+	nvs_modules_poll();
 	return ret;
 }
 
@@ -31,7 +31,7 @@ EXPORT int dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *
 
 EXPORT int pipe2(int fds[2], int flags)
 {
-	if (nvs_unwinder_asks(__builtin_return_address(0)))
+	if (nvs_unwinder_is_caller(__builtin_return_address(0)))
 		return nvs_unwinder_pipe(fds, flags);
 	return nvs_next()->pipe2(fds, flags);
 }

@@ -12,13 +12,13 @@
 
 EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *old)
 {
-	return nvs_signals_action(sig, action, old);
+	return nvs_signals_set_action(sig, action, old);
 }
 
 int __sigaction(int sig, const struct sigaction *action, struct sigaction *old);
 EXPORT int __sigaction(int sig, const struct sigaction *action, struct sigaction *old)
 {
-	return nvs_signals_action(sig, action, old);
+	return nvs_signals_set_action(sig, action, old);
 }
 
 /* ---- the simple forms, which the C library implements with internal calls ---- */
@@ -47,12 +47,12 @@ static handler_fn set_handler(int sig, handler_fn handler, int flags, bool block
 	}
 	if (block_itself)
 		sigaddset(&action.sa_mask, sig);
-	return nvs_signals_action(sig, &action, &old) ? SIG_ERR : old.sa_handler;
+	return nvs_signals_set_action(sig, &action, &old) ? SIG_ERR : old.sa_handler;
 }
 
 EXPORT handler_fn signal(int sig, handler_fn handler)
 {
-	if (!nvs_signals_take_over(sig))
+	if (!nvs_signals_is_replaced(sig))
 		return pass_signal(nvs_next()->signal, sig, handler);
 	return set_handler(sig, handler, SA_RESTART, true);
 }
@@ -71,7 +71,7 @@ EXPORT handler_fn bsd_signal(int sig, handler_fn handler)
 handler_fn sysv_signal(int sig, handler_fn handler);
 EXPORT handler_fn sysv_signal(int sig, handler_fn handler)
 {
-	if (!nvs_signals_take_over(sig))
+	if (!nvs_signals_is_replaced(sig))
 		return pass_signal(nvs_next()->sysv_signal, sig, handler);
 	return set_handler(sig, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
 }
@@ -86,7 +86,7 @@ EXPORT handler_fn sigset(int sig, handler_fn handler)
 	sigset_t set, before;
 	handler_fn old;
 
-	if (!nvs_signals_take_over(sig))
+	if (!nvs_signals_is_replaced(sig))
 		return pass_signal(nvs_next()->sigset, sig, handler);
 	sigemptyset(&set);
 	sigaddset(&set, sig);
@@ -94,7 +94,7 @@ EXPORT handler_fn sigset(int sig, handler_fn handler)
 		struct sigaction action;
 
 		sigprocmask(SIG_BLOCK, &set, &before);
-		nvs_signals_action(sig, NULL, &action);
+		nvs_signals_set_action(sig, NULL, &action);
 		old = action.sa_handler;
 	} else {
 		old = set_handler(sig, handler, 0, false);
@@ -109,19 +109,19 @@ EXPORT int sigignore(int sig)
 {
 	struct sigaction action = {.sa_handler = SIG_IGN};
 
-	return nvs_signals_action(sig, &action, NULL);
+	return nvs_signals_set_action(sig, &action, NULL);
 }
 
 /* ---- masks ---- */
 
 EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
-	return nvs_signals_mask(nvs_next()->sigprocmask, how, set, old);
+	return nvs_signals_change_mask(nvs_next()->sigprocmask, how, set, old);
 }
 
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
-	return nvs_signals_mask(nvs_next()->pthread_sigmask, how, set, old);
+	return nvs_signals_change_mask(nvs_next()->pthread_sigmask, how, set, old);
 }
 
 /* The old forms, which the C library implements with internal calls. */
@@ -150,7 +150,7 @@ static int change_old(int how, int mask)
 	sigset_t set, old;
 
 	sigemptyset(&set);
-	nvs_sigset_put(&set, (uint32_t)mask);
+	nvs_sigset_set_word(&set, (uint32_t)mask);
 	if (sigprocmask(how, &set, &old))
 		return -1;
 	return (int)nvs_sigset_word(&old);
@@ -168,7 +168,7 @@ EXPORT int sigsetmask(int mask)
 
 EXPORT int sigpending(sigset_t *set)
 {
-	return nvs_signals_pending(set);
+	return nvs_signals_get_pending(set);
 }
 
 /* ---- waiting ---- */
@@ -201,23 +201,23 @@ EXPORT int sigwait(const sigset_t *set, int *sig)
 
 /* ---- contexts: called by contexts.S, which then jumps to the returned function ---- */
 
-void *nvs_enter_setcontext(ucontext_t *uc);
-void *nvs_enter_setcontext(ucontext_t *uc)
+void *nvs_before_setcontext(ucontext_t *uc);
+void *nvs_before_setcontext(ucontext_t *uc)
 {
 	nvs_signals_enter_context(uc);
 	return (void *)nvs_next()->setcontext;
 }
 
-void *nvs_enter_swapcontext(ucontext_t *saved, ucontext_t *uc);
-void *nvs_enter_swapcontext(ucontext_t *saved, ucontext_t *uc)
+void *nvs_before_swapcontext(ucontext_t *saved, ucontext_t *uc);
+void *nvs_before_swapcontext(ucontext_t *saved, ucontext_t *uc)
 {
 	nvs_signals_enter_context(uc);
 	return (void *)nvs_next()->swapcontext;
 }
 
 /* The C library itself enters uc_link when the context ends. */
-void *nvs_enter_makecontext(ucontext_t *uc);
-void *nvs_enter_makecontext(ucontext_t *uc)
+void *nvs_before_makecontext(ucontext_t *uc);
+void *nvs_before_makecontext(ucontext_t *uc)
 {
 	nvs_signals_enter_context(uc);
 	if (uc->uc_link)

@@ -36,7 +36,7 @@ static void warm_unwinder(void)
 	if (room)
 		nvs_callsite_warm();
 	else
-		nvs_callsite_none();
+		nvs_callsite_disable();
 	pthread_setcancelstate(state, NULL);
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }
@@ -51,11 +51,11 @@ static void *begin_thread(void *arg)
 	int err = errno;
 
 	nvs_free(arg, sizeof(start));
-	nvs_sigview_thread_begins(start.view);
+	nvs_sigview_begin_thread(start.view);
 	if (start.warm) {
 		warm_unwinder();
 		/* Signals that arrived meanwhile were deferred, as in any trap. */
-		nvs_sigview_deliver_now();
+		nvs_sigview_send_deferred();
 	}
 	errno = err;
 	return start.run(start.arg);
@@ -73,7 +73,7 @@ static uint64_t view_of_new(const pthread_attr_t *attr)
 	sigset_t set;
 
 	return attr && pthread_attr_getsigmask_np(attr, &set) == 0 ? NVS_SIGVIEW_MASKED
-								   : nvs_sigview_of_new_thread();
+								   : nvs_sigview_inherited();
 }
 
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *),
@@ -84,15 +84,15 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	bool warm;
 	int ret;
 
-	warm = nvs_session_active() && !__tsan_init;
+	warm = nvs_session_is_active() && !__tsan_init;
 	view = nvs_options()->disabled ? 0 : view_of_new(attr);
 	if (warm || view)
 		start = nvs_alloc(sizeof(*start));
 	if (!start)
 		return nvs_next()->pthread_create(thread, attr, run, arg);
 	*start = (struct start){run, arg, view, warm};
-	if (nvs_session_active())
-		nvs_keeper_wake();
+	if (nvs_session_is_active())
+		nvs_poll_thread_wake();
 	ret = nvs_next()->pthread_create(thread, attr, begin_thread, start);
 	if (ret)
 		nvs_free(start, sizeof(*start));

@@ -121,7 +121,7 @@ static int finish_stdout(void)
 {
 	if (fflush(stdout) != EOF && !ferror(stdout))
 		return 0;
-	nvs_launch_say("cannot write to stdout");
+	nvs_launch_print("cannot write to stdout");
 	return NVS_EXIT_ERROR;
 }
 
@@ -155,11 +155,11 @@ static int take_key(const struct nvs_option *option, const char *value,
 	value = from_here(option, value, path, sizeof(path));
 	nvs_option_defaults(&values);
 	if (nvs_option_set(&values, key, value, error, sizeof(error))) {
-		nvs_launch_say("%s", error);
+		nvs_launch_print("%s", error);
 		return usage_error();
 	}
 	if (nvs_options_append(args->options, sizeof(args->options), key, value)) {
-		nvs_launch_say("--%s: too long", key);
+		nvs_launch_print("--%s: too long", key);
 		return usage_error();
 	}
 	return -1;
@@ -182,7 +182,7 @@ static int take_option(int c, struct nvs_launch_args *args)
 		args->out = optarg;
 		if (*optarg)
 			return -1;
-		nvs_launch_say("-o: the file name is empty");
+		nvs_launch_print("-o: the file name is empty");
 		return usage_error();
 	case OPT_STAT:
 		args->stat = true;
@@ -203,7 +203,7 @@ static int take_option(int c, struct nvs_launch_args *args)
 }
 
 /* Joins the environment's options and those of the command line. Returns -1 to continue. */
-static int settle(struct nvs_launch_args *args)
+static int merge_options(struct nvs_launch_args *args)
 {
 	const char *environment = getenv(NVS_ENV_OPTIONS) ?: "";
 	char given[sizeof(args->options)];
@@ -212,11 +212,11 @@ static int settle(struct nvs_launch_args *args)
 	strcpy(given, args->options);
 	if (snprintf(args->options, sizeof(args->options), "%s%s%s", environment,
 		     *environment && *given ? "," : "", given) >= (int)sizeof(args->options)) {
-		nvs_launch_say(NVS_ENV_OPTIONS ": too long");
+		nvs_launch_print(NVS_ENV_OPTIONS ": too long");
 		return usage_error();
 	}
 	if (nvs_options_parse(&args->values, args->options, error, sizeof(error))) {
-		nvs_launch_say("%s%s", *environment ? NVS_ENV_OPTIONS ": " : "", error);
+		nvs_launch_print("%s%s", *environment ? NVS_ENV_OPTIONS ": " : "", error);
 		return usage_error();
 	}
 	return -1;
@@ -234,11 +234,11 @@ int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args)
 		if (status >= 0)
 			return status;
 	}
-	status = settle(args);
+	status = merge_options(args);
 	if (status >= 0)
 		return status;
 	if (optind >= argc) {
-		nvs_launch_say("no program to run");
+		nvs_launch_print("no program to run");
 		return usage_error();
 	}
 	args->program = argv + optind;

@@ -55,7 +55,7 @@ int nvs_launch_summary_open(void)
 		return -1;
 	fd = mkostemp(summary_path, O_CLOEXEC);
 	if (fd < 0 || setenv(NVS_ENV_SUMMARY, summary_path, 1)) {
-		nvs_launch_say("cannot create %s: %s", summary_path, strerror(errno));
+		nvs_launch_print("cannot create %s: %s", summary_path, strerror(errno));
 		return -1;
 	}
 	close(fd);
@@ -377,7 +377,7 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 	print_size(out, sums.bytes);
 	/* The contents of an unfinished trace are known only after reading it. */
 	if (sums.open < all->n) {
-		fputs(sums.cut ? NVS_SAID_CUT : ", ", out);
+		fputs(sums.cut ? NVS_CLOSING_CUT : ", ", out);
 		print_count(out, sums.submissions, "submission", "submissions");
 		fputs(", ", out);
 		print_count(out, sums.gaps, "gap", "gaps");
@@ -386,11 +386,11 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 			print_count(out, sums.skipped, "more only counted", "more only counted");
 		}
 		if (sums.full)
-			fputs(NVS_SAID_FULL, out);
+			fputs(NVS_CLOSING_FULL, out);
 		if (sums.full && all->n > 1)
 			fprintf(out, " in %zu", sums.full);
 		if (sums.stuck)
-			fprintf(out, NVS_SAID_STUCK,
+			fprintf(out, NVS_CLOSING_STUCK,
 				strerror(sums.why_stuck ? sums.why_stuck : sums.error));
 		if (sums.stuck && all->n > 1)
 			fprintf(out, " in %zu", sums.stuck);
@@ -400,9 +400,9 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 	if (sums.lost)
 		print_lost(out, &sums, all->n);
 	if (sums.trigger)
-		fputs("; " NVS_TRIGGER_WRONG, out);
+		fputs("; " NVS_CLOSING_TRIGGER, out);
 	if (sums.newer)
-		fputs(NVS_SAID_NEWER, out);
+		fputs(NVS_CLOSING_NEWER, out);
 	if (kept) {
 		fputs("; next: ", out);
 		print_command(out, argv0, all);
@@ -413,7 +413,7 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 
 static void print_none(FILE *out, const char *program)
 {
-	const char *why = nvs_launch_cannot_preload(program);
+	const char *why = nvs_launch_preload_obstacle(program);
 
 	fputs("nvsnoop: no trace: ", out);
 	if (why)
@@ -435,8 +435,8 @@ static bool drop_failed(struct traces *all, bool quiet)
 
 			nvs_name_printable(trace->path, name, sizeof(name));
 			if (!quiet)
-				nvs_launch_say("nothing was recorded: %s: %s", name,
-					       strerror(trace->error));
+				nvs_launch_print("nothing was recorded: %s: %s", name,
+						 strerror(trace->error));
 			free(all->list[i].path);
 			any = true;
 		} else {
@@ -458,12 +458,12 @@ static void print_all(const struct traces *all, const struct nvs_launch_args *ar
 	if (!out)
 		return;
 	if (all->n)
-		print_closing(out, argv0, all, !nvs_launch_stat_private(args));
+		print_closing(out, argv0, all, !nvs_launch_stat_is_private(args));
 	else if (!failed && !all->bypassed)
 		print_none(out, args->program[0]);
 	if (all->bypassed)
 		fprintf(out, "nvsnoop: nothing was recorded of %zu process%s: %s\n", all->bypassed,
-			all->bypassed == 1 ? "" : "es", NVS_SAID_BYPASSED);
+			all->bypassed == 1 ? "" : "es", NVS_CLOSING_BYPASSED);
 	fclose(out);
 	if (write(STDERR_FILENO, text, length) < 0)
 		length = 0;
@@ -493,10 +493,10 @@ void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *ar
 	failed = drop_failed(&all, args->values.quiet);
 	for (size_t i = 0; i < all.n; i++)
 		if (all.list[i].open)
-			nvs_launch_embed(all.list[i].path);
+			nvs_launch_embed_names(all.list[i].path);
 	if (args->stat)
 		print_stat(argv0, &all);
-	if (ran && !args->values.quiet && !nvs_launch_untraced(args))
+	if (ran && !args->values.quiet && !nvs_launch_is_untraced(args))
 		print_all(&all, args, argv0, failed);
 	for (size_t i = 0; i < all.n; i++)
 		free(all.list[i].path);

@@ -19,7 +19,7 @@
 #define LIBRARY "libnvsnoop.so"
 #define NVTX "NVTX_INJECTION64_PATH"
 
-void nvs_launch_say(const char *format, ...)
+void nvs_launch_print(const char *format, ...)
 {
 	va_list list;
 
@@ -30,7 +30,7 @@ void nvs_launch_say(const char *format, ...)
 	fputc('\n', stderr);
 }
 
-void nvs_launch_folder(char *folder, size_t size)
+void nvs_launch_directory(char *folder, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", folder, size - 1);
 
@@ -52,7 +52,7 @@ int nvs_launch_find_library(char *path, size_t size)
 					     NVS_LIBDIR "/" LIBRARY};
 	char self[PATH_MAX], tried[PATH_MAX];
 
-	nvs_launch_folder(self, sizeof(self));
+	nvs_launch_directory(self, sizeof(self));
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -64,14 +64,14 @@ int nvs_launch_find_library(char *path, size_t size)
 			break;
 		/* The loader splits LD_PRELOAD at both characters and has no escape. */
 		if (strpbrk(self, " :")) {
-			nvs_launch_say("%s: LD_PRELOAD cannot have a path with a space or colon",
-				       self);
+			nvs_launch_print("%s: LD_PRELOAD cannot have a path with a space or colon",
+					 self);
 			return -1;
 		}
 		strcpy(path, self);
 		return 0;
 	}
-	nvs_launch_say(LIBRARY " not found next to nvsnoop or in " NVS_LIBDIR);
+	nvs_launch_print(LIBRARY " not found next to nvsnoop or in " NVS_LIBDIR);
 	return -1;
 }
 
@@ -109,7 +109,7 @@ static int set_preload(const char *library, const char *program)
 
 	if (first)
 		return set_joined("LD_PRELOAD", "%.*s:%s%s", (int)first, old, library, old + first);
-	if (nvs_launch_sanitizer(program, name, sizeof(name)))
+	if (nvs_launch_find_sanitizer(program, name, sizeof(name)))
 		return set_joined("LD_PRELOAD", "%s:%s%s%s", name, library, colon, old);
 	return set_joined("LD_PRELOAD", "%s%s%s", library, colon, old);
 }
@@ -156,19 +156,19 @@ static int set_nvtx(const char *library)
 	if (!other)
 		return setenv(NVTX, library, 1);
 	if (*other && !same_file(other, library))
-		nvs_launch_say(NVTX " is %s: NVTX ranges and marks go there, not into the trace",
-			       other);
+		nvs_launch_print(NVTX " is %s: NVTX ranges and marks go there, not into the trace",
+				 other);
 	return 0;
 }
 
-int nvs_launch_environment(const struct nvs_launch_args *args, const char *library)
+int nvs_launch_set_environment(const struct nvs_launch_args *args, const char *library)
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
 
 	if (set_preload(library, args->program[0]) ||
 	    set_out(out && *out ? out : NVS_DEFAULT_OUT) ||
 	    setenv(NVS_ENV_OPTIONS, args->options, 1) || set_start() || set_nvtx(library)) {
-		nvs_launch_say("cannot set the environment: %s", strerror(errno));
+		nvs_launch_print("cannot set the environment: %s", strerror(errno));
 		return -1;
 	}
 	return 0;

@@ -32,12 +32,12 @@ int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args);
 /* ---- refuse.c: checks before the program is started ---- */
 
 /* Returns true if no trace was requested. */
-bool nvs_launch_untraced(const struct nvs_launch_args *args);
+bool nvs_launch_is_untraced(const struct nvs_launch_args *args);
 /*
  * Checks that trace, spool and trigger file are usable. Returns -1 if so, else the exit status
  * after a message.
  */
-int nvs_launch_refuse(const struct nvs_launch_args *args);
+int nvs_launch_preflight(const struct nvs_launch_args *args);
 
 /* ---- sister.c: subcommands, as nvsnoop-report ---- */
 
@@ -45,26 +45,26 @@ int nvs_launch_refuse(const struct nvs_launch_args *args);
  * Executes the program that argv[1] names ("report": nvsnoop-report). Returns -1 if it is no
  * subcommand, or the exit status after a message if the program is not found.
  */
-int nvs_launch_sister(char **argv);
+int nvs_launch_subcommand(char **argv);
 /* Returns false, after a message, if nvsnoop-SISTER is not found. */
-bool nvs_launch_sister_there(const char *sister);
+bool nvs_launch_subcommand_exists(const char *sister);
 /* Executes it. Returns only on failure, with errno set. */
-void nvs_launch_become(const char *sister, char **argv);
+void nvs_launch_exec(const char *sister, char **argv);
 /* Writes the name to call it by: in the directory of ARGV0 if that is a path. */
-void nvs_launch_sister_name(char *name, size_t size, const char *argv0, const char *sister);
+void nvs_launch_subcommand_name(char *name, size_t size, const char *argv0, const char *sister);
 /* Adds the names to TRACE that its program, which was killed, could not write. */
-void nvs_launch_embed(char *trace);
+void nvs_launch_embed_names(char *trace);
 /* Prints a hint for a PROGRAM that cannot be run. */
-void nvs_launch_hint(const char *program);
+void nvs_launch_print_hint(const char *program);
 
 /* ---- environment.c: the program's environment ---- */
 
 /* Writes the directory of this program to FOLDER. */
-void nvs_launch_folder(char *folder, size_t size);
+void nvs_launch_directory(char *folder, size_t size);
 /* Writes the library's path to PATH (SIZE bytes). Returns 0, or -1 after a message. */
 int nvs_launch_find_library(char *path, size_t size);
 /* Sets LD_PRELOAD, NVSNOOP_OUT and NVSNOOP_OPTIONS. Returns 0, or -1 after a message. */
-int nvs_launch_environment(const struct nvs_launch_args *args, const char *library);
+int nvs_launch_set_environment(const struct nvs_launch_args *args, const char *library);
 
 /* ---- child.c: running the program ---- */
 
@@ -88,19 +88,19 @@ bool nvs_launch_lacks_interpreter(const char *program, char *name, size_t size);
  * Returns why nothing can be preloaded into PROGRAM ("is statically linked, ..."); NULL if it can,
  * or if that is unknown.
  */
-const char *nvs_launch_cannot_preload(const char *program);
+const char *nvs_launch_preload_obstacle(const char *program);
 
 /* ---- sanitizer.c ---- */
 
 /* Returns true if the file name of LENGTH bytes is a sanitizer's run-time library. */
 bool nvs_launch_is_sanitizer(const char *name, size_t length);
 /* Finds the one that PROGRAM is linked with. Returns false if there is none. */
-bool nvs_launch_sanitizer(const char *program, char *name, size_t size);
+bool nvs_launch_find_sanitizer(const char *program, char *name, size_t size);
 
 /* ---- stat.c: --stat ---- */
 
 /* Returns true if the traces are only for the summary. */
-bool nvs_launch_stat_private(const struct nvs_launch_args *args);
+bool nvs_launch_stat_is_private(const struct nvs_launch_args *args);
 /*
  * Creates a directory for traces that are not kept and stores it in ARGS->out. Returns 0, or -1
  * after a message.
@@ -125,6 +125,6 @@ int nvs_launch_summary_open(void);
 void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *argv0, bool ran);
 
 /* Prints "nvsnoop: ..." on stderr. */
-__attribute__((format(printf, 1, 2))) void nvs_launch_say(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void nvs_launch_print(const char *format, ...);
 
 #endif

@@ -15,15 +15,17 @@
 static int prepare_run(struct nvs_launch_args *args)
 {
 	char library[PATH_MAX];
-	int status = args->stat && !nvs_launch_sister_there("report") ? NVS_EXIT_ERROR
-								      : nvs_launch_refuse(args);
+	int status = args->stat && !nvs_launch_subcommand_exists("report")
+			     ? NVS_EXIT_ERROR
+			     : nvs_launch_preflight(args);
 
 	if (status >= 0)
 		return status;
 	if (nvs_launch_find_library(library, sizeof(library)) || nvs_launch_stat_open(args))
 		return NVS_EXIT_ERROR;
-	return nvs_launch_environment(args, library) || nvs_launch_summary_open() ? NVS_EXIT_ERROR
-										  : -1;
+	return nvs_launch_set_environment(args, library) || nvs_launch_summary_open()
+		       ? NVS_EXIT_ERROR
+		       : -1;
 }
 
 static void print_failure(const char *program, int error)
@@ -33,18 +35,19 @@ static void print_failure(const char *program, int error)
 	if (error == ENOENT &&
 	    nvs_launch_lacks_interpreter(program, interpreter, sizeof(interpreter))) {
 		nvs_name_printable(interpreter, name, sizeof(name));
-		nvs_launch_say("cannot run %s: its interpreter '%s' does not exist", program, name);
+		nvs_launch_print("cannot run %s: its interpreter '%s' does not exist", program,
+				 name);
 		return;
 	}
-	nvs_launch_say("cannot run %s: %s", program, strerror(error));
-	nvs_launch_hint(program);
+	nvs_launch_print("cannot run %s: %s", program, strerror(error));
+	nvs_launch_print_hint(program);
 }
 
 int main(int argc, char **argv)
 {
 	struct nvs_launch_args args;
 	const char *argv0 = argv[0];
-	int error, status = nvs_launch_sister(argv);
+	int error, status = nvs_launch_subcommand(argv);
 
 	if (status >= 0 || (status = nvs_launch_args_parse(argc, argv, &args)) >= 0)
 		return status;

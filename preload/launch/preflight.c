@@ -41,7 +41,7 @@ static bool unset_variable(const char *pattern, char *name, size_t size)
 static const char *check_file(const char *path)
 {
 	char folder[PATH_MAX];
-	const char *base = nvs_name_base(path);
+	const char *base = nvs_base_name(path);
 	struct stat st;
 
 	if (!stat(path, &st)) {
@@ -73,12 +73,12 @@ static const char *named_by(const struct nvs_launch_args *args)
 static int check_output(const char *by, const char *pattern, const char *program)
 {
 	char host[256] = "", path[PATH_MAX], name[256];
-	struct nvs_name_facts facts = {(uint32_t)getpid(), nvs_name_base(program), host,
-				       get_variable};
+	struct nvs_name_fields facts = {(uint32_t)getpid(), nvs_base_name(program), host,
+					get_variable};
 	const char *why;
 
 	if (!strcmp(pattern, "-")) {
-		nvs_launch_say("%s-: a trace cannot be written to stdout, only to a file", by);
+		nvs_launch_print("%s-: a trace cannot be written to stdout, only to a file", by);
 		return NVS_EXIT_USAGE;
 	}
 	gethostname(host, sizeof(host) - 1);
@@ -86,21 +86,21 @@ static int check_output(const char *by, const char *pattern, const char *program
 	case 0:
 		break;
 	case -ENAMETOOLONG:
-		nvs_launch_say("%s%s: %s", by, pattern, strerror(ENAMETOOLONG));
+		nvs_launch_print("%s%s: %s", by, pattern, strerror(ENAMETOOLONG));
 		return NVS_EXIT_USAGE;
 	default:
 		if (unset_variable(pattern, name, sizeof(name)))
-			nvs_launch_say("%s%s: %s is not set", by, pattern, name);
+			nvs_launch_print("%s%s: %s is not set", by, pattern, name);
 		else if (*pattern && pattern[strlen(pattern) - 1] == '/')
-			nvs_launch_say("%s%s: is a directory", by, pattern);
+			nvs_launch_print("%s%s: is a directory", by, pattern);
 		else
-			nvs_launch_say("%s%s: %% must be followed by p, e, h, q{VARIABLE} or %%",
-				       by, pattern);
+			nvs_launch_print("%s%s: %% must be followed by p, e, h, q{VARIABLE} or %%",
+					 by, pattern);
 		return NVS_EXIT_USAGE;
 	}
 	why = check_file(path);
 	if (why)
-		nvs_launch_say("%s%s: %s", by, pattern, why);
+		nvs_launch_print("%s%s: %s", by, pattern, why);
 	return why ? NVS_EXIT_ERROR : -1;
 }
 
@@ -127,7 +127,7 @@ static const char *check_spool(const char *folder)
 	return access(folder, W_OK | X_OK) ? strerror(errno) : NULL;
 }
 
-bool nvs_launch_untraced(const struct nvs_launch_args *args)
+bool nvs_launch_is_untraced(const struct nvs_launch_args *args)
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
 
@@ -140,31 +140,32 @@ static int check_untraced(const struct nvs_launch_args *args)
 	const char *key = args->stat ? "stat" : nvs_option_needs_trace(&args->values);
 
 	if (key)
-		nvs_launch_say("%s" NVS_OUT_NONE ": --%s needs a trace", named_by(args), key);
+		nvs_launch_print("%s" NVS_OUT_NONE ": --%s needs a trace", named_by(args), key);
 	else if (!args->values.live)
-		nvs_launch_say("%s" NVS_OUT_NONE ": nothing to do with --live=off", named_by(args));
+		nvs_launch_print("%s" NVS_OUT_NONE ": nothing to do with --live=off",
+				 named_by(args));
 	else
 		return -1;
 	return NVS_EXIT_USAGE;
 }
 
-int nvs_launch_refuse(const struct nvs_launch_args *args)
+int nvs_launch_preflight(const struct nvs_launch_args *args)
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
 	const struct nvs_option_values *values = &args->values;
 	const char *why;
 
 	if (*values->trigger && (why = check_trigger(values->trigger))) {
-		nvs_launch_say("--trigger=%s: %s", values->trigger, why);
+		nvs_launch_print("--trigger=%s: %s", values->trigger, why);
 		return NVS_EXIT_ERROR;
 	}
 	if (*values->spool_dir && (why = check_spool(values->spool_dir))) {
-		nvs_launch_say("--spool=%s: %s", values->spool_dir, why);
+		nvs_launch_print("--spool=%s: %s", values->spool_dir, why);
 		return NVS_EXIT_ERROR;
 	}
-	if (nvs_launch_untraced(args))
+	if (nvs_launch_is_untraced(args))
 		return check_untraced(args);
-	if (nvs_launch_stat_private(args))
+	if (nvs_launch_stat_is_private(args))
 		return -1;
 	return check_output(named_by(args), out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);
 }

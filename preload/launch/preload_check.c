@@ -107,7 +107,7 @@ static const char *find_reason(int fd)
 	return NULL;
 }
 
-const char *nvs_launch_cannot_preload(const char *program)
+const char *nvs_launch_preload_obstacle(const char *program)
 {
 	int fd = nvs_launch_open_program(program);
 	const char *why;

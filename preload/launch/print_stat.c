@@ -16,7 +16,7 @@
 
 static char folder[PATH_MAX]; /* "": none */
 
-bool nvs_launch_stat_private(const struct nvs_launch_args *args)
+bool nvs_launch_stat_is_private(const struct nvs_launch_args *args)
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
 
@@ -42,12 +42,13 @@ int nvs_launch_stat_open(struct nvs_launch_args *args)
 {
 	const char *top = getenv("TMPDIR");
 
-	if (!nvs_launch_stat_private(args))
+	if (!nvs_launch_stat_is_private(args))
 		return 0;
 	top = top && *top == '/' ? top : "/tmp";
 	snprintf(folder, sizeof(folder), "%s/nvsnoop-stat.XXXXXX", top);
 	if (!mkdtemp(folder)) {
-		nvs_launch_say("--stat: cannot create a directory in %s: %s", top, strerror(errno));
+		nvs_launch_print("--stat: cannot create a directory in %s: %s", top,
+				 strerror(errno));
 		*folder = 0;
 		return -1;
 	}
@@ -82,8 +83,8 @@ static _Noreturn void become_report(char **argv)
 	unsetenv("LD_PRELOAD");
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	fputc('\n', stderr); /* separates it from the program's output */
-	nvs_launch_become("report", argv);
-	nvs_launch_say("--stat: cannot run nvsnoop-report: %s", strerror(errno));
+	nvs_launch_exec("report", argv);
+	nvs_launch_print("--stat: cannot run nvsnoop-report: %s", strerror(errno));
 	_exit(NVS_EXIT_ERROR);
 }
 
@@ -99,7 +100,7 @@ void nvs_launch_stat_print(const char *argv0, char **traces, size_t n)
 		free(argv);
 		return;
 	}
-	nvs_launch_sister_name(name, sizeof(name), argv0, "report");
+	nvs_launch_subcommand_name(name, sizeof(name), argv0, "report");
 	argv[0] = name;
 	argv[at++] = summary;
 	argv[at++] = no_pager;

@@ -29,14 +29,14 @@ bool nvs_launch_is_sanitizer(const char *name, size_t length)
 	return false;
 }
 
-struct image {
+struct program_image {
 	int fd;
 	Elf64_Phdr *segments;
 	int n;
 };
 
 /* Returns the file offset of ADDRESS, or -1. */
-static off_t offset_of(const struct image *im, uint64_t address)
+static off_t offset_of(const struct program_image *im, uint64_t address)
 {
 	for (int i = 0; i < im->n; i++)
 		if (im->segments[i].p_type == PT_LOAD &&
@@ -68,8 +68,8 @@ static uint64_t value_of(const Elf64_Dyn *dynamic, size_t n, Elf64_Sxword tag)
 	return 0;
 }
 
-static bool find_needed(const struct image *im, const Elf64_Dyn *dynamic, size_t n, char *name,
-			size_t size)
+static bool find_needed(const struct program_image *im, const Elf64_Dyn *dynamic, size_t n,
+			char *name, size_t size)
 {
 	size_t length = 0;
 	char *strings = read_part(im->fd, offset_of(im, value_of(dynamic, n, DT_STRTAB)),
@@ -89,7 +89,7 @@ static bool find_needed(const struct image *im, const Elf64_Dyn *dynamic, size_t
 	return found;
 }
 
-static bool search_image(struct image *im, const Elf64_Ehdr *head, char *name, size_t size)
+static bool search_image(struct program_image *im, const Elf64_Ehdr *head, char *name, size_t size)
 {
 	size_t got = 0;
 	bool found = false;
@@ -113,9 +113,9 @@ static bool search_image(struct image *im, const Elf64_Ehdr *head, char *name, s
 	return found;
 }
 
-bool nvs_launch_sanitizer(const char *program, char *name, size_t size)
+bool nvs_launch_find_sanitizer(const char *program, char *name, size_t size)
 {
-	struct image im = {.fd = nvs_launch_open_program(program)};
+	struct program_image im = {.fd = nvs_launch_open_program(program)};
 	Elf64_Ehdr head;
 	bool found = false;
 

@@ -28,7 +28,7 @@ static bool find_program(const char *sister, char *path, size_t size)
 	const char *in = getenv("PATH");
 	int length = 0;
 
-	nvs_launch_folder(folder, sizeof(folder));
+	nvs_launch_directory(folder, sizeof(folder));
 	if (snprintf(path, size, "%s/nvsnoop-%s", folder, sister) < (int)size &&
 	    !access(path, X_OK))
 		return true;
@@ -42,25 +42,25 @@ static bool find_program(const char *sister, char *path, size_t size)
 	return false;
 }
 
-bool nvs_launch_sister_there(const char *sister)
+bool nvs_launch_subcommand_exists(const char *sister)
 {
 	char path[PATH_MAX], folder[PATH_MAX];
 
 	if (find_program(sister, path, sizeof(path)))
 		return true;
-	nvs_launch_folder(folder, sizeof(folder));
-	nvs_launch_say("nvsnoop-%s not found in %s or in PATH", sister, folder);
+	nvs_launch_directory(folder, sizeof(folder));
+	nvs_launch_print("nvsnoop-%s not found in %s or in PATH", sister, folder);
 	return false;
 }
 
-void nvs_launch_sister_name(char *name, size_t size, const char *argv0, const char *sister)
+void nvs_launch_subcommand_name(char *name, size_t size, const char *argv0, const char *sister)
 {
 	const char *slash = strrchr(argv0, '/');
 
 	snprintf(name, size, "%.*snvsnoop-%s", slash ? (int)(slash - argv0 + 1) : 0, argv0, sister);
 }
 
-void nvs_launch_become(const char *sister, char **argv)
+void nvs_launch_exec(const char *sister, char **argv)
 {
 	char path[PATH_MAX];
 
@@ -68,19 +68,19 @@ void nvs_launch_become(const char *sister, char **argv)
 		execv(path, argv);
 }
 
-int nvs_launch_sister(char **argv)
+int nvs_launch_subcommand(char **argv)
 {
 	char name[PATH_MAX], *word = argv[1];
 
 	for (size_t i = 0; word && i < sizeof(sisters) / sizeof(*sisters); i++) {
 		if (strcmp(word, sisters[i]))
 			continue;
-		if (!nvs_launch_sister_there(word))
+		if (!nvs_launch_subcommand_exists(word))
 			return NVS_EXIT_ERROR;
-		nvs_launch_sister_name(name, sizeof(name), argv[0], word);
+		nvs_launch_subcommand_name(name, sizeof(name), argv[0], word);
 		argv[1] = name;
-		nvs_launch_become(sisters[i], argv + 1);
-		nvs_launch_say("cannot run nvsnoop-%s: %s", sisters[i], strerror(errno));
+		nvs_launch_exec(sisters[i], argv + 1);
+		nvs_launch_print("cannot run nvsnoop-%s: %s", sisters[i], strerror(errno));
 		return NVS_EXIT_ERROR;
 	}
 	return -1;
@@ -101,11 +101,11 @@ static _Noreturn void run_embed(char *trace)
 	unsetenv("LD_PRELOAD");
 	for (int i = 0; i < 3; i++)
 		dup2(null, i);
-	nvs_launch_become("report", argv);
+	nvs_launch_exec("report", argv);
 	_exit(1);
 }
 
-void nvs_launch_embed(char *trace)
+void nvs_launch_embed_names(char *trace)
 {
 	pid_t child = fork();
 
@@ -136,7 +136,7 @@ static const char *const words[][2] = {
 	{"trace", "nvsnoop -o TRACE program"},	{"launch", "nvsnoop -o TRACE program"},
 };
 
-void nvs_launch_hint(const char *program)
+void nvs_launch_print_hint(const char *program)
 {
 	if (is_trace(program)) {
 		fprintf(stderr, "It is a trace: nvsnoop report %s\n", program);
@@ -151,7 +151,8 @@ void nvs_launch_hint(const char *program)
 	if (strchr(program, '/'))
 		return;
 	for (size_t i = 0; i < sizeof(sisters) / sizeof(*sisters); i++)
-		if (nvs_distance(program, strlen(program), sisters[i], strlen(sisters[i])) <= 2) {
+		if (nvs_edit_distance(program, strlen(program), sisters[i], strlen(sisters[i])) <=
+		    2) {
 			fprintf(stderr, "Did you mean 'nvsnoop %s'?\n", sisters[i]);
 			return;
 		}

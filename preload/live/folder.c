@@ -79,7 +79,7 @@ static bool find_other(char *path)
 	return is_ours(path);
 }
 
-bool nvs_live_folder(char *out)
+bool nvs_live_find_directory(char *out)
 {
 	const char *given = nvs_options()->runtime_dir;
 
@@ -161,7 +161,7 @@ static bool clear_page(const char *name, void *arg)
 	if (fd < 0)
 		return false;
 	if (!nvs_sys_fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == own->uid &&
-	    nvs_sys(SYS_pread64, fd, (long)&head, sizeof(head), 0, 0, 0) == sizeof(head) &&
+	    nvs_syscall(SYS_pread64, fd, (long)&head, sizeof(head), 0, 0, 0) == sizeof(head) &&
 	    head.magic == NVS_LIVE_MAGIC && is_dead(&head, own) && !nvs_sys_lstat(path, &named) &&
 	    named.st_ino == st.st_ino && named.st_dev == st.st_dev)
 		nvs_sys_unlink(path);

@@ -53,7 +53,7 @@ struct nvs_live_page {
 		uint64_t full_at; /* ticks when it was last seen full; 0: never */
 		uint64_t look; /* time of the last poll that found the channel */
 	} rings[NVS_LIVE_CHANNEL_ROWS];
-	struct nvs_live_ledger *ledger; /* memory.c; NULL: not yet */
+	struct nvs_live_memory_state *ledger; /* memory.c; NULL: not yet */
 	void *graphs; /* preload/api/stats/graph_stats.c */
 };
 
@@ -72,7 +72,7 @@ extern struct nvs_live_page *nvs_live_own;
  * Writes the directory of this user's pages to FOLDER (PATH_MAX / 2 bytes). Returns false if none
  * can be used.
  */
-bool nvs_live_folder(char *folder);
+bool nvs_live_find_directory(char *folder);
 /* Returns the start time of a process (its number, or "self") since boot, 0 if it is unknown. */
 uint64_t nvs_live_start_time(const char *process);
 void nvs_live_read_boot(uint8_t boot[16]);
@@ -84,7 +84,7 @@ void nvs_live_clear_stale(void);
 
 /* ---- page.c ---- */
 
-struct nvs_live_facts {
+struct nvs_live_identity {
 	const uint8_t *session; /* 16 bytes */
 	const char *host, *program, *driver;
 };
@@ -92,44 +92,45 @@ struct nvs_live_facts {
  * Creates the page. Returns 0 or -errno; without a page the program is not counted. FOLDER
  * (PATH_MAX / 2 bytes) gets its directory, also on failure.
  */
-int nvs_live_begin(const struct nvs_live_facts *facts, char *folder);
+int nvs_live_create(const struct nvs_live_identity *facts, char *folder);
 /* Path of the trace that is also written; "": none. */
-void nvs_live_trace(const char *path);
+void nvs_live_set_trace(const char *path);
 /* Allocates blocks for NUMBER slots. */
-void nvs_live_more_slots(uint32_t number);
+void nvs_live_add_slots(uint32_t number);
 /*
  * Called ten times a second, by the library's thread and by the writer, which has its own
  * descriptors.
  */
-void nvs_live_beat(void);
+void nvs_live_heartbeat(void);
 /* Returns true if more blocks are needed; only if no sandbox forbids it. */
 bool nvs_live_is_short(void);
 void nvs_live_grow(void);
 /* Under nvs_lock. */
-void nvs_live_driver(const char *version);
+void nvs_live_set_driver(const char *version);
 /* The process is about to exec; ON false: it failed. */
-void nvs_live_executing(bool on);
+void nvs_live_set_executing(bool on);
 /* Publishes the last totals. */
-void nvs_live_end(void);
+void nvs_live_close(void);
 
 /* ---- slots.c ---- */
 
-/* Returns slot NUMBER of those that the last nvs_live_more_slots() added; NULL if there is none. */
+/* Returns slot NUMBER of those that the last nvs_live_add_slots() added; NULL if there is none. */
 struct nvs_live_slot *nvs_live_slot(uint32_t number);
 /*
  * Removes slots from threads that have ended, and counts doorbells of threads without a slot in
  * slot 0.
  */
-void nvs_live_look_at_slots(struct nvs_live_page *page);
+void nvs_live_scan_slots(struct nvs_live_page *page);
 
 /* ---- rows.c; take their own locks ---- */
 
 /* Returns a table's next row; NULL if it is full, which is counted. Under nvs_lock. */
-void *nvs_live_row(struct nvs_live_page *page, enum nvs_live_table_number which, uint32_t *number);
+void *nvs_live_row_new(struct nvs_live_page *page, enum nvs_live_table_number which,
+		       uint32_t *number);
 void nvs_live_row_done(struct nvs_live_page *page, enum nvs_live_table_number which);
 void *nvs_live_table(const struct nvs_live_page *page, enum nvs_live_table_number which);
 /* Under nvs_lock. Returns 0 if the table is full. */
-uint32_t nvs_live_string(struct nvs_live_page *page, const char *text, size_t length);
+uint32_t nvs_live_string_new(struct nvs_live_page *page, const char *text, size_t length);
 
 uint32_t nvs_live_api_new(struct nvs_live_page *page, uint32_t number, const char *name,
 			  const char *group);
@@ -143,15 +144,15 @@ static inline uint32_t nvs_live_api_row(struct nvs_live_page *page, uint32_t num
 					     : nvs_live_api_new(page, number, name, group);
 }
 /* Counts a failed call. */
-void nvs_live_failed(struct nvs_live_page *page, uint32_t api, uint32_t result);
+void nvs_live_count_failure(struct nvs_live_page *page, uint32_t api, uint32_t result);
 
-struct nvs_live_kernel_facts {
+struct nvs_live_kernel_info {
 	const char *name; /* NULL: unknown */
 	uint32_t registers, shared, local, max_threads;
 };
 /* Adds KEY, which means this function from now on. Returns its row. */
 uint32_t nvs_live_kernel_new(struct nvs_live_page *page, uint64_t key, uint64_t function,
-			     const struct nvs_live_kernel_facts *facts);
+			     const struct nvs_live_kernel_info *facts);
 static inline uint32_t nvs_live_kernel_at(uint64_t key)
 {
 	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
@@ -182,14 +183,14 @@ uint32_t nvs_live_gpu(struct nvs_live_page *page, const uint8_t uuid[16], uint32
  * A long API call to be counted by its reason. MODULE, MEMORY and COPY are what the caller knows of
  * it.
  */
-struct nvs_live_long {
+struct nvs_live_slow_call {
 	uint64_t begin, ns; /* begin in ticks */
 	uint32_t row; /* of APIS */
 	bool module, memory, copy;
 };
 #define NVS_LIVE_LONG_NS 100000u /* shorter calls are ignored */
 void nvs_live_stall(struct nvs_live_page *page, struct nvs_live_slot *slot,
-		    const struct nvs_live_long *call);
+		    const struct nvs_live_slow_call *call);
 /* Returns true if the ring counts as full: a driver keeps some of it free. */
 static inline bool nvs_live_is_full(uint64_t used, uint32_t entries)
 {
@@ -225,7 +226,7 @@ static inline struct nvs_live_kernel_count *nvs_live_kernel_count(struct nvs_liv
 }
 
 /* Counts a call that has returned. */
-static inline void nvs_live_call(struct nvs_live_slot *slot, uint32_t row, uint64_t ns)
+static inline void nvs_live_count_call(struct nvs_live_slot *slot, uint32_t row, uint64_t ns)
 {
 	struct nvs_live_api_count *c = nvs_live_api_count(slot, row);
 	uint32_t bucket = ns >> NVS_LIVE_BUCKET_SHIFT

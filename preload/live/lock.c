@@ -35,7 +35,7 @@ bool nvs_live_lock(_Atomic uint32_t *lock)
 			for (int k = 0; k < PAUSES; k++)
 				__builtin_ia32_pause();
 		else
-			nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+			nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
 	/* The holder can still release it. */
 	atomic_compare_exchange_strong_explicit(lock, &holder, GIVEN_UP, memory_order_relaxed,

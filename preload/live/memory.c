@@ -10,7 +10,7 @@
 #define SITE_BUCKETS (4 * NVS_LIVE_SITE_COUNT)
 #define MAX_MAPPED 65536u
 
-struct entry {
+struct allocation_entry {
 	uint64_t key; /* 0: free */
 	uint32_t row;
 	uint32_t pages; /* of a mapping: its size in units of MAP_PAGE */
@@ -24,20 +24,21 @@ struct detail {
 	bool leaving; /* a free of it is in progress */
 };
 
-struct nvs_live_ledger {
+struct nvs_live_memory_state {
 	_Atomic uint32_t lock; /* thread that holds it */
 	uint32_t mapped, nfree;
 	uint64_t serial;
-	struct entry entries[BUCKETS];
+	struct allocation_entry entries[BUCKETS];
 	struct detail details[NVS_LIVE_ALLOC_ROWS];
 	uint32_t free[NVS_LIVE_ALLOC_ROWS];
 	uint16_t sites[SITE_BUCKETS];
 };
 
 /* Returns the ledger, locked; NULL if the lock cannot be taken. */
-static struct nvs_live_ledger *lock_ledger(struct nvs_live_page *p)
+static struct nvs_live_memory_state *lock_ledger(struct nvs_live_page *p)
 {
-	struct nvs_live_ledger *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE), *none = NULL;
+	struct nvs_live_memory_state *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE),
+				     *none = NULL;
 
 	if (!l) {
 		l = nvs_alloc(sizeof(*l));
@@ -62,7 +63,7 @@ static uint32_t bucket_of(uint64_t key)
 	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 46);
 }
 
-static struct entry *find_entry(struct nvs_live_ledger *l, uint64_t key)
+static struct allocation_entry *find_entry(struct nvs_live_memory_state *l, uint64_t key)
 {
 	uint32_t at = bucket_of(key);
 
@@ -72,17 +73,17 @@ static struct entry *find_entry(struct nvs_live_ledger *l, uint64_t key)
 	return NULL;
 }
 
-static void put_entry(struct nvs_live_ledger *l, uint64_t key, uint32_t row)
+static void put_entry(struct nvs_live_memory_state *l, uint64_t key, uint32_t row)
 {
 	uint32_t at = bucket_of(key);
 
 	while (l->entries[at].key && l->entries[at].key != key)
 		at = (at + 1) & (BUCKETS - 1);
-	l->entries[at] = (struct entry){key, row, 0};
+	l->entries[at] = (struct allocation_entry){key, row, 0};
 }
 
 /* Moves the following entries up, so that no search ends too early. */
-static void remove_entry(struct nvs_live_ledger *l, struct entry *e)
+static void remove_entry(struct nvs_live_memory_state *l, struct allocation_entry *e)
 {
 	uint32_t hole = (uint32_t)(e - l->entries), at = hole;
 
@@ -151,7 +152,7 @@ static void count_live(const struct nvs_live_page *p, const struct nvs_live_allo
 /*
  * Returns the row of STACK, which must be the stack that this thread unwound last to get a new row.
  */
-static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t api,
+static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_memory_state *l, uint32_t api,
 			uint32_t stack)
 {
 	struct nvs_live_site *row;
@@ -164,7 +165,7 @@ static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_ledger *l, uint
 			return l->sites[at];
 	if (nvs_tls.unwound != stack)
 		return 0;
-	row = nvs_live_row(p, NVS_LIVE_SITE_ROWS, &n);
+	row = nvs_live_row_new(p, NVS_LIVE_SITE_ROWS, &n);
 	if (!row)
 		return 0;
 	row->api = api;
@@ -178,19 +179,19 @@ static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_ledger *l, uint
 
 /* ---- rows ---- */
 
-static bool take_row(struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t *row)
+static bool take_row(struct nvs_live_page *p, struct nvs_live_memory_state *l, uint32_t *row)
 {
 	if (l->nfree) {
 		*row = l->free[--l->nfree];
 		return true;
 	}
-	if (!nvs_live_row(p, NVS_LIVE_ALLOCS, row))
+	if (!nvs_live_row_new(p, NVS_LIVE_ALLOCS, row))
 		return false;
 	nvs_live_row_done(p, NVS_LIVE_ALLOCS);
 	return true;
 }
 
-static void free_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t row)
+static void free_row(const struct nvs_live_page *p, struct nvs_live_memory_state *l, uint32_t row)
 {
 	__atomic_store_n(&alloc_at(p, row)->address, 0, __ATOMIC_RELEASE);
 	l->details[row] = (struct detail){0};
@@ -198,7 +199,7 @@ static void free_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, u
 }
 
 /* The allocation is no longer live. */
-static void end_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t row,
+static void end_row(const struct nvs_live_page *p, struct nvs_live_memory_state *l, uint32_t row,
 		    bool with_context)
 {
 	struct nvs_live_alloc *a = alloc_at(p, row);
@@ -213,7 +214,7 @@ static void end_row(const struct nvs_live_page *p, struct nvs_live_ledger *l, ui
 
 /* ---- events ---- */
 
-static void count_untracked(const struct nvs_live_page *p, const struct nvs_live_given *g)
+static void count_untracked(const struct nvs_live_page *p, const struct nvs_live_allocation *g)
 {
 	struct nvs_live_memory *m = memory_of(p, g->gpu, g->kind);
 
@@ -221,8 +222,8 @@ static void count_untracked(const struct nvs_live_page *p, const struct nvs_live
 	add_shared(&m->untracked_bytes, g->bytes);
 }
 
-static void fill_row(const struct nvs_live_page *p, uint32_t row, const struct nvs_live_given *g,
-		     uint32_t site, uint64_t serial)
+static void fill_row(const struct nvs_live_page *p, uint32_t row,
+		     const struct nvs_live_allocation *g, uint32_t site, uint64_t serial)
 {
 	struct nvs_live_alloc *a = alloc_at(p, row);
 
@@ -236,13 +237,13 @@ static void fill_row(const struct nvs_live_page *p, uint32_t row, const struct n
 	__atomic_store_n(&a->address, g->value, __ATOMIC_RELEASE);
 }
 
-void nvs_live_give(struct nvs_live_page *p, const struct nvs_live_given *g)
+void nvs_live_alloc_add(struct nvs_live_page *p, const struct nvs_live_allocation *g)
 {
 	uint64_t key = key_of(g->space, g->value);
-	struct nvs_live_ledger *l = lock_ledger(p);
+	struct nvs_live_memory_state *l = lock_ledger(p);
 	struct nvs_live_site *site;
 	struct nvs_live_memory *m;
-	struct entry *old;
+	struct allocation_entry *old;
 	uint32_t row, number;
 
 	if (!l) {
@@ -274,7 +275,7 @@ void nvs_live_give(struct nvs_live_page *p, const struct nvs_live_given *g)
 	nvs_live_unlock(&l->lock);
 }
 
-void nvs_live_give_failed(struct nvs_live_page *p, uint32_t gpu, enum nvs_live_kind kind)
+void nvs_live_alloc_failed(struct nvs_live_page *p, uint32_t gpu, enum nvs_live_kind kind)
 {
 	add_shared(&memory_of(p, gpu, kind)->failed_allocs, 1);
 }
@@ -297,11 +298,11 @@ static bool row_of_token(const struct nvs_live_page *p, uint64_t token, uint32_t
 	return a->address && a->serial == token >> TOKEN_ROW_BITS;
 }
 
-uint64_t nvs_live_take(struct nvs_live_page *p, enum nvs_live_space space, uint64_t value)
+uint64_t nvs_live_free_begin(struct nvs_live_page *p, enum nvs_live_space space, uint64_t value)
 {
-	struct nvs_live_ledger *l = value ? lock_ledger(p) : NULL;
+	struct nvs_live_memory_state *l = value ? lock_ledger(p) : NULL;
 	uint64_t token = 0;
-	struct entry *e;
+	struct allocation_entry *e;
 
 	if (!l)
 		return 0;
@@ -322,7 +323,7 @@ uint64_t nvs_live_take(struct nvs_live_page *p, enum nvs_live_space space, uint6
 	return token;
 }
 
-static void put_back(const struct nvs_live_page *p, struct nvs_live_ledger *l, uint32_t row)
+static void put_back(const struct nvs_live_page *p, struct nvs_live_memory_state *l, uint32_t row)
 {
 	struct detail *d = &l->details[row];
 
@@ -332,9 +333,9 @@ static void put_back(const struct nvs_live_page *p, struct nvs_live_ledger *l, u
 	put_entry(l, d->key, row);
 }
 
-void nvs_live_put_back(struct nvs_live_page *p, uint64_t token)
+void nvs_live_free_cancel(struct nvs_live_page *p, uint64_t token)
 {
-	struct nvs_live_ledger *l = token ? lock_ledger(p) : NULL;
+	struct nvs_live_memory_state *l = token ? lock_ledger(p) : NULL;
 	uint32_t row;
 
 	if (!l)
@@ -344,10 +345,10 @@ void nvs_live_put_back(struct nvs_live_page *p, uint64_t token)
 	nvs_live_unlock(&l->lock);
 }
 
-void nvs_live_taken(struct nvs_live_page *p, uint64_t token, bool freed, enum nvs_live_kind kind)
+void nvs_live_free_end(struct nvs_live_page *p, uint64_t token, bool freed, enum nvs_live_kind kind)
 {
 	struct nvs_live_memory *unknown = memory_of(p, 0, kind);
-	struct nvs_live_ledger *l = token ? lock_ledger(p) : NULL;
+	struct nvs_live_memory_state *l = token ? lock_ledger(p) : NULL;
 	const struct nvs_live_alloc *a;
 	struct detail *d;
 	uint32_t row;
@@ -370,10 +371,11 @@ void nvs_live_taken(struct nvs_live_page *p, uint64_t token, bool freed, enum nv
 	nvs_live_unlock(&l->lock);
 }
 
-void nvs_live_map(struct nvs_live_page *p, uint64_t address, uint64_t bytes, uint64_t handle)
+void nvs_live_mapping_add(struct nvs_live_page *p, uint64_t address, uint64_t bytes,
+			  uint64_t handle)
 {
-	struct nvs_live_ledger *l = lock_ledger(p);
-	struct entry *e;
+	struct nvs_live_memory_state *l = lock_ledger(p);
+	struct allocation_entry *e;
 
 	if (!l)
 		return;
@@ -391,10 +393,10 @@ void nvs_live_map(struct nvs_live_page *p, uint64_t address, uint64_t bytes, uin
 }
 
 /* Unmaps the mapping at ADDRESS. Returns its size, 0 if there is none or its size is unknown. */
-static uint64_t unmap_one(const struct nvs_live_page *p, struct nvs_live_ledger *l,
+static uint64_t unmap_one(const struct nvs_live_page *p, struct nvs_live_memory_state *l,
 			  uint64_t address)
 {
-	struct entry *e = find_entry(l, key_of(NVS_SPACE_MAPPED, address));
+	struct allocation_entry *e = find_entry(l, key_of(NVS_SPACE_MAPPED, address));
 	uint64_t bytes = e ? (uint64_t)e->pages * MAP_PAGE : 0;
 	uint32_t row;
 
@@ -408,9 +410,9 @@ static uint64_t unmap_one(const struct nvs_live_page *p, struct nvs_live_ledger 
 	return bytes;
 }
 
-void nvs_live_unmap(struct nvs_live_page *p, uint64_t address, uint64_t bytes)
+void nvs_live_mapping_remove(struct nvs_live_page *p, uint64_t address, uint64_t bytes)
 {
-	struct nvs_live_ledger *l = lock_ledger(p);
+	struct nvs_live_memory_state *l = lock_ledger(p);
 	uint64_t one, done = 0;
 
 	if (!l)
@@ -422,10 +424,10 @@ void nvs_live_unmap(struct nvs_live_page *p, uint64_t address, uint64_t bytes)
 	nvs_live_unlock(&l->lock);
 }
 
-void nvs_live_retain(struct nvs_live_page *p, uint64_t handle)
+void nvs_live_handle_retain(struct nvs_live_page *p, uint64_t handle)
 {
-	struct nvs_live_ledger *l = lock_ledger(p);
-	struct entry *e;
+	struct nvs_live_memory_state *l = lock_ledger(p);
+	struct allocation_entry *e;
 
 	if (!l)
 		return;
@@ -435,17 +437,18 @@ void nvs_live_retain(struct nvs_live_page *p, uint64_t handle)
 	nvs_live_unlock(&l->lock);
 }
 
-void nvs_live_context_gone(struct nvs_live_page *p, uint64_t context, uint32_t gpu)
+void nvs_live_free_context(struct nvs_live_page *p, uint64_t context, uint32_t gpu)
 {
-	struct nvs_live_ledger *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE) ? lock_ledger(p)
-										  : NULL;
+	struct nvs_live_memory_state *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE)
+						  ? lock_ledger(p)
+						  : NULL;
 	uint32_t used = p->head->tables[NVS_LIVE_ALLOCS].used;
 
 	if (!l)
 		return;
 	for (uint32_t row = 0; row < used; row++) {
 		const struct nvs_live_alloc *a = alloc_at(p, row);
-		struct entry *e;
+		struct allocation_entry *e;
 
 		/* Physical memory, reserved addresses and the like belong to no context. */
 		if (!a->address || a->kind == NVS_LIVE_PHYSICAL || a->kind == NVS_LIVE_RESERVED ||

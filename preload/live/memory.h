@@ -16,7 +16,7 @@ enum nvs_live_space {
 	NVS_SPACE_MAPPED, /* an address where physical memory is mapped */
 };
 
-struct nvs_live_given {
+struct nvs_live_allocation {
 	uint64_t value, bytes, context;
 	enum nvs_live_space space;
 	enum nvs_live_kind kind;
@@ -26,25 +26,27 @@ struct nvs_live_given {
 };
 
 /* Adds an allocation that succeeded. */
-void nvs_live_give(struct nvs_live_page *page, const struct nvs_live_given *given);
-void nvs_live_give_failed(struct nvs_live_page *page, uint32_t gpu, enum nvs_live_kind kind);
+void nvs_live_alloc_add(struct nvs_live_page *page, const struct nvs_live_allocation *given);
+void nvs_live_alloc_failed(struct nvs_live_page *page, uint32_t gpu, enum nvs_live_kind kind);
 /*
- * nvs_live_take() is called before a free, since another thread may get the address before the call
- * returns; nvs_live_taken() reports the result. The token names what was found; 0: nothing.
+ * nvs_live_free_begin() is called before a free, since another thread may get the address before
+ * the call returns; nvs_live_free_end() reports the result. The token names what was found; 0:
+ * nothing.
  */
-uint64_t nvs_live_take(struct nvs_live_page *page, enum nvs_live_space space, uint64_t value);
-void nvs_live_taken(struct nvs_live_page *page, uint64_t token, bool freed,
-		    enum nvs_live_kind kind);
+uint64_t nvs_live_free_begin(struct nvs_live_page *page, enum nvs_live_space space, uint64_t value);
+void nvs_live_free_end(struct nvs_live_page *page, uint64_t token, bool freed,
+		       enum nvs_live_kind kind);
 /* The call was not a free after all. */
-void nvs_live_put_back(struct nvs_live_page *page, uint64_t token);
+void nvs_live_free_cancel(struct nvs_live_page *page, uint64_t token);
 /*
  * Physical memory is mapped at an address, stays alive while it is, and may have further handles.
  */
-void nvs_live_map(struct nvs_live_page *page, uint64_t address, uint64_t bytes, uint64_t handle);
+void nvs_live_mapping_add(struct nvs_live_page *page, uint64_t address, uint64_t bytes,
+			  uint64_t handle);
 /* Removes all mappings in this range, which are contiguous. */
-void nvs_live_unmap(struct nvs_live_page *page, uint64_t address, uint64_t bytes);
-void nvs_live_retain(struct nvs_live_page *page, uint64_t handle);
+void nvs_live_mapping_remove(struct nvs_live_page *page, uint64_t address, uint64_t bytes);
+void nvs_live_handle_retain(struct nvs_live_page *page, uint64_t handle);
 /* Removes all allocations of a context; CONTEXT 0: all of the GPU. */
-void nvs_live_context_gone(struct nvs_live_page *page, uint64_t context, uint32_t gpu);
+void nvs_live_free_context(struct nvs_live_page *page, uint64_t context, uint32_t gpu);
 
 #endif

@@ -31,7 +31,7 @@ _Static_assert(offsetof(struct nvs_live_slot, counts) % 64 == 0, "counters have 
 _Static_assert(sizeof(struct nvs_live) <= PAGE, "the head is one page");
 
 /* In file order: tables that get all their blocks at once come first. */
-static const struct layout {
+static const struct page_layout {
 	enum nvs_live_table_number which;
 	uint32_t rows, row_bytes;
 	uint32_t ready; /* rows that have blocks at the start */
@@ -70,7 +70,7 @@ static bool in_use(const char *path)
 		return true;
 	/* The reads overlap, so that no path is cut in two. */
 	while (!found &&
-	       (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
+	       (n = nvs_syscall(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
 		text[n] = '\0';
 		found = strstr(text, path) != NULL;
 		offset += n > 3072 ? n - 1024 : n;
@@ -84,7 +84,7 @@ static bool of_this_namespace(int fd, uint64_t namespace)
 {
 	struct nvs_live head;
 
-	return nvs_sys(SYS_pread64, fd, (long)&head, sizeof(head), 0, 0, 0) != sizeof(head) ||
+	return nvs_syscall(SYS_pread64, fd, (long)&head, sizeof(head), 0, 0, 0) != sizeof(head) ||
 	       head.magic != NVS_LIVE_MAGIC || head.pid_namespace == namespace;
 }
 
@@ -104,7 +104,7 @@ static bool clear_away(const char *path, uint64_t namespace)
 
 static int create_file(struct nvs_outfile *file, uint64_t namespace, char *folder)
 {
-	int err = nvs_live_folder(folder) ? -EEXIST : -EACCES;
+	int err = nvs_live_find_directory(folder) ? -EEXIST : -EACCES;
 	char path[PATH_MAX];
 
 	for (unsigned n = 0; err == -EEXIST && n < NVS_LIVE_NAMES; n++) {
@@ -129,7 +129,7 @@ static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 
 	*blocks = 0;
 	for (size_t i = 0; i < NLAYOUT; i++) {
-		const struct layout *l = &layout[i];
+		const struct page_layout *l = &layout[i];
 		struct nvs_live_table *t = &head->tables[l->which];
 
 		/* A table that grows starts on its own page. */
@@ -152,7 +152,7 @@ static int open_again(const struct nvs_live_page *p, struct nvs_outfile *file)
 {
 	*file = p->file;
 	file->fd = -1;
-	return nvs_session_confined() ? -EPERM : nvs_outfile_fd(file);
+	return nvs_session_is_confined() ? -EPERM : nvs_outfile_fd(file);
 }
 
 /* Maps bytes [FROM, TO) of the file, whole pages, at AT; NULL: anywhere. */
@@ -174,7 +174,7 @@ static uint8_t *reserve_table(const struct nvs_live_table *t)
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p)
-		nvs_sys(SYS_munlock, (long)p, bytes, 0, 0, 0, 0);
+		nvs_syscall(SYS_munlock, (long)p, bytes, 0, 0, 0, 0);
 	return p;
 }
 
@@ -217,7 +217,7 @@ static void set_text(char *to, size_t size, const char *from)
 
 static uint32_t own_string(struct nvs_live_page *p, const char *text)
 {
-	return text ? nvs_live_string(p, text, strlen(text)) : 0;
+	return text ? nvs_live_string_new(p, text, strlen(text)) : 0;
 }
 
 static void fill_rank(struct nvs_live *head, const struct nvs_rank *r)
@@ -234,7 +234,7 @@ static void fill_rank(struct nvs_live *head, const struct nvs_rank *r)
 /* Sets the clock's rate as measured since load; it becomes more precise with time. */
 static void set_clock(struct nvs_live_page *p)
 {
-	struct nvs_clock_point now = nvs_clock_read();
+	struct nvs_clock_sample now = nvs_clock_read();
 	struct nvs_live_clock *c = &p->head->clock;
 	uint64_t mult = 1ull << 32;
 
@@ -256,7 +256,7 @@ static void set_clock(struct nvs_live_page *p)
 	atomic_store(&p->setting_clock, 0);
 }
 
-static void fill_head(struct nvs_live_page *p, const struct nvs_live_facts *facts,
+static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *facts,
 		      uint64_t namespace)
 {
 	const struct nvs_options *o = nvs_options();
@@ -328,10 +328,11 @@ static uint64_t own_namespace(void)
 {
 	struct stat st;
 
-	return nvs_sys(SYS_stat, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0, 0) ? 0 : st.st_ino;
+	return nvs_syscall(SYS_stat, (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0, 0) ? 0
+										       : st.st_ino;
 }
 
-int nvs_live_begin(const struct nvs_live_facts *facts, char *folder)
+int nvs_live_create(const struct nvs_live_identity *facts, char *folder)
 {
 	uint64_t namespace = own_namespace();
 	struct nvs_live_page *p;
@@ -365,7 +366,7 @@ int nvs_live_begin(const struct nvs_live_facts *facts, char *folder)
 	return 0;
 }
 
-void nvs_live_trace(const char *path)
+void nvs_live_set_trace(const char *path)
 {
 	struct nvs_live_page *p = nvs_live_page();
 	sigset_t saved;
@@ -378,7 +379,7 @@ void nvs_live_trace(const char *path)
 	nvs_unlock(&saved);
 }
 
-void nvs_live_more_slots(uint32_t number)
+void nvs_live_add_slots(uint32_t number)
 {
 	struct nvs_live_page *p = nvs_live_page();
 	struct nvs_outfile file;
@@ -430,18 +431,18 @@ void nvs_live_grow(void)
 	grow_table(p, NVS_LIVE_ALLOCS);
 }
 
-void nvs_live_beat(void)
+void nvs_live_heartbeat(void)
 {
 	struct nvs_live_page *p = nvs_live_page();
 
 	if (!p)
 		return;
-	nvs_live_look_at_slots(p);
+	nvs_live_scan_slots(p);
 	set_clock(p);
 	__atomic_fetch_add(&p->head->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
-void nvs_live_driver(const char *version)
+void nvs_live_set_driver(const char *version)
 {
 	struct nvs_live_page *p = nvs_live_page();
 
@@ -449,9 +450,9 @@ void nvs_live_driver(const char *version)
 		set_text(p->head->driver, sizeof(p->head->driver), version);
 }
 
-void nvs_live_executing(bool on)
+void nvs_live_set_executing(bool on)
 {
-	struct nvs_live_page *p = nvs_state_borrowed() ? NULL : nvs_live_page();
+	struct nvs_live_page *p = nvs_state_is_borrowed() ? NULL : nvs_live_page();
 	uint32_t from = on ? NVS_LIVE_RUNNING : NVS_LIVE_EXECUTING;
 
 	if (p)
@@ -460,15 +461,15 @@ void nvs_live_executing(bool on)
 					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-void nvs_live_end(void)
+void nvs_live_close(void)
 {
 	struct nvs_live_page *p = nvs_live_page();
 
 	if (!p)
 		return;
-	nvs_live_look_at_slots(p);
+	nvs_live_scan_slots(p);
 	set_clock(p);
 	__atomic_store_n(&p->head->state, NVS_LIVE_ENDED, __ATOMIC_RELEASE);
-	if (!nvs_session_confined())
+	if (!nvs_session_is_confined())
 		nvs_outfile_unlink(&p->file);
 }

@@ -14,7 +14,7 @@ void *nvs_live_table(const struct nvs_live_page *p, enum nvs_live_table_number w
 	return p->grown[which] ? p->grown[which] : p->base + p->head->tables[which].offset;
 }
 
-void *nvs_live_row(struct nvs_live_page *p, enum nvs_live_table_number which, uint32_t *number)
+void *nvs_live_row_new(struct nvs_live_page *p, enum nvs_live_table_number which, uint32_t *number)
 {
 	const struct nvs_live_table *t = &p->head->tables[which];
 
@@ -31,7 +31,7 @@ void nvs_live_row_done(struct nvs_live_page *p, enum nvs_live_table_number which
 	__atomic_fetch_add(&p->head->tables[which].used, 1, __ATOMIC_RELEASE);
 }
 
-uint32_t nvs_live_string(struct nvs_live_page *p, const char *text, size_t length)
+uint32_t nvs_live_string_new(struct nvs_live_page *p, const char *text, size_t length)
 {
 	struct nvs_live_table *t = &p->head->tables[NVS_LIVE_STRINGS];
 	uint64_t at = p->strings;
@@ -63,12 +63,12 @@ uint32_t nvs_live_api_new(struct nvs_live_page *p, uint32_t number, const char *
 	 * slow.
 	 */
 	known = p->api_rows[number];
-	row = known ? NULL : nvs_live_row(p, NVS_LIVE_APIS, &n);
+	row = known ? NULL : nvs_live_row_new(p, NVS_LIVE_APIS, &n);
 	if (known)
 		n = known - 1;
 	if (row) {
-		row->name = nvs_live_string(p, name, strlen(name));
-		row->group = nvs_live_string(p, group, strlen(group));
+		row->name = nvs_live_string_new(p, name, strlen(name));
+		row->group = nvs_live_string_new(p, group, strlen(group));
 		nvs_live_row_done(p, NVS_LIVE_APIS);
 	}
 	__atomic_store_n(&p->api_rows[number], (uint16_t)(n + 1), __ATOMIC_RELEASE);
@@ -88,7 +88,7 @@ static struct nvs_live_result *find_result(const struct nvs_live_page *p, uint32
 	return NULL;
 }
 
-void nvs_live_failed(struct nvs_live_page *p, uint32_t api, uint32_t result)
+void nvs_live_count_failure(struct nvs_live_page *p, uint32_t api, uint32_t result)
 {
 	struct nvs_live_result *row = find_result(p, api, result);
 	sigset_t saved;
@@ -97,7 +97,7 @@ void nvs_live_failed(struct nvs_live_page *p, uint32_t api, uint32_t result)
 	if (!row) {
 		nvs_lock(&saved);
 		row = find_result(p, api, result);
-		if (!row && (row = nvs_live_row(p, NVS_LIVE_RESULTS, &n))) {
+		if (!row && (row = nvs_live_row_new(p, NVS_LIVE_RESULTS, &n))) {
 			row->api = api;
 			row->result = result;
 			nvs_live_row_done(p, NVS_LIVE_RESULTS);
@@ -122,7 +122,7 @@ static uint32_t hash_text(const char *text)
 
 /* Returns the row of this name. A function without a name has its own row, found by its key. */
 static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
-			      const struct nvs_live_kernel_facts *facts)
+			      const struct nvs_live_kernel_info *facts)
 {
 	struct nvs_live_kernel *rows = nvs_live_table(p, NVS_LIVE_KERNELS), *row;
 	const char *strings = nvs_live_table(p, NVS_LIVE_STRINGS);
@@ -135,7 +135,7 @@ static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
 					   !strncmp(strings + rows[n].name, facts->name, MAX_TEXT)
 				 : !rows[n].name && rows[n].function == function))
 			return n;
-	row = nvs_live_row(p, NVS_LIVE_KERNELS, &n);
+	row = nvs_live_row_new(p, NVS_LIVE_KERNELS, &n);
 	if (!row)
 		return 0;
 	*row = (struct nvs_live_kernel){
@@ -146,7 +146,7 @@ static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
 		.max_threads = facts->max_threads,
 	};
 	if (facts->name) {
-		row->name = nvs_live_string(p, facts->name, strlen(facts->name));
+		row->name = nvs_live_string_new(p, facts->name, strlen(facts->name));
 		if (!row->name)
 			return 0;
 	}
@@ -186,7 +186,7 @@ static uint32_t find_place(const struct nvs_live_page *p, uint64_t key)
 }
 
 uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t function,
-			     const struct nvs_live_kernel_facts *facts)
+			     const struct nvs_live_kernel_info *facts)
 {
 	sigset_t saved;
 	uint32_t row, k;
@@ -218,7 +218,7 @@ uint32_t nvs_live_gpu(struct nvs_live_page *p, const uint8_t uuid[16], uint32_t 
 		;
 	if (n < used) {
 		row = &rows[n];
-	} else if ((row = nvs_live_row(p, NVS_LIVE_GPUS, &n))) {
+	} else if ((row = nvs_live_row_new(p, NVS_LIVE_GPUS, &n))) {
 		memcpy(row->uuid, uuid, 16);
 		row->instance = row->ordinal = NVS_NONE;
 	}

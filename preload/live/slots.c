@@ -27,7 +27,7 @@ static void raise_to(uint64_t *count, uint64_t to)
 		;
 }
 
-void nvs_live_look_at_slots(struct nvs_live_page *p)
+void nvs_live_scan_slots(struct nvs_live_page *p)
 {
 	struct nvs_live_slot *first = nvs_live_table(p, NVS_LIVE_SLOTS);
 	uint64_t rest[NVS_COUNT_MAX] = {
@@ -35,13 +35,13 @@ void nvs_live_look_at_slots(struct nvs_live_page *p)
 		[NVS_COUNT_LOST_BYTES] = atomic_load(&nvs_process->lost_bytes),
 	};
 
-	raise_to(&first->gaps[NVS_GAP_NO_RING], rest[NVS_COUNT_LOST_SUBMISSIONS]);
+	raise_to(&first->gaps[NVS_GAP_NO_BUFFER], rest[NVS_COUNT_LOST_SUBMISSIONS]);
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
 		const struct nvs_buffer *buffer = nvs_buffer_at(i);
 		uint32_t generation = buffer->live ? nvs_live_generation(buffer->live) : 0;
 
 		if (buffer->live && !__atomic_load_n(&buffer->shared->tid, __ATOMIC_ACQUIRE))
-			nvs_live_disown(buffer->live, generation);
+			nvs_live_free_slot(buffer->live, generation);
 		for (int k = 0; !buffer->live && k < NVS_COUNT_MAX; k++)
 			rest[k] += nvs_count_of(buffer, k);
 	}

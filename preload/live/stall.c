@@ -88,7 +88,7 @@ static bool ring_was_full(const struct nvs_live_page *p, const struct nvs_live_s
 }
 
 void nvs_live_stall(struct nvs_live_page *page, struct nvs_live_slot *slot,
-		    const struct nvs_live_long *call)
+		    const struct nvs_live_slow_call *call)
 {
 	enum nvs_live_stall why = NVS_LIVE_STALL_UNKNOWN;
 

@@ -19,25 +19,25 @@
 static struct {
 	_Atomic uintptr_t start, end;
 } libc[MAX_LIBC];
-static struct nvs_elf own;
+static struct nvs_loaded_elf own;
 /* The program and libraries preloaded before ours: their definitions precede our hooks. */
-static struct nvs_elf ahead[MAX_AHEAD];
+static struct nvs_loaded_elf ahead[MAX_AHEAD];
 static uint32_t nahead;
 static _Atomic uint32_t opened; /* 0: RTLD_DEEPBIND was never used */
 static _Atomic uint32_t first = UINT32_MAX; /* objects before this index were not opened with it */
 static _Atomic uint64_t seen; /* count of loads and unloads at the last scan */
 
-struct scan {
+struct deepbind_scan {
 	uint32_t index;
 	uint64_t changes;
 	bool unfinished; /* an object was not relocated yet */
 };
 
-struct object {
+struct deepbind_object {
 	const struct dl_phdr_info *info;
-	struct nvs_elf elf;
+	struct nvs_loaded_elf elf;
 	uintptr_t start, end;
-	struct scan *look;
+	struct deepbind_scan *look;
 };
 
 static bool in_libc(uintptr_t address)
@@ -69,19 +69,19 @@ static int libc_number(const char *path)
  * A slot with lazy binding points into its own object until the first call. It will be bound to the
  * function it was linked with, unless an earlier object defines the name.
  */
-static bool will_be_libc(const struct object *o, uint32_t symbol, const char *name)
+static bool will_be_libc(const struct deepbind_object *o, uint32_t symbol, const char *name)
 {
 	const char *version = nvs_elf_version(&o->elf, symbol);
 
 	if (!version || strncmp(version, "GLIBC_", 6) != 0)
 		return false;
 	for (uint32_t i = 0; i < nahead; i++)
-		if (nvs_elf_function(&ahead[i], name))
+		if (nvs_elf_find_function(&ahead[i], name))
 			return false;
 	return true;
 }
 
-static void redirect_slot(const struct object *o, const ElfW(Rela) * r)
+static void redirect_slot(const struct deepbind_object *o, const ElfW(Rela) * r)
 {
 	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->elf.symbols + ELF64_R_SYM(r->r_info);
 	uint32_t type = ELF64_R_TYPE(r->r_info), number = (uint32_t)ELF64_R_SYM(r->r_info);
@@ -102,12 +102,12 @@ static void redirect_slot(const struct object *o, const ElfW(Rela) * r)
 	if (!lazy && !in_libc(value))
 		return;
 	name = o->elf.strings + sym->st_name;
-	hook = nvs_elf_function(&own, name);
+	hook = nvs_elf_find_function(&own, name);
 	if (hook && (!lazy || will_be_libc(o, number, name)))
-		nvs_elf_put(o->info, slot, hook);
+		nvs_elf_store_slot(o->info, slot, hook);
 }
 
-static void redirect_object(const struct object *o)
+static void redirect_object(const struct deepbind_object *o)
 {
 	const ElfW(Rela) * tables[2] = {o->elf.rela, o->elf.jmprel};
 	size_t sizes[2] = {o->elf.nrela, o->elf.njmprel};
@@ -119,8 +119,8 @@ static void redirect_object(const struct object *o)
 
 static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct scan *look = arg;
-	struct object o = {.info = info, .look = look};
+	struct deepbind_scan *look = arg;
+	struct deepbind_object o = {.info = info, .look = look};
 	const void *dynamic;
 
 	if (look->index++ < atomic_load(&first))
@@ -129,7 +129,7 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 				 &o.end);
 	if (!dynamic || !nvs_elf_parse(&o.elf, info->dlpi_addr, dynamic))
 		return 0;
-	if (nvs_elf_relocated(info, (uintptr_t)dynamic))
+	if (nvs_elf_is_relocated(info, (uintptr_t)dynamic))
 		redirect_object(&o);
 	else
 		look->unfinished = true;
@@ -140,15 +140,15 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 
 static int count_changes(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct scan *look = arg;
+	struct deepbind_scan *look = arg;
 
 	look->changes = info->dlpi_adds + info->dlpi_subs;
 	return 1;
 }
 
-void nvs_deepbind_look(void)
+void nvs_deepbind_redirect(void)
 {
-	struct scan look = {0};
+	struct deepbind_scan look = {0};
 
 	if (!atomic_load_explicit(&opened, memory_order_relaxed))
 		return;
@@ -162,7 +162,7 @@ void nvs_deepbind_look(void)
 
 static int find_libraries(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct scan *look = arg;
+	struct deepbind_scan *look = arg;
 	int number = libc_number(info->dlpi_name);
 	uintptr_t start, end;
 	const void *dynamic;
@@ -183,9 +183,9 @@ static int find_libraries(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-void nvs_deepbind_opening(void)
+void nvs_deepbind_before_open(void)
 {
-	struct scan look = {0};
+	struct deepbind_scan look = {0};
 	uint32_t before = atomic_load(&first);
 
 	nvs_next()->dl_iterate_phdr(find_libraries, &look);

@@ -18,7 +18,7 @@ static const void *to_address(uintptr_t base, ElfW(Addr) value)
 }
 
 /* All undefined symbols precede the first hashed one. */
-static void count_by_gnu_hash(struct nvs_elf *elf, const uint32_t *hash)
+static void count_by_gnu_hash(struct nvs_loaded_elf *elf, const uint32_t *hash)
 {
 	uint32_t nbuckets = hash[0], offset = hash[1], words = hash[2], last = 0;
 	const uint32_t *buckets = hash + 4 + words * 2, *chain = buckets + nbuckets;
@@ -39,7 +39,7 @@ static void count_by_gnu_hash(struct nvs_elf *elf, const uint32_t *hash)
  * Returns the number of symbols that relocations refer to, which is enough for an object that
  * defines none.
  */
-static uint32_t count_by_relocations(const struct nvs_elf *elf)
+static uint32_t count_by_relocations(const struct nvs_loaded_elf *elf)
 {
 	const ElfW(Rela) * tables[2] = {elf->rela, elf->jmprel};
 	size_t sizes[2] = {elf->rela ? elf->nrela : 0, elf->jmprel ? elf->njmprel : 0};
@@ -52,7 +52,7 @@ static uint32_t count_by_relocations(const struct nvs_elf *elf)
 	return highest + 1;
 }
 
-bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic)
+bool nvs_elf_parse(struct nvs_loaded_elf *elf, uintptr_t base, const void *dynamic)
 {
 	const uint32_t *gnu = NULL, *sysv = NULL;
 
@@ -127,7 +127,7 @@ const void *nvs_elf_extent(const ElfW(Phdr) * ph, unsigned n, uintptr_t bias, ui
 	return dynamic;
 }
 
-const ElfW(Phdr) * nvs_elf_text(const struct dl_phdr_info *info, uintptr_t address)
+const ElfW(Phdr) * nvs_elf_find_text(const struct dl_phdr_info *info, uintptr_t address)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
@@ -157,7 +157,7 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* Uses the GNU hash table, which all but old objects have. */
-static uintptr_t find_hashed(const struct nvs_elf *elf, const char *name)
+static uintptr_t find_hashed(const struct nvs_loaded_elf *elf, const char *name)
 {
 	const uint32_t *hash = elf->gnu_hash, *buckets = hash + 4 + hash[2] * 2;
 	const uint32_t *chain = buckets + hash[0] - hash[1];
@@ -177,7 +177,7 @@ static uintptr_t find_hashed(const struct nvs_elf *elf, const char *name)
 	return 0;
 }
 
-uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name)
+uintptr_t nvs_elf_find_function(const struct nvs_loaded_elf *elf, const char *name)
 {
 	const ElfW(Sym) *s = elf->symbols;
 
@@ -189,7 +189,8 @@ uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name)
 	return 0;
 }
 
-void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *, uintptr_t))
+void nvs_elf_for_each_function(const struct nvs_loaded_elf *elf,
+			       void (*fn)(const char *, uintptr_t))
 {
 	const ElfW(Sym) *s = elf->symbols;
 
@@ -198,7 +199,7 @@ void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *, uintp
 			fn(elf->strings + s[i].st_name, elf->base + s[i].st_value);
 }
 
-const char *nvs_elf_version(const struct nvs_elf *elf, uint32_t symbol)
+const char *nvs_elf_version(const struct nvs_loaded_elf *elf, uint32_t symbol)
 {
 	const ElfW(Verneed) *need = elf->versions ? elf->needed : NULL;
 
@@ -221,7 +222,7 @@ const char *nvs_elf_version(const struct nvs_elf *elf, uint32_t symbol)
 
 static bool populate_page(uintptr_t page)
 {
-	return nvs_sys(SYS_madvise, page, PAGE, MADV_POPULATE_WRITE, 0, 0, 0) == 0;
+	return nvs_syscall(SYS_madvise, page, PAGE, MADV_POPULATE_WRITE, 0, 0, 0) == 0;
 }
 
 /* Returns true if the page with DYNAMIC is writable, without changing a byte or opening a file. */
@@ -237,8 +238,8 @@ static bool probe_writable(uintptr_t dynamic)
 	 * Writes the first tag of the dynamic section, which never changes, over itself. If the
 	 * call is not allowed, the result is false: relocated.
 	 */
-	return nvs_sys(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1,
-		       0) == sizeof(tag);
+	return nvs_syscall(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1,
+			   0) == sizeof(tag);
 }
 
 /*
@@ -276,7 +277,7 @@ static bool is_writable(uintptr_t dynamic)
 	return is;
 }
 
-bool nvs_elf_relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
+bool nvs_elf_is_relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
@@ -289,7 +290,7 @@ bool nvs_elf_relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
 	return true;
 }
 
-void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value)
+void nvs_elf_store_slot(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value)
 {
 	uintptr_t page = slot & ~(PAGE - 1);
 	bool read_only = false;
@@ -308,9 +309,9 @@ void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t valu
 		return;
 	}
 	saved = begin_change();
-	if (!nvs_sys(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0)) {
+	if (!nvs_syscall(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE, 0, 0, 0)) {
 		__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
-		nvs_sys(SYS_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
+		nvs_syscall(SYS_mprotect, page, PAGE, PROT_READ, 0, 0, 0);
 	}
 	end_change(saved);
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct nvs_elf {
+struct nvs_loaded_elf {
 	uintptr_t base;
 	const void *symbols;
 	const char *strings;
@@ -30,21 +30,22 @@ struct nvs_elf {
 const void *nvs_elf_extent(const ElfW(Phdr) * ph, unsigned n, uintptr_t bias, uintptr_t *start,
 			   uintptr_t *end);
 /* Returns the readable code segment that contains ADDRESS, or NULL. */
-const ElfW(Phdr) * nvs_elf_text(const struct dl_phdr_info *info, uintptr_t address);
+const ElfW(Phdr) * nvs_elf_find_text(const struct dl_phdr_info *info, uintptr_t address);
 
-bool nvs_elf_parse(struct nvs_elf *elf, uintptr_t base, const void *dynamic);
+bool nvs_elf_parse(struct nvs_loaded_elf *elf, uintptr_t base, const void *dynamic);
 /* Returns the address of a defined function, 0 if there is none. */
-uintptr_t nvs_elf_function(const struct nvs_elf *elf, const char *name);
+uintptr_t nvs_elf_find_function(const struct nvs_loaded_elf *elf, const char *name);
 /* Returns the version that an undefined symbol requires, NULL for any. */
-const char *nvs_elf_version(const struct nvs_elf *elf, uint32_t symbol);
+const char *nvs_elf_version(const struct nvs_loaded_elf *elf, uint32_t symbol);
 /*
  * Returns true if the loader has relocated the object, whose dynamic section is at DYNAMIC: its
  * RELRO segment is read-only then.
  */
-bool nvs_elf_relocated(const struct dl_phdr_info *info, uintptr_t dynamic);
+bool nvs_elf_is_relocated(const struct dl_phdr_info *info, uintptr_t dynamic);
 /* Stores a slot, which may be in the read-only RELRO segment. */
-void nvs_elf_put(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value);
+void nvs_elf_store_slot(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value);
 /* Calls fn(name, address) for each defined function. */
-void nvs_elf_functions(const struct nvs_elf *elf, void (*fn)(const char *name, uintptr_t address));
+void nvs_elf_for_each_function(const struct nvs_loaded_elf *elf,
+			       void (*fn)(const char *name, uintptr_t address));
 
 #endif

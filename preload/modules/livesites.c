@@ -41,7 +41,7 @@ static void name_site(struct nvs_live_page *page, const struct nvs_module_view *
 		uintptr_t pc = site->frames[i] - 1;
 		const struct dl_phdr_info *m = module_of(view, pc);
 		const char *name = !m				   ? "?"
-				   : m->dlpi_name && *m->dlpi_name ? nvs_name_base(m->dlpi_name)
+				   : m->dlpi_name && *m->dlpi_name ? nvs_base_name(m->dlpi_name)
 								   : page->head->program;
 
 		snprintf(text, sizeof(text), "%.255s+0x%llx", name,
@@ -49,10 +49,11 @@ static void name_site(struct nvs_live_page *page, const struct nvs_module_view *
 		if (m && !is_cuda(name))
 			break;
 	}
-	__atomic_store_n(&site->name, nvs_live_string(page, text, strlen(text)), __ATOMIC_RELEASE);
+	__atomic_store_n(&site->name, nvs_live_string_new(page, text, strlen(text)),
+			 __ATOMIC_RELEASE);
 }
 
-void nvs_live_sites_name(void)
+void nvs_live_name_sites(void)
 {
 	struct nvs_live_page *page = nvs_live_page();
 	struct nvs_live_site *sites;

@@ -45,7 +45,7 @@ static struct modules *get_modules(void)
 /* ---- the snapshot ---- */
 
 /* One allocation: the view, the modules, their program headers, their names. */
-struct builder {
+struct view_builder {
 	struct nvs_module_view *view;
 	struct dl_phdr_info *infos;
 	uint8_t *next, *end;
@@ -56,7 +56,7 @@ struct builder {
 
 static int measure_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct builder *b = arg;
+	struct view_builder *b = arg;
 
 	b->room++;
 	b->need += sizeof(*info) + info->dlpi_phnum * sizeof(ElfW(Phdr)) + strlen(info->dlpi_name) +
@@ -66,7 +66,7 @@ static int measure_module(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static void *copy_data(struct builder *b, const void *data, size_t size)
+static void *copy_data(struct view_builder *b, const void *data, size_t size)
 {
 	uint8_t *p = b->next;
 
@@ -82,7 +82,7 @@ static void *copy_data(struct builder *b, const void *data, size_t size)
 /* Returns nonzero if a module was loaded since the measurement. */
 static int add_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct builder *b = arg;
+	struct view_builder *b = arg;
 	struct dl_phdr_info *copy = &b->infos[b->view->nmodules];
 
 	if (b->view->nmodules == b->room)
@@ -103,7 +103,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *arg)
 static struct nvs_module_view *build_view(size_t *bytes)
 {
 	for (int i = 0; i < 8; i++) {
-		struct builder b = {.need = sizeof(struct nvs_module_view) + 64};
+		struct view_builder b = {.need = sizeof(struct nvs_module_view) + 64};
 
 		nvs_next()->dl_iterate_phdr(measure_module, &b);
 		b.view = nvs_alloc(b.need);
@@ -182,7 +182,7 @@ static void record_module(const struct module *m, const struct dl_phdr_info *inf
 	rec->rec.type = NVS_REC_MODULE;
 	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->build_id_length + rec->path_length + 7) &
 			~7u;
-	nvs_record(&rec->rec);
+	nvs_record_write(&rec->rec);
 }
 
 static void record_module_gone(const struct module *m)
@@ -192,7 +192,7 @@ static void record_module_gone(const struct module *m)
 		.module = m->number,
 	};
 
-	nvs_record(&rec.rec);
+	nvs_record_write(&rec.rec);
 }
 
 static struct module *find_module(struct modules *ms, const struct module *like)
@@ -369,13 +369,13 @@ int nvs_modules_start(void)
 	return 0;
 }
 
-void nvs_modules_look(void)
+void nvs_modules_poll(void)
 {
 	struct modules *ms = get_modules();
 	uint32_t unlocked = 1;
 	uint64_t saved;
 
-	if (!ms || !nvs_session_active() || nvs_lock_mine() || nvs_state_borrowed())
+	if (!ms || !nvs_session_is_active() || nvs_lock_is_mine() || nvs_state_is_borrowed())
 		return;
 	saved = nvs_sys_block_async();
 	for (int i = 0; i < FORK_WAIT_MS && unlocked; i++) {
@@ -387,7 +387,7 @@ void nvs_modules_look(void)
 		refresh_view(ms);
 		nvs_sys_unlock(&ms->lock);
 	} else {
-		nvs_keeper_wake();
+		nvs_poll_thread_wake();
 	}
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }

@@ -27,12 +27,12 @@ void nvs_modules_refresh(void);
  * caller may hold, so the wait is limited as for a fork. Signals are blocked, since a handler might
  * leave our lock held.
  */
-void nvs_modules_look(void);
+void nvs_modules_poll(void);
 
 /* ---- livesites.c ---- */
 
 /* Names the allocation sites on the live page whose module is known. Under the lock. */
-void nvs_live_sites_name(void);
+void nvs_live_name_sites(void);
 
 /* ---- unwinder.c ---- */
 
@@ -43,16 +43,16 @@ const char *nvs_unwinder_name(void);
  * Returns true if CALLER is in the unwinder's code. nvs_unwinder_pipe() is then called in place of
  * pipe2().
  */
-bool nvs_unwinder_asks(const void *caller);
+bool nvs_unwinder_is_caller(const void *caller);
 int nvs_unwinder_pipe(int fds[2], int flags);
 
 /* ---- sites.c ---- */
 
 /* Patches the store sites that the trap has found, if any are due. Under nvs_modules_lock(). */
-bool nvs_sites_due(void);
-void nvs_sites_work(void);
+bool nvs_sites_is_due(void);
+void nvs_sites_patch(void);
 /* Records the state of all sites, at the end. */
-void nvs_sites_tell(void);
+void nvs_sites_record(void);
 /* Returns true if no sandbox forbids it. */
 bool nvs_sites_may_patch(void);
 

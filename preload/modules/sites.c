@@ -13,7 +13,7 @@
 
 #define PAGE 4096u
 
-struct search {
+struct text_search {
 	uintptr_t address;
 	struct nvs_site_text *text;
 };
@@ -39,8 +39,8 @@ static void find_slack(const struct dl_phdr_info *info, uintptr_t end, struct nv
 
 static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct search *s = arg;
-	const ElfW(Phdr) *ph = nvs_elf_text(info, s->address);
+	struct text_search *s = arg;
+	const ElfW(Phdr) *ph = nvs_elf_find_text(info, s->address);
 	uintptr_t start;
 
 	if (!ph)
@@ -55,7 +55,7 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 /* Asks the loader, not the snapshot: a module that was unloaded since must not be read. */
 static bool find_text(uintptr_t address, struct nvs_site_text *text)
 {
-	struct search s = {address, text};
+	struct text_search s = {address, text};
 
 	return nvs_next()->dl_iterate_phdr(find_segment, &s) == 1;
 }
@@ -66,30 +66,30 @@ static bool find_text(uintptr_t address, struct nvs_site_text *text)
  */
 static int patch_sites(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	nvs_patch_work(find_text);
+	nvs_patch_pending_sites(find_text);
 	return 1;
 }
 
 /* Checked again: the work takes time before it writes. */
 bool nvs_sites_may_patch(void)
 {
-	struct nvs_session *session = nvs_session();
+	struct nvs_recorder *session = nvs_session();
 
-	return session && nvs_writer_look(session) && !nvs_session_confined();
+	return session && nvs_writer_check_sandbox(session) && !nvs_session_is_confined();
 }
 
-bool nvs_sites_due(void)
+bool nvs_sites_is_due(void)
 {
 	/* Patching opens, maps and protects memory, which a sandbox may not allow. */
-	return nvs_patch_pending() && !nvs_session_confined();
+	return nvs_patch_pending() && !nvs_session_is_confined();
 }
 
-void nvs_sites_work(void)
+void nvs_sites_patch(void)
 {
 	nvs_next()->dl_iterate_phdr(patch_sites, NULL);
 }
 
-void nvs_sites_tell(void)
+void nvs_sites_record(void)
 {
 	const struct nvs_patch_site *sites = nvs_patch_sites();
 
@@ -105,6 +105,6 @@ void nvs_sites_tell(void)
 
 		if (state == NVS_PATCH_SEEN || state == NVS_PATCH_DONE ||
 		    state == NVS_PATCH_REFUSED)
-			nvs_record(&rec.rec);
+			nvs_record_write(&rec.rec);
 	}
 }

@@ -76,7 +76,7 @@ static long call_kernel(long number, long a, long b, long c, long d, long e, lon
 
 	/* The upper halves of an int argument are undefined. */
 	if ((int)number != SYS_write || (int)a != NO_PIPE)
-		return set_errno(nvs_sys((int)number, a, b, c, d, e, f));
+		return set_errno(nvs_syscall((int)number, a, b, c, d, e, f));
 	tried = true;
 	return nvs_sys_sigmask(-1, eight, NULL) == -EFAULT ? set_errno(-EFAULT) : 1;
 }
@@ -133,7 +133,7 @@ static void *map_for_it(void *at, size_t size, int prot, int flags, int fd, off_
 }
 
 /* Replaces libunwind's slot for NAME. Returns false if it has none. */
-static bool replace_slot(const struct dl_phdr_info *info, const struct nvs_elf *elf,
+static bool replace_slot(const struct dl_phdr_info *info, const struct nvs_loaded_elf *elf,
 			 const char *name, uintptr_t by)
 {
 	const ElfW(Rela) * tables[2] = {elf->rela, elf->jmprel};
@@ -150,7 +150,7 @@ static bool replace_slot(const struct dl_phdr_info *info, const struct nvs_elf *
 			    strcmp(elf->strings + ((const ElfW(Sym) *)elf->symbols)[symbol].st_name,
 				   name))
 				continue;
-			nvs_elf_put(info, info->dlpi_addr + r->r_offset, by);
+			nvs_elf_store_slot(info, info->dlpi_addr + r->r_offset, by);
 			found = *(uintptr_t *)(info->dlpi_addr + r->r_offset) == by;
 		}
 	return found;
@@ -181,7 +181,7 @@ static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	uintptr_t symbol = (uintptr_t)arg;
 	const void *dynamic = NULL;
-	struct nvs_elf elf;
+	struct nvs_loaded_elf elf;
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
@@ -225,17 +225,17 @@ int nvs_unwinder_pipe(int fds[2], int flags)
 		fds[0] = fds[1] = NO_PIPE;
 		return 0;
 	}
-	ret = (int)nvs_sys(SYS_pipe2, (long)fds, flags, 0, 0, 0, 0);
+	ret = (int)nvs_syscall(SYS_pipe2, (long)fds, flags, 0, 0, 0, 0);
 	if (ret) {
 		errno = -ret;
 		return -1;
 	}
-	fds[0] = nvs_fd_high(fds[0]);
-	fds[1] = nvs_fd_high(fds[1]);
+	fds[0] = nvs_fd_move_high(fds[0]);
+	fds[1] = nvs_fd_move_high(fds[1]);
 	return 0;
 }
 
-bool nvs_unwinder_asks(const void *caller)
+bool nvs_unwinder_is_caller(const void *caller)
 {
 	return (uintptr_t)caller - code_start < code_end - code_start;
 }

@@ -102,7 +102,7 @@ static inline bool nvs_class_is_root(uint32_t c)
 	return c == NV01_ROOT || c == NV01_ROOT_NON_PRIV || c == NV01_ROOT_CLIENT;
 }
 
-static inline uint32_t nvs_u32(const void *p, unsigned offset)
+static inline uint32_t nvs_read_u32(const void *p, unsigned offset)
 {
 	uint32_t v;
 
@@ -110,7 +110,7 @@ static inline uint32_t nvs_u32(const void *p, unsigned offset)
 	return v;
 }
 
-static inline uint64_t nvs_u64(const void *p, unsigned offset)
+static inline uint64_t nvs_read_u64(const void *p, unsigned offset)
 {
 	uint64_t v;
 

@@ -8,7 +8,7 @@
 #include "preload/rm/rm.h"
 #include "trap/copy/shadow.h"
 
-bool nvs_channel_read_done(const struct nvs_channel_entry *c, struct nvs_channel_done *done)
+bool nvs_channel_read_progress(const struct nvs_channel_entry *c, struct nvs_channel_done *done)
 {
 	const struct nvs_view *view = nvs_view_get();
 	uint64_t va = c->slot ? __atomic_load_n(&c->slot->progress_address, __ATOMIC_ACQUIRE) : 0;
@@ -37,7 +37,7 @@ static uint32_t read_shadow_get(const struct nvs_channel_entry *c)
 	return c->shadow && seen ? seen[NVS_USERD_GP_GET - (int)NVS_USERD_GP_PUT] : NVS_NONE;
 }
 
-void nvs_channels_see_done(void)
+void nvs_channels_spool_progress(void)
 {
 	const struct nvs_channel_entry *c;
 
@@ -49,11 +49,11 @@ void nvs_channels_see_done(void)
 		struct nvs_channel_done done;
 		struct nvs_spool_done now;
 
-		if (!c->slot || c->hidden || !nvs_channel_read_done(c, &done))
+		if (!c->slot || c->hidden || !nvs_channel_read_progress(c, &done))
 			continue;
 		now = (struct nvs_spool_done){done.address,
 					      {done.value[0], done.value[1]},
-					      nvs_now(),
+					      nvs_clock_now(),
 					      c->number,
 					      read_shadow_get(c)};
 		nvs_session_channel_done(c->slot, &now);

@@ -14,7 +14,7 @@
 /* trap/low/guard.S */
 bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
 
-static struct nvs_object *find_sibling(const struct nvs_object *o, uint32_t handle)
+static struct nvs_driver_object *find_sibling(const struct nvs_driver_object *o, uint32_t handle)
 {
 	return handle ? nvs_object_find(o->key.client, handle) : NULL;
 }
@@ -25,9 +25,9 @@ static struct nvs_object *find_sibling(const struct nvs_object *o, uint32_t hand
  */
 static void find_vaspace(struct nvs_channel_entry *c, const struct NV_CHANNEL_ALLOC_PARAMS *p)
 {
-	struct nvs_object *o = c->object;
-	struct nvs_object *share = find_sibling(o, p->hContextShare);
-	struct nvs_object *space;
+	struct nvs_driver_object *o = c->object;
+	struct nvs_driver_object *share = find_sibling(o, p->hContextShare);
+	struct nvs_driver_object *space;
 
 	c->vaspace_handle = p->hVASpace;
 	if (!c->vaspace_handle && share)
@@ -39,18 +39,18 @@ static void find_vaspace(struct nvs_channel_entry *c, const struct NV_CHANNEL_AL
 }
 
 /* Reads the parameters whose offsets depend on the structure's form. */
-static bool learn_form(struct nvs_channel_entry *c)
+static bool find_form(struct nvs_channel_entry *c)
 {
-	struct nvs_object *o = c->object;
+	struct nvs_driver_object *o = c->object;
 
 	if (c->form || o->params_length < NVS_CHANNEL_PARAMS_READ)
 		return c->form;
 	c->form = nvs_channel_form(o->key.client, o->params);
 	if (!c->form)
 		return false;
-	c->userd_handle = nvs_u32(o->params, c->form->userd_memory);
-	c->userd_offset = c->userd_handle ? nvs_u64(o->params, c->form->userd_offset) : 0;
-	c->engine = nvs_u32(o->params, c->form->engine);
+	c->userd_handle = nvs_read_u32(o->params, c->form->userd_memory);
+	c->userd_offset = c->userd_handle ? nvs_read_u64(o->params, c->form->userd_offset) : 0;
+	c->engine = nvs_read_u32(o->params, c->form->engine);
 	if (!c->engine && o->up && o->up->object_class == KEPLER_CHANNEL_GROUP_A)
 		c->engine = o->up->engine;
 	return true;
@@ -58,9 +58,9 @@ static bool learn_form(struct nvs_channel_entry *c)
 
 static void find_userd(struct nvs_channel_entry *c)
 {
-	struct nvs_object *o;
+	struct nvs_driver_object *o;
 
-	if (c->userd || !learn_form(c))
+	if (c->userd || !find_form(c))
 		return;
 	/*
 	 * A channel without a USERD memory object has its USERD in the mapping of the channel
@@ -73,9 +73,9 @@ static void find_userd(struct nvs_channel_entry *c)
 	c->userd->refs++;
 }
 
-static void learn_params(struct nvs_channel_entry *c)
+static void read_params(struct nvs_channel_entry *c)
 {
-	struct nvs_object *o = c->object;
+	struct nvs_driver_object *o = c->object;
 	const struct NV_CHANNEL_ALLOC_PARAMS *p = (const void *)o->params;
 
 	c->gpfifo = p->gpFifoOffset;
@@ -83,10 +83,10 @@ static void learn_params(struct nvs_channel_entry *c)
 	find_vaspace(c, p);
 	find_userd(c);
 	if (!c->form)
-		nvs_tell_remark(NVS_REMARK_CHANNEL_FORM, o->gpu, o->key.client, o->key.handle);
+		nvs_record_remark(NVS_REMARK_CHANNEL_FORM, o->gpu, o->key.client, o->key.handle);
 }
 
-void nvs_channel_add(struct nvs_object *o)
+void nvs_channel_add(struct nvs_driver_object *o)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_channel_entry *c = nvs_alloc(sizeof(*c));
@@ -100,18 +100,18 @@ void nvs_channel_add(struct nvs_object *o)
 	o->channel = c;
 	DL_APPEND(rm->channels, c);
 	if (o->params_length >= NVS_CHANNEL_PARAMS_READ)
-		learn_params(c);
+		read_params(c);
 	if (!nvs_class_has_doorbell(o->object_class)) {
 		c->flags |= NVS_CHAN_NO_DOORBELL;
-		nvs_tell_remark(NVS_REMARK_NO_DOORBELL, o->gpu, o->key.client, o->key.handle);
+		nvs_record_remark(NVS_REMARK_NO_DOORBELL, o->gpu, o->key.client, o->key.handle);
 	}
 	if (rm->live)
 		c->slot = nvs_session_channel_slot(c->number);
 	rm->dirty = true;
-	nvs_tell_channel(c);
+	nvs_record_channel(c);
 }
 
-void nvs_channel_token(struct nvs_object *o, uint32_t token)
+void nvs_channel_set_token(struct nvs_driver_object *o, uint32_t token)
 {
 	struct nvs_channel_entry *c = o->channel;
 
@@ -119,7 +119,7 @@ void nvs_channel_token(struct nvs_object *o, uint32_t token)
 		return;
 	c->token = token;
 	nvs_rm()->dirty = true;
-	nvs_tell_channel(c);
+	nvs_record_channel(c);
 }
 
 /*
@@ -131,17 +131,17 @@ void nvs_channel_read_token(struct nvs_channel_entry *c)
 {
 	static const int64_t at = NV_CHANNELGPFIFO_NOTIFICATION_TYPE_WORK_SUBMIT_TOKEN *
 				  sizeof(struct NvNotification);
-	struct nvs_object *memory = find_sibling(
+	struct nvs_driver_object *memory = find_sibling(
 		c->object, NVS_PARAM(c->object, NV_CHANNEL_ALLOC_PARAMS, hObjectError));
 	struct NvNotification n;
 	uintptr_t seen;
 
 	if (c->token != NVS_NONE || !memory)
 		return;
-	seen = nvs_entity_seen_at(memory->entity, at, sizeof(n));
-	if (seen && nvs_peek(&n, (const void *)seen, sizeof(n)) &&
+	seen = nvs_entity_find_address(memory->entity, at, sizeof(n));
+	if (seen && nvs_copy_program(&n, (const void *)seen, sizeof(n)) &&
 	    n.status == NV_CHANNELGPFIFO_NOTIFICATION_STATUS_WRITTEN)
-		nvs_channel_token(c->object, n.info32);
+		nvs_channel_set_token(c->object, n.info32);
 }
 
 static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,
@@ -157,7 +157,7 @@ static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,
 	return (const volatile uint64_t *)(m->cpu + (c->gpfifo - m->gpu_va));
 }
 
-uintptr_t nvs_entity_seen_at(const struct nvs_entity *e, int64_t offset, int64_t size)
+uintptr_t nvs_entity_find_address(const struct nvs_entity *e, int64_t offset, int64_t size)
 {
 	const struct nvs_cpu_map *m;
 
@@ -178,22 +178,22 @@ static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
 	find_userd(c);
 	if (!c->userd)
 		return NULL;
-	return (const volatile uint32_t *)nvs_entity_seen_at(
+	return (const volatile uint32_t *)nvs_entity_find_address(
 		c->userd, (int64_t)c->userd_offset + USERD_GP_PUT, 4);
 }
 
-uintptr_t nvs_channel_expected(uint32_t client, const void *params)
+uintptr_t nvs_channel_predict_userd(uint32_t client, const void *params)
 {
 	uint8_t p[NVS_CHANNEL_PARAMS_READ];
 	const struct nvs_channel_form *form;
-	struct nvs_object *o;
+	struct nvs_driver_object *o;
 
-	if (!nvs_rm()->channels || !params || !nvs_peek(p, params, sizeof(p)))
+	if (!nvs_rm()->channels || !params || !nvs_copy_program(p, params, sizeof(p)))
 		return 0;
 	form = nvs_channel_form(client, p);
-	o = form ? nvs_object_find(client, nvs_u32(p, form->userd_memory)) : NULL;
-	return o ? nvs_entity_seen_at(o->entity, (int64_t)nvs_u64(p, form->userd_offset),
-				      NVS_USERD_BYTES)
+	o = form ? nvs_object_find(client, nvs_read_u32(p, form->userd_memory)) : NULL;
+	return o ? nvs_entity_find_address(o->entity, (int64_t)nvs_read_u64(p, form->userd_offset),
+					   NVS_USERD_BYTES)
 		 : 0;
 }
 
@@ -221,7 +221,7 @@ static bool bind_channel(struct nvs_channel_entry *c, const struct nvs_segment_m
 	if (c->flags == flags)
 		return moved;
 	c->flags = flags;
-	nvs_tell_channel(c);
+	nvs_record_channel(c);
 	return true;
 }
 
@@ -245,16 +245,16 @@ static void shadow_or_not(struct nvs_channel_entry *c, uint64_t seen)
 	if (!in_sight)
 		nvs_shadow_end(c);
 	else if (c->flags & NVS_CHAN_BOUND)
-		nvs_shadow_try(c);
+		nvs_shadow_create(c);
 	if (c->flags & NVS_CHAN_BOUND && !(c->flags & NVS_CHAN_NO_DOORBELL) && gpu < NVS_MAX_GPUS &&
 	    !nvs_rm()->gpus[gpu].has_doorbell)
-		nvs_tell_remark(NVS_REMARK_NO_DOORBELL_PAGE, gpu, c->object->key.client,
-				c->object->key.handle);
+		nvs_record_remark(NVS_REMARK_NO_DOORBELL_PAGE, gpu, c->object->key.client,
+				  c->object->key.handle);
 }
 
 bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n)
 {
-	uint64_t seen = nvs_doorbells_seen();
+	uint64_t seen = nvs_doorbells_armed_gpus();
 	struct nvs_channel_entry *c;
 	bool changed = false;
 
@@ -276,11 +276,11 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 		put = &c->shadow->userd[NVS_USERD_GP_PUT];
 	if (c->shadow && c->shadow->timing)
 		nvs_timing_drain(c);
-	c->put_taken = true;
-	c->put_read = put && nvs_load32_guarded(put, &c->final_put);
-	if (c->put_read && c->shadow && c->shadow->timing)
-		c->final_put = nvs_timing_put(c->shadow);
-	nvs_channel_read_done(c, &c->done);
+	c->final_put_read = true;
+	c->final_put_valid = put && nvs_load32_guarded(put, &c->final_put);
+	if (c->final_put_valid && c->shadow && c->shadow->timing)
+		c->final_put = nvs_gpfifo_translate_put(c->shadow);
+	nvs_channel_read_progress(c, &c->done);
 	/* Read together with GP_PUT: at process exit other threads may still ring the channel. */
 	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
 }
@@ -288,7 +288,7 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 /*
  * Reads a channel's last GP_PUT while its USERD still exists, through the shadow it was rung with.
  */
-void nvs_channels_settle(void)
+void nvs_channels_finish(void)
 {
 	struct nvs_channel_entry *c;
 
@@ -297,7 +297,7 @@ void nvs_channels_settle(void)
 	nvs_rm()->leaving_channels = false;
 	DL_FOREACH(nvs_rm()->channels, c)
 	{
-		if (!c->hidden || c->put_taken)
+		if (!c->hidden || c->final_put_read)
 			continue;
 		nvs_channel_read_put(c);
 		nvs_shadow_clear_due(c);
@@ -306,8 +306,8 @@ void nvs_channels_settle(void)
 
 void nvs_channel_remove(struct nvs_channel_entry *c)
 {
-	nvs_timing_tell(c);
-	nvs_tell_channel_gone(c, 0);
+	nvs_timing_record_untimed(c);
+	nvs_record_channel_freed(c, 0);
 	nvs_shadow_drop(c);
 	if (c->slot && !nvs_rm()->stale)
 		nvs_session_channel_free(c->slot);

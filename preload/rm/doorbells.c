@@ -25,7 +25,7 @@ uintptr_t nvs_doorbell_map_alias(size_t size, int fd)
 	return (uintptr_t)p;
 }
 
-void nvs_doorbell_arm(struct nvs_cpu_map *m)
+void nvs_doorbell_enable(struct nvs_cpu_map *m)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -48,7 +48,7 @@ static bool guard_doorbell(struct nvs_cpu_map *m)
 		return true;
 	m->armed = false;
 	nvs_rm()->dirty = true;
-	nvs_tell_cpu_map(m);
+	nvs_record_cpu_map(m);
 	return false;
 }
 
@@ -61,7 +61,7 @@ static bool guard_all(struct nvs_rm *rm)
 	return all;
 }
 
-void nvs_maps_arm_all(void)
+void nvs_doorbells_enable_all(void)
 {
 	struct nvs_rm *rm = nvs_rm();
 	int err = errno;
@@ -70,7 +70,7 @@ void nvs_maps_arm_all(void)
 		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 
 		if (nvs_map_is_doorbell(m))
-			nvs_doorbell_arm(m);
+			nvs_doorbell_enable(m);
 	}
 	errno = err;
 }
@@ -79,7 +79,7 @@ void nvs_maps_arm_all(void)
  * A doorbell whose object is being freed is hidden and neither armed nor aliased; one that is being
  * moved or reprotected keeps its alias.
  */
-uint64_t nvs_doorbells_seen(void)
+uint64_t nvs_doorbells_armed_gpus(void)
 {
 	struct nvs_rm *rm = nvs_rm();
 	uint64_t seen = 0, unseen = 0;
@@ -99,9 +99,9 @@ uint64_t nvs_doorbells_seen(void)
 
 /* ---- addresses that stay mapped ---- */
 
-bool nvs_maps_is_left(uint64_t start, uint64_t end)
+bool nvs_maps_is_dead(uint64_t start, uint64_t end)
 {
-	const struct nvs_spans *dead = &nvs_rm()->dead;
+	const struct nvs_address_spans *dead = &nvs_rm()->dead;
 
 	NVS_SPANS_EACH(dead, i, start, end)
 	if (dead->at[i]->start == start && dead->at[i]->end == end)
@@ -110,13 +110,14 @@ bool nvs_maps_is_left(uint64_t start, uint64_t end)
 }
 
 /* Addresses are reused, so the list grows only by addresses that are not in it yet. */
-void nvs_maps_left(uint64_t start, uint64_t end)
+void nvs_maps_add_dead(uint64_t start, uint64_t end)
 {
-	struct nvs_span *span = nvs_maps_is_left(start, end) ? NULL : nvs_alloc(sizeof(*span));
+	struct nvs_address_span *span = nvs_maps_is_dead(start, end) ? NULL
+								     : nvs_alloc(sizeof(*span));
 
 	if (!span)
 		return;
-	*span = (struct nvs_span){start, end};
+	*span = (struct nvs_address_span){start, end};
 	if (nvs_spans_add(&nvs_rm()->dead, span))
 		nvs_free(span, sizeof(*span));
 }
@@ -146,7 +147,7 @@ static void unmap_retired(struct nvs_rm *rm)
 	while ((r = rm->aliases)) {
 		rm->aliases = r->next;
 		if (rm->stale)
-			nvs_maps_left(r->start, r->end);
+			nvs_maps_add_dead(r->start, r->end);
 		else
 			nvs_rm_unmap(r->start, r->end - r->start);
 		nvs_free(r, sizeof(*r));
@@ -160,7 +161,7 @@ void nvs_doorbell_drop_alias(struct nvs_cpu_map *m)
 	m->armed = m->guarded = false;
 }
 
-bool nvs_doorbells_settle(bool shown)
+bool nvs_doorbells_finish(bool shown)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -176,14 +177,14 @@ bool nvs_doorbells_settle(bool shown)
  * writable and unarmed, and the trace records that. If another call is changing these addresses,
  * this function is called again when that call ends.
  */
-void nvs_doorbell_give_up(struct nvs_cpu_map *m)
+void nvs_doorbell_leave_open(struct nvs_cpu_map *m)
 {
 	m->released = false;
 	if (m->transit)
 		return;
 	nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
 	m->hidden = false;
-	nvs_tell_cpu_map(m);
+	nvs_record_cpu_map(m);
 }
 
 /*
@@ -199,6 +200,6 @@ void nvs_doorbell_release(struct nvs_cpu_map *m)
 	if (m->armed && !m->transit)
 		nvs_next()->mprotect((void *)m->at.start, m->at.end - m->at.start, m->prot);
 	m->hidden = true;
-	nvs_map_touched(m);
+	nvs_map_changed(m);
 	nvs_doorbell_drop_alias(m);
 }

@@ -133,7 +133,7 @@ enum nvs_fd_kind nvs_fd_kind_for(int fd, unsigned long request)
 	return nvs_fd_kind(fd);
 }
 
-static void learn_uvm(int fd)
+static void classify_uvm(int fd)
 {
 	int err = errno;
 	struct stat st;
@@ -152,9 +152,9 @@ bool nvs_fd_tracked(int fd)
 	return cached_kind(fd) > NVS_FD_OTHER;
 }
 
-void nvs_fd_learn(int fd, const char *path)
+void nvs_fd_classify(int fd, const char *path)
 {
 	if (!strcmp(path, "/dev/nvidia-uvm"))
-		learn_uvm(fd);
+		classify_uvm(fd);
 	nvs_fd_kind(fd);
 }

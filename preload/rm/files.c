@@ -5,29 +5,29 @@
  */
 #include "preload/rm/rm.h"
 
-struct entry {
+struct fd_entry {
 	int fd;
 	uint32_t file;
 	struct nvs_rm_map *map;
 	UT_hash_handle hh;
 };
 
-static struct entry **fd_table(void)
+static struct fd_entry **fd_table(void)
 {
-	return (struct entry **)nvs_slot(NVS_SLOT_FD);
+	return (struct fd_entry **)nvs_slot(NVS_SLOT_FD);
 }
 
-static struct entry *find_entry(int fd)
+static struct fd_entry *find_entry(int fd)
 {
-	struct entry *e = NULL, *all = *fd_table();
+	struct fd_entry *e = NULL, *all = *fd_table();
 
 	HASH_FIND_INT(all, &fd, e);
 	return e;
 }
 
-static struct entry *add_entry(int fd)
+static struct fd_entry *add_entry(int fd)
 {
-	struct entry *e = find_entry(fd), *all;
+	struct fd_entry *e = find_entry(fd), *all;
 
 	if (e)
 		return e;
@@ -45,7 +45,7 @@ static struct entry *add_entry(int fd)
 static bool file_open(uint32_t file)
 {
 	struct nvs_rm *rm = nvs_rm();
-	struct entry *e, *next, *all = *fd_table();
+	struct fd_entry *e, *next, *all = *fd_table();
 
 	HASH_ITER(hh, all, e, next)
 		if (e->file == file)
@@ -57,9 +57,9 @@ static bool file_open(uint32_t file)
 	return false;
 }
 
-uint32_t nvs_fd_forget(int fd)
+uint32_t nvs_fd_remove(int fd)
 {
-	struct entry *e = find_entry(fd), *all = *fd_table();
+	struct fd_entry *e = find_entry(fd), *all = *fd_table();
 	uint32_t file;
 
 	if (!e)
@@ -74,7 +74,7 @@ uint32_t nvs_fd_forget(int fd)
 
 int nvs_fd_in_range(unsigned first, unsigned last)
 {
-	struct entry *e, *next, *all = *fd_table();
+	struct fd_entry *e, *next, *all = *fd_table();
 
 	HASH_ITER(hh, all, e, next)
 		if ((unsigned)e->fd >= first && (unsigned)e->fd <= last)
@@ -84,7 +84,7 @@ int nvs_fd_in_range(unsigned first, unsigned last)
 
 void nvs_fd_share(int from, int to)
 {
-	struct entry *a = add_entry(from), *b = a ? add_entry(to) : NULL;
+	struct fd_entry *a = add_entry(from), *b = a ? add_entry(to) : NULL;
 
 	if (!b)
 		return;
@@ -96,7 +96,7 @@ void nvs_fd_share(int from, int to)
 
 uint32_t nvs_fd_file(int fd)
 {
-	struct entry *e = add_entry(fd);
+	struct fd_entry *e = add_entry(fd);
 
 	return e ? e->file : 0;
 }
@@ -104,7 +104,7 @@ uint32_t nvs_fd_file(int fd)
 /* The context belongs to the open file, so all fds of that file share it. */
 void nvs_fd_set_map(int fd, struct nvs_rm_map *map)
 {
-	struct entry *named = fd >= 0 ? add_entry(fd) : NULL, *e, *next, *all = *fd_table();
+	struct fd_entry *named = fd >= 0 ? add_entry(fd) : NULL, *e, *next, *all = *fd_table();
 
 	if (!named)
 		return;
@@ -119,7 +119,7 @@ void nvs_fd_set_map(int fd, struct nvs_rm_map *map)
 
 struct nvs_rm_map *nvs_fd_map(int fd)
 {
-	struct entry *e = find_entry(fd);
+	struct fd_entry *e = find_entry(fd);
 
 	return e ? e->map : NULL;
 }

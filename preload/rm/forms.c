@@ -27,13 +27,13 @@ static bool all_zero(const uint8_t *p, size_t bytes)
 /* True for 0 and for an address space of CLIENT. */
 static bool may_be_vaspace(uint32_t client, uint32_t handle)
 {
-	const struct nvs_object *o = handle ? nvs_object_find(client, handle) : NULL;
+	const struct nvs_driver_object *o = handle ? nvs_object_find(client, handle) : NULL;
 
 	return !handle || (o && o->object_class == FERMI_VASPACE_A);
 }
 
 /* Size of a memory object in bytes; 0 if unknown. */
-static uint64_t memory_size(const struct nvs_object *o)
+static uint64_t memory_size(const struct nvs_driver_object *o)
 {
 	switch (o->object_class) {
 	case NV01_MEMORY_SYSTEM:
@@ -46,7 +46,7 @@ static uint64_t memory_size(const struct nvs_object *o)
 
 static bool is_userd(uint32_t client, uint32_t handle, uint64_t offset)
 {
-	const struct nvs_object *o = nvs_object_find(client, handle);
+	const struct nvs_driver_object *o = nvs_object_find(client, handle);
 	uint64_t size = o ? memory_size(o) : 0;
 
 	return o && nvs_class_is_memory(o->object_class) && offset % NVS_USERD_BYTES == 0 &&
@@ -57,9 +57,10 @@ static bool is_userd(uint32_t client, uint32_t handle, uint64_t offset)
 static bool fits_form(const struct nvs_channel_form *f, uint32_t client, const uint8_t *p)
 {
 	for (uint32_t at = UNMOVED; at < f->userd_memory; at += 4)
-		if (!may_be_vaspace(client, nvs_u32(p, at)))
+		if (!may_be_vaspace(client, nvs_read_u32(p, at)))
 			return false;
-	return is_userd(client, nvs_u32(p, f->userd_memory), nvs_u64(p, f->userd_offset)) &&
+	return is_userd(client, nvs_read_u32(p, f->userd_memory),
+			nvs_read_u64(p, f->userd_offset)) &&
 	       all_zero(p + f->userd_memory + 4, (SUBDEVICES - 1) * 4) &&
 	       all_zero(p + f->userd_offset + 8, (SUBDEVICES - 1) * 8);
 }
@@ -78,7 +79,7 @@ const struct nvs_channel_form *nvs_channel_form(uint32_t client, const uint8_t *
 	const struct nvs_channel_form *found = NULL;
 
 	/* The parameters name no USERD: of the fields that moved only the engine matters. */
-	if (may_be_vaspace(client, nvs_u32(p, UNMOVED)) &&
+	if (may_be_vaspace(client, nvs_read_u32(p, UNMOVED)) &&
 	    all_zero(p + UNMOVED + 4, SUBDEVICES * 4))
 		return form_of_release();
 	for (uint32_t i = 0; i < NFORMS; i++) {

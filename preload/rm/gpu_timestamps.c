@@ -41,7 +41,7 @@ static void sleep_briefly(void)
 {
 	struct timespec ts = {0, NAP_NS};
 
-	nvs_sys(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
+	nvs_syscall(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
 }
 
 /*
@@ -49,7 +49,7 @@ static void sleep_briefly(void)
  */
 static struct nvs_timing_bell find_bell(const struct nvs_channel_entry *c)
 {
-	const struct nvs_spans *all = &nvs_rm()->cpu;
+	const struct nvs_address_spans *all = &nvs_rm()->cpu;
 	const struct nvs_cpu_map *last = NULL;
 
 	for (uint32_t i = 0; i < all->n; i++) {
@@ -74,44 +74,44 @@ static bool is_copy_engine(uint32_t engine)
 void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 {
 	uint32_t kind = nvs_options()->values.timing;
-	struct nvs_timing *t;
+	struct nvs_gpfifo_timing *t;
 
 	/*
 	 * When another channel gets a USERD in this page, the shadow would have to be given back,
 	 * which can take as long as the GPU's work.
 	 */
 	c->userd_shared = c->userd_offset % PAGE != 0;
-	t = kind && !c->userd_shared ? nvs_alloc(nvs_timing_size(c->entries)) : NULL;
+	t = kind && !c->userd_shared ? nvs_alloc(nvs_gpfifo_timing_size(c->entries)) : NULL;
 	if (!t)
 		return;
-	nvs_timing_init(t, kind, is_copy_engine(c->engine), c->number, c->entries,
-			(const volatile uint64_t *)sh->pieces[0].program, c->slot->claim);
+	nvs_gpfifo_timing_init(t, kind, is_copy_engine(c->engine), c->number, c->entries,
+			       (const volatile uint64_t *)sh->pieces[0].program, c->slot->claim);
 	sh->timing = t;
 }
 
-void nvs_timing_free(struct nvs_shadow *sh)
+void nvs_bracket_times_free(struct nvs_shadow *sh)
 {
 	if (sh->timing)
-		nvs_free(sh->timing, nvs_timing_size(sh->timing->entries));
+		nvs_free(sh->timing, nvs_gpfifo_timing_size(sh->timing->entries));
 	sh->timing = NULL;
 }
 
 /* Counts submissions whose timestamps are still missing. */
-static uint64_t count_missing(const struct nvs_timing *t)
+static uint64_t count_missing(const struct nvs_gpfifo_timing *t)
 {
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; t->slots && i < NVS_TIMING_SLOTS; i++)
-		n += nvs_timing_waits(&t->uses[i]) && t->uses[i].kind != NVS_TIMING_EMPTY;
+		n += nvs_timing_is_unread(&t->uses[i]) && t->uses[i].kind != NVS_TIMING_EMPTY;
 	return n;
 }
 
-static void leave_pool(struct nvs_channel_entry *c, struct nvs_timing *t)
+static void leave_pool(struct nvs_channel_entry *c, struct nvs_gpfifo_timing *t)
 {
 	uint64_t lost;
 
 	/* A chunk that the GPU may still write to is never reused. */
-	if (c->pool && !nvs_timing_harvest(t))
+	if (c->pool && !nvs_gpu_times_collect(t))
 		c->pool->used &= ~(1ull << c->chunk);
 	lost = c->pool ? count_missing(t) : 0;
 	t->timed -= lost;
@@ -120,7 +120,7 @@ static void leave_pool(struct nvs_channel_entry *c, struct nvs_timing *t)
 }
 
 /* Saves the counts of a shadow that is about to go. */
-static void keep_counts(struct nvs_channel_entry *c, struct nvs_timing *t)
+static void keep_counts(struct nvs_channel_entry *c, struct nvs_gpfifo_timing *t)
 {
 	for (uint32_t i = 0; i < NVS_UNTIMED_REASONS; i++)
 		c->untimed[i] += t->untimed[i];
@@ -129,13 +129,13 @@ static void keep_counts(struct nvs_channel_entry *c, struct nvs_timing *t)
 	t->timed = 0;
 }
 
-void nvs_timing_gone(struct nvs_channel_entry *c)
+void nvs_timing_drop(struct nvs_channel_entry *c)
 {
-	struct nvs_timing *t = c->shadow->timing;
+	struct nvs_gpfifo_timing *t = c->shadow->timing;
 
 	if (!t)
 		return;
-	nvs_timing_forget(c->shadow);
+	nvs_gpfifo_drop(c->shadow);
 	leave_pool(c, t);
 	keep_counts(c, t);
 }
@@ -144,12 +144,12 @@ bool nvs_timing_step(struct nvs_channel_entry *c)
 {
 	struct nvs_timing_bell bell = find_bell(c);
 
-	return nvs_timing_settle(c->shadow, &bell);
+	return nvs_gpfifo_realign(c->shadow, &bell);
 }
 
-static void wait_for_times(struct nvs_timing *t)
+static void wait_for_times(struct nvs_gpfifo_timing *t)
 {
-	for (uint32_t i = 0; nvs_timing_harvest(t) && i < LAST_TRIES; i++)
+	for (uint32_t i = 0; nvs_gpu_times_collect(t) && i < LAST_TRIES; i++)
 		sleep_briefly();
 }
 
@@ -161,9 +161,9 @@ void nvs_timing_ring(const struct nvs_channel_entry *c)
 		*bell.doorbell = bell.token;
 }
 
-bool nvs_timing_end(struct nvs_channel_entry *c)
+bool nvs_timing_end_channel(struct nvs_channel_entry *c)
 {
-	struct nvs_timing *t = c->shadow->timing;
+	struct nvs_gpfifo_timing *t = c->shadow->timing;
 
 	if (!t)
 		return true;
@@ -183,9 +183,9 @@ void nvs_timing_drain(struct nvs_channel_entry *c)
 {
 	struct nvs_timing_bell bell = find_bell(c);
 
-	for (uint32_t i = 0; nvs_timing_turn(c->shadow, &bell) && i < DRAIN_TRIES; i++)
+	for (uint32_t i = 0; nvs_gpfifo_advance(c->shadow, &bell) && i < DRAIN_TRIES; i++)
 		sleep_briefly();
-	for (uint32_t i = 0; !nvs_timing_caught_up(c->shadow) && i < LAST_TRIES; i++)
+	for (uint32_t i = 0; !nvs_gpfifo_is_drained(c->shadow) && i < LAST_TRIES; i++)
 		sleep_briefly();
 	wait_for_times(c->shadow->timing);
 }
@@ -199,12 +199,12 @@ static void record_untimed(const struct nvs_channel_entry *c, uint32_t reason, u
 		.submissions = submissions,
 	};
 
-	nvs_record(&rec.rec);
+	nvs_record_write(&rec.rec);
 }
 
-void nvs_timing_tell(const struct nvs_channel_entry *c)
+void nvs_timing_record_untimed(const struct nvs_channel_entry *c)
 {
-	const struct nvs_timing *t = c->shadow ? c->shadow->timing : NULL;
+	const struct nvs_gpfifo_timing *t = c->shadow ? c->shadow->timing : NULL;
 	uint64_t all = c->slot ? c->slot->claim >> NVS_PUT_BITS : 0, counted = c->timed, lost;
 
 	if (!nvs_options()->values.timing || !all)
@@ -263,7 +263,7 @@ static bool needs_memory(const struct nvs_channel_entry *c)
 	       !c->shadow->timing->walk.lost;
 }
 
-static void arm_channel(struct nvs_channel_entry *c)
+static void enable_channel(struct nvs_channel_entry *c)
 {
 	for (struct nvs_timing_pool *p = nvs_rm()->pools; p; p = p->next) {
 		uint32_t chunk = (uint32_t)__builtin_ctzll(~p->used);
@@ -271,8 +271,9 @@ static void arm_channel(struct nvs_channel_entry *c)
 
 		if (p->gone || !~p->used || chunk >= CHUNKS || !can_reach(c, p))
 			continue;
-		if (!nvs_timing_arm(c->shadow, (struct nvs_timing_slot *)(void *)(p->cpu + at),
-				    p->address + at))
+		if (!nvs_gpfifo_timing_enable(c->shadow,
+					      (struct nvs_timing_slot *)(void *)(p->cpu + at),
+					      p->address + at))
 			return;
 		p->used |= 1ull << chunk;
 		c->pool = p;
@@ -281,18 +282,18 @@ static void arm_channel(struct nvs_channel_entry *c)
 	}
 }
 
-void nvs_timing_arm_one(struct nvs_channel_entry *c)
+void nvs_timing_add_memory(struct nvs_channel_entry *c)
 {
 	if (needs_memory(c))
-		arm_channel(c);
+		enable_channel(c);
 }
 
-static void arm_all(void)
+static void enable_all(void)
 {
 	struct nvs_channel_entry *c;
 
 	DL_FOREACH(nvs_rm()->channels, c)
-	nvs_timing_arm_one(c);
+	nvs_timing_add_memory(c);
 }
 
 static void find_object(struct nvs_timing_pool *p)
@@ -306,7 +307,7 @@ static void find_object(struct nvs_timing_pool *p)
 	}
 }
 
-void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address)
+void nvs_rm_timing_add_memory(uint32_t gpu, void *cpu, uint64_t address)
 {
 	struct nvs_timing_pool *p;
 	sigset_t saved;
@@ -318,19 +319,19 @@ void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address)
 			.next = nvs_rm()->pools, .gpu = gpu, .cpu = cpu, .address = address};
 		find_object(p);
 		nvs_rm()->pools = p;
-		arm_all();
+		enable_all();
 	}
 	nvs_unlock(&saved);
 }
 
-bool nvs_rm_timing_wants(uint32_t gpu)
+bool nvs_rm_timing_needs_memory(uint32_t gpu)
 {
 	struct nvs_channel_entry *c;
 	bool wants = false;
 	sigset_t saved;
 
 	nvs_lock(&saved);
-	arm_all();
+	enable_all();
 	DL_FOREACH(nvs_rm()->channels, c)
 	wants |= needs_memory(c) && c->object->gpu == gpu;
 	nvs_unlock(&saved);
@@ -340,7 +341,7 @@ bool nvs_rm_timing_wants(uint32_t gpu)
 /* True if the GPU has fetched all timing entries and has written their timestamps. */
 static bool is_through(struct nvs_channel_entry *c)
 {
-	return nvs_timing_step(c) && !nvs_timing_harvest(c->shadow->timing);
+	return nvs_timing_step(c) && !nvs_gpu_times_collect(c->shadow->timing);
 }
 
 static void retire_pool(struct nvs_timing_pool *p)
@@ -356,21 +357,21 @@ static void retire_pool(struct nvs_timing_pool *p)
 			sleep_briefly();
 		}
 		if (c->pool == p && c->shadow)
-			nvs_timing_end(c);
+			nvs_timing_end_channel(c);
 	}
 }
 
-void nvs_timing_memory_goes(uint64_t start, uint64_t end)
+void nvs_timing_retire_memory(uint64_t start, uint64_t end)
 {
 	for (struct nvs_timing_pool *p = nvs_rm()->pools; p; p = p->next)
 		if (!p->gone && p->address < end && start < p->address + NVS_TIMING_POOL_BYTES)
 			retire_pool(p);
 }
 
-void nvs_timing_object_goes(const struct nvs_object *o)
+void nvs_timing_retire_object(const struct nvs_driver_object *o)
 {
 	for (struct nvs_timing_pool *p = nvs_rm()->pools; p; p = p->next) {
-		const struct nvs_object *up = nvs_object_find(p->client, p->handle);
+		const struct nvs_driver_object *up = nvs_object_find(p->client, p->handle);
 
 		while (up && up != o)
 			up = up->up;
@@ -413,10 +414,10 @@ static void revive_pools(void)
 		any = true;
 	}
 	if (any)
-		arm_all();
+		enable_all();
 }
 
-void *nvs_rm_timing_spare(void)
+void *nvs_rm_timing_take_spare(void)
 {
 	struct nvs_timing_pool **at, *p;
 	void *cpu = NULL;
@@ -437,7 +438,7 @@ void *nvs_rm_timing_spare(void)
 
 /* ---- periodic work ---- */
 
-bool nvs_rm_timing_round(bool read)
+bool nvs_rm_timing_poll(bool read)
 {
 	struct nvs_channel_entry *c;
 	bool behind = false;
@@ -451,9 +452,9 @@ bool nvs_rm_timing_round(bool read)
 		if (!c->shadow || !c->shadow->timing || c->hidden)
 			continue;
 		bell = find_bell(c);
-		behind |= nvs_timing_turn(c->shadow, &bell);
+		behind |= nvs_gpfifo_advance(c->shadow, &bell);
 		if (read)
-			nvs_timing_harvest(c->shadow->timing);
+			nvs_gpu_times_collect(c->shadow->timing);
 	}
 	if (read)
 		revive_pools();
@@ -473,10 +474,10 @@ static bool read_clock(const volatile uint32_t *time, struct nvs_rec_gpu_clock *
 		/* In BAR1 the register reads as zero. */
 		if (!nvs_load32_guarded(time + 1, &high) || !high)
 			return false;
-		before = nvs_now();
+		before = nvs_clock_now();
 		if (!nvs_load32_guarded(time, &low))
 			return false;
-		after = nvs_now();
+		after = nvs_clock_now();
 		/* The lower word wraps around every 4.3 s. */
 		if (!nvs_load32_guarded(time + 1, &again) || again != high ||
 		    after - before >= best->after - best->before)
@@ -488,9 +489,9 @@ static bool read_clock(const volatile uint32_t *time, struct nvs_rec_gpu_clock *
 	return best->after != UINT64_MAX;
 }
 
-bool nvs_rm_timing_clocks(void)
+bool nvs_rm_timing_read_clocks(void)
 {
-	const struct nvs_spans *all;
+	const struct nvs_address_spans *all;
 	uint64_t done = 0;
 	sigset_t saved;
 
@@ -507,7 +508,7 @@ bool nvs_rm_timing_clocks(void)
 		    !read_clock((const volatile uint32_t *)(m->alias + USERMODE_TIME), &rec))
 			continue;
 		done |= 1ull << m->gpu;
-		nvs_record(&rec.rec);
+		nvs_record_write(&rec.rec);
 	}
 	nvs_unlock(&saved);
 	return done;

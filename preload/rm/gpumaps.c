@@ -25,8 +25,8 @@ static struct nvs_gpu_map *link_map(const struct nvs_gpu_map *what)
 	if (m->dma)
 		m->dma->uses++;
 	DL_APPEND(m->entity->gpu, m);
-	nvs_segs_update(m->entity);
-	nvs_tell_gpu_map(m);
+	nvs_segments_rebuild(m->entity);
+	nvs_record_gpu_map(m);
 	return m;
 }
 
@@ -34,8 +34,8 @@ static void unlink_map(struct nvs_gpu_map *m)
 {
 	nvs_spans_remove(&nvs_rm()->gpu, &m->at);
 	DL_DELETE(m->entity->gpu, m);
-	nvs_segs_update(m->entity);
-	nvs_tell_gpu_map_gone(m);
+	nvs_segments_rebuild(m->entity);
+	nvs_record_gpu_unmap(m);
 	if (m->memory)
 		m->memory->uses--;
 	if (m->dma)
@@ -100,7 +100,7 @@ static bool same_map(const struct nvs_gpu_map *a, const struct nvs_gpu_map *b)
 void nvs_gpu_map_add(struct nvs_gpu_map *what)
 {
 	struct nvs_rm *rm = nvs_rm();
-	struct nvs_object *o = nvs_object_find(what->client, what->handle);
+	struct nvs_driver_object *o = nvs_object_find(what->client, what->handle);
 
 	if (what->at.end <= what->at.start)
 		return;
@@ -143,7 +143,7 @@ void nvs_gpu_map_add(struct nvs_gpu_map *what)
 	nvs_entity_put(what->entity);
 }
 
-void nvs_gpu_maps_drop_object(struct nvs_object *o)
+void nvs_gpu_maps_drop_object(struct nvs_driver_object *o)
 {
 	struct nvs_rm *rm = nvs_rm();
 	bool space = o->object_class == FERMI_VASPACE_A && o->entity->refs == 1;
@@ -167,7 +167,7 @@ void nvs_gpu_maps_file_closed(uint32_t file)
 			unlink_map(m);
 	}
 	for (uint32_t i = rm->ranges.n; i-- > 0;) {
-		struct nvs_range *range = (struct nvs_range *)rm->ranges.at[i];
+		struct nvs_uvm_range *range = (struct nvs_uvm_range *)rm->ranges.at[i];
 
 		if (range->file != file)
 			continue;

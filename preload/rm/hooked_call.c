@@ -21,7 +21,7 @@ static void ioctl_begins(unsigned request, void *arg, bool uvm, struct nvs_trans
 			nvs_uvm_before(request, arg);
 		else
 			nvs_rm_before(request, arg, transit);
-		nvs_publish();
+		nvs_publish_view();
 	}
 	nvs_rm_unlock(&saved);
 }
@@ -36,18 +36,19 @@ int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channe
 		nvs_rm_prepare((unsigned)request, arg);
 	atomic_store_explicit(&nvs_state()->device_seen, 1, memory_order_relaxed);
 	/* Taking the lock costs two system calls; most calls do not need it before they run. */
-	if (uvm ? nvs_uvm_begins(request) : channel || nvs_rm_begins((unsigned)request, arg))
+	if (uvm ? nvs_uvm_needs_before(request)
+		: channel || nvs_rm_needs_before((unsigned)request, arg))
 		ioctl_begins((unsigned)request, arg, uvm, &transit);
 	ret = nvs_next()->ioctl(fd, request, arg);
 	err = errno;
-	if (!uvm && nvs_rm_teaches_nothing((unsigned)request, arg, ret))
+	if (!uvm && nvs_rm_changes_nothing((unsigned)request, arg, ret))
 		return ret;
 	nvs_lock(&saved);
 	if (uvm)
 		nvs_uvm_after(fd, request, arg, ret, &transit);
 	else
 		nvs_rm_after(fd, (unsigned)request, arg, ret, &transit);
-	nvs_publish();
+	nvs_publish_view();
 	nvs_rm_unlock(&saved);
 	errno = err;
 	return ret;
@@ -71,7 +72,7 @@ static void remap_ends(void)
 static void withdraw_range(uint64_t start, uint64_t end, uint64_t call)
 {
 	nvs_maps_split(start, end);
-	nvs_shadow_cut(start, end);
+	nvs_shadow_cut_off(start, end);
 	nvs_maps_withdraw(start, end, true, call);
 }
 
@@ -80,7 +81,7 @@ void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off
 {
 	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size), call = 0;
 	bool over = (flags & MAP_FIXED) && nvs_maps_may_overlap(start, size);
-	struct nvs_more_maps more = {0};
+	struct nvs_extra_maps more = {0};
 	sigset_t saved;
 	void *p;
 	int err;
@@ -90,14 +91,14 @@ void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off
 		nvs_lock(&saved);
 		call = remap_begins();
 		withdraw_range(start, end, call);
-		nvs_publish();
+		nvs_publish_view();
 		nvs_rm_unlock(&saved);
 	}
 	p = nvs_next()->mmap(address, size, prot, flags, fd, offset);
 	err = errno;
 	device = device && p != MAP_FAILED;
 	if (device)
-		nvs_maps_map_more(size, prot, fd, offset, &more);
+		nvs_maps_make_extra(size, prot, fd, offset, &more);
 	if (device || over) {
 		nvs_lock(&saved);
 		if (over && p == MAP_FAILED)
@@ -107,8 +108,8 @@ void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off
 		if (over)
 			remap_ends();
 		if (device && nvs_rm())
-			nvs_maps_mapped(p, size, prot, fd, offset, &more);
-		nvs_publish();
+			nvs_maps_add_new(p, size, prot, fd, offset, &more);
+		nvs_publish_view();
 		nvs_rm_unlock(&saved);
 	}
 	errno = err;
@@ -128,7 +129,7 @@ int nvs_maps_munmap(void *address, size_t size)
 	nvs_lock(&saved);
 	call = remap_begins();
 	withdraw_range(start, end, call);
-	nvs_publish();
+	nvs_publish_view();
 	nvs_rm_unlock(&saved);
 	ret = nvs_next()->munmap(address, size);
 	err = errno;
@@ -138,7 +139,7 @@ int nvs_maps_munmap(void *address, size_t size)
 	else
 		nvs_maps_drop(start, end);
 	remap_ends();
-	nvs_publish();
+	nvs_publish_view();
 	nvs_rm_unlock(&saved);
 	errno = err;
 	return ret;
@@ -164,11 +165,11 @@ int nvs_maps_mprotect(void *address, size_t size, int prot)
 	nvs_maps_split(start, end);
 	if (!(prot & PROT_WRITE))
 		nvs_maps_withdraw(start, end, false, call);
-	nvs_publish();
+	nvs_publish_view();
 	ret = nvs_maps_protect(start, end, prot, call);
 	err = errno;
-	nvs_maps_protected(start, end, ret ? -1 : prot, call);
-	nvs_publish();
+	nvs_maps_finish_protect(start, end, ret ? -1 : prot, call);
+	nvs_publish_view();
 	nvs_rm_unlock(&saved);
 	errno = err;
 	return ret;
@@ -191,12 +192,12 @@ void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *
 	call = remap_begins();
 	nvs_maps_split(start, end);
 	nvs_maps_split(start, start + kept);
-	nvs_shadow_cut(start, end);
+	nvs_shadow_cut_off(start, end);
 	nvs_maps_withdraw(start, start + kept, false, call);
 	nvs_maps_withdraw(start + kept, end, true, call);
 	if (fixed)
 		withdraw_range(target, target_end, call);
-	nvs_publish();
+	nvs_publish_view();
 	nvs_rm_unlock(&saved);
 	p = nvs_next()->mremap(old, old_size, size, flags, to);
 	err = errno;
@@ -215,7 +216,7 @@ void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *
 			nvs_maps_restore(start, start + kept, call);
 	}
 	remap_ends();
-	nvs_publish();
+	nvs_publish_view();
 	nvs_rm_unlock(&saved);
 	errno = err;
 	return p;
@@ -229,25 +230,25 @@ void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *
  */
 static void close_tracked(int fd)
 {
-	uint32_t file = nvs_fd_forget(fd);
+	uint32_t file = nvs_fd_remove(fd);
 
 	if (!file)
 		return;
 	nvs_objects_file_closing(file);
-	nvs_publish();
+	nvs_publish_view();
 	nvs_objects_file_closed(file);
 	nvs_gpu_maps_file_closed(file);
-	nvs_publish();
+	nvs_publish_view();
 }
 
 void nvs_fd_opened(int fd, const char *path)
 {
 	/* The previous file of this number was closed unseen. */
-	if (nvs_fd_tracked(fd) && nvs_state_borrowed())
+	if (nvs_fd_tracked(fd) && nvs_state_is_borrowed())
 		return;
 	nvs_fd_closing(fd);
 	if (!strncmp(path, "/dev/nvidia", 11))
-		nvs_fd_learn(fd, path);
+		nvs_fd_classify(fd, path);
 }
 
 void nvs_fd_closing(int fd)
@@ -255,7 +256,7 @@ void nvs_fd_closing(int fd)
 	sigset_t saved;
 	bool tracked = nvs_fd_tracked(fd);
 
-	if (tracked && nvs_state_borrowed())
+	if (tracked && nvs_state_is_borrowed())
 		return;
 	nvs_fd_set_kind(fd, NVS_FD_UNKNOWN);
 	if (!tracked)
@@ -270,7 +271,7 @@ void nvs_fd_closing_range(unsigned first, unsigned last)
 	sigset_t saved;
 	int fd;
 
-	if (nvs_state_borrowed())
+	if (nvs_state_is_borrowed())
 		return;
 	for (unsigned i = first; i <= last && i < NVS_FD_KINDS; i++)
 		nvs_fd_set_kind((int)i, NVS_FD_UNKNOWN);
@@ -286,7 +287,7 @@ void nvs_fd_duped(int from, int to)
 {
 	sigset_t saved;
 
-	if (from == to || ((nvs_fd_tracked(from) || nvs_fd_tracked(to)) && nvs_state_borrowed()))
+	if (from == to || ((nvs_fd_tracked(from) || nvs_fd_tracked(to)) && nvs_state_is_borrowed()))
 		return;
 	nvs_fd_closing(to);
 	if (!nvs_fd_tracked(from) || nvs_fd_kind(from) < NVS_FD_CTL)

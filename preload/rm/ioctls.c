@@ -28,7 +28,7 @@ static struct call unwrap_xfer(const struct nv_ioctl_xfer *x)
 
 static void before_free(struct nvs_transit *t, uint32_t client, uint32_t handle)
 {
-	struct nvs_object *o = nvs_object_find(client, handle);
+	struct nvs_driver_object *o = nvs_object_find(client, handle);
 
 	if (!o)
 		return;
@@ -37,7 +37,7 @@ static void before_free(struct nvs_transit *t, uint32_t client, uint32_t handle)
 	t->handle = handle;
 	o->leaving++;
 	if (nvs_rm()->pools)
-		nvs_timing_object_goes(o);
+		nvs_timing_retire_object(o);
 	nvs_object_withdraw(o);
 }
 
@@ -45,9 +45,9 @@ static void before_free(struct nvs_transit *t, uint32_t client, uint32_t handle)
  * The object that before_free() found. Returns NULL if there was none, or if another call has freed
  * it since.
  */
-static struct nvs_object *find_leaving(const struct nvs_transit *t)
+static struct nvs_driver_object *find_leaving(const struct nvs_transit *t)
 {
-	struct nvs_object *o = t->frees ? nvs_object_find(t->client, t->handle) : NULL;
+	struct nvs_driver_object *o = t->frees ? nvs_object_find(t->client, t->handle) : NULL;
 
 	if (!o || o->born >= t->call)
 		return NULL;
@@ -57,7 +57,7 @@ static struct nvs_object *find_leaving(const struct nvs_transit *t)
 
 static void before_unmap(struct nvs_transit *t, const struct NVOS34_PARAMETERS *a)
 {
-	struct nvs_object *o = nvs_object_find(a->hClient, a->hMemory);
+	struct nvs_driver_object *o = nvs_object_find(a->hClient, a->hMemory);
 
 	t->map = o ? nvs_rm_map_find(o, a->pLinearAddress) : NULL;
 	if (!t->map)
@@ -67,13 +67,14 @@ static void before_unmap(struct nvs_transit *t, const struct NVOS34_PARAMETERS *
 }
 
 /* True if CALL has parameters of the form of *TO and they could be copied there. */
-#define PEEK(call, to) ((call).size == sizeof(*(to)) && nvs_peek(to, (call).arg, sizeof(*(to))))
+#define PEEK(call, to) \
+	((call).size == sizeof(*(to)) && nvs_copy_program(to, (call).arg, sizeof(*(to))))
 
 /* Reads the fields that both forms of ALLOC start with. */
 static bool allocates_channel(struct call c, struct NVOS21_PARAMETERS *a)
 {
-	return c.nr == NVS_ESC_ALLOC && c.size >= sizeof(*a) && nvs_peek(a, c.arg, sizeof(*a)) &&
-	       nvs_class_is_channel(a->hClass);
+	return c.nr == NVS_ESC_ALLOC && c.size >= sizeof(*a) &&
+	       nvs_copy_program(a, c.arg, sizeof(*a)) && nvs_class_is_channel(a->hClass);
 }
 
 /*
@@ -82,7 +83,7 @@ static bool allocates_channel(struct call c, struct NVOS21_PARAMETERS *a)
  */
 static void clear_shared_userd(const struct NVOS21_PARAMETERS *a)
 {
-	uintptr_t userd = nvs_channel_expected(a->hRoot, (const void *)a->pAllocParms);
+	uintptr_t userd = nvs_channel_predict_userd(a->hRoot, (const void *)a->pAllocParms);
 
 	if (userd)
 		nvs_shadow_clear(userd, userd + 1);
@@ -152,13 +153,13 @@ void nvs_rm_prepare(unsigned request, void *arg)
 		return;
 	nvs_lock(&saved);
 	if (nvs_rm())
-		userd = nvs_channel_expected(a.hRoot, (const void *)a.pAllocParms);
+		userd = nvs_channel_predict_userd(a.hRoot, (const void *)a.pAllocParms);
 	nvs_unlock(&saved);
 	if (userd)
 		nvs_shadow_prepare(userd, userd + 1);
 }
 
-bool nvs_rm_begins(unsigned request, void *arg)
+bool nvs_rm_needs_before(unsigned request, void *arg)
 {
 	struct call c = decode_call(request, arg);
 	struct NVOS32_PARAMETERS heap;
@@ -203,14 +204,14 @@ static uint32_t kept_params_size(const struct call *c, uint32_t object_class)
 	return given < MAX_PARAMS ? given : MAX_PARAMS;
 }
 
-static void pin_memory(struct nvs_object *o, uint64_t address, uint64_t limit)
+static void pin_memory(struct nvs_driver_object *o, uint64_t address, uint64_t limit)
 {
 	o->system = true;
-	nvs_maps_pinned(o, address, limit + 1);
+	nvs_maps_add_pinned(o, address, limit + 1);
 }
 
 /* True if the object is user memory given by its address. */
-static bool is_user_memory(const struct nvs_object *o)
+static bool is_user_memory(const struct nvs_driver_object *o)
 {
 	return o->object_class == NV01_MEMORY_SYSTEM_OS_DESCRIPTOR &&
 	       NVS_HAS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, descriptorType) &&
@@ -224,7 +225,7 @@ static void after_alloc(int fd, const struct call *c)
 	uint32_t object_class = a->hClass, handle = a->hObjectNew;
 	bool root = nvs_class_is_root(object_class);
 	uint32_t client = root ? handle : a->hRoot;
-	struct nvs_object *o;
+	struct nvs_driver_object *o;
 
 	o = nvs_object_add(client, root ? handle : a->hObjectParent, handle, object_class,
 			   (const void *)a->pAllocParms,
@@ -240,13 +241,13 @@ static void after_alloc(int fd, const struct call *c)
 			   NVS_PARAM(o, NV_OS_DESC_MEMORY_ALLOCATION_PARAMS, limit));
 	else if (object_class == NV_MEMORY_FABRIC_IMPORT_V2 ||
 		 object_class == NV_MEMORY_FABRIC_IMPORTED_REF)
-		nvs_tell_remark(NVS_REMARK_IMPORTED, o->gpu, client, handle);
+		nvs_record_remark(NVS_REMARK_IMPORTED, o->gpu, client, handle);
 }
 
 static void after_alloc_memory(const struct NVOS02_PARAMETERS_WITH_FD *a)
 {
-	struct nvs_object *o = nvs_object_add(a->hRoot, a->hObjectParent, a->hObjectNew, a->hClass,
-					      NULL, 0);
+	struct nvs_driver_object *o = nvs_object_add(a->hRoot, a->hObjectParent, a->hObjectNew,
+						     a->hClass, NULL, 0);
 
 	if (!o)
 		return;
@@ -258,19 +259,19 @@ static void after_alloc_memory(const struct NVOS02_PARAMETERS_WITH_FD *a)
 
 static void after_dup(const struct NVOS55_PARAMETERS *a)
 {
-	struct nvs_object *source = nvs_object_find(a->hClientSrc, a->hObjectSrc);
+	struct nvs_driver_object *source = nvs_object_find(a->hClientSrc, a->hObjectSrc);
 
 	if (source) {
 		nvs_object_dup(source, a->hClient, a->hParent, a->hObject);
 		return;
 	}
 	nvs_object_add(a->hClient, a->hParent, a->hObject, 0, NULL, 0);
-	nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, a->hClient, a->hObject);
+	nvs_record_remark(NVS_REMARK_IMPORTED, NVS_NONE, a->hClient, a->hObject);
 }
 
 static void after_map(const struct NVOS33_PARAMETERS_WITH_FD *a)
 {
-	struct nvs_object *o = nvs_object_find(a->hClient, a->hMemory);
+	struct nvs_driver_object *o = nvs_object_find(a->hClient, a->hMemory);
 
 	if (o)
 		nvs_rm_map_add(o, a->fd, a->offset, a->length, a->pLinearAddress);
@@ -278,7 +279,7 @@ static void after_map(const struct NVOS33_PARAMETERS_WITH_FD *a)
 
 static void after_update(const struct NVOS56_PARAMETERS *a)
 {
-	struct nvs_object *o = nvs_object_find(a->hClient, a->hMemory);
+	struct nvs_driver_object *o = nvs_object_find(a->hClient, a->hMemory);
 	struct nvs_rm_map *map = o ? nvs_rm_map_find(o, a->pOldCpuAddress) : NULL;
 
 	if (map)
@@ -289,11 +290,12 @@ static void vid_heap_alloc(const struct NVOS32_PARAMETERS *a)
 {
 	bool virtual = a->data.AllocSize.flags & NVOS32_ALLOC_FLAGS_VIRTUAL;
 	bool video = NVOS32_ATTR_LOCATION(a->data.AllocSize.attr) == 0;
-	struct nvs_object *o = nvs_object_add(a->hRoot, a->hObjectParent, a->data.AllocSize.hMemory,
-					      virtual ? NV50_MEMORY_VIRTUAL
-					      : video ? NV01_MEMORY_LOCAL_USER
-						      : NV01_MEMORY_SYSTEM,
-					      NULL, 0);
+	struct nvs_driver_object *o = nvs_object_add(a->hRoot, a->hObjectParent,
+						     a->data.AllocSize.hMemory,
+						     virtual ? NV50_MEMORY_VIRTUAL
+						     : video ? NV01_MEMORY_LOCAL_USER
+							     : NV01_MEMORY_SYSTEM,
+						     NULL, 0);
 
 	if (o && virtual)
 		o->vaspace = a->hVASpace;
@@ -301,9 +303,9 @@ static void vid_heap_alloc(const struct NVOS32_PARAMETERS *a)
 
 static void vid_heap_os_descriptor(const struct NVOS32_PARAMETERS *a)
 {
-	struct nvs_object *o = nvs_object_add(a->hRoot, a->hObjectParent,
-					      a->data.AllocOsDesc.hMemory,
-					      NV01_MEMORY_SYSTEM_OS_DESCRIPTOR, NULL, 0);
+	struct nvs_driver_object *o = nvs_object_add(a->hRoot, a->hObjectParent,
+						     a->data.AllocOsDesc.hMemory,
+						     NV01_MEMORY_SYSTEM_OS_DESCRIPTOR, NULL, 0);
 
 	if (o && a->data.AllocOsDesc.descriptorType == NVOS32_DESCRIPTOR_TYPE_VIRTUAL_ADDRESS)
 		pin_memory(o, a->data.AllocOsDesc.descriptor, a->data.AllocOsDesc.limit);
@@ -326,7 +328,7 @@ static void after_map_dma(const struct call *c)
 {
 	const struct NVOS46_PARAMETERS *a = c->arg;
 	const struct NVOS46_PARAMETERS_580 *newer = c->arg;
-	struct nvs_object *dma = nvs_object_find(a->hClient, a->hDma);
+	struct nvs_driver_object *dma = nvs_object_find(a->hClient, a->hDma);
 	uint64_t va = c->size == sizeof(*newer) ? newer->dmaOffset : a->dmaOffset;
 	struct nvs_gpu_map map = {
 		.at = {va, va + a->length},
@@ -343,7 +345,7 @@ static void after_map_dma(const struct call *c)
 	map.vaspace = nvs_object_vaspace(dma);
 	map.vaspace_handle = dma->object_class == FERMI_VASPACE_A ? dma->key.handle : dma->vaspace;
 	if (map.memory && nvs_class_is_usermode(map.memory->object_class))
-		nvs_tell_remark(NVS_REMARK_GPU_DOORBELL, map.memory->gpu, a->hClient, a->hMemory);
+		nvs_record_remark(NVS_REMARK_GPU_DOORBELL, map.memory->gpu, a->hClient, a->hMemory);
 	nvs_gpu_map_add(&map);
 }
 
@@ -351,7 +353,7 @@ static void after_unmap_dma(const struct call *c, const struct nvs_transit *t)
 {
 	const struct NVOS47_PARAMETERS *a = c->arg;
 	struct nvs_rm *rm = nvs_rm();
-	struct nvs_object *dma = nvs_object_find(a->hClient, a->hDma);
+	struct nvs_driver_object *dma = nvs_object_find(a->hClient, a->hDma);
 	uint64_t va = a->dmaOffset, size = c->size == sizeof(*a) ? a->size : 0;
 	uint32_t space;
 
@@ -374,7 +376,8 @@ static void after_unmap_dma(const struct call *c, const struct nvs_transit *t)
 
 /* ---- controls ---- */
 
-static void learn_gpu(const struct nvs_object *o, uint32_t cmd, const void *params, uint32_t size)
+static void record_gpu_info(const struct nvs_driver_object *o, uint32_t cmd, const void *params,
+			    uint32_t size)
 {
 	const struct NV2080_CTRL_MC_GET_ARCH_INFO_PARAMS *arch = params;
 	const struct NV2080_CTRL_GPU_GET_NAME_STRING_PARAMS *name = params;
@@ -397,17 +400,17 @@ static void learn_gpu(const struct nvs_object *o, uint32_t cmd, const void *para
 		   gid->length == sizeof(g->uuid)) {
 		memcpy(g->uuid, gid->data, sizeof(g->uuid));
 	}
-	nvs_tell_gpu(o->gpu);
+	nvs_record_gpu(o->gpu);
 }
 
-static void learn_version(const char *text, uint32_t room)
+static void record_version(const char *text, uint32_t room)
 {
 	char version[64];
 
-	if (!text || room < sizeof(version) || !nvs_peek(version, text, sizeof(version)))
+	if (!text || room < sizeof(version) || !nvs_copy_program(version, text, sizeof(version)))
 		return;
 	version[sizeof(version) - 1] = 0;
-	nvs_rm_driver(version);
+	nvs_rm_set_driver(version);
 }
 
 /* P: the imported RM object, whose class is unknown. NULL: several objects. */
@@ -416,48 +419,48 @@ static void add_imported(uint32_t client,
 {
 	if (p && p->type == 1)
 		nvs_object_add(client, p->hParent, p->hObject, 0, NULL, 0);
-	nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, client, p ? p->hObject : 0);
+	nvs_record_remark(NVS_REMARK_IMPORTED, NVS_NONE, client, p ? p->hObject : 0);
 }
 
-static void control_token(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+static void control_token(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o)
 {
 	if (o && a->paramsSize >= 4)
-		nvs_channel_token(o, nvs_u32((const void *)a->params, 0));
+		nvs_channel_set_token(o, nvs_read_u32((const void *)a->params, 0));
 }
 
-static void control_gpu(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+static void control_gpu(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o)
 {
-	learn_gpu(o, a->cmd, (const void *)a->params, a->paramsSize);
+	record_gpu_info(o, a->cmd, (const void *)a->params, a->paramsSize);
 }
 
-static void control_version(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+static void control_version(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o)
 {
 	const struct NV0000_CTRL_SYSTEM_GET_BUILD_VERSION_PARAMS *p = (const void *)a->params;
 
 	if (a->paramsSize >= sizeof(*p))
-		learn_version((const char *)p->pDriverVersionBuffer, p->sizeOfStrings);
+		record_version((const char *)p->pDriverVersionBuffer, p->sizeOfStrings);
 }
 
-static void control_version_v2(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+static void control_version_v2(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o)
 {
-	learn_version((const char *)a->params, a->paramsSize);
+	record_version((const char *)a->params, a->paramsSize);
 }
 
-static void control_import(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+static void control_import(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o)
 {
 	const struct NV0000_CTRL_OS_UNIX_IMPORT_OBJECT_FROM_FD_PARAMS *p = (const void *)a->params;
 
 	add_imported(a->hClient, a->paramsSize == sizeof(*p) ? p : NULL);
 }
 
-static void control_imports(const struct NVOS54_PARAMETERS *a, struct nvs_object *o)
+static void control_imports(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o)
 {
 	add_imported(a->hClient, NULL);
 }
 
 static const struct {
 	uint32_t cmd;
-	void (*learn)(const struct NVOS54_PARAMETERS *a, struct nvs_object *o);
+	void (*learn)(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o);
 } controls[] = {
 	{NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN, control_token},
 	{NV2080_CTRL_CMD_MC_GET_ARCH_INFO, control_gpu},
@@ -487,7 +490,7 @@ static void after_control(const struct NVOS54_PARAMETERS *a)
 		controls[i].learn(a, nvs_object_find(a->hClient, a->hObject));
 }
 
-bool nvs_rm_teaches_nothing(unsigned request, const void *arg, int ret)
+bool nvs_rm_changes_nothing(unsigned request, const void *arg, int ret)
 {
 	return !ret && (request & 0xff) == NVS_ESC_CONTROL &&
 	       (request >> 16 & 0x3fff) == sizeof(struct NVOS54_PARAMETERS) &&
@@ -498,7 +501,7 @@ bool nvs_rm_teaches_nothing(unsigned request, const void *arg, int ret)
 
 static void process_result(int fd, const struct call *c, const struct nvs_transit *t)
 {
-	struct nvs_object *o;
+	struct nvs_driver_object *o;
 
 	switch (c->nr) {
 	case NVS_ESC_ALLOC:
@@ -546,7 +549,7 @@ static void process_result(int fd, const struct call *c, const struct nvs_transi
 
 static void restore_refused(const struct nvs_transit *t)
 {
-	struct nvs_object *o = find_leaving(t);
+	struct nvs_driver_object *o = find_leaving(t);
 
 	if (o)
 		nvs_object_restore(o);
@@ -560,14 +563,14 @@ static void process_success(int fd, const struct call *c, const struct nvs_trans
 	const struct nv_ioctl_rm_api_version *version = c->arg;
 
 	if (c->nr == NVS_ESC_CHECK_VERSION_STR && c->size == sizeof(*version)) {
-		learn_version(version->versionString, sizeof(version->versionString));
+		record_version(version->versionString, sizeof(version->versionString));
 	} else if (c->nr == NVS_ESC_IMPORT_OBJECT_FROM_FD) {
-		nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, 0, 0);
+		nvs_record_remark(NVS_REMARK_IMPORTED, NVS_NONE, 0, 0);
 	} else if (status < 0) {
 		/* Irrelevant, or in an unknown form. */
 		if (nvs_abi_follows_escape(c->nr) || !nvs_abi_knows_escape(c->nr))
 			nvs_rm_count_unknown(0, c->nr, c->size);
-	} else if (nvs_u32(c->arg, (unsigned)status)) {
+	} else if (nvs_read_u32(c->arg, (unsigned)status)) {
 		restore_refused(t);
 	} else {
 		process_result(fd, c, t);

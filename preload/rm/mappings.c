@@ -18,7 +18,7 @@ static _Atomic uint16_t *filter_slot(struct nvs_state *s, uint64_t number)
 	return &s->filter[(number * 0x9e3779b97f4a7c15ull) >> 52 & (NVS_FILTER_SIZE - 1)];
 }
 
-static void filter_count(const struct nvs_span *at, int by)
+static void filter_count(const struct nvs_address_span *at, int by)
 {
 	struct nvs_state *s = nvs_state();
 	uint64_t first = at->start >> REGION_SHIFT, last = (at->end - 1) >> REGION_SHIFT;
@@ -78,9 +78,9 @@ void nvs_map_unlink(struct nvs_cpu_map *m)
 	nvs_spans_remove(&rm->cpu, &m->at);
 	filter_count(&m->at, -1);
 	DL_DELETE(m->entity->cpu, m);
-	nvs_map_touched(m);
-	nvs_shadow_unmapped(m);
-	nvs_tell_cpu_map_gone(m);
+	nvs_map_changed(m);
+	nvs_shadow_drop_maps(m);
+	nvs_record_cpu_unmap(m);
 	nvs_rm_map_put(m->from);
 	nvs_entity_put(m->entity);
 	nvs_free(m, sizeof(*m));
@@ -132,9 +132,9 @@ again:
 		if (right && nvs_map_is_doorbell(right))
 			open_tail(right);
 		if (left)
-			nvs_tell_cpu_map(left);
+			nvs_record_cpu_map(left);
 		if (right)
-			nvs_tell_cpu_map(right);
+			nvs_record_cpu_map(right);
 		goto again;
 	}
 }
@@ -160,7 +160,7 @@ void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases, uint64_t
 			continue;
 		m->transit = call;
 		m->hidden = true;
-		nvs_map_touched(m);
+		nvs_map_changed(m);
 		if (with_aliases)
 			nvs_doorbell_drop_alias(m);
 	}
@@ -170,7 +170,7 @@ static void leave_transit(struct nvs_cpu_map *m)
 {
 	m->transit = 0;
 	m->hidden = m->released;
-	nvs_map_touched(m);
+	nvs_map_changed(m);
 }
 
 void nvs_maps_restore(uint64_t start, uint64_t end, uint64_t call)
@@ -185,7 +185,7 @@ void nvs_maps_restore(uint64_t start, uint64_t end, uint64_t call)
 			continue;
 		leave_transit(m);
 		if (nvs_map_is_doorbell(m) && !m->alias && !m->hidden)
-			nvs_doorbell_give_up(m);
+			nvs_doorbell_leave_open(m);
 	}
 }
 
@@ -214,7 +214,7 @@ again:
 static struct nvs_cpu_map describe_rm(struct nvs_rm_map *from, const void *p, size_t size, int prot,
 				      off_t offset)
 {
-	const struct nvs_object *o = from->object;
+	const struct nvs_driver_object *o = from->object;
 	struct nvs_cpu_map map = {
 		.at = {(uintptr_t)p, (uintptr_t)p + nvs_page_up(size)},
 		.kind = NVS_MAP_MEMORY,
@@ -234,31 +234,31 @@ static struct nvs_cpu_map describe_rm(struct nvs_rm_map *from, const void *p, si
 	return map;
 }
 
-void nvs_maps_map_more(size_t size, int prot, int fd, off_t offset, struct nvs_more_maps *more)
+void nvs_maps_make_extra(size_t size, int prot, int fd, off_t offset, struct nvs_extra_maps *more)
 {
 	bool doorbell = false, rings = false;
 	struct nvs_rm_map *from;
 	sigset_t saved;
 
-	*more = (struct nvs_more_maps){0};
-	nvs_shadow_ask_power();
+	*more = (struct nvs_extra_maps){0};
+	nvs_shadow_query_power();
 	nvs_lock(&saved);
 	from = nvs_fd_map(fd);
 	if (from && from->object) {
 		struct nvs_cpu_map map = describe_rm(from, NULL, size, prot, offset);
 
 		doorbell = nvs_map_is_doorbell(&map) && !map.offset;
-		rings = !doorbell && !offset && nvs_shadow_wants(&map, fd);
+		rings = !doorbell && !offset && nvs_shadow_is_possible(&map, fd);
 	}
 	nvs_unlock(&saved);
 	size = nvs_page_up(size);
 	if (doorbell)
 		more->alias = nvs_doorbell_map_alias(size, fd);
 	else if (rings)
-		nvs_shadow_map_more(size, fd, more);
+		nvs_shadow_map_extra(size, fd, more);
 }
 
-static void give_back(const struct nvs_more_maps *more, size_t size)
+static void free_extra_maps(const struct nvs_extra_maps *more, size_t size)
 {
 	nvs_rm_unmap(more->alias, size);
 	nvs_rm_unmap(more->real, size);
@@ -266,7 +266,7 @@ static void give_back(const struct nvs_more_maps *more, size_t size)
 }
 
 static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, off_t offset,
-		   const struct nvs_more_maps *more)
+		   const struct nvs_extra_maps *more)
 {
 	struct nvs_cpu_map map = describe_rm(from, p, size, prot, offset);
 	struct nvs_cpu_map *m;
@@ -275,7 +275,7 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, off_
 		nvs_rm()->gpus[map.gpu].has_doorbell = true;
 	/* The fd may name a different object since the extra mappings were made. */
 	if (nvs_map_is_doorbell(&map) ? more->real != 0 : more->alias != 0) {
-		give_back(more, nvs_page_up(size));
+		free_extra_maps(more, nvs_page_up(size));
 	} else {
 		map.alias = more->alias;
 		map.real = more->real;
@@ -288,9 +288,9 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, off_
 	if (!m) /* out of memory: the extra mappings stay as well */
 		return;
 	if (nvs_map_is_doorbell(m))
-		nvs_doorbell_arm(m);
-	nvs_map_touched(m);
-	nvs_tell_cpu_map(m);
+		nvs_doorbell_enable(m);
+	nvs_map_changed(m);
+	nvs_record_cpu_map(m);
 }
 
 static void add_uvm(void *p, size_t size, int prot, int fd)
@@ -308,12 +308,12 @@ static void add_uvm(void *p, size_t size, int prot, int fd)
 	nvs_entity_put(map.entity);
 	if (!m)
 		return;
-	nvs_map_touched(m);
-	nvs_tell_cpu_map(m);
+	nvs_map_changed(m);
+	nvs_record_cpu_map(m);
 }
 
-void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset,
-		     const struct nvs_more_maps *more)
+void nvs_maps_add_new(void *p, size_t size, int prot, int fd, off_t offset,
+		      const struct nvs_extra_maps *more)
 {
 	struct nvs_rm_map *from = nvs_fd_map(fd);
 
@@ -332,7 +332,7 @@ void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset,
 	} else if (from && from->object) {
 		add_rm(from, p, size, prot, offset, more);
 	} else {
-		give_back(more, nvs_page_up(size));
+		free_extra_maps(more, nvs_page_up(size));
 	}
 }
 
@@ -358,7 +358,7 @@ int nvs_maps_protect(uint64_t start, uint64_t end, int prot, uint64_t call)
 	return at < end ? next->mprotect((void *)at, end - at, prot) : 0;
 }
 
-void nvs_maps_protected(uint64_t start, uint64_t end, int prot, uint64_t call)
+void nvs_maps_finish_protect(uint64_t start, uint64_t end, int prot, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -393,14 +393,14 @@ again:
 		n = link_map(&moved);
 		nvs_map_unlink(m);
 		if (n) {
-			nvs_tell_cpu_map(n);
-			nvs_map_touched(n);
+			nvs_record_cpu_map(n);
+			nvs_map_changed(n);
 		}
 		goto again;
 	}
 }
 
-void nvs_maps_pinned(struct nvs_object *o, uint64_t address, uint64_t size)
+void nvs_maps_add_pinned(struct nvs_driver_object *o, uint64_t address, uint64_t size)
 {
 	struct nvs_cpu_map map = {
 		.at = {address & ~4095ull, nvs_page_up(address + size)},
@@ -420,6 +420,6 @@ void nvs_maps_pinned(struct nvs_object *o, uint64_t address, uint64_t size)
 	m = link_map(&map);
 	if (!m)
 		return;
-	nvs_map_touched(m);
-	nvs_tell_cpu_map(m);
+	nvs_map_changed(m);
+	nvs_record_cpu_map(m);
 }

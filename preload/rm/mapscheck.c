@@ -12,7 +12,7 @@
 
 #define DOORBELL_BYTES 0x10000
 
-struct line {
+struct maps_line {
 	uint64_t start, end;
 	bool writable;
 	const char *path;
@@ -31,7 +31,7 @@ static const char *parse_hex(const char *p, uint64_t *value)
 }
 
 /* A line of /proc/self/maps: "start-end perms offset dev inode   path". */
-static bool parse_line(const char *p, struct line *l)
+static bool parse_line(const char *p, struct maps_line *l)
 {
 	p = parse_hex(p, &l->start);
 	if (*p != '-')
@@ -62,13 +62,13 @@ static bool is_gpu_node(const char *path)
 	return digits && (!path[11 + digits] || path[11 + digits] == ' ');
 }
 
-static bool line_is_within(const struct line *l, uintptr_t start, uint64_t size)
+static bool line_is_within(const struct maps_line *l, uintptr_t start, uint64_t size)
 {
 	return start && l->start >= start && l->end <= start + size;
 }
 
 /* True for our own mappings: the alias of a doorbell, or the extra mappings of ring memory. */
-static bool is_ours(const struct nvs_rm *rm, const struct line *l)
+static bool is_ours(const struct nvs_rm *rm, const struct maps_line *l)
 {
 	for (uint32_t i = 0; i < rm->cpu.n; i++) {
 		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
@@ -89,7 +89,7 @@ static bool may_be_doorbell(const struct nvs_cpu_map *m)
 }
 
 /* True if a store through this mapping could ring a GPU unseen. */
-static bool may_ring_unseen(struct nvs_rm *rm, const struct line *l)
+static bool may_ring_unseen(struct nvs_rm *rm, const struct maps_line *l)
 {
 	if (!l->writable || !is_gpu_node(l->path) || is_ours(rm, l))
 		return false;
@@ -103,16 +103,16 @@ static bool may_ring_unseen(struct nvs_rm *rm, const struct line *l)
 	 * An unknown mapping of a doorbell's size may be one, unless it was left after its object
 	 * was freed.
 	 */
-	return l->end - l->start == DOORBELL_BYTES && !nvs_maps_is_left(l->start, l->end);
+	return l->end - l->start == DOORBELL_BYTES && !nvs_maps_is_dead(l->start, l->end);
 }
 
 static uint64_t check_line(struct nvs_rm *rm, const char *text)
 {
-	struct line l;
+	struct maps_line l;
 
 	if (!parse_line(text, &l) || !may_ring_unseen(rm, &l))
 		return 0;
-	nvs_tell_check(NVS_CHECK_UNARMED, 0, l.start, l.end);
+	nvs_record_check_result(NVS_CHECK_UNARMED, 0, l.start, l.end);
 	return 1;
 }
 
@@ -144,6 +144,6 @@ void nvs_maps_check(void)
 			have = 0;
 	}
 	syscall(SYS_close, fd);
-	nvs_tell_check(NVS_CHECK_MAPS, found, 0, 0);
+	nvs_record_check_result(NVS_CHECK_MAPS, found, 0, 0);
 	errno = err;
 }

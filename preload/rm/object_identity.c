@@ -22,28 +22,28 @@ void nvs_entity_put(struct nvs_entity *e)
 		nvs_free(e, sizeof(*e));
 }
 
-struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle)
+struct nvs_driver_object *nvs_object_find(uint32_t client, uint32_t handle)
 {
 	struct nvs_rm *rm = nvs_rm();
-	struct nvs_object *object = NULL;
+	struct nvs_driver_object *object = NULL;
 	uint32_t key[2] = {client, handle};
 
 	HASH_FIND(hh, rm->objects, key, sizeof(key), object);
 	return object;
 }
 
-static struct nvs_object *find_device(const struct nvs_object *o)
+static struct nvs_driver_object *find_device(const struct nvs_driver_object *o)
 {
-	struct nvs_object *up = (struct nvs_object *)o;
+	struct nvs_driver_object *up = (struct nvs_driver_object *)o;
 
 	while (up && up->object_class != NV01_DEVICE_0)
 		up = up->up;
 	return up;
 }
 
-uint32_t nvs_object_vaspace(const struct nvs_object *o)
+uint32_t nvs_object_vaspace(const struct nvs_driver_object *o)
 {
-	const struct nvs_object *space = o, *device = find_device(o);
+	const struct nvs_driver_object *space = o, *device = find_device(o);
 
 	if (o->object_class != FERMI_VASPACE_A)
 		space = o->vaspace ? nvs_object_find(o->key.client, o->vaspace) : NULL;

@@ -7,7 +7,7 @@
 #include "preload/rm/rm.h"
 
 /* Extracts the address space, engine or GPU that the allocation parameters name. */
-static void learn_params(struct nvs_object *o)
+static void read_params(struct nvs_driver_object *o)
 {
 	switch (o->object_class) {
 	case NV01_DEVICE_0:
@@ -33,7 +33,7 @@ static void learn_params(struct nvs_object *o)
 	}
 }
 
-static bool init_object(struct nvs_object *o, const void *params, uint32_t length,
+static bool init_object(struct nvs_driver_object *o, const void *params, uint32_t length,
 			struct nvs_entity *shared)
 {
 	if (shared) {
@@ -52,12 +52,12 @@ static bool init_object(struct nvs_object *o, const void *params, uint32_t lengt
 	return true;
 }
 
-static struct nvs_object *insert_object(uint32_t client, uint32_t parent, uint32_t handle,
-					uint32_t object_class, const void *params, uint32_t length,
-					struct nvs_entity *shared)
+static struct nvs_driver_object *insert_object(uint32_t client, uint32_t parent, uint32_t handle,
+					       uint32_t object_class, const void *params,
+					       uint32_t length, struct nvs_entity *shared)
 {
 	struct nvs_rm *rm = nvs_rm();
-	struct nvs_object *o = nvs_object_find(client, handle);
+	struct nvs_driver_object *o = nvs_object_find(client, handle);
 
 	if (shared)
 		shared->refs++; /* nvs_object_destroy() below may drop the last other reference */
@@ -88,27 +88,27 @@ static struct nvs_object *insert_object(uint32_t client, uint32_t parent, uint32
 	return o;
 }
 
-struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
-				  uint32_t object_class, const void *params, uint32_t length)
+struct nvs_driver_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
+					 uint32_t object_class, const void *params, uint32_t length)
 {
-	struct nvs_object *o = insert_object(client, parent, handle, object_class, params, length,
-					     NULL);
+	struct nvs_driver_object *o = insert_object(client, parent, handle, object_class, params,
+						    length, NULL);
 
 	if (!o)
 		return NULL;
-	learn_params(o);
-	nvs_tell_object(o);
+	read_params(o);
+	nvs_record_object(o);
 	return o;
 }
 
-struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, uint32_t parent,
-				  uint32_t handle)
+struct nvs_driver_object *nvs_object_dup(struct nvs_driver_object *source, uint32_t client,
+					 uint32_t parent, uint32_t handle)
 {
 	uint32_t object_class = source->object_class, gpu = source->gpu;
 	uint32_t source_client = source->key.client, source_handle = source->key.handle;
 	uint32_t vaspace = source->vaspace;
 	bool system = source->system;
-	struct nvs_object *o;
+	struct nvs_driver_object *o;
 
 	if (client == source_client && handle == source_handle)
 		return source;
@@ -121,46 +121,46 @@ struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, ui
 	o->gpu = gpu;
 	o->system = system;
 	o->vaspace = client == source_client ? vaspace : 0;
-	nvs_tell_object(o);
+	nvs_record_object(o);
 	return o;
 }
 
 /* Hides the channels first, so that no trap uses them while objects below them change. */
-static bool hide_channels(struct nvs_object *o)
+static bool hide_channels(struct nvs_driver_object *o)
 {
 	bool changed = false;
-	struct nvs_object *child;
+	struct nvs_driver_object *child;
 
 	DL_FOREACH(o->children, child)
 	changed |= hide_channels(child);
 	if (o->channel && !o->channel->hidden) {
 		o->channel->hidden = true;
-		o->channel->put_taken = false;
+		o->channel->final_put_read = false;
 		nvs_rm()->leaving_channels = true;
 		changed = true;
 	}
 	return changed;
 }
 
-static void withdraw_maps(struct nvs_object *o)
+static void withdraw_maps(struct nvs_driver_object *o)
 {
-	struct nvs_object *child;
+	struct nvs_driver_object *child;
 
 	DL_FOREACH(o->children, child)
 	withdraw_maps(child);
 	nvs_maps_withdraw_object(o);
 }
 
-void nvs_object_withdraw(struct nvs_object *o)
+void nvs_object_withdraw(struct nvs_driver_object *o)
 {
 	if (hide_channels(o))
 		nvs_rm()->dirty = true;
 	withdraw_maps(o);
 }
 
-static void restore_tree(struct nvs_object *o)
+static void restore_tree(struct nvs_driver_object *o)
 {
-	struct nvs_object *child;
+	struct nvs_driver_object *child;
 
 	if (o->leaving)
 		return;
@@ -168,22 +168,22 @@ static void restore_tree(struct nvs_object *o)
 	restore_tree(child);
 	if (o->channel) {
 		o->channel->hidden = false;
-		o->channel->put_taken = false;
+		o->channel->final_put_read = false;
 	}
 	nvs_maps_restore_object(o);
 }
 
 /* Does nothing while another call in progress may still free the object or one of its parents. */
-void nvs_object_restore(struct nvs_object *o)
+void nvs_object_restore(struct nvs_driver_object *o)
 {
-	for (const struct nvs_object *up = o->up; up; up = up->up)
+	for (const struct nvs_driver_object *up = o->up; up; up = up->up)
 		if (up->leaving)
 			return;
 	restore_tree(o);
 	nvs_rm()->dirty = true;
 }
 
-static void destroy_tree(struct nvs_object *o)
+static void destroy_tree(struct nvs_driver_object *o)
 {
 	struct nvs_rm *rm = nvs_rm();
 
@@ -193,7 +193,7 @@ static void destroy_tree(struct nvs_object *o)
 		nvs_channel_remove(o->channel);
 	nvs_gpu_maps_drop_object(o);
 	nvs_maps_drop_object(o);
-	nvs_tell_object_gone(o);
+	nvs_record_object_freed(o);
 	if (o->up)
 		DL_DELETE(o->up->children, o);
 	HASH_DELETE(hh, rm->objects, o);
@@ -206,21 +206,21 @@ static void destroy_tree(struct nvs_object *o)
  * An object that was freed unseen was not withdrawn before the call, so it is withdrawn and
  * published here.
  */
-void nvs_object_destroy(struct nvs_object *o)
+void nvs_object_destroy(struct nvs_driver_object *o)
 {
 	nvs_object_withdraw(o);
-	nvs_publish();
+	nvs_publish_view();
 	destroy_tree(o);
 }
 
-static bool is_client_of_file(const struct nvs_object *o, uint32_t file)
+static bool is_client_of_file(const struct nvs_driver_object *o, uint32_t file)
 {
 	return nvs_class_is_root(o->object_class) && o->file == file && !o->up;
 }
 
 void nvs_objects_file_closing(uint32_t file)
 {
-	struct nvs_object *o, *next;
+	struct nvs_driver_object *o, *next;
 
 	HASH_ITER(hh, nvs_rm()->objects, o, next)
 		if (is_client_of_file(o, file))
@@ -230,7 +230,7 @@ void nvs_objects_file_closing(uint32_t file)
 void nvs_objects_file_closed(uint32_t file)
 {
 	struct nvs_rm *rm = nvs_rm();
-	struct nvs_object *o, *next;
+	struct nvs_driver_object *o, *next;
 
 	/*
 	 * A client's objects follow it in the hash: start over after each client that was

@@ -187,14 +187,14 @@ static void replace_view(struct nvs_rm *rm)
 	rm->stale = false;
 	put_block(old->block);
 	nvs_free(old, old->bytes);
-	nvs_shadow_collect();
+	nvs_shadow_free_retired();
 }
 
 /*
  * Publishes the view, then does the work that had to wait for it: reads the last GP_PUT of channels
  * that left, releases their memory, and guards new doorbells.
  */
-void nvs_publish(void)
+void nvs_publish_view(void)
 {
 	struct nvs_rm *rm = nvs_rm();
 	bool shown;
@@ -205,8 +205,8 @@ void nvs_publish(void)
 		if (rm->live && rm->dirty)
 			replace_view(rm);
 		shown = !rm->dirty;
-		nvs_channels_settle();
-	} while (!nvs_doorbells_settle(shown));
+		nvs_channels_finish();
+	} while (!nvs_doorbells_finish(shown));
 }
 
 void nvs_shadow_refresh(void)
@@ -214,8 +214,8 @@ void nvs_shadow_refresh(void)
 	sigset_t saved;
 
 	nvs_lock(&saved);
-	nvs_shadow_bring_over();
-	nvs_publish();
-	nvs_channels_see_done();
+	nvs_shadow_copy_userd();
+	nvs_publish_view();
+	nvs_channels_spool_progress();
 	nvs_rm_unlock(&saved);
 }

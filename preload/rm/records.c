@@ -14,7 +14,7 @@ static bool is_live(void)
 static void write_record(struct nvs_rec *rec)
 {
 	if (is_live())
-		nvs_record(rec);
+		nvs_record_write(rec);
 }
 
 #define REC(type_, flags_, body)                                                   \
@@ -22,7 +22,7 @@ static void write_record(struct nvs_rec *rec)
 		.type = (type_), .flags = (uint16_t)(flags_), .size = sizeof(body) \
 	}
 
-void nvs_tell_gpu(uint32_t gpu)
+void nvs_record_gpu(uint32_t gpu)
 {
 	struct nvs_rec_gpu r = {.rec = REC(NVS_REC_GPU, 0, r), .gpu = gpu};
 	const struct nvs_gpu *g;
@@ -35,10 +35,10 @@ void nvs_tell_gpu(uint32_t gpu)
 	r.revision = g->revision;
 	memcpy(r.uuid, g->uuid, sizeof(r.uuid));
 	memcpy(r.name, g->name, sizeof(r.name));
-	nvs_record(&r.rec);
+	nvs_record_write(&r.rec);
 }
 
-void nvs_tell_object(const struct nvs_object *o)
+void nvs_record_object(const struct nvs_driver_object *o)
 {
 	struct {
 		struct nvs_rec_object r;
@@ -59,10 +59,10 @@ void nvs_tell_object(const struct nvs_object *o)
 	rec.r.params_length = n;
 	rec.r.rec.type = NVS_REC_OBJECT;
 	rec.r.rec.size = (uint32_t)(sizeof(rec.r) + n + 7) & ~7u;
-	nvs_record(&rec.r.rec);
+	nvs_record_write(&rec.r.rec);
 }
 
-void nvs_tell_object_gone(const struct nvs_object *o)
+void nvs_record_object_freed(const struct nvs_driver_object *o)
 {
 	struct nvs_rec_object_gone r = {REC(NVS_REC_OBJECT_GONE, 0, r), o->key.client,
 					o->key.handle};
@@ -76,7 +76,7 @@ void nvs_tell_object_gone(const struct nvs_object *o)
 	.object_class = (m)->object_class, .gpu = (m)->gpu, .address = (m)->at.start, \
 	.size = (m)->at.end - (m)->at.start, .offset = (uint64_t)(m)->offset
 
-void nvs_tell_cpu_map(const struct nvs_cpu_map *m)
+void nvs_record_cpu_map(const struct nvs_cpu_map *m)
 {
 	bool unarmed = m->kind == NVS_MAP_DOORBELL && !m->armed;
 	struct nvs_rec_cpu_map r = {
@@ -88,14 +88,14 @@ void nvs_tell_cpu_map(const struct nvs_cpu_map *m)
 	write_record(&r.rec);
 }
 
-void nvs_tell_cpu_map_gone(const struct nvs_cpu_map *m)
+void nvs_record_cpu_unmap(const struct nvs_cpu_map *m)
 {
 	struct nvs_rec_cpu_map_gone r = {REC(NVS_REC_CPU_MAP_GONE, 0, r), m->number, 0};
 
 	write_record(&r.rec);
 }
 
-void nvs_tell_gpu_map(const struct nvs_gpu_map *m)
+void nvs_record_gpu_map(const struct nvs_gpu_map *m)
 {
 	struct nvs_rec_gpu_map r = {
 		.rec = REC(NVS_REC_GPU_MAP, 0, r),
@@ -106,14 +106,14 @@ void nvs_tell_gpu_map(const struct nvs_gpu_map *m)
 	write_record(&r.rec);
 }
 
-void nvs_tell_gpu_map_gone(const struct nvs_gpu_map *m)
+void nvs_record_gpu_unmap(const struct nvs_gpu_map *m)
 {
 	struct nvs_rec_gpu_map_gone r = {REC(NVS_REC_GPU_MAP_GONE, 0, r), m->number, 0};
 
 	write_record(&r.rec);
 }
 
-void nvs_tell_channel(const struct nvs_channel_entry *c)
+void nvs_record_channel(const struct nvs_channel_entry *c)
 {
 	struct nvs_rec_channel r = {
 		.rec = REC(NVS_REC_CHANNEL, 0, r),
@@ -136,11 +136,11 @@ void nvs_tell_channel(const struct nvs_channel_entry *c)
 	write_record(&r.rec);
 }
 
-void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
+void nvs_record_channel_freed(const struct nvs_channel_entry *c, unsigned flags)
 {
-	uint64_t claim = c->put_taken ? c->final_claim
-			 : c->slot    ? atomic_load((_Atomic uint64_t *)&c->slot->claim)
-				      : 0;
+	uint64_t claim = c->final_put_read ? c->final_claim
+			 : c->slot	   ? atomic_load((_Atomic uint64_t *)&c->slot->claim)
+					   : 0;
 	struct {
 		struct nvs_rec_channel_gone gone;
 		struct nvs_channel_done done;
@@ -148,11 +148,11 @@ void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
 
 	r.gone = (struct nvs_rec_channel_gone){
 		.rec = {NVS_REC_CHANNEL_GONE,
-			(uint16_t)(flags | (c->put_read ? 0 : NVS_CHAN_GONE_PUT_UNKNOWN) |
+			(uint16_t)(flags | (c->final_put_valid ? 0 : NVS_CHAN_GONE_PUT_UNKNOWN) |
 				   (c->done.address ? NVS_CHAN_GONE_DONE : 0)),
 			c->done.address ? sizeof(r) : sizeof(r.gone), 0},
 		.channel = c->number,
-		.final_put = c->put_read ? c->final_put : 0,
+		.final_put = c->final_put_valid ? c->final_put : 0,
 		.last_put = (uint32_t)(claim & ((1u << NVS_PUT_BITS) - 1)),
 		.submissions = claim >> NVS_PUT_BITS,
 	};
@@ -160,12 +160,12 @@ void nvs_tell_channel_gone(const struct nvs_channel_entry *c, unsigned flags)
 	if (!is_live())
 		return;
 	if (c->slot)
-		nvs_channel_flush(c->slot);
-	nvs_record(&r.gone.rec);
+		nvs_channel_record_lost(c->slot);
+	nvs_record_write(&r.gone.rec);
 }
 
 /* A remark is recorded once per kind and GPU, and kept for a session that starts later. */
-void nvs_tell_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle)
+void nvs_record_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_rec_remark r = {REC(NVS_REC_REMARK, 0, r), kind, gpu, client, handle};
@@ -179,7 +179,7 @@ void nvs_tell_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t hand
 	write_record(&r.rec);
 }
 
-void nvs_tell_check(uint32_t kind, uint64_t value, uint64_t start, uint64_t end)
+void nvs_record_check_result(uint32_t kind, uint64_t value, uint64_t start, uint64_t end)
 {
 	struct nvs_rec_check r = {REC(NVS_REC_CHECK, 0, r), kind, 0, value, start, end};
 
@@ -192,6 +192,6 @@ void nvs_rm_handlers_replaced(void)
 
 	nvs_lock(&saved);
 	if (nvs_rm())
-		nvs_tell_check(NVS_CHECK_HANDLER, ++nvs_rm()->handlers_replaced, 0, 0);
+		nvs_record_check_result(NVS_CHECK_HANDLER, ++nvs_rm()->handlers_replaced, 0, 0);
 	nvs_unlock(&saved);
 }

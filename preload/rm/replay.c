@@ -13,7 +13,7 @@
 static void record_unknown_calls(const struct nvs_rm *rm)
 {
 	for (uint32_t i = 0; i < rm->unknown_n; i++) {
-		const struct nvs_unknown *u = &rm->unknown[i];
+		const struct nvs_unknown_ioctl *u = &rm->unknown[i];
 		struct nvs_rec_ioctl r = {
 			.rec = {.type = NVS_REC_IOCTL, .size = sizeof(r)},
 			.device = u->device,
@@ -22,7 +22,7 @@ static void record_unknown_calls(const struct nvs_rm *rm)
 			.count = u->count,
 		};
 
-		nvs_record(&r.rec);
+		nvs_record_write(&r.rec);
 	}
 }
 
@@ -31,41 +31,41 @@ static void record_unknown_calls(const struct nvs_rm *rm)
 static void replay_maps(struct nvs_rm *rm)
 {
 	for (uint32_t i = 0; i < rm->cpu.n; i++)
-		nvs_tell_cpu_map((struct nvs_cpu_map *)rm->cpu.at[i]);
+		nvs_record_cpu_map((struct nvs_cpu_map *)rm->cpu.at[i]);
 	for (uint32_t i = 0; i < rm->gpu.n; i++)
-		nvs_tell_gpu_map((struct nvs_gpu_map *)rm->gpu.at[i]);
+		nvs_record_gpu_map((struct nvs_gpu_map *)rm->gpu.at[i]);
 }
 
 void nvs_rm_replay(void)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_channel_entry *c;
-	struct nvs_object *o, *next;
+	struct nvs_driver_object *o, *next;
 	sigset_t saved;
 
 	if (!rm)
 		return;
 	nvs_lock(&saved);
-	nvs_rm_remark_release();
+	nvs_rm_check_release();
 	rm->live = true;
 	rm->dirty = rm->segs_dirty = true;
 	rm->handles_faults = !nvs_signals_install();
-	nvs_maps_arm_all();
+	nvs_doorbells_enable_all();
 	for (uint32_t i = 0; i < NVS_MAX_GPUS; i++)
 		if (rm->gpus[i].seen)
-			nvs_tell_gpu(i);
+			nvs_record_gpu(i);
 	HASH_ITER(hh, rm->objects, o, next)
-		nvs_tell_object(o);
+		nvs_record_object(o);
 	replay_maps(rm);
 	DL_FOREACH(rm->channels, c)
 	{
 		if (!c->slot)
 			c->slot = nvs_session_channel_slot(c->number);
-		nvs_tell_channel(c);
+		nvs_record_channel(c);
 	}
 	for (uint32_t i = 0; i < rm->nremarks; i++)
-		nvs_record(&rm->remarks[i].rec);
-	nvs_publish();
+		nvs_record_write(&rm->remarks[i].rec);
+	nvs_publish_view();
 	nvs_unlock(&saved);
 }
 
@@ -76,7 +76,7 @@ static bool is_settled(struct nvs_channel_entry *c)
 	bool rings = c->slot && !(c->flags & NVS_CHAN_NO_DOORBELL);
 
 	nvs_channel_read_put(c);
-	return !rings || !c->put_read ||
+	return !rings || !c->final_put_valid ||
 	       c->final_put == (c->final_claim & ((1u << NVS_PUT_BITS) - 1));
 }
 
@@ -85,26 +85,26 @@ static bool is_settled(struct nvs_channel_entry *c)
  * ring; then its entries are captured without the doorbell, since it is unknown whether the process
  * still rings before it exits and whether the GPU fetches them.
  */
-static void settle_channel(struct nvs_channel_entry *c)
+static void finish_channel(struct nvs_channel_entry *c)
 {
 	struct timespec nap = {0, 200000};
 
 	/*
 	 * A call in progress may have freed the channel's memory; the last GP_PUT was read before.
 	 */
-	if (c->hidden && c->put_taken)
+	if (c->hidden && c->final_put_read)
 		return;
 	for (int i = 0; i < 50; i++) {
 		if (is_settled(c))
 			return;
-		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
 	/*
 	 * With a shadow, entries beyond the last doorbell never reach the GPU: only wait for
 	 * doorbells in progress.
 	 */
 	for (int i = 0; i < 50 && !is_settled(c); i++)
-		c->shadow ? nvs_quiesce() : nvs_channel_rest(c->number);
+		c->shadow ? nvs_wait_for_traps() : nvs_capture_unrung(c->number);
 }
 
 void nvs_rm_final_records(bool look_at_maps)
@@ -116,12 +116,12 @@ void nvs_rm_final_records(bool look_at_maps)
 	if (!rm || !rm->live)
 		return;
 	nvs_lock(&saved);
-	nvs_rm_timing_clocks();
+	nvs_rm_timing_read_clocks();
 	DL_FOREACH(rm->channels, c)
 	{
-		settle_channel(c);
-		nvs_timing_tell(c);
-		nvs_tell_channel_gone(c, NVS_CHAN_GONE_AT_EXIT);
+		finish_channel(c);
+		nvs_timing_record_untimed(c);
+		nvs_record_channel_freed(c, NVS_CHAN_GONE_AT_EXIT);
 	}
 	/*
 	 * A call that is changing mappings may hold the kernel's lock on them, and reading the list

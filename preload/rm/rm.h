@@ -21,21 +21,21 @@
 #define NVS_MAX_UNKNOWN 64
 
 /* ---- spans.c: sorted arrays of address ranges ---- */
-struct nvs_span {
+struct nvs_address_span {
 	uint64_t start, end; /* end is exclusive */
 };
-struct nvs_spans {
-	struct nvs_span **at; /* sorted by start */
+struct nvs_address_spans {
+	struct nvs_address_span **at; /* sorted by start */
 	uint32_t n, room;
 	uint64_t longest; /* length of the longest span ever in the array */
 };
-int nvs_spans_add(struct nvs_spans *spans, struct nvs_span *span);
-void nvs_spans_remove(struct nvs_spans *spans, struct nvs_span *span);
+int nvs_spans_add(struct nvs_address_spans *spans, struct nvs_address_span *span);
+void nvs_spans_remove(struct nvs_address_spans *spans, struct nvs_address_span *span);
 /*
  * Index of the first span that may reach beyond START. From there on the caller must check each
  * span for overlap, as NVS_SPANS_EACH does.
  */
-uint32_t nvs_spans_from(const struct nvs_spans *spans, uint64_t start);
+uint32_t nvs_spans_from(const struct nvs_address_spans *spans, uint64_t start);
 #define NVS_SPANS_EACH(spans, i, from, to)                        \
 	for (uint32_t i = nvs_spans_from(spans, from);            \
 	     i < (spans)->n && (spans)->at[i]->start < (to); i++) \
@@ -53,14 +53,14 @@ struct nvs_entity {
 /* A successful RM_MAP_MEMORY: what an mmap of the fd it named will show. */
 struct nvs_rm_map {
 	uint32_t refs;
-	struct nvs_object *object; /* NULL after it was unmapped or the object freed */
+	struct nvs_driver_object *object; /* NULL after it was unmapped or the object freed */
 	uint64_t offset, length; /* in the object */
 	uint64_t linear,
 		updated; /* addresses by which RM_UNMAP_MEMORY may name it; updated: 0 if none */
 	struct nvs_rm_map *prev, *next;
 };
 
-struct nvs_object {
+struct nvs_driver_object {
 	struct {
 		uint32_t client, handle;
 	} key;
@@ -78,7 +78,7 @@ struct nvs_object {
 	struct nvs_entity *entity;
 	struct nvs_channel_entry *channel;
 	struct nvs_rm_map *maps;
-	struct nvs_object *up, *children, *prev, *next;
+	struct nvs_driver_object *up, *children, *prev, *next;
 	UT_hash_handle hh;
 };
 
@@ -92,33 +92,34 @@ struct nvs_object {
 #define NVS_HAS_PARAM(o, type, field) \
 	((o)->params_length >= offsetof(struct type, field) + sizeof(((struct type *)0)->field))
 
-struct nvs_object *nvs_object_find(uint32_t client, uint32_t handle);
+struct nvs_driver_object *nvs_object_find(uint32_t client, uint32_t handle);
 /*
  * Copies the parameters. Returns NULL if out of memory. If the handle exists already, its object
  * was freed unseen and is destroyed first.
  */
-struct nvs_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
-				  uint32_t object_class, const void *params, uint32_t length);
-struct nvs_object *nvs_object_dup(struct nvs_object *source, uint32_t client, uint32_t parent,
-				  uint32_t handle);
+struct nvs_driver_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
+					 uint32_t object_class, const void *params,
+					 uint32_t length);
+struct nvs_driver_object *nvs_object_dup(struct nvs_driver_object *source, uint32_t client,
+					 uint32_t parent, uint32_t handle);
 /*
  * Withdraw: removes the object and all objects below it from the trap's view at the next
  * publication. Afterwards the caller either restores or destroys them.
  */
-void nvs_object_withdraw(struct nvs_object *object);
-void nvs_object_restore(struct nvs_object *object);
-void nvs_object_destroy(struct nvs_object *object);
+void nvs_object_withdraw(struct nvs_driver_object *object);
+void nvs_object_restore(struct nvs_driver_object *object);
+void nvs_object_destroy(struct nvs_driver_object *object);
 /* Withdraws, then destroys, the clients owned by open file FILE. */
 void nvs_objects_file_closing(uint32_t file);
 void nvs_objects_file_closed(uint32_t file);
 /* Number of the GPU address space that the object names or belongs to. 0 only if there is none. */
-uint32_t nvs_object_vaspace(const struct nvs_object *object);
+uint32_t nvs_object_vaspace(const struct nvs_driver_object *object);
 struct nvs_entity *nvs_entity_new(void);
 void nvs_entity_put(struct nvs_entity *entity);
 
 /* ---- mappings.c ---- */
 struct nvs_cpu_map {
-	struct nvs_span at;
+	struct nvs_address_span at;
 	uint32_t number;
 	uint32_t kind; /* enum nvs_map_kind */
 	uint32_t client, handle, object_class, gpu;
@@ -138,15 +139,15 @@ struct nvs_cpu_map {
 };
 
 struct nvs_gpu_map {
-	struct nvs_span at;
+	struct nvs_address_span at;
 	uint32_t number;
 	uint32_t vaspace_handle, vaspace; /* 0: UVM's process-wide address space */
 	uint32_t client, handle, object_class, gpu;
 	uint32_t file; /* number of the /dev/nvidia-uvm file, else 0 */
 	uint32_t gpus; /* number of GPUs it is mapped for */
 	uint64_t offset; /* offset in the object */
-	uint64_t born; /* as in nvs_object; a part inherits that of the whole */
-	struct nvs_object *memory,
+	uint64_t born; /* as in nvs_driver_object; a part inherits that of the whole */
+	struct nvs_driver_object *memory,
 		*dma; /* objects it was made with and whose end ends it; NULL for UVM */
 	struct nvs_entity *entity;
 	struct nvs_gpu_map *prev, *next; /* list of the entity's mappings */
@@ -173,29 +174,29 @@ void nvs_maps_drop(uint64_t start, uint64_t end);
 /* Moves the mappings in [from, from + size) that are in transit for CALL to address TO. */
 void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to, uint64_t call);
 /* Extra mappings that the library makes itself: the alias of a doorbell, or two of ring memory. */
-struct nvs_more_maps {
+struct nvs_extra_maps {
 	uintptr_t alias, real, spare; /* 0: not wanted, or mmap failed */
 };
 /*
  * Makes the extra mappings for a device fd that was mapped with SIZE, PROT and OFFSET, while the fd
  * is still open. Call without nvs_lock.
  */
-void nvs_maps_map_more(size_t size, int prot, int fd, off_t offset, struct nvs_more_maps *more);
+void nvs_maps_make_extra(size_t size, int prot, int fd, off_t offset, struct nvs_extra_maps *more);
 /*
  * Enters the mapping of a device fd at P. Takes ownership of MORE and unmaps what it does not need.
  */
-void nvs_maps_mapped(void *p, size_t size, int prot, int fd, off_t offset,
-		     const struct nvs_more_maps *more);
+void nvs_maps_add_new(void *p, size_t size, int prot, int fd, off_t offset,
+		      const struct nvs_extra_maps *more);
 /* mprotect() in pieces: a guarded doorbell stays write-protected, the rest gets PROT. */
 int nvs_maps_protect(uint64_t start, uint64_t end, int prot, uint64_t call);
 /* Ends the mprotect() that CALL withdrew mappings for. PROT < 0: it failed. */
-void nvs_maps_protected(uint64_t start, uint64_t end, int prot, uint64_t call);
+void nvs_maps_finish_protect(uint64_t start, uint64_t end, int prot, uint64_t call);
 static inline uint64_t nvs_page_up(uint64_t v)
 {
 	return (v + 4095) & ~4095ull;
 }
 /* Enters user memory that was pinned under class 0071. */
-void nvs_maps_pinned(struct nvs_object *object, uint64_t address, uint64_t size);
+void nvs_maps_add_pinned(struct nvs_driver_object *object, uint64_t address, uint64_t size);
 
 /* ---- doorbells.c ---- */
 /*
@@ -205,10 +206,10 @@ void nvs_maps_pinned(struct nvs_object *object, uint64_t address, uint64_t size)
 int nvs_doorbell_prot(int prot);
 uintptr_t nvs_doorbell_map_alias(size_t size, int fd); /* call without nvs_lock; 0: mmap failed */
 /* Enters the doorbell into the view at the next publication, which also write-protects it. */
-void nvs_doorbell_arm(struct nvs_cpu_map *map);
-void nvs_maps_arm_all(void);
+void nvs_doorbell_enable(struct nvs_cpu_map *map);
+void nvs_doorbells_enable_all(void);
 /* Bit N is set if GPU N has doorbell pages and all that the program can write to are armed. */
-uint64_t nvs_doorbells_seen(void);
+uint64_t nvs_doorbells_armed_gpus(void);
 /*
  * Unmaps the alias at the next publication; leaves it mapped if traps may still use the old view.
  */
@@ -219,31 +220,32 @@ void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
  * doorbells. Returns false if one could not be guarded: the view must be published again without
  * it.
  */
-bool nvs_doorbells_settle(bool shown);
+bool nvs_doorbells_finish(bool shown);
 /* Remembers for nvs_maps_check() that [start, end) stays mapped but is no longer a doorbell. */
-void nvs_maps_left(uint64_t start, uint64_t end);
-bool nvs_maps_is_left(uint64_t start, uint64_t end);
+void nvs_maps_add_dead(uint64_t start, uint64_t end);
+bool nvs_maps_is_dead(uint64_t start, uint64_t end);
 void nvs_doorbell_release(struct nvs_cpu_map *map); /* its object is being freed; the program gets
 						       its own protection back */
-void nvs_doorbell_give_up(struct nvs_cpu_map *map); /* the free failed; the alias is already gone */
+void nvs_doorbell_leave_open(
+	struct nvs_cpu_map *map); /* the free failed; the alias is already gone */
 
 /* ---- rmmaps.c ---- */
-void nvs_maps_withdraw_object(struct nvs_object *object); /* doorbells of this handle leave the view
-							     and become writable */
-void nvs_maps_restore_object(struct nvs_object *object);
-void nvs_maps_drop_object(struct nvs_object *object);
-void nvs_rm_map_add(struct nvs_object *object, int fd, uint64_t offset, uint64_t length,
+void nvs_maps_withdraw_object(struct nvs_driver_object *object); /* doorbells of this handle leave
+							     the view and become writable */
+void nvs_maps_restore_object(struct nvs_driver_object *object);
+void nvs_maps_drop_object(struct nvs_driver_object *object);
+void nvs_rm_map_add(struct nvs_driver_object *object, int fd, uint64_t offset, uint64_t length,
 		    uint64_t linear);
-struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *object, uint64_t linear);
+struct nvs_rm_map *nvs_rm_map_find(struct nvs_driver_object *object, uint64_t linear);
 void nvs_rm_map_withdraw(struct nvs_rm_map *map);
 void nvs_rm_map_restore(struct nvs_rm_map *map);
 void nvs_rm_map_drop(struct nvs_rm_map *map);
 
 /* ---- gpumaps.c ---- */
-struct nvs_range { /* an external range of UVM */
-	struct nvs_span at;
+struct nvs_uvm_range { /* an external range of UVM */
+	struct nvs_address_span at;
 	uint32_t file;
-	uint64_t born; /* as in nvs_object */
+	uint64_t born; /* as in nvs_driver_object */
 };
 void nvs_gpu_map_add(
 	struct nvs_gpu_map *what); /* template; its entity comes from (client, handle) */
@@ -254,7 +256,7 @@ void nvs_gpu_map_add(
 #define NVS_ANY_CALL UINT64_MAX
 void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_t file,
 			 bool one_gpu, uint64_t call);
-void nvs_gpu_maps_drop_object(struct nvs_object *object);
+void nvs_gpu_maps_drop_object(struct nvs_driver_object *object);
 void nvs_gpu_maps_file_closed(uint32_t file);
 
 /* ---- segments.c: GPU mappings joined with CPU mappings, sorted by address ---- */
@@ -268,8 +270,8 @@ struct nvs_seg {
 	uint32_t vaspace, entity;
 };
 /* Rebuilds the segments of an entity after its mappings changed. */
-void nvs_segs_update(struct nvs_entity *entity);
-void nvs_map_touched(struct nvs_cpu_map *map); /* call after the trap's view of it changed */
+void nvs_segments_rebuild(struct nvs_entity *entity);
+void nvs_map_changed(struct nvs_cpu_map *map); /* call after the trap's view of it changed */
 
 /* ---- forms.c: structures whose form the call does not show ---- */
 /* Offsets in the allocation parameters of a channel. */
@@ -287,7 +289,7 @@ const struct nvs_channel_form *nvs_channel_form(uint32_t client, const uint8_t *
 /* ---- channels.c ---- */
 struct nvs_channel_entry {
 	uint32_t number;
-	struct nvs_object *object;
+	struct nvs_driver_object *object;
 	uint32_t token, entries, flags, engine, group;
 	uint32_t vaspace_handle, vaspace;
 	uint64_t gpfifo;
@@ -300,7 +302,8 @@ struct nvs_channel_entry {
 	const volatile uint32_t *put;
 	struct nvs_spool_channel *slot;
 	bool hidden;
-	bool put_taken, put_read; /* put_taken: final_put was read; put_read: the read succeeded */
+	bool final_put_read,
+		final_put_valid; /* put_taken: final_put was read; put_read: the read succeeded */
 	uint32_t final_put;
 	uint64_t final_claim; /* read together with final_put */
 	struct nvs_channel_done done; /* also read with it; address 0: unreadable */
@@ -320,38 +323,39 @@ struct nvs_channel_entry {
 			      none yet */
 	struct nvs_channel_entry *prev, *next;
 };
-void nvs_channel_add(struct nvs_object *object);
+void nvs_channel_add(struct nvs_driver_object *object);
 /*
  * Address at which the process will see the USERD of a channel that is about to be allocated with
  * PARAMS, which is in the program's memory. 0 if it is not mapped.
  */
-uintptr_t nvs_channel_expected(uint32_t client, const void *params);
-void nvs_channel_token(struct nvs_object *object, uint32_t token);
+uintptr_t nvs_channel_predict_userd(uint32_t client, const void *params);
+void nvs_channel_set_token(struct nvs_driver_object *object, uint32_t token);
 /* Reads the token from the channel's notifier after the kernel requested it itself. */
 void nvs_channel_read_token(struct nvs_channel_entry *channel);
 void nvs_channel_read_put(struct nvs_channel_entry *channel);
 /* Call after a publication: reads the last GP_PUT of channels that left the view. */
-void nvs_channels_settle(void);
+void nvs_channels_finish(void);
 void nvs_channel_remove(struct nvs_channel_entry *channel);
 /*
  * done.c: reads the channel's progress-release slot. Returns false if there is none or it is
  * unreadable.
  */
-bool nvs_channel_read_done(const struct nvs_channel_entry *channel, struct nvs_channel_done *done);
-void nvs_channels_see_done(void); /* copies the progress of all channels to the spool */
+bool nvs_channel_read_progress(const struct nvs_channel_entry *channel,
+			       struct nvs_channel_done *done);
+void nvs_channels_spool_progress(void); /* copies the progress of all channels to the spool */
 /*
  * Address at which the process sees [OFFSET, OFFSET + SIZE) of ENTITY's object. 0 if it is not
  * mapped.
  */
-uintptr_t nvs_entity_seen_at(const struct nvs_entity *entity, int64_t offset, int64_t size);
+uintptr_t nvs_entity_find_address(const struct nvs_entity *entity, int64_t offset, int64_t size);
 /* Looks up GPFIFO ring and USERD of every channel again. Returns true if something changed. */
 bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
 
 /* ---- shadow.c: GPFIFO and USERD in ordinary memory ---- */
 /* True if MAP, a mapping of FD, should get the two extra mappings of ring memory. */
-bool nvs_shadow_wants(const struct nvs_cpu_map *map, int fd);
-void nvs_shadow_map_more(size_t size, int fd, struct nvs_more_maps *more);
-void nvs_shadow_ask_power(void); /* call without nvs_lock, before nvs_shadow_wants() */
+bool nvs_shadow_is_possible(const struct nvs_cpu_map *map, int fd);
+void nvs_shadow_map_extra(size_t size, int fd, struct nvs_extra_maps *more);
+void nvs_shadow_query_power(void); /* call without nvs_lock, before nvs_shadow_is_possible() */
 /*
  * Gives back every shadow that has a page in [START, END): the program gets its own pages again.
  * The caller must publish.
@@ -367,52 +371,53 @@ void nvs_shadow_prepare(uint64_t start, uint64_t end);
  * Cuts off shadows whose pages are about to be unmapped and that nvs_shadow_clear() could not give
  * back.
  */
-void nvs_shadow_cut(uint64_t start, uint64_t end);
-void nvs_shadow_bring_over(void); /* copies what the GPU wrote to USERD into the shadow */
-void nvs_shadow_unmapped(struct nvs_cpu_map *map); /* the mapping has already left the view */
-void nvs_shadow_try(struct nvs_channel_entry *channel);
+void nvs_shadow_cut_off(uint64_t start, uint64_t end);
+void nvs_shadow_copy_userd(void); /* copies what the GPU wrote to USERD into the shadow */
+void nvs_shadow_drop_maps(struct nvs_cpu_map *map); /* the mapping has already left the view */
+void nvs_shadow_create(struct nvs_channel_entry *channel);
 /*
  * Gives back the channel's shadow, if it has one, because the trap will no longer see its
  * doorbells.
  */
 void nvs_shadow_end(struct nvs_channel_entry *channel);
 void nvs_shadow_drop(struct nvs_channel_entry *channel); /* the channel has already left the view */
-void nvs_shadow_collect(void); /* frees shadows; call when no trap can use an older view */
+void nvs_shadow_free_retired(void); /* frees shadows; call when no trap can use an older view */
 
 /* ---- timing.c: GPU timestamps ---- */
 /* Prepares timing for a channel that is about to get SHADOW. */
 void nvs_timing_begin(struct nvs_channel_entry *channel, struct nvs_shadow *shadow);
-void nvs_timing_arm_one(struct nvs_channel_entry *channel); /* if there is memory for it */
+void nvs_timing_add_memory(struct nvs_channel_entry *channel); /* if there is memory for it */
 /*
  * Ends timing because the channel goes on without a shadow. Returns false if the GPU is not far
  * enough yet.
  */
-bool nvs_timing_end(struct nvs_channel_entry *channel);
+bool nvs_timing_end_channel(struct nvs_channel_entry *channel);
 bool nvs_timing_step(
 	struct nvs_channel_entry *channel); /* one step towards it; true: the GPU is far enough */
 void nvs_timing_ring(const struct nvs_channel_entry *channel);
-void nvs_timing_gone(struct nvs_channel_entry *channel); /* the channel or its pages have gone */
-void nvs_timing_free(struct nvs_shadow *shadow);
+void nvs_timing_drop(struct nvs_channel_entry *channel); /* the channel or its pages have gone */
+void nvs_bracket_times_free(struct nvs_shadow *shadow);
 /* Forwards everything submitted to the GPU and waits a short time for its timestamps. */
 void nvs_timing_drain(struct nvs_channel_entry *channel);
-void nvs_timing_tell(const struct nvs_channel_entry
-			     *channel); /* records how many submissions were not timed, and why */
+void nvs_timing_record_untimed(
+	const struct nvs_channel_entry
+		*channel); /* records how many submissions were not timed, and why */
 /* Ends timing that uses memory whose GPU mapping in [START, END), or object, is about to go. */
-void nvs_timing_memory_goes(uint64_t start, uint64_t end);
-void nvs_timing_object_goes(const struct nvs_object *object);
+void nvs_timing_retire_memory(uint64_t start, uint64_t end);
+void nvs_timing_retire_object(const struct nvs_driver_object *object);
 
 /* ---- tell.c: trace records of the tables ---- */
-void nvs_tell_gpu(uint32_t gpu);
-void nvs_tell_object(const struct nvs_object *object);
-void nvs_tell_object_gone(const struct nvs_object *object);
-void nvs_tell_cpu_map(const struct nvs_cpu_map *map);
-void nvs_tell_cpu_map_gone(const struct nvs_cpu_map *map);
-void nvs_tell_gpu_map(const struct nvs_gpu_map *map);
-void nvs_tell_gpu_map_gone(const struct nvs_gpu_map *map);
-void nvs_tell_channel(const struct nvs_channel_entry *channel);
-void nvs_tell_channel_gone(const struct nvs_channel_entry *channel, unsigned flags);
-void nvs_tell_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle);
-void nvs_tell_check(uint32_t kind, uint64_t value, uint64_t start, uint64_t end);
+void nvs_record_gpu(uint32_t gpu);
+void nvs_record_object(const struct nvs_driver_object *object);
+void nvs_record_object_freed(const struct nvs_driver_object *object);
+void nvs_record_cpu_map(const struct nvs_cpu_map *map);
+void nvs_record_cpu_unmap(const struct nvs_cpu_map *map);
+void nvs_record_gpu_map(const struct nvs_gpu_map *map);
+void nvs_record_gpu_unmap(const struct nvs_gpu_map *map);
+void nvs_record_channel(const struct nvs_channel_entry *channel);
+void nvs_record_channel_freed(const struct nvs_channel_entry *channel, unsigned flags);
+void nvs_record_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle);
+void nvs_record_check_result(uint32_t kind, uint64_t value, uint64_t start, uint64_t end);
 
 /* ---- mapscheck.c: checks /proc/self/maps at exit ---- */
 void nvs_maps_check(void);
@@ -434,7 +439,7 @@ enum nvs_fd_kind {
 enum nvs_fd_kind nvs_fd_kind(int fd);
 enum nvs_fd_kind nvs_fd_kind_for(int fd, unsigned long request);
 void nvs_fd_set_kind(int fd, enum nvs_fd_kind kind);
-void nvs_fd_learn(int fd, const char *path); /* PATH: of a device */
+void nvs_fd_classify(int fd, const char *path); /* PATH: of a device */
 bool nvs_fd_tracked(int fd);
 
 /* ---- files.c ---- */
@@ -442,7 +447,7 @@ uint32_t nvs_fd_file(int fd); /* number of the open file behind a device fd */
 void nvs_fd_set_map(int fd, struct nvs_rm_map *map);
 struct nvs_rm_map *nvs_fd_map(int fd);
 void nvs_fd_share(int from, int to); /* TO refers to the same open file */
-uint32_t nvs_fd_forget(int fd); /* returns the file that this closed, 0: none */
+uint32_t nvs_fd_remove(int fd); /* returns the file that this closed, 0: none */
 int nvs_fd_in_range(unsigned first, unsigned last); /* a tracked fd in this range; -1: none */
 void nvs_rm_map_put(struct nvs_rm_map *map);
 
@@ -464,8 +469,8 @@ void nvs_fd_duped(int from, int to);
  * True if the call needs preparation under the lock before it runs. A call that makes a channel
  * always does. Call without nvs_lock.
  */
-bool nvs_rm_begins(unsigned request, void *arg);
-bool nvs_uvm_begins(unsigned long request);
+bool nvs_rm_needs_before(unsigned request, void *arg);
+bool nvs_uvm_needs_before(unsigned long request);
 /*
  * A call in progress. No lock is held meanwhile, since the call may never return: the GPU may hang.
  * Whatever it may remove has left the view and is marked as in transit. Whatever another thread
@@ -482,7 +487,7 @@ void nvs_rm_before(unsigned request, void *arg, struct nvs_transit *transit);
 /* Waits for the GPU, where needed, before a call that makes a channel. Call without nvs_lock. */
 void nvs_rm_prepare(unsigned request, void *arg);
 /* True if a call that returned RET changes no table. Call without nvs_lock. */
-bool nvs_rm_teaches_nothing(unsigned request, const void *arg, int ret);
+bool nvs_rm_changes_nothing(unsigned request, const void *arg, int ret);
 void nvs_rm_after(int fd, unsigned request, void *arg, int ret, const struct nvs_transit *transit);
 void nvs_uvm_before(unsigned long request, const void *arg);
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,
@@ -490,7 +495,7 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,
 
 /* ---- publish.c ---- */
 /* Publishes the present state to the trap. The lock is held. */
-void nvs_publish(void);
+void nvs_publish_view(void);
 
 /* ---- tables.c ---- */
 struct nvs_gpu {
@@ -500,7 +505,7 @@ struct nvs_gpu {
 	uint8_t uuid[16];
 	char name[64];
 };
-struct nvs_unknown {
+struct nvs_unknown_ioctl {
 	uint32_t device, number, bytes;
 	uint64_t count;
 };
@@ -515,8 +520,9 @@ struct nvs_rm {
 	bool leaving_channels; /* a hidden channel's last GP_PUT is still to be read */
 	bool arming; /* a doorbell in the tables is armed but not write-protected yet */
 	struct nvs_retired_alias *aliases; /* doorbells.c */
-	struct nvs_object *objects; /* hash, in order of creation */
-	struct nvs_spans cpu, gpu, ranges; /* struct nvs_cpu_map, nvs_gpu_map, nvs_range */
+	struct nvs_driver_object *objects; /* hash, in order of creation */
+	struct nvs_address_spans cpu, gpu,
+		ranges; /* struct nvs_cpu_map, nvs_gpu_map, nvs_uvm_range */
 	struct nvs_segs segs;
 	struct nvs_channel_entry *channels;
 	struct nvs_published *published;
@@ -534,16 +540,16 @@ struct nvs_rm {
 	uint32_t unknown_n;
 	uint64_t handlers_replaced;
 	uint64_t unknown_calls;
-	struct nvs_unknown unknown[NVS_MAX_UNKNOWN];
+	struct nvs_unknown_ioctl unknown[NVS_MAX_UNKNOWN];
 	struct nvs_rec_remark remarks[32];
 	uint32_t nremarks;
-	struct nvs_spans dead; /* doorbell pages left mapped after their object was freed */
+	struct nvs_address_spans dead; /* doorbell pages left mapped after their object was freed */
 };
 /* Returns NULL only if out of memory. */
 struct nvs_rm *nvs_rm(void);
 uint32_t nvs_rm_release(void);
-void nvs_rm_remark_release(void); /* if it is newer than the tables cover, or unknown */
-void nvs_rm_driver(const char *version); /* as reported by a call */
+void nvs_rm_check_release(void); /* if it is newer than the tables cover, or unknown */
+void nvs_rm_set_driver(const char *version); /* as reported by a call */
 uint32_t nvs_gpu_by_uuid(const uint8_t *uuid); /* NVS_NONE: unknown */
 void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes);
 /*
@@ -554,6 +560,6 @@ void nvs_rm_unmap(uintptr_t start, size_t size);
 /* nvs_unlock() after a publication; then unmaps what nvs_rm_unmap() queued. */
 void nvs_rm_unlock(const sigset_t *saved);
 /* Copies BYTES, 8 to a page, of the program's memory. Returns false if that is not readable. */
-bool nvs_peek(void *to, const void *from, size_t bytes);
+bool nvs_copy_program(void *to, const void *from, size_t bytes);
 
 #endif

@@ -34,7 +34,7 @@ const char *nvs_rm_driver_version(void)
 	return driver;
 }
 
-void nvs_rm_driver(const char *version)
+void nvs_rm_set_driver(const char *version)
 {
 	struct nvs_rm *rm = nvs_rm();
 	uint32_t release = nvs_abi_release(version);
@@ -49,7 +49,7 @@ void nvs_rm_driver(const char *version)
 	driver[n] = '\0';
 	if (rm->live) {
 		nvs_record_attr(NVS_ATTR_DRIVER, driver, n);
-		nvs_rm_remark_release();
+		nvs_rm_check_release();
 	}
 }
 
@@ -60,12 +60,12 @@ bool nvs_rm_release_is_newer(void)
 	return rm && rm->release > NVS_RELEASE_NEWEST;
 }
 
-void nvs_rm_remark_release(void)
+void nvs_rm_check_release(void)
 {
 	if (nvs_rm_release_is_newer())
-		nvs_tell_remark(NVS_REMARK_NEWER_RELEASE, NVS_NONE, 0, 0);
+		nvs_record_remark(NVS_REMARK_NEWER_RELEASE, NVS_NONE, 0, 0);
 	else if (!nvs_rm()->release)
-		nvs_tell_remark(NVS_REMARK_NO_RELEASE, NVS_NONE, 0, 0);
+		nvs_record_remark(NVS_REMARK_NO_RELEASE, NVS_NONE, 0, 0);
 }
 
 /*
@@ -80,7 +80,7 @@ static void find_version(char *text)
 
 		*end = 0;
 		if (nvs_abi_release(word)) {
-			nvs_rm_driver(word);
+			nvs_rm_set_driver(word);
 			return;
 		}
 		*end = stop;
@@ -147,7 +147,7 @@ void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes)
 
 	rm->unknown_calls++;
 	for (uint32_t i = 0; i < rm->unknown_n; i++) {
-		struct nvs_unknown *u = &rm->unknown[i];
+		struct nvs_unknown_ioctl *u = &rm->unknown[i];
 
 		if (u->device == device && u->number == number && u->bytes == bytes) {
 			u->count++;
@@ -155,7 +155,7 @@ void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes)
 		}
 	}
 	if (rm->unknown_n < NVS_MAX_UNKNOWN)
-		rm->unknown[rm->unknown_n++] = (struct nvs_unknown){device, number, bytes, 1};
+		rm->unknown[rm->unknown_n++] = (struct nvs_unknown_ioctl){device, number, bytes, 1};
 }
 
 uint64_t nvs_rm_unknown_calls(void)
@@ -208,7 +208,7 @@ void nvs_rm_unlock(const sigset_t *saved)
 
 /* ---- memory of the program ---- */
 
-bool nvs_peek(void *to, const void *from, size_t bytes)
+bool nvs_copy_program(void *to, const void *from, size_t bytes)
 {
 	const uint8_t *last = (const uint8_t *)from + bytes - 8;
 

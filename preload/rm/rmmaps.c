@@ -7,7 +7,7 @@
 #include <errno.h>
 #include "preload/rm/rm.h"
 
-static bool is_made_by(const struct nvs_cpu_map *m, const struct nvs_object *o)
+static bool is_made_by(const struct nvs_cpu_map *m, const struct nvs_driver_object *o)
 {
 	return m->client == o->key.client && m->handle == o->key.handle;
 }
@@ -19,7 +19,7 @@ static void release_map(struct nvs_cpu_map *m)
 	nvs_doorbell_release(m);
 }
 
-void nvs_maps_withdraw_object(struct nvs_object *o)
+void nvs_maps_withdraw_object(struct nvs_driver_object *o)
 {
 	struct nvs_cpu_map *m;
 	int err = errno;
@@ -30,23 +30,23 @@ void nvs_maps_withdraw_object(struct nvs_object *o)
 	errno = err;
 }
 
-void nvs_maps_restore_object(struct nvs_object *o)
+void nvs_maps_restore_object(struct nvs_driver_object *o)
 {
 	struct nvs_cpu_map *m;
 
 	DL_FOREACH(o->entity->cpu, m)
 	if (is_made_by(m, o) && m->released)
-		nvs_doorbell_give_up(m);
+		nvs_doorbell_leave_open(m);
 }
 
 static void drop_map(struct nvs_cpu_map *m)
 {
 	if (nvs_map_is_doorbell(m))
-		nvs_maps_left(m->at.start, m->at.end);
+		nvs_maps_add_dead(m->at.start, m->at.end);
 	nvs_map_unlink(m);
 }
 
-void nvs_maps_drop_object(struct nvs_object *o)
+void nvs_maps_drop_object(struct nvs_driver_object *o)
 {
 	struct nvs_cpu_map *m, *next;
 
@@ -57,7 +57,8 @@ void nvs_maps_drop_object(struct nvs_object *o)
 		drop_map(m);
 }
 
-void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t length, uint64_t linear)
+void nvs_rm_map_add(struct nvs_driver_object *o, int fd, uint64_t offset, uint64_t length,
+		    uint64_t linear)
 {
 	struct nvs_rm_map *map = nvs_alloc(sizeof(*map));
 
@@ -76,7 +77,7 @@ void nvs_rm_map_add(struct nvs_object *o, int fd, uint64_t offset, uint64_t leng
  * LINEAR is the address that RM_MAP_MEMORY returned, the one reported to the RM since, or the start
  * of the mapping itself.
  */
-struct nvs_rm_map *nvs_rm_map_find(struct nvs_object *o, uint64_t linear)
+struct nvs_rm_map *nvs_rm_map_find(struct nvs_driver_object *o, uint64_t linear)
 {
 	struct nvs_rm_map *map;
 	struct nvs_cpu_map *m;
@@ -107,12 +108,12 @@ void nvs_rm_map_restore(struct nvs_rm_map *map)
 
 	DL_FOREACH(map->object->entity->cpu, m)
 	if (m->from == map && m->released)
-		nvs_doorbell_give_up(m);
+		nvs_doorbell_leave_open(m);
 }
 
 void nvs_rm_map_drop(struct nvs_rm_map *map)
 {
-	struct nvs_object *o = map->object;
+	struct nvs_driver_object *o = map->object;
 	struct nvs_cpu_map *m, *next;
 
 	DL_FOREACH_SAFE(o->entity->cpu, m, next)

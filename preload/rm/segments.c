@@ -115,7 +115,7 @@ static bool join_maps(const struct nvs_entity *e, const struct nvs_gpu_map *g)
 	return any;
 }
 
-void nvs_segs_update(struct nvs_entity *e)
+void nvs_segments_rebuild(struct nvs_entity *e)
 {
 	struct nvs_rm *rm = nvs_rm();
 	const struct nvs_gpu_map *g;
@@ -141,10 +141,10 @@ void nvs_segs_update(struct nvs_entity *e)
 		rm->dirty = rm->segs_dirty = true;
 }
 
-void nvs_map_touched(struct nvs_cpu_map *m)
+void nvs_map_changed(struct nvs_cpu_map *m)
 {
 	/* Channels bind to CPU mappings (USERD) even where these form no segment. */
 	nvs_rm()->dirty = true;
 	if (!nvs_map_is_doorbell(m))
-		nvs_segs_update(m->entity);
+		nvs_segments_rebuild(m->entity);
 }

@@ -29,7 +29,7 @@
 
 /* ---- run-time power management: the driver cannot fault a split mapping in again ---- */
 
-static bool says_enabled(const char *folder)
+static bool is_power_managed(const char *folder)
 {
 	static const char field[] = "Runtime D3 status:";
 	char path[256], text[1024], *at;
@@ -64,11 +64,11 @@ static bool may_suspend(void)
 
 	if (fd < 0)
 		return false; /* the driver has no such file: no GPU suspends */
-	while ((n = nvs_sys(SYS_getdents64, fd, (long)room, sizeof(room), 0, 0, 0)) > 0)
+	while ((n = nvs_syscall(SYS_getdents64, fd, (long)room, sizeof(room), 0, 0, 0)) > 0)
 		for (long at = 0; at < n;) {
 			const struct dirent64 *d = (const void *)((const char *)room + at);
 
-			may |= d->name[0] != '.' && says_enabled(d->name);
+			may |= d->name[0] != '.' && is_power_managed(d->name);
 			at += d->length;
 		}
 	nvs_sys_close(fd);
@@ -76,7 +76,7 @@ static bool may_suspend(void)
 }
 
 /* Reads driver files, which may wait for a GPU. */
-void nvs_shadow_ask_power(void)
+void nvs_shadow_query_power(void)
 {
 	struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
 
@@ -103,14 +103,14 @@ static uintptr_t map_again(size_t size, int fd)
 	return (uintptr_t)p;
 }
 
-bool nvs_shadow_wants(const struct nvs_cpu_map *m, int fd)
+bool nvs_shadow_is_possible(const struct nvs_cpu_map *m, int fd)
 {
 	return m->kind == NVS_MAP_MEMORY && m->object_class == NV01_MEMORY_LOCAL_USER &&
 	       m->at.end - m->at.start <= LARGEST && nvs_fd_kind(fd) == NVS_FD_GPU &&
 	       (m->prot & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE) && is_wanted();
 }
 
-void nvs_shadow_map_more(size_t size, int fd, struct nvs_more_maps *more)
+void nvs_shadow_map_extra(size_t size, int fd, struct nvs_extra_maps *more)
 {
 	more->real = map_again(size, fd);
 	more->spare = more->real ? map_again(size, fd) : 0;
@@ -190,18 +190,18 @@ static void retire_shadow(struct nvs_channel_entry *c)
 	c->shadow = NULL;
 }
 
-void nvs_shadow_collect(void)
+void nvs_shadow_free_retired(void)
 {
 	struct nvs_shadow *sh;
 
 	while ((sh = nvs_rm()->retired)) {
 		nvs_rm()->retired = sh->next;
-		nvs_timing_free(sh);
+		nvs_bracket_times_free(sh);
 		nvs_free(sh, sizeof(*sh));
 	}
 }
 
-void nvs_shadow_unmapped(struct nvs_cpu_map *m)
+void nvs_shadow_drop_maps(struct nvs_cpu_map *m)
 {
 	size_t size = m->at.end - m->at.start;
 	struct nvs_channel_entry *c;
@@ -210,7 +210,7 @@ void nvs_shadow_unmapped(struct nvs_cpu_map *m)
 	DL_FOREACH(nvs_rm()->channels, c)
 	if (c->shadow && m->real && (uintptr_t)c->shadow->userd - m->real < size) {
 		atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
-		nvs_timing_gone(c);
+		nvs_timing_drop(c);
 		retire_shadow(c);
 	}
 	if (m->real && !nvs_rm()->stale) /* otherwise an interrupted trap may still write there */
@@ -230,8 +230,8 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 {
 	if (!c->shadow)
 		return;
-	nvs_timing_gone(c);
-	nvs_shadow_undo(c->shadow, true);
+	nvs_timing_drop(c);
+	nvs_shadow_remove(c->shadow, true);
 	retire_shadow(c);
 }
 
@@ -241,19 +241,19 @@ static int undo_shadow(struct nvs_channel_entry *c, bool now)
 	struct timespec nap = {0, UNDO_NAP_NS};
 
 	for (int i = 0; i < UNDO_TRIES; i++) {
-		int err = nvs_shadow_undo(c->shadow, false);
+		int err = nvs_shadow_remove(c->shadow, false);
 
 		if (err != -EAGAIN)
 			return err;
-		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
 	if (!now && c->shadow_unrung++ < UNRUNG_ROUNDS)
 		return -EAGAIN;
-	return nvs_shadow_undo(c->shadow, true);
+	return nvs_shadow_remove(c->shadow, true);
 }
 
 /* True if doorbells rang, or may have rung, for more than CARRIED. */
-static bool rung_beyond(const struct nvs_timing *t, uint64_t carried)
+static bool rung_beyond(const struct nvs_gpfifo_timing *t, uint64_t carried)
 {
 	return t && (atomic_load((_Atomic uint32_t *)&t->unseen) ||
 		     atomic_load((_Atomic uint64_t *)&t->ready) > carried);
@@ -263,13 +263,13 @@ static bool rung_beyond(const struct nvs_timing *t, uint64_t carried)
  * Gives the pages back to the program; the caller must publish. Never waits for a GPU: returns
  * false if the channel keeps its shadow for now.
  */
-static bool give_back(struct nvs_channel_entry *c, bool now)
+static bool restore_pages(struct nvs_channel_entry *c, bool now)
 {
-	struct nvs_timing *timing = c->shadow->timing;
+	struct nvs_gpfifo_timing *timing = c->shadow->timing;
 	uint64_t carried;
 
 	c->shadow_late = true;
-	if (!nvs_timing_end(c))
+	if (!nvs_timing_end_channel(c))
 		return false;
 	carried = atomic_load(&c->shadow->carried);
 	if (undo_shadow(c, now))
@@ -284,14 +284,14 @@ static bool give_back(struct nvs_channel_entry *c, bool now)
 	retire_shadow(c);
 	c->flags &= ~NVS_CHAN_SHADOW;
 	nvs_rm()->dirty = true;
-	nvs_tell_channel(c);
+	nvs_record_channel(c);
 	return true;
 }
 
 void nvs_shadow_end(struct nvs_channel_entry *c)
 {
 	if (c->shadow && !c->hidden)
-		give_back(c, true);
+		restore_pages(c, true);
 }
 
 static bool has_page_in(const struct nvs_shadow *sh, uint64_t start, uint64_t end)
@@ -311,9 +311,9 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 	{
 		if (!c->shadow || !has_page_in(c->shadow, start, end))
 			continue;
-		c->shadow_due = c->hidden && !c->put_taken;
+		c->shadow_due = c->hidden && !c->final_put_read;
 		if (!c->shadow_due)
-			give_back(c, true);
+			restore_pages(c, true);
 	}
 }
 
@@ -321,15 +321,15 @@ void nvs_shadow_clear(uint64_t start, uint64_t end)
 static void cut_off(struct nvs_channel_entry *c)
 {
 	atomic_store(&c->shadow->carried, NVS_SHADOW_GONE);
-	nvs_timing_gone(c);
+	nvs_timing_drop(c);
 	retire_shadow(c);
 	c->shadow_late = false;
 	c->flags &= ~NVS_CHAN_SHADOW;
 	nvs_rm()->dirty = true;
-	nvs_tell_channel(c);
+	nvs_record_channel(c);
 }
 
-void nvs_shadow_cut(uint64_t start, uint64_t end)
+void nvs_shadow_cut_off(uint64_t start, uint64_t end)
 {
 	struct nvs_channel_entry *c;
 
@@ -340,7 +340,7 @@ void nvs_shadow_cut(uint64_t start, uint64_t end)
 
 void nvs_shadow_clear_due(struct nvs_channel_entry *c)
 {
-	if (c->shadow && c->shadow_due && !give_back(c, true))
+	if (c->shadow && c->shadow_due && !restore_pages(c, true))
 		cut_off(c);
 	c->shadow_due = false;
 }
@@ -364,10 +364,10 @@ void nvs_shadow_prepare(uint64_t start, uint64_t end)
 {
 	struct timespec nap = {0, UNDO_NAP_NS};
 
-	if (!nvs_options()->values.timing || nvs_state_borrowed())
+	if (!nvs_options()->values.timing || nvs_state_is_borrowed())
 		return;
 	for (int i = 0; i < PREPARE_TRIES && step_towards(start, end); i++)
-		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 }
 
 /* ---- creating a shadow ---- */
@@ -468,7 +468,7 @@ static bool replace_pages(struct nvs_cpu_map *m, uint64_t start, size_t bytes, s
  * Called before the channel's first submission, when the rings and USERDs of all channels are
  * known. A channel without a shadow is captured as well.
  */
-void nvs_shadow_try(struct nvs_channel_entry *c)
+void nvs_shadow_create(struct nvs_channel_entry *c)
 {
 	uint64_t ring = (uintptr_t)c->ring, bytes = c->entries * 8ull;
 	uint64_t userd = (uintptr_t)c->put - 4 * NVS_USERD_GP_PUT, page = userd & ~(PAGE - 1);
@@ -490,7 +490,7 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	sh->userd = (volatile uint32_t *)(m->real + (userd - m->at.start));
 	if (!replace_pages(m, page, PAGE, userd - page, &sh->pieces[1]) ||
 	    !replace_pages(m, ring, bytes, PAGE, &sh->pieces[0])) {
-		nvs_shadow_undo(sh, true);
+		nvs_shadow_remove(sh, true);
 		remember_holes(sh);
 		nvs_free(sh, sizeof(*sh));
 		return;
@@ -498,9 +498,9 @@ void nvs_shadow_try(struct nvs_channel_entry *c)
 	nvs_timing_begin(c, sh);
 	atomic_store(&sh->carried, atomic_load((_Atomic uint64_t *)&c->slot->claim));
 	c->shadow = sh;
-	nvs_timing_arm_one(c);
+	nvs_timing_add_memory(c);
 	c->flags |= NVS_CHAN_SHADOW;
-	nvs_tell_channel(c);
+	nvs_record_channel(c);
 }
 
 /* ---- while the shadow is in use ---- */
@@ -529,11 +529,11 @@ static void show_get(struct nvs_channel_entry *c, volatile uint32_t *seen)
 
 	if (!c->shadow->timing)
 		seen[NVS_USERD_GP_GET] = c->shadow->userd[NVS_USERD_GP_GET];
-	else if (nvs_timing_get(c->shadow, &get))
+	else if (nvs_gpfifo_translate_get(c->shadow, &get))
 		seen[NVS_USERD_GP_GET] = get;
 }
 
-void nvs_shadow_bring_over(void)
+void nvs_shadow_copy_userd(void)
 {
 	struct nvs_channel_entry *c;
 
@@ -548,7 +548,7 @@ void nvs_shadow_bring_over(void)
 		 * pages again.
 		 */
 		if (atomic_load(&c->shadow->carried) == NVS_SHADOW_GONE) {
-			give_back(c, false);
+			restore_pages(c, false);
 			continue;
 		}
 		seen = (volatile uint32_t *)((uintptr_t)c->put - 4 * NVS_USERD_GP_PUT);
@@ -566,6 +566,6 @@ void nvs_shadow_bring_over(void)
 		if (c->shadow_late ||
 		    (c->shadow->timing && atomic_load(&c->shadow->timing->unseen)) ||
 		    has_foreign_data(c))
-			give_back(c, false);
+			restore_pages(c, false);
 	}
 }

@@ -7,7 +7,7 @@
 #include "preload/rm/rm.h"
 
 /* Index of the first span that starts at or after START. */
-static uint32_t lower_bound(const struct nvs_spans *s, uint64_t start)
+static uint32_t lower_bound(const struct nvs_address_spans *s, uint64_t start)
 {
 	uint32_t lo = 0, hi = s->n;
 
@@ -22,7 +22,7 @@ static uint32_t lower_bound(const struct nvs_spans *s, uint64_t start)
 	return lo;
 }
 
-int nvs_spans_add(struct nvs_spans *s, struct nvs_span *span)
+int nvs_spans_add(struct nvs_address_spans *s, struct nvs_address_span *span)
 {
 	uint32_t i;
 
@@ -44,7 +44,7 @@ int nvs_spans_add(struct nvs_spans *s, struct nvs_span *span)
 	return 0;
 }
 
-void nvs_spans_remove(struct nvs_spans *s, struct nvs_span *span)
+void nvs_spans_remove(struct nvs_address_spans *s, struct nvs_address_span *span)
 {
 	for (uint32_t i = lower_bound(s, span->start); i < s->n && s->at[i]->start == span->start;
 	     i++) {
@@ -58,7 +58,7 @@ void nvs_spans_remove(struct nvs_spans *s, struct nvs_span *span)
 	}
 }
 
-uint32_t nvs_spans_from(const struct nvs_spans *s, uint64_t start)
+uint32_t nvs_spans_from(const struct nvs_address_spans *s, uint64_t start)
 {
 	return lower_bound(s, start > s->longest ? start - s->longest : 0);
 }

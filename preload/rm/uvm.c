@@ -8,7 +8,7 @@
 
 static void add_range(uint64_t base, uint64_t length, uint32_t file)
 {
-	struct nvs_range *range = nvs_alloc(sizeof(*range));
+	struct nvs_uvm_range *range = nvs_alloc(sizeof(*range));
 
 	if (!range)
 		return;
@@ -31,7 +31,7 @@ static uint64_t end_range(uint64_t base, uint32_t file, uint64_t call)
 
 	NVS_SPANS_EACH(&rm->ranges, i, base, base + 1)
 	{
-		struct nvs_range *range = (struct nvs_range *)rm->ranges.at[i];
+		struct nvs_uvm_range *range = (struct nvs_uvm_range *)rm->ranges.at[i];
 		uint64_t length = range->at.end - range->at.start;
 
 		if (range->at.start != base || range->file != file || range->born >= call)
@@ -46,7 +46,7 @@ static uint64_t end_range(uint64_t base, uint32_t file, uint64_t call)
 static void add_map(uint32_t client, uint32_t handle, uint64_t base, uint64_t length,
 		    uint64_t offset, uint32_t gpus, uint32_t file)
 {
-	struct nvs_object *o = nvs_object_find(client, handle);
+	struct nvs_driver_object *o = nvs_object_find(client, handle);
 	struct nvs_gpu_map m = {
 		.at = {base, base + length},
 		.client = client,
@@ -57,7 +57,7 @@ static void add_map(uint32_t client, uint32_t handle, uint64_t base, uint64_t le
 	};
 
 	if (o && nvs_class_is_usermode(o->object_class))
-		nvs_tell_remark(NVS_REMARK_GPU_DOORBELL, o->gpu, client, handle);
+		nvs_record_remark(NVS_REMARK_GPU_DOORBELL, o->gpu, client, handle);
 	nvs_gpu_map_add(&m);
 }
 
@@ -91,20 +91,20 @@ static void free_range(const void *params, uint32_t file, uint64_t call)
 static void register_gpu(const struct UVM_REGISTER_GPU_PARAMS *a)
 {
 	if (!a->rmStatus)
-		nvs_tell_remark(NVS_REMARK_KERNEL_CHANNEL, nvs_gpu_by_uuid(a->gpu_uuid), a->hClient,
-				0);
+		nvs_record_remark(NVS_REMARK_KERNEL_CHANNEL, nvs_gpu_by_uuid(a->gpu_uuid),
+				  a->hClient, 0);
 }
 
 static void register_vaspace(const struct UVM_REGISTER_GPU_VASPACE_PARAMS *a)
 {
 	if (!a->rmStatus)
-		nvs_tell_remark(NVS_REMARK_KERNEL_CHANNEL, nvs_gpu_by_uuid(a->gpuUuid), a->hClient,
-				a->hVaSpace);
+		nvs_record_remark(NVS_REMARK_KERNEL_CHANNEL, nvs_gpu_by_uuid(a->gpuUuid),
+				  a->hClient, a->hVaSpace);
 }
 
 static void register_channel(const struct UVM_REGISTER_CHANNEL_PARAMS *a)
 {
-	struct nvs_object *o = a->rmStatus ? NULL : nvs_object_find(a->hClient, a->hChannel);
+	struct nvs_driver_object *o = a->rmStatus ? NULL : nvs_object_find(a->hClient, a->hChannel);
 
 	if (o && o->channel)
 		nvs_channel_read_token(o->channel);
@@ -123,7 +123,7 @@ static uint64_t find_range_end(unsigned long request, uint64_t base, uint64_t le
 	return end;
 }
 
-bool nvs_uvm_begins(unsigned long request)
+bool nvs_uvm_needs_before(unsigned long request)
 {
 	return request == NVS_UVM_FREE || request == NVS_UVM_UNMAP_EXTERNAL;
 }
@@ -134,9 +134,9 @@ void nvs_uvm_before(unsigned long request, const void *arg)
 		uint64_t base, length; /* the first fields of both structures */
 	} range;
 
-	if (nvs_rm()->pools && nvs_peek(&range, arg, sizeof(range)))
-		nvs_timing_memory_goes(range.base,
-				       find_range_end(request, range.base, range.length));
+	if (nvs_rm()->pools && nvs_copy_program(&range, arg, sizeof(range)))
+		nvs_timing_retire_memory(range.base,
+					 find_range_end(request, range.base, range.length));
 }
 
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,

@@ -78,15 +78,15 @@ static int own_pid;
 
 __attribute__((constructor)) static void remember_process(void)
 {
-	own_pid = nvs_preloaded() ? nvs_sys_getpid() : 0;
+	own_pid = nvs_is_preloaded() ? nvs_sys_getpid() : 0;
 }
 
-void nvs_session_bypassed(void)
+void nvs_session_report_bypass(void)
 {
 	int saved = errno;
 
 	if (own_pid == nvs_sys_getpid() && !nvs_session() && !nvs_options()->disabled &&
 	    is_libcuda_loaded() && has_unseen_gpu())
-		nvs_summary_bypassed();
+		nvs_summary_report_bypass();
 	errno = saved;
 }

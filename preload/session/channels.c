@@ -128,7 +128,7 @@ static uint32_t read_get(const struct nvs_channel_entry *c)
 	return read_word32(c->put + NVS_USERD_GP_GET - NVS_USERD_GP_PUT, &get) ? get : NVS_NONE;
 }
 
-struct release {
+struct progress_release {
 	uint64_t claim; /* the channel's claim when this was read */
 	uintptr_t at; /* address of the slot in the process */
 	uint64_t slot, wanted;
@@ -142,12 +142,12 @@ struct release {
  * submission in between. Returns 1, 0 if the last submission has no such release, or -EAGAIN if
  * submissions come too fast.
  */
-static int read_progress(const struct nvs_channel_entry *c, struct release *seen)
+static int read_progress(const struct nvs_channel_entry *c, struct progress_release *seen)
 {
 	for (int i = 0; i < TRIES; i++) {
 		bool known;
 
-		*seen = (struct release){
+		*seen = (struct progress_release){
 			.claim = __atomic_load_n(&c->slot->claim, __ATOMIC_ACQUIRE)};
 		known = last_release(c, (uint32_t)(seen->claim & ((1u << NVS_PUT_BITS) - 1)),
 				     &seen->slot, &seen->wanted);
@@ -162,7 +162,7 @@ static int read_progress(const struct nvs_channel_entry *c, struct release *seen
 static void fill_release(struct nvs_live_channel *row, struct nvs_live_ring *ring,
 			 const struct nvs_channel_entry *c, uint64_t now)
 {
-	struct release seen = {0};
+	struct progress_release seen = {0};
 	uint64_t submitted, pending;
 	int known = c->ring && row->submitted ? read_progress(c, &seen) : 0;
 
@@ -262,7 +262,7 @@ static struct nvs_live_channel *new_row(struct nvs_live_page *page, struct nvs_c
 	uint32_t used = page->head->tables[NVS_LIVE_CHANNELS].used, n;
 	uint64_t sequence;
 
-	row = used < page->ready[NVS_LIVE_CHANNELS] ? nvs_live_row(page, NVS_LIVE_CHANNELS, &n)
+	row = used < page->ready[NVS_LIVE_CHANNELS] ? nvs_live_row_new(page, NVS_LIVE_CHANNELS, &n)
 						    : NULL;
 	if (row) {
 		row->channel = c->number;
@@ -306,7 +306,7 @@ static void update_page(struct nvs_live_page *page, uint64_t now)
 	struct nvs_channel_entry *c;
 	bool full = false;
 
-	nvs_live_driver(nvs_rm_driver_version());
+	nvs_live_set_driver(nvs_rm_driver_version());
 	DL_FOREACH(nvs_rm()->channels, c)
 	if (find_row(page, c))
 		page->rings[c->live_row - 1].look = now;
@@ -326,7 +326,7 @@ static void update_page(struct nvs_live_page *page, uint64_t now)
 	}
 }
 
-void nvs_live_channels(void)
+void nvs_live_update_channels(void)
 {
 	struct nvs_live_page *page = nvs_live_page();
 	sigset_t saved;
@@ -335,6 +335,6 @@ void nvs_live_channels(void)
 		return;
 	nvs_lock(&saved);
 	if (nvs_rm())
-		update_page(page, nvs_now());
+		update_page(page, nvs_clock_now());
 	nvs_unlock(&saved);
 }

@@ -19,21 +19,21 @@ static void remember_process(void)
 
 __attribute__((constructor)) static void load_library(void)
 {
-	if (!nvs_preloaded())
+	if (!nvs_is_preloaded())
 		return;
 	nvs_next();
 	nvs_own_threads_prepare();
 	remember_process();
 	pthread_atfork(NULL, NULL, remember_process);
 	if (!nvs_options()->disabled)
-		nvs_sigview_main_begins();
+		nvs_sigview_begin_main();
 	nvs_session_prepare();
-	nvs_nvtx_offer();
-	nvs_summary_refused();
+	nvs_nvtx_set_environment();
+	nvs_summary_report_refusal();
 }
 
 __attribute__((destructor)) static void unload_library(void)
 {
 	nvs_session_finish();
-	nvs_session_bypassed();
+	nvs_session_report_bypass();
 }

@@ -13,7 +13,7 @@
 #include "preload/writer/session.h"
 
 #define ROUND_MS 100
-#define LOOKS 2 /* rounds that nvs_keeper_look() waits */
+#define LOOKS 2 /* rounds that nvs_keeper_scan_now() waits */
 
 static void ask_loader(void)
 {
@@ -22,14 +22,14 @@ static void ask_loader(void)
 	nvs_modules_lock();
 	nvs_modules_refresh();
 	nvs_api_rebind();
-	nvs_live_sites_name();
-	due = nvs_sites_due();
+	nvs_live_name_sites();
+	due = nvs_sites_is_due();
 	nvs_modules_unlock();
 	/* If the writer is late, do not wait for modules or the loader. */
 	if (!due || !nvs_sites_may_patch())
 		return;
 	nvs_modules_lock();
-	nvs_sites_work();
+	nvs_sites_patch();
 	nvs_modules_unlock();
 }
 
@@ -39,15 +39,15 @@ static void ask_loader(void)
  */
 static void record_open_calls(void)
 {
-	if (nvs_session_confined() || !nvs_api_calls_stay() || !nvs_sites_may_patch())
+	if (nvs_session_is_confined() || !nvs_api_find_stuck() || !nvs_sites_may_patch())
 		return;
 	nvs_modules_lock();
-	nvs_api_see_calls();
+	nvs_api_record_stuck();
 	nvs_modules_unlock();
 }
 
-/* nvs_keeper_look() is waiting for this. */
-static void answer_look(struct nvs_session *session)
+/* nvs_keeper_scan_now() is waiting for this. */
+static void answer_scan(struct nvs_recorder *session)
 {
 	nvs_modules_lock();
 	nvs_modules_refresh();
@@ -59,17 +59,17 @@ static void answer_look(struct nvs_session *session)
 
 static void run_keeper(void *arg)
 {
-	struct nvs_session *session = arg;
+	struct nvs_recorder *session = arg;
 	_Atomic uint32_t *wake = &nvs_state()->keeper;
 
 	for (;;) {
-		nvs_sys_futex_wait(wake, 0, nvs_switch_look(ROUND_MS));
+		nvs_sys_futex_wait(wake, 0, nvs_switch_update(ROUND_MS));
 		atomic_store(wake, 0);
 		if (atomic_load(&nvs_writer_signal.ended))
 			break;
 		if (atomic_load(&session->keeper_look))
-			answer_look(session);
-		nvs_trigger_look(session);
+			answer_scan(session);
+		nvs_trigger_poll(session);
 		ask_loader();
 		nvs_shadow_refresh();
 		record_open_calls();
@@ -78,30 +78,30 @@ static void run_keeper(void *arg)
 		 * the GPU.
 		 */
 		if (nvs_options()->values.timing)
-			nvs_rm_timing_round(false);
-		nvs_live_channels();
-		nvs_live_beat();
+			nvs_rm_timing_poll(false);
+		nvs_live_update_channels();
+		nvs_live_heartbeat();
 		nvs_end_with_last_thread(session);
 	}
 }
 
-void nvs_keeper_look(struct nvs_session *session)
+void nvs_keeper_scan_now(struct nvs_recorder *session)
 {
 	atomic_store(&session->keeper_look, 1);
-	nvs_keeper_wake();
+	nvs_poll_thread_wake();
 	for (int i = 0; i < LOOKS && atomic_load(&session->keeper_look); i++)
 		nvs_sys_futex_wait(&session->keeper_look, 1, ROUND_MS);
 }
 
-void nvs_keeper_start(struct nvs_session *session)
+void nvs_keeper_start(struct nvs_recorder *session)
 {
 	if (nvs_modules_start())
 		return;
 	nvs_writer_signal.seen = &nvs_state()->keeper;
 	/* Gives this thread a buffer first, since threads are numbered by their first records. */
-	nvs_buffer_mine();
-	if (nvs_own_thread("nvsnoop-mod", NVS_OWN_STACK, run_keeper, session))
+	nvs_buffer_own();
+	if (nvs_own_thread_start("nvsnoop-mod", NVS_OWN_STACK, run_keeper, session))
 		return;
-	nvs_keeper_look(session);
+	nvs_keeper_scan_now(session);
 	nvs_callsite_warm();
 }

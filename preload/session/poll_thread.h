@@ -3,24 +3,24 @@
 #ifndef NVSNOOP_PRELOAD_SESSION_POLL_THREAD_H
 #define NVSNOOP_PRELOAD_SESSION_POLL_THREAD_H
 
-struct nvs_session;
+struct nvs_recorder;
 
 /* ---- trigger.c ---- */
 
 /* Reads the trigger file and switches recording. Called at the session's start and periodically. */
-void nvs_trigger_look(struct nvs_session *session);
+void nvs_trigger_poll(struct nvs_recorder *session);
 
 /* ---- keeper.c ---- */
 
 /* Starts the keeper and waits for its first scan. */
-void nvs_keeper_start(struct nvs_session *session);
+void nvs_keeper_start(struct nvs_recorder *session);
 /*
  * Makes the keeper scan modules and their GOT slots now, and waits a limited time for that: the
  * holder of the loader's lock may never release it.
  */
-void nvs_keeper_look(struct nvs_session *session);
+void nvs_keeper_scan_now(struct nvs_recorder *session);
 
 /* channels.c: updates GPUs and channels in the live page. */
-void nvs_live_channels(void);
+void nvs_live_update_channels(void);
 
 #endif

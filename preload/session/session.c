@@ -35,7 +35,7 @@ static const char *get_variable(const char *name)
 
 static int expand_name(const char *pattern, char *name)
 {
-	struct nvs_name_facts facts = {
+	struct nvs_name_fields facts = {
 		.pid = (uint32_t)nvs_sys_getpid(),
 		.program = program_invocation_short_name,
 		.host = "unknown",
@@ -55,7 +55,7 @@ static int spool_name(const char *name, char *out)
 	size_t n = strlen(dir);
 
 	if (*dir)
-		name = nvs_name_base(name);
+		name = nvs_base_name(name);
 	if (n + strlen(name) + sizeof("/.spool") > PATH_MAX)
 		return -ENAMETOOLONG;
 	strcpy(out, dir);
@@ -84,7 +84,7 @@ static bool written_by_this_run(const char *path)
 	if (fd < 0)
 		return false;
 	while (!found &&
-	       (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
+	       (n = nvs_syscall(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
 		text[n] = '\0';
 		found = strstr(text, path) != NULL;
 		/* Reads overlap, so that no path is split. */
@@ -99,7 +99,7 @@ static bool written_by_this_run(const char *path)
 /* ---- start ---- */
 
 /* Creates trace and spool under one name. Returns -EEXIST if either exists. */
-static int create_files(struct nvs_session *session, const char *name)
+static int create_files(struct nvs_recorder *session, const char *name)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	bool replace = v->overwrite && !written_by_this_run(name);
@@ -122,7 +122,7 @@ static int create_files(struct nvs_session *session, const char *name)
 	return err;
 }
 
-static int create_under_free_name(struct nvs_session *session)
+static int create_under_free_name(struct nvs_recorder *session)
 {
 	char name[PATH_MAX];
 	int err = expand_name(nvs_options()->out, name);
@@ -132,8 +132,8 @@ static int create_under_free_name(struct nvs_session *session)
 		return err;
 	err = -EEXIST;
 	for (unsigned try = 0; err == -EEXIST && try < MAX_TRIES; try++) {
-		err = nvs_name_other(name, session->pid, try, session->shown,
-				     sizeof(session->shown));
+		err = nvs_name_alternative(name, session->pid, try, session->shown,
+					   sizeof(session->shown));
 		if (!err)
 			err = create_files(session, session->shown);
 		session->renamed = try > 0;
@@ -146,7 +146,7 @@ static void fill_random(void *out, size_t size)
 	uint64_t *words = out;
 	struct timespec ts;
 
-	if (nvs_sys(SYS_getrandom, (long)out, (long)size, 0, 0, 0, 0) == (long)size)
+	if (nvs_syscall(SYS_getrandom, (long)out, (long)size, 0, 0, 0, 0) == (long)size)
 		return;
 	clock_gettime(CLOCK_REALTIME, &ts);
 	words[0] = (uint64_t)ts.tv_sec << 32 ^ (uint64_t)ts.tv_nsec;
@@ -167,7 +167,7 @@ static bool is_traced(void)
 	return line && strtoul(line + sizeof("TracerPid:") - 1, NULL, 10) != 0;
 }
 
-static int start_trap(struct nvs_session *session)
+static int start_trap(struct nvs_recorder *session)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	bool traced = is_traced();
@@ -180,7 +180,7 @@ static int start_trap(struct nvs_session *session)
 						 : NVS_LEVEL_FULL,
 		.patch = v->patch && !v->step && !traced,
 		.shadow = v->shadow,
-		.paused = nvs_switch_used(),
+		.paused = nvs_switch_is_used(),
 		.use_tsc = nvs_clock_tsc_usable(),
 	};
 
@@ -188,7 +188,7 @@ static int start_trap(struct nvs_session *session)
 	return nvs_trap_init(&options);
 }
 
-static void mark_start(struct nvs_session *session)
+static void mark_start(struct nvs_recorder *session)
 {
 	session->start = nvs_clock_read();
 	for (int i = 0; i < 2; i++) {
@@ -198,13 +198,13 @@ static void mark_start(struct nvs_session *session)
 	}
 }
 
-static int start_recording(struct nvs_session *session)
+static int start_recording(struct nvs_recorder *session)
 {
 	int err = nvs_signals_install();
 
 	if (err)
 		return err;
-	nvs_sigview_main_begins();
+	nvs_sigview_begin_main();
 	nvs_late_prepare(session);
 	nvs_writer_signal.heartbeat = &session->head->heartbeat;
 	nvs_writer_signal.may_patch = nvs_sites_may_patch;
@@ -216,26 +216,26 @@ static int start_recording(struct nvs_session *session)
 		return err;
 	nvs_keeper_start(session);
 	/* Signals deferred while the unwinder was warmed up, as in a trap. */
-	nvs_sigview_deliver_now();
+	nvs_sigview_send_deferred();
 	return 0;
 }
 
 /* Creates the live page for nvsnoop-top and other readers. Returns 0 or -errno. */
-static int begin_live(const struct nvs_session *session, char *folder)
+static int begin_live(const struct nvs_recorder *session, char *folder)
 {
 	struct utsname machine;
-	const struct nvs_live_facts facts = {
+	const struct nvs_live_identity facts = {
 		.session = session->id,
 		.host = uname(&machine) ? "" : machine.nodename,
 		.program = program_invocation_short_name,
 		.driver = session->driver,
 	};
 
-	return nvs_live_begin(&facts, folder);
+	return nvs_live_create(&facts, folder);
 }
 
 /* Only the live page: thread buffers in memory, whose records are dropped. */
-static int begin_untraced(struct nvs_session *session, int live, const char *folder)
+static int begin_untraced(struct nvs_recorder *session, int live, const char *folder)
 {
 	snprintf(session->shown, sizeof(session->shown),
 		 live && *folder ? "live page in %s" : NVS_OUT_NONE, folder);
@@ -247,22 +247,22 @@ static int begin_untraced(struct nvs_session *session, int live, const char *fol
  * Size of a thread buffer. Small with --max-size, since data in the buffers is still written after
  * the limit is reached.
  */
-static uint64_t choose_ring_bytes(const struct nvs_option_values *values)
+static uint64_t choose_buffer_bytes(const struct nvs_option_values *values)
 {
-	uint64_t bytes = values->ring_bytes;
+	uint64_t bytes = values->buffer_bytes;
 
-	while (values->max_size && bytes > NVS_MIN_RING && bytes > values->max_size / 16)
+	while (values->max_size && bytes > NVS_MIN_BUFFER && bytes > values->max_size / 16)
 		bytes /= 2;
 	return bytes;
 }
 
-static int begin_session(struct nvs_session *session)
+static int begin_session(struct nvs_recorder *session)
 {
 	char folder[PATH_MAX / 2];
 	int err, live;
 
 	session->pid = (uint32_t)nvs_sys_getpid();
-	session->ring_bytes = choose_ring_bytes(&nvs_options()->values);
+	session->buffer_bytes = choose_buffer_bytes(&nvs_options()->values);
 	session->unwinder = nvs_unwinder_name();
 	fill_random(session->id, sizeof(session->id));
 	err = start_trap(session);
@@ -273,15 +273,15 @@ static int begin_session(struct nvs_session *session)
 	err = nvs_options()->untraced ? begin_untraced(session, live, folder)
 				      : create_under_free_name(session);
 	if (err) {
-		nvs_live_end();
+		nvs_live_close();
 		return err;
 	}
-	nvs_live_trace(session->trace.path);
+	nvs_live_set_trace(session->trace.path);
 	nvs_switch_begin();
-	nvs_trigger_look(session);
+	nvs_trigger_poll(session);
 	err = start_recording(session);
 	if (err) {
-		nvs_live_end();
+		nvs_live_close();
 		nvs_outfile_unlink(&session->trace);
 		nvs_spool_discard(session);
 	}
@@ -301,7 +301,7 @@ static void end_at_quick_exit(void)
  * Under one lock: writes the records of everything known so far, and from then on changes are
  * recorded as they happen.
  */
-static void activate_session(struct nvs_session *session)
+static void activate_session(struct nvs_recorder *session)
 {
 	sigset_t saved;
 
@@ -312,11 +312,11 @@ static void activate_session(struct nvs_session *session)
 		nvs_record_attr(NVS_ATTR_DRIVER, nvs_rm_driver_version(),
 				strlen(nvs_rm_driver_version()));
 	nvs_rm_replay();
-	nvs_switch_tell();
+	nvs_switch_record();
 	nvs_unlock(&saved);
 }
 
-static void start_session(struct nvs_session *session)
+static void start_session(struct nvs_recorder *session)
 {
 	sigset_t saved;
 
@@ -327,7 +327,7 @@ static void start_session(struct nvs_session *session)
 	if (session->error) {
 		atomic_store(&session->state, NVS_SESSION_FAILED);
 	} else {
-		nvs_summary_started(session);
+		nvs_summary_report_start(session);
 		end_at_quick_exit();
 		activate_session(session);
 		nvs_timing_start(session);
@@ -340,7 +340,7 @@ static void start_session(struct nvs_session *session)
  * The wait is limited: a handler may have left the start by a longjmp, or its thread may have been
  * cancelled.
  */
-static void wait_for_start(struct nvs_session *session)
+static void wait_for_start(struct nvs_recorder *session)
 {
 	for (int i = 0;
 	     i < START_WAIT_MS / 100 && atomic_load(&session->state) == NVS_SESSION_STARTING; i++)
@@ -351,7 +351,7 @@ void nvs_session_start(void)
 {
 	/* The start may recurse: it may call the program's allocator, which may do anything. */
 	static __thread bool starting;
-	struct nvs_session *session = nvs_session();
+	struct nvs_recorder *session = nvs_session();
 	void *none = NULL;
 	int saved = errno;
 
@@ -392,35 +392,35 @@ void nvs_session_prepare(void)
 
 /* ---- finish ---- */
 
-static void finish_session(struct nvs_session *session)
+static void finish_session(struct nvs_recorder *session)
 {
 	sigset_t saved;
 	bool ended;
 
 	nvs_timing_stop();
-	nvs_api_forget_left();
-	nvs_keeper_look(session);
-	nvs_writer_look(session);
-	if (nvs_lock_within(&saved, LOCK_WAIT_MS)) {
-		nvs_rm_final_records(!nvs_session_confined());
-		nvs_sites_tell();
+	nvs_api_abandon_left();
+	nvs_keeper_scan_now(session);
+	nvs_writer_check_sandbox(session);
+	if (nvs_lock_timed(&saved, LOCK_WAIT_MS)) {
+		nvs_rm_final_records(!nvs_session_is_confined());
+		nvs_sites_record();
 		session->unknown_calls = nvs_rm_unknown_calls();
 		session->newer_driver = nvs_rm_release_is_newer();
 		nvs_unlock(&saved);
 	}
 	/* From here on records go to the late spool; those in progress still reach the writer. */
 	atomic_store(&nvs_writer_signal.ended, 1);
-	nvs_keeper_wake();
-	nvs_quiesce();
+	nvs_poll_thread_wake();
+	nvs_wait_for_traps();
 	ended = nvs_writer_finish(session);
 	if (ended && session->head->ended)
-		nvs_late_settle(session);
-	nvs_live_end();
+		nvs_late_take_name(session);
+	nvs_live_close();
 }
 
 void nvs_session_finish(void)
 {
-	struct nvs_session *session = nvs_session();
+	struct nvs_recorder *session = nvs_session();
 	uint32_t active = NVS_SESSION_ACTIVE;
 	int saved = errno;
 
@@ -428,9 +428,9 @@ void nvs_session_finish(void)
 		return;
 	if (atomic_compare_exchange_strong(&session->state, &active, NVS_SESSION_ENDED)) {
 		finish_session(session);
-		nvs_summary_ended(session);
+		nvs_summary_report_end(session);
 	} else if (active == NVS_SESSION_FAILED && session->error) {
-		nvs_summary_ended(session);
+		nvs_summary_report_end(session);
 		session->error = 0;
 	}
 	errno = saved;

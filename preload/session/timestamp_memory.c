@@ -29,7 +29,7 @@
 #define RELAXED 2 /* CU_STREAM_CAPTURE_MODE_RELAXED: others may be capturing */
 #define MAP_DEVICE 2 /* CU_MEMHOSTREGISTER_DEVICEMAP */
 
-extern _Atomic uint32_t nvs_timing_behind; /* trap/copy/gpfifo_timing.h */
+extern _Atomic uint32_t nvs_gpfifo_pending; /* trap/copy/gpfifo_timing.h */
 
 struct contexts {
 	_Atomic uint64_t context[MAX_CONTEXTS]; /* context 0: free slot */
@@ -62,8 +62,8 @@ static void add_context(uint64_t context)
 		if (atomic_compare_exchange_strong(&all->context[i], &none, context))
 			break;
 	}
-	atomic_store(&nvs_timing_behind, 1);
-	nvs_sys_futex_wake(&nvs_timing_behind);
+	atomic_store(&nvs_gpfifo_pending, 1);
+	nvs_sys_futex_wake(&nvs_gpfifo_pending);
 }
 
 /* Call when the slot is or will be reused for another context. */
@@ -94,7 +94,7 @@ static void remove_contexts(uint64_t context)
 
 		if (!making || (context && making != context))
 			return;
-		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
 	}
 }
 
@@ -128,8 +128,8 @@ static void *map_memory(void)
 /* The GPU of the current context. Returns NVS_NONE if unknown. */
 static uint32_t current_gpu(void)
 {
-	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
-	int (*get_uuid)(uint8_t *, int) = nvs_api_driver("cuDeviceGetUuid_v2");
+	int (*get_device)(int *) = nvs_api_driver_function("cuCtxGetDevice");
+	int (*get_uuid)(uint8_t *, int) = nvs_api_driver_function("cuDeviceGetUuid_v2");
 	uint8_t uuid[16];
 	int device;
 
@@ -144,16 +144,17 @@ static uint32_t current_gpu(void)
  */
 static bool make_memory(uint32_t gpu)
 {
-	int (*enlist)(void *, size_t, unsigned) = nvs_api_driver("cuMemHostRegister_v2");
-	int (*find)(uint64_t *, void *, unsigned) = nvs_api_driver("cuMemHostGetDevicePointer_v2");
+	int (*enlist)(void *, size_t, unsigned) = nvs_api_driver_function("cuMemHostRegister_v2");
+	int (*find)(uint64_t *, void *,
+		    unsigned) = nvs_api_driver_function("cuMemHostGetDevicePointer_v2");
 	uint64_t address;
 	void *p, *fresh = NULL;
 
 	if (gpu == NVS_NONE || !enlist)
 		return true;
-	if (!nvs_rm_timing_wants(gpu))
+	if (!nvs_rm_timing_needs_memory(gpu))
 		return false;
-	p = nvs_rm_timing_spare();
+	p = nvs_rm_timing_take_spare();
 	if (!p)
 		p = fresh = map_memory();
 	if (!p)
@@ -167,7 +168,7 @@ static bool make_memory(uint32_t gpu)
 	/* The query is not needed where host pointers are valid on the device. */
 	if (!find || find(&address, p, 0))
 		address = (uintptr_t)p;
-	nvs_rm_timing_memory(gpu, p, address);
+	nvs_rm_timing_add_memory(gpu, p, address);
 	/* A channel that cannot reach this memory will not reach another. */
 	return true;
 }
@@ -176,13 +177,13 @@ static bool make_memory(uint32_t gpu)
 static bool is_over(struct contexts *all)
 {
 	return atomic_load(&all->ended) || atomic_load(&nvs_writer_signal.ended) ||
-	       nvs_session_confined();
+	       nvs_session_is_confined();
 }
 
 /* Works in the current context. The program's signals may arrive on this thread meanwhile. */
 static void work_in_context(struct contexts *all, uint32_t i)
 {
-	int (*exchange_mode)(int *) = nvs_api_driver("cuThreadExchangeStreamCaptureMode");
+	int (*exchange_mode)(int *) = nvs_api_driver_function("cuThreadExchangeStreamCaptureMode");
 	uint32_t gpu = current_gpu();
 	int mode = RELAXED;
 
@@ -195,12 +196,12 @@ static void work_in_context(struct contexts *all, uint32_t i)
 
 static void visit_context(struct contexts *all, uint32_t i)
 {
-	int (*set_current)(uint64_t) = nvs_api_driver("cuCtxSetCurrent");
+	int (*set_current)(uint64_t) = nvs_api_driver_function("cuCtxSetCurrent");
 	uint64_t context = atomic_load(&all->context[i]);
 	uint32_t gpu = atomic_load(&all->gpu[i]);
 
 	if (!context || atomic_load(&all->tried[i]) || !set_current ||
-	    (gpu && !nvs_rm_timing_wants(gpu - 1)))
+	    (gpu && !nvs_rm_timing_needs_memory(gpu - 1)))
 		return;
 	atomic_store(&all->making, context);
 	/* The context or the session may be ending by now, or a sandbox may be active. */
@@ -238,24 +239,24 @@ static void run_timing(void *arg)
 	for (uint32_t round = 0;; round++) {
 		bool over = is_over(all), ended = atomic_load(&nvs_writer_signal.ended);
 
-		if (behind && !nvs_session_confined())
-			nvs_sys(SYS_nanosleep, (long)&soon, 0, 0, 0, 0, 0);
+		if (behind && !nvs_session_is_confined())
+			nvs_syscall(SYS_nanosleep, (long)&soon, 0, 0, 0, 0, 0);
 		else
-			nvs_sys_futex_wait(&nvs_timing_behind, 0, behind ? 1 : ROUND_MS);
-		atomic_store(&nvs_timing_behind, 0);
+			nvs_sys_futex_wait(&nvs_gpfifo_pending, 0, behind ? 1 : ROUND_MS);
+		atomic_store(&nvs_gpfifo_pending, 0);
 		/*
 		 * Before the first timestamp is taken. Reading a clock makes no system call but may
 		 * fault.
 		 */
-		if (!over && monotonic_ns() >= clock_due && nvs_rm_timing_clocks())
+		if (!over && monotonic_ns() >= clock_due && nvs_rm_timing_read_clocks())
 			clock_due = monotonic_ns() + CLOCK_NS;
 		for (uint32_t i = 0; i < MAX_CONTEXTS && !over; i++)
 			visit_context(all, i);
-		behind = nvs_rm_timing_round(!ended && (!behind || round % 64 == 0));
+		behind = nvs_rm_timing_poll(!ended && (!behind || round % 64 == 0));
 	}
 }
 
-void nvs_timing_start(struct nvs_session *session)
+void nvs_timing_start(struct nvs_recorder *session)
 {
 	struct contexts *all;
 
@@ -268,7 +269,7 @@ void nvs_timing_start(struct nvs_session *session)
 	__atomic_store_n(nvs_slot(NVS_SLOT_TIMING), all, __ATOMIC_RELEASE);
 	nvs_api_context_seen = add_context;
 	nvs_api_context_ends = remove_contexts;
-	nvs_own_thread("nvsnoop-gpu", 0, run_timing, all);
+	nvs_own_thread_start("nvsnoop-gpu", 0, run_timing, all);
 }
 
 void nvs_timing_stop(void)

@@ -44,7 +44,7 @@ static bool parse_command(char *text, int64_t *submissions)
 	return !*said;
 }
 
-void nvs_trigger_look(struct nvs_session *session)
+void nvs_trigger_poll(struct nvs_recorder *session)
 {
 	const struct nvs_options *options = nvs_options();
 	struct nvs_trigger *t = &session->trigger;
@@ -66,7 +66,7 @@ void nvs_trigger_look(struct nvs_session *session)
 		t->inode = st.st_ino;
 		t->obeyed = st.st_mtim;
 		if (parse_command(text, &submissions))
-			nvs_switch_set(submissions, NVS_WINDOW_TRIGGER);
+			nvs_switch_request(submissions, NVS_WINDOW_TRIGGER);
 		else
 			atomic_store(&t->wrong, true);
 	}

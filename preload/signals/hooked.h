@@ -25,23 +25,23 @@ static inline uint64_t nvs_sigset_word(const sigset_t *set)
 	return word;
 }
 
-static inline void nvs_sigset_put(sigset_t *set, uint64_t word)
+static inline void nvs_sigset_set_word(sigset_t *set, uint64_t word)
 {
 	memcpy(set, &word, sizeof(word));
 }
 
 /* ---- sigaction() and its simple forms ---- */
 
-int nvs_signals_action(int sig, const struct sigaction *action, struct sigaction *old);
+int nvs_signals_set_action(int sig, const struct sigaction *action, struct sigaction *old);
 /* Returns true if the kernel's action for SIG is ours, in place of the program's. */
-bool nvs_signals_take_over(int sig);
+bool nvs_signals_is_replaced(int sig);
 
 /* ---- masks and pending signals ---- */
 
 /* sigprocmask() or pthread_sigmask(); NEXT is the C library's function. */
 typedef int (*nvs_mask_fn)(int, const sigset_t *, sigset_t *);
-int nvs_signals_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old);
-int nvs_signals_pending(sigset_t *set);
+int nvs_signals_change_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old);
+int nvs_signals_get_pending(sigset_t *set);
 /* sigtimedwait() */
 int nvs_signals_wait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout);
 /*
@@ -61,14 +61,14 @@ void nvs_signals_enter_context(ucontext_t *uc);
  * ---- exec: the state that the program inherits, in the kernel for the duration of the call ----
  */
 
-struct nvs_handover {
+struct nvs_exec_signals {
 	bool masked, pending;
 	uint64_t before; /* the kernel's mask */
 	uint64_t ignored; /* which of our signals the kernel ignores too */
 };
-void nvs_signals_hand_over(struct nvs_handover *h);
-int nvs_signals_take_back(
-	const struct nvs_handover *h); /* the call has failed; returns -1 with errno kept */
+void nvs_signals_exec_begin(struct nvs_exec_signals *h);
+int nvs_signals_exec_failed(
+	const struct nvs_exec_signals *h); /* the call has failed; returns -1 with errno kept */
 /* Returns ATTR, or a COPY of it with the mask that the program believes to have. */
 const posix_spawnattr_t *nvs_signals_spawn_mask(posix_spawnattr_t *copy,
 						const posix_spawnattr_t *attr);
@@ -79,8 +79,8 @@ const posix_spawnattr_t *nvs_signals_spawn_mask(posix_spawnattr_t *copy,
  * What a new thread is told about its mask: 0, nothing; MASKED: its mask is set by its attributes.
  */
 #define NVS_SIGVIEW_MASKED 0x100
-uint64_t nvs_sigview_of_new_thread(void);
+uint64_t nvs_sigview_inherited(void);
 /* A thread of the program starts. */
-void nvs_sigview_thread_begins(uint64_t told);
+void nvs_sigview_begin_thread(uint64_t told);
 
 #endif

@@ -103,9 +103,10 @@ static int put_kernel(int sig)
 
 	a.sa_flags |= has_handler(&view) ? view.sa_flags & (SA_ONSTACK | SA_RESTART) : SA_RESTART;
 	a.sa_flags |= sig == SIGSEGV ? SA_NODEFER : view.sa_flags & SA_NODEFER;
-	nvs_sigset_put(&a.sa_mask, sig == SIGSEGV || !has_handler(&view)
-					   ? ~CAUSED
-					   : nvs_sigview_given(nvs_sigset_word(&view.sa_mask)));
+	nvs_sigset_set_word(&a.sa_mask,
+			    sig == SIGSEGV || !has_handler(&view)
+				    ? ~CAUSED
+				    : nvs_sigview_to_kernel(nvs_sigset_word(&view.sa_mask)));
 	return nvs_next()->sigaction(sig, &a, NULL) ? -errno : 0;
 }
 
@@ -128,7 +129,7 @@ static void discard_pending(int sig)
 /* A vfork() child shares our memory, but has its own signal actions. */
 static bool in_vfork_child(void)
 {
-	return nvs_state_borrowed();
+	return nvs_state_is_borrowed();
 }
 
 static void change_ours(int sig, const struct sigaction *action, struct sigaction *old)
@@ -164,8 +165,8 @@ static void show_other(int sig, struct sigaction *action)
 	/* SA_RESETHAND has removed only the handler. */
 	if (action->sa_handler != SIG_DFL)
 		action->sa_sigaction = mine.sa_sigaction;
-	nvs_sigset_put(&action->sa_mask, nvs_sigset_word(&mine.sa_mask) &
-						 ~(NVS_SIGBIT(SIGKILL) | NVS_SIGBIT(SIGSTOP)));
+	nvs_sigset_set_word(&action->sa_mask, nvs_sigset_word(&mine.sa_mask) &
+						      ~(NVS_SIGBIT(SIGKILL) | NVS_SIGBIT(SIGSTOP)));
 	action->sa_flags &= ~SA_SIGINFO | mine.sa_flags;
 }
 
@@ -199,7 +200,8 @@ static int change_other(int sig, const struct sigaction *action, struct sigactio
 		ours = *action;
 		ours.sa_sigaction = nvs_on_other;
 		ours.sa_flags |= SA_SIGINFO;
-		nvs_sigset_put(&ours.sa_mask, nvs_sigview_given(nvs_sigset_word(&action->sa_mask)));
+		nvs_sigset_set_word(&ours.sa_mask,
+				    nvs_sigview_to_kernel(nvs_sigset_word(&action->sa_mask)));
 		store_action(sig, action);
 	}
 	if (nvs_next()->sigaction(sig, wrap ? &ours : action, NULL))
@@ -211,7 +213,7 @@ static int change_other(int sig, const struct sigaction *action, struct sigactio
 	return 0;
 }
 
-int nvs_signals_action(int sig, const struct sigaction *action, struct sigaction *old)
+int nvs_signals_set_action(int sig, const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction wanted, before;
 	uint64_t saved;
@@ -237,7 +239,7 @@ int nvs_signals_action(int sig, const struct sigaction *action, struct sigaction
 	return ret;
 }
 
-bool nvs_signals_take_over(int sig)
+bool nvs_signals_is_replaced(int sig)
 {
 	return nvs_sigactions_installed() &&
 	       (is_ours(sig) || (sig > 0 && sig < SIGNALS && wrapped & NVS_SIGBIT(sig)));
@@ -257,14 +259,14 @@ void nvs_sigaction_reset(int sig)
 	nvs_sigactions_unlock(&saved);
 }
 
-void nvs_sigaction_give_up(int sig)
+void nvs_sigaction_set_default(int sig)
 {
 	struct sigaction action = {.sa_handler = SIG_DFL};
 
 	nvs_next()->sigaction(sig, &action, NULL);
 }
 
-uint64_t nvs_sigactions_hand_over(void)
+uint64_t nvs_sigactions_exec_begin(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, action;
 	uint64_t set = 0;
@@ -282,7 +284,7 @@ uint64_t nvs_sigactions_hand_over(void)
 	return set;
 }
 
-void nvs_sigactions_take_back(uint64_t ignored)
+void nvs_sigactions_exec_failed(uint64_t ignored)
 {
 	for (int i = 0; i < 2; i++) {
 		int sig = i ? SIGSEGV : SIGTRAP;

@@ -18,14 +18,14 @@ struct sigaction nvs_sigaction_of_program(int sig);
 /* SA_RESETHAND: resets the program's action of SIG before its handler runs. */
 void nvs_sigaction_reset(int sig);
 /* Sets the kernel's action of SIG to the default, before the process is to die of it. */
-void nvs_sigaction_give_up(int sig);
-/* Installs our handler again where nvs_sigactions_hand_over() removed it. */
-void nvs_sigactions_take_back(uint64_t ignored);
+void nvs_sigaction_set_default(int sig);
+/* Installs our handler again where nvs_sigactions_exec_begin() removed it. */
+void nvs_sigactions_exec_failed(uint64_t ignored);
 /*
  * Before an exec: the kernel also ignores what the program ignores. Returns which of our signals
  * were changed. Async-signal-safe.
  */
-uint64_t nvs_sigactions_hand_over(void);
+uint64_t nvs_sigactions_exec_begin(void);
 /* No action changes while it is held. */
 void nvs_sigactions_lock(uint64_t *saved);
 void nvs_sigactions_unlock(const uint64_t *saved);

@@ -16,16 +16,16 @@
 
 static const uint64_t segv = NVS_SIGBIT(SIGSEGV);
 
-void nvs_signals_hand_over(struct nvs_handover *h)
+void nvs_signals_exec_begin(struct nvs_exec_signals *h)
 {
 	uint64_t shown;
 	siginfo_t info;
 
-	*h = (struct nvs_handover){0};
+	*h = (struct nvs_exec_signals){0};
 	if (nvs_options()->disabled || !nvs_sigactions_installed())
 		return;
 	if (!nvs_sys_sigmask(SIG_BLOCK, NULL, &h->before)) {
-		shown = nvs_sigview_shown(h->before);
+		shown = nvs_sigview_to_program(h->before);
 		h->masked = shown != h->before;
 	}
 	if (h->masked) {
@@ -35,17 +35,17 @@ void nvs_signals_hand_over(struct nvs_handover *h)
 			nvs_sys_queue_self(SIGSEGV, &info);
 		nvs_sys_sigmask(SIG_SETMASK, &shown, NULL);
 	}
-	h->ignored = nvs_sigactions_hand_over();
+	h->ignored = nvs_sigactions_exec_begin();
 }
 
-int nvs_signals_take_back(const struct nvs_handover *h)
+int nvs_signals_exec_failed(const struct nvs_exec_signals *h)
 {
 	static const uint64_t stand_in = NVS_SIGBIT(NVS_STAND_IN);
 	struct timespec none = {0, 0};
 	int err = errno;
 	siginfo_t info;
 
-	nvs_sigactions_take_back(h->ignored);
+	nvs_sigactions_exec_failed(h->ignored);
 	if (h->pending)
 		nvs_sys_sigmask(SIG_BLOCK, &stand_in, NULL);
 	if (h->pending && nvs_sys4(SYS_rt_sigtimedwait, &segv, &info, &none, sizeof(segv)) > 0)
@@ -66,7 +66,7 @@ const posix_spawnattr_t *nvs_signals_spawn_mask(posix_spawnattr_t *copy,
 	if (nvs_options()->disabled || !nvs_sigactions_installed())
 		return attr;
 	nvs_sys_sigmask(SIG_BLOCK, NULL, &kernel);
-	shown = nvs_sigview_shown(kernel);
+	shown = nvs_sigview_to_program(kernel);
 	if (attr)
 		posix_spawnattr_getflags(attr, &flags);
 	if (shown == kernel || flags & POSIX_SPAWN_SETSIGMASK)
@@ -76,7 +76,7 @@ const posix_spawnattr_t *nvs_signals_spawn_mask(posix_spawnattr_t *copy,
 	else
 		posix_spawnattr_init(copy);
 	sigemptyset(&mask);
-	nvs_sigset_put(&mask, shown);
+	nvs_sigset_set_word(&mask, shown);
 	posix_spawnattr_setsigmask(copy, &mask);
 	posix_spawnattr_setflags(copy, (short)(flags | POSIX_SPAWN_SETSIGMASK));
 	return copy;

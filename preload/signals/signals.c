@@ -78,13 +78,13 @@ static void die_of_signal(int sig, const siginfo_t *info)
 {
 	uint64_t bit = NVS_SIGBIT(sig);
 
-	nvs_sigaction_give_up(sig);
+	nvs_sigaction_set_default(sig);
 	/*
 	 * Blocked until this handler has returned, so that a core file has the program's registers.
 	 */
 	nvs_sys_sigmask(SIG_BLOCK, &bit, NULL);
 	if (nvs_sys_queue_self(sig, info))
-		nvs_sys(SYS_tgkill, nvs_sys_getpid(), nvs_sys_gettid(), sig, 0, 0, 0);
+		nvs_syscall(SYS_tgkill, nvs_sys_getpid(), nvs_sys_gettid(), sig, 0, 0, 0);
 }
 
 /*
@@ -95,10 +95,10 @@ static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct s
 {
 	uint64_t *mask = mask_of(uc);
 
-	*mask = nvs_sigview_shown(*mask);
+	*mask = nvs_sigview_to_program(*mask);
 	/* The kernel passes all three to a plain handler as well. */
 	action->sa_sigaction(sig, info, uc);
-	*mask = nvs_sigview_given(*mask);
+	*mask = nvs_sigview_to_kernel(*mask);
 }
 
 static void run_action(int sig, siginfo_t *info, ucontext_t *uc)
@@ -127,8 +127,8 @@ static void take_fault(int sig, siginfo_t *info, ucontext_t *uc)
 
 	if (!(action.sa_flags & SA_NODEFER))
 		during |= NVS_SIGBIT(sig);
-	kernel = before | nvs_sigview_given(during);
-	if (action.sa_handler == SIG_IGN || nvs_sigview_shown(before) & NVS_SIGBIT(sig)) {
+	kernel = before | nvs_sigview_to_kernel(during);
+	if (action.sa_handler == SIG_IGN || nvs_sigview_to_program(before) & NVS_SIGBIT(sig)) {
 		die_of_signal(sig, info);
 		return;
 	}
@@ -153,10 +153,10 @@ static void take_sent(int sig, siginfo_t *info, ucontext_t *uc)
 	if (sig == SIGSEGV && blocked && !stood_in) {
 		nvs_sigview_make_pending(info, true);
 	} else if (sig != NVS_STAND_IN && nvs_in_trap()) {
-		nvs_sigview_keep(sig, info);
+		nvs_sigview_defer(sig, info);
 	} else if (sig == SIGSEGV && !stood_in) {
 		nvs_sigview_make_pending(info, false);
-	} else if (sig == SIGTRAP && nvs_lock_mine()) {
+	} else if (sig == SIGTRAP && nvs_lock_is_mine()) {
 		*mask_of(uc) |= NVS_SIGBIT(SIGTRAP);
 		nvs_sys_queue_self(sig, info);
 	} else {
@@ -174,11 +174,11 @@ void nvs_on_signal(int sig, siginfo_t *info, void *ucontext)
 		else
 			take_fault(sig, info, ucontext);
 	}
-	if (!nvs_sigview_keeps() || nvs_in_trap())
+	if (!nvs_sigview_has_deferred() || nvs_in_trap())
 		return;
 	/* They are delivered at the same instruction as this one. */
 	nvs_sys_sigmask(SIG_BLOCK, &later, NULL);
-	nvs_sigview_deliver_now();
+	nvs_sigview_send_deferred();
 }
 
 void nvs_on_other(int sig, siginfo_t *info, void *ucontext)

@@ -16,9 +16,9 @@ int nvs_signals_install(void);
  */
 bool nvs_signals_check(void);
 /* Starts the program's view in the main thread, at load. */
-void nvs_sigview_main_begins(void);
+void nvs_sigview_begin_main(void);
 /* A thread of the program is about to make its first driver call. */
-void nvs_sigview_thread_calls(void);
+void nvs_sigview_before_driver_call(void);
 /*
  * Between the two calls a thread of the library, which blocks all signals, takes faults of the
  * trap. A sent SIGSEGV that the kernel delivers to it meanwhile is passed on to the program's
@@ -27,6 +27,6 @@ void nvs_sigview_thread_calls(void);
 void nvs_sigview_own_faults_begin(void);
 void nvs_sigview_own_faults_end(void);
 /* Sends the signals again that arrived during the trap. */
-void nvs_sigview_deliver_now(void);
+void nvs_sigview_send_deferred(void);
 
 #endif

@@ -66,12 +66,12 @@ static void set_kernel(uint64_t mask)
 
 /* ---- conversion between the two masks ---- */
 
-uint64_t nvs_sigview_given(uint64_t word)
+uint64_t nvs_sigview_to_kernel(uint64_t word)
 {
 	return (word & ~(SEGV | STAND_IN)) | (word & SEGV ? STAND_IN : 0);
 }
 
-uint64_t nvs_sigview_shown(uint64_t kernel)
+uint64_t nvs_sigview_to_program(uint64_t kernel)
 {
 	bool blocked = kernel & (SEGV | STAND_IN);
 	bool stand_in = asked == ASKED_ALONE || (asked == ASKED_WITH_SEGV && blocked);
@@ -79,9 +79,9 @@ uint64_t nvs_sigview_shown(uint64_t kernel)
 	return (kernel & ~(SEGV | STAND_IN)) | (blocked ? SEGV : 0) | (stand_in ? STAND_IN : 0);
 }
 
-uint64_t nvs_sigview_opened(uint64_t kernel)
+uint64_t nvs_sigview_unblocked(uint64_t kernel)
 {
-	return kernel & SEGV ? nvs_sigview_given(kernel) : kernel;
+	return kernel & SEGV ? nvs_sigview_to_kernel(kernel) : kernel;
 }
 
 static void store_asked(uint64_t shown)
@@ -100,11 +100,11 @@ static bool may_block(void)
 	return nvs_sigactions_installed() || !nvs_signals_install();
 }
 
-static uint64_t given_for(int how, uint64_t word)
+static uint64_t kernel_word(int how, uint64_t word)
 {
 	if (how == SIG_UNBLOCK)
 		return (word & ~STAND_IN) | (word & SEGV ? STAND_IN : 0);
-	return word & SEGV && !may_block() ? word : nvs_sigview_given(word);
+	return word & SEGV && !may_block() ? word : nvs_sigview_to_kernel(word);
 }
 
 static uint64_t change_mask(int how, uint64_t mask, uint64_t by)
@@ -115,11 +115,11 @@ static uint64_t change_mask(int how, uint64_t mask, uint64_t by)
 static void open_blocked(void)
 {
 	if (nvs_sigactions_installed())
-		set_kernel(nvs_sigview_opened(kernel_mask()));
+		set_kernel(nvs_sigview_unblocked(kernel_mask()));
 }
 
 /* libunwind calls this on stacks that are nearly used up: only one set is on the stack. */
-int nvs_signals_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
+int nvs_signals_change_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *old)
 {
 	uint64_t word = set ? nvs_sigset_word(set) : 0, kernel, shown;
 	sigset_t given, *was = old ? old : &given;
@@ -129,21 +129,21 @@ int nvs_signals_mask(nvs_mask_fn next, int how, const sigset_t *set, sigset_t *o
 		return next(how, set, old);
 	if (set) {
 		given = *set;
-		nvs_sigset_put(&given, given_for(how, word));
+		nvs_sigset_set_word(&given, kernel_word(how, word));
 	}
 	/* The kernel reads the new mask before it writes the old one, so they may share memory. */
 	ret = next(how, set ? &given : NULL, was);
 	if (ret)
 		return ret;
 	kernel = nvs_sigset_word(was);
-	shown = nvs_sigview_shown(kernel);
+	shown = nvs_sigview_to_program(kernel);
 	if (set && (asked || word & STAND_IN))
 		store_asked(change_mask(how, shown, word));
 	if (kernel & SEGV)
 		open_blocked();
 	if (old) {
 		sigemptyset(old);
-		nvs_sigset_put(old, shown);
+		nvs_sigset_set_word(old, shown);
 	}
 	return 0;
 }
@@ -156,7 +156,7 @@ const sigset_t *nvs_signals_call_mask(const sigset_t *mask, sigset_t *given)
 	if (!(word & (SEGV | STAND_IN)) || nvs_options()->disabled || (word & SEGV && !may_block()))
 		return mask;
 	*given = *mask;
-	nvs_sigset_put(given, nvs_sigview_given(word));
+	nvs_sigset_set_word(given, nvs_sigview_to_kernel(word));
 	return given;
 }
 
@@ -189,7 +189,7 @@ void nvs_signals_enter_context(ucontext_t *uc)
 	uint64_t word = nvs_sigset_word(&uc->uc_sigmask);
 
 	if (word & SEGV && !nvs_options()->disabled && may_block())
-		nvs_sigset_put(&uc->uc_sigmask, nvs_sigview_given(word));
+		nvs_sigset_set_word(&uc->uc_sigmask, nvs_sigview_to_kernel(word));
 }
 
 /* ---- pending signals ---- */
@@ -234,12 +234,12 @@ bool nvs_sigview_take_pending(siginfo_t *info)
 	       nvs_sigview_restore_info(info);
 }
 
-int nvs_signals_pending(sigset_t *set)
+int nvs_signals_get_pending(sigset_t *set)
 {
 	uint64_t pending = kernel_pending();
 
 	sigemptyset(set);
-	nvs_sigset_put(set, (pending & ~STAND_IN) | (pending & STAND_IN ? SEGV : 0));
+	nvs_sigset_set_word(set, (pending & ~STAND_IN) | (pending & STAND_IN ? SEGV : 0));
 	return 0;
 }
 
@@ -253,7 +253,7 @@ int nvs_signals_wait(const sigset_t *set, siginfo_t *info, const struct timespec
 
 	if (!(word & (SEGV | STAND_IN)) || !nvs_sigactions_installed())
 		return nvs_next()->sigtimedwait(set, info, timeout);
-	nvs_sigset_put(&given, nvs_sigview_given(word) | (word & SEGV));
+	nvs_sigset_set_word(&given, nvs_sigview_to_kernel(word) | (word & SEGV));
 	sig = nvs_next()->sigtimedwait(&given, &came, timeout);
 	if (sig == NVS_STAND_IN && nvs_sigview_restore_info(&came))
 		sig = SIGSEGV;
@@ -262,7 +262,7 @@ int nvs_signals_wait(const sigset_t *set, siginfo_t *info, const struct timespec
 	return sig;
 }
 
-void nvs_sigview_keep(int sig, const siginfo_t *info)
+void nvs_sigview_defer(int sig, const siginfo_t *info)
 {
 	int i = sig == SIGSEGV ? 0 : 1 + is_for_process(info);
 
@@ -272,12 +272,12 @@ void nvs_sigview_keep(int sig, const siginfo_t *info)
 	kept[i].is = true;
 }
 
-bool nvs_sigview_keeps(void)
+bool nvs_sigview_has_deferred(void)
 {
 	return kept[0].is || kept[1].is || kept[2].is;
 }
 
-void nvs_sigview_deliver_now(void)
+void nvs_sigview_send_deferred(void)
 {
 	siginfo_t info;
 
@@ -302,10 +302,10 @@ static void begin_with(uint64_t kernel)
 	if (kernel & SEGV && !may_block())
 		return;
 	if (kernel & (SEGV | STAND_IN))
-		set_kernel(nvs_sigview_given(kernel));
+		set_kernel(nvs_sigview_to_kernel(kernel));
 }
 
-void nvs_sigview_main_begins(void)
+void nvs_sigview_begin_main(void)
 {
 	uint64_t kernel = kernel_mask();
 
@@ -316,12 +316,12 @@ void nvs_sigview_main_begins(void)
 }
 
 /* The kernel inherits the mask itself. */
-uint64_t nvs_sigview_of_new_thread(void)
+uint64_t nvs_sigview_inherited(void)
 {
 	return asked;
 }
 
-void nvs_sigview_thread_begins(uint64_t told)
+void nvs_sigview_begin_thread(uint64_t told)
 {
 	if (told == NVS_SIGVIEW_MASKED)
 		begin_with(kernel_mask());
@@ -329,7 +329,7 @@ void nvs_sigview_thread_begins(uint64_t told)
 		asked = (unsigned)told;
 }
 
-void nvs_sigview_thread_calls(void)
+void nvs_sigview_before_driver_call(void)
 {
 	static __thread bool done;
 

@@ -11,13 +11,13 @@
 #define NVS_STAND_IN SIGSTKFLT
 
 /*
- * nvs_sigview_given() returns the kernel's mask for the program's WORD; nvs_sigview_shown() returns
- * the program's mask for KERNEL.
+ * nvs_sigview_to_kernel() returns the kernel's mask for the program's WORD;
+ * nvs_sigview_to_program() returns the program's mask for KERNEL.
  */
-uint64_t nvs_sigview_given(uint64_t word);
-uint64_t nvs_sigview_shown(uint64_t kernel);
+uint64_t nvs_sigview_to_kernel(uint64_t word);
+uint64_t nvs_sigview_to_program(uint64_t kernel);
 /* Returns KERNEL with SIGSEGV unblocked. */
-uint64_t nvs_sigview_opened(uint64_t kernel);
+uint64_t nvs_sigview_unblocked(uint64_t kernel);
 
 /*
  * Makes a sent SIGSEGV pending through its stand-in. BLOCKED: the program blocks it in this thread;
@@ -28,8 +28,8 @@ void nvs_sigview_make_pending(const siginfo_t *info, bool blocked);
 bool nvs_sigview_restore_info(siginfo_t *info);
 /* Takes a pending stand-in, if there is one. */
 bool nvs_sigview_take_pending(siginfo_t *info);
-/* SIG arrived during a trap; nvs_sigview_deliver_now() sends it again. */
-void nvs_sigview_keep(int sig, const siginfo_t *info);
-bool nvs_sigview_keeps(void);
+/* SIG arrived during a trap; nvs_sigview_send_deferred() sends it again. */
+void nvs_sigview_defer(int sig, const siginfo_t *info);
+bool nvs_sigview_has_deferred(void);
 
 #endif

@@ -11,29 +11,29 @@
 static void discard_records(void)
 {
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
-		struct nvs_spool_ring *ring = nvs_buffer_at(i)->shared;
+		struct nvs_spool_buffer *buffer = nvs_buffer_at(i)->shared;
 
-		__atomic_store_n(&ring->tail, __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE),
+		__atomic_store_n(&buffer->tail, __atomic_load_n(&buffer->head, __ATOMIC_ACQUIRE),
 				 __ATOMIC_RELEASE);
 	}
 }
 
 static void run_round(struct nvs_writer *w)
 {
-	nvs_writer_grow(w);
+	nvs_writer_add_buffers(w);
 	discard_records();
 	nvs_writer_grow_live(w);
-	nvs_writer_beat(w);
+	nvs_writer_heartbeat(w);
 }
 
 /* Gives the thread an empty descriptor table. Sharing the program's would keep its pipes open. */
 static bool detach_files(void)
 {
 	nvs_writer_own_root();
-	if (nvs_sys(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
-	    nvs_sys(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))
+	if (nvs_syscall(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
+	    nvs_syscall(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))
 		return false;
-	nvs_sys(SYS_close_range, 0, UINT32_MAX, 0, 0, 0, 0);
+	nvs_syscall(SYS_close_range, 0, UINT32_MAX, 0, 0, 0, 0);
 	return true;
 }
 
@@ -50,16 +50,16 @@ void nvs_untraced_run(void *writer)
 			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, ROUND_MS);
 		atomic_store(&nvs_writer_signal.wake, 0);
 		if (nvs_writer_is_asked(w))
-			nvs_writer_look_around(w);
+			nvs_writer_answer_checks(w);
 		run_round(w);
 		if (++rounds % 4)
 			continue;
-		nvs_writer_look_around(w);
-		nvs_watch_threads(w->session);
+		nvs_writer_answer_checks(w);
+		nvs_watch_check_threads(w->session);
 	}
 	discard_records();
 	w->session->head->ended = 1;
-	nvs_writer_beat(w);
+	nvs_writer_heartbeat(w);
 	atomic_store(&w->done, 1);
 	nvs_sys_futex_wake(&w->done);
 }

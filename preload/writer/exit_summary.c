@@ -12,12 +12,13 @@
 #include "preload/base/stderr.h"
 #include "trap/low/sys.h"
 
-struct line {
+struct summary_line {
 	char text[3 * PATH_MAX];
 	size_t used;
 };
 
-__attribute__((format(printf, 2, 3))) static void add_text(struct line *l, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_text(struct summary_line *l,
+							   const char *format, ...)
 {
 	va_list ap;
 	int n;
@@ -32,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static void add_text(struct line *l, const
 }
 
 /* 80000 as "80,000". */
-static void add_number(struct line *l, uint64_t n)
+static void add_number(struct summary_line *l, uint64_t n)
 {
 	char digits[24];
 	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
@@ -41,7 +42,7 @@ static void add_number(struct line *l, uint64_t n)
 		add_text(l, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
 }
 
-static void add_size(struct line *l, uint64_t bytes)
+static void add_size(struct summary_line *l, uint64_t bytes)
 {
 	static const char *const units[] = {"kB", "MB", "GB", "TB"};
 	double size = (double)bytes / 1000;
@@ -56,7 +57,7 @@ static void add_size(struct line *l, uint64_t bytes)
 	add_text(l, "%.1f %s", size, units[unit]);
 }
 
-static void add_name(struct line *l, const char *name)
+static void add_name(struct summary_line *l, const char *name)
 {
 	char printable[PATH_MAX];
 
@@ -65,7 +66,7 @@ static void add_name(struct line *l, const char *name)
 }
 
 /* Quotes NAME for a shell. */
-static void add_word(struct line *l, const char *name)
+static void add_word(struct summary_line *l, const char *name)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 				    "_-./+=:,@%^";
@@ -84,7 +85,7 @@ static void add_word(struct line *l, const char *name)
 	add_text(l, "'");
 }
 
-static void print_line(struct line *l)
+static void print_line(struct summary_line *l)
 {
 	l->text[l->used++] = '\n';
 	nvs_stderr_write(l->text, l->used);
@@ -106,13 +107,13 @@ static bool has_ended(int err)
  * Returns true if there is a launcher. It has received the line, or has ended before this program,
  * and then no line is needed.
  */
-static bool send_line(struct line *l)
+static bool send_line(struct summary_line *l)
 {
 	const char *path = nvs_options()->summary;
 	struct stat st;
 	int fd;
 
-	if (!*path || nvs_session_confined())
+	if (!*path || nvs_session_is_confined())
 		return false;
 	fd = nvs_sys_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0);
 	if (fd < 0)
@@ -125,7 +126,7 @@ static bool send_line(struct line *l)
 }
 
 /* Writes characters that would end a field or a line as \ooo. */
-static void add_escaped(struct line *l, const char *path)
+static void add_escaped(struct summary_line *l, const char *path)
 {
 	for (; *path; path++) {
 		unsigned char c = (unsigned char)*path;
@@ -137,7 +138,7 @@ static void add_escaped(struct line *l, const char *path)
 	}
 }
 
-static void add_flag(struct line *l, bool on, const char *name, bool *any)
+static void add_flag(struct summary_line *l, bool on, const char *name, bool *any)
 {
 	if (!on)
 		return;
@@ -145,7 +146,7 @@ static void add_flag(struct line *l, bool on, const char *name, bool *any)
 	*any = true;
 }
 
-static void add_summary(struct line *l, const struct nvs_session *session,
+static void add_summary(struct summary_line *l, const struct nvs_recorder *session,
 			const struct nvs_outcome *o)
 {
 	bool any = false;
@@ -169,15 +170,15 @@ static void add_summary(struct line *l, const struct nvs_session *session,
 		 o->error ? -o->error : -o->stuck, (unsigned long long)o->lost_submissions);
 }
 
-static void add_plain(struct line *l, const struct nvs_session *session, const char *path)
+static void add_plain(struct summary_line *l, const struct nvs_recorder *session, const char *path)
 {
 	add_text(l, "%u\t0\t0\t0\t", session->pid);
 	add_escaped(l, path);
 }
 
-void nvs_summary_started(const struct nvs_session *session)
+void nvs_summary_report_start(const struct nvs_recorder *session)
 {
-	struct line l = {.used = 0};
+	struct summary_line l = {.used = 0};
 
 	if (nvs_options()->untraced)
 		return;
@@ -188,7 +189,7 @@ void nvs_summary_started(const struct nvs_session *session)
 
 /* ---- for the terminal ---- */
 
-static void add_lost(struct line *l, const struct nvs_outcome *o)
+static void add_lost(struct summary_line *l, const struct nvs_outcome *o)
 {
 	if (!o->hangs && !o->error)
 		return;
@@ -201,7 +202,7 @@ static void add_lost(struct line *l, const struct nvs_outcome *o)
 		 o->hangs ? ", the others are only in the spool" : "");
 }
 
-static void add_result(struct line *l, const struct nvs_session *session,
+static void add_result(struct summary_line *l, const struct nvs_recorder *session,
 		       const struct nvs_outcome *o)
 {
 	add_name(l, session->shown);
@@ -209,7 +210,7 @@ static void add_result(struct line *l, const struct nvs_session *session,
 		add_text(l, " (the requested name was taken)");
 	add_text(l, ": ");
 	add_size(l, o->bytes);
-	add_text(l, o->cut ? NVS_SAID_CUT : ", ");
+	add_text(l, o->cut ? NVS_CLOSING_CUT : ", ");
 	add_number(l, o->submissions);
 	add_text(l, " submission%s, ", o->submissions == 1 ? "" : "s");
 	add_number(l, o->gaps);
@@ -220,39 +221,39 @@ static void add_result(struct line *l, const struct nvs_session *session,
 		add_text(l, " more only counted");
 	}
 	if (o->stuck)
-		add_text(l, NVS_SAID_STUCK, strerror(-o->stuck));
+		add_text(l, NVS_CLOSING_STUCK, strerror(-o->stuck));
 	else if (o->full)
-		add_text(l, NVS_SAID_FULL);
+		add_text(l, NVS_CLOSING_FULL);
 	add_lost(l, o);
 	if (atomic_load(&session->trigger.wrong))
-		add_text(l, "; " NVS_TRIGGER_WRONG);
+		add_text(l, "; " NVS_CLOSING_TRIGGER);
 	if (session->newer_driver)
-		add_text(l, NVS_SAID_NEWER);
+		add_text(l, NVS_CLOSING_NEWER);
 	add_text(l, "; next: nvsnoop-report ");
 	add_word(l, session->shown);
 }
 
-static void add_untraced(struct line *l, const struct nvs_outcome *o)
+static void add_untraced(struct summary_line *l, const struct nvs_outcome *o)
 {
-	uint64_t counted = o->skipped + nvs_totals_of(NVS_COUNT_LOST_SUBMISSIONS);
+	uint64_t counted = o->skipped + nvs_totals_sum(NVS_COUNT_LOST_SUBMISSIONS);
 
 	add_number(l, counted);
 	add_text(l, " submission%s counted, no trace (" NVS_ENV_OUT "=" NVS_OUT_NONE ")",
 		 counted == 1 ? "" : "s");
 }
 
-static void add_failure(struct line *l, const struct nvs_session *session)
+static void add_failure(struct summary_line *l, const struct nvs_recorder *session)
 {
 	add_text(l, "nothing was recorded: ");
 	add_name(l, session->shown);
 	add_text(l, ": %s", strerror(-session->error));
 }
 
-static void print_closing(const struct nvs_session *session, bool failed,
+static void print_closing(const struct nvs_recorder *session, bool failed,
 			  const struct nvs_outcome *o)
 {
 	const struct nvs_options *options = nvs_options();
-	struct line l = {.used = 0};
+	struct summary_line l = {.used = 0};
 
 	add_text(&l, "nvsnoop: ");
 	if (options->error[0]) {
@@ -268,10 +269,10 @@ static void print_closing(const struct nvs_session *session, bool failed,
 	print_line(&l);
 }
 
-void nvs_summary_refused(void)
+void nvs_summary_report_refusal(void)
 {
 	static _Atomic bool told;
-	struct line l = {.used = 0};
+	struct summary_line l = {.used = 0};
 
 	if (!nvs_options()->refused || nvs_options()->values.quiet || atomic_exchange(&told, true))
 		return;
@@ -279,9 +280,9 @@ void nvs_summary_refused(void)
 	print_line(&l);
 }
 
-void nvs_summary_bypassed(void)
+void nvs_summary_report_bypass(void)
 {
-	struct line l = {.used = 0};
+	struct summary_line l = {.used = 0};
 
 	if (nvs_options()->values.quiet)
 		return;
@@ -289,14 +290,14 @@ void nvs_summary_bypassed(void)
 	if (send_line(&l))
 		return;
 	l.used = 0;
-	add_text(&l, "nvsnoop: nothing was recorded: " NVS_SAID_BYPASSED);
+	add_text(&l, "nvsnoop: nothing was recorded: " NVS_CLOSING_BYPASSED);
 	print_line(&l);
 }
 
 /* Sends the line to the launcher. Returns false if there is none. */
-static bool send_end(const struct nvs_session *session, const struct nvs_outcome *o)
+static bool send_end(const struct nvs_recorder *session, const struct nvs_outcome *o)
 {
-	struct line l = {.used = 0};
+	struct summary_line l = {.used = 0};
 
 	if (session->error) {
 		add_plain(&l, session, session->shown);
@@ -307,7 +308,7 @@ static bool send_end(const struct nvs_session *session, const struct nvs_outcome
 	return send_line(&l);
 }
 
-void nvs_summary_ended(struct nvs_session *session)
+void nvs_summary_report_end(struct nvs_recorder *session)
 {
 	bool failed = session->error != 0;
 	struct nvs_outcome outcome = {0};

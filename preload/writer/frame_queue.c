@@ -11,14 +11,14 @@
  * Called at the end of each frame: it is in the file or is lost. Frees its space in the thread
  * buffers.
  */
-void nvs_writer_commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size)
+void nvs_writer_commit(void *arg, const struct nvs_zframe *frame, const void *packed, ssize_t size)
 {
 	struct nvs_writer *w = arg;
 	const struct nvs_merge_counts *counts = &frame->counts;
 	int err;
 
 	if (w->keep.limit)
-		nvs_keep_mine(&w->keep);
+		nvs_keep_use_own_fd(&w->keep);
 	err = counts->records ? nvs_sink_write(&w->sink, packed, size, frame->size) : 0;
 
 	if (err) {
@@ -29,7 +29,7 @@ void nvs_writer_commit(void *arg, const struct nvs_frame *frame, const void *pac
 		w->session->head->lost_bytes += counts->submission_bytes;
 	}
 	nvs_merge_commit(frame);
-	nvs_writer_beat(w);
+	nvs_writer_heartbeat(w);
 }
 
 /*
@@ -40,16 +40,16 @@ static bool must_pack_alone(struct nvs_writer *w)
 {
 	if (!w->keep.limit || !w->packers.running)
 		return false;
-	nvs_watch_sandbox(w->session);
-	return w->merge->again || nvs_session_confined();
+	nvs_watch_check_sandbox(w->session);
+	return w->merge->again || nvs_session_is_confined();
 }
 
-void nvs_writer_pack(struct nvs_writer *w, const struct nvs_frame *frame)
+void nvs_writer_pack(struct nvs_writer *w, const struct nvs_zframe *frame)
 {
 	if (must_pack_alone(w))
 		nvs_packers_write(&w->packers, frame);
 	else if (w->frames_now++ >= ALONE_FRAMES || w->frames_before >= BUSY_FRAMES)
-		nvs_packers_give(&w->packers, frame);
+		nvs_packers_submit(&w->packers, frame);
 	else
 		nvs_packers_write(&w->packers, frame);
 }
@@ -57,14 +57,14 @@ void nvs_writer_pack(struct nvs_writer *w, const struct nvs_frame *frame)
 /* Packs what is left in the current frame. */
 void nvs_writer_flush(struct nvs_writer *w)
 {
-	const struct nvs_frame *frame = nvs_merge_rest(w->merge);
+	const struct nvs_zframe *frame = nvs_merge_take_rest(w->merge);
 
 	if (frame)
 		nvs_writer_pack(w, frame);
 }
 
-void nvs_writer_put(struct nvs_writer *w, const struct nvs_rec *rec)
+void nvs_writer_add(struct nvs_writer *w, const struct nvs_rec *rec)
 {
-	while (!nvs_merge_put(w->merge, rec))
+	while (!nvs_merge_add(w->merge, rec))
 		nvs_writer_flush(w);
 }

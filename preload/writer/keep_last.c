@@ -29,7 +29,7 @@ void nvs_keep_init(struct nvs_keep *keep, struct nvs_outfile *trace, uint64_t li
 	};
 }
 
-bool nvs_keep_due(const struct nvs_keep *keep, uint64_t bytes)
+bool nvs_keep_is_due(const struct nvs_keep *keep, uint64_t bytes)
 {
 	/* If the repeated state is large, at least half of a part is still new. */
 	return bytes >= keep->limit / PARTS && bytes >= 2 * keep->head;
@@ -48,7 +48,7 @@ static bool is_named(const char *path, uint64_t dev, uint64_t ino)
 {
 	struct nvs_outfile file = {.dev = dev, .ino = ino};
 
-	return nvs_outfile_named(&file, path);
+	return nvs_outfile_has_name(&file, path);
 }
 
 /* The program may have closed the descriptor and reused its number. */
@@ -66,7 +66,7 @@ static int open_file(const char *path, int flags, uint64_t dev, uint64_t ino)
 	if (fd < 0)
 		return fd;
 	if (is_file(fd, dev, ino))
-		return nvs_fd_high(fd);
+		return nvs_fd_move_high(fd);
 	nvs_sys_close(fd);
 	return -ESTALE;
 }
@@ -83,7 +83,7 @@ static void set_newest(struct nvs_keep *keep, const struct nvs_keep_file *file)
 	keep->trace->ino = file->ino;
 }
 
-void nvs_keep_mine(struct nvs_keep *keep)
+void nvs_keep_use_own_fd(struct nvs_keep *keep)
 {
 	uint32_t generation = atomic_load(&keep->generation);
 
@@ -148,7 +148,7 @@ static int find_name(struct nvs_keep *keep)
 {
 	char path[PATH_MAX];
 
-	if (!nvs_outfile_named(keep->trace, keep->trace->path))
+	if (!nvs_outfile_has_name(keep->trace, keep->trace->path))
 		return -ESTALE;
 	keep->name = keep->n ? keep->closed[keep->n - 1].name : keep->name;
 	for (int i = 0; i < MAX_TRIES; i++) {
@@ -156,8 +156,8 @@ static int find_name(struct nvs_keep *keep)
 
 		if (!closed_path(keep, ++keep->name, path))
 			return -ENAMETOOLONG;
-		err = nvs_sys(SYS_linkat, AT_FDCWD, (long)keep->trace->path, AT_FDCWD, (long)path,
-			      0, 0);
+		err = nvs_syscall(SYS_linkat, AT_FDCWD, (long)keep->trace->path, AT_FDCWD,
+				  (long)path, 0, 0);
 		keep->linked = !err;
 		if (!err || (err != -EEXIST && is_free(path)))
 			return 0;
@@ -188,7 +188,7 @@ int nvs_keep_begin(struct nvs_keep *keep)
 	struct nvs_outfile *next;
 	int err;
 
-	if (keep->n == NVS_KEEP_PARTS || nvs_session_confined())
+	if (keep->n == NVS_KEEP_PARTS || nvs_session_is_confined())
 		return -ENOSPC;
 	next = nvs_alloc(sizeof(*next));
 	if (!next)
@@ -272,7 +272,7 @@ static void delete_part(const struct nvs_keep *keep, const struct nvs_keep_part 
 	char path[PATH_MAX];
 	int fd;
 
-	if (nvs_session_confined() || !closed_path(keep, part->name, path))
+	if (nvs_session_is_confined() || !closed_path(keep, part->name, path))
 		return;
 	fd = open_file(path, O_WRONLY, part->dev, part->ino);
 	if (fd < 0)
@@ -306,8 +306,8 @@ static int64_t copy_rest(const struct copy *c, uint64_t offset)
 	uint64_t start = offset;
 
 	for (;;) {
-		long n = nvs_sys(SYS_pread64, c->from, (long)c->room, COPY_BYTES, (long)offset, 0,
-				 0);
+		long n = nvs_syscall(SYS_pread64, c->from, (long)c->room, COPY_BYTES, (long)offset,
+				     0, 0);
 		long done = 0;
 
 		if (n == -EINTR)
@@ -360,7 +360,7 @@ uint64_t nvs_keep_join(struct nvs_keep *keep, uint64_t bytes, void (*beat)(void 
 	struct nvs_keep_part last = {0, bytes, keep->head, keep->trace->dev, keep->trace->ino};
 	char first[PATH_MAX], next[PATH_MAX];
 
-	while (c.room && keep->n && !nvs_session_confined()) {
+	while (c.room && keep->n && !nvs_session_is_confined()) {
 		const struct nvs_keep_part *a = &keep->closed[0];
 		struct nvs_keep_part b = keep->n > 1 ? keep->closed[1] : last;
 

@@ -44,7 +44,7 @@ struct nvs_keep {
 
 void nvs_keep_init(struct nvs_keep *keep, struct nvs_outfile *trace, uint64_t limit);
 /* Returns true if the newest part, which has BYTES, should be closed. */
-bool nvs_keep_due(const struct nvs_keep *keep, uint64_t bytes);
+bool nvs_keep_is_due(const struct nvs_keep *keep, uint64_t bytes);
 /*
  * Creates the file of the next part, to which keep->trace refers from now on, and chooses a name
  * for the part before it, keep->name. Returns 0, or -errno with nothing changed.
@@ -63,7 +63,7 @@ void nvs_keep_trim(struct nvs_keep *keep, uint64_t bytes);
  * Makes keep->trace use the calling thread's own descriptor, since the writer's threads have
  * separate descriptor tables. One thread at a time.
  */
-void nvs_keep_mine(struct nvs_keep *keep);
+void nvs_keep_use_own_fd(struct nvs_keep *keep);
 /*
  * Joins all parts into one file; the newest has BYTES. Calls BEAT regularly. Returns the file's
  * size.

@@ -14,14 +14,15 @@
 #define MAX_AHEAD 256u
 
 /* The subject of a record: its type and one or two numbers. */
-struct key {
+struct state_key {
 	uint32_t type;
 	uint64_t a, b;
 };
 
-struct entry {
-	struct entry *next, *older, *newer; /* in the bucket; in the order of first appearance */
-	struct key key;
+struct state_entry {
+	struct state_entry *next, *older,
+		*newer; /* in the bucket; in the order of first appearance */
+	struct state_key key;
 	uint32_t size; /* of the record */
 	uint64_t record[]; /* struct nvs_rec and its payload */
 };
@@ -32,10 +33,10 @@ struct ahead {
 	uint64_t from, behind;
 };
 
-struct nvs_ledger {
-	struct entry **bucket;
+struct nvs_keep_state {
+	struct state_entry **bucket;
 	uint32_t buckets, entries;
-	struct entry *oldest, *newest;
+	struct state_entry *oldest, *newest;
 	uint64_t steps;
 	struct nvs_rec_part counts;
 	uint64_t events; /* of graphs */
@@ -44,9 +45,9 @@ struct nvs_ledger {
 	struct ahead ahead[MAX_AHEAD];
 };
 
-struct nvs_ledger *nvs_ledger_new(void)
+struct nvs_keep_state *nvs_keep_state_new(void)
 {
-	struct nvs_ledger *l = nvs_alloc(sizeof(*l));
+	struct nvs_keep_state *l = nvs_alloc(sizeof(*l));
 
 	if (!l)
 		return NULL;
@@ -58,11 +59,11 @@ struct nvs_ledger *nvs_ledger_new(void)
 	return NULL;
 }
 
-void nvs_ledger_free(struct nvs_ledger *l)
+void nvs_keep_state_free(struct nvs_keep_state *l)
 {
 	if (!l)
 		return;
-	for (struct entry *e = l->oldest, *newer; e; e = newer) {
+	for (struct state_entry *e = l->oldest, *newer; e; e = newer) {
 		newer = e->newer;
 		nvs_free(e, sizeof(*e) + e->size);
 	}
@@ -70,7 +71,7 @@ void nvs_ledger_free(struct nvs_ledger *l)
 	nvs_free(l, sizeof(*l));
 }
 
-uint64_t nvs_ledger_steps(const struct nvs_ledger *l)
+uint64_t nvs_keep_state_steps(const struct nvs_keep_state *l)
 {
 	return l->steps;
 }
@@ -81,7 +82,7 @@ uint64_t nvs_ledger_steps(const struct nvs_ledger *l)
  * The events of one graph share a bucket and are iterated there. Other records are spread: a module
  * may have very many names.
  */
-static struct entry **bucket_of(struct nvs_ledger *l, const struct key *key)
+static struct state_entry **bucket_of(struct nvs_keep_state *l, const struct state_key *key)
 {
 	const uint64_t odd = 0x9e3779b97f4a7c15ull;
 	uint64_t h = (key->a ^ (uint64_t)key->type << 56) * odd;
@@ -91,24 +92,25 @@ static struct entry **bucket_of(struct nvs_ledger *l, const struct key *key)
 	return &l->bucket[h >> 32 & (l->buckets - 1)];
 }
 
-static bool matches_key(struct nvs_ledger *l, const struct entry *e, const struct key *key)
+static bool matches_key(struct nvs_keep_state *l, const struct state_entry *e,
+			const struct state_key *key)
 {
 	l->steps++;
 	return e->key.type == key->type && e->key.a == key->a && e->key.b == key->b;
 }
 
-static struct entry *find_entry(struct nvs_ledger *l, const struct key *key)
+static struct state_entry *find_entry(struct nvs_keep_state *l, const struct state_key *key)
 {
-	struct entry *e = *bucket_of(l, key);
+	struct state_entry *e = *bucket_of(l, key);
 
 	while (e && !matches_key(l, e, key))
 		e = e->next;
 	return e;
 }
 
-static void unlink_entry(struct nvs_ledger *l, struct entry *e)
+static void unlink_entry(struct nvs_keep_state *l, struct state_entry *e)
 {
-	struct entry **at = bucket_of(l, &e->key);
+	struct state_entry **at = bucket_of(l, &e->key);
 
 	for (; *at != e; at = &(*at)->next)
 		l->steps++;
@@ -118,23 +120,23 @@ static void unlink_entry(struct nvs_ledger *l, struct entry *e)
 	*(e->newer ? &e->newer->older : &l->newest) = e->older;
 }
 
-static void remove_entry(struct nvs_ledger *l, struct entry *e)
+static void remove_entry(struct nvs_keep_state *l, struct state_entry *e)
 {
 	unlink_entry(l, e);
 	nvs_free(e, sizeof(*e) + e->size);
 }
 
-static void remove_key(struct nvs_ledger *l, uint32_t type, uint64_t a, uint64_t b)
+static void remove_key(struct nvs_keep_state *l, uint32_t type, uint64_t a, uint64_t b)
 {
-	struct entry *e = find_entry(l, &(struct key){type, a, b});
+	struct state_entry *e = find_entry(l, &(struct state_key){type, a, b});
 
 	if (e)
 		remove_entry(l, e);
 }
 
-static void put_in_bucket(struct nvs_ledger *l, struct entry *e)
+static void put_in_bucket(struct nvs_keep_state *l, struct state_entry *e)
 {
-	struct entry **at = bucket_of(l, &e->key);
+	struct state_entry **at = bucket_of(l, &e->key);
 
 	l->steps++;
 	e->next = *at;
@@ -145,23 +147,23 @@ static void put_in_bucket(struct nvs_ledger *l, struct entry *e)
  * Doubles the buckets. Without memory it keeps the old ones. In each bucket the latest entry stays
  * first.
  */
-static void grow_buckets(struct nvs_ledger *l)
+static void grow_buckets(struct nvs_keep_state *l)
 {
-	struct entry **more = nvs_alloc(2ull * l->buckets * sizeof(*more));
+	struct state_entry **more = nvs_alloc(2ull * l->buckets * sizeof(*more));
 
 	if (!more)
 		return;
 	nvs_free(l->bucket, l->buckets * sizeof(*l->bucket));
 	l->bucket = more;
 	l->buckets *= 2;
-	for (struct entry *e = l->oldest; e; e = e->newer)
+	for (struct state_entry *e = l->oldest; e; e = e->newer)
 		put_in_bucket(l, e);
 }
 
-static struct entry *add_entry(struct nvs_ledger *l, const struct key *key, const void *record,
-			       uint32_t size)
+static struct state_entry *add_entry(struct nvs_keep_state *l, const struct state_key *key,
+				     const void *record, uint32_t size)
 {
-	struct entry *e = nvs_alloc(sizeof(*e) + size);
+	struct state_entry *e = nvs_alloc(sizeof(*e) + size);
 
 	if (!e)
 		return NULL;
@@ -178,10 +180,10 @@ static struct entry *add_entry(struct nvs_ledger *l, const struct key *key, cons
 }
 
 /* Replaces the earlier record of the same subject. */
-static void keep_record(struct nvs_ledger *l, const struct nvs_rec *rec, uint64_t a, uint64_t b)
+static void keep_record(struct nvs_keep_state *l, const struct nvs_rec *rec, uint64_t a, uint64_t b)
 {
-	struct key key = {rec->type, a, b};
-	struct entry *e = find_entry(l, &key);
+	struct state_key key = {rec->type, a, b};
+	struct state_entry *e = find_entry(l, &key);
 
 	if (e && e->size == rec->size) {
 		memcpy(e->record, rec, rec->size);
@@ -194,9 +196,9 @@ static void keep_record(struct nvs_ledger *l, const struct nvs_rec *rec, uint64_
 
 /* ---- chains ---- */
 
-static struct nvs_rec_gap *chain_of(struct nvs_ledger *l, uint32_t channel)
+static struct nvs_rec_gap *chain_of(struct nvs_keep_state *l, uint32_t channel)
 {
-	struct key key = {NVS_REC_GAP, channel, 0};
+	struct state_key key = {NVS_REC_GAP, channel, 0};
 	struct nvs_rec_gap gap = {
 		.rec = {.type = NVS_REC_GAP, .flags = NVS_GAP_NOT_KEPT, .size = sizeof(gap)},
 		.thread = NVS_NONE,
@@ -204,7 +206,7 @@ static struct nvs_rec_gap *chain_of(struct nvs_ledger *l, uint32_t channel)
 		.reason = NVS_GAP_CHOICE,
 		.entry = NVS_NONE,
 	};
-	struct entry *e = find_entry(l, &key);
+	struct state_entry *e = find_entry(l, &key);
 
 	if (!e)
 		e = add_entry(l, &key, &gap, sizeof(gap));
@@ -219,7 +221,7 @@ static void advance_chain(struct nvs_rec_gap *chain, uint64_t time, uint64_t beh
 }
 
 /* Applies the entries that waited for the chain to reach them. */
-static void apply_waiting(struct nvs_ledger *l, struct nvs_rec_gap *chain)
+static void apply_waiting(struct nvs_keep_state *l, struct nvs_rec_gap *chain)
 {
 	for (uint32_t i = 0; i < l->nahead;) {
 		const struct ahead *a = &l->ahead[i];
@@ -235,7 +237,7 @@ static void apply_waiting(struct nvs_ledger *l, struct nvs_rec_gap *chain)
 	}
 }
 
-static void advance_or_wait(struct nvs_ledger *l, uint64_t time, const struct ahead *a)
+static void advance_or_wait(struct nvs_keep_state *l, uint64_t time, const struct ahead *a)
 {
 	struct nvs_rec_gap *chain = chain_of(l, a->channel);
 
@@ -249,7 +251,7 @@ static void advance_or_wait(struct nvs_ledger *l, uint64_t time, const struct ah
 	apply_waiting(l, chain);
 }
 
-static void end_chain(struct nvs_ledger *l, uint32_t channel)
+static void end_chain(struct nvs_keep_state *l, uint32_t channel)
 {
 	remove_key(l, NVS_REC_GAP, channel, 0);
 	for (uint32_t i = 0; i < l->nahead;)
@@ -262,9 +264,9 @@ static void end_chain(struct nvs_ledger *l, uint32_t channel)
 /* ---- counts, as a reader computes them ---- */
 
 /* The thread's submission in pieces is complete. */
-static void close_pieces(struct nvs_ledger *l, uint32_t thread)
+static void close_pieces(struct nvs_keep_state *l, uint32_t thread)
 {
-	struct entry *e = find_entry(l, &(struct key){NVS_REC_DATA, thread, 0});
+	struct state_entry *e = find_entry(l, &(struct state_key){NVS_REC_DATA, thread, 0});
 
 	if (!e)
 		return;
@@ -272,7 +274,7 @@ static void close_pieces(struct nvs_ledger *l, uint32_t thread)
 	l->open--;
 }
 
-static void add_submission(struct nvs_ledger *l, const struct nvs_rec_submission *s)
+static void add_submission(struct nvs_keep_state *l, const struct nvs_rec_submission *s)
 {
 	uint64_t room = (s->rec.size - sizeof(*s)) / sizeof(*s->entries);
 	uint32_t n = s->nentries < room ? s->nentries : (uint32_t)room;
@@ -291,13 +293,13 @@ static void add_submission(struct nvs_ledger *l, const struct nvs_rec_submission
 			&(struct ahead){s->channel, s->new_put, s->sequence, s->sequence + 1});
 	close_pieces(l, s->thread);
 	if (s->rec.flags & NVS_SUB_MORE)
-		l->open += add_entry(l, &(struct key){NVS_REC_DATA, s->thread, 0}, s,
+		l->open += add_entry(l, &(struct state_key){NVS_REC_DATA, s->thread, 0}, s,
 				     s->rec.size) != NULL;
 }
 
-static void add_piece(struct nvs_ledger *l, const struct nvs_rec_data *d)
+static void add_piece(struct nvs_keep_state *l, const struct nvs_rec_data *d)
 {
-	struct entry *e = find_entry(l, &(struct key){NVS_REC_DATA, d->thread, 0});
+	struct state_entry *e = find_entry(l, &(struct state_key){NVS_REC_DATA, d->thread, 0});
 	const struct nvs_rec_submission *s = e ? (const void *)e->record : NULL;
 	uint64_t length = 0;
 
@@ -311,7 +313,7 @@ static void add_piece(struct nvs_ledger *l, const struct nvs_rec_data *d)
 		close_pieces(l, d->thread);
 }
 
-static void add_gap(struct nvs_ledger *l, const struct nvs_rec_gap *g)
+static void add_gap(struct nvs_keep_state *l, const struct nvs_rec_gap *g)
 {
 	if (g->reason != NVS_GAP_CHOICE) {
 		l->counts.gaps++;
@@ -326,12 +328,12 @@ static void add_gap(struct nvs_ledger *l, const struct nvs_rec_gap *g)
 
 /* ---- graphs: the events that made an executable graph what it is ---- */
 
-static const struct nvs_rec_graph *graph_at(const struct entry *e)
+static const struct nvs_rec_graph *graph_at(const struct state_entry *e)
 {
 	return (const void *)e->record;
 }
 
-static bool begins_event(const struct entry *e)
+static bool begins_event(const struct state_entry *e)
 {
 	return graph_at(e)->rec.type == NVS_REC_GRAPH && !graph_at(e)->first;
 }
@@ -347,11 +349,11 @@ static bool replaces_event(const struct nvs_rec_graph *g, const struct nvs_rec_g
 	       old->nodes[0].node == g->nodes[0].node;
 }
 
-static void drop_event(struct nvs_ledger *l, uint64_t exec, uint64_t event)
+static void drop_event(struct nvs_keep_state *l, uint64_t exec, uint64_t event)
 {
-	struct entry *e;
+	struct state_entry *e;
 
-	while ((e = find_entry(l, &(struct key){NVS_REC_GRAPH, exec, event})))
+	while ((e = find_entry(l, &(struct state_key){NVS_REC_GRAPH, exec, event})))
 		remove_entry(l, e);
 }
 
@@ -359,25 +361,25 @@ static void drop_event(struct nvs_ledger *l, uint64_t exec, uint64_t event)
  * Adds a record to the event of EXEC that is being recorded; records of other graphs may come
  * between.
  */
-static void add_to_event(struct nvs_ledger *l, uint64_t exec, const struct nvs_rec *rec)
+static void add_to_event(struct nvs_keep_state *l, uint64_t exec, const struct nvs_rec *rec)
 {
-	struct entry *e = *bucket_of(l, &(struct key){NVS_REC_GRAPH, exec, 0});
+	struct state_entry *e = *bucket_of(l, &(struct state_key){NVS_REC_GRAPH, exec, 0});
 
 	while (e && (e->key.type != NVS_REC_GRAPH || e->key.a != exec))
 		e = e->next;
 	if (e)
-		add_entry(l, &(struct key){NVS_REC_GRAPH, exec, e->key.b}, rec, rec->size);
+		add_entry(l, &(struct state_key){NVS_REC_GRAPH, exec, e->key.b}, rec, rec->size);
 }
 
-static void add_edges(struct nvs_ledger *l, const struct nvs_rec_graph_edges *g)
+static void add_edges(struct nvs_keep_state *l, const struct nvs_rec_graph_edges *g)
 {
 	if (sizeof(*g) + (uint64_t)g->nedges * sizeof(*g->edges) <= g->rec.size)
 		add_to_event(l, g->exec, &g->rec);
 }
 
-static void add_graph(struct nvs_ledger *l, const struct nvs_rec_graph *g)
+static void add_graph(struct nvs_keep_state *l, const struct nvs_rec_graph *g)
 {
-	struct entry *e;
+	struct state_entry *e;
 
 	if (sizeof(*g) + (uint64_t)g->nnodes * sizeof(*g->nodes) > g->rec.size)
 		return;
@@ -387,36 +389,36 @@ static void add_graph(struct nvs_ledger *l, const struct nvs_rec_graph *g)
 	}
 	l->events++;
 again:
-	for (e = *bucket_of(l, &(struct key){NVS_REC_GRAPH, g->exec, 0}); e; e = e->next) {
+	for (e = *bucket_of(l, &(struct state_key){NVS_REC_GRAPH, g->exec, 0}); e; e = e->next) {
 		if (e->key.type != NVS_REC_GRAPH || e->key.a != g->exec || !begins_event(e) ||
 		    !replaces_event(g, graph_at(e)))
 			continue;
 		drop_event(l, g->exec, e->key.b);
 		goto again;
 	}
-	add_entry(l, &(struct key){NVS_REC_GRAPH, g->exec, l->events}, g, g->rec.size);
+	add_entry(l, &(struct state_key){NVS_REC_GRAPH, g->exec, l->events}, g, g->rec.size);
 }
 
 /* ---- ranges ---- */
 
-static struct key range_key(uint32_t thread, uint32_t domain, uint64_t id, unsigned flags)
+static struct state_key range_key(uint32_t thread, uint32_t domain, uint64_t id, unsigned flags)
 {
 	return flags & NVS_NVTX_PUSHED
-		       ? (struct key){NVS_REC_NVTX_BEGIN, (uint64_t)thread << 32 | domain, id}
-		       : (struct key){NVS_REC_NVTX_BEGIN, 1ull << 63 | domain, id};
+		       ? (struct state_key){NVS_REC_NVTX_BEGIN, (uint64_t)thread << 32 | domain, id}
+		       : (struct state_key){NVS_REC_NVTX_BEGIN, 1ull << 63 | domain, id};
 }
 
 /* Of ranges pushed with the same numbers the latest is first in its bucket. */
-static void end_range(struct nvs_ledger *l, const struct nvs_rec_nvtx_end *end)
+static void end_range(struct nvs_keep_state *l, const struct nvs_rec_nvtx_end *end)
 {
-	struct key key = range_key(end->thread, end->domain, end->id, end->rec.flags);
+	struct state_key key = range_key(end->thread, end->domain, end->id, end->rec.flags);
 
 	remove_key(l, key.type, key.a, key.b);
 }
 
 /* ---- by type ---- */
 
-static void add_channel_gone(struct nvs_ledger *l, const struct nvs_rec_channel_gone *gone)
+static void add_channel_gone(struct nvs_keep_state *l, const struct nvs_rec_channel_gone *gone)
 {
 	/*
 	 * At exit other threads may still ring the doorbell, and a part may start after this.
@@ -431,10 +433,10 @@ static void add_channel_gone(struct nvs_ledger *l, const struct nvs_rec_channel_
 	end_chain(l, gone->channel);
 }
 
-static void add_clock(struct nvs_ledger *l, const struct nvs_rec *rec)
+static void add_clock(struct nvs_keep_state *l, const struct nvs_rec *rec)
 {
 	/* Keeps the first point and the latest. */
-	keep_record(l, rec, 0, find_entry(l, &(struct key){NVS_REC_CLOCK, 0, 0}) != NULL);
+	keep_record(l, rec, 0, find_entry(l, &(struct state_key){NVS_REC_CLOCK, 0, 0}) != NULL);
 }
 
 /* Most records start with the number or handle of their subject. */
@@ -477,9 +479,9 @@ static uint32_t min_size(uint16_t type)
 
 #define AS(type) ((const struct nvs_rec_##type *)(const void *)rec)
 
-void nvs_ledger_take(struct nvs_ledger *l, const struct nvs_rec *rec)
+void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec)
 {
-	struct key range;
+	struct state_key range;
 
 	if (rec->size < min_size(rec->type))
 		return;
@@ -573,7 +575,7 @@ void nvs_ledger_take(struct nvs_ledger *l, const struct nvs_rec *rec)
 
 /* ---- writing the state ---- */
 
-bool nvs_ledger_settled(const struct nvs_ledger *l)
+bool nvs_keep_state_is_complete(const struct nvs_keep_state *l)
 {
 	return !l->open && !l->nahead;
 }
@@ -587,7 +589,7 @@ static bool has_buffer(uint32_t thread)
 }
 
 /* Returns true if no later record can refer to it. */
-static bool is_over(struct nvs_ledger *l, const struct entry *e)
+static bool is_over(struct nvs_keep_state *l, const struct state_entry *e)
 {
 	switch (e->key.type) {
 	case NVS_REC_THREAD:
@@ -596,14 +598,14 @@ static bool is_over(struct nvs_ledger *l, const struct entry *e)
 		return !has_buffer((uint32_t)e->key.a);
 	case NVS_REC_NAME:
 		return e->key.a != NVS_NONE &&
-		       !find_entry(l, &(struct key){NVS_REC_MODULE, e->key.a, 0});
+		       !find_entry(l, &(struct state_key){NVS_REC_MODULE, e->key.a, 0});
 	default:
 		return false;
 	}
 }
 
 /* A part had to start anyway: what is missing of the chains stays missing. */
-static void give_up_waiting(struct nvs_ledger *l)
+static void give_up_waiting(struct nvs_keep_state *l)
 {
 	while (l->nahead) {
 		struct ahead a = l->ahead[--l->nahead];
@@ -614,11 +616,11 @@ static void give_up_waiting(struct nvs_ledger *l)
 	}
 }
 
-void nvs_ledger_tell(struct nvs_ledger *l, struct nvs_rec_part *part,
-		     void (*put)(void *arg, const struct nvs_rec *rec), void *arg)
+void nvs_keep_state_write(struct nvs_keep_state *l, struct nvs_rec_part *part,
+			  void (*put)(void *arg, const struct nvs_rec *rec), void *arg)
 {
 	const struct nvs_rec_part *c = &l->counts;
-	struct entry *e = l->oldest, *newer;
+	struct state_entry *e = l->oldest, *newer;
 
 	part->rec.time = c->rec.time;
 	part->submissions = c->submissions;

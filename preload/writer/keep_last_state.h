@@ -11,24 +11,24 @@
 #include <stdbool.h>
 #include "nvsnoop/trace.h"
 
-struct nvs_ledger;
+struct nvs_keep_state;
 
 /* Returns NULL without memory. */
-struct nvs_ledger *nvs_ledger_new(void);
-void nvs_ledger_free(struct nvs_ledger *l);
+struct nvs_keep_state *nvs_keep_state_new(void);
+void nvs_keep_state_free(struct nvs_keep_state *l);
 /* Entries visited so far, for tests of its complexity. */
-uint64_t nvs_ledger_steps(const struct nvs_ledger *l);
-void nvs_ledger_take(struct nvs_ledger *l, const struct nvs_rec *rec);
+uint64_t nvs_keep_state_steps(const struct nvs_keep_state *l);
+void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec);
 /*
  * Returns true if a part may start after the records seen. Not so in the middle of a submission in
  * pieces, or between two of a channel that came in the wrong order.
  */
-bool nvs_ledger_settled(const struct nvs_ledger *l);
+bool nvs_keep_state_is_complete(const struct nvs_keep_state *l);
 /*
  * Passes the whole state to PUT: HEADER first, then PART, whose time and counts are filled in.
  * Submissions up to here become GAP records with reason CHOICE.
  */
-void nvs_ledger_tell(struct nvs_ledger *l, struct nvs_rec_part *part,
-		     void (*put)(void *arg, const struct nvs_rec *rec), void *arg);
+void nvs_keep_state_write(struct nvs_keep_state *l, struct nvs_rec_part *part,
+			  void (*put)(void *arg, const struct nvs_rec *rec), void *arg);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define FIRST_RECORD 4096u
 
-void nvs_late_prepare(struct nvs_session *session)
+void nvs_late_prepare(struct nvs_recorder *session)
 {
 	struct nvs_late *late = &session->late;
 	const char *name = session->spool.path[0] ? session->spool.path : session->trace.path;
@@ -70,27 +70,27 @@ static int write_at(struct nvs_late *late, const void *data, uint32_t size, uint
  * that has the name by now, and is not our spool, belongs to another process that has replaced the
  * trace.
  */
-static void take_name(struct nvs_session *session)
+static void take_name(struct nvs_recorder *session)
 {
 	struct nvs_late *late = &session->late;
 	unsigned flags;
 
 	if (atomic_load(&late->state) != NVS_LATE_THERE || !atomic_load(&late->settled))
 		return;
-	flags = nvs_outfile_named(&session->spool, late->named.path) ? 0 : RENAME_NOREPLACE;
+	flags = nvs_outfile_has_name(&session->spool, late->named.path) ? 0 : RENAME_NOREPLACE;
 	if (nvs_sys_rename(late->file.path, late->named.path, flags) == -EEXIST)
 		nvs_outfile_unlink(&late->file);
 }
 
-static int write_head(struct nvs_session *session)
+static int write_head(struct nvs_recorder *session)
 {
 	struct nvs_spool head = {
 		.magic = NVS_SPOOL_MAGIC,
 		.version = NVS_SPOOL_VERSION,
 		.kind = NVS_SPOOL_LATE,
 		.pid = session->pid,
-		.ring_bytes = session->ring_bytes,
-		.ring_offset = FIRST_RECORD,
+		.buffer_bytes = session->buffer_bytes,
+		.buffer_offset = FIRST_RECORD,
 		.channel_offset = FIRST_RECORD,
 		.clock_ticks = {session->head->clock_ticks[0], session->head->clock_ticks[1]},
 		.clock_mono_ns = {session->head->clock_mono_ns[0], session->head->clock_mono_ns[1]},
@@ -101,7 +101,7 @@ static int write_head(struct nvs_session *session)
 	return write_at(&session->late, &head, sizeof(head), 0);
 }
 
-static int make_file(struct nvs_session *session)
+static int make_file(struct nvs_recorder *session)
 {
 	struct nvs_late *late = &session->late;
 	struct stat st;
@@ -117,7 +117,7 @@ static int make_file(struct nvs_session *session)
 	}
 	late->file.dev = late->named.dev = st.st_dev;
 	late->file.ino = late->named.ino = st.st_ino;
-	late->file.fd = nvs_fd_high(fd);
+	late->file.fd = nvs_fd_move_high(fd);
 	return write_head(session);
 }
 
@@ -126,7 +126,7 @@ static int make_file(struct nvs_session *session)
  * that no handler jumps out of it or waits for it. A thread that is interrupted for long finds that
  * another has given the file up.
  */
-static void make_once(struct nvs_session *session)
+static void make_once(struct nvs_recorder *session)
 {
 	struct nvs_late *late = &session->late;
 	uint32_t none = NVS_LATE_NONE, making = NVS_LATE_MAKING;
@@ -147,13 +147,13 @@ static void make_once(struct nvs_session *session)
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }
 
-static bool have_file(struct nvs_session *session)
+static bool have_file(struct nvs_recorder *session)
 {
 	struct nvs_late *late = &session->late;
 	uint32_t making = NVS_LATE_MAKING;
 
 	if (atomic_load(&late->state) == NVS_LATE_NONE) {
-		if (nvs_session_confined())
+		if (nvs_session_is_confined())
 			return false;
 		make_once(session);
 	}
@@ -164,14 +164,14 @@ static bool have_file(struct nvs_session *session)
 
 int nvs_late_record(const void *record, uint32_t size)
 {
-	struct nvs_session *session = nvs_session();
+	struct nvs_recorder *session = nvs_session();
 
 	if (!session || !have_file(session))
 		return -EIO;
 	return write_at(&session->late, record, size, atomic_fetch_add(&session->late.end, size));
 }
 
-void nvs_late_settle(struct nvs_session *session)
+void nvs_late_take_name(struct nvs_recorder *session)
 {
 	atomic_store(&session->late.settled, 1);
 	take_name(session);

@@ -9,9 +9,10 @@
 #include "preload/writer/keep_last_state.h"
 #include "preload/writer/merge.h"
 
-#define FRAME_ROOM (sizeof(struct nvs_rec_frame) + NVS_MAX_BUFFERS * sizeof(struct nvs_ring_range))
+#define FRAME_ROOM \
+	(sizeof(struct nvs_rec_frame) + NVS_MAX_BUFFERS * sizeof(struct nvs_buffer_range))
 
-struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t number)
+struct nvs_merge *nvs_merge_new(uint64_t buffer_bytes, uint64_t number)
 {
 	struct nvs_merge *m = nvs_alloc(sizeof(*m));
 
@@ -20,7 +21,7 @@ struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t number)
 	m->number = number;
 	m->full = UINT64_MAX;
 	/* A record has up to a quarter of a thread buffer. */
-	m->capacity = ring_bytes / 4 > NVS_FRAME_BYTES ? ring_bytes / 4 : NVS_FRAME_BYTES;
+	m->capacity = buffer_bytes / 4 > NVS_FRAME_BYTES ? buffer_bytes / 4 : NVS_FRAME_BYTES;
 	if (m->capacity > NVS_LARGEST_RECORD)
 		m->capacity = NVS_LARGEST_RECORD;
 	m->frame_bytes = FRAME_ROOM + m->capacity;
@@ -39,26 +40,26 @@ void nvs_merge_free(struct nvs_merge *m)
 		return;
 	for (uint32_t i = 0; i < m->nframes; i++)
 		nvs_free(m->frames[i].memory, m->frame_bytes);
-	nvs_ledger_free(m->ledger);
+	nvs_keep_state_free(m->ledger);
 	nvs_free(m, sizeof(*m));
 }
 
-static const struct nvs_rec *record_at(uint32_t ring, uint64_t pos)
+static const struct nvs_rec *record_at(uint32_t buffer, uint64_t pos)
 {
-	const struct nvs_buffer *r = nvs_buffer_at(ring);
+	const struct nvs_buffer *r = nvs_buffer_at(buffer);
 
 	return (const void *)(r->data + (pos & (r->bytes - 1)));
 }
 
-static void touch_buffer(struct nvs_merge *m, uint32_t ring)
+static void touch_buffer(struct nvs_merge *m, uint32_t buffer)
 {
-	struct nvs_merge_ring *r = &m->rings[ring];
+	struct nvs_merge_buffer *r = &m->buffers[buffer];
 
 	if (r->in_frame)
 		return;
 	r->in_frame = true;
 	r->from = r->pos;
-	m->touched[m->ntouched++] = ring;
+	m->touched[m->ntouched++] = buffer;
 }
 
 static void raise_count(uint32_t *number, uint32_t seen)
@@ -109,7 +110,7 @@ static bool fits_frame(const struct nvs_merge *m, const struct nvs_rec *rec, uin
 /* SIZE was checked; the record itself may change concurrently. */
 static void copy_record(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t size)
 {
-	struct nvs_frame *frame = &m->frames[m->filling];
+	struct nvs_zframe *frame = &m->frames[m->filling];
 	struct nvs_rec *to = (void *)(frame->memory + FRAME_ROOM + m->used);
 
 	memcpy(to, rec, size);
@@ -126,10 +127,10 @@ static void copy_record(struct nvs_merge *m, const struct nvs_rec *rec, uint32_t
 	if (m->see && to->type >= NVS_REC_MODULE && to->type <= NVS_REC_STACK)
 		m->see(m->arg, to);
 	if (m->ledger)
-		nvs_ledger_take(m->ledger, to);
+		nvs_keep_state_add(m->ledger, to);
 }
 
-bool nvs_merge_put(struct nvs_merge *m, const struct nvs_rec *rec)
+bool nvs_merge_add(struct nvs_merge *m, const struct nvs_rec *rec)
 {
 	if (!fits_frame(m, rec, rec->size))
 		return false;
@@ -148,9 +149,9 @@ static void fill_head(struct nvs_merge *m, struct nvs_rec_frame *head, uint32_t 
 	head->nranges = m->ntouched;
 	head->reserved = 0;
 	for (uint32_t i = 0; i < m->ntouched; i++) {
-		struct nvs_merge_ring *r = &m->rings[m->touched[i]];
+		struct nvs_merge_buffer *r = &m->buffers[m->touched[i]];
 
-		head->ranges[i] = (struct nvs_ring_range){m->touched[i], 0, r->from, r->pos};
+		head->ranges[i] = (struct nvs_buffer_range){m->touched[i], 0, r->from, r->pos};
 		r->in_frame = false;
 	}
 	m->ntouched = 0;
@@ -166,11 +167,11 @@ static void add_counts(struct nvs_merge_counts *all, const struct nvs_merge_coun
 	all->channels = more->channels > all->channels ? more->channels : all->channels;
 }
 
-const struct nvs_frame *nvs_merge_rest(struct nvs_merge *m)
+const struct nvs_zframe *nvs_merge_take_rest(struct nvs_merge *m)
 {
-	struct nvs_frame *frame = &m->frames[m->filling];
+	struct nvs_zframe *frame = &m->frames[m->filling];
 	uint32_t head = (uint32_t)(sizeof(struct nvs_rec_frame) +
-				   m->ntouched * sizeof(struct nvs_ring_range));
+				   m->ntouched * sizeof(struct nvs_buffer_range));
 
 	if (!m->used && !m->ntouched)
 		return NULL;
@@ -188,31 +189,31 @@ const struct nvs_frame *nvs_merge_rest(struct nvs_merge *m)
 	return frame;
 }
 
-void nvs_merge_again(struct nvs_merge *m, bool again)
+void nvs_merge_set_again(struct nvs_merge *m, bool again)
 {
 	m->again = again;
 	for (uint32_t i = 0; i < NVS_MAX_BUFFERS && again; i++) {
-		if (!m->rings[i].known || !m->rings[i].pos)
+		if (!m->buffers[i].known || !m->buffers[i].pos)
 			continue;
 		touch_buffer(m, i);
-		m->rings[i].from = 0;
+		m->buffers[i].from = 0;
 	}
 }
 
-void nvs_merge_commit(const struct nvs_frame *frame)
+void nvs_merge_commit(const struct nvs_zframe *frame)
 {
 	const struct nvs_rec_frame *head = frame->data;
 
 	for (uint32_t i = 0; i < head->nranges; i++)
-		__atomic_store_n(&nvs_buffer_at(head->ranges[i].ring)->shared->tail,
+		__atomic_store_n(&nvs_buffer_at(head->ranges[i].buffer)->shared->tail,
 				 head->ranges[i].to, __ATOMIC_RELEASE);
 }
 
 /* Returns the size of the record at the buffer's position, 0 if it is invalid. */
-static uint32_t checked_size(const struct nvs_merge *m, uint32_t ring)
+static uint32_t checked_size(const struct nvs_merge *m, uint32_t buffer)
 {
-	const struct nvs_merge_ring *r = &m->rings[ring];
-	uint32_t size = __atomic_load_n(&record_at(ring, r->pos)->size, __ATOMIC_RELAXED);
+	const struct nvs_merge_buffer *r = &m->buffers[buffer];
+	uint32_t size = __atomic_load_n(&record_at(buffer, r->pos)->size, __ATOMIC_RELAXED);
 
 	if (size < sizeof(struct nvs_rec) || size % 8 || size > r->head - r->pos ||
 	    size > m->capacity)
@@ -221,18 +222,18 @@ static uint32_t checked_size(const struct nvs_merge *m, uint32_t ring)
 }
 
 /* Moves to the buffer's next real record. Returns false if there is none older than the limit. */
-static bool peek_record(struct nvs_merge *m, uint32_t ring, uint64_t *time)
+static bool peek_record(struct nvs_merge *m, uint32_t buffer, uint64_t *time)
 {
-	struct nvs_merge_ring *r = &m->rings[ring];
+	struct nvs_merge_buffer *r = &m->buffers[buffer];
 
 	while (r->pos != r->head) {
-		const struct nvs_rec *rec = record_at(ring, r->pos);
-		uint32_t size = checked_size(m, ring);
+		const struct nvs_rec *rec = record_at(buffer, r->pos);
+		uint32_t size = checked_size(m, buffer);
 
 		*time = rec->time;
 		if (size && rec->type != NVS_REC_PAD)
 			return *time < m->limit;
-		touch_buffer(m, ring);
+		touch_buffer(m, buffer);
 		if (!size) {
 			m->damaged_bytes += r->head - r->pos;
 			r->pos = r->head;
@@ -270,17 +271,17 @@ static bool is_idle(const struct nvs_merge *m, const struct nvs_rec *rec)
 }
 
 /* Returns false if the record does not fit in this frame. */
-static bool take_record(struct nvs_merge *m, uint32_t ring)
+static bool take_record(struct nvs_merge *m, uint32_t buffer)
 {
-	struct nvs_merge_ring *r = &m->rings[ring];
-	uint32_t size = checked_size(m, ring);
+	struct nvs_merge_buffer *r = &m->buffers[buffer];
+	uint32_t size = checked_size(m, buffer);
 
-	if (!fits_frame(m, record_at(ring, r->pos), size))
+	if (!fits_frame(m, record_at(buffer, r->pos), size))
 		return false;
-	touch_buffer(m, ring);
+	touch_buffer(m, buffer);
 	/* 0: overwritten since it was checked; peek_record() handles it. */
-	if (size && !is_idle(m, record_at(ring, r->pos)))
-		copy_record(m, record_at(ring, r->pos), size);
+	if (size && !is_idle(m, record_at(buffer, r->pos)))
+		copy_record(m, record_at(buffer, r->pos), size);
 	r->pos += size;
 	return true;
 }
@@ -310,8 +311,8 @@ void nvs_merge_collect(struct nvs_merge *m, uint64_t limit)
 	m->limit = limit;
 	m->nheap = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		struct nvs_merge_ring *r = &m->rings[i];
-		const struct nvs_spool_ring *shared = nvs_buffer_at(i)->shared;
+		struct nvs_merge_buffer *r = &m->buffers[i];
+		const struct nvs_spool_buffer *shared = nvs_buffer_at(i)->shared;
 		uint64_t time;
 
 		if (!r->known) {
@@ -328,14 +329,14 @@ void nvs_merge_collect(struct nvs_merge *m, uint64_t limit)
 		sift_down(m, i);
 }
 
-const struct nvs_frame *nvs_merge_next(struct nvs_merge *m)
+const struct nvs_zframe *nvs_merge_next(struct nvs_merge *m)
 {
 	while (m->nheap) {
 		struct nvs_merge_head *first = &m->heap[0];
 
-		if (!take_record(m, first->ring))
-			return nvs_merge_rest(m);
-		if (!peek_record(m, first->ring, &first->time))
+		if (!take_record(m, first->buffer))
+			return nvs_merge_take_rest(m);
+		if (!peek_record(m, first->buffer, &first->time))
 			*first = m->heap[--m->nheap];
 		sift_down(m, 0);
 	}

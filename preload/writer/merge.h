@@ -26,7 +26,7 @@ struct nvs_merge_counts {
  * A frame that was pulled: SIZE bytes at DATA, starting with its FRAME record. If it has no other
  * records it is committed without being written.
  */
-struct nvs_frame {
+struct nvs_zframe {
 	const void *data;
 	size_t size;
 	struct nvs_merge_counts counts;
@@ -40,7 +40,7 @@ struct nvs_merge {
 	void (*see)(void *arg,
 		    const struct nvs_rec *rec); /* called for each record of modules and stacks */
 	void *arg;
-	struct nvs_frame frames[NVS_MERGE_FRAMES];
+	struct nvs_zframe frames[NVS_MERGE_FRAMES];
 	uint32_t nframes, filling; /* how many have memory; the one being filled */
 	size_t capacity, used, frame_bytes;
 	uint64_t number; /* of the next frame that is written */
@@ -52,51 +52,51 @@ struct nvs_merge {
 	uint64_t full;
 	uint64_t first_time; /* of the frame's first record */
 	struct nvs_merge_counts all; /* of all frames that were pulled */
-	struct nvs_ledger *ledger; /* sees each record; may be NULL */
+	struct nvs_keep_state *ledger; /* sees each record; may be NULL */
 	bool code; /* the current frame has the bytes of code images */
 	bool again; /* frames repeat known records (NVS_FRAME_AGAIN) */
 	uint64_t damaged_bytes; /* of thread buffers, discarded because the program has overwritten
 				   them */
 	uint32_t ntouched, nheap;
 	uint32_t touched[NVS_MAX_BUFFERS]; /* thread buffers with records in this frame */
-	struct nvs_merge_ring {
+	struct nvs_merge_buffer {
 		uint64_t from; /* start of this frame */
 		uint64_t pos; /* read so far */
 		uint64_t head; /* as seen at the start of the round */
 		bool known, in_frame;
-	} rings[NVS_MAX_BUFFERS];
+	} buffers[NVS_MAX_BUFFERS];
 	struct nvs_merge_head {
 		uint64_t time;
-		uint32_t ring;
+		uint32_t buffer;
 	} heap[NVS_MAX_BUFFERS];
 };
 
 /*
- * Returns a new merge for thread buffers of RING_BYTES, whose first frame has number NUMBER; NULL
+ * Returns a new merge for thread buffers of BUFFER_BYTES, whose first frame has number NUMBER; NULL
  * without memory.
  */
-struct nvs_merge *nvs_merge_new(uint64_t ring_bytes, uint64_t number);
+struct nvs_merge *nvs_merge_new(uint64_t buffer_bytes, uint64_t number);
 void nvs_merge_free(struct nvs_merge *merge);
 /*
- * Starts a round of all records older than LIMIT, which the caller has read from nvs_now() before.
- * A thread that has seen a record taken now has made its own records before LIMIT.
+ * Starts a round of all records older than LIMIT, which the caller has read from nvs_clock_now()
+ * before. A thread that has seen a record taken now has made its own records before LIMIT.
  */
 void nvs_merge_collect(struct nvs_merge *merge, uint64_t limit);
 /*
  * Returns the round's next full frame, or NULL. It stays valid until merge->nframes - 1 more were
  * pulled.
  */
-const struct nvs_frame *nvs_merge_next(struct nvs_merge *merge);
+const struct nvs_zframe *nvs_merge_next(struct nvs_merge *merge);
 /* Returns the records after the last full frame, or NULL. */
-const struct nvs_frame *nvs_merge_rest(struct nvs_merge *merge);
-/* Adds a record of the writer. Returns false if nvs_merge_rest() must be pulled first. */
-bool nvs_merge_put(struct nvs_merge *merge, const struct nvs_rec *rec);
+const struct nvs_zframe *nvs_merge_take_rest(struct nvs_merge *merge);
+/* Adds a record of the writer. Returns false if nvs_merge_take_rest() must be pulled first. */
+bool nvs_merge_add(struct nvs_merge *merge, const struct nvs_rec *rec);
 /*
  * While AGAIN is set, frames repeat known records, and the first of them has the positions of the
  * thread buffers. Only while the next frame is empty.
  */
-void nvs_merge_again(struct nvs_merge *merge, bool again);
+void nvs_merge_set_again(struct nvs_merge *merge, bool again);
 /* Frees the space of FRAME in the thread buffers. In the order of frames, on any thread. */
-void nvs_merge_commit(const struct nvs_frame *frame);
+void nvs_merge_commit(const struct nvs_zframe *frame);
 
 #endif

@@ -6,7 +6,8 @@
 #include "preload/writer/session.h"
 
 /* The owner keeps running: a call that changed while it was read has returned. */
-static bool read_call(const struct nvs_spool_ring *shared, uint32_t i, struct nvs_spool_call *call)
+static bool read_call(const struct nvs_spool_buffer *shared, uint32_t i,
+		      struct nvs_spool_call *call)
 {
 	const struct nvs_spool_call *from = &shared->calls[i];
 
@@ -18,7 +19,7 @@ static bool read_call(const struct nvs_spool_ring *shared, uint32_t i, struct nv
 }
 
 /* Adds the call site, if it was recorded by then. */
-static void add_site(struct nvs_inflight_rec *rec, const struct nvs_spool_site *site,
+static void add_site(struct nvs_open_call_record *rec, const struct nvs_spool_site *site,
 		     const struct nvs_spool_call *call)
 {
 	uint32_t nargs = site->nargs < NVS_SITE_ARGS ? site->nargs : NVS_SITE_ARGS;
@@ -33,12 +34,12 @@ static void add_site(struct nvs_inflight_rec *rec, const struct nvs_spool_site *
 		rec->args[i] = site->args[i];
 }
 
-bool nvs_inflight_next(struct nvs_inflight *at, struct nvs_inflight_rec *rec)
+bool nvs_open_call_next(struct nvs_open_call_cursor *at, struct nvs_open_call_record *rec)
 {
 	struct nvs_spool_call call;
 
 	for (; at->buffer < nvs_buffer_count(); at->buffer++, at->call = 0) {
-		const struct nvs_spool_ring *shared = nvs_buffer_at(at->buffer)->shared;
+		const struct nvs_spool_buffer *shared = nvs_buffer_at(at->buffer)->shared;
 
 		if (at->call >= NVS_SPOOL_CALLS ||
 		    !__atomic_load_n(&shared->tid, __ATOMIC_ACQUIRE) ||
@@ -46,7 +47,7 @@ bool nvs_inflight_next(struct nvs_inflight *at, struct nvs_inflight_rec *rec)
 			continue;
 		rec->rec = (struct nvs_rec_call_begin){
 			.rec = {NVS_REC_CALL_BEGIN, NVS_BEGIN_IN_FLIGHT, sizeof(rec->rec),
-				nvs_now()},
+				nvs_clock_now()},
 			.thread = shared->thread,
 			.api = call.api,
 			.number = call.number,

@@ -19,20 +19,20 @@
 
 /* ---- one frame ---- */
 
-static void free_pack(struct nvs_pack *pack)
+static void free_pack(struct nvs_pack_memory *pack)
 {
 	nvs_free(pack->workspace, pack->workspace_size);
 	nvs_free(pack->packed, pack->packed_size);
 	nvs_free(pack->delta, pack->delta_size);
 	nvs_free(pack->slots, NVS_DELTA_SLOTS * sizeof(*pack->slots));
-	*pack = (struct nvs_pack){0};
+	*pack = (struct nvs_pack_memory){0};
 }
 
-static int make_pack(struct nvs_pack *pack, size_t largest)
+static int make_pack(struct nvs_pack_memory *pack, size_t largest)
 {
-	*pack = (struct nvs_pack){.workspace_size = ZSTD_estimateCCtxSize(LEVEL),
-				  .packed_size = ZSTD_compressBound(largest),
-				  .delta_size = largest};
+	*pack = (struct nvs_pack_memory){.workspace_size = ZSTD_estimateCCtxSize(LEVEL),
+					 .packed_size = ZSTD_compressBound(largest),
+					 .delta_size = largest};
 	pack->workspace = nvs_alloc(pack->workspace_size);
 	pack->packed = nvs_alloc(pack->packed_size);
 	pack->delta = nvs_alloc(pack->delta_size);
@@ -52,7 +52,7 @@ static int make_pack(struct nvs_pack *pack, size_t largest)
 	return 0;
 }
 
-static ssize_t pack_frame(struct nvs_pack *pack, const struct nvs_frame *frame)
+static ssize_t pack_frame(struct nvs_pack_memory *pack, const struct nvs_zframe *frame)
 {
 	size_t packed;
 
@@ -84,8 +84,8 @@ static void wait_turn(struct nvs_packers *all, uint32_t ticket)
 		nvs_sys_futex_wait(&all->turn, turn, NAP_MS);
 }
 
-static void write_one(struct nvs_packers *all, struct nvs_pack *pack, const struct nvs_frame *frame,
-		      uint32_t ticket)
+static void write_one(struct nvs_packers *all, struct nvs_pack_memory *pack,
+		      const struct nvs_zframe *frame, uint32_t ticket)
 {
 	ssize_t size = pack_frame(pack, frame);
 
@@ -129,7 +129,7 @@ void nvs_packers_start(struct nvs_packers *all, uint32_t n)
 		p->all = all;
 		if (all->running && make_pack(&p->pack, all->largest))
 			return;
-		if (nvs_own_thread("nvsnoop-zstd", NVS_OWN_STACK, run_packer, p)) {
+		if (nvs_own_thread_start("nvsnoop-zstd", NVS_OWN_STACK, run_packer, p)) {
 			if (all->running)
 				free_pack(&p->pack);
 			return;
@@ -145,13 +145,13 @@ static struct nvs_packer *free_one(struct nvs_packers *all)
 	return NULL;
 }
 
-void nvs_packers_write(struct nvs_packers *all, const struct nvs_frame *frame)
+void nvs_packers_write(struct nvs_packers *all, const struct nvs_zframe *frame)
 {
 	nvs_packers_wait(all);
 	write_one(all, &all->each[0].pack, frame, all->tickets++);
 }
 
-void nvs_packers_give(struct nvs_packers *all, const struct nvs_frame *frame)
+void nvs_packers_submit(struct nvs_packers *all, const struct nvs_zframe *frame)
 {
 	struct nvs_packer *p;
 

@@ -17,7 +17,7 @@
  * Memory for compressing a frame: zstd's state, the delta-encoded frame and the output. Used by one
  * thread at a time.
  */
-struct nvs_pack {
+struct nvs_pack_memory {
 	void *workspace; /* zstd's */
 	void *cctx;
 	uint8_t *packed;
@@ -27,8 +27,8 @@ struct nvs_pack {
 
 struct nvs_packer {
 	struct nvs_packers *all;
-	struct nvs_pack pack;
-	const struct nvs_frame *frame;
+	struct nvs_pack_memory pack;
+	const struct nvs_zframe *frame;
 	uint32_t ticket; /* the frame's position in the file */
 	_Atomic uint32_t full; /* futex; 1: it has a frame */
 	_Atomic uint64_t cpu_ns; /* of its thread */
@@ -40,10 +40,10 @@ struct nvs_packers {
 	 * Called for each FRAME with SIZE bytes at PACKED, or SIZE as -errno. In order, one thread
 	 * at a time.
 	 */
-	void (*commit)(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size);
+	void (*commit)(void *arg, const struct nvs_zframe *frame, const void *packed, ssize_t size);
 	void *arg;
 	size_t largest;
-	uint32_t running; /* threads; with 0, nvs_packers_give() works like nvs_packers_write() */
+	uint32_t running; /* threads; with 0, nvs_packers_submit() works like nvs_packers_write() */
 	uint32_t tickets; /* number of tickets issued */
 	_Atomic uint32_t turn; /* futex: ticket of the next frame to commit */
 	_Atomic uint32_t given; /* futex: incremented when a packer becomes free */
@@ -62,9 +62,9 @@ void nvs_packers_start(struct nvs_packers *all, uint32_t n);
  * Waits for a free packer and gives it FRAME, which must stay unchanged until all->running more
  * frames were given, or nvs_packers_wait() has returned.
  */
-void nvs_packers_give(struct nvs_packers *all, const struct nvs_frame *frame);
+void nvs_packers_submit(struct nvs_packers *all, const struct nvs_zframe *frame);
 /* Packs and commits on the caller's thread, after all frames given before. */
-void nvs_packers_write(struct nvs_packers *all, const struct nvs_frame *frame);
+void nvs_packers_write(struct nvs_packers *all, const struct nvs_zframe *frame);
 /* Waits until all given frames are committed. */
 void nvs_packers_wait(struct nvs_packers *all);
 /* The same, and ends the threads. */

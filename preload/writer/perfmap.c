@@ -117,7 +117,7 @@ static void report_name(int fd, char *text, const struct nvs_wanted *w,
 {
 	const struct nvs_hit *hit = &w->covering[NVS_HIT_ANY];
 	struct nvs_name name = {w, text, "", w->address - hit->start, 0};
-	long n = nvs_sys(SYS_pread64, fd, (long)text, NVS_NAME_MAX, hit->name, 0, 0);
+	long n = nvs_syscall(SYS_pread64, fd, (long)text, NVS_NAME_MAX, hit->name, 0, 0);
 	char *end = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
 
 	if (!end || end == text)

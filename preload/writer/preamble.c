@@ -14,7 +14,7 @@
 #define TEXT_SIZE (64u << 10) /* maximum of a command line */
 
 /* The frame, a buffer for one text and a buffer for its record. */
-struct builder {
+struct preamble_builder {
 	struct nvs_merge *merge;
 	char text[TEXT_SIZE];
 	uint64_t record[TEXT_SIZE / 8 + 8];
@@ -26,14 +26,14 @@ uint32_t nvs_fill_attr(void *out, uint32_t key, const char *value, size_t length
 	uint32_t size = (uint32_t)(sizeof(*attr) + length + 7) & ~7u;
 
 	memset(out, 0, size);
-	attr->rec = (struct nvs_rec){.type = NVS_REC_ATTR, .size = size, .time = nvs_now()};
+	attr->rec = (struct nvs_rec){.type = NVS_REC_ATTR, .size = size, .time = nvs_clock_now()};
 	attr->key = key;
 	attr->length = (uint32_t)length;
 	memcpy(attr->value, value, length);
 	return size;
 }
 
-void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_point *point)
+void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_sample *point)
 {
 	*rec = (struct nvs_rec_clock){
 		.rec = {.type = NVS_REC_CLOCK, .size = sizeof(*rec), .time = point->ticks},
@@ -49,22 +49,22 @@ void nvs_record_attr(uint32_t key, const char *value, size_t length)
 	if (length > sizeof(room) - 32)
 		return;
 	nvs_fill_attr(room, key, value, length);
-	nvs_record((void *)room);
+	nvs_record_write((void *)room);
 }
 
-static void add_attr(struct builder *b, uint32_t key, const char *value, size_t length)
+static void add_attr(struct preamble_builder *b, uint32_t key, const char *value, size_t length)
 {
 	nvs_fill_attr(b->record, key, value, length);
-	nvs_merge_put(b->merge, (void *)b->record);
+	nvs_merge_add(b->merge, (void *)b->record);
 }
 
-static void add_text(struct builder *b, uint32_t key, const char *value)
+static void add_text(struct preamble_builder *b, uint32_t key, const char *value)
 {
 	if (value && *value)
 		add_attr(b, key, value, strlen(value));
 }
 
-static void add_command(struct builder *b)
+static void add_command(struct preamble_builder *b)
 {
 	size_t n = nvs_sys_read_file("/proc/self/cmdline", b->text, sizeof(b->text));
 
@@ -72,7 +72,7 @@ static void add_command(struct builder *b)
 		add_attr(b, NVS_ATTR_COMMAND, b->text, n);
 }
 
-static void add_link(struct builder *b, uint32_t key, const char *path)
+static void add_link(struct preamble_builder *b, uint32_t key, const char *path)
 {
 	long n = nvs_sys_readlink(path, b->text, sizeof(b->text) - 1);
 
@@ -93,14 +93,14 @@ static const char *value_of(char *text, const char *label)
 	return p;
 }
 
-static void add_cpu(struct builder *b)
+static void add_cpu(struct preamble_builder *b)
 {
 	if (nvs_sys_read_file("/proc/cpuinfo", b->text, 4096))
 		add_text(b, NVS_ATTR_CPU, value_of(b->text, "model name"));
 }
 
 /* Uses the driver's version from an ioctl; if there was none yet, the one in sysfs. */
-static void add_driver(struct builder *b, const struct nvs_session *session)
+static void add_driver(struct preamble_builder *b, const struct nvs_recorder *session)
 {
 	if (!session->driver[0] && nvs_sys_read_file("/sys/module/nvidia/version", b->text, 64))
 		add_text(b, NVS_ATTR_DRIVER, value_of(b->text, ""));
@@ -108,7 +108,7 @@ static void add_driver(struct builder *b, const struct nvs_session *session)
 		add_text(b, NVS_ATTR_DRIVER, session->driver);
 }
 
-static void add_machine(struct builder *b)
+static void add_machine(struct preamble_builder *b)
 {
 	struct utsname name;
 
@@ -133,10 +133,10 @@ static bool is_filtered(void)
 }
 
 /* Used to align traces of several machines. */
-static void add_clock_error(struct builder *b)
+static void add_clock_error(struct preamble_builder *b)
 {
 	struct timex t = {.modes = 0};
-	long state = is_filtered() ? -EPERM : nvs_sys(SYS_adjtimex, (long)&t, 0, 0, 0, 0, 0);
+	long state = is_filtered() ? -EPERM : nvs_syscall(SYS_adjtimex, (long)&t, 0, 0, 0, 0, 0);
 	char text[24];
 
 	if (state < 0 || t.maxerror < 0)
@@ -145,7 +145,7 @@ static void add_clock_error(struct builder *b)
 	add_text(b, NVS_ATTR_CLOCK_ERROR, state == TIME_ERROR ? "unkept" : text);
 }
 
-static void add_rank(struct builder *b)
+static void add_rank(struct preamble_builder *b)
 {
 	const struct nvs_rank *r = &nvs_options()->rank;
 
@@ -158,7 +158,7 @@ static void add_rank(struct builder *b)
 	add_text(b, NVS_ATTR_JOB, r->job);
 }
 
-static void add_header(struct builder *b, const struct nvs_session *session)
+static void add_header(struct preamble_builder *b, const struct nvs_recorder *session)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	struct nvs_rec_header h = {
@@ -167,22 +167,22 @@ static void add_header(struct builder *b, const struct nvs_session *session)
 		.version = NVS_TRACE_VERSION,
 		.min_version = NVS_TRACE_VERSION,
 		.pid = session->pid,
-		.ppid = (uint32_t)nvs_sys(SYS_getppid, 0, 0, 0, 0, 0, 0),
+		.ppid = (uint32_t)nvs_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0),
 		.clock = session->clock,
 		.flags = (session->crash_safe ? NVS_HDR_CRASH_SAFE : 0) |
 			 (v->backtrace ? NVS_HDR_BACKTRACE : 0) | (v->step ? NVS_HDR_STEP : 0) |
 			 (v->drop ? NVS_HDR_DROP : 0) | (v->headers ? NVS_HDR_HEADERS : 0) |
-			 (nvs_switch_used() ? NVS_HDR_TRIGGER : 0) |
+			 (nvs_switch_is_used() ? NVS_HDR_TRIGGER : 0) |
 			 (v->keep_last ? NVS_HDR_KEEP_LAST : 0),
 		.realtime_ns = session->start.real_ns,
-		.ring_bytes = session->ring_bytes,
+		.buffer_bytes = session->buffer_bytes,
 	};
 
 	memcpy(h.session, session->id, sizeof(h.session));
-	nvs_merge_put(b->merge, &h.rec);
+	nvs_merge_add(b->merge, &h.rec);
 }
 
-static void add_attrs(struct builder *b, const struct nvs_session *session)
+static void add_attrs(struct preamble_builder *b, const struct nvs_recorder *session)
 {
 	add_text(b, NVS_ATTR_VERSION, NVS_VERSION);
 	add_command(b);
@@ -198,9 +198,9 @@ static void add_attrs(struct builder *b, const struct nvs_session *session)
 	add_text(b, NVS_ATTR_UNWINDER, session->unwinder);
 }
 
-int nvs_first_frame(const struct nvs_session *session, struct nvs_merge *merge)
+int nvs_first_frame(const struct nvs_recorder *session, struct nvs_merge *merge)
 {
-	struct builder *b = nvs_alloc(sizeof(*b));
+	struct preamble_builder *b = nvs_alloc(sizeof(*b));
 	struct nvs_rec_clock clock;
 
 	if (!b)
@@ -209,7 +209,7 @@ int nvs_first_frame(const struct nvs_session *session, struct nvs_merge *merge)
 	add_header(b, session);
 	add_attrs(b, session);
 	nvs_fill_clock(&clock, &session->start);
-	nvs_merge_put(merge, &clock.rec);
+	nvs_merge_add(merge, &clock.rec);
 	nvs_free(b, sizeof(*b));
 	return 0;
 }

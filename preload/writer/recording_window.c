@@ -20,7 +20,7 @@ static const struct nvs_option_values *get_values(void)
 	return &nvs_options()->values;
 }
 
-bool nvs_switch_used(void)
+bool nvs_switch_is_used(void)
 {
 	const struct nvs_option_values *v = get_values();
 
@@ -56,8 +56,8 @@ static void record_window(enum nvs_window_cause cause)
 		.submissions = (uint64_t)sw.holds,
 	};
 
-	if (nvs_session_active() && nvs_switch_used())
-		nvs_record(&rec.rec);
+	if (nvs_session_is_active() && nvs_switch_is_used())
+		nvs_record_write(&rec.rec);
 }
 
 /*
@@ -95,7 +95,7 @@ static void update_window(uint64_t now)
 	}
 }
 
-void nvs_switch_set(int64_t submissions, enum nvs_window_cause cause)
+void nvs_switch_request(int64_t submissions, enum nvs_window_cause cause)
 {
 	sigset_t saved;
 
@@ -110,12 +110,12 @@ void nvs_switch_set(int64_t submissions, enum nvs_window_cause cause)
 	nvs_unlock(&saved);
 }
 
-unsigned nvs_switch_look(unsigned most_ms)
+unsigned nvs_switch_update(unsigned most_ms)
 {
 	uint64_t now = nvs_clock_mono_ns(), next;
 	sigset_t saved;
 
-	if (!nvs_switch_used())
+	if (!nvs_switch_is_used())
 		return most_ms;
 	nvs_lock(&saved);
 	update_window(now);
@@ -138,12 +138,12 @@ void nvs_switch_begin(void)
 	nvs_unlock(&saved);
 }
 
-void nvs_switch_tell(void)
+void nvs_switch_record(void)
 {
 	record_window(NVS_WINDOW_START);
 }
 
-void nvs_switch_full(void)
+void nvs_switch_set_full(void)
 {
 	atomic_store(&sw.full, true);
 	nvs_trap_record(0);

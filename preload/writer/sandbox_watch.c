@@ -18,12 +18,12 @@ static const char *const files[NVS_WATCHED] = {"/proc/self/stat", "/proc/self/st
 					       "/proc/thread-self/status"};
 
 /* Reads one of the files to TEXT, "" if it is not open. */
-static const char *read_watched(const struct nvs_session *session, enum nvs_watch which, char *text,
-				size_t size)
+static const char *read_watched(const struct nvs_recorder *session, enum nvs_watch which,
+				char *text, size_t size)
 {
 	long n = session->watched[which] < 0 ? -EBADF
-					     : nvs_sys(SYS_pread64, session->watched[which],
-						       (long)text, (long)size - 1, 0, 0, 0);
+					     : nvs_syscall(SYS_pread64, session->watched[which],
+							   (long)text, (long)size - 1, 0, 0, 0);
 
 	text[n > 0 ? n : 0] = '\0';
 	return text;
@@ -40,7 +40,7 @@ static unsigned long parse_field(const char *text, const char *name)
  * Returns the number of filters of the main thread and the writer; a filter for all threads shows
  * in both.
  */
-static unsigned long count_filters(const struct nvs_session *session)
+static unsigned long count_filters(const struct nvs_recorder *session)
 {
 	unsigned long sum = 0;
 	char text[4096];
@@ -52,7 +52,7 @@ static unsigned long count_filters(const struct nvs_session *session)
 	return sum;
 }
 
-void nvs_watch_begin(struct nvs_session *session, bool own_table)
+void nvs_watch_begin(struct nvs_recorder *session, bool own_table)
 {
 	for (int i = 0; i < NVS_WATCHED; i++)
 		session->watched[i] = own_table ? nvs_sys_open(files[i], O_RDONLY | O_CLOEXEC, 0)
@@ -61,14 +61,14 @@ void nvs_watch_begin(struct nvs_session *session, bool own_table)
 	atomic_store(&nvs_writer_signal.confined, 0);
 }
 
-void nvs_watch_sandbox(struct nvs_session *session)
+void nvs_watch_check_sandbox(struct nvs_recorder *session)
 {
 	if (count_filters(session) > session->filters)
 		atomic_store(&nvs_writer_signal.confined, 1);
 }
 
 /* Returns true if the main thread is a zombie and only the library's threads are alive. */
-static bool only_we_are_left(const struct nvs_session *session)
+static bool only_we_are_left(const struct nvs_recorder *session)
 {
 	char text[512], *p;
 	int field;
@@ -80,16 +80,16 @@ static bool only_we_are_left(const struct nvs_session *session)
 	/* The name ends in ')'; state is field 3, the number of threads field 20. */
 	for (field = 2; p && field < 20; field++)
 		p = strchr(p + 1, ' ');
-	return p && strtoul(p, NULL, 10) <= 1 + nvs_own_threads();
+	return p && strtoul(p, NULL, 10) <= 1 + nvs_own_thread_count();
 }
 
-void nvs_watch_threads(struct nvs_session *session)
+void nvs_watch_check_threads(struct nvs_recorder *session)
 {
 	if (only_we_are_left(session))
 		atomic_store(&session->alone, 1);
 }
 
-void nvs_end_with_last_thread(struct nvs_session *session)
+void nvs_end_with_last_thread(struct nvs_recorder *session)
 {
 	uint64_t none = 0;
 

@@ -14,13 +14,13 @@
 #define NVS_SPOOL_CHANNELS 4096u
 /*
  * Numbers of thread buffers of the usual size. Large ones are made in smaller numbers, since that
- * takes long: nvs_spool_rings().
+ * takes long: nvs_spool_scaled_count().
  */
-#define NVS_FIRST_RINGS 16u
-#define NVS_MORE_RINGS 8u
-#define NVS_FREE_RINGS 4u /* with fewer unused, more are added */
-#define NVS_USUAL_RING (1u << 20)
-#define NVS_MIN_RING (64u << 10)
+#define NVS_FIRST_BUFFERS 16u
+#define NVS_MORE_BUFFERS 8u
+#define NVS_FREE_BUFFERS 4u /* with fewer unused, more are added */
+#define NVS_USUAL_BUFFER (1u << 20)
+#define NVS_MIN_BUFFER (64u << 10)
 #define NVS_TRAP_STACK_BYTES (64u << 10)
 
 enum nvs_session_state {
@@ -53,12 +53,12 @@ struct nvs_trigger {
 	_Atomic bool wrong; /* it had invalid contents */
 };
 
-struct nvs_session {
+struct nvs_recorder {
 	_Atomic uint32_t state; /* enum nvs_session_state */
 	int error; /* -errno, if it failed */
 	uint32_t pid;
 	uint8_t id[16]; /* session id, in the trace and its spools */
-	struct nvs_clock_point start;
+	struct nvs_clock_sample start;
 	uint32_t clock; /* enum nvs_clock */
 	char driver[64]; /* version of the driver, "": unknown yet */
 	const char *unwinder; /* name of the unwinder for call sites */
@@ -75,7 +75,7 @@ struct nvs_session {
 	struct nvs_spool_channel *channels;
 	struct nvs_spool_done *done; /* of these channels */
 	uint32_t next_slot; /* where the search for a free slot starts */
-	uint64_t ring_bytes;
+	uint64_t buffer_bytes;
 
 	/* writer.c */
 	struct nvs_writer *writer;
@@ -89,7 +89,7 @@ struct nvs_session {
 };
 
 /* Returns NULL if no session was started in this process. */
-static inline struct nvs_session *nvs_session(void)
+static inline struct nvs_recorder *nvs_session(void)
 {
 	return *nvs_slot(NVS_SLOT_SESSION);
 }
@@ -101,25 +101,25 @@ static inline struct nvs_session *nvs_session(void)
  * They are in a file at PATH, or in memory if PATH is NULL or the disk is full. Returns 0 or
  * -errno.
  */
-int nvs_spool_create(struct nvs_session *session, const char *path, bool replace);
+int nvs_spool_create(struct nvs_recorder *session, const char *path, bool replace);
 /*
  * Returns how many thread buffers of the session's size replace N of the usual size: between 1 and
  * N.
  */
-uint32_t nvs_spool_rings(const struct nvs_session *session, uint32_t n);
+uint32_t nvs_spool_scaled_count(const struct nvs_recorder *session, uint32_t n);
 /* Adds N thread buffers. Returns 0 or -errno. Only for the writer once it runs. */
-int nvs_spool_grow(struct nvs_session *session, uint32_t n);
+int nvs_spool_grow(struct nvs_recorder *session, uint32_t n);
 /* Undoes nvs_spool_create() for a session that failed to start: removes the file. */
-void nvs_spool_discard(struct nvs_session *session);
+void nvs_spool_discard(struct nvs_recorder *session);
 
 /* ---- late.c: the spool for records made after the writer has ended ---- */
-void nvs_late_prepare(struct nvs_session *session);
+void nvs_late_prepare(struct nvs_recorder *session);
 int nvs_late_record(const void *record, uint32_t size);
 /*
  * The spool of the thread buffers is no longer used: its name is removed, or becomes the late
  * spool's.
  */
-void nvs_late_settle(struct nvs_session *session);
+void nvs_late_take_name(struct nvs_recorder *session);
 
 /* ---- firstframe.c ---- */
 
@@ -128,75 +128,75 @@ void nvs_late_settle(struct nvs_session *session);
  * Returns 0 or -ENOMEM.
  */
 struct nvs_merge;
-int nvs_first_frame(const struct nvs_session *session, struct nvs_merge *merge);
+int nvs_first_frame(const struct nvs_recorder *session, struct nvs_merge *merge);
 /* Records an ATTR in the thread buffer. */
 void nvs_record_attr(uint32_t key, const char *value, size_t length);
 /* Writes the same record to OUT, which has LENGTH + 32 bytes. Returns its size. */
 uint32_t nvs_fill_attr(void *out, uint32_t key, const char *value, size_t length);
-void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_point *point);
+void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_sample *point);
 
 /* ---- watch.c ---- */
 
 /*
  * Called by the writer, as are the next two. OWN_TABLE: its descriptor table is not the program's.
  */
-void nvs_watch_begin(struct nvs_session *session, bool own_table);
+void nvs_watch_begin(struct nvs_recorder *session, bool own_table);
 /* Checks whether the program has installed a sandbox. */
-void nvs_watch_sandbox(struct nvs_session *session);
+void nvs_watch_check_sandbox(struct nvs_recorder *session);
 /* Checks whether a thread of the program is left. */
-void nvs_watch_threads(struct nvs_session *session);
+void nvs_watch_check_threads(struct nvs_recorder *session);
 /*
  * Ends the process if no thread of the program is left, as its last thread would. Called on a
  * thread that has the program's descriptors, which exit() needs for flushing.
  */
-void nvs_end_with_last_thread(struct nvs_session *session);
+void nvs_end_with_last_thread(struct nvs_recorder *session);
 
 /* ---- switch.c: whether submissions are recorded ---- */
 
 /* Returns true if an option restricts recording to a part of the run. */
-bool nvs_switch_used(void);
+bool nvs_switch_is_used(void);
 /*
  * Requests recording, with SUBMISSIONS as for nvs_trap_record(). Before the session starts, for its
  * start.
  */
-void nvs_switch_set(int64_t submissions, enum nvs_window_cause cause);
+void nvs_switch_request(int64_t submissions, enum nvs_window_cause cause);
 /* Applies delay and duration. Returns after how many ms to call again, at most MOST_MS. */
-unsigned nvs_switch_look(unsigned most_ms);
+unsigned nvs_switch_update(unsigned most_ms);
 /*
- * nvs_switch_begin() passes the current state to the trap when it has started; nvs_switch_tell()
+ * nvs_switch_begin() passes the current state to the trap when it has started; nvs_switch_record()
  * records it once the session is active.
  */
 void nvs_switch_begin(void);
-void nvs_switch_tell(void);
+void nvs_switch_record(void);
 /* Called by the writer, which then records it: recording in this trace is over. */
-void nvs_switch_full(void);
+void nvs_switch_set_full(void);
 bool nvs_switch_is_full(void);
 
 /* ---- inflight.c ---- */
 
 /* Iterates over the calls that have not returned at the trace's end. AT starts zeroed. */
-struct nvs_inflight {
+struct nvs_open_call_cursor {
 	uint32_t buffer, call;
 };
-struct nvs_inflight_rec {
+struct nvs_open_call_record {
 	struct nvs_rec_call_begin rec;
 	struct nvs_call_begin_site site;
 	uint64_t args[NVS_SITE_ARGS];
 };
-bool nvs_inflight_next(struct nvs_inflight *at, struct nvs_inflight_rec *rec);
+bool nvs_open_call_next(struct nvs_open_call_cursor *at, struct nvs_open_call_record *rec);
 
 /* ---- writer.c ---- */
 
-int nvs_writer_start(struct nvs_session *session);
+int nvs_writer_start(struct nvs_recorder *session);
 /*
  * Makes the writer check for a sandbox now and waits for it. Returns false if it does not answer.
  */
-bool nvs_writer_look(struct nvs_session *session);
+bool nvs_writer_check_sandbox(struct nvs_recorder *session);
 /*
  * Drains the thread buffers for the last time and writes totals and end. Returns false if the
  * writer makes no progress; it is abandoned then.
  */
-bool nvs_writer_finish(struct nvs_session *session);
+bool nvs_writer_finish(struct nvs_recorder *session);
 
 struct nvs_outcome {
 	uint64_t submissions, gaps;
@@ -210,20 +210,20 @@ struct nvs_outcome {
 		      was not */
 	bool cut; /* only the last submissions were kept */
 };
-void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome);
+void nvs_writer_outcome(struct nvs_recorder *session, struct nvs_outcome *outcome);
 
 /* ---- summary.c ---- */
 
 /* Reports to the launcher that a trace has been started. */
-void nvs_summary_started(const struct nvs_session *session);
+void nvs_summary_report_start(const struct nvs_recorder *session);
 /* Prints the closing line, or sends it to the launcher. A wrong option string is reported in it. */
-void nvs_summary_ended(struct nvs_session *session);
+void nvs_summary_report_end(struct nvs_recorder *session);
 /* Prints once why the library does nothing in this process, if it refuses to. */
-void nvs_summary_refused(void);
+void nvs_summary_report_refusal(void);
 /*
  * Prints, or has the launcher print, that the program used the GPU and the library saw nothing of
  * it.
  */
-void nvs_summary_bypassed(void);
+void nvs_summary_report_bypass(void);
 
 #endif

@@ -13,10 +13,10 @@ static uint64_t buffered_bytes(void)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {
-		const struct nvs_spool_ring *ring = nvs_buffer_at(i)->shared;
+		const struct nvs_spool_buffer *buffer = nvs_buffer_at(i)->shared;
 
-		sum += __atomic_load_n(&ring->head, __ATOMIC_RELAXED) -
-		       __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+		sum += __atomic_load_n(&buffer->head, __ATOMIC_RELAXED) -
+		       __atomic_load_n(&buffer->tail, __ATOMIC_RELAXED);
 	}
 	return sum;
 }
@@ -29,7 +29,7 @@ static uint64_t buffered_bytes(void)
  * The buffers are assumed to compress like the file so far. The first frames have names and maps
  * and compress worst: below half of the size PACKS_TO is used instead.
  */
-void nvs_limit_size(struct nvs_writer *w)
+void nvs_limit_check_size(struct nvs_writer *w)
 {
 	uint64_t max_bytes = nvs_options()->values.max_size;
 	uint64_t file = __atomic_load_n(&w->sink.file_bytes, __ATOMIC_RELAXED);
@@ -42,29 +42,29 @@ void nvs_limit_size(struct nvs_writer *w)
 	if (!max_bytes || nvs_switch_is_full() ||
 	    (double)(file + reserve) + (double)buffered_bytes() * ratio < (double)max_bytes)
 		return;
-	nvs_switch_full();
-	w->merge->full = nvs_now();
-	w->tell_full = true;
+	nvs_switch_set_full();
+	w->merge->full = nvs_clock_now();
+	w->full_pending = true;
 }
 
-void nvs_limit_tell(struct nvs_writer *w)
+void nvs_limit_record(struct nvs_writer *w)
 {
 	struct nvs_rec_window window = {
 		.rec = {.type = NVS_REC_WINDOW, .size = sizeof(window), .time = w->merge->full},
 		.cause = NVS_WINDOW_SIZE,
 	};
 
-	if (!w->tell_full)
+	if (!w->full_pending)
 		return;
-	w->tell_full = false;
-	nvs_writer_put(w, &window.rec);
+	w->full_pending = false;
+	nvs_writer_add(w, &window.rec);
 }
 
 /* ---- --keep-last ---- */
 
 static void repeat_record(void *arg, const struct nvs_rec *rec)
 {
-	nvs_writer_put(arg, rec);
+	nvs_writer_add(arg, rec);
 }
 
 /* Writes the state that a reader of this part needs. Returns 0 or -errno. */
@@ -77,10 +77,10 @@ static int repeat_state(struct nvs_writer *w)
 		.limit = w->keep.limit,
 	};
 
-	nvs_merge_again(w->merge, true);
-	nvs_ledger_tell(w->merge->ledger, &part, repeat_record, w);
+	nvs_merge_set_again(w->merge, true);
+	nvs_keep_state_write(w->merge->ledger, &part, repeat_record, w);
 	nvs_writer_flush(w);
-	nvs_merge_again(w->merge, false);
+	nvs_merge_set_again(w->merge, false);
 	return w->sink.error;
 }
 
@@ -106,29 +106,30 @@ static int next_part(struct nvs_writer *w, uint64_t bytes)
 }
 
 /* Called between two frames. A part grows while there is no place to split, or no new file. */
-void nvs_limit_parts(struct nvs_writer *w)
+void nvs_limit_rotate_parts(struct nvs_writer *w)
 {
 	struct nvs_keep *keep = &w->keep;
 	uint64_t bytes = __atomic_load_n(&w->sink.file_bytes, __ATOMIC_RELAXED);
 
 	if (!keep->limit)
 		return;
-	nvs_watch_sandbox(w->session);
+	nvs_watch_check_sandbox(w->session);
 	nvs_keep_trim(keep, bytes);
-	if (!nvs_keep_due(keep, bytes))
+	if (!nvs_keep_is_due(keep, bytes))
 		return;
 	nvs_packers_wait(&w->packers);
-	nvs_keep_mine(keep);
+	nvs_keep_use_own_fd(keep);
 	bytes = w->sink.file_bytes;
 	if (!w->sink.error && bytes >= w->retry_at &&
-	    (nvs_ledger_settled(w->merge->ledger) || bytes >= 2 * (keep->limit / 8 + keep->head))) {
+	    (nvs_keep_state_is_complete(w->merge->ledger) ||
+	     bytes >= 2 * (keep->limit / 8 + keep->head))) {
 		w->part_error = next_part(w, bytes);
 		w->retry_at = w->part_error ? bytes + keep->limit / 8 : 0;
 	}
 	/* No further part can be created: stop once the size to keep is reached. */
 	if (w->retry_at && bytes > keep->limit && !nvs_switch_is_full()) {
-		nvs_switch_full();
-		w->merge->full = nvs_now();
-		w->tell_full = true;
+		nvs_switch_set_full();
+		w->merge->full = nvs_clock_now();
+		w->full_pending = true;
 	}
 }

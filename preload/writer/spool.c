@@ -11,32 +11,32 @@
 #define PAGE 4096ull
 #define CHANNEL_OFFSET PAGE
 #define DONE_OFFSET (CHANNEL_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_channel))
-#define RING_OFFSET (DONE_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_done))
+#define BUFFER_OFFSET (DONE_OFFSET + NVS_SPOOL_CHANNELS * sizeof(struct nvs_spool_done))
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-_Static_assert(RING_OFFSET % PAGE == 0, "rings begin on a page");
+_Static_assert(BUFFER_OFFSET % PAGE == 0, "buffers begin on a page");
 _Static_assert(sizeof(struct nvs_spool) <= PAGE, "the header is one page");
-_Static_assert(sizeof(struct nvs_spool_ring) <= PAGE, "a ring's head is one page");
+_Static_assert(sizeof(struct nvs_spool_buffer) <= PAGE, "a buffer's head is one page");
 
-static uint64_t buffer_stride(const struct nvs_session *session)
+static uint64_t buffer_stride(const struct nvs_recorder *session)
 {
-	return PAGE + session->ring_bytes;
+	return PAGE + session->buffer_bytes;
 }
 
-uint32_t nvs_spool_rings(const struct nvs_session *session, uint32_t n)
+uint32_t nvs_spool_scaled_count(const struct nvs_recorder *session, uint32_t n)
 {
-	uint64_t fit = (uint64_t)n * NVS_USUAL_RING / session->ring_bytes;
+	uint64_t fit = (uint64_t)n * NVS_USUAL_BUFFER / session->buffer_bytes;
 
 	return !fit ? 1 : fit < n ? (uint32_t)fit : n;
 }
 
 /* At least three: the first thread's buffer, the keeper's, and one in reserve. */
-static uint32_t first_rings(const struct nvs_session *session)
+static uint32_t first_buffers(const struct nvs_recorder *session)
 {
-	uint32_t n = nvs_spool_rings(session, NVS_FIRST_RINGS);
+	uint32_t n = nvs_spool_scaled_count(session, NVS_FIRST_BUFFERS);
 
 	return n > 2 ? n : 3;
 }
@@ -73,8 +73,8 @@ static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
 	if (fd >= 0)
 		return map_shared(data + size, size, fd, offset);
 	/* With length 0, mremap() maps shared memory again. */
-	p = nvs_sys(SYS_mremap, (long)data, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,
-		    (long)(data + size), 0);
+	p = nvs_syscall(SYS_mremap, (long)data, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+			(long)(data + size), 0);
 	if (p != (long)(data + size))
 		return false;
 	nvs_sys_madvise(data + size, size, MADV_DONTFORK);
@@ -87,30 +87,30 @@ static bool map_twice(uint8_t *data, size_t size, int fd, uint64_t offset)
  * for known stacks. The space is reserved here because a thread that allocates it later may find
  * the address space used up, or use up what the program needs next.
  */
-static uint8_t *map_ring(const struct nvs_session *session, int fd, uint64_t offset,
-			 uint8_t **stack_top)
+static uint8_t *map_buffer(const struct nvs_recorder *session, int fd, uint64_t offset,
+			   uint8_t **stack_top)
 {
-	uint64_t bytes = session->ring_bytes, shared = PAGE + 2 * bytes;
+	uint64_t bytes = session->buffer_bytes, shared = PAGE + 2 * bytes;
 	uint64_t total = shared + PAGE + NVS_TRAP_STACK_BYTES + NVS_KNOWN_STACKS_BYTES;
 	uint8_t *base, *stack;
 
 	/* Buffers added later must not take address space that the program needs. */
-	base = nvs_buffer_count() >= first_rings(session)
+	base = nvs_buffer_count() >= first_buffers(session)
 		       ? nvs_sys_reserve(total)
 		       : nvs_sys_mmap(NULL, total, PROT_NONE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (!base)
 		return NULL;
 	/* The parts touched later must not be locked in memory by the program's mlockall(). */
-	if (!nvs_session_confined())
-		nvs_sys(SYS_munlock, (long)base, total, 0, 0, 0, 0);
+	if (!nvs_session_is_confined())
+		nvs_syscall(SYS_munlock, (long)base, total, 0, 0, 0, 0);
 	stack = base + shared + PAGE;
 	if (!map_shared(base, PAGE + bytes, fd, offset) ||
 	    !map_twice(base + PAGE, bytes, fd, offset + PAGE) ||
 	    !nvs_sys_mmap(stack, NVS_TRAP_STACK_BYTES, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0) ||
-	    nvs_sys(SYS_mprotect, (long)stack + NVS_TRAP_STACK_BYTES, NVS_KNOWN_STACKS_BYTES,
-		    PROT_READ | PROT_WRITE, 0, 0, 0)) {
+	    nvs_syscall(SYS_mprotect, (long)stack + NVS_TRAP_STACK_BYTES, NVS_KNOWN_STACKS_BYTES,
+			PROT_READ | PROT_WRITE, 0, 0, 0)) {
 		nvs_sys_munmap(base, total);
 		return NULL;
 	}
@@ -120,36 +120,36 @@ static uint8_t *map_ring(const struct nvs_session *session, int fd, uint64_t off
 }
 
 /* Adds thread buffer NUMBER from FD at OFFSET. */
-static int add_ring(struct nvs_session *session, int fd, uint64_t offset, uint32_t number)
+static int add_buffer(struct nvs_recorder *session, int fd, uint64_t offset, uint32_t number)
 {
 	uint8_t *base, *stack_top;
-	struct nvs_spool_ring *shared;
+	struct nvs_spool_buffer *shared;
 
-	base = map_ring(session, fd, offset, &stack_top);
+	base = map_buffer(session, fd, offset, &stack_top);
 	if (!base)
 		return -ENOMEM;
 	shared = (void *)base;
-	shared->ring = number;
+	shared->buffer = number;
 	shared->thread = NVS_NONE;
-	nvs_buffer_counts_in(nvs_live_slot(number + 1));
-	return nvs_buffer_add(shared, base + PAGE, session->ring_bytes, stack_top, stack_top);
+	nvs_buffer_set_slot(nvs_live_slot(number + 1));
+	return nvs_buffer_add(shared, base + PAGE, session->buffer_bytes, stack_top, stack_top);
 }
 
 /* Adds buffers in memory if the file cannot grow; the writer notices and records it. */
-static int grow_anonymous(struct nvs_session *session, uint32_t n)
+static int grow_anonymous(struct nvs_recorder *session, uint32_t n)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < n && !err; i++)
-		err = add_ring(session, -1, 0, nvs_buffer_count());
+		err = add_buffer(session, -1, 0, nvs_buffer_count());
 	session->crash_safe = false;
 	return err;
 }
 
-int nvs_spool_grow(struct nvs_session *session, uint32_t n)
+int nvs_spool_grow(struct nvs_recorder *session, uint32_t n)
 {
 	uint32_t first = nvs_buffer_count();
-	uint64_t from = RING_OFFSET + first * buffer_stride(session), to;
+	uint64_t from = BUFFER_OFFSET + first * buffer_stride(session), to;
 	int fd = nvs_outfile_fd(&session->spool), err = 0;
 
 	if (first + n > NVS_MAX_BUFFERS)
@@ -157,31 +157,31 @@ int nvs_spool_grow(struct nvs_session *session, uint32_t n)
 	if (!n)
 		return -ENOSPC;
 	to = from + n * buffer_stride(session);
-	nvs_live_more_slots(first + n + 1);
+	nvs_live_add_slots(first + n + 1);
 	/*
 	 * Once a buffer is outside the file, all further ones must be: the file has the first ones.
 	 */
-	if (fd < 0 || nvs_session_confined() || session->head->rings != first ||
+	if (fd < 0 || nvs_session_is_confined() || session->head->buffers != first ||
 	    nvs_file_allocate(fd, from, to))
 		return grow_anonymous(session, n);
 	for (uint32_t i = 0; i < n && !err; i++) {
-		err = add_ring(session, fd, from + i * buffer_stride(session), first + i);
+		err = add_buffer(session, fd, from + i * buffer_stride(session), first + i);
 		if (!err)
-			__atomic_store_n(&session->head->rings, first + i + 1, __ATOMIC_RELEASE);
+			__atomic_store_n(&session->head->buffers, first + i + 1, __ATOMIC_RELEASE);
 	}
 	return err;
 }
 
-static void fill_head(struct nvs_session *session)
+static void fill_head(struct nvs_recorder *session)
 {
 	struct nvs_spool *head = session->head;
 
 	head->version = NVS_SPOOL_VERSION;
-	head->kind = NVS_SPOOL_RINGS;
+	head->kind = NVS_SPOOL_BUFFERS;
 	memcpy(head->session, session->id, sizeof(head->session));
 	head->pid = session->pid;
-	head->ring_bytes = session->ring_bytes;
-	head->ring_offset = RING_OFFSET;
+	head->buffer_bytes = session->buffer_bytes;
+	head->buffer_offset = BUFFER_OFFSET;
 	head->channel_offset = CHANNEL_OFFSET;
 	head->done_offset = DONE_OFFSET;
 	head->channels = NVS_SPOOL_CHANNELS;
@@ -191,18 +191,18 @@ static void fill_head(struct nvs_session *session)
 	__atomic_store_n(&head->magic, NVS_SPOOL_MAGIC, __ATOMIC_RELEASE);
 }
 
-static int lay_out(struct nvs_session *session)
+static int lay_out(struct nvs_recorder *session)
 {
 	uint8_t *p;
 	int err = 0;
 
 	if (session->spool.fd >= 0)
 		err = nvs_file_allocate(session->spool.fd, 0,
-					RING_OFFSET +
-						first_rings(session) * buffer_stride(session));
+					BUFFER_OFFSET +
+						first_buffers(session) * buffer_stride(session));
 	if (err)
 		return err;
-	p = map_shared(NULL, RING_OFFSET, session->spool.fd, 0);
+	p = map_shared(NULL, BUFFER_OFFSET, session->spool.fd, 0);
 	if (!p)
 		return -ENOMEM;
 	session->head = (void *)p;
@@ -211,7 +211,7 @@ static int lay_out(struct nvs_session *session)
 	return 0;
 }
 
-int nvs_spool_create(struct nvs_session *session, const char *path, bool replace)
+int nvs_spool_create(struct nvs_recorder *session, const char *path, bool replace)
 {
 	int err = -ENOENT;
 
@@ -234,10 +234,10 @@ int nvs_spool_create(struct nvs_session *session, const char *path, bool replace
 	if (err)
 		return err;
 	fill_head(session);
-	return nvs_spool_grow(session, first_rings(session));
+	return nvs_spool_grow(session, first_buffers(session));
 }
 
-void nvs_spool_discard(struct nvs_session *session)
+void nvs_spool_discard(struct nvs_recorder *session)
 {
 	nvs_outfile_unlink(&session->spool);
 	nvs_outfile_close(&session->spool);
@@ -245,7 +245,7 @@ void nvs_spool_discard(struct nvs_session *session)
 
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number)
 {
-	struct nvs_session *session = nvs_session();
+	struct nvs_recorder *session = nvs_session();
 
 	for (uint32_t i = 0; session && session->channels && i < NVS_SPOOL_CHANNELS; i++) {
 		struct nvs_spool_channel *slot =
@@ -274,7 +274,7 @@ void nvs_session_channel_free(struct nvs_spool_channel *slot)
 void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 			      const struct nvs_spool_done *now)
 {
-	const struct nvs_session *session = nvs_session();
+	const struct nvs_recorder *session = nvs_session();
 	struct nvs_spool_done *done;
 
 	if (!session || !session->done)

@@ -19,8 +19,8 @@
 #define NAP_MS 1000
 
 /* A block of records. One thread pushes blocks to a list; another takes the whole list. */
-struct piece {
-	struct piece *next;
+struct record_block {
+	struct record_block *next;
 	size_t bytes, used, taken;
 	uint8_t records[];
 };
@@ -28,7 +28,7 @@ struct piece {
 /*
  * A module; it stays for the whole trace, since its addresses may be named after it was unloaded.
  */
-struct object {
+struct named_module {
 	struct nvs_rec_module *rec;
 	uint64_t gone; /* ticks; UINT64_MAX: loaded */
 	uint32_t waiting; /* addresses in it that need names */
@@ -41,16 +41,16 @@ struct address {
 };
 
 struct nvs_naming {
-	struct nvs_session *session;
-	struct piece *_Atomic in, *_Atomic out; /* lists to the thread and from it */
-	struct piece *filling; /* the writer's: not pushed yet */
-	struct piece *taking; /* the writer's: it reads records from this */
+	struct nvs_recorder *session;
+	struct record_block *_Atomic in, *_Atomic out; /* lists to the thread and from it */
+	struct record_block *filling; /* the writer's: not pushed yet */
+	struct record_block *taking; /* the writer's: it reads records from this */
 	_Atomic uint32_t wake, finishing, done; /* futexes */
 
 	/* fields of the thread */
 	bool files;
-	struct piece *found; /* not pushed yet */
-	struct object *objects;
+	struct record_block *found; /* not pushed yet */
+	struct named_module *objects;
 	uint32_t nobjects, objects_room;
 	struct address *addresses;
 	uint32_t naddresses, addresses_room;
@@ -60,7 +60,7 @@ struct nvs_naming {
 	_Alignas(16) uint8_t scratch[NVS_SCRATCH_BYTES];
 };
 
-struct nvs_naming *nvs_naming_new(struct nvs_session *session)
+struct nvs_naming *nvs_naming_new(struct nvs_recorder *session)
 {
 	struct nvs_naming *n = nvs_alloc(sizeof(*n));
 
@@ -71,9 +71,9 @@ struct nvs_naming *nvs_naming_new(struct nvs_session *session)
 
 /* ---- lists of records ---- */
 
-static void push_piece(struct piece *_Atomic *row, struct piece **piece)
+static void push_piece(struct record_block *_Atomic *row, struct record_block **piece)
 {
-	struct piece *p = *piece;
+	struct record_block *p = *piece;
 
 	if (!p)
 		return;
@@ -84,12 +84,12 @@ static void push_piece(struct piece *_Atomic *row, struct piece **piece)
 }
 
 /* Takes all blocks of a list, in the order of pushing. */
-static struct piece *take_all(struct piece *_Atomic *row)
+static struct record_block *take_all(struct record_block *_Atomic *row)
 {
-	struct piece *p = atomic_exchange(row, NULL), *first = NULL;
+	struct record_block *p = atomic_exchange(row, NULL), *first = NULL;
 
 	while (p) {
-		struct piece *next = p->next;
+		struct record_block *next = p->next;
 
 		p->next = first;
 		first = p;
@@ -98,16 +98,17 @@ static struct piece *take_all(struct piece *_Atomic *row)
 	return first;
 }
 
-static struct piece *free_piece(struct piece *p)
+static struct record_block *free_piece(struct record_block *p)
 {
-	struct piece *next = p->next;
+	struct record_block *next = p->next;
 
 	nvs_free(p, sizeof(*p) + p->bytes);
 	return next;
 }
 
 /* Returns space for a record of SIZE bytes in *PIECE, which is pushed when it is full. */
-static void *reserve_record(struct piece *_Atomic *row, struct piece **piece, size_t size)
+static void *reserve_record(struct record_block *_Atomic *row, struct record_block **piece,
+			    size_t size)
 {
 	size_t bytes = size > PIECE_BYTES ? size : PIECE_BYTES;
 	void *at;
@@ -125,7 +126,7 @@ static void *reserve_record(struct piece *_Atomic *row, struct piece **piece, si
 	return at;
 }
 
-void nvs_naming_see(void *naming, const struct nvs_rec *rec)
+void nvs_naming_add_record(void *naming, const struct nvs_rec *rec)
 {
 	struct nvs_naming *n = naming;
 	size_t min_bytes = rec->type == NVS_REC_STACK	      ? sizeof(struct nvs_rec_stack)
@@ -148,7 +149,7 @@ static void wake_thread(struct nvs_naming *n)
 	nvs_sys_futex_wake(&n->wake);
 }
 
-void nvs_naming_push(struct nvs_naming *n)
+void nvs_naming_hand_over(struct nvs_naming *n)
 {
 	if (!n || !n->filling)
 		return;
@@ -156,7 +157,7 @@ void nvs_naming_push(struct nvs_naming *n)
 	wake_thread(n);
 }
 
-struct nvs_rec *nvs_naming_next(struct nvs_naming *n)
+struct nvs_rec *nvs_naming_next_record(struct nvs_naming *n)
 {
 	struct nvs_rec *rec;
 
@@ -214,7 +215,7 @@ static void see_module(struct nvs_naming *n, const struct nvs_rec_module *rec)
 	if (!copy)
 		return;
 	memcpy(copy, rec, rec->rec.size);
-	n->objects[n->nobjects++] = (struct object){copy, UINT64_MAX, 0};
+	n->objects[n->nobjects++] = (struct named_module){copy, UINT64_MAX, 0};
 	n->news = true;
 }
 
@@ -228,7 +229,7 @@ static void see_module_gone(struct nvs_naming *n, const struct nvs_rec_module_go
 }
 
 /* Returns how long before the object was noticed TIME is; it may have been used by then. */
-static uint64_t time_off(const struct object *o, uint64_t time)
+static uint64_t time_off(const struct named_module *o, uint64_t time)
 {
 	return time < o->rec->rec.time ? o->rec->rec.time - time : 0;
 }
@@ -238,7 +239,7 @@ static uint32_t object_of(const struct nvs_naming *n, uint64_t pc, uint64_t time
 	uint32_t best = NO_OBJECT;
 
 	for (uint32_t i = 0; i < n->nobjects; i++) {
-		const struct object *o = &n->objects[i];
+		const struct named_module *o = &n->objects[i];
 
 		if (pc < o->rec->start || pc >= o->rec->end || time > o->gone)
 			continue;
@@ -327,7 +328,7 @@ static void see_stack(struct nvs_naming *n, const struct nvs_rec_stack *rec)
 
 static void see_all(struct nvs_naming *n)
 {
-	for (struct piece *p = take_all(&n->in); p; p = free_piece(p))
+	for (struct record_block *p = take_all(&n->in); p; p = free_piece(p))
 		while (p->taken < p->used) {
 			const struct nvs_rec *rec = (const void *)(p->records + p->taken);
 
@@ -391,17 +392,17 @@ static void sort_wanted(struct nvs_wanted *w, size_t n)
 static bool may_search(struct nvs_naming *n)
 {
 	/* At the end the writer waits for this thread, so it checks itself. */
-	if (!atomic_load(&n->finishing) && !nvs_writer_look(n->session))
+	if (!atomic_load(&n->finishing) && !nvs_writer_check_sandbox(n->session))
 		return false;
-	return !nvs_session_confined();
+	return !nvs_session_is_confined();
 }
 
 static void find_in(struct nvs_naming *n, uint32_t object, struct nvs_wanted *wanted, size_t count)
 {
-	const struct object *o = &n->objects[object];
+	const struct named_module *o = &n->objects[object];
 	const struct nvs_rec_module *rec = o->rec;
 	const char *path = (const char *)rec->tail + rec->build_id_length;
-	struct nvs_object in = {
+	struct nvs_elf_module in = {
 		.path = strchr(path, '/') ? path : "",
 		.build_id = rec->tail,
 		.build_id_length = rec->build_id_length,
@@ -501,7 +502,7 @@ void nvs_naming_run(struct nvs_naming *n, bool files)
 		see_all(n);
 		now = now_ms();
 		/* A sandbox installed meanwhile may forbid opening files. */
-		if (last || (n->news && now >= next && nvs_writer_look(n->session))) {
+		if (last || (n->news && now >= next && nvs_writer_check_sandbox(n->session))) {
 			name_waiting(n);
 			next = now_ms() + FIRST_PAUSE_MS + PAUSE * (now_ms() - now);
 		}

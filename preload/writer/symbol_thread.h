@@ -13,10 +13,10 @@
 #include "nvsnoop/trace.h"
 
 struct nvs_naming;
-struct nvs_session;
+struct nvs_recorder;
 
 /* Returns NULL without memory; the functions below accept NULL. */
-struct nvs_naming *nvs_naming_new(struct nvs_session *session);
+struct nvs_naming *nvs_naming_new(struct nvs_recorder *session);
 
 /* ---- called by the writer ---- */
 
@@ -24,11 +24,11 @@ struct nvs_naming *nvs_naming_new(struct nvs_session *session);
  * Passes a record; all but module and stack records are ignored. NAMING: a struct nvs_naming, not
  * NULL.
  */
-void nvs_naming_see(void *naming, const struct nvs_rec *rec);
+void nvs_naming_add_record(void *naming, const struct nvs_rec *rec);
 /* Hands the records passed so far to the thread. */
-void nvs_naming_push(struct nvs_naming *n);
+void nvs_naming_hand_over(struct nvs_naming *n);
 /* Returns a record for the trace, valid until the next call, or NULL if there is none now. */
-struct nvs_rec *nvs_naming_next(struct nvs_naming *n);
+struct nvs_rec *nvs_naming_next_record(struct nvs_naming *n);
 /* No more records follow. Waits up to MS. Returns true if all names were searched. */
 bool nvs_naming_finish(struct nvs_naming *n, unsigned ms);
 

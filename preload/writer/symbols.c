@@ -19,17 +19,17 @@
 #define NOTES 4096u
 
 /* Positions are offsets in the file; with fd < 0, addresses in memory. */
-struct table {
+struct elf_symbol_table {
 	int fd;
 	uint64_t symbols, count;
 	uint64_t strings, bytes;
 	bool exported;
 };
 
-struct search {
+struct symbol_search {
 	struct nvs_wanted *wanted;
 	size_t n;
-	struct table tables[MAX_TABLES];
+	struct elf_symbol_table tables[MAX_TABLES];
 	unsigned ntables;
 	int fds[2]; /* the file and its debug information */
 	Elf64_Sym symbols[PIECE];
@@ -47,8 +47,8 @@ static bool read_memory(uint64_t place, void *to, size_t size)
 {
 	struct iovec here = {to, size}, there = {(void *)place, size};
 
-	return nvs_sys(SYS_process_vm_readv, nvs_sys(SYS_getpid, 0, 0, 0, 0, 0, 0), (long)&here, 1,
-		       (long)&there, 1, 0) == (long)size;
+	return nvs_syscall(SYS_process_vm_readv, nvs_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0),
+			   (long)&here, 1, (long)&there, 1, 0) == (long)size;
 }
 
 static bool read_bytes(int fd, uint64_t place, void *to, size_t size)
@@ -56,7 +56,7 @@ static bool read_bytes(int fd, uint64_t place, void *to, size_t size)
 	if (fd < 0)
 		return read_memory(place, to, size);
 	while (size) {
-		long n = nvs_sys(SYS_pread64, fd, (long)to, (long)size, (long)place, 0, 0);
+		long n = nvs_syscall(SYS_pread64, fd, (long)to, (long)size, (long)place, 0, 0);
 
 		if (n == -EINTR)
 			continue;
@@ -75,9 +75,9 @@ static bool read_bytes(int fd, uint64_t place, void *to, size_t size)
  * Copies the name to TO, "" if there is none. Strings at the end of a table may be shorter than
  * SIZE.
  */
-static const char *name_of(struct search *s, const struct nvs_hit *hit, char *to)
+static const char *name_of(struct symbol_search *s, const struct nvs_hit *hit, char *to)
 {
-	const struct table *t = hit->table ? &s->tables[hit->table - 1] : NULL;
+	const struct elf_symbol_table *t = hit->table ? &s->tables[hit->table - 1] : NULL;
 	size_t used = 0;
 
 	to[0] = '\0';
@@ -100,7 +100,8 @@ static const char *name_of(struct search *s, const struct nvs_hit *hit, char *to
  * Returns true if A is the better of two symbols at one address. The reader of traces uses the same
  * rule.
  */
-static bool is_better_name(struct search *s, const struct nvs_hit *a, const struct nvs_hit *b)
+static bool is_better_name(struct symbol_search *s, const struct nvs_hit *a,
+			   const struct nvs_hit *b)
 {
 	const char *na = name_of(s, a, s->name[0]), *nb = name_of(s, b, s->name[1]);
 	bool cuda_a = !strncmp(na, "cu", 2), cuda_b = !strncmp(nb, "cu", 2);
@@ -117,7 +118,7 @@ static bool is_better_name(struct search *s, const struct nvs_hit *a, const stru
 	return strcmp(na, nb) < 0;
 }
 
-static void offer_hit(struct search *s, struct nvs_hit *best, const struct nvs_hit *hit)
+static void offer_hit(struct symbol_search *s, struct nvs_hit *best, const struct nvs_hit *hit)
 {
 	if (!best->table || hit->start > best->start ||
 	    (hit->start == best->start && is_better_name(s, hit, best)))
@@ -125,7 +126,8 @@ static void offer_hit(struct search *s, struct nvs_hit *best, const struct nvs_h
 }
 
 /* NEAREST is used only if it has no size. */
-static void offer_nearest(struct search *s, struct nvs_hit *nearest, const struct nvs_hit *hit)
+static void offer_nearest(struct symbol_search *s, struct nvs_hit *nearest,
+			  const struct nvs_hit *hit)
 {
 	if (!hit->sized && nearest->table && nearest->start == hit->start && nearest->sized)
 		return;
@@ -135,7 +137,7 @@ static void offer_nearest(struct search *s, struct nvs_hit *nearest, const struc
 		offer_hit(s, nearest, hit);
 }
 
-static void match_symbol(struct search *s, unsigned table, const Elf64_Sym *sym)
+static void match_symbol(struct symbol_search *s, unsigned table, const Elf64_Sym *sym)
 {
 	unsigned type = ELF64_ST_TYPE(sym->st_info);
 	struct nvs_hit hit = {.start = sym->st_value,
@@ -159,9 +161,9 @@ static void match_symbol(struct search *s, unsigned table, const Elf64_Sym *sym)
 	}
 }
 
-static void read_table(struct search *s, unsigned table)
+static void read_table(struct symbol_search *s, unsigned table)
 {
-	const struct table *t = &s->tables[table];
+	const struct elf_symbol_table *t = &s->tables[table];
 
 	for (uint64_t i = 0; i < t->count; i += PIECE) {
 		size_t n = t->count - i < PIECE ? (size_t)(t->count - i) : PIECE;
@@ -174,7 +176,7 @@ static void read_table(struct search *s, unsigned table)
 	}
 }
 
-static void add_table(struct search *s, const struct table *table)
+static void add_table(struct symbol_search *s, const struct elf_symbol_table *table)
 {
 	if (s->ntables < MAX_TABLES && table->count <= MAX_SYMBOLS)
 		s->tables[s->ntables++] = *table;
@@ -182,7 +184,7 @@ static void add_table(struct search *s, const struct table *table)
 
 /* ---- the file ---- */
 
-static bool has_id(const struct nvs_object *o, const uint8_t *p, size_t size, bool *seen)
+static bool has_id(const struct nvs_elf_module *o, const uint8_t *p, size_t size, bool *seen)
 {
 	const uint8_t *end = p + size;
 
@@ -207,16 +209,17 @@ static bool has_id(const struct nvs_object *o, const uint8_t *p, size_t size, bo
 	return false;
 }
 
-static bool notes_match(struct search *s, const struct nvs_object *o, int fd, uint64_t place,
-			uint64_t size, bool *seen)
+static bool notes_match(struct symbol_search *s, const struct nvs_elf_module *o, int fd,
+			uint64_t place, uint64_t size, bool *seen)
 {
 	size = size < NOTES ? size : NOTES;
 	return read_bytes(fd, place, s->notes, size) && has_id(o, s->notes, size, seen);
 }
 
-static void add_section(struct search *s, int fd, const Elf64_Ehdr *head, const Elf64_Shdr *sh)
+static void add_section(struct symbol_search *s, int fd, const Elf64_Ehdr *head,
+			const Elf64_Shdr *sh)
 {
-	struct table t = {
+	struct elf_symbol_table t = {
 		.fd = fd, .symbols = sh->sh_offset, .exported = sh->sh_type == SHT_DYNSYM};
 	Elf64_Shdr strings;
 
@@ -230,7 +233,7 @@ static void add_section(struct search *s, int fd, const Elf64_Ehdr *head, const 
 	add_table(s, &t);
 }
 
-static bool program_headers_match(struct search *s, const struct nvs_object *o, int fd,
+static bool program_headers_match(struct symbol_search *s, const struct nvs_elf_module *o, int fd,
 				  const Elf64_Ehdr *head)
 {
 	Elf64_Phdr ph;
@@ -244,7 +247,7 @@ static bool program_headers_match(struct search *s, const struct nvs_object *o, 
 }
 
 /* Adds the file's tables if it is the object's file. Returns whether it is. */
-static bool add_file(struct search *s, const struct nvs_object *o, int fd)
+static bool add_file(struct symbol_search *s, const struct nvs_elf_module *o, int fd)
 {
 	bool is = !o->build_id_length, seen = false;
 	unsigned before = s->ntables;
@@ -294,7 +297,7 @@ static int open_file(const char *path)
 }
 
 /* /usr/lib/debug/.build-id/ab/cdef.debug */
-static void debug_path(const struct nvs_object *o, char *to)
+static void debug_path(const struct nvs_elf_module *o, char *to)
 {
 	static const char digits[] = "0123456789abcdef";
 
@@ -308,7 +311,7 @@ static void debug_path(const struct nvs_object *o, char *to)
 	strcpy(to, ".debug");
 }
 
-static bool open_files(struct search *s, const struct nvs_object *o)
+static bool open_files(struct symbol_search *s, const struct nvs_elf_module *o)
 {
 	char path[256];
 	bool well;
@@ -359,14 +362,14 @@ static uint64_t count_by_hash(uint64_t place)
 }
 
 /* The loader relocates these addresses in place, but not in every object. */
-static uint64_t to_address(const struct nvs_object *o, uint64_t value)
+static uint64_t to_address(const struct nvs_elf_module *o, uint64_t value)
 {
 	return value && value < o->bias ? o->bias + value : value;
 }
 
-static void add_dynamic(struct search *s, const struct nvs_object *o, uint64_t place)
+static void add_dynamic(struct symbol_search *s, const struct nvs_elf_module *o, uint64_t place)
 {
-	struct table t = {.fd = -1, .exported = true};
+	struct elf_symbol_table t = {.fd = -1, .exported = true};
 	uint64_t gnu = 0, hash = 0;
 	Elf64_Dyn d;
 
@@ -390,7 +393,7 @@ static void add_dynamic(struct search *s, const struct nvs_object *o, uint64_t p
 }
 
 /* Reads the object's memory. Another object may be mapped there by now: check the build ID. */
-static void add_memory(struct search *s, const struct nvs_object *o)
+static void add_memory(struct symbol_search *s, const struct nvs_elf_module *o)
 {
 	bool is = !o->build_id_length, seen = false;
 	uint64_t dynamic = 0;
@@ -424,7 +427,7 @@ static const struct nvs_hit *best_hit(const struct nvs_wanted *w, unsigned which
 	return w->nearest[which].sized ? &none : &w->nearest[which];
 }
 
-static void report_names(struct search *s, bool looked,
+static void report_names(struct symbol_search *s, bool looked,
 			 void (*tell)(void *arg, const struct nvs_name *name), void *arg)
 {
 	for (size_t i = 0; i < s->n; i++) {
@@ -446,11 +449,11 @@ static void report_names(struct search *s, bool looked,
 	}
 }
 
-void nvs_symbols_find(void *scratch, const struct nvs_object *object, bool files,
+void nvs_symbols_find(void *scratch, const struct nvs_elf_module *object, bool files,
 		      struct nvs_wanted *wanted, size_t n,
 		      void (*tell)(void *arg, const struct nvs_name *name), void *arg)
 {
-	struct search *s = scratch;
+	struct symbol_search *s = scratch;
 	bool looked;
 
 	_Static_assert(sizeof(*s) <= NVS_SCRATCH_BYTES, "too little room");

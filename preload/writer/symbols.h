@@ -51,7 +51,7 @@ static inline size_t nvs_wanted_from(const struct nvs_wanted *wanted, size_t n, 
 	return lo;
 }
 
-struct nvs_object {
+struct nvs_elf_module {
 	const char *path; /* "": none */
 	const uint8_t *build_id;
 	size_t build_id_length;
@@ -76,7 +76,7 @@ struct nvs_name {
  * object's file is read, and TELL is then also called for addresses without a name. Without FILES
  * no file is opened.
  */
-void nvs_symbols_find(void *scratch, const struct nvs_object *object, bool files,
+void nvs_symbols_find(void *scratch, const struct nvs_elf_module *object, bool files,
 		      struct nvs_wanted *wanted, size_t n,
 		      void (*tell)(void *arg, const struct nvs_name *name), void *arg);
 

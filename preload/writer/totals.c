@@ -6,7 +6,7 @@
 #include "preload/writer/writer.h"
 #include "trap/buffer/process.h"
 
-uint64_t nvs_totals_of(enum nvs_counter which)
+uint64_t nvs_totals_sum(enum nvs_counter which)
 {
 	uint64_t sum = 0;
 
@@ -28,10 +28,11 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-void nvs_totals_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions, uint64_t bytes)
+void nvs_totals_write_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions,
+			  uint64_t bytes)
 {
 	struct nvs_rec_gap gap = {
-		.rec = {.type = NVS_REC_GAP, .size = sizeof(gap), .time = nvs_now()},
+		.rec = {.type = NVS_REC_GAP, .size = sizeof(gap), .time = nvs_clock_now()},
 		.thread = NVS_NONE,
 		.channel = NVS_NONE,
 		.reason = reason,
@@ -42,58 +43,59 @@ void nvs_totals_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions,
 
 	if (!submissions && !bytes)
 		return;
-	nvs_writer_put(w, &gap.rec);
+	nvs_writer_add(w, &gap.rec);
 	w->gaps++;
 }
 
-void nvs_totals_in_flight(struct nvs_writer *w)
+void nvs_totals_write_open_calls(struct nvs_writer *w)
 {
-	struct nvs_inflight at = {0};
-	struct nvs_inflight_rec rec;
+	struct nvs_open_call_cursor at = {0};
+	struct nvs_open_call_record rec;
 
 	nvs_buffer_sweep();
-	while (nvs_inflight_next(&at, &rec))
-		nvs_writer_put(w, &rec.rec.rec);
+	while (nvs_open_call_next(&at, &rec))
+		nvs_writer_add(w, &rec.rec.rec);
 }
 
-void nvs_totals_put(struct nvs_writer *w)
+void nvs_totals_write(struct nvs_writer *w)
 {
 	const struct nvs_merge_counts *seen = &w->merge->all;
 	struct nvs_rec_totals t = {
-		.rec = {.type = NVS_REC_TOTALS, .size = sizeof(t), .time = nvs_now()},
-		.submissions = nvs_totals_of(NVS_COUNT_SUBMISSIONS),
-		.entries = nvs_totals_of(NVS_COUNT_ENTRIES),
-		.segments = nvs_totals_of(NVS_COUNT_SEGMENTS),
-		.bytes = nvs_totals_of(NVS_COUNT_BYTES),
-		.gaps = nvs_totals_of(NVS_COUNT_GAPS) + w->gaps,
-		.lost_submissions = nvs_totals_of(NVS_COUNT_LOST_SUBMISSIONS) + w->lost_submissions,
-		.lost_bytes = nvs_totals_of(NVS_COUNT_LOST_BYTES) + w->lost_bytes,
-		.orphans = nvs_totals_of(NVS_COUNT_ORPHANS),
+		.rec = {.type = NVS_REC_TOTALS, .size = sizeof(t), .time = nvs_clock_now()},
+		.submissions = nvs_totals_sum(NVS_COUNT_SUBMISSIONS),
+		.entries = nvs_totals_sum(NVS_COUNT_ENTRIES),
+		.segments = nvs_totals_sum(NVS_COUNT_SEGMENTS),
+		.bytes = nvs_totals_sum(NVS_COUNT_BYTES),
+		.gaps = nvs_totals_sum(NVS_COUNT_GAPS) + w->gaps,
+		.lost_submissions = nvs_totals_sum(NVS_COUNT_LOST_SUBMISSIONS) +
+				    w->lost_submissions,
+		.lost_bytes = nvs_totals_sum(NVS_COUNT_LOST_BYTES) + w->lost_bytes,
+		.orphans = nvs_totals_sum(NVS_COUNT_ORPHANS),
 		.channels = seen->channels,
 		.threads = seen->threads,
 		.stacks = seen->stacks,
 		.unknown_ioctls = w->session->unknown_calls,
-		.waits = nvs_totals_of(NVS_COUNT_WAITS),
-		.wait_ns = nvs_totals_of(NVS_COUNT_WAIT_NS),
-		.stepped = nvs_totals_of(NVS_COUNT_STEPPED),
-		.foreign_faults = nvs_totals_of(NVS_COUNT_FOREIGN),
-		.fast = nvs_totals_of(NVS_COUNT_FAST),
-		.skipped = nvs_totals_of(NVS_COUNT_SKIPPED),
-		.skipped_bytes = nvs_totals_of(NVS_COUNT_SKIPPED_BYTES),
+		.waits = nvs_totals_sum(NVS_COUNT_WAITS),
+		.wait_ns = nvs_totals_sum(NVS_COUNT_WAIT_NS),
+		.stepped = nvs_totals_sum(NVS_COUNT_STEPPED),
+		.foreign_faults = nvs_totals_sum(NVS_COUNT_FOREIGN),
+		.fast = nvs_totals_sum(NVS_COUNT_FAST),
+		.skipped = nvs_totals_sum(NVS_COUNT_SKIPPED),
+		.skipped_bytes = nvs_totals_sum(NVS_COUNT_SKIPPED_BYTES),
 		.writer_cpu_ns = cpu_ns() + nvs_packers_cpu_ns(&w->packers),
 		.raw_bytes = w->sink.raw_bytes + w->merge->used,
 	};
 
-	nvs_writer_put(w, &t.rec);
+	nvs_writer_add(w, &t.rec);
 }
 
-void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome)
+void nvs_writer_outcome(struct nvs_recorder *session, struct nvs_outcome *outcome)
 {
 	const struct nvs_writer *w = session->writer;
 
-	outcome->submissions = nvs_totals_of(NVS_COUNT_SUBMISSIONS);
-	outcome->skipped = nvs_totals_of(NVS_COUNT_SKIPPED);
-	outcome->gaps = nvs_totals_of(NVS_COUNT_GAPS) + w->gaps;
+	outcome->submissions = nvs_totals_sum(NVS_COUNT_SUBMISSIONS);
+	outcome->skipped = nvs_totals_sum(NVS_COUNT_SKIPPED);
+	outcome->gaps = nvs_totals_sum(NVS_COUNT_GAPS) + w->gaps;
 	outcome->lost_submissions = w->lost_submissions;
 	outcome->lost_bytes = w->lost_bytes;
 	outcome->bytes = w->sink.file_bytes;
@@ -103,5 +105,5 @@ void nvs_writer_outcome(struct nvs_session *session, struct nvs_outcome *outcome
 	outcome->stuck = outcome->full ? w->part_error : 0;
 	outcome->hangs = !atomic_load(&w->done);
 	if (outcome->hangs)
-		outcome->lost_submissions += nvs_totals_of(NVS_COUNT_LOST_SUBMISSIONS);
+		outcome->lost_submissions += nvs_totals_sum(NVS_COUNT_LOST_SUBMISSIONS);
 }

@@ -22,13 +22,13 @@
 /* Writes the full frames of records older than LIMIT. */
 static void write_full_frames(struct nvs_writer *w, uint64_t limit)
 {
-	const struct nvs_frame *frame;
+	const struct nvs_zframe *frame;
 
 	nvs_merge_collect(w->merge, limit);
 	while ((frame = nvs_merge_next(w->merge))) {
 		nvs_writer_pack(w, frame);
-		nvs_limit_size(w);
-		nvs_limit_parts(w);
+		nvs_limit_check_size(w);
+		nvs_limit_rotate_parts(w);
 	}
 }
 
@@ -36,12 +36,12 @@ static void write_full_frames(struct nvs_writer *w, uint64_t limit)
 
 static void put_clock(struct nvs_writer *w)
 {
-	struct nvs_clock_point point = nvs_clock_read();
+	struct nvs_clock_sample point = nvs_clock_read();
 	struct nvs_spool *head = w->session->head;
 	struct nvs_rec_clock rec;
 
 	nvs_fill_clock(&rec, &point);
-	nvs_writer_put(w, &rec.rec);
+	nvs_writer_add(w, &rec.rec);
 	w->last_clock = point.mono_ns;
 	head->clock_ticks[1] = point.ticks;
 	head->clock_mono_ns[1] = point.mono_ns;
@@ -53,11 +53,11 @@ static void record_unsafe(struct nvs_writer *w)
 {
 	uint64_t room[8];
 
-	if (w->unsafe_told || w->session->crash_safe)
+	if (w->unsafe_recorded || w->session->crash_safe)
 		return;
-	w->unsafe_told = true;
+	w->unsafe_recorded = true;
 	nvs_fill_attr(room, NVS_ATTR_SPOOL, "", 0);
-	nvs_writer_put(w, (const void *)room);
+	nvs_writer_add(w, (const void *)room);
 }
 
 /* Writes the names found so far. */
@@ -65,10 +65,10 @@ static void put_names(struct nvs_writer *w)
 {
 	struct nvs_rec *rec;
 
-	nvs_naming_push(w->naming);
-	while ((rec = nvs_naming_next(w->naming))) {
-		rec->time = nvs_now();
-		nvs_writer_put(w, rec);
+	nvs_naming_hand_over(w->naming);
+	while ((rec = nvs_naming_next_record(w->naming))) {
+		rec->time = nvs_clock_now();
+		nvs_writer_add(w, rec);
 	}
 }
 
@@ -80,8 +80,8 @@ static void put_last_names(struct nvs_writer *w)
 	bool done = !atomic_load(&w->names);
 
 	for (int ms = 0; !done && ms < NAMES_MS; ms += NAMES_STEP_MS) {
-		nvs_writer_beat(w);
-		nvs_watch_sandbox(w->session);
+		nvs_writer_heartbeat(w);
+		nvs_watch_check_sandbox(w->session);
 		done = nvs_naming_finish(w->naming, NAMES_STEP_MS);
 	}
 	put_names(w);
@@ -110,26 +110,26 @@ void nvs_writer_grow_live(struct nvs_writer *w)
 {
 	if (!nvs_live_is_short())
 		return;
-	nvs_watch_sandbox(w->session);
+	nvs_watch_check_sandbox(w->session);
 	nvs_live_grow();
 }
 
-void nvs_writer_grow(struct nvs_writer *w)
+void nvs_writer_add_buffers(struct nvs_writer *w)
 {
 	uint32_t waiting = atomic_load(&nvs_writer_signal.waiting);
-	uint32_t more = waiting > NVS_MORE_RINGS ? waiting : NVS_MORE_RINGS;
-	uint32_t wanted = waiting + nvs_spool_rings(w->session, NVS_FREE_RINGS);
+	uint32_t more = waiting > NVS_MORE_BUFFERS ? waiting : NVS_MORE_BUFFERS;
+	uint32_t wanted = waiting + nvs_spool_scaled_count(w->session, NVS_FREE_BUFFERS);
 	uint64_t now = nvs_clock_mono_ns();
 	bool full = false;
 
 	/* Records made in a signal handler need a free buffer at once: they cannot wait for one. */
 	if (!waiting && now - w->swept < SWEEP_NS &&
-	    (nvs_buffer_unused() >= wanted || atomic_load(&nvs_writer_signal.full)))
+	    (nvs_buffer_count_free() >= wanted || atomic_load(&nvs_writer_signal.full)))
 		return;
 	w->swept = now;
 	if (nvs_buffer_sweep() < wanted) {
-		nvs_watch_sandbox(w->session);
-		full = nvs_spool_grow(w->session, nvs_spool_rings(w->session, more));
+		nvs_watch_check_sandbox(w->session);
+		full = nvs_spool_grow(w->session, nvs_spool_scaled_count(w->session, more));
 	}
 	atomic_store(&nvs_writer_signal.full, full);
 }
@@ -138,37 +138,37 @@ static void run_round(struct nvs_writer *w)
 {
 	uint64_t limit, now;
 
-	nvs_writer_grow(w);
-	limit = nvs_now();
+	nvs_writer_add_buffers(w);
+	limit = nvs_clock_now();
 	__atomic_store_n(&w->session->head->heard, limit, __ATOMIC_RELAXED);
 	write_full_frames(w, limit);
-	nvs_limit_size(w);
-	nvs_limit_tell(w);
+	nvs_limit_check_size(w);
+	nvs_limit_record(w);
 	put_names(w);
 	record_unsafe(w);
 	now = nvs_clock_mono_ns();
 	if (now - w->last_clock >= clock_interval(w))
 		put_clock(w);
 	nvs_writer_flush(w);
-	nvs_limit_parts(w);
+	nvs_limit_rotate_parts(w);
 	nvs_writer_grow_live(w);
 	w->frames_before = w->frames_now;
 	w->frames_now = 0;
-	nvs_writer_beat(w);
+	nvs_writer_heartbeat(w);
 }
 
 /* If the file was truncated or deleted, its contents are lost although every write succeeded. */
 static void check_file(struct nvs_writer *w)
 {
-	if (w->sink.error || nvs_outfile_holds(&w->session->trace, w->sink.file_bytes))
+	if (w->sink.error || nvs_outfile_is_complete(&w->session->trace, w->sink.file_bytes))
 		return;
 	w->sink.error = w->first_error = -ESTALE;
-	w->lost_submissions = nvs_totals_of(NVS_COUNT_SUBMISSIONS);
+	w->lost_submissions = nvs_totals_sum(NVS_COUNT_SUBMISSIONS);
 }
 
 static void beat_again(void *arg)
 {
-	nvs_writer_beat(arg);
+	nvs_writer_heartbeat(arg);
 }
 
 /*
@@ -183,14 +183,14 @@ static void write_last_frames(struct nvs_writer *w)
 	nvs_writer_flush(w);
 	nvs_packers_wait(&w->packers);
 	nvs_sink_retry(&w->sink);
-	nvs_totals_gap(w, NVS_GAP_WRITE, w->lost_submissions,
-		       w->lost_bytes + w->merge->damaged_bytes);
+	nvs_totals_write_gap(w, NVS_GAP_WRITE, w->lost_submissions,
+			     w->lost_bytes + w->merge->damaged_bytes);
 	put_clock(w);
-	nvs_totals_in_flight(w);
+	nvs_totals_write_open_calls(w);
 	put_last_names(w);
-	nvs_totals_put(w);
-	end.rec.time = nvs_now();
-	nvs_writer_put(w, &end.rec);
+	nvs_totals_write(w);
+	end.rec.time = nvs_clock_now();
+	nvs_writer_add(w, &end.rec);
 	nvs_writer_flush(w);
 	nvs_packers_finish(&w->packers);
 	nvs_sink_seek_table(&w->sink);
@@ -200,10 +200,10 @@ static void write_last_frames(struct nvs_writer *w)
 	/* A spool that has records which the trace lacks is kept. */
 	if (!w->sink.error) {
 		w->session->head->ended = 1;
-		if (!nvs_session_confined())
+		if (!nvs_session_is_confined())
 			nvs_outfile_unlink(&w->session->spool);
 	}
-	nvs_writer_beat(w);
+	nvs_writer_heartbeat(w);
 	atomic_store(&w->done, 1);
 	nvs_sys_futex_wake(&w->done);
 }
@@ -223,13 +223,13 @@ static bool detach_files(struct nvs_writer *w)
 		high = w->session->trace.fd;
 	}
 	/* The program's files must be closed in it: a pipe would never end otherwise. */
-	if (low <= 0 || nvs_sys(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
-	    nvs_sys(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))
+	if (low <= 0 || nvs_syscall(SYS_close_range, UINT32_MAX, UINT32_MAX, 0, 0, 0, 0) ||
+	    nvs_syscall(SYS_unshare, CLONE_FILES, 0, 0, 0, 0, 0))
 		return false;
-	nvs_sys(SYS_close_range, 0, low - 1, 0, 0, 0, 0);
+	nvs_syscall(SYS_close_range, 0, low - 1, 0, 0, 0, 0);
 	if (low + 1 < high)
-		nvs_sys(SYS_close_range, low + 1, high - 1, 0, 0, 0, 0);
-	nvs_sys(SYS_close_range, high + 1, UINT32_MAX, 0, 0, 0, 0);
+		nvs_syscall(SYS_close_range, low + 1, high - 1, 0, 0, 0, 0);
+	nvs_syscall(SYS_close_range, high + 1, UINT32_MAX, 0, 0, 0, 0);
 	return true;
 }
 
@@ -239,8 +239,8 @@ static bool detach_files(struct nvs_writer *w)
  */
 void nvs_writer_own_root(void)
 {
-	if (!nvs_sys(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0))
-		nvs_sys(SYS_chdir, (long)"/", 0, 0, 0, 0, 0);
+	if (!nvs_syscall(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0))
+		nvs_syscall(SYS_chdir, (long)"/", 0, 0, 0, 0, 0);
 }
 
 /* Called first on each of the writer's threads. Returns true if it has its own descriptor table. */
@@ -271,11 +271,11 @@ static void run_naming(void *arg)
 }
 
 /* A request is answered by a check that started after it. */
-void nvs_writer_look_around(struct nvs_writer *w)
+void nvs_writer_answer_checks(struct nvs_writer *w)
 {
 	uint32_t asked = atomic_load(&w->asked);
 
-	nvs_watch_sandbox(w->session);
+	nvs_watch_check_sandbox(w->session);
 	if (atomic_exchange(&w->looked, asked) != asked)
 		nvs_sys_futex_wake(&w->looked);
 }
@@ -294,7 +294,7 @@ static void run_writer(void *arg)
 					   is_first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
 		atomic_store(&nvs_writer_signal.wake, 0);
 		if (nvs_writer_is_asked(w))
-			nvs_writer_look_around(w);
+			nvs_writer_answer_checks(w);
 		if (atomic_load(&w->finishing))
 			break;
 		run_round(w);
@@ -306,8 +306,8 @@ static void run_writer(void *arg)
 		atomic_store(&nvs_writer_signal.wake, 0);
 		if (++rounds % 4)
 			continue;
-		nvs_writer_look_around(w);
-		nvs_watch_threads(w->session);
+		nvs_writer_answer_checks(w);
+		nvs_watch_check_threads(w->session);
 	}
 	write_last_frames(w);
 }
@@ -342,14 +342,14 @@ static int write_first(struct nvs_writer *w)
 
 static int make_parts(struct nvs_writer *w)
 {
-	w->merge = nvs_merge_new(w->session->ring_bytes, 0);
+	w->merge = nvs_merge_new(w->session->buffer_bytes, 0);
 	if (!w->merge)
 		return -ENOMEM;
 	w->sink.file = &w->session->trace;
 	nvs_keep_init(&w->keep, w->sink.file, nvs_options()->values.keep_last);
 	if (w->keep.limit) {
 		w->sink.no_table = true;
-		w->merge->ledger = nvs_ledger_new();
+		w->merge->ledger = nvs_keep_state_new();
 		if (!w->merge->ledger)
 			return -ENOMEM;
 	}
@@ -357,13 +357,13 @@ static int make_parts(struct nvs_writer *w)
 		(struct nvs_packers){.begin = begin_packer, .commit = nvs_writer_commit, .arg = w};
 	w->naming = nvs_naming_new(w->session);
 	if (w->naming) {
-		w->merge->see = nvs_naming_see;
+		w->merge->see = nvs_naming_add_record;
 		w->merge->arg = w->naming;
 	}
 	return nvs_packers_init(&w->packers, w->merge->frame_bytes);
 }
 
-int nvs_writer_start(struct nvs_session *session)
+int nvs_writer_start(struct nvs_recorder *session)
 {
 	struct nvs_writer *w = nvs_alloc(sizeof(*w));
 	int err, trace = session->trace.fd, spool = session->spool.fd;
@@ -373,13 +373,13 @@ int nvs_writer_start(struct nvs_session *session)
 	w->session = session;
 	if (nvs_options()->untraced) {
 		session->writer = w;
-		err = nvs_own_thread("nvsnoop", NVS_OWN_STACK, nvs_untraced_run, w);
+		err = nvs_own_thread_start("nvsnoop", NVS_OWN_STACK, nvs_untraced_run, w);
 		/* Until it has counted the existing sandbox filters. */
 		for (int i = 0; !err && i < 100 && !atomic_load(&w->detached); i++)
 			nvs_sys_futex_wait(&w->detached, 0, 10);
 		return err;
 	}
-	w->unsafe_told = !session->crash_safe; /* recorded in the header */
+	w->unsafe_recorded = !session->crash_safe; /* recorded in the header */
 	w->last_clock = session->start.mono_ns;
 	session->writer = w;
 	err = make_parts(w);
@@ -387,11 +387,11 @@ int nvs_writer_start(struct nvs_session *session)
 		err = write_first(w);
 	if (!err) {
 		nvs_packers_start(&w->packers, w->merge->nframes - 1);
-		err = nvs_own_thread("nvsnoop", NVS_OWN_STACK, run_writer, w);
+		err = nvs_own_thread_start("nvsnoop", NVS_OWN_STACK, run_writer, w);
 	}
 	if (!err)
 		w->names = w->naming &&
-			   !nvs_own_thread("nvsnoop-names", NVS_OWN_STACK, run_naming, w);
+			   !nvs_own_thread_start("nvsnoop-names", NVS_OWN_STACK, run_naming, w);
 	if (!err) {
 		hand_over_files(w, trace, spool);
 	} else {
@@ -424,7 +424,7 @@ static bool wait_for_end(struct nvs_writer *w)
 	return atomic_load(&w->done);
 }
 
-bool nvs_writer_look(struct nvs_session *session)
+bool nvs_writer_check_sandbox(struct nvs_recorder *session)
 {
 	struct nvs_writer *w = session->writer;
 	uint32_t mine = atomic_fetch_add(&w->asked, 1) + 1, looked;
@@ -440,7 +440,7 @@ bool nvs_writer_look(struct nvs_session *session)
 	return (int32_t)(atomic_load(&w->looked) - mine) >= 0;
 }
 
-bool nvs_writer_finish(struct nvs_session *session)
+bool nvs_writer_finish(struct nvs_recorder *session)
 {
 	struct nvs_writer *w = session->writer;
 

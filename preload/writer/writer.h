@@ -12,7 +12,7 @@
 #include "preload/writer/trace_file.h"
 
 struct nvs_writer {
-	struct nvs_session *session;
+	struct nvs_recorder *session;
 	struct nvs_merge *merge;
 	struct nvs_packers packers;
 	struct nvs_naming *naming;
@@ -24,7 +24,7 @@ struct nvs_writer {
 	uint32_t frames_now, frames_before; /* in this round, and in the previous one */
 	uint64_t swept; /* mono_ns of the last scan of the buffers' owners */
 	uint64_t last_clock; /* mono_ns of the last calibration point */
-	bool unsafe_told, tell_full;
+	bool unsafe_recorded, full_pending;
 	uint64_t lost_submissions, lost_bytes; /* not written */
 	uint64_t gaps; /* GAP records made by the writer */
 	int first_error;
@@ -35,7 +35,7 @@ struct nvs_writer {
 	_Atomic uint32_t looked; /* futex: number of the last request that was answered */
 };
 
-static inline void nvs_writer_beat(struct nvs_writer *w)
+static inline void nvs_writer_heartbeat(struct nvs_writer *w)
 {
 	__atomic_fetch_add(&w->session->head->heartbeat, 1, __ATOMIC_RELEASE);
 }
@@ -48,22 +48,22 @@ static inline bool nvs_writer_is_asked(const struct nvs_writer *w)
 /* ---- writer.c ---- */
 
 /* Checks for sandboxes: on request, and from time to time. */
-void nvs_writer_look_around(struct nvs_writer *w);
+void nvs_writer_answer_checks(struct nvs_writer *w);
 /*
  * Called first on a thread of the writer: gives it its own root directory and releases the working
  * directory.
  */
 void nvs_writer_own_root(void);
-void nvs_writer_grow(struct nvs_writer *w); /* adds thread buffers if threads need them */
+void nvs_writer_add_buffers(struct nvs_writer *w); /* adds thread buffers if threads need them */
 void nvs_writer_grow_live(struct nvs_writer *w);
 
 /* ---- frames.c ---- */
 
 /* The commit callback of struct nvs_packers: FRAME is in the file, or is lost. */
-void nvs_writer_commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size);
-void nvs_writer_pack(struct nvs_writer *w, const struct nvs_frame *frame);
-/* nvs_writer_put() adds a record of the writer; nvs_writer_flush() packs the frame being filled. */
-void nvs_writer_put(struct nvs_writer *w, const struct nvs_rec *rec);
+void nvs_writer_commit(void *arg, const struct nvs_zframe *frame, const void *packed, ssize_t size);
+void nvs_writer_pack(struct nvs_writer *w, const struct nvs_zframe *frame);
+/* nvs_writer_add() adds a record of the writer; nvs_writer_flush() packs the frame being filled. */
+void nvs_writer_add(struct nvs_writer *w, const struct nvs_rec *rec);
 void nvs_writer_flush(struct nvs_writer *w);
 
 /* ---- untraced.c: replaces the writer if there is no trace ---- */
@@ -71,21 +71,22 @@ void nvs_untraced_run(void *writer);
 
 /* ---- totals.c: counts made by the library ---- */
 
-uint64_t nvs_totals_of(enum nvs_counter which);
+uint64_t nvs_totals_sum(enum nvs_counter which);
 /* Write a GAP without a channel, if anything was lost; the calls in flight; and TOTALS. */
-void nvs_totals_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions, uint64_t bytes);
-void nvs_totals_in_flight(struct nvs_writer *w);
-void nvs_totals_put(struct nvs_writer *w);
+void nvs_totals_write_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions,
+			  uint64_t bytes);
+void nvs_totals_write_open_calls(struct nvs_writer *w);
+void nvs_totals_write(struct nvs_writer *w);
 
 /* ---- limit.c: the size of the trace ---- */
 
 /*
- * --max-size: nvs_limit_size() checks whether it is reached; nvs_limit_tell() records it, between
- * two frames.
+ * --max-size: nvs_limit_check_size() checks whether it is reached; nvs_limit_record() records it,
+ * between two frames.
  */
-void nvs_limit_size(struct nvs_writer *w);
-void nvs_limit_tell(struct nvs_writer *w);
+void nvs_limit_check_size(struct nvs_writer *w);
+void nvs_limit_record(struct nvs_writer *w);
 /* --keep-last: ends a part and deletes the oldest if necessary. Between two frames. */
-void nvs_limit_parts(struct nvs_writer *w);
+void nvs_limit_rotate_parts(struct nvs_writer *w);
 
 #endif

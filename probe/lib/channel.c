@@ -20,21 +20,21 @@ struct snapshot {
 	uint32_t put[MAX_CHANNELS], n;
 };
 
-static void snapshot(struct snapshot *l)
+static void take_snapshot(struct snapshot *l)
 {
-	l->n = probe_channels(l->at, MAX_CHANNELS);
+	l->n = probe_list_channels(l->at, MAX_CHANNELS);
 	for (uint32_t i = 0; i < l->n; i++)
 		l->put[i] = l->at[i].ring.userd[USERD_GP_PUT];
 }
 
 /* Finds the channel that was submitted to since BEFORE, and opens it as LANE. */
-static void take_moved_channel(const struct snapshot *before, struct probe_lane *lane,
+static void take_moved_channel(const struct snapshot *before, struct probe_channel_kind_entry *lane,
 			       const char *name)
 {
 	static struct snapshot now;
 	const struct probe_channel *found = NULL;
 
-	snapshot(&now);
+	take_snapshot(&now);
 	for (uint32_t i = 0; i < now.n; i++) {
 		bool same = i < before->n && before->put[i] == now.put[i];
 
@@ -75,21 +75,21 @@ static void find_lanes(struct probe_session *s)
 	probe_memory(&host, PROBE_HOST, FIND_BYTES);
 	probe_memory(&device, PROBE_DEVICE, FIND_BYTES);
 	stream = create_stream();
-	snapshot(&before);
+	take_snapshot(&before);
 	PROBE_CU(cuMemsetD8Async(device.gpu, 0, FIND_BYTES, stream));
 	PROBE_CU(cuStreamSynchronize(stream));
 	take_moved_channel(&before, &s->lanes[PROBE_COMPUTE], "compute");
-	snapshot(&before);
+	take_snapshot(&before);
 	PROBE_CU(cuMemcpyHtoDAsync_v2(device.gpu, host.cpu, FIND_BYTES, stream));
 	PROBE_CU(cuStreamSynchronize(stream));
 	take_moved_channel(&before, &s->lanes[PROBE_COPY_HTOD], "copy HtoD");
-	snapshot(&before);
+	take_snapshot(&before);
 	PROBE_CU(cuMemcpyDtoHAsync_v2(host.cpu, device.gpu, FIND_BYTES, stream));
 	PROBE_CU(cuStreamSynchronize(stream));
 	take_moved_channel(&before, &s->lanes[PROBE_COPY_DTOH], "copy DtoH");
 	/* The driver's work stream, on other channels. */
 	s->work = create_stream();
-	snapshot(&before);
+	take_snapshot(&before);
 	PROBE_CU(cuMemsetD8Async(device.gpu, 0, FIND_BYTES, s->work));
 	PROBE_CU(cuMemcpyHtoDAsync_v2(device.gpu, host.cpu, FIND_BYTES, s->work));
 	PROBE_CU(cuMemcpyDtoHAsync_v2(host.cpu, device.gpu, FIND_BYTES, s->work));
@@ -156,10 +156,10 @@ void probe_open_context(struct probe_session *s, int device)
 	read_link(s);
 }
 
-void probe_open_lanes(struct probe_session *s)
+void probe_open_channels(struct probe_session *s)
 {
 	find_lanes(s);
-	probe_memory_for_commands(&s->commands, PROBE_HOST, PROBE_COMMAND_BYTES);
+	probe_allocate_commands(&s->commands, PROBE_HOST, PROBE_COMMAND_BYTES);
 	probe_memory(&s->semaphores, PROBE_HOST, PROBE_SEMAPHORES * 16);
 	memset(s->semaphores.cpu, 0, PROBE_SEMAPHORES * 16);
 }
@@ -167,7 +167,7 @@ void probe_open_lanes(struct probe_session *s)
 void probe_open(struct probe_session *s, int device)
 {
 	probe_open_context(s, device);
-	probe_open_lanes(s);
+	probe_open_channels(s);
 }
 
 void probe_close(struct probe_session *s)
@@ -177,7 +177,7 @@ void probe_close(struct probe_session *s)
 	PROBE_CU(cuDevicePrimaryCtxRelease_v2(s->device));
 }
 
-void probe_clock(struct probe_session *s)
+void probe_read_sm_clock(struct probe_session *s)
 {
 	static int (*init)(void), (*handle)(const char *, void **),
 		(*clock)(void *, int, unsigned *);
@@ -196,8 +196,8 @@ void probe_clock(struct probe_session *s)
 
 /* ---- submitting ---- */
 
-void probe_upload(struct probe_session *s, const struct probe_memory *commands, const void *from,
-		  size_t bytes)
+void probe_upload_commands(struct probe_session *s, const struct probe_memory *commands,
+			   const void *from, size_t bytes)
 {
 	size_t offset = (size_t)((const char *)from - (const char *)s->commands.cpu);
 
@@ -207,7 +207,8 @@ void probe_upload(struct probe_session *s, const struct probe_memory *commands, 
 	PROBE_CU(cuStreamSynchronize(s->work));
 }
 
-void probe_submit_pieces(struct probe_lane *lane, const struct nvs_piece *pieces, uint32_t n)
+void probe_submit_pieces(struct probe_channel_kind_entry *lane,
+			 const struct nvs_ring_segment *pieces, uint32_t n)
 {
 	int err = nvs_ring_submit(&lane->channel.ring, pieces, n);
 
@@ -221,10 +222,10 @@ void probe_submit_pieces(struct probe_lane *lane, const struct nvs_piece *pieces
 			  err == -EBUSY ? "the GPU does not fetch entries" : "too long");
 }
 
-void probe_submit(struct probe_lane *lane, const struct probe_memory *commands, size_t offset,
-		  uint64_t dwords)
+void probe_submit(struct probe_channel_kind_entry *lane, const struct probe_memory *commands,
+		  size_t offset, uint64_t dwords)
 {
-	struct nvs_piece pieces[SEGMENTS_MAX];
+	struct nvs_ring_segment pieces[SEGMENTS_MAX];
 	uint64_t at = commands->gpu + offset;
 	uint32_t n = 0;
 
@@ -232,7 +233,7 @@ void probe_submit(struct probe_lane *lane, const struct probe_memory *commands, 
 		uint32_t some = dwords < NVS_SEGMENT_DWORDS_MAX ? (uint32_t)dwords
 								: NVS_SEGMENT_DWORDS_MAX;
 
-		pieces[n++] = (struct nvs_piece){at, some};
+		pieces[n++] = (struct nvs_ring_segment){at, some};
 		at += some * 4ull;
 		dwords -= some;
 	}
@@ -267,7 +268,8 @@ static const char *error_name(uint32_t info)
 	return "an error";
 }
 
-static void check_stopped(const struct probe_session *s, const struct probe_lane *lane)
+static void check_stopped(const struct probe_session *s,
+			  const struct probe_channel_kind_entry *lane)
 {
 	const volatile uint32_t *n = lane->channel.notifier;
 	int error = cu.cuStreamQuery(s->work);
@@ -277,10 +279,10 @@ static void check_stopped(const struct probe_session *s, const struct probe_lane
 			"channel 0x%x (%s) was stopped by %s: robust-channel error %u; the driver "
 			"reports %s%s",
 			lane->channel.ring.token, lane->name, error_name(n[2]), n[2],
-			probe_error(error), s->doing);
+			probe_error_name(error), s->doing);
 	if (error && error != 600 /* CUDA_ERROR_NOT_READY */)
 		probe_die("channel 0x%x (%s): %s%s", lane->channel.ring.token, lane->name,
-			  probe_error(error), s->doing);
+			  probe_error_name(error), s->doing);
 }
 
 static uint64_t value_at(const volatile void *at, bool wide)
@@ -288,8 +290,9 @@ static uint64_t value_at(const volatile void *at, bool wide)
 	return wide ? *(const volatile uint64_t *)at : *(const volatile uint32_t *)at;
 }
 
-void probe_wait_at(struct probe_session *s, struct probe_lane *lane, const volatile void *at,
-		   bool wide, uint64_t payload, unsigned seconds, const char *of)
+void probe_wait_at(struct probe_session *s, struct probe_channel_kind_entry *lane,
+		   const volatile void *at, bool wide, uint64_t payload, unsigned seconds,
+		   const char *of)
 {
 	uint64_t begin = probe_now(), checked = begin, now;
 
@@ -310,8 +313,8 @@ void probe_wait_at(struct probe_session *s, struct probe_lane *lane, const volat
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-void probe_wait(struct probe_session *s, struct probe_lane *lane, uint32_t i, uint32_t payload,
-		unsigned seconds)
+void probe_wait(struct probe_session *s, struct probe_channel_kind_entry *lane, uint32_t i,
+		uint32_t payload, unsigned seconds)
 {
 	probe_wait_at(s, lane, (const char *)s->semaphores.cpu + i * 16ull, false, payload, seconds,
 		      "");

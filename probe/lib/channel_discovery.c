@@ -31,7 +31,7 @@ static uintptr_t cpu_address_of(uint32_t vaspace, uint64_t address, uint64_t siz
 /* Returns the newest doorbell mapping: the driver uses that one (on an H200 the one on BAR1). */
 static uintptr_t doorbell_of(uint32_t gpu)
 {
-	const struct nvs_spans *all = &nvs_rm()->cpu;
+	const struct nvs_address_spans *all = &nvs_rm()->cpu;
 	const struct nvs_cpu_map *last = NULL;
 
 	for (uint32_t i = 0; i < all->n; i++) {
@@ -46,19 +46,19 @@ static uintptr_t doorbell_of(uint32_t gpu)
 
 static const volatile uint32_t *notifier_of(const struct nvs_channel_entry *c)
 {
-	struct nvs_object *o = nvs_object_find(
+	struct nvs_driver_object *o = nvs_object_find(
 		c->object->key.client, NVS_PARAM(c->object, NV_CHANNEL_ALLOC_PARAMS, hObjectError));
-	uintptr_t at = o ? nvs_entity_seen_at(o->entity, 0, NOTIFIER_BYTES) : 0;
+	uintptr_t at = o ? nvs_entity_find_address(o->entity, 0, NOTIFIER_BYTES) : 0;
 
 	return (const volatile uint32_t *)at;
 }
 
 static bool describe_channel(const struct nvs_channel_entry *c, struct probe_channel *out)
 {
-	struct nvs_object *memory = nvs_object_find(c->object->key.client, c->userd_handle);
+	struct nvs_driver_object *memory = nvs_object_find(c->object->key.client, c->userd_handle);
 	uintptr_t ring = cpu_address_of(c->vaspace, c->gpfifo, c->entries * 8ull);
-	uintptr_t userd = memory ? nvs_entity_seen_at(memory->entity, (int64_t)c->userd_offset,
-						      USERD_BYTES)
+	uintptr_t userd = memory ? nvs_entity_find_address(memory->entity, (int64_t)c->userd_offset,
+							   USERD_BYTES)
 				 : 0;
 	uintptr_t doorbell = doorbell_of(c->object->gpu);
 
@@ -79,7 +79,7 @@ static bool describe_channel(const struct nvs_channel_entry *c, struct probe_cha
 	return true;
 }
 
-uint32_t probe_channels(struct probe_channel *channels, uint32_t max)
+uint32_t probe_list_channels(struct probe_channel *channels, uint32_t max)
 {
 	struct nvs_channel_entry *c;
 	sigset_t saved;
@@ -95,7 +95,7 @@ uint32_t probe_channels(struct probe_channel *channels, uint32_t max)
 
 const volatile uint32_t *probe_gpu_clock(uint32_t gpu)
 {
-	const struct nvs_spans *all = &nvs_rm()->cpu;
+	const struct nvs_address_spans *all = &nvs_rm()->cpu;
 	const volatile uint32_t *found = NULL;
 	sigset_t saved;
 

@@ -22,7 +22,7 @@ struct probe_channel {
  * Stores up to MAX channels whose ring, USERD and doorbell are mapped in this process. Returns
  * their number.
  */
-uint32_t probe_channels(struct probe_channel *channels, uint32_t max);
+uint32_t probe_list_channels(struct probe_channel *channels, uint32_t max);
 /*
  * Returns the GPU's clock in ns: TIME_0 of a readable doorbell page, or NULL if there is none. The
  * next word is TIME_1. Clocks of different GPUs differ by fractions of a millisecond.

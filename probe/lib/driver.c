@@ -26,7 +26,7 @@ void probe_driver_load(void)
 	PROBE_ENTRIES(MUST, MAY)
 }
 
-const char *probe_error(int error)
+const char *probe_error_name(int error)
 {
 	const char *name = NULL;
 

@@ -112,6 +112,6 @@ extern struct probe_driver cu;
 /* Loads the driver. Exits with status 1 if there is none. */
 void probe_driver_load(void);
 /* Returns the name of an error, "CUDA_ERROR_..."; never NULL. */
-const char *probe_error(int error);
+const char *probe_error_name(int error);
 
 #endif

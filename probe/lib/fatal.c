@@ -23,7 +23,7 @@ void probe_die(const char *format, ...)
 	_exit(probe_failure);
 }
 
-char *probe_text(const char *format, va_list ap)
+char *probe_vformat(const char *format, va_list ap)
 {
 	char *text;
 
@@ -35,7 +35,7 @@ char *probe_text(const char *format, va_list ap)
 void probe_check(int error, const char *what)
 {
 	if (error)
-		probe_die("%.*s: %s", (int)strcspn(what, "("), what, probe_error(error));
+		probe_die("%.*s: %s", (int)strcspn(what, "("), what, probe_error_name(error));
 }
 
 uint64_t probe_now(void)

@@ -76,7 +76,7 @@ static bool allocate_low(struct probe_memory *m, enum probe_place place, size_t 
 	return false;
 }
 
-void probe_memory_for_commands(struct probe_memory *m, enum probe_place place, size_t size)
+void probe_allocate_commands(struct probe_memory *m, enum probe_place place, size_t size)
 {
 	if (!allocate_low(m, place, size))
 		probe_memory(m, place, size);

@@ -29,7 +29,7 @@ static bool check_call(struct probe_peer *p, int error, const char *call)
 {
 	if (error)
 		snprintf(p->why, sizeof(p->why), "with GPU %d, %s: %s", p->device, call,
-			 probe_error(error));
+			 probe_error_name(error));
 	return !error;
 }
 

@@ -33,7 +33,7 @@ static void launcher_path(char path[PATH_MAX], const char *program)
 			  n >= PATH_MAX ? strerror(ENAMETOOLONG) : strerror(errno));
 }
 
-static void make_folder(struct probe_recorded *r)
+static void make_folder(struct probe_child_run *r)
 {
 	const char *tmp = getenv("TMPDIR");
 
@@ -77,7 +77,7 @@ static char *read_all(int fd)
 	return text;
 }
 
-static void wait_for(struct probe_recorded *r, pid_t child)
+static void wait_for(struct probe_child_run *r, pid_t child)
 {
 	int status;
 
@@ -86,20 +86,20 @@ static void wait_for(struct probe_recorded *r, pid_t child)
 			probe_die("wait: %s", strerror(errno));
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return;
-	probe_recorded_free(r);
+	probe_child_free(r);
 	if (WIFSIGNALED(status))
 		probe_die("the child run was killed by signal %d", WTERMSIG(status));
 	probe_die("the child run failed; see its messages above");
 }
 
-void probe_again(struct probe_recorded *r, const char *const *arguments, bool recorded)
+void probe_run_child(struct probe_child_run *r, const char *const *arguments, bool recorded)
 {
 	static char program[PATH_MAX], launcher[PATH_MAX], out[2 * sizeof(r->path)];
 	const char *argv[ARGUMENTS_MAX];
 	int fds[2], n = 0;
 	pid_t child;
 
-	*r = (struct probe_recorded){.path = ""};
+	*r = (struct probe_child_run){.path = ""};
 	program_path(program);
 	if (recorded) {
 		launcher_path(launcher, program);
@@ -131,8 +131,8 @@ void probe_again(struct probe_recorded *r, const char *const *arguments, bool re
 	wait_for(r, child);
 }
 
-void probe_recorded_read(const struct probe_recorded *r, const struct nvs_consumer *consumer,
-			 void *arg)
+void probe_child_read_trace(const struct probe_child_run *r, const struct nvs_consumer *consumer,
+			    void *arg)
 {
 	struct nvs_trace *trace = NULL;
 	struct nvs_error err = {""};
@@ -146,12 +146,12 @@ void probe_recorded_read(const struct probe_recorded *r, const struct nvs_consum
 			  *err.text ? err.text : strerror(-bad));
 }
 
-void probe_recorded_free(struct probe_recorded *r)
+void probe_child_free(struct probe_child_run *r)
 {
 	if (*r->path) {
 		unlink(r->path);
 		rmdir(r->folder);
 	}
 	free(r->text);
-	*r = (struct probe_recorded){.path = ""};
+	*r = (struct probe_child_run){.path = ""};
 }

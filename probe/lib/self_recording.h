@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "nvsnoop/decode.h"
 
-struct probe_recorded {
+struct probe_child_run {
 	char folder[512], path[640]; /* of the trace; "" if not recorded */
 	char *text; /* its standard output */
 };
@@ -18,10 +18,10 @@ struct probe_recorded {
  * Runs this program with ARGUMENTS, a NULL-terminated list without the program's name; under the
  * launcher in the same folder if RECORDED. Exits if that run fails.
  */
-void probe_again(struct probe_recorded *r, const char *const *arguments, bool recorded);
+void probe_run_child(struct probe_child_run *r, const char *const *arguments, bool recorded);
 /* Reads the trace with CONSUMER. Exits if it cannot be read. */
-void probe_recorded_read(const struct probe_recorded *r, const struct nvs_consumer *consumer,
-			 void *arg);
-void probe_recorded_free(struct probe_recorded *r);
+void probe_child_read_trace(const struct probe_child_run *r, const struct nvs_consumer *consumer,
+			    void *arg);
+void probe_child_free(struct probe_child_run *r);
 
 #endif

@@ -281,7 +281,7 @@ static void draw_plot(FILE *f, const struct probe_plot *p)
 	fprintf(f, "</svg>\n");
 }
 
-void probe_svg_folder(const char *path)
+void probe_svg_check_folder(const char *path)
 {
 	char inside[PATH_MAX];
 
@@ -292,7 +292,7 @@ void probe_svg_folder(const char *path)
 	probe_die("%s: %s", path, strerror(errno));
 }
 
-void probe_svg(const char *path, const struct probe_plot *plot)
+void probe_svg_write(const char *path, const struct probe_plot *plot)
 {
 	FILE *f = fopen(path, "w");
 

@@ -23,10 +23,10 @@ struct probe_plot {
 };
 
 /*
- * Both exit on failure. probe_svg_folder() checks, before a study, that PATH is a writable folder;
- * probe_svg() writes the file PATH.
+ * Both exit on failure. probe_svg_check_folder() checks, before a study, that PATH is a writable
+ * folder; probe_svg_write() writes the file PATH.
  */
-void probe_svg_folder(const char *path);
-void probe_svg(const char *path, const struct probe_plot *plot);
+void probe_svg_check_folder(const char *path);
+void probe_svg_write(const char *path, const struct probe_plot *plot);
 
 #endif

@@ -12,7 +12,7 @@
 #define TEXT_WIDTH 80 /* without a terminal */
 #define MAX_COLUMNS 32
 
-static void *resize(void *p, size_t bytes)
+static void *resize_memory(void *p, size_t bytes)
 {
 	p = realloc(p, bytes);
 	if (!p)
@@ -20,25 +20,25 @@ static void *resize(void *p, size_t bytes)
 	return p;
 }
 
-void probe_table_row(struct probe_table *t, const struct probe_cell *cells)
+void probe_table_add_row(struct probe_table *t, const struct probe_cell *cells)
 {
 	if (t->nrows == t->room) {
 		t->room = t->room ? t->room * 2 : 64;
-		t->cells = resize(t->cells, t->room * t->ncolumns * sizeof(*cells));
+		t->cells = resize_memory(t->cells, t->room * t->ncolumns * sizeof(*cells));
 	}
 	memcpy(&t->cells[t->nrows * t->ncolumns], cells, t->ncolumns * sizeof(*cells));
 	t->nrows++;
 }
 
-void probe_table_note(struct probe_table *t, const char *format, ...)
+void probe_table_add_note(struct probe_table *t, const char *format, ...)
 {
 	va_list ap;
 	char *text;
 
 	va_start(ap, format);
-	text = probe_text(format, ap);
+	text = probe_vformat(format, ap);
 	va_end(ap);
-	t->notes = resize(t->notes, (t->nnotes + 1) * sizeof(*t->notes));
+	t->notes = resize_memory(t->notes, (t->nnotes + 1) * sizeof(*t->notes));
 	t->notes[t->nnotes++] = text;
 }
 
@@ -53,7 +53,7 @@ void probe_table_free(struct probe_table *t)
 	t->nrows = t->room = t->nnotes = 0;
 }
 
-const char *probe_machine(const struct probe_session *s)
+const char *probe_describe_machine(const struct probe_session *s)
 {
 	static char text[320];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s, driver %s", s->gpu,
@@ -218,7 +218,7 @@ void probe_print_wrapped(const char *words)
 	print_wrapped(words, (size_t)terminal_width());
 }
 
-void probe_table_text(const struct probe_table *t)
+void probe_table_print_text(const struct probe_table *t)
 {
 	int width[MAX_COLUMNS] = {0};
 	bool two = false, left_out;
@@ -243,9 +243,9 @@ void probe_table_text(const struct probe_table *t)
 
 static void print_text(const struct probe_table *t, const struct probe_session *s)
 {
-	probe_print_wrapped(probe_machine(s));
+	probe_print_wrapped(probe_describe_machine(s));
 	putchar('\n');
-	probe_table_text(t);
+	probe_table_print_text(t);
 }
 
 void probe_print_quoted(const char *words)

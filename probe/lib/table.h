@@ -40,20 +40,20 @@ struct probe_table {
 };
 
 /* CELLS has one cell for each column; their strings must outlive the table. */
-void probe_table_row(struct probe_table *table, const struct probe_cell *cells);
-void probe_table_note(struct probe_table *table, const char *format, ...)
+void probe_table_add_row(struct probe_table *table, const struct probe_cell *cells);
+void probe_table_add_note(struct probe_table *table, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void probe_table_print(const struct probe_table *table, const struct probe_session *session,
 		       enum probe_format format);
 /* Prints only the rows and notes, as text. */
-void probe_table_text(const struct probe_table *table);
+void probe_table_print_text(const struct probe_table *table);
 /* Print a string: wrapped at blanks to fit the terminal; as a JSON string; as a CSV field. */
 void probe_print_wrapped(const char *words);
 void probe_print_quoted(const char *words);
 void probe_print_field(const char *words);
 void probe_table_free(struct probe_table *table);
 /* "NVIDIA H200, driver 580.159.04, 32.0 GT/s x16 (58.7 GiB/s), SM 1980 MHz" */
-const char *probe_machine(const struct probe_session *session);
+const char *probe_describe_machine(const struct probe_session *session);
 double probe_median(double *values, uint32_t n); /* sorts VALUES */
 double probe_quantile(const double *sorted, uint32_t n, double q);
 

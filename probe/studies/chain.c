@@ -63,7 +63,7 @@ void probe_chain_open(struct probe_chain *c)
 	probe_chain_wait(c);
 }
 
-void probe_chain_make(struct probe_chain *c, uint32_t n)
+void probe_chain_build(struct probe_chain *c, uint32_t n)
 {
 	uint64_t begin;
 
@@ -78,7 +78,7 @@ void probe_chain_make(struct probe_chain *c, uint32_t n)
 	probe_chain_wait(c);
 }
 
-void probe_chain_drop(struct probe_chain *c)
+void probe_chain_destroy(struct probe_chain *c)
 {
 	PROBE_CU(cuGraphExecDestroy(c->exec));
 	PROBE_CU(cuGraphDestroy(c->graph));

@@ -103,20 +103,20 @@ static void run_children(struct compare *c, const struct probe_options *o)
 	static char sizes[PROBE_SIZES_MAX * 12] = "--sizes=";
 	struct nvs_consumer consumer = {
 		.size = sizeof(consumer), .flags = NVS_READ_TALLIES, .call = on_call};
-	struct probe_recorded r;
+	struct probe_child_run r;
 	char gpu[32];
 	const char *arguments[] = {"copies", gpu, sizes, NULL};
 
 	snprintf(gpu, sizeof(gpu), "--gpu=%d", o->gpu);
 	for (uint32_t i = 0; i < c->n; i++)
 		sprintf(sizes + strlen(sizes), "%s%u", i ? "," : "", c->sizes[i].bytes);
-	probe_again(&r, arguments, false);
+	probe_run_child(&r, arguments, false);
 	for (char *line = strtok(r.text, "\n"); line; line = strtok(NULL, "\n"))
 		read_line(c, line);
-	probe_recorded_free(&r);
-	probe_again(&r, arguments, true);
-	probe_recorded_read(&r, &consumer, c);
-	probe_recorded_free(&r);
+	probe_child_free(&r);
+	probe_run_child(&r, arguments, true);
+	probe_child_read_trace(&r, &consumer, c);
+	probe_child_free(&r);
 }
 
 /* ---- the rows ---- */
@@ -137,18 +137,18 @@ static void add_row(struct probe_table *t, const struct size *s, uint8_t mode, d
 	double cupti = time_in_mode(s, PROBE_BY_CUPTI, mode),
 	       events = time_in_mode(s, PROBE_BY_EVENTS, mode),
 	       host = time_in_mode(s, PROBE_BY_HOST, mode);
-	const struct way way = {.copy = mode == BY_ENGINE, .commands = PROBE_HOST};
+	const struct dma_way way = {.copy = mode == BY_ENGINE, .commands = PROBE_HOST};
 	const struct dma_published *a40 = dma_published(&way, s->bytes);
 
-	probe_table_row(t,
-			(struct probe_cell[COLUMNS]){
-				PROBE_NUMBER(s->bytes),
-				PROBE_WORDS(mode == BY_ENGINE ? "engine" : "inline"),
-				PROBE_NUMBER(cupti), PROBE_NUMBER(events), PROBE_NUMBER(host),
-				PROBE_NUMBER(raw), PROBE_NUMBER(error_percent(cupti, raw)),
-				PROBE_NUMBER(error_percent(events, raw)),
-				PROBE_NUMBER(error_percent(host, raw)), PROBE_NUMBER(a40->profiler),
-				PROBE_NUMBER(a40->ns), PROBE_NUMBER(a40->percent)});
+	probe_table_add_row(
+		t, (struct probe_cell[COLUMNS]){
+			   PROBE_NUMBER(s->bytes),
+			   PROBE_WORDS(mode == BY_ENGINE ? "engine" : "inline"),
+			   PROBE_NUMBER(cupti), PROBE_NUMBER(events), PROBE_NUMBER(host),
+			   PROBE_NUMBER(raw), PROBE_NUMBER(error_percent(cupti, raw)),
+			   PROBE_NUMBER(error_percent(events, raw)),
+			   PROBE_NUMBER(error_percent(host, raw)), PROBE_NUMBER(a40->profiler),
+			   PROBE_NUMBER(a40->ns), PROBE_NUMBER(a40->percent)});
 }
 
 /* Notes the sizes for which events have no comparable time. */
@@ -165,11 +165,11 @@ static void note_events(struct probe_table *t, const struct compare *c)
 				at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u",
 						       at ? ", " : "", c->sizes[i].bytes);
 	if (at)
-		probe_table_note(t,
-				 "%s bytes: with events around it the driver copies in another "
-				 "mode, which is "
-				 "not compared",
-				 text);
+		probe_table_add_note(t,
+				     "%s bytes: with events around it the driver copies in another "
+				     "mode, which is "
+				     "not compared",
+				     text);
 }
 
 static void add_rows(struct probe_table *t, const struct compare *c, const double *by_inline,
@@ -185,7 +185,7 @@ static void add_rows(struct probe_table *t, const struct compare *c, const doubl
 						 : NAN;
 
 		if (isnan(raw)) {
-			probe_table_note(
+			probe_table_add_note(
 				t, "%u bytes: no row, because the driver's copies %s", s->bytes,
 				mode == MIXED ? "were not all made in one mode"
 				: mode == BY_INLINE || mode == BY_ENGINE
@@ -198,9 +198,9 @@ static void add_rows(struct probe_table *t, const struct compare *c, const doubl
 	}
 	note_events(t, c);
 	if (!cupti)
-		probe_table_note(t,
-				 "CUPTI was not found or records no copies here: no CUPTI times");
-	probe_table_note(
+		probe_table_add_note(
+			t, "CUPTI was not found or records no copies here: no CUPTI times");
+	probe_table_add_note(
 		t, "medians of %d copies, each waited for; raw: the interval of our own copies",
 		PROBE_COPIES_TIMED);
 }
@@ -231,9 +231,10 @@ static void draw_plot(const struct probe_table *t, const struct probe_session *s
 		}
 	}
 	snprintf(path, sizeof(path), "%s/dma-compare.svg", folder);
-	probe_svg(path, &(struct probe_plot){.title = "One copy from pinned memory, as profilers "
+	probe_svg_write(path,
+			&(struct probe_plot){.title = "One copy from pinned memory, as profilers "
 						      "see it",
-					     .subtitle = probe_machine(session),
+					     .subtitle = probe_describe_machine(session),
 					     .x = "bytes a copy",
 					     .y = "ns a copy",
 					     .log_x = true,
@@ -243,7 +244,7 @@ static void draw_plot(const struct probe_table *t, const struct probe_session *s
 					     .n = 6});
 }
 
-int dma_compare(const struct probe_options *o)
+int dma_run_compare(const struct probe_options *o)
 {
 	static struct compare c;
 	static double by_inline[PROBE_SIZES_MAX], by_engine[PROBE_SIZES_MAX];
@@ -269,7 +270,7 @@ int dma_compare(const struct probe_options *o)
 	 * it.
 	 */
 	run_children(&c, o);
-	dma_raw(o, &session, sizes, c.n, by_inline, by_engine);
+	dma_measure_raw(o, &session, sizes, c.n, by_inline, by_engine);
 	add_rows(&table, &c, by_inline, by_engine);
 	probe_table_print(&table, &session, o->format);
 	if (o->svg)

@@ -57,7 +57,7 @@ static void print_ns(double ns)
 		printf(" %.2f", ns);
 }
 
-int probe_copies(const struct probe_options *o)
+int probe_run_copies(const struct probe_options *o)
 {
 	static struct copies c;
 	static double ns[PROBE_SIZES_MAX][PROBE_COPY_WAYS];

@@ -23,7 +23,7 @@
 #define ROOM_DWORDS (PROBE_COMMAND_BYTES / 4 - 64)
 
 struct point;
-struct study {
+struct dma_study {
 	struct probe_session session;
 	struct probe_peer peer;
 	struct probe_table table;
@@ -55,26 +55,26 @@ _Static_assert(sizeof(columns) / sizeof(columns[0]) == NCOLUMNS, "dma.h");
 
 /* ---- one submission ---- */
 
-static const struct probe_memory *source_of(const struct study *s, const struct way *w)
+static const struct probe_memory *source_of(const struct dma_study *s, const struct dma_way *w)
 {
 	return w->direction == TO_DEVICE   ? &s->host_from
 	       : w->direction == FROM_PEER ? &s->peer.from
 					   : &s->device_from;
 }
 
-static const struct probe_memory *target_of(const struct study *s, const struct way *w)
+static const struct probe_memory *target_of(const struct dma_study *s, const struct dma_way *w)
 {
 	return w->to_host || w->direction == TO_HOST ? &s->host_to
 	       : w->direction == TO_PEER	     ? &s->peer.to
 						     : &s->device_to;
 }
 
-static uint32_t words_of(const struct way *w, uint32_t bytes)
+static uint32_t words_of(const struct dma_way *w, uint32_t bytes)
 {
 	return w->copy ? NVS_WORDS_COPY : nvs_words_inline(bytes);
 }
 
-static uint32_t *put_transfers(const struct study *s, const struct way *w, uint32_t *words,
+static uint32_t *put_transfers(const struct dma_study *s, const struct dma_way *w, uint32_t *words,
 			       uint32_t bytes, uint32_t n)
 {
 	while (n--)
@@ -85,31 +85,31 @@ static uint32_t *put_transfers(const struct study *s, const struct way *w, uint3
 	return words;
 }
 
-static uint32_t *put_tracker(const struct study *s, const struct way *w, uint32_t *words,
+static uint32_t *put_tracker(const struct dma_study *s, const struct dma_way *w, uint32_t *words,
 			     uint32_t i, uint32_t payload)
 {
-	uint64_t at = probe_semaphore(&s->session, i);
+	uint64_t at = probe_semaphore_address(&s->session, i);
 
 	return w->copy ? nvs_put_copy_semaphore(words, at, payload)
 		       : nvs_put_compute_semaphore(words, at, payload);
 }
 
 /* A submission built in command memory. */
-struct stream {
+struct dma_submission {
 	uint32_t *first, *second; /* payloads of the two semaphores */
 	uint64_t dwords;
 };
 
-static const struct probe_memory *commands_of(const struct study *s, const struct way *w)
+static const struct probe_memory *commands_of(const struct dma_study *s, const struct dma_way *w)
 {
 	return w->commands == PROBE_DEVICE ? &s->device_commands : &s->session.commands;
 }
 
-static struct stream build_stream(struct study *s, const struct way *w, uint32_t bytes,
-				  uint32_t warm, uint32_t n)
+static struct dma_submission build_stream(struct dma_study *s, const struct dma_way *w,
+					  uint32_t bytes, uint32_t warm, uint32_t n)
 {
 	uint32_t *begin = s->session.commands.cpu, *words = begin;
-	struct stream stream;
+	struct dma_submission stream;
 
 	words = put_transfers(s, w, words, bytes, warm);
 	stream.first = words + PAYLOAD;
@@ -118,31 +118,32 @@ static struct stream build_stream(struct study *s, const struct way *w, uint32_t
 	stream.second = words + PAYLOAD;
 	words = put_tracker(s, w, words, 1, 0);
 	stream.dwords = (uint64_t)(words - begin);
-	probe_upload(&s->session, commands_of(s, w), begin, stream.dwords * 4);
+	probe_upload_commands(&s->session, commands_of(s, w), begin, stream.dwords * 4);
 	return stream;
 }
 
 /* Submits once. Returns the ns between the two timestamps. */
-static double run_once(struct study *s, const struct way *w, const struct stream *stream)
+static double run_once(struct dma_study *s, const struct dma_way *w,
+		       const struct dma_submission *stream)
 {
 	struct probe_session *p = &s->session;
 	uint32_t first = ++p->payload, second = ++p->payload;
 
 	*stream->first = first;
 	*stream->second = second;
-	probe_upload(p, commands_of(s, w), stream->first, 4);
-	probe_upload(p, commands_of(s, w), stream->second, 4);
+	probe_upload_commands(p, commands_of(s, w), stream->first, 4);
+	probe_upload_commands(p, commands_of(s, w), stream->second, 4);
 	probe_submit(&p->lanes[w->lane], commands_of(s, w), 0, stream->dwords);
 	probe_wait(p, &p->lanes[w->lane], 1, second, PATIENCE_S);
-	if (probe_payload(p, 0) != first)
-		probe_die("the first semaphore holds 0x%x, expected 0x%x", probe_payload(p, 0),
-			  first);
-	return (double)(probe_timestamp(p, 1) - probe_timestamp(p, 0));
+	if (probe_semaphore_payload(p, 0) != first)
+		probe_die("the first semaphore holds 0x%x, expected 0x%x",
+			  probe_semaphore_payload(p, 0), first);
+	return (double)(probe_semaphore_timestamp(p, 1) - probe_semaphore_timestamp(p, 0));
 }
 
 /* ---- checking the data ---- */
 
-static void clear_target(struct study *s, const struct way *w, uint32_t bytes)
+static void clear_target(struct dma_study *s, const struct dma_way *w, uint32_t bytes)
 {
 	if (target_of(s, w) == &s->host_to) {
 		memset(s->host_to.cpu, 0xa5, bytes);
@@ -160,7 +161,7 @@ static void clear_target(struct study *s, const struct way *w, uint32_t bytes)
  * Compares source and target. On a difference prints the first wrong byte and marks the row as an
  * error.
  */
-static bool check_target(struct study *s, const struct way *w, uint32_t bytes)
+static bool check_target(struct dma_study *s, const struct dma_way *w, uint32_t bytes)
 {
 	const unsigned char *want = s->host_from.cpu, *have = s->host_to.cpu;
 
@@ -199,14 +200,15 @@ static uint32_t warm_for(uint32_t n)
  * Returns how many transfers take TARGET_NS. Measured more than once, because the first few are
  * slower.
  */
-static uint32_t long_enough(struct study *s, const struct way *w, uint32_t bytes, uint32_t room)
+static uint32_t long_enough(struct dma_study *s, const struct dma_way *w, uint32_t bytes,
+			    uint32_t room)
 {
 	/* A long transfer is not repeated eight times just to estimate it. */
 	uint32_t n = bytes > 1 << 20 ? 1 : room < 9 ? room - 1 : 8;
 
 	for (int i = 0; i < 3; i++) {
 		uint32_t warm = warm_for(n);
-		struct stream stream;
+		struct dma_submission stream;
 		double ns;
 
 		if (n + warm > room)
@@ -225,13 +227,13 @@ static uint32_t long_enough(struct study *s, const struct way *w, uint32_t bytes
  * disturbance affects all rows alike and no median.
  */
 struct point {
-	const struct way *way;
+	const struct dma_way *way;
 	uint32_t bytes, n, have;
 	bool bad;
 	double *ns;
 };
 
-static void add_point(struct study *s, const struct way *w, uint32_t bytes)
+static void add_point(struct dma_study *s, const struct dma_way *w, uint32_t bytes)
 {
 	struct point *p;
 
@@ -248,11 +250,11 @@ static void add_point(struct study *s, const struct way *w, uint32_t bytes)
 		probe_die("out of memory");
 }
 
-static void measure_point(struct study *s, struct point *p, uint32_t times, bool last)
+static void measure_point(struct dma_study *s, struct point *p, uint32_t times, bool last)
 {
 	uint32_t room = ROOM_DWORDS / words_of(p->way, p->bytes), warm;
 	struct probe_session *session = &s->session;
-	struct stream stream;
+	struct dma_submission stream;
 
 	snprintf(session->doing, sizeof(session->doing),
 		 "; at %s, %s, %s, %u bytes, commands in %s memory",
@@ -275,7 +277,7 @@ static void measure_point(struct study *s, struct point *p, uint32_t times, bool
 		p->bad = !check_target(s, p->way, p->bytes);
 }
 
-static void measure_all(struct study *s)
+static void measure_all(struct dma_study *s)
 {
 	uint32_t repeat = s->options->repeat;
 
@@ -286,29 +288,30 @@ static void measure_all(struct study *s)
 				      round == ROUNDS - 1);
 }
 
-static void add_row(struct study *s, const struct point *p)
+static void add_row(struct dma_study *s, const struct point *p)
 {
-	const struct way *w = p->way;
+	const struct dma_way *w = p->way;
 	uint32_t repeat = s->options->repeat;
 	double median = p->bad ? NAN : probe_median(p->ns, repeat);
 
-	probe_table_row(&s->table,
-			(struct probe_cell[NCOLUMNS]){
-				PROBE_WORDS(w->copy ? "copy" : "inline"), PROBE_WORDS(w->mode),
-				PROBE_WORDS(s->session.lanes[w->lane].name),
-				PROBE_WORDS(w->to_host ? "HtoH" : direction_name[w->direction]),
-				PROBE_WORDS(w->copy ? probe_place_name(source_of(s, w)->place)
-						    : "pushbuffer"),
-				PROBE_WORDS(probe_place_name(target_of(s, w)->place)),
-				PROBE_WORDS(probe_place_name(w->commands)), PROBE_NUMBER(p->bytes),
-				PROBE_NUMBER(p->n), PROBE_NUMBER(median),
-				PROBE_NUMBER(p->bad ? NAN : p->ns[0]),
-				PROBE_NUMBER(p->bad ? NAN : probe_quantile(p->ns, repeat, 0.9)),
-				PROBE_NUMBER(p->bytes / median * 1e9 / (1 << 30)),
-				PROBE_NUMBER(dma_published(w, p->bytes)->ns)});
+	probe_table_add_row(&s->table,
+			    (struct probe_cell[NCOLUMNS]){
+				    PROBE_WORDS(w->copy ? "copy" : "inline"), PROBE_WORDS(w->mode),
+				    PROBE_WORDS(s->session.lanes[w->lane].name),
+				    PROBE_WORDS(w->to_host ? "HtoH" : direction_name[w->direction]),
+				    PROBE_WORDS(w->copy ? probe_place_name(source_of(s, w)->place)
+							: "pushbuffer"),
+				    PROBE_WORDS(probe_place_name(target_of(s, w)->place)),
+				    PROBE_WORDS(probe_place_name(w->commands)),
+				    PROBE_NUMBER(p->bytes), PROBE_NUMBER(p->n),
+				    PROBE_NUMBER(median), PROBE_NUMBER(p->bad ? NAN : p->ns[0]),
+				    PROBE_NUMBER(p->bad ? NAN : probe_quantile(p->ns, repeat, 0.9)),
+				    PROBE_NUMBER(p->bytes / median * 1e9 / (1 << 30)),
+				    PROBE_NUMBER(dma_published(w, p->bytes)->ns)});
 }
 
-static void add_points(struct study *s, const struct way *w, const uint32_t *sizes, uint32_t n)
+static void add_points(struct dma_study *s, const struct dma_way *w, const uint32_t *sizes,
+		       uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		add_point(s, w, sizes[i]);
@@ -325,7 +328,7 @@ static uint32_t largest_of(const struct probe_options *o)
 	return most;
 }
 
-static void fill_sources(struct study *s)
+static void fill_sources(struct dma_study *s)
 {
 	uint32_t *p = s->host_from.cpu, v = 0x9e3779b9;
 
@@ -342,12 +345,12 @@ static void fill_sources(struct study *s)
 }
 
 /* Size of each buffer, rounded up to pages. */
-static size_t room_of(const struct study *s)
+static size_t room_of(const struct dma_study *s)
 {
 	return (s->largest + 4095ull) & ~4095ull;
 }
 
-static void allocate_buffers(struct study *s)
+static void allocate_buffers(struct dma_study *s)
 {
 	size_t size = room_of(s);
 
@@ -356,11 +359,11 @@ static void allocate_buffers(struct study *s)
 	probe_memory(&s->check, PROBE_HOST, size);
 	probe_memory(&s->device_from, PROBE_DEVICE, size);
 	probe_memory(&s->device_to, PROBE_DEVICE, size);
-	probe_memory_for_commands(&s->device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);
+	probe_allocate_commands(&s->device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);
 	fill_sources(s);
 }
 
-static void free_buffers(struct study *s)
+static void free_buffers(struct dma_study *s)
 {
 	struct probe_memory *all[] = {&s->host_from,   &s->host_to,   &s->check,
 				      &s->device_from, &s->device_to, &s->device_commands};
@@ -369,10 +372,10 @@ static void free_buffers(struct study *s)
 		probe_memory_free(all[i]);
 }
 
-void dma_raw(const struct probe_options *options, struct probe_session *session,
-	     const uint32_t *sizes, uint32_t n, double *by_inline, double *by_engine)
+void dma_measure_raw(const struct probe_options *options, struct probe_session *session,
+		     const uint32_t *sizes, uint32_t n, double *by_inline, double *by_engine)
 {
-	struct study s = {.options = options};
+	struct dma_study s = {.options = options};
 
 	for (uint32_t i = 0; i < n; i++)
 		s.largest = sizes[i] > s.largest ? sizes[i] : s.largest;
@@ -384,7 +387,7 @@ void dma_raw(const struct probe_options *options, struct probe_session *session,
 	add_points(&s, &dma_main_ways[0], sizes, n);
 	add_points(&s, &dma_main_ways[2], sizes, n);
 	measure_all(&s);
-	probe_clock(&s.session);
+	probe_read_sm_clock(&s.session);
 	for (uint32_t i = 0; i < n; i++)
 		by_inline[i] = by_engine[i] = NAN;
 	for (uint32_t k = 0; k < s.npoints; k++) {
@@ -404,50 +407,50 @@ void dma_raw(const struct probe_options *options, struct probe_session *session,
 		probe_die("%u rows have wrong data", s.wrong);
 }
 
-int probe_dma(const struct probe_options *options)
+int probe_run_dma(const struct probe_options *options)
 {
 	static uint32_t sizes[PROBE_SIZES_MAX];
-	struct study s = {.options = options,
-			  .largest = largest_of(options),
-			  .table = {.study = "dma", .columns = columns, .ncolumns = NCOLUMNS}};
+	struct dma_study s = {.options = options,
+			      .largest = largest_of(options),
+			      .table = {.study = "dma", .columns = columns, .ncolumns = NCOLUMNS}};
 	uint32_t ends[DMA_MAIN];
 
 	if (options->svg)
-		probe_svg_folder(options->svg);
+		probe_svg_check_folder(options->svg);
 	if (options->compare)
-		return dma_compare(options);
+		return dma_run_compare(options);
 	s.points = calloc(POINTS_MAX, sizeof(*s.points));
 	if (!s.points)
 		probe_die("out of memory");
 	probe_open_context(&s.session, options->gpu);
 	probe_peer_open(&s.peer, &s.session, room_of(&s));
-	probe_open_lanes(&s.session);
+	probe_open_channels(&s.session);
 	allocate_buffers(&s);
 	for (uint32_t i = 0; i < DMA_MAIN; i++) {
 		add_points(&s, &dma_main_ways[i], sizes,
-			   dma_plan(options, dma_main_ways[i].copy, sizes));
+			   dma_plan_sizes(options, dma_main_ways[i].copy, sizes));
 		ends[i] = s.npoints;
 	}
 	for (uint32_t i = 0; i < DMA_VARIANTS; i++)
 		if (options->nsizes)
 			add_points(&s, &dma_variants[i], sizes,
-				   dma_plan(options, dma_variants[i].copy, sizes));
+				   dma_plan_sizes(options, dma_variants[i].copy, sizes));
 		else
 			add_points(&s, &dma_variants[i], dma_variant_sizes, DMA_VARIANT_SIZES);
 	measure_all(&s);
-	probe_clock(&s.session);
+	probe_read_sm_clock(&s.session);
 	for (uint32_t i = 0; i < s.npoints; i++)
 		add_row(&s, &s.points[i]);
-	dma_derive(&s.table, dma_main_ways, ends);
+	dma_add_notes(&s.table, dma_main_ways, ends);
 	if (s.peer.context)
-		probe_table_note(&s.table, "DtoP and PtoD: P is the memory of GPU %d, %s",
-				 s.peer.device, s.peer.name);
+		probe_table_add_note(&s.table, "DtoP and PtoD: P is the memory of GPU %d, %s",
+				     s.peer.device, s.peer.name);
 	else
-		probe_table_note(&s.table, "DtoP and PtoD (between GPUs) not measured: %s",
-				 s.peer.why);
+		probe_table_add_note(&s.table, "DtoP and PtoD (between GPUs) not measured: %s",
+				     s.peer.why);
 	probe_table_print(&s.table, &s.session, options->format);
 	if (options->svg)
-		dma_draw(&s.table, &s.session, ends, options->svg);
+		dma_draw_plots(&s.table, &s.session, ends, options->svg);
 	free_buffers(&s);
 	probe_peer_close(&s.peer, &s.session);
 	probe_close(&s.session);

@@ -24,7 +24,7 @@ static uint32_t sort_unique(uint32_t *sizes, uint32_t n)
 	return out;
 }
 
-uint32_t dma_plan(const struct probe_options *o, bool copy, uint32_t *sizes)
+uint32_t dma_plan_sizes(const struct probe_options *o, bool copy, uint32_t *sizes)
 {
 	uint32_t n = 0;
 
@@ -49,7 +49,7 @@ uint32_t dma_plan(const struct probe_options *o, bool copy, uint32_t *sizes)
 #define INLINE_FLUSH 0x11u /* PITCH, FLUSH_ONLY */
 #define COPY_PLAIN (NVS_COPY_NON_PIPELINED | NVS_COPY_PITCH) /* the driver's */
 
-const struct way dma_main_ways[DMA_MAIN] = {
+const struct dma_way dma_main_ways[DMA_MAIN] = {
 	{.mode = "inline", .launch = INLINE_PLAIN},
 	{.mode = "inline", .launch = INLINE_PLAIN, .to_host = true},
 	{true, "non-pipelined", COPY_PLAIN, PROBE_COPY_HTOD, TO_DEVICE},
@@ -60,7 +60,7 @@ const struct way dma_main_ways[DMA_MAIN] = {
 	{true, "non-pipelined", COPY_PLAIN, PROBE_COPY_HTOD, FROM_PEER},
 };
 
-const struct way dma_variants[DMA_VARIANTS] = {
+const struct dma_way dma_variants[DMA_VARIANTS] = {
 	{true, "pipelined", NVS_COPY_PIPELINED | NVS_COPY_PITCH, PROBE_COPY_HTOD, TO_DEVICE},
 	{true, "pipelined", NVS_COPY_PIPELINED | NVS_COPY_PITCH, PROBE_COPY_DTOH, TO_HOST},
 	{true, "pipelined", NVS_COPY_PIPELINED | NVS_COPY_PITCH, PROBE_COMPUTE, WITHIN_DEVICE},

@@ -16,7 +16,7 @@ static const struct dma_published published[] = {
 };
 enum { NPUBLISHED = sizeof(published) / sizeof(published[0]), PUBLISHED_INLINE = 6 };
 
-const struct dma_published *dma_published(const struct way *w, uint32_t bytes)
+const struct dma_published *dma_published(const struct dma_way *w, uint32_t bytes)
 {
 	static const struct dma_published none = {0, NAN, NAN, NAN};
 
@@ -40,7 +40,7 @@ static double value_at(const struct curve *c, uint32_t i, uint32_t column)
 	return c->rows[i][column].number;
 }
 
-static void derive_curve(struct probe_table *t, const struct way *w, const struct curve *c)
+static void derive_curve(struct probe_table *t, const struct dma_way *w, const struct curve *c)
 {
 	double best = 0;
 	uint32_t i;
@@ -52,7 +52,7 @@ static void derive_curve(struct probe_table *t, const struct way *w, const struc
 		return;
 	for (i = 0; i < c->n && !(value_at(c, i, COL_GIB) >= 0.95 * best); i++)
 		;
-	probe_table_note(
+	probe_table_add_note(
 		t,
 		"%s %s: starts at %.2f ns (%.0f bytes); reaches 95 %% of the best, %.3f GiB/s, at "
 		"%.0f bytes",
@@ -90,18 +90,18 @@ static void derive_crossover(struct probe_table *t, const struct curve *in,
 		}
 	}
 	if (!isnan(from) && !isnan(before))
-		probe_table_note(
+		probe_table_add_note(
 			t,
 			"HtoD: inline is faster up to %.0f bytes, the copy engine from %.0f bytes",
 			before, from);
 	else if (!isnan(before))
-		probe_table_note(t, "HtoD: inline is faster at every size up to %.0f bytes",
-				 before);
+		probe_table_add_note(t, "HtoD: inline is faster at every size up to %.0f bytes",
+				     before);
 	else if (!isnan(from))
-		probe_table_note(t, "HtoD: the copy engine is faster from %.0f bytes", from);
+		probe_table_add_note(t, "HtoD: the copy engine is faster from %.0f bytes", from);
 }
 
-void dma_derive(struct probe_table *t, const struct way *ways, const uint32_t *ends)
+void dma_add_notes(struct probe_table *t, const struct dma_way *ways, const uint32_t *ends)
 {
 	static struct curve curves[DMA_MAIN];
 	uint32_t row = 0;
@@ -159,22 +159,22 @@ static void draw_plot(const struct probe_table *t, const struct probe_session *s
 		snprintf(link, sizeof(link), "PCIe %s, by rate and coding", s->link);
 		series[k++] = (struct probe_series){link, link_x, link_y, 2, false, true};
 	}
-	probe_svg(path, &(struct probe_plot){
-				.title = bandwidth ? "Bandwidth of back-to-back transfers"
-						   : "Interval of back-to-back transfers",
-				.subtitle = probe_machine(s),
-				.x = "bytes a transfer",
-				.y = bandwidth ? "GiB/s" : "ns a transfer",
-				.log_x = true,
-				.log_y = true,
-				.binary_x = true,
-				.series = series,
-				.n = k,
-			});
+	probe_svg_write(path, &(struct probe_plot){
+				      .title = bandwidth ? "Bandwidth of back-to-back transfers"
+							 : "Interval of back-to-back transfers",
+				      .subtitle = probe_describe_machine(s),
+				      .x = "bytes a transfer",
+				      .y = bandwidth ? "GiB/s" : "ns a transfer",
+				      .log_x = true,
+				      .log_y = true,
+				      .binary_x = true,
+				      .series = series,
+				      .n = k,
+			      });
 }
 
-void dma_draw(const struct probe_table *t, const struct probe_session *s, const uint32_t *ends,
-	      const char *folder)
+void dma_draw_plots(const struct probe_table *t, const struct probe_session *s,
+		    const uint32_t *ends, const char *folder)
 {
 	char path[4200];
 

@@ -21,7 +21,7 @@ static const struct probe_column columns[] = {
 };
 enum { NCOLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
-struct study {
+struct doorbell_study {
 	struct probe_session session;
 	struct probe_table table;
 	const volatile uint32_t *clock;
@@ -29,21 +29,21 @@ struct study {
 	uint32_t repeat;
 };
 
-static void add_row(struct study *s, const char *stage, const char *where, double dwords,
+static void add_row(struct doorbell_study *s, const char *stage, const char *where, double dwords,
 		    double *ns, double uncertain)
 {
 	double median = probe_median(ns, s->repeat);
 
-	probe_table_row(&s->table,
-			(struct probe_cell[NCOLUMNS]){
-				PROBE_WORDS(stage), PROBE_WORDS(where), PROBE_NUMBER(dwords),
-				PROBE_NUMBER(median), PROBE_NUMBER(ns[0]),
-				PROBE_NUMBER(probe_quantile(ns, s->repeat, 0.9)),
-				PROBE_NUMBER(uncertain)});
+	probe_table_add_row(&s->table,
+			    (struct probe_cell[NCOLUMNS]){
+				    PROBE_WORDS(stage), PROBE_WORDS(where), PROBE_NUMBER(dwords),
+				    PROBE_NUMBER(median), PROBE_NUMBER(ns[0]),
+				    PROBE_NUMBER(probe_quantile(ns, s->repeat, 0.9)),
+				    PROBE_NUMBER(uncertain)});
 }
 
 /* The lower word wraps every 4.3 s: read the upper one before and after it. */
-static uint64_t gpu_time(const struct study *s)
+static uint64_t gpu_time(const struct doorbell_study *s)
 {
 	uint32_t high, low, again = s->clock[1];
 
@@ -56,7 +56,7 @@ static uint64_t gpu_time(const struct study *s)
 }
 
 /* Returns the GPU's clock minus the host's, in ns, and how far that may be wrong. */
-static double clock_offset(const struct study *s, double *uncertain)
+static double clock_offset(const struct doorbell_study *s, double *uncertain)
 {
 	double best = 0;
 
@@ -76,7 +76,7 @@ static double clock_offset(const struct study *s, double *uncertain)
 	return best;
 }
 
-struct moment {
+struct doorbell_sample {
 	uint64_t begin, rung, seen; /* host times */
 	uint64_t stamp; /* GPU timestamp */
 };
@@ -85,24 +85,26 @@ struct moment {
  * Submits N no-operations and a semaphore: a host semaphore with EXECUTE, or the engine's if
  * EXECUTE is 0.
  */
-static struct moment submit_one(struct study *s, const struct probe_memory *commands, uint32_t n,
-				uint32_t execute)
+static struct doorbell_sample submit_one(struct doorbell_study *s,
+					 const struct probe_memory *commands, uint32_t n,
+					 uint32_t execute)
 {
 	struct probe_session *p = &s->session;
-	struct probe_lane *lane = &p->lanes[PROBE_COMPUTE];
+	struct probe_channel_kind_entry *lane = &p->lanes[PROBE_COMPUTE];
 	uint32_t *w = p->commands.cpu, payload = ++p->payload;
-	struct moment m;
+	struct doorbell_sample m;
 
 	w = nvs_put_nop(w, n);
-	w = execute ? nvs_put_host_semaphore(w, probe_semaphore(p, 0), payload, execute)
-		    : nvs_put_compute_semaphore(w, probe_semaphore(p, 0), payload);
-	probe_upload(p, commands, p->commands.cpu, (size_t)((char *)w - (char *)p->commands.cpu));
+	w = execute ? nvs_put_host_semaphore(w, probe_semaphore_address(p, 0), payload, execute)
+		    : nvs_put_compute_semaphore(w, probe_semaphore_address(p, 0), payload);
+	probe_upload_commands(p, commands, p->commands.cpu,
+			      (size_t)((char *)w - (char *)p->commands.cpu));
 	m.begin = probe_now();
 	probe_submit(lane, commands, 0, (uint64_t)(w - (uint32_t *)p->commands.cpu));
 	m.rung = probe_now();
 	probe_wait(p, lane, 0, payload, PATIENCE_S);
 	m.seen = probe_now();
-	m.stamp = probe_timestamp(p, 0);
+	m.stamp = probe_semaphore_timestamp(p, 0);
 	return m;
 }
 
@@ -110,14 +112,14 @@ static struct moment submit_one(struct study *s, const struct probe_memory *comm
 #define IDLE (PARSED | NVS_SEM_RELEASE_WFI)
 
 /* Measures a round trip with the pushbuffer in host or device memory. */
-static void round_trip(struct study *s, const struct probe_memory *commands)
+static void round_trip(struct doorbell_study *s, const struct probe_memory *commands)
 {
 	static double ring[REPEAT_MAX], first[REPEAT_MAX], back[REPEAT_MAX], seen[REPEAT_MAX];
 	const char *where = probe_place_name(commands->place);
 	double uncertain = NAN, clock = s->clock ? clock_offset(s, &uncertain) : NAN;
 
 	for (uint32_t i = 0; i < s->repeat; i++) {
-		struct moment m = submit_one(s, commands, 0, PARSED);
+		struct doorbell_sample m = submit_one(s, commands, 0, PARSED);
 
 		ring[i] = (double)(m.rung - m.begin);
 		seen[i] = (double)(m.seen - m.begin);
@@ -135,23 +137,24 @@ static void round_trip(struct study *s, const struct probe_memory *commands)
 }
 
 /* Measures N no-operation words between two semaphores: fetch and dispatch. */
-static void measure_dispatch(struct study *s, const struct probe_memory *commands, uint32_t n)
+static void measure_dispatch(struct doorbell_study *s, const struct probe_memory *commands,
+			     uint32_t n)
 {
 	static double ns[REPEAT_MAX];
 	struct probe_session *p = &s->session;
-	struct probe_lane *lane = &p->lanes[PROBE_COMPUTE];
+	struct probe_channel_kind_entry *lane = &p->lanes[PROBE_COMPUTE];
 
 	for (uint32_t i = 0; i < s->repeat; i++) {
 		uint32_t *w = p->commands.cpu, payload = ++p->payload;
 
-		w = nvs_put_host_semaphore(w, probe_semaphore(p, 0), payload, PARSED);
+		w = nvs_put_host_semaphore(w, probe_semaphore_address(p, 0), payload, PARSED);
 		w = nvs_put_nop(w, n);
-		w = nvs_put_host_semaphore(w, probe_semaphore(p, 1), payload, PARSED);
-		probe_upload(p, commands, p->commands.cpu,
-			     (size_t)((char *)w - (char *)p->commands.cpu));
+		w = nvs_put_host_semaphore(w, probe_semaphore_address(p, 1), payload, PARSED);
+		probe_upload_commands(p, commands, p->commands.cpu,
+				      (size_t)((char *)w - (char *)p->commands.cpu));
 		probe_submit(lane, commands, 0, (uint64_t)(w - (uint32_t *)p->commands.cpu));
 		probe_wait(p, lane, 1, payload, PATIENCE_S);
-		ns[i] = (double)(probe_timestamp(p, 1) - probe_timestamp(p, 0));
+		ns[i] = (double)(probe_semaphore_timestamp(p, 1) - probe_semaphore_timestamp(p, 0));
 	}
 	add_row(s, "words fetched and handed on", probe_place_name(commands->place), n, ns, 32);
 }
@@ -159,35 +162,36 @@ static void measure_dispatch(struct study *s, const struct probe_memory *command
 /*
  * Compares three kinds of release after the same words: when parsed, when idle, and by the engine.
  */
-static void measure_completion(struct study *s)
+static void measure_completion(struct doorbell_study *s)
 {
 	static double ns[3][REPEAT_MAX];
 	static const char *const stage[] = {"host semaphore, without waiting",
 					    "host semaphore, when idle", "compute semaphore"};
 	struct probe_session *p = &s->session;
-	struct probe_lane *lane = &p->lanes[PROBE_COMPUTE];
+	struct probe_channel_kind_entry *lane = &p->lanes[PROBE_COMPUTE];
 
 	for (uint32_t i = 0; i < s->repeat; i++) {
 		uint32_t *w = p->commands.cpu, payload = ++p->payload;
 
 		for (uint32_t k = 0; k < 3; k++) {
-			w = nvs_put_host_semaphore(w, probe_semaphore(p, k * 2), payload, IDLE);
-			w = k < 2 ? nvs_put_host_semaphore(w, probe_semaphore(p, k * 2 + 1),
+			w = nvs_put_host_semaphore(w, probe_semaphore_address(p, k * 2), payload,
+						   IDLE);
+			w = k < 2 ? nvs_put_host_semaphore(w, probe_semaphore_address(p, k * 2 + 1),
 							   payload, k ? IDLE : PARSED)
-				  : nvs_put_compute_semaphore(w, probe_semaphore(p, k * 2 + 1),
-							      payload);
+				  : nvs_put_compute_semaphore(
+					    w, probe_semaphore_address(p, k * 2 + 1), payload);
 		}
 		probe_submit(lane, &p->commands, 0, (uint64_t)(w - (uint32_t *)p->commands.cpu));
 		probe_wait(p, lane, 5, payload, PATIENCE_S);
 		for (uint32_t k = 0; k < 3; k++)
-			ns[k][i] =
-				(double)(probe_timestamp(p, k * 2 + 1) - probe_timestamp(p, k * 2));
+			ns[k][i] = (double)(probe_semaphore_timestamp(p, k * 2 + 1) -
+					    probe_semaphore_timestamp(p, k * 2));
 	}
 	for (uint32_t k = 0; k < 3; k++)
 		add_row(s, stage[k], "host", k < 2 ? 6 : 5, ns[k], 32);
 }
 
-static void measure_writing(struct study *s, uint32_t n)
+static void measure_writing(struct doorbell_study *s, uint32_t n)
 {
 	static double ns[REPEAT_MAX];
 
@@ -200,15 +204,16 @@ static void measure_writing(struct study *s, uint32_t n)
 	add_row(s, "words written by the process", "host", n, ns, NAN);
 }
 
-int probe_doorbell(const struct probe_options *options)
+int probe_run_doorbell(const struct probe_options *options)
 {
 	static const uint32_t lengths[] = {16, 256, 4096, 65536, 1048576};
-	struct study s = {.repeat = options->repeat,
-			  .table = {.study = "doorbell", .columns = columns, .ncolumns = NCOLUMNS}};
+	struct doorbell_study s = {
+		.repeat = options->repeat,
+		.table = {.study = "doorbell", .columns = columns, .ncolumns = NCOLUMNS}};
 
 	probe_open(&s.session, options->gpu);
 	s.clock = probe_gpu_clock(s.session.lanes[PROBE_COMPUTE].channel.gpu);
-	probe_memory_for_commands(&s.device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);
+	probe_allocate_commands(&s.device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);
 	for (int i = 0; i < 5; i++) /* warm-up */
 		submit_one(&s, &s.session.commands, 0, PARSED);
 	round_trip(&s, &s.session.commands);
@@ -220,10 +225,10 @@ int probe_doorbell(const struct probe_options *options)
 		measure_dispatch(&s, &s.device_commands, lengths[i]);
 	}
 	if (!s.clock)
-		probe_table_note(&s.table,
-				 "The GPU's clock cannot be read here: the stages between "
-				 "the store and the first timestamp cannot be separated.");
-	probe_clock(&s.session);
+		probe_table_add_note(&s.table,
+				     "The GPU's clock cannot be read here: the stages between "
+				     "the store and the first timestamp cannot be separated.");
+	probe_read_sm_clock(&s.session);
 	probe_table_print(&s.table, &s.session, options->format);
 	probe_memory_free(&s.device_commands);
 	probe_close(&s.session);

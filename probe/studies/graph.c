@@ -78,7 +78,7 @@ static void measure_length(struct probe_chain *c, uint32_t nodes, struct samples
 
 	if (s->n == n) /* fewer launches than passes */
 		return;
-	probe_chain_make(c, nodes);
+	probe_chain_build(c, nodes);
 	s->instantiate[s->made++] = c->instantiate_us;
 	for (uint32_t i = 0; i < WARM; i++) {
 		probe_chain_launch(c);
@@ -93,14 +93,14 @@ static void measure_length(struct probe_chain *c, uint32_t nodes, struct samples
 	while (s->back < back)
 		s->back_to_back[s->back++] = probe_chain_launch(c);
 	probe_chain_wait(c);
-	probe_chain_drop(c);
+	probe_chain_destroy(c);
 	while (s->ones < ones) {
 		s->one_by_one[s->ones++] = probe_chain_kernels(c, nodes);
 		probe_chain_wait(c);
 	}
 }
 
-static void summarize(struct probe_launches *row, struct samples *s)
+static void summarize_samples(struct probe_launches *row, struct samples *s)
 {
 	row->us_p50 = probe_median(s->us, s->n);
 	row->us_p10 = probe_quantile(s->us, s->n, 0.1);
@@ -134,7 +134,7 @@ static void measure_all(const struct probe_options *o, struct probe_launches *ro
 			measure_length(&chain, rows[i].nodes, &all[i], o->repeat, pass);
 	probe_chain_close(&chain);
 	for (uint32_t i = 0; i < n; i++)
-		summarize(&rows[i], &all[i]);
+		summarize_samples(&rows[i], &all[i]);
 	free(us);
 	free(all);
 }
@@ -142,7 +142,7 @@ static void measure_all(const struct probe_options *o, struct probe_launches *ro
 /* ---- recorded ---- */
 
 /* graph_record.c depends on the order of these launches. */
-int probe_graph_launches(const struct probe_options *o)
+int probe_run_graph_launches(const struct probe_options *o)
 {
 	static struct probe_launches rows[PROBE_NODES_MAX];
 	uint32_t n = probe_graph_plan(o, rows);
@@ -152,7 +152,7 @@ int probe_graph_launches(const struct probe_options *o)
 	probe_open_context(&session, o->gpu);
 	probe_chain_open(&chain);
 	for (uint32_t i = 0; i < n; i++) {
-		probe_chain_make(&chain, rows[i].nodes);
+		probe_chain_build(&chain, rows[i].nodes);
 		for (uint32_t k = 0; k < o->repeat; k++) {
 			probe_chain_launch(&chain);
 			probe_chain_wait(&chain);
@@ -162,7 +162,7 @@ int probe_graph_launches(const struct probe_options *o)
 		probe_chain_wait(&chain);
 		probe_chain_kernels(&chain, rows[i].nodes);
 		probe_chain_wait(&chain);
-		probe_chain_drop(&chain);
+		probe_chain_destroy(&chain);
 	}
 	probe_chain_close(&chain);
 	probe_close(&session);
@@ -174,7 +174,7 @@ int probe_graph_launches(const struct probe_options *o)
 static void add_row(struct probe_table *t, const struct probe_launches *row,
 		    const struct probe_launches *before)
 {
-	probe_table_row(
+	probe_table_add_row(
 		t, (struct probe_cell[NCOLUMNS]){
 			   PROBE_NUMBER(row->nodes), PROBE_NUMBER(row->us_p50),
 			   PROBE_NUMBER(row->us_p10), PROBE_NUMBER(row->us_p90),
@@ -197,7 +197,7 @@ static void refuse_recording(void)
 			  "records others itself");
 }
 
-int probe_graph(const struct probe_options *o)
+int probe_run_graph(const struct probe_options *o)
 {
 	static struct probe_launches rows[PROBE_NODES_MAX];
 	struct probe_table table = {.study = "graph", .columns = columns, .ncolumns = NCOLUMNS};
@@ -206,12 +206,12 @@ int probe_graph(const struct probe_options *o)
 
 	refuse_recording();
 	if (o->svg)
-		probe_svg_folder(o->svg);
+		probe_svg_check_folder(o->svg);
 	/* First, because it reports missing prerequisites early. */
 	probe_graph_record(o, rows, n);
 	probe_open_context(&session, o->gpu);
 	measure_all(o, rows, n);
-	probe_clock(&session);
+	probe_read_sm_clock(&session);
 	for (uint32_t i = 0; i < n; i++) {
 		add_row(&table, &rows[i], i ? &rows[i - 1] : NULL);
 		unknown += isnan(rows[i].bytes);

@@ -17,8 +17,8 @@ struct probe_chain {
 /* Exits if the driver has no graphs. */
 void probe_chain_open(struct probe_chain *c);
 /* Captures, instantiates and uploads a graph of N kernels, and waits. */
-void probe_chain_make(struct probe_chain *c, uint32_t n);
-void probe_chain_drop(struct probe_chain *c);
+void probe_chain_build(struct probe_chain *c, uint32_t n);
+void probe_chain_destroy(struct probe_chain *c);
 void probe_chain_close(struct probe_chain *c);
 /* Return the microseconds spent in the calls; they do not wait for the GPU. */
 double probe_chain_launch(struct probe_chain *c);

@@ -113,7 +113,7 @@ void probe_graph_record(const struct probe_options *o, struct probe_launches *ro
 		.record = on_record,
 	};
 	struct recording r = {.rows = rows, .n = n};
-	struct probe_recorded run;
+	struct probe_child_run run;
 	char gpu[32], nodes[64], repeat[32];
 
 	snprintf(gpu, sizeof(gpu), "--gpu=%d", o->gpu);
@@ -123,8 +123,9 @@ void probe_graph_record(const struct probe_options *o, struct probe_launches *ro
 		rows[i].bytes_first = rows[i].bytes = rows[i].doorbells = rows[i].entries =
 			rows[i].back_to_back_bytes = rows[i].upload_bytes = rows[i].kernels_bytes =
 				rows[i].kernels_doorbells = NAN;
-	probe_again(&run, (const char *const[]){"graph-launches", gpu, nodes, repeat, NULL}, true);
-	probe_recorded_read(&run, &consumer, &r);
+	probe_run_child(&run, (const char *const[]){"graph-launches", gpu, nodes, repeat, NULL},
+			true);
+	probe_child_read_trace(&run, &consumer, &r);
 	finish_row(&r);
-	probe_recorded_free(&run);
+	probe_child_free(&run);
 }

@@ -45,9 +45,9 @@ static void derive_steps(struct probe_table *t, const struct probe_launches *row
 		return;
 	if (steps > listed)
 		snprintf(text + at, sizeof(text) - at, " and %u more", steps - listed);
-	probe_table_note(t, "%u step%s in bytes up to %u nodes: at %s", steps,
-			 steps == 1 ? "" : "s",
-			 rows[n - 1].nodes < SHORT ? rows[n - 1].nodes : SHORT, text);
+	probe_table_add_note(t, "%u step%s in bytes up to %u nodes: at %s", steps,
+			     steps == 1 ? "" : "s",
+			     rows[n - 1].nodes < SHORT ? rows[n - 1].nodes : SHORT, text);
 }
 
 /* Columns of rows [0, N), as needed for fitting and plotting. */
@@ -107,17 +107,17 @@ static void derive_fit(struct probe_table *t, const struct probe_launches *rows,
 	line = probe_fit(&f, c.bytes, c.us, n);
 	fit_low(low, sizeof(low), &c, n);
 	if (!line)
-		probe_table_note(
+		probe_table_add_note(
 			t, "launch time by bytes, %u to %u nodes: no fit, the bytes do not differ",
 			rows[0].nodes, rows[n - 1].nodes);
 	else if (!(f.slope > 0))
-		probe_table_note(
+		probe_table_add_note(
 			t,
 			"launch time by bytes, %u to %u nodes: does not grow with the bytes "
 			"(r %.3f, %u points)%s",
 			rows[0].nodes, rows[n - 1].nodes, f.r, f.n, low);
 	else
-		probe_table_note(
+		probe_table_add_note(
 			t,
 			"launch time by bytes, %u to %u nodes: %.2f MiB/s, starting at %.2f us "
 			"(r %.3f, %u points)%s; published, A40: %.2f with CUDA %s, %.2f with "
@@ -142,14 +142,15 @@ void probe_graph_derive(struct probe_table *t, const struct probe_launches *rows
 	uint32_t few = count_short(rows, n);
 
 	for (uint32_t i = 0; i < 2; i++)
-		probe_table_note(t,
-				 "published, A40, CUDA %s, 1 to 2000 nodes: %.0f to %.0f bytes, "
-				 "%.1f to %.1f us, %s",
-				 published[i].cuda, published[i].bytes[0], published[i].bytes[1],
-				 published[i].us[0], published[i].us[1],
-				 i ? "more doorbells with more nodes"
-				   : "one doorbell; up to 200 nodes a staircase of +192 bytes and "
-				     "+0.5 us");
+		probe_table_add_note(
+			t,
+			"published, A40, CUDA %s, 1 to 2000 nodes: %.0f to %.0f bytes, "
+			"%.1f to %.1f us, %s",
+			published[i].cuda, published[i].bytes[0], published[i].bytes[1],
+			published[i].us[0], published[i].us[1],
+			i ? "more doorbells with more nodes"
+			  : "one doorbell; up to 200 nodes a staircase of +192 bytes and "
+			    "+0.5 us");
 	derive_steps(t, rows, n);
 	derive_fit(t, rows, few, false);
 	if (n > few)
@@ -163,7 +164,7 @@ static void write_plot(const char *folder, const char *name, const struct probe_
 	char path[4200];
 
 	snprintf(path, sizeof(path), "%s/%s.svg", folder, name);
-	probe_svg(path, plot);
+	probe_svg_write(path, plot);
 }
 
 static void draw_lengths(const char *folder, const char *name, const char *title, const char *y,
@@ -181,7 +182,7 @@ static void draw_lengths(const char *folder, const char *name, const char *title
 
 	write_plot(folder, name,
 		   &(struct probe_plot){.title = title,
-					.subtitle = probe_machine(s),
+					.subtitle = probe_describe_machine(s),
 					.x = "kernels in a chain",
 					.y = y,
 					.log_x = true,
@@ -201,7 +202,7 @@ static void draw_steps(const char *folder, const struct probe_session *s, const 
 
 	write_plot(folder, "graph-steps",
 		   &(struct probe_plot){.title = "Steps: bytes of commands a launch, short chains",
-					.subtitle = probe_machine(s),
+					.subtitle = probe_describe_machine(s),
 					.x = "kernels in a chain",
 					.y = "bytes a launch",
 					.series = series,
@@ -229,7 +230,7 @@ static void draw_fit(const char *folder, const struct probe_session *s, const st
 		snprintf(name, sizeof(name), "least squares");
 	write_plot(folder, "graph-fit",
 		   &(struct probe_plot){.title = "Launch time by bytes of commands",
-					.subtitle = probe_machine(s),
+					.subtitle = probe_describe_machine(s),
 					.x = "bytes of commands a launch",
 					.y = "µs in cuGraphLaunch",
 					.series = series,

@@ -199,11 +199,11 @@ static const char *cpu_address_of(const struct submit *s, uint64_t address, uint
 
 /* ---- submitting ---- */
 
-static struct probe_lane *lane_of(struct submit *s)
+static struct probe_channel_kind_entry *lane_of(struct submit *s)
 {
 	const char *name = s->options->channel;
 
-	for (int i = 0; name && i < PROBE_LANES; i++) {
+	for (int i = 0; name && i < PROBE_CHANNEL_KINDS; i++) {
 		const char *last = strrchr(s->session.lanes[i].name, ' ');
 
 		if (!strcmp(name, last ? last + 1 : s->session.lanes[i].name))
@@ -212,9 +212,9 @@ static struct probe_lane *lane_of(struct submit *s)
 	return &s->session.lanes[s->effects.only_copies ? PROBE_COPY_HTOD : PROBE_COMPUTE];
 }
 
-static void submit_text(struct submit *s, struct probe_lane *lane)
+static void submit_text(struct submit *s, struct probe_channel_kind_entry *lane)
 {
-	struct nvs_piece *pieces = calloc(s->words.nentries, sizeof(*pieces));
+	struct nvs_ring_segment *pieces = calloc(s->words.nentries, sizeof(*pieces));
 	uint32_t n = 0;
 
 	if (!pieces)
@@ -224,7 +224,7 @@ static void submit_text(struct submit *s, struct probe_lane *lane)
 		const struct nvs_asm_entry *e = &s->words.entries[i];
 
 		if (!e->control)
-			pieces[n++] = (struct nvs_piece){
+			pieces[n++] = (struct nvs_ring_segment){
 				s->session.commands.gpu + 4ull * e->first, e->dwords,
 				e->entry & (NVS_PIECE_CONDITIONAL | NVS_PIECE_SUBROUTINE |
 					    NVS_PIECE_SYNC)};
@@ -234,13 +234,13 @@ static void submit_text(struct submit *s, struct probe_lane *lane)
 }
 
 /* Submits a final semaphore and waits for it: memory then holds the results of the whole text. */
-static void submit_end(struct submit *s, struct probe_lane *lane, unsigned seconds)
+static void submit_end(struct submit *s, struct probe_channel_kind_entry *lane, unsigned seconds)
 {
 	size_t offset = PROBE_COMMAND_BYTES - 4096;
 	uint32_t *words = (uint32_t *)((char *)s->session.commands.cpu + offset);
 	uint32_t payload = ++s->session.payload;
 
-	nvs_put_host_semaphore(words, probe_semaphore(&s->session, 0), payload,
+	nvs_put_host_semaphore(words, probe_semaphore_address(&s->session, 0), payload,
 			       NVS_SEM_RELEASE | NVS_SEM_RELEASE_WFI | NVS_SEM_RELEASE_TIMESTAMP);
 	probe_submit(lane, &s->session.commands, offset, NVS_WORDS_HOST_SEMAPHORE);
 	probe_wait_at(&s->session, lane, s->session.semaphores.cpu, false, payload, seconds,
@@ -259,7 +259,8 @@ static uint32_t overwritten_by(const struct submit *s, uint32_t i)
 	return 0;
 }
 
-static void wait_for_releases(struct submit *s, struct probe_lane *lane, unsigned seconds)
+static void wait_for_releases(struct submit *s, struct probe_channel_kind_entry *lane,
+			      unsigned seconds)
 {
 	for (uint32_t i = 0; i < s->effects.nreleases; i++) {
 		const struct probe_release *r = &s->effects.releases[i];
@@ -318,20 +319,20 @@ static void add_row(struct submit *s, uint32_t i, uint64_t *first, uint64_t *las
 	format_address(s, r->address, cell[0]);
 	snprintf(cell[1], 64, "0x%llx", (unsigned long long)r->payload);
 	snprintf(cell[2], 64, "%llu", (unsigned long long)time);
-	probe_table_row(&s->table,
-			(struct probe_cell[]){
-				PROBE_NUMBER(r->at.line),
-				PROBE_WORDS(by_name(r->by)),
-				PROBE_WORDS(cell[0]),
-				PROBE_WORDS(cell[1]),
-				PROBE_WORDS(gone	? "overwritten"
-					    : !at	? "not seen"
-					    : !r->known ? "reduced"
-							: "came"),
-				time ? PROBE_WORDS(cell[2]) : PROBE_NUMBER(NAN),
-				PROBE_NUMBER(time ? (double)(time - *first) : NAN),
-				PROBE_NUMBER(time && *last ? (double)(time - *last) : NAN),
-			});
+	probe_table_add_row(&s->table,
+			    (struct probe_cell[]){
+				    PROBE_NUMBER(r->at.line),
+				    PROBE_WORDS(by_name(r->by)),
+				    PROBE_WORDS(cell[0]),
+				    PROBE_WORDS(cell[1]),
+				    PROBE_WORDS(gone	    ? "overwritten"
+						: !at	    ? "not seen"
+						: !r->known ? "reduced"
+							    : "came"),
+				    time ? PROBE_WORDS(cell[2]) : PROBE_NUMBER(NAN),
+				    PROBE_NUMBER(time ? (double)(time - *first) : NAN),
+				    PROBE_NUMBER(time && *last ? (double)(time - *last) : NAN),
+			    });
 	*last = time ? time : *last;
 }
 
@@ -350,12 +351,12 @@ static void note_target(struct submit *s)
 		n++;
 	}
 	if (n)
-		probe_table_note(&s->table,
-				 "$dst: %u bytes are not 0, from %u to %u; %u of them equal "
-				 "$src",
-				 n, first, last, same);
+		probe_table_add_note(&s->table,
+				     "$dst: %u bytes are not 0, from %u to %u; %u of them equal "
+				     "$src",
+				     n, first, last, same);
 	else
-		probe_table_note(&s->table, "$dst: all bytes are 0");
+		probe_table_add_note(&s->table, "$dst: all bytes are 0");
 }
 
 static void print_results(struct submit *s)
@@ -372,7 +373,7 @@ static void print_results(struct submit *s)
 		probe_die("out of memory");
 	for (uint32_t i = 0; i < s->effects.nreleases; i++)
 		add_row(s, i, &first, &last);
-	probe_table_note(&s->table, "%u dwords", s->words.nwords);
+	probe_table_add_note(&s->table, "%u dwords", s->words.nwords);
 	note_target(s);
 	probe_table_print(&s->table, &s->session, s->options->format);
 	probe_table_free(&s->table);
@@ -389,7 +390,7 @@ static void write_target(const struct submit *s)
 
 static void run_text(struct submit *s)
 {
-	struct probe_lane *lane;
+	struct probe_channel_kind_entry *lane;
 
 	probe_open(&s->session, s->options->gpu);
 	allocate_buffers(s);
@@ -400,7 +401,7 @@ static void run_text(struct submit *s)
 	submit_text(s, lane);
 	wait_for_releases(s, lane, s->options->timeout);
 	submit_end(s, lane, s->options->timeout);
-	probe_clock(&s->session);
+	probe_read_sm_clock(&s->session);
 	print_results(s);
 	if (s->options->dst)
 		write_target(s);
@@ -409,7 +410,7 @@ static void run_text(struct submit *s)
 	probe_close(&s->session);
 }
 
-int probe_submit_text(const struct probe_options *options)
+int probe_run_submit(const struct probe_options *options)
 {
 	static struct submit s;
 	int status = 0;

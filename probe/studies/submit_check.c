@@ -239,7 +239,8 @@ static void check_method(struct look *l, struct nvs_ops_channel *c, const struct
 	}
 	l->e->only_copies &= cls->kind == NVS_KIND_COPY || cls->kind == NVS_KIND_HOST;
 	if (!nvs_method_find(cls, method, &m)) {
-		refuse(l, at, "method 0x%04x is in no table of %s", method, nvs_str(cls->name));
+		refuse(l, at, "method 0x%04x is in no table of %s", method,
+		       nvs_class_string(cls->name));
 		return;
 	}
 	if (!method && !nvs_class_find(value & 0xffff))
@@ -283,7 +284,7 @@ static void on_fault(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_f
 static void feed_word(struct look *l, const struct nvs_ops *ops, struct nvs_ops_channel *c)
 {
 	nvs_ops_feed(c, l->a->words + l->word, 1);
-	while (l->made < nvs_ops_made(ops)) {
+	while (l->made < nvs_ops_count(ops)) {
 		/* Capacity doubles: it is full at each power of two. */
 		if (!(l->made & (l->made - 1)))
 			l->made_by = realloc(l->made_by, (2 * l->made + 1) * sizeof(*l->made_by));

@@ -12,21 +12,21 @@
 #define SHF_EXECINSTR 4u
 #define STT_FUNC 2u
 
-struct finding {
+struct call_group_search {
 	struct nvs_rebuilt *r;
-	struct nvs_groups *g;
+	struct nvs_call_groups *g;
 	/* sections that call by register, and sections whose address is taken */
 	bool *by_register, *taken;
 };
 
-static uint32_t find_root(const struct nvs_groups *g, uint32_t section)
+static uint32_t find_root(const struct nvs_call_groups *g, uint32_t section)
 {
 	while (g->group[section] != section)
 		section = g->group[section] = g->group[g->group[section]];
 	return section;
 }
 
-static void join_groups(const struct nvs_groups *g, uint32_t a, uint32_t b)
+static void join_groups(const struct nvs_call_groups *g, uint32_t a, uint32_t b)
 {
 	a = find_root(g, a);
 	b = find_root(g, b);
@@ -47,8 +47,8 @@ static bool is_call(unsigned op)
 }
 
 /* Reads one relocation at P, of EACH bytes, that changes section S: Elf64_Rel or Elf64_Rela. */
-static void read_relocation(struct finding *f, const struct nvs_cubin_section *s, bool code,
-			    const uint8_t *p, uint32_t each)
+static void read_relocation(struct call_group_search *f, const struct nvs_cubin_section *s,
+			    bool code, const uint8_t *p, uint32_t each)
 {
 	struct nvs_cubin_section to;
 	struct nvs_cubin_symbol y;
@@ -58,11 +58,11 @@ static void read_relocation(struct finding *f, const struct nvs_cubin_section *s
 	memcpy(&offset, p, 8);
 	if (each == 24)
 		memcpy(&addend, p + 16, 8);
-	if (!nvs_cubin_symbol(&f->r->cubin, nvs_get32(p + 12), &y) ||
+	if (!nvs_cubin_symbol(&f->r->cubin, nvs_load_u32(p + 12), &y) ||
 	    !has_code(f->r, y.section, &to))
 		return;
 	call = code && s->size >= 16 && offset <= s->size - 16 &&
-	       is_call(nvs_get32(s->data + offset) & 0x1ff);
+	       is_call(nvs_load_u32(s->data + offset) & 0x1ff);
 	if (code && to.index != s->index)
 		join_groups(f->g, s->index, to.index);
 	if (to.index != s->index && addend)
@@ -72,7 +72,7 @@ static void read_relocation(struct finding *f, const struct nvs_cubin_section *s
 		f->taken[to.index] = true;
 }
 
-static void read_relocations(struct finding *f)
+static void read_relocations(struct call_group_search *f)
 {
 	struct nvs_cubin_section s, of;
 
@@ -88,17 +88,17 @@ static void read_relocations(struct finding *f)
 }
 
 /* Finds calls by a register or constant that holds an address. */
-static void find_register_calls(struct finding *f, const struct nvs_cubin_section *s)
+static void find_register_calls(struct call_group_search *f, const struct nvs_cubin_section *s)
 {
 	for (uint64_t o = 0; o + 16 <= s->size; o += 16) {
-		unsigned opcode = nvs_get32(s->data + o) & 0xfff;
+		unsigned opcode = nvs_load_u32(s->data + o) & 0xfff;
 
 		if ((opcode & 0x1ff) == NVS_OP_CALL_ABS && opcode != 0x943)
 			f->by_register[s->index] = true;
 	}
 }
 
-static void join_by_register(struct finding *f)
+static void join_by_register(struct call_group_search *f)
 {
 	uint32_t n = f->r->cubin.sections, caller = 0, called = 0;
 
@@ -113,12 +113,12 @@ static void join_by_register(struct finding *f)
 			join_groups(f->g, caller, i);
 }
 
-int nvs_groups_find(struct nvs_rebuilt *r, const struct nvs_cubin_functions *functions,
-		    struct nvs_arena *arena, struct nvs_groups *g)
+int nvs_call_groups_find(struct nvs_rebuilt *r, const struct nvs_cubin_functions *functions,
+			 struct nvs_rewrite_arena *arena, struct nvs_call_groups *g)
 {
 	uint32_t n = r->cubin.sections;
 	struct nvs_cubin_section s;
-	struct finding f = {.r = r, .g = g};
+	struct call_group_search f = {.r = r, .g = g};
 
 	g->group = nvs_arena_get(arena, n + 1, sizeof(*g->group));
 	g->first = nvs_arena_get(arena, n + 1, sizeof(*g->first));

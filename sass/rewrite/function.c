@@ -30,7 +30,8 @@ static bool is_list(unsigned code)
 	return false;
 }
 
-bool nvs_list_next(const struct nvs_cubin_section *info, size_t *at, struct nvs_cubin_attribute *a)
+bool nvs_offset_list_next(const struct nvs_cubin_section *info, size_t *at,
+			  struct nvs_cubin_attribute *a)
 {
 	while (nvs_cubin_attribute(info, at, a))
 		if (a->format == 4 && is_list(a->code))
@@ -42,7 +43,7 @@ bool nvs_list_next(const struct nvs_cubin_section *info, size_t *at, struct nvs_
  * .nv.info lists targets as offset, an unknown word, number of targets, targets. Returns NULL if
  * the BRX at AT is not listed.
  */
-const uint8_t *nvs_targets(const struct nvs_cubin_section *info, uint32_t at, uint32_t *n)
+const uint8_t *nvs_branch_targets(const struct nvs_cubin_section *info, uint32_t at, uint32_t *n)
 {
 	struct nvs_cubin_attribute a;
 	size_t next = 0;
@@ -51,12 +52,12 @@ const uint8_t *nvs_targets(const struct nvs_cubin_section *info, uint32_t at, ui
 		if (a.format != 4 || a.code != NVS_ATTR_INDIRECT_BRANCH_TARGETS)
 			continue;
 		for (uint32_t k = 0; k + 12 <= a.size;) {
-			uint32_t count = nvs_get32(a.value + k + 8);
+			uint32_t count = nvs_load_u32(a.value + k + 8);
 
 			if (count > (a.size - k - 12) / 4u)
 				break;
 			*n = count;
-			if (nvs_get32(a.value + k) == at)
+			if (nvs_load_u32(a.value + k) == at)
 				return a.value + k + 12;
 			k += 12 + 4 * count;
 		}
@@ -81,7 +82,7 @@ static void read_info(struct nvs_function *fn)
 		if (a.format != 4)
 			continue;
 		for (uint32_t k = 0; is_list(a.code) && k + 4 <= a.size; k += 4)
-			set_flag(fn, nvs_get32(a.value + k), NVS_NAMED);
+			set_flag(fn, nvs_load_u32(a.value + k), NVS_NAMED);
 	}
 }
 
@@ -89,8 +90,8 @@ static void read_info(struct nvs_function *fn)
 #define SHT_REL 9
 
 /* Iterates over the relocation sections that change section INDEX, from *AT on. */
-bool nvs_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
-		     struct nvs_cubin_section *s, uint32_t *each)
+bool nvs_next_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
+			  struct nvs_cubin_section *s, uint32_t *each)
 {
 	while (*at < c->sections && nvs_cubin_section(c, (*at)++, s)) {
 		*each = s->type == SHT_RELA ? 24 : 16;
@@ -106,10 +107,10 @@ bool nvs_returns_by_relocation(const struct nvs_function *fn, uint32_t call)
 	struct nvs_cubin_symbol y;
 	uint32_t at = 0, each;
 
-	while (nvs_relocations(&fn->r->cubin, fn->text.index, &at, &s, &each))
+	while (nvs_next_relocations(&fn->r->cubin, fn->text.index, &at, &s, &each))
 		for (uint64_t o = 0; each == 24 && o + each <= s.size; o += each)
-			if (nvs_get32(s.data + o + 16) == call * 16 + 16 &&
-			    nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y) &&
+			if (nvs_load_u32(s.data + o + 16) == call * 16 + 16 &&
+			    nvs_cubin_symbol(&fn->r->cubin, nvs_load_u32(s.data + o + 12), &y) &&
 			    y.section == fn->text.index && !y.value)
 				return true;
 	return false;
@@ -120,7 +121,7 @@ static void read_relocations(struct nvs_function *fn)
 	struct nvs_cubin_section s;
 	uint32_t at = 0, each;
 
-	while (nvs_relocations(&fn->r->cubin, fn->text.index, &at, &s, &each))
+	while (nvs_next_relocations(&fn->r->cubin, fn->text.index, &at, &s, &each))
 		for (uint64_t o = 0; o + each <= s.size; o += each) {
 			uint64_t offset;
 
@@ -133,7 +134,7 @@ static void read_relocations(struct nvs_function *fn)
 static int flow_of(struct nvs_function *fn, uint32_t i)
 {
 	nvs_word w = fn->code[i];
-	unsigned op = nvs_op(w);
+	unsigned op = nvs_word_opcode(w);
 	struct nvs_sass_insn insn;
 	struct nvs_sass_flow f;
 	uint16_t flags = NVS_FALLS;
@@ -158,14 +159,14 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 		else if ((w & 0xfff) != 0x944)
 			fn->calls_pointer = true;
 		else
-			target = nvs_relative(fn->words, w, i * 16);
+			target = nvs_word_target(fn->words, w, i * 16);
 		break;
 	case NVS_FLOW_BRANCH:
 	case NVS_FLOW_BSSY:
 	case NVS_FLOW_WARPSYNC:
 		if (op == NVS_OP_BRA || op == NVS_OP_BSSY ||
-		    (op == NVS_OP_WARPSYNC && nvs_get(w, 86, 1)))
-			target = nvs_relative(fn->words, w, i * 16);
+		    (op == NVS_OP_WARPSYNC && nvs_word_get(w, 86, 1)))
+			target = nvs_word_target(fn->words, w, i * 16);
 		else if (op != NVS_OP_WARPSYNC)
 			return nvs_refuse(fn, "a jump to an absolute address", i * 16);
 		if (fn->flags[i] & NVS_RELOCATED && target >= 0)
@@ -183,7 +184,7 @@ static int flow_of(struct nvs_function *fn, uint32_t i)
 	default:
 		flags = (f.falls ? NVS_FALLS : 0) | NVS_ENDS;
 	}
-	if (f.flow == NVS_FLOW_RETURN && nvs_guard(w) == NVS_ALWAYS)
+	if (f.flow == NVS_FLOW_RETURN && nvs_word_guard(w) == NVS_ALWAYS)
 		flags &= (uint16_t)~NVS_FALLS;
 	fn->flags[i] |= flags;
 	if (target >= 0 || flags & NVS_OUT || op == NVS_OP_BRA || op == NVS_OP_BSSY) {
@@ -206,7 +207,8 @@ static int add_edge(struct nvs_function *fn, uint32_t from, uint64_t offset, uin
 		return nvs_refuse(fn, "a branch to the entry", from * 16);
 	if (to <= from)
 		fn->loops = true;
-	fn->edge[fn->edges] = (struct nvs_edge){.to = to, .from = from, .next = fn->edges_to[to]};
+	fn->edge[fn->edges] =
+		(struct nvs_flow_edge){.to = to, .from = from, .next = fn->edges_to[to]};
 	fn->edges_to[to] = fn->edges++;
 	fn->flags[to] |= NVS_LEAD;
 	if (!(fn->flags[to] & NVS_SEEN))
@@ -224,11 +226,11 @@ static int targets_of(struct nvs_function *fn, uint32_t i, uint32_t *work, uint3
 		return add_edge(fn, i, (uint64_t)fn->target[i] * 16, work, works);
 	if (!nvs_is_brx(fn->code[i]))
 		return 0;
-	targets = nvs_targets(&fn->info, i * 16, &n);
+	targets = nvs_branch_targets(&fn->info, i * 16, &n);
 	if (!targets)
 		return nvs_refuse(fn, "an indirect branch without a table", i * 16);
 	for (uint32_t k = 0; k < n && !err; k++)
-		err = add_edge(fn, i, nvs_get32(targets + 4 * (size_t)k), work, works);
+		err = add_edge(fn, i, nvs_load_u32(targets + 4 * (size_t)k), work, works);
 	return err;
 }
 
@@ -249,8 +251,8 @@ static int follow_code(struct nvs_function *fn, uint32_t *work, uint32_t works)
 				return err;
 			if (fn->flags[i] & NVS_ENDS && i + 1 < fn->n)
 				fn->flags[i + 1] |= NVS_LEAD;
-			if (nvs_op(fn->code[i]) == NVS_OP_SETMAXREG) {
-				uint32_t m = (uint32_t)nvs_get(fn->code[i], 32, 16);
+			if (nvs_word_opcode(fn->code[i]) == NVS_OP_SETMAXREG) {
+				uint32_t m = (uint32_t)nvs_word_get(fn->code[i], 32, 16);
 
 				fn->max_registers = fn->max_registers && fn->max_registers < m
 							    ? fn->max_registers
@@ -275,8 +277,8 @@ static int check_unreached(struct nvs_function *fn)
 {
 	for (uint32_t i = 0; fn->calls_pointer && i < fn->n; i++)
 		if (!(fn->flags[i] & NVS_SEEN) && ((unsigned)fn->code[i] & 0xfff) != OPCODE_NOP &&
-		    !(nvs_op(fn->code[i]) == NVS_OP_BRA &&
-		      nvs_relative(fn->words, fn->code[i], (int64_t)i * 16) == (int64_t)i * 16))
+		    !(nvs_word_opcode(fn->code[i]) == NVS_OP_BRA &&
+		      nvs_word_target(fn->words, fn->code[i], (int64_t)i * 16) == (int64_t)i * 16))
 			return nvs_refuse(fn, "code that only calls through registers may reach",
 					  i * 16);
 	return 0;
@@ -284,7 +286,7 @@ static int check_unreached(struct nvs_function *fn)
 
 static bool is_guarded(const struct nvs_function *fn, uint32_t i)
 {
-	return nvs_guard(fn->code[i]) != NVS_ALWAYS;
+	return nvs_word_guard(fn->code[i]) != NVS_ALWAYS;
 }
 
 static bool in_range(const struct nvs_count_options *o, uint32_t i)
@@ -313,7 +315,7 @@ static int make_spans(struct nvs_function *fn)
 			continue;
 		}
 		if (!open || fn->flags[i] & NVS_LEAD)
-			fn->span[fn->spans++] = (struct nvs_span){.first = i, .last = i};
+			fn->span[fn->spans++] = (struct nvs_block_span){.first = i, .last = i};
 		open = true;
 		fn->span[fn->spans - 1].last = i;
 		fn->span[fn->spans - 1].weight += nvs_counts_with_block(fn, i);

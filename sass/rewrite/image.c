@@ -13,7 +13,7 @@ struct nvs_arena_piece {
 
 #define PIECE ((size_t)1 << 20)
 
-void *nvs_arena_get(struct nvs_arena *arena, size_t n, size_t size)
+void *nvs_arena_get(struct nvs_rewrite_arena *arena, size_t n, size_t size)
 {
 	struct nvs_arena_piece *piece = arena->last;
 	size_t want, all;
@@ -37,7 +37,7 @@ void *nvs_arena_get(struct nvs_arena *arena, size_t n, size_t size)
 	return p;
 }
 
-void nvs_arena_free(struct nvs_arena *arena)
+void nvs_arena_free(struct nvs_rewrite_arena *arena)
 {
 	while (arena->last) {
 		struct nvs_arena_piece *piece = arena->last;
@@ -60,7 +60,8 @@ static bool no_bytes(uint32_t type)
 	return false;
 }
 
-int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size, struct nvs_arena *arena)
+int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size,
+		     struct nvs_rewrite_arena *arena)
 {
 	r->data = nvs_arena_get(arena, size ? size : 1, 1);
 	if (!r->data)
@@ -75,12 +76,12 @@ int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size, stru
 	return r->text && r->text_size ? 0 : -ENOMEM;
 }
 
-struct place {
+struct moved_section {
 	uint64_t old, old_size, now, size; /* offset and size in the old and the new file */
 	uint32_t section, type;
 };
 
-static bool is_before(const struct place *a, const struct place *b)
+static bool is_before(const struct moved_section *a, const struct moved_section *b)
 {
 	return a->old != b->old ? a->old < b->old : a->section < b->section;
 }
@@ -88,7 +89,7 @@ static bool is_before(const struct place *a, const struct place *b)
 /*
  * Heap sort: sections are nearly always sorted already, but in a malicious cubin they may not be.
  */
-static void sort_places(struct place *p, size_t n)
+static void sort_places(struct moved_section *p, size_t n)
 {
 	size_t sorted = 1, root, child;
 
@@ -100,13 +101,13 @@ static void sort_places(struct place *p, size_t n)
 		if (start)
 			start--;
 		else {
-			struct place t = p[--end];
+			struct moved_section t = p[--end];
 
 			p[end] = p[0];
 			p[0] = t;
 		}
 		for (root = start; (child = 2 * root + 1) < end; root = child) {
-			struct place t = p[root];
+			struct moved_section t = p[root];
 
 			if (child + 1 < end && is_before(&p[child], &p[child + 1]))
 				child++;
@@ -139,8 +140,8 @@ static void write_u64(uint8_t *p, uint64_t v)
  * Adjusts a program header so that the segment covers the same sections. A segment without sections
  * keeps its size and moves with the section that began at the same offset.
  */
-static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r, const struct place *place,
-			   size_t n, uint64_t headers)
+static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r,
+			   const struct moved_section *place, size_t n, uint64_t headers)
 {
 	uint64_t offset = read_u64(p + 8), size = read_u64(p + 32), end, now_from = UINT64_MAX,
 		 now_to = 0, from = UINT64_MAX, to = 0;
@@ -152,7 +153,7 @@ static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r, const struct
 	if (__builtin_add_overflow(offset, size, &end))
 		return;
 	for (size_t i = 0; i < n; i++) {
-		const struct place *s = &place[i];
+		const struct moved_section *s = &place[i];
 
 		if (no_bytes(s->type) || !s->old_size || s->old < offset ||
 		    s->old + s->old_size > end)
@@ -177,12 +178,12 @@ static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r, const struct
 		}
 }
 
-int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
-		const struct nvs_sass_memory *memory, uint8_t **out, size_t *out_size,
-		size_t *out_bytes)
+int nvs_rebuild_cubin(struct nvs_rebuilt *r, struct nvs_rewrite_arena *arena,
+		      const struct nvs_sass_memory *memory, uint8_t **out, size_t *out_size,
+		      size_t *out_bytes)
 {
 	const struct nvs_cubin *c = &r->cubin;
-	struct place *place = nvs_arena_get(arena, c->sections + 1, sizeof(*place));
+	struct moved_section *place = nvs_arena_get(arena, c->sections + 1, sizeof(*place));
 	size_t n = 0, room = r->size + 4096, at = HEADER, old = HEADER;
 	uint64_t sections = c->section_headers, headers;
 	struct nvs_cubin_section s;
@@ -193,10 +194,10 @@ int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
 	for (uint32_t i = 0; i < c->sections; i++) {
 		if (!nvs_cubin_section(c, i, &s) || !s.type)
 			continue;
-		place[n++] = (struct place){.old = s.offset,
-					    .old_size = no_bytes(s.type) ? 0 : s.size,
-					    .section = i,
-					    .type = s.type};
+		place[n++] = (struct moved_section){.old = s.offset,
+						    .old_size = no_bytes(s.type) ? 0 : s.size,
+						    .section = i,
+						    .type = s.type};
 		if (r->text[i])
 			room += r->text_size[i] + 4096;
 		else if (s.align <= 4096)
@@ -208,7 +209,7 @@ int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
 		return -ENOMEM;
 	memcpy(p, r->data, HEADER);
 	for (size_t i = 0; i < n; i++) {
-		struct place *q = &place[i];
+		struct moved_section *q = &place[i];
 		size_t gap, align;
 
 		if (!nvs_cubin_section(c, q->section, &s))

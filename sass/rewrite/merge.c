@@ -14,7 +14,7 @@ static bool is_unconditional(const struct nvs_function *fn, uint32_t i)
 /* True if W leaves a region other than by its BSYNC, or changes which threads wait there. */
 static bool breaks_region(nvs_word w)
 {
-	switch (nvs_op(w)) {
+	switch (nvs_word_opcode(w)) {
 	case NVS_OP_EXIT:
 	case NVS_OP_CALL_ABS:
 	case NVS_OP_BREAK:
@@ -25,7 +25,7 @@ static bool breaks_region(nvs_word w)
 	case NVS_OP_RTT:
 		return true;
 	case NVS_OP_WARPSYNC:
-		return nvs_get(w, 86, 1);
+		return nvs_word_get(w, 86, 1);
 	}
 	return false;
 }
@@ -33,16 +33,16 @@ static bool breaks_region(nvs_word w)
 static bool calls_unknown(const struct nvs_function *fn, uint32_t i)
 {
 	return fn->flags[i] & NVS_OUT ||
-	       (nvs_op(fn->code[i]) == NVS_OP_CALL && fn->target[i] == NVS_NOWHERE);
+	       (nvs_word_opcode(fn->code[i]) == NVS_OP_CALL && fn->target[i] == NVS_NOWHERE);
 }
 
-struct walk {
+struct merge_walk {
 	uint32_t *stamp, now; /* instructions of the current region, marked with its number */
 	uint32_t *list, lists; /* the same in order of discovery; also the work queue */
 	uint64_t steps; /* remaining budget for the whole function */
 };
 
-static void visit_insn(struct walk *walk, uint32_t i)
+static void visit_insn(struct merge_walk *walk, uint32_t i)
 {
 	if (walk->stamp[i] == walk->now)
 		return;
@@ -50,7 +50,7 @@ static void visit_insn(struct walk *walk, uint32_t i)
 	walk->list[walk->lists++] = i;
 }
 
-static void visit_next(struct nvs_function *fn, struct walk *walk, uint32_t i, bool targets)
+static void visit_next(struct nvs_function *fn, struct merge_walk *walk, uint32_t i, bool targets)
 {
 	const uint8_t *table;
 	uint32_t n = 0;
@@ -59,17 +59,17 @@ static void visit_next(struct nvs_function *fn, struct walk *walk, uint32_t i, b
 		visit_insn(walk, i + 1);
 	if (!targets)
 		return;
-	if (fn->target[i] != NVS_NOWHERE && nvs_op(fn->code[i]) != NVS_OP_BSSY)
+	if (fn->target[i] != NVS_NOWHERE && nvs_word_opcode(fn->code[i]) != NVS_OP_BSSY)
 		visit_insn(walk, fn->target[i]);
 	if (!nvs_is_brx(fn->code[i]))
 		return;
-	table = nvs_targets(&fn->info, i * 16, &n);
+	table = nvs_branch_targets(&fn->info, i * 16, &n);
 	for (uint32_t k = 0; table && k < n; k++)
-		visit_insn(walk, nvs_get32(table + 4 * (size_t)k) / 16);
+		visit_insn(walk, nvs_load_u32(table + 4 * (size_t)k) / 16);
 }
 
 /* True if all calls from the region return with the same threads. */
-static bool calls_return(struct nvs_function *fn, struct walk *walk, uint32_t from)
+static bool calls_return(struct nvs_function *fn, struct merge_walk *walk, uint32_t from)
 {
 	for (; from < walk->lists; from++) {
 		uint32_t i = walk->list[from];
@@ -77,7 +77,7 @@ static bool calls_return(struct nvs_function *fn, struct walk *walk, uint32_t fr
 		if (!walk->steps || breaks_region(fn->code[i]) || calls_unknown(fn, i))
 			return false;
 		walk->steps--;
-		if (nvs_op(fn->code[i]) != NVS_OP_RET)
+		if (nvs_word_opcode(fn->code[i]) != NVS_OP_RET)
 			visit_next(fn, walk, i, true);
 		else if (fn->flags[i] & NVS_FALLS)
 			visit_insn(walk, i + 1);
@@ -89,9 +89,9 @@ static bool calls_return(struct nvs_function *fn, struct walk *walk, uint32_t fr
  * True if all threads that execute the BSSY at I reconverge at its BSYNC: the region is entered
  * only from I, and left only by BSYNCs directly before JOIN.
  */
-static bool is_closed(struct nvs_function *fn, struct walk *walk, uint32_t i)
+static bool is_closed(struct nvs_function *fn, struct merge_walk *walk, uint32_t i)
 {
-	uint32_t join = fn->target[i], bar = (uint32_t)nvs_get(fn->code[i], 16, 4), own;
+	uint32_t join = fn->target[i], bar = (uint32_t)nvs_word_get(fn->code[i], 16, 4), own;
 	bool calls = false;
 
 	walk->now++;
@@ -100,18 +100,18 @@ static bool is_closed(struct nvs_function *fn, struct walk *walk, uint32_t i)
 	for (uint32_t k = 0; k < walk->lists; k++) {
 		uint32_t at = walk->list[k];
 		nvs_word w = fn->code[at];
-		unsigned op = nvs_op(w);
+		unsigned op = nvs_word_opcode(w);
 
 		if (!walk->steps)
 			return false;
 		walk->steps--;
-		if (op == NVS_OP_BSYNC && nvs_get(w, 16, 4) == bar) {
+		if (op == NVS_OP_BSYNC && nvs_word_get(w, 16, 4) == bar) {
 			if (at + 1 != join)
 				return false;
 			continue;
 		}
 		if (breaks_region(w) || op == NVS_OP_RET || at == join || calls_unknown(fn, at) ||
-		    (op == NVS_OP_BSSY && nvs_get(w, 16, 4) == bar))
+		    (op == NVS_OP_BSSY && nvs_word_get(w, 16, 4) == bar))
 			return false;
 		calls |= op == NVS_OP_CALL;
 		visit_next(fn, walk, at, op != NVS_OP_CALL);
@@ -125,7 +125,7 @@ static bool is_closed(struct nvs_function *fn, struct walk *walk, uint32_t i)
 		    at - 1 != i)
 			return false;
 		for (uint32_t e = fn->edges_to[at]; e != NVS_NOWHERE; e = fn->edge[e].next)
-			if (nvs_op(fn->code[fn->edge[e].from]) != NVS_OP_BSSY &&
+			if (nvs_word_opcode(fn->code[fn->edge[e].from]) != NVS_OP_BSSY &&
 			    walk->stamp[fn->edge[e].from] != walk->now && fn->edge[e].from != i)
 				return false;
 	}
@@ -133,16 +133,17 @@ static bool is_closed(struct nvs_function *fn, struct walk *walk, uint32_t i)
 	if (!(fn->flags[join] & NVS_LEAD) || join == 0)
 		return false;
 	if (join && fn->flags[join - 1] & NVS_SEEN && fn->flags[join - 1] & NVS_FALLS &&
-	    (walk->stamp[join - 1] != walk->now || nvs_op(fn->code[join - 1]) != NVS_OP_BSYNC))
+	    (walk->stamp[join - 1] != walk->now ||
+	     nvs_word_opcode(fn->code[join - 1]) != NVS_OP_BSYNC))
 		return false;
 	for (uint32_t e = fn->edges_to[join]; e != NVS_NOWHERE; e = fn->edge[e].next)
-		if (nvs_op(fn->code[fn->edge[e].from]) != NVS_OP_BSSY)
+		if (nvs_word_opcode(fn->code[fn->edge[e].from]) != NVS_OP_BSSY)
 			return false;
 	if (!calls)
 		return true;
 	walk->now++;
 	for (uint32_t k = 0; k < own; k++)
-		if (nvs_op(fn->code[walk->list[k]]) == NVS_OP_CALL &&
+		if (nvs_word_opcode(fn->code[walk->list[k]]) == NVS_OP_CALL &&
 		    fn->target[walk->list[k]] != NVS_NOWHERE)
 			visit_insn(walk, fn->target[walk->list[k]]);
 	return calls_return(fn, walk, own);
@@ -168,7 +169,7 @@ static void find_fixed(struct nvs_function *fn)
 		    s.type == 2 && s.value / 16 < fn->n)
 			mark_fixed(fn, (uint32_t)(s.value / 16));
 	for (uint32_t i = 0; i < fn->n; i++) {
-		unsigned op = nvs_op(fn->code[i]);
+		unsigned op = nvs_word_opcode(fn->code[i]);
 
 		if (!(fn->flags[i] & NVS_SEEN))
 			continue;
@@ -180,9 +181,9 @@ static void find_fixed(struct nvs_function *fn)
 }
 
 /* True if span B's last instruction leads to only one place, with the same threads. */
-static bool leads_on(const struct nvs_function *fn, const struct nvs_span *b)
+static bool leads_on(const struct nvs_function *fn, const struct nvs_block_span *b)
 {
-	unsigned op = nvs_op(fn->code[b->last]);
+	unsigned op = nvs_word_opcode(fn->code[b->last]);
 	bool falls = fn->flags[b->last] & NVS_FALLS;
 
 	if (!(fn->flags[b->last] & NVS_ENDS))
@@ -196,13 +197,13 @@ static bool leads_on(const struct nvs_function *fn, const struct nvs_span *b)
  */
 static bool move_up(struct nvs_function *fn, uint32_t b)
 {
-	struct nvs_span *s = &fn->span[b];
+	struct nvs_block_span *s = &fn->span[b];
 	bool any = false;
 
 	for (int pass = 0; pass < 2; pass++) {
 		if (s->first && fn->flags[s->first - 1] & NVS_SEEN &&
 		    fn->flags[s->first - 1] & NVS_FALLS) {
-			struct nvs_span *p = &fn->span[fn->home[s->first - 1]];
+			struct nvs_block_span *p = &fn->span[fn->home[s->first - 1]];
 
 			if (!pass && (!leads_on(fn, p) || p == s))
 				return false;
@@ -211,7 +212,7 @@ static bool move_up(struct nvs_function *fn, uint32_t b)
 			any = true;
 		}
 		for (uint32_t e = fn->edges_to[s->first]; e != NVS_NOWHERE; e = fn->edge[e].next) {
-			struct nvs_span *p = &fn->span[fn->home[fn->edge[e].from]];
+			struct nvs_block_span *p = &fn->span[fn->home[fn->edge[e].from]];
 
 			if (!pass && (!leads_on(fn, p) || p == s))
 				return false;
@@ -231,7 +232,7 @@ static bool move_up(struct nvs_function *fn, uint32_t b)
 
 int nvs_function_merge(struct nvs_function *fn)
 {
-	struct walk walk = {.steps = STEPS};
+	struct merge_walk walk = {.steps = STEPS};
 	uint32_t(*region)[2], regions = 0;
 	bool moved = true;
 
@@ -242,16 +243,17 @@ int nvs_function_merge(struct nvs_function *fn)
 		return -ENOMEM;
 	find_fixed(fn);
 	for (uint32_t i = 0; i < fn->n; i++)
-		if (fn->flags[i] & NVS_SEEN && nvs_op(fn->code[i]) == NVS_OP_BSSY &&
-		    nvs_guard(fn->code[i]) == NVS_ALWAYS && fn->flags[fn->target[i]] & NVS_SEEN &&
-		    is_closed(fn, &walk, i)) {
+		if (fn->flags[i] & NVS_SEEN && nvs_word_opcode(fn->code[i]) == NVS_OP_BSSY &&
+		    nvs_word_guard(fn->code[i]) == NVS_ALWAYS &&
+		    fn->flags[fn->target[i]] & NVS_SEEN && is_closed(fn, &walk, i)) {
 			region[regions][0] = fn->home[i];
 			region[regions++][1] = fn->home[fn->target[i]];
 		}
 	for (int round = 0; round < ROUNDS && moved; round++) {
 		moved = false;
 		for (uint32_t k = 0; k < regions; k++) {
-			struct nvs_span *a = &fn->span[region[k][0]], *b = &fn->span[region[k][1]];
+			struct nvs_block_span *a = &fn->span[region[k][0]],
+					      *b = &fn->span[region[k][1]];
 
 			if (!b->weight || a == b)
 				continue;

@@ -71,18 +71,18 @@ static bool matches_row(nvs_word w, unsigned i)
 		return false;
 	for (unsigned k = 0; k < 3; k++)
 		if (wanted[i].is[k].n &&
-		    nvs_get(w, wanted[i].is[k].at, wanted[i].is[k].n) != wanted[i].is[k].value)
+		    nvs_word_get(w, wanted[i].is[k].at, wanted[i].is[k].n) != wanted[i].is[k].value)
 			return false;
 	return true;
 }
 
 static void store_word(struct nvs_count_words *words, unsigned i, nvs_word w)
 {
-	if (nvs_word_there(words, i))
+	if (nvs_word_is_known(words, i))
 		return;
-	w = nvs_guarded(w, NVS_ALWAYS);
+	w = nvs_word_with_guard(w, NVS_ALWAYS);
 	if (i == NVS_W_R2UR) /* the form that writes no predicate */
-		w = nvs_put(w, 81, 10, 7);
+		w = nvs_word_put(w, 81, 10, 7);
 	words->word[i][0] = (uint64_t)w;
 	words->word[i][1] = (uint64_t)(w >> 64);
 }
@@ -93,13 +93,13 @@ static void store_word(struct nvs_count_words *words, unsigned i, nvs_word w)
  */
 static void find_descriptor(struct nvs_count_words *words, const nvs_word *code, size_t n)
 {
-	unsigned ur = (unsigned)nvs_get(code[n], 64, 6);
+	unsigned ur = (unsigned)nvs_word_get(code[n], 64, 6);
 
 	for (size_t k = n; k-- > 0;)
-		if (((unsigned)code[k] & 0xfff) == 0xab9 && nvs_get(code[k], 16, 8) == ur &&
-		    nvs_get(code[k], 73, 3) == 5) {
+		if (((unsigned)code[k] & 0xfff) == 0xab9 && nvs_word_get(code[k], 16, 8) == ur &&
+		    nvs_word_get(code[k], 73, 3) == 5) {
 			store_word(words, NVS_W_DESCRIPTOR, code[k]);
-			words->descriptor = (uint32_t)nvs_get(code[k], 38, 16);
+			words->descriptor = (uint32_t)nvs_word_get(code[k], 38, 16);
 			return;
 		}
 }
@@ -119,9 +119,9 @@ static size_t read_code(const struct nvs_cubin_section *s, nvs_word *code)
 /* A branch to itself follows each function: the encoding of its offset -16 shows the format. */
 static void extract_branch(struct nvs_count_words *words, nvs_word w)
 {
-	uint64_t low = nvs_get(w, 16, 8), high = nvs_get(w, 34, 30);
+	uint64_t low = nvs_word_get(w, 16, 8), high = nvs_word_get(w, 34, 30);
 
-	if (((unsigned)w & 0xfff) != 0x947 || nvs_word_there(words, NVS_W_BRA))
+	if (((unsigned)w & 0xfff) != 0x947 || nvs_word_is_known(words, NVS_W_BRA))
 		return;
 	words->split = high == 0x3fffffff && low == 0xfc;
 	if (words->split || (high == 0x3ffffffc && !low))
@@ -131,7 +131,7 @@ static void extract_branch(struct nvs_count_words *words, nvs_word w)
 /* Takes the first instruction that matches row I. */
 static void extract_word(struct nvs_count_words *words, const nvs_word *code, size_t n, unsigned i)
 {
-	for (size_t k = 0; k < n && !nvs_word_there(words, wanted[i].word); k++) {
+	for (size_t k = 0; k < n && !nvs_word_is_known(words, wanted[i].word); k++) {
 		if (!matches_row(code[k], i))
 			continue;
 		if (wanted[i].word == NVS_W_RED && words->arch >= 80)
@@ -161,13 +161,14 @@ int nvs_count_words(const void *cubin, size_t size, struct nvs_count_words *word
 			extract_branch(words, code[i]);
 	}
 	for (unsigned i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
-		for (uint32_t k = 0; k < c.sections && !nvs_word_there(words, wanted[i].word); k++)
+		for (uint32_t k = 0; k < c.sections && !nvs_word_is_known(words, wanted[i].word);
+		     k++)
 			if (nvs_cubin_section(&c, k, &s))
 				extract_word(words, code, read_code(&s, code), i);
 	for (unsigned i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
-		if (!nvs_word_there(words, wanted[i].word) && c.arch >= wanted[i].since)
+		if (!nvs_word_is_known(words, wanted[i].word) && c.arch >= wanted[i].since)
 			*missing = wanted[i].name;
-	if (!nvs_word_there(words, NVS_W_BRA))
+	if (!nvs_word_is_known(words, NVS_W_BRA))
 		*missing = "BRA";
 	if (c.arch >= 80 && !words->descriptor)
 		*missing = "ULDC.64";
@@ -176,14 +177,14 @@ int nvs_count_words(const void *cubin, size_t size, struct nvs_count_words *word
 	return *missing ? -ENOTSUP : 0;
 }
 
-nvs_word nvs_plain(nvs_word w, unsigned stall)
+nvs_word nvs_word_set_stall(nvs_word w, unsigned stall)
 {
-	w = nvs_put(w, 105, 4, stall);
-	w = nvs_put(w, 109, 1,
-		    stall < 4); /* as ptxas does: a long stall lets another warp go first */
-	w = nvs_put(w, 110, 6, 63); /* no barrier, neither for writes nor for reads */
-	w = nvs_waiting(w, 0);
-	return nvs_unreused(w);
+	w = nvs_word_put(w, 105, 4, stall);
+	w = nvs_word_put(w, 109, 1,
+			 stall < 4); /* as ptxas does: a long stall lets another warp go first */
+	w = nvs_word_put(w, 110, 6, 63); /* no barrier, neither for writes nor for reads */
+	w = nvs_word_with_wait(w, 0);
+	return nvs_word_no_reuse(w);
 }
 
 /* Sign-extends. Fields count 4-byte words from the next instruction on. */
@@ -192,27 +193,28 @@ static int64_t sign_extend(uint64_t v, unsigned bits)
 	return (int64_t)(v << (64 - bits)) >> (64 - bits);
 }
 
-int64_t nvs_relative(const struct nvs_count_words *words, nvs_word w, int64_t at)
+int64_t nvs_word_target(const struct nvs_count_words *words, nvs_word w, int64_t at)
 {
 	int64_t v;
 
-	if (nvs_op(w) == NVS_OP_BSSY)
-		v = sign_extend(nvs_get(w, 34, 30), 30);
+	if (nvs_word_opcode(w) == NVS_OP_BSSY)
+		v = sign_extend(nvs_word_get(w, 34, 30), 30);
 	else if (words->split)
-		v = sign_extend(nvs_get(w, 34, 48) << 8 | nvs_get(w, 16, 8), 56);
+		v = sign_extend(nvs_word_get(w, 34, 48) << 8 | nvs_word_get(w, 16, 8), 56);
 	else
-		v = sign_extend(nvs_get(w, 34, 48), 48);
+		v = sign_extend(nvs_word_get(w, 34, 48), 48);
 	return at + 16 + 4 * v;
 }
 
-nvs_word nvs_relative_put(const struct nvs_count_words *words, nvs_word w, int64_t at,
-			  int64_t target)
+nvs_word nvs_word_set_target(const struct nvs_count_words *words, nvs_word w, int64_t at,
+			     int64_t target)
 {
 	int64_t v = (target - at - 16) / 4;
 
-	if (nvs_op(w) == NVS_OP_BSSY)
-		return nvs_put(w, 34, 30, (uint64_t)v);
+	if (nvs_word_opcode(w) == NVS_OP_BSSY)
+		return nvs_word_put(w, 34, 30, (uint64_t)v);
 	if (words->split)
-		return nvs_put(nvs_put(w, 16, 8, (uint64_t)v), 34, 48, (uint64_t)(v >> 8));
-	return nvs_put(w, 34, 48, (uint64_t)v);
+		return nvs_word_put(nvs_word_put(w, 16, 8, (uint64_t)v), 34, 48,
+				    (uint64_t)(v >> 8));
+	return nvs_word_put(w, 34, 48, (uint64_t)v);
 }

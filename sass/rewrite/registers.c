@@ -11,7 +11,7 @@
 static uint8_t live_after(const struct nvs_function *fn, const uint8_t *live, uint32_t i,
 			  uint8_t all)
 {
-	unsigned op = nvs_op(fn->code[i]);
+	unsigned op = nvs_word_opcode(fn->code[i]);
 	uint8_t out = 0;
 
 	if (op == NVS_OP_RET || op == NVS_OP_BRX || op == NVS_OP_BRXU || fn->flags[i] & NVS_OUT)
@@ -37,7 +37,7 @@ static uint8_t *live_predicates(struct nvs_function *fn, uint8_t all)
 
 		if (!(fn->flags[i] & NVS_SEEN))
 			continue;
-		nvs_use(fn, i, &use);
+		nvs_insn_registers(fn, i, &use);
 		read[i] = use.read.predicate;
 		killed[i] = use.whole ? use.written.predicate & (uint8_t)~use.read.predicate : 0;
 		if (!use.whole)
@@ -64,7 +64,7 @@ static uint8_t *live_predicates(struct nvs_function *fn, uint8_t all)
 static int enough_predicates(struct nvs_function *fn, const uint8_t *live)
 {
 	for (uint32_t b = 0; b < fn->spans; b++) {
-		const struct nvs_span *s = &fn->span[b];
+		const struct nvs_block_span *s = &fn->span[b];
 		uint32_t i = s->first;
 
 		if (!i && (live[0] & 0x7f) == 0x7f)
@@ -172,7 +172,7 @@ static bool pairs_for_end(struct choice *c, int *pair[], unsigned n)
 		return true;
 	/* Takes more registers if that costs no warps or there is no other way. */
 	if (!room && !(more && count <= FULL) && dead_pairs(c, c->used.untold, pair, n)) {
-		nvs_used_tell(c->fns, c->n, &c->used);
+		nvs_used_set_barriers(c->fns, c->n, &c->used);
 		return true;
 	}
 	if (!room && !more)
@@ -206,10 +206,10 @@ static int lent_pair(const struct choice *c)
 	return -1;
 }
 
-static bool uniform_homes(struct choice *c, struct nvs_homes *h, bool threads_too)
+static bool uniform_homes(struct choice *c, struct nvs_count_registers *h, bool threads_too)
 {
 	const struct nvs_count_words *words = c->fn->words;
-	bool lends = nvs_word_there(words, NVS_W_R2UR) && lent_pair(c) >= 0;
+	bool lends = nvs_word_is_known(words, NVS_W_R2UR) && lent_pair(c) >= 0;
 	uint64_t free = c->free;
 	int pair, other = -1;
 
@@ -249,7 +249,7 @@ static bool uniform_homes(struct choice *c, struct nvs_homes *h, bool threads_to
 }
 
 /* Takes one register for a thread's sum; RAISE: even if fewer warps fit then. */
-static bool thread_home(struct choice *c, struct nvs_homes *h, bool raise)
+static bool thread_home(struct choice *c, struct nvs_count_registers *h, bool raise)
 {
 	uint32_t n = c->next + 1 + 2;
 
@@ -283,7 +283,7 @@ static int find_predicates(struct choice *c)
 	return err;
 }
 
-static int elected_homes(struct choice *c, struct nvs_homes *h)
+static int elected_homes(struct choice *c, struct nvs_count_registers *h)
 {
 	int *pair[] = {&h->address, &h->data, &h->saved};
 	struct nvs_function *fn = c->fn;
@@ -293,7 +293,7 @@ static int elected_homes(struct choice *c, struct nvs_homes *h)
 	c->next = c->base;
 	if (c->used.unknown)
 		return refuse_unknown(c);
-	if (!nvs_word_there(fn->words, NVS_W_ELECT))
+	if (!nvs_word_is_known(fn->words, NVS_W_ELECT))
 		return nvs_refuse(fn, "no free uniform registers", UINT32_MAX);
 	if (fn->options->skip_off)
 		return nvs_refuse(
@@ -314,7 +314,7 @@ static int elected_homes(struct choice *c, struct nvs_homes *h)
 	return find_predicates(c);
 }
 
-static int choose_homes(struct choice *c, struct nvs_homes *h)
+static int choose_homes(struct choice *c, struct nvs_count_registers *h)
 {
 	struct nvs_function *fn = c->fn;
 	const struct nvs_count_options *o = fn->options;
@@ -352,7 +352,7 @@ static void collect_group(struct choice *c)
 	for (uint32_t i = 0; i < c->n; i++) {
 		struct nvs_function *fn = c->fns[i];
 
-		nvs_used_look(fn, &c->used);
+		nvs_used_add(fn, &c->used);
 		c->count = fn->f->registers > c->count ? fn->f->registers : c->count;
 		if (fn->f->kernel &&
 		    (!c->granted || round_to_granule(fn->f->registers) < c->granted))
@@ -369,7 +369,7 @@ static void collect_group(struct choice *c)
 }
 
 /* If device functions end threads, the address of the kernel's counters must be available there. */
-static int find_base(struct choice *c, struct nvs_homes *h)
+static int find_base(struct choice *c, struct nvs_count_registers *h)
 {
 	if (!c->exits)
 		return 0;
@@ -382,7 +382,7 @@ static int find_base(struct choice *c, struct nvs_homes *h)
 	return h->base < 0 ? nvs_refuse(c->fn, "no free uniform registers", UINT32_MAX) : 0;
 }
 
-static int find_predicate(struct choice *c, struct nvs_homes *h)
+static int find_predicate(struct choice *c, struct nvs_count_registers *h)
 {
 	if (!c->fn->options->skip_off || !c->fn->options->warps)
 		return 0;
@@ -392,7 +392,8 @@ static int find_predicate(struct choice *c, struct nvs_homes *h)
 	return h->up < 0 ? nvs_refuse(c->fn, "no free uniform predicate", UINT32_MAX) : 0;
 }
 
-int nvs_homes_choose(struct nvs_function *const *fn, uint32_t n, struct nvs_homes *h)
+int nvs_count_registers_choose(struct nvs_function *const *fn, uint32_t n,
+			       struct nvs_count_registers *h)
 {
 	struct choice c = {.fns = fn, .n = n, .fn = fn[0]};
 	const struct nvs_count_options *o = fn[0]->options;
@@ -402,7 +403,7 @@ int nvs_homes_choose(struct nvs_function *const *fn, uint32_t n, struct nvs_home
 	h->t = h->w = h->address = h->data = h->saved = h->up = h->base = -1;
 	h->descriptor = h->uw = h->ux = h->ut = h->one = -1;
 	collect_group(&c);
-	h->wide = c.loops && !o->narrow && nvs_word_there(fn[0]->words, NVS_W_UWIDE);
+	h->wide = c.loops && !o->narrow && nvs_word_is_known(fn[0]->words, NVS_W_UWIDE);
 	if (!all_fit(&c, c.count))
 		return nvs_refuse(c.fn, "functions that need more registers than a kernel has",
 				  UINT32_MAX);

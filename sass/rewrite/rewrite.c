@@ -21,31 +21,32 @@ static void put_lists(struct nvs_function *fn)
 
 	if (!fn->info.index)
 		return;
-	while (nvs_list_next(&fn->info, &at, &a))
+	while (nvs_offset_list_next(&fn->info, &at, &a))
 		for (uint32_t k = 0; k + 4 <= a.size; k += 4) {
-			uint32_t offset = nvs_get32(a.value + k);
+			uint32_t offset = nvs_load_u32(a.value + k);
 
 			if (offset / 16 < fn->n)
-				nvs_put32(writable_at(fn->r, a.value + k),
-					  fn->new_named[offset / 16] * 16 + offset % 16);
+				nvs_store_u32(writable_at(fn->r, a.value + k),
+					      fn->new_named[offset / 16] * 16 + offset % 16);
 		}
 	if (fn->report->place != NVS_COUNT_INLINE)
 		return;
 	for (at = 0; nvs_cubin_attribute(&fn->info, &at, &a);)
 		for (uint32_t k = 0; a.format == 4 && a.code == NVS_ATTR_INDIRECT_BRANCH_TARGETS &&
 				     k + 12 <= a.size;) {
-			uint32_t n = nvs_get32(a.value + k + 8), i = nvs_get32(a.value + k) / 16;
+			uint32_t n = nvs_load_u32(a.value + k + 8),
+				 i = nvs_load_u32(a.value + k) / 16;
 
 			if (n > (a.size - k - 12) / 4u)
 				break;
 			if (i < fn->n)
-				nvs_put32(writable_at(fn->r, a.value + k), fn->new_own[i] * 16);
+				nvs_store_u32(writable_at(fn->r, a.value + k), fn->new_own[i] * 16);
 			for (uint32_t t = 0; t < n; t++) {
 				const uint8_t *p = a.value + k + 12 + 4 * (size_t)t;
 
-				if (nvs_get32(p) / 16 < fn->n)
-					nvs_put32(writable_at(fn->r, p),
-						  fn->new_label[nvs_get32(p) / 16] * 16);
+				if (nvs_load_u32(p) / 16 < fn->n)
+					nvs_store_u32(writable_at(fn->r, p),
+						      fn->new_label[nvs_load_u32(p) / 16] * 16);
 			}
 			k += 12 + 4 * n;
 		}
@@ -60,9 +61,9 @@ static int put_registers(struct nvs_function *fn, uint32_t registers)
 	if (!nvs_cubin_section_named(&fn->r->cubin, ".nv.info", &s) || !s.data || s.size < 8 ||
 	    fn->f->registers_at > s.size - 8)
 		return -EBADMSG;
-	nvs_put32(writable_at(fn->r, s.data) + fn->f->registers_at + 4, registers);
+	nvs_store_u32(writable_at(fn->r, s.data) + fn->f->registers_at + 4, registers);
 	if (fn->text.info >> 24)
-		nvs_put32(header + 0x2c, (fn->text.info & 0xffffff) | registers << 24);
+		nvs_store_u32(header + 0x2c, (fn->text.info & 0xffffff) | registers << 24);
 	return 0;
 }
 
@@ -79,7 +80,7 @@ static int put_code(struct nvs_function *fn)
 	return 0;
 }
 
-static int place_counting(struct nvs_function *fn, const struct nvs_homes *h)
+static int place_counting(struct nvs_function *fn, const struct nvs_count_registers *h)
 {
 	enum nvs_count_place how = fn->options->place;
 	int err = -ENOTSUP;
@@ -111,14 +112,14 @@ static int open_function(struct nvs_function *fn)
  * Puts FN's new code into the cubin. A kernel that does not count gets as many registers as the
  * device functions that it shares with others now need.
  */
-static int write_function(struct nvs_function *fn, const struct nvs_homes *h)
+static int write_function(struct nvs_function *fn, const struct nvs_count_registers *h)
 {
-	struct nvs_counted_kernel *k = fn->report;
+	struct nvs_instrumented_kernel *k = fn->report;
 	int err = put_registers(fn, h->registers);
 
 	if (err || (fn->f->kernel && !fn->counters))
 		return err;
-	nvs_place_mend(fn);
+	nvs_place_adjust_refs(fn);
 	put_lists(fn);
 	err = put_code(fn);
 	if (err)
@@ -147,12 +148,12 @@ static uint32_t list_called(const struct nvs_function *fn, uint32_t *called)
 	struct nvs_cubin_symbol y;
 	uint32_t at = 0, each, n = 0;
 
-	while (nvs_relocations(&fn->r->cubin, fn->f->section, &at, &s, &each))
+	while (nvs_next_relocations(&fn->r->cubin, fn->f->section, &at, &s, &each))
 		for (uint64_t o = 0; o + each <= s.size; o += each) {
-			uint32_t i = nvs_get32(s.data + o) / 16;
+			uint32_t i = nvs_load_u32(s.data + o) / 16;
 
 			if (i >= fn->n || !(fn->flags[i] & NVS_OUT) ||
-			    !nvs_cubin_symbol(&fn->r->cubin, nvs_get32(s.data + o + 12), &y))
+			    !nvs_cubin_symbol(&fn->r->cubin, nvs_load_u32(s.data + o + 12), &y))
 				continue;
 			if (called)
 				called[n] = y.section;
@@ -203,7 +204,7 @@ static int set_calls_out(struct nvs_function *const *fn, uint32_t n)
  */
 static int rewrite_group(struct nvs_function *const *fn, uint32_t n, uint32_t *bad)
 {
-	struct nvs_homes h;
+	struct nvs_count_registers h;
 	int err = 0;
 
 	for (*bad = 0; *bad < n && !err; ++*bad)
@@ -213,7 +214,7 @@ static int rewrite_group(struct nvs_function *const *fn, uint32_t n, uint32_t *b
 		err = set_calls_out(fn, n);
 	}
 	if (!err)
-		err = nvs_homes_choose(fn, n, &h);
+		err = nvs_count_registers_choose(fn, n, &h);
 	if (!err)
 		for (*bad = 0; *bad < n && !err; ++*bad)
 			if (fn[*bad]->counters || !fn[*bad]->f->kernel)
@@ -227,15 +228,15 @@ static int rewrite_group(struct nvs_function *const *fn, uint32_t n, uint32_t *b
 
 struct session {
 	struct nvs_rebuilt r;
-	struct nvs_arena arena;
+	struct nvs_rewrite_arena arena;
 	const struct nvs_count_words *words;
 	struct nvs_count_options options;
 	const struct nvs_cubin_functions *functions;
-	struct nvs_counted_kernel **report; /* of each function; NULL: a device function */
+	struct nvs_instrumented_kernel **report; /* of each function; NULL: a device function */
 	uint32_t *next; /* index + 1 of the next function of the same group */
-	struct nvs_groups groups;
+	struct nvs_call_groups groups;
 	const char *names; /* start of the input cubin, to translate names of the copy */
-	struct nvs_counted *counted;
+	struct nvs_instrumented *counted;
 };
 
 /* Returns the address in the input cubin of NAME, which is in the copy. */
@@ -256,7 +257,7 @@ static bool begins_section(const struct session *s, uint32_t i)
 /* Makes the reports of all kernels, and asks for their counters. */
 static int list_kernels(struct session *s, const struct nvs_sass_memory *memory)
 {
-	struct nvs_counted *counted = s->counted;
+	struct nvs_instrumented *counted = s->counted;
 
 	counted->kernel_bytes = (s->functions->n + 1) * sizeof(*counted->kernel);
 	counted->kernel = memory->get(memory->arg, counted->kernel_bytes);
@@ -266,7 +267,7 @@ static int list_kernels(struct session *s, const struct nvs_sass_memory *memory)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->functions->n; i++) {
 		const struct nvs_cubin_function *f = &s->functions->function[i];
-		struct nvs_counted_kernel *k;
+		struct nvs_instrumented_kernel *k;
 
 		if (!f->kernel)
 			continue;
@@ -307,7 +308,7 @@ static struct nvs_function *begin_function(struct session *s, uint32_t i)
 /* If one function of a group cannot be rewritten, none can. */
 static void refuse_all(struct nvs_function *const *fn, uint32_t n, uint32_t bad)
 {
-	const struct nvs_counted_kernel *because = fn[bad]->report;
+	const struct nvs_instrumented_kernel *because = fn[bad]->report;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (!fn[i]->f->kernel)
@@ -372,7 +373,7 @@ static int rewrite_all(struct session *s)
 
 int nvs_count_rewrite(const void *cubin, size_t size, const struct nvs_count_words *words,
 		      const struct nvs_count_options *options, const struct nvs_sass_memory *memory,
-		      struct nvs_counted *counted)
+		      struct nvs_instrumented *counted)
 {
 	struct session s = {.arena = {.memory = memory},
 			    .words = words,
@@ -393,22 +394,22 @@ int nvs_count_rewrite(const void *cubin, size_t size, const struct nvs_count_wor
 		err = nvs_cubin_functions(&s.r.cubin, memory, &functions);
 	s.functions = &functions;
 	if (!err)
-		err = nvs_groups_find(&s.r, &functions, &s.arena, &s.groups);
+		err = nvs_call_groups_find(&s.r, &functions, &s.arena, &s.groups);
 	if (!err)
 		err = list_kernels(&s, memory);
 	if (!err)
 		err = rewrite_all(&s);
 	if (!err && counted->rewritten)
-		err = nvs_rebuild(&s.r, &s.arena, memory, &counted->cubin, &counted->size,
-				  &counted->cubin_bytes);
+		err = nvs_rebuild_cubin(&s.r, &s.arena, memory, &counted->cubin, &counted->size,
+					&counted->cubin_bytes);
 	nvs_cubin_functions_free(&functions, memory);
 	nvs_arena_free(&s.arena);
 	if (err)
-		nvs_counted_free(counted, memory);
+		nvs_instrumented_free(counted, memory);
 	return err;
 }
 
-void nvs_counted_free(struct nvs_counted *counted, const struct nvs_sass_memory *memory)
+void nvs_instrumented_free(struct nvs_instrumented *counted, const struct nvs_sass_memory *memory)
 {
 	if (counted->cubin)
 		memory->put(memory->arg, counted->cubin, counted->cubin_bytes);

@@ -12,19 +12,19 @@
 
 typedef unsigned __int128 nvs_word;
 
-static inline uint64_t nvs_get(nvs_word w, unsigned at, unsigned n)
+static inline uint64_t nvs_word_get(nvs_word w, unsigned at, unsigned n)
 {
 	return (uint64_t)(w >> at) & (n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX);
 }
 
-static inline nvs_word nvs_put(nvs_word w, unsigned at, unsigned n, uint64_t value)
+static inline nvs_word nvs_word_put(nvs_word w, unsigned at, unsigned n, uint64_t value)
 {
 	uint64_t mask = n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
 
 	return (w & ~((nvs_word)mask << at)) | (nvs_word)(value & mask) << at;
 }
 
-static inline unsigned nvs_op(nvs_word w)
+static inline unsigned nvs_word_opcode(nvs_word w)
 {
 	return (unsigned)w & 0x1ff;
 }
@@ -54,24 +54,24 @@ enum {
 
 static inline bool nvs_is_control(nvs_word w)
 {
-	return nvs_op(w) >= 0x140 && nvs_op(w) <= 0x15f;
+	return nvs_word_opcode(w) >= 0x140 && nvs_word_opcode(w) <= 0x15f;
 }
 
 /* RET jumps to the address in the register, without adding a base. */
 static inline bool nvs_is_absolute(nvs_word w)
 {
-	return nvs_get(w, 85, 1);
+	return nvs_word_get(w, 85, 1);
 }
 
 static inline bool nvs_is_brx(nvs_word w)
 {
-	return nvs_op(w) == NVS_OP_BRX || nvs_op(w) == NVS_OP_BRXU;
+	return nvs_word_opcode(w) == NVS_OP_BRX || nvs_word_opcode(w) == NVS_OP_BRXU;
 }
 
 /* Guard field; 7: always, 8 and more: negated predicate. */
-static inline unsigned nvs_guard(nvs_word w)
+static inline unsigned nvs_word_guard(nvs_word w)
 {
-	return (unsigned)nvs_get(w, 12, 4);
+	return (unsigned)nvs_word_get(w, 12, 4);
 }
 
 #define NVS_ALWAYS 7u
@@ -79,19 +79,19 @@ static inline unsigned nvs_guard(nvs_word w)
 #define NVS_RZ 255u
 #define NVS_URZ 63u
 
-static inline nvs_word nvs_guarded(nvs_word w, unsigned guard)
+static inline nvs_word nvs_word_with_guard(nvs_word w, unsigned guard)
 {
-	return nvs_put(w, 12, 4, guard);
+	return nvs_word_put(w, 12, 4, guard);
 }
 
-static inline nvs_word nvs_waiting(nvs_word w, unsigned mask)
+static inline nvs_word nvs_word_with_wait(nvs_word w, unsigned mask)
 {
-	return nvs_put(w, 116, 6, mask);
+	return nvs_word_put(w, 116, 6, mask);
 }
 
-static inline nvs_word nvs_unreused(nvs_word w)
+static inline nvs_word nvs_word_no_reuse(nvs_word w)
 {
-	return nvs_put(w, 122, 4, 0);
+	return nvs_word_put(w, 122, 4, 0);
 }
 
 /* ---- words.c: our own instructions ---- */
@@ -126,7 +126,7 @@ static inline nvs_word nvs_word_of(const struct nvs_count_words *words, enum nvs
 	return (nvs_word)words->word[i][1] << 64 | words->word[i][0];
 }
 
-static inline bool nvs_word_there(const struct nvs_count_words *words, enum nvs_count_word i)
+static inline bool nvs_word_is_known(const struct nvs_count_words *words, enum nvs_count_word i)
 {
 	return words->word[i][0] != 0;
 }
@@ -134,26 +134,26 @@ static inline bool nvs_word_there(const struct nvs_count_words *words, enum nvs_
 /*
  * Sets the control fields as ptxas does: the stall, no waits and no barriers; those are set later.
  */
-nvs_word nvs_plain(nvs_word w, unsigned stall);
+nvs_word nvs_word_set_stall(nvs_word w, unsigned stall);
 
 /*
  * PC-relative targets of BRA, BRX, CALL.REL, RET.REL, WARPSYNC.COLLECTIVE and BSSY: byte offsets
  * from the beginning of the function.
  */
-int64_t nvs_relative(const struct nvs_count_words *words, nvs_word w, int64_t at);
-nvs_word nvs_relative_put(const struct nvs_count_words *words, nvs_word w, int64_t at,
-			  int64_t target);
+int64_t nvs_word_target(const struct nvs_count_words *words, nvs_word w, int64_t at);
+nvs_word nvs_word_set_target(const struct nvs_count_words *words, nvs_word w, int64_t at,
+			     int64_t target);
 
 /* ---- memory that is freed all at once ---- */
 
-struct nvs_arena {
+struct nvs_rewrite_arena {
 	const struct nvs_sass_memory *memory;
 	struct nvs_arena_piece *last;
 };
 
 /* Returns zeroed memory, or NULL. */
-void *nvs_arena_get(struct nvs_arena *arena, size_t n, size_t size);
-void nvs_arena_free(struct nvs_arena *arena);
+void *nvs_arena_get(struct nvs_rewrite_arena *arena, size_t n, size_t size);
+void nvs_arena_free(struct nvs_rewrite_arena *arena);
 
 /* ---- image.c: the cubin while it grows ---- */
 
@@ -166,13 +166,13 @@ struct nvs_rebuilt {
 };
 
 int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size,
-		     struct nvs_arena *arena);
+		     struct nvs_rewrite_arena *arena);
 /* Lays the sections out again in their order, each after the gap that preceded it before. */
-int nvs_rebuild(struct nvs_rebuilt *r, struct nvs_arena *arena,
-		const struct nvs_sass_memory *memory, uint8_t **out, size_t *out_size,
-		size_t *out_bytes);
+int nvs_rebuild_cubin(struct nvs_rebuilt *r, struct nvs_rewrite_arena *arena,
+		      const struct nvs_sass_memory *memory, uint8_t **out, size_t *out_size,
+		      size_t *out_bytes);
 
-static inline uint32_t nvs_get32(const uint8_t *p)
+static inline uint32_t nvs_load_u32(const uint8_t *p)
 {
 	uint32_t v;
 
@@ -180,14 +180,14 @@ static inline uint32_t nvs_get32(const uint8_t *p)
 	return v;
 }
 
-static inline void nvs_put32(uint8_t *p, uint32_t v)
+static inline void nvs_store_u32(uint8_t *p, uint32_t v)
 {
 	memcpy(p, &v, sizeof(v));
 }
 
 /* ---- function.c: the code of a kernel or of a device function ---- */
 
-struct nvs_span {
+struct nvs_block_span {
 	uint32_t first, last; /* instructions, both included */
 	/* instructions it counts: may be more than its own, or 0, after sums were moved */
 	uint64_t weight;
@@ -206,20 +206,20 @@ enum {
 
 #define NVS_NOWHERE UINT32_MAX
 
-struct nvs_edge {
+struct nvs_flow_edge {
 	uint32_t to, from, next; /* index of the next edge with the same TO */
 };
 
 struct nvs_function {
 	struct nvs_rebuilt *r;
-	struct nvs_arena *arena;
+	struct nvs_rewrite_arena *arena;
 	const struct nvs_count_words *words;
 	const struct nvs_count_options *options;
 	const struct nvs_cubin_function *f; /* the kernel or device function */
 	/* address of the kernel's counters; 0: it does not count, or is a device function */
 	uint64_t counters;
 	/* of device functions only the reason why they cannot be rewritten */
-	struct nvs_counted_kernel *report;
+	struct nvs_instrumented_kernel *report;
 	nvs_word *code;
 	uint32_t n; /* instructions */
 	enum nvs_sass_form form;
@@ -228,9 +228,9 @@ struct nvs_function {
 	/* index of the first edge to each instruction, not counting fall-through; NVS_NOWHERE:
 	 * none */
 	uint32_t *edges_to;
-	struct nvs_edge *edge;
+	struct nvs_flow_edge *edge;
 	uint32_t edges;
-	struct nvs_span *span;
+	struct nvs_block_span *span;
 	uint32_t spans;
 	uint32_t *home; /* span of each instruction */
 	struct nvs_cubin_section text, info,
@@ -260,14 +260,15 @@ bool nvs_counts_with_block(const struct nvs_function *fn, uint32_t i);
 bool nvs_counts_by_guard(const struct nvs_function *fn, uint32_t i);
 
 /* Iterates over the attributes whose values are instruction offsets, from *AT on. */
-bool nvs_list_next(const struct nvs_cubin_section *info, size_t *at, struct nvs_cubin_attribute *a);
+bool nvs_offset_list_next(const struct nvs_cubin_section *info, size_t *at,
+			  struct nvs_cubin_attribute *a);
 /* Returns the N targets, of 4 bytes each, of the BRX at AT. Returns NULL if it is not listed. */
-const uint8_t *nvs_targets(const struct nvs_cubin_section *info, uint32_t at, uint32_t *n);
+const uint8_t *nvs_branch_targets(const struct nvs_cubin_section *info, uint32_t at, uint32_t *n);
 /*
  * Iterates over the relocation sections that change section INDEX; *EACH: bytes of one relocation.
  */
-bool nvs_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
-		     struct nvs_cubin_section *s, uint32_t *each);
+bool nvs_next_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
+			  struct nvs_cubin_section *s, uint32_t *each);
 
 /*
  * True if a relocation loads the call's return address into a register: it is adjusted with the
@@ -289,19 +290,19 @@ struct nvs_used {
 };
 
 /* Returns false if the instruction is unknown. */
-bool nvs_use(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use *use);
+bool nvs_insn_registers(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use *use);
 /* Adds the registers that FN uses. */
-void nvs_used_look(struct nvs_function *fn, struct nvs_used *used);
+void nvs_used_add(struct nvs_function *fn, struct nvs_used *used);
 /*
  * Makes instructions that read registers late set a barrier when they have done so: the end waits
  * for all barriers. The barrier that is set least is used; code that waits for it, also code that
  * waits until few of its setters are left, can only wait longer.
  */
-void nvs_used_tell(struct nvs_function *const *fn, uint32_t n, const struct nvs_used *used);
+void nvs_used_set_barriers(struct nvs_function *const *fn, uint32_t n, const struct nvs_used *used);
 
 /* ---- registers.c ---- */
 
-struct nvs_homes {
+struct nvs_count_registers {
 	enum nvs_count_home home;
 	bool wide; /* 64-bit warp sums, in uw, uw + 1 */
 	bool lent; /* the descriptor's pair belongs to the kernel: it is kept in SAVED at the end */
@@ -316,35 +317,36 @@ struct nvs_homes {
 };
 
 /* Chooses registers for N functions that call each other; all use the same. */
-int nvs_homes_choose(struct nvs_function *const *fn, uint32_t n, struct nvs_homes *homes);
+int nvs_count_registers_choose(struct nvs_function *const *fn, uint32_t n,
+			       struct nvs_count_registers *homes);
 
 /* ---- emit.c: counting code, and the code at the end ---- */
 
 /* Appends to fn->out. GAP: minimum of cycles until it is executed again; P: a free predicate. */
-int nvs_emit(struct nvs_function *fn, nvs_word w);
-int nvs_emit_count(struct nvs_function *fn, const struct nvs_homes *h, uint64_t n, unsigned guard,
-		   unsigned gap, unsigned wait, int p);
-int nvs_emit_start(struct nvs_function *fn, const struct nvs_homes *h, uint64_t n, int p);
-int nvs_emit_end(struct nvs_function *fn, const struct nvs_homes *h);
+int nvs_emit_word(struct nvs_function *fn, nvs_word w);
+int nvs_emit_count(struct nvs_function *fn, const struct nvs_count_registers *h, uint64_t n,
+		   unsigned guard, unsigned gap, unsigned wait, int p);
+int nvs_emit_start(struct nvs_function *fn, const struct nvs_count_registers *h, uint64_t n, int p);
+int nvs_emit_end(struct nvs_function *fn, const struct nvs_count_registers *h);
 
 /* ---- place.c ---- */
 
 /* Generate fn->out; the cubin is not changed. */
-int nvs_place_inline(struct nvs_function *fn, const struct nvs_homes *h);
-int nvs_place_stub(struct nvs_function *fn, const struct nvs_homes *h);
+int nvs_place_inline(struct nvs_function *fn, const struct nvs_count_registers *h);
+int nvs_place_stub(struct nvs_function *fn, const struct nvs_count_registers *h);
 /* Adjusts everything in the cubin that names places in the code. */
-void nvs_place_mend(struct nvs_function *fn);
+void nvs_place_adjust_refs(struct nvs_function *fn);
 
 /* ---- group.c: kernels and device functions that call each other ---- */
 
 /* The functions of one group count in the same registers. */
-struct nvs_groups {
+struct nvs_call_groups {
 	uint32_t *group; /* group of each section with code, by section index */
 	uint32_t *first; /* for each section, index + 1 of the function that begins it; 0: none */
 	bool *pointed_into; /* an address within the section's code is taken */
 };
 
-int nvs_groups_find(struct nvs_rebuilt *r, const struct nvs_cubin_functions *functions,
-		    struct nvs_arena *arena, struct nvs_groups *groups);
+int nvs_call_groups_find(struct nvs_rebuilt *r, const struct nvs_cubin_functions *functions,
+			 struct nvs_rewrite_arena *arena, struct nvs_call_groups *groups);
 
 #endif

@@ -3,7 +3,7 @@
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
-bool nvs_use(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use *use)
+bool nvs_insn_registers(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use *use)
 {
 	struct nvs_sass_insn insn;
 
@@ -19,9 +19,9 @@ bool nvs_use(const struct nvs_function *fn, uint32_t i, struct nvs_sass_insn_use
  */
 static bool reads_late(nvs_word w, const struct nvs_sass_insn_use *use)
 {
-	if (!use->late || nvs_get(w, 110, 6) != 63) /* the end waits for all barriers */
+	if (!use->late || nvs_word_get(w, 110, 6) != 63) /* the end waits for all barriers */
 		return false;
-	return nvs_op(w) != 0x1f0;
+	return nvs_word_opcode(w) != 0x1f0;
 }
 
 /*
@@ -37,7 +37,8 @@ static bool can_set_barrier(unsigned op)
 
 static void count_barriers(nvs_word w, struct nvs_used *u)
 {
-	unsigned wrote = (unsigned)nvs_get(w, 110, 3), read = (unsigned)nvs_get(w, 113, 3);
+	unsigned wrote = (unsigned)nvs_word_get(w, 110, 3),
+		 read = (unsigned)nvs_word_get(w, 113, 3);
 
 	if (wrote < 6)
 		u->sets[wrote]++;
@@ -45,14 +46,14 @@ static void count_barriers(nvs_word w, struct nvs_used *u)
 		u->sets[read]++;
 }
 
-void nvs_used_look(struct nvs_function *fn, struct nvs_used *u)
+void nvs_used_add(struct nvs_function *fn, struct nvs_used *u)
 {
 	for (uint32_t i = 0; i < fn->n; i++) {
 		struct nvs_sass_insn_use use;
 
 		if (!(fn->flags[i] & NVS_SEEN))
 			continue;
-		if (!nvs_use(fn, i, &use) && !u->unknown) {
+		if (!nvs_insn_registers(fn, i, &use) && !u->unknown) {
 			u->unknown = fn;
 			u->unknown_at = i * 16;
 		}
@@ -66,13 +67,13 @@ void nvs_used_look(struct nvs_function *fn, struct nvs_used *u)
 			if (!reads_late(fn->code[i], &use))
 				continue;
 			u->late[k] |= use.read.vector[k];
-			if (!can_set_barrier(nvs_op(fn->code[i])))
+			if (!can_set_barrier(nvs_word_opcode(fn->code[i])))
 				u->untold[k] |= use.read.vector[k];
 		}
 	}
 }
 
-void nvs_used_tell(struct nvs_function *const *fn, uint32_t n, const struct nvs_used *u)
+void nvs_used_set_barriers(struct nvs_function *const *fn, uint32_t n, const struct nvs_used *u)
 {
 	unsigned barrier = 5;
 
@@ -84,8 +85,8 @@ void nvs_used_tell(struct nvs_function *const *fn, uint32_t n, const struct nvs_
 			nvs_word *w = &(*fn)->code[i];
 			struct nvs_sass_insn_use use;
 
-			if ((*fn)->flags[i] & NVS_SEEN && nvs_use(*fn, i, &use) &&
-			    reads_late(*w, &use) && can_set_barrier(nvs_op(*w)))
-				*w = nvs_put(*w, 113, 3, barrier);
+			if ((*fn)->flags[i] & NVS_SEEN && nvs_insn_registers(*fn, i, &use) &&
+			    reads_late(*w, &use) && can_set_barrier(nvs_word_opcode(*w)))
+				*w = nvs_word_put(*w, 113, 3, barrier);
 		}
 }

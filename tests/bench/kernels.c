@@ -98,29 +98,29 @@ static struct bench_gpu gpu_of(unsigned arch)
 static bool again(const struct bench_gpu *gpu, const struct bench *bench,
 		  struct bench_samples *samples)
 {
-	struct bench_saved saved = {.gpu = *gpu, .of = samples, .n = 1}, loaded;
+	struct bench_sample_set saved = {.gpu = *gpu, .of = samples, .n = 1}, loaded;
 	struct bench_figures figures = {.gpu = *gpu};
 	char *text = NULL, *second = NULL, why[160];
 	size_t size, size2;
 	FILE *f = open_memstream(&text, &size);
 	bool same;
 
-	bench_save(f, &saved);
+	bench_save_samples(f, &saved);
 	fclose(f);
-	if (!bench_load(&loaded, text, size, why)) {
+	if (!bench_load_samples(&loaded, text, size, why)) {
 		printf("  its samples are not read: %s\n", why);
 		free(text);
 		return false;
 	}
-	bench_derive(&figures, bench, &loaded.of[0]);
+	bench_derive_figures(&figures, bench, &loaded.of[0]);
 	f = open_memstream(&second, &size2);
-	bench_save(f, &loaded);
+	bench_save_samples(f, &loaded);
 	fclose(f);
 	same = size == size2 && !memcmp(text, second, size);
 	if (!same)
 		printf("  its samples are others when read\n");
 	bench_figures_free(&figures);
-	bench_saved_free(&loaded);
+	bench_sample_set_free(&loaded);
 	free(text);
 	free(second);
 	return same;
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 		struct bench_run run = {.gpu = gpu_of((unsigned)atoi(argv[a])), .dry = true};
 
 		run.assemble = assemble;
-		bench_begin(&run);
+		bench_run_begin(&run);
 		passed++; /* the one that spins */
 		for (const struct bench *const *b = bench_list; *b; b++) {
 			struct bench_samples samples = {.bench = (*b)->name};
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 			if (!asked || (*b)->arch > bench_arch(&run.gpu))
 				continue;
 			run.kernels = run.failures = 0;
-			bench_measure(&run, *b, &samples);
+			bench_run_measure(&run, *b, &samples);
 			printf("sm_%s %s: %u kernels, %u refused\n", argv[a], (*b)->name,
 			       run.kernels, run.failures);
 			for (uint32_t i = 0; i < samples.nmissing; i++)
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 			wrong += run.failures;
 			bench_samples_free(&samples);
 		}
-		bench_close(&run);
+		bench_run_close(&run);
 	}
 	if (!getenv("KEEP") && !chdir(folder)) {
 		unlink("a.ptx");

@@ -110,7 +110,7 @@ static void cubin(struct tally *t, const void *data, size_t size,
 		  const struct nvs_count_words *words)
 {
 	struct nvs_count_options o = {.warps = true, .threads = true, .counters = anywhere};
-	struct nvs_counted counted = {0};
+	struct nvs_instrumented counted = {0};
 	struct nvs_cubin opened;
 
 	/* What was to be linked is not loaded. */
@@ -128,7 +128,7 @@ static void cubin(struct tally *t, const void *data, size_t size,
 		else
 			because(t, counted.kernel[i].why ? counted.kernel[i].why : "not said");
 	}
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 }
 
 /* Every WORKERSth cubin of the file. */

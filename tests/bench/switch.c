@@ -59,7 +59,7 @@ static int write_code(uintptr_t to, const uint8_t *bytes, size_t n)
 
 	if (fd < 0)
 		return (int)fd;
-	done = nvs_sys(SYS_pwrite64, fd, (long)bytes, (long)n, (long)to, 0, 0);
+	done = nvs_syscall(SYS_pwrite64, fd, (long)bytes, (long)n, (long)to, 0, 0);
 	nvs_sys_close((int)fd);
 	return done == (long)n ? 0 : -EIO;
 }
@@ -214,13 +214,13 @@ int nvs_bench_switch(int on)
 	sigset_t saved;
 	int err = 0;
 
-	if (!nvs_session_active() || off == !on)
+	if (!nvs_session_is_active() || off == !on)
 		return 0;
 	nvs_lock(&saved);
 	/* From the inside out, and back: no store is to meet a page that is half exchanged. */
 	if (on) {
 		err = switch_channels(1);
-		nvs_publish();
+		nvs_publish_view();
 	}
 	if (!err)
 		err = switch_doorbells(on);
@@ -228,7 +228,7 @@ int nvs_bench_switch(int on)
 		err = switch_code(on);
 	if (!on && !err) {
 		err = switch_channels(0);
-		nvs_publish();
+		nvs_publish_view();
 	}
 	off = !on;
 	nvs_unlock(&saved);

@@ -18,7 +18,8 @@ static int count_call(void *arg, const struct nvs_call *call)
 	return 0;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
 	struct row *row = each;
 

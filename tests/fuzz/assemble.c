@@ -56,7 +56,7 @@ static void check_whole(const struct nvs_assembly *a)
 {
 	uint32_t n = 0;
 
-	FUZZ_HOLDS(a->nwords <= NVS_ASM_MOST);
+	FUZZ_HOLDS(a->nwords <= NVS_ASM_MAX_WORDS);
 	for (uint32_t i = 0; i < a->nentries; i++) {
 		FUZZ_HOLDS(a->entries[i].control || a->entries[i].first == n);
 		FUZZ_HOLDS(!a->entries[i].control || !a->entries[i].dwords);

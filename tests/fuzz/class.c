@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct nvs_line line = {0};
+	struct nvs_line_buffer line = {0};
 	char name[64];
 	uint32_t n[3];
 
@@ -27,8 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			cls = &nvs_classes[n[0] % nvs_nclasses];
 		nvs_line_start(&line);
 		if (nvs_method_find(cls, n[1], &at)) {
-			nvs_words_method(&line, &at, n[1]);
-			nvs_words_fields(&line, at.method, n[2], n[0] & 1);
+			nvs_format_method(&line, &at, n[1]);
+			nvs_format_fields(&line, at.method, n[2], n[0] & 1);
 			nvs_words_address(cls, &at, n[1]);
 		}
 		nvs_method_by_name(cls, name);

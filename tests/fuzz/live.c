@@ -56,16 +56,16 @@ static void show(struct nvs_page *page)
 	if (!file)
 		abort();
 	row.call = page->nthreads && page->threads->ncalls
-			   ? nvs_top_api(page, page->threads->calls->api)
+			   ? nvs_top_api_name(page, page->threads->calls->api)
 			   : NULL;
-	nvs_top_text(&top, file);
+	nvs_top_print_text(&top, file);
 	o.npids = 0;
-	nvs_top_text(&top, file);
-	nvs_top_blocks(&top, file);
+	nvs_top_print_text(&top, file);
+	nvs_top_print_blocks(&top, file);
 	fflush(file);
 	check_text(text, length);
 	o.npids = 1;
-	nvs_top_json(&top, file);
+	nvs_top_print_json(&top, file);
 	fclose(file);
 	free(text);
 }
@@ -105,6 +105,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			   !size || page.page.mono_ns);
 	free(changed);
 	nvs_page_free(&page);
-	nvs_top_kernels_free();
+	nvs_top_kernel_names_free();
 	return 0;
 }

@@ -503,10 +503,10 @@ static void spool(bool with_trace)
 {
 	struct nvs_spool head = {.magic = NVS_SPOOL_MAGIC,
 				 .version = NVS_SPOOL_VERSION,
-				 .kind = NVS_SPOOL_RINGS,
-				 .rings = 2,
-				 .ring_bytes = 4096,
-				 .ring_offset = 8192,
+				 .kind = NVS_SPOOL_BUFFERS,
+				 .buffers = 2,
+				 .buffer_bytes = 4096,
+				 .buffer_offset = 8192,
 				 .channel_offset = 4096,
 				 .channels = 2,
 				 .clock_mono_ns = {1000, 0}};
@@ -531,8 +531,8 @@ static void spool(bool with_trace)
 	put(file, (char[256 - sizeof(channels) % 256]){0},
 	    sizeof(channels) < 256 ? 256 - sizeof(channels) : 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct nvs_spool_ring ring = {
-			.ring = i, .thread = i, .tid = 100 + i, .generation = 1};
+		struct nvs_spool_buffer buffer = {
+			.buffer = i, .thread = i, .tid = 100 + i, .generation = 1};
 
 		m.len = 0;
 		if (!with_trace && !i)
@@ -540,9 +540,9 @@ static void spool(bool with_trace)
 		mk_thread(&m, i, 100 + i, "x");
 		mk_simple(&m, i, i, 5);
 		mk_simple(&m, i, i, 4000 / 4 - 300);
-		ring.head = m.len;
-		ring.rung = m.len / 2 & ~7ull;
-		put(file, &ring, sizeof(ring));
+		buffer.head = m.len;
+		buffer.rung = m.len / 2 & ~7ull;
+		put(file, &buffer, sizeof(buffer));
 		put(file, m.buf, m.len);
 		put(file, (char[4096]){0}, i ? 0 : 4096 - m.len);
 	}

@@ -26,7 +26,7 @@ static size_t slashes(const char *text)
 	return n;
 }
 
-static void check(const char *pattern, const struct nvs_name_facts *facts, size_t room)
+static void check(const char *pattern, const struct nvs_name_fields *facts, size_t room)
 {
 	char *name = malloc(room), *other = malloc(room);
 
@@ -36,9 +36,9 @@ static void check(const char *pattern, const struct nvs_name_facts *facts, size_
 		FUZZ_HOLDS(*name && strlen(name) < room && name[strlen(name) - 1] != '/');
 		if (!strstr(pattern, "%q"))
 			FUZZ_HOLDS(slashes(name) == slashes(pattern));
-		FUZZ_HOLDS(!strchr(nvs_name_base(name), '/'));
+		FUZZ_HOLDS(!strchr(nvs_base_name(name), '/'));
 		for (unsigned i = 0; i < 4; i++)
-			if (!nvs_name_other(name, facts->pid, i, other, room))
+			if (!nvs_name_alternative(name, facts->pid, i, other, room))
 				FUZZ_HOLDS(slashes(other) == slashes(name) &&
 					   (i || !strcmp(other, name)));
 		nvs_name_printable(name, other, room);
@@ -54,10 +54,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = strndup((const char *)data, size), *rest = text;
 	const char *pattern = strsep(&rest, "\n"), *program = strsep(&rest, "\n"),
 		   *host = strsep(&rest, "\n");
-	struct nvs_name_facts facts = {.pid = (uint32_t)size,
-				       .program = program ? program : "",
-				       .host = host ? host : "",
-				       .variable = variable};
+	struct nvs_name_fields facts = {.pid = (uint32_t)size,
+					.program = program ? program : "",
+					.host = host ? host : "",
+					.variable = variable};
 
 	if (!text)
 		abort();

@@ -18,8 +18,8 @@ struct pb_fuzz {
 	struct nvs_ops *ops;
 	struct nvs_ops *quick; /* the short way */
 	uint64_t sum, quick_sum; /* of what each said */
-	struct nvs_sync *sync;
-	struct nvs_line line;
+	struct nvs_semaphore_pairs *sync;
+	struct nvs_line_buffer line;
 	uint64_t count;
 };
 
@@ -34,9 +34,9 @@ static void pb_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run
 
 		nvs_line_start(&f->line);
 		nvs_method_find(cls, method, &at);
-		nvs_words_method(&f->line, &at, method);
+		nvs_format_method(&f->line, &at, method);
 		if (at.method) {
-			nvs_words_fields(&f->line, at.method, run->data[i], i & 1);
+			nvs_format_fields(&f->line, at.method, run->data[i], i & 1);
 			nvs_words_address(cls, &at, method);
 		}
 	}
@@ -69,8 +69,8 @@ static void pb_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 
 	f->sum = sum_up(f->sum, op, nvs_ops_qmd(f->ops, op));
 	nvs_line_start(&f->line);
-	nvs_words_op(&f->line, op, nvs_ops_qmd(f->ops, op), NULL);
-	nvs_sync_op(f->sync, &who, op);
+	nvs_format_op(&f->line, op, nvs_ops_qmd(f->ops, op), NULL);
+	nvs_semaphore_pairs_op(f->sync, &who, op);
 }
 
 static void pb_pair(void *arg, const struct nvs_sync_pair *pair)
@@ -101,15 +101,15 @@ static void pb_submission(struct nvs_ops_channel *c, struct nvs_ops_channel *qui
 		if (n > *size / 4)
 			n = *size / 4;
 		memcpy(words, *data, n * 4);
-		FUZZ_HOLDS(nvs_resume(c, words, n, true, &passed) ? passed < n : passed == n);
+		FUZZ_HOLDS(nvs_resync(c, words, n, true, &passed) ? passed < n : passed == n);
 		nvs_ops_feed(c, words, n / 2);
 		nvs_ops_feed(c, words + n / 2, n - n / 2);
 		nvs_ops_feed(quick, words, n);
 		*data += n * 4;
 		*size -= n * 4;
 		if (entry >> 63) {
-			nvs_ops_missing(c);
-			nvs_ops_missing(quick);
+			nvs_ops_skip_segment(c);
+			nvs_ops_skip_segment(quick);
 		}
 	}
 	nvs_ops_end(c);
@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	f.ops = nvs_ops_new(&sink);
 	f.quick = nvs_ops_new(&quick);
-	f.sync = nvs_sync_new(pb_pair, &f);
+	f.sync = nvs_semaphore_pairs_new(pb_pair, &f);
 	c[0] = nvs_ops_channel_new(f.ops, &info);
 	q[0] = nvs_ops_channel_new(f.quick, &info);
 	info = (struct nvs_ops_channel_info){
@@ -138,8 +138,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t i = 0; size; i++)
 		pb_submission(c[i & 1], q[i & 1], &data, &size);
 	FUZZ_HOLDS(f.sum == f.quick_sum);
-	nvs_sync_end(f.sync);
-	nvs_sync_free(f.sync);
+	nvs_semaphore_pairs_end(f.sync);
+	nvs_semaphore_pairs_free(f.sync);
 	nvs_ops_free(f.ops);
 	nvs_ops_free(f.quick);
 	nvs_line_free(&f.line);

@@ -34,13 +34,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(words, data + 1, n);
 		nvs_qmd_decode(layouts, words, n / 4, cls, &qmd);
-		nvs_qmd_plausible(layouts, words, n / 4, cls);
+		nvs_qmd_classify(layouts, words, n / 4, cls);
 		nvs_memimage_write(image, address, words, sizeof(words));
 		if (data[0] & 0x80)
-			nvs_memimage_keep(image, address, sizeof(words));
+			nvs_memimage_mark_kept(image, address, sizeof(words));
 		nvs_sched_trigger(sked, address, data[0] % 13, cls, &sink);
 		nvs_memimage_copy(image, words[0] % 65536, address, words[1] % 8192);
-		nvs_memimage_forget(image, words[2], words[3] % 3 ? words[3] % 9000 : UINT64_MAX);
+		nvs_memimage_invalidate(image, words[2],
+					words[3] % 3 ? words[3] % 9000 : UINT64_MAX);
 		data += n + 1;
 		size -= n + 1;
 	}

@@ -18,8 +18,8 @@
 
 struct reader_fuzz {
 	struct nvs_trace *trace;
-	struct nvs_attach *follow;
-	struct nvs_continuity *progress;
+	struct nvs_submission_decoder *follow;
+	struct nvs_progress_check *progress;
 };
 
 static void reader_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -27,17 +27,17 @@ static void reader_op(void *arg, const struct nvs_submission *s, const struct nv
 	struct reader_fuzz *f = arg;
 
 	if (op->kind == NVS_OP_RELEASE)
-		nvs_continuity_release(f->progress, f->trace, s, op);
+		nvs_progress_check_release(f->progress, f->trace, s, op);
 }
 
 static int reader_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
 {
-	return nvs_attach_submission(((struct reader_fuzz *)arg)->follow, s, s->number);
+	return nvs_decode_submission(((struct reader_fuzz *)arg)->follow, s, s->number);
 }
 
 static int reader_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	return nvs_attach_record(((struct reader_fuzz *)arg)->follow, rec);
+	return nvs_decode_record(((struct reader_fuzz *)arg)->follow, rec);
 }
 
 static void reader_read(const char *path)
@@ -46,18 +46,18 @@ static void reader_read(const char *path)
 	struct nvs_read_options options = {
 		.size = sizeof(options), .partial = true, .no_spool = true};
 	struct reader_fuzz f = {0};
-	struct nvs_attach_sink sink = {.op = reader_op, .arg = &f};
+	struct nvs_submission_sink sink = {.op = reader_op, .arg = &f};
 	struct nvs_error err;
 
 	if (nvs_trace_open(&f.trace, path, &options, &err))
 		return;
-	f.follow = nvs_attach_new(f.trace, &sink);
-	f.progress = nvs_continuity_new();
+	f.follow = nvs_submission_decoder_new(f.trace, &sink);
+	f.progress = nvs_progress_check_new();
 	nvs_stream_read(f.trace, &consumer, &f, &err);
 	for (uint32_t i = 0; nvs_trace_finding(f.trace, i); i++)
 		;
-	nvs_attach_free(f.follow);
-	nvs_continuity_free(f.progress);
+	nvs_submission_decoder_free(f.follow);
+	nvs_progress_check_free(f.progress);
 	nvs_trace_close(f.trace);
 }
 

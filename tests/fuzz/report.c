@@ -27,8 +27,8 @@ static const struct nvs_report *report_of(unsigned which, bool exports, unsigned
 	const struct nvs_report *of_traces[NVS_MAX_REPORTS], *r;
 
 	*n = 0;
-	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
-		if (r->needs & NVS_NEED_TRACE && exports == !!nvs_report_export(r))
+	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++)
+		if (r->needs & NVS_NEED_TRACE && exports == !!nvs_report_export_name(r))
 			of_traces[(*n)++] = r;
 	return of_traces[which % *n];
 }
@@ -107,9 +107,9 @@ static const struct nvs_report *report_named(const char *name)
 {
 	uint32_t i = 0;
 
-	while (strcmp(nvs_report_at(i)->name, name))
+	while (strcmp(nvs_report_by_index(i)->name, name))
 		i++;
-	return nvs_report_at(i);
+	return nvs_report_by_index(i);
 }
 
 static void raw(const char *path, bool json)

@@ -36,7 +36,7 @@ static uint32_t instructions(const struct nvs_cubin_functions *functions, const 
 	return 0;
 }
 
-static void look(const struct nvs_counted *counted)
+static void look(const struct nvs_instrumented *counted)
 {
 	struct nvs_cubin_functions functions;
 	struct nvs_cubin c;
@@ -45,7 +45,7 @@ static void look(const struct nvs_counted *counted)
 	if (nvs_cubin_functions(&c, &nvs_sass_heap, &functions))
 		return;
 	for (uint32_t i = 0; i < counted->n; i++) {
-		const struct nvs_counted_kernel *k = &counted->kernel[i];
+		const struct nvs_instrumented_kernel *k = &counted->kernel[i];
 
 		FUZZ_HOLDS(!k->counters || !k->why);
 		FUZZ_HOLDS(!k->counters || k->added > 0);
@@ -58,7 +58,7 @@ static void look(const struct nvs_counted *counted)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct nvs_count_words words;
-	struct nvs_counted counted;
+	struct nvs_instrumented counted;
 	struct nvs_cubin c;
 	const char *missing;
 
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_HOLDS(!counted.rewritten == !counted.cubin);
 		if (counted.cubin)
 			look(&counted);
-		nvs_counted_free(&counted, &nvs_sass_heap);
+		nvs_instrumented_free(&counted, &nvs_sass_heap);
 	}
 	return 0;
 }

@@ -2,7 +2,7 @@
 /* FUZZ: decode */
 /*
  * Spools of strangers. The input is one without the holes: 4 bytes size of what comes first, which
- * is the trace's plain stream (none: killed before its first frame), then the spool, whose rings
+ * is the trace's plain stream (none: killed before its first frame), then the spool, whose buffers
  * are put to their places: each as its head's 64 bytes and then 4 KiB of data, or less at the end.
  */
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/reading.h"
 
-#define RING 4096u
+#define BUFFER 4096u
 #define HEAD 4096u
-#define MAX_RINGS 8u
+#define MAX_BUFFERS 8u
 
 /* As much of N bytes as there are left. */
 static void take(void *to, size_t n, const uint8_t **data, size_t *size)
@@ -27,21 +27,21 @@ static void take(void *to, size_t n, const uint8_t **data, size_t *size)
 
 static const char *spool_file(const uint8_t *data, size_t size)
 {
-	static uint8_t image[2 * HEAD + MAX_RINGS * (HEAD + RING)];
+	static uint8_t image[2 * HEAD + MAX_BUFFERS * (HEAD + BUFFER)];
 	struct nvs_spool head = {.magic = NVS_SPOOL_MAGIC};
-	size_t rings = 0;
+	size_t buffers = 0;
 
 	memset(image, 0, sizeof(image));
 	take(&head, sizeof(head), &data, &size);
 	memcpy(image, &head, sizeof(head));
 	take(image + HEAD, 256, &data, &size);
-	for (; size && rings < MAX_RINGS; rings++) {
-		uint8_t *at = image + 2 * HEAD + rings * (HEAD + RING);
+	for (; size && buffers < MAX_BUFFERS; buffers++) {
+		uint8_t *at = image + 2 * HEAD + buffers * (HEAD + BUFFER);
 
-		take(at, sizeof(struct nvs_spool_ring), &data, &size);
-		take(at + HEAD, RING, &data, &size);
+		take(at, sizeof(struct nvs_spool_buffer), &data, &size);
+		take(at + HEAD, BUFFER, &data, &size);
 	}
-	return fuzz_file(FUZZ_SPOOL, image, 2 * HEAD + rings * (HEAD + RING));
+	return fuzz_file(FUZZ_SPOOL, image, 2 * HEAD + buffers * (HEAD + BUFFER));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -305,7 +305,7 @@ static void crash(const char *folder)
 	for (uint32_t i = 0; i < 3; i++)
 		submit(&ring, 0, 0, 0, 12);
 	mk_spool_open(&s, in(folder, "crash.zst.spool"), m.session, 1);
-	mk_spool_ring(&s, 0, 0, 0, ring.len / 3 * 2, ring.buf, ring.len);
+	mk_spool_buffer(&s, 0, 0, 0, ring.len / 3 * 2, ring.buf, ring.len);
 	close(s.fd);
 	mk_close(&ring);
 }

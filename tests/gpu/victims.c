@@ -79,7 +79,7 @@ static struct nvs_count_sums sums_of(unsigned number)
 static void way(struct nvs_count_options o)
 {
 	static uint32_t memory[VICTIM_WORDS];
-	struct nvs_counted counted = {0};
+	struct nvs_instrumented counted = {0};
 	CUmodule module;
 
 	o.counters = counters;
@@ -118,7 +118,7 @@ static void way(struct nvs_count_options o)
 			       sums.wrapped ? ", wrapped" : "");
 		}
 	cuModuleUnload(module);
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 }
 
 static struct interp_counts turns(unsigned number, int k)
@@ -142,7 +142,7 @@ static void longest(enum nvs_count_place place)
 				      .place = place,
 				      .home = NVS_COUNT_UNIFORM,
 				      .counters = counters};
-	struct nvs_counted counted = {0};
+	struct nvs_instrumented counted = {0};
 	struct nvs_count_sums sums;
 	struct interp_counts a, b;
 	unsigned i = 0;
@@ -170,7 +170,7 @@ static void longest(enum nvs_count_place place)
 	       (unsigned long long)sums.warps, (unsigned long long)warps,
 	       (unsigned long long)sums.threads, (unsigned long long)threads,
 	       sums.wrapped ? ", wrapped" : "");
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 }
 
 static void open_gpu(void)

@@ -22,7 +22,7 @@
 #define THREADS 6
 #define LIVES 12 /* threads one after the other, each */
 #define BELLS 300 /* of one thread */
-#define RING_BYTES (64u << 10)
+#define BUFFER_BYTES (64u << 10)
 #define VA 0x200000000ull
 #define MEMORY (1u << 20)
 
@@ -40,7 +40,7 @@ static int passed, failed;
 /* A channel as a driver has it: under a lock of its own. */
 static struct {
 	pthread_mutex_t lock;
-	uint64_t ring[ENTRIES];
+	uint64_t buffer[ENTRIES];
 	uint32_t put;
 	struct nvs_spool_channel state;
 } channels[CHANNELS];
@@ -81,7 +81,7 @@ static struct nvs_view *make_view(uint64_t generation)
 		f->channels[i] = (struct nvs_channel){.number = i,
 						      .token = 0x100 + i,
 						      .entries = ENTRIES,
-						      .gpfifo = channels[i].ring,
+						      .gpfifo = channels[i].buffer,
 						      .put = &channels[i].put,
 						      .state = &channels[i].state};
 		while (f->hash[h % (CHANNELS * 4)])
@@ -108,7 +108,7 @@ static void *publish(void *arg)
 		modules->subs = i / 8;
 		free(nvs_view_publish(make_view(i)));
 		free(nvs_modules_publish(modules));
-		nvs_quiesce();
+		nvs_wait_for_traps();
 	}
 	return NULL;
 }
@@ -121,21 +121,22 @@ static void ring_one(uint32_t c, uint32_t i)
 
 	pthread_mutex_lock(&channels[c].lock);
 	for (uint32_t k = 0; k < n; k++) {
-		channels[c].ring[channels[c].put] = (VA + c * 4096 + k * 64) | (uint64_t)(8 + i % 8)
-										       << 42;
+		channels[c].buffer[channels[c].put] = (VA + c * 4096 + k * 64) |
+						      (uint64_t)(8 + i % 8) << 42;
 		channels[c].put = (channels[c].put + 1) % ENTRIES;
 	}
 	{
-		struct nvs_buffer *ring = nvs_buffer_enter();
+		struct nvs_buffer *buffer = nvs_buffer_enter();
 		struct nvs_doorbell_event event = {.doorbell = &doorbell,
 						   .token = 0x100 + c,
 						   .stack = NVS_NONE,
-						   .time = nvs_now()};
+						   .time = nvs_clock_now()};
 
-		if (ring) {
-			nvs_capture(ring, nvs_view_get(), &event);
-			__atomic_store_n(&ring->shared->rung, ring->shared->head, __ATOMIC_RELEASE);
-			nvs_buffer_leave(ring);
+		if (buffer) {
+			nvs_capture_doorbell(buffer, nvs_view_get(), &event);
+			__atomic_store_n(&buffer->shared->rung, buffer->shared->head,
+					 __ATOMIC_RELEASE);
+			nvs_buffer_leave(buffer);
 		} else {
 			atomic_fetch_add(&nvs_process->bufferless, 1);
 			nvs_capture_lost(nvs_view_get(), &event);
@@ -156,7 +157,7 @@ static void *ring_many(void *arg)
 
 		ring_one(i % 16 ? c : (c + 1) % CHANNELS, i);
 		if (i % 32 == 0)
-			nvs_record(&attr.rec);
+			nvs_record_write(&attr.rec);
 	}
 	return NULL;
 }
@@ -174,7 +175,7 @@ static void *live_and_die(void *arg)
 
 /* ---- the writer ---- */
 
-static void count_frame(const struct nvs_frame *frame)
+static void count_frame(const struct nvs_zframe *frame)
 {
 	if (!frame)
 		return;
@@ -185,12 +186,12 @@ static void count_frame(const struct nvs_frame *frame)
 
 static void drain_until(uint64_t limit)
 {
-	const struct nvs_frame *frame;
+	const struct nvs_zframe *frame;
 
 	nvs_merge_collect(merge, limit);
 	while ((frame = nvs_merge_next(merge)))
 		count_frame(frame);
-	count_frame(nvs_merge_rest(merge));
+	count_frame(nvs_merge_take_rest(merge));
 }
 
 static void *drain(void *arg)
@@ -199,7 +200,7 @@ static void *drain(void *arg)
 		uint64_t sum = 0;
 
 		nvs_buffer_sweep();
-		drain_until(nvs_now());
+		drain_until(nvs_clock_now());
 		for (uint32_t i = 0; i < nvs_buffer_count(); i++)
 			sum += nvs_count_of(nvs_buffer_at(i), NVS_COUNT_SUBMISSIONS);
 		__atomic_fetch_add(&heartbeat, 1 + (sum == UINT64_MAX), __ATOMIC_RELEASE);
@@ -208,23 +209,23 @@ static void *drain(void *arg)
 	return NULL;
 }
 
-static void add_rings(int n)
+static void add_buffers(int n)
 {
 	for (int i = 0; i < n; i++) {
-		struct nvs_spool_ring *shared = aligned_alloc(4096, 4096);
+		struct nvs_spool_buffer *shared = aligned_alloc(4096, 4096);
 		int fd = memfd_create("ring", 0);
-		uint8_t *data = mmap(NULL, RING_BYTES * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+		uint8_t *data = mmap(NULL, BUFFER_BYTES * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 				     -1, 0);
 
 		memset(shared, 0, sizeof(*shared));
-		shared->ring = nvs_buffer_count();
+		shared->buffer = nvs_buffer_count();
 		shared->thread = NVS_NONE;
-		if (ftruncate(fd, RING_BYTES) ||
-		    mmap(data, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
-			    MAP_FAILED ||
-		    mmap(data + RING_BYTES, RING_BYTES, PROT_READ | PROT_WRITE,
+		if (ftruncate(fd, BUFFER_BYTES) ||
+		    mmap(data, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			 0) == MAP_FAILED ||
+		    mmap(data + BUFFER_BYTES, BUFFER_BYTES, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
-		    nvs_buffer_add(shared, data, RING_BYTES,
+		    nvs_buffer_add(shared, data, BUFFER_BYTES,
 				   (uint8_t *)aligned_alloc(4096, NVS_TRAP_STACK) + NVS_TRAP_STACK,
 				   calloc(1, NVS_KNOWN_STACKS_BYTES)))
 			abort();
@@ -242,9 +243,9 @@ int main(void)
 	memset(memory, 1, MEMORY);
 	if (nvs_trap_init(&options))
 		abort();
-	add_rings(16);
+	add_buffers(16);
 	nvs_writer_signal.heartbeat = &heartbeat;
-	merge = nvs_merge_new(RING_BYTES, 0);
+	merge = nvs_merge_new(BUFFER_BYTES, 0);
 	for (uint32_t i = 0; i < CHANNELS; i++) {
 		pthread_mutex_init(&channels[i].lock, NULL);
 		channels[i].state.channel = i;

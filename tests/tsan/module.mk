@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Data races, looked for with ThreadSanitizer: doorbells is the rings, the capture, the publication and the merge in one
+# Data races, looked for with ThreadSanitizer: doorbells is the buffers, the capture, the publication and the merge in one
 # program; tables is the lock, the arena and the rows below preload's tables; packers is what packs the writer's frames.
 TSAN        = $(BUILD)/tests/tsan/doorbells $(BUILD)/tests/tsan/tables $(BUILD)/tests/tsan/packers
 TSAN_HEADS  = $(wildcard trap/*.h trap/*/*.h preload/*/*.h preload/*/*/*.h include/nvsnoop/*.h)

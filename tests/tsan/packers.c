@@ -45,7 +45,7 @@ static void *begin(void *arg)
 	return NULL;
 }
 
-int nvs_own_thread(const char *name, size_t stack, void (*run)(void *), void *arg)
+int nvs_own_thread_start(const char *name, size_t stack, void (*run)(void *), void *arg)
 {
 	struct thread *t = malloc(sizeof(*t));
 	pthread_t id;
@@ -69,7 +69,7 @@ static uint64_t word_of(uint64_t frame, size_t i)
 	return (frame * 2654435761u + i / 7) & 0xffffff;
 }
 
-static void on_commit(void *arg, const struct nvs_frame *frame, const void *packed, ssize_t size)
+static void on_commit(void *arg, const struct nvs_zframe *frame, const void *packed, ssize_t size)
 {
 	static uint64_t words[LARGEST / 8];
 
@@ -89,14 +89,15 @@ static uint32_t random_of(uint32_t n)
 	return (x >> 8) % n;
 }
 
-static void give(struct nvs_packers *all, struct nvs_frame *frame, uint64_t *words, uint64_t number)
+static void give(struct nvs_packers *all, struct nvs_zframe *frame, uint64_t *words,
+		 uint64_t number)
 {
-	*frame = (struct nvs_frame){.data = words, .counts = {.records = number + 1}};
+	*frame = (struct nvs_zframe){.data = words, .counts = {.records = number + 1}};
 	frame->size = 8 * (1 + random_of(random_of(4) ? 500 : LARGEST / 8));
 	for (size_t i = 0; i < frame->size / 8; i++)
 		words[i] = word_of(number, i);
 	if (random_of(4))
-		nvs_packers_give(all, frame);
+		nvs_packers_submit(all, frame);
 	else
 		nvs_packers_write(all, frame);
 	if (!random_of(8))
@@ -106,7 +107,7 @@ static void give(struct nvs_packers *all, struct nvs_frame *frame, uint64_t *wor
 int main(void)
 {
 	static uint64_t words[NVS_PACKERS + 1][LARGEST / 8];
-	static struct nvs_frame frames[NVS_PACKERS + 1];
+	static struct nvs_zframe frames[NVS_PACKERS + 1];
 	struct nvs_packers *all = calloc(1, sizeof(*all));
 	int failed;
 

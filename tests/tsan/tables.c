@@ -29,11 +29,11 @@ static int passed, failed;
 		}                                                                       \
 	} while (0)
 
-static struct nvs_spans spans;
+static struct nvs_address_spans spans;
 static uint64_t changes; /* under the lock */
 static _Atomic uint64_t wrong;
 
-static void change(uint32_t x, struct nvs_span *mine, int *there)
+static void change(uint32_t x, struct nvs_address_span *mine, int *there)
 {
 	sigset_t saved, again;
 
@@ -50,17 +50,17 @@ static void change(uint32_t x, struct nvs_span *mine, int *there)
 	*there = !*there;
 	changes++;
 	nvs_unlock(&again);
-	if (!nvs_lock_mine())
+	if (!nvs_lock_is_mine())
 		wrong++;
 	nvs_unlock(&saved);
-	if (nvs_lock_mine())
+	if (nvs_lock_is_mine())
 		wrong++;
 }
 
 static void *work(void *arg)
 {
 	uint32_t seed = 1 + (uint32_t)(uintptr_t)arg;
-	struct nvs_span mine[4];
+	struct nvs_address_span mine[4];
 	uint8_t *p[8] = {NULL};
 	size_t size[8] = {0};
 	int there[4] = {0};

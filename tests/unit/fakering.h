@@ -37,7 +37,7 @@ static uint64_t fake_heartbeat;
 static inline void fake_rings(uint32_t n, uint64_t bytes)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		struct nvs_spool_ring *shared = aligned_alloc(4096, 4096);
+		struct nvs_spool_buffer *shared = aligned_alloc(4096, 4096);
 		int fd = memfd_create("ring", 0);
 		uint8_t *data = mmap(NULL, bytes * 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 				     0);
@@ -45,7 +45,7 @@ static inline void fake_rings(uint32_t n, uint64_t bytes)
 				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		memset(shared, 0, sizeof(*shared));
-		shared->ring = nvs_buffer_count();
+		shared->buffer = nvs_buffer_count();
 		shared->thread = NVS_NONE;
 		if (ftruncate(fd, (off_t)bytes))
 			abort();

@@ -82,7 +82,8 @@ static inline void mk_api(struct mk *m, uint32_t api, const char *text)
 }
 
 /*
- * The frame's head, with the stretches of rings it is said to hold: RANGES triples ring, from, to.
+ * The frame's head, with the stretches of buffers it is said to hold: RANGES triples buffer, from,
+ * to.
  */
 static inline void mk_frame_begin(struct mk *m, uint32_t nranges, const uint64_t (*ranges)[3])
 {
@@ -93,7 +94,7 @@ static inline void mk_frame_begin(struct mk *m, uint32_t nranges, const uint64_t
 	f->number = m->frame++;
 	f->nranges = nranges;
 	for (uint32_t i = 0; i < nranges; i++) {
-		f->ranges[i].ring = (uint32_t)ranges[i][0];
+		f->ranges[i].buffer = (uint32_t)ranges[i][0];
 		f->ranges[i].from = ranges[i][1];
 		f->ranges[i].to = ranges[i][2];
 	}
@@ -141,7 +142,7 @@ static inline struct nvs_rec_header *mk_header(struct mk *m)
 	h->clock = NVS_CLOCK_MONOTONIC;
 	h->flags = NVS_HDR_CRASH_SAFE | NVS_HDR_BACKTRACE;
 	h->realtime_ns = 1700000000ull * 1000000000;
-	h->ring_bytes = 65536;
+	h->buffer_bytes = 65536;
 	return h;
 }
 
@@ -292,7 +293,7 @@ static inline struct nvs_rec_totals *mk_end(struct mk *m)
 
 /* ---- spools ---- */
 
-#define MK_RING 65536ull
+#define MK_BUFFER 65536ull
 
 struct mk_spool {
 	int fd;
@@ -307,24 +308,24 @@ __attribute__((noinline, unused)) static void mk_at(int fd, const void *bytes, s
 }
 
 static inline void mk_spool_open(struct mk_spool *s, const char *path, const uint8_t *session,
-				 uint32_t rings)
+				 uint32_t buffers)
 {
 	memset(s, 0, sizeof(*s));
 	s->fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	MK_NEED(s->fd >= 0);
 	s->head.magic = NVS_SPOOL_MAGIC;
 	s->head.version = NVS_SPOOL_VERSION;
-	s->head.kind = NVS_SPOOL_RINGS;
+	s->head.kind = NVS_SPOOL_BUFFERS;
 	memcpy(s->head.session, session, 16);
 	s->head.pid = 4711;
-	s->head.rings = rings;
-	s->head.ring_bytes = MK_RING;
+	s->head.buffers = buffers;
+	s->head.buffer_bytes = MK_BUFFER;
 	s->head.channel_offset = 4096;
 	s->head.channels = 16;
-	s->head.ring_offset = 8192;
+	s->head.buffer_offset = 8192;
 	s->head.clock_ticks[0] = s->head.clock_mono_ns[0] = 1000;
 	s->head.clock_real_ns[0] = 1700000000ull * 1000000000;
-	MK_NEED(ftruncate(s->fd, (off_t)(8192 + rings * (4096 + MK_RING))) == 0);
+	MK_NEED(ftruncate(s->fd, (off_t)(8192 + buffers * (4096 + MK_BUFFER))) == 0);
 	mk_at(s->fd, &s->head, sizeof(s->head), 0);
 	for (uint32_t i = 0; i < s->head.channels; i++) {
 		struct nvs_spool_channel c = {.channel = NVS_NONE};
@@ -333,22 +334,22 @@ static inline void mk_spool_open(struct mk_spool *s, const char *path, const uin
 	}
 }
 
-/* Puts N bytes of records at position POS of a ring, around its end, and sets its heads. */
-static inline void mk_spool_ring(struct mk_spool *s, uint32_t ring, uint64_t pos, uint64_t tail,
-				 uint64_t rung, const uint8_t *bytes, uint64_t n)
+/* Puts N bytes of records at position POS of a buffer, around its end, and sets its heads. */
+static inline void mk_spool_buffer(struct mk_spool *s, uint32_t buffer, uint64_t pos, uint64_t tail,
+				   uint64_t rung, const uint8_t *bytes, uint64_t n)
 {
-	struct nvs_spool_ring r = {.ring = ring,
-				   .thread = ring,
-				   .tid = 100 + ring,
-				   .generation = 1,
-				   .head = pos + n,
-				   .rung = rung,
-				   .tail = tail};
-	uint64_t base = s->head.ring_offset + ring * (4096 + MK_RING);
+	struct nvs_spool_buffer r = {.buffer = buffer,
+				     .thread = buffer,
+				     .tid = 100 + buffer,
+				     .generation = 1,
+				     .head = pos + n,
+				     .rung = rung,
+				     .tail = tail};
+	uint64_t base = s->head.buffer_offset + buffer * (4096 + MK_BUFFER);
 
 	mk_at(s->fd, &r, sizeof(r), base);
 	for (uint64_t i = 0; i < n; i += 8)
-		mk_at(s->fd, bytes + i, 8, base + 4096 + (pos + i) % MK_RING);
+		mk_at(s->fd, bytes + i, 8, base + 4096 + (pos + i) % MK_BUFFER);
 }
 
 #endif

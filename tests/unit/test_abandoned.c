@@ -384,7 +384,7 @@ static void check_depth(size_t depth, size_t most)
 
 static void *measure_fast(void *arg)
 {
-	CHECK(nvs_buffer_mine() != NULL);
+	CHECK(nvs_buffer_own() != NULL);
 	check_depth(depth_of(ring_fast), signal_frame());
 	return NULL;
 }

@@ -370,13 +370,13 @@ static int on_call(void *arg, const struct nvs_call *call)
 	t->captured += !!(call->flags & NVS_CALL_CAPTURED);
 	t->direct += !(call->flags & NVS_CALL_CAPTURED);
 	t->linked += grid.value == 11 || grid.value == 12;
-	if (!strcmp(nvs_handles_kernel_of(t->handles, f.value)->name, "_Z4addiPf"))
+	if (!strcmp(nvs_handles_get_kernel(t->handles, f.value)->name, "_Z4addiPf"))
 		t->by_name[0]++;
-	if (!strcmp(nvs_handles_kernel_of(t->handles, f.value)->name, "in_library"))
+	if (!strcmp(nvs_handles_get_kernel(t->handles, f.value)->name, "in_library"))
 		t->by_name[2]++;
-	if (!strcmp(nvs_handles_kernel_of(t->handles, f.value)->name, long_name))
+	if (!strcmp(nvs_handles_get_kernel(t->handles, f.value)->name, long_name))
 		t->long_named++;
-	if (!strcmp(nvs_handles_kernel_of(t->handles, f.value)->name, "unnamed"))
+	if (!strcmp(nvs_handles_get_kernel(t->handles, f.value)->name, "unnamed"))
 		t->by_name[1]++;
 	return 0;
 }
@@ -437,7 +437,7 @@ static void check(const char *file)
 	both[0] = nvs_calls_new(trace, &sink);
 	both[1] = &t;
 	EXPECT_EQ(nvs_stream_read(trace, &consumer, both, &err), 0);
-	EXPECT_EQ(nvs_calls_end(both[0]), 0);
+	EXPECT_EQ(nvs_calls_finish(both[0]), 0);
 	/* Every launch but the raw one. */
 	EXPECT_EQ(t.launch, fake->launches - 1);
 	EXPECT_EQ(t.captured, 40 + RECAPTURED);
@@ -494,7 +494,7 @@ int main(int argc, char **argv)
 	EXPECT_EQ(GET(cuInit)(0), 0);
 	EXPECT_EQ(GET(cuStreamSynchronize)(NULL), 0);
 	nvs_session_start();
-	EXPECT(nvs_session_active());
+	EXPECT(nvs_session_is_active());
 	EXPECT_EQ(raw((void *)"raw", 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 0);
 	act_arguments();
 	act_failures();

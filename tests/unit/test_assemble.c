@@ -169,14 +169,14 @@ static int on_submitted(void *arg, const struct nvs_submission *sub, const struc
 
 static void test_capture(struct sub *s)
 {
-	struct nvs_reader reader = {.submission = on_submission,
-				    .entry = on_entry,
-				    .run = on_run,
-				    .fault = on_fault,
-				    .submitted = on_submitted,
-				    .arg = s};
+	struct nvs_pass_reader reader = {.submission = on_submission,
+					 .entry = on_entry,
+					 .run = on_run,
+					 .fault = on_fault,
+					 .submitted = on_submitted,
+					 .arg = s};
 	struct nvs_error err;
-	struct nvs_reading *reading;
+	struct nvs_pass *reading;
 	struct nvs_trace *trace;
 	int before = expect_passed;
 
@@ -185,10 +185,10 @@ static void test_capture(struct sub *s)
 		EXPECT(0);
 		return;
 	}
-	reading = nvs_reading_new(trace);
-	EXPECT(!nvs_reading_add(reading, &reader));
-	EXPECT(!nvs_reading_run(reading, &err));
-	nvs_reading_free(reading);
+	reading = nvs_pass_new(trace);
+	EXPECT(!nvs_pass_add(reading, &reader));
+	EXPECT(!nvs_pass_run(reading, &err));
+	nvs_pass_free(reading);
 	nvs_trace_close(trace);
 	EXPECT(expect_passed - before > 200);
 }

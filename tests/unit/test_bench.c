@@ -26,12 +26,12 @@ static void points(void)
 	struct bench_series *s = bench_series(&samples, "FFMA", "length", NULL, "cycles");
 	struct bench_point *p = bench_point(s, 256, NAN);
 
-	EXPECT(isnan(bench_median(p)) && isnan(bench_least(p)) && isnan(p->sm_mhz));
+	EXPECT(isnan(bench_median(p)) && isnan(bench_min(p)) && isnan(p->sm_mhz));
 	for (int i = 0; i < BENCH_REPEATS; i++)
-		bench_value(p, 4 + (i == 3) * 100 + (i == 5 ? NAN : 0));
-	EXPECT(bench_median(p) == 4 && bench_least(p) == 4 && bench_most(p) == 104);
+		bench_add_value(p, 4 + (i == 3) * 100 + (i == 5 ? NAN : 0));
+	EXPECT(bench_median(p) == 4 && bench_min(p) == 4 && bench_max(p) == 104);
 	EXPECT(bench_series(&samples, "FFMA", "length", NULL, "cycles") == s && samples.n == 1);
-	EXPECT(!bench_find(&samples, "DFMA"));
+	EXPECT(!bench_find_series(&samples, "DFMA"));
 	bench_samples_free(&samples);
 }
 
@@ -55,14 +55,14 @@ static void plateaus(double share)
 		if (i == 7)
 			v = 90; /* a stray one */
 		for (int k = 0; k < BENCH_REPEATS; k++)
-			bench_value(point, v * (1 + share * noise()));
+			bench_add_value(point, v * (1 + share * noise()));
 	}
-	n = bench_plateaus(s, 0.15, 4, p, 8);
+	n = bench_find_plateaus(s, 0.15, 4, p, 8);
 	EXPECT_EQ(n, 3);
 	EXPECT(n == 3 && p[0].first == 0 && p[0].last == 15 && p[1].last == 29);
 	EXPECT(n == 3 && fabs(p[0].value - 33) < 1 && fabs(p[1].value - 261) < 4);
 	EXPECT(n == 3 && fabs(p[2].value - 600) < 9 && p[2].last == 59);
-	EXPECT_EQ(bench_plateaus(s, 0.15, 4, p, 2), 2);
+	EXPECT_EQ(bench_find_plateaus(s, 0.15, 4, p, 2), 2);
 	bench_samples_free(&samples);
 }
 
@@ -72,20 +72,21 @@ static void heaps(void)
 
 	for (int i = 0; i < 132; i++)
 		v[i] = (i % 3 ? 208 : 266) + 4 * noise();
-	border = bench_two_heaps(v, 132, &low, &high);
+	border = bench_split_clusters(v, 132, &low, &high);
 	EXPECT(border > 212 && border < 262 && fabs(low - 208) < 1 && fabs(high - 266) < 1);
 	for (int i = 0; i < 132; i++)
 		v[i] = 208 + 4 * noise();
-	EXPECT(isnan(bench_two_heaps(v, 132, &low, &high)) && isnan(low));
-	EXPECT(isnan(bench_two_heaps(v, 0, &low, &high)));
+	EXPECT(isnan(bench_split_clusters(v, 132, &low, &high)) && isnan(low));
+	EXPECT(isnan(bench_split_clusters(v, 0, &low, &high)));
 }
 
 static void derive(const struct bench_samples *samples, const struct bench_gpu *gpu,
 		   struct bench_figures *figures)
 {
-	bench_figure_point(figures, "FFMA", "", &samples->series[0], &samples->series[0].point[0]);
-	bench_published(figures, "FFMA", "", "V100", 4);
-	bench_note(figures, "%s: one | line", gpu->name);
+	bench_add_point_figure(figures, "FFMA", "", &samples->series[0],
+			       &samples->series[0].point[0]);
+	bench_add_published(figures, "FFMA", "", "V100", 4);
+	bench_add_note(figures, "%s: one | line", gpu->name);
 }
 
 static void figures(void)
@@ -95,9 +96,10 @@ static void figures(void)
 	struct bench_figures f = {.gpu = {.name = "NVIDIA X"}};
 	const struct bench_figure *found;
 
-	bench_value(bench_point(bench_series(&samples, "FFMA", "n", NULL, "cycles"), 1, NAN), 4);
-	bench_missing(&samples, "no\nDFMA");
-	bench_derive(&f, &bench, &samples);
+	bench_add_value(bench_point(bench_series(&samples, "FFMA", "n", NULL, "cycles"), 1, NAN),
+			4);
+	bench_add_missing(&samples, "no\nDFMA");
+	bench_derive_figures(&f, &bench, &samples);
 	found = bench_figure_find(&f, "FFMA", NULL);
 	EXPECT(found && found->value == 4 && !strcmp(found->unit, "cycles"));
 	EXPECT(f.nnote == 1 && f.nmissing == 1 && f.npublished == 1);
@@ -108,9 +110,9 @@ static void figures(void)
 }
 
 /* Every benchmark's name serves: nothing is derived of these samples but by those who know them. */
-static void fill(struct bench_saved *saved)
+static void fill(struct bench_sample_set *saved)
 {
-	struct bench_samples *samples = bench_saved_add(saved, bench_list[0]);
+	struct bench_samples *samples = bench_sample_set_add(saved, bench_list[0]);
 	struct bench_series *s = bench_series(samples, "empty bracket", "", NULL, "cycles");
 
 	saved->gpu = (struct bench_gpu){.name = "NVIDIA X",
@@ -122,20 +124,20 @@ static void fill(struct bench_saved *saved)
 		struct bench_point *p = bench_point(s, i ? 0.1 * i : 0, i == 1 ? NAN : -i);
 
 		for (int k = 0; k < BENCH_REPEATS - i; k++) {
-			bench_value(p, k == 4 ? NAN : 16 + k / 3.0);
+			bench_add_value(p, k == 4 ? NAN : 16 + k / 3.0);
 			p->mhz[k] = 1980 - 300 * (i == 0);
 		}
 		bench_point_clock(p);
 	}
-	bench_missing(samples, "FFMA: \"refused\", it says");
+	bench_add_missing(samples, "FFMA: \"refused\", it says");
 }
 
-static char *saved_text(const struct bench_saved *saved, size_t *size)
+static char *saved_text(const struct bench_sample_set *saved, size_t *size)
 {
 	char *text = NULL;
 	FILE *f = open_memstream(&text, size);
 
-	bench_save(f, saved);
+	bench_save_samples(f, saved);
 	fclose(f);
 	return text;
 }
@@ -151,13 +153,13 @@ static void same(const struct bench_point *a, const struct bench_point *b)
 
 static void saved_and_loaded(void)
 {
-	struct bench_saved saved = {.n = 0}, loaded;
+	struct bench_sample_set saved = {.n = 0}, loaded;
 	char why[160] = "", *text, *again;
 	size_t size, size2;
 
 	fill(&saved);
 	text = saved_text(&saved, &size);
-	EXPECT(bench_load(&loaded, text, size, why));
+	EXPECT(bench_load_samples(&loaded, text, size, why));
 	EXPECT_STR(why, "");
 	if (loaded.n == 1 && loaded.of[0].n == 1 && loaded.of[0].series[0].n == 3)
 		for (int i = 0; i < 3; i++)
@@ -166,18 +168,18 @@ static void saved_and_loaded(void)
 		EXPECT(!"as much as was saved");
 	again = saved_text(&loaded, &size2);
 	EXPECT(size == size2 && !memcmp(text, again, size));
-	bench_saved_free(&loaded);
+	bench_sample_set_free(&loaded);
 	free(again);
 	/* Cut anywhere it is refused, and says where. */
 	for (size_t n = 0; n < size; n++) {
 		char *cut = malloc(n + 1); /* so that a byte too far is seen */
 
 		memcpy(cut, text, n);
-		EXPECT(!bench_load(&loaded, cut, n, why) && strstr(why, "line "));
+		EXPECT(!bench_load_samples(&loaded, cut, n, why) && strstr(why, "line "));
 		free(cut);
 	}
 	free(text);
-	bench_saved_free(&saved);
+	bench_sample_set_free(&saved);
 }
 
 static void broken_samples(void)
@@ -208,20 +210,20 @@ static void broken_samples(void)
 		("series a\tb\t\tc\npoint 0 0 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 1/1 "
 		 "1/1\nend\n"),
 	};
-	struct bench_saved loaded;
+	struct bench_sample_set loaded;
 	char why[160], text[512];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		EXPECT(!bench_load(&loaded, bad[i], strlen(bad[i]), why));
+		EXPECT(!bench_load_samples(&loaded, bad[i], strlen(bad[i]), why));
 	for (size_t i = 0; i < sizeof(series) / sizeof(series[0]); i++) {
 		snprintf(text, sizeof(text), "nvsnoop-bench 1\nbench %s\n%s", bench_list[0]->name,
 			 series[i]);
-		EXPECT(!bench_load(&loaded, text, strlen(text), why));
+		EXPECT(!bench_load_samples(&loaded, text, strlen(text), why));
 	}
 }
 
 /* The figures of SAVED, whose first series' first point is taken. */
-static void figures_of(struct bench_figures *f, const struct bench_saved *saved, double more)
+static void figures_of(struct bench_figures *f, const struct bench_sample_set *saved, double more)
 {
 	*f = (struct bench_figures){.gpu = saved->gpu, .bench = bench_list[0]};
 	bench_figure(f, "L1 hit", "", "cycles", 33 * more, 32.5 * more, 33.5 * more, 1980);
@@ -230,21 +232,21 @@ static void figures_of(struct bench_figures *f, const struct bench_saved *saved,
 	bench_figure(f, "not known", "", "cycles", NAN, NAN, NAN, NAN);
 }
 
-static char *said_of(const struct bench_figures *f, const struct bench_saved *saved,
+static char *said_of(const struct bench_figures *f, const struct bench_sample_set *saved,
 		     const char *card, size_t size, int *status)
 {
 	char *text = NULL, why[160];
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
-	*status = bench_check(out, f, saved, card, size, why);
+	*status = bench_check_card(out, f, saved, card, size, why);
 	fclose(out);
 	return text;
 }
 
 static void cards(void)
 {
-	struct bench_saved saved = {.n = 0};
+	struct bench_sample_set saved = {.n = 0};
 	struct bench_figures f, other;
 	char *card = NULL, *said;
 	size_t size;
@@ -254,7 +256,7 @@ static void cards(void)
 	fill(&saved);
 	figures_of(&f, &saved, 1);
 	out = open_memstream(&card, &size);
-	bench_card(out, &f, &saved);
+	bench_print_card(out, &f, &saved);
 	fclose(out);
 	EXPECT(strstr(card, "# NVIDIA X, by nvsnoop-probe bench\n\n2026-11-23; driver 1.2"));
 	EXPECT(strstr(card, "| L1 hit |  | cycles | 33 | 32.5 | 33.5 | 1980 |\n"));
@@ -320,13 +322,13 @@ static void cards(void)
 	}
 	free(card);
 	bench_figures_free(&f);
-	bench_saved_free(&saved);
+	bench_sample_set_free(&saved);
 }
 
 /* Whatever is changed, it is refused or loaded, and then all benchmarks can be asked of it. */
 static void changed_samples(void)
 {
-	struct bench_saved saved = {.n = 0}, loaded;
+	struct bench_sample_set saved = {.n = 0}, loaded;
 	char why[160], *text;
 	size_t size;
 
@@ -338,20 +340,21 @@ static void changed_samples(void)
 
 		text[at] = i & 1 ? "0123456789-e./ \t\n"[(int)((noise() + 1) * 8)]
 				 : (char)(noise() * 128);
-		if (bench_load(&loaded, text, size, why)) {
+		if (bench_load_samples(&loaded, text, size, why)) {
 			struct bench_figures f = {.gpu = loaded.gpu};
 
 			for (uint32_t k = 0; k < loaded.n; k++)
-				bench_derive(&f, bench_named(loaded.of[k].bench), &loaded.of[k]);
+				bench_derive_figures(&f, bench_find_benchmark(loaded.of[k].bench),
+						     &loaded.of[k]);
 			bench_figures_free(&f);
-			bench_saved_free(&loaded);
+			bench_sample_set_free(&loaded);
 		}
 		text[at] = old;
 	}
-	EXPECT(bench_load(&loaded, text, size, why));
-	bench_saved_free(&loaded);
+	EXPECT(bench_load_samples(&loaded, text, size, why));
+	bench_sample_set_free(&loaded);
 	free(text);
-	bench_saved_free(&saved);
+	bench_sample_set_free(&saved);
 }
 
 /* A sample of each process is its median; what is missing is said once. */
@@ -364,10 +367,11 @@ static void merged(void)
 		for (int i = 0; i < 3; i++) {
 			struct bench_series *s = bench_series(&from, "gap", "blocks", NULL, "us");
 
-			bench_value(i ? &s->point[0] : bench_point(s, 4, NAN), process + i * 10);
+			bench_add_value(i ? &s->point[0] : bench_point(s, 4, NAN),
+					process + i * 10);
 		}
 		bench_point(bench_series(&from, "gap", "blocks", NULL, "us"), 8, NAN);
-		bench_missing(&from, "no clusters");
+		bench_add_missing(&from, "no clusters");
 		bench_samples_merge(&into, &from, process);
 		bench_samples_free(&from);
 	}
@@ -377,8 +381,9 @@ static void merged(void)
 	/* A second round, and a third: means. */
 	for (unsigned round = 1; round < 3; round++) {
 		from = (struct bench_samples){.bench = "launch"};
-		bench_value(bench_point(bench_series(&from, "gap", "blocks", NULL, "us"), 4, NAN),
-			    round == 1 ? 14 : 40);
+		bench_add_value(
+			bench_point(bench_series(&from, "gap", "blocks", NULL, "us"), 4, NAN),
+			round == 1 ? 14 : 40);
 		bench_samples_merge(&into, &from, round * BENCH_REPEATS + 2);
 		bench_samples_free(&from);
 	}

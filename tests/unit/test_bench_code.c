@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
 /*
- * Reading back cubins of microbenchmarks, which ptxas 13.0 made from bench_ptx() for sm_90a: four
- * FFMA between two clock reads, and an array in local memory. Unexpected code is rejected with a
- * reason, patches have their effect, and broken cubins are read without harm.
+ * Reading back cubins of microbenchmarks, which ptxas 13.0 made from bench_write_ptx() for sm_90a:
+ * four FFMA between two clock reads, and an array in local memory. Unexpected code is rejected with
+ * a reason, patches have their effect, and broken cubins are read without harm.
  */
 #include <stdlib.h>
 #include "probe/bench/frame/internal.h"
@@ -32,15 +32,15 @@ static void awaited(const uint8_t *data, size_t size)
 	struct bench_cubin c;
 	char why[200];
 
-	EXPECT(bench_read_back(&c, &code, data, size, why));
+	EXPECT(bench_check_cubin(&c, &code, data, size, why));
 	EXPECT(c.nwords > 40 && c.size == size && !memcmp(c.data, data, size));
 	bench_cubin_free(&c);
 	code.expect[0].least = code.expect[0].most = 5;
-	EXPECT(!bench_read_back(&c, &code, data, size, why) && !c.data && !c.word);
+	EXPECT(!bench_check_cubin(&c, &code, data, size, why) && !c.data && !c.word);
 	EXPECT_STR(why, "opcode 0x023 occurs 4 times between its clock reads, expected 5 to 5");
 	code.expect[0] = (struct bench_expect){FFMA, 4, 4};
 	code.expect[1] = (struct bench_expect){FFMA + 1, 1, 9};
-	EXPECT(!bench_read_back(&c, &code, data, size, why));
+	EXPECT(!bench_check_cubin(&c, &code, data, size, why));
 }
 
 static void local_memory(const uint8_t *data, size_t size)
@@ -49,10 +49,10 @@ static void local_memory(const uint8_t *data, size_t size)
 	struct bench_cubin c;
 	char why[200];
 
-	EXPECT(!bench_read_back(&c, &code, data, size, why));
+	EXPECT(!bench_check_cubin(&c, &code, data, size, why));
 	EXPECT_STR(why, "it uses 1024 bytes of local memory per thread");
 	code.local = true;
-	EXPECT(bench_read_back(&c, &code, data, size, why));
+	EXPECT(bench_check_cubin(&c, &code, data, size, why));
 	bench_cubin_free(&c);
 }
 
@@ -83,7 +83,7 @@ static void patched(const uint8_t *data, size_t size)
 	struct bench_cubin c;
 	char why[200];
 
-	EXPECT(bench_read_back(&c, &code, data, size, why) && found == 4);
+	EXPECT(bench_check_cubin(&c, &code, data, size, why) && found == 4);
 	EXPECT(!nvs_cubin_open(&cubin, c.data, c.size) &&
 	       !nvs_cubin_functions(&cubin, &nvs_sass_heap, &functions));
 	EXPECT(functions.n == 1 && functions.function[0].registers == 130);
@@ -101,7 +101,7 @@ static void patched(const uint8_t *data, size_t size)
 	nvs_cubin_functions_free(&functions, &nvs_sass_heap);
 	bench_cubin_free(&c);
 	code.patch = refuse;
-	EXPECT(!bench_read_back(&c, &code, data, size, why));
+	EXPECT(!bench_check_cubin(&c, &code, data, size, why));
 	EXPECT_STR(why, "the code to patch was not found");
 }
 
@@ -113,7 +113,7 @@ static void broken(uint8_t *data, size_t size)
 	char why[200];
 
 	for (size_t n = 0; n < size; n += 7)
-		if (bench_read_back(&c, &code, data, n, why))
+		if (bench_check_cubin(&c, &code, data, n, why))
 			bench_cubin_free(&c);
 	for (int i = 0; i < 5000; i++) {
 		uint8_t *at, old;
@@ -122,11 +122,11 @@ static void broken(uint8_t *data, size_t size)
 		at = &data[(state >> 33) % size];
 		old = *at;
 		*at = (uint8_t)(state >> 20);
-		if (bench_read_back(&c, &code, data, size, why))
+		if (bench_check_cubin(&c, &code, data, size, why))
 			bench_cubin_free(&c);
 		*at = old;
 	}
-	EXPECT(bench_read_back(&c, &code, data, size, why));
+	EXPECT(bench_check_cubin(&c, &code, data, size, why));
 	bench_cubin_free(&c);
 }
 

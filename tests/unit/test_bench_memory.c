@@ -19,7 +19,7 @@ static void give(const char *series, double x, double y, double value)
 	struct bench_point *p = bench_point(bench_series(&samples, series, "x", "y", "u"), x, y);
 
 	for (int i = 0; i < BENCH_REPEATS; i++)
-		bench_value(p, value ? value * (1 + bench_noise(&state) / 100) : 0);
+		bench_add_value(p, value ? value * (1 + bench_noise(&state) / 100) : 0);
 	p->sm_mhz = 1980;
 }
 
@@ -31,7 +31,7 @@ static void ask(const char *bench)
 						 .bus_bits = 1024,
 						 .memory_khz = 1000000}};
 	samples.bench = bench;
-	bench_derive(&figures, bench_named(bench), &samples);
+	bench_derive_figures(&figures, bench_find_benchmark(bench), &samples);
 }
 
 static void done(void)
@@ -67,7 +67,7 @@ static void nothing(const char *bench, const char *series)
 
 static void l1(void)
 {
-	for (uint64_t n = 1024; n <= 1 << 20; n = chase_next(n))
+	for (uint64_t n = 1024; n <= 1 << 20; n = chase_next_size(n))
 		give("random", (double)n, NAN, n <= 196608 ? 33 : 210);
 	ask("l1-latency");
 	EXPECT(is("L1 hit", "", 33));
@@ -104,8 +104,8 @@ static void lines(void)
 			bench_series(&samples, "positions", "line", "lines", "cycles"), at, 40);
 
 		for (unsigned i = 0; i < BENCH_REPEATS; i++)
-			bench_value(p, (at >= 3 * i && at < 3 * i + 4 ? 230 : 40) +
-					       bench_noise(&state));
+			bench_add_value(p, (at >= 3 * i && at < 3 * i + 4 ? 230 : 40) +
+						   bench_noise(&state));
 	}
 	ask("l1-lines");
 	EXPECT(is("L1 sector", "", 32));
@@ -155,7 +155,7 @@ static void sets(void)
 /* SMs 0, 3, 4, 7 sit at one side; every other line is at theirs. */
 static void sides(void)
 {
-	for (uint64_t n = 64 << 10; n <= 64ull << 30; n = chase_next(n))
+	for (uint64_t n = 64 << 10; n <= 64ull << 30; n = chase_next_size(n))
 		give("random", (double)n, NAN, n <= 32 << 20 ? 260 : 600);
 	for (unsigned sm = 0; sm < 8; sm++)
 		for (unsigned line = 0; line < 32; line++)
@@ -259,7 +259,7 @@ static void shared(void)
 		struct bench_point *p = bench_point(
 			bench_series(&samples, "4 B", "steps", "", "cycles"), steps, NAN);
 
-		bench_value(p, 500 + 64.0 * steps + bench_noise(&state));
+		bench_add_value(p, 500 + 64.0 * steps + bench_noise(&state));
 	}
 	ask("shared-bandwidth");
 	EXPECT(is("shared bandwidth", "4 B", 128)); /* 2,048 times 4 bytes in 64 cycles */
@@ -268,7 +268,7 @@ static void shared(void)
 
 static void tlb(void)
 {
-	for (uint64_t n = 8; n <= 65536; n = chase_next(n)) {
+	for (uint64_t n = 8; n <= 65536; n = chase_next_size(n)) {
 		give("2 MiB", (double)(n << 21), NAN, n <= 16 ? 270 : n <= 4096 ? 330 : 700);
 		if (n <= 1024)
 			give("L1", (double)(n << 21), NAN, 33);
@@ -280,7 +280,7 @@ static void tlb(void)
 	EXPECT(bench_noted(&figures, "addressed virtually"));
 	done();
 	/* Behind the last level fewer points than a level has. */
-	for (uint64_t n = 8; n <= 65536; n = chase_next(n))
+	for (uint64_t n = 8; n <= 65536; n = chase_next_size(n))
 		give("2 MiB", (double)(n << 21), NAN, n <= 32768 ? 290 : n <= 49152 ? 320 : 340);
 	ask("tlb");
 	EXPECT(is("TLB reach", "last level", 65536) && is("TLB latency", "beyond", 340));
@@ -305,7 +305,7 @@ static void tlb_entries(void)
 		for (unsigned s = 0; s < 5; s++) {
 			uint64_t bytes = 8ull << 30;
 
-			for (unsigned k = 0; k < last; k++, bytes = chase_next(bytes))
+			for (unsigned k = 0; k < last; k++, bytes = chase_next_size(bytes))
 				give(seen[s].stride, (double)bytes, NAN, seen[s].cycles[k]);
 		}
 		ask("tlb");
@@ -346,12 +346,13 @@ static void tlb_first(void)
 		uint64_t bytes = (uint64_t)seen[s].from << 20;
 
 		for (unsigned k = 0; k < 19 && seen[s].cycles[k] > 0;
-		     k++, bytes = chase_next(bytes))
+		     k++, bytes = chase_next_size(bytes))
 			for (unsigned i = 0; i < BENCH_REPEATS; i++)
-				bench_value(chase_point(bench_series(&samples, seen[s].stride, "x",
-								     "", "u"),
-							(double)bytes, 0),
-					    seen[s].cycles[k] + 2 * bench_noise(&state));
+				bench_add_value(
+					chase_find_point(bench_series(&samples, seen[s].stride, "x",
+								      "", "u"),
+							 (double)bytes, 0),
+					seen[s].cycles[k] + 2 * bench_noise(&state));
 	}
 	ask("tlb");
 	EXPECT(is("TLB reach", "last level", 256));
@@ -383,13 +384,16 @@ static void steps(void)
 {
 	uint64_t n = 8;
 
-	for (unsigned k = 0; k < 6; k++, n = chase_next(n))
+	for (unsigned k = 0; k < 6; k++, n = chase_next_size(n))
 		EXPECT(n % 3 ? (n & (n - 1)) == 0 : (n / 3 & (n / 3 - 1)) == 0);
 	EXPECT_EQ(n, 64);
-	EXPECT_EQ(chase_steps(17), 32);
+	EXPECT_EQ(chase_round_steps(17), 32);
 	for (unsigned k = 0; k < 6; k++)
-		bench_value(chase_point(bench_series(&samples, "map", "x", "y", "u"), k % 2, 7), k);
-	EXPECT(bench_find(&samples, "map")->n == 2 && bench_find(&samples, "map")->point[1].n == 3);
+		bench_add_value(
+			chase_find_point(bench_series(&samples, "map", "x", "y", "u"), k % 2, 7),
+			k);
+	EXPECT(bench_find_series(&samples, "map")->n == 2 &&
+	       bench_find_series(&samples, "map")->point[1].n == 3);
 	done();
 }
 

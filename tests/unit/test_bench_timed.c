@@ -21,7 +21,7 @@ static void put(struct bench_samples *s, const char *series, double x, double y,
 	struct bench_point *p = bench_point(bench_series(s, series, "x", "y", "cycles"), x, y);
 
 	for (int k = 0; k < BENCH_REPEATS; k++)
-		bench_value(p, value * (1 + share * bench_noise(&state)));
+		bench_add_value(p, value * (1 + share * bench_noise(&state)));
 }
 
 static double figure(const struct bench_figures *f, const char *name, const char *parameter)
@@ -37,14 +37,14 @@ static void nothing(const struct bench *bench, const char *series)
 	struct bench_samples samples = {.bench = bench->name};
 	struct bench_figures f = {.gpu = {.cc_major = 9}};
 
-	bench_derive(&f, bench, &samples);
+	bench_derive_figures(&f, bench, &samples);
 	EXPECT(f.nfigure == 0 && f.nnote == 0);
 	bench_figures_free(&f);
 	f = (struct bench_figures){.gpu = {.cc_major = 9}};
 	for (int k = 1; k < 9; k++)
 		put(&samples, series, k, NAN, 0, 0);
 	bench_point(bench_series(&samples, series, "x", NULL, "cycles"), 10, NAN);
-	bench_derive(&f, bench, &samples);
+	bench_derive_figures(&f, bench, &samples);
 	EXPECT(f.nfigure == 0 && f.nnote == 0);
 	bench_figures_free(&f);
 	bench_samples_free(&samples);
@@ -58,7 +58,7 @@ static void schedulers(unsigned by)
 	for (unsigned a = 0; a < 8; a++)
 		for (unsigned b = a + 1; b < 8; b++)
 			put(&samples, "two warps", a, b, a % by == b % by ? 64 : 127, 0.02);
-	bench_derive(&f, &bench_schedulers, &samples);
+	bench_derive_figures(&f, &bench_schedulers, &samples);
 	EXPECT(fabs(figure(&f, "same scheduler", NULL) - 64) < 2);
 	EXPECT(fabs(figure(&f, "two schedulers", NULL) - 127) < 3);
 	EXPECT(bench_noted(&f, "number mod 4: of 28 pairs those 4") == (by == 4));
@@ -87,7 +87,7 @@ static void banks(unsigned by)
 		}
 	for (unsigned x = 0; x < 128; x++)
 		put(&samples, "R97.reuse, R99.reuse, RX", x, NAN, 1, 0.03);
-	bench_derive(&f, &bench_banks, &samples);
+	bench_derive_figures(&f, &bench_banks, &samples);
 	EXPECT(bench_noted(&f, "number mod 2") == (by == 2) &&
 	       bench_noted(&f, "number mod 4") == (by == 4));
 	EXPECT(by || bench_noted(&f, "no slower"));
@@ -115,7 +115,7 @@ static void owner(unsigned same, unsigned other, unsigned sm)
 			    0.03);
 	/* One length beside which nothing was kept. */
 	bench_point(bench_series(&samples, name[0], "x", "y", "cycles"), 1 << 20, NAN);
-	bench_derive(&f, &bench_icache_owner, &samples);
+	bench_derive_figures(&f, &bench_icache_owner, &samples);
 	EXPECT(fabs(figure(&f, "8 KiB, same scheduler", "alone") - 1) < 0.03);
 	EXPECT(figure(&f, slowed, "own scheduler's") == same);
 	EXPECT(other ? figure(&f, slowed, "other scheduler's") == other
@@ -143,7 +143,7 @@ static void registers(int above, int most, int what)
 	for (int n = 250; n < 260; n++)
 		put(&samples, "ran", n, NAN, n > most ? what : 1, 0);
 	bench_point(bench_series(&samples, "ran", "x", NULL, "launches"), 300, NAN);
-	bench_derive(&f, &bench_registers, &samples);
+	bench_derive_figures(&f, &bench_registers, &samples);
 	EXPECT(figure(&f, "counted", "224 words alive") == 230 + above + (above > 2));
 	EXPECT(isnan(figure(&f, "counted", "32 words alive")));
 	EXPECT(figure(&f, "R named", "224 words alive") == 230);
@@ -193,7 +193,7 @@ static void latencies(void)
 		put(&samples, "FMUL by stall", stall, NAN, 1, 0);
 	/* The second has no chain of its own. */
 	put(&samples, "ISETP+VOTE", 0, NAN, 17, 0.01);
-	bench_derive(&f, &bench_latencies, &samples);
+	bench_derive_figures(&f, &bench_latencies, &samples);
 	EXPECT(fabs(figure(&f, "FFMA", "") - 4) < 0.04 && fabs(figure(&f, "FADD", "") - 4) < 0.04);
 	EXPECT(isnan(figure(&f, "FFMA", "last right stall")));
 	EXPECT(figure(&f, "IMAD", "last right stall") == 5); /* 2 was right by chance */
@@ -225,14 +225,14 @@ static void code(void)
 
 	for (int kib = 1; kib <= 256; kib++)
 		put(&made, "FFMA", 1024.0 * kib, NAN, kib <= 32 ? 1 : kib <= 128 ? 2 : 4, 0.02);
-	bench_derive(&f, &bench_icache, &made);
+	bench_derive_figures(&f, &bench_icache, &made);
 	EXPECT(fabs(figure(&f, "level 1", "FFMA") - 1) < 0.03);
 	EXPECT(fabs(figure(&f, "level 3", "FFMA") - 4) < 0.1);
 	EXPECT(figure(&f, "level 1 holds", "FFMA") == 32 &&
 	       figure(&f, "level 2 holds", "FFMA") == 128);
 	for (unsigned k = 0; k < sizeof(nops) / sizeof(*nops); k++)
 		put(&real, "NOP", 1024 * nops[k][0], NAN, nops[k][1], 0);
-	bench_derive(&g, &bench_icache, &real);
+	bench_derive_figures(&g, &bench_icache, &real);
 	EXPECT(fabs(figure(&g, "level 1", "NOP") - 1.02) < 0.01);
 	EXPECT(fabs(figure(&g, "level 2", "NOP") - 2.22) < 0.01);
 	EXPECT(fabs(figure(&g, "level 3", "NOP") - 5.65) < 0.05);
@@ -264,7 +264,7 @@ static void constants(bool own)
 		put(&samples, "first pass by turn", k, NAN, own || k % 2 == 0 ? 150 : 90, 0.01);
 	for (int k = 1; k <= 32; k++)
 		put(&samples, "words of a warp", k, NAN, 26 + 4 * k, 0);
-	bench_derive(&f, &bench_constant, &samples);
+	bench_derive_figures(&f, &bench_constant, &samples);
 	EXPECT(figure(&f, "level 1 holds", "step 64") == 2048);
 	EXPECT(fabs(figure(&f, "level 2", "step 64") - 90) < 1);
 	EXPECT(fabs(figure(&f, "missed, one line too many", "step 64") - 9) < 0.2);
@@ -289,7 +289,7 @@ static void driven_out(void)
 		put(&both, "second", 1024.0 * kib, NAN, 90, 0.02);
 		put(&both, "behind code", 1024.0 * kib, NAN, 90 + 160 * share, 0.02);
 	}
-	bench_derive(&f, &bench_constant_icache, &both);
+	bench_derive_figures(&f, &bench_constant_icache, &both);
 	EXPECT(fabs(figure(&f, "code that drives constants out", "10 %") - 72) <= 4);
 	EXPECT(fabs(figure(&f, "code that drives constants out", "90 %") - 124) <= 8);
 	EXPECT(bench_noted(&f, "Code and constants share a cache"));
@@ -316,7 +316,7 @@ static void control(int least, double yield, bool alone)
 			    set == wait || (!alone && set + wait == 1) ? 270 : 12, 0.02);
 	put(&bits, "instructions", 0, NAN, 3000, 0);
 	put(&bits, "with bits 126 or 127 set", 0, NAN, 0, 0);
-	bench_derive(&f, &bench_control, &bits);
+	bench_derive_figures(&f, &bench_control, &bits);
 	EXPECT(figure(&f, "FFMA behind FFMA, stall 1", "yield bit set") == least);
 	EXPECT(figure(&f, "FFMA behind FFMA, stall 1", "yield bit clear") == least + yield);
 	EXPECT(figure(&f, "FFMA behind FFMA, stall 0", "yield bit clear") == 33);
@@ -339,17 +339,17 @@ static void words(void)
 	uint32_t first = 0, last = 0;
 	struct nvs_sass_insn insn;
 
-	code_stall(ffma, 9, false);
-	code_reuse(ffma, 2);
-	code_insn(ffma, &insn);
+	code_set_stall(ffma, 9, false);
+	code_set_reuse(ffma, 2);
+	code_decode_insn(ffma, &insn);
 	EXPECT(insn.control.stall == 9 && !insn.control.yield && insn.control.reuse == 2);
 	EXPECT(insn.control.wait == 0 && insn.control.write_barrier == 7 &&
 	       insn.control.read_barrier == 7);
 	EXPECT(((ffma[1] ^ was) & ~(0x1full << 41 | 0xfull << 58)) == 0);
-	EXPECT(code_bracket((const uint64_t(*)[2])code, 3, 0x023, 0x023, 1, &first, &last));
+	EXPECT(code_find_bracket((const uint64_t(*)[2])code, 3, 0x023, 0x023, 1, &first, &last));
 	EXPECT(first == 0 && last == 2);
-	EXPECT(!code_bracket((const uint64_t(*)[2])code, 3, 0x023, 0x023, 2, &first, &last));
-	EXPECT(!code_bracket((const uint64_t(*)[2])code, 2, 0x023, 0x023, 1, &first, &last));
+	EXPECT(!code_find_bracket((const uint64_t(*)[2])code, 3, 0x023, 0x023, 2, &first, &last));
+	EXPECT(!code_find_bracket((const uint64_t(*)[2])code, 2, 0x023, 0x023, 1, &first, &last));
 }
 
 int main(void)

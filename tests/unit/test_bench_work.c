@@ -22,7 +22,7 @@ static void give(const char *series, const char *x, const char *unit, double at,
 	struct bench_point *p = bench_point(bench_series(&samples, series, x, NULL, unit), at, NAN);
 
 	for (int i = 0; i < BENCH_REPEATS; i++)
-		bench_value(p, value * (1 + bench_noise(&state) / 100));
+		bench_add_value(p, value * (1 + bench_noise(&state) / 100));
 	p->sm_mhz = 2000;
 }
 
@@ -30,7 +30,7 @@ static void ask(const char *bench)
 {
 	figures = (struct bench_figures){.gpu = {.name = "x", .cc_major = 9, .sms = 100}};
 	samples.bench = bench;
-	bench_derive(&figures, bench_named(bench), &samples);
+	bench_derive_figures(&figures, bench_find_benchmark(bench), &samples);
 }
 
 static void done(void)
@@ -137,7 +137,7 @@ static void tma(void)
 			bench_series(&samples, "bulk, from L2", "bytes", NULL, "cycles"), size,
 			NAN);
 
-		bench_value(p, 600 + size / 32.0);
+		bench_add_value(p, 600 + size / 32.0);
 	}
 	for (unsigned k = 1024; k <= 65536; k *= 2)
 		give("copies of 1 KiB", "bytes in flight", "GB/s", k,
@@ -169,7 +169,7 @@ static void launches(void)
 			bench_series(&samples, name[k], "blocks of a cluster", NULL, "us"), 0, NAN);
 
 		for (int i = 0; i < BENCH_REPEATS; i++)
-			bench_value(p, k ? 0.5 : i < 5 ? 1.195 : 1.295);
+			bench_add_value(p, k ? 0.5 : i < 5 ? 1.195 : 1.295);
 	}
 	ask("launch");
 	/* Processes of two kinds: the mean, not one of them. */

@@ -107,7 +107,7 @@ static void read_back(struct seen *seen)
 	}
 	calls = nvs_calls_new(t, &sink);
 	EXPECT_EQ(nvs_stream_read(t, &consumer, calls, &err), 0);
-	EXPECT_EQ(nvs_calls_end(calls), 0);
+	EXPECT_EQ(nvs_calls_finish(calls), 0);
 	nvs_calls_free(calls);
 	for (uint32_t i = 0; nvs_trace_inflight(t, i); i++) {
 		const struct nvs_inflight *f = nvs_trace_inflight(t, i);
@@ -408,7 +408,7 @@ static void graph_event(struct nvs_handles *l, uint32_t event, const char *text)
 /* Places as "from>to", then the longest path. */
 static char *edges_of(struct nvs_handles *l, char *text, size_t room)
 {
-	const struct nvs_exec *e = nvs_handles_exec_of(l, 0x100);
+	const struct nvs_exec *e = nvs_handles_get_exec(l, 0x100);
 	uint32_t longest;
 	size_t n = 0;
 
@@ -416,7 +416,7 @@ static char *edges_of(struct nvs_handles *l, char *text, size_t room)
 	for (uint32_t i = 0; i < e->edges.n && n < room; i++)
 		n += (size_t)snprintf(text + n, room - n, "%u>%u ", e->edges.links[i].from,
 				      e->edges.links[i].to);
-	EXPECT_EQ(nvs_edges_longest(&e->edges, e->nodes, e->nnodes, &longest), 0);
+	EXPECT_EQ(nvs_edges_longest_path(&e->edges, e->nodes, e->nnodes, &longest), 0);
 	snprintf(text + n, room - n, e->edges.known ? "%u" : "?", longest);
 	return text;
 }
@@ -456,7 +456,7 @@ static void test_edges(void)
 
 static char *nodes_of(struct nvs_handles *l, char *text, size_t room)
 {
-	const struct nvs_exec *e = nvs_handles_exec_of(l, 0x100);
+	const struct nvs_exec *e = nvs_handles_get_exec(l, 0x100);
 	size_t n = 0;
 
 	text[0] = '\0';
@@ -493,11 +493,11 @@ static void test_execs(void)
 		   "1.0.0.81 2.0.4.0 43.2.0.1 44.2.4.0 51.44.0.4 52.44.0.5 53.44.0.6 7.0.0.85 ");
 	graph_event(l, NVS_GRAPH_CHILD_SET, "2.0.4.0");
 	EXPECT_STR(nodes_of(l, text, sizeof(text)), "1.0.0.81 2.0.4.0 7.0.0.85 ");
-	EXPECT(!nvs_handles_exec_of(l, 0x100)->partial);
+	EXPECT(!nvs_handles_get_exec(l, 0x100)->partial);
 	/* Of a node that there is not: nothing changes, and that is known. */
 	graph_event(l, NVS_GRAPH_CHILD_SET, "99.0.4.0 98.99.0.1");
 	EXPECT_STR(nodes_of(l, text, sizeof(text)), "1.0.0.81 2.0.4.0 7.0.0.85 ");
-	EXPECT(nvs_handles_exec_of(l, 0x100)->partial);
+	EXPECT(nvs_handles_get_exec(l, 0x100)->partial);
 	graph_event(l, NVS_GRAPH_UPDATED, "61.0.0.7");
 	EXPECT_STR(nodes_of(l, text, sizeof(text)), "61.0.0.7 ");
 	graph_event(l, NVS_GRAPH_NODE_SET, "61.0.0.8");
@@ -568,7 +568,7 @@ static void test_rubbish(void)
 		nvs_calls_record(calls, rec);
 	}
 	EXPECT(let_through > 10000);
-	nvs_calls_end(calls);
+	nvs_calls_finish(calls);
 	nvs_calls_free(calls);
 	nvs_handles_free(l);
 	nvs_trace_close(t);
@@ -580,25 +580,25 @@ static int enough(void *arg, const struct nvs_rec *rec)
 }
 
 /* Is copy, and is launch, among the groups of which a call may have been made? */
-static void expect_called(const struct nvs_reader *reader, bool copy, bool launch)
+static void expect_called(const struct nvs_pass_reader *reader, bool copy, bool launch)
 {
 	struct nvs_error err = {""};
-	struct nvs_reading *r;
+	struct nvs_pass *r;
 	struct nvs_trace *t;
 
 	EXPECT_EQ(nvs_trace_open(&t, path, NULL, &err), 0);
-	r = nvs_reading_new(t);
-	EXPECT_EQ(nvs_reading_add(r, reader), 0);
-	EXPECT_EQ(nvs_reading_run(r, &err), 0);
-	EXPECT_EQ(nvs_reading_called(r, NVS_CALL_GROUP_COPY), copy);
-	EXPECT_EQ(nvs_reading_called(r, NVS_CALL_GROUP_LAUNCH), launch);
-	nvs_reading_free(r);
+	r = nvs_pass_new(t);
+	EXPECT_EQ(nvs_pass_add(r, reader), 0);
+	EXPECT_EQ(nvs_pass_run(r, &err), 0);
+	EXPECT_EQ(nvs_pass_has_call(r, NVS_CALL_GROUP_COPY), copy);
+	EXPECT_EQ(nvs_pass_has_call(r, NVS_CALL_GROUP_LAUNCH), launch);
+	nvs_pass_free(r);
 	nvs_trace_close(t);
 }
 
 static void test_groups(void)
 {
-	const struct nvs_reader all = {NULL}, few = {.record = enough};
+	const struct nvs_pass_reader all = {NULL}, few = {.record = enough};
 	struct mk m;
 
 	start(&m);

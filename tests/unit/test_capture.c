@@ -62,18 +62,18 @@ static void ring_doorbell(uint32_t token)
 {
 	struct nvs_buffer *ring = nvs_buffer_enter();
 	struct nvs_doorbell_event event = {
-		.doorbell = &doorbell, .token = token, .stack = 5, .time = nvs_now()};
+		.doorbell = &doorbell, .token = token, .stack = 5, .time = nvs_clock_now()};
 
-	nvs_capture(ring, nvs_view_get(), &event);
+	nvs_capture_doorbell(ring, nvs_view_get(), &event);
 	nvs_buffer_leave(ring);
 }
 
 static void *next(uint16_t type)
 {
-	struct nvs_rec *rec = fake_next(nvs_buffer_mine(), &undrained);
+	struct nvs_rec *rec = fake_next(nvs_buffer_own(), &undrained);
 
 	while (rec && rec->type == NVS_REC_THREAD)
-		rec = fake_next(nvs_buffer_mine(), &undrained);
+		rec = fake_next(nvs_buffer_own(), &undrained);
 	if (!rec || rec->type != type) {
 		printf("expected record %u, found %d\n", type, rec ? rec->type : -1);
 		failed++;
@@ -297,7 +297,7 @@ static void test_pieces(void)
  * goes on. */
 static void test_drop(void)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	uint64_t first = state.claim >> NVS_PUT_BITS, recorded = 0;
 	struct nvs_rec_submission *sub = NULL;
 	struct nvs_rec *rec;
@@ -386,14 +386,14 @@ static void test_unbound(void)
 static uint64_t record_large(struct nvs_buffer *buffer, uint32_t n, uint32_t *gaps)
 {
 	struct nvs_doorbell_event event = {
-		.doorbell = &doorbell, .token = 0x10012, .stack = 5, .time = nvs_now()};
+		.doorbell = &doorbell, .token = 0x10012, .stack = 5, .time = nvs_clock_now()};
 	uint32_t left = 0, too_large = 0;
 	uint64_t bytes = 0;
 	struct nvs_rec *rec;
 
 	for (uint32_t i = 0; i < n; i++)
 		push(entry(VA, 0x1fffff));
-	nvs_capture(buffer, nvs_view_get(), &event);
+	nvs_capture_doorbell(buffer, nvs_view_get(), &event);
 	for (*gaps = 0; (rec = fake_next(buffer, &left));) {
 		const struct nvs_rec_data *d = (const void *)rec;
 

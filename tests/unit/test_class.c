@@ -109,7 +109,7 @@ static void count_methods(void)
 			for (uint32_t f = 0; f < m->nfields; f++)
 				values += nvs_fields[m->fields + f].nvalues;
 		}
-		EXPECT_STR(nvs_str(cls->name), headers[i].name);
+		EXPECT_STR(nvs_class_string(cls->name), headers[i].name);
 		EXPECT_STR(nvs_class_kind_name(cls->kind), headers[i].kind);
 		EXPECT_EQ(cls->nmethods, headers[i].methods);
 		EXPECT_EQ(fields, headers[i].fields);
@@ -212,7 +212,7 @@ static const char *name_at(uint32_t cls, uint32_t offset, uint32_t *index)
 		return "";
 	if (index)
 		*index = at.index;
-	return nvs_str(at.method->name);
+	return nvs_class_string(at.method->name);
 }
 
 static const char *value_at(uint32_t cls, const char *method, const char *field, uint32_t word)
@@ -272,7 +272,7 @@ static void fallbacks(void)
 	EXPECT(at.assumed);
 	EXPECT(nvs_method_find(nvs_class_find(0xca6f), 0x10, &at));
 	EXPECT_EQ(at.cls->id, 0xc86f);
-	EXPECT_STR(nvs_str(at.method->name), "SEMAPHOREA");
+	EXPECT_STR(nvs_class_string(at.method->name), "SEMAPHOREA");
 	EXPECT(nvs_method_find(nvs_class_find(0xcd40), 0x1b0, &at));
 	EXPECT_EQ(at.cls->id, 0xa140);
 	EXPECT(at.assumed);

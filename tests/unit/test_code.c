@@ -53,11 +53,11 @@ static void entry(uint16_t kind, uint8_t arch, uint32_t bytes)
 	memcpy(fatbin.bytes + 8, &size, 8);
 }
 
-static struct nvs_code code_of(const uint8_t *gpus)
+static struct nvs_loaded_image code_of(const uint8_t *gpus)
 {
-	struct nvs_code c;
+	struct nvs_loaded_image c;
 
-	nvs_code_of(&c, fatbin.bytes, UINT64_MAX, gpus);
+	nvs_code_select(&c, fatbin.bytes, UINT64_MAX, gpus);
 	return c;
 }
 
@@ -65,12 +65,12 @@ static struct nvs_code code_of(const uint8_t *gpus)
 static void expect_kept(const uint8_t *gpus, const uint8_t *want)
 {
 	/* The head of a fatbin that is chosen from stands in it. */
-	struct nvs_code c;
+	struct nvs_loaded_image c;
 	struct nvs_fatbin f = {0};
 	struct nvs_fatbin_entry e;
 	uint8_t copy[4096];
 
-	nvs_code_of(&c, fatbin.bytes, UINT64_MAX, gpus);
+	nvs_code_select(&c, fatbin.bytes, UINT64_MAX, gpus);
 	EXPECT_EQ(c.kind, NVS_CODE_FATBIN);
 	EXPECT(!c.unread);
 	EXPECT_EQ(c.given, fatbin.n);
@@ -126,7 +126,7 @@ static void test_text(void)
 
 static void test_broken(void)
 {
-	struct nvs_code c;
+	struct nvs_loaded_image c;
 	uint64_t huge = 1ull << 40;
 
 	/* The last entry says more than there is: the driver may take what is before it. */
@@ -143,16 +143,16 @@ static void test_broken(void)
 	EXPECT(c.unread && c.given == huge + 16);
 	nvs_code_free(&c);
 	/* A file that ends before. */
-	nvs_code_of(&c, fatbin.bytes, fatbin.n, hopper);
+	nvs_code_select(&c, fatbin.bytes, fatbin.n, hopper);
 	EXPECT(c.unread);
 	nvs_code_free(&c);
-	nvs_code_of(&c, fatbin.bytes, 3, hopper);
+	nvs_code_select(&c, fatbin.bytes, 3, hopper);
 	EXPECT(c.unread);
 	nvs_code_free(&c);
-	nvs_code_of(&c, NULL, UINT64_MAX, hopper);
+	nvs_code_select(&c, NULL, UINT64_MAX, hopper);
 	EXPECT(c.unread);
 	nvs_code_free(&c);
-	nvs_code_of(&c, "junk", UINT64_MAX, hopper);
+	nvs_code_select(&c, "junk", UINT64_MAX, hopper);
 	EXPECT(c.unread && c.kind == NVS_CODE_OTHER);
 	nvs_code_free(&c);
 }
@@ -161,14 +161,14 @@ static void test_ptx(void)
 {
 	static const char text[] = "// made\n.version 7.0\n.target sm_70\n";
 	char copy[sizeof(text)];
-	struct nvs_code c;
+	struct nvs_loaded_image c;
 
-	nvs_code_of(&c, text, UINT64_MAX, hopper);
+	nvs_code_select(&c, text, UINT64_MAX, hopper);
 	EXPECT(c.kind == NVS_CODE_PTX && !c.unread && c.size == sizeof(text) - 1);
 	EXPECT(nvs_code_read(&c, 0, copy, c.size) && !memcmp(copy, text, c.size));
 	nvs_code_free(&c);
 	/* A file has no 0 behind it. */
-	nvs_code_of(&c, text, sizeof(text) - 1, hopper);
+	nvs_code_select(&c, text, sizeof(text) - 1, hopper);
 	EXPECT(c.kind == NVS_CODE_PTX && c.size == sizeof(text) - 1);
 	nvs_code_free(&c);
 	/* At the end of what is mapped, too. */
@@ -179,7 +179,7 @@ static void test_ptx(void)
 
 		munmap(page + 4096, 4096);
 		memcpy(at, text, sizeof(text));
-		nvs_code_of(&c, at, UINT64_MAX, hopper);
+		nvs_code_select(&c, at, UINT64_MAX, hopper);
 		EXPECT(c.size == sizeof(text) - 1 && !c.unread);
 		nvs_code_free(&c);
 		munmap(page, 4096);
@@ -193,12 +193,12 @@ static void test_wrapper(void)
 		const void *fatbin;
 		void *unused;
 	} wrapper = {NVS_FATBIN_WRAPPER, 1, fatbin.bytes, NULL};
-	struct nvs_code c;
+	struct nvs_loaded_image c;
 
 	begin();
 	entry(NVS_FATBIN_CUBIN, 75, 64);
 	entry(NVS_FATBIN_CUBIN, 90, 64);
-	nvs_code_of(&c, &wrapper, UINT64_MAX, hopper);
+	nvs_code_select(&c, &wrapper, UINT64_MAX, hopper);
 	EXPECT(c.kind == NVS_CODE_FATBIN && c.chosen && c.size == 16 + ENTRY + 64);
 	nvs_code_free(&c);
 }
@@ -211,14 +211,14 @@ static void test_file(void)
 	uint64_t bytes = 0;
 	char *copy;
 
-	EXPECT(fd >= 0 && !nvs_code_file(path, &bytes));
+	EXPECT(fd >= 0 && !nvs_code_read_file(path, &bytes));
 	EXPECT(write(fd, "code", 4) == 4);
-	copy = nvs_code_file(path, &bytes);
+	copy = nvs_code_read_file(path, &bytes);
 	EXPECT(copy && bytes == 4 && !memcmp(copy, "code", 5));
 	nvs_free(copy, bytes + 1);
-	EXPECT(!nvs_code_file("/tmp", &bytes) && !nvs_code_file("/nowhere/code", &bytes));
+	EXPECT(!nvs_code_read_file("/tmp", &bytes) && !nvs_code_read_file("/nowhere/code", &bytes));
 	atomic_store(&nvs_writer_signal.confined, 1);
-	EXPECT(!nvs_code_file(path, &bytes));
+	EXPECT(!nvs_code_read_file(path, &bytes));
 	atomic_store(&nvs_writer_signal.confined, 0);
 	unlink(path);
 	close(fd);

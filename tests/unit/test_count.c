@@ -96,7 +96,7 @@ static void originals(const struct way *w)
 	}
 }
 
-static void compare(const struct way *w, unsigned number, const struct nvs_counted *counted)
+static void compare(const struct way *w, unsigned number, const struct nvs_instrumented *counted)
 {
 	const struct truth *t = &truth[number];
 	const struct nvs_count_options *o = &w->options;
@@ -126,7 +126,8 @@ static void compare(const struct way *w, unsigned number, const struct nvs_count
 	EXPECT_STR(is, should);
 }
 
-static const struct nvs_counted_kernel *kernel_of(const struct nvs_counted *c, const char *name)
+static const struct nvs_instrumented_kernel *kernel_of(const struct nvs_instrumented *c,
+						       const char *name)
 {
 	for (uint32_t i = 0; i < c->n; i++)
 		if (!strcmp(c->kernel[i].name, name))
@@ -153,7 +154,7 @@ static bool refused(const struct way *w)
 
 static void count(struct way *w)
 {
-	struct nvs_counted counted = {0};
+	struct nvs_instrumented counted = {0};
 
 	w->options.counters = counters;
 	EXPECT_EQ(nvs_count_rewrite(w->arch->cubin, w->arch->size, &w->arch->words, &w->options,
@@ -161,7 +162,7 @@ static void count(struct way *w)
 		  0);
 	EXPECT(!counted.cubin == refused(w));
 	for (unsigned i = 0; i < set->count && counted.cubin; i++) {
-		const struct nvs_counted_kernel *k = kernel_of(&counted, set->victims[i].name);
+		const struct nvs_instrumented_kernel *k = kernel_of(&counted, set->victims[i].name);
 		char is[256], what[128];
 
 		if (!victim_runs_on(&set->victims[i], w->arch->arch) ||
@@ -176,7 +177,7 @@ static void count(struct way *w)
 			EXPECT_STR(is, "");
 		}
 	}
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 }
 
 /* Where counting may stand, and which part of a warp goes first. */
@@ -274,7 +275,7 @@ static unsigned number_of(const char *name)
 static void carries(const struct arch *a, const char *name, enum nvs_count_place place)
 {
 	struct way w = {.arch = a};
-	struct nvs_counted counted = {0};
+	struct nvs_instrumented counted = {0};
 	struct nvs_cubin cubin;
 	struct nvs_cubin_section code = {0};
 	char section[64];
@@ -300,14 +301,14 @@ static void carries(const struct arch *a, const char *name, enum nvs_count_place
 		truth[i].counts.thread <<= SHIFT;
 		compare(&w, i, &counted);
 	}
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 }
 
 /* Warps' sum of 32 bits beside threads' of 64: what it may have lost is told. */
 static void wraps(const struct arch *a, bool weighed)
 {
 	struct way w = {.arch = a};
-	struct nvs_counted counted = {0};
+	struct nvs_instrumented counted = {0};
 	struct nvs_cubin cubin;
 	struct nvs_cubin_section code = {0};
 	unsigned i = number_of("lends");
@@ -338,7 +339,7 @@ static void wraps(const struct arch *a, bool weighed)
 	EXPECT_EQ(sums.threads, truth[i].counts.thread << (weighed ? SHIFT : 0));
 	EXPECT_EQ(sums.warps, truth[i].counts.warp);
 	EXPECT(!sums.wrapped && sums.warps_wrapped == weighed);
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 }
 
 static void open_arch(struct arch *a)
@@ -361,7 +362,7 @@ static void open_arch(struct arch *a)
  * threads, they would have to know which of both it was. */
 static void one_of_group(struct way *w)
 {
-	struct nvs_counted counted = {0};
+	struct nvs_instrumented counted = {0};
 	unsigned idle = number_of("shares");
 
 	w->options = (struct nvs_count_options){.counters = counters};
@@ -376,7 +377,7 @@ static void one_of_group(struct way *w)
 	w->options.warps = w->options.threads = true;
 	compare(w, number_of(only), &counted);
 	compare(w, idle, &counted);
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 	only = "leaves";
 	EXPECT_EQ(nvs_count_rewrite(w->arch->cubin, w->arch->size, &w->arch->words, &w->options,
 				    &nvs_sass_heap, &counted),
@@ -384,7 +385,7 @@ static void one_of_group(struct way *w)
 	EXPECT(!counted.cubin);
 	EXPECT_STR(kernel_of(&counted, only)->why,
 		   "functions that end threads are shared by kernels that do not count");
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 	only = NULL;
 }
 
@@ -408,7 +409,7 @@ static uint32_t registers_of(const void *data, size_t size, const char *name)
 static void as_many_warps(struct arch *a)
 {
 	struct nvs_count_options o = {.warps = true, .counters = counters};
-	struct nvs_counted counted;
+	struct nvs_instrumented counted;
 
 	EXPECT_EQ(nvs_count_rewrite(a->cubin, a->size, &a->words, &o, &nvs_sass_heap, &counted), 0);
 	for (unsigned i = 0; i < set->count; i++) {
@@ -419,7 +420,7 @@ static void as_many_warps(struct arch *a)
 			EXPECT(registers_of(counted.cubin, counted.size, name) <=
 			       (before > 32 ? before : 32));
 	}
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 }
 
 static uint64_t any_counters(void *arg, const char *kernel)
@@ -434,8 +435,8 @@ static uint64_t any_counters(void *arg, const char *kernel)
 static void calls_out(const struct arch *a)
 {
 	struct nvs_count_options o = {.warps = true, .counters = any_counters};
-	struct nvs_counted counted = {0};
-	const struct nvs_counted_kernel *k;
+	struct nvs_instrumented counted = {0};
+	const struct nvs_instrumented_kernel *k;
 	size_t size;
 	void *cubin = victim_file("outside-sm_90.cubin", &size);
 
@@ -447,7 +448,7 @@ static void calls_out(const struct arch *a)
 	EXPECT_EQ(k->calls_out, 0);
 	EXPECT_EQ(k->instructions, 24);
 	EXPECT_EQ(k->filler, 15);
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 	free(cubin);
 }
 

@@ -137,9 +137,9 @@ static void test_context_ends(struct nvs_counting *c)
 	EXPECT(!nvs_counting_read(NVS_COUNT_LAUNCH, 0));
 	stream = c->outstanding;
 	EXPECT(stream >> 8 == current);
-	nvs_api_who_counts()->ended(0xc7);
+	nvs_api_get_counting()->ended(0xc7);
 	EXPECT_EQ(c->outstanding, stream);
-	nvs_api_who_counts()->ended(current);
+	nvs_api_get_counting()->ended(current);
 	ready = true;
 	current = 0xc2;
 	queried = 0;
@@ -161,7 +161,7 @@ static void launch(uint64_t stream)
 	const uint64_t stack[8] = {0, 0, stream};
 	struct nvs_api_frame frame = {.regs = {0xf0}, .stack = stack};
 
-	nvs_api_who_counts()->called(&frame, api_named("cuLaunchKernel"), 0);
+	nvs_api_get_counting()->called(&frame, api_named("cuLaunchKernel"), 0);
 }
 
 static void wait_for(const char *api, uint64_t stream)
@@ -240,7 +240,7 @@ static void test_exact(struct nvs_counting *c)
 static void test_capture(void)
 {
 	struct nvs_api_frame frame = {.number = 1};
-	const struct nvs_api_counting *told = nvs_api_who_counts();
+	const struct nvs_api_counting *told = nvs_api_get_counting();
 
 	legacy = 0;
 	told->window(&frame, true);
@@ -266,7 +266,7 @@ static void test_window_unread(struct nvs_counting *c)
 	launch(0x51);
 	EXPECT(!atomic_load(&other->launched.at));
 	refuse = true;
-	nvs_api_who_counts()->window(&frame, true);
+	nvs_api_get_counting()->window(&frame, true);
 	refuse = false;
 	EXPECT(counter->unsure && !other->unsure);
 	nvs_counting_read(NVS_COUNT_EXIT, 0);
@@ -281,7 +281,7 @@ static void test_window_busy(struct nvs_counting *c)
 
 	launch(0x51);
 	atomic_store(&c->reading, (uint32_t)gettid());
-	nvs_api_who_counts()->window(&frame, true);
+	nvs_api_get_counting()->window(&frame, true);
 	atomic_store(&c->reading, 0);
 	refuse = true;
 	nvs_counting_read(NVS_COUNT_EXIT, 0);

@@ -26,7 +26,7 @@ static int record(void)
 {
 	struct nvs_rec_remark r = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(r)}};
 
-	return nvs_record(&r.rec);
+	return nvs_record_write(&r.rec);
 }
 
 static void *stay(void *arg)
@@ -147,6 +147,6 @@ int main(void)
 		pthread_join(threads[i], NULL);
 	/* Who comes now has one of its own. */
 	CHECK(nvs_buffer_sweep() == own);
-	CHECK(nvs_buffer_mine() != NULL);
+	CHECK(nvs_buffer_own() != NULL);
 	return test_result();
 }

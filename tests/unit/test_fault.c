@@ -222,7 +222,7 @@ static void test_forms(enum nvs_trap_mode mode)
 
 	nvs_process->options.mode = mode;
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		struct nvs_buffer *ring = nvs_buffer_mine();
+		struct nvs_buffer *ring = nvs_buffer_own();
 		uint64_t stepped = ring->counters[NVS_COUNT_STEPPED], got = 0, others = 0;
 		uint32_t n = (uint32_t)(ring - nvs_buffer_at(0));
 
@@ -251,7 +251,7 @@ static void test_other_register(void)
 
 	*(volatile uint32_t *)(void *)(page + 0x200) = 77;
 	CHECK(*(uint32_t *)(void *)(behind + 0x200) == 77);
-	CHECK(drain((uint32_t)(nvs_buffer_mine() - nvs_buffer_at(0)), &got, &others) == 0 &&
+	CHECK(drain((uint32_t)(nvs_buffer_own() - nvs_buffer_at(0)), &got, &others) == 0 &&
 	      !others);
 }
 
@@ -261,7 +261,7 @@ static void test_foreign(void)
 
 	asm volatile("leaq 1f(%%rip), %%rbx; movl $1, 0; 1:" : : : "rbx", "memory");
 	CHECK(foreign == before + 1);
-	CHECK(nvs_buffer_mine()->counters[NVS_COUNT_FOREIGN] > 0);
+	CHECK(nvs_buffer_own()->counters[NVS_COUNT_FOREIGN] > 0);
 }
 
 #define STORES 20000

@@ -70,18 +70,18 @@ static void test_peek(void)
 
 	CHECK(two != MAP_FAILED);
 	memset(two, 7, 8192);
-	CHECK(nvs_peek(to, two + 4096 - 16, sizeof(to)) && to[31] == 7);
+	CHECK(nvs_copy_program(to, two + 4096 - 16, sizeof(to)) && to[31] == 7);
 	munmap(two + 4096, 4096);
-	CHECK(!nvs_peek(to, two + 4096 - 31, sizeof(to)));
-	CHECK(nvs_peek(to, two + 4096 - 32, sizeof(to)));
+	CHECK(!nvs_copy_program(to, two + 4096 - 31, sizeof(to)));
+	CHECK(nvs_copy_program(to, two + 4096 - 32, sizeof(to)));
 	munmap(two, 4096);
-	CHECK(!nvs_peek(to, two, sizeof(to)));
-	CHECK(!nvs_peek(to, NULL, sizeof(to)));
+	CHECK(!nvs_copy_program(to, two, sizeof(to)));
+	CHECK(!nvs_copy_program(to, NULL, sizeof(to)));
 }
 
 static void test_contexts(void)
 {
-	struct nvs_object *o;
+	struct nvs_driver_object *o;
 	struct nvs_rm_map *map;
 
 	make_client(A, 0);
@@ -250,7 +250,7 @@ static void on_signal(int sig)
 {
 	sigset_t saved;
 
-	handled = nvs_lock_mine() ? 2 : 1;
+	handled = nvs_lock_is_mine() ? 2 : 1;
 	nvs_lock(&saved);
 	nvs_unlock(&saved);
 }
@@ -274,7 +274,7 @@ static void test_lock(void)
 	nvs_unlock(&saved);
 	CHECK_EQ(handled, 1);
 	CHECK_EQ(errno, 77);
-	CHECK(!nvs_lock_mine());
+	CHECK(!nvs_lock_is_mine());
 }
 
 static void test_releases(void)

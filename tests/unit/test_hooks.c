@@ -49,7 +49,7 @@ const struct nvs_options *nvs_options(void)
 	return &options;
 }
 
-int nvs_record(struct nvs_rec *rec)
+int nvs_record_write(struct nvs_rec *rec)
 {
 	recorded++;
 	return 0;
@@ -60,12 +60,13 @@ void nvs_session_prepare(void)
 	prepared++;
 }
 
-bool nvs_channel_read_done(const struct nvs_channel_entry *channel, struct nvs_channel_done *done)
+bool nvs_channel_read_progress(const struct nvs_channel_entry *channel,
+			       struct nvs_channel_done *done)
 {
 	return false;
 }
 
-void nvs_channels_see_done(void)
+void nvs_channels_spool_progress(void)
 {
 }
 
@@ -92,32 +93,32 @@ void nvs_record_attr(uint32_t key, const char *value, size_t length)
 }
 
 /* Rings stay where they are. */
-void nvs_channel_flush(struct nvs_spool_channel *state)
+void nvs_channel_record_lost(struct nvs_spool_channel *state)
 {
 }
 
-void nvs_channel_rest(uint32_t number)
+void nvs_capture_unrung(uint32_t number)
 {
 }
 
-void nvs_quiesce(void)
+void nvs_wait_for_traps(void)
 {
 }
 
-bool nvs_shadow_wants(const struct nvs_cpu_map *map, int fd)
+bool nvs_shadow_is_possible(const struct nvs_cpu_map *map, int fd)
 {
 	return false;
 }
 
-void nvs_shadow_map_more(size_t size, int fd, struct nvs_more_maps *more)
+void nvs_shadow_map_extra(size_t size, int fd, struct nvs_extra_maps *more)
 {
 }
 
-void nvs_shadow_ask_power(void)
+void nvs_shadow_query_power(void)
 {
 }
 
-void nvs_shadow_unmapped(struct nvs_cpu_map *map)
+void nvs_shadow_drop_maps(struct nvs_cpu_map *map)
 {
 }
 
@@ -133,15 +134,15 @@ void nvs_shadow_prepare(uint64_t start, uint64_t end)
 {
 }
 
-void nvs_shadow_cut(uint64_t start, uint64_t end)
+void nvs_shadow_cut_off(uint64_t start, uint64_t end)
 {
 }
 
-void nvs_shadow_bring_over(void)
+void nvs_shadow_copy_userd(void)
 {
 }
 
-void nvs_shadow_try(struct nvs_channel_entry *channel)
+void nvs_shadow_create(struct nvs_channel_entry *channel)
 {
 }
 
@@ -153,7 +154,7 @@ void nvs_shadow_drop(struct nvs_channel_entry *channel)
 {
 }
 
-void nvs_shadow_collect(void)
+void nvs_shadow_free_retired(void)
 {
 }
 
@@ -161,25 +162,25 @@ void nvs_timing_drain(struct nvs_channel_entry *channel)
 {
 }
 
-uint32_t nvs_timing_put(struct nvs_shadow *shadow)
+uint32_t nvs_gpfifo_translate_put(struct nvs_shadow *shadow)
 {
 	return 0;
 }
 
-void nvs_timing_tell(const struct nvs_channel_entry *channel)
+void nvs_timing_record_untimed(const struct nvs_channel_entry *channel)
 {
 }
 
-bool nvs_rm_timing_clocks(void)
+bool nvs_rm_timing_read_clocks(void)
 {
 	return false;
 }
 
-void nvs_timing_memory_goes(uint64_t start, uint64_t end)
+void nvs_timing_retire_memory(uint64_t start, uint64_t end)
 {
 }
 
-void nvs_timing_object_goes(const struct nvs_object *object)
+void nvs_timing_retire_object(const struct nvs_driver_object *object)
 {
 }
 

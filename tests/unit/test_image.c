@@ -101,10 +101,10 @@ int main(void)
 		else if (what == 3)
 			copy_some(image, at, n);
 		else if (what == 4)
-			nvs_memimage_keep(image, at, n);
+			nvs_memimage_mark_kept(image, at, n);
 		else if (what == 5) {
 			memset(known + at, 0, n);
-			nvs_memimage_forget(image, at, n);
+			nvs_memimage_invalidate(image, at, n);
 		} else {
 			wrong += !reads_right(image, at, n);
 			seen += all_known(at, n);

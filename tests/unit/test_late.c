@@ -21,7 +21,7 @@
 
 #define THREADS 8
 
-static struct nvs_session session;
+static struct nvs_recorder session;
 static struct nvs_spool head;
 static char folder[] = "/tmp/nvsnoop-test.XXXXXX", file[64];
 

@@ -7,7 +7,7 @@
 #include "trap/trap.h"
 #include "tests/unit/expect.h"
 
-static struct nvs_ledger *ledger;
+static struct nvs_keep_state *ledger;
 static char told[4096]; /* what it tells, as words */
 static struct nvs_rec_part part;
 
@@ -37,14 +37,14 @@ static const char *tell(void)
 {
 	told[0] = '\0';
 	part = (struct nvs_rec_part){.rec = {NVS_REC_PART, 0, sizeof(part), 0}};
-	nvs_ledger_tell(ledger, &part, put, NULL);
+	nvs_keep_state_write(ledger, &part, put, NULL);
 	return told;
 }
 
 static void anew(void)
 {
-	nvs_ledger_free(ledger);
-	ledger = nvs_ledger_new();
+	nvs_keep_state_free(ledger);
+	ledger = nvs_keep_state_new();
 }
 
 /* A record of TYPE whose first words behind the head are A and B, at TIME. */
@@ -55,7 +55,7 @@ static void take(uint16_t type, uint64_t time, uint32_t a, uint32_t b)
 
 	*(struct nvs_rec *)(void *)room = (struct nvs_rec){type, 0, sizeof(room), time};
 	memcpy(room + 2, words, sizeof(words));
-	nvs_ledger_take(ledger, (const void *)room);
+	nvs_keep_state_add(ledger, (const void *)room);
 }
 
 static void submit(uint32_t channel, uint64_t sequence, uint16_t flags)
@@ -74,7 +74,7 @@ static void submit(uint32_t channel, uint64_t sequence, uint16_t flags)
 		.e = {{0, NVS_SEG_HERE, 12}, {(uint64_t)16 << 42, NVS_SEG_FOLLOWS, 64}},
 	};
 
-	nvs_ledger_take(ledger, &rec.s.rec);
+	nvs_keep_state_add(ledger, &rec.s.rec);
 }
 
 static void piece(uint64_t sequence, uint64_t offset, uint32_t bytes, bool last)
@@ -89,7 +89,7 @@ static void piece(uint64_t sequence, uint64_t offset, uint32_t bytes, bool last)
 		.offset = offset,
 	};
 
-	nvs_ledger_take(ledger, &rec.rec);
+	nvs_keep_state_add(ledger, &rec.rec);
 }
 
 static void gap(uint64_t sequence, uint64_t submissions, uint32_t reason)
@@ -104,7 +104,7 @@ static void gap(uint64_t sequence, uint64_t submissions, uint32_t reason)
 		.new_put = (uint32_t)(sequence + submissions) * 2,
 	};
 
-	nvs_ledger_take(ledger, &rec.rec);
+	nvs_keep_state_add(ledger, &rec.rec);
 }
 
 static void test_what_is_alive(void)
@@ -138,10 +138,10 @@ static void test_what_is_over(void)
 	anew();
 	take(NVS_REC_MODULE, 1, 5, 0);
 	name.module = 5;
-	nvs_ledger_take(ledger, &name.rec);
+	nvs_keep_state_add(ledger, &name.rec);
 	name.module = NVS_NONE;
 	name.rec.time = 3;
-	nvs_ledger_take(ledger, &name.rec);
+	nvs_keep_state_add(ledger, &name.rec);
 	take(NVS_REC_THREAD, 4, 1, 0);
 	take(NVS_REC_CALL_BEGIN, 5, 1, 0);
 	EXPECT_STR(tell(), "6 1; 37 2; 37 3; ");
@@ -156,18 +156,18 @@ static void test_chains(void)
 	submit(3, 1, 0);
 	submit(4, 0, 0);
 	EXPECT_STR(tell(), "chain 3 2 4; chain 4 1 2; ");
-	EXPECT(nvs_ledger_settled(ledger));
+	EXPECT(nvs_keep_state_is_complete(ledger));
 	EXPECT_EQ(part.submissions, 3);
 	EXPECT_EQ(part.entries, 6);
 	EXPECT_EQ(part.segments, 3);
 	EXPECT_EQ(part.bytes, 36);
 	/* Two that came in the wrong order, and a gap between. */
 	submit(3, 5, 0);
-	EXPECT(!nvs_ledger_settled(ledger));
+	EXPECT(!nvs_keep_state_is_complete(ledger));
 	gap(3, 2, NVS_GAP_DROPPED);
-	EXPECT(!nvs_ledger_settled(ledger));
+	EXPECT(!nvs_keep_state_is_complete(ledger));
 	submit(3, 2, NVS_SUB_CONTINUED);
-	EXPECT(nvs_ledger_settled(ledger));
+	EXPECT(nvs_keep_state_is_complete(ledger));
 	EXPECT_STR(tell(), "chain 3 6 12; chain 4 1 2; ");
 	EXPECT_EQ(part.submissions, 4);
 	EXPECT_EQ(part.gaps, 1);
@@ -179,7 +179,7 @@ static void test_chains(void)
 	/* Where it is told all the same, the chain has come as far as what was seen. */
 	submit(3, 20, 0);
 	EXPECT_STR(tell(), "chain 3 21 42; chain 4 1 2; ");
-	EXPECT(nvs_ledger_settled(ledger));
+	EXPECT(nvs_keep_state_is_complete(ledger));
 	take(NVS_REC_CHANNEL_GONE, 9000, 3, 0);
 	EXPECT_STR(tell(), "chain 4 1 2; ");
 }
@@ -196,7 +196,7 @@ static void test_told_at_exit(void)
 	anew();
 	take(NVS_REC_CHANNEL, 1, 3, 0);
 	submit(3, 0, 0);
-	nvs_ledger_take(ledger, &gone.rec);
+	nvs_keep_state_add(ledger, &gone.rec);
 	submit(3, 1, 0);
 	EXPECT_STR(tell(), "16 1; chain 3 2 4; 17 5; ");
 	take(NVS_REC_CHANNEL_GONE, 6, 3, 0);
@@ -207,18 +207,18 @@ static void test_pieces(void)
 {
 	anew();
 	submit(3, 0, NVS_SUB_MORE);
-	EXPECT(!nvs_ledger_settled(ledger));
+	EXPECT(!nvs_keep_state_is_complete(ledger));
 	piece(0, 0, 32, false);
-	EXPECT(!nvs_ledger_settled(ledger));
+	EXPECT(!nvs_keep_state_is_complete(ledger));
 	piece(0, 32, 32, true);
-	EXPECT(nvs_ledger_settled(ledger));
+	EXPECT(nvs_keep_state_is_complete(ledger));
 	EXPECT_STR(tell(), "chain 3 1 2; ");
 	EXPECT_EQ(part.segments, 2);
 	EXPECT_EQ(part.bytes, 12 + 64);
 	/* Its end never came: the thread's next submission ends it. */
 	submit(3, 1, NVS_SUB_MORE);
 	submit(3, 2, 0);
-	EXPECT(nvs_ledger_settled(ledger));
+	EXPECT(nvs_keep_state_is_complete(ledger));
 }
 
 static void graph_of(uint64_t exec, uint32_t event, uint32_t first, uint64_t node)
@@ -235,7 +235,7 @@ static void graph_of(uint64_t exec, uint32_t event, uint32_t first, uint64_t nod
 		.node = {.node = node},
 	};
 
-	nvs_ledger_take(ledger, &rec.g.rec);
+	nvs_keep_state_add(ledger, &rec.g.rec);
 }
 
 static void graph(uint32_t event, uint32_t first, uint64_t node)
@@ -253,7 +253,7 @@ static void edges(uint64_t exec, uint64_t from)
 		.edge = {.from = from},
 	};
 
-	nvs_ledger_take(ledger, &rec.g.rec);
+	nvs_keep_state_add(ledger, &rec.g.rec);
 }
 
 /* They go with the nodes that they were told with, also where other graphs come between. */
@@ -305,7 +305,7 @@ static void range(uint16_t type, uint16_t flags, uint64_t id, uint64_t time)
 		struct nvs_rec_nvtx_end end;
 	} rec = {.begin = {.rec = {type, flags, sizeof(rec.begin), time}, .domain = 2, .id = id}};
 
-	nvs_ledger_take(ledger, &rec.begin.rec);
+	nvs_keep_state_add(ledger, &rec.begin.rec);
 }
 
 static void test_ranges(void)
@@ -331,10 +331,10 @@ static uint64_t steps_of_names(uint32_t n)
 	take(NVS_REC_MODULE, 1, 5, 0);
 	for (int again = 0; again < 2; again++)
 		for (name.address = 0; name.address < n * 16; name.address += 16)
-			nvs_ledger_take(ledger, &name.rec);
+			nvs_keep_state_add(ledger, &name.rec);
 	take(NVS_REC_MODULE_GONE, 3, 5, 0);
 	EXPECT_STR(tell(), "");
-	return nvs_ledger_steps(ledger);
+	return nvs_keep_state_steps(ledger);
 }
 
 static void test_many_names(void)
@@ -357,7 +357,7 @@ static void test_scribbled(void)
 			memset(room, 0xff, sizeof(room));
 			*(struct nvs_rec *)(void *)room = (struct nvs_rec){(uint16_t)type, 0xffff,
 									   size, 1};
-			nvs_ledger_take(ledger, (const void *)room);
+			nvs_keep_state_add(ledger, (const void *)room);
 		}
 	tell();
 	EXPECT_EQ(part.submissions, 0);
@@ -375,6 +375,6 @@ int main(void)
 	test_edges();
 	test_ranges();
 	test_many_names();
-	nvs_ledger_free(ledger);
+	nvs_keep_state_free(ledger);
 	return expect_done();
 }

@@ -51,14 +51,14 @@ static void on_segv(int sig, siginfo_t *info, void *context)
 	if (child)
 		return;
 	/* The thread that was at it is the parent's. */
-	nvs_api_learn(base, dynamic, start, end);
+	nvs_api_add_libcuda(base, dynamic, start, end);
 	_exit(is_learnt() && nvs_api_in_libcuda(start) ? 0 : 1);
 }
 
 int main(void)
 {
 	struct sigaction sa = {.sa_flags = SA_SIGINFO | SA_NODEFER, .sa_sigaction = on_segv};
-	struct nvs_elf elf;
+	struct nvs_loaded_elf elf;
 	bool in_parent, in_child;
 	int status;
 
@@ -69,7 +69,7 @@ int main(void)
 	closed = (uint8_t *)(((uintptr_t)elf.symbols + elf.count * sizeof(ElfW(Sym)) / 2) & -PAGE);
 	sigaction(SIGSEGV, &sa, NULL);
 	mprotect(closed, PAGE, PROT_NONE);
-	nvs_api_learn(base, dynamic, start, end);
+	nvs_api_add_libcuda(base, dynamic, start, end);
 	mprotect(closed, PAGE, PROT_READ);
 	in_parent = is_learnt();
 	in_child = child > 0 && waitpid(child, &status, 0) == child && status == 0;

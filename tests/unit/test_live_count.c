@@ -103,11 +103,11 @@ static const struct nvs_live_memory *device(struct nvs_live_page *p)
 
 static void give(struct nvs_live_page *p, uint64_t address, uint64_t context)
 {
-	nvs_live_give(p, &(struct nvs_live_given){.value = address,
-						  .bytes = 4096,
-						  .context = context,
-						  .kind = NVS_LIVE_DEVICE,
-						  .stack = NVS_NONE});
+	nvs_live_alloc_add(p, &(struct nvs_live_allocation){.value = address,
+							    .bytes = 4096,
+							    .context = context,
+							    .kind = NVS_LIVE_DEVICE,
+							    .stack = NVS_NONE});
 }
 
 /* What was taken has gone with its context before its free returned, and its row has been given to
@@ -118,18 +118,18 @@ static void test_row_of_another(bool freed)
 	uint64_t token;
 
 	give(p, 0x10000, 1);
-	token = nvs_live_take(p, NVS_SPACE_ADDRESS, 0x10000);
+	token = nvs_live_free_begin(p, NVS_SPACE_ADDRESS, 0x10000);
 	EXPECT(token);
-	nvs_live_context_gone(p, 1, 0);
+	nvs_live_free_context(p, 1, 0);
 	give(p, 0x20000, 2);
 	EXPECT_EQ(p->head->tables[NVS_LIVE_ALLOCS].used, 1);
-	nvs_live_taken(p, token, freed, NVS_LIVE_DEVICE);
+	nvs_live_free_end(p, token, freed, NVS_LIVE_DEVICE);
 	EXPECT_EQ(device(p)->live_count, 1);
 	EXPECT_EQ(device(p)->live, 4096);
 	EXPECT_EQ(device(p)->ended, 1);
-	nvs_live_put_back(p, token);
-	token = nvs_live_take(p, NVS_SPACE_ADDRESS, 0x20000);
-	nvs_live_taken(p, token, true, NVS_LIVE_DEVICE);
+	nvs_live_free_cancel(p, token);
+	token = nvs_live_free_begin(p, NVS_SPACE_ADDRESS, 0x20000);
+	nvs_live_free_end(p, token, true, NVS_LIVE_DEVICE);
 	EXPECT_EQ(device(p)->live_count, 0);
 	EXPECT_EQ(device(p)->frees, 1);
 	free_page(p);
@@ -159,12 +159,12 @@ static void test_owners(void)
 	struct nvs_live_slot slot = {.generation = 1};
 	uint32_t seen = nvs_live_generation(&slot);
 
-	nvs_live_disown(&slot, nvs_live_generation(&slot));
+	nvs_live_free_slot(&slot, nvs_live_generation(&slot));
 	EXPECT_EQ(slot.generation, 2);
-	nvs_live_disown(&slot, nvs_live_generation(&slot));
+	nvs_live_free_slot(&slot, nvs_live_generation(&slot));
 	EXPECT_EQ(slot.generation, 2);
 	slot.generation++;
-	nvs_live_disown(&slot, seen);
+	nvs_live_free_slot(&slot, seen);
 	EXPECT_EQ(slot.generation, 3);
 }
 

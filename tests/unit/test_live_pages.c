@@ -16,9 +16,9 @@ static struct live_page page;
 
 static const struct nvs_page *only(struct nvs_pages *pages)
 {
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	EXPECT_EQ(nvs_pages_count(pages), 1);
-	return nvs_pages_count(pages) ? nvs_pages_at(pages, 0) : NULL;
+	return nvs_pages_count(pages) ? nvs_pages_get(pages, 0) : NULL;
 }
 
 static const char *path_of(uint32_t pid, const char *middle)
@@ -44,7 +44,7 @@ static struct nvs_pages *open_pages(void)
 	struct nvs_pages *pages;
 
 	EXPECT_EQ(nvs_pages_open(&pages, NVS_PAGES_ALLOCS), 0);
-	EXPECT_EQ(nvs_pages_only(pages, folder), 0);
+	EXPECT_EQ(nvs_pages_restrict(pages, folder), 0);
 	return pages;
 }
 
@@ -154,12 +154,12 @@ static void test_killed(void)
 	p = only(pages);
 	EXPECT(p && p->gone);
 	EXPECT_EQ(p ? p->launches.total : 0, 1210);
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	EXPECT_EQ(nvs_pages_count(pages), 0);
 	EXPECT(access(path_of((uint32_t)pid, ""), F_OK));
 	/* One that was dead before anybody looked is not shown at all. */
 	live_page_write(&page, folder);
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	EXPECT_EQ(nvs_pages_count(pages), 0);
 	EXPECT(access(path_of((uint32_t)pid, ""), F_OK));
 	nvs_pages_close(pages);
@@ -183,7 +183,7 @@ static void test_ended(void)
 	p = only(pages);
 	EXPECT(p && p->gone);
 	EXPECT_EQ(p ? p->launches.more : 0, 121);
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	EXPECT_EQ(nvs_pages_count(pages), 0);
 	close(fd);
 	nvs_pages_close(pages);
@@ -224,12 +224,12 @@ static void test_same_pid(void)
 	page.head.state = NVS_LIVE_RUNNING;
 	page.head.start_time++;
 	live_page_write(&page, folder);
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	EXPECT_EQ(nvs_pages_count(pages), 0);
 	live_head(&page, (uint32_t)getpid());
 	page.head.boot[3] ^= 1;
 	live_page_write(&page, folder);
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	EXPECT_EQ(nvs_pages_count(pages), 0);
 	/* In another name space of pids its word counts while it is heard. */
 	live_head(&page, (uint32_t)getpid());
@@ -251,7 +251,7 @@ static void refused(const char *why)
 	struct nvs_pages *pages = open_pages();
 	const char *said = NULL;
 
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	EXPECT_EQ(nvs_pages_count(pages), 0);
 	EXPECT_EQ(nvs_pages_refused(pages, &said), 1);
 	EXPECT(said && strstr(said, why));
@@ -295,7 +295,7 @@ static void test_strangers(void)
 	{
 		struct nvs_pages *pages = open_pages();
 
-		EXPECT_EQ(nvs_pages_look(pages), 0);
+		EXPECT_EQ(nvs_pages_update(pages), 0);
 		EXPECT_EQ(nvs_pages_count(pages), 0);
 		nvs_pages_close(pages);
 	}
@@ -352,9 +352,9 @@ static void test_submitted_since(void)
 	}
 	page.channels[0].completed_of = NVS_LIVE_UNKNOWN;
 	live_page_write(&page, folder);
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	if (nvs_pages_count(pages) == 1)
-		EXPECT_EQ(nvs_pages_at(pages, 0)->channels[0].pending, NVS_LIVE_UNKNOWN);
+		EXPECT_EQ(nvs_pages_get(pages, 0)->channels[0].pending, NVS_LIVE_UNKNOWN);
 	nvs_pages_close(pages);
 	unlink(path_of((uint32_t)getpid(), ""));
 }
@@ -399,7 +399,7 @@ static void test_wild(void)
 	EXPECT_EQ(p->channels[0].pending, NVS_LIVE_UNKNOWN);
 	/* It is cut short while it is open. */
 	EXPECT(!truncate(path_of((uint32_t)getpid(), ""), 5000));
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	EXPECT_EQ(nvs_pages_count(pages), 0);
 	nvs_pages_close(pages);
 	unlink(path_of((uint32_t)getpid(), ""));
@@ -414,20 +414,20 @@ static void come_and_go(struct nvs_pages *pages)
 	live_page_example(&page, (uint32_t)getpid(), 10);
 	page.head.magic = 0;
 	live_page_write(&page, folder);
-	EXPECT(nvs_pages_notice(pages));
-	EXPECT(nvs_pages_notice(pages)); /* still not ready */
+	EXPECT(nvs_pages_open_new(pages));
+	EXPECT(nvs_pages_open_new(pages)); /* still not ready */
 	live_page_example(&page, (uint32_t)getpid(), 10);
 	live_page_write(&page, folder);
-	EXPECT(!nvs_pages_notice(pages)); /* no file came, but this one is looked at again */
+	EXPECT(!nvs_pages_open_new(pages)); /* no file came, but this one is looked at again */
 	fd = open(path_of((uint32_t)getpid(), ""), O_WRONLY);
 	page.head.state = NVS_LIVE_ENDED;
 	EXPECT_EQ(pwrite(fd, &page, sizeof(page), 0), sizeof(page));
 	unlink(path_of((uint32_t)getpid(), ""));
 	close(fd);
-	EXPECT(!nvs_pages_notice(pages));
+	EXPECT(!nvs_pages_open_new(pages));
 	p = only(pages);
 	EXPECT(p && p->gone && p->launches.total == 1210);
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	EXPECT_EQ(nvs_pages_count(pages), 0);
 }
 
@@ -437,17 +437,17 @@ static void test_notice(void)
 	char away[256];
 
 	EXPECT(nvs_pages_watch(pages) >= 0);
-	EXPECT_EQ(nvs_pages_look(pages), 0);
-	EXPECT(!nvs_pages_notice(pages));
+	EXPECT_EQ(nvs_pages_update(pages), 0);
+	EXPECT(!nvs_pages_open_new(pages));
 	come_and_go(pages);
 	/* Another folder of that name, the first one still there; then one instead of it. */
 	snprintf(away, sizeof(away), "%s.away", folder);
 	EXPECT(!rename(folder, away) && !mkdir(folder, 0700));
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	come_and_go(pages);
 	EXPECT(!rmdir(away) && !rmdir(folder) && !mkdir(folder, 0700));
-	EXPECT(!nvs_pages_notice(pages));
-	EXPECT_EQ(nvs_pages_look(pages), 0);
+	EXPECT(!nvs_pages_open_new(pages));
+	EXPECT_EQ(nvs_pages_update(pages), 0);
 	come_and_go(pages);
 	nvs_pages_close(pages);
 }

@@ -448,7 +448,7 @@ static void test_doorbell_unseen(void)
 	CHECK_EQ(find_step(at + 1, "mprotect", BELL), nsteps);
 	rm->live = true;
 	n = nsteps;
-	nvs_publish();
+	nvs_publish_view();
 	at = find_step(n, "mprotect", BELL);
 	CHECK(at < nsteps && steps[at].c == PROT_READ && find_step(n, "publish", 1) < at);
 	rm_free(A, 9);
@@ -507,9 +507,9 @@ static void test_maps_check(void)
 		}
 	}
 	/* Not what the program has left, however many others since. */
-	nvs_maps_left((uintptr_t)p, (uintptr_t)p + 0x10000);
+	nvs_maps_add_dead((uintptr_t)p, (uintptr_t)p + 0x10000);
 	for (uint64_t i = 1; i <= 1000; i++)
-		nvs_maps_left(0x100000 * i, 0x100000 * i + 0x10000);
+		nvs_maps_add_dead(0x100000 * i, 0x100000 * i + 0x10000);
 	nvs_maps_check();
 	r = last_record(NVS_REC_CHECK);
 	CHECK(r->kind == NVS_CHECK_MAPS && r->value == 0);
@@ -535,7 +535,7 @@ static void test_trap_stays(void)
 	rm_free(A, 5);
 	rm_free(A, 31);
 	CHECK(view->ndoorbells == 0 && !viewed(0x1f));
-	CHECK(find_step(0, "munmap", alias) == nsteps && nvs_maps_is_left(alias, alias + 0x10000));
+	CHECK(find_step(0, "munmap", alias) == nsteps && nvs_maps_is_dead(alias, alias + 0x10000));
 	CHECK(slot_used[slot - slots]);
 	trap_stays = false;
 	alias = make_bell(5, 0x1000000b0000);

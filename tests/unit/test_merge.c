@@ -9,12 +9,12 @@
 #include "preload/writer/merge.h"
 #include "tests/unit/fakering.h"
 
-#define RINGS 5
-#define RING_BYTES (64u << 10)
+#define BUFFERS 5
+#define BUFFER_BYTES (64u << 10)
 
 static struct {
 	uint64_t frames, records, last_time, next_value;
-	uint64_t ends[RINGS]; /* of the ranges so far */
+	uint64_t ends[BUFFERS]; /* of the ranges so far */
 	bool sorted, chained, sized;
 	uint64_t checksum;
 } seen;
@@ -47,12 +47,13 @@ static void take_frame(const void *data, size_t size, const struct nvs_merge_cou
 	CHECK(size <= frame->rec.size + NVS_FRAME_BYTES);
 	seen.frames++;
 	for (uint32_t i = 0; i < frame->nranges; i++) {
-		const struct nvs_ring_range *r = &frame->ranges[i];
+		const struct nvs_buffer_range *r = &frame->ranges[i];
 
-		seen.chained &= r->ring < RINGS && r->from == seen.ends[r->ring] && r->to > r->from;
-		seen.ends[r->ring] = r->to;
+		seen.chained &= r->buffer < BUFFERS && r->from == seen.ends[r->buffer] &&
+				r->to > r->from;
+		seen.ends[r->buffer] = r->to;
 		/* What is being written is not given away yet. */
-		seen.chained &= nvs_buffer_at(r->ring)->shared->tail <= r->from;
+		seen.chained &= nvs_buffer_at(r->buffer)->shared->tail <= r->from;
 	}
 	for (size_t at = frame->rec.size; at < size;) {
 		const struct nvs_rec *rec = (const void *)((const char *)data + at);
@@ -70,12 +71,12 @@ static void take_frame(const void *data, size_t size, const struct nvs_merge_cou
  */
 static struct {
 	uint32_t late, n;
-	const struct nvs_frame *each[NVS_MERGE_FRAMES];
+	const struct nvs_zframe *each[NVS_MERGE_FRAMES];
 } held;
 
 static void write_oldest(void)
 {
-	const struct nvs_frame *frame = held.each[0];
+	const struct nvs_zframe *frame = held.each[0];
 
 	if (frame->counts.records)
 		take_frame(frame->data, frame->size, &frame->counts);
@@ -84,7 +85,7 @@ static void write_oldest(void)
 	memmove(held.each, held.each + 1, held.n * sizeof(held.each[0]));
 }
 
-static void hold_frame(const struct nvs_frame *frame)
+static void hold_frame(const struct nvs_zframe *frame)
 {
 	held.each[held.n++] = frame;
 	if (held.n > held.late)
@@ -93,7 +94,7 @@ static void hold_frame(const struct nvs_frame *frame)
 
 static void drain(struct nvs_merge *m, uint64_t limit)
 {
-	const struct nvs_frame *frame;
+	const struct nvs_zframe *frame;
 
 	nvs_merge_collect(m, limit);
 	while ((frame = nvs_merge_next(m)))
@@ -102,7 +103,7 @@ static void drain(struct nvs_merge *m, uint64_t limit)
 
 static void flush(struct nvs_merge *m)
 {
-	const struct nvs_frame *frame = nvs_merge_rest(m);
+	const struct nvs_zframe *frame = nvs_merge_take_rest(m);
 
 	if (frame)
 		hold_frame(frame);
@@ -120,14 +121,14 @@ static void reset(void)
 {
 	memset(&seen, 0, sizeof(seen));
 	seen.sorted = seen.chained = seen.sized = true;
-	for (uint32_t i = 0; i < RINGS; i++)
+	for (uint32_t i = 0; i < BUFFERS; i++)
 		seen.ends[i] = nvs_buffer_at(i)->shared->tail;
 }
 
-/* Straight into RING, with a time of the test's own. False: no room. */
-static bool put(uint32_t ring, uint16_t type, uint32_t size, uint64_t time, uint64_t value)
+/* Straight into BUFFER, with a time of the test's own. False: no room. */
+static bool put(uint32_t buffer, uint16_t type, uint32_t size, uint64_t time, uint64_t value)
 {
-	struct nvs_buffer *r = nvs_buffer_at(ring);
+	struct nvs_buffer *r = nvs_buffer_at(buffer);
 	uint64_t head = r->shared->head;
 	struct numbered *n = (void *)(r->data + (head & (r->bytes - 1)));
 
@@ -151,7 +152,7 @@ static uint32_t random_of(uint32_t n)
 
 static struct nvs_merge *new_merge(void)
 {
-	struct nvs_merge *m = nvs_merge_new(RING_BYTES, 0);
+	struct nvs_merge *m = nvs_merge_new(BUFFER_BYTES, 0);
 
 	if (!m || m->nframes != NVS_MERGE_FRAMES)
 		abort();
@@ -169,12 +170,12 @@ static void test_order(void)
 			uint32_t size = 24 + random_of(200) * 8;
 
 			time += random_of(3);
-			if (!put(random_of(RINGS), NVS_REC_GAP, size, time, n))
+			if (!put(random_of(BUFFERS), NVS_REC_GAP, size, time, n))
 				continue;
 			sum += n * size;
 			n++;
 		}
-		/* A record of the very limit stays: another ring may still get an older one. */
+		/* A record of the very limit stays: another buffer may still get an older one. */
 		drain(m, time - random_of(50));
 		if (random_of(3) == 0)
 			flush(m);
@@ -184,7 +185,7 @@ static void test_order(void)
 	CHECK(seen.sorted && seen.chained && seen.sized);
 	CHECK(seen.records == n && seen.checksum == sum && n > 10000);
 	CHECK(m->damaged_bytes == 0 && m->all.records == n);
-	for (uint32_t i = 0; i < RINGS; i++)
+	for (uint32_t i = 0; i < BUFFERS; i++)
 		CHECK(nvs_buffer_at(i)->shared->tail == nvs_buffer_at(i)->shared->head);
 	nvs_merge_free(m);
 }
@@ -198,7 +199,7 @@ static void test_limit(void)
 	put(1, NVS_REC_GAP, 24, 15, 3);
 	drain(m, 15);
 	CHECK(m->used == 24);
-	/* Not written yet: the ring keeps it. */
+	/* Not written yet: the buffer keeps it. */
 	CHECK(nvs_buffer_at(0)->shared->tail + 48 == nvs_buffer_at(0)->shared->head);
 	finish(m);
 	CHECK(seen.records == 1 &&
@@ -233,11 +234,11 @@ static void test_large(void)
 {
 	static uint64_t big = 64 << 20, records, most;
 	static struct nvs_buffer *r;
-	const struct nvs_frame *frame;
+	const struct nvs_zframe *frame;
 	struct nvs_merge *m = nvs_merge_new(big, 0);
 
 	fake_rings(1, big);
-	r = nvs_buffer_at(RINGS);
+	r = nvs_buffer_at(BUFFERS);
 	for (int i = 0; i < 48; i++) {
 		struct nvs_rec *rec = (void *)(r->data + r->shared->head);
 
@@ -245,7 +246,7 @@ static void test_large(void)
 		r->shared->head += rec->size;
 	}
 	nvs_merge_collect(m, UINT64_MAX);
-	while ((frame = nvs_merge_next(m)) || (frame = nvs_merge_rest(m))) {
+	while ((frame = nvs_merge_next(m)) || (frame = nvs_merge_take_rest(m))) {
 		records += frame->counts.records;
 		most = frame->size > most ? frame->size : most;
 		nvs_merge_commit(frame);
@@ -303,12 +304,12 @@ static void *pass_token(void *arg)
 			sched_yield();
 			continue;
 		}
-		nvs_record(&n.rec);
+		nvs_record_write(&n.rec);
 		atomic_store(&token, now + 1);
 	}
 }
 
-static void check_token(const struct nvs_frame *frame)
+static void check_token(const struct nvs_zframe *frame)
 {
 	const struct nvs_rec_frame *head = frame->data;
 
@@ -326,12 +327,12 @@ static void check_token(const struct nvs_frame *frame)
 
 static void check_until(struct nvs_merge *m, uint64_t limit)
 {
-	const struct nvs_frame *frame;
+	const struct nvs_zframe *frame;
 
 	nvs_merge_collect(m, limit);
 	while ((frame = nvs_merge_next(m)))
 		check_token(frame);
-	if ((frame = nvs_merge_rest(m)))
+	if ((frame = nvs_merge_take_rest(m)))
 		check_token(frame);
 }
 
@@ -344,7 +345,7 @@ static void test_causality(void)
 		pthread_create(&threads[i], NULL, pass_token, (void *)i);
 	while (atomic_load(&token) < PASSES) {
 		fake_heartbeat++;
-		check_until(m, nvs_now());
+		check_until(m, nvs_clock_now());
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
@@ -361,7 +362,7 @@ int main(void)
 
 	if (nvs_trap_init(&options))
 		abort();
-	fake_rings(RINGS, RING_BYTES);
+	fake_rings(BUFFERS, BUFFER_BYTES);
 	for (held.late = 0; held.late < NVS_MERGE_FRAMES; held.late++) {
 		test_order();
 		test_limit();

@@ -24,7 +24,7 @@ static const char *variable(const char *name)
 	return strcmp(name, "DIR") ? NULL : "/tmp/x";
 }
 
-static struct nvs_name_facts facts = {4711, "python3.11", "node7", variable};
+static struct nvs_name_fields facts = {4711, "python3.11", "node7", variable};
 static char name[256];
 
 static int expands_to(const char *pattern, const char *expected)
@@ -90,7 +90,7 @@ static void test_lengths(void)
 
 static int other_is(const char *of, unsigned try, const char *expected)
 {
-	return !nvs_name_other(of, 42, try, name, sizeof(name)) && !strcmp(name, expected);
+	return !nvs_name_alternative(of, 42, try, name, sizeof(name)) && !strcmp(name, expected);
 }
 
 static void test_taken(void)
@@ -102,7 +102,7 @@ static void test_taken(void)
 	CHECK(other_is("dir.d/trace", 1, "dir.d/trace.42"));
 	CHECK(other_is("dir.d/.hidden", 1, "dir.d/.hidden.42"));
 	CHECK(other_is("/a/b.c.zst", 1, "/a/b.c.42.zst"));
-	CHECK(nvs_name_other("trace.zst", 42, 1, name, 10) == -ENAMETOOLONG);
+	CHECK(nvs_name_alternative("trace.zst", 42, 1, name, 10) == -ENAMETOOLONG);
 }
 
 static void test_printing(void)
@@ -113,7 +113,7 @@ static void test_printing(void)
 	CHECK(!strcmp(out, "a?[31mb??c\xc3\xa4"));
 	nvs_name_printable("0123456789", out, 5);
 	CHECK(!strcmp(out, "0123"));
-	CHECK(!strcmp(nvs_name_base("/a/b/c"), "c") && !strcmp(nvs_name_base("c"), "c"));
+	CHECK(!strcmp(nvs_base_name("/a/b/c"), "c") && !strcmp(nvs_base_name("c"), "c"));
 }
 
 int main(void)

@@ -84,7 +84,7 @@ static const char *open_at(uint32_t number, uint64_t time)
 {
 	static char text[4096];
 	struct nvs_nvtx_node *nodes[NVS_NVTX_NESTS];
-	uint32_t count = nvs_nvtx_at(n, number, time, nodes);
+	uint32_t count = nvs_nvtx_innermost(n, number, time, nodes);
 
 	*text = '\0';
 	for (uint32_t i = 0; i < count; i++) {
@@ -107,17 +107,17 @@ static void test_nest(void)
 	OPEN(1, "");
 	OPEN(NVS_NONE, "");
 	begins(PUSH, 0, 3, 0, "other");
-	EXPECT_EQ(nvs_nvtx_open(n, 0, now), 3);
-	EXPECT_EQ(nvs_nvtx_now(n)->open, 2);
+	EXPECT_EQ(nvs_nvtx_open_count(n, 0, now), 3);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->open, 2);
 	ends(PUSH, 0, 3, 0);
 	OPEN(0, "a/b ");
 	ends(PUSH, 0, 0, 1);
-	EXPECT_EQ(nvs_nvtx_now(n)->what, NVS_NVTX_ENDED);
-	EXPECT_EQ(nvs_nvtx_now(n)->begin, 1020);
-	EXPECT_EQ(nvs_nvtx_now(n)->end, now);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->what, NVS_NVTX_ENDED);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->begin, 1020);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->end, now);
 	OPEN(0, "a ");
 	begins(PUSH, 0, 0, 1, "b");
-	EXPECT_EQ(nvs_nvtx_now(n)->node->number, 1); /* the same place again */
+	EXPECT_EQ(nvs_nvtx_current_event(n)->node->number, 1); /* the same place again */
 	/* A moment ago, and before all of it. */
 	EXPECT(!strcmp(open_at(0, now - 1), "a "));
 	EXPECT(!strcmp(open_at(0, 1005), ""));
@@ -135,7 +135,7 @@ static void test_lost_ends(void)
 	OPEN(0, "a/d ");
 	begins(PUSH, 0, 0, 2, "c");
 	ends(PUSH, 0, 0, 0);
-	EXPECT(!strcmp(nvs_nvtx_now(n)->node->name, "a"));
+	EXPECT(!strcmp(nvs_nvtx_current_event(n)->node->name, "a"));
 	OPEN(0, "");
 	EXPECT_EQ(nvs_nvtx_unmatched(n), 0);
 	/* Never pushed; and pushed in the process that this one was forked from. */
@@ -144,7 +144,7 @@ static void test_lost_ends(void)
 	OPEN(0, "child ");
 	ends(PUSH, 0, 0, 5);
 	ends(PUSH, 0, 0, 4);
-	EXPECT_EQ(nvs_nvtx_now(n)->what, NVS_NVTX_NOTHING);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->what, NVS_NVTX_NOTHING);
 	EXPECT_EQ(nvs_nvtx_unmatched(n), 2);
 	ends(PUSH, 7, 0, 0);
 	ends(0, 0, 0, 99);
@@ -179,20 +179,20 @@ static void test_late_threads(void)
 	thread(2, 102);
 	early(102, 13, 0, "known");
 	OPEN(2, "known ");
-	EXPECT_EQ(nvs_nvtx_now(n)->thread, 2);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->thread, 2);
 }
 
 static void test_started(void)
 {
 	restart();
 	begins(0, 0, 0, 8, "x");
-	*nvs_nvtx_now(n)->tag = 77;
+	*nvs_nvtx_current_event(n)->tag = 77;
 	begins(0, 0, 0, 9, "x");
 	OPEN(0, "");
 	ends(0, 5, 0, 8);
-	EXPECT_EQ(nvs_nvtx_now(n)->thread, 0); /* whose it is */
-	EXPECT_EQ(*nvs_nvtx_now(n)->tag, 77);
-	EXPECT_EQ(nvs_nvtx_now(n)->begin, 1010);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->thread, 0); /* whose it is */
+	EXPECT_EQ(*nvs_nvtx_current_event(n)->tag, 77);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->begin, 1010);
 	ends(0, 5, 0, 8);
 	EXPECT_EQ(nvs_nvtx_unmatched(n), 1);
 	EXPECT(nvs_nvtx_node(n, 0) && !nvs_nvtx_node(n, 1));
@@ -206,7 +206,7 @@ static void test_deep(void)
 	restart();
 	for (uint32_t i = 0; i < 10000; i++)
 		begins(NVS_NVTX_PUSHED, 0, 40, 0, "deep");
-	EXPECT_EQ(nvs_nvtx_open(n, 0, now), 512);
+	EXPECT_EQ(nvs_nvtx_open_count(n, 0, now), 512);
 	path = nvs_nvtx_path(nvs_nvtx_node(n, 511));
 	EXPECT(path && strlen(path) == 512 * 5 - 1);
 	free(path);
@@ -229,7 +229,7 @@ static void test_deep(void)
 		begins(PUSH, 0, 0, i, "deep");
 	ends(PUSH, 0, 0, 9999);
 	ends(PUSH, 0, 0, 0);
-	EXPECT_EQ(nvs_nvtx_now(n)->what, NVS_NVTX_ENDED);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->what, NVS_NVTX_ENDED);
 }
 
 static void test_strange(void)
@@ -237,9 +237,9 @@ static void test_strange(void)
 	restart();
 	for (uint32_t i = 0; i < 1000; i++)
 		begins(PUSH, 0, i, 0, "domain");
-	EXPECT_EQ(nvs_nvtx_open(n, 0, now), NVS_NVTX_NESTS);
+	EXPECT_EQ(nvs_nvtx_open_count(n, 0, now), NVS_NVTX_NESTS);
 	begins(PUSH, NVS_MAX_NUMBER, 0, 0, "absurd");
-	EXPECT_EQ(nvs_nvtx_now(n)->what, NVS_NVTX_NOTHING);
+	EXPECT_EQ(nvs_nvtx_current_event(n)->what, NVS_NVTX_NOTHING);
 	begins(PUSH, 1, NVS_NONE, UINT64_MAX, "far");
 	OPEN(1, "far ");
 	/* Longer ago than is remembered: nothing is said. */
@@ -274,7 +274,7 @@ static void test_filter(void)
 		ends(PUSH, 0, 0, 1);
 		begins(PUSH, 0, 0, 1, "cold");
 		for (uint32_t k = 0; (node = nvs_nvtx_node(n, k)); k++)
-			if (nvs_nvtx_pass(&query.nvtx, node->fits))
+			if (nvs_nvtx_is_selected(&query.nvtx, node->fits))
 				strncat(selected, node->name, 1);
 		EXPECT(!strcmp(selected, cases[i].selected));
 		nvs_patterns_free(&query.nvtx);

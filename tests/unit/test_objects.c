@@ -20,7 +20,7 @@ static void fresh(uint32_t release)
 
 	nvs_lock(&saved);
 	rm = nvs_rm();
-	for (struct nvs_object *o = rm->objects; o; o = rm->objects)
+	for (struct nvs_driver_object *o = rm->objects; o; o = rm->objects)
 		nvs_object_destroy(o);
 	rm->release = release;
 	rm->asked = true;
@@ -28,7 +28,7 @@ static void fresh(uint32_t release)
 	rm_status = 0;
 }
 
-static struct nvs_object *object(uint32_t client, uint32_t handle)
+static struct nvs_driver_object *object(uint32_t client, uint32_t handle)
 {
 	return nvs_object_find(client, handle);
 }
@@ -517,12 +517,12 @@ static void test_other_controls(void)
 	uint8_t control[32] = {0};
 
 	put32(control, 8, 0x20800110); /* NV2080_CTRL_CMD_GPU_GET_NAME_STRING */
-	CHECK(!nvs_rm_teaches_nothing(request, control, 0));
+	CHECK(!nvs_rm_changes_nothing(request, control, 0));
 	put32(control, 8, 0x20801303); /* NV2080_CTRL_CMD_FB_GET_INFO_V2 */
-	CHECK(nvs_rm_teaches_nothing(request, control, 0));
-	CHECK(!nvs_rm_teaches_nothing(request, control, -1));
-	CHECK(!nvs_rm_teaches_nothing(0xc018462a, control, 0)); /* a form that is not known */
-	CHECK(!nvs_rm_teaches_nothing(0xc030462b, control, 0));
+	CHECK(nvs_rm_changes_nothing(request, control, 0));
+	CHECK(!nvs_rm_changes_nothing(request, control, -1));
+	CHECK(!nvs_rm_changes_nothing(0xc018462a, control, 0)); /* a form that is not known */
+	CHECK(!nvs_rm_changes_nothing(0xc030462b, control, 0));
 }
 
 /* A client dies with the last fd of the open file it lives on. */
@@ -562,8 +562,8 @@ static void test_failed_calls(void)
 	nvs_rm_before(other, control, &t);
 	CHECK(!t.frees && !t.map);
 	/* What has nothing to do ahead of it is spared the lock. */
-	CHECK(!nvs_rm_begins(other, control) && nvs_rm_begins(unmap_call, unmapped) &&
-	      nvs_rm_begins(free_call, gone));
+	CHECK(!nvs_rm_needs_before(other, control) && nvs_rm_needs_before(unmap_call, unmapped) &&
+	      nvs_rm_needs_before(free_call, gone));
 	nvs_rm_before(unmap_call, unmapped, &unmapped_t);
 	CHECK(unmapped_t.map);
 	nvs_rm_after(ctl, unmap_call, unmapped, -1, &unmapped_t);
@@ -717,17 +717,17 @@ static void test_shadows(void)
 	n = nsteps;
 	make_channel(A, 15, 32, va + 0x6000, 1024, 99, 0x2400, 0x10032);
 	CHECK_EQ(find_step(n, "clear", 0x2400), nsteps);
-	CHECK_EQ(nvs_channel_expected(A, NULL), 0);
-	CHECK_EQ(nvs_channel_expected(A, p), 0);
+	CHECK_EQ(nvs_channel_predict_userd(A, NULL), 0);
+	CHECK_EQ(nvs_channel_predict_userd(A, p), 0);
 	put32(p, 32, 20);
 	put64(p, 64, 0x2400);
-	CHECK_EQ(nvs_channel_expected(A, p), va + 0x2400);
+	CHECK_EQ(nvs_channel_predict_userd(A, p), va + 0x2400);
 	/* The other form. */
 	put32(p, 32, 0);
 	put64(p, 64, 0);
 	put32(p, 36, 20);
 	put64(p, 72, 0x2600);
-	CHECK_EQ(nvs_channel_expected(A, p), va + 0x2600);
+	CHECK_EQ(nvs_channel_predict_userd(A, p), va + 0x2600);
 
 	n = nsteps;
 	nvs_maps_mprotect(page, 0x1000, PROT_READ);

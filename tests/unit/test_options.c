@@ -48,7 +48,7 @@ static void test_defaults(void)
 	CHECK(parse(",,") == 0 && is_default());
 	CHECK(values.backtrace && values.spool && !values.step && !values.drop);
 	CHECK(!values.overwrite && !values.quiet && !values.spool_dir[0]);
-	CHECK(values.ring_bytes == 1 << 20);
+	CHECK(values.buffer_bytes == 1 << 20);
 }
 
 static void test_values(void)
@@ -56,7 +56,7 @@ static void test_values(void)
 	CHECK(parse("trap=step,backtrace=off,overflow=drop,buffer=64K,spool=/dev/"
 		    "shm,overwrite,quiet") == 0);
 	CHECK(values.step && !values.backtrace && values.drop && values.spool);
-	CHECK(values.ring_bytes == 65536 && !strcmp(values.spool_dir, "/dev/shm"));
+	CHECK(values.buffer_bytes == 65536 && !strcmp(values.spool_dir, "/dev/shm"));
 	CHECK(values.overwrite && values.quiet);
 	CHECK(parse("trap=step,trap=emulate") == 0 && !values.step);
 	CHECK(parse("spool=off") == 0 && !values.spool && !values.spool_dir[0]);
@@ -67,10 +67,10 @@ static void test_values(void)
 
 static void test_sizes(void)
 {
-	CHECK(parse("buffer=65536") == 0 && values.ring_bytes == 65536);
-	CHECK(parse("buffer=4m") == 0 && values.ring_bytes == 4 << 20);
-	CHECK(parse("buffer=1G") == 0 && values.ring_bytes == 1u << 30);
-	CHECK(parse("buffer=1048576K") == 0 && values.ring_bytes == 1u << 30);
+	CHECK(parse("buffer=65536") == 0 && values.buffer_bytes == 65536);
+	CHECK(parse("buffer=4m") == 0 && values.buffer_bytes == 4 << 20);
+	CHECK(parse("buffer=1G") == 0 && values.buffer_bytes == 1u << 30);
+	CHECK(parse("buffer=1048576K") == 0 && values.buffer_bytes == 1u << 30);
 	CHECK(parse("buffer=32K") == -EINVAL && is_default());
 	CHECK(parse("buffer=2G") == -EINVAL);
 	CHECK(parse("buffer=100K") == -EINVAL);

@@ -62,7 +62,7 @@ static void on_segv(int sig, siginfo_t *info, void *context)
 		mprotect(closed, CODE, PROT_READ | PROT_WRITE | PROT_EXEC);
 		closed = NULL;
 		moments++;
-		nvs_patch_work(text_of);
+		nvs_patch_pending_sites(text_of);
 		return;
 	}
 	if (closed)
@@ -106,7 +106,7 @@ static void set_up(void)
 
 static struct nvs_buffer *mine(void)
 {
-	return nvs_buffer_mine();
+	return nvs_buffer_own();
 }
 
 static void run_store(int i)
@@ -180,12 +180,12 @@ static void test_gone_and_back(int i)
 	submit(i);
 	publish(5, 1);
 	gone = true;
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	CHECK(*store_of(i) != JUMP && !nvs_patch_pending());
 	publish(6, 1);
 	gone = false;
 	CHECK(nvs_patch_pending());
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	CHECK(*store_of(i) == JUMP && known(i) == NVS_PATCH_DONE);
 }
 
@@ -197,7 +197,7 @@ static void test_other_code(int i)
 	submit(i);
 	CHECK(known(i) == NVS_PATCH_SEEN);
 	memcpy(store_of(i), other, sizeof(other));
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	CHECK(!memcmp(store_of(i), other, sizeof(other)) && known(i) == NVS_PATCH_FREE);
 }
 
@@ -206,10 +206,10 @@ static void test_gone(int i)
 {
 	submit(i);
 	gone = true;
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	CHECK(known(i) == NVS_PATCH_SEEN);
 	publish(6, 2);
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	CHECK(known(i) == NVS_PATCH_FREE);
 	gone = false;
 }
@@ -227,18 +227,18 @@ static void test_not_now(int i)
 	submit(i);
 	nvs_writer_signal.may_patch = may_patch;
 	may = false;
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	CHECK(*store_of(i) != JUMP && known(i) == NVS_PATCH_SEEN && nvs_patch_pending());
 	submit(i);
 	may = true;
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	CHECK(*store_of(i) == JUMP && known(i) == NVS_PATCH_DONE && !nvs_patch_pending());
 	submit(i);
 }
 
 static void *patch_sites(void *arg)
 {
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	return NULL;
 }
 
@@ -283,8 +283,8 @@ static void on_sys(int sig, siginfo_t *info, void *context)
 	if (failing >> writes & 1 && (info->si_syscall == SYS_pwrite64 || r[REG_RDX] & PROT_WRITE))
 		r[REG_RAX] = -EPERM;
 	else
-		r[REG_RAX] = nvs_sys(info->si_syscall, r[REG_RDI], r[REG_RSI], r[REG_RDX],
-				     r[REG_R10], 0, LET);
+		r[REG_RAX] = nvs_syscall(info->si_syscall, r[REG_RDI], r[REG_RSI], r[REG_RDX],
+					 r[REG_R10], 0, LET);
 }
 
 static void filter_writes(void)
@@ -325,7 +325,7 @@ static void test_failed_write(int i, uint32_t fail, bool stuck)
 	submit(i);
 	writes = 0;
 	failing = fail;
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	failing = 0;
 	CHECK(known(i) == NVS_PATCH_REFUSED && site(i)->refusal == NVS_SITE_NO_WRITE);
 	CHECK(stuck ? *store_of(i) == STOP : !memcmp(store_of(i), store, sizeof(store)));
@@ -335,7 +335,7 @@ static void test_failed_write(int i, uint32_t fail, bool stuck)
 	CHECK(mine()->counters[NVS_COUNT_FAST] == fast + (stuck ? 2 : 0));
 	/* Looked at again since another module came: it is the same site still. */
 	publish(10 + i, 2);
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	CHECK(known(i) == NVS_PATCH_REFUSED);
 	submit(i);
 }
@@ -366,7 +366,7 @@ static void test_between_writes(int i)
 	writes = 0;
 	amid = i;
 	before = run_amid;
-	nvs_patch_work(text_of);
+	nvs_patch_pending_sites(text_of);
 	before = NULL;
 	CHECK(*store_of(i) == JUMP && known(i) == NVS_PATCH_DONE);
 	CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);

@@ -43,55 +43,55 @@ static void test_numbers(void)
 {
 	char digits[32];
 
-	EXPECT(!strcmp(nvs_grouped(digits, 0), "0"));
-	EXPECT(!strcmp(nvs_grouped(digits, 999), "999"));
-	EXPECT(!strcmp(nvs_grouped(digits, 1000), "1,000"));
-	EXPECT(!strcmp(nvs_grouped(digits, 123456), "123,456"));
-	EXPECT(!strcmp(nvs_grouped(digits, UINT64_MAX), "18,446,744,073,709,551,615"));
-	SAID("1" _ "gap", nvs_say_count(f, 1, "gap", "gaps"));
-	SAID("1,234" _ "gaps", nvs_say_count(f, 1234, "gap", "gaps"));
+	EXPECT(!strcmp(nvs_format_grouped(digits, 0), "0"));
+	EXPECT(!strcmp(nvs_format_grouped(digits, 999), "999"));
+	EXPECT(!strcmp(nvs_format_grouped(digits, 1000), "1,000"));
+	EXPECT(!strcmp(nvs_format_grouped(digits, 123456), "123,456"));
+	EXPECT(!strcmp(nvs_format_grouped(digits, UINT64_MAX), "18,446,744,073,709,551,615"));
+	SAID("1" _ "gap", nvs_print_count(f, 1, "gap", "gaps"));
+	SAID("1,234" _ "gaps", nvs_print_count(f, 1234, "gap", "gaps"));
 }
 
 static void test_units(void)
 {
-	SAID("1" _ "byte", nvs_say_bytes(f, 1));
-	SAID("999" _ "bytes", nvs_say_bytes(f, 999));
-	SAID("1.00" _ "kB", nvs_say_bytes(f, 1000));
-	SAID("10.0" _ "kB", nvs_say_bytes(f, 9996));
-	SAID("999" _ "kB", nvs_say_bytes(f, 999499));
-	SAID("1.00" _ "MB", nvs_say_bytes(f, 999500));
-	SAID("1.23" _ "TB", nvs_say_bytes(f, 1234567890123));
-	SAID("18,446,744" _ "TB", nvs_say_bytes(f, UINT64_MAX));
-	SAID("0" _ "ns", nvs_say_ns(f, 0, 3));
-	SAID("999" _ "ns", nvs_say_ns(f, 999, 3));
-	SAID("1.00" US, nvs_say_ns(f, 999.6, 3));
-	SAID("6.42" US, nvs_say_ns(f, 6420, 3));
-	SAID("318" _ "ms", nvs_say_ns(f, 318e6, 3));
-	SAID("1.00" _ "s", nvs_say_ns(f, 999.6e6, 3));
-	SAID("86,400" _ "s", nvs_say_ns(f, 86400e9, 3));
+	SAID("1" _ "byte", nvs_print_bytes(f, 1));
+	SAID("999" _ "bytes", nvs_print_bytes(f, 999));
+	SAID("1.00" _ "kB", nvs_print_bytes(f, 1000));
+	SAID("10.0" _ "kB", nvs_print_bytes(f, 9996));
+	SAID("999" _ "kB", nvs_print_bytes(f, 999499));
+	SAID("1.00" _ "MB", nvs_print_bytes(f, 999500));
+	SAID("1.23" _ "TB", nvs_print_bytes(f, 1234567890123));
+	SAID("18,446,744" _ "TB", nvs_print_bytes(f, UINT64_MAX));
+	SAID("0" _ "ns", nvs_print_duration(f, 0, 3));
+	SAID("999" _ "ns", nvs_print_duration(f, 999, 3));
+	SAID("1.00" US, nvs_print_duration(f, 999.6, 3));
+	SAID("6.42" US, nvs_print_duration(f, 6420, 3));
+	SAID("318" _ "ms", nvs_print_duration(f, 318e6, 3));
+	SAID("1.00" _ "s", nvs_print_duration(f, 999.6e6, 3));
+	SAID("86,400" _ "s", nvs_print_duration(f, 86400e9, 3));
 	/* Two digits. */
-	SAID("8.4" US, nvs_say_ns(f, 8446, 2));
-	SAID("10" US, nvs_say_ns(f, 9996, 2));
-	SAID("120" US, nvs_say_ns(f, 123690, 2));
-	SAID("1.0" _ "ms", nvs_say_ns(f, 996000, 2));
-	SAID("0" _ "%", nvs_say_share(f, 0, 10));
-	SAID("0.5" _ "%", nvs_say_share(f, 5, 1000));
-	SAID("1" _ "%", nvs_say_share(f, 95, 10000));
-	SAID("0" _ "%", nvs_say_share(f, 5, 0));
+	SAID("8.4" US, nvs_print_duration(f, 8446, 2));
+	SAID("10" US, nvs_print_duration(f, 9996, 2));
+	SAID("120" US, nvs_print_duration(f, 123690, 2));
+	SAID("1.0" _ "ms", nvs_print_duration(f, 996000, 2));
+	SAID("0" _ "%", nvs_print_percent(f, 0, 10));
+	SAID("0.5" _ "%", nvs_print_percent(f, 5, 1000));
+	SAID("1" _ "%", nvs_print_percent(f, 95, 10000));
+	SAID("0" _ "%", nvs_print_percent(f, 5, 0));
 }
 
 static void test_words(void)
 {
-	SAID("trace.zst", nvs_say_word(f, "trace.zst"));
-	SAID("./-x", nvs_say_word(f, "-x"));
-	SAID("''", nvs_say_word(f, ""));
-	SAID("'a b'\\''c'", nvs_say_word(f, "a b'c"));
-	SAID("'$(rm)'", nvs_say_word(f, "$(rm)"));
-	SAID("'\u00e4'", nvs_say_word(f, "\u00e4"));
-	SAID("$'a\\012\\'\\033'", nvs_say_word(f, "a\n'\033"));
-	SAID("$'\\377'", nvs_say_word(f, "\377"));
-	SAID("ab\u2026", nvs_say_text(f, "abc", 2));
-	SAID("\\x1b[2J", nvs_say_text(f, "\033[2J", 10));
+	SAID("trace.zst", nvs_print_shell_word(f, "trace.zst"));
+	SAID("./-x", nvs_print_shell_word(f, "-x"));
+	SAID("''", nvs_print_shell_word(f, ""));
+	SAID("'a b'\\''c'", nvs_print_shell_word(f, "a b'c"));
+	SAID("'$(rm)'", nvs_print_shell_word(f, "$(rm)"));
+	SAID("'\u00e4'", nvs_print_shell_word(f, "\u00e4"));
+	SAID("$'a\\012\\'\\033'", nvs_print_shell_word(f, "a\n'\033"));
+	SAID("$'\\377'", nvs_print_shell_word(f, "\377"));
+	SAID("ab\u2026", nvs_print_text(f, "abc", 2));
+	SAID("\\x1b[2J", nvs_print_text(f, "\033[2J", 10));
 }
 
 static void test_lines(void)

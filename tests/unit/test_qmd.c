@@ -104,7 +104,7 @@ static void real_ones(struct nvs_qmd_layouts *l)
 {
 	struct nvs_qmd q;
 
-	EXPECT(nvs_qmd_plausible(l, tile, 96, 0xcbc0) && nvs_qmd_decode(l, tile, 96, 0xcbc0, &q));
+	EXPECT(nvs_qmd_classify(l, tile, 96, 0xcbc0) && nvs_qmd_decode(l, tile, 96, 0xcbc0, &q));
 	EXPECT_EQ(q.major, 4);
 	EXPECT_EQ(q.type, NVS_QMD_GRID_CTA);
 	EXPECT(nvs_qmd_is_launch(&q));
@@ -128,7 +128,7 @@ static void real_ones(struct nvs_qmd_layouts *l)
 	EXPECT_EQ(q.dependents[0].action, NVS_QMD_DECREMENT_DEPENDENCE);
 	EXPECT_EQ(q.dependence, 0);
 
-	EXPECT(nvs_qmd_plausible(l, auxiliary, 96, 0xcbc0));
+	EXPECT(nvs_qmd_classify(l, auxiliary, 96, 0xcbc0));
 	EXPECT(nvs_qmd_decode(l, auxiliary, 96, 0xcbc0, &q));
 	EXPECT_EQ(q.type, NVS_QMD_GRID_NULL);
 	EXPECT(!nvs_qmd_is_launch(&q));
@@ -136,7 +136,7 @@ static void real_ones(struct nvs_qmd_layouts *l)
 	EXPECT(q.self_copy && !q.require_scheduling);
 	EXPECT_EQ(q.dependents[0].action, NVS_QMD_SCHEDULE);
 
-	EXPECT(nvs_qmd_plausible(l, node, 96, 0xcbc0) && nvs_qmd_decode(l, node, 96, 0xcbc0, &q));
+	EXPECT(nvs_qmd_classify(l, node, 96, 0xcbc0) && nvs_qmd_decode(l, node, 96, 0xcbc0, &q));
 	EXPECT(q.require_scheduling && q.self_copy && !q.dependents[0].enable);
 	EXPECT(q.releases[0].reduction);
 	EXPECT_EQ(q.releases[0].reduction_op, 0);
@@ -147,14 +147,14 @@ static void no_descriptors(struct nvs_qmd_layouts *l)
 	uint32_t words[96] = {0};
 	struct nvs_qmd q;
 
-	EXPECT(!nvs_qmd_plausible(l, words, 96, 0xcbc0));
+	EXPECT(!nvs_qmd_classify(l, words, 96, 0xcbc0));
 	for (int i = 0; i < 96; i++)
 		words[i] = 0x3f800000u + (uint32_t)i; /* floats of a program */
 	words[18] = 0x40;
-	EXPECT(!nvs_qmd_plausible(l, words, 96, 0xcbc0));
+	EXPECT(!nvs_qmd_classify(l, words, 96, 0xcbc0));
 	memcpy(words, tile, sizeof(words));
-	EXPECT(!nvs_qmd_plausible(l, words, 64, 0xcbc0)); /* too short for its version */
-	EXPECT(!nvs_qmd_plausible(l, words, 96, 0xc5c0)); /* no version of that class */
+	EXPECT(!nvs_qmd_classify(l, words, 64, 0xcbc0)); /* too short for its version */
+	EXPECT(!nvs_qmd_classify(l, words, 96, 0xc5c0)); /* no version of that class */
 	words[18] = 0xbc1400ff; /* no version there is */
 	EXPECT(!nvs_qmd_decode(l, words, 96, 0xcbc0, &q));
 	EXPECT(!nvs_qmd_version_of(words, 63, 0xcbc0));

@@ -40,7 +40,7 @@ static void mark(uint64_t sequence)
 		.sequence = sequence,
 	};
 
-	nvs_record(&sub.rec);
+	nvs_record_write(&sub.rec);
 }
 
 static void start(void)
@@ -147,15 +147,15 @@ static void act_in_order(void)
 	struct contents c;
 	struct stat st;
 
-	CHECK(!nvs_session_active());
+	CHECK(!nvs_session_is_active());
 	start();
-	CHECK(nvs_session_active());
+	CHECK(nvs_session_is_active());
 	/* The first frame is there before anything else happens. */
 	c = read_trace("trace.zst");
 	CHECK(c.frames >= 1 && c.header && c.whole);
 	CHECK(stat("trace.zst", &st) == 0 && (st.st_mode & 0777) == 0600);
 	CHECK(stat("trace.zst.spool", &st) == 0 && (st.st_mode & 0777) == 0600);
-	nvs_rm_driver("580.159.04");
+	nvs_rm_set_driver("580.159.04");
 	mark_with_threads();
 	nvs_session_finish();
 	nvs_session_finish();
@@ -171,7 +171,7 @@ static void test_in_order(void)
 	CHECK(c.whole && c.header && c.totals && c.end && c.seekable);
 	CHECK(c.marks == 80000 && c.mark_sum == 80000ull * 79999 / 2);
 	CHECK(c.head.flags & NVS_HDR_CRASH_SAFE && c.head.flags & NVS_HDR_BACKTRACE);
-	CHECK(c.head.version == NVS_TRACE_VERSION && c.head.ring_bytes == 1 << 20);
+	CHECK(c.head.version == NVS_TRACE_VERSION && c.head.buffer_bytes == 1 << 20);
 	CHECK(c.clocks >= 2 && c.modules >= 2 && c.threads >= 5 && c.t.threads >= 5);
 	CHECK(strstr(c.exe, "test_recording") && !strcmp(c.driver, "580.159.04"));
 	CHECK(c.t.raw_bytes > 80000 * sizeof(struct nvs_rec_submission));
@@ -191,7 +191,7 @@ static void *start_main(void *arg)
 {
 	pthread_barrier_wait(&together);
 	nvs_session_start();
-	CHECK(nvs_session_active());
+	CHECK(nvs_session_is_active());
 	mark((uint64_t)(uintptr_t)arg);
 	return NULL;
 }
@@ -224,7 +224,7 @@ static void act_late(void)
 	mark(1);
 	nvs_session_finish();
 	CHECK(!exists("trace.zst.spool"));
-	CHECK(nvs_session_active());
+	CHECK(nvs_session_is_active());
 	mark(2);
 	CHECK(exists("trace.zst.spool") && !exists("trace.zst.spool.late"));
 	closefrom(3);
@@ -247,9 +247,9 @@ static void test_late(void)
 	CHECK(spool && size > 4096);
 	memcpy(&head, spool, sizeof(head));
 	CHECK(head.magic == NVS_SPOOL_MAGIC && head.kind == NVS_SPOOL_LATE &&
-	      head.ring_offset == 4096);
+	      head.buffer_offset == 4096);
 	CHECK(!memcmp(head.session, c.head.session, 16) && head.pid == c.head.pid);
-	CHECK(walk(&late, spool + head.ring_offset, size - head.ring_offset));
+	CHECK(walk(&late, spool + head.buffer_offset, size - head.buffer_offset));
 	CHECK(late.marks == 3 && late.mark_sum == 9 && late.marks_late == 3);
 	free(spool);
 	free(text);
@@ -283,7 +283,7 @@ static void act_killed(void)
 	kill(getpid(), SIGKILL);
 }
 
-/* Frames and rings together hold each record once. */
+/* Frames and buffers together hold each record once. */
 static void test_killed(void)
 {
 	int status = run("killed", "buffer=4M");
@@ -296,22 +296,22 @@ static void test_killed(void)
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	CHECK(c.header && c.whole && !c.end && !strcmp(text, ""));
 	memcpy(&head, spool, sizeof(head));
-	CHECK(head.magic == NVS_SPOOL_MAGIC && head.kind == NVS_SPOOL_RINGS && !head.ended);
-	CHECK(head.rings >= 4 && head.ring_bytes == 4 << 20 && head.channels == 4096);
+	CHECK(head.magic == NVS_SPOOL_MAGIC && head.kind == NVS_SPOOL_BUFFERS && !head.ended);
+	CHECK(head.buffers >= 4 && head.buffer_bytes == 4 << 20 && head.channels == 4096);
 	CHECK(!memcmp(head.session, c.head.session, 16));
-	for (uint32_t i = 0; i < head.rings; i++) {
-		const uint8_t *at = spool + head.ring_offset + i * (4096 + head.ring_bytes);
-		struct nvs_spool_ring ring;
+	for (uint32_t i = 0; i < head.buffers; i++) {
+		const uint8_t *at = spool + head.buffer_offset + i * (4096 + head.buffer_bytes);
+		struct nvs_spool_buffer buffer;
 		uint64_t from, length;
 		uint8_t *straight;
 
-		memcpy(&ring, at, sizeof(ring));
-		CHECK(ring.ring == i && ring.head - ring.tail <= head.ring_bytes);
-		length = ring.head - ring.tail;
-		from = ring.tail % head.ring_bytes;
+		memcpy(&buffer, at, sizeof(buffer));
+		CHECK(buffer.buffer == i && buffer.head - buffer.tail <= head.buffer_bytes);
+		length = buffer.head - buffer.tail;
+		from = buffer.tail % head.buffer_bytes;
 		straight = malloc(length + 1);
 		for (uint64_t k = 0; k < length; k++)
-			straight[k] = at[4096 + (from + k) % head.ring_bytes];
+			straight[k] = at[4096 + (from + k) % head.buffer_bytes];
 		CHECK(walk(&c, straight, length));
 		free(straight);
 	}
@@ -479,7 +479,7 @@ static void act_full(void)
 
 		for (int k = 0; k < 300; k++)
 			big.noise[k] = x = x * 1664525u + 1013904223u;
-		nvs_record(&big.sub.rec);
+		nvs_record_write(&big.sub.rec);
 	}
 	nvs_session_finish();
 }
@@ -543,12 +543,12 @@ static void act_forked(void)
 	mark(1);
 	pid = fork();
 	if (pid == 0) {
-		CHECK(!nvs_session_active());
+		CHECK(!nvs_session_is_active());
 		mark(100);
 		nvs_session_finish();
 		/* A session of its own, under another name. */
 		start();
-		CHECK(nvs_session_active());
+		CHECK(nvs_session_is_active());
 		mark(2);
 		nvs_session_finish();
 		fflush(stdout);
@@ -582,7 +582,7 @@ static void act_unwritable(void)
 {
 	setenv("NVSNOOP_OUT", "no/such/folder/trace.zst", 1);
 	start();
-	CHECK(!nvs_session_active());
+	CHECK(!nvs_session_is_active());
 	mark(1);
 	nvs_session_finish();
 	nvs_session_finish();
@@ -660,7 +660,7 @@ static void test_summary(void)
 	clean();
 }
 
-/* More threads at once than there are rings at first. */
+/* More threads at once than there are buffers at first. */
 static pthread_barrier_t barrier;
 
 static void *mark_one(void *arg)

@@ -42,7 +42,7 @@ static void each_header(void)
 	for (size_t i = 0; i + length(pb.words[i]) < pb.n; i += length(pb.words[i])) {
 		size_t n = length(pb.words[i]), passed;
 
-		right += nvs_resume(channel, pb.words + i + 1, pb.n - i - 1, true, &passed) &&
+		right += nvs_resync(channel, pb.words + i + 1, pb.n - i - 1, true, &passed) &&
 			 passed == n - 1;
 		headers++;
 	}
@@ -56,26 +56,26 @@ static void nowhere(void)
 	uint32_t x = 1;
 	size_t passed;
 
-	EXPECT(!nvs_resume(channel, words, 4096, true, &passed));
+	EXPECT(!nvs_resync(channel, words, 4096, true, &passed));
 	EXPECT_EQ(passed, 4096);
 	/* One header that is known, with data up to the end, among what is none. */
 	for (uint32_t i = 0; i < 4096; i++)
 		words[i] = 0xc0000000 | (x = x * 1664525 + 1013904223) >> 4;
 	words[4000] = 0x605f206d;
-	EXPECT(nvs_resume(channel, words, 4096, true, &passed));
+	EXPECT(nvs_resync(channel, words, 4096, true, &passed));
 	EXPECT_EQ(passed, 4000);
 	/* Where more may follow that proves nothing. */
-	EXPECT(!nvs_resume(channel, words, 4096, false, &passed));
+	EXPECT(!nvs_resync(channel, words, 4096, false, &passed));
 	EXPECT_EQ(passed, 0);
 	words[4001] = 0;
 	words[4000] = 0x20012fff; /* no such method */
-	EXPECT(!nvs_resume(channel, words, 4096, true, &passed));
+	EXPECT(!nvs_resync(channel, words, 4096, true, &passed));
 }
 
 /* A long way to the stream, in windows: the same place as in one. */
 static void windows(void)
 {
-	size_t noise = 3 * NVS_RESUME_AHEAD, n = noise + pb.n, start = 0, passed, end;
+	size_t noise = 3 * NVS_RESYNC_AHEAD, n = noise + pb.n, start = 0, passed, end;
 	uint32_t *words = malloc(4 * n);
 	bool found = false;
 
@@ -85,8 +85,8 @@ static void windows(void)
 		words[i] = 0xc0000001;
 	memcpy(words + noise, pb.words, 4 * pb.n);
 	while (!found && start < n) {
-		end = start + NVS_RESUME_AHEAD + 1000 < n ? start + NVS_RESUME_AHEAD + 1000 : n;
-		found = nvs_resume(channel, words + start, end - start, end == n, &passed);
+		end = start + NVS_RESYNC_AHEAD + 1000 < n ? start + NVS_RESYNC_AHEAD + 1000 : n;
+		found = nvs_resync(channel, words + start, end - start, end == n, &passed);
 		start += passed;
 	}
 	EXPECT(found);

@@ -115,7 +115,7 @@ static void lists(const struct side *old, const struct nvs_cubin_function *f,
 }
 
 static void compare(const struct side *old, const struct side *new,
-		    const struct nvs_counted_kernel *k)
+		    const struct nvs_instrumented_kernel *k)
 {
 	const struct nvs_cubin_function *f = named(old, k->name), *g = named(new, k->name);
 	struct nvs_sass_blocks before, after;
@@ -151,7 +151,7 @@ static void again(unsigned arch, enum nvs_count_place place, const char *kernel)
 	struct nvs_count_options options = {
 		.place = place, .counters = kernel ? only : all, .arg = (void *)kernel};
 	struct nvs_count_words words;
-	struct nvs_counted counted;
+	struct nvs_instrumented counted;
 	struct side old, new;
 	size_t size;
 	void *cubin = victims_of(arch, &size);
@@ -174,7 +174,7 @@ static void again(unsigned arch, enum nvs_count_place place, const char *kernel)
 		EXPECT_EQ(rewritten, 1);
 	nvs_cubin_functions_free(&old.functions, &nvs_sass_heap);
 	nvs_cubin_functions_free(&new.functions, &nvs_sass_heap);
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 	free(cubin);
 }
 
@@ -183,7 +183,7 @@ static void refused(void)
 {
 	struct nvs_count_options options = {.counters = only, .arg = (void *)"none"};
 	struct nvs_count_words words, other;
-	struct nvs_counted counted;
+	struct nvs_instrumented counted;
 	const char *missing;
 	size_t size;
 	char *cubin = victims_of(90, &size), text[NVS_COUNT_PTX];
@@ -192,7 +192,7 @@ static void refused(void)
 	words_of(75, &other);
 	EXPECT_EQ(nvs_count_rewrite(cubin, size, &words, &options, &nvs_sass_heap, &counted), 0);
 	EXPECT(!counted.cubin && !counted.rewritten && counted.n > 40);
-	nvs_counted_free(&counted, &nvs_sass_heap);
+	nvs_instrumented_free(&counted, &nvs_sass_heap);
 	EXPECT_EQ(nvs_count_rewrite(cubin, size, &other, &options, &nvs_sass_heap, &counted),
 		  -EINVAL);
 	EXPECT(nvs_count_rewrite(cubin, 100, &words, &options, &nvs_sass_heap, &counted) < 0);
@@ -211,7 +211,7 @@ static void refused(void)
 static void overlapping(void)
 {
 	struct nvs_count_options options = {.counters = only, .arg = (void *)"none"};
-	struct nvs_counted counted;
+	struct nvs_instrumented counted;
 	struct nvs_count_words words;
 	struct nvs_cubin_section s;
 	struct nvs_cubin cubin;
@@ -258,11 +258,11 @@ static void memory(void)
 	do {
 		int left[2] = {tried++, 0};
 		struct nvs_sass_memory memory = {get_some, put_back, left};
-		struct nvs_counted counted;
+		struct nvs_instrumented counted;
 
 		rc = nvs_count_rewrite(cubin, size, &words, &options, &memory, &counted);
 		EXPECT(!rc || rc == -ENOMEM);
-		nvs_counted_free(&counted, &memory);
+		nvs_instrumented_free(&counted, &memory);
 		EXPECT_EQ(left[1], 0);
 	} while (rc && tried < 100);
 	EXPECT(!rc && tried > 3);

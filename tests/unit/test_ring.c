@@ -34,7 +34,7 @@ static void *writer_of_records(void *arg)
 		r.number = i;
 		for (int k = 0; k < 13; k++)
 			r.fill[k] = i * 31 + (uint64_t)k;
-		if (nvs_record(&r.rec))
+		if (nvs_record_write(&r.rec))
 			return (void *)1;
 	}
 	atomic_fetch_sub(&running, 1);
@@ -94,7 +94,7 @@ static void *one_record(void *arg)
 {
 	struct nvs_rec_remark r = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(r)}};
 
-	return (void *)(intptr_t)nvs_record(&r.rec);
+	return (void *)(intptr_t)nvs_record_write(&r.rec);
 }
 
 /* Far more threads than rings, one after the other: the rings of the dead are used again. */
@@ -127,13 +127,13 @@ static void test_reuse(void)
  */
 static void test_nested(void)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	struct nvs_rec_remark *outer = nvs_buffer_reserve(ring, sizeof(*outer), true);
 	struct nvs_rec_remark inner = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(inner)}};
 	uint64_t head = ring->shared->head;
 
 	CHECK(outer != NULL);
-	CHECK(nvs_record(&inner.rec) == 0);
+	CHECK(nvs_record_write(&inner.rec) == 0);
 	CHECK(ring->shared->head == head);
 	memset(outer, 0, sizeof(*outer));
 	outer->rec.type = NVS_REC_REMARK;
@@ -146,13 +146,13 @@ static void test_nested(void)
  * overwritten. */
 static void test_stall(void)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	uint64_t tail = ring->shared->tail, waits = ring->counters[NVS_COUNT_WAITS];
 	struct numbered r = {.rec = {.type = 900, .size = sizeof(r)}};
 	int err = 0;
 
 	while (!err)
-		err = nvs_record(&r.rec);
+		err = nvs_record_write(&r.rec);
 	CHECK(err == -ENOBUFS);
 	CHECK(ring->counters[NVS_COUNT_WAITS] == waits + 1);
 	CHECK(ring->counters[NVS_COUNT_WAIT_NS] >= 1000000000u);
@@ -172,13 +172,13 @@ static int keep_late(const void *record, uint32_t size)
 /* After the writer has ended in order, records go to late() and the ring stands still. */
 static void test_late(void)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	uint64_t head = ring->shared->head;
 	struct nvs_rec_remark r = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(r)}};
 
 	nvs_writer_signal.late = keep_late;
 	atomic_store(&nvs_writer_signal.ended, 1);
-	CHECK(nvs_record(&r.rec) == 0);
+	CHECK(nvs_record_write(&r.rec) == 0);
 	CHECK(late_bytes == sizeof(r));
 	CHECK(ring->shared->head == head);
 	atomic_store(&nvs_writer_signal.ended, 0);
@@ -253,8 +253,9 @@ static void test_fork(void)
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(nvs_record(&r.rec) == -ENOBUFS && !nvs_buffer_count() && !nvs_view_get() ? 0
-											       : 1);
+		_exit(nvs_record_write(&r.rec) == -ENOBUFS && !nvs_buffer_count() && !nvs_view_get()
+			      ? 0
+			      : 1);
 	waitpid(pid, &status, 0);
 	CHECK(status == 0);
 }

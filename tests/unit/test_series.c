@@ -24,7 +24,7 @@ static uint32_t chance(uint32_t n)
 static uint64_t counted[NAMES][2], told[NAMES][2], told_other[2];
 static bool was_shown[NAMES];
 
-static int number_of(const struct nvs_one *one)
+static int number_of(const struct nvs_series_name *one)
 {
 	return atoi(one->labels + strlen("kernel=\"k"));
 }
@@ -59,7 +59,7 @@ static void scrape(struct nvs_series *s, int round)
 	EXPECT(!nvs_series_add(s, NULL, (uint64_t[]){(uint64_t)round, 1}));
 	all[0] += (uint64_t)round;
 	all[1]++;
-	nvs_series_choose(s, TOP, 0);
+	nvs_series_choose_top(s, TOP, 0);
 	for (uint32_t i = 0; i < s->n; i++) {
 		int k = number_of(s->all[i]);
 
@@ -67,7 +67,7 @@ static void scrape(struct nvs_series *s, int round)
 		if (!s->all[i]->shown)
 			continue;
 		for (uint32_t c = 0; c < 2; c++) {
-			uint64_t value = nvs_series_value(s, s->all[i], c);
+			uint64_t value = nvs_series_get_value(s, s->all[i], c);
 
 			EXPECT(value >= told[k][c] && value <= counted[k][c]);
 			told[k][c] = value;
@@ -78,7 +78,7 @@ static void scrape(struct nvs_series *s, int round)
 	}
 	EXPECT(shown <= 2 * TOP);
 	EXPECT(shown >= (round > 1 ? TOP : 1));
-	EXPECT(nvs_series_other(s, other));
+	EXPECT(nvs_series_get_other(s, other));
 	for (uint32_t c = 0; c < 2; c++) {
 		EXPECT(other[c] >= told_other[c]);
 		told_other[c] = other[c];
@@ -94,21 +94,21 @@ static void first_ones(void)
 	uint64_t values[2] = {7, 1}, other[2];
 
 	nvs_series_begin(&s, 2);
-	nvs_series_choose(&s, TOP, 0);
-	EXPECT(!nvs_series_other(&s, other));
+	nvs_series_choose_top(&s, TOP, 0);
+	EXPECT(!nvs_series_get_other(&s, other));
 	EXPECT(nvs_series_add(&s, "a", values));
 	values[0] = 0;
 	EXPECT(nvs_series_add(&s, "none yet", values));
-	nvs_series_choose(&s, TOP, 0);
-	EXPECT(s.all[0]->shown && nvs_series_value(&s, s.all[0], 0) == 7);
+	nvs_series_choose_top(&s, TOP, 0);
+	EXPECT(s.all[0]->shown && nvs_series_get_value(&s, s.all[0], 0) == 7);
 	EXPECT(!s.all[1]->shown);
 	nvs_series_end(&s);
 	nvs_series_begin(&s, 2);
 	values[0] = 9;
 	nvs_series_add(&s, "none yet", values);
 	nvs_series_add(&s, "a", values);
-	nvs_series_choose(&s, TOP, 0);
-	EXPECT(s.all[1]->shown && nvs_series_value(&s, s.all[1], 0) == 9);
+	nvs_series_choose_top(&s, TOP, 0);
+	EXPECT(s.all[1]->shown && nvs_series_get_value(&s, s.all[1], 0) == 9);
 	nvs_series_free(&s);
 }
 
@@ -126,8 +126,8 @@ static void too_many(void)
 			snprintf(labels, sizeof(labels), "%d", i);
 			EXPECT(nvs_series_add(&s, labels, &one) == (i < NVS_SERIES_NAMES));
 		}
-		nvs_series_choose(&s, TOP, 0);
-		EXPECT(nvs_series_other(&s, &other));
+		nvs_series_choose_top(&s, TOP, 0);
+		EXPECT(nvs_series_get_other(&s, &other));
 		EXPECT(other + s.nshown == NVS_SERIES_NAMES + 10);
 		nvs_series_end(&s);
 	}

@@ -98,9 +98,9 @@ static void ring_doorbell(void)
 {
 	struct nvs_buffer *ring = nvs_buffer_enter();
 	struct nvs_doorbell_event event = {
-		.doorbell = &doorbell, .token = 0x10012, .stack = 5, .time = nvs_now()};
+		.doorbell = &doorbell, .token = 0x10012, .stack = 5, .time = nvs_clock_now()};
 
-	nvs_capture(ring, nvs_view_get(), &event);
+	nvs_capture_doorbell(ring, nvs_view_get(), &event);
 	nvs_buffer_leave(ring);
 	ring->shared->tail = ring->shared->head;
 }
@@ -122,7 +122,7 @@ static void test_not_rung(void)
 	((volatile uint32_t *)(void *)(program + 2 * PAGE))[900] = 0x5a5a5a5a;
 	*(volatile uint32_t *)(void *)(real + 2 * PAGE + 16) = 77; /* by the GPU */
 	CHECK(ring_of(real)[1] == 0 && *put_of(real) == 1);
-	CHECK(nvs_shadow_undo(&shadow, true) == 0);
+	CHECK(nvs_shadow_remove(&shadow, true) == 0);
 	CHECK(ring_of(real)[1] == entry(1) && ring_of(real)[2] == entry(2) && *put_of(real) == 2);
 	CHECK(((uint32_t *)(void *)(real + 2 * PAGE))[900] == 0x5a5a5a5a);
 	CHECK(*(volatile uint32_t *)(void *)(program + 2 * PAGE + 16) == 77);
@@ -133,7 +133,7 @@ static void test_not_rung(void)
 	CHECK(*put_of(real) == 3);
 	ring_doorbell();
 	CHECK((state.claim & 0xffffff) == 3 && *put_of(real) == 3);
-	CHECK(nvs_shadow_undo(&shadow, true) == 0 && *put_of(real) == 3);
+	CHECK(nvs_shadow_remove(&shadow, true) == 0 && *put_of(real) == 3);
 	end();
 }
 
@@ -165,7 +165,7 @@ static void test_in_use(void)
 		pthread_create(&t, NULL, submit, NULL);
 		while (pushed < (uint32_t)round)
 			;
-		CHECK(nvs_shadow_undo(&shadow, true) == 0);
+		CHECK(nvs_shadow_remove(&shadow, true) == 0);
 		stop = 1;
 		pthread_join(t, NULL);
 		CHECK(*put_of(real) == pushed % ENTRIES);
@@ -212,7 +212,7 @@ static void test_foreign(void)
 		*(volatile uint8_t *)closed = 1;
 		CHECK(foreign == before + i + 1);
 		begin();
-		CHECK(nvs_shadow_undo(&shadow, true) == 0);
+		CHECK(nvs_shadow_remove(&shadow, true) == 0);
 		end();
 	}
 	munmap(closed, PAGE);

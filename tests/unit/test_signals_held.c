@@ -28,7 +28,7 @@ static sigjmp_buf out;
 static void jump_away(int sig)
 {
 	handled++;
-	under_lock += nvs_lock_mine();
+	under_lock += nvs_lock_is_mine();
 	siglongjmp(out, 1);
 }
 
@@ -48,7 +48,7 @@ static void test_lock(int sig)
 	EXPECT_EQ(during, 1);
 	EXPECT_EQ(handled, 1);
 	EXPECT_EQ(under_lock, 0);
-	EXPECT(!nvs_lock_mine());
+	EXPECT(!nvs_lock_is_mine());
 	/* What the handler's own mask left blocked. */
 	sigemptyset(&mask);
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);

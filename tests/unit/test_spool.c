@@ -90,15 +90,15 @@ static void print_findings(struct nvs_trace *t)
 		printf("  %s\n", f->text);
 }
 
-/* A ring's records, made apart from the trace's but with its chains and clock. */
-struct ring {
+/* A buffer's records, made apart from the trace's but with its chains and clock. */
+struct buffer {
 	struct mk m;
 	uint64_t sizes[4096]; /* of each record */
 	uint32_t n;
 };
 
-static void ring_add(struct ring *r, struct mk *clock, uint32_t thread, uint32_t channel,
-		     uint32_t n)
+static void add_to_buffer(struct buffer *r, struct mk *clock, uint32_t thread, uint32_t channel,
+			  uint32_t n)
 {
 	r->m.time = clock->time;
 	memcpy(r->m.channel, clock->channel, sizeof(r->m.channel));
@@ -108,11 +108,11 @@ static void ring_add(struct ring *r, struct mk *clock, uint32_t thread, uint32_t
 }
 
 /*
- * Two threads, a channel each. Frames hold the rings up to HELD records, the file is cut behind
- * them, and the spool has the rest; START is where the rings' positions stood at the beginning.
+ * Two threads, a channel each. Frames hold the buffers up to HELD records, the file is cut behind
+ * them, and the spool has the rest; START is where the buffers' positions stood at the beginning.
  */
 struct setup {
-	uint32_t records; /* a ring */
+	uint32_t records; /* a buffer */
 	uint32_t framed; /* of them in frames */
 	uint32_t drained; /* of them the spool says are in the trace */
 	uint32_t rung; /* of them rung for certain */
@@ -122,12 +122,12 @@ struct setup {
 
 static void make(const struct setup *s)
 {
-	static struct ring rings[2];
+	static struct buffer buffers[2];
 	uint64_t ranges[2][3], at[2][4] = {{0}};
 	struct mk_spool spool;
 	struct mk m;
 
-	memset(rings, 0, sizeof(rings));
+	memset(buffers, 0, sizeof(buffers));
 	mk_open(&m, path);
 	mk_thread(&m, 0, 100, "one");
 	mk_thread(&m, 1, 101, "two");
@@ -146,7 +146,7 @@ static void make(const struct setup *s)
 	mk_frame_end(&m);
 	for (uint32_t i = 0; i < s->records; i++)
 		for (uint32_t k = 0; k < 2; k++)
-			ring_add(rings + k, &m, k, k, 3 + i % 5);
+			add_to_buffer(buffers + k, &m, k, k, 3 + i % 5);
 	for (uint32_t k = 0; k < 2; k++) {
 		uint64_t pos = s->start;
 
@@ -157,7 +157,7 @@ static void make(const struct setup *s)
 				at[k][1] = pos;
 			if (i == s->rung)
 				at[k][2] = pos;
-			pos += i < s->records ? rings[k].sizes[i] : 0;
+			pos += i < s->records ? buffers[k].sizes[i] : 0;
 		}
 		ranges[k][0] = k;
 		ranges[k][1] = s->start;
@@ -169,9 +169,9 @@ static void make(const struct setup *s)
 		mk_frame_begin(&m, 2, (const uint64_t(*)[3])ranges);
 		for (uint32_t i = 0; i < s->framed; i++)
 			for (uint32_t k = 0; k < 2; k++) {
-				memcpy(mk_rec(&m, 0, rings[k].sizes[i]), rings[k].m.buf + from[k],
-				       rings[k].sizes[i]);
-				from[k] += rings[k].sizes[i];
+				memcpy(mk_rec(&m, 0, buffers[k].sizes[i]),
+				       buffers[k].m.buf + from[k], buffers[k].sizes[i]);
+				from[k] += buffers[k].sizes[i];
 			}
 		mk_frame_end(&m);
 	}
@@ -179,9 +179,9 @@ static void make(const struct setup *s)
 	if (s->foreign)
 		mk_at(spool.fd, "other session!!!", 16, 16);
 	for (uint32_t k = 0; k < 2; k++) {
-		mk_spool_ring(&spool, k, s->start, at[k][1], at[k][2], rings[k].m.buf,
-			      rings[k].m.len);
-		mk_close(&rings[k].m);
+		mk_spool_buffer(&spool, k, s->start, at[k][1], at[k][2], buffers[k].m.buf,
+				buffers[k].m.len);
+		mk_close(&buffers[k].m);
 	}
 	close(spool.fd);
 	mk_close(&m);
@@ -215,8 +215,8 @@ static void test_merge(void)
 		{20, 0, 0, 20, 0, false}, /* nothing drained yet */
 		{20, 8, 6, 20, 0, false}, /* killed between the frame and the tail */
 		{20, 20, 20, 19, 0, false}, /* all drained; the last perhaps not rung */
-		{200, 20, 20, 199, MK_RING - 1024, false}, /* around the end of the ring */
-		{400, 100, 90, 400, 7 * MK_RING + 4096, false},
+		{200, 20, 20, 199, MK_BUFFER - 1024, false}, /* around the end of the buffer */
+		{400, 100, 90, 400, 7 * MK_BUFFER + 4096, false},
 	};
 	struct nvs_trace *t;
 
@@ -323,22 +323,22 @@ static void test_losses(void)
 	nvs_trace_close(t);
 }
 
-/* A frame's head where a ring's next record is due: the ring is lost from there on. */
-static void test_frame_in_ring(void)
+/* A frame's head where a buffer's next record is due: the buffer is lost from there on. */
+static void test_frame_in_buffer(void)
 {
 	static const struct setup s = {20, 8, 8, 20, 0, false};
 	struct nvs_rec_frame frame = {0};
-	struct nvs_spool_ring ring;
+	struct nvs_spool_buffer buffer;
 	struct nvs_trace *t;
 	int fd;
 
 	make(&s);
 	fd = open(spool_path, O_RDWR);
-	MK_NEED(pread(fd, &ring, sizeof(ring), 8192) == sizeof(ring));
-	MK_NEED(pread(fd, &frame, sizeof(frame.rec), 8192 + 4096 + (off_t)ring.tail) ==
+	MK_NEED(pread(fd, &buffer, sizeof(buffer), 8192) == sizeof(buffer));
+	MK_NEED(pread(fd, &frame, sizeof(frame.rec), 8192 + 4096 + (off_t)buffer.tail) ==
 		sizeof(frame.rec));
 	frame.rec.type = NVS_REC_FRAME;
-	mk_at(fd, &frame, sizeof(frame), 8192 + 4096 + ring.tail);
+	mk_at(fd, &frame, sizeof(frame), 8192 + 4096 + buffer.tail);
 	close(fd);
 	t = read_trace(NULL);
 	CHECK(heads == 0);
@@ -367,7 +367,7 @@ static void test_late(void)
 	mk_spool_open(&s, spool_path, m.session, 0);
 	s.head.kind = NVS_SPOOL_LATE;
 	mk_at(s.fd, &s.head, sizeof(s.head), 0);
-	mk_at(s.fd, late.buf, late.len, s.head.ring_offset);
+	mk_at(s.fd, late.buf, late.len, s.head.buffer_offset);
 	close(s.fd);
 	t = read_trace(NULL);
 	CHECK(nvs_trace_problems(t) == 0 && seen.n == 7);
@@ -377,7 +377,7 @@ static void test_late(void)
 	CHECK(nvs_trace_session(t)->counts.late == 5);
 	nvs_trace_close(t);
 	/* Killed while it was being appended to. */
-	MK_NEED(truncate(spool_path, (off_t)(s.head.ring_offset + late.len - 24)) == 0);
+	MK_NEED(truncate(spool_path, (off_t)(s.head.buffer_offset + late.len - 24)) == 0);
 	t = read_trace(NULL);
 	CHECK(nvs_trace_problems(t) == 0 && seen.n == 6);
 	nvs_trace_close(t);
@@ -385,9 +385,10 @@ static void test_late(void)
 }
 
 /*
- * The writer never came to its end: rings and late records lie side by side, and a kill left holes.
+ * The writer never came to its end: buffers and late records lie side by side, and a kill left
+ * holes.
  */
-static void test_rings_and_late(void)
+static void test_buffers_and_late(void)
 {
 	static const struct setup s = {20, 8, 8, 20, 0, false};
 	struct mk late = {.time = 900000};
@@ -410,9 +411,9 @@ static void test_rings_and_late(void)
 	mk_spool_open(&l, name, session, 0);
 	l.head.kind = NVS_SPOOL_LATE;
 	mk_at(l.fd, &l.head, sizeof(l.head), 0);
-	mk_at(l.fd, late.buf, half, l.head.ring_offset);
+	mk_at(l.fd, late.buf, half, l.head.buffer_offset);
 	/* Two records that were never written. */
-	mk_at(l.fd, late.buf + half, late.len - half, l.head.ring_offset + half + 272);
+	mk_at(l.fd, late.buf + half, late.len - half, l.head.buffer_offset + half + 272);
 	close(l.fd);
 	mk_close(&late);
 	t = read_trace(NULL);
@@ -447,10 +448,11 @@ static void test_hostile(void)
 			random ^= random << 13;
 			random ^= random >> 7;
 			random ^= random << 17;
-			/* Heads of spool and rings mostly. */
-			at = random % 3 ? 32 + random % 160 : 8192 + random % 2 * (4096 + MK_RING);
+			/* Heads of spool and buffers mostly. */
+			at = random % 3 ? 32 + random % 160
+					: 8192 + random % 2 * (4096 + MK_BUFFER);
 			if (random % 7 > 2)
-				at = 8192 + random % 2 * (4096 + MK_RING) + (random >> 8) % 128;
+				at = 8192 + random % 2 * (4096 + MK_BUFFER) + (random >> 8) % 128;
 			if (random % 11 > 8)
 				at = 12288 + (random >> 8) % 8192;
 			byte = (uint8_t)(random >> 40);
@@ -477,9 +479,9 @@ int main(void)
 	test_none();
 	test_cut_frame();
 	test_losses();
-	test_frame_in_ring();
+	test_frame_in_buffer();
 	test_late();
-	test_rings_and_late();
+	test_buffers_and_late();
 	test_hostile();
 	unlink(path);
 	unlink(spool_path);

@@ -69,11 +69,11 @@ static uint32_t number_of(void **pcs, uint32_t n)
 
 static void learn(struct store *s)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 
 	s->before = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp);
 	if (learning)
-		nvs_stackcache_learn(ring, s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
+		nvs_stackcache_add(ring, s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
 	s->after = nvs_stackcache_match(ring, s->rip, s->rsp, s->rbp);
 	matches += s->before != NVS_NONE;
 	learned += s->before == NVS_NONE && s->after != NVS_NONE;
@@ -287,7 +287,7 @@ static uint32_t cut_wrong, cut_tried;
  * itself. */
 static void move(struct store *s)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	uint8_t *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			     0);
 	size_t bytes = 0;
@@ -317,7 +317,7 @@ static uint32_t unnoticed;
 
 static void spoil(struct store *s)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	uint8_t *page = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			     0);
 	size_t bytes = 0;
@@ -526,12 +526,12 @@ static int in_child(void)
 static void learn_for_all(struct store *s)
 {
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
-		nvs_stackcache_learn(nvs_buffer_at(i), s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
+		nvs_stackcache_add(nvs_buffer_at(i), s->rip, s->rsp, s->rbp, s->pcs, s->n, s->id);
 }
 
 static void test_life(void)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	int status = 0;
 	pid_t child;
 
@@ -591,7 +591,7 @@ static double now_ns(void)
 
 static void measure(struct store *s)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	enum { ROUNDS = 1000000 };
 	void *pcs[256];
 	double start = now_ns();
@@ -610,7 +610,7 @@ static void measure(struct store *s)
 
 static void bench(const char *what, step_fn shape)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	struct step steps[64] = {{NULL, 0}};
 	double among = 0;
 

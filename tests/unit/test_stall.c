@@ -52,11 +52,11 @@ static void usual_calls(uint64_t n, uint64_t ns)
 {
 	memset(slot, 0, sizeof(*slot) + NVS_LIVE_API_ROWS * sizeof(struct nvs_live_api_count));
 	for (uint64_t i = 0; i < n; i++)
-		nvs_live_call(slot, ROW, ns);
+		nvs_live_count_call(slot, ROW, ns);
 }
 
 /* The cause under which CALL has been counted; -1: none. */
-static int why(struct nvs_live_long call)
+static int why(struct nvs_live_slow_call call)
 {
 	int cause = -1;
 
@@ -77,33 +77,34 @@ static void test_usual(void)
 {
 	nvs_tls.rung = 0;
 	usual_calls(100, 150 * US);
-	EXPECT_EQ(why((struct nvs_live_long){.ns = 200 * US}), -1);
-	EXPECT_EQ(why((struct nvs_live_long){.ns = 200 * US, .memory = true}), -1);
-	EXPECT_EQ(why((struct nvs_live_long){.ns = 200 * US, .copy = true}), NVS_LIVE_STALL_COPY);
-	EXPECT_EQ(why((struct nvs_live_long){.ns = 3000 * US}), NVS_LIVE_STALL_UNKNOWN);
+	EXPECT_EQ(why((struct nvs_live_slow_call){.ns = 200 * US}), -1);
+	EXPECT_EQ(why((struct nvs_live_slow_call){.ns = 200 * US, .memory = true}), -1);
+	EXPECT_EQ(why((struct nvs_live_slow_call){.ns = 200 * US, .copy = true}),
+		  NVS_LIVE_STALL_COPY);
+	EXPECT_EQ(why((struct nvs_live_slow_call){.ns = 3000 * US}), NVS_LIVE_STALL_UNKNOWN);
 	/* Of too few it is not known what is usual. */
 	usual_calls(5, 150 * US);
-	EXPECT_EQ(why((struct nvs_live_long){.ns = 200 * US}), NVS_LIVE_STALL_UNKNOWN);
+	EXPECT_EQ(why((struct nvs_live_slow_call){.ns = 200 * US}), NVS_LIVE_STALL_UNKNOWN);
 	/* Half of them are short. */
 	usual_calls(100, 2 * US);
 	for (int i = 0; i < 90; i++)
-		nvs_live_call(slot, ROW, 500 * US);
-	EXPECT_EQ(why((struct nvs_live_long){.ns = 200 * US}), NVS_LIVE_STALL_UNKNOWN);
+		nvs_live_count_call(slot, ROW, 500 * US);
+	EXPECT_EQ(why((struct nvs_live_slow_call){.ns = 200 * US}), NVS_LIVE_STALL_UNKNOWN);
 }
 
 static void test_order(void)
 {
 	nvs_tls.rung = 0;
 	usual_calls(100, 2 * US);
-	EXPECT_EQ(why((struct nvs_live_long){.ns = 200 * US, .memory = true, .copy = true}),
+	EXPECT_EQ(why((struct nvs_live_slow_call){.ns = 200 * US, .memory = true, .copy = true}),
 		  NVS_LIVE_STALL_MEMORY);
-	EXPECT_EQ(why((struct nvs_live_long){.ns = 200 * US, .module = true, .memory = true}),
+	EXPECT_EQ(why((struct nvs_live_slow_call){.ns = 200 * US, .module = true, .memory = true}),
 		  NVS_LIVE_STALL_MODULE);
 }
 
 static void test_ring(void)
 {
-	const struct nvs_live_long call = {.begin = 1000, .ns = 200 * US, .module = true};
+	const struct nvs_live_slow_call call = {.begin = 1000, .ns = 200 * US, .module = true};
 
 	nvs_tls.rung = 7 + 1;
 	usual_calls(100, 2 * US);
@@ -135,7 +136,7 @@ static void test_ring(void)
 /* What is not known is no full ring, and what is gone does no harm. */
 static void test_unknown(void)
 {
-	const struct nvs_live_long call = {.begin = 1000, .ns = 200 * US};
+	const struct nvs_live_slow_call call = {.begin = 1000, .ns = 200 * US};
 
 	nvs_tls.rung = 7 + 1;
 	seen(5000, 3990);

@@ -25,7 +25,7 @@ static void tell(void *arg, const struct nvs_name *name)
 static void find(uintptr_t start, uintptr_t bias, uint64_t address)
 {
 	static char scratch[NVS_SCRATCH_BYTES] __attribute__((aligned(64)));
-	struct nvs_object object = {.path = "", .bias = bias, .start = start, .loaded = true};
+	struct nvs_elf_module object = {.path = "", .bias = bias, .start = start, .loaded = true};
 	struct nvs_wanted wanted = {.address = address - bias};
 
 	found[0] = 0;

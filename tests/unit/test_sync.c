@@ -23,8 +23,8 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 	pairs[npairs++ % 64] = *pair;
 }
 
-static void release(struct nvs_sync *s, uint64_t submission, uint32_t channel, uint64_t address,
-		    uint64_t value)
+static void release(struct nvs_semaphore_pairs *s, uint64_t submission, uint32_t channel,
+		    uint64_t address, uint64_t value)
 {
 	struct nvs_sync_side who = {submission, channel, ""};
 	struct nvs_op op = {.kind = NVS_OP_RELEASE, .flags = NVS_OP_VALUE};
@@ -32,12 +32,12 @@ static void release(struct nvs_sync *s, uint64_t submission, uint32_t channel, u
 	op.sem.op = NVS_SEM_SET;
 	op.sem.address = address;
 	op.sem.payload = op.sem.value = value;
-	if (nvs_sync_op(s, &who, &op))
+	if (nvs_semaphore_pairs_op(s, &who, &op))
 		EXPECT(!"taken in");
 }
 
-static void acquire(struct nvs_sync *s, uint64_t submission, uint32_t channel, uint64_t address,
-		    uint64_t payload, enum nvs_semaphore_op condition)
+static void acquire(struct nvs_semaphore_pairs *s, uint64_t submission, uint32_t channel,
+		    uint64_t address, uint64_t payload, enum nvs_semaphore_op condition)
 {
 	struct nvs_sync_side who = {submission, channel, ""};
 	struct nvs_op op = {.kind = NVS_OP_ACQUIRE};
@@ -45,28 +45,28 @@ static void acquire(struct nvs_sync *s, uint64_t submission, uint32_t channel, u
 	op.sem.op = (uint8_t)condition;
 	op.sem.address = address;
 	op.sem.payload = payload;
-	if (nvs_sync_op(s, &who, &op))
+	if (nvs_semaphore_pairs_op(s, &who, &op))
 		EXPECT(!"taken in");
 }
 
 static void conditions(void)
 {
-	EXPECT(nvs_sync_satisfied(NVS_SEM_EQ, 5, 5, false));
-	EXPECT(!nvs_sync_satisfied(NVS_SEM_EQ, 6, 5, false));
-	EXPECT(nvs_sync_satisfied(NVS_SEM_EQ, 0x100000005, 5, false));
-	EXPECT(!nvs_sync_satisfied(NVS_SEM_EQ, 0x100000005, 5, true));
-	EXPECT(nvs_sync_satisfied(NVS_SEM_GE, 0xffffffff, 5, false));
-	EXPECT(nvs_sync_satisfied(NVS_SEM_CIRC_GE, 2, 0xfffffffe, false));
-	EXPECT(!nvs_sync_satisfied(NVS_SEM_CIRC_GE, 0xfffffffe, 2, false));
-	EXPECT(nvs_sync_satisfied(NVS_SEM_AND, 6, 2, false));
-	EXPECT(!nvs_sync_satisfied(NVS_SEM_AND, 4, 2, false));
-	EXPECT(!nvs_sync_satisfied(NVS_SEM_NOR, 0xffffffff, 0, false));
-	EXPECT(nvs_sync_satisfied(NVS_SEM_NOR, 1, 2, false));
+	EXPECT(nvs_semaphore_satisfied(NVS_SEM_EQ, 5, 5, false));
+	EXPECT(!nvs_semaphore_satisfied(NVS_SEM_EQ, 6, 5, false));
+	EXPECT(nvs_semaphore_satisfied(NVS_SEM_EQ, 0x100000005, 5, false));
+	EXPECT(!nvs_semaphore_satisfied(NVS_SEM_EQ, 0x100000005, 5, true));
+	EXPECT(nvs_semaphore_satisfied(NVS_SEM_GE, 0xffffffff, 5, false));
+	EXPECT(nvs_semaphore_satisfied(NVS_SEM_CIRC_GE, 2, 0xfffffffe, false));
+	EXPECT(!nvs_semaphore_satisfied(NVS_SEM_CIRC_GE, 0xfffffffe, 2, false));
+	EXPECT(nvs_semaphore_satisfied(NVS_SEM_AND, 6, 2, false));
+	EXPECT(!nvs_semaphore_satisfied(NVS_SEM_AND, 4, 2, false));
+	EXPECT(!nvs_semaphore_satisfied(NVS_SEM_NOR, 0xffffffff, 0, false));
+	EXPECT(nvs_semaphore_satisfied(NVS_SEM_NOR, 1, 2, false));
 }
 
 static void pairing(void)
 {
-	struct nvs_sync *s = nvs_sync_new(on_pair, NULL);
+	struct nvs_semaphore_pairs *s = nvs_semaphore_pairs_new(on_pair, NULL);
 
 	npairs = 0;
 	for (uint64_t i = 1; i <= 5; i++)
@@ -91,22 +91,23 @@ static void pairing(void)
 	EXPECT_EQ(npairs, 3);
 	EXPECT(pairs[2].found && pairs[2].later);
 	EXPECT_EQ(pairs[2].release.submission, 16);
-	nvs_sync_end(s);
+	nvs_semaphore_pairs_end(s);
 	EXPECT_EQ(npairs, 4);
 	EXPECT(!pairs[3].found);
 	EXPECT_EQ(pairs[3].acquire.submission, 14);
-	nvs_sync_free(s);
+	nvs_semaphore_pairs_free(s);
 }
 
-static void transfer(struct nvs_sync *s, uint64_t submission, const struct nvs_op *op)
+static void transfer(struct nvs_semaphore_pairs *s, uint64_t submission, const struct nvs_op *op)
 {
 	struct nvs_sync_side who = {submission, 3, ""};
 
-	if (nvs_sync_op(s, &who, op))
+	if (nvs_semaphore_pairs_op(s, &who, op))
 		EXPECT(!"taken in");
 }
 
-static void write_word(struct nvs_sync *s, uint64_t submission, uint64_t address, uint32_t value)
+static void write_word(struct nvs_semaphore_pairs *s, uint64_t submission, uint64_t address,
+		       uint32_t value)
 {
 	struct nvs_op op = {.kind = NVS_OP_UPLOAD};
 
@@ -122,7 +123,7 @@ static void write_word(struct nvs_sync *s, uint64_t submission, uint64_t address
 /* A semaphore that is set anew: what was released before is gone. */
 static void written(void)
 {
-	struct nvs_sync *s = nvs_sync_new(on_pair, NULL);
+	struct nvs_semaphore_pairs *s = nvs_semaphore_pairs_new(on_pair, NULL);
 	struct nvs_op set = {.kind = NVS_OP_MEMSET}, copy = {.kind = NVS_OP_COPY};
 
 	npairs = 0;
@@ -164,16 +165,16 @@ static void written(void)
 	EXPECT_EQ(npairs, 5); /* the second is out of its reach */
 	EXPECT_EQ(pairs[4].acquire.submission, 14);
 	EXPECT_EQ(pairs[4].release.submission, 9);
-	nvs_sync_end(s);
+	nvs_semaphore_pairs_end(s);
 	EXPECT_EQ(npairs, 6);
 	EXPECT(!pairs[5].found);
-	nvs_sync_free(s);
+	nvs_semaphore_pairs_free(s);
 }
 
 /* Far more addresses than are remembered. */
 static void bounded(void)
 {
-	struct nvs_sync *s = nvs_sync_new(on_pair, NULL);
+	struct nvs_semaphore_pairs *s = nvs_semaphore_pairs_new(on_pair, NULL);
 
 	npairs = 0;
 	for (uint64_t i = 0; i < 300000; i++)
@@ -183,36 +184,36 @@ static void bounded(void)
 	EXPECT(pairs[0].found);
 	for (uint64_t i = 0; i < 10000; i++)
 		acquire(s, i, 1, 0x90000000 + i * 16, 1, NVS_SEM_EQ);
-	nvs_sync_end(s);
+	nvs_semaphore_pairs_end(s);
 	EXPECT_EQ(npairs, 10001);
-	nvs_sync_free(s);
+	nvs_semaphore_pairs_free(s);
 }
 
 /* ---- progress ---- */
 
 struct reading {
 	struct nvs_trace *trace;
-	struct nvs_attach *follow;
-	struct nvs_continuity *progress;
+	struct nvs_submission_decoder *follow;
+	struct nvs_progress_check *progress;
 };
 
 static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct reading *r = arg;
 
-	if (op->kind == NVS_OP_RELEASE && nvs_continuity_release(r->progress, r->trace, s, op))
+	if (op->kind == NVS_OP_RELEASE && nvs_progress_check_release(r->progress, r->trace, s, op))
 		EXPECT(!"taken in");
 }
 
 static int on_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
 {
-	return nvs_attach_submission(((struct reading *)arg)->follow, s, s->number);
+	return nvs_decode_submission(((struct reading *)arg)->follow, s, s->number);
 }
 
 static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec)
 {
-	nvs_continuity_record(((struct reading *)arg)->progress, rec);
-	return nvs_attach_record(((struct reading *)arg)->follow, rec);
+	nvs_progress_check_record(((struct reading *)arg)->progress, rec);
+	return nvs_decode_record(((struct reading *)arg)->follow, rec);
 }
 
 #define SLOT 0x20460ff30ull
@@ -289,7 +290,7 @@ static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint6
 {
 	struct nvs_stream_consumer consumer = {NVS_READ_WHOLE, on_submission, on_record};
 	struct reading r = {0};
-	struct nvs_attach_sink sink = {.op = on_op, .arg = &r};
+	struct nvs_submission_sink sink = {.op = on_op, .arg = &r};
 	char path[] = "/tmp/nvsnoop-sync-XXXXXX";
 	const struct nvs_finding *f;
 	static char text[64];
@@ -299,8 +300,8 @@ static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint6
 	close(mkstemp(path));
 	make(path, payloads, n, events);
 	EXPECT_EQ(nvs_trace_open(&r.trace, path, NULL, &err), 0);
-	r.follow = nvs_attach_new(r.trace, &sink);
-	r.progress = nvs_continuity_new();
+	r.follow = nvs_submission_decoder_new(r.trace, &sink);
+	r.progress = nvs_progress_check_new();
 	EXPECT_EQ(nvs_stream_read(r.trace, &consumer, &r, &err), 0);
 	*others = nvs_trace_problems(r.trace);
 	for (uint32_t i = 0; (f = nvs_trace_finding(r.trace, i)) && length < sizeof(text) - 1;
@@ -313,8 +314,8 @@ static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint6
 		*others -= problem ? f->count : 0;
 	}
 	text[length] = 0;
-	nvs_attach_free(r.follow);
-	nvs_continuity_free(r.progress);
+	nvs_submission_decoder_free(r.follow);
+	nvs_progress_check_free(r.progress);
 	nvs_trace_close(r.trace);
 	unlink(path);
 	return text;

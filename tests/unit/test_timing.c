@@ -32,7 +32,7 @@ static uint32_t hash[2];
 static struct nvs_doorbell doorbell = {.map = 7};
 static struct nvs_segment_map map = {.gpu_va = VA, .size = PB_BYTES};
 static struct nvs_view view;
-static struct nvs_timing *timing;
+static struct nvs_gpfifo_timing *timing;
 static struct nvs_timing_slot *slots;
 static uint64_t own_va;
 static uint32_t bell;
@@ -96,8 +96,8 @@ static void begin(uint32_t kind, uint32_t first, uint64_t own)
 	shadow.pieces[0] = take_place(0);
 	shadow.pieces[1] = take_place(USERD);
 	atomic_store(&shadow.carried, first);
-	timing = calloc(1, nvs_timing_size(ENTRIES));
-	nvs_timing_init(timing, kind, copies, 3, ENTRIES, ring_of(program), first);
+	timing = calloc(1, nvs_gpfifo_timing_size(ENTRIES));
+	nvs_gpfifo_timing_init(timing, kind, copies, 3, ENTRIES, ring_of(program), first);
 	shadow.timing = timing;
 	map.cpu = (uintptr_t)pb;
 	channel = (struct nvs_channel){.number = 3,
@@ -165,9 +165,9 @@ static void ring_doorbell(void)
 {
 	struct nvs_buffer *ring = nvs_buffer_enter();
 	struct nvs_doorbell_event event = {
-		.doorbell = &doorbell, .token = 0x10012, .stack = 5, .time = nvs_now()};
+		.doorbell = &doorbell, .token = 0x10012, .stack = 5, .time = nvs_clock_now()};
 
-	nvs_capture(ring, nvs_view_get(), &event);
+	nvs_capture_doorbell(ring, nvs_view_get(), &event);
 	nvs_buffer_leave(ring);
 	submissions++;
 	drain();
@@ -176,7 +176,7 @@ static void ring_doorbell(void)
 static void submit(uint32_t entries)
 {
 	for (uint32_t i = 0; i < entries; i++)
-		put_words(nvs_header(1, 0x100, 3), 4, i + 1 == entries);
+		put_words(nvs_method_header(1, 0x100, 3), 4, i + 1 == entries);
 	ring_doorbell();
 }
 
@@ -189,7 +189,7 @@ static bool is_wrong(const struct nvs_rec_gpu_time *t, struct stamped *was)
 
 static void drain(void)
 {
-	struct nvs_buffer *ring = nvs_buffer_mine();
+	struct nvs_buffer *ring = nvs_buffer_own();
 	uint32_t undrained = 0;
 	struct nvs_rec *rec;
 
@@ -284,7 +284,7 @@ static void gpu_all(void)
 	do {
 		while (gpu_one())
 			;
-		more = nvs_timing_turn(&shadow, &bells);
+		more = nvs_gpfifo_advance(&shadow, &bells);
 	} while (more || gpu_one());
 }
 
@@ -293,14 +293,14 @@ static void check_get(uint32_t first)
 {
 	uint32_t get = ENTRIES;
 
-	CHECK(nvs_timing_get(&shadow, &get) && get == (first + taken) % ENTRIES);
+	CHECK(nvs_gpfifo_translate_get(&shadow, &get) && get == (first + taken) % ENTRIES);
 }
 
 static void check_end(uint32_t timed)
 {
 	uint32_t told = 0, empty = 0;
 
-	CHECK(nvs_timing_harvest(timing) == 0);
+	CHECK(nvs_gpu_times_collect(timing) == 0);
 	drain();
 	for (uint32_t i = 0; i < submissions; i++) {
 		told += times[i].told;
@@ -319,7 +319,7 @@ static void test_positions(uint32_t kind, uint64_t own)
 {
 	for (uint32_t first = 0; first < ENTRIES; first++) {
 		begin(kind, first, own);
-		CHECK(nvs_timing_arm(&shadow, slots, own));
+		CHECK(nvs_gpfifo_timing_enable(&shadow, slots, own));
 		for (uint32_t i = 0; i < 6; i++) {
 			submit(1 + (first + i) % 3);
 			for (uint32_t k = 0; k < (first * 7 + i * 3) % 9; k++)
@@ -338,11 +338,11 @@ static void test_round_and_round(uint32_t kind, uint64_t own)
 	uint32_t seed = 1;
 
 	begin(kind, 5, own);
-	CHECK(nvs_timing_arm(&shadow, slots, own));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, own));
 	for (uint32_t i = 0; i < 5000; i++) {
 		seed = seed * 1103515245 + 12345;
 		while (queued - taken > ENTRIES - 8 && gpu_one())
-			nvs_timing_turn(&shadow, &bells);
+			nvs_gpfifo_advance(&shadow, &bells);
 		submit(1 + (seed >> 16) % 4);
 		for (uint32_t k = 0; k < (seed >> 20) % 12; k++)
 			gpu_one();
@@ -360,16 +360,16 @@ static void test_round_and_round(uint32_t kind, uint64_t own)
 static void test_standstill(void)
 {
 	begin(NVS_TIMING_WORK, 100, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	for (uint32_t round = 0; round < 3; round++) {
 		while (queued - taken < ENTRIES - 1)
 			submit(1);
-		CHECK(nvs_timing_turn(&shadow, &bells)); /* no room at all */
+		CHECK(nvs_gpfifo_advance(&shadow, &bells)); /* no room at all */
 		check_get(100);
 		for (uint32_t k = 0; k < 40; k++)
 			gpu_one();
 		bell = 0;
-		nvs_timing_turn(&shadow, &bells);
+		nvs_gpfifo_advance(&shadow, &bells);
 		CHECK(bell == 0x10012);
 		check_get(100);
 	}
@@ -383,7 +383,7 @@ static void test_standstill(void)
 static void test_large(void)
 {
 	begin(NVS_TIMING_WORK, 0, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	submit(ENTRIES - 1);
 	gpu_all();
 	submit(2);
@@ -398,25 +398,25 @@ static void test_end(uint32_t behind)
 	uint32_t last;
 
 	begin(NVS_TIMING_WORK, 300, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
-	CHECK(nvs_shadow_undo(&shadow, true) != 0); /* indices may differ */
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
+	CHECK(nvs_shadow_remove(&shadow, true) != 0); /* indices may differ */
 	for (uint32_t i = 0; i < behind; i++)
 		submit(1);
-	for (uint32_t i = 0; !nvs_timing_settle(&shadow, &bells) && i < 10000; i++)
+	for (uint32_t i = 0; !nvs_gpfifo_realign(&shadow, &bells) && i < 10000; i++)
 		gpu_one();
 	last = *(userd_of(program) + NVS_USERD_GP_PUT);
 	CHECK(*(userd_of(real) + NVS_USERD_GP_PUT) == last);
 	CHECK(*(userd_of(real) + NVS_USERD_GP_GET) == last);
 	CHECK(last == (300 + behind) % ENTRIES);
-	CHECK(nvs_timing_put(&shadow) == last);
-	nvs_timing_harvest(timing);
+	CHECK(nvs_gpfifo_translate_put(&shadow) == last);
+	nvs_gpu_times_collect(timing);
 	drain();
 	CHECK(wrong == 0 && taken == queued);
 	/* From here on as without timing, and then without a shadow. */
 	submit(3);
 	CHECK(timing->untimed[behind ? NVS_UNTIMED_ENDING : NVS_UNTIMED_EARLY] >= 1);
-	put_words(nvs_header(1, 0x100, 3), 4, true); /* not rung */
-	CHECK(nvs_shadow_undo(&shadow, true) == 0);
+	put_words(nvs_method_header(1, 0x100, 3), 4, true); /* not rung */
+	CHECK(nvs_shadow_remove(&shadow, true) == 0);
 	CHECK(*(userd_of(real) + NVS_USERD_GP_PUT) == (last + 4) % ENTRIES);
 	while (gpu_one())
 		;
@@ -427,21 +427,21 @@ static void test_end(uint32_t behind)
 static void test_methods(void)
 {
 	begin(NVS_TIMING_WORK, 0, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	submit(1);
-	put_words(nvs_header_same(1, 0x1b4, 10), 5, true); /* six words are to come */
+	put_words(nvs_method_header_same(1, 0x1b4, 10), 5, true); /* six words are to come */
 	ring_doorbell();
 	put_words(0, 6, true);
 	ring_doorbell();
 	submit(2);
-	put_words(nvs_header_same(1, 0x1b4, 7), 5, false); /* within a submission: no matter */
+	put_words(nvs_method_header_same(1, 0x1b4, 7), 5, false); /* within a submission */
 	put_words(0, 3, true);
 	ring_doorbell();
 	gpu_all();
 	check_end(3);
 	CHECK(timing->untimed[NVS_UNTIMED_METHOD] == 2);
 	/* Address here, execution there: a release of ours in between would be taken for it. */
-	put_words(nvs_header(0, 0x5c, 2), 3, true);
+	put_words(nvs_method_header(0, 0x5c, 2), 3, true);
 	ring_doorbell();
 	submit(1);
 	gpu_all();
@@ -449,7 +449,7 @@ static void test_methods(void)
 	check_end(3);
 	end();
 	begin(NVS_TIMING_WORK, 0, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	put((VA + PB_BYTES + PAGE) | 4ull << 42, true); /* nobody knows what is there */
 	ring_doorbell();
 	submit(1);
@@ -463,7 +463,7 @@ static void test_methods(void)
 static void test_extended(uint64_t own)
 {
 	begin(NVS_TIMING_WORK, 7, own);
-	CHECK(nvs_timing_arm(&shadow, slots, own));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, own));
 	for (uint32_t i = 0; i < 20; i++) {
 		put(EXTENDED((uint64_t)i << 40), false);
 		put(EXTENDED(0ull), true);
@@ -485,7 +485,7 @@ static void test_extended(uint64_t own)
 static void test_late_releases(void)
 {
 	begin(NVS_TIMING_DISPATCH, 0, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	hold_stamps = true;
 	for (uint32_t i = 0; i < NVS_TIMING_SLOTS + 100; i++) {
 		submit(1);
@@ -514,7 +514,7 @@ static void test_late_releases(void)
 static void test_left(uint32_t holder)
 {
 	begin(NVS_TIMING_WORK, 0, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	submit(2);
 	atomic_store(&timing->lock, holder ? holder : nvs_tls.tid);
 	submit(1);
@@ -532,11 +532,11 @@ static void test_left_in_the_middle(bool told)
 	uint32_t put;
 
 	begin(NVS_TIMING_WORK, 0, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	submit(1);
 	gpu_all();
 	put = timing->put;
-	put_words(nvs_header(1, 0x100, 3), 4, true);
+	put_words(nvs_method_header(1, 0x100, 3), 4, true);
 	/* As far as a doorbell gets that is left before it has taken note of its GP_PUT. */
 	timing->of_real[put] = 1;
 	ring_of(real)[put] = queue[1].entry;
@@ -559,10 +559,10 @@ static void test_nested(void)
 	struct nvs_doorbell_event event = {.doorbell = &doorbell, .token = 0x10012, .stack = 5};
 
 	begin(NVS_TIMING_WORK, 0, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	submit(1);
 	atomic_store(&timing->lock, nvs_tls.tid);
-	put_words(nvs_header(1, 0x100, 3), 4, true);
+	put_words(nvs_method_header(1, 0x100, 3), 4, true);
 	nvs_capture_lost(nvs_view_get(), &event); /* no buffer of its own to be had */
 	submissions++;
 	CHECK(timing->lock == nvs_tls.tid);
@@ -577,13 +577,13 @@ static void test_nested(void)
 static void test_blind(void)
 {
 	begin(NVS_TIMING_WORK, 500, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	submit(2);
-	CHECK(!nvs_timing_blind(&shadow, &bells));
+	CHECK(!nvs_gpfifo_untrack(&shadow, &bells));
 	for (uint32_t i = 0; i < 2 * ENTRIES; i++) {
-		put_words(nvs_header(1, 0x100, 3), 4, true);
+		put_words(nvs_method_header(1, 0x100, 3), 4, true);
 		bell = 0;
-		nvs_timing_turn(&shadow, &bells);
+		nvs_gpfifo_advance(&shadow, &bells);
 		CHECK(bell == 0x10012);
 		gpu_all();
 	}
@@ -685,7 +685,7 @@ static void test_grid(uint64_t own, bool behind)
 	uint32_t *w, *qmd, at, slot;
 
 	begin(NVS_TIMING_WORK, 0, own);
-	CHECK(nvs_timing_arm(&shadow, slots, own));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, own));
 	timing->empties = NVS_TIMING_FIRST;
 	while (behind && timing->from == (atomic_load(&shadow.carried) & NVS_PUT_MASK))
 		submit(1);
@@ -699,7 +699,7 @@ static void test_grid(uint64_t own, bool behind)
 	if (behind) {
 		CHECK(w[10] == 3);
 		gpu_all();
-		nvs_timing_turn(&shadow, &bells);
+		nvs_gpfifo_advance(&shadow, &bells);
 	}
 	use = last_use();
 	slot = (uint32_t)(use - timing->uses);
@@ -710,11 +710,11 @@ static void test_grid(uint64_t own, bool behind)
 	if (behind)
 		return end();
 	CHECK(on_the_ring() == (own == LOW ? 2 : 4) && waits_for_nothing());
-	CHECK(nvs_timing_harvest(timing) == 1);
+	CHECK(nvs_gpu_times_collect(timing) == 1);
 	slots[slot].stamp[0] = (struct nvs_timing_stamp){.payload = use->payload, .ns = 32};
-	CHECK(nvs_timing_harvest(timing) == 1); /* it is still at work */
+	CHECK(nvs_gpu_times_collect(timing) == 1); /* it is still at work */
 	slots[slot].stamp[1] = (struct nvs_timing_stamp){.payload = use->payload, .ns = 96};
-	CHECK(nvs_timing_harvest(timing) == 0);
+	CHECK(nvs_gpu_times_collect(timing) == 0);
 	end();
 }
 
@@ -724,7 +724,7 @@ static void test_no_grid(void)
 	uint32_t *w, kinds[5], at;
 
 	begin(NVS_TIMING_WORK, 0, LOW);
-	CHECK(nvs_timing_arm(&shadow, slots, LOW));
+	CHECK(nvs_gpfifo_timing_enable(&shadow, slots, LOW));
 	timing->empties = NVS_TIMING_FIRST;
 	trigger(DESCRIPTOR); /* a graph's, uploaded long ago */
 	report();

@@ -17,7 +17,7 @@
 #define BELL 0x7f0000000000ull
 #define RW (PROT_READ | PROT_WRITE)
 
-static struct nvs_object *object(uint32_t client, uint32_t handle)
+static struct nvs_driver_object *object(uint32_t client, uint32_t handle)
 {
 	return nvs_object_find(client, handle);
 }

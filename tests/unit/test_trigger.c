@@ -32,9 +32,9 @@ static void ring_doorbell(void)
 {
 	struct nvs_buffer *ring = nvs_buffer_enter();
 	struct nvs_doorbell_event event = {
-		.doorbell = &doorbell, .token = TOKEN, .stack = NVS_NONE, .time = nvs_now()};
+		.doorbell = &doorbell, .token = TOKEN, .stack = NVS_NONE, .time = nvs_clock_now()};
 
-	nvs_capture(ring, nvs_view_get(), &event);
+	nvs_capture_doorbell(ring, nvs_view_get(), &event);
 	nvs_buffer_leave(ring);
 }
 
@@ -128,7 +128,7 @@ static void test_one_after_the_other(void)
 		push(1 + i % 3);
 		ring_doorbell();
 	}
-	nvs_channel_flush(&state);
+	nvs_channel_record_lost(&state);
 	CHECK(state.lost == 0);
 	read_rings();
 	CHECK(check_chain(from, at) == 8);
@@ -182,7 +182,7 @@ static void test_side_by_side(void)
 		pthread_create(&thread[i], NULL, work, &barrier);
 	for (uint32_t i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	nvs_channel_flush(&state);
+	nvs_channel_record_lost(&state);
 	CHECK(state.lost == 0);
 	read_rings();
 	recorded = check_chain(from, at);

@@ -60,14 +60,15 @@ static void plainly(char *to, const struct nvs_method *m, uint32_t value, bool z
 		}
 		for (uint32_t k = f->nvalues; k-- > 0;) {
 			if (nvs_values[f->values + k].value == v)
-				name = nvs_str(nvs_values[f->values + k].name);
+				name = nvs_class_string(nvs_values[f->values + k].name);
 		}
 		for (uint32_t bit = f->lo; bit <= f->hi; bit++)
 			named |= 1u << bit;
-		if (!v && m->nfields > 1 && !zeros && !(name && tells_zero(nvs_str(f->name))))
+		if (!v && m->nfields > 1 && !zeros &&
+		    !(name && tells_zero(nvs_class_string(f->name))))
 			continue;
-		to += name ? sprintf(to, " %s=%s", nvs_str(f->name), name)
-			   : sprintf(to, " %s=0x%x", nvs_str(f->name), v);
+		to += name ? sprintf(to, " %s=%s", nvs_class_string(f->name), name)
+			   : sprintf(to, " %s=0x%x", nvs_class_string(f->name), v);
 	}
 	if (value & ~named)
 		sprintf(to, " +0x%x", value & ~named);
@@ -103,10 +104,10 @@ static void check_method(const struct nvs_method *m, uint32_t *different, uint32
 		uint32_t value = telling(m, n, &end);
 
 		for (int zeros = 0; zeros < 2; zeros++) {
-			*nvs_words_put_fields(ours, m, value, zeros) = '\0';
+			*nvs_put_fields(ours, m, value, zeros) = '\0';
 			plainly(theirs, m, value, zeros);
 			*different += strcmp(ours, theirs) != 0;
-			*longer += strlen(ours) + NVS_DIGITS > nvs_words_most(m);
+			*longer += strlen(ours) + NVS_DIGITS > nvs_words_max_bytes(m);
 		}
 	}
 }
@@ -122,7 +123,7 @@ static void methods(void)
 
 			check_method(m, &different, &longer);
 			checked++;
-			origins += from && nvs_method_by_name(from, nvs_str(m->name)) &&
+			origins += from && nvs_method_by_name(from, nvs_class_string(m->name)) &&
 				   from->kind == nvs_classes[c].kind;
 		}
 	}
@@ -134,12 +135,12 @@ static void methods(void)
 
 static void lengths(void)
 {
-	struct nvs_line l = {0};
+	struct nvs_line_buffer l = {0};
 	uint64_t sum = 0;
 	char *p;
 
 	for (uint32_t n = 1; n < 200000; n += n / 2 + 1) {
-		p = nvs_line_room(&l, n);
+		p = nvs_line_reserve(&l, n);
 		if (!p)
 			break;
 		memset(p, 'x', n);

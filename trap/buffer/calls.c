@@ -23,9 +23,9 @@ static bool record_call_begin(struct nvs_buffer *buffer, const struct nvs_open_c
 	return true;
 }
 
-uint32_t nvs_calls_tell(struct nvs_buffer *buffer, uint64_t time)
+uint32_t nvs_open_calls_record(struct nvs_buffer *buffer, uint64_t time)
 {
-	struct nvs_calls *c = &nvs_calls;
+	struct nvs_open_calls *c = &nvs_calls;
 	uint32_t depth = 0;
 
 	for (uint32_t i = 0; i < c->depth && i < NVS_MAX_CALLS && !c->quiet; i++) {

@@ -21,22 +21,23 @@ struct nvs_open_call {
 	uint16_t recording; /* recording was on when it began */
 };
 
-struct nvs_calls {
+struct nvs_open_calls {
 	uint32_t depth; /* used elements of open[] */
 	uint32_t quiet; /* nvsnoop itself is calling the driver: not recorded */
 	uint64_t next; /* number of the next call */
-	uintptr_t sp; /* stack pointer at the doorbell, 0: unknown; nvs_calls_tell() resets it */
+	uintptr_t sp; /* stack pointer at the doorbell, 0: unknown; nvs_open_calls_record() resets
+			 it */
 	uint64_t made; /* ticks when this thread last allocated or mapped an RM object */
 	uint64_t asked; /* value of next when the driver was last asked for a kernel's attributes */
 	struct nvs_open_call open[NVS_MAX_CALLS];
 };
-extern __thread struct nvs_calls nvs_calls;
+extern __thread struct nvs_open_calls nvs_calls;
 
 /*
  * Writes CALL_BEGIN records for the calls in flight that have none. Returns the depth of the
  * innermost recorded call, 0: none.
  */
-uint32_t nvs_calls_tell(struct nvs_buffer *buffer, uint64_t time);
+uint32_t nvs_open_calls_record(struct nvs_buffer *buffer, uint64_t time);
 
 /*
  * Publishes the calls in flight in the head of the thread's buffer, where they can be read after a

@@ -18,21 +18,21 @@
 _Static_assert(NVS_MAX_BUFFERS % 64 == 0 && 64 % NVS_SHARED_EVERY == 0, "words of whole groups");
 
 /* Owner and generation share one word, so a sweep cannot take a buffer from its next owner. */
-static uint64_t *owner_word(struct nvs_spool_ring *shared)
+static uint64_t *owner_word(struct nvs_spool_buffer *shared)
 {
 	return (uint64_t *)(void *)&shared->tid;
 }
 
-static bool owner_swap(struct nvs_spool_ring *shared, uint64_t from, uint32_t tid, uint32_t gen)
+static bool owner_swap(struct nvs_spool_buffer *shared, uint64_t from, uint32_t tid, uint32_t gen)
 {
 	return __atomic_compare_exchange_n(owner_word(shared), &from, (uint64_t)gen << 32 | tid,
 					   false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-_Static_assert(offsetof(struct nvs_spool_ring, generation) ==
-		       offsetof(struct nvs_spool_ring, tid) + 4,
+_Static_assert(offsetof(struct nvs_spool_buffer, generation) ==
+		       offsetof(struct nvs_spool_buffer, tid) + 4,
 	       "tid and generation are exchanged as one word");
-_Static_assert(offsetof(struct nvs_spool_ring, tid) % 8 == 0, "that word is aligned");
+_Static_assert(offsetof(struct nvs_spool_buffer, tid) % 8 == 0, "that word is aligned");
 
 static bool is_shared(uint32_t number)
 {
@@ -48,8 +48,8 @@ static void set_unused(uint32_t number)
 		atomic_fetch_or(word, bit);
 }
 
-int nvs_buffer_add(struct nvs_spool_ring *shared, uint8_t *data, uint64_t bytes, uint8_t *stack_top,
-		   void *known)
+int nvs_buffer_add(struct nvs_spool_buffer *shared, uint8_t *data, uint64_t bytes,
+		   uint8_t *stack_top, void *known)
 {
 	uint32_t n = atomic_load(&nvs_process->nbuffers);
 	struct nvs_buffer *buffer = &nvs_process->buffers[n];
@@ -73,7 +73,7 @@ _Static_assert((int)NVS_COUNT_DOORBELLS == NVS_LIVE_DOORBELLS &&
 		       (int)NVS_COUNT_MAX <= NVS_LIVE_COUNTS,
 	       "the live page has the counters in their order");
 
-void nvs_buffer_counts_in(struct nvs_live_slot *slot)
+void nvs_buffer_set_slot(struct nvs_live_slot *slot)
 {
 	uint32_t n = atomic_load(&nvs_process->nbuffers);
 
@@ -111,7 +111,7 @@ static bool free_if_dead(struct nvs_buffer *buffer)
 	return owner_swap(buffer->shared, word, 0, (uint32_t)(word >> 32));
 }
 
-uint32_t nvs_buffer_unused(void)
+uint32_t nvs_buffer_count_free(void)
 {
 	uint32_t words = (nvs_buffer_count() + 63) / 64, unused = 0;
 
@@ -151,7 +151,7 @@ static void reset_buffer(struct nvs_buffer *buffer)
 	__atomic_store_n(&buffer->shared->ncalls, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&buffer->shared->thread, nvs_tls.thread - 1, __ATOMIC_RELAXED);
 	if (buffer->live)
-		nvs_live_disown(buffer->live, nvs_live_generation(buffer->live));
+		nvs_live_free_slot(buffer->live, nvs_live_generation(buffer->live));
 }
 
 /* Publishes the slot's new owner in the live page. */
@@ -253,7 +253,7 @@ static void record_thread(struct nvs_buffer *buffer, const char *name)
 	if (!rec)
 		return;
 	*rec = (struct nvs_rec_thread){
-		.rec = {.type = NVS_REC_THREAD, .size = sizeof(*rec), .time = nvs_now()},
+		.rec = {.type = NVS_REC_THREAD, .size = sizeof(*rec), .time = nvs_clock_now()},
 		.thread = nvs_tls.thread - 1,
 		.tid = nvs_tls.tid,
 	};
@@ -286,12 +286,12 @@ static uintptr_t stack_pointer(void)
 	return (uintptr_t)__builtin_frame_address(0);
 }
 
-struct nvs_buffer *nvs_buffer_mine(void)
+struct nvs_buffer *nvs_buffer_own(void)
 {
 	struct nvs_buffer *buffer = nvs_tls.buffer;
 	uint32_t tid;
 
-	if (!nvs_started())
+	if (!nvs_trap_is_started())
 		return NULL;
 	/* In a forked child the buffers are zeroed, and the pointer is a copy of the parent's. */
 	if (buffer && buffer->shared)
@@ -400,9 +400,9 @@ static struct nvs_buffer *borrow_buffer(uintptr_t sp, const stack_t *alternate)
 struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 				       const stack_t *alternate)
 {
-	struct nvs_buffer *buffer = nvs_buffer_mine();
+	struct nvs_buffer *buffer = nvs_buffer_own();
 
-	if (!nvs_started())
+	if (!nvs_trap_is_started())
 		return NULL;
 	if (!buffer) {
 		nvs_tls.buffer = buffer = claim_more();
@@ -455,7 +455,7 @@ void nvs_buffer_leave(struct nvs_buffer *buffer)
 	}
 }
 
-void nvs_buffer_keep(struct nvs_buffer *buffer)
+void nvs_buffer_make_own(struct nvs_buffer *buffer)
 {
 	if (nvs_tls.buffer)
 		return;
@@ -464,7 +464,7 @@ void nvs_buffer_keep(struct nvs_buffer *buffer)
 	begin_own(buffer);
 }
 
-int nvs_record(struct nvs_rec *rec)
+int nvs_record_write(struct nvs_rec *rec)
 {
 	struct nvs_buffer *buffer = nvs_buffer_enter();
 	int err = -ENOBUFS;
@@ -472,7 +472,7 @@ int nvs_record(struct nvs_rec *rec)
 
 	if (!buffer)
 		return err;
-	rec->time = nvs_now();
+	rec->time = nvs_clock_now();
 	if (rec->type == NVS_REC_OBJECT || rec->type == NVS_REC_GPU_MAP)
 		nvs_calls.made = rec->time;
 	room = nvs_buffer_reserve(buffer, rec->size, true);

@@ -9,12 +9,12 @@
 #include "trap/low/sys.h"
 #include "trap/low/poison.h"
 
-struct nvs_process *nvs_process;
+struct nvs_trap_state *nvs_process;
 __thread struct nvs_trap_tls nvs_tls;
-__thread struct nvs_calls nvs_calls;
+__thread struct nvs_open_calls nvs_calls;
 struct nvs_writer_signal nvs_writer_signal;
 
-int nvs_process_init(const struct nvs_trap_options *options)
+int nvs_trap_state_init(const struct nvs_trap_options *options)
 {
 	if (!nvs_process) {
 		/* Mostly untouched zero pages: buffers and stacks are used from the front. */
@@ -39,7 +39,7 @@ int nvs_process_init(const struct nvs_trap_options *options)
 
 uint32_t nvs_buffer_count(void)
 {
-	return nvs_started() ? atomic_load(&nvs_process->nbuffers) : 0;
+	return nvs_trap_is_started() ? atomic_load(&nvs_process->nbuffers) : 0;
 }
 
 struct nvs_buffer *nvs_buffer_at(uint32_t number)
@@ -49,11 +49,11 @@ struct nvs_buffer *nvs_buffer_at(uint32_t number)
 
 void nvs_trap_record(int64_t submissions)
 {
-	if (nvs_started())
+	if (nvs_trap_is_started())
 		atomic_store(&nvs_process->record_left, submissions);
 }
 
-uint64_t nvs_now(void)
+uint64_t nvs_clock_now(void)
 {
 	struct timespec ts;
 
@@ -146,9 +146,9 @@ static bool wait_for_readers(void)
 	return all;
 }
 
-void nvs_quiesce(void)
+void nvs_wait_for_traps(void)
 {
-	if (nvs_started())
+	if (nvs_trap_is_started())
 		wait_for_readers();
 }
 
@@ -161,7 +161,7 @@ struct nvs_view *nvs_view_publish(struct nvs_view *view)
 
 const struct nvs_view *nvs_view_get(void)
 {
-	return nvs_started() ? atomic_load(&nvs_process->view) : NULL;
+	return nvs_trap_is_started() ? atomic_load(&nvs_process->view) : NULL;
 }
 
 struct nvs_module_view *nvs_modules_publish(struct nvs_module_view *modules)

@@ -20,7 +20,7 @@ struct nvs_stack_slot {
 	uint32_t reserved;
 };
 
-struct nvs_process {
+struct nvs_trap_state {
 	_Atomic uint32_t started;
 	struct nvs_trap_options options;
 	_Atomic(struct nvs_view *) view;
@@ -49,12 +49,12 @@ struct nvs_process {
 	struct nvs_stack_slot stacks[NVS_STACK_SLOTS];
 };
 
-extern struct nvs_process *nvs_process; /* NULL before nvs_trap_init */
+extern struct nvs_trap_state *nvs_process; /* NULL before nvs_trap_init */
 
 /* Creates nvs_process and stores the options; no doorbell is armed yet. Returns 0 or -errno. */
-int nvs_process_init(const struct nvs_trap_options *options);
+int nvs_trap_state_init(const struct nvs_trap_options *options);
 
-static inline bool nvs_started(void)
+static inline bool nvs_trap_is_started(void)
 {
 	return nvs_process && atomic_load_explicit(&nvs_process->started, memory_order_acquire);
 }
@@ -103,7 +103,7 @@ struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 bool nvs_buffer_in_use(struct nvs_buffer *buffer, uintptr_t sp, const stack_t *alternate);
 void nvs_buffer_leave(struct nvs_buffer *buffer);
 /* Makes BUFFER, which was entered, this thread's own if it has none. */
-void nvs_buffer_keep(struct nvs_buffer *buffer);
+void nvs_buffer_make_own(struct nvs_buffer *buffer);
 
 #define NVS_WARM_BYTES 2560u /* bytes of a launch and its call */
 
@@ -141,8 +141,8 @@ struct nvs_doorbell_event {
 	uint32_t stack;
 	uint64_t time;
 };
-void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
-		 const struct nvs_doorbell_event *event);
+void nvs_capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *view,
+			  const struct nvs_doorbell_event *event);
 /* The same without a buffer: the channel's entries are claimed and counted as lost. */
 void nvs_capture_lost(const struct nvs_view *view, const struct nvs_doorbell_event *event);
 
@@ -159,14 +159,14 @@ uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t r
  * it outside the trap, with BUFFER entered, with depth and activity set as in a trap, and where
  * neither a signal handler nor a cancellation can end it in the middle.
  */
-uint32_t nvs_callsite_of_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
-			      uintptr_t rbp, uint64_t time);
+uint32_t nvs_callsite_take_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
+				uintptr_t rbp, uint64_t time);
 
 /* Number of the stack with the addresses PCS[0..N-1]; a new one is recorded in BUFFER. */
 uint32_t nvs_callsite_number(struct nvs_buffer *buffer, void **pcs, uint32_t n, uint64_t time);
 
 /* False while recording is off. */
-static inline bool nvs_recording(void)
+static inline bool nvs_is_recording(void)
 {
 	return atomic_load_explicit(&nvs_process->record_left, memory_order_relaxed) != 0;
 }
@@ -195,7 +195,7 @@ static inline uint32_t nvs_live_generation(const struct nvs_live_slot *slot)
  * Marks SLOT as free. Called by its next owner, or by a thread that has seen that the last owner
  * ended and had read GENERATION before: the slot may have a new owner by now.
  */
-static inline void nvs_live_disown(struct nvs_live_slot *slot, uint32_t generation)
+static inline void nvs_live_free_slot(struct nvs_live_slot *slot, uint32_t generation)
 {
 	if (generation & 1)
 		__atomic_compare_exchange_n(&slot->generation, &generation, generation + 1, false,

@@ -24,11 +24,11 @@ static const ElfW(Phdr) *
 }
 
 /* Sets C to read from ADDRESS to the end of the segment's data; an address outside makes it bad. */
-static void cursor_in(struct nvs_cursor *c, const struct dl_phdr_info *m, uintptr_t address)
+static void cursor_in(struct nvs_cfi_cursor *c, const struct dl_phdr_info *m, uintptr_t address)
 {
 	const ElfW(Phdr) *ph = segment_of(m, address, PF_R);
 
-	nvs_cursor_at(c, address, ph ? m->dlpi_addr + ph->p_vaddr + ph->p_filesz : 0);
+	nvs_cfi_cursor_set(c, address, ph ? m->dlpi_addr + ph->p_vaddr + ph->p_filesz : 0);
 }
 
 static const struct dl_phdr_info *module_of(const struct nvs_module_view *view, uintptr_t pc,
@@ -44,16 +44,16 @@ static const struct dl_phdr_info *module_of(const struct nvs_module_view *view, 
 
 /* ---- the sorted table: pairs of function and FDE, both relative to the header ---- */
 
-struct table {
+struct cfi_table {
 	uintptr_t header, entries;
 	uint64_t count;
 };
 
-static enum nvs_cfi_result find_table(const struct dl_phdr_info *m, struct table *t)
+static enum nvs_cfi_result find_table(const struct dl_phdr_info *m, struct cfi_table *t)
 {
 	const ElfW(Phdr) *ph = NULL;
 	uint8_t version, frame, count, table;
-	struct nvs_cursor c;
+	struct nvs_cfi_cursor c;
 
 	for (int i = 0; i < m->dlpi_phnum; i++)
 		if (m->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
@@ -65,10 +65,10 @@ static enum nvs_cfi_result find_table(const struct dl_phdr_info *m, struct table
 	if (c.bad || ph->p_memsz > c.end - t->header)
 		return NVS_CFI_BAD;
 	c.end = t->header + ph->p_memsz;
-	version = nvs_get1(&c);
-	frame = nvs_get1(&c);
-	count = nvs_get1(&c);
-	table = nvs_get1(&c);
+	version = nvs_get_byte(&c);
+	frame = nvs_get_byte(&c);
+	count = nvs_get_byte(&c);
+	table = nvs_get_byte(&c);
 	if (c.bad || version != 1)
 		return NVS_CFI_BAD;
 	if (count == NVS_PE_OMIT || table != NVS_PE_SORTED_TABLE)
@@ -80,7 +80,7 @@ static enum nvs_cfi_result find_table(const struct dl_phdr_info *m, struct table
 	return c.bad || t->count > (c.end - c.at) / 8 ? NVS_CFI_BAD : NVS_CFI_FOUND;
 }
 
-static bool table_entry(const struct table *t, uint64_t i, uintptr_t *start, uintptr_t *fde)
+static bool table_entry(const struct cfi_table *t, uint64_t i, uintptr_t *start, uintptr_t *fde)
 {
 	uint64_t pair;
 
@@ -92,7 +92,7 @@ static bool table_entry(const struct table *t, uint64_t i, uintptr_t *start, uin
 }
 
 /* Finds the FDE of the last function that starts at or before PC. */
-static enum nvs_cfi_result search_table(const struct table *t, uintptr_t pc, uintptr_t *fde)
+static enum nvs_cfi_result search_table(const struct cfi_table *t, uintptr_t pc, uintptr_t *fde)
 {
 	uint64_t lo = 0, hi = t->count;
 	uintptr_t start;
@@ -118,7 +118,7 @@ static enum nvs_cfi_result search_table(const struct table *t, uintptr_t pc, uin
  * Reads length and id of the entry at C, and sets the cursor's end to the entry's end. *ID_AT is
  * the address of the id.
  */
-static uint32_t open_entry(struct nvs_cursor *c, uintptr_t *id_at)
+static uint32_t open_entry(struct nvs_cfi_cursor *c, uintptr_t *id_at)
 {
 	uint64_t length = nvs_get_bytes(c, 4);
 
@@ -133,7 +133,8 @@ static uint32_t open_entry(struct nvs_cursor *c, uintptr_t *id_at)
 }
 
 /* Reads the data of each augmentation letter; an unknown letter may change what follows it. */
-static void read_augmentation(struct nvs_cfi_entry *e, struct nvs_cursor *c, const char *letters)
+static void read_augmentation(struct nvs_cfi_entry *e, struct nvs_cfi_cursor *c,
+			      const char *letters)
 {
 	uintptr_t end = nvs_get_uleb(c);
 
@@ -148,14 +149,14 @@ static void read_augmentation(struct nvs_cfi_entry *e, struct nvs_cursor *c, con
 
 		switch (*letters) {
 		case 'R':
-			e->encoding = nvs_get1(c);
+			e->encoding = nvs_get_byte(c);
 			break;
 		case 'P':
-			encoding = nvs_get1(c);
+			encoding = nvs_get_byte(c);
 			nvs_get_pointer(c, encoding & ~NVS_PE_INDIRECT, e->data);
 			break;
 		case 'L':
-			nvs_get1(c);
+			nvs_get_byte(c);
 			break;
 		case 'S':
 			e->signal = true;
@@ -171,7 +172,7 @@ static void read_augmentation(struct nvs_cfi_entry *e, struct nvs_cursor *c, con
 
 static bool read_cie(struct nvs_cfi_entry *e, const struct dl_phdr_info *m, uintptr_t at)
 {
-	struct nvs_cursor *c = &e->initial;
+	struct nvs_cfi_cursor *c = &e->initial;
 	char letters[8];
 	uintptr_t id_at;
 	unsigned n = 0;
@@ -181,9 +182,9 @@ static bool read_cie(struct nvs_cfi_entry *e, const struct dl_phdr_info *m, uint
 	cursor_in(c, m, at);
 	if (open_entry(c, &id_at))
 		return false;
-	version = nvs_get1(c);
+	version = nvs_get_byte(c);
 	do
-		letters[n] = (char)nvs_get1(c);
+		letters[n] = (char)nvs_get_byte(c);
 	while (letters[n] && ++n < sizeof(letters));
 	if (c->bad || n == sizeof(letters) || (version != 1 && version != 3 && version != 4))
 		return false;
@@ -191,7 +192,7 @@ static bool read_cie(struct nvs_cfi_entry *e, const struct dl_phdr_info *m, uint
 		return false;
 	e->code_align = nvs_get_uleb(c);
 	e->data_align = nvs_get_sleb(c);
-	ra = version == 1 ? nvs_get1(c) : nvs_get_uleb(c);
+	ra = version == 1 ? nvs_get_byte(c) : nvs_get_uleb(c);
 	if (letters[0] == 'z')
 		read_augmentation(e, c, letters + 1);
 	else if (letters[0])
@@ -202,7 +203,7 @@ static bool read_cie(struct nvs_cfi_entry *e, const struct dl_phdr_info *m, uint
 static bool read_fde(struct nvs_cfi_entry *e, const struct dl_phdr_info *m, uintptr_t at,
 		     uintptr_t data)
 {
-	struct nvs_cursor *c = &e->own;
+	struct nvs_cfi_cursor *c = &e->own;
 	uintptr_t id_at;
 	uint32_t back;
 
@@ -214,7 +215,7 @@ static bool read_fde(struct nvs_cfi_entry *e, const struct dl_phdr_info *m, uint
 	e->start = nvs_get_pointer(c, e->encoding, data);
 	e->end = e->start + nvs_get_value(c, e->encoding);
 	if (e->augmented)
-		nvs_cursor_skip(c, nvs_get_uleb(c));
+		nvs_cfi_cursor_skip(c, nvs_get_uleb(c));
 	return !c->bad;
 }
 
@@ -240,7 +241,7 @@ enum nvs_cfi_result nvs_cfi_find(const struct nvs_module_view *modules, uintptr_
 	const struct dl_phdr_info *module = module_of(modules, pc, cfi->module);
 	enum nvs_cfi_result result;
 	struct nvs_cfi_row row;
-	struct table table;
+	struct cfi_table table;
 	struct nvs_cfi_entry entry;
 	uintptr_t fde;
 

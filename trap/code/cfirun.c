@@ -54,7 +54,7 @@ struct simple {
 	int64_t offset;
 };
 
-static struct simple get_expression(struct nvs_cursor *c)
+static struct simple get_expression(struct nvs_cfi_cursor *c)
 {
 	struct simple s = {.known = false};
 	uint64_t length = nvs_get_uleb(c);
@@ -65,18 +65,18 @@ static struct simple get_expression(struct nvs_cursor *c)
 		c->bad = true;
 		return s;
 	}
-	op = nvs_get1(c);
+	op = nvs_get_byte(c);
 	if (op >= 0x70 && op <= 0x8f) { /* DW_OP_breg0..31 */
 		s.reg = op - 0x70;
 		s.offset = nvs_get_sleb(c);
-		s.loaded = c->at + 1 == end && nvs_get1(c) == 0x06; /* DW_OP_deref */
+		s.loaded = c->at + 1 == end && nvs_get_byte(c) == 0x06; /* DW_OP_deref */
 		s.known = c->at == end;
 	}
 	c->at = end;
 	return s;
 }
 
-static void cfa_expression(struct nvs_cfi_row *r, struct nvs_cursor *c)
+static void cfa_expression(struct nvs_cfi_row *r, struct nvs_cfi_cursor *c)
 {
 	struct simple s = get_expression(c);
 
@@ -88,7 +88,7 @@ static void cfa_expression(struct nvs_cfi_row *r, struct nvs_cursor *c)
 }
 
 /* The register's value is at the address that the expression gives. */
-static void reg_expression(struct nvs_cfi_row *r, uint64_t reg, struct nvs_cursor *c)
+static void reg_expression(struct nvs_cfi_row *r, uint64_t reg, struct nvs_cfi_cursor *c)
 {
 	struct simple s = get_expression(c);
 
@@ -99,7 +99,7 @@ static void reg_expression(struct nvs_cfi_row *r, uint64_t reg, struct nvs_curso
 }
 
 /* Runs an instruction about the CFA. Returns false if it is not one. */
-static bool step_cfa(struct machine *m, struct nvs_cursor *c, uint8_t op)
+static bool step_cfa(struct machine *m, struct nvs_cfi_cursor *c, uint8_t op)
 {
 	struct nvs_cfi_row *r = &m->row;
 	uint64_t reg;
@@ -135,7 +135,7 @@ static bool step_cfa(struct machine *m, struct nvs_cursor *c, uint8_t op)
 }
 
 /* Runs an instruction about a register. Returns false if it is not one. */
-static bool step_register(struct machine *m, struct nvs_cursor *c, uint8_t op)
+static bool step_register(struct machine *m, struct nvs_cfi_cursor *c, uint8_t op)
 {
 	int64_t align = m->entry->data_align;
 	struct nvs_cfi_row *r = &m->row;
@@ -187,7 +187,7 @@ static bool step_register(struct machine *m, struct nvs_cursor *c, uint8_t op)
 }
 
 /* Runs an instruction that advances the address. Returns false if it is not one. */
-static bool step_place(struct machine *m, struct nvs_cursor *c, uint8_t op)
+static bool step_place(struct machine *m, struct nvs_cfi_cursor *c, uint8_t op)
 {
 	uint64_t by;
 
@@ -203,7 +203,7 @@ static bool step_place(struct machine *m, struct nvs_cursor *c, uint8_t op)
 	return true;
 }
 
-static bool step_other(struct machine *m, struct nvs_cursor *c, uint8_t op)
+static bool step_other(struct machine *m, struct nvs_cfi_cursor *c, uint8_t op)
 {
 	switch (op) {
 	case 0x00: /* DW_CFA_nop */
@@ -229,10 +229,10 @@ static bool step_other(struct machine *m, struct nvs_cursor *c, uint8_t op)
 }
 
 /* Runs C's instructions until one moves past PC. Returns false if one is unknown. */
-static bool run_instructions(struct machine *m, struct nvs_cursor *c, uintptr_t pc)
+static bool run_instructions(struct machine *m, struct nvs_cfi_cursor *c, uintptr_t pc)
 {
 	while (c->at < c->end) {
-		uint8_t op = nvs_get1(c);
+		uint8_t op = nvs_get_byte(c);
 
 		if (!step_register(m, c, op) && !step_cfa(m, c, op) && !step_place(m, c, op) &&
 		    !step_other(m, c, op))

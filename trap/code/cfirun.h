@@ -16,7 +16,7 @@ struct nvs_cfi_entry {
 	bool augmented, signal;
 	uintptr_t start, end; /* of the function */
 	uintptr_t data; /* base of datarel pointers */
-	struct nvs_cursor initial, own; /* instructions of the CIE and of the FDE */
+	struct nvs_cfi_cursor initial, own; /* instructions of the CIE and of the FDE */
 };
 
 /* The rules that apply at one address; see struct nvs_cfi. */

@@ -17,12 +17,12 @@ size_t nvs_cfi_copy(void *to, const void *from, size_t bytes)
 
 	if (!nvs_cfi_by_kernel)
 		return bytes - nvs_copy_guarded(to, from, bytes);
-	n = nvs_sys(SYS_process_vm_readv, nvs_sys4(SYS_getpid, 0, 0, 0, 0), (long)&here, 1,
-		    (long)&there, 1, 0);
+	n = nvs_syscall(SYS_process_vm_readv, nvs_sys4(SYS_getpid, 0, 0, 0, 0), (long)&here, 1,
+			(long)&there, 1, 0);
 	return n > 0 ? (size_t)n : 0;
 }
 
-void nvs_cursor_at(struct nvs_cursor *c, uintptr_t at, uintptr_t end)
+void nvs_cfi_cursor_set(struct nvs_cfi_cursor *c, uintptr_t at, uintptr_t end)
 {
 	c->at = at;
 	c->end = end;
@@ -31,7 +31,7 @@ void nvs_cursor_at(struct nvs_cursor *c, uintptr_t at, uintptr_t end)
 	c->bad = at > end;
 }
 
-static bool refill_window(struct nvs_cursor *c)
+static bool refill_window(struct nvs_cfi_cursor *c)
 {
 	size_t n = c->end - c->at < sizeof(c->window) ? c->end - c->at : sizeof(c->window);
 
@@ -40,7 +40,7 @@ static bool refill_window(struct nvs_cursor *c)
 	return c->have;
 }
 
-uint8_t nvs_get1(struct nvs_cursor *c)
+uint8_t nvs_get_byte(struct nvs_cfi_cursor *c)
 {
 	if (c->bad || c->at >= c->end || (c->at - c->window_at >= c->have && !refill_window(c))) {
 		c->bad = true;
@@ -49,22 +49,22 @@ uint8_t nvs_get1(struct nvs_cursor *c)
 	return c->window[c->at++ - c->window_at];
 }
 
-uint64_t nvs_get_bytes(struct nvs_cursor *c, unsigned n)
+uint64_t nvs_get_bytes(struct nvs_cfi_cursor *c, unsigned n)
 {
 	uint64_t v = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		v |= (uint64_t)nvs_get1(c) << 8 * i;
+		v |= (uint64_t)nvs_get_byte(c) << 8 * i;
 	return v;
 }
 
-uint64_t nvs_get_uleb(struct nvs_cursor *c)
+uint64_t nvs_get_uleb(struct nvs_cfi_cursor *c)
 {
 	uint64_t v = 0;
 	uint8_t b;
 
 	for (unsigned shift = 0; shift < 64; shift += 7) {
-		b = nvs_get1(c);
+		b = nvs_get_byte(c);
 		v |= (uint64_t)(b & 0x7f) << shift;
 		if (!(b & 0x80))
 			return v;
@@ -73,13 +73,13 @@ uint64_t nvs_get_uleb(struct nvs_cursor *c)
 	return 0;
 }
 
-int64_t nvs_get_sleb(struct nvs_cursor *c)
+int64_t nvs_get_sleb(struct nvs_cfi_cursor *c)
 {
 	uint64_t v = 0;
 	uint8_t b;
 
 	for (unsigned shift = 0; shift < 64; shift += 7) {
-		b = nvs_get1(c);
+		b = nvs_get_byte(c);
 		v |= (uint64_t)(b & 0x7f) << shift;
 		if (b & 0x80)
 			continue;
@@ -91,7 +91,7 @@ int64_t nvs_get_sleb(struct nvs_cursor *c)
 	return 0;
 }
 
-void nvs_cursor_skip(struct nvs_cursor *c, uint64_t n)
+void nvs_cfi_cursor_skip(struct nvs_cfi_cursor *c, uint64_t n)
 {
 	if (n > c->end - c->at)
 		c->bad = true;
@@ -99,7 +99,7 @@ void nvs_cursor_skip(struct nvs_cursor *c, uint64_t n)
 		c->at += n;
 }
 
-uint64_t nvs_get_value(struct nvs_cursor *c, uint8_t encoding)
+uint64_t nvs_get_value(struct nvs_cfi_cursor *c, uint8_t encoding)
 {
 	switch (encoding & 0x0f) {
 	case 0x00: /* absptr */
@@ -124,12 +124,12 @@ uint64_t nvs_get_value(struct nvs_cursor *c, uint8_t encoding)
 }
 
 /* textrel and funcrel do not occur on x86-64. */
-uintptr_t nvs_get_pointer(struct nvs_cursor *c, uint8_t encoding, uintptr_t data)
+uintptr_t nvs_get_pointer(struct nvs_cfi_cursor *c, uint8_t encoding, uintptr_t data)
 {
 	uintptr_t here = c->at, v;
 
 	if (encoding == 0x50) { /* aligned */
-		nvs_cursor_skip(c, -here & 7);
+		nvs_cfi_cursor_skip(c, -here & 7);
 		return nvs_get_bytes(c, 8);
 	}
 	v = nvs_get_value(c, encoding);

@@ -16,7 +16,7 @@
 size_t nvs_cfi_copy(void *to, const void *from, size_t bytes);
 
 /* Reads forward from AT up to END, which is excluded. Once bad, it returns zeros. */
-struct nvs_cursor {
+struct nvs_cfi_cursor {
 	uintptr_t at, end;
 	uintptr_t window_at;
 	uint32_t have;
@@ -24,15 +24,15 @@ struct nvs_cursor {
 	uint8_t window[64];
 };
 
-void nvs_cursor_at(struct nvs_cursor *c, uintptr_t at, uintptr_t end);
-void nvs_cursor_skip(struct nvs_cursor *c, uint64_t n);
-uint8_t nvs_get1(struct nvs_cursor *c);
-uint64_t nvs_get_bytes(struct nvs_cursor *c, unsigned n); /* little-endian, at most 8 */
-uint64_t nvs_get_uleb(struct nvs_cursor *c);
-int64_t nvs_get_sleb(struct nvs_cursor *c);
+void nvs_cfi_cursor_set(struct nvs_cfi_cursor *c, uintptr_t at, uintptr_t end);
+void nvs_cfi_cursor_skip(struct nvs_cfi_cursor *c, uint64_t n);
+uint8_t nvs_get_byte(struct nvs_cfi_cursor *c);
+uint64_t nvs_get_bytes(struct nvs_cfi_cursor *c, unsigned n); /* little-endian, at most 8 */
+uint64_t nvs_get_uleb(struct nvs_cfi_cursor *c);
+int64_t nvs_get_sleb(struct nvs_cfi_cursor *c);
 /* Reads a value in the format of ENCODING's lower four bits, relative to nothing. */
-uint64_t nvs_get_value(struct nvs_cursor *c, uint8_t encoding);
+uint64_t nvs_get_value(struct nvs_cfi_cursor *c, uint8_t encoding);
 /* Reads a pointer; an indirect one is not followed. DATA is the base of datarel pointers. */
-uintptr_t nvs_get_pointer(struct nvs_cursor *c, uint8_t encoding, uintptr_t data);
+uintptr_t nvs_get_pointer(struct nvs_cfi_cursor *c, uint8_t encoding, uintptr_t data);
 
 #endif

@@ -8,7 +8,7 @@
 #include <ucontext.h>
 #include "trap/code/insn.h"
 
-extern const uint8_t nvs_greg_of[16]; /* from enum nvs_reg to the index in gregset_t */
+extern const uint8_t nvs_greg_of[16]; /* from enum nvs_x86_reg to the index in gregset_t */
 
 /* Gets the base of FS (0x64), GS (0x65) or no segment (0). */
 bool nvs_segment_base(uint8_t segment, uint64_t *base);

@@ -15,7 +15,7 @@
 
 /* clang-format off */
 /* General registers by hardware number. */
-enum nvs_reg {
+enum nvs_x86_reg {
 	NVS_RAX, NVS_RCX, NVS_RDX, NVS_RBX, NVS_RSP, NVS_RBP, NVS_RSI, NVS_RDI,
 	NVS_R8, NVS_R9, NVS_R10, NVS_R11, NVS_R12, NVS_R13, NVS_R14, NVS_R15,
 	NVS_RIP = 0x40,
@@ -71,7 +71,7 @@ struct nvs_insn {
 	bool memory; /* ModRM names memory */
 	bool vsib; /* the index is a vector register */
 	bool general; /* reg names a general register, or could */
-	uint8_t base, index; /* enum nvs_reg; base NVS_RIP: relative to the next instruction */
+	uint8_t base, index; /* enum nvs_x86_reg; base NVS_RIP: relative to the next instruction */
 	uint8_t scale; /* shift */
 	uint8_t vvvv; /* VEX, EVEX: second source; NVS_REG_NONE elsewhere */
 	uint8_t vector_bytes; /* VEX, EVEX: 16, 32, 64; legacy 16 */

@@ -19,7 +19,7 @@ struct nvs_store {
 	uint64_t value; /* its low WIDTH bytes */
 	uint64_t next; /* RIP after it */
 	uint8_t width; /* bytes: 1, 2, 4, 8 */
-	uint8_t reg; /* xchg: enum nvs_reg that receives the old value, else NVS_REG_NONE */
+	uint8_t reg; /* xchg: enum nvs_x86_reg that receives the old value, else NVS_REG_NONE */
 	bool high; /* xchg: AH, CH, DH or BH of that register */
 };
 

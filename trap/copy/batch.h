@@ -17,7 +17,7 @@
 /* of one record; more entries become further records of the same doorbell */
 #define NVS_MAX_ENTRIES 512u
 
-struct nvs_reader {
+struct nvs_channel_view {
 	const struct nvs_view *view;
 	const struct nvs_channel *channel;
 };
@@ -36,7 +36,7 @@ struct nvs_batch_entry {
 struct nvs_batch {
 	struct nvs_buffer *buffer;
 	const struct nvs_doorbell_event *event;
-	struct nvs_reader reader;
+	struct nvs_channel_view reader;
 	struct nvs_map_hint hint; /* kept from doorbell to doorbell */
 	uint64_t sequence;
 	uint32_t thread; /* NVS_NONE: unknown */
@@ -69,17 +69,17 @@ const uint32_t *nvs_segment_whole(struct nvs_batch *b, uint64_t va, uint64_t byt
  * Finds the address to which the channel's progress release writes, from the end of the batch's
  * last segment, BYTES at SEGMENT.
  */
-void nvs_progress_learn(const struct nvs_batch *b, const uint8_t *segment, uint32_t bytes);
+void nvs_progress_find_slot(const struct nvs_batch *b, const uint8_t *segment, uint32_t bytes);
 void nvs_progress_read(struct nvs_batch *b, struct nvs_rec_submission *sub);
 
 /* record.c: writes the batch as records, or counts it as lost or skipped. */
 void nvs_batch_record(struct nvs_batch *b, uint16_t flags);
-void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason);
+void nvs_batch_drop(struct nvs_batch *b, enum nvs_gap_reason reason);
 void nvs_batch_skip(struct nvs_batch *b, uint16_t flags);
 /*
  * Writes a GAP record for the submissions of a channel that have no record yet. Returns false if
  * the buffer is full.
  */
-bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel *state, uint64_t time);
+bool nvs_record_gap(struct nvs_buffer *buffer, struct nvs_spool_channel *state, uint64_t time);
 
 #endif

@@ -145,8 +145,8 @@ static NVS_RARE void record_unbound(struct nvs_batch *b, const struct nvs_channe
 
 	b->sequence = claim >> NVS_PUT_BITS;
 	b->old_put = b->new_put = (uint32_t)(claim & NVS_PUT_MASK);
-	nvs_batch_lose(b, NVS_GAP_UNBOUND);
-	nvs_tell_lost(b->buffer, ch->state, b->event->time);
+	nvs_batch_drop(b, NVS_GAP_UNBOUND);
+	nvs_record_gap(b->buffer, ch->state, b->event->time);
 }
 
 /*
@@ -178,8 +178,8 @@ static void count_batch(const struct nvs_batch *b, uint16_t flags)
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED_ENTRIES, b->count);
 }
 
-void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
-		 const struct nvs_doorbell_event *event)
+void nvs_capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *view,
+			  const struct nvs_doorbell_event *event)
 {
 	const struct nvs_channel *ch = find_channel(view, event->doorbell->gpu, event->token);
 	struct nvs_batch *b = batch_of(buffer);
@@ -195,13 +195,14 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 	b->buffer = buffer;
 	b->event = event;
 	b->thread = nvs_tls.thread - 1;
-	b->reader = (struct nvs_reader){.view = view, .channel = ch};
+	b->reader = (struct nvs_channel_view){.view = view, .channel = ch};
 	nvs_tls.rung = ch->number + 1;
 	nvs_shadow_enter(ch);
 	want = count_down();
 	b->skipped = !want;
 	if (want)
-		flags = (uint16_t)(nvs_calls_tell(buffer, event->time) << NVS_SUB_CALL_SHIFT);
+		flags = (uint16_t)(nvs_open_calls_record(buffer, event->time)
+				   << NVS_SUB_CALL_SHIFT);
 	do {
 		b->bytes = 0;
 		if (!ch->entries || !claim_entries(ch, b, &put)) {
@@ -218,7 +219,7 @@ void nvs_capture(struct nvs_buffer *buffer, const struct nvs_view *view,
 			nvs_batch_skip(b, flags);
 		NVS_POINT(STORE);
 		if (ch->shadow && b->count)
-			nvs_shadow_carry(b);
+			nvs_shadow_forward(b);
 		flags |= NVS_SUB_CONTINUED;
 	} while (b->new_put != put);
 	nvs_shadow_leave();
@@ -239,7 +240,7 @@ static void capture_rest(struct nvs_buffer *buffer, const struct nvs_view *view,
 {
 	const struct nvs_doorbell none = {.map = NVS_NONE, .gpu = ch->gpu};
 	const struct nvs_doorbell_event event = {
-		.doorbell = &none, .token = ch->token, .stack = NVS_NONE, .time = nvs_now()};
+		.doorbell = &none, .token = ch->token, .stack = NVS_NONE, .time = nvs_clock_now()};
 	struct nvs_batch *b = batch_of(buffer);
 	uint16_t flags = NVS_SUB_UNCERTAIN;
 	bool want = count_down();
@@ -248,7 +249,7 @@ static void capture_rest(struct nvs_buffer *buffer, const struct nvs_view *view,
 	b->buffer = buffer;
 	b->event = &event;
 	b->thread = NVS_NONE;
-	b->reader = (struct nvs_reader){.view = view, .channel = ch};
+	b->reader = (struct nvs_channel_view){.view = view, .channel = ch};
 	while (has_rest(ch) && claim_entries(ch, b, &put)) {
 		b->bytes = 0;
 		read_entries(b);
@@ -262,7 +263,7 @@ static void capture_rest(struct nvs_buffer *buffer, const struct nvs_view *view,
 	}
 }
 
-void nvs_channel_rest(uint32_t number)
+void nvs_capture_unrung(uint32_t number)
 {
 	struct nvs_buffer *buffer = nvs_buffer_enter();
 	const struct nvs_view *view = atomic_load(&nvs_process->view);
@@ -289,9 +290,9 @@ void nvs_capture_lost(const struct nvs_view *view, const struct nvs_doorbell_eve
 		if (!claim_entries(ch, &b, &put))
 			break;
 		read_entries(&b);
-		nvs_batch_lose(&b, NVS_GAP_NO_RING);
+		nvs_batch_drop(&b, NVS_GAP_NO_BUFFER);
 		if (ch->shadow && b.count)
-			nvs_shadow_carry(&b);
+			nvs_shadow_forward(&b);
 	} while (b.new_put != put);
 	nvs_shadow_leave();
 }

@@ -26,15 +26,16 @@
 #define LOW_BITS ((1ull << 40) - 1)
 #define MAY_BE_TIMED (1ull << 63) /* in ends[] */
 
-_Atomic uint32_t nvs_timing_behind;
+_Atomic uint32_t nvs_gpfifo_pending;
 
-static uint32_t next_index(const struct nvs_timing *t, uint32_t at)
+static uint32_t next_index(const struct nvs_gpfifo_timing *t, uint32_t at)
 {
 	return at + 1 < t->entries ? at + 1 : 0;
 }
 
-void nvs_timing_init(struct nvs_timing *t, uint32_t kind, bool finite, uint32_t channel,
-		     uint32_t entries, const volatile uint64_t *program, uint64_t claim)
+void nvs_gpfifo_timing_init(struct nvs_gpfifo_timing *t, uint32_t kind, bool finite,
+			    uint32_t channel, uint32_t entries, const volatile uint64_t *program,
+			    uint64_t claim)
 {
 	t->kind = kind;
 	t->finite = finite;
@@ -58,7 +59,7 @@ static uint32_t my_tid(void)
 	return nvs_tls.tid ? nvs_tls.tid : (uint32_t)nvs_sys4(SYS_gettid, 0, 0, 0, 0);
 }
 
-static bool try_lock(struct nvs_timing *t, uint32_t tid)
+static bool try_lock(struct nvs_gpfifo_timing *t, uint32_t tid)
 {
 	uint32_t none = 0;
 
@@ -70,7 +71,7 @@ static bool try_lock(struct nvs_timing *t, uint32_t tid)
 }
 
 /* Does nothing if the lock was taken away from this thread. */
-static void unlock(struct nvs_timing *t)
+static void unlock_timing(struct nvs_gpfifo_timing *t)
 {
 	uint32_t tid = my_tid();
 
@@ -82,7 +83,8 @@ static void unlock(struct nvs_timing *t)
  * Where the stream is within its methods is then uncertain, so no more entries of our own are
  * added.
  */
-static bool take_over(struct nvs_shadow *sh, struct nvs_timing *t, uint32_t holder, uint32_t tid)
+static bool take_over(struct nvs_shadow *sh, struct nvs_gpfifo_timing *t, uint32_t holder,
+		      uint32_t tid)
 {
 	uint32_t put;
 
@@ -111,12 +113,12 @@ static bool is_dead(uint32_t tid)
 /* Entries that are written and not committed to the GPU yet. */
 struct writing {
 	struct nvs_shadow *sh;
-	struct nvs_timing *t;
+	struct nvs_gpfifo_timing *t;
 	uint32_t put, from;
 	uint64_t base;
 };
 
-static uint32_t free_entries(const struct nvs_timing *t, uint32_t put)
+static uint32_t free_entries(const struct nvs_gpfifo_timing *t, uint32_t put)
 {
 	return t->get > put ? t->get - put - 1 : t->entries + t->get - put - 1;
 }
@@ -139,7 +141,7 @@ static void put_entry(struct writing *w, uint64_t entry)
 
 static void put_own_segment(struct writing *w, const struct nvs_timing_use *use, uint32_t which)
 {
-	const struct nvs_timing *t = w->t;
+	const struct nvs_gpfifo_timing *t = w->t;
 	uint64_t at = t->address + (uint64_t)(use - t->uses) * sizeof(struct nvs_timing_slot) +
 		      which * sizeof(t->slots->words[0]);
 	uint64_t base = at & ~LOW_BITS;
@@ -165,7 +167,7 @@ static void put_program_entries(struct writing *w, uint32_t n)
 
 static void commit_entries(struct writing *w)
 {
-	struct nvs_timing *t = w->t;
+	struct nvs_gpfifo_timing *t = w->t;
 
 	t->of_real[w->put] = w->from;
 	asm volatile("sfence" ::: "memory");
@@ -178,7 +180,8 @@ static void commit_entries(struct writing *w)
 }
 
 /* Counts the entries from FROM to the end of its submission, or to TO. */
-static uint32_t count_to_end(const struct nvs_timing *t, uint32_t from, uint32_t to, uint64_t *end)
+static uint32_t count_to_end(const struct nvs_gpfifo_timing *t, uint32_t from, uint32_t to,
+			     uint64_t *end)
 {
 	uint32_t n = 0;
 
@@ -187,7 +190,7 @@ static uint32_t count_to_end(const struct nvs_timing *t, uint32_t from, uint32_t
 	return n;
 }
 
-static void count_untimed(struct nvs_timing *t, enum nvs_untimed_reason reason)
+static void count_untimed(struct nvs_gpfifo_timing *t, enum nvs_untimed_reason reason)
 {
 	t->untimed[reason]++;
 }
@@ -198,17 +201,17 @@ static void count_untimed(struct nvs_timing *t, enum nvs_untimed_reason reason)
  */
 static void write_empty(struct writing *w, uint32_t n, uint64_t sequence, struct nvs_buffer *buffer)
 {
-	struct nvs_timing *t = w->t;
+	struct nvs_gpfifo_timing *t = w->t;
 	struct nvs_timing_use *use;
 
 	if (t->kind != NVS_TIMING_WORK || free_entries(t, w->put) < n + 4 * OWN_ENTRIES ||
 	    (t->empties >= NVS_TIMING_FIRST && t->timed - t->emptied < NVS_TIMING_EVERY))
 		return;
-	use = nvs_timing_take_slot(t, buffer);
+	use = nvs_timing_claim_slot(t, buffer);
 	if (!use)
 		return;
-	nvs_timing_use_slot(t, use, sequence, NVS_TIMING_EMPTY,
-			    t->finite ? NVS_END_IDLE : NVS_END_NOTHING);
+	nvs_timing_write_slot(t, use, sequence, NVS_TIMING_EMPTY,
+			      t->finite ? NVS_END_IDLE : NVS_END_NOTHING);
 	put_own_segment(w, use, 0);
 	put_own_segment(w, use, 1);
 	t->empties++;
@@ -220,7 +223,7 @@ static uint32_t entries_of(enum nvs_timing_end end)
 	return end == NVS_END_UNKNOWN || end == NVS_END_GRID ? OWN_ENTRIES : 2 * OWN_ENTRIES;
 }
 
-static uint32_t kind_of(const struct nvs_timing *t, enum nvs_timing_end end)
+static uint32_t kind_of(const struct nvs_gpfifo_timing *t, enum nvs_timing_end end)
 {
 	return end == NVS_END_UNKNOWN ? NVS_TIMING_DISPATCH
 	       : t->finite	      ? NVS_TIMING_WORK
@@ -234,7 +237,7 @@ static uint32_t kind_of(const struct nvs_timing *t, enum nvs_timing_end end)
 static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t launch,
 		      struct nvs_buffer *buffer)
 {
-	struct nvs_timing *t = w->t;
+	struct nvs_gpfifo_timing *t = w->t;
 	bool timed = (end & MAY_BE_TIMED) && atomic_load(&t->mode) == NVS_TIMING_ON;
 	enum nvs_untimed_reason why = NVS_UNTIMED_ENDING;
 	uint64_t sequence = (end & ~MAY_BE_TIMED) - 1;
@@ -252,15 +255,15 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t laun
 			return false;
 	}
 	if (own) {
-		use = nvs_timing_take_slot(t, buffer);
+		use = nvs_timing_claim_slot(t, buffer);
 		why = NVS_UNTIMED_BEHIND;
 	}
 	if (!use && (end & MAY_BE_TIMED))
 		count_untimed(t, why);
 	if (use) {
 		write_empty(w, n, sequence, buffer);
-		nvs_timing_use_slot(t, use, sequence, kind_of(t, how), how);
-		if (how == NVS_END_GRID && !nvs_timing_ask_grid(t, use, launch)) {
+		nvs_timing_write_slot(t, use, sequence, kind_of(t, how), how);
+		if (how == NVS_END_GRID && !nvs_timing_set_grid_release(t, use, launch)) {
 			use->kind = NVS_TIMING_DISPATCH;
 			use->stamps = 1;
 		}
@@ -279,7 +282,7 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t laun
  */
 static bool forward_entries(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer)
 {
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 	struct writing w = {sh, t, t->put, t->from, t->base};
 	uint32_t end_at;
 	uint64_t end;
@@ -302,7 +305,7 @@ static bool forward_entries(struct nvs_shadow *sh, uint32_t to, struct nvs_buffe
 
 static void write_plain(struct nvs_shadow *sh, uint32_t to)
 {
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 
 	for (; t->from != to; t->from = next_index(t, t->from))
 		sh->gpfifo[t->from] = t->program[t->from];
@@ -312,7 +315,7 @@ static void write_plain(struct nvs_shadow *sh, uint32_t to)
 }
 
 /* Returns why this position may not be timed; 0: it may. */
-static uint32_t find_obstacle(const struct nvs_walk *walk)
+static uint32_t find_obstacle(const struct nvs_stream_state *walk)
 {
 	return walk->lost     ? NVS_UNTIMED_UNREADABLE
 	       : walk->pieces ? NVS_UNTIMED_SEMAPHORE
@@ -321,15 +324,15 @@ static uint32_t find_obstacle(const struct nvs_walk *walk)
 }
 
 /* Advances the stream to TO, which is the end of N batches; 0: of B's entries and nothing else. */
-static void advance_stream(struct nvs_batch *b, struct nvs_timing *t, uint32_t from, uint32_t to,
-			   uint64_t n)
+static void advance_stream(struct nvs_batch *b, struct nvs_gpfifo_timing *t, uint32_t from,
+			   uint32_t to, uint64_t n)
 {
 	uint32_t why = find_obstacle(&t->walk), last = from;
 	bool plain = atomic_load(&t->mode) == NVS_TIMING_PLAIN;
 
-	t->walk.launch = (struct nvs_walk_launch){0};
+	t->walk.launch = (struct nvs_stream_launch){0};
 	for (uint32_t at = from; at != to; at = next_index(t, at)) {
-		nvs_walk_entry(b, &t->walk, t->program[at]);
+		nvs_stream_advance(b, &t->walk, t->program[at]);
 		last = at;
 	}
 	why = why ? why : find_obstacle(&t->walk);
@@ -356,7 +359,7 @@ static uint64_t later_claim(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static void leave_request(struct nvs_timing *t, uint64_t claim)
+static void leave_request(struct nvs_gpfifo_timing *t, uint64_t claim)
 {
 	uint64_t ready = atomic_load(&t->ready);
 
@@ -366,8 +369,8 @@ static void leave_request(struct nvs_timing *t, uint64_t claim)
 
 static void wake_preload(void)
 {
-	if (!atomic_exchange(&nvs_timing_behind, 1))
-		nvs_sys4(SYS_futex, &nvs_timing_behind, FUTEX_WAKE, 1, 0);
+	if (!atomic_exchange(&nvs_gpfifo_pending, 1))
+		nvs_sys4(SYS_futex, &nvs_gpfifo_pending, FUTEX_WAKE, 1, 0);
 }
 
 /* Returns CLAIM, or the program's own PUT if not all of its doorbells are seen. */
@@ -386,7 +389,7 @@ static uint64_t forward_limit(const struct nvs_shadow *sh, uint64_t claim)
 static void hand_over(struct nvs_batch *b, uint64_t target)
 {
 	struct nvs_shadow *sh = b->reader.channel->shadow;
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 	uint64_t carried = atomic_load(&sh->carried), mine;
 	uint32_t to, from = (uint32_t)(carried & NVS_PUT_MASK);
 
@@ -415,7 +418,7 @@ static void hand_over(struct nvs_batch *b, uint64_t target)
 static bool take_turn(struct nvs_batch *b, uint64_t mine)
 {
 	struct nvs_shadow *sh = b->reader.channel->shadow;
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 	uint32_t tid = my_tid(), limit = nvs_tls.interrupted ? 0 : TURN_SPINS, held = 0, last = 0;
 
 	for (uint32_t spins = 0;; spins++) {
@@ -468,17 +471,17 @@ static bool batches_left(const struct nvs_shadow *sh)
 	       NVS_PUT_BITS;
 }
 
-void nvs_timing_carry(struct nvs_batch *b)
+void nvs_gpfifo_forward(struct nvs_batch *b)
 {
 	struct nvs_shadow *sh = b->reader.channel->shadow;
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 	uint64_t mine = (b->sequence + 1) << NVS_PUT_BITS | b->new_put;
 
 	if (!take_turn(b, mine))
 		return;
 	for (;;) {
 		hand_over(b, later_claim(mine, atomic_load(&t->ready)));
-		unlock(t);
+		unlock_timing(t);
 		/* Set by a thread that found the lock held, perhaps just before it was released. */
 		if (!batches_left(sh) || !try_lock(t, my_tid()))
 			return;
@@ -496,7 +499,7 @@ static void ring_bell(const struct nvs_timing_bell *bell)
 
 static bool acquire_or_inherit(struct nvs_shadow *sh)
 {
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 	uint32_t tid = my_tid(), holder = atomic_load(&t->lock), turn = atomic_load(&t->turn);
 	uint64_t now = __builtin_ia32_rdtsc();
 
@@ -511,7 +514,7 @@ static bool acquire_or_inherit(struct nvs_shadow *sh)
 	return take_over(sh, t, holder, tid);
 }
 
-static void prepare_slots(struct nvs_timing *t)
+static void prepare_slots(struct nvs_gpfifo_timing *t)
 {
 	for (uint32_t i = 0; i < NVS_TIMING_SLOTS; i++) {
 		t->slots[i] = (struct nvs_timing_slot){0};
@@ -519,14 +522,15 @@ static void prepare_slots(struct nvs_timing *t)
 	}
 }
 
-bool nvs_timing_arm(struct nvs_shadow *sh, struct nvs_timing_slot *slots, uint64_t address)
+bool nvs_gpfifo_timing_enable(struct nvs_shadow *sh, struct nvs_timing_slot *slots,
+			      uint64_t address)
 {
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 
 	if (!acquire_or_inherit(sh))
 		return false;
 	if (atomic_load(&t->mode) != NVS_TIMING_PLAIN || t->walk.lost || t->slots) {
-		unlock(t);
+		unlock_timing(t);
 		return false;
 	}
 	t->slots = slots;
@@ -541,13 +545,13 @@ bool nvs_timing_arm(struct nvs_shadow *sh, struct nvs_timing_slot *slots, uint64
 	for (uint32_t i = 0; i < t->entries; i++)
 		t->ends[i] = 0;
 	atomic_store(&t->mode, NVS_TIMING_ON);
-	unlock(t);
+	unlock_timing(t);
 	return true;
 }
 
 static bool is_behind(const struct nvs_shadow *sh)
 {
-	const struct nvs_timing *t = sh->timing;
+	const struct nvs_gpfifo_timing *t = sh->timing;
 	uint64_t carried = atomic_load((_Atomic uint64_t *)&sh->carried);
 
 	if (carried == NVS_SHADOW_GONE)
@@ -561,7 +565,7 @@ static bool is_behind(const struct nvs_shadow *sh)
 /* Under the lock. Returns true if nothing is left behind. */
 static bool catch_up(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 {
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 	uint64_t carried = atomic_load(&sh->carried), ready = atomic_load(&t->ready);
 	uint32_t put = t->put;
 	struct nvs_buffer *buffer;
@@ -592,7 +596,7 @@ static bool catch_up(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 	return all;
 }
 
-bool nvs_timing_turn(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
+bool nvs_gpfifo_advance(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 {
 	bool all;
 
@@ -601,13 +605,13 @@ bool nvs_timing_turn(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 	if (!acquire_or_inherit(sh))
 		return true;
 	all = catch_up(sh, bell);
-	unlock(sh->timing);
+	unlock_timing(sh->timing);
 	return !all;
 }
 
-bool nvs_timing_get(struct nvs_shadow *sh, uint32_t *get)
+bool nvs_gpfifo_translate_get(struct nvs_shadow *sh, uint32_t *get)
 {
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 
 	if (!try_lock(t, my_tid()))
 		return false;
@@ -616,13 +620,13 @@ bool nvs_timing_get(struct nvs_shadow *sh, uint32_t *get)
 		t->get = *get;
 		*get = t->of_real[*get];
 	}
-	unlock(t);
+	unlock_timing(t);
 	return true;
 }
 
-uint32_t nvs_timing_put(struct nvs_shadow *sh)
+uint32_t nvs_gpfifo_translate_put(struct nvs_shadow *sh)
 {
-	const struct nvs_timing *t = sh->timing;
+	const struct nvs_gpfifo_timing *t = sh->timing;
 	uint32_t put = sh->userd[NVS_USERD_GP_PUT];
 
 	return put < t->entries && atomic_load((_Atomic uint32_t *)&t->mode) != NVS_TIMING_PLAIN
@@ -630,9 +634,9 @@ uint32_t nvs_timing_put(struct nvs_shadow *sh)
 		       : put;
 }
 
-bool nvs_timing_caught_up(struct nvs_shadow *sh)
+bool nvs_gpfifo_is_drained(struct nvs_shadow *sh)
 {
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 	bool done;
 
 	if (is_behind(sh) || !try_lock(t, my_tid()))
@@ -642,14 +646,14 @@ bool nvs_timing_caught_up(struct nvs_shadow *sh)
 		read_get(sh);
 		done = t->get == t->put;
 	}
-	unlock(t);
+	unlock_timing(t);
 	return done;
 }
 
 /* Moves an empty ring to the program's index by entries that do nothing. */
 static void pad_ring(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 {
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 	struct writing w = {sh, t, t->put, t->from, t->base};
 
 	while (w.put != w.from)
@@ -658,13 +662,13 @@ static void pad_ring(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 	ring_bell(bell);
 }
 
-void nvs_timing_forget(struct nvs_shadow *sh)
+void nvs_gpfifo_drop(struct nvs_shadow *sh)
 {
 	atomic_store(&sh->timing->mode, NVS_TIMING_PLAIN);
 	atomic_store(&sh->timing->lock, 0);
 }
 
-bool nvs_timing_hold(struct nvs_shadow *sh)
+bool nvs_gpfifo_lock(struct nvs_shadow *sh)
 {
 	for (uint32_t spins = 0; !acquire_or_inherit(sh); spins++) {
 		if (spins >= STUCK_SPINS)
@@ -673,18 +677,18 @@ bool nvs_timing_hold(struct nvs_shadow *sh)
 	}
 	if (atomic_load(&sh->timing->mode) == NVS_TIMING_PLAIN)
 		return true;
-	unlock(sh->timing);
+	unlock_timing(sh->timing);
 	return false;
 }
 
-void nvs_timing_release(struct nvs_shadow *sh)
+void nvs_gpfifo_unlock(struct nvs_shadow *sh)
 {
-	unlock(sh->timing);
+	unlock_timing(sh->timing);
 }
 
-bool nvs_timing_settle(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
+bool nvs_gpfifo_realign(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 {
-	struct nvs_timing *t = sh->timing;
+	struct nvs_gpfifo_timing *t = sh->timing;
 	bool done = false;
 
 	if (atomic_load(&t->mode) == NVS_TIMING_PLAIN)
@@ -702,19 +706,19 @@ bool nvs_timing_settle(struct nvs_shadow *sh, const struct nvs_timing_bell *bell
 	}
 	if (done)
 		atomic_store(&t->mode, NVS_TIMING_PLAIN);
-	unlock(t);
+	unlock_timing(t);
 	return done;
 }
 
-bool nvs_timing_blind(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
+bool nvs_gpfifo_untrack(struct nvs_shadow *sh, const struct nvs_timing_bell *bell)
 {
 	for (uint32_t i = 0; i < SETTLE_TRIES; i++) {
-		if (nvs_timing_settle(sh, bell))
+		if (nvs_gpfifo_realign(sh, bell))
 			return true;
 		__builtin_ia32_pause();
 	}
 	atomic_store(&sh->timing->unseen, 1);
-	nvs_timing_turn(sh, bell);
+	nvs_gpfifo_advance(sh, bell);
 	wake_preload();
 	return false;
 }

@@ -29,7 +29,7 @@
  *     it for the program.
  *   - The program may fill its GPFIFO to the last entry, and our entries take space in addition.
  *     The trap does not wait for the GPU, which may be waiting for the interrupted thread: entries
- *     without space stay behind and are forwarded by a later doorbell or by nvs_timing_turn().
+ *     without space stay behind and are forwarded by a later doorbell or by nvs_gpfifo_advance().
  *     GP_GET is read only if its last known value leaves no space.
  *   - A slot is reused only after its times were written to the trace.
  *   - What two releases take by themselves is measured now and then, by two more right before a
@@ -46,7 +46,7 @@
 #define NVS_TIMING_FIRST 16u /* the first submissions of a channel, each with an empty bracket */
 #define NVS_TIMING_EVERY 1024u /* later, one submission of so many has one */
 
-/* Values of nvs_timing.launches other than a descriptor. */
+/* Values of nvs_gpfifo_timing.launches other than a descriptor. */
 #define NVS_TIMING_NOT_KNOWN 0u
 #define NVS_TIMING_ENGINE_ONLY 1u /* no grid, and the compute engine does its work in order */
 
@@ -70,7 +70,7 @@ enum nvs_timing_mode {
 	NVS_TIMING_STOPPED, /* no more entries of ours are added, but indices still differ */
 };
 
-struct nvs_timing {
+struct nvs_gpfifo_timing {
 	_Atomic uint32_t lock; /* tid of the thread at the real GPFIFO, 0: none */
 	_Atomic uint32_t mode; /* enum nvs_timing_mode; changed under the lock */
 	_Atomic uint64_t ready; /* claim up to which the lock's holder may forward everything */
@@ -89,7 +89,7 @@ struct nvs_timing {
 	uint32_t from; /* index up to which the program's entries are in the real GPFIFO */
 	uint32_t next, payload;
 	uint64_t base; /* extended base at put */
-	struct nvs_walk walk; /* the program's stream, at its last forwarded entry */
+	struct nvs_stream_state walk; /* the program's stream, at its last forwarded entry */
 	uint64_t timed, untimed[NVS_UNTIMED_REASONS]; /* element 0: not recorded either */
 	uint64_t empties, emptied; /* empty brackets; value of `timed` at the last one */
 	struct nvs_timing_use {
@@ -110,18 +110,21 @@ struct nvs_timing {
 	uint64_t *launches;
 };
 
-static inline size_t nvs_timing_size(uint32_t entries)
+static inline size_t nvs_gpfifo_timing_size(uint32_t entries)
 {
-	return sizeof(struct nvs_timing) + entries * (2 * sizeof(uint64_t) + sizeof(uint32_t));
+	return sizeof(struct nvs_gpfifo_timing) +
+	       entries * (2 * sizeof(uint64_t) + sizeof(uint32_t));
 }
 
-/* Initialises zeroed memory of nvs_timing_size() bytes. FINITE: the channel is of a copy engine. */
-void nvs_timing_init(struct nvs_timing *t, uint32_t kind, bool finite, uint32_t channel,
-		     uint32_t entries, const volatile uint64_t *program, uint64_t claim);
+/* Initialises zeroed memory of nvs_gpfifo_timing_size() bytes. FINITE: the channel is of a copy
+ * engine. */
+void nvs_gpfifo_timing_init(struct nvs_gpfifo_timing *t, uint32_t kind, bool finite,
+			    uint32_t channel, uint32_t entries, const volatile uint64_t *program,
+			    uint64_t claim);
 
 struct nvs_batch;
-/* Forwards the batch's entries, as nvs_shadow_carry() does. */
-void nvs_timing_carry(struct nvs_batch *b);
+/* Forwards the batch's entries, as nvs_shadow_forward() does. */
+void nvs_gpfifo_forward(struct nvs_batch *b);
 
 /* ---- for preload, one caller at a time ---- */
 
@@ -135,46 +138,47 @@ struct nvs_timing_bell {
  * Makes SLOTS, which the GPU sees at ADDRESS, the channel's slots. Returns false if it is not
  * possible now.
  */
-bool nvs_timing_arm(struct nvs_shadow *sh, struct nvs_timing_slot *slots, uint64_t address);
+bool nvs_gpfifo_timing_enable(struct nvs_shadow *sh, struct nvs_timing_slot *slots,
+			      uint64_t address);
 /*
  * Forwards the entries that stayed behind, as far as there is space. Returns true if some are left.
  */
-bool nvs_timing_turn(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
+bool nvs_gpfifo_advance(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
 /*
  * Doorbells will no longer be seen. Returns true if indices are the same and the shadow may be
- * removed. Returns false if from now on only nvs_timing_turn() forwards the program's entries.
+ * removed. Returns false if from now on only nvs_gpfifo_advance() forwards the program's entries.
  */
-bool nvs_timing_blind(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
+bool nvs_gpfifo_untrack(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
 /* True if the slot's times have not been read yet. */
-static inline bool nvs_timing_waits(const struct nvs_timing_use *use)
+static inline bool nvs_timing_is_unread(const struct nvs_timing_use *use)
 {
 	return atomic_load((_Atomic uint32_t *)&use->state) != 0;
 }
 /* Writes the times that are there to the trace. Returns how many are outstanding. */
-uint32_t nvs_timing_harvest(struct nvs_timing *t);
+uint32_t nvs_gpu_times_collect(struct nvs_gpfifo_timing *t);
 /* Reads GP_GET as the program is to see it. Returns false if it is not possible now. */
-bool nvs_timing_get(struct nvs_shadow *sh, uint32_t *get);
+bool nvs_gpfifo_translate_get(struct nvs_shadow *sh, uint32_t *get);
 /* GP_PUT as the GPU has it, as the program's index. */
-uint32_t nvs_timing_put(struct nvs_shadow *sh);
+uint32_t nvs_gpfifo_translate_put(struct nvs_shadow *sh);
 /* True if everything was forwarded and the GPU has taken it. */
-bool nvs_timing_caught_up(struct nvs_shadow *sh);
+bool nvs_gpfifo_is_drained(struct nvs_shadow *sh);
 /*
  * A step towards equal indices on both sides: no more entries of ours are added, entries that
  * stayed behind are forwarded, and when the GPU has taken all, the ring is filled with NOPs up to
  * the program's index. Returns true when done: the slots are no longer used. Returns false to be
  * called again.
  */
-bool nvs_timing_settle(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
+bool nvs_gpfifo_realign(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
 /* The channel has been freed: nothing reaches its GPFIFO. */
-void nvs_timing_forget(struct nvs_shadow *sh);
+void nvs_gpfifo_drop(struct nvs_shadow *sh);
 /*
  * Locks the real GPFIFO, for the shadow's removal, if indices are the same on both sides. Returns
  * false if they are not.
  */
-bool nvs_timing_hold(struct nvs_shadow *sh);
-void nvs_timing_release(struct nvs_shadow *sh);
+bool nvs_gpfifo_lock(struct nvs_shadow *sh);
+void nvs_gpfifo_unlock(struct nvs_shadow *sh);
 
 /* Futex: 1 if entries stayed behind. */
-extern _Atomic uint32_t nvs_timing_behind;
+extern _Atomic uint32_t nvs_gpfifo_pending;
 
 #endif

@@ -9,7 +9,7 @@
 
 #define MAX_GAPS 16u /* GAP records of one submission; further gaps are only counted */
 
-static uint32_t align8(uint32_t bytes)
+static uint32_t align_to_8(uint32_t bytes)
 {
 	return (bytes + 7) & ~7u;
 }
@@ -70,7 +70,7 @@ static NVS_RARE void add_to_run(struct nvs_batch *b, enum nvs_gap_reason reason)
 		bool told;
 
 		unlock_run(state, lost);
-		told = nvs_tell_lost(b->buffer, state, b->event->time);
+		told = nvs_record_gap(b->buffer, state, b->event->time);
 		lost = lock_run(state);
 		if (!told)
 			break;
@@ -93,7 +93,7 @@ static void count_gap(struct nvs_buffer *buffer, uint32_t reason)
 		nvs_live_add(&buffer->live->gaps[reason], 1);
 }
 
-NVS_RARE void nvs_batch_lose(struct nvs_batch *b, enum nvs_gap_reason reason)
+NVS_RARE void nvs_batch_drop(struct nvs_batch *b, enum nvs_gap_reason reason)
 {
 	add_to_run(b, reason);
 	if (!b->buffer) {
@@ -117,8 +117,8 @@ NVS_RARE void nvs_batch_skip(struct nvs_batch *b, uint16_t flags)
 	nvs_count(b->buffer, NVS_COUNT_SKIPPED_ENTRIES, b->count);
 }
 
-NVS_RARE bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel *state,
-			    uint64_t time)
+NVS_RARE bool nvs_record_gap(struct nvs_buffer *buffer, struct nvs_spool_channel *state,
+			     uint64_t time)
 {
 	struct nvs_rec_gap *room;
 	uint64_t lost;
@@ -153,13 +153,13 @@ NVS_RARE bool nvs_tell_lost(struct nvs_buffer *buffer, struct nvs_spool_channel 
 	return true;
 }
 
-void nvs_channel_flush(struct nvs_spool_channel *state)
+void nvs_channel_record_lost(struct nvs_spool_channel *state)
 {
 	struct nvs_buffer *buffer = nvs_buffer_enter();
 
 	if (!buffer)
 		return;
-	nvs_tell_lost(buffer, state, nvs_now());
+	nvs_record_gap(buffer, state, nvs_clock_now());
 	nvs_buffer_leave(buffer);
 }
 
@@ -260,7 +260,7 @@ static uint32_t head_bytes(const struct nvs_batch *b)
 static uint32_t data_bytes(const struct nvs_batch *b)
 {
 	return TAIL +
-	       (nvs_process->options.level == NVS_LEVEL_FULL ? align8((uint32_t)b->bytes) : 0);
+	       (nvs_process->options.level == NVS_LEVEL_FULL ? align_to_8((uint32_t)b->bytes) : 0);
 }
 
 static bool record_whole(struct nvs_batch *b, uint16_t flags)
@@ -293,8 +293,8 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags)
 	if (used & 4)
 		*(uint32_t *)(data + used) = 0;
 	if (last_bytes)
-		nvs_progress_learn(b, data + last, last_bytes);
-	sub->rec.size = head + align8(used);
+		nvs_progress_find_slot(b, data + last, last_bytes);
+	sub->rec.size = head + align_to_8(used);
 	sub->rec.size += put_get(b, sub, sub->rec.size);
 	NVS_POINT(COMMIT);
 	nvs_buffer_commit(b->buffer, sub->rec.size);
@@ -328,8 +328,8 @@ static NVS_RARE void record_last_piece(struct nvs_batch *b, uint32_t entry)
 static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 {
 	uint32_t head = head_bytes(b), last = NVS_NONE, *reasons = b->reasons;
-	uint32_t piece = (nvs_buffer_largest(b->buffer) - (uint32_t)sizeof(struct nvs_rec_data)) &
-			 ~7u;
+	uint32_t piece =
+		(nvs_buffer_max_record(b->buffer) - (uint32_t)sizeof(struct nvs_rec_data)) & ~7u;
 	struct nvs_rec_submission *sub = nvs_buffer_reserve(b->buffer, head + TAIL, true);
 
 	if (!sub)
@@ -352,7 +352,7 @@ static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 			continue;
 		for (uint32_t at = 0; at < bytes && !reasons[i];) {
 			uint32_t part = piece < bytes - at ? piece : bytes - at;
-			uint32_t size = (uint32_t)sizeof(struct nvs_rec_data) + align8(part);
+			uint32_t size = (uint32_t)sizeof(struct nvs_rec_data) + align_to_8(part);
 			struct nvs_rec_data *rec = nvs_buffer_reserve(b->buffer, size, true);
 
 			if (!rec) {
@@ -376,7 +376,7 @@ static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 			}
 			if (i == last && at + part == bytes) {
 				rec->rec.flags = NVS_DATA_LAST;
-				nvs_progress_learn(b, rec->data, part);
+				nvs_progress_find_slot(b, rec->data, part);
 			}
 			NVS_POINT(COMMIT);
 			nvs_buffer_commit(b->buffer, size);
@@ -404,11 +404,11 @@ static NVS_RARE bool record_lost_first(struct nvs_batch *b, bool whole)
 	uint32_t size = head_bytes(b) + (whole ? data_bytes(b) : TAIL);
 
 	if (!nvs_buffer_reserve(b->buffer, size + (uint32_t)sizeof(struct nvs_rec_gap), true)) {
-		nvs_batch_lose(b, full_reason());
+		nvs_batch_drop(b, full_reason());
 		return false;
 	}
 	b->buffer->busy = 0;
-	nvs_tell_lost(b->buffer, b->reader.channel->state, b->event->time);
+	nvs_record_gap(b->buffer, b->reader.channel->state, b->event->time);
 	return true;
 }
 
@@ -417,12 +417,12 @@ void nvs_batch_record(struct nvs_batch *b, uint16_t flags)
 	struct nvs_spool_channel *state = b->reader.channel->state;
 	bool headers = nvs_process->options.level == NVS_LEVEL_HEADERS;
 	bool whole = headers ||
-		     head_bytes(b) + b->bytes + TAIL + 8 <= nvs_buffer_largest(b->buffer);
+		     head_bytes(b) + b->bytes + TAIL + 8 <= nvs_buffer_max_record(b->buffer);
 
 	if (__atomic_load_n(&state->lost, __ATOMIC_ACQUIRE) && !record_lost_first(b, whole))
 		return;
 	if (!(whole ? record_whole(b, flags) : record_pieces(b, flags))) {
-		nvs_batch_lose(b, full_reason());
+		nvs_batch_drop(b, full_reason());
 		return;
 	}
 	if (count_batch(b, flags))

@@ -4,13 +4,13 @@
 #include "trap/low/guard.h"
 #include "trap/low/poison.h"
 
-static uint32_t min32(uint64_t a, uint64_t b)
+static uint32_t min_u32(uint64_t a, uint64_t b)
 {
 	return (uint32_t)(a < b ? a : b);
 }
 
 /* The map at *HINT, if it is in the channel's own address space, is the one a search would find. */
-static const struct nvs_segment_map *find_map(const struct nvs_reader *r, uint64_t va,
+static const struct nvs_segment_map *find_map(const struct nvs_channel_view *r, uint64_t va,
 					      uint32_t *hint)
 {
 	const struct nvs_view *view = r->view;
@@ -33,7 +33,7 @@ uint32_t nvs_segment_copy(struct nvs_batch *b, uint8_t *to, uint64_t va, uint32_
 
 		if (!map)
 			return NVS_GAP_UNMAPPED;
-		part = min32(bytes, map->size - (va - map->gpu_va));
+		part = min_u32(bytes, map->size - (va - map->gpu_va));
 		if (nvs_copy_guarded(to, (const void *)(map->cpu + (va - map->gpu_va)), part))
 			return NVS_GAP_FAULT;
 		to += part;
@@ -65,7 +65,7 @@ const uint32_t *nvs_segment_whole(struct nvs_batch *b, uint64_t va, uint64_t byt
  * The progress release is at the end of a submission: SET_REPORT_SEMAPHORE_A..D (compute, 3D), or
  * SET_SEMAPHORE_A, _B, _PAYLOAD and LAUNCH_DMA (copy).
  */
-void nvs_progress_learn(const struct nvs_batch *b, const uint8_t *segment, uint32_t bytes)
+void nvs_progress_find_slot(const struct nvs_batch *b, const uint8_t *segment, uint32_t bytes)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;
 	const uint32_t *w = (const uint32_t *)(const void *)(segment + (bytes & ~3u));

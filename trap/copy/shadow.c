@@ -65,14 +65,14 @@ static void write_put(struct nvs_shadow *sh, uint32_t put)
 	asm volatile("sfence" ::: "memory");
 }
 
-void nvs_shadow_carry(struct nvs_batch *b)
+void nvs_shadow_forward(struct nvs_batch *b)
 {
 	const struct nvs_channel *ch = b->reader.channel;
 	struct nvs_shadow *sh = ch->shadow;
 	uint64_t carried, now;
 
 	if (__builtin_expect(sh->timing != NULL, 0)) {
-		nvs_timing_carry(b);
+		nvs_gpfifo_forward(b);
 		return;
 	}
 	if (!take_turn(sh, b->sequence, b->old_put, &carried))
@@ -92,7 +92,7 @@ void nvs_shadow_carry(struct nvs_batch *b)
 
 /* ---- removal ---- */
 
-bool nvs_shadow_moving(void)
+bool nvs_shadow_should_retry(void)
 {
 	uint64_t thawed;
 
@@ -159,15 +159,15 @@ static void copy_rest(struct nvs_shadow *sh, uint32_t carried_put)
 
 static int restore_pages(struct nvs_shadow_piece *p)
 {
-	long to = nvs_sys(SYS_mremap, (long)p->stash, (long)p->bytes, (long)p->bytes,
-			  MREMAP_MAYMOVE | MREMAP_FIXED, (long)p->program, 0);
+	long to = nvs_syscall(SYS_mremap, (long)p->stash, (long)p->bytes, (long)p->bytes,
+			      MREMAP_MAYMOVE | MREMAP_FIXED, (long)p->program, 0);
 
 	if (to != (long)p->program)
 		return (int)to;
 	p->home = true;
 	/* A mapping that appeared there in between is the program's. */
-	to = nvs_sys(SYS_mmap, (long)p->stash, (long)p->bytes, PROT_NONE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	to = nvs_syscall(SYS_mmap, (long)p->stash, (long)p->bytes, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	p->reserved = to == (long)p->stash;
 	if (to > 0 && !p->reserved)
 		nvs_sys4(SYS_munmap, to, p->bytes, 0, 0);
@@ -199,14 +199,14 @@ static int restore_program(struct nvs_shadow *sh, uint32_t carried_put, bool unr
 	return err;
 }
 
-int nvs_shadow_undo(struct nvs_shadow *sh, bool unrung)
+int nvs_shadow_remove(struct nvs_shadow *sh, bool unrung)
 {
 	uint64_t carried;
 	int err = 0;
 
 	if (atomic_load(&sh->carried) == NVS_SHADOW_GONE)
 		return 0;
-	if (sh->timing && !nvs_timing_hold(sh))
+	if (sh->timing && !nvs_gpfifo_lock(sh))
 		return -EBUSY;
 	atomic_fetch_add(&nvs_process->freezing, 1);
 	carried = lock_ring(sh);
@@ -215,7 +215,7 @@ int nvs_shadow_undo(struct nvs_shadow *sh, bool unrung)
 		err = restore_program(sh, (uint32_t)(carried & NVS_PUT_MASK), unrung);
 	atomic_store(&sh->carried, err ? carried : NVS_SHADOW_GONE);
 	if (sh->timing)
-		nvs_timing_release(sh);
+		nvs_gpfifo_unlock(sh);
 	atomic_store(&nvs_process->thawed, __builtin_ia32_rdtsc());
 	atomic_fetch_sub(&nvs_process->freezing, 1);
 	return err;

@@ -35,7 +35,7 @@ struct nvs_shadow_piece {
 	uintptr_t program; /* address in the program: ordinary memory now */
 	uintptr_t stash; /* the program's own pages, moved aside to be restored */
 	size_t bytes; /* 0: no such piece */
-	bool home; /* after nvs_shadow_undo(): the program has its own pages again, */
+	bool home; /* after nvs_shadow_remove(): the program has its own pages again, */
 	bool reserved; /* and the stash's address range is still reserved by us */
 };
 
@@ -46,7 +46,7 @@ struct nvs_shadow {
 	/* claim up to which everything is in the real GPFIFO, and NVS_SHADOW_BUSY */
 	_Atomic uint64_t carried;
 	struct nvs_shadow_piece pieces[2]; /* GPFIFO, USERD */
-	struct nvs_timing *timing; /* trap/copy/gpfifo_timing.h; NULL: never timed */
+	struct nvs_gpfifo_timing *timing; /* trap/copy/gpfifo_timing.h; NULL: never timed */
 	struct nvs_shadow *next; /* in the list of shadows to be freed */
 };
 
@@ -68,7 +68,7 @@ struct nvs_shadow {
  * and not again if the thread comes after all.
  */
 struct nvs_batch;
-void nvs_shadow_carry(struct nvs_batch *b);
+void nvs_shadow_forward(struct nvs_batch *b);
 /*
  * Called around a doorbell on CH, from before its claim. A doorbell already in progress on this
  * thread was interrupted by this one or was left by a jump, and is not waited for.
@@ -80,15 +80,15 @@ void nvs_shadow_leave(void);
  * Restores the program's own pages, with everything that the program has written to the shadow by
  * then, whether a doorbell was rung for it or not; the channel may be in use. Doorbells that still
  * know the shadow forward nothing from then on. Returns 0, or -errno if nothing was changed and it
- * may be retried. With timing, call it only after nvs_timing_settle(). UNRUNG: restore even if
+ * may be retried. With timing, call it only after nvs_gpfifo_realign(). UNRUNG: restore even if
  * entries were put for which no doorbell was rung yet, and which a busy GPU may take before they
  * are copied; otherwise -EAGAIN is returned in that case.
  */
-int nvs_shadow_undo(struct nvs_shadow *shadow, bool unrung);
+int nvs_shadow_remove(struct nvs_shadow *shadow, bool unrung);
 /*
  * For a fault with "no access": returns true if it may be of a store to pages that are being
  * restored; the store is to be retried.
  */
-bool nvs_shadow_moving(void);
+bool nvs_shadow_should_retry(void);
 
 #endif

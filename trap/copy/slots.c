@@ -10,7 +10,7 @@ enum { SLOT_FREE, SLOT_USED, SLOT_READING };
 
 /* ---- slots ---- */
 
-static bool is_there(const struct nvs_timing *t, const struct nvs_timing_use *use,
+static bool is_there(const struct nvs_gpfifo_timing *t, const struct nvs_timing_use *use,
 		     struct nvs_rec_gpu_time *rec)
 {
 	const struct nvs_timing_slot *slot = &t->slots[use - t->uses];
@@ -40,12 +40,12 @@ static bool is_read(struct nvs_buffer *buffer, const struct nvs_rec_gpu_time *re
 	if (!to)
 		return false;
 	*to = *rec;
-	to->rec.time = nvs_now(); /* the time must not be before that of its submission */
+	to->rec.time = nvs_clock_now(); /* the time must not be before that of its submission */
 	nvs_buffer_commit(buffer, sizeof(*to));
 	return true;
 }
 
-struct nvs_timing_use *nvs_timing_take_slot(struct nvs_timing *t, struct nvs_buffer *buffer)
+struct nvs_timing_use *nvs_timing_claim_slot(struct nvs_gpfifo_timing *t, struct nvs_buffer *buffer)
 {
 	struct nvs_timing_use *use = &t->uses[t->next % NVS_TIMING_SLOTS];
 	uint32_t state = atomic_load(&use->state);
@@ -66,15 +66,15 @@ struct nvs_timing_use *nvs_timing_take_slot(struct nvs_timing *t, struct nvs_buf
 	return NULL;
 }
 
-static uint64_t stamp_address(const struct nvs_timing *t, const struct nvs_timing_use *use,
+static uint64_t stamp_address(const struct nvs_gpfifo_timing *t, const struct nvs_timing_use *use,
 			      uint32_t which)
 {
 	return t->address + (uint64_t)(use - t->uses) * sizeof(struct nvs_timing_slot) +
 	       offsetof(struct nvs_timing_slot, stamp) + which * sizeof(struct nvs_timing_stamp);
 }
 
-void nvs_timing_use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint64_t sequence,
-			 uint32_t kind, enum nvs_timing_end end)
+void nvs_timing_write_slot(struct nvs_gpfifo_timing *t, struct nvs_timing_use *use,
+			   uint64_t sequence, uint32_t kind, enum nvs_timing_end end)
 {
 	struct nvs_timing_slot *slot = &t->slots[use - t->uses];
 	uint32_t execute, *w;
@@ -97,7 +97,7 @@ void nvs_timing_use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint6
 	atomic_store(&use->state, SLOT_USED);
 }
 
-uint32_t nvs_timing_harvest(struct nvs_timing *t)
+uint32_t nvs_gpu_times_collect(struct nvs_gpfifo_timing *t)
 {
 	uint32_t left = 0;
 
@@ -112,7 +112,7 @@ uint32_t nvs_timing_harvest(struct nvs_timing *t)
 		if (!atomic_compare_exchange_strong(&use->state, &state, SLOT_READING))
 			continue;
 		if (!is_there(t, use, &rec) ||
-		    (!atomic_load(&nvs_writer_signal.ended) && nvs_record(&rec.rec))) {
+		    (!atomic_load(&nvs_writer_signal.ended) && nvs_record_write(&rec.rec))) {
 			atomic_store(&use->state, SLOT_USED);
 			continue;
 		}
@@ -133,7 +133,7 @@ uint32_t nvs_timing_harvest(struct nvs_timing *t)
 #define QMD_SECOND_ENABLE (1u << 16) /* a release of four words, including the time */
 #define QMD_SECOND 24u
 
-uint64_t nvs_timing_launch_of(const struct nvs_walk_launch *l)
+uint64_t nvs_timing_launch_of(const struct nvs_stream_launch *l)
 {
 	if (l->unknown)
 		return NVS_TIMING_NOT_KNOWN;
@@ -142,7 +142,7 @@ uint64_t nvs_timing_launch_of(const struct nvs_walk_launch *l)
 			    : NVS_TIMING_NOT_KNOWN;
 }
 
-enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t launch)
+enum nvs_timing_end nvs_timing_end_of(const struct nvs_gpfifo_timing *t, uint64_t launch)
 {
 	const uint32_t *qmd = (const uint32_t *)(uintptr_t)launch;
 	uint32_t version, releases, lo, hi;
@@ -168,8 +168,8 @@ enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t launc
 	return NVS_END_GRID;
 }
 
-bool nvs_timing_ask_grid(const struct nvs_timing *t, const struct nvs_timing_use *use,
-			 uint64_t launch)
+bool nvs_timing_set_grid_release(const struct nvs_gpfifo_timing *t,
+				 const struct nvs_timing_use *use, uint64_t launch)
 {
 	uint32_t *qmd = (uint32_t *)(uintptr_t)launch, releases;
 	uint64_t at = stamp_address(t, use, 1);

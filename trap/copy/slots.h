@@ -19,21 +19,22 @@ enum nvs_timing_end {
  * Returns the next slot, after its previous times have been written to the trace. Returns NULL if
  * they are not there yet.
  */
-struct nvs_timing_use *nvs_timing_take_slot(struct nvs_timing *t, struct nvs_buffer *buffer);
+struct nvs_timing_use *nvs_timing_claim_slot(struct nvs_gpfifo_timing *t,
+					     struct nvs_buffer *buffer);
 /* Writes all words of the slot: the GPU may have changed those it fetched before. */
-void nvs_timing_use_slot(struct nvs_timing *t, struct nvs_timing_use *use, uint64_t sequence,
-			 uint32_t kind, enum nvs_timing_end end);
-/* Returns what a submission launches, for nvs_timing.launches. */
-uint64_t nvs_timing_launch_of(const struct nvs_walk_launch *l);
+void nvs_timing_write_slot(struct nvs_gpfifo_timing *t, struct nvs_timing_use *use,
+			   uint64_t sequence, uint32_t kind, enum nvs_timing_end end);
+/* Returns what a submission launches, for nvs_gpfifo_timing.launches. */
+uint64_t nvs_timing_launch_of(const struct nvs_stream_launch *l);
 /*
  * Returns how to measure the end of a submission with this LAUNCH, which the GPU has not seen yet.
  */
-enum nvs_timing_end nvs_timing_end_of(const struct nvs_timing *t, uint64_t launch);
+enum nvs_timing_end nvs_timing_end_of(const struct nvs_gpfifo_timing *t, uint64_t launch);
 /*
  * Changes the descriptor in its segment so that its grid releases the end. Returns false if that
  * fails.
  */
-bool nvs_timing_ask_grid(const struct nvs_timing *t, const struct nvs_timing_use *use,
-			 uint64_t launch);
+bool nvs_timing_set_grid_release(const struct nvs_gpfifo_timing *t,
+				 const struct nvs_timing_use *use, uint64_t launch);
 
 #endif

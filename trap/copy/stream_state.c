@@ -55,12 +55,12 @@ static uint32_t read_word(const struct data *d, uint32_t i)
 	return w;
 }
 
-static void track_upload(struct nvs_walk_launch *l, const struct data *d)
+static void track_upload(struct nvs_stream_launch *l, const struct data *d)
 {
 	if (!l->descriptor || !d->seen || d->n < QMD_WORDS)
 		return;
 	l->uploads[0] = l->uploads[1];
-	l->uploads[1] = (struct nvs_walk_descriptor){l->to, d->seen};
+	l->uploads[1] = (struct nvs_stream_descriptor){l->to, d->seen};
 	l->descriptor = false;
 }
 
@@ -70,7 +70,7 @@ static bool is_schedule(uint32_t action)
 }
 
 /* Handles a trigger. A descriptor that launches nothing only orders others. */
-static void track_trigger(struct nvs_walk_launch *l, uint32_t action)
+static void track_trigger(struct nvs_stream_launch *l, uint32_t action)
 {
 	const uint32_t *w = NULL;
 	struct data d = {NULL, QMD_WORDS};
@@ -94,7 +94,7 @@ static bool sets_off(uint32_t header)
 	       method >= PCAS_FIRST && method <= PCAS_LAST;
 }
 
-static void track_launch(struct nvs_walk_launch *l, uint32_t header, const struct data *d)
+static void track_launch(struct nvs_stream_launch *l, uint32_t header, const struct data *d)
 {
 	switch (header) {
 	case OFFSET_OUT:
@@ -123,7 +123,7 @@ static void track_launch(struct nvs_walk_launch *l, uint32_t header, const struc
 /* ---- headers ---- */
 
 /* Reads a header. Returns true if the rest of the segment is ignored. */
-static bool read_header(struct nvs_walk *walk, uint32_t w)
+static bool read_header(struct nvs_stream_state *walk, uint32_t w)
 {
 	switch (w >> 29) {
 	case OP_OLD_INC:
@@ -152,7 +152,7 @@ static bool read_header(struct nvs_walk *walk, uint32_t w)
 	return w >> 29 == OP_END;
 }
 
-void nvs_walk_entry(struct nvs_batch *b, struct nvs_walk *walk, uint64_t entry)
+void nvs_stream_advance(struct nvs_batch *b, struct nvs_stream_state *walk, uint64_t entry)
 {
 	uint32_t dwords = nvs_entry_dwords(entry), at = 0;
 	uint64_t va = walk->base | (entry & 0xfffffffffcull);

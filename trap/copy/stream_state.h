@@ -15,8 +15,8 @@ struct nvs_batch;
 #define NVS_WALK_DESCRIPTORS 2u /* descriptors of a launch: one that orders it, and its own */
 
 /* What a submission launches. */
-struct nvs_walk_launch {
-	struct nvs_walk_descriptor {
+struct nvs_stream_launch {
+	struct nvs_stream_descriptor {
 		uint64_t address; /* GPU address of the upload */
 		const uint32_t *words; /* in its segment, at the process's address */
 	} uploads[NVS_WALK_DESCRIPTORS]; /* the latest ones */
@@ -28,16 +28,16 @@ struct nvs_walk_launch {
 	const uint32_t *grid; /* the descriptor of its only grid; NULL: there is none */
 };
 
-struct nvs_walk {
+struct nvs_stream_state {
 	uint64_t base; /* SET_PB_SEGMENT_EXTENDED_BASE of the last control entry */
 	uint32_t left; /* data words of a method that have not come yet */
 	bool lost; /* a segment could not be read */
 	bool pieces; /* a host semaphore was not set and executed by a single header */
 	bool follows_launches; /* false: launch is not updated */
-	struct nvs_walk_launch launch; /* of the submission in progress */
+	struct nvs_stream_launch launch; /* of the submission in progress */
 };
 
 /* Advances the stream by ENTRY of the batch's channel. */
-void nvs_walk_entry(struct nvs_batch *b, struct nvs_walk *walk, uint64_t entry);
+void nvs_stream_advance(struct nvs_batch *b, struct nvs_stream_state *walk, uint64_t entry);
 
 #endif

@@ -75,8 +75,8 @@ OWN_TEXT static void ring_doorbell(struct fast *f)
 			return;
 	}
 	NVS_POINT(FAST);
-	event.time = told ? nvs_now() : 0;
-	nvs_capture(f->buffer, view, &event);
+	event.time = told ? nvs_clock_now() : 0;
+	nvs_capture_doorbell(f->buffer, view, &event);
 	NVS_POINT(STORE);
 	*(volatile uint32_t *)(db->alias + DOORBELL_OFFSET) = f->value;
 	NVS_POINT(RUNG);
@@ -95,7 +95,7 @@ OWN_TEXT bool nvs_fast_doorbell(const struct nvs_patch_site *site, struct nvs_fa
 	volatile uint64_t mark = (uintptr_t)&f ^ MARK;
 
 	/* The first doorbell of a thread, and one that interrupts another, take the slow path. */
-	if (!nvs_started() || !buffer || !buffer->shared ||
+	if (!nvs_trap_is_started() || !buffer || !buffer->shared ||
 	    ((buffer->busy || atomic_load_explicit(&buffer->epoch, memory_order_relaxed)) &&
 	     nvs_buffer_in_use(buffer, sp, NULL)))
 		return false;

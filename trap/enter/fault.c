@@ -43,7 +43,7 @@ struct pending_step {
 static __thread struct pending_step pending;
 
 /* Input and result of the handling of one signal. */
-struct work {
+struct fault_work {
 	uintptr_t address;
 	ucontext_t *uc;
 	struct nvs_buffer *buffer;
@@ -100,7 +100,7 @@ static void capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *v
 		.doorbell = db, .token = token, .stack = stack, .time = time};
 
 	if (buffer)
-		nvs_capture(buffer, view, &event);
+		nvs_capture_doorbell(buffer, view, &event);
 	else
 		nvs_capture_lost(view, &event);
 }
@@ -128,8 +128,8 @@ static void disarm_doorbell(struct nvs_buffer *buffer, const struct nvs_doorbell
 					       ch->token};
 
 		if (ch->shadow && ch->gpu == db->gpu &&
-		    (!ch->shadow->timing || nvs_timing_blind(ch->shadow, &bell)))
-			nvs_shadow_undo(ch->shadow, true);
+		    (!ch->shadow->timing || nvs_gpfifo_untrack(ch->shadow, &bell)))
+			nvs_shadow_remove(ch->shadow, true);
 	}
 	nvs_sys4(SYS_mprotect, db->start, db->end - db->start, PROT_READ | PROT_WRITE, 0);
 	if (!buffer)
@@ -150,7 +150,7 @@ static void disarm_doorbell(struct nvs_buffer *buffer, const struct nvs_doorbell
 }
 
 /* Prepares the context so that returning to it runs the pending instruction with TO as target. */
-static bool step_on(struct work *w, uintptr_t to)
+static bool step_on(struct fault_work *w, uintptr_t to)
 {
 	uint64_t *mask = (uint64_t *)(void *)&w->uc->uc_sigmask;
 
@@ -164,8 +164,9 @@ static bool step_on(struct work *w, uintptr_t to)
 	return true;
 }
 
-static void begin_step(struct work *w, const struct nvs_doorbell *db, const struct nvs_insn *insn,
-		       const uint8_t *code, uint32_t stack, uint64_t time)
+static void begin_step(struct fault_work *w, const struct nvs_doorbell *db,
+		       const struct nvs_insn *insn, const uint8_t *code, uint32_t stack,
+		       uint64_t time)
 {
 	uint64_t target = w->address;
 	uint8_t *twin;
@@ -178,7 +179,7 @@ static void begin_step(struct work *w, const struct nvs_doorbell *db, const stru
 		return;
 	}
 	/* The step uses the buffer's twin and slot, and continues after this signal. */
-	nvs_buffer_keep(w->buffer);
+	nvs_buffer_make_own(w->buffer);
 	pending.insn = *insn;
 	__builtin_memcpy(pending.code, code, NVS_INSN_MAX);
 	pending.on_alias = false;
@@ -214,7 +215,7 @@ static size_t fetch_instruction(ucontext_t *uc, uint8_t *code)
 	return NVS_INSN_MAX;
 }
 
-static uint32_t take_callsite(struct work *w, uint64_t time)
+static uint32_t take_callsite(struct fault_work *w, uint64_t time)
 {
 	const greg_t *gregs = w->uc->uc_mcontext.gregs;
 
@@ -241,11 +242,11 @@ static void send_step_signal(const greg_t *gregs)
 
 static void on_store(void *arg)
 {
-	struct work *w = arg;
+	struct fault_work *w = arg;
 	greg_t *gregs = w->uc->uc_mcontext.gregs;
 	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	const struct nvs_doorbell *db = find_doorbell(view, w->address);
-	uint64_t time = nvs_now();
+	uint64_t time = nvs_clock_now();
 	uint8_t code[NVS_INSN_MAX];
 	struct nvs_insn insn;
 	struct nvs_store store;
@@ -268,7 +269,7 @@ static void on_store(void *arg)
 	}
 	if (doorbell_value(db, store.address, (const uint8_t *)&store.value, store.width, &token)) {
 		capture_doorbell(w->buffer, view, db, token, stack, time);
-		nvs_patch_seen((uintptr_t)gregs[REG_RIP], code, &insn);
+		nvs_patch_note((uintptr_t)gregs[REG_RIP], code, &insn);
 	}
 	NVS_POINT(STORE);
 	nvs_store_emulate(&store, db->alias + (store.address - db->start), gregs);
@@ -307,7 +308,7 @@ static bool store_plain(uintptr_t to, const uint8_t *from, unsigned width)
 /* The store is now in the twin page. */
 static void on_step(void *arg)
 {
-	struct work *w = arg;
+	struct fault_work *w = arg;
 	const struct nvs_view *view = atomic_load(&nvs_process->view);
 	const struct nvs_doorbell *db = find_doorbell(view, pending.target);
 	unsigned width = pending.step.width ? pending.step.width : WIDEST_STORE;
@@ -334,7 +335,7 @@ static void on_step(void *arg)
 }
 
 /* Enters a buffer and runs FN on that buffer's stack. */
-static void run_with_buffer(struct work *w, void (*fn)(void *))
+static void run_with_buffer(struct fault_work *w, void (*fn)(void *))
 {
 	struct nvs_activity outer = nvs_tls.activity,
 			    activity = {.sp = (uintptr_t)w->uc->uc_mcontext.gregs[REG_RSP]};
@@ -387,7 +388,7 @@ static bool is_own_step(const ucontext_t *uc)
 	uintptr_t rip = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
 	struct nvs_buffer *buffer = nvs_tls.buffer;
 
-	if (nvs_patch_is_way(rip) || nvs_fast_is_code(rip))
+	if (nvs_patch_is_on_path(rip) || nvs_fast_is_code(rip))
 		return true;
 	return buffer && atomic_load(&buffer->epoch) && buffer->activity.mark &&
 	       !nvs_activity_abandoned(&buffer->activity, (uintptr_t)uc->uc_mcontext.gregs[REG_RSP],
@@ -399,7 +400,7 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 	ucontext_t *uc = ucontext;
 	greg_t *rip = &uc->uc_mcontext.gregs[REG_RIP];
 	uintptr_t fixup = nvs_guard_fixup((uintptr_t)*rip);
-	struct work w = {.address = (uintptr_t)info->si_addr, .uc = uc};
+	struct fault_work w = {.address = (uintptr_t)info->si_addr, .uc = uc};
 	uintptr_t onward;
 
 	if (was_sent(info))
@@ -408,12 +409,12 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 		*rip = (greg_t)fixup;
 		return true;
 	}
-	onward = info->si_code == SI_KERNEL ? nvs_patch_stopped((uintptr_t)*rip) : 0;
+	onward = info->si_code == SI_KERNEL ? nvs_patch_resume_at((uintptr_t)*rip) : 0;
 	if (onward) {
 		*rip = (greg_t)onward;
 		return true;
 	}
-	if (!nvs_started())
+	if (!nvs_trap_is_started())
 		return false;
 	if (nvs_tls.stepping && nvs_step_is_at(&pending.step, (uint64_t)*rip)) {
 		/* The stepped instruction itself faulted on an operand of the program: the fault is
@@ -423,7 +424,7 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 		return false;
 	}
 	if (info->si_code != SEGV_ACCERR || !is_doorbell(w.address)) {
-		if (info->si_code == SEGV_ACCERR && nvs_shadow_moving())
+		if (info->si_code == SEGV_ACCERR && nvs_shadow_should_retry())
 			return true;
 		if (nvs_tls.buffer && nvs_tls.buffer->shared)
 			nvs_count(nvs_tls.buffer, NVS_COUNT_FOREIGN, 1);
@@ -436,14 +437,14 @@ bool nvs_trap_segv(siginfo_t *info, void *ucontext)
 bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext)
 {
 	ucontext_t *uc = ucontext;
-	struct work w = {.uc = uc};
+	struct fault_work w = {.uc = uc};
 	bool ran;
 
 	if (was_sent(info))
 		return false;
-	if (info->si_code == TRAP_TRACE && nvs_started() && is_own_step(uc))
+	if (info->si_code == TRAP_TRACE && nvs_trap_is_started() && is_own_step(uc))
 		return true;
-	if (!nvs_started() || !nvs_tls.stepping)
+	if (!nvs_trap_is_started() || !nvs_tls.stepping)
 		return false;
 	ran = nvs_step_finish(&pending.step, uc->uc_mcontext.gregs);
 	end_step(uc);

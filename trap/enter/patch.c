@@ -91,7 +91,7 @@ static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_
  * Only one of several threads that meet a new store at the same time notes it: a second note would
  * hold the bytes of the first one's jump.
  */
-void nvs_patch_seen(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
+void nvs_patch_note(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
 {
 	if (!nvs_process->options.patch || site_at(address) ||
 	    atomic_exchange(&nvs_process->noting, 1))
@@ -130,7 +130,7 @@ const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip)
 	return NULL;
 }
 
-bool nvs_patch_is_way(uintptr_t rip)
+bool nvs_patch_is_on_path(uintptr_t rip)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		const struct nvs_patch_site *s = &sites[i];
@@ -149,7 +149,7 @@ bool nvs_patch_is_way(uintptr_t rip)
 	return false;
 }
 
-uintptr_t nvs_patch_stopped(uintptr_t rip)
+uintptr_t nvs_patch_resume_at(uintptr_t rip)
 {
 	for (int i = 0; i < NVS_MAX_SITES; i++) {
 		const struct nvs_patch_site *s = &sites[i];
@@ -222,8 +222,9 @@ static bool write_code(long mem, uintptr_t to, const uint8_t *bytes, size_t n)
 
 static uint8_t *map_page_at(uintptr_t wanted)
 {
-	long p = nvs_sys(SYS_mmap, (long)wanted, PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | (wanted ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+	long p = nvs_syscall(SYS_mmap, (long)wanted, PAGE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | (wanted ? MAP_FIXED_NOREPLACE : 0), -1,
+			     0);
 
 	if (p < 0 && p > -4096)
 		return NULL;
@@ -417,7 +418,7 @@ static void check_site(struct nvs_patch_site *s, uint64_t changes, nvs_text_fn t
 	}
 }
 
-void nvs_patch_work(nvs_text_fn text_of)
+void nvs_patch_pending_sites(nvs_text_fn text_of)
 {
 	uint64_t changes = module_changes();
 

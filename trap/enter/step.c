@@ -18,7 +18,7 @@
 
 static uint8_t *map_or_null(size_t bytes, int prot, long fd)
 {
-	long p = nvs_sys(SYS_mmap, 0, (long)bytes, prot, MAP_SHARED, fd, 0);
+	long p = nvs_syscall(SYS_mmap, 0, (long)bytes, prot, MAP_SHARED, fd, 0);
 
 	if (p < 0 && p > -4096)
 		return NULL;
@@ -44,7 +44,7 @@ static void map_slots(void)
 
 int nvs_trap_init(const struct nvs_trap_options *options)
 {
-	int err = nvs_process_init(options);
+	int err = nvs_trap_state_init(options);
 
 	if (err)
 		return err;

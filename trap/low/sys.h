@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 
 /* Returns the result or -errno. */
-static inline long nvs_sys(long number, long a, long b, long c, long d, long e, long f)
+static inline long nvs_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;
 	register long r8 __asm__("r8") = e;
@@ -30,7 +30,7 @@ static inline long nvs_sys(long number, long a, long b, long c, long d, long e, 
 
 /* The same for up to four arguments of any type. */
 #define nvs_sys4(number, a, b, c, d) \
-	nvs_sys(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+	nvs_syscall(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
 /*
  * True if a file of BYTES bytes exceeds the program's RLIMIT_FSIZE. Call it before a file grows:
@@ -51,8 +51,8 @@ static inline bool nvs_sys_over_limit(uint64_t bytes)
  */
 static inline void *nvs_sys_map_sparse(unsigned long size)
 {
-	long p = nvs_sys(SYS_mmap, 0, (long)size, PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long p = nvs_syscall(SYS_mmap, 0, (long)size, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p < 0 && p > -4096)
 		return 0;

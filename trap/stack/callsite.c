@@ -110,7 +110,7 @@ void nvs_callsite_warm(void)
 {
 	void *pcs[4];
 
-	if (!unwinder || !nvs_started() || !nvs_process->options.backtrace)
+	if (!unwinder || !nvs_trap_is_started() || !nvs_process->options.backtrace)
 		return;
 	/* As in the trap, so that this does not take the loader's lock either. */
 	nvs_tls.depth++;
@@ -120,7 +120,7 @@ void nvs_callsite_warm(void)
 	nvs_tls.depth--;
 }
 
-void nvs_callsite_none(void)
+void nvs_callsite_disable(void)
 {
 	nvs_tls.stackless = true;
 }
@@ -266,7 +266,7 @@ static uint32_t take_stack(struct nvs_buffer *buffer, const struct where *w, uin
 	nvs_tls.unwound = id;
 	if (!told)
 		return NVS_NONE;
-	nvs_stackcache_learn(buffer, w->rip, w->rsp, w->rbp, first, n, id);
+	nvs_stackcache_add(buffer, w->rip, w->rsp, w->rbp, first, n, id);
 	return id;
 }
 
@@ -278,8 +278,8 @@ uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t r
 	return take_stack(buffer, &w, time);
 }
 
-uint32_t nvs_callsite_of_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
-			      uintptr_t rbp, uint64_t time)
+uint32_t nvs_callsite_take_call(struct nvs_buffer *buffer, uintptr_t entry, uintptr_t rsp,
+				uintptr_t rbp, uint64_t time)
 {
 	const struct where w = {entry, rsp, rbp, *(const uintptr_t *)rsp};
 

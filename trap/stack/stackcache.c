@@ -55,14 +55,14 @@ static bool is_current(const struct stackcache *k, const struct nvs_buffer *buff
 /* ---- from a stack to its checks ---- */
 
 /* Where RBP's value in a frame is stored. */
-enum place { IN_RBP, IN_SLOT, NOWHERE };
+enum rbp_place { IN_RBP, IN_SLOT, NOWHERE };
 
 struct draft {
 	struct nvs_stackcache_node *nodes;
 	uint32_t n;
 	uintptr_t rsp; /* at the store */
 	int64_t frame; /* RSP of the current frame, minus rsp */
-	enum place rbp_place;
+	enum rbp_place rbp_place;
 	int64_t rbp_slot;
 	uint64_t rbp; /* its value in that frame */
 	bool rbp_checked;
@@ -269,8 +269,8 @@ static void refresh_tree(struct stackcache *k, const struct nvs_buffer *buffer)
 	}
 }
 
-void nvs_stackcache_learn(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
-			  void *const *pcs, uint32_t n, uint32_t stack)
+void nvs_stackcache_add(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+			void *const *pcs, uint32_t n, uint32_t stack)
 {
 	struct stackcache *k = buffer->known;
 	struct draft d = {.rsp = rsp, .rbp = rbp};

@@ -68,8 +68,8 @@ struct nvs_buffer;
  * STACK is their number. Cheap if the stack is known already or cannot be learned. Uses the memory
  * that nvs_buffer_add() was given (512 KiB a buffer, touched as used).
  */
-void nvs_stackcache_learn(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
-			  void *const *pcs, uint32_t n, uint32_t stack);
+void nvs_stackcache_add(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
+			void *const *pcs, uint32_t n, uint32_t stack);
 
 /*
  * Returns the number of the known stack for these registers, or NVS_NONE. By the owner of BUFFER.

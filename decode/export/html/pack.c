@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <zlib.h>
 
-void nvs_pack_put(struct nvs_pack *p, const char *text, size_t n)
+void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n)
 {
 	size_t room = p->room ? p->room : NVS_PACK_BYTES / 4;
 	char *grown;
@@ -24,7 +24,7 @@ void nvs_pack_put(struct nvs_pack *p, const char *text, size_t n)
 	p->n += n;
 }
 
-void nvs_pack_print(struct nvs_pack *p, const char *format, ...)
+void nvs_html_pack_print(struct nvs_html_pack *p, const char *format, ...)
 {
 	char line[512];
 	va_list args;
@@ -33,7 +33,7 @@ void nvs_pack_print(struct nvs_pack *p, const char *format, ...)
 	va_start(args, format);
 	n = vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	nvs_pack_put(p, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
+	nvs_html_pack_put(p, line, n < (int)sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
 /* Every 3 bytes become 4 letters. */
@@ -60,7 +60,7 @@ static void write_base64(FILE *out, const unsigned char *data, size_t n)
 	fwrite(line, 1, at, out);
 }
 
-static int write_element(struct nvs_pack *p)
+static int write_element(struct nvs_html_pack *p)
 {
 	uLongf size = compressBound(p->n);
 	unsigned char *packed = malloc(size);
@@ -80,7 +80,7 @@ static int write_element(struct nvs_pack *p)
 	return ferror(p->out) ? -EIO : 0;
 }
 
-int nvs_pack_flush(struct nvs_pack *p)
+int nvs_html_pack_flush(struct nvs_html_pack *p)
 {
 	if (p->n && !p->status)
 		p->status = write_element(p);
@@ -90,9 +90,9 @@ int nvs_pack_flush(struct nvs_pack *p)
 	return p->status;
 }
 
-int nvs_pack_end(struct nvs_pack *p)
+int nvs_html_pack_end(struct nvs_html_pack *p)
 {
-	int r = nvs_pack_flush(p);
+	int r = nvs_html_pack_flush(p);
 
 	free(p->text);
 	p->text = NULL;
@@ -100,7 +100,7 @@ int nvs_pack_end(struct nvs_pack *p)
 	return r;
 }
 
-FILE *nvs_pack_file(void *arg, ssize_t (*write)(void *arg, const char *text, size_t n))
+FILE *nvs_html_pack_open(void *arg, ssize_t (*write)(void *arg, const char *text, size_t n))
 {
 	FILE *f = fopencookie(arg, "w", (cookie_io_functions_t){.write = write});
 
@@ -109,10 +109,10 @@ FILE *nvs_pack_file(void *arg, ssize_t (*write)(void *arg, const char *text, siz
 	return f;
 }
 
-ssize_t nvs_pack_write(void *pack, const char *text, size_t n)
+ssize_t nvs_html_pack_write(void *pack, const char *text, size_t n)
 {
-	struct nvs_pack *p = pack;
+	struct nvs_html_pack *p = pack;
 
-	nvs_pack_put(p, text, n);
+	nvs_html_pack_put(p, text, n);
 	return p->status ? 0 : (ssize_t)n;
 }

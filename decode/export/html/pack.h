@@ -18,7 +18,7 @@
 #define NVS_PACK_BYTES (256u << 10) /* bytes of text in one element, if it can be split there */
 #endif
 
-struct nvs_pack {
+struct nvs_html_pack {
 	FILE *out; /* the page */
 	const char *kind; /* data-pack */
 	uint32_t process; /* number of the trace, from 1; 0: all */
@@ -30,28 +30,28 @@ struct nvs_pack {
 	int status; /* -errno of the first failure */
 };
 
-void nvs_pack_put(struct nvs_pack *p, const char *text, size_t n);
-void nvs_pack_print(struct nvs_pack *p, const char *format, ...)
+void nvs_html_pack_put(struct nvs_html_pack *p, const char *text, size_t n);
+void nvs_html_pack_print(struct nvs_html_pack *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Writes the element, unless it is empty, and begins the next. Returns status. */
-int nvs_pack_flush(struct nvs_pack *p);
+int nvs_html_pack_flush(struct nvs_html_pack *p);
 /* Writes the last element and frees the text. Returns status. */
-int nvs_pack_end(struct nvs_pack *p);
+int nvs_html_pack_end(struct nvs_html_pack *p);
 /* Returns a stream that writes to WRITE; NULL on failure. */
-FILE *nvs_pack_file(void *arg, ssize_t (*write)(void *arg, const char *text, size_t n));
+FILE *nvs_html_pack_open(void *arg, ssize_t (*write)(void *arg, const char *text, size_t n));
 /* WRITE of a stream into a pack. */
-ssize_t nvs_pack_write(void *pack, const char *text, size_t n);
+ssize_t nvs_html_pack_write(void *pack, const char *text, size_t n);
 
 /* timeline.c: the timeline, as packs of names, times and details. LEFT counts what did not fit.
  */
-struct nvs_html_left {
+struct nvs_html_left_out {
 	uint64_t events, from_ns; /* events that did not fit, and time of the first of them */
 	uint64_t words, submissions; /* submissions without methods, and those left out */
 	uint64_t lines; /* lines left out of very long submissions */
 };
-int nvs_html_times(struct nvs_run *run, struct nvs_html_left *left);
+int nvs_html_print_timeline(struct nvs_run *run, struct nvs_html_left_out *left);
 
 /* stream.c: output of --dump in packs, and a pack that describes the methods in it. */
-int nvs_html_stream(struct nvs_run *dump, struct nvs_html_left *left);
+int nvs_html_print_stream(struct nvs_run *dump, struct nvs_html_left_out *left);
 
 #endif

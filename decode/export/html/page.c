@@ -29,7 +29,7 @@ static const char *const parts[] = {"summary",	 "by-api",   "by-callsite", "by-k
 				    "by-thread", "channels", "dump",	    NULL};
 
 /* Prints report PART into P, with the page's options. */
-static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format format,
+static int print_part(struct nvs_run *part, struct nvs_html_pack *p, enum nvs_format format,
 		      uint64_t *told)
 {
 	struct nvs_options_report o = *part->options;
@@ -37,7 +37,7 @@ static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format 
 	struct nvs_out *page = part->out, out = {.lines = true};
 	int r;
 
-	out.file = nvs_pack_file(p, nvs_pack_write);
+	out.file = nvs_html_pack_open(p, nvs_html_pack_write);
 	if (!out.file)
 		return -ENOMEM;
 	o.print.format = format;
@@ -54,104 +54,105 @@ static int print_part(struct nvs_run *part, struct nvs_pack *p, enum nvs_format 
 	return r;
 }
 
-static void print_string(struct nvs_pack *p, const char *key, const char *text)
+static void print_string(struct nvs_html_pack *p, const char *key, const char *text)
 {
-	nvs_pack_print(p, ",\"%s\":\"", key);
+	nvs_html_pack_print(p, ",\"%s\":\"", key);
 	for (; *text; text++)
 		if (*text == '\n')
-			nvs_pack_put(p, " ", 1);
+			nvs_html_pack_put(p, " ", 1);
 		else if (*text == '"' || *text == '\\')
-			nvs_pack_print(p, "\\%c", *text);
+			nvs_html_pack_print(p, "\\%c", *text);
 		else
-			nvs_pack_put(p, text, 1);
-	nvs_pack_put(p, "\"", 1);
+			nvs_html_pack_put(p, text, 1);
+	nvs_html_pack_put(p, "\"", 1);
 }
 
 /* Printed after the rows: their number is not known before. */
-static void print_columns(struct nvs_pack *p, const struct nvs_run *part, uint64_t told)
+static void print_columns(struct nvs_html_pack *p, const struct nvs_run *part, uint64_t told)
 {
 	const struct nvs_report *report = part->report;
 
-	nvs_pack_print(p, "{\"report\":\"%s\",\"told\":%" PRIu64, report->name, told);
+	nvs_html_pack_print(p, "{\"report\":\"%s\",\"told\":%" PRIu64, report->name, told);
 	print_string(p, "help", report->help);
-	nvs_pack_print(p, ",\"columns\":[");
+	nvs_html_pack_print(p, ",\"columns\":[");
 	for (uint32_t i = 0; i < report->ncolumns; i++) {
 		const struct nvs_column *c = report->columns + i;
 
 		if (c->flags & (NVS_COLUMN_TEXT | NVS_COLUMN_BAR))
 			continue;
-		nvs_pack_print(p, "%s{\"key\":\"%s\",\"detail\":%s,\"ifany\":%s,\"ifknown\":%s",
-			       i ? "," : "", c->name,
-			       c->flags & NVS_COLUMN_DETAIL ? "true" : "false",
-			       c->flags & NVS_COLUMN_IF_ANY ? "true" : "false",
-			       c->flags & NVS_COLUMN_IF_KNOWN ? "true" : "false");
-		nvs_pack_print(p, ",\"several\":%s,\"name\":%s,\"rank\":%u",
-			       c->flags & NVS_COLUMN_SEVERAL ? "true" : "false",
-			       c->flags & NVS_COLUMN_NAME ? "true" : "false", c->rank);
+		nvs_html_pack_print(
+			p, "%s{\"key\":\"%s\",\"detail\":%s,\"ifany\":%s,\"ifknown\":%s",
+			i ? "," : "", c->name, c->flags & NVS_COLUMN_DETAIL ? "true" : "false",
+			c->flags & NVS_COLUMN_IF_ANY ? "true" : "false",
+			c->flags & NVS_COLUMN_IF_KNOWN ? "true" : "false");
+		nvs_html_pack_print(p, ",\"several\":%s,\"name\":%s,\"rank\":%u",
+				    c->flags & NVS_COLUMN_SEVERAL ? "true" : "false",
+				    c->flags & NVS_COLUMN_NAME ? "true" : "false", c->rank);
 		print_string(p, "title", c->title);
-		nvs_pack_put(p, "}", 1);
+		nvs_html_pack_put(p, "}", 1);
 	}
-	nvs_pack_print(p, "]}\n");
+	nvs_html_pack_print(p, "]}\n");
 }
 
 /* Two lines: the rows as JSON, then name, help and columns of the report. */
 static int print_table(struct nvs_run *part)
 {
-	struct nvs_pack p = {.out = part->out->file, .kind = "table", .process = 0};
+	struct nvs_html_pack p = {.out = part->out->file, .kind = "table", .process = 0};
 	uint64_t told;
 	int r = print_part(part, &p, NVS_FORMAT_JSON, &told), end;
 
 	print_columns(&p, part, told);
-	end = nvs_pack_end(&p);
+	end = nvs_html_pack_end(&p);
 	return r ? r : end;
 }
 
 static int print_sentences(struct nvs_run *summary)
 {
-	struct nvs_pack p = {.out = summary->out->file, .kind = "sentences"};
+	struct nvs_html_pack p = {.out = summary->out->file, .kind = "sentences"};
 	uint64_t told;
 	int r = print_part(summary, &p, NVS_FORMAT_TEXT, &told), end;
 
-	end = nvs_pack_end(&p);
+	end = nvs_html_pack_end(&p);
 	return r ? r : end;
 }
 
-static void print_paths(struct nvs_pack *p, const struct nvs_options_report *o)
+static void print_paths(struct nvs_html_pack *p, const struct nvs_options_report *o)
 {
 	char safe[4096];
 
 	for (int i = 0; i < o->nfiles; i++) {
 		nvs_escape(safe, sizeof(safe), o->files[i], strlen(o->files[i]));
-		nvs_pack_put(p, safe, strlen(safe));
-		nvs_pack_put(p, "\n", 1);
+		nvs_html_pack_put(p, safe, strlen(safe));
+		nvs_html_pack_put(p, "\n", 1);
 	}
 }
 
 static int print_pack(FILE *out, const char *kind, const char *text)
 {
-	struct nvs_pack p = {.out = out, .kind = kind};
+	struct nvs_html_pack p = {.out = out, .kind = kind};
 
-	nvs_pack_put(&p, text, strlen(text));
-	return nvs_pack_end(&p);
+	nvs_html_pack_put(&p, text, strlen(text));
+	return nvs_html_pack_end(&p);
 }
 
 static int print_traces(struct nvs_run *run)
 {
-	struct nvs_pack p = {.out = run->out->file, .kind = "traces", .items = run->n};
+	struct nvs_html_pack p = {.out = run->out->file, .kind = "traces", .items = run->n};
 
 	print_paths(&p, run->options);
-	return nvs_pack_end(&p);
+	return nvs_html_pack_end(&p);
 }
 
-static int print_left(FILE *out, const struct nvs_html_left *left)
+static int print_left(FILE *out, const struct nvs_html_left_out *left)
 {
-	struct nvs_pack p = {.out = out, .kind = "left"};
+	struct nvs_html_pack p = {.out = out, .kind = "left"};
 
-	nvs_pack_print(&p,
-		       "{\"events\":%" PRIu64 ",\"from_ns\":%" PRIu64 ",\"words\":%" PRIu64
-		       ",\"submissions\":%" PRIu64 ",\"lines\":%" PRIu64 "}",
-		       left->events, left->from_ns, left->words, left->submissions, left->lines);
-	return nvs_pack_end(&p);
+	nvs_html_pack_print(&p,
+			    "{\"events\":%" PRIu64 ",\"from_ns\":%" PRIu64 ",\"words\":%" PRIu64
+			    ",\"submissions\":%" PRIu64 ",\"lines\":%" PRIu64 "}",
+			    left->events, left->from_ns, left->words, left->submissions,
+			    left->lines);
+	return nvs_html_pack_end(&p);
 }
 
 static int print_tables(struct nvs_run *run, uint32_t n)
@@ -171,7 +172,7 @@ static int print_tables(struct nvs_run *run, uint32_t n)
 static int print(struct nvs_run *run)
 {
 	FILE *out = run->out->file;
-	struct nvs_html_left left = {0};
+	struct nvs_html_left_out left = {0};
 	uint32_t n = run->options->nreports; /* --html itself, the tables, and --dump */
 	int r;
 
@@ -187,9 +188,9 @@ static int print(struct nvs_run *run)
 	r = print_tables(run, n);
 	fprintf(out, "<script>%s</script>\n", nvs_html_script);
 	if (!r)
-		r = nvs_html_times(run, &left);
+		r = nvs_html_print_timeline(run, &left);
 	if (!r)
-		r = nvs_html_stream(run + n - 1, &left);
+		r = nvs_html_print_stream(run + n - 1, &left);
 	if (!r)
 		r = print_left(out, &left);
 	fputs("</body>\n</html>\n", out);

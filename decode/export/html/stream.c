@@ -10,9 +10,9 @@
 
 #define METHODS 0x4000u /* size of a class's method space, bytes */
 
-struct stream {
-	struct nvs_pack pack;
-	struct nvs_html_left *left;
+struct page_stream {
+	struct nvs_html_pack pack;
+	struct nvs_html_left_out *left;
 	char *part; /* an incomplete line */
 	size_t n, room;
 	uint32_t process;
@@ -38,7 +38,7 @@ static uint32_t parse_hex4(const char *s)
 }
 
 /* Notes class and method of a line "      s4 c8b5 0700 NAME". */
-static void note_method(struct stream *s, const char *line, size_t n)
+static void note_method(struct page_stream *s, const char *line, size_t n)
 {
 	const struct nvs_class *cls;
 	uint32_t method, bit;
@@ -53,23 +53,23 @@ static void note_method(struct stream *s, const char *line, size_t n)
 	s->seen[bit / 8] |= (uint8_t)(1u << bit % 8);
 }
 
-static void end_submission(struct stream *s)
+static void end_submission(struct page_stream *s)
 {
 	if (s->cut && !s->pack.heads && !s->dropped) {
-		nvs_pack_print(&s->pack, "    ... %" PRIu64 " more lines are not on this page\n",
-			       s->cut);
+		nvs_html_pack_print(
+			&s->pack, "    ... %" PRIu64 " more lines are not on this page\n", s->cut);
 		s->left->lines += s->cut;
 	}
 	s->cut = 0;
 	s->bytes = 0;
 }
 
-static void begin_submission(struct stream *s, const char *line, size_t n)
+static void begin_submission(struct page_stream *s, const char *line, size_t n)
 {
 	end_submission(s);
 	s->number = strtoull(line + 1, NULL, 10);
 	if (s->pack.n > NVS_PACK_BYTES)
-		nvs_pack_flush(&s->pack);
+		nvs_html_pack_flush(&s->pack);
 	if (!s->pack.n) {
 		s->pack.at = s->number;
 		s->pack.items = 0;
@@ -82,19 +82,19 @@ static void begin_submission(struct stream *s, const char *line, size_t n)
 	if (s->dropped)
 		return;
 	s->pack.items++;
-	nvs_pack_put(&s->pack, line, n);
+	nvs_html_pack_put(&s->pack, line, n);
 }
 
 /* "== path ==" before each of several traces, or "123 method words ..." at the end. */
-static void other_line(struct stream *s, const char *line, size_t n)
+static void other_line(struct page_stream *s, const char *line, size_t n)
 {
 	end_submission(s);
-	nvs_pack_flush(&s->pack);
+	nvs_html_pack_flush(&s->pack);
 	s->dropped = true;
 	s->process += n > 1 && line[0] == '=';
 }
 
-static void add_line(struct stream *s, const char *line, size_t n)
+static void add_line(struct page_stream *s, const char *line, size_t n)
 {
 	if (line[0] == '#') {
 		begin_submission(s, line, n);
@@ -106,12 +106,12 @@ static void add_line(struct stream *s, const char *line, size_t n)
 		s->cut++;
 	} else {
 		note_method(s, line, n);
-		nvs_pack_put(&s->pack, line, n);
+		nvs_html_pack_put(&s->pack, line, n);
 		s->bytes += n;
 	}
 }
 
-static int hold_part(struct stream *s, const char *text, size_t n)
+static int hold_part(struct page_stream *s, const char *text, size_t n)
 {
 	char *grown = s->room - s->n < n ? realloc(s->part, 2 * (s->n + n)) : s->part;
 
@@ -127,7 +127,7 @@ static int hold_part(struct stream *s, const char *text, size_t n)
 
 static ssize_t on_text(void *arg, const char *text, size_t size)
 {
-	struct stream *s = arg;
+	struct page_stream *s = arg;
 	const char *end;
 
 	for (size_t left = size; left; left -= (size_t)(end - text), text = end) {
@@ -148,33 +148,33 @@ static ssize_t on_text(void *arg, const char *text, size_t size)
 
 /* ---- description of methods, from the class tables ---- */
 
-static void explain_field(struct nvs_pack *p, const struct nvs_field *f)
+static void explain_field(struct nvs_html_pack *p, const struct nvs_field *f)
 {
 	const struct nvs_enum *v = nvs_values + f->values;
 
-	nvs_pack_print(p, "\t%s %u:%u", nvs_str(f->name), f->hi, f->lo);
+	nvs_html_pack_print(p, "\t%s %u:%u", nvs_class_string(f->name), f->hi, f->lo);
 	for (uint32_t i = 0; f->hi != 255 && i < f->nvalues; i++)
-		nvs_pack_print(p, " %s=%u", nvs_str(v[i].name), v[i].value);
+		nvs_html_pack_print(p, " %s=%u", nvs_class_string(v[i].name), v[i].value);
 }
 
-static void explain_method(struct nvs_pack *p, const struct nvs_class *cls, uint32_t offset)
+static void explain_method(struct nvs_html_pack *p, const struct nvs_class *cls, uint32_t offset)
 {
 	struct nvs_method_at at;
 
 	if (!nvs_method_find(cls, offset, &at))
 		return;
-	nvs_pack_print(p, "%04x %04x %s", cls->id, offset, nvs_str(at.method->name));
+	nvs_html_pack_print(p, "%04x %04x %s", cls->id, offset, nvs_class_string(at.method->name));
 	if (at.method->count > 1)
-		nvs_pack_print(p, "[%u]", at.index);
-	nvs_pack_print(p, " %04x%s", at.cls->id, at.assumed ? " ~" : "");
+		nvs_html_pack_print(p, "[%u]", at.index);
+	nvs_html_pack_print(p, " %04x%s", at.cls->id, at.assumed ? " ~" : "");
 	for (uint32_t i = 0; i < at.method->nfields; i++)
 		explain_field(p, nvs_fields + at.method->fields + i);
-	nvs_pack_put(p, "\n", 1);
+	nvs_html_pack_put(p, "\n", 1);
 }
 
-static int explain_methods(const struct stream *s)
+static int explain_methods(const struct page_stream *s)
 {
-	struct nvs_pack p = {.out = s->pack.out, .kind = "words"};
+	struct nvs_html_pack p = {.out = s->pack.out, .kind = "words"};
 
 	for (uint32_t i = 0; i < nvs_nclasses; i++) {
 		const struct nvs_class *cls = nvs_classes + i;
@@ -186,23 +186,24 @@ static int explain_methods(const struct stream *s)
 			if (!(s->seen[bit / 8] >> bit % 8 & 1))
 				continue;
 			if (!any)
-				nvs_pack_print(&p, "class %04x %s\t%s\n", cls->id,
-					       nvs_str(cls->name), nvs_class_kind_name(cls->kind));
+				nvs_html_pack_print(&p, "class %04x %s\t%s\n", cls->id,
+						    nvs_class_string(cls->name),
+						    nvs_class_kind_name(cls->kind));
 			any = true;
 			explain_method(&p, cls, 4 * m);
 		}
 	}
-	return nvs_pack_end(&p);
+	return nvs_html_pack_end(&p);
 }
 
-int nvs_html_stream(struct nvs_run *dump, struct nvs_html_left *left)
+int nvs_html_print_stream(struct nvs_run *dump, struct nvs_html_left_out *left)
 {
-	struct stream s = {.pack = {.out = dump->out->file, .kind = "stream"},
-			   .left = left,
-			   .process = dump->n == 1,
-			   .dropped = true,
-			   .seen = calloc(nvs_nclasses + 1ul, METHODS / 32)};
-	struct nvs_out out = {.file = s.seen ? nvs_pack_file(&s, on_text) : NULL};
+	struct page_stream s = {.pack = {.out = dump->out->file, .kind = "stream"},
+				.left = left,
+				.process = dump->n == 1,
+				.dropped = true,
+				.seen = calloc(nvs_nclasses + 1ul, METHODS / 32)};
+	struct nvs_out out = {.file = s.seen ? nvs_html_pack_open(&s, on_text) : NULL};
 	int r = -ENOMEM, end;
 
 	if (out.file) {
@@ -216,7 +217,7 @@ int nvs_html_stream(struct nvs_run *dump, struct nvs_html_left *left)
 		page->told += out.told;
 	}
 	end_submission(&s);
-	end = nvs_pack_end(&s.pack);
+	end = nvs_html_pack_end(&s.pack);
 	r = r < 0 ? r : end;
 	if (!r)
 		r = explain_methods(&s);

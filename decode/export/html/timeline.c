@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The timeline of --html, from the walk shared by all exports. Three kinds of packs: "names", one
- * per line, numbered from 1; "times", the numbers of each event as listed in enum kind; "details",
- * one line per event that has one, in order of the events. */
+ * per line, numbered from 1; "times", the numbers of each event as listed in enum page_event_kind;
+ * "details", one line per event that has one, in order of the events. */
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/base/hash.h"
@@ -17,7 +17,7 @@
 
 /* Kinds of events and their numbers, as track.js reads them. Times are ns; AT is relative to the AT
  * of the previous event. */
-enum kind {
+enum page_event_kind {
 	PROCESS = 1, /* pid, name */
 	THREAD, /* thread, name */
 	CHANNEL, /* channel, name */
@@ -32,21 +32,21 @@ enum kind {
 	MEMORY, /* at, bytes */
 };
 
-struct name {
+struct page_name {
 	UT_hash_handle hh;
 	uint32_t number;
 	char text[];
 };
 
-struct seen {
+struct seen_key {
 	uint64_t key;
 	bool told;
 };
 
-struct times {
-	struct nvs_pack names, events, details;
-	struct nvs_html_left *left;
-	struct name *known;
+struct page_timeline {
+	struct nvs_html_pack names, events, details;
+	struct nvs_html_left_out *left;
+	struct page_name *known;
 	uint32_t nnames, other; /* OTHER: number of the name for all that did not fit */
 	struct nvs_rows seen; /* threads and channels of the current trace that were written */
 	uint64_t tags, nevents;
@@ -54,42 +54,42 @@ struct times {
 	int64_t at; /* AT of the previous event */
 };
 
-static struct times *state_of(const struct nvs_walk *w)
+static struct page_timeline *state_of(const struct nvs_event_stream *w)
 {
 	return w->to;
 }
 
 /* ---- names ---- */
 
-static void put_line(struct nvs_pack *p, const char *text)
+static void put_line(struct nvs_html_pack *p, const char *text)
 {
 	char safe[4096];
 
 	nvs_escape(safe, sizeof(safe), text, strlen(text));
-	nvs_pack_put(p, safe, strlen(safe));
-	nvs_pack_put(p, "\n", 1);
+	nvs_html_pack_put(p, safe, strlen(safe));
+	nvs_html_pack_put(p, "\n", 1);
 	p->items++;
 }
 
-static uint32_t add_name(struct times *t, const char *text)
+static uint32_t add_name(struct page_timeline *t, const char *text)
 {
 	if (t->names.n > NVS_PACK_BYTES)
-		nvs_pack_flush(&t->names);
+		nvs_html_pack_flush(&t->names);
 	put_line(&t->names, text);
 	return ++t->nnames;
 }
 
-static uint32_t name_number(struct times *t, const char *text)
+static uint32_t name_number(struct page_timeline *t, const char *text)
 {
 	size_t n = text ? strlen(text) : 0;
-	struct name *known = NULL;
+	struct page_name *known = NULL;
 
 	if (!n)
 		return 0;
 	HASH_FIND(hh, t->known, text, (unsigned)n, known);
 	if (known)
 		return known->number;
-	known = nvs_budget_spare(n) ? malloc(sizeof(*known) + n + 1) : NULL;
+	known = nvs_budget_allows(n) ? malloc(sizeof(*known) + n + 1) : NULL;
 	if (!known) {
 		t->other = t->other ? t->other : add_name(t, "[other names]");
 		return t->other;
@@ -102,12 +102,12 @@ static uint32_t name_number(struct times *t, const char *text)
 
 /* ---- events ---- */
 
-static void put_number(struct times *t, int64_t n)
+static void put_number(struct page_timeline *t, int64_t n)
 {
-	nvs_pack_print(&t->events, "%" PRId64 ",", n);
+	nvs_html_pack_print(&t->events, "%" PRId64 ",", n);
 }
 
-static void put_numbers(struct times *t, const uint64_t *list, size_t n)
+static void put_numbers(struct page_timeline *t, const uint64_t *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		put_number(t, (int64_t)list[i]);
@@ -118,7 +118,8 @@ static void put_numbers(struct times *t, const uint64_t *list, size_t n)
 		    sizeof((const uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
 
 /* Returns false, and counts the event as left out, if the page is full. */
-static bool begin_event(struct times *t, enum kind kind, uint64_t track, int64_t at)
+static bool begin_event(struct page_timeline *t, enum page_event_kind kind, uint64_t track,
+			int64_t at)
 {
 	if (!t->timed)
 		return false;
@@ -130,7 +131,7 @@ static bool begin_event(struct times *t, enum kind kind, uint64_t track, int64_t
 	}
 	t->nevents++;
 	if (t->events.n > NVS_PACK_BYTES) {
-		nvs_pack_flush(&t->events);
+		nvs_html_pack_flush(&t->events);
 		t->at = 0;
 	}
 	t->events.items++;
@@ -142,30 +143,30 @@ static bool begin_event(struct times *t, enum kind kind, uint64_t track, int64_t
 	return true;
 }
 
-static void put_detail(struct times *t, const char *text)
+static void put_detail(struct page_timeline *t, const char *text)
 {
 	if (t->details.n > NVS_PACK_BYTES)
-		nvs_pack_flush(&t->details);
+		nvs_html_pack_flush(&t->details);
 	put_line(&t->details, text ? text : "");
 }
 
-static int status_of(const struct times *t)
+static int status_of(const struct page_timeline *t)
 {
 	return t->names.status	  ? t->names.status
 	       : t->events.status ? t->events.status
 				  : t->details.status;
 }
 
-static bool is_new(struct times *t, uint64_t key)
+static bool is_new(struct page_timeline *t, uint64_t key)
 {
-	struct seen *s = nvs_rows_at(&t->seen, &key);
+	struct seen_key *s = nvs_rows_at(&t->seen, &key);
 
 	if (!s || s->told)
 		return false;
 	return s->told = true;
 }
 
-static void put_thread(const struct nvs_walk *w, uint32_t thread)
+static void put_thread(const struct nvs_event_stream *w, uint32_t thread)
 {
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(w->source->trace, thread);
 	char room[32], text[128];
@@ -174,40 +175,41 @@ static void put_thread(const struct nvs_walk *w, uint32_t thread)
 	if (!is_new(state_of(w), thread))
 		return;
 	/* Threads of a program often have the same name: append the tid. */
-	known = nvs_walk_thread(w, thread, room, sizeof(room));
-	if (t && *t->name && nvs_walk_tid(w, thread) == t->tid)
+	known = nvs_event_thread_name(w, thread, room, sizeof(room));
+	if (t && *t->name && nvs_event_tid(w, thread) == t->tid)
 		snprintf(text, sizeof(text), "%.100s %u", known, t->tid);
 	else
 		snprintf(text, sizeof(text), "%s", known);
 	NUMBERS(state_of(w), THREAD, thread, name_number(state_of(w), text));
 }
 
-static void put_channel(const struct nvs_walk *w, uint32_t channel)
+static void put_channel(const struct nvs_event_stream *w, uint32_t channel)
 {
 	char room[128];
 
 	if (is_new(state_of(w), 1ull << 32 | channel))
 		NUMBERS(state_of(w), CHANNEL, channel,
-			name_number(state_of(w), nvs_walk_channel(w, channel, room, sizeof(room))));
+			name_number(state_of(w),
+				    nvs_event_channel_name(w, channel, room, sizeof(room))));
 }
 
 /* ---- callbacks of the walk ---- */
 
-static int on_begin(struct nvs_walk *w)
+static int on_begin(struct nvs_event_stream *w)
 {
-	struct times *t = state_of(w);
+	struct page_timeline *t = state_of(w);
 
 	nvs_rows_free(&t->seen, NULL);
-	t->seen = NVS_ROWS(struct seen, key);
+	t->seen = NVS_ROWS(struct seen_key, key);
 	t->timed = w->timed;
 	NUMBERS(t, PROCESS, w->pid, name_number(t, w->name));
 	return status_of(t);
 }
 
-static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
+static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
-	struct times *t = state_of(w);
-	char text[NVS_WORDS_BYTES];
+	struct page_timeline *t = state_of(w);
+	char text[NVS_CALL_TEXT_BYTES];
 
 	put_thread(w, c->call->thread);
 	if (!begin_event(t, CALL, c->call->thread, c->begin))
@@ -215,21 +217,21 @@ static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 	put_number(t, c->ended ? c->end - c->begin : -1);
 	NUMBERS(t, name_number(t, c->name), name_number(t, c->kernel), c->ended && c->call->result,
 		c->flow % FLOW, c->call->uncounted ? 0 : c->call->asked_submissions);
-	nvs_words_call(text, w->source, w->handles, c->call);
+	nvs_call_text(text, w->source, w->handles, c->call);
 	put_detail(t, text);
 	return status_of(t);
 }
 
-static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *one)
+static int on_submission(struct nvs_event_stream *w, const struct nvs_event_submission *one)
 {
 	const struct nvs_submission *s = one->s;
-	struct times *t = state_of(w);
+	struct page_timeline *t = state_of(w);
 	char work[256];
 
 	put_channel(w, s->channel->channel);
 	if (!begin_event(t, SUBMISSION, s->channel->channel, one->at))
 		return 0;
-	nvs_words_tally(work, sizeof(work), one->tally);
+	nvs_tally_text(work, sizeof(work), one->tally);
 	NUMBERS(t, name_number(t, one->api), one->flow % FLOW, s->number, s->thread->thread,
 		s->nentries, nvs_submission_bytes(s));
 	put_number(t, one->counted ? (int64_t)one->pending : -1);
@@ -238,20 +240,20 @@ static int on_submission(struct nvs_walk *w, const struct nvs_walk_submission *o
 	return status_of(t);
 }
 
-static int on_release(struct nvs_walk *w, const struct nvs_walk_release *r)
+static int on_release(struct nvs_event_stream *w, const struct nvs_event_release *r)
 {
 	if (begin_event(state_of(w), RELEASE, r->channel->channel, r->at))
 		NUMBERS(state_of(w), r->submission);
 	return status_of(state_of(w));
 }
 
-static int on_range(struct nvs_walk *w, const struct nvs_walk_range *r)
+static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *r)
 {
 	const struct nvs_nvtx_event *e = r->event;
 	struct nvs_nvtx_names *names = nvs_nvtx_names(w->source->nvtx);
 	bool marked = e->what == NVS_NVTX_MARKED;
-	char text[NVS_WORDS_BYTES];
-	struct times *t = state_of(w);
+	char text[NVS_CALL_TEXT_BYTES];
+	struct page_timeline *t = state_of(w);
 
 	if (e->what == NVS_NVTX_ENDED) {
 		if (e->tag && *e->tag && begin_event(t, END, e->told, r->end))
@@ -273,28 +275,28 @@ static int on_range(struct nvs_walk *w, const struct nvs_walk_range *r)
 	return status_of(t);
 }
 
-static int on_gpu(struct nvs_walk *w, const struct nvs_walk_gpu *g)
+static int on_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g)
 {
-	struct times *t = state_of(w);
+	struct page_timeline *t = state_of(w);
 
 	put_channel(w, g->work->channel);
 	if (!begin_event(t, GPU, g->work->channel, g->begin))
 		return 0;
 	put_number(t, g->end - g->begin);
 	NUMBERS(t, name_number(t, *g->name ? g->name : "-"), g->flow % FLOW, g->work->number,
-		g->give, g->brief);
-	put_detail(t, nvs_walk_note(g));
+		g->error_ns, g->too_short);
+	put_detail(t, nvs_event_gpu_note(g));
 	return status_of(t);
 }
 
-static int on_memory(struct nvs_walk *w, int64_t at, uint64_t bytes)
+static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 {
 	if (begin_event(state_of(w), MEMORY, 0, at))
 		put_number(state_of(w), (int64_t)bytes);
 	return status_of(state_of(w));
 }
 
-static const struct nvs_walker walker = {
+static const struct nvs_event_sink walker = {
 	.begin = on_begin,
 	.call = on_call,
 	.submission = on_submission,
@@ -304,9 +306,9 @@ static const struct nvs_walker walker = {
 	.memory = on_memory,
 };
 
-static void free_names(struct times *t)
+static void free_names(struct page_timeline *t)
 {
-	struct name *n, *next;
+	struct page_name *n, *next;
 
 	HASH_ITER(hh, t->known, n, next) {
 		HASH_DEL(t->known, n);
@@ -314,21 +316,21 @@ static void free_names(struct times *t)
 	}
 }
 
-int nvs_html_times(struct nvs_run *run, struct nvs_html_left *left)
+int nvs_html_print_timeline(struct nvs_run *run, struct nvs_html_left_out *left)
 {
 	FILE *out = run->out->file;
-	struct times t = {.names = {.out = out, .kind = "names"},
-			  .events = {.out = out, .kind = "times"},
-			  .details = {.out = out, .kind = "details"},
-			  .left = left,
-			  .seen = NVS_ROWS(struct seen, key)};
-	int r = nvs_walk(run, &walker, &t), end;
+	struct page_timeline t = {.names = {.out = out, .kind = "names"},
+				  .events = {.out = out, .kind = "times"},
+				  .details = {.out = out, .kind = "details"},
+				  .left = left,
+				  .seen = NVS_ROWS(struct seen_key, key)};
+	int r = nvs_events_deliver(run, &walker, &t), end;
 
-	end = nvs_pack_end(&t.names);
+	end = nvs_html_pack_end(&t.names);
 	r = r < 0 ? r : end;
-	end = nvs_pack_end(&t.events);
+	end = nvs_html_pack_end(&t.events);
 	r = r < 0 ? r : end;
-	end = nvs_pack_end(&t.details);
+	end = nvs_html_pack_end(&t.details);
 	nvs_rows_free(&t.seen, NULL);
 	free_names(&t);
 	return r < 0 ? r : end;

@@ -20,7 +20,7 @@ enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 
 /* A dictionary entry of a row group. */
-struct word {
+struct dictionary_word {
 	uint64_t key; /* hash */
 	uint32_t number; /* from 1 */
 };
@@ -35,7 +35,7 @@ struct column {
 
 struct nvs_parquet {
 	FILE *file;
-	const struct nvs_tables_one *table;
+	const struct nvs_table_layout *table;
 	struct column *columns;
 	uint32_t rows; /* buffered rows */
 	uint64_t all_rows, at; /* rows so far; bytes of the file so far */
@@ -54,7 +54,7 @@ static int write_bytes(struct nvs_parquet *p, const void *data, size_t n)
 	return 0;
 }
 
-struct nvs_parquet *nvs_parquet_new(FILE *file, const struct nvs_tables_one *table)
+struct nvs_parquet *nvs_parquet_new(FILE *file, const struct nvs_table_layout *table)
 {
 	struct nvs_parquet *p = calloc(1, sizeof(*p));
 	bool good = p;
@@ -67,7 +67,7 @@ struct nvs_parquet *nvs_parquet_new(FILE *file, const struct nvs_tables_one *tab
 	p->columns = calloc(table->ncolumns, sizeof(*p->columns));
 	good = p->zstd && p->columns;
 	for (uint32_t i = 0; good && i < table->ncolumns; i++)
-		p->columns[i].words = NVS_ROWS(struct word, key);
+		p->columns[i].words = NVS_ROWS(struct dictionary_word, key);
 	if (good) {
 		write_bytes(p, "PAR1", 4);
 		return p;
@@ -221,7 +221,7 @@ static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thri
 	c->nvalues = 0;
 	c->dictionary.n = 0;
 	nvs_rows_free(&c->words, NULL);
-	c->words = NVS_ROWS(struct word, key);
+	c->words = NVS_ROWS(struct dictionary_word, key);
 	return r;
 }
 
@@ -251,7 +251,7 @@ static int write_group(struct nvs_parquet *p)
 static int add_word(struct column *c, const void *data, uint32_t n, bool text)
 {
 	uint64_t key = nvs_hash64(data, n);
-	struct word *word = nvs_rows_at(&c->words, &key);
+	struct dictionary_word *word = nvs_rows_at(&c->words, &key);
 
 	if (!word)
 		return -ENOMEM;
@@ -265,7 +265,7 @@ static int add_word(struct column *c, const void *data, uint32_t n, bool text)
 	return 0;
 }
 
-static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_cell *cell)
+static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_cell *cell)
 {
 	struct column *c = p->columns + i;
 	char safe[4 * MOST_TEXT + 1];
@@ -287,7 +287,7 @@ static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_cell *ce
 	return add_word(c, safe, (uint32_t)strlen(safe), true);
 }
 
-int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_cell *cells)
+int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_table_cell *cells)
 {
 	size_t held = 0;
 	int r = 0;
@@ -304,7 +304,7 @@ int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_cell *cells)
 
 /* ---- the footer ---- */
 
-static void put_schema(struct nvs_thrift *t, const struct nvs_tables_one *table)
+static void put_schema(struct nvs_thrift *t, const struct nvs_table_layout *table)
 {
 	nvs_thrift_list(t, 2, NVS_THRIFT_STRUCT, table->ncolumns + 1);
 	nvs_thrift_item(t);

@@ -11,9 +11,9 @@
 struct nvs_parquet;
 
 /* FILE belongs to the caller. Returns NULL if memory is short. */
-struct nvs_parquet *nvs_parquet_new(FILE *file, const struct nvs_tables_one *table);
+struct nvs_parquet *nvs_parquet_new(FILE *file, const struct nvs_table_layout *table);
 /* Returns 0 or -ENOMEM. */
-int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_cell *cells);
+int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_table_cell *cells);
 /* Key-value metadata of the file. */
 struct nvs_parquet_note {
 	const char *key;

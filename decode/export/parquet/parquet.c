@@ -20,23 +20,23 @@ static const struct nvs_cell_column whose[] = {
 
 /* A table with the owner columns that it lacks. */
 struct wider {
-	struct nvs_tables_one table;
+	struct nvs_table_layout table;
 	struct nvs_cell_column columns[NVS_CELLS_MOST + WHOSE];
 	uint32_t from[WHOSE]; /* indices into whose[] */
 };
 
 enum { HOST, RANK, PID, OFFSET, STARTED, NOTES };
 
-struct state {
+struct parquet_state {
 	uint32_t process; /* process whose files are open; 0: none */
 	FILE *file[NVS_TABLES];
 	struct nvs_parquet *parquet[NVS_TABLES];
 	struct nvs_parquet_note notes[NOTES];
 	struct wider wider[NVS_TABLES];
-	struct nvs_cell whose[WHOSE]; /* owner columns of the process */
+	struct nvs_table_cell whose[WHOSE]; /* owner columns of the process */
 };
 
-static bool has_column(const struct nvs_tables_one *t, const char *name)
+static bool has_column(const struct nvs_table_layout *t, const char *name)
 {
 	for (uint32_t i = 0; i < t->ncolumns; i++)
 		if (!strcmp(t->columns[i].name, name))
@@ -44,7 +44,7 @@ static bool has_column(const struct nvs_tables_one *t, const char *name)
 	return false;
 }
 
-static void add_owner_columns(struct wider *w, const struct nvs_tables_one *table)
+static void add_owner_columns(struct wider *w, const struct nvs_table_layout *table)
 {
 	uint32_t n = table->ncolumns;
 
@@ -55,21 +55,21 @@ static void add_owner_columns(struct wider *w, const struct nvs_tables_one *tabl
 		w->from[n - table->ncolumns] = i;
 		w->columns[n++] = whose[i];
 	}
-	w->table = (struct nvs_tables_one){table->name, w->columns, n};
+	w->table = (struct nvs_table_layout){table->name, w->columns, n};
 }
 
-static void set_owner(struct state *st, const struct nvs_walk *w)
+static void set_owner(struct parquet_state *st, const struct nvs_event_stream *w)
 {
 	struct nvs_value v = {0};
 
 	st->whose[0].text = nvs_trace_session(w->source->trace)->attr[NVS_ATTR_HOST];
 	st->whose[0].known = st->whose[0].text && *st->whose[0].text;
 	nvs_source_number(w->source, NVS_ATTR_RANK, &v);
-	st->whose[1] = (struct nvs_cell){v.kind != NVS_VALUE_NONE, (int64_t)v.count, NULL};
+	st->whose[1] = (struct nvs_table_cell){v.kind != NVS_VALUE_NONE, (int64_t)v.count, NULL};
 	v = (struct nvs_value){0};
 	nvs_source_pid(w->source, &v);
-	st->whose[2] = (struct nvs_cell){v.kind != NVS_VALUE_NONE, (int64_t)v.count, NULL};
-	st->whose[3] = (struct nvs_cell){w->clock->known, w->clock->shift, NULL};
+	st->whose[2] = (struct nvs_table_cell){v.kind != NVS_VALUE_NONE, (int64_t)v.count, NULL};
+	st->whose[3] = (struct nvs_table_cell){w->clock->known, w->clock->shift, NULL};
 }
 
 /* A value as part of a path: null as engines spell it, special bytes as %XX. */
@@ -104,10 +104,10 @@ static void set_number_note(struct nvs_parquet_note *n, const char *key, bool kn
 }
 
 /* Metadata of each file: its owner, so that a file can be moved alone. */
-static void set_notes(struct state *st, const struct nvs_walk *w)
+static void set_notes(struct parquet_state *st, const struct nvs_event_stream *w)
 {
 	const struct nvs_session *s = nvs_trace_session(w->source->trace);
-	const struct nvs_clock_of *clock = w->clock;
+	const struct nvs_trace_clock *clock = w->clock;
 
 	set_note(st->notes + HOST, "host", s->attr[NVS_ATTR_HOST]);
 	set_note(st->notes + RANK, "rank", s->attr[NVS_ATTR_RANK]);
@@ -116,7 +116,7 @@ static void set_notes(struct state *st, const struct nvs_walk *w)
 	set_number_note(st->notes + STARTED, "started_ns", clock->known, clock->began);
 }
 
-static int open_files(struct state *st, const struct nvs_walk *w)
+static int open_files(struct parquet_state *st, const struct nvs_event_stream *w)
 {
 	const struct nvs_session *s = nvs_trace_session(w->source->trace);
 	char host[200], rank[64], name[400];
@@ -129,7 +129,7 @@ static int open_files(struct state *st, const struct nvs_walk *w)
 	for (int i = 0; i < NVS_TABLES; i++) {
 		snprintf(name, sizeof(name), "%s/host=%s/rank=%s/%u.parquet", nvs_tables[i].name,
 			 host, rank, w->process);
-		st->file[i] = nvs_folder_file(w->run, name);
+		st->file[i] = nvs_output_dir_file(w->run, name);
 		if (!st->file[i])
 			return -EIO;
 		st->parquet[i] = nvs_parquet_new(st->file[i], &st->wider[i].table);
@@ -140,7 +140,7 @@ static int open_files(struct state *st, const struct nvs_walk *w)
 }
 
 /* GOOD: write the footers; otherwise the files will be removed. */
-static int close_files(struct state *st, const struct nvs_run *run, bool good)
+static int close_files(struct parquet_state *st, const struct nvs_run *run, bool good)
 {
 	int r = 0, closed;
 
@@ -148,7 +148,7 @@ static int close_files(struct state *st, const struct nvs_run *run, bool good)
 		if (good && !r && st->parquet[i])
 			r = nvs_parquet_end(st->parquet[i], st->notes, NOTES);
 		nvs_parquet_free(st->parquet[i]);
-		closed = nvs_folder_close(run, st->file[i]);
+		closed = nvs_output_dir_close(run, st->file[i]);
 		r = r ? r : closed;
 		st->parquet[i] = NULL;
 		st->file[i] = NULL;
@@ -157,12 +157,12 @@ static int close_files(struct state *st, const struct nvs_run *run, bool good)
 	return r;
 }
 
-static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
-		  const struct nvs_cell *cells)
+static int on_row(void *arg, const struct nvs_event_stream *w, enum nvs_table_id table,
+		  const struct nvs_table_cell *cells)
 {
 	const uint32_t n = nvs_tables[table].ncolumns;
-	struct nvs_cell wide[NVS_CELLS_MOST + WHOSE];
-	struct state *st = arg;
+	struct nvs_table_cell wide[NVS_CELLS_MOST + WHOSE];
+	struct parquet_state *st = arg;
 	int r = 0;
 
 	if (st->process != w->process) {
@@ -180,14 +180,14 @@ static int on_row(void *arg, const struct nvs_walk *w, enum nvs_tables_of table,
 
 static int write_all(struct nvs_run *run)
 {
-	struct state *st = calloc(1, sizeof(*st));
+	struct parquet_state *st = calloc(1, sizeof(*st));
 	int r, closed;
 
 	if (!st)
 		return -ENOMEM;
 	for (int i = 0; i < NVS_TABLES; i++)
 		add_owner_columns(st->wider + i, nvs_tables + i);
-	r = nvs_tables_walk(run, on_row, st);
+	r = nvs_tables_deliver(run, on_row, st);
 	closed = close_files(st, run, !r);
 	free(st);
 	return r ? r : closed;
@@ -195,7 +195,7 @@ static int write_all(struct nvs_run *run)
 
 static int print(struct nvs_run *run)
 {
-	return nvs_folder(run, write_all);
+	return nvs_output_dir_run(run, write_all);
 }
 
 NVS_REPORT(

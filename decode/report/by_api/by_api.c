@@ -11,7 +11,7 @@
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/core/operation_columns.h"
 
-struct row {
+struct api_site_row {
 	const char *api, *runtime_api, *site, *module;
 	const struct nvs_source *source; /* NULL: from several traces */
 	struct nvs_trace *trace; /* with STACK: where to look up the line */
@@ -24,51 +24,53 @@ struct row {
 };
 
 /* A cell with the names resolved from its stack. */
-struct named {
-	const struct nvs_cell *cell;
+struct named_group {
+	const struct nvs_submission_group *cell;
 	const struct nvs_source *source;
 	uint32_t group; /* nvs_api_calls.group */
 	const struct nvs_callsite *site;
 	const char *api;
 };
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_TEXT(struct row, api, r->api)
-NVS_GET_TEXT(struct row, runtime_api, r->runtime_api)
-NVS_GET_TEXT(struct row, site, r->site)
-NVS_GET_TEXT(struct row, line, r->trace ? nvs_trace_callsite_line(r->trace, r->stack) : "")
-NVS_GET_TEXT(struct row, module, r->module)
+NVS_SOURCE_GETTERS(struct api_site_row, r->source)
+NVS_GET_TEXT(struct api_site_row, api, r->api)
+NVS_GET_TEXT(struct api_site_row, runtime_api, r->runtime_api)
+NVS_GET_TEXT(struct api_site_row, site, r->site)
+NVS_GET_TEXT(struct api_site_row, line, r->trace ? nvs_trace_callsite_line(r->trace, r->stack) : "")
+NVS_GET_TEXT(struct api_site_row, module, r->module)
 
 /* level=counts records calls but not their submissions. */
 #define COUNTED (!r->calls || !r->calls->uncounted)
 
-NVS_GET_KNOWN(struct row, submissions, COUNTED, r->submissions)
-NVS_GET_KNOWN(struct row, entries, COUNTED, r->entries)
-NVS_GET_KNOWN(struct row, bytes, COUNTED, r->bytes)
-NVS_GET_REAL(struct row, bytes_each, COUNTED,
+NVS_GET_KNOWN(struct api_site_row, submissions, COUNTED, r->submissions)
+NVS_GET_KNOWN(struct api_site_row, entries, COUNTED, r->entries)
+NVS_GET_KNOWN(struct api_site_row, bytes, COUNTED, r->bytes)
+NVS_GET_REAL(struct api_site_row, bytes_each, COUNTED,
 	     r->submissions ? (double)r->bytes / (double)r->submissions : 0)
-NVS_GET_KNOWN(struct row, threads, COUNTED, r->threads)
-NVS_GET_KNOWN(struct row, channels, COUNTED, r->channels)
-NVS_GET_REAL(struct row, share, !r->uncounted,
+NVS_GET_KNOWN(struct api_site_row, threads, COUNTED, r->threads)
+NVS_GET_KNOWN(struct api_site_row, channels, COUNTED, r->channels)
+NVS_GET_REAL(struct api_site_row, share, !r->uncounted,
 	     r->all ? 100.0 * (double)r->submissions / (double)r->all : 0)
 
-NVS_TALLY_GETTERS(struct row)
+NVS_TALLY_GETTERS(struct api_site_row)
 
 /* Columns of calls, if the trace records them. */
-#define GET_CALLS(name) NVS_GET_KNOWN(struct row, name, r->calls, r->calls ? r->calls->name : 0)
+#define GET_CALLS(name) \
+	NVS_GET_KNOWN(struct api_site_row, name, r->calls, r->calls ? r->calls->name : 0)
 #define TIMED (r->calls && r->calls->times.total.count)
-#define GET_TIME(name, ns) NVS_GET_REAL(struct row, name, TIMED, TIMED ? (double)(ns) / 1000 : 0)
+#define GET_TIME(name, ns) \
+	NVS_GET_REAL(struct api_site_row, name, TIMED, TIMED ? (double)(ns) / 1000 : 0)
 
 GET_CALLS(calls)
 GET_CALLS(failed)
 GET_CALLS(captured)
 GET_CALLS(open)
 GET_TIME(total, r->calls->times.total.ns)
-GET_TIME(mean, nvs_total_mean(&r->calls->times.total))
-GET_TIME(p50, nvs_times_quantile(&r->calls->times, 0.5))
-GET_TIME(p99, nvs_times_quantile(&r->calls->times, 0.99))
+GET_TIME(mean, nvs_duration_mean(&r->calls->times.total))
+GET_TIME(p50, nvs_durations_quantile(&r->calls->times, 0.5))
+GET_TIME(p99, nvs_durations_quantile(&r->calls->times, 0.99))
 GET_TIME(max, r->calls->times.max)
-NVS_GET_TEXT(struct row, errors, r->calls ? r->calls->errors : "")
+NVS_GET_TEXT(struct api_site_row, errors, r->calls ? r->calls->errors : "")
 
 #define CALL_COLUMNS                                                           \
 	{"calls", "calls", get_calls, 0, 1},                                   \
@@ -134,7 +136,7 @@ static const struct nvs_column site_columns[] = {SITE_COLUMNS, SUBMISSION_COLUMN
 
 /* ---- grouping ---- */
 
-static int compare_names(const struct named *a, const struct named *b, bool sites)
+static int compare_names(const struct named_group *a, const struct named_group *b, bool sites)
 {
 	int r = (a->group > b->group) - (a->group < b->group);
 
@@ -177,7 +179,8 @@ static uint64_t count_distinct(uint64_t *ids, size_t n)
 }
 
 /* Makes one row from N cells of the same names. IDS has space for N. */
-static void merge_cells(struct row *row, const struct named *named, size_t n, uint64_t *ids)
+static void merge_cells(struct api_site_row *row, const struct named_group *named, size_t n,
+			uint64_t *ids)
 {
 	row->api = named->api;
 	row->runtime_api = named->site->runtime_api;
@@ -202,13 +205,13 @@ static void merge_cells(struct row *row, const struct named *named, size_t n, ui
 	row->channels = count_distinct(ids, n);
 }
 
-static size_t name_cells(struct nvs_source *s, uint32_t n, struct named *named)
+static size_t name_cells(struct nvs_source *s, uint32_t n, struct named_group *named)
 {
-	const struct nvs_cell *cell;
+	const struct nvs_submission_group *cell;
 	size_t count = 0;
 
 	for (uint32_t k = 0; k < n; k++)
-		for (uint32_t at = 0; (cell = nvs_cells_next(s + k, &at)); count++) {
+		for (uint32_t at = 0; (cell = nvs_submission_groups_next(s + k, &at)); count++) {
 			named[count].cell = cell;
 			named[count].source = s + k;
 			named[count].group = s->query->per_trace ? k : 0;
@@ -219,10 +222,10 @@ static size_t name_cells(struct nvs_source *s, uint32_t n, struct named *named)
 }
 
 /* Returns the number of rows in *ROWS, which the caller frees, or -errno. */
-static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row **rows)
+static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct api_site_row **rows)
 {
 	size_t total = 1, count, nrows = 0;
-	struct named *named;
+	struct named_group *named;
 	uint64_t *ids, all = 0;
 
 	for (uint32_t k = 0; k < n; k++)
@@ -252,7 +255,7 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct row *
 static int compare_calls(const void *key, const void *of)
 {
 	const struct nvs_api_calls *calls = key;
-	const struct row *row = of;
+	const struct api_site_row *row = of;
 	int r = (calls->group > row->group) - (calls->group < row->group);
 
 	if (!r)
@@ -265,11 +268,11 @@ static int compare_calls(const void *key, const void *of)
 }
 
 /* Attaches calls to the rows of their names. Calls that submitted nothing get rows of their own. */
-static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_calls_list *list,
-		      const struct nvs_source *sources)
+static long add_calls(struct api_site_row **rows, size_t nrows,
+		      const struct nvs_api_calls_list *list, const struct nvs_source *sources)
 {
 	uint64_t all = nrows ? (*rows)->all : 0;
-	struct row *more = realloc(*rows, (nrows + list->n + 1) * sizeof(*more));
+	struct api_site_row *more = realloc(*rows, (nrows + list->n + 1) * sizeof(*more));
 	size_t submitting = nrows; /* these are sorted by name */
 	bool uncounted = false;
 
@@ -278,7 +281,8 @@ static long add_calls(struct row **rows, size_t nrows, const struct nvs_api_call
 	*rows = more;
 	for (size_t i = 0; i < list->n; i++) {
 		const struct nvs_api_calls *calls = list->named[i];
-		struct row *row = bsearch(calls, more, submitting, sizeof(*more), compare_calls);
+		struct api_site_row *row = bsearch(calls, more, submitting, sizeof(*more),
+						   compare_calls);
 
 		if (!row || row->calls) {
 			row = more + nrows++;
@@ -313,29 +317,30 @@ static bool any_failed(const struct nvs_api_calls_list *list)
 
 /* ---- --by-api and --by-callsite ---- */
 
-struct each {
+struct by_api_trace {
 	struct nvs_source *source;
 	struct nvs_api_calls_list *list; /* of all traces */
 };
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct each *each = arg;
+	struct by_api_trace *each = arg;
 
 	return nvs_api_calls_add(each->list, each->source, call);
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *arg,
+		 struct nvs_pass_reader *reader)
 {
-	struct each *each = arg;
+	struct by_api_trace *each = arg;
 
-	*each = (struct each){s, run->state};
+	*each = (struct by_api_trace){s, run->state};
 	reader->call = on_call;
 	return 0;
 }
 
 static int begin_sites(struct nvs_run *run, struct nvs_source *s, void *arg,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
 	((struct nvs_api_calls_list *)run->state)->sites = true;
 	return begin(run, s, arg, reader);
@@ -345,7 +350,7 @@ static int begin_sites(struct nvs_run *run, struct nvs_source *s, void *arg,
 static int print_cells(struct nvs_run *run, struct nvs_table *table, bool sites,
 		       const struct nvs_print_options *o)
 {
-	struct row *rows = NULL;
+	struct api_site_row *rows = NULL;
 	long count = make_rows(run->sources, run->n, sites, &rows);
 	int r = count < 0 ? (int)count
 			  : nvs_table_print_array(run->out, table, rows, (size_t)count,
@@ -359,9 +364,9 @@ static int print_called(struct nvs_run *run, struct nvs_table *table, bool sites
 {
 	struct nvs_api_calls_list *list = run->state;
 	struct nvs_column columns[MAX_COLUMNS];
-	struct row *rows = NULL;
+	struct api_site_row *rows = NULL;
 	long count = make_rows(run->sources, run->n, sites, &rows);
-	int r = count < 0 ? (int)count : nvs_api_calls_name(list, run->sources);
+	int r = count < 0 ? (int)count : nvs_api_calls_merge(list, run->sources);
 
 	memcpy(columns, table->columns, table->ncolumns * sizeof(*columns));
 	table->columns = columns;
@@ -384,7 +389,7 @@ static bool shows_calls(const struct nvs_run *run)
 	bool called = run->options->print.format != NVS_FORMAT_TEXT;
 
 	for (uint32_t i = 0; i < run->n; i++)
-		called |= nvs_reading_saw(run->sources[i].first, NVS_REC_CALL);
+		called |= nvs_pass_has_record(run->sources[i].first, NVS_REC_CALL);
 	return called;
 }
 
@@ -400,7 +405,7 @@ static int print_by_api(struct nvs_run *run)
 	r = print_called(run, &called, false);
 	if (!r && o->print.format == NVS_FORMAT_TEXT && !o->query.api.n && !o->query.thread.n &&
 	    !nvs_filter_by_submissions(&o->query))
-		r = nvs_print_passed(run);
+		r = nvs_print_unobserved_apis(run);
 	return r;
 }
 
@@ -413,7 +418,7 @@ static int print_by_callsite(struct nvs_run *run)
 				: print_cells(run, &table, true, &run->options->print);
 }
 
-int nvs_print_top_apis(struct nvs_run *run, uint64_t rows)
+int nvs_print_api_table(struct nvs_run *run, uint64_t rows)
 {
 	struct nvs_table table = NVS_RUN_SUMS(run, api_columns, "submissions");
 	struct nvs_print_options top = run->options->print;
@@ -445,7 +450,8 @@ NVS_REPORT(by_api, .name = "by-api", .place = 10,
 		  "lists those that the program looked up.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_columns), .state = sizeof(struct nvs_api_calls_list),
-	   .each = sizeof(struct each), .begin = begin, .print = print_by_api, .free = free_calls);
+	   .each = sizeof(struct by_api_trace), .begin = begin, .print = print_by_api,
+	   .free = free_calls);
 
 NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
 	   .help = "per API and the program's own frame that called it",
@@ -456,5 +462,5 @@ NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
 		  "row of their API without a frame.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_site_columns), .state = sizeof(struct nvs_api_calls_list),
-	   .each = sizeof(struct each), .begin = begin_sites, .print = print_by_callsite,
+	   .each = sizeof(struct by_api_trace), .begin = begin_sites, .print = print_by_callsite,
 	   .free = free_calls);

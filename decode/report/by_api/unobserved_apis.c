@@ -21,7 +21,7 @@ static int collect_names(const struct nvs_source *s, struct passed **all)
 {
 	const struct nvs_call_api *api;
 
-	for (uint32_t at = 0; (api = nvs_calls_passed(nvs_reading_calls(s->first), &at));) {
+	for (uint32_t at = 0; (api = nvs_calls_next_unobserved(nvs_pass_calls(s->first), &at));) {
 		struct passed *p;
 
 		HASH_FIND(hh, *all, api->name, strlen(api->name), p);
@@ -40,7 +40,7 @@ static int collect_names(const struct nvs_source *s, struct passed **all)
 	return 0;
 }
 
-int nvs_print_passed(struct nvs_run *run)
+int nvs_print_unobserved_apis(struct nvs_run *run)
 {
 	struct nvs_out *out = run->out;
 	struct passed *all = NULL, *p, *next;

@@ -13,24 +13,24 @@
 #include "decode/cli/sentence.h"
 #include "decode/report/core/report.h"
 
-#define FUNCTION(name, member)                                                     \
-	NVS_GET_KNOWN(struct nvs_code_row, name, r->function.member != UINT32_MAX, \
+#define FUNCTION(name, member)                                                            \
+	NVS_GET_KNOWN(struct nvs_kernel_code_row, name, r->function.member != UINT32_MAX, \
 		      r->function.member)
-#define TALLY(name, expr) NVS_GET_KNOWN(struct nvs_code_row, name, is_decoded(r), expr)
-#define PERCENT(name, of, all)                                          \
-	NVS_GET_REAL(struct nvs_code_row, name, is_decoded(r) && (all), \
+#define TALLY(name, expr) NVS_GET_KNOWN(struct nvs_kernel_code_row, name, is_decoded(r), expr)
+#define PERCENT(name, of, all)                                                 \
+	NVS_GET_REAL(struct nvs_kernel_code_row, name, is_decoded(r) && (all), \
 		     100.0 * (double)(of) / (double)(all))
-#define STALL(n)                                                                   \
-	NVS_GET_KNOWN(struct nvs_code_row, stall_##n, r->form != NVS_SASS_UNKNOWN, \
+#define STALL(n)                                                                          \
+	NVS_GET_KNOWN(struct nvs_kernel_code_row, stall_##n, r->form != NVS_SASS_UNKNOWN, \
 		      r->tally.stall[n])
 
 /* Instructions are only decoded from Volta on. */
-static bool is_decoded(const struct nvs_code_row *row)
+static bool is_decoded(const struct nvs_kernel_code_row *row)
 {
 	return row->form >= NVS_SASS_VOLTA;
 }
 
-static uint64_t sum_cycles(const struct nvs_code_row *row)
+static uint64_t sum_cycles(const struct nvs_kernel_code_row *row)
 {
 	uint64_t sum = 0;
 
@@ -39,14 +39,15 @@ static uint64_t sum_cycles(const struct nvs_code_row *row)
 	return sum;
 }
 
-NVS_GET_TEXT(struct nvs_code_row, kernel, r->name)
-NVS_GET_TEXT(struct nvs_code_row, mangled, r->mangled)
-NVS_GET_TEXT(struct nvs_code_row, arch, r->arch)
-NVS_GET_TEXT(struct nvs_code_row, file, r->file)
-NVS_GET_KNOWN(struct nvs_code_row, image, r->image != NVS_NONE, r->image)
-NVS_GET_KNOWN(struct nvs_code_row, instructions, r->form != NVS_SASS_UNKNOWN, r->tally.instructions)
-NVS_GET_KNOWN(struct nvs_code_row, bytes, r->function.size, r->function.size)
-NVS_GET_HEX(struct nvs_code_row, address, r->address, r->address)
+NVS_GET_TEXT(struct nvs_kernel_code_row, kernel, r->name)
+NVS_GET_TEXT(struct nvs_kernel_code_row, mangled, r->mangled)
+NVS_GET_TEXT(struct nvs_kernel_code_row, arch, r->arch)
+NVS_GET_TEXT(struct nvs_kernel_code_row, file, r->file)
+NVS_GET_KNOWN(struct nvs_kernel_code_row, image, r->image != NVS_NONE, r->image)
+NVS_GET_KNOWN(struct nvs_kernel_code_row, instructions, r->form != NVS_SASS_UNKNOWN,
+	      r->tally.instructions)
+NVS_GET_KNOWN(struct nvs_kernel_code_row, bytes, r->function.size, r->function.size)
+NVS_GET_HEX(struct nvs_kernel_code_row, address, r->address, r->address)
 FUNCTION(registers, registers)
 TALLY(uniform_registers, r->tally.uniform_registers)
 FUNCTION(shared, shared)
@@ -54,7 +55,8 @@ FUNCTION(stack, frame)
 FUNCTION(parameters, parameters)
 FUNCTION(max_threads, max_threads)
 FUNCTION(named, barriers)
-NVS_GET_REAL(struct nvs_code_row, stall, r->form != NVS_SASS_UNKNOWN && r->tally.instructions,
+NVS_GET_REAL(struct nvs_kernel_code_row, stall,
+	     r->form != NVS_SASS_UNKNOWN && r->tally.instructions,
 	     (double)sum_cycles(r) / (double)r->tally.instructions)
 PERCENT(yields, r->tally.yields, r->tally.instructions)
 PERCENT(waits, r->tally.waits, r->tally.instructions)
@@ -141,7 +143,7 @@ static const struct nvs_column columns[] = {
 
 static int on_image(void *arg, struct nvs_trace *trace, const struct nvs_trace_image *image)
 {
-	struct nvs_code *code = arg;
+	struct nvs_kernel_code *code = arg;
 	int r;
 
 	if (image->image == NVS_NONE || (image->data && !image->whole)) {
@@ -157,10 +159,11 @@ static int on_image(void *arg, struct nvs_trace *trace, const struct nvs_trace_i
 }
 
 /* If two images have a kernel of this name, it is unknown which one ran. */
-static void set_addresses(struct nvs_code *code, size_t first)
+static void set_addresses(struct nvs_kernel_code *code, size_t first)
 {
 	for (size_t i = first; i < code->n; i++) {
-		const struct nvs_ran_kernel *ran = nvs_ran_find(code->ran, code->rows[i].mangled);
+		const struct nvs_launched_kernel *ran =
+			nvs_launched_kernels_find(code->ran, code->rows[i].mangled);
 
 		if (ran && ran->images <= 1)
 			code->rows[i].address = ran->address;
@@ -169,13 +172,13 @@ static void set_addresses(struct nvs_code *code, size_t first)
 
 /* Reads the images of a trace. A second pass is needed to find which kernels ran; a pipe, which
  * can be read only once, lists all. */
-static int read_images(struct nvs_code *code, struct nvs_trace *trace, bool twice,
+static int read_images(struct nvs_kernel_code *code, struct nvs_trace *trace, bool twice,
 		       struct nvs_error *err)
 {
 	struct nvs_consumer consumer = {.size = sizeof(consumer), .image = on_image};
-	struct nvs_ran ran = {0};
+	struct nvs_launched_kernels ran = {0};
 	size_t first = code->n;
-	int r = twice ? nvs_ran_read(&ran, trace, err) : 0;
+	int r = twice ? nvs_launched_kernels_read(&ran, trace, err) : 0;
 
 	code->ran = twice ? &ran : NULL;
 	if (!r)
@@ -186,11 +189,11 @@ static int read_images(struct nvs_code *code, struct nvs_trace *trace, bool twic
 	if (!r && twice)
 		set_addresses(code, first);
 	code->ran = NULL;
-	nvs_ran_free(&ran);
+	nvs_launched_kernels_free(&ran);
 	return r;
 }
 
-static int read_trace(struct nvs_code *code, const char *path)
+static int read_trace(struct nvs_kernel_code *code, const char *path)
 {
 	struct nvs_read_options read = code->options->read;
 	struct nvs_error err = {""};
@@ -234,7 +237,7 @@ static int wrong_file(const char *path, const char *what)
 }
 
 /* Reports what else the file contains, or why it has no kernels. */
-static int report_rest(const struct nvs_code *code, const char *path, bool trace)
+static int report_rest(const struct nvs_kernel_code *code, const char *path, bool trace)
 {
 	if (code->broken)
 		return wrong_file(path, "some of its code is damaged and omitted");
@@ -247,7 +250,7 @@ static int report_rest(const struct nvs_code *code, const char *path, bool trace
 	return 0;
 }
 
-static int read_file(struct nvs_code *code, const char *path)
+static int read_file(struct nvs_kernel_code *code, const char *path)
 {
 	const uint8_t *data;
 	size_t size = map_file(path, &data);
@@ -271,7 +274,7 @@ static int read_file(struct nvs_code *code, const char *path)
 /* ---- printing ---- */
 
 /* Prints the distribution of stall cycles over all rows. */
-static void print_stalls(struct nvs_out *out, const struct nvs_code *code)
+static void print_stalls(struct nvs_out *out, const struct nvs_kernel_code *code)
 {
 	uint64_t stall[16] = {0}, all = 0;
 	char text[16 * 24 + 32];
@@ -296,7 +299,7 @@ static void print_stalls(struct nvs_out *out, const struct nvs_code *code)
 	nvs_print_wrapped(out, text, 0);
 }
 
-static void print_others(FILE *out, const struct nvs_code *code)
+static void print_others(FILE *out, const struct nvs_kernel_code *code)
 {
 	if (code->missing)
 		fprintf(out,
@@ -309,7 +312,7 @@ static void print_others(FILE *out, const struct nvs_code *code)
 			code->idle, code->idle == 1 ? "was" : "were");
 }
 
-static int print_rows(struct nvs_run *run, struct nvs_code *code)
+static int print_rows(struct nvs_run *run, struct nvs_kernel_code *code)
 {
 	const struct nvs_options_report *o = run->options;
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
@@ -324,12 +327,12 @@ static int print_rows(struct nvs_run *run, struct nvs_code *code)
 	print_others(run->out->file, code);
 	for (size_t i = 0; code->keep && i < code->n; i++) {
 		fputc('\n', run->out->file);
-		nvs_code_list(run->out, code->rows + i);
+		nvs_code_print_listing(run->out, code->rows + i);
 	}
 	return 0;
 }
 
-static int add_kernel(struct nvs_code *code, const char *text)
+static int add_kernel(struct nvs_kernel_code *code, const char *text)
 {
 	const char *trouble = nvs_patterns_add(&code->kernels, text);
 
@@ -342,7 +345,7 @@ static int add_kernel(struct nvs_code *code, const char *text)
 static int print_code(struct nvs_run *run)
 {
 	const struct nvs_options_report *o = run->options;
-	struct nvs_code *code = run->state;
+	struct nvs_kernel_code *code = run->state;
 	int r = 0, one;
 
 	code->options = o;
@@ -396,4 +399,4 @@ NVS_REPORT(code, .name = "code", .place = 225, .option = &kernel_option,
 		  "address, words, wait mask, read and write barrier, yield and stall; "
 		  "with mnemonics if\n.B nvdisasm\nis installed.",
 	   .needs = NVS_NEED_FILES, .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
-	   .state = sizeof(struct nvs_code), .print = print_code, .free = free_code);
+	   .state = sizeof(struct nvs_kernel_code), .print = print_code, .free = free_code);

@@ -110,7 +110,7 @@ static char *read_output(const char *file, size_t room)
 }
 
 /* Runs nvdisasm once per cubin: starting it takes longer than printing most kernels. */
-static const char *run_nvdisasm(struct nvs_code_cubin *c)
+static const char *run_nvdisasm(struct nvs_kernel_code_cubin *c)
 {
 	char *file;
 
@@ -148,7 +148,7 @@ static const char *section_of(const char *line, size_t *length)
 }
 
 /* Returns the line after the start of ROW's section, or NULL. */
-static const char *find_section(const char *text, const struct nvs_code_row *row)
+static const char *find_section(const char *text, const struct nvs_kernel_code_row *row)
 {
 	struct nvs_cubin_section s;
 	const char *name;
@@ -165,7 +165,7 @@ static const char *find_section(const char *text, const struct nvs_code_row *row
 
 /* Fills LINES[n] with the text of ROW's instructions. TEXT is the section. An instruction's line
  * has its address in a comment, then the text up to a semicolon. */
-static void cut_lines(const char *text, const struct nvs_code_row *row, const char **lines,
+static void cut_lines(const char *text, const struct nvs_kernel_code_row *row, const char **lines,
 		      size_t n)
 {
 	size_t each = row->form >= NVS_SASS_VOLTA ? 16 : 8, length;
@@ -218,10 +218,10 @@ static void print_text(struct nvs_out *out, const char *text)
 
 	while (n && text[n - 1] == ' ')
 		n--;
-	nvs_out_part(out, text, n);
+	nvs_out_text_part(out, text, n);
 }
 
-static void print_insn(struct nvs_out *out, const struct nvs_code_row *row,
+static void print_insn(struct nvs_out *out, const struct nvs_kernel_code_row *row,
 		       const struct nvs_sass_insn *insn, const char *text)
 {
 	fprintf(out->file, "  %04x  %016" PRIx64, insn->at, insn->lo);
@@ -237,7 +237,7 @@ static void print_insn(struct nvs_out *out, const struct nvs_code_row *row,
 	fputc('\n', out->file);
 }
 
-void nvs_code_list(struct nvs_out *out, const struct nvs_code_row *row)
+void nvs_code_print_listing(struct nvs_out *out, const struct nvs_kernel_code_row *row)
 {
 	const struct nvs_cubin_function *f = &row->function;
 	size_t each = row->form >= NVS_SASS_VOLTA ? 16 : 8;

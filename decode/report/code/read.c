@@ -24,15 +24,15 @@ static const struct nvs_sass_memory memory = {.get = get_memory, .put = free_mem
 
 static bool matches_kernel(const struct nvs_pattern *p, const void *arg)
 {
-	const struct nvs_code_row *row = arg;
+	const struct nvs_kernel_code_row *row = arg;
 
-	return nvs_pattern_is(p, row->name) || nvs_pattern_is(p, row->mangled);
+	return nvs_pattern_matches(p, row->name) || nvs_pattern_matches(p, row->mangled);
 }
 
-static struct nvs_code_row *new_row(struct nvs_code *code)
+static struct nvs_kernel_code_row *new_row(struct nvs_kernel_code *code)
 {
 	size_t room = code->room ? 2 * code->room : 64;
-	struct nvs_code_row *rows = code->rows;
+	struct nvs_kernel_code_row *rows = code->rows;
 
 	if (code->n == code->room) {
 		rows = realloc(code->rows, room * sizeof(*rows));
@@ -41,15 +41,15 @@ static struct nvs_code_row *new_row(struct nvs_code *code)
 		code->rows = rows;
 		code->room = room;
 	}
-	rows[code->n] = (struct nvs_code_row){.file = code->file, .image = code->image};
+	rows[code->n] = (struct nvs_kernel_code_row){.file = code->file, .image = code->image};
 	return rows + code->n;
 }
 
 /* Returns 0, -ENOMEM, or 1 if the kernel is not selected. */
-static int add_row(struct nvs_code *code, const struct nvs_cubin *cubin,
+static int add_row(struct nvs_kernel_code *code, const struct nvs_cubin *cubin,
 		   const struct nvs_cubin_function *f)
 {
-	struct nvs_code_row *row = new_row(code);
+	struct nvs_kernel_code_row *row = new_row(code);
 
 	if (!row)
 		return -ENOMEM;
@@ -59,7 +59,7 @@ static int add_row(struct nvs_code *code, const struct nvs_cubin *cubin,
 		free(row->mangled);
 		return -ENOMEM;
 	}
-	if (!nvs_patterns_pass(&code->kernels, matches_kernel, row)) {
+	if (!nvs_patterns_select(&code->kernels, matches_kernel, row)) {
 		free(row->name);
 		free(row->mangled);
 		return 1;
@@ -74,10 +74,11 @@ static int add_row(struct nvs_code *code, const struct nvs_cubin *cubin,
 	return 0;
 }
 
-static int add_function(struct nvs_code *code, const struct nvs_cubin *cubin,
+static int add_function(struct nvs_kernel_code *code, const struct nvs_cubin *cubin,
 			const struct nvs_cubin_function *f)
 {
-	struct nvs_ran_kernel *ran = code->ran ? nvs_ran_find(code->ran, f->name) : NULL;
+	struct nvs_launched_kernel *ran = code->ran ? nvs_launched_kernels_find(code->ran, f->name)
+						    : NULL;
 
 	if (code->ran && !ran && !code->kernels.n) {
 		code->idle++;
@@ -90,8 +91,8 @@ static int add_function(struct nvs_code *code, const struct nvs_cubin *cubin,
 
 /* Adds kernels only: the code of device functions is listed with the kernels that ptxas placed
  * it in, or cannot run by itself. */
-static int add_functions(struct nvs_code *code, const struct nvs_cubin *cubin,
-			 struct nvs_code_cubin *kept)
+static int add_functions(struct nvs_kernel_code *code, const struct nvs_cubin *cubin,
+			 struct nvs_kernel_code_cubin *kept)
 {
 	uint64_t left = LOOKED_AT * (uint64_t)cubin->size;
 	struct nvs_cubin_functions all;
@@ -115,10 +116,10 @@ static int add_functions(struct nvs_code *code, const struct nvs_cubin *cubin,
 	return r < 0 ? r : 0;
 }
 
-int nvs_code_add_missing(struct nvs_code *code)
+int nvs_code_add_missing(struct nvs_kernel_code *code)
 {
 	for (size_t i = 0; i < code->ran->rows.n; i++) {
-		const struct nvs_ran_kernel *ran = code->ran->rows.row[i];
+		const struct nvs_launched_kernel *ran = code->ran->rows.row[i];
 		const struct nvs_cubin none = {0};
 		struct nvs_cubin_function f = {.name = ran->name};
 		int r;
@@ -143,9 +144,9 @@ static void *copy_of(const void *data, size_t size)
 }
 
 /* Takes ownership of BYTES, which may be NULL. */
-static int add_cubin(struct nvs_code *code, const void *data, size_t size, void *bytes)
+static int add_cubin(struct nvs_kernel_code *code, const void *data, size_t size, void *bytes)
 {
-	struct nvs_code_cubin *kept = code->keep ? calloc(1, sizeof(*kept)) : NULL;
+	struct nvs_kernel_code_cubin *kept = code->keep ? calloc(1, sizeof(*kept)) : NULL;
 	struct nvs_cubin cubin = {0};
 	int r = code->keep && !kept ? -ENOMEM : 0;
 
@@ -174,7 +175,7 @@ static int add_cubin(struct nvs_code *code, const void *data, size_t size, void 
 	return r;
 }
 
-static int add_entry(struct nvs_code *code, const struct nvs_fatbin_entry *e)
+static int add_entry(struct nvs_kernel_code *code, const struct nvs_fatbin_entry *e)
 {
 	void *bytes;
 	int r;
@@ -199,7 +200,7 @@ static int add_entry(struct nvs_code *code, const struct nvs_fatbin_entry *e)
 	return r ? r : add_cubin(code, bytes, e->unpacked, bytes);
 }
 
-static int add_fatbin(struct nvs_code *code, const struct nvs_image *image)
+static int add_fatbin(struct nvs_kernel_code *code, const struct nvs_image *image)
 {
 	struct nvs_fatbin f = {.data = image->data, .size = image->size};
 	struct nvs_fatbin_entry e;
@@ -211,7 +212,7 @@ static int add_fatbin(struct nvs_code *code, const struct nvs_image *image)
 	return r;
 }
 
-int nvs_code_read(struct nvs_code *code, const uint8_t *data, size_t size, bool passing)
+int nvs_code_read(struct nvs_kernel_code *code, const uint8_t *data, size_t size, bool passing)
 {
 	struct nvs_image image, fatbin;
 	uint32_t at = 0;
@@ -236,9 +237,9 @@ int nvs_code_read(struct nvs_code *code, const uint8_t *data, size_t size, bool 
 	}
 }
 
-void nvs_code_free(struct nvs_code *code)
+void nvs_code_free(struct nvs_kernel_code *code)
 {
-	struct nvs_code_cubin *c, *next;
+	struct nvs_kernel_code_cubin *c, *next;
 
 	for (c = code->cubins; c; c = next) {
 		next = c->next;

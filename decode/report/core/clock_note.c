@@ -7,7 +7,7 @@
 
 #define MAX_STEPS_PRINTED 4
 
-struct sum {
+struct clock_sum {
 	uint32_t known, clocks, unkept;
 	uint64_t error, day; /* sum of the two largest, from different clocks */
 	bool day_known;
@@ -24,9 +24,9 @@ static void add_largest(uint64_t largest[2], uint64_t x)
 	}
 }
 
-static struct sum summarize_clocks(const struct nvs_clock_of *of, uint32_t n)
+static struct clock_sum summarize_clocks(const struct nvs_trace_clock *of, uint32_t n)
 {
-	struct sum s = {.day_known = true};
+	struct clock_sum s = {.day_known = true};
 	uint64_t error[2] = {0}, day[2] = {0};
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -56,10 +56,10 @@ static struct sum summarize_clocks(const struct nvs_clock_of *of, uint32_t n)
 	return s;
 }
 
-static void print_alignment(FILE *f, const struct sum *s, uint32_t n)
+static void print_alignment(FILE *f, const struct clock_sum *s, uint32_t n)
 {
 	if (s->known < n) {
-		nvs_say_count(f, n - s->known, "trace does", "traces do");
+		nvs_print_count(f, n - s->known, "trace does", "traces do");
 		fputs(" not record the time of day and start at time 0. ", f);
 	}
 	if (s->known < 2)
@@ -67,48 +67,48 @@ static void print_alignment(FILE *f, const struct sum *s, uint32_t n)
 	if (s->clocks == 1) {
 		fprintf(f, "%s traces share one clock: their times are aligned to within ",
 			s->known == n ? "All" : "The other");
-		nvs_say_ns(f, (double)s->error, 2);
+		nvs_print_duration(f, (double)s->error, 2);
 		fputc('.', f);
 		return;
 	}
 	fputs("Times are aligned by the time of day of ", f);
-	nvs_say_count(f, s->clocks, "clock", "clocks");
+	nvs_print_count(f, s->clocks, "clock", "clocks");
 	fputs(", to within ", f);
-	nvs_say_ns(f, (double)s->error, 2);
+	nvs_print_duration(f, (double)s->error, 2);
 	fputs(" if these agree; ", f);
 	if (s->day_known) {
 		fputs("according to their systems two of them may differ by ", f);
-		nvs_say_ns(f, (double)s->day, 2);
+		nvs_print_duration(f, (double)s->day, 2);
 		fputc('.', f);
 	} else if (s->unkept) {
-		nvs_say_count(f, s->unkept, "of them is", "of them are");
+		nvs_print_count(f, s->unkept, "of them is", "of them are");
 		fputs(" not synchronised.", f);
 	} else {
 		fputs("the traces do not record how well these were synchronised.", f);
 	}
 }
 
-static void print_clock(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *s)
+static void print_clock(FILE *f, const struct nvs_trace_clock *of, const struct nvs_source *s)
 {
 	const char *host = nvs_trace_session(s->trace)->attr[NVS_ATTR_HOST];
 
 	fputs(" The time of day of ", f);
-	nvs_say_text(f, host ? host : s->path, 60);
+	nvs_print_text(f, host ? host : s->path, 60);
 	if (of->steps) {
 		fputs(" was set ", f);
 		if (of->steps > 1) {
-			nvs_say_count(f, of->steps, "time", "times");
+			nvs_print_count(f, of->steps, "time", "times");
 			fputs(", in total ", f);
 		}
 		fprintf(f, "%s by ", of->stepped < 0 ? "back" : "forward");
-		nvs_say_ns(f, (double)llabs(of->stepped), 3);
+		nvs_print_duration(f, (double)llabs(of->stepped), 3);
 		fputs(of->steps > 1 ? ", the last time at " : " at ", f);
 		fprintf(f, "%.6f s; times before that are converted to the new setting",
 			(double)(of->step_at + of->shift) / 1e9);
 	}
 	if (llabs(of->drift) > (int64_t)NVS_CLOCK_READ_NS) {
 		fprintf(f, "%s ran ", of->steps ? ", and it" : "");
-		nvs_say_ns(f, (double)llabs(of->drift), 2);
+		nvs_print_duration(f, (double)llabs(of->drift), 2);
 		fprintf(f, " %s against its monotonic clock over the run",
 			of->drift < 0 ? "slow" : "fast");
 	}
@@ -116,10 +116,10 @@ static void print_clock(FILE *f, const struct nvs_clock_of *of, const struct nvs
 }
 
 /* Returns the trace of CLOCK with most steps, then with most drift. */
-static const struct nvs_clock_of *find_worst(const struct nvs_clock_of *of, uint32_t n,
-					     uint32_t clock)
+static const struct nvs_trace_clock *find_worst(const struct nvs_trace_clock *of, uint32_t n,
+						uint32_t clock)
 {
-	const struct nvs_clock_of *best = NULL;
+	const struct nvs_trace_clock *best = NULL;
 
 	for (uint32_t i = 0; i < n; i++)
 		if (of[i].known && of[i].clock == clock &&
@@ -129,15 +129,15 @@ static const struct nvs_clock_of *find_worst(const struct nvs_clock_of *of, uint
 	return best;
 }
 
-static void print_clocks(FILE *f, const struct nvs_clock_of *of, const struct nvs_source *sources,
-			 uint32_t n)
+static void print_clocks(FILE *f, const struct nvs_trace_clock *of,
+			 const struct nvs_source *sources, uint32_t n)
 {
-	struct sum s = summarize_clocks(of, n);
+	struct clock_sum s = summarize_clocks(of, n);
 	uint32_t printed = 0;
 
 	print_alignment(f, &s, n);
 	for (uint32_t clock = 0; clock < s.clocks && s.known > 1; clock++) {
-		const struct nvs_clock_of *one = find_worst(of, n, clock);
+		const struct nvs_trace_clock *one = find_worst(of, n, clock);
 
 		if (!one || (!one->steps && llabs(one->drift) <= (int64_t)NVS_CLOCK_READ_NS))
 			continue;
@@ -146,13 +146,13 @@ static void print_clocks(FILE *f, const struct nvs_clock_of *of, const struct nv
 	}
 	if (printed > MAX_STEPS_PRINTED) {
 		fputs(" The same applies to ", f);
-		nvs_say_count(f, printed - MAX_STEPS_PRINTED, "more clock", "more clocks");
+		nvs_print_count(f, printed - MAX_STEPS_PRINTED, "more clock", "more clocks");
 		fputc('.', f);
 	}
 }
 
-int nvs_clocks_say(struct nvs_out *out, const struct nvs_clock_of *of,
-		   const struct nvs_source *sources, uint32_t n)
+int nvs_clock_note_print(struct nvs_out *out, const struct nvs_trace_clock *of,
+			 const struct nvs_source *sources, uint32_t n)
 {
 	char *text = NULL;
 	size_t bytes;

@@ -7,7 +7,7 @@
 #include "decode/report/core/report.h"
 
 /* Prints how well the traces are aligned; nothing if there is one trace. Returns 0 or -errno. */
-int nvs_clocks_say(struct nvs_out *out, const struct nvs_clock_of *of,
-		   const struct nvs_source *sources, uint32_t n);
+int nvs_clock_note_print(struct nvs_out *out, const struct nvs_trace_clock *of,
+			 const struct nvs_source *sources, uint32_t n);
 
 #endif

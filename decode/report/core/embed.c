@@ -16,7 +16,7 @@ static int report_failure(const char *path, int r, const struct nvs_error *err)
 }
 
 /* "t.zst: 20 addresses in its stacks, 18 with names, 2 with lines (7 new)" */
-static void print_result(const char *path, const struct nvs_embedded *e)
+static void print_result(const char *path, const struct nvs_embed_counts *e)
 {
 	char safe[4096];
 
@@ -33,14 +33,14 @@ static void print_result(const char *path, const struct nvs_embedded *e)
 static int embed_trace(const struct nvs_options_report *o, const char *path)
 {
 	struct nvs_read_options read = o->read;
-	struct nvs_embedded done;
+	struct nvs_embed_counts done;
 	struct nvs_error err = {""};
 	struct nvs_trace *t;
 	int r;
 
 	read.size = sizeof(read);
 	if (o->progress) {
-		read.progress = nvs_progress;
+		read.progress = nvs_progress_print;
 		read.progress_arg = (void *)path;
 	}
 	r = nvs_trace_open(&t, path, &read, &err);

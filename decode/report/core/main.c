@@ -62,7 +62,7 @@ static void print_empty(const struct nvs_run *run)
 		return;
 	for (uint32_t i = 0; i < run->n; i++) {
 		on |= !nvs_trace_never_on(run->sources[i].trace);
-		submissions += nvs_submissions_told(nvs_trace_session(run->sources[i].trace));
+		submissions += nvs_session_submissions(nvs_trace_session(run->sources[i].trace));
 	}
 	fprintf(stderr, "nvsnoop-report: --%s: nothing to show%s\n", run->report->name,
 		!on	      ? ": recording was never switched on"
@@ -78,7 +78,7 @@ static bool print_nothing(const struct nvs_run *runs, const struct nvs_options_r
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		if (!runs[i].nothing)
 			continue;
-		if (!nvs_filter_asked(&o->query)) {
+		if (!nvs_filter_is_set(&o->query)) {
 			print_empty(runs + i);
 			continue;
 		}
@@ -107,7 +107,7 @@ static int print_reports(struct nvs_run *runs, const struct nvs_options_report *
 		fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(-closed));
 		return failure_status(o);
 	}
-	if (!nvs_verdict_alone(o))
+	if (!nvs_only_verdicts(o))
 		print_notes(runs->sources, runs->n, o->verbose);
 	if (!closed && print_nothing(runs, o) && verdict == EXIT_WHOLE)
 		verdict = EXIT_ERROR;
@@ -117,12 +117,12 @@ static int print_reports(struct nvs_run *runs, const struct nvs_options_report *
 /* The budget ran out: reports are incomplete. */
 static bool print_budget_note(void)
 {
-	if (nvs_budget_short())
+	if (nvs_budget_exceeded())
 		fprintf(stderr,
 			"nvsnoop-report: the output is incomplete: a trace of this size may take "
 			"%llu MiB of memory, and a limited time, and this one needs more\n",
-			(unsigned long long)nvs_budget_whole() >> 20);
-	return nvs_budget_short();
+			(unsigned long long)nvs_budget_total() >> 20);
+	return nvs_budget_exceeded();
 }
 
 /* --help, --version and the like. */

@@ -69,8 +69,8 @@ static void collect_options(struct option *all)
 {
 	const struct nvs_report *r;
 
-	for (int i = 0; (r = nvs_report_at((uint32_t)i)); i++) {
-		if (!nvs_report_export(r))
+	for (int i = 0; (r = nvs_report_by_index((uint32_t)i)); i++) {
+		if (!nvs_report_export_name(r))
 			*all++ = (struct option){r->name,
 						 r->argument ? required_argument : no_argument,
 						 NULL, OPT_REPORT + i};
@@ -200,7 +200,7 @@ static int choose_report(struct nvs_options_report *o, const struct nvs_report *
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		if (o->reports[i] == report)
 			return 0;
-		if (nvs_report_export(o->reports[i]) || nvs_report_export(report))
+		if (nvs_report_export_name(o->reports[i]) || nvs_report_export_name(report))
 			return fail_usage("an export cannot be combined with another report:",
 					  report->name);
 		if (o->reports[i]->parts || report->parts)
@@ -240,8 +240,8 @@ static int set_export(struct nvs_options_report *o, const char *s)
 {
 	const struct nvs_report *r;
 
-	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
-		if (nvs_report_export(r) && !strcmp(nvs_report_export(r), s))
+	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++)
+		if (nvs_report_export_name(r) && !strcmp(nvs_report_export_name(r), s))
 			return choose_report(o, r);
 	return fail_usage("unknown export", s);
 }
@@ -249,10 +249,10 @@ static int set_export(struct nvs_options_report *o, const char *s)
 static int set_report(struct nvs_options_report *o, int c)
 {
 	if (c >= OPT_MORE)
-		return add_value(o, nvs_report_at((uint32_t)(c - OPT_MORE)), optarg);
+		return add_value(o, nvs_report_by_index((uint32_t)(c - OPT_MORE)), optarg);
 	if (optarg)
 		o->argument = optarg;
-	return choose_report(o, nvs_report_at((uint32_t)(c - OPT_REPORT)));
+	return choose_report(o, nvs_report_by_index((uint32_t)(c - OPT_REPORT)));
 }
 
 static int set_option(struct nvs_options_report *o, int c)
@@ -482,7 +482,7 @@ static int add_parts(struct nvs_options_report *o)
 	o->page = true;
 	o->called = "nvsnoop-report"; /* the reader may be on another machine */
 	for (; *part; part++)
-		for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
+		for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++)
 			if (!strcmp(r->name, *part))
 				o->reports[o->nreports++] = r;
 	return 0;
@@ -492,8 +492,9 @@ static int add_parts(struct nvs_options_report *o)
 static void set_signs(const struct nvs_options_report *o)
 {
 	setlocale(LC_CTYPE, "");
-	nvs_signs_use(o->print.format != NVS_FORMAT_TEXT || o->page ||
-		      nvs_report_export(o->reports[0]) || !strcmp(nl_langinfo(CODESET), "UTF-8"));
+	nvs_use_utf8_signs(o->print.format != NVS_FORMAT_TEXT || o->page ||
+			   nvs_report_export_name(o->reports[0]) ||
+			   !strcmp(nl_langinfo(CODESET), "UTF-8"));
 }
 
 void nvs_options_free(struct nvs_options_report *o)
@@ -527,10 +528,10 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 		return 0;
 	if (o->embed && o->nreports)
 		return fail_usage("--embed cannot be combined with a report:", o->reports[0]->name);
-	for (uint32_t i = 0; !o->nreports && (r = nvs_report_at(i)); i++)
+	for (uint32_t i = 0; !o->nreports && (r = nvs_report_by_index(i)); i++)
 		if (r->standard)
 			o->reports[o->nreports++] = r;
-	o->print.pager &= !nvs_verdict_alone(o);
+	o->print.pager &= !nvs_only_verdicts(o);
 	if (check_values(o) || check_files(o) || check_pair(o) || check_output(o))
 		return -EINVAL;
 	if (check_format(o) || add_parts(o))

@@ -20,26 +20,26 @@
 /* Reader for NVS_NEED_CONTINUITY: checks that progress releases count up. */
 struct witness {
 	struct nvs_trace *trace;
-	struct nvs_continuity *progress;
+	struct nvs_progress_check *progress;
 };
 
 static int on_witness_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	struct witness *w = arg;
 
-	return op->kind == NVS_OP_RELEASE ? nvs_continuity_release(w->progress, w->trace, s, op)
+	return op->kind == NVS_OP_RELEASE ? nvs_progress_check_release(w->progress, w->trace, s, op)
 					  : 0;
 }
 
 static int on_witness_record(void *arg, const struct nvs_rec *rec)
 {
-	nvs_continuity_record(((struct witness *)arg)->progress, rec);
+	nvs_progress_check_record(((struct witness *)arg)->progress, rec);
 	return 0;
 }
 
 static int on_clock(void *arg, const struct nvs_rec *rec)
 {
-	return rec->type == NVS_REC_CLOCK ? nvs_waiting_clock(arg, rec->time) : 0;
+	return rec->type == NVS_REC_CLOCK ? nvs_pending_durations_resolve(arg, rec->time) : 0;
 }
 
 /* Names for filters are known in the second pass only; reports that need more than the first bit
@@ -51,7 +51,7 @@ static unsigned select_submission(const void *source, const struct nvs_submissio
 	bool named = src->second || !nvs_filter_by_name(src->query);
 
 	return (nvs_filter_around(src, s) ? NVS_SELECTS_CALL : 0) |
-	       (named && nvs_filter(src, s, call) ? NVS_SELECTS_ITSELF : 0);
+	       (named && nvs_filter_selects(src, s, call) ? NVS_SELECTS_ITSELF : 0);
 }
 
 static int on_nvtx(void *arg, const struct nvs_rec *rec)
@@ -61,12 +61,12 @@ static int on_nvtx(void *arg, const struct nvs_rec *rec)
 
 static int on_timing(void *arg, const struct nvs_rec *rec)
 {
-	return nvs_timing_record(arg, rec);
+	return nvs_bracket_times_record(arg, rec);
 }
 
 static int on_timing_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	return nvs_timing_op(arg, s, op);
+	return nvs_bracket_times_op(arg, s, op);
 }
 
 /* ---- one pass ---- */
@@ -80,75 +80,76 @@ static void drop_nvtx(struct nvs_source *s)
 }
 
 /* Added first, so that the other readers see the open ranges. */
-static int begin_nvtx(struct nvs_source *s, struct nvs_reading *reading)
+static int begin_nvtx(struct nvs_source *s, struct nvs_pass *reading)
 {
-	struct nvs_reader reader = {.record = on_nvtx, .arg = s};
+	struct nvs_pass_reader reader = {.record = on_nvtx, .arg = s};
 
 	if (!(s->later & NVS_NEED_NVTX) && !s->query->nvtx.n)
 		return 0;
 	drop_nvtx(s);
 	s->nvtx = nvs_nvtx_new(s->query);
-	return s->nvtx ? nvs_reading_add(reading, &reader) : -ENOMEM;
+	return s->nvtx ? nvs_pass_add(reading, &reader) : -ENOMEM;
 }
 
-static int begin_waiting(struct nvs_source *s, struct nvs_reading *reading)
+static int begin_waiting(struct nvs_source *s, struct nvs_pass *reading)
 {
-	struct nvs_reader reader = {.record = on_clock};
+	struct nvs_pass_reader reader = {.record = on_clock};
 
-	s->waiting = nvs_waiting_new(s->trace);
+	s->waiting = nvs_pending_durations_new(s->trace);
 	reader.arg = s->waiting;
-	return s->waiting ? nvs_reading_add(reading, &reader) : -ENOMEM;
+	return s->waiting ? nvs_pass_add(reading, &reader) : -ENOMEM;
 }
 
 /* A pass resets findings and counts, so each pass has to collect them again. */
-static int begin_witness(struct nvs_source *s, struct nvs_reading *reading, struct witness *w)
+static int begin_witness(struct nvs_source *s, struct nvs_pass *reading, struct witness *w)
 {
-	struct nvs_reader reader = {.op = on_witness_op, .record = on_witness_record, .arg = w};
+	struct nvs_pass_reader reader = {
+		.op = on_witness_op, .record = on_witness_record, .arg = w};
 
 	if (s->later & (NVS_NEED_WHOLE | NVS_NEED_CONTINUITY))
-		nvs_reading_whole(reading);
+		nvs_pass_read_all(reading);
 	if (!(s->later & NVS_NEED_CONTINUITY))
 		return 0;
-	*w = (struct witness){s->trace, nvs_continuity_new()};
-	return w->progress ? nvs_reading_add(reading, &reader) : -ENOMEM;
+	*w = (struct witness){s->trace, nvs_progress_check_new()};
+	return w->progress ? nvs_pass_add(reading, &reader) : -ENOMEM;
 }
 
-static int run_reading(struct nvs_source *s, struct nvs_reading *reading)
+static int run_reading(struct nvs_source *s, struct nvs_pass *reading)
 {
 	struct nvs_error err = {""};
 	struct witness witness = {NULL, NULL};
 	int r;
 
-	if (nvs_filter_asked(s->query))
-		nvs_reading_select(reading, select_submission, s);
+	if (nvs_filter_is_set(s->query))
+		nvs_pass_select(reading, select_submission, s);
 	r = begin_witness(s, reading, &witness);
 	if (!r)
-		r = nvs_reading_run(reading, &err);
+		r = nvs_pass_run(reading, &err);
 	nvs_progress_clear();
 	if (!r && s->waiting)
-		r = nvs_waiting_clock(s->waiting, UINT64_MAX);
+		r = nvs_pending_durations_resolve(s->waiting, UINT64_MAX);
 	if (r && *err.text)
 		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
 	if (r && s->cells && s->cells->full)
 		fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->path);
-	nvs_continuity_free(witness.progress);
-	nvs_waiting_free(s->waiting);
+	nvs_progress_check_free(witness.progress);
+	nvs_pending_durations_free(s->waiting);
 	s->waiting = NULL;
 	return r;
 }
 
-static int read_source(struct nvs_source *s, const struct nvs_reader *reader,
-		       struct nvs_reading **reading)
+static int read_source(struct nvs_source *s, const struct nvs_pass_reader *reader,
+		       struct nvs_pass **reading)
 {
 	int r;
 
-	*reading = nvs_reading_new(s->trace);
+	*reading = nvs_pass_new(s->trace);
 	r = *reading ? begin_nvtx(s, *reading) : -ENOMEM;
 	if (!r)
-		r = nvs_reading_add(*reading, reader);
+		r = nvs_pass_add(*reading, reader);
 	if (!r)
 		r = run_reading(s, *reading);
-	nvs_reading_free(*reading);
+	nvs_pass_free(*reading);
 	*reading = NULL;
 	return r;
 }
@@ -169,20 +170,20 @@ static void *state_of(const struct nvs_run *run, const struct nvs_source *s)
 	return (char *)run->each + s->index * run->report->each;
 }
 
-static int begin_run(struct nvs_run *run, struct nvs_source *s, struct nvs_reading *reading)
+static int begin_run(struct nvs_run *run, struct nvs_source *s, struct nvs_pass *reading)
 {
-	struct nvs_reader reader = {.arg = state_of(run, s)};
+	struct nvs_pass_reader reader = {.arg = state_of(run, s)};
 	int r = run->report->begin(run, s, reader.arg, &reader);
 
-	return r ? r : nvs_reading_add(reading, &reader);
+	return r ? r : nvs_pass_add(reading, &reader);
 }
 
-static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_reading *reading)
+static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_pass *reading)
 {
 	bool never_on = nvs_trace_never_on(s->trace);
 
 	if (run->report->needs & NVS_NEED_CALLS &&
-	    (never_on || !nvs_reading_saw(reading, NVS_REC_API))) {
+	    (never_on || !nvs_pass_has_record(reading, NVS_REC_API))) {
 		__atomic_store_n(&run->said, true, __ATOMIC_RELAXED);
 		if (!run->options->page && !s->no_calls)
 			fprintf(stderr, "nvsnoop-report: %s: has no API calls (%s)\n", s->path,
@@ -193,25 +194,25 @@ static int end_run(struct nvs_run *run, struct nvs_source *s, const struct nvs_r
 	return run->report->end ? run->report->end(run, s, state_of(run, s)) : 0;
 }
 
-static int begin_cells(struct nvs_source *s, struct nvs_reading *reading)
+static int begin_cells(struct nvs_source *s, struct nvs_pass *reading)
 {
-	struct nvs_reader reader;
+	struct nvs_pass_reader reader;
 
-	s->cells = nvs_cells_new(s, &reader);
-	return s->cells ? nvs_reading_add(reading, &reader) : -ENOMEM;
+	s->cells = nvs_submission_groups_new(s, &reader);
+	return s->cells ? nvs_pass_add(reading, &reader) : -ENOMEM;
 }
 
 /* Brackets are collected in the first pass, for readers of the second. */
-static int begin_timing(struct nvs_source *s, struct nvs_reading *reading)
+static int begin_timing(struct nvs_source *s, struct nvs_pass *reading)
 {
 	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
-	struct nvs_reader reader = {.record = on_timing};
+	struct nvs_pass_reader reader = {.record = on_timing};
 
 	/* Commands are decoded for it only if there may be brackets. */
 	if (!options || strstr(options, "timing=work"))
 		reader.op = on_timing_op;
-	reader.arg = s->timing = nvs_timing_new();
-	return s->timing ? nvs_reading_add(reading, &reader) : -ENOMEM;
+	reader.arg = s->timing = nvs_bracket_times_new();
+	return s->timing ? nvs_pass_add(reading, &reader) : -ENOMEM;
 }
 
 static bool reads_in_pass(const struct nvs_run *run, bool second)
@@ -223,7 +224,7 @@ static bool reads_in_pass(const struct nvs_run *run, bool second)
 static int run_pass(struct nvs_run *runs, struct nvs_source *s, bool second)
 {
 	const struct nvs_options_report *o = runs->options;
-	struct nvs_reading *reading = nvs_reading_new(s->trace);
+	struct nvs_pass *reading = nvs_pass_new(s->trace);
 	int r = reading ? begin_waiting(s, reading) : -ENOMEM;
 
 	*(second ? &s->second : &s->first) = reading;
@@ -239,7 +240,7 @@ static int run_pass(struct nvs_run *runs, struct nvs_source *s, bool second)
 	if (!r)
 		r = run_reading(s, reading);
 	if (!r && !second && s->timing)
-		r = nvs_timing_settle(s->timing, s->trace);
+		r = nvs_bracket_times_finish(s->timing, s->trace);
 	for (uint32_t i = 0; i < o->nreports && !r; i++)
 		if (reads_in_pass(runs + i, second))
 			r = end_run(runs + i, s, reading);
@@ -261,7 +262,7 @@ static int open_source(struct nvs_source *s, const struct nvs_options_report *o,
 	s->read = read_source;
 	read.size = sizeof(read);
 	if (progress) {
-		read.progress = nvs_progress;
+		read.progress = nvs_progress_print;
 		read.progress_arg = (void *)s->path;
 	}
 	r = nvs_trace_open(&s->trace, s->path, &read, &err);
@@ -290,8 +291,8 @@ static int make_run(struct nvs_run *run, const struct nvs_report *report,
 /* A pass that reads the clock and the length of the trace. */
 static int run_range_pass(struct nvs_source *s)
 {
-	const struct nvs_reader nobody = {NULL};
-	struct nvs_reading *reading;
+	const struct nvs_pass_reader nobody = {NULL};
+	struct nvs_pass *reading;
 	int r = nvs_range_check(s);
 
 	if (!r)
@@ -315,7 +316,7 @@ static int open_and_read(struct crew *c, uint32_t i)
 {
 	int r = open_source(c->sources + i, c->o, i, c->o->progress && !c->several);
 
-	if (!r && nvs_range_timed(&c->o->query))
+	if (!r && nvs_range_is_time(&c->o->query))
 		r = run_range_pass(c->sources + i);
 	/* The second pass collects continuity findings: the first need not. */
 	c->sources[i].later = c->second ? c->needs & ~NVS_NEED_CONTINUITY : c->needs;
@@ -449,13 +450,13 @@ int nvs_runs_print(struct nvs_run *runs, struct nvs_out *out, const struct nvs_o
 
 static void close_source(struct nvs_source *s)
 {
-	nvs_cells_free(s->cells);
-	nvs_reading_free(s->first);
-	nvs_reading_free(s->second);
+	nvs_submission_groups_free(s->cells);
+	nvs_pass_free(s->first);
+	nvs_pass_free(s->second);
 	drop_nvtx(s);
 	nvs_nvtx_free(s->counted);
-	nvs_timing_free(s->timing);
-	nvs_waiting_free(s->waiting);
+	nvs_bracket_times_free(s->timing);
+	nvs_pending_durations_free(s->waiting);
 	nvs_trace_close(s->trace);
 }
 

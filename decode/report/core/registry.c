@@ -16,7 +16,7 @@ static int by_place(const void *a, const void *b)
 	return NVS_CMP(x->place, y->place);
 }
 
-const struct nvs_report *nvs_report_at(uint32_t index)
+const struct nvs_report *nvs_report_by_index(uint32_t index)
 {
 	static const struct nvs_report *sorted[NVS_MAX_REPORTS];
 	static uint32_t n;
@@ -30,7 +30,7 @@ const struct nvs_report *nvs_report_at(uint32_t index)
 	return index < n ? sorted[index] : NULL;
 }
 
-bool nvs_verdict_alone(const struct nvs_options_report *o)
+bool nvs_only_verdicts(const struct nvs_options_report *o)
 {
 	for (uint32_t i = 0; i < o->nreports; i++)
 		if (!o->reports[i]->verdict)
@@ -55,20 +55,20 @@ static void print_option_help(FILE *out, const char *name, const char *argument,
 	fputc('\n', out);
 }
 
-enum part { OF_TRACES, EXPORTS, WITHOUT_TRACE };
+enum report_part { OF_TRACES, EXPORTS, WITHOUT_TRACE };
 
-static bool is_in(const struct nvs_report *r, enum part part)
+static bool is_in(const struct nvs_report *r, enum report_part part)
 {
 	if (!(r->needs & NVS_NEED_TRACE))
 		return part == WITHOUT_TRACE;
-	return part == (nvs_report_export(r) ? EXPORTS : OF_TRACES);
+	return part == (nvs_report_export_name(r) ? EXPORTS : OF_TRACES);
 }
 
-static void print_part_help(FILE *out, enum part part)
+static void print_part_help(FILE *out, enum report_part part)
 {
 	const struct nvs_report *r;
 
-	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
+	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++) {
 		if (!is_in(r, part))
 			continue;
 		print_option_help(out, r->name, r->argument, r->help);
@@ -138,11 +138,11 @@ static void print_option_man(FILE *out, const char *name, const char *argument, 
 	fprintf(out, "\n%s\n", man);
 }
 
-static void print_part_man(FILE *out, enum part part)
+static void print_part_man(FILE *out, enum report_part part)
 {
 	const struct nvs_report *r;
 
-	for (uint32_t i = 0; (r = nvs_report_at(i)); i++) {
+	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++) {
 		if (!is_in(r, part))
 			continue;
 		print_option_man(out, r->name, r->argument, r->man ? r->man : r->help);
@@ -166,7 +166,7 @@ void nvs_report_list(FILE *out, const char *how)
 		print_part_man(out, WITHOUT_TRACE);
 		return;
 	}
-	for (uint32_t i = 0; (r = nvs_report_at(i)); i++)
+	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++)
 		if (!strcmp(how, "columns"))
 			print_columns(out, r);
 		else

@@ -96,7 +96,7 @@ struct nvs_report {
 	 * needed; -EINVAL: wrong usage. EACH is that of S. */
 	/* Before S is read: fills in READER, whose arg is set to EACH. */
 	int (*begin)(struct nvs_run *run, struct nvs_source *s, void *each,
-		     struct nvs_reader *reader);
+		     struct nvs_pass_reader *reader);
 	int (*end)(struct nvs_run *run, struct nvs_source *s, void *each); /* after S was read */
 	int (*print)(struct nvs_run *run);
 	void (*free)(struct nvs_run *run);
@@ -112,16 +112,16 @@ struct nvs_report {
 		__attribute__((used, section("nvs_reports"))) = &id##_report
 
 /* Returns true if all reports given have .verdict. */
-bool nvs_verdict_alone(const struct nvs_options_report *o);
+bool nvs_only_verdicts(const struct nvs_options_report *o);
 
 /* WORD of --export=WORD; returns NULL if R is not an export. */
-static inline const char *nvs_report_export(const struct nvs_report *r)
+static inline const char *nvs_report_export_name(const struct nvs_report *r)
 {
 	return strncmp(r->name, "export=", 7) ? NULL : r->name + 7;
 }
 
 /* registry.c: in order of .place; returns NULL after the last. */
-const struct nvs_report *nvs_report_at(uint32_t index);
+const struct nvs_report *nvs_report_by_index(uint32_t index);
 void nvs_report_help(FILE *out);
 /* For scripts, by HOW: one line per report with option, argument, formats and needs; the columns;
  * or the part of the man page. */

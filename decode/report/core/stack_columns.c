@@ -4,7 +4,7 @@
 #include "decode/report/core/stack_columns.h"
 
 int nvs_run_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *each,
-			 struct nvs_reader *reader)
+			 struct nvs_pass_reader *reader)
 {
 	struct nvs_stacks *t = run->state;
 
@@ -73,19 +73,20 @@ int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
 
 /* ---- folded ---- */
 
-void nvs_frame_fold(struct nvs_out *out, const struct nvs_stacks *t, const struct nvs_frame *f)
+void nvs_stack_frame_fold(struct nvs_out *out, const struct nvs_stacks *t,
+			  const struct nvs_stack_frame *f)
 {
-	const struct nvs_frame *path[NVS_STACKS_DEPTH];
+	const struct nvs_stack_frame *path[NVS_STACKS_DEPTH];
 	size_t n = 0;
 
-	for (; f && n < NVS_STACKS_DEPTH; f = nvs_frame_at(t, f->key.parent))
+	for (; f && n < NVS_STACKS_DEPTH; f = nvs_stack_frame_at(t, f->key.parent))
 		path[n++] = f;
 	while (n--) {
 		const char *name = path[n]->name;
 
 		for (size_t part; *name; name += part) {
 			part = strcspn(name, ";");
-			nvs_out_part(out, name, part);
+			nvs_out_text_part(out, name, part);
 			if (!part)
 				fputs("\\x3b", out->file);
 			part += !part;

@@ -10,7 +10,7 @@
 /* A report whose state begins with a struct nvs_stacks: these, and a struct nvs_stacks_each as
  * .each. */
 int nvs_run_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *each,
-			 struct nvs_reader *reader);
+			 struct nvs_pass_reader *reader);
 void nvs_run_stacks_free(struct nvs_run *run);
 int nvs_run_stacks_build(struct nvs_run *run);
 /* Largest first, unless -s asks for the smallest. */
@@ -38,9 +38,10 @@ int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by);
 	}
 
 /* Prints a stack on one line, outermost first, separated by ";", as flame graphs take it. */
-void nvs_frame_fold(struct nvs_out *out, const struct nvs_stacks *t, const struct nvs_frame *f);
+void nvs_stack_frame_fold(struct nvs_out *out, const struct nvs_stacks *t,
+			  const struct nvs_stack_frame *f);
 /* A stack's frames from inside out, a line each. */
 void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nvs_trace *trace,
-		      const struct nvs_frame *frame);
+		      const struct nvs_stack_frame *frame);
 
 #endif

@@ -2,12 +2,13 @@
 /* Prints that GPU times were asked for and not recorded. */
 #include "decode/report/core/timing_note.h"
 
-void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run, const struct nvs_source *s)
+void nvs_work_list_explain(const struct nvs_work_list *w, struct nvs_run *run,
+			   const struct nvs_source *s)
 {
 	size_t n;
-	const struct nvs_work *list = nvs_works_list(w, &n);
+	const struct nvs_work *list = nvs_work_list_items(w, &n);
 
-	if (!n || nvs_works_asked(s))
+	if (!n || nvs_trace_has_timing_work(s))
 		return;
 	/* With timing=dispatch the time of arrival is known, but not the duration. */
 	for (size_t i = 0; i < n; i++)

@@ -7,6 +7,7 @@
 #include "decode/report/core/report.h"
 
 /* Prints on stderr that the trace lacks timing=work, once, if it does. */
-void nvs_works_explain(const struct nvs_works *w, struct nvs_run *run, const struct nvs_source *s);
+void nvs_work_list_explain(const struct nvs_work_list *w, struct nvs_run *run,
+			   const struct nvs_source *s);
 
 #endif

@@ -25,14 +25,14 @@ static bool starts_with(const char *s, const char *with)
 static bool has_field(const struct nvs_method *m, const char *part)
 {
 	for (uint32_t i = 0; i < m->nfields; i++)
-		if (strstr(nvs_str(nvs_fields[m->fields + i].name), part))
+		if (strstr(nvs_class_string(nvs_fields[m->fields + i].name), part))
 			return true;
 	return false;
 }
 
 static bool is_apart(const struct nvs_class *cls, const struct nvs_method *m, uint32_t method)
 {
-	const char *name = nvs_str(m->name);
+	const char *name = nvs_class_string(m->name);
 
 	return nvs_words_half(cls, method) || strstr(name, "PAYLOAD") || has_field(m, "PAYLOAD") ||
 	       has_field(m, "ADDRESS") || strstr(name, "_ADDRESS") || strstr(name, "_WINDOW_");
@@ -53,7 +53,7 @@ static enum sort find_sort(const struct nvs_class *cls, uint32_t method)
 
 	if (!cls || !nvs_method_find(cls, method, &at))
 		return PLAIN;
-	name = nvs_str(at.method->name);
+	name = nvs_class_string(at.method->name);
 	if (starts_with(name, "LOAD_INLINE_") || starts_with(name, "CALL_MME_"))
 		return DATA;
 	apart = is_apart(cls, at.method, method);
@@ -113,7 +113,7 @@ static void set_id(struct nvs_diff_word *w)
 	uint64_t form = w->kind == NVS_DIFF_HEADER ? w->form : 0, grid = 0;
 	uint64_t what = w->kind | form << 8 | (uint64_t)w->subch << 16 | (uint64_t)w->wait << 24 |
 			(uint64_t)w->cls << 32 | (uint64_t)w->method << 48;
-	uint64_t value = (w->apart ? 0 : w->value) | (uint64_t)w->count << 32;
+	uint64_t value = (w->not_compared ? 0 : w->value) | (uint64_t)w->count << 32;
 
 	if (w->grid) {
 		struct nvs_grid judged = *w->grid;
@@ -193,7 +193,7 @@ static void add_value(struct nvs_diff_words *w, const struct nvs_pb_run *run, ui
 		.form = run->form,
 		.subch = run->subch,
 		.execute = sort == EXECUTE,
-		.apart = sort == APART || sort == SEMAPHORE_APART,
+		.not_compared = sort == APART || sort == SEMAPHORE_APART,
 		.cls = cls ? cls->id : 0,
 		.method = (uint16_t)method,
 		.value = run->data[i],
@@ -231,8 +231,8 @@ static bool has_methods(uint8_t form)
 	return form <= NVS_PB_OLD_NON_INC;
 }
 
-int nvs_diff_run(struct nvs_diff_words *w, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
-		 const struct nvs_class *cls)
+int nvs_diff_words_run(struct nvs_diff_words *w, struct nvs_ops_channel *c,
+		       const struct nvs_pb_run *run, const struct nvs_class *cls)
 {
 	bool methods = has_methods(run->form);
 
@@ -258,7 +258,7 @@ int nvs_diff_run(struct nvs_diff_words *w, struct nvs_ops_channel *c, const stru
 	return w->status;
 }
 
-int nvs_diff_op(struct nvs_diff_words *w, const struct nvs_op *op, const struct nvs_qmd *qmd)
+int nvs_diff_words_op(struct nvs_diff_words *w, const struct nvs_op *op, const struct nvs_qmd *qmd)
 {
 	struct nvs_diff_word word = {.subch = op->subch, .cls = op->cls};
 	struct nvs_grid grid = {0};
@@ -287,7 +287,7 @@ int nvs_diff_op(struct nvs_diff_words *w, const struct nvs_op *op, const struct 
 	return w->status;
 }
 
-int nvs_diff_end(struct nvs_diff_words *w)
+int nvs_diff_words_end(struct nvs_diff_words *w)
 {
 	pass_held(w, false);
 	return w->status;

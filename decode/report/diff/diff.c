@@ -27,7 +27,7 @@
  */
 struct who {
 	uint64_t row[NVS_DIFF_KINDS];
-	uint64_t place, kin;
+	uint64_t place, loose_group;
 };
 
 /* As struct who, without the call site. */
@@ -37,7 +37,7 @@ struct kin {
 };
 
 /* A call in progress that has submitted. */
-struct open {
+struct submitting_call {
 	struct {
 		uint64_t thread, depth;
 	} key;
@@ -67,7 +67,7 @@ static int on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run 
 {
 	struct nvs_diff_each *e = arg;
 
-	return e->now ? nvs_diff_run(&e->words, c, run, cls) : 0;
+	return e->now ? nvs_diff_words_run(&e->words, c, run, cls) : 0;
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -76,8 +76,8 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 
 	if (!e->now || op->kind == NVS_OP_CODE)
 		return 0;
-	nvs_tally_op(&e->now->ops, op);
-	return nvs_diff_op(&e->words, op, nvs_reading_qmd(e->source->second, op));
+	nvs_tally_add(&e->now->ops, op);
+	return nvs_diff_words_op(&e->words, op, nvs_pass_qmd(e->source->second, op));
 }
 
 /* Returns the row of a call site, or 0 without a name: an address differs in each run. The
@@ -90,8 +90,9 @@ static uint64_t site_row(struct nvs_diff_each *e, const struct nvs_callsite *sit
 		return 0;
 	file = exe ? strrchr(exe, '/') : NULL;
 	file = file ? file + 1 : exe;
-	return nvs_diff_row(e->state, NVS_DIFF_SITE, site->site,
-			    file && !strcmp(file, site->site_module) ? "" : site->site_module, 0);
+	return nvs_diff_row_at(e->state, NVS_DIFF_SITE, site->site,
+			       file && !strcmp(file, site->site_module) ? "" : site->site_module,
+			       0);
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
@@ -101,33 +102,33 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	struct nvs_diff_tally *t = e->tally;
 
 	e->now = NULL;
-	if (!nvs_filter(e->source, s, call))
+	if (!nvs_filter_selects(e->source, s, call))
 		return 0;
 	memset(t, 0, sizeof(*t));
 	e->now = t;
 	e->state->unread |= nvs_submission_skipped(s);
 	site = nvs_trace_callsite(e->source->trace, s->rec->stack);
-	t->row[NVS_DIFF_API] = nvs_diff_row(e->state, NVS_DIFF_API,
-					    nvs_source_api(e->source, s, call), "", 0);
+	t->row[NVS_DIFF_API] = nvs_diff_row_at(e->state, NVS_DIFF_API,
+					       nvs_source_api(e->source, s, call), "", 0);
 	t->row[NVS_DIFF_SITE] = site_row(e, site);
 	return e->state->status;
 }
 
 static uint32_t find_who(struct nvs_diff_state *st, const uint64_t row[NVS_DIFF_KINDS])
 {
-	struct who *w = nvs_rows_at(&st->who, row);
+	struct who *w = nvs_rows_at(&st->group, row);
 	struct kin key = {{0}}, *kin;
 
 	memcpy(key.row, row, sizeof(key.row));
 	key.row[NVS_DIFF_SITE] = 0;
-	kin = w ? nvs_rows_at(&st->kin, key.row) : NULL;
+	kin = w ? nvs_rows_at(&st->loose_group, key.row) : NULL;
 	if (!kin) {
 		st->status = -ENOMEM;
 		return 0;
 	}
-	w->place = w->place ? w->place : st->who.n;
-	kin->place = kin->place ? kin->place : st->kin.n;
-	w->kin = kin->place;
+	w->place = w->place ? w->place : st->group.n;
+	kin->place = kin->place ? kin->place : st->loose_group.n;
+	w->loose_group = kin->place;
 	return (uint32_t)w->place;
 }
 
@@ -135,8 +136,8 @@ static uint32_t find_who(struct nvs_diff_state *st, const uint64_t row[NVS_DIFF_
 static int link_to_call(struct nvs_diff_each *e, struct nvs_diff_submission *s,
 			const struct nvs_call *call)
 {
-	struct open key = {.key = {call->thread, call->depth}};
-	struct open *o = nvs_rows_at(&e->open, &key.key);
+	struct submitting_call key = {.key = {call->thread, call->depth}};
+	struct submitting_call *o = nvs_rows_at(&e->open, &key.key);
 
 	if (!o)
 		return -ENOMEM;
@@ -147,7 +148,7 @@ static int link_to_call(struct nvs_diff_each *e, struct nvs_diff_submission *s,
 	}
 	s->before = o->last;
 	o->last = (uint32_t)(s - e->side->list) + 1;
-	nvs_diff_add(&o->sum, &e->now->count);
+	nvs_diff_count_add(&o->sum, &e->now->count);
 	return 0;
 }
 
@@ -160,7 +161,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 
 	if (!t)
 		return 0;
-	if (nvs_diff_end(&e->words))
+	if (nvs_diff_words_end(&e->words))
 		return e->words.status;
 	list = nvs_grow(e->side->list, e->side->n, &e->side->room, sizeof(*list), 1024,
 			UINT32_MAX / 2);
@@ -172,21 +173,21 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	t->count.bytes = bytes - (t->count.wait_bytes < bytes ? t->count.wait_bytes : bytes);
 	*own = (struct nvs_diff_submission){
 		.id = nvs_hash_mix(t->id ^ t->count.bytes, nvs_hash_key[1]),
-		.who = find_who(e->state, t->row),
+		.group = find_who(e->state, t->row),
 		.thread = s->thread->thread,
 		.mate = NVS_ALIGN_NONE,
 		.number = s->number,
-		.sent = nvs_diff_sent_as(&t->ops),
+		.copy_mode = nvs_diff_copy_mode(&t->ops),
 		.first = !s->rec->sequence && !t->count.wait_bytes,
 		.methods = (uint32_t)t->count.methods,
 		.bytes = t->count.bytes,
 	};
 	own->exact = own->id;
-	own->copied = own->sent ? t->ops.copied[own->sent - 1] : 0;
-	nvs_diff_add(nvs_diff_count(e, 0), &t->count);
+	own->copied = own->copy_mode ? t->ops.copied[own->copy_mode - 1] : 0;
+	nvs_diff_count_add(nvs_diff_count_at(e, 0), &t->count);
 	for (int k = 0; k < NVS_DIFF_KINDS; k++)
 		if (t->row[k])
-			nvs_diff_add(nvs_diff_count(e, t->row[k]), &t->count);
+			nvs_diff_count_add(nvs_diff_count_at(e, t->row[k]), &t->count);
 	if (call && !e->state->status && link_to_call(e, own, call))
 		return -ENOMEM;
 	e->now = NULL;
@@ -204,15 +205,15 @@ static uint64_t find_launched(struct nvs_diff_each *e, const struct nvs_call *ca
 
 	if (call->api->group == NVS_CALL_GROUP_LAUNCH &&
 	    nvs_call_kind(call, NVS_KIND_FUNCTION, &handle)) {
-		kernel = nvs_handles_kernel_of(e->handles, handle);
+		kernel = nvs_handles_get_kernel(e->handles, handle);
 		*kind = NVS_DIFF_KERNEL;
-		return kernel ? nvs_diff_row(e->state, *kind, kernel->name, "", 0) : 0;
+		return kernel ? nvs_diff_row_at(e->state, *kind, kernel->name, "", 0) : 0;
 	}
 	if (call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
 	    nvs_call_kind(call, NVS_KIND_EXEC, &handle)) {
-		exec = nvs_handles_exec_of(e->handles, handle);
+		exec = nvs_handles_get_exec(e->handles, handle);
 		*kind = NVS_DIFF_GRAPH;
-		return exec ? nvs_diff_row(e->state, *kind, "", "", exec->index) : 0;
+		return exec ? nvs_diff_row_at(e->state, *kind, "", "", exec->index) : 0;
 	}
 	return 0;
 }
@@ -221,21 +222,21 @@ static uint64_t find_launched(struct nvs_diff_each *e, const struct nvs_call *ca
 static void add_to_launched(struct nvs_diff_each *e, const struct nvs_call *call, int kind,
 			    uint64_t row)
 {
-	struct open key = {.key = {call->thread, call->depth}};
-	struct open *o = nvs_rows_at(&e->open, &key.key);
+	struct submitting_call key = {.key = {call->thread, call->depth}};
+	struct submitting_call *o = nvs_rows_at(&e->open, &key.key);
 
 	if (!o || o->number != call->number + 1)
 		return;
-	nvs_diff_add(nvs_diff_count(e, row), &o->sum);
+	nvs_diff_count_add(nvs_diff_count_at(e, row), &o->sum);
 	for (uint32_t at = o->last; at; at = e->side->list[at - 1].before) {
 		struct nvs_diff_submission *s = e->side->list + at - 1;
-		const struct who *was = e->state->who.row[s->who - 1];
+		const struct who *was = e->state->group.row[s->group - 1];
 		uint64_t now[NVS_DIFF_KINDS];
 
 		memcpy(now, was->row, sizeof(now));
 		now[kind] = row;
-		s->who = find_who(e->state, now);
-		if (!s->who)
+		s->group = find_who(e->state, now);
+		if (!s->group)
 			return;
 	}
 }
@@ -244,27 +245,28 @@ static void add_to_launched(struct nvs_diff_each *e, const struct nvs_call *call
  * way it was sent. Resets SENT for other submissions. */
 static void identify_copy(struct nvs_diff_each *e, const struct nvs_call *call)
 {
-	struct open key = {.key = {call->thread, call->depth}};
-	struct open *o = nvs_rows_at(&e->open, &key.key);
+	struct submitting_call key = {.key = {call->thread, call->depth}};
+	struct submitting_call *o = nvs_rows_at(&e->open, &key.key);
 
 	for (uint32_t at = o && o->number == call->number + 1 ? o->last : 0; at;
 	     at = e->side->list[at - 1].before) {
 		struct nvs_diff_submission *s = e->side->list + at - 1;
-		uint64_t what = s->sent ? nvs_diff_what_is_copied(&e->memory, call, s->copied) : 0;
+		uint64_t what = s->copy_mode ? nvs_diff_copied_data_id(&e->memory, call, s->copied)
+					     : 0;
 
 		if (what)
 			s->id = what;
 		else
-			s->sent = 0;
+			s->copy_mode = 0;
 	}
 }
 
 static int count_call(struct nvs_diff_each *e, const struct nvs_call *call, uint64_t row)
 {
-	struct nvs_diff_count *c = nvs_diff_count(e, row);
+	struct nvs_diff_count *c = nvs_diff_count_at(e, row);
 
 	c->calls++;
-	return call->end ? nvs_total_later(e->source->waiting, &c->host, call) : 0;
+	return call->end ? nvs_duration_sum_add_later(e->source->waiting, &c->host, call) : 0;
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -283,10 +285,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (r || !nvs_filter_call(e->source, call) || call->result == NOT_READY)
 		return r;
 	/* The stack of a silent call is recorded only if the call was slow, which is chance. */
-	row[NVS_DIFF_API] = nvs_diff_row(e->state, NVS_DIFF_API,
-					 call->submissions ? nvs_api_name(site, call->api)
-							   : nvs_call_name(call->api),
-					 "", 0);
+	row[NVS_DIFF_API] = nvs_diff_row_at(e->state, NVS_DIFF_API,
+					    call->submissions ? nvs_api_name(site, call->api)
+							      : nvs_call_name(call->api),
+					    "", 0);
 	row[NVS_DIFF_SITE] = call->submissions ? site_row(e, site) : 0;
 	launch = find_launched(e, call, &kind);
 	if (launch) {
@@ -311,7 +313,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 /* ---- both traces ---- */
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
 	struct nvs_diff_state *st = run->state;
 	struct nvs_diff_each *e = each;
@@ -320,8 +322,8 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 		return nvs_diff_pair_begin(run, s, each, reader);
 	nvs_diff_rows_begin(st);
 	if (!s->index) {
-		st->who = NVS_ROWS(struct who, row);
-		st->kin = NVS_ROWS(struct kin, row);
+		st->group = NVS_ROWS(struct who, row);
+		st->loose_group = NVS_ROWS(struct kin, row);
 	}
 	e->source = s;
 	e->state = st;
@@ -334,7 +336,7 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 	e->memory.kinds = nvs_hostmem_new();
 	e->memory.partly = nvs_trace_session(s->trace)->header.flags &
 			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
-	e->open = NVS_ROWS(struct open, key);
+	e->open = NVS_ROWS(struct submitting_call, key);
 	e->words = (struct nvs_diff_words){.word = on_word, .arg = e};
 	reader->submission = on_submission;
 	reader->run = on_run;
@@ -348,15 +350,16 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 /* Sets KIN of each submission. If one trace lacks submissions' contents, they are not compared. */
 static void find_kin(struct nvs_diff_state *st, struct nvs_diff_side *side)
 {
-	bool another = nvs_diff_another_driver(st->side[0].source, st->side[1].source);
+	bool another = nvs_diff_has_other_driver(st->side[0].source, st->side[1].source);
 
 	for (uint32_t i = 0; i < side->n; i++) {
-		if (!side->list[i].sent || another) {
-			side->list[i].sent = 0;
+		if (!side->list[i].copy_mode || another) {
+			side->list[i].copy_mode = 0;
 			side->list[i].id = side->list[i].exact;
 		}
-		side->list[i].kin =
-			(uint32_t)((struct who *)st->who.row[side->list[i].who - 1])->kin;
+		side->list[i].loose_group =
+			(uint32_t)((struct who *)st->group.row[side->list[i].group - 1])
+				->loose_group;
 		if (st->unread)
 			side->list[i].id = side->list[i].exact = 0;
 	}
@@ -370,19 +373,19 @@ static void count_in_rows(struct nvs_diff_state *st, int which)
 
 	for (uint32_t i = 0; i < side->n; i++) {
 		const struct nvs_diff_submission *s = side->list + i;
-		const struct who *who = st->who.row[s->who - 1], *mates = NULL;
+		const struct who *who = st->group.row[s->group - 1], *mates = NULL;
 		bool alone = s->mate == NVS_ALIGN_NONE;
 
 		if (!alone && s->how == NVS_DIFF_SAME)
 			continue;
 		if (!alone && which)
-			mates = st->who.row[other->list[s->mate].who - 1];
-		st->alone[which] += alone;
-		nvs_diff_tell(st, 0, which, s, !which);
+			mates = st->group.row[other->list[s->mate].group - 1];
+		st->unmatched[which] += alone;
+		nvs_diff_count_result(st, 0, which, s, !which);
 		for (int k = 0; k < NVS_DIFF_KINDS; k++)
 			if (who->row[k])
-				nvs_diff_tell(st, who->row[k], which, s,
-					      !mates || mates->row[k] != who->row[k]);
+				nvs_diff_count_result(st, who->row[k], which, s,
+						      !mates || mates->row[k] != who->row[k]);
 	}
 }
 
@@ -395,7 +398,7 @@ static int print_diff(struct nvs_run *run)
 		return nvs_diff_pair_print(run);
 	for (int k = 0; k < 2; k++)
 		find_kin(st, st->side + k);
-	r = nvs_diff_match(st->side, &st->unordered);
+	r = nvs_diff_match_submissions(st->side, &st->unordered);
 	for (int k = 0; k < 2 && !r; k++)
 		count_in_rows(st, k);
 	return r ? r : nvs_diff_rows_print(run, st);
@@ -415,8 +418,8 @@ static void free_diff(struct nvs_run *run)
 	}
 	for (int k = 0; k < 2; k++)
 		free(st->side[k].list);
-	nvs_rows_free(&st->who, NULL);
-	nvs_rows_free(&st->kin, NULL);
+	nvs_rows_free(&st->group, NULL);
+	nvs_rows_free(&st->loose_group, NULL);
 	nvs_diff_rows_free(st);
 }
 

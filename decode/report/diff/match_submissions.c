@@ -16,7 +16,7 @@
 #include "decode/report/diff/diff.h"
 
 /* A thread's submissions, in order. */
-struct thread {
+struct matched_thread {
 	uint32_t number, first, n; /* thread number; range in ORDER */
 	uint32_t tid;
 	const char *name; /* "" for the main thread and threads with its name */
@@ -28,7 +28,7 @@ struct half {
 	uint32_t *order; /* indices of submissions, sorted by thread */
 	uint64_t *kind;
 	uint32_t *mate; /* indices into the other trace's ORDER */
-	struct thread *threads;
+	struct matched_thread *threads;
 	uint32_t nthreads;
 };
 
@@ -43,12 +43,12 @@ static void free_half(struct half *h)
 /* Sorts the main thread first, then by name and by creation. */
 static int compare_threads(const void *pa, const void *pb)
 {
-	const struct thread *a = pa, *b = pb;
+	const struct matched_thread *a = pa, *b = pb;
 
 	return b->main - a->main ?: strcmp(a->name, b->name) ?: NVS_CMP(a->tid, b->tid) ?: NVS_CMP(a->number, b->number);
 }
 
-static void name_thread(struct thread *t, const struct nvs_source *s, uint32_t number)
+static void name_thread(struct matched_thread *t, const struct nvs_source *s, uint32_t number)
 {
 	const struct nvs_trace_thread *of = number == NVS_NONE
 						    ? NULL
@@ -96,7 +96,7 @@ static int count_threads(struct half *h, uint32_t **at)
 }
 
 /* Numbers the runs of consecutive first submissions of one KIN. */
-static void number_firsts(struct half *h, const struct thread *t)
+static void number_firsts(struct half *h, const struct matched_thread *t)
 {
 	struct nvs_diff_submission *s, *before = NULL;
 	uint32_t n = 0;
@@ -104,7 +104,9 @@ static void number_firsts(struct half *h, const struct thread *t)
 	for (uint32_t i = t->first; i < t->first + t->n; i++, before = s) {
 		s = h->side->list + h->order[i];
 		if (s->first)
-			s->first = before && before->first && before->kin == s->kin ? n : ++n;
+			s->first = before && before->first && before->loose_group == s->loose_group
+					   ? n
+					   : ++n;
 	}
 }
 
@@ -143,7 +145,7 @@ static void set_kinds(struct half *h, bool whole)
 {
 	for (uint32_t i = 0; i < h->side->n; i++) {
 		const struct nvs_diff_submission *s = h->side->list + h->order[i];
-		const uint64_t kind[2] = {s->kin, whole ? s->id : 0};
+		const uint64_t kind[2] = {s->loose_group, whole ? s->id : 0};
 
 		h->kind[i] = nvs_hash64(kind, sizeof(kind));
 	}
@@ -156,7 +158,7 @@ static enum nvs_diff_how judge_mates(const struct nvs_diff_submission *a,
 		how = NVS_DIFF_SAME;
 	if (a->exact == b->exact)
 		return how;
-	if (!nvs_diff_otherwise(a->sent, b->sent))
+	if (!nvs_copy_mode_may_differ(a->copy_mode, b->copy_mode))
 		return NVS_DIFF_CHANGED;
 	return how == NVS_DIFF_SAME ? NVS_DIFF_TIMED : how;
 }
@@ -177,7 +179,7 @@ static void record_mates(struct half h[2], uint32_t first, uint32_t n, enum nvs_
 }
 
 /* Converts mates from thread-relative to absolute indices. */
-static void make_absolute(struct half *h, const struct thread *t, uint32_t by)
+static void make_absolute(struct half *h, const struct matched_thread *t, uint32_t by)
 {
 	for (uint32_t i = t->first; i < t->first + t->n; i++)
 		if (h->mate[i] != NVS_ALIGN_NONE)
@@ -189,7 +191,8 @@ static void make_absolute(struct half *h, const struct thread *t, uint32_t by)
  * must not depend on the command line, or --diff A B and --diff B A would disagree on what moved.
  * The first difference between the threads decides.
  */
-static bool is_second_first(const struct half h[2], const struct thread *a, const struct thread *b)
+static bool is_second_first(const struct half h[2], const struct matched_thread *a,
+			    const struct matched_thread *b)
 {
 	const struct nvs_diff_submission *x, *y;
 
@@ -203,8 +206,8 @@ static bool is_second_first(const struct half h[2], const struct thread *a, cons
 	return a->n < b->n;
 }
 
-static int match_threads(struct half h[2], const struct thread *a, const struct thread *b,
-			 uint32_t *unordered)
+static int match_threads(struct half h[2], const struct matched_thread *a,
+			 const struct matched_thread *b, uint32_t *unordered)
 {
 	uint32_t *mate_a = h[0].mate + a->first, *mate_b = h[1].mate + b->first;
 	const uint64_t *kind_a = h[0].kind + a->first, *kind_b = h[1].kind + b->first;
@@ -223,7 +226,8 @@ static int match_threads(struct half h[2], const struct thread *a, const struct 
 }
 
 /* Matches equal submissions at other places of the same thread. */
-static int match_moved(struct half h[2], const struct thread *a, const struct thread *b)
+static int match_moved(struct half h[2], const struct matched_thread *a,
+		       const struct matched_thread *b)
 {
 	uint32_t *mate_a = malloc((a->n + 1ul) * sizeof(*mate_a));
 	uint32_t *mate_b = malloc((b->n + 1ul) * sizeof(*mate_b));
@@ -253,7 +257,7 @@ static int match_pairs(struct half h[2], uint32_t *unordered)
 	int r = 0;
 
 	for (uint32_t i = 0, j = 0; i < h[0].nthreads && j < h[1].nthreads && !r;) {
-		const struct thread *a = h[0].threads + i, *b = h[1].threads + j;
+		const struct matched_thread *a = h[0].threads + i, *b = h[1].threads + j;
 		int order = b->main - a->main;
 
 		order = order ? order : strcmp(a->name, b->name);
@@ -277,7 +281,7 @@ static int match_rest(struct half h[2], enum nvs_diff_how how)
 	return r;
 }
 
-int nvs_diff_match(struct nvs_diff_side side[2], uint32_t *unordered)
+int nvs_diff_match_submissions(struct nvs_diff_side side[2], uint32_t *unordered)
 {
 	struct half h[2] = {{.side = side}, {.side = side + 1}};
 	int r = 0;

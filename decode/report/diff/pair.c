@@ -101,7 +101,7 @@ static int on_run(void *arg, struct nvs_ops_channel *c, const struct nvs_pb_run 
 	struct nvs_diff_each *e = arg;
 
 	struct nvs_diff_pair *p = e->pair;
-	int r = p->now ? nvs_diff_run(&e->words, c, run, cls) : 0;
+	int r = p->now ? nvs_diff_words_run(&e->words, c, run, cls) : 0;
 
 	return p->now && !r ? nvs_diff_data_run(p->data, run, cls, p->n - 1) : r;
 }
@@ -115,9 +115,9 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 
 	if (!e->pair->now || op->kind == NVS_OP_CODE)
 		return 0;
-	nvs_tally_op(&e->pair->ops, op);
-	qmd = nvs_reading_qmd(e->source->second, op);
-	r = nvs_diff_op(&e->words, op, qmd);
+	nvs_tally_add(&e->pair->ops, op);
+	qmd = nvs_pass_qmd(e->source->second, op);
+	r = nvs_diff_words_op(&e->words, op, qmd);
 	return r ? r : nvs_diff_data_op(e->pair->data, op, qmd);
 }
 
@@ -126,7 +126,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	struct nvs_diff_each *e = arg;
 
 	struct nvs_diff_pair *p = e->pair;
-	int r = p->now ? nvs_diff_end(&e->words) : 0;
+	int r = p->now ? nvs_diff_words_end(&e->words) : 0;
 
 	if (!p->now || r)
 		return r;
@@ -137,17 +137,17 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_diff_each *e = arg;
 	struct nvs_diff_pair *p = e->pair;
-	uint8_t sent = nvs_diff_sent_as(&p->ops);
+	uint8_t sent = nvs_diff_copy_mode(&p->ops);
 	int r = nvs_hostmem_call(e->memory.kinds, call);
 
 	if (!r && sent && p->call.number == call->number + 1 && p->call.thread == call->thread &&
 	    p->call.depth == call->depth)
-		p->copied = nvs_diff_what_is_copied(&e->memory, call, p->ops.copied[sent - 1]);
+		p->copied = nvs_diff_copied_data_id(&e->memory, call, p->ops.copied[sent - 1]);
 	return r;
 }
 
 int nvs_diff_pair_begin(struct nvs_run *run, struct nvs_source *s, void *each,
-			struct nvs_reader *reader)
+			struct nvs_pass_reader *reader)
 {
 	struct nvs_diff_each *e = each;
 
@@ -171,28 +171,28 @@ int nvs_diff_pair_begin(struct nvs_run *run, struct nvs_source *s, void *each,
 
 /* ---- lines ---- */
 
-enum change { SAME, REMOVED, ADDED, WAIT, DRIVER, WAY, CHANGES };
+enum word_change { SAME, REMOVED, ADDED, WAIT, DRIVER, WAY, CHANGES };
 
 /* A word of either submission; the first's if both are the same. */
-struct line {
+struct diff_line {
 	const struct nvs_diff_word *word;
 	const struct nvs_diff_pair *of;
-	enum change change;
+	enum word_change change;
 	bool shown;
 	char cls[8]; /* for tables */
 	char *text;
 };
 
-static enum change classify_unmatched(const struct nvs_diff_word *w, enum change change)
+static enum word_change classify_unmatched(const struct nvs_diff_word *w, enum word_change change)
 {
 	return w->wait ? WAIT : w->driver ? DRIVER : change;
 }
 
 /* Merges both in order; removed words come before added ones. *N: number of lines. */
-static struct line *make_lines(const struct nvs_diff_pair *a, const struct nvs_diff_pair *b,
-			       const uint32_t *mate, const uint32_t *mate_b, uint32_t *n)
+static struct diff_line *make_lines(const struct nvs_diff_pair *a, const struct nvs_diff_pair *b,
+				    const uint32_t *mate, const uint32_t *mate_b, uint32_t *n)
 {
-	struct line *lines = calloc((size_t)a->n + b->n + 1, sizeof(*lines)), *l = lines;
+	struct diff_line *lines = calloc((size_t)a->n + b->n + 1, sizeof(*lines)), *l = lines;
 	uint32_t j = 0;
 
 	for (uint32_t i = 0; lines && i <= a->n; i++) {
@@ -200,21 +200,21 @@ static struct line *make_lines(const struct nvs_diff_pair *a, const struct nvs_d
 
 		for (; to != NVS_ALIGN_NONE && j < to; j++)
 			if (mate_b[j] == NVS_ALIGN_NONE)
-				*l++ = (struct line){b->list + j, b,
-						     classify_unmatched(b->list + j, ADDED)};
+				*l++ = (struct diff_line){b->list + j, b,
+							  classify_unmatched(b->list + j, ADDED)};
 		if (i == a->n)
 			break;
-		*l++ = (struct line){a->list + i, a,
-				     mate[i] == NVS_ALIGN_NONE
-					     ? classify_unmatched(a->list + i, REMOVED)
-					     : SAME};
+		*l++ = (struct diff_line){a->list + i, a,
+					  mate[i] == NVS_ALIGN_NONE
+						  ? classify_unmatched(a->list + i, REMOVED)
+						  : SAME};
 		j += to != NVS_ALIGN_NONE && j == to;
 	}
 	*n = (uint32_t)(l - lines);
 	return lines;
 }
 
-static void put_word(struct nvs_line *l, const struct line *line)
+static void put_word(struct nvs_line_buffer *l, const struct diff_line *line)
 {
 	const struct nvs_diff_word *w = line->word;
 
@@ -237,14 +237,14 @@ static void put_title(struct nvs_run *run, int which, const struct nvs_diff_pair
 		nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
-static bool is_data(const struct line *l, enum change change)
+static bool is_data(const struct diff_line *l, enum word_change change)
 {
 	return l->change == change && l->word->kind == NVS_DIFF_FIELD;
 }
 
 /* Selects differences and their context for printing, and of long data only the first and last
  * lines. */
-static void select_lines(struct line *lines, uint32_t n, bool all)
+static void select_lines(struct diff_line *lines, uint32_t n, bool all)
 {
 	for (uint32_t i = 0, data = 0; i < n; i++) {
 		data = i && is_data(lines + i - 1, lines[i].change) ? data + 1 : 0;
@@ -259,7 +259,8 @@ static void select_lines(struct line *lines, uint32_t n, bool all)
 	}
 }
 
-static void print_line(struct nvs_out *out, const struct line *line, struct nvs_line *text)
+static void print_line(struct nvs_out *out, const struct diff_line *line,
+		       struct nvs_line_buffer *text)
 {
 	static const char marks[] = {' ', '-', '+', '~', '~', '~'};
 	static const enum nvs_style styles[] = {NVS_STYLE_PLAIN, NVS_STYLE_BAD, NVS_STYLE_GOOD,
@@ -272,7 +273,7 @@ static void print_line(struct nvs_out *out, const struct line *line, struct nvs_
 		nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
-static void print_text(struct nvs_run *run, struct line *lines, uint32_t n,
+static void print_text(struct nvs_run *run, struct diff_line *lines, uint32_t n,
 		       const uint64_t count[CHANGES])
 {
 	static const char *const unjudged[] = {
@@ -280,7 +281,7 @@ static void print_text(struct nvs_run *run, struct line *lines, uint32_t n,
 		[DRIVER] = "the driver's own constants",
 		[WAY] = "a small copy sent in another way (depends on the engine being idle)"};
 	const struct nvs_diff_each *e = run->each;
-	struct nvs_line text = {NULL, 0, 0};
+	struct nvs_line_buffer text = {NULL, 0, 0};
 	FILE *f = run->out->file;
 
 	select_lines(lines, n, run->options->verbose);
@@ -314,15 +315,15 @@ static void get_change(const void *row, struct nvs_value *v)
 {
 	static const char *const names[] = {"same", "removed", "added", "wait", "driver", "way"};
 
-	nvs_value_text(v, names[((const struct line *)row)->change]);
+	nvs_value_text(v, names[((const struct diff_line *)row)->change]);
 }
 
-static bool is_method(const struct line *l)
+static bool is_method(const struct diff_line *l)
 {
 	return l->word->kind == NVS_DIFF_METHOD || l->word->kind == NVS_DIFF_DATA;
 }
 
-static bool has_method(const struct line *l)
+static bool has_method(const struct diff_line *l)
 {
 	return is_method(l) ||
 	       (l->word->kind == NVS_DIFF_HEADER && l->word->form <= NVS_PB_OLD_NON_INC);
@@ -330,21 +331,22 @@ static bool has_method(const struct line *l)
 
 static void get_method_name(const void *row, struct nvs_value *v)
 {
-	const struct line *l = row;
+	const struct diff_line *l = row;
 	const struct nvs_class *cls = nvs_class_find(l->word->cls);
 	struct nvs_method_at at;
 
 	nvs_value_text(v, l->word->name ? l->word->name
 			  : is_method(l) && cls && nvs_method_find(cls, l->word->method, &at)
-				  ? nvs_str(at.method->name)
+				  ? nvs_class_string(at.method->name)
 				  : "");
 }
 
-NVS_GET_KNOWN(struct line, subchannel, has_method(r), r->word->subch)
-NVS_GET_KNOWN(struct line, method, has_method(r), r->word->method)
-NVS_GET_KNOWN(struct line, value, r->word->kind == NVS_DIFF_METHOD || r->word->name, r->word->value)
-NVS_GET_TEXT(struct line, class, r->cls)
-NVS_GET_TEXT(struct line, text, r->text + strspn(r->text, " "))
+NVS_GET_KNOWN(struct diff_line, subchannel, has_method(r), r->word->subch)
+NVS_GET_KNOWN(struct diff_line, method, has_method(r), r->word->method)
+NVS_GET_KNOWN(struct diff_line, value, r->word->kind == NVS_DIFF_METHOD || r->word->name,
+	      r->word->value)
+NVS_GET_TEXT(struct diff_line, class, r->cls)
+NVS_GET_TEXT(struct diff_line, text, r->text + strspn(r->text, " "))
 
 static const struct nvs_column columns[] = {
 	{"change", "change", get_change, NVS_COLUMN_NAME},
@@ -356,14 +358,14 @@ static const struct nvs_column columns[] = {
 	{"text", "text", get_text, NVS_COLUMN_NAME},
 };
 
-static int print_table(struct nvs_run *run, struct line *lines, uint32_t n)
+static int print_table(struct nvs_run *run, struct diff_line *lines, uint32_t n)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	const void **rows = calloc(n + 1ul, sizeof(*rows));
 	int r = rows ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < n && !r; i++) {
-		struct nvs_line text = {NULL, 0, 0};
+		struct nvs_line_buffer text = {NULL, 0, 0};
 
 		if (lines[i].change == SAME && !run->options->verbose)
 			continue;
@@ -417,10 +419,10 @@ static int compare_pair(struct nvs_run *run, const struct nvs_diff_pair *a,
 {
 	uint64_t *ids_a = copy_ids(a), *ids_b = copy_ids(b), count[CHANGES] = {0};
 	bool sent_otherwise = a->copied && a->copied == b->copied &&
-			      nvs_diff_otherwise(nvs_diff_sent_as(&a->ops),
-						 nvs_diff_sent_as(&b->ops)) &&
-			      !nvs_diff_another_driver(run->sources, run->sources + 1);
-	struct line *lines = NULL;
+			      nvs_copy_mode_may_differ(nvs_diff_copy_mode(&a->ops),
+						       nvs_diff_copy_mode(&b->ops)) &&
+			      !nvs_diff_has_other_driver(run->sources, run->sources + 1);
+	struct diff_line *lines = NULL;
 	bool ordered;
 	uint32_t n = 0;
 	int r = ids_a && ids_b ? nvs_align(ids_a, a->n, ids_b, b->n, mate_a, mate_b, &ordered)

@@ -25,7 +25,7 @@
 /* Addresses below are only the driver's own, which are aligned. Two small numbers look like one. */
 #define HIGH_ADDRESS (1ull << 40)
 
-enum what { COPY, DESCRIPTOR, CONSTANTS, SEMAPHORE };
+enum data_kind { COPY, DESCRIPTOR, CONSTANTS, SEMAPHORE };
 
 /* The data of one header. */
 struct item {
@@ -52,8 +52,8 @@ struct nvs_diff_data {
 	uint64_t before;
 	bool open; /* the last item may continue */
 	/* used while lines are made */
-	struct nvs_place place;
-	struct nvs_line text, judged;
+	struct nvs_address_space place;
+	struct nvs_line_buffer text, judged;
 	struct nvs_diff_word *list;
 	uint32_t n, room;
 	char **texts;
@@ -88,7 +88,7 @@ static bool is_inline(const struct nvs_class *cls, uint32_t method)
 	struct nvs_method_at at;
 
 	return cls && nvs_method_find(cls, method, &at) &&
-	       !strncmp(nvs_str(at.method->name), "LOAD_INLINE_", 12);
+	       !strncmp(nvs_class_string(at.method->name), "LOAD_INLINE_", 12);
 }
 
 static int add_words(struct nvs_diff_data *d, const uint32_t *data, uint32_t n)
@@ -227,11 +227,11 @@ static bool compare_address(struct nvs_diff_data *d, uint64_t value, bool shown)
 
 	if (value < MIN_ADDRESS || (value < HIGH_ADDRESS && value % 4))
 		return false;
-	nvs_where_put(&d->place, &d->judged, value);
+	nvs_address_kind_append(&d->place, &d->judged, value);
 	if (d->judged.length == before)
 		return false;
 	if (shown)
-		nvs_where_put(&d->place, &d->text, value);
+		nvs_address_kind_append(&d->place, &d->text, value);
 	nvs_line_put(&d->text, "%s", "");
 	nvs_line_put(&d->judged, "%s", "");
 	return true;
@@ -384,7 +384,7 @@ static int put_field(struct nvs_diff_data *d, const struct item *t, const struct
 	uint32_t lo = f->lo + index * f->stride, hi = f->hi + index * f->stride;
 	uint64_t value = nvs_qmd_bits(d->words + t->first, t->n, hi, lo);
 	struct nvs_diff_word word = {
-		.cls = t->cls, .value = (uint32_t)value, .name = nvs_str(f->name)};
+		.cls = t->cls, .value = (uint32_t)value, .name = nvs_class_string(f->name)};
 
 	if (!value)
 		return 0;
@@ -398,7 +398,8 @@ static int put_field(struct nvs_diff_data *d, const struct item *t, const struct
 		nvs_line_put(&d->judged, "=%" PRIx64, value);
 	for (uint32_t i = 0; i < f->nvalues; i++)
 		if (nvs_values[f->values + i].value == value) {
-			nvs_line_put(&d->text, " %s", nvs_str(nvs_values[f->values + i].name));
+			nvs_line_put(&d->text, " %s",
+				     nvs_class_string(nvs_values[f->values + i].name));
 			break;
 		}
 	return add_line(d, &word);
@@ -444,7 +445,7 @@ int nvs_diff_data_lines(struct nvs_diff_data *d, const struct nvs_source *s, uin
 	const struct item *t = d->items;
 	int r = 0;
 
-	d->place = (struct nvs_place){s->trace, vaspace};
+	d->place = (struct nvs_address_space){s->trace, vaspace};
 	for (uint32_t i = 0; i < *n && !r; i++) {
 		r = append_word(d, old + i);
 		for (; t < d->items + d->nitems && t->word == i && !r; t++)

@@ -7,7 +7,7 @@
 
 #define NAME 24 /* characters, to align most values */
 
-static void put_header(struct nvs_line *l, const struct nvs_diff_word *w)
+static void put_header(struct nvs_line_buffer *l, const struct nvs_diff_word *w)
 {
 	nvs_line_put(l, "%s", nvs_pb_form_name(w->form));
 	if (w->form == NVS_PB_SET_MASK || w->form == NVS_PB_STORE_MASK)
@@ -18,7 +18,7 @@ static void put_header(struct nvs_line *l, const struct nvs_diff_word *w)
 		nvs_line_put(l, " s%u %04x [%u]", w->subch, w->method, w->count);
 }
 
-static void put_method(struct nvs_line *l, const struct nvs_diff_word *w)
+static void put_method(struct nvs_line_buffer *l, const struct nvs_diff_word *w)
 {
 	const struct nvs_class *cls = nvs_class_find(w->cls);
 	struct nvs_method_at at = {NULL};
@@ -28,7 +28,7 @@ static void put_method(struct nvs_line *l, const struct nvs_diff_word *w)
 		nvs_method_find(cls, w->method, &at);
 	nvs_line_put(l, "  s%u %04x %04x ", w->subch, w->cls, w->method);
 	name = l->length;
-	nvs_words_method(l, &at, w->method);
+	nvs_format_method(l, &at, w->method);
 	if (w->kind == NVS_DIFF_DATA) {
 		nvs_line_put(l, " [%u]", w->count);
 		return;
@@ -36,10 +36,10 @@ static void put_method(struct nvs_line *l, const struct nvs_diff_word *w)
 	name = l->length - name;
 	nvs_line_put(l, "%*s %08x", name < NAME ? (int)(NAME - name) : 0, "", w->value);
 	if (at.method)
-		nvs_words_fields(l, at.method, w->value, false);
+		nvs_format_fields(l, at.method, w->value, false);
 }
 
-static void put_launch(struct nvs_line *l, const struct nvs_grid *g)
+static void put_launch(struct nvs_line_buffer *l, const struct nvs_grid *g)
 {
 	nvs_line_put(l, "  ; launch");
 	if (!g) {
@@ -54,7 +54,7 @@ static void put_launch(struct nvs_line *l, const struct nvs_grid *g)
 		     g->local_bytes);
 }
 
-void nvs_diff_word_put(struct nvs_line *l, const struct nvs_diff_word *w,
+void nvs_diff_word_put(struct nvs_line_buffer *l, const struct nvs_diff_word *w,
 		       const struct nvs_grid *grid)
 {
 	switch (w->kind) {

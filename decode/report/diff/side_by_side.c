@@ -60,8 +60,8 @@ static char *name_of(int kind, const char *name, uint64_t number)
 	return kind == NVS_DIFF_KERNEL && !*name ? strdup("[unknown]") : strdup(name);
 }
 
-uint64_t nvs_diff_row(struct nvs_diff_state *st, int kind, const char *name, const char *module,
-		      uint64_t number)
+uint64_t nvs_diff_row_at(struct nvs_diff_state *st, int kind, const char *name, const char *module,
+			 uint64_t number)
 {
 	/* A function without a name is an address, which differs in each run. */
 	if (!strncmp(name, "0x", 2))
@@ -88,12 +88,12 @@ static struct nvs_diff_row *row_at(struct nvs_diff_state *st, uint64_t place)
 	return place ? st->rows.row[place - 1] : st->all;
 }
 
-struct nvs_diff_count *nvs_diff_count(struct nvs_diff_each *e, uint64_t row)
+struct nvs_diff_count *nvs_diff_count_at(struct nvs_diff_each *e, uint64_t row)
 {
 	return row_at(e->state, row)->of + e->source->index;
 }
 
-void nvs_diff_add(struct nvs_diff_count *into, const struct nvs_diff_count *from)
+void nvs_diff_count_add(struct nvs_diff_count *into, const struct nvs_diff_count *from)
 {
 	into->submissions += from->submissions;
 	into->methods += from->methods;
@@ -102,8 +102,8 @@ void nvs_diff_add(struct nvs_diff_count *into, const struct nvs_diff_count *from
 	into->wait_bytes += from->wait_bytes;
 }
 
-void nvs_diff_tell(struct nvs_diff_state *st, uint64_t place, int which,
-		   const struct nvs_diff_submission *s, bool new_pair)
+void nvs_diff_count_result(struct nvs_diff_state *st, uint64_t place, int which,
+			   const struct nvs_diff_submission *s, bool new_pair)
 {
 	struct nvs_diff_row *row = row_at(st, place);
 	const struct nvs_diff_submission *mate;
@@ -269,13 +269,13 @@ static void print_number(FILE *f, uint64_t n)
 {
 	char text[32];
 
-	fputs(nvs_grouped(text, n), f);
+	fputs(nvs_format_grouped(text, n), f);
 }
 
 static void print_time(FILE *f, uint64_t ns)
 {
 	if (ns)
-		nvs_say_ns(f, (double)ns, 3);
+		nvs_print_duration(f, (double)ns, 3);
 	else
 		fputc('-', f);
 }
@@ -287,14 +287,14 @@ static void print_verdict(FILE *f, const struct nvs_diff_state *st, bool same)
 	if (!same)
 		return;
 	fputs("No difference: ", f);
-	nvs_say_count(f, all->of[0].calls, "call", "calls");
+	nvs_print_count(f, all->of[0].calls, "call", "calls");
 	if (all->counted) {
 		fputs(", ", f);
-		nvs_say_count(f, all->of[0].submissions, "submission", "submissions");
+		nvs_print_count(f, all->of[0].submissions, "submission", "submissions");
 	}
 	if (all->read) {
 		fputs(", ", f);
-		nvs_say_bytes(f, all->of[0].bytes);
+		nvs_print_bytes(f, all->of[0].bytes);
 		fputs(" of commands", f);
 	}
 	fputs(".\n", f);
@@ -313,9 +313,9 @@ static void print_traces(FILE *f, const struct nvs_source *sources)
 
 	if (strcmp(a, b)) {
 		fputs("Driver ", f);
-		nvs_say_text(f, a, CELL);
+		nvs_print_text(f, a, CELL);
 		fputs(NVS_ARROW, f);
-		nvs_say_text(f, b, CELL);
+		nvs_print_text(f, b, CELL);
 		fputs(".\n", f);
 	}
 	for (int k = 0; k < 2; k++)
@@ -331,16 +331,16 @@ static void print_uncompared(FILE *f, const struct nvs_diff_state *st)
 	const struct nvs_diff_row *all = st->all;
 	const struct nvs_diff_count *a = all->of, *b = all->of + 1;
 
-	if (st->alone[0] + st->alone[1]) {
+	if (st->unmatched[0] + st->unmatched[1]) {
 		fputs("Submissions in only one trace: ", f);
-		print_number(f, st->alone[0]);
+		print_number(f, st->unmatched[0]);
 		fputs(" in the first, ", f);
-		print_number(f, st->alone[1]);
+		print_number(f, st->unmatched[1]);
 		fputs(" in the second.\n", f);
 	}
 	if (st->unordered) {
-		nvs_say_count(f, st->unordered, "thread", "threads");
-		fprintf(f, " with more than %u differences: order not compared.\n", NVS_ALIGN_MOST);
+		nvs_print_count(f, st->unordered, "thread", "threads");
+		fprintf(f, " with more than %u differences: order not compared.\n", NVS_ALIGN_MAX);
 	}
 	if (st->uncounted || st->unread)
 		fprintf(f, "A trace was recorded with level=%s: only calls%s are compared.\n",
@@ -376,11 +376,11 @@ static void print_next_command(struct nvs_run *run, const struct nvs_diff_state 
 	if (!all->first[0])
 		return;
 	fputs("To see the methods of the first change:\n    ", f);
-	nvs_say_word(f, run->options->called);
+	nvs_print_shell_word(f, run->options->called);
 	fputs(" --diff", f);
 	for (int k = 0; k < 2; k++) {
 		fputc(' ', f);
-		nvs_say_word(f, run->sources[k].path);
+		nvs_print_shell_word(f, run->sources[k].path);
 		fprintf(f, ":%u", all->first[k] - 1);
 	}
 	fputc('\n', f);
@@ -426,11 +426,11 @@ int nvs_diff_rows_print(struct nvs_run *run, struct nvs_diff_state *st)
 
 	set_known(st, st->all);
 	if (st->uncounted)
-		st->alone[0] = st->alone[1] = 0;
-	same = !has_difference(st->all) && !st->alone[0] && !st->alone[1];
+		st->unmatched[0] = st->unmatched[1] = 0;
+	same = !has_difference(st->all) && !st->unmatched[0] && !st->unmatched[1];
 
 	/* A mistyped filter must not pass for two equal traces. */
-	if (!r && !st->rows.n && nvs_filter_asked(&run->options->query)) {
+	if (!r && !st->rows.n && nvs_filter_is_set(&run->options->query)) {
 		fputs("nvsnoop-report: --diff: nothing is selected\n", stderr);
 		nvs_filter_explain(run->sources, run->n);
 		free(rows);

@@ -11,7 +11,7 @@
 #define MIN_EITHER 64u
 #define MAX_EITHER 24576u
 
-uint8_t nvs_diff_sent_as(const struct nvs_tally *t)
+uint8_t nvs_diff_copy_mode(const struct nvs_tally *t)
 {
 	uint64_t copies = 0;
 	uint8_t sent = 0;
@@ -26,13 +26,13 @@ uint8_t nvs_diff_sent_as(const struct nvs_tally *t)
 	return sent;
 }
 
-uint64_t nvs_diff_what_is_copied(const struct nvs_copy_memory *m, const struct nvs_call *call,
+uint64_t nvs_diff_copied_data_id(const struct nvs_copy_memory *m, const struct nvs_call *call,
 				 uint64_t copied)
 {
-	struct nvs_copy_ends ends = {0};
+	struct nvs_copy_endpoints ends = {0};
 
 	if (call->api->group == NVS_CALL_GROUP_COPY && call->end && !call->result)
-		nvs_copy_ends(m, call, &ends);
+		nvs_copy_endpoints_read(m, call, &ends);
 	const uint64_t what[3] = {copied, ends.memory, 1};
 
 	if (!ends.known || ends.copies != 1 || !ends.directed || !ends.from_host || ends.to_host ||
@@ -41,7 +41,7 @@ uint64_t nvs_diff_what_is_copied(const struct nvs_copy_memory *m, const struct n
 	return nvs_hash64(what, sizeof(what));
 }
 
-bool nvs_diff_another_driver(const struct nvs_source *a, const struct nvs_source *b)
+bool nvs_diff_has_other_driver(const struct nvs_source *a, const struct nvs_source *b)
 {
 	const char *of[2] = {nvs_trace_session(a->trace)->attr[NVS_ATTR_DRIVER],
 			     nvs_trace_session(b->trace)->attr[NVS_ATTR_DRIVER]};

@@ -11,7 +11,7 @@
 struct dump {
 	struct nvs_dumper dumper;
 	struct nvs_source *source;
-	struct nvs_place place;
+	struct nvs_address_space place;
 	uint8_t pushbuffer; /* kinds of memory of the segments so far */
 	bool show;
 	uint64_t printed;
@@ -28,11 +28,11 @@ static int on_entry(void *arg, const struct nvs_submission *s, const struct nvs_
 
 	if (!d->show)
 		return 0;
-	in = gp->dwords ? nvs_where_in(&d->place, gp->address) : 0;
+	in = gp->dwords ? nvs_address_memory(&d->place, gp->address) : 0;
 	d->pushbuffer |= in;
 	nvs_dump_flush(&d->dumper);
 	if (d->dumper.json)
-		nvs_dump_json_entry(d->dumper.out, s, seg, gp, nvs_where_name(in));
+		nvs_dump_json_entry(d->dumper.out, s, seg, gp, nvs_memory_bits_name(in));
 	else
 		nvs_dump_text_entry(d->dumper.out, seg, gp, nvs_dump_entry_address(s, seg->index));
 	return 0;
@@ -62,9 +62,9 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	struct dump *d = arg;
 
 	d->pushbuffer = 0;
-	d->show = nvs_filter(d->source, s, call);
+	d->show = nvs_filter_selects(d->source, s, call);
 	d->dumper.submission = s->number;
-	d->place = (struct nvs_place){d->source->trace, s->channel->rec.vaspace};
+	d->place = (struct nvs_address_space){d->source->trace, s->channel->rec.vaspace};
 	if (d->show && d->dumper.json)
 		nvs_dump_json_submission(d->dumper.out, d->source, s, call);
 	else if (d->show)
@@ -81,7 +81,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 		nvs_dump_text_writes(d->dumper.out, d->source, s, d->pushbuffer);
 	d->printed += d->show;
 	d->dumper.out->told += d->show;
-	return ferror(d->dumper.out->file) || nvs_filter_past(d->source, s, d->printed);
+	return ferror(d->dumper.out->file) || nvs_filter_is_past_end(d->source, s, d->printed);
 }
 
 static int dump_trace(struct nvs_run *run, struct nvs_source *s)
@@ -90,18 +90,18 @@ static int dump_trace(struct nvs_run *run, struct nvs_source *s)
 				    .json = run->options->print.format == NVS_FORMAT_JSON,
 				    .full = run->options->verbose},
 			 .source = s};
-	struct nvs_reader reader = {.submission = on_submission,
-				    .entry = on_entry,
-				    .run = on_run,
-				    .fault = on_fault,
-				    .submitted = on_submitted,
-				    .calls = true,
-				    .arg = &d};
-	struct nvs_reading *reading;
+	struct nvs_pass_reader reader = {.submission = on_submission,
+					 .entry = on_entry,
+					 .run = on_run,
+					 .fault = on_fault,
+					 .submitted = on_submitted,
+					 .calls = true,
+					 .arg = &d};
+	struct nvs_pass *reading;
 	int r;
 
 	nvs_dump_trace_name(run, s);
-	d.dumper.where = (struct nvs_where){nvs_where_put, &d.place};
+	d.dumper.where = (struct nvs_address_formatter){nvs_address_kind_append, &d.place};
 	r = nvs_source_read(s, &reader, &reading);
 	if (!r)
 		r = nvs_dump_end(&d.dumper);

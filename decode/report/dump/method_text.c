@@ -16,25 +16,25 @@
 #define MAX_LINE 128 /* maximum bytes of a line without its head and fields */
 
 /* Makes "      s0 cbc0 01b4 LOAD_INLINE_DATA", padded to the value's column. */
-static void make_head(struct nvs_known *k, struct nvs_line *l, const struct nvs_dumper *d,
-		      uint32_t method)
+static void make_head(struct nvs_known_method *k, struct nvs_line_buffer *l,
+		      const struct nvs_dumper *d, uint32_t method)
 {
 	nvs_line_start(l);
 	nvs_line_put(l, "%ss0 %04x", d->each ? "" : "      ", k->cls ? k->cls->id : 0);
 	if (d->full && k->at.method)
 		nvs_line_put(l, ":%04x", k->at.method->cls);
 	nvs_line_put(l, " %04x ", method);
-	nvs_words_method(l, &k->at, method);
+	nvs_format_method(l, &k->at, method);
 	k->name_end = (uint16_t)l->length;
 	nvs_line_put(l, "%*s", l->length < VALUE_COLUMN ? (int)(VALUE_COLUMN - l->length) : 1, "");
 	k->head = (uint16_t)l->length;
 }
 
-static struct nvs_known *make_known(struct nvs_dumper *d, const struct nvs_class *cls,
-				    uint32_t method)
+static struct nvs_known_method *make_known(struct nvs_dumper *d, const struct nvs_class *cls,
+					   uint32_t method)
 {
-	struct nvs_line l = {0};
-	struct nvs_known made = {.cls = cls}, *k;
+	struct nvs_line_buffer l = {0};
+	struct nvs_known_method made = {.cls = cls}, *k;
 	const struct nvs_method *m;
 
 	nvs_method_find(cls, method, &made.at);
@@ -44,7 +44,7 @@ static struct nvs_known *make_known(struct nvs_dumper *d, const struct nvs_class
 
 		made.address = (uint8_t)nvs_words_address(cls, &made.at, method);
 		made.data = m->nfields == 1 && f->hi == 31 && !f->lo;
-		made.most = (uint32_t)nvs_words_most(m);
+		made.most = (uint32_t)nvs_words_max_bytes(m);
 	}
 	make_head(&made, &l, d, method);
 	made.most += made.head + MAX_LINE;
@@ -57,10 +57,11 @@ static struct nvs_known *make_known(struct nvs_dumper *d, const struct nvs_class
 	return k;
 }
 
-struct nvs_known *nvs_dump_known(struct nvs_dumper *d, const struct nvs_class *cls, uint32_t method)
+struct nvs_known_method *nvs_dump_known(struct nvs_dumper *d, const struct nvs_class *cls,
+					uint32_t method)
 {
 	size_t number = cls ? (size_t)(cls - nvs_classes) : nvs_nclasses;
-	struct nvs_known ***table, **k;
+	struct nvs_known_method ***table, **k;
 
 	if (!d->known)
 		d->known = calloc(nvs_nclasses + 1, sizeof(*d->known));
@@ -98,13 +99,13 @@ void nvs_dump_flush(struct nvs_dumper *d)
 /* Returns space for N bytes. Returns NULL and sets status if out of memory. */
 static inline char *reserve_text(struct nvs_dumper *d, size_t n)
 {
-	struct nvs_line *l = &d->line;
+	struct nvs_line_buffer *l = &d->line;
 	char *p;
 
 	if (__builtin_expect(l->room - l->length >= n && l->length < FLUSH_BYTES, 1))
 		return l->text + l->length;
 	nvs_dump_flush(d);
-	p = nvs_line_room(l, n > FLUSH_BYTES ? n : 2 * FLUSH_BYTES);
+	p = nvs_line_reserve(l, n > FLUSH_BYTES ? n : 2 * FLUSH_BYTES);
 	if (!p)
 		d->status = -ENOMEM;
 	return p;
@@ -125,25 +126,25 @@ static char *put_address(struct nvs_dumper *d, char *p, uint64_t address)
 		return p;
 	commit_text(d, p);
 	d->where.put(d->where.arg, &d->line, address);
-	return nvs_line_room(&d->line, MAX_LINE);
+	return nvs_line_reserve(&d->line, MAX_LINE);
 }
 
 static char *put_class(char *p, uint32_t id)
 {
 	const struct nvs_class *cls = nvs_class_find(id);
 
-	return cls ? stpcpy(stpcpy(p, "  ; "), nvs_str(cls->name)) : p;
+	return cls ? stpcpy(stpcpy(p, "  ; "), nvs_class_string(cls->name)) : p;
 }
 
-static char *put_head(const struct nvs_dumper *d, char *p, const struct nvs_known *k, size_t n,
-		      uint32_t subch)
+static char *put_head(const struct nvs_dumper *d, char *p, const struct nvs_known_method *k,
+		      size_t n, uint32_t subch)
 {
 	memcpy(p, k->text, n);
 	p[d->each ? 1 : 7] = (char)('0' + subch);
 	return p + n;
 }
 
-void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known *k,
+void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known_method *k,
 			  const struct nvs_pb_run *run, uint32_t method, uint32_t value,
 			  uint32_t before)
 {
@@ -157,7 +158,7 @@ void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known *k,
 	p = nvs_put_hex8(p, value);
 	if (k->at.method) {
 		*p++ = ' ';
-		p = nvs_words_put_fields(p, k->at.method, value, d->full);
+		p = nvs_put_fields(p, k->at.method, value, d->full);
 		if (k->address)
 			p = put_address(d, p, nvs_words_address_of(k->address, value, before));
 		if (p && !method)
@@ -172,7 +173,7 @@ void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known *k,
 }
 
 void nvs_dump_text_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32_t from,
-			const struct nvs_known *k)
+			const struct nvs_known_method *k)
 {
 	char *p = reserve_text(d, k->most);
 
@@ -243,7 +244,7 @@ void nvs_dump_text_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 
 void nvs_dump_text_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 {
-	struct nvs_line *l = &d->line;
+	struct nvs_line_buffer *l = &d->line;
 
 	if (reserve_text(d, 2 * MAX_LINE))
 		nvs_line_put(l, "    %s!%s at %llx: header %08x, wants %u dwords, has %u%s\n",

@@ -10,12 +10,12 @@
 
 #define HOST_END 0x100u
 
-static void count_unknown(struct nvs_dumper *d, struct nvs_known *k, uint32_t method)
+static void count_unknown(struct nvs_dumper *d, struct nvs_known_method *k, uint32_t method)
 {
 	d->unknown_words++;
 	if (!k->unknown && d->nunknown < sizeof(d->unknown) / sizeof(d->unknown[0])) {
-		d->unknown[d->nunknown++] = (struct nvs_unknown){.cls = k->cls ? k->cls->id : 0,
-								 .method = (uint16_t)method};
+		d->unknown[d->nunknown++] = (struct nvs_unknown_method){
+			.cls = k->cls ? k->cls->id : 0, .method = (uint16_t)method};
 		k->unknown = (uint16_t)d->nunknown;
 	}
 	if (k->unknown)
@@ -24,9 +24,10 @@ static void count_unknown(struct nvs_dumper *d, struct nvs_known *k, uint32_t me
 		d->unknown_others++;
 }
 
-static inline struct nvs_known *find_known(struct nvs_dumper *d, const struct nvs_ops_channel *c,
-					   const struct nvs_pb_run *run,
-					   const struct nvs_class *cls, uint32_t method)
+static inline struct nvs_known_method *find_known(struct nvs_dumper *d,
+						  const struct nvs_ops_channel *c,
+						  const struct nvs_pb_run *run,
+						  const struct nvs_class *cls, uint32_t method)
 {
 	/* A run may start below HOST_END and continue above it. */
 	if (method >= HOST_END && run->method < HOST_END)
@@ -34,7 +35,7 @@ static inline struct nvs_known *find_known(struct nvs_dumper *d, const struct nv
 	return nvs_dump_known(d, cls, method);
 }
 
-static void count_word(struct nvs_dumper *d, struct nvs_known *k, uint32_t method)
+static void count_word(struct nvs_dumper *d, struct nvs_known_method *k, uint32_t method)
 {
 	d->words++;
 	if (k->at.method)
@@ -64,7 +65,7 @@ static void json_fields(FILE *out, const struct nvs_method *m, uint32_t value)
 		const struct nvs_field *f = &nvs_fields[m->fields + i];
 		const char *name = nvs_value_name(f, nvs_field_get(f, value));
 
-		fprintf(out, "%s\"%s\":", i ? "," : "", nvs_str(f->name));
+		fprintf(out, "%s\"%s\":", i ? "," : "", nvs_class_string(f->name));
 		if (name)
 			fprintf(out, "\"%s\"", name);
 		else
@@ -73,7 +74,7 @@ static void json_fields(FILE *out, const struct nvs_method *m, uint32_t value)
 }
 
 static void json_head(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32_t i,
-		      const struct nvs_known *k, const char *kind)
+		      const struct nvs_known_method *k, const char *kind)
 {
 	FILE *out = d->out->file;
 
@@ -88,13 +89,14 @@ static void json_head(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32
 	fprintf(out, ",\"method\":%u,\"method_name\":", nvs_pb_method(run, i));
 	if (k->at.method)
 		fprintf(out, "\"%s\",\"method_index\":%u,\"assumed\":%s",
-			nvs_str(k->at.method->name), k->at.index, k->at.assumed ? "true" : "false");
+			nvs_class_string(k->at.method->name), k->at.index,
+			k->at.assumed ? "true" : "false");
 	else
 		fputs("null", out);
 }
 
 static void json_method(struct nvs_dumper *d, const struct nvs_ops_channel *c,
-			const struct nvs_pb_run *run, uint32_t i, const struct nvs_known *k)
+			const struct nvs_pb_run *run, uint32_t i, const struct nvs_known_method *k)
 {
 	uint32_t method = nvs_pb_method(run, i), value = run->data[i];
 	FILE *out = d->out->file;
@@ -111,7 +113,7 @@ static void json_method(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 }
 
 static void json_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32_t from,
-		      const struct nvs_known *k)
+		      const struct nvs_known_method *k)
 {
 	FILE *out = d->out->file;
 
@@ -138,7 +140,7 @@ static void json_header(struct nvs_dumper *d, const struct nvs_pb_run *run)
 /* Prints the words from FROM on, which all go to one method, as data. Returns false if they are
  * not data. */
 static bool print_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32_t from,
-		       const struct nvs_known *k)
+		       const struct nvs_known_method *k)
 {
 	bool still = run->form == NVS_PB_NON_INC || run->form == NVS_PB_OLD_NON_INC ||
 		     (run->form == NVS_PB_INC_ONCE && run->index + from > 0);
@@ -157,7 +159,7 @@ static bool print_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint3
 void nvs_dump_run(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 		  const struct nvs_pb_run *run, const struct nvs_class *cls)
 {
-	struct nvs_known *k = NULL;
+	struct nvs_known_method *k = NULL;
 
 	if (d->json)
 		json_header(d, run);
@@ -200,7 +202,7 @@ void nvs_dump_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault)
 		nvs_dump_text_fault(d, fault);
 }
 
-void nvs_dump_passed(struct nvs_dumper *d, uint64_t address, uint64_t dwords)
+void nvs_dump_report_skipped(struct nvs_dumper *d, uint64_t address, uint64_t dwords)
 {
 	FILE *out = d->out->file;
 

@@ -11,7 +11,7 @@
 #define NVS_DUMP_METHODS 4096u /* size of a class's method space, dwords */
 
 /* A method of a class, looked up once and cached. */
-struct nvs_known {
+struct nvs_known_method {
 	struct nvs_method_at at; /* method NULL: unknown */
 	const struct nvs_class *cls; /* NULL: unknown */
 	uint8_t address; /* enum nvs_words_address */
@@ -22,7 +22,7 @@ struct nvs_known {
 	char text[]; /* start of its lines, for subchannel 0 */
 };
 
-struct nvs_unknown {
+struct nvs_unknown_method {
 	uint16_t cls, method;
 	uint64_t count;
 };
@@ -32,14 +32,14 @@ struct nvs_dumper {
 	bool json;
 	bool each; /* a line for each data word, and no headers: --raw */
 	bool full; /* text: zero fields, and the class that defines the method */
-	struct nvs_where where;
+	struct nvs_address_formatter where;
 	uint64_t submission; /* for JSON */
-	struct nvs_line line; /* buffered text */
-	struct nvs_known ***known; /* by class number, then method / 4 */
+	struct nvs_line_buffer line; /* buffered text */
+	struct nvs_known_method ***known; /* by class number, then method / 4 */
 	int status; /* -errno of the first failure */
 	uint64_t words, unknown_words, assumed_words;
 	uint32_t nunknown;
-	struct nvs_unknown unknown[256]; /* the first distinct ones */
+	struct nvs_unknown_method unknown[256]; /* the first distinct ones */
 	uint64_t unknown_others; /* words of any others */
 	uint64_t faults;
 	uint64_t passed; /* dwords skipped */
@@ -49,22 +49,22 @@ void nvs_dump_run(struct nvs_dumper *d, const struct nvs_ops_channel *c,
 		  const struct nvs_pb_run *run, const struct nvs_class *cls);
 void nvs_dump_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault);
 /* Reports that DWORDS from ADDRESS on could not be decoded; nothing if 0. */
-void nvs_dump_passed(struct nvs_dumper *d, uint64_t address, uint64_t dwords);
+void nvs_dump_report_skipped(struct nvs_dumper *d, uint64_t address, uint64_t dwords);
 /* Prints the footer: word counts and unknown methods. Returns 0, or status. */
 int nvs_dump_end(struct nvs_dumper *d);
 
 /* method_text.c */
 /* Looks up METHOD (bytes) of CLS, which may be NULL. Returns NULL and sets status if out of
  * memory. */
-struct nvs_known *nvs_dump_known(struct nvs_dumper *d, const struct nvs_class *cls,
-				 uint32_t method);
+struct nvs_known_method *nvs_dump_known(struct nvs_dumper *d, const struct nvs_class *cls,
+					uint32_t method);
 /* BEFORE is the value of the preceding method, if the address needs it. */
-void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known *k,
+void nvs_dump_text_method(struct nvs_dumper *d, const struct nvs_known_method *k,
 			  const struct nvs_pb_run *run, uint32_t method, uint32_t value,
 			  uint32_t before);
 /* Prints the words from FROM on, which all go to one method. */
 void nvs_dump_text_data(struct nvs_dumper *d, const struct nvs_pb_run *run, uint32_t from,
-			const struct nvs_known *k);
+			const struct nvs_known_method *k);
 void nvs_dump_text_header(struct nvs_dumper *d, const struct nvs_pb_run *run);
 void nvs_dump_text_fault(struct nvs_dumper *d, const struct nvs_pb_fault *fault);
 /* Writes the buffered text. Call before others write to OUT. */

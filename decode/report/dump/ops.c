@@ -15,9 +15,9 @@
 struct ops {
 	struct nvs_out *out;
 	struct nvs_source *source;
-	struct nvs_reading *reading;
-	struct nvs_line line;
-	struct nvs_place place;
+	struct nvs_pass *reading;
+	struct nvs_line_buffer line;
+	struct nvs_address_space place;
 	struct nvs_tally tally;
 	bool json, show, past; /* PAST: no further submission is shown */
 	uint64_t printed; /* submissions */
@@ -35,7 +35,7 @@ static void print_triple_json(FILE *f, const char *name, const uint32_t *v)
 
 static void print_kind_json(const struct ops *o, const char *name, uint64_t address)
 {
-	const char *kind = nvs_where_kind(&o->place, address);
+	const char *kind = nvs_address_kind(&o->place, address);
 
 	if (kind)
 		fprintf(o->out->file, ",\"%s\":\"%s\"", name, kind);
@@ -76,7 +76,7 @@ static void print_copy_json(const struct ops *o, const struct nvs_op *op)
 
 static void print_launch_json(const struct ops *o, const struct nvs_op *op)
 {
-	const struct nvs_qmd *q = nvs_reading_qmd(o->reading, op);
+	const struct nvs_qmd *q = nvs_pass_qmd(o->reading, op);
 	FILE *f = o->out->file;
 
 	fprintf(f, ",\"descriptor\":%" PRIu64 ",\"known\":%s", op->launch.descriptor,
@@ -125,7 +125,7 @@ static void print_method_json(const struct ops *o, const struct nvs_op *op)
 	struct nvs_method_at at;
 
 	if (nvs_method_find(cls, op->method.method, &at))
-		fprintf(o->out->file, ",\"method_name\":\"%s\"", nvs_str(at.method->name));
+		fprintf(o->out->file, ",\"method_name\":\"%s\"", nvs_class_string(at.method->name));
 	fprintf(o->out->file, ",\"method\":%u,\"value\":%u", op->method.method, op->method.value);
 }
 
@@ -173,10 +173,10 @@ static void print_op_json(const struct ops *o, const struct nvs_submission *s,
 
 static void print_op_text(struct ops *o, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_where where = {nvs_where_put, &o->place};
+	struct nvs_address_formatter where = {nvs_address_kind_append, &o->place};
 
 	nvs_line_start(&o->line);
-	nvs_words_op(&o->line, op, nvs_reading_qmd(o->reading, op), &where);
+	nvs_format_op(&o->line, op, nvs_pass_qmd(o->reading, op), &where);
 	fprintf(o->out->file, "  %s\n", o->line.text);
 }
 
@@ -210,14 +210,14 @@ static void count_op(struct ops *o, const struct nvs_submission *s, const struct
 {
 	if (op->kind == NVS_OP_CODE) {
 		if (was_counted(o, op->code.tag))
-			nvs_tally_code(&o->tally, op);
+			nvs_tally_add_code(&o->tally, op);
 		return;
 	}
 	if (!o->show)
 		return;
 	if (op->kind == NVS_OP_COPY)
 		note_copies(o, s);
-	nvs_tally_op(&o->tally, op);
+	nvs_tally_add(&o->tally, op);
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -249,8 +249,8 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 {
 	struct ops *o = arg;
 
-	o->show = !o->past && nvs_filter(o->source, s, call);
-	o->place = (struct nvs_place){o->source->trace, s->channel->rec.vaspace};
+	o->show = !o->past && nvs_filter_selects(o->source, s, call);
+	o->place = (struct nvs_address_space){o->source->trace, s->channel->rec.vaspace};
 	if (!o->show)
 		return 0;
 	o->tally.unseen += nvs_submission_skipped(s);
@@ -267,7 +267,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 
 	o->printed += o->show;
 	o->out->told += o->show;
-	o->past |= nvs_filter_past(o->source, s, o->printed);
+	o->past |= nvs_filter_is_past_end(o->source, s, o->printed);
 	return ferror(o->out->file) || (o->past && !may_be_code(o, s));
 }
 
@@ -336,12 +336,12 @@ static int print_trace(struct nvs_run *run, struct nvs_source *s)
 	struct ops o = {.out = run->out,
 			.source = s,
 			.json = run->options->print.format == NVS_FORMAT_JSON};
-	struct nvs_reader reader = {.submission = on_submission,
-				    .fault = on_fault,
-				    .op = on_op,
-				    .submitted = on_submitted,
-				    .calls = true,
-				    .arg = &o};
+	struct nvs_pass_reader reader = {.submission = on_submission,
+					 .fault = on_fault,
+					 .op = on_op,
+					 .submitted = on_submitted,
+					 .calls = true,
+					 .arg = &o};
 	int r;
 
 	nvs_dump_trace_name(run, s);

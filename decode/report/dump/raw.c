@@ -11,13 +11,13 @@
 #include "decode/gpu/resync.h"
 
 /* Dwords that were read but not decoded yet. */
-struct window {
+struct dword_window {
 	FILE *file;
 	const char *path;
 	uint64_t offset; /* of words[start] in the file, bytes */
 	size_t start, end;
 	bool ends; /* end of file was reached */
-	uint32_t words[2 * NVS_RESUME_AHEAD];
+	uint32_t words[2 * NVS_RESYNC_AHEAD];
 };
 
 struct raw {
@@ -76,11 +76,11 @@ static int bind_class(struct nvs_ops_channel_info *info, const char *text)
 	return -EINVAL;
 }
 
-static void fill_window(struct window *w)
+static void fill_window(struct dword_window *w)
 {
 	size_t left = w->end - w->start, n;
 
-	if (w->ends || left >= NVS_RESUME_AHEAD)
+	if (w->ends || left >= NVS_RESYNC_AHEAD)
 		return;
 	memmove(w->words, w->words + w->start, 4 * left);
 	n = fread(w->words + left, 1, sizeof(w->words) - 4 * left, w->file);
@@ -94,7 +94,7 @@ static void fill_window(struct window *w)
 			w->path, w->offset + 4 * w->end, n % 4);
 }
 
-static void consume_words(struct window *w, size_t n)
+static void consume_words(struct dword_window *w, size_t n)
 {
 	w->start += n;
 	w->offset += 4 * n;
@@ -102,7 +102,7 @@ static void consume_words(struct window *w, size_t n)
 
 /* Decodes one window as one GPFIFO entry, which has 2^21 - 1 dwords at most; a method's data may
  * continue in the next window. */
-static void decode_window(struct raw *raw, struct window *w)
+static void decode_window(struct raw *raw, struct dword_window *w)
 {
 	size_t n = w->end - w->start;
 	uint64_t address = w->offset & 0xfffffffffcull;
@@ -114,7 +114,7 @@ static void decode_window(struct raw *raw, struct window *w)
 	consume_words(w, raw->lost ? (raw->lost_at - address) / 4 : n);
 }
 
-static int decode_file(struct raw *raw, struct window *w)
+static int decode_file(struct raw *raw, struct dword_window *w)
 {
 	uint64_t passed = 0;
 	size_t n;
@@ -124,13 +124,13 @@ static int decode_file(struct raw *raw, struct window *w)
 			decode_window(raw, w);
 			continue;
 		}
-		raw->lost = !nvs_resume(raw->channel, w->words + w->start, w->end - w->start,
+		raw->lost = !nvs_resync(raw->channel, w->words + w->start, w->end - w->start,
 					w->ends, &n);
 		consume_words(w, n);
 		passed += n;
 		if (raw->lost && w->start < w->end)
 			continue;
-		nvs_dump_passed(&raw->dumper, w->offset - 4 * passed, passed);
+		nvs_dump_report_skipped(&raw->dumper, w->offset - 4 * passed, passed);
 		passed = 0;
 	}
 	nvs_ops_end(raw->channel);
@@ -156,7 +156,7 @@ static int read_file(struct raw *raw, const struct nvs_ops_channel_info *info, F
 		     const char *path)
 {
 	struct nvs_ops_sink sink = {.run = on_run, .fault = on_fault, .arg = raw};
-	struct window *w = calloc(1, sizeof(*w));
+	struct dword_window *w = calloc(1, sizeof(*w));
 	int r = -ENOMEM;
 
 	raw->ops = nvs_ops_new(&sink);

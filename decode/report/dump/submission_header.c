@@ -112,10 +112,10 @@ static void json_text(struct nvs_out *out, const char *key, const char *text)
 
 static uint8_t ring_in(const struct nvs_source *source, const struct nvs_submission *s)
 {
-	struct nvs_place place = {source->trace, s->channel->rec.vaspace};
+	struct nvs_address_space place = {source->trace, s->channel->rec.vaspace};
 	uint64_t address = nvs_dump_entry_address(s, 0);
 
-	return address ? nvs_where_in(&place, address) : 0;
+	return address ? nvs_address_memory(&place, address) : 0;
 }
 
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
@@ -145,14 +145,15 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 		s->rec->new_put, s->nentries, nvs_submission_bytes(s));
 	json_known(f, "gp_get", s->get != NVS_NONE, s->get);
 	nvs_dump_json_address(f, "gpfifo_address", s->channel->known ? s->channel->rec.gpfifo : 0);
-	json_text(out, "ring_in", nvs_where_name(ring_in(source, s)));
-	json_text(out, "userd_in", nvs_where_name(nvs_where_userd(source->trace, s->channel)));
+	json_text(out, "ring_in", nvs_memory_bits_name(ring_in(source, s)));
+	json_text(out, "userd_in",
+		  nvs_memory_bits_name(nvs_userd_memory(source->trace, s->channel)));
 	fputs("}\n", f);
 }
 
 static const char *where_name(uint8_t in)
 {
-	return in ? nvs_where_name(in) : "-";
+	return in ? nvs_memory_bits_name(in) : "-";
 }
 
 void nvs_dump_text_writes(struct nvs_out *out, const struct nvs_source *source,
@@ -163,5 +164,5 @@ void nvs_dump_text_writes(struct nvs_out *out, const struct nvs_source *source,
 		"doorbell 4 (MMIO)\n",
 		nvs_submission_bytes(s), where_name(pushbuffer), 8 * s->nentries,
 		where_name(ring_in(source, s)),
-		where_name(nvs_where_userd(source->trace, s->channel)));
+		where_name(nvs_userd_memory(source->trace, s->channel)));
 }

@@ -38,7 +38,7 @@ static const char *const bys[NVS_GPU_BYS] = {
 #define EMPTY (r->empty.count && !r->mixed)
 #define US(ns) ((double)(ns) / 1e3)
 /* At least one time is long enough to measure. */
-#define LONG (r->sums.works > r->sums.brief)
+#define LONG (r->sums.works > r->sums.too_short)
 
 /* Returns NULL if unknown. */
 static const struct nvs_rec_channel *channel_of(const struct nvs_gpu_row *r)
@@ -57,7 +57,7 @@ static bool is_graph(const struct nvs_gpu_row *r)
 
 static uint64_t get_median(const struct nvs_gpu_row *r)
 {
-	return nvs_times_quantile(&r->times, 0.5);
+	return nvs_durations_quantile(&r->times, 0.5);
 }
 
 /* Returns true if NS exceeds the spread of what was subtracted. */
@@ -85,26 +85,27 @@ NVS_GET_COUNT(struct nvs_gpu_row, timed, r->sums.timed)
 NVS_GET_REAL(struct nvs_gpu_row, total, LONG, US(nvs_gpu_total(&r->sums)))
 NVS_GET_REAL(struct nvs_gpu_row, mean, LONG, US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)
 NVS_GET_REAL(struct nvs_gpu_row, p50, is_significant(r, get_median(r)), US(get_median(r)))
-NVS_GET_REAL(struct nvs_gpu_row, p99, LONG, US(nvs_times_quantile(&r->times, 0.99)))
+NVS_GET_REAL(struct nvs_gpu_row, p99, LONG, US(nvs_durations_quantile(&r->times, 0.99)))
 NVS_GET_REAL(struct nvs_gpu_row, max, LONG, US(r->times.max))
 NVS_GET_REAL(struct nvs_gpu_row, bracket, r->sums.works, US(r->sums.bracket_ns))
 NVS_GET_KNOWN(struct nvs_gpu_row, subtracted, r->sums.works, r->sums.subtracted)
 NVS_GET_REAL(struct nvs_gpu_row, empty, EMPTY, US(r->empty.ns))
 NVS_GET_REAL(struct nvs_gpu_row, spread, EMPTY, US(r->empty.spread))
 NVS_GET_KNOWN(struct nvs_gpu_row, empties, EMPTY, r->empty.count)
-NVS_GET_KNOWN(struct nvs_gpu_row, brief, r->sums.subtracted, r->sums.brief)
+NVS_GET_KNOWN(struct nvs_gpu_row, brief, r->sums.subtracted, r->sums.too_short)
 NVS_GET_KNOWN(struct nvs_gpu_row, overlapping, r->sums.works && !r->sums.unseen,
 	      r->sums.overlapping)
 NVS_GET_KNOWN(struct nvs_gpu_row, waited, r->sums.works, r->sums.waited)
 NVS_GET_REAL(struct nvs_gpu_row, overlap, r->sums.works && !r->sums.unseen, US(r->sums.overlap_ns))
 NVS_GET_REAL(struct nvs_gpu_row, queue, r->queue.total.count,
-	     US(nvs_times_quantile(&r->queue, 0.5)))
+	     US(nvs_durations_quantile(&r->queue, 0.5)))
 NVS_GET_REAL(struct nvs_gpu_row, queue_max, r->queue.total.count, US(r->queue.max))
-NVS_GET_REAL(struct nvs_gpu_row, give, r->queue.total.count, US(r->give))
+NVS_GET_REAL(struct nvs_gpu_row, give, r->queue.total.count, US(r->error_ns))
 NVS_GET_REAL(struct nvs_gpu_row, idle, r->idle.total.count, US(r->idle.total.ns))
 NVS_GET_REAL(struct nvs_gpu_row, idle_max, r->idle.total.count, US(r->idle.max))
 NVS_GET_KNOWN(struct nvs_gpu_row, gaps, r->sums.works, r->idle.total.count)
-NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.unsaid, r->sums.launches)
+NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.launches_unknown,
+	      r->sums.launches)
 
 /* The row's name in a table. */
 static void get_line(const void *row, struct nvs_value *v)
@@ -176,7 +177,7 @@ static enum nvs_gpu_by by_of(const char *word)
 }
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
 	const struct nvs_options_report *o = run->options;
 	struct nvs_gpu_state *state = run->state;
@@ -247,7 +248,7 @@ static void print_untimed(const struct nvs_run *run, const struct nvs_gpu_sums *
 	why = format_reasons(untimed);
 	fprintf(run->out->file, "%llu not timed%s: %s\n",
 		(unsigned long long)(sums->submissions - sums->timed),
-		!why || !nvs_filter_asked(&run->options->query) ? "" : "; in the whole trace",
+		!why || !nvs_filter_is_set(&run->options->query) ? "" : "; in the whole trace",
 		why ? why : "no reason recorded");
 	free(why);
 }
@@ -275,19 +276,19 @@ static void print_subtracted(FILE *out, const struct nvs_gpu_state *state)
 		return;
 	}
 	fputs("median empty bracket of ", out);
-	print_range(out, "%.2f", US(e->least.ns), US(e->most.ns));
+	print_range(out, "%.2f", US(e->min.ns), US(e->most.ns));
 	fputs(" us subtracted (brackets: ", out);
-	print_range(out, "%.0f", (double)e->least.count, (double)e->most.count);
+	print_range(out, "%.0f", (double)e->min.count, (double)e->most.count);
 	fputs(e->several ? " per channel)\n" : ")\n", out);
 	if (sums->works > sums->subtracted)
 		fprintf(out,
 			"nothing subtracted from %llu: their channels have no empty brackets\n",
 			(unsigned long long)(sums->works - sums->subtracted));
-	if (sums->brief)
+	if (sums->too_short)
 		fprintf(out,
 			"%llu too short to measure: at most %.2f us, the spread of empty "
 			"brackets\n",
-			(unsigned long long)sums->brief, US(e->most.spread));
+			(unsigned long long)sums->too_short, US(e->most.spread));
 }
 
 static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums)
@@ -317,18 +318,18 @@ static void print_faults(const struct nvs_run *run)
 	for (uint32_t i = 0; i < run->n; i++) {
 		const struct nvs_timing_faults *f = nvs_timing_faults(run->sources[i].timing);
 
-		sum.untold += f->untold;
-		sum.twice += f->twice;
+		sum.dropped += f->dropped;
+		sum.duplicates += f->duplicates;
 		sum.wrong += f->wrong;
 	}
-	if (sum.twice || sum.wrong)
+	if (sum.duplicates || sum.wrong)
 		fprintf(run->out->file, "%llu impossible time%s %s ignored\n",
-			(unsigned long long)(sum.twice + sum.wrong),
-			sum.twice + sum.wrong == 1 ? "" : "s",
-			sum.twice + sum.wrong == 1 ? "is" : "are");
-	if (sum.untold)
+			(unsigned long long)(sum.duplicates + sum.wrong),
+			sum.duplicates + sum.wrong == 1 ? "" : "s",
+			sum.duplicates + sum.wrong == 1 ? "is" : "are");
+	if (sum.dropped)
 		fprintf(run->out->file, "%llu time%s ignored: not enough memory\n",
-			(unsigned long long)sum.untold, sum.untold == 1 ? "" : "s");
+			(unsigned long long)sum.dropped, sum.dropped == 1 ? "" : "s");
 }
 
 static void print_clock_note(const struct nvs_run *run, const struct nvs_gpu_sums *sums)

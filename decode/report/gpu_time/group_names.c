@@ -55,9 +55,9 @@ static void free_row(void *item)
 {
 	struct nvs_gpu_row *row = item;
 
-	nvs_times_free(&row->times);
-	nvs_times_free(&row->queue);
-	nvs_times_free(&row->idle);
+	nvs_durations_free(&row->times);
+	nvs_durations_free(&row->queue);
+	nvs_durations_free(&row->idle);
 	free(row->name);
 	free(row->range);
 	free(row->mangled);
@@ -92,11 +92,11 @@ static int merge_row(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
 {
 	struct nvs_gpu_sums *a = &into->sums;
 	const struct nvs_gpu_sums *b = &from->sums;
-	int r = nvs_times_merge(&into->times, &from->times);
+	int r = nvs_durations_merge(&into->times, &from->times);
 
-	r = r ? r : nvs_times_merge(&into->queue, &from->queue);
-	r = r ? r : nvs_times_merge(&into->idle, &from->idle);
-	into->give = nvs_gpu_greater(into->give, from->give);
+	r = r ? r : nvs_durations_merge(&into->queue, &from->queue);
+	r = r ? r : nvs_durations_merge(&into->idle, &from->idle);
+	into->error_ns = nvs_gpu_greater(into->error_ns, from->error_ns);
 	into->mixed |= from->mixed ||
 		       (into->empty.count && from->empty.count && into->channel != from->channel);
 	into->spread = nvs_gpu_greater(into->spread, from->spread);
@@ -108,7 +108,7 @@ static int merge_row(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
 	a->timed += b->timed;
 	a->works += b->works;
 	a->subtracted += b->subtracted;
-	a->brief += b->brief;
+	a->too_short += b->too_short;
 	a->overlapping += b->overlapping;
 	a->overlap_ns = nvs_gpu_sum(a->overlap_ns, b->overlap_ns);
 	a->unseen |= b->unseen;
@@ -116,7 +116,7 @@ static int merge_row(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
 	a->empty_ns = nvs_gpu_sum(a->empty_ns, b->empty_ns);
 	a->launches += b->launches;
 	a->several += b->several;
-	a->unsaid |= b->unsaid;
+	a->launches_unknown |= b->launches_unknown;
 	a->waited += b->waited;
 	return r;
 }

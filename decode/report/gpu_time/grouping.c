@@ -16,15 +16,15 @@ enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
 
 /* A submission with its times. */
 struct one {
-	struct nvs_timed timed;
-	uint64_t queue, give; /* ns or NVS_UNKNOWN; give: the clock error */
+	struct nvs_submission_time timed;
+	uint64_t queue, error_ns; /* ns or NVS_UNKNOWN; give: the clock error */
 	uint64_t launches;
-	bool has_time, unsaid; /* unsaid: its segments are not in the trace */
+	bool has_time, launches_unknown; /* unsaid: its segments are not in the trace */
 	bool beside; /* launches nothing: for example code uploaded by a first launch */
 };
 
 /* A thread's submissions, in the order of their calls. */
-struct waiting {
+struct waiting_submissions {
 	struct {
 		uint64_t call; /* its number */
 		struct one one;
@@ -34,11 +34,12 @@ struct waiting {
 
 /* ---- into a row ---- */
 
-static void count_bracket(struct nvs_gpu_sums *s, const struct nvs_timed *t, uint64_t empty)
+static void count_bracket(struct nvs_gpu_sums *s, const struct nvs_submission_time *t,
+			  uint64_t empty)
 {
 	s->works++;
 	s->subtracted += t->subtracted;
-	s->brief += t->brief;
+	s->too_short += t->too_short;
 	s->waited += t->waited;
 	s->bracket_ns = nvs_gpu_sum(s->bracket_ns, t->end - t->begin);
 	s->empty_ns = nvs_gpu_sum(s->empty_ns, empty);
@@ -56,18 +57,18 @@ static void count_submission(struct nvs_gpu_sums *s, const struct one *one, uint
 	s->timed += one->has_time;
 	s->launches += one->launches;
 	s->several += one->launches > 1;
-	s->unsaid |= one->unsaid;
+	s->launches_unknown |= one->launches_unknown;
 	if (one->has_time && one->timed.kind == NVS_TIMING_WORK)
 		count_bracket(s, &one->timed, empty);
 }
 
 /* Returns false if nothing is subtracted. */
 static bool empty_of(const struct nvs_gpu_each *each, const struct one *one,
-		     struct nvs_empty *empty)
+		     struct nvs_empty_bracket *empty)
 {
-	*empty = (struct nvs_empty){0};
+	*empty = (struct nvs_empty_bracket){0};
 	return one->has_time && one->timed.subtracted &&
-	       nvs_timing_empty(each->source->timing, one->timed.channel, empty);
+	       nvs_bracket_times_empty(each->source->timing, one->timed.channel, empty);
 }
 
 static uint64_t get_lesser(uint64_t a, uint64_t b)
@@ -76,23 +77,24 @@ static uint64_t get_lesser(uint64_t a, uint64_t b)
 }
 
 static void note_empty(const struct nvs_gpu_each *each, uint32_t channel,
-		       const struct nvs_empty *empty)
+		       const struct nvs_empty_bracket *empty)
 {
 	struct nvs_gpu_empties *e = &each->state->empties;
 
 	if (!e->each)
-		e->least = e->most = *empty;
+		e->min = e->most = *empty;
 	e->several |= e->each && (e->each != each || e->channel != channel);
 	e->each = each;
 	e->channel = channel;
-	e->least.ns = get_lesser(e->least.ns, empty->ns);
-	e->least.count = get_lesser(e->least.count, empty->count);
+	e->min.ns = get_lesser(e->min.ns, empty->ns);
+	e->min.count = get_lesser(e->min.count, empty->count);
 	e->most.ns = nvs_gpu_greater(e->most.ns, empty->ns);
 	e->most.count = nvs_gpu_greater(e->most.count, empty->count);
 	e->most.spread = nvs_gpu_greater(e->most.spread, empty->spread);
 }
 
-static void note_row_empty(struct nvs_gpu_row *row, uint32_t channel, const struct nvs_empty *empty)
+static void note_row_empty(struct nvs_gpu_row *row, uint32_t channel,
+			   const struct nvs_empty_bracket *empty)
 {
 	row->mixed |= row->empty.count && row->channel != channel;
 	row->empty = *empty;
@@ -104,7 +106,7 @@ static int add_submission(struct nvs_gpu_each *each, const struct nvs_gpu_key *k
 			  const struct one *one)
 {
 	struct nvs_gpu_row *row = nvs_rows_at(&each->state->rows, key);
-	struct nvs_empty empty;
+	struct nvs_empty_bracket empty;
 	int r = 0;
 
 	if (!row)
@@ -115,13 +117,13 @@ static int add_submission(struct nvs_gpu_each *each, const struct nvs_gpu_key *k
 	if (!one->has_time)
 		return 0;
 	if (one->queue != NVS_UNKNOWN) {
-		r = nvs_times_add(&row->queue, one->queue);
-		row->give = nvs_gpu_greater(row->give, one->give);
+		r = nvs_durations_add(&row->queue, one->queue);
+		row->error_ns = nvs_gpu_greater(row->error_ns, one->error_ns);
 	}
 	if (!r && one->timed.kind == NVS_TIMING_WORK)
-		r = nvs_times_add(&row->times, one->timed.ns);
+		r = nvs_durations_add(&row->times, one->timed.ns);
 	if (!r && one->timed.kind == NVS_TIMING_WORK && one->timed.idle != NVS_UNKNOWN)
-		r = nvs_times_add(&row->idle, one->timed.idle);
+		r = nvs_durations_add(&row->idle, one->timed.idle);
 	return r;
 }
 
@@ -155,7 +157,7 @@ static int key_of_call(const struct nvs_gpu_each *each, const struct nvs_call *c
 		key->context = key->number == NVS_UNKNOWN ? 0 : context;
 	} else if (call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
 		   nvs_call_kind(call, NVS_KIND_EXEC, &handle)) {
-		const struct nvs_exec *exec = nvs_handles_exec_of(each->handles, handle);
+		const struct nvs_exec *exec = nvs_handles_get_exec(each->handles, handle);
 
 		if (!exec)
 			return -ENOMEM;
@@ -164,7 +166,7 @@ static int key_of_call(const struct nvs_gpu_each *each, const struct nvs_call *c
 		   call->api->group == NVS_CALL_GROUP_LAUNCH &&
 		   (nvs_call_kind(call, NVS_KIND_FUNCTION, &handle) ||
 		    nvs_call_kind(call, NVS_KIND_KERNEL, &handle))) {
-		key->what = nvs_handles_kernel_of(each->handles, handle);
+		key->what = nvs_handles_get_kernel(each->handles, handle);
 		return key->what ? 0 : -ENOMEM;
 	}
 	return 0;
@@ -178,7 +180,7 @@ static bool by_call(const struct nvs_gpu_each *each)
 /* Returns false if out of memory. */
 static bool wait_for(struct nvs_gpu_each *each, const struct nvs_call *call, const struct one *one)
 {
-	struct waiting *w = nvs_number_make(&each->threads, call->thread, sizeof(*w));
+	struct waiting_submissions *w = nvs_number_make(&each->threads, call->thread, sizeof(*w));
 
 	if (!w)
 		return false;
@@ -186,7 +188,7 @@ static bool wait_for(struct nvs_gpu_each *each, const struct nvs_call *call, con
 		uint32_t room = w->room ? w->room + w->room / 2 : 8;
 		void *at = NULL;
 
-		if (nvs_budget_spare(room * sizeof(*w->at)))
+		if (nvs_budget_allows(room * sizeof(*w->at)))
 			at = realloc(w->at, room * sizeof(*w->at));
 		if (!at)
 			return false;
@@ -202,7 +204,7 @@ static bool wait_for(struct nvs_gpu_each *each, const struct nvs_call *call, con
  * row without a name. */
 static int assign_to_call(struct nvs_gpu_each *each, const struct nvs_call *call, uint64_t context)
 {
-	struct waiting *w = nvs_number_get(&each->threads, call->thread);
+	struct waiting_submissions *w = nvs_number_get(&each->threads, call->thread);
 	struct nvs_gpu_key key, none = make_empty_key(each);
 	bool own;
 	int r = 0;
@@ -220,7 +222,7 @@ static int assign_to_call(struct nvs_gpu_each *each, const struct nvs_call *call
 }
 
 /* The handle may be reused for another stream. */
-static int forget_stream(struct nvs_gpu_each *each, const struct nvs_call *call, uint64_t context)
+static int remove_stream(struct nvs_gpu_each *each, const struct nvs_call *call, uint64_t context)
 {
 	struct nvs_gpu_key key = make_empty_key(each);
 	struct nvs_gpu_row *row;
@@ -233,7 +235,7 @@ static int forget_stream(struct nvs_gpu_each *each, const struct nvs_call *call,
 		return 0;
 	row = nvs_rows_at(&each->state->rows, &key);
 	if (row)
-		nvs_rows_forget(&each->state->rows, row);
+		nvs_rows_remove(&each->state->rows, row);
 	return row ? 0 : -ENOMEM;
 }
 
@@ -248,7 +250,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (!r && call->thread != NVS_NONE)
 		r = assign_to_call(each, call, context);
 	if (!r && each->state->by == NVS_GPU_BY_STREAM)
-		r = forget_stream(each, call, context);
+		r = remove_stream(each, call, context);
 	return r;
 }
 
@@ -262,8 +264,8 @@ static void measure_queue(struct nvs_gpu_each *each, const struct nvs_submission
 	int64_t rung, reached, last;
 
 	one->queue = NVS_UNKNOWN;
-	if (!nvs_timing_session(each->source->timing, one->timed.channel, one->timed.reached,
-				&reached, &one->give) ||
+	if (!nvs_bracket_times_to_session(each->source->timing, one->timed.channel,
+					  one->timed.reached, &reached, &one->error_ns) ||
 	    !nvs_clock_since_start(trace, s->rec->rec.time, &rung) ||
 	    !nvs_clock_since_start(trace, nvs_trace_session(trace)->last_time, &last)) {
 		each->unclocked = true;
@@ -271,11 +273,11 @@ static void measure_queue(struct nvs_gpu_each *each, const struct nvs_submission
 	}
 	/* Reaching it before the doorbell or after the end of the trace, by more than the clock
 	 * error, is wrong. */
-	if (reached > last && (uint64_t)(reached - last) > one->give)
+	if (reached > last && (uint64_t)(reached - last) > one->error_ns)
 		return;
 	if (reached >= rung)
 		one->queue = (uint64_t)(reached - rung);
-	else if ((uint64_t)(rung - reached) <= one->give)
+	else if ((uint64_t)(rung - reached) <= one->error_ns)
 		one->queue = 0;
 }
 
@@ -284,7 +286,7 @@ static int add_to_ranges(struct nvs_gpu_each *each, const struct nvs_submission 
 			 const struct one *one)
 {
 	struct nvs_nvtx_node *in[NVS_NVTX_NESTS], *node;
-	uint32_t n = nvs_nvtx_at(each->source->nvtx, s->rec->thread, s->rec->rec.time, in);
+	uint32_t n = nvs_nvtx_innermost(each->source->nvtx, s->rec->thread, s->rec->rec.time, in);
 	struct nvs_gpu_key key = make_empty_key(each);
 	int r = n ? 0 : add_submission(each, &key, one);
 
@@ -300,7 +302,7 @@ static int add_one(struct nvs_gpu_each *each, const struct nvs_submission *s,
 		   const struct nvs_call *call, const struct one *one)
 {
 	struct nvs_gpu_key key = make_empty_key(each);
-	struct nvs_empty empty;
+	struct nvs_empty_bracket empty;
 
 	if (empty_of(each, one, &empty))
 		note_empty(each, one->timed.channel, &empty);
@@ -319,7 +321,7 @@ static int add_one(struct nvs_gpu_each *each, const struct nvs_submission *s,
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	if (op->kind != NVS_OP_CODE)
-		nvs_tally_op(&((struct nvs_gpu_each *)arg)->tally, op);
+		nvs_tally_add(&((struct nvs_gpu_each *)arg)->tally, op);
 	return 0;
 }
 
@@ -328,15 +330,15 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	struct nvs_gpu_each *each = arg;
 	struct one one = {.queue = NVS_UNKNOWN,
 			  .launches = each->tally.launches,
-			  .unsaid = nvs_submission_skipped(s)};
+			  .launches_unknown = nvs_submission_skipped(s)};
 
-	one.beside = !one.unsaid && !each->tally.launches && !each->tally.triggers;
+	one.beside = !one.launches_unknown && !each->tally.launches && !each->tally.triggers;
 	each->submitted = true;
 	memset(&each->tally, 0, sizeof(each->tally));
-	if (s->rec->rec.flags & NVS_SUB_CONTINUED || !nvs_filter(each->source, s, call))
+	if (s->rec->rec.flags & NVS_SUB_CONTINUED || !nvs_filter_selects(each->source, s, call))
 		return 0;
-	one.has_time = nvs_timing_of(each->source->timing, s->channel->channel, s->rec->sequence,
-				     &one.timed);
+	one.has_time = nvs_bracket_times_get(each->source->timing, s->channel->channel,
+					     s->rec->sequence, &one.timed);
 	if (one.has_time)
 		measure_queue(each, s, &one);
 	each->state->dispatch |= one.has_time && one.timed.kind == NVS_TIMING_DISPATCH;
@@ -353,9 +355,9 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	return by_call(each) ? nvs_handles_record(each->handles, rec) : 0;
 }
 
-int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader)
+int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader)
 {
-	each->measured = nvs_timing_any(each->source->timing);
+	each->measured = nvs_bracket_times_exist(each->source->timing);
 	if (!each->state->rows.size)
 		each->state->rows = NVS_ROWS(struct nvs_gpu_row, key);
 	reader->submitted = on_submitted;
@@ -374,7 +376,7 @@ int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader)
 
 static void free_waiting(void *item)
 {
-	free(((struct waiting *)item)->at);
+	free(((struct waiting_submissions *)item)->at);
 	free(item);
 }
 
@@ -384,7 +386,7 @@ static int assign_rest(struct nvs_gpu_each *each)
 	int r = 0;
 
 	for (uint32_t i = 0; i < each->threads.count; i++) {
-		struct waiting *w = nvs_number_get(&each->threads, i);
+		struct waiting_submissions *w = nvs_number_get(&each->threads, i);
 
 		while (w && w->n && !r)
 			r = add_submission(each, &none, &w->at[--w->n].one);

@@ -25,7 +25,7 @@ struct nvs_gpu_sums {
 	uint64_t submissions, timed;
 	uint64_t works; /* timed ones with a bracket */
 	uint64_t subtracted; /* works from which an empty bracket was subtracted */
-	uint64_t brief; /* works too short to measure */
+	uint64_t too_short; /* works too short to measure */
 	uint64_t overlapping; /* brackets that overlap those of other channels of the engine */
 	uint64_t overlap_ns;
 	bool unseen; /* for some bracket the overlap is unknown */
@@ -33,7 +33,7 @@ struct nvs_gpu_sums {
 	uint64_t bracket_ns, empty_ns; /* of all brackets, and what was subtracted */
 	uint64_t launches; /* by kernel: in all submissions; unsaid: unknown for some */
 	uint64_t several; /* submissions with more than one launch */
-	bool unsaid;
+	bool launches_unknown;
 };
 
 struct nvs_gpu_each;
@@ -46,9 +46,9 @@ struct nvs_gpu_row {
 		uint64_t context; /* of the stream */
 	} key;
 	struct nvs_gpu_sums sums;
-	struct nvs_times times, queue, idle;
-	uint64_t give; /* the largest error of a queue time */
-	struct nvs_empty empty; /* the one subtracted */
+	struct nvs_durations times, queue, idle;
+	uint64_t error_ns; /* the largest error of a queue time */
+	struct nvs_empty_bracket empty; /* the one subtracted */
 	uint64_t spread; /* the largest of these */
 	uint32_t channel; /* of EMPTY */
 	bool mixed; /* several channels */
@@ -76,7 +76,7 @@ struct nvs_gpu_each {
 
 /* The empty brackets subtracted: minimum and maximum of each value. */
 struct nvs_gpu_empties {
-	struct nvs_empty least, most;
+	struct nvs_empty_bracket min, most;
 	const struct nvs_gpu_each *each; /* of the latest one */
 	uint32_t channel;
 	bool several; /* several channels */
@@ -91,7 +91,7 @@ struct nvs_gpu_state {
 	bool dispatch; /* some times are dispatch times only */
 };
 
-int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader);
+int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader);
 /* Call at the end of a trace: sets the rows' names and frees the rest. Returns 0 or -ENOMEM. */
 int nvs_gpu_rows_end(struct nvs_gpu_each *each);
 void nvs_gpu_each_free(struct nvs_gpu_each *each); /* frees what a trace holds, at any time */

@@ -43,10 +43,10 @@ static bool read_live(const struct nvs_trace *t, uint64_t address, bool wide, ui
 	return n == (ssize_t)size;
 }
 
-static bool read_slot(const struct nvs_outstanding *o, uint64_t address, uint64_t *value)
+static bool read_slot(const struct nvs_unfinished_work *o, uint64_t address, uint64_t *value)
 {
 	for (size_t i = 0; i < o->channels.n; i++) {
-		const struct nvs_undone_channel *c = o->channels.row[i];
+		const struct nvs_unfinished_channel *c = o->channels.row[i];
 		const struct nvs_trace_channel *tc = nvs_trace_channel_at(o->source->trace,
 									  c->number);
 
@@ -58,10 +58,10 @@ static bool read_slot(const struct nvs_outstanding *o, uint64_t address, uint64_
 	return false;
 }
 
-static bool find_release(struct nvs_outstanding *o, uint64_t address, uint64_t *value)
+static bool find_release(struct nvs_unfinished_work *o, uint64_t address, uint64_t *value)
 {
 	for (size_t i = 0; i < o->values.n && !o->stale; i++) {
-		const struct nvs_undone_value *v = o->values.row[i];
+		const struct nvs_unfinished_value *v = o->values.row[i];
 
 		if (v->address != address)
 			continue;
@@ -71,8 +71,8 @@ static bool find_release(struct nvs_outstanding *o, uint64_t address, uint64_t *
 	return false;
 }
 
-static void find_value(struct nvs_hang_channel *c, struct nvs_outstanding *o,
-		       const struct nvs_undone_sem *sem)
+static void find_value(struct nvs_hang_channel *c, struct nvs_unfinished_work *o,
+		       const struct nvs_unfinished_sem *sem)
 {
 	c->value = 0;
 	c->live = read_live(o->source->trace, sem->address, sem->wide, &c->value);
@@ -88,24 +88,24 @@ static bool spend_step(struct nvs_hang *h)
 {
 	if (++h->steps < MAX_STEPS)
 		return false;
-	nvs_budget_run_out();
+	nvs_budget_set_exceeded();
 	return true;
 }
 
-static const struct nvs_undone *find_releaser_in(struct nvs_hang *h,
-						 const struct nvs_undone_channel *c,
-						 const struct nvs_undone_sem *sem)
+static const struct nvs_unfinished *find_releaser_in(struct nvs_hang *h,
+						     const struct nvs_unfinished_channel *c,
+						     const struct nvs_unfinished_sem *sem)
 {
-	const struct nvs_undone *u;
+	const struct nvs_unfinished *u;
 
-	for (uint64_t i = 0; (u = nvs_undone_at(c, i)) && !spend_step(h); i++)
+	for (uint64_t i = 0; (u = nvs_unfinished_at(c, i)) && !spend_step(h); i++)
 		for (uint32_t k = 0; k < u->nreleases && k < NVS_UNDONE_SEMAPHORES; k++) {
-			const struct nvs_undone_sem *r = u->release + k;
+			const struct nvs_unfinished_sem *r = u->release + k;
 
 			/* The result of a reduction cannot be predicted. */
 			if (r->address == sem->address &&
 			    (r->op != NVS_SEM_SET ||
-			     nvs_sync_satisfied(sem->op, r->payload, sem->payload, sem->wide)))
+			     nvs_semaphore_satisfied(sem->op, r->payload, sem->payload, sem->wide)))
 				return u;
 		}
 	return NULL;
@@ -113,10 +113,10 @@ static const struct nvs_undone *find_releaser_in(struct nvs_hang *h,
 
 static void find_releaser(struct nvs_hang *h, struct nvs_hang_channel *c)
 {
-	for (uint32_t i = 0; i < h->nchannels && !c->by && !spend_step(h); i++) {
-		c->by_submission = find_releaser_in(h, h->channels[i].channel, c->sem);
-		if (c->by_submission)
-			c->by = h->channels + i;
+	for (uint32_t i = 0; i < h->nchannels && !c->releaser && !spend_step(h); i++) {
+		c->releasing_submission = find_releaser_in(h, h->channels[i].channel, c->sem);
+		if (c->releasing_submission)
+			c->releaser = h->channels + i;
 	}
 }
 
@@ -124,15 +124,16 @@ static void find_releaser(struct nvs_hang *h, struct nvs_hang_channel *c)
 
 static void judge_channel(struct nvs_hang *h, struct nvs_hang_channel *c)
 {
-	const struct nvs_undone *u = c->first;
+	const struct nvs_unfinished *u = c->first;
 	bool works = u->launches || u->copies || u->memsets || u->unseen;
 
 	c->state = NVS_HANG_NOT_DONE;
 	for (uint32_t i = 0; i < u->nacquires && i < NVS_UNDONE_SEMAPHORES; i++) {
-		const struct nvs_undone_sem *sem = u->acquire + i;
+		const struct nvs_unfinished_sem *sem = u->acquire + i;
 
 		find_value(c, h->of, sem);
-		if (c->has_value && nvs_sync_satisfied(sem->op, c->value, sem->payload, sem->wide))
+		if (c->has_value &&
+		    nvs_semaphore_satisfied(sem->op, c->value, sem->payload, sem->wide))
 			continue;
 		c->sem = sem;
 		c->state = !works || (c->has_value && !sem->behind_work) ? NVS_HANG_WAITS
@@ -145,7 +146,7 @@ static void judge_channel(struct nvs_hang *h, struct nvs_hang_channel *c)
 	}
 	find_releaser(h, c);
 	/* As far as known, nothing has satisfied it, and a release is still outstanding. */
-	if (c->by && c->state == NVS_HANG_EITHER && !c->sem->behind_work)
+	if (c->releaser && c->state == NVS_HANG_EITHER && !c->sem->behind_work)
 		c->state = NVS_HANG_WAITS;
 }
 
@@ -168,10 +169,10 @@ static struct nvs_hang_channel *find_for_stream(struct nvs_hang *h, uint64_t str
 	uint64_t latest = 0;
 
 	for (uint32_t i = 0; i < h->nchannels; i++) {
-		const struct nvs_undone *u;
+		const struct nvs_unfinished *u;
 
 		for (uint64_t k = 0;
-		     (u = nvs_undone_at(h->channels[i].channel, k)) && !spend_step(h); k++)
+		     (u = nvs_unfinished_at(h->channels[i].channel, k)) && !spend_step(h); k++)
 			if (u->has_stream && u->stream == stream && u->number >= latest) {
 				latest = u->number;
 				found = h->channels + i;
@@ -181,13 +182,14 @@ static struct nvs_hang_channel *find_for_stream(struct nvs_hang *h, uint64_t str
 }
 
 /* Returns the channel with an unfinished submission of this call, or NULL. */
-static struct nvs_hang_channel *find_for_call(struct nvs_hang *h, const struct nvs_undone_call *c)
+static struct nvs_hang_channel *find_for_call(struct nvs_hang *h,
+					      const struct nvs_unfinished_call *c)
 {
 	for (uint32_t i = 0; i < h->nchannels; i++) {
-		const struct nvs_undone *u;
+		const struct nvs_unfinished *u;
 
 		for (uint64_t k = 0;
-		     (u = nvs_undone_at(h->channels[i].channel, k)) && !spend_step(h); k++)
+		     (u = nvs_unfinished_at(h->channels[i].channel, k)) && !spend_step(h); k++)
 			if (u->thread == c->thread && u->call == c->number + 1)
 				return h->channels + i;
 	}
@@ -197,7 +199,7 @@ static struct nvs_hang_channel *find_for_call(struct nvs_hang *h, const struct n
 static struct nvs_hang_channel *find_for_event(struct nvs_hang *h, uint64_t event, bool *known)
 {
 	for (size_t k = 0; k < h->of->events.n; k++) {
-		const struct nvs_undone_event *e = h->of->events.row[k];
+		const struct nvs_unfinished_event *e = h->of->events.row[k];
 
 		if (e->event != event)
 			continue;
@@ -213,7 +215,7 @@ static struct nvs_hang_channel *find_for_event(struct nvs_hang *h, uint64_t even
 
 static void judge_sync(struct nvs_hang *h, struct nvs_hang_call *c)
 {
-	const struct nvs_undone_call *call = c->call;
+	const struct nvs_unfinished_call *call = c->call;
 	bool known = false;
 
 	if (call->has_event) {
@@ -241,7 +243,7 @@ static void judge_sync(struct nvs_hang *h, struct nvs_hang_call *c)
 
 static void judge_call(struct nvs_hang *h, struct nvs_hang_call *c)
 {
-	const struct nvs_undone_call *call = c->call;
+	const struct nvs_unfinished_call *call = c->call;
 	struct nvs_hang_channel *own;
 
 	if (call->api->group == NVS_CALL_GROUP_SYNC) {
@@ -251,7 +253,7 @@ static void judge_call(struct nvs_hang *h, struct nvs_hang_call *c)
 	own = call->has_stream ? find_for_stream(h, call->stream) : NULL;
 	if (own && nvs_hang_ring_full(own)) {
 		c->channel = own;
-		c->wait = NVS_HANG_FOR_ROOM;
+		c->wait = NVS_HANG_FOR_SPACE;
 		return;
 	}
 	c->channel = find_for_call(h, call);
@@ -262,15 +264,15 @@ static void judge_call(struct nvs_hang *h, struct nvs_hang_call *c)
 	for (uint32_t i = 0; i < h->nchannels && !c->channel && !call->has_stream; i++)
 		if (nvs_hang_ring_full(h->channels + i)) {
 			c->channel = h->channels + i;
-			c->wait = NVS_HANG_FOR_ROOM;
+			c->wait = NVS_HANG_FOR_SPACE;
 		}
 }
 
 /* ---- grids that their channel has passed ---- */
 
-static bool first_waits_for(const struct nvs_undone_channel *c, uint64_t address)
+static bool first_waits_for(const struct nvs_unfinished_channel *c, uint64_t address)
 {
-	const struct nvs_undone *u = c->settled ? nvs_undone_at(c, 0) : NULL;
+	const struct nvs_unfinished *u = c->settled ? nvs_unfinished_at(c, 0) : NULL;
 
 	for (uint32_t i = 0; u && i < u->nacquires && i < NVS_UNDONE_SEMAPHORES; i++)
 		if (u->acquire[i].address == address && !u->acquire[i].behind_work)
@@ -282,10 +284,10 @@ static bool first_waits_for(const struct nvs_undone_channel *c, uint64_t address
 static bool has_other(struct nvs_hang *h, bool any, uint64_t stream)
 {
 	for (size_t k = 0; k < h->of->channels.n; k++) {
-		const struct nvs_undone *u;
+		const struct nvs_unfinished *u;
 
 		for (uint64_t i = 0;
-		     (u = nvs_undone_at(h->of->channels.row[k], i)) && !spend_step(h); i++)
+		     (u = nvs_unfinished_at(h->of->channels.row[k], i)) && !spend_step(h); i++)
 			if (any || (u->has_stream && u->stream == stream))
 				return true;
 	}
@@ -294,19 +296,21 @@ static bool has_other(struct nvs_hang *h, bool any, uint64_t stream)
 
 /* Returns true if the grid is running. If its semaphore cannot be read, it is if the next
  * submission waits for it, or a call waits for its stream and everything else there is done. */
-static bool grid_runs(void *arg, const struct nvs_undone_channel *c, const struct nvs_undone *u)
+static bool grid_runs(void *arg, const struct nvs_unfinished_channel *c,
+		      const struct nvs_unfinished *u)
 {
 	struct nvs_hang *h = arg;
-	struct nvs_outstanding *o = h->of;
+	struct nvs_unfinished_work *o = h->of;
 	uint64_t value;
 
 	if (read_live(o->source->trace, u->grid.address, u->grid.wide, &value))
-		return !nvs_sync_satisfied(NVS_SEM_CIRC_GE, value, u->grid.payload, u->grid.wide);
+		return !nvs_semaphore_satisfied(NVS_SEM_CIRC_GE, value, u->grid.payload,
+						u->grid.wide);
 	for (size_t k = 0; k < o->channels.n; k++)
 		if (first_waits_for(o->channels.row[k], u->grid.address))
 			return true;
 	for (uint32_t i = 0; i < o->ncalls; i++) {
-		const struct nvs_undone_call *call = o->calls + i;
+		const struct nvs_unfinished_call *call = o->calls + i;
 
 		if (call->api->role == NVS_CALL_ROLE_SYNCHRONIZE &&
 		    (!call->has_stream || (u->has_stream && u->stream == call->stream)) &&
@@ -321,27 +325,27 @@ static bool grid_runs(void *arg, const struct nvs_undone_channel *c, const struc
 static void find_collective(struct nvs_hang *h)
 {
 	for (uint32_t i = 0; i < h->nchannels; i++) {
-		const struct nvs_undone *u;
+		const struct nvs_unfinished *u;
 
 		for (uint64_t k = 0;
-		     (u = nvs_undone_at(h->channels[i].channel, k)) && !spend_step(h); k++)
+		     (u = nvs_unfinished_at(h->channels[i].channel, k)) && !spend_step(h); k++)
 			if (u->collective &&
 			    (!h->collective || u->collective < h->collective->collective))
 				h->collective = u;
 	}
 }
 
-int nvs_hang_make(struct nvs_hang *h, struct nvs_outstanding *o)
+int nvs_hang_analyze(struct nvs_hang *h, struct nvs_unfinished_work *o)
 {
 	*h = (struct nvs_hang){.of = o};
 	h->channels = calloc(o->channels.n + 1, sizeof(*h->channels));
 	h->calls = calloc(o->ncalls + 1ul, sizeof(*h->calls));
-	if (!h->channels || !h->calls || nvs_outstanding_settle(o, grid_runs, h))
+	if (!h->channels || !h->calls || nvs_unfinished_work_decide(o, grid_runs, h))
 		return -ENOMEM;
 	for (size_t i = 0; i < o->channels.n; i++) {
-		const struct nvs_undone_channel *c = o->channels.row[i];
+		const struct nvs_unfinished_channel *c = o->channels.row[i];
 
-		if (!nvs_undone_count(c))
+		if (!nvs_unfinished_count(c))
 			continue;
 		/* The library never polled this channel: unknown whether it is done. */
 		if (!c->settled) {
@@ -349,7 +353,7 @@ int nvs_hang_make(struct nvs_hang *h, struct nvs_outstanding *o)
 			continue;
 		}
 		h->channels[h->nchannels++] = (struct nvs_hang_channel){
-			.in = o, .channel = c, .first = nvs_undone_at(c, 0)};
+			.in = o, .channel = c, .first = nvs_unfinished_at(c, 0)};
 	}
 	for (uint32_t i = 0; i < h->nchannels; i++)
 		judge_channel(h, h->channels + i);
@@ -365,5 +369,5 @@ void nvs_hang_free(struct nvs_hang *h)
 {
 	free(h->channels);
 	free(h->calls);
-	free(h->says);
+	free(h->text);
 }

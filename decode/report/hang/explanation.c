@@ -21,49 +21,50 @@ static void print_kernel(FILE *f, const char *mangled)
 
 	if (end && end > name)
 		*end = 0;
-	nvs_say_text(f, name ? name : mangled, NAME_WIDTH);
+	nvs_print_text(f, name ? name : mangled, NAME_WIDTH);
 	free(name);
 }
 
-void nvs_hang_work(FILE *f, const struct nvs_undone *u)
+void nvs_hang_print_work(FILE *f, const struct nvs_unfinished *u)
 {
 	if (u->kernel) {
 		fputs("kernel ", f);
 		print_kernel(f, u->kernel);
 	} else if (u->launches) {
-		nvs_say_count(f, u->launches, "kernel", "kernels");
+		nvs_print_count(f, u->launches, "kernel", "kernels");
 	} else if (u->copies) {
 		fputs("a copy of ", f);
-		nvs_say_bytes(f, u->copied);
+		nvs_print_bytes(f, u->copied);
 	} else if (u->memsets) {
 		fputs("a memset", f);
 	}
 }
 
-static bool has_work(const struct nvs_undone *u)
+static bool has_work(const struct nvs_unfinished *u)
 {
 	return u->kernel || u->launches || u->copies || u->memsets;
 }
 
-static void print_submission(FILE *f, const struct nvs_hang_channel *c, const struct nvs_undone *u)
+static void print_submission(FILE *f, const struct nvs_hang_channel *c,
+			     const struct nvs_unfinished *u)
 {
 	const struct nvs_callsite *site = nvs_trace_callsite(c->in->source->trace, u->stack);
 	const char *api = nvs_api_name(site, u->api);
 
 	fprintf(f, "submission %llu (", (ull)u->number);
-	nvs_hang_work(f, u);
+	nvs_hang_print_work(f, u);
 	fputs(has_work(u) ? ", by " : "by ", f);
-	nvs_say_text(f, *api ? api : "an unknown call", NAME_WIDTH);
+	nvs_print_text(f, *api ? api : "an unknown call", NAME_WIDTH);
 	if (*site->site) {
 		fputs(" at ", f);
-		nvs_say_text(f, site->site, NAME_WIDTH);
+		nvs_print_text(f, site->site, NAME_WIDTH);
 	}
 	fputc(')', f);
 }
 
 /* ---- what a channel waits for ---- */
 
-const char *nvs_hang_condition(const struct nvs_undone_sem *sem)
+const char *nvs_hang_condition(const struct nvs_unfinished_sem *sem)
 {
 	switch (sem->op) {
 	case NVS_SEM_EQ:
@@ -100,47 +101,47 @@ static void print_channel(FILE *f, struct nvs_hang_channel *c);
 
 static void print_releaser(FILE *f, struct nvs_hang_channel *c)
 {
-	if (!c->by) {
+	if (!c->releaser) {
 		fputs(" No outstanding submission writes it: the program itself, another "
 		      "process or a kernel must.",
 		      f);
 		return;
 	}
-	fprintf(f, " Channel %u's ", c->by->channel->number);
-	print_submission(f, c->by, c->by_submission);
+	fprintf(f, " Channel %u's ", c->releaser->channel->number);
+	print_submission(f, c->releaser, c->releasing_submission);
 	fputs(" would write it", f);
-	if (c->by == c) {
+	if (c->releaser == c) {
 		fputs(", but comes after it: the channel waits for itself.", f);
 		return;
 	}
 	fputc('.', f);
-	if (c->by->asked) {
+	if (c->releaser->in_progress) {
 		fprintf(f, " Channels %u and %u therefore wait for each other%s.",
-			c->by->channel->number, c->channel->number,
-			c->by->by == c ? "" : ", through other channels");
+			c->releaser->channel->number, c->channel->number,
+			c->releaser->releaser == c ? "" : ", through other channels");
 		return;
 	}
-	if (!c->by->told) {
+	if (!c->releaser->described) {
 		fputc(' ', f);
-		print_channel(f, c->by);
+		print_channel(f, c->releaser);
 	}
 }
 
 static void print_queued(FILE *f, const struct nvs_hang_channel *c)
 {
-	uint64_t behind = nvs_undone_count(c->channel) - 1;
+	uint64_t behind = nvs_unfinished_count(c->channel) - 1;
 
 	if (!behind)
 		return;
 	fputs("; ", f);
-	nvs_say_count(f, behind, "more submission is", "more submissions are");
+	nvs_print_count(f, behind, "more submission is", "more submissions are");
 	fputs(" queued after it", f);
 }
 
 /* Describes the channel's first submission and, recursively, what it waits for. */
 static void print_channel(FILE *f, struct nvs_hang_channel *c)
 {
-	c->told = c->asked = true;
+	c->described = c->in_progress = true;
 	fprintf(f, "On channel %u, ", c->channel->number);
 	print_submission(f, c, c->first);
 	switch (c->state) {
@@ -160,7 +161,7 @@ static void print_channel(FILE *f, struct nvs_hang_channel *c)
 	fputc('.', f);
 	if (c->sem)
 		print_releaser(f, c);
-	c->asked = false;
+	c->in_progress = false;
 }
 
 /* ---- calls ---- */
@@ -184,12 +185,12 @@ static void print_wait(FILE *f, const struct nvs_hang *h, const struct nvs_hang_
 	case NVS_HANG_FOR_ALL:
 		fprintf(f, ", waiting for %u channels", h->nchannels);
 		break;
-	case NVS_HANG_FOR_ROOM:
+	case NVS_HANG_FOR_SPACE:
 		fprintf(f, ", waiting for space in the ring of channel %u: %s of",
 			c->channel->channel->number,
-			nvs_grouped(text, c->channel->channel->entries));
+			nvs_format_grouped(text, c->channel->channel->entries));
 		fprintf(f, " %s entries are not done",
-			nvs_grouped(text, tc && tc->known ? tc->rec.entries : 0));
+			nvs_format_grouped(text, tc && tc->known ? tc->rec.entries : 0));
 	}
 }
 
@@ -202,18 +203,18 @@ static void print_call(FILE *f, const struct nvs_hang *h, const struct nvs_hang_
 	fprintf(f, "Thread %u", c->call->thread);
 	if (thread && thread->name[0]) {
 		fputs(" (", f);
-		nvs_say_text(f, thread->name, NAME_WIDTH);
+		nvs_print_text(f, thread->name, NAME_WIDTH);
 		fputc(')', f);
 	}
 	fputs(" has been in ", f);
-	nvs_say_text(f, nvs_call_name(c->call->api), NAME_WIDTH);
+	nvs_print_text(f, nvs_call_name(c->call->api), NAME_WIDTH);
 	if (*site->site) {
 		fputs(" (at ", f);
-		nvs_say_text(f, site->site, NAME_WIDTH);
+		nvs_print_text(f, site->site, NAME_WIDTH);
 		fputc(')', f);
 	}
 	fputs(" for ", f);
-	nvs_say_ns(f, (double)nvs_call_ns(t, c->call->begin, c->call->end), 3);
+	nvs_print_duration(f, (double)nvs_call_ns(t, c->call->begin, c->call->end), 3);
 	print_wait(f, h, c);
 	fputs(". ", f);
 }
@@ -263,7 +264,7 @@ static void print_nothing(FILE *f, const struct nvs_hang *h)
 		return;
 	}
 	fputs(". For the last submissions of ", f);
-	nvs_say_count(f, h->nunknown, "channel", "channels");
+	nvs_print_count(f, h->nunknown, "channel", "channels");
 	fputs(" it is unknown whether they were done. ", f);
 }
 
@@ -272,19 +273,19 @@ static void print_rest(FILE *f, const struct nvs_hang *h)
 	uint32_t listed = 0, rest = 0;
 
 	for (uint32_t i = 0; i < h->nchannels; i++) {
-		listed += h->channels[i].told;
-		rest += !h->channels[i].told;
+		listed += h->channels[i].described;
+		rest += !h->channels[i].described;
 	}
 	if (listed && !rest && !h->nunknown)
 		fputs(" Nothing else is outstanding.", f);
 	if (rest) {
 		fputc(' ', f);
-		nvs_say_count(f, rest, "more channel has", "more channels have");
+		nvs_print_count(f, rest, "more channel has", "more channels have");
 		fputs(" outstanding submissions.", f);
 	}
 	if (h->nunknown && (listed || h->ncalls)) {
 		fputs(" For ", f);
-		nvs_say_count(f, h->nunknown, "channel", "channels");
+		nvs_print_count(f, h->nunknown, "channel", "channels");
 		fputs(" it is unknown what is done.", f);
 	}
 }
@@ -306,31 +307,31 @@ static void print_all(FILE *f, struct nvs_hang *h)
 		fputs(". Not all submissions are done. ", f);
 	}
 	for (uint32_t i = 0; i < h->ncalls && listed < MAX_LISTED; i++)
-		if (h->calls[i].channel && !h->calls[i].channel->told) {
+		if (h->calls[i].channel && !h->calls[i].channel->described) {
 			fputs(listed++ ? " " : "", f);
 			print_channel(f, h->calls[i].channel);
 		}
 	for (uint32_t i = 0; i < h->nchannels && listed < MAX_LISTED; i++)
-		if (!h->channels[i].told) {
+		if (!h->channels[i].described) {
 			fputs(listed++ ? " " : "", f);
 			print_channel(f, h->channels + i);
 		}
 	print_rest(f, h);
 }
 
-int nvs_hang_say(struct nvs_hang *h)
+int nvs_hang_format_text(struct nvs_hang *h)
 {
 	size_t n;
-	FILE *f = open_memstream(&h->says, &n);
+	FILE *f = open_memstream(&h->text, &n);
 
 	if (!f)
 		return -ENOMEM;
 	print_all(f, h);
-	if (fclose(f) || !h->says)
+	if (fclose(f) || !h->text)
 		return -ENOMEM;
-	while (n && h->says[n - 1] == ' ')
-		h->says[--n] = 0;
-	nvs_budget_adopt(h->says);
+	while (n && h->text[n - 1] == ' ')
+		h->text[--n] = 0;
+	nvs_budget_adopt(h->text);
 	return 0;
 }
 
@@ -344,7 +345,7 @@ static void print_rank(FILE *f, const struct nvs_hang *h)
 	if (rank.kind == NVS_VALUE_COUNT)
 		fprintf(f, "rank %llu", (ull)rank.count);
 	else
-		nvs_say_text(f, h->of->source->path, NAME_WIDTH);
+		nvs_print_text(f, h->of->source->path, NAME_WIDTH);
 }
 
 /* Lists the ranks for which WHICH returns true. Returns their number. F may be NULL. */
@@ -392,7 +393,7 @@ static void print_lacking(FILE *f, const struct nvs_hang *h)
 		fputs(" and exited normally.", f);
 	else if (h->ncalls) {
 		fputs(" and is in ", f);
-		nvs_say_text(f, nvs_call_name(h->calls->call->api), NAME_WIDTH);
+		nvs_print_text(f, nvs_call_name(h->calls->call->api), NAME_WIDTH);
 		fputc('.', f);
 	} else {
 		fputs(s->end == NVS_END_RUNNING ? " and is running, in no call."
@@ -445,7 +446,7 @@ static void print_ranks(FILE *f, const struct nvs_hang *hangs, uint32_t n, uint6
 		}
 }
 
-int nvs_hang_say_ranks(const struct nvs_hang *hangs, uint32_t n, char **text)
+int nvs_hang_format_ranks(const struct nvs_hang *hangs, uint32_t n, char **text)
 {
 	uint64_t first = 0;
 	size_t size;

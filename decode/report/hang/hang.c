@@ -9,7 +9,7 @@
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/core/report.h"
 
-struct row {
+struct hang_row {
 	const struct nvs_source *source;
 	const struct nvs_hang *trace; /* a trace; else a call or a channel */
 	const struct nvs_hang_call *call;
@@ -19,7 +19,7 @@ struct row {
 
 /* ---- columns ---- */
 
-static const struct nvs_undone_channel *get_channel_of(const struct row *r)
+static const struct nvs_unfinished_channel *get_channel_of(const struct hang_row *r)
 {
 	const struct nvs_hang_channel *c = r->channel ? r->channel
 					   : r->call  ? r->call->channel
@@ -28,21 +28,21 @@ static const struct nvs_undone_channel *get_channel_of(const struct row *r)
 	return c ? c->channel : NULL;
 }
 
-static const struct nvs_undone *get_first(const struct row *r)
+static const struct nvs_unfinished *get_first(const struct hang_row *r)
 {
-	static const struct nvs_undone none;
+	static const struct nvs_unfinished none;
 
 	return r->channel ? r->channel->first : &none;
 }
 
-static const struct nvs_undone_call *get_call(const struct row *r)
+static const struct nvs_unfinished_call *get_call(const struct hang_row *r)
 {
-	static const struct nvs_undone_call none;
+	static const struct nvs_unfinished_call none;
 
 	return r->call ? r->call->call : &none;
 }
 
-static const struct nvs_trace_channel *get_ring_of(const struct row *r)
+static const struct nvs_trace_channel *get_ring_of(const struct hang_row *r)
 {
 	const struct nvs_trace_channel *c =
 		r->channel ? nvs_trace_channel_at(r->source->trace, r->channel->channel->number)
@@ -51,19 +51,19 @@ static const struct nvs_trace_channel *get_ring_of(const struct row *r)
 	return c && c->known && c->rec.entries ? c : NULL;
 }
 
-static const struct nvs_callsite *get_site(const struct row *r)
+static const struct nvs_callsite *get_site(const struct hang_row *r)
 {
 	uint32_t stack = r->channel ? get_first(r)->stack : r->call ? get_call(r)->stack : NVS_NONE;
 
 	return nvs_trace_callsite(r->source->trace, stack);
 }
 
-static uint32_t get_thread_of(const struct row *r)
+static uint32_t get_thread_of(const struct hang_row *r)
 {
 	return r->channel ? get_first(r)->thread : get_call(r)->thread;
 }
 
-static const struct nvs_trace_thread *find_thread(const struct row *r)
+static const struct nvs_trace_thread *find_thread(const struct hang_row *r)
 {
 	const struct nvs_trace_thread *t =
 		r->trace ? NULL : nvs_trace_thread_at(r->source->trace, get_thread_of(r));
@@ -72,7 +72,7 @@ static const struct nvs_trace_thread *find_thread(const struct row *r)
 }
 
 /* The value of the column state. */
-static const char *get_state_of(const struct row *r)
+static const char *get_state_of(const struct hang_row *r)
 {
 	static const char *const of_channel[] = {"not done", "waits", "waits or runs"};
 	static const char *const of_call[] = {"", "nothing", "channel", "all", "room"};
@@ -91,7 +91,7 @@ static const char *get_state_of(const struct row *r)
 	}
 }
 
-static const char *get_api_of(const struct row *r)
+static const char *get_api_of(const struct hang_row *r)
 {
 	return r->call	    ? nvs_call_name(get_call(r)->api)
 	       : r->channel ? nvs_api_name(get_site(r), get_first(r)->api)
@@ -100,14 +100,14 @@ static const char *get_api_of(const struct row *r)
 
 static void get_since(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
+	const struct hang_row *r = row;
 	uint64_t ticks = r->channel ? get_first(r)->time : get_call(r)->begin;
 
 	if (!r->trace && nvs_clock_since_start(r->source->trace, ticks, &v->ns))
 		v->kind = NVS_VALUE_NS;
 }
 
-static double get_age_of(const struct row *r)
+static double get_age_of(const struct hang_row *r)
 {
 	uint64_t begin = r->channel ? get_first(r)->time : get_call(r)->begin;
 	uint64_t end = r->channel ? r->channel->in->seen : get_call(r)->end;
@@ -115,53 +115,55 @@ static double get_age_of(const struct row *r)
 	return (double)nvs_call_ns(r->source->trace, begin, end) / 1e9;
 }
 
-static const struct nvs_undone_sem *get_sem(const struct row *r)
+static const struct nvs_unfinished_sem *get_sem(const struct hang_row *r)
 {
-	static const struct nvs_undone_sem none;
+	static const struct nvs_unfinished_sem none;
 
 	return r->channel && r->channel->sem ? r->channel->sem : &none;
 }
 
-static bool has_sem(const struct row *r)
+static bool has_sem(const struct hang_row *r)
 {
 	return r->channel && r->channel->sem;
 }
 
-static const struct nvs_hang_channel *get_releaser(const struct row *r)
+static const struct nvs_hang_channel *get_releaser(const struct hang_row *r)
 {
-	return r->channel ? r->channel->by : NULL;
+	return r->channel ? r->channel->releaser : NULL;
 }
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_TEXT(struct row, kind, r->trace ? "trace" : r->call ? "call" : "channel")
-NVS_GET_TEXT(struct row, says, r->trace ? r->trace->says : "")
-NVS_GET_TEXT(struct row, state, get_state_of(r))
-NVS_GET_KNOWN(struct row, channel, get_channel_of(r),
+NVS_SOURCE_GETTERS(struct hang_row, r->source)
+NVS_GET_TEXT(struct hang_row, kind, r->trace ? "trace" : r->call ? "call" : "channel")
+NVS_GET_TEXT(struct hang_row, says, r->trace ? r->trace->text : "")
+NVS_GET_TEXT(struct hang_row, state, get_state_of(r))
+NVS_GET_KNOWN(struct hang_row, channel, get_channel_of(r),
 	      get_channel_of(r) ? get_channel_of(r)->number : 0)
-NVS_GET_KNOWN(struct row, outstanding, r->channel,
-	      get_channel_of(r) ? nvs_undone_count(get_channel_of(r)) : 0)
-NVS_GET_KNOWN(struct row, entries, r->channel, get_channel_of(r) ? get_channel_of(r)->entries : 0)
-NVS_GET_KNOWN(struct row, ring, get_ring_of(r), get_ring_of(r) ? get_ring_of(r)->rec.entries : 0)
-NVS_GET_KNOWN(struct row, submission, r->channel, get_first(r)->number)
-NVS_GET_KNOWN(struct row, thread, !r->trace && get_thread_of(r) != NVS_NONE, get_thread_of(r))
-NVS_GET_KNOWN(struct row, tid, find_thread(r), find_thread(r) ? find_thread(r)->tid : 0)
-NVS_GET_REAL(struct row, age, !r->trace, get_age_of(r))
-NVS_GET_TEXT(struct row, work, r->work)
-NVS_GET_HEX(struct row, semaphore, has_sem(r), get_sem(r)->address)
-NVS_GET_TEXT(struct row, condition, has_sem(r) ? nvs_hang_condition(get_sem(r)) : "")
-NVS_GET_KNOWN(struct row, wanted, has_sem(r), get_sem(r)->payload)
-NVS_GET_KNOWN(struct row, value, has_sem(r) && r->channel->has_value,
+NVS_GET_KNOWN(struct hang_row, outstanding, r->channel,
+	      get_channel_of(r) ? nvs_unfinished_count(get_channel_of(r)) : 0)
+NVS_GET_KNOWN(struct hang_row, entries, r->channel,
+	      get_channel_of(r) ? get_channel_of(r)->entries : 0)
+NVS_GET_KNOWN(struct hang_row, ring, get_ring_of(r),
+	      get_ring_of(r) ? get_ring_of(r)->rec.entries : 0)
+NVS_GET_KNOWN(struct hang_row, submission, r->channel, get_first(r)->number)
+NVS_GET_KNOWN(struct hang_row, thread, !r->trace && get_thread_of(r) != NVS_NONE, get_thread_of(r))
+NVS_GET_KNOWN(struct hang_row, tid, find_thread(r), find_thread(r) ? find_thread(r)->tid : 0)
+NVS_GET_REAL(struct hang_row, age, !r->trace, get_age_of(r))
+NVS_GET_TEXT(struct hang_row, work, r->work)
+NVS_GET_HEX(struct hang_row, semaphore, has_sem(r), get_sem(r)->address)
+NVS_GET_TEXT(struct hang_row, condition, has_sem(r) ? nvs_hang_condition(get_sem(r)) : "")
+NVS_GET_KNOWN(struct hang_row, wanted, has_sem(r), get_sem(r)->payload)
+NVS_GET_KNOWN(struct hang_row, value, has_sem(r) && r->channel->has_value,
 	      r->channel ? r->channel->value : 0)
-NVS_GET_KNOWN(struct row, by_channel, get_releaser(r),
+NVS_GET_KNOWN(struct hang_row, by_channel, get_releaser(r),
 	      get_releaser(r) ? get_releaser(r)->channel->number : 0)
-NVS_GET_KNOWN(struct row, by_submission, get_releaser(r),
-	      get_releaser(r) ? r->channel->by_submission->number : 0)
-NVS_GET_TEXT(struct row, api, get_api_of(r))
-NVS_GET_TEXT(struct row, callsite, get_site(r)->site)
-NVS_GET_TEXT(struct row, module, get_site(r)->site_module)
-NVS_GET_KNOWN(struct row, launched, r->trace && r->trace->of->collectives,
+NVS_GET_KNOWN(struct hang_row, by_submission, get_releaser(r),
+	      get_releaser(r) ? r->channel->releasing_submission->number : 0)
+NVS_GET_TEXT(struct hang_row, api, get_api_of(r))
+NVS_GET_TEXT(struct hang_row, callsite, get_site(r)->site)
+NVS_GET_TEXT(struct hang_row, module, get_site(r)->site_module)
+NVS_GET_KNOWN(struct hang_row, launched, r->trace && r->trace->of->collectives,
 	      r->trace ? r->trace->of->collectives : 0)
-NVS_GET_KNOWN(struct row, stuck, r->trace && r->trace->collective,
+NVS_GET_KNOWN(struct hang_row, stuck, r->trace && r->trace->collective,
 	      r->trace && r->trace->collective ? r->trace->collective->collective : 0)
 
 #define OF_CALLS                                                                           \
@@ -217,45 +219,45 @@ static const struct nvs_column channel_columns[] = {
 
 /* ---- rows ---- */
 
-struct rows {
-	struct row *traces, *calls, *channels;
+struct hang_rows {
+	struct hang_row *traces, *calls, *channels;
 	size_t ntraces, ncalls, nchannels;
 };
 
-static int name_work(struct row *r)
+static int name_work(struct hang_row *r)
 {
 	size_t n;
 	FILE *f = open_memstream(&r->work, &n);
 
 	if (!f)
 		return -ENOMEM;
-	nvs_hang_work(f, get_first(r));
+	nvs_hang_print_work(f, get_first(r));
 	if (fclose(f) || !r->work)
 		return -ENOMEM;
 	nvs_budget_adopt(r->work);
 	return 0;
 }
 
-static int add_rows(struct rows *rows, const struct nvs_hang *h)
+static int add_rows(struct hang_rows *rows, const struct nvs_hang *h)
 {
 	struct nvs_source *s = h->of->source;
 	int r = 0;
 
-	rows->traces[rows->ntraces++] = (struct row){.source = s, .trace = h};
+	rows->traces[rows->ntraces++] = (struct hang_row){.source = s, .trace = h};
 	for (uint32_t i = 0; i < h->ncalls; i++)
 		if (nvs_filter_thread(s, h->calls[i].call->thread))
-			rows->calls[rows->ncalls++] = (struct row){.source = s,
-								   .call = h->calls + i};
+			rows->calls[rows->ncalls++] = (struct hang_row){.source = s,
+									.call = h->calls + i};
 	for (uint32_t i = 0; i < h->nchannels && !r; i++)
 		if (nvs_filter_channel(s, h->channels[i].channel->number)) {
-			rows->channels[rows->nchannels] = (struct row){.source = s,
-								       .channel = h->channels + i};
+			rows->channels[rows->nchannels] =
+				(struct hang_row){.source = s, .channel = h->channels + i};
 			r = name_work(rows->channels + rows->nchannels++);
 		}
 	return r;
 }
 
-static int make_rows(struct rows *rows, const struct nvs_hang *hangs, uint32_t n)
+static int make_rows(struct hang_rows *rows, const struct nvs_hang *hangs, uint32_t n)
 {
 	size_t ncalls = 0, nchannels = 0;
 	int r = 0;
@@ -283,14 +285,15 @@ static void print_traces(struct nvs_run *run, const struct nvs_hang *hangs, cons
 	for (uint32_t i = 0; i < run->n; i++) {
 		if (run->n > 1) {
 			fputs(i || ranks ? "\n" : "", run->out->file);
-			nvs_say_text(run->out->file, run->sources[i].path, 200);
+			nvs_print_text(run->out->file, run->sources[i].path, 200);
 			fputs(":\n", run->out->file);
 		}
-		nvs_print_wrapped(run->out, hangs[i].says, 0);
+		nvs_print_wrapped(run->out, hangs[i].text, 0);
 	}
 }
 
-static int print_tables(struct nvs_run *run, const struct nvs_table *all, const struct rows *rows)
+static int print_tables(struct nvs_run *run, const struct nvs_table *all,
+			const struct hang_rows *rows)
 {
 	struct nvs_table calls = NVS_RUN_TABLE(run, call_columns, NULL);
 	struct nvs_table channels = NVS_RUN_TABLE(run, channel_columns, NULL);
@@ -307,20 +310,20 @@ static int print_tables(struct nvs_run *run, const struct nvs_table *all, const 
 	if (rows->ncalls) {
 		fputc('\n', run->out->file);
 		r = nvs_table_print_array(run->out, &calls, rows->calls, rows->ncalls,
-					  sizeof(struct row), &of_calls);
+					  sizeof(struct hang_row), &of_calls);
 	}
 	if (rows->nchannels && !r) {
 		fputc('\n', run->out->file);
 		r = nvs_table_print_array(run->out, &channels, rows->channels, rows->nchannels,
-					  sizeof(struct row), &of_channels);
+					  sizeof(struct hang_row), &of_channels);
 	}
 	return r;
 }
 
 /* Moves the rows into one array, for JSON and CSV: traces, calls, channels. */
-static size_t join_rows(struct rows *rows)
+static size_t join_rows(struct hang_rows *rows)
 {
-	struct row *at = rows->traces + rows->ntraces;
+	struct hang_row *at = rows->traces + rows->ntraces;
 
 	memmove(at, rows->calls, rows->ncalls * sizeof(*at));
 	memmove(at + rows->ncalls, rows->channels, rows->nchannels * sizeof(*at));
@@ -330,9 +333,9 @@ static size_t join_rows(struct rows *rows)
 static int print_all(struct nvs_run *run, struct nvs_hang *hangs)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct rows rows = {0};
+	struct hang_rows rows = {0};
 	char *ranks = NULL;
-	int r = nvs_hang_say_ranks(hangs, run->n, &ranks);
+	int r = nvs_hang_format_ranks(hangs, run->n, &ranks);
 
 	if (!r)
 		r = make_rows(&rows, hangs, run->n);
@@ -343,7 +346,7 @@ static int print_all(struct nvs_run *run, struct nvs_hang *hangs)
 	} else if (!r) {
 		size_t n = join_rows(&rows);
 
-		r = nvs_table_print_array(run->out, &table, rows.traces, n, sizeof(struct row),
+		r = nvs_table_print_array(run->out, &table, rows.traces, n, sizeof(struct hang_row),
 					  &run->options->print);
 		rows.channels = rows.traces + rows.ntraces + rows.ncalls;
 	}
@@ -360,9 +363,9 @@ static int print_hang(struct nvs_run *run)
 	int r = hangs ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < run->n && !r; i++) {
-		r = nvs_hang_make(hangs + i, (struct nvs_outstanding *)run->each + i);
+		r = nvs_hang_analyze(hangs + i, (struct nvs_unfinished_work *)run->each + i);
 		if (!r)
-			r = nvs_hang_say(hangs + i);
+			r = nvs_hang_format_text(hangs + i);
 	}
 	if (!r)
 		r = print_all(run, hangs);
@@ -375,21 +378,21 @@ static int print_hang(struct nvs_run *run)
 /* ---- the report ---- */
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
-		       struct nvs_reader *reader)
+		       struct nvs_pass_reader *reader)
 {
-	nvs_outstanding_begin(each, s, reader);
-	return ((struct nvs_outstanding *)each)->handles ? 0 : -ENOMEM;
+	nvs_unfinished_work_begin(each, s, reader);
+	return ((struct nvs_unfinished_work *)each)->handles ? 0 : -ENOMEM;
 }
 
 static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 {
-	return nvs_outstanding_end(each);
+	return nvs_unfinished_work_end(each);
 }
 
 static void free_each(struct nvs_run *run)
 {
 	for (uint32_t i = 0; i < run->n; i++)
-		nvs_outstanding_free((struct nvs_outstanding *)run->each + i);
+		nvs_unfinished_work_free((struct nvs_unfinished_work *)run->each + i);
 }
 
 NVS_REPORT(hang, .name = "hang", .place = 94,
@@ -405,5 +408,5 @@ NVS_REPORT(hang, .name = "hang", .place = 94,
 		  "last poll, which it does ten times a second. For a running process, "
 		  "semaphores are read from its memory, if the system permits.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_WHOLE | NVS_NEED_APART, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_outstanding),
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct nvs_unfinished_work),
 	   .begin = begin_trace, .end = end_trace, .print = print_hang, .free = free_each);

@@ -7,19 +7,19 @@
 #include "decode/report/core/stack_columns.h"
 #include "decode/report/core/report.h"
 
-struct row {
-	const struct nvs_frame *frame;
+struct stack_row {
+	const struct nvs_stack_frame *frame;
 	const struct nvs_source *source;
 	char *stack; /* folded */
 	double share; /* percent of all submissions; negative: unknown */
 };
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_WEIGHT_GETTERS(struct row, r->frame->weight)
-NVS_GET_REAL(struct row, share, r->share >= 0, r->share)
-NVS_GET_TEXT(struct row, api, r->frame->name)
-NVS_GET_TEXT(struct row, line, nvs_trace_callsite_line(r->source->trace, r->frame->stack))
-NVS_GET_TEXT(struct row, stack, r->stack)
+NVS_SOURCE_GETTERS(struct stack_row, r->source)
+NVS_WEIGHT_GETTERS(struct stack_row, r->frame->weight)
+NVS_GET_REAL(struct stack_row, share, r->share >= 0, r->share)
+NVS_GET_TEXT(struct stack_row, api, r->frame->name)
+NVS_GET_TEXT(struct stack_row, line, nvs_trace_callsite_line(r->source->trace, r->frame->stack))
+NVS_GET_TEXT(struct stack_row, stack, r->stack)
 
 static const struct nvs_column columns[] = {
 	NVS_WEIGHT_COLUMNS,
@@ -30,21 +30,22 @@ static const struct nvs_column columns[] = {
 	NVS_SOURCE_COLUMNS,
 };
 
-static struct row row_of(const struct nvs_run *run, const struct nvs_frame *f, uint64_t whole)
+static struct stack_row row_of(const struct nvs_run *run, const struct nvs_stack_frame *f,
+			       uint64_t whole)
 {
 	const struct nvs_weight *w = &f->weight;
 
-	return (struct row){.frame = f,
-			    .source = run->sources + f->trace,
-			    .share = whole && !w->uncounted
-					     ? 100.0 * (double)w->submissions / (double)whole
-					     : -1};
+	return (struct stack_row){.frame = f,
+				  .source = run->sources + f->trace,
+				  .share = whole && !w->uncounted
+						   ? 100.0 * (double)w->submissions / (double)whole
+						   : -1};
 }
 
 static int print_table(struct nvs_run *run, const struct nvs_stacks_list *list, uint64_t whole)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
-	struct row *rows = calloc(list->n + 1, sizeof(*rows));
+	struct stack_row *rows = calloc(list->n + 1, sizeof(*rows));
 	struct nvs_print_options o = run->options->print;
 	int r = rows ? 0 : -ENOMEM;
 
@@ -56,7 +57,7 @@ static int print_table(struct nvs_run *run, const struct nvs_stacks_list *list, 
 		rows[i] = row_of(run, list->frame[i], whole);
 		line.file = open_memstream(&rows[i].stack, &size);
 		if (line.file)
-			nvs_frame_fold(&line, run->state, list->frame[i]);
+			nvs_stack_frame_fold(&line, run->state, list->frame[i]);
 		r = line.file && !fclose(line.file) && nvs_budget_adopt(rows[i].stack) ? 0
 										       : -ENOMEM;
 	}
@@ -80,11 +81,11 @@ static void print_known(FILE *out, bool known, uint64_t n, const char *what)
 
 /* Innermost frame first; the program's first frame with its source line, if known. */
 void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nvs_trace *trace,
-		      const struct nvs_frame *frame)
+		      const struct nvs_stack_frame *frame)
 {
 	const char *line = nvs_trace_callsite_line(trace, frame->stack);
 
-	for (const struct nvs_frame *f = frame; f; f = nvs_frame_at(t, f->key.parent)) {
+	for (const struct nvs_stack_frame *f = frame; f; f = nvs_stack_frame_at(t, f->key.parent)) {
 		fputs("        ", out->file);
 		nvs_out_text(out, f->name);
 		if (f->key.kind != NVS_FRAME_API && *line) {
@@ -96,7 +97,8 @@ void nvs_stacks_print(struct nvs_out *out, const struct nvs_stacks *t, struct nv
 	}
 }
 
-static void print_block(struct nvs_out *out, const struct nvs_stacks *t, const struct row *row)
+static void print_block(struct nvs_out *out, const struct nvs_stacks *t,
+			const struct stack_row *row)
 {
 	const struct nvs_weight *w = &row->frame->weight;
 
@@ -132,7 +134,7 @@ static int print(struct nvs_run *run)
 	if (!r && run->options->print.format != NVS_FORMAT_TEXT)
 		r = print_table(run, &list, whole);
 	for (size_t i = 0; i < list.shown && run->options->print.format == NVS_FORMAT_TEXT; i++) {
-		struct row row = row_of(run, list.frame[i], whole);
+		struct stack_row row = row_of(run, list.frame[i], whole);
 
 		fputs(i ? "\n" : "", out->file);
 		print_block(out, run->state, &row);
@@ -146,7 +148,8 @@ static int print(struct nvs_run *run)
 	return r;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
 	((struct nvs_stacks *)run->state)->how = NVS_STACKS_PLACES;
 	return nvs_run_stacks_begin(run, s, each, reader);

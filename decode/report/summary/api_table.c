@@ -8,8 +8,8 @@
 #include "decode/report/summary/api_table.h"
 #include "decode/report/core/report.h"
 
-struct row {
-	struct nvs_facts_api *api; /* counts of all traces once names are merged */
+struct api_row {
+	struct nvs_session_api_stats *api; /* counts of all traces once names are merged */
 };
 
 #define TIMED (r->api->times.total.count)
@@ -23,29 +23,29 @@ static uint64_t rounded_us(uint64_t ns)
 #define GET_GROUPED(name, known, make)                               \
 	static void get_##name(const void *row, struct nvs_value *v) \
 	{                                                            \
-		const struct row *r = row;                           \
+		const struct api_row *r = row;                       \
 		static char text[64];                                \
                                                                      \
 		make;                                                \
 		if (!(known))                                        \
 			v->kind = NVS_VALUE_NONE;                    \
-		nvs_value_words(text, sizeof(text), v);              \
+		nvs_value_text_format(text, sizeof(text), v);        \
 		nvs_group_digits(text, sizeof(text));                \
 		v->text = text;                                      \
 	}
 #define GET_US(name, ns) GET_GROUPED(name, TIMED, nvs_value_us(v, true, (double)(ns)))
 
-NVS_GET_TEXT(struct row, api, nvs_call_name(r->api->entry))
+NVS_GET_TEXT(struct api_row, api, nvs_call_name(r->api->entry))
 GET_GROUPED(calls, true, nvs_value_count(v, r->api->calls))
 GET_GROUPED(submissions, !r->api->uncounted, nvs_value_count(v, r->api->submissions))
-GET_US(mean, nvs_total_mean(&r->api->times.total))
+GET_US(mean, nvs_duration_mean(&r->api->times.total))
 GET_US(max, r->api->times.max)
 
 /* Sums are rounded to whole us. */
 GET_GROUPED(total, TIMED, nvs_value_count(v, rounded_us(r->api->times.total.ns)))
 
 /* Rounding may move the value outside the measured range. */
-static bool is_outside(const struct nvs_times *t, double us)
+static bool is_outside(const struct nvs_durations *t, double us)
 {
 	return us > (double)t->max / 1000 + 0.005 || us < (double)t->min / 1000 - 0.005;
 }
@@ -53,8 +53,8 @@ static bool is_outside(const struct nvs_times *t, double us)
 /* The quantile is accurate to 3 %: two digits. A single call is shown exactly. */
 static void get_p50(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
-	double us = (double)nvs_times_quantile(&r->api->times, 0.5) / 1000, unit = 1;
+	const struct api_row *r = row;
+	double us = (double)nvs_durations_quantile(&r->api->times, 0.5) / 1000, unit = 1;
 	static char text[64];
 
 	nvs_value_real(v, TIMED, us);
@@ -92,31 +92,31 @@ static const struct nvs_column setup_columns[] = {
 
 static int compare_names(const void *pa, const void *pb)
 {
-	const struct row *a = pa, *b = pb;
+	const struct api_row *a = pa, *b = pb;
 
 	return strcmp(a->api->entry->name, b->api->entry->name);
 }
 
-static int merge_row(struct nvs_facts_api *into, const struct nvs_facts_api *from)
+static int merge_row(struct nvs_session_api_stats *into, const struct nvs_session_api_stats *from)
 {
 	into->calls += from->calls;
 	into->submissions += from->submissions;
 	into->uncounted |= from->uncounted;
-	return nvs_times_merge(&into->times, &from->times);
+	return nvs_durations_merge(&into->times, &from->times);
 }
 
 /* Sorts by name and merges rows of one name. Returns the number left, or -ENOMEM. */
-static long merge_names(struct row *rows, size_t n)
+static long merge_names(struct api_row *rows, size_t n)
 {
 	size_t kept = 0;
 
 	qsort(rows, n, sizeof(*rows), compare_names);
 	for (size_t i = 0; i < n; i++) {
-		struct nvs_facts_api *a = rows[i].api;
+		struct nvs_session_api_stats *a = rows[i].api;
 
-		if (nvs_times_merge(&a->times, &a->loading))
+		if (nvs_durations_merge(&a->times, &a->loading))
 			return -ENOMEM;
-		nvs_times_free(&a->loading);
+		nvs_durations_free(&a->loading);
 		if (!kept || compare_names(rows + kept - 1, rows + i))
 			rows[kept++] = rows[i];
 		else if (merge_row(rows[kept - 1].api, a))
@@ -130,7 +130,8 @@ static bool has_column(const struct nvs_table *table, const char *sort)
 	return nvs_table_column(table, sort + (*sort == '-'));
 }
 
-static int print_part(struct nvs_run *run, struct row *rows, size_t n, bool setup, uint64_t first)
+static int print_part(struct nvs_run *run, struct api_row *rows, size_t n, bool setup,
+		      uint64_t first)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "host_us_total");
 	struct nvs_table whole = {.columns = run->report->columns,
@@ -164,9 +165,10 @@ static int print_part(struct nvs_run *run, struct row *rows, size_t n, bool setu
 	return r;
 }
 
-int nvs_api_times_print(struct nvs_run *run, struct nvs_facts *facts, uint32_t n, uint64_t first)
+int nvs_api_times_print(struct nvs_run *run, struct nvs_session_stats *facts, uint32_t n,
+			uint64_t first)
 {
-	struct row *rows;
+	struct api_row *rows;
 	size_t room = 1;
 	long count = 0;
 	int r;

@@ -8,6 +8,7 @@
 
 /* Prints ROWS rows of a table as text, and context and module calls in a table of their own.
  * Consumes the N facts. Returns 0 or -errno. */
-int nvs_api_times_print(struct nvs_run *run, struct nvs_facts *facts, uint32_t n, uint64_t rows);
+int nvs_api_times_print(struct nvs_run *run, struct nvs_session_stats *facts, uint32_t n,
+			uint64_t rows);
 
 #endif

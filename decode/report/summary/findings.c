@@ -6,46 +6,46 @@
 #include "decode/query/durations.h"
 #include "decode/report/summary/internal.h"
 
-static void find_problems(struct nvs_telling *t)
+static void find_problems(struct nvs_sentence *t)
 {
-	const struct nvs_session *s = nvs_story_session(t->story);
+	const struct nvs_session *s = nvs_summary_session(t->story);
 	uint64_t problems = nvs_trace_problems(t->story->source->trace);
 
 	if (!problems)
 		return;
 	fputs("The trace is NOT whole: ", t->f);
-	nvs_say_count(t->f, problems, "problem", "problems");
+	nvs_print_count(t->f, problems, "problem", "problems");
 	if (s->counts.gaps) {
 		fputs(", ", t->f);
-		nvs_say_count(t->f, s->counts.gaps, "gap", "gaps");
+		nvs_print_count(t->f, s->counts.gaps, "gap", "gaps");
 	}
 	if (s->counts.lost_submissions) {
 		fputs(", ", t->f);
-		nvs_say_count(t->f, s->counts.lost_submissions, "submission lost",
-			      "submissions lost");
+		nvs_print_count(t->f, s->counts.lost_submissions, "submission lost",
+				"submissions lost");
 	}
 	fputc('.', t->f);
 	fputs("--verify", t->more);
 }
 
-static void find_newer_driver(struct nvs_telling *t)
+static void find_newer_driver(struct nvs_sentence *t)
 {
-	const struct nvs_session *s = nvs_story_session(t->story);
+	const struct nvs_session *s = nvs_summary_session(t->story);
 
 	if (!s->newer_driver)
 		return;
 	fputs("Driver release ", t->f);
-	nvs_say_text(t->f, s->attr[NVS_ATTR_DRIVER] ? s->attr[NVS_ATTR_DRIVER] : "-", 64);
+	nvs_print_text(t->f, s->attr[NVS_ATTR_DRIVER] ? s->attr[NVS_ATTR_DRIVER] : "-", 64);
 	fputs(" is newer than any that the recording nvsnoop knew.", t->f);
 	fputs("--verify", t->more);
 }
 
 #define HUNG 1000000000 /* ns: shorter calls of a running program are not reported */
 
-static void find_in_flight(struct nvs_telling *t)
+static void find_in_flight(struct nvs_sentence *t)
 {
 	const struct nvs_trace *trace = t->story->source->trace;
-	bool running = nvs_story_session(t->story)->end == NVS_END_RUNNING, timed;
+	bool running = nvs_summary_session(t->story)->end == NVS_END_RUNNING, timed;
 	const struct nvs_inflight *f = NULL, *other;
 	int64_t begin, end;
 	uint32_t n = 0;
@@ -59,14 +59,14 @@ static void find_in_flight(struct nvs_telling *t)
 		return;
 	fprintf(t->f, running ? "Thread %u has been in " : "When it ended, thread %u had been in ",
 		f->thread);
-	nvs_say_text(t->f, *f->api ? f->api : "[unknown]", 64);
+	nvs_print_text(t->f, *f->api ? f->api : "[unknown]", 64);
 	if (timed) {
 		fputs(" for ", t->f);
-		nvs_say_ns(t->f, (double)(end - begin), 3);
+		nvs_print_duration(t->f, (double)(end - begin), 3);
 	}
 	if (n > 1) {
 		fputs(", and ", t->f);
-		nvs_say_count(t->f, n - 1, "more call", "more calls");
+		nvs_print_count(t->f, n - 1, "more call", "more calls");
 		fputs(" had not returned", t->f);
 	}
 	fputc('.', t->f);
@@ -75,7 +75,7 @@ static void find_in_flight(struct nvs_telling *t)
 
 /* Errors that answer a query or mean "already done": programs and libraries expect them. At exit
  * the CUDA runtime also tears down what the driver has torn down before. */
-static bool is_answer(const struct nvs_facts_error *e)
+static bool is_answer(const struct nvs_session_error_stats *e)
 {
 	switch (e->key.result) {
 	case 4: /* DEINITIALIZED */
@@ -93,14 +93,14 @@ static bool is_answer(const struct nvs_facts_error *e)
 
 #define MOST_NAMED 3 /* kinds of failures */
 
-static void find_failures(struct nvs_telling *t)
+static void find_failures(struct nvs_sentence *t)
 {
-	const struct nvs_facts *f = t->story->facts;
-	const struct nvs_facts_error *most[MOST_NAMED] = {NULL};
+	const struct nvs_session_stats *f = t->story->facts;
+	const struct nvs_session_error_stats *most[MOST_NAMED] = {NULL};
 	uint64_t failed = 0, named = 0;
 
 	for (size_t i = 0; i < f->errors.n; i++) {
-		const struct nvs_facts_error *e = f->errors.row[i];
+		const struct nvs_session_error_stats *e = f->errors.row[i];
 		int at = MOST_NAMED;
 
 		if (is_answer(e))
@@ -114,19 +114,19 @@ static void find_failures(struct nvs_telling *t)
 	}
 	if (!failed)
 		return;
-	nvs_say_count(t->f, failed, "call failed", "calls failed");
+	nvs_print_count(t->f, failed, "call failed", "calls failed");
 	for (int i = 0; i < MOST_NAMED && most[i]; i++) {
 		const char *name = nvs_call_error(most[i]->key.result);
 
 		fputs(i ? ", " : ": ", t->f);
-		nvs_say_text(t->f, nvs_call_name(most[i]->entry), 64);
+		nvs_print_text(t->f, nvs_call_name(most[i]->entry), 64);
 		if (name)
 			fprintf(t->f, " with %s", name);
 		else
 			fprintf(t->f, " with error %u", most[i]->key.result);
 		if (most[i]->count > 1) {
 			fputs(" (", t->f);
-			nvs_say_count(t->f, most[i]->count, "time", "times");
+			nvs_print_count(t->f, most[i]->count, "time", "times");
 			fputc(')', t->f);
 		}
 		named += most[i]->count;
@@ -138,20 +138,20 @@ static void find_failures(struct nvs_telling *t)
 #define MADE_AGAIN 10u /* graphs: fewer are not reported */
 
 /* Instantiating a graph costs as much as many launches of it, so it should be launched often. */
-static void find_graphs(struct nvs_telling *t)
+static void find_graphs(struct nvs_sentence *t)
 {
-	const struct nvs_facts *f = t->story->facts;
+	const struct nvs_session_stats *f = t->story->facts;
 
 	if (f->instantiated < MADE_AGAIN || f->graph_launches > 2 * f->instantiated)
 		return;
 	fputs("Graphs were instantiated ", t->f);
-	nvs_say_count(t->f, f->instantiated, "time", "times");
+	nvs_print_count(t->f, f->instantiated, "time", "times");
 	fputs(" and launched ", t->f);
-	nvs_say_count(t->f, f->graph_launches, "time", "times");
+	nvs_print_count(t->f, f->graph_launches, "time", "times");
 	fputs("; instantiating them took ", t->f);
-	nvs_say_ns(t->f, (double)f->instantiating.ns, 3);
+	nvs_print_duration(t->f, (double)f->instantiating.ns, 3);
 	fputs(" (", t->f);
-	nvs_say_share(t->f, (double)f->instantiating.ns, (double)nvs_facts_all_ns(f));
+	nvs_print_percent(t->f, (double)f->instantiating.ns, (double)nvs_facts_all_ns(f));
 	fputs(" of the time in calls). Keep an executable graph to launch it again, or update it "
 	      "with cuGraphExecUpdate.",
 	      t->f);
@@ -159,13 +159,13 @@ static void find_graphs(struct nvs_telling *t)
 }
 
 /* If --api selects by callers of the entry point, adding its name would select more. */
-static void show_longest(struct nvs_telling *t, const struct nvs_facts_api *a)
+static void show_longest(struct nvs_sentence *t, const struct nvs_session_api_stats *a)
 {
 	fputs("--timeline", t->more);
 	t->names_api = nvs_filter_api(t->story->source, a->entry->name, 0);
 	if (t->names_api) {
 		fputs(" --api=", t->more);
-		nvs_say_value(t->more, a->entry->name);
+		nvs_print_option_value(t->more, a->entry->name);
 	}
 	fputs(" -s host_us -n 5", t->more);
 }
@@ -173,13 +173,13 @@ static void show_longest(struct nvs_telling *t, const struct nvs_facts_api *a)
 #define LOADED_NS 10000000 /* ns: less is not reported */
 
 /* Reported from 20 % of the time in launches and 10 ms. */
-static void find_loading(struct nvs_telling *t)
+static void find_loading(struct nvs_sentence *t)
 {
-	const struct nvs_facts_api *most = NULL;
-	const struct nvs_facts *f = t->story->facts;
+	const struct nvs_session_api_stats *most = NULL;
+	const struct nvs_session_stats *f = t->story->facts;
 
 	for (size_t i = 0; i < f->apis.n; i++) {
-		const struct nvs_facts_api *a = f->apis.row[i];
+		const struct nvs_session_api_stats *a = f->apis.row[i];
 
 		if (!most || a->loading.total.ns > most->loading.total.ns)
 			most = a;
@@ -187,12 +187,12 @@ static void find_loading(struct nvs_telling *t)
 	if (!most || most->loading.total.ns < LOADED_NS ||
 	    most->loading.total.ns * 5 < nvs_facts_ns(most))
 		return;
-	nvs_say_count(t->f, most->loading.total.count, "call of ", "calls of ");
-	nvs_say_text(t->f, nvs_call_name(most->entry), 64);
+	nvs_print_count(t->f, most->loading.total.count, "call of ", "calls of ");
+	nvs_print_text(t->f, nvs_call_name(most->entry), 64);
 	fputs(" loaded the kernel's code first, which took ", t->f);
-	nvs_say_ns(t->f, (double)most->loading.total.ns, 3);
+	nvs_print_duration(t->f, (double)most->loading.total.ns, 3);
 	fputs(" (", t->f);
-	nvs_say_share(t->f, (double)most->loading.total.ns, (double)nvs_facts_ns(most));
+	nvs_print_percent(t->f, (double)most->loading.total.ns, (double)nvs_facts_ns(most));
 	fputs(" of its time). CUDA_MODULE_LOADING=EAGER would load all code at the start.", t->f);
 	show_longest(t, most);
 }
@@ -202,7 +202,7 @@ static void find_loading(struct nvs_telling *t)
 #define LONG_NS 5000000 /* ns: less may be scheduling */
 
 /* The time of calls that wait, copy or set up depends on their work. */
-static bool has_usual_time(const struct nvs_facts_api *a)
+static bool has_usual_time(const struct nvs_session_api_stats *a)
 {
 	switch (a->entry->group) {
 	case NVS_CALL_GROUP_SYNC:
@@ -216,16 +216,16 @@ static bool has_usual_time(const struct nvs_facts_api *a)
 }
 
 /* A call that took 100 times the median of its API, 5 ms, and 1 % of the time in all calls. */
-static void find_outlier(struct nvs_telling *t)
+static void find_outlier(struct nvs_sentence *t)
 {
-	const struct nvs_facts *f = t->story->facts;
-	const struct nvs_facts_api *most = NULL;
+	const struct nvs_session_stats *f = t->story->facts;
+	const struct nvs_session_api_stats *most = NULL;
 	uint64_t median = 0;
 	int64_t at;
 
 	for (size_t i = 0; i < f->apis.n; i++) {
-		const struct nvs_facts_api *a = f->apis.row[i];
-		uint64_t usual = nvs_times_quantile(&a->times, 0.5);
+		const struct nvs_session_api_stats *a = f->apis.row[i];
+		uint64_t usual = nvs_durations_quantile(&a->times, 0.5);
 
 		if (!has_usual_time(a) || a->times.max < LONG_NS || !usual ||
 		    a->times.max / TIMES_MEDIAN < usual ||
@@ -238,15 +238,15 @@ static void find_outlier(struct nvs_telling *t)
 	if (!most)
 		return;
 	fputs("One call of ", t->f);
-	nvs_say_text(t->f, nvs_call_name(most->entry), 64);
+	nvs_print_text(t->f, nvs_call_name(most->entry), 64);
 	fputs(" took ", t->f);
-	nvs_say_ns(t->f, (double)most->times.max, 3);
+	nvs_print_duration(t->f, (double)most->times.max, 3);
 	fputs("; the median of ", t->f);
-	nvs_say_count(t->f, most->times.total.count, "call is ", "calls is ");
-	nvs_say_ns(t->f, (double)median, 2); /* quantiles are exact to 3 % */
+	nvs_print_count(t->f, most->times.total.count, "call is ", "calls is ");
+	nvs_print_duration(t->f, (double)median, 2); /* quantiles are exact to 3 % */
 	if (nvs_clock_since_start(t->story->source->trace, most->begin, &at) && at > 0) {
 		fputs(". It began ", t->f);
-		nvs_say_ns(t->f, (double)at, 3);
+		nvs_print_duration(t->f, (double)at, 3);
 		fputs(" after the start", t->f);
 	}
 	fputc('.', t->f);
@@ -256,25 +256,25 @@ static void find_outlier(struct nvs_telling *t)
 #define WAITED_NS 1000000
 
 /* Reported from 5 % of the run and a millisecond. */
-static void find_waits(struct nvs_telling *t)
+static void find_waits(struct nvs_sentence *t)
 {
-	const struct nvs_session *s = nvs_story_session(t->story);
+	const struct nvs_session *s = nvs_summary_session(t->story);
 	int64_t ran;
 
-	if (!s->has_totals || s->totals.wait_ns < WAITED_NS || !nvs_story_ran(t->story, &ran) ||
-	    s->totals.wait_ns < (uint64_t)ran / 20)
+	if (!s->has_totals || s->totals.wait_ns < WAITED_NS ||
+	    !nvs_summary_run_time(t->story, &ran) || s->totals.wait_ns < (uint64_t)ran / 20)
 		return;
 	fputs("The program waited ", t->f);
-	nvs_say_ns(t->f, (double)s->totals.wait_ns, 3);
+	nvs_print_duration(t->f, (double)s->totals.wait_ns, 3);
 	fputs(" for nvsnoop to write the trace, ", t->f);
-	nvs_say_count(t->f, s->totals.waits, "time", "times");
+	nvs_print_count(t->f, s->totals.waits, "time", "times");
 	fputs(". Recording with --buffer=16M may reduce that.", t->f);
 	fputs("--wide", t->more);
 }
 
-static void find_unwinder(struct nvs_telling *t)
+static void find_unwinder(struct nvs_sentence *t)
 {
-	const char *unwinder = nvs_story_session(t->story)->attr[NVS_ATTR_UNWINDER];
+	const char *unwinder = nvs_summary_session(t->story)->attr[NVS_ATTR_UNWINDER];
 
 	if (!unwinder || strcmp(unwinder, "backtrace"))
 		return;
@@ -283,32 +283,32 @@ static void find_unwinder(struct nvs_telling *t)
 	      t->f);
 }
 
-static bool ranges_elsewhere(const struct nvs_story *story)
+static bool ranges_elsewhere(const struct nvs_summary_input *story)
 {
-	return nvs_story_session(story)->attr[NVS_ATTR_NVTX];
+	return nvs_summary_session(story)->attr[NVS_ATTR_NVTX];
 }
 
-static void find_ranges_elsewhere(struct nvs_telling *t)
+static void find_ranges_elsewhere(struct nvs_sentence *t)
 {
 	if (!ranges_elsewhere(t->story))
 		return;
 	fputs("NVTX ranges are not in the trace: NVTX_INJECTION64_PATH sent them to another tool, ",
 	      t->f);
-	nvs_say_text(t->f, nvs_story_session(t->story)->attr[NVS_ATTR_NVTX], 200);
+	nvs_print_text(t->f, nvs_summary_session(t->story)->attr[NVS_ATTR_NVTX], 200);
 	fputs(".", t->f);
 	fputs("--verify", t->more);
 }
 
 /* A program with ranges is worth a hint to --by-nvtx. */
-static void find_ranges(struct nvs_telling *t)
+static void find_ranges(struct nvs_sentence *t)
 {
-	if (!nvs_reading_saw(t->story->source->first, NVS_REC_NVTX_BEGIN))
+	if (!nvs_pass_has_record(t->story->source->first, NVS_REC_NVTX_BEGIN))
 		return;
 	fputs("The program marks parts of its run with NVTX ranges.", t->f);
 	fputs("--by-nvtx", t->more);
 }
 
-static void find_remarks(struct nvs_telling *t)
+static void find_remarks(struct nvs_sentence *t)
 {
 	const struct nvs_trace *trace = t->story->source->trace;
 	const struct nvs_finding *f;
@@ -318,18 +318,18 @@ static void find_remarks(struct nvs_telling *t)
 		n += f->kind == NVS_FINDING_REMARK;
 	/* These have findings of their own, as calls in flight have. */
 	n -= n && ranges_elsewhere(t->story);
-	n -= n && nvs_story_session(t->story)->newer_driver;
+	n -= n && nvs_summary_session(t->story)->newer_driver;
 	for (uint32_t i = 0; n && nvs_trace_inflight(trace, i); i++)
 		n--;
 	if (!n)
 		return;
 	fputs(n == 1 ? "There is " : "There are ", t->f);
-	nvs_say_count(t->f, n, "remark", "remarks");
+	nvs_print_count(t->f, n, "remark", "remarks");
 	fputs(" on what may be missing from the trace.", t->f);
 	fputs("--verify", t->more);
 }
 
-const struct nvs_unusual nvs_unusual[] = {
+const struct nvs_summary_checks nvs_summary_check_list[] = {
 	{"not_whole", find_problems},
 	{"newer_driver", find_newer_driver},
 	{"in_flight", find_in_flight},

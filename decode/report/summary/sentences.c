@@ -10,20 +10,20 @@
 #define TOP 3 /* entry points named with their time */
 #define SPACE "    " /* indent of a command */
 
-const struct nvs_session *nvs_story_session(const struct nvs_story *s)
+const struct nvs_session *nvs_summary_session(const struct nvs_summary_input *s)
 {
 	return nvs_trace_session(s->source->trace);
 }
 
-bool nvs_story_ran(const struct nvs_story *s, int64_t *ns)
+bool nvs_summary_run_time(const struct nvs_summary_input *s, int64_t *ns)
 {
-	return nvs_clock_since_start(s->source->trace, nvs_story_session(s)->last_time, ns) &&
+	return nvs_clock_since_start(s->source->trace, nvs_summary_session(s)->last_time, ns) &&
 	       *ns > 0;
 }
 
 /* ---- what happened ---- */
 
-static void write_gpus(struct nvs_telling *t)
+static void write_gpus(struct nvs_sentence *t)
 {
 	const struct nvs_trace *trace = t->story->source->trace;
 	uint32_t n = nvs_trace_gpu_count(trace);
@@ -35,43 +35,43 @@ static void write_gpus(struct nvs_telling *t)
 		fputs(*name ? " on an " : " on a GPU", t->f);
 	else
 		fprintf(t->f, " on %u GPUs%s", n, *name ? " (the first an " : "");
-	nvs_say_text(t->f, name, 40);
+	nvs_print_text(t->f, name, 40);
 	fputs(n > 1 && *name ? ")" : "", t->f);
 }
 
-static void write_run(struct nvs_telling *t)
+static void write_run(struct nvs_sentence *t)
 {
-	const struct nvs_session *s = nvs_story_session(t->story);
+	const struct nvs_session *s = nvs_summary_session(t->story);
 	const char *driver = s->attr[NVS_ATTR_DRIVER];
 	char rank[32];
 	int64_t ns;
 
-	nvs_say_text(t->f, *t->story->command ? t->story->command : "The program", 48);
+	nvs_print_text(t->f, *t->story->command ? t->story->command : "The program", 48);
 	fprintf(t->f, " (process\u00a0%u", s->header.pid);
 	if (*t->story->rank) {
 		snprintf(rank, sizeof(rank), "%.*s", (int)strcspn(t->story->rank, ","),
 			 t->story->rank);
 		fputs(", rank\u00a0", t->f);
-		nvs_say_text(t->f, rank, sizeof(rank));
+		nvs_print_text(t->f, rank, sizeof(rank));
 	}
 	fputs(") ran", t->f);
-	if (nvs_story_ran(t->story, &ns)) {
+	if (nvs_summary_run_time(t->story, &ns)) {
 		/* The run may have continued after a damaged or unread end of the trace. */
 		bool cut = s->end == NVS_END_DAMAGED || (s->end == NVS_END_CRASH && !s->spool_read);
 
 		fputs(cut ? " for at least " : " for ", t->f);
-		nvs_say_ns(t->f, (double)ns, 3);
+		nvs_print_duration(t->f, (double)ns, 3);
 	}
 	write_gpus(t);
 	if (driver) {
 		fputs(" (driver\u00a0", t->f);
-		nvs_say_text(t->f, driver, 40);
+		nvs_print_text(t->f, driver, 40);
 		fputc(')', t->f);
 	}
 	fputc('.', t->f);
 }
 
-static void write_end(struct nvs_telling *t)
+static void write_end(struct nvs_sentence *t)
 {
 	static const char *const ends[] = {
 		[NVS_END_ORDERLY] = "It exited normally",
@@ -81,7 +81,7 @@ static void write_end(struct nvs_telling *t)
 			"The trace is damaged or truncated, and was read up to that point",
 		[NVS_END_RUNNING] = "It is still running",
 	};
-	const struct nvs_session *s = nvs_story_session(t->story);
+	const struct nvs_session *s = nvs_summary_session(t->story);
 	uint64_t problems = nvs_trace_problems(t->story->source->trace);
 
 	if (s->end >= sizeof(ends) / sizeof(*ends) || !ends[s->end])
@@ -96,26 +96,26 @@ static void write_end(struct nvs_telling *t)
 		      t->f);
 }
 
-static void write_recorded_part(struct nvs_telling *t)
+static void write_recorded_part(struct nvs_sentence *t)
 {
 	const char *part = nvs_trace_part(t->story->source->trace);
 
 	if (!part)
 		return;
 	fputs("Recorded part of the run: ", t->f);
-	nvs_say_text(t->f, part, 200);
+	nvs_print_text(t->f, part, 200);
 	fputc('.', t->f);
 }
 
-static void write_selection(struct nvs_telling *t)
+static void write_selection(struct nvs_sentence *t)
 {
-	if (nvs_filter_asked(t->story->source->query))
+	if (nvs_filter_is_set(t->story->source->query))
 		fputs("The filters select this part:", t->f);
 }
 
-static void write_launches(struct nvs_telling *t)
+static void write_launches(struct nvs_sentence *t)
 {
-	const struct nvs_story *s = t->story;
+	const struct nvs_summary_input *s = t->story;
 
 	if (s->uncounted || s->tally->unseen)
 		return;
@@ -124,20 +124,20 @@ static void write_launches(struct nvs_telling *t)
 		return;
 	}
 	fputs(s->several ? "They launched " : "It launched ", t->f);
-	nvs_say_count(t->f, s->tally->launches, "kernel", "kernels");
+	nvs_print_count(t->f, s->tally->launches, "kernel", "kernels");
 	if (s->facts->driver_launches) {
 		fputs(", ", t->f);
-		nvs_say_count(t->f, s->facts->driver_launches, "of them", "of them");
+		nvs_print_count(t->f, s->facts->driver_launches, "of them", "of them");
 		fputs(" for copies and memsets", t->f);
 	}
 	fputs(", with ", t->f);
-	nvs_say_count(t->f, s->facts->launch_submissions, "doorbell", "doorbells");
+	nvs_print_count(t->f, s->facts->launch_submissions, "doorbell", "doorbells");
 	fputs(" and ", t->f);
-	nvs_say_bytes(t->f, s->facts->launch_bytes);
+	nvs_print_bytes(t->f, s->facts->launch_bytes);
 	fputs(" of commands.", t->f);
 }
 
-static void write_work(struct nvs_telling *t)
+static void write_work(struct nvs_sentence *t)
 {
 	const struct nvs_tally *y = t->story->tally;
 	uint64_t copies = 0, bytes = 0;
@@ -148,33 +148,33 @@ static void write_work(struct nvs_telling *t)
 	}
 	if (copies) {
 		fputs(", including ", t->f);
-		nvs_say_count(t->f, copies, "copy (", "copies (");
-		nvs_say_bytes(t->f, bytes);
+		nvs_print_count(t->f, copies, "copy (", "copies (");
+		nvs_print_bytes(t->f, bytes);
 		fputc(')', t->f);
 	}
 	if (y->memsets) {
 		fputs(copies ? " and " : ", including ", t->f);
-		nvs_say_count(t->f, y->memsets, "memset (", "memsets (");
-		nvs_say_bytes(t->f, y->memset_bytes);
+		nvs_print_count(t->f, y->memsets, "memset (", "memsets (");
+		nvs_print_bytes(t->f, y->memset_bytes);
 		fputc(')', t->f);
 	}
 	fputc('.', t->f);
 }
 
-static void write_doorbells(struct nvs_telling *t)
+static void write_doorbells(struct nvs_sentence *t)
 {
-	const struct nvs_story *s = t->story;
+	const struct nvs_summary_input *s = t->story;
 	uint64_t setup = s->facts->setup_submissions;
 
 	fputs(s->several ? "They rang " : "It rang ", t->f);
-	nvs_say_count(t->f, s->submissions, "doorbell", "doorbells");
+	nvs_print_count(t->f, s->submissions, "doorbell", "doorbells");
 	if (setup) {
 		fputs(" (", t->f);
-		nvs_say_count(t->f, setup, "of them", "of them");
+		nvs_print_count(t->f, setup, "of them", "of them");
 		fputs(" for contexts and modules)", t->f);
 	}
 	fputs(" and sent ", t->f);
-	nvs_say_bytes(t->f, s->bytes);
+	nvs_print_bytes(t->f, s->bytes);
 	fputs(" of commands", t->f);
 	if (s->uncounted)
 		fputs("; their content is unknown (recorded with level=counts).", t->f);
@@ -187,14 +187,14 @@ static void write_doorbells(struct nvs_telling *t)
 /* ---- host time ---- */
 
 struct top {
-	const struct nvs_facts_api *api[TOP];
+	const struct nvs_session_api_stats *api[TOP];
 };
 
-static void find_top(const struct nvs_facts *f, struct top *top)
+static void find_top(const struct nvs_session_stats *f, struct top *top)
 {
 	memset(top, 0, sizeof(*top));
 	for (size_t i = 0; i < f->apis.n; i++) {
-		const struct nvs_facts_api *a = f->apis.row[i];
+		const struct nvs_session_api_stats *a = f->apis.row[i];
 		int at = TOP;
 
 		if (nvs_facts_is_setup(a->entry))
@@ -210,7 +210,7 @@ static void find_top(const struct nvs_facts *f, struct top *top)
 }
 
 /* The top entry points that take at least 5 % each, without those for contexts and modules. */
-static void write_top(struct nvs_telling *t, const struct top *top)
+static void write_top(struct nvs_sentence *t, const struct top *top)
 {
 	uint64_t all = t->story->facts->outermost[0].ns;
 
@@ -220,35 +220,35 @@ static void write_top(struct nvs_telling *t, const struct top *top)
 		if (!ns || ns * 20 < all)
 			break;
 		fputs(i ? ", " : ": ", t->f);
-		nvs_say_ns(t->f, (double)ns, 3);
+		nvs_print_duration(t->f, (double)ns, 3);
 		fputs(" (", t->f);
-		nvs_say_share(t->f, (double)ns, (double)all);
+		nvs_print_percent(t->f, (double)ns, (double)all);
 		fputs(") in ", t->f);
-		nvs_say_text(t->f, nvs_call_name(top->api[i]->entry), 64);
+		nvs_print_text(t->f, nvs_call_name(top->api[i]->entry), 64);
 	}
 }
 
-static void write_spent(struct nvs_telling *t, bool summed)
+static void write_spent(struct nvs_sentence *t, bool summed)
 {
-	const struct nvs_facts *f = t->story->facts;
+	const struct nvs_session_stats *f = t->story->facts;
 	uint64_t all = nvs_facts_all_ns(f);
 
 	fputs("The host spent ", t->f);
-	nvs_say_ns(t->f, (double)all, 3);
+	nvs_print_duration(t->f, (double)all, 3);
 	fputs(summed ? ", summed over threads, in " : " in ", t->f);
-	nvs_say_count(t->f, f->calls, "driver API call", "driver API calls");
+	nvs_print_count(t->f, f->calls, "driver API call", "driver API calls");
 	if (f->outermost[1].ns * 100 < all || !all)
 		return;
 	fputs(", ", t->f);
-	nvs_say_ns(t->f, (double)f->outermost[1].ns, 3);
+	nvs_print_duration(t->f, (double)f->outermost[1].ns, 3);
 	fputs(" of it for contexts and modules", t->f);
 	if (f->outermost[0].ns) {
 		fputs("; the remaining ", t->f);
-		nvs_say_ns(t->f, (double)f->outermost[0].ns, 3);
+		nvs_print_duration(t->f, (double)f->outermost[0].ns, 3);
 	}
 }
 
-static void write_total_time(struct nvs_telling *t)
+static void write_total_time(struct nvs_sentence *t)
 {
 	if (!t->story->called)
 		return;
@@ -256,9 +256,9 @@ static void write_total_time(struct nvs_telling *t)
 	fputc('.', t->f);
 }
 
-static void write_time(struct nvs_telling *t)
+static void write_time(struct nvs_sentence *t)
 {
-	const struct nvs_facts *f = t->story->facts;
+	const struct nvs_session_stats *f = t->story->facts;
 	uint64_t all = nvs_facts_all_ns(f);
 	struct top top;
 	int64_t ran;
@@ -269,7 +269,7 @@ static void write_time(struct nvs_telling *t)
 		      t->f);
 		return;
 	}
-	write_spent(t, nvs_story_ran(t->story, &ran) && all > (uint64_t)ran);
+	write_spent(t, nvs_summary_run_time(t->story, &ran) && all > (uint64_t)ran);
 	find_top(f, &top);
 	write_top(t, &top);
 	fputc('.', t->f);
@@ -284,11 +284,11 @@ struct told {
 	bool names_api;
 };
 
-static int make_sentence(const struct nvs_story *story, void (*say)(struct nvs_telling *),
+static int make_sentence(const struct nvs_summary_input *story, void (*say)(struct nvs_sentence *),
 			 struct told *told)
 {
 	size_t length, more_length;
-	struct nvs_telling t = {.story = story};
+	struct nvs_sentence t = {.story = story};
 	bool failed;
 
 	*told = (struct told){NULL, NULL, false};
@@ -320,7 +320,7 @@ static void write_patterns(FILE *f, const char *option, const struct nvs_pattern
 		if (excluding_alone && !p->excludes)
 			continue;
 		fprintf(f, " --%s=", option);
-		nvs_say_value(f, p->text - p->excludes); /* including its ! */
+		nvs_print_option_value(f, p->text - p->excludes); /* including its ! */
 	}
 }
 
@@ -329,7 +329,7 @@ static void repeat_selection(FILE *f, const struct nvs_options_report *o, bool n
 {
 	if (o->query.range.by) {
 		fputs(" --range=", f);
-		nvs_say_value(f, o->query.range.text);
+		nvs_print_option_value(f, o->query.range.text);
 	}
 	write_patterns(f, "thread", &o->query.thread, false);
 	write_patterns(f, "channel", &o->query.channel, false);
@@ -337,20 +337,20 @@ static void repeat_selection(FILE *f, const struct nvs_options_report *o, bool n
 	write_patterns(f, "nvtx", &o->query.nvtx, false);
 }
 
-static void print_command(struct nvs_out *out, const struct nvs_story *story,
+static void print_command(struct nvs_out *out, const struct nvs_summary_input *story,
 			  const struct told *told)
 {
 	const struct nvs_options_report *o = story->options;
 	const char *trace = o->stand_in ? o->stand_in : story->source->path;
 
 	fputs(SPACE, out->file);
-	nvs_say_word(out->file, o->called);
+	nvs_print_shell_word(out->file, o->called);
 	fputc(' ', out->file);
 	/* Standard input cannot be read again. */
-	nvs_say_word(out->file, strcmp(trace, "-") ? trace : "TRACE");
+	nvs_print_shell_word(out->file, strcmp(trace, "-") ? trace : "TRACE");
 	if (o->read.spool) {
 		fputs(" --spool=", out->file);
-		nvs_say_word(out->file, o->read.spool);
+		nvs_print_shell_word(out->file, o->read.spool);
 	}
 	fprintf(out->file, "%s%s", o->read.no_spool ? " --no-spool" : "",
 		o->read.partial ? " --partial" : "");
@@ -358,8 +358,8 @@ static void print_command(struct nvs_out *out, const struct nvs_story *story,
 	fprintf(out->file, " %s\n", told->more);
 }
 
-static int print_sentence(struct nvs_out *out, const struct nvs_story *story,
-			  void (*say)(struct nvs_telling *))
+static int print_sentence(struct nvs_out *out, const struct nvs_summary_input *story,
+			  void (*say)(struct nvs_sentence *))
 {
 	struct told told;
 	int r = make_sentence(story, say, &told);
@@ -372,12 +372,12 @@ static int print_sentence(struct nvs_out *out, const struct nvs_story *story,
 	return r;
 }
 
-static int print_findings(struct nvs_out *out, const struct nvs_story *story)
+static int print_findings(struct nvs_out *out, const struct nvs_summary_input *story)
 {
 	bool any = false;
 	int r = 0;
 
-	for (const struct nvs_unusual *u = nvs_unusual; u->name && !r; u++) {
+	for (const struct nvs_summary_checks *u = nvs_summary_check_list; u->name && !r; u++) {
 		struct told told;
 		char *line = NULL;
 
@@ -400,22 +400,22 @@ static int print_findings(struct nvs_out *out, const struct nvs_story *story)
 	return r;
 }
 
-bool nvs_story_empty(const struct nvs_story *s)
+bool nvs_summary_is_empty(const struct nvs_summary_input *s)
 {
-	return nvs_filter_asked(s->source->query) && !s->submissions && !s->facts->calls;
+	return nvs_filter_is_set(s->source->query) && !s->submissions && !s->facts->calls;
 }
 
 #define ABOUT_ALL 3 /* the first sentences, printed for any selection */
 
-int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
+int nvs_summary_print(struct nvs_out *out, const struct nvs_summary_input *story)
 {
-	static void (*const sentences[])(struct nvs_telling *) = {
+	static void (*const sentences[])(struct nvs_sentence *) = {
 		write_run,	write_end,	 write_recorded_part, write_selection,
 		write_launches, write_doorbells, write_time};
 	int r = 0;
 
-	bool nothing = nvs_story_empty(story) || (nvs_trace_never_on(story->source->trace) &&
-						  !story->submissions && !story->facts->calls);
+	bool nothing = nvs_summary_is_empty(story) || (nvs_trace_never_on(story->source->trace) &&
+						       !story->submissions && !story->facts->calls);
 	size_t n = nothing ? ABOUT_ALL : sizeof(sentences) / sizeof(*sentences);
 
 	for (size_t i = 0; i < n && !r; i++)
@@ -423,7 +423,7 @@ int nvs_story_print(struct nvs_out *out, const struct nvs_story *story)
 	return r ? r : print_findings(out, story);
 }
 
-int nvs_story_print_total(struct nvs_out *out, const struct nvs_story *story)
+int nvs_summary_print_total(struct nvs_out *out, const struct nvs_summary_input *story)
 {
 	int r = print_sentence(out, story, write_launches);
 
@@ -432,11 +432,11 @@ int nvs_story_print_total(struct nvs_out *out, const struct nvs_story *story)
 	return r ? r : print_sentence(out, story, write_total_time);
 }
 
-char *nvs_story_findings(const struct nvs_story *story)
+char *nvs_summary_findings(const struct nvs_summary_input *story)
 {
 	char *text = strdup(""), *more;
 
-	for (const struct nvs_unusual *u = nvs_unusual; u->name && text; u++) {
+	for (const struct nvs_summary_checks *u = nvs_summary_check_list; u->name && text; u++) {
 		struct told told;
 
 		if (!make_sentence(story, u->find, &told) && *told.text) {

@@ -8,10 +8,10 @@
 #include "decode/report/core/report.h"
 
 /* Input of the sentences. */
-struct nvs_story {
+struct nvs_summary_input {
 	const struct nvs_source *source;
 	const struct nvs_options_report *options;
-	const struct nvs_facts *facts;
+	const struct nvs_session_stats *facts;
 	const char *command; /* command line of the program; "" if unknown */
 	const char *rank; /* "3 of 8, local rank ..", printed up to the comma; or "" */
 	const struct nvs_tally *tally; /* of the selected submissions */
@@ -22,13 +22,13 @@ struct nvs_story {
 };
 
 /* Returns true if the filters select nothing of the trace. */
-bool nvs_story_empty(const struct nvs_story *story);
+bool nvs_summary_is_empty(const struct nvs_summary_input *story);
 /* Both return 0 or -ENOMEM. */
-int nvs_story_print(struct nvs_out *out, const struct nvs_story *story);
+int nvs_summary_print(struct nvs_out *out, const struct nvs_summary_input *story);
 /* For several traces: FACTS has only what nvs_facts_sum() adds up. */
-int nvs_story_print_total(struct nvs_out *out, const struct nvs_story *story);
+int nvs_summary_print_total(struct nvs_out *out, const struct nvs_summary_input *story);
 /* Names of the findings, for example "failures, not_whole". The caller frees it; NULL if memory is
  * short. */
-char *nvs_story_findings(const struct nvs_story *story);
+char *nvs_summary_findings(const struct nvs_summary_input *story);
 
 #endif

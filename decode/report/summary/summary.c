@@ -16,58 +16,58 @@
 
 #define ROWS 10 /* of the table, without -n */
 
-struct row {
+struct summary_row {
 	const struct nvs_source *source;
 	const struct nvs_session *session;
-	struct nvs_about about;
+	struct nvs_session_text about;
 	uint64_t threads, channels;
 	bool uncounted; /* level=counts: only SUBMISSIONS and BYTES are known */
 	struct nvs_tally tally; /* of the selected submissions */
 	uint64_t submissions, bytes; /* of the selected submissions */
-	struct nvs_facts *facts;
+	struct nvs_session_stats *facts;
 	char *findings;
 	bool called; /* the trace has calls */
 };
 
-NVS_SOURCE_GETTERS(struct row, r->source)
-NVS_GET_TEXT(struct row, program, r->session->attr[NVS_ATTR_EXE])
-NVS_GET_TEXT(struct row, command, r->about.command)
-NVS_GET_TEXT(struct row, machine, r->about.host)
-NVS_GET_TEXT(struct row, kernel, r->session->attr[NVS_ATTR_KERNEL])
-NVS_GET_TEXT(struct row, cpu, r->session->attr[NVS_ATTR_CPU])
-NVS_GET_TEXT(struct row, job, r->session->attr[NVS_ATTR_JOB])
-NVS_GET_TEXT(struct row, launcher, r->session->attr[NVS_ATTR_LAUNCHER])
-NVS_GET_TEXT(struct row, place, r->about.rank)
-NVS_GET_TEXT(struct row, driver, r->session->attr[NVS_ATTR_DRIVER])
-NVS_GET_TEXT(struct row, gpu, r->about.gpu)
-NVS_GET_TEXT(struct row, uuid, r->about.uuid)
-NVS_GET_TEXT(struct row, started, r->about.started)
-NVS_GET_TEXT(struct row, ended, r->about.ended)
-NVS_GET_TEXT(struct row, recorded, nvs_trace_part(r->source->trace))
-NVS_GET_TEXT(struct row, whole, r->about.whole)
-NVS_GET_TEXT(struct row, in_flight, r->about.in_flight)
-NVS_GET_TEXT(struct row, options, r->session->attr[NVS_ATTR_OPTIONS])
-NVS_GET_KNOWN(struct row, threads, !r->uncounted, r->threads)
-NVS_GET_COUNT(struct row, channels, r->channels)
-NVS_GET_COUNT(struct row, submissions, nvs_submissions_told(r->session))
-NVS_GET_KNOWN(struct row, entries, !r->uncounted, r->session->counts.entries)
-NVS_GET_COUNT(struct row, bytes, nvs_bytes_told(r->session))
-NVS_GET_COUNT(struct row, gaps, r->session->counts.gaps)
-NVS_GET_COUNT(struct row, lost_submissions, r->session->counts.lost_submissions)
-NVS_GET_COUNT(struct row, orphans, r->session->counts.orphans)
+NVS_SOURCE_GETTERS(struct summary_row, r->source)
+NVS_GET_TEXT(struct summary_row, program, r->session->attr[NVS_ATTR_EXE])
+NVS_GET_TEXT(struct summary_row, command, r->about.command)
+NVS_GET_TEXT(struct summary_row, machine, r->about.host)
+NVS_GET_TEXT(struct summary_row, kernel, r->session->attr[NVS_ATTR_KERNEL])
+NVS_GET_TEXT(struct summary_row, cpu, r->session->attr[NVS_ATTR_CPU])
+NVS_GET_TEXT(struct summary_row, job, r->session->attr[NVS_ATTR_JOB])
+NVS_GET_TEXT(struct summary_row, launcher, r->session->attr[NVS_ATTR_LAUNCHER])
+NVS_GET_TEXT(struct summary_row, place, r->about.rank)
+NVS_GET_TEXT(struct summary_row, driver, r->session->attr[NVS_ATTR_DRIVER])
+NVS_GET_TEXT(struct summary_row, gpu, r->about.gpu)
+NVS_GET_TEXT(struct summary_row, uuid, r->about.uuid)
+NVS_GET_TEXT(struct summary_row, started, r->about.started)
+NVS_GET_TEXT(struct summary_row, ended, r->about.ended)
+NVS_GET_TEXT(struct summary_row, recorded, nvs_trace_part(r->source->trace))
+NVS_GET_TEXT(struct summary_row, whole, r->about.whole)
+NVS_GET_TEXT(struct summary_row, in_flight, r->about.in_flight)
+NVS_GET_TEXT(struct summary_row, options, r->session->attr[NVS_ATTR_OPTIONS])
+NVS_GET_KNOWN(struct summary_row, threads, !r->uncounted, r->threads)
+NVS_GET_COUNT(struct summary_row, channels, r->channels)
+NVS_GET_COUNT(struct summary_row, submissions, nvs_session_submissions(r->session))
+NVS_GET_KNOWN(struct summary_row, entries, !r->uncounted, r->session->counts.entries)
+NVS_GET_COUNT(struct summary_row, bytes, nvs_session_bytes(r->session))
+NVS_GET_COUNT(struct summary_row, gaps, r->session->counts.gaps)
+NVS_GET_COUNT(struct summary_row, lost_submissions, r->session->counts.lost_submissions)
+NVS_GET_COUNT(struct summary_row, orphans, r->session->counts.orphans)
 /* The recorder's own totals are in the last record of a trace, if it exited normally. */
 #define TOTALS_COLUMN(name) \
-	NVS_GET_KNOWN(struct row, name, r->session->has_totals, r->session->totals.name)
+	NVS_GET_KNOWN(struct summary_row, name, r->session->has_totals, r->session->totals.name)
 TOTALS_COLUMN(fast)
 TOTALS_COLUMN(stepped)
 TOTALS_COLUMN(waits)
-NVS_GET_COUNT(struct row, skipped, r->session->counts.skipped_submissions)
-NVS_GET_COUNT(struct row, problems, nvs_trace_problems(r->source->trace))
-NVS_GET_COUNT(struct row, file_bytes, r->session->file_bytes)
+NVS_GET_COUNT(struct summary_row, skipped, r->session->counts.skipped_submissions)
+NVS_GET_COUNT(struct summary_row, problems, nvs_trace_problems(r->source->trace))
+NVS_GET_COUNT(struct summary_row, file_bytes, r->session->file_bytes)
 
 static void get_seconds(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
+	const struct summary_row *r = row;
 
 	if (nvs_clock_since_start(r->source->trace, r->session->last_time, &v->ns))
 		v->kind = NVS_VALUE_NS;
@@ -75,30 +75,32 @@ static void get_seconds(const void *row, struct nvs_value *v)
 
 static void get_world_size(const void *row, struct nvs_value *v)
 {
-	nvs_source_number(((const struct row *)row)->source, NVS_ATTR_WORLD_SIZE, v);
+	nvs_source_number(((const struct summary_row *)row)->source, NVS_ATTR_WORLD_SIZE, v);
 }
 
 static void get_local_rank(const void *row, struct nvs_value *v)
 {
-	nvs_source_number(((const struct row *)row)->source, NVS_ATTR_LOCAL_RANK, v);
+	nvs_source_number(((const struct summary_row *)row)->source, NVS_ATTR_LOCAL_RANK, v);
 }
 
-NVS_TALLY_GETTERS(struct row)
+NVS_TALLY_GETTERS(struct summary_row)
 
-NVS_GET_KNOWN(struct row, calls, r->called, r->facts->calls)
-NVS_GET_REAL(struct row, host_us, r->called, (double)nvs_facts_all_ns(r->facts) / 1000)
-NVS_GET_KNOWN(struct row, launch_submissions, !r->tally.unseen, r->facts->launch_submissions)
-NVS_GET_TEXT(struct row, findings, r->findings)
+NVS_GET_KNOWN(struct summary_row, calls, r->called, r->facts->calls)
+NVS_GET_REAL(struct summary_row, host_us, r->called, (double)nvs_facts_all_ns(r->facts) / 1000)
+NVS_GET_KNOWN(struct summary_row, launch_submissions, !r->tally.unseen,
+	      r->facts->launch_submissions)
+NVS_GET_TEXT(struct summary_row, findings, r->findings)
 
 static void get_writer_cpu(const void *row, struct nvs_value *v)
 {
-	const struct row *r = row;
+	const struct summary_row *r = row;
 
 	v->ns = (int64_t)r->session->totals.writer_cpu_ns;
 	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_NS : NVS_VALUE_NONE;
 }
 
-NVS_GET_TEXT(struct row, operations, r->tally.unseen ? "- (commands were not recorded: level)" : "")
+NVS_GET_TEXT(struct summary_row, operations,
+	     r->tally.unseen ? "- (commands were not recorded: level)" : "")
 
 static const struct nvs_column columns[] = {
 	{"trace", "trace", get_source_trace, 0},
@@ -164,9 +166,9 @@ static const struct nvs_column columns[] = {
 	{"file_bytes", "file bytes", get_file_bytes, 0},
 };
 
-static struct nvs_story make_story(const struct row *r)
+static struct nvs_summary_input make_story(const struct summary_row *r)
 {
-	return (struct nvs_story){
+	return (struct nvs_summary_input){
 		.source = r->source,
 		.facts = r->facts,
 		.command = r->about.command,
@@ -179,24 +181,25 @@ static struct nvs_story make_story(const struct row *r)
 	};
 }
 
-static void sum_cells(struct row *r)
+static void sum_cells(struct summary_row *r)
 {
-	const struct nvs_cell *cell;
+	const struct nvs_submission_group *cell;
 
-	for (uint32_t at = 0; (cell = nvs_cells_next(r->source, &at));) {
+	for (uint32_t at = 0; (cell = nvs_submission_groups_next(r->source, &at));) {
 		nvs_tally_sum(&r->tally, &cell->tally);
 		r->submissions += cell->submissions;
 		r->bytes += cell->bytes;
 	}
-	if (nvs_filter_asked(r->source->query))
+	if (nvs_filter_is_set(r->source->query))
 		return;
-	r->submissions = nvs_submissions_told(r->session);
-	r->bytes = nvs_bytes_told(r->session);
+	r->submissions = nvs_session_submissions(r->session);
+	r->bytes = nvs_session_bytes(r->session);
 }
 
-static int make_row(struct row *r, const struct nvs_source *s, struct nvs_facts *facts)
+static int make_row(struct summary_row *r, const struct nvs_source *s,
+		    struct nvs_session_stats *facts)
 {
-	struct nvs_story story;
+	struct nvs_summary_input story;
 
 	r->source = s;
 	r->session = nvs_trace_session(s->trace);
@@ -208,13 +211,13 @@ static int make_row(struct row *r, const struct nvs_source *s, struct nvs_facts 
 	for (uint32_t i = 0; i < nvs_trace_channel_count(s->trace); i++)
 		r->channels += nvs_trace_channel_at(s->trace, i) != NULL;
 	r->facts = facts;
-	r->called = nvs_reading_saw(s->first, NVS_REC_CALL);
+	r->called = nvs_pass_has_record(s->first, NVS_REC_CALL);
 	sum_cells(r);
 	r->uncounted = r->session->header.flags & NVS_HDR_COUNTS;
 	r->tally.unseen += r->uncounted;
-	nvs_about(&r->about, s->trace);
+	nvs_session_text_fill(&r->about, s->trace);
 	story = make_story(r);
-	r->findings = nvs_story_findings(&story);
+	r->findings = nvs_summary_findings(&story);
 	return r->findings ? 0 : -ENOMEM;
 }
 
@@ -224,7 +227,7 @@ static bool is_figure(const struct nvs_column *c)
 	return c->get == get_threads || c->get == get_entries;
 }
 
-static void print_counts(struct nvs_out *out, const struct row *row)
+static void print_counts(struct nvs_out *out, const struct summary_row *row)
 {
 	char digits[32];
 
@@ -245,13 +248,13 @@ static void print_counts(struct nvs_out *out, const struct row *row)
 		else if (v.kind == NVS_VALUE_NS)
 			fprintf(out->file, "%.3f", (double)v.ns / 1e9);
 		else if (v.kind == NVS_VALUE_REAL)
-			fputs(nvs_grouped(digits, (uint64_t)(v.real + 0.5)), out->file);
+			fputs(nvs_format_grouped(digits, (uint64_t)(v.real + 0.5)), out->file);
 		else if (v.kind == NVS_VALUE_NONE)
 			fputc('-', out->file);
 		else if (columns[i].get == get_source_pid)
 			fprintf(out->file, "%llu", (unsigned long long)v.count);
 		else
-			fputs(nvs_grouped(digits, v.count), out->file);
+			fputs(nvs_format_grouped(digits, v.count), out->file);
 		fputc('\n', out->file);
 	}
 }
@@ -269,11 +272,11 @@ static void print_head(struct nvs_run *run, uint32_t i)
 }
 
 /* Sentences on the sum of all traces. */
-static int print_total(struct nvs_run *run, const struct row *rows)
+static int print_total(struct nvs_run *run, const struct summary_row *rows)
 {
-	struct nvs_facts facts = {.source = run->sources};
-	struct row all = {.source = run->sources, .facts = &facts, .called = true};
-	struct nvs_story story;
+	struct nvs_session_stats facts = {.source = run->sources};
+	struct summary_row all = {.source = run->sources, .facts = &facts, .called = true};
+	struct nvs_summary_input story;
 
 	for (uint32_t i = 0; i < run->n; i++) {
 		nvs_tally_sum(&all.tally, &rows[i].tally);
@@ -289,22 +292,22 @@ static int print_total(struct nvs_run *run, const struct row *rows)
 	story = make_story(&all);
 	story.options = run->options;
 	story.several = true;
-	return nvs_story_print_total(run->out, &story);
+	return nvs_summary_print_total(run->out, &story);
 }
 
-static int print_text(struct nvs_run *run, const struct row *rows)
+static int print_text(struct nvs_run *run, const struct summary_row *rows)
 {
 	const struct nvs_options_report *o = run->options;
 	bool called = false, on = false;
 	int r = 0;
 
 	for (uint32_t i = 0; i < run->n && !r; i++) {
-		struct nvs_story story = make_story(rows + i);
+		struct nvs_summary_input story = make_story(rows + i);
 
 		story.options = run->options;
 		if (run->n > 1)
 			print_head(run, i);
-		r = nvs_story_print(run->out, &story);
+		r = nvs_summary_print(run->out, &story);
 		if (!r && o->print.wide)
 			print_counts(run->out, rows + i);
 		called |= rows[i].called;
@@ -318,11 +321,11 @@ static int print_text(struct nvs_run *run, const struct row *rows)
 		return nvs_api_times_print(run, run->each, run->n,
 					   o->print.has_rows ? o->print.rows : ROWS);
 	fputc('\n', run->out->file);
-	return nvs_print_top_apis(run, o->print.has_rows ? o->print.rows : ROWS);
+	return nvs_print_api_table(run, o->print.has_rows ? o->print.rows : ROWS);
 }
 
 /* A row of zeros is printed, but does not count as output. */
-static int print_rows(struct nvs_run *run, const struct row *rows)
+static int print_rows(struct nvs_run *run, const struct summary_row *rows)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	uint64_t told = run->out->told;
@@ -331,15 +334,16 @@ static int print_rows(struct nvs_run *run, const struct row *rows)
 				      &run->options->print);
 
 	for (uint32_t i = 0; i < run->n; i++) {
-		struct nvs_story story = make_story(rows + i);
+		struct nvs_summary_input story = make_story(rows + i);
 
-		any |= !nvs_story_empty(&story);
+		any |= !nvs_summary_is_empty(&story);
 	}
 	run->out->told = any ? run->out->told : told;
 	return r;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
+static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+		 struct nvs_pass_reader *reader)
 {
 	nvs_facts_begin(each, s, reader);
 	return 0;
@@ -348,8 +352,8 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct n
 static int print(struct nvs_run *run)
 {
 	const struct nvs_options_report *o = run->options;
-	struct row *rows = calloc(run->n, sizeof(*rows));
-	struct nvs_facts *facts = run->each;
+	struct summary_row *rows = calloc(run->n, sizeof(*rows));
+	struct nvs_session_stats *facts = run->each;
 	int r = 0;
 
 	if (!rows)
@@ -367,7 +371,7 @@ static int print(struct nvs_run *run)
 
 static void free_facts(struct nvs_run *run)
 {
-	struct nvs_facts *facts = run->each;
+	struct nvs_session_stats *facts = run->each;
 
 	for (uint32_t i = 0; i < run->n; i++)
 		nvs_facts_free(facts + i);
@@ -389,4 +393,5 @@ NVS_REPORT(summary, .name = "summary", .standard = true, .place = 5,
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY |
 		    NVS_NEED_FILTERS,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
-	   .each = sizeof(struct nvs_facts), .begin = begin, .print = print, .free = free_facts);
+	   .each = sizeof(struct nvs_session_stats), .begin = begin, .print = print,
+	   .free = free_facts);

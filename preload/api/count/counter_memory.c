@@ -58,11 +58,11 @@ bool nvs_counting_find_driver(struct nvs_counting_driver *d)
 	bool all = true;
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		*wanted[i].to = nvs_api_driver(wanted[i].name);
+		*wanted[i].to = nvs_api_driver_function(wanted[i].name);
 		all = all && *wanted[i].to;
 	}
 	/* Optional: drivers that lack it have no captures that could be disturbed. */
-	*(void **)&d->exchange_mode = nvs_api_driver("cuThreadExchangeStreamCaptureMode");
+	*(void **)&d->exchange_mode = nvs_api_driver_function("cuThreadExchangeStreamCaptureMode");
 	return all;
 }
 
@@ -85,7 +85,7 @@ void nvs_counting_nap(long ns)
 {
 	struct timespec time = {0, ns};
 
-	nvs_sys(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
+	nvs_syscall(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
 }
 
 bool nvs_counting_lock(struct nvs_counting *c)
@@ -184,7 +184,7 @@ static bool map_piece(struct nvs_counting *c, uint64_t bytes, int device)
 	return true;
 }
 
-uint64_t nvs_counting_room(struct nvs_counting *c, uint64_t bytes, const char **why)
+uint64_t nvs_counting_alloc(struct nvs_counting *c, uint64_t bytes, const char **why)
 {
 	uint64_t stream = nvs_counting_stream(c), at;
 	int device = 0;

@@ -52,7 +52,7 @@ static void flush_record(struct count_writer *t, uint32_t flags)
 	rec->rec.type = NVS_REC_COUNT;
 	rec->rec.flags = (uint16_t)flags;
 	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->ncounts * sizeof(*rec->counts));
-	nvs_record(&rec->rec);
+	nvs_record_write(&rec->rec);
 	t->written++;
 	rec->ncounts = 0;
 }
@@ -93,7 +93,7 @@ static bool has_memory(struct nvs_counting *c)
 			     0);
 	if (p == MAP_FAILED)
 		return false;
-	nvs_sys(SYS_madvise, (long)p, MEMORY, MADV_DONTFORK, 0, 0, 0);
+	nvs_syscall(SYS_madvise, (long)p, MEMORY, MADV_DONTFORK, 0, 0, 0);
 	/* If the driver refuses, copies are only slower. */
 	c->driver.enlist(p, MEMORY, PORTABLE);
 	c->memory = p;
@@ -298,7 +298,7 @@ static bool claim_reader(struct nvs_counting *c, enum nvs_count_cause cause)
 
 static bool is_wanted(const struct nvs_counting *c)
 {
-	if (!nvs_session_active() || atomic_load(&nvs_writer_signal.ended))
+	if (!nvs_session_is_active() || atomic_load(&nvs_writer_signal.ended))
 		return false;
 	return c->able && atomic_load(&c->first);
 }
@@ -336,10 +336,10 @@ bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number)
 	int saved = errno;
 	bool read;
 
-	if (!c || !nvs_session_active())
+	if (!c || !nvs_session_is_active())
 		return false;
-	if (atomic_load(&c->untold))
-		nvs_load_tell(c);
+	if (atomic_load(&c->unwritten))
+		nvs_counters_record(c);
 	if (!is_wanted(c) || is_outside_window())
 		return false;
 	if (cause != NVS_COUNT_EXIT && cause != NVS_COUNT_LAUNCH && !any_due(c))
@@ -466,7 +466,7 @@ static void after_call(const struct nvs_api_frame *frame, const struct nvs_api *
 	if (!c || result || nvs_calls.quiet || (api->launched < 0 && !graph))
 		return;
 	stream = stream_of(frame, api);
-	if (atomic_load(&nvs_api_captures) > 0 && nvs_api_capturing(api, stream)) {
+	if (atomic_load(&nvs_api_captures) > 0 && nvs_api_is_capturing(api, stream)) {
 		if (api->launched >= 0)
 			nvs_counting_in_graph(kept_argument(frame, api, api->launched));
 		errno = saved;
@@ -491,7 +491,7 @@ void nvs_counting_in_graph(uint64_t function)
 }
 
 /* The program has waited since FRAME's call began. Waiting for an event names no stream. */
-static void after_wait(const struct nvs_api_frame *frame, enum nvs_api_waited on)
+static void after_wait(const struct nvs_api_frame *frame, enum nvs_api_wait_kind on)
 {
 	const struct nvs_api *api = nvs_api_slots[frame->index].api;
 	struct nvs_counting *c = nvs_counting();
@@ -543,10 +543,10 @@ static void end_at_exit(void)
 struct nvs_counting *nvs_counting_start(void)
 {
 	static const struct nvs_api_counting callbacks = {
-		.loaded = nvs_load_done,
+		.loaded = nvs_load_finish,
 		.called = after_call,
 		.waited = after_wait,
-		.unloaded = nvs_load_forget,
+		.unloaded = nvs_load_free_image,
 		.ends = context_ends,
 		.ended = context_ended,
 		.window = read_at_window,

@@ -75,8 +75,8 @@ struct nvs_counting_context {
 #define NVS_COUNTED_FUNCTIONS (1u << 14)
 
 /* A COUNTER record to write when the session starts. */
-struct nvs_counter_untold {
-	struct nvs_counter_untold *next;
+struct nvs_counter_pending {
+	struct nvs_counter_pending *next;
 	struct nvs_rec_counter rec;
 };
 
@@ -90,7 +90,7 @@ struct nvs_counting {
 	bool apart; /* some GPU cannot reach another's memory */
 	uint32_t ncounters;
 	struct nvs_kernel_counter *_Atomic first, *last;
-	struct nvs_counter_untold *_Atomic untold; /* newest first */
+	struct nvs_counter_pending *_Atomic unwritten; /* newest first */
 	struct nvs_counted_name *_Atomic name[NVS_COUNTED_NAMES];
 	struct nvs_counting_context contexts[NVS_COUNTING_CONTEXTS];
 	/* By function handle and generation (nvs_api_known_key()). */
@@ -131,7 +131,7 @@ void nvs_counting_unlock(struct nvs_counting *c);
  * Allocates zeroed memory at an address that is the same on every GPU of the process. Returns 0 and
  * sets *WHY on failure. Needs a current context and the lock.
  */
-uint64_t nvs_counting_room(struct nvs_counting *c, uint64_t bytes, const char **why);
+uint64_t nvs_counting_alloc(struct nvs_counting *c, uint64_t bytes, const char **why);
 /* The library's stream in the current context. Returns 0 if there is none. */
 uint64_t nvs_counting_stream(struct nvs_counting *c);
 /* Returns false if STREAM has not finished within MS milliseconds. */
@@ -144,7 +144,7 @@ struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *n
 struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t function);
 
 /* load.c: writes the records that were kept until the session started. */
-void nvs_load_tell(struct nvs_counting *c);
+void nvs_counters_record(struct nvs_counting *c);
 
 /* counting.c */
 void nvs_counting_in_graph(uint64_t function);
@@ -154,8 +154,8 @@ bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number);
  * load.c: call after a load. Restores the program's arguments and, if the driver refused the
  * instrumented code, loads the program's own.
  */
-void nvs_load_done(struct nvs_api_frame *frame);
+void nvs_load_finish(struct nvs_api_frame *frame);
 /* Frees the code kept for HANDLE, a module or library that was unloaded. */
-void nvs_load_forget(uint64_t handle);
+void nvs_load_free_image(uint64_t handle);
 
 #endif

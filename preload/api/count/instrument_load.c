@@ -23,7 +23,7 @@
 #define KEPT 4096 /* instrumented images kept; further ones are leaked */
 
 /* One load, from before the call until after it. */
-struct load {
+struct instrumented_load {
 	uint64_t program; /* the program's own argument */
 	void *image; /* replaces it; owned by COUNTED */
 	size_t size;
@@ -32,7 +32,7 @@ struct load {
 	uint64_t counters; /* on the GPU */
 	const char *why; /* reason why the program's own code is loaded; NULL: none */
 	struct nvs_image refused; /* machine code whose kernels are recorded with WHY */
-	struct nvs_counted counted;
+	struct nvs_instrumented counted;
 	/* Freed after the call. */
 	void *file, *unpacked, *assembled;
 	uint64_t file_size;
@@ -79,11 +79,13 @@ static bool loads_library(const struct nvs_api *api)
 /* Compiles PTX text to machine code with the driver's linker. */
 static bool link_ptx(const void *data, size_t size, void **out, size_t *out_size)
 {
-	int (*create)(unsigned, void *, void *, uint64_t *) = nvs_api_driver("cuLinkCreate_v2");
+	int (*create)(unsigned, void *, void *,
+		      uint64_t *) = nvs_api_driver_function("cuLinkCreate_v2");
 	int (*add)(uint64_t, int, const void *, size_t, const char *, unsigned, void *,
-		   void *) = nvs_api_driver("cuLinkAddData_v2");
-	int (*complete)(uint64_t, const void **, size_t *) = nvs_api_driver("cuLinkComplete");
-	int (*destroy)(uint64_t) = nvs_api_driver("cuLinkDestroy");
+		   void *) = nvs_api_driver_function("cuLinkAddData_v2");
+	int (*complete)(uint64_t, const void **,
+			size_t *) = nvs_api_driver_function("cuLinkComplete");
+	int (*destroy)(uint64_t) = nvs_api_driver_function("cuLinkDestroy");
 	const void *cubin = NULL;
 	uint64_t state;
 
@@ -100,7 +102,7 @@ static bool link_ptx(const void *data, size_t size, void **out, size_t *out_size
 }
 
 /* Appends the terminating zero that the driver needs. */
-static const char *assemble_image(struct load *l, const struct nvs_image *ptx)
+static const char *assemble_image(struct instrumented_load *l, const struct nvs_image *ptx)
 {
 	bool ended = ptx->size && !ptx->data[ptx->size - 1];
 	char *copy = ended ? NULL : nvs_alloc(ptx->size + 1);
@@ -114,7 +116,7 @@ static const char *assemble_image(struct load *l, const struct nvs_image *ptx)
 	return done ? NULL : "the driver could not compile its PTX before the load";
 }
 
-static const char *unpack_entry(struct load *l, const struct nvs_fatbin_entry *e)
+static const char *unpack_entry(struct instrumented_load *l, const struct nvs_fatbin_entry *e)
 {
 	l->unpacked_size = e->unpacked;
 	return nvs_fatbin_unpack(e, &memory, &l->unpacked) ? "its compression is not supported"
@@ -125,8 +127,8 @@ static const char *unpack_entry(struct load *l, const struct nvs_fatbin_entry *e
  * Finds the cubin that the driver would choose. ASSEMBLE_PTX: PTX may be compiled too, which needs
  * a context.
  */
-static const char *choose_cubin(struct load *l, const struct nvs_image *image, uint32_t arch,
-				bool assemble_ptx, struct nvs_image *cubin)
+static const char *choose_cubin(struct instrumented_load *l, const struct nvs_image *image,
+				uint32_t arch, bool assemble_ptx, struct nvs_image *cubin)
 {
 	struct nvs_image ptx = *image;
 	const char *why = NULL;
@@ -267,7 +269,7 @@ static const char *find_arch(struct nvs_counting *c, bool library, uint32_t *arc
 	return *arch ? NULL : "the driver does not report its GPUs";
 }
 
-static const char *rewrite_code(struct nvs_counting *c, struct load *l,
+static const char *rewrite_code(struct nvs_counting *c, struct instrumented_load *l,
 				const struct nvs_image *cubin, uint32_t arch, bool library)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
@@ -290,7 +292,7 @@ static const char *rewrite_code(struct nvs_counting *c, struct load *l,
 	if (!nvs_counting_lock(c))
 		return "another load was in progress";
 	why = get_template(arch, &words);
-	handing.next = why ? 0 : nvs_counting_room(c, (uint64_t)kernels * NVS_COUNT_BYTES, &why);
+	handing.next = why ? 0 : nvs_counting_alloc(c, (uint64_t)kernels * NVS_COUNT_BYTES, &why);
 	if (handing.next && library && c->apart)
 		why = "a GPU cannot access the memory of another";
 	nvs_counting_unlock(c);
@@ -305,14 +307,14 @@ static const char *rewrite_code(struct nvs_counting *c, struct load *l,
 }
 
 /* Writes the image to a memfd, which the driver opens by name. A sandbox may not allow the call. */
-static bool write_memfd(struct load *l)
+static bool write_memfd(struct instrumented_load *l)
 {
 	size_t done = 0;
 	long n = 1;
 
-	if (nvs_session_confined() || nvs_sys_over_limit(l->size))
+	if (nvs_session_is_confined() || nvs_sys_over_limit(l->size))
 		return false;
-	l->fd = (int)nvs_sys(SYS_memfd_create, (long)"nvsnoop", MFD_CLOEXEC, 0, 0, 0, 0);
+	l->fd = (int)nvs_syscall(SYS_memfd_create, (long)"nvsnoop", MFD_CLOEXEC, 0, 0, 0, 0);
 	while (l->fd >= 0 && done < l->size && n > 0) {
 		n = nvs_sys_write(l->fd, (char *)l->image + done, l->size - done);
 		done += n > 0 ? (size_t)n : 0;
@@ -321,7 +323,8 @@ static bool write_memfd(struct load *l)
 	return l->fd >= 0 && done == l->size;
 }
 
-static const char *prepare_load(struct nvs_counting *c, struct load *l, const struct nvs_api *api)
+static const char *prepare_load(struct nvs_counting *c, struct instrumented_load *l,
+				const struct nvs_api *api)
 {
 	bool library = loads_library(api);
 	struct nvs_image image, cubin;
@@ -334,7 +337,7 @@ static const char *prepare_load(struct nvs_counting *c, struct load *l, const st
 	if (early && !arch)
 		return early;
 	if (loads_file(api)) {
-		l->file = nvs_code_file((const char *)l->program, &l->file_size);
+		l->file = nvs_code_read_file((const char *)l->program, &l->file_size);
 		if (!l->file)
 			return "its file could not be read";
 		if (nvs_image_of(l->file, l->file_size, &image))
@@ -361,7 +364,7 @@ void nvs_api_before_load(struct nvs_api_frame *f)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	struct nvs_counting *c;
-	struct load *l;
+	struct instrumented_load *l;
 	int saved = errno, mode;
 	uint32_t word;
 
@@ -388,9 +391,10 @@ void nvs_api_before_load_library(struct nvs_api_frame *f)
 	nvs_api_before_load(f);
 }
 
-void nvs_load_tell(struct nvs_counting *c)
+void nvs_counters_record(struct nvs_counting *c)
 {
-	struct nvs_counter_untold *all = atomic_exchange(&c->untold, NULL), *in_order = NULL, *next;
+	struct nvs_counter_pending *all = atomic_exchange(&c->unwritten, NULL), *in_order = NULL,
+				   *next;
 
 	for (; all; all = next) {
 		next = all->next;
@@ -399,22 +403,22 @@ void nvs_load_tell(struct nvs_counting *c)
 	}
 	for (; in_order; in_order = next) {
 		next = in_order->next;
-		nvs_record(&in_order->rec.rec);
+		nvs_record_write(&in_order->rec.rec);
 		nvs_free(in_order,
-			 offsetof(struct nvs_counter_untold, rec) + in_order->rec.rec.size);
+			 offsetof(struct nvs_counter_pending, rec) + in_order->rec.rec.size);
 	}
 }
 
 /* Records kernel K. K NULL: the reason applies to the whole image. */
 static void record_counter(struct nvs_counting *c, uint32_t number,
-			   const struct nvs_counted_kernel *k, const char *why)
+			   const struct nvs_instrumented_kernel *k, const char *why)
 {
 	const struct nvs_option_values *v = &nvs_options()->values;
 	const char *name = k ? k->name : "";
 	uint32_t length = (uint32_t)strlen(name), reason = why ? (uint32_t)strlen(why) : 0;
 	uint32_t size = (uint32_t)(sizeof(struct nvs_rec_counter) + length + reason + 7) & ~7u;
-	struct nvs_counter_untold *untold =
-		nvs_alloc(offsetof(struct nvs_counter_untold, rec) + size);
+	struct nvs_counter_pending *untold =
+		nvs_alloc(offsetof(struct nvs_counter_pending, rec) + size);
 	struct nvs_rec_counter *rec = untold ? &untold->rec : NULL;
 
 	if (!rec)
@@ -434,15 +438,15 @@ static void record_counter(struct nvs_counting *c, uint32_t number,
 	rec->reason_length = reason;
 	memcpy(rec->text, name, length);
 	memcpy(rec->text + length, why ? why : "", reason);
-	untold->next = atomic_load(&c->untold);
-	while (!atomic_compare_exchange_weak(&c->untold, &untold->next, untold))
+	untold->next = atomic_load(&c->unwritten);
+	while (!atomic_compare_exchange_weak(&c->unwritten, &untold->next, untold))
 		;
-	if (nvs_session_active())
-		nvs_load_tell(c);
+	if (nvs_session_is_active())
+		nvs_counters_record(c);
 }
 
 /* Records each kernel of an image that was not instrumented. Returns false if none is known. */
-static bool record_refused(struct nvs_counting *c, const struct load *l)
+static bool record_refused(struct nvs_counting *c, const struct instrumented_load *l)
 {
 	struct nvs_cubin_functions f;
 	struct nvs_cubin cubin;
@@ -452,7 +456,7 @@ static bool record_refused(struct nvs_counting *c, const struct load *l)
 	    nvs_cubin_functions(&cubin, &memory, &f))
 		return false;
 	for (uint32_t i = 0; i < f.n && nvs_counting_lock(c); i++) {
-		const struct nvs_counted_kernel k = {
+		const struct nvs_instrumented_kernel k = {
 			.name = f.function[i].name,
 			.instructions = (uint32_t)nvs_sass_code_count(
 				f.function[i].code, f.function[i].size, nvs_sass_form(cubin.arch)),
@@ -473,14 +477,14 @@ static bool record_refused(struct nvs_counting *c, const struct load *l)
 }
 
 /* Registers the counters after the driver accepted the code. */
-static void register_counters(struct nvs_counting *c, const struct load *l)
+static void register_counters(struct nvs_counting *c, const struct instrumented_load *l)
 {
 	if (l->why && !l->counted.n && !record_refused(c, l))
 		record_counter(c, NVS_NONE, NULL, l->why);
 	if (!nvs_counting_lock(c))
 		return;
 	for (uint32_t i = 0; i < l->counted.n; i++) {
-		const struct nvs_counted_kernel *k = &l->counted.kernel[i];
+		const struct nvs_instrumented_kernel *k = &l->counted.kernel[i];
 		const char *why = k->counters ? l->why : k->why;
 		struct nvs_kernel_counter *counter;
 
@@ -494,7 +498,7 @@ static void register_counters(struct nvs_counting *c, const struct load *l)
 }
 
 /* The driver may read the image as long as its module or library exists. */
-static void keep_image(struct load *l, uint64_t handle)
+static void keep_image(struct instrumented_load *l, uint64_t handle)
 {
 	for (uint32_t i = 0; i < KEPT; i++) {
 		uint32_t k = (uint32_t)((handle >> 4) + i) % KEPT;
@@ -509,7 +513,7 @@ static void keep_image(struct load *l, uint64_t handle)
 	l->counted.cubin = NULL;
 }
 
-void nvs_load_forget(uint64_t handle)
+void nvs_load_free_image(uint64_t handle)
 {
 	for (uint32_t i = 0; handle && i < KEPT; i++) {
 		uint64_t own = handle;
@@ -524,9 +528,9 @@ void nvs_load_forget(uint64_t handle)
 	}
 }
 
-static void free_load(struct load *l)
+static void free_load(struct instrumented_load *l)
 {
-	nvs_counted_free(&l->counted, &memory);
+	nvs_instrumented_free(&l->counted, &memory);
 	nvs_free(l->file, l->file_size + 1);
 	nvs_free(l->unpacked, l->unpacked_size);
 	nvs_free(l->assembled, l->assembled_size);
@@ -538,10 +542,10 @@ static void free_load(struct load *l)
 typedef uint64_t any_call(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
 			  uint64_t);
 
-void nvs_load_done(struct nvs_api_frame *f)
+void nvs_load_finish(struct nvs_api_frame *f)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[f->index];
-	struct load *l = (struct load *)f->token;
+	struct instrumented_load *l = (struct instrumented_load *)f->token;
 	struct nvs_counting *c = nvs_counting();
 	int saved = errno;
 

@@ -74,13 +74,13 @@ static void lock_and_remove(uint64_t owner, uint64_t node)
 	nvs_unlock(&saved);
 }
 
-void nvs_bodies_forget_graph(uint64_t owner)
+void nvs_bodies_remove_graph(uint64_t owner)
 {
 	if (owner)
 		lock_and_remove(owner, 0);
 }
 
-void nvs_bodies_forget_node(uint64_t node)
+void nvs_bodies_remove_node(uint64_t node)
 {
 	if (node)
 		lock_and_remove(0, node);

@@ -60,7 +60,7 @@ static void flush_nodes(struct graph_writer *t, bool last)
 	rec->rec.flags = (last ? NVS_GRAPH_LAST : 0) | (t->partial ? NVS_GRAPH_PARTIAL : 0);
 	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->nnodes * sizeof(struct nvs_graph_node));
 	rec->first = t->written;
-	nvs_record(&rec->rec);
+	nvs_record_write(&rec->rec);
 	t->written += rec->nnodes;
 	rec->nnodes = 0;
 }
@@ -75,7 +75,7 @@ static void flush_edges(struct graph_writer *t)
 	rec->rec.type = NVS_REC_GRAPH_EDGES;
 	rec->rec.size = (uint32_t)(sizeof(*rec) + rec->nedges * sizeof(struct nvs_graph_edge));
 	rec->exec = t->room.rec.exec;
-	nvs_record(&rec->rec);
+	nvs_record_write(&rec->rec);
 	rec->nedges = 0;
 }
 
@@ -127,9 +127,9 @@ static bool query_params(struct nvs_graph_node *node)
 
 	switch (node->type) {
 	case NVS_NODE_KERNEL:
-		get = nvs_api_driver("cuGraphKernelNodeGetParams_v2");
+		get = nvs_api_driver_function("cuGraphKernelNodeGetParams_v2");
 		if (!get)
-			get = nvs_api_driver("cuGraphKernelNodeGetParams");
+			get = nvs_api_driver_function("cuGraphKernelNodeGetParams");
 		if (!get || get(node->node, &kernel))
 			return false;
 		nvs_graph_fill_kernel(node, &kernel, true);
@@ -137,13 +137,13 @@ static bool query_params(struct nvs_graph_node *node)
 		nvs_counting_in_graph(node->function);
 		return true;
 	case NVS_NODE_MEMCPY:
-		get = nvs_api_driver("cuGraphMemcpyNodeGetParams");
+		get = nvs_api_driver_function("cuGraphMemcpyNodeGetParams");
 		if (!get || get(node->node, &copy))
 			return false;
 		nvs_graph_fill_copy(node, &copy);
 		return true;
 	case NVS_NODE_MEMSET:
-		get = nvs_api_driver("cuGraphMemsetNodeGetParams");
+		get = nvs_api_driver_function("cuGraphMemsetNodeGetParams");
 		if (!get || get(node->node, &set))
 			return false;
 		nvs_graph_fill_memset(node, &set);
@@ -171,7 +171,8 @@ static void walk_bodies(struct graph_writer *t, const struct nvs_graph_node *nod
 
 static void walk_below(struct graph_writer *t, const struct nvs_graph_node *node, int depth)
 {
-	int (*child)(uint64_t, uint64_t *) = nvs_api_driver("cuGraphChildGraphNodeGetGraph");
+	int (*child)(uint64_t,
+		     uint64_t *) = nvs_api_driver_function("cuGraphChildGraphNodeGetGraph");
 	uint64_t graph = 0;
 
 	if (node->type == NVS_NODE_CONDITION)
@@ -187,7 +188,7 @@ static void walk_below(struct graph_writer *t, const struct nvs_graph_node *node
 static void walk_node(struct graph_writer *t, uint64_t handle, uint64_t parent, uint32_t flags,
 		      int depth)
 {
-	int (*get_type)(uint64_t, int *) = nvs_api_driver("cuGraphNodeGetType");
+	int (*get_type)(uint64_t, int *) = nvs_api_driver_function("cuGraphNodeGetType");
 	struct nvs_graph_node node = {.node = handle, .parent = parent, .flags = flags};
 	int type = 0;
 
@@ -218,10 +219,10 @@ static bool query_edges(uint64_t graph, struct edges *e)
 	int (*get_v2)(uint64_t, uint64_t *, uint64_t *, uint8_t(*)[8], size_t *);
 
 	e->n = e->room;
-	get_v2 = nvs_api_driver("cuGraphGetEdges_v2");
+	get_v2 = nvs_api_driver_function("cuGraphGetEdges_v2");
 	if (get_v2)
 		return !get_v2(graph, e->from, e->to, e->data, &e->n);
-	get = nvs_api_driver("cuGraphGetEdges");
+	get = nvs_api_driver_function("cuGraphGetEdges");
 	return get && !get(graph, e->from, e->to, &e->n);
 }
 
@@ -263,7 +264,8 @@ static bool walk_edges(struct graph_writer *t, uint64_t graph, size_t nodes)
 static void walk_graph(struct graph_writer *t, uint64_t graph, uint64_t parent, uint32_t flags,
 		       int depth)
 {
-	int (*get_nodes)(uint64_t, uint64_t *, size_t *) = nvs_api_driver("cuGraphGetNodes");
+	int (*get_nodes)(uint64_t, uint64_t *,
+			 size_t *) = nvs_api_driver_function("cuGraphGetNodes");
 	size_t n = 0, room;
 	uint64_t *nodes;
 
@@ -285,12 +287,13 @@ static void walk_graph(struct graph_writer *t, uint64_t graph, uint64_t parent, 
 
 static bool has_edge_query(void)
 {
-	return nvs_api_driver("cuGraphGetEdges_v2") || nvs_api_driver("cuGraphGetEdges");
+	return nvs_api_driver_function("cuGraphGetEdges_v2") ||
+	       nvs_api_driver_function("cuGraphGetEdges");
 }
 
 static bool is_recording(void)
 {
-	return atomic_load(&nvs_api_live) && nvs_session_active() &&
+	return atomic_load(&nvs_api_live) && nvs_session_is_active() &&
 	       !atomic_load(&nvs_writer_signal.ended);
 }
 
@@ -324,19 +327,19 @@ static void record_graph(uint64_t exec, const struct nvs_graph_node *node, uint6
 	errno = saved;
 }
 
-void nvs_graph_tell(uint64_t exec, uint64_t graph, enum nvs_graph_event event)
+void nvs_graph_record(uint64_t exec, uint64_t graph, enum nvs_graph_event event)
 {
 	record_graph(exec, NULL, graph, event);
 }
 
-void nvs_graph_tell_child(uint64_t exec, uint64_t handle, uint64_t graph)
+void nvs_graph_record_child(uint64_t exec, uint64_t handle, uint64_t graph)
 {
 	struct nvs_graph_node node = {.node = handle, .type = NVS_NODE_GRAPH};
 
 	record_graph(exec, &node, graph, NVS_GRAPH_CHILD_SET);
 }
 
-void nvs_graph_tell_node(uint64_t exec, const struct nvs_graph_node *node)
+void nvs_graph_record_node(uint64_t exec, const struct nvs_graph_node *node)
 {
 	if (is_recording() && node->function) {
 		nvs_api_kernel(node->function);

@@ -12,12 +12,12 @@
 /* EVENT set NODES in EXEC. PARTIAL: the driver did not return all nodes. */
 void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,
 			   const struct nvs_graph_node *nodes, uint32_t n, bool partial);
-void nvs_graph_count_gone(uint64_t exec);
+void nvs_graph_remove_counts(uint64_t exec);
 /* Counts DONE, a launch of EXEC. */
-void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec,
-		     const struct nvs_api_done *done);
+void nvs_graph_count_launch(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec,
+			    const struct nvs_api_returned_call *done);
 
-#define NVS_NODE_TYPE_NOT_TOLD 0xffffffffu
+#define NVS_NODE_TYPE_UNKNOWN 0xffffffffu
 
 /* CUgraphNodeType */
 enum {
@@ -62,16 +62,16 @@ void nvs_graph_fill_copy(struct nvs_graph_node *node, const struct nvs_copy_para
 void nvs_graph_fill_memset(struct nvs_graph_node *node, const struct nvs_memset_params *p);
 
 /* Records that EXEC now has all nodes and edges of GRAPH. */
-void nvs_graph_tell(uint64_t exec, uint64_t graph, enum nvs_graph_event event);
+void nvs_graph_record(uint64_t exec, uint64_t graph, enum nvs_graph_event event);
 /* Records that EXEC's child graph node NODE now contains GRAPH. */
-void nvs_graph_tell_child(uint64_t exec, uint64_t node, uint64_t graph);
-void nvs_graph_tell_node(uint64_t exec, const struct nvs_graph_node *node);
+void nvs_graph_record_child(uint64_t exec, uint64_t node, uint64_t graph);
+void nvs_graph_record_node(uint64_t exec, const struct nvs_graph_node *node);
 
 /* ---- bodies.c: bodies of conditional nodes, which the driver returns only once ---- */
 void nvs_bodies_add(uint64_t owner, uint64_t node, const uint64_t *graphs, uint32_t n);
 /* Returns body INDEX of NODE, 0 after the last one. */
 uint64_t nvs_bodies_get(uint64_t node, uint32_t index);
-void nvs_bodies_forget_graph(uint64_t owner);
-void nvs_bodies_forget_node(uint64_t node);
+void nvs_bodies_remove_graph(uint64_t owner);
+void nvs_bodies_remove_node(uint64_t node);
 
 #endif

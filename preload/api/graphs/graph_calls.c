@@ -9,14 +9,14 @@
 void nvs_api_after_instantiate(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[0])
-		nvs_graph_tell(*(uint64_t *)f->regs[0], f->regs[1], NVS_GRAPH_INSTANTIATED);
+		nvs_graph_record(*(uint64_t *)f->regs[0], f->regs[1], NVS_GRAPH_INSTANTIATED);
 }
 
 /* A refused update leaves the graph unchanged. */
 void nvs_api_after_update(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
-		nvs_graph_tell(f->regs[0], f->regs[1], NVS_GRAPH_UPDATED);
+		nvs_graph_record(f->regs[0], f->regs[1], NVS_GRAPH_UPDATED);
 }
 
 /* ---- parameters of one node: (exec, node, parameters) ---- */
@@ -27,7 +27,7 @@ static void set_kernel(const struct nvs_api_frame *f, const struct nvs_kernel_pa
 	struct nvs_graph_node node = {.node = f->regs[1], .type = NVS_NODE_KERNEL};
 
 	nvs_graph_fill_kernel(&node, p, has_kern);
-	nvs_graph_tell_node(f->regs[0], &node);
+	nvs_graph_record_node(f->regs[0], &node);
 }
 
 static void set_copy(const struct nvs_api_frame *f, const struct nvs_copy_params *p)
@@ -35,7 +35,7 @@ static void set_copy(const struct nvs_api_frame *f, const struct nvs_copy_params
 	struct nvs_graph_node node = {.node = f->regs[1], .type = NVS_NODE_MEMCPY};
 
 	nvs_graph_fill_copy(&node, p);
-	nvs_graph_tell_node(f->regs[0], &node);
+	nvs_graph_record_node(f->regs[0], &node);
 }
 
 static void set_memset(const struct nvs_api_frame *f, const struct nvs_memset_params *p)
@@ -43,7 +43,7 @@ static void set_memset(const struct nvs_api_frame *f, const struct nvs_memset_pa
 	struct nvs_graph_node node = {.node = f->regs[1], .type = NVS_NODE_MEMSET};
 
 	nvs_graph_fill_memset(&node, p);
-	nvs_graph_tell_node(f->regs[0], &node);
+	nvs_graph_record_node(f->regs[0], &node);
 }
 
 void nvs_api_after_set_kernel(struct nvs_api_frame *f, uint32_t result)
@@ -73,7 +73,7 @@ void nvs_api_after_set_memset(struct nvs_api_frame *f, uint32_t result)
 void nvs_api_after_set_child(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
-		nvs_graph_tell_child(f->regs[0], f->regs[1], f->regs[2]);
+		nvs_graph_record_child(f->regs[0], f->regs[1], f->regs[2]);
 }
 
 /* CUgraphNodeParams: the type, then the type's own parameters at offset 16. */
@@ -94,8 +94,8 @@ void nvs_api_after_set_node(struct nvs_api_frame *f, uint32_t result)
 		set_memset(f, (const void *)(p + 16));
 		break;
 	case NVS_NODE_GRAPH:
-		nvs_graph_tell_child(f->regs[0], f->regs[1],
-				     *(const uint64_t *)(const void *)(p + 16));
+		nvs_graph_record_child(f->regs[0], f->regs[1],
+				       *(const uint64_t *)(const void *)(p + 16));
 		break;
 	}
 }
@@ -104,12 +104,12 @@ void nvs_api_after_set_enabled(struct nvs_api_frame *f, uint32_t result)
 {
 	struct nvs_graph_node node = {
 		.node = f->regs[1],
-		.type = NVS_NODE_TYPE_NOT_TOLD,
+		.type = NVS_NODE_TYPE_UNKNOWN,
 		.flags = (uint32_t)f->regs[2] ? 0 : NVS_NODE_DISABLED,
 	};
 
 	if (!result)
-		nvs_graph_tell_node(f->regs[0], &node);
+		nvs_graph_record_node(f->regs[0], &node);
 }
 
 /* ---- bodies of conditional nodes ---- */
@@ -143,17 +143,17 @@ void nvs_api_after_add_node_v2(struct nvs_api_frame *f, uint32_t result)
 void nvs_api_after_destroy_exec(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
-		nvs_graph_count_gone(f->regs[0]);
+		nvs_graph_remove_counts(f->regs[0]);
 }
 
 void nvs_api_after_destroy_graph(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
-		nvs_bodies_forget_graph(f->regs[0]);
+		nvs_bodies_remove_graph(f->regs[0]);
 }
 
 void nvs_api_after_destroy_node(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result)
-		nvs_bodies_forget_node(f->regs[0]);
+		nvs_bodies_remove_node(f->regs[0]);
 }

@@ -21,29 +21,29 @@
 enum { UNWRITTEN, BEING_WRITTEN, WRITTEN };
 
 /* A distinct content. */
-struct image {
+struct known_image {
 	uint64_t hash[2], size;
 	uint32_t written;
 };
 
 /* The call that loaded the code. */
-struct load {
+struct image_load {
 	uint64_t call, handle;
 	uint32_t tid;
 };
 
-struct early {
-	struct early *next;
-	struct nvs_code code;
-	struct load load;
+struct early_image {
+	struct early_image *next;
+	struct nvs_loaded_image code;
+	struct image_load load;
 };
 
 /* Wiped in a forked child, which cannot use any of it. */
 struct images {
-	struct image *image;
+	struct known_image *image;
 	uint32_t n, room;
 	bool begun; /* the session has started */
-	struct early *first, *last;
+	struct early_image *first, *last;
 	uint64_t early_bytes;
 	uint8_t gpus[NVS_CODE_GPUS];
 };
@@ -82,7 +82,7 @@ static void hash_bytes(uint64_t h[2], uint8_t *data, uint32_t bytes)
 }
 
 /* Returns the content's number. *MINE: this thread must record its bytes. */
-static uint32_t get_number(const struct image *content, bool *mine)
+static uint32_t get_number(const struct known_image *content, bool *mine)
 {
 	struct images *all;
 	uint32_t i = NVS_NONE;
@@ -97,8 +97,8 @@ static uint32_t get_number(const struct image *content, bool *mine)
 			break;
 	if (all && i == all->room) {
 		uint32_t more = all->room ? 2 * all->room : 64;
-		struct image *p = nvs_realloc(all->image, all->room * sizeof(*p),
-					      more * sizeof(*p));
+		struct known_image *p = nvs_realloc(all->image, all->room * sizeof(*p),
+						    more * sizeof(*p));
 
 		all->image = p ? p : all->image;
 		all->room = p ? more : all->room;
@@ -135,7 +135,8 @@ struct image_writer {
 	uint8_t data[CHUNK + 16];
 };
 
-static bool hash_all(struct image_writer *t, const struct nvs_code *code, struct image *content)
+static bool hash_all(struct image_writer *t, const struct nvs_loaded_image *code,
+		     struct known_image *content)
 {
 	content->hash[0] = code->kind;
 	for (uint64_t at = 0; at < code->size; at += CHUNK) {
@@ -156,14 +157,14 @@ static int write_record(struct image_writer *t, uint16_t flags, uint64_t offset,
 	t->rec.offset = offset;
 	t->rec.bytes = bytes;
 	memset(t->data + bytes, 0, 8);
-	return nvs_record(&t->rec.rec);
+	return nvs_record_write(&t->rec.rec);
 }
 
 /* Size of the largest possible record. Returns 0 if there is no buffer. */
 static uint32_t find_largest(void)
 {
 	struct nvs_buffer *buffer = nvs_buffer_enter();
-	uint32_t largest = buffer ? nvs_buffer_largest(buffer) : 0;
+	uint32_t largest = buffer ? nvs_buffer_max_record(buffer) : 0;
 
 	if (buffer)
 		nvs_buffer_leave(buffer);
@@ -171,7 +172,7 @@ static uint32_t find_largest(void)
 }
 
 /* Returns false if not all bytes were recorded. */
-static bool write_bytes(struct image_writer *t, const struct nvs_code *code, uint16_t flags)
+static bool write_bytes(struct image_writer *t, const struct nvs_loaded_image *code, uint16_t flags)
 {
 	uint32_t n, step = CHUNK, largest = find_largest();
 
@@ -191,11 +192,11 @@ static bool write_bytes(struct image_writer *t, const struct nvs_code *code, uin
 	return true;
 }
 
-static void record_load(struct image_writer *t, const struct nvs_code *code,
-			const struct load *load)
+static void record_load(struct image_writer *t, const struct nvs_loaded_image *code,
+			const struct image_load *load)
 {
 	uint16_t flags = NVS_IMAGE_LOAD | (code->chosen ? NVS_IMAGE_CHOSEN : 0);
-	struct image content = {.size = code->size};
+	struct known_image content = {.size = code->size};
 	bool mine = false, unread = code->unread || !hash_all(t, code, &content);
 
 	if (!find_largest())
@@ -233,9 +234,10 @@ static bool has_room(uint64_t bytes)
 }
 
 /* Copies only the description if there is no space for the bytes. */
-static struct early *make_early(const struct nvs_code *code, const struct load *load)
+static struct early_image *make_early(const struct nvs_loaded_image *code,
+				      const struct image_load *load)
 {
-	struct early *e = nvs_alloc(sizeof(*e));
+	struct early_image *e = nvs_alloc(sizeof(*e));
 	uint8_t *copy = NULL;
 
 	if (!e)
@@ -250,7 +252,7 @@ static struct early *make_early(const struct nvs_code *code, const struct load *
 		e->code.piece = nvs_alloc(sizeof(*e->code.piece));
 	if (e->code.piece) {
 		e->code.room = e->code.npieces = 1;
-		*e->code.piece = (struct nvs_code_piece){copy, code->size};
+		*e->code.piece = (struct nvs_image_piece){copy, code->size};
 		return e;
 	}
 	nvs_free(copy, code->size);
@@ -258,7 +260,7 @@ static struct early *make_early(const struct nvs_code *code, const struct load *
 	return e;
 }
 
-static void free_early(struct early *e)
+static void free_early(struct early_image *e)
 {
 	if (e->code.npieces)
 		nvs_free((void *)e->code.piece->at, e->code.size);
@@ -267,7 +269,7 @@ static void free_early(struct early *e)
 }
 
 /* Returns false if the session has started. */
-static bool queue_early(struct early *e)
+static bool queue_early(struct early_image *e)
 {
 	struct images *all;
 	sigset_t saved;
@@ -284,7 +286,7 @@ static bool queue_early(struct early *e)
 	return kept;
 }
 
-static bool has_begun(bool begin, struct early **first)
+static bool has_begun(bool begin, struct early_image **first)
 {
 	struct images *all;
 	sigset_t saved;
@@ -304,7 +306,7 @@ static bool has_begun(bool begin, struct early **first)
 
 static bool is_wanted(void)
 {
-	const struct nvs_session *session = nvs_session();
+	const struct nvs_recorder *session = nvs_session();
 
 	return nvs_options()->values.code && !nvs_options()->untraced &&
 	       !atomic_load(&nvs_writer_signal.ended) &&
@@ -313,7 +315,7 @@ static bool is_wanted(void)
 
 void nvs_api_images_flush(void)
 {
-	struct early *e = NULL, *next;
+	struct early_image *e = NULL, *next;
 	struct image_writer *t;
 
 	if (!is_wanted())
@@ -336,7 +338,7 @@ enum { MAJOR = 75, MINOR = 76 };
 
 uint32_t nvs_code_arch(int device)
 {
-	int (*get)(int *, int, int) = nvs_api_driver("cuDeviceGetAttribute");
+	int (*get)(int *, int, int) = nvs_api_driver_function("cuDeviceGetAttribute");
 	int major = 0, minor = 0;
 
 	nvs_calls.quiet++;
@@ -348,7 +350,7 @@ uint32_t nvs_code_arch(int device)
 
 static void query_gpus(uint8_t gpus[NVS_CODE_GPUS])
 {
-	int (*count)(int *) = nvs_api_driver("cuDeviceGetCount");
+	int (*count)(int *) = nvs_api_driver_function("cuDeviceGetCount");
 	uint32_t used = 0, arch;
 	int n = 0;
 
@@ -363,15 +365,15 @@ static void query_gpus(uint8_t gpus[NVS_CODE_GPUS])
 	}
 }
 
-static void process_load(const void *image, uint64_t most, const struct load *load)
+static void process_load(const void *image, uint64_t most, const struct image_load *load)
 {
 	uint8_t gpus[NVS_CODE_GPUS] = {0};
-	struct early *e, *none;
-	struct nvs_code code;
+	struct early_image *e, *none;
+	struct nvs_loaded_image code;
 	struct image_writer *t;
 
 	query_gpus(gpus);
-	nvs_code_of(&code, image, most, gpus);
+	nvs_code_select(&code, image, most, gpus);
 	if (!has_begun(false, &none)) {
 		e = make_early(&code, load);
 		if (e && queue_early(e)) {
@@ -388,15 +390,15 @@ static void process_load(const void *image, uint64_t most, const struct load *lo
 	nvs_code_free(&code);
 }
 
-static struct load make_load(const struct nvs_api_frame *f, uint64_t handle)
+static struct image_load make_load(const struct nvs_api_frame *f, uint64_t handle)
 {
-	return (struct load){f->number, handle, (uint32_t)nvs_sys_gettid()};
+	return (struct image_load){f->number, handle, (uint32_t)nvs_sys_gettid()};
 }
 
 void nvs_api_after_load_data(struct nvs_api_frame *f, uint32_t result)
 {
 	int saved = errno;
-	struct load load;
+	struct image_load load;
 
 	if (result || !is_wanted() || !f->regs[0])
 		return;
@@ -408,7 +410,7 @@ void nvs_api_after_load_data(struct nvs_api_frame *f, uint32_t result)
 void nvs_api_after_link_complete(struct nvs_api_frame *f, uint32_t result)
 {
 	int saved = errno;
-	struct load load;
+	struct image_load load;
 
 	if (result || !is_wanted() || !f->regs[1])
 		return;
@@ -418,9 +420,9 @@ void nvs_api_after_link_complete(struct nvs_api_frame *f, uint32_t result)
 	errno = saved;
 }
 
-void *nvs_code_file(const char *path, uint64_t *bytes)
+void *nvs_code_read_file(const char *path, uint64_t *bytes)
 {
-	int fd = nvs_session_confined() ? -1 : nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	int fd = nvs_session_is_confined() ? -1 : nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
 	uint64_t got = 0;
 	char *copy = NULL;
 	struct stat st;
@@ -430,7 +432,7 @@ void *nvs_code_file(const char *path, uint64_t *bytes)
 	if (fd < 0)
 		return NULL;
 	if (!nvs_sys_fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	    (uint64_t)st.st_size <= NVS_CODE_MOST) {
+	    (uint64_t)st.st_size <= NVS_CODE_MAX_BYTES) {
 		*bytes = (uint64_t)st.st_size;
 		copy = nvs_alloc(*bytes + 1);
 	}
@@ -448,14 +450,14 @@ void *nvs_code_file(const char *path, uint64_t *bytes)
 void nvs_api_after_load_file(struct nvs_api_frame *f, uint32_t result)
 {
 	int saved = errno;
-	struct load load;
+	struct image_load load;
 	uint64_t bytes;
 	void *image;
 
 	if (result || !is_wanted() || !f->regs[0])
 		return;
 	load = make_load(f, *(uint64_t *)f->regs[0]);
-	image = nvs_code_file((const char *)f->regs[1], &bytes);
+	image = nvs_code_read_file((const char *)f->regs[1], &bytes);
 	process_load(image, bytes, &load);
 	nvs_free(image, bytes + 1);
 	errno = saved;

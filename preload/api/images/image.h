@@ -10,20 +10,20 @@
 #include <stdint.h>
 #include "nvsnoop/image.h"
 
-#define NVS_CODE_MOST (1ull << 30) /* bytes; larger images are not recorded */
+#define NVS_CODE_MAX_BYTES (1ull << 30) /* bytes; larger images are not recorded */
 
-struct nvs_code_piece {
+struct nvs_image_piece {
 	const uint8_t *at; /* in the program's memory */
 	uint64_t bytes;
 };
 
 /* The parts of an image that are recorded. */
-struct nvs_code {
+struct nvs_loaded_image {
 	enum nvs_code_kind kind;
 	bool chosen, unread; /* NVS_IMAGE_CHOSEN, NVS_IMAGE_UNREAD */
 	uint64_t given, size; /* bytes: of the whole image; of the recorded pieces */
 	uint32_t npieces, room;
-	struct nvs_code_piece *piece;
+	struct nvs_image_piece *piece;
 	uint64_t head[2]; /* first piece of a fatbin with chosen entries: its header */
 };
 
@@ -35,10 +35,11 @@ struct nvs_code {
  * the parts for GPUS. A piece may point into CODE, which must not be moved. Free with
  * nvs_code_free().
  */
-void nvs_code_of(struct nvs_code *code, const void *image, uint64_t most, const uint8_t *gpus);
-void nvs_code_free(struct nvs_code *code);
+void nvs_code_select(struct nvs_loaded_image *code, const void *image, uint64_t most,
+		     const uint8_t *gpus);
+void nvs_code_free(struct nvs_loaded_image *code);
 /* Copies BYTES from OFFSET. Returns false if they are unreadable. */
-bool nvs_code_read(const struct nvs_code *code, uint64_t offset, void *to, uint64_t bytes);
+bool nvs_code_read(const struct nvs_loaded_image *code, uint64_t offset, void *to, uint64_t bytes);
 
 /* ---- image.c: shared with load.c ---- */
 
@@ -48,6 +49,6 @@ uint32_t nvs_code_arch(int device);
  * Copies a file's contents and adds a zero byte. It is not mapped, since the file may be truncated.
  * Free *BYTES + 1 bytes with nvs_free(). Returns NULL if the file is unreadable or too large.
  */
-void *nvs_code_file(const char *path, uint64_t *bytes);
+void *nvs_code_read_file(const char *path, uint64_t *bytes);
 
 #endif

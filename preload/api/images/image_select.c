@@ -16,15 +16,16 @@ struct head {
 	uint64_t bytes; /* of the entries */
 };
 
-_Static_assert(sizeof(struct head) == sizeof(((struct nvs_code *)0)->head), "a fatbin's head");
+_Static_assert(sizeof(struct head) == sizeof(((struct nvs_loaded_image *)0)->head),
+	       "a fatbin's head");
 
 /* ---- pieces ---- */
 
-static bool add_piece(struct nvs_code *c, const void *at, uint64_t bytes)
+static bool add_piece(struct nvs_loaded_image *c, const void *at, uint64_t bytes)
 {
-	struct nvs_code_piece *last = c->npieces ? c->piece + c->npieces - 1 : NULL;
+	struct nvs_image_piece *last = c->npieces ? c->piece + c->npieces - 1 : NULL;
 	uint32_t more = c->room ? 2 * c->room : 16;
-	struct nvs_code_piece *piece;
+	struct nvs_image_piece *piece;
 
 	if (last && last->at + last->bytes == at) {
 		last->bytes += bytes;
@@ -38,24 +39,24 @@ static bool add_piece(struct nvs_code *c, const void *at, uint64_t bytes)
 		c->piece = piece;
 		c->room = more;
 	}
-	c->piece[c->npieces++] = (struct nvs_code_piece){at, bytes};
+	c->piece[c->npieces++] = (struct nvs_image_piece){at, bytes};
 	c->size += bytes;
 	return true;
 }
 
-void nvs_code_free(struct nvs_code *c)
+void nvs_code_free(struct nvs_loaded_image *c)
 {
 	nvs_free(c->piece, c->room * sizeof(*c->piece));
 	c->piece = NULL;
 	c->room = c->npieces = 0;
 }
 
-bool nvs_code_read(const struct nvs_code *c, uint64_t offset, void *to, uint64_t bytes)
+bool nvs_code_read(const struct nvs_loaded_image *c, uint64_t offset, void *to, uint64_t bytes)
 {
 	uint8_t *out = to;
 
 	for (uint32_t i = 0; i < c->npieces && bytes; i++) {
-		const struct nvs_code_piece *p = c->piece + i;
+		const struct nvs_image_piece *p = c->piece + i;
 		uint64_t n;
 
 		if (offset >= p->bytes) {
@@ -88,7 +89,7 @@ static bool runs_on(const struct nvs_fatbin_entry *e, enum nvs_fatbin_kind kind,
 }
 
 /* Returns false if there is no such entry or the fatbin is malformed. */
-static bool choose_entries(struct nvs_code *c, const struct nvs_image *image,
+static bool choose_entries(struct nvs_loaded_image *c, const struct nvs_image *image,
 			   enum nvs_fatbin_kind kind, const uint8_t *gpus)
 {
 	struct nvs_fatbin fatbin = {.data = image->data, .size = image->size};
@@ -105,7 +106,8 @@ static bool choose_entries(struct nvs_code *c, const struct nvs_image *image,
 	return !fatbin.broken && c->size > sizeof(c->head);
 }
 
-static bool read_fatbin(struct nvs_code *c, const struct nvs_image *image, const uint8_t *gpus)
+static bool read_fatbin(struct nvs_loaded_image *c, const struct nvs_image *image,
+			const uint8_t *gpus)
 {
 	struct head *head = (void *)c->head;
 
@@ -122,7 +124,8 @@ static bool read_fatbin(struct nvs_code *c, const struct nvs_image *image, const
 	return add_piece(c, image->data, image->size);
 }
 
-void nvs_code_of(struct nvs_code *c, const void *image, uint64_t most, const uint8_t *gpus)
+void nvs_code_select(struct nvs_loaded_image *c, const void *image, uint64_t most,
+		     const uint8_t *gpus)
 {
 	struct nvs_image is;
 	bool taken;
@@ -139,5 +142,5 @@ void nvs_code_of(struct nvs_code *c, const void *image, uint64_t most, const uin
 	c->given = is.size;
 	taken = is.kind == NVS_IMAGE_FATBIN ? read_fatbin(c, &is, gpus)
 					    : add_piece(c, is.data, is.size);
-	c->unread = !taken || c->size > NVS_CODE_MOST;
+	c->unread = !taken || c->size > NVS_CODE_MAX_BYTES;
 }

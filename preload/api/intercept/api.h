@@ -59,7 +59,7 @@ typedef void nvs_api_before(struct nvs_api_frame *frame);
 typedef void nvs_api_after(struct nvs_api_frame *frame, uint32_t result);
 
 /* Counted in the live page in addition to the call itself (preload/api/stats/call_stats.c). */
-enum nvs_api_does {
+enum nvs_api_effect_kind {
 	NVS_DOES_NOTHING,
 	NVS_DOES_COPY,
 	NVS_DOES_SET,
@@ -74,7 +74,7 @@ enum nvs_api_does {
 };
 
 struct nvs_api_effect {
-	uint8_t does; /* enum nvs_api_does */
+	uint8_t does; /* enum nvs_api_effect_kind */
 	uint8_t kind; /* copy: enum nvs_live_direction; memory: enum nvs_live_kind; memset: bytes of
 			 an item */
 	uint8_t space; /* enum nvs_live_space */
@@ -148,7 +148,7 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 }
 
 /* Records the calls of this thread that were left by a longjmp. */
-void nvs_api_forget_left(void);
+void nvs_api_abandon_left(void);
 
 /*
  * Assigns live page rows to open calls of this thread that began before the page existed. Must run
@@ -166,15 +166,15 @@ uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame 
 
 /*
  * waiting.c: called by the keeper ten times a second. Returns true if a call has been open for long
- * enough that nvs_api_see_calls() should record its stack.
+ * enough that nvs_api_record_stuck() should record its stack.
  */
-bool nvs_api_calls_stay(void);
+bool nvs_api_find_stuck(void);
 /* Called with the module list locked. Makes system calls that a sandbox may forbid. */
-void nvs_api_see_calls(void);
+void nvs_api_record_stuck(void);
 
 /* ---- count.c: counts calls in the live page ---- */
 
-struct nvs_api_done {
+struct nvs_api_returned_call {
 	const struct nvs_api *api;
 	uint64_t begin, end; /* ticks */
 	uint32_t result, row; /* row: of the page */
@@ -184,11 +184,11 @@ struct nvs_api_done {
 	bool captured;
 };
 /* Counts a call that returned, and its effect. Only the owner of SLOT may call it. */
-void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
-		   const struct nvs_api_done *done, struct nvs_api_frame *frame);
+void nvs_api_count_call(struct nvs_live_page *page, struct nvs_live_slot *slot,
+			const struct nvs_api_returned_call *done, struct nvs_api_frame *frame);
 /* The same for a call without effect, of which only the launched FUNCTION is known. */
-void nvs_api_tally_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
-			 const struct nvs_api_done *done, uint64_t function,
+void nvs_api_count_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
+			 const struct nvs_api_returned_call *done, uint64_t function,
 			 const struct nvs_api_frame *frame);
 /* Call before a call that frees memory. */
 void nvs_api_count_free(struct nvs_live_page *page, const struct nvs_api *api,
@@ -196,9 +196,9 @@ void nvs_api_count_free(struct nvs_live_page *page, const struct nvs_api *api,
 /* Row of a launched function in the live page. Asks the driver about it the first time. */
 uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function);
 /* The current context. *GPU: row + 1 of its GPU. */
-uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu);
+uint64_t nvs_api_current_context(struct nvs_live_page *page, uint32_t *gpu);
 /* direction.c: the direction of a copy. Returns NVS_LIVE_ANY if unknown. */
-enum nvs_live_direction nvs_api_direction(const struct nvs_api_done *done);
+enum nvs_live_direction nvs_api_direction(const struct nvs_api_returned_call *done);
 /* Call when memory is allocated or freed: addresses may change their kind. */
 void nvs_api_memory_changed(void);
 /* Counts the end of a context and of its memory, as the handlers in context.c do. */
@@ -212,15 +212,15 @@ void nvs_api_count_context(uint64_t context, uint32_t device);
  */
 void *nvs_api_wrap(void *address, const char *name);
 /* The program looked up NAME and got ADDRESS. Records it if its calls are not observed. */
-void nvs_api_looked_up(const void *address, const char *name);
+void nvs_api_note_lookup(const void *address, const char *name);
 /* Registers a loaded libcuda and, for the first one, its exports. DYNAMIC: its dynamic section. */
-void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end);
+void nvs_api_add_libcuda(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end);
 bool nvs_api_is_libcuda(const char *path);
 bool nvs_api_in_libcuda(uintptr_t address);
 /* The same, but also finds a libcuda that was not registered yet. Takes no lock. */
-bool nvs_api_of_libcuda(uintptr_t address);
+bool nvs_api_find_libcuda(uintptr_t address);
 /* Address of libcuda's function NAME. Returns NULL if it has none or libcuda is not loaded. */
-void *nvs_api_driver(const char *name);
+void *nvs_api_driver_function(const char *name);
 struct nvs_api_export {
 	uintptr_t address;
 	const char *name;
@@ -230,8 +230,8 @@ struct nvs_api_export {
 struct nvs_api_export *nvs_api_exported(const char *name);
 uint32_t nvs_api_exports(struct nvs_api_export **first);
 /* Writes a record for every API bound so far. Called when a session starts. */
-void nvs_api_tell_all(void);
-bool nvs_api_on(void);
+void nvs_api_record_all(void);
+bool nvs_api_is_enabled(void);
 
 static inline bool nvs_api_is_name(const char *name)
 {
@@ -243,14 +243,14 @@ extern void *nvs_real_dlsym, *nvs_real_dlvsym, *nvs_real_dlopen;
 
 /* ---- context.c: NULL handlers: not used; context 0 in ends: any context may be ending ---- */
 /* The object that a call waited for. A synchronous copy waits for its stream. */
-enum nvs_api_waited { NVS_WAITED_STREAM, NVS_WAITED_CONTEXT, NVS_WAITED_EVENT };
+enum nvs_api_wait_kind { NVS_WAITED_STREAM, NVS_WAITED_CONTEXT, NVS_WAITED_EVENT };
 
 /* Callbacks of instruction counting (counting.h). NULL: nothing is counted. */
 struct nvs_api_counting {
 	void (*loaded)(struct nvs_api_frame *frame); /* runs first after a load */
 	void (*called)(const struct nvs_api_frame *frame, const struct nvs_api *api,
 		       uint32_t result); /* after any call */
-	void (*waited)(const struct nvs_api_frame *frame, enum nvs_api_waited on);
+	void (*waited)(const struct nvs_api_frame *frame, enum nvs_api_wait_kind on);
 	void (*unloaded)(uint64_t handle); /* handle of a module or a library */
 	void (*ends)(uint64_t context, bool certain); /* like nvs_api_context_ends */
 	void (*ended)(uint64_t context);
@@ -260,7 +260,7 @@ struct nvs_api_counting {
 /* from=profiler: true between cuProfilerStart and cuProfilerStop */
 extern _Atomic bool nvs_api_profiled;
 extern const struct nvs_api_counting *_Atomic nvs_api_counting;
-static inline const struct nvs_api_counting *nvs_api_who_counts(void)
+static inline const struct nvs_api_counting *nvs_api_get_counting(void)
 {
 	return atomic_load_explicit(&nvs_api_counting, memory_order_relaxed);
 }
@@ -275,7 +275,7 @@ void nvs_api_start(void);
 
 /* ---- early.c: calls and ranges before the session starts ---- */
 /* Stores a CALL or NVTX record. */
-void nvs_api_early(const struct nvs_rec *rec);
+void nvs_api_store_early(const struct nvs_rec *rec);
 /* image.c: writes images that were loaded before the session into the trace. */
 void nvs_api_images_flush(void);
 /* Writes the stored records into the trace, without CALLS only the ranges. */
@@ -310,7 +310,7 @@ static inline uint32_t nvs_api_known_slot(uint64_t key)
 	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
 }
 
-void nvs_api_tell_kernel(uint64_t function);
+void nvs_api_record_kernel(uint64_t function);
 /* The function's name from the driver. Returns NULL if the driver does not provide it. */
 const char *nvs_api_function_name(uint64_t function);
 
@@ -321,11 +321,11 @@ static inline void nvs_api_kernel(uint64_t function)
 
 	if (function && atomic_load_explicit(&nvs_api_known[nvs_api_known_slot(key)],
 					     memory_order_relaxed) != key)
-		nvs_api_tell_kernel(function);
+		nvs_api_record_kernel(function);
 }
 
 /* True if STREAM, an argument of a call of API, is being captured. */
-bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream);
+bool nvs_api_is_capturing(const struct nvs_api *api, uint64_t stream);
 
 /* ---- handlers named in cuda.api: kernel.c, graphset.c, profiler.c, context.c ---- */
 nvs_api_before nvs_api_before_context_destroy, nvs_api_before_primary_reset,

@@ -117,12 +117,12 @@ void *nvs_api_wrap(void *address, const char *name)
 	uintptr_t a = (uintptr_t)address;
 	const struct nvs_api *api;
 
-	if (!a || !nvs_api_on() || is_thunk(a))
+	if (!a || !nvs_api_is_enabled() || is_thunk(a))
 		return address;
 	for (uint32_t h = hash_address(a), n; (n = by_address[h]); h = (h + 1) & (HASH - 1))
 		if (nvs_api_slots[n - 1].original == address)
 			return thunk_of_slot(n - 1);
-	if (!nvs_api_of_libcuda(a))
+	if (!nvs_api_find_libcuda(a))
 		return address;
 	api = find_api_at(a, name);
 	if (api)
@@ -156,7 +156,7 @@ static void record_api(uint32_t number, uint32_t flags, const char *name, const 
 	room.rec.rec.type = NVS_REC_API;
 	room.rec.rec.flags = (uint16_t)flags;
 	room.rec.rec.size = (uint32_t)(sizeof(room.rec) + n + 7) & ~7u;
-	nvs_record(&room.rec.rec);
+	nvs_record_write(&room.rec.rec);
 }
 
 /* Records, once per name, an entry point that the table lacks. */
@@ -182,15 +182,15 @@ static void note_unobserved(const char *name)
 		record_api(PASSED_NUMBER + used, NVS_API_PASSED, name, NULL);
 }
 
-void nvs_api_looked_up(const void *address, const char *name)
+void nvs_api_note_lookup(const void *address, const char *name)
 {
 	uintptr_t a = (uintptr_t)address;
 
-	if (nvs_api_on() && !is_thunk(a) && nvs_api_of_libcuda(a))
+	if (nvs_api_is_enabled() && !is_thunk(a) && nvs_api_find_libcuda(a))
 		note_unobserved(name);
 }
 
-void nvs_api_tell_all(void)
+void nvs_api_record_all(void)
 {
 	uint32_t n = atomic_load(&nslots);
 
@@ -208,12 +208,12 @@ void nvs_api_tell_all(void)
 
 void nvs_api_session_started(void)
 {
-	if (nvs_api_on()) {
+	if (nvs_api_is_enabled()) {
 		atomic_store(&nvs_api_live, 1);
-		nvs_api_tell_all();
+		nvs_api_record_all();
 	}
-	nvs_nvtx_tell_all();
-	nvs_nvtx_tell_other();
-	nvs_api_early_flush(nvs_recording());
+	nvs_nvtx_record_names();
+	nvs_nvtx_record_other();
+	nvs_api_early_flush(nvs_is_recording());
 	nvs_api_images_flush();
 }

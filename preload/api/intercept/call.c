@@ -29,8 +29,8 @@ struct entered {
 };
 
 /* If the call is left by a longjmp, the allocation being freed is put back. */
-static __attribute__((noinline)) void count_free(struct nvs_calls *c, const struct nvs_api *api,
-						 struct nvs_api_frame *frame)
+static __attribute__((noinline)) void
+count_free(struct nvs_open_calls *c, const struct nvs_api *api, struct nvs_api_frame *frame)
 {
 	nvs_api_count_free(nvs_live_own, api, frame);
 	if (frame->depth)
@@ -43,7 +43,7 @@ int nvs_api_personality(int version, int actions, uint64_t class, void *exceptio
 
 static bool is_live(void)
 {
-	return atomic_load_explicit(&nvs_api_live, memory_order_relaxed) && nvs_started();
+	return atomic_load_explicit(&nvs_api_live, memory_order_relaxed) && nvs_trap_is_started();
 }
 
 /*
@@ -60,7 +60,7 @@ static bool is_wanted(bool told)
  */
 static bool is_in_window(const struct nvs_open_call *open)
 {
-	return nvs_recording() || open->told || open->recording;
+	return nvs_is_recording() || open->told || open->recording;
 }
 
 /* ---- the record ---- */
@@ -340,7 +340,7 @@ static void write_record(struct made *m, const struct nvs_api_frame *frame)
 	nvs_buffer_warm(buffer);
 	nvs_buffer_leave(buffer);
 	if (__builtin_expect(unwound, 0))
-		nvs_sigview_deliver_now();
+		nvs_sigview_send_deferred();
 }
 
 /*
@@ -356,13 +356,13 @@ static __attribute__((noinline)) void write_early(struct made *m)
 
 	m->flags |= NVS_CALL_EARLY;
 	fill_record(&early.rec, m, record_size(m), NVS_NONE);
-	nvs_api_early(&early.rec.rec);
+	nvs_api_store_early(&early.rec.rec);
 }
 
 /* ---- the stack of open calls ---- */
 
 /* Ends all calls whose frames are at or below SP: they were left by a longjmp. */
-static __attribute__((noinline)) void abandon_calls(struct nvs_calls *c, uintptr_t sp)
+static __attribute__((noinline)) void abandon_calls(struct nvs_open_calls *c, uintptr_t sp)
 {
 	while (c->depth && c->open[c->depth - 1].sp <= sp) {
 		const struct nvs_open_call *open = &c->open[c->depth - 1];
@@ -379,7 +379,7 @@ static __attribute__((noinline)) void abandon_calls(struct nvs_calls *c, uintptr
 		c->depth--;
 		if (own_slot()) {
 			nvs_live_add(&own_slot()->left, 1);
-			nvs_live_put_back(nvs_live_own, open->token);
+			nvs_live_free_cancel(nvs_live_own, open->token);
 		}
 		m.absent = (1u << m.api->nkeep) - 1;
 		if (keep && has_trace())
@@ -425,14 +425,14 @@ void nvs_api_name_open(void)
  */
 static __attribute__((noinline)) void show_first(void)
 {
-	nvs_sigview_thread_calls();
+	nvs_sigview_before_driver_call();
 	if (!is_live() || !is_wanted(false))
 		return;
 	nvs_api_name_open();
-	nvs_buffer_mine();
+	nvs_buffer_own();
 }
 
-void nvs_api_forget_left(void)
+void nvs_api_abandon_left(void)
 {
 	struct nvs_buffer *shared = shared_buffer();
 
@@ -455,7 +455,7 @@ static uint32_t get_row(const struct nvs_api *api, const struct nvs_buffer *buff
 struct entered nvs_api_enter(struct nvs_api_frame *frame)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
-	struct nvs_calls *c = &nvs_calls;
+	struct nvs_open_calls *c = &nvs_calls;
 	struct nvs_buffer *shared = shared_buffer();
 	uintptr_t sp = (uintptr_t)frame;
 
@@ -475,7 +475,7 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 		open->row = get_row(slot->api, shared);
 		open->told = 0;
 		open->token = 0;
-		open->recording = is_live() && nvs_recording();
+		open->recording = is_live() && nvs_is_recording();
 		atomic_signal_fence(memory_order_seq_cst);
 		frame->depth = ++c->depth;
 		if (__builtin_expect(shared != NULL, 1))
@@ -495,7 +495,7 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
  * Removes the call from the open calls into OPEN. Returns false if it was abandoned, and so
  * recorded, before.
  */
-static bool pop_call(struct nvs_calls *c, const struct nvs_api_frame *frame,
+static bool pop_call(struct nvs_open_calls *c, const struct nvs_api_frame *frame,
 		     struct nvs_open_call *open)
 {
 	uintptr_t sp = (uintptr_t)frame;
@@ -515,7 +515,7 @@ static bool pop_call(struct nvs_calls *c, const struct nvs_api_frame *frame,
 static void count_call(const struct made *m, struct nvs_api_frame *frame)
 {
 	struct nvs_live_slot *slot = own_slot();
-	struct nvs_api_done done = {
+	struct nvs_api_returned_call done = {
 		.api = m->api,
 		.begin = m->begin,
 		.end = m->end,
@@ -531,11 +531,11 @@ static void count_call(const struct made *m, struct nvs_api_frame *frame)
 	if (m->flags & NVS_CALL_UNWOUND) {
 		nvs_live_add(&slot->left, 1);
 		if (m->api->effect.does == NVS_DOES_FREE)
-			nvs_live_put_back(nvs_live_own, frame->token);
+			nvs_live_free_cancel(nvs_live_own, frame->token);
 		return;
 	}
 	done.row = get_row(m->api, nvs_tls.buffer);
-	nvs_api_tally(nvs_live_own, slot, &done, frame);
+	nvs_api_count_call(nvs_live_own, slot, &done, frame);
 }
 
 /* Without a trace most calls need no arguments. */
@@ -557,7 +557,8 @@ static bool is_captured(const struct made *m)
 {
 	return m->api->stream >= 0 &&
 	       atomic_load_explicit(&nvs_api_captures, memory_order_relaxed) > 0 &&
-	       !(m->flags & NVS_CALL_UNWOUND) && nvs_api_capturing(m->api, m->args[m->api->stream]);
+	       !(m->flags & NVS_CALL_UNWOUND) &&
+	       nvs_api_is_capturing(m->api, m->args[m->api->stream]);
 }
 
 /*
@@ -568,8 +569,8 @@ static bool count_untraced(struct nvs_api_frame *frame, const struct nvs_api *ap
 			   uint64_t end)
 {
 	struct nvs_buffer *buffer = shared_buffer();
-	struct nvs_calls *c = &nvs_calls;
-	struct nvs_api_done done;
+	struct nvs_open_calls *c = &nvs_calls;
+	struct nvs_api_returned_call done;
 	uint64_t function;
 
 	if (!is_live() || !counted_only(api) || !buffer || !buffer->live || !frame->depth ||
@@ -587,7 +588,7 @@ static bool count_untraced(struct nvs_api_frame *frame, const struct nvs_api *ap
 	done.captured = false;
 	done.args = NULL;
 	function = api->launched >= 0 ? nvs_api_argument(frame, api->keep[api->launched].place) : 0;
-	nvs_api_tally_plain(nvs_live_own, buffer->live, &done, function, frame);
+	nvs_api_count_plain(nvs_live_own, buffer->live, &done, function, frame);
 	nvs_calls_hide(buffer, c->depth);
 	return true;
 }
@@ -655,7 +656,7 @@ static __attribute__((noinline)) void finish_call(struct nvs_api_frame *frame, u
 void nvs_api_leave(struct nvs_api_frame *frame)
 {
 	const struct nvs_api_slot *slot = &nvs_api_slots[frame->index];
-	const struct nvs_api_counting *counting = nvs_api_who_counts();
+	const struct nvs_api_counting *counting = nvs_api_get_counting();
 	uint64_t end = nvs_api_now();
 	uint32_t result;
 
@@ -681,7 +682,7 @@ void nvs_api_leave(struct nvs_api_frame *frame)
  */
 int nvs_api_personality(int version, int actions, uint64_t class, void *exception, void *context)
 {
-	const struct nvs_calls *c = &nvs_calls;
+	const struct nvs_open_calls *c = &nvs_calls;
 	struct nvs_api_frame *frame = c->depth ? (void *)c->open[c->depth - 1].sp : NULL;
 
 	/*

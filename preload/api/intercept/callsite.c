@@ -26,7 +26,7 @@ static __attribute__((noinline)) uint32_t unwind_call(struct nvs_buffer *buffer,
 	nvs_tls.activity = buffer->activity;
 	nvs_tls.depth++;
 	saved = nvs_sys_block_async();
-	stack = nvs_callsite_of_call(buffer, entry, (uintptr_t)(rbp + 1), *rbp, time);
+	stack = nvs_callsite_take_call(buffer, entry, (uintptr_t)(rbp + 1), *rbp, time);
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 	nvs_tls.depth--;
 	nvs_tls.activity = outer;

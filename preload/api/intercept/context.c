@@ -23,7 +23,7 @@ static void notify_handler(void (*whom)(uint64_t), uint64_t context)
 /* CERTAIN: the context ends; false: it may have other holders. */
 static void notify_end(uint64_t context, bool certain)
 {
-	const struct nvs_api_counting *counting = nvs_api_who_counts();
+	const struct nvs_api_counting *counting = nvs_api_get_counting();
 	int saved = errno;
 
 	if (counting)
@@ -32,9 +32,9 @@ static void notify_end(uint64_t context, bool certain)
 	notify_handler(nvs_api_context_ends, context);
 }
 
-static void notify_waited(struct nvs_api_frame *f, uint32_t result, enum nvs_api_waited on)
+static void notify_waited(struct nvs_api_frame *f, uint32_t result, enum nvs_api_wait_kind on)
 {
-	const struct nvs_api_counting *counting = nvs_api_who_counts();
+	const struct nvs_api_counting *counting = nvs_api_get_counting();
 
 	if (counting && !result)
 		counting->waited(f, on);
@@ -89,7 +89,7 @@ void nvs_api_before_primary_release(struct nvs_api_frame *f)
 /* The context that ends is the one made from the green context. */
 void nvs_api_before_green_destroy(struct nvs_api_frame *f)
 {
-	int (*convert)(uint64_t *, uint64_t) = nvs_api_driver("cuCtxFromGreenCtx");
+	int (*convert)(uint64_t *, uint64_t) = nvs_api_driver_function("cuCtxFromGreenCtx");
 	uint64_t context = 0;
 	int saved = errno;
 

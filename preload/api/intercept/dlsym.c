@@ -60,13 +60,13 @@ static bool is_libc(const char *path)
 static void *find_next(const struct link_map *own, const char *name, bool libc)
 {
 	for (const struct link_map *m = own->l_next; m; m = m->l_next) {
-		struct nvs_elf elf;
+		struct nvs_loaded_elf elf;
 		uintptr_t found;
 
 		if (!m->l_ld || !m->l_name || strstr(m->l_name, "vdso") ||
 		    (libc && !is_libc(m->l_name)) || !nvs_elf_parse(&elf, m->l_addr, m->l_ld))
 			continue;
-		found = nvs_elf_function(&elf, name);
+		found = nvs_elf_find_function(&elf, name);
 		if (found)
 			return (void *)found;
 	}
@@ -102,18 +102,19 @@ static bool has_shadow_stack(void)
 	uint64_t features = 0;
 
 	/* ARCH_SHSTK_STATUS */
-	return nvs_sys(SYS_arch_prctl, 0x5005, (long)&features, 0, 0, 0, 0) == 0 && (features & 1);
+	return nvs_syscall(SYS_arch_prctl, 0x5005, (long)&features, 0, 0, 0, 0) == 0 &&
+	       (features & 1);
 }
 
-struct search {
+struct gadget_search {
 	uintptr_t caller;
 	const void *gadget;
 };
 
 static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct search *s = arg;
-	const ElfW(Phdr) *ph = nvs_elf_text(info, s->caller);
+	struct gadget_search *s = arg;
+	const ElfW(Phdr) *ph = nvs_elf_find_text(info, s->caller);
 	uintptr_t room;
 
 	if (!ph)
@@ -126,7 +127,7 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *arg)
 static void *call_real(void *real, void *handle, const char *name, const char *version,
 		       const void *caller)
 {
-	struct search s = {.caller = (uintptr_t)caller};
+	struct gadget_search s = {.caller = (uintptr_t)caller};
 
 	if ((handle == RTLD_NEXT || handle == RTLD_DEFAULT) && !has_shadow_stack())
 		nvs_next()->dl_iterate_phdr(search_object, &s);
@@ -140,7 +141,7 @@ static void *call_real(void *real, void *handle, const char *name, const char *v
 /* Whoever looks up the C library's dlsym means to bypass all hooks. */
 static void *wrap_lookup(void *found)
 {
-	if (!found || !nvs_api_on())
+	if (!found || !nvs_api_is_enabled())
 		return found;
 	if (found == nvs_libc_dlsym)
 		return (void *)nvs_dlsym_below;
@@ -197,7 +198,7 @@ bool nvs_api_opening(const char *path, int flags)
 
 	nvs_api_lookup();
 	if (deep)
-		nvs_deepbind_opening();
+		nvs_deepbind_before_open();
 	errno = saved;
 	return deep && path && strchr(path, '/') && !strchr(path, '$');
 }
@@ -225,7 +226,7 @@ void nvs_api_after_resolve(struct nvs_api_frame *f, uint32_t result)
 		 */
 		*out = nvs_api_wrap(*out, NULL);
 		if (f->regs[0])
-			nvs_api_looked_up(*out, (const char *)f->regs[0]);
+			nvs_api_note_lookup(*out, (const char *)f->regs[0]);
 	}
 	errno = saved;
 }

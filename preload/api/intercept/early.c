@@ -14,7 +14,7 @@
 
 #define EARLY_BYTES (1u << 20)
 
-struct entry {
+struct early_entry {
 	_Atomic uint32_t size; /* 0: not complete yet */
 	uint32_t tid;
 	struct nvs_rec rec; /* followed by its thread field */
@@ -24,13 +24,13 @@ _Static_assert(offsetof(struct nvs_rec_call, thread) == sizeof(struct nvs_rec) &
 		       offsetof(struct nvs_rec_nvtx_end, thread) == sizeof(struct nvs_rec),
 	       "the thread is the first field after the record's head");
 
-struct early {
+struct early_store {
 	_Atomic uint64_t used;
 	_Atomic uint32_t lost; /* ranges and marks dropped because the store was full */
 	uint8_t data[EARLY_BYTES - 16] __attribute__((aligned(8)));
 };
 
-static struct early *_Atomic early; /* wiped in a forked child */
+static struct early_store *_Atomic early; /* wiped in a forked child */
 
 _Atomic int nvs_api_clock;
 
@@ -41,22 +41,22 @@ uint64_t nvs_api_now_slowly(void)
 	return atomic_load(&nvs_api_clock) == 2 ? __builtin_ia32_rdtsc() : nvs_clock_mono_ns();
 }
 
-static struct early *get_store(void)
+static struct early_store *get_store(void)
 {
-	struct early *e = atomic_load(&early), *none = NULL;
+	struct early_store *e = atomic_load(&early), *none = NULL;
 	long p;
 
 	if (e)
 		return e;
-	p = nvs_sys(SYS_mmap, 0, sizeof(*e), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		    -1, 0);
+	p = nvs_syscall(SYS_mmap, 0, sizeof(*e), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p < 0 && p > -4096)
 		return NULL;
 	e = (void *)p;
-	nvs_sys(SYS_madvise, p, sizeof(*e), MADV_WIPEONFORK, 0, 0, 0);
+	nvs_syscall(SYS_madvise, p, sizeof(*e), MADV_WIPEONFORK, 0, 0, 0);
 	if (atomic_compare_exchange_strong(&early, &none, e))
 		return e;
-	nvs_sys(SYS_munmap, p, sizeof(*e), 0, 0, 0, 0);
+	nvs_syscall(SYS_munmap, p, sizeof(*e), 0, 0, 0, 0);
 	return none;
 }
 
@@ -64,13 +64,13 @@ static struct early *get_store(void)
  * Half of the store is reserved for calls: a program may make any number of ranges before it uses
  * its GPU.
  */
-void nvs_api_early(const struct nvs_rec *rec)
+void nvs_api_store_early(const struct nvs_rec *rec)
 {
-	uint32_t size = (uint32_t)offsetof(struct entry, rec) + rec->size;
+	uint32_t size = (uint32_t)offsetof(struct early_entry, rec) + rec->size;
 	bool call = rec->type == NVS_REC_CALL;
-	struct early *e = get_store();
+	struct early_store *e = get_store();
 	uint64_t at, room = call ? sizeof(e->data) : sizeof(e->data) / 2;
-	struct entry *entry;
+	struct early_entry *entry;
 
 	if (!e)
 		return;
@@ -87,13 +87,13 @@ void nvs_api_early(const struct nvs_rec *rec)
 	atomic_store_explicit(&entry->size, size, memory_order_release);
 }
 
-static void write_entry(struct entry *entry, uint32_t tid)
+static void write_entry(struct early_entry *entry, uint32_t tid)
 {
 	if (entry->tid == tid)
 		*(uint32_t *)(&entry->rec + 1) = nvs_tls.thread - 1;
 	else if (entry->rec.type != NVS_REC_CALL)
 		((struct nvs_rec_nvtx_end *)(void *)&entry->rec)->tid = entry->tid;
-	nvs_record(&entry->rec);
+	nvs_record_write(&entry->rec);
 }
 
 /* Counts a stored call of any thread in the current thread's slot. */
@@ -102,7 +102,7 @@ static void count_entry(const struct nvs_rec_call *rec)
 	const struct nvs_api *api = &nvs_api_table[rec->api];
 	struct nvs_live_page *page = nvs_live_page();
 	const struct nvs_buffer *buffer = nvs_tls.buffer;
-	struct nvs_api_done done = {
+	struct nvs_api_returned_call done = {
 		.api = api,
 		.begin = rec->begin,
 		.end = rec->end,
@@ -115,7 +115,7 @@ static void count_entry(const struct nvs_rec_call *rec)
 	if (!page || !buffer || !buffer->live || (rec->rec.flags & NVS_CALL_UNWOUND))
 		return;
 	done.row = nvs_live_api_row(page, rec->api, api->name, api->group);
-	nvs_api_tally(page, buffer->live, &done, NULL);
+	nvs_api_count_call(page, buffer->live, &done, NULL);
 }
 
 static void record_lost(uint32_t lost)
@@ -127,19 +127,19 @@ static void record_lost(uint32_t lost)
 	};
 
 	if (lost)
-		nvs_record(&rec.rec);
+		nvs_record_write(&rec.rec);
 }
 
 void nvs_api_early_flush(bool calls)
 {
-	struct early *e = atomic_load(&early);
+	struct early_store *e = atomic_load(&early);
 	uint32_t tid = (uint32_t)nvs_sys_gettid();
 
-	if (!e || !nvs_buffer_mine())
+	if (!e || !nvs_buffer_own())
 		return;
 	for (uint64_t at = 0;
-	     at + sizeof(struct entry) <= sizeof(e->data) && at < atomic_load(&e->used);) {
-		struct entry *entry = (void *)(e->data + at);
+	     at + sizeof(struct early_entry) <= sizeof(e->data) && at < atomic_load(&e->used);) {
+		struct early_entry *entry = (void *)(e->data + at);
 		uint32_t size = atomic_load_explicit(&entry->size, memory_order_acquire);
 
 		if (!size)

@@ -31,7 +31,7 @@ struct round {
 };
 
 /* Most objects use no driver API symbol, and their relocations are skipped. */
-static bool uses_driver_api(const struct nvs_elf *elf)
+static bool uses_driver_api(const struct nvs_loaded_elf *elf)
 {
 	const ElfW(Sym) *s = elf->symbols;
 
@@ -41,15 +41,15 @@ static bool uses_driver_api(const struct nvs_elf *elf)
 	return false;
 }
 
-struct object {
+struct got_object {
 	const struct dl_phdr_info *info;
-	const struct nvs_elf *elf;
+	const struct nvs_loaded_elf *elf;
 	uintptr_t start, end;
 	struct round *round;
 };
 
 /* Until its first use a lazy slot points back into its own object. */
-static uintptr_t resolve_lazy(const struct object *o, const char *name)
+static uintptr_t resolve_lazy(const struct got_object *o, const char *name)
 {
 	struct nvs_api_export *e = nvs_api_exported(name);
 
@@ -62,7 +62,7 @@ static uintptr_t resolve_lazy(const struct object *o, const char *name)
 	return atomic_load(&e->scope) == 2 ? e->address : 0;
 }
 
-static void rebind_slot(const struct object *o, const ElfW(Rela) * r)
+static void rebind_slot(const struct got_object *o, const ElfW(Rela) * r)
 {
 	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->elf->symbols + ELF64_R_SYM(r->r_info);
 	uint32_t type = ELF64_R_TYPE(r->r_info);
@@ -88,10 +88,10 @@ static void rebind_slot(const struct object *o, const ElfW(Rela) * r)
 		return;
 	to = (uintptr_t)nvs_api_wrap((void *)value, name);
 	if (to != value)
-		nvs_elf_put(o->info, slot, to);
+		nvs_elf_store_slot(o->info, slot, to);
 }
 
-static void scan_object(const struct object *o)
+static void scan_object(const struct got_object *o)
 {
 	const ElfW(Rela) * tables[2] = {o->elf->rela, o->elf->jmprel};
 	size_t sizes[2] = {o->elf->nrela, o->elf->njmprel};
@@ -112,7 +112,7 @@ static int find_libcuda(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &start, &end);
 	if (dynamic) {
-		nvs_api_learn(info->dlpi_addr, dynamic, start, end);
+		nvs_api_add_libcuda(info->dlpi_addr, dynamic, start, end);
 		atomic_store(&have_libcuda, 1);
 	}
 	return 0;
@@ -126,8 +126,8 @@ static bool is_vdso(const struct dl_phdr_info *info)
 static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct round *round = arg;
-	struct nvs_elf elf;
-	struct object o = {.info = info, .elf = &elf, .round = round};
+	struct nvs_loaded_elf elf;
+	struct got_object o = {.info = info, .elf = &elf, .round = round};
 	const void *dynamic;
 
 	round->adds = info->dlpi_adds;
@@ -141,7 +141,7 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 		return 0;
 	if (!nvs_elf_parse(&elf, info->dlpi_addr, dynamic) || !uses_driver_api(&elf))
 		return 0;
-	if (nvs_elf_relocated(info, (uintptr_t)dynamic))
+	if (nvs_elf_is_relocated(info, (uintptr_t)dynamic))
 		scan_object(&o);
 	else
 		round->unfinished = true;
@@ -157,13 +157,14 @@ static int find_definer(struct dl_phdr_info *info, size_t size, void *arg)
 	uintptr_t start, end, found;
 	struct nvs_api_export *e;
 	const void *dynamic;
-	struct nvs_elf elf;
+	struct nvs_loaded_elf elf;
 
 	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &start, &end);
 	if (!dynamic || is_vdso(info) || !nvs_elf_parse(&elf, info->dlpi_addr, dynamic))
 		return 0;
 	for (uint32_t i = 0, n = nvs_api_exports(&e); i < n; i++)
-		if (atomic_load(&e[i].scope) == 1 && (found = nvs_elf_function(&elf, e[i].name)))
+		if (atomic_load(&e[i].scope) == 1 &&
+		    (found = nvs_elf_find_function(&elf, e[i].name)))
 			atomic_store(&e[i].scope, found == e[i].address ? 2 : 3);
 	return 0;
 }
@@ -205,7 +206,7 @@ void nvs_api_rebind(void)
 	uint32_t holder, self, from;
 	bool had, done;
 
-	nvs_deepbind_look();
+	nvs_deepbind_redirect();
 	if (!atomic_load_explicit(&ready, memory_order_acquire))
 		return;
 	nvs_next()->dl_iterate_phdr(read_counts, &now);
@@ -234,7 +235,7 @@ void nvs_api_rebind(void)
 
 void nvs_api_start(void)
 {
-	if (!nvs_api_on())
+	if (!nvs_api_is_enabled())
 		return;
 	atomic_store_explicit(&ready, 1, memory_order_release);
 	nvs_api_rebind();

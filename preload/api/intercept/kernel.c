@@ -52,7 +52,7 @@ static bool is_kernel(uint64_t handle)
 	return false;
 }
 
-static void forget_kernels(uint64_t library)
+static void remove_kernels(uint64_t library)
 {
 	for (uint32_t i = 0; i < NVS_API_KNOWN; i++) {
 		uint64_t own = library;
@@ -96,9 +96,9 @@ struct asked {
 static void ask_kernel(uint64_t handle, struct asked *a)
 {
 	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
-	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuKernelGetName");
-	int (*get)(int *, int, uint64_t, int) = nvs_api_driver("cuKernelGetAttribute");
-	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
+	int (*get_name)(const char **, uint64_t) = nvs_api_driver_function("cuKernelGetName");
+	int (*get)(int *, int, uint64_t, int) = nvs_api_driver_function("cuKernelGetAttribute");
+	int (*get_device)(int *) = nvs_api_driver_function("cuCtxGetDevice");
 	int device = 0;
 
 	if (get_name && get_name(&a->name, handle))
@@ -114,8 +114,8 @@ static void ask_kernel(uint64_t handle, struct asked *a)
 static void ask_function(uint64_t handle, struct asked *a)
 {
 	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
-	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuFuncGetName");
-	int (*get)(int *, int, uint64_t) = nvs_api_driver("cuFuncGetAttribute");
+	int (*get_name)(const char **, uint64_t) = nvs_api_driver_function("cuFuncGetName");
+	int (*get)(int *, int, uint64_t) = nvs_api_driver_function("cuFuncGetAttribute");
 
 	if (get_name && get_name(&a->name, handle))
 		a->name = NULL;
@@ -146,7 +146,7 @@ static void record_kernel(uint64_t handle, const struct asked *a)
 	rec->length = length;
 	if (length)
 		memcpy(rec->name, a->name, length);
-	nvs_record(&rec->rec);
+	nvs_record_write(&rec->rec);
 	nvs_free(rec, size);
 }
 
@@ -175,7 +175,7 @@ const char *nvs_api_function_name(uint64_t function)
 static uint32_t keep_row(struct nvs_live_page *page, uint64_t key, uint64_t function,
 			 const struct asked *a)
 {
-	struct nvs_live_kernel_facts facts = {.name = a->name};
+	struct nvs_live_kernel_info facts = {.name = a->name};
 
 	if (a->attributes) {
 		facts.registers = (uint32_t)a->value[ATTR_REGISTERS];
@@ -186,7 +186,7 @@ static uint32_t keep_row(struct nvs_live_page *page, uint64_t key, uint64_t func
 	return nvs_live_kernel_new(page, key, function, &facts);
 }
 
-void nvs_api_tell_kernel(uint64_t function)
+void nvs_api_record_kernel(uint64_t function)
 {
 	struct asked a = {0};
 	uint64_t key = nvs_api_known_key(function);
@@ -227,10 +227,10 @@ uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function)
 
 /* ---- capture ---- */
 
-bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
+bool nvs_api_is_capturing(const struct nvs_api *api, uint64_t stream)
 {
-	int (*ask)(uint64_t, int *) = nvs_api_driver(api->per_thread ? "cuStreamIsCapturing_ptsz"
-								     : "cuStreamIsCapturing");
+	int (*ask)(uint64_t, int *) = nvs_api_driver_function(
+		api->per_thread ? "cuStreamIsCapturing_ptsz" : "cuStreamIsCapturing");
 	int status = 0, saved = errno;
 
 	/* The legacy stream cannot be captured, and querying it disturbs captures of others. */
@@ -268,13 +268,13 @@ void nvs_api_before_unload(struct nvs_api_frame *f)
 
 void nvs_api_before_library_unload(struct nvs_api_frame *f)
 {
-	forget_kernels(f->regs[0]);
+	remove_kernels(f->regs[0]);
 	new_generation();
 }
 
 void nvs_api_after_unload(struct nvs_api_frame *f, uint32_t result)
 {
-	const struct nvs_api_counting *counting = nvs_api_who_counts();
+	const struct nvs_api_counting *counting = nvs_api_get_counting();
 
 	new_generation();
 	if (counting && !result)
@@ -284,7 +284,8 @@ void nvs_api_after_unload(struct nvs_api_frame *f, uint32_t result)
 /* Some programs retain and release constantly; only the last release destroys the context. */
 void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
 {
-	int (*get_state)(int, unsigned *, int *) = nvs_api_driver("cuDevicePrimaryCtxGetState");
+	int (*get_state)(int, unsigned *,
+			 int *) = nvs_api_driver_function("cuDevicePrimaryCtxGetState");
 	int active = 0, saved = errno;
 	unsigned flags;
 
@@ -298,8 +299,8 @@ void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
 	if (active)
 		return;
 	new_generation();
-	if (nvs_api_who_counts())
-		nvs_api_who_counts()->ended(0);
+	if (nvs_api_get_counting())
+		nvs_api_get_counting()->ended(0);
 }
 
 void nvs_api_after_get_kernel(struct nvs_api_frame *f, uint32_t result)

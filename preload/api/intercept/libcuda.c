@@ -16,7 +16,7 @@ static struct nvs_api_export exports[MAX_EXPORTS]; /* sorted by address */
 static uint32_t nexports;
 static _Atomic bool learnt; /* exports is complete */
 
-bool nvs_api_on(void)
+bool nvs_api_is_enabled(void)
 {
 	const struct nvs_options *o = nvs_options();
 
@@ -80,9 +80,9 @@ static void add_library(uintptr_t start, uintptr_t end)
 	}
 }
 
-void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end)
+void nvs_api_add_libcuda(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end)
 {
-	struct nvs_elf elf;
+	struct nvs_loaded_elf elf;
 
 	if (!nvs_api_in_libcuda(start))
 		add_library(start, end);
@@ -94,7 +94,7 @@ void nvs_api_learn(uintptr_t base, const void *dynamic, uintptr_t start, uintptr
 		return;
 	nexports = 0;
 	if (nvs_elf_parse(&elf, base, dynamic)) {
-		nvs_elf_functions(&elf, add_export);
+		nvs_elf_for_each_function(&elf, add_export);
 		sort_exports();
 	}
 	atomic_store(&learnt, true);
@@ -116,14 +116,14 @@ struct nvs_api_export *nvs_api_exported(const char *name)
 	return NULL;
 }
 
-void *nvs_api_driver(const char *name)
+void *nvs_api_driver_function(const char *name)
 {
 	const struct nvs_api_export *e = nvs_api_exported(name);
 
 	return e ? (void *)e->address : NULL;
 }
 
-bool nvs_api_of_libcuda(uintptr_t address)
+bool nvs_api_find_libcuda(uintptr_t address)
 {
 	struct nvs_found_object found;
 	const struct link_map *map;
@@ -139,6 +139,6 @@ bool nvs_api_of_libcuda(uintptr_t address)
 	head = found.map_start;
 	nvs_elf_extent((const void *)((uintptr_t)head + head->e_phoff), head->e_phnum, map->l_addr,
 		       &start, &end);
-	nvs_api_learn(map->l_addr, map->l_ld, start, end);
+	nvs_api_add_libcuda(map->l_addr, map->l_ld, start, end);
 	return true;
 }

@@ -13,7 +13,7 @@ _Atomic bool nvs_api_profiled;
 
 static void set_window(const struct nvs_api_frame *frame, bool begins)
 {
-	const struct nvs_api_counting *counting = nvs_api_who_counts();
+	const struct nvs_api_counting *counting = nvs_api_get_counting();
 	int saved = errno;
 
 	if (!nvs_options()->values.from_profiler)
@@ -21,7 +21,7 @@ static void set_window(const struct nvs_api_frame *frame, bool begins)
 	/* Starts do not nest: a second start has no effect. */
 	if (atomic_exchange(&nvs_api_profiled, begins) != begins && counting)
 		counting->window(frame, begins);
-	nvs_switch_set(begins ? NVS_RECORD_ALL : 0, NVS_WINDOW_PROFILER);
+	nvs_switch_request(begins ? NVS_RECORD_ALL : 0, NVS_WINDOW_PROFILER);
 	errno = saved;
 }
 

@@ -19,23 +19,23 @@
 #define STACK_BYTES (16 * PAGE) /* copied from the thread's stack, from the call's frame on */
 #define MAX_FRAMES 128
 
-struct seen {
+struct seen_call {
 	uint64_t number, begin;
 	uint32_t looks;
 };
 
 /* Used only by the keeper, of which there is one per process. */
-static struct seen seen[NVS_MAX_BUFFERS];
+static struct seen_call seen[NVS_MAX_BUFFERS];
 static uint8_t copied[STACK_BYTES] __attribute__((aligned(16)));
 
-struct walk {
+struct stack_walk {
 	uintptr_t base; /* original address of the copy */
 	size_t bytes;
 	uintptr_t rsp, rbp;
 	bool rbp_known;
 };
 
-static bool read_word(const struct walk *w, uintptr_t at, uint64_t *value)
+static bool read_word(const struct stack_walk *w, uintptr_t at, uint64_t *value)
 {
 	if (at < w->base || w->bytes < 8 || at - w->base > w->bytes - 8)
 		return false;
@@ -43,7 +43,7 @@ static bool read_word(const struct walk *w, uintptr_t at, uint64_t *value)
 	return true;
 }
 
-static void copy_stack(struct walk *w, uintptr_t sp)
+static void copy_stack(struct stack_walk *w, uintptr_t sp)
 {
 	w->base = sp;
 	w->bytes = 0;
@@ -58,7 +58,7 @@ static void copy_stack(struct walk *w, uintptr_t sp)
 	}
 }
 
-static bool find_cfa(const struct walk *w, const struct nvs_cfi *cfi, uint64_t *cfa)
+static bool find_cfa(const struct stack_walk *w, const struct nvs_cfi *cfi, uint64_t *cfa)
 {
 	if (cfi->cfa_register == NVS_DW_RSP)
 		*cfa = w->rsp;
@@ -72,7 +72,7 @@ static bool find_cfa(const struct walk *w, const struct nvs_cfi *cfi, uint64_t *
 	return cfi->cfa_rule != NVS_CFA_UNKNOWN && *cfa > w->rsp;
 }
 
-static void move_rbp(struct walk *w, const struct nvs_cfi *cfi, uint64_t cfa)
+static void move_rbp(struct stack_walk *w, const struct nvs_cfi *cfi, uint64_t cfa)
 {
 	uint64_t at = cfi->rbp_rule == NVS_REG_AT_RBP ? w->rbp : cfa;
 
@@ -88,7 +88,7 @@ static void move_rbp(struct walk *w, const struct nvs_cfi *cfi, uint64_t cfa)
  * Unwinds from the frame that returns to *PC to its caller. Returns false at the end of the known
  * stack.
  */
-static bool unwind_frame(struct walk *w, struct nvs_cfi *cfi, uint64_t *pc)
+static bool unwind_frame(struct stack_walk *w, struct nvs_cfi *cfi, uint64_t *pc)
 {
 	uint64_t cfa;
 
@@ -102,7 +102,7 @@ static bool unwind_frame(struct walk *w, struct nvs_cfi *cfi, uint64_t *pc)
 }
 
 /* Unwinds the stack that led to ENTRY. The copy starts with the frame of ENTRY's thunk. */
-static uint32_t walk_stack(struct walk *w, void *entry, void **pcs)
+static uint32_t walk_stack(struct stack_walk *w, void *entry, void **pcs)
 {
 	uintptr_t at = w->base + sizeof(struct nvs_api_frame);
 	struct nvs_cfi cfi = {.module = NULL};
@@ -121,7 +121,7 @@ static uint32_t walk_stack(struct walk *w, void *entry, void **pcs)
 }
 
 /* Takes the arguments passed by value; the others are only known after the call returns. */
-static void copy_args(const struct walk *w, const struct nvs_api_frame *frame,
+static void copy_args(const struct stack_walk *w, const struct nvs_api_frame *frame,
 		      const struct nvs_api *api, struct nvs_spool_site *site)
 {
 	site->nargs = api->nkeep < NVS_SITE_ARGS ? api->nkeep : NVS_SITE_ARGS;
@@ -141,7 +141,7 @@ static void copy_args(const struct walk *w, const struct nvs_api_frame *frame,
 	}
 }
 
-static bool read_call(const struct nvs_spool_ring *shared, struct nvs_spool_call *call)
+static bool read_call(const struct nvs_spool_buffer *shared, struct nvs_spool_call *call)
 {
 	call->number = __atomic_load_n(&shared->calls->number, __ATOMIC_ACQUIRE);
 	call->begin = __atomic_load_n(&shared->calls->begin, __ATOMIC_ACQUIRE);
@@ -149,14 +149,14 @@ static bool read_call(const struct nvs_spool_ring *shared, struct nvs_spool_call
 	       __atomic_load_n(&shared->tid, __ATOMIC_ACQUIRE);
 }
 
-static bool is_same_call(const struct nvs_spool_ring *shared, const struct seen *call)
+static bool is_same_call(const struct nvs_spool_buffer *shared, const struct seen_call *call)
 {
 	struct nvs_spool_call now;
 
 	return read_call(shared, &now) && now.number == call->number && now.begin == call->begin;
 }
 
-static uint32_t record_stack(struct walk *w, void *entry)
+static uint32_t record_stack(struct stack_walk *w, void *entry)
 {
 	void *pcs[MAX_FRAMES];
 	uint32_t n = walk_stack(w, entry, pcs), stack;
@@ -164,12 +164,12 @@ static uint32_t record_stack(struct walk *w, void *entry)
 
 	if (!own)
 		return NVS_NONE;
-	stack = nvs_callsite_number(own, pcs, n, nvs_now());
+	stack = nvs_callsite_number(own, pcs, n, nvs_clock_now());
 	nvs_buffer_leave(own);
 	return stack;
 }
 
-static void put_site(struct nvs_spool_ring *shared, const struct nvs_spool_site *site)
+static void put_site(struct nvs_spool_buffer *shared, const struct nvs_spool_site *site)
 {
 	__atomic_store_n(&shared->site.number, 0, __ATOMIC_RELEASE);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -177,12 +177,12 @@ static void put_site(struct nvs_spool_ring *shared, const struct nvs_spool_site 
 	__atomic_store_n(&shared->site.number, site->number, __ATOMIC_RELEASE);
 }
 
-static void record_site(const struct nvs_buffer *buffer, const struct seen *call)
+static void record_site(const struct nvs_buffer *buffer, const struct seen_call *call)
 {
 	struct nvs_spool_site site = {.begin = call->begin, .stack = NVS_NONE};
 	const struct nvs_api_frame *frame = (const void *)copied;
 	struct nvs_open_call open;
-	struct walk w = {0};
+	struct stack_walk w = {0};
 
 	if (nvs_cfi_copy(&open, buffer->calls->open, sizeof(open)) != sizeof(open) ||
 	    open.number != call->number || open.begin != call->begin)
@@ -200,7 +200,7 @@ static void record_site(const struct nvs_buffer *buffer, const struct seen *call
 		put_site(buffer->shared, &site);
 }
 
-bool nvs_api_calls_stay(void)
+bool nvs_api_find_stuck(void)
 {
 	bool any = false;
 
@@ -210,7 +210,7 @@ bool nvs_api_calls_stay(void)
 
 		if (!read_call(buffer->shared, &call) || call.number != seen[i].number ||
 		    call.begin != seen[i].begin)
-			seen[i] = (struct seen){call.number, call.begin, 1};
+			seen[i] = (struct seen_call){call.number, call.begin, 1};
 		else if (seen[i].looks < LOOKS)
 			seen[i].looks++;
 		any = any || (seen[i].looks == LOOKS && buffer->calls);
@@ -218,7 +218,7 @@ bool nvs_api_calls_stay(void)
 	return any;
 }
 
-void nvs_api_see_calls(void)
+void nvs_api_record_stuck(void)
 {
 	nvs_cfi_by_kernel = true;
 	for (uint32_t i = 0; i < nvs_buffer_count(); i++) {

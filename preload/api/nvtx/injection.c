@@ -39,7 +39,7 @@ static int own_path(char *path, size_t size)
  * setenv() allocates, and frees memory that another thread may be reading. Here the old list stays
  * in place.
  */
-void nvs_nvtx_offer(void)
+void nvs_nvtx_set_environment(void)
 {
 	size_t name = sizeof(NVS_ENV_NVTX) - 1, n = 0;
 	char **list;
@@ -52,8 +52,8 @@ void nvs_nvtx_offer(void)
 		return;
 	while (environ[n])
 		n++;
-	p = nvs_sys(SYS_mmap, 0, (long)((n + 2) * sizeof(*list)), PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = nvs_syscall(SYS_mmap, 0, (long)((n + 2) * sizeof(*list)), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p < 0 && p > -4096)
 		return;
 	list = (void *)p;
@@ -68,12 +68,12 @@ static bool is_own(const char *path)
 	struct stat a, b;
 
 	return !own_path(own, sizeof(own)) &&
-	       (!strcmp(path, own) || (!nvs_sys(SYS_stat, (long)path, (long)&a, 0, 0, 0, 0) &&
-				       !nvs_sys(SYS_stat, (long)own, (long)&b, 0, 0, 0, 0) &&
+	       (!strcmp(path, own) || (!nvs_syscall(SYS_stat, (long)path, (long)&a, 0, 0, 0, 0) &&
+				       !nvs_syscall(SYS_stat, (long)own, (long)&b, 0, 0, 0, 0) &&
 				       a.st_dev == b.st_dev && a.st_ino == b.st_ino));
 }
 
-void nvs_nvtx_tell_other(void)
+void nvs_nvtx_record_other(void)
 {
 	const char *path = getenv(NVS_ENV_NVTX);
 

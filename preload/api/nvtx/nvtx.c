@@ -41,7 +41,7 @@ enum message { MESSAGE_NONE, MESSAGE_CHAR, MESSAGE_WIDE, MESSAGE_REGISTERED };
 /* nvtxDomainHandle_t, nvtxStringHandle_t: our numbers */
 typedef const void *handle;
 
-struct event {
+struct nvtx_event {
 	struct nvs_rec_nvtx rec;
 	char text[NVS_NVTX_TEXT + 1];
 };
@@ -52,7 +52,7 @@ static _Atomic uint32_t attached;
 
 bool nvs_nvtx_live(void)
 {
-	return nvs_session_active() && nvs_started();
+	return nvs_session_is_active() && nvs_trap_is_started();
 }
 
 /* ---- strings of the program, as far as they are readable ---- */
@@ -121,18 +121,18 @@ static void write_record(struct nvs_rec *rec, uint16_t type, uint32_t flags, uin
 	if (!nvs_nvtx_live()) {
 		r->at = nvs_api_now();
 		r->thread = NVS_NONE;
-		nvs_api_early(rec);
+		nvs_api_store_early(rec);
 	} else if (!atomic_load_explicit(&nvs_writer_signal.ended, memory_order_relaxed)) {
-		nvs_buffer_mine();
+		nvs_buffer_own();
 		r->thread = nvs_tls.thread - 1;
-		nvs_record(rec);
+		nvs_record_write(rec);
 	}
 }
 
 _Static_assert(offsetof(struct nvs_rec_nvtx, tid) == offsetof(struct nvs_rec_nvtx_end, tid),
 	       "both begin with the same fields");
 
-static void write_event(struct event *e, uint16_t type, uint32_t flags)
+static void write_event(struct nvtx_event *e, uint16_t type, uint32_t flags)
 {
 	uint32_t n = e->rec.length;
 
@@ -151,7 +151,7 @@ static uint32_t domain_of(handle domain)
 {
 	uint64_t n = (uintptr_t)domain;
 
-	return !n || nvs_nvtx_is(NVS_NVTX_DOMAIN, n) ? (uint32_t)n : NVS_NONE;
+	return !n || nvs_nvtx_is_assigned(NVS_NVTX_DOMAIN, n) ? (uint32_t)n : NVS_NONE;
 }
 
 static void set_payload(struct nvs_rec_nvtx *rec, const struct attributes *a)
@@ -179,7 +179,7 @@ static void set_payload(struct nvs_rec_nvtx *rec, const struct attributes *a)
 }
 
 /* Reads ATTRIBUTES, which may be shorter than our structure. Returns record flags. */
-static uint32_t set_attributes(struct event *e, const struct attributes *attributes)
+static uint32_t set_attributes(struct nvtx_event *e, const struct attributes *attributes)
 {
 	struct attributes a = {0};
 	uint32_t head = 0, size;
@@ -191,7 +191,7 @@ static uint32_t set_attributes(struct event *e, const struct attributes *attribu
 	e->rec.category = a.category;
 	set_payload(&e->rec, &a);
 	if (a.message_type == MESSAGE_REGISTERED &&
-	    nvs_nvtx_is(NVS_NVTX_STRING, (uintptr_t)a.message))
+	    nvs_nvtx_is_assigned(NVS_NVTX_STRING, (uintptr_t)a.message))
 		e->rec.string = (uint32_t)(uintptr_t)a.message;
 	e->rec.length = take_text(e->text, (enum message)a.message_type, a.message);
 	e->rec.color = a.color_type == 1 ? a.color : 0;
@@ -199,8 +199,8 @@ static uint32_t set_attributes(struct event *e, const struct attributes *attribu
 }
 
 /* The event has either a MESSAGE or ATTRIBUTES. Returns record flags. */
-static uint32_t set_event(struct event *e, uint32_t domain, enum message type, const void *message,
-			  const struct attributes *attributes)
+static uint32_t set_event(struct nvtx_event *e, uint32_t domain, enum message type,
+			  const void *message, const struct attributes *attributes)
 {
 	memset(&e->rec, 0, sizeof(e->rec));
 	e->rec.domain = domain;
@@ -213,7 +213,7 @@ static uint32_t set_event(struct event *e, uint32_t domain, enum message type, c
 static void mark_event(uint32_t domain, enum message type, const void *message,
 		       const struct attributes *a)
 {
-	struct event e;
+	struct nvtx_event e;
 	uint32_t flags = set_event(&e, domain, type, message, a);
 
 	write_event(&e, NVS_REC_NVTX_MARK, flags);
@@ -222,7 +222,7 @@ static void mark_event(uint32_t domain, enum message type, const void *message,
 static uint64_t start_range(uint32_t domain, enum message type, const void *message,
 			    const struct attributes *a)
 {
-	struct event e;
+	struct nvtx_event e;
 	uint32_t flags = set_event(&e, domain, type, message, a);
 
 	e.rec.id = atomic_fetch_add_explicit(&started, 1, memory_order_relaxed) + 1;
@@ -240,7 +240,7 @@ static struct nvs_live_slot *own_slot(void)
 	return buffer && buffer->shared ? buffer->live : NULL;
 }
 
-static void show_push(const struct event *e)
+static void show_push(const struct nvtx_event *e)
 {
 	struct nvs_live_slot *slot = own_slot();
 	struct nvs_live_range *range;
@@ -276,7 +276,7 @@ static void show_pop(void)
 static int push_range(uint32_t domain, enum message type, const void *message,
 		      const struct attributes *a)
 {
-	struct event e;
+	struct nvtx_event e;
 	uint32_t flags = set_event(&e, domain, type, message, a) | NVS_NVTX_PUSHED;
 
 	if (domain < DOMAINS) {
@@ -502,7 +502,7 @@ int nvs_nvtx_attach(const void *(*get_table)(uint32_t id))
 	const struct callbacks *c;
 
 	/* An empty value names the program itself, in which the loader also finds our function. */
-	if (nvs_options()->disabled || !nvs_preloaded() || !get_table || (wanted && !*wanted))
+	if (nvs_options()->disabled || !nvs_is_preloaded() || !get_table || (wanted && !*wanted))
 		return 0;
 	c = get_table(TABLE_CALLBACKS);
 	if (!c || c->size < sizeof(*c) ||

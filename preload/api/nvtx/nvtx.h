@@ -38,15 +38,15 @@ bool nvs_nvtx_live(void);
 uint32_t nvs_nvtx_name(enum nvs_nvtx_name_kind kind, uint32_t number, uint32_t domain,
 		       const char *text, uint32_t length);
 /* True if the number has been assigned. */
-bool nvs_nvtx_is(enum nvs_nvtx_name_kind kind, uint64_t number);
+bool nvs_nvtx_is_assigned(enum nvs_nvtx_name_kind kind, uint64_t number);
 /* Records all names so far. Called when a session starts. */
-void nvs_nvtx_tell_all(void);
+void nvs_nvtx_record_names(void);
 
 /* ---- nvtx_offer.c: NVTX_INJECTION64_PATH ---- */
 
 /* Adds this library to the program's environment, unless another tool is set there. */
-void nvs_nvtx_offer(void);
+void nvs_nvtx_set_environment(void);
 /* Records which other tool gets the ranges, if any. */
-void nvs_nvtx_tell_other(void);
+void nvs_nvtx_record_other(void);
 
 #endif

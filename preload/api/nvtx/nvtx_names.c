@@ -12,7 +12,7 @@
 #define PROBES 64
 
 /* Immutable once it is in a slot. */
-struct name {
+struct nvtx_name {
 	uint32_t kind, number, domain, length;
 	char text[];
 };
@@ -24,7 +24,7 @@ static struct {
 	uint64_t data[BYTES / 8];
 } names;
 
-static uint32_t hash_name(const struct name *n, const char *text)
+static uint32_t hash_name(const struct nvtx_name *n, const char *text)
 {
 	uint32_t h = n->kind * 31 + n->domain;
 
@@ -35,19 +35,19 @@ static uint32_t hash_name(const struct name *n, const char *text)
 	return (h ^ h >> 15) * 0x9e3779b1u >> 16;
 }
 
-static const struct name *name_at(uint32_t slot)
+static const struct nvtx_name *name_at(uint32_t slot)
 {
 	return (const void *)&names.data[slot - 1];
 }
 
-static bool is_same_name(const struct name *a, const struct name *b, const char *text)
+static bool is_same_name(const struct nvtx_name *a, const struct nvtx_name *b, const char *text)
 {
 	return a->kind == b->kind && a->domain == b->domain && a->length == b->length &&
 	       (a->kind != NVS_NVTX_CATEGORY || a->number == b->number) &&
 	       !memcmp(a->text, text, a->length);
 }
 
-static void record_name(const struct name *n)
+static void record_name(const struct nvtx_name *n)
 {
 	struct {
 		struct nvs_rec_nvtx_name rec;
@@ -62,15 +62,15 @@ static void record_name(const struct name *n)
 	memcpy(room.text, n->text, n->length);
 	room.rec.rec.type = NVS_REC_NVTX_NAME;
 	room.rec.rec.size = (uint32_t)(sizeof(room.rec) + n->length + 7) & ~7u;
-	nvs_record(&room.rec.rec);
+	nvs_record_write(&room.rec.rec);
 }
 
 /* Returns NULL if the table is full. */
-static struct name *add_name(const struct name *head, const char *text)
+static struct nvtx_name *add_name(const struct nvtx_name *head, const char *text)
 {
 	uint32_t eighths = (uint32_t)(sizeof(*head) + head->length + 7) / 8;
 	uint32_t place = atomic_load(&names.used);
-	struct name *n;
+	struct nvtx_name *n;
 
 	if (place + eighths > BYTES / 8)
 		return NULL;
@@ -88,7 +88,7 @@ static struct name *add_name(const struct name *head, const char *text)
 /*
  * The record is written before the name enters its slot, since another thread may use it at once.
  */
-static bool publish_name(struct name *n, _Atomic uint32_t *slot, uint32_t *have)
+static bool publish_name(struct nvtx_name *n, _Atomic uint32_t *slot, uint32_t *have)
 {
 	uint32_t place = (uint32_t)((uint64_t *)(void *)n - names.data) + 1;
 	bool written = nvs_nvtx_live();
@@ -106,7 +106,7 @@ static bool publish_name(struct name *n, _Atomic uint32_t *slot, uint32_t *have)
 uint32_t nvs_nvtx_name(enum nvs_nvtx_name_kind kind, uint32_t number, uint32_t domain,
 		       const char *text, uint32_t length)
 {
-	struct name head = {kind, number, domain, length}, *own = NULL;
+	struct nvtx_name head = {kind, number, domain, length}, *own = NULL;
 	uint32_t first = hash_name(&head, text);
 
 	for (uint32_t i = 0; i < PROBES; i++) {
@@ -123,12 +123,12 @@ uint32_t nvs_nvtx_name(enum nvs_nvtx_name_kind kind, uint32_t number, uint32_t d
 	return 0;
 }
 
-bool nvs_nvtx_is(enum nvs_nvtx_name_kind kind, uint64_t number)
+bool nvs_nvtx_is_assigned(enum nvs_nvtx_name_kind kind, uint64_t number)
 {
 	return number && number <= atomic_load_explicit(&names.given[kind], memory_order_relaxed);
 }
 
-void nvs_nvtx_tell_all(void)
+void nvs_nvtx_record_names(void)
 {
 	if (!atomic_load(&names.used))
 		return;

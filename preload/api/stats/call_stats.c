@@ -10,7 +10,7 @@
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
 
-static bool get_value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
+static bool get_value(const struct nvs_api_returned_call *d, int8_t which, uint64_t *v)
 {
 	*v = which >= 0 ? d->args[which] : 0;
 	return which >= 0 && !(d->absent & 1u << which);
@@ -19,7 +19,7 @@ static bool get_value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
 /* ---- copies ---- */
 
 /* A box with height 0 is a single row. */
-static uint64_t bytes_of(const struct nvs_api_done *d)
+static uint64_t bytes_of(const struct nvs_api_returned_call *d)
 {
 	const struct nvs_api_effect *e = &d->api->effect;
 	uint64_t bytes, n;
@@ -41,7 +41,8 @@ static uint32_t size_bucket(uint64_t bytes)
 	return bucket < NVS_LIVE_SIZES ? bucket : NVS_LIVE_SIZES - 1;
 }
 
-static void count_copy(struct nvs_live_slot *slot, const struct nvs_api_done *d, uint64_t ns)
+static void count_copy(struct nvs_live_slot *slot, const struct nvs_api_returned_call *d,
+		       uint64_t ns)
 {
 	enum nvs_live_direction direction = nvs_api_direction(d);
 	struct nvs_live_copy *c = &slot->copies[direction][d->api->effect.mode];
@@ -66,11 +67,11 @@ static struct {
 
 static uint32_t gpu_of_device(struct nvs_live_page *page, int device)
 {
-	int (*get_uuid)(uint8_t *, int) = nvs_api_driver("cuDeviceGetUuid_v2");
+	int (*get_uuid)(uint8_t *, int) = nvs_api_driver_function("cuDeviceGetUuid_v2");
 	uint8_t uuid[16] = {0};
 
 	if (!get_uuid)
-		get_uuid = nvs_api_driver("cuDeviceGetUuid");
+		get_uuid = nvs_api_driver_function("cuDeviceGetUuid");
 	if (device < 0 || !get_uuid || get_uuid(uuid, device))
 		return 0;
 	return nvs_live_gpu(page, uuid, NVS_NONE, (uint32_t)device, NULL);
@@ -78,7 +79,7 @@ static uint32_t gpu_of_device(struct nvs_live_page *page, int device)
 
 static uint32_t query_gpu(struct nvs_live_page *page)
 {
-	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
+	int (*get_device)(int *) = nvs_api_driver_function("cuCtxGetDevice");
 	int device = -1;
 
 	if (!get_device || get_device(&device))
@@ -86,9 +87,9 @@ static uint32_t query_gpu(struct nvs_live_page *page)
 	return gpu_of_device(page, device);
 }
 
-uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu)
+uint64_t nvs_api_current_context(struct nvs_live_page *page, uint32_t *gpu)
 {
-	int (*get)(uint64_t *) = nvs_api_driver("cuCtxGetCurrent");
+	int (*get)(uint64_t *) = nvs_api_driver_function("cuCtxGetCurrent");
 	uint64_t context = 0;
 	int saved = errno;
 	uint32_t at;
@@ -138,10 +139,10 @@ static bool is_host_only(uint8_t kind)
 	return kind == NVS_LIVE_HOST || kind == NVS_LIVE_REGISTERED;
 }
 
-static void count_alloc(struct nvs_live_page *page, const struct nvs_api_done *d)
+static void count_alloc(struct nvs_live_page *page, const struct nvs_api_returned_call *d)
 {
 	const struct nvs_api_effect *e = &d->api->effect;
-	struct nvs_live_given g = {
+	struct nvs_live_allocation g = {
 		.space = (enum nvs_live_space)e->space,
 		.kind = (enum nvs_live_kind)e->kind,
 		.api = d->row,
@@ -150,10 +151,10 @@ static void count_alloc(struct nvs_live_page *page, const struct nvs_api_done *d
 	};
 	uint64_t format, channels;
 
-	g.context = nvs_api_current(page, &g.gpu);
+	g.context = nvs_api_current_context(page, &g.gpu);
 	g.gpu = is_host_only(e->kind) ? 0 : g.gpu;
 	if (d->result) {
-		nvs_live_give_failed(page, g.gpu, g.kind);
+		nvs_live_alloc_failed(page, g.gpu, g.kind);
 		return;
 	}
 	if (!get_value(d, e->address, &g.value) || !g.value)
@@ -162,7 +163,7 @@ static void count_alloc(struct nvs_live_page *page, const struct nvs_api_done *d
 	if (e->does == NVS_DOES_ALLOC_ARRAY && get_value(d, e->source, &format) &&
 	    get_value(d, e->target, &channels))
 		g.bytes *= format_bytes(format) * channels;
-	nvs_live_give(page, &g);
+	nvs_live_alloc_add(page, &g);
 }
 
 void nvs_api_count_free(struct nvs_live_page *page, const struct nvs_api *api,
@@ -171,23 +172,24 @@ void nvs_api_count_free(struct nvs_live_page *page, const struct nvs_api *api,
 	const struct nvs_api_keep *k = &api->keep[api->effect.address];
 
 	if (!nvs_calls.quiet)
-		frame->token = nvs_live_take(page, (enum nvs_live_space)api->effect.space,
-					     k->size == 4
-						     ? (uint32_t)nvs_api_argument(frame, k->place)
-						     : nvs_api_argument(frame, k->place));
+		frame->token = nvs_live_free_begin(
+			page, (enum nvs_live_space)api->effect.space,
+			k->size == 4 ? (uint32_t)nvs_api_argument(frame, k->place)
+				     : nvs_api_argument(frame, k->place));
 }
 
-static void count_free(struct nvs_live_page *page, const struct nvs_api_done *d, uint64_t token)
+static void count_free(struct nvs_live_page *page, const struct nvs_api_returned_call *d,
+		       uint64_t token)
 {
 	uint64_t address;
 
 	/* Freeing NULL succeeds and frees nothing. */
 	if (get_value(d, d->api->effect.address, &address) && address)
-		nvs_live_taken(page, token, !d->result, (enum nvs_live_kind)d->api->effect.kind);
+		nvs_live_free_end(page, token, !d->result, (enum nvs_live_kind)d->api->effect.kind);
 }
 
 static void count_other(struct nvs_live_page *page, struct nvs_live_slot *slot,
-			const struct nvs_api_done *d)
+			const struct nvs_api_returned_call *d)
 {
 	const struct nvs_api_effect *e = &d->api->effect;
 	uint64_t address, handle;
@@ -197,13 +199,13 @@ static void count_other(struct nvs_live_page *page, struct nvs_live_slot *slot,
 	if (d->result || !get_value(d, e->address, &address))
 		return;
 	if (e->does == NVS_DOES_MAP && get_value(d, e->handle, &handle))
-		nvs_live_map(page, address, bytes_of(d), handle);
+		nvs_live_mapping_add(page, address, bytes_of(d), handle);
 	else if (e->does == NVS_DOES_UNMAP)
-		nvs_live_unmap(page, address, bytes_of(d));
+		nvs_live_mapping_remove(page, address, bytes_of(d));
 	else if (e->does == NVS_DOES_RETAIN)
-		nvs_live_retain(page, address);
+		nvs_live_handle_retain(page, address);
 	else if (e->does == NVS_DOES_GRAPH_LAUNCH && !d->captured)
-		nvs_graph_count(page, slot, address, d);
+		nvs_graph_count_launch(page, slot, address, d);
 }
 
 void nvs_api_count_context(uint64_t context, uint32_t device)
@@ -220,7 +222,7 @@ void nvs_api_count_context(uint64_t context, uint32_t device)
 		nvs_calls.quiet--;
 	}
 	if (context || gpu)
-		nvs_live_context_gone(page, context, gpu);
+		nvs_live_free_context(page, context, gpu);
 	for (uint32_t i = 0; i < CONTEXTS; i++)
 		if (!context || atomic_load(&contexts[i].context) == context)
 			atomic_store(&contexts[i].context, 0);
@@ -237,11 +239,11 @@ static bool is_async(const char *group)
 
 static __attribute__((noinline)) void count_long(struct nvs_live_page *page,
 						 struct nvs_live_slot *slot,
-						 const struct nvs_api_done *d, uint64_t ns,
+						 const struct nvs_api_returned_call *d, uint64_t ns,
 						 const struct nvs_api_frame *frame)
 {
 	const struct nvs_api_effect *e = &d->api->effect;
-	struct nvs_live_long call = {
+	struct nvs_live_slow_call call = {
 		.begin = d->begin,
 		.ns = ns,
 		.row = d->row,
@@ -258,8 +260,8 @@ static __attribute__((noinline)) void count_long(struct nvs_live_page *page,
 
 static __attribute__((noinline)) void count_effect(struct nvs_live_page *page,
 						   struct nvs_live_slot *slot,
-						   const struct nvs_api_done *d, uint64_t ns,
-						   uint64_t token)
+						   const struct nvs_api_returned_call *d,
+						   uint64_t ns, uint64_t token)
 {
 	switch (d->api->effect.does) {
 	case NVS_DOES_COPY:
@@ -282,7 +284,7 @@ static __attribute__((noinline)) void count_effect(struct nvs_live_page *page,
 	case NVS_DOES_FREE:
 		nvs_api_memory_changed();
 		if (d->captured)
-			nvs_live_put_back(page, token);
+			nvs_live_free_cancel(page, token);
 		else
 			count_free(page, d, token);
 		break;
@@ -291,17 +293,16 @@ static __attribute__((noinline)) void count_effect(struct nvs_live_page *page,
 	}
 }
 
-static inline __attribute__((always_inline)) uint64_t tally_call(struct nvs_live_page *page,
-								 struct nvs_live_slot *slot,
-								 const struct nvs_api_done *d,
-								 uint64_t function)
+static inline __attribute__((always_inline)) uint64_t
+tally_call(struct nvs_live_page *page, struct nvs_live_slot *slot,
+	   const struct nvs_api_returned_call *d, uint64_t function)
 {
 	uint64_t ns = nvs_live_ns(page, d->end - d->begin);
 	uint32_t row;
 
-	nvs_live_call(slot, d->row, ns);
+	nvs_live_count_call(slot, d->row, ns);
 	if (__builtin_expect(d->result != 0, 0))
-		nvs_live_failed(page, d->row, d->result);
+		nvs_live_count_failure(page, d->row, d->result);
 	if (__builtin_expect(d->captured, 0)) {
 		nvs_live_add(&slot->captured, 1);
 	} else if (d->api->launched >= 0 && !d->result) {
@@ -312,8 +313,8 @@ static inline __attribute__((always_inline)) uint64_t tally_call(struct nvs_live
 	return ns;
 }
 
-void nvs_api_tally_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
-			 const struct nvs_api_done *d, uint64_t function,
+void nvs_api_count_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
+			 const struct nvs_api_returned_call *d, uint64_t function,
 			 const struct nvs_api_frame *frame)
 {
 	uint64_t ns = tally_call(page, slot, d, function);
@@ -322,8 +323,8 @@ void nvs_api_tally_plain(struct nvs_live_page *page, struct nvs_live_slot *slot,
 		count_long(page, slot, d, ns, frame);
 }
 
-void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
-		   const struct nvs_api_done *d, struct nvs_api_frame *frame)
+void nvs_api_count_call(struct nvs_live_page *page, struct nvs_live_slot *slot,
+			const struct nvs_api_returned_call *d, struct nvs_api_frame *frame)
 {
 	uint64_t ns = tally_call(page, slot, d,
 				 d->api->launched >= 0 ? d->args[d->api->launched] : 0);

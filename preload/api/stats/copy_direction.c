@@ -31,7 +31,7 @@ void nvs_api_memory_changed(void)
 
 static uint64_t query_type(uint64_t address)
 {
-	int (*get)(void *, int, uint64_t) = nvs_api_driver("cuPointerGetAttribute");
+	int (*get)(void *, int, uint64_t) = nvs_api_driver_function("cuPointerGetAttribute");
 	uint32_t type = 0;
 	int r, saved = errno;
 
@@ -63,14 +63,14 @@ static uint64_t type_at(uint64_t address)
 	return type;
 }
 
-static bool get_value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
+static bool get_value(const struct nvs_api_returned_call *d, int8_t which, uint64_t *v)
 {
 	*v = which >= 0 ? d->args[which] : 0;
 	return which >= 0 && !(d->absent & 1u << which);
 }
 
 /* Type of the end at POINTER: TYPE if the call gives one, else the driver's answer. */
-static uint64_t type_of(const struct nvs_api_done *d, int8_t type, int8_t pointer)
+static uint64_t type_of(const struct nvs_api_returned_call *d, int8_t type, int8_t pointer)
 {
 	uint64_t told, address;
 
@@ -79,7 +79,7 @@ static uint64_t type_of(const struct nvs_api_done *d, int8_t type, int8_t pointe
 	return get_value(d, pointer, &address) ? type_at(address) : 0;
 }
 
-enum nvs_live_direction nvs_api_direction(const struct nvs_api_done *d)
+enum nvs_live_direction nvs_api_direction(const struct nvs_api_returned_call *d)
 {
 	const struct nvs_api_effect *e = &d->api->effect;
 	uint64_t from, to;

@@ -13,7 +13,7 @@
 #define MAX_GRAPHS (BUCKETS / 2)
 #define MAX_NODES (1u << 20) /* of all graphs together */
 
-struct node {
+struct stats_node {
 	uint64_t node, bytes;
 	uint64_t address; /* of memory it allocates or frees; 0: unknown */
 	uint32_t row; /* row of its kernel */
@@ -21,15 +21,15 @@ struct node {
 	bool off, conditional;
 };
 
-struct sum {
+struct kernel_launches {
 	uint32_t row, n;
 };
 
-struct graph {
+struct exec_stats {
 	uint64_t exec;
-	struct node *nodes;
+	struct stats_node *nodes;
 	uint32_t *by_node; /* index + 1, by hash of the node; index_mask + 1 entries */
-	struct sum *sums; /* by kernel; as many entries as nodes */
+	struct kernel_launches *sums; /* by kernel; as many entries as nodes */
 	uint32_t nnodes, nsums, index_mask;
 	uint32_t nmemory; /* number of nodes that allocate or free */
 	uint64_t kernels, copies, copy_bytes, sets;
@@ -38,7 +38,7 @@ struct graph {
 struct graphs {
 	_Atomic uint32_t lock;
 	uint32_t ngraphs, nnodes;
-	struct graph graphs[BUCKETS]; /* by hash of exec; exec 0: free */
+	struct exec_stats graphs[BUCKETS]; /* by hash of exec; exec 0: free */
 };
 
 static struct graphs *lock_graphs(struct nvs_live_page *page)
@@ -63,7 +63,7 @@ static uint32_t bucket_of(uint64_t exec)
 	return (uint32_t)(exec * 0x9e3779b97f4a7c15ull >> 50);
 }
 
-static struct graph *find_graph(struct graphs *g, uint64_t exec)
+static struct exec_stats *find_graph(struct graphs *g, uint64_t exec)
 {
 	uint32_t at = bucket_of(exec);
 
@@ -73,7 +73,7 @@ static struct graph *find_graph(struct graphs *g, uint64_t exec)
 	return NULL;
 }
 
-static void drop_graph(struct graphs *g, struct graph *old)
+static void drop_graph(struct graphs *g, struct exec_stats *old)
 {
 	uint32_t hole = (uint32_t)(old - g->graphs), at = hole;
 
@@ -92,13 +92,13 @@ static void drop_graph(struct graphs *g, struct graph *old)
 		g->graphs[hole] = g->graphs[at];
 		hole = at;
 	}
-	g->graphs[hole] = (struct graph){0};
+	g->graphs[hole] = (struct exec_stats){0};
 }
 
 /* ---- sums over nodes ---- */
 
 /* SIGN 1 adds what NODE does per launch, -1 removes it. */
-static void add_to_sums(struct graph *e, const struct node *node, uint32_t sign)
+static void add_to_sums(struct exec_stats *e, const struct stats_node *node, uint32_t sign)
 {
 	uint32_t i;
 
@@ -119,19 +119,20 @@ static void add_to_sums(struct graph *e, const struct node *node, uint32_t sign)
 		e->sums[i].n += sign;
 	else if (i < e->nnodes) {
 		/* An entry that drops to 0 is removed below. */
-		e->sums[i] = (struct sum){node->row, sign};
+		e->sums[i] = (struct kernel_launches){node->row, sign};
 		e->nsums++;
 	}
 	if (i < e->nsums && !e->sums[i].n)
 		e->sums[i] = e->sums[--e->nsums];
 }
 
-static void set_node(struct graph *e, uint32_t i, const struct nvs_graph_node *from, uint32_t row)
+static void set_node(struct exec_stats *e, uint32_t i, const struct nvs_graph_node *from,
+		     uint32_t row)
 {
-	struct node *node = &e->nodes[i];
+	struct stats_node *node = &e->nodes[i];
 
 	add_to_sums(e, node, (uint32_t)-1);
-	if (from->type != NVS_NODE_TYPE_NOT_TOLD) {
+	if (from->type != NVS_NODE_TYPE_UNKNOWN) {
 		node->type = from->type;
 		node->bytes = from->bytes;
 		node->row = row;
@@ -141,7 +142,7 @@ static void set_node(struct graph *e, uint32_t i, const struct nvs_graph_node *f
 	add_to_sums(e, node, 1);
 }
 
-static uint32_t find_node(const struct graph *e, uint64_t node)
+static uint32_t find_node(const struct exec_stats *e, uint64_t node)
 {
 	uint32_t at = (uint32_t)(node * 0x9e3779b97f4a7c15ull >> 32) & e->index_mask, i;
 
@@ -151,7 +152,7 @@ static uint32_t find_node(const struct graph *e, uint64_t node)
 	return NVS_NONE;
 }
 
-static void index_node(struct graph *e, uint32_t i)
+static void index_node(struct exec_stats *e, uint32_t i)
 {
 	uint32_t at = (uint32_t)(e->nodes[i].node * 0x9e3779b97f4a7c15ull >> 32) & e->index_mask;
 
@@ -163,15 +164,15 @@ static void index_node(struct graph *e, uint32_t i)
 /* ---- memory ---- */
 
 /* Queries the address of memory that a node allocates or frees. */
-static void query_memory(struct node *node)
+static void query_memory(struct stats_node *node)
 {
 	int (*get)(uint64_t, void *) = NULL;
 	struct nvs_alloc_params p = {.bytes = 0};
 
 	if (node->type == NVS_NODE_ALLOC)
-		get = nvs_api_driver("cuGraphMemAllocNodeGetParams");
+		get = nvs_api_driver_function("cuGraphMemAllocNodeGetParams");
 	else if (node->type == NVS_NODE_FREE)
-		get = nvs_api_driver("cuGraphMemFreeNodeGetParams");
+		get = nvs_api_driver_function("cuGraphMemFreeNodeGetParams");
 	if (!get)
 		return;
 	nvs_calls.quiet++;
@@ -184,10 +185,11 @@ static void query_memory(struct node *node)
 }
 
 /* Finds the next node of EXEC, from index I on, that allocates or frees. Releases the lock. */
-static bool next_memory(struct nvs_live_page *page, uint64_t exec, uint32_t *i, struct node *node)
+static bool next_memory(struct nvs_live_page *page, uint64_t exec, uint32_t *i,
+			struct stats_node *node)
 {
 	struct graphs *g = lock_graphs(page);
-	const struct graph *e = g ? find_graph(g, exec) : NULL;
+	const struct exec_stats *e = g ? find_graph(g, exec) : NULL;
 	bool found = false;
 
 	for (; e && *i < e->nnodes && !found; ++*i) {
@@ -200,31 +202,33 @@ static bool next_memory(struct nvs_live_page *page, uint64_t exec, uint32_t *i, 
 }
 
 /* In order of creation: nodes come before those that depend on them. */
-static void count_memory(struct nvs_live_page *page, uint64_t exec, const struct nvs_api_done *d)
+static void count_memory(struct nvs_live_page *page, uint64_t exec,
+			 const struct nvs_api_returned_call *d)
 {
-	struct nvs_live_given given = {.space = NVS_SPACE_ADDRESS,
-				       .kind = NVS_LIVE_GRAPH,
-				       .api = d->row,
-				       .stack = NVS_NONE,
-				       .time = d->end};
-	struct node node = {0};
+	struct nvs_live_allocation given = {.space = NVS_SPACE_ADDRESS,
+					    .kind = NVS_LIVE_GRAPH,
+					    .api = d->row,
+					    .stack = NVS_NONE,
+					    .time = d->end};
+	struct stats_node node = {0};
 
-	given.context = nvs_api_current(page, &given.gpu);
+	given.context = nvs_api_current_context(page, &given.gpu);
 	nvs_api_memory_changed();
 	for (uint32_t i = 0; next_memory(page, exec, &i, &node);) {
 		given.value = node.address;
 		given.bytes = node.bytes;
 		if (node.type == NVS_NODE_ALLOC)
-			nvs_live_give(page, &given);
+			nvs_live_alloc_add(page, &given);
 		else
-			nvs_live_taken(page, nvs_live_take(page, given.space, node.address), true,
-				       NVS_LIVE_GRAPH);
+			nvs_live_free_end(page,
+					  nvs_live_free_begin(page, given.space, node.address),
+					  true, NVS_LIVE_GRAPH);
 	}
 }
 
 /* ---- events ---- */
 
-static bool make_room(struct graph *e, uint32_t n)
+static bool make_room(struct exec_stats *e, uint32_t n)
 {
 	uint32_t size = 8;
 
@@ -243,7 +247,7 @@ static bool make_room(struct graph *e, uint32_t n)
 	return false;
 }
 
-static void add_graph(struct graphs *g, const struct graph *e)
+static void add_graph(struct graphs *g, const struct exec_stats *e)
 {
 	uint32_t at = bucket_of(e->exec);
 
@@ -258,14 +262,14 @@ static void add_graph(struct graphs *g, const struct graph *e)
 static void add_instantiated(struct nvs_live_page *page, uint64_t exec,
 			     const struct nvs_graph_node *nodes, uint32_t n, const uint32_t *rows)
 {
-	struct graph e = {.exec = exec};
+	struct exec_stats e = {.exec = exec};
 	struct graphs *g;
-	struct graph *old;
+	struct exec_stats *old;
 	bool made = make_room(&e, n ? n : 1);
 
 	e.nnodes = made ? n ? n : 1 : 0;
 	for (uint32_t i = 0; made && i < n; i++) {
-		e.nodes[i] = (struct node){
+		e.nodes[i] = (struct stats_node){
 			.node = nodes[i].node,
 			.bytes = nodes[i].bytes,
 			.row = rows[i],
@@ -298,15 +302,15 @@ static void add_instantiated(struct nvs_live_page *page, uint64_t exec,
 }
 
 /* Replaces N nodes from FIRST on by NODES; they keep their handles. */
-static void replace_nodes(struct graph *e, uint32_t first, const struct nvs_graph_node *nodes,
+static void replace_nodes(struct exec_stats *e, uint32_t first, const struct nvs_graph_node *nodes,
 			  uint32_t n, const uint32_t *rows)
 {
 	for (uint32_t i = 0; i < n && first + i < e->nnodes; i++)
-		if (nodes[i].type != NVS_NODE_TYPE_NOT_TOLD)
+		if (nodes[i].type != NVS_NODE_TYPE_UNKNOWN)
 			set_node(e, first + i, &nodes[i], rows[i]);
 }
 
-static void apply_event(struct graph *e, enum nvs_graph_event event,
+static void apply_event(struct exec_stats *e, enum nvs_graph_event event,
 			const struct nvs_graph_node *nodes, uint32_t n, const uint32_t *rows)
 {
 	uint32_t at;
@@ -331,7 +335,7 @@ void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,
 	struct nvs_live_page *page = nvs_live_page();
 	uint32_t *rows = page && n ? nvs_alloc(n * sizeof(*rows)) : NULL;
 	struct graphs *g;
-	struct graph *e;
+	struct exec_stats *e;
 
 	if (!page || (n && !rows))
 		return;
@@ -352,11 +356,11 @@ void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,
 	nvs_free(rows, n * sizeof(*rows));
 }
 
-void nvs_graph_count_gone(uint64_t exec)
+void nvs_graph_remove_counts(uint64_t exec)
 {
 	struct nvs_live_page *page = nvs_live_page();
 	struct graphs *g = page && page->graphs ? lock_graphs(page) : NULL;
-	struct graph *e;
+	struct exec_stats *e;
 
 	if (!g)
 		return;
@@ -366,11 +370,11 @@ void nvs_graph_count_gone(uint64_t exec)
 	nvs_live_unlock(&g->lock);
 }
 
-void nvs_graph_count(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec,
-		     const struct nvs_api_done *d)
+void nvs_graph_count_launch(struct nvs_live_page *page, struct nvs_live_slot *slot, uint64_t exec,
+			    const struct nvs_api_returned_call *d)
 {
 	struct graphs *g = page->graphs ? lock_graphs(page) : NULL;
-	const struct graph *e = g ? find_graph(g, exec) : NULL;
+	const struct exec_stats *e = g ? find_graph(g, exec) : NULL;
 	bool memory = false;
 
 	nvs_live_add(&slot->graph_launches, 1);

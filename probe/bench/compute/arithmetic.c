@@ -289,8 +289,8 @@ enum {
 static void write_list(struct bench_text *text, const char *name, unsigned from, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		bench_say(text, "%s%%%s%u", i ? ", " : "{", name, from + i);
-	bench_say(text, "}");
+		bench_emit(text, "%s%%%s%u", i ? ", " : "{", name, from + i);
+	bench_emit(text, "}");
 }
 
 static const char *type_of(char kind)
@@ -302,14 +302,14 @@ static const char *type_of(char kind)
 static void write_random(struct bench_text *text, const struct insn *in, char kind,
 			 const char *name, unsigned i)
 {
-	bench_say(text,
-		  "mad.lo.u32 %%h, %%h, 1664525, 1013904223; shr.u32 %%x, %%h, 3;\n"
-		  "xor.b32 %%x, %%x, %%h; and.b32 %%x, %%x, 0x%x; or.b32 %%x, %%x, 0x%x;\n",
-		  in->mask, in->base);
+	bench_emit(text,
+		   "mad.lo.u32 %%h, %%h, 1664525, 1013904223; shr.u32 %%x, %%h, 3;\n"
+		   "xor.b32 %%x, %%x, %%h; and.b32 %%x, %%x, 0x%x; or.b32 %%x, %%x, 0x%x;\n",
+		   in->mask, in->base);
 	if (kind == 'd')
-		bench_say(text, "mov.b64 %%%s%u, {%%h, %%x};\n", name, i);
+		bench_emit(text, "mov.b64 %%%s%u, {%%h, %%x};\n", name, i);
 	else
-		bench_say(text, "mov.b32 %%%s%u, %%x;\n", name, i);
+		bench_emit(text, "mov.b32 %%%s%u, %%x;\n", name, i);
 }
 
 static void write_head(struct bench_text *text, const struct insn *in, unsigned na, unsigned nb,
@@ -317,21 +317,21 @@ static void write_head(struct bench_text *text, const struct insn *in, unsigned 
 {
 	char kind = in->a ? in->in : in->out;
 
-	bench_say(text,
-		  ".reg .u32 %%h, %%x, %%i, %%n; .reg .u64 %%t0, %%t1, %%w; .reg .pred %%p;\n"
-		  ".reg .%s %%a<%u>, %%b<%u>; .reg .%s %%d<%u>;\n"
-		  "mad.lo.u32 %%h, %%b_ctaid, 1024, %%b_tid; cvt.u32.u64 %%n, %%b_arg0;\n"
-		  "mov.u64 %%t1, 0;\n",
-		  type_of(kind), na + 1, nb + 1, type_of(in->out), nd);
+	bench_emit(text,
+		   ".reg .u32 %%h, %%x, %%i, %%n; .reg .u64 %%t0, %%t1, %%w; .reg .pred %%p;\n"
+		   ".reg .%s %%a<%u>, %%b<%u>; .reg .%s %%d<%u>;\n"
+		   "mad.lo.u32 %%h, %%b_ctaid, 1024, %%b_tid; cvt.u32.u64 %%n, %%b_arg0;\n"
+		   "mov.u64 %%t1, 0;\n",
+		   type_of(kind), na + 1, nb + 1, type_of(in->out), nd);
 	for (unsigned i = 0; i < na; i++)
 		write_random(text, in, kind, "a", i);
 	for (unsigned i = 0; i < nb; i++)
 		write_random(text, in, kind, "b", i);
 	for (unsigned i = 0; i < nd; i++)
-		bench_say(text, "mov.%s %%d%u, %s;\n", type_of(in->out), i,
-			  in->out == 'd'   ? "0d3ff0000000000000"
-			  : in->out == 'f' ? "0f3f800000"
-					   : "1");
+		bench_emit(text, "mov.%s %%d%u, %s;\n", type_of(in->out), i,
+			   in->out == 'd'   ? "0d3ff0000000000000"
+			   : in->out == 'f' ? "0f3f800000"
+					    : "1");
 }
 
 /*
@@ -340,59 +340,60 @@ static void write_head(struct bench_text *text, const struct insn *in, unsigned 
  */
 static void write_tail(struct bench_text *text, const struct insn *in, unsigned nd)
 {
-	bench_say(text, "setp.ne.u32 %%p, %%i, 0xffffffff;\n@%%p mov.u64 %%t1, %%clock64;\n"
-			".reg .u64 %%s;\nmov.u64 %%s, 0;\n");
+	bench_emit(text, "setp.ne.u32 %%p, %%i, 0xffffffff;\n@%%p mov.u64 %%t1, %%clock64;\n"
+			 ".reg .u64 %%s;\nmov.u64 %%s, 0;\n");
 	for (unsigned i = 0; i < nd; i++) {
 		if (in->out == 'd')
-			bench_say(text, "mov.b64 %%w, %%d%u;\n", i);
+			bench_emit(text, "mov.b64 %%w, %%d%u;\n", i);
 		else
-			bench_say(text, "mov.b32 %%x, %%d%u; cvt.u64.u32 %%w, %%x;\n", i);
-		bench_say(text, "xor.b64 %%s, %%s, %%w;\n");
+			bench_emit(text, "mov.b32 %%x, %%d%u; cvt.u64.u32 %%w, %%x;\n", i);
+		bench_emit(text, "xor.b64 %%s, %%s, %%w;\n");
 	}
-	bench_say(text,
-		  "setp.eq.u64 %%p, %%b_arg1, 77;\n@%%p st.global.u64 [%%b_data], %%s;\n"
-		  "setp.ne.u32 %%p, %%b_lane, 0;\n@%%p bra DONE;\n"
-		  "mad.wide.u32 %%w, %%b_ctaid, %u, %%b_data;\n"
-		  "mad.wide.u32 %%w, %%b_warp, 24, %%w;\n"
-		  "st.global.u64 [%%w], %%t0; st.global.u64 [%%w+8], %%t1;\n"
-		  "cvt.u64.u32 %%s, %%b_smid; st.global.u64 [%%w+16], %%s;\nDONE:\n",
-		  24 * BIG);
+	bench_emit(text,
+		   "setp.eq.u64 %%p, %%b_arg1, 77;\n@%%p st.global.u64 [%%b_data], %%s;\n"
+		   "setp.ne.u32 %%p, %%b_lane, 0;\n@%%p bra DONE;\n"
+		   "mad.wide.u32 %%w, %%b_ctaid, %u, %%b_data;\n"
+		   "mad.wide.u32 %%w, %%b_warp, 24, %%w;\n"
+		   "st.global.u64 [%%w], %%t0; st.global.u64 [%%w+8], %%t1;\n"
+		   "cvt.u64.u32 %%s, %%b_smid; st.global.u64 [%%w+16], %%s;\nDONE:\n",
+		   24 * BIG);
 }
 
 static void write_insn(struct bench_text *text, const struct insn *in, unsigned sum)
 {
 	if (!in->a) {
-		bench_say(text, "%s %%d%u, %%d%u, %%a0%s;\n", in->ptx, sum, sum,
-			  strncmp(in->ptx, "add", 3) ? ", %b0" : "");
+		bench_emit(text, "%s %%d%u, %%d%u, %%a0%s;\n", in->ptx, sum, sum,
+			   strncmp(in->ptx, "add", 3) ? ", %b0" : "");
 		return;
 	}
-	bench_say(text, "mma.sync.aligned.%s ", in->ptx);
+	bench_emit(text, "mma.sync.aligned.%s ", in->ptx);
 	write_list(text, "d", sum * in->d, in->d);
-	bench_say(text, ", ");
+	bench_emit(text, ", ");
 	write_list(text, "a", 0, in->a);
-	bench_say(text, ", ");
+	bench_emit(text, ", ");
 	write_list(text, "b", 0, in->b);
-	bench_say(text, ", ");
+	bench_emit(text, ", ");
 	write_list(text, "d", sum * in->d, in->d);
-	bench_say(text, ";\n");
+	bench_emit(text, ";\n");
 }
 
 /* Generates a loop of MANY instructions; SUMS of them are independent. */
 static void write_loop(struct bench_text *text, const struct insn *in, unsigned sums, unsigned many)
 {
 	write_head(text, in, in->a ? in->a : 1, in->a ? in->b : 1, sums * in->d);
-	bench_say(text, "mov.u32 %%i, 0;\nbar.sync 0;\nmov.u64 %%t0, %%clock64;\nROUND:\n"
-			".pragma \"nounroll\";\n");
+	bench_emit(text, "mov.u32 %%i, 0;\nbar.sync 0;\nmov.u64 %%t0, %%clock64;\nROUND:\n"
+			 ".pragma \"nounroll\";\n");
 	for (unsigned i = 0; i < many; i++)
 		write_insn(text, in, i % sums);
-	bench_say(text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n");
+	bench_emit(text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n");
 	/* Wait for the last result of each sum. */
 	for (unsigned i = 0; i < sums; i++) {
 		if (in->out == 'd')
-			bench_say(text, "mov.b64 {%%x, %%h}, %%d%u;\n", i * in->d);
+			bench_emit(text, "mov.b64 {%%x, %%h}, %%d%u;\n", i * in->d);
 		else
-			bench_say(text, "mov.b32 %%x, %%d%u;\n", i * in->d);
-		bench_say(text, "setp.eq.u32 %%p, %%x, 0x7fedcba9;\n@%%p add.u32 %%i, %%i, %%x;\n");
+			bench_emit(text, "mov.b32 %%x, %%d%u;\n", i * in->d);
+		bench_emit(text,
+			   "setp.eq.u32 %%p, %%x, 0x7fedcba9;\n@%%p add.u32 %%i, %%i, %%x;\n");
 	}
 	write_tail(text, in, sums * in->d);
 }
@@ -410,39 +411,39 @@ static void write_wgmma_loop(struct bench_text *text, const struct insn *in, uns
 	unsigned words = in->out == 'f' || strstr(in->ptx, "s32") ? n / 2 : n / 4;
 
 	write_head(text, in, in->a, 0, words);
-	bench_say(text, ".reg .u64 %%da, %%db; .reg .u32 %%at, %%k, %%m;\n"
-			"mov.u32 %%m, tiles; mov.u32 %%k, %%b_tid;\n"
-			"FILL:\nshl.b32 %%at, %%k, 2; add.u32 %%at, %%at, %%m;\n");
+	bench_emit(text, ".reg .u64 %%da, %%db; .reg .u32 %%at, %%k, %%m;\n"
+			 "mov.u32 %%m, tiles; mov.u32 %%k, %%b_tid;\n"
+			 "FILL:\nshl.b32 %%at, %%k, 2; add.u32 %%at, %%at, %%m;\n");
 	write_random(text, in, 'r', "a", 0);
-	bench_say(text,
-		  "st.shared.b32 [%%at], %%a0; add.u32 %%k, %%k, %%b_ntid;\n"
-		  "setp.lt.u32 %%p, %%k, 3072;\n@%%p bra FILL;\n"
-		  "fence.proxy.async;\nbar.sync 0;\n"
-		  "shr.u32 %%k, %%m, 4; and.b32 %%k, %%k, 0x3fff; cvt.u64.u32 %%da, %%k;\n"
-		  "or.b64 %%da, %%da, 0x0000001000080000; add.u64 %%db, %%da, 128;\n"
-		  "mov.u32 %%i, 0;\nmov.u64 %%t0, %%clock64;\nwgmma.fence.sync.aligned;\nROUND:\n"
-		  ".pragma \"nounroll\";\n");
+	bench_emit(text,
+		   "st.shared.b32 [%%at], %%a0; add.u32 %%k, %%k, %%b_ntid;\n"
+		   "setp.lt.u32 %%p, %%k, 3072;\n@%%p bra FILL;\n"
+		   "fence.proxy.async;\nbar.sync 0;\n"
+		   "shr.u32 %%k, %%m, 4; and.b32 %%k, %%k, 0x3fff; cvt.u64.u32 %%da, %%k;\n"
+		   "or.b64 %%da, %%da, 0x0000001000080000; add.u64 %%db, %%da, 128;\n"
+		   "mov.u32 %%i, 0;\nmov.u64 %%t0, %%clock64;\nwgmma.fence.sync.aligned;\nROUND:\n"
+		   ".pragma \"nounroll\";\n");
 	for (unsigned i = 0; i < UNROLL; i++) {
-		bench_say(text, "wgmma.mma_async.sync.aligned.m64n%u%s ", n, in->ptx);
+		bench_emit(text, "wgmma.mma_async.sync.aligned.m64n%u%s ", n, in->ptx);
 		write_list(text, "d", 0, words);
-		bench_say(text, ", ");
+		bench_emit(text, ", ");
 		if (shared)
-			bench_say(text, "%%da");
+			bench_emit(text, "%%da");
 		else
 			write_list(text, "a", 0, in->a);
-		bench_say(text, ", %%db, 1%s;\n",
-			  in->base == 0					       ? ""
-			  : !strstr(in->ptx, "16.") || strstr(in->ptx, "tf32") ? ", 1, 1"
-			  : shared					       ? ", 1, 1, 0, 0"
-									       : ", 1, 1, 0");
+		bench_emit(text, ", %%db, 1%s;\n",
+			   in->base == 0					? ""
+			   : !strstr(in->ptx, "16.") || strstr(in->ptx, "tf32") ? ", 1, 1"
+			   : shared						? ", 1, 1, 0, 0"
+										: ", 1, 1, 0");
 		if (chain || i == UNROLL - 1)
-			bench_say(text,
-				  "wgmma.commit_group.sync.aligned;\n"
-				  "wgmma.wait_group.sync.aligned %u;\n",
-				  chain ? 0 : 1);
+			bench_emit(text,
+				   "wgmma.commit_group.sync.aligned;\n"
+				   "wgmma.wait_group.sync.aligned %u;\n",
+				   chain ? 0 : 1);
 	}
-	bench_say(text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
-			"wgmma.wait_group.sync.aligned 0;\n");
+	bench_emit(text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
+			 "wgmma.wait_group.sync.aligned 0;\n");
 	write_tail(text, in, words);
 }
 
@@ -504,15 +505,15 @@ static void measure_trial(struct bench_run *run, struct bench_kernel *kernel, co
 
 		if (!data)
 			return;
-		cycles = cycles_of(data, t->blocks, t->warps, bench_dry(run));
+		cycles = cycles_of(data, t->blocks, t->warps, bench_is_dry(run));
 		if (!n || !(cycles > 0))
 			continue;
-		bench_sample(run, point,
-			     t->steps > 0 ? cycles / (t->steps * (double)t->rounds)
-					  : t->ops * (double)t->rounds / cycles);
+		bench_add_sample(run, point,
+				 t->steps > 0 ? cycles / (t->steps * (double)t->rounds)
+					      : t->ops * (double)t->rounds / cycles);
 	}
-	if (!point->n && !bench_dry(run))
-		bench_missing(bench_samples(run), "%s: blocks did not run one per SM", t->name);
+	if (!point->n && !bench_is_dry(run))
+		bench_add_missing(bench_samples(run), "%s: blocks did not run one per SM", t->name);
 }
 
 static void measure_one(struct bench_run *run, const struct insn *in)
@@ -597,9 +598,10 @@ static void measure_samples(struct bench_run *run)
 
 	for (unsigned i = 0; i < INSNS; i++) {
 		if (insn[i].last && arch > insn[i].last)
-			bench_missing(bench_samples(run),
-				      "%s: the assembler emits no tensor instruction for it here",
-				      insn[i].name);
+			bench_add_missing(
+				bench_samples(run),
+				"%s: the assembler emits no tensor instruction for it here",
+				insn[i].name);
 		else if (arch >= insn[i].arch)
 			measure_one(run, &insn[i]);
 	}
@@ -636,15 +638,15 @@ static void derive_rate(const char *name, const struct bench_series *series, con
 			continue;
 		snprintf(parameter, sizeof parameter,
 			 strcmp(series->x, "N") ? "%g %s" : "%2$s %1$g", p->x, series->x);
-		bench_figure_point(figures, name, parameter, series, p);
-		bench_detail(figures, p != best);
+		bench_add_point_figure(figures, name, parameter, series, p);
+		bench_mark_detail(figures, p != best);
 		if (theory)
-			bench_published(figures, name, parameter, "theory", theory);
+			bench_add_published(figures, name, parameter, "theory", theory);
 		if (p != best || !(to > 0))
 			continue;
 		bench_figure(figures, name, "all SMs", "Top/s", bench_median(p) * to,
-			     bench_least(p) * to, bench_most(p) * to, p->sm_mhz);
-		bench_detail(figures, true);
+			     bench_min(p) * to, bench_max(p) * to, p->sm_mhz);
+		bench_mark_detail(figures, true);
 	}
 }
 
@@ -658,8 +660,8 @@ static void derive_latency(const char *name, const struct bench_series *series,
 			snprintf(parameter, sizeof parameter, "latency N %g", series->point[i].x);
 		if (!series->point[i].n)
 			continue;
-		bench_figure_point(figures, name, parameter, series, &series->point[i]);
-		bench_detail(figures, i > 0);
+		bench_add_point_figure(figures, name, parameter, series, &series->point[i]);
+		bench_mark_detail(figures, i > 0);
 	}
 }
 
@@ -668,7 +670,7 @@ static void derive_series(const struct bench_samples *samples, const char *of, c
 			  bool latency, const struct insn *in, const struct bench_gpu *gpu,
 			  struct bench_figures *figures)
 {
-	const struct bench_series *series = bench_find(samples, of);
+	const struct bench_series *series = bench_find_series(samples, of);
 
 	if (!series)
 		return;
@@ -677,10 +679,10 @@ static void derive_series(const struct bench_samples *samples, const char *of, c
 	else
 		derive_rate(name, series, in, gpu, figures);
 	if (!strcmp(series->x, "N"))
-		bench_picture(figures, latency ? "wgmma-latency" : "wgmma",
-			      latency ? "wgmma: from issue to the sum"
-				      : "wgmma: operations a clock and SM",
-			      series, true, false);
+		bench_add_plot(figures, latency ? "wgmma-latency" : "wgmma",
+			       latency ? "wgmma: from issue to the sum"
+				       : "wgmma: operations a clock and SM",
+			       series, true, false);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -703,7 +705,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		derive_series(samples, of, name, latency, &group[i / 4], gpu, figures);
 	}
 	if (samples->n)
-		bench_note(figures, "Theory: NVIDIA's white papers, dense matrices.");
+		bench_add_note(figures, "Theory: NVIDIA's white papers, dense matrices.");
 }
 
 BENCH(bench_arithmetic) = {

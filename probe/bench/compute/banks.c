@@ -12,12 +12,12 @@
 
 enum { REGISTERS = 128, LENGTH = 64, AT = 1024, FFMA = 0x023 };
 
-struct plan {
+struct bank_test {
 	const char *name;
 	uint8_t a, b;
 	uint8_t reuse; /* mask */
 };
-static const struct plan plans[] = {
+static const struct bank_test plans[] = {
 	{"R97, R99, RX", 97, 99, 0},
 	{"R98, R99, RX", 98, 99, 0},
 	{"R96, R98, RX", 96, 98, 0},
@@ -25,12 +25,12 @@ static const struct plan plans[] = {
 	{"R97.reuse, R99.reuse, RX", 97, 99, 3},
 };
 
-static void write_ffma(uint64_t word[2], uint8_t d, uint32_t c, const struct plan *plan)
+static void write_ffma(uint64_t word[2], uint8_t d, uint32_t c, const struct bank_test *plan)
 {
 	word[0] = 0x7223 | (uint64_t)d << 16 | (uint64_t)plan->a << 24 | (uint64_t)plan->b << 32;
 	word[1] = (word[1] & ~0xffull) | c;
-	code_stall(word, 1, true);
-	code_reuse(word, plan->reuse);
+	code_set_stall(word, 1, true);
+	code_set_reuse(word, plan->reuse);
 }
 
 static int patch_ffmas(uint64_t (*word)[2], uint32_t n, void *arg)
@@ -41,19 +41,20 @@ static int patch_ffmas(uint64_t (*word)[2], uint32_t n, void *arg)
 	for (uint32_t k = 0; k < REGISTERS; k++, first = last) {
 		uint8_t d = 0;
 
-		if (!code_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, LENGTH, &first, &last))
+		if (!code_find_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, LENGTH, &first,
+				       &last))
 			return -1;
 		for (uint32_t i = first; i < last; i++) {
-			code_insn(word[i], &insn);
+			code_decode_insn(word[i], &insn);
 			if (nvs_sass_insn_op(&insn) != FFMA)
 				continue;
 			if (insn.opcode != 0x223 || insn.predicate != 7 || insn.negated)
 				return -1; /* has operands other than registers */
 			d = (uint8_t)nvs_sass_insn_bits(&insn, 16, 8);
 		}
-		code_stall(word[first], 2, true); /* as between two consecutive clock reads */
+		code_set_stall(word[first], 2, true); /* as between two consecutive clock reads */
 		for (uint32_t i = first; i < last; i++) {
-			code_insn(word[i], &insn);
+			code_decode_insn(word[i], &insn);
 			if (nvs_sass_insn_op(&insn) == FFMA)
 				write_ffma(word[i], d, k, arg);
 		}
@@ -77,7 +78,7 @@ static void measure_samples(struct bench_run *run)
 		struct bench_text text = {0};
 		struct bench_kernel *kernel;
 
-		code_segments(&text, REGISTERS, LENGTH, AT);
+		code_write_segments(&text, REGISTERS, LENGTH, AT);
 		kernel = bench_kernel(run,
 				      &(struct bench_code){.name = plans[i].name,
 							   .body = text.data,
@@ -93,8 +94,9 @@ static void measure_samples(struct bench_run *run)
 				.x = "X", .unit = "cycles/FFMA", .at_x = k, .at_y = NAN};
 			snprintf(value[k].series, sizeof(value[k].series), "%s", plans[i].name);
 		}
-		code_measure(run, kernel, &(struct bench_launch){.block = 32},
-			     AT + 8 * (REGISTERS + 1), value, REGISTERS, compute_cycles, NULL);
+		code_measure_values(run, kernel, &(struct bench_launch){.block = 32},
+				    AT + 8 * (REGISTERS + 1), value, REGISTERS, compute_cycles,
+				    NULL);
 		bench_kernel_free(run, kernel);
 	}
 }
@@ -130,26 +132,29 @@ static void add_notes(const struct bench_samples *samples, const double even[5],
 			three = (odd[0] + even[2]) / 2;
 
 	for (unsigned k = 0; k < 4; k++)
-		four[k] = of_rest(bench_find(samples, plans[3].name), k, 4);
+		four[k] = of_rest(bench_find_series(samples, plans[3].name), k, 4);
 	if (is_slower(odd[0], even[0]) && !is_slower(odd[1], even[1]) &&
 	    !is_slower(even[1], odd[1]) && is_slower(even[2], odd[2])) {
-		bench_note(figures,
-			   "Two banks, the register's number mod 2: three sources of one bank are "
-			   "slower than two.");
+		bench_add_note(
+			figures,
+			"Two banks, the register's number mod 2: three sources of one bank are "
+			"slower than two.");
 		if (is_slower(two, one))
-			bench_note(figures,
-				   "FFMAs that read one, two and three registers of a bank take "
-				   "%.2f, %.2f and %.2f cycles%s. Registers held by .reuse are not "
-				   "read "
-				   "again.",
-				   one, two, three,
-				   fabs(two - 2 * one) < 0.3 && fabs(three - 3 * one) < 0.3
-					   ? ": a bank gives one register a cycle"
-					   : "");
+			bench_add_note(
+				figures,
+				"FFMAs that read one, two and three registers of a bank take "
+				"%.2f, %.2f and %.2f cycles%s. Registers held by .reuse are not "
+				"read "
+				"again.",
+				one, two, three,
+				fabs(two - 2 * one) < 0.3 && fabs(three - 3 * one) < 0.3
+					? ": a bank gives one register a cycle"
+					: "");
 	} else if (is_slower(four[0], four[2]))
-		bench_note(figures, "Banks are the register's number mod 4.");
+		bench_add_note(figures, "Banks are the register's number mod 4.");
 	else
-		bench_note(figures, "Three sources of one of two banks are no slower than others.");
+		bench_add_note(figures,
+			       "Three sources of one of two banks are no slower than others.");
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -160,19 +165,19 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 
 	(void)gpu;
 	for (unsigned i = 0; i < 5; i++) {
-		const struct bench_series *series = bench_find(samples, plans[i].name);
+		const struct bench_series *series = bench_find_series(samples, plans[i].name);
 
 		even[i] = of_rest(series, 0, 2);
 		odd[i] = of_rest(series, 1, 2);
 		if (!isnan(even[i]))
 			bench_figure(figures, plans[i].name, "even X", "cycles/FFMA", even[i], NAN,
-				     NAN, bench_clock(series));
+				     NAN, bench_series_clock(series));
 		if (!isnan(odd[i]))
 			bench_figure(figures, plans[i].name, "odd X", "cycles/FFMA", odd[i], NAN,
-				     NAN, bench_clock(series));
+				     NAN, bench_series_clock(series));
 		if (series)
-			bench_picture(figures, "banks", "FFMA R6, RA, RB, RX", series, false,
-				      false);
+			bench_add_plot(figures, "banks", "FFMA R6, RA, RB, RX", series, false,
+				       false);
 		known = known && (i == 4 || (!isnan(even[i]) && !isnan(odd[i])));
 	}
 	if (known)

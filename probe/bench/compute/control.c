@@ -15,12 +15,12 @@
 enum { STALLS = 16, LENGTH = 64, AT = 1024, FFMA = 0x023, LDG = 0x181 };
 enum { BARRIERS = 6, WAITS = BARRIERS * BARRIERS, LOADED = 4096 };
 
-struct plan {
+struct control_test {
 	const char *name;
 	uint32_t stalls; /* stalls 0 to STALLS - 1 are measured */
 	bool yield, never;
 };
-static const struct plan plans[] = {
+static const struct control_test plans[] = {
 	{"stay", 12, true, false},
 	{"switch", STALLS, false, false},
 	{"never", 12, true, true},
@@ -28,19 +28,20 @@ static const struct plan plans[] = {
 
 static int patch_stalls(uint64_t (*word)[2], uint32_t n, void *arg)
 {
-	const struct plan *plan = arg;
+	const struct control_test *plan = arg;
 	uint32_t first = 0, last;
 	struct nvs_sass_insn insn;
 
 	for (uint32_t k = 0; k < plan->stalls; k++, first = last) {
-		if (!code_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, LENGTH, &first, &last))
+		if (!code_find_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, LENGTH, &first,
+				       &last))
 			return -1;
-		code_stall(word[first], 2, true); /* as between two consecutive clock reads */
+		code_set_stall(word[first], 2, true); /* as between two consecutive clock reads */
 		for (uint32_t i = first; i < last; i++) {
-			code_insn(word[i], &insn);
+			code_decode_insn(word[i], &insn);
 			if (nvs_sass_insn_op(&insn) != FFMA)
 				continue;
-			code_stall(word[i], k, plan->yield);
+			code_set_stall(word[i], k, plan->yield);
 			if (plan->never)
 				word[i][0] |= 0xf000; /* @!PT */
 		}
@@ -51,7 +52,7 @@ static int patch_stalls(uint64_t (*word)[2], uint32_t n, void *arg)
 static void compute_cycles(const void *data, double *value, const void *arg)
 {
 	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
-	const struct plan *plan = arg;
+	const struct control_test *plan = arg;
 
 	for (uint32_t k = 0; k < plan->stalls; k++)
 		value[k] = ((double)clock[k + 1] - (double)clock[0]) / LENGTH;
@@ -69,7 +70,7 @@ static void count_words(struct bench_run *run, const struct bench_kernel *kernel
 		count[1] += word[i][1] >> 62 != 0;
 	count[0] = n;
 	for (unsigned k = 0; k < 2; k++)
-		bench_value(
+		bench_add_value(
 			bench_point(bench_series(bench_samples(run), name[k], "", NULL, "words"), 0,
 				    NAN),
 			count[k]);
@@ -81,16 +82,16 @@ static void count_words(struct bench_run *run, const struct bench_kernel *kernel
  */
 static void write_waits(struct bench_text *t)
 {
-	bench_say(t, ".reg .u32 v, i; .reg .u64 c<3>; .reg .pred p;\n"
-		     "mov.u32 i, 0;\nagain:\n.pragma \"nounroll\";\n");
+	bench_emit(t, ".reg .u32 v, i; .reg .u64 c<3>; .reg .pred p;\n"
+		      "mov.u32 i, 0;\nagain:\n.pragma \"nounroll\";\n");
 	for (unsigned k = 0; k < WAITS; k++)
-		bench_say(t,
-			  "mov.u64 c0, %%clock64;\nld.volatile.global.u32 v, [%%b_data+%u];\n"
-			  "mov.u64 c1, %%clock64;\nsub.u64 c2, c1, c0;\n"
-			  "st.volatile.global.u64 [%%b_data+%u], c2;\n"
-			  "st.volatile.global.u32 [%%b_data], v;\n",
-			  LOADED, AT + 8 * k);
-	bench_say(t, "add.u32 i, i, 1; setp.lt.u32 p, i, 3;\n@p bra again;\n");
+		bench_emit(t,
+			   "mov.u64 c0, %%clock64;\nld.volatile.global.u32 v, [%%b_data+%u];\n"
+			   "mov.u64 c1, %%clock64;\nsub.u64 c2, c1, c0;\n"
+			   "st.volatile.global.u64 [%%b_data+%u], c2;\n"
+			   "st.volatile.global.u32 [%%b_data], v;\n",
+			   LOADED, AT + 8 * k);
+	bench_emit(t, "add.u32 i, i, 1; setp.lt.u32 p, i, 3;\n@p bra again;\n");
 }
 
 static int patch_waits(uint64_t (*word)[2], uint32_t n, void *arg)
@@ -100,25 +101,25 @@ static int patch_waits(uint64_t (*word)[2], uint32_t n, void *arg)
 
 	(void)arg;
 	for (unsigned k = 0; k < WAITS; k++, first = last) {
-		if (!code_bracket((const uint64_t(*)[2])word, n, LDG, LDG, 1, &first, &last) ||
+		if (!code_find_bracket((const uint64_t(*)[2])word, n, LDG, LDG, 1, &first, &last) ||
 		    last + 1 == n)
 			return -1;
 		for (uint32_t i = first; i < last; i++) {
-			code_insn(word[i], &insn);
+			code_decode_insn(word[i], &insn);
 			if (nvs_sass_insn_op(&insn) != LDG)
 				continue;
-			code_barriers(word[i], k / BARRIERS, 7, insn.control.wait);
-			code_stall(word[i], 4, true); /* until the barrier is set */
+			code_set_barriers(word[i], k / BARRIERS, 7, insn.control.wait);
+			code_set_stall(word[i], 4, true); /* until the barrier is set */
 		}
-		code_insn(word[last], &insn);
-		code_barriers(word[last], 7, 7, insn.control.wait | 1u << k % BARRIERS);
+		code_decode_insn(word[last], &insn);
+		code_set_barriers(word[last], 7, 7, insn.control.wait | 1u << k % BARRIERS);
 		/*
 		 * The next instruction must have the loaded value, whichever barrier was waited
 		 * for.
 		 */
-		code_insn(word[last + 1], &insn);
-		code_barriers(word[last + 1], insn.control.write_barrier, insn.control.read_barrier,
-			      0x3f);
+		code_decode_insn(word[last + 1], &insn);
+		code_set_barriers(word[last + 1], insn.control.write_barrier,
+				  insn.control.read_barrier, 0x3f);
 	}
 	return 0;
 }
@@ -154,20 +155,20 @@ static void measure_waits(struct bench_run *run)
 					       .unit = "cycles",
 					       .at_x = k / BARRIERS,
 					       .at_y = k % BARRIERS};
-	code_measure(run, kernel, &(struct bench_launch){.block = 32}, LOADED + 4, value, WAITS,
-		     compute_waits, NULL);
+	code_measure_values(run, kernel, &(struct bench_launch){.block = 32}, LOADED + 4, value,
+			    WAITS, compute_waits, NULL);
 	bench_kernel_free(run, kernel);
 }
 
 static void measure_samples(struct bench_run *run)
 {
 	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
-		const struct plan *plan = plans + i;
+		const struct control_test *plan = plans + i;
 		struct code_value value[STALLS];
 		struct bench_text text = {0};
 		struct bench_kernel *kernel;
 
-		code_segments(&text, STALLS, LENGTH, AT);
+		code_write_segments(&text, STALLS, LENGTH, AT);
 		kernel = bench_kernel(run, &(struct bench_code){.name = plan->name,
 								.body = text.data,
 								.threads = 32,
@@ -183,8 +184,9 @@ static void measure_samples(struct bench_run *run)
 				.x = "stall", .unit = "cycles", .at_x = k, .at_y = NAN};
 			snprintf(value[k].series, sizeof(value[k].series), "%s", plan->name);
 		}
-		code_measure(run, kernel, &(struct bench_launch){.block = 32},
-			     AT + 8 * (STALLS + 1), value, plan->stalls, compute_cycles, plan);
+		code_measure_values(run, kernel, &(struct bench_launch){.block = 32},
+				    AT + 8 * (STALLS + 1), value, plan->stalls, compute_cycles,
+				    plan);
 		bench_kernel_free(run, kernel);
 	}
 	measure_waits(run);
@@ -194,7 +196,8 @@ static void measure_samples(struct bench_run *run)
 static void derive_stalls(const struct bench_series *series, const char *what,
 			  struct bench_figures *figures)
 {
-	const struct bench_point *none = code_at(series, 0, NAN), *one = code_at(series, 1, NAN);
+	const struct bench_point *none = code_find_point(series, 0, NAN),
+				 *one = code_find_point(series, 1, NAN);
 	struct bench_series above = *series;
 	double slope, intercept;
 
@@ -202,13 +205,13 @@ static void derive_stalls(const struct bench_series *series, const char *what,
 		above.point++;
 		above.n--;
 	}
-	bench_line(&above, &slope, &intercept);
+	bench_fit_line(&above, &slope, &intercept);
 	if (none)
-		bench_figure_point(figures, "FFMA behind FFMA, stall 0", what, series, none);
-	bench_figure_point(figures, "FFMA behind FFMA, stall 1", what, series, one);
+		bench_add_point_figure(figures, "FFMA behind FFMA, stall 0", what, series, none);
+	bench_add_point_figure(figures, "FFMA behind FFMA, stall 1", what, series, one);
 	bench_figure(figures, "one cycle of stall more", what, "cycles", slope, NAN, NAN,
-		     bench_clock(series));
-	bench_picture(figures, "control", "FFMA by its stall", series, false, false);
+		     bench_series_clock(series));
+	bench_add_plot(figures, "control", "FFMA by its stall", series, false, false);
 }
 
 /*
@@ -221,17 +224,20 @@ static void derive_yield(const struct bench_samples *samples, struct bench_figur
 	uint32_t n = 0;
 
 	for (unsigned k = 4; k <= 11; k++) {
-		const struct bench_point *stay = code_at(bench_find(samples, "stay"), k, NAN);
-		const struct bench_point *other = code_at(bench_find(samples, "switch"), k, NAN);
+		const struct bench_point *stay = code_find_point(bench_find_series(samples, "stay"),
+								 k, NAN);
+		const struct bench_point *other =
+			code_find_point(bench_find_series(samples, "switch"), k, NAN);
 
 		if (stay && other)
 			more[n++] = bench_median(other) - bench_median(stay);
 	}
 	if (n) {
-		double middle = code_middle(more, n); /* code_middle() sorts them */
+		double middle = code_median(more, n); /* code_median() sorts them */
 
 		bench_figure(figures, "yield bit clear costs", "stalls 4 to 11", "cycles", middle,
-			     more[0], more[n - 1], bench_clock(bench_find(samples, "switch")));
+			     more[0], more[n - 1],
+			     bench_series_clock(bench_find_series(samples, "switch")));
 	}
 }
 
@@ -257,40 +263,41 @@ static void derive_waits(const struct bench_series *series, struct bench_figures
 	if (nown < BARRIERS || nother < WAITS - BARRIERS)
 		return;
 	bench_figure(figures, "wait for a load's barrier", "its own", "cycles",
-		     code_middle(own, nown), min, NAN, bench_clock(series));
+		     code_median(own, nown), min, NAN, bench_series_clock(series));
 	bench_figure(figures, "wait for a load's barrier", "another", "cycles",
-		     code_middle(other, nother), NAN, max, bench_clock(series));
+		     code_median(other, nother), NAN, max, bench_series_clock(series));
 	if (min > 2 * max)
-		bench_note(figures, "Barriers 0 to 5 are independent: of 36 pairs only the 6 "
-				    "that wait for the load's own barrier are slow.");
+		bench_add_note(figures, "Barriers 0 to 5 are independent: of 36 pairs only the 6 "
+					"that wait for the load's own barrier are slow.");
 	else
-		bench_note(figures, "Not all of the barriers 0 to 5 can be distinguished.");
+		bench_add_note(figures, "Not all of the barriers 0 to 5 can be distinguished.");
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
 	static const char *const what[] = {"yield bit set", "yield bit clear", "@!PT"};
-	const struct bench_series *all = bench_find(samples, "instructions");
-	const struct bench_series *set = bench_find(samples, "with bits 126 or 127 set");
+	const struct bench_series *all = bench_find_series(samples, "instructions");
+	const struct bench_series *set = bench_find_series(samples, "with bits 126 or 127 set");
 
 	(void)gpu;
 	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
-		const struct bench_series *series = bench_find(samples, plans[i].name);
+		const struct bench_series *series = bench_find_series(samples, plans[i].name);
 
-		if (series && code_at(series, 1, NAN))
+		if (series && code_find_point(series, 1, NAN))
 			derive_stalls(series, what[i], figures);
 	}
 	derive_yield(samples, figures);
-	derive_waits(bench_find(samples, "wait"), figures);
+	derive_waits(bench_find_series(samples, "wait"), figures);
 	if (!all || !set || !all->n || !set->n || !(bench_median(all->point) > 0))
 		return;
 	if (bench_median(set->point) > 0)
-		bench_note(figures, "The two highest bits of %.0f of %.0f words of code are not 0.",
-			   bench_median(set->point), bench_median(all->point));
+		bench_add_note(figures,
+			       "The two highest bits of %.0f of %.0f words of code are not 0.",
+			       bench_median(set->point), bench_median(all->point));
 	else
-		bench_note(figures, "The two highest bits of all %.0f words of code are 0.",
-			   bench_median(all->point));
+		bench_add_note(figures, "The two highest bits of all %.0f words of code are 0.",
+			       bench_median(all->point));
 }
 
 BENCH(bench_control) = {

@@ -10,44 +10,44 @@
 
 enum { CHAIN = 256, THREADS = 1024, LENGTH = 64, ROUNDS = 64 };
 
-struct row {
+struct dpx_function {
 	const char *name;
 	uint16_t op;
 	const char *step; /* updates a with x and y */
 };
-static const struct row rows[] = {
+static const struct dpx_function rows[] = {
 	{"VIADDMNMX", 0x046, "add.s32 t, %s, x; max.s32 %s, t, y;"},
 	{"VIADDMNMX.RELU", 0x046, "add.s32 t, %s, x; max.s32 t, t, y; max.s32 %s, t, 0;"},
 	{"VIADDMNMX.S16x2", 0x046, "add.s16x2 t, %s, x; max.s16x2 %s, t, y;"},
 };
 
-static void write_step(struct bench_text *t, const struct row *row, const char *name)
+static void write_step(struct bench_text *t, const struct dpx_function *row, const char *name)
 {
-	bench_say(t, row->step, name, name);
-	bench_say(t, "\n");
+	bench_emit(t, row->step, name, name);
+	bench_emit(t, "\n");
 }
 
 /* Generates a chain, run three times with the last timed, or rounds of four chains. */
-static void write_body(struct bench_text *t, const struct row *row, bool chain)
+static void write_body(struct bench_text *t, const struct dpx_function *row, bool chain)
 {
 	static const char *const names[] = {"a0", "a1", "a2", "a3"};
 
-	bench_say(t, ".reg .b32 a<4>, x, y, t, i; .reg .u64 c<2>, m; .reg .pred p;\n"
-		     "mad.wide.u32 m, %%b_tid, 16, %%b_data;\n"
-		     "ld.volatile.global.b32 x, [m+16]; ld.volatile.global.b32 y, [m+20];\n");
-	code_loads(t, "a", 4, 0);
-	bench_say(t, "mov.u32 i, 0; bar.sync 0;\nagain: mov.u64 c0, %%clock64;\n");
+	bench_emit(t, ".reg .b32 a<4>, x, y, t, i; .reg .u64 c<2>, m; .reg .pred p;\n"
+		      "mad.wide.u32 m, %%b_tid, 16, %%b_data;\n"
+		      "ld.volatile.global.b32 x, [m+16]; ld.volatile.global.b32 y, [m+20];\n");
+	code_write_loads(t, "a", 4, 0);
+	bench_emit(t, "mov.u32 i, 0; bar.sync 0;\nagain: mov.u64 c0, %%clock64;\n");
 	if (!chain)
-		bench_say(t, "round:\n.pragma \"nounroll\";\n");
+		bench_emit(t, "round:\n.pragma \"nounroll\";\n");
 	for (unsigned k = 0; k < (chain ? CHAIN : LENGTH); k++)
 		write_step(t, row, names[chain ? 0 : k % 4]);
-	bench_say(t, "%sadd.u32 i, i, 1; setp.lt.u32 p, i, %d;\n@p bra %s;\n",
-		  chain ? "mov.u64 c1, %clock64; " : "", chain ? 3 : ROUNDS,
-		  chain ? "again" : "round");
+	bench_emit(t, "%sadd.u32 i, i, 1; setp.lt.u32 p, i, %d;\n@p bra %s;\n",
+		   chain ? "mov.u64 c1, %clock64; " : "", chain ? 3 : ROUNDS,
+		   chain ? "again" : "round");
 	if (!chain)
-		bench_say(t, "mov.u64 c1, %%clock64;\n");
-	bench_say(t, "st.volatile.global.v2.u64 [m+65536], {c0, c1};\n");
-	code_stores(t, "a", 4, 0);
+		bench_emit(t, "mov.u64 c1, %%clock64;\n");
+	bench_emit(t, "st.volatile.global.v2.u64 [m+65536], {c0, c1};\n");
+	code_write_stores(t, "a", 4, 0);
 }
 
 static void compute_latency(const void *data, double *value, const void *arg)
@@ -74,7 +74,7 @@ static void compute_rate(const void *data, double *value, const void *arg)
 static void measure_samples(struct bench_run *run)
 {
 	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
-		const struct row *row = rows + i / 2;
+		const struct dpx_function *row = rows + i / 2;
 		bool chain = i % 2 == 0;
 		uint32_t count = chain ? CHAIN : LENGTH;
 		struct code_value value = {.x = "",
@@ -95,9 +95,10 @@ static void measure_samples(struct bench_run *run)
 		bench_text_free(&text);
 		if (!kernel)
 			continue;
-		code_measure(run, kernel, &(struct bench_launch){.block = chain ? 32 : THREADS},
-			     65536 + 16 * THREADS, &value, 1,
-			     chain ? compute_latency : compute_rate, NULL);
+		code_measure_values(run, kernel,
+				    &(struct bench_launch){.block = chain ? 32 : THREADS},
+				    65536 + 16 * THREADS, &value, 1,
+				    chain ? compute_latency : compute_rate, NULL);
 		bench_kernel_free(run, kernel);
 	}
 }
@@ -112,11 +113,11 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		const struct bench_point *point;
 
 		snprintf(name, sizeof(name), "%s%s", rows[i / 2].name, i % 2 ? " rate" : "");
-		series = bench_find(samples, name);
-		point = code_at(series, 0, NAN);
+		series = bench_find_series(samples, name);
+		point = code_find_point(series, 0, NAN);
 		if (point)
-			bench_figure_point(figures, rows[i / 2].name, i % 2 ? "one SM" : "chain",
-					   series, point);
+			bench_add_point_figure(figures, rows[i / 2].name,
+					       i % 2 ? "one SM" : "chain", series, point);
 	}
 }
 

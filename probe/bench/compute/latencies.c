@@ -22,21 +22,21 @@ enum { CHAIN = 256, FIRST = 2, STALLS = 15, PAIRS = FIRST + STALLS };
  */
 #define MMA 0x035
 #define HFMA2 0x031 /* alternates instead of it on sm_100 */
-enum type { U32, F32, F16, F64 };
+enum operand_type { U32, F32, F16, F64 };
 
 /* STEP compiles to one instruction OP, or to OP and NEXT, which may be OP again. */
-struct row {
+struct latency_row {
 	const char *name;
 	uint16_t op, next; /* next 0: a single instruction; MMA: one that may be emitted as MMA,
 			      which is changed back to OP */
-	enum type type;
+	enum operand_type type;
 	bool fixed; /* fixed latency: the assembler emits two in a row without a barrier */
 	unsigned arch;
 	const char *step; /* computes a from x, y, z, w; 64-bit: A, X, Y, Z; predicates p, q */
 };
 
 /* clang-format off */
-static const struct row rows[] = {
+static const struct latency_row rows[] = {
 #define ONE(name, op, type, fixed, step) {name, op, 0, type, fixed, 0, step},
 #define TWO(name, op, next, type, fixed, step) {name, op, next, type, fixed, 0, step},
 	TWO("IADD3+LOP3", 0x010, 0x012, U32, true,
@@ -82,63 +82,64 @@ static const struct row rows[] = {
 };
 /* clang-format on */
 
-static bool is_wide(const struct row *row)
+static bool is_wide(const struct latency_row *row)
 {
 	return row->type == F64;
 }
 
-static void write_prologue(struct bench_text *t, const struct row *row)
+static void write_prologue(struct bench_text *t, const struct latency_row *row)
 {
 	static const char *const narrow[] = {"a", "x", "y", "z", "w"};
 	static const char *const broad[] = {"A", "X", "Y", "Z"};
 
-	bench_say(t, ".reg .b32 a, x, y, z, w, t, i; .reg .b64 A, X, Y, Z, m, c<6>;\n"
-		     ".reg .pred p, q, r, more;\nmad.wide.u32 m, %%b_lane, 64, %%b_arg0;\n");
+	bench_emit(t, ".reg .b32 a, x, y, z, w, t, i; .reg .b64 A, X, Y, Z, m, c<6>;\n"
+		      ".reg .pred p, q, r, more;\nmad.wide.u32 m, %%b_lane, 64, %%b_arg0;\n");
 	for (unsigned k = 0; k < (is_wide(row) ? 4 : 5); k++)
-		bench_say(t, "ld.volatile.global.b%u %s, [m+%u];\n", is_wide(row) ? 64 : 32,
-			  is_wide(row) ? broad[k] : narrow[k], 8 * k);
+		bench_emit(t, "ld.volatile.global.b%u %s, [m+%u];\n", is_wide(row) ? 64 : 32,
+			   is_wide(row) ? broad[k] : narrow[k], 8 * k);
 	if (!is_wide(row))
-		bench_say(t, "setp.ne.u32 p, z, 0; setp.ne.u32 q, w, 0;\n");
+		bench_emit(t, "setp.ne.u32 p, z, 0; setp.ne.u32 q, w, 0;\n");
 }
 
-static void write_chain(struct bench_text *t, const struct row *row)
+static void write_chain(struct bench_text *t, const struct latency_row *row)
 {
 	write_prologue(t, row);
-	bench_say(t, "mov.u32 i, 0;\nagain:\n.pragma \"nounroll\";\nmov.u64 c0, %%clock64; mov.u64 "
-		     "c1, %%clock64;\n");
+	bench_emit(t,
+		   "mov.u32 i, 0;\nagain:\n.pragma \"nounroll\";\nmov.u64 c0, %%clock64; mov.u64 "
+		   "c1, %%clock64;\n");
 	for (unsigned k = 0; k < CHAIN; k++)
-		bench_say(t, "%s\n", row->step);
-	bench_say(t, "mov.u64 c2, %%clock64;\nadd.u32 i, i, 1; setp.lt.u32 more, i, 3;\n"
-		     "@more bra again;\nsub.u64 c1, c1, c0; sub.u64 c2, c2, c0;\n"
-		     "st.volatile.global.u64 [%%b_data], c1;\n"
-		     "st.volatile.global.u64 [%%b_data+8], c2;\n");
-	bench_say(t, "st.volatile.global.b%u [%%b_data+16], %s;\n", is_wide(row) ? 64 : 32,
-		  is_wide(row) ? "A" : "a");
+		bench_emit(t, "%s\n", row->step);
+	bench_emit(t, "mov.u64 c2, %%clock64;\nadd.u32 i, i, 1; setp.lt.u32 more, i, 3;\n"
+		      "@more bra again;\nsub.u64 c1, c1, c0; sub.u64 c2, c2, c0;\n"
+		      "st.volatile.global.u64 [%%b_data], c1;\n"
+		      "st.volatile.global.u64 [%%b_data+8], c2;\n");
+	bench_emit(t, "st.volatile.global.b%u [%%b_data+16], %s;\n", is_wide(row) ? 64 : 32,
+		   is_wide(row) ? "A" : "a");
 }
 
 /*
  * Generates the pairs. Results are from byte 128 on; the first two pairs keep the assembler's
  * stalls.
  */
-static void write_pairs(struct bench_text *t, const struct row *row)
+static void write_pairs(struct bench_text *t, const struct latency_row *row)
 {
 	const char *of = is_wide(row) ? "A" : "a";
 	unsigned bits = is_wide(row) ? 64 : 32;
 
 	write_prologue(t, row);
 	/* Make the results' address available before. */
-	bench_say(t, "st.volatile.global.b%u [%%b_data+120], %s; mov.u64 c0, %%clock64;\n", bits,
-		  of);
+	bench_emit(t, "st.volatile.global.b%u [%%b_data+120], %s; mov.u64 c0, %%clock64;\n", bits,
+		   of);
 	for (unsigned k = 0; k < PAIRS; k++) {
-		bench_say(t, "ld.volatile.global.b%u %s, [m+%u];\n%s\n%s\n", bits, of, k % 2 * 40,
-			  row->step, row->next && row->next != MMA ? "" : row->step);
-		bench_say(t, "st.volatile.global.b%u [%%b_data+%u], %s;\n", bits, 128 + 8 * k, of);
+		bench_emit(t, "ld.volatile.global.b%u %s, [m+%u];\n%s\n%s\n", bits, of, k % 2 * 40,
+			   row->step, row->next && row->next != MMA ? "" : row->step);
+		bench_emit(t, "st.volatile.global.b%u [%%b_data+%u], %s;\n", bits, 128 + 8 * k, of);
 	}
-	bench_say(t, "mov.u64 c1, %%clock64; sub.u64 c1, c1, c0;\n"
-		     "st.volatile.global.u64 [%%b_data], c1;\n");
+	bench_emit(t, "mov.u64 c1, %%clock64; sub.u64 c1, c1, c0;\n"
+		      "st.volatile.global.u64 [%%b_data], c1;\n");
 	/* Use the inputs after the pairs, so that the last pair is like the others. */
 	for (const char *c = is_wide(row) ? "XYZ" : "xyzw"; *c; c++)
-		bench_say(t, "st.volatile.global.b%u [%%b_data+8], %c;\n", bits, *c);
+		bench_emit(t, "st.volatile.global.b%u [%%b_data+8], %c;\n", bits, *c);
 }
 
 static bool same_registers(const struct nvs_sass_registers *a, const struct nvs_sass_registers *b)
@@ -158,11 +159,11 @@ static bool unify_ops(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16
 	uint64_t *form = NULL;
 
 	for (uint32_t i = first; i < last && !form; i++) {
-		code_insn(word[i], &insn);
+		code_decode_insn(word[i], &insn);
 		form = nvs_sass_insn_op(&insn) == op ? word[i] : NULL;
 	}
 	for (uint32_t i = first; i < last; i++) {
-		code_insn(word[i], &insn);
+		code_decode_insn(word[i], &insn);
 		if (nvs_sass_insn_op(&insn) != also)
 			continue;
 		nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &was);
@@ -171,7 +172,7 @@ static bool unify_ops(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16
 		word[i][0] = (form[0] & ~0xffff0000ull) | (word[i][0] & 0xffff0000ull);
 		/* Keep the barriers that it waited for. */
 		word[i][1] = (form[1] & ~(0x3full << 52)) | (word[i][1] & 0x3full << 52);
-		code_insn(word[i], &insn);
+		code_decode_insn(word[i], &insn);
 		nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &is);
 		if (!same_registers(&was.read, &is.read) ||
 		    !same_registers(&was.written, &is.written))
@@ -184,19 +185,19 @@ static bool unify_ops(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16
  * Finds two clock reads with COUNT of the row's instruction between them, or of its alternative,
  * which is replaced.
  */
-static bool find_bracket(uint64_t (*word)[2], uint32_t n, const struct row *row, uint32_t count,
-			 uint32_t *first, uint32_t *last)
+static bool find_bracket(uint64_t (*word)[2], uint32_t n, const struct latency_row *row,
+			 uint32_t count, uint32_t *first, uint32_t *last)
 {
 	static const uint16_t alternatives[] = {MMA, HFMA2};
 
 	*first = 0;
 	if (row->next != MMA)
-		return code_bracket((const uint64_t(*)[2])word, n, row->op, row->op, count, first,
-				    last);
+		return code_find_bracket((const uint64_t(*)[2])word, n, row->op, row->op, count,
+					 first, last);
 	for (unsigned k = 0; k < 2; k++) {
 		*first = 0;
-		if (code_bracket((const uint64_t(*)[2])word, n, row->op, alternatives[k], count,
-				 first, last))
+		if (code_find_bracket((const uint64_t(*)[2])word, n, row->op, alternatives[k],
+				      count, first, last))
 			return alternatives[k] == row->op ||
 			       unify_ops(word, *first, *last, row->op, alternatives[k]);
 	}
@@ -204,7 +205,7 @@ static bool find_bracket(uint64_t (*word)[2], uint32_t n, const struct row *row,
 }
 
 struct chain {
-	const struct row *row;
+	const struct latency_row *row;
 	unsigned stall; /* stall to set where alternatives were replaced; 0: unchanged */
 };
 
@@ -212,23 +213,24 @@ struct chain {
 static int check_chain(uint64_t (*word)[2], uint32_t n, void *arg)
 {
 	const struct chain *chain = arg;
-	const struct row *row = chain->row;
+	const struct latency_row *row = chain->row;
 	uint32_t count = row->next == row->op ? 2 * CHAIN : CHAIN, others = 0, first, last;
 	struct nvs_sass_insn insn;
 
 	if (!find_bracket(word, n, row, count, &first, &last))
 		return -1;
 	for (uint32_t i = first + 1; i < last; i++) {
-		code_insn(word[i], &insn);
+		code_decode_insn(word[i], &insn);
 		others += nvs_sass_insn_op(&insn) != row->op &&
 			  nvs_sass_insn_op(&insn) != row->next;
 		if (chain->stall && nvs_sass_insn_op(&insn) == row->op)
-			code_stall(word[i], chain->stall, false);
+			code_set_stall(word[i], chain->stall, false);
 	}
 	return others <= 8 ? 0 : -1;
 }
 
-static bool overlap(const struct nvs_sass_registers *a, const struct nvs_sass_registers *b)
+static bool registers_overlap(const struct nvs_sass_registers *a,
+			      const struct nvs_sass_registers *b)
 {
 	bool any = (a->uniform & b->uniform) || (a->predicate & b->predicate);
 
@@ -245,7 +247,7 @@ static bool addresses_are_stable(const uint64_t (*word)[2], uint32_t first, uint
 	struct nvs_sass_insn insn;
 
 	for (uint32_t i = first; i < last; i++) {
-		code_insn(word[i], &insn);
+		code_decode_insn(word[i], &insn);
 		nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &use);
 		if (nvs_sass_insn_op(&insn) < 0x180)
 			continue;
@@ -262,24 +264,25 @@ static bool addresses_are_stable(const uint64_t (*word)[2], uint32_t first, uint
 	for (uint32_t i = first; i < last; i++) {
 		struct nvs_sass_flow flow;
 
-		code_insn(word[i], &insn);
+		code_decode_insn(word[i], &insn);
 		nvs_sass_insn_use(&insn, NVS_SASS_HOPPER, &use);
 		nvs_sass_insn_flow(&insn, NVS_SASS_HOPPER, &flow);
-		if (!use.known || flow.flow != NVS_FLOW_NEXT || overlap(&use.written, &addresses))
+		if (!use.known || flow.flow != NVS_FLOW_NEXT ||
+		    registers_overlap(&use.written, &addresses))
 			return false;
 	}
 	return true;
 }
 
 struct pairs {
-	const struct row *row;
+	const struct latency_row *row;
 	uint32_t at[PAIRS]; /* word of each A */
 	unsigned stall; /* the assembler's stall; 0: A signals a barrier */
 };
 
 static bool find_pairs(uint64_t (*word)[2], uint32_t n, struct pairs *pairs)
 {
-	const struct row *row = pairs->row;
+	const struct latency_row *row = pairs->row;
 	uint16_t second = row->next && row->next != MMA ? row->next : row->op;
 	uint32_t count = 0, first, last;
 	struct nvs_sass_insn_use wrote, reads;
@@ -288,13 +291,13 @@ static bool find_pairs(uint64_t (*word)[2], uint32_t n, struct pairs *pairs)
 	if (!find_bracket(word, n, row, second == row->op ? 2 * PAIRS : PAIRS, &first, &last))
 		return false;
 	for (uint32_t i = first + 1; i + 1 < last; i++) {
-		code_insn(word[i], &a);
-		code_insn(word[i + 1], &b);
+		code_decode_insn(word[i], &a);
+		code_decode_insn(word[i + 1], &b);
 		if (nvs_sass_insn_op(&a) != row->op || nvs_sass_insn_op(&b) != second)
 			continue;
 		nvs_sass_insn_use(&a, NVS_SASS_HOPPER, &wrote);
 		nvs_sass_insn_use(&b, NVS_SASS_HOPPER, &reads);
-		if (count == PAIRS || !overlap(&wrote.written, &reads.read))
+		if (count == PAIRS || !registers_overlap(&wrote.written, &reads.read))
 			return false;
 		if (!count)
 			pairs->stall = a.control.write_barrier == 7 ? a.control.stall : 0;
@@ -312,14 +315,14 @@ static int patch_pairs(uint64_t (*word)[2], uint32_t n, void *arg)
 	if (!find_pairs(word, n, pairs) || !pairs->stall)
 		return -1;
 	for (unsigned k = 1; k <= STALLS; k++)
-		code_stall(word[pairs->at[FIRST - 1 + k]], k, k < 3);
+		code_set_stall(word[pairs->at[FIRST - 1 + k]], k, k < 3);
 	return 0;
 }
 
 /* For a step of two different instructions, the sum of both; nothing waits for the last result. */
 static void compute_chain(const void *data, double *value, const void *arg)
 {
-	const struct row *row = arg;
+	const struct latency_row *row = arg;
 	const uint64_t *cycles = data;
 	double all = (double)cycles[1] - 2 * (double)cycles[0];
 
@@ -339,7 +342,7 @@ static void compute_pairs(const void *data, double *value, const void *arg)
 		value[k - FIRST] = memcmp(results + 8 * (k % 2), results + 8 * k, 8) == 0;
 }
 
-static void measure_pairs(struct bench_run *run, const struct row *row, uint64_t memory)
+static void measure_pairs(struct bench_run *run, const struct latency_row *row, uint64_t memory)
 {
 	struct pairs pairs = {.row = row};
 	struct bench_text text = {0};
@@ -361,15 +364,15 @@ static void measure_pairs(struct bench_run *run, const struct row *row, uint64_t
 		snprintf(value[k - 1].series, sizeof(value[0].series), "%s by stall", row->name);
 	}
 	if (kernel &&
-	    code_measure(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}},
-			 128 + 8 * PAIRS, value, STALLS, compute_pairs, NULL)) {
+	    code_measure_values(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}},
+				128 + 8 * PAIRS, value, STALLS, compute_pairs, NULL)) {
 		char of[64];
 		struct bench_point *point;
 
 		snprintf(of, sizeof(of), "%s assembler", row->name);
 		point = bench_point(bench_series(bench_samples(run), of, "", NULL, "cycles"), 0,
 				    NAN);
-		bench_value(point, pairs.stall);
+		bench_add_value(point, pairs.stall);
 	}
 	if (kernel)
 		bench_kernel_free(run, kernel);
@@ -386,7 +389,7 @@ static double last_right(const struct bench_samples *samples, const char *name)
 	char other[80];
 
 	snprintf(other, sizeof(other), "%s by stall", name);
-	series = bench_find(samples, other);
+	series = bench_find_series(samples, other);
 	for (unsigned stall = STALLS; series && stall; stall--) {
 		const struct bench_point *point = NULL;
 
@@ -395,14 +398,14 @@ static double last_right(const struct bench_samples *samples, const char *name)
 				point = &series->point[i];
 		if (!point)
 			return NAN;
-		if (bench_least(point) < 1)
+		if (bench_min(point) < 1)
 			break;
 		lowest = stall;
 	}
 	return lowest > 1 ? lowest : NAN;
 }
 
-static void measure_row(struct bench_run *run, const struct row *row, uint64_t memory)
+static void measure_row(struct bench_run *run, const struct latency_row *row, uint64_t memory)
 {
 	struct code_value value[2] = {
 		{.x = "", .unit = "cycles", .at_x = 0, .at_y = NAN},
@@ -428,13 +431,13 @@ static void measure_row(struct bench_run *run, const struct row *row, uint64_t m
 		return;
 	snprintf(value[0].series, sizeof(value[0].series), "%s", row->name);
 	value[1].at_x = (double)(row - rows);
-	code_measure(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}}, 128, value,
-		     2, compute_chain, row);
+	code_measure_values(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}}, 128,
+			    value, 2, compute_chain, row);
 	bench_kernel_free(run, kernel);
 }
 
 /* Writes a, x, y, z, w, and another a, chosen so that a step changes the value. */
-static void write_inputs(uint64_t memory, struct bench_run *run, enum type type)
+static void write_inputs(uint64_t memory, struct bench_run *run, enum operand_type type)
 {
 	static const uint32_t whole[] = {0x12345679, 0x01000193, 0x3c6ef372,
 					 0x51ed270b, 0x0badf00d, 0x00035a7d};
@@ -455,17 +458,17 @@ static void write_inputs(uint64_t memory, struct bench_run *run, enum type type)
 			       4);
 	for (unsigned lane = 1; lane < 32; lane++)
 		memcpy(value[lane], value[0], sizeof(value[0]));
-	bench_write(run, memory, value, sizeof(value));
+	bench_memory_write(run, memory, value, sizeof(value));
 }
 
 static void measure_samples(struct bench_run *run)
 {
-	uint64_t memory = bench_memory(run, 4096);
+	uint64_t memory = bench_memory_alloc(run, 4096);
 
-	if (!memory && !bench_dry(run))
+	if (!memory && !bench_is_dry(run))
 		return;
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
-		const struct row *row = rows + k;
+		const struct latency_row *row = rows + k;
 		bool volta = bench_arch(bench_gpu(run)) < 89; /* I2FP exists since Ada */
 
 		if (row->arch > bench_arch(bench_gpu(run)) || (row->next == 0x106 && !volta) ||
@@ -497,7 +500,7 @@ static const struct bench_point *series_at(const struct bench_samples *samples, 
 	char whole[80];
 
 	snprintf(whole, sizeof(whole), "%s%s", name, more);
-	return code_at(bench_find(samples, whole), 0, NAN);
+	return code_find_point(bench_find_series(samples, whole), 0, NAN);
 }
 
 static void add_published(const char *name, struct bench_figures *figures)
@@ -508,9 +511,9 @@ static void add_published(const char *name, struct bench_figures *figures)
 		if (strcmp(p->name, name) != 0)
 			continue;
 		if (p->pascal > 0)
-			bench_published(figures, name, "", "P4", p->pascal);
-		bench_published(figures, name, "", "V100", p->volta);
-		bench_published(figures, name, "", "T4", p->turing);
+			bench_add_published(figures, name, "", "P4", p->pascal);
+		bench_add_published(figures, name, "", "V100", p->volta);
+		bench_add_published(figures, name, "", "T4", p->turing);
 	}
 }
 
@@ -530,12 +533,12 @@ static double derive_chain(const struct bench_samples *samples, const char *name
 		return NAN;
 	add_published(shown_name, figures);
 	if (!one)
-		bench_figure_point(figures, shown_name, "", bench_find(samples, name), all);
+		bench_add_point_figure(figures, shown_name, "", bench_find_series(samples, name),
+				       all);
 	else
 		bench_figure(figures, shown_name, "", "cycles",
-			     bench_median(all) - bench_median(one),
-			     bench_least(all) - bench_most(one), bench_most(all) - bench_least(one),
-			     all->sm_mhz);
+			     bench_median(all) - bench_median(one), bench_min(all) - bench_max(one),
+			     bench_max(all) - bench_min(one), all->sm_mhz);
 	return bench_median(all) - (one ? bench_median(one) : 0);
 }
 
@@ -558,9 +561,9 @@ static void derive_row(const struct bench_samples *samples, const char *name,
 	}
 	bench_figure(figures, shown_name, "last right stall", "cycles", right, right, right, NAN);
 	bench_figure(figures, shown_name, "assembler's stall", "cycles", set, set, set, NAN);
-	bench_note(figures,
-		   "%s: the chain gives %.2f, the last right stall %.0f, the assembler %.0f.",
-		   shown_name, chain, right, set);
+	bench_add_note(figures,
+		       "%s: the chain gives %.2f, the last right stall %.0f, the assembler %.0f.",
+		       shown_name, chain, right, set);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -572,7 +575,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++)
 		derive_row(samples, rows[k].name, figures, &agree, &ways);
 	if (ways)
-		bench_note(
+		bench_add_note(
 			figures,
 			"By chains; for %u of %u the last right stall and the assembler's are the "
 			"same.",

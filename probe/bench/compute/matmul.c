@@ -61,7 +61,7 @@ struct lt {
 	void *handle, *workspace;
 };
 
-struct calls {
+struct cublaslt_calls {
 	struct lt lt;
 	create_call *create;
 	destroy_call *destroy;
@@ -73,7 +73,7 @@ struct calls {
 	void *handle, *begin, *end;
 };
 
-static const struct type {
+static const struct matmul_type {
 	const char *name;
 	int in, out, compute;
 	unsigned bytes, out_bytes, arch;
@@ -115,24 +115,24 @@ static bool set_function(void *call, void *found)
 }
 
 /* Loads cuBLAS and the driver's events; records what is missing. */
-static bool open_calls(struct bench_run *run, struct calls *c)
+static bool open_calls(struct bench_run *run, struct cublaslt_calls *c)
 {
 	void *lib = open_library("libcublas");
 
 	if (!lib) {
-		bench_missing(bench_samples(run), "cuBLAS is not installed, or was not found");
+		bench_add_missing(bench_samples(run), "cuBLAS is not installed, or was not found");
 		return false;
 	}
 	if (!set_function(&c->create, dlsym(lib, "cublasCreate_v2")) ||
 	    !set_function(&c->destroy, dlsym(lib, "cublasDestroy_v2")) ||
 	    !set_function(&c->gemm, dlsym(lib, "cublasGemmEx")) ||
-	    !set_function(&c->event, bench_driver(run, "cuEventCreate")) ||
-	    !set_function(&c->record, bench_driver(run, "cuEventRecord")) ||
-	    !set_function(&c->wait, bench_driver(run, "cuEventSynchronize")) ||
-	    !set_function(&c->event_destroy, bench_driver(run, "cuEventDestroy_v2")) ||
-	    !set_function(&c->elapsed, bench_driver(run, "cuEventElapsedTime")) ||
+	    !set_function(&c->event, bench_driver_function(run, "cuEventCreate")) ||
+	    !set_function(&c->record, bench_driver_function(run, "cuEventRecord")) ||
+	    !set_function(&c->wait, bench_driver_function(run, "cuEventSynchronize")) ||
+	    !set_function(&c->event_destroy, bench_driver_function(run, "cuEventDestroy_v2")) ||
+	    !set_function(&c->elapsed, bench_driver_function(run, "cuEventElapsedTime")) ||
 	    c->event(&c->begin, 0) || c->event(&c->end, 0) || c->create(&c->handle)) {
-		bench_missing(bench_samples(run), "cuBLAS does not work here");
+		bench_add_missing(bench_samples(run), "cuBLAS does not work here");
 		return false;
 	}
 	return true;
@@ -142,7 +142,7 @@ static bool open_calls(struct bench_run *run, struct calls *c)
 static void open_lt(struct bench_run *run, struct lt *lt)
 {
 	void *lib = open_library("libcublasLt");
-	uint64_t room = lib ? bench_memory(run, WORKSPACE) : 0;
+	uint64_t room = lib ? bench_memory_alloc(run, WORKSPACE) : 0;
 
 	memcpy(&lt->workspace, &room, sizeof room);
 	if (!lib || !room || !set_function(&lt->create, dlsym(lib, "cublasLtCreate")) ||
@@ -158,11 +158,12 @@ static void open_lt(struct bench_run *run, struct lt *lt)
 	    !set_function(&lt->find, dlsym(lib, "cublasLtMatmulAlgoGetHeuristic")) ||
 	    !set_function(&lt->product, dlsym(lib, "cublasLtMatmul")) || lt->create(&lt->handle)) {
 		lt->handle = NULL;
-		bench_missing(bench_samples(run), "cublasLt is not installed, or does not work");
+		bench_add_missing(bench_samples(run),
+				  "cublasLt is not installed, or does not work");
 	}
 }
 
-static void close_calls(const struct calls *c)
+static void close_calls(const struct cublaslt_calls *c)
 {
 	if (c->lt.handle)
 		c->lt.destroy(c->lt.handle);
@@ -197,7 +198,7 @@ static struct bench_kernel *build_fill(struct bench_run *run)
 }
 
 static const void *fill_matrices(struct bench_run *run, struct bench_kernel *kernel, uint64_t to,
-				 size_t bytes, const struct type *t)
+				 size_t bytes, const struct matmul_type *t)
 {
 	uint32_t blocks = bytes ? (uint32_t)bench_gpu(run)->sms * 8 : 1;
 	struct bench_launch l = {
@@ -208,15 +209,15 @@ static const void *fill_matrices(struct bench_run *run, struct bench_kernel *ker
 
 /* One product of A, transposed, with B into OUT; the library chooses the algorithm. */
 struct product {
-	const struct type *type;
+	const struct matmul_type *type;
 	int size;
 	const void *alpha, *beta;
 	void *a, *b, *out;
 };
 
-static bool run_cublas(const struct calls *c, const struct product *p, uint32_t n)
+static bool run_cublas(const struct cublaslt_calls *c, const struct product *p, uint32_t n)
 {
-	const struct type *t = p->type;
+	const struct matmul_type *t = p->type;
 	int s = p->size;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -227,14 +228,14 @@ static bool run_cublas(const struct calls *c, const struct product *p, uint32_t 
 }
 
 /* What cublasLt needs to prepare before a product. */
-struct plan {
+struct matmul_plan {
 	void *desc, *in, *out;
 	struct lt_found found;
 };
 
-static bool make_plan(const struct lt *lt, const struct product *p, struct plan *plan)
+static bool make_plan(const struct lt *lt, const struct product *p, struct matmul_plan *plan)
 {
-	const struct type *t = p->type;
+	const struct matmul_type *t = p->type;
 	int transposed = OP_T, scale = t->compute == COMPUTE_32I ? R_32I : R_32F, n = 0;
 	uint64_t rows = (uint64_t)p->size;
 	size_t room = WORKSPACE;
@@ -254,7 +255,7 @@ static bool make_plan(const struct lt *lt, const struct product *p, struct plan 
 	return fine;
 }
 
-static void free_plan(const struct lt *lt, const struct plan *plan)
+static void free_plan(const struct lt *lt, const struct matmul_plan *plan)
 {
 	if (plan->out)
 		lt->layout_destroy(plan->out);
@@ -264,7 +265,7 @@ static void free_plan(const struct lt *lt, const struct plan *plan)
 		lt->desc_destroy(plan->desc);
 }
 
-static bool run_lt(const struct lt *lt, const struct product *p, const struct plan *plan,
+static bool run_lt(const struct lt *lt, const struct product *p, const struct matmul_plan *plan,
 		   uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -276,8 +277,8 @@ static bool run_lt(const struct lt *lt, const struct product *p, const struct pl
 }
 
 /* Starts N products with events around them. */
-static bool begin_products(const struct calls *c, const struct type *t, uint64_t memory,
-			   uint32_t size, uint32_t n)
+static bool begin_products(const struct cublaslt_calls *c, const struct matmul_type *t,
+			   uint64_t memory, uint32_t size, uint32_t n)
 {
 	static const double one64 = 1, zero64;
 	static const float one32 = 1, zero32;
@@ -291,7 +292,7 @@ static bool begin_products(const struct calls *c, const struct type *t, uint64_t
 	uint64_t bytes = (uint64_t)size * size * t->bytes, b_at = memory + bytes,
 		 c_at = b_at + bytes;
 	struct product p = {.type = t, .size = (int)size, .alpha = alpha, .beta = beta};
-	struct plan plan = {.desc = NULL};
+	struct matmul_plan plan = {.desc = NULL};
 	bool fine;
 
 	memcpy(&p.a, &memory, sizeof p.a);
@@ -304,7 +305,7 @@ static bool begin_products(const struct calls *c, const struct type *t, uint64_t
 	return fine;
 }
 
-static double end_products(const struct calls *c)
+static double end_products(const struct cublaslt_calls *c)
 {
 	float ms = 0;
 
@@ -312,15 +313,15 @@ static double end_products(const struct calls *c)
 }
 
 /* Returns the seconds of N products; NAN on failure. */
-static double seconds_of(const struct calls *c, const struct type *t, uint64_t memory,
-			 uint32_t size, uint32_t n)
+static double seconds_of(const struct cublaslt_calls *c, const struct matmul_type *t,
+			 uint64_t memory, uint32_t size, uint32_t n)
 {
 	return begin_products(c, t, memory, size, n) ? end_products(c) : NAN;
 }
 
 struct bench_products {
-	struct calls calls;
-	const struct type *type;
+	struct cublaslt_calls calls;
+	const struct matmul_type *type;
 	uint64_t memory;
 };
 
@@ -330,7 +331,7 @@ struct bench_products *bench_products(struct bench_run *run, const char *name, u
 	struct bench_kernel *kernel = p ? build_fill(run) : NULL;
 	size_t in;
 
-	if (!kernel || bench_dry(run) || !open_calls(run, &p->calls)) {
+	if (!kernel || bench_is_dry(run) || !open_calls(run, &p->calls)) {
 		bench_kernel_free(run, kernel);
 		free(p);
 		return NULL;
@@ -339,9 +340,11 @@ struct bench_products *bench_products(struct bench_run *run, const char *name, u
 		if (!strcmp(type[i].name, name))
 			p->type = &type[i];
 	in = (size_t)max_size * max_size * p->type->bytes;
-	p->memory = bench_memory(run, 2 * in + (size_t)max_size * max_size * p->type->out_bytes);
+	p->memory = bench_memory_alloc(run,
+				       2 * in + (size_t)max_size * max_size * p->type->out_bytes);
 	if (!p->memory || !fill_matrices(run, kernel, p->memory, 2 * in, p->type)) {
-		bench_missing(bench_samples(run), "%s, %u rows: not enough memory", name, max_size);
+		bench_add_missing(bench_samples(run), "%s, %u rows: not enough memory", name,
+				  max_size);
 		close_calls(&p->calls);
 		free(p);
 		p = NULL;
@@ -372,22 +375,23 @@ void bench_products_free(struct bench_run *run, struct bench_products *p)
  * stays lower. Products reach the power limit within some ms, and the reduced clock lasts for a
  * while: otherwise a sample would depend on what ran before it.
  */
-static bool wait_for_boost(struct bench_run *run, struct bench_kernel *kernel, const struct type *t)
+static bool wait_for_boost(struct bench_run *run, struct bench_kernel *kernel,
+			   const struct matmul_type *t)
 {
 	uint64_t begin = probe_now();
 
 	while (probe_now() - begin < REST_NS && fill_matrices(run, kernel, 0, 0, t))
-		if (!bench_below_boost(bench_gpu(run), bench_mhz(run)))
+		if (!bench_below_boost(bench_gpu(run), bench_launch_mhz(run)))
 			return true;
 	return false;
 }
 
 /* Measures one size. Returns false if larger ones would take too long, or fail too. */
-static bool measure_size(struct bench_run *run, const struct calls *c, struct bench_kernel *kernel,
-			 const struct type *t, uint32_t size)
+static bool measure_size(struct bench_run *run, const struct cublaslt_calls *c,
+			 struct bench_kernel *kernel, const struct matmul_type *t, uint32_t size)
 {
 	size_t in = (size_t)size * size * t->bytes, out = (size_t)size * size * t->out_bytes;
-	uint64_t memory = bench_memory(run, 2 * in + out);
+	uint64_t memory = bench_memory_alloc(run, 2 * in + out);
 	struct bench_series *series;
 	struct bench_point *point;
 	double seconds = NAN;
@@ -400,8 +404,8 @@ static bool measure_size(struct bench_run *run, const struct calls *c, struct be
 	if (fill_matrices(run, kernel, memory, 2 * in, t) && seconds_of(c, t, memory, size, 1) >= 0)
 		seconds = seconds_of(c, t, memory, size, 1);
 	if (!(seconds < TOO_LONG)) {
-		bench_missing(bench_samples(run), "%s from %u on: %s", t->name, size,
-			      isnan(seconds) ? "rejected" : "takes too long");
+		bench_add_missing(bench_samples(run), "%s from %u on: %s", t->name, size,
+				  isnan(seconds) ? "rejected" : "takes too long");
 		bench_memory_free(run, memory);
 		return false;
 	}
@@ -413,7 +417,7 @@ static bool measure_size(struct bench_run *run, const struct calls *c, struct be
 		seconds = seconds_of(c, t, memory, size, n);
 		if (!(seconds > 0) || !fill_matrices(run, kernel, memory, 0, t))
 			break;
-		bench_sample(run, point, 2.0 * size * size * size * n / seconds / 1e12);
+		bench_add_sample(run, point, 2.0 * size * size * size * n / seconds / 1e12);
 	}
 	bench_memory_free(run, memory);
 	return point->n == BENCH_REPEATS;
@@ -422,9 +426,9 @@ static bool measure_size(struct bench_run *run, const struct calls *c, struct be
 static void measure_samples(struct bench_run *run)
 {
 	struct bench_kernel *kernel = build_fill(run);
-	struct calls calls = {0};
+	struct cublaslt_calls calls = {0};
 
-	if (!kernel || bench_dry(run) || !open_calls(run, &calls)) {
+	if (!kernel || bench_is_dry(run) || !open_calls(run, &calls)) {
 		bench_kernel_free(run, kernel);
 		return;
 	}
@@ -452,8 +456,8 @@ static void add_published(struct bench_figures *figures)
 		      {"int8", 74.934, 24.172}};
 
 	for (unsigned i = 0; i < sizeof figure / sizeof *figure; i++) {
-		bench_published(figures, figure[i].name, "best", "T4", figure[i].t4);
-		bench_published(figures, figure[i].name, "best", "P4", figure[i].p4);
+		bench_add_published(figures, figure[i].name, "best", "T4", figure[i].t4);
+		bench_add_published(figures, figure[i].name, "best", "P4", figure[i].p4);
 	}
 }
 
@@ -474,8 +478,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			if (!p->n)
 				continue;
 			snprintf(parameter, sizeof parameter, "size %g", p->x);
-			bench_figure_point(figures, series->name, parameter, series, p);
-			bench_detail(figures, true);
+			bench_add_point_figure(figures, series->name, parameter, series, p);
+			bench_mark_detail(figures, true);
 			if (!best || bench_median(p) > bench_median(best))
 				best = p;
 		}
@@ -483,8 +487,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			continue;
 		any = true;
 		bench_figure(figures, series->name, "best", series->unit, bench_median(best),
-			     bench_least(best), bench_most(best), best->sm_mhz);
-		bench_picture(figures, "products", "Matrix products by size", series, true, true);
+			     bench_min(best), bench_max(best), best->sm_mhz);
+		bench_add_plot(figures, "products", "Matrix products by size", series, true, true);
 	}
 	if (any)
 		add_published(figures);

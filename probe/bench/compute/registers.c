@@ -22,13 +22,13 @@ enum { COUNTS = sizeof(counts) / sizeof(*counts) };
  */
 static void write_body(struct bench_text *t, unsigned n)
 {
-	bench_say(t, ".reg .b32 r<%u>; .reg .u64 s;\n", n);
-	code_loads(t, "r", n, 0);
-	bench_say(t, "mov.u64 s, %%b_arg0;\n");
+	bench_emit(t, ".reg .b32 r<%u>; .reg .u64 s;\n", n);
+	code_write_loads(t, "r", n, 0);
+	bench_emit(t, "mov.u64 s, %%b_arg0;\n");
 	for (unsigned k = 1; k < 8; k++)
-		bench_say(t, "xor.b64 s, s, %%b_arg%u; add.u64 s, s, %%b_arg%u;\n", k, k - 1);
-	code_stores(t, "r", n, 4 * MAX_LIVE);
-	bench_say(t, "st.volatile.global.u64 [%%b_data+%d], s;\n", 8 * MAX_LIVE);
+		bench_emit(t, "xor.b64 s, s, %%b_arg%u; add.u64 s, s, %%b_arg%u;\n", k, k - 1);
+	code_write_stores(t, "r", n, 4 * MAX_LIVE);
+	bench_emit(t, "st.volatile.global.u64 [%%b_data+%d], s;\n", 8 * MAX_LIVE);
 }
 
 static bool function_of(const struct nvs_cubin *cubin, struct nvs_cubin_functions *functions,
@@ -66,10 +66,10 @@ static unsigned count_vector_registers(const struct nvs_cubin_function *f, enum 
 
 static void add_value(struct bench_run *run, const char *series, double x, double value)
 {
-	bench_value(bench_point(bench_series(bench_samples(run), series, "words alive", NULL,
-					     "registers"),
-				x, NAN),
-		    value);
+	bench_add_value(bench_point(bench_series(bench_samples(run), series, "words alive", NULL,
+						 "registers"),
+				    x, NAN),
+			value);
 }
 
 static void read_counts(struct bench_run *run, const void *data, size_t size, unsigned n)
@@ -123,16 +123,17 @@ static bool set_count(uint8_t *data, size_t size, uint32_t count)
 static double try_launch(struct bench_run *run, const void *data)
 {
 	int (*load)(void **, const void *) =
-		(int (*)(void **, const void *))bench_driver(run, "cuModuleLoadData");
-	int (*get)(void **, void *, const char *) =
-		(int (*)(void **, void *, const char *))bench_driver(run, "cuModuleGetFunction");
+		(int (*)(void **, const void *))bench_driver_function(run, "cuModuleLoadData");
+	int (*get)(void **, void *, const char *) = (int (*)(
+		void **, void *, const char *))bench_driver_function(run, "cuModuleGetFunction");
 	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-		      void *, void **, void **) =
-		(int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-			 unsigned, void *, void **, void **))bench_driver(run, "cuLaunchKernel");
-	int (*wait)(void) = (int (*)(void))bench_driver(run, "cuCtxSynchronize");
-	int (*unload)(void *) = (int (*)(void *))bench_driver(run, "cuModuleUnload");
-	uint64_t argument[9] = {bench_data(run)};
+		      void *, void **,
+		      void **) = (int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned,
+					  unsigned, unsigned, void *, void **,
+					  void **))bench_driver_function(run, "cuLaunchKernel");
+	int (*wait)(void) = (int (*)(void))bench_driver_function(run, "cuCtxSynchronize");
+	int (*unload)(void *) = (int (*)(void *))bench_driver_function(run, "cuModuleUnload");
+	uint64_t argument[9] = {bench_results_address(run)};
 	void *module, *function, *parameter[9];
 	double value = 0;
 
@@ -173,15 +174,15 @@ static void measure_counts(struct bench_run *run)
 
 		memcpy(copy, data, size);
 		if (!set_count(copy, size, counts[i])) {
-			bench_missing(bench_samples(run), "the count in a cubin was not found");
+			bench_add_missing(bench_samples(run), "the count in a cubin was not found");
 			break;
 		}
 		value = try_launch(run, copy);
 		if (!isnan(value))
-			bench_value(bench_point(bench_series(bench_samples(run), "ran", "counted",
-							     NULL, "launches"),
-						counts[i], NAN),
-				    value);
+			bench_add_value(bench_point(bench_series(bench_samples(run), "ran",
+								 "counted", NULL, "launches"),
+						    counts[i], NAN),
+					value);
 		if (value < 0)
 			break;
 	}
@@ -215,7 +216,7 @@ static void measure_samples(struct bench_run *run)
 /* Derives the highest count with which a kernel ran, and how the next one failed. */
 static void derive_limits(const struct bench_samples *samples, struct bench_figures *figures)
 {
-	const struct bench_series *all = bench_find(samples, "ran");
+	const struct bench_series *all = bench_find_series(samples, "ran");
 	double max = NAN, next = NAN;
 	bool failed = false;
 
@@ -234,17 +235,18 @@ static void derive_limits(const struct bench_samples *samples, struct bench_figu
 	bench_figure(figures, "count with which a kernel runs", "most", "registers", max, max, max,
 		     NAN);
 	if (!isnan(next))
-		bench_note(figures, "With a count of %.0f a kernel %s.", next,
-			   failed ? "fails" : "is rejected");
+		bench_add_note(figures, "With a count of %.0f a kernel %s.", next,
+			       failed ? "fails" : "is rejected");
 	else
-		bench_note(figures, "Neither the driver nor the GPU rejects a count of %.0f.", max);
+		bench_add_note(figures, "Neither the driver nor the GPU rejects a count of %.0f.",
+			       max);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
 	static const char *const name[] = {"counted", "R named", "UR named"};
-	const struct bench_series *counted = bench_find(samples, "counted");
+	const struct bench_series *counted = bench_find_series(samples, "counted");
 	double above_min = INFINITY, above_max = -INFINITY;
 	const struct bench_point *p[3] = {NULL};
 
@@ -254,15 +256,15 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		char words[32];
 
 		for (unsigned k = 0; k < 3; k++)
-			p[k] = code_at(bench_find(samples, name[k]), x, NAN);
+			p[k] = code_find_point(bench_find_series(samples, name[k]), x, NAN);
 		if (!p[0] || !p[1])
 			continue;
 		snprintf(words, sizeof(words), "%.0f words alive", x);
 		/* The others are equivalent. */
 		for (unsigned k = 0; k < 3 && x == MAX_LIVE; k++)
 			if (p[k])
-				bench_figure_point(figures, name[k], words,
-						   bench_find(samples, name[k]), p[k]);
+				bench_add_point_figure(figures, name[k], words,
+						       bench_find_series(samples, name[k]), p[k]);
 		above = bench_median(p[0]) - bench_median(p[1]);
 		above_min = fmin(above_min, above);
 		above_max = fmax(above_max, above);
@@ -270,12 +272,12 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	if (isfinite(above_min)) {
 		bench_figure(figures, "counted above those named", "", "registers", above_min,
 			     above_min, above_max, NAN);
-		bench_note(figures,
-			   above_min == above_max && p[2]
-				   ? "The count includes only R, with %.0f that no thread "
-				     "may use; UR are not included."
-				   : "The count is at least %.0f above the R that are used.",
-			   above_min);
+		bench_add_note(figures,
+			       above_min == above_max && p[2]
+				       ? "The count includes only R, with %.0f that no thread "
+					 "may use; UR are not included."
+				       : "The count is at least %.0f above the R that are used.",
+			       above_min);
 	}
 	derive_limits(samples, figures);
 }

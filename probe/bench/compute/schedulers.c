@@ -12,21 +12,21 @@ enum { WARPS = 8, ROUNDS = 4096, LENGTH = 64 };
 
 static void write_body(struct bench_text *t)
 {
-	bench_say(t, ".reg .f32 f<10>; .reg .u64 c<2>, to; .reg .u32 a, b, i, n; .reg .pred p, q, "
-		     "more;\n"
-		     "cvt.u32.u64 a, %%b_arg0; cvt.u32.u64 b, %%b_arg1;\n");
-	code_loads(t, "f", 10, 0);
-	bench_say(t,
-		  "mad.wide.u32 to, %%b_warp, 16, %%b_data;\n"
-		  "setp.ne.u32 p, %%b_warp, a; setp.ne.and.u32 q, %%b_warp, b, p;\n"
-		  "selp.u32 n, 1, %d, q; bar.sync 0;\nmov.u32 i, 0; mov.u64 c0, %%clock64;\n"
-		  "again:\n",
-		  ROUNDS);
+	bench_emit(t, ".reg .f32 f<10>; .reg .u64 c<2>, to; .reg .u32 a, b, i, n; .reg .pred p, q, "
+		      "more;\n"
+		      "cvt.u32.u64 a, %%b_arg0; cvt.u32.u64 b, %%b_arg1;\n");
+	code_write_loads(t, "f", 10, 0);
+	bench_emit(t,
+		   "mad.wide.u32 to, %%b_warp, 16, %%b_data;\n"
+		   "setp.ne.u32 p, %%b_warp, a; setp.ne.and.u32 q, %%b_warp, b, p;\n"
+		   "selp.u32 n, 1, %d, q; bar.sync 0;\nmov.u32 i, 0; mov.u64 c0, %%clock64;\n"
+		   "again:\n",
+		   ROUNDS);
 	for (unsigned k = 0; k < LENGTH; k++)
-		bench_say(t, "fma.rn.f32 f%u, f%u, f8, f9;\n", k % 8, k % 8);
-	bench_say(t, "add.u32 i, i, 1; setp.lt.u32 more, i, n;\n@more bra again;\n");
-	bench_say(t, "mov.u64 c1, %%clock64;\nst.volatile.global.v2.u64 [to+256], {c0, c1};\n");
-	code_stores(t, "f", 8, 0);
+		bench_emit(t, "fma.rn.f32 f%u, f%u, f8, f9;\n", k % 8, k % 8);
+	bench_emit(t, "add.u32 i, i, 1; setp.lt.u32 more, i, n;\n@more bra again;\n");
+	bench_emit(t, "mov.u64 c1, %%clock64;\nst.volatile.global.v2.u64 [to+256], {c0, c1};\n");
+	code_write_stores(t, "f", 8, 0);
 }
 
 /* Computes FLOP per cycle, from the first start to the last end. */
@@ -53,16 +53,17 @@ static void measure_samples(struct bench_run *run)
 	bench_text_free(&text);
 	for (unsigned a = 0; kernel && a < WARPS; a++)
 		for (unsigned b = a + 1; b < WARPS; b++)
-			code_measure(run, kernel,
-				     &(struct bench_launch){.block = 32 * WARPS, .arg = {a, b}},
-				     256 + 16 * WARPS,
-				     &(struct code_value){.series = "two warps",
-							  .x = "warp A",
-							  .y = "warp B",
-							  .unit = "FLOP/cycle",
-							  .at_x = a,
-							  .at_y = b},
-				     1, compute_rate, (unsigned[]){a, b});
+			code_measure_values(
+				run, kernel,
+				&(struct bench_launch){.block = 32 * WARPS, .arg = {a, b}},
+				256 + 16 * WARPS,
+				&(struct code_value){.series = "two warps",
+						     .x = "warp A",
+						     .y = "warp B",
+						     .unit = "FLOP/cycle",
+						     .at_x = a,
+						     .at_y = b},
+				1, compute_rate, (unsigned[]){a, b});
 	if (kernel)
 		bench_kernel_free(run, kernel);
 }
@@ -95,33 +96,33 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			   struct bench_figures *figures)
 {
 	static const char *const name[] = {"two schedulers", "same scheduler"};
-	const struct bench_series *series = bench_find(samples, "two warps");
+	const struct bench_series *series = bench_find_series(samples, "two warps");
 	double value[2][WARPS * WARPS], all[WARPS * WARPS], low, high, border;
 	uint32_t n = 0, of[2] = {0, 0}, wrong = 0;
 
 	(void)gpu;
 	for (unsigned a = 0; series && a < WARPS; a++)
 		for (unsigned b = a + 1; b < WARPS; b++) {
-			const struct bench_point *point = code_at(series, a, b);
+			const struct bench_point *point = code_find_point(series, a, b);
 			char pair[32];
 
 			snprintf(pair, sizeof(pair), "warps %u and %u", a, b);
 			if (!point)
 				continue;
 			all[n++] = bench_median(point);
-			bench_figure_point(figures, "FFMA of two warps", pair, series, point);
-			bench_detail(figures, true);
+			bench_add_point_figure(figures, "FFMA of two warps", pair, series, point);
+			bench_mark_detail(figures, true);
 		}
-	border = n ? bench_two_heaps(all, n, &low, &high) : NAN;
+	border = n ? bench_split_clusters(all, n, &low, &high) : NAN;
 	if (isnan(border)) {
 		if (n)
-			bench_note(figures, "No pair of warps is slower than others: %s.",
-				   "schedulers cannot be distinguished");
+			bench_add_note(figures, "No pair of warps is slower than others: %s.",
+				       "schedulers cannot be distinguished");
 		return;
 	}
 	for (unsigned a = 0; a < WARPS; a++)
 		for (unsigned b = a + 1; b < WARPS; b++) {
-			const struct bench_point *point = code_at(series, a, b);
+			const struct bench_point *point = code_find_point(series, a, b);
 			bool shares = point && bench_median(point) < border;
 
 			if (point)
@@ -129,21 +130,22 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			wrong += point && shares != (a % 4 == b % 4);
 		}
 	for (unsigned k = 2; k-- > 0;) {
-		double middle = code_middle(value[k], of[k]); /* code_middle() sorts them */
+		double middle = code_median(value[k], of[k]); /* code_median() sorts them */
 
 		bench_figure(figures, name[k], "two warps", "FLOP/cycle", middle, value[k][0],
-			     value[k][of[k] - 1], bench_clock(series));
-		bench_published(figures, name[k], "two warps", "T4", mean_of(t4, k));
-		bench_published(figures, name[k], "two warps", "V100", mean_of(v100, k));
+			     value[k][of[k] - 1], bench_series_clock(series));
+		bench_add_published(figures, name[k], "two warps", "T4", mean_of(t4, k));
+		bench_add_published(figures, name[k], "two warps", "V100", mean_of(v100, k));
 	}
 	if (!wrong)
-		bench_note(figures,
-			   "A warp's scheduler is its number mod 4: of %u pairs those %u "
-			   "are slow.",
-			   n, of[1]);
+		bench_add_note(figures,
+			       "A warp's scheduler is its number mod 4: of %u pairs those %u "
+			       "are slow.",
+			       n, of[1]);
 	else
-		bench_note(figures, "%u of %u pairs contradict a scheduler chosen by number mod 4.",
-			   wrong, n);
+		bench_add_note(figures,
+			       "%u of %u pairs contradict a scheduler chosen by number mod 4.",
+			       wrong, n);
 }
 
 BENCH(bench_schedulers) = {

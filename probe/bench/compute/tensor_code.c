@@ -65,12 +65,12 @@ static const char *name_of(uint16_t op)
 
 static void write_body(struct bench_text *t, const struct snippet *snippet)
 {
-	bench_say(t, ".reg .b32 a<8>, b<8>, c<8>;\n");
-	code_loads(t, "a", 8, 0);
-	code_loads(t, "b", 8, 32);
-	code_loads(t, "c", 8, 64);
-	bench_say(t, "%s", snippet->step);
-	code_stores(t, "c", 8, 96);
+	bench_emit(t, ".reg .b32 a<8>, b<8>, c<8>;\n");
+	code_write_loads(t, "a", 8, 0);
+	code_write_loads(t, "b", 8, 32);
+	code_write_loads(t, "c", 8, 64);
+	bench_emit(t, "%s", snippet->step);
+	code_write_stores(t, "c", 8, 96);
 }
 
 static void measure_samples(struct bench_run *run)
@@ -88,9 +88,9 @@ static void measure_samples(struct bench_run *run)
 			continue;
 		/* ptxas 13.0 calls a function there, which the check rejects. */
 		if (strstr(snippet->name, "s4") && bench_arch(bench_gpu(run)) >= 90) {
-			bench_missing(bench_samples(run),
-				      "%s: from sm_90 on the assembler calls a function for it",
-				      snippet->name);
+			bench_add_missing(bench_samples(run),
+					  "%s: from sm_90 on the assembler calls a function for it",
+					  snippet->name);
 			continue;
 		}
 		write_body(&text, snippet);
@@ -102,13 +102,13 @@ static void measure_samples(struct bench_run *run)
 			continue;
 		word = bench_kernel_words(kernel, &n);
 		for (uint32_t k = 0; k < n; k++) {
-			code_insn(word[k], &insn);
+			code_decode_insn(word[k], &insn);
 			count += nvs_sass_insn_op(&insn) == snippet->op;
 		}
-		bench_value(bench_point(bench_series(bench_samples(run), snippet->name, "", NULL,
-						     "instructions"),
-					0, NAN),
-			    count);
+		bench_add_value(bench_point(bench_series(bench_samples(run), snippet->name, "",
+							 NULL, "instructions"),
+					    0, NAN),
+				count);
 		bench_kernel_free(run, kernel);
 	}
 }
@@ -120,18 +120,18 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	for (unsigned i = 0; i < sizeof(snippets) / sizeof(*snippets); i++) {
 		const struct snippet *s = snippets + i;
 		const char *op = name_of(s->op);
-		const struct bench_series *series = bench_find(samples, s->name);
+		const struct bench_series *series = bench_find_series(samples, s->name);
 
 		if (!series || !series->n || !series->point->n)
 			continue;
-		bench_figure_point(figures, s->name, op, series, series->point);
+		bench_add_point_figure(figures, s->name, op, series, series->point);
 		if (!(bench_median(series->point) > 0))
-			bench_note(figures, "%s has no %s: other instructions are used.", s->name,
-				   op);
+			bench_add_note(figures, "%s has no %s: other instructions are used.",
+				       s->name, op);
 		if (s->v100)
-			bench_published(figures, s->name, op, "V100", s->v100);
+			bench_add_published(figures, s->name, op, "V100", s->v100);
 		if (s->t4)
-			bench_published(figures, s->name, op, "T4", s->t4);
+			bench_add_published(figures, s->name, op, "T4", s->t4);
 	}
 }
 

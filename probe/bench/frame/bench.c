@@ -55,9 +55,9 @@ static int list_benchmarks(const struct probe_options *o)
 
 		if (o->nnames && !is_selected(o, *b))
 			continue;
-		bench_say(&text, "%s%s%s%s: %s%s", (*b)->name, *(*b)->number ? " (" : "",
-			  (*b)->number, *(*b)->number ? ")" : "", (*b)->what,
-			  (*b)->slow ? " (when named)" : "");
+		bench_emit(&text, "%s%s%s%s: %s%s", (*b)->name, *(*b)->number ? " (" : "",
+			   (*b)->number, *(*b)->number ? ")" : "", (*b)->what,
+			   (*b)->slow ? " (when named)" : "");
 		probe_print_wrapped(text.data);
 		bench_text_free(&text);
 	}
@@ -82,17 +82,17 @@ static FILE *open_output(const char *path)
 static _Noreturn void measure_child(const struct probe_options *o, const struct bench *b, int fd)
 {
 	struct bench_run run = {.dry = false};
-	struct bench_saved one = {.n = 0};
+	struct bench_sample_set one = {.n = 0};
 	FILE *f = fdopen(fd, "w");
 
 	if (!f)
 		probe_die("%s", strerror(errno));
 	/* Stop when the parent dies. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	bench_open(&run, o->gpu);
+	bench_run_open(&run, o->gpu);
 	one.gpu = run.gpu;
-	bench_measure(&run, b, bench_saved_add(&one, b));
-	bench_save(f, &one);
+	bench_run_measure(&run, b, bench_sample_set_add(&one, b));
+	bench_save_samples(f, &one);
 	/* Not exit(): a kernel that does not terminate would block the driver's exit handler. */
 	_exit(fclose(f) ? 2 : run.failures != 0);
 }
@@ -103,9 +103,9 @@ static _Noreturn void measure_child(const struct probe_options *o, const struct 
  * Returns its wait status.
  */
 static int measure_in_process(const struct probe_options *o, const struct bench *b,
-			      struct bench_saved *saved)
+			      struct bench_sample_set *saved)
 {
-	struct bench_saved one = {.n = 0};
+	struct bench_sample_set one = {.n = 0};
 	struct bench_samples *samples;
 	char why[160], path[32], *text;
 	int fd = memfd_create("samples", MFD_CLOEXEC), status;
@@ -125,15 +125,15 @@ static int measure_in_process(const struct probe_options *o, const struct bench 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	text = read_file(path, &size);
 	close(fd);
-	if (bench_load(&one, text, size, why)) {
+	if (bench_load_samples(&one, text, size, why)) {
 		saved->gpu = one.gpu;
-		*bench_saved_add(saved, b) = one.of[0];
+		*bench_sample_set_add(saved, b) = one.of[0];
 		free(one.of);
 	} else {
-		samples = bench_saved_add(saved, b);
-		bench_missing(samples, "not measured: its process ended with %s %d",
-			      WIFSIGNALED(status) ? "signal" : "status",
-			      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		samples = bench_sample_set_add(saved, b);
+		bench_add_missing(samples, "not measured: its process ended with %s %d",
+				  WIFSIGNALED(status) ? "signal" : "status",
+				  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	}
 	free(text);
 	return status;
@@ -141,29 +141,30 @@ static int measure_in_process(const struct probe_options *o, const struct bench 
 
 /* Runs one benchmark in as many processes as it requires. */
 static int measure_one(const struct probe_options *o, const struct bench *b,
-		       struct bench_saved *saved)
+		       struct bench_sample_set *saved)
 {
 	struct bench_samples *samples;
 	int status = 0;
 
 	if (!b->processes)
 		return measure_in_process(o, b, saved);
-	samples = bench_saved_add(saved, b);
+	samples = bench_sample_set_add(saved, b);
 	for (unsigned i = 0; i < b->processes && !status; i++) {
-		struct bench_saved one = {.n = 0};
+		struct bench_sample_set one = {.n = 0};
 
 		status = measure_in_process(o, b, &one);
 		if (one.n)
 			bench_samples_merge(samples, &one.of[0], i);
 		if (*one.gpu.name)
 			saved->gpu = one.gpu;
-		bench_saved_free(&one);
+		bench_sample_set_free(&one);
 	}
 	return status;
 }
 
 /* Measures the selected benchmarks. Returns true if something failed. */
-static bool measure_selected(const struct probe_options *o, struct bench_saved *saved, FILE **out)
+static bool measure_selected(const struct probe_options *o, struct bench_sample_set *saved,
+			     FILE **out)
 {
 	bool show_progress = isatty(STDERR_FILENO), fresh = o->save && access(o->save, F_OK),
 	     bad = false;
@@ -192,39 +193,39 @@ static bool measure_selected(const struct probe_options *o, struct bench_saved *
 static int run_dry(const struct probe_options *o)
 {
 	struct bench_run run = {.dry = false}; /* set once the context is open */
-	struct bench_saved saved = {.n = 0};
+	struct bench_sample_set saved = {.n = 0};
 	int status;
 
-	bench_open(&run, o->gpu);
+	bench_run_open(&run, o->gpu);
 	run.dry = true;
 	for (const struct bench *const *b = bench_list; *b; b++)
 		if (is_selected(o, *b))
-			bench_measure(&run, *b, bench_saved_add(&saved, *b));
+			bench_run_measure(&run, *b, bench_sample_set_add(&saved, *b));
 	printf("%u kernels were assembled and are as expected, %u are not.\n", run.kernels,
 	       run.failures);
 	for (uint32_t i = 0; i < saved.n; i++)
 		for (uint32_t k = 0; k < saved.of[i].nmissing; k++)
 			printf("%s: %s\n", saved.of[i].bench, saved.of[i].missing[k]);
 	status = run.failures != 0;
-	bench_saved_free(&saved);
-	bench_close(&run);
+	bench_sample_set_free(&saved);
+	bench_run_close(&run);
 	if (fflush(stdout) || ferror(stdout))
 		probe_die("cannot write the result");
 	return status;
 }
 
-static void load_samples(const struct probe_options *o, struct bench_saved *saved)
+static void load_samples(const struct probe_options *o, struct bench_sample_set *saved)
 {
 	char why[160];
 	size_t size;
 	char *text = read_file(o->load, &size);
 
-	if (!bench_load(saved, text, size, why))
+	if (!bench_load_samples(saved, text, size, why))
 		probe_die("%s: %s", o->load, why);
 	free(text);
 	/* Drop benchmarks that were not selected. */
 	for (uint32_t i = 0; o->nnames && i < saved->n;)
-		if (!is_selected(o, bench_named(saved->of[i].bench))) {
+		if (!is_selected(o, bench_find_benchmark(saved->of[i].bench))) {
 			bench_samples_free(&saved->of[i]);
 			memmove(&saved->of[i], &saved->of[i + 1],
 				(--saved->n - i) * sizeof(*saved->of));
@@ -240,7 +241,7 @@ static void load_samples(const struct probe_options *o, struct bench_saved *save
 	}
 }
 
-static void save_samples(const char *path, FILE *f, const struct bench_saved *saved)
+static void save_samples(const char *path, FILE *f, const struct bench_sample_set *saved)
 {
 	struct stat st;
 	int err = fstat(fileno(f), &st);
@@ -249,16 +250,16 @@ static void save_samples(const char *path, FILE *f, const struct bench_saved *sa
 	if (!err && S_ISREG(st.st_mode))
 		err = ftruncate(fileno(f), 0);
 	if (!err)
-		bench_save(f, saved);
+		bench_save_samples(f, saved);
 	if (err || fflush(f) || ferror(f) || fclose(f))
 		probe_die("%s: %s", path, strerror(errno));
 }
 
 static int check_card(const struct probe_options *o, const struct bench_figures *figures,
-		      const struct bench_saved *saved, const char *card, size_t size)
+		      const struct bench_sample_set *saved, const char *card, size_t size)
 {
 	char why[160];
-	int status = bench_check(stdout, figures, saved, card, size, why);
+	int status = bench_check_card(stdout, figures, saved, card, size, why);
 
 	if (status == 2)
 		probe_die("%s: %s", o->check, why);
@@ -267,9 +268,9 @@ static int check_card(const struct probe_options *o, const struct bench_figures 
 	return status;
 }
 
-int probe_bench(const struct probe_options *o)
+int probe_run_bench(const struct probe_options *o)
 {
-	struct bench_saved saved = {.n = 0};
+	struct bench_sample_set saved = {.n = 0};
 	struct bench_figures figures = {.nfigure = 0};
 	char *card = NULL;
 	size_t card_size = 0;
@@ -278,7 +279,7 @@ int probe_bench(const struct probe_options *o)
 	int status = 0;
 
 	for (int i = 0; i < o->nnames; i++)
-		if (!bench_named(o->names[i])) {
+		if (!bench_find_benchmark(o->names[i])) {
 			fprintf(stderr,
 				"nvsnoop-probe: there is no benchmark '%s'; try bench --list\n",
 				o->names[i]);
@@ -294,7 +295,7 @@ int probe_bench(const struct probe_options *o)
 		card = read_file(o->check, &card_size);
 	}
 	if (o->svg)
-		probe_svg_folder(o->svg);
+		probe_svg_check_folder(o->svg);
 	if (o->load)
 		load_samples(o, &saved);
 	else
@@ -303,21 +304,22 @@ int probe_bench(const struct probe_options *o)
 		save_samples(o->save, out, &saved);
 	figures.gpu = saved.gpu;
 	for (uint32_t i = 0; i < saved.n; i++)
-		bench_derive(&figures, bench_named(saved.of[i].bench), &saved.of[i]);
+		bench_derive_figures(&figures, bench_find_benchmark(saved.of[i].bench),
+				     &saved.of[i]);
 	if (o->svg)
-		bench_pictures(&figures, o->svg);
+		bench_draw_plots(&figures, o->svg);
 	if (o->check)
 		status = check_card(o, &figures, &saved, card, card_size);
 	else if (o->card) {
-		bench_card(stdout, &figures, &saved);
+		bench_print_card(stdout, &figures, &saved);
 		if (fflush(stdout) || ferror(stdout))
 			probe_die("cannot write the card");
 	} else
-		bench_print(&figures, &saved, o->format, o->nnames > 0);
+		bench_print_figures(&figures, &saved, o->format, o->nnames > 0);
 	if (!o->check)
 		status = failed;
 	bench_figures_free(&figures);
-	bench_saved_free(&saved);
+	bench_sample_set_free(&saved);
 	free(card);
 	return status;
 }

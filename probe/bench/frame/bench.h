@@ -51,7 +51,7 @@ static inline unsigned bench_arch(const struct bench_gpu *gpu)
 struct bench_point {
 	double x, y; /* parameters; y is NAN if there is only one */
 	double value[BENCH_REPEATS];
-	double mhz[BENCH_REPEATS]; /* SM clock at each sample, by bench_sample() */
+	double mhz[BENCH_REPEATS]; /* SM clock at each sample, by bench_add_sample() */
 	uint32_t n; /* used entries of value */
 	double sm_mhz; /* median SM clock of the kernel; NAN if unknown */
 };
@@ -73,24 +73,24 @@ struct bench_samples { /* the samples of one benchmark */
 /* Finds or adds a series. Pointers to series and points are valid until the next one is added. */
 struct bench_series *bench_series(struct bench_samples *samples, const char *name, const char *x,
 				  const char *y, const char *unit);
-const struct bench_series *bench_find(const struct bench_samples *samples,
-				      const char *name); /* or NULL */
+const struct bench_series *bench_find_series(const struct bench_samples *samples,
+					     const char *name); /* or NULL */
 struct bench_point *bench_point(struct bench_series *series, double x, double y);
-void bench_value(struct bench_point *point,
-		 double value); /* exits at the twelfth value of a point */
+void bench_add_value(struct bench_point *point,
+		     double value); /* exits at the twelfth value of a point */
 /* Adds a value together with the SM clock of the last launch. */
 struct bench_run;
-void bench_sample(const struct bench_run *run, struct bench_point *point, double value);
-void bench_missing(struct bench_samples *samples, const char *format, ...)
+void bench_add_sample(const struct bench_run *run, struct bench_point *point, double value);
+void bench_add_missing(struct bench_samples *samples, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 double bench_median(const struct bench_point *point); /* NAN if it has no values */
-double bench_least(const struct bench_point *point);
-double bench_most(const struct bench_point *point);
+double bench_min(const struct bench_point *point);
+double bench_max(const struct bench_point *point);
 /*
  * The SM clock of a figure derived from several points: the median of theirs; NAN if they have
  * none.
  */
-double bench_clock(const struct bench_series *series);
+double bench_series_clock(const struct bench_series *series);
 
 /* ---- run.c: kernels ---- */
 
@@ -110,12 +110,13 @@ struct bench_code {
 	const char *declared; /* PTX at module scope: .const, .shared, functions; may be NULL */
 	/*
 	 * The body, without braces. The frame around it declares and sets %b_tid %b_ntid %b_ctaid
-	 * %b_nctaid %b_lane %b_warp %b_smid (.u32), %b_data (.u64: bench_data()) and %b_arg0 to
-	 * %b_arg7 (.u64: bench_launch.arg). The body declares its other registers. It must fall
-	 * through at its end, where all threads meet at a barrier: after "ret" the clock would be
-	 * unknown. After the barrier the first thread of the first block waits until 100 us after
-	 * its start, so that the kernel's SM clock can be computed. The frame reads %clock64 first
-	 * and last; if the body reads no clock, EXPECT counts from its start to that barrier.
+	 * %b_nctaid %b_lane %b_warp %b_smid (.u32), %b_data (.u64: bench_results_address()) and
+	 * %b_arg0 to %b_arg7 (.u64: bench_launch.arg). The body declares its other registers. It
+	 * must fall through at its end, where all threads meet at a barrier: after "ret" the clock
+	 * would be unknown. After the barrier the first thread of the first block waits until 100
+	 * us after its start, so that the kernel's SM clock can be computed. The frame reads
+	 * %clock64 first and last; if the body reads no clock, EXPECT counts from its start to that
+	 * barrier.
 	 */
 	const char *body;
 	uint32_t threads; /* threads per block (.maxntid); 0: 1,024 */
@@ -123,8 +124,8 @@ struct bench_code {
 	struct bench_expect expect[4]; /* terminated by op 0 */
 	bool local; /* local memory is intended; otherwise a spill rejects the kernel */
 	/*
-	 * The frame sets only %b_data and %b_arg0 to %b_arg7. The body may be empty; bench_mhz()
-	 * and bench_seconds() return NAN. For bench_function().
+	 * The frame sets only %b_data and %b_arg0 to %b_arg7. The body may be empty;
+	 * bench_launch_mhz() and bench_launch_seconds() return NAN. For bench_kernel_function().
 	 */
 	bool bare;
 	/*
@@ -149,10 +150,11 @@ const void *bench_kernel_cubin(const struct bench_kernel *kernel, size_t *size);
 void bench_kernel_free(struct bench_run *run, struct bench_kernel *kernel);
 /*
  * For launches that bench_launch() cannot do, such as many in a row: returns the CUfunction, or
- * NULL in a dry run. Its parameters are bench_data() and arg[0] to arg[7], nine 64-bit values.
+ * NULL in a dry run. Its parameters are bench_results_address() and arg[0] to arg[7], nine 64-bit
+ * values.
  */
-void *bench_function(const struct bench_kernel *kernel);
-uint64_t bench_data(const struct bench_run *run);
+void *bench_kernel_function(const struct bench_kernel *kernel);
+uint64_t bench_results_address(const struct bench_run *run);
 
 struct bench_launch {
 	uint32_t grid, block; /* blocks per grid, threads per block; 0 means 1 */
@@ -172,39 +174,40 @@ struct bench_launch {
 };
 
 /*
- * Launches, waits, and copies the first SIZE bytes of the results area (bench_data) to the host.
- * The result is valid until the next launch. Returns NULL on failure, which is added to missing; a
- * dry run returns zeros.
+ * Launches, waits, and copies the first SIZE bytes of the results area (bench_results_address) to
+ * the host. The result is valid until the next launch. Returns NULL on failure, which is added to
+ * missing; a dry run returns zeros.
  */
 const void *bench_launch(struct bench_run *run, struct bench_kernel *kernel,
 			 const struct bench_launch *launch, size_t size);
 #define BENCH_DATA (32u << 20) /* size of the results area */
-double bench_mhz(const struct bench_run *run); /* SM clock of the last launch; NAN if unknown */
 double
-bench_seconds(const struct bench_run *run); /* duration of the last launch's grid by %globaltimer,
-					       without the frame's wait; NAN if unknown */
+bench_launch_mhz(const struct bench_run *run); /* SM clock of the last launch; NAN if unknown */
+double bench_launch_seconds(
+	const struct bench_run *run); /* duration of the last launch's grid by %globaltimer,
+				  without the frame's wait; NAN if unknown */
 
 /*
  * Allocates zeroed device memory, freed when the benchmark ends. Returns 0 if there is not enough.
  */
-uint64_t bench_memory(struct bench_run *run, size_t size);
+uint64_t bench_memory_alloc(struct bench_run *run, size_t size);
 void bench_memory_free(struct bench_run *run, uint64_t address);
-bool bench_write(struct bench_run *run, uint64_t to, const void *from, size_t size);
-bool bench_read(struct bench_run *run, void *to, uint64_t from, size_t size);
+bool bench_memory_write(struct bench_run *run, uint64_t to, const void *from, size_t size);
+bool bench_memory_read(struct bench_run *run, void *to, uint64_t from, size_t size);
 const struct bench_gpu *bench_gpu(const struct bench_run *run);
 struct bench_samples *bench_samples(struct bench_run *run);
-bool bench_dry(const struct bench_run *run);
+bool bench_is_dry(const struct bench_run *run);
 /* Pseudo-random numbers, equal in each run: xorshift, seeded with the benchmark's name. */
 uint64_t bench_random(struct bench_run *run);
 /* Returns a driver API function by name, or NULL if it is missing or in a dry run. */
-void *bench_driver(struct bench_run *run, const char *name);
+void *bench_driver_function(struct bench_run *run, const char *name);
 
 /* A growing string, used to generate PTX. Exits if there is no memory. */
 struct bench_text {
 	char *data; /* terminated by 0 */
 	size_t size, room;
 };
-void bench_say(struct bench_text *text, const char *format, ...)
+void bench_emit(struct bench_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void bench_text_free(struct bench_text *text);
 
@@ -216,30 +219,30 @@ struct bench_figures; /* of all benchmarks that ran */
  * appears in the table, CSV, JSON, the card and --check. PARAMETER is for example "32 threads", or
  * "".
  */
-void bench_figure_point(struct bench_figures *figures, const char *name, const char *parameter,
-			const struct bench_series *series, const struct bench_point *point);
+void bench_add_point_figure(struct bench_figures *figures, const char *name, const char *parameter,
+			    const struct bench_series *series, const struct bench_point *point);
 /*
  * Marks the last figure as a detail: shown only if its benchmark was named, and in CSV and JSON,
  * but not in a table of all benchmarks or on a card.
  */
-void bench_detail(struct bench_figures *figures, bool is);
+void bench_mark_detail(struct bench_figures *figures, bool is);
 /* Adds a figure computed from several points: value, minimum and maximum; NAN if unknown. */
 void bench_figure(struct bench_figures *figures, const char *name, const char *parameter,
 		  const char *unit, double value, double least, double most, double sm_mhz);
-void bench_note(struct bench_figures *figures, const char *format, ...)
+void bench_add_note(struct bench_figures *figures, const char *format, ...)
 	__attribute__((format(printf, 2, 3))); /* adds a sentence below the table */
 /*
  * Adds a curve of SERIES, medians by x, to the plot PICTURE for --svg. Series with the same PICTURE
  * share a plot.
  */
-void bench_picture(struct bench_figures *figures, const char *picture, const char *title,
-		   const struct bench_series *series, bool log_x, bool log_y);
+void bench_add_plot(struct bench_figures *figures, const char *picture, const char *title,
+		    const struct bench_series *series, bool log_x, bool log_y);
 /*
  * Adds a published figure, shown in a separate column. GPU is "T4", "V100", "P100", "P4", "M60" or
  * "K80" for the study of 2019, or names another source: "H100, arXiv 2402.13499".
  */
-void bench_published(struct bench_figures *figures, const char *name, const char *parameter,
-		     const char *gpu, double value);
+void bench_add_published(struct bench_figures *figures, const char *name, const char *parameter,
+			 const char *gpu, double value);
 
 /* ---- knees.c: analysis of curves, using the medians of the points ---- */
 
@@ -253,15 +256,15 @@ struct bench_plateau {
  * than SHARE (0.15) of the lower one. Points on a slope between plateaus belong to none. Returns
  * their number.
  */
-uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_t least,
-			struct bench_plateau *plateau, uint32_t most);
+uint32_t bench_find_plateaus(const struct bench_series *series, double share, uint32_t least,
+			     struct bench_plateau *plateau, uint32_t most);
 /* Fits the medians by x with least squares; NAN if there are fewer than two points. */
-void bench_line(const struct bench_series *series, double *slope, double *intercept);
+void bench_fit_line(const struct bench_series *series, double *slope, double *intercept);
 /*
  * Splits N values into two clusters, such as near and far. Returns the border and sets LOW and HIGH
  * to the means, or returns NAN if there is only one cluster.
  */
-double bench_two_heaps(const double *value, uint32_t n, double *low, double *high);
+double bench_split_clusters(const double *value, uint32_t n, double *low, double *high);
 
 /* ---- registry ---- */
 

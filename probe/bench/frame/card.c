@@ -65,7 +65,8 @@ static void card_bench(FILE *f, const struct bench_figures *figures, const struc
 			fprintf(f, "\nMissing: %s\n", figures->missing[i].text);
 }
 
-void bench_card(FILE *f, const struct bench_figures *figures, const struct bench_saved *saved)
+void bench_print_card(FILE *f, const struct bench_figures *figures,
+		      const struct bench_sample_set *saved)
 {
 	const struct bench_gpu *g = &figures->gpu;
 
@@ -77,7 +78,7 @@ void bench_card(FILE *f, const struct bench_figures *figures, const struct bench
 		fprintf(f, ", boost %llu MHz", (unsigned long long)g->boost_khz / 1000);
 	fprintf(f, "; nvsnoop %s.\n", NVS_VERSION);
 	for (uint32_t i = 0; i < saved->n; i++)
-		card_bench(f, figures, bench_named(saved->of[i].bench));
+		card_bench(f, figures, bench_find_benchmark(saved->of[i].bench));
 }
 
 /* ---- an earlier card ---- */
@@ -124,7 +125,7 @@ static bool split_row(const char *line, char *cellp[CELLS])
 
 struct compared {
 	const struct bench_figures *figures;
-	const struct bench_saved *saved;
+	const struct bench_sample_set *saved;
 	FILE *out;
 	uint32_t rows, held, left, slower, faster, missing, elsewhere;
 	double *now, *then; /* SM clocks of figures that both have */
@@ -150,7 +151,7 @@ static const struct bench_figure *figure_of(const struct bench_figures *f, const
 	return NULL;
 }
 
-static bool was_run(const struct bench_saved *saved, const char *bench)
+static bool was_run(const struct bench_sample_set *saved, const char *bench)
 {
 	for (uint32_t i = 0; i < saved->n; i++)
 		if (!strcmp(saved->of[i].bench, bench))
@@ -295,8 +296,9 @@ static void print_summary(const struct compared *c)
 			c->elsewhere);
 }
 
-int bench_check(FILE *out, const struct bench_figures *figures, const struct bench_saved *saved,
-		const char *text, size_t size, char why[160])
+int bench_check_card(FILE *out, const struct bench_figures *figures,
+		     const struct bench_sample_set *saved, const char *text, size_t size,
+		     char why[160])
 {
 	struct compared c = {.figures = figures, .saved = saved, .out = out};
 	const char *end = text + size, *wrong = NULL;

@@ -45,54 +45,55 @@ void bench_figure(struct bench_figures *f, const char *name, const char *paramet
 							false};
 }
 
-void bench_detail(struct bench_figures *f, bool is)
+void bench_mark_detail(struct bench_figures *f, bool is)
 {
 	f->figure[f->nfigure - 1].detail = is;
 }
 
-void bench_figure_point(struct bench_figures *f, const char *name, const char *parameter,
-			const struct bench_series *series, const struct bench_point *point)
+void bench_add_point_figure(struct bench_figures *f, const char *name, const char *parameter,
+			    const struct bench_series *series, const struct bench_point *point)
 {
-	bench_figure(f, name, parameter, series->unit, bench_median(point), bench_least(point),
-		     bench_most(point), point->sm_mhz);
+	bench_figure(f, name, parameter, series->unit, bench_median(point), bench_min(point),
+		     bench_max(point), point->sm_mhz);
 }
 
-static void add_sentence(struct bench_said **list, uint32_t *n, const char *bench, const char *text)
+static void add_sentence(struct bench_sentence **list, uint32_t *n, const char *bench,
+			 const char *text)
 {
 	*list = grow_array(*list, *n, sizeof(**list));
-	(*list)[(*n)++] = (struct bench_said){bench, copy_line(text)};
+	(*list)[(*n)++] = (struct bench_sentence){bench, copy_line(text)};
 }
 
-void bench_note(struct bench_figures *f, const char *format, ...)
+void bench_add_note(struct bench_figures *f, const char *format, ...)
 {
 	va_list ap;
 	char *text;
 
 	va_start(ap, format);
-	text = probe_text(format, ap);
+	text = probe_vformat(format, ap);
 	va_end(ap);
 	add_sentence(&f->note, &f->nnote, f->bench->name, text);
 	free(text);
 }
 
-void bench_picture(struct bench_figures *f, const char *picture, const char *title,
-		   const struct bench_series *series, bool log_x, bool log_y)
+void bench_add_plot(struct bench_figures *f, const char *picture, const char *title,
+		    const struct bench_series *series, bool log_x, bool log_y)
 {
 	f->drawn = grow_array(f->drawn, f->ndrawn, sizeof(*f->drawn));
-	f->drawn[f->ndrawn++] = (struct bench_drawn){
+	f->drawn[f->ndrawn++] = (struct bench_plot){
 		f->bench->name, copy_line(picture), copy_line(title), series, log_x, log_y};
 }
 
-void bench_published(struct bench_figures *f, const char *name, const char *parameter,
-		     const char *gpu, double value)
+void bench_add_published(struct bench_figures *f, const char *name, const char *parameter,
+			 const char *gpu, double value)
 {
 	f->published = grow_array(f->published, f->npublished, sizeof(*f->published));
 	f->published[f->npublished++] = (struct bench_published_figure){
 		f->bench->name, copy_line(name), copy_line(parameter), copy_line(gpu), value};
 }
 
-void bench_derive(struct bench_figures *f, const struct bench *bench,
-		  const struct bench_samples *samples)
+void bench_derive_figures(struct bench_figures *f, const struct bench *bench,
+			  const struct bench_samples *samples)
 {
 	f->bench = bench;
 	for (uint32_t i = 0; i < samples->nmissing; i++)

@@ -74,7 +74,7 @@ void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
 		strftime(gpu->date, sizeof(gpu->date), "%Y-%m-%d", &day);
 }
 
-void bench_open(struct bench_run *run, int device)
+void bench_run_open(struct bench_run *run, int device)
 {
 	probe_open_context(&run->session, device);
 	if (!cu.cuModuleLoadData || !cu.cuModuleGetFunction || !cu.cuModuleUnload ||
@@ -84,5 +84,5 @@ void bench_open(struct bench_run *run, int device)
 	PROBE_CU(cuMemAlloc_v2(&run->control, BENCH_CONTROL));
 	PROBE_CU(cuMemAlloc_v2(&run->data, BENCH_DATA));
 	PROBE_CU(cuStreamCreate(&run->session.work, PROBE_STREAM_NON_BLOCKING));
-	bench_begin(run);
+	bench_run_begin(run);
 }

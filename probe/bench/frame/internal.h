@@ -14,7 +14,7 @@
 /* ---- registry.c ---- */
 
 extern const struct bench *const bench_list[]; /* terminated by NULL */
-const struct bench *bench_named(const char *name); /* or NULL */
+const struct bench *bench_find_benchmark(const char *name); /* or NULL */
 
 /* ---- samples.c, save.c ---- */
 
@@ -27,21 +27,23 @@ void bench_samples_free(struct bench_samples *samples);
  */
 void bench_samples_merge(struct bench_samples *into, const struct bench_samples *from, unsigned i);
 
-struct bench_saved { /* samples of one GPU */
+struct bench_sample_set { /* samples of one GPU */
 	struct bench_gpu gpu;
 	struct bench_samples *of; /* in file order */
 	uint32_t n, room;
 };
-struct bench_samples *bench_saved_add(struct bench_saved *saved, const struct bench *bench);
-void bench_saved_free(struct bench_saved *saved);
+struct bench_samples *bench_sample_set_add(struct bench_sample_set *saved,
+					   const struct bench *bench);
+void bench_sample_set_free(struct bench_sample_set *saved);
 /*
  * Returns the next line before END; the caller frees it. Sets *WRONG if the line is not terminated
  * or contains a 0 byte.
  */
 char *bench_next_line(const char **text, const char *end, const char **wrong);
-void bench_save(FILE *f, const struct bench_saved *saved);
+void bench_save_samples(FILE *f, const struct bench_sample_set *saved);
 /* Parses SIZE untrusted bytes at TEXT. Returns false with the reason and line number in WHY. */
-bool bench_load(struct bench_saved *saved, const char *text, size_t size, char why[160]);
+bool bench_load_samples(struct bench_sample_set *saved, const char *text, size_t size,
+			char why[160]);
 
 /* ---- figures.c ---- */
 
@@ -56,11 +58,11 @@ struct bench_published_figure {
 	char *name, *parameter, *gpu;
 	double value;
 };
-struct bench_said {
+struct bench_sentence {
 	const char *bench;
 	char *text;
 };
-struct bench_drawn {
+struct bench_plot {
 	const char *bench;
 	char *picture, *title;
 	const struct bench_series *series;
@@ -71,13 +73,13 @@ struct bench_figures {
 	const struct bench *bench; /* the benchmark whose derive() runs */
 	struct bench_figure *figure;
 	struct bench_published_figure *published;
-	struct bench_said *note, *missing;
-	struct bench_drawn *drawn;
+	struct bench_sentence *note, *missing;
+	struct bench_plot *drawn;
 	uint32_t nfigure, npublished, nnote, nmissing, ndrawn;
 };
 /* Calls derive(). SAMPLES must outlive the figures, because plots point to them. */
-void bench_derive(struct bench_figures *figures, const struct bench *bench,
-		  const struct bench_samples *samples);
+void bench_derive_figures(struct bench_figures *figures, const struct bench *bench,
+			  const struct bench_samples *samples);
 void bench_figures_free(struct bench_figures *figures);
 /* Finds a figure by name, and by parameter if that is not NULL. Returns NULL if there is none. */
 const struct bench_figure *bench_figure_find(const struct bench_figures *figures, const char *name,
@@ -86,9 +88,9 @@ const struct bench_figure *bench_figure_find(const struct bench_figures *figures
 /* ---- print.c, picture.c ---- */
 
 /* Prints the figures of the benchmarks in SAVED. Text omits details unless DETAILS. */
-void bench_print(const struct bench_figures *figures, const struct bench_saved *saved,
-		 enum probe_format format, bool details);
-void bench_pictures(const struct bench_figures *figures, const char *folder);
+void bench_print_figures(const struct bench_figures *figures, const struct bench_sample_set *saved,
+			 enum probe_format format, bool details);
+void bench_draw_plots(const struct bench_figures *figures, const char *folder);
 /* A clock below this share of the boost clock counts as below boost. */
 #define BENCH_BELOW_BOOST 0.98
 static inline bool bench_below_boost(const struct bench_gpu *gpu, double mhz)
@@ -98,19 +100,22 @@ static inline bool bench_below_boost(const struct bench_gpu *gpu, double mhz)
 
 /* ---- card.c ---- */
 
-void bench_card(FILE *f, const struct bench_figures *figures, const struct bench_saved *saved);
+void bench_print_card(FILE *f, const struct bench_figures *figures,
+		      const struct bench_sample_set *saved);
 /*
  * Compares figures with the card of SIZE bytes at TEXT, and reports to OUT those outside their
  * interval. Returns 0 if there are none, 1 if there are, and 2 with the reason in WHY if TEXT is
  * not a card.
  */
-int bench_check(FILE *out, const struct bench_figures *figures, const struct bench_saved *saved,
-		const char *text, size_t size, char why[160]);
+int bench_check_card(FILE *out, const struct bench_figures *figures,
+		     const struct bench_sample_set *saved, const char *text, size_t size,
+		     char why[160]);
 
 /* ---- code.c: generating PTX, and checking the cubin ---- */
 
 /* Generates the PTX of the module, with the frame around the body. */
-void bench_ptx(struct bench_text *text, const struct bench_code *code, const struct bench_gpu *gpu);
+void bench_write_ptx(struct bench_text *text, const struct bench_code *code,
+		     const struct bench_gpu *gpu);
 
 struct bench_cubin {
 	uint8_t *data; /* patched */
@@ -122,8 +127,8 @@ struct bench_cubin {
  * Decodes and checks the cubin of SIZE bytes at DATA. Returns false with the reason in WHY if it is
  * not as expected.
  */
-bool bench_read_back(struct bench_cubin *cubin, const struct bench_code *code, const void *data,
-		     size_t size, char why[200]);
+bool bench_check_cubin(struct bench_cubin *cubin, const struct bench_code *code, const void *data,
+		       size_t size, char why[200]);
 void bench_cubin_free(struct bench_cubin *cubin);
 
 /* ---- run.c, launch.c ---- */
@@ -157,16 +162,17 @@ struct bench_run {
  * Prepares a run with its gpu and assemble set: builds and runs the spin kernel. Exits if kernels
  * cannot be assembled. A dry run and tests begin here.
  */
-void bench_begin(struct bench_run *run);
+void bench_run_begin(struct bench_run *run);
 /* Runs one benchmark. SAMPLES gets its samples, or what is missing. */
-void bench_measure(struct bench_run *run, const struct bench *bench, struct bench_samples *samples);
-void bench_close(struct bench_run *run);
-void bench_spin(struct bench_run *run);
+void bench_run_measure(struct bench_run *run, const struct bench *bench,
+		       struct bench_samples *samples);
+void bench_run_close(struct bench_run *run);
+void bench_run_spin(struct bench_run *run);
 
 /* ---- gpu.c ---- */
 
-/* Opens the GPU and calls bench_begin(). Exits if there is none. */
-void bench_open(struct bench_run *run, int device);
+/* Opens the GPU and calls bench_run_begin(). Exits if there is none. */
+void bench_run_open(struct bench_run *run, int device);
 void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *session);
 
 #endif

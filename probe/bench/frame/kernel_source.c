@@ -93,23 +93,24 @@ static const char bare_begin[] = "{\n"
 				 ".reg .u64 %b_arg<8>;\n"
 				 "ld.param.u64 %b_data, [b_p_data];\n";
 
-void bench_ptx(struct bench_text *text, const struct bench_code *code, const struct bench_gpu *gpu)
+void bench_write_ptx(struct bench_text *text, const struct bench_code *code,
+		     const struct bench_gpu *gpu)
 {
 	unsigned version = version_of(gpu->driver_version), arch = bench_arch(gpu);
 
-	bench_say(text,
-		  ".version %u.%u\n.target sm_%u%s\n.address_size 64\n%s\n.visible .entry bench(\n"
-		  "%s.param .u64 b_p_data",
-		  version / 10, version % 10, arch, arch >= 90 ? "a" : "",
-		  code->declared ? code->declared : "",
-		  code->bare ? "" : ".param .u64 b_p_control, ");
+	bench_emit(text,
+		   ".version %u.%u\n.target sm_%u%s\n.address_size 64\n%s\n.visible .entry bench(\n"
+		   "%s.param .u64 b_p_data",
+		   version / 10, version % 10, arch, arch >= 90 ? "a" : "",
+		   code->declared ? code->declared : "",
+		   code->bare ? "" : ".param .u64 b_p_control, ");
 	for (int i = 0; i < 8; i++)
-		bench_say(text, ", .param .u64 b_p_arg%d", i);
-	bench_say(text, ")\n.maxntid %u, 1, 1\n%s", code->threads ? code->threads : 1024,
-		  code->bare ? bare_begin : frame_begin);
+		bench_emit(text, ", .param .u64 b_p_arg%d", i);
+	bench_emit(text, ")\n.maxntid %u, 1, 1\n%s", code->threads ? code->threads : 1024,
+		   code->bare ? bare_begin : frame_begin);
 	for (int i = 0; i < 8; i++)
-		bench_say(text, "ld.param.u64 %%b_arg%d, [b_p_arg%d];\n", i, i);
-	bench_say(text, "{\n%s\n}\n%s", code->body, code->bare ? "}\n" : frame_end);
+		bench_emit(text, "ld.param.u64 %%b_arg%d, [b_p_arg%d];\n", i, i);
+	bench_emit(text, "{\n%s\n}\n%s", code->body, code->bare ? "}\n" : frame_end);
 }
 
 static bool reads_clock(const struct nvs_sass_insn *i)
@@ -273,8 +274,8 @@ static bool check_kernel(struct bench_cubin *c, const struct bench_code *code,
 	return true;
 }
 
-bool bench_read_back(struct bench_cubin *c, const struct bench_code *code, const void *data,
-		     size_t size, char why[200])
+bool bench_check_cubin(struct bench_cubin *c, const struct bench_code *code, const void *data,
+		       size_t size, char why[200])
 {
 	struct nvs_cubin_functions functions = {0};
 	struct nvs_cubin cubin;

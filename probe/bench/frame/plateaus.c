@@ -48,8 +48,8 @@ static uint32_t run_of(const double *v, uint32_t first, uint32_t n, double share
 	return i - first;
 }
 
-uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_t least,
-			struct bench_plateau *plateau, uint32_t most)
+uint32_t bench_find_plateaus(const struct bench_series *series, double share, uint32_t least,
+			     struct bench_plateau *plateau, uint32_t most)
 {
 	double *v = allocate_doubles(series->n), *own = allocate_doubles(series->n);
 	uint32_t *at = malloc((series->n + 1) * sizeof(*at)), n = 0, found = 0, begin = 0;
@@ -97,7 +97,7 @@ uint32_t bench_plateaus(const struct bench_series *series, double share, uint32_
 	return found;
 }
 
-void bench_line(const struct bench_series *series, double *slope, double *intercept)
+void bench_fit_line(const struct bench_series *series, double *slope, double *intercept)
 {
 	double *x = allocate_doubles(series->n), *y = allocate_doubles(series->n);
 	struct probe_fit fit;
@@ -125,7 +125,7 @@ static int compare_values(const void *a, const void *b)
  * the means are more than four standard deviations within the sides apart: for a normal
  * distribution cut at its middle it is 2.7, for a uniform one 3.5.
  */
-double bench_two_heaps(const double *value, uint32_t n, double *low, double *high)
+double bench_split_clusters(const double *value, uint32_t n, double *low, double *high)
 {
 	double *v = allocate_doubles(n), sum = 0, squares = 0, left = 0, left2 = 0, best = INFINITY,
 	       border = NAN;

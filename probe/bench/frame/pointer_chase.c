@@ -48,7 +48,7 @@ static const char lay_body[] = "{\n"
 			       "mov.u64 i, 0;\n"
 			       "}\n";
 
-struct bench_kernel *chase_builder(struct bench_run *run)
+struct bench_kernel *chase_build_builder(struct bench_run *run)
 {
 	return bench_kernel(
 		run, &(struct bench_code){.name = "lay-chain", .body = lay_body, .threads = 256});
@@ -64,7 +64,8 @@ static void choose_factors(uint64_t n, uint64_t *a, uint64_t *c)
 	*c = (uint64_t)(0.37 * (double)n) / 6 * 6 + 1;
 }
 
-bool chase_lay(struct bench_run *run, struct bench_kernel *builder, const struct chase_chain *chain)
+bool chase_write_chain(struct bench_run *run, struct bench_kernel *builder,
+		       const struct chase_chain *chain)
 {
 	struct bench_launch launch = {
 		.grid = (uint32_t)bench_gpu(run)->sms * 8,
@@ -84,45 +85,45 @@ bool chase_lay(struct bench_run *run, struct bench_kernel *builder, const struct
 static void write_loads(struct bench_text *text, const char *cache, const char *label,
 			const char *count)
 {
-	bench_say(text, "%s:\n.pragma \"nounroll\";\n", label);
+	bench_emit(text, "%s:\n.pragma \"nounroll\";\n", label);
 	for (unsigned k = 0; k < CHASE_UNROLL; k++)
-		bench_say(text, "ld.global.%s.u64 at, [at];\n", cache);
+		bench_emit(text, "ld.global.%s.u64 at, [at];\n", cache);
 	/*
 	 * The branch after the loop waits for the last load, so the clock is read after it has
 	 * completed.
 	 */
-	bench_say(text,
-		  "sub.u32 %s, %s, %u;\n"
-		  "setp.gt.s32 p, %s, 0;\n"
-		  "@p bra %s;\n"
-		  "setp.eq.u64 p, at, 0;\n"
-		  "@p bra lost;\n",
-		  count, count, (unsigned)CHASE_UNROLL, count, label);
+	bench_emit(text,
+		   "sub.u32 %s, %s, %u;\n"
+		   "setp.gt.s32 p, %s, 0;\n"
+		   "@p bra %s;\n"
+		   "setp.eq.u64 p, at, 0;\n"
+		   "@p bra lost;\n",
+		   count, count, (unsigned)CHASE_UNROLL, count, label);
 }
 
-struct bench_kernel *chase_kernel(struct bench_run *run, const char *cache)
+struct bench_kernel *chase_build_kernel(struct bench_run *run, const char *cache)
 {
 	struct bench_text body = {0}, name = {0};
 	struct bench_kernel *kernel;
 
-	bench_say(&name, "chase-%s", cache);
-	bench_say(&body, "{\n"
-			 ".reg .u64 at, from, to;\n"
-			 ".reg .u32 untimed, timed;\n"
-			 ".reg .pred p;\n"
-			 "mov.u64 at, %%b_arg0;\n"
-			 "cvt.u32.u64 untimed, %%b_arg1;\n"
-			 "cvt.u32.u64 timed, %%b_arg2;\n");
+	bench_emit(&name, "chase-%s", cache);
+	bench_emit(&body, "{\n"
+			  ".reg .u64 at, from, to;\n"
+			  ".reg .u32 untimed, timed;\n"
+			  ".reg .pred p;\n"
+			  "mov.u64 at, %%b_arg0;\n"
+			  "cvt.u32.u64 untimed, %%b_arg1;\n"
+			  "cvt.u32.u64 timed, %%b_arg2;\n");
 	write_loads(&body, cache, "warm", "untimed");
-	bench_say(&body, "mov.u64 from, %%clock64;\n");
+	bench_emit(&body, "mov.u64 from, %%clock64;\n");
 	write_loads(&body, cache, "chase", "timed");
-	bench_say(&body, "mov.u64 to, %%clock64;\n"
-			 "sub.u64 to, to, from;\n"
-			 "st.global.u64 [%%b_data], to;\n"
-			 "st.global.u64 [%%b_data+8], at;\n"
-			 "lost:\n"
-			 "mov.u64 at, 0;\n"
-			 "}\n");
+	bench_emit(&body, "mov.u64 to, %%clock64;\n"
+			  "sub.u64 to, to, from;\n"
+			  "st.global.u64 [%%b_data], to;\n"
+			  "st.global.u64 [%%b_data+8], at;\n"
+			  "lost:\n"
+			  "mov.u64 at, 0;\n"
+			  "}\n");
 	kernel = bench_kernel(
 		run, &(struct bench_code){.name = name.data,
 					  .body = body.data,
@@ -133,7 +134,7 @@ struct bench_kernel *chase_kernel(struct bench_run *run, const char *cache)
 	return kernel;
 }
 
-double chase_cycles(const struct bench_run *run, const void *results, double scale)
+double chase_compute_cycles(const struct bench_run *run, const void *results, double scale)
 {
 	uint64_t cycles = *(const uint64_t *)results;
 
@@ -141,9 +142,9 @@ double chase_cycles(const struct bench_run *run, const void *results, double sca
 	return cycles ? (double)cycles / scale : NAN;
 }
 
-double chase_rate(const struct bench_run *run, const void *results, double scale)
+double chase_compute_rate(const struct bench_run *run, const void *results, double scale)
 {
-	double seconds = bench_seconds(run);
+	double seconds = bench_launch_seconds(run);
 
 	(void)results;
 	return seconds > 0 ? scale / seconds / 1e9 : NAN;
@@ -159,35 +160,35 @@ static bool repeat_launch(struct bench_run *run, struct bench_kernel *kernel,
 		const uint64_t *results = bench_launch(run, kernel, &launch, size);
 		double v;
 
-		if (!results || bench_dry(run))
+		if (!results || bench_is_dry(run))
 			return false;
 		v = value(run, results, scale);
 		if (onward && results[1])
 			launch.arg[0] = results[1];
 		if (!k || isnan(v))
 			continue;
-		bench_value(point, v);
-		bench_value(&clocks, bench_mhz(run));
+		bench_add_value(point, v);
+		bench_add_value(&clocks, bench_launch_mhz(run));
 	}
 	point->sm_mhz = bench_median(&clocks);
 	return point->n;
 }
 
-bool chase_repeat(struct bench_run *run, struct bench_kernel *kernel,
-		  const struct bench_launch *launch, size_t size, chase_value *value, double scale,
-		  struct bench_point *point)
+bool chase_repeat_launch(struct bench_run *run, struct bench_kernel *kernel,
+			 const struct bench_launch *launch, size_t size, chase_value *value,
+			 double scale, struct bench_point *point)
 {
 	return repeat_launch(run, kernel, *launch, size, value, scale, false, point);
 }
 
-bool chase_onward(struct bench_run *run, struct bench_kernel *kernel,
-		  const struct bench_launch *launch, struct bench_point *point)
+bool chase_repeat_onward(struct bench_run *run, struct bench_kernel *kernel,
+			 const struct bench_launch *launch, struct bench_point *point)
 {
-	return repeat_launch(run, kernel, *launch, 16, chase_cycles, (double)launch->arg[2], true,
-			     point);
+	return repeat_launch(run, kernel, *launch, 16, chase_compute_cycles, (double)launch->arg[2],
+			     true, point);
 }
 
-struct bench_point *chase_point(struct bench_series *series, double x, double y)
+struct bench_point *chase_find_point(struct bench_series *series, double x, double y)
 {
 	/* Usually it is among the last ones. */
 	for (uint32_t k = series->n; k-- > 0;)
@@ -196,17 +197,17 @@ struct bench_point *chase_point(struct bench_series *series, double x, double y)
 	return bench_point(series, x, y);
 }
 
-uint64_t chase_next(uint64_t n)
+uint64_t chase_next_size(uint64_t n)
 {
 	return n & (n - 1) ? n / 3 * 4 : n / 2 * 3;
 }
 
-uint64_t chase_steps(uint64_t least)
+uint64_t chase_round_steps(uint64_t least)
 {
 	return (least + CHASE_UNROLL - 1) / CHASE_UNROLL * CHASE_UNROLL;
 }
 
-const char *chase_bytes(char text[24], double bytes)
+const char *chase_format_bytes(char text[24], double bytes)
 {
 	static const char *const unit[] = {"B", "KiB", "MiB", "GiB"};
 	unsigned k = 0;

@@ -71,7 +71,7 @@ static void add_row(struct shown *s, const struct bench_figures *f,
 	for (uint32_t i = 0; i < s->gpus; i++)
 		cell[OWN + i] = PROBE_NUMBER(published_value(f, figure->bench, figure->name,
 							     figure->parameter, s->gpu[i]));
-	probe_table_row(&s->table, cell);
+	probe_table_add_row(&s->table, cell);
 }
 
 static bool is_measured(const struct bench_figures *f, const struct bench_published_figure *p)
@@ -118,14 +118,14 @@ static void set_columns(struct shown *s)
 	s->table.ncolumns = OWN + s->gpus;
 }
 
-static void print_sentences(const struct bench_said *said, uint32_t n, const char *bench,
+static void print_sentences(const struct bench_sentence *said, uint32_t n, const char *bench,
 			    const char *before)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (!strcmp(said[i].bench, bench)) {
 			struct bench_text text = {NULL, 0, 0};
 
-			bench_say(&text, "%s%s", before, said[i].text);
+			bench_emit(&text, "%s%s", before, said[i].text);
 			probe_print_wrapped(text.data);
 			bench_text_free(&text);
 		}
@@ -137,8 +137,8 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 	struct bench_text text = {NULL, 0, 0};
 	uint32_t more = 0;
 
-	bench_say(&text, "%s%s%s%s: %s", b->name, *b->number ? " (" : "", b->number,
-		  *b->number ? ")" : "", b->what);
+	bench_emit(&text, "%s%s%s%s: %s", b->name, *b->number ? " (" : "", b->number,
+		   *b->number ? ")" : "", b->what);
 	putchar('\n');
 	probe_print_wrapped(text.data);
 	bench_text_free(&text);
@@ -158,14 +158,14 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 		add_published_rows(&s, f, b->name);
 	if (s.table.nrows) {
 		putchar('\n');
-		probe_table_text(&s.table);
+		probe_table_print_text(&s.table);
 	}
 	if (s.slow)
 		probe_print_wrapped("* the SM clock was below boost");
 	print_sentences(f->note, f->nnote, b->name, "");
 	print_sentences(f->missing, f->nmissing, b->name, "Missing: ");
 	if (more) {
-		bench_say(&text, "%u more figures: nvsnoop-probe bench %s", more, b->name);
+		bench_emit(&text, "%u more figures: nvsnoop-probe bench %s", more, b->name);
 		probe_print_wrapped(text.data);
 		bench_text_free(&text);
 	}
@@ -173,7 +173,8 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 	free(s.clock);
 }
 
-static void print_text(const struct bench_figures *f, const struct bench_saved *saved, bool details)
+static void print_text(const struct bench_figures *f, const struct bench_sample_set *saved,
+		       bool details)
 {
 	const struct bench_gpu *g = &f->gpu;
 
@@ -183,7 +184,7 @@ static void print_text(const struct bench_figures *f, const struct bench_saved *
 		printf(", boost %llu MHz", (unsigned long long)g->boost_khz / 1000);
 	printf("%s%s\n", *g->date ? ", " : "", g->date);
 	for (uint32_t i = 0; i < saved->n; i++)
-		print_bench(f, bench_named(saved->of[i].bench), details);
+		print_bench(f, bench_find_benchmark(saved->of[i].bench), details);
 }
 
 static void json_number(const char *key, double v)
@@ -201,7 +202,7 @@ static void json_words(char before, const char *key, const char *words)
 	probe_print_quoted(words);
 }
 
-static void json_said(const char *key, const struct bench_said *said, uint32_t n)
+static void print_json_sentence(const char *key, const struct bench_sentence *said, uint32_t n)
 {
 	printf("],\n\"%s\":[", key);
 	for (uint32_t i = 0; i < n; i++) {
@@ -249,8 +250,8 @@ static void print_json(const struct bench_figures *f)
 		json_words(',', "gpu", p->gpu);
 		putchar('}');
 	}
-	json_said("notes", f->note, f->nnote);
-	json_said("missing", f->missing, f->nmissing);
+	print_json_sentence("notes", f->note, f->nnote);
+	print_json_sentence("missing", f->missing, f->nmissing);
 	printf("]}\n");
 }
 
@@ -297,8 +298,8 @@ static void print_csv(const struct bench_figures *f)
 	}
 }
 
-void bench_print(const struct bench_figures *f, const struct bench_saved *saved,
-		 enum probe_format format, bool details)
+void bench_print_figures(const struct bench_figures *f, const struct bench_sample_set *saved,
+			 enum probe_format format, bool details)
 {
 	if (format == PROBE_JSON)
 		print_json(f);
@@ -316,7 +317,7 @@ enum { MAX_CURVES = 16 };
 
 static void draw_plot(const struct bench_figures *f, const char *folder, uint32_t first)
 {
-	const struct bench_drawn *d = &f->drawn[first];
+	const struct bench_plot *d = &f->drawn[first];
 	struct probe_series series[MAX_CURVES] = {{0}};
 	struct bench_text path = {NULL, 0, 0}, below = {NULL, 0, 0};
 	struct probe_plot plot = {.title = d->title,
@@ -344,20 +345,20 @@ static void draw_plot(const struct bench_figures *f, const char *folder, uint32_
 		series[plot.n++] = (struct probe_series){s->name, xy,	 xy + s->n,
 							 s->n,	  false, false};
 	}
-	bench_say(&path, "%s/bench-", folder);
+	bench_emit(&path, "%s/bench-", folder);
 	for (const char *p = d->picture; *p; p++)
-		bench_say(&path, "%c", *p == '/' || *p == ' ' ? '-' : *p);
-	bench_say(&path, ".svg");
-	bench_say(&below, "%s, driver %s, %s", f->gpu.name, f->gpu.driver, f->gpu.date);
+		bench_emit(&path, "%c", *p == '/' || *p == ' ' ? '-' : *p);
+	bench_emit(&path, ".svg");
+	bench_emit(&below, "%s, driver %s, %s", f->gpu.name, f->gpu.driver, f->gpu.date);
 	plot.subtitle = below.data;
-	probe_svg(path.data, &plot);
+	probe_svg_write(path.data, &plot);
 	for (uint32_t i = 0; i < plot.n; i++)
 		free((void *)series[i].x);
 	bench_text_free(&path);
 	bench_text_free(&below);
 }
 
-void bench_pictures(const struct bench_figures *f, const char *folder)
+void bench_draw_plots(const struct bench_figures *f, const char *folder)
 {
 	for (uint32_t i = 0; i < f->ndrawn; i++) {
 		uint32_t k = 0;

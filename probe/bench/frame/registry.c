@@ -48,7 +48,7 @@
 BENCHES(DECLARE)
 const struct bench *const bench_list[] = {BENCHES(LIST) NULL};
 
-const struct bench *bench_named(const char *name)
+const struct bench *bench_find_benchmark(const char *name)
 {
 	for (const struct bench *const *b = bench_list; *b; b++)
 		if (!strcmp((*b)->name, name))

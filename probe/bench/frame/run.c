@@ -40,7 +40,7 @@ static void *find_driver_function(const char *name)
 	return lib ? dlsym(lib, name) : NULL;
 }
 
-void *bench_driver(struct bench_run *run, const char *name)
+void *bench_driver_function(struct bench_run *run, const char *name)
 {
 	return run->dry ? NULL : find_driver_function(name);
 }
@@ -55,17 +55,17 @@ struct bench_samples *bench_samples(struct bench_run *run)
 	return run->samples;
 }
 
-bool bench_dry(const struct bench_run *run)
+bool bench_is_dry(const struct bench_run *run)
 {
 	return run->dry;
 }
 
-double bench_mhz(const struct bench_run *run)
+double bench_launch_mhz(const struct bench_run *run)
 {
 	return run->mhz;
 }
 
-double bench_seconds(const struct bench_run *run)
+double bench_launch_seconds(const struct bench_run *run)
 {
 	return run->seconds;
 }
@@ -88,7 +88,7 @@ static void add_failure(struct bench_run *run, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	run->failures++;
-	bench_missing(run->samples, "%s", text);
+	bench_add_missing(run->samples, "%s", text);
 }
 
 /*
@@ -102,7 +102,7 @@ static bool check_call(struct bench_run *run, const char *what, const char *of, 
 	if (!error)
 		return true;
 	after = run->stuck ? error : cu.cuStreamSynchronize(run->session.work);
-	add_failure(run, "%s: %s: %s", of, what, probe_error(error));
+	add_failure(run, "%s: %s: %s", of, what, probe_error_name(error));
 	run->broken |= after != 0;
 	return false;
 }
@@ -144,7 +144,8 @@ static int assemble_ptx(struct bench_run *run, const char *ptx, void **cubin, si
 		memcpy(*cubin, made, *size);
 	}
 	if (error && !*log)
-		snprintf(log, 1024, "%s", error < 0 ? "no code was produced" : probe_error(error));
+		snprintf(log, 1024, "%s",
+			 error < 0 ? "no code was produced" : probe_error_name(error));
 	if (state)
 		destroy(state);
 	return error;
@@ -167,12 +168,12 @@ struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code
 	if (!k)
 		probe_die("out of memory");
 	k->name = code->name;
-	bench_ptx(&ptx, code, &run->gpu);
+	bench_write_ptx(&ptx, code, &run->gpu);
 	error = run->assemble(run, ptx.data, &cubin, &size, log);
 	bench_text_free(&ptx);
 	if (error)
 		add_failure(run, "%s: not assembled: %s", code->name, log);
-	else if (!bench_read_back(&k->cubin, code, cubin, size, why))
+	else if (!bench_check_cubin(&k->cubin, code, cubin, size, why))
 		add_failure(run, "%s: rejected: %s", code->name, why);
 	else if (run->dry ||
 		 (check_call(run, "not loaded", code->name,
@@ -210,12 +211,12 @@ void bench_kernel_free(struct bench_run *run, struct bench_kernel *k)
 	free(k);
 }
 
-void *bench_function(const struct bench_kernel *kernel)
+void *bench_kernel_function(const struct bench_kernel *kernel)
 {
 	return kernel->function;
 }
 
-uint64_t bench_data(const struct bench_run *run)
+uint64_t bench_results_address(const struct bench_run *run)
 {
 	return run->dry ? DRY_ADDRESS : run->data;
 }
@@ -224,8 +225,8 @@ uint64_t bench_data(const struct bench_run *run)
 
 static int set_attribute(struct bench_run *run, struct bench_kernel *k, int which, int value)
 {
-	int (*attribute)(void *, int,
-			 int) = (int (*)(void *, int, int))bench_driver(run, "cuFuncSetAttribute");
+	int (*attribute)(void *, int, int) =
+		(int (*)(void *, int, int))bench_driver_function(run, "cuFuncSetAttribute");
 
 	return attribute ? attribute(k->function, which, value) : 0;
 }
@@ -239,7 +240,7 @@ static int launch_one(struct bench_run *run, struct bench_kernel *k, const struc
 {
 	int (*extended)(const struct probe_launch_config *, void *, void **,
 			void **) = (int (*)(const struct probe_launch_config *, void *, void **,
-					    void **))bench_driver(run, "cuLaunchKernelEx");
+					    void **))bench_driver_function(run, "cuLaunchKernelEx");
 	unsigned grid = l->grid ? l->grid : 1, block = l->block ? l->block : 1;
 	struct probe_launch_attribute attribute[2] = {{0, {0}}};
 	struct probe_launch_config c = {{grid, 1, 1},	   {block, 1, 1}, l->shared,
@@ -330,7 +331,7 @@ static const void *launch_kernel(struct bench_run *run, struct bench_kernel *k,
 	return run->results;
 }
 
-void bench_spin(struct bench_run *run)
+void bench_run_spin(struct bench_run *run)
 {
 	struct bench_launch l = {.grid = (uint32_t)run->gpu.sms, .block = 128};
 
@@ -352,7 +353,7 @@ const void *bench_launch(struct bench_run *run, struct bench_kernel *kernel,
 	if (run->broken || run->stuck)
 		return NULL;
 	if (probe_now() - run->last > IDLE_NS)
-		bench_spin(run);
+		bench_run_spin(run);
 	if (run->broken || run->stuck)
 		return NULL;
 	run->mhz = run->seconds = NAN;
@@ -361,7 +362,7 @@ const void *bench_launch(struct bench_run *run, struct bench_kernel *kernel,
 
 /* ---- memory ---- */
 
-uint64_t bench_memory(struct bench_run *run, size_t size)
+uint64_t bench_memory_alloc(struct bench_run *run, size_t size)
 {
 	probe_address a = DRY_ADDRESS + ((uint64_t)run->nmemory << 38);
 	int error = 0;
@@ -396,7 +397,7 @@ void bench_memory_free(struct bench_run *run, uint64_t address)
 		}
 }
 
-bool bench_write(struct bench_run *run, uint64_t to, const void *from, size_t size)
+bool bench_memory_write(struct bench_run *run, uint64_t to, const void *from, size_t size)
 {
 	int error;
 
@@ -408,7 +409,7 @@ bool bench_write(struct bench_run *run, uint64_t to, const void *from, size_t si
 	return check_call(run, "not written", "memory", error);
 }
 
-bool bench_read(struct bench_run *run, void *to, uint64_t from, size_t size)
+bool bench_memory_read(struct bench_run *run, void *to, uint64_t from, size_t size)
 {
 	int error;
 
@@ -449,14 +450,14 @@ static void start_spin(struct bench_run *run)
 	run->spin = bench_kernel(run, &spin_code);
 	if (!run->spin)
 		probe_die("the driver cannot assemble kernels for this GPU: %s", own.missing[0]);
-	bench_spin(run);
+	bench_run_spin(run);
 	if (own.nmissing)
 		probe_die("kernels cannot run on this GPU: %s", own.missing[0]);
 	bench_samples_free(&own);
 	run->samples = NULL;
 }
 
-void bench_begin(struct bench_run *run)
+void bench_run_begin(struct bench_run *run)
 {
 	if (!run->assemble)
 		run->assemble = assemble_ptx;
@@ -471,7 +472,8 @@ void bench_begin(struct bench_run *run)
 	run->kernels = run->failures = 0;
 }
 
-void bench_measure(struct bench_run *run, const struct bench *bench, struct bench_samples *samples)
+void bench_run_measure(struct bench_run *run, const struct bench *bench,
+		       struct bench_samples *samples)
 {
 	run->samples = samples;
 	run->random = 0x9e3779b97f4a7c15ull;
@@ -479,8 +481,8 @@ void bench_measure(struct bench_run *run, const struct bench *bench, struct benc
 		run->random = (run->random ^ (uint8_t)*p) * 0x100000001b3ull;
 	run->random |= 1;
 	if (bench->arch > bench_arch(&run->gpu)) {
-		bench_missing(samples, "needs sm_%u or newer, this is sm_%u", bench->arch,
-			      bench_arch(&run->gpu));
+		bench_add_missing(samples, "needs sm_%u or newer, this is sm_%u", bench->arch,
+				  bench_arch(&run->gpu));
 		return;
 	}
 	bench->measure(run);
@@ -490,7 +492,7 @@ void bench_measure(struct bench_run *run, const struct bench *bench, struct benc
 	run->nmemory = 0;
 }
 
-void bench_close(struct bench_run *run)
+void bench_run_close(struct bench_run *run)
 {
 	bench_kernel_free(run, run->spin);
 	free(run->results);

@@ -8,7 +8,7 @@
 #include "probe/bench/frame/internal.h"
 
 /* Makes room for one more element of SIZE bytes. */
-static void *reserve(void *p, uint32_t n, uint32_t *room, size_t size)
+static void *grow_array(void *p, uint32_t n, uint32_t *room, size_t size)
 {
 	if (n < *room)
 		return p;
@@ -28,7 +28,7 @@ static char *copy_text(const char *text)
 	return p;
 }
 
-const struct bench_series *bench_find(const struct bench_samples *samples, const char *name)
+const struct bench_series *bench_find_series(const struct bench_samples *samples, const char *name)
 {
 	for (uint32_t i = 0; i < samples->n; i++)
 		if (!strcmp(samples->series[i].name, name))
@@ -39,12 +39,12 @@ const struct bench_series *bench_find(const struct bench_samples *samples, const
 struct bench_series *bench_series(struct bench_samples *samples, const char *name, const char *x,
 				  const char *y, const char *unit)
 {
-	struct bench_series *s = (struct bench_series *)bench_find(samples, name);
+	struct bench_series *s = (struct bench_series *)bench_find_series(samples, name);
 
 	if (s)
 		return s;
-	samples->series = reserve(samples->series, samples->n, &samples->room,
-				  sizeof(*samples->series));
+	samples->series = grow_array(samples->series, samples->n, &samples->room,
+				     sizeof(*samples->series));
 	s = &samples->series[samples->n++];
 	*s = (struct bench_series){
 		copy_text(name), copy_text(x), copy_text(y), copy_text(unit), NULL, 0, 0};
@@ -55,7 +55,7 @@ struct bench_point *bench_point(struct bench_series *series, double x, double y)
 {
 	struct bench_point *p;
 
-	series->point = reserve(series->point, series->n, &series->room, sizeof(*series->point));
+	series->point = grow_array(series->point, series->n, &series->room, sizeof(*series->point));
 	p = &series->point[series->n++];
 	*p = (struct bench_point){.x = x, .y = y, .sm_mhz = NAN};
 	for (int i = 0; i < BENCH_REPEATS; i++)
@@ -63,7 +63,7 @@ struct bench_point *bench_point(struct bench_series *series, double x, double y)
 	return p;
 }
 
-void bench_value(struct bench_point *point, double value)
+void bench_add_value(struct bench_point *point, double value)
 {
 	if (point->n == BENCH_REPEATS)
 		probe_die("a point has more than %d samples", BENCH_REPEATS);
@@ -82,10 +82,10 @@ static double median_of(const double *value, uint32_t n)
 	return m ? probe_median(sorted, m) : NAN;
 }
 
-void bench_sample(const struct bench_run *run, struct bench_point *point, double value)
+void bench_add_sample(const struct bench_run *run, struct bench_point *point, double value)
 {
-	bench_value(point, value);
-	point->mhz[point->n - 1] = bench_mhz(run);
+	bench_add_value(point, value);
+	point->mhz[point->n - 1] = bench_launch_mhz(run);
 	bench_point_clock(point);
 }
 
@@ -99,7 +99,7 @@ double bench_median(const struct bench_point *point)
 	return median_of(point->value, point->n);
 }
 
-double bench_least(const struct bench_point *point)
+double bench_min(const struct bench_point *point)
 {
 	double v = NAN;
 
@@ -109,7 +109,7 @@ double bench_least(const struct bench_point *point)
 	return v;
 }
 
-double bench_most(const struct bench_point *point)
+double bench_max(const struct bench_point *point)
 {
 	double v = NAN;
 
@@ -119,7 +119,7 @@ double bench_most(const struct bench_point *point)
 	return v;
 }
 
-double bench_clock(const struct bench_series *series)
+double bench_series_clock(const struct bench_series *series)
 {
 	double *mhz = malloc((series->n + 1) * sizeof(*mhz)), clock;
 	uint32_t n = 0;
@@ -134,13 +134,13 @@ double bench_clock(const struct bench_series *series)
 	return clock;
 }
 
-void bench_missing(struct bench_samples *samples, const char *format, ...)
+void bench_add_missing(struct bench_samples *samples, const char *format, ...)
 {
 	va_list ap;
 	char *text;
 
 	va_start(ap, format);
-	text = probe_text(format, ap);
+	text = probe_vformat(format, ap);
 	va_end(ap);
 	samples->missing = realloc(samples->missing,
 				   (samples->nmissing + 1) * sizeof(*samples->missing));
@@ -194,7 +194,7 @@ void bench_samples_merge(struct bench_samples *into, const struct bench_samples 
 				p->value[at] = mean_with(p->value[at], rounds,
 							 bench_median(&s->point[k]));
 			} else {
-				bench_value(p, bench_median(&s->point[k]));
+				bench_add_value(p, bench_median(&s->point[k]));
 				p->mhz[p->n - 1] = s->point[k].sm_mhz;
 			}
 			bench_point_clock(p);
@@ -202,7 +202,7 @@ void bench_samples_merge(struct bench_samples *into, const struct bench_samples 
 	}
 	for (uint32_t i = 0; i < from->nmissing; i++)
 		if (!has_missing(into, from->missing[i]))
-			bench_missing(into, "%s", from->missing[i]);
+			bench_add_missing(into, "%s", from->missing[i]);
 }
 
 void bench_samples_free(struct bench_samples *samples)
@@ -221,14 +221,15 @@ void bench_samples_free(struct bench_samples *samples)
 	*samples = (struct bench_samples){.bench = samples->bench};
 }
 
-struct bench_samples *bench_saved_add(struct bench_saved *saved, const struct bench *bench)
+struct bench_samples *bench_sample_set_add(struct bench_sample_set *saved,
+					   const struct bench *bench)
 {
-	saved->of = reserve(saved->of, saved->n, &saved->room, sizeof(*saved->of));
+	saved->of = grow_array(saved->of, saved->n, &saved->room, sizeof(*saved->of));
 	saved->of[saved->n] = (struct bench_samples){.bench = bench->name};
 	return &saved->of[saved->n++];
 }
 
-void bench_saved_free(struct bench_saved *saved)
+void bench_sample_set_free(struct bench_sample_set *saved)
 {
 	for (uint32_t i = 0; i < saved->n; i++)
 		bench_samples_free(&saved->of[i]);
@@ -237,7 +238,7 @@ void bench_saved_free(struct bench_saved *saved)
 	saved->n = saved->room = 0;
 }
 
-void bench_say(struct bench_text *text, const char *format, ...)
+void bench_emit(struct bench_text *text, const char *format, ...)
 {
 	for (int pass = 0;; pass++) {
 		size_t left = text->room - text->size;

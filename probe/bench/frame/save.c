@@ -53,7 +53,7 @@ static void save_series(FILE *f, const struct bench_series *s)
 	}
 }
 
-void bench_save(FILE *f, const struct bench_saved *saved)
+void bench_save_samples(FILE *f, const struct bench_sample_set *saved)
 {
 	const struct bench_gpu *g = &saved->gpu;
 
@@ -75,7 +75,7 @@ void bench_save(FILE *f, const struct bench_saved *saved)
 }
 
 struct loading {
-	struct bench_saved *saved;
+	struct bench_sample_set *saved;
 	struct bench_samples *samples;
 	struct bench_series *series;
 	uint32_t points;
@@ -139,7 +139,7 @@ static const char *parse_series(struct loading *l, char *text)
 	}
 	if (strchr(field[3], '\t') || l->samples->n == SERIES_MAX)
 		return "a series with too many fields, or too many series";
-	if (bench_find(l->samples, field[0]))
+	if (bench_find_series(l->samples, field[0]))
 		return "a duplicate series";
 	l->series = bench_series(l->samples, field[0], field[1], *field[2] ? field[2] : NULL,
 				 field[3]);
@@ -148,14 +148,14 @@ static const char *parse_series(struct loading *l, char *text)
 
 static const char *parse_bench(struct loading *l, const char *text)
 {
-	const struct bench *b = bench_named(text);
+	const struct bench *b = bench_find_benchmark(text);
 
 	if (!b)
 		return "an unknown benchmark";
 	for (uint32_t i = 0; i < l->saved->n; i++)
 		if (!strcmp(l->saved->of[i].bench, text))
 			return "a duplicate benchmark";
-	l->samples = bench_saved_add(l->saved, b);
+	l->samples = bench_sample_set_add(l->saved, b);
 	l->series = NULL;
 	return NULL;
 }
@@ -194,7 +194,7 @@ static const char *parse_line(struct loading *l, char *line)
 	if (!strcmp(line, "missing")) {
 		if (!l->samples)
 			return "a missing line without a benchmark";
-		bench_missing(l->samples, "%s", text);
+		bench_add_missing(l->samples, "%s", text);
 		return NULL;
 	}
 	if (!strcmp(line, "name"))
@@ -237,14 +237,15 @@ char *bench_next_line(const char **text, const char *end, const char **wrong)
 	return own;
 }
 
-bool bench_load(struct bench_saved *saved, const char *text, size_t size, char why[160])
+bool bench_load_samples(struct bench_sample_set *saved, const char *text, size_t size,
+			char why[160])
 {
 	struct loading l = {saved, NULL, NULL, 0};
 	const char *end = text + size, *wrong = NULL;
 	uint32_t line = 0;
 	bool ended = false;
 
-	*saved = (struct bench_saved){.n = 0};
+	*saved = (struct bench_sample_set){.n = 0};
 	while (text < end && !wrong && !ended) {
 		char *own = bench_next_line(&text, end, &wrong);
 
@@ -266,7 +267,7 @@ bool bench_load(struct bench_saved *saved, const char *text, size_t size, char w
 		wrong = "text after \"end\"";
 	if (wrong) {
 		snprintf(why, 160, "line %u: %s", line ? line : 1, wrong);
-		bench_saved_free(saved);
+		bench_sample_set_free(saved);
 	}
 	return !wrong;
 }

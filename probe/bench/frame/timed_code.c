@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-void code_insn(const uint64_t word[2], struct nvs_sass_insn *insn)
+void code_decode_insn(const uint64_t word[2], struct nvs_sass_insn *insn)
 {
 	nvs_sass_insn(NVS_SASS_HOPPER, (const uint8_t *)word, 16, 0, insn);
 }
@@ -22,14 +22,14 @@ bool code_is_clock(const struct nvs_sass_insn *insn)
 	return (op == 0x005 || op == 0x119) && nvs_sass_insn_bits(insn, 72, 8) == 0x50;
 }
 
-bool code_bracket(const uint64_t (*word)[2], uint32_t n, uint16_t op, uint16_t also, uint32_t count,
-		  uint32_t *first, uint32_t *last)
+bool code_find_bracket(const uint64_t (*word)[2], uint32_t n, uint16_t op, uint16_t also,
+		       uint32_t count, uint32_t *first, uint32_t *last)
 {
 	uint32_t begin = UINT32_MAX, seen = 0;
 	struct nvs_sass_insn insn;
 
 	for (uint32_t i = *first; i < n; i++) {
-		code_insn(word[i], &insn);
+		code_decode_insn(word[i], &insn);
 		if (code_is_clock(&insn)) {
 			if (begin != UINT32_MAX && seen == count) {
 				*first = begin;
@@ -44,34 +44,35 @@ bool code_bracket(const uint64_t (*word)[2], uint32_t n, uint16_t op, uint16_t a
 	return false;
 }
 
-void code_stall(uint64_t word[2], unsigned stall, bool yield)
+void code_set_stall(uint64_t word[2], unsigned stall, bool yield)
 {
 	word[1] &= ~(0x1full << 41);
 	word[1] |= (uint64_t)(stall & 15) << 41 | (uint64_t)yield << 45;
 }
 
-void code_reuse(uint64_t word[2], unsigned mask)
+void code_set_reuse(uint64_t word[2], unsigned mask)
 {
 	word[1] &= ~(0xfull << 58);
 	word[1] |= (uint64_t)(mask & 15) << 58;
 }
 
-void code_barriers(uint64_t word[2], unsigned write, unsigned read, unsigned wait)
+void code_set_barriers(uint64_t word[2], unsigned write, unsigned read, unsigned wait)
 {
 	word[1] &= ~(0xfffull << 46);
 	word[1] |= (uint64_t)(write & 7) << 46 | (uint64_t)(read & 7) << 49 |
 		   (uint64_t)(wait & 0x3f) << 52;
 }
 
-double code_middle(double *value, uint32_t n)
+double code_median(double *value, uint32_t n)
 {
 	return probe_median(value, n);
 }
 
-bool code_measure(struct bench_run *run, struct bench_kernel *kernel,
-		  const struct bench_launch *launch, size_t size, const struct code_value *value,
-		  uint32_t n, void (*values)(const void *data, double *value, const void *arg),
-		  const void *arg)
+bool code_measure_values(struct bench_run *run, struct bench_kernel *kernel,
+			 const struct bench_launch *launch, size_t size,
+			 const struct code_value *value, uint32_t n,
+			 void (*values)(const void *data, double *value, const void *arg),
+			 const void *arg)
 {
 	double *kept = calloc((size_t)n * (BENCH_REPEATS + 1), sizeof(*kept));
 	struct bench_samples *samples = bench_samples(run);
@@ -84,7 +85,7 @@ bool code_measure(struct bench_run *run, struct bench_kernel *kernel,
 		done = data != NULL;
 		if (done)
 			values(data, kept + (size_t)k * n, arg);
-		mhz[k] = bench_mhz(run);
+		mhz[k] = bench_launch_mhz(run);
 	}
 	for (uint32_t i = 0; done && i < n; i++) {
 		const struct code_value *v = value + i;
@@ -96,9 +97,9 @@ bool code_measure(struct bench_run *run, struct bench_kernel *kernel,
 		for (unsigned k = 1; k <= BENCH_REPEATS; k++) {
 			if (isnan(kept[(size_t)k * n + i]))
 				continue;
-			bench_value(point, kept[(size_t)k * n + i]);
+			bench_add_value(point, kept[(size_t)k * n + i]);
 			point->mhz[point->n - 1] = mhz[k];
-			bench_value(&clock, mhz[k]);
+			bench_add_value(&clock, mhz[k]);
 		}
 		point->sm_mhz = bench_median(&clock);
 	}
@@ -106,21 +107,21 @@ bool code_measure(struct bench_run *run, struct bench_kernel *kernel,
 	return done;
 }
 
-void code_loads(struct bench_text *text, const char *name, unsigned n, unsigned at)
+void code_write_loads(struct bench_text *text, const char *name, unsigned n, unsigned at)
 {
 	for (unsigned k = 0; k < n; k++)
-		bench_say(text, "ld.volatile.global.b32 %s%u, [%%b_data+%u];\n", name, k,
-			  at + 4 * k);
+		bench_emit(text, "ld.volatile.global.b32 %s%u, [%%b_data+%u];\n", name, k,
+			   at + 4 * k);
 }
 
-void code_stores(struct bench_text *text, const char *name, unsigned n, unsigned at)
+void code_write_stores(struct bench_text *text, const char *name, unsigned n, unsigned at)
 {
 	for (unsigned k = 0; k < n; k++)
-		bench_say(text, "st.volatile.global.b32 [%%b_data+%u], %s%u;\n", at + 4 * k, name,
-			  k);
+		bench_emit(text, "st.volatile.global.b32 [%%b_data+%u], %s%u;\n", at + 4 * k, name,
+			   k);
 }
 
-const struct bench_point *code_at(const struct bench_series *series, double x, double y)
+const struct bench_point *code_find_point(const struct bench_series *series, double x, double y)
 {
 	for (uint32_t i = 0; series && i < series->n; i++) {
 		const struct bench_point *point = series->point + i;
@@ -131,38 +132,38 @@ const struct bench_point *code_at(const struct bench_series *series, double x, d
 	return NULL;
 }
 
-void code_segments(struct bench_text *text, uint32_t n, uint32_t count, unsigned at)
+void code_write_segments(struct bench_text *text, uint32_t n, uint32_t count, unsigned at)
 {
-	bench_say(text, ".reg .f32 f<10>; .reg .u64 c<3>; .reg .u32 i; .reg .pred p;\n");
-	code_loads(text, "f", 10, 0);
+	bench_emit(text, ".reg .f32 f<10>; .reg .u64 c<3>; .reg .u32 i; .reg .pred p;\n");
+	code_write_loads(text, "f", 10, 0);
 	for (uint32_t k = 0; k <= n; k++) {
 		/* If unrolled, the timed iteration would be code that has not run before. */
-		bench_say(text,
-			  "mov.u32 i, 0;\nS%u:\n.pragma \"nounroll\";\nmov.u64 c0, %%clock64;\n",
-			  k);
+		bench_emit(text,
+			   "mov.u32 i, 0;\nS%u:\n.pragma \"nounroll\";\nmov.u64 c0, %%clock64;\n",
+			   k);
 		for (uint32_t j = 0; k && j < count; j++)
-			bench_say(text, "fma.rn.f32 f%u, f%u, f8, f9;\n", j % 8, j % 8);
-		bench_say(text,
-			  "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
-			  "add.u32 i, i, 1; setp.lt.u32 p, i, 3;\n@p bra S%u;\n"
-			  "st.volatile.global.u64 [%%b_data+%u], c2;\n",
-			  k, at + 8 * k);
+			bench_emit(text, "fma.rn.f32 f%u, f%u, f8, f9;\n", j % 8, j % 8);
+		bench_emit(text,
+			   "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
+			   "add.u32 i, i, 1; setp.lt.u32 p, i, 3;\n@p bra S%u;\n"
+			   "st.volatile.global.u64 [%%b_data+%u], c2;\n",
+			   k, at + 8 * k);
 	}
-	code_stores(text, "f", 8, 0);
+	code_write_stores(text, "f", 8, 0);
 }
 
-void code_straight(struct bench_text *text, const char *name, const char *label, const char *entry,
-		   uint32_t count, uint32_t step)
+void code_write_straight(struct bench_text *text, const char *name, const char *label,
+			 const char *entry, uint32_t count, uint32_t step)
 {
-	bench_say(text, "%s_to: .branchtargets ", label);
+	bench_emit(text, "%s_to: .branchtargets ", label);
 	for (uint32_t k = 0; k < count / step; k++)
-		bench_say(text, "%s_%u, ", label, k);
-	bench_say(text, "%s_%u;\nbrx.idx %s, %s_to;\n", label, count / step, entry, label);
+		bench_emit(text, "%s_%u, ", label, k);
+	bench_emit(text, "%s_%u;\nbrx.idx %s, %s_to;\n", label, count / step, entry, label);
 	for (uint32_t i = 0; i < count; i++) {
 		if (i % step == 0)
-			bench_say(text, "%s_%u:\n", label, i / step);
-		bench_say(text, "fma.rn.f32 %s%u, %s%u, %s8, %s9;\n", name, i % 8, name, i % 8,
-			  name, name);
+			bench_emit(text, "%s_%u:\n", label, i / step);
+		bench_emit(text, "fma.rn.f32 %s%u, %s%u, %s8, %s9;\n", name, i % 8, name, i % 8,
+			   name, name);
 	}
-	bench_say(text, "%s_%u:\n", label, count / step);
+	bench_emit(text, "%s_%u:\n", label, count / step);
 }

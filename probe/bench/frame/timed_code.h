@@ -10,21 +10,21 @@
 
 /* Decodes a word in Hopper's encoding, which includes Volta's fields. */
 struct nvs_sass_insn;
-void code_insn(const uint64_t word[2], struct nvs_sass_insn *insn);
+void code_decode_insn(const uint64_t word[2], struct nvs_sass_insn *insn);
 bool code_is_clock(const struct nvs_sass_insn *insn); /* is it a read of the SM clock */
 
 /*
  * Finds, from *FIRST on, two consecutive clock reads with COUNT instructions of opcode OP or ALSO
  * between them. Sets *FIRST and *LAST to the reads. Returns false if there are none.
  */
-bool code_bracket(const uint64_t (*word)[2], uint32_t n, uint16_t op, uint16_t also, uint32_t count,
-		  uint32_t *first, uint32_t *last);
+bool code_find_bracket(const uint64_t (*word)[2], uint32_t n, uint16_t op, uint16_t also,
+		       uint32_t count, uint32_t *first, uint32_t *last);
 
 /* Patch only control bits. Stalls above 11 need YIELD false, as in NVIDIA's assembler. */
-void code_stall(uint64_t word[2], unsigned stall, bool yield);
-void code_reuse(uint64_t word[2], unsigned mask);
+void code_set_stall(uint64_t word[2], unsigned stall, bool yield);
+void code_set_reuse(uint64_t word[2], unsigned mask);
 /* The barriers that the instruction sets (7: none), and a mask of those it waits for. */
-void code_barriers(uint64_t word[2], unsigned write, unsigned read, unsigned wait);
+void code_set_barriers(uint64_t word[2], unsigned write, unsigned read, unsigned wait);
 
 /* Describes one of the values that each launch yields. */
 struct code_value {
@@ -36,40 +36,41 @@ struct code_value {
  * Launches twelve times and keeps eleven. VALUES computes N values from the first SIZE bytes of the
  * results area; NAN values are dropped. Returns false if a launch failed.
  */
-bool code_measure(struct bench_run *run, struct bench_kernel *kernel,
-		  const struct bench_launch *launch, size_t size, const struct code_value *value,
-		  uint32_t n, void (*values)(const void *data, double *value, const void *arg),
-		  const void *arg);
+bool code_measure_values(struct bench_run *run, struct bench_kernel *kernel,
+			 const struct bench_launch *launch, size_t size,
+			 const struct code_value *value, uint32_t n,
+			 void (*values)(const void *data, double *value, const void *arg),
+			 const void *arg);
 
 /*
  * Generate PTX that loads 32-bit registers NAME0 to NAME(N-1) from byte AT of the results area on,
  * so that the optimizer cannot know their values, or stores them there.
  */
-void code_loads(struct bench_text *text, const char *name, unsigned n, unsigned at);
-void code_stores(struct bench_text *text, const char *name, unsigned n, unsigned at);
+void code_write_loads(struct bench_text *text, const char *name, unsigned n, unsigned at);
+void code_write_stores(struct bench_text *text, const char *name, unsigned n, unsigned at);
 
 /*
  * Finds the point at X, and at Y unless that is NAN. Returns NULL if there is none, or none with a
  * positive median.
  */
-const struct bench_point *code_at(const struct bench_series *series, double x, double y);
+const struct bench_point *code_find_point(const struct bench_series *series, double x, double y);
 
 /* Sorts N values and returns the median. */
-double code_middle(double *value, uint32_t n);
+double code_median(double *value, uint32_t n);
 
 /*
  * Generates N segments of COUNT FFMAs on eight sums f0 to f7 between two clock reads. Each runs
  * three times; the last one is timed. Stores the cycles as .u64 from byte AT of the results area
- * on, preceded by those of an empty segment. Patches find the segments with code_bracket().
+ * on, preceded by those of an empty segment. Patches find the segments with code_find_bracket().
  */
-void code_segments(struct bench_text *text, uint32_t n, uint32_t count, unsigned at);
+void code_write_segments(struct bench_text *text, uint32_t n, uint32_t count, unsigned at);
 
 /*
  * Generates straight-line code of COUNT FFMAs on eight sums that can be entered at every STEP
  * instructions. NAME0 to NAME9 are registers, LABEL is a prefix for labels. ENTRY, a .u32, selects
  * the entry: 0 runs everything, COUNT / STEP nothing.
  */
-void code_straight(struct bench_text *text, const char *name, const char *label, const char *entry,
-		   uint32_t count, uint32_t step);
+void code_write_straight(struct bench_text *text, const char *name, const char *label,
+			 const char *entry, uint32_t count, uint32_t step);
 
 #endif

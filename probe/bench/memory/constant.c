@@ -34,10 +34,10 @@ static const char declared[] = ".visible .const .align 256 .u32 table[16384];\n"
 static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint32_t bytes,
 			uint32_t step)
 {
-	int (*module_of)(void **,
-			 void *) = (int (*)(void **, void *))bench_driver(run, "cuFuncGetModule");
+	int (*module_of)(void **, void *) =
+		(int (*)(void **, void *))bench_driver_function(run, "cuFuncGetModule");
 	int (*global)(uint64_t *, size_t *, void *, const char *) =
-		(int (*)(uint64_t *, size_t *, void *, const char *))bench_driver(
+		(int (*)(uint64_t *, size_t *, void *, const char *))bench_driver_function(
 			run, "cuModuleGetGlobal_v2");
 	uint32_t *table;
 	uint64_t at = 0;
@@ -45,18 +45,18 @@ static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint
 	void *module;
 	bool done;
 
-	if (bench_dry(run))
+	if (bench_is_dry(run))
 		return true;
 	table = calloc(1, SIZE);
-	if (!table || !module_of || !global || module_of(&module, bench_function(kernel)) ||
+	if (!table || !module_of || !global || module_of(&module, bench_kernel_function(kernel)) ||
 	    global(&at, &size, module, "table") || size != SIZE) {
-		bench_missing(bench_samples(run), "the constants' address is unknown");
+		bench_add_missing(bench_samples(run), "the constants' address is unknown");
 		free(table);
 		return false;
 	}
 	for (uint32_t k = 0; k < SIZE; k += 4)
 		table[k / 4] = step ? (k + step) % bytes : k;
-	done = bench_write(run, at, table, SIZE);
+	done = bench_memory_write(run, at, table, SIZE);
 	free(table);
 	return done;
 }
@@ -67,11 +67,11 @@ static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint
  */
 static void write_chase(struct bench_text *t, const char *label)
 {
-	bench_say(t,
-		  "mov.u32 a, start; mov.u32 i, n;\n%s:\n.pragma \"nounroll\";\n"
-		  "ld.const.u32 a, [a];\nsub.u32 i, i, 1; setp.ne.u32 p, i, 0;\n@p bra %s;\n"
-		  "add.u32 sum, sum, a; and.b32 a, a, zero; add.u32 start, start, a;\n",
-		  label, label);
+	bench_emit(t,
+		   "mov.u32 a, start; mov.u32 i, n;\n%s:\n.pragma \"nounroll\";\n"
+		   "ld.const.u32 a, [a];\nsub.u32 i, i, 1; setp.ne.u32 p, i, 0;\n@p bra %s;\n"
+		   "add.u32 sum, sum, a; and.b32 a, a, zero; add.u32 start, start, a;\n",
+		   label, label);
 }
 
 static const char variables[] =
@@ -85,19 +85,19 @@ static const char variables[] =
  */
 static void write_chase_body(struct bench_text *t)
 {
-	bench_say(t,
-		  "%ssetp.ne.u64 p, %%b_arg3, 0;\n@!p bra alike;\n"
-		  "cvt.u32.u64 a, %%b_arg3; rem.u32 a, %%b_lane, a; shl.b32 start, a, 2;\nalike:\n"
-		  "setp.ne.u64 p, %%b_arg2, 0;\n@p bra cold;\n",
-		  variables);
+	bench_emit(t,
+		   "%ssetp.ne.u64 p, %%b_arg3, 0;\n@!p bra alike;\n"
+		   "cvt.u32.u64 a, %%b_arg3; rem.u32 a, %%b_lane, a; shl.b32 start, a, 2;\nalike:\n"
+		   "setp.ne.u64 p, %%b_arg2, 0;\n@p bra cold;\n",
+		   variables);
 	write_chase(t, "warm");
-	bench_say(t, "cold:\nmov.u64 c0, %%clock64;\n");
+	bench_emit(t, "cold:\nmov.u64 c0, %%clock64;\n");
 	write_chase(t, "timed");
-	bench_say(t,
-		  "st.volatile.global.u32 [%%b_data+16], sum;\n" /* the last load has completed */
-		  "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
-		  "st.volatile.global.u64 [%%b_data], c2; st.volatile.global.u64 [%%b_data+8], "
-		  "base;\n");
+	bench_emit(t,
+		   "st.volatile.global.u32 [%%b_data+16], sum;\n" /* the last load has completed */
+		   "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
+		   "st.volatile.global.u64 [%%b_data], c2; st.volatile.global.u64 [%%b_data+8], "
+		   "base;\n");
 }
 
 static void compute_per_step(const void *data, double *value, const void *arg)
@@ -114,8 +114,8 @@ static bool measure_point(struct bench_run *run, struct bench_kernel *kernel, co
 	struct bench_launch launch = {.block = 32, .arg = {0, steps, cold, words}};
 
 	snprintf(value.series, sizeof(value.series), "%s", series);
-	return code_measure(run, kernel, &launch, 24, &value, 1, compute_per_step,
-			    &(double){(double)steps});
+	return code_measure_values(run, kernel, &launch, 24, &value, 1, compute_per_step,
+				   &(double){(double)steps});
 }
 
 static void measure_footprints(struct bench_run *run, struct bench_kernel *kernel,
@@ -136,19 +136,19 @@ static void measure_footprints(struct bench_run *run, struct bench_kernel *kerne
 /* Generates first passes by one block per SM, one after the other. */
 static void write_turns(struct bench_text *t)
 {
-	bench_say(t,
-		  "%s.reg .u64 flag, to;\n.reg .u32 got;\nadd.u64 flag, %%b_data, 65536;\n"
-		  "mad.wide.u32 to, %%b_ctaid, 16, %%b_data;\nmov.u32 i, 0;\n"
-		  "turn:\nld.volatile.global.u32 got, [flag]; add.u32 i, i, 1;\n"
-		  "setp.ne.u32 p, got, %%b_ctaid; setp.lt.and.u32 p, i, %u, p;\n@p bra turn;\n"
-		  "mov.u64 c0, %%clock64;\n",
-		  variables, TURN);
+	bench_emit(t,
+		   "%s.reg .u64 flag, to;\n.reg .u32 got;\nadd.u64 flag, %%b_data, 65536;\n"
+		   "mad.wide.u32 to, %%b_ctaid, 16, %%b_data;\nmov.u32 i, 0;\n"
+		   "turn:\nld.volatile.global.u32 got, [flag]; add.u32 i, i, 1;\n"
+		   "setp.ne.u32 p, got, %%b_ctaid; setp.lt.and.u32 p, i, %u, p;\n@p bra turn;\n"
+		   "mov.u64 c0, %%clock64;\n",
+		   variables, TURN);
 	write_chase(t, "first");
-	bench_say(t, "st.volatile.global.u32 [to+8], sum;\n"
-		     "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
-		     "st.volatile.global.u64 [to], c2; st.volatile.global.u32 [to+12], %%b_smid;\n"
-		     "membar.gl; add.u32 i, %%b_ctaid, 1; st.volatile.global.u32 [flag], i;\n"
-		     "setp.ne.u64 p, base, 0;\n@p st.volatile.global.u64 [to], base;\n");
+	bench_emit(t, "st.volatile.global.u32 [to+8], sum;\n"
+		      "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
+		      "st.volatile.global.u64 [to], c2; st.volatile.global.u32 [to+12], %%b_smid;\n"
+		      "membar.gl; add.u32 i, %%b_ctaid, 1; st.volatile.global.u32 [flag], i;\n"
+		      "setp.ne.u64 p, base, 0;\n@p st.volatile.global.u64 [to], base;\n");
 }
 
 /* Computes the cycles by turn; all NAN if two blocks shared an SM. */
@@ -188,7 +188,7 @@ static void measure_turns(struct bench_run *run)
 					       .at_x = k,
 					       .at_y = NAN};
 	if (value && kernel && sms <= 1024 && write_table(run, kernel, SIZE, FAR))
-		code_measure(
+		code_measure_values(
 			run, kernel,
 			&(struct bench_launch){.grid = sms, .block = 1, .arg = {0, SIZE / FAR}},
 			65536 + 4, value, sms, compute_by_turn, &sms);
@@ -236,23 +236,24 @@ static void derive_replacement(const struct bench_series *series, const struct b
 	double whole = round(missed);
 
 	bench_figure(figures, "missed, one line too many", series->name, "lines", missed, NAN,
-		     lines, bench_clock(series));
+		     lines, bench_series_clock(series));
 	if (whole > 1 && whole < lines && fabs(missed - whole) < 0.2)
-		bench_note(figures,
-			   "One line of %d bytes too many causes %.0f misses in %.0f: sets of %.0f "
-			   "lines, "
-			   "replaced least recently used first.",
-			   LINE, whole, lines, whole - 1);
+		bench_add_note(
+			figures,
+			"One line of %d bytes too many causes %.0f misses in %.0f: sets of %.0f "
+			"lines, "
+			"replaced least recently used first.",
+			LINE, whole, lines, whole - 1);
 }
 
 /* Derives the levels of a chase. Returns the latency of level 2, or NAN. */
 static double derive_levels(const struct bench_series *series, struct bench_figures *figures)
 {
 	struct bench_plateau p[4];
-	uint32_t n = bench_plateaus(series, 0.15, 2, p, 4);
+	uint32_t n = bench_find_plateaus(series, 0.15, 2, p, 4);
 
-	bench_picture(figures, "constant", "Latency of constants by footprint", series, true,
-		      false);
+	bench_add_plot(figures, "constant", "Latency of constants by footprint", series, true,
+		       false);
 	for (uint32_t i = 0; i < n; i++) {
 		char level[32];
 
@@ -260,11 +261,11 @@ static double derive_levels(const struct bench_series *series, struct bench_figu
 			return NAN;
 		snprintf(level, sizeof(level), "level %u", i + 1);
 		bench_figure(figures, level, series->name, "cycles", p[i].value, NAN, NAN,
-			     bench_clock(series));
+			     bench_series_clock(series));
 		snprintf(level, sizeof(level), "level %u holds", i + 1);
 		if (i + 1 < n)
 			bench_figure(figures, level, series->name, "bytes", p[i].to, p[i].to,
-				     series->point[p[i].last + 1].x, bench_clock(series));
+				     series->point[p[i].last + 1].x, bench_series_clock(series));
 	}
 	if (n < 2)
 		return NAN;
@@ -292,13 +293,13 @@ static void derive_turns(const struct bench_series *series, double first, double
 	}
 	if (n) {
 		bench_figure(figures, "first pass behind other SMs'", "step 256", "cycles",
-			     code_middle(value, n), min, max, bench_clock(series));
+			     code_median(value, n), min, max, bench_series_clock(series));
 		/* The first SM of a sharing group misses to the next level. */
 		if (shared)
-			bench_note(figures, "%u SMs share %u caches of level 2.", n + 1,
-				   n + 1 - shared);
+			bench_add_note(figures, "%u SMs share %u caches of level 2.", n + 1,
+				       n + 1 - shared);
 		else
-			bench_note(figures, "Each of %u SMs has its own level 2.", n + 1);
+			bench_add_note(figures, "Each of %u SMs has its own level 2.", n + 1);
 	}
 	free(value);
 }
@@ -307,30 +308,30 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			   struct bench_figures *figures)
 {
 	static const char *const names[] = {"step 64", "step 256"};
-	const struct bench_series *words = bench_find(samples, "words of a warp");
-	const struct bench_series *turn = bench_find(samples, "first pass by turn");
-	const struct bench_series *pass = bench_find(samples, "first pass");
-	const struct bench_point *first = code_at(pass, SIZE, NAN);
+	const struct bench_series *words = bench_find_series(samples, "words of a warp");
+	const struct bench_series *turn = bench_find_series(samples, "first pass by turn");
+	const struct bench_series *pass = bench_find_series(samples, "first pass");
+	const struct bench_point *first = code_find_point(pass, SIZE, NAN);
 	double second = NAN, slope = NAN, intercept;
 
 	(void)gpu;
-	bench_published(figures, "level 1", "step 64", "H100, mt4g", 20.7);
-	bench_published(figures, "level 1 holds", "step 64", "H100, mt4g", 2112);
-	bench_published(figures, "level 2", "step 64", "H100, mt4g", 104.9);
+	bench_add_published(figures, "level 1", "step 64", "H100, mt4g", 20.7);
+	bench_add_published(figures, "level 1 holds", "step 64", "H100, mt4g", 2112);
+	bench_add_published(figures, "level 2", "step 64", "H100, mt4g", 104.9);
 	for (unsigned k = 0; k < 2; k++)
-		if (bench_find(samples, names[k]))
-			second = derive_levels(bench_find(samples, names[k]), figures);
+		if (bench_find_series(samples, names[k]))
+			second = derive_levels(bench_find_series(samples, names[k]), figures);
 	if (first)
-		bench_figure_point(figures, "first pass of a launch", "step 256", pass, first);
+		bench_add_point_figure(figures, "first pass of a launch", "step 256", pass, first);
 	if (first && turn && second < bench_median(first))
 		derive_turns(turn, bench_median(first), second, figures);
-	if (!words || !code_at(words, 1, NAN))
+	if (!words || !code_find_point(words, 1, NAN))
 		return;
-	bench_line(words, &slope, &intercept);
+	bench_fit_line(words, &slope, &intercept);
 	bench_figure(figures, "each further word of a warp", "", "cycles", slope, NAN, NAN,
-		     bench_clock(words));
-	bench_picture(figures, "constant-words", "Latency of constants by words of a warp", words,
-		      false, false);
+		     bench_series_clock(words));
+	bench_add_plot(figures, "constant-words", "Latency of constants by words of a warp", words,
+		       false, false);
 }
 
 BENCH(bench_constant) = {
@@ -347,26 +348,26 @@ static void write_between(struct bench_text *t)
 {
 	const char *const when[] = {"first", "second", "third"};
 
-	bench_say(
+	bench_emit(
 		t,
 		".reg .u32 a, i, n, start, sum, e, zero; .reg .u64 c<6>, base; .reg .pred p; .reg "
 		".f32 f<10>;\n"
 		"cvt.u32.u64 start, %%b_arg1; cvt.u32.u64 zero, %%b_arg4; cvt.u32.u64 n, "
 		"%%b_arg2;\n"
 		"cvt.u32.u64 e, %%b_arg0; mov.u32 sum, 0; mov.u64 base, table;\n");
-	code_loads(t, "f", 10, 0);
+	code_write_loads(t, "f", 10, 0);
 	for (unsigned k = 0; k < 3; k++) {
 		if (k == 2)
-			code_straight(t, "f", "V", "e", CODE, STEP);
-		bench_say(t, "mov.u64 c%u, %%clock64;\n", 2 * k);
+			code_write_straight(t, "f", "V", "e", CODE, STEP);
+		bench_emit(t, "mov.u64 c%u, %%clock64;\n", 2 * k);
 		write_chase(t, when[k]);
-		bench_say(t,
-			  "st.volatile.global.u32 [%%b_data+%u], sum; mov.u64 c%u, %%clock64;\n"
-			  "sub.u64 c%u, c%u, c%u; st.volatile.global.u64 [%%b_data+%u], c%u;\n",
-			  64 + 4 * k, 2 * k + 1, 2 * k, 2 * k + 1, 2 * k, 128 + 8 * k, 2 * k);
+		bench_emit(t,
+			   "st.volatile.global.u32 [%%b_data+%u], sum; mov.u64 c%u, %%clock64;\n"
+			   "sub.u64 c%u, c%u, c%u; st.volatile.global.u64 [%%b_data+%u], c%u;\n",
+			   64 + 4 * k, 2 * k + 1, 2 * k, 2 * k + 1, 2 * k, 128 + 8 * k, 2 * k);
 	}
-	bench_say(t, "st.volatile.global.u64 [%%b_data+152], base;\n");
-	code_stores(t, "f", 8, 0);
+	bench_emit(t, "st.volatile.global.u64 [%%b_data+152], base;\n");
+	code_write_stores(t, "f", 8, 0);
 }
 
 static void compute_scans(const void *data, double *value, const void *arg)
@@ -403,7 +404,7 @@ static void measure_between(struct bench_run *run)
 
 		for (unsigned k = 0; k < 3; k++)
 			value[k].at_x = kib * 1024.0;
-		if (!code_measure(
+		if (!code_measure_values(
 			    run, kernel,
 			    &(struct bench_launch){
 				    .block = 32, .arg = {(CODE - kib * 64) / STEP, 0, HELD / LINE}},
@@ -417,15 +418,17 @@ static void measure_between(struct bench_run *run)
 static void derive_between(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	const struct bench_series *behind = bench_find(samples, "behind code");
+	const struct bench_series *behind = bench_find_series(samples, "behind code");
 	double from = NAN, to = NAN, last = NAN;
 
 	(void)gpu;
 	for (uint32_t i = 0; behind && i < behind->n; i++) {
 		double x = behind->point[i].x, share;
-		const struct bench_point *first = code_at(bench_find(samples, "first"), x, NAN);
-		const struct bench_point *second = code_at(bench_find(samples, "second"), x, NAN);
-		const struct bench_point *now = code_at(behind, x, NAN);
+		const struct bench_point *first =
+			code_find_point(bench_find_series(samples, "first"), x, NAN);
+		const struct bench_point *second =
+			code_find_point(bench_find_series(samples, "second"), x, NAN);
+		const struct bench_point *now = code_find_point(behind, x, NAN);
 
 		/* Without misses in the first scan the cost of a miss is unknown. */
 		if (!first || !second || !now || bench_median(first) < 1.15 * bench_median(second))
@@ -439,25 +442,26 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 		last = share;
 	}
 	if (behind)
-		bench_picture(figures, "constant-icache", "Latency of constants behind code",
-			      behind, false, false);
+		bench_add_plot(figures, "constant-icache", "Latency of constants behind code",
+			       behind, false, false);
 	if (isnan(last))
 		return;
 	bench_figure(figures, "missed behind the longest code", "", "%", 100 * last, NAN, NAN,
-		     bench_clock(behind));
+		     bench_series_clock(behind));
 	if (isnan(from)) {
-		bench_note(figures,
-			   "No code up to %d KiB evicted %d KiB of constants: they share no "
-			   "cache with code of that size.",
-			   CODE / 64, HELD / 1024);
+		bench_add_note(figures,
+			       "No code up to %d KiB evicted %d KiB of constants: they share no "
+			       "cache with code of that size.",
+			       CODE / 64, HELD / 1024);
 		return;
 	}
 	bench_figure(figures, "code that drives constants out", "10 %", "KiB", from / 1024, NAN,
-		     NAN, bench_clock(behind));
+		     NAN, bench_series_clock(behind));
 	bench_figure(figures, "code that drives constants out", "90 %", "KiB", to / 1024, NAN, NAN,
-		     bench_clock(behind));
-	bench_note(figures, "Code and constants share a cache: %.0f KiB of code evict constants.",
-		   from / 1024);
+		     bench_series_clock(behind));
+	bench_add_note(figures,
+		       "Code and constants share a cache: %.0f KiB of code evict constants.",
+		       from / 1024);
 }
 
 BENCH(bench_constant_icache) = {

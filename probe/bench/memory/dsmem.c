@@ -18,36 +18,36 @@ static const char declared[] = ".shared .align 128 .b8 words[32768];\n";
 
 static void write_prologue(struct bench_text *text)
 {
-	bench_say(text,
-		  "{\n"
-		  ".reg .u64 from, to, out;\n"
-		  ".reg .u32 at, other, base, mine, rank, ranks, n, sum, x, y, z;\n"
-		  ".reg .pred p;\n"
-		  "mov.u32 sum, 0;\n"
-		  "mov.u32 base, words;\n"
-		  "mov.u32 rank, %%cluster_ctarank;\n"
-		  "mov.u32 ranks, %%cluster_nctarank;\n"
-		  "mapa.shared::cluster.u32 mine, base, rank;\n"
-		  "mov.u32 n, %%b_tid;\n"
-		  "fill:\n"
-		  "mad.lo.u32 at, n, 4, base;\n"
-		  "mad.lo.u32 other, n, 4, mine;\n"
-		  "st.shared.u32 [at], other;\n"
-		  "add.u32 n, n, %%b_ntid;\n"
-		  "setp.lt.u32 p, n, %u;\n"
-		  "@p bra fill;\n"
-		  "barrier.cluster.arrive;\n"
-		  "barrier.cluster.wait;\n",
-		  (unsigned)WORDS);
+	bench_emit(text,
+		   "{\n"
+		   ".reg .u64 from, to, out;\n"
+		   ".reg .u32 at, other, base, mine, rank, ranks, n, sum, x, y, z;\n"
+		   ".reg .pred p;\n"
+		   "mov.u32 sum, 0;\n"
+		   "mov.u32 base, words;\n"
+		   "mov.u32 rank, %%cluster_ctarank;\n"
+		   "mov.u32 ranks, %%cluster_nctarank;\n"
+		   "mapa.shared::cluster.u32 mine, base, rank;\n"
+		   "mov.u32 n, %%b_tid;\n"
+		   "fill:\n"
+		   "mad.lo.u32 at, n, 4, base;\n"
+		   "mad.lo.u32 other, n, 4, mine;\n"
+		   "st.shared.u32 [at], other;\n"
+		   "add.u32 n, n, %%b_ntid;\n"
+		   "setp.lt.u32 p, n, %u;\n"
+		   "@p bra fill;\n"
+		   "barrier.cluster.arrive;\n"
+		   "barrier.cluster.wait;\n",
+		   (unsigned)WORDS);
 }
 
 /* Generates the end: no block ends before all others have read from it. */
 static void write_epilogue(struct bench_text *text)
 {
-	bench_say(text, "lost:\n"
-			"barrier.cluster.arrive;\n"
-			"barrier.cluster.wait;\n"
-			"}\n");
+	bench_emit(text, "lost:\n"
+			 "barrier.cluster.arrive;\n"
+			 "barrier.cluster.wait;\n"
+			 "}\n");
 }
 
 /* arg0: the block whose shared memory is read, arg1: iterations. */
@@ -57,29 +57,29 @@ static struct bench_kernel *latency_kernel(struct bench_run *run)
 	struct bench_kernel *kernel;
 
 	write_prologue(&body);
-	bench_say(&body, "setp.ne.u32 p, %%b_ctaid, 0;\n"
-			 "@p bra lost;\n"
-			 "setp.ne.u32 p, %%b_tid, 0;\n"
-			 "@p bra lost;\n"
-			 "cvt.u32.u64 n, %%b_arg0;\n"
-			 "mapa.shared::cluster.u32 at, base, n;\n"
-			 "ld.shared::cluster.u32 at, [at];\n"
-			 "setp.eq.u32 p, at, 1;\n"
-			 "@p bra lost;\n"
-			 "cvt.u32.u64 n, %%b_arg1;\n"
-			 "mov.u64 from, %%clock64;\n"
-			 "turn:\n"
-			 ".pragma \"nounroll\";\n");
+	bench_emit(&body, "setp.ne.u32 p, %%b_ctaid, 0;\n"
+			  "@p bra lost;\n"
+			  "setp.ne.u32 p, %%b_tid, 0;\n"
+			  "@p bra lost;\n"
+			  "cvt.u32.u64 n, %%b_arg0;\n"
+			  "mapa.shared::cluster.u32 at, base, n;\n"
+			  "ld.shared::cluster.u32 at, [at];\n"
+			  "setp.eq.u32 p, at, 1;\n"
+			  "@p bra lost;\n"
+			  "cvt.u32.u64 n, %%b_arg1;\n"
+			  "mov.u64 from, %%clock64;\n"
+			  "turn:\n"
+			  ".pragma \"nounroll\";\n");
 	for (unsigned k = 0; k < CHASE_UNROLL; k++)
-		bench_say(&body, "ld.shared::cluster.u32 at, [at];\n");
-	bench_say(&body, "sub.u32 n, n, 1;\n"
-			 "setp.gt.s32 p, n, 0;\n"
-			 "@p bra turn;\n"
-			 "setp.eq.u32 p, at, 1;\n"
-			 "@p bra lost;\n"
-			 "mov.u64 to, %%clock64;\n"
-			 "sub.u64 to, to, from;\n"
-			 "st.global.u64 [%%b_data], to;\n");
+		bench_emit(&body, "ld.shared::cluster.u32 at, [at];\n");
+	bench_emit(&body, "sub.u32 n, n, 1;\n"
+			  "setp.gt.s32 p, n, 0;\n"
+			  "@p bra turn;\n"
+			  "setp.eq.u32 p, at, 1;\n"
+			  "@p bra lost;\n"
+			  "mov.u64 to, %%clock64;\n"
+			  "sub.u64 to, to, from;\n"
+			  "st.global.u64 [%%b_data], to;\n");
 	write_epilogue(&body);
 	kernel = bench_kernel(
 		run, &(struct bench_code){.name = "dsmem-latency",
@@ -98,38 +98,38 @@ static struct bench_kernel *bandwidth_kernel(struct bench_run *run)
 	struct bench_kernel *kernel;
 
 	write_prologue(&body);
-	bench_say(&body, "add.u32 n, rank, 1;\n"
-			 "rem.u32 n, n, ranks;\n"
-			 "mapa.shared::cluster.u32 mine, base, n;\n"
-			 "mad.lo.u32 at, %%b_tid, 16, mine;\n"
-			 "add.u32 other, at, 16384;\n"
-			 "cvt.u32.u64 n, %%b_arg1;\n"
-			 "bar.sync 0;\n"
-			 "mov.u64 from, %%clock64;\n"
-			 "turn:\n"
-			 ".pragma \"nounroll\";\n");
+	bench_emit(&body, "add.u32 n, rank, 1;\n"
+			  "rem.u32 n, n, ranks;\n"
+			  "mapa.shared::cluster.u32 mine, base, n;\n"
+			  "mad.lo.u32 at, %%b_tid, 16, mine;\n"
+			  "add.u32 other, at, 16384;\n"
+			  "cvt.u32.u64 n, %%b_arg1;\n"
+			  "bar.sync 0;\n"
+			  "mov.u64 from, %%clock64;\n"
+			  "turn:\n"
+			  ".pragma \"nounroll\";\n");
 	for (unsigned k = 0; k < CHASE_UNROLL; k++) {
 		const char *at = k % 2 ? "other" : "at";
 
-		bench_say(&body,
-			  "ld.shared::cluster.v4.u32 {%s, x, y, z}, [%s];\n"
-			  "xor.b32 sum, sum, x;\nxor.b32 sum, sum, y;\nxor.b32 sum, sum, z;\n",
-			  at, at);
+		bench_emit(&body,
+			   "ld.shared::cluster.v4.u32 {%s, x, y, z}, [%s];\n"
+			   "xor.b32 sum, sum, x;\nxor.b32 sum, sum, y;\nxor.b32 sum, sum, z;\n",
+			   at, at);
 	}
-	bench_say(&body, "sub.u32 n, n, 1;\n"
-			 "setp.gt.s32 p, n, 0;\n"
-			 "@p bra turn;\n"
-			 "add.u32 sum, sum, at;\nadd.u32 sum, sum, other;\n"
-			 "setp.eq.u32 p, sum, 1;\n"
-			 "@p bra lost;\n"
-			 "bar.sync 0;\n"
-			 "mov.u64 to, %%clock64;\n"
-			 "sub.u64 to, to, from;\n"
-			 "setp.ne.u32 p, %%b_tid, 0;\n"
-			 "@p bra lost;\n"
-			 "mul.wide.u32 out, %%b_ctaid, 8;\n"
-			 "add.u64 out, out, %%b_data;\n"
-			 "st.global.u64 [out], to;\n");
+	bench_emit(&body, "sub.u32 n, n, 1;\n"
+			  "setp.gt.s32 p, n, 0;\n"
+			  "@p bra turn;\n"
+			  "add.u32 sum, sum, at;\nadd.u32 sum, sum, other;\n"
+			  "setp.eq.u32 p, sum, 1;\n"
+			  "@p bra lost;\n"
+			  "bar.sync 0;\n"
+			  "mov.u64 to, %%clock64;\n"
+			  "sub.u64 to, to, from;\n"
+			  "setp.ne.u32 p, %%b_tid, 0;\n"
+			  "@p bra lost;\n"
+			  "mul.wide.u32 out, %%b_ctaid, 8;\n"
+			  "add.u64 out, out, %%b_data;\n"
+			  "st.global.u64 [out], to;\n");
 	write_epilogue(&body);
 	kernel = bench_kernel(
 		run, &(struct bench_code){.name = "dsmem-bandwidth",
@@ -174,7 +174,8 @@ static void measure_samples(struct bench_run *run)
 			launch.grid = size;
 			launch.block = 32;
 			launch.arg[0] = rank;
-			if (!chase_repeat(run, latency, &launch, 8, chase_cycles, STEPS, point))
+			if (!chase_repeat_launch(run, latency, &launch, 8, chase_compute_cycles,
+						 STEPS, point))
 				break;
 		}
 		if (bandwidth && sms >= size) {
@@ -185,8 +186,8 @@ static void measure_samples(struct bench_run *run)
 
 			launch.grid = sms / size * size;
 			launch.block = THREADS;
-			chase_repeat(run, bandwidth, &launch, 8 * (launch.grid + 1), compute_rate,
-				     16.0 * THREADS * STEPS, point);
+			chase_repeat_launch(run, bandwidth, &launch, 8 * (launch.grid + 1),
+					    compute_rate, 16.0 * THREADS * STEPS, point);
 		}
 	}
 }
@@ -194,12 +195,12 @@ static void measure_samples(struct bench_run *run)
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	const struct bench_series *series = bench_find(samples, "latency");
+	const struct bench_series *series = bench_find_series(samples, "latency");
 	double min = INFINITY, max = -INFINITY, own = NAN;
 	struct bench_text parameter = {0};
 
 	(void)gpu;
-	bench_published(figures, "DSMEM latency", "cluster of 2, block 1", "H100", 180);
+	bench_add_published(figures, "DSMEM latency", "cluster of 2, block 1", "H100", 180);
 	for (uint32_t k = 0; series && k < series->n; k++) {
 		const struct bench_point *point = &series->point[k];
 
@@ -211,24 +212,25 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		}
 		min = fmin(min, bench_median(point));
 		max = fmax(max, bench_median(point));
-		bench_say(&parameter, "cluster of %g, block %g", point->x, point->y);
-		bench_figure_point(figures, "DSMEM latency", parameter.data, series, point);
-		bench_detail(figures, point->y > 1);
+		bench_emit(&parameter, "cluster of %g, block %g", point->x, point->y);
+		bench_add_point_figure(figures, "DSMEM latency", parameter.data, series, point);
+		bench_mark_detail(figures, point->y > 1);
 		bench_text_free(&parameter);
 	}
 	if (max >= min)
-		bench_note(figures,
-			   "Shared memory of another SM of the cluster responds in %.0f to %.0f "
-			   "cycles; "
-			   "the SM's own, accessed in the same way, in %.0f.",
-			   min, max, own);
-	series = bench_find(samples, "bandwidth");
+		bench_add_note(
+			figures,
+			"Shared memory of another SM of the cluster responds in %.0f to %.0f "
+			"cycles; "
+			"the SM's own, accessed in the same way, in %.0f.",
+			min, max, own);
+	series = bench_find_series(samples, "bandwidth");
 	for (uint32_t k = 0; series && k < series->n; k++) {
 		if (!series->point[k].n)
 			continue;
-		bench_say(&parameter, "cluster of %g", series->point[k].x);
-		bench_figure_point(figures, "DSMEM bandwidth", parameter.data, series,
-				   &series->point[k]);
+		bench_emit(&parameter, "cluster of %g", series->point[k].x);
+		bench_add_point_figure(figures, "DSMEM bandwidth", parameter.data, series,
+				       &series->point[k]);
 		bench_text_free(&parameter);
 	}
 }

@@ -18,31 +18,31 @@ static int to_nops(uint64_t (*word)[2], uint32_t n, void *arg)
 	struct nvs_sass_insn insn;
 
 	(void)arg;
-	if (!code_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, COUNT, &first, &last))
+	if (!code_find_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, COUNT, &first, &last))
 		return -1;
 	for (uint32_t i = first; i < last; i++) {
-		code_insn(word[i], &insn);
+		code_decode_insn(word[i], &insn);
 		if (nvs_sass_insn_op(&insn) != FFMA)
 			continue;
 		/* The NOP waits for the same barriers as the FFMA, and sets none. */
 		word[i][0] = 0x7918;
 		word[i][1] = (word[i][1] & 0x3full << 52) | 0x000fc00000000000;
-		code_stall(word[i], 1, true);
+		code_set_stall(word[i], 1, true);
 	}
 	return 0;
 }
 
 static void write_body(struct bench_text *t)
 {
-	bench_say(t, ".reg .f32 f<10>; .reg .u64 c<3>; .reg .u32 i, e; .reg .pred p;\n"
-		     "cvt.u32.u64 e, %%b_arg0; mov.u32 i, 0;\n");
-	code_loads(t, "f", 10, 0);
-	bench_say(t, "again: mov.u64 c0, %%clock64;\n");
-	code_straight(t, "f", "V", "e", COUNT, STEP);
-	bench_say(t, "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
-		     "add.u32 i, i, 1; setp.lt.u32 p, i, 2;\n@p bra again;\n"
-		     "st.volatile.global.u64 [%%b_data+64], c2;\n");
-	code_stores(t, "f", 8, 0);
+	bench_emit(t, ".reg .f32 f<10>; .reg .u64 c<3>; .reg .u32 i, e; .reg .pred p;\n"
+		      "cvt.u32.u64 e, %%b_arg0; mov.u32 i, 0;\n");
+	code_write_loads(t, "f", 10, 0);
+	bench_emit(t, "again: mov.u64 c0, %%clock64;\n");
+	code_write_straight(t, "f", "V", "e", COUNT, STEP);
+	bench_emit(t, "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n"
+		      "add.u32 i, i, 1; setp.lt.u32 p, i, 2;\n@p bra again;\n"
+		      "st.volatile.global.u64 [%%b_data+64], c2;\n");
+	code_write_stores(t, "f", 8, 0);
 }
 
 struct length {
@@ -67,7 +67,7 @@ static bool measure_length(struct bench_run *run, struct bench_kernel *kernel, c
 				   .at_y = NAN};
 
 	snprintf(value.series, sizeof(value.series), "%s", name);
-	return code_measure(
+	return code_measure_values(
 		run, kernel,
 		&(struct bench_launch){.block = 32, .arg = {(COUNT - length->count) / STEP}}, 72,
 		&value, 1, compute_cycles, length);
@@ -81,7 +81,7 @@ static void measure_lengths(struct bench_run *run, struct bench_kernel *kernel, 
 	snprintf(empty, sizeof(empty), "%s none", name);
 	if (!measure_length(run, kernel, empty, &length))
 		return;
-	length.empty = bench_median(bench_find(bench_samples(run), empty)->point);
+	length.empty = bench_median(bench_find_series(bench_samples(run), empty)->point);
 	for (uint32_t kib = 1; kib <= KIB; kib += kib < 256 ? 1 : kib < 512 ? 4 : 32) {
 		length.count = kib * 64;
 		if (!measure_length(run, kernel, name, &length))
@@ -134,10 +134,10 @@ static uint32_t merge_levels(struct bench_plateau *p, uint32_t n)
 static void derive_of(const struct bench_series *series, struct bench_figures *figures)
 {
 	struct bench_plateau plateau[8];
-	uint32_t n = merge_levels(plateau, bench_plateaus(series, 0.15, 4, plateau, 8));
+	uint32_t n = merge_levels(plateau, bench_find_plateaus(series, 0.15, 4, plateau, 8));
 
-	bench_picture(figures, "icache", "Cycles an instruction by code length", series, true,
-		      false);
+	bench_add_plot(figures, "icache", "Cycles an instruction by code length", series, true,
+		       false);
 	for (uint32_t i = 0; i < n; i++) {
 		char level[48];
 
@@ -145,12 +145,13 @@ static void derive_of(const struct bench_series *series, struct bench_figures *f
 			continue;
 		snprintf(level, sizeof(level), "level %u", i + 1);
 		bench_figure(figures, level, series->name, "cycles/instruction", plateau[i].value,
-			     NAN, NAN, bench_clock(series));
+			     NAN, NAN, bench_series_clock(series));
 		if (i + 1 == n)
 			continue;
 		snprintf(level, sizeof(level), "level %u holds", i + 1);
 		bench_figure(figures, level, series->name, "KiB", plateau[i].to / 1024,
-			     plateau[i].to / 1024, plateau[i + 1].from / 1024, bench_clock(series));
+			     plateau[i].to / 1024, plateau[i + 1].from / 1024,
+			     bench_series_clock(series));
 	}
 }
 
@@ -161,8 +162,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 
 	(void)gpu;
 	for (unsigned k = 0; k < 2; k++)
-		if (bench_find(samples, names[k]))
-			derive_of(bench_find(samples, names[k]), figures);
+		if (bench_find_series(samples, names[k]))
+			derive_of(bench_find_series(samples, names[k]), figures);
 }
 
 BENCH(bench_icache) = {

@@ -28,7 +28,7 @@ enum {
 };
 
 static const unsigned victims[] = {8, 64}; /* KiB */
-static const struct place {
+static const struct warp_placement {
 	const char *name;
 	uint32_t blocks, block, warp; /* blocks of the grid; block and warp of the aggressor */
 } places[] = {{"same scheduler", 1, 0, 4}, {"other scheduler", 1, 0, 1}, {"other SM", 2, 1, 0}};
@@ -37,51 +37,51 @@ enum { VICTIMS = 2, PLACES = 3, SAME = 0, OTHER = 1, OTHER_SM = 2 };
 /* Generates a wait for turn 2 i + SECOND. LABEL is the prefix of its labels. */
 static void write_wait_turn(struct bench_text *t, const char *label, unsigned second)
 {
-	bench_say(t,
-		  "mov.u32 i, 0;\n%s_again:\nshl.b32 turn, i, 1; add.u32 turn, turn, %u;\n"
-		  "mov.u32 polls, 0;\n%s_poll:\n.pragma \"nounroll\";\n"
-		  "ld.volatile.global.u32 seen, [%%b_data+%d];\nsetp.ge.u32 p, seen, turn;\n"
-		  "@p bra %s_go;\nadd.u32 polls, polls, 1; setp.lt.u32 p, polls, %d;\n"
-		  "@p bra %s_poll;\nst.volatile.global.u32 [%%b_data+%d], polls;\nbra over;\n"
-		  "%s_go:\n",
-		  label, second, label, TURN, label, POLLS, label, LOST, label);
+	bench_emit(t,
+		   "mov.u32 i, 0;\n%s_again:\nshl.b32 turn, i, 1; add.u32 turn, turn, %u;\n"
+		   "mov.u32 polls, 0;\n%s_poll:\n.pragma \"nounroll\";\n"
+		   "ld.volatile.global.u32 seen, [%%b_data+%d];\nsetp.ge.u32 p, seen, turn;\n"
+		   "@p bra %s_go;\nadd.u32 polls, polls, 1; setp.lt.u32 p, polls, %d;\n"
+		   "@p bra %s_poll;\nst.volatile.global.u32 [%%b_data+%d], polls;\nbra over;\n"
+		   "%s_go:\n",
+		   label, second, label, TURN, label, POLLS, label, LOST, label);
 }
 
 static void write_pass_on(struct bench_text *t, const char *label, unsigned second)
 {
-	bench_say(t,
-		  "add.u32 turn, turn, 1; st.volatile.global.u32 [%%b_data+%d], turn;\n"
-		  "add.u32 i, i, 1; setp.lt.u32 p, i, %d;\n@p bra %s_again;\n"
-		  "mov.u32 turn, %%b_smid; st.volatile.global.u32 [%%b_data+%u], turn;\n",
-		  TURN, ROUNDS, label, SMS + 4 * second);
+	bench_emit(t,
+		   "add.u32 turn, turn, 1; st.volatile.global.u32 [%%b_data+%d], turn;\n"
+		   "add.u32 i, i, 1; setp.lt.u32 p, i, %d;\n@p bra %s_again;\n"
+		   "mov.u32 turn, %%b_smid; st.volatile.global.u32 [%%b_data+%u], turn;\n",
+		   TURN, ROUNDS, label, SMS + 4 * second);
 }
 
 /* arg0, arg1: the aggressor's block and warp; arg2: its entry point. */
 static void write_body(struct bench_text *t, unsigned kib)
 {
-	bench_say(t, ".reg .f32 v<10>, g<10>; .reg .u64 c<3>; .reg .pred p, q;\n"
-		     ".reg .u32 i, e, turn, seen, polls, block, warp;\n"
-		     "cvt.u32.u64 block, %%b_arg0; cvt.u32.u64 warp, %%b_arg1;\n"
-		     "cvt.u32.u64 e, %%b_arg2;\n");
-	code_loads(t, "v", 10, 0);
-	code_loads(t, "g", 10, 40);
-	bench_say(t, "or.b32 seen, %%b_ctaid, %%b_warp; setp.eq.u32 p, seen, 0;\n@p bra victim;\n"
-		     "setp.eq.u32 p, %%b_ctaid, block; setp.eq.and.u32 q, %%b_warp, warp, p;\n"
-		     "@!q bra over;\n");
+	bench_emit(t, ".reg .f32 v<10>, g<10>; .reg .u64 c<3>; .reg .pred p, q;\n"
+		      ".reg .u32 i, e, turn, seen, polls, block, warp;\n"
+		      "cvt.u32.u64 block, %%b_arg0; cvt.u32.u64 warp, %%b_arg1;\n"
+		      "cvt.u32.u64 e, %%b_arg2;\n");
+	code_write_loads(t, "v", 10, 0);
+	code_write_loads(t, "g", 10, 40);
+	bench_emit(t, "or.b32 seen, %%b_ctaid, %%b_warp; setp.eq.u32 p, seen, 0;\n@p bra victim;\n"
+		      "setp.eq.u32 p, %%b_ctaid, block; setp.eq.and.u32 q, %%b_warp, warp, p;\n"
+		      "@!q bra over;\n");
 	write_wait_turn(t, "aggressor", 1);
-	code_straight(t, "g", "A", "e", MAX_BYTES / 16, STEP);
+	code_write_straight(t, "g", "A", "e", MAX_BYTES / 16, STEP);
 	write_pass_on(t, "aggressor", 1);
-	code_stores(t, "g", 8, 40);
-	bench_say(t, "bra over;\nvictim:\n");
+	code_write_stores(t, "g", 8, 40);
+	bench_emit(t, "bra over;\nvictim:\n");
 	write_wait_turn(t, "victim", 0);
-	bench_say(t, "mov.u64 c0, %%clock64;\n");
+	bench_emit(t, "mov.u64 c0, %%clock64;\n");
 	for (unsigned k = 0; k < kib * 64; k++)
-		bench_say(t, "fma.rn.f32 v%u, v%u, v8, v9;\n", k % 8, k % 8);
-	bench_say(t, "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n");
+		bench_emit(t, "fma.rn.f32 v%u, v%u, v8, v9;\n", k % 8, k % 8);
+	bench_emit(t, "mov.u64 c1, %%clock64; sub.u64 c2, c1, c0;\n");
 	write_pass_on(t, "victim", 0);
-	bench_say(t, "st.volatile.global.u64 [%%b_data+%d], c2;\n", CYCLES);
-	code_stores(t, "v", 8, 0);
-	bench_say(t, "over:\n");
+	bench_emit(t, "st.volatile.global.u64 [%%b_data+%d], c2;\n", CYCLES);
+	code_write_stores(t, "v", 8, 0);
+	bench_emit(t, "over:\n");
 }
 
 /* Changes nothing: only checks that all of the victim's code is between its two clock reads. */
@@ -89,15 +89,15 @@ static int check_bracket(uint64_t (*word)[2], uint32_t n, void *arg)
 {
 	uint32_t first = 0, last;
 
-	return code_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, *(const unsigned *)arg * 64,
-			    &first, &last)
+	return code_find_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA,
+				 *(const unsigned *)arg * 64, &first, &last)
 		       ? 0
 		       : -1;
 }
 
 struct sample {
 	unsigned kib;
-	const struct place *place;
+	const struct warp_placement *place;
 };
 
 static void compute_cycles(const void *data, double *value, const void *arg)
@@ -112,7 +112,7 @@ static void compute_cycles(const void *data, double *value, const void *arg)
 		value[0] = NAN;
 }
 
-static void name_of(char name[48], unsigned kib, const struct place *place)
+static void name_of(char name[48], unsigned kib, const struct warp_placement *place)
 {
 	snprintf(name, 48, "victim of %u KiB, %s", kib, place->name);
 }
@@ -126,7 +126,7 @@ static bool measure_lengths(struct bench_run *run, struct bench_kernel *kernel,
 
 	name_of(value.series, s->kib, s->place);
 	for (uint64_t bytes = 0; bytes <= MAX_BYTES;
-	     bytes = bytes ? chase_next(bytes) : MIN_BYTES) {
+	     bytes = bytes ? chase_next_size(bytes) : MIN_BYTES) {
 		struct bench_launch launch = {
 			.grid = s->place->blocks,
 			.block = THREADS,
@@ -134,13 +134,15 @@ static bool measure_lengths(struct bench_run *run, struct bench_kernel *kernel,
 		const struct bench_series *series;
 
 		value.at_x = (double)bytes;
-		if (!code_measure(run, kernel, &launch, CYCLES + 8, &value, 1, compute_cycles, s))
+		if (!code_measure_values(run, kernel, &launch, CYCLES + 8, &value, 1,
+					 compute_cycles, s))
 			return false;
-		series = bench_find(bench_samples(run), value.series);
+		series = bench_find_series(bench_samples(run), value.series);
 		some |= series->point[series->n - 1].n != 0;
 	}
-	if (!some && !bench_dry(run))
-		bench_missing(bench_samples(run), "%s: the two did not run in turn", value.series);
+	if (!some && !bench_is_dry(run))
+		bench_add_missing(bench_samples(run), "%s: the two did not run in turn",
+				  value.series);
 	return true;
 }
 
@@ -193,7 +195,7 @@ static double slowed_from(const struct bench_series *series, const struct bench_
 }
 
 static double derive_case(const struct bench_samples *samples, struct bench_figures *figures,
-			  unsigned kib, const struct place *place)
+			  unsigned kib, const struct warp_placement *place)
 {
 	static const char *const whose[] = {[SAME] = "own scheduler's",
 					    [OTHER] = "other scheduler's",
@@ -205,53 +207,55 @@ static double derive_case(const struct bench_samples *samples, struct bench_figu
 	double from;
 
 	name_of(name, kib, place);
-	series = bench_find(samples, name);
-	alone = code_at(series, 0, NAN);
+	series = bench_find_series(samples, name);
+	alone = code_find_point(series, 0, NAN);
 	if (!alone)
 		return NAN;
-	bench_figure_point(figures, shown_name, "alone", series, alone);
-	bench_detail(figures, true);
+	bench_add_point_figure(figures, shown_name, "alone", series, alone);
+	bench_mark_detail(figures, true);
 	for (double bytes = MIN_BYTES; bytes <= MAX_BYTES; bytes *= 2) {
-		const struct bench_point *p = code_at(series, bytes, NAN);
+		const struct bench_point *p = code_find_point(series, bytes, NAN);
 		char parameter[48];
 
-		snprintf(parameter, sizeof(parameter), "beside %s", chase_bytes(size, bytes));
+		snprintf(parameter, sizeof(parameter), "beside %s",
+			 chase_format_bytes(size, bytes));
 		if (!p)
 			continue;
-		bench_figure_point(figures, shown_name, parameter, series, p);
-		bench_detail(figures, true);
+		bench_add_point_figure(figures, shown_name, parameter, series, p);
+		bench_mark_detail(figures, true);
 	}
-	bench_picture(figures, "icache-owner", "A victim's code beside an aggressor's", series,
-		      false, false);
+	bench_add_plot(figures, "icache-owner", "A victim's code beside an aggressor's", series,
+		       false, false);
 	from = slowed_from(series, alone);
 	snprintf(name, sizeof(name), "%u KiB of code slowed by", kib);
 	if (isfinite(from))
 		bench_figure(figures, name, whose[place - places], "KiB", from / 1024, from / 1024,
-			     from / 1024, bench_clock(series));
+			     from / 1024, bench_series_clock(series));
 	return from;
 }
 
 static void add_notes(struct bench_figures *figures, unsigned kib, const double from[PLACES])
 {
 	if (isfinite(from[SAME]) && from[OTHER] > from[SAME])
-		bench_note(
+		bench_add_note(
 			figures,
 			"%u KiB of code: a warp of the same scheduler slows it with less code than "
 			"one of another: each scheduler has its own cache.",
 			kib);
 	else if (isfinite(from[SAME]) && from[OTHER] <= from[SAME])
-		bench_note(figures,
-			   "%u KiB of code: a warp of another scheduler slows it as early "
-			   "as one of the same: they share the cache that holds it.",
-			   kib);
+		bench_add_note(figures,
+			       "%u KiB of code: a warp of another scheduler slows it as early "
+			       "as one of the same: they share the cache that holds it.",
+			       kib);
 	if (isfinite(from[OTHER_SM]))
-		bench_note(figures,
-			   "%u KiB of code: %.0f KiB on another SM slow it: these SMs share a "
-			   "cache.",
-			   kib, from[OTHER_SM] / 1024);
+		bench_add_note(figures,
+			       "%u KiB of code: %.0f KiB on another SM slow it: these SMs share a "
+			       "cache.",
+			       kib, from[OTHER_SM] / 1024);
 	else if (isinf(from[OTHER_SM]))
-		bench_note(figures, "%u KiB of code: none on another SM slows it, up to %d KiB.",
-			   kib, MAX_BYTES / 1024);
+		bench_add_note(figures,
+			       "%u KiB of code: none on another SM slows it, up to %d KiB.", kib,
+			       MAX_BYTES / 1024);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,

@@ -23,24 +23,24 @@ static void write_loads(struct bench_text *text, unsigned width, const char *lab
 	static const char vector[][4] = {"", ".v2", ".v4"};
 	unsigned kind = width / 8, words = width / 4;
 
-	bench_say(text, "%s:\n.pragma \"nounroll\";\nadd.u64 at, %%b_arg0, off;\n", label);
+	bench_emit(text, "%s:\n.pragma \"nounroll\";\nadd.u64 at, %%b_arg0, off;\n", label);
 	for (unsigned k = 0; k < UNROLL; k++) {
-		bench_say(text, "ld.global.ca%s.u32 {", vector[kind]);
+		bench_emit(text, "ld.global.ca%s.u32 {", vector[kind]);
 		for (unsigned w = 0; w < words; w++)
-			bench_say(text, "%sw%u", w ? ", " : "", k * words + w);
-		bench_say(text, "}, [at+%u];\n", k * 32 * width);
+			bench_emit(text, "%sw%u", w ? ", " : "", k * words + w);
+		bench_emit(text, "}, [at+%u];\n", k * 32 * width);
 	}
 	for (unsigned w = 0; w < UNROLL * words; w++)
-		bench_say(text, "xor.b32 sum, sum, w%u;\n", w);
-	bench_say(text,
-		  "add.u64 off, off, %u;\n"
-		  "and.b64 off, off, mask;\n"
-		  "sub.u32 n, n, 1;\n"
-		  "setp.gt.s32 p, n, 0;\n"
-		  "@p bra %s;\n"
-		  "setp.eq.u32 p, sum, never;\n"
-		  "@p bra lost;\n",
-		  UNROLL * 32 * width, label);
+		bench_emit(text, "xor.b32 sum, sum, w%u;\n", w);
+	bench_emit(text,
+		   "add.u64 off, off, %u;\n"
+		   "and.b64 off, off, mask;\n"
+		   "sub.u32 n, n, 1;\n"
+		   "setp.gt.s32 p, n, 0;\n"
+		   "@p bra %s;\n"
+		   "setp.eq.u32 p, sum, never;\n"
+		   "@p bra lost;\n",
+		   UNROLL * 32 * width, label);
 }
 
 static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width)
@@ -48,36 +48,36 @@ static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width)
 	struct bench_text body = {0}, name = {0};
 	struct bench_kernel *kernel;
 
-	bench_say(&name, "l1-read-%u", width);
-	bench_say(&body,
-		  "{\n"
-		  ".reg .u64 at, off, mask, from, to;\n"
-		  ".reg .u32 n, sum, w<32>, t, never;\n"
-		  ".reg .pred p;\n"
-		  "cvt.u32.u64 never, %%b_arg3;\n"
-		  "mov.u32 sum, 0;\n"
-		  "sub.u64 mask, %%b_arg1, 1;\n"
-		  "mul.lo.u32 t, %%b_warp, %u;\n"
-		  "mad.lo.u32 t, %%b_lane, %u, t;\n"
-		  "cvt.u64.u32 off, t;\n"
-		  "and.b64 off, off, mask;\n"
-		  "cvt.u32.u64 n, %%b_arg4;\n",
-		  UNROLL * 32 * width, width);
+	bench_emit(&name, "l1-read-%u", width);
+	bench_emit(&body,
+		   "{\n"
+		   ".reg .u64 at, off, mask, from, to;\n"
+		   ".reg .u32 n, sum, w<32>, t, never;\n"
+		   ".reg .pred p;\n"
+		   "cvt.u32.u64 never, %%b_arg3;\n"
+		   "mov.u32 sum, 0;\n"
+		   "sub.u64 mask, %%b_arg1, 1;\n"
+		   "mul.lo.u32 t, %%b_warp, %u;\n"
+		   "mad.lo.u32 t, %%b_lane, %u, t;\n"
+		   "cvt.u64.u32 off, t;\n"
+		   "and.b64 off, off, mask;\n"
+		   "cvt.u32.u64 n, %%b_arg4;\n",
+		   UNROLL * 32 * width, width);
 	write_loads(&body, width, "warm");
-	bench_say(&body, "cvt.u32.u64 n, %%b_arg2;\n"
-			 "bar.sync 0;\n"
-			 "mov.u64 from, %%clock64;\n");
+	bench_emit(&body, "cvt.u32.u64 n, %%b_arg2;\n"
+			  "bar.sync 0;\n"
+			  "mov.u64 from, %%clock64;\n");
 	write_loads(&body, width, "read");
-	bench_say(&body, "mov.u64 to, %%clock64;\n"
-			 "mul.wide.u32 at, %%b_warp, 16;\n"
-			 "add.u64 at, at, %%b_data;\n"
-			 "setp.ne.u32 p, %%b_lane, 0;\n"
-			 "@p bra lost;\n"
-			 "st.global.u64 [at], from;\n"
-			 "st.global.u64 [at+8], to;\n"
-			 "lost:\n"
-			 "mov.u64 at, 0;\n"
-			 "}\n");
+	bench_emit(&body, "mov.u64 to, %%clock64;\n"
+			  "mul.wide.u32 at, %%b_warp, 16;\n"
+			  "add.u64 at, at, %%b_data;\n"
+			  "setp.ne.u32 p, %%b_lane, 0;\n"
+			  "@p bra lost;\n"
+			  "st.global.u64 [at], from;\n"
+			  "st.global.u64 [at+8], to;\n"
+			  "lost:\n"
+			  "mov.u64 at, 0;\n"
+			  "}\n");
 	kernel = bench_kernel(run, &(struct bench_code){.name = name.data,
 							.body = body.data,
 							.threads = THREADS,
@@ -103,10 +103,10 @@ static double compute_rate(const struct bench_run *run, const void *results, dou
 
 static void measure_samples(struct bench_run *run)
 {
-	uint64_t base = bench_memory(run, 128 << 10);
+	uint64_t base = bench_memory_alloc(run, 128 << 10);
 
 	if (!base)
-		bench_missing(bench_samples(run), "not enough memory for the array");
+		bench_add_missing(bench_samples(run), "not enough memory for the array");
 	for (unsigned w = 0; base && w < 3; w++) {
 		struct bench_kernel *kernel = kernel_of(run, widths[w]);
 		char name[8];
@@ -126,8 +126,8 @@ static void measure_samples(struct bench_run *run)
 				bench_series(bench_samples(run), name, "bytes", "", "B/cycle/SM"),
 				(double)bytes, NAN);
 
-			chase_repeat(run, kernel, &launch, WARPS * 16, compute_rate,
-				     (double)TURNS * UNROLL * THREADS * widths[w], point);
+			chase_repeat_launch(run, kernel, &launch, WARPS * 16, compute_rate,
+					    (double)TURNS * UNROLL * THREADS * widths[w], point);
 		}
 	}
 }
@@ -146,7 +146,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 
 	(void)gpu;
 	for (unsigned k = 0; k < 6; k++)
-		bench_published(figures, "L1 bandwidth", "", published[k].gpu, published[k].rate);
+		bench_add_published(figures, "L1 bandwidth", "", published[k].gpu,
+				    published[k].rate);
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
 		const struct bench_point *best = NULL;
@@ -155,10 +156,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			if (series->point[k].n &&
 			    (!best || bench_median(&series->point[k]) > bench_median(best)))
 				best = &series->point[k];
-		bench_picture(figures, "l1-read", "L1, read by one SM", series, true, false);
+		bench_add_plot(figures, "l1-read", "L1, read by one SM", series, true, false);
 		if (!best)
 			continue;
-		bench_figure_point(figures, "L1 read", series->name, series, best);
+		bench_add_point_figure(figures, "L1 read", series->name, series, best);
 		if (!fastest_point || bench_median(best) > bench_median(fastest_point)) {
 			fastest_point = best;
 			fastest = series;
@@ -166,9 +167,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 	if (!fastest_point)
 		return;
-	bench_figure_point(figures, "L1 bandwidth", "", fastest, fastest_point);
-	bench_note(figures, "L1 is fastest, %.1f B/cycle per SM, with loads of %s in %s.",
-		   bench_median(fastest_point), fastest->name, chase_bytes(at, fastest_point->x));
+	bench_add_point_figure(figures, "L1 bandwidth", "", fastest, fastest_point);
+	bench_add_note(figures, "L1 is fastest, %.1f B/cycle per SM, with loads of %s in %s.",
+		       bench_median(fastest_point), fastest->name,
+		       chase_format_bytes(at, fastest_point->x));
 }
 
 BENCH(bench_l1_bandwidth) = {

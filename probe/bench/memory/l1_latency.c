@@ -15,61 +15,64 @@ static const uint64_t first = 1024, last = 1 << 20;
 
 static void measure_samples(struct bench_run *run)
 {
-	struct bench_kernel *builder = chase_builder(run), *kernel = chase_kernel(run, "ca");
-	uint64_t base = bench_memory(run, last);
+	struct bench_kernel *builder = chase_build_builder(run),
+			    *kernel = chase_build_kernel(run, "ca");
+	uint64_t base = bench_memory_alloc(run, last);
 
 	for (uint64_t bytes = first; builder && kernel && base && bytes <= last;
-	     bytes = chase_next(bytes)) {
+	     bytes = chase_next_size(bytes)) {
 		struct chase_chain chain = {
 			.base = base, .elements = bytes / LINE, .stride = LINE, .random = true};
 		struct bench_launch launch = {
 			.grid = 1,
 			.block = 1,
 			.no_shared = true,
-			.arg = {base, chase_steps(2 * chain.elements), STEPS}};
+			.arg = {base, chase_round_steps(2 * chain.elements), STEPS}};
 		struct bench_point *point;
 
-		if (!chase_lay(run, builder, &chain))
+		if (!chase_write_chain(run, builder, &chain))
 			return;
 		point = bench_point(
 			bench_series(bench_samples(run), "random", "bytes", "", "cycles"),
 			(double)bytes, NAN);
-		if (!chase_repeat(run, kernel, &launch, 8, chase_cycles, STEPS, point) &&
-		    !bench_dry(run))
+		if (!chase_repeat_launch(run, kernel, &launch, 8, chase_compute_cycles, STEPS,
+					 point) &&
+		    !bench_is_dry(run))
 			return;
 	}
 	if (!base)
-		bench_missing(bench_samples(run), "not enough memory for the chain");
+		bench_add_missing(bench_samples(run), "not enough memory for the chain");
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	const struct bench_series *series = bench_find(samples, "random");
+	const struct bench_series *series = bench_find_series(samples, "random");
 	struct bench_plateau plateau[4];
-	uint32_t n = series ? bench_plateaus(series, 0.15, 3, plateau, 4) : 0;
+	uint32_t n = series ? bench_find_plateaus(series, 0.15, 3, plateau, 4) : 0;
 	char to[24];
 
 	(void)gpu;
-	bench_published(figures, "L1 hit", "", "H100", 40);
-	bench_published(figures, "L1 hit", "", "GH200", 40);
-	bench_published(figures, "L1 hit", "", "H100, mt4g", 38);
-	bench_published(figures, "L1 hit", "", "T4", 32);
-	bench_published(figures, "L1 hit", "", "P4", 82);
-	bench_published(figures, "L1 hit", "", "K80", 35);
+	bench_add_published(figures, "L1 hit", "", "H100", 40);
+	bench_add_published(figures, "L1 hit", "", "GH200", 40);
+	bench_add_published(figures, "L1 hit", "", "H100, mt4g", 38);
+	bench_add_published(figures, "L1 hit", "", "T4", 32);
+	bench_add_published(figures, "L1 hit", "", "P4", 82);
+	bench_add_published(figures, "L1 hit", "", "K80", 35);
 	if (!n)
 		return;
-	bench_figure_point(figures, "L1 hit", "", series,
-			   &series->point[(plateau[0].first + plateau[0].last) / 2]);
+	bench_add_point_figure(figures, "L1 hit", "", series,
+			       &series->point[(plateau[0].first + plateau[0].last) / 2]);
 	if (n > 1)
-		bench_note(figures,
-			   "L1 hit %.1f cycles up to %s (see l1-size for the limit), beyond it "
-			   "%.1f.",
-			   plateau[0].value, chase_bytes(to, plateau[0].to), plateau[n - 1].value);
+		bench_add_note(figures,
+			       "L1 hit %.1f cycles up to %s (see l1-size for the limit), beyond it "
+			       "%.1f.",
+			       plateau[0].value, chase_format_bytes(to, plateau[0].to),
+			       plateau[n - 1].value);
 	else
-		bench_note(figures, "L1 hit %.1f cycles up to %s, without a knee.",
-			   plateau[0].value, chase_bytes(to, plateau[0].to));
-	bench_picture(figures, "latency-l1", "Latency of ld.global.ca", series, true, false);
+		bench_add_note(figures, "L1 hit %.1f cycles up to %s, without a knee.",
+			       plateau[0].value, chase_format_bytes(to, plateau[0].to));
+	bench_add_plot(figures, "latency-l1", "Latency of ld.global.ca", series, true, false);
 }
 
 BENCH(bench_l1_latency) = {

@@ -30,14 +30,14 @@ static const unsigned carveouts[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
 /* Generates one load between two clock reads, which waits for it; LATENCY gets the cycles. */
 static void timed_load(struct bench_text *text, const char *what)
 {
-	bench_say(text,
-		  "mov.u32 from, %%clock;\n"
-		  "%s\n"
-		  "setp.eq.u64 p, at, 1;\n"
-		  "@p bra lost;\n"
-		  "mov.u32 latency, %%clock;\n"
-		  "sub.u32 latency, latency, from;\n",
-		  what);
+	bench_emit(text,
+		   "mov.u32 from, %%clock;\n"
+		   "%s\n"
+		   "setp.eq.u64 p, at, 1;\n"
+		   "@p bra lost;\n"
+		   "mov.u32 latency, %%clock;\n"
+		   "sub.u32 latency, latency, from;\n",
+		   what);
 }
 
 /*
@@ -50,59 +50,59 @@ static struct bench_kernel *scan_kernel(struct bench_run *run, bool each)
 	struct bench_text body = {0};
 	struct bench_kernel *kernel;
 
-	bench_say(&body, "{\n"
-			 ".reg .u64 at, out, missed, all, t;\n"
-			 ".reg .u32 n, k, lines, limit, from, latency, to;\n"
-			 ".reg .pred p;\n"
-			 "setp.ne.u32 p, %%b_tid, 0;\n"
-			 "@p bra lost;\n"
-			 "mov.u64 at, %%b_arg0;\n"
-			 "cvt.u32.u64 lines, %%b_arg1;\n"
-			 "cvt.u32.u64 limit, %%b_arg2;\n"
-			 "mov.u64 missed, 0;\n"
-			 "mov.u64 all, 0;\n"
-			 "mov.u32 n, lines;\n"
-			 "fill:\n"
-			 ".pragma \"nounroll\";\n"
-			 "ld.global.ca.u64 at, [at];\n"
-			 "sub.u32 n, n, 1;\n"
-			 "setp.ne.u32 p, n, 0;\n"
-			 "@p bra fill;\n"
-			 "setp.eq.u64 p, at, 1;\n"
-			 "@p bra lost;\n"
-			 "mov.u32 n, 0;\n"
-			 "scan:\n"
-			 ".pragma \"nounroll\";\n");
+	bench_emit(&body, "{\n"
+			  ".reg .u64 at, out, missed, all, t;\n"
+			  ".reg .u32 n, k, lines, limit, from, latency, to;\n"
+			  ".reg .pred p;\n"
+			  "setp.ne.u32 p, %%b_tid, 0;\n"
+			  "@p bra lost;\n"
+			  "mov.u64 at, %%b_arg0;\n"
+			  "cvt.u32.u64 lines, %%b_arg1;\n"
+			  "cvt.u32.u64 limit, %%b_arg2;\n"
+			  "mov.u64 missed, 0;\n"
+			  "mov.u64 all, 0;\n"
+			  "mov.u32 n, lines;\n"
+			  "fill:\n"
+			  ".pragma \"nounroll\";\n"
+			  "ld.global.ca.u64 at, [at];\n"
+			  "sub.u32 n, n, 1;\n"
+			  "setp.ne.u32 p, n, 0;\n"
+			  "@p bra fill;\n"
+			  "setp.eq.u64 p, at, 1;\n"
+			  "@p bra lost;\n"
+			  "mov.u32 n, 0;\n"
+			  "scan:\n"
+			  ".pragma \"nounroll\";\n");
 	timed_load(&body, "ld.global.ca.u64 at, [at];");
-	bench_say(&body, "setp.gt.u32 p, latency, limit;\n"
-			 "@p add.u64 missed, missed, 1;\n"
-			 "cvt.u64.u32 t, latency;\n"
-			 "add.u64 all, all, t;\n");
+	bench_emit(&body, "setp.gt.u32 p, latency, limit;\n"
+			  "@p add.u64 missed, missed, 1;\n"
+			  "cvt.u64.u32 t, latency;\n"
+			  "add.u64 all, all, t;\n");
 	if (each)
-		bench_say(&body, "shl.b32 k, n, 1;\n"
-				 "mov.u32 to, cycles;\n"
-				 "add.u32 k, k, to;\n"
-				 "min.u32 to, latency, 65535;\n"
-				 "st.shared.u16 [k], to;\n");
-	bench_say(&body, "add.u32 n, n, 1;\n"
-			 "setp.lt.u32 p, n, lines;\n"
-			 "@p bra scan;\n"
-			 "st.global.u64 [%%b_data], missed;\n"
-			 "st.global.u64 [%%b_data+8], all;\n");
+		bench_emit(&body, "shl.b32 k, n, 1;\n"
+				  "mov.u32 to, cycles;\n"
+				  "add.u32 k, k, to;\n"
+				  "min.u32 to, latency, 65535;\n"
+				  "st.shared.u16 [k], to;\n");
+	bench_emit(&body, "add.u32 n, n, 1;\n"
+			  "setp.lt.u32 p, n, lines;\n"
+			  "@p bra scan;\n"
+			  "st.global.u64 [%%b_data], missed;\n"
+			  "st.global.u64 [%%b_data+8], all;\n");
 	if (each)
-		bench_say(&body, "mov.u32 k, cycles;\n"
-				 "add.u64 out, %%b_data, 16;\n"
-				 "copy:\n"
-				 "ld.shared.u16 to, [k];\n"
-				 "st.global.u16 [out], to;\n"
-				 "add.u32 k, k, 2;\n"
-				 "add.u64 out, out, 2;\n"
-				 "sub.u32 n, n, 1;\n"
-				 "setp.ne.u32 p, n, 0;\n"
-				 "@p bra copy;\n");
-	bench_say(&body, "lost:\n"
-			 "mov.u64 at, 0;\n"
-			 "}\n");
+		bench_emit(&body, "mov.u32 k, cycles;\n"
+				  "add.u64 out, %%b_data, 16;\n"
+				  "copy:\n"
+				  "ld.shared.u16 to, [k];\n"
+				  "st.global.u16 [out], to;\n"
+				  "add.u32 k, k, 2;\n"
+				  "add.u64 out, out, 2;\n"
+				  "sub.u32 n, n, 1;\n"
+				  "setp.ne.u32 p, n, 0;\n"
+				  "@p bra copy;\n");
+	bench_emit(&body, "lost:\n"
+			  "mov.u64 at, 0;\n"
+			  "}\n");
 	kernel = bench_kernel(
 		run, &(struct bench_code){.name = each ? "l1-positions" : "l1-scan",
 					  .declared = each ? ".shared .align 16 .b8 cycles[4608];\n"
@@ -131,7 +131,7 @@ static struct bench_launch scan_of(uint64_t base, uint64_t lines, double limit, 
 		.arg = {base, lines, (uint64_t)limit}};
 }
 
-struct scan {
+struct l1_size_scan {
 	struct bench_run *run;
 	struct bench_kernel *builder, *kernel;
 	uint64_t base, stride;
@@ -139,19 +139,19 @@ struct scan {
 	double limit;
 };
 
-static const uint64_t *run_scan(struct scan *s, uint64_t lines)
+static const uint64_t *run_scan(struct l1_size_scan *s, uint64_t lines)
 {
 	struct chase_chain chain = {.base = s->base, .elements = lines, .stride = s->stride};
 	struct bench_launch launch = scan_of(s->base, lines, s->limit, s->carveout,
 					     bench_gpu(s->run));
 
-	if (!chase_lay(s->run, s->builder, &chain))
+	if (!chase_write_chain(s->run, s->builder, &chain))
 		return NULL;
 	return bench_launch(s->run, s->kernel, &launch, 16 + 2 * MAX_LINES);
 }
 
 /* Sets the limit above the latency of a hit plus noise. */
-static bool find_limit(struct scan *s)
+static bool find_limit(struct l1_size_scan *s)
 {
 	const uint64_t *results;
 
@@ -168,7 +168,7 @@ static bool find_limit(struct scan *s)
  * Returns the first number of lines, in steps of STEP from FIRST on, that are not all kept; 0 if
  * none.
  */
-static uint64_t first_missed(struct scan *s, uint64_t first, uint64_t step)
+static uint64_t first_missed(struct l1_size_scan *s, uint64_t first, uint64_t step)
 {
 	for (uint64_t lines = first; lines <= MAX_LINES; lines += step) {
 		const uint64_t *results = run_scan(s, lines);
@@ -190,15 +190,15 @@ static double compute_misses(const struct bench_run *run, const void *results, d
 static void measure_size(struct bench_run *run)
 {
 	const struct bench_gpu *gpu = bench_gpu(run);
-	struct scan s = {.run = run,
-			 .builder = chase_builder(run),
-			 .kernel = scan_kernel(run, false),
-			 .stride = LINE};
+	struct l1_size_scan s = {.run = run,
+				 .builder = chase_build_builder(run),
+				 .kernel = scan_kernel(run, false),
+				 .stride = LINE};
 	char name[16];
 
-	s.base = bench_memory(run, MAX_LINES * LINE);
+	s.base = bench_memory_alloc(run, MAX_LINES * LINE);
 	if (!s.base)
-		bench_missing(bench_samples(run), "not enough memory for the lines");
+		bench_add_missing(bench_samples(run), "not enough memory for the lines");
 	if (!s.base || !s.kernel || !s.builder)
 		return;
 	for (unsigned k = 0; k < sizeof(carveouts) / sizeof(*carveouts); k++) {
@@ -219,12 +219,13 @@ static void measure_size(struct bench_run *run)
 				.base = s.base, .elements = lines, .stride = LINE};
 			struct bench_point *point;
 
-			if (!chase_lay(run, s.builder, &chain))
+			if (!chase_write_chain(run, s.builder, &chain))
 				return;
 			point = bench_point(
 				bench_series(bench_samples(run), name, "bytes", "", "misses"),
 				(double)(lines * LINE), NAN);
-			if (!chase_repeat(run, s.kernel, &launch, 16, compute_misses, 1, point))
+			if (!chase_repeat_launch(run, s.kernel, &launch, 16, compute_misses, 1,
+						 point))
 				return;
 		}
 	}
@@ -255,8 +256,8 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
 {
 	double least = INFINITY, most = -INFINITY;
 
-	bench_published(figures, "L1 seen", "32 KiB", "T4", 57);
-	bench_published(figures, "L1 seen", "64 KiB", "T4", 25);
+	bench_add_published(figures, "L1 seen", "32 KiB", "T4", 57);
+	bench_add_published(figures, "L1 seen", "64 KiB", "T4", 25);
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
 		const struct bench_point *kept = NULL;
@@ -279,10 +280,11 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
 		}
 	}
 	if (least <= most)
-		bench_note(figures,
-			   "L1 and shared memory have %u KiB in total: L1 keeps %.0f to %.0f KiB "
-			   "less than the carveout leaves.",
-			   combined_size(gpu), least, most);
+		bench_add_note(
+			figures,
+			"L1 and shared memory have %u KiB in total: L1 keeps %.0f to %.0f KiB "
+			"less than the carveout leaves.",
+			combined_size(gpu), least, most);
 }
 
 /* ---- lines ---- */
@@ -291,7 +293,7 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
  * Finds by bisection the maximum number of lines STRIDE apart that are kept, and measures it and
  * one more. Returns false if nothing more can be measured.
  */
-static bool kept_apart(struct scan *s, struct bench_kernel *counting)
+static bool kept_apart(struct l1_size_scan *s, struct bench_kernel *counting)
 {
 	uint64_t few = 1, many = MAX_LINES;
 	char name[32];
@@ -314,18 +316,19 @@ static bool kept_apart(struct scan *s, struct bench_kernel *counting)
 			bench_series(bench_samples(s->run), name, "lines", "", "misses"),
 			(double)lines, NAN);
 
-		if (!chase_lay(s->run, s->builder, &chain) ||
-		    (!chase_repeat(s->run, counting, &launch, 16, compute_misses, 1, point) &&
-		     !bench_dry(s->run)))
+		if (!chase_write_chain(s->run, s->builder, &chain) ||
+		    (!chase_repeat_launch(s->run, counting, &launch, 16, compute_misses, 1,
+					  point) &&
+		     !bench_is_dry(s->run)))
 			return false;
 	}
 	return true;
 }
 
-static void measure_sets(struct bench_run *run, struct scan s)
+static void measure_sets(struct bench_run *run, struct l1_size_scan s)
 {
 	s.kernel = scan_kernel(run, false);
-	s.base = bench_memory(run, (uint64_t)MAX_LINES * FARTHEST);
+	s.base = bench_memory_alloc(run, (uint64_t)MAX_LINES * FARTHEST);
 	if (!s.kernel || !s.base)
 		return;
 	s.stride = LINE;
@@ -341,30 +344,30 @@ static struct bench_kernel *sector_kernel(struct bench_run *run)
 	struct bench_text body = {0};
 	struct bench_kernel *kernel;
 
-	bench_say(&body, "{\n"
-			 ".reg .u64 at, line, word, all, t;\n"
-			 ".reg .u32 n, v, from, latency;\n"
-			 ".reg .pred p;\n"
-			 "mov.u64 line, %%b_arg0;\n"
-			 "mov.u64 all, 0;\n"
-			 "mov.u32 n, 32;\n"
-			 "next:\n"
-			 ".pragma \"nounroll\";\n"
-			 "ld.global.ca.u32 v, [line];\n"
-			 "setp.eq.u32 p, v, 1;\n"
-			 "@p bra lost;\n"
-			 "add.u64 word, line, %%b_arg1;\n");
+	bench_emit(&body, "{\n"
+			  ".reg .u64 at, line, word, all, t;\n"
+			  ".reg .u32 n, v, from, latency;\n"
+			  ".reg .pred p;\n"
+			  "mov.u64 line, %%b_arg0;\n"
+			  "mov.u64 all, 0;\n"
+			  "mov.u32 n, 32;\n"
+			  "next:\n"
+			  ".pragma \"nounroll\";\n"
+			  "ld.global.ca.u32 v, [line];\n"
+			  "setp.eq.u32 p, v, 1;\n"
+			  "@p bra lost;\n"
+			  "add.u64 word, line, %%b_arg1;\n");
 	timed_load(&body, "ld.global.ca.u32 v, [word];\ncvt.u64.u32 at, v;");
-	bench_say(&body, "cvt.u64.u32 t, latency;\n"
-			 "add.u64 all, all, t;\n"
-			 "add.u64 line, line, 256;\n"
-			 "sub.u32 n, n, 1;\n"
-			 "setp.ne.u32 p, n, 0;\n"
-			 "@p bra next;\n"
-			 "st.global.u64 [%%b_data], all;\n"
-			 "lost:\n"
-			 "mov.u64 at, 0;\n"
-			 "}\n");
+	bench_emit(&body, "cvt.u64.u32 t, latency;\n"
+			  "add.u64 all, all, t;\n"
+			  "add.u64 line, line, 256;\n"
+			  "sub.u32 n, n, 1;\n"
+			  "setp.ne.u32 p, n, 0;\n"
+			  "@p bra next;\n"
+			  "st.global.u64 [%%b_data], all;\n"
+			  "lost:\n"
+			  "mov.u64 at, 0;\n"
+			  "}\n");
 	kernel = bench_kernel(run, &(struct bench_code){.name = "l1-sector",
 							.body = body.data,
 							.threads = 1,
@@ -373,21 +376,22 @@ static struct bench_kernel *sector_kernel(struct bench_run *run)
 	return kernel;
 }
 
-static void measure_positions(struct scan *s, uint64_t lines)
+static void measure_positions(struct l1_size_scan *s, uint64_t lines)
 {
 	for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
 		const uint64_t *results = run_scan(s, lines);
 		const uint16_t *cycles = (const uint16_t *)(results + 2);
 
-		if (!results || bench_dry(s->run))
+		if (!results || bench_is_dry(s->run))
 			return;
 		for (uint64_t at = 0; k && at < lines; at++) {
 			struct bench_series *series = bench_series(
 				bench_samples(s->run), "positions", "line", "lines", "cycles");
-			struct bench_point *point = chase_point(series, (double)at, (double)lines);
+			struct bench_point *point = chase_find_point(series, (double)at,
+								     (double)lines);
 
-			bench_value(point, cycles[at]);
-			point->sm_mhz = bench_mhz(s->run);
+			bench_add_value(point, cycles[at]);
+			point->sm_mhz = bench_launch_mhz(s->run);
 		}
 	}
 }
@@ -396,14 +400,14 @@ static void measure_lines(struct bench_run *run)
 {
 	static const unsigned words[] = {0, 4, 28, 32, 60, 64, 96, 124, 128};
 	struct bench_kernel *sector = sector_kernel(run);
-	struct scan s = {.run = run,
-			 .builder = chase_builder(run),
-			 .kernel = scan_kernel(run, true),
-			 .stride = LINE,
-			 .carveout = 64};
+	struct l1_size_scan s = {.run = run,
+				 .builder = chase_build_builder(run),
+				 .kernel = scan_kernel(run, true),
+				 .stride = LINE,
+				 .carveout = 64};
 	uint64_t near, last;
 
-	s.base = bench_memory(run, MAX_LINES * LINE);
+	s.base = bench_memory_alloc(run, MAX_LINES * LINE);
 	if (!s.base || !s.builder)
 		return;
 	for (unsigned k = 0; sector && k < sizeof(words) / sizeof(*words); k++) {
@@ -412,7 +416,7 @@ static void measure_lines(struct bench_run *run)
 			bench_series(bench_samples(run), "sector", "bytes behind", "", "cycles"),
 			words[k], NAN);
 
-		chase_repeat(run, sector, &launch, 8, chase_cycles, 32, point);
+		chase_repeat_launch(run, sector, &launch, 8, chase_compute_cycles, 32, point);
 	}
 	measure_sets(run, s);
 	if (!s.kernel || !find_limit(&s))
@@ -422,8 +426,9 @@ static void measure_lines(struct bench_run *run)
 	if (last && last + EXTRA <= MAX_LINES) {
 		measure_positions(&s, last);
 		measure_positions(&s, last + EXTRA);
-	} else if (!bench_dry(run)) {
-		bench_missing(bench_samples(run), "no number of lines was found that exceeds L1");
+	} else if (!bench_is_dry(run)) {
+		bench_add_missing(bench_samples(run),
+				  "no number of lines was found that exceeds L1");
 	}
 }
 
@@ -436,11 +441,11 @@ static void derive_sector(const struct bench_series *series, struct bench_figure
 			continue;
 		bench_figure(figures, "L1 sector", "", "B", series->point[k].x, NAN, NAN,
 			     series->point[k].sm_mhz);
-		bench_note(figures,
-			   "A load that misses L1 fetches %g bytes: the next word is slow again "
-			   "(%.0f cycles, %.0f before).",
-			   series->point[k].x, bench_median(&series->point[k]),
-			   bench_median(first));
+		bench_add_note(
+			figures,
+			"A load that misses L1 fetches %g bytes: the next word is slow again "
+			"(%.0f cycles, %.0f before).",
+			series->point[k].x, bench_median(&series->point[k]), bench_median(first));
 		return;
 	}
 }
@@ -487,8 +492,8 @@ static double missed_always(const struct bench_series *series, double y, double 
 
 		if (point->y != y || !point->n)
 			continue;
-		any += bench_most(point) > limit;
-		each += bench_least(point) > limit;
+		any += bench_max(point) > limit;
+		each += bench_min(point) > limit;
 	}
 	return any ? (double)each / any : NAN;
 }
@@ -498,7 +503,7 @@ static void derive_positions(const struct bench_series *series, struct bench_fig
 	double least = INFINITY, before = NAN;
 
 	for (uint32_t k = 0; k < series->n; k++)
-		least = fmin(least, bench_least(&series->point[k]));
+		least = fmin(least, bench_min(&series->point[k]));
 	for (uint32_t k = 0; k < series->n; k++) {
 		uint32_t runs[RUNS + 1] = {0}, n, missed, most = 1;
 		double y = series->point[k].y;
@@ -511,7 +516,7 @@ static void derive_positions(const struct bench_series *series, struct bench_fig
 			most = runs[r] > runs[most] ? r : most;
 		if (!n)
 			continue;
-		bench_note(
+		bench_add_note(
 			figures,
 			"With %g lines a second round misses %.1f (mean of the samples), %.0f %% "
 			"of the runs of misses are %u line%s long; %s.",
@@ -557,11 +562,11 @@ static void derive_sets(const struct bench_samples *samples, struct bench_figure
 		kept = kept_of(series);
 		if (!(kept > 0))
 			continue;
-		chase_bytes(from, apart);
+		chase_format_bytes(from, apart);
 		snprintf(name, sizeof(name), "%s apart", from);
 		bench_figure(figures, "L1 lines kept", name, "lines", kept, NAN, NAN,
 			     series->point[0].sm_mhz);
-		bench_detail(figures, apart > LINE);
+		bench_mark_detail(figures, apart > LINE);
 		if (apart == LINE)
 			all = kept;
 		least = fmin(least, kept);
@@ -572,28 +577,29 @@ static void derive_sets(const struct bench_samples *samples, struct bench_figure
 	if (isnan(all) || farthest <= LINE)
 		return;
 	if (isnan(first))
-		bench_note(
+		bench_add_note(
 			figures,
 			"Lines %s apart are kept as well as adjacent ones, at least %.0f of %.0f: "
 			"sets are chosen by a hash of the address.",
-			chase_bytes(to, farthest), least, all);
+			chase_format_bytes(to, farthest), least, all);
 	else
-		bench_note(figures,
-			   "%.0f adjacent lines are kept; with %s and more between them fewer, at "
-			   "least %.0f: they share sets.",
-			   all, chase_bytes(from, first), least);
+		bench_add_note(
+			figures,
+			"%.0f adjacent lines are kept; with %s and more between them fewer, at "
+			"least %.0f: they share sets.",
+			all, chase_format_bytes(from, first), least);
 }
 
 static void derive_lines(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			 struct bench_figures *figures)
 {
-	const struct bench_series *series = bench_find(samples, "sector");
+	const struct bench_series *series = bench_find_series(samples, "sector");
 
 	(void)gpu;
-	bench_published(figures, "L1 run of misses", "", "T4", 4);
+	bench_add_published(figures, "L1 run of misses", "", "T4", 4);
 	if (series)
 		derive_sector(series, figures);
-	series = bench_find(samples, "positions");
+	series = bench_find_series(samples, "positions");
 	if (series)
 		derive_positions(series, figures);
 	derive_sets(samples, figures);

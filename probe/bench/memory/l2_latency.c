@@ -19,31 +19,34 @@ enum { LINE = 128, STEPS = 4096, WARM = 1024, LINES = 32, APART = 4096 + LINE };
 
 static void measure_curve(struct bench_run *run, struct bench_kernel *builder)
 {
-	struct bench_kernel *kernel = chase_kernel(run, "cg");
+	struct bench_kernel *kernel = chase_build_kernel(run, "cg");
 	uint64_t most = 64ull << 30, base = 0;
 
-	while (most > 256ull << 20 && !(base = bench_memory(run, most)))
+	while (most > 256ull << 20 && !(base = bench_memory_alloc(run, most)))
 		most /= 2;
 	if (!base)
-		bench_missing(bench_samples(run), "not enough memory for the chain");
+		bench_add_missing(bench_samples(run), "not enough memory for the chain");
 	for (uint64_t bytes = 64 << 10; kernel && base && bytes <= most;
-	     bytes = chase_next(bytes)) {
+	     bytes = chase_next_size(bytes)) {
 		struct chase_chain chain = {
 			.base = base, .elements = bytes / LINE, .stride = LINE, .random = true};
 		bool fits = bytes <= 2 * bench_gpu(run)->l2_bytes;
-		uint64_t warm = chain.elements > 16384 ? WARM : chase_steps(2 * chain.elements);
+		uint64_t warm = chain.elements > 16384 ? WARM
+						       : chase_round_steps(2 * chain.elements);
 		struct bench_launch launch = {.grid = 1, .block = 1, .arg = {base, warm, STEPS}};
 		struct bench_launch once = {
-			.grid = 1, .block = 1, .arg = {base, chase_steps(chain.elements), STEPS}};
+			.grid = 1,
+			.block = 1,
+			.arg = {base, chase_round_steps(chain.elements), STEPS}};
 		struct bench_point *point;
 
-		if (!chase_lay(run, builder, &chain) ||
+		if (!chase_write_chain(run, builder, &chain) ||
 		    (fits && !bench_launch(run, kernel, &once, 16)))
 			break;
 		point = bench_point(
 			bench_series(bench_samples(run), "random", "bytes", "", "cycles"),
 			(double)bytes, NAN);
-		if (!chase_onward(run, kernel, &launch, point) && !bench_dry(run))
+		if (!chase_repeat_onward(run, kernel, &launch, point) && !bench_is_dry(run))
 			break;
 	}
 	if (base)
@@ -94,7 +97,7 @@ static void measure_map(struct bench_run *run, struct bench_kernel *builder, uns
 {
 	const struct bench_gpu *gpu = bench_gpu(run);
 	struct bench_kernel *kernel = map_kernel(run);
-	uint64_t base = bench_memory(run, LINES * APART);
+	uint64_t base = bench_memory_alloc(run, LINES * APART);
 	struct chase_chain chain = {.base = base, .elements = LINES, .stride = APART, .self = true};
 
 	if (!kernel || !base)
@@ -109,26 +112,26 @@ static void measure_map(struct bench_run *run, struct bench_kernel *builder, uns
 			const uint64_t *results = NULL;
 
 			/* Writing the lines invalidates copies. */
-			if (chase_lay(run, builder, &chain))
+			if (chase_write_chain(run, builder, &chain))
 				results = bench_launch(run, kernel, &launch, 8 * (LINES + 1));
-			if (!results || bench_dry(run))
+			if (!results || bench_is_dry(run))
 				return;
 			for (unsigned line = 0; k && line < LINES; line++) {
 				struct bench_point *point =
-					chase_point(bench_series(bench_samples(run), "map", "SM",
-								 "line", "cycles"),
-						    (double)results[0], line);
+					chase_find_point(bench_series(bench_samples(run), "map",
+								      "SM", "line", "cycles"),
+							 (double)results[0], line);
 
 				if (point->n < BENCH_REPEATS && results[line + 1])
-					bench_value(point, (double)results[line + 1]);
-				point->sm_mhz = bench_mhz(run);
+					bench_add_value(point, (double)results[line + 1]);
+				point->sm_mhz = bench_launch_mhz(run);
 			}
 		}
 }
 
 static void measure_samples(struct bench_run *run)
 {
-	struct bench_kernel *builder = chase_builder(run);
+	struct bench_kernel *builder = chase_build_builder(run);
 
 	if (!builder)
 		return;
@@ -138,7 +141,7 @@ static void measure_samples(struct bench_run *run)
 
 enum { SMS = 1024 };
 
-struct sides {
+struct l2_sides {
 	double cycles[SMS][LINES]; /* NAN if unknown */
 	uint32_t sms;
 	bool fast[SMS][LINES], two[LINES]; /* the line has two clusters of latencies */
@@ -146,7 +149,7 @@ struct sides {
 	bool side[SMS];
 };
 
-static bool read_points(struct sides *s, const struct bench_series *series)
+static bool read_points(struct l2_sides *s, const struct bench_series *series)
 {
 	for (uint32_t k = 0; k < SMS * LINES; k++)
 		s->cycles[k / LINES][k % LINES] = NAN;
@@ -166,7 +169,7 @@ static bool read_points(struct sides *s, const struct bench_series *series)
  * Finds for each line which SMs are near. A line divides the SMs as the first line does, or the
  * other way round.
  */
-static bool find_sides(struct sides *s, double *near, double *far)
+static bool find_sides(struct l2_sides *s, double *near, double *far)
 {
 	double value[SMS], low, high, lows = 0, highs = 0;
 	int first = -1;
@@ -180,7 +183,7 @@ static bool find_sides(struct sides *s, double *near, double *far)
 		for (uint32_t sm = 0; sm < s->sms; sm++)
 			if (!isnan(s->cycles[sm][line]))
 				value[n++] = s->cycles[sm][line];
-		border = n > 3 ? bench_two_heaps(value, n, &low, &high) : NAN;
+		border = n > 3 ? bench_split_clusters(value, n, &low, &high) : NAN;
 		/* Within a side latencies differ by a tenth on an H200. */
 		if (isnan(border) || high < 1.15 * low)
 			continue;
@@ -207,15 +210,15 @@ static bool find_sides(struct sides *s, double *near, double *far)
 	return lines * 4 > LINES;
 }
 
-bool l2_side(struct bench_run *run, struct bench_kernel *builder, uint64_t sms[3])
+bool l2_find_side(struct bench_run *run, struct bench_kernel *builder, uint64_t sms[3])
 {
-	struct sides *s = calloc(1, sizeof(*s));
+	struct l2_sides *s = calloc(1, sizeof(*s));
 	const struct bench_series *series;
 	double near, far;
 	bool two = false;
 
 	measure_map(run, builder, 3);
-	series = bench_find(bench_samples(run), "map");
+	series = bench_find_series(bench_samples(run), "map");
 	sms[0] = sms[1] = sms[2] = 0;
 	if (s && series && read_points(s, series) && s->sms <= 192 && find_sides(s, &near, &far)) {
 		two = true;
@@ -226,7 +229,7 @@ bool l2_side(struct bench_run *run, struct bench_kernel *builder, uint64_t sms[3
 	return two;
 }
 
-static void list_sms(struct bench_text *text, const struct sides *s, bool side)
+static void list_sms(struct bench_text *text, const struct l2_sides *s, bool side)
 {
 	const char *between = "";
 
@@ -237,7 +240,7 @@ static void list_sms(struct bench_text *text, const struct sides *s, bool side)
 			continue;
 		while (last + 1 < s->sms && s->side[last + 1] == side)
 			last++;
-		bench_say(text, last > sm ? "%s%u-%u" : "%s%u", between, sm, last);
+		bench_emit(text, last > sm ? "%s%u-%u" : "%s%u", between, sm, last);
 		between = " ";
 		sm = last;
 	}
@@ -245,7 +248,7 @@ static void list_sms(struct bench_text *text, const struct sides *s, bool side)
 
 static void derive_map(const struct bench_series *series, struct bench_figures *figures)
 {
-	struct sides *s = calloc(1, sizeof(*s));
+	struct l2_sides *s = calloc(1, sizeof(*s));
 	struct bench_text one = {0}, other = {0};
 	double near, far, mhz = series->n ? series->point[0].sm_mhz : NAN;
 
@@ -254,15 +257,16 @@ static void derive_map(const struct bench_series *series, struct bench_figures *
 		list_sms(&other, s, false);
 		bench_figure(figures, "L2, first read", "near", "cycles", near, NAN, NAN, mhz);
 		bench_figure(figures, "L2, first read", "far", "cycles", far, NAN, NAN, mhz);
-		bench_note(figures,
-			   "L2 has two sides: the first read of a written line takes %.0f cycles "
-			   "on the near "
-			   "side, %.0f from the other. On one side are the SMs %s, on the other "
-			   "%s.",
-			   near, far, one.data ? one.data : "none",
-			   other.data ? other.data : "none");
+		bench_add_note(
+			figures,
+			"L2 has two sides: the first read of a written line takes %.0f cycles "
+			"on the near "
+			"side, %.0f from the other. On one side are the SMs %s, on the other "
+			"%s.",
+			near, far, one.data ? one.data : "none", other.data ? other.data : "none");
 	} else if (s && s->sms > 1) {
-		bench_note(figures, "No written line of L2 is nearer to some SMs than to others.");
+		bench_add_note(figures,
+			       "No written line of L2 is nearer to some SMs than to others.");
 	}
 	bench_text_free(&one);
 	bench_text_free(&other);
@@ -272,35 +276,36 @@ static void derive_map(const struct bench_series *series, struct bench_figures *
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	const struct bench_series *series = bench_find(samples, "random");
+	const struct bench_series *series = bench_find_series(samples, "random");
 	struct bench_plateau plateau[6];
-	uint32_t n = series ? bench_plateaus(series, 0.15, 3, plateau, 6) : 0;
+	uint32_t n = series ? bench_find_plateaus(series, 0.15, 3, plateau, 6) : 0;
 	char to[24];
 
 	(void)gpu;
-	bench_published(figures, "L2 hit", "", "H100", 291);
-	bench_published(figures, "L2 hit", "", "GH200", 281);
-	bench_published(figures, "L2 hit", "", "H100, mt4g", 219);
-	bench_published(figures, "L2 hit", "", "T4", 188);
-	bench_published(figures, "DRAM", "", "H100", 700);
-	bench_published(figures, "DRAM", "", "GH200", 690);
-	bench_published(figures, "DRAM", "", "H100, mt4g", 834);
+	bench_add_published(figures, "L2 hit", "", "H100", 291);
+	bench_add_published(figures, "L2 hit", "", "GH200", 281);
+	bench_add_published(figures, "L2 hit", "", "H100, mt4g", 219);
+	bench_add_published(figures, "L2 hit", "", "T4", 188);
+	bench_add_published(figures, "DRAM", "", "H100", 700);
+	bench_add_published(figures, "DRAM", "", "GH200", 690);
+	bench_add_published(figures, "DRAM", "", "H100, mt4g", 834);
 	for (uint32_t k = 0; k < n; k++) {
 		const struct bench_point *point =
 			&series->point[(plateau[k].first + plateau[k].last) / 2];
 
 		if (k == 0)
-			bench_figure_point(figures, "L2 hit", "", series, point);
+			bench_add_point_figure(figures, "L2 hit", "", series, point);
 		else if (k == n - 1)
-			bench_figure_point(figures, "DRAM", "", series, point);
-		bench_note(figures, "%s %.0f cycles to %s%s.", k ? "Then" : "ld.global.cg takes",
-			   plateau[k].value, chase_bytes(to, plateau[k].to),
-			   plateau[k].last == series->n - 1 ? ", the largest measured" : "");
+			bench_add_point_figure(figures, "DRAM", "", series, point);
+		bench_add_note(figures, "%s %.0f cycles to %s%s.",
+			       k ? "Then" : "ld.global.cg takes", plateau[k].value,
+			       chase_format_bytes(to, plateau[k].to),
+			       plateau[k].last == series->n - 1 ? ", the largest measured" : "");
 	}
 	if (series)
-		bench_picture(figures, "latency-l2", "Latency of ld.global.cg", series, true,
-			      false);
-	series = bench_find(samples, "map");
+		bench_add_plot(figures, "latency-l2", "Latency of ld.global.cg", series, true,
+			       false);
+	series = bench_find_series(samples, "map");
 	if (series)
 		derive_map(series, figures);
 }

@@ -18,35 +18,35 @@ static struct bench_kernel *sweep_kernel(struct bench_run *run, bool last)
 	struct bench_text body = {0};
 	struct bench_kernel *kernel;
 
-	bench_say(&body, "{\n"
-			 ".reg .u64 at, off, step, policy;\n"
-			 ".reg .u32 t, v, sum;\n"
-			 ".reg .pred p;\n"
-			 "mov.u32 sum, 0;\n"
-			 "mad.lo.u32 t, %%b_ctaid, %%b_ntid, %%b_tid;\n"
-			 "mul.wide.u32 off, t, 32;\n"
-			 "mul.lo.u32 t, %%b_nctaid, %%b_ntid;\n"
-			 "mul.wide.u32 step, t, 32;\n");
+	bench_emit(&body, "{\n"
+			  ".reg .u64 at, off, step, policy;\n"
+			  ".reg .u32 t, v, sum;\n"
+			  ".reg .pred p;\n"
+			  "mov.u32 sum, 0;\n"
+			  "mad.lo.u32 t, %%b_ctaid, %%b_ntid, %%b_tid;\n"
+			  "mul.wide.u32 off, t, 32;\n"
+			  "mul.lo.u32 t, %%b_nctaid, %%b_ntid;\n"
+			  "mul.wide.u32 step, t, 32;\n");
 	if (last)
-		bench_say(&body, "createpolicy.fractional.L2::evict_last.b64 policy, 1.0;\n");
-	bench_say(&body,
-		  "next:\n"
-		  ".pragma \"nounroll\";\n"
-		  "setp.ge.u64 p, off, %%b_arg1;\n"
-		  "@p bra swept;\n"
-		  "add.u64 at, off, %%b_arg0;\n"
-		  "ld.global%s.u32 v, [at]%s;\n"
-		  "xor.b32 sum, sum, v;\n"
-		  "add.u64 off, off, step;\n"
-		  "bra next;\n"
-		  "swept:\n"
-		  "setp.ne.u32 p, sum, 1;\n"
-		  "@p bra lost;\n"
-		  "st.global.u32 [%%b_data], sum;\n"
-		  "lost:\n"
-		  "mov.u64 at, 0;\n"
-		  "}\n",
-		  last ? ".L2::cache_hint" : "", last ? ", policy" : "");
+		bench_emit(&body, "createpolicy.fractional.L2::evict_last.b64 policy, 1.0;\n");
+	bench_emit(&body,
+		   "next:\n"
+		   ".pragma \"nounroll\";\n"
+		   "setp.ge.u64 p, off, %%b_arg1;\n"
+		   "@p bra swept;\n"
+		   "add.u64 at, off, %%b_arg0;\n"
+		   "ld.global%s.u32 v, [at]%s;\n"
+		   "xor.b32 sum, sum, v;\n"
+		   "add.u64 off, off, step;\n"
+		   "bra next;\n"
+		   "swept:\n"
+		   "setp.ne.u32 p, sum, 1;\n"
+		   "@p bra lost;\n"
+		   "st.global.u32 [%%b_data], sum;\n"
+		   "lost:\n"
+		   "mov.u64 at, 0;\n"
+		   "}\n",
+		   last ? ".L2::cache_hint" : "", last ? ", policy" : "");
 	kernel = bench_kernel(run, &(struct bench_code){.name = last ? "sweep-last" : "sweep",
 							.body = body.data,
 							.threads = THREADS,
@@ -55,7 +55,7 @@ static struct bench_kernel *sweep_kernel(struct bench_run *run, bool last)
 	return kernel;
 }
 
-struct window {
+struct l2_window {
 	struct bench_run *run;
 	struct bench_kernel *sweep, *last, *chase;
 	uint64_t array, other, other_bytes;
@@ -67,7 +67,7 @@ static struct bench_launch sweep_of(const struct bench_gpu *gpu, uint64_t base, 
 		.grid = (uint32_t)gpu->sms * 2, .block = THREADS, .arg = {base, bytes}};
 }
 
-static bool measure_point(struct window *w, struct bench_kernel *first, uint64_t bytes,
+static bool measure_point(struct l2_window *w, struct bench_kernel *first, uint64_t bytes,
 			  struct bench_point *point)
 {
 	struct bench_launch array = sweep_of(bench_gpu(w->run), w->array, bytes);
@@ -83,13 +83,13 @@ static bool measure_point(struct window *w, struct bench_kernel *first, uint64_t
 		    !bench_launch(w->run, w->sweep, &other, 8))
 			return false;
 		results = bench_launch(w->run, w->chase, &chase, 8);
-		if (!results || bench_dry(w->run))
+		if (!results || bench_is_dry(w->run))
 			return false;
-		v = chase_cycles(w->run, results, STEPS);
+		v = chase_compute_cycles(w->run, results, STEPS);
 		if (!k || isnan(v))
 			continue;
-		bench_value(point, v);
-		bench_value(&clocks, bench_mhz(w->run));
+		bench_add_value(point, v);
+		bench_add_value(&clocks, bench_launch_mhz(w->run));
 	}
 	point->sm_mhz = bench_median(&clocks);
 	return true;
@@ -98,7 +98,8 @@ static bool measure_point(struct window *w, struct bench_kernel *first, uint64_t
 /* Persisting lines would disturb the next measurement. */
 static void reset_persisting_lines(struct bench_run *run)
 {
-	int (*lines)(void) = (int (*)(void))bench_driver(run, "cuCtxResetPersistingL2Cache");
+	int (*lines)(void) = (int (*)(void))bench_driver_function(run,
+								  "cuCtxResetPersistingL2Cache");
 
 	if (lines)
 		lines();
@@ -107,26 +108,26 @@ static void reset_persisting_lines(struct bench_run *run)
 static void measure_samples(struct bench_run *run)
 {
 	uint64_t l2 = bench_gpu(run)->l2_bytes, most = 1 << 20;
-	struct bench_kernel *builder = chase_builder(run);
-	struct window w = {.run = run,
-			   .sweep = sweep_kernel(run, false),
-			   .last = sweep_kernel(run, true),
-			   .chase = chase_kernel(run, "cg"),
-			   .other_bytes = 2 * l2};
+	struct bench_kernel *builder = chase_build_builder(run);
+	struct l2_window w = {.run = run,
+			      .sweep = sweep_kernel(run, false),
+			      .last = sweep_kernel(run, true),
+			      .chase = chase_build_kernel(run, "cg"),
+			      .other_bytes = 2 * l2};
 
 	while (most * 2 <= l2)
 		most *= 2;
-	w.array = bench_memory(run, most);
-	w.other = l2 ? bench_memory(run, w.other_bytes) : 0;
+	w.array = bench_memory_alloc(run, most);
+	w.other = l2 ? bench_memory_alloc(run, w.other_bytes) : 0;
 	if (!w.array || !w.other) {
-		bench_missing(bench_samples(run),
-			      "the size of L2 is unknown, or there is not enough memory");
+		bench_add_missing(bench_samples(run),
+				  "the size of L2 is unknown, or there is not enough memory");
 		return;
 	}
 	if (!builder || !w.sweep || !w.last || !w.chase)
 		return;
 	for (unsigned kept = 0; kept < 2; kept++)
-		for (uint64_t bytes = most / 8; bytes <= most; bytes = chase_next(bytes)) {
+		for (uint64_t bytes = most / 8; bytes <= most; bytes = chase_next_size(bytes)) {
 			struct chase_chain chain = {.base = w.array,
 						    .elements = bytes / LINE,
 						    .stride = LINE,
@@ -134,14 +135,14 @@ static void measure_samples(struct bench_run *run)
 			struct bench_point *point;
 
 			reset_persisting_lines(run);
-			if (!chase_lay(run, builder, &chain))
+			if (!chase_write_chain(run, builder, &chain))
 				return;
 			point = bench_point(bench_series(bench_samples(run),
 							 kept ? "evict_last" : "plain", "bytes", "",
 							 "cycles"),
 					    (double)bytes, NAN);
 			if (!measure_point(&w, kept ? w.last : w.sweep, bytes, point) &&
-			    !bench_dry(run))
+			    !bench_is_dry(run))
 				return;
 		}
 	reset_persisting_lines(run);
@@ -150,8 +151,8 @@ static void measure_samples(struct bench_run *run)
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	const struct bench_series *plain = bench_find(samples, "plain");
-	const struct bench_series *last = bench_find(samples, "evict_last");
+	const struct bench_series *plain = bench_find_series(samples, "plain");
+	const struct bench_series *last = bench_find_series(samples, "evict_last");
 	const struct bench_point *kept = NULL;
 	struct bench_text parameter = {0};
 	char size[24];
@@ -163,25 +164,25 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 
 		if (isnan(with) || isnan(without))
 			continue;
-		chase_bytes(size, last->point[k].x);
-		bench_say(&parameter, "%s, evict_last", size);
-		bench_figure_point(figures, "L2 kept", parameter.data, last, &last->point[k]);
-		bench_detail(figures, k && k < last->n - 1);
+		chase_format_bytes(size, last->point[k].x);
+		bench_emit(&parameter, "%s, evict_last", size);
+		bench_add_point_figure(figures, "L2 kept", parameter.data, last, &last->point[k]);
+		bench_mark_detail(figures, k && k < last->n - 1);
 		bench_text_free(&parameter);
-		bench_say(&parameter, "%s, plain", size);
-		bench_figure_point(figures, "L2 kept", parameter.data, plain, &plain->point[k]);
-		bench_detail(figures, k && k < last->n - 1);
+		bench_emit(&parameter, "%s, plain", size);
+		bench_add_point_figure(figures, "L2 kept", parameter.data, plain, &plain->point[k]);
+		bench_mark_detail(figures, k && k < last->n - 1);
 		bench_text_free(&parameter);
 		if (with < 0.85 * without)
 			kept = &last->point[k];
 	}
 	if (kept)
-		bench_note(figures,
-			   "Data read with evict_last stays in L2 while twice its size is "
-			   "read, visible up to %s.",
-			   chase_bytes(size, kept->x));
+		bench_add_note(figures,
+			       "Data read with evict_last stays in L2 while twice its size is "
+			       "read, visible up to %s.",
+			       chase_format_bytes(size, kept->x));
 	else if (last && last->n && last->point[0].n)
-		bench_note(figures, "evict_last keeps no more in L2 than a plain load.");
+		bench_add_note(figures, "evict_last keeps no more in L2 than a plain load.");
 }
 
 BENCH(bench_l2_window) = {

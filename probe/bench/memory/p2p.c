@@ -24,7 +24,7 @@ enum {
 	OP_ATOMG = 0x1a8,
 	NATIVE_ATOMICS = 3, /* CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED */
 };
-enum what { READ, WRITE, RED, RATES };
+enum p2p_access { READ, WRITE, RED, RATES };
 static const struct {
 	const char *name, *unit;
 	unsigned width; /* bytes per thread and step */
@@ -37,34 +37,34 @@ static const char *const latencies[] = {"load", "atom.add.u64"};
 static const char *const places[] = {"own", "peer"};
 
 /* arg0: memory, arg1: iterations of UNROLL steps, arg2: 1. */
-static struct bench_kernel *rate_kernel(struct bench_run *run, enum what what)
+static struct bench_kernel *rate_kernel(struct bench_run *run, enum p2p_access what)
 {
 	struct bench_text t = {0};
 	struct bench_kernel *kernel;
 
-	bench_say(&t,
-		  ".reg .u64 at, step; .reg .u32 n, v, sum, r<16>; .reg .pred p;\n"
-		  "mad.lo.u32 n, %%b_ctaid, %%b_ntid, %%b_tid; mul.wide.u32 at, n, %u;\n"
-		  "add.u64 at, at, %%b_arg0; mul.lo.u32 n, %%b_nctaid, %%b_ntid;\n"
-		  "mul.wide.u32 step, n, %u; cvt.u32.u64 n, %%b_arg1; cvt.u32.u64 v, %%b_arg2;\n"
-		  "mov.u32 sum, 0;\nturn:\n.pragma \"nounroll\";\n",
-		  rates[what].width, rates[what].width);
+	bench_emit(&t,
+		   ".reg .u64 at, step; .reg .u32 n, v, sum, r<16>; .reg .pred p;\n"
+		   "mad.lo.u32 n, %%b_ctaid, %%b_ntid, %%b_tid; mul.wide.u32 at, n, %u;\n"
+		   "add.u64 at, at, %%b_arg0; mul.lo.u32 n, %%b_nctaid, %%b_ntid;\n"
+		   "mul.wide.u32 step, n, %u; cvt.u32.u64 n, %%b_arg1; cvt.u32.u64 v, %%b_arg2;\n"
+		   "mov.u32 sum, 0;\nturn:\n.pragma \"nounroll\";\n",
+		   rates[what].width, rates[what].width);
 	for (unsigned k = 0, r = 0; k < UNROLL; k++, r += 4) {
 		if (what == READ)
-			bench_say(&t, "ld.global.cg.v4.u32 {r%u, r%u, r%u, r%u}, [at];\n", r, r + 1,
-				  r + 2, r + 3);
+			bench_emit(&t, "ld.global.cg.v4.u32 {r%u, r%u, r%u, r%u}, [at];\n", r,
+				   r + 1, r + 2, r + 3);
 		else if (what == WRITE)
-			bench_say(&t, "st.global.v4.u32 [at], {v, v, n, n};\n");
+			bench_emit(&t, "st.global.v4.u32 [at], {v, v, n, n};\n");
 		else
-			bench_say(&t, "red.global.sys.add.u32 [at], v;\n");
-		bench_say(&t, "add.u64 at, at, step;\n");
+			bench_emit(&t, "red.global.sys.add.u32 [at], v;\n");
+		bench_emit(&t, "add.u64 at, at, step;\n");
 	}
 	for (unsigned r = 0; r < 4 * UNROLL && what == READ; r++)
-		bench_say(&t, "xor.b32 sum, sum, r%u;\n", r);
-	bench_say(&t,
-		  "sub.u32 n, n, 1; setp.ne.u32 p, n, 0;\n@p bra turn;\n%s"
-		  "setp.eq.u32 p, sum, 77;\n@p st.global.u32 [%%b_data], sum;\n",
-		  what == READ ? "" : "fence.acq_rel.sys;\n");
+		bench_emit(&t, "xor.b32 sum, sum, r%u;\n", r);
+	bench_emit(&t,
+		   "sub.u32 n, n, 1; setp.ne.u32 p, n, 0;\n@p bra turn;\n%s"
+		   "setp.eq.u32 p, sum, 77;\n@p st.global.u32 [%%b_data], sum;\n",
+		   what == READ ? "" : "fence.acq_rel.sys;\n");
 	/* The frame contains a red and two stores. */
 	kernel = bench_kernel(
 		run, &(struct bench_code){.name = rates[what].name,
@@ -76,25 +76,25 @@ static struct bench_kernel *rate_kernel(struct bench_run *run, enum what what)
 }
 
 /*
- * Like chase_kernel(), with atomics that return the next address: arg0: start, arg1: steps, arg2:
- * 0.
+ * Like chase_build_kernel(), with atomics that return the next address: arg0: start, arg1: steps,
+ * arg2: 0.
  */
 static struct bench_kernel *atomic_chase(struct bench_run *run)
 {
 	struct bench_text t = {0};
 	struct bench_kernel *kernel;
 
-	bench_say(&t, ".reg .u64 at, c<2>; .reg .u32 n; .reg .pred p;\n"
-		      "mov.u64 at, %%b_arg0; cvt.u32.u64 n, %%b_arg1; mov.u64 c0, %%clock64;\n"
-		      "next:\n.pragma \"nounroll\";\n");
+	bench_emit(&t, ".reg .u64 at, c<2>; .reg .u32 n; .reg .pred p;\n"
+		       "mov.u64 at, %%b_arg0; cvt.u32.u64 n, %%b_arg1; mov.u64 c0, %%clock64;\n"
+		       "next:\n.pragma \"nounroll\";\n");
 	for (unsigned k = 0; k < CHASE_UNROLL; k++)
-		bench_say(&t, "atom.global.sys.add.u64 at, [at], %%b_arg2;\n");
-	bench_say(&t,
-		  "sub.u32 n, n, %d; setp.gt.s32 p, n, 0;\n@p bra next;\n"
-		  "setp.eq.u64 p, at, 0;\n@p bra lost;\n"
-		  "mov.u64 c1, %%clock64; sub.u64 c1, c1, c0;\n"
-		  "st.global.u64 [%%b_data], c1; st.global.u64 [%%b_data+8], at;\nlost:\n",
-		  (int)CHASE_UNROLL);
+		bench_emit(&t, "atom.global.sys.add.u64 at, [at], %%b_arg2;\n");
+	bench_emit(&t,
+		   "sub.u32 n, n, %d; setp.gt.s32 p, n, 0;\n@p bra next;\n"
+		   "setp.eq.u64 p, at, 0;\n@p bra lost;\n"
+		   "mov.u64 c1, %%clock64; sub.u64 c1, c1, c0;\n"
+		   "st.global.u64 [%%b_data], c1; st.global.u64 [%%b_data+8], at;\nlost:\n",
+		   (int)CHASE_UNROLL);
 	kernel = bench_kernel(
 		run, &(struct bench_code){.name = "chase-atom",
 					  .body = t.data,
@@ -123,14 +123,14 @@ static void measure_latencies(struct bench_run *run, const struct kernels *k, co
 	struct chase_chain chain = {
 		.base = base, .elements = CHAIN / LINE, .stride = LINE, .random = true};
 
-	if (!chase_lay(run, k->lay, &chain))
+	if (!chase_write_chain(run, k->lay, &chain))
 		return;
 	for (unsigned i = 0; i < 1u + atomics; i++) {
 		struct bench_launch l = {.block = 1, .arg = {base, STEPS, i ? 0 : STEPS}};
 
 		if (k->chase[i])
-			chase_repeat(run, k->chase[i], &l, 16, chase_cycles, STEPS,
-				     point_of(run, latencies[i], place, "cycles", CHAIN));
+			chase_repeat_launch(run, k->chase[i], &l, 16, chase_compute_cycles, STEPS,
+					    point_of(run, latencies[i], place, "cycles", CHAIN));
 	}
 }
 
@@ -139,14 +139,14 @@ static void measure_rates(struct bench_run *run, const struct kernels *k, const 
 {
 	uint32_t grid = (uint32_t)bench_gpu(run)->sms * BLOCKS;
 
-	for (enum what i = READ; i < (atomics ? RATES : RED); i++) {
+	for (enum p2p_access i = READ; i < (atomics ? RATES : RED); i++) {
 		uint64_t turn = (uint64_t)grid * THREADS * UNROLL * rates[i].width;
 		uint64_t turns = turn ? SIZE / turn : 0, bytes = turns * turn;
 		struct bench_launch l = {.grid = grid, .block = THREADS, .arg = {base, turns, 1}};
 
 		if (k->rate[i] && turns)
-			chase_repeat(
-				run, k->rate[i], &l, 16, chase_rate,
+			chase_repeat_launch(
+				run, k->rate[i], &l, 16, chase_compute_rate,
 				(double)bytes / rates[i].width * rates[i].each,
 				point_of(run, rates[i].name, place, rates[i].unit, (double)bytes));
 	}
@@ -154,14 +154,14 @@ static void measure_rates(struct bench_run *run, const struct kernels *k, const 
 
 static bool has_native_atomics(struct bench_run *run, const struct probe_peer *peer)
 {
-	int (*ask)(int *, int, int, int) =
-		(int (*)(int *, int, int, int))bench_driver(run, "cuDeviceGetP2PAttribute");
+	int (*ask)(int *, int, int, int) = (int (*)(int *, int, int, int))bench_driver_function(
+		run, "cuDeviceGetP2PAttribute");
 	int can = 0;
 
 	if (ask && !ask(&can, NATIVE_ATOMICS, run->session.device, peer->device) && can)
 		return true;
-	bench_missing(bench_samples(run), "atomics in the memory of GPU %d: not native",
-		      peer->device);
+	bench_add_missing(bench_samples(run), "atomics in the memory of GPU %d: not native",
+			  peer->device);
 	return false;
 }
 
@@ -172,10 +172,10 @@ static void measure_peer(struct bench_run *run, const struct kernels *k)
 
 	probe_peer_open(&peer, &run->session, SIZE);
 	if (!peer.context) {
-		bench_missing(bench_samples(run), "no memory of another GPU: %s", peer.why);
+		bench_add_missing(bench_samples(run), "no memory of another GPU: %s", peer.why);
 		return;
 	}
-	own = bench_memory(run, SIZE);
+	own = bench_memory_alloc(run, SIZE);
 	if (own) {
 		bool atomics = has_native_atomics(run, &peer);
 
@@ -184,7 +184,7 @@ static void measure_peer(struct bench_run *run, const struct kernels *k)
 		measure_latencies(run, k, places[1], peer.from.gpu, atomics);
 		measure_rates(run, k, places[1], peer.to.gpu, atomics);
 	} else
-		bench_missing(bench_samples(run), "not enough memory for an array");
+		bench_add_missing(bench_samples(run), "not enough memory for an array");
 	/*
 	 * A failure has destroyed the context's memory and access; a hanging kernel still holds
 	 * them.
@@ -195,17 +195,17 @@ static void measure_peer(struct bench_run *run, const struct kernels *k)
 
 static void measure_samples(struct bench_run *run)
 {
-	struct kernels k = {.lay = chase_builder(run),
-			    .chase = {chase_kernel(run, "cg"), atomic_chase(run)}};
+	struct kernels k = {.lay = chase_build_builder(run),
+			    .chase = {chase_build_kernel(run, "cg"), atomic_chase(run)}};
 
-	for (enum what i = READ; i < RATES; i++)
+	for (enum p2p_access i = READ; i < RATES; i++)
 		k.rate[i] = rate_kernel(run, i);
-	if (!bench_dry(run) && !run->broken && !run->stuck)
+	if (!bench_is_dry(run) && !run->broken && !run->stuck)
 		measure_peer(run, &k);
 	bench_kernel_free(run, k.lay);
 	for (unsigned i = 0; i < 2; i++)
 		bench_kernel_free(run, k.chase[i]);
-	for (enum what i = READ; i < RATES; i++)
+	for (enum p2p_access i = READ; i < RATES; i++)
 		bench_kernel_free(run, k.rate[i]);
 }
 
@@ -218,10 +218,10 @@ static const struct bench_point *add_figure(const struct bench_samples *samples,
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s, %s", what, place);
-	series = bench_find(samples, name);
+	series = bench_find_series(samples, name);
 	if (!series || !series->n || !series->point->n || !(bench_median(series->point) > 0))
 		return NULL;
-	bench_figure_point(figures, what, place, series, series->point);
+	bench_add_point_figure(figures, what, place, series, series->point);
 	return series->point;
 }
 
@@ -236,18 +236,18 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 							    places[1]);
 
 		if (own && peer)
-			bench_note(figures,
-				   "%s: the other GPU's memory is %.0f cycles slower than L2.",
-				   latencies[i], bench_median(peer) - bench_median(own));
+			bench_add_note(figures,
+				       "%s: the other GPU's memory is %.0f cycles slower than L2.",
+				       latencies[i], bench_median(peer) - bench_median(own));
 	}
-	for (enum what i = READ; i < RATES; i++) {
+	for (enum p2p_access i = READ; i < RATES; i++) {
 		const struct bench_point *own = add_figure(samples, figures, rates[i].name,
 							   places[0]);
 		const struct bench_point *peer = add_figure(samples, figures, rates[i].name,
 							    places[1]);
 
 		if (own && peer)
-			bench_note(
+			bench_add_note(
 				figures,
 				"%s: the other GPU's memory provides %.1f %% of this GPU's rate.",
 				rates[i].name, bench_median(peer) / bench_median(own) * 100);

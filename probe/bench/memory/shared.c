@@ -20,30 +20,30 @@ static const char declared[] = ".shared .align 128 .b8 words[32768];\n";
 /* Generates code that fills all words with their addresses. */
 static void write_fill(struct bench_text *text)
 {
-	bench_say(text,
-		  "mov.u32 base, words;\n"
-		  "mov.u32 n, %%b_tid;\n"
-		  "fill:\n"
-		  "mad.lo.u32 at, n, 4, base;\n"
-		  "st.shared.u32 [at], at;\n"
-		  "add.u32 n, n, %%b_ntid;\n"
-		  "setp.lt.u32 p, n, %u;\n"
-		  "@p bra fill;\n"
-		  "bar.sync 0;\n",
-		  (unsigned)WORDS);
+	bench_emit(text,
+		   "mov.u32 base, words;\n"
+		   "mov.u32 n, %%b_tid;\n"
+		   "fill:\n"
+		   "mad.lo.u32 at, n, 4, base;\n"
+		   "st.shared.u32 [at], at;\n"
+		   "add.u32 n, n, %%b_ntid;\n"
+		   "setp.lt.u32 p, n, %u;\n"
+		   "@p bra fill;\n"
+		   "bar.sync 0;\n",
+		   (unsigned)WORDS);
 }
 
 static void write_load(struct bench_text *text, unsigned width, const char *at)
 {
 	if (width == 4)
-		bench_say(text, "ld.shared.u32 %s, [%s];\n", at, at);
+		bench_emit(text, "ld.shared.u32 %s, [%s];\n", at, at);
 	else if (width == 8)
-		bench_say(text, "ld.shared.v2.u32 {%s, x}, [%s];\nxor.b32 sum, sum, x;\n", at, at);
+		bench_emit(text, "ld.shared.v2.u32 {%s, x}, [%s];\nxor.b32 sum, sum, x;\n", at, at);
 	else
-		bench_say(text,
-			  "ld.shared.v4.u32 {%s, x, y, z}, [%s];\n"
-			  "xor.b32 sum, sum, x;\nxor.b32 sum, sum, y;\nxor.b32 sum, sum, z;\n",
-			  at, at);
+		bench_emit(text,
+			   "ld.shared.v4.u32 {%s, x, y, z}, [%s];\n"
+			   "xor.b32 sum, sum, x;\nxor.b32 sum, sum, y;\nxor.b32 sum, sum, z;\n",
+			   at, at);
 }
 
 /*
@@ -56,54 +56,54 @@ static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width, uns
 	struct bench_kernel *kernel;
 	uint32_t loads = CHASE_UNROLL;
 
-	bench_say(&name, "shared-%u-%u", width, chains);
-	bench_say(&body, "{\n"
-			 ".reg .u64 from, to, out;\n"
-			 ".reg .u32 at, other, base, n, sum, x, y, z;\n"
-			 ".reg .pred p;\n"
-			 "mov.u32 sum, 0;\n");
+	bench_emit(&name, "shared-%u-%u", width, chains);
+	bench_emit(&body, "{\n"
+			  ".reg .u64 from, to, out;\n"
+			  ".reg .u32 at, other, base, n, sum, x, y, z;\n"
+			  ".reg .pred p;\n"
+			  "mov.u32 sum, 0;\n");
 	write_fill(&body);
 	/* The second chain is half of the array away. */
-	bench_say(&body,
-		  "cvt.u32.u64 n, %%b_arg0;\n"
-		  "mul.lo.u32 at, n, %%b_tid;\n"
-		  "mul.lo.u32 at, at, %u;\n"
-		  "xor.b32 other, at, 16384;\n"
-		  "and.b32 at, at, 32767;\n"
-		  "and.b32 other, other, 32767;\n"
-		  "add.u32 at, at, base;\n"
-		  "add.u32 other, other, base;\n",
-		  width);
+	bench_emit(&body,
+		   "cvt.u32.u64 n, %%b_arg0;\n"
+		   "mul.lo.u32 at, n, %%b_tid;\n"
+		   "mul.lo.u32 at, at, %u;\n"
+		   "xor.b32 other, at, 16384;\n"
+		   "and.b32 at, at, 32767;\n"
+		   "and.b32 other, other, 32767;\n"
+		   "add.u32 at, at, base;\n"
+		   "add.u32 other, other, base;\n",
+		   width);
 	for (unsigned timed = 0; timed < 2; timed++) {
-		bench_say(&body, "cvt.u32.u64 n, %%b_arg%u;\nbar.sync 0;\n", timed ? 1u : 2u);
+		bench_emit(&body, "cvt.u32.u64 n, %%b_arg%u;\nbar.sync 0;\n", timed ? 1u : 2u);
 		if (timed)
-			bench_say(&body, "mov.u64 from, %%clock64;\n");
-		bench_say(&body, "turn%u:\n.pragma \"nounroll\";\n", timed);
+			bench_emit(&body, "mov.u64 from, %%clock64;\n");
+		bench_emit(&body, "turn%u:\n.pragma \"nounroll\";\n", timed);
 		for (unsigned k = 0; k < CHASE_UNROLL / chains; k++) {
 			write_load(&body, width, "at");
 			if (chains == 2)
 				write_load(&body, width, "other");
 		}
-		bench_say(&body,
-			  "sub.u32 n, n, 1;\n"
-			  "setp.gt.s32 p, n, 0;\n"
-			  "@p bra turn%u;\n"
-			  "add.u32 sum, sum, at;\nadd.u32 sum, sum, other;\n"
-			  "setp.eq.u32 p, sum, 1;\n" /* never true, but depends on all loads */
-			  "@p bra lost;\n",
-			  timed);
+		bench_emit(&body,
+			   "sub.u32 n, n, 1;\n"
+			   "setp.gt.s32 p, n, 0;\n"
+			   "@p bra turn%u;\n"
+			   "add.u32 sum, sum, at;\nadd.u32 sum, sum, other;\n"
+			   "setp.eq.u32 p, sum, 1;\n" /* never true, but depends on all loads */
+			   "@p bra lost;\n",
+			   timed);
 	}
-	bench_say(&body, "bar.sync 0;\n"
-			 "mov.u64 to, %%clock64;\n"
-			 "sub.u64 to, to, from;\n"
-			 "setp.ne.u32 p, %%b_tid, 0;\n"
-			 "@p bra lost;\n"
-			 "mul.wide.u32 out, %%b_ctaid, 8;\n"
-			 "add.u64 out, out, %%b_data;\n"
-			 "st.global.u64 [out], to;\n"
-			 "lost:\n"
-			 "mov.u64 out, 0;\n"
-			 "}\n");
+	bench_emit(&body, "bar.sync 0;\n"
+			  "mov.u64 to, %%clock64;\n"
+			  "sub.u64 to, to, from;\n"
+			  "setp.ne.u32 p, %%b_tid, 0;\n"
+			  "@p bra lost;\n"
+			  "mul.wide.u32 out, %%b_ctaid, 8;\n"
+			  "add.u64 out, out, %%b_data;\n"
+			  "st.global.u64 [out], to;\n"
+			  "lost:\n"
+			  "mov.u64 out, 0;\n"
+			  "}\n");
 	kernel = bench_kernel(run, &(struct bench_code){.name = name.data,
 							.declared = declared,
 							.body = body.data,
@@ -129,7 +129,8 @@ static void measure_latency(struct bench_run *run)
 									     "", "cycles"),
 								apart, NAN);
 
-			chase_repeat(run, kernel, &launch, 8, chase_cycles, STEPS, point);
+			chase_repeat_launch(run, kernel, &launch, 8, chase_compute_cycles, STEPS,
+					    point);
 		}
 	}
 }
@@ -177,7 +178,7 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 	double slope, intercept;
 
 	(void)gpu;
-	bench_published(figures, "shared latency", "4 B, 1 apart", "H100, mt4g", 29.9);
+	bench_add_published(figures, "shared latency", "4 B, 1 apart", "H100, mt4g", 29.9);
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
 
@@ -193,21 +194,21 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 				continue;
 			snprintf(parameter, sizeof(parameter), "%s, %g apart", series->name,
 				 series->point[k].x);
-			bench_figure_point(figures, "shared latency", parameter, series,
-					   &series->point[k]);
-			bench_detail(figures, s && apart > 1);
+			bench_add_point_figure(figures, "shared latency", parameter, series,
+					       &series->point[k]);
+			bench_mark_detail(figures, s && apart > 1);
 		}
 	}
-	fit_conflicts(bench_find(samples, "4 B"), &slope, &intercept);
+	fit_conflicts(bench_find_series(samples, "4 B"), &slope, &intercept);
 	if (!isnan(slope))
-		bench_note(
+		bench_add_note(
 			figures,
 			"A load of 4 bytes takes %.1f cycles without conflict, and %.2f more for "
 			"each additional lane on one bank.",
 			intercept + slope, slope);
 	for (uint32_t s = 0; s < samples->n; s++)
-		bench_picture(figures, "latency-shared", "Latency of shared memory",
-			      &samples->series[s], false, false);
+		bench_add_plot(figures, "latency-shared", "Latency of shared memory",
+			       &samples->series[s], false, false);
 }
 
 static void measure_bandwidth(struct bench_run *run)
@@ -225,7 +226,8 @@ static void measure_bandwidth(struct bench_run *run)
 				bench_series(bench_samples(run), name, "steps", "", "cycles"),
 				steps, NAN);
 
-			chase_repeat(run, kernel, &launch, 8, chase_cycles, 1, point);
+			chase_repeat_launch(run, kernel, &launch, 8, chase_compute_cycles, 1,
+					    point);
 		}
 	}
 }
@@ -240,18 +242,19 @@ static void derive_bandwidth(const struct bench_samples *samples, const struct b
 		double slope, intercept, bytes = 2.0 * THREADS * widths[w];
 
 		snprintf(name, sizeof(name), "%u B", widths[w]);
-		series = bench_find(samples, name);
+		series = bench_find_series(samples, name);
 		if (!series)
 			continue;
-		bench_line(series, &slope, &intercept);
+		bench_fit_line(series, &slope, &intercept);
 		if (!(slope > 0))
 			continue;
 		bench_figure(figures, "shared bandwidth", name, "B/cycle/SM", bytes / slope, NAN,
 			     NAN, series->n ? series->point[series->n - 1].sm_mhz : NAN);
-		bench_note(figures,
-			   "Shared memory provides %.1f B/cycle per SM to loads of %s (32 banks of "
-			   "4 bytes: 128).",
-			   bytes / slope, name);
+		bench_add_note(
+			figures,
+			"Shared memory provides %.1f B/cycle per SM to loads of %s (32 banks of "
+			"4 bytes: 128).",
+			bytes / slope, name);
 	}
 }
 

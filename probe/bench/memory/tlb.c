@@ -23,18 +23,18 @@ static void measure_chains(struct bench_run *run, struct bench_kernel *builder,
 			   struct bench_kernel *kernel, const char *name, uint64_t base,
 			   uint64_t stride, uint64_t most)
 {
-	for (uint64_t n = 8; n <= most; n = chase_next(n)) {
+	for (uint64_t n = 8; n <= most; n = chase_next_size(n)) {
 		struct bench_point *point, clocks = {0};
 		struct chase_chain chain = {.base = base,
 					    .elements = n,
 					    .stride = stride,
 					    .skew = LINE,
 					    .random = true};
-		uint64_t timed = n < 1024 ? 1024 : n > 8192 ? 8192 : chase_steps(n);
+		uint64_t timed = n < 1024 ? 1024 : n > 8192 ? 8192 : chase_round_steps(n);
 		struct bench_launch launch = {.grid = 1,
 					      .block = 1,
 					      .no_shared = true,
-					      .arg = {base, chase_steps(n), timed}};
+					      .arg = {base, chase_round_steps(n), timed}};
 
 		point = bench_point(bench_series(bench_samples(run), name, "bytes", "", "cycles"),
 				    (double)(n * stride), NAN);
@@ -43,33 +43,36 @@ static void measure_chains(struct bench_run *run, struct bench_kernel *builder,
 
 			chain.base = base + (n > SHORT ? 0 : k * APART);
 			launch.arg[0] = chain.base;
-			if (((!k || n <= SHORT) && !chase_lay(run, builder, &chain)) ||
-			    !(results = bench_launch(run, kernel, &launch, 16)) || bench_dry(run))
+			if (((!k || n <= SHORT) && !chase_write_chain(run, builder, &chain)) ||
+			    !(results = bench_launch(run, kernel, &launch, 16)) ||
+			    bench_is_dry(run))
 				break;
 			if (k) {
-				bench_value(point, chase_cycles(run, results, (double)timed));
-				bench_value(&clocks, bench_mhz(run));
+				bench_add_value(point,
+						chase_compute_cycles(run, results, (double)timed));
+				bench_add_value(&clocks, bench_launch_mhz(run));
 			}
 		}
 		point->sm_mhz = bench_median(&clocks);
-		if (!point->n && !bench_dry(run))
+		if (!point->n && !bench_is_dry(run))
 			return;
 	}
 }
 
 static void measure_samples(struct bench_run *run)
 {
-	struct bench_kernel *builder = chase_builder(run);
-	struct bench_kernel *cg = chase_kernel(run, "cg"), *ca = chase_kernel(run, "ca");
+	struct bench_kernel *builder = chase_build_builder(run);
+	struct bench_kernel *cg = chase_build_kernel(run, "cg"),
+			    *ca = chase_build_kernel(run, "ca");
 	uint64_t most = 128ull << 30, base = 0;
 	char name[16];
 
 	if (!builder || !cg || !ca)
 		return;
-	while (most > 256ull << 20 && !(base = bench_memory(run, most)))
+	while (most > 256ull << 20 && !(base = bench_memory_alloc(run, most)))
 		most = most & (most - 1) ? most / 3 * 2 : most / 4 * 3;
 	if (!base) {
-		bench_missing(bench_samples(run), "not enough memory for the chain");
+		bench_add_missing(bench_samples(run), "not enough memory for the chain");
 		return;
 	}
 	measure_chains(run, builder, ca, "L1", base, page,
@@ -98,7 +101,7 @@ static double reach_of(const struct bench_samples *samples, unsigned stride, dou
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u MiB", stride);
-	series = bench_find(samples, name);
+	series = bench_find_series(samples, name);
 	for (uint32_t k = 0; series && k < series->n; k++) {
 		double cycles = bench_median(&series->point[k]);
 
@@ -132,28 +135,28 @@ static void derive_level(const struct bench_samples *samples, struct bench_figur
 		k++;
 	if (!k || k == STRIDES || isnan(reach[k]))
 		return;
-	chase_bytes(each, strides[k - 1] * 1048576.0);
-	chase_bytes(all, min);
+	chase_format_bytes(each, strides[k - 1] * 1048576.0);
+	chase_format_bytes(all, min);
 	bench_figure(figures, "TLB entry", name, "MiB", strides[k - 1], NAN, NAN, mhz);
 	bench_figure(figures, "TLB entries", name, "entries", min / 1048576 / strides[k - 1], NAN,
 		     NAN, mhz);
-	bench_note(figures,
-		   "TLB, %s: addresses %u MiB apart reach farther than those %s or less apart: "
-		   "an entry covers %s, and its reach of %s is %.0f entries.",
-		   name, strides[k], each, each, all, min / 1048576 / strides[k - 1]);
+	bench_add_note(figures,
+		       "TLB, %s: addresses %u MiB apart reach farther than those %s or less apart: "
+		       "an entry covers %s, and its reach of %s is %.0f entries.",
+		       name, strides[k], each, each, all, min / 1048576 / strides[k - 1]);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	const struct bench_series *series = bench_find(samples, "2 MiB");
+	const struct bench_series *series = bench_find_series(samples, "2 MiB");
 	struct bench_plateau plateau[5];
-	uint32_t n = series ? bench_plateaus(series, SHARE, 3, plateau, 5) : 0;
+	uint32_t n = series ? bench_find_plateaus(series, SHARE, 3, plateau, 5) : 0;
 	char to[24], level[32];
 
 	(void)gpu;
-	bench_published(figures, "TLB reach", "level 1", "T4", 32);
-	bench_published(figures, "TLB reach", "last level", "T4", 8192);
+	bench_add_published(figures, "TLB reach", "level 1", "T4", 32);
+	bench_add_published(figures, "TLB reach", "last level", "T4", 8192);
 	for (uint32_t k = 0; k < n; k++) {
 		bool open = plateau[k].last == series->n - 1;
 
@@ -164,11 +167,12 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			snprintf(level, sizeof(level), "last level");
 		else
 			snprintf(level, sizeof(level), "level %u", k + 1);
-		bench_figure_point(figures, "TLB latency", level, series,
-				   &series->point[(plateau[k].first + plateau[k].last) / 2]);
-		bench_note(figures, "One line of L2 in each page of 2 MiB: %.0f cycles up to %s%s.",
-			   plateau[k].value, chase_bytes(to, plateau[k].to),
-			   open ? ", the largest measured" : "");
+		bench_add_point_figure(figures, "TLB latency", level, series,
+				       &series->point[(plateau[k].first + plateau[k].last) / 2]);
+		bench_add_note(figures,
+			       "One line of L2 in each page of 2 MiB: %.0f cycles up to %s%s.",
+			       plateau[k].value, chase_format_bytes(to, plateau[k].to),
+			       open ? ", the largest measured" : "");
 		if (!open)
 			derive_level(samples, figures,
 				     (plateau[k].value +
@@ -180,24 +184,24 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	if (n && plateau[n - 1].last < series->n - 1) {
 		const struct bench_point *point = &series->point[series->n - 1];
 
-		bench_figure_point(figures, "TLB latency", "beyond", series, point);
-		bench_note(figures, "Beyond it up to %.0f, at %s, the largest measured.",
-			   bench_median(point), chase_bytes(to, point->x));
+		bench_add_point_figure(figures, "TLB latency", "beyond", series, point);
+		bench_add_note(figures, "Beyond it up to %.0f, at %s, the largest measured.",
+			       bench_median(point), chase_format_bytes(to, point->x));
 	}
 	for (uint32_t k = 0; k < samples->n; k++)
-		bench_picture(figures, "tlb", "Latency by reach, one line in each stride",
-			      &samples->series[k], true, false);
-	series = bench_find(samples, "L1");
+		bench_add_plot(figures, "tlb", "Latency by reach, one line in each stride",
+			       &samples->series[k], true, false);
+	series = bench_find_series(samples, "L1");
 	if (!series || series->n < 2 || n < 2)
 		return;
 	if (series->point[series->n - 1].x < plateau[1].from)
 		return;
-	n = bench_plateaus(series, 0.15, 2, plateau, 5);
-	bench_note(figures,
-		   n == 1 ? "L1 is as fast beyond the reach of the first TLB: it is addressed "
-			    "virtually."
-			  : "L1 is slower beyond the reach of the first TLB, or those lines do "
-			    "not fit in it.");
+	n = bench_find_plateaus(series, 0.15, 2, plateau, 5);
+	bench_add_note(figures,
+		       n == 1 ? "L1 is as fast beyond the reach of the first TLB: it is addressed "
+				"virtually."
+			      : "L1 is slower beyond the reach of the first TLB, or those lines do "
+				"not fit in it.");
 }
 
 BENCH(bench_tlb) = {

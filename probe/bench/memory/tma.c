@@ -31,7 +31,7 @@ enum {
 /* Size of the tensor in floats. */
 enum { COLUMNS = 64, ROWS = 4096 };
 
-enum shape { BULK, TILE, MULTICAST };
+enum tma_shape { BULK, TILE, MULTICAST };
 
 /*
  * Generates a wait for the mbarrier at %bar in phase %ph; %left counts down to 0 if it does not
@@ -39,12 +39,12 @@ enum shape { BULK, TILE, MULTICAST };
  */
 static void write_wait(struct bench_text *text, const char *label)
 {
-	bench_say(text,
-		  "mov.u32 %%left, %u;\n%s:\n"
-		  "mbarrier.test_wait.parity.shared::cta.b64 %%p, [%%bar], %%ph;\n"
-		  "@%%p bra %s_THERE;\nsub.u32 %%left, %%left, 1;\nsetp.ne.u32 %%q, %%left, 0;\n"
-		  "@%%q bra %s;\n%s_THERE:\n",
-		  MAX_POLLS, label, label, label, label);
+	bench_emit(text,
+		   "mov.u32 %%left, %u;\n%s:\n"
+		   "mbarrier.test_wait.parity.shared::cta.b64 %%p, [%%bar], %%ph;\n"
+		   "@%%p bra %s_THERE;\nsub.u32 %%left, %%left, 1;\nsetp.ne.u32 %%q, %%left, 0;\n"
+		   "@%%q bra %s;\n%s_THERE:\n",
+		   MAX_POLLS, label, label, label, label);
 }
 
 /*
@@ -52,61 +52,63 @@ static void write_wait(struct bench_text *text, const char *label)
  * tensor map, arg6: cycles before the first poll, arg7: the tile's first row. Passes read other
  * bytes of the memory, arg3 apart; 0 for bytes that are in L2. Each pass is timed separately.
  */
-static void write_latency(struct bench_text *text, enum shape shape)
+static void write_latency(struct bench_text *text, enum tma_shape shape)
 {
-	bench_say(text,
-		  ".reg .u32 %%bar, %%to, %%size, %%ph, %%left, %%pass, %%y, %%zero;\n"
-		  ".reg .u64 %%t0, %%t1, %%from, %%s; .reg .pred %%p, %%q, %%first; .reg .b16 "
-		  "%%all;\n"
-		  "mov.u32 %%bar, barriers; mov.u32 %%to, tiles; mov.u32 %%ph, 0;\n"
-		  "cvt.u32.u64 %%y, %%b_arg7; mov.u32 %%zero, 0; cvt.u32.u64 %%size, %%b_arg0; "
-		  "mov.u64 %%from, %%b_arg1;\n"
-		  "setp.eq.u32 %%first, %%b_tid, 0;\n"
-		  "@%%first mbarrier.init.shared::cta.b64 [%%bar], 1;\n"
-		  "@%%first fence.mbarrier_init.release.cluster;\nbar.sync 0;\n");
+	bench_emit(text,
+		   ".reg .u32 %%bar, %%to, %%size, %%ph, %%left, %%pass, %%y, %%zero;\n"
+		   ".reg .u64 %%t0, %%t1, %%from, %%s; .reg .pred %%p, %%q, %%first; .reg .b16 "
+		   "%%all;\n"
+		   "mov.u32 %%bar, barriers; mov.u32 %%to, tiles; mov.u32 %%ph, 0;\n"
+		   "cvt.u32.u64 %%y, %%b_arg7; mov.u32 %%zero, 0; cvt.u32.u64 %%size, %%b_arg0; "
+		   "mov.u64 %%from, %%b_arg1;\n"
+		   "setp.eq.u32 %%first, %%b_tid, 0;\n"
+		   "@%%first mbarrier.init.shared::cta.b64 [%%bar], 1;\n"
+		   "@%%first fence.mbarrier_init.release.cluster;\nbar.sync 0;\n");
 	if (shape == MULTICAST)
-		bench_say(text, "cvt.u16.u64 %%all, %%b_arg4;\nbarrier.cluster.arrive.aligned;\n"
-				"barrier.cluster.wait.aligned;\n");
-	bench_say(text, "@!%%first bra DONE;\nmov.u32 %%pass, 0; mov.u64 %%t1, 0;\nPASS:\n"
-			".pragma \"nounroll\";\n"
-			"mbarrier.arrive.expect_tx.shared::cta.b64 %%s, [%%bar], %%size;\n");
+		bench_emit(text, "cvt.u16.u64 %%all, %%b_arg4;\nbarrier.cluster.arrive.aligned;\n"
+				 "barrier.cluster.wait.aligned;\n");
+	bench_emit(text, "@!%%first bra DONE;\nmov.u32 %%pass, 0; mov.u64 %%t1, 0;\nPASS:\n"
+			 ".pragma \"nounroll\";\n"
+			 "mbarrier.arrive.expect_tx.shared::cta.b64 %%s, [%%bar], %%size;\n");
 	/*
 	 * Every block's mbarrier expects its bytes before they are requested. Blocks have one
 	 * active thread, so all threads of the cluster pass here.
 	 */
 	if (shape == MULTICAST)
-		bench_say(text, "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
-				"setp.ne.u32 %%p, %%b_ctaid, 0;\n");
-	bench_say(text, "mov.u64 %%t0, %%clock64;\n");
+		bench_emit(text, "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+				 "setp.ne.u32 %%p, %%b_ctaid, 0;\n");
+	bench_emit(text, "mov.u64 %%t0, %%clock64;\n");
 	if (shape == MULTICAST)
-		bench_say(
+		bench_emit(
 			text,
 			"@%%p bra ASKED;\n"
 			"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
 			".multicast::cluster [%%to], [%%from], %%size, [%%bar], %%all;\nASKED:\n");
 	else if (shape == BULK)
-		bench_say(text, "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-				"[%%to], [%%from], %%size, [%%bar];\n");
+		bench_emit(text,
+			   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+			   "[%%to], [%%from], %%size, [%%bar];\n");
 	else
-		bench_say(text, "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
-				"complete_tx::bytes [%%to], [%%b_arg2, {%%zero, %%y}], [%%bar];\n");
-	bench_say(text,
-		  "STAY:\n.pragma \"nounroll\";\nmov.u64 %%t1, %%clock64;\n"
-		  "sub.u64 %%t1, %%t1, %%t0; setp.lt.u64 %%q, %%t1, %%b_arg6;\n@%%q bra STAY;\n");
+		bench_emit(text,
+			   "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
+			   "complete_tx::bytes [%%to], [%%b_arg2, {%%zero, %%y}], [%%bar];\n");
+	bench_emit(text,
+		   "STAY:\n.pragma \"nounroll\";\nmov.u64 %%t1, %%clock64;\n"
+		   "sub.u64 %%t1, %%t1, %%t0; setp.lt.u64 %%q, %%t1, %%b_arg6;\n@%%q bra STAY;\n");
 	write_wait(text, "WAIT");
-	bench_say(text,
-		  "mov.u64 %%t1, %%clock64;\n"
-		  "sub.u64 %%t1, %%t1, %%t0; setp.eq.u32 %%q, %%left, 0;\n"
-		  "@%%q mov.u64 %%t1, 0;\n@%%q bra STORE;\n"
-		  "xor.b32 %%ph, %%ph, 1; add.u64 %%from, %%from, %%b_arg3;\n"
-		  "cvt.u32.u64 %%left, %%b_arg5; add.u32 %%y, %%y, %%left;\n"
-		  "add.u32 %%pass, %%pass, 1; setp.lt.u32 %%p, %%pass, %u;\n@%%p bra PASS;\n"
-		  "STORE:\nmad.wide.u32 %%s, %%b_ctaid, 8, %%b_data; st.global.u64 [%%s], %%t1;\n"
-		  "DONE:\n",
-		  PASSES);
+	bench_emit(text,
+		   "mov.u64 %%t1, %%clock64;\n"
+		   "sub.u64 %%t1, %%t1, %%t0; setp.eq.u32 %%q, %%left, 0;\n"
+		   "@%%q mov.u64 %%t1, 0;\n@%%q bra STORE;\n"
+		   "xor.b32 %%ph, %%ph, 1; add.u64 %%from, %%from, %%b_arg3;\n"
+		   "cvt.u32.u64 %%left, %%b_arg5; add.u32 %%y, %%y, %%left;\n"
+		   "add.u32 %%pass, %%pass, 1; setp.lt.u32 %%p, %%pass, %u;\n@%%p bra PASS;\n"
+		   "STORE:\nmad.wide.u32 %%s, %%b_ctaid, 8, %%b_data; st.global.u64 [%%s], %%t1;\n"
+		   "DONE:\n",
+		   PASSES);
 	if (shape == MULTICAST)
-		bench_say(text, "bar.sync 0;\nbarrier.cluster.arrive.aligned;\n"
-				"barrier.cluster.wait.aligned;\n");
+		bench_emit(text, "bar.sync 0;\nbarrier.cluster.arrive.aligned;\n"
+				 "barrier.cluster.wait.aligned;\n");
 }
 
 /*
@@ -116,36 +118,36 @@ static void write_latency(struct bench_text *text, enum shape shape)
  */
 static void write_stream(struct bench_text *text)
 {
-	bench_say(text, ".reg .u32 %%bar, %%base, %%tile, %%to, %%size, %%ph, %%left, %%n, %%k, "
-			"%%slot, %%i;\n"
-			".reg .u64 %%from, %%s; .reg .pred %%p, %%q;\n"
-			"setp.ne.u32 %%p, %%b_tid, 0;\n@%%p bra DONE;\n"
-			"cvt.u32.u64 %%size, %%b_arg0; cvt.u32.u64 %%k, %%b_arg2;\n"
-			"cvt.u64.u32 %%s, %%b_ctaid; mad.lo.u64 %%from, %%s, %%b_arg3, %%b_arg1;\n"
-			"cvt.u32.u64 %%n, %%b_arg4;\n"
-			"mov.u32 %%base, barriers; mov.u32 %%i, 0; mov.u32 %%tile, tiles;\n"
-			"INIT:\nshl.b32 %%bar, %%i, 3; add.u32 %%bar, %%bar, %%base;\n"
-			"mbarrier.init.shared::cta.b64 [%%bar], 1;\n"
-			"add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%k;\n@%%p bra INIT;\n"
-			"fence.mbarrier_init.release.cluster;\n"
-			"mov.u32 %%i, 0; mov.u32 %%slot, 0; mov.u32 %%ph, 1;\nNEXT:\n"
-			".pragma \"nounroll\";\n"
-			"shl.b32 %%bar, %%slot, 3; add.u32 %%bar, %%bar, %%base;\n");
+	bench_emit(text, ".reg .u32 %%bar, %%base, %%tile, %%to, %%size, %%ph, %%left, %%n, %%k, "
+			 "%%slot, %%i;\n"
+			 ".reg .u64 %%from, %%s; .reg .pred %%p, %%q;\n"
+			 "setp.ne.u32 %%p, %%b_tid, 0;\n@%%p bra DONE;\n"
+			 "cvt.u32.u64 %%size, %%b_arg0; cvt.u32.u64 %%k, %%b_arg2;\n"
+			 "cvt.u64.u32 %%s, %%b_ctaid; mad.lo.u64 %%from, %%s, %%b_arg3, %%b_arg1;\n"
+			 "cvt.u32.u64 %%n, %%b_arg4;\n"
+			 "mov.u32 %%base, barriers; mov.u32 %%i, 0; mov.u32 %%tile, tiles;\n"
+			 "INIT:\nshl.b32 %%bar, %%i, 3; add.u32 %%bar, %%bar, %%base;\n"
+			 "mbarrier.init.shared::cta.b64 [%%bar], 1;\n"
+			 "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%k;\n@%%p bra INIT;\n"
+			 "fence.mbarrier_init.release.cluster;\n"
+			 "mov.u32 %%i, 0; mov.u32 %%slot, 0; mov.u32 %%ph, 1;\nNEXT:\n"
+			 ".pragma \"nounroll\";\n"
+			 "shl.b32 %%bar, %%slot, 3; add.u32 %%bar, %%bar, %%base;\n");
 	/* The phase before the first one completes at once. */
 	write_wait(text, "WAIT");
-	bench_say(text,
-		  "setp.eq.u32 %%q, %%left, 0;\n@%%q bra LOST;\n"
-		  "setp.ge.u32 %%q, %%i, %%n;\n@%%q bra NONE;\n"
-		  "mad.lo.u32 %%to, %%slot, %%size, %%tile;\n"
-		  "mbarrier.arrive.expect_tx.shared::cta.b64 %%s, [%%bar], %%size;\n"
-		  "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-		  "[%%to], [%%from], %%size, [%%bar];\nadd.u64 %%from, %%from, %%b_arg0;\nNONE:\n"
-		  "add.u32 %%slot, %%slot, 1; setp.eq.u32 %%q, %%slot, %%k;\n"
-		  "@%%q mov.u32 %%slot, 0;\n@%%q xor.b32 %%ph, %%ph, 1;\n"
-		  /* k more rounds only wait, so that everything has arrived */
-		  "add.u32 %%i, %%i, 1; add.u32 %%left, %%n, %%k; setp.lt.u32 %%q, %%i, %%left;\n"
-		  "@%%q bra NEXT;\nmad.wide.u32 %%s, %%b_ctaid, 8, %%b_data;\n"
-		  "st.global.u64 [%%s], %%b_arg0;\nLOST:\nDONE:\n");
+	bench_emit(text,
+		   "setp.eq.u32 %%q, %%left, 0;\n@%%q bra LOST;\n"
+		   "setp.ge.u32 %%q, %%i, %%n;\n@%%q bra NONE;\n"
+		   "mad.lo.u32 %%to, %%slot, %%size, %%tile;\n"
+		   "mbarrier.arrive.expect_tx.shared::cta.b64 %%s, [%%bar], %%size;\n"
+		   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+		   "[%%to], [%%from], %%size, [%%bar];\nadd.u64 %%from, %%from, %%b_arg0;\nNONE:\n"
+		   "add.u32 %%slot, %%slot, 1; setp.eq.u32 %%q, %%slot, %%k;\n"
+		   "@%%q mov.u32 %%slot, 0;\n@%%q xor.b32 %%ph, %%ph, 1;\n"
+		   /* k more rounds only wait, so that everything has arrived */
+		   "add.u32 %%i, %%i, 1; add.u32 %%left, %%n, %%k; setp.lt.u32 %%q, %%i, %%left;\n"
+		   "@%%q bra NEXT;\nmad.wide.u32 %%s, %%b_ctaid, 8, %%b_data;\n"
+		   "st.global.u64 [%%s], %%b_arg0;\nLOST:\nDONE:\n");
 }
 
 static struct bench_kernel *build_kernel(struct bench_run *run, const char *name,
@@ -227,11 +229,11 @@ static void measure_latency(struct bench_run *run, struct bench_kernel *kernel, 
 		if (cycles <= 0)
 			break;
 		if (n)
-			bench_sample(run, point, cycles);
+			bench_add_sample(run, point, cycles);
 	}
-	if (!point->n && !bench_dry(run))
-		bench_missing(bench_samples(run), "%s, %u bytes: the copy did not arrive", name,
-			      size);
+	if (!point->n && !bench_is_dry(run))
+		bench_add_missing(bench_samples(run), "%s, %u bytes: the copy did not arrive", name,
+				  size);
 }
 
 static void measure_bulk(struct bench_run *run, uint64_t memory, size_t room)
@@ -294,8 +296,8 @@ static void measure_tiles(struct bench_run *run, uint64_t memory)
 	union {
 		void *address;
 		encode *call;
-	} found = {bench_driver(run, "cuTensorMapEncodeTiled")};
-	uint64_t map_at = bench_memory(run, 4096);
+	} found = {bench_driver_function(run, "cuTensorMapEncodeTiled")};
+	uint64_t map_at = bench_memory_alloc(run, 4096);
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
@@ -303,8 +305,8 @@ static void measure_tiles(struct bench_run *run, uint64_t memory)
 	kernel = build_kernel(run, "tma tile", &text, 32, OP_TILE);
 	if (!kernel || !map_at)
 		return;
-	if (!found.address && !bench_dry(run))
-		bench_missing(bench_samples(run), "tiles: the driver has no tensor maps");
+	if (!found.address && !bench_is_dry(run))
+		bench_add_missing(bench_samples(run), "tiles: the driver has no tensor maps");
 	for (uint32_t rows = 1; found.address && rows <= 256; rows *= 2) {
 		_Alignas(64) uint8_t map[128] = {0};
 		uint64_t size[] = {COLUMNS, ROWS}, stride[] = {COLUMNS * 4};
@@ -313,8 +315,9 @@ static void measure_tiles(struct bench_run *run, uint64_t memory)
 
 		memcpy(&at, &memory, sizeof at);
 		if (found.call(map, TYPE_FLOAT32, 2, at, size, stride, box, one, 0, 0, 0, 0) ||
-		    !bench_write(run, map_at, map, sizeof map)) {
-			bench_missing(bench_samples(run), "tiles of %u rows: no tensor map", rows);
+		    !bench_memory_write(run, map_at, map, sizeof map)) {
+			bench_add_missing(bench_samples(run), "tiles of %u rows: no tensor map",
+					  rows);
 			continue;
 		}
 		measure_latency(run, kernel, "tile of 256-byte rows, from L2", rows * COLUMNS * 4,
@@ -357,7 +360,7 @@ static void measure_stream(struct bench_run *run, uint64_t memory, size_t room)
 			point = bench_point(series, k * sizes[i], NAN);
 			for (int n = 0; n <= BENCH_REPEATS; n++) {
 				const uint64_t *t = bench_launch(run, kernel, &l, 8ull * sms);
-				double seconds = bench_seconds(run);
+				double seconds = bench_launch_seconds(run);
 				bool all = true;
 
 				if (!t)
@@ -365,8 +368,8 @@ static void measure_stream(struct bench_run *run, uint64_t memory, size_t room)
 				for (uint32_t b = 0; b < sms; b++)
 					all &= t[b] == sizes[i];
 				if (n && all && seconds > 0)
-					bench_sample(run, point,
-						     (double)part * sms / seconds / 1e9);
+					bench_add_sample(run, point,
+							 (double)part * sms / seconds / 1e9);
 			}
 		}
 	}
@@ -377,12 +380,12 @@ static void measure_samples(struct bench_run *run)
 {
 	/* Many times the size of L2, and enough for the copies from memory. */
 	size_t room = (size_t)4 << 30;
-	uint64_t memory = bench_memory(run, room);
+	uint64_t memory = bench_memory_alloc(run, room);
 
 	if (!memory) {
 		room = (size_t)bench_gpu(run)->l2_bytes * 16;
 		room = room > (1u << 30) || !room ? 1u << 30 : room;
-		memory = bench_memory(run, room);
+		memory = bench_memory_alloc(run, room);
 	}
 	if (!memory)
 		return;
@@ -402,18 +405,18 @@ static void derive_latency(const struct bench_series *series, struct bench_figur
 		snprintf(parameter, sizeof parameter, "%g bytes", series->point[i].x);
 		if (!series->point[i].n)
 			continue;
-		bench_figure_point(figures, series->name, parameter, series, &series->point[i]);
+		bench_add_point_figure(figures, series->name, parameter, series, &series->point[i]);
 		/* The time of a large multicast depends on where the cluster is placed. */
-		bench_detail(figures, series->point[i].x != 1024 &&
-					      (series->point[i].x != MAX_BYTES ||
-					       !strncmp(series->name, "multicast", 9)));
+		bench_mark_detail(figures, series->point[i].x != 1024 &&
+						   (series->point[i].x != MAX_BYTES ||
+						    !strncmp(series->name, "multicast", 9)));
 	}
-	bench_line(series, &slope, &start);
+	bench_fit_line(series, &slope, &start);
 	if (slope > 0)
-		bench_note(figures, "%s: %.0f cycles plus 1 for each %.0f bytes.", series->name,
-			   start, 1 / slope);
-	bench_picture(figures, "latency", "TMA: from issue to completion of the mbarrier", series,
-		      true, true);
+		bench_add_note(figures, "%s: %.0f cycles plus 1 for each %.0f bytes.", series->name,
+			       start, 1 / slope);
+	bench_add_plot(figures, "latency", "TMA: from issue to completion of the mbarrier", series,
+		       true, true);
 }
 
 /* Derives how many bytes an SM must have in flight to reach 90 % of the maximum. */
@@ -430,17 +433,18 @@ static void derive_stream(const struct bench_series *series, struct bench_figure
 		if (!p->n)
 			continue;
 		snprintf(parameter, sizeof parameter, "%g bytes in flight", p->x);
-		bench_figure_point(figures, series->name, parameter, series, p);
-		bench_detail(figures, i + 1 < series->n);
+		bench_add_point_figure(figures, series->name, parameter, series, p);
+		bench_mark_detail(figures, i + 1 < series->n);
 		if (bench_median(p) >= 0.9 * most && !(enough <= p->x))
 			enough = p->x;
 	}
 	if (most > 0)
-		bench_note(figures,
-			   "%s: at most %.0f GB/s; %.0f bytes in flight per SM reach 90 %% of it.",
-			   series->name, most, enough);
-	bench_picture(figures, "stream", "TMA: bandwidth by bytes in flight a SM", series, true,
-		      false);
+		bench_add_note(
+			figures,
+			"%s: at most %.0f GB/s; %.0f bytes in flight per SM reach 90 %% of it.",
+			series->name, most, enough);
+	bench_add_plot(figures, "stream", "TMA: bandwidth by bytes in flight a SM", series, true,
+		       false);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,

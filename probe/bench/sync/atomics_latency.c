@@ -68,54 +68,54 @@ static void name_of(char name[64], const struct space *s, const struct op *o, bo
 static void write_address(struct bench_text *text, const struct space *s)
 {
 	if (!strcmp(s->name, "global")) {
-		bench_say(text,
-			  "cvt.u64.u32 %%w, %%b_lane; mad.lo.u64 %%a, %%w, %%b_arg1, %%b_arg2;\n");
+		bench_emit(text,
+			   "cvt.u64.u32 %%w, %%b_lane; mad.lo.u64 %%a, %%w, %%b_arg1, %%b_arg2;\n");
 		return;
 	}
-	bench_say(text, ".reg .u32 %%s;\ncvt.u32.u64 %%s, %%b_arg1;\nmov.u32 %%a, words;\n");
+	bench_emit(text, ".reg .u32 %%s;\ncvt.u32.u64 %%s, %%b_arg1;\nmov.u32 %%a, words;\n");
 	if (s->arch) /* the next block's words */
-		bench_say(text, ".reg .u32 %%rank;\nmov.u32 %%rank, %%cluster_ctarank;\n"
-				"xor.b32 %%rank, %%rank, 1;\n"
-				"mapa.shared::cluster.u32 %%a, %%a, %%rank;\n");
-	bench_say(text, "mad.lo.u32 %%a, %%b_lane, %%s, %%a;\n");
+		bench_emit(text, ".reg .u32 %%rank;\nmov.u32 %%rank, %%cluster_ctarank;\n"
+				 "xor.b32 %%rank, %%rank, 1;\n"
+				 "mapa.shared::cluster.u32 %%a, %%a, %%rank;\n");
+	bench_emit(text, "mad.lo.u32 %%a, %%b_lane, %%s, %%a;\n");
 }
 
 /* Generates three passes: a warm-up, one of ROUNDS, one of twice as many. */
 static void write_body(struct bench_text *text, const struct space *s, const struct op *o)
 {
-	bench_say(text,
-		  ".reg .u32 %%z, %%o, %%h, %%k, %%n, %%i, %%pass; .reg .f32 %%f, %%fo;\n"
-		  ".reg .f64 %%d, %%do; .reg .u64 %%w, %%t0, %%t1, %%to; .reg .%s %%a;\n"
-		  ".reg .pred %%p, %%out;\n"
-		  "cvt.u32.u64 %%z, %%b_arg3; mov.f32 %%fo, 0f3f800000; mov.f64 %%do, "
-		  "0d3ff0000000000000;\n"
-		  "cvt.u32.u64 %%k, %%b_arg0;\n",
-		  s->register_type);
+	bench_emit(text,
+		   ".reg .u32 %%z, %%o, %%h, %%k, %%n, %%i, %%pass; .reg .f32 %%f, %%fo;\n"
+		   ".reg .f64 %%d, %%do; .reg .u64 %%w, %%t0, %%t1, %%to; .reg .%s %%a;\n"
+		   ".reg .pred %%p, %%out;\n"
+		   "cvt.u32.u64 %%z, %%b_arg3; mov.f32 %%fo, 0f3f800000; mov.f64 %%do, "
+		   "0d3ff0000000000000;\n"
+		   "cvt.u32.u64 %%k, %%b_arg0;\n",
+		   s->register_type);
 	write_address(text, s);
 	if (s->shared) /* 32 words of 8 bytes, cleared */
-		bench_say(text, ".reg .u32 %%own;\nmov.u32 %%own, words;\n"
-				"mad.lo.u32 %%own, %%b_lane, 8, %%own;\n"
-				"st.shared.u64 [%%own], %%b_arg3;\nbar.sync 0;\n");
+		bench_emit(text, ".reg .u32 %%own;\nmov.u32 %%own, words;\n"
+				 "mad.lo.u32 %%own, %%b_lane, 8, %%own;\n"
+				 "st.shared.u64 [%%own], %%b_arg3;\nbar.sync 0;\n");
 	if (s->arch)
-		bench_say(text, "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
-				"setp.ne.u32 %%p, %%b_ctaid, 0;\n@%%p bra DONE;\n");
-	bench_say(text,
-		  "setp.ge.u32 %%out, %%b_lane, %%k;\n@%%out bra DONE;\n"
-		  "mov.u32 %%pass, 0; mov.u64 %%t1, 0; mov.u64 %%to, %%b_data;\n"
-		  "PASS:\nsetp.eq.u32 %%p, %%pass, 2; selp.u32 %%n, %u, %u, %%p;\n"
-		  "mov.u32 %%i, 0;\nmov.u64 %%t0, %%clock64;\nROUND:\n"
-		  ".pragma \"nounroll\";\n",
-		  2 * ROUNDS, ROUNDS);
+		bench_emit(text, "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
+				 "setp.ne.u32 %%p, %%b_ctaid, 0;\n@%%p bra DONE;\n");
+	bench_emit(text,
+		   "setp.ge.u32 %%out, %%b_lane, %%k;\n@%%out bra DONE;\n"
+		   "mov.u32 %%pass, 0; mov.u64 %%t1, 0; mov.u64 %%to, %%b_data;\n"
+		   "PASS:\nsetp.eq.u32 %%p, %%pass, 2; selp.u32 %%n, %u, %u, %%p;\n"
+		   "mov.u32 %%i, 0;\nmov.u64 %%t0, %%clock64;\nROUND:\n"
+		   ".pragma \"nounroll\";\n",
+		   2 * ROUNDS, ROUNDS);
 	for (unsigned i = 0; i < STEPS; i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-		bench_say(text, o->text, s->of, s->load); /* a text of the table above */
+		bench_emit(text, o->text, s->of, s->load); /* a text of the table above */
 #pragma GCC diagnostic pop
-		bench_say(text, "%sadd.%s %%a, %%a, %s;\n", s->widen, s->register_type,
-			  *s->widen ? "%w" : "%o");
+		bench_emit(text, "%sadd.%s %%a, %%a, %s;\n", s->widen, s->register_type,
+			   *s->widen ? "%w" : "%o");
 	}
 	/* The clock is read after the last result has arrived, which is never ~0. */
-	bench_say(
+	bench_emit(
 		text,
 		"add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
 		"setp.ne.u32 %%p, %%o, 0xffffffff;\n@%%p mov.u64 %%t1, %%clock64;\n"
@@ -123,8 +123,8 @@ static void write_body(struct bench_text *text, const struct space *s, const str
 		"add.u64 %%to, %%to, 8; add.u32 %%pass, %%pass, 1;\n"
 		"setp.lt.u32 %%p, %%pass, 3;\n@%%p bra PASS;\nDONE:\nbar.warp.sync 0xffffffff;\n");
 	if (s->arch) /* a block must not end while its memory is in use */
-		bench_say(text, "barrier.cluster.arrive.aligned;\n"
-				"barrier.cluster.wait.aligned;\n");
+		bench_emit(text, "barrier.cluster.arrive.aligned;\n"
+				 "barrier.cluster.wait.aligned;\n");
 }
 
 static struct bench_kernel *build_kernel(struct bench_run *run, const struct space *s,
@@ -170,8 +170,8 @@ static void measure_points(struct bench_run *run, struct bench_kernel *kernel,
 			if (!t)
 				return;
 			if (n)
-				bench_sample(run, point,
-					     ((double)t[2] - (double)t[1]) / (ROUNDS * STEPS));
+				bench_add_sample(run, point,
+						 ((double)t[2] - (double)t[1]) / (ROUNDS * STEPS));
 		}
 	}
 }
@@ -180,7 +180,7 @@ static void measure_samples(struct bench_run *run)
 {
 	static const uint8_t zeros[4096];
 	unsigned arch = bench_arch(bench_gpu(run));
-	uint64_t memory = bench_memory(run, sizeof zeros);
+	uint64_t memory = bench_memory_alloc(run, sizeof zeros);
 
 	for (unsigned s = 0; s < SPACES; s++) {
 		if (arch < space[s].arch)
@@ -196,7 +196,7 @@ static void measure_samples(struct bench_run *run)
 				continue;
 			/* On Ampere and Ada the loop of CAS calls a function. */
 			if (!s && strstr(op[o].name, ".f") && arch >= 80 && arch < 90) {
-				bench_missing(
+				bench_add_missing(
 					bench_samples(run),
 					"shared %s: the assembler calls a function for it here",
 					op[o].name);
@@ -204,7 +204,7 @@ static void measure_samples(struct bench_run *run)
 			}
 			kernel = build_kernel(run, &space[s], &op[o]);
 			/* Clear the sums of floats: they would change the address. */
-			if (!kernel || !bench_write(run, memory, zeros, sizeof zeros))
+			if (!kernel || !bench_memory_write(run, memory, zeros, sizeof zeros))
 				continue;
 			measure_points(run, kernel, &space[s], &op[o], false, memory);
 			if (!op[o].pair)
@@ -234,8 +234,9 @@ static void add_published(struct bench_figures *figures, const char *name, bool 
 			char threads[32];
 
 			snprintf(threads, sizeof threads, "%u thread%s", lanes[i], i ? "s" : "");
-			bench_published(figures, name, threads, published[g].gpu,
-					shared ? published[g].shared[i] : published[g].global[i]);
+			bench_add_published(figures, name, threads, published[g].gpu,
+					    shared ? published[g].shared[i]
+						   : published[g].global[i]);
 		}
 	}
 }
@@ -249,9 +250,9 @@ static void derive_pair(const struct bench_samples *samples, struct bench_figure
 	bool any = false;
 
 	name_of(name, s, &op[OPS - 2], false);
-	pair = bench_find(samples, name);
+	pair = bench_find_series(samples, name);
 	name_of(name, s, &op[OPS - 1], false);
-	load = bench_find(samples, name);
+	load = bench_find_series(samples, name);
 	if (!pair || !load)
 		return;
 	snprintf(name, sizeof name, "%s atomic, pair", s->name);
@@ -264,13 +265,12 @@ static void derive_pair(const struct bench_samples *samples, struct bench_figure
 				continue;
 			snprintf(threads, sizeof threads, "%g thread%s", a->x, a->x > 1 ? "s" : "");
 			bench_figure(figures, name, threads, pair->unit,
-				     bench_median(a) - bench_median(b),
-				     bench_least(a) - bench_most(b), bench_most(a) - bench_least(b),
-				     a->sm_mhz);
+				     bench_median(a) - bench_median(b), bench_min(a) - bench_max(b),
+				     bench_max(a) - bench_min(b), a->sm_mhz);
 			/*
 			 * The study has no clusters, and the difference is of two similar values.
 			 */
-			bench_detail(figures, s->arch || (a->x > 1 && a->x < 32));
+			bench_mark_detail(figures, s->arch || (a->x > 1 && a->x < 32));
 			any = true;
 		}
 	}
@@ -286,7 +286,7 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 	char name[64], title[96];
 
 	name_of(name, s, o, apart);
-	series = bench_find(samples, name);
+	series = bench_find_series(samples, name);
 	if (!series)
 		return;
 	for (uint32_t i = 0; i < series->n; i++) {
@@ -296,16 +296,16 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 		if (!p->n)
 			continue;
 		snprintf(threads, sizeof threads, "%g thread%s", p->x, p->x > 1 ? "s" : "");
-		bench_figure_point(figures, name, threads, series, p);
-		bench_detail(figures, apart || o->pair || (p->x > 1 && p->x < 32));
+		bench_add_point_figure(figures, name, threads, series, p);
+		bench_mark_detail(figures, apart || o->pair || (p->x > 1 && p->x < 32));
 		first = p->x == 1 ? p : first;
 		last = p->x == 32 ? p : last;
 	}
 	snprintf(title, sizeof title, "Atomics in %s memory, by threads on one word", s->name);
 	if (!apart)
-		bench_picture(figures, s->name, title, series, true, true);
+		bench_add_plot(figures, s->name, title, series, true, true);
 	if (first && last && !apart && !o->pair)
-		bench_note(
+		bench_add_note(
 			figures,
 			"%s: %.1f cycles with one thread, %.1f with 32 on one word: %.1f for each "
 			"additional thread.",

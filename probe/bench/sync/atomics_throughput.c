@@ -35,34 +35,34 @@ static struct bench_kernel *build_kernel(struct bench_run *run, bool red)
 				  .expect = {{red ? OP_RED : OP_ATOMG, STEPS, STEPS + 1}}};
 	struct bench_kernel *kernel;
 
-	bench_say(&text,
-		  ".reg .u32 %%g, %%i, %%n, %%sh, %%v, %%o<%u>, %%s; .reg .u64 %%a, %%w;\n"
-		  ".reg .pred %%p;\n"
-		  "cvt.u32.u64 %%sh, %%b_arg2; cvt.u32.u64 %%n, %%b_arg0;\n"
-		  "cvt.u32.u64 %%v, %%b_arg5;\n"
-		  "shr.u32 %%g, %%b_tid, %%sh; cvt.u64.u32 %%w, %%g;\n"
-		  "mad.lo.u64 %%a, %%w, %%b_arg3, %%b_arg1; cvt.u64.u32 %%w, %%b_ctaid;\n"
-		  "mad.lo.u64 %%a, %%w, %%b_arg4, %%a;\n"
-		  "mov.u32 %%i, 0; mov.u32 %%s, 0;\nROUND:\n.pragma \"nounroll\";\n",
-		  STEPS);
+	bench_emit(&text,
+		   ".reg .u32 %%g, %%i, %%n, %%sh, %%v, %%o<%u>, %%s; .reg .u64 %%a, %%w;\n"
+		   ".reg .pred %%p;\n"
+		   "cvt.u32.u64 %%sh, %%b_arg2; cvt.u32.u64 %%n, %%b_arg0;\n"
+		   "cvt.u32.u64 %%v, %%b_arg5;\n"
+		   "shr.u32 %%g, %%b_tid, %%sh; cvt.u64.u32 %%w, %%g;\n"
+		   "mad.lo.u64 %%a, %%w, %%b_arg3, %%b_arg1; cvt.u64.u32 %%w, %%b_ctaid;\n"
+		   "mad.lo.u64 %%a, %%w, %%b_arg4, %%a;\n"
+		   "mov.u32 %%i, 0; mov.u32 %%s, 0;\nROUND:\n.pragma \"nounroll\";\n",
+		   STEPS);
 	for (unsigned i = 0; i < STEPS; i++) {
 		if (red)
-			bench_say(&text, "red.global.add.u32 [%%a], %%v;\n");
+			bench_emit(&text, "red.global.add.u32 [%%a], %%v;\n");
 		else
-			bench_say(&text, "atom.global.add.u32 %%o%u, [%%a], %%v;\n", i);
+			bench_emit(&text, "atom.global.add.u32 %%o%u, [%%a], %%v;\n", i);
 	}
 	for (unsigned i = 0; i < STEPS && !red; i++)
-		bench_say(&text, "xor.b32 %%s, %%s, %%o%u;\n", i);
+		bench_emit(&text, "xor.b32 %%s, %%s, %%o%u;\n", i);
 	/* Use the returned values: store them under a condition that is never true. */
-	bench_say(&text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
-			 "setp.eq.u32 %%p, %%v, 77;\n@%%p st.global.u32 [%%b_data], %%s;\n");
+	bench_emit(&text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
+			  "setp.eq.u32 %%p, %%v, 77;\n@%%p st.global.u32 [%%b_data], %%s;\n");
 	code.body = text.data;
 	kernel = bench_kernel(run, &code);
 	bench_text_free(&text);
 	return kernel;
 }
 
-struct shape {
+struct atomics_shape {
 	unsigned scenario; /* 1 to 4 */
 	uint32_t blocks, sharing; /* threads per address */
 };
@@ -72,8 +72,8 @@ static size_t place_bytes(const struct bench_run *run)
 	return (size_t)(bench_gpu(run)->sms * 4 + THREADS) * LINE;
 }
 
-static bool launch_shape(struct bench_run *run, struct bench_kernel *kernel, const struct shape *s,
-			 uint64_t memory, uint64_t rounds)
+static bool launch_shape(struct bench_run *run, struct bench_kernel *kernel,
+			 const struct atomics_shape *s, uint64_t memory, uint64_t rounds)
 {
 	unsigned shift = (unsigned)__builtin_ctz(s->sharing);
 	struct bench_launch l = {.grid = s->blocks,
@@ -85,21 +85,21 @@ static bool launch_shape(struct bench_run *run, struct bench_kernel *kernel, con
 }
 
 /* Total time of a launch at each place; 0 if one failed. */
-static double seconds_of(struct bench_run *run, struct bench_kernel *kernel, const struct shape *s,
-			 uint64_t memory, uint64_t rounds)
+static double seconds_of(struct bench_run *run, struct bench_kernel *kernel,
+			 const struct atomics_shape *s, uint64_t memory, uint64_t rounds)
 {
 	double seconds = 0;
 
 	for (uint64_t k = 0; k < PLACES; k++) {
 		if (!launch_shape(run, kernel, s, memory + k * place_bytes(run), rounds))
 			return 0;
-		seconds += bench_seconds(run);
+		seconds += bench_launch_seconds(run);
 	}
 	return seconds;
 }
 
 static void measure_point(struct bench_run *run, struct bench_kernel *kernel, const char *what,
-			  const struct shape *s, uint64_t memory)
+			  const struct atomics_shape *s, uint64_t memory)
 {
 	struct bench_samples *samples = bench_samples(run);
 	char name[64];
@@ -119,16 +119,16 @@ static void measure_point(struct bench_run *run, struct bench_kernel *kernel, co
 	for (int n = 0; n <= BENCH_REPEATS; n++) {
 		seconds = seconds_of(run, kernel, s, memory, rounds);
 		if (n && seconds > 0)
-			bench_sample(run, point,
-				     (double)rounds * PLACES * STEPS * THREADS * s->blocks /
-					     seconds / 1e9);
+			bench_add_sample(run, point,
+					 (double)rounds * PLACES * STEPS * THREADS * s->blocks /
+						 seconds / 1e9);
 	}
 }
 
 static void measure_samples(struct bench_run *run)
 {
 	uint32_t max = (uint32_t)bench_gpu(run)->sms * 4;
-	uint64_t memory = bench_memory(run, PLACES * place_bytes(run));
+	uint64_t memory = bench_memory_alloc(run, PLACES * place_bytes(run));
 
 	if (!memory)
 		return;
@@ -139,16 +139,17 @@ static void measure_samples(struct bench_run *run)
 			continue;
 		for (unsigned scenario = 1; scenario <= 2; scenario++)
 			for (uint32_t r = 1; r <= THREADS; r *= 4)
-				measure_point(run, kernel, kind[k], &(struct shape){scenario, 1, r},
-					      memory);
+				measure_point(run, kernel, kind[k],
+					      &(struct atomics_shape){scenario, 1, r}, memory);
 		for (unsigned scenario = 3; scenario <= 4; scenario++) {
 			uint32_t blocks = 1;
 
 			for (; blocks < max; blocks *= 4)
 				measure_point(run, kernel, kind[k],
-					      &(struct shape){scenario, blocks, THREADS}, memory);
-			measure_point(run, kernel, kind[k], &(struct shape){scenario, max, THREADS},
-				      memory);
+					      &(struct atomics_shape){scenario, blocks, THREADS},
+					      memory);
+			measure_point(run, kernel, kind[k],
+				      &(struct atomics_shape){scenario, max, THREADS}, memory);
 		}
 		bench_kernel_free(run, kernel);
 	}
@@ -162,7 +163,7 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 	char name[64];
 
 	snprintf(name, sizeof name, "%s scenario %u", what, scenario);
-	series = bench_find(samples, name);
+	series = bench_find_series(samples, name);
 	if (!series)
 		return;
 	for (uint32_t i = 0; i < series->n; i++)
@@ -174,19 +175,19 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 		char per[32];
 
 		snprintf(per, sizeof per, "%s, a clock", what);
-		bench_figure_point(figures, what, scenarios[scenario], series, best);
+		bench_add_point_figure(figures, what, scenarios[scenario], series, best);
 		if (clock > 0)
 			bench_figure(figures, per, scenarios[scenario], "op/cycle",
-				     bench_median(best) / clock, bench_least(best) / clock,
-				     bench_most(best) / clock, best->sm_mhz);
-		bench_note(figures, "%s, %s: fastest with %g %s%s%s.", what, scenarios[scenario],
-			   best->x, scenario < 3 ? "thread" : "block", best->x == 1 ? "" : "s",
-			   scenario < 3 ? " on an address" : "");
+				     bench_median(best) / clock, bench_min(best) / clock,
+				     bench_max(best) / clock, best->sm_mhz);
+		bench_add_note(figures, "%s, %s: fastest with %g %s%s%s.", what,
+			       scenarios[scenario], best->x, scenario < 3 ? "thread" : "block",
+			       best->x == 1 ? "" : "s", scenario < 3 ? " on an address" : "");
 	}
-	bench_picture(figures, scenario < 3 ? "one-block" : "blocks",
-		      scenario < 3 ? "Atomics of one block, by threads on an address"
-				   : "Atomics of many blocks",
-		      series, true, true);
+	bench_add_plot(figures, scenario < 3 ? "one-block" : "blocks",
+		       scenario < 3 ? "Atomics of one block, by threads on an address"
+				    : "Atomics of many blocks",
+		       series, true, true);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,

@@ -24,7 +24,7 @@ enum { STEPS = 16, ROUNDS = 8, OP_BAR = 0x11d, OP_SYNCS = 0x1a7 };
 	"@%p bra THERE;\nsub.u32 %left, %left, 1; setp.eq.u32 %p, %left, 0;\n@%p bra DONE;\n" \
 	"bra ASK;\nTHERE: xor.b32 %ph, %ph, 1; }\n"
 
-static const struct way {
+static const struct barrier_type {
 	const char *name, *x;
 	const char *step;
 	bool cluster, ball;
@@ -54,32 +54,33 @@ enum { WAYS = sizeof way / sizeof *way };
  * Generates the start. arg0: number of arrivals at an mbarrier. In a ping-pong one thread of each
  * side arrives.
  */
-static void write_start(struct bench_text *text, const struct way *w)
+static void write_start(struct bench_text *text, const struct barrier_type *w)
 {
-	bench_say(text,
-		  ".reg .u32 %%bar, %%peer, %%ph, %%left, %%n, %%i, %%pass, %%k;\n"
-		  ".reg .u64 %%s, %%t0, %%t1, %%to; .reg .pred %%p, %%q, %%one, %%other;\n"
-		  "mov.u32 %%ph, 0; mov.u32 %%bar, barriers; mov.u32 %%peer, %%bar;\n"
-		  "mov.u32 %%pass, 0; mov.u64 %%to, %%b_data; setp.eq.u32 %%one, %%b_warp, 0;\n"
-		  "cvt.u32.u64 %%k, %%b_arg0; setp.eq.u32 %%q, %%b_tid, 0;\n");
+	bench_emit(text,
+		   ".reg .u32 %%bar, %%peer, %%ph, %%left, %%n, %%i, %%pass, %%k;\n"
+		   ".reg .u64 %%s, %%t0, %%t1, %%to; .reg .pred %%p, %%q, %%one, %%other;\n"
+		   "mov.u32 %%ph, 0; mov.u32 %%bar, barriers; mov.u32 %%peer, %%bar;\n"
+		   "mov.u32 %%pass, 0; mov.u64 %%to, %%b_data; setp.eq.u32 %%one, %%b_warp, 0;\n"
+		   "cvt.u32.u64 %%k, %%b_arg0; setp.eq.u32 %%q, %%b_tid, 0;\n");
 	if (w->arch)
-		bench_say(text, "@%%q mbarrier.init.shared::cta.b64 [%%bar], %%k;\n"
-				"@%%q mbarrier.init.shared::cta.b64 [%%bar+8], %%k;\n"
-				"@%%q fence.mbarrier_init.release.cluster;\nbar.sync 0;\n");
+		bench_emit(text, "@%%q mbarrier.init.shared::cta.b64 [%%bar], %%k;\n"
+				 "@%%q mbarrier.init.shared::cta.b64 [%%bar+8], %%k;\n"
+				 "@%%q fence.mbarrier_init.release.cluster;\nbar.sync 0;\n");
 	if (w->cluster)
-		bench_say(text, "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n");
+		bench_emit(text,
+			   "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n");
 	if (w->cluster && w->ball)
-		bench_say(text, "setp.eq.u32 %%one, %%b_ctaid, 0; xor.b32 %%k, %%b_ctaid, 1;\n"
-				"mapa.shared::cluster.u32 %%peer, %%bar, %%k;\n");
+		bench_emit(text, "setp.eq.u32 %%one, %%b_ctaid, 0; xor.b32 %%k, %%b_ctaid, 1;\n"
+				 "mapa.shared::cluster.u32 %%peer, %%bar, %%k;\n");
 	else if (w->ball)
-		bench_say(text,
-			  "@%%one add.u32 %%peer, %%peer, 8;\n@!%%one add.u32 %%bar, %%bar, 8;\n");
+		bench_emit(text,
+			   "@%%one add.u32 %%peer, %%peer, 8;\n@!%%one add.u32 %%bar, %%bar, 8;\n");
 	if (w->ball)
-		bench_say(text, "setp.eq.and.u32 %%other, %%b_lane, 0, !%%one;\n"
-				"setp.eq.and.u32 %%one, %%b_lane, 0, %%one;\n");
+		bench_emit(text, "setp.eq.and.u32 %%other, %%b_lane, 0, !%%one;\n"
+				 "setp.eq.and.u32 %%one, %%b_lane, 0, %%one;\n");
 }
 
-static struct bench_kernel *build_kernel(struct bench_run *run, const struct way *w)
+static struct bench_kernel *build_kernel(struct bench_run *run, const struct barrier_type *w)
 {
 	struct bench_text text = {0};
 	struct bench_code code = {.name = w->name,
@@ -87,14 +88,14 @@ static struct bench_kernel *build_kernel(struct bench_run *run, const struct way
 	struct bench_kernel *kernel;
 
 	write_start(&text, w);
-	bench_say(&text,
-		  "PASS:\n.pragma \"nounroll\";\nsetp.eq.u32 %%p, %%pass, 2;\n"
-		  "selp.u32 %%n, %u, %u, %%p; mov.u32 %%i, 0;\nmov.u64 %%t0, %%clock64;\n"
-		  "ROUND:\n.pragma \"nounroll\";\n",
-		  2 * ROUNDS, ROUNDS);
+	bench_emit(&text,
+		   "PASS:\n.pragma \"nounroll\";\nsetp.eq.u32 %%p, %%pass, 2;\n"
+		   "selp.u32 %%n, %u, %u, %%p; mov.u32 %%i, 0;\nmov.u64 %%t0, %%clock64;\n"
+		   "ROUND:\n.pragma \"nounroll\";\n",
+		   2 * ROUNDS, ROUNDS);
 	for (unsigned i = 0; i < STEPS; i++)
-		bench_say(&text, "%s", w->step);
-	bench_say(
+		bench_emit(&text, "%s", w->step);
+	bench_emit(
 		&text,
 		"add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
 		"mov.u64 %%t1, %%clock64;\nsub.u64 %%t1, %%t1, %%t0;\n"
@@ -102,8 +103,8 @@ static struct bench_kernel *build_kernel(struct bench_run *run, const struct way
 		"@%%q st.global.u64 [%%to], %%t1;\nadd.u64 %%to, %%to, 8;\n"
 		"add.u32 %%pass, %%pass, 1; setp.lt.u32 %%p, %%pass, 3;\n@%%p bra PASS;\nDONE:\n");
 	if (w->cluster) /* a block must not end while its memory is in use */
-		bench_say(&text, "bar.sync 0;\nbarrier.cluster.arrive.aligned;\n"
-				 "barrier.cluster.wait.aligned;\n");
+		bench_emit(&text, "bar.sync 0;\nbarrier.cluster.arrive.aligned;\n"
+				  "barrier.cluster.wait.aligned;\n");
 	code.body = text.data;
 	if (w->op)
 		code.expect[0] = (struct bench_expect){w->op, STEPS, 4 * STEPS};
@@ -112,8 +113,8 @@ static struct bench_kernel *build_kernel(struct bench_run *run, const struct way
 	return kernel;
 }
 
-static void measure_point(struct bench_run *run, struct bench_kernel *kernel, const struct way *w,
-			  uint32_t n)
+static void measure_point(struct bench_run *run, struct bench_kernel *kernel,
+			  const struct barrier_type *w, uint32_t n)
 {
 	struct bench_series *series = bench_series(bench_samples(run), w->name, w->x, NULL,
 						   "cycles");
@@ -131,11 +132,11 @@ static void measure_point(struct bench_run *run, struct bench_kernel *kernel, co
 		if (!t)
 			return;
 		if (i && t[2] > t[1])
-			bench_sample(run, point, (double)(t[2] - t[1]) / (ROUNDS * STEPS));
+			bench_add_sample(run, point, (double)(t[2] - t[1]) / (ROUNDS * STEPS));
 	}
-	if (!point->n && !bench_dry(run))
-		bench_missing(bench_samples(run), "%s, %u %s: the wait did not end", w->name, n,
-			      w->x);
+	if (!point->n && !bench_is_dry(run))
+		bench_add_missing(bench_samples(run), "%s, %u %s: the wait did not end", w->name, n,
+				  w->x);
 }
 
 static void measure_samples(struct bench_run *run)
@@ -172,14 +173,15 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 				continue;
 			snprintf(parameter, sizeof parameter, "%g %s", series->point[k].x,
 				 series->x);
-			bench_figure_point(figures, series->name, parameter, series,
-					   &series->point[k]);
-			bench_detail(figures, k && (k < series->n - 1 ||
-						    !strcmp(series->name, "barrier of a warp")));
+			bench_add_point_figure(figures, series->name, parameter, series,
+					       &series->point[k]);
+			bench_mark_detail(figures,
+					  k && (k < series->n - 1 ||
+						!strcmp(series->name, "barrier of a warp")));
 			kept++;
 		}
 		if (kept > 1)
-			bench_picture(figures, series->x, "Barriers", series, true, false);
+			bench_add_plot(figures, series->x, "Barriers", series, true, false);
 	}
 }
 

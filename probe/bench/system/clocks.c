@@ -11,22 +11,22 @@ enum { READS = 256, CS2R = 0x005 };
 /* Generates code that stores steps of one clock to %b_data, 64 bits each. */
 static const char *write_body(struct bench_text *text, const char *clock, bool until_it_moves)
 {
-	bench_say(text,
-		  ".reg .u64 %%c0, %%c1, %%at, %%end; .reg .pred %%p;\n"
-		  "mov.u64 %%at, %%b_data;\nadd.u64 %%end, %%at, %d;\n"
-		  "mov.u64 %%c0, %s;\n"
-		  "next:\n",
-		  READS * 8, clock);
+	bench_emit(text,
+		   ".reg .u64 %%c0, %%c1, %%at, %%end; .reg .pred %%p;\n"
+		   "mov.u64 %%at, %%b_data;\nadd.u64 %%end, %%at, %d;\n"
+		   "mov.u64 %%c0, %s;\n"
+		   "next:\n",
+		   READS * 8, clock);
 	if (until_it_moves)
-		bench_say(text,
-			  "still:\nmov.u64 %%c1, %s;\n"
-			  "setp.eq.u64 %%p, %%c0, %%c1;\n@%%p bra still;\n",
-			  clock);
+		bench_emit(text,
+			   "still:\nmov.u64 %%c1, %s;\n"
+			   "setp.eq.u64 %%p, %%c0, %%c1;\n@%%p bra still;\n",
+			   clock);
 	else
-		bench_say(text, "mov.u64 %%c0, %s;\nmov.u64 %%c1, %s;\n", clock, clock);
-	bench_say(text,
-		  "sub.u64 %%c0, %%c1, %%c0;\nst.global.u64 [%%at], %%c0;\nmov.u64 %%c0, %%c1;\n"
-		  "add.u64 %%at, %%at, 8;\nsetp.lt.u64 %%p, %%at, %%end;\n@%%p bra next;\n");
+		bench_emit(text, "mov.u64 %%c0, %s;\nmov.u64 %%c1, %s;\n", clock, clock);
+	bench_emit(text,
+		   "sub.u64 %%c0, %%c1, %%c0;\nst.global.u64 [%%at], %%c0;\nmov.u64 %%c0, %%c1;\n"
+		   "add.u64 %%at, %%at, 8;\nsetp.lt.u64 %%p, %%at, %%end;\n@%%p bra next;\n");
 	return text->data;
 }
 
@@ -61,9 +61,9 @@ static void measure_clock(struct bench_run *run, const char *name, const char *u
 			break;
 		if (i < 0)
 			continue;
-		bench_sample(run, p, min_step(step));
+		bench_add_sample(run, p, min_step(step));
 		if (mhz)
-			bench_sample(run, mhz, bench_mhz(run));
+			bench_add_sample(run, mhz, bench_launch_mhz(run));
 	}
 	bench_kernel_free(run, k);
 }
@@ -87,8 +87,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 {
 	for (uint32_t i = 0; i < samples->n; i++)
 		if (samples->series[i].n)
-			bench_figure_point(figures, samples->series[i].name, "",
-					   &samples->series[i], &samples->series[i].point[0]);
+			bench_add_point_figure(figures, samples->series[i].name, "",
+					       &samples->series[i], &samples->series[i].point[0]);
 }
 
 BENCH(bench_clocks) = {

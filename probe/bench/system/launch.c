@@ -25,17 +25,17 @@ typedef int launch_call(const struct probe_launch_config *, void *, void **, voi
 typedef int wait_call(void *);
 typedef int attribute_call(void *function, int attribute, int value);
 
-struct calls {
+struct launch_functions {
 	launch_call *launch;
 	wait_call *wait;
 	attribute_call *attribute;
 };
 
-static bool find_calls(struct bench_run *run, struct calls *calls)
+static bool find_calls(struct bench_run *run, struct launch_functions *calls)
 {
-	void *launch = bench_driver(run, "cuLaunchKernelEx");
-	void *wait = bench_driver(run, "cuStreamSynchronize");
-	void *attribute = bench_driver(run, "cuFuncSetAttribute");
+	void *launch = bench_driver_function(run, "cuLaunchKernelEx");
+	void *wait = bench_driver_function(run, "cuStreamSynchronize");
+	void *attribute = bench_driver_function(run, "cuFuncSetAttribute");
 
 	memcpy(&calls->attribute, &attribute, sizeof attribute);
 	memcpy(&calls->launch, &launch, sizeof launch);
@@ -54,26 +54,26 @@ static struct bench_kernel *build_kernel(struct bench_run *run)
 	struct bench_code code = {.name = "launch", .threads = 32, .bare = true};
 	struct bench_kernel *kernel;
 
-	bench_say(&text, ".reg .u64 %%b, %%e, %%to; .reg .u32 %%t; .reg .pred %%p, %%q;\n");
+	bench_emit(&text, ".reg .u64 %%b, %%e, %%to; .reg .u32 %%t; .reg .pred %%p, %%q;\n");
 	if (bench_arch(bench_gpu(run)) >= 90)
-		bench_say(&text, "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n");
-	bench_say(&text,
-		  "mov.u64 %%b, %%globaltimer;\nAGAIN:\nmov.u64 %%e, %%globaltimer;\n"
-		  "sub.u64 %%to, %%e, %%b; setp.lt.u64 %%p, %%to, %%b_arg1;\n@%%p bra AGAIN;\n"
-		  "mov.u32 %%t, %%ctaid.x; setp.ne.u32 %%q, %%t, 0;\n@%%q bra OVER;\n"
-		  "mad.lo.u64 %%to, %%b_arg0, 16, %%b_data;\n"
-		  "st.global.u64 [%%to], %%b; st.global.u64 [%%to+8], %%e;\nOVER:\n");
+		bench_emit(&text, "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n");
+	bench_emit(&text,
+		   "mov.u64 %%b, %%globaltimer;\nAGAIN:\nmov.u64 %%e, %%globaltimer;\n"
+		   "sub.u64 %%to, %%e, %%b; setp.lt.u64 %%p, %%to, %%b_arg1;\n@%%p bra AGAIN;\n"
+		   "mov.u32 %%t, %%ctaid.x; setp.ne.u32 %%q, %%t, 0;\n@%%q bra OVER;\n"
+		   "mad.lo.u64 %%to, %%b_arg0, 16, %%b_data;\n"
+		   "st.global.u64 [%%to], %%b; st.global.u64 [%%to+8], %%e;\nOVER:\n");
 	code.body = text.data;
 	kernel = bench_kernel(run, &code);
 	bench_text_free(&text);
 	return kernel;
 }
 
-static bool launch_one(struct bench_run *run, const struct calls *calls,
+static bool launch_one(struct bench_run *run, const struct launch_functions *calls,
 		       struct bench_kernel *kernel, uint64_t which, uint64_t ns, uint32_t cluster,
 		       bool dependent)
 {
-	uint64_t value[9] = {bench_data(run), which, ns};
+	uint64_t value[9] = {bench_results_address(run), which, ns};
 	void *parameter[9];
 	struct probe_launch_attribute attribute[2] = {{0, {0}}};
 	uint32_t blocks = cluster ? cluster : 1;
@@ -87,7 +87,7 @@ static bool launch_one(struct bench_run *run, const struct calls *calls,
 	if (dependent)
 		attribute[c.attributes++] =
 			(struct probe_launch_attribute){PROBE_LAUNCH_PROGRAMMATIC, {0, 1}};
-	return !calls->launch(&c, bench_function(kernel), parameter, NULL);
+	return !calls->launch(&c, bench_kernel_function(kernel), parameter, NULL);
 }
 
 static double now_us(void)
@@ -99,7 +99,7 @@ static double now_us(void)
 }
 
 /* Returns the mean of the gaps, each of which has the timer's resolution; NAN on failure. */
-static double measure_gap(struct bench_run *run, const struct calls *calls,
+static double measure_gap(struct bench_run *run, const struct launch_functions *calls,
 			  struct bench_kernel *kernel, uint32_t cluster, bool dependent)
 {
 	uint64_t at[LAUNCHES][2];
@@ -108,7 +108,7 @@ static double measure_gap(struct bench_run *run, const struct calls *calls,
 	for (uint64_t i = 0; i < LAUNCHES; i++)
 		if (!launch_one(run, calls, kernel, i, SPIN, cluster, dependent && i))
 			return NAN;
-	if (calls->wait(NULL) || !bench_read(run, at, bench_data(run), sizeof at))
+	if (calls->wait(NULL) || !bench_memory_read(run, at, bench_results_address(run), sizeof at))
 		return NAN;
 	/* Skip the first launches: the host may not have been ahead yet. */
 	for (int i = LAUNCHES - BENCH_REPEATS; i < LAUNCHES; i++)
@@ -116,7 +116,7 @@ static double measure_gap(struct bench_run *run, const struct calls *calls,
 	return sum / BENCH_REPEATS;
 }
 
-static double measure_host(struct bench_run *run, const struct calls *calls,
+static double measure_host(struct bench_run *run, const struct launch_functions *calls,
 			   struct bench_kernel *kernel, uint32_t cluster)
 {
 	double t = now_us();
@@ -126,7 +126,7 @@ static double measure_host(struct bench_run *run, const struct calls *calls,
 	return now_us() - t;
 }
 
-static void measure_one(struct bench_run *run, const struct calls *calls,
+static void measure_one(struct bench_run *run, const struct launch_functions *calls,
 			struct bench_kernel *kernel, uint32_t cluster)
 {
 	static const char *const name[] = {"end to begin", "end to begin, dependent launch",
@@ -143,13 +143,13 @@ static void measure_one(struct bench_run *run, const struct calls *calls,
 					   : measure_gap(run, calls, kernel, cluster, k == 1);
 
 			if (isnan(us)) {
-				bench_missing(bench_samples(run),
-					      "%s, cluster of %u: the launch failed", name[k],
-					      cluster);
+				bench_add_missing(bench_samples(run),
+						  "%s, cluster of %u: the launch failed", name[k],
+						  cluster);
 				break;
 			}
 			if (n)
-				bench_value(point, us);
+				bench_add_value(point, us);
 		}
 	}
 }
@@ -157,20 +157,21 @@ static void measure_one(struct bench_run *run, const struct calls *calls,
 static void measure_samples(struct bench_run *run)
 {
 	struct bench_kernel *kernel = build_kernel(run);
-	struct calls calls;
+	struct launch_functions calls;
 
 	if (!kernel)
 		return;
-	if (find_calls(run, &calls) && bench_function(kernel)) {
+	if (find_calls(run, &calls) && bench_kernel_function(kernel)) {
 		measure_one(run, &calls, kernel, 0);
 		for (uint32_t n = 1; n <= 16 && bench_arch(bench_gpu(run)) >= 90; n *= 2) {
 			/* More than 8 must be enabled; the launch fails if 16 are not supported. */
 			if (n > 8)
-				calls.attribute(bench_function(kernel), NON_PORTABLE_CLUSTER, 1);
+				calls.attribute(bench_kernel_function(kernel), NON_PORTABLE_CLUSTER,
+						1);
 			measure_one(run, &calls, kernel, n);
 		}
-	} else if (!bench_dry(run)) {
-		bench_missing(bench_samples(run), "the driver has no cuLaunchKernelEx");
+	} else if (!bench_is_dry(run)) {
+		bench_add_missing(bench_samples(run), "the driver has no cuLaunchKernelEx");
 	}
 	bench_kernel_free(run, kernel);
 }
@@ -187,9 +188,9 @@ static double mean_of(const struct bench_point *point)
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	const struct bench_series *plain = bench_find(samples, "end to begin");
-	const struct bench_series *dependent = bench_find(samples,
-							  "end to begin, dependent launch");
+	const struct bench_series *plain = bench_find_series(samples, "end to begin");
+	const struct bench_series *dependent = bench_find_series(samples,
+								 "end to begin, dependent launch");
 
 	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
@@ -204,18 +205,18 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 				snprintf(parameter, sizeof parameter, "cluster of %g",
 					 series->point[k].x);
 			bench_figure(figures, series->name, parameter, series->unit,
-				     mean_of(&series->point[k]), bench_least(&series->point[k]),
-				     bench_most(&series->point[k]), series->point[k].sm_mhz);
+				     mean_of(&series->point[k]), bench_min(&series->point[k]),
+				     bench_max(&series->point[k]), series->point[k].sm_mhz);
 			/* The host's time depends more on the machine than on the GPU. */
-			bench_detail(figures, !strncmp(series->name, "host", 4));
+			bench_mark_detail(figures, !strncmp(series->name, "host", 4));
 		}
 	}
 	if (plain && dependent && plain->n && dependent->n && plain->point[0].n &&
 	    dependent->point[0].n)
-		bench_note(figures,
-			   "A kernel starts %.2f us after the end of the previous one, %.2f us "
-			   "with dependent launch.",
-			   mean_of(&plain->point[0]), mean_of(&dependent->point[0]));
+		bench_add_note(figures,
+			       "A kernel starts %.2f us after the end of the previous one, %.2f us "
+			       "with dependent launch.",
+			       mean_of(&plain->point[0]), mean_of(&dependent->point[0]));
 }
 
 BENCH(bench_launch_latency) = {

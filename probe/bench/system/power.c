@@ -41,7 +41,7 @@ struct nvml {
 	void *device;
 };
 
-struct seen {
+struct power_reading {
 	double seconds, mhz, watts, celsius, tops;
 	uint64_t reasons;
 };
@@ -63,10 +63,12 @@ static bool open_nvml(struct bench_run *run, struct nvml *m)
 	    !set_function(&m->clock, dlsym(lib, "nvmlDeviceGetClockInfo")) ||
 	    !set_function(&m->power, dlsym(lib, "nvmlDeviceGetPowerUsage")) ||
 	    !set_function(&m->temperature, dlsym(lib, "nvmlDeviceGetTemperature")) ||
-	    !set_function(&current, bench_driver(run, "cuCtxGetDevice")) ||
-	    !set_function(&bus_of, bench_driver(run, "cuDeviceGetPCIBusId")) || m->init() ||
-	    current(&device) || bus_of(bus, sizeof bus, device) || m->device_of(bus, &m->device)) {
-		bench_missing(bench_samples(run), "NVML (libnvidia-ml.so.1) does not work here");
+	    !set_function(&current, bench_driver_function(run, "cuCtxGetDevice")) ||
+	    !set_function(&bus_of, bench_driver_function(run, "cuDeviceGetPCIBusId")) ||
+	    m->init() || current(&device) || bus_of(bus, sizeof bus, device) ||
+	    m->device_of(bus, &m->device)) {
+		bench_add_missing(bench_samples(run),
+				  "NVML (libnvidia-ml.so.1) does not work here");
 		return false;
 	}
 	set_function(&m->reasons, dlsym(lib, "nvmlDeviceGetCurrentClocksThrottleReasons"));
@@ -83,7 +85,7 @@ static double now_s(void)
 
 /* Runs one batch and reads NVML meanwhile. Sets N to what takes 20 ms. */
 static bool run_batch(const struct nvml *m, struct bench_products *p, uint32_t size, uint32_t *n,
-		      struct seen *seen)
+		      struct power_reading *seen)
 {
 	unsigned mhz = 0, milliwatts = 0, celsius = 0;
 	unsigned long long mask = 0;
@@ -100,12 +102,12 @@ static bool run_batch(const struct nvml *m, struct bench_products *p, uint32_t s
 	seconds = bench_products_end(p);
 	if (!(seconds > 0))
 		return false;
-	*seen = (struct seen){now_s(),
-			      mhz,
-			      milliwatts / 1e3,
-			      celsius,
-			      2.0 * size * size * size * *n / seconds / 1e12,
-			      mask};
+	*seen = (struct power_reading){now_s(),
+				       mhz,
+				       milliwatts / 1e3,
+				       celsius,
+				       2.0 * size * size * size * *n / seconds / 1e12,
+				       mask};
 	*n = (uint32_t)fmin(fmax(*n * 0.02 / seconds, 1), 10000);
 	return true;
 }
@@ -118,10 +120,10 @@ static void add_value(struct bench_run *run, const char *name, const char *x, co
 					    at, NAN);
 
 	if (p->n < BENCH_REPEATS)
-		bench_value(p, v);
+		bench_add_value(p, v);
 }
 
-static void add_seen(struct bench_run *run, const char *x, double at, const struct seen *s)
+static void add_seen(struct bench_run *run, const char *x, double at, const struct power_reading *s)
 {
 	add_value(run, "SM clock", x, "MHz", at, s->mhz);
 	add_value(run, "power", x, "W", at, s->watts);
@@ -139,10 +141,10 @@ static void run_load(struct bench_run *run, const char *type, uint32_t size, dou
 	struct nvml m = {0};
 	struct bench_products *p = NULL;
 	double begin, next;
-	struct seen sum = {0}, s;
+	struct power_reading sum = {0}, s;
 	uint32_t n = 1, seen = 0;
 
-	if (bench_dry(run) || !open_nvml(run, &m) || !(p = bench_products(run, type, size)))
+	if (bench_is_dry(run) || !open_nvml(run, &m) || !(p = bench_products(run, type, size)))
 		return;
 	/* The first products include the library's initialization. */
 	for (int i = 0; i < 4; i++)
@@ -163,14 +165,15 @@ static void run_load(struct bench_run *run, const char *type, uint32_t size, dou
 			 : !strcmp(by, "seconds") ? round((s.seconds - begin) / part) * part
 						  : round(sum.celsius),
 			 &sum);
-		sum = (struct seen){0};
+		sum = (struct power_reading){0};
 		seen = 0;
 		next += part;
 	}
 	bench_products_free(run, p);
 	return;
 failed:
-	bench_missing(bench_samples(run), "%s, %u rows: a product or a reading failed", type, size);
+	bench_add_missing(bench_samples(run), "%s, %u rows: a product or a reading failed", type,
+			  size);
 	bench_products_free(run, p);
 }
 
@@ -241,7 +244,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			const struct bench_point *p = &series->point[k];
 			double median;
 
-			any |= p->n && bench_most(p) > 0;
+			any |= p->n && bench_max(p) > 0;
 			if (share || (!strcmp(series->x, "seconds") && k && k + 1 < series->n))
 				continue;
 			median = add_figure_at(series, k, figures);
@@ -252,14 +255,15 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		}
 		if (!strcmp(series->name, "SM clock") && gpu->boost_khz &&
 		    lowest < 0.98 * (double)gpu->boost_khz / 1e3)
-			bench_note(figures,
-				   "The clock is lowest at %s %g: %.0f MHz, %.0f %% of boost.",
-				   series->x, at, lowest, 1e5 * lowest / (double)gpu->boost_khz);
+			bench_add_note(figures,
+				       "The clock is lowest at %s %g: %.0f MHz, %.0f %% of boost.",
+				       series->x, at, lowest,
+				       1e5 * lowest / (double)gpu->boost_khz);
 		if (share && any)
-			bench_note(figures, "The clock was %s at times.", series->name);
+			bench_add_note(figures, "The clock was %s at times.", series->name);
 		else if (!share && any)
-			bench_picture(figures, series->name, series->name, series,
-				      !strcmp(series->x, "size"), false);
+			bench_add_plot(figures, series->name, series->name, series,
+				       !strcmp(series->x, "size"), false);
 	}
 }
 

@@ -147,6 +147,7 @@ static void reset_buffer(struct nvs_buffer *buffer)
 	buffer->busy = 0;
 	buffer->late = 0;
 	buffer->calls = &nvs_calls;
+	buffer->activity = (struct nvs_activity){0};
 	atomic_store(&buffer->epoch, 0);
 	__atomic_store_n(&buffer->shared->ncalls, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&buffer->shared->thread, nvs_tls.thread - 1, __ATOMIC_RELAXED);
@@ -269,7 +270,10 @@ static void get_name(char name[16])
 		nvs_sys4(SYS_prctl, PR_GET_NAME, name, 0, 0);
 }
 
-/* Makes BUFFER the thread's own. */
+/*
+ * Makes BUFFER the thread's own. Its activity is set: a handler may interrupt the first record, and
+ * jump out of it.
+ */
 static void begin_own(struct nvs_buffer *buffer)
 {
 	char name[16] = "";
@@ -286,7 +290,7 @@ static uintptr_t stack_pointer(void)
 	return (uintptr_t)__builtin_frame_address(0);
 }
 
-struct nvs_buffer *nvs_buffer_mine(void)
+static struct nvs_buffer *find_own(const struct nvs_activity *activity)
 {
 	struct nvs_buffer *buffer = nvs_tls.buffer;
 	uint32_t tid;
@@ -310,9 +314,18 @@ struct nvs_buffer *nvs_buffer_mine(void)
 	if (!buffer)
 		buffer = claim_dead(true);
 	nvs_tls.buffer = buffer;
-	if (buffer)
+	if (buffer) {
+		buffer->activity = *activity;
 		begin_own(buffer);
+	}
 	return buffer;
+}
+
+struct nvs_buffer *nvs_buffer_mine(void)
+{
+	struct nvs_activity activity = {.sp = stack_pointer()};
+
+	return find_own(&activity);
 }
 
 /*
@@ -400,28 +413,30 @@ static struct nvs_buffer *borrow_buffer(uintptr_t sp, const stack_t *alternate)
 struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 				       const stack_t *alternate)
 {
-	struct nvs_buffer *buffer = nvs_buffer_mine();
+	struct nvs_buffer *buffer = find_own(activity);
 
 	if (!nvs_started())
 		return NULL;
 	if (!buffer) {
 		nvs_tls.buffer = buffer = claim_more();
-		if (buffer)
+		if (buffer) {
+			buffer->activity = *activity;
 			begin_own(buffer);
-		else
+		} else {
 			buffer = borrow_buffer(activity->sp, alternate);
+		}
 	} else if (nvs_buffer_in_use(buffer, activity->sp, alternate)) {
 		buffer = borrow_buffer(activity->sp, alternate);
 	}
 	if (!buffer)
 		return NULL;
+	buffer->activity = *activity;
 	if (!nvs_tls.named) {
 		char name[16] = "";
 
 		get_name(name);
 		record_thread(buffer, name);
 	}
-	buffer->activity = *activity;
 	atomic_store(&buffer->epoch, atomic_load(&nvs_process->epoch));
 	return buffer;
 }

@@ -564,7 +564,8 @@ static void process_success(int fd, const struct call *c, const struct nvs_trans
 	} else if (c->nr == NVS_ESC_IMPORT_OBJECT_FROM_FD) {
 		nvs_tell_remark(NVS_REMARK_IMPORTED, NVS_NONE, 0, 0);
 	} else if (status < 0) {
-		/* Irrelevant, or in an unknown form. */
+		/* Irrelevant, or in an unknown form, which the call was changed to meanwhile. */
+		restore_refused(t);
 		if (nvs_abi_follows_escape(c->nr) || !nvs_abi_knows_escape(c->nr))
 			nvs_rm_count_unknown(0, c->nr, c->size);
 	} else if (nvs_u32(c->arg, (unsigned)status)) {

@@ -152,13 +152,17 @@ EXPORT int dup(int fd)
 	return track_dup(fd, nvs_next()->dup(fd));
 }
 
-/* Closes the old file of the number as close() does, unless the kernel will refuse the call. */
+/*
+ * Closes the old file of the number as close() does, unless the kernel will refuse the call: no
+ * file FROM, or flags that dup3() does not have.
+ */
 static int dup_onto(int from, int to, int flags, bool three)
 {
 	const struct nvs_next *next = nvs_next();
 	int ret, err = errno;
 
-	if (from != to && nvs_fd_tracked(to) && !must_pass() && next->fcntl(from, F_GETFD) >= 0)
+	if (from != to && !(flags & ~O_CLOEXEC) && nvs_fd_tracked(to) && !must_pass() &&
+	    next->fcntl(from, F_GETFD) >= 0)
 		nvs_fd_closing(to);
 	errno = err;
 	ret = three ? next->dup3(from, to, flags) : next->dup2(from, to);

@@ -89,7 +89,7 @@ static void add_wait(void *arg, const struct nvs_sync_pair *pair)
 	t->waits[t->nwaits++] = (struct wait){
 		{pair->acquire.channel, pair->acquire.submission},
 		{pair->found ? pair->release.channel : NVS_NONE, pair->release.submission},
-		pair->acquire.api};
+		pair->acquire.late};
 }
 
 struct nvs_timing *nvs_timing_new(void)
@@ -192,15 +192,13 @@ static bool is_work(const struct nvs_op *op)
 
 int nvs_timing_op(struct nvs_timing *t, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_sync_side who = {s->rec->sequence, s->channel->channel, NULL};
+	struct nvs_sync_side who = {.submission = s->rec->sequence, .channel = s->channel->channel};
 	int r;
 
 	if (t->number != s->number)
 		t->worked = false;
 	t->number = s->number;
-	/* The name is not used otherwise here. */
-	if (op->kind == NVS_OP_ACQUIRE && t->worked)
-		who.api = "late";
+	who.late = op->kind == NVS_OP_ACQUIRE && t->worked;
 	t->worked |= is_work(op);
 	r = nvs_sync_op(t->sync, &who, op);
 	return r ? r : t->status;

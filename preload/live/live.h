@@ -7,6 +7,7 @@
 #define NVSNOOP_PRELOAD_LIVE_LIVE_H
 
 #include "nvsnoop/live.h"
+#include "preload/base/hash.h"
 #include "preload/base/outfile.h"
 #include "preload/base/preload.h"
 #include "trap/buffer/process.h"
@@ -18,7 +19,8 @@
 #define NVS_LIVE_ALLOC_ROWS 65536
 #define NVS_LIVE_GPU_ROWS 32
 #define NVS_LIVE_CHANNEL_ROWS 1024
-#define NVS_LIVE_HANDLES (1u << 14)
+#define NVS_LIVE_HANDLE_BITS 14
+#define NVS_LIVE_HANDLES (1u << NVS_LIVE_HANDLE_BITS)
 #define NVS_LIVE_ENTRIES_MAX 1024 /* maximum of entry point numbers */
 
 /* The private part of the page. It is reached from the root page: a forked child has none. */
@@ -39,7 +41,7 @@ struct nvs_live_page {
 	uint64_t strings; /* bytes used */
 	uint64_t ready[NVS_LIVE_TABLES]; /* rows that have blocks in the file */
 	uint16_t api_rows[NVS_LIVE_ENTRIES_MAX]; /* by number; row + 1, 0: none yet */
-	/* Row of each handle, hashed by nvs_live_kernel_at(). */
+	/* Row of each handle, hashed by nvs_hash(). */
 	struct {
 		_Atomic uint64_t key;
 		uint32_t row;
@@ -152,15 +154,11 @@ struct nvs_live_kernel_facts {
 /* Adds KEY, which means this function from now on. Returns its row. */
 uint32_t nvs_live_kernel_new(struct nvs_live_page *page, uint64_t key, uint64_t function,
 			     const struct nvs_live_kernel_facts *facts);
-static inline uint32_t nvs_live_kernel_at(uint64_t key)
-{
-	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
-}
 /* Returns the row of KEY; 0 if it is unknown or has none. *KNOWN is set to whether KEY is known. */
 uint32_t nvs_live_kernel_find(struct nvs_live_page *page, uint64_t key, bool *known);
 static inline uint32_t nvs_live_kernel(struct nvs_live_page *page, uint64_t key, bool *known)
 {
-	uint32_t at = nvs_live_kernel_at(key);
+	uint32_t at = nvs_hash(key, NVS_LIVE_HANDLE_BITS);
 
 	*known = true;
 	if (__builtin_expect(

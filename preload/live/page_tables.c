@@ -158,11 +158,8 @@ static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
 
 uint32_t nvs_live_kernel_find(struct nvs_live_page *p, uint64_t key, bool *known)
 {
-	uint32_t at = nvs_live_kernel_at(key);
-
-	for (uint32_t i = 1; i < PROBES; i++) {
-		uint32_t k = (at + i) & (NVS_LIVE_HANDLES - 1);
-
+	NVS_HASH_EACH(k, nvs_hash(key, NVS_LIVE_HANDLE_BITS) + 1, PROBES - 1, NVS_LIVE_HANDLES)
+	{
 		*known = atomic_load_explicit(&p->handle[k].key, memory_order_acquire) == key;
 		if (*known)
 			return p->handle[k].row;
@@ -173,10 +170,10 @@ uint32_t nvs_live_kernel_find(struct nvs_live_page *p, uint64_t key, bool *known
 /* Returns the place for KEY: a free one, one whose handle is gone, or any. */
 static uint32_t find_place(const struct nvs_live_page *p, uint64_t key)
 {
-	uint32_t at = nvs_live_kernel_at(key);
+	uint32_t at = nvs_hash(key, NVS_LIVE_HANDLE_BITS);
 
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint32_t k = (at + i) & (NVS_LIVE_HANDLES - 1);
+	NVS_HASH_EACH(k, at, PROBES, NVS_LIVE_HANDLES)
+	{
 		uint64_t have = atomic_load_explicit(&p->handle[k].key, memory_order_relaxed);
 
 		if (!have || have == key || have >> 48 != key >> 48)

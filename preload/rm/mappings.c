@@ -5,6 +5,7 @@
  * does.
  */
 #include <sys/mman.h>
+#include "preload/base/hash.h"
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
@@ -15,7 +16,7 @@
 
 static _Atomic uint16_t *filter_slot(struct nvs_state *s, uint64_t number)
 {
-	return &s->filter[(number * 0x9e3779b97f4a7c15ull) >> 52 & (NVS_FILTER_SIZE - 1)];
+	return &s->filter[nvs_hash(number, NVS_FILTER_BITS)];
 }
 
 static void filter_count(const struct nvs_span *at, int by)

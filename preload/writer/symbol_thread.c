@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 #include <string.h>
+#include "preload/base/hash.h"
 #include "preload/base/preload.h"
 #include "preload/writer/symbol_thread.h"
 #include "preload/writer/session.h"
@@ -252,17 +253,14 @@ static uint32_t object_of(const struct nvs_naming *n, uint64_t pc, uint64_t time
 
 static uint32_t slot_of(const struct nvs_naming *n, uint64_t pc)
 {
-	uint64_t h = pc * 0x9e3779b97f4a7c15ull;
-
-	return (uint32_t)(h >> 32) & (n->nslots - 1);
+	return nvs_hash(pc, 32) & (n->nslots - 1);
 }
 
 static void insert_slot(struct nvs_naming *n, uint32_t index)
 {
 	uint32_t s = slot_of(n, n->addresses[index].pc);
 
-	while (n->slots[s])
-		s = (s + 1) & (n->nslots - 1);
+	NVS_HASH_PROBE(s, n->nslots, n->slots[s]);
 	n->slots[s] = index + 1;
 }
 

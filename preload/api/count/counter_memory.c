@@ -268,20 +268,17 @@ struct nvs_kernel_counter *nvs_counting_add(struct nvs_counting *c, const char *
 struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t function)
 {
 	uint64_t key = nvs_api_known_key(function);
-	uint32_t at = nvs_api_known_slot(key);
+	uint32_t at = nvs_hash(key, NVS_API_KNOWN_BITS);
 	struct nvs_counted_name *name;
 	const char *text;
 
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint32_t k = (at + i) % NVS_COUNTED_FUNCTIONS;
-
-		if (atomic_load(&c->function[k].key) == key)
-			return atomic_load(&c->function[k].name);
-	}
+	NVS_HASH_EACH(k, at, PROBES, NVS_COUNTED_FUNCTIONS)
+	if (atomic_load(&c->function[k].key) == key)
+		return atomic_load(&c->function[k].name);
 	text = nvs_api_function_name(function);
 	name = text ? nvs_counting_find(c, text) : NULL;
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint32_t k = (at + i) % NVS_COUNTED_FUNCTIONS;
+	NVS_HASH_EACH(k, at, PROBES, NVS_COUNTED_FUNCTIONS)
+	{
 		uint64_t have = atomic_load(&c->function[k].key);
 
 		/* An entry of an earlier generation is unused. */

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "nvsnoop/trace.h"
+#include "preload/base/hash.h"
 #include "preload/live/memory.h"
 #include "preload/modules/elf.h"
 
@@ -294,7 +295,8 @@ static inline uint64_t nvs_api_now(void)
 }
 
 /* ---- kernel.c, graph.c: properties of handles, queried from the driver after the call ---- */
-#define NVS_API_KNOWN (1u << 14)
+#define NVS_API_KNOWN_BITS 14
+#define NVS_API_KNOWN (1u << NVS_API_KNOWN_BITS)
 extern _Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
 extern _Atomic uint32_t nvs_api_unloads;
 extern _Atomic int32_t nvs_api_captures; /* streams being captured */
@@ -305,11 +307,6 @@ static inline uint64_t nvs_api_known_key(uint64_t function)
 				  << 48;
 }
 
-static inline uint32_t nvs_api_known_slot(uint64_t key)
-{
-	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
-}
-
 void nvs_api_tell_kernel(uint64_t function);
 /* The function's name from the driver. Returns NULL if the driver does not provide it. */
 const char *nvs_api_function_name(uint64_t function);
@@ -318,9 +315,9 @@ const char *nvs_api_function_name(uint64_t function);
 static inline void nvs_api_kernel(uint64_t function)
 {
 	uint64_t key = nvs_api_known_key(function);
+	uint32_t at = nvs_hash(key, NVS_API_KNOWN_BITS);
 
-	if (function && atomic_load_explicit(&nvs_api_known[nvs_api_known_slot(key)],
-					     memory_order_relaxed) != key)
+	if (function && atomic_load_explicit(&nvs_api_known[at], memory_order_relaxed) != key)
 		nvs_api_tell_kernel(function);
 }
 

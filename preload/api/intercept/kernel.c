@@ -11,7 +11,7 @@
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
 
-#define PROBES 8
+#define EACH_SLOT(at, key) NVS_HASH_EACH(at, nvs_hash(key, NVS_API_KNOWN_BITS), 8, NVS_API_KNOWN)
 #define MAX_NAME 16384
 
 /* CUfunction_attribute */
@@ -28,10 +28,10 @@ static struct {
 
 static void note_kernel(uint64_t handle, uint64_t library)
 {
-	uint32_t at = nvs_api_known_slot(handle);
-
-	for (uint32_t i = 0; handle && i < PROBES; i++) {
-		uint32_t k = (at + i) & (NVS_API_KNOWN - 1);
+	if (!handle)
+		return;
+	EACH_SLOT(k, handle)
+	{
 		uint64_t have = 0;
 
 		if (!atomic_compare_exchange_strong(&kernels[k].handle, &have, handle) &&
@@ -44,11 +44,9 @@ static void note_kernel(uint64_t handle, uint64_t library)
 
 static bool is_kernel(uint64_t handle)
 {
-	uint32_t at = nvs_api_known_slot(handle);
-
-	for (uint32_t i = 0; i < PROBES; i++)
-		if (atomic_load(&kernels[(at + i) & (NVS_API_KNOWN - 1)].handle) == handle)
-			return true;
+	EACH_SLOT(k, handle)
+	if (atomic_load(&kernels[k].handle) == handle)
+		return true;
 	return false;
 }
 
@@ -67,13 +65,13 @@ static void forget_kernels(uint64_t library)
 static bool is_new(uint64_t key)
 {
 	uint64_t generation = key >> 48;
-	uint32_t at = nvs_api_known_slot(key);
 
-	for (uint32_t i = 0; i < PROBES; i++)
-		if (atomic_load(&nvs_api_known[(at + i) & (NVS_API_KNOWN - 1)]) == key)
-			return false;
-	for (uint32_t i = 0; i < PROBES; i++) {
-		_Atomic uint64_t *slot = &nvs_api_known[(at + i) & (NVS_API_KNOWN - 1)];
+	EACH_SLOT(k, key)
+	if (atomic_load(&nvs_api_known[k]) == key)
+		return false;
+	EACH_SLOT(k, key)
+	{
+		_Atomic uint64_t *slot = &nvs_api_known[k];
 		uint64_t have = atomic_load(slot);
 
 		if ((!have || have >> 48 != generation) &&

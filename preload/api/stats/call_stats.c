@@ -55,7 +55,8 @@ static void count_copy(struct nvs_live_slot *slot, const struct nvs_api_done *d,
 
 /* ---- memory ---- */
 
-#define CONTEXTS 64
+#define CONTEXT_BITS 6
+#define CONTEXTS (1u << CONTEXT_BITS)
 
 /* Cache of the GPU of each context. A forked child looks it up again. */
 static struct {
@@ -97,7 +98,7 @@ uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu)
 	nvs_calls.quiet++;
 	if (!get || get(&context))
 		context = 0;
-	at = (uint32_t)(context * 0x9e3779b97f4a7c15ull >> 58);
+	at = nvs_hash(context, CONTEXT_BITS);
 	if (context && atomic_load(&contexts[at].context) == context &&
 	    contexts[at].pid == page->head->pid) {
 		*gpu = contexts[at].gpu;

@@ -14,7 +14,8 @@ enum { TYPE_HOST = 1, TYPE_DEVICE = 2, TYPE_ARRAY = 3, TYPE_UNIFIED = 4 };
 #define ATTRIBUTE_MEMORY_TYPE 2
 #define INVALID_VALUE 1 /* CUresult: the driver does not know this memory */
 
-#define PAGES 256 /* indexed by 8 hash bits */
+#define PAGE_BITS 8 /* of the hash */
+#define PAGES (1u << PAGE_BITS)
 #define PAGE_SHIFT 12
 #define TYPE_BITS 2
 #define CHANGE_BITS 16 /* kept above the page number and type */
@@ -51,7 +52,7 @@ static uint64_t type_at(uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT, key, have, type;
 	uint32_t change = atomic_load_explicit(&changes, memory_order_acquire);
-	_Atomic uint64_t *at = &pages[page * 0x9e3779b97f4a7c15ull >> 56];
+	_Atomic uint64_t *at = &pages[nvs_hash(page, PAGE_BITS)];
 
 	key = ((uint64_t)change << (64 - CHANGE_BITS)) | (page << TYPE_BITS & ~0ull >> CHANGE_BITS);
 	have = atomic_load_explicit(at, memory_order_relaxed);

@@ -27,9 +27,9 @@ static inline uint32_t nvs_hash(uint64_t key, unsigned bits)
 	(at) = ((at) + 1) & ((size)-1)
 
 /* Iterates AT over the first N slots of a search that begins in FIRST, of SIZE. */
-#define NVS_HASH_EACH(at, first, n, size)                                    \
-	for (uint32_t at##_tried = 0, at = (first) & ((size)-1);             \
-	     at##_tried < (n); at##_tried++, at = (at + 1) & ((size)-1))
+#define NVS_HASH_EACH(at, first, n, size)                                          \
+	for (uint32_t at##_tried = 0, at = (first) & ((size)-1); at##_tried < (n); \
+	     at##_tried++, at = (at + 1) & ((size)-1))
 
 /* ---- tables of structures that begin with a uint64_t key, 0: free; at least one is free ---- */
 

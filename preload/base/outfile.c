@@ -78,6 +78,25 @@ int nvs_file_allocate(int fd, uint64_t from, uint64_t to)
 	return 0;
 }
 
+int nvs_file_contains(const char *path, const char *what)
+{
+	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0), found = 0;
+	char text[4096 + 1];
+	long n, offset = 0;
+
+	if (fd < 0)
+		return fd;
+	/* The reads overlap, so that no path of up to 2 KiB is cut in two. */
+	while (!found &&
+	       (n = nvs_sys(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
+		text[n] = '\0';
+		found = strstr(text, what) != NULL;
+		offset += n > 2048 ? n - 2048 : n;
+	}
+	nvs_sys_close(fd);
+	return found;
+}
+
 static bool is_named(const char *path, const struct stat *file)
 {
 	struct stat st;

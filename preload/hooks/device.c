@@ -16,6 +16,7 @@
 #include "preload/hooks/export.h"
 #include "preload/rm/rm.h"
 #include "preload/signals/signals.h"
+#include "trap/low/sys.h"
 
 /*
  * Returns true for the library's own calls, those of the trap, and all calls if the library is
@@ -218,11 +219,8 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 static void check_handlers(bool channel)
 {
 	static _Atomic uint64_t asked;
-	struct timespec ts;
-	uint64_t now;
+	uint64_t now = nvs_read_clock(CLOCK_MONOTONIC_COARSE);
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 	if (!channel && now - atomic_load_explicit(&asked, memory_order_relaxed) < HANDLERS_NS)
 		return;
 	atomic_store_explicit(&asked, now, memory_order_relaxed);

@@ -10,7 +10,8 @@
 #include "preload/live/live.h"
 
 #define SPINS 64
-#define NAPS 10000 /* of 50 us */
+#define NAPS 10000
+#define NAP_NS 50000
 #define PAUSES 1000
 #define GIVEN_UP UINT32_MAX
 
@@ -20,8 +21,6 @@ bool nvs_live_lock(_Atomic uint32_t *lock)
 	uint32_t self = nvs_tls.tid ? nvs_tls.tid : (uint32_t)nvs_sys_gettid(), holder = 0;
 
 	for (uint32_t i = 0; i < SPINS + NAPS; i++) {
-		struct timespec nap = {0, 50000};
-
 		holder = 0;
 		if (atomic_compare_exchange_strong_explicit(
 			    lock, &holder, self, memory_order_acquire, memory_order_relaxed))
@@ -35,7 +34,7 @@ bool nvs_live_lock(_Atomic uint32_t *lock)
 			for (int k = 0; k < PAUSES; k++)
 				__builtin_ia32_pause();
 		else
-			nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+			nvs_sleep(NAP_NS);
 	}
 	/* The holder can still release it. */
 	atomic_compare_exchange_strong_explicit(lock, &holder, GIVEN_UP, memory_order_relaxed,

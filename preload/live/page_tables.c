@@ -55,9 +55,8 @@ uint32_t nvs_live_api_new(struct nvs_live_page *p, uint32_t number, const char *
 {
 	struct nvs_live_api *row;
 	uint32_t n = 0, known;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	/*
 	 * Once for each entry point, even if the table is full: coming here on every call would be
 	 * slow.
@@ -72,7 +71,6 @@ uint32_t nvs_live_api_new(struct nvs_live_page *p, uint32_t number, const char *
 		nvs_live_row_done(p, NVS_LIVE_APIS);
 	}
 	__atomic_store_n(&p->api_rows[number], (uint16_t)(n + 1), __ATOMIC_RELEASE);
-	nvs_unlock(&saved);
 	return n;
 }
 
@@ -91,18 +89,16 @@ static struct nvs_live_result *find_result(const struct nvs_live_page *p, uint32
 void nvs_live_failed(struct nvs_live_page *p, uint32_t api, uint32_t result)
 {
 	struct nvs_live_result *row = find_result(p, api, result);
-	sigset_t saved;
 	uint32_t n;
 
 	if (!row) {
-		nvs_lock(&saved);
+		NVS_LOCK_SCOPE();
 		row = find_result(p, api, result);
 		if (!row && (row = nvs_live_row(p, NVS_LIVE_RESULTS, &n))) {
 			row->api = api;
 			row->result = result;
 			nvs_live_row_done(p, NVS_LIVE_RESULTS);
 		}
-		nvs_unlock(&saved);
 	}
 	if (!row)
 		row = nvs_live_table(p, NVS_LIVE_RESULTS);
@@ -185,10 +181,9 @@ static uint32_t find_place(const struct nvs_live_page *p, uint64_t key)
 uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t function,
 			     const struct nvs_live_kernel_facts *facts)
 {
-	sigset_t saved;
 	uint32_t row, k;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	row = get_named_row(p, function, facts);
 	k = find_place(p, key);
 	/* A concurrent reader of the old key must not get the new row. */
@@ -196,7 +191,6 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t fun
 	atomic_thread_fence(memory_order_seq_cst);
 	p->handle[k].row = row;
 	atomic_store_explicit(&p->handle[k].key, key, memory_order_release);
-	nvs_unlock(&saved);
 	return row;
 }
 
@@ -207,9 +201,8 @@ uint32_t nvs_live_gpu(struct nvs_live_page *p, const uint8_t uuid[16], uint32_t 
 {
 	struct nvs_live_gpu *rows = nvs_live_table(p, NVS_LIVE_GPUS), *row = NULL;
 	uint32_t n = 0, used;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	used = p->head->tables[NVS_LIVE_GPUS].used;
 	for (n = 0; n < used && memcmp(rows[n].uuid, uuid, 16); n++)
 		;
@@ -219,17 +212,16 @@ uint32_t nvs_live_gpu(struct nvs_live_page *p, const uint8_t uuid[16], uint32_t 
 		memcpy(row->uuid, uuid, 16);
 		row->instance = row->ordinal = NVS_NONE;
 	}
-	if (row) {
-		if (instance != NVS_NONE)
-			__atomic_store_n(&row->instance, instance, __ATOMIC_RELAXED);
-		if (ordinal != NVS_NONE)
-			__atomic_store_n(&row->ordinal, ordinal, __ATOMIC_RELAXED);
-		if (name && !row->name[0])
-			for (size_t i = 0; i + 1 < sizeof(row->name) && name[i]; i++)
-				row->name[i] = name[i];
-		if (n == used)
-			nvs_live_row_done(p, NVS_LIVE_GPUS);
-	}
-	nvs_unlock(&saved);
-	return row ? n + 1 : 0;
+	if (!row)
+		return 0;
+	if (instance != NVS_NONE)
+		__atomic_store_n(&row->instance, instance, __ATOMIC_RELAXED);
+	if (ordinal != NVS_NONE)
+		__atomic_store_n(&row->ordinal, ordinal, __ATOMIC_RELAXED);
+	if (name && !row->name[0])
+		for (size_t i = 0; i + 1 < sizeof(row->name) && name[i]; i++)
+			row->name[i] = name[i];
+	if (n == used)
+		nvs_live_row_done(p, NVS_LIVE_GPUS);
+	return n + 1;
 }

@@ -102,9 +102,10 @@ uint64_t nvs_doorbells_seen(void)
 bool nvs_maps_is_left(uint64_t start, uint64_t end)
 {
 	const struct nvs_spans *dead = &nvs_rm()->dead;
+	const struct nvs_span *span;
 
-	NVS_SPANS_EACH(dead, i, start, end)
-	if (dead->at[i]->start == start && dead->at[i]->end == end)
+	NVS_SPANS_EACH(dead, span, start, end)
+	if (span->start == start && span->end == end)
 		return true;
 	return false;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * GPU timestamps around submissions (trap/copy/gpfifo_timing.h): gives their memory to channels that can
- * reach it and takes it back before its mapping goes; counts submissions without timestamps by
- * reason; reads the GPUs' clocks. A GPU can write where its channel's own GPFIFO is mapped too,
- * that is in the same address space; in UVM's process-wide address space, for the same GPU.
+ * GPU timestamps around submissions (trap/copy/gpfifo_timing.h): gives their memory to channels
+ * that can reach it and takes it back before its mapping goes; counts submissions without
+ * timestamps by reason; reads the GPUs' clocks. A GPU can write where its channel's own GPFIFO is
+ * mapped too, that is in the same address space; in UVM's process-wide address space, for the same
+ * GPU.
  */
 #include <string.h>
 #include "preload/base/sys.h"
@@ -35,13 +36,6 @@ struct nvs_timing_pool {
 	bool gone; /* its mapping is going away or has gone: assign no more chunks */
 };
 _Static_assert(CHUNKS <= 64, "a bit a chunk");
-
-static void sleep_briefly(void)
-{
-	struct timespec ts = {0, NAP_NS};
-
-	nvs_sys(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
-}
 
 /*
  * The most recent doorbell mapping: the driver uses that one to ring (on an H200 the one in BAR1).
@@ -149,7 +143,7 @@ bool nvs_timing_step(struct nvs_channel_entry *c)
 static void wait_for_times(struct nvs_timing *t)
 {
 	for (uint32_t i = 0; nvs_timing_harvest(t) && i < LAST_TRIES; i++)
-		sleep_briefly();
+		nvs_sleep(NAP_NS);
 }
 
 void nvs_timing_ring(const struct nvs_channel_entry *c)
@@ -169,7 +163,7 @@ bool nvs_timing_end(struct nvs_channel_entry *c)
 	for (uint32_t i = 0; !nvs_timing_step(c); i++) {
 		if (i == STEPS)
 			return false;
-		sleep_briefly();
+		nvs_sleep(NAP_NS);
 	}
 	wait_for_times(t);
 	leave_pool(c, t);
@@ -183,9 +177,9 @@ void nvs_timing_drain(struct nvs_channel_entry *c)
 	struct nvs_timing_bell bell = find_bell(c);
 
 	for (uint32_t i = 0; nvs_timing_turn(c->shadow, &bell) && i < DRAIN_TRIES; i++)
-		sleep_briefly();
+		nvs_sleep(NAP_NS);
 	for (uint32_t i = 0; !nvs_timing_caught_up(c->shadow) && i < LAST_TRIES; i++)
-		sleep_briefly();
+		nvs_sleep(NAP_NS);
 	wait_for_times(c->shadow->timing);
 }
 
@@ -296,10 +290,10 @@ static void arm_all(void)
 
 static void find_object(struct nvs_timing_pool *p)
 {
-	NVS_SPANS_EACH(&nvs_rm()->cpu, i, (uintptr_t)p->cpu, (uintptr_t)p->cpu + 1)
-	{
-		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[i];
+	const struct nvs_cpu_map *m;
 
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, (uintptr_t)p->cpu, (uintptr_t)p->cpu + 1)
+	{
 		p->client = m->client;
 		p->handle = m->handle;
 	}
@@ -308,9 +302,8 @@ static void find_object(struct nvs_timing_pool *p)
 void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address)
 {
 	struct nvs_timing_pool *p;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	p = nvs_alloc(sizeof(*p));
 	if (p) {
 		*p = (struct nvs_timing_pool){
@@ -319,20 +312,17 @@ void nvs_rm_timing_memory(uint32_t gpu, void *cpu, uint64_t address)
 		nvs_rm()->pools = p;
 		arm_all();
 	}
-	nvs_unlock(&saved);
 }
 
 bool nvs_rm_timing_wants(uint32_t gpu)
 {
 	struct nvs_channel_entry *c;
 	bool wants = false;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	arm_all();
 	DL_FOREACH(nvs_rm()->channels, c)
 	wants |= needs_memory(c) && c->object->gpu == gpu;
-	nvs_unlock(&saved);
 	return wants;
 }
 
@@ -352,7 +342,7 @@ static void retire_pool(struct nvs_timing_pool *p)
 	{
 		while (c->pool == p && c->shadow && tries < END_TRIES && !is_through(c)) {
 			tries++;
-			sleep_briefly();
+			nvs_sleep(NAP_NS);
 		}
 		if (c->pool == p && c->shadow)
 			nvs_timing_end(c);
@@ -419,9 +409,8 @@ void *nvs_rm_timing_spare(void)
 {
 	struct nvs_timing_pool **at, *p;
 	void *cpu = NULL;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	revive_pools();
 	for (at = &nvs_rm()->pools; (p = *at) && !is_spare(p);)
 		at = &p->next;
@@ -430,7 +419,6 @@ void *nvs_rm_timing_spare(void)
 		*at = p->next;
 		nvs_free(p, sizeof(*p));
 	}
-	nvs_unlock(&saved);
 	return cpu;
 }
 
@@ -440,9 +428,8 @@ bool nvs_rm_timing_round(bool read)
 {
 	struct nvs_channel_entry *c;
 	bool behind = false;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	DL_FOREACH(nvs_rm()->channels, c)
 	{
 		struct nvs_timing_bell bell;
@@ -456,7 +443,6 @@ bool nvs_rm_timing_round(bool read)
 	}
 	if (read)
 		revive_pools();
-	nvs_unlock(&saved);
 	return behind;
 }
 
@@ -491,11 +477,10 @@ bool nvs_rm_timing_clocks(void)
 {
 	const struct nvs_spans *all;
 	uint64_t done = 0;
-	sigset_t saved;
 
 	if (!nvs_options()->values.timing)
 		return false;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = &nvs_rm()->cpu;
 	for (uint32_t i = 0; i < all->n; i++) {
 		const struct nvs_cpu_map *m = (const struct nvs_cpu_map *)all->at[i];
@@ -508,6 +493,5 @@ bool nvs_rm_timing_clocks(void)
 		done |= 1ull << m->gpu;
 		nvs_record(&rec.rec);
 	}
-	nvs_unlock(&saved);
 	return done;
 }

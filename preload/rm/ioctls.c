@@ -350,20 +350,18 @@ static void after_map_dma(const struct call *c)
 static void after_unmap_dma(const struct call *c, const struct nvs_transit *t)
 {
 	const struct NVOS47_PARAMETERS *a = c->arg;
-	struct nvs_rm *rm = nvs_rm();
 	struct nvs_object *dma = nvs_object_find(a->hClient, a->hDma);
 	uint64_t va = a->dmaOffset, size = c->size == sizeof(*a) ? a->size : 0;
 	uint32_t space;
+	struct nvs_gpu_map *m;
 
 	if (!dma)
 		return;
 	space = nvs_object_vaspace(dma);
 	if (!size) {
 		/* Without a size, the mapping that begins at this address is removed whole. */
-		NVS_SPANS_EACH(&rm->gpu, i, va, va + 1)
+		NVS_SPANS_EACH(&nvs_rm()->gpu, m, va, va + 1)
 		{
-			struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
-
 			if (m->vaspace == space && m->at.start == va && m->born < t->call)
 				size = m->at.end - va;
 		}

@@ -211,11 +211,8 @@ void nvs_publish(void)
 
 void nvs_shadow_refresh(void)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
+	NVS_RM_LOCK_SCOPE();
 	nvs_shadow_bring_over();
 	nvs_publish();
 	nvs_channels_see_done();
-	nvs_rm_unlock(&saved);
 }

@@ -36,10 +36,13 @@ void nvs_spans_remove(struct nvs_spans *spans, struct nvs_span *span);
  * span for overlap, as NVS_SPANS_EACH does.
  */
 uint32_t nvs_spans_from(const struct nvs_spans *spans, uint64_t start);
-#define NVS_SPANS_EACH(spans, i, from, to)                        \
-	for (uint32_t i = nvs_spans_from(spans, from);            \
-	     i < (spans)->n && (spans)->at[i]->start < (to); i++) \
-		if ((spans)->at[i]->end > (from))
+/* Sets M, a pointer to what begins with the span, to each that overlaps [FROM, TO). */
+#define NVS_SPANS_EACH(spans, m, from, to)                             \
+	for (uint32_t m##_i = nvs_spans_from(spans, from);             \
+	     m##_i < (spans)->n && (spans)->at[m##_i]->start < (to) && \
+	     ((m) = (void *)(spans)->at[m##_i], true);                 \
+	     m##_i++)                                                  \
+		if ((spans)->at[m##_i]->end > (from))
 
 /* ---- entity.c, objects.c ---- */
 /* The memory or object that a handle and its duplicates refer to. */
@@ -553,6 +556,9 @@ void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes);
 void nvs_rm_unmap(uintptr_t start, size_t size);
 /* nvs_unlock() after a publication; then unmaps what nvs_rm_unmap() queued. */
 void nvs_rm_unlock(const sigset_t *saved);
+#define NVS_RM_LOCK_SCOPE()                                           \
+	sigset_t lock_scope_ __attribute__((cleanup(nvs_rm_unlock))); \
+	nvs_lock(&lock_scope_)
 /* Copies BYTES, 8 to a page, of the program's memory. Returns false if that is not readable. */
 bool nvs_peek(void *to, const void *from, size_t bytes);
 

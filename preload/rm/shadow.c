@@ -238,14 +238,12 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 /* Avoids the time between a thread's GP_PUT and its doorbell, unless that lasts too long. */
 static int undo_shadow(struct nvs_channel_entry *c, bool now)
 {
-	struct timespec nap = {0, UNDO_NAP_NS};
-
 	for (int i = 0; i < UNDO_TRIES; i++) {
 		int err = nvs_shadow_undo(c->shadow, false);
 
 		if (err != -EAGAIN)
 			return err;
-		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_sleep(UNDO_NAP_NS);
 	}
 	if (!now && c->shadow_unrung++ < UNRUNG_ROUNDS)
 		return -EAGAIN;
@@ -350,24 +348,20 @@ static bool step_towards(uint64_t start, uint64_t end)
 {
 	struct nvs_channel_entry *c;
 	bool busy = false;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	DL_FOREACH(nvs_rm()->channels, c)
 	if (c->shadow && c->shadow->timing && !c->hidden && has_page_in(c->shadow, start, end))
 		busy |= !nvs_timing_step(c);
-	nvs_unlock(&saved);
 	return busy;
 }
 
 void nvs_shadow_prepare(uint64_t start, uint64_t end)
 {
-	struct timespec nap = {0, UNDO_NAP_NS};
-
 	if (!nvs_options()->values.timing || nvs_state_borrowed())
 		return;
 	for (int i = 0; i < PREPARE_TRIES && step_towards(start, end); i++)
-		nvs_sys(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_sleep(UNDO_NAP_NS);
 }
 
 /* ---- creating a shadow ---- */
@@ -392,10 +386,10 @@ static void copy_device(void *to, uintptr_t from, size_t bytes)
 
 static struct nvs_cpu_map *find_map(uint64_t start, uint64_t end)
 {
-	NVS_SPANS_EACH(&nvs_rm()->cpu, i, start, start + 1)
-	{
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[i];
+	struct nvs_cpu_map *m;
 
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, start, start + 1)
+	{
 		return m->at.end >= end && m->real && m->spare && !m->entity->cpu->next &&
 				       !m->hidden
 			       ? m

@@ -329,12 +329,10 @@ static void update_page(struct nvs_live_page *page, uint64_t now)
 void nvs_live_channels(void)
 {
 	struct nvs_live_page *page = nvs_live_page();
-	sigset_t saved;
 
 	if (!page)
 		return;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	if (nvs_rm())
 		update_page(page, nvs_now());
-	nvs_unlock(&saved);
 }

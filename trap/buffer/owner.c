@@ -343,11 +343,8 @@ static struct nvs_buffer *claim_more(void)
 		return NULL;
 	atomic_fetch_add(&nvs_writer_signal.waiting, 1);
 	for (uint32_t i = 0; i < 10000 && !buffer; i += naps) {
-		struct timespec nap = {0, 100000};
-
 		naps = atomic_load(&nvs_writer_signal.waiting);
 		naps = naps < MOST_NAPS ? naps : MOST_NAPS;
-		nap.tv_nsec *= naps;
 		if (nvs_buffer_count() != there) {
 			there = nvs_buffer_count();
 			i = 0;
@@ -357,7 +354,7 @@ static struct nvs_buffer *claim_more(void)
 		nvs_writer_wake();
 		if (atomic_load(&nvs_writer_signal.full))
 			break;
-		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
+		nvs_sleep(naps * 100000);
 		buffer = claim_free(~SHARED_BITS);
 	}
 	atomic_fetch_sub(&nvs_writer_signal.waiting, 1);
@@ -386,15 +383,13 @@ static struct nvs_buffer *try_to_borrow(uintptr_t sp, const stack_t *alternate)
 static struct nvs_buffer *borrow_buffer(uintptr_t sp, const stack_t *alternate)
 {
 	struct nvs_buffer *buffer = try_to_borrow(sp, alternate);
-	struct timespec nap = {0, 50000};
-	bool may_wait;
+	bool may_wait = !nvs_tls.buffer && nvs_tls.borrowed <= 1 &&
+			nvs_buffer_count() >= NVS_SHARED_EVERY;
 
-	may_wait = !nvs_tls.buffer && nvs_tls.borrowed <= 1 &&
-		   nvs_buffer_count() >= NVS_SHARED_EVERY;
 	for (uint32_t i = 0; may_wait && !buffer && i < BORROW_NAPS; i++) {
 		if (atomic_load(&nvs_writer_signal.ended) || !nvs_writer_signal.heartbeat)
 			break;
-		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
+		nvs_sleep(50000);
 		buffer = try_to_borrow(sp, alternate);
 	}
 	if (buffer)

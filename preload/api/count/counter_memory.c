@@ -81,13 +81,6 @@ void nvs_counting_leave(struct nvs_counting *c, int mode)
 	nvs_calls.quiet--;
 }
 
-void nvs_counting_nap(long ns)
-{
-	struct timespec time = {0, ns};
-
-	nvs_sys(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
-}
-
 bool nvs_counting_lock(struct nvs_counting *c)
 {
 	uint64_t mask = nvs_sys_block_async();
@@ -95,7 +88,7 @@ bool nvs_counting_lock(struct nvs_counting *c)
 
 	for (int i = 0; i < LOCK_MS && !atomic_compare_exchange_strong(&c->lock, &none, 1); i++) {
 		none = 0;
-		nvs_counting_nap(1000000);
+		nvs_sleep(1000000);
 	}
 	if (none)
 		nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
@@ -145,7 +138,7 @@ bool nvs_counting_wait(struct nvs_counting *c, uint64_t stream, unsigned ms)
 		if (r != NOT_READY)
 			return !r;
 		if (i >= SPIN)
-			nvs_counting_nap(50000);
+			nvs_sleep(50000);
 	}
 	return false;
 }

@@ -291,7 +291,7 @@ static bool claim_reader(struct nvs_counting *c, enum nvs_count_cause cause)
 		if (cause == NVS_COUNT_SYNC || holder == own)
 			return false;
 		holder = 0;
-		nvs_counting_nap(100000);
+		nvs_sleep(100000);
 	}
 	return false;
 }

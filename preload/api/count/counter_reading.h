@@ -123,7 +123,6 @@ bool nvs_counting_find_driver(struct nvs_counting_driver *d);
 /* Brackets driver calls made by the library: they are not recorded and do not disturb captures. */
 void nvs_counting_enter(struct nvs_counting *c, int *mode);
 void nvs_counting_leave(struct nvs_counting *c, int mode);
-void nvs_counting_nap(long ns);
 /* Also blocks signals, since a handler might leave by a longjmp. Returns false after a timeout. */
 bool nvs_counting_lock(struct nvs_counting *c);
 void nvs_counting_unlock(struct nvs_counting *c);

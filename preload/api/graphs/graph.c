@@ -35,19 +35,10 @@ struct graph_writer {
 
 static void keep_node(struct graph_writer *t, const struct nvs_graph_node *node)
 {
-	uint32_t more = t->room_for ? 2 * t->room_for : 64;
-	struct nvs_graph_node *all;
-
-	if (t->n == t->room_for) {
-		all = nvs_realloc(t->all, t->room_for * sizeof(*all), more * sizeof(*all));
-		if (!all) {
-			t->partial = true;
-			return;
-		}
-		t->all = all;
-		t->room_for = more;
-	}
-	t->all[t->n++] = *node;
+	if (NVS_GROW(t->all, t->n, t->room_for, 64))
+		t->all[t->n++] = *node;
+	else
+		t->partial = true;
 }
 
 static void flush_nodes(struct graph_writer *t, bool last)

@@ -85,47 +85,33 @@ static void hash_bytes(uint64_t h[2], uint8_t *data, uint32_t bytes)
 static uint32_t get_number(const struct image *content, bool *mine)
 {
 	struct images *all;
-	uint32_t i = NVS_NONE;
-	sigset_t saved;
+	uint32_t i;
 
 	*mine = false;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
 	for (i = 0; all && i < all->n; i++)
 		if (!memcmp(all->image[i].hash, content->hash, sizeof(content->hash)) &&
 		    all->image[i].size == content->size)
 			break;
-	if (all && i == all->room) {
-		uint32_t more = all->room ? 2 * all->room : 64;
-		struct image *p = nvs_realloc(all->image, all->room * sizeof(*p),
-					      more * sizeof(*p));
-
-		all->image = p ? p : all->image;
-		all->room = p ? more : all->room;
-	}
-	if (!all || i == all->room) {
-		i = NVS_NONE;
-	} else {
-		if (i == all->n)
-			all->image[all->n++] = *content;
-		*mine = all->image[i].written == UNWRITTEN;
-		if (*mine)
-			all->image[i].written = BEING_WRITTEN;
-	}
-	nvs_unlock(&saved);
+	if (!all || (i == all->n && !NVS_GROW(all->image, all->n, all->room, 64)))
+		return NVS_NONE;
+	if (i == all->n)
+		all->image[all->n++] = *content;
+	*mine = all->image[i].written == UNWRITTEN;
+	if (*mine)
+		all->image[i].written = BEING_WRITTEN;
 	return i;
 }
 
 static void set_written(uint32_t number, bool written)
 {
 	struct images *all;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
 	if (all && number < all->n)
 		all->image[number].written = written ? WRITTEN : UNWRITTEN;
-	nvs_unlock(&saved);
 }
 
 /* ---- records ---- */
@@ -220,16 +206,13 @@ static void record_load(struct image_writer *t, const struct nvs_code *code,
 static bool has_room(uint64_t bytes)
 {
 	struct images *all;
-	sigset_t saved;
-	bool room;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
-	room = all && bytes <= MAX_EARLY - all->early_bytes;
-	if (room)
-		all->early_bytes += bytes;
-	nvs_unlock(&saved);
-	return room;
+	if (!all || bytes > MAX_EARLY - all->early_bytes)
+		return false;
+	all->early_bytes += bytes;
+	return true;
 }
 
 /* Copies only the description if there is no space for the bytes. */
@@ -270,36 +253,28 @@ static void free_early(struct early *e)
 static bool queue_early(struct early *e)
 {
 	struct images *all;
-	sigset_t saved;
-	bool kept;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
-	kept = all && !all->begun;
-	if (kept) {
-		*(all->last ? &all->last->next : &all->first) = e;
-		all->last = e;
-	}
-	nvs_unlock(&saved);
-	return kept;
+	if (!all || all->begun)
+		return false;
+	*(all->last ? &all->last->next : &all->first) = e;
+	all->last = e;
+	return true;
 }
 
 static bool has_begun(bool begin, struct early **first)
 {
 	struct images *all;
-	sigset_t saved;
-	bool begun;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
 	if (all && begin) {
 		*first = all->first;
 		all->first = all->last = NULL;
 		all->begun = true;
 	}
-	begun = all && all->begun;
-	nvs_unlock(&saved);
-	return begun;
+	return all && all->begun;
 }
 
 static bool is_wanted(void)

@@ -3,7 +3,6 @@
  * Records the contents of executable graphs: queries the driver for the nodes and edges of the
  * source graph, including child graphs and bodies of conditional nodes.
  */
-#include <errno.h>
 #include <string.h>
 #include "preload/api/count/counter_reading.h"
 #include "preload/api/graphs/graph.h"
@@ -290,7 +289,7 @@ static void record_graph(uint64_t exec, const struct nvs_graph_node *node, uint6
 			 enum nvs_graph_event event)
 {
 	struct graph_writer *t;
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 
 	if (!is_recording())
 		return;
@@ -312,7 +311,6 @@ static void record_graph(uint64_t exec, const struct nvs_graph_node *node, uint6
 	nvs_graph_count_nodes(exec, event, t->all, t->n, t->partial);
 	nvs_free(t->all, t->room_for * sizeof(*t->all));
 	nvs_free(t, sizeof(*t));
-	errno = saved;
 }
 
 void nvs_graph_tell(uint64_t exec, uint64_t graph, enum nvs_graph_event event)

@@ -4,7 +4,6 @@
  * loading thread waits for the writer when its buffer is full. Code loaded before the session is
  * copied, since the program may free it, and recorded when the session starts.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include "preload/api/intercept/api.h"
@@ -314,10 +313,9 @@ uint32_t nvs_code_arch(int device)
 	int (*get)(int *, int, int) = nvs_api_driver("cuDeviceGetAttribute");
 	int major = 0, minor = 0;
 
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	if (!get || get(&major, MAJOR, device) || get(&minor, MINOR, device))
 		major = 0;
-	nvs_calls.quiet--;
 	return major > 0 && major <= 24 ? (uint32_t)(major * 10 + minor) : 0;
 }
 
@@ -327,10 +325,9 @@ static void query_gpus(uint8_t gpus[NVS_CODE_GPUS])
 	uint32_t used = 0, arch;
 	int n = 0;
 
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	if (!count || count(&n))
 		n = 0;
-	nvs_calls.quiet--;
 	for (int i = 0; i < n && used < NVS_CODE_GPUS - 1; i++) {
 		arch = nvs_code_arch(i);
 		if (arch && !memchr(gpus, (int)arch, used))
@@ -370,19 +367,18 @@ static struct load make_load(const struct nvs_api_frame *f, uint64_t handle)
 
 void nvs_api_after_load_data(struct nvs_api_frame *f, uint32_t result)
 {
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 	struct load load;
 
 	if (result || !is_wanted() || !f->regs[0])
 		return;
 	load = make_load(f, *(uint64_t *)f->regs[0]);
 	process_load((const void *)f->regs[1], UINT64_MAX, &load);
-	errno = saved;
 }
 
 void nvs_api_after_link_complete(struct nvs_api_frame *f, uint32_t result)
 {
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 	struct load load;
 
 	if (result || !is_wanted() || !f->regs[1])
@@ -390,7 +386,6 @@ void nvs_api_after_link_complete(struct nvs_api_frame *f, uint32_t result)
 	load = make_load(f, f->regs[0]);
 	process_load(*(const void **)f->regs[1], f->regs[2] ? *(uint64_t *)f->regs[2] : UINT64_MAX,
 		     &load);
-	errno = saved;
 }
 
 void *nvs_code_file(const char *path, uint64_t *bytes)
@@ -422,7 +417,7 @@ void *nvs_code_file(const char *path, uint64_t *bytes)
 
 void nvs_api_after_load_file(struct nvs_api_frame *f, uint32_t result)
 {
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 	struct load load;
 	uint64_t bytes;
 	void *image;
@@ -433,5 +428,4 @@ void nvs_api_after_load_file(struct nvs_api_frame *f, uint32_t result)
 	image = nvs_code_file((const char *)f->regs[1], &bytes);
 	process_load(image, bytes, &load);
 	nvs_free(image, bytes + 1);
-	errno = saved;
 }

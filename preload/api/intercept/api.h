@@ -9,6 +9,7 @@
 #ifndef NVSNOOP_PRELOAD_API_INTERCEPT_API_H
 #define NVSNOOP_PRELOAD_API_INTERCEPT_API_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +18,25 @@
 #include "preload/base/hash.h"
 #include "preload/live/memory.h"
 #include "preload/modules/elf.h"
+#include "trap/buffer/calls.h"
+
+/* Restores errno when the enclosing block ends. */
+#define NVS_KEEP_ERRNO() \
+	const int kept_errno_ __attribute__((cleanup(nvs_restore_errno), unused)) = errno
+static inline void nvs_restore_errno(const int *kept)
+{
+	errno = *kept;
+}
+
+/* Until the enclosing block ends, this thread's calls of the driver are not recorded; keeps errno.
+ */
+#define NVS_QUIET()       \
+	NVS_KEEP_ERRNO(); \
+	const uint32_t quiet_ __attribute__((cleanup(nvs_end_quiet), unused)) = ++nvs_calls.quiet
+static inline void nvs_end_quiet(const uint32_t *quiet)
+{
+	nvs_calls.quiet--;
+}
 
 /* ---- the table, generated from api/cuda.api ---- */
 

@@ -4,7 +4,6 @@
  * launched the function or added it to a graph. The driver has loaded the function by then, so the
  * query has no side effects.
  */
-#include <errno.h>
 #include <string.h>
 #include "preload/api/intercept/api.h"
 #include "preload/base/preload.h"
@@ -150,22 +149,19 @@ static void record_kernel(uint64_t handle, const struct asked *a)
 
 static void ask_driver(uint64_t function, struct asked *a)
 {
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	if (is_kernel(function))
 		ask_kernel(function, a);
 	else
 		ask_function(function, a);
-	nvs_calls.quiet--;
 	nvs_calls.asked = nvs_calls.next;
 }
 
 const char *nvs_api_function_name(uint64_t function)
 {
 	struct asked a = {0};
-	int saved = errno;
 
 	ask_driver(function, &a);
-	errno = saved;
 	return a.name;
 }
 
@@ -188,7 +184,6 @@ void nvs_api_tell_kernel(uint64_t function)
 {
 	struct asked a = {0};
 	uint64_t key = nvs_api_known_key(function);
-	int saved = errno;
 
 	if (!is_new(key))
 		return;
@@ -196,19 +191,14 @@ void nvs_api_tell_kernel(uint64_t function)
 	record_kernel(function, &a);
 	if (nvs_live_page())
 		keep_row(nvs_live_page(), key, function, &a);
-	errno = saved;
 }
 
 static uint32_t new_row(struct nvs_live_page *page, uint64_t key, uint64_t function)
 {
 	struct asked a = {0};
-	int saved = errno;
-	uint32_t row;
 
 	ask_driver(function, &a);
-	row = keep_row(page, key, function, &a);
-	errno = saved;
-	return row;
+	return keep_row(page, key, function, &a);
 }
 
 uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function)
@@ -229,17 +219,13 @@ bool nvs_api_capturing(const struct nvs_api *api, uint64_t stream)
 {
 	int (*ask)(uint64_t, int *) = nvs_api_driver(api->per_thread ? "cuStreamIsCapturing_ptsz"
 								     : "cuStreamIsCapturing");
-	int status = 0, saved = errno;
+	int status = 0;
 
 	/* The legacy stream cannot be captured, and querying it disturbs captures of others. */
 	if (!ask || stream == 1 || (!api->per_thread && !stream))
 		return false;
-	nvs_calls.quiet++;
-	if (ask(stream, &status))
-		status = 0;
-	nvs_calls.quiet--;
-	errno = saved;
-	return status != 0;
+	NVS_QUIET();
+	return !ask(stream, &status) && status;
 }
 
 /* ---- after calls ---- */
@@ -279,21 +265,20 @@ void nvs_api_after_unload(struct nvs_api_frame *f, uint32_t result)
 		counting->unloaded(f->regs[0]);
 }
 
+static bool is_active(int device)
+{
+	int (*get_state)(int, unsigned *, int *) = nvs_api_driver("cuDevicePrimaryCtxGetState");
+	unsigned flags;
+	int active = 0;
+
+	NVS_QUIET();
+	return get_state && !get_state(device, &flags, &active) && active;
+}
+
 /* Some programs retain and release constantly; only the last release destroys the context. */
 void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
 {
-	int (*get_state)(int, unsigned *, int *) = nvs_api_driver("cuDevicePrimaryCtxGetState");
-	int active = 0, saved = errno;
-	unsigned flags;
-
-	if (result)
-		return;
-	nvs_calls.quiet++;
-	if (get_state && get_state((int)f->regs[0], &flags, &active))
-		active = 0;
-	nvs_calls.quiet--;
-	errno = saved;
-	if (active)
+	if (result || is_active((int)f->regs[0]))
 		return;
 	new_generation();
 	if (nvs_api_who_counts())

@@ -3,7 +3,6 @@
  * Counts a call in the live page: its time and result, and what it launched, copied, allocated or
  * freed. Runs on the calling thread, in the thread's own slot.
  */
-#include <errno.h>
 #include <string.h>
 #include "preload/api/intercept/api.h"
 #include "preload/api/graphs/graph.h"
@@ -91,11 +90,10 @@ uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu)
 {
 	int (*get)(uint64_t *) = nvs_api_driver("cuCtxGetCurrent");
 	uint64_t context = 0;
-	int saved = errno;
 	uint32_t at;
 
 	*gpu = 0;
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	if (!get || get(&context))
 		context = 0;
 	at = nvs_hash(context, CONTEXT_BITS);
@@ -109,8 +107,6 @@ uint64_t nvs_api_current(struct nvs_live_page *page, uint32_t *gpu)
 		contexts[at].pid = page->head->pid;
 		atomic_store(&contexts[at].context, context);
 	}
-	nvs_calls.quiet--;
-	errno = saved;
 	return context;
 }
 
@@ -216,9 +212,8 @@ void nvs_api_count_context(uint64_t context, uint32_t device)
 		return;
 	nvs_api_memory_changed();
 	if (!context) {
-		nvs_calls.quiet++;
+		NVS_QUIET();
 		gpu = gpu_of_device(page, (int)device);
-		nvs_calls.quiet--;
 	}
 	if (context || gpu)
 		nvs_live_context_gone(page, context, gpu);

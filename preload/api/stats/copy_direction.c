@@ -4,7 +4,6 @@
  * each end, or leaves that to the driver, which is queried then. Answers are cached per page until
  * memory is allocated or freed.
  */
-#include <errno.h>
 #include "preload/api/intercept/api.h"
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
@@ -34,14 +33,12 @@ static uint64_t query_type(uint64_t address)
 {
 	int (*get)(void *, int, uint64_t) = nvs_api_driver("cuPointerGetAttribute");
 	uint32_t type = 0;
-	int r, saved = errno;
+	int r;
 
 	if (!get)
 		return 0;
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	r = get(&type, ATTRIBUTE_MEMORY_TYPE, address);
-	nvs_calls.quiet--;
-	errno = saved;
 	if (r)
 		return r == INVALID_VALUE ? TYPE_HOST : 0;
 	return type <= TYPE_ARRAY ? type : 0;

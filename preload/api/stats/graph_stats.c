@@ -153,13 +153,12 @@ static void query_memory(struct node *node)
 		get = nvs_api_driver("cuGraphMemFreeNodeGetParams");
 	if (!get)
 		return;
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	if (!get(node->node, node->type == NVS_NODE_ALLOC ? (void *)&p : &node->address) &&
 	    node->type == NVS_NODE_ALLOC) {
 		node->address = p.address;
 		node->bytes = p.bytes;
 	}
-	nvs_calls.quiet--;
 }
 
 /* Finds the next node of EXEC, from index I on, that allocates or frees. Releases the lock. */

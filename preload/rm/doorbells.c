@@ -129,17 +129,6 @@ struct nvs_retired_alias {
 	struct nvs_retired_alias *next;
 };
 
-void nvs_doorbell_retire_alias(uintptr_t alias, size_t size)
-{
-	struct nvs_rm *rm = nvs_rm();
-	struct nvs_retired_alias *r = alias ? nvs_alloc(sizeof(*r)) : NULL;
-
-	if (!r) /* out of memory: the alias stays mapped */
-		return;
-	*r = (struct nvs_retired_alias){alias, alias + size, rm->aliases};
-	rm->aliases = r;
-}
-
 static void unmap_retired(struct nvs_rm *rm)
 {
 	struct nvs_retired_alias *r;
@@ -156,7 +145,13 @@ static void unmap_retired(struct nvs_rm *rm)
 
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *m)
 {
-	nvs_doorbell_retire_alias(m->alias, m->at.end - m->at.start);
+	struct nvs_retired_alias *r = m->alias ? nvs_alloc(sizeof(*r)) : NULL;
+
+	if (r) { /* else out of memory: the alias stays mapped */
+		*r = (struct nvs_retired_alias){m->alias, m->alias + (m->at.end - m->at.start),
+						nvs_rm()->aliases};
+		nvs_rm()->aliases = r;
+	}
 	m->alias = 0;
 	m->armed = m->guarded = false;
 }

@@ -215,7 +215,6 @@ uint64_t nvs_doorbells_seen(void);
 /*
  * Unmaps the alias at the next publication; leaves it mapped if traps may still use the old view.
  */
-void nvs_doorbell_retire_alias(uintptr_t alias, size_t size);
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
 /*
  * Unmaps retired aliases and, if SHOWN (the published view has every doorbell), guards new

@@ -21,7 +21,6 @@
 #define MAX_CONTEXTS 64
 #define ROUND_MS 10
 #define BEHIND_NS 100000
-#define READ_EVERY 2 /* every second round */
 #define CLOCK_NS 1000000000ull
 #define MAKING_MS 1000 /* maximum time that the end of a context waits */
 #define LOW_ADDRESS 0x1000000000ull

@@ -16,8 +16,6 @@
  */
 uint64_t nvs_sigview_given(uint64_t word);
 uint64_t nvs_sigview_shown(uint64_t kernel);
-/* Returns KERNEL with SIGSEGV unblocked. */
-uint64_t nvs_sigview_opened(uint64_t kernel);
 
 /*
  * Makes a sent SIGSEGV pending through its stand-in. BLOCKED: the program blocks it in this thread;

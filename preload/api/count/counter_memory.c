@@ -206,7 +206,7 @@ static uint64_t hash_name(const char *text)
 	return h;
 }
 
-struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *name)
+static struct nvs_counted_name *find_name(struct nvs_counting *c, const char *name)
 {
 	uint64_t hash = hash_name(name);
 	struct nvs_counted_name *at = atomic_load(&c->name[hash % NVS_COUNTED_NAMES]);
@@ -218,7 +218,7 @@ struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *n
 
 static struct nvs_counted_name *add_name(struct nvs_counting *c, const char *name)
 {
-	struct nvs_counted_name *at = nvs_counting_find(c, name);
+	struct nvs_counted_name *at = find_name(c, name);
 	size_t length = strlen(name);
 
 	if (at)
@@ -269,7 +269,7 @@ struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t 
 	if (atomic_load(&c->function[k].key) == key)
 		return atomic_load(&c->function[k].name);
 	text = nvs_api_function_name(function);
-	name = text ? nvs_counting_find(c, text) : NULL;
+	name = text ? find_name(c, text) : NULL;
 	NVS_HASH_EACH(k, at, PROBES, NVS_COUNTED_FUNCTIONS)
 	{
 		uint64_t have = atomic_load(&c->function[k].key);

@@ -138,7 +138,6 @@ bool nvs_counting_wait(struct nvs_counting *c, uint64_t stream, unsigned ms);
 /* Adds a counter for kernel NAME at ADDRESS, under the lock. Returns NULL if out of memory. */
 struct nvs_kernel_counter *nvs_counting_add(struct nvs_counting *c, const char *name,
 					    uint64_t address);
-struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *name);
 /* Returns NULL if the function is not counted. */
 struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t function);
 

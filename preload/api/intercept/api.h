@@ -250,8 +250,6 @@ struct nvs_api_export {
 };
 struct nvs_api_export *nvs_api_exported(const char *name);
 uint32_t nvs_api_exports(struct nvs_api_export **first);
-/* Writes a record for every API bound so far. Called when a session starts. */
-void nvs_api_tell_all(void);
 bool nvs_api_on(void);
 
 static inline bool nvs_api_is_name(const char *name)

@@ -187,7 +187,8 @@ void nvs_api_looked_up(const void *address, const char *name)
 		note_unobserved(name);
 }
 
-void nvs_api_tell_all(void)
+/* Writes a record for every API bound so far. */
+static void record_all(void)
 {
 	uint32_t n = atomic_load(&nslots);
 
@@ -207,7 +208,7 @@ void nvs_api_session_started(void)
 {
 	if (nvs_api_on()) {
 		atomic_store(&nvs_api_live, 1);
-		nvs_api_tell_all();
+		record_all();
 	}
 	nvs_nvtx_tell_all();
 	nvs_nvtx_tell_other();

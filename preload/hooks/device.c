@@ -42,17 +42,30 @@ static mode_t mode_of(int flags, va_list ap)
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
 }
 
-#define OPEN(name, next_name, ...)                                    \
-	{                                                             \
-		va_list ap;                                           \
-		mode_t mode;                                          \
-		int fd;                                               \
-		va_start(ap, flags);                                  \
-		mode = mode_of(flags, ap);                            \
-		va_end(ap);                                           \
-		fd = nvs_next()->next_name(__VA_ARGS__, flags, mode); \
-		track_open(fd, path);                                 \
-		return fd;                                            \
+#define OPEN(name, parameters, ...)                              \
+	EXPORT int name parameters                               \
+	{                                                        \
+		va_list ap;                                      \
+		mode_t mode;                                     \
+		int fd;                                          \
+		va_start(ap, flags);                             \
+		mode = mode_of(flags, ap);                       \
+		va_end(ap);                                      \
+		fd = nvs_next()->name(__VA_ARGS__, flags, mode); \
+		track_open(fd, path);                            \
+		return fd;                                       \
+	}
+
+/* The fortified forms. The C library's abort a program that omits the mode; they still do. */
+#define OPEN_2(name, parameters, ...)                                        \
+	int __##name##_2 parameters;                                         \
+	EXPORT int __##name##_2 parameters                                   \
+	{                                                                    \
+		const struct nvs_next *next = nvs_next();                    \
+		int fd = next->name##_2 ? next->name##_2(__VA_ARGS__, flags) \
+					: next->name(__VA_ARGS__, flags);    \
+		track_open(fd, path);                                        \
+		return fd;                                                   \
 	}
 
 #undef open
@@ -60,55 +73,14 @@ static mode_t mode_of(int flags, va_list ap)
 #undef openat
 #undef openat64
 
-EXPORT int open(const char *path, int flags, ...) OPEN(open, open, path) EXPORT
-	int open64(const char *path, int flags, ...) OPEN(open64, open64, path) EXPORT
-	int openat(int dir, const char *path, int flags, ...) OPEN(openat, openat, dir, path) EXPORT
-	int openat64(int dir, const char *path, int flags, ...) OPEN(openat64, openat64, dir, path)
-
-	/*
-	 * The fortified forms. The C library's abort a program that omits the mode; they still do.
-	 */
-	int __open_2(const char *path, int flags);
-int __open64_2(const char *path, int flags);
-int __openat_2(int dir, const char *path, int flags);
-int __openat64_2(int dir, const char *path, int flags);
-
-EXPORT int __open_2(const char *path, int flags)
-{
-	const struct nvs_next *next = nvs_next();
-	int fd = next->open_2 ? next->open_2(path, flags) : next->open(path, flags);
-
-	track_open(fd, path);
-	return fd;
-}
-
-EXPORT int __open64_2(const char *path, int flags)
-{
-	const struct nvs_next *next = nvs_next();
-	int fd = next->open64_2 ? next->open64_2(path, flags) : next->open64(path, flags);
-
-	track_open(fd, path);
-	return fd;
-}
-
-EXPORT int __openat_2(int dir, const char *path, int flags)
-{
-	const struct nvs_next *next = nvs_next();
-	int fd = next->openat_2 ? next->openat_2(dir, path, flags) : next->openat(dir, path, flags);
-
-	track_open(fd, path);
-	return fd;
-}
-
-EXPORT int __openat64_2(int dir, const char *path, int flags)
-{
-	const struct nvs_next *next = nvs_next();
-	int fd = next->openat64_2 ? next->openat64_2(dir, path, flags)
-				  : next->openat64(dir, path, flags);
-
-	track_open(fd, path);
-	return fd;
-}
+OPEN(open, (const char *path, int flags, ...), path)
+OPEN(open64, (const char *path, int flags, ...), path)
+OPEN(openat, (int dir, const char *path, int flags, ...), dir, path)
+OPEN(openat64, (int dir, const char *path, int flags, ...), dir, path)
+OPEN_2(open, (const char *path, int flags), path)
+OPEN_2(open64, (const char *path, int flags), path)
+OPEN_2(openat, (int dir, const char *path, int flags), dir, path)
+OPEN_2(openat64, (int dir, const char *path, int flags), dir, path)
 
 /* Called before close(), since another thread may get the number afterwards. */
 EXPORT int close(int fd)

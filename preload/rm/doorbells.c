@@ -54,24 +54,22 @@ static bool guard_doorbell(struct nvs_cpu_map *m)
 
 static bool guard_all(struct nvs_rm *rm)
 {
+	struct nvs_cpu_map *m;
 	bool all = true;
 
-	for (uint32_t i = 0; i < rm->cpu.n; i++)
-		all &= guard_doorbell((struct nvs_cpu_map *)rm->cpu.at[i]);
+	NVS_SPANS_ALL(&rm->cpu, m)
+	all &= guard_doorbell(m);
 	return all;
 }
 
 void nvs_maps_arm_all(void)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m;
 	int err = errno;
 
-	for (uint32_t i = 0; i < rm->cpu.n; i++) {
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
-		if (nvs_map_is_doorbell(m))
-			nvs_doorbell_arm(m);
-	}
+	NVS_SPANS_ALL(&nvs_rm()->cpu, m)
+	if (nvs_map_is_doorbell(m))
+		nvs_doorbell_arm(m);
 	errno = err;
 }
 
@@ -81,12 +79,11 @@ void nvs_maps_arm_all(void)
  */
 uint64_t nvs_doorbells_seen(void)
 {
-	struct nvs_rm *rm = nvs_rm();
 	uint64_t seen = 0, unseen = 0;
+	const struct nvs_cpu_map *m;
 
-	for (uint32_t i = 0; i < rm->cpu.n; i++) {
-		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
+	NVS_SPANS_ALL(&nvs_rm()->cpu, m)
+	{
 		if (!nvs_map_is_doorbell(m) || m->gpu >= NVS_MAX_GPUS)
 			continue;
 		if (m->armed)

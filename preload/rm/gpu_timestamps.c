@@ -11,6 +11,7 @@
 #include "preload/rm/rm.h"
 #include "trap/copy/shadow.h"
 #include "trap/copy/gpfifo_timing.h"
+#include "trap/low/guard.h"
 
 #define PAGE 4096u
 #define DOORBELL 0x90
@@ -22,8 +23,6 @@
 #define DRAIN_TRIES 1000
 #define LAST_TRIES 20 /* for timestamps of entries that the GPU has fetched */
 #define CLOCK_READS 8
-
-bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value); /* trap/low/guard.S */
 
 /* Memory of the library that is mapped for a GPU. */
 struct nvs_timing_pool {
@@ -42,16 +41,12 @@ _Static_assert(CHUNKS <= 64, "a bit a chunk");
  */
 static struct nvs_timing_bell find_bell(const struct nvs_channel_entry *c)
 {
-	const struct nvs_spans *all = &nvs_rm()->cpu;
-	const struct nvs_cpu_map *last = NULL;
+	const struct nvs_cpu_map *m, *last = NULL;
 
-	for (uint32_t i = 0; i < all->n; i++) {
-		const struct nvs_cpu_map *m = (const struct nvs_cpu_map *)all->at[i];
-
-		if (nvs_map_is_doorbell(m) && m->gpu == c->object->gpu && m->alias &&
-		    (!last || m->number > last->number))
-			last = m;
-	}
+	NVS_SPANS_ALL(&nvs_rm()->cpu, m)
+	if (nvs_map_is_doorbell(m) && m->gpu == c->object->gpu && m->alias &&
+	    (!last || m->number > last->number))
+		last = m;
 	return (struct nvs_timing_bell){last ? (volatile uint32_t *)(last->alias + DOORBELL) : NULL,
 					c->token};
 }
@@ -320,9 +315,11 @@ bool nvs_rm_timing_wants(uint32_t gpu)
 	bool wants = false;
 
 	NVS_LOCK_SCOPE();
-	arm_all();
 	DL_FOREACH(nvs_rm()->channels, c)
-	wants |= needs_memory(c) && c->object->gpu == gpu;
+	{
+		nvs_timing_arm_one(c);
+		wants |= needs_memory(c) && c->object->gpu == gpu;
+	}
 	return wants;
 }
 
@@ -475,15 +472,14 @@ static bool read_clock(const volatile uint32_t *time, struct nvs_rec_gpu_clock *
 
 bool nvs_rm_timing_clocks(void)
 {
-	const struct nvs_spans *all;
+	const struct nvs_cpu_map *m;
 	uint64_t done = 0;
 
 	if (!nvs_options()->values.timing)
 		return false;
 	NVS_LOCK_SCOPE();
-	all = &nvs_rm()->cpu;
-	for (uint32_t i = 0; i < all->n; i++) {
-		const struct nvs_cpu_map *m = (const struct nvs_cpu_map *)all->at[i];
+	NVS_SPANS_ALL(&nvs_rm()->cpu, m)
+	{
 		struct nvs_rec_gpu_clock rec = {
 			.rec = {.type = NVS_REC_GPU_CLOCK, .size = sizeof(rec)}, .gpu = m->gpu};
 

@@ -44,6 +44,8 @@ uint32_t nvs_spans_from(const struct nvs_spans *spans, uint64_t start);
 	     m##_i++)                                                  \
 		if ((spans)->at[m##_i]->end > (from))
 
+#define NVS_SPANS_ALL(spans, m) NVS_SPANS_EACH(spans, m, 0, UINT64_MAX)
+
 /* ---- entity.c, objects.c ---- */
 /* The memory or object that a handle and its duplicates refer to. */
 struct nvs_entity {

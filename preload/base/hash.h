@@ -21,6 +21,16 @@ static inline uint32_t nvs_hash(uint64_t key, unsigned bits)
 	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> (64 - bits));
 }
 
+/* The hash of a string: FNV-1a. */
+static inline uint64_t nvs_hash_text(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325ull;
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 0x100000001b3ull;
+	return h;
+}
+
 /* Advances AT, an index in a table of SIZE slots, while OTHER is true of the slot AT. */
 #define NVS_HASH_PROBE(at, size, other) \
 	while (other)                   \

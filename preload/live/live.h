@@ -199,6 +199,11 @@ static inline bool nvs_live_is_full(uint64_t used, uint32_t entries)
 /* Returns false if the lock cannot be taken. */
 bool nvs_live_lock(_Atomic uint32_t *lock);
 void nvs_live_unlock(_Atomic uint32_t *lock);
+/*
+ * Returns the structure at *AT, which begins with its lock, locked; allocates it the first time.
+ * NULL without memory, or if the lock cannot be taken.
+ */
+void *nvs_live_lock_at(void **at, size_t bytes);
 
 /* ---- counting, by the slot's owner ---- */
 

@@ -42,6 +42,21 @@ bool nvs_live_lock(_Atomic uint32_t *lock)
 	return false;
 }
 
+void *nvs_live_lock_at(void **at, size_t bytes)
+{
+	void *p = __atomic_load_n(at, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (!p) {
+		p = nvs_alloc(bytes);
+		if (p && !__atomic_compare_exchange_n(at, &none, p, false, __ATOMIC_ACQ_REL,
+						      __ATOMIC_ACQUIRE)) {
+			nvs_free(p, bytes);
+			p = none;
+		}
+	}
+	return p && nvs_live_lock(p) ? p : NULL;
+}
+
 void nvs_live_unlock(_Atomic uint32_t *lock)
 {
 	atomic_store_explicit(lock, 0, memory_order_release);

@@ -34,20 +34,9 @@ struct nvs_live_ledger {
 	uint16_t sites[SITE_BUCKETS];
 };
 
-/* Returns the ledger, locked; NULL if the lock cannot be taken. */
 static struct nvs_live_ledger *lock_ledger(struct nvs_live_page *p)
 {
-	struct nvs_live_ledger *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE), *none = NULL;
-
-	if (!l) {
-		l = nvs_alloc(sizeof(*l));
-		if (l && !__atomic_compare_exchange_n(&p->ledger, &none, l, false, __ATOMIC_ACQ_REL,
-						      __ATOMIC_ACQUIRE)) {
-			nvs_free(l, sizeof(*l));
-			l = none;
-		}
-	}
-	return l && nvs_live_lock(&l->lock) ? l : NULL;
+	return nvs_live_lock_at((void **)&p->ledger, sizeof(struct nvs_live_ledger));
 }
 
 /* ---- entries ---- */

@@ -107,15 +107,6 @@ void nvs_live_failed(struct nvs_live_page *p, uint32_t api, uint32_t result)
 
 /* ---- kernels ---- */
 
-static uint32_t hash_text(const char *text)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 16777619u;
-	return h;
-}
-
 /* Returns the row of this name. A function without a name has its own row, found by its key. */
 static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
 			      const struct nvs_live_kernel_facts *facts)
@@ -123,7 +114,8 @@ static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
 	struct nvs_live_kernel *rows = nvs_live_table(p, NVS_LIVE_KERNELS), *row;
 	const char *strings = nvs_live_table(p, NVS_LIVE_STRINGS);
 	uint32_t mask = sizeof(p->by_name) / sizeof(*p->by_name) - 1, n, at;
-	uint32_t h = facts->name ? hash_text(facts->name) : (uint32_t)(function ^ function >> 32);
+	uint32_t h = (uint32_t)(facts->name ? nvs_hash_text(facts->name)
+					    : function ^ function >> 32);
 
 	for (at = h & mask; (n = p->by_name[at]); at = (at + 1) & mask)
 		if (p->name_hash[n] == h &&

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
+#include "preload/base/outfile.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "trap/copy/shadow.h"
@@ -29,11 +30,13 @@
 
 /* ---- run-time power management: the driver cannot fault a split mapping in again ---- */
 
-static bool says_enabled(const char *folder)
+static bool says_enabled(const char *folder, void *arg)
 {
 	static const char field[] = "Runtime D3 status:";
 	char path[256], text[1024], *at;
 
+	if (folder[0] == '.')
+		return false;
 	if (strlen(folder) > 64)
 		return true;
 	strcpy(path, POWER_FOLDER "/");
@@ -48,33 +51,6 @@ static bool says_enabled(const char *folder)
 	return !strncmp(at + strspn(at, " \t"), "Enabled", 7);
 }
 
-struct dirent64 {
-	uint64_t inode, offset;
-	uint16_t length;
-	uint8_t type;
-	char name[];
-};
-
-static bool may_suspend(void)
-{
-	int fd = nvs_sys_open(POWER_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	uint64_t room[512];
-	bool may = false;
-	long n;
-
-	if (fd < 0)
-		return false; /* the driver has no such file: no GPU suspends */
-	while ((n = nvs_sys(SYS_getdents64, fd, (long)room, sizeof(room), 0, 0, 0)) > 0)
-		for (long at = 0; at < n;) {
-			const struct dirent64 *d = (const void *)((const char *)room + at);
-
-			may |= d->name[0] != '.' && says_enabled(d->name);
-			at += d->length;
-		}
-	nvs_sys_close(fd);
-	return may;
-}
-
 /* Reads driver files, which may wait for a GPU. */
 void nvs_shadow_ask_power(void)
 {
@@ -82,7 +58,8 @@ void nvs_shadow_ask_power(void)
 
 	if (!rm || rm->power_asked || !nvs_options()->values.shadow)
 		return;
-	rm->may_suspend = may_suspend();
+	/* Without the folder no GPU suspends: the driver is too old for it. */
+	rm->may_suspend = nvs_folder_search(POWER_FOLDER, says_enabled, NULL);
 	atomic_store(&rm->power_asked, true);
 }
 

@@ -197,18 +197,9 @@ uint64_t nvs_counting_room(struct nvs_counting *c, uint64_t bytes, const char **
 
 /* ---- names ---- */
 
-static uint64_t hash_name(const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (; *text; text++)
-		h = (h ^ (uint8_t)*text) * 0x100000001b3ull;
-	return h;
-}
-
 static struct nvs_counted_name *find_name(struct nvs_counting *c, const char *name)
 {
-	uint64_t hash = hash_name(name);
+	uint64_t hash = nvs_hash_text(name);
 	struct nvs_counted_name *at = atomic_load(&c->name[hash % NVS_COUNTED_NAMES]);
 
 	while (at && (at->hash != hash || strcmp(at->text, name)))
@@ -226,7 +217,7 @@ static struct nvs_counted_name *add_name(struct nvs_counting *c, const char *nam
 	at = nvs_alloc(sizeof(*at) + length + 1);
 	if (!at)
 		return NULL;
-	at->hash = hash_name(name);
+	at->hash = nvs_hash_text(name);
 	at->length = (uint32_t)length;
 	memcpy(at->text, name, length + 1);
 	at->next = atomic_load(&c->name[at->hash % NVS_COUNTED_NAMES]);

@@ -204,6 +204,12 @@ struct nvs_api_done {
 	const uint64_t *args;
 	bool captured;
 };
+/* Sets *V to argument WHICH. Returns false if it is unknown, or WHICH negative: none. */
+static inline bool nvs_api_done_value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
+{
+	*v = which >= 0 ? d->args[which] : 0;
+	return which >= 0 && !(d->absent & 1u << which);
+}
 /* Counts a call that returned, and its effect. Only the owner of SLOT may call it. */
 void nvs_api_tally(struct nvs_live_page *page, struct nvs_live_slot *slot,
 		   const struct nvs_api_done *done, struct nvs_api_frame *frame);

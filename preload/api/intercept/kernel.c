@@ -90,40 +90,6 @@ struct asked {
 	bool attributes;
 };
 
-static void ask_kernel(uint64_t handle, struct asked *a)
-{
-	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
-	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuKernelGetName");
-	int (*get)(int *, int, uint64_t, int) = nvs_api_driver("cuKernelGetAttribute");
-	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
-	int device = 0;
-
-	if (get_name && get_name(&a->name, handle))
-		a->name = NULL;
-	if (!get || !get_device || get_device(&device))
-		return;
-	a->attributes = true;
-	for (int i = 0; i < 4; i++)
-		if (get(&a->value[wanted[i]], wanted[i], handle, device))
-			a->attributes = false;
-}
-
-static void ask_function(uint64_t handle, struct asked *a)
-{
-	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
-	int (*get_name)(const char **, uint64_t) = nvs_api_driver("cuFuncGetName");
-	int (*get)(int *, int, uint64_t) = nvs_api_driver("cuFuncGetAttribute");
-
-	if (get_name && get_name(&a->name, handle))
-		a->name = NULL;
-	if (!get)
-		return;
-	a->attributes = true;
-	for (int i = 0; i < 4; i++)
-		if (get(&a->value[wanted[i]], wanted[i], handle))
-			a->attributes = false;
-}
-
 static void record_kernel(uint64_t handle, const struct asked *a)
 {
 	uint32_t length = a->name ? (uint32_t)strnlen(a->name, MAX_NAME) : 0;
@@ -149,11 +115,28 @@ static void record_kernel(uint64_t handle, const struct asked *a)
 
 static void ask_driver(uint64_t function, struct asked *a)
 {
+	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
+	bool kernel = is_kernel(function);
+	int (*get_name)(const char **,
+			uint64_t) = nvs_api_driver(kernel ? "cuKernelGetName" : "cuFuncGetName");
+	int (*of_kernel)(int *, int, uint64_t, int) = nvs_api_driver("cuKernelGetAttribute");
+	int (*of_function)(int *, int, uint64_t) = nvs_api_driver("cuFuncGetAttribute");
+	int (*get_device)(int *) = nvs_api_driver("cuCtxGetDevice");
+	int device = 0;
+	bool able;
+
 	NVS_QUIET();
-	if (is_kernel(function))
-		ask_kernel(function, a);
-	else
-		ask_function(function, a);
+	if (get_name && get_name(&a->name, function))
+		a->name = NULL;
+	able = kernel ? of_kernel && get_device && !get_device(&device) : of_function != NULL;
+	a->attributes = able;
+	for (int i = 0; i < 4 && able; i++) {
+		int *to = &a->value[wanted[i]];
+
+		if (kernel ? of_kernel(to, wanted[i], function, device)
+			   : of_function(to, wanted[i], function))
+			a->attributes = false;
+	}
 	nvs_calls.asked = nvs_calls.next;
 }
 

@@ -9,12 +9,6 @@
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
 
-static bool get_value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
-{
-	*v = which >= 0 ? d->args[which] : 0;
-	return which >= 0 && !(d->absent & 1u << which);
-}
-
 /* ---- copies ---- */
 
 /* A box with height 0 is a single row. */
@@ -23,11 +17,11 @@ static uint64_t bytes_of(const struct nvs_api_done *d)
 	const struct nvs_api_effect *e = &d->api->effect;
 	uint64_t bytes, n;
 
-	if (!get_value(d, e->bytes, &bytes))
+	if (!nvs_api_done_value(d, e->bytes, &bytes))
 		return 0;
-	if (get_value(d, e->height, &n) && n)
+	if (nvs_api_done_value(d, e->height, &n) && n)
 		bytes *= n;
-	if (get_value(d, e->depth, &n) && n)
+	if (nvs_api_done_value(d, e->depth, &n) && n)
 		bytes *= n;
 	return bytes;
 }
@@ -153,11 +147,11 @@ static void count_alloc(struct nvs_live_page *page, const struct nvs_api_done *d
 		nvs_live_give_failed(page, g.gpu, g.kind);
 		return;
 	}
-	if (!get_value(d, e->address, &g.value) || !g.value)
+	if (!nvs_api_done_value(d, e->address, &g.value) || !g.value)
 		return;
 	g.bytes = bytes_of(d);
-	if (e->does == NVS_DOES_ALLOC_ARRAY && get_value(d, e->source, &format) &&
-	    get_value(d, e->target, &channels))
+	if (e->does == NVS_DOES_ALLOC_ARRAY && nvs_api_done_value(d, e->source, &format) &&
+	    nvs_api_done_value(d, e->target, &channels))
 		g.bytes *= format_bytes(format) * channels;
 	nvs_live_give(page, &g);
 }
@@ -179,7 +173,7 @@ static void count_free(struct nvs_live_page *page, const struct nvs_api_done *d,
 	uint64_t address;
 
 	/* Freeing NULL succeeds and frees nothing. */
-	if (get_value(d, d->api->effect.address, &address) && address)
+	if (nvs_api_done_value(d, d->api->effect.address, &address) && address)
 		nvs_live_taken(page, token, !d->result, (enum nvs_live_kind)d->api->effect.kind);
 }
 
@@ -191,9 +185,9 @@ static void count_other(struct nvs_live_page *page, struct nvs_live_slot *slot,
 
 	if (e->does == NVS_DOES_MAP || e->does == NVS_DOES_UNMAP)
 		nvs_api_memory_changed();
-	if (d->result || !get_value(d, e->address, &address))
+	if (d->result || !nvs_api_done_value(d, e->address, &address))
 		return;
-	if (e->does == NVS_DOES_MAP && get_value(d, e->handle, &handle))
+	if (e->does == NVS_DOES_MAP && nvs_api_done_value(d, e->handle, &handle))
 		nvs_live_map(page, address, bytes_of(d), handle);
 	else if (e->does == NVS_DOES_UNMAP)
 		nvs_live_unmap(page, address, bytes_of(d));

@@ -61,20 +61,14 @@ static uint64_t type_at(uint64_t address)
 	return type;
 }
 
-static bool get_value(const struct nvs_api_done *d, int8_t which, uint64_t *v)
-{
-	*v = which >= 0 ? d->args[which] : 0;
-	return which >= 0 && !(d->absent & 1u << which);
-}
-
 /* Type of the end at POINTER: TYPE if the call gives one, else the driver's answer. */
 static uint64_t type_of(const struct nvs_api_done *d, int8_t type, int8_t pointer)
 {
 	uint64_t told, address;
 
-	if (get_value(d, type, &told) && told != TYPE_UNIFIED)
+	if (nvs_api_done_value(d, type, &told) && told != TYPE_UNIFIED)
 		return told <= TYPE_ARRAY ? told : 0;
-	return get_value(d, pointer, &address) ? type_at(address) : 0;
+	return nvs_api_done_value(d, pointer, &address) ? type_at(address) : 0;
 }
 
 enum nvs_live_direction nvs_api_direction(const struct nvs_api_done *d)

@@ -44,19 +44,7 @@ struct graphs {
 
 static struct graphs *lock_graphs(struct nvs_live_page *page)
 {
-	void **at = &page->graphs;
-	struct graphs *g = __atomic_load_n(at, __ATOMIC_ACQUIRE);
-	void *none = NULL;
-
-	if (!g) {
-		g = nvs_alloc(sizeof(*g));
-		if (g && !__atomic_compare_exchange_n(at, &none, (void *)g, false, __ATOMIC_ACQ_REL,
-						      __ATOMIC_ACQUIRE)) {
-			nvs_free(g, sizeof(*g));
-			g = none;
-		}
-	}
-	return g && nvs_live_lock(&g->lock) ? g : NULL;
+	return nvs_live_lock_at(&page->graphs, sizeof(struct graphs));
 }
 
 static struct graph *find_graph(struct graphs *g, uint64_t exec)

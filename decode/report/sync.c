@@ -100,7 +100,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_sync_side who = {s->number, s->channel->channel, NULL};
+	struct nvs_sync_side who = {.submission = s->number, .channel = s->channel->channel};
 	struct sync_state *y = arg;
 
 	/* Writes of all submissions are followed; acquires only of selected ones. */

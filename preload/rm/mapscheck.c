@@ -91,12 +91,12 @@ static bool may_be_doorbell(const struct nvs_cpu_map *m)
 /* True if a store through this mapping could ring a GPU unseen. */
 static bool may_ring_unseen(struct nvs_rm *rm, const struct maps_line *l)
 {
+	const struct nvs_cpu_map *m;
+
 	if (!l->writable || !is_gpu_node(l->path) || is_ours(rm, l))
 		return false;
-	NVS_SPANS_EACH(&rm->cpu, i, l->start, l->end)
+	NVS_SPANS_EACH(&rm->cpu, m, l->start, l->end)
 	{
-		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
 		return nvs_map_is_doorbell(m) || may_be_doorbell(m);
 	}
 	/*

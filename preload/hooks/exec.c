@@ -86,20 +86,14 @@ EXPORT int execle(const char *path, const char *arg, ...)
 }
 
 /* Passes the child's mask in a copy of the program's attributes. */
-EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-		       const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-	posix_spawnattr_t copy;
+#define SPAWN(name)                                                                              \
+	EXPORT int name(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, \
+			const posix_spawnattr_t *attr, char *const argv[], char *const envp[])   \
+	{                                                                                        \
+		posix_spawnattr_t copy;                                                          \
+		return nvs_next()->name(pid, file, actions, nvs_signals_spawn_mask(&copy, attr), \
+					argv, envp);                                             \
+	}
 
-	return nvs_next()->posix_spawn(pid, path, actions, nvs_signals_spawn_mask(&copy, attr),
-				       argv, envp);
-}
-
-EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-			const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-	posix_spawnattr_t copy;
-
-	return nvs_next()->posix_spawnp(pid, file, actions, nvs_signals_spawn_mask(&copy, attr),
-					argv, envp);
-}
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)

@@ -70,8 +70,10 @@ static bool line_is_within(const struct maps_line *l, uintptr_t start, uint64_t 
 /* True for our own mappings: the alias of a doorbell, or the extra mappings of ring memory. */
 static bool is_ours(const struct nvs_rm *rm, const struct maps_line *l)
 {
-	for (uint32_t i = 0; i < rm->cpu.n; i++) {
-		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+	const struct nvs_cpu_map *m;
+
+	NVS_SPANS_ALL(&rm->cpu, m)
+	{
 		uint64_t size = m->at.end - m->at.start;
 
 		if (line_is_within(l, m->alias, size) || line_is_within(l, m->real, size) ||

@@ -337,8 +337,10 @@ static void query_gpus(uint8_t gpus[NVS_CODE_GPUS])
 	}
 }
 
-static void process_load(const void *image, uint64_t most, const struct image_load *load)
+static void process_load(const void *image, uint64_t most, const struct nvs_api_frame *f,
+			 uint64_t handle)
 {
+	const struct image_load load = {f->number, handle, (uint32_t)nvs_sys_gettid()};
 	uint8_t gpus[NVS_CODE_GPUS] = {0};
 	struct early_image *e, *none;
 	struct nvs_loaded_image code;
@@ -347,7 +349,7 @@ static void process_load(const void *image, uint64_t most, const struct image_lo
 	query_gpus(gpus);
 	nvs_code_select(&code, image, most, gpus);
 	if (!has_begun(false, &none)) {
-		e = make_early(&code, load);
+		e = make_early(&code, &load);
 		if (e && queue_early(e)) {
 			nvs_code_free(&code);
 			return;
@@ -357,37 +359,28 @@ static void process_load(const void *image, uint64_t most, const struct image_lo
 	}
 	t = has_begun(false, &none) ? nvs_alloc(sizeof(*t)) : NULL;
 	if (t)
-		record_load(t, &code, load);
+		record_load(t, &code, &load);
 	nvs_free(t, sizeof(*t));
 	nvs_code_free(&code);
-}
-
-static struct image_load make_load(const struct nvs_api_frame *f, uint64_t handle)
-{
-	return (struct image_load){f->number, handle, (uint32_t)nvs_sys_gettid()};
 }
 
 void nvs_api_after_load_data(struct nvs_api_frame *f, uint32_t result)
 {
 	NVS_KEEP_ERRNO();
-	struct image_load load;
 
 	if (result || !is_wanted() || !f->regs[0])
 		return;
-	load = make_load(f, *(uint64_t *)f->regs[0]);
-	process_load((const void *)f->regs[1], UINT64_MAX, &load);
+	process_load((const void *)f->regs[1], UINT64_MAX, f, *(uint64_t *)f->regs[0]);
 }
 
 void nvs_api_after_link_complete(struct nvs_api_frame *f, uint32_t result)
 {
 	NVS_KEEP_ERRNO();
-	struct image_load load;
 
 	if (result || !is_wanted() || !f->regs[1])
 		return;
-	load = make_load(f, f->regs[0]);
 	process_load(*(const void **)f->regs[1], f->regs[2] ? *(uint64_t *)f->regs[2] : UINT64_MAX,
-		     &load);
+		     f, f->regs[0]);
 }
 
 void *nvs_code_read_file(const char *path, uint64_t *bytes)
@@ -420,14 +413,12 @@ void *nvs_code_read_file(const char *path, uint64_t *bytes)
 void nvs_api_after_load_file(struct nvs_api_frame *f, uint32_t result)
 {
 	NVS_KEEP_ERRNO();
-	struct image_load load;
 	uint64_t bytes;
 	void *image;
 
 	if (result || !is_wanted() || !f->regs[0])
 		return;
-	load = make_load(f, *(uint64_t *)f->regs[0]);
 	image = nvs_code_read_file((const char *)f->regs[1], &bytes);
-	process_load(image, bytes, &load);
+	process_load(image, bytes, f, *(uint64_t *)f->regs[0]);
 	nvs_free(image, bytes + 1);
 }

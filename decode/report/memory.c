@@ -624,7 +624,7 @@ static const struct nvs_report_option at = {
 	.timed = true,
 };
 
-NVS_REPORT(memory, .name = "memory", .place = 125, .option = &at,
+NVS_REPORT(memory, .name = "memory", .group = NVS_MEMORY, .place = 125, .option = &at,
 	   .help = "memory by kind and context, leaks by call site, over time",
 	   .man = "Allocations of the program by kind of memory and context: their number, the "
 		  "bytes live at the end, and the peak. Memory that was never freed, by allocating "

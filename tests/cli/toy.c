@@ -37,6 +37,7 @@ static int print(struct nvs_run *run)
 				     &run->options->print);
 }
 
-NVS_REPORT(toy, .name = "toy", .place = 15, .help = "how many calls there are",
-	   .man = "How many calls there are.", .needs = NVS_NEED_TRACE, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct row), .begin = begin, .print = print);
+NVS_REPORT(toy, .name = "toy", .group = NVS_HOST_TIME, .place = 15,
+	   .help = "how many calls there are", .man = "How many calls there are.",
+	   .needs = NVS_NEED_TRACE, .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	   .each = sizeof(struct row), .begin = begin, .print = print);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # nvsnoop. `make` builds and never installs; `make demo` and `make check` set up what is missing first.
 # V=1 shows commands, O=2 sets optimisation, SAN=address,undefined builds tools and tests sanitized,
-# COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each room's own rules stand in its module.mk.
+# COVERAGE=1 instruments, WERROR=1 makes warnings errors. Each folder's own rules are in its module.mk.
 
 BUILD   ?= build
-# One name for one folder: objects know their headers by the name that they were built under.
+# One name for one folder: the dependency files of objects contain it.
 override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 ifeq ($(origin CC),default)
 CC       = gcc
@@ -31,24 +31,24 @@ WARN     = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
 COMMON   = -std=gnu11 -g -O$(O) -fno-strict-aliasing -Iinclude -I. $(WARN) -MMD -MP \
            -include include/old-glibc.h \
            -DNVS_VERSION='"$(VERSION)"'
-# What is linked, of a rule's prerequisites: headers are among them once a build has told of them.
+# The prerequisites of a rule that are linked: after a build, headers are among them.
 parts    = $(filter-out %.h,$^)
 SANFLAGS = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 COVFLAGS = $(if $(COVERAGE),--coverage)
 
-# The preloaded part: position independent, nothing exported unless said, static TLS, no stack protector
-# (the trap runs on stacks of its own).
+# The preloaded part: position independent, nothing exported unless marked, static TLS, no stack protector
+# (the trap runs on its own stacks).
 PRELOAD_CFLAGS = $(COMMON) -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-stack-protector \
                  -fno-omit-frame-pointer -D_GNU_SOURCE
-# What runs in the trap may not touch vector registers.
+# The trap must not touch vector registers.
 TRAP_CFLAGS    = $(PRELOAD_CFLAGS) -mgeneral-regs-only $(if $(TEST_POINTS),-DNVS_TEST_POINTS)
 TOOL_CFLAGS    = $(COMMON) $(SANFLAGS) $(COVFLAGS) -D_GNU_SOURCE
 TEST_CFLAGS    = $(TOOL_CFLAGS)
 
-# What the rooms add to: programs that `make check` runs, in this order, and what it builds before.
-# A test is anything that can be run: exit 0 passed, 77 skipped (last line says why), else failed; a last
-# line `N passed, N failed` counts its checks. TEST_AGAIN is built too, of sources that are compiled without it;
-# SAN_GOALS, with UNIT_SAN, under ASan and UBSan, by one make: two would build the same files at once.
+# What the folders add to: programs that `make check` runs, in this order, and what it builds before.
+# A test is any executable: exit 0 is passed, 77 skipped (the last line is the reason), anything else failed; a last
+# line `N passed, N failed` counts its checks. TEST_AGAIN is built as well, from sources that are also compiled without it.
+# SAN_GOALS and UNIT_SAN are built under ASan and UBSan, by one make, since two would build the same files at once.
 FAST_TESTS =
 TESTS      =
 SLOW_TESTS =
@@ -64,8 +64,11 @@ include live/module.mk live/exporter/module.mk
 -include decode/module.mk tests/softgpu/module.mk
 include scripts/module.mk tests/fuzz/module.mk tests/beside/module.mk tests/module.mk
 
+# Objects that contain the version are rebuilt when it changes.
+$(patsubst %.c,$(BUILD)/%.o,$(shell grep -rl --include='*.c' NVS_VERSION decode live preload probe)): VERSION
+
 .PHONY: clean
 clean:
 	$(Q)rm -rf $(BUILD)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

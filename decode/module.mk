@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The reader library, as its own house sees it (libnvsnoop-decode.a) and as others do (public/), and
-# nvsnoop-report, which is decode/report with decode/export and stands on the former.
+# The decoder's library, for the project's own programs (libnvsnoop-decode.a) and for others (public/), and
+# nvsnoop-report, which is decode/report with decode/export on top of the former.
 DECODE_SRC = $(wildcard decode/base/*.c decode/trace/*.c decode/gpu/*.c decode/calls/*.c)
 DECODE_CLI_SRC = $(wildcard decode/cli/*.c)
 REPORT_SRC = $(wildcard decode/query/*.c decode/analysis/*.c decode/report/*.c decode/report/*/*.c decode/export/*.c \
@@ -10,7 +10,7 @@ DECODE_CLI_OBJ = $(DECODE_CLI_SRC:%.c=$(BUILD)/%.o)
 REPORT_OBJ = $(REPORT_SRC:%.c=$(BUILD)/%.o) $(SASS_OBJ)
 DECODE_LIBS = -lzstd -lelf -liberty -lpthread
 REPORT_LIBS = -lsqlite3 -lz -lm $(DECODE_LIBS)
-# What is not in a public header is seen by nobody outside of the library.
+# Only names in public headers are exported.
 DECODE_CFLAGS = $(TOOL_CFLAGS) -fPIC -fvisibility=hidden
 include decode/gpu/classes/classes.mk tests/bench/module.mk
 
@@ -20,7 +20,7 @@ $(BUILD)/decode/%.o: decode/%.c decode/module.mk
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(DECODE_CFLAGS) -include decode/base/budget.h -c -o $@ $<
 
-# What entry points do, made of the list that the library's table is made of.
+# What entry points do, generated from the list from which the library's table is generated.
 DECODE_OBJ += $(BUILD)/decode/calls/gen/entries.o
 $(BUILD)/decode/calls/gen/entries.c: api/cuda.api api/gen-table
 	$(call say,GEN,$@)
@@ -30,8 +30,8 @@ $(BUILD)/decode/calls/gen/entries.o: $(BUILD)/decode/calls/gen/entries.c
 	$(call say,CC,$@)
 	$(Q)$(CC) $(DECODE_CFLAGS) -c -o $@ $<
 
-# The page of --html: its parts of our own, and the hashes by which it lets them run. What columns are is what
-# docs/schema.md says of their keys.
+# The page of --html: its script and style, and their hashes for the Content-Security-Policy. The explanations of columns
+# are those of their keys in docs/schema.md.
 HTML    = $(BUILD)/decode/export/html
 HTML_JS = $(addprefix decode/export/html/,base.js table.js charts.js track.js timeline.js moves.js panel.js stream.js search.js page.js)
 
@@ -82,19 +82,19 @@ $(PUBLIC)/exports.map: scripts/gen-exports $(DECODE_HEADERS)
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && scripts/gen-exports NVSNOOP_DECODE_$(DECODE_ABI) $@ $(DECODE_HEADERS)
 
-# Bound at once: the helper's child must not wait for the loader.
+# Bound at load time: the child of the helper must not enter the loader.
 $(PUBLIC)/$(PUBLIC_SO): $(DECODE_OBJ) $(PUBLIC)/exports.map
 	$(call say,LD,$@)
 	$(Q)$(CC) $(DECODE_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(PUBLIC)/exports.map \
 	    -Wl,-z,now $(if $(SAN),,-Wl,-z,defs) -o $@ $(DECODE_OBJ) $(DECODE_LIBS)
 
-# One object, in which names of the inside are nobody's.
+# One object, in which internal names are local.
 $(PUBLIC)/libnvsnoop-decode.a: $(DECODE_OBJ)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && $(CC) $(DECODE_CFLAGS) -r -nostdlib -o $(@:.a=.o) $^ && \
 	    $(OBJCOPY) --localize-hidden $(@:.a=.o) && $(AR) rcs $@ $(@:.a=.o)
 
-# Makers of traces for tests, and the libraries that stand in their stacks.
+# Programs that make traces for tests, and the libraries in their call stacks.
 GOLDEN = $(addprefix $(BUILD)/tests/golden/,mkanswers mkcases mkcalls mkcounts mkfindings mkgolden mkranks mkring mkwork) \
          $(BUILD)/tests/golden/fake/libcuda.so.1 $(BUILD)/tests/golden/fake/libcudart.so.13
 TEST_DEPS += $(GOLDEN)
@@ -103,14 +103,14 @@ $(BUILD)/tests/golden/%: tests/golden/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< -lzstd -ldl
 
-# Stripped, as the real ones are.
+# Stripped, like the real ones.
 $(BUILD)/tests/golden/fake/libcuda.so.1: tests/golden/fake/libcuda.c
 $(BUILD)/tests/golden/fake/libcudart.so.13: tests/golden/fake/libcudart.c
 $(BUILD)/tests/golden/fake/%:
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -O1 -fPIC -shared -s -Wl,--build-id -Wl,-soname,$(@F) -o $@ $<
 
-# nvsnoop-report with one report more.
+# nvsnoop-report with one more report, the example of CONTRIBUTING.md.
 TOY = $(BUILD)/tests/toy/nvsnoop-report
 TEST_DEPS += $(TOY)
 $(TOY): tests/cli/toy.c $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-# nvsnoop-probe: command streams of our own. It follows the driver's calls with the library's own rooms, whose hooks it
-# exports by their names, so that libcuda's calls come to them. Of the reader's library, and of those that it needs, no
-# name is seen outside.
+# nvsnoop-probe submits its own commands. It follows the driver's calls with preload/rm, and exports the hooks of
+# preload/hooks so that libcuda's calls reach them. It exports no name of the decoder or of the libraries that this needs.
 PROBE_SRC = $(wildcard probe/*.c probe/*/*.c probe/bench/*/*.c submit/*.c)
 PROBE_OBJ = $(PROBE_SRC:%.c=$(BUILD)/%.o)
 PROBE_CFLAGS = $(TOOL_CFLAGS) -fvisibility=hidden

@@ -15,6 +15,7 @@ help:
 	@echo 'make install         into PREFIX ($(PREFIX)), below DESTDIR'
 	@echo 'make uninstall       takes that away again'
 	@echo 'make bundle          $(BUILD)/bundle: a folder that runs where nothing is installed'
+	@echo 'make deb             $(BUILD)/deb: packages for Debian and Ubuntu'
 	@echo 'make format-check    clang-format; make format puts it right'
 	@echo 'make clean           removes $(BUILD)/'
 	@echo 'scripts/gpu-check    all checks on a real GPU (needs nvcc)'
@@ -56,7 +57,7 @@ INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir
             $(TOOLS:%=$(DESTDIR)$(datadir)/fish/vendor_completions.d/%.fish) \
             $(DOCS:%=$(DESTDIR)$(docdir)/%)
 SQL       = $(wildcard decode/sql/*.sql)
-DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg)
+DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg docs/img/*.png)
 
 # As pkg-config writes it, so that it can be told another prefix.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
@@ -133,6 +134,15 @@ $(BUNDLE)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/
 $(BUNDLE)/nvsnoop-exporter: $(EXPORTER_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ $(BUNDLE_LIBS) -ldl && rm -f $@.d
+
+# ---- Debian packages ----
+
+SLOW_TESTS += scripts/check-deb
+
+.PHONY: deb
+deb: all
+	+$(Q)BUILD=$(BUILD) scripts/make-deb
+	$(call say,DEB,$(BUILD)/deb)
 
 # ---- form ----
 

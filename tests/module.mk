@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built, and `make check`.
 #
-# tests/unit/NAME.c is a program of its own. A line `/* LINK: decode -lelf */` in it says what it is linked
-# with: a room's name stands for the room's objects (an archive: only what is needed comes in), anything
-# else goes to the linker as it stands, with build/ put before names that end in .o.
-# Those that link decode or sass and neither trap nor preload are built and run under ASan and UBSan as well.
+# Each tests/unit/NAME.c is a program. A line `/* LINK: decode -lelf */` in it lists what it is linked with: the name of a
+# folder stands for its archive, names that end in .o are in the build folder, anything else is passed to the linker.
+# Programs that link decode or sass and neither trap nor preload are also built and run under ASan and UBSan.
 
 UNIT_SRC   = $(wildcard tests/unit/*.c)
 UNIT       = $(UNIT_SRC:%.c=$(BUILD)/%)
@@ -21,14 +20,14 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -c -o $@ $<
 
-# Rooms in the order in which they need each other; libraries last.
+# Archives in the order in which they need each other; libraries last.
 link_words = $(shell sed -n 's,.*LINK: *\(.*\) \*/.*,\1,p' $(1))
-link_rooms = $(if $(filter preload,$(1)),$(BUILD)/libpreload.a $(BUILD)/libtrap.a) \
+link_archives = $(if $(filter preload,$(1)),$(BUILD)/libpreload.a $(BUILD)/libtrap.a) \
              $(if $(filter trap,$(1)),$(BUILD)/libtrap.a) $(if $(filter live,$(1)),$(BUILD)/liblive.a) \
              $(if $(filter bench,$(1)),$(BUILD)/libbench.a) $(if $(filter cli,$(1)),$(BUILD)/libcli.a) $(if $(filter decode,$(1)),$(BUILD)/libnvsnoop-decode.a) $(if $(filter interp,$(1)),$(BUILD)/libinterp.a) \
              $(if $(filter bench sass,$(1)),$(BUILD)/libsass.a)
 link_objs  = $(patsubst %,$(BUILD)/%,$(filter %.o,$(1)))
-# Hooks are found by the libraries that a test loads, as the library's are: they come in asked for or not.
+# Hooks must be linked in although nothing refers to them: libraries that a test loads bind to them.
 comma = ,
 link_hooks = $(if $(filter preload,$(1)),$(addprefix -Wl$(comma)-u$(comma),pipe2 pthread_create sigaction))
 link_rest  = $(filter-out trap preload live bench cli decode sass interp %.o,$(1)) $(call link_hooks,$(1)) \
@@ -36,7 +35,7 @@ link_rest  = $(filter-out trap preload live bench cli decode sass interp %.o,$(1
 
 # $(1): build/tests/unit/NAME, $(2): words of its LINK line
 define unit_rule
-$(1): $(1).o $(call link_objs,$(2)) $(call link_rooms,$(2))
+$(1): $(1).o $(call link_objs,$(2)) $(call link_archives,$(2))
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(TEST_CFLAGS) -rdynamic -o $$@ $$^ $(call link_rest,$(2))
 endef
@@ -69,9 +68,9 @@ CHECK_ALL = $(FAST_TESTS) $(UNIT) $(TESTS) $(UNIT_SAN) $(SLOW_TESTS)
 .PHONY: check check-build check-run test-deps second-compiler second-preloaded
 test-deps: $(UNIT) $(TEST_DEPS) $(TEST_AGAIN)
 
-# What scripts/check-clang builds. TEST_AGAIN, what runs under ThreadSanitizer and the fuzz targets are made of the same
-# sources in another way, and show a compiler nothing new but for their own files and the trap's test points.
-# The preloaded part comes first, and by itself: it alone is optimised then.
+# What scripts/check-clang builds. TEST_AGAIN, the fuzz targets and what runs under ThreadSanitizer are the same sources
+# built in another way: only their own files and the trap's test points are new to a compiler.
+# The preloaded part is built first and separately, because only it is optimised then.
 second-preloaded: $(BUILD)/libnvsnoop.so $(BUILD)/libtrap.a $(BUILD)/libpreload.a
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/points TEST_POINTS=tests/kill/points.c $(BUILD)/points/libtrap.a
 
@@ -86,8 +85,8 @@ check:
 check-build: all test-deps
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/san SAN=address,undefined $(UNIT_SAN) $(SAN_GOALS)
 
-# TEST=word runs only the tests whose name has the word in it. TEST_JOBS: how many at a time, on two cores two; no
-# test depends on how soon it comes to run.
+# TEST=word runs only the tests with that word in their name. TEST_JOBS is the number of tests at a time, by default two
+# on two cores; no test depends on when it runs.
 TEST_JOBS ?= $(shell n=$$(nproc); [ $$n -gt 2 ] && n=2; echo $$n)
 check-run:
 	$(Q)BUILD=$(abspath $(BUILD)) CC='$(CC)' tests/run --log $(BUILD)/tests/log \

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/analysis/api_stats.h"
 #include "decode/query/selection.h"
 #include "decode/query/api_names.h"
@@ -257,7 +258,7 @@ static int compare_first(const void *pa, const void *pb)
 {
 	const struct nvs_api_error *a = pa, *b = pb;
 
-	return a->first < b->first ? -1 : a->first > b->first;
+	return NVS_CMP(a->first, b->first);
 }
 
 static int name_errors(struct nvs_api_calls *a)

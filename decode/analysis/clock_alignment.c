@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Aligns traces by their clocks, and prints how well they are aligned. Called by --timeline,
  * --ranks, --by-rank and the exports. */
+#include "decode/base/compare.h"
 #include "decode/analysis/clock_alignment.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -103,9 +104,7 @@ static int compare_end(const void *pa, const void *pb)
 {
 	const struct found *a = pa, *b = pb;
 
-	if (a->until != b->until)
-		return a->until > b->until ? -1 : 1;
-	return a->index < b->index ? -1 : a->index > b->index;
+	return NVS_CMP(b->until, a->until) ?: NVS_CMP(a->index, b->index);
 }
 
 static void assign_clocks(struct nvs_clock_of *of, struct found *found, uint32_t n)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/calls/args.h"
 #include "decode/calls/executable_graphs.h"
@@ -540,16 +541,14 @@ static int compare_begin(const void *pa, const void *pb)
 	const struct launch *a = *(const struct launch *const *)pa,
 			    *b = *(const struct launch *const *)pb;
 
-	if (a->begin != b->begin)
-		return a->begin < b->begin ? -1 : 1;
-	return a < b ? -1 : a > b;
+	return NVS_CMP(a->begin, b->begin) ?: NVS_CMP(a, b);
 }
 
 static int compare_end(const void *pa, const void *pb)
 {
 	const struct wait *a = pa, *b = pb;
 
-	return a->at < b->at ? -1 : a->at > b->at;
+	return NVS_CMP(a->at, b->at);
 }
 
 /* Processes launches, waits and readings in time order. ORDER has space for all launches. */

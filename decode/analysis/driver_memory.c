@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/base/hash.h"
 #include "decode/analysis/driver_memory.h"
@@ -110,9 +111,7 @@ static int compare_times(const void *a, const void *b)
 {
 	const struct change *x = a, *y = b;
 
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return x->size < y->size ? -1 : x->size > y->size; /* frees first */
+	return NVS_CMP(x->time, y->time) ?: NVS_CMP(x->size, y->size); /* frees first */
 }
 
 /* Four per GPU: a linear search will do. */

@@ -9,6 +9,7 @@
 #include "decode/analysis/host_waits.h"
 #include "decode/query/selection.h"
 #include "decode/query/api_names.h"
+#include "decode/base/compare.h"
 #include "decode/base/keyed_rows.h"
 
 #define MOST_PENDING 8u
@@ -199,11 +200,7 @@ static int compare_places(const void *pa, const void *pb)
 {
 	const struct place *a = pa, *b = pb;
 
-	if (a->list != b->list)
-		return a->list < b->list ? -1 : 1;
-	if (a->rung != b->rung)
-		return a->rung < b->rung ? -1 : 1;
-	return (a->work > b->work) - (a->work < b->work);
+	return NVS_CMP(a->list, b->list) ?: NVS_CMP(a->rung, b->rung) ?: NVS_CMP(a->work, b->work);
 }
 
 /* Untimed work of a list that is not known to be done: the last of each channel. */
@@ -313,9 +310,7 @@ static int compare_stretches(const void *pa, const void *pb)
 {
 	const struct stretch *a = pa, *b = pb;
 
-	if (a->gpu != b->gpu)
-		return a->gpu < b->gpu ? -1 : 1;
-	return (a->from > b->from) - (a->from < b->from);
+	return NVS_CMP(a->gpu, b->gpu) ?: NVS_CMP(a->from, b->from);
 }
 
 /* Merges overlapping intervals. */
@@ -466,9 +461,7 @@ static int compare_untils(const void *pa, const void *pb)
 	const struct nvs_wait *a = *(struct nvs_wait *const *)pa,
 			      *b = *(struct nvs_wait *const *)pb;
 
-	if (a->context != b->context)
-		return a->context < b->context ? -1 : 1;
-	return (a->until > b->until) - (a->until < b->until);
+	return NVS_CMP(a->context, b->context) ?: NVS_CMP(a->until, b->until);
 }
 
 /* Finds the last work of each wait for a context: walks waits and lists in parallel. */
@@ -597,9 +590,7 @@ static int compare_ends(const void *pa, const void *pb)
 {
 	const struct synced *a = pa, *b = pb;
 
-	if (a->list != b->list)
-		return a->list < b->list ? -1 : 1;
-	return (a->end > b->end) - (a->end < b->end);
+	return NVS_CMP(a->list, b->list) ?: NVS_CMP(a->end, b->end);
 }
 
 static void sort_syncs(struct syncs *syncs)

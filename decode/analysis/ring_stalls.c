@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/base/search.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
@@ -156,16 +157,14 @@ static int compare_begins(const void *pa, const void *pb)
 {
 	const struct nvs_stall *a = pa, *b = pb;
 
-	if (a->begin != b->begin)
-		return a->begin < b->begin ? -1 : 1;
-	return a->thread < b->thread ? -1 : a->thread > b->thread;
+	return NVS_CMP(a->begin, b->begin) ?: NVS_CMP(a->thread, b->thread);
 }
 
 static int compare_numbers(const void *pa, const void *pb)
 {
 	const uint64_t *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return NVS_CMP(*a, *b);
 }
 
 static int compare_nested(const void *pa, const void *pb)

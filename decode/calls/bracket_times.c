@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/base/numbers.h"
 #include "decode/base/search.h"
 #include "decode/calls/gpuclock.h"
@@ -212,7 +213,7 @@ static int by_sequence(const void *pa, const void *pb)
 {
 	const struct time *a = pa, *b = pb;
 
-	return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+	return NVS_CMP(a->sequence, b->sequence);
 }
 
 /* Drops times longer than the session. */
@@ -308,9 +309,7 @@ static int by_ns(const void *pa, const void *pb)
 {
 	const struct edge *a = pa, *b = pb;
 
-	if (a->ns != b->ns)
-		return a->ns < b->ns ? -1 : 1;
-	return b->end - a->end;
+	return NVS_CMP(a->ns, b->ns) ?: b->end - a->end;
 }
 
 /* While it waits, a bracket does not share the engine. */
@@ -399,9 +398,7 @@ static int by_engine(const void *pa, const void *pb)
 {
 	const struct channel *a = *(struct channel *const *)pa, *b = *(struct channel *const *)pb;
 
-	if (a->gpu != b->gpu)
-		return a->gpu < b->gpu ? -1 : 1;
-	return (a->engine > b->engine) - (a->engine < b->engine);
+	return NVS_CMP(a->gpu, b->gpu) ?: NVS_CMP(a->engine, b->engine);
 }
 
 static void prepare_channels(struct nvs_timing *t, const struct nvs_trace *trace)
@@ -519,7 +516,7 @@ static int by_size(const void *pa, const void *pb)
 {
 	const uint64_t *a = pa, *b = pb;
 
-	return (*a > *b) - (*a < *b);
+	return NVS_CMP(*a, *b);
 }
 
 static uint64_t max_of_three(uint64_t a, uint64_t b, uint64_t c)

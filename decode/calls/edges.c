@@ -3,6 +3,7 @@
  * node index, because handles change and indices do not. */
 #include <errno.h>
 #include <stdlib.h>
+#include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/base/search.h"
 #include "decode/trace/records.h"
@@ -47,8 +48,7 @@ static int compare_handles(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
-	return x->handle != y->handle ? (x->handle < y->handle ? -1 : 1)
-				      : (x->index > y->index) - (x->index < y->index);
+	return NVS_CMP(x->handle, y->handle) ?: NVS_CMP(x->index, y->index);
 }
 
 static bool find_place(const struct place *places, uint32_t n, uint64_t handle, uint32_t *index)

@@ -2,6 +2,7 @@
 /* Finds the purpose of a submission's inline uploads: an upload may be a descriptor that is
  * uploaded or triggered, or a constant bank or semaphore that such a descriptor refers to. */
 #include <stdlib.h>
+#include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/gpu/engine.h"
 
@@ -30,7 +31,7 @@ static int compare_starts(const void *a, const void *b)
 {
 	const struct nvs_range *x = a, *y = b;
 
-	return x->start < y->start ? -1 : x->start > y->start;
+	return NVS_CMP(x->start, y->start);
 }
 
 /* Usually there are a handful of ranges. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "decode/analysis/kernel_stats.h"
 #include "decode/analysis/instruction_counts.h"
+#include "decode/base/compare.h"
 #include "decode/base/distinct.h"
 #include "decode/calls/handles.h"
 #include "decode/query/durations.h"
@@ -238,12 +239,8 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct nvs_kernel_row *x = *(struct nvs_kernel_row *const *)a,
 				    *y = *(struct nvs_kernel_row *const *)b;
-	int r = compare_names(a, b);
 
-	if (!r)
-		r = (x->source > y->source) - (x->source < y->source);
-	return r ? r
-		 : (x->kernel->index > y->kernel->index) - (x->kernel->index < y->kernel->index);
+	return compare_names(a, b) ?: NVS_CMP(x->source, y->source) ?: NVS_CMP(x->kernel->index, y->kernel->index);
 }
 
 /* Merges rows of one name from several traces. */

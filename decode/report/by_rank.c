@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/clock_alignment.h"
 #include "decode/report/core/trace_columns.h"
@@ -182,7 +183,7 @@ static int by_value(const void *a, const void *b)
 {
 	const double *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	return NVS_CMP(*x, *y);
 }
 
 /* Returns the lower of the two middle values if N is even. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/analysis/copy_operands.h"
 #include "decode/analysis/gpu_work.h"
 #include "decode/calls/hostmem.h"
@@ -290,19 +291,7 @@ static int compare_rows(const void *pa, const void *pb)
 	const struct key *a = &(*(const struct row *const *)pa)->key;
 	const struct key *b = &(*(const struct row *const *)pb)->key;
 
-	if (a->trace != b->trace)
-		return a->trace < b->trace ? -1 : 1;
-	if (a->direction != b->direction)
-		return a->direction < b->direction ? -1 : 1;
-	if (a->memory != b->memory)
-		return a->memory < b->memory ? -1 : 1;
-	if (a->from_gpu != b->from_gpu)
-		return a->from_gpu < b->from_gpu ? -1 : 1;
-	if (a->to_gpu != b->to_gpu)
-		return a->to_gpu < b->to_gpu ? -1 : 1;
-	if (a->class != b->class)
-		return a->class < b->class ? -1 : 1;
-	return a->mode < b->mode ? -1 : a->mode > b->mode;
+	return NVS_CMP(a->trace, b->trace) ?: NVS_CMP(a->direction, b->direction) ?: NVS_CMP(a->memory, b->memory) ?: NVS_CMP(a->from_gpu, b->from_gpu) ?: NVS_CMP(a->to_gpu, b->to_gpu) ?: NVS_CMP(a->class, b->class) ?: NVS_CMP(a->mode, b->mode);
 }
 
 /* The size at which copies of one kind change from inline to the engine, as far as this trace

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/allocations.h"
 #include "decode/cli/sentence.h"
@@ -265,14 +266,11 @@ static void add_times(struct rows *rows, const struct nvs_allocs *a, uint32_t pe
 static int compare_sites(const void *pa, const void *pb)
 {
 	const struct row *a = pa, *b = pb;
+	int r = NVS_CMP(a->sort, b->sort);
 
-	if (a->sort != b->sort)
-		return a->sort < b->sort ? -1 : 1;
-	if (a->frame != b->frame)
+	if (!r && a->frame != b->frame)
 		return a->frame->number < b->frame->number ? -1 : 1;
-	if (a->memory != b->memory)
-		return a->memory < b->memory ? -1 : 1;
-	return a->result < b->result ? -1 : a->result > b->result;
+	return r ?: NVS_CMP(a->memory, b->memory) ?: NVS_CMP(a->result, b->result);
 }
 
 /* By sort, then the largest first. */
@@ -280,13 +278,7 @@ static int compare_sizes(const void *pa, const void *pb)
 {
 	const struct row *a = pa, *b = pb;
 
-	if (a->sort != b->sort)
-		return a->sort < b->sort ? -1 : 1;
-	if (a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	if (a->calls != b->calls)
-		return a->calls > b->calls ? -1 : 1;
-	return compare_sites(pa, pb);
+	return NVS_CMP(a->sort, b->sort) ?: NVS_CMP(b->bytes, a->bytes) ?: NVS_CMP(b->calls, a->calls) ?: compare_sites(pa, pb);
 }
 
 static void add_sites(struct rows *rows, struct nvs_run *run, const struct nvs_allocs *a)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/analysis/gpu_work.h"
 #include "decode/calls/bracket_times.h"
 #include "decode/report/core/trace_columns.h"
@@ -239,11 +240,7 @@ static int compare_moments(const void *pa, const void *pb)
 {
 	const struct moment *a = pa, *b = pb;
 
-	if (a->gpu != b->gpu)
-		return a->gpu < b->gpu ? -1 : 1;
-	if (a->at != b->at)
-		return a->at < b->at ? -1 : 1;
-	return b->ends - a->ends;
+	return NVS_CMP(a->gpu, b->gpu) ?: NVS_CMP(a->at, b->at) ?: b->ends - a->ends;
 }
 
 static int sweep_gpu(struct state *st, const struct each *each, const struct nvs_work *list,
@@ -366,16 +363,7 @@ static int compare_rows(const void *pa, const void *pb)
 {
 	const struct row *a = *(const struct row *const *)pa, *b = *(const struct row *const *)pb;
 
-	if (!a->a != !b->a)
-		return a->a ? 1 : -1;
-	if (a->key.source != b->key.source)
-		return a->key.source < b->key.source ? -1 : 1;
-	if (a->key.gpu != b->key.gpu)
-		return a->key.gpu < b->key.gpu ? -1 : 1;
-	if (a->both != b->both)
-		return a->both > b->both ? -1 : 1;
-	return a->key.a != b->key.a ? (a->key.a > b->key.a) - (a->key.a < b->key.a)
-				    : (a->key.b > b->key.b) - (a->key.b < b->key.b);
+	return !b->a - !a->a ?: NVS_CMP(a->key.source, b->key.source) ?: NVS_CMP(a->key.gpu, b->key.gpu) ?: NVS_CMP(b->both, a->both) ?: NVS_CMP(a->key.a, b->key.a) ?: NVS_CMP(a->key.b, b->key.b);
 }
 
 static void print_unknown(const struct nvs_run *run, const struct state *st, size_t gpus)

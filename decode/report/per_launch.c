@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/base/grow.h"
 #include "decode/analysis/instruction_counts.h"
 #include "decode/calls/handles.h"
@@ -77,11 +78,7 @@ static int compare_lines(const void *pa, const void *pb)
 	const struct nvs_count_share *a = &((const struct line *)pa)->share,
 				     *b = &((const struct line *)pb)->share;
 
-	if (a->reading != b->reading)
-		return a->reading < b->reading ? -1 : 1;
-	if (a->kernel != b->kernel)
-		return a->kernel < b->kernel ? -1 : 1;
-	return strcmp(a->counted->name, b->counted->name);
+	return NVS_CMP(a->reading, b->reading) ?: NVS_CMP(a->kernel, b->kernel) ?: strcmp(a->counted->name, b->counted->name);
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)

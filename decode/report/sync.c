@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/calls/semaphore_pairs.h"
 #include "decode/report/core/report.h"
@@ -133,11 +134,7 @@ static int compare_submissions(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->source != y->source)
-		return x->source < y->source ? -1 : 1;
-	if (x->pair.acquire.submission != y->pair.acquire.submission)
-		return x->pair.acquire.submission < y->pair.acquire.submission ? -1 : 1;
-	return x->pair.address < y->pair.address ? -1 : x->pair.address > y->pair.address;
+	return NVS_CMP(x->source, y->source) ?: NVS_CMP(x->pair.acquire.submission, y->pair.acquire.submission) ?: NVS_CMP(x->pair.address, y->pair.address);
 }
 
 static int compare_apis(const void *a, const void *b)

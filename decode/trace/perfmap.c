@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "decode/trace/internal.h"
+#include "decode/base/compare.h"
 #include "decode/base/uncounted.h"
 
 #define MAX_PIECES (4u << 20)
@@ -95,9 +96,7 @@ static int compare_starts(const void *pa, const void *pb)
 {
 	const struct piece *a = pa, *b = pb;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->place < b->place ? -1 : 1;
+	return NVS_CMP(a->start, b->start) ?: NVS_CMP(a->place, b->place);
 }
 
 static struct nvs_perfmap *load_map(const struct nvs_trace *t)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include "decode/base/compare.h"
 #include "decode/base/hash.h"
 #include "decode/trace/elf.h"
 #include "decode/trace/internal.h"
@@ -126,21 +127,8 @@ static int compare_symbols(const void *pa, const void *pb)
 {
 	const struct symbol *a = pa, *b = pb;
 	bool cuda_a = !strncmp(a->name, "cu", 2), cuda_b = !strncmp(b->name, "cu", 2);
-	size_t na, nb;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (!a->size != !b->size)
-		return a->size ? 1 : -1;
-	if (cuda_a != cuda_b)
-		return cuda_a ? 1 : -1;
-	if ((a->binding == STB_GLOBAL) != (b->binding == STB_GLOBAL))
-		return a->binding == STB_GLOBAL ? 1 : -1;
-	na = strlen(a->name);
-	nb = strlen(b->name);
-	if (na != nb)
-		return na < nb ? 1 : -1;
-	return strcmp(b->name, a->name);
+	return NVS_CMP(a->start, b->start) ?: !b->size - !a->size ?: cuda_a - cuda_b ?: (a->binding == STB_GLOBAL) - (b->binding == STB_GLOBAL) ?: NVS_CMP(strlen(b->name), strlen(a->name)) ?: strcmp(b->name, a->name);
 }
 
 static const struct symbol *search_table(const struct table *table, uint64_t address)
@@ -275,9 +263,7 @@ static int compare_modules(const void *pa, const void *pb)
 	const struct nvs_trace_module *a = *(const struct nvs_trace_module *const *)pa;
 	const struct nvs_trace_module *b = *(const struct nvs_trace_module *const *)pb;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->module < b->module ? -1 : a->module > b->module;
+	return NVS_CMP(a->start, b->start) ?: NVS_CMP(a->module, b->module);
 }
 
 static bool update_order(struct nvs_trace *t)

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "decode/base/compare.h"
 #include "live/read/process_alive.h"
 #include "live/read/page.h"
 
@@ -489,7 +490,7 @@ static int compare_by_uid(const void *a, const void *b)
 	const struct nvs_page_file *one = *(struct nvs_page_file *const *)a;
 	const struct nvs_page_file *two = *(struct nvs_page_file *const *)b;
 
-	return (one->page.uid > two->page.uid) - (one->page.uid < two->page.uid);
+	return NVS_CMP(one->page.uid, two->page.uid);
 }
 
 /* By PID. Within one PID live pages come before ended ones, and newer before older ones. */
@@ -498,11 +499,7 @@ static int compare_by_pid(const void *a, const void *b)
 	const struct nvs_page *one = &(*(struct nvs_page_file *const *)a)->page;
 	const struct nvs_page *two = &(*(struct nvs_page_file *const *)b)->page;
 
-	if (one->pid != two->pid)
-		return one->pid < two->pid ? -1 : 1;
-	if (one->gone != two->gone)
-		return one->gone ? 1 : -1;
-	return (one->begun_ns < two->begun_ns) - (one->begun_ns > two->begun_ns);
+	return NVS_CMP(one->pid, two->pid) ?: one->gone - two->gone ?: NVS_CMP(two->begun_ns, one->begun_ns);
 }
 
 static void read_all(struct nvs_pages *pages)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "decode/base/compare.h"
 #include "live/top/columns.h"
 #include "live/top/top.h"
 
@@ -130,7 +131,7 @@ static int compare_by_age(const void *a, const void *b)
 	uint64_t one = (*(const struct nvs_page_thread *const *)a)->calls[0].begin_ns,
 		 two = (*(const struct nvs_page_thread *const *)b)->calls[0].begin_ns;
 
-	return (one > two) - (one < two);
+	return NVS_CMP(one, two);
 }
 
 static void print_thread(FILE *f, const struct nvs_page *page, const struct nvs_page_thread *t)

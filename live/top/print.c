@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "decode/base/compare.h"
 #include "live/top/top.h"
 
 void nvs_top_text(const struct nvs_top *top, FILE *file)
@@ -29,7 +30,7 @@ static int compare_by_address(const void *a, const void *b)
 {
 	const struct nvs_page_alloc *one = a, *two = b;
 
-	return (one->address > two->address) - (one->address < two->address);
+	return NVS_CMP(one->address, two->address);
 }
 
 static void put_map(const struct nvs_page *page, FILE *file)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "decode/base/compare.h"
 #include "decode/calls/args.h"
 #include "live/top/top.h"
 #include "nvsnoop/decode.h"
@@ -91,11 +92,7 @@ static int compare_by_work(const void *a, const void *b)
 {
 	const struct place *one = a, *two = b;
 
-	if (one->more != two->more)
-		return one->more < two->more ? 1 : -1;
-	if (one->total != two->total)
-		return one->total < two->total ? 1 : -1;
-	return (one->row > two->row) - (one->row < two->row);
+	return NVS_CMP(two->more, one->more) ?: NVS_CMP(two->total, one->total) ?: NVS_CMP(two->row, one->row);
 }
 
 /* ---- identity ---- */

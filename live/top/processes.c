@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "decode/base/compare.h"
 #include "decode/trace/helper.h"
 #include "live/top/columns.h"
 
@@ -183,10 +184,9 @@ static const struct nvs_top *sorted;
 static int compare_rows(const void *a, const void *b)
 {
 	const struct nvs_top_row *one = a, *two = b;
-	int order = compare_by(sorted->sort, sorted->ascending, one, two);
 
-	return order ? order
-		     : (one->page->pid > two->page->pid) - (one->page->pid < two->page->pid);
+	return compare_by(sorted->sort, sorted->ascending, one, two)
+		       ?: NVS_CMP(one->page->pid, two->page->pid);
 }
 
 void nvs_top_sort(struct nvs_top *top)

@@ -42,12 +42,13 @@ void nvs_launch_folder(char *folder, size_t size)
 }
 
 /*
- * Looks next to the launcher (build directory, bundle), in ../lib/nvsnoop, and where it was
- * installed.
+ * Looks next to the launcher (build directory, bundle), in ../lib/nvsnoop and Debian's folder for
+ * libraries of this machine, and where it was installed.
  */
 int nvs_launch_find_library(char *path, size_t size)
 {
 	static const char *const places[] = {"%s/" LIBRARY, "%s/../lib/nvsnoop/" LIBRARY,
+					     "%s/../lib/x86_64-linux-gnu/nvsnoop/" LIBRARY,
 					     NVS_LIBDIR "/" LIBRARY};
 	char self[PATH_MAX], tried[PATH_MAX];
 

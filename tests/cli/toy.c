@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A report that does nothing of use: what it takes to add one is this file, and cases that test it.
+/* nvsnoop-report --toy: how many calls of the driver API each trace has. The example of
+ * CONTRIBUTING.md, "Example: add a report".
  */
 #include "decode/report/core/trace_columns.h"
 
@@ -8,21 +9,26 @@ struct row {
 	uint64_t calls;
 };
 
-static int on_call(void *arg, const struct nvs_call *call)
+static int count_call(void *arg, const struct nvs_call *call)
 {
-	((struct row *)arg)->calls++;
+	struct row *row = arg;
+
+	if (nvs_filter_call(row->source, call))
+		row->calls++;
 	return 0;
 }
 
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each, struct nvs_reader *reader)
 {
-	((struct row *)each)->source = s;
-	reader->call = on_call;
+	struct row *row = each;
+
+	row->source = s;
+	reader->call = count_call;
 	return 0;
 }
 
-NVS_SOURCE_GETTERS(struct row, r->source)
 NVS_GET_COUNT(struct row, calls, r->calls)
+NVS_SOURCE_GETTERS(struct row, r->source)
 
 static const struct nvs_column columns[] = {
 	{"calls", "calls", get_calls, 0},
@@ -38,6 +44,7 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(toy, .name = "toy", .group = NVS_HOST_TIME, .place = 15,
-	   .help = "how many calls there are", .man = "How many calls there are.",
-	   .needs = NVS_NEED_TRACE, .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
-	   .each = sizeof(struct row), .begin = begin, .print = print);
+	   .help = "number of driver API calls per trace",
+	   .man = "Number of calls of the driver API in each trace.",
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
+	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct row), .begin = begin, .print = print);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The pictures in docs/img: shot.mjs CHROMIUM PAGE.html FOLDER makes html-page.png, html-stream.png and, where it has ranges
-// called "step", html-timeline.png of the last of them.
+// called "step", html-timeline.png of the last of them. docs/img/html-demo.png is the html-page.png of the demo's page.
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/analysis/api_stats.h"
 #include "decode/query/durations.h"
 #include "decode/report/by_api/by_api.h"
@@ -162,7 +163,7 @@ static int compare_numbers(const void *pa, const void *pb)
 {
 	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
 
-	return a < b ? -1 : a > b;
+	return NVS_CMP(a, b);
 }
 
 static uint64_t count_distinct(uint64_t *ids, size_t n)

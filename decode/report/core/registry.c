@@ -3,6 +3,7 @@
  * of it. */
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/report/core/report.h"
 
 const struct nvs_report_group nvs_report_groups[NVS_QUESTIONS] = {
@@ -29,9 +30,7 @@ static int compare_places(const void *a, const void *b)
 	const struct nvs_report *x = *(const struct nvs_report *const *)a;
 	const struct nvs_report *y = *(const struct nvs_report *const *)b;
 
-	if (x->group != y->group)
-		return x->group < y->group ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return NVS_CMP(x->group, y->group) ?: NVS_CMP(x->place, y->place);
 }
 
 const struct nvs_report *nvs_report_at(uint32_t index)

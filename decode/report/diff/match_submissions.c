@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/align.h"
+#include "decode/base/compare.h"
 #include "decode/base/hash.h"
 #include "decode/report/diff/diff.h"
 
@@ -43,13 +44,8 @@ static void free_half(struct half *h)
 static int compare_threads(const void *pa, const void *pb)
 {
 	const struct thread *a = pa, *b = pb;
-	int r = b->main - a->main;
 
-	if (!r)
-		r = strcmp(a->name, b->name);
-	if (!r)
-		r = (a->tid > b->tid) - (a->tid < b->tid);
-	return r ? r : (a->number > b->number) - (a->number < b->number);
+	return b->main - a->main ?: strcmp(a->name, b->name) ?: NVS_CMP(a->tid, b->tid) ?: NVS_CMP(a->number, b->number);
 }
 
 static void name_thread(struct thread *t, const struct nvs_source *s, uint32_t number)

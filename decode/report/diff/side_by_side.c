@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/align.h"
+#include "decode/base/compare.h"
 #include "decode/base/hash.h"
 #include "decode/report/diff/side_by_side.h"
 #include "decode/cli/sentence.h"
@@ -249,14 +250,8 @@ static int compare_rows(const void *pa, const void *pb)
 {
 	const struct nvs_diff_row *a = *(const struct nvs_diff_row *const *)pa,
 				  *b = *(const struct nvs_diff_row *const *)pb;
-	int r = (a->key.kind > b->key.kind) - (a->key.kind < b->key.kind);
 
-	if (!r)
-		r = (get_byte_difference(a) < get_byte_difference(b)) -
-		    (get_byte_difference(a) > get_byte_difference(b));
-	if (!r)
-		r = (a->key.number > b->key.number) - (a->key.number < b->key.number);
-	return r ? r : strcmp(a->name, b->name);
+	return NVS_CMP(a->key.kind, b->key.kind) ?: NVS_CMP(get_byte_difference(b), get_byte_difference(a)) ?: NVS_CMP(a->key.number, b->key.number) ?: strcmp(a->name, b->name);
 }
 
 /* ---- below the table ---- */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/report/gpu_time/grouping.h"
 #include "decode/query/durations.h"
 
@@ -83,9 +84,8 @@ static int compare_numbers(const void *pa, const void *pb)
 {
 	const struct nvs_gpu_row *a = *(const struct nvs_gpu_row *const *)pa,
 				 *b = *(const struct nvs_gpu_row *const *)pb;
-	int r = compare_names(pa, pb);
 
-	return r ? r : (a->key.number > b->key.number) - (a->key.number < b->key.number);
+	return compare_names(pa, pb) ?: NVS_CMP(a->key.number, b->key.number);
 }
 
 static int merge_row(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)

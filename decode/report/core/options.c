@@ -80,13 +80,17 @@ static int set_report(const struct nvs_option *option, void *target, const char 
 /* Takes a value of the second option of a report. */
 static int add_value(const struct nvs_option *option, void *target, const char *text)
 {
+	const struct nvs_report *r = option->context;
 	struct nvs_options_report *o = target;
+	struct nvs_range moment;
 
-	if (strchr(option->argument, '|') && nvs_word_index(option->argument, text) < 0)
+	if (r->option->timed
+		    ? !nvs_moment_parse(&moment, text)
+		    : strchr(option->argument, '|') && nvs_word_index(option->argument, text) < 0)
 		return NVS_OPTION_WRONG;
-	if (o->nmore >= NVS_MAX_PATTERNS || (o->more_of && o->more_of != option->context))
+	if (o->nmore >= NVS_MAX_PATTERNS || (o->more_of && o->more_of != r))
 		return nvs_usage_error("too many values at '%s'", text);
-	o->more_of = option->context;
+	o->more_of = r;
 	o->more[o->nmore++] = text;
 	return 0;
 }
@@ -177,8 +181,8 @@ static void collect_options(struct nvs_option *table)
 					       .set = set_report};
 		if (r->option)
 			*table++ = (struct nvs_option){r->option->name, r->option->argument,
-						       r->option->help, .context = r,
-						       .set = add_value};
+						       r->option->help, .rule = r->option->rule,
+						       .context = r,	.set = add_value};
 	}
 	memcpy(table, common, sizeof(common));
 }
@@ -205,22 +209,16 @@ static int check_format(const struct nvs_options_report *o)
 	return 0;
 }
 
-/* Checks the second option of a report: it needs that report, and a moment has to parse. */
+/* Checks that a report is given whose second option is. */
 static int check_values(const struct nvs_options_report *o)
 {
 	const struct nvs_report *r = o->more_of;
-	struct nvs_range moment;
 
-	if (!r || r == o->reports[0]) {
-		if (!r || !r->option->timed)
+	for (uint32_t i = 0; r && i < o->nreports; i++)
+		if (o->reports[i] == r)
 			return 0;
-		return o->nmore == 1 && nvs_moment_parse(&moment, o->more[0])
-			       ? 0
-			       : nvs_usage_error(
-					 "--%s must be a time, as in 1.5s, 200ms or 50%%, not '%s'",
-					 r->option->name, o->more[0]);
-	}
-	return nvs_usage_error("--%s=%s requires --%s", r->option->name, o->more[0], r->name);
+	return r ? nvs_usage_error("--%s=%s requires --%s", r->option->name, o->more[0], r->name)
+		 : 0;
 }
 
 /* The output must not be one of the traces: they are read while it is written. */

@@ -76,6 +76,7 @@ extern const struct nvs_report_group nvs_report_groups[NVS_QUESTIONS];
 /* A second option of a report, which may be given several times: nvs_options_report.more. */
 struct nvs_report_option {
 	const char *name, *argument, *help, *man;
+	const char *rule; /* what a value must be, if ARGUMENT does not say it; else NULL */
 	bool timed; /* its value is a moment: needs clock and length, hence a second pass */
 };
 
@@ -142,7 +143,15 @@ static inline const char *nvs_report_export(const struct nvs_report *r)
 	return strncmp(r->name, "export=", 7) ? NULL : r->name + 7;
 }
 
-/* registry.c: in order of .place; returns NULL after the last. */
+/* The last value of the report's second option; NULL: not given. */
+static inline const char *nvs_run_value(const struct nvs_run *run)
+{
+	const struct nvs_options_report *o = run->options;
+
+	return o->more_of == run->report ? o->more[o->nmore - 1] : NULL;
+}
+
+/* registry.c: in order of .group and .place; returns NULL after the last. */
 const struct nvs_report *nvs_report_at(uint32_t index);
 /* For scripts, by HOW: one line per report with option, argument, formats and needs; the columns;
  * or the part of the man page. */

@@ -170,9 +170,9 @@ static const struct nvs_report_option by_option = {
 	"other than the kernel's own, such as code, have no kernel. With\n.B "
 	"range\na row includes the time of nested NVTX ranges."};
 
-static const char *find_by(const struct nvs_options_report *o)
+static const char *find_by(const struct nvs_run *run)
 {
-	return o->nmore ? o->more[o->nmore - 1] : "api";
+	return nvs_run_value(run) ?: "api";
 }
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
@@ -181,7 +181,7 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 	struct nvs_gpu_state *state = run->state;
 	struct nvs_gpu_each *each = arg;
 
-	state->by = (enum nvs_gpu_by)nvs_word_index(by_option.argument, find_by(run->options));
+	state->by = (enum nvs_gpu_by)nvs_word_index(by_option.argument, find_by(run));
 	each->source = s;
 	each->state = state;
 	return nvs_gpu_rows_begin(each, reader);
@@ -385,7 +385,7 @@ static int print_gpu_time(struct nvs_run *run)
 	memcpy(titled, columns, sizeof(columns));
 	for (size_t i = 0; i < COLUMNS; i++)
 		if (titled[i].get == get_line)
-			titled[i].title = find_by(run->options);
+			titled[i].title = find_by(run);
 	table.columns = titled;
 	if (!r)
 		r = nvs_table_print_rows(run->out, &table, &state->rows, &run->options->print);

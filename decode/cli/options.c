@@ -76,7 +76,8 @@ static void print_options(const struct nvs_option *o)
 		putchar('\n');
 	for (; o->name || o->help; o++)
 		if (!o->name)
-			printf(o->argument ? "\n%s\n  $ %s\n" : "\n%s\n", o->help, o->argument);
+			printf("\n%s\n%s%s%s", o->help, o->argument ? "  $ " : "",
+			       o->argument ?: "", o->argument ? "\n" : "");
 		else if (o->help)
 			print_option(o);
 }

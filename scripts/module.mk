@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: MIT
-# What a user types: demo, install, bundle, bench; and the checks of the project's own form.
+# Targets for users: demo, install, bundle, bench; and the checks of formatting and layers.
 
 FAST_TESTS += scripts/check-layers scripts/trace-format scripts/check-format scripts/check-exports scripts/check-trap scripts/check-docs
 TESTS      += scripts/readme scripts/gpu-bench
 
 .PHONY: help demo bench
 help:
-	@echo 'make                 build into $(BUILD)/; installs nothing'
-	@echo 'make demo            set up, build, record a program (GPU or software GPU), report it'
-	@echo 'make check           set up, build, run all tests; TEST=word runs some'
-	@echo 'make kill-check      kills a program thousands of times, and counts what is lost'
-	@echo 'make bench           cost of a submission on the software GPU, and speed of reports'
-	@echo 'make fuzz            search with libFuzzer: SECONDS=600 each, FUZZ="pb qmd" for some targets'
-	@echo 'make install         into PREFIX ($(PREFIX)), below DESTDIR'
-	@echo 'make uninstall       takes that away again'
-	@echo 'make bundle          $(BUILD)/bundle: a folder that runs where nothing is installed'
-	@echo 'make deb             $(BUILD)/deb: packages for Debian and Ubuntu'
-	@echo 'make format-check    clang-format; make format puts it right'
-	@echo 'make clean           removes $(BUILD)/'
-	@echo 'scripts/gpu-check    all checks on a real GPU (needs nvcc)'
-	@echo 'V=1 shows commands; CC=clang, O=0, SAN=address,undefined, COVERAGE=1, WERROR=1'
+	@echo 'make                 build into $(BUILD)/; install nothing'
+	@echo 'make demo            install dependencies, build, record and report a program'
+	@echo 'make check           install dependencies, build, run all tests; TEST=word: only some'
+	@echo 'make kill-check      kill a program thousands of times and count lost submissions'
+	@echo 'make bench           measure the cost of a submission and the speed of reports'
+	@echo 'make fuzz            fuzz with libFuzzer; SECONDS=600 per target, FUZZ="pb qmd": only these'
+	@echo 'make install         install to PREFIX ($(PREFIX)), below DESTDIR'
+	@echo 'make uninstall       remove what make install installed'
+	@echo 'make bundle          make $(BUILD)/bundle, a folder that runs without installation'
+	@echo 'make deb             make packages for Debian and Ubuntu in $(BUILD)/deb'
+	@echo 'make format-check    check the formatting; make format corrects it'
+	@echo 'make clean           remove $(BUILD)/'
+	@echo 'scripts/gpu-check    run all checks on a real GPU (needs nvcc)'
+	@echo 'Variables: V=1 (print commands), CC=clang, O=0, SAN=address,undefined, COVERAGE=1, WERROR=1'
 
-# What is needed is installed before anything is built, so these two make again.
+# These install the dependencies first and then run make again, which finds them.
 demo:
 	$(Q)scripts/install-deps
 	$(Q)$(MAKE) --no-print-directory $(jobs) all softgpu
@@ -59,7 +59,7 @@ INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir
 SQL       = $(wildcard decode/sql/*.sql)
 DOCS      = README.md NEWS LICENSE $(wildcard docs/*.md docs/img/*.svg docs/img/*.png)
 
-# As pkg-config writes it, so that it can be told another prefix.
+# Paths relative to ${prefix} in the .pc file, so that pkg-config can be given another prefix.
 below_prefix = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
 .PHONY: install uninstall
@@ -90,13 +90,13 @@ uninstall:
 	$(Q)rmdir $(DESTDIR)$(libdir)/nvsnoop $(DESTDIR)$(datadir)/nvsnoop/python $(DESTDIR)$(datadir)/nvsnoop/sql $(DESTDIR)$(datadir)/nvsnoop $(DESTDIR)$(includedir)/nvsnoop \
 	    $(addprefix $(DESTDIR)$(docdir),/docs/img /docs /) 2>/dev/null || true
 
-# ---- bundle: to be copied to where no package of ours is ----
+# ---- bundle: runs on machines without our packages ----
 
 BUNDLE = $(BUILD)/bundle
 TEST_AGAIN += bundle
 SLOW_TESTS += scripts/check-bundle
 
-# Packages of what the bundle brings, as files or linked in, whose licences go with it.
+# Packages that the bundle contains or links in; their licences are included.
 BUNDLED = $(if $(UNWINDER),libunwind8) libelf-dev libzstd-dev zlib1g-dev libiberty-dev libsqlite3-dev libncurses-dev
 
 .PHONY: bundle
@@ -109,11 +109,11 @@ bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsn
 	$(Q)install -m 644 $(wildcard scripts/completion/*) $(BUNDLE)/completion
 	$(Q)install -m 644 $(SQL) $(BUNDLE)/sql
 	$(Q)for package in $(BUNDLED); do install -m 644 /usr/share/doc/$$package/copyright $(BUNDLE)/licences/$$package || \
-	    echo "bundle: without the licence of $$package it is not to be handed on" >&2; done
+	    echo "bundle: the licence of $$package is missing; do not distribute the bundle" >&2; done
 	$(Q)install -m 644 LICENSE $(BUNDLE) && install -m 644 scripts/bundle-readme.md $(BUNDLE)/README.md
 	$(call say,BUNDLE,$(BUNDLE))
 
-# The C library and its mathematics are there on every machine, and would not be had without each other.
+# libc and libm are on every machine and must come from the same one.
 BUNDLE_LIBS = -Wl,-Bstatic -Wl,--start-group $(filter-out -lm,$(REPORT_LIBS)) -Wl,--end-group -Wl,-Bdynamic -lm
 
 $(BUNDLE)/nvsnoop-report: $(REPORT_OBJ) $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
@@ -125,7 +125,7 @@ $(BUNDLE)/nvsnoop-probe: $(PROBE_OBJ) $(PROBE_FOLLOW) $(TRAP_OBJ) $(ASSEMBLE_OBJ
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) $(PROBE_LD) -o $@ $^ -lm $(BUNDLE_LIBS) -ldl && rm -f $@.d
 
-# Terminals are known from the machine's own descriptions.
+# nvsnoop-top reads terminal descriptions from the machine that it runs on.
 $(BUNDLE)/nvsnoop-top: $(TOP_OBJ) $(BUILD)/liblive.a $(BUILD)/libcli.a $(BUILD)/libnvsnoop-decode.a scripts/old-glibc.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $^ -Wl,-Bstatic -Wl,--start-group $(TOP_LIBS) $(DECODE_LIBS) \
@@ -144,7 +144,7 @@ deb: all
 	+$(Q)BUILD=$(BUILD) scripts/make-deb
 	$(call say,DEB,$(BUILD)/deb)
 
-# ---- form ----
+# ---- formatting ----
 
 .PHONY: format format-check
 format:

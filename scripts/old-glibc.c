@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For the bundle alone: a newer distribution's libelf.a asks for strtol() under the name that
- * glibc 2.38 gave it. Here is that name in terms of the old one, so that the bundle runs on older
+ * Only for the bundle: libelf.a of a newer distribution calls strtol() by the name that it has
+ * since glibc 2.38. This defines that name with the old function, so that the bundle runs on older
  * systems.
  */
 #include <stdlib.h>

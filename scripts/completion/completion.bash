@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# Completion for nvsnoop and its tools. Options and what they take are read from --help, so that they
-# are those of the tool that is called. zsh and fish run this file, `bash FILE words TOOL WORD...`: the first
-# line printed says what else may stand there, the others are words.
+# Completion for nvsnoop and its tools. Options and their values are read from --help, so they are those of
+# the installed tool. zsh and fish run `bash FILE words TOOL WORD...`: the first line of its output names the
+# kind of other words that may follow (files, folders, commands), the other lines are words.
 
 # Options of tool $1 as --help writes them: "--quiet", "--trap=emulate|step".
 _nvsnoop_options() {
 	"$1" --help 2>/dev/null | sed -En 's/^ {1,8}(-[a-zA-Z], )?(--[a-z][-a-z0-9]*(=[^ ]*)?).*/\2/p'
 }
 
-# What the probe can do, as --help lists it.
+# Studies of nvsnoop-probe, from --help.
 _nvsnoop_studies() {
 	"$1" --help 2>/dev/null | sed -En '/^Studies:/,/^$/s/^  ([a-z]+) .*/\1/p'
 }
@@ -19,7 +19,7 @@ _nvsnoop_long() {
 	"$1" --help 2>/dev/null | sed -En "s/^ {1,8}$2, (--[a-z][-a-z0-9]*)=.*/\1/p"
 }
 
-# What reports among words $2... can be sorted by; without one, the summary.
+# Sort columns of the reports among words $2..., or of the summary.
 _nvsnoop_columns() {
 	"$1" --list-reports=columns 2>/dev/null | awk -F '\t' -v words="${*:2}" '
 		BEGIN { n = split(words, word, " "); for (i = 1; i <= n; i++) asked[word[i]] = 1 }

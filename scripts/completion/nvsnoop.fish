@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Completion for fish: what completion.bash says, which lies beside this file or is installed for bash.
+# Completion for fish. Uses completion.bash, which is next to this file or installed for bash.
 
 set -g __nvsnoop_words (status dirname)/completion.bash
 test -r $__nvsnoop_words; or set __nvsnoop_words (status dirname)/../../bash-completion/completions/nvsnoop

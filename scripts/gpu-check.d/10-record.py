@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""That any kind of CUDA program can be recorded whole, and does not notice."""
+"""All kinds of CUDA programs are recorded completely and behave as without nvsnoop."""
 
 import importlib.util
 import os
 import re
 import sys
 
-LAUNCHES = 80000  # of threads.cu: 4 threads, 20,000 each
+LAUNCHES = 80000  # of threads.cu: 4 threads with 20,000 each
 
 
 def program(suite, name, binary, expect=None):
@@ -15,11 +15,11 @@ def program(suite, name, binary, expect=None):
 
 def launches_expected(report):
     count = report.of("cuLaunchKernel")
-    return [] if count == LAUNCHES else [f"{count} submissions under cuLaunchKernel instead of {LAUNCHES}"]
+    return [] if count == LAUNCHES else [f"{count} submissions of cuLaunchKernel instead of {LAUNCHES}"]
 
 
 def script(suite, name, module, source, expect=None):
-    """A Python program, where its framework is installed."""
+    """Checks a Python program if its framework is installed."""
     if importlib.util.find_spec(module) is None:
         return suite.skip(name, f"{module} is not installed")
     env = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"}
@@ -27,12 +27,12 @@ def script(suite, name, module, source, expect=None):
 
 
 def stepped(suite, name):
-    """Every store single-stepped: slower, and as complete."""
+    """Every store is single-stepped, which is slower but must be as complete."""
     return suite.compare(name, [suite.program("threads")], launches_expected, options="quiet,trap=step")
 
 
 def launched(suite, name):
-    """The launcher instead of LD_PRELOAD: same output, and one closing line that tells of no gap."""
+    """With the launcher instead of LD_PRELOAD: same output, and one closing line that reports no gaps."""
     folder = suite.folder(name)
     row = suite.row(name)
     argv = [suite.program("golden-static")]
@@ -63,8 +63,8 @@ def register(suite):
                     lambda s, n, b=f"golden-{kind}": program(s, n, b), [f"golden-{kind}"])
     suite.check("4 threads × 20,000 launches", lambda s, n: program(s, n, "threads", launches_expected),
                 ["threads"])
-    suite.check("the same, trap=step", stepped, ["threads"])
-    suite.check("golden, by the launcher", launched, ["golden-static"])
+    suite.check("4 threads × 20,000 launches, trap=step", stepped, ["threads"])
+    suite.check("golden, with the launcher", launched, ["golden-static"])
     suite.check("driver API in C", lambda s, n: program(s, n, "driver"), ["driver"])
     suite.check("PyTorch training", lambda s, n: script(s, n, "torch", "train.py"))
     suite.check("PyTorch with a CUDA graph", lambda s, n: script(s, n, "torch", "torch_graph.py"))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""That the decoder reads from the stream what the program asked for: shapes, sizes, directions, graphs."""
+"""The decoder finds in the commands what the program requested: shapes, sizes, directions, graphs."""
 
 import importlib.util
 import json
 import sys
 
-SYSTEM_SHARED = 1024  # bytes a block that the system keeps on Hopper
+SYSTEM_SHARED = 1024  # bytes per block that the system reserves on Hopper
 
 
 def operations(suite, name, trace):
@@ -25,9 +25,9 @@ def unknown_methods(suite, name, trace):
     out, _, _ = suite.run(f"{name}: --dump", [suite.report, trace, "--dump", "--format=json"])
     end = [json.loads(line) for line in out.decode(errors="replace").splitlines() if '"kind":"end"' in line]
     if not end:
-        return ["--dump did not end"]
+        return ["--dump printed no end"]
     wrong = [f"unknown methods: {end[-1]['unknown']}"] if end[-1]["unknown_words"] else []
-    return wrong + ([f"{end[-1]['faults']} faults in the stream"] if end[-1]["faults"] else [])
+    return wrong + ([f"{end[-1]['faults']} faults in the commands"] if end[-1]["faults"] else [])
 
 
 def check_launches(asked, ops, row):
@@ -40,11 +40,11 @@ def check_launches(asked, ops, row):
         if got != want:
             row.wrong.append(f"launch {number}: {got} instead of {want}")
             return
-    row.notes.append(f"{len(asked)} launches as asked for")
+    row.notes.append(f"{len(asked)} launches as requested")
 
 
 def check_copies(asked, ops, row):
-    """Asynchronous copies of pinned memory one by one, pageable ones, which go in pieces, by their sum."""
+    """Compares asynchronous copies of pinned memory one by one, and pageable ones, which are split, by their sum."""
     for kind, api, ends in (("pinned-h2d", "cuMemcpyHtoDAsync_v2", ("host", "device")),
                             ("pinned-d2h", "cuMemcpyDtoHAsync_v2", ("device", "host")),
                             ("pageable-h2d", "cuMemcpyHtoD_v2", (None, "device")),
@@ -54,10 +54,10 @@ def check_copies(asked, ops, row):
         uploads = [op for name, _, op in ops if name == api and op["op"] == "upload"]
         got = [op["written_bytes"] for op in copies]
         if kind.startswith("pinned") and got != want:
-            row.wrong.append(f"{kind}: sizes differ ({len(got)} copies, {len(want)} asked for)")
+            row.wrong.append(f"{kind}: sizes differ ({len(got)} copies, {len(want)} requested)")
         elif kind == "pageable-h2d" and sum(got) != sum(want):
             row.wrong.append(f"{kind}: {sum(got)} bytes instead of {sum(want)} ({len(uploads)} uploads)")
-        elif kind == "pageable-d2h" and sum(got) != sum(want) + 4:  # the last read of the program
+        elif kind == "pageable-d2h" and sum(got) != sum(want) + 4:  # plus the last read of the program
             row.wrong.append(f"{kind}: {sum(got)} bytes instead of {sum(want) + 4}")
         for op in copies:
             source = ends[0] and op.get("src_kind")
@@ -73,7 +73,7 @@ def check_graphs(asked, ops, row):
     for api, submission, op in ops:
         if api == "cuGraphLaunch":
             ran[submission] = ran.get(submission, 0) + (op["op"] == "launch")
-    # A launch of a long graph may take several submissions: they follow each other.
+    # A launch of a long graph may take several consecutive submissions.
     got = list(ran.values())
     if got != want and sum(got) != sum(want):
         row.wrong.append(f"graphs ran {sum(got)} kernels instead of {sum(want)}")

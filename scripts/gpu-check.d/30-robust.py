@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""That programs which do unusual things, and tools beside us, work as before, and that nothing is lost."""
+"""Unusual programs, and other tools at the same time, work as without nvsnoop, and nothing is lost."""
 
 import importlib.util
 import json
@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 
-AT_WORK = 4 << 20  # bytes of trace by which a training loop runs
+AT_WORK = 4 << 20  # bytes of trace after which the training loop is running
 ENV = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"}
 
 
 def by_tool(row):
-    """Where another tool submits work of its own, from inside the driver, no public entry point is to be had."""
+    """Another tool submits work from inside the driver, which has no public entry point."""
     row.wrong = [text for text in row.wrong if "attributed" not in text]
     return row
 
@@ -28,7 +28,7 @@ def python(suite, name, source, *arguments, flags=()):
 
 
 def wait_for_work(suite, name, child):
-    """Until the trace shows that the child is at work; how long that takes is the machine's affair."""
+    """Waits until the trace shows that the child is working; how long that takes depends on the machine."""
     limit = time.monotonic() + suite.timeout
     while time.monotonic() < limit and child.poll() is None:
         if sum(os.path.getsize(trace) for trace in suite.traces(name)) >= AT_WORK:
@@ -37,7 +37,7 @@ def wait_for_work(suite, name, child):
 
 
 def killed(suite, name):
-    """kill -9 in the middle of a training loop: whole up to it."""
+    """kill -9 in a training loop: the trace is whole up to the kill."""
     if importlib.util.find_spec("torch") is None:
         return suite.skip(name, "torch is not installed")
     row, folder = suite.row(name), suite.folder(name)
@@ -51,12 +51,12 @@ def killed(suite, name):
         status = child.wait()
     row.output = "killed"
     if status != -signal.SIGKILL:
-        row.wrong.append(f"it ended by itself, with {status}")
+        row.wrong.append(f"it exited by itself with {status}")
     for trace in suite.traces(name):
         out, err, status = suite.run(f"{name}: --verify", [suite.report, trace, "--verify"])
         text = (out + err).decode(errors="replace").strip()
         row.verify = {0: "whole", 3: "whole up to it"}.get(status, f"exit {status}")
-        row.notes.append(text.splitlines()[0].split(": ", 1)[-1] if text else "nothing said")
+        row.notes.append(text.splitlines()[0].split(": ", 1)[-1] if text else "no output")
         if status != 3:
             row.wrong.append("not whole up to the kill")
     if not suite.traces(name):
@@ -65,7 +65,7 @@ def killed(suite, name):
 
 
 def crammed(suite, name):
-    """No free address near libcuda: its stores are patched nevertheless."""
+    """There is no free address near libcuda: its stores are still patched."""
     row = suite.compare(name, [suite.program("crammed")])
     for trace in suite.traces(name):
         out, _, _ = suite.run(f"{name}: sites", [suite.report, trace, "--verify"])
@@ -94,7 +94,7 @@ def two_at_once(suite, name):
 
 
 def beside(suite, name, tool, *arguments):
-    """A tool that watches the program: works, or refuses in so many words; the program's result is its own."""
+    """Under another tool, recording works or is refused with a message; the program's results do not change."""
     path = shutil.which(tool) or os.path.join(suite.cuda, "bin", tool)
     if not os.path.exists(path):
         return suite.skip(name, f"{tool} is not installed")
@@ -104,12 +104,12 @@ def beside(suite, name, tool, *arguments):
                        suite.preload(folder))
 
     def result(out):
-        # The tool writes where the program does: its own lines may begin ahead of the program's.
+        # The tool writes to the same stream; its text may precede the program's on a line.
         return re.findall(r"read \d+: [0-9a-f]+|\b[xy] [0-9a-f]{16}|\bdone$", out.decode(errors="replace"), re.M)
 
     row.output = "equal" if result(plain[0]) == result(traced[0]) and plain[2] == traced[2] else "DIFFER"
     if not result(plain[0]):
-        return suite.skip(name, f"{tool} does not run the program here, without us")
+        return suite.skip(name, f"{tool} does not run the program here without nvsnoop")
     if row.output == "DIFFER":
         row.wrong.append(f"exit {traced[2]} instead of {plain[2]}, {len(result(traced[0]))} result lines "
                          f"instead of {len(result(plain[0]))}")
@@ -121,10 +121,10 @@ def beside(suite, name, tool, *arguments):
 
 
 def checkpoint(suite, name, options="quiet"):
-    """Taken to a checkpoint and back, twice; what the driver submits for that has no entry point."""
+    """Checkpoint and restore, twice; the driver's submissions for that have no entry point."""
     program = suite.program("checkpoint")
     if suite.run(f"{name}: alone", [program])[2] == 77:
-        return suite.skip(name, "this driver takes no checkpoint here")
+        return suite.skip(name, "this driver does not support checkpoints here")
     row = by_tool(suite.compare(name, [program], None, None, options))
     if "timing" in options:
         out, _, _ = suite.run(f"{name}: --gpu-time", [suite.report, *suite.traces(name), "--gpu-time", "--by=kernel",
@@ -132,7 +132,7 @@ def checkpoint(suite, name, options="quiet"):
         timed = sum(r["timed"] for r in json.loads(out)["rows"] if "mix" in (r["kernel"] or ""))
         row.notes.append(f"{timed} of 300 launches timed")
         if timed < 202:
-            row.wrong.append("launches after a restoration are not timed")
+            row.wrong.append("launches after a restore are not timed")
     return row
 
 
@@ -163,7 +163,7 @@ def register(suite):
     suite.check("workers by fork", lambda s, n: python(s, n, "workers.py", "fork"))
     suite.check("workers by spawn", lambda s, n: python(s, n, "workers.py", "spawn"))
     suite.check("faulthandler", lambda s, n: python(s, n, "train.py", flags=("-X", "faulthandler")))
-    suite.check("PyTorch profiler beside us", lambda s, n: by_tool(python(s, n, "profiled.py")))
+    suite.check("PyTorch profiler at the same time", lambda s, n: by_tool(python(s, n, "profiled.py")))
     suite.check("own SIGSEGV handler", lambda s, n: s.compare(n, [s.program("segv")]), ["segv"])
     for options in ("quiet", "quiet,trap=step", "quiet,patch=off"):
         suite.check(f"all signals blocked, {options}",
@@ -178,5 +178,5 @@ def register(suite):
                                                  "-ex", "run", "--args"),
                 ["golden-static"])
     suite.check("MPS client", mps, ["golden-static"])
-    suite.check("checkpoint and restoration", checkpoint, ["checkpoint"])
-    suite.check("checkpoint and restoration, timing=work", lambda s, n: checkpoint(s, n, "quiet,timing=work"), ["checkpoint"])
+    suite.check("checkpoint and restore", checkpoint, ["checkpoint"])
+    suite.check("checkpoint and restore, timing=work", lambda s, n: checkpoint(s, n, "quiet,timing=work"), ["checkpoint"])

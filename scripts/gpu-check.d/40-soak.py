@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""That ten million submissions from eight threads are all there, and that memory stays flat meanwhile."""
+"""Ten million submissions from eight threads are all recorded, with constant memory use."""
 
 import re
 
 LAUNCHES = 10000000
 BURST = 8 * 512
-FLAT_KIB = 8192  # what may come and go between a quarter and the end
+FLAT_KIB = 8192  # limit of growth between the first quarter and the end
 
 
 def soak(suite, name):
@@ -20,18 +20,18 @@ def soak(suite, name):
         row.wrong.append(f"exit {status}, {ran} kernels ran instead of {expected}")
     report = suite.read(name, row, folder)
     if report and report.of("cuLaunchKernel") != expected:
-        row.wrong.append(f"{report.of('cuLaunchKernel')} submissions under cuLaunchKernel instead of {expected}")
+        row.wrong.append(f"{report.of('cuLaunchKernel')} submissions of cuLaunchKernel instead of {expected}")
     memory = [int(n) for n in re.findall(rb"rss-anon \d (\d+)", err)]
     if len(memory) == 4:
         row.notes.append("RssAnon MiB by quarter: " + " ".join(f"{kib / 1024:.0f}" for kib in memory))
         if memory[3] - memory[0] > FLAT_KIB:
             row.wrong.append(f"memory grew by {memory[3] - memory[0]} KiB")
     else:
-        row.wrong.append("the program did not tell its memory")
+        row.wrong.append("the program did not print its memory use")
     return row
 
 
 def register(suite):
     suite.cuda_build("soak", "soak.cu", "-cudart", "static")
-    # Beside others the writer falls behind when it may, and touches buffers that it did not need before.
+    # Alone: with other checks at the same time the writer falls behind and uses more buffers.
     suite.check("soak: 10 million, 8 threads", soak, ["soak"], alone=True)

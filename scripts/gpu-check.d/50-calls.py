@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""That API calls are told as the program made them: launches by kernel and by the make of their graph, graphs by
-their length, copies with the bandwidth that the program's own clock bounds, and PyTorch's launches as its own
-profiler counts them.
+"""API calls are reported as the program made them: launches by kernel and by origin of their graph, graphs by length,
+copies with a bandwidth within the bounds of the program's own clock, and PyTorch's launches as its profiler counts them.
 """
 
 import importlib.util
@@ -11,12 +10,12 @@ import shutil
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-COUNTING = ("api_counts", "graphkinds", "inflight", "apichurn")  # in tests/apps; they count what they call
+COUNTING = ("api_counts", "graphkinds", "inflight", "apichurn")  # in tests/apps; they count their own calls
 BYPASS = {"bypass": (), "bypass_plugin.so": ("-fPIC", "-shared", "-Wl,-z,lazy"), "interposer.so": ("-fPIC", "-shared")}
-NEAR = 0.05  # what a figure may be off
-SLACK_MS = 0.06  # the host sees copies take longer than they do: their start, and its own waking up
-BRACKET_MS = 0.008  # and what the timestamps around each copy take, at most
-ENOUGH = 6  # kinds of queued copies, of 10, of which a time is to be had
+NEAR = 0.05  # relative tolerance
+SLACK_MS = 0.06  # added to copies on the host: the start, and waking up
+BRACKET_MS = 0.008  # maximum time of the timestamps around each copy
+ENOUGH = 6  # minimum number of kinds of queued copies, of 10, with a time
 
 
 def rows_of(suite, name, kind):
@@ -47,9 +46,9 @@ def check_graphs(suite, name):
         row.wrong.append(f"edges and longest paths: {chains} of {lengths}")
     bodies = [int(w[2]) for w in words if w[0] == "conditional"]
     if bodies and kernels.get("body(int*)", {}).get("graph_conditional") != bodies[0]:
-        row.wrong.append("the conditional body's launches differ")
+        row.wrong.append("launches of the conditional body differ")
     if any(g["partial"] for g in graphs):
-        row.wrong.append("a graph is known in part only")
+        row.wrong.append("a graph has unknown nodes")
     row.notes += [f"{g['nodes']} nodes: {g['command_bytes_per_launch']:.0f} bytes, {g['submissions_per_launch']:.0f} doorbell, "
                   f"{g['host_us_p50']:.1f} us" for g in graphs[:len(lengths)] if g["nodes"] in (1, 100, 2000)]
     return row
@@ -57,8 +56,8 @@ def check_graphs(suite, name):
 
 def check_copies(suite, name):
     """
-    The GPU's time of queued copies, beside the host's time of the same run. A figure that is missing does no harm unless
-    most are; one that is wrong does. Both stand in the log, and go to stderr.
+    Compares the GPU's time of queued copies with the host's time of the same run. Some times may be missing, but none may
+    be wrong. Both are written to the log and to stderr.
     """
     row = suite.compare(name, [suite.program("queued")], options="quiet,timing=work")
     if row.wrong:
@@ -84,21 +83,22 @@ def check_copies(suite, name):
         if rate:
             off.append(max(1 - rate / least, rate / most - 1, 0))
             if off[-1] > NEAR:
-                row.wrong.append(f"{kind}: {rate} GB/s by timing, {least:.3f} to {most:.3f} by the host")
+                row.wrong.append(f"{kind}: {rate} GB/s by timing, {least:.3f} to {most:.3f} on the host")
     suite.log(f"{name}: host and timing", "\n".join(lines))
     print("\n".join(lines), file=sys.stderr, flush=True)
-    row.notes.append(f"{len(off)} of {len(lines)} kinds timed, at most {100 * max(off, default=0):.1f} % outside the host's bounds")
+    row.notes.append(f"{len(off)} of {len(lines)} kinds timed, at most "
+                     f"{100 * max(off, default=0):.1f} % outside the bounds of the host")
     if len(off) < ENOUGH:
-        row.wrong.append(f"fewer than {ENOUGH} have a time")
+        row.wrong.append(f"fewer than {ENOUGH} kinds have a time")
     return row
 
 
 def check_profiler(suite, name):
     if not importlib.util.find_spec("torch"):
-        return suite.skip(name, "no PyTorch")
+        return suite.skip(name, "torch is not installed")
     argv = [sys.executable, suite.source("profiled.py")]
     row = suite.compare(name, argv)
-    # The profiler's own submissions come from inside the driver, by no public entry point.
+    # The profiler's own submissions come from inside the driver and have no public entry point.
     row.wrong = [why for why in row.wrong if "attributed" not in why]
     if row.wrong:
         return row
@@ -107,13 +107,13 @@ def check_profiler(suite, name):
     marks = [i for i, r in enumerate(calls) if r["api"].startswith("cuCtxSynchronize")]
     launches = sum(1 for r in calls[marks[0]:marks[-1]] if r["api"].startswith("cuLaunchKernel")) if marks else 0
     if launches != want or not want:
-        row.wrong.append(f"{launches} launches, of which the profiler saw {want}")
+        row.wrong.append(f"{launches} launches, {want} by the profiler")
     row.notes.append(f"{launches} launches, as torch.profiler counts")
     return row
 
 
 def check_counts(suite, name):
-    """The programs that `make check` runs on the software GPU, and the same comparison."""
+    """The programs and the comparison that `make check` runs on the software GPU."""
     build = os.path.join(suite.work, "api")
     shutil.rmtree(build, ignore_errors=True)
     os.makedirs(os.path.join(build, "apps"))
@@ -124,7 +124,7 @@ def check_counts(suite, name):
     row = suite.row(name)
     out, err, status = suite.run(name, [sys.executable, os.path.join(ROOT, "tests/apps/api/check"), "--gpu"], {"BUILD": build},
                                timeout=4 * suite.timeout)
-    lines = out.decode(errors="replace").strip().splitlines() or ["nothing was said"]
+    lines = out.decode(errors="replace").strip().splitlines() or ["no output"]
     row.notes.append(lines[-1])
     if status or not lines[-1].endswith(", 0 failed"):
         row.wrong += lines[:3] + err.decode(errors="replace").strip().splitlines()[-1:]
@@ -140,7 +140,7 @@ def register(suite):
         source = os.path.join(ROOT, "tests/apps/api", program.removesuffix(".so") + ".c")
         suite.build(program, ["gcc", "-O2", "-D_GNU_SOURCE", "-I" + ROOT, *flags, source, "-ldl", "-lpthread"])
     suite.cuda_build("graphs", "graphs.cu")
-    suite.check("calls: graphs of every make", check_graphs, needs=("graphs",))
+    suite.check("calls: graphs of every origin", check_graphs, needs=("graphs",))
     suite.cuda_build("queued", "queued.cu")
     suite.check("calls: queued copies", check_copies, needs=("queued",), alone=True)
     suite.check("calls: PyTorch and its profiler", check_profiler)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--memory: of a program that leaks on purpose, of PyTorch's allocator beside what it says itself, and what the stacks of
-allocations cost."""
+"""--memory of a program that leaks on purpose, and of PyTorch's allocator, compared with its own statistics; and the cost of
+recording stacks of allocations."""
 
 import importlib.util
 import json
@@ -9,7 +9,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ROUNDS = 7  # of each, of which the least counts
+ROUNDS = 7  # of each; the minimum counts
 
 
 def rows_of(suite, name):
@@ -19,7 +19,7 @@ def rows_of(suite, name):
 
 
 def sums(rows, sort):
-    """By kind of memory, whatever the context."""
+    """Sums by kind of memory, over all contexts."""
     kinds = {}
     for row in rows:
         if row["kind"] == sort:
@@ -30,7 +30,7 @@ def sums(rows, sort):
 
 
 def function_of(row):
-    """The program's own frame: the innermost that is no entry point."""
+    """The program's own frame: the innermost that is not an API function."""
     frames = [frame.split("+")[0].split("(")[0] for frame in row["frames"].split(";")]
     return next((frame for frame in reversed(frames) if not re.match(r"cu(da)?[A-Z]", frame)), "")
 
@@ -55,7 +55,7 @@ def check_kinds(suite, name):
             sort = {"twice": "freed twice"}.get(word, word)
             got = sites[sort].get(rest[0], (0, 0))
             want = tuple(map(int, rest[1:]))
-            if sort == "unfreed" and got == (0, 0):  # the runtime ends the context before the process does
+            if sort == "unfreed" and got == (0, 0):  # the runtime destroys the context before the process exits
                 got = sites["freed with context"].get(rest[0], (0, 0))
         else:
             got, want = tuple(kinds.get(word, ())), tuple(map(int, rest))
@@ -63,14 +63,14 @@ def check_kinds(suite, name):
             row.wrong.append(f"{word} {rest[0]}: {got}, not {want}")
     wrong = [r for r in rows if r["kind"] in ("unknown address", "allocated unseen")]
     if wrong:
-        row.wrong.append(f"{len(wrong)} call sites of frees of what was not allocated")
+        row.wrong.append(f"{len(wrong)} call sites free memory that was not allocated")
     driver = {r["memory"]: r["peak_bytes"] for r in rows if r["kind"] == "driver"}
     row.notes += [f"{memory}: at most {peak / 1e6:.0f} MB" for memory, peak in driver.items()]
     return row
 
 
 def check_torch(suite, name):
-    """Its segments are cudaMalloc's, and nothing else in it allocates so."""
+    """Its segments are allocated by cudaMalloc, and nothing else in the program is."""
     row = suite.compare(name, [sys.executable, suite.source("allocator.py")])
     if row.wrong:
         return row
@@ -79,7 +79,7 @@ def check_torch(suite, name):
     want = [said["segments"], said["current"], said["peak"]]
     if [have[0], have[2], have[3]] != want:
         row.wrong.append(f"allocations, live and peak {[have[0], have[2], have[3]]} instead of {want}")
-    row.notes.append(f"{said['segments']} segments, {said['peak'] / 1e6:.0f} MB at most")
+    row.notes.append(f"{said['segments']} segments, at most {said['peak'] / 1e6:.0f} MB")
     return row
 
 
@@ -95,8 +95,8 @@ def check_cost(suite, name):
             ns = float(out.split()[1])
             least[options] = min(ns, least.get(options, ns))
     stack = (least["api=on"] - least["backtrace=off"]) / 2
-    row.notes.append(f"a pair: {least[None]:.0f} ns without, {least['api=off']:.0f} with api=off, {least['backtrace=off']:.0f} "
-                     f"without stacks, {least['api=on']:.0f} with; {stack:.0f} ns a stack")
+    row.notes.append(f"allocation and free: {least[None]:.0f} ns without nvsnoop, {least['api=off']:.0f} with api=off, "
+                     f"{least['backtrace=off']:.0f} without stacks, {least['api=on']:.0f} with stacks; {stack:.0f} ns per stack")
     if stack > 300:
         row.wrong.append(f"a stack takes {stack:.0f} ns")
     return row

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The live page alone: what it costs an allocation, as GPUprobe's author measured his, and that it leaves nothing behind."""
+"""The live page without a trace: its cost per allocation, measured as GPUprobe's author did, and that no file is left."""
 
 import glob
 import importlib.util
@@ -10,15 +10,15 @@ import sys
 
 ROUNDS = 9
 SECONDS = 10
-FLAT_KIB = 8192  # what may come and go between a quarter and the end
+FLAT_KIB = 8192  # limit of growth of memory
 PUBLISHED = "published for GPUprobe: 255 and 265 us, +3.92 %"
 
 
 def in_one_process(suite, row, name, run_folder):
-    """By the benchmark's library, which can be switched off and on; `make bench-library` builds it."""
+    """With the benchmark's library, which can be switched off and on; `make bench-library` builds it."""
     library = os.path.join(os.path.dirname(suite.library), "bench", "libnvsnoop.so")
     if not os.path.exists(library):
-        row.notes.append("in one process: not measured, no benchmark's library (make bench-library)")
+        row.notes.append("in one process: not measured, needs make bench-library")
         return
     env = suite.preload(run_folder, "quiet")
     env.update(LD_PRELOAD=library, NVSNOOP_OUT="none", XDG_RUNTIME_DIR=run_folder)
@@ -32,7 +32,7 @@ def in_one_process(suite, row, name, run_folder):
 
 
 def check_pairs(suite, name):
-    """In turns: the machine's mood is in all of them."""
+    """Interleaved, so that variations of the machine affect all of them."""
     row, took = suite.row(name), {"plain": [], "page": [], "trace": []}
     run_folder = suite.folder(name)
     for _ in range(ROUNDS):
@@ -56,12 +56,12 @@ def check_pairs(suite, name):
     row.notes.append(f"plain: {plain:.2f} us; {PUBLISHED}")
     in_one_process(suite, row, name, run_folder)
     if glob.glob(os.path.join(run_folder, "nvsnoop.*.live")):
-        row.wrong.append("a page was left behind")
+        row.wrong.append("a live page was not removed")
     return row
 
 
 def flat(suite, name):
-    """Launches as fast as the host can: memory stays as it is."""
+    """Launches as fast as possible: memory use is constant."""
     if importlib.util.find_spec("torch") is None:
         return suite.skip(name, "torch is not installed")
     row, run_folder = suite.row(name), suite.folder(name)
@@ -77,11 +77,11 @@ def flat(suite, name):
     if memory[-1] - memory[2] > FLAT_KIB:
         row.wrong.append(f"memory grew by {memory[-1] - memory[2]} KiB")
     if os.listdir(run_folder):
-        row.wrong.append(f"left behind: {os.listdir(run_folder)}")
+        row.wrong.append(f"files not removed: {os.listdir(run_folder)}")
     return row
 
 
 def register(suite):
     suite.cuda_build("pairs", "pairs.cu")
     suite.check("the live page and 5,000 pairs of cudaMalloc and cudaFree", check_pairs, ["pairs"], alone=True)
-    suite.check(f"the live page alone, PyTorch, {SECONDS} s", flat)
+    suite.check(f"live page only, PyTorch, {SECONDS} s", flat)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""That several GPUs of one machine are told apart: one process on all of them, a process a GPU, processes that
-share memory, libraries that spread over GPUs, a program that is given one of them, and two clients of MPS.
-Left out where fewer than two GPUs are there. NVLink multicast stays off.
+"""Several GPUs of one machine are distinguished: one process on all of them, one process per GPU, processes that share
+memory, libraries that use several GPUs, a program that sees only one of them, and two clients of MPS. Needs two GPUs.
+NVLink multicast stays off.
 """
 
 import importlib.util
@@ -15,14 +15,14 @@ OFF = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHME
 
 
 def rows_of(suite, name, report):
-    """Of a report; None: of the summary."""
+    """Rows of a report, or of the summary if None."""
     which = [f"--{report}"] if report else []
     out, _, _ = suite.run(f"{name}: {report}", [suite.report, *suite.traces(name), *which, "--format=json"])
     return json.loads(out)["rows"]
 
 
 def launches_by_gpu(suite, name):
-    """Kernel launches under each GPU's channels, over all traces of the check."""
+    """Kernel launches by GPU, over all traces of the check."""
     found = {}
     for trace in suite.traces(name):
         out, _, _ = suite.run(f"{name}: --channels", [suite.report, trace, "--channels", "--format=json"])
@@ -40,11 +40,11 @@ def launches_by_gpu(suite, name):
 
 
 def all_gpus(suite, name):
-    """One process on all GPUs, each with launches of a number of its own."""
+    """One process on all GPUs, with a different number of launches on each."""
     row = suite.compare(name, [suite.program("gpus")], env=OFF)
     if row.wrong:
         return row
-    # CUDA counts the GPUs in an order of its own.
+    # CUDA numbers the GPUs in its own order.
     told = dict(reversed(gpu.split(": ")) for gpu in rows_of(suite, name, None)[0]["gpu_uuids"].split(", "))
     number = {int(w[1]): int(told[w[2]]) for w in row.words if w[0] == "uuid"}
     want = {number[int(w[1])]: int(w[2]) for w in row.words if w[0] == "launches"}
@@ -53,7 +53,7 @@ def all_gpus(suite, name):
         row.wrong.append(f"launches by GPU: {got} instead of {want}")
     peers = [w for w in row.words if w[0].startswith("peer-")]
     if not any(w[:2] == ["direct", "1"] for w in row.words):
-        row.notes.append("no peer access here")
+        row.notes.append("no peer access")
     want_pairs, got_pairs = {}, {}
     for _, source, target, copies, _ in peers:
         pair = number[int(source)], number[int(target)]
@@ -84,25 +84,25 @@ def script(suite, name, source):
 
 
 def one_given(suite, name):
-    """The program sees one GPU and calls it 0; the channels stand under the machine's own number."""
+    """The program sees one GPU as GPU 0; its channels have the machine's number."""
     row = suite.compare(name, [suite.program("golden-shared")], env={"CUDA_VISIBLE_DEVICES": "1"})
     used = {r["gpu"] for r in rows_of(suite, name, "channels") if r["submissions"]}
     row.notes.append(f"GPUs {sorted(used)}")
     if len(used) != 1:
-        row.wrong.append(f"channels of GPUs {used}")
+        row.wrong.append(f"channels on GPUs {used}")
     return row
 
 
 def mps(suite, name):
-    """Two clients at once, below a control daemon of our own."""
+    """Two clients at the same time, under a separate control daemon."""
     if not shutil.which("nvidia-cuda-mps-control"):
-        return suite.skip(name, "no nvidia-cuda-mps-control")
+        return suite.skip(name, "nvidia-cuda-mps-control is not installed")
     folder = os.path.join(suite.work, "mps")
     os.makedirs(folder, exist_ok=True)
     env = {"CUDA_MPS_PIPE_DIRECTORY": folder, "CUDA_MPS_LOG_DIRECTORY": folder}
     _, _, status = suite.run(f"{name}: daemon", ["nvidia-cuda-mps-control", "-d"], env)
     if status:
-        return suite.skip(name, "MPS does not start here")
+        return suite.skip(name, "MPS cannot be started")
     try:
         time.sleep(1)
         both = ["sh", "-c", f"'{suite.program('threads')}' >a.out & '{suite.program('threads')}' >b.out; r=$?; "

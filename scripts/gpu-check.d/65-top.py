@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""nvsnoop-top beside a program that writes no trace: at its end what is shown is what it did, to a call; and on the way
-no figure goes back.
+"""nvsnoop-top with a program that writes no trace: its final counts are exact, and no counter decreases meanwhile.
 """
 
 import json
@@ -13,7 +12,7 @@ GROWING = ("calls", "launches", "submissions", "doorbells", "command_bytes")
 
 
 def looks(suite, folder):
-    """Each object that nvsnoop-top printed while the program ran."""
+    """Yields each process object that nvsnoop-top printed while the program ran."""
     env = dict(os.environ, XDG_RUNTIME_DIR=folder)
     with subprocess.Popen([suite.launcher, "-q", "-o", "none", suite.program("bench"), str(THREADS), str(BURSTS)], env=env,
                           stdout=subprocess.DEVNULL) as program:
@@ -32,15 +31,15 @@ def watched(suite, name):
     os.chmod(folder, 0o700)
     seen = list(looks(suite, folder))
     for before, after in zip(seen, seen[1:]):
-        row.wrong += [f"{key} went back" for key in GROWING if after[key] < before[key]]
-    # The look that saw its end has its totals.
+        row.wrong += [f"{key} decreased" for key in GROWING if after[key] < before[key]]
+    # The last object of the process has its totals.
     last = seen[-1] if seen else {"ended": False, "calls": 0}
     wanted = THREADS * BURSTS * BURST
     if not last["ended"]:
-        row.wrong.append("its end was not seen")
+        row.wrong.append("its exit was not shown")
     elif not wanted <= last["submissions"] <= last["calls"] + 1000:
         row.wrong.append(f"{last['submissions']} submissions and {last['calls']} calls for {wanted} memsets")
-    row.notes.append(f"{len(seen)} looks, {last.get('submissions')} submissions, pending "
+    row.notes.append(f"{len(seen)} updates, {last.get('submissions')} submissions, pending "
                      f"{sorted({p['pending'] for p in seen if p['pending'] is not None})[-1:]}")
     return row
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Long runs: that the last of one is whole and no more is kept, and that the profiler's calls open a window."""
+"""Long runs: --keep-last keeps a whole trace within its size, and the profiler's calls open a window."""
 
 import importlib.util
 import json
@@ -9,11 +9,11 @@ import sys
 
 SECONDS = 10
 KEPT = 2 << 20
-FLAT_KIB = 8192  # what may come and go between a quarter and the end
+FLAT_KIB = 8192  # limit of growth of memory
 
 
 def launched(suite, name, row, options, *args):
-    """Records tests/gpu/longrun.py by the launcher; what it printed, and its trace's summary."""
+    """Records tests/gpu/longrun.py with the launcher; returns its output, its summary and its launches."""
     trace = os.path.join(suite.folder(name), "trace.zst")
     args = [trace if arg == "TRACE" else arg for arg in args]
     out, err, status = suite.run(f"{name}: with", [suite.launcher, "-o", trace, *options, sys.executable,
@@ -35,15 +35,15 @@ def kept(suite, name):
     made = re.search(r"made (\d+) launches, at most (\d+) bytes", out)
     memory = [int(n) for n in re.findall(r"rss-anon (\d+)", out)]
     if not made or len(memory) < 9:
-        row.wrong.append("the program did not tell what it made")
+        row.wrong.append("the program did not print its counts")
         return row
     row.output = "right"
     row.notes.append(f"{made[1]} launches, {launches} kept in {summary['file_bytes']} bytes, at most {made[2]}")
     row.notes.append("RssAnon MiB: " + " ".join(f"{kib / 1024:.0f}" for kib in memory))
     if int(made[2]) > KEPT + KEPT // 8:
-        row.wrong.append(f"{made[2]} bytes lay there")
+        row.wrong.append(f"its files had {made[2]} bytes")
     if not (summary["recorded"] or "").startswith(f"the last {KEPT >> 20} MiB"):
-        row.wrong.append(f"it holds {summary['recorded']}")
+        row.wrong.append(f"it contains {summary['recorded']}")
     if memory[-1] - memory[2] > FLAT_KIB:
         row.wrong.append(f"memory grew by {memory[-1] - memory[2]} KiB")
     return row
@@ -59,11 +59,11 @@ def window(suite, name):
         row.wrong.append(f"printed {out[-100:]}")
     if launches != 1000:
         row.wrong.append(f"{launches} launches in the window instead of 1000")
-    row.notes.append(summary["recorded"] or "all was recorded")
+    row.notes.append(summary["recorded"] or "everything was recorded")
     return row
 
 
 def register(suite):
-    # It looks at memory.
+    # Alone, because it measures memory.
     suite.check(f"PyTorch, {SECONDS} s, the last {KEPT >> 20} MiB", kept, alone=True)
     suite.check("PyTorch, from=profiler", window)

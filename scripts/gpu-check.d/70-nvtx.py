@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""That ranges of NVTX from a real copy of it, that of PyTorch, come with what was done in them."""
+"""NVTX ranges of PyTorch, which has its own copy of NVTX, are recorded with what was done in them."""
 
 import importlib.util
 import json
@@ -12,7 +12,7 @@ def rows_of(suite, name, *arguments):
 
 
 def training(suite, name):
-    """Ranges and launches by path are as many as the program counts; so is what --nvtx selects."""
+    """The numbers of ranges and launches by path are those that the program counts; so is what --nvtx selects."""
     if importlib.util.find_spec("torch") is None:
         return suite.skip(name, "torch is not installed")
     row = suite.compare(name, [sys.executable, suite.source("train_nvtx.py")],
@@ -38,11 +38,11 @@ def training(suite, name):
             others.get(("mark", "gradients"), {}).get("count") != int(said["step"][0]):
         row.wrong.append(f"started ranges and marks: {sorted(others)}")
     step = by_path["step"]
-    row.notes.append(f"{sum(int(c) for c, _ in said.values())} ranges; a step {step['wall_us_mean']:.0f} us, "
+    row.notes.append(f"{sum(int(c) for c, _ in said.values())} ranges; per step {step['wall_us_mean']:.0f} us, "
                      f"{step['launch_calls'] / step['count']:.0f} launches, forward "
                      f"{by_path['step/forward']['launch_calls'] / step['count']:.0f}")
     return row
 
 
 def register(suite):
-    suite.check("PyTorch, training with ranges of NVTX", training)
+    suite.check("PyTorch, training with NVTX ranges", training)

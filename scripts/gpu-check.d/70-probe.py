@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""That nvsnoop-probe's own commands do on the GPU what they should: right bytes, figures that come again, and a
-recording of the probe that holds what it says it sent."""
+"""nvsnoop-probe's own commands work on the GPU: the bytes are right, the figures are reproducible, and a recording of the
+probe contains what it reports to have sent."""
 
 import json
 
 SIZES = "4K,16K,64K,1M,16M"
 EACH = ",".join([f"{1 << n}K" for n in range(2, 10)] + [f"{1 << n}M" for n in range(6)])  # 4 KiB to 32 MiB
-STEADY = 0.05  # three runs may differ by so much
-STEADY_READS = 0.35  # those that read the host's memory, data or commands with data in them: others use that memory too
+STEADY = 0.05  # limit of the difference between three runs
+STEADY_READS = 0.35  # for transfers that read host memory, which others use too
 
 
 def key_of(row):
@@ -23,7 +23,7 @@ def probed(suite, name, words, row, env=None):
 
 
 def main_way(row):
-    """Back to back, each way that there is: not its variants."""
+    """Whether it is a main mode of back-to-back transfer, not a variant."""
     return row["mode"] in ("inline", "non-pipelined") and row["pushbuffer"] == "host" and \
         (row["channel"] != "compute" or row["engine"] == "inline" or row["direction"] == "DtoD")
 
@@ -39,9 +39,9 @@ def dma(suite, name):
             figures.setdefault(key_of(r), []).append(r["ns_median"])
     spread = {k: (max(v) - min(v)) / min(v) for k, v in figures.items()}
     reads = {k for k in spread if k[0] == "inline" or k[3] == "HtoD"}
-    row.wrong += [f"{' '.join(map(str, k))}: {s * 100:.1f} % apart" for k, s in sorted(spread.items())
+    row.wrong += [f"{' '.join(map(str, k))}: {s * 100:.1f} % difference" for k, s in sorted(spread.items())
                   if s > (STEADY_READS if k in reads else STEADY)][:4]
-    for what, keys in (("", spread.keys() - reads), (" that reads the host's memory", reads)):
+    for what, keys in (("", spread.keys() - reads), (" that reads host memory", reads)):
         row.notes.append(f"three runs within {max(spread[k] for k in keys) * 100:.1f} % for each figure{what} "
                          f"({sum(spread[k] <= STEADY for k in keys)} of {len(keys)} within 5 %)")
     row.notes += [n for n in runs[0]["notes"] if "inline is faster" in n]
@@ -49,7 +49,7 @@ def dma(suite, name):
 
 
 def peers(suite, name):
-    """From each GPU to another and back: the probe itself compares the bytes, read by the other GPU."""
+    """From each GPU to another and back. The probe itself compares the bytes, which the other GPU reads."""
     row = suite.row(name)
     for gpu in range(suite.gpus):
         run = probed(suite, name, ["dma", f"--gpu={gpu}", f"--sizes={SIZES}", "--repeat=5"], row)
@@ -60,11 +60,11 @@ def peers(suite, name):
         ways = {(r["direction"], r["mode"], r["channel"]) for r in rows}
         if "not measured" in told[0]:
             row.notes += told
-            if "cannot reach" not in told[0] or rows:
+            if "cannot access" not in told[0] or rows:
                 row.wrong.append(f"GPU {gpu}: {told[0]}, {len(rows)} rows")
             continue
         if len(ways) != 6 or any(not r["ns_median"] for r in rows):
-            row.wrong.append(f"GPU {gpu}: ways {sorted(ways)}, or a row without a figure")
+            row.wrong.append(f"GPU {gpu}: modes {sorted(ways)}, or a row without a time")
         for way in ("DtoP", "PtoD"):
             best = max(r["gib_per_s"] for r in rows if r["direction"] == way)
             row.notes.append(f"GPU {gpu} {way} {best:.1f} GiB/s")
@@ -84,12 +84,12 @@ def doorbell(suite, name):
     row.notes.append(f"first timestamp after {first['ns_median']:.0f} +- {first['uncertain_ns']:.0f} ns, "
                      f"seen after {whole['ns_median']:.0f}")
     if not 0 < first["ns_median"] < whole["ns_median"] + first["uncertain_ns"]:
-        row.wrong.append("the first timestamp is not between the store and the end")
+        row.wrong.append("the first timestamp is not between the doorbell store and completion")
     return row
 
 
 def mirrored(suite, name):
-    """Commands in device memory are not the process's to read: those alone are missing."""
+    """Only commands in device memory are missing, because the process cannot read them."""
     row, folder = suite.row(name), suite.folder(name)
     run = probed(suite, name, ["dma", "--sizes=4K", "--repeat=3", "--iterations=7"], row, suite.preload(folder))
     if not run:
@@ -115,12 +115,12 @@ def mirrored(suite, name):
     if have != want:
         row.wrong.append(f"recorded {have}, sent {want}")
     if lost != hidden:
-        row.wrong.append(f"{lost} segments lost, {hidden} lay in device memory")
+        row.wrong.append(f"{lost} segments lost, {hidden} are in device memory")
     return row
 
 
 def compared(suite, name):
-    """The driver copies up to 24 KiB inline and more by the engine: every size of the published table has its row."""
+    """The driver copies up to 24 KiB inline and more with the engine; every size of the published table has a row."""
     row = suite.row(name)
     run = probed(suite, name, ["dma", "--compare"], row)
     if not run:
@@ -140,9 +140,9 @@ def compared(suite, name):
 
 
 def register(suite):
-    suite.check("transfers of our own", dma, alone=True)
+    suite.check("probe: transfers", dma, alone=True)
     if suite.gpus > 1:
-        suite.check("transfers of our own between GPUs", peers, alone=True)
-    suite.check("transfers as profilers see them", compared, alone=True)
-    suite.check("doorbell of our own", doorbell, alone=True)
-    suite.check("what the probe sends, recorded", mirrored)
+        suite.check("probe: transfers between GPUs", peers, alone=True)
+    suite.check("probe: transfers compared with CUPTI", compared, alone=True)
+    suite.check("probe: doorbell", doorbell, alone=True)
+    suite.check("probe: recorded by nvsnoop", mirrored)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""nvsnoop-probe graph: that a few lengths give what they should, and all of them, whose rows and pictures stay in the
-work folder for docs/graphs.md."""
+"""nvsnoop-probe graph, for a few lengths and for all. The rows and pictures of the latter stay in the work folder, for
+docs/graphs.md."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ def study(suite, name, words, row, timeout=None):
 
 
 def judge(row, rows):
-    """What holds whatever the driver sends."""
+    """Checks what holds for every driver."""
     for r in rows:
         n = r["nodes"]
         if not 0 < r["launch_us_p10"] <= r["launch_us_p50"] <= r["launch_us_p90"]:
@@ -27,18 +27,18 @@ def judge(row, rows):
         if not r["bytes_p50"] or not r["doorbells"] or r["entries"] < r["doorbells"]:
             row.wrong.append(f"{n} nodes: {r['bytes_p50']} bytes, {r['doorbells']} doorbells, {r['entries']} entries")
         if r["back_to_back_bytes_p50"] < r["bytes_p50"]:
-            row.wrong.append(f"{n} nodes: back to back {r['back_to_back_bytes_p50']} bytes, {r['bytes_p50']} behind a synchronise")
+            row.wrong.append(f"{n} nodes: back to back {r['back_to_back_bytes_p50']} bytes, {r['bytes_p50']} after a synchronise")
         if r["upload_bytes"] <= r["bytes_p50"] or r["kernels_doorbells"] < n:
             row.wrong.append(f"{n} nodes: {r['upload_bytes']} bytes of upload, {r['kernels_doorbells']} doorbells one by one")
     row.wrong = row.wrong[:4]
     first, last = rows[0], rows[-1]
     row.notes.append(f"{first['nodes']} to {last['nodes']} nodes: {first['bytes_p50']:.0f} to {last['bytes_p50']:.0f} bytes, "
                      f"{first['launch_us_p50']:.2f} to {last['launch_us_p50']:.2f} us, "
-                     f"{max(r['doorbells'] for r in rows):.0f} doorbells at most")
+                     f"at most {max(r['doorbells'] for r in rows):.0f} doorbells")
 
 
 def few(suite, name):
-    """Twice: bytes are the driver's choice and do not vary."""
+    """Two runs: the bytes depend only on the driver and must be equal."""
     row = suite.row(name)
     runs = [study(suite, name, ["--nodes=1-40"], row) for _ in range(2)]
     if row.wrong:
@@ -65,10 +65,10 @@ def full(suite, name):
         table.writerows({**r, **{key: run[key] for key in ("gpu", "driver", "pcie", "sm_mhz")}} for r in run["rows"])
     if not set(PICTURES) <= set(os.listdir(folder)):
         row.wrong.append(f"pictures: {sorted(os.listdir(folder))}")
-    row.notes += [note for note in run["notes"] if note.startswith("launch time")] + [f"all of it in {folder}"]
+    row.notes += [note for note in run["notes"] if note.startswith("launch time")] + [f"results in {folder}"]
     return row
 
 
 def register(suite):
-    suite.check("graphs of our own, by length", few, alone=True)
-    suite.check("graphs of our own, all lengths", full, alone=True)
+    suite.check("probe: graphs by length", few, alone=True)
+    suite.check("probe: graphs of all lengths", full, alone=True)

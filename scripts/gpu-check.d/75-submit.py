@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""nvsnoop-probe submit: the man page's example, and a copy as the driver sent it with the probe's own addresses, have to
-bring the right bytes and every release."""
+"""nvsnoop-probe submit: the example of the man page, and a copy that the driver sent, with the probe's addresses, copy the
+right bytes and complete every release."""
 
 import json
 import os
 import re
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "man", "nvsnoop-probe.1.in")
-PATTERN = bytes(1 + i % 251 for i in range(1 << 20))  # what $src holds
+PATTERN = bytes(1 + i % 251 for i in range(1 << 20))  # content of $src
 OURS = (("OFFSET_IN_(UPPER|LOWER)", "$src"), ("OFFSET_OUT_(UPPER|LOWER)", "$dst"), ("SET_SEMAPHORE_[AB]", "$sem"),
         ("SEM_ADDR_(LO|HI)", "$sem+64"))
 
@@ -19,7 +19,7 @@ def example():
 
 
 def sent(suite, name, row, text, size, env=None):
-    """Sends TEXT, which copies SIZE bytes of $src to $dst. The rows of its releases."""
+    """Sends TEXT, which copies SIZE bytes of $src to $dst. Returns the rows of its releases."""
     path = os.path.join(suite.folder(name + " text"), "text")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -30,11 +30,11 @@ def sent(suite, name, row, text, size, env=None):
     with open(path + ".dst", "rb") as file:
         data = file.read()
     if data[:size] != PATTERN[:size] or any(data[size:]):
-        row.wrong.append(f"$dst does not hold the first {size} bytes of $src, and 0 behind them")
+        row.wrong.append(f"$dst is not the first {size} bytes of $src followed by zeros")
     rows = json.loads(out)["rows"]
     late = [r for r in rows if r["state"] != "came"]
     if not rows or late:
-        row.wrong.append(f"{len(late)} of {len(rows)} releases did not come")
+        row.wrong.append(f"{len(late)} of {len(rows)} releases are missing")
     return rows
 
 
@@ -45,12 +45,12 @@ def by_hand(suite, name):
         return row
     row.notes.append(f"{rows[1]['since_last_ns']} ns from one release to the next")
     if not 0 < rows[1]["since_last_ns"] < 1e9:
-        row.wrong.append("the second release is not behind the first")
+        row.wrong.append("the second release is not after the first")
     return row
 
 
 def as_dumped(suite, name):
-    """Out of the recording of the probe itself: the driver's copies by which it finds its channels."""
+    """Sends a copy of the driver again: one by which the probe finds its channels, from a recording of the probe."""
     row = suite.row(name)
     sent(suite, name, row, example(), 4096, suite.preload(suite.folder(name)))
     traces = suite.traces(name)
@@ -62,7 +62,7 @@ def as_dumped(suite, name):
     fit = [t for t in texts if t.count(" OFFSET_IN_UPPER ") == 1 and t.count(" LINE_LENGTH_IN ") == 1 and "ACQ" not in t
            and "TYPE=NON_PIPELINED" in t and not re.search(r"^ +s[0-35-7] ", t, flags=re.M)]
     if not fit:
-        return suite.skip(name, f"none of {len(texts)} submissions is one copy without a wait")
+        return suite.skip(name, f"none of {len(texts)} submissions is a single copy without a wait")
     text = fit[0]
     for method, buffer in OURS:
         text = re.sub(rf"^( *s\d \w+ \w+ {method}) .*$", rf"\1 {buffer}", text, flags=re.M)
@@ -73,5 +73,5 @@ def as_dumped(suite, name):
 
 
 def register(suite):
-    suite.check("commands by hand", by_hand)
-    suite.check("the driver's copy, sent again", as_dumped)
+    suite.check("probe: hand-written commands", by_hand)
+    suite.check("probe: a copy of the driver, sent again", as_dumped)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""That a trace of PyTorch tells its names on any machine: with other paths in it, so that no file of this one is found, each
-report says what it says here; and what the library has found is what the reader finds in the files.
+"""A trace of PyTorch has its names on any machine: with other paths in it, so that no file is found, each report is the
+same; and the names that the library recorded are those that the reader finds in the files.
 """
 
 import ctypes
@@ -15,12 +15,12 @@ import time
 
 ENV = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"}
 REPORTS = (["--by-callsite"], ["--by-api"], ["--by-kernel"], ["--dump", "--range=1000-1200"])
-AT_WORK = 1 << 20  # bytes of trace by which a training loop runs
-MODULE, NAME = 6, 37  # types of records
+AT_WORK = 1 << 20  # bytes of trace after which the training loop is running
+MODULE, NAME = 6, 37  # record types
 
 
 def frames(path):
-    """Of a trace, each unpacked."""
+    """Yields each frame of a trace, decompressed."""
     zstd = ctypes.CDLL("libzstd.so.1")
     zstd.ZSTD_findFrameCompressedSize.restype = zstd.ZSTD_decompress.restype = ctypes.c_size_t
     zstd.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
@@ -29,7 +29,7 @@ def frames(path):
     while data:
         size = zstd.ZSTD_findFrameCompressedSize(data, ctypes.c_size_t(len(data)))
         if size > len(data):
-            return  # the last one is not whole
+            return  # the last one is incomplete
         if data[:1] != b"\x5e":  # the seek table
             room = ctypes.create_string_buffer(zstd.ZSTD_getFrameContentSize(data, ctypes.c_size_t(size)))
             zstd.ZSTD_decompress(room, ctypes.c_size_t(len(room)), data, ctypes.c_size_t(size))
@@ -46,7 +46,7 @@ def pack(frame):
 
 
 def copy(trace, to, names, files):
-    """A copy with or without NAMES, whose modules lie where their FILES are or where none is. How many names, and their bytes."""
+    """Copies a trace, without names unless NAMES, and with wrong paths unless FILES. Returns the number and bytes of names."""
     count = size = 0
     with open(to, "wb") as out:
         for frame in frames(trace):
@@ -79,7 +79,7 @@ def reports(suite, name, trace):
 
 
 def differing(one, other):
-    """Lines of all reports that are not the same."""
+    """Lines of all reports that differ."""
     lines = []
     for key, told in one.items():
         a, b = told[0].splitlines(), other[key][0].splitlines()
@@ -90,24 +90,24 @@ def differing(one, other):
 
 
 def judge(suite, name, row, trace):
-    """With its lines in it: elsewhere there are none to be had."""
+    """Adds source lines first, because another machine does not have them."""
     out, _, _ = suite.run(f"{name}: --embed", [suite.report, "--embed", trace])
     row.notes.append(out.decode(errors="replace").split(": ", 1)[-1].strip())
-    copies = [trace + end for end in (".here", ".away", ".bare")]  # of one length, for the widths of columns
+    copies = [trace + end for end in (".here", ".away", ".bare")]  # of equal length, for equal column widths
     count, size = copy(trace, copies[0], True, True)
     copy(trace, copies[1], True, False)
     copy(trace, copies[2], False, True)
     here, there, by_files = (reports(suite, name, path) for path in copies)
-    for what, other in (("away", there), ("by the files", by_files)):
+    for what, other in (("without files", there), ("with files instead of names", by_files)):
         lines = differing(here, other)
         suite.log(f"{name}: {what}, lines that differ", "\n".join(lines))
         if lines:
-            row.wrong.append(f"{len(lines)} lines differ {what}: {lines[0]}")
+            row.wrong.append(f"{len(lines)} lines differ, {what}: {lines[0]}")
     rows = json.loads(here["--by-callsite", "json"][0])["rows"]
     named = sum(not (r["callsite"] or "").startswith((f"{r['module']}+0x", "0x")) for r in rows if r["callsite"])
-    row.notes.append(f"{count} names of {size} bytes unpacked; {named} of {len(rows)} rows of --by-callsite with a name")
+    row.notes.append(f"{count} names, {size} bytes decompressed; {named} of {len(rows)} rows of --by-callsite have a name")
     if not count or not named:
-        row.wrong.append("there are no names in it")
+        row.wrong.append("it has no names")
 
 
 def training(suite, name):
@@ -125,7 +125,7 @@ def child_of(pid):
 
 
 def killed(suite, name):
-    """kill -9 of a training loop: the launcher completes its trace."""
+    """kill -9 of a training loop: the launcher adds the missing names."""
     if importlib.util.find_spec("torch") is None:
         return suite.skip(name, "torch is not installed")
     row, folder = suite.row(name), suite.folder(name)
@@ -143,10 +143,10 @@ def killed(suite, name):
     row.output = "killed"
     row.notes.append(f"the launcher took {time.monotonic() - before:.2f} s for {os.path.getsize(trace) >> 20} MiB")
     if status != -signal.SIGKILL:
-        row.wrong.append(f"the launcher ended with {status}")
+        row.wrong.append(f"the launcher exited with {status}")
     judge(suite, name, row, trace)
     if "(0 new)" not in row.notes[1]:
-        row.wrong.append("the launcher has left something to do")
+        row.wrong.append("the launcher did not add all names")
     return row
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--ring: a launch storm behind a closed gate fills a channel's ring, or its part of the pushbuffer, copies that
-synchronise hold others up, and a launch loads code and allocates local memory: each cause is found.
+"""--ring finds each cause of a slow call: launches behind a blocked stream fill the channel's ring or its part of the
+pushbuffer, a copy synchronises, a launch loads code and allocates local memory.
 """
 
 import json

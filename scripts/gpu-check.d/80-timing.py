@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The GPU's own time (timing=) on a real GPU: programs do what they do without, traces are whole, each submission has a time or
-a reason, and the times are those of CUDA's events around the same work.
+"""The GPU's own time (timing=): programs behave as without it, traces are whole, each submission has a time or a reason, and
+the times are those of CUDA events around the same work.
 """
 
 import importlib.util
@@ -8,8 +8,8 @@ import json
 import os
 import sys
 
-NEAR_NS, NEAR_PART = 1000, 0.02  # of a time by CUDA's events
-LONG_US, LONG_PART = 50, 0.03  # kernels whose total is as torch.profiler's
+NEAR_NS, NEAR_PART = 1000, 0.02  # tolerance to CUDA events
+LONG_US, LONG_PART = 50, 0.03  # kernels longer than this, and the tolerance of their total to torch.profiler
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VICTIMS = ("golden-static", "driver", "threads", "graphs", "queued", "contexts", "spin")
 
@@ -20,12 +20,12 @@ def gpu_times(suite, name, trace):
 
 
 def told(suite, name, row, trace):
-    """How much of it is timed."""
+    """Notes how many submissions are timed."""
     rows = gpu_times(suite, name, trace)
     timed, all_of = sum(r["timed"] for r in rows), sum(r["submissions"] for r in rows)
     row.notes.append(f"{timed} of {all_of} submissions timed")
     if not timed:
-        row.wrong.append("nothing is timed")
+        row.wrong.append("no submission is timed")
 
 
 def unchanged(program, kind):
@@ -56,11 +56,11 @@ def rows_by(suite, name, trace, what):
 
 
 def recorded(suite, name, row, argv):
-    """Its trace under timing=work; None when it did not end well."""
+    """The trace under timing=work; None on failure."""
     trace = os.path.join(suite.folder(name), "timed.zst")
     _, err, status = suite.run(f"{name}: with", [suite.launcher, "--quiet", "--timing=work", "-o", trace, "--", *argv])
     if status:
-        row.wrong.append(f"ended with {status}: {err.decode(errors='replace')[-200:]}")
+        row.wrong.append(f"exit {status}: {err.decode(errors='replace')[-200:]}")
         return None
     _, _, status = suite.run(f"{name}: --verify", [suite.report, trace, "--verify"])
     if status:
@@ -69,13 +69,13 @@ def recorded(suite, name, row, argv):
 
 
 def by_events(suite, name):
-    """Events alone in one run, brackets alone in another, since each would be in the other's time; of both what they
-    measure around nothing is taken off."""
+    """Events in one run, brackets in another, because each would affect the other's time. From both, the time that they
+    measure around nothing is subtracted."""
     row = suite.row(name)
     out, _, status = suite.run(f"{name}: without", [suite.program("timed"), "events"])
     trace = recorded(suite, name, row, [suite.program("timed"), "ranges"])
     if status or not trace:
-        row.wrong.append(f"ended with {status}")
+        row.wrong.append(f"exit {status}")
         return row
     ranges = {r["range"]: r for r in rows_by(suite, name, trace, "range")}
     for line in out.decode().splitlines():
@@ -93,14 +93,14 @@ def by_events(suite, name):
 
 
 def by_profiler(suite, name):
-    """Kernels of more than 50 us: the sum, beside torch.profiler's in another run of the same loop."""
+    """The total of kernels of more than 50 us, compared with torch.profiler in another run of the same loop."""
     if importlib.util.find_spec("torch") is None:
         return suite.skip(name, "torch is not installed")
     row, argv = suite.row(name), [sys.executable, suite.source("timed_loop.py")]
     out, _, status = suite.run(f"{name}: profiled", [*argv, "--profile"])
     trace = recorded(suite, name, row, argv)
     if status or not trace:
-        row.wrong.append(f"the profiled run ended with {status}")
+        row.wrong.append(f"profiled run: exit {status}")
         return row
     seen = [(float(us), int(n), kernel) for us, n, kernel in (line.split(None, 2) for line in out.decode().splitlines())]
     ours = {r["kernel"]: r["gpu_us_total"] or 0 for r in rows_by(suite, name, trace, "kernel") if r["kernel"]}
@@ -114,7 +114,7 @@ def by_profiler(suite, name):
 
 
 def cost(suite, name):
-    """What it adds to a launch that is recorded, beside CUPTI's activity records."""
+    """What timing adds to a recorded launch, compared with CUPTI's activity records."""
     row = suite.row(name)
     only = [word for v in ("default", "timing=dispatch", "timing=work", "CUPTI") for word in ("--only", v)]
     out, _, _ = suite.run(name, [sys.executable, os.path.join(ROOT, "scripts/bench-overhead"), "--bundle", os.path.dirname(suite.library),
@@ -123,7 +123,7 @@ def cost(suite, name):
     row.notes += [line.strip("| ").replace("  ", "") for line in lines if line.startswith("| ") or line.startswith("launch, ")]
     row.wrong += [line for line in lines if line.startswith("FAILED: timing") or line.startswith("FAILED: ") and "exit" in line]
     if not lines:
-        row.wrong.append("bench-overhead said nothing")
+        row.wrong.append("bench-overhead printed nothing")
     return row
 
 
@@ -137,6 +137,6 @@ def register(suite):
         suite.check(f"timing={kind}: JAX", script("jax_loop.py", "jax", kind))
         suite.check(f"timing={kind}: CuPy", script("cupy_loop.py", "cupy", kind))
     suite.cuda_build("timed", "timed.cu", "-cudart", "static", "-ldl")
-    suite.check("timing=work beside CUDA's events", by_events, ["timed"], alone=True)
-    suite.check("timing=work beside torch.profiler", by_profiler, alone=True)
+    suite.check("timing=work compared with CUDA events", by_events, ["timed"], alone=True)
+    suite.check("timing=work compared with torch.profiler", by_profiler, alone=True)
     suite.check("timing: cost of a launch", cost, alone=True)

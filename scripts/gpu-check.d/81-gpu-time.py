@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""What reports make of timing=work, against what else knows it: --timeline and --memcpy of kernels and copies of known length by
-CUDA's own events and the GPU's own clock, --overlap and --critical of streams that overlap by a known share.
+"""Reports on timing=work, compared with other clocks: --timeline and --memcpy for kernels and copies of known length, with CUDA
+events and the GPU's own clock; --overlap and --critical for streams that overlap by a known share.
 """
 
 import json
 import os
 import statistics
 
-NEAR_NS, NEAR_PART = 1000, 0.02  # of a time by CUDA's events
-BOTH_PART = 0.05  # of what overlapped: events take some time themselves
+NEAR_NS, NEAR_PART = 1000, 0.02  # tolerance to CUDA events
+BOTH_PART = 0.05  # tolerance of the overlap, because events take time too
 BY_ENGINE = 1 << 16  # bytes
 
 
 def recorded(suite, name, row, command, timeout=None):
-    """Lines of JSON that COMMAND prints under timing=work, and its trace; None when it failed."""
+    """JSON lines that COMMAND prints under timing=work, and its trace; None on failure."""
     trace = os.path.join(suite.folder(name), "trace.zst")
     out, err, status = suite.run(f"{name}: run", [suite.launcher, "--quiet", "--timing=work", "-o", trace, "--", *command],
                                  timeout=timeout)
@@ -49,18 +49,18 @@ def near(ns, by_events):
 
 
 def compare(row, what, said, seen):
-    """SAID: (label, ns by another clock); SEEN: slices of the same pieces, the last ones. What that clock takes besides is the
-    same for all; returned, ns."""
+    """SAID: (label, ns by another clock); SEEN: slices, the last of which are the same work. Returns the constant overhead of
+    the other clock in ns."""
     seen = seen[-len(said):]
     if len(seen) < len(said) or not said:
         row.wrong.append(f"{what}: {len(said)} done, {len(seen)} timed")
         return 0
     pairs = [(label, (s["gpu_us"] or 0) * 1000, ns) for (label, ns), s in zip(said, seen)]
     more = statistics.median(ns - ours for _, ours, ns in pairs)
-    row.notes.append(f"{what}: {more:+.0f} ns of another clock's own")
+    row.notes.append(f"{what}: {more:+.0f} ns overhead of the other clock")
     for at in dict.fromkeys(label for label, _ in said):
         mine = statistics.median(ours for label, ours, _ in pairs if label == at)
-        # By pairs: a copy engine that has to wake up makes one of two, for one clock or for both.
+        # By pairs, because a copy engine that has to wake up may slow one of the two clocks or both.
         theirs = mine + statistics.median(ns - ours for label, ours, ns in pairs if label == at) - more
         row.notes.append(f"{at}: {mine:.0f}, {theirs:.0f}")
         if not near(mine, theirs):
@@ -75,12 +75,12 @@ def each(suite, name):
         return row
     done = slices(suite, name, row, trace)
     told = [s for s in said if s["what"] == "kernel"]
-    # Ahead of each stands one that keeps the GPU busy meanwhile.
+    # Before each kernel there is one that keeps the GPU busy.
     kernels = [s for s in done if "spin" in (s["gpu_work"] or "")][-2 * len(told):][1::2]
     compare(row, "kernels, by events", [(f"{s['asked_ns']} ns", s["event_ns"]) for s in told], kernels)
     compare(row, "kernels, by their own clock", [(f"{s['asked_ns']} ns", s["inner_ns"]) for s in told], kernels)
     for way in ("HtoD", "DtoH"):
-        # Smaller ones do not go by the engine: their events stand in another channel's order.
+        # Smaller copies do not use the engine, and their events are in another channel.
         told = [s for s in said if s["what"] == way and s["bytes"] >= BY_ENGINE]
         mine = [s for s in done if s["gpu_work"] == f"copy {way}"]
         more = compare(row, way, [(f"{s['bytes']} bytes", s["event_ns"]) for s in told], mine)
@@ -89,12 +89,12 @@ def each(suite, name):
 
 
 def rates(suite, name, row, trace, said, floor):
-    """--memcpy's GB/s, of the largest ones: no better than the events', and near them."""
+    """Compares GB/s of --memcpy with events; the largest copies must agree."""
     for r in rows(suite, name, row, trace, "--memcpy"):
         ns = [s["event_ns"] - floor for s in said if s["what"] == r["direction"] and s["bytes"] == r["size_class_bytes"]]
         if not ns or r["gpu_gb_per_s"] is None:
             continue
-        # A mean as the report's: one copy that something else held up is in both.
+        # The mean, as in the report, so that a delayed copy is in both.
         by_events = r["size_class_bytes"] * len(ns) / sum(ns)
         row.notes.append(f"{r['direction']} {r['size_class_bytes']} bytes: {r['gpu_gb_per_s']} GB/s by {r['gpu_timed_by']}, "
                          f"by events {by_events:.2f}")
@@ -103,7 +103,7 @@ def rates(suite, name, row, trace, said, floor):
 
 
 def covered(spans):
-    """What the spans cover: (begin, end), one behind the other."""
+    """The union of SPANS as disjoint (begin, end) in order."""
     joined = []
     for begin, end in sorted(spans):
         if joined and begin <= joined[-1][1]:
@@ -126,18 +126,18 @@ def both(suite, name):
     common = length(spans["kernel"]) + length(spans["HtoD"]) - length(covered(spans["kernel"] + spans["HtoD"]))
     seen = [r for r in rows(suite, name, row, trace, "--overlap") if r["both_us"] and r["span_us"] is not None]
     ns = max((r["both_us"] * 1000 for r in seen), default=0)
-    row.notes.append(f"both at once: {ns:.0f} ns, by events {common:.0f}, of {length(spans['HtoD']):.0f} of copies")
+    row.notes.append(f"overlap: {ns:.0f} ns, by events {common:.0f}, of {length(spans['HtoD']):.0f} of copies")
     if abs(ns - common) > BOTH_PART * common + 10 * NEAR_NS or not common:
-        row.wrong.append(f"both at once: {ns:.0f} ns, not {common:.0f}")
+        row.wrong.append(f"overlap: {ns:.0f} ns, not {common:.0f}")
     waits = rows(suite, name, row, trace, "--critical")
     row.notes.append("waited for: " + ", ".join(f"{r['waited_for']} {r['host_us_total']:.0f} us, GPU busy {r['gpu_busy_us']}"
                                                 for r in waits[:3]))
     if not any("spin" in (r["waited_for"] or "") or "copy" in (r["waited_for"] or "") for r in waits):
-        row.wrong.append("--critical does not know what was waited for")
+        row.wrong.append("--critical does not show what was waited for")
     return row
 
 
 def register(suite):
     suite.cuda_build("gputime", "gputime.cu")
-    suite.check("GPU's time of known work, by events", each, ["gputime"], alone=True)
-    suite.check("GPU's time of streams that overlap", both, ["gputime"], alone=True)
+    suite.check("GPU time of known work, by events", each, ["gputime"], alone=True)
+    suite.check("GPU time of overlapping streams", both, ["gputime"], alone=True)

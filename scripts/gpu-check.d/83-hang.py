@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--hang: a kernel that spins, a semaphore that nobody writes, two streams that wait for each other, a full ring, and a
-collective that a rank has left, each explained while it runs and after kill -9.
+"""--hang explains a spinning kernel, a semaphore that is never written, two streams that wait for each other, a full ring,
+and a collective that a rank left, each while it runs and after kill -9.
 """
 
 import json
@@ -21,7 +21,7 @@ def told(suite, folder):
 
 
 def until_still(suite, folder, calls, api):
-    """Until so many of these calls have been looked at by the library; what is told then. Others may be slow too: contexts."""
+    """Waits until the library has recorded CALLS of API that hang; returns the rows. Other calls may be slow too: contexts."""
     end, rows = time.monotonic() + suite.timeout, []
     while sum(r["kind"] == "call" and r["api"] == api and bool(r["callsite"]) and r["age_s"] > 1 for r in rows) < calls:
         if time.monotonic() > end:
@@ -35,14 +35,14 @@ def judge(row, when, rows, api, state):
     calls = [r for r in rows if r["kind"] == "call"]
     channels = [r for r in rows if r["kind"] == "channel"]
     if not any(r["api"] == api for r in calls):
-        row.wrong.append(f"{when}: no call in {api} but {[r['api'] for r in calls]}")
+        row.wrong.append(f"{when}: no call in {api}, only {[r['api'] for r in calls]}")
     if not any(r["state"] == state for r in channels):
         row.wrong.append(f"{when}: no channel {state}: {[r['state'] for r in channels]}")
     row.notes += [f"{when}: {r['says']}" for r in rows if r["kind"] == "trace"]
 
 
 def judge_top(row, suite, folder, pids, api):
-    """nvsnoop-top finds the traces by the live pages."""
+    """Checks nvsnoop-top, which finds the traces by the live pages."""
     top = os.path.join(os.path.dirname(suite.report), "nvsnoop-top")
     done = subprocess.run([top, "--hang", "--folder=" + folder, *map(str, pids)], capture_output=True, text=True, check=False)
     if done.returncode or api not in done.stdout or "live page only" in done.stdout:
@@ -71,7 +71,7 @@ def hangs(suite, name, how):
     judge(row, "killed", rows, api, state)
     undone = sorted(r["collective_undone"] or 0 for r in rows if r["kind"] == "trace")
     if how == "rank" and undone != [0, 3, 3]:
-        row.wrong.append(f"collectives that are not done: {undone}")
+        row.wrong.append(f"collectives not done: {undone}")
     return row
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""That two runs of one program differ in nothing, and two programs in what they do: nvsnoop-report --diff."""
+"""nvsnoop-report --diff: two runs of one program have no differences, two programs have some."""
 
 import importlib.util
 import json
@@ -7,18 +7,18 @@ import os
 import sys
 
 ENV = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONHASHSEED": "0"}
-STEP = 5  # every so many submissions are compared method by method
+STEP = 5  # every fifth submission is compared method by method
 
 
 def recorded(suite, name, argvs, env=None):
-    """One trace of each."""
+    """Records a trace of each."""
     row, folder, traces = suite.row(name), suite.folder(name), []
     for number, argv in enumerate(argvs):
         traces.append(os.path.join(folder, f"run-{number}.zst"))
         more = {**(env or {}), **suite.preload(folder), "NVSNOOP_OUT": traces[-1]}
         _, _, status = suite.run(f"{name}: run {number}", argv, more)
         if status != 0:
-            row.wrong.append(f"run {number} ends with {status}")
+            row.wrong.append(f"run {number}: exit {status}")
     suite.read(name, row, folder)
     return row, traces
 
@@ -28,7 +28,7 @@ def diff(suite, name, row, traces, wanted):
     lines = (out + err).decode(errors="replace").strip().splitlines() or ["nothing printed"]
     row.notes.append(lines[0] if status == 0 else lines[-1])
     if status != wanted:
-        row.wrong.append(f"--diff exits with {status}, not {wanted}: " + " | ".join(lines[:4]))
+        row.wrong.append(f"--diff: exit {status}, not {wanted}: " + " | ".join(lines[:4]))
 
 
 def twice(suite, name, argv, env=None):
@@ -38,13 +38,13 @@ def twice(suite, name, argv, env=None):
 
 
 def by_method(suite, name, argv):
-    """Submission by submission, with what is in the data. The program has one thread."""
+    """Compares single submissions, including their data. The program has one thread."""
     row, traces = recorded(suite, name, [argv, argv])
     told, _, _ = suite.run(f"{name}: --channels", [suite.report, traces[0], "--channels", "--format=json"])
     n = sum(r["submissions"] for r in json.loads(told)["rows"])
     compared = range(0, n, STEP)
     differ = [i for i in compared if suite.run(f"{name}: {i}", [suite.report, "--diff", *(f"{t}:{i}" for t in traces)])[2]]
-    row.notes.append(f"{len(compared) - len(differ)} of {len(compared)} submissions compared are the same")
+    row.notes.append(f"{len(compared) - len(differ)} of {len(compared)} submissions compared are equal")
     if differ:
         row.wrong.append(f"different: {differ[:20]}")
     return row
@@ -57,7 +57,7 @@ def script(suite, name, module, source):
 
 
 def others(suite, name):
-    """The driver API's program is not golden: it exits with 1, and says so in few lines."""
+    """Two different programs: --diff exits with 1."""
     row, traces = recorded(suite, name, [[suite.program("golden-static")], [suite.program("driver")]])
     diff(suite, name, row, traces, 1)
     return row

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""That real trainings go into every format and a page, with as many calls as --by-api tells."""
+"""Real trainings are exported to every format and to a page, with as many calls as in --by-api."""
 
 import importlib.util
 import json

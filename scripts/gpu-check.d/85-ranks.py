@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""--ranks and --by-rank of two ranks that torchrun starts: of DistributedDataParallel, which launch the same, and of two
-of which one leaves an all_reduce out. Left out where fewer than two GPUs are there.
+"""--ranks and --by-rank for two ranks under torchrun: DistributedDataParallel, where both launch the same, and a program
+in which one rank skips an all_reduce. Needs two GPUs.
 """
 
 import json
@@ -11,7 +11,7 @@ OFF = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1"}
 
 
 def record(suite, name, script):
-    """Traces of two ranks, and the rows of --ranks."""
+    """Records two ranks; returns their traces and the rows of --ranks."""
     folder = os.path.join(suite.work, name.replace(" ", "-"))
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
@@ -52,5 +52,5 @@ def skips(suite, name):
 def register(suite):
     if suite.gpus < 2:
         return
-    suite.check("two ranks that do the same", same)
-    suite.check("two ranks of which one skips", skips)
+    suite.check("two equal ranks", same)
+    suite.check("two ranks, one skips a collective", skips)

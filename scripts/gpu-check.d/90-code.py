@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Code of the kernels that ran: every one is found in what was loaded, with the registers that the driver tells of it."""
+"""The code of every kernel that ran is in the trace, with the number of registers that the driver reports."""
 
 import importlib.util
 import json
@@ -14,7 +14,7 @@ def rows(suite, name, trace, *report):
 
 
 def judge(row, ran, code, by_driver):
-    """BY_DRIVER: some may be loaded as PTX, of which the driver makes code itself."""
+    """BY_DRIVER: some may be loaded as PTX, which the driver compiles."""
     found = {}
     for r in code:
         if r["instructions"]:
@@ -43,7 +43,7 @@ def script(suite, name, module, source, by_driver=False):
 
 
 def register(suite):
-    suite.check("code of a program of the runtime", lambda s, n: program(s, n, [s.program("golden-static")]),
+    suite.check("code, program of the CUDA runtime", lambda s, n: program(s, n, [s.program("golden-static")]),
                 needs=("golden-static",))
     suite.check("code, PyTorch training", lambda s, n: script(s, n, "torch", "train.py"))
     suite.check("code, PyTorch training in a graph", lambda s, n: script(s, n, "torch", "torch_graph.py"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Instructions that kernels count themselves: in all ways of launching the same, and those of the profiler's counters."""
+"""Instruction counts by the kernels: the same for all ways to launch them, and equal to the profiler's counters."""
 
 import csv
 import importlib.util
@@ -11,7 +11,7 @@ import sys
 
 WAYS = ("direct", "captured", "built", "child", "conditional", "updated")
 METRICS = ("smsp__sass_inst_executed.sum", "smsp__sass_thread_inst_executed.sum")
-CHANCE = {"tangled"}  # where warps meet again is the GPU's choice
+CHANCE = {"tangled"}  # the GPU decides where warps reconverge
 
 
 def rows_of(suite, name, trace):
@@ -20,7 +20,7 @@ def rows_of(suite, name, trace):
 
 
 def rows_in(suite, name, folder):
-    """Of all traces there."""
+    """Rows of all traces in FOLDER."""
     return [r for trace in sorted(os.listdir(folder)) for r in rows_of(suite, name, os.path.join(folder, trace))]
 
 
@@ -43,7 +43,7 @@ def check(suite, name):
         folder = suite.folder(f"{name} {way}")
         done = suite.run(f"{name}: {way}", [suite.program("counted"), way], suite.preload(folder, "quiet,count=both"))
         if done[2] or done[0] != plain[0]:
-            row.wrong.append(f"{way}: exit {done[2]}, output {'as' if done[0] == plain[0] else 'not as'} without")
+            row.wrong.append(f"{way}: exit {done[2]}, output {'equal' if done[0] == plain[0] else 'differs'}")
         for trace in sorted(os.listdir(folder)):
             seen = counts(suite, name, os.path.join(folder, trace))
             first = first or seen
@@ -51,20 +51,20 @@ def check(suite, name):
             if other:
                 row.wrong.append(f"{way}: {other[0]} counts {seen.get(other[0])}, not {first[other[0]]}")
     counted = {k: v for k, v in (first or {}).items() if v[0] is not None}
-    row.notes.append(f"{len(counted)} of {len(first or {})} kernels count")
+    row.notes.append(f"{len(counted)} of {len(first or {})} kernels are counted")
     if len(counted) < 30:
-        row.wrong.append("too few")
+        row.wrong.append("too few kernels")
     if shutil.which("ncu"):
         truth = by_profiler(suite, name)
         wrong = sorted(k for k in counted if k in truth and k not in CHANCE and truth[k] != counted[k])
-        row.notes.append(f"{sum(k in truth for k in counted) - len(wrong)} as ncu counts")
+        row.notes.append(f"{sum(k in truth for k in counted) - len(wrong)} equal to ncu")
         if wrong:
-            row.wrong.append(f"{wrong[0]}: {counted[wrong[0]]}, by ncu {truth[wrong[0]]}")
+            row.wrong.append(f"{wrong[0]}: {counted[wrong[0]]}, ncu has {truth[wrong[0]]}")
     return row
 
 
 def counted_launches(suite, name, folder, kernels, launches):
-    """Adds kernels and launches of all traces there: those that count, and all."""
+    """Adds to [counted, all] of kernels and launches, over all traces in FOLDER."""
     for r in rows_in(suite, name, folder):
         for total, n in ((kernels, 1), (launches, r["launches"] or 0)):
             total[0] += n if r["warp_instructions"] is not None else 0
@@ -72,10 +72,10 @@ def counted_launches(suite, name, folder, kernels, launches):
 
 
 def of_programs(suite, name):
-    """What real programs launch: how much of it counts, and that results are the same bit for bit."""
+    """How much of what real programs launch is counted, and that results are identical bit for bit."""
     row, kernels, launches = suite.row(name), [0, 0], [0, 0]
     if importlib.util.find_spec("torch") is None:
-        return suite.skip(name, "there is no PyTorch")
+        return suite.skip(name, "torch is not installed")
     for source in ("products.py", "train.py", "torch_graph.py", "cupy_loop.py"):
         argv, folder = [sys.executable, suite.source(source)], suite.folder(f"{name} {source}")
         plain = suite.run(f"{name}: {source} plain", argv)
@@ -84,17 +84,17 @@ def of_programs(suite, name):
             lines = [(a, b) for a, b in zip(plain[0].splitlines(), done[0].splitlines()) if a != b]
             row.wrong.append(f"{source}: exit {done[2]}, {len(lines)} lines differ: {lines[:1]}")
         counted_launches(suite, name, folder, kernels, launches)
-    row.notes.append(f"{kernels[0]} of {kernels[1]} kernels count, which are {launches[0]} of {launches[1]} launches")
+    row.notes.append(f"{kernels[0]} of {kernels[1]} kernels are counted, and {launches[0]} of {launches[1]} launches")
     if not kernels[1] or launches[0] < 0.98 * launches[1]:
-        row.wrong.append("too few")
+        row.wrong.append("too few are counted")
     return row
 
 
 def of_nccl(suite, name):
-    """NCCL's collectives, which use every register, by two ranks: results as without counting, and each kernel counts."""
+    """NCCL's collectives with two ranks, which use every register: results do not change, and each kernel is counted."""
     row, kernels, launches = suite.row(name), [0, 0], [0, 0]
     if importlib.util.find_spec("torch") is None:
-        return suite.skip(name, "there is no PyTorch")
+        return suite.skip(name, "torch is not installed")
     argv, folder = [sys.executable, suite.source("nccl.py")], suite.folder(name)
     plain = suite.run(f"{name}: plain", argv)
     done = suite.run(name, argv, suite.preload(folder, "quiet,count=both"))
@@ -102,15 +102,15 @@ def of_nccl(suite, name):
         lines = [(a, b) for a, b in zip(plain[0].splitlines(), done[0].splitlines()) if a != b]
         row.wrong.append(f"exit {done[2]}, without {plain[2]}, {len(lines)} lines differ: {lines[:1]}")
     counted_launches(suite, name, folder, kernels, launches)
-    row.notes.append(f"{len(plain[0].splitlines())} collectives; {kernels[0]} of {kernels[1]} kernels count, which are "
+    row.notes.append(f"{len(plain[0].splitlines())} collectives; {kernels[0]} of {kernels[1]} kernels are counted, and "
                      f"{launches[0]} of {launches[1]} launches")
     if not kernels[1] or kernels[0] < kernels[1]:
-        row.wrong.append("too few")
+        row.wrong.append("too few are counted")
     return row
 
 
 def of_green_contexts(suite, name):
-    """Each kernel counts by the launch, whatever contexts have ended before."""
+    """Each launch of a kernel is counted, after other contexts were destroyed."""
     row, folder = suite.row(name), suite.folder(name)
     plain = suite.run(f"{name}: plain", [suite.program("green")])
     done = suite.run(name, [suite.program("green")], suite.preload(folder, "quiet,count=warp"))
@@ -121,15 +121,15 @@ def of_green_contexts(suite, name):
         if not r["launches"] or not r["warp_instructions"] or r["warp_instructions"] % r["launches"]:
             row.wrong.append(f"{r['kernel']}: {r['warp_instructions']} instructions of {r['launches']} launches")
     if not row.notes:
-        row.wrong.append("nothing counts")
+        row.wrong.append("no kernel is counted")
     return row
 
 
 def times(suite, name):
-    """Kernels as they are, recorded, and that count beside that, in turns."""
+    """Times of kernels: plain, recorded, and recorded with counting, interleaved."""
     row, found = suite.row(name), {}
     if importlib.util.find_spec("torch") is None:
-        return suite.skip(name, "there is no PyTorch")
+        return suite.skip(name, "torch is not installed")
     argv = [sys.executable, suite.source("products.py"), "--times"]
     for turn in range(3):
         for way, options in (("plain", None), ("recorded", "quiet"), ("counting", "quiet,count=warp")):
@@ -143,7 +143,7 @@ def times(suite, name):
     for what, ways in found.items():
         least = {way: min(values) for way, values in ways.items()}
         if len(least) == 3:
-            row.notes.append(f"{what}: {least['plain']:.2f} us, recorded {least['recorded'] / least['plain']:.3f} of it, "
+            row.notes.append(f"{what}: {least['plain']:.2f} us; relative: recorded {least['recorded'] / least['plain']:.3f}, "
                              f"counting {least['counting'] / least['plain']:.3f}")
         else:
             row.wrong.append(f"{what}: only {', '.join(least)}")

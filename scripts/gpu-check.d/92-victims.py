@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Small kernels that count themselves: memory and sums against the interpreter's, in each place and home, and sums
-past 32 bits.
+"""Small kernels that count their own instructions: memory and sums equal the interpreter's, for each place of the counting
+code and of its registers, and for sums beyond 32 bits.
 """
 
 import glob
@@ -8,7 +8,7 @@ import os
 import re
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# The library of kernel code without fatbins, which would want zstd's header.
+# The kernel code library without fatbins, which need zstd's header.
 SOURCES = ["tests/gpu/victims.c", "tests/sass/*.c", "sass/[bceu]*.c", "sass/flow.c", "sass/heap.c", "sass/insn.c", "sass/tally.c",
            "sass/rewrite/*.c"]
 
@@ -23,7 +23,7 @@ def check(suite, name):
         lines = (out + err).decode(errors="replace").strip().splitlines()
         row.wrong.append(lines[0] if lines else f"exit {status}")
     if said:
-        row.notes.append(f"{int(said[1])} ways to count a kernel are right, {int(said[2])} wrong")
+        row.notes.append(f"{int(said[1])} variants of counted kernels are right, {int(said[2])} wrong")
     return row
 
 
@@ -33,4 +33,4 @@ def register(suite):
     suite.build("victims", ["gcc", "-O2", "-D_GNU_SOURCE", "-frounding-math", "-I" + ROOT,
                             "-I" + os.path.join(ROOT, "include"), "-I" + os.path.join(suite.cuda, "include"), *sources,
                             *stubs, "-lcuda", "-lm"])
-    suite.check("victims that count themselves", check, needs=("victims",))
+    suite.check("small kernels with counting", check, needs=("victims",))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""nvsnoop-probe bench: three runs of all of it that agree, in five minutes each; raw samples, card and pictures stay in
-the work folder for docs/gpu-bench.md; its bandwidths beside ncu's counters, where ncu is installed and may read them."""
+"""nvsnoop-probe bench: three complete runs agree and take at most five minutes each. Raw samples, card and pictures stay in
+the work folder, for docs/gpu-bench.md. Bandwidths are compared with ncu's counters if ncu is installed and may read them."""
 
 import csv
 import io
@@ -8,13 +8,13 @@ import json
 import os
 import shutil
 
-RUN_S = 300  # the most that one run may take
-# What medians of two runs may be apart: a share, and at the least what clocks cannot tell.
+RUN_S = 300  # time limit of one run
+# Tolerance of medians between runs: a share, and at least the resolution of the clock.
 STEADY = {"cycles": (0.03, 0.5), "ns": (0.03, 64), "us": (0.03, 0.064), "ms": (0.03, 0), "s": (0.03, 0),
           "KiB": (0.05, 1)}
-EPSILON = 1e-9  # of differences of decimal fractions
+EPSILON = 1e-9  # for rounding of decimal fractions
 OTHERS = (0.05, 0)
-# Benchmark, ncu's metric of the same traffic, bytes each; the unit of ours: per second, or per clock of an SM.
+# Benchmark, ncu's metric for the same traffic, bytes per unit of the metric.
 COUNTERS = [
     ("global-bandwidth", "dram__bytes.sum.per_second", 1),
     ("l2-bandwidth", "lts__t_bytes.sum.per_second", 1),
@@ -38,7 +38,7 @@ def key_of(r):
 
 
 def steady(suite, name):
-    """The same figures three times, each run from its own samples."""
+    """Three runs give the same figures, and each can be recomputed from its saved samples."""
     row, folder, runs = suite.row(name), os.path.join(suite.work, "bench"), []
     os.makedirs(folder, exist_ok=True)
     for i in range(3):
@@ -48,10 +48,10 @@ def steady(suite, name):
             row.wrong.append("no figures")
             return row
         runs.append({key_of(r): r for r in told["rows"] if r["value"] is not None and not r["detail"]})
-        row.wrong += [f"{m['benchmark']}: {m['text']}" for m in told["missing"] if "refused" in m["text"]][:3]
+        row.wrong += [f"{m['benchmark']}: {m['text']}" for m in told["missing"] if "rejected" in m["text"]][:3]
         again = json.loads(bench(suite, name, [f"--load={samples}", "--format=json"], row) or "{}")
         if again.get("rows") != told["rows"]:
-            row.wrong.append("figures of the saved samples are others")
+            row.wrong.append("figures from the saved samples differ")
     worst = {"times": 0.0, "others": 0.0}
     for key in runs[0]:
         values = [run[key]["value"] for run in runs if key in run]
@@ -71,12 +71,12 @@ def steady(suite, name):
 
 
 def card(suite, name):
-    """The card of the first run holds for a fourth; of the whole, how long it takes."""
+    """The card of the first run matches a fourth one; also limits the time of the run."""
     row, folder = suite.row(name), os.path.join(suite.work, "bench")
     path = os.path.join(folder, "card.md")
     samples = os.path.join(folder, "samples-0.txt")
     if not os.path.isfile(samples):
-        return suite.skip(name, "there are no samples of a first run")
+        return suite.skip(name, "there are no samples of the first run")
     text = bench(suite, name, [f"--load={samples}", "--card"], row)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -86,14 +86,14 @@ def card(suite, name):
 
 
 def counters(suite, name):
-    """The most that ncu sees in a kernel of each benchmark, beside the benchmark's own highest figure."""
+    """Compares ncu's maximum over the kernels of each benchmark with the benchmark's own maximum."""
     row, ncu = suite.row(name), shutil.which("ncu") or os.path.join(suite.cuda, "bin", "ncu")
     if not os.path.isfile(ncu):
-        return suite.skip(name, "there is no ncu")
+        return suite.skip(name, "ncu is not installed")
     listed = bench(suite, name, ["--list"], row)
     for benchmark, metric, width in COUNTERS:
         if benchmark not in listed:
-            row.notes.append(f"{benchmark}: not there")
+            row.notes.append(f"{benchmark}: does not exist")
             continue
         command = [ncu, "--clock-control", "none", "--csv", "--metrics", metric, "--kernel-name", "bench", "--launch-count", "60",
                    suite.probe, "bench", benchmark]
@@ -102,7 +102,7 @@ def counters(suite, name):
         at = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
         if at is None:
             if b"ERR_NVGPUCTRPERM" in out + err:
-                return suite.skip(name, "ncu may not read counters here")
+                return suite.skip(name, "ncu has no permission to read counters")
             row.notes.append(f"{benchmark}: ncu has no {metric}")
             continue
         rates = [float(r["Metric Value"].replace(",", "")) * SCALE.get(r["Metric Unit"], 0) * width
@@ -111,10 +111,10 @@ def counters(suite, name):
         own = [r for r in told["rows"] if r["value"] and ("GB/s" in r["unit"] or "/cycle" in r["unit"])]
         best = max(own, key=lambda r: r["value"], default=None)
         if not best or not rates:
-            row.wrong.append(f"{benchmark}: {len(own)} figures, {len(rates)} kernels of ncu's")
+            row.wrong.append(f"{benchmark}: {len(own)} figures, ncu has {len(rates)} kernels")
             continue
-        row.notes.append(f"{benchmark}: {best['value']:.4g} {best['unit']} ({best['name']}), ncu's highest {max(rates):.4g} GB/s")
-        # What L1 and shared do is asked of one SM alone, for too short a time to be seen in a rate of the whole GPU.
+        row.notes.append(f"{benchmark}: {best['value']:.4g} {best['unit']} ({best['name']}), ncu's maximum {max(rates):.4g} GB/s")
+        # L1 and shared memory are measured on one SM, too shortly to show in a rate of the whole GPU.
         if best["unit"] == "GB/s" and benchmark in ("global-bandwidth", "l2-bandwidth") and \
                 not 0.8 < best["value"] / max(max(rates), 1e-9) < 1.25:
             row.wrong.append(f"{benchmark}: ncu has {max(rates):.4g} GB/s")

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * allocator: a program with an allocator of its own, in which the main thread waits for another one
- * each time. That one gives memory and descriptors back meanwhile, and does it from within the
- * loader's list the second time: both locks are then held by somebody who may wait for whoever
- * holds a lock of a tool's. Any GPU.
+ * allocator: a program with its own allocator, in which the main thread waits for another thread.
+ * That thread frees memory and closes descriptors meanwhile, the second time from within the
+ * loader's list of libraries. Both locks are then held by threads that may wait for the holder of
+ * a tool's lock. Runs on any GPU.
  */
 #include <errno.h>
 #include <link.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recording a call costs: bursts of a call that does next to nothing, small enough for the
- * buffer, and the median over them. Run it with api=on and api=off; prints ns a call, and those of
- * two clock reads.
+ * The cost of recording a call: bursts of a call that does almost nothing, small enough for the
+ * buffer, and their median. Run it with api=on and api=off. Prints ns per call, and the ns of two
+ * clock reads.
  */
 #include <stdio.h>
 #include <stdlib.h>

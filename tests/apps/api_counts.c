@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes calls of many kinds on three threads and counts them itself: what it prints is what the
- * reports have to say. Lines: "api NAME calls failed", "kernel NAME launches", "copy DIRECTION
- * calls bytes" (batch: of many at once), "graph launches", "thread-calls N" for each thread in no
+ * Makes calls of many kinds on three threads and counts them; the reports must have the counts
+ * that it prints. Lines: "api NAME calls failed", "kernel NAME launches", "copy DIRECTION calls
+ * bytes" (batch: several in one call), "graph launches", and "thread-calls N" per thread, in any
  * order.
  */
 #include <pthread.h>

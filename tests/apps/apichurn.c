@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * apichurn N: graphs of all kinds, streams, events, modules and kernels that come and go, in two
- * threads, one of which destroys while the other launches. Nothing is kept, so memory has to stay
- * flat: says how much private memory it has after a quarter, half and all of N rounds. "rss KIB KIB
- * KIB", "kernel NAME launches".
+ * apichurn N: creates and destroys graphs of all kinds, streams, events, modules and kernels in
+ * two threads, one of which destroys while the other launches. Nothing is kept, so memory use must
+ * stay constant: prints its private memory after a quarter, half and all of N rounds. Lines: "rss
+ * KIB KIB KIB", "kernel NAME launches".
  */
 #include <pthread.h>
 #include <stdatomic.h>

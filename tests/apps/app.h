@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the victims share: checking calls, starting a context, and a kernel that runs on a real GPU
- * too. */
+/* Shared by the test programs: checks of calls, the start of a context, and a kernel that also runs
+ * on a real GPU. */
 #ifndef APPS_APP_H
 #define APPS_APP_H
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures what issuing a submission costs: each thread sets 64 bytes of device memory in a stream
- * of its own, in bursts of 512 with an untimed synchronise between, and the median burst counts.
- * Prints nanoseconds a submission.
+ * The cost of a submission: each thread sets 64 bytes of device memory in its own stream, in
+ * bursts of 512 with an untimed synchronise in between. Prints the median in nanoseconds per
+ * submission.
  *
  *	bench THREADS BURSTS
  *
- * Runs on a real GPU as on the software one: the driver is looked up at run time.
+ * Runs on a real GPU and on the software GPU: the driver is looked up at run time.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * beside host|launch: a kernel that runs until the host lets it go, or a later launch of another
- * stream; meanwhile that stream launches, copies and is waited for. Ends only if nothing of that
+ * beside host|launch: a kernel runs until the host, or a later launch on another stream, releases
+ * it. Meanwhile the other stream launches, copies and is waited for. Ends only if none of that
  * waits for the kernel.
  */
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that call each other a known number of times: branches, one function by two ways, and
- * recursion, straight and by turns. */
+/* Functions that call each other a known number of times: branches, one function on two paths,
+ * direct and mutual recursion. */
 #include "paths.h"
 
 static KNOWN void leaf(int n)

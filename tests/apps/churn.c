@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * churn MASK ROUNDS [PLUGIN]: three threads submit without a pause while others, by the bits of
- * MASK, at the same time 1  make and free channels, whose tokens and handles are used again at once
- *   2  map, protect and unmap doorbell pages, and ring there
- *   4  put other mappings over doorbell pages by MAP_FIXED
- *   8  make and destroy contexts
- *  16  dlopen and dlclose
+ * churn MASK ROUNDS [PLUGIN]: three threads submit continuously while other threads, selected by
+ * the bits of MASK:
+ *    1  create and free channels, whose tokens and handles are reused immediately
+ *    2  map, protect and unmap doorbell pages, and ring doorbells there
+ *    4  replace doorbell pages by other mappings with MAP_FIXED
+ *    8  create and destroy contexts
+ *   16  dlopen and dlclose libraries
+ *
  * Software GPU only.
  */
 #include <dlfcn.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * code OLD.cubin NEW.cubin KERNEL [junk|stay]: loads code in every way there is: as a library
- * before there is a context, from memory and from files, out of a fatbin, out of the linker, and
- * the same once more from two threads; and launches KERNEL of each. The fatbin has OLD, NEW and
- * PTX. junk: what is refused as well. stay: waits to be killed.
+ * code OLD.cubin NEW.cubin KERNEL [junk|stay]: loads code in every way and launches KERNEL from
+ * each: as a library before there is a context, from memory and files, from a fatbin, from the
+ * linker, and again from two threads. The fatbin has OLD, NEW and PTX. junk: also loads code that
+ * is rejected. stay: waits to be killed.
  */
 #include <pthread.h>
 #include <string.h>

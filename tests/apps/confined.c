@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * confined WHAT [NUMBER]: what a process may be denied, or deny itself, while it submits. Each
- * works before and after its act, checks what the GPU made of it, and prints "confined ok" last.
+ * confined WHAT [NUMBER]: restrictions on a process, imposed or self-imposed, while it submits.
+ * Each case submits before and after the restriction, checks the GPU's results, and prints
+ * "confined ok" last.
  */
 #include <errno.h>
 #include <fcntl.h>

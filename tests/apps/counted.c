@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * counted CUBIN HOW [TIMES]: each kernel of tests/sass/kernels.h TIMES times: "direct", "captured",
- * "built"; "unread" exits without having waited for any; "killed" dies behind the first half; of
- * "profiled" every other one runs between cuProfilerStart and cuProfilerStop; "early" loads the
- * code before there is a context, as the CUDA runtime does with CUDA_MODULE_LOADING=EAGER. Prints a
- * checksum a kernel, of what it has left in memory.
+ * counted CUBIN HOW [TIMES]: runs each kernel of tests/sass/kernels.h TIMES times, and prints a
+ * checksum of the memory that each has written. HOW:
+ *   direct, captured, built   how kernels are launched
+ *   unread                    exits without having waited for any kernel
+ *   killed                    killed after the first half
+ *   profiled                  every other kernel is between cuProfilerStart and cuProfilerStop
+ *   early                     loads the code before there is a context, as the CUDA runtime does
+ *                             with CUDA_MODULE_LOADING=EAGER
  */
 #include <signal.h>
 #include <stdbool.h>

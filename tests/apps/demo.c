@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The demo: a short program of the CUDA driver API with copies of several sizes, fills, launches on
- * two streams, events, and a graph that a second thread launches. What it prints is the same on
- * every GPU, the software one included. Its parts stay functions of their own, so that reports can
- * name them.
+ * The demo: a short program of the CUDA driver API with copies of several sizes, memsets, launches
+ * on two streams, events, and a graph that a second thread launches. Its output is the same on
+ * every GPU and on the software GPU. Its parts are separate functions (not inlined), so that
+ * reports can name them.
  */
 #include <pthread.h>
 #include <string.h>

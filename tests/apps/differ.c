@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A short program that can be told to do one thing otherwise, for nvsnoop-report --diff: "launch"
- * launches once more in the middle, "size" makes one copy larger, "shape" gives one launch another
- * grid, "order" copies after a launch what it copied before it, "node" captures a graph of one node
- * more, "value" gives one launch another parameter, "byte" copies other bytes, "pinned" copies from
- * page-locked memory, "few" 64 bytes of it, "threads" has three threads launch at once.
+ * differ [CHANGE]: a short program with one optional change, for nvsnoop-report --diff:
+ *   launch   one more launch in the middle
+ *   size     one copy is larger
+ *   shape    one launch has another grid
+ *   order    a copy is after a launch instead of before it
+ *   node     a captured graph has one more node
+ *   value    one launch has another parameter
+ *   byte     a copy has other bytes
+ *   pinned   a copy is from page-locked memory
+ *   few      the same, of 64 bytes
+ *   threads  three threads launch at the same time
  */
 #include <pthread.h>
 #include <stdbool.h>

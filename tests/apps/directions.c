@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * directions: copies that leave it to the driver which way they go, and what the program's own live
- * page says of them: ends at the begin of an allocation and inside of it, pinned and pageable, in
- * memory that was of another kind before. Says how many of each.
+ * directions: copies that leave their direction to the driver, and what the program's live page
+ * counts for them. The ends are at the start of an allocation or inside, pinned or pageable, or in
+ * memory that was of another kind before. Prints the number of each.
  */
 #include <string.h>
 #include "livepage.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ends return|exit|_exit|thread|abort: doorbells where a program ends: in atexit handlers, in
- * destructors of the program, in a thread's destructors, right before _exit. The work is waited for
- * and checked each time.
+ * ends return|exit|_exit|thread|abort: doorbells at the end of a program: in atexit handlers, in
+ * destructors of the program and of threads, immediately before _exit. Each waits for the work and
+ * checks it.
  */
 #include <pthread.h>
 #include <signal.h>

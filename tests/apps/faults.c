@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults: a program that lives with signals of its own while it submits. It recovers from null
- * pointers and guard pages by jumping out of its handler, waits for SIGSEGV and SIGTRAP that are
- * sent to it, meets breakpoints of its own, steps through submissions instruction by instruction,
- * and puts a handler in behind everybody's back. What it prints is the same without a tool.
- * Software GPU only.
+ * faults: a program that uses signals while it submits. It recovers from null pointers and guard
+ * pages by a jump out of its handler, waits for SIGSEGV and SIGTRAP, hits its own breakpoints,
+ * single-steps through submissions, and installs a handler with a direct system call. Its output
+ * is the same without a tool. Software GPU only.
  */
 #include <errno.h>
 #include <pthread.h>

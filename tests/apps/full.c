@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * full ring|pushbuffer|copy|local: work is asked for behind a closed gate until a call has to wait,
- * for room in the ring or in the pushbuffer, or as a copy that synchronises, while another thread
- * copies as well; then the gate is opened. Says which launch it was. The last one is for real GPUs:
- * its kernel needs more local memory than there is.
+ * full ring|pushbuffer|copy|local: submits work behind a blocked stream until a call has to wait:
+ * for space in the ring or the pushbuffer, or as a copy that synchronises while another thread
+ * copies too. Then it unblocks the stream. Prints which launch waited. local is for real GPUs: its
+ * kernel needs more local memory than is allocated.
  */
 #include <pthread.h>
 #include <stdatomic.h>

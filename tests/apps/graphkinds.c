@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs made and changed in every way, each kernel counting its own runs on the GPU: what it
- * prints, and the GPU agrees with, is what --by-kernel has to say. Lines: "kernel NAME direct built
- * captured conditional" and "graphs N"; and for --graphs "order N NODES EDGES LONGEST", of graph N.
- * Runs on a real GPU as well.
+ * Creates and changes graphs in every way. Each kernel counts its runs on the GPU, and --by-kernel
+ * must have the same counts. Lines: "kernel NAME direct built captured conditional" and "graphs
+ * N"; for --graphs "order N NODES EDGES LONGEST", of graph N. Also runs on a real GPU.
  */
 #include <string.h>
 #include "app.h"

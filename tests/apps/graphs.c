@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * graphs [RUNS]: graphs of 1 to 200 captured launches, uploaded and launched several times; every
- * kernel counts. Runs on a real GPU too.
+ * graphs [RUNS]: graphs of 1 to 200 captured launches, uploaded and launched several times. Every
+ * kernel increments a counter. Also runs on a real GPU.
  */
 #include "app.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hang spin|semaphore|cross|ring|rank|well: a program that hangs, in one of five ways, or does not.
- * As a rank (RANK of WORLD_SIZE, PEERS: a file that they share) one of them, LEAVES, ends before
- * the third collective, for which the others then wait for ever. It is the test that ends it.
+ * hang spin|semaphore|cross|ring|rank|well: hangs in one of five ways, or not (well). As rank RANK
+ * of WORLD_SIZE, with PEERS, a file that they share, the rank LEAVES exits before the third
+ * collective, for which the others then wait forever. The test kills the program.
  */
 #include <fcntl.h>
 #include <pthread.h>

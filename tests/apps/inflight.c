@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inflight kill|exit: threads hang in calls, one of them in its first, and the process is killed or
- * returns from main(). Says which calls those are: "in-flight NAME TID".
+ * inflight kill|exit: threads hang in calls, one of them in its first, and the process is killed
+ * or returns from main(). Prints these calls: "in-flight NAME TID".
  */
 #include <pthread.h>
 #include <signal.h>

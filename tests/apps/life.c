@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * life WHAT [ARGUMENT]: what a process may do with its life while it submits. Every case works
- * before and after its act where there is an after, checks what the GPU made of it, and prints
- * "life ok" last.
+ * life WHAT [ARGUMENT]: process operations (fork, exec, threads, exits) while the program submits.
+ * Every case submits before and, if possible, after the operation, checks the GPU's results, and
+ * prints "life ok" last.
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * live WHAT: looks at its own live page while it works, and holds it against what it has done. One
- * program, since each WHAT is a page of it.
+ * live WHAT: reads its own live page while it works, and compares it with what it has done.
  *
  *   counts ROUNDS [hold]
- *                   4 threads at full speed: what the page says is never less than what had been
- *                   done before it was read, never more than what had been begun after, and at rest
- *                   exactly that; no figure goes back. hold: it stays until its input ends, for who
- *                   reads the page at its own time
- *   threads N       the same with threads that come and go, 8 at a time
- *   crowd N         as many threads at once: what those without a slot of their own ring for counts
- *   kernels N       as many kernels, each launched once, by name
- *   weeks ROUNDS    channels, kernels, threads, memory: prints by how much memory has grown
- *   channels        rows of channels beside what the software GPU knows of them
- *   memory          rows of memory beside what was allocated and freed
+ *                   4 threads at full speed: the page's counts are never less than what was done
+ *                   before the reading and never more than what was begun after it, at rest they
+ *                   are exact, and no counter decreases. hold: stays until its input ends, for
+ *                   other readers of the page
+ *   threads N       the same with threads that are created and end, 8 at a time
+ *   crowd N         N threads at the same time: those without a slot of their own are counted
+ *   kernels N       N kernels, each launched once, by name
+ *   weeks ROUNDS    channels, kernels, threads, memory: prints the growth of memory
+ *   channels        rows of channels, compared with the software GPU's state
+ *   memory          rows of memory, compared with allocations and frees
  *   jump            leaves a call that frees by a jump
- *   ranges          pushed NVTX ranges, of a thread that lives and of one that is gone
- *   hold            waits in a call for its end
- *   short           lives for a moment
- *   first           what the call is called that made the page, which began before it
+ *   ranges          pushed NVTX ranges, of a live thread and of one that has ended
+ *   hold            waits in a call until its input ends
+ *   short           exits after a moment
+ *   first           the name of the call that created the page and began before it
  *   fork, exec      a child that uses the GPU itself; another program in this process
  */
 #include <dlfcn.h>

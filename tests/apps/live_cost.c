@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a call and a launch take on the host: short bursts, so that most of them are not
- * interrupted, and the fastest tenth of them, which a busy machine does not change. For
- * scripts/bench-live.
+ * Host time of a call and a launch: the fastest tenth of short bursts, most of which are not
+ * interrupted, so that a busy machine does not change the result. For scripts/bench-live.
  */
 #include "app.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The program's own live page, and what it says of all threads together.
- */
+/* The program's own live page, and its counts summed over all threads. */
 #ifndef LIVEPAGE_H
 #define LIVEPAGE_H
 

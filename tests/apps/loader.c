@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * loader PLUGIN [start|create]: a thread sits in dlopen(), with the loader's lock, in a constructor
- * that does not return before another thread's doorbells have arrived. If a doorbell needed that
- * lock, this would hang. The submitting threads are new, and call from where nothing has been
- * unwound before.
+ * loader PLUGIN [start|create]: a thread is in dlopen(), holding the loader's lock, in a
+ * constructor that returns only after another thread's doorbells have been rung. If a doorbell
+ * needed that lock, this would deadlock. The submitting threads are new, and call from code that
+ * has not been unwound before.
  *
- * start: the device is opened, and the context made, while it sits there. create: the context is
- * there before, and no other thread of the program has been made since.
+ * start: the device is opened and the context created while the constructor waits. create: the
+ * context exists before, and no other thread has been created since.
  */
 #include <dlfcn.h>
 #include <pthread.h>

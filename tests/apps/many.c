@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * many own|shared THREADS N [KILL]: every thread makes N submissions in a stream of its own (its
- * own channel), or all share one stream. Most are fills of a word, every 50th is a launch that
- * counts. What the GPU has then must be what was asked for. N 0: until killed; prints one line when
- * all threads are at work. With KILL the first thread kills the program by SIGKILL instead of
- * making its submission of that number.
+ * many own|shared THREADS N [KILL]: every thread makes N submissions in its own stream (and
+ * channel), or all share one stream. Most submissions set a word, every 50th is a launch that
+ * increments a counter; the GPU's memory is checked at the end. N 0: runs until killed, and prints
+ * one line when all threads are running. KILL: the first thread kills the program with SIGKILL
+ * instead of its submission of that number.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory WHAT [hold]: allocates and frees in known ways, for --memory; then waits for a line.
- * Prints what is to be found, a line each: "KIND ALLOCATIONS FREES FAILED LIVE PEAK" and "unfreed
- * FUNCTION COUNT BYTES".
+ * memory WHAT [hold]: allocates and frees in known ways, for --memory; with hold it then waits for
+ * a line of input. Prints the expected results, one per line: "KIND ALLOCATIONS FREES FAILED LIVE
+ * PEAK" and "unfreed FUNCTION COUNT BYTES".
  */
 #include <pthread.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory_cost [blocks]: what recording an allocation and its free costs: bursts of pairs of 100
- * bytes, the first ones dropped, and the fastest tenth of the others. Run it with api=on,
- * backtrace=off and api=off; prints ns a pair. blocks: nothing else is allocated, so that with each
- * pair the driver asks the kernel for a block and gives it back.
+ * memory_cost [blocks]: the cost of recording an allocation and its free: bursts of pairs of 100
+ * bytes. Drops the first bursts and prints the fastest tenth of the others, in ns per pair. Run it
+ * with api=on, backtrace=off and api=off. blocks: nothing else is allocated, so with each pair the
+ * driver requests a block from the kernel and returns it.
  */
 #include <string.h>
 #include "app.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The same for names of C++: methods, overloads, templates, a virtual one, one that throws, and an
-// operator whose name has blanks and brackets in it.
+// As branches.c, for C++ names: methods, overloads, templates, a virtual method, one that throws,
+// and an operator with blanks and brackets in its name.
 #include "paths.h"
 
 namespace ns

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mlocked: a program that has all its memory locked, what is to come as well, and then uses CUDA.
- * Prints how much is locked; status 77 where it may not.
+ * mlocked: a program that locks all its memory, current and future, and then uses CUDA. Prints how
+ * much is locked; exits with 77 if that is not permitted.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pace: does what is written to it, line by line, and answers each line once it is done: with the
- * number of submissions made so far.
+ * pace: executes commands from standard input, one per line, and answers each with the number of
+ * submissions so far.
  *
- *	submit N		N fills
+ *	submit N		N memsets
  *	start, stop		cuProfilerStart, cuProfilerStop
- *	until FILE		fills, until FILE is there
- *	fork			goes on in a child that has made no CUDA call: before all others
- *	kill			ends by SIGKILL
+ *	until FILE		memsets, until FILE exists
+ *	fork			continues in a child that has made no CUDA call; must be first
+ *	kill			kills itself with SIGKILL
  */
 #include <signal.h>
 #include <string.h>

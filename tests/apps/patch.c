@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * patch CASE [ARGUMENT]: doorbell stores that may be patched, must not be, are patched while
- * threads run them, or go and come again with their library. Prints what became of each. Software
- * GPU only. refused   a jump into the store; no padding near it; and one store that can be patched
- *   running   8 threads through twelve stores, each patched while they run it, within ARGUMENT ms
- *   crammed   two stores, with no address that is free within 2 GiB of them
+ * patch CASE [ARGUMENT]: doorbell stores that may be patched, that must not be, that are patched
+ * while threads run them, or that are unloaded and loaded again. Prints the result of each.
+ * Software GPU only.
+ *   refused   a jump into the store; no padding near it; and one store that can be patched
+ *   running   8 threads in twelve stores, each patched while they run it, within ARGUMENT ms
+ *   crammed   two stores, with no free address within 2 GiB of them
  *   reload    the store's library (ARGUMENT) is unloaded and loaded again, while others submit
  */
 #include <dlfcn.h>

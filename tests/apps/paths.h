@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that knows its own call tree: each function says that it is in, each submission is
- * counted where it happens, and at the end every path is printed as "main;outer;inner API COUNT".
+ * For programs that count their own call tree: each function records that it is active, each
+ * submission is counted in its place, and at the end every path is printed as "main;outer;inner
+ * API COUNT".
  */
 #ifndef APPS_PATHS_H
 #define APPS_PATHS_H

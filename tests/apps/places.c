@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * places CASE FOLDER: submits from places that make stacks hard to take.
- *   replug    two libraries by turns, at the same address where the loader sees to it
- *   late      from a library that is loaded just before the end
- *   jit       from code that was made at run time and has no unwind tables
- *   perfmap   the same, and it says in perf's map what it has made there, the latter of two times
- *   tiny      from threads with the smallest stack there is, and on alternate stacks as small
+ * places CASE FOLDER: submits from places with difficult stacks.
+ *   replug    two libraries in turn, at the same address if the loader allows
+ *   late      from a library that is loaded immediately before the end
+ *   jit       from code that was generated at run time and has no unwind tables
+ *   perfmap   the same, listed in perf's map file; the name that was written last counts
+ *   tiny      from threads with the minimum stack, and on alternate stacks of that size
  *   stripped  from plain functions; FOLDER's copy of this program has no symbols
  */
 #include <dlfcn.h>

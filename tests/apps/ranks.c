@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ranks SKIPS HANGS: one rank of a job, by RANK, whose every step is two kernels and a collective
- * by NCCL's name. The rank SKIPS leaves one collective out; with the rank HANGS one is never done,
- * and it is killed while it waits for that.
+ * ranks SKIPS HANGS: one rank of a job (RANK). Each step is two kernels and a collective with
+ * NCCL's name. The rank SKIPS omits one collective. In the rank HANGS one collective never
+ * completes, and the rank is killed while it waits for it.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * raw CASE [N]: submissions that the CUDA API alone does not make. Software GPU only.
- *   wrap      a ring of 16 entries goes round N times, the pushbuffer too
- *   entries   1 to 40 entries a doorbell, over the end of the ring, control entries between
+ * raw CASE [N]: submissions that the CUDA API does not make. Software GPU only.
+ *   wrap      a ring of 16 entries wraps N times, and so does the pushbuffer
+ *   entries   1 to 40 entries per doorbell, across the end of the ring, with control entries
  *   big       segments of 8 MiB - 4
- *   empty     doorbells with nothing new
- *   channels  channels made and freed N times, tokens and addresses used again
- *   mappings  usermode objects and their mappings made, used and freed N times
- *   memory    memory mapped and freed N times, segments in it; every other time above 40 bits
+ *   empty     doorbells without new entries
+ *   channels  channels created and freed N times, with reused tokens and addresses
+ *   mappings  usermode objects and their mappings created, used and freed N times
+ *   memory    memory mapped and freed N times, with segments in it; every other time above 40 bits
  *   twogpus   the same tokens on two GPUs, two threads
- *   fourgpus  the same tokens on four GPUs, of which one comes late and one goes and comes again
- *   contexts  contexts made and destroyed N times
+ *   fourgpus  the same tokens on four GPUs; one is opened late, one is closed and opened again
+ *   contexts  contexts created and destroyed N times
  *   moved     mappings of rings moved, cut and protected, N channels
  *   twice     rings and USERDs written through a second mapping, N channels
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reload N: loads libcuda, works with it, and unloads it again, N times, with another thread that
- * loads and unloads it too. Looks it up by itself, so that nothing else holds it.
+ * reload N: loads libcuda, uses it and unloads it, N times, while another thread loads and unloads
+ * it too. Looks up its functions itself, so that nothing else keeps it loaded.
  */
 #include <dlfcn.h>
 #include <pthread.h>

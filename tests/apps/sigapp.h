@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the programs about signals share: submissions before, between and after, and how a signal is
- * told. */
+/*
+ * Shared by the programs about signals: submissions before, between and after, and how a signal is
+ * printed.
+ */
 #ifndef APPS_SIGAPP_H
 #define APPS_SIGAPP_H
 

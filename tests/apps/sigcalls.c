@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigcalls: a program whose waiting calls have signal masks of their own, for SIGSEGV and SIGTRAP
- * too, while it submits. What it prints is the same without a tool. Software GPU only.
+ * sigcalls: waiting calls with their own signal masks, for SIGSEGV and SIGTRAP too, while the
+ * program submits. Its output is the same without a tool. Software GPU only.
  */
 #include <poll.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigdraw FIRST COUNT [STEPS [paired]]: programs drawn by seeds, COUNT of them from FIRST on, that
- * set actions and masks, send and await signals, fault, fork and run programs, while they submit.
- * Where asked for, every third has a second thread that takes turns; there the library's own
- * moments in a thread are seen now and then. Only what the kernel determines is drawn, so each
- * prints the same without a tool. Software GPU only.
+ * sigdraw FIRST COUNT [STEPS [paired]]: COUNT random programs with seeds from FIRST on. They set
+ * actions and masks, send and await signals, fault, fork and run programs while they submit.
+ * paired: every third program has a second thread that alternates with the first, which sometimes
+ * shows the library's own work in a thread. Only behaviour that the kernel defines is used, so the
+ * output is the same without a tool. Software GPU only.
  */
 #include <poll.h>
 #include <semaphore.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigexec: a program that blocks and ignores SIGSEGV and SIGTRAP while it submits, and what the
- * programs that it runs inherit of that, in every way to run one. What it prints is the same
- * without a tool. Software GPU only.
+ * sigexec: blocks and ignores SIGSEGV and SIGTRAP while it submits, and prints what the programs
+ * that it runs inherit, for every way to run one. Its output is the same without a tool. Software
+ * GPU only.
  */
 #include <fcntl.h>
 #include <spawn.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigmask: masks with SIGSEGV in them that no call of the program sets: jumps, contexts, returning
- * handlers, calls with a mask of their own, threads and children that inherit them. After each the
- * program submits and catches a fault of its own. What it prints is the same without a tool.
- * Software GPU only.
+ * sigmask: masks with SIGSEGV that no call of the program sets directly: jumps, contexts,
+ * returning handlers, calls with their own mask, threads and children that inherit them. After
+ * each, the program submits and handles a fault. Its output is the same without a tool. Software
+ * GPU only.
  */
 #include <poll.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigsent: SIGSEGV and SIGTRAP sent to a program of several threads, and which of them takes it,
- * while they submit. What it prints is the same without a tool. Software GPU only.
+ * sigsent: SIGSEGV and SIGTRAP are sent to a program with several threads, while they submit;
+ * prints which thread takes them. Its output is the same without a tool. Software GPU only.
  */
 #include <fcntl.h>
 #include <poll.h>

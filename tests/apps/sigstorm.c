@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sigstorm [N]: threads that submit, each by a channel of its own, and between that block, open,
- * await, handle and jump away from SIGSEGV and SIGTRAP, which a child sends without end. No
- * submission may be lost by that, and nothing but what was sent may come. Software GPU only.
+ * sigstorm [N]: threads submit, each on its own channel, and in between block, unblock, await,
+ * handle and jump away from SIGSEGV and SIGTRAP, which a child sends continuously. No submission
+ * may be lost, and no other signal may arrive. Software GPU only.
  */
 #include <fcntl.h>
 #include <poll.h>

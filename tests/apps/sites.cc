@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Submits from a method of a class template, from below a constructor, and from a function that
-// names of C++ overload. The lines that do are marked, for tests to look up.
+// Submits from a method of a class template, from below a constructor, and from an overloaded C++
+// function. The lines that submit are marked, so that tests can find them.
 #include "app.h"
 
 namespace ns

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stalls: calls that take long, each for another reason, and what the program's own live page says
- * of why: a launch without room in its ring; a copy that synchronises; and one that waits for what
- * that holds.
+ * stalls: slow calls with different causes, and the causes on the program's live page: a launch
+ * without space in its ring, a copy that synchronises, and a call that waits for a lock that the
+ * copy holds.
  */
 #include <pthread.h>
 #include <stdatomic.h>

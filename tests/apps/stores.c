@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stores: rings the doorbell with every form of store that a compiler or a hand might use, and
- * looks each time whether the GPU saw the token on its page, whether the work arrived, and whether
- * the instruction left what it leaves without a tool. Forms are tried ROUNDS times each. Software
- * GPU only.
- *
- * stores [NAME]: only forms whose name has NAME in it.
+ * stores [NAME]: rings the doorbell with every form of store that a compiler or a programmer may
+ * use, ROUNDS times each. Checks that the GPU saw the token on its page, that the work was done,
+ * and that the instruction has the same effects as without a tool. With NAME only forms whose name
+ * contains NAME. Software GPU only.
  */
 #include <stdbool.h>
 #include <string.h>

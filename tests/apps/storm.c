@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * storm SEED ACTS END [PLUGIN]: threads submit, by channels of their own and by the API, while
- * signals whose handlers submit as well come down on them, and while another thread does ACTS acts
- * drawn by SEED: children of every kind, channels, contexts, doorbell pages, libraries and threads
- * that come and go. Then it ends as END says, or, with "any", as SEED does. Software GPU only.
+ * storm SEED ACTS END [PLUGIN]: threads submit, on their own channels and by the API, while they
+ * receive signals whose handlers submit too. Another thread performs ACTS random acts from SEED:
+ * children of every kind; channels, contexts, doorbell pages, libraries and threads created and
+ * destroyed. The program then exits as END says or, with "any", as SEED determines. Software GPU
+ * only.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * stuck exit|interrupt|memory PATH: a thread frees memory of a GPU that hangs (SOFTGPU_STUCK is
- * PATH), and its call never returns. Meanwhile the program ends, is interrupted, or uses memory of
- * its own.
+ * PATH), and its call never returns. Meanwhile the program exits, is interrupted, or allocates
+ * memory.
  */
 #include <errno.h>
 #include <fcntl.h>

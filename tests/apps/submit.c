@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * submit THREADS ROUNDS [COUNTER]: threads that launch, copy and fill on streams of their own, and
- * check what came of it. COUNTER is a file of 8 bytes which counts their submissions while they go
- * on. With SUBMIT_PATCHED in the environment the threads begin only once the driver's doorbell
- * store has become a jump.
+ * submit THREADS ROUNDS [COUNTER]: threads launch, copy and set memory on their own streams, and
+ * check the results. COUNTER is a file of 8 bytes in which they count their submissions. With
+ * SUBMIT_PATCHED in the environment they begin only after the driver's doorbell store has been
+ * patched.
  */
 #include <fcntl.h>
 #include <link.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tables FFT.so: submits through a table of cuGetExportTable, twice by itself and five times by a
- * library that exports what it is asked for; and once by an entry point. Software GPU only.
+ * tables FFT.so: submits through a table of cuGetExportTable, twice itself and five times through
+ * a library that exports the function; and once through an entry point. Software GPU only.
  */
 #include <dlfcn.h>
 #include <stdio.h>

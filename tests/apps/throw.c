@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A C program that dlopens a C++ plugin which throws. With an argument it opens a GPU before, so
- * that the library, if it is preloaded, has loaded its unwinder. Prints which library raises the
- * plugin's exceptions, and on stderr what a throw costs in nanoseconds (median of 21 rounds).
+ * A C program that dlopens a C++ plugin which throws. With an argument it opens a GPU first, so
+ * that the library, if preloaded, has loaded its unwinder. Prints which library raises the
+ * plugin's exceptions, and on stderr the cost of a throw in nanoseconds (median of 21 rounds).
  *
  *	throw PLUGIN [gpu]
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timed: waits until entries of somebody else come to the last channel, then copies 32 KiB to
- * 1 MiB to the GPU, three times each, one after the other. Without such entries it says so after a
- * while, and copies all the same.
+ * timed [repin]: waits until the library's own entries appear in the last channel, then copies 32
+ * KiB to 1 MiB to the GPU, three times each, one after the other. If there are none after a while,
+ * it prints that and copies anyway.
  *
- * timed repin: all registered memory is taken from the GPU before and pinned again after a while,
- * and such entries are waited for once more.
+ * repin: all registered memory is first taken from the GPU and pinned again after a while, and the
+ * program waits for such entries once more.
  */
 #include <time.h>
 #include "app.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unrung stored|undone|late|past ENTRIES: a thread submits on a channel with a ring of ENTRIES, and
- * once more GP_PUT is stored and its doorbell held back while main() returns. stored: it is never
- * rung; undone: nor is it, and the ring gets a second mapping first; late: it is rung when all
- * destructors have run; past: it is rung where nobody sees it. Software GPU only.
+ * unrung stored|undone|late|past ENTRIES: a thread submits on a channel with a ring of ENTRIES.
+ * Then it stores GP_PUT once more and holds back the doorbell while main() returns. Software GPU
+ * only.
+ *   stored  the doorbell is never rung
+ *   undone  the same, and the ring gets a second mapping first
+ *   late    the doorbell is rung after all destructors
+ *   past    the doorbell is rung where the library does not see it
  */
 #include <pthread.h>
 #include <stdatomic.h>

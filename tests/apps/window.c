@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * window FILE: opens and closes the window of a trigger, by the file that the library looks at, and
- * submits inside and outside of it. What is to be recorded is said at the end: "window ok: N
- * submissions".
+ * window FILE: opens and closes a trigger window through the trigger file, and submits inside and
+ * outside of it. Prints the number of submissions to be recorded: "window ok: N submissions".
  */
 #include <poll.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What recording adds to a launch in a tight loop, inside one process: bursts of launches with
- * recording off and on in pairs, in an order drawn by a fixed seed; each burst follows some untimed
- * launches and a synchronise. Prints a line a pair: nanoseconds a launch, off and on.
+ * The cost of recording in a tight loop, within one process: bursts of launches with recording off
+ * and on in pairs, in random order with a fixed seed. Each burst follows some untimed launches and
+ * a synchronise. Prints a line per pair: nanoseconds per launch, off and on.
  *
  *	inside PAIRS LAUNCHES
  *
- * Preloaded is build/bench/libnvsnoop.so. The driver is looked up at run time: it runs on a real
- * GPU as on the software one.
+ * Preload build/bench/libnvsnoop.so. The driver is looked up at run time, so it runs on a real GPU
+ * and on the software GPU.
  */
 #include <dlfcn.h>
 #include <stdint.h>

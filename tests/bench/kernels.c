@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every benchmark's kernels, assembled by a ptxas that is found, for each GPU that it is for, and
- * read back by our decoder: nothing is launched. Arguments: architectures (75 80 89 90 100), then
- * names of benchmarks, or none.
+ * Assembles the kernels of every benchmark with an installed ptxas, for each GPU that they
+ * support, and decodes them with our decoder. Nothing is launched. Arguments: architectures (75 80
+ * 89 90 100), then names of benchmarks, or none.
  */
 #include <stdio.h>
 #include <stdlib.h>

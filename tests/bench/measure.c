@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * measure TIMES COMMAND...: runs a command several times with its output thrown away, and prints
- * the least processor time and the least time by the clock in seconds, and the most memory in KB. A
- * program of its own because a child's peak begins with that of whoever starts it.
+ * measure TIMES COMMAND...: runs a command several times without its output, and prints the
+ * minimum CPU time and the minimum elapsed time in seconds, and the maximum memory in KB. This is
+ * a separate program because a child's peak memory starts at that of its parent.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mklaunches TRACE MEGABYTES [calls]: a trace of kernel launches as libcuda lays them out on a
- * Hopper, with so many bytes of command stream, from one call site. The slots and constants go
- * round, the payloads count up. With calls: and the record of the API call that made each.
+ * mklaunches TRACE MEGABYTES [calls]: a trace of kernel launches with the given size of commands,
+ * as libcuda writes them for a Hopper GPU, from one call site. Slots and constants are used in
+ * rotation, payloads count up. calls: also the record of the API call of each launch.
  */
 #include "tests/unit/mktrace.h"
 #include "tests/unit/pbmake.h"

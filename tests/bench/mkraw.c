@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkraw TRACE RAW MEGABYTES: the command stream of a trace as bare dwords for --raw, once and then
- * over and over until there is so much.
+ * mkraw TRACE RAW MEGABYTES: the commands of a trace as plain dwords for --raw, repeated up to the
+ * given size.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast command streams are decoded: `ops [MEGABYTES]` makes kernel launches as libcuda lays
- * them out (393 dwords each) and takes them through the walk alone, through operations, and through
- * the look-up of every method's name; prints GB/s and dwords/s for each.
+ * The speed of decoding: `ops [MEGABYTES]` makes kernel launches as libcuda writes them (393
+ * dwords each) and decodes them to methods, to operations, and with the name of every method.
+ * Prints GB/s and dwords/s for each.
  */
 #include <stdio.h>
 #include <stdlib.h>

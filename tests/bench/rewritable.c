@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many of the kernels in libraries can be made to count themselves (nvsnoop --count), and why
- * the others cannot: rewritable PTXAS ARCH FILE... rewrites every cubin that a GPU of ARCH (90)
- * would take from each file. No GPU is needed. PTXAS: the assembler that instructions are cut from.
+ * How many kernels of a library can be rewritten to count (nvsnoop --count), and why the others
+ * cannot: rewritable PTXAS ARCH FILE... rewrites every cubin in the files that a GPU of ARCH (90)
+ * would load. Needs no GPU. PTXAS: the assembler from whose output instructions are copied.
  */
 #include <elf.h>
 #include <errno.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recording off and on inside one process, for benchmarks: build/bench/libnvsnoop.so is the library
- * with this file in it. Off is as without us: store sites have their own bytes, the doorbell page
- * can be written, GPFIFO and USERD are the program's own pages, and an entry point is one jump
- * away. What only a new process could undo stays: the hooks of libc, which no launch comes by
- * (nvs_bench_device_calls() has device calls pass them), and that jump.
+ * Switches recording off and on within one process, for benchmarks: build/bench/libnvsnoop.so is
+ * the library with this file. When off, everything is as without the library: store sites have
+ * their own bytes, the doorbell page is writable, GPFIFO and USERD are the program's own pages,
+ * and an entry point is one jump away. What only a new process could undo stays: that jump, and
+ * the hooks of libc, which no launch calls (nvs_bench_device_calls() makes device calls bypass
+ * them).
  *
- * Called by a program that is at rest: nothing in flight on the GPU, no thread inside the driver.
+ * Call it only while the program is idle: nothing in flight on the GPU, no thread inside the
+ * driver.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes a Java class without a Java compiler, which a run-time environment alone does not bring.
+"""Makes a Java class without a Java compiler, which a run-time environment does not include.
 
     class Main {
         static native int run(int n);

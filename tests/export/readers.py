@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads what nvsnoop-report has exported with other tools' eyes, each to the same totals."""
+"""Reads exports of nvsnoop-report with other tools, all to the same totals."""
 
 import gzip
 import json

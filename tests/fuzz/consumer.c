@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A consumer of the public decoder that asks for all there is, and reads what it is given to the
- * last byte. */
+/*
+ * A consumer of the public decoder that requests everything, and reads every byte that it is
+ * given.
+ */
 #include <string.h>
 #include "tests/fuzz/reading.h"
 

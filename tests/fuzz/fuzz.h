@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What fuzz targets share. Each target is one file with LLVMFuzzerTestOneInput(); linked with
- * libFuzzer it searches (`make fuzz`), linked with replay.c it runs the corpus (`make check`).
+ * Shared by the fuzz targets. Each target is one file with LLVMFuzzerTestOneInput(). Linked with
+ * libFuzzer it searches (`make fuzz`); linked with replay.c it runs the corpus (`make check`).
  */
 #ifndef NVSNOOP_TESTS_FUZZ_H
 #define NVSNOOP_TESTS_FUZZ_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys of JSON and their types, as docs/schema.md has them. */
+/* Keys of JSON and their types, from docs/schema.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

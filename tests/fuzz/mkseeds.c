@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the seeds of the fuzz targets that read traces and spools: mkseeds CORPUS. A trace with a
- * record of every kind, in five lengths; one whose names are no text; one with ranges of NVTX that
- * lie; two spools; and two live pages.
+ * record of every type, in five lengths; one whose names are not text; one with invalid NVTX
+ * ranges; two spools; and two live pages.
  */
 #include <stdarg.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A consumer that believes the library: whatever it is given it reads to the last byte. */
+/* A consumer that trusts the library: it reads every byte that it is given. */
 #include <string.h>
 #include "decode/trace/stream.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a trace in every way the library offers, and touches all that it hands out. */
+/* Reads a trace with every function of the library, and reads all results. */
 #ifndef NVSNOOP_TESTS_FUZZ_READING_H
 #define NVSNOOP_TESTS_FUZZ_READING_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs one fuzz target over the files of the folders or names given, without libFuzzer: each as it
- * is, cut short in several places, and changed at random a few times, the same way every time
- * (FUZZ_ROUNDS in the environment asks for more changes, FUZZ_SEED for others). Prints the seed and
- * how many inputs there were.
+ * Runs one fuzz target over the given files and folders, without libFuzzer: each file unchanged,
+ * truncated in several places, and with a few random changes, which are the same in every run
+ * (FUZZ_ROUNDS in the environment for more changes, FUZZ_SEED for others). Prints the seed and the
+ * number of inputs.
  */
 #include <dirent.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON, CSV and UTF-8 to the letter. */
+/* Strict checks of JSON, CSV and UTF-8. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>

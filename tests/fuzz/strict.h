@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds what reports print against the letter of RFC 8259 (JSON), RFC 4180 (CSV) and RFC 3629
- * (UTF-8), without any of a real parser's leniency. Each returns NULL where TEXT is well, else what
- * is wrong; *AT: where.
+ * Checks the output of reports strictly by RFC 8259 (JSON), RFC 4180 (CSV) and RFC 3629 (UTF-8),
+ * without the tolerance of real parsers. Each function returns NULL if TEXT is valid, otherwise
+ * the error; *AT is its position.
  */
 #ifndef NVSNOOP_TESTS_STRICT_H
 #define NVSNOOP_TESTS_STRICT_H

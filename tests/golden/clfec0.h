@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* No class of any GPU: the forms that class headers take, for the test of import-class. */
+/* Not a real class: the forms that class headers have, for the test of import-class. */
 #ifndef _cl_test_compute_a_h_
 #define _cl_test_compute_a_h_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* No descriptor of any GPU: the forms of descriptor headers, for the test of import-class. */
+/* Not a real descriptor: the forms of descriptor headers, for the test of import-class. */
 #define NVFEC0_QMDV09_03_KIND MW(3 : 0)
 #define NVFEC0_QMDV09_03_KIND_QUEUE 0x00000000
 #define NVFEC0_QMDV09_03_KIND_GRID 0x00000001

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes traces of which it is known what is right, for tests/cli/answers.cases: what is a copy and
- * what is code, semaphores that are set anew, and more calls than there is memory for.
+ * Makes traces with known correct results for tests/cli/answers.cases: copies and code, semaphores
+ * that are set again, and more calls than there is memory for.
  */
 #include <stdarg.h>
 #include "nvsnoop/spool.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the traces with API calls that tests/cli/calls.cases reports, in the folder given: copies
- * of which the GPU's time is known, batches, calls before the session, calls that nest, fail,
- * throw, jump and never return, an entry point that was never told of, names that are odd, graphs,
- * a trace from elsewhere, one with many shapes, stacks and errors, one of calls with many
- * submissions, launches that became part of a graph, and one without any of it. One file, since all
- * are made by the same few lines.
+ * Makes the traces with API calls for tests/cli/calls.cases, in the given folder:
+ *   - copies with known GPU time, batches, graphs, launches that became part of a graph
+ *   - calls before the session; nested calls; calls that fail, throw, jump or never return
+ *   - an entry point without a record, unusual names, a trace from another machine
+ *   - a trace with many shapes, stacks and errors, one of calls with many submissions, and one
+ *     without any of this
  */
 #include <stdarg.h>
 #include <sys/stat.h>

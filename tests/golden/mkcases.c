@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the traces that tests/cli/report.cases reports, in the folder given. Their modules are this
- * program, which has a static "runtime" in it, and the two libraries of tests/golden/fake beside
- * it.
+ * Makes the traces for tests/cli/report.cases, in the given folder.
+ * Their modules are this program, which contains a static "runtime", and the two libraries of
+ * tests/golden/fake.
  */
 #include <dlfcn.h>
 #include <elf.h>

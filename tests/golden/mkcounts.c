@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the trace that tests/cli/counts.cases reports, counts.zst in the folder given: launches by
- * two threads, in two contexts and by two graphs, and what readings of the counters found. A tick
- * is 1 ns.
+ * Makes the trace for tests/cli/counts.cases, counts.zst in the given folder: launches by two
+ * threads, in two contexts and by two graphs, and readings of the counters. A tick is 1 ns.
  */
 #include "tests/unit/mktrace.h"
 

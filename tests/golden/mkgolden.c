@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes tests/golden/h200.trace.zst: a session recorded on an H200 by an early prototype, as a
- * trace of ours. mkgolden CAPTURE TRACE. The capture is little-endian records without padding: u32
- * magic, token, channel, old put, new put, entries, tid, frames; return addresses; for each entry
- * u64, u32 readable, its dwords. Another thread's record may have torn the capture's last one: that
- * is left out.
+ * Makes tests/golden/h200.trace.zst from a session that an early prototype recorded on an H200:
+ * mkgolden CAPTURE TRACE. The capture has little-endian records without padding: u32 magic, token,
+ * channel, old put, new put, entries, tid, frames; return addresses; for each entry u64, u32
+ * readable, its dwords. The last record may be incomplete because another thread was writing; it
+ * is omitted.
  */
 #include "tests/unit/mktrace.h"
 

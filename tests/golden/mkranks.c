@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkranks FOLDER FIRST LAST: traces of the ranks FIRST to LAST of a job of 1,000 on 125 machines,
- * rankNNNN.zst: 16 steps, one each quarter of an hour. No two are alike, and a few have something
- * wrong: PLANTED below says what, and tests/export and tests/cli look for it.
+ * mkranks FOLDER FIRST LAST: traces of the ranks FIRST to LAST of a job of 1,000 ranks on 125
+ * machines, rankNNNN.zst: 16 steps, one every quarter of an hour. No two are equal, and a few have
+ * faults, which are listed in PLANTED below; tests/export and tests/cli look for them.
  */
 #include "tests/unit/mktrace.h"
 #include "tests/unit/pbmake.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the trace that tests/cli/ring.cases reports, waits.zst in the folder given: a ring of 64
- * entries and 64 KiB of pushbuffer driven full, and a call that waited for each other cause, and
- * for none that is known.
+ * Makes the trace for tests/cli/ring.cases, waits.zst in the given folder: a ring of 64 entries
+ * and 64 KiB of pushbuffer that become full, a call that waited for each other cause, and one
+ * without a known cause.
  */
 #include "tests/unit/mktrace.h"
 #include "tests/unit/pbmake.h"

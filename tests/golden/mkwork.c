@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes traces in which the GPU's time of each submission is known to the nanosecond, for
- * tests/cli/work.cases: two streams that compute and copy, waits of the host for all that can be
- * waited for, and what cannot be known. The GPU's clock is 1 s ahead of the host's, and an empty
- * bracket takes 500 ns.
+ * Makes traces in which the GPU time of each submission is known to the nanosecond, for
+ * tests/cli/work.cases: two streams that compute and copy, host waits for everything that can be
+ * waited for, and work with unknown times. The GPU's clock is 1 s ahead of the host's, and an
+ * empty bracket takes 500 ns.
  */
 #include <stdarg.h>
 #include "tests/unit/mktrace.h"

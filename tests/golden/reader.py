@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Reads a trace by docs/trace-format.md alone, and sums it up by API, kernel and copy direction.
+"""Reads a trace by docs/trace-format.md only, and sums it up by API, kernel and copy direction.
 
-It uses nothing of the project's code: where it disagrees with nvsnoop-report (tests/golden/read), one of the
-two, or the document, is wrong. It reads one whole trace, without spool and without earlier parts.
+It uses none of the project's code: if it disagrees with nvsnoop-report (tests/golden/read), one of the two, or the
+document, is wrong. It reads one whole trace, without spool and without earlier parts.
 """
 import bisect
 import collections

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What PyTorch's allocator says it holds: lines `FIGURE BYTES` of the reserved bytes now, at most, and of all there were."""
+"""Prints the statistics of PyTorch's allocator: lines `FIGURE BYTES` of the reserved bytes now, the maximum, and the
+total.
+"""
 
 import sys
 

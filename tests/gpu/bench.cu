@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What one CUDA call costs the host: each line is `name microseconds`, the median of many bursts.
+// Host time of single CUDA calls: each line is `name microseconds`, the median of many bursts.
 // Bursts are short and followed by an untimed synchronise, so that neither a full GPFIFO nor the
-// GPU hides the cost.
+// GPU affects the result.
 
 #include <algorithm>
 #include <chrono>

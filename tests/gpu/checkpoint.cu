@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checkpoint: launches kernels, alone and in a graph, and has itself taken to a checkpoint and back twice by
- * another process, which runs without any library. Prints each step's result and a checksum of what the kernels
- * left. Exit 77: this driver takes none.
+ * checkpoint: launches kernels, directly and in a graph. Another process, which runs without the
+ * library, takes it to a checkpoint and restores it, twice. Prints each step's result and a
+ * checksum of the memory that the kernels have written. Exits with 77 if the driver does not
+ * support checkpoints.
  *
  * checkpoint take PID: that other process.
  */

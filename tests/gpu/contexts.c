@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Eight threads: half launch in the primary context all the time, half make a context, launch in it
- * and destroy it, again and again. Prints how much each did; a kernel that did not run shows in the
- * sums.
+ * Eight threads: half of them launch in the primary context continuously, the others create a
+ * context, launch in it and destroy it, repeatedly. Prints the number of rounds and the sums,
+ * which show any kernel that did not run.
  */
 #include <cuda.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each kernel of tests/sass/kernels.cu and full.cu once, in the way that is asked for: direct, captured, built,
- * child, conditional, updated. What it prints, a checksum a kernel, is the same for all of them, and
- * so is what the kernels have executed.
+ * Runs each kernel of tests/sass/kernels.cu and full.cu once, launched in the given way: direct,
+ * captured, built, child, conditional, updated. Prints a checksum per kernel. The output and the
+ * instruction counts are the same for all ways.
  */
 #include <cstring>
 #include "../sass/kernels.cu"

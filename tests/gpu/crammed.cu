@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Launches 20,000 kernels with no free address within 2 GiB of libcuda, as where large libraries are loaded before it:
-// fills the gaps around it, then counts on the GPU.
+// Launches 20,000 kernels with no free address within 2 GiB of libcuda, as when large libraries
+// are loaded before it: fills the gaps around it, then counts on the GPU.
 #include "common.cuh"
 #include <cstring>
 #include <dlfcn.h>

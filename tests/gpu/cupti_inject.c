@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tracer built on CUPTI costs: injected by CUDA_INJECTION64_PATH, it records kernels,
- * copies, driver and runtime calls, and throws the records away. A yardstick, nothing of nvsnoop
- * uses CUPTI.
+ * A tracer built on CUPTI, to compare costs: loaded by CUDA_INJECTION64_PATH, it records kernels,
+ * copies, driver and runtime calls, and discards the records. nvsnoop itself does not use CUPTI.
  */
 #include <cupti.h>
 #include <stdint.h>

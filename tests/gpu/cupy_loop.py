@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A CuPy loop with a kernel of its own: prints a checksum of its result."""
+"""A CuPy loop with its own kernel: prints a checksum of its result."""
 
 import cupy
 

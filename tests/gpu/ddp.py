@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""DistributedDataParallel over NCCL, one process a GPU, started by spawn, or by torchrun. Prints the loss of each
-step, by rank 0, and at the end how many ranks there were.
+"""DistributedDataParallel over NCCL, one process per GPU, started by spawn or by torchrun. Rank 0 prints the loss of
+each step, and at the end the number of ranks.
 """
 
 import os

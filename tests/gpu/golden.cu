@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A short program in which every CUDA call and size is known: copies of all directions around the
- * sizes at which inline upload gives way to the copy engine, memsets, two kernels between two
- * events, graphs of 1 to 100 nodes, and three threads. Results do not depend on timing: no two
- * streams write the same element.
+ * A short program in which every CUDA call and size is known: copies in all directions around the
+ * sizes at which the driver changes from inline upload to the copy engine, memsets, two kernels
+ * between two events, graphs of 1 to 100 nodes, and three threads. Results do not depend on
+ * timing: no two streams write the same element.
  */
 #include <thread>
 #include "common.cuh"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One process on all GPUs: a context on each, each kernel launch counted on the host and by the GPU itself, copies
- * between each pair of GPUs without and with peer access, and memory of a pool that the others may read.
- * Prints what it did: "launches GPU N", "peer FROM TO COPIES BYTES", and checksums.
+ * One process on all GPUs: a context on each; kernel launches, counted on the host and by the GPU;
+ * copies between each pair of GPUs without and with peer access; and memory of a pool that the
+ * other GPUs may read. Lines: "launches GPU N", "peer FROM TO COPIES BYTES", and checksums.
  */
 #include <vector>
 #include "common.cuh"

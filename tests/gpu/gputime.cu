@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Work whose time on the GPU is known by CUDA's own events, for what timing=work says of it. Prints
- * a line of JSON for each piece, in the order in which it was submitted:
+ * Work of known GPU time, by CUDA events, to be compared with timing=work. Prints a line of JSON
+ * for each piece of work, in order of submission:
  *
  *	gputime each		kernels of 1 us to 10 ms, copies of 4 KiB to 1 GiB, one after the other
  *	gputime both [ms]	kernels and copies on two streams, which overlap in part
  *
- * `event_ns` is between two events around the piece; `inner_ns` of a kernel is what the GPU's clock
- * went on from its first instruction to its last.
+ * `event_ns` is the time between two events around the work; `inner_ns` of a kernel is the time by
+ * the GPU's clock from its first to its last instruction.
  */
 #include <cstring>
 #include <vector>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs of every make: captured, built of nodes, with a child graph, updated as a whole and by a
- * node, with a conditional body, and captured ones of 1 to 2000 nodes. Prints for each kernel how
- * often it was launched: "kernel NAME DIRECT CAPTURED BUILT", and for each length "length NODES
- * LAUNCHES".
+ * Graphs of every origin: captured, built from nodes, with a child graph, updated as a whole and
+ * by node, with a conditional body, and captured ones of 1 to 2000 nodes. Lines: "kernel NAME
+ * DIRECT CAPTURED BUILT" with launches per kernel, and "length NODES LAUNCHES" for each length.
  */
 #include "common.cuh"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What recording adds to a launch-bound Python loop, inside one process: iterations with recording off and on in pairs,
-in an order drawn by a fixed seed, each behind an untimed one. `train` is loops.py's small model, `decode` a GPT-2 of 12
-layers with random weights that decodes one token at a time. Prints a line a pair: microseconds an iteration, off and on.
-Preloaded is build/bench/libnvsnoop.so, which has the switch.
+"""The cost of recording in a launch-bound Python loop, within one process: iterations with recording off and on in
+pairs, in random order with a fixed seed, each after an untimed one. `train` is the small model of loops.py, `decode` a
+GPT-2 of 12 layers with random weights that decodes one token at a time. Prints a line per pair: microseconds per
+iteration, off and on. Preload build/bench/libnvsnoop.so, which has the switch.
 """
 
 import argparse

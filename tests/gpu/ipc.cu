@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory and an event of one process used by another, each on a GPU of its own where there are two: this one fills,
- * the other, started by exec, waits on the event, adds, and says what it saw.
+ * Memory and an event of one process used by another, each on its own GPU if there are two. This
+ * process fills the memory; the other one, started by exec, waits for the event, adds, and prints
+ * what it read.
  */
 #include <cstring>
 #include <sys/wait.h>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""longrun.py SECONDS TRACE: launches as fast as the host can for so long, and tells ten times what the files of TRACE
-take and what memory the process has. longrun.py window: 500 launches, 1000 in the profiler's window, 500 more."""
+"""longrun.py SECONDS TRACE: launches as fast as possible for SECONDS, and prints ten times the size of the files of
+TRACE and the memory of the process. longrun.py window: 500 launches, 1000 in the profiler's window, 500 more.
+"""
 
 import glob
 import os

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Two training loops: one whose time is the host's (many small kernels), one whose time is the GPU's. Each line is
-`name milliseconds`, the median of an iteration. With --profile each runs under the PyTorch profiler."""
+"""Two training loops: one limited by the host (many small kernels), one limited by the GPU. Each line is `name
+milliseconds`, the median of an iteration. With --profile each runs under the PyTorch profiler.
+"""
 
 import argparse
 import statistics

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kernels launched where all signals are blocked, in ways that no call of the program's shows: by a
- * coroutine's mask, by what a handler has restored, after a jump out of sigsuspend(), and in threads
- * that have them blocked from their first launch on, when the driver's store is patched. Between,
- * faults that the program catches.
+ * Kernels launched while all signals are blocked, in ways that no call of the program shows: by
+ * the mask of a coroutine, by a mask that a handler has restored, after a jump out of
+ * sigsuspend(), and in threads that have them blocked before their first launch, when the driver's
+ * store is patched. In between, the program handles faults.
  */
 #include <csetjmp>
 #include <csignal>

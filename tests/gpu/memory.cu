@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Allocates memory of every kind and frees some of it. Prints what --memory has to say: lines
+ * Allocates memory of every kind and frees some of it. Prints the expected results of --memory:
  * "MEMORY ALLOCATIONS FREES LIVE-BYTES PEAK-BYTES", then "unfreed FUNCTION ALLOCATIONS BYTES" and
  * "twice FUNCTION CALLS".
  */

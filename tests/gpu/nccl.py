@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""NCCL's collectives by two ranks, on one GPU too: each says that it is a host of its own, as NCCL allows no GPU twice
-otherwise, and they talk over loopback. Prints a checksum of what each collective left, by rank 0.
+"""NCCL's collectives with two ranks, which may share one GPU: each claims to be a separate host, because NCCL
+otherwise rejects using a GPU twice, and they communicate over loopback. Rank 0 prints a checksum of the result of each
+collective.
 """
 
 import os

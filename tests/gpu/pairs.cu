@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// 5,000 pairs of cudaMalloc and cudaFree of 100 bytes, the first 500 dropped, as GPUprobe's author measured them: prints
-// the mean of the others in microseconds. With the benchmark's library (make bench-library) in blocks in turn
-// without it and with it, in the one process: "without A with B".
+// 5,000 pairs of cudaMalloc and cudaFree of 100 bytes, without the first 500, as GPUprobe's author
+// measured them: prints the mean of the others in microseconds. With the benchmark's library (make
+// bench-library) blocks alternate between recording off and on, in one process: "without A with
+// B".
 #include "common.cuh"
 #include <chrono>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Kernels of cuBLAS, cuBLASLt, cuDNN, cuFFT, cuSOLVER and PyTorch's own, on numbers of a fixed seed: a line for each kind
-with a hash of its results, so that two runs can be held against each other bit for bit. With --times instead: how long
-some of them take, in microseconds, by events.
+"""Kernels of cuBLAS, cuBLASLt, cuDNN, cuFFT, cuSOLVER and PyTorch's own, on numbers from a fixed seed: prints a line
+per kind with a hash of its results, so that two runs can be compared bit for bit. With --times: prints how long some
+of them take, in microseconds, by events.
 """
 
 import hashlib

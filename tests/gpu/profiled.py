@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A short training loop, profiled: prints how many kernels the profiler saw launched between two marks."""
+"""A short training loop under the profiler: prints how many kernel launches the profiler saw between two marks."""
 
 import torch
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of pinned memory queued one behind the other, in each direction. Prints "direction bytes
- * copies", and to stderr the milliseconds that the host saw pass until all of them were done: the
- * GPU took no longer, and hardly less. Then a batch, if this CUDA has them, and its bytes.
+ * Copies of pinned memory queued one after the other, in each direction. Prints "direction bytes
+ * copies", and to stderr the milliseconds on the host until all were done, which are an upper
+ * bound for the GPU's time and close to it. Then a batch, if this CUDA supports them, and its
+ * bytes.
  */
 #include <chrono>
 #include <cstring>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that lives with faults of its own, as managed runtimes do: null checks by SIGSEGV and
- * siglongjmp, a guard page that its handler opens, and kernels between them. Prints how many faults
- * it recovered from.
+ * A program that handles its own faults, as managed runtimes do: null checks by SIGSEGV and
+ * siglongjmp, a guard page that its handler unprotects, and kernels in between. Prints how many
+ * faults it recovered from.
  */
 #include <csetjmp>
 #include <csignal>

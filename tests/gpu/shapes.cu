@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that says what it asks for, to be held against what the trace says it got: 200 launches
- * of random shapes, copies of random sizes, and graphs of 1 to 1000 kernels. One line each; the
- * seed is fixed.
+ * Prints the work that it requests, to be compared with the trace: 200 launches of random shapes,
+ * copies of random sizes, and graphs of 1 to 1000 kernels. One line each; the seed is fixed.
  */
 #include <cstring>
 #include <vector>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A rank of a job of torchrun, of which rank 1 leaves the eighth all_reduce out. What follows hangs, or mixes up the
-collectives, so all are killed.
+"""A rank of a torchrun job in which rank 1 skips the eighth all_reduce. The rest hangs or mixes up the collectives, so
+the ranks are killed.
 """
 
 import os

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Eight threads that launch kernels for as long as it takes to make ten million submissions (or as
- * many as the argument says). stdout: how many kernels ran. stderr: what the process holds in
- * ordinary memory, in KiB, when a quarter, half, three quarters and all are done.
+ * Eight threads that launch kernels until there are ten million submissions (or the number given).
+ * stdout: how many kernels ran. stderr: the process's anonymous memory in KiB after a quarter,
+ * half, three quarters and all.
  */
 #include <atomic>
 #include <cstdio>

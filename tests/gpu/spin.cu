@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// spin: kernels that run until the host lets them go, or a later launch of another stream. Meanwhile that stream launches,
-// copies, and is waited for. Ends only if none of that waits for the kernel; prints what was done.
+// spin: kernels run until the host, or a later launch on another stream, releases them. Meanwhile
+// that stream launches, copies, and is waited for. Ends only if none of that waits for the kernel.
+// Prints what was done.
 
 #include "common.cuh"
 

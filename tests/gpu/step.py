@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Training steps of a small GPT-2 of transformers with random weights, with ranges of NVTX for each step, forward,
+"""Training steps of a small GPT-2 of transformers with random weights, with NVTX ranges for each step, forward,
 backward and optimizer. Prints `steps COUNT`, and each step's loss.
 """
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Copies of every size class in both directions, from pinned and from pageable memory: what the
- * driver makes of each is to be read off the trace.
+ * Copies of every size class in both directions, from pinned and from pageable memory: the trace
+ * shows how the driver performs each.
  */
 #include <cstring>
 #include "common.cuh"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Four threads that launch 20,000 kernels each, as fast as they can, each in a stream of its own:
- * 80,000 submissions, and a counter a thread that tells whether every kernel ran.
+ * Four threads that launch 20,000 kernels each, as fast as possible, each in its own stream:
+ * 80,000 submissions, and a counter per thread that shows whether every kernel ran.
  */
 #include <thread>
 #include "common.cuh"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// timed events|ranges: kernels of about 1 us to 10 ms and pinned copies of 4 KiB to 1 GiB, each alone on the GPU. With
-// `events` a line each, `name nanoseconds`: the median time between two CUDA events around it, less what is between
-// two around nothing. With `ranges` the same work without events, each time in an NVTX range of the name. Before each
-// comes other work of its kind, on the same channel: else the first event is there while the host still submits the work,
-// or waits for another channel.
+// timed events|ranges: kernels of about 1 us to 10 ms and pinned copies of 4 KiB to 1 GiB, each
+// alone on the GPU. `events` prints a line `name nanoseconds` for each: the median time between
+// two CUDA events around it, less the time between two events around nothing. `ranges` does the
+// same work without events, each piece in an NVTX range of that name. Other work of the same kind
+// precedes each piece on the same channel. Otherwise the first event would be reached while the
+// host still submits the work, or waits for another channel.
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A training loop of kernels that take the GPU's time. With --profile, a line each: microseconds and count of every kernel that
-torch.profiler saw, and its name."""
+"""A training loop limited by the GPU. With --profile prints a line for every kernel that torch.profiler saw:
+microseconds, count and name.
+"""
 
 import sys
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A training loop in PyTorch with ranges of NVTX for steps, layers and what is in them, backward's own thread among
-them. Prints for each path how often its range was pushed and, where it is known how many kernels are launched in it, how
-many: `range PATH COUNT LAUNCHES`, with - for not known; then `loss` and what it came to.
+"""A PyTorch training loop with NVTX ranges for steps, layers and their parts, including backward's own thread. Prints
+for each path how often its range was pushed and how many kernels are launched in it: `range PATH COUNT LAUNCHES`, with
+- if unknown; then `loss` and its value.
 """
 
 import collections

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The victims of tests/sass, rewritten to count themselves, on a real GPU: the memory that they
- * leave and their counters against what the interpreter says of the originals. victims ROOT
- * [--long]; --long: warps that execute 2^32 instructions. Exit 77: no cubin is for this GPU.
+ * The test kernels of tests/sass, rewritten with counting, on a real GPU: the memory that they
+ * write and their counters must equal the interpreter's results for the originals. victims ROOT
+ * [--long]; --long: warps that execute 2^32 instructions. Exits with 77 if no cubin is for this
+ * GPU.
  */
 #include <cuda.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A DataLoader with worker processes, by fork or by spawn, feeding a GPU: prints a checksum of what came through."""
+"""A DataLoader with worker processes, by fork or by spawn, that feeds a GPU: prints a checksum of the data."""
 
 import sys
 

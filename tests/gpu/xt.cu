@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cuFFT and cuBLAS over all GPUs: one plan and one product, each spread over them by the library. */
+/* cuFFT and cuBLAS on all GPUs: one plan and one product, each distributed by the library. */
 #include <cublasXt.h>
 #include <cufftXt.h>
 #include <vector>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keys of eight bytes that uthash's own function puts into one bucket, whatever the size of the
- * table. Prints as many as asked for, as they stand in memory.
+ * Prints keys of eight bytes that uthash's own hash function puts into one bucket, for every table
+ * size; as many as requested, as they are in memory.
  */
 #include <stdint.h>
 #include <stdio.h>

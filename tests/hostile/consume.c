@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a trace with all that the public decoder offers. Exits as a report does. */
+/* Reads a trace with all functions of the public decoder. Exits as a report does. */
 #include <stdio.h>
 #include <string.h>
 #include "tests/fuzz/reading.h"

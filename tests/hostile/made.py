@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Makes traces by hand, and reports them within hard limits of memory and processor time."""
+"""Makes traces by hand, and runs reports on them with hard limits on memory and CPU time."""
 
 import os
 import struct

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Submits once; linked with the library itself, so that it is there where the loader refuses to
- * preload. */
+/*
+ * Submits once. Linked with the library itself, so that the library is loaded where the loader
+ * refuses to preload it.
+ */
 #include <unistd.h>
 #include "tests/apps/app.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bounds of a page as the test wants them: so few that a small trace is beyond them. */
+/* Limits of a page for the test: so low that a small trace exceeds them. */
 #ifndef NVSNOOP_TESTS_HTML_BOUNDS_H
 #define NVSNOOP_TESTS_HTML_BOUNDS_H
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Prints each kernel that a trace tells to have run: its name, grid and block."""
+"""Prints each kernel that ran according to a trace: its name, grid and block."""
 import sys
 import nvsnoop
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""For each trace: do the Python module and the reports call functions and kernels alike? True or what differs."""
+"""For each trace: whether the Python module and the reports use the same names of functions and kernels. Prints True
+or the differences.
+"""
 import json
 import subprocess
 import sys

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kill [--each N] [--random N] [--seed S] [--only NAME] [--keep]: kills a 4-thread program on the
- * software GPU, N times at each named place on a doorbell's way and N times at random moments after
- * its first 1,000 submissions, once with the trap alone and once with shadow and patch, and N times
- * anywhere between its begin and its end; holds what trace and spool give against the log of driver
- * and GPU. A row for each, then `N passed, N failed`: a kill passed if nothing rung is missing,
- * nothing differs, what was not rung is marked and at most one a thread, and --verify says that the
- * trace ended in a crash and is whole up to it.
+ * kill [--each N] [--random N] [--seed S] [--only NAME] [--keep]: kills a program with 4 threads
+ * on the software GPU, and compares trace and spool with the log of driver and GPU:
+ *   - N times at each named point of a doorbell, and N times at random moments after its first
+ *     1,000 submissions, both with the trap only and with shadow and patch
+ *   - N times at any moment between start and exit
+ *
+ * Prints a row for each, then `N passed, N failed`. A kill passes if no submission that was rung
+ * is missing, nothing differs, what was not rung is marked and at most one per thread, and
+ * --verify reports that the trace ended in a crash and is whole up to it.
  */
 #include <fcntl.h>
 #include <inttypes.h>

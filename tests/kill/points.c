@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ends the process by SIGKILL at a named place: NVSNOOP_TEST_KILL=point:count[:fast] at the
- * count-th time that a doorbell gets there, with `fast` counting only those through a patched site.
- * Which thread it was is left in the file NVSNOOP_TEST_KILLED, as 32 bits. In test builds of the
+ * Kills the process with SIGKILL at a named point: NVSNOOP_TEST_KILL=point:count[:fast] at the
+ * count-th time that a doorbell gets there; `fast` counts only those through a patched site. The
+ * thread id is written to the file NVSNOOP_TEST_KILLED, as 32 bits. Only in test builds of the
  * library.
  */
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Holds what a kill left against the log of driver and GPU: truth.h. */
+/* Compares what a kill left with the log of driver and GPU: truth.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a kill left, held against the log of driver and GPU. */
+/* What a kill left, compared with the log of driver and GPU. */
 #ifndef TESTS_KILL_TRUTH_H
 #define TESTS_KILL_TRUTH_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* images TRACE: a line for each load of code in it, and the bytes of each content as image.NUMBER.
+/*
+ * images TRACE: prints a line for each load of code in it, and writes each distinct image to
+ * image.NUMBER.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs victims under the library on the software GPU, and holds what they left against the truth."""
+"""Runs test programs under the library on the software GPU, and compares their traces with its log."""
 
 import glob
 import os

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Processes with live pages made by hand, for who reads them:
+ * Processes with hand-made live pages, for readers of pages:
  *
  *	comers churn FOLDER CHILDREN AT_ONCE
- *		many that come, count up, are met by who looks, and go with the same totals each
+ *		CHILDREN processes that start, count up, are seen by the reader, and exit, all
+ *		with the same totals
  *	comers names FOLDER NAME...
- *		one that has launched kernel I of these names I + 1 times, and has something of all
- *		else that a page can have; until its standard input ends
+ *		one that has launched kernel I of these names I + 1 times, and has a row of
+ *		everything else that a page can have; until its standard input ends
  *	comers moving FOLDER
  *		one whose busiest kernels change with each line of its standard input
  */

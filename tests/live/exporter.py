@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""nvsnoop-exporter for tests: started on a port of 127.0.0.1 that the kernel finds, asked, and ended."""
+"""nvsnoop-exporter for tests: starts it on a free port of 127.0.0.1, sends requests, and ends it."""
 
 import os
 import re

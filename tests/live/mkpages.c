@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes live pages of processes that do nothing: mkpages FOLDER N [hostile]. Prints their process
- * ids, a line each, then "ready". A line on standard input: a number, the rounds that all of them
- * have come to then; "end I" or "kill I": how the I-th one goes, in order or not. Each is answered
- * by "ok". All go when the input ends.
+ * ids, one per line, then "ready". A number on standard input sets the rounds that all of them
+ * have done; "end I" lets process I exit normally, "kill I" kills it. Each line is answered by
+ * "ok". All processes exit when the input ends.
  */
 #include <signal.h>
 #include <sys/prctl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A live page for tests, made by hand: as a writer lays it out, small, and with figures that the
- * test chooses. It lies in memory; live_page_write() makes a file of it.
+ * A hand-made live page for tests: laid out as a writer does, small, with figures that the test
+ * chooses. It is in memory; live_page_write() writes it to a file.
  */
 #ifndef NVSNOOP_TESTS_LIVE_PAGE_H
 #define NVSNOOP_TESTS_LIVE_PAGE_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Victims of the counting whose functions stand in sections of their own, as in programs that are compiled in parts.
-// As in kernels.cu; for each N of 75, 80 and 90 the cubin is made, with CUDA 13.0, by
+// Test kernels for counting whose functions are in separate sections, as in separately compiled
+// programs. Otherwise as in kernels.cu. For each N of 75, 80 and 90 the cubin is made, with CUDA
+// 13.0, by
 //   nvcc -rdc=true -cubin -arch=sm_N -o apart.o.cubin apart.cu
 //   nvlink -arch=sm_N -o data/apart-sm_N.cubin apart.o.cubin
 typedef unsigned u32;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Branches and meeting points. A part of a warp is split by a branch that only some of its threads
- * take, and parts are joined where the code says so and nowhere else: at BSYNC, when all that
- * entered by BSSY are there or gone; at WARPSYNC, when all of its mask are.
+ * Branches and reconvergence. A part of a warp is split by a branch that only some of its threads
+ * take. Parts are joined only where the code says so: at BSYNC, when all threads that entered by
+ * BSSY have arrived or exited; at WARPSYNC, when all threads of its mask have arrived.
  */
 #include "tests/sass/machine.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Victims of the counting that use nearly all uniform registers. As in kernels.cu; the cubin is made, with CUDA 13.0, by
+// Test kernels for counting that use almost all uniform registers. Otherwise as in kernels.cu. The
+// cubin is made, with CUDA 13.0, by
 //   nvcc -cubin -arch=sm_90a -o data/crowded-sm_90.cubin crowded.cu
 typedef unsigned u32;
 #define K extern "C" __global__ void

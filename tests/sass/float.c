@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers with a point, and what turns them into integers. Operations that IEEE 754 defines are
- * exact; MUFU's approximations are the nearest numbers instead: what is made of them (division,
- * square root) is the same.
+ * Floating-point operations and conversions. Operations that IEEE 754 defines are exact. MUFU
+ * returns the nearest number instead of the GPU's approximation; results computed from it
+ * (division, square root) are the same.
  */
 #include <fenv.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Victims of the counting that use every register their blocks may have, or that they are given, and store each where
-// nothing says when it has been read. As in kernels.cu; the cubins are made, with CUDA 13.0, by
+// Test kernels for counting that use every register that they may have, and store each with
+// instructions that do not signal when they have read it. Otherwise as in kernels.cu. The cubins
+// are made, with CUDA 13.0, by
 //   for a in 75 80 90; do nvcc -cubin -arch=sm_$a -o data/full-sm_$a.cubin full.cu; done
 typedef unsigned u32;
 #define K extern "C" __global__ void

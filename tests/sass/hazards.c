@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether code waits for what it uses. The GPU does not look: an instruction says itself how long
- * the next one has to stay behind it (stall), which barrier it raises until its result is there or
- * its sources are read, and for which barriers it waits. Results are right here without any of
- * that, and wrong there.
+ * Checks that code waits for what it uses. The GPU does not check: an instruction says itself how
+ * long the next one has to wait (stall), which barrier it raises until its result is written or
+ * its sources are read, and for which barriers it waits. In this interpreter results are right
+ * without any of that; on the GPU they are not.
  */
 #include <stdio.h>
 #include <stdlib.h>

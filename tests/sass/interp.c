@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a kernel's grid: one cluster of blocks at a time, warps and their parts in turn.
- */
+/* Runs a kernel's grid: one cluster of blocks at a time, its warps and their parts in turn. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Executes a kernel of a cubin (sm_75 and newer) on the CPU, for tests: what it leaves in memory,
- * and how many instructions it executed, are known without a GPU. It shares no code with what it
- * judges.
+ * Executes a kernel of a cubin (sm_75 and newer) on the CPU, for tests: the memory that it writes
+ * and the number of instructions that it executes are known without a GPU. It shares no code with
+ * what it tests.
  *
- * Addresses of global memory are addresses of this process; only what stands in the list of regions
- * may be touched. Threads of a warp run together until a branch parts them, and meet where the code
- * says so (BSYNC, WARPSYNC), as on the GPU. An instruction that it does not know, an address
- * outside of all regions, a barrier that nobody leaves: each ends the run with a sentence that
- * names the place.
+ * Addresses of global memory are addresses of this process; only the listed regions may be
+ * accessed. Threads of a warp run together until a branch splits them, and reconverge where the
+ * code says so (BSYNC, WARPSYNC), as on the GPU. An unknown instruction, an address outside all
+ * regions, or a barrier that is never left ends the run with a message that names the place.
  */
 #ifndef TESTS_SASS_INTERP_H
 #define TESTS_SASS_INTERP_H

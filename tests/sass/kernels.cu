@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Victims of the counting: small kernels, each with a way of its own to run instructions.
+// Test kernels for counting: small kernels, each with another kind of control flow.
 //
-// All have the same shape: o is the memory they write, a words to read, n how many of either, k a number. What
-// they leave in memory and which instructions they execute does not depend on the order in which warps run.
-// kernels.h says how each is launched. For each N of 75, 80 and 90 the cubin is made, with nvcc 13.0, by
+// All have the same parameters: o is the memory they write, a words to read, n the number of
+// either, k a number. The memory that they write and the instructions that they execute do not
+// depend on the order in which warps run. kernels.h has the launch of each. For each N of 75, 80
+// and 90 the cubin is made, with nvcc 13.0, by
 //   nvcc -cubin -arch=sm_N -o data/kernels-sm_N.cubin kernels.cu
 #include <cstdint>
 

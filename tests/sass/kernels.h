@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * How the kernels of kernels.cu are launched: KERNEL(name, grid x, y, block x, y, dynamic shared
- * bytes, n, k). Blocks of odd sizes have a warp that is not full.
+ * bytes, n, k). Blocks of odd sizes have a partial warp.
  */
 KERNEL(add, 3, 1, 100, 1, 0, 270, 7)
 KERNEL(saxpy, 2, 1, 96, 1, 0, 1000, 3)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes a kernel out of a cubin, with what the driver lays out for it: constants, parameters, the
- * size of its shared memory. Its bounds are trusted as far as tests go: it reads what nvcc or our
- * own rewriter made.
+ * Loads a kernel from a cubin, with what the driver lays out for it: constants, parameters, the
+ * size of its shared memory. Bounds are not fully checked: it reads only the output of nvcc or of
+ * our own rewriter.
  */
 #include <elf.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of the interpreter share: a warp's registers, and the fields of an instruction. */
+/* Shared by the parts of the interpreter: a warp's registers, and the fields of an instruction. */
 #ifndef TESTS_SASS_MACHINE_H
 #define TESTS_SASS_MACHINE_H
 

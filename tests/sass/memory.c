@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads, stores, atomics, constants; every address is checked. */
+/* Loads, stores, atomics, constants. Every address is checked. */
 #include "tests/sass/machine.h"
 
 static const unsigned width_of[] = {1, 1, 2, 2, 4, 8, 16, 16};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels that call functions of the driver, as printf's, themselves and through one of their own, and one that does
-// not. Made, with CUDA 13.0, by
+// Kernels that call driver functions, for example for printf, directly and through their own
+// functions, and one that does not. Made, with CUDA 13.0, by
 //   nvcc -rdc=true -cubin -arch=sm_90 -o outside.o.cubin outside.cu
 //   nvlink -arch=sm_90 -o data/outside-sm_90.cubin outside.o.cubin
 #include <cstdio>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One kernel in fatbins of every packing, and for architectures of one and of several kinds:
+ * One kernel in fatbins of every compression mode, for architectures of one kind and of several:
  *
  *	for mode in none speed size; do
  *		nvcc -fatbin --compress-mode=$mode -gencode arch=compute_75,code=sm_75 \

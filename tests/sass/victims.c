@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Launches of the victims: all have the same parameters, the same input and as much room to write.
+/*
+ * Launches of the test kernels: all have the same parameters, the same input and the same space
+ * for output.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of kernels.cu, ready to be run by the interpreter, and what an H200 made of them. */
+/* The kernels of kernels.cu, ready for the interpreter, and the results of an H200. */
 #ifndef TESTS_SASS_VICTIMS_H
 #define TESTS_SASS_VICTIMS_H
 

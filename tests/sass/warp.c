@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What threads of a warp tell each other, and what a thread is told about itself. */
+/* Exchange of values between threads of a warp, and special registers of a thread. */
 #include "tests/sass/machine.h"
 
 static u32 special(struct step *s, unsigned id, unsigned lane)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Under ThreadSanitizer: threads that come and go ring doorbells, alone and several on one channel,
- * while one thread publishes views and modules without a pause and another drains the rings into
- * frames. The parts are those of the library: the rings, the capture, the publication, the merge.
- * Ends by `N passed, N failed`; a race fails it.
+ * Under ThreadSanitizer: threads are created and end while they ring doorbells, on channels of
+ * their own and on a shared one. One thread publishes views and modules continuously, another
+ * drains the thread buffers into frames. These parts are the library's: buffers, capture,
+ * publication, merge. Ends with `N passed, N failed`; a race fails it.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Under ThreadSanitizer: the writer's packers. Frames of every size are given, written and waited
- * for in any order of calls, from memory that is used again as soon as it may be; what arrives is
- * each frame whole, in order, once. Ends by `N passed, N failed`; a race fails it.
+ * Under ThreadSanitizer: the writer's compression threads. Frames of every size are submitted,
+ * written and waited for in any order of calls, from memory that is reused as soon as allowed.
+ * Each frame must arrive complete, in order, once. Ends with `N passed, N failed`; a race fails
+ * it.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Under ThreadSanitizer: what stands below preload's tables. Threads take the one lock, also twice,
- * change rows of ranges under it, and allocate and free from the arena without it, while a child is
- * forked again and again that finds none of it. Ends by `N passed, N failed`; a race fails it.
+ * Under ThreadSanitizer: the base of preload's tables. Threads take the one lock, also
+ * recursively, change rows of ranges under it, and allocate and free from the arena without it,
+ * while children are forked repeatedly that must find none of it held. Ends with `N passed, N
+ * failed`; a race fails it.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of benchmarks make samples with, and look for in what was said of them. */
+/* For tests of benchmarks: makes samples, and finds sentences in the notes. */
 #ifndef NVSNOOP_TESTS_UNIT_BENCH_MADE_H
 #define NVSNOOP_TESTS_UNIT_BENCH_MADE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rings without a session, for tests of the trap: laid out as the spool lays them, drained by hand.
+ * Thread buffers without a session, for tests of the trap: laid out as in the spool, drained by
+ * the test.
  */
 #ifndef NVSNOOP_TEST_FAKERING_H
 #define NVSNOOP_TEST_FAKERING_H

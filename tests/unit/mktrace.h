@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes traces and spools for tests, from the description of the format alone: it shares no code
- * with the library that writes real ones. Failures end the test program.
+ * Writes traces and spools for tests, from the description of the format only: it shares no code
+ * with the library that writes real ones. Errors end the test program.
  */
 #ifndef NVSNOOP_TESTS_MKTRACE_H
 #define NVSNOOP_TESTS_MKTRACE_H

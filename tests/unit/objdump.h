@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What objdump makes of a file's code: an opinion on x86-64 that is not ours.
- */
+/* objdump's disassembly of a file, as an independent reference for x86-64. */
 #ifndef NVSNOOP_TESTS_OBJDUMP_H
 #define NVSNOOP_TESTS_OBJDUMP_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes pushbuffers and launch descriptors for tests, with numbers of its own: what a Hopper
- * channel takes, as real command streams show it.
+ * Makes pushbuffers and launch descriptors for tests, with its own constants: those that a Hopper
+ * channel takes, from real command streams.
  */
 #ifndef NVSNOOP_TESTS_PBMAKE_H
 #define NVSNOOP_TESTS_PBMAKE_H

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads a trace frame by frame, without the decoder: what the recording's test holds it against.
- */
+/* Reads a trace frame by frame, without the decoder, for the test of recording. */
 #ifndef NVSNOOP_TEST_RECORDED_H
 #define NVSNOOP_TEST_RECORDED_H
 

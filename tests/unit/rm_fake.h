@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A stage for the part of preload/ that follows device calls: fds that are devices, an mmap that
- * gives the address it is told to, and everything that is recorded, published or called kept for a
- * look.
+ * An environment for the part of preload/ that follows device calls: descriptors that count as
+ * devices, an mmap that returns a given address, and a log of everything that is recorded,
+ * published or called.
  */
 #ifndef RM_FAKE_H
 #define RM_FAKE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cases of signals: each runs three times, in processes of its own: with the C library alone, with
- * our handlers installed before, and with ours installed only when it blocks one of the two; what
- * it tells must be the same. Without a doorbell every fault is the program's.
+ * Cases of signals. Each runs three times, in separate processes: with only the C library, with
+ * our handlers installed before, and with ours installed only when it blocks one of the two
+ * signals. The output must be the same. Without a doorbell every fault is the program's.
  */
 #ifndef NVSNOOP_TEST_SIGCASES_H
 #define NVSNOOP_TEST_SIGCASES_H

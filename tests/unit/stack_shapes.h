@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of all shapes that compilers give a frame, each calling the next of a chain; the last
- * one is a "store", an instruction that traps (ud2, two bytes).
+ * Functions with every kind of frame that compilers make, each calling the next in a chain. The
+ * last one is a "store", an instruction that traps (ud2, two bytes).
  */
 #ifndef NVSNOOP_TEST_STACK_SHAPES_H
 #define NVSNOOP_TEST_STACK_SHAPES_H

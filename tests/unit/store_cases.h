@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions for test_store.c, encoded by the assembler into tables. The test fills in addresses:
- * registers, RIP-relative and absolute displacements stand for "wherever the target is".
+ * Instructions for test_store.c, encoded by the assembler into tables. The test fills in
+ * addresses: registers, RIP-relative and absolute displacements refer to the test's target.
  */
 #ifndef NVSNOOP_TESTS_STORE_CASES_H
 #define NVSNOOP_TESTS_STORE_CASES_H

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signal handlers of the program that come in the middle of a doorbell, and jump out of it. Nothing
- * stays busy for it: neither the thread's ring, nor whoever publishes, nor the program's view of
- * its signals. What a doorbell reads stays while it is interrupted; and what was put is in the real
- * ring behind a shadow before the next doorbell, once. And the program's own single-stepping over a
- * doorbell, which sees one step for one store. Last, how much of the interrupted stack a doorbell
- * takes.
+ * Signal handlers of the program that interrupt a doorbell and jump out of it. Nothing stays
+ * locked: not the thread's buffer, not publishing, not the program's view of its signals. Memory
+ * that a doorbell reads is not freed while it is interrupted, and what was put is in the real ring
+ * behind a shadow before the next doorbell, once. Also: the program single-steps over a doorbell
+ * and sees one step per store; and how much of the interrupted stack a doorbell uses.
  */
 /* LINK: preload */
 #include <pthread.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/* Sequences aligned: against the quadratic way, and at the bound where order is not looked at. */
+/*
+ * Alignment of sequences: compared with the quadratic algorithm, and at the bound beyond which
+ * order is ignored.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/align.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The API layer against a libcuda without a GPU that says what reached it: calls by every way a
- * program gets its entry points, calls that do not return, and what the trace then tells.
+ * The API layer with a libcuda without a GPU that reports its calls: calls through every way to
+ * get an entry point, calls that do not return, and the resulting trace.
  */
 /* LINK: preload decode -lzstd */
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for the arena's lock sleeps: a thread of high priority that spins on its core would
- * keep the lock's holder from it for ever.
+ * Waiters for the arena's lock sleep: a thread of high priority that spins on its core would
+ * prevent the lock's holder from running forever.
  */
 /* LINK: preload */
 #include <pthread.h>

@@ -4,9 +4,9 @@
 /* LINK: decode/assemble/fields.o decode/report/dump/gpfifo_entry.o decode/report/dump/methods.o */
 /* LINK: decode/report/dump/method_text.o decode/cli/output.o decode */
 /*
- * The assembler against --dump: every submission of the capture comes out word for word and entry
- * for entry, and so do random words; a text by hand makes the words that it should; and what is
- * wrong is said with line and column.
+ * The assembler, compared with --dump: every submission of the capture is reproduced word for word
+ * and entry for entry, and so are random words; a hand-written text gives the right words; and
+ * errors are reported with line and column.
  */
 #include <stdarg.h>
 #include <stdlib.h>

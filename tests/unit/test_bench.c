@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
-/* Microbenchmarks' points and figures, what curves say, exact ones and with noise; samples that
- * were saved, and cards, whole, cut and changed. */
+/*
+ * Microbenchmarks: points and figures, properties of curves, with and without noise; saved
+ * samples; and cards, complete, truncated and changed.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include "probe/bench/frame/internal.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
 /*
- * Microbenchmarks' cubins read back, as ptxas 13.0 made them for sm_90a of bench_ptx(): four FFMA
- * between two clocks within the frame, and an array in local memory. What is not as awaited is
- * refused with its reason, and patched is what the patch says; broken cubins are read without harm.
+ * Reading back cubins of microbenchmarks, which ptxas 13.0 made from bench_ptx() for sm_90a: four
+ * FFMA between two clock reads, and an array in local memory. Unexpected code is rejected with a
+ * reason, patches have their effect, and broken cubins are read without harm.
  */
 #include <stdlib.h>
 #include "probe/bench/frame/internal.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
-/* What the benchmarks of memory say of samples with known answers, with noise and with gaps. */
+/* Results of the memory benchmarks for samples with known answers, with noise and with gaps. */
 #include <math.h>
 #include <string.h>
 #include "probe/bench/frame/pointer_chase.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
-/* What benchmarks of instructions make of samples whose answers are known, with noise, and without.
- */
+/* Results of the instruction benchmarks for samples with known answers, with and without noise. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench */
-/* What the benchmarks of atomics, arithmetic, TMA, barriers, launches, products and clocks say of
- * samples with known answers. */
+/*
+ * Results of the benchmarks of atomics, arithmetic, TMA, barriers, launches, products and clocks
+ * for samples with known answers.
+ */
 #include <math.h>
 #include <string.h>
 #include "probe/bench/frame/internal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls as the reader puts them together, from traces made by hand: nesting, calls that never
- * return, losses, and records that lie.
+ * Calls as the reader assembles them, from hand-made traces: nesting, calls that never return,
+ * losses, and invalid records.
  */
 /* LINK: decode -lzstd */
 #include "decode/trace/records.h"

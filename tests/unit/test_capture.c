@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * What a doorbell commits is copied whole: rings that wrap, segments over several mappings, pieces,
+ * What a doorbell commits is copied completely: rings that wrap, segments across mappings, pieces,
  * gaps.
  */
 #include <ucontext.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * The reader of call frame information against readelf's: every row of every loaded module; then
- * forms that compilers do not write, and damage.
+ * The reader of call frame information, compared with readelf: every row of every loaded module;
+ * then forms that compilers do not write, and damaged data.
  */
 #include <link.h>
 #include <signal.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
 /*
- * The class tables, expanded as they come out of the build, against figures counted in NVIDIA's
- * published headers by other means; then look-up by offset and by name, fallbacks, and facts known
- * from real streams.
+ * The class tables as built, compared with counts of NVIDIA's published headers that were made
+ * independently; then look-up by offset and by name, fallbacks, and facts known from real streams.
  */
 #include <stdio.h>
 #include <string.h>

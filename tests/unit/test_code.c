@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is kept of an image that is loaded: of fatbins, whole and broken, the entries that the
- * machine's GPUs take; of files as much as there is; of memory that cannot be read nothing.
+ * Which parts of a loaded image are kept: of fatbins, complete and broken, the entries for the
+ * machine's GPUs; of files as much as there is; of unreadable memory nothing.
  */
 /* LINK: preload */
 #include <stdlib.h>

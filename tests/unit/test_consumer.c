@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public reading: what a consumer is given and what not, how it ends a reading, and consumers
- * that were built for another library.
+ * Public reading: what a consumer receives, how it stops the reading, and consumers that were
+ * built for another version of the library.
  */
 /* LINK: decode -lzstd */
 #include <errno.h>

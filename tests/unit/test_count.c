@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: sass interp */
 /*
- * Kernels that count themselves, really executed: what the rewriter makes of each victim leaves the
- * same memory as the original, and its counters hold what the interpreter counts of the original,
- * to the unit, for each placement, home and level, on each architecture.
+ * Executes kernels that count themselves: each rewritten test kernel writes the same memory as the
+ * original, and its counters equal the interpreter's counts for the original exactly, for each
+ * placement, home and level, on each architecture.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counters, with a driver of the test's own: a handler that jumps out of the program's call
- * leaves nothing held, a stream of ours is not asked after its context has ended, and a wait counts
- * for what it waited for.
+ * Reading counters, with the test's own driver: a handler that jumps out of the program's call
+ * leaves no lock held, a stream of ours is not queried after its context has been destroyed, and a
+ * wait counts for what it waited for.
  */
 /* LINK: preload */
 #include <setjmp.h>

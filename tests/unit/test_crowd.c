@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * More threads than buffers: those without one of their own borrow one for each record. Nothing is
- * lost, nobody is asked who is still alive, and what is left by a jump is used again.
+ * More threads than buffers: threads without their own borrow one for each record. Nothing is
+ * lost, no system call checks which threads are alive, and a buffer that was left by a jump is
+ * reused.
  */
 #include <alloca.h>
 #include <linux/filter.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/* Truncated at every byte, flipped in every byte, foreign, newer, lying: one message, or the whole
- * frames before. */
+/*
+ * Traces truncated at every byte, with every byte flipped, foreign, newer, inconsistent: one
+ * message, or the complete frames before the damage.
+ */
 #include <errno.h>
 #include <sys/stat.h>
 #include "decode/trace/stream.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records as differences: what the writer makes of a frame, the reader makes whole again, whatever
- * the records hold; and a frame that somebody else made is refused where a record differs from
- * none.
+ * Delta encoding of records: the reader restores what the writer encodes, for any records; a
+ * foreign frame in which a record refers to a missing one is rejected.
  */
 /* LINK: preload decode */
 #include <stdbool.h>

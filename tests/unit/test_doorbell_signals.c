@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Doorbells where signals are in the way: with everything blocked, on an alternate stack, inside
- * handlers whose masks are full, and with faults of the trap's own in the middle. The program's
- * handlers and stacks stay as they were.
+ * Doorbells and signals: with everything blocked, on an alternate stack, inside handlers with full
+ * masks, and with the trap's own faults in the middle. The program's handlers and stacks do not
+ * change.
  */
 /* LINK: preload */
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * A doorbell page that is write-protected for ever: every form of store is captured first and
- * reaches the page after, on one thread and on many, emulated and single-stepped.
+ * A doorbell page that stays write-protected: every form of store is captured first and reaches
+ * the page afterwards, on one thread and on many, emulated and single-stepped.
  */
 #include <immintrin.h>
 #include <pthread.h>

@@ -9,7 +9,7 @@
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /*
  * File descriptors, the filter before the lock, the arena, the lock itself, and the tables by
- * release.
+ * driver release.
  */
 #include <pthread.h>
 #include <signal.h>

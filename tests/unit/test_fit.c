@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: probe/lib/fit.o -lm */
-/* Lines by least squares: exact ones, noise whose outcome is known, and what has no line. */
+/* Linear fits by least squares: exact data, noise with a known result, and data without a line. */
 #include "probe/lib/fit.h"
 #include <math.h>
 #include "tests/unit/expect.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The helper of a program with threads: its child finds all that it needs as the fork left it,
- * whatever lock of the C library another thread held at that moment.
+ * The helper of a program with threads: its child finds everything as the fork left it, whichever
+ * lock of the C library another thread held at that moment.
  */
 /* LINK: decode -Wl,--build-id */
 #include <dlfcn.h>

@@ -8,9 +8,8 @@
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o preload/hooks/device.o preload/base/next.o */
 /*
- * The exported functions in front of the real ones, for a program that has no GPU: results, errno
- * and arguments are those of libc, and nothing is tracked. The hooks are this program's own open,
- * close, ...
+ * The exported hooks for a program without a GPU: results, errno and arguments are those of libc,
+ * and nothing is tracked. The hooks are this program's own open, close, ...
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that a trace holds, put together of its records: of two threads at once, cut short, told
- * anew, and as no recorder writes it.
+ * Code in a trace, assembled from its records: loaded by two threads at the same time, truncated,
+ * repeated, and as no recorder writes it.
  */
 /* LINK: decode -lzstd */
 #include "tests/unit/expect.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lengths, targets and operands of the instruction decoder, held against objdump's: over libraries
- * that every machine has, over this program, and over a stream of instructions made from a fixed
+ * Lengths, targets and operands of the instruction decoder, compared with objdump: for libraries
+ * that every machine has, for this program, and for a random stream of instructions with a fixed
  * seed.
  */
 /* LINK: trap */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: interp */
 /*
- * The interpreter of kernel code against an H200: each victim leaves the same memory, and executes
- * as many instructions as ncu counted there, to the unit. Of older architectures the memory tells.
- * Of others the memory is held against what C makes of them.
+ * The interpreter of kernel code, compared with an H200: each test kernel writes the same memory
+ * and executes exactly as many instructions as ncu counted. For other architectures only the
+ * memory is compared, for some of them with results computed in C.
  */
 #include <stdio.h>
 #include <stdlib.h>

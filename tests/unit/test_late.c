@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload */
 /*
- * The late spool's file is made by whoever comes first, on a thread of the program's. Whatever
- * happens to that one, nobody else waits for long, and nothing half made is left lying. And the
- * list of modules, which a thread of the program's brings up to date at a dlclose().
+ * The late spool's file is created by the first thread of the program that needs it. Whatever
+ * happens to that thread, no other waits for long, and no incomplete file is left. Also the list
+ * of modules, which a thread of the program updates at a dlclose().
  */
 #include <dlfcn.h>
 #include <linux/filter.h>

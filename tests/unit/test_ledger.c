@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The ledger: what is told again at the begin of a part, and what is not any more.
- */
+/* The ledger: what is repeated at the start of a part, and what no longer is. */
 /* LINK: preload */
 #include <stdio.h>
 #include <string.h>

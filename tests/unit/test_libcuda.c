@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libcuda's exports in a child that is forked while another thread reads them. This program stands
- * for libcuda; the page of its symbols is closed, and the fault of reading it is the moment.
+ * in for libcuda. The page of its symbols is protected, so the fault of reading it is the moment
+ * of the fork.
  */
 /* LINK: preload */
 #include <link.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the live page counts by, where threads come in each other's way or leave in the middle: the
- * lock, the ledger of memory, slots that change hands, tables that are full, memory that is gone.
+ * Counting for the live page when threads interfere or exit in the middle: the lock, the ledger of
+ * memory, slots that change owners, full tables, unmapped memory.
  */
 /* LINK: preload */
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: live decode */
 /*
- * Live pages read: figures summed up, what came between two looks, who has gone, whose page is
- * believed, and pages that lie.
+ * Reading live pages: sums, differences between two readings, exited processes, which pages are
+ * trusted, and inconsistent pages.
  */
 #include <errno.h>
 #include <signal.h>

@@ -8,8 +8,8 @@
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /*
- * Mappings on both sides, their join, and the doorbells: what is armed when, and in what order
- * things go.
+ * Mappings on the CPU and the GPU, their join, and the doorbells: what is armed when, and in what
+ * order things are removed.
  */
 #include "rm_fake.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * The trap's own memcpy and its like against libc's: all short lengths, all alignments, all
- * overlaps.
+ * The trap's own memcpy and similar functions, compared with libc: all short lengths, all
+ * alignments, all overlaps.
  */
 #include "tests/unit/fakering.h"
 

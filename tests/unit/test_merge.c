@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The merge of rings into frames: nothing lost, nothing twice, in order of time, no record across
- * frames, and a program that writes over a ring costs that ring alone. Each with frames written at
- * once, and with each written while the next ones fill.
+ * The merge of thread buffers into frames: nothing lost, nothing twice, in order of time, no
+ * record across frames; and a program that overwrites a buffer loses only that buffer. Both with
+ * frames written at once, and with each written while the next ones fill.
  */
 /* LINK: preload */
 #include <pthread.h>

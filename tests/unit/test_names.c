@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names of traces: patterns, hostile parts, names that are taken.
- */
+/* Names of traces: patterns, hostile parts, names that exist. */
 /* LINK: preload/base/names.o */
 #include <errno.h>
 #include <stdio.h>

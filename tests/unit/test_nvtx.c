@@ -2,9 +2,9 @@
 /* LINK: decode/query/nvtx_ranges.o decode/query/nvtx_names.o decode/base/keyed_rows.o */
 /* LINK: decode/query/durations.o decode/cli/pattern.o decode */
 /*
- * Ranges of NVTX as the reader follows them, from records made by hand: lost ends, a process that
- * was forked, threads that are known late, ends that match nothing, what is asked about a while
- * ago, and numbers that a stranger chose.
+ * NVTX ranges as the reader follows them, from hand-made records: lost ends, a forked process,
+ * threads that are known late, ends without a begin, queries for an earlier time, and numbers
+ * chosen by an attacker.
  */
 #include <stdlib.h>
 #include "decode/query/nvtx_ranges.h"

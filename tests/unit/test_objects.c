@@ -7,10 +7,7 @@
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
-/*
- * Objects and channels: what lives and dies with what, and every form of the calls by driver
- * release.
- */
+/* Objects and channels: which are freed together, and every form of the calls by driver release. */
 #include "rm_fake.h"
 
 #define A 0xc1000001u

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
 /*
- * From methods to meaning: copies, fills, uploads and what they are for, launches and their chains,
- * semaphores, code, and the classes and methods as they stand.
+ * From methods to operations: copies, memsets, uploads and their purpose, launches and their
+ * chains, semaphores, code, and unchanged classes and methods.
  */
 #include <stdlib.h>
 #include "decode/base/budget.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * NVSNOOP_OPTIONS: what is taken, what is refused, and that a wrong string changes nothing.
- */
+/* NVSNOOP_OPTIONS: what is accepted and what is rejected; an invalid string changes nothing. */
 /* LINK: preload/base/option_table.o preload/cli/units.o preload/base/settings.o */
 /* LINK: preload/base/rank.o */
 #include <errno.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two processes that create the same output file: in whatever order their system calls come, one
- * has it under its name in the end, the other is told that the name is taken, and nobody's file
- * goes while it is in use.
+ * Two processes that create the same output file: in every order of their system calls, exactly
+ * one gets the name, the other is told that it exists, and no file is deleted while it is in use.
  */
 #include <stdlib.h>
 #include <ucontext.h>

@@ -2,10 +2,10 @@
 /* LINK: trap */
 /*
  * Patching at the worst moments: a store is patched while another trap at it reads its bytes, its
- * module goes and comes back between the trap and the look, or nobody says in time whether it may
- * be. Each moment is made, not waited for: the page that the trap is to read is closed, and the
- * fault of its reading is the moment. Or a write of code fails, or the process forks between two of
- * them: a filter hands each to a handler of the test's.
+ * module is unloaded and loaded between the trap and the check, or the answer whether it may be
+ * patched does not come in time. Each moment is forced, not waited for: the page that the trap
+ * will read is protected, and the fault is the moment. Or a write of code fails, or the process
+ * forks between two of them: a filter passes each to a handler of the test.
  */
 #include <errno.h>
 #include <linux/filter.h>

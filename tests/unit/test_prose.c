@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode/cli/sentence.o decode/cli/output.o decode */
-/* Sentences for a person: units where they change, words for a shell, and lines. */
+/* Sentences: units at their limits, quoting for a shell, and line breaks. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/cli/sentence.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/* Launch descriptors: real ones of an H200, and one of each version made by the names its header
- * has. */
+/*
+ * Launch descriptors: real ones from an H200, and one of each version with every field of its
+ * header.
+ */
 #include <stdlib.h>
 #include "decode/gpu/qmd.h"
 #include "tests/unit/expect.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/* The reader over traces as they should be: model, order within a channel, pieces, gaps, chains,
- * totals. */
+/* The reader, with correct traces: model, order within a channel, pieces, gaps, chains, totals. */
 #include <errno.h>
 #include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session without a GPU, from its start to its end, in a process for each case: what files it
- * leaves, what stands in them, and that it leaves the program's own alone.
+ * A session without a GPU, from start to end, in a process for each case: which files it leaves,
+ * what is in them, and that it does not change the program's own.
  */
 /* LINK: preload -lzstd */
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/* What the doorbell page cannot show, and what a driver does that is not known: in words. */
+/* Remarks on what the doorbell page cannot show, and on unknown behaviour of a driver. */
 #include "nvsnoop/decode.h"
 #include "tests/unit/mktrace.h"
 

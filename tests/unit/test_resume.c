@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
 /*
- * Where a stream is read again after a dword that is no header: launches as libcuda lays them out,
- * with each of the headers broken in turn, cut into windows, and data made to look like headers.
+ * Where decoding resumes after a dword that is not a header: launches as libcuda writes them, with
+ * each header broken in turn, cut into windows, and data that looks like headers.
  */
 #include <stdlib.h>
 #include "decode/gpu/resync.h"

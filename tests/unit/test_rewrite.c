@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: sass interp */
 /*
- * Cubins are taken apart, rewritten so that they count, and taken apart again: what names places in
- * the code still names the same ones, what was not asked for is as it was, and what fails says so
- * and keeps nothing.
+ * Cubins are disassembled, rewritten so that they count, and disassembled again: references into
+ * the code still refer to the same places, everything else is unchanged, and failures are reported
+ * and keep nothing.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * Ring buffers: claimed by threads that come and go, filled while another thread drains, and full.
- * And the list of modules, which stays while somebody without a ring reads it.
+ * Thread buffers: claimed by threads that start and end, filled while another thread drains them,
+ * and full. Also the list of modules, which stays valid while a thread without a buffer reads it.
  */
 #include <errno.h>
 #include <link.h>

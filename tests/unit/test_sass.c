@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: sass */
 /*
- * Kernel code against what NVIDIA's tools say of it: fatbins of every packing, cubins, and
- * instructions as nvdisasm has them. Bundles of Maxwell by hand; code that is damaged.
+ * Kernel code, compared with NVIDIA's tools: fatbins of every compression mode, cubins, and
+ * instructions as nvdisasm prints them. Hand-made bundles of Maxwell; damaged code.
  */
 #include <stdlib.h>
 #include "sass/sass.h"

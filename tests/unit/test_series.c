@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode live/exporter/series.o */
 /*
- * Series of a process whose names come and change places for ever: what is shown never goes back,
- * none that was shown goes away, there are never more than twice as many as asked for, and all
- * together are what was counted.
+ * Metric series of a process whose names change and reorder continuously: no value decreases, no
+ * series that was shown disappears, there are at most twice as many as requested, and their sum is
+ * exact.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /*
- * The device calls of a real session on an H200, one by one: twenty channels must come out bound to
+ * The device calls of a real session on an H200, one by one: all twenty channels must be bound to
  * their rings and USERD pages, both doorbells armed, and every address of the pushbuffer readable.
  */
 #include "rm_fake.h"

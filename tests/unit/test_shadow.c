@@ -2,8 +2,7 @@
 /* LINK: trap */
 /*
  * The end of a shadow while its channel is in use: what the program has written and not rung for
- * yet is in the real pages afterwards, whenever it was written, and is taken over by the doorbell
- * that comes then.
+ * yet is in the real pages afterwards, whenever it was written, and the next doorbell commits it.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a mask change costs in a process of many threads, counted in system calls; and signals that
- * are sent while the library is at work, whose handlers may jump away: they come when it is done.
+ * The cost of a mask change in a process with many threads, in system calls; and signals that are
+ * sent while the library works, whose handlers may jump away: they are delivered when it is done.
  */
 /* LINK: preload */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode decode/analysis/size_histogram.o */
-/* Different sizes, counted: exact while there are few, near when there are many. */
+/* Counting different sizes: exact while there are few, approximate when there are many. */
 #include "decode/analysis/size_histogram.h"
 #include <stdlib.h>
 #include "tests/unit/expect.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The software GPU itself: device nodes, mapping rules, objects and their ends, methods,
- * semaphores, copies, poison and faults. Runs itself again behind libsoftgpu.so, once for each mode
- * of the GPU.
+ * The software GPU itself: device nodes, mapping rules, objects and their freeing, methods,
+ * semaphores, copies, poison and faults. Runs itself again with libsoftgpu.so preloaded, once for
+ * each mode of the GPU.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/* After a kill: frames and spool together give every submission once, in order, with the doubtful
- * ones marked. */
+/*
+ * After a kill: frames and spool together have every submission once, in order, with the doubtful
+ * ones marked.
+ */
 #include <errno.h>
 #include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap -lunwind */
 /*
- * Known stacks: whatever is matched is what a fresh unwinding gives, over random call chains and
- * over stacks that are made to look like others.
+ * Cached stacks: every match equals a new unwinding, over random call chains and over stacks that
+ * are made to look like others.
  *
  * A "store" is an instruction that traps; the handler has the registers as the doorbell's trap has
  * them.

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Calls that took long: which do not count, and under which cause each of the others does.
- */
+/* Slow calls: which do not count, and the cause under which each of the others is counted. */
 /* LINK: preload */
 #include <signal.h>
 #include <stdlib.h>

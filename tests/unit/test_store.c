@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Emulated and redirected stores against the processor: each instruction runs natively on area A,
- * then by way of trap/code/store.h on area B, and registers, flags and memory must come out the
- * same.
+ * Emulated and redirected stores, compared with the processor: each instruction runs natively on
+ * area A, then through trap/code/store.h on area B. Registers, flags and memory must be the same.
  */
 /* LINK: trap */
 #include <asm/prctl.h>

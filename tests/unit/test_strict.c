@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: fuzzed/tests/fuzz/strict.o fuzzed/tests/fuzz/keys.o decode */
-/* The parsers that reports are held against: what is well passes, and nothing else does. */
+/* The strict parsers for the output of reports: they accept valid text and nothing else. */
 #include <stdlib.h>
 #include <unistd.h>
 #include "tests/fuzz/strict.h"

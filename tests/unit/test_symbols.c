@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names out of memory that goes away: the thread that looks for them has SIGSEGV blocked, so that a
- * load of what the program has unloaded meanwhile would end the program.
+ * Symbol names in memory that is unmapped: the thread that looks them up has SIGSEGV blocked, so a
+ * plain load of what the program has unloaded meanwhile would end the program.
  */
 /* LINK: preload */
 #include <link.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
 /*
- * Acquires and the releases they wait for; and the second witness of completeness: a payload of a
- * channel's progress slot that was skipped is a problem where the chain of PUTs has a hole, too,
- * and a remark where it has none.
+ * Acquires and the releases that they wait for; and the second check of completeness: a skipped
+ * payload of a channel's progress slot is a problem if the chain of PUTs also has a hole, and a
+ * remark if not.
  */
 #include "decode/calls/decode_submission.h"
 #include "decode/calls/progress_check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode/cli/table.o decode/cli/value.o */
 /* LINK: decode/cli/sentence.o decode/cli/output.o decode */
-/* Tables: their order, and values that are not known or odd, in all three formats. */
+/* Tables: sort order, and unknown or unusual values, in all three formats. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * Entries of ours in the real GPFIFO, before a GPU of the test's own that poisons what it has
- * fetched: the program's come to it unchanged and in order, ours stand between submissions and
- * nowhere else, times are those of their submissions, and no slot is used before it was read. At
- * every position of the ring, with a GPU that stands still, and to the end of the shadow. Where
- * kernels run nothing waits for them: a grid releases its end itself.
+ * Our entries in the real GPFIFO, with the test's own GPU, which poisons what it has fetched: the
+ * program's entries reach it unchanged and in order, ours are only between submissions, times
+ * belong to their submissions, and no slot is reused before it was read. Tested at every position
+ * of the ring, with a stalled GPU, and to the end of the shadow. Nothing waits for kernels: a grid
+ * releases its end itself.
  */
 #include "tests/unit/fakering.h"
 #include "submit/commands.h"

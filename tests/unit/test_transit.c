@@ -8,8 +8,8 @@
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
 /*
- * What other threads do while a call is on its way: it holds no lock, and takes away what was there
- * before it alone.
+ * What other threads do while a call is in progress: it holds no lock, and removes only what
+ * existed before it.
  */
 #include "rm_fake.h"
 

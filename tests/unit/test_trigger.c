@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
 /*
- * What a trigger leaves out of a channel is told by gaps that join what is recorded, entry for
- * entry: after each other, and from several threads that ring one channel while it opens and
- * closes.
+ * What a trigger leaves out of a channel is recorded as gaps that are contiguous with what is
+ * recorded, entry for entry: in sequence, and with several threads that ring one channel while the
+ * window opens and closes.
  */
 #include <pthread.h>
 #include "tests/unit/fakering.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
 /*
- * Short cuts lead to the same: operations, faults and method states of made-up command streams are
- * the same whether headers are taken in one go (where whole uploads have a way of their own), one
- * by one, or in pieces; and a trace reads the same whether a thread unpacks ahead or not.
+ * Fast paths give the same results: operations, faults and method states of synthetic command
+ * streams are the same whether headers are decoded in one go (where uploads have their own path),
+ * one by one, or in pieces; and a trace reads the same whether a thread decompresses ahead or not.
  */
 #include <errno.h>
 #include <sched.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
 /*
- * Methods in words: every method of every class with telling values, against the plainest way to
- * write the same; numbers against printf; and that no line is longer than is said beforehand.
+ * Methods as text: every method of every class with selected values, compared with a
+ * straightforward implementation; numbers compared with printf; and no line is longer than its
+ * announced length.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs whose calls of the driver may go past what is preloaded:
- *   plugin FILE now|lazy N     a library with a runtime of its own, opened with RTLD_DEEPBIND
- *   handed FILE now|lazy N     the same, called by a pointer that its constructor has left
- *   driver FILE now|lazy N     libcuda itself opened so, and used by FILE, which is not
- *   threads FILE now|lazy N    the same by four threads at once
- *   hidden FILE now|lazy N     libcuda's symbol table is read, and most launches go by that
- *   replaced FILE now|lazy N   the same, of code in whose place there is other code later
- *   aside FILE now|lazy N      a device is opened behind everybody's back, and libcuda is loaded
- *   namespace FILE now|lazy N  libcuda in a namespace of its own, where nothing is preloaded
- *   below FILE now|lazy N      nothing of the kind: beside a preloaded library that serves dlsym
+ * Programs whose driver calls may bypass preloaded libraries:
+ *   plugin FILE now|lazy N     a library with its own runtime, opened with RTLD_DEEPBIND
+ *   handed FILE now|lazy N     the same, called through a pointer that its constructor has set
+ *   driver FILE now|lazy N     libcuda is opened with RTLD_DEEPBIND; FILE, which is not, uses it
+ *   threads FILE now|lazy N    the same from four threads
+ *   hidden FILE now|lazy N     reads libcuda's symbol table and launches mostly through that
+ *   replaced FILE now|lazy N   the same, with code that is later replaced by other code
+ *   aside FILE now|lazy N      opens a device without passing the hooks, and loads libcuda
+ *   namespace FILE now|lazy N  libcuda in its own namespace, where nothing is preloaded
+ *   below FILE now|lazy N      bypasses nothing; with a preloaded library that serves dlsym
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What bypass.c and bypass_plugin.c share. */
+/* Shared by bypass.c and bypass_plugin.c. */
 #ifndef TESTS_APPS_API_BYPASS_H
 #define TESTS_APPS_API_BYPASS_H
 

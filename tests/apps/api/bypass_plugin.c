@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library that brings a runtime of its own, as those with a static libcudart do: it opens libcuda
- * and looks its entry points up by itself. How often it has launched what is printed by who uses
- * it.
+ * A library with its own runtime, like those with a static libcudart: it opens libcuda and looks
+ * up entry points itself. Its user prints how often it launched.
  */
 #include <dlfcn.h>
 #include <elf.h>

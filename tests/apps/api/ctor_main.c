@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Linked with the library that calls CUDA by itself, or opens the one it is given. */
+/* A program that is linked with the library that calls CUDA by itself, or opens the given one. */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A libcuda.so.1 without a GPU, for tests of the API layer: every function says what reached it,
- * callbacks run at once on the caller's thread, and captured launches become graphs.
+ * A libcuda.so.1 without a GPU, for tests of the API layer: every function reports its arguments,
+ * callbacks run immediately on the caller's thread, and captured launches become graphs.
  */
 #include <stddef.h>
 #include <stdint.h>

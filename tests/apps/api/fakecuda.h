@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the test asks of the libcuda without a GPU. */
+/* Functions of the libcuda without a GPU that the tests call. */
 #ifndef NVSNOOP_TEST_FAKECUDA_H
 #define NVSNOOP_TEST_FAKECUDA_H
 

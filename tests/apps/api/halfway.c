@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A library of the program that uses midway() and libcuda. */
+/* A library that uses midway() and libcuda. */
 int cuStreamSynchronize(void *stream);
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
 		   unsigned bz, unsigned shared, void *stream, void **params, void **extra);

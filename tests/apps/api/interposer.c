@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second preloaded library, as tools that share a GPU out are: it serves dlsym, hands out a
- * cuLaunchKernel of its own, and gets at the C library's dlsym past everybody.
+ * A second preloaded library, like those of tools that share a GPU: it serves dlsym, returns its
+ * own cuLaunchKernel, and finds the C library's dlsym without calling other libraries.
  */
 #include <dlfcn.h>
 #include <stdio.h>

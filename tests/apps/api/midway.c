@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A function that is chosen while the loader relocates who uses it: the chance to look at an object
- * that the loader is in the middle of.
+ * A function that the loader resolves (ifunc) while it relocates its users, so that it sees a
+ * library that is only partly loaded.
  */
 void (*midway_hook)(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library of the program that was linked with libcuda: calls it directly, and asks for it by
- * RTLD_NEXT and RTLD_DEFAULT, which find it only in this library's own scope.
+ * A library that is linked with libcuda: calls it directly, and looks it up with RTLD_NEXT and
+ * RTLD_DEFAULT, which find it only in this library's own scope.
  */
 #include <dlfcn.h>
 #include <stddef.h>

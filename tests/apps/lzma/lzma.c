@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A liblzma newer than any system's, as a program may bring its own. */
+/* A liblzma that is newer than the system's, as a program may include its own. */
 int lzma_new(void);
 
 int lzma_new(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A module that needs it, as Python's _lzma does. */
+/* A module that needs this liblzma, as Python's _lzma does. */
 int lzma_new(void);
 int plug_number(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a range costs: bursts of a push and a pop, small enough for the buffer, and the median over
- * them; once with a name in plain text and once with a registered one. Run it with and without
- * NVTX_INJECTION64_PATH= (empty), with which nobody listens.
+ * The cost of an NVTX range: bursts of a push and a pop, small enough for the buffer, and their
+ * median; with a plain name and with a registered one. Run it with and without
+ * NVTX_INJECTION64_PATH= (empty), with which no tool is attached.
  */
 #include <string.h>
 #include "../app.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A copy of NVTX, as a program or libnvToolsExt has one: at the first call it loads the library
- * that NVTX_INJECTION64_PATH names and shows it two tables of functions, which the tool fills.
- * Written from what NVTX 3's public headers say of this protocol.
+ * A copy of NVTX, as in a program or libnvToolsExt: at the first call it loads the library that
+ * NVTX_INJECTION64_PATH names and passes it two tables of functions, which the tool fills. Written
+ * from NVTX 3's public headers.
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of NVTX that the tests call, by the names and with the layouts of version 3: for
- * where its own headers are not installed, and for a library of them as libnvToolsExt is one.
+ * NVTX functions that the tests call, with the names and layouts of version 3: for machines
+ * without its headers, and for a library of these functions like libnvToolsExt.
  */
 #ifndef NVSNOOP_TEST_NVTX_H
 #define NVSNOOP_TEST_NVTX_H

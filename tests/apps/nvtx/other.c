@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Another tool's library for NVTX: says that it was asked, and wants nothing. */
+/* Another tool's NVTX library: prints that it was called, and registers nothing. */
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranges and marks of all kinds, around launches that it counts itself: what it prints is what
- * --by-nvtx has to say. Lines: "DOMAIN KIND COUNT OPEN CALLS LAUNCHES PATH", tab between them; of
- * what is started or marked CALLS and LAUNCHES are -. Built once with NVTX's own headers, where
- * they are, and once with what stands beside this file.
+ * Ranges and marks of all kinds, around launches that the program counts; --by-nvtx must have the
+ * counts that it prints. Lines, with tabs: "DOMAIN KIND COUNT OPEN CALLS LAUNCHES PATH"; for
+ * started ranges and marks CALLS and LAUNCHES are "-". Built once with NVTX's own headers, if
+ * installed, and once with nvtx.h.
  *
- * ranges: all of it in one process. ranges early: more than there is room for before the GPU is
- * opened. ranges kill: it is killed with ranges open. ranges fork: some of it around a fork, and
- * the lines of parent and child, of which the first begins with its pid.
+ *   ranges        everything in one process
+ *   ranges early  more ranges than there is space for, before the GPU is opened
+ *   ranges kill   is killed with open ranges
+ *   ranges fork   some ranges around a fork; prints the pid and the lines of each process
  */
 #include <pthread.h>
 #include <signal.h>

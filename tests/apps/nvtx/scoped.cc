@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A range for each scope, as programs in C++ have them, also where an exception leaves it. Prints lines as
-// ranges.c does.
+// A range per scope, as C++ programs use them, including scopes left by an exception. Prints lines
+// as ranges.c does.
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>

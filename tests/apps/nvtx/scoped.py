@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ranges from Python without a package, by ctypes. Prints lines as ranges.c does."""
+"""NVTX ranges from Python without a package, by ctypes. Prints lines as ranges.c does."""
 
 import ctypes
 import os

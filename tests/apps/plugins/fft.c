@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A library like cuFFT: what it has the GPU do goes through a function of libcuda that has no name.
- */
+/* A library like cuFFT: it submits through a function of libcuda that has no name. */
 #include "tests/apps/plugins/fft.h"
 
 static __attribute__((noinline)) int execute_plan(unsigned n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A library whose constructor waits at the gate, with the loader's lock held. */
+/* A library whose constructor waits, holding the loader's lock. */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Between loader and its plugin: the constructor says that it is inside and waits until it may
- * leave. */
+/*
+ * Shared by loader.c and its plugin: the constructor signals that it runs, and waits until it may
+ * return.
+ */
 #ifndef APPS_GATE_H
 #define APPS_GATE_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Two libraries that differ in the name of their function alone, so that one may come to lie where
- * the other lay. */
+/*
+ * Two libraries that differ only in the name of their function, so that one may be loaded at the
+ * address of the other.
+ */
 #include "tests/softgpu/cudadrv.h"
 
 typedef int (*plug_fn)(CUdeviceptr p, unsigned n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stands for a shared libcudart in made-up stacks. */
+/* Replaces a shared libcudart in synthetic stacks. */
 void cudaLaunchKernel(void);
 
 void cudaLaunchKernel(void)

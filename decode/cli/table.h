@@ -149,6 +149,12 @@ static inline void nvs_value_us(struct nvs_value *v, bool known, double ns)
 	nvs_value_real(v, known, ns / 1000);
 }
 
+static inline void nvs_value_ns(struct nvs_value *v, int64_t ns)
+{
+	v->kind = NVS_VALUE_NS;
+	v->ns = ns;
+}
+
 static inline void nvs_value_hex(struct nvs_value *v, bool known, uint64_t n)
 {
 	v->kind = known ? NVS_VALUE_HEX : NVS_VALUE_NONE;
@@ -197,6 +203,7 @@ static inline void nvs_value_hex(struct nvs_value *v, bool known, uint64_t n)
 #define NVS_GET_guarded(key, known, n) NVS_GETTER(key, if (known) nvs_value_count(v, n))
 #define NVS_GET_real(key, known, x) NVS_GETTER(key, if (known) nvs_value_real(v, true, x))
 #define NVS_GET_us(key, known, ns) NVS_GETTER(key, if (known) nvs_value_us(v, true, (double)(ns)))
+#define NVS_GET_ns(key, known, ns) NVS_GETTER(key, if (known) nvs_value_ns(v, ns))
 /* GET(..., v) sets the value. */
 #define NVS_GET_by(key, get, ...) NVS_GETTER(key, get(__VA_ARGS__, v))
 

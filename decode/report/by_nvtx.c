@@ -111,7 +111,6 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 #define CALLED (WORKS && r->called)
 #define COUNTED (WORKS && !r->sum.uncounted)
 #define TIMED r->node->own.times.total.count
-#define TIMES(of) (double)of / 1000
 
 static const char *kind_of(const struct row *r)
 {
@@ -156,16 +155,16 @@ static const char *line_of(const struct row *r)
 	COL(known, graph_launches, "graphs", IF_ANY, 2, CALLED, r->sum.graphs)                   \
 	COL(known, submissions, "subs", 0, 1, COUNTED, r->sum.submissions)                       \
 	COL(known, command_bytes, "cmd bytes", 0, 3, COUNTED, r->sum.bytes)                      \
-	COL(real, wall_us_total, "wall us", 0, 1, TIMED, TIMES(r->node->own.times.total.ns))     \
-	COL(real, wall_us_self, "self us", BESIDE, 2,                                            \
+	COL(us, wall_us_total, "wall us", 0, 1, TIMED, r->node->own.times.total.ns)              \
+	COL(us, wall_us_self, "self us", BESIDE, 2,                                              \
 	    TIMED &&WORKS && !r->inner_open && r->sum.count == r->sum.ended &&                   \
 		    r->inner_ns <= r->node->own.times.total.ns,                                  \
-	    TIMES((r->node->own.times.total.ns - r->inner_ns)))                                  \
-	COL(real, wall_us_mean, "us/range", BESIDE, 4, TIMED,                                    \
-	    TIMES(nvs_total_mean(&r->node->own.times.total)))                                    \
-	COL(real, wall_us_max, "us max", BESIDE, 6, TIMED, TIMES(r->node->own.times.max))        \
-	COL(real, wall_us_p50, "us p50", DETAIL, 0, TIMED,                                       \
-	    TIMES(nvs_times_quantile(&r->node->own.times, 0.5)))                                 \
+	    r->node->own.times.total.ns - r->inner_ns)                                           \
+	COL(us, wall_us_mean, "us/range", BESIDE, 4, TIMED,                                      \
+	    nvs_total_mean(&r->node->own.times.total))                                           \
+	COL(us, wall_us_max, "us max", BESIDE, 6, TIMED, r->node->own.times.max)                 \
+	COL(us, wall_us_p50, "us p50", DETAIL, 0, TIMED,                                         \
+	    nvs_times_quantile(&r->node->own.times, 0.5))                                        \
 	COL(known, self_calls, "self calls", DETAIL, 0, CALLED, r->node->own.calls)              \
 	COL(known, self_launch_calls, "self launches", DETAIL, 0, CALLED, r->node->own.launches) \
 	COL(known, self_submissions, "self subs", DETAIL, 0, COUNTED, r->node->own.submissions)  \

@@ -22,22 +22,6 @@ struct row {
 	struct nvs_lies lies;
 };
 
-static void get_time(const struct row *r, uint64_t ticks, bool known, struct nvs_value *v)
-{
-	if (known && nvs_clock_since_start(r->source->trace, ticks, &v->ns))
-		v->kind = NVS_VALUE_NS;
-}
-
-static void get_alloc(const struct row *r, struct nvs_value *v)
-{
-	get_time(r, r->channel->alloc_time, r->channel->known, v);
-}
-
-static void get_free(const struct row *r, struct nvs_value *v)
-{
-	get_time(r, r->channel->free_time, r->channel->free_time != 0, v);
-}
-
 #define COLUMNS(COL)                                                                             \
 	COL(count, channel, "chan", 0, 0, r->channel->channel)                                   \
 	COL(known, gpu, "gpu", 0, 1, r->channel->known && r->channel->rec.gpu != NVS_NONE,       \
@@ -59,8 +43,10 @@ static void get_free(const struct row *r, struct nvs_value *v)
 	    nvs_where_name(r->lies.in[NVS_SEMAPHORES]))                                          \
 	COL(known, addresses, "addresses", DETAIL, 0, !r->tally.unseen, r->lies.addresses)       \
 	COL(known, addresses_same, "same", DETAIL, 0, !r->tally.unseen, r->lies.same)            \
-	COL(by, allocated_ns, "allocated", DETAIL, 0, get_alloc, r)                              \
-	COL(by, freed_ns, "freed", DETAIL, 0, get_free, r)                                       \
+	COL(by, allocated_ns, "allocated", DETAIL, 0, nvs_source_time, r->source,                \
+	    r->channel->known, r->channel->alloc_time)                                           \
+	COL(by, freed_ns, "freed", DETAIL, 0, nvs_source_time, r->source, r->channel->free_time, \
+	    r->channel->free_time)                                                               \
 	COL(hex, gpfifo_address, "gpfifo", DETAIL, 0, r->channel->known, r->channel->rec.gpfifo) \
 	COL(text, channel_flags, "flags", NAME, 4, r->flags)                                     \
 	NVS_SOURCE_COLUMNS(COL, r->source)

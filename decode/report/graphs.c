@@ -359,11 +359,6 @@ static double divide(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0;
 }
 
-static void get_partial(const struct row *r, struct nvs_value *v)
-{
-	nvs_value_truth(v, r->exec->partial, "partial");
-}
-
 #define WARPS (r->count_flags & ~r->wrapped & NVS_COUNT_WARP)
 #define THREADS (r->count_flags & ~r->wrapped & NVS_COUNT_THREAD)
 #define EACH (!r->shared && r->launches)
@@ -431,7 +426,7 @@ static void get_partial(const struct row *r, struct nvs_value *v)
 	    r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture"                                  \
 	    : r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes"                                    \
 						      : "")                                        \
-	COL(by, partial, "partial", IF_ANY, 5, get_partial, r)                                     \
+	COL(truth, partial, "partial", IF_ANY, 5, r->exec->partial, "partial")                     \
 	NVS_SOURCE_COLUMNS(COL, r->source)
 NVS_COLUMNS(columns, struct row, COLUMNS)
 

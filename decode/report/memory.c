@@ -82,12 +82,6 @@ static const char *line_of(const struct row *r)
 	return r->frame ? nvs_trace_callsite_line(r->source->trace, r->frame->stack) : "";
 }
 
-static void get_time(const struct row *r, struct nvs_value *v)
-{
-	v->kind = r->sort == OF_TIME ? NVS_VALUE_NS : NVS_VALUE_NONE;
-	v->ns = r->ns;
-}
-
 #define COLUMNS(COL)                                                                               \
 	COL(text, kind, "kind", DETAIL, 0, sorts[r->sort])                                         \
 	COL(text, memory, "memory", 0, 0, r->memory)                                               \
@@ -106,7 +100,7 @@ static void get_time(const struct row *r, struct nvs_value *v)
 	    (has_counts(r) || r->sort == OF_TIME) && !r->sizeless, r->peak)                        \
 	COL(known, allocated_bytes, "all bytes", 0, 2,                                             \
 	    (has_counts(r) || r->sort <= NVS_ALLOC_FAILED) && !r->sizeless, r->bytes)              \
-	COL(by, time_ns, "seconds", DETAIL, 0, get_time, r)                                        \
+	COL(ns, time_ns, "seconds", DETAIL, 0, r->sort == OF_TIME, r->ns)                          \
 	COL(text, error, "error", DETAIL, 0, error_of(r))                                          \
 	COL(text, api, "api", DETAIL, 0, r->api ? nvs_call_name(r->api) : "")                      \
 	COL(text, line, "line", DETAIL, 0, line_of(r))                                             \

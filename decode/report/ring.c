@@ -176,12 +176,6 @@ static uint32_t tid_of(const struct row *r)
 	return t ? t->tid : 0;
 }
 
-static void get_at(const struct row *r, struct nvs_value *v)
-{
-	if (r->wait && nvs_clock_since_start(r->source->trace, r->wait->begin, &v->ns))
-		v->kind = NVS_VALUE_NS;
-}
-
 static const struct channel no_channel;
 
 static const struct channel *counters_of(const struct row *r)
@@ -204,7 +198,8 @@ static const struct channel *counters_of(const struct row *r)
 	COL(known, full_calls, "calls", 0, 0, counters_of(r)->known, counters_of(r)->calls)        \
 	COL(us, full_us_total, "us waiting", 0, 0, counters_of(r)->known, counters_of(r)->ns)
 #define OF_CALLS(COL)                                                                              \
-	COL(by, time_ns, "seconds", 0, 1, get_at, r)                                               \
+	COL(by, time_ns, "seconds", 0, 1, nvs_source_time, r->source, r->wait,                     \
+	    r->wait ? r->wait->begin : 0)                                                          \
 	COL(guarded, thread, "thr", 0, 0, r->wait && r->wait->thread != NVS_NONE, r->wait->thread) \
 	COL(nonzero, tid, "tid", DETAIL, 0, tid_of(r))                                             \
 	COL(us, host_us, "host us", 0, 0, r->wait, r->wait->ns)                                    \

@@ -336,17 +336,11 @@ static const char *line_of(const struct event *e)
 	return line;
 }
 
-static void get_at(const struct event *r, struct nvs_value *v)
-{
-	v->kind = NVS_VALUE_NS;
-	v->ns = r->at;
-}
-
-static void get_tid(const struct event *e, struct nvs_value *v)
+static uint32_t tid_of(const struct event *e)
 {
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(e->source->trace, e->thread);
 
-	nvs_value_known(v, t && t->tid, t ? t->tid : 0);
+	return t ? t->tid : 0;
 }
 
 #define OF_SUBMISSION(r) ((r)->what == SUBMISSION || (r)->what == GPU)
@@ -354,9 +348,9 @@ static void get_tid(const struct event *e, struct nvs_value *v)
 	((r)->insts && !(r)->insts->mixed && (r)->insts->flags & ~(r)->insts->wrapped & (what))
 
 #define COLUMNS(COL)                                                                               \
-	COL(by, time_ns, "seconds", 0, 0, get_at, r)                                               \
+	COL(ns, time_ns, "seconds", 0, 0, true, r->at)                                             \
 	COL(known, thread, "thr", IF_ANY, 0, r->thread != NVS_NONE, r->thread)                     \
-	COL(by, tid, "tid", DETAIL, 0, get_tid, r)                                                 \
+	COL(nonzero, tid, "tid", DETAIL, 0, tid_of(r))                                             \
 	COL(text, kind, "kind", DETAIL, 0, whats[r->what])                                         \
 	COL(count, depth, "depth", DETAIL, 0, r->what < RANGE ? r->depth : r->ranges + 1u)         \
 	COL(us, host_us, "host us", 0, 0, !OF_SUBMISSION(r) && r->length >= 0, r->length)          \

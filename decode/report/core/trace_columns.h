@@ -11,6 +11,9 @@ void nvs_source_host(const struct nvs_source *source, struct nvs_value *v);
 void nvs_source_pid(const struct nvs_source *source, struct nvs_value *v);
 /* A decimal attribute of the session, such as NVS_ATTR_RANK. */
 void nvs_source_number(const struct nvs_source *source, uint32_t attr, struct nvs_value *v);
+/* Time since the trace's start. */
+void nvs_source_time(const struct nvs_source *source, bool known, uint64_t ticks,
+		     struct nvs_value *v);
 
 /* All four as members of a JSON object. */
 void nvs_source_json(struct nvs_out *out, const struct nvs_source *source);

@@ -310,12 +310,7 @@ static void print_text(struct nvs_run *run, struct line *lines, uint32_t n,
 
 /* ---- JSON, CSV ---- */
 
-static void get_change(const struct line *r, struct nvs_value *v)
-{
-	static const char *const names[] = {"same", "removed", "added", "wait", "driver", "way"};
-
-	nvs_value_text(v, names[r->change]);
-}
+static const char *const changes[] = {"same", "removed", "added", "wait", "driver", "way"};
 
 static bool is_method(const struct line *l)
 {
@@ -340,7 +335,7 @@ static void get_method_name(const struct line *l, struct nvs_value *v)
 }
 
 #define COLUMNS(COL)                                                                        \
-	COL(by, change, "change", NAME, 0, get_change, r)                                   \
+	COL(text, change, "change", NAME, 0, changes[r->change])                            \
 	COL(known, subchannel, "subchannel", 0, 0, has_method(r), r->word->subch)           \
 	COL(text, class, "class", NAME, 0, r->cls)                                          \
 	COL(known, method, "method", 0, 0, has_method(r), r->word->method)                  \

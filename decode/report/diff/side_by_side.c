@@ -131,12 +131,7 @@ void nvs_diff_tell(struct nvs_diff_state *st, uint64_t place, int which,
 
 /* ---- columns ---- */
 
-static void get_kind(const struct nvs_diff_row *r, struct nvs_value *v)
-{
-	static const char *const names[] = {"api", "kernel", "graph", "callsite"};
-
-	nvs_value_text(v, names[r->key.kind]);
-}
+static const char *const kinds[] = {"api", "kernel", "graph", "callsite"};
 
 /* A table shows both values in one cell; JSON and CSV have separate keys. */
 #define SIDES(COL, key, is_known, member)                                    \
@@ -151,7 +146,7 @@ static void get_kind(const struct nvs_diff_row *r, struct nvs_value *v)
 	COL(known, moved_submissions, "moved", IF_ANY, 3, r->counted, r->moved)                 \
 	COL(text, host_us, "host us", TEXT, 6, r->cell[HOST])                                   \
 	COL(text, waits, "waits", TEXT, 7, r->cell[WAITS])                                      \
-	COL(by, kind, "kind", NAME, 0, get_kind, r)                                             \
+	COL(text, kind, "kind", NAME, 0, kinds[r->key.kind])                                    \
 	COL(text, name, "name", NAME, 0, r->name)                                               \
 	COL(text, module, "module", NAME_IF_ANY, 7, r->module)                                  \
 	SIDES(COL, calls, true, calls)                                                          \

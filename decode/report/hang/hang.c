@@ -98,20 +98,16 @@ static const char *get_api_of(const struct row *r)
 			    : "";
 }
 
-static void get_since(const struct row *r, struct nvs_value *v)
+static uint64_t get_begin_of(const struct row *r)
 {
-	uint64_t ticks = r->channel ? get_first(r)->time : get_call(r)->begin;
-
-	if (!r->trace && nvs_clock_since_start(r->source->trace, ticks, &v->ns))
-		v->kind = NVS_VALUE_NS;
+	return r->channel ? get_first(r)->time : get_call(r)->begin;
 }
 
 static double get_age_of(const struct row *r)
 {
-	uint64_t begin = r->channel ? get_first(r)->time : get_call(r)->begin;
 	uint64_t end = r->channel ? r->channel->in->seen : get_call(r)->end;
 
-	return (double)nvs_call_ns(r->source->trace, begin, end) / 1e9;
+	return (double)nvs_call_ns(r->source->trace, get_begin_of(r), end) / 1e9;
 }
 
 static const struct nvs_undone_sem *get_sem(const struct row *r)
@@ -131,16 +127,16 @@ static const struct nvs_hang_channel *get_releaser(const struct row *r)
 	return r->channel ? r->channel->by : NULL;
 }
 
-#define OF_CALLS(COL)                                                                     \
-	COL(known, thread, "thr", 0, 0, !r->trace && get_thread_of(r) != NVS_NONE,        \
-	    get_thread_of(r))                                                             \
-	COL(guarded, tid, "tid", DETAIL, 0, find_thread(r), find_thread(r)->tid)          \
-	COL(real, age_s, "for s", 0, 0, !r->trace, get_age_of(r))                         \
-	COL(by, time_ns, "seconds", 0, 2, get_since, r)                                   \
-	COL(guarded, channel, "chan", 0, 0, get_channel_of(r), get_channel_of(r)->number) \
-	COL(text, state, "waits for", 0, 0, get_state_of(r))                              \
-	COL(text, api, "api", NAME, 0, get_api_of(r))                                     \
-	COL(text, callsite, "callsite", NAME, 1, get_site(r)->site)                       \
+#define OF_CALLS(COL)                                                                             \
+	COL(known, thread, "thr", 0, 0, !r->trace && get_thread_of(r) != NVS_NONE,                \
+	    get_thread_of(r))                                                                     \
+	COL(guarded, tid, "tid", DETAIL, 0, find_thread(r), find_thread(r)->tid)                  \
+	COL(real, age_s, "for s", 0, 0, !r->trace, get_age_of(r))                                 \
+	COL(by, time_ns, "seconds", 0, 2, nvs_source_time, r->source, !r->trace, get_begin_of(r)) \
+	COL(guarded, channel, "chan", 0, 0, get_channel_of(r), get_channel_of(r)->number)         \
+	COL(text, state, "waits for", 0, 0, get_state_of(r))                                      \
+	COL(text, api, "api", NAME, 0, get_api_of(r))                                             \
+	COL(text, callsite, "callsite", NAME, 1, get_site(r)->site)                               \
 	COL(text, module, "module", DETAIL, 0, get_site(r)->site_module)
 
 #define CALL_COLUMNS(COL) \
@@ -158,8 +154,8 @@ NVS_COLUMNS(call_columns, struct row, CALL_COLUMNS)
 	COL(known, submission, "first", 0, 0, r->channel, get_first(r)->number)                 \
 	COL(same, state, "state", 0, 0)                                                         \
 	COL(hex, semaphore, "semaphore", IF_KNOWN, 0, has_sem(r), get_sem(r)->address)          \
-	COL(known, value, "value", IF_KNOWN, 0, has_sem(r) && r->channel->has_value,            \
-	    r->channel ? r->channel->value : 0)                                                 \
+	COL(guarded, value, "value", IF_KNOWN, 0, has_sem(r) && r->channel->has_value,          \
+	    r->channel->value)                                                                  \
 	COL(text, condition, "", DETAIL, 0, has_sem(r) ? nvs_hang_condition(get_sem(r)) : "")   \
 	COL(known, wanted, "wanted", IF_KNOWN, 0, has_sem(r), get_sem(r)->payload)              \
 	COL(guarded, release_channel, "by chan", IF_KNOWN, 0, get_releaser(r),                  \

@@ -19,26 +19,26 @@ static uint64_t rounded_us(uint64_t ns)
 	return ns / 1000 + (ns % 1000 >= 500);
 }
 
-/* Formats a number with grouped digits as text N, which is valid until its next use. */
-static void group_value(struct nvs_value *v, int n)
+/* Formats a number with grouped digits. The text is valid until the next call. */
+static void group_value(struct nvs_value *v)
 {
-	static char text[5][64];
+	static char text[64];
 
-	nvs_value_words(text[n], sizeof(text[n]), v);
-	nvs_group_digits(text[n], sizeof(text[n]));
-	v->text = text[n];
+	nvs_value_words(text, sizeof(text), v);
+	nvs_group_digits(text, sizeof(text));
+	v->text = text;
 }
 
-static void get_count(uint64_t count, bool known, int n, struct nvs_value *v)
+static void get_count(uint64_t count, bool known, struct nvs_value *v)
 {
 	nvs_value_known(v, known, count);
-	group_value(v, n);
+	group_value(v);
 }
 
-static void get_us(double ns, bool known, int n, struct nvs_value *v)
+static void get_us(double ns, bool known, struct nvs_value *v)
 {
 	nvs_value_us(v, known, ns);
-	group_value(v, n);
+	group_value(v);
 }
 
 /* Rounding may move the value outside the measured range. */
@@ -69,15 +69,15 @@ static void get_p50(const struct row *r, struct nvs_value *v)
 
 /* Sums are rounded to whole us. */
 #define COLUMNS(COL)                                                                           \
-	COL(by, calls, "calls", 0, 0, get_count, r->api->calls, true, 0)                       \
+	COL(by, calls, "calls", 0, 0, get_count, r->api->calls, true)                          \
 	COL(by, submissions, "submissions", 0, 1, get_count, r->api->submissions,              \
-	    !r->api->uncounted, 1)                                                             \
+	    !r->api->uncounted)                                                                \
 	COL(by, host_us_total, "host us", 0, 1, get_count, rounded_us(r->api->times.total.ns), \
-	    TIMED, 2)                                                                          \
+	    TIMED)                                                                             \
 	COL(by, host_us_mean, "us/call", 0, 2, get_us, nvs_total_mean(&r->api->times.total),   \
-	    TIMED, 3)                                                                          \
+	    TIMED)                                                                             \
 	COL(by, host_us_p50, "us p50", 0, 3, get_p50, r)                                       \
-	COL(by, host_us_max, "us max", 0, 4, get_us, (double)r->api->times.max, TIMED, 4)      \
+	COL(by, host_us_max, "us max", 0, 4, get_us, (double)r->api->times.max, TIMED)         \
 	COL(text, api, "api", NAME, 0, nvs_call_name(r->api->entry))
 NVS_COLUMNS(columns, struct row, COLUMNS)
 

@@ -29,18 +29,6 @@ struct row {
 	bool called; /* the trace has calls */
 };
 
-static void get_seconds(const struct row *r, struct nvs_value *v)
-{
-	if (nvs_clock_since_start(r->source->trace, r->session->last_time, &v->ns))
-		v->kind = NVS_VALUE_NS;
-}
-
-static void get_writer_cpu(const struct row *r, struct nvs_value *v)
-{
-	v->ns = (int64_t)r->session->totals.writer_cpu_ns;
-	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_NS : NVS_VALUE_NONE;
-}
-
 #define SHARED_COLUMNS(COL) NVS_SOURCE_COLUMNS(COL, r->source) NVS_TALLY_COLUMNS(COL)
 NVS_COLUMN_GETTERS(struct row, SHARED_COLUMNS)
 
@@ -67,7 +55,8 @@ NVS_COLUMN_GETTERS(struct row, SHARED_COLUMNS)
 	COL(text, driver, "driver", 0, 0, r->session->attr[NVS_ATTR_DRIVER])                   \
 	COL(text, options, "options", 0, 0, r->session->attr[NVS_ATTR_OPTIONS])                \
 	COL(text, started, "started", 0, 0, r->about.started)                                  \
-	COL(by, duration_ns, "seconds", 0, 0, get_seconds, r)                                  \
+	COL(by, duration_ns, "seconds", 0, 0, nvs_source_time, r->source, true,                \
+	    r->session->last_time)                                                             \
 	COL(text, ended, "ended", 0, 0, r->about.ended)                                        \
 	COL(text, recorded, "recorded", 0, 0, nvs_trace_part(r->source->trace))                \
 	COL(text, whole, "whole", 0, 0, r->about.whole)                                        \
@@ -108,7 +97,9 @@ NVS_COLUMN_GETTERS(struct row, SHARED_COLUMNS)
 	COL(count, skipped, "only counted", IF_ANY, 0, r->session->counts.skipped_submissions) \
 	COL(known, buffer_waits, "buffer waits", IF_ANY, 0, r->session->has_totals,            \
 	    r->session->totals.waits)                                                          \
-	COL(by, writer_cpu_ns, "writer CPU s", 0, 0, get_writer_cpu, r)                        \
+	COL(ns, writer_cpu_ns, "writer CPU s", 0, 0,                                           \
+	    r->session->has_totals && r->session->totals.writer_cpu_ns,                        \
+	    (int64_t)r->session->totals.writer_cpu_ns)                                         \
 	COL(count, gaps, "gaps", 0, 0, r->session->counts.gaps)                                \
 	COL(count, lost_submissions, "lost", IF_ANY, 0, r->session->counts.lost_submissions)   \
 	COL(count, orphans, "orphans", IF_ANY, 0, r->session->counts.orphans)                  \

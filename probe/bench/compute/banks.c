@@ -65,7 +65,6 @@ static void compute_cycles(const void *data, double *value, const void *arg)
 {
 	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
 
-	(void)arg;
 	for (uint32_t k = 0; k < REGISTERS; k++)
 		value[k] = ((double)clock[k + 1] - (double)clock[0]) / LENGTH;
 }
@@ -158,7 +157,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	double even[5], odd[5];
 	bool known = true;
 
-	(void)gpu;
 	for (unsigned i = 0; i < 5; i++) {
 		const struct bench_series *series = bench_find(samples, plans[i].name);
 
@@ -179,10 +177,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		add_notes(samples, even, odd, figures);
 }
 
-BENCH(bench_banks) = {
-	.name = "banks",
-	.number = "M15",
-	.what = "banks of registers: which three sources of an FFMA conflict",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_banks, "banks", "M15", "banks of registers: which three sources of an FFMA conflict",
+      measure_samples, derive_figures);

@@ -98,7 +98,6 @@ static int patch_waits(uint64_t (*word)[2], uint32_t n, void *arg)
 	uint32_t first = 0, last;
 	struct nvs_sass_insn insn;
 
-	(void)arg;
 	for (unsigned k = 0; k < WAITS; k++, first = last) {
 		if (!code_bracket((const uint64_t(*)[2])word, n, LDG, LDG, 1, &first, &last) ||
 		    last + 1 == n)
@@ -127,7 +126,6 @@ static void compute_waits(const void *data, double *value, const void *arg)
 {
 	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
 
-	(void)arg;
 	for (unsigned k = 0; k < WAITS; k++)
 		value[k] = (double)clock[k];
 }
@@ -274,7 +272,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_series *all = bench_find(samples, "instructions");
 	const struct bench_series *set = bench_find(samples, "with bits 126 or 127 set");
 
-	(void)gpu;
 	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
 		const struct bench_series *series = bench_find(samples, plans[i].name);
 
@@ -293,10 +290,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			   bench_median(all->point));
 }
 
-BENCH(bench_control) = {
-	.name = "control",
-	.number = "M1 M2 M3",
-	.what = "what stalls, the yield bit, predicates and barriers cost",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_control, "control", "M1 M2 M3",
+      "what stalls, the yield bit, predicates and barriers cost", measure_samples, derive_figures);

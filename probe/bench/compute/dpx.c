@@ -54,7 +54,6 @@ static void compute_latency(const void *data, double *value, const void *arg)
 {
 	const uint64_t *clock = (const uint64_t *)((const char *)data + 65536);
 
-	(void)arg;
 	value[0] = (double)(clock[1] - clock[0]) / CHAIN;
 }
 
@@ -63,7 +62,6 @@ static void compute_rate(const void *data, double *value, const void *arg)
 	const uint64_t(*clock)[2] = (const uint64_t(*)[2])((const char *)data + 65536);
 	uint64_t begin = UINT64_MAX, end = 0;
 
-	(void)arg;
 	for (unsigned k = 0; k < THREADS; k++) {
 		begin = clock[k][0] < begin ? clock[k][0] : begin;
 		end = clock[k][1] > end ? clock[k][1] : end;
@@ -105,7 +103,6 @@ static void measure_samples(struct bench_run *run)
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
 		char name[64];
 		const struct bench_series *series;
@@ -120,11 +117,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_dpx) = {
-	.name = "dpx",
-	.number = "",
-	.what = "DPX instructions: latency and rate",
-	.arch = 90,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_dpx, "dpx", "", "DPX instructions: latency and rate", measure_samples, derive_figures,
+      .arch = 90);

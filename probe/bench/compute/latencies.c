@@ -334,7 +334,6 @@ static void compute_pairs(const void *data, double *value, const void *arg)
 {
 	const char *results = (const char *)data + 128;
 
-	(void)arg;
 	for (unsigned k = FIRST; k < PAIRS; k++)
 		value[k - FIRST] = memcmp(results + 8 * (k % 2), results + 8 * k, 8) == 0;
 }
@@ -568,7 +567,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 {
 	unsigned agree = 0, ways = 0;
 
-	(void)gpu;
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++)
 		derive_row(samples, rows[k].name, figures, &agree, &ways);
 	if (ways)
@@ -579,10 +577,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			agree, ways);
 }
 
-BENCH(bench_latencies) = {
-	.name = "latencies",
-	.number = "M21",
-	.what = "latencies of instructions, by chains and by stalls",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_latencies, "latencies", "M21", "latencies of instructions, by chains and by stalls",
+      measure_samples, derive_figures);

@@ -462,7 +462,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 {
 	bool any = false;
 
-	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
 		const struct bench_point *best = NULL;
@@ -490,10 +489,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		add_published(figures);
 }
 
-BENCH(bench_matmul) = {
-	.name = "matmul",
-	.number = "M25",
-	.what = "matrix products by cuBLAS and cublasLt, where they are installed",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_matmul, "matmul", "M25",
+      "matrix products by cuBLAS and cublasLt, where they are installed", measure_samples,
+      derive_figures);

@@ -248,7 +248,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	double above_min = INFINITY, above_max = -INFINITY;
 	const struct bench_point *p[3] = {NULL};
 
-	(void)gpu;
 	for (uint32_t i = 0; counted && i < counted->n; i++) {
 		double x = counted->point[i].x, above;
 		char words[32];
@@ -280,10 +279,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	derive_limits(samples, figures);
 }
 
-BENCH(bench_registers) = {
-	.name = "registers",
-	.number = "M16",
-	.what = "registers that code names, that its header counts, and that run",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_registers, "registers", "M16",
+      "registers that code names, that its header counts, and that run", measure_samples,
+      derive_figures);

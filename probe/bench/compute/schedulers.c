@@ -99,7 +99,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	double value[2][WARPS * WARPS], all[WARPS * WARPS], low, high, border;
 	uint32_t n = 0, of[2] = {0, 0}, wrong = 0;
 
-	(void)gpu;
 	for (unsigned a = 0; series && a < WARPS; a++)
 		for (unsigned b = a + 1; b < WARPS; b++) {
 			const struct bench_point *point = code_at(series, a, b);
@@ -146,10 +145,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			   wrong, n);
 }
 
-BENCH(bench_schedulers) = {
-	.name = "schedulers",
-	.number = "M4",
-	.what = "which warps share a scheduler",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_schedulers, "schedulers", "M4", "which warps share a scheduler", measure_samples,
+      derive_figures);

@@ -116,7 +116,6 @@ static void measure_samples(struct bench_run *run)
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned i = 0; i < sizeof(snippets) / sizeof(*snippets); i++) {
 		const struct snippet *s = snippets + i;
 		const char *op = name_of(s->op);
@@ -135,10 +134,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_tensor_code) = {
-	.name = "tensor-code",
-	.number = "M24",
-	.what = "tensor instructions that wmma and mma become",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_tensor_code, "tensor-code", "M24", "tensor instructions that wmma and mma become",
+      measure_samples, derive_figures);

@@ -269,6 +269,9 @@ struct bench {
 	const char *name; /* "l1-latency" */
 	const char *number; /* number of the study's experiment: "M5"; may be "" */
 	const char *what; /* one-line description */
+	void (*measure)(struct bench_run *run);
+	void (*derive)(const struct bench_samples *samples, const struct bench_gpu *gpu,
+		       struct bench_figures *figures);
 	unsigned arch; /* minimum architecture, such as 90; 0: any from 75 on */
 	bool slow; /* runs only when named: M26 to M28 */
 	/*
@@ -277,11 +280,8 @@ struct bench {
 	 * there are more than BENCH_REPEATS. 0: one process, samples as they are.
 	 */
 	unsigned processes;
-	void (*measure)(struct bench_run *run);
-	void (*derive)(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		       struct bench_figures *figures);
 };
-#define BENCH(variable) const struct bench variable
-/* probe/bench/frame/registry.c lists the benchmarks in the order of the output. */
+/* The initializers of struct bench. registry.c lists the benchmarks in the order of the output. */
+#define BENCH(variable, ...) const struct bench variable = {__VA_ARGS__}
 
 #endif

@@ -137,7 +137,6 @@ double chase_cycles(const struct bench_run *run, const void *results, double sca
 {
 	uint64_t cycles = *(const uint64_t *)results;
 
-	(void)run;
 	return cycles ? (double)cycles / scale : NAN;
 }
 
@@ -145,7 +144,6 @@ double chase_rate(const struct bench_run *run, const void *results, double scale
 {
 	double seconds = bench_seconds(run);
 
-	(void)results;
 	return seconds > 0 ? scale / seconds / 1e9 : NAN;
 }
 

@@ -271,7 +271,6 @@ static void derive_l2(const struct bench_samples *samples, const struct bench_gp
 	const struct bench_series *series = bench_find(samples, "read");
 	char size[24];
 
-	(void)gpu;
 	for (unsigned k = 0; k < 7; k++)
 		bench_published(figures, "L2 bandwidth", "", published[k].gpu, published[k].rate);
 	for (uint32_t k = 0; series && k < series->n; k++) {
@@ -353,18 +352,8 @@ static void derive_global(const struct bench_samples *samples, const struct benc
 	}
 }
 
-BENCH(bench_l2_bandwidth) = {
-	.name = "l2-bandwidth",
-	.number = "M10",
-	.what = "bandwidth of L2, read by all SMs",
-	.measure = measure_l2,
-	.derive = derive_l2,
-};
+BENCH(bench_l2_bandwidth, "l2-bandwidth", "M10", "bandwidth of L2, read by all SMs", measure_l2,
+      derive_l2);
 
-BENCH(bench_global_bandwidth) = {
-	.name = "global-bandwidth",
-	.number = "M19",
-	.what = "bandwidth of device memory: read, write, copy, triad",
-	.measure = measure_global,
-	.derive = derive_global,
-};
+BENCH(bench_global_bandwidth, "global-bandwidth", "M19",
+      "bandwidth of device memory: read, write, copy, triad", measure_global, derive_global);

@@ -313,7 +313,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_point *first = code_at(pass, SIZE, NAN);
 	double second = NAN, slope = NAN, intercept;
 
-	(void)gpu;
 	bench_published(figures, "level 1", "step 64", "H100, mt4g", 20.7);
 	bench_published(figures, "level 1 holds", "step 64", "H100, mt4g", 2112);
 	bench_published(figures, "level 2", "step 64", "H100, mt4g", 104.9);
@@ -333,13 +332,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		      false, false);
 }
 
-BENCH(bench_constant) = {
-	.name = "constant",
-	.number = "M13",
-	.what = "constant caches: sizes, latencies, and words of a warp",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_constant, "constant", "M13", "constant caches: sizes, latencies, and words of a warp",
+      measure_samples, derive_figures);
 
 /* ---- M14 ---- */
 
@@ -373,7 +367,6 @@ static void compute_scans(const void *data, double *value, const void *arg)
 {
 	const uint64_t *word = (const uint64_t *)((const char *)data + 128);
 
-	(void)arg;
 	for (unsigned k = 0; k < 3; k++)
 		value[k] = word[3] ? NAN : (double)word[k] / (HELD / LINE);
 }
@@ -420,7 +413,6 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 	const struct bench_series *behind = bench_find(samples, "behind code");
 	double from = NAN, to = NAN, last = NAN;
 
-	(void)gpu;
 	for (uint32_t i = 0; behind && i < behind->n; i++) {
 		double x = behind->point[i].x, share;
 		const struct bench_point *first = code_at(bench_find(samples, "first"), x, NAN);
@@ -460,10 +452,5 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 		   from / 1024);
 }
 
-BENCH(bench_constant_icache) = {
-	.name = "constant-icache",
-	.number = "M14",
-	.what = "whether code and constants share a cache",
-	.measure = measure_between,
-	.derive = derive_between,
-};
+BENCH(bench_constant_icache, "constant-icache", "M14", "whether code and constants share a cache",
+      measure_between, derive_between);

@@ -151,7 +151,6 @@ static double compute_rate(const struct bench_run *run, const void *results, dou
 	double all = 0;
 	uint32_t n = 0;
 
-	(void)run;
 	for (; cycles[n]; n++)
 		all += (double)cycles[n];
 	return n ? scale * n / all : NAN;
@@ -198,7 +197,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	double min = INFINITY, max = -INFINITY, own = NAN;
 	struct bench_text parameter = {0};
 
-	(void)gpu;
 	bench_published(figures, "DSMEM latency", "cluster of 2, block 1", "H100", 180);
 	for (uint32_t k = 0; series && k < series->n; k++) {
 		const struct bench_point *point = &series->point[k];
@@ -233,11 +231,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_dsmem) = {
-	.name = "dsmem",
-	.number = "",
-	.what = "shared memory of other SMs of a cluster: latency, bandwidth",
-	.arch = 90,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_dsmem, "dsmem", "", "shared memory of other SMs of a cluster: latency, bandwidth",
+      measure_samples, derive_figures, .arch = 90);

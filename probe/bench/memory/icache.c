@@ -17,7 +17,6 @@ static int to_nops(uint64_t (*word)[2], uint32_t n, void *arg)
 	uint32_t first = 0, last;
 	struct nvs_sass_insn insn;
 
-	(void)arg;
 	if (!code_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, COUNT, &first, &last))
 		return -1;
 	for (uint32_t i = first; i < last; i++) {
@@ -159,16 +158,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 {
 	static const char *const names[] = {"FFMA", "NOP"};
 
-	(void)gpu;
 	for (unsigned k = 0; k < 2; k++)
 		if (bench_find(samples, names[k]))
 			derive_of(bench_find(samples, names[k]), figures);
 }
 
-BENCH(bench_icache) = {
-	.name = "icache",
-	.number = "M11",
-	.what = "instruction caches: cycles an instruction by code length",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_icache, "icache", "M11", "instruction caches: cycles an instruction by code length",
+      measure_samples, derive_figures);

@@ -257,7 +257,6 @@ static void add_notes(struct bench_figures *figures, unsigned kib, const double 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned k = 0; k < VICTIMS; k++) {
 		double from[PLACES];
 
@@ -267,10 +266,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_icache_owner) = {
-	.name = "icache-owner",
-	.number = "M12",
-	.what = "instruction caches: a scheduler's, an SM's, or shared by SMs",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_icache_owner, "icache-owner", "M12",
+      "instruction caches: a scheduler's, an SM's, or shared by SMs", measure_samples,
+      derive_figures);

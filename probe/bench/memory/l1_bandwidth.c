@@ -93,7 +93,6 @@ static double compute_rate(const struct bench_run *run, const void *results, dou
 	const uint64_t(*warp)[2] = results;
 	uint64_t from = UINT64_MAX, to = 0;
 
-	(void)run;
 	for (unsigned k = 0; k < WARPS; k++) {
 		from = warp[k][0] < from ? warp[k][0] : from;
 		to = warp[k][1] > to ? warp[k][1] : to;
@@ -144,7 +143,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_point *fastest_point = NULL;
 	char at[24];
 
-	(void)gpu;
 	for (unsigned k = 0; k < 6; k++)
 		bench_published(figures, "L1 bandwidth", "", published[k].gpu, published[k].rate);
 	for (uint32_t s = 0; s < samples->n; s++) {
@@ -171,10 +169,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		   bench_median(fastest_point), fastest->name, chase_bytes(at, fastest_point->x));
 }
 
-BENCH(bench_l1_bandwidth) = {
-	.name = "l1-bandwidth",
-	.number = "M6",
-	.what = "bandwidth of L1, of loads of 4, 8 and 16 bytes",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_l1_bandwidth, "l1-bandwidth", "M6", "bandwidth of L1, of loads of 4, 8 and 16 bytes",
+      measure_samples, derive_figures);

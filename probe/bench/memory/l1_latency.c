@@ -50,7 +50,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	uint32_t n = series ? bench_plateaus(series, 0.15, 3, plateau, 4) : 0;
 	char to[24];
 
-	(void)gpu;
 	bench_published(figures, "L1 hit", "", "H100", 40);
 	bench_published(figures, "L1 hit", "", "GH200", 40);
 	bench_published(figures, "L1 hit", "", "H100, mt4g", 38);
@@ -72,10 +71,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	bench_picture(figures, "latency-l1", "Latency of ld.global.ca", series, true, false);
 }
 
-BENCH(bench_l1_latency) = {
-	.name = "l1-latency",
-	.number = "M5",
-	.what = "latency of a hit in L1",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_l1_latency, "l1-latency", "M5", "latency of a hit in L1", measure_samples,
+      derive_figures);

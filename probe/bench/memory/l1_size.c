@@ -183,7 +183,6 @@ static uint64_t first_missed(struct scan *s, uint64_t first, uint64_t step)
 
 static double compute_misses(const struct bench_run *run, const void *results, double scale)
 {
-	(void)run;
 	return (double)*(const uint64_t *)results / scale;
 }
 
@@ -589,7 +588,6 @@ static void derive_lines(const struct bench_samples *samples, const struct bench
 {
 	const struct bench_series *series = bench_find(samples, "sector");
 
-	(void)gpu;
 	bench_published(figures, "L1 run of misses", "", "T4", 4);
 	if (series)
 		derive_sector(series, figures);
@@ -599,18 +597,8 @@ static void derive_lines(const struct bench_samples *samples, const struct bench
 	derive_sets(samples, figures);
 }
 
-BENCH(bench_l1_size) = {
-	.name = "l1-size",
-	.number = "M7",
-	.what = "how much L1 keeps, by each carve-out for shared memory",
-	.measure = measure_size,
-	.derive = derive_size,
-};
+BENCH(bench_l1_size, "l1-size", "M7", "how much L1 keeps, by each carve-out for shared memory",
+      measure_size, derive_size);
 
-BENCH(bench_l1_lines) = {
-	.name = "l1-lines",
-	.number = "M8",
-	.what = "lines and sectors of L1, and which of them it gives up",
-	.measure = measure_lines,
-	.derive = derive_lines,
-};
+BENCH(bench_l1_lines, "l1-lines", "M8", "lines and sectors of L1, and which of them it gives up",
+      measure_lines, derive_lines);

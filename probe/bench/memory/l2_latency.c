@@ -277,7 +277,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	uint32_t n = series ? bench_plateaus(series, 0.15, 3, plateau, 6) : 0;
 	char to[24];
 
-	(void)gpu;
 	bench_published(figures, "L2 hit", "", "H100", 291);
 	bench_published(figures, "L2 hit", "", "GH200", 281);
 	bench_published(figures, "L2 hit", "", "H100, mt4g", 219);
@@ -305,10 +304,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		derive_map(series, figures);
 }
 
-BENCH(bench_l2_latency) = {
-	.name = "l2-latency",
-	.number = "M9",
-	.what = "latency of L2 and DRAM; which SMs are near to which lines",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_l2_latency, "l2-latency", "M9",
+      "latency of L2 and DRAM; which SMs are near to which lines", measure_samples, derive_figures);

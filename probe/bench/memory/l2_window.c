@@ -156,7 +156,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	struct bench_text parameter = {0};
 	char size[24];
 
-	(void)gpu;
 	for (uint32_t k = 0; last && plain && k < last->n && k < plain->n; k++) {
 		double with = bench_median(&last->point[k]),
 		       without = bench_median(&plain->point[k]);
@@ -184,11 +183,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		bench_note(figures, "evict_last keeps no more in L2 than a plain load.");
 }
 
-BENCH(bench_l2_window) = {
-	.name = "l2-window",
-	.number = "",
-	.what = "what L2 keeps that was loaded under evict_last",
-	.arch = 80,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_l2_window, "l2-window", "", "what L2 keeps that was loaded under evict_last",
+      measure_samples, derive_figures, .arch = 80);

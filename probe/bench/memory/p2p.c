@@ -228,7 +228,6 @@ static const struct bench_point *add_figure(const struct bench_samples *samples,
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct bench_point *own = add_figure(samples, figures, latencies[i],
 							   places[0]);
@@ -254,10 +253,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_p2p) = {
-	.name = "p2p",
-	.number = "",
-	.what = "memory of another GPU: latency, bandwidth, atomics",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_p2p, "p2p", "", "memory of another GPU: latency, bandwidth, atomics", measure_samples,
+      derive_figures);

@@ -176,7 +176,6 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 {
 	double slope, intercept;
 
-	(void)gpu;
 	bench_published(figures, "shared latency", "4 B, 1 apart", "H100, mt4g", 29.9);
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
@@ -233,7 +232,6 @@ static void measure_bandwidth(struct bench_run *run)
 static void derive_bandwidth(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			     struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned w = 0; w < 3; w += 2) {
 		char name[8];
 		const struct bench_series *series;
@@ -255,18 +253,8 @@ static void derive_bandwidth(const struct bench_samples *samples, const struct b
 	}
 }
 
-BENCH(bench_shared_latency) = {
-	.name = "shared-latency",
-	.number = "M17",
-	.what = "latency of shared memory, with conflicts of banks",
-	.measure = measure_latency,
-	.derive = derive_latency,
-};
+BENCH(bench_shared_latency, "shared-latency", "M17",
+      "latency of shared memory, with conflicts of banks", measure_latency, derive_latency);
 
-BENCH(bench_shared_bandwidth) = {
-	.name = "shared-bandwidth",
-	.number = "M18",
-	.what = "bandwidth of shared memory, all SMs",
-	.measure = measure_bandwidth,
-	.derive = derive_bandwidth,
-};
+BENCH(bench_shared_bandwidth, "shared-bandwidth", "M18", "bandwidth of shared memory, all SMs",
+      measure_bandwidth, derive_bandwidth);

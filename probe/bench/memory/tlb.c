@@ -151,7 +151,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	uint32_t n = series ? bench_plateaus(series, SHARE, 3, plateau, 5) : 0;
 	char to[24], level[32];
 
-	(void)gpu;
 	bench_published(figures, "TLB reach", "level 1", "T4", 32);
 	bench_published(figures, "TLB reach", "last level", "T4", 8192);
 	for (uint32_t k = 0; k < n; k++) {
@@ -200,10 +199,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			    "not fit in it.");
 }
 
-BENCH(bench_tlb) = {
-	.name = "tlb",
-	.number = "M20",
-	.what = "reach of the TLBs, and what a miss costs",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_tlb, "tlb", "M20", "reach of the TLBs, and what a miss costs", measure_samples,
+      derive_figures);

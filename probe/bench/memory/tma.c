@@ -446,7 +446,6 @@ static void derive_stream(const struct bench_series *series, struct bench_figure
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
 		if (!strcmp(samples->series[i].unit, "GB/s"))
 			derive_stream(&samples->series[i], figures);
@@ -455,11 +454,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_tma) = {
-	.name = "tma",
-	.number = "",
-	.what = "copies by TMA: latency by size, tiles, multicast, bytes in flight",
-	.arch = 90,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_tma, "tma", "", "copies by TMA: latency by size, tiles, multicast, bytes in flight",
+      measure_samples, derive_figures, .arch = 90);

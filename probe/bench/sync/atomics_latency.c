@@ -316,7 +316,6 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned s = 0; s < SPACES; s++) {
 		for (unsigned o = 0; o < OPS; o++) {
 			derive_one(samples, figures, &space[s], &op[o], false);
@@ -327,10 +326,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_atomics_latency) = {
-	.name = "atomics-latency",
-	.number = "M22",
-	.what = "atomics by 1 to 32 threads of a warp on one word, in cycles",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_atomics_latency, "atomics-latency", "M22",
+      "atomics by 1 to 32 threads of a warp on one word, in cycles", measure_samples,
+      derive_figures);

@@ -192,16 +192,10 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned k = 0; k < 2; k++)
 		for (unsigned scenario = 1; scenario <= 4; scenario++)
 			derive_one(samples, figures, kind[k], scenario);
 }
 
-BENCH(bench_atomics_throughput) = {
-	.name = "atomics-throughput",
-	.number = "M23",
-	.what = "atomics of one block and of many, a second and a clock",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_atomics_throughput, "atomics-throughput", "M23",
+      "atomics of one block and of many, a second and a clock", measure_samples, derive_figures);

@@ -160,7 +160,6 @@ static void measure_samples(struct bench_run *run)
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
 		uint32_t kept = 0;
@@ -183,10 +182,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_barriers) = {
-	.name = "barriers",
-	.number = "",
-	.what = "barriers of blocks and clusters, and mbarriers, in cycles",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_barriers, "barriers", "", "barriers of blocks and clusters, and mbarriers, in cycles",
+      measure_samples, derive_figures);

@@ -91,10 +91,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 					   &samples->series[i], &samples->series[i].point[0]);
 }
 
-BENCH(bench_clocks) = {
-	.name = "clocks",
-	.number = "",
-	.what = "an empty bracket, the timer's step, the SM clock",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_clocks, "clocks", "", "an empty bracket, the timer's step, the SM clock",
+      measure_samples, derive_figures);

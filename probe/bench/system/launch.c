@@ -191,7 +191,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_series *dependent = bench_find(samples,
 							  "end to begin, dependent launch");
 
-	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
 
@@ -218,11 +217,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			   mean_of(&plain->point[0]), mean_of(&dependent->point[0]));
 }
 
-BENCH(bench_launch_latency) = {
-	.name = "launch",
-	.number = "",
-	.what = "from one kernel's end to the next one's begin, with clusters and dependent launch",
-	.processes = 2 * BENCH_REPEATS,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_launch_latency, "launch", "",
+      "from one kernel's end to the next one's begin, with clusters and dependent launch",
+      measure_samples, derive_figures, .processes = 2 * BENCH_REPEATS);

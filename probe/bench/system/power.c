@@ -263,27 +263,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_power) = {
-	.name = "power",
-	.number = "M26",
-	.what = "clock and power under matrix products, by size: 40 s",
-	.slow = true,
-	.measure = measure_power,
-	.derive = derive_figures,
-};
-BENCH(bench_thermal) = {
-	.name = "thermal",
-	.number = "M27",
-	.what = "clock under matrix products, by the temperature that comes: 60 s",
-	.slow = true,
-	.measure = measure_thermal,
-	.derive = derive_figures,
-};
-BENCH(bench_steady) = {
-	.name = "steady",
-	.number = "M28",
-	.what = "clock under small matrix products, by time: 60 s",
-	.slow = true,
-	.measure = measure_steady,
-	.derive = derive_figures,
-};
+BENCH(bench_power, "power", "M26", "clock and power under matrix products, by size: 40 s",
+      measure_power, derive_figures, .slow = true);
+BENCH(bench_thermal, "thermal", "M27",
+      "clock under matrix products, by the temperature that comes: 60 s", measure_thermal,
+      derive_figures, .slow = true);
+BENCH(bench_steady, "steady", "M28", "clock under small matrix products, by time: 60 s",
+      measure_steady, derive_figures, .slow = true);

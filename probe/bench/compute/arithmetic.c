@@ -10,7 +10,6 @@
  * Theoretical values are from NVIDIA's architecture white papers, in operations per clock and SM.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "probe/bench/frame/bench.h"
 
@@ -269,7 +268,7 @@ static unsigned theory_of(const struct insn *in, unsigned arch)
  * Returns the median of the blocks' cycles, from first clock to last; NAN if two blocks shared an
  * SM.
  */
-static double cycles_of(const uint64_t (*t)[3], uint32_t blocks, uint32_t warps, bool dry)
+static double cycles_of(const uint64_t (*t)[3], uint32_t blocks, uint32_t warps)
 {
 	struct bench_point all = {0};
 	bool seen[1024] = {false};
@@ -278,9 +277,9 @@ static double cycles_of(const uint64_t (*t)[3], uint32_t blocks, uint32_t warps,
 		const uint64_t(*w)[3] = t + (size_t)b * BIG;
 		uint64_t first = UINT64_MAX, last = 0;
 
-		if (!dry && (w[0][2] >= 1024 || seen[w[0][2]]))
+		if (w[0][2] >= 1024 || seen[w[0][2]])
 			return NAN;
-		seen[w[0][2] & 1023] = true;
+		seen[w[0][2]] = true;
 		for (uint32_t i = 0; i < warps; i++) {
 			first = w[i][0] < first ? w[i][0] : first;
 			last = w[i][1] > last ? w[i][1] : last;
@@ -300,28 +299,25 @@ struct trial {
 	double steps; /* dependent instructions per round; 0: measure a rate */
 };
 
-static void measure_trial(struct bench_run *run, struct bench_kernel *kernel, const struct trial *t)
+static double compute_trial(const struct bench_run *run, const void *results, void *arg)
 {
-	struct bench_series *series = bench_series(bench_samples(run), t->name,
-						   strstr(t->name, "wgmma") ? "N" : "warps", NULL,
-						   t->steps > 0 ? "cycles" : "op/cycle/SM");
-	struct bench_point *point = bench_point(series, t->x, NAN);
+	const struct trial *t = arg;
+	double cycles = cycles_of(results, t->blocks, t->warps), rounds = (double)t->rounds;
+
+	if (!(cycles > 0))
+		return NAN;
+	return t->steps > 0 ? cycles / (t->steps * rounds) : t->ops * rounds / cycles;
+}
+
+static void measure_trial(struct bench_run *run, struct bench_kernel *kernel, struct trial *t)
+{
+	struct bench_point *point = bench_add_point(run, t->name,
+						    strstr(t->name, "wgmma") ? "N" : "warps",
+						    t->steps > 0 ? "cycles" : "op/cycle/SM", t->x);
 	struct bench_launch l = {.grid = t->blocks, .block = t->warps * 32, .arg = {t->rounds}};
 
-	for (int n = 0; n <= BENCH_REPEATS; n++) {
-		const void *data = bench_launch(run, kernel, &l, (size_t)t->blocks * BIG * 24);
-		double cycles;
-
-		if (!data)
-			return;
-		cycles = cycles_of(data, t->blocks, t->warps, bench_dry(run));
-		if (!n || !(cycles > 0))
-			continue;
-		bench_sample(run, point,
-			     t->steps > 0 ? cycles / (t->steps * (double)t->rounds)
-					  : t->ops * (double)t->rounds / cycles);
-	}
-	if (!point->n && !bench_dry(run))
+	if (bench_repeat(run, kernel, &l, (size_t)t->blocks * BIG * 24, compute_trial, t, point) &&
+	    !point->n && !bench_dry(run))
 		bench_missing(bench_samples(run), "%s: blocks did not run one per SM", t->name);
 }
 
@@ -338,31 +334,24 @@ static void measure_one(struct bench_run *run, const struct insn *in)
 	if (!in->a && arch >= 80 && arch < 90)
 		many = PLAIN / 2;
 	for (unsigned k = 0; k < (in->a ? 2 : 1); k++) {
+		const char *name = bench_format("%s%s", in->name, k ? " latency" : "");
 		struct bench_text text = {0};
-		char name[80];
-		struct bench_code code = {.name = name, .threads = WARPS * 32};
 		struct bench_kernel *kernel;
 
-		snprintf(name, sizeof name, "%s%s", in->name, k ? " latency" : "");
 		write_loop(&text, in, sums[k], many);
-		code.body = text.data;
 		/*
 		 * On some GPUs half of HFMA2 become HFMA2.MMA; one mma may become several
 		 * instructions.
 		 */
-		code.expect[0] = (struct bench_expect){
-			in->sass, in->sass == OP_HFMA2 ? many / 2 : many, 8 * many};
-		kernel = bench_kernel(run, &code);
-		bench_text_free(&text);
-		if (!kernel)
-			continue;
-		if (k)
+		kernel = BENCH_KERNEL(
+			run, &text, .name = name, .threads = WARPS * 32,
+			.expect = {{in->sass, in->sass == OP_HFMA2 ? many / 2 : many, 8 * many}});
+		if (kernel && k)
 			measure_trial(run, kernel, &(struct trial){name, 1, 0, 1, 1, ROUNDS, BIG});
-		else
+		else if (kernel)
 			measure_trial(run, kernel,
 				      &(struct trial){name, WARPS, in->ops * many * WARPS, sms,
 						      WARPS, ROUNDS * BIG / many, 0});
-		bench_kernel_free(run, kernel);
 	}
 }
 
@@ -373,31 +362,24 @@ static void measure_group(struct bench_run *run, const struct insn *in, unsigned
 
 	/* Three widths are enough for latency, which is linear. */
 	for (unsigned chain = 0; chain < (n == 8 || n == 64 || n == 256 ? 2 : 1); chain++) {
+		const char *name = bench_format("wgmma %s, A in %s%s", in->name,
+						shared ? "shared memory" : "registers",
+						chain ? ", latency" : "");
 		struct bench_text text = {0};
-		char name[80], file[96];
-		struct bench_code code = {.name = file,
-					  .threads = 256,
-					  .declared = ".shared .align 1024 .b8 tiles[12288];\n",
-					  .expect = {{in->sass, UNROLL, UNROLL}}};
 		struct bench_kernel *kernel;
 
-		snprintf(name, sizeof name, "wgmma %s, A in %s%s", in->name,
-			 shared ? "shared memory" : "registers", chain ? ", latency" : "");
-		snprintf(file, sizeof file, "%s, N %u", name, n);
 		write_wgmma_loop(&text, in, n, shared, chain);
-		code.body = text.data;
-		kernel = bench_kernel(run, &code);
-		bench_text_free(&text);
-		if (!kernel)
-			continue;
-		if (chain)
+		kernel = BENCH_KERNEL(run, &text, .name = bench_format("%s, N %u", name, n),
+				      .threads = 256,
+				      .declared = ".shared .align 1024 .b8 tiles[12288];\n",
+				      .expect = {{in->sass, UNROLL, UNROLL}});
+		if (kernel && chain)
 			measure_trial(run, kernel,
 				      &(struct trial){name, n, 0, 1, 4, ROUNDS, UNROLL});
-		else
+		else if (kernel)
 			measure_trial(run, kernel,
 				      &(struct trial){name, n, in->ops * n * UNROLL * 2, sms, 8,
 						      ROUNDS * 4, 0});
-		bench_kernel_free(run, kernel);
 	}
 }
 
@@ -429,23 +411,14 @@ static void derive_rate(const char *name, const struct bench_series *series, con
 			const struct bench_gpu *gpu, struct bench_figures *figures)
 {
 	unsigned theory = theory_of(in, bench_arch(gpu));
-	const struct bench_point *best = NULL;
-	char parameter[48];
+	const struct bench_point *best = bench_best(series);
 
-	for (uint32_t i = 0; i < series->n; i++) {
-		const struct bench_point *p = &series->point[i];
-
-		if (p->n && (!best || bench_median(p) > bench_median(best)))
-			best = p;
-	}
-	for (uint32_t i = 0; i < series->n; i++) {
-		const struct bench_point *p = &series->point[i];
+	BENCH_EACH(p, series) {
+		const char *parameter = strcmp(series->x, "N")
+						? bench_format("%g %s", p->x, series->x)
+						: bench_format("N %g", p->x);
 		double to = p->sm_mhz * 1e6 * (double)gpu->sms / 1e12;
 
-		if (!p->n)
-			continue;
-		snprintf(parameter, sizeof parameter,
-			 strcmp(series->x, "N") ? "%g %s" : "%2$s %1$g", p->x, series->x);
 		bench_figure_point(figures, name, parameter, series, p);
 		bench_detail(figures, p != best);
 		if (theory)
@@ -461,15 +434,12 @@ static void derive_rate(const char *name, const struct bench_series *series, con
 static void derive_latency(const char *name, const struct bench_series *series,
 			   struct bench_figures *figures)
 {
-	for (uint32_t i = 0; i < series->n; i++) {
-		char parameter[48] = "latency";
-
-		if (!strcmp(series->x, "N"))
-			snprintf(parameter, sizeof parameter, "latency N %g", series->point[i].x);
-		if (!series->point[i].n)
-			continue;
-		bench_figure_point(figures, name, parameter, series, &series->point[i]);
-		bench_detail(figures, i > 0);
+	BENCH_EACH(p, series) {
+		bench_figure_point(figures, name,
+				   strcmp(series->x, "N") ? "latency"
+							  : bench_format("latency N %g", p->x),
+				   series, p);
+		bench_detail(figures, p > series->point);
 	}
 }
 
@@ -496,21 +466,21 @@ static void derive_series(const struct bench_samples *samples, const char *of, c
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	char of[80], name[80];
-
 	for (unsigned i = 0; i < INSNS; i++) {
 		derive_series(samples, insn[i].name, insn[i].name, false, &insn[i], gpu, figures);
-		snprintf(of, sizeof of, "%s latency", insn[i].name);
-		derive_series(samples, of, insn[i].name, true, &insn[i], gpu, figures);
+		derive_series(samples, bench_format("%s latency", insn[i].name), insn[i].name, true,
+			      &insn[i], gpu, figures);
 	}
 	for (unsigned i = 0; i < GROUPS * 4; i++) {
+		const struct insn *in = &group[i / 4];
 		bool latency = i & 1;
 
-		snprintf(of, sizeof of, "wgmma %s, A in %s%s", group[i / 4].name,
-			 i & 2 ? "shared memory" : "registers", latency ? ", latency" : "");
-		snprintf(name, sizeof name, "wgmma %s, A %s", group[i / 4].name,
-			 i & 2 ? "shared" : "regs");
-		derive_series(samples, of, name, latency, &group[i / 4], gpu, figures);
+		derive_series(samples,
+			      bench_format("wgmma %s, A in %s%s", in->name,
+					   i & 2 ? "shared memory" : "registers",
+					   latency ? ", latency" : ""),
+			      bench_format("wgmma %s, A %s", in->name, i & 2 ? "shared" : "regs"),
+			      latency, in, gpu, figures);
 	}
 	if (samples->n)
 		bench_note(figures, "Theory: NVIDIA's white papers, dense matrices.");

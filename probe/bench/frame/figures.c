@@ -6,24 +6,11 @@
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 
-/* Makes room for one more element of SIZE bytes. */
-static void *grow_array(void *p, uint32_t n, size_t size)
-{
-	if (n & (n - 1)) /* the capacity is the next power of two */
-		return p;
-	p = realloc(p, (n ? (size_t)n * 2 : 1) * size);
-	if (!p)
-		probe_die("out of memory");
-	return p;
-}
-
 /* Copies a string as one line, without characters that would end a cell or field. */
 static char *copy_line(const char *text)
 {
-	char *p = strdup(text ? text : "");
+	char *p = probe_copy(text ? text : "", SIZE_MAX);
 
-	if (!p)
-		probe_die("out of memory");
 	for (char *c = p; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == '|')
 			*c = ' ';
@@ -33,7 +20,7 @@ static char *copy_line(const char *text)
 void bench_figure(struct bench_figures *f, const char *name, const char *parameter,
 		  const char *unit, double value, double least, double most, double sm_mhz)
 {
-	f->figure = grow_array(f->figure, f->nfigure, sizeof(*f->figure));
+	f->figure = probe_grow(f->figure, f->nfigure, sizeof(*f->figure));
 	f->figure[f->nfigure++] = (struct bench_figure){f->bench->name,
 							copy_line(name),
 							copy_line(parameter),
@@ -59,7 +46,7 @@ void bench_figure_point(struct bench_figures *f, const char *name, const char *p
 
 static void add_sentence(struct bench_said **list, uint32_t *n, const char *bench, const char *text)
 {
-	*list = grow_array(*list, *n, sizeof(**list));
+	*list = probe_grow(*list, *n, sizeof(**list));
 	(*list)[(*n)++] = (struct bench_said){bench, copy_line(text)};
 }
 
@@ -78,7 +65,7 @@ void bench_note(struct bench_figures *f, const char *format, ...)
 void bench_picture(struct bench_figures *f, const char *picture, const char *title,
 		   const struct bench_series *series, bool log_x, bool log_y)
 {
-	f->drawn = grow_array(f->drawn, f->ndrawn, sizeof(*f->drawn));
+	f->drawn = probe_grow(f->drawn, f->ndrawn, sizeof(*f->drawn));
 	f->drawn[f->ndrawn++] = (struct bench_drawn){
 		f->bench->name, copy_line(picture), copy_line(title), series, log_x, log_y};
 }
@@ -86,7 +73,7 @@ void bench_picture(struct bench_figures *f, const char *picture, const char *tit
 void bench_published(struct bench_figures *f, const char *name, const char *parameter,
 		     const char *gpu, double value)
 {
-	f->published = grow_array(f->published, f->npublished, sizeof(*f->published));
+	f->published = probe_grow(f->published, f->npublished, sizeof(*f->published));
 	f->published[f->npublished++] = (struct bench_published_figure){
 		f->bench->name, copy_line(name), copy_line(parameter), copy_line(gpu), value};
 }

@@ -30,7 +30,7 @@ void bench_samples_merge(struct bench_samples *into, const struct bench_samples 
 struct bench_saved { /* samples of one GPU */
 	struct bench_gpu gpu;
 	struct bench_samples *of; /* in file order */
-	uint32_t n, room;
+	uint32_t n;
 };
 struct bench_samples *bench_saved_add(struct bench_saved *saved, const struct bench *bench);
 void bench_saved_free(struct bench_saved *saved);
@@ -148,7 +148,7 @@ struct bench_run {
 	uint8_t *results; /* host copy, BENCH_DATA bytes */
 	probe_address *memory; /* to be freed */
 	uint32_t nmemory;
-	struct bench_kernel *spin;
+	struct bench_kernel *spin, *made; /* made: of this benchmark */
 	uint64_t last; /* probe_now() after the last launch */
 	double mhz, seconds;
 };

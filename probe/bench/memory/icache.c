@@ -8,7 +8,6 @@
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
 #include <math.h>
-#include <stdio.h>
 
 enum { COUNT = 65536, STEP = 64, FFMA = 0x023, KIB = COUNT * 16 / 1024 };
 
@@ -49,35 +48,30 @@ struct length {
 	double empty; /* cycles of the empty code */
 };
 
-static void compute_cycles(const void *data, double *value, const void *arg)
+static double compute_cycles(const struct bench_run *run, const void *results, void *arg)
 {
 	const struct length *length = arg;
-	double all = (double)((const uint64_t *)data)[8];
+	double all = (double)((const uint64_t *)results)[8];
 
-	value[0] = length->count ? (all - length->empty) / length->count : all;
+	return length->count ? (all - length->empty) / length->count : all;
 }
 
 static bool measure_length(struct bench_run *run, struct bench_kernel *kernel, const char *name,
-			   const struct length *length)
+			   struct length *length)
 {
-	struct code_value value = {.x = "bytes",
-				   .unit = length->count ? "cycles/instruction" : "cycles",
-				   .at_x = 16.0 * length->count,
-				   .at_y = NAN};
-
-	snprintf(value.series, sizeof(value.series), "%s", name);
-	return code_measure(
+	return bench_repeat(
 		run, kernel,
 		&(struct bench_launch){.block = 32, .arg = {(COUNT - length->count) / STEP}}, 72,
-		&value, 1, compute_cycles, length);
+		compute_cycles, length,
+		bench_add_point(run, name, "bytes", length->count ? "cycles/instruction" : "cycles",
+				16.0 * length->count));
 }
 
 static void measure_lengths(struct bench_run *run, struct bench_kernel *kernel, const char *name)
 {
 	struct length length = {0};
-	char empty[32];
+	const char *empty = bench_format("%s none", name);
 
-	snprintf(empty, sizeof(empty), "%s none", name);
 	if (!measure_length(run, kernel, empty, &length))
 		return;
 	length.empty = bench_median(bench_find(bench_samples(run), empty)->point);
@@ -101,10 +95,8 @@ static void measure_samples(struct bench_run *run)
 							       .expect = {{FFMA, COUNT, COUNT}},
 							       .patch = k ? to_nops : NULL});
 
-		if (!kernel)
-			continue;
-		measure_lengths(run, kernel, k ? "NOP" : "FFMA");
-		bench_kernel_free(run, kernel);
+		if (kernel)
+			measure_lengths(run, kernel, k ? "NOP" : "FFMA");
 	}
 	bench_text_free(&text);
 }
@@ -138,18 +130,14 @@ static void derive_of(const struct bench_series *series, struct bench_figures *f
 	bench_picture(figures, "icache", "Cycles an instruction by code length", series, true,
 		      false);
 	for (uint32_t i = 0; i < n; i++) {
-		char level[48];
-
 		if (!(plateau[i].value > 0))
 			continue;
-		snprintf(level, sizeof(level), "level %u", i + 1);
-		bench_figure(figures, level, series->name, "cycles/instruction", plateau[i].value,
-			     NAN, NAN, bench_clock(series));
-		if (i + 1 == n)
-			continue;
-		snprintf(level, sizeof(level), "level %u holds", i + 1);
-		bench_figure(figures, level, series->name, "KiB", plateau[i].to / 1024,
-			     plateau[i].to / 1024, plateau[i + 1].from / 1024, bench_clock(series));
+		bench_figure(figures, bench_format("level %u", i + 1), series->name,
+			     "cycles/instruction", plateau[i].value, NAN, NAN, bench_clock(series));
+		if (i + 1 < n)
+			bench_figure(figures, bench_format("level %u holds", i + 1), series->name,
+				     "KiB", plateau[i].to / 1024, plateau[i].to / 1024,
+				     plateau[i + 1].from / 1024, bench_clock(series));
 	}
 }
 

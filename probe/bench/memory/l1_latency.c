@@ -27,15 +27,10 @@ static void measure_samples(struct bench_run *run)
 			.block = 1,
 			.no_shared = true,
 			.arg = {base, chase_steps(2 * chain.elements), STEPS}};
-		struct bench_point *point;
 
-		if (!chase_lay(run, builder, &chain))
-			return;
-		point = bench_point(
-			bench_series(bench_samples(run), "random", "bytes", "", "cycles"),
-			(double)bytes, NAN);
-		if (!chase_repeat(run, kernel, &launch, 8, chase_cycles, STEPS, point) &&
-		    !bench_dry(run))
+		if (!chase_lay(run, builder, &chain) ||
+		    !bench_repeat(run, kernel, &launch, 8, chase_cycles, &(double){STEPS},
+				  bench_add_point(run, "random", "bytes", "cycles", (double)bytes)))
 			return;
 	}
 	if (!base)
@@ -48,7 +43,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_series *series = bench_find(samples, "random");
 	struct bench_plateau plateau[4];
 	uint32_t n = series ? bench_plateaus(series, 0.15, 3, plateau, 4) : 0;
-	char to[24];
 
 	bench_published(figures, "L1 hit", "", "H100", 40);
 	bench_published(figures, "L1 hit", "", "GH200", 40);
@@ -64,10 +58,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		bench_note(figures,
 			   "L1 hit %.1f cycles up to %s (see l1-size for the limit), beyond it "
 			   "%.1f.",
-			   plateau[0].value, chase_bytes(to, plateau[0].to), plateau[n - 1].value);
+			   plateau[0].value, bench_bytes(plateau[0].to), plateau[n - 1].value);
 	else
 		bench_note(figures, "L1 hit %.1f cycles up to %s, without a knee.",
-			   plateau[0].value, chase_bytes(to, plateau[0].to));
+			   plateau[0].value, bench_bytes(plateau[0].to));
 	bench_picture(figures, "latency-l1", "Latency of ld.global.ca", series, true, false);
 }
 

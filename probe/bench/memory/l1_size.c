@@ -48,7 +48,6 @@ static void timed_load(struct bench_text *text, const char *what)
 static struct bench_kernel *scan_kernel(struct bench_run *run, bool each)
 {
 	struct bench_text body = {0};
-	struct bench_kernel *kernel;
 
 	bench_say(&body, "{\n"
 			 ".reg .u64 at, out, missed, all, t;\n"
@@ -103,32 +102,9 @@ static struct bench_kernel *scan_kernel(struct bench_run *run, bool each)
 	bench_say(&body, "lost:\n"
 			 "mov.u64 at, 0;\n"
 			 "}\n");
-	kernel = bench_kernel(
-		run, &(struct bench_code){.name = each ? "l1-positions" : "l1-scan",
-					  .declared = each ? ".shared .align 16 .b8 cycles[4608];\n"
-							   : NULL,
-					  .body = body.data,
-					  .threads = THREADS,
-					  .expect = {{OP_LDG, 1, 1}}});
-	bench_text_free(&body);
-	return kernel;
-}
-
-static struct bench_launch scan_of(uint64_t base, uint64_t lines, double limit, unsigned carveout,
-				   const struct bench_gpu *gpu)
-{
-	uint64_t all = gpu->shared_sm_bytes / 1024;
-
-	/*
-	 * The driver chooses the next size that holds the percentage plus 1 KiB for each resident
-	 * block: 32 blocks of one warp, 2 of these. So request slightly less than the size.
-	 */
-	return (struct bench_launch){
-		.grid = 1,
-		.block = THREADS,
-		.no_shared = carveout < 4,
-		.carveout = all && carveout >= 4 ? (int)((carveout - 3) * 100 / all) : 0,
-		.arg = {base, lines, (uint64_t)limit}};
+	return BENCH_KERNEL(run, &body, .name = each ? "l1-positions" : "l1-scan",
+			    .declared = each ? ".shared .align 16 .b8 cycles[4608];\n" : NULL,
+			    .threads = THREADS, .expect = {{OP_LDG, 1, 1}});
 }
 
 struct scan {
@@ -139,15 +115,31 @@ struct scan {
 	double limit;
 };
 
-static const uint64_t *run_scan(struct scan *s, uint64_t lines)
+/* Lays a chain of LINES and returns how to scan it; with a grid of 0 if that failed. */
+static struct bench_launch lay_lines(struct scan *s, uint64_t lines)
 {
+	uint64_t all = bench_gpu(s->run)->shared_sm_bytes / 1024;
 	struct chase_chain chain = {.base = s->base, .elements = lines, .stride = s->stride};
-	struct bench_launch launch = scan_of(s->base, lines, s->limit, s->carveout,
-					     bench_gpu(s->run));
 
 	if (!chase_lay(s->run, s->builder, &chain))
-		return NULL;
-	return bench_launch(s->run, s->kernel, &launch, 16 + 2 * MAX_LINES);
+		return (struct bench_launch){.grid = 0};
+	/*
+	 * The driver chooses the next size that holds the percentage plus 1 KiB for each resident
+	 * block: 32 blocks of one warp, 2 of these. So request slightly less than the size.
+	 */
+	return (struct bench_launch){
+		.grid = 1,
+		.block = THREADS,
+		.no_shared = s->carveout < 4,
+		.carveout = all && s->carveout >= 4 ? (int)((s->carveout - 3) * 100 / all) : 0,
+		.arg = {s->base, lines, (uint64_t)s->limit}};
+}
+
+static const uint64_t *run_scan(struct scan *s, uint64_t lines)
+{
+	struct bench_launch launch = lay_lines(s, lines);
+
+	return launch.grid ? bench_launch(s->run, s->kernel, &launch, 16 + 2 * MAX_LINES) : NULL;
 }
 
 /* Sets the limit above the latency of a hit plus noise. */
@@ -181,19 +173,27 @@ static uint64_t first_missed(struct scan *s, uint64_t first, uint64_t step)
 	return 0;
 }
 
-static double compute_misses(const struct bench_run *run, const void *results, double scale)
+static double compute_misses(const struct bench_run *run, const void *results, void *arg)
 {
-	return (double)*(const uint64_t *)results / scale;
+	return (double)*(const uint64_t *)results;
+}
+
+/* Measures the misses of LINES by X. Returns false if a launch failed. */
+static bool measure_misses(struct scan *s, const char *name, const char *x, uint64_t lines,
+			   uint64_t at)
+{
+	struct bench_launch launch = lay_lines(s, lines);
+
+	return launch.grid && bench_repeat(s->run, s->kernel, &launch, 16, compute_misses, NULL,
+					   bench_add_point(s->run, name, x, "misses", (double)at));
 }
 
 static void measure_size(struct bench_run *run)
 {
-	const struct bench_gpu *gpu = bench_gpu(run);
 	struct scan s = {.run = run,
 			 .builder = chase_builder(run),
 			 .kernel = scan_kernel(run, false),
 			 .stride = LINE};
-	char name[16];
 
 	s.base = bench_memory(run, MAX_LINES * LINE);
 	if (!s.base)
@@ -203,29 +203,17 @@ static void measure_size(struct bench_run *run)
 	for (unsigned k = 0; k < sizeof(carveouts) / sizeof(*carveouts); k++) {
 		uint64_t near;
 
-		if (carveouts[k] * 1024ull > gpu->shared_sm_bytes)
+		if (carveouts[k] * 1024ull > bench_gpu(run)->shared_sm_bytes)
 			break;
 		s.carveout = carveouts[k];
 		if (!find_limit(&s))
 			return;
 		near = first_missed(&s, COARSE, COARSE);
-		snprintf(name, sizeof(name), "%u KiB", carveouts[k]);
 		for (uint64_t lines = near > COARSE ? near - COARSE : KIB; near && lines <= near;
-		     lines += KIB) {
-			struct bench_launch launch = scan_of(s.base, lines, s.limit, s.carveout,
-							     gpu);
-			struct chase_chain chain = {
-				.base = s.base, .elements = lines, .stride = LINE};
-			struct bench_point *point;
-
-			if (!chase_lay(run, s.builder, &chain))
+		     lines += KIB)
+			if (!measure_misses(&s, bench_format("%u KiB", carveouts[k]), "bytes",
+					    lines, lines * LINE))
 				return;
-			point = bench_point(
-				bench_series(bench_samples(run), name, "bytes", "", "misses"),
-				(double)(lines * LINE), NAN);
-			if (!chase_repeat(run, s.kernel, &launch, 16, compute_misses, 1, point))
-				return;
-		}
 	}
 }
 
@@ -290,10 +278,9 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
  * Finds by bisection the maximum number of lines STRIDE apart that are kept, and measures it and
  * one more. Returns false if nothing more can be measured.
  */
-static bool kept_apart(struct scan *s, struct bench_kernel *counting)
+static bool kept_apart(struct scan *s)
 {
 	uint64_t few = 1, many = MAX_LINES;
-	char name[32];
 
 	while (many - few > 1) {
 		uint64_t middle = (few + many) / 2;
@@ -303,21 +290,10 @@ static bool kept_apart(struct scan *s, struct bench_kernel *counting)
 			return false;
 		*(results[0] ? &many : &few) = middle;
 	}
-	snprintf(name, sizeof(name), "%llu B apart", (unsigned long long)s->stride);
-	for (uint64_t lines = few; lines <= many; lines++) {
-		struct chase_chain chain = {
-			.base = s->base, .elements = lines, .stride = s->stride};
-		struct bench_launch launch = scan_of(s->base, lines, s->limit, s->carveout,
-						     bench_gpu(s->run));
-		struct bench_point *point = bench_point(
-			bench_series(bench_samples(s->run), name, "lines", "", "misses"),
-			(double)lines, NAN);
-
-		if (!chase_lay(s->run, s->builder, &chain) ||
-		    (!chase_repeat(s->run, counting, &launch, 16, compute_misses, 1, point) &&
-		     !bench_dry(s->run)))
+	for (uint64_t lines = few; lines <= many; lines++)
+		if (!measure_misses(s, bench_format("%llu B apart", (unsigned long long)s->stride),
+				    "lines", lines, lines))
 			return false;
-	}
 	return true;
 }
 
@@ -330,7 +306,7 @@ static void measure_sets(struct bench_run *run, struct scan s)
 	s.stride = LINE;
 	if (!find_limit(&s))
 		return;
-	while (s.stride <= FARTHEST && kept_apart(&s, s.kernel))
+	while (s.stride <= FARTHEST && kept_apart(&s))
 		s.stride *= 2;
 }
 
@@ -338,7 +314,6 @@ static void measure_sets(struct bench_run *run, struct scan s)
 static struct bench_kernel *sector_kernel(struct bench_run *run)
 {
 	struct bench_text body = {0};
-	struct bench_kernel *kernel;
 
 	bench_say(&body, "{\n"
 			 ".reg .u64 at, line, word, all, t;\n"
@@ -364,12 +339,8 @@ static struct bench_kernel *sector_kernel(struct bench_run *run)
 			 "lost:\n"
 			 "mov.u64 at, 0;\n"
 			 "}\n");
-	kernel = bench_kernel(run, &(struct bench_code){.name = "l1-sector",
-							.body = body.data,
-							.threads = 1,
-							.expect = {{OP_LDG, 1, 1}}});
-	bench_text_free(&body);
-	return kernel;
+	return BENCH_KERNEL(run, &body, .name = "l1-sector", .threads = 1,
+			    .expect = {{OP_LDG, 1, 1}});
 }
 
 static void measure_positions(struct scan *s, uint64_t lines)
@@ -385,8 +356,7 @@ static void measure_positions(struct scan *s, uint64_t lines)
 				bench_samples(s->run), "positions", "line", "lines", "cycles");
 			struct bench_point *point = chase_point(series, (double)at, (double)lines);
 
-			bench_value(point, cycles[at]);
-			point->sm_mhz = bench_mhz(s->run);
+			bench_sample(s->run, point, cycles[at]);
 		}
 	}
 }
@@ -407,11 +377,9 @@ static void measure_lines(struct bench_run *run)
 		return;
 	for (unsigned k = 0; sector && k < sizeof(words) / sizeof(*words); k++) {
 		struct bench_launch launch = {.grid = 1, .block = 1, .arg = {s.base, words[k]}};
-		struct bench_point *point = bench_point(
-			bench_series(bench_samples(run), "sector", "bytes behind", "", "cycles"),
-			words[k], NAN);
 
-		chase_repeat(run, sector, &launch, 8, chase_cycles, 32, point);
+		bench_repeat(run, sector, &launch, 8, chase_cycles, &(double){32},
+			     bench_add_point(run, "sector", "bytes behind", "cycles", words[k]));
 	}
 	measure_sets(run, s);
 	if (!s.kernel || !find_limit(&s))
@@ -481,14 +449,11 @@ static double missed_always(const struct bench_series *series, double y, double 
 {
 	uint32_t any = 0, each = 0;
 
-	for (uint32_t k = 0; k < series->n; k++) {
-		const struct bench_point *point = &series->point[k];
-
-		if (point->y != y || !point->n)
-			continue;
-		any += bench_most(point) > limit;
-		each += bench_least(point) > limit;
-	}
+	BENCH_EACH(p, series)
+		if (p->y == y) {
+			any += bench_most(p) > limit;
+			each += bench_least(p) > limit;
+		}
 	return any ? (double)each / any : NAN;
 }
 
@@ -531,9 +496,9 @@ static double kept_of(const struct bench_series *series)
 {
 	double kept = 0;
 
-	for (uint32_t k = 0; k < series->n; k++)
-		if (series->point[k].n && bench_median(&series->point[k]) == 0)
-			kept = fmax(kept, series->point[k].x);
+	BENCH_EACH(p, series)
+		if (bench_median(p) == 0)
+			kept = fmax(kept, p->x);
 	return kept;
 }
 
@@ -544,22 +509,18 @@ static double kept_of(const struct bench_series *series)
 static void derive_sets(const struct bench_samples *samples, struct bench_figures *figures)
 {
 	double all = NAN, least = INFINITY, first = NAN, farthest = 0;
-	char from[24], to[24];
 
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
 		double apart, kept;
-		char name[32];
 
 		if (sscanf(series->name, "%lf B apart", &apart) != 1 || apart < LINE)
 			continue;
 		kept = kept_of(series);
 		if (!(kept > 0))
 			continue;
-		chase_bytes(from, apart);
-		snprintf(name, sizeof(name), "%s apart", from);
-		bench_figure(figures, "L1 lines kept", name, "lines", kept, NAN, NAN,
-			     series->point[0].sm_mhz);
+		bench_figure(figures, "L1 lines kept", bench_format("%s apart", bench_bytes(apart)),
+			     "lines", kept, NAN, NAN, series->point[0].sm_mhz);
 		bench_detail(figures, apart > LINE);
 		if (apart == LINE)
 			all = kept;
@@ -575,12 +536,12 @@ static void derive_sets(const struct bench_samples *samples, struct bench_figure
 			figures,
 			"Lines %s apart are kept as well as adjacent ones, at least %.0f of %.0f: "
 			"sets are chosen by a hash of the address.",
-			chase_bytes(to, farthest), least, all);
+			bench_bytes(farthest), least, all);
 	else
 		bench_note(figures,
 			   "%.0f adjacent lines are kept; with %s and more between them fewer, at "
 			   "least %.0f: they share sets.",
-			   all, chase_bytes(from, first), least);
+			   all, bench_bytes(first), least);
 }
 
 static void derive_lines(const struct bench_samples *samples, const struct bench_gpu *gpu,

@@ -413,7 +413,7 @@ static void derive_rate(const char *name, const struct bench_series *series, con
 			const struct bench_gpu *gpu, struct bench_figures *figures)
 {
 	unsigned theory = theory_of(in, bench_arch(gpu));
-	const struct bench_point *best = bench_best(series);
+	const struct bench_point *best = bench_find_best(series);
 
 	BENCH_EACH(p, series) {
 		const char *parameter = strcmp(series->x, "N")

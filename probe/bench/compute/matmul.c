@@ -447,7 +447,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
-		const struct bench_point *best = bench_best(series);
+		const struct bench_point *best = bench_find_best(series);
 
 		BENCH_EACH(p, series) {
 			bench_add_point_figure(figures, series->name, bench_format("size %g", p->x),

@@ -107,7 +107,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		const struct snippet *s = snippets + i;
 		const char *op = name_of(s->op);
 		const struct bench_series *series = bench_find_series(samples, s->name);
-		const struct bench_point *point = bench_first(series);
+		const struct bench_point *point = bench_find_first(series);
 
 		if (!point)
 			continue;

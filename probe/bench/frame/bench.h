@@ -87,8 +87,8 @@ struct bench_point *bench_add_point(struct bench_run *run, const char *name, con
 		if (!p->n) {                                                  \
 		} else
 /* The first point and the one with the highest median; NULL if it has no value, or none has. */
-const struct bench_point *bench_first(const struct bench_series *series);
-const struct bench_point *bench_best(const struct bench_series *series);
+const struct bench_point *bench_find_first(const struct bench_series *series);
+const struct bench_point *bench_find_best(const struct bench_series *series);
 void bench_add_value(struct bench_point *point,
 		     double value); /* exits at the twelfth value of a point */
 /* Adds a value together with the SM clock of the last launch. */
@@ -159,9 +159,10 @@ struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code
 /* The same with TEXT as the body, which it frees, and the other initializers of struct bench_code.
  */
 struct bench_text;
-struct bench_kernel *bench_build(struct bench_run *run, struct bench_text *text,
-				 const struct bench_code *code);
-#define BENCH_KERNEL(run, text, ...) bench_build(run, text, &(struct bench_code){__VA_ARGS__})
+struct bench_kernel *bench_build_kernel(struct bench_run *run, struct bench_text *text,
+					const struct bench_code *code);
+#define BENCH_KERNEL(run, text, ...) \
+	bench_build_kernel(run, text, &(struct bench_code){__VA_ARGS__})
 /* Returns the kernel's N instructions as assembled by the driver, unpatched. */
 const uint64_t (*bench_kernel_words(const struct bench_kernel *kernel, uint32_t *n))[2];
 /* Returns the cubin that was loaded, SIZE bytes, patched. */
@@ -239,7 +240,7 @@ void bench_emit(struct bench_text *text, const char *format, ...)
 void bench_text_free(struct bench_text *text);
 /* Formats a short text, which is valid during the next 63 calls of either. */
 const char *bench_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
-const char *bench_bytes(double bytes); /* "238 KiB" */
+const char *bench_format_bytes(double bytes); /* "238 KiB" */
 
 /* ---- figures.c: the results of a benchmark ---- */
 

@@ -176,8 +176,8 @@ struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code
 	return NULL;
 }
 
-struct bench_kernel *bench_build(struct bench_run *run, struct bench_text *text,
-				 const struct bench_code *code)
+struct bench_kernel *bench_build_kernel(struct bench_run *run, struct bench_text *text,
+					const struct bench_code *code)
 {
 	struct bench_code whole = *code;
 	struct bench_kernel *kernel;

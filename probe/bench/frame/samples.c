@@ -49,12 +49,12 @@ struct bench_point *bench_add_point(struct bench_run *run, const char *name, con
 	return bench_point(bench_series(bench_samples(run), name, x, NULL, unit), at, NAN);
 }
 
-const struct bench_point *bench_first(const struct bench_series *series)
+const struct bench_point *bench_find_first(const struct bench_series *series)
 {
 	return series && series->n && series->point->n ? series->point : NULL;
 }
 
-const struct bench_point *bench_best(const struct bench_series *series)
+const struct bench_point *bench_find_best(const struct bench_series *series)
 {
 	const struct bench_point *best = NULL;
 
@@ -271,7 +271,7 @@ const char *bench_format(const char *format, ...)
 	return own;
 }
 
-const char *bench_bytes(double bytes)
+const char *bench_format_bytes(double bytes)
 {
 	static const char *const unit[] = {"B", "KiB", "MiB", "GiB"};
 	unsigned k = 0;

@@ -112,7 +112,7 @@ static struct bench_kernel *kernel_of(struct bench_run *run, enum bandwidth_kind
 		code.expect[0] = (struct bench_expect){OP_LDG, loads, loads};
 	if (stores)
 		code.expect[loads ? 1 : 0] = (struct bench_expect){OP_STG, stores, stores + 2};
-	return bench_build(run, &body, &code);
+	return bench_build_kernel(run, &body, &code);
 }
 
 static struct bench_launch launch_of(const struct bench_gpu *gpu, uint64_t a, uint64_t b,
@@ -238,7 +238,7 @@ static void derive_sides(const struct bench_samples *samples, struct bench_figur
 
 	for (unsigned k = 0; k < 3; k++) {
 		const struct bench_series *series = bench_find_series(samples, side_name[k]);
-		const struct bench_point *point = bench_first(series);
+		const struct bench_point *point = bench_find_first(series);
 
 		if (!point)
 			continue;
@@ -268,15 +268,16 @@ static void derive_l2(const struct bench_samples *samples, const struct bench_gp
 		bench_add_published(figures, "L2 bandwidth", "", published[k].gpu,
 				    published[k].rate);
 	BENCH_EACH(p, series) {
-		bench_add_point_figure(figures, "L2 bandwidth",
-				       p == series->point + series->n - 1 ? "" : bench_bytes(p->x),
-				       series, p);
+		bench_add_point_figure(
+			figures, "L2 bandwidth",
+			p == series->point + series->n - 1 ? "" : bench_format_bytes(p->x), series,
+			p);
 		bench_add_note(figures, "L2 provides %.0f GB/s to all SMs reading %s.",
-			       bench_median(p), bench_bytes(p->x));
+			       bench_median(p), bench_format_bytes(p->x));
 	}
 	derive_sides(samples, figures);
 	series = bench_find_series(samples, "one SM");
-	one = bench_first(series);
+	one = bench_find_first(series);
 	if (!one)
 		return;
 	bench_add_point_figure(figures, "L2 bandwidth", "one SM", series, one);
@@ -321,7 +322,7 @@ static void derive_global(const struct bench_samples *samples, const struct benc
 	bench_add_published(figures, "global bandwidth", "of theory", "H100, mt4g", 82.0);
 	for (enum bandwidth_kind kind = READ; kind < KINDS; kind++) {
 		const struct bench_series *series = bench_find_series(samples, kinds[kind].name);
-		const struct bench_point *point = bench_first(series);
+		const struct bench_point *point = bench_find_first(series);
 
 		if (!point)
 			continue;

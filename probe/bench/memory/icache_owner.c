@@ -203,7 +203,8 @@ static double derive_case(const struct bench_samples *samples, struct bench_figu
 		if (!p)
 			continue;
 		bench_add_point_figure(figures, shown_name,
-				       bench_format("beside %s", bench_bytes(bytes)), series, p);
+				       bench_format("beside %s", bench_format_bytes(bytes)), series,
+				       p);
 		bench_mark_detail(figures, true);
 	}
 	bench_add_plot(figures, "icache-owner", "A victim's code beside an aggressor's", series,

@@ -136,7 +136,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 				    published[k].rate);
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
-		const struct bench_point *best = bench_best(series);
+		const struct bench_point *best = bench_find_best(series);
 
 		bench_add_plot(figures, "l1-read", "L1, read by one SM", series, true, false);
 		if (!best)
@@ -151,7 +151,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		return;
 	bench_add_point_figure(figures, "L1 bandwidth", "", fastest, fastest_point);
 	bench_add_note(figures, "L1 is fastest, %.1f B/cycle per SM, with loads of %s in %s.",
-		       bench_median(fastest_point), fastest->name, bench_bytes(fastest_point->x));
+		       bench_median(fastest_point), fastest->name,
+		       bench_format_bytes(fastest_point->x));
 }
 
 BENCH(bench_l1_bandwidth, "l1-bandwidth", "M6", "bandwidth of L1, of loads of 4, 8 and 16 bytes",

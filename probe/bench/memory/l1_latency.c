@@ -59,10 +59,11 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		bench_add_note(figures,
 			       "L1 hit %.1f cycles up to %s (see l1-size for the limit), beyond it "
 			       "%.1f.",
-			       plateau[0].value, bench_bytes(plateau[0].to), plateau[n - 1].value);
+			       plateau[0].value, bench_format_bytes(plateau[0].to),
+			       plateau[n - 1].value);
 	else
 		bench_add_note(figures, "L1 hit %.1f cycles up to %s, without a knee.",
-			       plateau[0].value, bench_bytes(plateau[0].to));
+			       plateau[0].value, bench_format_bytes(plateau[0].to));
 	bench_add_plot(figures, "latency-l1", "Latency of ld.global.ca", series, true, false);
 }
 

@@ -522,8 +522,9 @@ static void derive_sets(const struct bench_samples *samples, struct bench_figure
 		kept = kept_of(series);
 		if (!(kept > 0))
 			continue;
-		bench_figure(figures, "L1 lines kept", bench_format("%s apart", bench_bytes(apart)),
-			     "lines", kept, NAN, NAN, series->point[0].sm_mhz);
+		bench_figure(figures, "L1 lines kept",
+			     bench_format("%s apart", bench_format_bytes(apart)), "lines", kept,
+			     NAN, NAN, series->point[0].sm_mhz);
 		bench_mark_detail(figures, apart > LINE);
 		if (apart == LINE)
 			all = kept;
@@ -539,13 +540,13 @@ static void derive_sets(const struct bench_samples *samples, struct bench_figure
 			figures,
 			"Lines %s apart are kept as well as adjacent ones, at least %.0f of %.0f: "
 			"sets are chosen by a hash of the address.",
-			bench_bytes(farthest), least, all);
+			bench_format_bytes(farthest), least, all);
 	else
 		bench_add_note(
 			figures,
 			"%.0f adjacent lines are kept; with %s and more between them fewer, at "
 			"least %.0f: they share sets.",
-			all, bench_bytes(first), least);
+			all, bench_format_bytes(first), least);
 }
 
 static void derive_lines(const struct bench_samples *samples, const struct bench_gpu *gpu,

@@ -313,7 +313,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			bench_add_point_figure(figures, "DRAM", "", series, point);
 		bench_add_note(figures, "%s %.0f cycles to %s%s.",
 			       k ? "Then" : "ld.global.cg takes", plateau[k].value,
-			       bench_bytes(plateau[k].to),
+			       bench_format_bytes(plateau[k].to),
 			       plateau[k].last == series->n - 1 ? ", the largest measured" : "");
 	}
 	if (series)

@@ -146,7 +146,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 
 		if (isnan(with) || isnan(without))
 			continue;
-		size = bench_bytes(last->point[k].x);
+		size = bench_format_bytes(last->point[k].x);
 		bench_add_point_figure(figures, "L2 kept", bench_format("%s, evict_last", size),
 				       last, &last->point[k]);
 		bench_mark_detail(figures, k && k < last->n - 1);
@@ -160,7 +160,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		bench_add_note(figures,
 			       "Data read with evict_last stays in L2 while twice its size is "
 			       "read, visible up to %s.",
-			       bench_bytes(kept->x));
+			       bench_format_bytes(kept->x));
 	else if (last && last->n && last->point[0].n)
 		bench_add_note(figures, "evict_last keeps no more in L2 than a plain load.");
 }

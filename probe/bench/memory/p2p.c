@@ -196,7 +196,7 @@ static const struct bench_point *add_figure(const struct bench_samples *samples,
 {
 	const struct bench_series *series = bench_find_series(samples,
 							      bench_format("%s, %s", what, place));
-	const struct bench_point *point = bench_first(series);
+	const struct bench_point *point = bench_find_first(series);
 
 	if (!point || !(bench_median(point) > 0))
 		return NULL;

@@ -128,14 +128,14 @@ static void derive_level(const struct bench_samples *samples, struct bench_figur
 		k++;
 	if (!k || k == STRIDES || isnan(reach[k]))
 		return;
-	each = bench_bytes(strides[k - 1] * 1048576.0);
+	each = bench_format_bytes(strides[k - 1] * 1048576.0);
 	bench_figure(figures, "TLB entry", name, "MiB", strides[k - 1], NAN, NAN, mhz);
 	bench_figure(figures, "TLB entries", name, "entries", min / 1048576 / strides[k - 1], NAN,
 		     NAN, mhz);
 	bench_add_note(figures,
 		       "TLB, %s: addresses %u MiB apart reach farther than those %s or less apart: "
 		       "an entry covers %s, and its reach of %s is %.0f entries.",
-		       name, strides[k], each, each, bench_bytes(min),
+		       name, strides[k], each, each, bench_format_bytes(min),
 		       min / 1048576 / strides[k - 1]);
 }
 
@@ -160,7 +160,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 				       &series->point[(plateau[k].first + plateau[k].last) / 2]);
 		bench_add_note(figures,
 			       "One line of L2 in each page of 2 MiB: %.0f cycles up to %s%s.",
-			       plateau[k].value, bench_bytes(plateau[k].to),
+			       plateau[k].value, bench_format_bytes(plateau[k].to),
 			       open ? ", the largest measured" : "");
 		if (!open)
 			derive_level(samples, figures,
@@ -175,7 +175,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 
 		bench_add_point_figure(figures, "TLB latency", "beyond", series, point);
 		bench_add_note(figures, "Beyond it up to %.0f, at %s, the largest measured.",
-			       bench_median(point), bench_bytes(point->x));
+			       bench_median(point), bench_format_bytes(point->x));
 	}
 	for (uint32_t k = 0; k < samples->n; k++)
 		bench_add_plot(figures, "tlb", "Latency by reach, one line in each stride",

@@ -393,7 +393,7 @@ static void derive_latency(const struct bench_series *series, struct bench_figur
 /* Derives how many bytes an SM must have in flight to reach 90 % of the maximum. */
 static void derive_stream(const struct bench_series *series, struct bench_figures *figures)
 {
-	const struct bench_point *best = bench_best(series);
+	const struct bench_point *best = bench_find_best(series);
 	double most = best ? bench_median(best) : 0, enough = NAN;
 
 	BENCH_EACH(p, series) {

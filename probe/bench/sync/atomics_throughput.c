@@ -149,7 +149,7 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 {
 	const struct bench_series *series =
 		bench_find_series(samples, bench_format("%s scenario %u", what, scenario));
-	const struct bench_point *best = bench_best(series);
+	const struct bench_point *best = bench_find_best(series);
 
 	if (!series)
 		return;

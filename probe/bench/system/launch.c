@@ -155,9 +155,10 @@ static double mean_of(const struct bench_point *point)
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	const struct bench_point *plain = bench_first(bench_find_series(samples, "end to begin"));
+	const struct bench_point *plain =
+		bench_find_first(bench_find_series(samples, "end to begin"));
 	const struct bench_point *dependent =
-		bench_first(bench_find_series(samples, "end to begin, dependent launch"));
+		bench_find_first(bench_find_series(samples, "end to begin, dependent launch"));
 
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];

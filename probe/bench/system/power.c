@@ -16,6 +16,7 @@
 #include "probe/bench/frame/bench.h"
 #include "probe/bench/compute/products.h"
 #include "probe/lib/table.h"
+#include "probe/probe.h"
 
 /* Values of nvml.h. */
 enum { CLOCK_SM = 1, SENSOR_GPU = 0 };

@@ -292,7 +292,7 @@ static bool has_both(const char *given, char a, char b)
 static void check_bench(const char *given)
 {
 	if (has_both(given, 'k', 'f') || has_both(given, 'x', 'f') || has_both(given, 'k', 'x'))
-		exit_usage("%s", "--format, --card and --check exclude each other");
+		exit_usage("%s", "--format, --card and --check cannot be used together");
 	if (has_both(given, 'd', 'o') || has_both(given, 'd', 'g'))
 		exit_usage("%s", "--load uses no GPU and takes neither --gpu nor --save");
 	if (strchr(given, 'l') && strpbrk(given, "fvodkxng"))

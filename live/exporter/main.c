@@ -28,7 +28,7 @@ struct options {
 static void print_usage(void)
 {
 	printf("Usage: nvsnoop-exporter [OPTION...]\n\n"
-	       "Exports metrics of the programs that run under nvsnoop now to Prometheus: calls,\n"
+	       "Exports metrics of the programs now running under nvsnoop to Prometheus: calls,\n"
 	       "launches, copies, memory, errors, channels. It reads the live pages of this\n"
 	       "user's programs (root: of all users), and needs no privileges and no GPU.\n\n"
 	       "  --listen=ADDRESS:PORT  where to serve /metrics (%s);\n"
@@ -140,11 +140,11 @@ static void read_options(struct options *o, int argc, char **argv)
 	if (optind < argc)
 		exit_usage("unexpected argument '%s'", argv[optind]);
 	if (o->textfile && o->listen)
-		exit_usage("%s", "--textfile and --listen exclude each other");
+		exit_usage("%s", "--textfile and --listen cannot be used together");
 	if (!o->textfile && (o->interval || o->once))
 		exit_usage("%s", "--interval and --once require --textfile");
 	if (o->interval && o->once)
-		exit_usage("%s", "--once and --interval exclude each other");
+		exit_usage("%s", "--once and --interval cannot be used together");
 	if (o->textfile && !*o->textfile)
 		exit_usage("%s", "--textfile requires a file name");
 }

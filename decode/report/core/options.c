@@ -371,8 +371,9 @@ static int check_values(const struct nvs_options_report *o)
 			return 0;
 		return o->nmore == 1 && nvs_moment_parse(&moment, o->more[0])
 			       ? 0
-			       : fail_usage("not a time, for example 1.5s, 200ms or 50%:",
-					    o->more[0]);
+			       : fail_usage(
+					 "a time is required, for example 1.5s, 200ms or 50%, not",
+					 o->more[0]);
 	}
 	fprintf(stderr, "nvsnoop-report: --%s requires --%s: '%s'\n%s", r->option->name, r->name,
 		o->more[0], try_help);
@@ -398,9 +399,8 @@ static int check_output(const struct nvs_options_report *o)
 	struct stat st;
 
 	if (!o->print.output && prints & (NVS_PRINTS_FILE | NVS_PRINTS_FOLDER))
-		return fail_usage(prints & NVS_PRINTS_FILE
-					  ? "name the output file by -o FILE for"
-					  : "name the output directory by -o DIR for",
+		return fail_usage(prints & NVS_PRINTS_FILE ? "-o FILE is required for"
+							   : "-o DIR is required for",
 				  o->reports[0]->name);
 	if (!o->print.output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
 		return fail_usage("use -o FILE or a pipe; binary output does not go to a terminal:",

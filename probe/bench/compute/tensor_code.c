@@ -138,7 +138,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 BENCH(bench_tensor_code) = {
 	.name = "tensor-code",
 	.number = "M24",
-	.what = "tensor instructions that wmma and mma become",
+	.what = "tensor instructions generated for wmma and mma",
 	.measure = measure_samples,
 	.derive = derive_figures,
 };

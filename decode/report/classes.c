@@ -15,19 +15,13 @@ struct class_row {
 	char text[16], remark[64];
 };
 
-NVS_GET_TEXT(struct class_row, id, r->text)
-NVS_GET_TEXT(struct class_row, name, r->name)
-NVS_GET_TEXT(struct class_row, kind, r->kind)
-NVS_GET_COUNT(struct class_row, methods, r->methods)
-NVS_GET_TEXT(struct class_row, note, r->remark)
-
-static const struct nvs_column columns[] = {
-	{"methods", "methods", get_methods, 0},
-	{"class", "class", get_id, NVS_COLUMN_NAME},
-	{"kind", "kind", get_kind, NVS_COLUMN_NAME},
-	{"class_name", "name", get_name, NVS_COLUMN_NAME},
-	{"note", "note", get_note, NVS_COLUMN_NAME},
-};
+#define COLUMNS(COL)                                     \
+	COL(count, methods, "methods", 0, 0, r->methods) \
+	COL(text, class, "class", NAME, 0, r->text)      \
+	COL(text, kind, "kind", NAME, 0, r->kind)        \
+	COL(text, class_name, "name", NAME, 0, r->name)  \
+	COL(text, note, "note", NAME, 0, r->remark)
+NVS_COLUMNS(columns, struct class_row, COLUMNS)
 
 static void make_row(struct class_row *r, const struct nvs_class *cls)
 {

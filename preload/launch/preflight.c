@@ -4,11 +4,13 @@
  * failures are reported by the library.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "nvsnoop/spool.h"
 #include "preload/base/names.h"
 #include "preload/base/options.h"
 #include "decode/cli/options.h"
@@ -71,7 +73,20 @@ static const char *named_by(const struct nvs_launch_args *args)
 	return args->out || !out || !*out ? "-o " : NVS_ENV_OUT "=";
 }
 
-static int check_output(const char *by, const char *pattern, const char *program)
+/* A spool holds the records of a session that was killed: its trace is not complete without it. */
+static bool is_spool(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	uint64_t magic = 0;
+	bool is = fd >= 0 && read(fd, &magic, sizeof(magic)) == sizeof(magic) &&
+		  magic == NVS_SPOOL_MAGIC;
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+static int check_output(const char *by, const char *pattern, const char *program, bool overwrite)
 {
 	char host[256] = "", path[PATH_MAX], name[256];
 	struct nvs_name_fields facts = {(uint32_t)getpid(), nvs_base_name(program), host,
@@ -96,6 +111,8 @@ static int check_output(const char *by, const char *pattern, const char *program
 				       by, pattern);
 	}
 	why = check_file(path);
+	if (!why && overwrite && is_spool(path))
+		why = "is the spool of a trace, which --overwrite does not replace";
 	if (why)
 		nvs_launch_print("%s%s: %s", by, pattern, why);
 	return why ? NVS_EXIT_ERROR : -1;
@@ -163,5 +180,6 @@ int nvs_launch_preflight(const struct nvs_launch_args *args)
 		return check_untraced(args);
 	if (nvs_launch_stat_is_private(args))
 		return -1;
-	return check_output(named_by(args), out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);
+	return check_output(named_by(args), out && *out ? out : NVS_DEFAULT_OUT, args->program[0],
+			    values->overwrite);
 }

@@ -28,13 +28,10 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	return 0;
 }
 
-NVS_GET_COUNT(struct row, calls, r->calls)
-NVS_SOURCE_GETTERS(struct row, r->source)
-
-static const struct nvs_column columns[] = {
-	{"calls", "calls", get_calls, 0},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                               \
+	COL(count, calls, "calls", 0, 0, r->calls) \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct row, COLUMNS)
 
 static int print(struct nvs_run *run)
 {

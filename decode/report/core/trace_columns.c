@@ -34,6 +34,15 @@ void nvs_source_number(const struct nvs_source *source, uint32_t attr, struct nv
 	nvs_value_known(v, text && *text >= '0' && *text <= '9' && !*end && n <= UINT32_MAX, n);
 }
 
+void nvs_source_time(const struct nvs_source *source, bool known, uint64_t ticks,
+		     struct nvs_value *v)
+{
+	int64_t ns;
+
+	if (known && nvs_clock_since_start(source->trace, ticks, &ns))
+		nvs_value_ns(v, ns);
+}
+
 void nvs_source_json(struct nvs_out *out, const struct nvs_source *source)
 {
 	static const char *const keys[] = {"trace", "host", "pid", "rank"};

@@ -61,104 +61,70 @@ static bool is_significant(const struct nvs_gpu_row *r, uint64_t ns)
 	return LONG && (!r->sums.subtracted || ns > r->spread);
 }
 
-NVS_SOURCE_GETTERS(struct nvs_gpu_row, r->key.each->source)
-NVS_GET_TEXT(struct nvs_gpu_row, api, BY(API) ? r->name : NULL)
-NVS_GET_TEXT(struct nvs_gpu_row, kernel, r->mangled ? r->name : NULL)
-NVS_GET_TEXT(struct nvs_gpu_row, mangled, r->mangled)
-NVS_GET_TEXT(struct nvs_gpu_row, range, r->range)
-NVS_GET_TEXT(struct nvs_gpu_row, path, BY(RANGE) ? r->name : NULL)
-NVS_GET_TEXT(struct nvs_gpu_row, why, r->key.each->why)
-NVS_GET_KNOWN(struct nvs_gpu_row, graph, is_graph(r), r->key.number)
-NVS_GET_KNOWN(struct nvs_gpu_row, exec, is_graph(r), r->exec)
-NVS_GET_KNOWN(struct nvs_gpu_row, channel, BY(CHANNEL), r->key.number)
-NVS_GET_KNOWN(struct nvs_gpu_row, gpu, channel_of(r), channel_of(r) ? channel_of(r)->gpu : 0)
-NVS_GET_KNOWN(struct nvs_gpu_row, engine, channel_of(r), channel_of(r) ? channel_of(r)->engine : 0)
-NVS_GET_HEX(struct nvs_gpu_row, stream, BY(STREAM) && NUMBERED, r->key.number)
-NVS_GET_HEX(struct nvs_gpu_row, context, r->key.context, r->key.context)
-NVS_GET_COUNT(struct nvs_gpu_row, submissions, r->sums.submissions)
-NVS_GET_COUNT(struct nvs_gpu_row, timed, r->sums.timed)
-NVS_GET_REAL(struct nvs_gpu_row, total, LONG, US(nvs_gpu_total(&r->sums)))
-NVS_GET_REAL(struct nvs_gpu_row, mean, LONG, US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)
-NVS_GET_REAL(struct nvs_gpu_row, p50, is_significant(r, get_median(r)), US(get_median(r)))
-NVS_GET_REAL(struct nvs_gpu_row, p99, LONG, US(nvs_durations_quantile(&r->times, 0.99)))
-NVS_GET_REAL(struct nvs_gpu_row, max, LONG, US(r->times.max))
-NVS_GET_REAL(struct nvs_gpu_row, bracket, r->sums.works, US(r->sums.bracket_ns))
-NVS_GET_KNOWN(struct nvs_gpu_row, subtracted, r->sums.works, r->sums.subtracted)
-NVS_GET_REAL(struct nvs_gpu_row, empty, EMPTY, US(r->empty.ns))
-NVS_GET_REAL(struct nvs_gpu_row, spread, EMPTY, US(r->empty.spread))
-NVS_GET_KNOWN(struct nvs_gpu_row, empties, EMPTY, r->empty.count)
-NVS_GET_KNOWN(struct nvs_gpu_row, brief, r->sums.subtracted, r->sums.too_short)
-NVS_GET_KNOWN(struct nvs_gpu_row, overlapping, r->sums.works && !r->sums.unseen,
-	      r->sums.overlapping)
-NVS_GET_KNOWN(struct nvs_gpu_row, waited, r->sums.works, r->sums.waited)
-NVS_GET_REAL(struct nvs_gpu_row, overlap, r->sums.works && !r->sums.unseen, US(r->sums.overlap_ns))
-NVS_GET_REAL(struct nvs_gpu_row, queue, r->queue.total.count,
-	     US(nvs_durations_quantile(&r->queue, 0.5)))
-NVS_GET_REAL(struct nvs_gpu_row, queue_max, r->queue.total.count, US(r->queue.max))
-NVS_GET_REAL(struct nvs_gpu_row, give, r->queue.total.count, US(r->error_ns))
-NVS_GET_REAL(struct nvs_gpu_row, idle, r->idle.total.count, US(r->idle.total.ns))
-NVS_GET_REAL(struct nvs_gpu_row, idle_max, r->idle.total.count, US(r->idle.max))
-NVS_GET_KNOWN(struct nvs_gpu_row, gaps, r->sums.works, r->idle.total.count)
-NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.launches_unknown,
-	      r->sums.launches)
-
 /* The row's name in a table. */
-static void get_line(const void *row, struct nvs_value *v)
+static void get_line(const struct nvs_gpu_row *r, struct nvs_value *v)
 {
 	static const char *const defaults[] = {[1] = "default", "per-thread default"};
-	const struct nvs_gpu_row *r = row;
 
 	if (BY(STREAM)) {
-		get_stream(row, v);
+		nvs_value_hex(v, NUMBERED, r->key.number);
 		v->text = NUMBERED && r->key.number <= 2 ? defaults[r->key.number] : NULL;
 	} else if (BY(CHANNEL)) {
-		get_channel(row, v);
+		nvs_value_count(v, r->key.number);
 	} else {
 		nvs_value_text(v, r->name);
 	}
 }
 
-static const struct nvs_column columns[] = {
-	{"submissions", "subs", get_submissions, 0},
-	{"timed", "timed", get_timed, 0},
-	{"gpu_us_total", "gpu us", get_total, 0},
-	{"gpu_us_mean", "us mean", get_mean, NVS_COLUMN_IF_KNOWN, 1},
-	{"gpu_us_p50", "us p50", get_p50, NVS_COLUMN_IF_KNOWN, 1},
-	{"gpu_us_p99", "us p99", get_p99, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 4},
-	{"gpu_us_max", "us max", get_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 3},
-	{"queue_us_p50", "queue p50", get_queue, NVS_COLUMN_IF_KNOWN, 2},
-	{"queue_us_max", "queue max", get_queue_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 5},
-	{"idle_us_total", "idle us", get_idle, NVS_COLUMN_IF_KNOWN, 2},
-	{"idle_us_max", "idle max", get_idle_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 6},
-	{"overlapping", "overlap", get_overlapping, NVS_COLUMN_IF_KNOWN, 2},
-	{"too_short", "short", get_brief, NVS_COLUMN_DETAIL},
-	{"launches", "launches", get_launches, NVS_COLUMN_IF_ANY, 3},
-	{"line", "", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
-	{"api", "api", get_api, NVS_COLUMN_DETAIL},
-	{"kernel", "kernel", get_kernel, NVS_COLUMN_DETAIL},
-	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
-	{"graph", "graph", get_graph, NVS_COLUMN_DETAIL},
-	{"exec", "exec", get_exec, NVS_COLUMN_DETAIL},
-	{"stream", "stream", get_stream, NVS_COLUMN_DETAIL},
-	{"context", "context", get_context, NVS_COLUMN_DETAIL},
-	{"channel", "channel", get_channel, NVS_COLUMN_DETAIL},
-	{"gpu", "gpu", get_gpu, NVS_COLUMN_DETAIL},
-	{"engine", "engine", get_engine, NVS_COLUMN_DETAIL},
-	{"range", "range", get_range, NVS_COLUMN_DETAIL},
-	{"path", "path", get_path, NVS_COLUMN_DETAIL},
-	{"overlap_us_total", "overlap us", get_overlap, NVS_COLUMN_DETAIL},
-	{"bracket_us_total", "bracket us", get_bracket, NVS_COLUMN_DETAIL},
-	{"begin_unknown", "began unknown", get_waited, NVS_COLUMN_DETAIL},
-	{"subtracted", "subtracted", get_subtracted, NVS_COLUMN_DETAIL},
-	{"empty_us", "empty us", get_empty, NVS_COLUMN_DETAIL},
-	{"empty_us_spread", "empty spread", get_spread, NVS_COLUMN_DETAIL},
-	{"empty_brackets", "empty", get_empties, NVS_COLUMN_DETAIL},
-	{"queue_us_error", "queue error", get_give, NVS_COLUMN_DETAIL},
-	{"idle_gaps", "gaps", get_gaps, NVS_COLUMN_DETAIL},
-	{"untimed_reasons", "not timed", get_why, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
-#define COLUMNS (sizeof(columns) / sizeof(*columns))
+#define COLUMNS(COL)                                                                               \
+	COL(count, submissions, "subs", 0, 0, r->sums.submissions)                                 \
+	COL(count, timed, "timed", 0, 0, r->sums.timed)                                            \
+	COL(us, gpu_us_total, "gpu us", 0, 0, LONG, nvs_gpu_total(&r->sums))                       \
+	COL(real, gpu_us_mean, "us mean", IF_KNOWN, 1, LONG,                                       \
+	    US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)                                   \
+	COL(us, gpu_us_p50, "us p50", IF_KNOWN, 1, is_significant(r, get_median(r)),               \
+	    get_median(r))                                                                         \
+	COL(us, gpu_us_p99, "us p99", IF_KNOWN_BESIDE, 4, LONG,                                    \
+	    nvs_durations_quantile(&r->times, 0.99))                                               \
+	COL(us, gpu_us_max, "us max", IF_KNOWN_BESIDE, 3, LONG, r->times.max)                      \
+	COL(us, queue_us_p50, "queue p50", IF_KNOWN, 2, r->queue.total.count,                      \
+	    nvs_durations_quantile(&r->queue, 0.5))                                                \
+	COL(us, queue_us_max, "queue max", IF_KNOWN_BESIDE, 5, r->queue.total.count, r->queue.max) \
+	COL(us, idle_us_total, "idle us", IF_KNOWN, 2, r->idle.total.count, r->idle.total.ns)      \
+	COL(us, idle_us_max, "idle max", IF_KNOWN_BESIDE, 6, r->idle.total.count, r->idle.max)     \
+	COL(known, overlapping, "overlap", IF_KNOWN, 2, r->sums.works && !r->sums.unseen,          \
+	    r->sums.overlapping)                                                                   \
+	COL(known, too_short, "short", DETAIL, 0, r->sums.subtracted, r->sums.too_short)           \
+	COL(known, launches, "launches", IF_ANY, 3, BY(KERNEL) && !r->sums.launches_unknown,       \
+	    r->sums.launches)                                                                      \
+	COL(by, line, "", NAME_TEXT, 0, get_line, r)                                               \
+	COL(text, api, "api", DETAIL, 0, BY(API) ? r->name : NULL)                                 \
+	COL(text, kernel, "kernel", DETAIL, 0, r->mangled ? r->name : NULL)                        \
+	COL(text, mangled, "mangled", DETAIL, 0, r->mangled)                                       \
+	COL(known, graph, "graph", DETAIL, 0, is_graph(r), r->key.number)                          \
+	COL(known, exec, "exec", DETAIL, 0, is_graph(r), r->exec)                                  \
+	COL(hex, stream, "stream", DETAIL, 0, BY(STREAM) && NUMBERED, r->key.number)               \
+	COL(hex, context, "context", DETAIL, 0, r->key.context, r->key.context)                    \
+	COL(known, channel, "channel", DETAIL, 0, BY(CHANNEL), r->key.number)                      \
+	COL(guarded, gpu, "gpu", DETAIL, 0, channel_of(r), channel_of(r)->gpu)                     \
+	COL(guarded, engine, "engine", DETAIL, 0, channel_of(r), channel_of(r)->engine)            \
+	COL(text, range, "range", DETAIL, 0, r->range)                                             \
+	COL(text, path, "path", DETAIL, 0, BY(RANGE) ? r->name : NULL)                             \
+	COL(us, overlap_us_total, "overlap us", DETAIL, 0, r->sums.works && !r->sums.unseen,       \
+	    r->sums.overlap_ns)                                                                    \
+	COL(us, bracket_us_total, "bracket us", DETAIL, 0, r->sums.works, r->sums.bracket_ns)      \
+	COL(known, begin_unknown, "began unknown", DETAIL, 0, r->sums.works, r->sums.waited)       \
+	COL(known, subtracted, "subtracted", DETAIL, 0, r->sums.works, r->sums.subtracted)         \
+	COL(us, empty_us, "empty us", DETAIL, 0, EMPTY, r->empty.ns)                               \
+	COL(us, empty_us_spread, "empty spread", DETAIL, 0, EMPTY, r->empty.spread)                \
+	COL(known, empty_brackets, "empty", DETAIL, 0, EMPTY, r->empty.count)                      \
+	COL(us, queue_us_error, "queue error", DETAIL, 0, r->queue.total.count, r->error_ns)       \
+	COL(known, idle_gaps, "gaps", DETAIL, 0, r->sums.works, r->idle.total.count)               \
+	COL(text, untimed_reasons, "not timed", DETAIL, 0, r->key.each->why)                       \
+	NVS_SOURCE_COLUMNS(COL, r->key.each->source)
+NVS_COLUMNS(columns, struct nvs_gpu_row, COLUMNS)
+
+#define NCOLUMNS (sizeof(columns) / sizeof(*columns))
 
 /* ---- from the traces to the rows ---- */
 
@@ -390,12 +356,12 @@ static int print_gpu_time(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "gpu_us_total");
 	struct nvs_gpu_state *state = run->state;
-	struct nvs_column titled[COLUMNS];
+	struct nvs_column titled[NCOLUMNS];
 	int r = nvs_gpu_rows_sort(state);
 
 	memcpy(titled, columns, sizeof(columns));
-	for (size_t i = 0; i < COLUMNS; i++)
-		if (titled[i].get == get_line)
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (titled[i].get == column_line)
 			titled[i].title = find_by(run);
 	table.columns = titled;
 	if (!r)

@@ -19,30 +19,27 @@ static uint64_t rounded_us(uint64_t ns)
 	return ns / 1000 + (ns % 1000 >= 500);
 }
 
-/* Formats numbers with grouped digits. The text is valid until the next call of the same getter. */
-#define GET_GROUPED(name, known, make)                               \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const struct api_row *r = row;                       \
-		static char text[64];                                \
-                                                                     \
-		make;                                                \
-		if (!(known))                                        \
-			v->kind = NVS_VALUE_NONE;                    \
-		nvs_value_text_format(text, sizeof(text), v);        \
-		nvs_group_digits(text, sizeof(text));                \
-		v->text = text;                                      \
-	}
-#define GET_US(name, ns) GET_GROUPED(name, TIMED, nvs_value_us(v, true, (double)(ns)))
+/* Formats a number with grouped digits. The text is valid until the next call. */
+static void group_value(struct nvs_value *v)
+{
+	static char text[64];
 
-NVS_GET_TEXT(struct api_row, api, nvs_call_name(r->api->entry))
-GET_GROUPED(calls, true, nvs_value_count(v, r->api->calls))
-GET_GROUPED(submissions, !r->api->uncounted, nvs_value_count(v, r->api->submissions))
-GET_US(mean, nvs_duration_mean(&r->api->times.total))
-GET_US(max, r->api->times.max)
+	nvs_value_text_format(text, sizeof(text), v);
+	nvs_group_digits(text, sizeof(text));
+	v->text = text;
+}
 
-/* Sums are rounded to whole us. */
-GET_GROUPED(total, TIMED, nvs_value_count(v, rounded_us(r->api->times.total.ns)))
+static void get_count(uint64_t count, bool known, struct nvs_value *v)
+{
+	nvs_value_known(v, known, count);
+	group_value(v);
+}
+
+static void get_us(double ns, bool known, struct nvs_value *v)
+{
+	nvs_value_us(v, known, ns);
+	group_value(v);
+}
 
 /* Rounding may move the value outside the measured range. */
 static bool is_outside(const struct nvs_durations *t, double us)
@@ -51,9 +48,8 @@ static bool is_outside(const struct nvs_durations *t, double us)
 }
 
 /* The quantile is accurate to 3 %: two digits. A single call is shown exactly. */
-static void get_p50(const void *row, struct nvs_value *v)
+static void get_p50(const struct api_row *r, struct nvs_value *v)
 {
-	const struct api_row *r = row;
 	double us = (double)nvs_durations_quantile(&r->api->times, 0.5) / 1000, unit = 1;
 	static char text[64];
 
@@ -71,24 +67,28 @@ static void get_p50(const void *row, struct nvs_value *v)
 	v->text = text;
 }
 
-static const struct nvs_column columns[] = {
-	{"calls", "calls", get_calls, 0},
-	{"submissions", "submissions", get_submissions, 0, 1},
-	{"host_us_total", "host us", get_total, 0, 1},
-	{"host_us_mean", "us/call", get_mean, 0, 2},
-	{"host_us_p50", "us p50", get_p50, 0, 3},
-	{"host_us_max", "us max", get_max, 0, 4},
-	{"api", "api", get_api, NVS_COLUMN_NAME},
-};
+/* Sums are rounded to whole us. */
+#define COLUMNS(COL)                                                                            \
+	COL(by, calls, "calls", 0, 0, get_count, r->api->calls, true)                           \
+	COL(by, submissions, "submissions", 0, 1, get_count, r->api->submissions,               \
+	    !r->api->uncounted)                                                                 \
+	COL(by, host_us_total, "host us", 0, 1, get_count, rounded_us(r->api->times.total.ns),  \
+	    TIMED)                                                                              \
+	COL(by, host_us_mean, "us/call", 0, 2, get_us, nvs_duration_mean(&r->api->times.total), \
+	    TIMED)                                                                              \
+	COL(by, host_us_p50, "us p50", 0, 3, get_p50, r)                                        \
+	COL(by, host_us_max, "us max", 0, 4, get_us, (double)r->api->times.max, TIMED)          \
+	COL(text, api, "api", NAME, 0, nvs_call_name(r->api->entry))
+NVS_COLUMNS(columns, struct api_row, COLUMNS)
 
 /* The mean and median of calls that run only once or twice mean little. */
-static const struct nvs_column setup_columns[] = {
-	{"calls", "calls", get_calls, 0},
-	{"submissions", "submissions", get_submissions, 0, 1},
-	{"host_us_total", "host us", get_total, 0, 1},
-	{"host_us_max", "us max", get_max, 0, 4},
-	{"api", "api", get_api, NVS_COLUMN_NAME},
-};
+#define SETUP_COLUMNS(COL)                          \
+	COL(same, calls, "calls", 0, 0)             \
+	COL(same, submissions, "submissions", 0, 1) \
+	COL(same, host_us_total, "host us", 0, 1)   \
+	COL(same, host_us_max, "us max", 0, 4)      \
+	COL(same, api, "api", NAME, 0)
+NVS_COLUMNS(setup_columns, struct api_row, SETUP_COLUMNS)
 
 static int compare_names(const void *pa, const void *pb)
 {

@@ -156,7 +156,7 @@ static bool has_any(const struct nvs_command_line *line, const char *options)
 static int check_bench(const struct nvs_command_line *line)
 {
 	if (has_any(line, "format") + has_any(line, "card") + has_any(line, "check") > 1)
-		return nvs_usage_error("--format, --card and --check exclude each other");
+		return nvs_usage_error("--format, --card and --check cannot be used together");
 	if (has_any(line, "load") && has_any(line, "save gpu"))
 		return nvs_usage_error("--load uses no GPU and takes neither --gpu nor --save");
 	if (has_any(line, "list") && has_any(line, "format svg save load card check dry-run gpu"))

@@ -317,7 +317,7 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 		run->said = true;
 		if (run->options->page)
 			return 0;
-		fprintf(stderr, "nvsnoop-report: %s: holds no NVTX ranges%s%s\n", s->path,
+		fprintf(stderr, "nvsnoop-report: %s: has no NVTX ranges%s%s\n", s->path,
 			other ? ": they went to " : "",
 			other ? nvs_escape(safe, sizeof(safe), other, strlen(other)) : "");
 	}

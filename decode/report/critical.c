@@ -217,8 +217,8 @@ static void print_totals(const struct nvs_run *run, const struct state_of_run *s
 		fprintf(f, "the %.2f us for which this is known", (double)busy_of / 1000);
 	fputs(".\n", f);
 	if (unknown)
-		fprintf(f, "For %llu of them it is unknown what they waited for.\n",
-			(unsigned long long)unknown);
+		fprintf(f, "For %llu of them it is unknown what %s waited for.\n",
+			(unsigned long long)unknown, unknown == 1 ? "it" : "they");
 	if (st->untimed && st->placed)
 		fprintf(f, "Submissions with work but no GPU time: %llu.\n",
 			(unsigned long long)st->untimed);

@@ -355,12 +355,11 @@ static void print_unknown(const struct nvs_run *run, const struct overlap_state 
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), f);
 	fputs("timing=work serialises copies of a channel, but not kernels.\n", f);
 	if (untimed)
-		fprintf(f, "%llu not timed: the GPU's activity during these is unknown.\n",
-			(unsigned long long)untimed);
+		fprintf(f, "%llu not timed: the GPU's activity during %s is unknown.\n",
+			(unsigned long long)untimed, untimed == 1 ? "it" : "them");
 	if (waited)
-		fprintf(f,
-			"%llu waited for work with an unknown end: their time may be too long.\n",
-			(unsigned long long)waited);
+		fprintf(f, "%llu waited for work with an unknown end: %s may be too long.\n",
+			(unsigned long long)waited, waited == 1 ? "its time" : "their times");
 	if (shared)
 		fprintf(f,
 			"%llu may include work of other channels on the same engine, which is then "

@@ -62,7 +62,7 @@ static void read_options(struct options *o, int argc, char **argv)
 		.program = "nvsnoop-exporter",
 		.usage = "Usage: nvsnoop-exporter [OPTION...]\n"
 			 "\n"
-			 "Exports metrics of the programs that run under nvsnoop now to "
+			 "Exports metrics of the programs now running under nvsnoop to "
 			 "Prometheus: calls,\n"
 			 "launches, copies, memory, errors, channels. It reads the live pages of "
 			 "this\n"
@@ -79,11 +79,11 @@ static void read_options(struct options *o, int argc, char **argv)
 	if (line.operand < argc)
 		status = nvs_usage_error("unexpected argument '%s'", argv[line.operand]);
 	else if (o->textfile && o->listen)
-		status = nvs_usage_error("--textfile and --listen exclude each other");
+		status = nvs_usage_error("--textfile and --listen cannot be used together");
 	else if (!o->textfile && (interval || o->once))
 		status = nvs_usage_error("--interval and --once require --textfile");
 	else if (interval && o->once)
-		status = nvs_usage_error("--once and --interval exclude each other");
+		status = nvs_usage_error("--once and --interval cannot be used together");
 	if (status >= 0)
 		exit(status);
 }

@@ -187,7 +187,7 @@ static int wrong_file(const char *path, const char *what)
 static int report_rest(const struct nvs_kernel_code *code, const char *path, bool trace)
 {
 	if (code->broken)
-		return wrong_file(path, "some of its code is damaged and omitted");
+		return wrong_file(path, "some of its code is damaged and was left out");
 	if (!code->cubins_read && code->text)
 		return wrong_file(path,
 				  "contains only PTX, which the driver compiles when it is loaded");

@@ -48,7 +48,7 @@ static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 		return;
 	fprintf(stderr, "nvsnoop-report: %s", first);
 	if (count > 1)
-		fprintf(stderr, " (and those of %u other file%s; -v tells which)", count - 1,
+		fprintf(stderr, " (and those of %u other file%s; -v shows which)", count - 1,
 			count == 2 ? "" : "s");
 	fputc('\n', stderr);
 }

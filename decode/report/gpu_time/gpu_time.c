@@ -259,16 +259,18 @@ static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums)
 {
 	if (sums->overlapping)
 		fprintf(out,
-			"%llu overlap others on their engine, for %.2f us: they may include "
-			"others' "
-			"work,\nand totals count such times more than once\n",
+			sums->overlapping == 1
+				? "%llu overlaps others on its engine, for %.2f us: it may "
+				  "include others' work,\nand totals count such times more than "
+				  "once\n"
+				: "%llu overlap others on their engine, for %.2f us: they may "
+				  "include others' work,\nand totals count such times more than "
+				  "once\n",
 			(unsigned long long)sums->overlapping, US(sums->overlap_ns));
 	if (sums->waited)
-		fprintf(out,
-			"%llu waited for work whose end is unknown: their times may be "
-			"too "
-			"long\n",
-			(unsigned long long)sums->waited);
+		fprintf(out, "%llu waited for work with an unknown end: %s may be too long\n",
+			(unsigned long long)sums->waited,
+			sums->waited == 1 ? "its time" : "their times");
 	if (sums->unseen)
 		fputs("for some brackets overlap is unknown: out of memory, or an unknown "
 		      "channel\n",
@@ -308,6 +310,16 @@ static void print_clock_note(const struct nvs_run *run, const struct nvs_gpu_sum
 		      run->out->file);
 }
 
+static void print_unended(FILE *out, uint64_t n)
+{
+	fprintf(out,
+		n == 1 ? "%llu has no end time: its launches are not in its own commands "
+			 "(graphs),\nor not decoded\n"
+		       : "%llu have no end time: their launches are not in their own commands "
+			 "(graphs),\nor not decoded\n",
+		(unsigned long long)n);
+}
+
 static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *state)
 {
 	const struct nvs_gpu_sums *sums = &state->sums;
@@ -321,12 +333,7 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 		return;
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), out);
 	if (state->dispatch && sums->works)
-		fprintf(out,
-			"%llu have no end time: their launches are not in their own commands "
-			"(graphs), "
-			"or "
-			"not\ndecoded\n",
-			(unsigned long long)(sums->timed - sums->works));
+		print_unended(out, sums->timed - sums->works);
 	else if (state->dispatch)
 		fputs("timing=dispatch records when each was reached, not how long it took; "
 		      "use timing=work\n",
@@ -334,7 +341,10 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 	print_subtracted(out, state);
 	print_overlap(out, sums);
 	if (sums->several)
-		fprintf(out, "%llu launch several kernels: the time is that of all of them\n",
+		fprintf(out,
+			sums->several == 1
+				? "%llu launches several kernels: its time is that of all of them\n"
+				: "%llu launch several kernels: each time is that of all of them\n",
 			(unsigned long long)sums->several);
 	print_clock_note(run, sums);
 	print_untimed(run, sums);
@@ -373,8 +383,8 @@ static void free_state(struct nvs_run *run)
 }
 
 NVS_REPORT(gpu_time, .name = "gpu-time", .group = NVS_HOST_TIME, .place = 95,
-	   .help = "GPU time of submissions, of a trace with timing=work, "
-		   "with their time in the queue, and idle times between",
+	   .help = "GPU time of submissions, their time in the queue and the "
+		   "idle time between them (needs timing=work)",
 	   .man = "GPU time of submissions, for a trace recorded with\n.BR timing=work :\n"
 		  "from when the channel reached a submission, or when the work that it "
 		  "waited for was done, if later, until its own work was done. The median "

@@ -147,13 +147,13 @@ static void write_work(struct nvs_sentence *t)
 		bytes += y->copied[mode];
 	}
 	if (copies) {
-		fputs(", including ", t->f);
+		fputs("; these made ", t->f);
 		nvs_print_count(t->f, copies, "copy (", "copies (");
 		nvs_print_bytes(t->f, bytes);
 		fputc(')', t->f);
 	}
 	if (y->memsets) {
-		fputs(copies ? " and " : ", including ", t->f);
+		fputs(copies ? " and " : "; these made ", t->f);
 		nvs_print_count(t->f, y->memsets, "memset (", "memsets (");
 		nvs_print_bytes(t->f, y->memset_bytes);
 		fputc(')', t->f);

@@ -122,5 +122,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_tensor_code, "tensor-code", "M24", "tensor instructions that wmma and mma become",
+BENCH(bench_tensor_code, "tensor-code", "M24", "tensor instructions generated for wmma and mma",
       measure_samples, derive_figures);

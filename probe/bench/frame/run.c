@@ -253,7 +253,8 @@ static int wait_for_kernel(struct bench_run *run, const char *name)
 
 	while ((error = cu.cuStreamQuery(run->session.work)) == NOT_READY)
 		if (probe_now() - begin > SECONDS_MAX * 1000000000ull) {
-			add_failure(run, "%s: does not terminate within %d s, nothing else can run",
+			add_failure(run,
+				    "%s: did not terminate within %d s; no other kernel can run",
 				    name, SECONDS_MAX);
 			run->stuck = true;
 			return 0;

@@ -80,6 +80,7 @@ struct nvs_walk_range {
 	int64_t begin, end; /* END: only at the end */
 };
 
+struct nvs_slice;
 struct nvs_walker {
 	bool times; /* fails for a trace without a clock */
 	int (*begin)(struct nvs_walk *w); /* of a trace: threads, channels and names are known */
@@ -90,6 +91,8 @@ struct nvs_walker {
 	int (*release)(struct nvs_walk *w, const struct nvs_walk_release *r);
 	int (*range)(struct nvs_walk *w, const struct nvs_walk_range *r);
 	int (*gpu)(struct nvs_walk *w, const struct nvs_walk_gpu *g);
+	/* See slices.h. */
+	int (*slice)(struct nvs_walk *w, const struct nvs_slice *s);
 	/* Device memory allocated and not freed, ignoring filters. */
 	int (*memory)(struct nvs_walk *w, int64_t at, uint64_t bytes);
 	/* All events but GPU work were delivered. */
@@ -106,6 +109,9 @@ int nvs_walk(struct nvs_run *run, const struct nvs_walker *walker, void *to);
 const char *nvs_walk_error(const struct nvs_call *call, char *room, size_t size);
 /* Caveat on the times of G; "" if there is none. */
 const char *nvs_walk_note(const struct nvs_walk_gpu *g);
+/* Further attributes of a range or a mark that begins; "" for none. */
+const char *nvs_walk_range_detail(const struct nvs_walk *w, const struct nvs_walk_range *range,
+				  char *room, size_t size);
 /* tid of a thread; a substitute above all real ones if unknown. */
 uint32_t nvs_walk_tid(const struct nvs_walk *w, uint32_t thread);
 /* Name of a thread: "worker", "thread 7" or "calls before the trace". Not escaped. */

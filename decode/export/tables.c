@@ -285,7 +285,7 @@ static int add_launch(struct nvs_walk *w, const struct nvs_walk_call *c)
 static int on_call(struct nvs_walk *w, const struct nvs_walk_call *c)
 {
 	const struct nvs_call *call = c->call;
-	bool returned = c->ended && !(call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED));
+	bool returned = nvs_call_returned(call);
 	struct state *st = begin_row(w);
 	char room[32], words[NVS_WORDS_BYTES];
 	int r;

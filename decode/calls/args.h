@@ -16,4 +16,10 @@ bool nvs_call_value(const struct nvs_call *call, enum nvs_arg_name name, uint64_
 /* Reads the first recorded argument of KIND. */
 bool nvs_call_kind(const struct nvs_call *call, enum nvs_arg_kind kind, uint64_t *value);
 
+/* Returns true if CALL returned to its caller, with or without an error. */
+static inline bool nvs_call_returned(const struct nvs_call *call)
+{
+	return call->end && !(call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED));
+}
+
 #endif

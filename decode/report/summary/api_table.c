@@ -5,6 +5,7 @@
 #include <string.h>
 #include "decode/base/digits.h"
 #include "decode/query/durations.h"
+#include "decode/analysis/api_stats.h"
 #include "decode/report/summary/api_table.h"
 #include "decode/report/core/report.h"
 

@@ -2,6 +2,7 @@
 /* Findings of the summary. Each function writes a sentence if it applies, else nothing. Thresholds
  * are next to their finding, and chosen so that ordinary programs have none. */
 #include <string.h>
+#include "decode/analysis/api_stats.h"
 #include "decode/cli/sentence.h"
 #include "decode/query/durations.h"
 #include "decode/report/summary/internal.h"

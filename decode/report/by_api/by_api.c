@@ -27,9 +27,7 @@ struct api_site_row {
 struct named_group {
 	const struct nvs_submission_group *cell;
 	const struct nvs_source *source;
-	uint32_t group; /* nvs_api_calls.group */
-	const struct nvs_callsite *site;
-	const char *api;
+	struct nvs_api_label label;
 };
 
 /* level=counts records calls but not their submissions. */
@@ -111,29 +109,10 @@ NVS_COLUMNS(site_columns, struct api_site_row, SITE_COLUMNS)
 
 /* ---- grouping ---- */
 
-static int compare_names(const struct named_group *a, const struct named_group *b, bool sites)
+static int compare_named(const void *a, const void *b)
 {
-	int r = (a->group > b->group) - (a->group < b->group);
-
-	if (!r)
-		r = strcmp(a->api, b->api);
-	if (!r)
-		r = strcmp(a->site->runtime_api, b->site->runtime_api);
-	if (!r && sites)
-		r = strcmp(a->site->site, b->site->site);
-	if (!r && sites)
-		r = strcmp(a->site->site_module, b->site->site_module);
-	return r;
-}
-
-static int compare_by_api(const void *a, const void *b)
-{
-	return compare_names(a, b, false);
-}
-
-static int compare_by_site(const void *a, const void *b)
-{
-	return compare_names(a, b, true);
+	return nvs_api_label_compare(&((const struct named_group *)a)->label,
+				     &((const struct named_group *)b)->label);
 }
 
 static int compare_numbers(const void *pa, const void *pb)
@@ -153,17 +132,22 @@ static uint64_t count_distinct(uint64_t *ids, size_t n)
 	return count;
 }
 
+static void set_label(struct api_site_row *row, const struct nvs_api_label *label)
+{
+	row->group = label->group;
+	row->api = label->api;
+	row->runtime_api = label->runtime_api;
+	row->site = label->site ? label->site : "";
+	row->module = label->module;
+}
+
 /* Makes one row from N cells of the same names. IDS has space for N. */
 static void merge_cells(struct api_site_row *row, const struct named_group *named, size_t n,
 			uint64_t *ids)
 {
-	row->api = named->api;
-	row->runtime_api = named->site->runtime_api;
-	row->site = named->site->site;
-	row->module = named->site->site_module;
+	set_label(row, &named->label);
 	row->source = named->source;
 	row->trace = named->source->trace;
-	row->group = named->group;
 	row->stack = named->cell->stack;
 	for (size_t i = 0; i < n; i++) {
 		if (row->source != named[i].source)
@@ -180,18 +164,20 @@ static void merge_cells(struct api_site_row *row, const struct named_group *name
 	row->channels = count_distinct(ids, n);
 }
 
-static size_t name_cells(struct nvs_source *s, uint32_t n, struct named_group *named)
+static size_t name_cells(struct nvs_source *s, uint32_t n, bool sites, struct named_group *named)
 {
 	const struct nvs_submission_group *cell;
 	size_t count = 0;
 
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t at = 0; (cell = nvs_submission_groups_next(s + k, &at)); count++) {
+			const struct nvs_callsite *site = nvs_trace_callsite(s[k].trace,
+									     cell->stack);
+
 			named[count].cell = cell;
 			named[count].source = s + k;
-			named[count].group = s->query->per_trace ? k : 0;
-			named[count].site = nvs_trace_callsite(s[k].trace, cell->stack);
-			named[count].api = nvs_api_name(named[count].site, cell->api);
+			named[count].label = nvs_api_label_of(s + k, site,
+							      nvs_api_name(site, cell->api), sites);
 		}
 	return count;
 }
@@ -209,11 +195,10 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct api_s
 	ids = calloc(total, sizeof(*ids));
 	*rows = calloc(total, sizeof(**rows));
 	if (named && ids && *rows) {
-		count = name_cells(s, n, named);
-		qsort(named, count, sizeof(*named), sites ? compare_by_site : compare_by_api);
+		count = name_cells(s, n, sites, named);
+		qsort(named, count, sizeof(*named), compare_named);
 		for (size_t i = 0, j; i < count; i = j) {
-			for (j = i + 1; j < count && !compare_names(named + i, named + j, sites);
-			     j++)
+			for (j = i + 1; j < count && !compare_named(named + i, named + j); j++)
 				;
 			merge_cells(*rows + nrows++, named + i, j - i, ids);
 			all += (*rows)[nrows - 1].submissions;
@@ -229,17 +214,11 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct api_s
 
 static int compare_calls(const void *key, const void *of)
 {
-	const struct nvs_api_calls *calls = key;
 	const struct api_site_row *row = of;
-	int r = (calls->group > row->group) - (calls->group < row->group);
+	struct nvs_api_label label = {row->group, row->api, row->runtime_api, row->site,
+				      row->module};
 
-	if (!r)
-		r = strcmp(calls->api, row->api);
-	if (!r)
-		r = strcmp(calls->runtime_api, row->runtime_api);
-	if (!r && calls->site)
-		r = strcmp(calls->site, row->site);
-	return r || !calls->site ? r : strcmp(calls->module, row->module);
+	return nvs_api_label_compare(&((const struct nvs_api_calls *)key)->label, &label);
 }
 
 /* Attaches calls to the rows of their names. Calls that submitted nothing get rows of their own. */
@@ -263,10 +242,7 @@ static long add_calls(struct api_site_row **rows, size_t nrows,
 			row = more + nrows++;
 			memset(row, 0, sizeof(*row));
 			row->source = calls->source;
-			row->api = calls->api;
-			row->runtime_api = calls->runtime_api;
-			row->site = calls->site ? calls->site : "";
-			row->module = calls->module;
+			set_label(row, &calls->label);
 			row->trace = sources[calls->key.trace].trace;
 			row->stack = calls->key.stack;
 			row->all = all;

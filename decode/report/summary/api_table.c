@@ -5,11 +5,12 @@
 #include <string.h>
 #include "decode/base/digits.h"
 #include "decode/query/durations.h"
+#include "decode/analysis/api_stats.h"
 #include "decode/report/summary/api_table.h"
 #include "decode/report/core/report.h"
 
 struct api_row {
-	struct nvs_session_api_stats *api; /* counts of all traces once names are merged */
+	struct nvs_api_calls *api; /* counts of all traces once names are merged */
 };
 
 #define TIMED (r->api->times.total.count)
@@ -97,32 +98,32 @@ static int compare_names(const void *pa, const void *pb)
 	return strcmp(a->api->entry->name, b->api->entry->name);
 }
 
-static int merge_row(struct nvs_session_api_stats *into, const struct nvs_session_api_stats *from)
-{
-	into->calls += from->calls;
-	into->submissions += from->submissions;
-	into->uncounted |= from->uncounted;
-	return nvs_durations_merge(&into->times, &from->times);
-}
-
 /* Sorts by name and merges rows of one name. Returns the number left, or -ENOMEM. */
 static long merge_names(struct api_row *rows, size_t n)
 {
 	size_t kept = 0;
 
 	qsort(rows, n, sizeof(*rows), compare_names);
-	for (size_t i = 0; i < n; i++) {
-		struct nvs_session_api_stats *a = rows[i].api;
-
-		if (nvs_durations_merge(&a->times, &a->loading))
-			return -ENOMEM;
-		nvs_durations_free(&a->loading);
+	for (size_t i = 0; i < n; i++)
 		if (!kept || compare_names(rows + kept - 1, rows + i))
 			rows[kept++] = rows[i];
-		else if (merge_row(rows[kept - 1].api, a))
+		else if (nvs_api_row_merge(rows[kept - 1].api, rows[i].api))
 			return -ENOMEM;
-	}
 	return (long)kept;
+}
+
+/* Collects the entry points of FACTS. Returns their number, or -ENOMEM. */
+static long add_rows(struct api_row *rows, long count, struct nvs_session_stats *facts)
+{
+	for (size_t i = 0; i < facts->apis.rows.n; i++) {
+		struct nvs_session_api_stats *a = facts->apis.rows.row[i];
+
+		if (nvs_durations_merge(&a->api.times, &a->loading))
+			return -ENOMEM;
+		nvs_durations_free(&a->loading);
+		rows[count++].api = &a->api;
+	}
+	return count;
 }
 
 static bool has_column(const struct nvs_table *table, const char *sort)
@@ -174,14 +175,14 @@ int nvs_api_times_print(struct nvs_run *run, struct nvs_session_stats *facts, ui
 	int r;
 
 	for (uint32_t k = 0; k < n; k++)
-		room += facts[k].apis.n;
+		room += facts[k].apis.rows.n;
 	rows = calloc(room, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
-	for (uint32_t k = 0; k < n; k++)
-		for (size_t i = 0; i < facts[k].apis.n; i++)
-			rows[count++].api = facts[k].apis.row[i];
-	count = merge_names(rows, (size_t)count);
+	for (uint32_t k = 0; k < n && count >= 0; k++)
+		count = add_rows(rows, count, facts + k);
+	if (count >= 0)
+		count = merge_names(rows, (size_t)count);
 	r = count < 0 ? (int)count : print_part(run, rows, (size_t)count, false, first);
 	/* Setup calls: a few rows are enough. */
 	if (!r)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "decode/base/compare.h"
 #include "decode/analysis/api_stats.h"
+#include "decode/calls/args.h"
 #include "decode/query/selection.h"
 #include "decode/query/api_names.h"
 #include "decode/query/time_range.h"

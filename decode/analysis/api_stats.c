@@ -7,6 +7,7 @@
 #include "decode/base/compare.h"
 #include "decode/analysis/api_stats.h"
 #include "decode/calls/args.h"
+#include "decode/calls/roles.h"
 #include "decode/query/selection.h"
 #include "decode/query/api_names.h"
 #include "decode/query/time_range.h"

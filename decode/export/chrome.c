@@ -34,7 +34,7 @@ static FILE *file_of(const struct nvs_walk *w)
 
 static void print_text(const struct nvs_walk *w, const char *s)
 {
-	nvs_out_json(w->run->out, s, strlen(s));
+	nvs_json_string(file_of(w), s, strlen(s));
 }
 
 /* In us with three decimals. */

@@ -105,7 +105,7 @@ static void json_text(struct nvs_out *out, const char *key, const char *text)
 {
 	fprintf(out->file, ",\"%s\":", key);
 	if (text && *text)
-		nvs_out_json(out, text, strlen(text));
+		nvs_json_string(out->file, text, strlen(text));
 	else
 		fputs("null", out->file);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /* Microbenchmarks' points and figures, what curves say, exact ones and with noise; samples that
  * were saved, and cards, whole, cut and changed. */
 #include <math.h>

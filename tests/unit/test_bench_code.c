@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /*
  * Microbenchmarks' cubins read back, as ptxas 13.0 made them for sm_90a of bench_ptx(): four FFMA
  * between two clocks within the frame, and an array in local memory. What is not as awaited is

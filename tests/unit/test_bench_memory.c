@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /* What the benchmarks of memory say of samples with known answers, with noise and with gaps. */
 #include <math.h>
 #include <string.h>

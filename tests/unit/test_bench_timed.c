@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /* What benchmarks of instructions make of samples whose answers are known, with noise, and without.
  */
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /* What the benchmarks of atomics, arithmetic, TMA, barriers, launches, products and clocks say of
  * samples with known answers. */
 #include <math.h>

@@ -62,6 +62,11 @@ void nvs_json_text(struct nvs_json *j, const char *name, const char *text)
 		fputs("null", j->file);
 }
 
+void nvs_json_name(struct nvs_json *j, const char *name, const char *text)
+{
+	nvs_json_text(j, name, text && *text ? text : NULL);
+}
+
 void nvs_json_bool(struct nvs_json *j, const char *name, bool value)
 {
 	nvs_json_key(j, name);

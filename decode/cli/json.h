@@ -26,6 +26,8 @@ void nvs_json_break(struct nvs_json *j);
 /* The caller writes the value itself. */
 void nvs_json_key(struct nvs_json *j, const char *name);
 void nvs_json_text(struct nvs_json *j, const char *name, const char *text); /* NULL: null */
+/* null if TEXT is empty, too. */
+void nvs_json_name(struct nvs_json *j, const char *name, const char *text);
 void nvs_json_bool(struct nvs_json *j, const char *name, bool value);
 void nvs_json_number(struct nvs_json *j, const char *name, uint64_t value);
 /* null if not KNOWN. */

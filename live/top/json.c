@@ -9,12 +9,6 @@
 
 #define SCHEMA 1 /* docs/live.md */
 
-/* null if there is none. */
-static void put_text(struct nvs_json *j, const char *name, const char *value)
-{
-	nvs_json_text(j, name, value && *value ? value : NULL);
-}
-
 /* A counter and its rate per second. */
 static void put_sum(struct nvs_json *j, const char *name, const struct nvs_page *page,
 		    const struct nvs_sum *value)
@@ -45,8 +39,8 @@ static void put_kernels(struct nvs_json *j, const struct nvs_page *page)
 		if (!(k->direct.total + k->graph.total))
 			continue;
 		nvs_json_open(j, NULL, '{');
-		put_text(j, "kernel", nvs_top_kernel(page, i));
-		put_text(j, "symbol", k->name);
+		nvs_json_name(j, "kernel", nvs_top_kernel(page, i));
+		nvs_json_name(j, "symbol", k->name);
 		put_sum(j, "direct_launches", page, &k->direct);
 		put_sum(j, "graph_launches", page, &k->graph);
 		nvs_json_known(j, "registers", k->max_threads, k->registers);
@@ -64,7 +58,7 @@ static void put_apis(struct nvs_json *j, const struct nvs_page *page)
 		if (!api->calls.total && !api->failed.total)
 			continue;
 		nvs_json_open(j, NULL, '{');
-		put_text(j, "api", api->name);
+		nvs_json_name(j, "api", api->name);
 		put_sum(j, "calls", page, &api->calls);
 		nvs_json_number(j, "failed", api->failed.total);
 		put_sum(j, "host_ns", page, &api->ns);
@@ -94,11 +88,11 @@ static void put_copies(struct nvs_json *j, const struct nvs_page *page)
 			if (!copy->calls.total)
 				continue;
 			nvs_json_open(j, NULL, '{');
-			put_text(j, "direction",
-				 i == NVS_LIVE_ANY
-					 ? NULL
-					 : nvs_live_direction_name((enum nvs_live_direction)i));
-			put_text(j, "mode", nvs_live_mode_name((enum nvs_live_mode)k));
+			nvs_json_name(j, "direction",
+				      i == NVS_LIVE_ANY ? NULL
+							: nvs_live_direction_name(
+								  (enum nvs_live_direction)i));
+			nvs_json_name(j, "mode", nvs_live_mode_name((enum nvs_live_mode)k));
 			put_sum(j, "copies", page, &copy->calls);
 			put_sum(j, "copied_bytes", page, &copy->bytes);
 			nvs_json_number(j, "host_ns", copy->ns.total);
@@ -115,7 +109,7 @@ static void put_memory(struct nvs_json *j, const struct nvs_page *page)
 
 		nvs_json_open(j, NULL, '{');
 		put_gpu(j, page, m->gpu);
-		put_text(j, "kind", nvs_live_kind_name(m->kind));
+		nvs_json_name(j, "kind", nvs_live_kind_name(m->kind));
 		nvs_json_number(j, "live_bytes", m->live);
 		nvs_json_number(j, "live", m->live_count);
 		nvs_json_number(j, "peak_bytes", m->peak);
@@ -135,8 +129,8 @@ static void put_memory(struct nvs_json *j, const struct nvs_page *page)
 		if (!site->allocs.total)
 			continue;
 		nvs_json_open(j, NULL, '{');
-		put_text(j, "site", site->name);
-		put_text(j, "api", site->api ? nvs_top_api(page, site->api) : NULL);
+		nvs_json_name(j, "site", site->name);
+		nvs_json_name(j, "api", site->api ? nvs_top_api(page, site->api) : NULL);
 		nvs_json_number(j, "live_bytes", site->live);
 		nvs_json_number(j, "live", site->live_count);
 		nvs_json_number(j, "peak_bytes", site->peak);
@@ -155,9 +149,9 @@ static void put_errors(struct nvs_json *j, const struct nvs_page *page)
 		if (!result->count.total)
 			continue;
 		nvs_json_open(j, NULL, '{');
-		put_text(j, "api", i ? nvs_top_api(page, result->api) : NULL);
+		nvs_json_name(j, "api", i ? nvs_top_api(page, result->api) : NULL);
 		nvs_json_known(j, "result", i, result->result);
-		put_text(j, "result_name", i ? nvs_call_error(result->result) : NULL);
+		nvs_json_name(j, "result_name", i ? nvs_call_error(result->result) : NULL);
 		put_sum(j, "count", page, &result->count);
 		nvs_json_close(j, '}');
 	}
@@ -169,7 +163,7 @@ static void put_errors(struct nvs_json *j, const struct nvs_page *page)
 		if (!cause || !page->stalls[i].calls.total)
 			continue;
 		nvs_json_open(j, NULL, '{');
-		put_text(j, "cause", i == NVS_LIVE_STALL_UNKNOWN ? NULL : cause);
+		nvs_json_name(j, "cause", i == NVS_LIVE_STALL_UNKNOWN ? NULL : cause);
 		put_sum(j, "calls", page, &page->stalls[i].calls);
 		nvs_json_number(j, "host_ns", page->stalls[i].ns.total);
 		nvs_json_close(j, '}');
@@ -180,7 +174,7 @@ static void put_errors(struct nvs_json *j, const struct nvs_page *page)
 		if (!page->gaps[i].total)
 			continue;
 		nvs_json_open(j, NULL, '{');
-		put_text(j, "reason", nvs_gap_reason_name(i));
+		nvs_json_name(j, "reason", nvs_gap_reason_name(i));
 		put_sum(j, "submissions", page, page->gaps + i);
 		nvs_json_close(j, '}');
 	}
@@ -218,11 +212,11 @@ static void put_threads(struct nvs_json *j, const struct nvs_page *page)
 
 		nvs_json_open(j, NULL, '{');
 		nvs_json_number(j, "tid", t->tid);
-		put_text(j, "thread_name", t->name);
+		nvs_json_name(j, "thread_name", t->name);
 		nvs_json_open(j, "calls", '[');
 		for (uint32_t k = 0; k < t->ncalls; k++) {
 			nvs_json_open(j, NULL, '{');
-			put_text(j, "api", nvs_top_api(page, t->calls[k].api));
+			nvs_json_name(j, "api", nvs_top_api(page, t->calls[k].api));
 			nvs_json_known(j, "for_ns", t->calls[k].begin_ns,
 				       page->mono_ns - t->calls[k].begin_ns);
 			nvs_json_close(j, '}');
@@ -248,8 +242,8 @@ static void put_gpus(struct nvs_json *j, const struct nvs_page *page)
 		nvs_json_open(j, NULL, '{');
 		put_gpu(j, page, i + 1);
 		nvs_live_uuid(uuid, page->gpus[i].uuid);
-		put_text(j, "gpu_uuid", uuid);
-		put_text(j, "gpu_name", page->gpus[i].name);
+		nvs_json_name(j, "gpu_uuid", uuid);
+		nvs_json_name(j, "gpu_name", page->gpus[i].name);
 		nvs_json_close(j, '}');
 	}
 	nvs_json_close(j, ']');
@@ -262,12 +256,12 @@ static void put_process(struct nvs_json *j, const struct nvs_top_row *row, bool 
 	nvs_json_open(j, NULL, '{');
 	nvs_json_number(j, "pid", page->pid);
 	nvs_json_number(j, "uid", page->uid);
-	put_text(j, "user", row->user);
-	put_text(j, "command", row->command);
-	put_text(j, "program", page->program);
-	put_text(j, "host", page->host);
-	put_text(j, "rank", page->rank);
-	put_text(j, "trace", page->trace);
+	nvs_json_name(j, "user", row->user);
+	nvs_json_name(j, "command", row->command);
+	nvs_json_name(j, "program", page->program);
+	nvs_json_name(j, "host", page->host);
+	nvs_json_name(j, "rank", page->rank);
+	nvs_json_name(j, "trace", page->trace);
 	nvs_json_bool(j, "ended", page->gone);
 	nvs_json_number(j, "begun_ns", page->begun_ns);
 	nvs_json_known(j, "span_ns", page->span_ns, page->span_ns);
@@ -285,7 +279,7 @@ static void put_process(struct nvs_json *j, const struct nvs_top_row *row, bool 
 	nvs_json_number(j, "memory_bytes", page->device_live);
 	nvs_json_number(j, "memory_peak_bytes", page->device_peak);
 	nvs_json_number(j, "pinned_bytes", page->host_live);
-	put_text(j, "call", row->call);
+	nvs_json_name(j, "call", row->call);
 	nvs_json_known(j, "call_for_ns", row->call, row->call_ns);
 	if (whole) {
 		put_kernels(j, page);

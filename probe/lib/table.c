@@ -105,7 +105,7 @@ static void print_json(const struct probe_table *t, const struct probe_session *
 	nvs_json_text(&j, "study", t->of.report);
 	nvs_json_text(&j, "gpu", s->gpu);
 	nvs_json_text(&j, "driver", s->driver);
-	nvs_json_text(&j, "pcie", *s->link ? s->link : NULL);
+	nvs_json_name(&j, "pcie", s->link);
 	nvs_json_known(&j, "sm_mhz", s->sm_mhz, s->sm_mhz);
 	nvs_json_open(&j, "rows", '[');
 	nvs_table_json(&j, &t->of, t->of.nrows);

@@ -69,10 +69,14 @@ static void strings(void)
 	nvs_json_open(&j, NULL, '[');
 	nvs_json_text(&j, NULL, "");
 	nvs_json_text(&j, NULL, NULL);
+	nvs_json_name(&j, NULL, "");
+	nvs_json_name(&j, NULL, NULL);
+	nvs_json_name(&j, NULL, "n");
 	nvs_json_text(&j, NULL, "a\"b\\c\n\x7f");
 	nvs_json_text(&j, NULL, "\xc3\xa9\x80\xe2\x80\x8f");
 	nvs_json_close(&j, ']');
-	EXPECT_STR(end(&j), "[\"\",null,\"a\\\"b\\\\c\\u000a\\u007f\",\"\xc3\xa9\\u0080\\u200f\"]");
+	EXPECT_STR(end(&j), "[\"\",null,null,null,\"n\",\"a\\\"b\\\\c\\u000a\\u007f\","
+			    "\"\xc3\xa9\\u0080\\u200f\"]");
 	j = begin(false);
 	nvs_json_string(j.file, "a\0b", 3);
 	EXPECT_STR(end(&j), "\"a\\u0000b\"");

@@ -74,8 +74,8 @@ static void study(void)
 
 static void bench(void)
 {
-	struct bench_figure one = {"clocks", (char *)"a, \"b\"", (char *)"", (char *)"ns", 1.5,
-				   1,	     NAN,		 1410,	     true};
+	struct bench_figure one = {
+		"clocks", (char *)"a, \"b\"", (char *)"", (char *)"ns", 1.5, 1, NAN, 1410, true};
 	struct bench_figures f = {.figure = &one, .nfigure = 1};
 	struct bench_saved none = {0};
 	FILE *file = begin();
@@ -83,9 +83,8 @@ static void bench(void)
 	snprintf(f.gpu.name, sizeof(f.gpu.name), "GPU, \"A\"");
 	f.gpu.boost_khz = 1980000;
 	bench_print(&f, &none, PROBE_CSV, false);
-	EXPECT_STR(end(file),
-		   "benchmark,name,parameter,value,unit,min,max,sm_mhz,gpu\n"
-		   "clocks,\"a, \"\"b\"\"\",,1.5,ns,1,,1410,\"GPU, \"\"A\"\"\"\n");
+	EXPECT_STR(end(file), "benchmark,name,parameter,value,unit,min,max,sm_mhz,gpu\n"
+			      "clocks,\"a, \"\"b\"\"\",,1.5,ns,1,,1410,\"GPU, \"\"A\"\"\"\n");
 	file = begin();
 	bench_print(&f, &none, PROBE_JSON, false);
 	EXPECT_STR(end(file),

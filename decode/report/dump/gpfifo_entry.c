@@ -22,10 +22,9 @@ uint64_t nvs_dump_entry_address(const struct nvs_submission *s, uint32_t index)
 
 void nvs_dump_json_address(FILE *f, const char *key, uint64_t address)
 {
-	if (address)
-		fprintf(f, ",\"%s\":%" PRIu64, key, address);
-	else
-		fprintf(f, ",\"%s\":null", key);
+	struct nvs_json j = {.file = f, .more = true};
+
+	nvs_json_known(&j, key, address, address);
 }
 
 void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,

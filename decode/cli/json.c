@@ -90,5 +90,8 @@ void nvs_json_number(struct nvs_json *j, const char *name, uint64_t value)
 void nvs_json_real(struct nvs_json *j, const char *name, const char *format, double value)
 {
 	nvs_json_key(j, name);
-	fprintf(j->file, isfinite(value) ? format : "null", value);
+	if (isfinite(value))
+		fprintf(j->file, format, value);
+	else
+		fputs("null", j->file);
 }

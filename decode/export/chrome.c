@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include "decode/export/events.h"
 #include "decode/query/nvtx_names.h"
-#include "decode/cli/output.h"
+#include "decode/cli/json.h"
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
 #include "decode/analysis/call_text.h"

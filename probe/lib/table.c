@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/cli/json.h"
+#include "decode/cli/output.h"
 #include "decode/cli/sentence.h"
 
 #define TEXT_WIDTH 80 /* without a terminal */

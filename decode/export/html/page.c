@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/export/html/pack.h"
+#include "decode/cli/json.h"
 #include "decode/cli/output.h"
 #include "decode/cli/table.h"
 #include "decode/report/core/options.h"

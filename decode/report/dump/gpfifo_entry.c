@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* --dump: prints GPFIFO entries, one line each. */
 #include <inttypes.h>
+#include "decode/cli/json.h"
 #include "decode/gpu/pb.h"
 #include "decode/report/dump/methods.h"
 

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/cli/json.h"
+#include "decode/cli/output.h"
+#include "decode/cli/table.h"
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/svg.h"
 

@@ -119,7 +119,7 @@ static int parse_sort(struct nvs_top_options *o, const char *text)
 	fprintf(stderr, "nvsnoop-top: no column '%s'; the columns are\n ", safe);
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
 		fprintf(stderr, "%s%s", i == NVS_TOP_COLUMNS / 2 ? "\n  " : " ",
-			nvs_top_columns[i].key);
+			nvs_top_columns[i].of.name);
 	fputc('\n', stderr);
 	return -EINVAL;
 }

@@ -361,7 +361,7 @@ static int print(struct nvs_run *run)
 	return r < 0 ? r : 0;
 }
 
-NVS_REPORT(export_chrome, .name = "export=chrome", .place = 320,
+NVS_REPORT(export_chrome, .name = "export=chrome", .group = NVS_EXPORTS, .place = 320,
 	   .help = "the same as Chrome's trace events (JSON)",
 	   .man = "The same as Chrome trace events, in JSON, for chrome://tracing, Perfetto, "
 		  "speedscope and others. The file is several times as large.",

@@ -566,8 +566,8 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(
-	export_perfetto, .name = "export=perfetto", .place = 310,
-	.help = "for ui.perfetto.dev: calls by thread, submissions\n"
+	export_perfetto, .name = "export=perfetto", .group = NVS_EXPORTS, .place = 310,
+	.help = "for ui.perfetto.dev: calls by thread, submissions "
 		"by channel, flows between them, NVTX, counters",
 	.man = "A native trace of Perfetto, for\n.I https://ui.perfetto.dev\nor trace_processor. "
 	       "Each thread has a track with its calls and their arguments as slices, each channel "

@@ -578,7 +578,7 @@ static void free_kernels(struct nvs_run *run)
 	nvs_distinct_free(run->state);
 }
 
-NVS_REPORT(by_kernel, .name = "by-kernel", .place = 30,
+NVS_REPORT(by_kernel, .name = "by-kernel", .group = NVS_GPU_WORK, .place = 30,
 	   .help = "per kernel: launches, direct and in graphs",
 	   .man = "Per kernel: launches, direct and in graphs (captured from streams, or "
 		  "built of nodes), registers, shared memory, the grid and block shapes "
@@ -591,7 +591,7 @@ NVS_REPORT(by_kernel, .name = "by-kernel", .place = 30,
 	   .each = sizeof(struct nvs_kernels), .begin = begin_trace, .end = end_trace,
 	   .print = print_kernels, .free = free_kernels);
 
-NVS_REPORT(instructions, .name = "instructions", .place = 31,
+NVS_REPORT(instructions, .name = "instructions", .group = NVS_GPU_WORK, .place = 31,
 	   .help = "per kernel: instructions executed, with nvsnoop --count",
 	   .man = "Per kernel: the instructions that its warps and threads executed, "
 		  "counted by the kernels themselves under\n.B nvsnoop \\-\\-count\n"

@@ -382,7 +382,7 @@ static void free_each(struct nvs_run *run)
 		nvs_distinct_free(&st[i].threads);
 }
 
-NVS_REPORT(by_nvtx, .name = "by-nvtx", .place = 85,
+NVS_REPORT(by_nvtx, .name = "by-nvtx", .group = NVS_HOST_TIME, .place = 85,
 	   .help = "per NVTX range, with what is inside it",
 	   .man = "For each range that the program pushed with NVTX (nvtxRangePush, "
 		  "torch.cuda.nvtx, the Python package): how often, the calls, launches, "

@@ -312,7 +312,7 @@ static int print_ranks(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(by_rank, .name = "by-rank", .place = 94,
+NVS_REPORT(by_rank, .name = "by-rank", .group = NVS_RANKS, .place = 94,
 	   .help = "minimum, median and maximum over all ranks, and outliers",
 	   .man = "One trace per rank: the minimum, median and maximum of each count and "
 		  "time over all ranks, and the outlier: the rank farthest from the "

@@ -383,7 +383,7 @@ static void free_rows(struct nvs_run *run)
 	.state = sizeof(struct stream_totals), .each = sizeof(struct by_stream_state),           \
 	.free = free_rows
 
-NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
+NVS_REPORT(by_stream, .name = "by-stream", .group = NVS_GPU_WORK, .place = 60, .help = "per stream",
 	   .man = "Calls, launches, copies, host time and command bytes per stream. "
 		  "Streams that were created but never used have rows in JSON and CSV; "
 		  "text only counts them.\nSubmissions of calls that work on no stream are "
@@ -391,11 +391,13 @@ NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
 	   BY_HANDLE, NVS_REPORT_COLUMNS(stream_columns), .begin = begin_streams,
 	   .print = print_streams);
 
-NVS_REPORT(by_thread, .name = "by-thread", .place = 70, .help = "per thread",
+NVS_REPORT(by_thread, .name = "by-thread", .group = NVS_HOST_TIME, .place = 70,
+	   .help = "per thread",
 	   .man = "The same per thread, including submissions outside of all calls.", BY_HANDLE,
 	   NVS_REPORT_COLUMNS(thread_columns), .begin = begin_threads, .print = print_threads);
 
-NVS_REPORT(by_context, .name = "by-context", .place = 80, .help = "per context",
+NVS_REPORT(by_context, .name = "by-context", .group = NVS_GPU_WORK, .place = 80,
+	   .help = "per context",
 	   .man = "The same per context. A row without a name has what belongs to an "
 		  "unknown context, such as submissions outside of all calls.",
 	   BY_HANDLE, NVS_REPORT_COLUMNS(context_columns), .begin = begin_contexts,

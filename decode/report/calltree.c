@@ -224,8 +224,8 @@ static int print_tree(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(calltree, .name = "calltree", .place = 24,
-	   .help = "the program's functions, one inside the other, with\n"
+NVS_REPORT(calltree, .name = "calltree", .group = NVS_HOST_TIME, .place = 24,
+	   .help = "the program's functions, one inside the other, with "
 		   "what each submits in total; -n 0: show even the smallest",
 	   .man = "The program's call tree from the outermost function down to the runtime "
 		  "API and the driver API, with what was submitted below each function, "

@@ -230,7 +230,7 @@ static int print_channels(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(channels, .name = "channels", .place = 100,
+NVS_REPORT(channels, .name = "channels", .group = NVS_GPU_WORK, .place = 100,
 	   .help = "per channel, and the memory of its ring and commands",
 	   .man = "One row per channel, with the kind of memory of its GPFIFO, USERD, "
 		  "commands and semaphores. Below: the number of addresses in commands (of "

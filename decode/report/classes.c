@@ -73,7 +73,8 @@ static int print_classes(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(classes, .name = "classes", .place = 200, .help = "the classes whose methods are known",
+NVS_REPORT(classes, .name = "classes", .group = NVS_WITHOUT_TRACE, .place = 200,
+	   .help = "the classes whose methods are known",
 	   .man = "List the classes whose methods are known.", .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .print = print_classes);
 
@@ -204,8 +205,8 @@ static int print_class(struct nvs_run *run)
 	return 0;
 }
 
-NVS_REPORT(one_class, .name = "class", .argument = "CLASS", .place = 210,
-	   .help = "the methods of one (cbc0), or of descriptors (04_00)",
+NVS_REPORT(one_class, .name = "class", .argument = "CLASS", .group = NVS_WITHOUT_TRACE,
+	   .place = 210, .help = "the methods of one (cbc0), or of descriptors (04_00)",
 	   .man = "Print the methods of one class, for example\n.BR cbc0 ,\n"
 		  "or the fields of a launch descriptor, for example\n.BR 04_00 .",
 	   .prints = NVS_PRINTS_TEXT, .print = print_class);

@@ -276,7 +276,7 @@ static void free_state(struct nvs_run *run)
 	nvs_rows_free(&st->rows, free_row);
 }
 
-NVS_REPORT(critical, .name = "critical", .place = 97,
+NVS_REPORT(critical, .name = "critical", .group = NVS_HOST_TIME, .place = 97,
 	   .help = "what the host waited for (best with timing=work)",
 	   .man = "Calls in which the host waits for the GPU (synchronisations, copies "
 		  "that return when they are done, frees that had to wait), by what they "

@@ -550,7 +550,7 @@ static void free_graphs(struct nvs_run *run)
 	}
 }
 
-NVS_REPORT(graphs, .name = "graphs", .place = 40,
+NVS_REPORT(graphs, .name = "graphs", .group = NVS_GPU_WORK, .place = 40,
 	   .help = "per executable graph: nodes, and what a launch costs",
 	   .man = "Per executable graph: its nodes by kind, the nodes on its longest path "
 		  "of dependencies (a child graph counts as many as its own longest path), "

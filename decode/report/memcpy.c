@@ -431,7 +431,7 @@ static void free_copies(struct nvs_run *run)
 	nvs_rows_free(run->state, free_row);
 }
 
-NVS_REPORT(copies, .name = "memcpy", .place = 50,
+NVS_REPORT(copies, .name = "memcpy", .group = NVS_GPU_WORK, .place = 50,
 	   .help = "copies by direction, memory, mode and size",
 	   .man = "Copies by direction, kind of host memory, size class, and how the bytes moved: "
 		  "inline in the pushbuffer, by a copy engine,\nby a macro or by a kernel. A call "

@@ -460,7 +460,7 @@ static void print_peak(struct nvs_run *run, const struct memory_state *st)
 	if (st->at == INT64_MAX)
 		fputs("at the end ", f);
 	else
-		fprintf(f, "at %s ", run->options->more[0]);
+		fprintf(f, "at %s ", nvs_run_value(run));
 	nvs_print_bytes(f, s->now);
 	if (run->n > 1)
 		fprintf(f, " (%s)", st->allocs.source->path);
@@ -496,12 +496,11 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 		 struct nvs_pass_reader *reader)
 {
-	const struct nvs_options_report *o = run->options;
 	struct nvs_range moment;
 	struct memory_state *st = each;
 
 	st->at = INT64_MAX;
-	if (o->more_of == run->report && nvs_moment_parse(&moment, o->more[0]))
+	if (nvs_run_value(run) && nvs_moment_parse(&moment, nvs_run_value(run)))
 		st->at = nvs_moment_ns(s, &moment);
 	nvs_allocs_begin(&st->allocs, s);
 	st->driver.trace = s->trace;
@@ -617,10 +616,11 @@ static const struct nvs_report_option at = {
 	.help = "with --memory: memory in use at this time: 1.5s, 50%",
 	.man = "With\n.BR \\-\\-memory :\nmemory in use at this time of the trace, in the units "
 	       "of\n.BR \\-\\-range .",
+	.rule = "a time, as in 1.5s, 200ms or 50%",
 	.timed = true,
 };
 
-NVS_REPORT(memory, .name = "memory", .place = 125, .option = &at,
+NVS_REPORT(memory, .name = "memory", .group = NVS_MEMORY, .place = 125, .option = &at,
 	   .help = "memory by kind and context, leaks by call site, over time",
 	   .man = "Allocations of the program by kind of memory and context: their number, the "
 		  "bytes live at the end, and the peak. Memory that was never freed, by allocating "

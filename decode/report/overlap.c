@@ -464,7 +464,7 @@ static void free_state(struct nvs_run *run)
 	nvs_rows_free(&st->lanes, NULL);
 }
 
-NVS_REPORT(overlap, .name = "overlap", .place = 96,
+NVS_REPORT(overlap, .name = "overlap", .group = NVS_HOST_TIME, .place = 96,
 	   .help = "what each GPU copied and computed at once (timing=work)",
 	   .man = "How long each GPU only computed, only copied, did both or neither, from its "
 		  "first\nsubmission to its last, by the times of\n.BR timing=work ;\nmemsets "

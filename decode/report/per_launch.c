@@ -234,8 +234,8 @@ static void free_state(struct nvs_run *run)
 	}
 }
 
-NVS_REPORT(per_launch, .name = "per-launch", .place = 32,
-	   .help = "one line per launch with its instructions, as NVBit's\ninstr_count prints them",
+NVS_REPORT(per_launch, .name = "per-launch", .group = NVS_GPU_WORK, .place = 32,
+	   .help = "one line per launch with its instructions, as NVBit's instr_count prints them",
 	   .man = "One line per launch whose instructions were counted\n(\n.B nvsnoop "
 		  "\\-\\-count=warp \\-\\-exact=sync\n), including the kernels of graphs: the "
 		  "kernel's number, name and blocks, its instructions,\nand the total so far. "

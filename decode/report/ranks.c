@@ -409,8 +409,8 @@ static void free_steps(struct nvs_run *run)
 }
 
 NVS_REPORT(
-	ranks, .name = "ranks", .place = 96,
-	.help = "where the ranks of a job diverge, and how far each one's\ncollectives have come",
+	ranks, .name = "ranks", .group = NVS_RANKS, .place = 96,
+	.help = "where the ranks of a job diverge, and how far each one's collectives have come",
 	.man = "Takes one trace per rank. The launches of each thread are compared between ranks, "
 	       "by the names of kernels, which include NCCL's collectives, and by the size of "
 	       "graphs. The first launch of a rank that differs from what most ranks launched "

@@ -403,8 +403,8 @@ static void free_state(struct nvs_run *run)
 }
 
 NVS_REPORT(
-	ring, .name = "ring", .place = 105,
-	.help = "how full rings and pushbuffers were; which calls waited,\nand why",
+	ring, .name = "ring", .group = NVS_STUCK, .place = 105,
+	.help = "how full rings and pushbuffers were; which calls waited, and why",
 	.man = "Per channel: the maximum of ring entries, and of bytes in its part of the "
 	       "pushbuffer, that were submitted and not done, and how often a submission found "
 	       "almost no room: 16 entries or 128 KiB left, a sixteenth of small ones, since a "

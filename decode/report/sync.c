@@ -199,7 +199,7 @@ static void free_state(struct nvs_run *run)
 	free(y->rows);
 }
 
-NVS_REPORT(sync, .name = "sync", .place = 130,
+NVS_REPORT(sync, .name = "sync", .group = NVS_STUCK, .place = 130,
 	   .help = "each acquire with the release that it waits for",
 	   .man = "Each semaphore acquire with the release that it waits for, across channels.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,

@@ -693,7 +693,7 @@ static void free_events(struct nvs_run *run)
 	free(all->list);
 }
 
-NVS_REPORT(timeline, .name = "timeline", .place = 90,
+NVS_REPORT(timeline, .name = "timeline", .group = NVS_WHAT_HAPPENED, .place = 90,
 	   .help = "calls, submissions, ranges and GPU work by time",
 	   .man = "Calls with their arguments, submissions with what they do, and ranges and "
 		  "marks of NVTX, in order of time; what is done inside a call or a range\nis "

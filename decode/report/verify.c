@@ -130,8 +130,8 @@ static int print(struct nvs_run *run)
 	return o->print.format == NVS_FORMAT_TEXT ? 0 : print_table(run);
 }
 
-NVS_REPORT(verify, .name = "verify", .place = 140,
-	   .help = "is the trace whole? Exits 0: whole; 1: not, or it cannot\nbe read; 3: whole up "
+NVS_REPORT(verify, .name = "verify", .group = NVS_WHAT_HAPPENED, .place = 140,
+	   .help = "is the trace whole? Exits 0: whole; 1: not, or it cannot be read; 3: whole up "
 		   "to the program's crash",
 	   .man = "Checks that the trace is whole: every channel's chain of submissions is "
 		  "unbroken from its start to its end, nothing\nwas lost, and the totals agree. "

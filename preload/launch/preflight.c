@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "preload/base/names.h"
 #include "preload/base/options.h"
+#include "decode/cli/options.h"
 #include "preload/launch/launch.h"
 
 static const char *get_variable(const char *name)
@@ -77,26 +78,22 @@ static int check_output(const char *by, const char *pattern, const char *program
 					get_variable};
 	const char *why;
 
-	if (!strcmp(pattern, "-")) {
-		nvs_launch_print("%s-: a trace cannot be written to stdout, only to a file", by);
-		return NVS_EXIT_USAGE;
-	}
+	if (!strcmp(pattern, "-"))
+		return nvs_usage_error("%s-: a trace cannot be written to stdout, only to a file",
+				       by);
 	gethostname(host, sizeof(host) - 1);
 	switch (nvs_name_expand(pattern, &facts, path, sizeof(path))) {
 	case 0:
 		break;
 	case -ENAMETOOLONG:
-		nvs_launch_print("%s%s: %s", by, pattern, strerror(ENAMETOOLONG));
-		return NVS_EXIT_USAGE;
+		return nvs_usage_error("%s%s: %s", by, pattern, strerror(ENAMETOOLONG));
 	default:
 		if (unset_variable(pattern, name, sizeof(name)))
-			nvs_launch_print("%s%s: %s is not set", by, pattern, name);
-		else if (*pattern && pattern[strlen(pattern) - 1] == '/')
-			nvs_launch_print("%s%s: is a directory", by, pattern);
-		else
-			nvs_launch_print("%s%s: %% must be followed by p, e, h, q{VARIABLE} or %%",
-					 by, pattern);
-		return NVS_EXIT_USAGE;
+			return nvs_usage_error("%s%s: %s is not set", by, pattern, name);
+		if (*pattern && pattern[strlen(pattern) - 1] == '/')
+			return nvs_usage_error("%s%s: is a directory", by, pattern);
+		return nvs_usage_error("%s%s: %% must be followed by p, e, h, q{VARIABLE} or %%",
+				       by, pattern);
 	}
 	why = check_file(path);
 	if (why)
@@ -140,13 +137,12 @@ static int check_untraced(const struct nvs_launch_args *args)
 	const char *key = args->stat ? "stat" : nvs_option_needs_trace(&args->values);
 
 	if (key)
-		nvs_launch_print("%s" NVS_OUT_NONE ": --%s needs a trace", named_by(args), key);
-	else if (!args->values.live)
-		nvs_launch_print("%s" NVS_OUT_NONE ": nothing to do with --live=off",
-				 named_by(args));
-	else
-		return -1;
-	return NVS_EXIT_USAGE;
+		return nvs_usage_error("%s" NVS_OUT_NONE ": --%s needs a trace", named_by(args),
+				       key);
+	if (!args->values.live)
+		return nvs_usage_error("%s" NVS_OUT_NONE ": nothing to do with --live=off",
+				       named_by(args));
+	return -1;
 }
 
 int nvs_launch_preflight(const struct nvs_launch_args *args)

@@ -44,7 +44,8 @@ static int print(struct nvs_run *run)
 				     &run->options->print);
 }
 
-NVS_REPORT(toy, .name = "toy", .place = 15, .help = "number of driver API calls per trace",
+NVS_REPORT(toy, .name = "toy", .group = NVS_HOST_TIME, .place = 15,
+	   .help = "number of driver API calls per trace",
 	   .man = "Number of calls of the driver API in each trace.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct row), .begin = begin, .print = print);

@@ -434,7 +434,7 @@ static void free_calls(struct nvs_run *run)
 	nvs_api_calls_free(run->state);
 }
 
-NVS_REPORT(by_api, .name = "by-api", .place = 10,
+NVS_REPORT(by_api, .name = "by-api", .group = NVS_HOST_TIME, .place = 10,
 	   .help = "per driver API and the runtime API above it",
 	   .man = "For each driver API and the runtime API that called it: submissions, "
 		  "entries, command bytes, bytes per submission, threads, channels and "
@@ -453,7 +453,7 @@ NVS_REPORT(by_api, .name = "by-api", .place = 10,
 	   .each = sizeof(struct by_api_trace), .begin = begin, .print = print_by_api,
 	   .free = free_calls);
 
-NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
+NVS_REPORT(by_callsite, .name = "by-callsite", .group = NVS_HOST_TIME, .place = 20,
 	   .help = "per API and the program's own frame that called it",
 	   .man = "The same for each API and the program's own frame that called it. "
 		  "Stacks are recorded when something is submitted, and at the end of "

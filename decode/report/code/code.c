@@ -378,16 +378,16 @@ static void free_code(struct nvs_run *run)
 static const struct nvs_report_option kernel_option = {
 	.name = "kernel",
 	.argument = "NAME",
-	.help = "with --code: only these kernels; a glob, /regex/,\n"
+	.help = "with --code: only these kernels; a glob, /regex/, "
 		"or ! before either; may be given several times",
 	.man = "With\n.BR \\-\\-code :\nonly kernels of this name, demangled or "
 	       "mangled. A glob, a regular expression between slashes, or either after "
 	       "! to exclude. May be given several times.",
 };
 
-NVS_REPORT(code, .name = "code", .place = 225, .option = &kernel_option,
-	   .help = "kernels of cubins, fatbins, programs and libraries, or\n"
-		   "of traces with code=on: registers, stalls, barriers,\n"
+NVS_REPORT(code, .name = "code", .group = NVS_WITHOUT_TRACE, .place = 225, .option = &kernel_option,
+	   .help = "kernels of cubins, fatbins, programs and libraries, or "
+		   "of traces with code=on: registers, stalls, barriers, "
 		   "reuse; with --wide their instructions",
 	   .man = "The files are cubins, fatbins, programs or libraries that contain "
 		  "these, or traces recorded with\n.BR code=on .\nOne row per kernel: "

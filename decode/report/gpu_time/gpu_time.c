@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* --gpu-time: GPU time of submissions, recorded with timing=, by API or as --by selects. Below
  * the table: what was subtracted, what is unknown, and why. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/cli/units.h"
 #include "decode/report/gpu_time/grouping.h"
 #include "decode/query/durations.h"
 #include "decode/report/core/trace_columns.h"
@@ -25,11 +25,6 @@ static const char *const reasons[REASONS] = {
 	[NVS_UNTIMED_NO_MEMORY] = "no memory accessible to its GPU",
 	[NVS_UNTIMED_SHARED] = "another channel may use its USERD page",
 };
-
-static const char *const bys[NVS_GPU_BYS] = {
-	[NVS_GPU_BY_API] = "api",	  [NVS_GPU_BY_KERNEL] = "kernel",
-	[NVS_GPU_BY_GRAPH] = "graph",	  [NVS_GPU_BY_STREAM] = "stream",
-	[NVS_GPU_BY_CHANNEL] = "channel", [NVS_GPU_BY_RANGE] = "range"};
 
 /* ---- columns ---- */
 
@@ -167,24 +162,27 @@ static const struct nvs_column columns[] = {
 
 /* ---- from the traces to the rows ---- */
 
-static enum nvs_gpu_by by_of(const char *word)
-{
-	enum nvs_gpu_by by = 0;
+/* The words in the order of enum nvs_gpu_by. */
+static const struct nvs_report_option by_option = {
+	"by", "api|kernel|graph|stream|channel|range", "with --gpu-time: what the rows are (api)",
+	"How to group the rows. A graph launch has one time for all its nodes, "
+	"also with\n.BR kernel :\nthe times of its kernels are unknown, as are "
+	"those of several kernels in one submission; submissions of a launch "
+	"other than the kernel's own, such as code, have no kernel. With\n.B "
+	"range\na row includes the time of nested NVTX ranges."};
 
-	while (by < NVS_GPU_BYS && strcmp(word, bys[by]))
-		by++;
-	return by;
+static const char *find_by(const struct nvs_run *run)
+{
+	return nvs_run_value(run) ?: "api";
 }
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 		       struct nvs_pass_reader *reader)
 {
-	const struct nvs_options_report *o = run->options;
 	struct nvs_gpu_state *state = run->state;
 	struct nvs_gpu_each *each = arg;
 
-	if (o->nmore)
-		state->by = by_of(o->more[0]);
+	state->by = (enum nvs_gpu_by)nvs_word_index(by_option.argument, find_by(run));
 	each->source = s;
 	each->state = state;
 	return nvs_gpu_rows_begin(each, reader);
@@ -378,38 +376,17 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), out);
 }
 
-static int check_by(const struct nvs_options_report *o)
-{
-	char safe[256];
-
-	for (uint32_t i = 0; i < o->nmore; i++) {
-		if (i || by_of(o->more[i]) == NVS_GPU_BYS) {
-			nvs_escape(safe, sizeof(safe), o->more[i], strlen(o->more[i]));
-			fprintf(stderr,
-				"nvsnoop-report: --by is one of api, kernel, graph, stream, "
-				"channel "
-				"and range, not%s '%s'\n",
-				i ? " also" : "", safe);
-			return -EINVAL;
-		}
-	}
-	return 0;
-}
-
 static int print_gpu_time(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "gpu_us_total");
 	struct nvs_gpu_state *state = run->state;
 	struct nvs_column titled[COLUMNS];
-	int r = check_by(run->options);
+	int r = nvs_gpu_rows_sort(state);
 
-	if (r)
-		return r;
-	r = nvs_gpu_rows_sort(state);
 	memcpy(titled, columns, sizeof(columns));
 	for (size_t i = 0; i < COLUMNS; i++)
 		if (titled[i].get == get_line)
-			titled[i].title = bys[state->by];
+			titled[i].title = find_by(run);
 	table.columns = titled;
 	if (!r)
 		r = nvs_table_print_rows(run->out, &table, &state->rows, &run->options->print);
@@ -429,16 +406,8 @@ static void free_state(struct nvs_run *run)
 	}
 }
 
-static const struct nvs_report_option by_option = {
-	"by", "api|kernel|graph|stream|channel|range", "group rows by this (api)",
-	"How to group the rows. A graph launch has one time for all its nodes, "
-	"also with\n.BR kernel :\nthe times of its kernels are unknown, as are "
-	"those of several kernels in one submission; submissions of a launch "
-	"other than the kernel's own, such as code, have no kernel. With\n.B "
-	"range\na row includes the time of nested NVTX ranges."};
-
-NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
-	   .help = "GPU time of submissions, of a trace with timing=work,\n"
+NVS_REPORT(gpu_time, .name = "gpu-time", .group = NVS_HOST_TIME, .place = 95,
+	   .help = "GPU time of submissions, of a trace with timing=work, "
 		   "with their time in the queue, and idle times between",
 	   .man = "GPU time of submissions, for a trace recorded with\n.BR timing=work :\n"
 		  "from when the channel reached a submission, or when the work that it "

@@ -395,8 +395,8 @@ static void free_each(struct nvs_run *run)
 		nvs_unfinished_work_free((struct nvs_unfinished_work *)run->each + i);
 }
 
-NVS_REPORT(hang, .name = "hang", .place = 94,
-	   .help = "where a program that runs or was killed hangs, and\n"
+NVS_REPORT(hang, .name = "hang", .group = NVS_STUCK, .place = 94,
+	   .help = "where a program that runs or was killed hangs, and "
 		   "what it waits for; also for all ranks of a job",
 	   .man = "First as text: the calls that have not returned, with their call site, "
 		  "and what they wait for: the first unfinished submission of a channel, "

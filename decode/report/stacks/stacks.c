@@ -155,7 +155,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	return nvs_run_stacks_begin(run, s, each, reader);
 }
 
-NVS_REPORT(stacks, .name = "stacks", .place = 22,
+NVS_REPORT(stacks, .name = "stacks", .group = NVS_HOST_TIME, .place = 22,
 	   .help = "each distinct stack, from the API out to main",
 	   .man = "One block per distinct stack: its submissions, and its frames from the driver "
 		  "API outwards, each with its\nfile, and the calling source line if known. All "

@@ -377,8 +377,8 @@ static void free_facts(struct nvs_run *run)
 		nvs_facts_free(facts + i);
 }
 
-NVS_REPORT(summary, .name = "summary", .standard = true, .place = 5,
-	   .help = "what happened, in sentences, and the entry points that\ntook the host's time: "
+NVS_REPORT(summary, .name = "summary", .standard = true, .group = NVS_WHAT_HAPPENED, .place = 5,
+	   .help = "what happened, in sentences, and the entry points that took the host's time: "
 		   "printed if no report is given",
 	   .man = "What happened, in sentences: launches, doorbells and bytes, what took the "
 		  "host's time, and findings, each with\na command that shows more. Findings are a "

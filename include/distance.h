@@ -9,10 +9,10 @@
 
 #define NVS_LONGEST_WORD 64 /* bytes compared */
 
-/* Folds case, and treats space, '-' and '_' alike. */
+/* Folds case, and treats space, '-', '_' and '/' alike. */
 static inline int nvs_fold_letter(char c)
 {
-	return c == ' ' || c == '-' ? '_' : tolower((unsigned char)c);
+	return c == ' ' || c == '-' || c == '/' ? '_' : tolower((unsigned char)c);
 }
 
 /* Number of letters to change, insert or delete to turn one word into the other. */

@@ -41,8 +41,9 @@ $(BUILD)/tests/cupti/libcupti.so.13: tests/probe/cupti.c
 TEST_DEPS += $(BUILD)/tests/cupti/libcupti.so.13
 
 # Every benchmark's kernels through ptxas, where one is: build/tests/bench/kernels 75 80 89 90 100 [NAME...]
-$(BUILD)/tests/bench/kernels: tests/bench/kernels.c $(BUILD)/libbench.a $(BUILD)/libsass.a
+$(BUILD)/tests/bench/kernels: tests/bench/kernels.c $(BUILD)/libbench.a $(BUILD)/libsass.a $(BUILD)/libcli.a \
+                               $(BUILD)/libnvsnoop-decode.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $(parts) -lzstd -lm -ldl
+	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -o $@ $(parts) $(DECODE_LIBS) -lm -ldl
 TESTS     += tests/bench/bench
 TEST_DEPS += $(BUILD)/tests/bench/kernels

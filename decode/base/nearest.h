@@ -16,7 +16,7 @@ struct nvs_nearest {
 	uint32_t n;
 };
 
-/* Compares ignoring case, blanks, dashes and underscores. */
+/* Compares ignoring case; blanks, dashes, underscores and slashes are equal. */
 bool nvs_names_alike(const char *a, const char *b);
 /* Offers NAME, which must stay valid, as a candidate. Its first LENGTH bytes are compared. */
 void nvs_nearest_add(struct nvs_nearest *n, const char *name, size_t length);

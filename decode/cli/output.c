@@ -22,13 +22,18 @@ static bool want_color(const struct nvs_print_options *o, bool terminal)
 	return terminal && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
-static int terminal_width(void)
+int nvs_terminal_width(int otherwise)
 {
-	const char *columns = getenv("COLUMNS");
 	struct winsize w;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col)
-		return w.ws_col;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : otherwise;
+}
+
+/* A terminal that does not know its width. */
+static int width_from_environment(void)
+{
+	const char *columns = getenv("COLUMNS");
+
 	return columns && atoi(columns) > 0 ? atoi(columns) : 80;
 }
 
@@ -132,7 +137,7 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o)
 		return -EIO;
 	out->terminal = !o->output && isatty(STDOUT_FILENO);
 	out->color = want_color(o, out->terminal);
-	out->width = out->terminal ? terminal_width() : 0;
+	out->width = out->terminal ? nvs_terminal_width(width_from_environment()) : 0;
 	out->fit = out->terminal && !o->wide;
 	if (out->terminal && o->pager)
 		start_pager(out, o);
@@ -194,24 +199,6 @@ void nvs_out_text_part(struct nvs_out *out, const char *text, size_t left)
 void nvs_out_text(struct nvs_out *out, const char *text)
 {
 	nvs_out_text_part(out, text, strlen(text));
-}
-
-/* A byte outside of valid UTF-8 becomes U+00xx. */
-void nvs_out_json(struct nvs_out *out, const char *text, size_t length)
-{
-	fputc('"', out->file);
-	for (size_t i = 0, n; i < length; i += n ? n : 1) {
-		uint32_t c = (unsigned char)text[i];
-
-		n = nvs_utf8(text + i, length - i, &c);
-		if (c == '"' || c == '\\')
-			fprintf(out->file, "\\%c", (int)c);
-		else if (n && nvs_printable(c))
-			fwrite(text + i, 1, n, out->file);
-		else
-			fprintf(out->file, "\\u%04x", c);
-	}
-	fputc('"', out->file);
 }
 
 void nvs_out_csv(struct nvs_out *out, const char *text)

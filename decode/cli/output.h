@@ -38,6 +38,8 @@ struct nvs_out {
 	int status; /* -errno of the first failure */
 };
 
+/* Columns of the terminal at stdout; OTHERWISE if there is none. */
+int nvs_terminal_width(int otherwise);
 int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o);
 /* Returns 0 or -errno, including -EPIPE. FAILED: the output is incomplete; a file created by -o is
  * removed. */
@@ -45,8 +47,7 @@ int nvs_out_close(struct nvs_out *out, bool failed);
 /* Untrusted text, escaped. */
 void nvs_out_text(struct nvs_out *out, const char *text);
 void nvs_out_text_part(struct nvs_out *out, const char *text, size_t length);
-void nvs_out_json(struct nvs_out *out, const char *text, size_t length);
-void nvs_out_csv(struct nvs_out *out, const char *text);
+void nvs_out_csv(struct nvs_out *out, const char *text); /* quoted if need be */
 enum nvs_style { NVS_STYLE_PLAIN, NVS_STYLE_HEAD, NVS_STYLE_GOOD, NVS_STYLE_BAD, NVS_STYLE_DIM };
 const char *nvs_out_style(const struct nvs_out *out, enum nvs_style style);
 /* The progress line on stderr, of a reading of file ARG; shown after a second. */

@@ -166,33 +166,40 @@ static int width_of(const char *text, size_t length)
 	return n;
 }
 
-static void print_tied(struct nvs_out *out, const char *text, size_t length)
+static void print_tied(FILE *f, const char *text, size_t length)
 {
 	const char *end = text + length, *tie;
 
 	while ((tie = memmem(text, (size_t)(end - text), NVS_TIED, strlen(NVS_TIED)))) {
-		fwrite(text, 1, (size_t)(tie - text), out->file);
-		fputc(' ', out->file);
+		fwrite(text, 1, (size_t)(tie - text), f);
+		fputc(' ', f);
 		text = tie + strlen(NVS_TIED);
 	}
-	fwrite(text, 1, (size_t)(end - text), out->file);
+	fwrite(text, 1, (size_t)(end - text), f);
 }
 
-void nvs_print_wrapped(struct nvs_out *out, const char *text, int indent)
+void nvs_wrap_text(FILE *f, const char *text, int room, int indent)
 {
-	int room = out->width >= LEAST_WIDTH && out->width < WIDTH ? out->width : WIDTH, column = 0;
+	int column = 0;
 
 	while (*text) {
 		size_t length = strcspn(text, " ");
 		int width = width_of(text, length);
 
 		if (column && column + 1 + width > room)
-			column = fprintf(out->file, "\n%*s", indent, "") - 1;
+			column = fprintf(f, "\n%*s", indent, "") - 1;
 		else if (column)
-			column += fprintf(out->file, " ");
+			column += fprintf(f, " ");
 		column += width;
-		print_tied(out, text, length);
+		print_tied(f, text, length);
 		text += length + (text[length] == ' ');
 	}
-	fputc('\n', out->file);
+	fputc('\n', f);
+}
+
+void nvs_print_wrapped(struct nvs_out *out, const char *text, int indent)
+{
+	bool narrow = out->width >= LEAST_WIDTH && out->width < WIDTH;
+
+	nvs_wrap_text(out->file, text, narrow ? out->width : WIDTH, indent);
 }

@@ -35,5 +35,7 @@ void nvs_print_option_value(FILE *f, const char *text);
 /* Prints TEXT, which must be escaped already, broken at blanks but not between a number and its
  * unit; lines after the first are indented by INDENT. */
 void nvs_print_wrapped(struct nvs_out *out, const char *text, int indent);
+/* The same, for lines of ROOM columns. */
+void nvs_wrap_text(FILE *f, const char *text, int room, int indent);
 
 #endif

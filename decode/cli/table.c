@@ -14,6 +14,7 @@
 #define MIN_NAME 20 /* but at least this for each */
 #define LEAST_NAME 8 /* a name column is never cut below this */
 #define SHOWN (NVS_COLUMN_TEXT | NVS_COLUMN_BAR) /* not in JSON and CSV, and not sortable */
+
 /* Keys first: several columns may have the same heading. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name)
 {
@@ -50,11 +51,20 @@ int nvs_table_no_column(const struct nvs_table *table, const char *by)
 }
 
 /* NaN and infinity count as unknown. */
-static void get_value(const struct nvs_column *c, const void *row, struct nvs_value *v)
+static void get_value(const struct nvs_column *columns, const struct nvs_column *c, const void *row,
+		      struct nvs_value *v)
 {
+	bool real;
+
 	memset(v, 0, sizeof(*v));
-	c->get(row, v);
-	if (v->kind == NVS_VALUE_REAL && !isfinite(v->real))
+	if (c->get)
+		c->get(row, v);
+	else
+		*v = ((const struct nvs_value *)row)[c - columns];
+	real = v->kind == NVS_VALUE_DECIMAL || v->kind == NVS_VALUE_FLOAT;
+	if (real && !c->get)
+		v->count = c->decimals;
+	if ((real || v->kind == NVS_VALUE_REAL) && !isfinite(v->real))
 		v->kind = NVS_VALUE_NONE;
 }
 
@@ -68,6 +78,8 @@ static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
 		return strcmp(a->text, b->text);
 	case NVS_VALUE_REAL:
 	case NVS_VALUE_BAR:
+	case NVS_VALUE_DECIMAL:
+	case NVS_VALUE_FLOAT:
 		return a->real < b->real ? -1 : a->real > b->real;
 	case NVS_VALUE_NS:
 		return a->ns < b->ns ? -1 : a->ns > b->ns;
@@ -80,8 +92,8 @@ int nvs_table_compare(const struct nvs_order *o, const void *row_a, const void *
 {
 	struct nvs_value a, b;
 
-	get_value(o->column, row_a, &a);
-	get_value(o->column, row_b, &b);
+	get_value(o->columns, o->column, row_a, &a);
+	get_value(o->columns, o->column, row_b, &b);
 	/* Unknown values come last in either direction. */
 	if (a.kind != b.kind)
 		return (a.kind == NVS_VALUE_NONE) - (b.kind == NVS_VALUE_NONE);
@@ -109,9 +121,10 @@ bool nvs_table_order(const struct nvs_table *table, const char *by, struct nvs_o
 	struct nvs_value v = {0};
 	bool reversed = by && *by == '-';
 
+	o->columns = table->columns;
 	o->column = by ? nvs_table_column(table, by + reversed) : NULL;
 	for (size_t i = 0; o->column && i < table->nrows && v.kind == NVS_VALUE_NONE; i++)
-		get_value(o->column, table->rows[i], &v);
+		get_value(o->columns, o->column, table->rows[i], &v);
 	/* Numbers: largest first. Names: from A to Z. */
 	o->direction = (v.kind == NVS_VALUE_TEXT) != reversed ? 1 : -1;
 	return o->column;
@@ -138,70 +151,94 @@ static int sort_rows(struct nvs_table *table, const char *by)
 
 /* ---- JSON and CSV ---- */
 
-static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
+void nvs_table_json(struct nvs_json *j, const struct nvs_table *t, size_t nrows)
 {
-	const char *next = out->lines ? "," : ",\n", *open = out->lines ? "" : "\n";
-
-	fprintf(out->file, "{\"schema\":%d,\"report\":\"%s\",\"rows\":[", NVS_SCHEMA, t->report);
 	for (size_t r = 0; r < nrows; r++) {
-		const char *comma = "";
-
-		fprintf(out->file, "%s{", r ? next : open);
+		nvs_json_break(j);
+		nvs_json_open(j, NULL, '{');
 		for (uint32_t i = 0; i < t->ncolumns; i++) {
 			struct nvs_value v;
 
 			if (t->columns[i].flags & SHOWN)
 				continue;
-			get_value(t->columns + i, t->rows[r], &v);
-			fprintf(out->file, "%s\"%s\":", comma, t->columns[i].name);
-			comma = ",";
-			nvs_value_json(out, &v);
+			get_value(t->columns, t->columns + i, t->rows[r], &v);
+			nvs_json_key(j, t->columns[i].name);
+			nvs_value_json(j->file, &v);
 		}
-		fputc('}', out->file);
+		nvs_json_close(j, '}');
 	}
-	fprintf(out->file, "%s]%s}\n", nrows ? open : "",
-		nvs_budget_exceeded() ? ",\"left_out\":true" : "");
 }
 
-static void print_csv(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
+static void print_json(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
 {
-	const char *comma = "";
+	struct nvs_json j = {.file = out->file, .flat = out->lines};
 
-	for (uint32_t i = 0; i < t->ncolumns; i++) {
-		if (t->columns[i].flags & SHOWN)
-			continue;
-		fprintf(out->file, "%s%s", comma, t->columns[i].name);
-		comma = ",";
-	}
-	fputs("\r\n", out->file);
-	for (size_t r = 0; r < nrows; r++) {
-		comma = "";
+	nvs_json_open(&j, NULL, '{');
+	nvs_json_number(&j, "schema", NVS_SCHEMA);
+	nvs_json_text(&j, "report", t->report);
+	nvs_json_open(&j, "rows", '[');
+	nvs_table_json(&j, t, nrows);
+	if (nrows)
+		nvs_json_break(&j);
+	nvs_json_close(&j, ']');
+	if (nvs_budget_exceeded())
+		nvs_json_bool(&j, "left_out", true);
+	nvs_json_close(&j, '}');
+	fputc('\n', out->file);
+}
+
+void nvs_table_csv(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
+{
+	const char *end = t->csv_end ? t->csv_end : "\r\n";
+
+	/* The first line has the keys. */
+	for (size_t r = 0; r <= nrows; r++) {
+		const char *comma = "";
+
 		for (uint32_t i = 0; i < t->ncolumns; i++) {
+			const struct nvs_column *c = t->columns + i;
 			char text[NVS_VALUE_ROOM];
 			struct nvs_value v;
 
-			if (t->columns[i].flags & SHOWN)
+			if (c->flags & (SHOWN | NVS_COLUMN_JSON))
 				continue;
-			get_value(t->columns + i, t->rows[r], &v);
-			nvs_value_plain_format(text, sizeof(text), &v, "");
 			fputs(comma, out->file);
 			comma = ",";
+			if (!r) {
+				fputs(c->name, out->file);
+				continue;
+			}
+			get_value(t->columns, c, t->rows[r - 1], &v);
+			nvs_value_plain_format(text, sizeof(text), &v, "");
 			nvs_out_csv(out, v.kind == NVS_VALUE_TEXT ? v.text : text);
 		}
-		fputs("\r\n", out->file);
+		fputs(end, out->file);
 	}
 }
 
 /* ---- text ---- */
 
-/* Width of S on a terminal; every character counts as narrow. */
+/* Width of S, or of the longer line of a heading; every character counts as narrow. */
 static int width_of(const char *s)
 {
-	int n = 0;
+	int n = 0, most = 0;
 
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
+	for (; *s; s++) {
+		n = *s == '\n' ? 0 : n + (((unsigned char)*s & 0xc0) != 0x80);
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* Line LINE, 0 or 1, of a heading. A heading of one line is in line 1. */
+static void heading_text(char *text, size_t room, const char *title, int line)
+{
+	const char *cut = strchr(title, '\n');
+
+	if (line)
+		snprintf(text, room, "%s", cut ? cut + 1 : title);
+	else
+		snprintf(text, room, "%.*s", cut ? (int)(cut - title) : 0, title);
 }
 
 struct table_layout {
@@ -216,7 +253,7 @@ static bool any_known(const struct nvs_table *t, const struct nvs_column *c, siz
 	struct nvs_value v = {0};
 
 	for (size_t r = 0; r < nrows && v.kind == NVS_VALUE_NONE; r++)
-		get_value(c, t->rows[r], &v);
+		get_value(t->columns, c, t->rows[r], &v);
 	return v.kind != NVS_VALUE_NONE;
 }
 
@@ -225,7 +262,7 @@ static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size
 	for (size_t r = 0; r < nrows; r++) {
 		struct nvs_value v;
 
-		get_value(c, t->rows[r], &v);
+		get_value(t->columns, c, t->rows[r], &v);
 		if (v.kind == NVS_VALUE_COUNT || v.kind == NVS_VALUE_TRUTH
 			    ? v.count
 			    : v.kind != NVS_VALUE_NONE)
@@ -236,8 +273,10 @@ static bool all_zero(const struct nvs_table *t, const struct nvs_column *c, size
 
 /* Numbers come before names, since names may be long; within each the lower rank first, after the
  * columns of the trace. */
-static uint32_t position_of(const struct nvs_column *c, uint32_t rank)
+static uint32_t position_of(const struct nvs_table *t, const struct nvs_column *c, uint32_t rank)
 {
+	if (t->as_given)
+		return 0;
 	return (c->flags & NVS_COLUMN_NAME ? 512 : 0) +
 	       (c->flags & NVS_COLUMN_SEVERAL ? 0 : 1 + rank);
 }
@@ -253,17 +292,18 @@ static void choose_columns(struct table_layout *l, const struct nvs_table *t, si
 		uint32_t at = l->n;
 
 		rank = c->flags & NVS_COLUMN_BESIDE ? rank : c->rank;
-		if (c->flags & NVS_COLUMN_DETAIL || (c->flags & NVS_COLUMN_BAR && !bars) ||
+		if (c->flags & (NVS_COLUMN_DETAIL | NVS_COLUMN_JSON) ||
+		    (c->flags & NVS_COLUMN_BAR && !bars) ||
 		    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
 		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)) ||
 		    (c->flags & NVS_COLUMN_IF_KNOWN && !any_known(t, c, nrows)))
 			continue;
-		for (; at && position_of(c, rank) < place[at - 1]; at--) {
+		for (; at && position_of(t, c, rank) < place[at - 1]; at--) {
 			l->column[at] = l->column[at - 1];
 			place[at] = place[at - 1];
 		}
 		l->column[at] = c;
-		place[at] = position_of(c, rank);
+		place[at] = position_of(t, c, rank);
 		l->n++;
 	}
 }
@@ -272,7 +312,8 @@ static void lay_out(struct table_layout *l, const struct nvs_table *t, size_t nr
 {
 	choose_columns(l, t, nrows, bars);
 	for (uint32_t i = 0; i < l->n; i++) {
-		l->left[i] = l->column[i]->flags & (NVS_COLUMN_NAME | NVS_COLUMN_BAR);
+		l->left[i] = l->column[i]->flags &
+			     (NVS_COLUMN_NAME | NVS_COLUMN_BAR | NVS_COLUMN_LEFT);
 		l->width[i] = width_of(l->column[i]->title);
 	}
 	for (size_t r = 0; r < nrows; r++)
@@ -281,7 +322,7 @@ static void lay_out(struct table_layout *l, const struct nvs_table *t, size_t nr
 			struct nvs_value v;
 			int w;
 
-			get_value(l->column[i], t->rows[r], &v);
+			get_value(t->columns, l->column[i], t->rows[r], &v);
 			nvs_value_text_format(text, sizeof(text), &v);
 			w = width_of(text);
 			if (w > l->width[i])
@@ -340,9 +381,10 @@ static uint32_t drop_columns(struct table_layout *l, const struct nvs_table *t, 
 		for (uint32_t i = 0; i < l->n; i++) {
 			uint32_t rank = l->column[i]->rank;
 
-			if (rank && all_zero(t, l->column[i], nrows))
+			if (rank && !t->as_given && all_zero(t, l->column[i], nrows))
 				rank += 256;
-			if (rank && rank >= worth && l->column[i] != keep) {
+			if (rank && (rank > worth || (rank == worth && !t->as_given)) &&
+			    l->column[i] != keep) {
 				worst = i;
 				worth = rank;
 			}
@@ -390,53 +432,79 @@ static void print_cut(struct nvs_out *out, const struct nvs_column *c, char *tex
 	fprintf(out->file, "%s%s%s", text, nvs_locale_sign("\u2026", "~"), end);
 }
 
-static void print_cell(struct nvs_out *out, const struct table_layout *l, uint32_t i, char *text)
+/* BLANKS: those that are due before the next text of the line. */
+static void print_cell(struct nvs_out *out, const struct table_layout *l, uint32_t i, char *text,
+		       int *blanks)
 {
-	int w = width_of(text), room = l->width[i];
-	bool last = i + 1 == l->n;
+	int w = width_of(text), room = l->width[i], pad = w < room ? room - w : 0;
 
-	if (i)
-		fputs("  ", out->file);
-	if (w > room) {
-		print_cut(out, l->column[i], text, room);
-	} else if (l->left[i]) {
-		fprintf(out->file, "%s%*s", text, last ? 0 : room - w, "");
-	} else {
-		fprintf(out->file, "%*s%s", room - w, "", text);
+	*blanks += (i ? 2 : 0) + (l->left[i] ? 0 : pad);
+	if (*text) {
+		fprintf(out->file, "%*s", *blanks, "");
+		*blanks = 0;
+		if (w > room)
+			print_cut(out, l->column[i], text, room);
+		else
+			fputs(text, out->file);
 	}
+	*blanks += l->left[i] ? pad : 0;
+}
+
+static void print_headings(struct nvs_out *out, const struct table_layout *l)
+{
+	char text[NVS_VALUE_ROOM];
+	bool two = false;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		two |= strchr(l->column[i]->title, '\n') != NULL;
+	for (int line = !two; line < 2; line++) {
+		int blanks = 0;
+
+		fputs(nvs_out_style(out, NVS_STYLE_HEAD), out->file);
+		for (uint32_t i = 0; i < l->n; i++) {
+			heading_text(text, sizeof(text), l->column[i]->title, line);
+			print_cell(out, l, i, text, &blanks);
+		}
+		fprintf(out->file, "%s\n", nvs_out_style(out, NVS_STYLE_PLAIN));
+	}
+}
+
+uint32_t nvs_table_text(struct nvs_out *out, const struct nvs_table *t, size_t nrows,
+			const struct nvs_column *keep)
+{
+	char text[NVS_VALUE_ROOM];
+	uint32_t hidden = 0;
+	struct table_layout l;
+
+	lay_out(&l, t, nrows, out->terminal);
+	if (out->fit) {
+		hidden = drop_columns(&l, t, nrows, out->width, keep);
+		shrink_names(&l, out->width, MIN_NAME);
+		shrink_names(&l, out->width, LEAST_NAME);
+	}
+	print_headings(out, &l);
+	for (size_t r = 0; r < nrows; r++) {
+		int blanks = 0;
+
+		for (uint32_t i = 0; i < l.n; i++) {
+			struct nvs_value v;
+
+			get_value(t->columns, l.column[i], t->rows[r], &v);
+			nvs_value_text_format(text, sizeof(text), &v);
+			print_cell(out, &l, i, text, &blanks);
+		}
+		fputc('\n', out->file);
+	}
+	return hidden;
 }
 
 static void print_text(struct nvs_out *out, const struct nvs_table *t, size_t nrows,
 		       const char *sort)
 {
 	uint64_t more = t->nrows - nrows + t->more;
-	struct table_layout l;
-	uint32_t hidden = 0;
-	char text[NVS_VALUE_ROOM];
+	uint32_t hidden = nvs_table_text(out, t, nrows,
+					 sort ? nvs_table_column(t, sort + (*sort == '-')) : NULL);
 
-	lay_out(&l, t, nrows, out->terminal);
-	if (out->fit) {
-		hidden = drop_columns(&l, t, nrows, out->width,
-				      sort ? nvs_table_column(t, sort + (*sort == '-')) : NULL);
-		shrink_names(&l, out->width, MIN_NAME);
-		shrink_names(&l, out->width, LEAST_NAME);
-	}
-	fputs(nvs_out_style(out, NVS_STYLE_HEAD), out->file);
-	for (uint32_t i = 0; i < l.n; i++) {
-		snprintf(text, sizeof(text), "%s", l.column[i]->title);
-		print_cell(out, &l, i, text);
-	}
-	fprintf(out->file, "%s\n", nvs_out_style(out, NVS_STYLE_PLAIN));
-	for (size_t r = 0; r < nrows; r++) {
-		for (uint32_t i = 0; i < l.n; i++) {
-			struct nvs_value v;
-
-			get_value(l.column[i], t->rows[r], &v);
-			nvs_value_text_format(text, sizeof(text), &v);
-			print_cell(out, &l, i, text);
-		}
-		fputc('\n', out->file);
-	}
 	if (more)
 		fprintf(out->file, "%s%" PRIu64 " more row%s; %s%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), more, more == 1 ? "" : "s",
@@ -463,7 +531,7 @@ int nvs_table_print(struct nvs_out *out, struct nvs_table *table, const struct n
 	if (o->format == NVS_FORMAT_JSON)
 		print_json(out, table, n);
 	else if (o->format == NVS_FORMAT_CSV)
-		print_csv(out, table, n);
+		nvs_table_csv(out, table, n);
 	else
 		print_text(out, table, n, o->sort);
 	return 0;

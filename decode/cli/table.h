@@ -5,6 +5,7 @@
 #define NVSNOOP_DECODE_CLI_TABLE_H
 
 #include "decode/base/keyed_rows.h"
+#include "decode/cli/json.h"
 #include "decode/cli/output.h"
 
 enum nvs_value_kind {
@@ -16,6 +17,8 @@ enum nvs_value_kind {
 	NVS_VALUE_NS, /* NS; in text seconds with nine decimals */
 	NVS_VALUE_TRUTH, /* COUNT as true or false; in text the word TEXT, or "-" */
 	NVS_VALUE_BAR, /* REAL from 0 to 1, as a bar */
+	NVS_VALUE_DECIMAL, /* REAL, COUNT decimals; in text four digits, grouped by thousands */
+	NVS_VALUE_FLOAT, /* REAL, nine digits; in text as DECIMAL */
 };
 
 #define NVS_SCHEMA 3 /* version of JSON and CSV: docs/schema.md */
@@ -39,6 +42,8 @@ struct nvs_value {
 #define NVS_COLUMN_IF_KNOWN (1u << 7) /* in text only if a row has a known value */
 /* Text: next to the preceding column, regardless of rank */
 #define NVS_COLUMN_BESIDE (1u << 6)
+#define NVS_COLUMN_LEFT (1u << 8) /* text: aligned on the left, as names are */
+#define NVS_COLUMN_JSON (1u << 9) /* in JSON only */
 
 /* Combinations for COL() */
 #define NVS_COLUMN_0 0u
@@ -51,16 +56,18 @@ struct nvs_value {
 
 struct nvs_column {
 	const char *name; /* key in JSON and CSV; -s takes it or the title */
-	const char *title; /* in text */
+	const char *title; /* in text; "two\nlines" */
+	/* NULL: rows are arrays of struct nvs_value, one for each column. */
 	void (*get)(const void *row, struct nvs_value *value);
 	uint32_t flags;
 	uint8_t rank; /* in text, columns are ordered by rank, and a narrow terminal drops the
 			 highest first; 0: never dropped */
+	uint8_t decimals; /* of DECIMAL and FLOAT in rows that are arrays */
 };
 
 /* Order of rows by a column. */
 struct nvs_order {
-	const struct nvs_column *column;
+	const struct nvs_column *columns, *column; /* of the table; the one of this order */
 	int direction; /* 1: ascending */
 };
 
@@ -74,6 +81,8 @@ struct nvs_table {
 	bool several;
 	uint64_t more; /* further rows, which were not kept */
 	const char *choose; /* hint how to see them; NULL: -n 0 */
+	bool as_given; /* text: columns are in the order given, and dropped by rank alone */
+	const char *csv_end; /* of a line of CSV; NULL: CR LF */
 };
 
 /* Finds a column by key or heading; case, and blanks, dashes or underscores do not matter. Returns
@@ -85,6 +94,12 @@ bool nvs_table_order(const struct nvs_table *table, const char *by, struct nvs_o
 int nvs_table_compare(const struct nvs_order *order, const void *a, const void *b);
 /* Prints on stderr that NAME is not a column, with those there are; returns -EINVAL. */
 int nvs_table_no_column(const struct nvs_table *table, const char *name);
+/* The first N rows: as text, and returns how many columns did not fit (KEEP, which may be NULL, is
+ * not dropped); as the items of a list; as CSV. */
+uint32_t nvs_table_text(struct nvs_out *out, const struct nvs_table *table, size_t n,
+			const struct nvs_column *keep);
+void nvs_table_json(struct nvs_json *json, const struct nvs_table *table, size_t n);
+void nvs_table_csv(struct nvs_out *out, const struct nvs_table *table, size_t n);
 /* Returns 0, -ENOMEM, or -EINVAL after a message on stderr: no such column. */
 int nvs_table_print(struct nvs_out *out, struct nvs_table *table,
 		    const struct nvs_print_options *o);
@@ -102,7 +117,7 @@ int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const vo
 /* For programs: decimal numbers. NONE is printed for unknown values, and for text. */
 void nvs_value_plain_format(char *dst, size_t room, const struct nvs_value *v, const char *none);
 void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v); /* for people */
-void nvs_value_json(struct nvs_out *out, const struct nvs_value *v);
+void nvs_value_json(FILE *file, const struct nvs_value *v);
 
 /* ---- getters ---- */
 

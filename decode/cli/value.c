@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints one value of a table, for programs or for people. */
+#include <math.h>
 #include <string.h>
+#include "decode/base/digits.h"
 #include "decode/cli/table.h"
 #include "nvsnoop/decode.h"
 
@@ -19,6 +21,12 @@ void nvs_value_plain_format(char *dst, size_t room, const struct nvs_value *v, c
 		snprintf(dst, room,
 			 v->real > -SMALL && v->real < SMALL && v->real ? "%.3g" : "%.2f", v->real);
 		break;
+	case NVS_VALUE_DECIMAL:
+		snprintf(dst, room, "%.*f", (int)v->count, v->real);
+		break;
+	case NVS_VALUE_FLOAT:
+		snprintf(dst, room, "%.9g", v->real);
+		break;
 	case NVS_VALUE_NS:
 		snprintf(dst, room, "%lld", (long long)v->ns);
 		break;
@@ -28,6 +36,17 @@ void nvs_value_plain_format(char *dst, size_t room, const struct nvs_value *v, c
 	default:
 		snprintf(dst, room, "%s", none);
 	}
+}
+
+/* 0.024, 24.55, 127.8, 2,316; fewer decimals if there are fewer. */
+static void format_decimal(char *dst, size_t room, const struct nvs_value *v)
+{
+	double x = fabs(v->real);
+	int most = x < 0.9995 ? 3 : x < 99.995 ? 2 : x < 999.95 ? 1 : 0;
+	size_t sign = v->real < 0;
+
+	snprintf(dst, room, "%.*f", v->count < (uint64_t)most ? (int)v->count : most, v->real);
+	nvs_group_digits(dst + sign, room - sign);
 }
 
 void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v)
@@ -46,6 +65,10 @@ void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v)
 	case NVS_VALUE_REAL:
 		snprintf(dst, room, "%.2f", v->real);
 		break;
+	case NVS_VALUE_DECIMAL:
+	case NVS_VALUE_FLOAT:
+		format_decimal(dst, room, v);
+		break;
 	case NVS_VALUE_BAR:
 		snprintf(dst, room, "%.*s", (int)(v->real * BAR + 0.5), "##########");
 		break;
@@ -58,14 +81,14 @@ void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v)
 		nvs_escape(dst, room, v->text, strlen(v->text));
 }
 
-void nvs_value_json(struct nvs_out *out, const struct nvs_value *v)
+void nvs_value_json(FILE *file, const struct nvs_value *v)
 {
 	char text[NVS_VALUE_ROOM];
 
 	if (v->kind == NVS_VALUE_TEXT) {
-		nvs_out_json(out, v->text, strlen(v->text));
+		nvs_json_string(file, v->text, strlen(v->text));
 		return;
 	}
 	nvs_value_plain_format(text, sizeof(text), v, "null");
-	fputs(text, out->file);
+	fputs(text, file);
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include "decode/export/slices.h"
 #include "decode/cli/output.h"
+#include "decode/cli/json.h"
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
 #include "decode/analysis/call_text.h"
@@ -33,7 +34,7 @@ static FILE *file_of(const struct nvs_event_stream *w)
 
 static void print_text(const struct nvs_event_stream *w, const char *s)
 {
-	nvs_out_json(w->run->out, s, strlen(s));
+	nvs_json_string(file_of(w), s, strlen(s));
 }
 
 /* In us with three decimals. */

@@ -1,129 +1,86 @@
 /* SPDX-License-Identifier: MIT */
 /* The columns of the list, and the layout of the list for a given width. */
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "decode/base/nearest.h"
 #include "live/top/columns.h"
-
-#define UNKNOWN (-1.0) /* sorts after known values */
 
 /* ---- contents ---- */
 
-#define TEXT(name, expr)                                                                   \
-	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE]) \
-	{                                                                                  \
-		return expr;                                                               \
-	}
-/* A counter's rate per second, in units of UNIT. */
-#define RATE(name, sum, unit, show)                                                          \
-	static double figure_##name(const struct nvs_top_row *row)                           \
-	{                                                                                    \
-		double rate;                                                                 \
-                                                                                             \
-		return nvs_top_get_rate(row->page, &row->page->sum, &rate) ? rate : UNKNOWN; \
-	}                                                                                    \
-	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE])   \
-	{                                                                                    \
-		double rate = figure_##name(row);                                            \
-                                                                                             \
-		return rate < 0 ? NULL : show(to, rate / (unit));                            \
-	}
-/* A gauge: bytes or a count. */
-#define LEVEL(name, value)                                                                        \
-	static double figure_##name(const struct nvs_top_row *row)                                \
-	{                                                                                         \
-		return row->page->value == NVS_LIVE_UNKNOWN ? UNKNOWN : (double)row->page->value; \
-	}                                                                                         \
-	static const char *text_##name(const struct nvs_top_row *row, char to[NVS_FIGURE])        \
-	{                                                                                         \
-		double value = figure_##name(row);                                                \
-                                                                                                  \
-		return value < 0 ? NULL : nvs_figure_count(to, value);                            \
-	}
-
-static double figure_pid(const struct nvs_top_row *row)
+/* NAN if unknown. */
+static double rate_of(const struct nvs_page *page, const struct nvs_page_counter *sum)
 {
-	return row->page->pid;
-}
+	double rate;
 
-static const char *text_pid(const struct nvs_top_row *row, char to[NVS_FIGURE])
-{
-	snprintf(to, NVS_FIGURE, "%u", row->page->pid);
-	return to;
+	return nvs_top_get_rate(page, sum, &rate) ? rate : NAN;
 }
 
 /* Ranks sort as numbers. */
-static double figure_rank(const struct nvs_top_row *row)
+static void get_rank(const char *rank, struct nvs_value *v)
 {
-	double rank = 0;
-	const char *at = row->page->rank;
-
-	for (; isdigit((unsigned char)*at); at++)
-		rank = 10 * rank + (*at - '0');
-	return *row->page->rank ? rank : UNKNOWN;
+	v->kind = *rank ? NVS_VALUE_REAL : NVS_VALUE_NONE;
+	v->text = rank;
+	for (; isdigit((unsigned char)*rank); rank++)
+		v->real = 10 * v->real + (*rank - '0');
 }
 
-static double figure_for(const struct nvs_top_row *row)
-{
-	return row->call ? (double)row->call_ns : UNKNOWN;
-}
+/* A counter's rate per second, in units of UNIT. */
+#define RATE(sum, unit) true, rate_of(r->page, &r->page->sum) / (unit)
+/* A gauge: bytes or a count. */
+#define LEVEL(value) r->page->value != NVS_LIVE_UNKNOWN, r->page->value
 
-TEXT(user, row->user)
-TEXT(rank, *row->page->rank ? row->page->rank : NULL)
-TEXT(gpu, *row->gpus ? row->gpus : NULL)
-TEXT(call, row->call)
-TEXT(for, row->call ? nvs_figure_time(to, row->call_ns) : NULL)
-TEXT(command, row->command + row->folder)
-RATE(calls, calls, 1, nvs_figure_count)
-RATE(launches, launches, 1, nvs_figure_count)
-RATE(submissions, submissions, 1, nvs_figure_count)
-RATE(bytes, bytes, 1e6, nvs_figure_plain)
-RATE(copied, copied, 1e9, nvs_figure_plain)
-LEVEL(pending, pending)
-LEVEL(memory, device_live)
-LEVEL(peak, device_peak)
-
-const struct nvs_top_column nvs_top_columns[NVS_TOP_COLUMNS] = {
-	{"pid", "PID", 7, 0, 0, figure_pid, text_pid},
-	{"user", "USER", -8, 11, 0, NULL, text_user},
-	{"rank", "RANK", 4, 9, 0, figure_rank, text_rank, true},
-	{"gpu", "GPU", 3, 6, 0, NULL, text_gpu},
-	{"calls_per_s", "CALL/s", 6, 7, 0, figure_calls, text_calls},
-	{"launches_per_s", "LNCH/s", 6, 0, 0, figure_launches, text_launches},
-	{"submissions_per_s", "SUBM/s", 6, 5, 0, figure_submissions, text_submissions},
-	{"command_mb_per_s", "CMD MB/s", 8, 8, 0, figure_bytes, text_bytes},
-	{"copied_gb_per_s", "COPY GB/s", 9, 2, 0, figure_copied, text_copied},
-	{"pending", "PEND", 5, 1, 0, figure_pending, text_pending},
-	{"memory", "MEM", 5, 0, 0, figure_memory, text_memory},
-	{"peak", "PEAK", 5, 10, 0, figure_peak, text_peak},
-	{"call", "IN CALL", -12, 3, 10, NULL, text_call},
-	{"call_for", "FOR", 6, 4, 0, figure_for, text_for},
-	{"command", "COMMAND", -8, 0, 255, NULL, text_command},
-};
-
-/* ---- by name ---- */
-
-/* Compares names, ignoring case. Blanks, dashes, underscores and slashes are equal. */
-static bool names_equal(const char *a, const char *b)
-{
-	for (; *a && *b; a++, b++) {
-		int x = strchr(" -_/", *a) ? '_' : tolower((unsigned char)*a);
-		int y = strchr(" -_/", *b) ? '_' : tolower((unsigned char)*b);
-
-		if (x != y)
-			return false;
-	}
-	return !*a && !*b;
-}
+/* COL(width, more, show, as in a list of decode/cli/table.h) */
+#define COLUMNS(COL)                                                                               \
+	COL(7, 0, NULL, count, pid, "PID", 0, 0, r->page->pid)                                     \
+	COL(-8, 0, NULL, text, user, "USER", NAME, 11, r->user)                                    \
+	COL(4, 0, NULL, by, rank, "RANK", IF_KNOWN, 9, get_rank, r->page->rank)                    \
+	COL(3, 0, NULL, text, gpu, "GPU", NAME, 6, r->gpus)                                        \
+	COL(6, 0, nvs_figure_count, real, calls_per_s, "CALL/s", 0, 7, RATE(calls, 1))             \
+	COL(6, 0, nvs_figure_count, real, launches_per_s, "LNCH/s", 0, 0, RATE(launches, 1))       \
+	COL(6, 0, nvs_figure_count, real, submissions_per_s, "SUBM/s", 0, 5, RATE(submissions, 1)) \
+	COL(8, 0, nvs_figure_plain, real, command_mb_per_s, "CMD MB/s", 0, 8, RATE(bytes, 1e6))    \
+	COL(9, 0, nvs_figure_plain, real, copied_gb_per_s, "COPY GB/s", 0, 2, RATE(copied, 1e9))   \
+	COL(5, 0, nvs_figure_count, known, pending, "PEND", 0, 1, LEVEL(pending))                  \
+	COL(5, 0, nvs_figure_count, known, memory, "MEM", 0, 0, LEVEL(device_live))                \
+	COL(5, 0, nvs_figure_count, known, peak, "PEAK", 0, 10, LEVEL(device_peak))                \
+	COL(-12, 10, NULL, text, call, "IN CALL", NAME, 3, r->call)                                \
+	COL(6, 0, NULL, ns, call_for, "FOR", 0, 4, r->call, (int64_t)r->call_ns)                   \
+	COL(-8, 255, NULL, text, command, "COMMAND", NAME, 0, r->command + r->folder)
+#define GETTER(width, more, show, ...) NVS_COLUMN_GETTER(__VA_ARGS__)
+#define ENTRY(width, more, show, kind, key, title, flags, rank, ...) \
+	{{#key, title, column_##key, NVS_COLUMN_##flags, rank}, width, more, show},
+typedef struct nvs_top_row nvs_table_row;
+COLUMNS(GETTER)
+const struct nvs_top_column nvs_top_columns[NVS_TOP_COLUMNS] = {COLUMNS(ENTRY)};
 
 const struct nvs_top_column *nvs_top_column(const char *name)
 {
 	name += *name == '-';
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
-		if (names_equal(name, nvs_top_columns[i].key) ||
-		    names_equal(name, nvs_top_columns[i].title))
+		if (nvs_names_alike(name, nvs_top_columns[i].of.name) ||
+		    nvs_names_alike(name, nvs_top_columns[i].of.title))
 			return nvs_top_columns + i;
 	return NULL;
+}
+
+/* Returns NULL if the value, which VALUE receives, is unknown. */
+static const char *show_value(const struct nvs_top_column *c, const struct nvs_top_row *row,
+			      char to[NVS_FIGURE], struct nvs_value *v)
+{
+	*v = (struct nvs_value){0};
+	c->of.get(row, v);
+	if (v->kind == NVS_VALUE_NONE || isnan(v->real))
+		return NULL;
+	if (v->text)
+		return v->text;
+	if (v->kind == NVS_VALUE_NS)
+		return nvs_figure_time(to, (uint64_t)v->ns);
+	if (c->show)
+		return c->show(to, v->kind == NVS_VALUE_COUNT ? (double)v->count : v->real);
+	nvs_value_plain_format(to, NVS_FIGURE, v, "-");
+	return to;
 }
 
 /* ---- the list ---- */
@@ -147,9 +104,10 @@ static uint32_t min_width(const struct nvs_top_column *c, uint32_t columns)
 static bool is_column_known(const struct nvs_top *top, const struct nvs_top_column *c)
 {
 	char to[NVS_FIGURE];
+	struct nvs_value v;
 
 	for (uint32_t i = 0; i < top->nrows; i++)
-		if (c->text(top->rows + i, to))
+		if (show_value(c, top->rows + i, to, &v))
 			return true;
 	return false;
 }
@@ -167,8 +125,8 @@ static bool drop_column(struct column_widths *l, const struct nvs_top *top)
 	int last = -1;
 
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
-		if (l->width[i] && nvs_top_columns[i].rank && nvs_top_columns + i != top->sort &&
-		    (last < 0 || nvs_top_columns[i].rank > nvs_top_columns[last].rank))
+		if (l->width[i] && nvs_top_columns[i].of.rank && nvs_top_columns + i != top->sort &&
+		    (last < 0 || nvs_top_columns[i].of.rank > nvs_top_columns[last].of.rank))
 			last = i;
 	if (last >= 0)
 		l->width[last] = 0;
@@ -180,7 +138,9 @@ static void compute_layout(struct column_widths *l, const struct nvs_top *top, u
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++) {
 		const struct nvs_top_column *c = nvs_top_columns + i;
 
-		l->width[i] = c->if_known && !is_column_known(top, c) ? 0 : min_width(c, columns);
+		l->width[i] = c->of.flags & NVS_COLUMN_IF_KNOWN && !is_column_known(top, c)
+				      ? 0
+				      : min_width(c, columns);
 	}
 	for (sum_widths(l); l->all > columns && drop_column(l, top);)
 		sum_widths(l);
@@ -195,17 +155,18 @@ static void compute_layout(struct column_widths *l, const struct nvs_top *top, u
 	}
 }
 
-static enum nvs_top_style style_of(const struct nvs_top_row *row, const struct nvs_top_column *c)
+static enum nvs_top_style style_of(const struct nvs_top_row *row, const struct nvs_top_column *c,
+				   const struct nvs_value *v)
 {
 	if (row->page->gone)
 		return NVS_TOP_DIM;
-	if (c->figure == figure_for && row->call)
+	if (c->of.get == column_call_for)
 		return row->call_ns >= 10000000000ull  ? NVS_TOP_BAD
 		       : row->call_ns >= 1000000000ull ? NVS_TOP_WARN
 						       : NVS_TOP_PLAIN;
-	if (c->figure == figure_launches && figure_launches(row) > 0)
+	if (c->of.get == column_launches_per_s && v->real > 0)
 		return NVS_TOP_GOOD;
-	if (c->figure == figure_memory)
+	if (c->of.get == column_memory)
 		return NVS_TOP_STRONG;
 	return NVS_TOP_PLAIN;
 }
@@ -235,7 +196,7 @@ void nvs_top_add_list(struct nvs_text_page *s, const struct nvs_top *top, uint32
 			continue;
 		if (s->at)
 			nvs_text_page_pad(s, NVS_TOP_HEAD, s->at + 1);
-		put_cell(s, c == top->sort ? NVS_TOP_CHOSEN : NVS_TOP_HEAD, c->title, c,
+		put_cell(s, c == top->sort ? NVS_TOP_CHOSEN : NVS_TOP_HEAD, c->of.title, c,
 			 l.width[i]);
 	}
 	if (columns != UINT32_MAX)
@@ -246,13 +207,15 @@ void nvs_top_add_list(struct nvs_text_page *s, const struct nvs_top *top, uint32
 
 		for (int i = 0; i < NVS_TOP_COLUMNS; i++) {
 			const struct nvs_top_column *c = nvs_top_columns + i;
-			const char *text = l.width[i] ? c->text(row, to) : NULL;
+			const char *text;
+			struct nvs_value v;
 
 			if (!l.width[i])
 				continue;
+			text = show_value(c, row, to, &v);
 			if (s->at)
 				nvs_text_page_pad(s, NVS_TOP_PLAIN, s->at + 1);
-			put_cell(s, text ? style_of(row, c) : NVS_TOP_DIM, text ? text : "-", c,
+			put_cell(s, text ? style_of(row, c, &v) : NVS_TOP_DIM, text ? text : "-", c,
 				 l.width[i]);
 		}
 		nvs_text_page_end_line(s);

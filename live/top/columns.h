@@ -3,19 +3,14 @@
 #ifndef NVSNOOP_LIVE_TOP_COLUMNS_H
 #define NVSNOOP_LIVE_TOP_COLUMNS_H
 
+#include "decode/cli/table.h"
 #include "live/top/top.h"
 
 struct nvs_top_column {
-	const char *key; /* for --sort, and in JSON */
-	const char *title;
-	int width; /* negative: text, left-aligned */
-	uint8_t rank; /* a narrow terminal drops the highest ranks first */
+	struct nvs_column of; /* of struct nvs_top_row; names sort from A to Z */
+	int width; /* negative: left-aligned */
 	uint8_t more; /* for text: how many columns it may grow beyond its width; 255: unlimited */
-	/* Sort key; NULL: the text. */
-	double (*figure)(const struct nvs_top_row *row);
-	/* Formats the cell; returns NULL if the value is unknown. */
-	const char *(*text)(const struct nvs_top_row *row, char to[NVS_FIGURE]);
-	bool if_known; /* shown only if some process has a value */
+	const char *(*show)(char to[NVS_FIGURE], double n); /* NULL: plain text or number */
 };
 
 #define NVS_TOP_COLUMNS 15

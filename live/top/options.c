@@ -54,7 +54,7 @@ static int set_sort(const struct nvs_option *option, void *target, const char *t
 	fprintf(stderr, "nvsnoop-top: no column '%s'; the columns are\n ", safe);
 	for (int i = 0; i < NVS_TOP_COLUMNS; i++)
 		fprintf(stderr, "%s%s", i == NVS_TOP_COLUMNS / 2 ? "\n  " : " ",
-			nvs_top_columns[i].key);
+			nvs_top_columns[i].of.name);
 	fputc('\n', stderr);
 	return NVS_USAGE_ERROR;
 }

@@ -155,43 +155,21 @@ static bool is_selected(const struct nvs_top *top, uint32_t pid)
 	return !top->options->npids;
 }
 
-static int compare_by(const struct nvs_top_column *c, bool ascending, const struct nvs_top_row *a,
-		      const struct nvs_top_row *b)
-{
-	char to[2][NVS_FIGURE];
-	int order;
-
-	if (c->figure) {
-		double x = c->figure(a), y = c->figure(b);
-
-		/* Unknown values sort last in either direction. */
-		if ((x < 0) != (y < 0))
-			return x < 0 ? 1 : -1;
-		order = (x > y) - (x < y);
-	} else {
-		const char *x = c->text(a, to[0]), *y = c->text(b, to[1]);
-
-		if (!x || !y)
-			return (!x) - (!y);
-		/* Text sorts ascending where numbers sort descending. */
-		order = strcmp(y, x);
-	}
-	return ascending ? order : -order;
-}
-
-static const struct nvs_top *sorted;
+static struct nvs_order order;
 
 static int compare_rows(const void *a, const void *b)
 {
 	const struct nvs_top_row *one = a, *two = b;
 
-	return compare_by(sorted->sort, sorted->ascending, one, two)
-		       ?: NVS_CMP(one->page->pid, two->page->pid);
+	return nvs_table_compare(&order, one, two) ?: NVS_CMP(one->page->pid, two->page->pid);
 }
 
 void nvs_top_sort(struct nvs_top *top)
 {
-	sorted = top;
+	bool name = top->sort->of.flags & NVS_COLUMN_NAME;
+
+	/* Numbers: largest first. Names: from A to Z. */
+	order = (struct nvs_order){NULL, &top->sort->of, name != top->ascending ? 1 : -1};
 	if (top->nrows)
 		qsort(top->rows, top->nrows, sizeof(*top->rows), compare_rows);
 }

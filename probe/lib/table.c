@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints results as text, CSV and JSON. */
+/* Collects the results of a study and prints them. */
 #include "probe/lib/table.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include "decode/cli/json.h"
+#include "decode/cli/output.h"
+#include "decode/cli/sentence.h"
 
 #define TEXT_WIDTH 80 /* without a terminal */
-#define MAX_COLUMNS 32
+
+/* What CSV has in every row after the study's own columns. */
+static const struct nvs_column machine[] = {
+	{"gpu", ""}, {"driver", ""}, {"pcie", ""}, {"sm_mhz", ""}};
+enum { MACHINE = sizeof(machine) / sizeof(machine[0]), MAX_COLUMNS = 32 };
 
 static void *resize_memory(void *p, size_t bytes)
 {
@@ -20,14 +25,22 @@ static void *resize_memory(void *p, size_t bytes)
 	return p;
 }
 
-void probe_table_add_row(struct probe_table *t, const struct probe_cell *cells)
+void probe_table_add_row(struct probe_table *t, const struct nvs_value *cells)
 {
-	if (t->nrows == t->room) {
+	uint32_t n = t->of.ncolumns;
+	struct nvs_value *row = resize_memory(NULL, (n + MACHINE) * sizeof(*row));
+
+	if (t->of.nrows == t->room) {
 		t->room = t->room ? t->room * 2 : 64;
-		t->cells = resize_memory(t->cells, t->room * t->ncolumns * sizeof(*cells));
+		t->of.rows = resize_memory(t->of.rows, t->room * sizeof(*t->of.rows));
 	}
-	memcpy(&t->cells[t->nrows * t->ncolumns], cells, t->ncolumns * sizeof(*cells));
-	t->nrows++;
+	memcpy(row, cells, n * sizeof(*row));
+	t->of.rows[t->of.nrows++] = row;
+}
+
+const struct nvs_value *probe_table_cells(const struct probe_table *t, size_t row)
+{
+	return t->of.rows[row];
 }
 
 void probe_table_add_note(struct probe_table *t, const char *format, ...)
@@ -44,13 +57,13 @@ void probe_table_add_note(struct probe_table *t, const char *format, ...)
 
 void probe_table_free(struct probe_table *t)
 {
+	for (size_t i = 0; i < t->of.nrows; i++)
+		free((void *)t->of.rows[i]);
 	for (uint32_t i = 0; i < t->nnotes; i++)
 		free(t->notes[i]);
+	free(t->of.rows);
 	free(t->notes);
-	free(t->cells);
-	t->cells = NULL;
-	t->notes = NULL;
-	t->nrows = t->room = t->nnotes = 0;
+	memset(t, 0, sizeof(*t));
 }
 
 const char *probe_describe_machine(const struct probe_session *s)
@@ -67,280 +80,78 @@ const char *probe_describe_machine(const struct probe_session *s)
 	return text;
 }
 
-/* Formats 1234567 as 1,234,567. */
-static void group_digits(char *text, size_t room, double v, int decimals)
-{
-	char plain[64];
-	size_t n, whole, at = 0;
-
-	snprintf(plain, sizeof(plain), "%.*f", decimals, v);
-	n = strlen(plain);
-	whole = strcspn(plain, ".");
-	for (size_t i = 0; i < n && at + 2 < room; i++) {
-		if (i && i < whole && (whole - i) % 3 == 0 && plain[i - 1] != '-')
-			text[at++] = ',';
-		text[at++] = plain[i];
-	}
-	text[at] = 0;
-}
-
-/* Prints about four significant digits: 0.024, 24.55, 127.8, 2,316. */
-static int decimals_of(const struct probe_column *c, double v)
-{
-	int most = fabs(v) < 0.9995 ? 3 : fabs(v) < 99.995 ? 2 : fabs(v) < 999.95 ? 1 : 0;
-
-	return c->decimals < most ? c->decimals : most;
-}
-
-static void cell_text(char *text, size_t room, const struct probe_column *c,
-		      const struct probe_cell *cell)
-{
-	if (cell->words)
-		snprintf(text, room, "%s", cell->words);
-	else if (isnan(cell->number))
-		snprintf(text, room, "-");
-	else
-		group_digits(text, room, cell->number, decimals_of(c, cell->number));
-}
-
-/* Returns line LINE, 0 or 1, of a heading. A heading of one line is in line 1. */
-static void heading_text(char *text, size_t room, const struct probe_column *c, int line)
-{
-	const char *cut = strchr(c->heading, '\n');
-
-	if (line)
-		snprintf(text, room, "%s", cut ? cut + 1 : c->heading);
-	else
-		snprintf(text, room, "%.*s", cut ? (int)(cut - c->heading) : 0, c->heading);
-}
-
-static int width_of(const struct probe_table *t, uint32_t column)
-{
-	const struct probe_column *c = &t->columns[column];
-	char text[64];
-	int width = 0, n;
-
-	for (int64_t row = -2; row < (int64_t)t->nrows; row++) {
-		if (row < 0)
-			heading_text(text, sizeof(text), c, row == -1);
-		else
-			cell_text(text, sizeof(text), c, &t->cells[row * t->ncolumns + column]);
-		n = (int)strlen(text);
-		width = n > width ? n : width;
-	}
-	return width;
-}
-
-/* Rows -2 and -1 are the headings. A column of width 0 is not shown. */
-static void print_line(const struct probe_table *t, int64_t row, const int *width)
-{
-	char text[64], line[1024];
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < t->ncolumns; i++) {
-		const struct probe_column *c = &t->columns[i];
-
-		if (!width[i])
-			continue;
-		if (row < 0)
-			heading_text(text, sizeof(text), c, row == -1);
-		else
-			cell_text(text, sizeof(text), c, &t->cells[row * t->ncolumns + i]);
-		n += (size_t)snprintf(line + n, n < sizeof(line) ? sizeof(line) - n : 0, "%s%*s",
-				      n ? "  " : "", c->decimals < 0 ? -width[i] : width[i], text);
-		n = n < sizeof(line) ? n : sizeof(line) - 1;
-	}
-	while (n && line[n - 1] == ' ')
-		n--;
-	printf("%.*s\n", (int)n, line);
-}
-
-static int terminal_width(void)
-{
-	struct winsize w;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col ? w.ws_col : TEXT_WIDTH;
-}
-
-/* Wraps at blanks; lines after the first are indented. */
-static void print_wrapped(const char *text, size_t width)
-{
-	size_t at = 0;
-
-	for (const char *p = text; *p;) {
-		size_t n = strcspn(p, " ");
-
-		if (at && at + 1 + n > width) {
-			fputs("\n  ", stdout);
-			at = 2;
-		} else if (at) {
-			putchar(' ');
-			at++;
-		}
-		printf("%.*s", (int)n, p);
-		at += n;
-		p += n + (p[n] == ' ');
-	}
-	putchar('\n');
-}
-
-static int line_width(const struct probe_table *t, const int *width)
-{
-	int all = -2;
-
-	for (uint32_t i = 0; i < t->ncolumns; i++)
-		all += width[i] ? width[i] + 2 : 0;
-	return all;
-}
-
-/* Drops columns until a line fits or no more may be dropped. Returns whether any was dropped. */
-static bool drop_columns(const struct probe_table *t, int *width)
-{
-	bool some = false;
-
-	while (line_width(t, width) > terminal_width()) {
-		uint32_t first = 0;
-
-		for (uint32_t i = 1; i < t->ncolumns; i++)
-			if (width[i] &&
-			    (!width[first] || t->columns[i].goes > t->columns[first].goes))
-				first = i;
-		if (!t->columns[first].goes)
-			break;
-		width[first] = 0;
-		some = true;
-	}
-	return some;
-}
-
 void probe_print_wrapped(const char *words)
 {
-	print_wrapped(words, (size_t)terminal_width());
+	nvs_wrap_text(stdout, words, nvs_terminal_width(TEXT_WIDTH), 2);
 }
 
 void probe_table_print_text(const struct probe_table *t)
 {
-	int width[MAX_COLUMNS] = {0};
-	bool two = false, left_out;
+	struct nvs_out out = {.file = stdout, .fit = true, .width = nvs_terminal_width(TEXT_WIDTH)};
+	uint32_t hidden = nvs_table_text(&out, &t->of, t->of.nrows, NULL);
 
-	for (uint32_t i = 0; i < t->ncolumns && i < MAX_COLUMNS; i++) {
-		if (!t->columns[i].heading)
-			continue;
-		width[i] = width_of(t, i);
-		two |= strchr(t->columns[i].heading, '\n') != NULL;
-	}
-	left_out = drop_columns(t, width);
-	for (int64_t row = two ? -2 : -1; row < (int64_t)t->nrows; row++)
-		print_line(t, row, width);
-	if (t->nnotes || left_out)
+	if (t->nnotes || hidden)
 		putchar('\n');
 	for (uint32_t i = 0; i < t->nnotes; i++)
-		print_wrapped(t->notes[i], (size_t)terminal_width());
-	if (left_out)
-		print_wrapped("some columns are hidden: use a wider terminal, CSV or JSON",
-			      (size_t)terminal_width());
-}
-
-static void print_text(const struct probe_table *t, const struct probe_session *s)
-{
-	probe_print_wrapped(probe_describe_machine(s));
-	putchar('\n');
-	probe_table_print_text(t);
-}
-
-void probe_print_quoted(const char *words)
-{
-	putchar('"');
-	for (; *words; words++)
-		if (*words == '"' || *words == '\\')
-			printf("\\%c", *words);
-		else if ((unsigned char)*words < 0x20)
-			printf("\\u%04x", *words);
-		else
-			putchar(*words);
-	putchar('"');
-}
-
-static void print_value(const struct probe_column *c, const struct probe_cell *cell)
-{
-	if (cell->words)
-		probe_print_quoted(cell->words);
-	else if (isnan(cell->number))
-		printf("null");
-	else
-		printf("%.*f", c->decimals, cell->number);
+		probe_print_wrapped(t->notes[i]);
+	if (hidden)
+		probe_print_wrapped("some columns are hidden: use a wider terminal, CSV or JSON");
 }
 
 static void print_json(const struct probe_table *t, const struct probe_session *s)
 {
-	printf("{\"schema\":2,\"study\":\"%s\",\"gpu\":", t->study);
-	probe_print_quoted(s->gpu);
-	printf(",\"driver\":");
-	probe_print_quoted(s->driver);
-	printf(",\"pcie\":");
-	if (*s->link)
-		probe_print_quoted(s->link);
-	else
-		printf("null");
-	if (s->sm_mhz)
-		printf(",\"sm_mhz\":%u", s->sm_mhz);
-	else
-		printf(",\"sm_mhz\":null");
-	printf(",\"rows\":[");
-	for (uint32_t row = 0; row < t->nrows; row++) {
-		printf("%s\n{", row ? "," : "");
-		for (uint32_t i = 0; i < t->ncolumns; i++) {
-			printf("%s\"%s\":", i ? "," : "", t->columns[i].key);
-			print_value(&t->columns[i], &t->cells[row * t->ncolumns + i]);
-		}
-		putchar('}');
-	}
-	printf("],\n\"notes\":[");
-	for (uint32_t i = 0; i < t->nnotes; i++) {
-		printf("%s", i ? "," : "");
-		probe_print_quoted(t->notes[i]);
-	}
-	printf("]}\n");
-}
+	struct nvs_json j = {.file = stdout};
 
-/* Names contain no quotes, but may contain commas. */
-void probe_print_field(const char *words)
-{
-	printf(strpbrk(words, ",\"") ? "\"%s\"" : "%s", words);
+	nvs_json_open(&j, NULL, '{');
+	nvs_json_number(&j, "schema", PROBE_SCHEMA);
+	nvs_json_text(&j, "study", t->of.report);
+	nvs_json_text(&j, "gpu", s->gpu);
+	nvs_json_text(&j, "driver", s->driver);
+	nvs_json_name(&j, "pcie", s->link);
+	nvs_json_known(&j, "sm_mhz", s->sm_mhz, s->sm_mhz);
+	nvs_json_open(&j, "rows", '[');
+	nvs_table_json(&j, &t->of, t->of.nrows);
+	nvs_json_close(&j, ']');
+	nvs_json_break(&j);
+	nvs_json_open(&j, "notes", '[');
+	for (uint32_t i = 0; i < t->nnotes; i++)
+		nvs_json_text(&j, NULL, t->notes[i]);
+	nvs_json_close(&j, ']');
+	nvs_json_close(&j, '}');
+	putchar('\n');
 }
 
 static void print_csv(const struct probe_table *t, const struct probe_session *s)
 {
-	for (uint32_t i = 0; i < t->ncolumns; i++)
-		printf("%s,", t->columns[i].key);
-	printf("gpu,driver,pcie,sm_mhz\n");
-	for (uint32_t row = 0; row < t->nrows; row++) {
-		for (uint32_t i = 0; i < t->ncolumns; i++) {
-			const struct probe_cell *cell = &t->cells[row * t->ncolumns + i];
+	const struct nvs_value cells[MACHINE] = {PROBE_WORDS(s->gpu), PROBE_WORDS(s->driver),
+						 PROBE_WORDS(s->link),
+						 PROBE_NUMBER(s->sm_mhz ? s->sm_mhz : NAN)};
+	struct nvs_column columns[MAX_COLUMNS + MACHINE];
+	struct nvs_table table = t->of;
+	struct nvs_out out = {.file = stdout};
 
-			if (cell->words)
-				probe_print_field(cell->words);
-			else if (!isnan(cell->number))
-				printf("%.*f", t->columns[i].decimals, cell->number);
-			putchar(',');
-		}
-		probe_print_field(s->gpu);
-		printf(",%s,%s,", s->driver, s->link);
-		if (s->sm_mhz)
-			printf("%u", s->sm_mhz);
-		putchar('\n');
-	}
+	memcpy(columns, table.columns, table.ncolumns * sizeof(*columns));
+	memcpy(columns + table.ncolumns, machine, sizeof(machine));
+	/* Rows have room for them. */
+	for (size_t i = 0; i < table.nrows; i++)
+		memcpy((struct nvs_value *)table.rows[i] + table.ncolumns, cells, sizeof(cells));
+	table.columns = columns;
+	table.ncolumns += MACHINE;
+	nvs_table_csv(&out, &table, table.nrows);
 }
 
-void probe_table_print(const struct probe_table *t, const struct probe_session *s,
+void probe_table_print(struct probe_table *t, const struct probe_session *s,
 		       enum probe_format format)
 {
-	if (format == PROBE_JSON)
+	if (format == PROBE_JSON) {
 		print_json(t, s);
-	else if (format == PROBE_CSV)
+	} else if (format == PROBE_CSV) {
 		print_csv(t, s);
-	else
-		print_text(t, s);
+	} else {
+		probe_print_wrapped(probe_describe_machine(s));
+		putchar('\n');
+		probe_table_print_text(t);
+	}
 	if (fflush(stdout) || ferror(stdout))
 		probe_die("cannot write the result");
 }

@@ -16,19 +16,19 @@
 
 enum { BYTES, MODE, CUPTI, EVENTS, HOST, RAW, SHARES, COLUMNS = SHARES + 6 };
 
-static const struct probe_column columns[] = {
-	{"bytes", "bytes", 0},
-	{"mode", "mode", -1},
-	{"cupti_ns", "CUPTI\nns", 2},
-	{"events_ns", "events\nns", 2},
-	{"host_ns", "host\nns", 2},
-	{"raw_ns", "raw\nns", 2},
-	{"cupti_percent", "CUPTI\n%", 2},
-	{"events_percent", "events\n%", 2, 2},
-	{"host_percent", "host\n%", 2, 1},
-	{"published_a40_profiler_ns", NULL, 2},
-	{"published_a40_raw_ns", "A40\nraw ns", 2},
-	{"published_a40_percent", "A40\n%", 2},
+static const struct nvs_column columns[] = {
+	{"bytes", "bytes"},
+	{"mode", "mode", .flags = NVS_COLUMN_LEFT},
+	{"cupti_ns", "CUPTI\nns", .decimals = 2},
+	{"events_ns", "events\nns", .decimals = 2},
+	{"host_ns", "host\nns", .decimals = 2},
+	{"raw_ns", "raw\nns", .decimals = 2},
+	{"cupti_percent", "CUPTI\n%", .decimals = 2},
+	{"events_percent", "events\n%", .rank = 2, .decimals = 2},
+	{"host_percent", "host\n%", .rank = 1, .decimals = 2},
+	{"published_a40_profiler_ns", "", .flags = NVS_COLUMN_DETAIL, .decimals = 2},
+	{"published_a40_raw_ns", "A40\nraw ns", .decimals = 2},
+	{"published_a40_percent", "A40\n%", .decimals = 2},
 };
 _Static_assert(sizeof(columns) / sizeof(columns[0]) == COLUMNS, "one for each cell");
 
@@ -140,7 +140,7 @@ static void add_row(struct probe_table *t, const struct size *s, uint8_t mode, d
 	const struct dma_published *a40 = dma_published(&way, s->bytes);
 
 	probe_table_add_row(
-		t, (struct probe_cell[COLUMNS]){
+		t, (struct nvs_value[COLUMNS]){
 			   PROBE_NUMBER(s->bytes),
 			   PROBE_WORDS(mode == BY_ENGINE ? "engine" : "inline"),
 			   PROBE_NUMBER(cupti), PROBE_NUMBER(events), PROBE_NUMBER(host),
@@ -156,11 +156,11 @@ static void note_events(struct probe_table *t, const struct compare *c)
 	char text[PROBE_SIZES_MAX * 12 + 1] = "";
 	size_t at = 0;
 
-	for (uint32_t row = 0; row < t->nrows; row++)
+	for (size_t row = 0; row < t->of.nrows; row++)
 		for (uint32_t i = 0; i < c->n; i++)
-			if (c->sizes[i].bytes == t->cells[row * COLUMNS].number &&
+			if (c->sizes[i].bytes == probe_table_cells(t, row)->real &&
 			    !isnan(c->sizes[i].ns[PROBE_BY_EVENTS]) &&
-			    isnan(t->cells[row * COLUMNS + EVENTS].number))
+			    isnan(probe_table_cells(t, row)[EVENTS].real))
 				at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u",
 						       at ? ", " : "", c->sizes[i].bytes);
 	if (at)
@@ -220,13 +220,13 @@ static void draw_plot(const struct probe_table *t, const struct probe_session *s
 
 	for (uint32_t i = 0; i < 6; i++) {
 		series[i] = (struct probe_series){names[i], x[i], y[i], 0, i >= 4};
-		for (uint32_t row = 0; row < t->nrows; row++) {
-			const struct probe_cell *cells = &t->cells[row * COLUMNS];
+		for (size_t row = 0; row < t->of.nrows; row++) {
+			const struct nvs_value *cells = probe_table_cells(t, row);
 
-			if (isnan(cells[from[i]].number))
+			if (isnan(cells[from[i]].real))
 				continue;
-			x[i][series[i].n] = cells[BYTES].number;
-			y[i][series[i].n++] = cells[from[i]].number;
+			x[i][series[i].n] = cells[BYTES].real;
+			y[i][series[i].n++] = cells[from[i]].real;
 		}
 	}
 	snprintf(path, sizeof(path), "%s/dma-compare.svg", folder);
@@ -248,8 +248,7 @@ int dma_run_compare(const struct probe_options *o)
 	static struct compare c;
 	static double by_inline[PROBE_SIZES_MAX], by_engine[PROBE_SIZES_MAX];
 	static uint32_t sizes[PROBE_SIZES_MAX];
-	struct probe_table table = {
-		.study = "dma-compare", .columns = columns, .ncolumns = COLUMNS};
+	struct probe_table table = PROBE_TABLE("dma-compare", columns);
 	struct probe_session session;
 	uint32_t n;
 

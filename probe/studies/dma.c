@@ -35,21 +35,21 @@ struct dma_study {
 	uint32_t wrong;
 };
 
-static const struct probe_column columns[] = {
-	{"engine", "engine", -1},
-	{"mode", "mode", -1},
-	{"channel", "channel", -1},
-	{"direction", "way", -1},
-	{"memory_src", NULL, -1},
-	{"memory_dst", "to", -1, 5},
-	{"pushbuffer", "push-\nbuffer", -1},
-	{"bytes", "bytes", 0},
-	{"transfers", "T", 0, 2},
-	{"ns_median", "ns", 2},
-	{"ns_min", "ns\nmin", 2, 4},
-	{"ns_p90", "ns\np90", 2, 3},
-	{"gib_per_s", "GiB/s", 3},
-	{"published_a40_ns", "A40\nns", 1, 1},
+static const struct nvs_column columns[] = {
+	{"engine", "engine", .flags = NVS_COLUMN_LEFT},
+	{"mode", "mode", .flags = NVS_COLUMN_LEFT},
+	{"channel", "channel", .flags = NVS_COLUMN_LEFT},
+	{"direction", "way", .flags = NVS_COLUMN_LEFT},
+	{"memory_src", "", .flags = NVS_COLUMN_DETAIL},
+	{"memory_dst", "to", .flags = NVS_COLUMN_LEFT, .rank = 5},
+	{"pushbuffer", "push-\nbuffer", .flags = NVS_COLUMN_LEFT},
+	{"bytes", "bytes"},
+	{"transfers", "T", .rank = 2},
+	{"ns_median", "ns", .decimals = 2},
+	{"ns_min", "ns\nmin", .rank = 4, .decimals = 2},
+	{"ns_p90", "ns\np90", .rank = 3, .decimals = 2},
+	{"gib_per_s", "GiB/s", .decimals = 3},
+	{"published_a40_ns", "A40\nns", .rank = 1, .decimals = 1},
 };
 _Static_assert(sizeof(columns) / sizeof(columns[0]) == NCOLUMNS, "dma.h");
 
@@ -295,7 +295,7 @@ static void add_row(struct dma_study *s, const struct point *p)
 	double median = p->bad ? NAN : probe_median(p->ns, repeat);
 
 	probe_table_add_row(&s->table,
-			    (struct probe_cell[NCOLUMNS]){
+			    (struct nvs_value[NCOLUMNS]){
 				    PROBE_WORDS(w->copy ? "copy" : "inline"), PROBE_WORDS(w->mode),
 				    PROBE_WORDS(s->session.lanes[w->lane].name),
 				    PROBE_WORDS(w->to_host ? "HtoH" : direction_name[w->direction]),
@@ -412,7 +412,7 @@ int probe_run_dma(const struct probe_options *options)
 	static uint32_t sizes[PROBE_SIZES_MAX];
 	struct dma_study s = {.options = options,
 			      .largest = largest_of(options),
-			      .table = {.study = "dma", .columns = columns, .ncolumns = NCOLUMNS}};
+			      .table = PROBE_TABLE("dma", columns)};
 	uint32_t ends[DMA_MAIN];
 
 	if (options->svg)

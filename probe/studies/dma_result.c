@@ -31,13 +31,13 @@ const struct dma_published *dma_published(const struct dma_way *w, uint32_t byte
 /* ---- notes ---- */
 
 struct curve { /* the rows of a main way */
-	const struct probe_cell *rows[128];
+	const struct nvs_value *rows[128];
 	uint32_t n;
 };
 
 static double value_at(const struct curve *c, uint32_t i, uint32_t column)
 {
-	return c->rows[i][column].number;
+	return c->rows[i][column].real;
 }
 
 static void derive_curve(struct probe_table *t, const struct dma_way *w, const struct curve *c)
@@ -111,7 +111,7 @@ void dma_add_notes(struct probe_table *t, const struct dma_way *ways, const uint
 
 		for (c->n = 0; row < ends[i]; row++)
 			if (c->n < 128)
-				c->rows[c->n++] = &t->cells[row * NCOLUMNS];
+				c->rows[c->n++] = probe_table_cells(t, row);
 		derive_curve(t, &ways[i], c);
 	}
 	derive_crossover(t, &curves[0], &curves[2]);
@@ -135,14 +135,14 @@ static void draw_plot(const struct probe_table *t, const struct probe_session *s
 		uint32_t n = 0;
 
 		for (; row < ends[i]; row++) {
-			const struct probe_cell *c = &t->cells[row * NCOLUMNS];
+			const struct nvs_value *c = probe_table_cells(t, row);
 
-			if (n == 128 || isnan(c[COL_NS].number))
+			if (n == 128 || isnan(c[COL_NS].real))
 				continue;
-			x[k][n] = c[COL_BYTES].number;
+			x[k][n] = c[COL_BYTES].real;
 			link_x[0] = fmin(link_x[0], x[k][n]);
 			link_x[1] = fmax(link_x[1], x[k][n]);
-			y[k][n++] = c[bandwidth ? COL_GIB : COL_NS].number;
+			y[k][n++] = c[bandwidth ? COL_GIB : COL_NS].real;
 		}
 		if (n) /* empty without a peer */
 			series[k] = (struct probe_series){names[i], x[k], y[k], n, false, i >= 5},

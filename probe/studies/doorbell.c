@@ -13,11 +13,14 @@
 #define PATIENCE_S 5
 #define REPEAT_MAX 1000
 
-static const struct probe_column columns[] = {
-	{"stage", "stage", -1},	       {"pushbuffer", "push-\nbuffer", -1},
-	{"dwords", "dwords", 0},       {"ns_median", "ns", 1},
-	{"ns_min", "ns\nmin", 1, 2},   {"ns_p90", "ns\np90", 1, 1},
-	{"uncertain_ns", "+-\nns", 1},
+static const struct nvs_column columns[] = {
+	{"stage", "stage", .flags = NVS_COLUMN_LEFT},
+	{"pushbuffer", "push-\nbuffer", .flags = NVS_COLUMN_LEFT},
+	{"dwords", "dwords"},
+	{"ns_median", "ns", .decimals = 1},
+	{"ns_min", "ns\nmin", .rank = 2, .decimals = 1},
+	{"ns_p90", "ns\np90", .rank = 1, .decimals = 1},
+	{"uncertain_ns", "+-\nns", .decimals = 1},
 };
 enum { NCOLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
@@ -35,7 +38,7 @@ static void add_row(struct doorbell_study *s, const char *stage, const char *whe
 	double median = probe_median(ns, s->repeat);
 
 	probe_table_add_row(&s->table,
-			    (struct probe_cell[NCOLUMNS]){
+			    (struct nvs_value[NCOLUMNS]){
 				    PROBE_WORDS(stage), PROBE_WORDS(where), PROBE_NUMBER(dwords),
 				    PROBE_NUMBER(median), PROBE_NUMBER(ns[0]),
 				    PROBE_NUMBER(probe_quantile(ns, s->repeat, 0.9)),
@@ -207,9 +210,8 @@ static void measure_writing(struct doorbell_study *s, uint32_t n)
 int probe_run_doorbell(const struct probe_options *options)
 {
 	static const uint32_t lengths[] = {16, 256, 4096, 65536, 1048576};
-	struct doorbell_study s = {
-		.repeat = options->repeat,
-		.table = {.study = "doorbell", .columns = columns, .ncolumns = NCOLUMNS}};
+	struct doorbell_study s = {.repeat = options->repeat,
+				   .table = PROBE_TABLE("doorbell", columns)};
 
 	probe_open(&s.session, options->gpu);
 	s.clock = probe_gpu_clock(s.session.lanes[PROBE_COMPUTE].channel.gpu);

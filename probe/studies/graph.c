@@ -19,23 +19,23 @@
 #define EACH 200 /* every length up to here, then multiples of STEP */
 #define STEP 20
 
-static const struct probe_column columns[] = {
-	{"nodes", "nodes", 0},
-	{"launch_us_p50", "launch\nus", 2},
-	{"launch_us_p10", "us\np10", 2, 1},
-	{"launch_us_p90", "us\np90", 2, 2},
-	{"bytes_first", NULL, 0},
-	{"bytes_p50", "launch\nbytes", 0},
-	{"step_bytes", NULL, 0},
-	{"doorbells", "door-\nbells", 0},
-	{"entries", NULL, 0},
-	{"back_to_back_us_p50", "back to\nback us", 2},
-	{"back_to_back_bytes_p50", "back to\nback bytes", 0},
-	{"upload_bytes", NULL, 0},
-	{"instantiate_us", NULL, 2},
-	{"kernels_us_p50", "one by\none us", 2},
-	{"kernels_bytes", "one by\none bytes", 0},
-	{"kernels_doorbells", NULL, 0},
+static const struct nvs_column columns[] = {
+	{"nodes", "nodes"},
+	{"launch_us_p50", "launch\nus", .decimals = 2},
+	{"launch_us_p10", "us\np10", .rank = 1, .decimals = 2},
+	{"launch_us_p90", "us\np90", .rank = 2, .decimals = 2},
+	{"bytes_first", "", .flags = NVS_COLUMN_DETAIL},
+	{"bytes_p50", "launch\nbytes"},
+	{"step_bytes", "", .flags = NVS_COLUMN_DETAIL},
+	{"doorbells", "door-\nbells"},
+	{"entries", "", .flags = NVS_COLUMN_DETAIL},
+	{"back_to_back_us_p50", "back to\nback us", .decimals = 2},
+	{"back_to_back_bytes_p50", "back to\nback bytes"},
+	{"upload_bytes", "", .flags = NVS_COLUMN_DETAIL},
+	{"instantiate_us", "", .flags = NVS_COLUMN_DETAIL, .decimals = 2},
+	{"kernels_us_p50", "one by\none us", .decimals = 2},
+	{"kernels_bytes", "one by\none bytes"},
+	{"kernels_doorbells", "", .flags = NVS_COLUMN_DETAIL},
 };
 enum { NCOLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
@@ -175,7 +175,7 @@ static void add_row(struct probe_table *t, const struct probe_launches *row,
 		    const struct probe_launches *before)
 {
 	probe_table_add_row(
-		t, (struct probe_cell[NCOLUMNS]){
+		t, (struct nvs_value[NCOLUMNS]){
 			   PROBE_NUMBER(row->nodes), PROBE_NUMBER(row->us_p50),
 			   PROBE_NUMBER(row->us_p10), PROBE_NUMBER(row->us_p90),
 			   PROBE_NUMBER(row->bytes_first), PROBE_NUMBER(row->bytes),
@@ -200,7 +200,7 @@ static void refuse_recording(void)
 int probe_run_graph(const struct probe_options *o)
 {
 	static struct probe_launches rows[PROBE_NODES_MAX];
-	struct probe_table table = {.study = "graph", .columns = columns, .ncolumns = NCOLUMNS};
+	struct probe_table table = PROBE_TABLE("graph", columns);
 	uint32_t n = probe_graph_plan(o, rows), unknown = 0;
 	struct probe_session session;
 

@@ -276,15 +276,15 @@ static void wait_for_releases(struct submit *s, struct probe_channel_kind_entry 
 
 /* ---- results ---- */
 
-static const struct probe_column columns[] = {
-	{"line", "line", 0},
-	{"by", "by", -1},
-	{"address", "address", -1},
-	{"payload", "payload", -1},
-	{"state", "state", -1},
-	{"gpu_time_ns", NULL, -1},
-	{"since_first_ns", "ns since first", 0},
-	{"since_last_ns", "since last", 0},
+static const struct nvs_column columns[] = {
+	{"line", "line"},
+	{"by", "by", .flags = NVS_COLUMN_LEFT},
+	{"address", "address", .flags = NVS_COLUMN_LEFT},
+	{"payload", "payload", .flags = NVS_COLUMN_LEFT},
+	{"state", "state", .flags = NVS_COLUMN_LEFT},
+	{"gpu_time_ns", "", .flags = NVS_COLUMN_DETAIL},
+	{"since_first_ns", "ns since first"},
+	{"since_last_ns", "since last"},
 };
 
 static void format_address(const struct submit *s, uint64_t address, char text[64])
@@ -320,7 +320,7 @@ static void add_row(struct submit *s, uint32_t i, uint64_t *first, uint64_t *las
 	snprintf(cell[1], 64, "0x%llx", (unsigned long long)r->payload);
 	snprintf(cell[2], 64, "%llu", (unsigned long long)time);
 	probe_table_add_row(&s->table,
-			    (struct probe_cell[]){
+			    (struct nvs_value[]){
 				    PROBE_NUMBER(r->at.line),
 				    PROBE_WORDS(by_name(r->by)),
 				    PROBE_WORDS(cell[0]),
@@ -363,11 +363,7 @@ static void print_results(struct submit *s)
 {
 	uint64_t first = 0, last = 0;
 
-	s->table = (struct probe_table){
-		.study = "submit",
-		.columns = columns,
-		.ncolumns = sizeof(columns) / sizeof(columns[0]),
-	};
+	s->table = (struct probe_table)PROBE_TABLE("submit", columns);
 	s->cells = calloc(s->effects.nreleases + 1, sizeof(*s->cells));
 	if (!s->cells)
 		probe_die("out of memory");

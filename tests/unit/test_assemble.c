@@ -2,7 +2,7 @@
 /* LINK: decode/assemble/assemble.o decode/assemble/emit.o decode/assemble/method.o */
 /* LINK: decode/assemble/tokens.o decode/assemble/value.o decode/assemble/entry.o */
 /* LINK: decode/assemble/fields.o decode/report/dump/gpfifo_entry.o decode/report/dump/methods.o */
-/* LINK: decode/report/dump/method_text.o decode/cli/output.o decode */
+/* LINK: decode/report/dump/method_text.o cli decode */
 /*
  * The assembler, compared with --dump: every submission of the capture is reproduced word for word
  * and entry for entry, and so are random words; a hand-written text gives the right words; and

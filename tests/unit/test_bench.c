@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /*
  * Microbenchmarks: points and figures, properties of curves, with and without noise; saved
  * samples; and cards, complete, truncated and changed.

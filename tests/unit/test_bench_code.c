@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /*
  * Reading back cubins of microbenchmarks, which ptxas 13.0 made from bench_write_ptx() for sm_90a:
  * four FFMA between two clock reads, and an array in local memory. Unexpected code is rejected with

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /* Results of the memory benchmarks for samples with known answers, with noise and with gaps. */
 #include <math.h>
 #include <string.h>

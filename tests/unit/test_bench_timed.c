@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /* Results of the instruction benchmarks for samples with known answers, with and without noise. */
 #include <math.h>
 #include <stdio.h>

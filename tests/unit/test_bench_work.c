@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: bench */
+/* LINK: bench cli decode */
 /*
  * Results of the benchmarks of atomics, arithmetic, TMA, barriers, launches, products and clocks
  * for samples with known answers.

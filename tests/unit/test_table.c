@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: decode/cli/table.o decode/cli/value.o */
-/* LINK: decode/cli/sentence.o decode/cli/output.o decode */
+/* LINK: cli decode */
 /* Tables: sort order, and unknown or unusual values, in all three formats. */
 #include <errno.h>
 #include <math.h>
@@ -222,11 +221,108 @@ static void lists(void)
 	EXPECT_EQ(sizeof(again), sizeof(listed) + sizeof(*again));
 }
 
+/* Rows of cells, in the order given, with headings of two lines; the first and the last cell may be
+ * of any length. */
+static const struct nvs_column cells[] = {
+	{"way", "way", .flags = NVS_COLUMN_LEFT},
+	{"key", "", .flags = NVS_COLUMN_DETAIL, .decimals = 1},
+	{"flag", "", .flags = NVS_COLUMN_JSON},
+	{"ns", "ns\nmin", .rank = 2, .decimals = 2},
+	{"most", "most", .rank = 2, .decimals = 3},
+	{"gb", "GB/s", .decimals = 3},
+	{"to", "to\nwhere", .flags = NVS_COLUMN_LEFT},
+};
+#define TEXT(s)                                     \
+	{                                           \
+		.kind = NVS_VALUE_TEXT, .text = (s) \
+	}
+#define DECIMAL(x)                                     \
+	{                                              \
+		.kind = NVS_VALUE_DECIMAL, .real = (x) \
+	}
+#define FLOAT(x)                                     \
+	{                                            \
+		.kind = NVS_VALUE_FLOAT, .real = (x) \
+	}
+#define TRUTH(x)                                      \
+	{                                             \
+		.kind = NVS_VALUE_TRUTH, .count = (x) \
+	}
+static const struct nvs_value first[] = {
+	TEXT("say \"in, line\""), DECIMAL(2.25), TRUTH(1), DECIMAL(1234567.891), FLOAT(0.5),
+	FLOAT(1.0 / 3),		  TEXT("")};
+static const struct nvs_value second[] = {
+	TEXT("copy"),	  DECIMAL(NAN),
+	TRUTH(0),	  {.kind = NVS_VALUE_DECIMAL, .text = "12 *"},
+	DECIMAL(-2345.6), DECIMAL(INFINITY),
+	TEXT("host")};
+static const void *cell_rows[] = {first, second};
+static const struct nvs_table cell_table = {.report = "r",
+					    .columns = cells,
+					    .ncolumns = sizeof(cells) / sizeof(*cells),
+					    .rows = cell_rows,
+					    .nrows = 2,
+					    .as_given = true,
+					    .csv_end = "\n"};
+
+static void text_of_cells(int width, uint32_t hidden, const char *want)
+{
+	struct nvs_out out = {.fit = true, .width = width};
+	char *text;
+	size_t size;
+
+	out.file = open_memstream(&text, &size);
+	EXPECT_EQ(nvs_table_text(&out, &cell_table, 2, NULL), hidden);
+	fclose(out.file);
+	EXPECT_STR(text, want);
+	free(text);
+}
+
+static void print_cells(void)
+{
+	struct nvs_table sorted = cell_table;
+	struct nvs_order by;
+	struct nvs_out out = {0};
+	struct nvs_json json = {0};
+	char *text;
+	size_t size;
+
+	text_of_cells(80, 0,
+		      "                       ns                 to\n"
+		      "way                   min    most   GB/s  where\n"
+		      "say \"in, line\"  1,234,568   0.500  0.333\n"
+		      "copy                 12 *  -2,346      -  host\n");
+	/* Of columns of one rank the first goes first. */
+	text_of_cells(40, 1,
+		      "                               to\n"
+		      "way               most   GB/s  where\n"
+		      "say \"in, line\"   0.500  0.333\n"
+		      "copy            -2,346      -  host\n");
+	text_of_cells(10, 2,
+		      "                       to\n"
+		      "way              GB/s  where\n"
+		      "say \"in, line\"  0.333\n"
+		      "copy                -  host\n");
+	json.file = out.file = open_memstream(&text, &size);
+	nvs_table_csv(&out, &cell_table, 2);
+	nvs_table_json(&json, &cell_table, 1);
+	fclose(out.file);
+	EXPECT_STR(text, "way,key,ns,most,gb,to\n"
+			 "\"say \"\"in, line\"\"\",2.2,1234567.89,0.5,0.333333333,\n"
+			 "copy,,0.00,-2345.600,,host\n"
+			 "\n{\"way\":\"say \\\"in, line\\\"\",\"key\":2.2,\"flag\":true,"
+			 "\"ns\":1234567.89,\"most\":0.5,\"gb\":0.333333333,\"to\":\"\"}");
+	free(text);
+	EXPECT(nvs_table_order(&sorted, "ns", &by) && nvs_table_compare(&by, first, second) < 0);
+	EXPECT(nvs_table_order(&sorted, "gb", &by) && nvs_table_compare(&by, second, first) > 0);
+}
+
 int main(void)
 {
 	order();
 	lists();
 	odd();
 	narrow();
+	print_cells();
 	return expect_done();
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/export/html/pack.h"
+#include "decode/cli/json.h"
 #include "decode/cli/output.h"
 #include "decode/cli/table.h"
 #include "decode/report/core/options.h"
@@ -54,44 +55,51 @@ static int print_part(struct nvs_run *part, struct nvs_html_pack *p, enum nvs_fo
 	return r;
 }
 
-static void print_string(struct nvs_html_pack *p, const char *key, const char *text)
+/* The report's help, on one line. */
+static void print_help(struct nvs_json *j, const char *help)
 {
-	nvs_html_pack_print(p, ",\"%s\":\"", key);
-	for (; *text; text++)
-		if (*text == '\n')
-			nvs_html_pack_put(p, " ", 1);
-		else if (*text == '"' || *text == '\\')
-			nvs_html_pack_print(p, "\\%c", *text);
-		else
-			nvs_html_pack_put(p, text, 1);
-	nvs_html_pack_put(p, "\"", 1);
+	char line[512];
+
+	snprintf(line, sizeof(line), "%s", help);
+	for (char *at = line; (at = strchr(at, '\n'));)
+		*at = ' ';
+	nvs_json_text(j, "help", line);
+}
+
+static void print_column(struct nvs_json *j, const struct nvs_column *c)
+{
+	nvs_json_open(j, NULL, '{');
+	nvs_json_text(j, "key", c->name);
+	nvs_json_bool(j, "detail", c->flags & NVS_COLUMN_DETAIL);
+	nvs_json_bool(j, "ifany", c->flags & NVS_COLUMN_IF_ANY);
+	nvs_json_bool(j, "ifknown", c->flags & NVS_COLUMN_IF_KNOWN);
+	nvs_json_bool(j, "several", c->flags & NVS_COLUMN_SEVERAL);
+	nvs_json_bool(j, "name", c->flags & NVS_COLUMN_NAME);
+	nvs_json_number(j, "rank", c->rank);
+	nvs_json_text(j, "title", c->title);
+	nvs_json_close(j, '}');
 }
 
 /* Printed after the rows: their number is not known before. */
-static void print_columns(struct nvs_html_pack *p, const struct nvs_run *part, uint64_t told)
+static int print_columns(struct nvs_html_pack *p, const struct nvs_run *part, uint64_t told)
 {
+	struct nvs_json j = {.file = nvs_html_pack_open(p, nvs_html_pack_write)};
 	const struct nvs_report *report = part->report;
 
-	nvs_html_pack_print(p, "{\"report\":\"%s\",\"told\":%" PRIu64, report->name, told);
-	print_string(p, "help", report->help);
-	nvs_html_pack_print(p, ",\"columns\":[");
-	for (uint32_t i = 0; i < report->ncolumns; i++) {
-		const struct nvs_column *c = report->columns + i;
-
-		if (c->flags & (NVS_COLUMN_TEXT | NVS_COLUMN_BAR))
-			continue;
-		nvs_html_pack_print(
-			p, "%s{\"key\":\"%s\",\"detail\":%s,\"ifany\":%s,\"ifknown\":%s",
-			i ? "," : "", c->name, c->flags & NVS_COLUMN_DETAIL ? "true" : "false",
-			c->flags & NVS_COLUMN_IF_ANY ? "true" : "false",
-			c->flags & NVS_COLUMN_IF_KNOWN ? "true" : "false");
-		nvs_html_pack_print(p, ",\"several\":%s,\"name\":%s,\"rank\":%u",
-				    c->flags & NVS_COLUMN_SEVERAL ? "true" : "false",
-				    c->flags & NVS_COLUMN_NAME ? "true" : "false", c->rank);
-		print_string(p, "title", c->title);
-		nvs_html_pack_put(p, "}", 1);
-	}
-	nvs_html_pack_print(p, "]}\n");
+	if (!j.file)
+		return -ENOMEM;
+	nvs_json_open(&j, NULL, '{');
+	nvs_json_text(&j, "report", report->name);
+	nvs_json_number(&j, "told", told);
+	print_help(&j, report->help);
+	nvs_json_open(&j, "columns", '[');
+	for (uint32_t i = 0; i < report->ncolumns; i++)
+		if (!(report->columns[i].flags & (NVS_COLUMN_TEXT | NVS_COLUMN_BAR)))
+			print_column(&j, report->columns + i);
+	nvs_json_close(&j, ']');
+	nvs_json_close(&j, '}');
+	fputc('\n', j.file);
+	return fclose(j.file) ? -EIO : 0;
 }
 
 /* Two lines: the rows as JSON, then name, help and columns of the report. */
@@ -99,11 +107,10 @@ static int print_table(struct nvs_run *part)
 {
 	struct nvs_html_pack p = {.out = part->out->file, .kind = "table", .process = 0};
 	uint64_t told;
-	int r = print_part(part, &p, NVS_FORMAT_JSON, &told), end;
+	int r = print_part(part, &p, NVS_FORMAT_JSON, &told);
+	int columns = print_columns(&p, part, told), end = nvs_html_pack_end(&p);
 
-	print_columns(&p, part, told);
-	end = nvs_html_pack_end(&p);
-	return r ? r : end;
+	return r ? r : end ? end : columns;
 }
 
 static int print_sentences(struct nvs_run *summary)

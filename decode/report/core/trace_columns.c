@@ -54,6 +54,6 @@ void nvs_source_json(struct nvs_out *out, const struct nvs_source *source)
 	nvs_source_number(source, NVS_ATTR_RANK, v + 3);
 	for (int i = 0; i < 4; i++) {
 		fprintf(out->file, "%s\"%s\":", i ? "," : "", keys[i]);
-		nvs_value_json(out, v + i);
+		nvs_value_json(out->file, v + i);
 	}
 }

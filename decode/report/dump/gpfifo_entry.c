@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* --dump: prints GPFIFO entries, one line each. */
 #include <inttypes.h>
+#include "decode/cli/json.h"
 #include "decode/gpu/pb.h"
 #include "decode/report/dump/methods.h"
 
@@ -22,10 +23,9 @@ uint64_t nvs_dump_entry_address(const struct nvs_submission *s, uint32_t index)
 
 void nvs_dump_json_address(FILE *f, const char *key, uint64_t address)
 {
-	if (address)
-		fprintf(f, ",\"%s\":%" PRIu64, key, address);
-	else
-		fprintf(f, ",\"%s\":null", key);
+	struct nvs_json j = {.file = f, .more = true};
+
+	nvs_json_known(&j, key, address, address);
 }
 
 void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,

@@ -2,6 +2,7 @@
 /* --dump: prints the line of a submission: time, thread, API, channel and ring state. */
 #include <inttypes.h>
 #include <string.h>
+#include "decode/cli/json.h"
 #include "decode/report/dump/methods.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/analysis/address_kind.h"
@@ -45,18 +46,12 @@ static void put_site(struct nvs_out *out, const char *api, const struct nvs_sour
 	}
 }
 
-static void json_known(FILE *f, const char *key, bool known, uint32_t n)
-{
-	if (known)
-		fprintf(f, ",\"%s\":%u", key, n);
-	else
-		fprintf(f, ",\"%s\":null", key);
-}
-
 void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t)
 {
-	json_known(f, "thread", t->thread != NVS_NONE, t->thread);
-	json_known(f, "tid", t->tid, t->tid);
+	struct nvs_json j = {.file = f, .more = true};
+
+	nvs_json_known(&j, "thread", t->thread != NVS_NONE, t->thread);
+	nvs_json_known(&j, "tid", t->tid, t->tid);
 }
 
 static void put_ring(FILE *f, const struct nvs_submission *s)
@@ -101,15 +96,6 @@ void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *sour
 		s->marks & NVS_MARK_TORN ? " torn" : "", nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
-static void json_text(struct nvs_out *out, const char *key, const char *text)
-{
-	fprintf(out->file, ",\"%s\":", key);
-	if (text && *text)
-		nvs_out_json(out, text, strlen(text));
-	else
-		fputs("null", out->file);
-}
-
 static uint8_t ring_in(const struct nvs_source *source, const struct nvs_submission *s)
 {
 	struct nvs_address_space place = {source->trace, s->channel->rec.vaspace};
@@ -122,6 +108,7 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 			      const struct nvs_submission *s, const struct nvs_call *call)
 {
 	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, s->rec->stack);
+	struct nvs_json j = {.file = out->file, .more = true};
 	FILE *f = out->file;
 	int64_t ns;
 
@@ -132,22 +119,22 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 	else
 		fputs("null", f);
 	nvs_dump_json_thread(f, s->thread);
-	json_text(out, "thread_name", s->thread->name);
-	json_text(out, "api", nvs_source_api(source, s, call));
-	json_text(out, "runtime_api", site->runtime_api);
-	json_text(out, "callsite", site->site);
-	json_text(out, "line", nvs_trace_callsite_line(source->trace, s->rec->stack));
-	json_text(out, "module", site->site_module);
+	nvs_json_name(&j, "thread_name", s->thread->name);
+	nvs_json_name(&j, "api", nvs_source_api(source, s, call));
+	nvs_json_name(&j, "runtime_api", site->runtime_api);
+	nvs_json_name(&j, "callsite", site->site);
+	nvs_json_name(&j, "line", nvs_trace_callsite_line(source->trace, s->rec->stack));
+	nvs_json_name(&j, "module", site->site_module);
 	fprintf(f,
 		",\"channel\":%u,\"token\":%u,\"sequence\":%" PRIu64
 		",\"old_put\":%u,\"new_put\":%u,\"entries\":%u,\"command_bytes\":%" PRIu64,
 		s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
 		s->rec->new_put, s->nentries, nvs_submission_bytes(s));
-	json_known(f, "gp_get", s->get != NVS_NONE, s->get);
+	nvs_json_known(&j, "gp_get", s->get != NVS_NONE, s->get);
 	nvs_dump_json_address(f, "gpfifo_address", s->channel->known ? s->channel->rec.gpfifo : 0);
-	json_text(out, "ring_in", nvs_memory_bits_name(ring_in(source, s)));
-	json_text(out, "userd_in",
-		  nvs_memory_bits_name(nvs_userd_memory(source->trace, s->channel)));
+	nvs_json_name(&j, "ring_in", nvs_memory_bits_name(ring_in(source, s)));
+	nvs_json_name(&j, "userd_in",
+		      nvs_memory_bits_name(nvs_userd_memory(source->trace, s->channel)));
 	fputs("}\n", f);
 }
 

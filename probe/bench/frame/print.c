@@ -3,18 +3,32 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/cli/json.h"
+#include "decode/cli/output.h"
+#include "decode/cli/table.h"
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/svg.h"
 
-enum { OWN = 7, MAX_GPUS = 12 };
+/* The columns; text has the GPUs of published figures in addition. */
+static const struct nvs_column own[] = {
+	{"benchmark", "", .flags = NVS_COLUMN_DETAIL},
+	{"name", "figure", .flags = NVS_COLUMN_LEFT},
+	{"parameter", "of", .flags = NVS_COLUMN_LEFT},
+	{"value", "median", .decimals = 3},
+	{"unit", "unit", .flags = NVS_COLUMN_LEFT},
+	{"min", "least", .rank = 2, .decimals = 3},
+	{"max", "most", .rank = 2, .decimals = 3},
+	{"sm_mhz", "SM MHz", .flags = NVS_COLUMN_LEFT},
+	{"below_boost", "", .flags = NVS_COLUMN_JSON},
+	{"detail", "", .flags = NVS_COLUMN_JSON},
+	{"gpu", "", .flags = NVS_COLUMN_DETAIL},
+};
+enum { OWN = sizeof(own) / sizeof(own[0]), MAX_GPUS = 12 };
 
-/*
- * A benchmark's table while it is printed, with the text of its cells and the GPUs of its published
- * figures.
- */
+/* Figures while they are printed, with the text of their clocks. */
 struct shown {
 	struct probe_table table;
-	struct probe_column column[OWN + MAX_GPUS];
+	struct nvs_column column[OWN + MAX_GPUS];
 	const char *gpu[MAX_GPUS];
 	uint32_t gpus;
 	char (*clock)[24];
@@ -48,26 +62,30 @@ static double published_value(const struct bench_figures *f, const char *bench, 
 	return NAN;
 }
 
+#define FLOAT(x) ((struct nvs_value){.kind = NVS_VALUE_FLOAT, .real = (x)})
+#define TRUTH(x) ((struct nvs_value){.kind = NVS_VALUE_TRUTH, .count = (x)})
+
 static void add_row(struct shown *s, const struct bench_figures *f,
 		    const struct bench_figure *figure)
 {
-	struct probe_cell cell[OWN + MAX_GPUS];
-	char *clock = s->clock[s->table.nrows];
+	bool slow = bench_below_boost(&f->gpu, figure->sm_mhz);
+	char *clock = s->clock[s->table.of.nrows];
+	struct nvs_value cell[OWN + MAX_GPUS] = {
+		PROBE_WORDS(figure->bench),
+		PROBE_WORDS(figure->name),
+		PROBE_WORDS(figure->parameter),
+		FLOAT(figure->value),
+		PROBE_WORDS(figure->unit),
+		FLOAT(figure->least),
+		FLOAT(figure->most),
+		{.kind = NVS_VALUE_FLOAT, .real = figure->sm_mhz, .text = clock},
+		TRUTH(slow),
+		TRUTH(figure->detail),
+		PROBE_WORDS(f->gpu.name),
+	};
 
-	snprintf(clock, sizeof(*s->clock), "-");
-	if (isfinite(figure->sm_mhz)) {
-		bool slow = bench_below_boost(&f->gpu, figure->sm_mhz);
-
-		snprintf(clock, sizeof(*s->clock), "%.0f%s", figure->sm_mhz, slow ? " *" : "");
-		s->slow |= slow;
-	}
-	cell[0] = PROBE_WORDS(figure->name);
-	cell[1] = PROBE_WORDS(figure->parameter);
-	cell[2] = PROBE_NUMBER(figure->value);
-	cell[3] = PROBE_WORDS(figure->unit);
-	cell[4] = PROBE_NUMBER(figure->least);
-	cell[5] = PROBE_NUMBER(figure->most);
-	cell[6] = PROBE_WORDS(clock);
+	snprintf(clock, sizeof(*s->clock), "%.0f%s", figure->sm_mhz, slow ? " *" : "");
+	s->slow |= slow;
 	for (uint32_t i = 0; i < s->gpus; i++)
 		cell[OWN + i] = PROBE_NUMBER(published_value(f, figure->bench, figure->name,
 							     figure->parameter, s->gpu[i]));
@@ -101,21 +119,28 @@ static void add_published_rows(struct shown *s, const struct bench_figures *f, c
 	}
 }
 
-static void set_columns(struct shown *s)
+/* BENCH: whose published figures are columns too; NULL: of none. */
+static void begin_rows(struct shown *s, const struct bench_figures *f, const char *bench)
 {
-	static const struct probe_column own[OWN] = {
-		{"name", "figure", -1, 0},   {"parameter", "of", -1, 0}, {"value", "median", 3, 0},
-		{"unit", "unit", -1, 0},     {"min", "least", 3, 2},	 {"max", "most", 3, 2},
-		{"sm_mhz", "SM MHz", -1, 0},
-	};
-
+	if (bench)
+		find_published_gpus(s, f, bench);
 	memcpy(s->column, own, sizeof(own));
 	for (uint32_t i = 0; i < s->gpus; i++)
 		/* The theoretical value is more useful than the spread of the samples. */
-		s->column[OWN + i] = (struct probe_column){
-			"", s->gpu[i], 3, strcmp(s->gpu[i], "theory") ? 3 + (int)i : 1};
-	s->table.columns = s->column;
-	s->table.ncolumns = OWN + s->gpus;
+		s->column[OWN + i] = (struct nvs_column){
+			"", s->gpu[i], .decimals = 3,
+			.rank = (uint8_t)(strcmp(s->gpu[i], "theory") ? 3 + i : 1)};
+	s->table = (struct probe_table)PROBE_TABLE("bench", s->column);
+	s->table.of.ncolumns = OWN + s->gpus;
+	s->clock = calloc(f->nfigure + f->npublished + 1, sizeof(*s->clock));
+	if (!s->clock)
+		probe_die("out of memory");
+}
+
+static void end_rows(struct shown *s)
+{
+	probe_table_free(&s->table);
+	free(s->clock);
 }
 
 static void print_sentences(const struct bench_sentence *said, uint32_t n, const char *bench,
@@ -133,7 +158,7 @@ static void print_sentences(const struct bench_sentence *said, uint32_t n, const
 
 static void print_bench(const struct bench_figures *f, const struct bench *b, bool details)
 {
-	struct shown s = {.table = {.study = "bench"}};
+	struct shown s = {0};
 	struct bench_text text = {NULL, 0, 0};
 	uint32_t more = 0;
 
@@ -142,11 +167,7 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 	putchar('\n');
 	probe_print_wrapped(text.data);
 	bench_text_free(&text);
-	find_published_gpus(&s, f, b->name);
-	set_columns(&s);
-	s.clock = calloc(f->nfigure + f->npublished + 1, sizeof(*s.clock));
-	if (!s.clock)
-		probe_die("out of memory");
+	begin_rows(&s, f, b->name);
 	for (uint32_t i = 0; i < f->nfigure; i++)
 		if (!strcmp(f->figure[i].bench, b->name)) {
 			if (f->figure[i].detail && !details)
@@ -156,7 +177,7 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 		}
 	if (details || !more)
 		add_published_rows(&s, f, b->name);
-	if (s.table.nrows) {
+	if (s.table.of.nrows) {
 		putchar('\n');
 		probe_table_print_text(&s.table);
 	}
@@ -169,8 +190,7 @@ static void print_bench(const struct bench_figures *f, const struct bench *b, bo
 		probe_print_wrapped(text.data);
 		bench_text_free(&text);
 	}
-	probe_table_free(&s.table);
-	free(s.clock);
+	end_rows(&s);
 }
 
 static void print_text(const struct bench_figures *f, const struct bench_sample_set *saved,
@@ -187,126 +207,83 @@ static void print_text(const struct bench_figures *f, const struct bench_sample_
 		print_bench(f, bench_find_benchmark(saved->of[i].bench), details);
 }
 
-static void json_number(const char *key, double v)
+static void print_said(struct nvs_json *j, const char *key, const struct bench_sentence *said,
+		       uint32_t n)
 {
-	if (isfinite(v))
-		printf(",\"%s\":%.9g", key, v);
-	else
-		printf(",\"%s\":null", key);
-}
-
-/* BEFORE is '{' for an object's first member, ',' for others. */
-static void json_words(char before, const char *key, const char *words)
-{
-	printf("%c\"%s\":", before, key);
-	probe_print_quoted(words);
-}
-
-static void print_json_sentence(const char *key, const struct bench_sentence *said, uint32_t n)
-{
-	printf("],\n\"%s\":[", key);
+	nvs_json_break(j);
+	nvs_json_open(j, key, '[');
 	for (uint32_t i = 0; i < n; i++) {
-		puts(i ? "," : "");
-		json_words('{', "benchmark", said[i].bench);
-		json_words(',', "text", said[i].text);
-		putchar('}');
+		nvs_json_break(j);
+		nvs_json_open(j, NULL, '{');
+		nvs_json_text(j, "benchmark", said[i].bench);
+		nvs_json_text(j, "text", said[i].text);
+		nvs_json_close(j, '}');
 	}
+	nvs_json_close(j, ']');
 }
 
-static void print_json(const struct bench_figures *f)
+static void print_published(struct nvs_json *j, const struct bench_figures *f)
 {
-	printf("{\"schema\":2,\"study\":\"bench\"");
-	json_words(',', "gpu", f->gpu.name);
-	json_words(',', "driver", f->gpu.driver);
-	json_words(',', "date", f->gpu.date);
-	printf(",\"rows\":[");
-	for (uint32_t i = 0; i < f->nfigure; i++) {
-		const struct bench_figure *r = &f->figure[i];
-
-		puts(i ? "," : "");
-		json_words('{', "benchmark", r->bench);
-		json_words(',', "name", r->name);
-		json_words(',', "parameter", r->parameter);
-		json_number("value", r->value);
-		json_words(',', "unit", r->unit);
-		json_number("min", r->least);
-		json_number("max", r->most);
-		json_number("sm_mhz", r->sm_mhz);
-		printf(",\"below_boost\":%s,\"detail\":%s",
-		       bench_below_boost(&f->gpu, r->sm_mhz) ? "true" : "false",
-		       r->detail ? "true" : "false");
-		json_words(',', "gpu", f->gpu.name);
-		putchar('}');
-	}
-	printf("],\n\"published\":[");
+	nvs_json_break(j);
+	nvs_json_open(j, "published", '[');
 	for (uint32_t i = 0; i < f->npublished; i++) {
 		const struct bench_published_figure *p = &f->published[i];
 
-		puts(i ? "," : "");
-		json_words('{', "benchmark", p->bench);
-		json_words(',', "name", p->name);
-		json_words(',', "parameter", p->parameter);
-		json_number("value", p->value);
-		json_words(',', "gpu", p->gpu);
-		putchar('}');
+		nvs_json_break(j);
+		nvs_json_open(j, NULL, '{');
+		nvs_json_text(j, "benchmark", p->bench);
+		nvs_json_text(j, "name", p->name);
+		nvs_json_text(j, "parameter", p->parameter);
+		nvs_json_real(j, "value", "%.9g", p->value);
+		nvs_json_text(j, "gpu", p->gpu);
+		nvs_json_close(j, '}');
 	}
-	print_json_sentence("notes", f->note, f->nnote);
-	print_json_sentence("missing", f->missing, f->nmissing);
-	printf("]}\n");
+	nvs_json_close(j, ']');
 }
 
-/* Doubles quotes, as CSV requires. */
-static void csv_words(const char *words)
+static void print_json(const struct bench_figures *f, const struct nvs_table *rows)
 {
-	if (!strpbrk(words, ",\"")) {
-		fputs(words, stdout);
-		return;
-	}
-	putchar('"');
-	for (; *words; words++)
-		printf(*words == '"' ? "\"\"" : "%c", *words);
-	putchar('"');
+	struct nvs_json j = {.file = stdout};
+
+	nvs_json_open(&j, NULL, '{');
+	nvs_json_number(&j, "schema", PROBE_SCHEMA);
+	nvs_json_text(&j, "study", rows->report);
+	nvs_json_text(&j, "gpu", f->gpu.name);
+	nvs_json_text(&j, "driver", f->gpu.driver);
+	nvs_json_text(&j, "date", f->gpu.date);
+	nvs_json_open(&j, "rows", '[');
+	nvs_table_json(&j, rows, rows->nrows);
+	nvs_json_close(&j, ']');
+	print_published(&j, f);
+	print_said(&j, "notes", f->note, f->nnote);
+	print_said(&j, "missing", f->missing, f->nmissing);
+	nvs_json_close(&j, '}');
+	putchar('\n');
 }
 
-static void csv_number(double v)
+/* For programs: all figures in one table. */
+static void print_rows(const struct bench_figures *f, bool json)
 {
-	putchar(',');
-	if (isfinite(v))
-		printf("%.9g", v);
-}
+	struct nvs_out out = {.file = stdout};
+	struct shown s = {0};
 
-static void print_csv(const struct bench_figures *f)
-{
-	printf("benchmark,name,parameter,value,unit,min,max,sm_mhz,gpu\n");
-	for (uint32_t i = 0; i < f->nfigure; i++) {
-		const struct bench_figure *r = &f->figure[i];
-
-		csv_words(r->bench);
-		putchar(',');
-		csv_words(r->name);
-		putchar(',');
-		csv_words(r->parameter);
-		csv_number(r->value);
-		putchar(',');
-		csv_words(r->unit);
-		csv_number(r->least);
-		csv_number(r->most);
-		csv_number(r->sm_mhz);
-		putchar(',');
-		csv_words(f->gpu.name);
-		putchar('\n');
-	}
+	begin_rows(&s, f, NULL);
+	for (uint32_t i = 0; i < f->nfigure; i++)
+		add_row(&s, f, &f->figure[i]);
+	if (json)
+		print_json(f, &s.table.of);
+	else
+		nvs_table_csv(&out, &s.table.of, s.table.of.nrows);
+	end_rows(&s);
 }
 
 void bench_print_figures(const struct bench_figures *f, const struct bench_sample_set *saved,
 			 enum probe_format format, bool details)
 {
-	if (format == PROBE_JSON)
-		print_json(f);
-	else if (format == PROBE_CSV)
-		print_csv(f);
-	else
+	if (format == PROBE_TEXT)
 		print_text(f, saved, details);
+	else
+		print_rows(f, format == PROBE_JSON);
 	if (fflush(stdout) || ferror(stdout))
 		probe_die("cannot write the result");
 }

@@ -99,7 +99,7 @@ struct latest {
 };
 
 struct nvs_count_shares {
-	struct nvs_handles *handles;
+	struct nvs_handles **handles;
 	const struct nvs_counted_kernels *counts;
 	struct nvs_contexts contexts;
 	struct nvs_rows lanes, kernels, functions, graphs;
@@ -142,7 +142,7 @@ static uint64_t stream_of(const struct nvs_call *call)
 static struct kernel *find_kernel(struct nvs_count_shares *s, uint64_t function, uint32_t *number,
 				  int *r)
 {
-	const struct nvs_kernel *named = nvs_handles_kernel_of(s->handles, function);
+	const struct nvs_kernel *named = nvs_handles_kernel_of(*s->handles, function);
 	const struct nvs_counted *counted = named && *named->name
 						    ? nvs_counted_of(s->counts, named->name)
 						    : NULL;
@@ -243,7 +243,7 @@ static int list_graph(struct nvs_count_shares *s, const struct nvs_call *call, s
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	e = nvs_handles_exec_of(s->handles, handle);
+	e = nvs_handles_exec_of(*s->handles, handle);
 	g = e ? nvs_rows_at(&s->graphs, &e) : NULL;
 	r = g ? list_nodes(s, g, e) : -ENOMEM;
 	l->first = g ? g->first : 0;
@@ -603,7 +603,7 @@ int nvs_count_shares_end(struct nvs_count_shares *s,
 
 /* ---- allocation ---- */
 
-struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles **handles,
 					      const struct nvs_counted_kernels *counts)
 {
 	struct nvs_count_shares *s = calloc(1, sizeof(*s));

@@ -33,7 +33,7 @@ struct waiting {
 
 struct nvs_works {
 	struct nvs_source *source;
-	struct nvs_handles *handles;
+	struct nvs_handles **handles;
 	struct nvs_contexts contexts;
 	struct nvs_copy_memory memory;
 	struct nvs_timing *timing;
@@ -174,7 +174,7 @@ static int set_name_of_call(struct nvs_works *w, const struct nvs_call *call, st
 	case NVS_CALL_GROUP_LAUNCH:
 		if (nvs_call_kind(call, NVS_KIND_FUNCTION, &handle) ||
 		    nvs_call_kind(call, NVS_KIND_KERNEL, &handle)) {
-			const struct nvs_kernel *k = nvs_handles_kernel_of(w->handles, handle);
+			const struct nvs_kernel *k = nvs_handles_kernel_of(*w->handles, handle);
 
 			if (!k)
 				return -ENOMEM;
@@ -184,7 +184,7 @@ static int set_name_of_call(struct nvs_works *w, const struct nvs_call *call, st
 		return 0;
 	case NVS_CALL_GROUP_GRAPH_LAUNCH:
 		if (nvs_call_kind(call, NVS_KIND_EXEC, &handle)) {
-			const struct nvs_exec *e = nvs_handles_exec_of(w->handles, handle);
+			const struct nvs_exec *e = nvs_handles_exec_of(*w->handles, handle);
 
 			if (!e)
 				return -ENOMEM;
@@ -280,8 +280,6 @@ int nvs_works_call(struct nvs_works *w, const struct nvs_call *call, uint32_t *s
 	int r = nvs_contexts_call(&w->contexts, call, context);
 
 	if (!r)
-		r = nvs_handles_call(w->handles, call);
-	if (!r)
 		r = nvs_hostmem_call(w->memory.kinds, call);
 	if (r)
 		return r;
@@ -293,28 +291,26 @@ int nvs_works_call(struct nvs_works *w, const struct nvs_call *call, uint32_t *s
 
 int nvs_works_record(struct nvs_works *w, const struct nvs_rec *rec)
 {
-	int r = nvs_timing_record(w->timing, rec);
-
-	return r ? r : nvs_handles_record(w->handles, rec);
+	return nvs_timing_record(w->timing, rec);
 }
 
 /* ---- the list ---- */
 
-struct nvs_works *nvs_works_new(struct nvs_source *s)
+struct nvs_works *nvs_works_new(struct nvs_source *s, struct nvs_handles **handles)
 {
 	struct nvs_works *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
 	w->source = s;
+	w->handles = handles;
 	w->own = NO_WORK;
 	w->streams = NVS_ROWS(struct nvs_work_stream, key);
-	w->handles = nvs_handles_new();
 	w->memory.kinds = nvs_hostmem_new();
 	w->timing = nvs_timing_new();
 	w->memory.partly = nvs_trace_session(s->trace)->header.flags &
 			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
-	if (w->handles && w->memory.kinds && w->timing)
+	if (w->memory.kinds && w->timing)
 		return w;
 	nvs_works_free(w);
 	return NULL;
@@ -325,7 +321,6 @@ void nvs_works_free(struct nvs_works *w)
 	if (!w)
 		return;
 	nvs_contexts_free(&w->contexts);
-	nvs_handles_free(w->handles);
 	nvs_hostmem_free(w->memory.kinds);
 	nvs_timing_free(w->timing);
 	nvs_rows_free(&w->streams, NULL);
@@ -372,11 +367,6 @@ bool nvs_works_asked(const struct nvs_source *s)
 	return options && strstr(options, "timing=work");
 }
 
-struct nvs_handles *nvs_works_handles(const struct nvs_works *w)
-{
-	return w->handles;
-}
-
 const struct nvs_work *nvs_works_list(const struct nvs_works *w, size_t *n)
 {
 	*n = w->n;
@@ -421,7 +411,7 @@ const char *nvs_works_name(const struct nvs_works *w, const struct nvs_work *wor
 
 	switch (work->what) {
 	case NVS_WORK_OF_KERNEL:
-		k = nvs_handles_kernel_at(w->handles, work->name);
+		k = nvs_handles_kernel_at(*w->handles, work->name);
 		if (k && *k->name)
 			return nvs_written_name(w->source->trace, k->name);
 		break;
@@ -469,5 +459,6 @@ struct nvs_reader nvs_works_reader(struct nvs_works **works)
 				   .record = on_record,
 				   .calls = true,
 				   .tallies = true,
+				   .handles = *works ? (*works)->handles : NULL,
 				   .arg = works};
 }

@@ -55,7 +55,8 @@ struct nvs_work_stream {
 };
 
 struct nvs_works;
-struct nvs_works *nvs_works_new(struct nvs_source *s); /* NULL if out of memory */
+/* HANDLES is nvs_reader.handles of the reader that calls it. Returns NULL if out of memory. */
+struct nvs_works *nvs_works_new(struct nvs_source *s, struct nvs_handles **handles);
 void nvs_works_free(struct nvs_works *w);
 /* Call from the report's callbacks. Return 0 or -ENOMEM. */
 int nvs_works_op(struct nvs_works *w, const struct nvs_submission *s, const struct nvs_op *op);
@@ -71,7 +72,6 @@ struct nvs_reader nvs_works_reader(struct nvs_works **works);
 /* Call at the end of the trace: sets the times. */
 int nvs_works_end(struct nvs_works *w);
 
-struct nvs_handles *nvs_works_handles(const struct nvs_works *w);
 const struct nvs_work *nvs_works_list(const struct nvs_works *w, size_t *n);
 uint64_t nvs_works_dropped(const struct nvs_works *w); /* for lack of memory */
 /* Valid after nvs_works_end(). */

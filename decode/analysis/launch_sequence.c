@@ -181,10 +181,9 @@ static int note_graph(struct nvs_steps *s, const struct nvs_call *call)
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_steps *s = arg;
-	int r = nvs_handles_call(s->handles, call);
 
-	if (r || !nvs_call_ran(call))
-		return r;
+	if (!nvs_call_ran(call))
+		return 0;
 	if (call->api->role == NVS_CALL_ROLE_SYNCHRONIZE)
 		finish_waited(s, call);
 	if (!nvs_filter_call(s->source, call))
@@ -201,10 +200,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct nvs_steps *s = arg;
-
-	s->calls |= rec->type == NVS_REC_API;
-	return nvs_handles_record(s->handles, rec);
+	((struct nvs_steps *)arg)->calls |= rec->type == NVS_REC_API;
+	return 0;
 }
 
 static int on_submission(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)
@@ -269,7 +266,6 @@ static int on_op(void *arg, const struct nvs_submission *sub, const struct nvs_o
 void nvs_steps_begin(struct nvs_steps *s, struct nvs_source *source, struct nvs_reader *reader)
 {
 	s->source = source;
-	s->handles = nvs_handles_new();
 	s->threads = NVS_ROWS(struct nvs_step_thread, thread);
 	s->names = NVS_ROWS(struct nvs_step_name, hash);
 	*reader = (struct nvs_reader){.call = on_call,
@@ -277,13 +273,12 @@ void nvs_steps_begin(struct nvs_steps *s, struct nvs_source *source, struct nvs_
 				      .submission = on_submission,
 				      .op = on_op,
 				      .calls = true,
+				      .handles = &s->handles,
 				      .arg = s};
 }
 
 int nvs_steps_end(struct nvs_steps *s)
 {
-	nvs_handles_free(s->handles);
-	s->handles = NULL;
 	nvs_numbers_free(&s->notes, free);
 	return 0;
 }

@@ -374,10 +374,7 @@ static int add_call(struct nvs_outstanding *o, const struct nvs_call *call)
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_outstanding *o = arg;
-	int r = nvs_handles_call(o->handles, call);
 
-	if (r)
-		return r;
 	if (call->submissions || call->api->group == NVS_CALL_GROUP_LAUNCH)
 		note_call_details(o, call);
 	if (call->end && call->api->role == NVS_CALL_ROLE_SYNCHRONIZE && nvs_call_ran(call))
@@ -401,7 +398,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 		c->entries = c->nrunning = 0;
 		c->freed = true;
 	}
-	return nvs_handles_record(o->handles, rec);
+	return 0;
 }
 
 /* ---- life ---- */
@@ -410,7 +407,6 @@ void nvs_outstanding_begin(struct nvs_outstanding *o, struct nvs_source *s,
 			   struct nvs_reader *reader)
 {
 	o->source = s;
-	o->handles = nvs_handles_new();
 	o->channels = NVS_ROWS(struct nvs_undone_channel, number);
 	o->values = NVS_ROWS(struct nvs_undone_value, address);
 	o->events = NVS_ROWS(struct nvs_undone_event, event);
@@ -419,6 +415,7 @@ void nvs_outstanding_begin(struct nvs_outstanding *o, struct nvs_source *s,
 				      .call = on_call,
 				      .record = on_record,
 				      .calls = true,
+				      .handles = &o->handles,
 				      .arg = o};
 }
 
@@ -490,8 +487,6 @@ static void free_channel(void *row)
 
 void nvs_outstanding_free(struct nvs_outstanding *o)
 {
-	nvs_handles_free(o->handles);
-	o->handles = NULL;
 	nvs_numbers_free(&o->notes, free);
 	nvs_rows_free(&o->channels, free_channel);
 	nvs_rows_free(&o->values, NULL);

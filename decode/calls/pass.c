@@ -14,7 +14,7 @@
 #include "decode/trace/stream.h"
 
 /* The callbacks of readers. */
-enum { SUBMISSION, ENTRY, RUN, FAULT, OP, SUBMITTED, CALL, RECORD, TOLD };
+enum { SUBMISSION, ENTRY, RUN, FAULT, OP, SUBMITTED, CALL, RECORD, NODE_CHANGE, TOLD };
 
 struct nvs_reading {
 	struct nvs_trace *trace;
@@ -28,6 +28,7 @@ struct nvs_reading {
 	struct nvs_calls_sink selection;
 	struct nvs_calls *calls; /* NULL: not needed, like the next */
 	struct nvs_attach *follow;
+	struct nvs_handles *handles;
 	bool tallies;
 	const struct nvs_call *now; /* of the current submission */
 	uint64_t seen; /* bit mask of record types */
@@ -51,6 +52,7 @@ void nvs_reading_free(struct nvs_reading *r)
 		return;
 	nvs_calls_free(r->calls);
 	nvs_attach_free(r->follow);
+	nvs_handles_free(r->handles);
 	nvs_numbers_free(&r->groups, NULL);
 	free(r->ears[0]);
 	free(r->readers);
@@ -69,7 +71,12 @@ int nvs_reading_add(struct nvs_reading *r, const struct nvs_reader *reader)
 		return -ENOMEM;
 	more[r->n] = *reader;
 	done[r->n++] = false;
-	return 0;
+	if (!reader->handles)
+		return 0;
+	if (!r->handles)
+		r->handles = nvs_handles_new();
+	*reader->handles = r->handles;
+	return r->handles ? 0 : -ENOMEM;
 }
 
 void nvs_reading_select(struct nvs_reading *r,
@@ -183,8 +190,17 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_reading *r = arg;
 
+	if (r->handles && !r->status)
+		r->status = nvs_handles_call(r->handles, call);
 	TELL(r, CALL, call, call);
 	return r->status;
+}
+
+static void on_node_change(void *arg, struct nvs_exec *exec, uint32_t index)
+{
+	struct nvs_reading *r = arg;
+
+	TELL(r, NODE_CHANGE, node_change, exec, index);
 }
 
 static int on_call_of(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
@@ -262,6 +278,8 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	note_record(r, rec);
 	if (!failed && r->follow)
 		failed = nvs_attach_record(r->follow, rec);
+	if (!failed && r->handles)
+		failed = nvs_handles_record(r->handles, rec);
 	if (failed)
 		return failed;
 	TELL(r, RECORD, record, rec);
@@ -281,6 +299,7 @@ static bool has_callback(const struct nvs_reader *x, uint32_t what)
 		[SUBMITTED] = x->submitted,
 		[CALL] = x->call,
 		[RECORD] = x->record,
+		[NODE_CHANGE] = x->node_change,
 	};
 
 	return to[what];
@@ -306,7 +325,7 @@ static int prepare_decoders(struct nvs_reading *r)
 {
 	struct nvs_attach_sink ops = {.arg = r};
 	struct nvs_calls_sink calls = r->selection;
-	bool wants_calls = r->nears[CALL];
+	bool wants_calls = r->nears[CALL] || r->handles;
 
 	for (uint32_t i = 0; i < r->n; i++) {
 		wants_calls |= r->readers[i].calls || r->readers[i].tallies;
@@ -314,7 +333,9 @@ static int prepare_decoders(struct nvs_reading *r)
 	}
 	calls.arg = r;
 	calls.submission = on_call_of;
-	calls.call = r->nears[CALL] ? on_call : NULL;
+	calls.call = r->nears[CALL] || r->handles ? on_call : NULL;
+	if (r->nears[NODE_CHANGE])
+		nvs_handles_watch(r->handles, on_node_change, r);
 	ops.entry = r->nears[ENTRY] ? on_entry : NULL;
 	ops.run = r->nears[RUN] ? on_run : NULL;
 	ops.fault = r->nears[FAULT] ? on_fault : NULL;

@@ -85,15 +85,6 @@ static const struct nvs_kernel *launched_by(const struct nvs_walk *w, const stru
 	return nvs_handles_kernel_of(w->handles, handle);
 }
 
-static int note_call(struct nvs_walk *w, const struct nvs_call *call)
-{
-	uint64_t context;
-	uint32_t stream;
-
-	return w->own->works ? nvs_works_call(w->own->works, call, &stream, &context)
-			     : nvs_handles_call(w->handles, call);
-}
-
 static int follow_memory(struct nvs_walk *w, const struct nvs_call *call)
 {
 	const struct nvs_alloc_series *series = &w->own->allocs.series;
@@ -109,7 +100,9 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_walk *w = arg;
 	struct nvs_walk_call c = {.call = call};
-	int r = note_call(w, call);
+	uint64_t context;
+	uint32_t stream;
+	int r = w->own->works ? nvs_works_call(w->own->works, call, &stream, &context) : 0;
 
 	if (!r && w->walker->memory)
 		r = follow_memory(w, call);
@@ -312,8 +305,7 @@ static int emit_range(struct nvs_walk *w, const struct nvs_rec *rec)
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct nvs_walk *w = arg;
-	int r = w->own->works ? nvs_works_record(w->own->works, rec)
-			      : nvs_handles_record(w->handles, rec);
+	int r = w->own->works ? nvs_works_record(w->own->works, rec) : 0;
 
 	return r || !w->walker->range ? r : emit_range(w, rec);
 }
@@ -398,9 +390,9 @@ static int read_trace(struct nvs_walk *w)
 				    .end = on_read,
 				    .calls = true,
 				    .tallies = w->own->works,
+				    .handles = &w->handles,
 				    .arg = w};
 	bool done = w->walker->submission || w->walker->release;
-	struct nvs_reading *reading;
 	int r = w->walker->begin ? w->walker->begin(w) : 0;
 
 	if (!done)
@@ -408,7 +400,7 @@ static int read_trace(struct nvs_walk *w)
 	if (w->walker->range)
 		w->source->later |= NVS_NEED_NVTX;
 	if (!r)
-		r = nvs_source_read(w->source, &reader, &reading);
+		r = nvs_source_read(w->source, &reader);
 	if (w->walker->end) {
 		int end = w->walker->end(w, !r);
 
@@ -456,21 +448,10 @@ static bool has_times(const struct nvs_walk *w)
 	return w->walker->gpu && w->timed && options && strstr(options, "timing=work");
 }
 
-static int begin_handles(struct nvs_walk *w)
-{
-	if (has_times(w)) {
-		w->own->works = nvs_works_new(w->source);
-		w->handles = w->own->works ? nvs_works_handles(w->own->works) : NULL;
-	} else {
-		w->handles = nvs_handles_new();
-	}
-	return w->handles ? 0 : -ENOMEM;
-}
-
 static int walk_trace(struct nvs_walk *w)
 {
 	struct nvs_walk_own own = {.works = NULL};
-	int r;
+	int r = 0;
 
 	w->timed = has_clock(w->source);
 	if (w->walker->times && !w->timed) {
@@ -483,11 +464,12 @@ static int walk_trace(struct nvs_walk *w)
 	name_process(w);
 	if (w->walker->memory)
 		nvs_allocs_begin(&own.allocs, w->source);
-	r = begin_handles(w);
+	if (has_times(w)) {
+		own.works = nvs_works_new(w->source, &w->handles);
+		r = own.works ? 0 : -ENOMEM;
+	}
 	if (!r)
 		r = read_trace(w);
-	if (!own.works)
-		nvs_handles_free(w->handles);
 	nvs_works_free(own.works);
 	nvs_numbers_free(&own.flows, NULL);
 	nvs_numbers_free(&own.channels, free_progress);

@@ -31,24 +31,23 @@ struct nvs_source {
 	/* The passes for all reports; SECOND is NULL if no report needs it. Cells and rows point to
 	 * their calls. */
 	struct nvs_reading *first, *second;
+	struct nvs_reading *separate; /* the latest of nvs_source_read() */
 	struct nvs_cells *cells; /* for NVS_NEED_CELLS */
 	struct nvs_waiting *waiting; /* durations pending a clock point, while it is read */
 	struct nvs_nvtx *nvtx; /* for NVS_NEED_NVTX and --nvtx: of the latest pass */
 	struct nvs_nvtx *counted; /* of the pass for all reports; a report may read once more */
 	struct nvs_timing *timing; /* for NVS_NEED_TIMING: complete before the second pass */
 	/* nvs_source_read() */
-	int (*read)(struct nvs_source *s, const struct nvs_reader *reader,
-		    struct nvs_reading **reading);
+	int (*read)(struct nvs_source *s, const struct nvs_reader *reader);
 	uint32_t later; /* needs of the reports not printed yet */
 	bool no_calls; /* the message about missing calls was printed */
 };
 
-/* A separate pass, for a report that prints while it reads. Clears the progress line. *READING is
- * valid during the pass. Returns 0, or -errno after a message on stderr. */
-static inline int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader,
-				  struct nvs_reading **reading)
+/* A separate pass, for a report that prints while it reads. Clears the progress line. Returns 0, or
+ * -errno after a message on stderr. */
+static inline int nvs_source_read(struct nvs_source *s, const struct nvs_reader *reader)
 {
-	return s->read(s, reader, reading);
+	return s->read(s, reader);
 }
 
 #endif

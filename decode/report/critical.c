@@ -38,6 +38,7 @@ struct state_of_run {
 
 struct each {
 	struct nvs_works *works; /* must be first: nvs_works_reader() */
+	struct nvs_handles *handles;
 	struct nvs_source *source;
 	struct nvs_waits *waits;
 };
@@ -168,7 +169,7 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 	if (!st->rows.size)
 		st->rows = NVS_ROWS(struct row, key);
 	each->source = s;
-	each->works = nvs_works_new(s);
+	each->works = nvs_works_new(s, &each->handles);
 	each->waits = each->works ? nvs_waits_new(s, each->works) : NULL;
 	*reader = nvs_works_reader(&each->works);
 	reader->call = on_call;

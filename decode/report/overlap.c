@@ -51,6 +51,7 @@ struct state {
 
 struct each {
 	struct nvs_works *works; /* first: nvs_works_reader() */
+	struct nvs_handles *handles;
 	struct nvs_source *source;
 };
 
@@ -337,7 +338,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *arg, struct nv
 		st->lanes = NVS_ROWS(struct lane, key);
 	}
 	each->source = s;
-	each->works = nvs_works_new(s);
+	each->works = nvs_works_new(s, &each->handles);
 	*reader = nvs_works_reader(&each->works);
 	return each->works ? 0 : -ENOMEM;
 }

@@ -241,9 +241,9 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_gpu_each *each = arg;
 	uint64_t context = 0;
-	int r = nvs_handles_call(each->handles, call);
+	int r = 0;
 
-	if (!r && each->state->by == NVS_GPU_BY_STREAM)
+	if (each->state->by == NVS_GPU_BY_STREAM)
 		r = nvs_contexts_call(&each->contexts, call, &context);
 	if (!r && call->thread != NVS_NONE)
 		r = assign_to_call(each, call, context);
@@ -350,10 +350,10 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 	if (rec->type == NVS_REC_UNTIMED)
 		each->untimed[u->reason < NVS_UNTIMED_REASONS ? u->reason : 0] += u->submissions;
-	return by_call(each) ? nvs_handles_record(each->handles, rec) : 0;
+	return 0;
 }
 
-int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader)
+void nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader)
 {
 	each->measured = nvs_timing_any(each->source->timing);
 	if (!each->state->rows.size)
@@ -364,10 +364,9 @@ int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_reader *reader)
 	if (each->state->by == NVS_GPU_BY_KERNEL)
 		reader->op = on_op;
 	if (!by_call(each))
-		return 0;
-	each->handles = nvs_handles_new();
+		return;
+	reader->handles = &each->handles;
 	reader->call = on_call;
-	return each->handles ? 0 : -ENOMEM;
 }
 
 /* ---- end ---- */
@@ -411,6 +410,4 @@ void nvs_gpu_each_free(struct nvs_gpu_each *each)
 {
 	nvs_numbers_free(&each->threads, free_waiting);
 	nvs_contexts_free(&each->contexts);
-	nvs_handles_free(each->handles);
-	each->handles = NULL;
 }

@@ -25,17 +25,13 @@ struct note {
 
 const struct nvs_undone *nvs_undone_at(const struct nvs_undone_channel *c, uint64_t index)
 {
-	return index < c->end - c->first ? c->item + ((c->first + index) & (c->room - 1)) : NULL;
+	return index < nvs_queue_count(&c->items) ? nvs_queue_at(&c->items, c->items.first + index)
+						  : NULL;
 }
 
 static struct nvs_undone *item_at(const struct nvs_undone_channel *c, uint64_t count)
 {
-	return c->item + (count & (c->room - 1));
-}
-
-static struct nvs_undone *last_item(const struct nvs_undone_channel *c)
-{
-	return c->first == c->end ? NULL : item_at(c, c->end - 1);
+	return nvs_queue_at(&c->items, count);
 }
 
 /* ---- completion ---- */
@@ -91,7 +87,7 @@ static void add_grid(struct nvs_outstanding *o, struct nvs_undone_channel *c,
 
 static void retire_first(struct nvs_outstanding *o, struct nvs_undone_channel *c)
 {
-	const struct nvs_undone *u = item_at(c, c->first++);
+	const struct nvs_undone *u = item_at(c, c->items.first++);
 
 	c->entries -= u->entries;
 	c->completed++;
@@ -111,11 +107,11 @@ static void retire_first(struct nvs_outstanding *o, struct nvs_undone_channel *c
 static void retire_done(struct nvs_outstanding *o, struct nvs_undone_channel *c, uint64_t address,
 			uint32_t payload, bool ends)
 {
-	uint64_t done = c->first;
+	uint64_t done = c->items.first;
 	uint32_t others = 0;
 
 	/* A submission without a release in the slot is done when the next one with it is. */
-	for (uint64_t i = c->first; i != c->end; i++) {
+	for (uint64_t i = c->items.first; i != c->items.end; i++) {
 		const struct nvs_undone *u = item_at(c, i);
 
 		if (u->slot == address && (int32_t)(payload - u->payload) < 0)
@@ -125,7 +121,7 @@ static void retire_done(struct nvs_outstanding *o, struct nvs_undone_channel *c,
 		else if (++others > MOST_OTHERS)
 			break;
 	}
-	while (c->first != done)
+	while (c->items.first != done)
 		retire_first(o, c);
 	c->known = true;
 	c->settled |= ends;
@@ -135,27 +131,13 @@ static void retire_done(struct nvs_outstanding *o, struct nvs_undone_channel *c,
 
 static int make_room(struct nvs_outstanding *o, struct nvs_undone_channel *c)
 {
-	uint32_t room = c->room ? 2 * c->room : 16;
-	struct nvs_undone *wider;
-
-	if (c->end - c->first < c->room)
+	if (nvs_queue_reserve(&c->items, MOST_UNDONE))
 		return 0;
-	wider = room <= MOST_UNDONE && nvs_budget_spare((uint64_t)room * sizeof(*wider))
-			? malloc(room * sizeof(*wider))
-			: NULL;
-	if (!wider && !c->room)
+	if (!c->items.room)
 		return -ENOMEM;
-	if (!wider) {
-		retire_first(o, c);
-		c->completed--;
-		c->dropped = o->stale = true;
-		return 0;
-	}
-	for (uint64_t i = c->first; i != c->end; i++)
-		wider[i & (room - 1)] = *item_at(c, i);
-	free(c->item);
-	c->item = wider;
-	c->room = room;
+	retire_first(o, c);
+	c->completed--;
+	c->dropped = o->stale = true;
 	return 0;
 }
 
@@ -176,8 +158,12 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	uint32_t ring = s->channel->known ? s->channel->rec.entries : 0;
 	struct nvs_undone_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
 	struct nvs_undone *u;
-	int r = c ? make_room(o, c) : -ENOMEM;
+	int r;
 
+	if (!c)
+		return -ENOMEM;
+	c->items.size = sizeof(*u);
+	r = make_room(o, c);
 	if (r)
 		return r;
 	if (rec->progress_address) {
@@ -185,7 +171,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 		o->seen = rec->rec.time;
 	}
 	c->submissions += !(rec->rec.flags & NVS_SUB_CONTINUED);
-	u = item_at(c, c->end);
+	u = item_at(c, c->items.end);
 	*u = (struct nvs_undone){.number = s->number,
 				 .time = rec->rec.time,
 				 .thread = s->thread->thread,
@@ -196,12 +182,12 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	if (call) {
 		u->api = call->api;
 		u->call = call->number + 1;
-		note_call(o, s, u->call, c->end);
+		note_call(o, s, u->call, c->items.end);
 	}
-	c->end++;
+	c->items.end++;
 	c->entries += u->entries;
 	/* The GPFIFO has wrapped: older entries must be done. */
-	while (ring && c->entries >= ring && c->end - c->first > 1)
+	while (ring && c->entries >= ring && nvs_queue_count(&c->items) > 1)
 		retire_first(o, c);
 	return 0;
 }
@@ -241,7 +227,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 {
 	struct nvs_outstanding *o = arg;
 	struct nvs_undone_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
-	struct nvs_undone *u = c ? last_item(c) : NULL;
+	struct nvs_undone *u = c ? nvs_queue_last(&c->items) : NULL;
 	struct nvs_undone_sem sem = semaphore_of(op);
 
 	if (!u)
@@ -315,16 +301,17 @@ static void note_call_details(struct nvs_outstanding *o, const struct nvs_call *
 	if (call->api->group == NVS_CALL_GROUP_EVENT &&
 	    nvs_call_kind(call, NVS_KIND_EVENT, &event) && (e = nvs_rows_at(&o->events, &event))) {
 		e->channel = n->channel;
-		e->submission = c->end - 1;
+		e->submission = c->items.end - 1;
 	}
-	for (uint64_t i = n->from > c->first ? n->from : c->first; i < c->end; i++) {
+	for (uint64_t i = n->from > c->items.first ? n->from : c->items.first; i < c->items.end;
+	     i++) {
 		struct nvs_undone *u = item_at(c, i);
 
 		if (u->call != n->call || u->thread != call->thread)
 			continue;
 		u->stream = stream;
 		u->has_stream = has_stream;
-		if (i + 1 == c->end || u->launches) {
+		if (i + 1 == c->items.end || u->launches) {
 			u->kernel = kernel;
 			u->collective = collective;
 		}
@@ -394,7 +381,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 		if (!c)
 			return -ENOMEM;
 		/* The channel was freed: nothing in it is unfinished. */
-		c->first = c->end;
+		c->items.first = c->items.end;
 		c->entries = c->nrunning = 0;
 		c->freed = true;
 	}
@@ -445,7 +432,7 @@ int nvs_outstanding_end(struct nvs_outstanding *o)
 			continue;
 		retire_done(o, c, tc->done.address, (uint32_t)tc->done.value[0], true);
 		/* Submissions after the last reading may be done by now. */
-		if (c->first != c->end && item_at(c, c->first)->time > tc->done_time)
+		if (nvs_queue_count(&c->items) && item_at(c, c->items.first)->time > tc->done_time)
 			c->settled = false;
 		o->seen = tc->done_time > o->seen ? tc->done_time : o->seen;
 	}
@@ -472,7 +459,7 @@ int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, voi
 			u->grid.address = 0; /* decided */
 			if (make_room(o, c))
 				return -ENOMEM;
-			*item_at(c, --c->first) = *u;
+			*item_at(c, --c->items.first) = *u;
 			c->completed--;
 			c->nrunning--;
 		}
@@ -482,7 +469,7 @@ int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, voi
 
 static void free_channel(void *row)
 {
-	free(((struct nvs_undone_channel *)row)->item);
+	free(((struct nvs_undone_channel *)row)->items.item);
 }
 
 void nvs_outstanding_free(struct nvs_outstanding *o)

@@ -9,6 +9,7 @@
 #define NVSNOOP_DECODE_ANALYSIS_UNFINISHED_WORK_H
 
 #include "decode/base/numbers.h"
+#include "decode/base/queue.h"
 #include "decode/calls/handles.h"
 #include "decode/base/keyed_rows.h"
 #include "decode/query/source.h"
@@ -46,9 +47,7 @@ struct nvs_undone_channel {
 	uint32_t number; /* its key */
 	uint32_t nrunning; /* grids in RUNNING */
 	struct nvs_undone running[NVS_UNDONE_GRIDS]; /* oldest first */
-	struct nvs_undone *item; /* ring buffer, ROOM is a power of two */
-	uint32_t room;
-	uint64_t first, end; /* free-running indices into ITEM */
+	struct nvs_queue items; /* struct nvs_undone */
 	uint64_t submissions, completed; /* completed: only those in the trace */
 	uint64_t entries; /* GPFIFO entries of unfinished submissions */
 	bool known; /* progress of the channel was seen */
@@ -75,7 +74,7 @@ struct nvs_undone_value {
 /* The latest submission that recorded an event. */
 struct nvs_undone_event {
 	uint64_t event; /* its key */
-	uint64_t submission; /* index as in nvs_undone_channel */
+	uint64_t submission; /* running count in nvs_undone_channel.items */
 	uint32_t channel;
 };
 
@@ -110,7 +109,7 @@ int nvs_outstanding_settle(struct nvs_outstanding *o, nvs_undone_runs *runs, voi
 const struct nvs_undone *nvs_undone_at(const struct nvs_undone_channel *c, uint64_t index);
 static inline uint64_t nvs_undone_count(const struct nvs_undone_channel *c)
 {
-	return c->end - c->first;
+	return nvs_queue_count(&c->items);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/base/numbers.h"
+#include "decode/base/queue.h"
 #include "decode/calls/args.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
@@ -29,10 +30,8 @@ struct pending {
 	bool selected;
 };
 
-/* Ring buffer of pending submissions from FIRST on. */
 struct progress {
-	struct pending *at;
-	uint32_t first, n, room;
+	struct nvs_queue queue; /* struct pending */
 	uint64_t entries; /* of all pending submissions */
 	uint32_t last; /* payload of the latest release */
 	bool counts; /* a release was seen, and each was one more than the last */
@@ -124,43 +123,13 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 /* ---- completion ---- */
 
-static struct pending *pending_at(const struct progress *p, uint32_t i)
-{
-	return p->at + (p->first + i) % p->room;
-}
-
-static int add_pending(struct progress *p, const struct pending *one)
-{
-	struct pending *at;
-	uint32_t room = p->room ? 2 * p->room : 16;
-
-	if (p->n == MOST_PENDING) {
-		p->lost = true;
-		return 0;
-	}
-	if (p->n == p->room) {
-		at = malloc(room * sizeof(*at));
-		if (!at)
-			return -ENOMEM;
-		for (uint32_t i = 0; i < p->n; i++)
-			at[i] = *pending_at(p, i);
-		free(p->at);
-		p->at = at;
-		p->first = 0;
-		p->room = room;
-	}
-	*pending_at(p, p->n++) = *one;
-	p->entries += one->entries;
-	return 0;
-}
-
 /* Number of pending submissions that are done if the slot has PAYLOAD. */
 static uint32_t done_by(const struct progress *p, uint32_t payload)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->n; i++) {
-		const struct pending *one = pending_at(p, i);
+	for (uint32_t i = 0; i < nvs_queue_count(&p->queue); i++) {
+		const struct pending *one = nvs_queue_at(&p->queue, p->queue.first + i);
 
 		if (!one->releases)
 			continue;
@@ -181,10 +150,9 @@ static int emit_releases(struct nvs_walk *w, struct progress *p, const struct nv
 	if (!p->counts || p->lost || !s->rec->progress_address)
 		return 0;
 	for (uint32_t n = done_by(p, payload); n && !r; n--) {
-		struct pending one = *pending_at(p, 0);
+		const struct pending one = *(struct pending *)nvs_queue_at(&p->queue,
+									   p->queue.first++);
 
-		p->first = (p->first + 1) % p->room;
-		p->n--;
 		p->entries -= one.entries;
 		if (one.releases && one.selected && w->walker->release)
 			r = w->walker->release(
@@ -196,8 +164,8 @@ static int emit_releases(struct nvs_walk *w, struct progress *p, const struct nv
 }
 
 /* Payloads must be consecutive: the values of another kind of slot mean nothing here. */
-static int note_pending(struct nvs_walk *w, struct progress *p, const struct nvs_submission *s,
-			uint64_t flow, bool selected)
+static void note_pending(struct nvs_walk *w, struct progress *p, const struct nvs_submission *s,
+			 uint64_t flow, bool selected)
 {
 	struct nvs_walk_own *own = w->own;
 	struct pending one = {s->number, flow, s->nentries, own->payload, own->releases, selected};
@@ -207,7 +175,12 @@ static int note_pending(struct nvs_walk *w, struct progress *p, const struct nvs
 		p->counts = true;
 		p->last = own->payload;
 	}
-	return p->lost ? 0 : add_pending(p, &one);
+	p->queue.size = sizeof(one);
+	p->lost |= !nvs_queue_reserve(&p->queue, MOST_PENDING);
+	if (p->lost)
+		return;
+	*(struct pending *)nvs_queue_at(&p->queue, p->queue.end++) = one;
+	p->entries += one.entries;
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -272,7 +245,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	int r = p ? emit_releases(w, p, s, at) : -ENOMEM;
 
 	if (!r)
-		r = note_pending(w, p, s, flow, selected);
+		note_pending(w, p, s, flow, selected);
 	if (!r && w->own->works)
 		r = note_work(w->own, s, call, flow);
 	if (!r && selected && w->walker->submission)
@@ -377,7 +350,7 @@ static void free_progress(void *item)
 	struct progress *p = item;
 
 	if (p)
-		free(p->at);
+		free(p->queue.item);
 	free(p);
 }
 

@@ -129,13 +129,12 @@ static struct lane *find_lane(struct nvs_count_shares *s, uint64_t context, uint
 	return lane->context ? lane : NULL;
 }
 
-/* Returns the stream of CALL. Default streams have the numbers of cuda.h. */
 static uint64_t stream_of(const struct nvs_call *call)
 {
-	uint64_t stream = 0;
+	uint64_t stream;
 
-	nvs_call_kind(call, NVS_KIND_STREAM, &stream);
-	return stream ? stream : call->api->per_thread ? 2 : 1;
+	nvs_call_stream(call, &stream);
+	return stream;
 }
 
 /* Returns NULL if the kernel does not count, or if out of memory, with *R = -ENOMEM. */

@@ -16,9 +16,6 @@
 #include "decode/query/selection.h"
 #include "decode/calls/args.h"
 
-/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
-enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
-
 enum { HTOD, DTOH, DTOD, HTOH, ANY, DIRECTIONS };
 static const char *const directions[] = {"copy HtoD", "copy DtoH", "copy DtoD", "copy HtoH",
 					 "copy"};
@@ -211,12 +208,8 @@ static uint32_t stream_of(struct nvs_works *w, const struct nvs_call *call, uint
 	} key = {0, context};
 	struct nvs_work_stream *row;
 
-	if (!nvs_call_kind(call, NVS_KIND_STREAM, &key.stream) &&
-	    call->api->group != NVS_CALL_GROUP_COPY && call->api->group != NVS_CALL_GROUP_MEMSET &&
-	    call->api->group != NVS_CALL_GROUP_LAUNCH)
+	if (!nvs_call_stream(call, &key.stream) && call->api->group != NVS_CALL_GROUP_LAUNCH)
 		return NVS_NONE;
-	if (!key.stream)
-		key.stream = call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
 	row = nvs_rows_at(&w->streams, &key);
 	if (!row) {
 		w->status = -ENOMEM;
@@ -225,9 +218,7 @@ static uint32_t stream_of(struct nvs_works *w, const struct nvs_call *call, uint
 	/* Either an existing row, or the last one if just created. */
 	if (w->streams.row[w->streams.n - 1] == row)
 		row->index = (uint32_t)w->streams.n - 1;
-	/* The handle may be reused. */
-	if (call->api->role == NVS_CALL_ROLE_STREAM_DESTROY && !call->result && call->end &&
-	    key.stream > PER_THREAD_DEFAULT)
+	if (nvs_call_ends_stream(call, key.stream))
 		nvs_rows_forget(&w->streams, row);
 	return row->index;
 }

@@ -71,8 +71,7 @@ static struct stream *stream_of(struct state *st, const struct nvs_call *call, i
 
 	if (!nvs_call_kind(call, NVS_KIND_STREAM, &handle))
 		return NULL;
-	/* Default streams have the numbers of cuda.h: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. */
-	handle = handle ? handle : call->api->per_thread ? 2 : 1;
+	nvs_call_stream(call, &handle);
 	stream = nvs_rows_at(&st->streams, &handle);
 	*r = stream ? 0 : -ENOMEM;
 	return stream;

@@ -64,11 +64,7 @@ static const char *kind_name(const struct lane *lane)
 
 static void get_handle(const struct lane *lane, struct nvs_value *v)
 {
-	static const char *const defaults[] = {"", "default", "per-thread default"};
-
-	nvs_value_hex(v, lane && lane->handle, lane ? lane->handle : 0);
-	if (lane && lane->handle && lane->handle < 3)
-		v->text = defaults[lane->handle];
+	nvs_stream_value(lane ? lane->handle : 0, v);
 }
 
 static void get_stream(const void *row, struct nvs_value *v)

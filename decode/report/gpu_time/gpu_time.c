@@ -109,12 +109,10 @@ NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.unsaid, r->su
 /* The row's name in a table. */
 static void get_line(const void *row, struct nvs_value *v)
 {
-	static const char *const defaults[] = {[1] = "default", "per-thread default"};
 	const struct nvs_gpu_row *r = row;
 
 	if (BY(STREAM)) {
-		get_stream(row, v);
-		v->text = NUMBERED && r->key.number <= 2 ? defaults[r->key.number] : NULL;
+		nvs_stream_value(NUMBERED ? r->key.number : 0, v);
 	} else if (BY(CHANNEL)) {
 		get_channel(row, v);
 	} else {

@@ -11,9 +11,6 @@
 #include "decode/calls/tally.h"
 #include "decode/query/durations.h"
 
-/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
-enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
-
 /* A submission with its times. */
 struct one {
 	struct nvs_timed timed;
@@ -132,18 +129,6 @@ static struct nvs_gpu_key make_empty_key(const struct nvs_gpu_each *each)
 	return (struct nvs_gpu_key){.each = each, .number = NVS_UNKNOWN};
 }
 
-/* Handle 0 stands for one of the two default streams, depending on the API variant. Each of them
- * has another handle as well. */
-static uint64_t stream_of(const struct nvs_call *call)
-{
-	uint64_t stream = 0;
-
-	if (!nvs_call_kind(call, NVS_KIND_STREAM, &stream) &&
-	    call->api->group != NVS_CALL_GROUP_COPY && call->api->group != NVS_CALL_GROUP_MEMSET)
-		return NVS_UNKNOWN;
-	return stream ? stream : call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
-}
-
 static int key_of_call(const struct nvs_gpu_each *each, const struct nvs_call *call,
 		       uint64_t context, struct nvs_gpu_key *key)
 {
@@ -151,8 +136,10 @@ static int key_of_call(const struct nvs_gpu_each *each, const struct nvs_call *c
 
 	*key = make_empty_key(each);
 	if (each->state->by == NVS_GPU_BY_STREAM) {
-		key->number = stream_of(call);
-		key->context = key->number == NVS_UNKNOWN ? 0 : context;
+		if (nvs_call_stream(call, &handle)) {
+			key->number = handle;
+			key->context = context;
+		}
 	} else if (call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
 		   nvs_call_kind(call, NVS_KIND_EXEC, &handle)) {
 		const struct nvs_exec *exec = nvs_handles_exec_of(each->handles, handle);
@@ -225,12 +212,9 @@ static int forget_stream(struct nvs_gpu_each *each, const struct nvs_call *call,
 	struct nvs_gpu_key key = make_empty_key(each);
 	struct nvs_gpu_row *row;
 
-	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY || call->result || !call->end)
+	if (!nvs_call_stream(call, &key.number) || !nvs_call_ends_stream(call, key.number))
 		return 0;
-	key.number = stream_of(call);
 	key.context = context;
-	if (key.number <= PER_THREAD_DEFAULT || key.number == NVS_UNKNOWN)
-		return 0;
 	row = nvs_rows_at(&each->state->rows, &key);
 	if (row)
 		nvs_rows_forget(&each->state->rows, row);

@@ -99,7 +99,7 @@ struct latest {
 };
 
 struct nvs_count_shares {
-	struct nvs_handles *handles;
+	struct nvs_handles **handles;
 	const struct nvs_kernel_counts *counts;
 	struct nvs_contexts contexts;
 	struct nvs_rows lanes, kernels, functions, graphs;
@@ -129,20 +129,19 @@ static struct launch_queue *find_lane(struct nvs_count_shares *s, uint64_t conte
 	return lane->context ? lane : NULL;
 }
 
-/* Returns the stream of CALL. Default streams have the numbers of cuda.h. */
 static uint64_t stream_of(const struct nvs_call *call)
 {
-	uint64_t stream = 0;
+	uint64_t stream;
 
-	nvs_call_kind(call, NVS_KIND_STREAM, &stream);
-	return stream ? stream : call->api->per_thread ? 2 : 1;
+	nvs_call_stream(call, &stream);
+	return stream;
 }
 
 /* Returns NULL if the kernel does not count, or if out of memory, with *R = -ENOMEM. */
 static struct kernel *find_kernel(struct nvs_count_shares *s, uint64_t function, uint32_t *number,
 				  int *r)
 {
-	const struct nvs_kernel *named = nvs_handles_get_kernel(s->handles, function);
+	const struct nvs_kernel *named = nvs_handles_get_kernel(*s->handles, function);
 	const struct nvs_kernel_count *counted =
 		named && *named->name ? nvs_kernel_counts_find(s->counts, named->name) : NULL;
 	uint64_t key[2] = {function, (uintptr_t)counted};
@@ -242,7 +241,7 @@ static int list_graph(struct nvs_count_shares *s, const struct nvs_call *call, s
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	e = nvs_handles_get_exec(s->handles, handle);
+	e = nvs_handles_get_exec(*s->handles, handle);
 	g = e ? nvs_rows_at(&s->graphs, &e) : NULL;
 	r = g ? list_nodes(s, g, e) : -ENOMEM;
 	l->first = g ? g->first : 0;
@@ -602,7 +601,7 @@ int nvs_count_shares_end(struct nvs_count_shares *s,
 
 /* ---- allocation ---- */
 
-struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles **handles,
 					      const struct nvs_kernel_counts *counts)
 {
 	struct nvs_count_shares *s = calloc(1, sizeof(*s));

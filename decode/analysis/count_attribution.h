@@ -25,9 +25,9 @@ struct nvs_count_share {
 };
 
 struct nvs_count_shares;
-/* Returns NULL if out of memory. The caller owns HANDLES and COUNTS, and passes each record and
- * call to them before passing it here. */
-struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
+/* Returns NULL if out of memory. HANDLES is the reader's nvs_pass_reader.handles; the caller owns
+ * COUNTS and passes each record to it before passing it here. */
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles **handles,
 					      const struct nvs_kernel_counts *counts);
 void nvs_count_shares_free(struct nvs_count_shares *s);
 /* Returns 0 or -ENOMEM. TAG identifies the call to the caller. */

@@ -249,7 +249,6 @@ static int by_ticks(const void *pa, const void *pb)
 static int find_siblings(struct nvs_stalls *w)
 {
 	struct nvs_pass_reader reader = {.call = on_sibling, .arg = w};
-	struct nvs_pass *reading;
 	int r;
 
 	w->latest = calloc(w->n + 1, sizeof(*w->latest));
@@ -257,7 +256,7 @@ static int find_siblings(struct nvs_stalls *w)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->n; i++)
 		w->latest[i] = max_of(w->wait[i].end, i ? w->latest[i - 1] : 0);
-	r = nvs_source_read(w->source, &reader, &reading);
+	r = nvs_source_read(w->source, &reader);
 	for (size_t i = 0; i < w->n; i++) {
 		struct nvs_stall *wait = w->wait + i;
 

@@ -24,7 +24,6 @@ struct nvs_exec {
 	uint64_t given; /* nodes and edges in its records */
 	uint64_t moved; /* visited or moved, beyond those that a record names */
 	bool partial;
-	void *user;
 };
 
 /* Called before node INDEX of EXEC changes; NVS_NONE: any node may. */

@@ -50,6 +50,7 @@ struct memcpy_row {
 struct memcpy_state {
 	struct nvs_source *source;
 	struct nvs_copy_memory memory;
+	struct nvs_handles *handles;
 	struct nvs_work_list *works; /* NULL: the trace has no GPU times */
 	struct nvs_rows *rows; /* shared by all traces */
 };
@@ -372,11 +373,12 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	*reader = (struct nvs_pass_reader){.call = on_call, .tallies = true, .arg = st};
 	if (!nvs_pass_has_record(s->first, NVS_REC_GPU_TIME))
 		return 0;
-	st->works = nvs_work_list_new(s);
+	st->works = nvs_work_list_new(s, &st->handles);
 	reader->submitted = on_submitted;
 	reader->op = on_op;
 	reader->record = on_record;
 	reader->calls = true;
+	reader->handles = &st->handles;
 	return st->works ? 0 : -ENOMEM;
 }
 

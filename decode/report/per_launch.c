@@ -31,19 +31,14 @@ struct per_launch_state {
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct per_launch_state *st = arg;
-	int r = nvs_handles_call(st->handles, call);
-
-	return r ? r : nvs_count_shares_call(st->shares, call, 0);
+	return nvs_count_shares_call(((struct per_launch_state *)arg)->shares, call, 0);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct per_launch_state *st = arg;
-	int r = nvs_handles_record(st->handles, rec);
+	int r = nvs_kernel_counts_record(&st->counts, rec);
 
-	if (!r)
-		r = nvs_kernel_counts_record(&st->counts, rec);
 	return r ? r : nvs_count_shares_record(st->shares, rec);
 }
 
@@ -137,15 +132,11 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	struct per_launch_state *st = each;
 
 	st->source = s;
-	st->handles = nvs_handles_new();
-	if (!st->handles)
-		return -ENOMEM;
-	st->shares = nvs_count_shares_new(st->handles, &st->counts);
-	if (!st->shares)
-		return -ENOMEM;
+	st->shares = nvs_count_shares_new(&st->handles, &st->counts);
+	reader->handles = &st->handles;
 	reader->call = on_call;
 	reader->record = on_record;
-	return 0;
+	return st->shares ? 0 : -ENOMEM;
 }
 
 static void print_count(struct nvs_out *out, const char *what, bool known, uint64_t n)
@@ -229,7 +220,6 @@ static void free_state(struct nvs_run *run)
 			free(st[t].lines[i].name);
 		free(st[t].lines);
 		nvs_count_shares_free(st[t].shares);
-		nvs_handles_free(st[t].handles);
 		nvs_kernel_counts_free(&st[t].counts);
 	}
 }

@@ -274,10 +274,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 	struct nvs_diff_each *e = arg;
 	const struct nvs_callsite *site = nvs_trace_callsite(e->source->trace, call->stack);
 	uint64_t row[NVS_DIFF_KINDS] = {0}, launch;
-	int r = nvs_handles_call(e->handles, call), kind;
+	int r = nvs_hostmem_call(e->memory.kinds, call), kind;
 
-	if (!r)
-		r = nvs_hostmem_call(e->memory.kinds, call);
 	if (!r && call->submissions)
 		identify_copy(e, call);
 
@@ -303,13 +301,6 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return r ? r : e->state->status;
 }
 
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	struct nvs_diff_each *e = arg;
-
-	return nvs_handles_record(e->handles, rec);
-}
-
 /* ---- both traces ---- */
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
@@ -332,7 +323,6 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 	st->uncounted |= !!(nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS);
 	st->unread |= st->uncounted;
 	e->tally = &st->tally;
-	e->handles = nvs_handles_new();
 	e->memory.kinds = nvs_hostmem_new();
 	e->memory.partly = nvs_trace_session(s->trace)->header.flags &
 			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
@@ -343,8 +333,8 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 	reader->op = on_op;
 	reader->submitted = on_submitted;
 	reader->call = on_call;
-	reader->record = on_record;
-	return e->handles && e->memory.kinds ? 0 : -ENOMEM;
+	reader->handles = &e->handles;
+	return e->memory.kinds ? 0 : -ENOMEM;
 }
 
 /* Sets KIN of each submission. If one trace lacks submissions' contents, they are not compared. */
@@ -411,7 +401,6 @@ static void free_diff(struct nvs_run *run)
 
 	for (uint32_t i = 0; i < run->n; i++) {
 		nvs_diff_words_free(&e[i].words);
-		nvs_handles_free(e[i].handles);
 		nvs_hostmem_free(e[i].memory.kinds);
 		nvs_rows_free(&e[i].open, NULL);
 		nvs_diff_pair_free(e[i].pair);

@@ -110,12 +110,10 @@ NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.launches_unkn
 /* The row's name in a table. */
 static void get_line(const void *row, struct nvs_value *v)
 {
-	static const char *const defaults[] = {[1] = "default", "per-thread default"};
 	const struct nvs_gpu_row *r = row;
 
 	if (BY(STREAM)) {
-		get_stream(row, v);
-		v->text = NUMBERED && r->key.number <= 2 ? defaults[r->key.number] : NULL;
+		nvs_stream_value(NUMBERED ? r->key.number : 0, v);
 	} else if (BY(CHANNEL)) {
 		get_channel(row, v);
 	} else {
@@ -187,7 +185,8 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 		state->by = by_of(o->more[0]);
 	each->source = s;
 	each->state = state;
-	return nvs_gpu_rows_begin(each, reader);
+	nvs_gpu_rows_begin(each, reader);
+	return 0;
 }
 
 /* Returns "before there was memory for times (104), ...", which the caller frees. NULL if none,

@@ -21,7 +21,7 @@ struct nvs_count_share {
 	uint32_t kernel; /* number of the first call's function, in order of first sight */
 	uint64_t reading; /* latest reading included; UINT64_MAX: none */
 	uint32_t ncalls; /* 0: none known */
-	const uint64_t *calls; /* their tags */
+	uint64_t *calls; /* their tags */
 };
 
 struct nvs_count_shares;

@@ -41,14 +41,10 @@ static void end_object(struct nvs_rm_memory *m, struct nvs_rm_live *l, uint64_t 
 
 static int add_object(struct nvs_rm_memory *m, const struct nvs_rec_object *rec, uint64_t size)
 {
-	struct nvs_rm_object *more;
+	struct nvs_rm_object *object;
 	struct nvs_rm_live *l;
 
 	end_object(m, find_live(m, rec->client, rec->handle), rec->rec.time);
-	more = nvs_grow(m->list, m->n, &m->room, sizeof(*more), 64, UINT32_MAX);
-	if (!more)
-		return -ENOMEM;
-	m->list = more;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
@@ -60,7 +56,10 @@ static int add_object(struct nvs_rm_memory *m, const struct nvs_rec_object *rec,
 		free(l);
 		return -ENOMEM;
 	}
-	m->list[m->n++] = (struct nvs_rm_object){
+	object = NVS_APPEND(m->list, m->n, m->room, 64, UINT32_MAX);
+	if (!object)
+		return -ENOMEM;
+	*object = (struct nvs_rm_object){
 		.client = rec->client,
 		.handle = rec->handle,
 		.gpu = rec->gpu,

@@ -85,12 +85,10 @@ static int on_node_change(void *arg, struct nvs_exec *exec, uint32_t i)
 		return 0;
 	count_node_launches(exec, g, i);
 	g->nodes[i].changed = true;
-	changed = nvs_grow(g->changed, g->nchanged, &g->changed_room, sizeof(*changed), 4,
-			   UINT32_MAX);
+	changed = NVS_APPEND(g->changed, g->nchanged, g->changed_room, 4, UINT32_MAX);
 	if (!changed)
 		return -ENOMEM;
-	g->changed = changed;
-	changed[g->nchanged++] = i;
+	*changed = i;
 	return 0;
 }
 

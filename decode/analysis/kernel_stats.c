@@ -89,17 +89,15 @@ void nvs_kernel_add_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
 int nvs_kernel_add_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint32_t stack)
 {
 	struct thing thing = {.id = row->id, .site = {stack, k->source->index, 2}};
-	uint32_t *stacks;
+	uint32_t *own;
 
 	if (stack == NVS_NONE || (row->nstacks && row->stacks[row->nstacks - 1] == stack) ||
 	    !is_new(k, row, &thing))
 		return 0;
-	stacks = nvs_grow(row->stacks, row->nstacks, &row->stacks_room, sizeof(*stacks), 4,
-			  UINT32_MAX);
-	if (!stacks)
+	own = NVS_APPEND(row->stacks, row->nstacks, row->stacks_room, 4, UINT32_MAX);
+	if (!own)
 		return -ENOMEM;
-	row->stacks = stacks;
-	stacks[row->nstacks++] = stack;
+	*own = stack;
 	return 0;
 }
 

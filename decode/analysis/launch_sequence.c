@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/base/hash.h"
 #include "decode/calls/executable_graphs.h"
 #include "decode/calls/pass.h"
@@ -51,24 +52,15 @@ static uint64_t add_name(struct nvs_launch_sequence *s, const char *text)
 static int add_step(struct nvs_launch_sequence *s, uint32_t thread, uint64_t name)
 {
 	struct nvs_launch_thread *t = nvs_rows_at(&s->threads, &thread);
-	size_t room;
-	uint64_t *wider;
+	uint64_t *step;
 
 	if (!t || !name)
 		return -ENOMEM;
-	if (t->n == t->room) {
-		room = t->room ? 2 * t->room : 256;
-		wider = nvs_budget_allows(room * sizeof(*wider))
-				? realloc(t->step, room * sizeof(*wider))
-				: NULL;
-		if (!wider) {
-			s->dropped++;
-			return 0;
-		}
-		t->step = wider;
-		t->room = room;
-	}
-	t->step[t->n++] = name;
+	step = NVS_APPEND_OPTIONAL(t->step, t->n, t->room, 256, UINT32_MAX);
+	if (step)
+		*step = name;
+	else
+		s->dropped++;
 	return 0;
 }
 

@@ -341,14 +341,11 @@ static void end_waited(struct nvs_unfinished_work *o, const struct nvs_call *cal
 
 static int add_call(struct nvs_unfinished_work *o, const struct nvs_call *call)
 {
-	struct nvs_unfinished_call *calls = nvs_grow(o->calls, o->ncalls, &o->call_room,
-						     sizeof(*calls), 8, MOST_CALLS);
-	struct nvs_unfinished_call *c;
+	struct nvs_unfinished_call *c = NVS_APPEND(o->calls, o->ncalls, o->call_room, 8,
+						   MOST_CALLS);
 
-	if (!calls)
+	if (!c)
 		return o->ncalls == MOST_CALLS ? 0 : -ENOMEM;
-	o->calls = calls;
-	c = calls + o->ncalls++;
 	*c = (struct nvs_unfinished_call){.api = call->api,
 					  .number = call->number,
 					  .begin = call->begin,

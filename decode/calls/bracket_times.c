@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects the GPU times of submissions, and derives durations from all of them together. */
+#include "decode/base/grow.h"
 #include "decode/calls/bracket_times.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -70,24 +71,17 @@ struct nvs_bracket_times {
 static void add_wait(void *arg, const struct nvs_sync_pair *pair)
 {
 	struct nvs_bracket_times *t = arg;
+	struct work_wait *wait;
 
 	/* Submissions of one channel are executed in order anyway. */
 	if (pair->found && pair->acquire.channel == pair->release.channel)
 		return;
-	if (t->nwaits == t->waits_room) {
-		size_t room = t->waits_room ? 2 * t->waits_room : 64;
-		struct work_wait *more = NULL;
-
-		if (nvs_budget_left() > room * sizeof(*more) + nvs_budget_total() / 4)
-			more = realloc(t->waits, room * sizeof(*more));
-		if (!more) {
-			t->status = -ENOMEM;
-			return;
-		}
-		t->waits = more;
-		t->waits_room = room;
+	wait = NVS_APPEND_OPTIONAL(t->waits, t->nwaits, t->waits_room, 64, UINT32_MAX);
+	if (!wait) {
+		t->status = -ENOMEM;
+		return;
 	}
-	t->waits[t->nwaits++] = (struct work_wait){
+	*wait = (struct work_wait){
 		{pair->acquire.channel, pair->acquire.submission},
 		{pair->found ? pair->release.channel : NVS_NONE, pair->release.submission},
 		pair->acquire.api};

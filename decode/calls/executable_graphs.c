@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/base/hash.h"
 #include "decode/trace/records.h"
 #include "decode/calls/executable_graphs.h"
@@ -34,18 +35,11 @@ static bool take_allowance(struct nvs_exec *e, uint64_t n)
 
 static int add_node(struct nvs_exec *e, const struct nvs_graph_node *node)
 {
-	void *more;
+	struct nvs_graph_node *own = NVS_APPEND(e->nodes, e->nnodes, e->room, 2, MAX_NODES);
 
-	if (e->nnodes == e->room) {
-		if (e->room >= MAX_NODES)
-			return -E2BIG;
-		more = realloc(e->nodes, (e->room ? e->room * 2 : 2) * sizeof(*e->nodes));
-		if (!more)
-			return -ENOMEM;
-		e->nodes = more;
-		e->room = e->room ? e->room * 2 : 2;
-	}
-	e->nodes[e->nnodes++] = *node;
+	if (!own)
+		return e->room >= MAX_NODES ? -E2BIG : -ENOMEM;
+	*own = *node;
 	return 0;
 }
 

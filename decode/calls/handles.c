@@ -99,37 +99,30 @@ static struct meaning *make_meaning(struct nvs_handles *h, uint64_t handle, uint
 	return NULL;
 }
 
-static bool make_room(void **list, uint32_t used, uint32_t *room)
-{
-	void *more = nvs_grow(*list, used, room, sizeof(void *), 64, UINT32_MAX);
-
-	if (more)
-		*list = more;
-	return more;
-}
-
 /* ---- functions ---- */
 
 static struct nvs_kernel *get_kernel_by_name(struct nvs_handles *h, const char *name, size_t length,
 					     uint64_t handle)
 {
 	struct named_kernel *n = NULL;
+	struct nvs_kernel **own;
 
 	if (length)
 		HASH_FIND(hh, h->names, name, length, n);
 	if (n)
 		return &n->kernel;
 	n = calloc(1, sizeof(*n) + length + 1);
-	if (!n || !make_room((void **)&h->kernels, h->nkernels, &h->kernel_room)) {
+	own = n ? NVS_APPEND(h->kernels, h->nkernels, h->kernel_room, 64, UINT32_MAX) : NULL;
+	if (!own) {
 		free(n);
 		return NULL;
 	}
+	*own = &n->kernel;
 	if (length)
 		memcpy(n->text, name, length);
 	n->kernel.name = n->text;
 	n->kernel.handle = handle;
-	n->kernel.index = h->nkernels;
-	h->kernels[h->nkernels++] = &n->kernel;
+	n->kernel.index = h->nkernels - 1;
 	if (length)
 		HASH_ADD_KEYPTR(hh, h->names, n->text, length, n);
 	return &n->kernel;
@@ -189,16 +182,17 @@ struct nvs_kernel *nvs_handles_kernel_at(const struct nvs_handles *h, uint32_t i
 
 static struct nvs_exec *new_exec(struct nvs_handles *h, uint64_t handle)
 {
-	struct nvs_exec *e;
+	struct nvs_exec *e = calloc(1, sizeof(*e)), **own = NULL;
 
-	if (!make_room((void **)&h->execs, h->nexecs, &h->exec_room))
+	if (e)
+		own = NVS_APPEND(h->execs, h->nexecs, h->exec_room, 64, UINT32_MAX);
+	if (!own) {
+		free(e);
 		return NULL;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return NULL;
+	}
 	e->handle = handle;
-	e->index = h->nexecs;
-	h->execs[h->nexecs++] = e;
+	e->index = h->nexecs - 1;
+	*own = e;
 	return e;
 }
 

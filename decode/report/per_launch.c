@@ -47,18 +47,17 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 static int add_line(void *arg, const struct nvs_count_share *share)
 {
 	struct per_launch_state *st = arg;
-	struct launch_line *list;
+	struct launch_line *line;
 	uint32_t level;
 
 	/* Its counters were never read. */
 	if (!share->whole && !share->warp && !share->thread)
 		return 0;
-	list = nvs_grow(st->lines, st->n, &st->room, sizeof(*list), 64, UINT32_MAX / 2);
-	if (!list)
+	line = NVS_APPEND(st->lines, st->n, st->room, 64, UINT32_MAX / 2);
+	if (!line)
 		return -ENOMEM;
-	st->lines = list;
 	level = share->counted->flags & NVS_COUNT_WARP ? NVS_COUNT_WARP : NVS_COUNT_THREAD;
-	list[st->n++] = (struct launch_line){
+	*line = (struct launch_line){
 		.source = st->source,
 		.share = *share,
 		.instructions = level == NVS_COUNT_WARP ? share->warp : share->thread,

@@ -155,7 +155,7 @@ static int link_to_call(struct nvs_diff_each *e, struct nvs_diff_submission *s,
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct nvs_diff_each *e = arg;
-	struct nvs_diff_submission *own, *list;
+	struct nvs_diff_submission *own;
 	struct nvs_diff_tally *t = e->now;
 	uint64_t bytes = nvs_submission_bytes(s);
 
@@ -163,12 +163,9 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 		return 0;
 	if (nvs_diff_words_end(&e->words))
 		return e->words.status;
-	list = nvs_grow(e->side->list, e->side->n, &e->side->room, sizeof(*list), 1024,
-			UINT32_MAX / 2);
-	if (!list)
+	own = NVS_APPEND(e->side->list, e->side->n, e->side->room, 1024, UINT32_MAX / 2);
+	if (!own)
 		return -ENOMEM;
-	e->side->list = list;
-	own = list + e->side->n++;
 	t->count.submissions = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	t->count.bytes = bytes - (t->count.wait_bytes < bytes ? t->count.wait_bytes : bytes);
 	*own = (struct nvs_diff_submission){

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Adds each submission to its row of --gpu-time while the trace is read. If the row depends on
  * the call, the submission waits until the call returns. */
+#include "decode/base/grow.h"
 #include "decode/report/gpu_time/grouping.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -171,19 +172,10 @@ static bool wait_for(struct nvs_gpu_each *each, const struct nvs_call *call, con
 
 	if (!w)
 		return false;
-	if (w->n == w->room) {
-		uint32_t room = w->room ? w->room + w->room / 2 : 8;
-		void *at = NULL;
-
-		if (nvs_budget_allows(room * sizeof(*w->at)))
-			at = realloc(w->at, room * sizeof(*w->at));
-		if (!at)
-			return false;
-		w->at = at;
-		w->room = room;
-	}
-	w->at[w->n].call = call->number;
-	w->at[w->n++].one = *one;
+	if (!NVS_APPEND_OPTIONAL(w->at, w->n, w->room, 8, UINT32_MAX))
+		return false;
+	w->at[w->n - 1].call = call->number;
+	w->at[w->n - 1].one = *one;
 	return true;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls/pass.h"
 #include "decode/base/grow.h"
 #include "decode/calls/executable_graphs.h"
 #include "decode/analysis/kernel_stats.h"

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include "decode/base/budget.h"
 
 /*
  * Makes room for one more element of LIST, which holds COUNT elements and has room for ROOM, both

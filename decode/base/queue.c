@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Growth of circular queues. Used for submissions of a channel that are not done. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/budget.h"

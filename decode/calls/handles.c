@@ -5,22 +5,19 @@
 #include <string.h>
 #include "decode/base/grow.h"
 #include "decode/base/hash.h"
+#include "decode/base/keyed_rows.h"
 #include "decode/trace/records.h"
 #include "decode/calls/args.h"
 #include "decode/calls/handles.h"
 
 /* A handle of any kind, and its current meaning. */
 struct meaning {
-	struct {
-		uint64_t handle;
-		uint64_t kind;
-	} key;
+	uint64_t key[2]; /* handle, kind */
 	union {
 		struct nvs_kernel *kernel;
 		struct nvs_exec *exec;
 		enum nvs_graph_origin origin;
 	};
-	UT_hash_handle hh;
 };
 
 enum { KIND_FUNCTION = 1, KIND_EXEC, KIND_GRAPH };
@@ -32,7 +29,7 @@ struct named_kernel {
 };
 
 struct nvs_handles {
-	struct meaning *meanings;
+	struct nvs_rows meanings;
 	struct named_kernel *names;
 	struct nvs_kernel **kernels;
 	struct nvs_exec **execs;
@@ -42,7 +39,11 @@ struct nvs_handles {
 
 struct nvs_handles *nvs_handles_new(void)
 {
-	return calloc(1, sizeof(struct nvs_handles));
+	struct nvs_handles *h = calloc(1, sizeof(*h));
+
+	if (h)
+		h->meanings = NVS_ROWS(struct meaning, key);
+	return h;
 }
 
 void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changing_fn *changes, void *arg)
@@ -52,14 +53,9 @@ void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changing_fn *changes, voi
 
 void nvs_handles_free(struct nvs_handles *h)
 {
-	struct meaning *m, *next;
-
 	if (!h)
 		return;
-	HASH_ITER(hh, h->meanings, m, next) {
-		HASH_DEL(h->meanings, m);
-		free(m);
-	}
+	nvs_rows_free(&h->meanings, NULL);
 	HASH_CLEAR(hh, h->names);
 	for (uint32_t i = 0; i < h->nkernels; i++)
 		free(h->kernels[i]);
@@ -72,31 +68,16 @@ void nvs_handles_free(struct nvs_handles *h)
 
 static struct meaning *find_meaning(struct nvs_handles *h, uint64_t handle, uint64_t kind)
 {
-	struct meaning *m, key;
+	const uint64_t key[] = {handle, kind};
 
-	memset(&key, 0, sizeof(key));
-	key.key.handle = handle;
-	key.key.kind = kind;
-	HASH_FIND(hh, h->meanings, &key.key, sizeof(key.key), m);
-	return m;
+	return nvs_rows_find(&h->meanings, key);
 }
 
 static struct meaning *make_meaning(struct nvs_handles *h, uint64_t handle, uint64_t kind)
 {
-	struct meaning *m = find_meaning(h, handle, kind);
+	const uint64_t key[] = {handle, kind};
 
-	if (m)
-		return m;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return NULL;
-	m->key.handle = handle;
-	m->key.kind = kind;
-	HASH_ADD(hh, h->meanings, key, sizeof(m->key), m);
-	if (find_meaning(h, handle, kind) == m)
-		return m;
-	free(m);
-	return NULL;
+	return nvs_rows_at(&h->meanings, key);
 }
 
 /* ---- functions ---- */

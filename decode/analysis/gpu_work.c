@@ -300,11 +300,8 @@ struct nvs_work_list *nvs_work_list_new(struct nvs_source *s, struct nvs_handles
 	w->handles = handles;
 	w->own = NO_WORK;
 	w->streams = NVS_ROWS(struct nvs_work_stream, key);
-	w->memory.kinds = nvs_hostmem_new();
 	w->timing = nvs_bracket_times_new();
-	w->memory.partly = nvs_trace_session(s->trace)->header.flags &
-			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
-	if (w->memory.kinds && w->timing)
+	if (!nvs_copy_memory_begin(&w->memory, s->trace) && w->timing)
 		return w;
 	nvs_work_list_free(w);
 	return NULL;

@@ -31,7 +31,9 @@ struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *
 {
 	struct nvs_kernel_row *row;
 
-	row = kernel ? nvs_rows_at(&k->rows, &kernel) : NULL;
+	if (kernel && k->last && k->last->kernel == kernel)
+		return k->last;
+	row = k->last = kernel ? nvs_rows_at(&k->rows, &kernel) : NULL;
 	if (!row || row->source)
 		return row;
 	row->source = k->source;

@@ -55,6 +55,7 @@ struct nvs_kernels {
 	struct nvs_kernel_counts counts;
 	struct nvs_distinct *seen; /* shapes and call sites of each kernel, in all traces */
 	struct nvs_rows rows; /* struct nvs_kernel_row */
+	struct nvs_kernel_row *last; /* the row that was used last */
 	struct nvs_rows graphs; /* of kernel_graph_launches.c */
 	struct nvs_rows unseen; /* stacks of submissions without a recorded call */
 };

@@ -21,13 +21,16 @@
 #define NVS_APPEND_OPTIONAL(list, count, room, first, max) \
 	NVS_APPEND_AS(list, count, room, first, max, true)
 
-#define NVS_RESERVE_AS(list, count, room, first, max, optional)                                  \
-	({                                                                                       \
-		uint64_t room_ = (room);                                                         \
-		typeof(list) grown_ = nvs_grow(list, count, &room_, sizeof(*(list)), first, max, \
-					       optional);                                        \
-		(room) = (typeof(room))room_;                                                    \
-		grown_ ? ((list) = grown_) + (count) : NULL;                                     \
+#define NVS_RESERVE_AS(list, count, room, first, max, optional)                                 \
+	({                                                                                      \
+		uint64_t room_ = (room);                                                        \
+		typeof(list) grown_ = (list);                                                   \
+		if (__builtin_expect((count) >= room_, 0)) {                                    \
+			grown_ = nvs_grow(list, &room_, sizeof(*(list)), first, max, optional); \
+			(list) = grown_ ? grown_ : (list);                                      \
+			(room) = (typeof(room))room_;                                           \
+		}                                                                               \
+		grown_ ? (list) + (count) : NULL;                                               \
 	})
 #define NVS_APPEND_AS(list, count, room, first, max, optional)                               \
 	({                                                                                   \
@@ -36,14 +39,12 @@
 		own_;                                                                        \
 	})
 
-/* Returns LIST with room for one more element, or NULL. */
-static inline void *nvs_grow(void *list, uint64_t count, uint64_t *room, size_t size,
-			     uint64_t first, uint64_t max, bool optional)
+/* Returns LIST with more than *ROOM, or NULL. */
+static inline void *nvs_grow(void *list, uint64_t *room, size_t size, uint64_t first, uint64_t max,
+			     bool optional)
 {
 	uint64_t wanted = *room ? 2 * *room : first;
 
-	if (count < *room)
-		return list;
 	if (wanted > max || (optional && !nvs_budget_allows(wanted * size)))
 		return NULL;
 	list = realloc(list, wanted * size);

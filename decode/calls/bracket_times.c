@@ -126,19 +126,12 @@ void nvs_bracket_times_free(struct nvs_bracket_times *t)
 /* Returns false if memory is short. */
 static bool add_time(struct channel_times *times, const struct time *time)
 {
-	if (times->n == times->room) {
-		uint64_t room = times->room + times->room / 2 + 64;
-		struct time *at = NULL;
+	struct time *own = NVS_APPEND_OPTIONAL(times->at, times->n, times->room, 64, UINT32_MAX);
 
-		if (room <= UINT32_MAX && nvs_budget_allows(room * sizeof(*at)))
-			at = realloc(times->at, room * sizeof(*at));
-		if (!at)
-			return false;
-		times->at = at;
-		times->room = (uint32_t)room;
-	}
-	times->mixed |= times->n && times->at[times->n - 1].sequence >= time->sequence;
-	times->at[times->n++] = *time;
+	if (!own)
+		return false;
+	times->mixed |= times->n > 1 && own[-1].sequence >= time->sequence;
+	*own = *time;
 	return true;
 }
 

@@ -362,10 +362,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	st->rows = run->state;
 	if (!st->rows->size)
 		*st->rows = NVS_ROWS(struct memcpy_row, key);
-	st->memory.kinds = nvs_hostmem_new();
-	st->memory.partly = nvs_trace_session(s->trace)->header.flags &
-			    (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
-	if (!st->memory.kinds)
+	if (nvs_copy_memory_begin(&st->memory, s->trace))
 		return -ENOMEM;
 	/* Every copy is a call: without calls of that group the trace need not be decoded. */
 	if (!nvs_pass_has_call(s->first, NVS_CALL_GROUP_COPY))

@@ -320,9 +320,6 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 	st->uncounted |= !!(nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS);
 	st->unread |= st->uncounted;
 	e->tally = &st->tally;
-	e->memory.kinds = nvs_hostmem_new();
-	e->memory.partly = nvs_trace_session(s->trace)->header.flags &
-			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
 	e->open = NVS_ROWS(struct submitting_call, key);
 	e->words = (struct nvs_diff_words){.word = on_word, .arg = e};
 	reader->submission = on_submission;
@@ -331,7 +328,7 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 	reader->submitted = on_submitted;
 	reader->call = on_call;
 	reader->handles = &e->handles;
-	return e->memory.kinds ? 0 : -ENOMEM;
+	return nvs_copy_memory_begin(&e->memory, s->trace);
 }
 
 /* Sets KIN of each submission. If one trace lacks submissions' contents, they are not compared. */

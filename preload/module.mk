@@ -2,7 +2,12 @@
 PRELOAD_SRC = $(filter-out preload/launch/%,$(wildcard preload/*/*.c preload/*/*/*.c))
 PRELOAD_ASM = $(wildcard preload/*/*.S preload/*/*/*.S)
 PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api/table.o \
-              $(SASS_PRELOAD_OBJ)
+              $(SASS_PRELOAD_OBJ) $(BUILD)/preload/cli/units.o
+
+# Parses the values of options, as in all programs.
+$(BUILD)/preload/cli/%.o: decode/cli/%.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(PRELOAD_CFLAGS) -c -o $@ $<
 
 all: $(BUILD)/libnvsnoop.so
 

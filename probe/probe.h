@@ -28,6 +28,11 @@ void probe_check(int error, const char *what);
 /* Formats a string; the caller frees it. Exits if there is no memory. */
 char *probe_vformat(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 #define PROBE_CU(call) probe_check(cu.call, #call)
+/* These exit if there is no memory. The first one returns zeros, also for N of 0. */
+void *probe_allocate(size_t n, size_t size);
+/* Makes room for one more element in LIST of COUNT elements of SIZE bytes. */
+void *probe_grow(void *list, uint32_t count, size_t size);
+char *probe_copy(const char *text, size_t max_bytes); /* as strndup() */
 
 uint64_t probe_now(void); /* ns, CLOCK_MONOTONIC */
 

@@ -46,6 +46,8 @@ int nvs_count_words(const void *cubin, size_t size, struct nvs_count_words *word
 #define NVS_COUNT_SM_SLOTS 8u
 #define NVS_COUNT_SLOTS (NVS_COUNT_SMS * NVS_COUNT_SM_SLOTS)
 #define NVS_COUNT_SLOT 32u /* bytes */
+/* bits of a thread's count that a slot sums apart: over 32 threads the sum fits in 32 bits */
+#define NVS_COUNT_LOW_BITS 27u
 #define NVS_COUNT_BYTES ((size_t)NVS_COUNT_SLOTS * NVS_COUNT_SLOT)
 
 enum nvs_count_place {

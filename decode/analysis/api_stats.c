@@ -30,7 +30,7 @@ static int count_error(struct nvs_api_calls *a, uint32_t result, uint64_t n, uin
 		if (!e)
 			return -ENOMEM;
 		a->error = e;
-		a->error[a->nerrors++] = (struct nvs_api_error){.result = result, .first = first};
+		a->error[a->nerrors++] = (struct nvs_api_error){a->entry, result, 0, first};
 	}
 	a->error[i].count += n;
 	if (first < a->error[i].first)
@@ -95,6 +95,33 @@ uint64_t nvs_api_calls_self_ns(const struct nvs_api_calls *a)
 	return a->times.total.ns > a->within.ns ? a->times.total.ns - a->within.ns : 0;
 }
 
+struct nvs_api_calls *nvs_api_calls_row(struct nvs_api_calls_list *list,
+					const struct nvs_api_calls_key *key,
+					const struct nvs_call_api *entry)
+{
+	struct nvs_api_calls *a;
+
+	if (!list->rows.size)
+		list->rows = NVS_ROWS(struct nvs_api_calls, key);
+	a = nvs_rows_at(&list->rows, key);
+	if (a)
+		a->entry = entry;
+	return a;
+}
+
+int nvs_api_calls_count(struct nvs_api_calls_list *list, struct nvs_api_calls *a,
+			const struct nvs_call *call)
+{
+	a->calls++;
+	a->uncounted |= call->uncounted;
+	a->captured += !!(call->flags & NVS_CALL_CAPTURED);
+	a->open += !nvs_call_returned(call);
+	if (!nvs_call_failed(call))
+		return 0;
+	a->failed++;
+	return count_error(a, call->result, 1, list->failures++);
+}
+
 int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		      const struct nvs_call *call)
 {
@@ -111,24 +138,11 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 		return 0;
 	if (nvs_filter_by_submissions(s->query) && !call->selected)
 		return call->end ? split_nested(list, s, NULL, call) : 0;
-	if (!list->rows.size)
-		list->rows = NVS_ROWS(struct nvs_api_calls, key);
-	a = nvs_rows_at(&list->rows, &key);
-	if (!a)
+	a = nvs_api_calls_row(list, &key, call->api);
+	if (!a || nvs_api_calls_count(list, a, call))
 		return -ENOMEM;
-	a->entry = call->api;
-	a->calls++;
-	a->uncounted |= call->uncounted;
-	a->captured += !!(call->flags & NVS_CALL_CAPTURED);
-	if (!call->end || call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED)) {
-		a->open++;
+	if (!nvs_call_returned(call))
 		return 0;
-	}
-	if (nvs_call_failed(call)) {
-		a->failed++;
-		if (count_error(a, call->result, 1, list->failures++))
-			return -ENOMEM;
-	}
 	if (split_nested(list, s, &a->within, call))
 		return -ENOMEM;
 	return nvs_durations_add_later(s->waiting, &a->times, call);
@@ -136,13 +150,14 @@ int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
 
 /* ---- by name ---- */
 
-static int merge_row(struct nvs_api_calls *into, struct nvs_api_calls *from)
+int nvs_api_row_merge(struct nvs_api_calls *into, struct nvs_api_calls *from)
 {
 	if (into->source != from->source)
 		into->source = NULL;
 	into->calls += from->calls;
 	into->failed += from->failed;
 	into->captured += from->captured;
+	into->submissions += from->submissions;
 	into->uncounted |= from->uncounted;
 	into->open += from->open;
 	into->others += from->others;
@@ -155,9 +170,21 @@ static int merge_row(struct nvs_api_calls *into, struct nvs_api_calls *from)
 	return nvs_durations_merge(&into->times, &from->times);
 }
 
-static int compare_names(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
+struct nvs_api_label nvs_api_label_of(const struct nvs_source *s, const struct nvs_callsite *site,
+				      const char *api, bool sites)
 {
-	int r = (a->group > b->group) - (a->group < b->group);
+	return (struct nvs_api_label){
+		.group = s->query->per_trace ? s->index : 0,
+		.api = api,
+		.runtime_api = site->runtime_api,
+		.site = sites ? site->site : NULL,
+		.module = site->site_module,
+	};
+}
+
+int nvs_api_label_compare(const struct nvs_api_label *a, const struct nvs_api_label *b)
+{
+	int r = NVS_CMP(a->group, b->group);
 
 	if (!r)
 		r = strcmp(a->api, b->api);
@@ -165,9 +192,14 @@ static int compare_names(const struct nvs_api_calls *a, const struct nvs_api_cal
 		r = strcmp(a->runtime_api, b->runtime_api);
 	if (!r && a->site)
 		r = strcmp(a->site, b->site);
-	if (!r && a->site)
-		return strcmp(a->module, b->module);
-	return r ? r : (a->key.silent > b->key.silent) - (a->key.silent < b->key.silent);
+	return r || !a->site ? r : strcmp(a->module, b->module);
+}
+
+static int compare_names(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
+{
+	int r = nvs_api_label_compare(&a->label, &b->label);
+
+	return r || a->label.site ? r : NVS_CMP(a->key.silent, b->key.silent);
 }
 
 /* Sorts by name, rows of one name in order of arrival. */
@@ -196,17 +228,13 @@ static size_t name_rows(struct nvs_api_calls_list *list, struct nvs_source *sour
 
 	for (size_t i = 0; i < list->rows.n; i++) {
 		struct nvs_api_calls *a = list->rows.row[i];
-		const struct nvs_callsite *site;
 
 		if (!nvs_api_calls_is_selected(a, sources))
 			continue;
-		site = nvs_trace_callsite(sources[a->key.trace].trace, a->key.stack);
 		a->source = sources + a->key.trace;
-		a->group = a->source->query->per_trace ? a->key.trace : 0;
-		a->api = nvs_call_name(a->entry);
-		a->runtime_api = site->runtime_api;
-		a->site = list->sites ? site->site : NULL;
-		a->module = site->site_module;
+		a->label = nvs_api_label_of(a->source,
+					    nvs_trace_callsite(a->source->trace, a->key.stack),
+					    nvs_call_name(a->entry), list->sites);
 		order[n++] = i;
 	}
 	return n;
@@ -219,7 +247,7 @@ static long merge_names(struct nvs_api_calls **rows, size_t *order, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		if (kept && !compare_names(rows[order[kept - 1]], rows[order[i]])) {
-			if (merge_row(rows[order[kept - 1]], rows[order[i]]))
+			if (nvs_api_row_merge(rows[order[kept - 1]], rows[order[i]]))
 				return -ENOMEM;
 		} else {
 			order[kept++] = order[i];
@@ -230,7 +258,7 @@ static long merge_names(struct nvs_api_calls **rows, size_t *order, size_t n)
 
 static bool is_one_api(const struct nvs_api_calls *a, const struct nvs_api_calls *b)
 {
-	return a->group == b->group && !strcmp(a->api, b->api);
+	return a->label.group == b->label.group && !strcmp(a->label.api, b->label.api);
 }
 
 /* Merges calls that submitted nothing with those of the same API that did, if there is only one
@@ -251,7 +279,7 @@ static int merge_silent(struct nvs_api_calls **rows, const size_t *order, size_t
 				nloud++;
 			}
 		if (silent && nloud == 1)
-			r = merge_row(loud, silent);
+			r = nvs_api_row_merge(loud, silent);
 	}
 	return r;
 }
@@ -302,7 +330,7 @@ int nvs_api_calls_merge(struct nvs_api_calls_list *list, struct nvs_source *sour
 	r = n < 0 ? (int)n : list->sites ? 0 : merge_silent(rows, order, (size_t)n);
 	free(order);
 	for (size_t i = 0; i < list->rows.n && !r; i++)
-		if (rows[i]->api && rows[i]->calls) {
+		if (rows[i]->label.api && rows[i]->calls) {
 			list->named[list->n++] = rows[i];
 			r = name_errors(rows[i]);
 		}

@@ -30,7 +30,7 @@ uint64_t nvs_facts_all_ns(const struct nvs_session_stats *f)
 
 uint64_t nvs_facts_ns(const struct nvs_session_api_stats *api)
 {
-	return api->times.total.ns + api->loading.total.ns;
+	return api->api.times.total.ns + api->loading.total.ns;
 }
 
 /* Returns true if a launch copied what the kernel needed, such as its code. A graph may contain
@@ -45,27 +45,12 @@ static bool has_loaded(const struct nvs_call *call)
 	return call->api->group == NVS_CALL_GROUP_LAUNCH && !t->unseen && copies;
 }
 
-static int count_failure(struct nvs_session_stats *f, const struct nvs_call *call)
-{
-	struct nvs_facts_error_key key = {call->api->number, call->result};
-	struct nvs_session_error_stats *e;
-
-	if (!f->errors.size)
-		f->errors = NVS_ROWS(struct nvs_session_error_stats, key);
-	e = nvs_rows_at(&f->errors, &key);
-	if (!e)
-		return -ENOMEM;
-	e->entry = call->api;
-	e->count++;
-	return 0;
-}
-
 static int count_time(struct nvs_session_stats *f, struct nvs_session_api_stats *a,
 		      const struct nvs_call *call)
 {
 	struct nvs_pending_durations *waiting = f->source->waiting;
 	bool loading = has_loaded(call);
-	int r = nvs_durations_add_later(waiting, loading ? &a->loading : &a->times, call);
+	int r = nvs_durations_add_later(waiting, loading ? &a->loading : &a->api.times, call);
 
 	if (!r && call->depth == 1)
 		r = nvs_duration_sum_add_later(waiting,
@@ -83,15 +68,9 @@ static int count_time(struct nvs_session_stats *f, struct nvs_session_api_stats 
 static struct nvs_session_api_stats *api_of(struct nvs_session_stats *f,
 					    const struct nvs_call *call)
 {
-	struct nvs_facts_api_key key = {call->api->number};
-	struct nvs_session_api_stats *a;
+	struct nvs_api_calls_key key = {.api = call->api->number};
 
-	if (!f->apis.size)
-		f->apis = NVS_ROWS(struct nvs_session_api_stats, key);
-	a = nvs_rows_at(&f->apis, &key);
-	if (a)
-		a->entry = call->api;
-	return a;
+	return (struct nvs_session_api_stats *)nvs_api_calls_row(&f->apis, &key, call->api);
 }
 
 static int on_call(void *arg, const struct nvs_call *call)
@@ -102,20 +81,14 @@ static int on_call(void *arg, const struct nvs_call *call)
 	if (!nvs_filter_call(f->source, call))
 		return 0;
 	a = api_of(f, call);
-	if (!a)
+	if (!a || nvs_api_calls_count(&f->apis, &a->api, call))
 		return -ENOMEM;
 	f->calls++;
-	a->calls++;
-	a->uncounted |= call->uncounted;
 	if (nvs_call_ran(call)) {
 		f->instantiated += call->api->role == NVS_CALL_ROLE_GRAPH_INSTANTIATE;
 		f->graph_launches += call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH;
 	}
-	if (!call->end || call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED))
-		return 0;
-	if (nvs_call_failed(call) && count_failure(f, call))
-		return -ENOMEM;
-	return count_time(f, a, call);
+	return nvs_call_returned(call) ? count_time(f, a, call) : 0;
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -149,7 +122,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	a = api_of(f, call);
 	if (!a)
 		return -ENOMEM;
-	a->submissions++;
+	a->api.submissions++;
 	f->setup_submissions += nvs_facts_is_setup(call->api);
 	return 0;
 }
@@ -158,6 +131,7 @@ void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s,
 		     struct nvs_pass_reader *reader)
 {
 	f->source = s;
+	f->apis.rows = NVS_ROWS(struct nvs_session_api_stats, api.key);
 	*reader = (struct nvs_pass_reader){.call = on_call,
 					   .op = on_op,
 					   .submitted = on_submitted,
@@ -177,16 +151,9 @@ void nvs_facts_sum(struct nvs_session_stats *into, const struct nvs_session_stat
 	into->launch_bytes += from->launch_bytes;
 }
 
-static void free_api(void *row)
-{
-	struct nvs_session_api_stats *a = row;
-
-	nvs_durations_free(&a->times);
-	nvs_durations_free(&a->loading);
-}
-
 void nvs_facts_free(struct nvs_session_stats *f)
 {
-	nvs_rows_free(&f->apis, free_api);
-	nvs_rows_free(&f->errors, NULL);
+	for (size_t i = 0; i < f->apis.rows.n; i++)
+		nvs_durations_free(&((struct nvs_session_api_stats *)f->apis.rows.row[i])->loading);
+	nvs_api_calls_free(&f->apis);
 }

@@ -4,34 +4,19 @@
 #ifndef NVSNOOP_DECODE_ANALYSIS_SESSION_STATS_H
 #define NVSNOOP_DECODE_ANALYSIS_SESSION_STATS_H
 
-#include "decode/base/keyed_rows.h"
+#include "decode/analysis/api_stats.h"
 #include "decode/query/source.h"
-#include "decode/query/durations.h"
 
 struct nvs_session_api_stats {
-	struct nvs_facts_api_key {
-		uint32_t api;
-	} key;
-	const struct nvs_call_api *entry;
-	uint64_t calls, submissions;
-	bool uncounted; /* their submissions are unknown */
-	struct nvs_durations times; /* of calls that returned, without LOADING */
+	struct nvs_api_calls api; /* all calls of an entry point; TIMES is without LOADING */
 	/* Launches that also copied what the kernel needed, mainly its code. */
 	struct nvs_durations loading;
 	uint64_t longest, begin; /* ticks; of TIMES */
 };
 
-struct nvs_session_error_stats {
-	struct nvs_facts_error_key {
-		uint32_t api, result;
-	} key;
-	const struct nvs_call_api *entry;
-	uint64_t count;
-};
-
 struct nvs_session_stats {
 	struct nvs_source *source;
-	struct nvs_rows apis, errors;
+	struct nvs_api_calls_list apis; /* struct nvs_session_api_stats */
 	uint64_t calls;
 	/* Outermost calls: the first of all that do not set up. */
 	struct nvs_duration_sum outermost[2];

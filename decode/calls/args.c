@@ -237,7 +237,7 @@ const char *nvs_call_error(uint32_t result)
 
 bool nvs_call_failed(const struct nvs_call *call)
 {
-	if (!call->end || call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED) || !call->result)
+	if (!nvs_call_returned(call) || !call->result)
 		return false;
 	return call->result != NOT_READY || call->api->role != NVS_CALL_ROLE_QUERY;
 }

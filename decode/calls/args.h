@@ -10,6 +10,12 @@
 #include <stddef.h>
 #include "decode/calls/calls.h"
 
+/* Returns true if CALL returned to its caller, with or without an error. */
+static inline bool nvs_call_returned(const struct nvs_call *call)
+{
+	return call->end && !(call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED));
+}
+
 /* Reads the argument with the meaning NAME, as recorded. Returns false if the call has none or its
  * value was not recorded. */
 bool nvs_call_value(const struct nvs_call *call, enum nvs_arg_name name, uint64_t *value);

@@ -84,7 +84,7 @@ static void add_wait(void *arg, const struct nvs_sync_pair *pair)
 	*wait = (struct work_wait){
 		{pair->acquire.channel, pair->acquire.submission},
 		{pair->found ? pair->release.channel : NVS_NONE, pair->release.submission},
-		pair->acquire.api};
+		pair->acquire.late};
 }
 
 struct nvs_bracket_times *nvs_bracket_times_new(void)
@@ -182,15 +182,13 @@ static bool is_work(const struct nvs_op *op)
 int nvs_bracket_times_op(struct nvs_bracket_times *t, const struct nvs_submission *s,
 			 const struct nvs_op *op)
 {
-	struct nvs_sync_side who = {s->rec->sequence, s->channel->channel, NULL};
+	struct nvs_sync_side who = {.submission = s->rec->sequence, .channel = s->channel->channel};
 	int r;
 
 	if (t->number != s->number)
 		t->worked = false;
 	t->number = s->number;
-	/* The name is not used otherwise here. */
-	if (op->kind == NVS_OP_ACQUIRE && t->worked)
-		who.api = "late";
+	who.late = op->kind == NVS_OP_ACQUIRE && t->worked;
 	t->worked |= is_work(op);
 	r = nvs_semaphore_pairs_op(t->sync, &who, op);
 	return r ? r : t->status;

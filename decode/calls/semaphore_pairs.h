@@ -17,6 +17,7 @@ struct nvs_sync_side {
 	uint64_t submission;
 	uint32_t channel;
 	const char *api;
+	bool late; /* of an acquire: its submission had begun work before it */
 };
 
 struct nvs_sync_pair {

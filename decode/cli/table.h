@@ -40,6 +40,15 @@ struct nvs_value {
 /* Text: next to the preceding column, regardless of rank */
 #define NVS_COLUMN_BESIDE (1u << 6)
 
+/* Combinations for COL() */
+#define NVS_COLUMN_0 0u
+#define NVS_COLUMN_NAME_SEVERAL (NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL)
+#define NVS_COLUMN_NAME_TEXT (NVS_COLUMN_NAME | NVS_COLUMN_TEXT)
+#define NVS_COLUMN_NAME_IF_ANY (NVS_COLUMN_NAME | NVS_COLUMN_IF_ANY)
+#define NVS_COLUMN_NAME_IF_KNOWN (NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN)
+#define NVS_COLUMN_SEVERAL_IF_KNOWN (NVS_COLUMN_SEVERAL | NVS_COLUMN_IF_KNOWN)
+#define NVS_COLUMN_IF_KNOWN_BESIDE (NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE)
+
 struct nvs_column {
 	const char *name; /* key in JSON and CSV; -s takes it or the title */
 	const char *title; /* in text */
@@ -109,6 +118,11 @@ static inline void nvs_value_known(struct nvs_value *v, bool known, uint64_t n)
 	v->count = n;
 }
 
+static inline void nvs_value_nonzero(struct nvs_value *v, uint64_t n)
+{
+	nvs_value_known(v, n, n);
+}
+
 /* WORD: printed in text if true. */
 static inline void nvs_value_truth(struct nvs_value *v, bool is_so, const char *word)
 {
@@ -135,43 +149,62 @@ static inline void nvs_value_us(struct nvs_value *v, bool known, double ns)
 	nvs_value_real(v, known, ns / 1000);
 }
 
+static inline void nvs_value_ns(struct nvs_value *v, int64_t ns)
+{
+	v->kind = NVS_VALUE_NS;
+	v->ns = ns;
+}
+
 static inline void nvs_value_hex(struct nvs_value *v, bool known, uint64_t n)
 {
 	v->kind = known ? NVS_VALUE_HEX : NVS_VALUE_NONE;
 	v->count = n;
 }
 
-/* Getter of a row's member. */
-#define NVS_GET_COUNT(type, name, expr)                              \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const type *r = row;                                 \
-		nvs_value_count(v, expr);                            \
+/* A list of columns is a macro with a parameter COL, used once per column:
+ *
+ *	#define COLUMNS(COL)                                                \
+ *		COL(text, api, "api", NAME, 0, r->name)                     \
+ *		COL(count, calls, "calls", 0, 0, r->calls)                  \
+ *		COL(us, host_us_total, "host us", IF_ANY, 1, r->timed, r->ns)
+ *	NVS_COLUMNS(columns, struct row, COLUMNS)
+ *
+ * COL(kind, key, title, flags, rank, values of the row r): KIND is one of NVS_GET_*() below, FLAGS
+ * is NVS_COLUMN_ without the prefix. NVS_COLUMNS() makes the getters column_KEY() and an array of
+ * columns. If a table before it in the file has a column of that key, a list takes its getter with
+ * COL(same, key, title, flags, rank), or those of a whole list OTHER with OTHER(COL##_SAME). */
+#define NVS_COLUMNS(name, type, LIST)  \
+	NVS_COLUMN_GETTERS(type, LIST) \
+	static const struct nvs_column name[] = {LIST(NVS_COLUMN_ENTRY)};
+/* A file has one type of row. */
+#define NVS_COLUMN_GETTERS(type, LIST) \
+	typedef type nvs_table_row;    \
+	LIST(NVS_COLUMN_GETTER)
+#define NVS_COLUMN_ENTRY(kind, key, title, flags, rank, ...) \
+	{#key, title, column_##key, NVS_COLUMN_##flags, rank},
+#define NVS_COLUMN_ENTRY_SAME NVS_COLUMN_ENTRY
+#define NVS_COLUMN_GETTER(kind, key, title, flags, rank, ...) NVS_GET_##kind(key, __VA_ARGS__)
+#define NVS_COLUMN_GETTER_SAME(...)
+
+#define NVS_GETTER(key, set)                                           \
+	static void column_##key(const void *row, struct nvs_value *v) \
+	{                                                              \
+		const nvs_table_row *r = row;                          \
+		set;                                                   \
 	}
-/* Getter of a value that may be unknown. */
-#define NVS_GET_KNOWN(type, name, known, expr)                       \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const type *r = row;                                 \
-		nvs_value_known(v, known, expr);                     \
-	}
-#define NVS_GET_TEXT(type, name, expr)                               \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const type *r = row;                                 \
-		nvs_value_text(v, expr);                             \
-	}
-#define NVS_GET_HEX(type, name, known, expr)                         \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const type *r = row;                                 \
-		nvs_value_hex(v, known, expr);                       \
-	}
-#define NVS_GET_REAL(type, name, known, expr)                        \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const type *r = row;                                 \
-		nvs_value_real(v, known, expr);                      \
-	}
+#define NVS_GET_same(key, ...)
+#define NVS_GET_count(key, n) NVS_GETTER(key, nvs_value_count(v, n))
+#define NVS_GET_known(key, known, n) NVS_GETTER(key, nvs_value_known(v, known, n))
+#define NVS_GET_nonzero(key, n) NVS_GETTER(key, nvs_value_nonzero(v, n))
+#define NVS_GET_text(key, s) NVS_GETTER(key, nvs_value_text(v, s))
+#define NVS_GET_truth(key, is_so, word) NVS_GETTER(key, nvs_value_truth(v, is_so, word))
+#define NVS_GET_hex(key, known, n) NVS_GETTER(key, nvs_value_hex(v, known, n))
+/* The value is evaluated only if it is known. */
+#define NVS_GET_guarded(key, known, n) NVS_GETTER(key, if (known) nvs_value_count(v, n))
+#define NVS_GET_real(key, known, x) NVS_GETTER(key, if (known) nvs_value_real(v, true, x))
+#define NVS_GET_us(key, known, ns) NVS_GETTER(key, if (known) nvs_value_us(v, true, (double)(ns)))
+#define NVS_GET_ns(key, known, ns) NVS_GETTER(key, if (known) nvs_value_ns(v, ns))
+/* GET(..., v) sets the value. */
+#define NVS_GET_by(key, get, ...) NVS_GETTER(key, get(__VA_ARGS__, v))
 
 #endif

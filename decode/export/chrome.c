@@ -3,8 +3,7 @@
  * it, too. A process has one thread for each of its threads and one for each channel. */
 #include <errno.h>
 #include <inttypes.h>
-#include "decode/export/events.h"
-#include "decode/query/nvtx_names.h"
+#include "decode/export/slices.h"
 #include "decode/cli/output.h"
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
@@ -92,81 +91,39 @@ static bool is_new(const struct nvs_event_stream *w, uint32_t tid)
 	return true;
 }
 
-static uint32_t thread_of(const struct nvs_event_stream *w, uint32_t thread)
+static uint32_t tid_of(const struct nvs_event_stream *w, enum nvs_track_kind track, uint32_t number)
 {
-	uint32_t tid = nvs_event_tid(w, thread);
-	char room[32];
+	uint32_t tid = track == NVS_TRACK_THREAD    ? nvs_event_tid(w, number)
+		       : track == NVS_TRACK_CHANNEL ? CHANNELS + number
+						    : WORKS + number;
+	char room[160];
 
 	if (is_new(w, tid))
 		name_thread(w, "thread_name", tid,
-			    nvs_event_thread_name(w, thread, room, sizeof(room)));
+			    nvs_track_name(w, track, number, room, sizeof(room)));
 	return tid;
 }
 
-static uint32_t channel_of(const struct nvs_event_stream *w, uint32_t channel)
+/* Arguments of calls as text, as in reports: a JSON number cannot hold 64 bits. */
+static void print_args(const struct nvs_event_stream *w, const struct nvs_slice_field *fields,
+		       uint32_t n)
 {
-	uint32_t tid = CHANNELS + channel;
-	char room[128];
+	char text[1100];
 
-	if (is_new(w, tid))
-		name_thread(w, "thread_name", tid,
-			    nvs_event_channel_name(w, channel, room, sizeof(room)));
-	return tid;
-}
-
-static uint32_t works_of(const struct nvs_event_stream *w, uint32_t channel)
-{
-	uint32_t tid = WORKS + channel;
-	char name[160], room[128];
-
-	if (is_new(w, tid)) {
-		nvs_event_channel_name(w, channel, room, sizeof(room));
-		snprintf(name, sizeof(name), "GPU work of %s", room);
-		name_thread(w, "thread_name", tid, name);
-	}
-	return tid;
-}
-
-/* ---- arguments: begin_args(), then these, then "}" ---- */
-
-static void begin_args(const struct nvs_event_stream *w)
-{
 	fputs(",\"args\":{", file_of(w));
-}
-
-static void print_key(const struct nvs_event_stream *w, const char *key, bool *any)
-{
-	fputs(*any ? "," : "", file_of(w));
-	print_text(w, key);
-	fputc(':', file_of(w));
-	*any = true;
-}
-
-static void print_number(const struct nvs_event_stream *w, const char *key, uint64_t value,
-			 bool *any)
-{
-	print_key(w, key, any);
-	fprintf(file_of(w), "%" PRIu64, value);
-}
-
-static void print_string(const struct nvs_event_stream *w, const char *key, const char *value,
-			 bool *any)
-{
-	if (!value || !*value)
-		return;
-	print_key(w, key, any);
-	print_text(w, value);
-}
-
-/* As text, as in reports: a JSON number cannot hold 64 bits. */
-static void print_argument(const struct nvs_event_stream *w, const struct nvs_call *call,
-			   uint32_t index, bool *any)
-{
-	struct nvs_arg arg = nvs_call_arg_at(call, index);
-	char value[1100];
-
-	if (!arg.absent)
-		print_string(w, arg.name, nvs_call_print(call, index, value, sizeof(value)), any);
+	for (const struct nvs_slice_field *f = fields; f < fields + n; f++) {
+		fputs(f > fields ? "," : "", file_of(w));
+		print_text(w, f->name);
+		fputc(':', file_of(w));
+		if (f->text)
+			print_text(w, f->text);
+		else if (f->call)
+			print_text(w, nvs_call_print(f->call, (uint32_t)f->number, text,
+						     sizeof(text)));
+		else
+			fprintf(file_of(w), "%" PRIu64, f->number);
+	}
+	fputc('}', file_of(w));
 }
 
 /* ---- callbacks of the walk ---- */
@@ -191,114 +148,30 @@ static void print_flow(const struct nvs_event_stream *w, const char *phase, uint
 	end_event(w);
 }
 
-static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
-{
-	const struct nvs_call *call = c->call;
-	uint32_t tid = thread_of(w, call->thread);
-	bool any = false;
-	char room[32];
-
-	begin_event(w, c->ended ? "X" : "B", nvs_call_group_name(nvs_call_group(call)), c->name,
-		    tid, c->begin);
-	if (c->ended)
-		print_us(w, "dur", c->end - c->begin);
-	begin_args(w);
-	print_string(w, "kernel", c->kernel, &any);
-	for (uint32_t i = 0; i < call->nargs; i++)
-		print_argument(w, call, i, &any);
-	print_string(w, "result", nvs_event_call_error(call, room, sizeof(room)), &any);
-	if (call->flags & NVS_CALL_CAPTURED)
-		print_string(w, "captured", "into a graph", &any);
-	if (!call->uncounted && call->asked_submissions) {
-		print_number(w, "submissions", call->asked_submissions, &any);
-		print_number(w, "command_bytes", call->asked_bytes, &any);
-	}
-	fputc('}', file_of(w));
-	if (call->submissions) {
-		end_event(w);
-		print_flow(w, "s", tid, c->begin, c->flow);
-		return ferror(file_of(w));
-	}
-	return end_event(w);
-}
-
 static void print_counter(const struct nvs_event_stream *w, const char *name, const char *key,
 			  int64_t at, uint64_t value)
 {
-	bool any = false;
-
 	begin_event(w, "C", "counter", name, 0, at);
-	begin_args(w);
-	print_number(w, key, value, &any);
-	fputc('}', file_of(w));
+	print_args(w, &(struct nvs_slice_field){.name = key, .number = value}, 1);
 	end_event(w);
 }
 
-static int on_submission(struct nvs_event_stream *w, const struct nvs_event_submission *one)
+static int on_slice(struct nvs_event_stream *w, const struct nvs_slice *s)
 {
-	const struct nvs_submission *s = one->s;
-	uint32_t tid = channel_of(w, s->channel->channel);
-	char room[256];
-	bool any = false;
+	uint32_t tid = tid_of(w, s->track, s->number);
+	char name[32];
 
-	begin_event(w, "X", "submission", one->api, tid, one->at);
+	begin_event(w, s->ended ? "X" : "B", s->category, s->name, tid, s->begin);
 	/* A flow needs a slice to end at, even of length 0. */
-	print_us(w, "dur", 0);
-	begin_args(w);
-	print_number(w, "submission", s->number, &any);
-	print_number(w, "channel", s->channel->channel, &any);
-	print_number(w, "sequence", s->rec->sequence, &any);
-	print_number(w, "entries", s->nentries, &any);
-	print_number(w, "command_bytes", nvs_submission_bytes(s), &any);
-	nvs_tally_text(room, sizeof(room), one->tally);
-	print_string(w, "work", room, &any);
-	print_string(w, "site", one->site, &any);
-	fputc('}', file_of(w));
+	if (s->ended)
+		print_us(w, "dur", s->end - s->begin);
+	print_args(w, s->fields, s->nfields);
 	end_event(w);
-	if (one->flow)
-		print_flow(w, "t", tid, one->at, one->flow);
-	snprintf(room, sizeof(room), "channel %u", s->channel->channel);
-	if (one->counted)
-		print_counter(w, room, "entries not seen done", one->at, one->pending);
-	return ferror(file_of(w));
-}
-
-static int on_release(struct nvs_event_stream *w, const struct nvs_event_release *r)
-{
-	uint32_t tid = channel_of(w, r->channel->channel);
-	bool any = false;
-
-	begin_event(w, "X", "release", "seen done", tid, r->at);
-	print_us(w, "dur", 0);
-	begin_args(w);
-	print_number(w, "submission", r->submission, &any);
-	print_number(w, "payload", r->payload, &any);
-	if (r->gpu)
-		print_number(w, "gpu_ns", r->gpu, &any);
-	fputc('}', file_of(w));
-	end_event(w);
-	if (r->flow)
-		print_flow(w, "t", tid, r->at, r->flow);
-	return ferror(file_of(w));
-}
-
-static int on_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g)
-{
-	uint32_t tid = works_of(w, g->work->channel);
-	bool any = false;
-
-	begin_event(w, "X", "gpu", *g->name ? g->name : "-", tid, g->begin);
-	print_us(w, "dur", g->end - g->begin);
-	begin_args(w);
-	print_number(w, "submission", g->work->number, &any);
-	if (g->work->flags & NVS_WORK_SINGLE_COPY)
-		print_number(w, "bytes", g->work->bytes, &any);
-	print_string(w, "note", nvs_event_gpu_note(g), &any);
-	print_number(w, "clock_error_ns", g->error_ns, &any);
-	fputc('}', file_of(w));
-	end_event(w);
-	if (g->flow)
-		print_flow(w, "t", tid, g->begin, g->flow);
+	if (s->flow)
+		print_flow(w, s->track == NVS_TRACK_THREAD ? "s" : "t", tid, s->begin, s->flow);
+	snprintf(name, sizeof(name), "channel %u", s->number);
+	if (s->counted)
+		print_counter(w, name, "entries not seen done", s->begin, s->pending);
 	return ferror(file_of(w));
 }
 
@@ -310,14 +183,14 @@ static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *ra
 	bool ends = e->what == NVS_NVTX_ENDED, marked = e->what == NVS_NVTX_MARKED;
 	bool nests = e->node->key.kind == NVS_NVTX_PUSH && !e->node->key.domain;
 	const char *phase = marked ? "i" : nests ? (ends ? "E" : "B") : (ends ? "e" : "b");
-	struct nvs_nvtx_names *names = nvs_nvtx_names(w->source->nvtx);
-	char words[NVS_CALL_TEXT_BYTES];
-	bool any = false;
+	struct nvs_slice_field detail = {.name = "nvtx"};
+	char text[NVS_CALL_TEXT_BYTES];
 
 	if (!marked && !nests && !ends && e->tag)
 		*e->tag = ++((struct chrome_state *)w->to)->ranges;
 	begin_event(w, phase, e->node->key.kind == NVS_NVTX_START ? "nvtx started" : "nvtx",
-		    *range->name ? range->name : "-", thread_of(w, ends ? e->told : e->thread),
+		    *range->name ? range->name : "-",
+		    tid_of(w, NVS_TRACK_THREAD, ends ? e->told : e->thread),
 		    ends ? range->end : range->begin);
 	if (marked)
 		fputs(",\"s\":\"t\"", file_of(w));
@@ -325,10 +198,8 @@ static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *ra
 		fprintf(file_of(w), ",\"id\":%" PRIu64, e->tag ? *e->tag : 0);
 	if (ends)
 		return end_event(w);
-	begin_args(w);
-	nvs_nvtx_describe(names, range->rec, words, sizeof(words));
-	print_string(w, "nvtx", *words ? words + 2 : "", &any); /* after ", " */
-	fputc('}', file_of(w));
+	detail.text = nvs_walk_range_detail(w, range, text, sizeof(text));
+	print_args(w, &detail, *detail.text != '\0');
 	return end_event(w);
 }
 
@@ -341,11 +212,9 @@ static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 static const struct nvs_event_sink walker = {
 	.times = true,
 	.begin = on_begin,
-	.call = on_call,
-	.submission = on_submission,
-	.release = on_release,
+	NVS_SLICE_EVENTS,
+	.slice = on_slice,
 	.range = on_range,
-	.gpu = on_gpu,
 	.memory = on_memory,
 };
 
@@ -361,7 +230,7 @@ static int print(struct nvs_run *run)
 	return r < 0 ? r : 0;
 }
 
-NVS_REPORT(export_chrome, .name = "export=chrome", .place = 320,
+NVS_REPORT(export_chrome, .name = "export=chrome", .group = NVS_EXPORTS, .place = 320,
 	   .help = "the same as Chrome's trace events (JSON)",
 	   .man = "The same as Chrome trace events, in JSON, for chrome://tracing, Perfetto, "
 		  "speedscope and others. The file is several times as large.",

@@ -152,7 +152,7 @@ static int print(struct nvs_run *run)
 	return r < 0 ? r : 0;
 }
 
-NVS_REPORT(export_dot, .name = "export=dot", .place = 350,
+NVS_REPORT(export_dot, .name = "export=dot", .group = NVS_EXPORTS, .place = 350,
 	   .help = "executable graphs for graphviz, with nodes and edges",
 	   .man = "Executable graphs for graphviz, in their last state and ignoring filters: nodes "
 		  "with kernels, grids and bytes, edges between them, and the nodes inside child "

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of threads and channels in exports, and notes on calls and GPU work. */
+#include <string.h>
 #include "decode/export/events.h"
+#include "decode/query/nvtx_names.h"
 #include "decode/report/core/report.h"
 #include "decode/analysis/call_text.h"
 
@@ -22,6 +24,13 @@ const char *nvs_event_gpu_note(const struct nvs_event_gpu_work *g)
 	if (g->work->flags & NVS_WORK_WAITED)
 		return "waited first, for an unknown time";
 	return g->work->flags & NVS_WORK_SHARED ? "may include work of another channel" : "";
+}
+
+const char *nvs_walk_range_detail(const struct nvs_event_stream *w,
+				  const struct nvs_event_range *range, char *room, size_t size)
+{
+	nvs_nvtx_describe(nvs_nvtx_names(w->source->nvtx), range->rec, room, size);
+	return *room ? room + strlen(", ") : "";
 }
 
 #define OWN_TIDS 0x40000000u /* above all real tids */

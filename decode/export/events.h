@@ -80,6 +80,7 @@ struct nvs_event_range {
 	int64_t begin, end; /* END: only at the end */
 };
 
+struct nvs_slice;
 struct nvs_event_sink {
 	bool times; /* fails for a trace without a clock */
 	int (*begin)(
@@ -91,6 +92,8 @@ struct nvs_event_sink {
 	int (*release)(struct nvs_event_stream *w, const struct nvs_event_release *r);
 	int (*range)(struct nvs_event_stream *w, const struct nvs_event_range *r);
 	int (*gpu)(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g);
+	/* See slices.h. */
+	int (*slice)(struct nvs_event_stream *w, const struct nvs_slice *s);
 	/* Device memory allocated and not freed, ignoring filters. */
 	int (*memory)(struct nvs_event_stream *w, int64_t at, uint64_t bytes);
 	/* All events but GPU work were delivered. */
@@ -107,6 +110,9 @@ int nvs_events_deliver(struct nvs_run *run, const struct nvs_event_sink *walker,
 const char *nvs_event_call_error(const struct nvs_call *call, char *room, size_t size);
 /* Caveat on the times of G; "" if there is none. */
 const char *nvs_event_gpu_note(const struct nvs_event_gpu_work *g);
+/* Further attributes of a range or a mark that begins; "" for none. */
+const char *nvs_walk_range_detail(const struct nvs_event_stream *w,
+				  const struct nvs_event_range *range, char *room, size_t size);
 /* tid of a thread; a substitute above all real ones if unknown. */
 uint32_t nvs_event_tid(const struct nvs_event_stream *w, uint32_t thread);
 /* Name of a thread: "worker", "thread 7" or "calls before the trace". Not escaped. */

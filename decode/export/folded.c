@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* --export=folded: one line per stack, "outermost;...;innermost COUNT", for flamegraph.pl, inferno
  * and speedscope. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include "decode/calls/pass.h"
@@ -12,35 +11,15 @@
 #include "decode/analysis/stack_tree.h"
 #include "decode/report/core/stack_columns.h"
 
-static unsigned root_flag(const char *root)
-{
-	return !strcmp(root, "process")	 ? NVS_STACKS_PROCESS
-	       : !strcmp(root, "thread") ? NVS_STACKS_THREAD
-					 : 0;
-}
-
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 		 struct nvs_pass_reader *reader)
 {
 	struct nvs_stacks *t = run->state;
 
 	for (uint32_t i = 0; i < run->options->nmore; i++)
-		t->how |= root_flag(run->options->more[i]);
+		t->how |= strcmp(run->options->more[i], "process") ? NVS_STACKS_THREAD
+								   : NVS_STACKS_PROCESS;
 	return nvs_run_stacks_begin(run, s, each, reader);
-}
-
-static int check_roots(const struct nvs_options_report *o)
-{
-	char safe[256];
-
-	for (uint32_t i = 0; i < o->nmore; i++)
-		if (!root_flag(o->more[i])) {
-			nvs_escape(safe, sizeof(safe), o->more[i], strlen(o->more[i]));
-			fprintf(stderr, "nvsnoop-report: --root is process or thread, not '%s'\n",
-				safe);
-			return -EINVAL;
-		}
-	return 0;
 }
 
 static int print(struct nvs_run *run)
@@ -48,10 +27,8 @@ static int print(struct nvs_run *run)
 	struct nvs_stacks_list list = {0};
 	struct nvs_out *out = run->out;
 	enum nvs_measure by;
-	int r = check_roots(run->options);
+	int r = nvs_measure_parse(run, &by);
 
-	if (!r)
-		r = nvs_measure_parse(run, &by);
 	if (!r)
 		r = nvs_run_stacks_list(run, by, &list);
 	for (size_t i = 0; i < list.shown; i++) {
@@ -71,12 +48,12 @@ static int print(struct nvs_run *run)
 }
 
 static const struct nvs_report_option root = {
-	"root", "process|thread", "below each process, as several traces are, or thread",
+	"root", "process|thread", "outermost frame (thread; of several traces, process)",
 	"The outermost frame: the process, which is the default for several traces, or the thread; "
 	"both may be given."};
 
-NVS_REPORT(export_folded, .name = "export=folded", .place = 300,
-	   .help = "stacks for flame graphs, one per line; by -s submissions,\nbytes, calls or "
+NVS_REPORT(export_folded, .name = "export=folded", .group = NVS_EXPORTS, .place = 300,
+	   .help = "stacks for flame graphs, one per line; by -s submissions, bytes, calls or "
 		   "time in ns (submissions)",
 	   .man = "One line per stack, outermost frame first, with the number of its submissions, "
 		  "as input for flamegraph.pl, inferno and\nspeedscope.\nWith\n.BR \\-s ,\nbytes "

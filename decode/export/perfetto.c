@@ -6,7 +6,7 @@
 #include <errno.h>
 #include "decode/base/hash.h"
 #include "decode/export/proto.h"
-#include "decode/export/events.h"
+#include "decode/export/slices.h"
 #include "decode/query/nvtx_names.h"
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
@@ -71,7 +71,8 @@ enum {
 
 #define MOST_NAMES (1u << 16) /* interned names; later ones are written in full */
 
-enum track_kind { PROCESS, THREAD, NVTX, CHANNEL, WORK, RING, MEMORY };
+/* Kinds of tracks beyond enum nvs_track_kind. */
+enum { PROCESS = NVS_TRACK_WORK + 1, NVTX, RING, MEMORY };
 
 struct track {
 	struct {
@@ -188,7 +189,7 @@ static void annotate_text(const struct nvs_event_stream *w, const char *name, co
 
 /* ---- tracks ---- */
 
-static uint64_t track_of(const struct nvs_event_stream *w, enum track_kind kind, uint32_t number,
+static uint64_t track_of(const struct nvs_event_stream *w, uint32_t kind, uint32_t number,
 			 uint32_t domain);
 
 static void describe_thread(const struct nvs_event_stream *w, struct nvs_proto *p, uint32_t thread)
@@ -223,7 +224,8 @@ static void describe_nvtx(const struct nvs_event_stream *w, struct nvs_proto *p,
 static void describe_track(const struct nvs_event_stream *w, struct nvs_proto *p,
 			   const struct track *t)
 {
-	char text[160], room[128];
+	const char *name;
+	char text[160];
 
 	switch (t->key.kind) {
 	case PROCESS:
@@ -232,20 +234,17 @@ static void describe_track(const struct nvs_event_stream *w, struct nvs_proto *p
 		nvs_proto_text(p, PROCESS_NAME, w->name, strlen(w->name));
 		nvs_proto_end(p);
 		break;
-	case THREAD:
+	case NVS_TRACK_THREAD:
 		describe_thread(w, p, t->key.number);
 		break;
 	case NVTX:
 		describe_nvtx(w, p, t->key.domain);
 		break;
-	case CHANNEL:
-		nvs_event_channel_name(w, t->key.number, text, sizeof(text));
-		nvs_proto_text(p, TRACK_NAME, text, strlen(text));
-		break;
-	case WORK:
-		nvs_event_channel_name(w, t->key.number, room, sizeof(room));
-		snprintf(text, sizeof(text), "GPU work of %s", room);
-		nvs_proto_text(p, TRACK_NAME, text, strlen(text));
+	case NVS_TRACK_CHANNEL:
+	case NVS_TRACK_WORK:
+		name = nvs_track_name(w, (enum nvs_track_kind)t->key.kind, t->key.number, text,
+				      sizeof(text));
+		nvs_proto_text(p, TRACK_NAME, name, strlen(name));
 		break;
 	case RING:
 		snprintf(text, sizeof(text), "channel %u: entries not seen done", t->key.number);
@@ -261,7 +260,7 @@ static void describe_track(const struct nvs_event_stream *w, struct nvs_proto *p
 static uint64_t parent_of(const struct nvs_event_stream *w, const struct track *t)
 {
 	return t->key.kind == PROCESS ? 0
-	       : t->key.kind == NVTX  ? track_of(w, THREAD, t->key.number, 0)
+	       : t->key.kind == NVTX  ? track_of(w, NVS_TRACK_THREAD, t->key.number, 0)
 				      : track_of(w, PROCESS, 0, 0);
 }
 
@@ -285,7 +284,7 @@ static int write_track(const struct nvs_event_stream *w, uint64_t uuid, const st
 }
 
 /* Returns 0 if memory is short. */
-static uint64_t track_of(const struct nvs_event_stream *w, enum track_kind kind, uint32_t number,
+static uint64_t track_of(const struct nvs_event_stream *w, uint32_t kind, uint32_t number,
 			 uint32_t domain)
 {
 	struct perfetto_state *st = w->to;
@@ -379,8 +378,6 @@ static void annotate_argument(const struct nvs_event_stream *w, const struct nvs
 	char text[1100];
 	struct nvs_proto *p;
 
-	if (arg.absent)
-		return;
 	if (arg.kind == NVS_KIND_STRING) {
 		annotate_text(w, arg.name, nvs_call_print(call, index, text, sizeof(text)));
 		return;
@@ -395,108 +392,38 @@ static void annotate_argument(const struct nvs_event_stream *w, const struct nvs
 	nvs_proto_end(p);
 }
 
-static void annotate_call(const struct nvs_event_stream *w, const struct nvs_event_call *c)
+static void annotate_fields(const struct nvs_event_stream *w, const struct nvs_slice *s)
 {
-	const struct nvs_call *call = c->call;
-	char room[32];
-
-	annotate_text(w, "kernel", c->kernel);
-	for (uint32_t i = 0; i < call->nargs; i++)
-		annotate_argument(w, call, i);
-	annotate_text(w, "result", nvs_event_call_error(call, room, sizeof(room)));
-	if (call->flags & NVS_CALL_CAPTURED)
-		annotate_text(w, "captured", "into a graph");
-	if (call->uncounted || !call->asked_submissions)
-		return;
-	annotate_number(w, "submissions", call->asked_submissions);
-	annotate_number(w, "command_bytes", call->asked_bytes);
+	for (const struct nvs_slice_field *f = s->fields; f < s->fields + s->nfields; f++)
+		if (f->call)
+			annotate_argument(w, f->call, (uint32_t)f->number);
+		else if (f->text)
+			annotate_text(w, f->name, f->text);
+		else if (!f->of_track)
+			annotate_number(w, f->name, f->number);
 }
 
-static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
+static int on_slice(struct nvs_event_stream *w, const struct nvs_slice *s)
 {
-	uint64_t track = track_of(w, THREAD, c->call->thread, 0);
+	uint64_t track = track_of(w, s->track, s->number, 0);
+	bool instant = s->track == NVS_TRACK_CHANNEL;
 	struct nvs_proto *p;
 	int r;
 
 	if (!track)
 		return -ENOMEM;
-	p = begin_event(w, c->begin, TYPE_BEGIN, track);
-	put_category(p, nvs_call_group_name(nvs_call_group(c->call)));
-	put_name(w, c->name);
-	if (c->call->submissions)
-		nvs_proto_fixed64(p, EVENT_FLOW, c->flow);
-	annotate_call(w, c);
+	p = begin_event(w, s->begin, instant ? TYPE_INSTANT : TYPE_BEGIN, track);
+	put_category(p, s->category);
+	put_name(w, s->name);
+	if (s->flow)
+		nvs_proto_fixed64(p, EVENT_FLOW, s->flow);
+	annotate_fields(w, s);
 	r = end_event(w);
-	return r || !c->ended ? r : end_slice(w, c->end, track);
-}
-
-static int on_submission(struct nvs_event_stream *w, const struct nvs_event_submission *one)
-{
-	const struct nvs_submission *s = one->s;
-	uint64_t track = track_of(w, CHANNEL, s->channel->channel, 0);
-	char work[256];
-	struct nvs_proto *p;
-	int r;
-
-	if (!track)
-		return -ENOMEM;
-	p = begin_event(w, one->at, TYPE_INSTANT, track);
-	put_category(p, "submission");
-	nvs_tally_text(work, sizeof(work), one->tally);
-	put_name(w, one->api);
-	if (one->flow)
-		nvs_proto_fixed64(p, EVENT_FLOW, one->flow);
-	annotate_number(w, "submission", s->number);
-	annotate_number(w, "sequence", s->rec->sequence);
-	annotate_number(w, "entries", s->nentries);
-	annotate_number(w, "command_bytes", nvs_submission_bytes(s));
-	annotate_text(w, "work", work);
-	annotate_text(w, "site", one->site);
-	r = end_event(w);
-	if (r || !one->counted)
+	if (!r && s->ended && !instant)
+		r = end_slice(w, s->end, track);
+	if (r || !s->counted)
 		return r;
-	return write_counter(w, one->at, track_of(w, RING, s->channel->channel, 0), one->pending);
-}
-
-static int on_release(struct nvs_event_stream *w, const struct nvs_event_release *release)
-{
-	uint64_t track = track_of(w, CHANNEL, release->channel->channel, 0);
-	struct nvs_proto *p;
-
-	if (!track)
-		return -ENOMEM;
-	p = begin_event(w, release->at, TYPE_INSTANT, track);
-	put_category(p, "release");
-	put_name(w, "seen done");
-	if (release->flow)
-		nvs_proto_fixed64(p, EVENT_FLOW, release->flow);
-	annotate_number(w, "submission", release->submission);
-	annotate_number(w, "payload", release->payload);
-	if (release->gpu)
-		annotate_number(w, "gpu_ns", release->gpu);
-	return end_event(w);
-}
-
-static int on_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g)
-{
-	uint64_t track = track_of(w, WORK, g->work->channel, 0);
-	struct nvs_proto *p;
-	int r;
-
-	if (!track)
-		return -ENOMEM;
-	p = begin_event(w, g->begin, TYPE_BEGIN, track);
-	put_category(p, "gpu");
-	put_name(w, *g->name ? g->name : "-");
-	if (g->flow)
-		nvs_proto_fixed64(p, EVENT_FLOW, g->flow);
-	annotate_number(w, "submission", g->work->number);
-	if (g->work->flags & NVS_WORK_SINGLE_COPY)
-		annotate_number(w, "bytes", g->work->bytes);
-	annotate_text(w, "note", nvs_event_gpu_note(g));
-	annotate_number(w, "clock_error_ns", g->error_ns);
-	r = end_event(w);
-	return r ? r : end_slice(w, g->end, track);
+	return write_counter(w, s->begin, track_of(w, RING, s->number, 0), s->pending);
 }
 
 /* Started ranges may overlap: each has a separate track named after it. */
@@ -532,8 +459,7 @@ static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *ra
 			track);
 	put_category(p, "nvtx");
 	put_name(w, *range->name ? range->name : "-");
-	nvs_nvtx_describe(nvs_nvtx_names(w->source->nvtx), range->rec, text, sizeof(text));
-	annotate_text(w, "nvtx", *text ? text + 2 : ""); /* after ", " */
+	annotate_text(w, "nvtx", nvs_walk_range_detail(w, range, text, sizeof(text)));
 	return end_event(w);
 }
 
@@ -545,11 +471,9 @@ static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 static const struct nvs_event_sink walker = {
 	.times = true,
 	.begin = on_begin,
-	.call = on_call,
-	.submission = on_submission,
-	.release = on_release,
+	NVS_SLICE_EVENTS,
+	.slice = on_slice,
 	.range = on_range,
-	.gpu = on_gpu,
 	.memory = on_memory,
 };
 
@@ -566,8 +490,8 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(
-	export_perfetto, .name = "export=perfetto", .place = 310,
-	.help = "for ui.perfetto.dev: calls by thread, submissions\n"
+	export_perfetto, .name = "export=perfetto", .group = NVS_EXPORTS, .place = 310,
+	.help = "for ui.perfetto.dev: calls by thread, submissions "
 		"by channel, flows between them, NVTX, counters",
 	.man = "A native trace of Perfetto, for\n.I https://ui.perfetto.dev\nor trace_processor. "
 	       "Each thread has a track with its calls and their arguments as slices, each channel "

@@ -219,8 +219,8 @@ static int print(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(export_pprof, .name = "export=pprof", .place = 340,
-	   .help = "a profile for pprof: stacks by submissions, bytes,\n"
+NVS_REPORT(export_pprof, .name = "export=pprof", .group = NVS_EXPORTS, .place = 340,
+	   .help = "a profile for pprof: stacks by submissions, bytes, "
 		   "calls and host time",
 	   .man = "A profile for pprof\n.RB ( \"go tool pprof\" ):\nstacks with their submissions, "
 		  "bytes of commands, calls, and the host time of calls, excluding nested calls. "

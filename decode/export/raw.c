@@ -76,8 +76,8 @@ static int print(struct nvs_run *run)
 	return nvs_output_dir_run(run, write_all);
 }
 
-NVS_REPORT(export_raw, .name = "export=raw", .place = 360,
-	   .help = "segments as bare dwords, one file each, for nv_push_dump\nand --raw; -o DIR",
+NVS_REPORT(export_raw, .name = "export=raw", .group = NVS_EXPORTS, .place = 360,
+	   .help = "segments as bare dwords, one file each, for nv_push_dump and --raw; -o DIR",
 	   .man = "The segments of submissions as bare dwords, one file each, in the directory "
 		  "of\n.BR \\-o ,\nfor Mesa's nv_push_dump and\n.BR \\-\\-raw .\nIts index.csv "
 		  "lists them.",

@@ -246,8 +246,8 @@ static int print(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(export_sqlite, .name = "export=sqlite", .place = 330,
-	   .help = "an SQLite database: calls, submissions, ranges and\n"
+NVS_REPORT(export_sqlite, .name = "export=sqlite", .group = NVS_EXPORTS, .place = 330,
+	   .help = "an SQLite database: calls, submissions, ranges and "
 		   "more, also by Nsight Systems' tables; -o FILE",
 	   .man = "An SQLite database in the file of\n.BR \\-o .\nCalls, submissions, ranges, "
 		  "channels, graphs and stacks are in nvsnoop's own tables (NVSNOOP_CALL ...); "

@@ -16,159 +16,6 @@
 #include "decode/analysis/call_text.h"
 #include "decode/trace/demangled_names.h"
 
-#define NUMBER(name)        \
-	{                   \
-		name, false \
-	}
-#define TEXT(name)         \
-	{                  \
-		name, true \
-	}
-#define COLUMNS(of) of, sizeof(of) / sizeof(*(of))
-
-static const struct nvs_cell_column process_columns[] = {
-	NUMBER("process"),
-	NUMBER("pid"),
-	TEXT("trace"),
-	TEXT("host"),
-	NUMBER("rank"),
-	NUMBER("world_size"),
-	TEXT("program"),
-	TEXT("driver"),
-	NUMBER("started_ns"),
-	NUMBER("offset_ns"),
-	NUMBER("clock"),
-	NUMBER("clock_scatter_ns"),
-	NUMBER("clock_drift_ns"),
-	NUMBER("clock_steps"),
-	NUMBER("clock_stepped_ns"),
-	NUMBER("day_error_ns"),
-};
-static const struct nvs_cell_column gpu_columns[] = {
-	NUMBER("process"),
-	NUMBER("gpu"),
-	TEXT("name"),
-	TEXT("uuid"),
-};
-static const struct nvs_cell_column thread_columns[] = {
-	NUMBER("process"),
-	NUMBER("thread"),
-	NUMBER("tid"),
-	TEXT("name"),
-};
-static const struct nvs_cell_column channel_columns[] = {
-	NUMBER("process"),	  NUMBER("channel"), NUMBER("gpu"),
-	NUMBER("class"),	  NUMBER("engine"),  NUMBER("token"),
-	NUMBER("gpfifo_entries"),
-};
-static const struct nvs_cell_column call_columns[] = {
-	NUMBER("process"),     NUMBER("call"),	  NUMBER("thread"),	   TEXT("api"),
-	TEXT("api_group"),     NUMBER("depth"),	  NUMBER("begin_ns"),	   NUMBER("end_ns"),
-	NUMBER("result"),      TEXT("error"),	  NUMBER("captured"),	   TEXT("kernel"),
-	NUMBER("submissions"), NUMBER("entries"), NUMBER("command_bytes"), NUMBER("stack"),
-	TEXT("detail"),
-};
-static const struct nvs_cell_column launch_columns[] = {
-	NUMBER("process"),
-	NUMBER("call"),
-	TEXT("kernel"),
-	TEXT("base_name"),
-	TEXT("mangled"),
-	NUMBER("grid_x"),
-	NUMBER("grid_y"),
-	NUMBER("grid_z"),
-	NUMBER("block_x"),
-	NUMBER("block_y"),
-	NUMBER("block_z"),
-	NUMBER("registers"),
-	NUMBER("static_shared_bytes"),
-	NUMBER("dynamic_shared_bytes"),
-	NUMBER("local_bytes"),
-};
-static const struct nvs_cell_column submission_columns[] = {
-	NUMBER("process"),
-	NUMBER("submission"),
-	NUMBER("channel"),
-	NUMBER("sequence"),
-	NUMBER("thread"),
-	NUMBER("call"),
-	NUMBER("time_ns"),
-	NUMBER("entries"),
-	NUMBER("pending"),
-	NUMBER("command_bytes"),
-	NUMBER("launches"),
-	NUMBER("engine_copies"),
-	NUMBER("engine_copy_bytes"),
-	NUMBER("inline_copies"),
-	NUMBER("inline_copy_bytes"),
-	NUMBER("macro_copies"),
-	NUMBER("macro_copy_bytes"),
-	NUMBER("memsets"),
-	NUMBER("memset_bytes"),
-	NUMBER("code_uploads"),
-	NUMBER("code_upload_bytes"),
-	NUMBER("releases"),
-	NUMBER("acquires"),
-	NUMBER("stack"),
-	TEXT("api"),
-	TEXT("site"),
-};
-static const struct nvs_cell_column release_columns[] = {
-	NUMBER("process"), NUMBER("channel"), NUMBER("submission"),
-	NUMBER("payload"), NUMBER("seen_ns"), NUMBER("gpu_ns"),
-};
-static const struct nvs_cell_column work_columns[] = {
-	NUMBER("process"), NUMBER("submission"), NUMBER("channel"),
-	NUMBER("call"),	   TEXT("work"),	 NUMBER("begin_ns"),
-	NUMBER("end_ns"),  NUMBER("bytes"),	 NUMBER("clock_error_ns"),
-	TEXT("note"),	   NUMBER("stream"),	 NUMBER("context"),
-};
-static const struct nvs_cell_column range_columns[] = {
-	NUMBER("process"), NUMBER("thread"),   NUMBER("domain_id"), TEXT("domain"),
-	TEXT("kind"),	   TEXT("range"),      NUMBER("depth"),	    NUMBER("color"),
-	NUMBER("id"),	   NUMBER("begin_ns"), NUMBER("end_ns"),
-};
-static const struct nvs_cell_column graph_columns[] = {
-	NUMBER("process"), NUMBER("graph"),   NUMBER("handle"), TEXT("origin"),
-	NUMBER("updates"), NUMBER("changes"), NUMBER("edges"),	NUMBER("longest_path_nodes"),
-};
-static const struct nvs_cell_column node_columns[] = {
-	NUMBER("process"), NUMBER("graph"),   NUMBER("node"),	NUMBER("handle"),
-	NUMBER("parent"),  NUMBER("type"),    TEXT("kernel"),	NUMBER("bytes"),
-	NUMBER("grid_x"),  NUMBER("grid_y"),  NUMBER("grid_z"), NUMBER("block_x"),
-	NUMBER("block_y"), NUMBER("block_z"),
-};
-static const struct nvs_cell_column edge_columns[] = {
-	NUMBER("process"), NUMBER("graph"), NUMBER("from_node"), NUMBER("to_node"), NUMBER("type"),
-};
-static const struct nvs_cell_column frame_columns[] = {
-	NUMBER("process"), NUMBER("stack"), NUMBER("depth"),  NUMBER("pc"),
-	TEXT("symbol"),	   TEXT("module"),  NUMBER("offset"),
-};
-static const struct nvs_cell_column memory_columns[] = {
-	NUMBER("process"),
-	NUMBER("time_ns"),
-	NUMBER("live_bytes"),
-};
-
-const struct nvs_table_layout nvs_tables[NVS_TABLES] = {
-	[NVS_TABLE_PROCESS] = {"process", COLUMNS(process_columns)},
-	[NVS_TABLE_GPU] = {"gpu", COLUMNS(gpu_columns)},
-	[NVS_TABLE_THREAD] = {"thread", COLUMNS(thread_columns)},
-	[NVS_TABLE_CHANNEL] = {"channel", COLUMNS(channel_columns)},
-	[NVS_TABLE_CALL] = {"call", COLUMNS(call_columns)},
-	[NVS_TABLE_LAUNCH] = {"launch", COLUMNS(launch_columns)},
-	[NVS_TABLE_SUBMISSION] = {"submission", COLUMNS(submission_columns)},
-	[NVS_TABLE_RELEASE] = {"release", COLUMNS(release_columns)},
-	[NVS_TABLE_GPU_WORK] = {"gpu_work", COLUMNS(work_columns)},
-	[NVS_TABLE_RANGE] = {"range", COLUMNS(range_columns)},
-	[NVS_TABLE_GRAPH] = {"graph", COLUMNS(graph_columns)},
-	[NVS_TABLE_GRAPH_NODE] = {"graph_node", COLUMNS(node_columns)},
-	[NVS_TABLE_GRAPH_EDGE] = {"graph_edge", COLUMNS(edge_columns)},
-	[NVS_TABLE_FRAME] = {"frame", COLUMNS(frame_columns)},
-	[NVS_TABLE_MEMORY] = {"memory", COLUMNS(memory_columns)},
-};
-
 /* A range that has not ended: its row is added at the end. */
 struct held {
 	uint64_t id;
@@ -199,7 +46,19 @@ struct tables_state {
 	uint32_t n;
 };
 
-/* ---- a row: begin_row(), cells from left to right, finish_row() ---- */
+/* ---- a table: the list of its cells, from left to right ---- */
+
+/* NAME_CELLS(NUMBER, TEXT) is that list: NUMBER(column, known, value) and TEXT(column, value). Its
+ * columns come from TABLE(), and a row from begin_row(), ADD_CELLS(NAME_CELLS) and finish_row(). */
+#define NUMBER_COLUMN(name, known, value) {name, false},
+#define TEXT_COLUMN(name, value) {name, true},
+#define COLUMNS_OF(CELLS)                                             \
+	{                                                             \
+		{"process", false}, CELLS(NUMBER_COLUMN, TEXT_COLUMN) \
+	}
+#define ADD_NUMBER(name, known, value) add_number(st, known, value);
+#define ADD_TEXT(name, value) add_text(st, value);
+#define ADD_CELLS(CELLS) CELLS(ADD_NUMBER, ADD_TEXT)
 
 static void add_number(struct tables_state *st, bool known, uint64_t value)
 {
@@ -209,12 +68,6 @@ static void add_number(struct tables_state *st, bool known, uint64_t value)
 static void add_text(struct tables_state *st, const char *value)
 {
 	st->cells[st->n++] = (struct nvs_table_cell){value && *value, 0, value};
-}
-
-static void add_time(struct tables_state *st, const struct nvs_event_stream *w, bool known,
-		     int64_t ns)
-{
-	add_number(st, known && w->timed, (uint64_t)ns);
 }
 
 static struct tables_state *begin_row(const struct nvs_event_stream *w)
@@ -236,6 +89,11 @@ static int finish_row(const struct nvs_event_stream *w, enum nvs_table_id table)
 
 /* ---- process, GPUs, threads, channels ---- */
 
+#define GPU_CELLS(NUMBER, TEXT)       \
+	NUMBER("gpu", true, gpu->gpu) \
+	TEXT("name", name)            \
+	TEXT("uuid", uuid)
+
 static int add_gpus(struct nvs_event_stream *w)
 {
 	const struct nvs_trace *trace = w->source->trace;
@@ -251,13 +109,16 @@ static int add_gpus(struct nvs_event_stream *w)
 		for (uint32_t k = 0; k < sizeof(gpu->uuid); k++)
 			n += (size_t)snprintf(uuid + n, sizeof(uuid) - n, "%02x", gpu->uuid[k]);
 		snprintf(name, sizeof(name), "%.*s", (int)sizeof(gpu->name), gpu->name);
-		add_number(st, true, gpu->gpu);
-		add_text(st, name);
-		add_text(st, uuid);
+		ADD_CELLS(GPU_CELLS)
 		r = finish_row(w, NVS_TABLE_GPU);
 	}
 	return r;
 }
+
+#define THREAD_CELLS(NUMBER, TEXT)    \
+	NUMBER("thread", true, i)     \
+	NUMBER("tid", t->tid, t->tid) \
+	TEXT("name", t->name)
 
 static int add_threads(struct nvs_event_stream *w)
 {
@@ -271,13 +132,19 @@ static int add_threads(struct nvs_event_stream *w)
 		if (!t)
 			continue;
 		st = begin_row(w);
-		add_number(st, true, i);
-		add_number(st, t->tid, t->tid);
-		add_text(st, t->name);
+		ADD_CELLS(THREAD_CELLS)
 		r = finish_row(w, NVS_TABLE_THREAD);
 	}
 	return r;
 }
+
+#define CHANNEL_CELLS(NUMBER, TEXT)                                         \
+	NUMBER("channel", true, i)                                          \
+	NUMBER("gpu", c->known && c->rec.gpu != NVS_NONE, c->rec.gpu)       \
+	NUMBER("class", c->known, c->rec.object_class)                      \
+	NUMBER("engine", c->known, c->rec.engine)                           \
+	NUMBER("token", c->known && c->rec.token != NVS_NONE, c->rec.token) \
+	NUMBER("gpfifo_entries", c->known, c->rec.entries)
 
 static int add_channels(struct nvs_event_stream *w)
 {
@@ -291,48 +158,41 @@ static int add_channels(struct nvs_event_stream *w)
 		if (!c)
 			continue;
 		st = begin_row(w);
-		add_number(st, true, i);
-		add_number(st, c->known && c->rec.gpu != NVS_NONE, c->rec.gpu);
-		add_number(st, c->known, c->rec.object_class);
-		add_number(st, c->known, c->rec.engine);
-		add_number(st, c->known && c->rec.token != NVS_NONE, c->rec.token);
-		add_number(st, c->known, c->rec.entries);
+		ADD_CELLS(CHANNEL_CELLS)
 		r = finish_row(w, NVS_TABLE_CHANNEL);
 	}
 	return r;
 }
 
-static void add_value(struct tables_state *st, const struct nvs_value *v)
-{
-	add_number(st, v->kind != NVS_VALUE_NONE, v->count);
-}
+#define PROCESS_CELLS(NUMBER, TEXT)                                        \
+	NUMBER("pid", pid.kind != NVS_VALUE_NONE, pid.count)               \
+	TEXT("trace", w->source->path)                                     \
+	TEXT("host", s->attr[NVS_ATTR_HOST])                               \
+	NUMBER("rank", rank.kind != NVS_VALUE_NONE, rank.count)            \
+	NUMBER("world_size", ranks.kind != NVS_VALUE_NONE, ranks.count)    \
+	TEXT("program", s->attr[NVS_ATTR_EXE])                             \
+	TEXT("driver", s->attr[NVS_ATTR_DRIVER])                           \
+	NUMBER("started_ns", clock->known, clock->began)                   \
+	NUMBER("offset_ns", clock->known, (uint64_t)clock->shift)          \
+	NUMBER("clock", clock->known, clock->clock)                        \
+	NUMBER("clock_scatter_ns", clock->known, clock->error)             \
+	NUMBER("clock_drift_ns", clock->known, (uint64_t)clock->drift)     \
+	NUMBER("clock_steps", clock->known, clock->steps)                  \
+	NUMBER("clock_stepped_ns", clock->known, (uint64_t)clock->stepped) \
+	NUMBER("day_error_ns", clock->day == NVS_DAY_KEPT, clock->day_error)
 
 static int on_begin(struct nvs_event_stream *w)
 {
 	const struct nvs_session *s = nvs_trace_session(w->source->trace);
 	struct tables_state *st = begin_row(w);
-	struct nvs_value v = {0};
+	struct nvs_value pid = {0}, rank = {0}, ranks = {0};
 	const struct nvs_trace_clock *clock = w->clock;
 	int r;
 
-	nvs_source_pid(w->source, &v);
-	add_value(st, &v);
-	add_text(st, w->source->path);
-	add_text(st, s->attr[NVS_ATTR_HOST]);
-	nvs_source_number(w->source, NVS_ATTR_RANK, &v);
-	add_value(st, &v);
-	nvs_source_number(w->source, NVS_ATTR_WORLD_SIZE, &v);
-	add_value(st, &v);
-	add_text(st, s->attr[NVS_ATTR_EXE]);
-	add_text(st, s->attr[NVS_ATTR_DRIVER]);
-	add_number(st, clock->known, clock->began);
-	add_number(st, clock->known, (uint64_t)clock->shift);
-	add_number(st, clock->known, clock->clock);
-	add_number(st, clock->known, clock->error);
-	add_number(st, clock->known, (uint64_t)clock->drift);
-	add_number(st, clock->known, clock->steps);
-	add_number(st, clock->known, (uint64_t)clock->stepped);
-	add_number(st, clock->day == NVS_DAY_KEPT, clock->day_error);
+	nvs_source_pid(w->source, &pid);
+	nvs_source_number(w->source, NVS_ATTR_RANK, &rank);
+	nvs_source_number(w->source, NVS_ATTR_WORLD_SIZE, &ranks);
+	ADD_CELLS(PROCESS_CELLS)
 	r = finish_row(w, NVS_TABLE_PROCESS);
 	if (!r)
 		r = add_gpus(w);
@@ -343,10 +203,10 @@ static int on_begin(struct nvs_event_stream *w)
 
 /* ---- events ---- */
 
-/* Null for a stack without frames. */
-static void add_stack(struct tables_state *st, const struct nvs_event_stream *w, uint32_t stack)
+/* Returns false for a stack without frames. */
+static bool has_stack(const struct nvs_event_stream *w, uint32_t stack)
 {
-	add_number(st, nvs_trace_stack_at(w->source->trace, stack), stack);
+	return nvs_trace_stack_at(w->source->trace, stack);
 }
 
 /* "step" of "void ns::step<4>(float*)". */
@@ -374,6 +234,22 @@ static const char *base_name(const char *name, char *room, size_t size)
 	return room;
 }
 
+#define LAUNCH_CELLS(NUMBER, TEXT)                                  \
+	NUMBER("call", true, c->flow)                               \
+	TEXT("kernel", c->kernel)                                   \
+	TEXT("base_name", base_name(c->kernel, room, sizeof(room))) \
+	TEXT("mangled", k->name)                                    \
+	NUMBER("grid_x", shaped, shape[0])                          \
+	NUMBER("grid_y", shaped, shape[1])                          \
+	NUMBER("grid_z", shaped, shape[2])                          \
+	NUMBER("block_x", shaped, shape[3])                         \
+	NUMBER("block_y", shaped, shape[4])                         \
+	NUMBER("block_z", shaped, shape[5])                         \
+	NUMBER("registers", k->has_attributes, k->registers)        \
+	NUMBER("static_shared_bytes", k->has_attributes, k->shared) \
+	NUMBER("dynamic_shared_bytes", asked, shared)               \
+	NUMBER("local_bytes", k->has_attributes, k->local)
+
 static int add_launch(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	const struct nvs_kernel *k = c->launched;
@@ -384,74 +260,87 @@ static int add_launch(struct nvs_event_stream *w, const struct nvs_event_call *c
 	char room[256];
 
 	asked = nvs_call_value(c->call, NVS_ARG_sharedMemBytes, &shared);
-	add_number(st, true, c->flow);
-	add_text(st, c->kernel);
-	add_text(st, base_name(c->kernel, room, sizeof(room)));
-	add_text(st, k->name);
-	for (int i = 0; i < 6; i++)
-		add_number(st, shaped, shape[i]);
-	add_number(st, k->has_attributes, k->registers);
-	add_number(st, k->has_attributes, k->shared);
-	add_number(st, asked, shared);
-	add_number(st, k->has_attributes, k->local);
+	ADD_CELLS(LAUNCH_CELLS)
 	return finish_row(w, NVS_TABLE_LAUNCH);
 }
+
+#define CALL_CELLS(NUMBER, TEXT)                                         \
+	NUMBER("call", true, c->flow)                                    \
+	NUMBER("thread", call->thread != NVS_NONE, call->thread)         \
+	TEXT("api", c->name)                                             \
+	TEXT("api_group", nvs_call_group_name(nvs_call_group(call)))     \
+	NUMBER("depth", true, call->depth)                               \
+	NUMBER("begin_ns", w->timed, (uint64_t)c->begin)                 \
+	NUMBER("end_ns", returned && w->timed, (uint64_t)c->end)         \
+	NUMBER("result", returned, call->result)                         \
+	TEXT("error", nvs_event_call_error(call, room, sizeof(room)))    \
+	NUMBER("captured", true, !!(call->flags & NVS_CALL_CAPTURED))    \
+	TEXT("kernel", c->kernel)                                        \
+	NUMBER("submissions", !call->uncounted, call->asked_submissions) \
+	NUMBER("entries", !call->uncounted, call->asked_entries)         \
+	NUMBER("command_bytes", !call->uncounted, call->asked_bytes)     \
+	NUMBER("stack", has_stack(w, call->stack), call->stack)          \
+	TEXT("detail", words)
 
 static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	const struct nvs_call *call = c->call;
-	bool returned = c->ended && !(call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED));
+	bool returned = nvs_call_returned(call);
 	struct tables_state *st = begin_row(w);
 	char room[32], words[NVS_CALL_TEXT_BYTES];
 	int r;
 
-	add_number(st, true, c->flow);
-	add_number(st, call->thread != NVS_NONE, call->thread);
-	add_text(st, c->name);
-	add_text(st, nvs_call_group_name(nvs_call_group(call)));
-	add_number(st, true, call->depth);
-	add_time(st, w, true, c->begin);
-	add_time(st, w, returned, c->end);
-	add_number(st, returned, call->result);
-	add_text(st, nvs_event_call_error(call, room, sizeof(room)));
-	add_number(st, true, !!(call->flags & NVS_CALL_CAPTURED));
-	add_text(st, c->kernel);
-	add_number(st, !call->uncounted, call->asked_submissions);
-	add_number(st, !call->uncounted, call->asked_entries);
-	add_number(st, !call->uncounted, call->asked_bytes);
-	add_stack(st, w, call->stack);
 	nvs_call_text(words, w->source, w->handles, call);
-	add_text(st, words);
+	ADD_CELLS(CALL_CELLS)
 	r = finish_row(w, NVS_TABLE_CALL);
 	return r || !c->launched ? r : add_launch(w, c);
 }
 
-/* Columns "launches" to "code_upload_bytes". */
-static void add_tally(struct tables_state *st, const struct nvs_tally *t, bool seen)
-{
-	add_number(st, seen, t->launches);
-	for (int i = 0; i < NVS_COPY_MODES; i++) {
-		add_number(st, seen, t->copies[i]);
-		add_number(st, seen, t->copied[i]);
-	}
-	add_number(st, seen, t->memsets);
-	add_number(st, seen, t->memset_bytes);
-	add_number(st, seen, t->codes);
-	add_number(st, seen, t->code_bytes);
-}
+#define TALLY_CELLS(NUMBER, TEXT)                       \
+	NUMBER("launches", seen, t->launches)           \
+	NUMBER("engine_copies", seen, t->copies[0])     \
+	NUMBER("engine_copy_bytes", seen, t->copied[0]) \
+	NUMBER("inline_copies", seen, t->copies[1])     \
+	NUMBER("inline_copy_bytes", seen, t->copied[1]) \
+	NUMBER("macro_copies", seen, t->copies[2])      \
+	NUMBER("macro_copy_bytes", seen, t->copied[2])  \
+	NUMBER("memsets", seen, t->memsets)             \
+	NUMBER("memset_bytes", seen, t->memset_bytes)   \
+	NUMBER("code_uploads", seen, t->codes)          \
+	NUMBER("code_upload_bytes", seen, t->code_bytes)
+
+#define SUBMISSION_CELLS(NUMBER, TEXT)                                     \
+	NUMBER("submission", true, s->number)                              \
+	NUMBER("channel", true, s->channel->channel)                       \
+	NUMBER("sequence", true, s->rec->sequence)                         \
+	NUMBER("thread", s->thread->thread != NVS_NONE, s->thread->thread) \
+	NUMBER("call", one->flow, one->flow)                               \
+	NUMBER("time_ns", w->timed, (uint64_t)one->at)                     \
+	NUMBER("entries", true, s->nentries)                               \
+	NUMBER("pending", one->counted, one->pending)                      \
+	NUMBER("command_bytes", true, nvs_submission_bytes(s))             \
+	TALLY_CELLS(NUMBER, TEXT)                                          \
+	NUMBER("releases", seen, t->releases)                              \
+	NUMBER("acquires", seen, t->acquires)                              \
+	NUMBER("stack", has_stack(w, s->rec->stack), s->rec->stack)        \
+	TEXT("api", one->api)                                              \
+	TEXT("site", one->site)
 
 /* Adds the row of the oldest held submission. */
 static int add_held_submission(const struct nvs_event_stream *w)
 {
 	struct tables_state *st = w->to;
 	const struct copying *c = st->copying + st->first;
+	const struct nvs_tally *t = &c->tally;
+	const bool seen = true;
 
 	st->first = (st->first + 1) % MOST_COPYING;
 	st->ncopying--;
 	memcpy(st->cells, c->cells, sizeof(st->cells));
-	for (st->n = 0; strcmp(submission_columns[st->n].name, "launches"); st->n++)
+	for (st->n = 0; strcmp(nvs_tables[NVS_TABLE_SUBMISSION].columns[st->n].name, "launches");
+	     st->n++)
 		;
-	add_tally(st, &c->tally, true);
+	ADD_CELLS(TALLY_CELLS)
 	st->n = nvs_tables[NVS_TABLE_SUBMISSION].ncolumns;
 	return finish_row(w, NVS_TABLE_SUBMISSION);
 }
@@ -508,66 +397,73 @@ static int on_submission(struct nvs_event_stream *w, const struct nvs_event_subm
 	bool seen = !nvs_submission_skipped(s);
 	struct tables_state *st = begin_row(w);
 
-	add_number(st, true, s->number);
-	add_number(st, true, s->channel->channel);
-	add_number(st, true, s->rec->sequence);
-	add_number(st, s->thread->thread != NVS_NONE, s->thread->thread);
-	add_number(st, one->flow, one->flow);
-	add_time(st, w, true, one->at);
-	add_number(st, true, s->nentries);
-	add_number(st, one->counted, one->pending);
-	add_number(st, true, nvs_submission_bytes(s));
-	add_tally(st, t, seen);
-	add_number(st, seen, t->releases);
-	add_number(st, seen, t->acquires);
-	add_stack(st, w, s->rec->stack);
-	add_text(st, one->api);
-	add_text(st, one->site);
+	ADD_CELLS(SUBMISSION_CELLS)
 	return seen && copies_any(t) ? hold_submission(w, s->number, t)
 				     : finish_row(w, NVS_TABLE_SUBMISSION);
 }
+
+#define RELEASE_CELLS(NUMBER, TEXT)                  \
+	NUMBER("channel", true, r->channel->channel) \
+	NUMBER("submission", true, r->submission)    \
+	NUMBER("payload", true, r->payload)          \
+	NUMBER("seen_ns", w->timed, (uint64_t)r->at) \
+	NUMBER("gpu_ns", r->gpu, r->gpu)
 
 static int on_release(struct nvs_event_stream *w, const struct nvs_event_release *r)
 {
 	struct tables_state *st = begin_row(w);
 
-	add_number(st, true, r->channel->channel);
-	add_number(st, true, r->submission);
-	add_number(st, true, r->payload);
-	add_time(st, w, true, r->at);
-	add_number(st, r->gpu, r->gpu);
+	ADD_CELLS(RELEASE_CELLS)
 	return finish_row(w, NVS_TABLE_RELEASE);
 }
+
+#define MEMORY_CELLS(NUMBER, TEXT)                \
+	NUMBER("time_ns", w->timed, (uint64_t)at) \
+	NUMBER("live_bytes", true, bytes)
 
 static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 {
 	struct tables_state *st = begin_row(w);
 
-	add_time(st, w, true, at);
-	add_number(st, true, bytes);
+	ADD_CELLS(MEMORY_CELLS)
 	return finish_row(w, NVS_TABLE_MEMORY);
 }
+
+#define WORK_CELLS(NUMBER, TEXT)                                              \
+	NUMBER("submission", true, g->work->number)                           \
+	NUMBER("channel", true, g->work->channel)                             \
+	NUMBER("call", g->flow, g->flow)                                      \
+	TEXT("work", g->name)                                                 \
+	NUMBER("begin_ns", w->timed, (uint64_t)g->begin)                      \
+	NUMBER("end_ns", w->timed && !g->too_short, (uint64_t)g->end)         \
+	NUMBER("bytes", g->work->flags &NVS_WORK_SINGLE_COPY, g->work->bytes) \
+	NUMBER("clock_error_ns", true, g->error_ns)                           \
+	TEXT("note", nvs_event_gpu_note(g))                                   \
+	NUMBER("stream", stream, stream ? stream->key.stream : 0)             \
+	NUMBER("context", stream && stream->key.context, stream ? stream->key.context : 0)
 
 static int on_gpu(struct nvs_event_stream *w, const struct nvs_event_gpu_work *g)
 {
 	const struct nvs_work_stream *stream = g->stream;
 	struct tables_state *st = begin_row(w);
 
-	add_number(st, true, g->work->number);
-	add_number(st, true, g->work->channel);
-	add_number(st, g->flow, g->flow);
-	add_text(st, g->name);
-	add_time(st, w, true, g->begin);
-	add_time(st, w, !g->too_short, g->end);
-	add_number(st, g->work->flags & NVS_WORK_SINGLE_COPY, g->work->bytes);
-	add_number(st, true, g->error_ns);
-	add_text(st, nvs_event_gpu_note(g));
-	add_number(st, stream, stream ? stream->key.stream : 0);
-	add_number(st, stream && stream->key.context, stream ? stream->key.context : 0);
+	ADD_CELLS(WORK_CELLS)
 	return finish_row(w, NVS_TABLE_GPU_WORK);
 }
 
 /* ---- ranges: added when they have ended ---- */
+
+#define RANGE_CELLS(NUMBER, TEXT)                                                               \
+	NUMBER("thread", h->thread != NVS_NONE, h->thread)                                      \
+	NUMBER("domain_id", true, node->key.domain)                                             \
+	TEXT("domain", node->key.domain ? nvs_nvtx_domain(names, node->key.domain) : "default") \
+	TEXT("kind", kinds[node->key.kind])                                                     \
+	TEXT("range", node->name)                                                               \
+	NUMBER("depth", node->key.kind != NVS_NVTX_START, node->depth)                          \
+	NUMBER("color", node->colored, node->color)                                             \
+	NUMBER("id", true, h->id)                                                               \
+	NUMBER("begin_ns", w->timed, (uint64_t)h->begin)                                        \
+	NUMBER("end_ns", w->timed &&ended, (uint64_t)end)
 
 static int add_range(struct nvs_event_stream *w, const struct held *h, bool ended, int64_t end)
 {
@@ -576,16 +472,7 @@ static int add_range(struct nvs_event_stream *w, const struct held *h, bool ende
 	struct nvs_nvtx_names *names = nvs_nvtx_names(w->source->nvtx);
 	struct tables_state *st = begin_row(w);
 
-	add_number(st, h->thread != NVS_NONE, h->thread);
-	add_number(st, true, node->key.domain);
-	add_text(st, node->key.domain ? nvs_nvtx_domain(names, node->key.domain) : "default");
-	add_text(st, kinds[node->key.kind]);
-	add_text(st, node->name);
-	add_number(st, node->key.kind != NVS_NVTX_START, node->depth);
-	add_number(st, node->colored, node->color);
-	add_number(st, true, h->id);
-	add_time(st, w, true, h->begin);
-	add_time(st, w, ended, end);
+	ADD_CELLS(RANGE_CELLS)
 	return finish_row(w, NVS_TABLE_RANGE);
 }
 
@@ -652,39 +539,57 @@ static int drop_held(struct nvs_event_stream *w, bool told)
 
 /* ---- graphs in their last state ---- */
 
+#define NODE_CELLS(NUMBER, TEXT)                                                            \
+	NUMBER("graph", true, exec->index)                                                  \
+	NUMBER("node", true, i)                                                             \
+	NUMBER("handle", true, node->node)                                                  \
+	NUMBER("parent", node->parent, node->parent)                                        \
+	NUMBER("type", true, node->type)                                                    \
+	TEXT("kernel", k && * k->name ? nvs_demangled_name(w->source->trace, k->name) : "") \
+	NUMBER("bytes", sized, node->bytes)                                                 \
+	NUMBER("grid_x", shaped, node->grid[0])                                             \
+	NUMBER("grid_y", shaped, node->grid[1])                                             \
+	NUMBER("grid_z", shaped, node->grid[2])                                             \
+	NUMBER("block_x", shaped, node->block[0])                                           \
+	NUMBER("block_y", shaped, node->block[1])                                           \
+	NUMBER("block_z", shaped, node->block[2])
+
 static int add_node(struct nvs_event_stream *w, const struct nvs_exec *exec, uint32_t i)
 {
 	const struct nvs_graph_node *node = exec->nodes + i;
-	bool kernel = !node->type, shaped = kernel && !(node->flags & NVS_NODE_NO_PARAMS);
+	bool kernel = !node->type, known = !(node->flags & NVS_NODE_NO_PARAMS);
+	bool shaped = kernel && known, sized = !kernel && known && node->bytes;
 	const struct nvs_kernel *k = kernel ? nvs_handles_get_kernel(w->handles, node->function)
 					    : NULL;
 	struct tables_state *st = begin_row(w);
 
-	add_number(st, true, exec->index);
-	add_number(st, true, i);
-	add_number(st, true, node->node);
-	add_number(st, node->parent, node->parent);
-	add_number(st, true, node->type);
-	add_text(st, k && *k->name ? nvs_demangled_name(w->source->trace, k->name) : "");
-	add_number(st, !kernel && !(node->flags & NVS_NODE_NO_PARAMS) && node->bytes, node->bytes);
-	for (int d = 0; d < 3; d++)
-		add_number(st, shaped, node->grid[d]);
-	for (int d = 0; d < 3; d++)
-		add_number(st, shaped, node->block[d]);
+	ADD_CELLS(NODE_CELLS)
 	return finish_row(w, NVS_TABLE_GRAPH_NODE);
 }
+
+#define EDGE_CELLS(NUMBER, TEXT)              \
+	NUMBER("graph", true, exec->index)    \
+	NUMBER("from_node", true, link->from) \
+	NUMBER("to_node", true, link->to)     \
+	NUMBER("type", true, link->type)
 
 static int add_edge(struct nvs_event_stream *w, const struct nvs_exec *exec, uint32_t i)
 {
 	const struct nvs_graph_link *link = exec->edges.links + i;
 	struct tables_state *st = begin_row(w);
 
-	add_number(st, true, exec->index);
-	add_number(st, true, link->from);
-	add_number(st, true, link->to);
-	add_number(st, true, link->type);
+	ADD_CELLS(EDGE_CELLS)
 	return finish_row(w, NVS_TABLE_GRAPH_EDGE);
 }
+
+#define GRAPH_CELLS(NUMBER, TEXT)                         \
+	NUMBER("graph", true, exec->index)                \
+	NUMBER("handle", true, exec->handle)              \
+	TEXT("origin", origins[exec->origin])             \
+	NUMBER("updates", true, exec->updates)            \
+	NUMBER("changes", true, exec->changes)            \
+	NUMBER("edges", exec->edges.known, exec->edges.n) \
+	NUMBER("longest_path_nodes", longest, longest)
 
 static int add_graph(struct nvs_event_stream *w, const struct nvs_exec *exec)
 {
@@ -695,13 +600,7 @@ static int add_graph(struct nvs_event_stream *w, const struct nvs_exec *exec)
 
 	if (r)
 		return r;
-	add_number(st, true, exec->index);
-	add_number(st, true, exec->handle);
-	add_text(st, origins[exec->origin]);
-	add_number(st, true, exec->updates);
-	add_number(st, true, exec->changes);
-	add_number(st, exec->edges.known, exec->edges.n);
-	add_number(st, longest, longest);
+	ADD_CELLS(GRAPH_CELLS)
 	r = finish_row(w, NVS_TABLE_GRAPH);
 	for (uint32_t i = 0; i < exec->nnodes && !r; i++)
 		r = add_node(w, exec, i);
@@ -721,6 +620,14 @@ static int add_graphs(struct nvs_event_stream *w)
 
 /* ---- stacks, ignoring filters ---- */
 
+#define FRAME_CELLS(NUMBER, TEXT)            \
+	NUMBER("stack", true, stack->stack)  \
+	NUMBER("depth", true, depth)         \
+	NUMBER("pc", true, stack->pc[depth]) \
+	TEXT("symbol", symbol.name)          \
+	TEXT("module", symbol.file)          \
+	NUMBER("offset", symbol.module || symbol.name, symbol.offset + (depth ? 1 : 0))
+
 static int add_frame(struct nvs_event_stream *w, const struct nvs_trace_stack *stack,
 		     uint32_t depth)
 {
@@ -730,12 +637,7 @@ static int add_frame(struct nvs_event_stream *w, const struct nvs_trace_stack *s
 	struct nvs_symbol symbol;
 
 	nvs_symbol_find(w->source->trace, pc, stack->time, &symbol);
-	add_number(st, true, stack->stack);
-	add_number(st, true, depth);
-	add_number(st, true, stack->pc[depth]);
-	add_text(st, symbol.name);
-	add_text(st, symbol.file);
-	add_number(st, symbol.module || symbol.name, symbol.offset + (depth ? 1 : 0));
+	ADD_CELLS(FRAME_CELLS)
 	return finish_row(w, NVS_TABLE_FRAME);
 }
 
@@ -780,3 +682,28 @@ int nvs_tables_deliver(struct nvs_run *run, nvs_table_row_fn *row, void *arg)
 
 	return nvs_events_deliver(run, &walker, &st);
 }
+
+#define TABLE(name, CELLS)                                                    \
+	{                                                                     \
+		name, (const struct nvs_cell_column[])COLUMNS_OF(CELLS),      \
+			sizeof((struct nvs_cell_column[])COLUMNS_OF(CELLS)) / \
+				sizeof(struct nvs_cell_column)                \
+	}
+
+const struct nvs_table_layout nvs_tables[NVS_TABLES] = {
+	[NVS_TABLE_PROCESS] = TABLE("process", PROCESS_CELLS),
+	[NVS_TABLE_GPU] = TABLE("gpu", GPU_CELLS),
+	[NVS_TABLE_THREAD] = TABLE("thread", THREAD_CELLS),
+	[NVS_TABLE_CHANNEL] = TABLE("channel", CHANNEL_CELLS),
+	[NVS_TABLE_CALL] = TABLE("call", CALL_CELLS),
+	[NVS_TABLE_LAUNCH] = TABLE("launch", LAUNCH_CELLS),
+	[NVS_TABLE_SUBMISSION] = TABLE("submission", SUBMISSION_CELLS),
+	[NVS_TABLE_RELEASE] = TABLE("release", RELEASE_CELLS),
+	[NVS_TABLE_GPU_WORK] = TABLE("gpu_work", WORK_CELLS),
+	[NVS_TABLE_RANGE] = TABLE("range", RANGE_CELLS),
+	[NVS_TABLE_GRAPH] = TABLE("graph", GRAPH_CELLS),
+	[NVS_TABLE_GRAPH_NODE] = TABLE("graph_node", NODE_CELLS),
+	[NVS_TABLE_GRAPH_EDGE] = TABLE("graph_edge", EDGE_CELLS),
+	[NVS_TABLE_FRAME] = TABLE("frame", FRAME_CELLS),
+	[NVS_TABLE_MEMORY] = TABLE("memory", MEMORY_CELLS),
+};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Decides which submissions and calls the command line selects, and explains empty selections. */
-#include <stdlib.h>
 #include <string.h>
 #include "decode/base/nearest.h"
 #include "decode/calls/roles.h"
+#include "decode/cli/units.h"
 #include "decode/query/api_names.h"
 #include "decode/query/nvtx_ranges.h"
 #include "decode/query/selection.h"
@@ -11,9 +11,10 @@
 
 static bool is_number(const struct nvs_pattern *p, uint32_t number)
 {
-	char *end;
+	const char *end = p->text;
+	uint64_t n;
 
-	return *p->text >= '0' && *p->text <= '9' && strtoull(p->text, &end, 0) == number && !*end;
+	return nvs_read_number(&end, UINT32_MAX, &n) && n == number && !*end;
 }
 
 static bool is_thread(const struct nvs_pattern *p, const void *arg)

@@ -3,9 +3,9 @@
  * start of the session or in percent of it. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "decode/cli/units.h"
 #include "decode/query/source.h"
 #include "decode/query/time_range.h"
 
@@ -24,24 +24,10 @@ static const struct unit units[] = {
 	{"ns", 1, NVS_RANGE_TIME},	 {"%", PERCENT, NVS_RANGE_PERCENT},
 };
 
-/* Digits, and a fraction if the unit has smaller parts. */
-static bool parse_number(const char *s, size_t n, const struct unit *unit, uint64_t *value)
+/* Reads the number before END, in units of UNIT. */
+static bool parse_number(const char *s, const char *end, const struct unit *unit, uint64_t *value)
 {
-	uint64_t worth = unit->worth;
-	bool any = false;
-
-	for (*value = 0; n && *s >= '0' && *s <= '9'; s++, n--, any = true)
-		if (__builtin_mul_overflow(*value, 10, value) ||
-		    __builtin_add_overflow(*value, (uint64_t)(*s - '0'), value))
-			return false;
-	if (__builtin_mul_overflow(*value, worth, value) || (n && worth == 1))
-		return false;
-	if (n && *s == '.')
-		for (s++, n--; n && *s >= '0' && *s <= '9'; s++, n--, any = true) {
-			worth /= 10;
-			*value += worth * (uint64_t)(*s - '0');
-		}
-	return any && !n;
+	return nvs_read_decimal(&s, unit->worth, UINT64_MAX, value) && s == end;
 }
 
 static const struct unit *unit_of(const char *s, size_t n, size_t *digits)
@@ -72,8 +58,8 @@ bool nvs_range_parse(struct nvs_range *r, const char *s)
 	r->to = OPEN;
 	r->by = a->by;
 	r->to_by = b->by;
-	if ((nfrom && !parse_number(s, from_n, a, &r->from)) ||
-	    (nto && !parse_number(to, to_n, b, &r->to)))
+	if ((nfrom && !parse_number(s, s + from_n, a, &r->from)) ||
+	    (nto && !parse_number(to, to + to_n, b, &r->to)))
 		return false;
 	/* An empty range is an error. */
 	if (a->by != b->by)
@@ -89,7 +75,7 @@ bool nvs_moment_parse(struct nvs_range *r, const char *s)
 	if (!unit || unit->by == NVS_RANGE_NUMBERS)
 		return false;
 	*r = (struct nvs_range){.by = unit->by, .to_by = unit->by, .text = s};
-	return parse_number(s, digits, unit, &r->from);
+	return parse_number(s, s + digits, unit, &r->from);
 }
 
 /* ---- a trace's range ---- */

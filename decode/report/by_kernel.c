@@ -86,116 +86,79 @@ static uint64_t count_launches(const struct nvs_kernel_row *r)
 	return r->direct + r->by_capture + r->by_nodes + r->by_unknown;
 }
 
-NVS_GET_REAL(struct nvs_kernel_row, share, true, r->share * 100)
-
-static void get_bar(const void *row, struct nvs_value *v)
+static void get_bar(const struct nvs_kernel_row *r, struct nvs_value *v)
 {
 	v->kind = NVS_VALUE_BAR;
-	v->real = ((const struct nvs_kernel_row *)row)->most;
+	v->real = r->most;
 }
 
 #define KNOWN r->kernel->has_attributes
 #define TIMED r->times.total.count
 
-NVS_SOURCE_GETTERS(struct nvs_kernel_row, r->several ? NULL : r->source)
-NVS_GET_TEXT(struct nvs_kernel_row, name, r->name)
-NVS_GET_TEXT(struct nvs_kernel_row, mangled, r->kernel->name)
-NVS_GET_TEXT(struct nvs_kernel_row, shapes, r->shapes)
 /* The number of launches by other kernels is unknown. */
 #define BY_HOST (r->kernel != &r->by_gpu)
-NVS_GET_KNOWN(struct nvs_kernel_row, launches, BY_HOST, count_launches(r))
-NVS_GET_KNOWN(struct nvs_kernel_row, direct, BY_HOST, r->direct)
-NVS_GET_COUNT(struct nvs_kernel_row, capture, r->by_capture)
-NVS_GET_COUNT(struct nvs_kernel_row, nodes, r->by_nodes)
-NVS_GET_COUNT(struct nvs_kernel_row, unknown, r->by_unknown)
-NVS_GET_COUNT(struct nvs_kernel_row, conditional, r->conditional)
-NVS_GET_COUNT(struct nvs_kernel_row, recorded, r->recorded)
-NVS_GET_COUNT(struct nvs_kernel_row, failed, r->failed)
-NVS_GET_COUNT(struct nvs_kernel_row, dynamic, r->dynamic)
-NVS_GET_KNOWN(struct nvs_kernel_row, submissions, !r->uncounted, r->submissions)
-NVS_GET_KNOWN(struct nvs_kernel_row, bytes, !r->uncounted, r->bytes)
-NVS_GET_REAL(struct nvs_kernel_row, bytes_each, r->direct && !r->uncounted,
-	     (double)r->bytes / (double)r->direct)
-NVS_GET_REAL(struct nvs_kernel_row, mean, TIMED, nvs_duration_mean(&r->times.total) / 1000)
-NVS_GET_REAL(struct nvs_kernel_row, p50, TIMED,
-	     (double)nvs_durations_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct nvs_kernel_row, total, TIMED, (double)r->times.total.ns / 1000)
 
 /* Unknown if a warp's counter wrapped. */
 #define WARPS (r->count_flags & NVS_COUNT_WARP)
 #define THREADS (r->count_flags & NVS_COUNT_THREAD)
-NVS_GET_KNOWN(struct nvs_kernel_row, warp, WARPS, r->warp)
-NVS_GET_KNOWN(struct nvs_kernel_row, thread, THREADS, r->thread)
-NVS_GET_REAL(struct nvs_kernel_row, warp_each, WARPS &&count_launches(r),
-	     (double)r->warp / (double)count_launches(r))
-NVS_GET_REAL(struct nvs_kernel_row, thread_each, THREADS &&count_launches(r),
-	     (double)r->thread / (double)count_launches(r))
-NVS_GET_REAL(struct nvs_kernel_row, warp_share, r->count_flags && r->warp_share >= 0,
-	     r->warp_share * 100)
-NVS_GET_REAL(struct nvs_kernel_row, active, WARPS &&THREADS && r->warp,
-	     (double)r->thread / (double)r->warp)
-NVS_GET_KNOWN(struct nvs_kernel_row, in_graphs, BY_HOST, count_launches(r) - r->direct)
-NVS_GET_KNOWN(struct nvs_kernel_row, calls_driver, r->count_flags,
-	      !!(r->count_flags & NVS_COUNT_CALLS_OUT))
-NVS_GET_KNOWN(struct nvs_kernel_row, instructions, r->instructions != NVS_NONE, r->instructions)
-NVS_GET_TEXT(struct nvs_kernel_row, reason, r->reason)
 
-NVS_GET_KNOWN(struct nvs_kernel_row, nshapes, !r->many, r->nshapes)
-NVS_GET_KNOWN(struct nvs_kernel_row, sites, !r->unsited && !r->many, r->nsites)
-NVS_GET_KNOWN(struct nvs_kernel_row, registers, KNOWN, r->kernel->registers)
-NVS_GET_KNOWN(struct nvs_kernel_row, shared, KNOWN, r->kernel->shared)
-NVS_GET_KNOWN(struct nvs_kernel_row, local, KNOWN, r->kernel->local)
-
-static const struct nvs_column columns[] = {
-	{"kernel", "kernel", get_name, NVS_COLUMN_NAME},
-	{"launches", "launches", get_launches, 0},
-	{"launches_percent", "share %", get_share, 0},
-	{"bar", "", get_bar, NVS_COLUMN_BAR},
-	{"direct", "direct", get_direct, 0, 2},
-	{"graph_captured", "captured", get_capture, NVS_COLUMN_IF_ANY, 3},
-	{"graph_built", "built", get_nodes, NVS_COLUMN_IF_ANY, 3},
-	{"graph_unknown", "graph", get_unknown, NVS_COLUMN_IF_ANY, 5},
-	{"graph_conditional", "conditional", get_conditional, NVS_COLUMN_IF_ANY, 5},
-	{"captured", "recorded", get_recorded, NVS_COLUMN_IF_ANY, 5},
-	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
-	{"warp_instructions", "warp insts", get_warp, NVS_COLUMN_IF_KNOWN, 2},
-	{"thread_instructions", "thread insts", get_thread, NVS_COLUMN_IF_KNOWN, 3},
-	{"registers", "regs", get_registers, NVS_COLUMN_IF_ANY, 3},
-	{"static_shared_bytes", "shared", get_shared, NVS_COLUMN_IF_ANY, 4},
-	{"dynamic_shared_bytes", "dynamic", get_dynamic, NVS_COLUMN_IF_ANY, 4},
-	{"local_bytes", "local", get_local, NVS_COLUMN_DETAIL},
-	{"submissions", "subs", get_submissions, 0, 2},
-	{"command_bytes", "cmd bytes", get_bytes, 0, 3},
-	{"command_bytes_per_launch", "bytes/launch", get_bytes_each, 0, 2},
-	{"host_us_total", "host us", get_total, NVS_COLUMN_DETAIL},
-	{"host_us_mean", "host us/call", get_mean, 0, 1},
-	{"host_us_p50", "host us p50", get_p50, NVS_COLUMN_DETAIL},
-	{"call_sites", "sites", get_sites, NVS_COLUMN_IF_ANY, 4},
-	{"shapes", "shapes", get_nshapes, NVS_COLUMN_DETAIL},
-	{"grid_block", "grid / block", get_shapes, 0, 4},
-	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                           \
+	COL(text, kernel, "kernel", NAME, 0, r->name)                                          \
+	COL(known, launches, "launches", 0, 0, BY_HOST, count_launches(r))                     \
+	COL(real, launches_percent, "share %", 0, 0, true, r->share * 100)                     \
+	COL(by, bar, "", BAR, 0, get_bar, r)                                                   \
+	COL(known, direct, "direct", 0, 2, BY_HOST, r->direct)                                 \
+	COL(count, graph_captured, "captured", IF_ANY, 3, r->by_capture)                       \
+	COL(count, graph_built, "built", IF_ANY, 3, r->by_nodes)                               \
+	COL(count, graph_unknown, "graph", IF_ANY, 5, r->by_unknown)                           \
+	COL(count, graph_conditional, "conditional", IF_ANY, 5, r->conditional)                \
+	COL(count, captured, "recorded", IF_ANY, 5, r->recorded)                               \
+	COL(count, failed, "failed", IF_ANY, 5, r->failed)                                     \
+	COL(known, warp_instructions, "warp insts", IF_KNOWN, 2, WARPS, r->warp)               \
+	COL(known, thread_instructions, "thread insts", IF_KNOWN, 3, THREADS, r->thread)       \
+	COL(known, registers, "regs", IF_ANY, 3, KNOWN, r->kernel->registers)                  \
+	COL(known, static_shared_bytes, "shared", IF_ANY, 4, KNOWN, r->kernel->shared)         \
+	COL(count, dynamic_shared_bytes, "dynamic", IF_ANY, 4, r->dynamic)                     \
+	COL(known, local_bytes, "local", DETAIL, 0, KNOWN, r->kernel->local)                   \
+	COL(known, submissions, "subs", 0, 2, !r->uncounted, r->submissions)                   \
+	COL(known, command_bytes, "cmd bytes", 0, 3, !r->uncounted, r->bytes)                  \
+	COL(real, command_bytes_per_launch, "bytes/launch", 0, 2, r->direct && !r->uncounted,  \
+	    (double)r->bytes / (double)r->direct)                                              \
+	COL(us, host_us_total, "host us", DETAIL, 0, TIMED, r->times.total.ns)                 \
+	COL(us, host_us_mean, "host us/call", 0, 1, TIMED, nvs_duration_mean(&r->times.total)) \
+	COL(us, host_us_p50, "host us p50", DETAIL, 0, TIMED,                                  \
+	    nvs_durations_quantile(&r->times, 0.5))                                            \
+	COL(known, call_sites, "sites", IF_ANY, 4, !r->unsited && !r->many, r->nsites)         \
+	COL(known, shapes, "shapes", DETAIL, 0, !r->many, r->nshapes)                          \
+	COL(text, grid_block, "grid / block", 0, 4, r->shapes)                                 \
+	COL(text, mangled, "mangled", DETAIL, 0, r->kernel->name)                              \
+	NVS_SOURCE_COLUMNS(COL, r->several ? NULL : r->source)
+NVS_COLUMNS(columns, struct nvs_kernel_row, COLUMNS)
 
 /* --instructions */
-static const struct nvs_column count_columns[] = {
-	{"kernel", "kernel", get_name, NVS_COLUMN_NAME},
-	{"launches", "launches", get_launches, 0, 1},
-	{"direct", "direct", get_direct, 0, 3},
-	{"in_graphs", "in graphs", get_in_graphs, NVS_COLUMN_IF_ANY, 3},
-	{"warp_instructions", "warp insts", get_warp, NVS_COLUMN_IF_KNOWN},
-	{"thread_instructions", "thread insts", get_thread, NVS_COLUMN_IF_KNOWN},
-	{"instructions_percent", "share %", get_warp_share, NVS_COLUMN_IF_KNOWN, 1},
-	{"warp_instructions_per_launch", "warp/launch", get_warp_each, NVS_COLUMN_IF_KNOWN, 2},
-	{"thread_instructions_per_launch", "thread/launch", get_thread_each, NVS_COLUMN_IF_KNOWN,
-	 3},
-	{"threads_per_warp_instruction", "threads/warp", get_active, NVS_COLUMN_IF_KNOWN, 2},
-	{"code_instructions", "code", get_instructions, NVS_COLUMN_IF_KNOWN, 4},
-	{"calls_driver", "calls_driver", get_calls_driver, NVS_COLUMN_DETAIL},
-	{"reason", "not counted, since", get_reason, NVS_COLUMN_IF_KNOWN, 1},
-	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COUNT_COLUMNS(COL)                                                                    \
+	COL(same, kernel, "kernel", NAME, 0)                                                  \
+	COL(same, launches, "launches", 0, 1)                                                 \
+	COL(same, direct, "direct", 0, 3)                                                     \
+	COL(known, in_graphs, "in graphs", IF_ANY, 3, BY_HOST, count_launches(r) - r->direct) \
+	COL(same, warp_instructions, "warp insts", IF_KNOWN, 0)                               \
+	COL(same, thread_instructions, "thread insts", IF_KNOWN, 0)                           \
+	COL(real, instructions_percent, "share %", IF_KNOWN, 1,                               \
+	    r->count_flags && r->warp_share >= 0, r->warp_share * 100)                        \
+	COL(real, warp_instructions_per_launch, "warp/launch", IF_KNOWN, 2,                   \
+	    WARPS &&count_launches(r), (double)r->warp / (double)count_launches(r))           \
+	COL(real, thread_instructions_per_launch, "thread/launch", IF_KNOWN, 3,               \
+	    THREADS &&count_launches(r), (double)r->thread / (double)count_launches(r))       \
+	COL(real, threads_per_warp_instruction, "threads/warp", IF_KNOWN, 2,                  \
+	    WARPS &&THREADS && r->warp, (double)r->thread / (double)r->warp)                  \
+	COL(known, code_instructions, "code", IF_KNOWN, 4, r->instructions != NVS_NONE,       \
+	    r->instructions)                                                                  \
+	COL(known, calls_driver, "calls_driver", DETAIL, 0, r->count_flags,                   \
+	    !!(r->count_flags & NVS_COUNT_CALLS_OUT))                                         \
+	COL(text, reason, "not counted, since", IF_KNOWN, 1, r->reason)                       \
+	COL(same, mangled, "mangled", DETAIL, 0)                                              \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->several ? NULL : r->source)
+NVS_COLUMNS(count_columns, struct nvs_kernel_row, COUNT_COLUMNS)
 
 static void finish_row(struct nvs_kernel_row *row)
 {
@@ -566,7 +529,7 @@ static void free_kernels(struct nvs_run *run)
 	nvs_distinct_free(run->state);
 }
 
-NVS_REPORT(by_kernel, .name = "by-kernel", .place = 30,
+NVS_REPORT(by_kernel, .name = "by-kernel", .group = NVS_GPU_WORK, .place = 30,
 	   .help = "per kernel: launches, direct and in graphs",
 	   .man = "Per kernel: launches, direct and in graphs (captured from streams, or "
 		  "built of nodes), registers, shared memory, the grid and block shapes "
@@ -579,7 +542,7 @@ NVS_REPORT(by_kernel, .name = "by-kernel", .place = 30,
 	   .each = sizeof(struct nvs_kernels), .begin = begin_trace, .end = end_trace,
 	   .print = print_kernels, .free = free_kernels);
 
-NVS_REPORT(instructions, .name = "instructions", .place = 31,
+NVS_REPORT(instructions, .name = "instructions", .group = NVS_GPU_WORK, .place = 31,
 	   .help = "per kernel: instructions executed, with nvsnoop --count",
 	   .man = "Per kernel: the instructions that its warps and threads executed, "
 		  "counted by the kernels themselves under\n.B nvsnoop \\-\\-count\n"

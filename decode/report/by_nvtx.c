@@ -112,7 +112,6 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 #define CALLED (WORKS && r->called)
 #define COUNTED (WORKS && !r->sum.uncounted)
 #define TIMED r->node->own.times.total.count
-#define TIMES(of) (double)of / 1000
 
 static const char *kind_of(const struct nvtx_row *r)
 {
@@ -145,67 +144,41 @@ static const char *line_of(const struct nvtx_row *r)
 	return line;
 }
 
-NVS_GET_TEXT(struct nvtx_row, domain, domain_of(r))
-NVS_GET_TEXT(struct nvtx_row, kind, kind_of(r))
-NVS_GET_COUNT(struct nvtx_row, count, r->sum.count)
-NVS_GET_KNOWN(struct nvtx_row, open, r->node->key.kind != NVS_NVTX_MARK,
-	      r->sum.count - r->sum.ended)
-NVS_GET_KNOWN(struct nvtx_row, calls, CALLED, r->sum.calls)
-NVS_GET_KNOWN(struct nvtx_row, failed, CALLED, r->sum.failed)
-NVS_GET_KNOWN(struct nvtx_row, launches, CALLED, r->sum.launches)
-NVS_GET_KNOWN(struct nvtx_row, graphs, CALLED, r->sum.graphs)
-NVS_GET_KNOWN(struct nvtx_row, submissions, COUNTED, r->sum.submissions)
-NVS_GET_KNOWN(struct nvtx_row, bytes, COUNTED, r->sum.bytes)
-NVS_GET_KNOWN(struct nvtx_row, calls_self, CALLED, r->node->own.calls)
-NVS_GET_KNOWN(struct nvtx_row, launches_self, CALLED, r->node->own.launches)
-NVS_GET_KNOWN(struct nvtx_row, submissions_self, COUNTED, r->node->own.submissions)
-NVS_GET_KNOWN(struct nvtx_row, bytes_self, COUNTED, r->node->own.bytes)
-NVS_GET_REAL(struct nvtx_row, total, TIMED, TIMES(r->node->own.times.total.ns))
-NVS_GET_REAL(struct nvtx_row, self,
-	     TIMED &&WORKS && !r->inner_open && r->sum.count == r->sum.ended &&
-		     r->inner_ns <= r->node->own.times.total.ns,
-	     TIMES((r->node->own.times.total.ns - r->inner_ns)))
-NVS_GET_REAL(struct nvtx_row, mean, TIMED, TIMES(nvs_duration_mean(&r->node->own.times.total)))
-NVS_GET_REAL(struct nvtx_row, p50, TIMED, TIMES(nvs_durations_quantile(&r->node->own.times, 0.5)))
-NVS_GET_REAL(struct nvtx_row, max, TIMED, TIMES(r->node->own.times.max))
-NVS_GET_KNOWN(struct nvtx_row, threads, !r->sum.many, r->sum.threads)
-NVS_GET_TEXT(struct nvtx_row, category, category_of(r))
-NVS_GET_KNOWN(struct nvtx_row, color, r->node->colored, r->node->color)
-NVS_GET_TEXT(struct nvtx_row, line, line_of(r))
-NVS_GET_TEXT(struct nvtx_row, range, r->node->name)
-NVS_GET_TEXT(struct nvtx_row, path, r->path)
-NVS_GET_COUNT(struct nvtx_row, depth, r->node->depth + 1u)
-NVS_SOURCE_GETTERS(struct nvtx_row, r->source)
-
-static const struct nvs_column columns[] = {
-	{"domain", "domain", get_domain, 0, 4},
-	{"kind", "kind", get_kind, 0, 3},
-	{"count", "count", get_count, 0},
-	{"not_ended", "not ended", get_open, NVS_COLUMN_IF_ANY, 5},
-	{"calls", "calls", get_calls, 0, 1},
-	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
-	{"launch_calls", "launches", get_launches, 0},
-	{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 2},
-	{"submissions", "subs", get_submissions, 0, 1},
-	{"command_bytes", "cmd bytes", get_bytes, 0, 3},
-	{"wall_us_total", "wall us", get_total, 0, 1},
-	{"wall_us_self", "self us", get_self, NVS_COLUMN_BESIDE, 2},
-	{"wall_us_mean", "us/range", get_mean, NVS_COLUMN_BESIDE, 4},
-	{"wall_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6},
-	{"wall_us_p50", "us p50", get_p50, NVS_COLUMN_DETAIL},
-	{"self_calls", "self calls", get_calls_self, NVS_COLUMN_DETAIL},
-	{"self_launch_calls", "self launches", get_launches_self, NVS_COLUMN_DETAIL},
-	{"self_submissions", "self subs", get_submissions_self, NVS_COLUMN_DETAIL},
-	{"self_command_bytes", "self bytes", get_bytes_self, NVS_COLUMN_DETAIL},
-	{"threads", "threads", get_threads, NVS_COLUMN_DETAIL},
-	{"category", "category", get_category, NVS_COLUMN_DETAIL},
-	{"color", "color", get_color, NVS_COLUMN_DETAIL},
-	{"line", "range", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
-	{"range", "name", get_range, NVS_COLUMN_DETAIL},
-	{"path", "path", get_path, NVS_COLUMN_DETAIL},
-	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                             \
+	COL(text, domain, "domain", 0, 4, domain_of(r))                                          \
+	COL(text, kind, "kind", 0, 3, kind_of(r))                                                \
+	COL(count, count, "count", 0, 0, r->sum.count)                                           \
+	COL(known, not_ended, "not ended", IF_ANY, 5, r->node->key.kind != NVS_NVTX_MARK,        \
+	    r->sum.count - r->sum.ended)                                                         \
+	COL(known, calls, "calls", 0, 1, CALLED, r->sum.calls)                                   \
+	COL(known, failed, "failed", IF_ANY, 5, CALLED, r->sum.failed)                           \
+	COL(known, launch_calls, "launches", 0, 0, CALLED, r->sum.launches)                      \
+	COL(known, graph_launches, "graphs", IF_ANY, 2, CALLED, r->sum.graphs)                   \
+	COL(known, submissions, "subs", 0, 1, COUNTED, r->sum.submissions)                       \
+	COL(known, command_bytes, "cmd bytes", 0, 3, COUNTED, r->sum.bytes)                      \
+	COL(us, wall_us_total, "wall us", 0, 1, TIMED, r->node->own.times.total.ns)              \
+	COL(us, wall_us_self, "self us", BESIDE, 2,                                              \
+	    TIMED &&WORKS && !r->inner_open && r->sum.count == r->sum.ended &&                   \
+		    r->inner_ns <= r->node->own.times.total.ns,                                  \
+	    r->node->own.times.total.ns - r->inner_ns)                                           \
+	COL(us, wall_us_mean, "us/range", BESIDE, 4, TIMED,                                      \
+	    nvs_duration_mean(&r->node->own.times.total))                                        \
+	COL(us, wall_us_max, "us max", BESIDE, 6, TIMED, r->node->own.times.max)                 \
+	COL(us, wall_us_p50, "us p50", DETAIL, 0, TIMED,                                         \
+	    nvs_durations_quantile(&r->node->own.times, 0.5))                                    \
+	COL(known, self_calls, "self calls", DETAIL, 0, CALLED, r->node->own.calls)              \
+	COL(known, self_launch_calls, "self launches", DETAIL, 0, CALLED, r->node->own.launches) \
+	COL(known, self_submissions, "self subs", DETAIL, 0, COUNTED, r->node->own.submissions)  \
+	COL(known, self_command_bytes, "self bytes", DETAIL, 0, COUNTED, r->node->own.bytes)     \
+	COL(known, threads, "threads", DETAIL, 0, !r->sum.many, r->sum.threads)                  \
+	COL(text, category, "category", DETAIL, 0, category_of(r))                               \
+	COL(known, color, "color", DETAIL, 0, r->node->colored, r->node->color)                  \
+	COL(text, line, "range", NAME_TEXT, 0, line_of(r))                                       \
+	COL(text, range, "name", DETAIL, 0, r->node->name)                                       \
+	COL(text, path, "path", DETAIL, 0, r->path)                                              \
+	COL(count, depth, "depth", DETAIL, 0, r->node->depth + 1u)                               \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct nvtx_row, COLUMNS)
 
 /* ---- from the tree to the table ---- */
 
@@ -344,7 +317,7 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 		run->said = true;
 		if (run->options->page)
 			return 0;
-		fprintf(stderr, "nvsnoop-report: %s: holds no NVTX ranges%s%s\n", s->path,
+		fprintf(stderr, "nvsnoop-report: %s: has no NVTX ranges%s%s\n", s->path,
 			other ? ": they went to " : "",
 			other ? nvs_escape(safe, sizeof(safe), other, strlen(other)) : "");
 	}
@@ -382,7 +355,7 @@ static void free_each(struct nvs_run *run)
 		nvs_distinct_free(&st[i].threads);
 }
 
-NVS_REPORT(by_nvtx, .name = "by-nvtx", .place = 85,
+NVS_REPORT(by_nvtx, .name = "by-nvtx", .group = NVS_HOST_TIME, .place = 85,
 	   .help = "per NVTX range, with what is inside it",
 	   .man = "For each range that the program pushed with NVTX (nvtxRangePush, "
 		  "torch.cuda.nvtx, the Python package): how often, the calls, launches, "

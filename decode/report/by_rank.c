@@ -133,51 +133,32 @@ static void get_rank(const struct rank *k, struct nvs_value *v)
 		nvs_source_number(k->source, NVS_ATTR_RANK, v);
 }
 
-#define GET_RANK(name)                                                       \
-	static void get_##name(const void *row, struct nvs_value *v)         \
-	{                                                                    \
-		get_rank(((const struct rank_row *)row)->name, v);           \
-	}                                                                    \
-	static void get_##name##_trace(const void *row, struct nvs_value *v) \
-	{                                                                    \
-		const struct rank *k = ((const struct rank_row *)row)->name; \
-		nvs_source_path(k ? k->source : NULL, v);                    \
-	}
+static void get_trace(const struct rank *k, struct nvs_value *v)
+{
+	nvs_source_path(k ? k->source : NULL, v);
+}
 
-NVS_SOURCE_GETTERS(struct rank_row, r->source)
-GET_RANK(least_at)
-GET_RANK(most_at)
-GET_RANK(outlier)
-NVS_GET_TEXT(struct rank_row, key, r->key)
+static void get_number(bool known, double number, const char *text, struct nvs_value *v)
+{
+	nvs_value_real(v, known, number);
+	if (*text)
+		v->text = text;
+}
 
-#define GET_NUMBER(name, at)                                         \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const struct rank_row *r = row;                      \
-		nvs_value_real(v, r->known, r->name);                \
-		if (*r->text[at])                                    \
-			v->text = r->text[at];                       \
-	}
-GET_NUMBER(least, 0)
-GET_NUMBER(median, 1)
-GET_NUMBER(most, 2)
-GET_NUMBER(total, 3)
-
-static const struct nvs_column columns[] = {
-	{"measure", "measure", get_key, 0},
-	{"least", "least", get_least, 0},
-	{"least_rank", "rank", get_least_at, NVS_COLUMN_IF_KNOWN},
-	{"median", "median", get_median, 0},
-	{"most", "most", get_most, 0},
-	{"most_rank", "rank", get_most_at, NVS_COLUMN_IF_KNOWN},
-	{"total", "total", get_total, 0, 2},
-	{"outlier_rank", "outlier", get_outlier, NVS_COLUMN_IF_KNOWN},
-	{"least_trace", "least in", get_least_at_trace, NVS_COLUMN_DETAIL},
-	{"most_trace", "most in", get_most_at_trace, NVS_COLUMN_DETAIL},
-	{"outlier_trace", "outlier in", get_outlier_trace, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN,
-	 1},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                  \
+	COL(text, measure, "measure", 0, 0, r->key)                                   \
+	COL(by, least, "least", 0, 0, get_number, r->known, r->least, r->text[0])     \
+	COL(by, least_rank, "rank", IF_KNOWN, 0, get_rank, r->least_at)               \
+	COL(by, median, "median", 0, 0, get_number, r->known, r->median, r->text[1])  \
+	COL(by, most, "most", 0, 0, get_number, r->known, r->most, r->text[2])        \
+	COL(by, most_rank, "rank", IF_KNOWN, 0, get_rank, r->most_at)                 \
+	COL(by, total, "total", 0, 2, get_number, r->known, r->total, r->text[3])     \
+	COL(by, outlier_rank, "outlier", IF_KNOWN, 0, get_rank, r->outlier)           \
+	COL(by, least_trace, "least in", DETAIL, 0, get_trace, r->least_at)           \
+	COL(by, most_trace, "most in", DETAIL, 0, get_trace, r->most_at)              \
+	COL(by, outlier_trace, "outlier in", NAME_IF_KNOWN, 1, get_trace, r->outlier) \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct rank_row, COLUMNS)
 
 static int by_value(const void *a, const void *b)
 {
@@ -312,7 +293,7 @@ static int print_ranks(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(by_rank, .name = "by-rank", .place = 94,
+NVS_REPORT(by_rank, .name = "by-rank", .group = NVS_RANKS, .place = 94,
 	   .help = "minimum, median and maximum over all ranks, and outliers",
 	   .man = "One trace per rank: the minimum, median and maximum of each count and "
 		  "time over all ranks, and the outlier: the rank farthest from the "

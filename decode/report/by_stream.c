@@ -114,6 +114,7 @@ static struct stream_row *row_of(struct by_stream_state *st, uint64_t handle)
 	struct stream_row *row = nvs_rows_at(&st->all->rows, &key);
 
 	if (row && !row->number) {
+		row->context = handle; /* with BY_STREAM, count_stream() sets it */
 		row->number = st->all->rows.n;
 		row->last_thread = NO_THREAD;
 	}
@@ -204,71 +205,50 @@ static bool has_calls(const struct stream_row *r)
 	return nvs_pass_has_record(s->second ? s->second : s->first, NVS_REC_API);
 }
 
-NVS_SOURCE_GETTERS(struct stream_row, r->key.source)
-NVS_GET_TEXT(struct stream_row, name, thread_of(r) ? thread_of(r)->name : "")
-NVS_GET_KNOWN(struct stream_row, calls, has_calls(r), r->calls)
-NVS_GET_KNOWN(struct stream_row, failed, has_calls(r), r->failed)
-NVS_GET_KNOWN(struct stream_row, launches, has_calls(r), r->launches)
-NVS_GET_KNOWN(struct stream_row, graphs, has_calls(r), r->graphs)
-NVS_GET_KNOWN(struct stream_row, copies, has_calls(r), r->copies)
-NVS_GET_KNOWN(struct stream_row, copied, has_calls(r) && (!r->size_unknown || r->copied), r->copied)
-NVS_GET_KNOWN(struct stream_row, memsets, has_calls(r), r->memsets)
-NVS_GET_KNOWN(struct stream_row, syncs, has_calls(r), r->syncs)
-NVS_GET_KNOWN(struct stream_row, submissions, !r->uncounted, r->submissions)
-NVS_GET_KNOWN(struct stream_row, entries, !r->uncounted, r->entries)
-NVS_GET_KNOWN(struct stream_row, bytes, !r->uncounted, r->bytes)
-NVS_GET_KNOWN(struct stream_row, threads, !r->many, r->threads)
-NVS_GET_REAL(struct stream_row, total, r->times.count, (double)r->times.ns / 1000)
-NVS_GET_REAL(struct stream_row, mean, r->times.count, nvs_duration_mean(&r->times) / 1000)
-NVS_GET_REAL(struct stream_row, waits, r->waits.count, (double)r->waits.ns / 1000)
-
-NVS_GET_KNOWN(struct stream_row, thread, r->key.handle != NVS_NONE, r->key.handle)
-NVS_GET_KNOWN(struct stream_row, tid, tid_of(r), tid_of(r))
-NVS_GET_HEX(struct stream_row, context, r->context, r->context)
-NVS_GET_HEX(struct stream_row, own, r->key.handle, r->key.handle)
-
-static void get_stream(const void *row, struct nvs_value *v)
+static void get_stream(const struct stream_row *r, struct nvs_value *v)
 {
-	nvs_stream_value(((const struct stream_row *)row)->key.handle, v);
+	nvs_stream_value(r->key.handle, v);
 }
 
-#define COUNTS                                                                                    \
-	{"calls", "calls", get_calls, 0}, {"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 4}, \
-		{"launch_calls", "launches", get_launches, 0},                                    \
-		{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 2},                   \
-		{"copies", "copies", get_copies, NVS_COLUMN_IF_ANY, 2},                           \
-		{"copied_bytes", "copy bytes", get_copied, NVS_COLUMN_IF_ANY, 2},                 \
-		{"memset_calls", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},                   \
-		{"sync_calls", "syncs", get_syncs, NVS_COLUMN_IF_ANY, 3},                         \
-		{"submissions", "subs", get_submissions, 0},                                      \
-		{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},                           \
-		{"command_bytes", "cmd bytes", get_bytes, 0, 3},                                  \
-		{"host_us_total", "host us", get_total, 0, 1},                                    \
-		{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 1},                      \
-	{                                                                                         \
-		"wait_us_total", "us waiting", get_waits, NVS_COLUMN_IF_ANY, 2                    \
-	}
+#define COUNTS(COL)                                                                               \
+	COL(known, calls, "calls", 0, 0, has_calls(r), r->calls)                                  \
+	COL(known, failed, "failed", IF_ANY, 4, has_calls(r), r->failed)                          \
+	COL(known, launch_calls, "launches", 0, 0, has_calls(r), r->launches)                     \
+	COL(known, graph_launches, "graphs", IF_ANY, 2, has_calls(r), r->graphs)                  \
+	COL(known, copies, "copies", IF_ANY, 2, has_calls(r), r->copies)                          \
+	COL(known, copied_bytes, "copy bytes", IF_ANY, 2,                                         \
+	    has_calls(r) && (!r->size_unknown || r->copied), r->copied)                           \
+	COL(known, memset_calls, "memsets", IF_ANY, 4, has_calls(r), r->memsets)                  \
+	COL(known, sync_calls, "syncs", IF_ANY, 3, has_calls(r), r->syncs)                        \
+	COL(known, submissions, "subs", 0, 0, !r->uncounted, r->submissions)                      \
+	COL(known, entries, "entries", DETAIL, 0, !r->uncounted, r->entries)                      \
+	COL(known, command_bytes, "cmd bytes", 0, 3, !r->uncounted, r->bytes)                     \
+	COL(us, host_us_total, "host us", 0, 1, r->times.count, r->times.ns)                      \
+	COL(us, host_us_mean, "us/call", BESIDE, 1, r->times.count, nvs_duration_mean(&r->times)) \
+	COL(us, wait_us_total, "us waiting", IF_ANY, 2, r->waits.count, r->waits.ns)
 
-static const struct nvs_column stream_columns[] = {
-	{"stream", "stream", get_stream, 0},
-	COUNTS,
-	{"threads", "threads", get_threads, 0, 5},
-	{"context", "context", get_context, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
-static const struct nvs_column thread_columns[] = {
-	{"thread", "thread", get_thread, 0},
-	{"tid", "tid", get_tid, 0, 3},
-	COUNTS,
-	{"thread_name", "name", get_name, NVS_COLUMN_NAME},
-	NVS_SOURCE_COLUMNS,
-};
-static const struct nvs_column context_columns[] = {
-	{"context", "context", get_own, 0},
-	COUNTS,
-	{"threads", "threads", get_threads, 0, 5},
-	NVS_SOURCE_COLUMNS,
-};
+#define STREAM_COLUMNS(COL)                                             \
+	COL(by, stream, "stream", 0, 0, get_stream, r)                  \
+	COUNTS(COL)                                                     \
+	COL(known, threads, "threads", 0, 5, !r->many, r->threads)      \
+	COL(hex, context, "context", DETAIL, 0, r->context, r->context) \
+	NVS_SOURCE_COLUMNS(COL, r->key.source)
+NVS_COLUMNS(stream_columns, struct stream_row, STREAM_COLUMNS)
+
+#define THREAD_COLUMNS(COL)                                                             \
+	COL(known, thread, "thread", 0, 0, r->key.handle != NVS_NONE, r->key.handle)    \
+	COL(nonzero, tid, "tid", 0, 3, tid_of(r))                                       \
+	COUNTS(COL##_SAME)                                                              \
+	COL(text, thread_name, "name", NAME, 0, thread_of(r) ? thread_of(r)->name : "") \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->key.source)
+NVS_COLUMNS(thread_columns, struct stream_row, THREAD_COLUMNS)
+
+#define CONTEXT_COLUMNS(COL)                \
+	COL(same, context, "context", 0, 0) \
+	COUNTS(COL##_SAME)                  \
+	COL(same, threads, "threads", 0, 5) \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->key.source)
+NVS_COLUMNS(context_columns, struct stream_row, CONTEXT_COLUMNS)
 
 /* ---- from the traces to the table ---- */
 
@@ -366,7 +346,7 @@ static void free_rows(struct nvs_run *run)
 	.state = sizeof(struct stream_totals), .each = sizeof(struct by_stream_state),           \
 	.free = free_rows
 
-NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
+NVS_REPORT(by_stream, .name = "by-stream", .group = NVS_GPU_WORK, .place = 60, .help = "per stream",
 	   .man = "Calls, launches, copies, host time and command bytes per stream. "
 		  "Streams that were created but never used have rows in JSON and CSV; "
 		  "text only counts them.\nSubmissions of calls that work on no stream are "
@@ -374,11 +354,13 @@ NVS_REPORT(by_stream, .name = "by-stream", .place = 60, .help = "per stream",
 	   BY_HANDLE, NVS_REPORT_COLUMNS(stream_columns), .begin = begin_streams,
 	   .print = print_streams);
 
-NVS_REPORT(by_thread, .name = "by-thread", .place = 70, .help = "per thread",
+NVS_REPORT(by_thread, .name = "by-thread", .group = NVS_HOST_TIME, .place = 70,
+	   .help = "per thread",
 	   .man = "The same per thread, including submissions outside of all calls.", BY_HANDLE,
 	   NVS_REPORT_COLUMNS(thread_columns), .begin = begin_threads, .print = print_threads);
 
-NVS_REPORT(by_context, .name = "by-context", .place = 80, .help = "per context",
+NVS_REPORT(by_context, .name = "by-context", .group = NVS_GPU_WORK, .place = 80,
+	   .help = "per context",
 	   .man = "The same per context. A row without a name has what belongs to an "
 		  "unknown context, such as submissions outside of all calls.",
 	   BY_HANDLE, NVS_REPORT_COLUMNS(context_columns), .begin = begin_contexts,

@@ -35,18 +35,10 @@ struct tree {
 	int status;
 };
 
-NVS_SOURCE_GETTERS(struct calltree_row, r->source)
-NVS_WEIGHT_GETTERS(struct calltree_row, *r->weight)
-NVS_GET_REAL(struct calltree_row, share, r->share >= 0, r->share)
-NVS_GET_COUNT(struct calltree_row, depth, r->depth + 1)
-NVS_GET_TEXT(struct calltree_row, frame, r->frame ? r->frame->name : "")
-
 /* The text is valid until the next call. */
-static void get_line(const void *row, struct nvs_value *v)
+static void get_line(const struct calltree_row *r, struct nvs_value *v)
 {
 	static char line[4096];
-	const struct calltree_row *r = row;
-
 	char again[32] = "";
 
 	if (r->again)
@@ -60,14 +52,14 @@ static void get_line(const void *row, struct nvs_value *v)
 	nvs_value_text(v, line);
 }
 
-static const struct nvs_column columns[] = {
-	NVS_WEIGHT_COLUMNS,
-	{"measure_percent", "share %", get_share, 0, 1},
-	{"call_tree", "call tree", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
-	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
-	{"frame", "frame", get_frame, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                         \
+	NVS_WEIGHT_COLUMNS(COL, *r->weight)                                  \
+	COL(real, measure_percent, "share %", 0, 1, r->share >= 0, r->share) \
+	COL(by, call_tree, "call tree", NAME_TEXT, 0, get_line, r)           \
+	COL(count, depth, "depth", DETAIL, 0, r->depth + 1)                  \
+	COL(text, frame, "frame", DETAIL, 0, r->frame ? r->frame->name : "") \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct calltree_row, COLUMNS)
 
 static double get_share_of(const struct tree *t, const struct nvs_weight *w)
 {
@@ -220,8 +212,8 @@ static int print_tree(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(calltree, .name = "calltree", .place = 24,
-	   .help = "the program's functions, one inside the other, with\n"
+NVS_REPORT(calltree, .name = "calltree", .group = NVS_HOST_TIME, .place = 24,
+	   .help = "the program's functions, one inside the other, with "
 		   "what each submits in total; -n 0: show even the smallest",
 	   .man = "The program's call tree from the outermost function down to the runtime "
 		  "API and the driver API, with what was submitted below each function, "

@@ -22,75 +22,37 @@ struct channel_row {
 	struct nvs_channel_memory lies;
 };
 
-NVS_SOURCE_GETTERS(struct channel_row, r->source)
-NVS_GET_COUNT(struct channel_row, channel, r->channel->channel)
-NVS_GET_KNOWN(struct channel_row, gpu, r->channel->known && r->channel->rec.gpu != NVS_NONE,
-	      r->channel->rec.gpu)
-NVS_GET_TEXT(struct channel_row, class, r->class)
-NVS_GET_KNOWN(struct channel_row, engine, r->channel->known, r->channel->rec.engine)
-NVS_GET_HEX(struct channel_row, token, r->channel->rec.token != NVS_NONE, r->channel->rec.token)
-NVS_GET_KNOWN(struct channel_row, ring, r->channel->known, r->channel->rec.entries)
-NVS_GET_KNOWN(struct channel_row, submissions, !r->filtered, r->submissions)
-NVS_GET_KNOWN(struct channel_row, entries, !r->uncounted, r->entries)
-NVS_GET_KNOWN(struct channel_row, bytes, !r->filtered, r->bytes)
-NVS_GET_COUNT(struct channel_row, gaps, r->channel->counts.gaps)
-NVS_GET_TEXT(struct channel_row, flags, r->flags)
-NVS_GET_HEX(struct channel_row, gpfifo, r->channel->known, r->channel->rec.gpfifo)
-NVS_GET_TEXT(struct channel_row, ring_in, nvs_memory_bits_name(r->lies.in[NVS_RING]))
-NVS_GET_TEXT(struct channel_row, userd_in, nvs_memory_bits_name(r->lies.in[NVS_USERD]))
-NVS_GET_TEXT(struct channel_row, pushbuffer_in, nvs_memory_bits_name(r->lies.in[NVS_PUSHBUFFER]))
-NVS_GET_TEXT(struct channel_row, semaphores_in, nvs_memory_bits_name(r->lies.in[NVS_SEMAPHORES]))
-NVS_GET_KNOWN(struct channel_row, addresses, !r->tally.unseen, r->lies.addresses)
-NVS_GET_KNOWN(struct channel_row, same, !r->tally.unseen, r->lies.same)
-
-static void get_time(const struct channel_row *r, uint64_t ticks, bool known, struct nvs_value *v)
-{
-	if (known && nvs_clock_since_start(r->source->trace, ticks, &v->ns))
-		v->kind = NVS_VALUE_NS;
-}
-
-static void get_alloc(const void *row, struct nvs_value *v)
-{
-	const struct channel_row *r = row;
-
-	get_time(r, r->channel->alloc_time, r->channel->known, v);
-}
-
-static void get_free(const void *row, struct nvs_value *v)
-{
-	const struct channel_row *r = row;
-
-	get_time(r, r->channel->free_time, r->channel->free_time != 0, v);
-}
-
-NVS_TALLY_GETTERS(struct channel_row)
-
-static const struct nvs_column columns[] = {
-	{"channel", "chan", get_channel, 0},
-	{"gpu", "gpu", get_gpu, 0, 1},
-	{"class", "class", get_class, 0, 1},
-	{"engine", "eng", get_engine, 0, 6},
-	{"token", "token", get_token, 0, 3},
-	{"gpfifo_entries", "ring", get_ring, 0, 7},
-	{"submissions", "submissions", get_submissions, 0},
-	{"entries", "entries", get_entries, 0, 6},
-	{"command_bytes", "cmd bytes", get_bytes, 0, 1},
-	{"gaps", "gaps", get_gaps, 0},
-	NVS_TALLY_COLUMNS,
-	{"ring_in", "ring in", get_ring_in, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN, 5},
-	{"userd_in", "userd in", get_userd_in, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN, 5},
-	{"pushbuffer_in", "pushbuffer in", get_pushbuffer_in, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN,
-	 5},
-	{"semaphores_in", "semaphores in", get_semaphores_in, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN,
-	 5},
-	{"addresses", "addresses", get_addresses, NVS_COLUMN_DETAIL},
-	{"addresses_same", "same", get_same, NVS_COLUMN_DETAIL},
-	{"allocated_ns", "allocated", get_alloc, NVS_COLUMN_DETAIL},
-	{"freed_ns", "freed", get_free, NVS_COLUMN_DETAIL},
-	{"gpfifo_address", "gpfifo", get_gpfifo, NVS_COLUMN_DETAIL},
-	{"channel_flags", "flags", get_flags, NVS_COLUMN_NAME, 4},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                             \
+	COL(count, channel, "chan", 0, 0, r->channel->channel)                                   \
+	COL(known, gpu, "gpu", 0, 1, r->channel->known && r->channel->rec.gpu != NVS_NONE,       \
+	    r->channel->rec.gpu)                                                                 \
+	COL(text, class, "class", 0, 1, r->class)                                                \
+	COL(known, engine, "eng", 0, 6, r->channel->known, r->channel->rec.engine)               \
+	COL(hex, token, "token", 0, 3, r->channel->rec.token != NVS_NONE, r->channel->rec.token) \
+	COL(known, gpfifo_entries, "ring", 0, 7, r->channel->known, r->channel->rec.entries)     \
+	COL(known, submissions, "submissions", 0, 0, !r->filtered, r->submissions)               \
+	COL(known, entries, "entries", 0, 6, !r->uncounted, r->entries)                          \
+	COL(known, command_bytes, "cmd bytes", 0, 1, !r->filtered, r->bytes)                     \
+	COL(count, gaps, "gaps", 0, 0, r->channel->counts.gaps)                                  \
+	NVS_TALLY_COLUMNS(COL)                                                                   \
+	COL(text, ring_in, "ring in", NAME_IF_KNOWN, 5,                                          \
+	    nvs_memory_bits_name(r->lies.in[NVS_RING]))                                          \
+	COL(text, userd_in, "userd in", NAME_IF_KNOWN, 5,                                        \
+	    nvs_memory_bits_name(r->lies.in[NVS_USERD]))                                         \
+	COL(text, pushbuffer_in, "pushbuffer in", NAME_IF_KNOWN, 5,                              \
+	    nvs_memory_bits_name(r->lies.in[NVS_PUSHBUFFER]))                                    \
+	COL(text, semaphores_in, "semaphores in", NAME_IF_KNOWN, 5,                              \
+	    nvs_memory_bits_name(r->lies.in[NVS_SEMAPHORES]))                                    \
+	COL(known, addresses, "addresses", DETAIL, 0, !r->tally.unseen, r->lies.addresses)       \
+	COL(known, addresses_same, "same", DETAIL, 0, !r->tally.unseen, r->lies.same)            \
+	COL(by, allocated_ns, "allocated", DETAIL, 0, nvs_source_time, r->source,                \
+	    r->channel->known, r->channel->alloc_time)                                           \
+	COL(by, freed_ns, "freed", DETAIL, 0, nvs_source_time, r->source, r->channel->free_time, \
+	    r->channel->free_time)                                                               \
+	COL(hex, gpfifo_address, "gpfifo", DETAIL, 0, r->channel->known, r->channel->rec.gpfifo) \
+	COL(text, channel_flags, "flags", NAME, 4, r->flags)                                     \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct channel_row, COLUMNS)
 
 static void set_flags(struct channel_row *r)
 {
@@ -230,7 +192,7 @@ static int print_channels(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(channels, .name = "channels", .place = 100,
+NVS_REPORT(channels, .name = "channels", .group = NVS_GPU_WORK, .place = 100,
 	   .help = "per channel, and the memory of its ring and commands",
 	   .man = "One row per channel, with the kind of memory of its GPFIFO, USERD, "
 		  "commands and semaphores. Below: the number of addresses in commands (of "

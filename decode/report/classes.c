@@ -15,19 +15,13 @@ struct class_row {
 	char text[16], remark[64];
 };
 
-NVS_GET_TEXT(struct class_row, id, r->text)
-NVS_GET_TEXT(struct class_row, name, r->name)
-NVS_GET_TEXT(struct class_row, kind, r->kind)
-NVS_GET_COUNT(struct class_row, methods, r->methods)
-NVS_GET_TEXT(struct class_row, note, r->remark)
-
-static const struct nvs_column columns[] = {
-	{"methods", "methods", get_methods, 0},
-	{"class", "class", get_id, NVS_COLUMN_NAME},
-	{"kind", "kind", get_kind, NVS_COLUMN_NAME},
-	{"class_name", "name", get_name, NVS_COLUMN_NAME},
-	{"note", "note", get_note, NVS_COLUMN_NAME},
-};
+#define COLUMNS(COL)                                     \
+	COL(count, methods, "methods", 0, 0, r->methods) \
+	COL(text, class, "class", NAME, 0, r->text)      \
+	COL(text, kind, "kind", NAME, 0, r->kind)        \
+	COL(text, class_name, "name", NAME, 0, r->name)  \
+	COL(text, note, "note", NAME, 0, r->remark)
+NVS_COLUMNS(columns, struct class_row, COLUMNS)
 
 static void make_row(struct class_row *r, const struct nvs_class *cls)
 {
@@ -73,7 +67,8 @@ static int print_classes(struct nvs_run *run)
 	return r;
 }
 
-NVS_REPORT(classes, .name = "classes", .place = 200, .help = "the classes whose methods are known",
+NVS_REPORT(classes, .name = "classes", .group = NVS_WITHOUT_TRACE, .place = 200,
+	   .help = "the classes whose methods are known",
 	   .man = "List the classes whose methods are known.", .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .print = print_classes);
 
@@ -204,8 +199,8 @@ static int print_class(struct nvs_run *run)
 	return 0;
 }
 
-NVS_REPORT(one_class, .name = "class", .argument = "CLASS", .place = 210,
-	   .help = "the methods of one (cbc0), or of descriptors (04_00)",
+NVS_REPORT(one_class, .name = "class", .argument = "CLASS", .group = NVS_WITHOUT_TRACE,
+	   .place = 210, .help = "the methods of one (cbc0), or of descriptors (04_00)",
 	   .man = "Print the methods of one class, for example\n.BR cbc0 ,\n"
 		  "or the fields of a launch descriptor, for example\n.BR 04_00 .",
 	   .prints = NVS_PRINTS_TEXT, .print = print_class);

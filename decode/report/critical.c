@@ -45,50 +45,31 @@ struct critical_trace {
 
 /* ---- columns ---- */
 
-static void get_waited_for(const void *row, struct nvs_value *v)
+static void get_done(const struct critical_row *r, struct nvs_value *v)
 {
-	const struct critical_row *r = row;
-
-	nvs_value_text(v, r->waited_for);
-}
-
-static void get_done(const void *row, struct nvs_value *v)
-{
-	const struct critical_row *r = row;
-
 	nvs_value_truth(v, r->key.state == ALREADY_DONE, "yes");
 	if (r->key.state == NOT_KNOWN)
 		v->kind = NVS_VALUE_NONE;
 }
 
-NVS_SOURCE_GETTERS(struct critical_row, r->key.source)
-NVS_GET_COUNT(struct critical_row, waits, r->waits)
-NVS_GET_REAL(struct critical_row, total, true, (double)r->ns / 1000)
-NVS_GET_REAL(struct critical_row, mean, true, (double)r->ns / 1000 / (double)r->waits)
-NVS_GET_REAL(struct critical_row, most, true, (double)r->most / 1000)
-NVS_GET_REAL(struct critical_row, busy, r->busy_of, (double)r->busy / 1000)
-NVS_GET_REAL(struct critical_row, late, r->nlate,
-	     (double)r->late / 1000 / (double)(r->nlate + !r->nlate))
-NVS_GET_TEXT(struct critical_row, api, r->key.api)
-NVS_GET_TEXT(struct critical_row, site, r->site->site)
-NVS_GET_TEXT(struct critical_row, module, r->site->site_module)
-NVS_GET_TEXT(struct critical_row, line, nvs_trace_callsite_line(r->key.source->trace, r->stack))
-
-static const struct nvs_column columns[] = {
-	{"waits", "waits", get_waits, 0},
-	{"host_us_total", "host us", get_total, 0},
-	{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 3},
-	{"host_us_max", "us max", get_most, NVS_COLUMN_BESIDE, 2},
-	{"gpu_busy_us", "GPU busy", get_busy, 0},
-	{"return_us_mean", "return us", get_late, 0, 1},
-	{"waited_for", "waited for", get_waited_for, NVS_COLUMN_NAME},
-	{"already_done", "done before", get_done, NVS_COLUMN_IF_ANY},
-	{"api", "api", get_api, NVS_COLUMN_NAME},
-	{"callsite", "callsite", get_site, NVS_COLUMN_NAME, 1},
-	{"module", "module", get_module, NVS_COLUMN_DETAIL},
-	{"line", "line", get_line, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                 \
+	COL(count, waits, "waits", 0, 0, r->waits)                   \
+	COL(us, host_us_total, "host us", 0, 0, true, r->ns)         \
+	COL(real, host_us_mean, "us/call", BESIDE, 3, true,          \
+	    (double)r->ns / 1000 / (double)r->waits)                 \
+	COL(us, host_us_max, "us max", BESIDE, 2, true, r->most)     \
+	COL(us, gpu_busy_us, "GPU busy", 0, 0, r->busy_of, r->busy)  \
+	COL(real, return_us_mean, "return us", 0, 1, r->nlate,       \
+	    (double)r->late / 1000 / (double)(r->nlate + !r->nlate)) \
+	COL(text, waited_for, "waited for", NAME, 0, r->waited_for)  \
+	COL(by, already_done, "done before", IF_ANY, 0, get_done, r) \
+	COL(text, api, "api", NAME, 0, r->key.api)                   \
+	COL(text, callsite, "callsite", NAME, 1, r->site->site)      \
+	COL(text, module, "module", DETAIL, 0, r->site->site_module) \
+	COL(text, line, "line", DETAIL, 0,                           \
+	    nvs_trace_callsite_line(r->key.source->trace, r->stack)) \
+	NVS_SOURCE_COLUMNS(COL, r->key.source)
+NVS_COLUMNS(columns, struct critical_row, COLUMNS)
 
 /* ---- waits to rows ---- */
 
@@ -237,8 +218,8 @@ static void print_totals(const struct nvs_run *run, const struct state_of_run *s
 		fprintf(f, "the %.2f us for which this is known", (double)busy_of / 1000);
 	fputs(".\n", f);
 	if (unknown)
-		fprintf(f, "For %llu of them it is unknown what they waited for.\n",
-			(unsigned long long)unknown);
+		fprintf(f, "For %llu of them it is unknown what %s waited for.\n",
+			(unsigned long long)unknown, unknown == 1 ? "it" : "they");
 	if (st->untimed && st->placed)
 		fprintf(f, "Submissions with work but no GPU time: %llu.\n",
 			(unsigned long long)st->untimed);
@@ -277,7 +258,7 @@ static void free_state(struct nvs_run *run)
 	nvs_rows_free(&st->rows, free_row);
 }
 
-NVS_REPORT(critical, .name = "critical", .place = 97,
+NVS_REPORT(critical, .name = "critical", .group = NVS_HOST_TIME, .place = 97,
 	   .help = "what the host waited for (best with timing=work)",
 	   .man = "Calls in which the host waits for the GPU (synchronisations, copies "
 		  "that return when they are done, frees that had to wait), by what they "

@@ -345,112 +345,77 @@ static double divide_or_zero(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0;
 }
 
-NVS_SOURCE_GETTERS(struct graphs_row, r->source)
-NVS_GET_COUNT(struct graphs_row, number, r->number)
-NVS_GET_TEXT(struct graphs_row, origin,
-	     r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture"
-	     : r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes"
-						       : "")
-NVS_GET_COUNT(struct graphs_row, nodes, r->nodes)
-NVS_GET_KNOWN(struct graphs_row, edges, r->exec->edges.known, r->exec->edges.n)
-NVS_GET_KNOWN(struct graphs_row, longest, r->longest, r->longest)
-NVS_GET_COUNT(struct graphs_row, kernels, r->kind[KERNEL])
-NVS_GET_COUNT(struct graphs_row, copies, r->kind[COPY])
-NVS_GET_COUNT(struct graphs_row, memsets, r->kind[MEMSET])
-NVS_GET_COUNT(struct graphs_row, hosts, r->kind[HOST])
-NVS_GET_COUNT(struct graphs_row, children, r->children)
-NVS_GET_COUNT(struct graphs_row, other, r->other)
-NVS_GET_COUNT(struct graphs_row, conditional, r->conditional_nodes)
-NVS_GET_COUNT(struct graphs_row, updates, r->exec->updates)
-NVS_GET_COUNT(struct graphs_row, changes, r->exec->changes)
-NVS_GET_COUNT(struct graphs_row, launches, r->launches)
-NVS_GET_COUNT(struct graphs_row, failed, r->failed)
-NVS_GET_REAL(struct graphs_row, doorbells, r->launches && !r->uncounted,
-	     divide_or_zero(r->submissions, r->launches))
-NVS_GET_REAL(struct graphs_row, entries, r->launches && !r->uncounted,
-	     divide_or_zero(r->entries, r->launches))
-NVS_GET_REAL(struct graphs_row, bytes, r->launches && !r->uncounted, nvs_sizes_mean(&r->bytes))
-#define GET_BYTES(name, of, expr) \
-	NVS_GET_KNOWN(struct graphs_row, name, (of).count && !r->uncounted, expr)
-GET_BYTES(first, r->bytes, r->first)
-GET_BYTES(least, r->bytes, r->bytes.min)
-GET_BYTES(median, r->bytes, nvs_sizes_median(&r->bytes))
-GET_BYTES(most, r->bytes, r->bytes.max)
-GET_BYTES(after_sync, r->after_sync, nvs_sizes_median(&r->after_sync))
-GET_BYTES(back_to_back, r->back_to_back, nvs_sizes_median(&r->back_to_back))
-NVS_GET_REAL(struct graphs_row, p50, r->launches,
-	     (double)nvs_durations_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct graphs_row, mean, r->launches, nvs_duration_mean(&r->times.total) / 1000)
-NVS_GET_COUNT(struct graphs_row, uploads, r->uploads)
-NVS_GET_KNOWN(struct graphs_row, upload_bytes, !r->uncounted, r->upload_bytes)
-NVS_GET_KNOWN(struct graphs_row, upload_doorbells, !r->uncounted, r->upload_submissions)
-NVS_GET_REAL(struct graphs_row, upload_us, r->uploads, nvs_duration_mean(&r->upload_times) / 1000)
-NVS_GET_REAL(struct graphs_row, make_us, r->make_times.count,
-	     nvs_duration_mean(&r->make_times) / 1000)
-NVS_GET_KNOWN(struct graphs_row, make_bytes, !r->uncounted, r->make_bytes)
-static void get_partial(const void *row, struct nvs_value *v)
-{
-	nvs_value_truth(v, ((const struct graphs_row *)row)->exec->partial, "partial");
-}
-
 #define WARPS (r->count_flags & ~r->wrapped & NVS_COUNT_WARP)
 #define THREADS (r->count_flags & ~r->wrapped & NVS_COUNT_THREAD)
 #define EACH (!r->shared && r->launches)
-NVS_GET_KNOWN(struct graphs_row, warp, WARPS, r->warp)
-NVS_GET_KNOWN(struct graphs_row, thread, THREADS, r->thread)
-NVS_GET_REAL(struct graphs_row, warp_each, WARPS &&EACH, divide_or_zero(r->warp, r->launches))
-NVS_GET_REAL(struct graphs_row, thread_each, THREADS &&EACH, divide_or_zero(r->thread, r->launches))
-NVS_GET_TEXT(struct graphs_row, counts_of,
-	     !r->count_flags ? ""
-	     : r->shared     ? "kernels"
-			     : "launches")
-NVS_GET_HEX(struct graphs_row, exec, true, r->exec->handle)
 
-static const struct nvs_column columns[] = {
-	{"graph", "graph", get_number, 0},
-	{"exec", "exec", get_exec, NVS_COLUMN_DETAIL},
-	{"nodes", "nodes", get_nodes, 0},
-	{"longest_path_nodes", "longest path", get_longest, NVS_COLUMN_IF_KNOWN, 4},
-	{"edges", "edges", get_edges, NVS_COLUMN_IF_KNOWN, 4},
-	{"kernel_nodes", "kernels", get_kernels, 0, 1},
-	{"copy_nodes", "copies", get_copies, NVS_COLUMN_IF_ANY, 4},
-	{"memset_nodes", "memsets", get_memsets, NVS_COLUMN_IF_ANY, 4},
-	{"host_nodes", "host", get_hosts, NVS_COLUMN_IF_ANY, 5},
-	{"child_nodes", "child", get_children, NVS_COLUMN_IF_ANY, 5},
-	{"other_nodes", "other", get_other, NVS_COLUMN_IF_ANY, 5},
-	{"body_nodes", "in bodies", get_conditional, NVS_COLUMN_IF_ANY, 5},
-	{"updates", "updates", get_updates, NVS_COLUMN_IF_ANY, 3},
-	{"node_changes", "changes", get_changes, NVS_COLUMN_IF_ANY, 5},
-	{"graph_launches", "launches", get_launches, 0},
-	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
-	{"submissions_per_launch", "doorbells", get_doorbells, 0, 1},
-	{"entries_per_launch", "entries", get_entries, 0, 4},
-	{"command_bytes_p50", "bytes p50", get_median, 0, 1},
-	{"command_bytes_after_sync_p50", "after sync", get_after_sync, NVS_COLUMN_IF_KNOWN, 1},
-	{"command_bytes_back_to_back_p50", "back to back", get_back_to_back, NVS_COLUMN_IF_KNOWN,
-	 1},
-	{"command_bytes_first", "bytes first", get_first, 0, 4},
-	{"command_bytes_min", "bytes min", get_least, 0, 4},
-	{"command_bytes_max", "bytes max", get_most, 0, 4},
-	{"command_bytes_per_launch", "bytes/launch", get_bytes, 0, 4},
-	{"host_us_p50", "host us p50", get_p50, 0, 1},
-	{"host_us_mean", "us/launch", get_mean, NVS_COLUMN_BESIDE, 3},
-	{"warp_instructions", "warp insts", get_warp, NVS_COLUMN_IF_KNOWN, 2},
-	{"thread_instructions", "thread insts", get_thread, NVS_COLUMN_IF_KNOWN, 3},
-	{"warp_instructions_per_launch", "warp/launch", get_warp_each, NVS_COLUMN_IF_KNOWN, 2},
-	{"thread_instructions_per_launch", "thread/launch", get_thread_each, NVS_COLUMN_IF_KNOWN,
-	 3},
-	{"instructions_of", "insts of", get_counts_of, NVS_COLUMN_IF_KNOWN, 2},
-	{"graph_uploads", "uploads", get_uploads, NVS_COLUMN_DETAIL},
-	{"graph_upload_submissions", "upload bells", get_upload_doorbells, NVS_COLUMN_DETAIL},
-	{"graph_upload_command_bytes", "upload bytes", get_upload_bytes, NVS_COLUMN_IF_ANY, 4},
-	{"graph_upload_us_mean", "upload us", get_upload_us, NVS_COLUMN_DETAIL},
-	{"instantiate_us_mean", "make us", get_make_us, NVS_COLUMN_IF_ANY, 3},
-	{"instantiate_command_bytes", "make bytes", get_make_bytes, NVS_COLUMN_DETAIL},
-	{"origin", "made by", get_origin, 0, 3},
-	{"partial", "partial", get_partial, NVS_COLUMN_IF_ANY, 5},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                            \
+	COL(count, graph, "graph", 0, 0, r->number)                                             \
+	COL(hex, exec, "exec", DETAIL, 0, true, r->exec->handle)                                \
+	COL(count, nodes, "nodes", 0, 0, r->nodes)                                              \
+	COL(nonzero, longest_path_nodes, "longest path", IF_KNOWN, 4, r->longest)               \
+	COL(known, edges, "edges", IF_KNOWN, 4, r->exec->edges.known, r->exec->edges.n)         \
+	COL(count, kernel_nodes, "kernels", 0, 1, r->kind[KERNEL])                              \
+	COL(count, copy_nodes, "copies", IF_ANY, 4, r->kind[COPY])                              \
+	COL(count, memset_nodes, "memsets", IF_ANY, 4, r->kind[MEMSET])                         \
+	COL(count, host_nodes, "host", IF_ANY, 5, r->kind[HOST])                                \
+	COL(count, child_nodes, "child", IF_ANY, 5, r->children)                                \
+	COL(count, other_nodes, "other", IF_ANY, 5, r->other)                                   \
+	COL(count, body_nodes, "in bodies", IF_ANY, 5, r->conditional_nodes)                    \
+	COL(count, updates, "updates", IF_ANY, 3, r->exec->updates)                             \
+	COL(count, node_changes, "changes", IF_ANY, 5, r->exec->changes)                        \
+	COL(count, graph_launches, "launches", 0, 0, r->launches)                               \
+	COL(count, failed, "failed", IF_ANY, 5, r->failed)                                      \
+	COL(real, submissions_per_launch, "doorbells", 0, 1, r->launches && !r->uncounted,      \
+	    divide_or_zero(r->submissions, r->launches))                                        \
+	COL(real, entries_per_launch, "entries", 0, 4, r->launches && !r->uncounted,            \
+	    divide_or_zero(r->entries, r->launches))                                            \
+	COL(known, command_bytes_p50, "bytes p50", 0, 1, (r->bytes).count && !r->uncounted,     \
+	    nvs_sizes_median(&r->bytes))                                                        \
+	COL(known, command_bytes_after_sync_p50, "after sync", IF_KNOWN, 1,                     \
+	    (r->after_sync).count && !r->uncounted, nvs_sizes_median(&r->after_sync))           \
+	COL(known, command_bytes_back_to_back_p50, "back to back", IF_KNOWN, 1,                 \
+	    (r->back_to_back).count && !r->uncounted, nvs_sizes_median(&r->back_to_back))       \
+	COL(known, command_bytes_first, "bytes first", 0, 4, (r->bytes).count && !r->uncounted, \
+	    r->first)                                                                           \
+	COL(known, command_bytes_min, "bytes min", 0, 4, (r->bytes).count && !r->uncounted,     \
+	    r->bytes.min)                                                                       \
+	COL(known, command_bytes_max, "bytes max", 0, 4, (r->bytes).count && !r->uncounted,     \
+	    r->bytes.max)                                                                       \
+	COL(real, command_bytes_per_launch, "bytes/launch", 0, 4, r->launches && !r->uncounted, \
+	    nvs_sizes_mean(&r->bytes))                                                          \
+	COL(us, host_us_p50, "host us p50", 0, 1, r->launches,                                  \
+	    nvs_durations_quantile(&r->times, 0.5))                                             \
+	COL(us, host_us_mean, "us/launch", BESIDE, 3, r->launches,                              \
+	    nvs_duration_mean(&r->times.total))                                                 \
+	COL(known, warp_instructions, "warp insts", IF_KNOWN, 2, WARPS, r->warp)                \
+	COL(known, thread_instructions, "thread insts", IF_KNOWN, 3, THREADS, r->thread)        \
+	COL(real, warp_instructions_per_launch, "warp/launch", IF_KNOWN, 2, WARPS &&EACH,       \
+	    divide_or_zero(r->warp, r->launches))                                               \
+	COL(real, thread_instructions_per_launch, "thread/launch", IF_KNOWN, 3, THREADS &&EACH, \
+	    divide_or_zero(r->thread, r->launches))                                             \
+	COL(text, instructions_of, "insts of", IF_KNOWN, 2,                                     \
+	    !r->count_flags ? ""                                                                \
+	    : r->shared	    ? "kernels"                                                         \
+			    : "launches")                                                           \
+	COL(count, graph_uploads, "uploads", DETAIL, 0, r->uploads)                             \
+	COL(known, graph_upload_submissions, "upload bells", DETAIL, 0, !r->uncounted,          \
+	    r->upload_submissions)                                                              \
+	COL(known, graph_upload_command_bytes, "upload bytes", IF_ANY, 4, !r->uncounted,        \
+	    r->upload_bytes)                                                                    \
+	COL(us, graph_upload_us_mean, "upload us", DETAIL, 0, r->uploads,                       \
+	    nvs_duration_mean(&r->upload_times))                                                \
+	COL(us, instantiate_us_mean, "make us", IF_ANY, 3, r->make_times.count,                 \
+	    nvs_duration_mean(&r->make_times))                                                  \
+	COL(known, instantiate_command_bytes, "make bytes", DETAIL, 0, !r->uncounted,           \
+	    r->make_bytes)                                                                      \
+	COL(text, origin, "made by", 0, 3,                                                      \
+	    r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture"                               \
+	    : r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes"                                 \
+						      : "")                                     \
+	COL(truth, partial, "partial", IF_ANY, 5, r->exec->partial, "partial")                  \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct graphs_row, COLUMNS)
 
 /* ---- from the traces to the table ---- */
 
@@ -535,7 +500,7 @@ static void free_graphs(struct nvs_run *run)
 	}
 }
 
-NVS_REPORT(graphs, .name = "graphs", .place = 40,
+NVS_REPORT(graphs, .name = "graphs", .group = NVS_GPU_WORK, .place = 40,
 	   .help = "per executable graph: nodes, and what a launch costs",
 	   .man = "Per executable graph: its nodes by kind, the nodes on its longest path "
 		  "of dependencies (a child graph counts as many as its own longest path), "

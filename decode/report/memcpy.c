@@ -231,66 +231,47 @@ static double mean_per(uint64_t n, uint64_t of)
 	return of ? (double)n / (double)of : 0;
 }
 
-NVS_SOURCE_GETTERS(struct memcpy_row, r->source)
-NVS_GET_TEXT(struct memcpy_row, direction, directions[r->key.direction])
-NVS_GET_TEXT(struct memcpy_row, memory,
-	     r->key.direction == DTOD || r->key.direction == PTOP || r->key.direction >= BATCH
-		     ? ""
-		     : nvs_memory_name(r->key.memory))
-NVS_GET_KNOWN(struct memcpy_row, from, r->key.from_gpu != NVS_NONE, r->key.from_gpu)
-NVS_GET_KNOWN(struct memcpy_row, to, r->key.to_gpu != NVS_NONE, r->key.to_gpu)
-NVS_GET_TEXT(struct memcpy_row, mode, modes[r->key.mode])
-NVS_GET_COUNT(struct memcpy_row, calls, r->calls)
-NVS_GET_COUNT(struct memcpy_row, failed, r->failed)
-NVS_GET_COUNT(struct memcpy_row, batched, r->batched)
-NVS_GET_KNOWN(struct memcpy_row, bytes, r->key.class != NO_CLASS || !r->calls, r->bytes)
-NVS_GET_REAL(struct memcpy_row, doorbells, r->calls && !r->uncounted,
-	     mean_per(r->submissions, r->calls))
-NVS_GET_REAL(struct memcpy_row, entries, r->calls && !r->uncounted, mean_per(r->entries, r->calls))
-NVS_GET_REAL(struct memcpy_row, commands, r->calls && !r->uncounted,
-	     mean_per(r->command_bytes, r->calls))
-NVS_GET_REAL(struct memcpy_row, mean, r->calls, nvs_duration_mean(&r->times.total) / 1000)
-NVS_GET_REAL(struct memcpy_row, p50, r->calls,
-	     (double)nvs_durations_quantile(&r->times, 0.5) / 1000)
-NVS_GET_REAL(struct memcpy_row, rate, r->done.ns, mean_per(r->done.bytes, r->done.ns))
-
-NVS_GET_COUNT(struct memcpy_row, gpu_timed, r->work.n)
-NVS_GET_COUNT(struct memcpy_row, gpu_bytes, r->work.bytes)
-NVS_GET_REAL(struct memcpy_row, gpu_us, r->work.n, (double)r->work.ns / 1000)
-NVS_GET_REAL(struct memcpy_row, gpu_rate, r->work.n, mean_per(r->work.bytes, r->work.ns))
-NVS_GET_TEXT(struct memcpy_row, gpu_by, r->work.whole ? "brackets" : r->work.n ? "timing" : "")
-NVS_GET_KNOWN(struct memcpy_row, upto, r->key.class != NO_CLASS, 1ull << (r->key.class & 63))
-NVS_GET_KNOWN(struct memcpy_row, least, r->least <= r->most, r->least)
-NVS_GET_KNOWN(struct memcpy_row, most, r->least <= r->most, r->most)
-
-static const struct nvs_column columns[] = {
-	{"direction", "copy", get_direction, 0},
-	{"memory", "memory", get_memory, 0},
-	{"mode", "mode", get_mode, 0},
-	{"size_class_bytes", "up to", get_upto, 0},
-	{"calls", "calls", get_calls, 0},
-	{"batched_copies", "batched", get_batched, NVS_COLUMN_IF_ANY, 4},
-	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 5},
-	{"smallest_bytes", "smallest", get_least, 0, 4},
-	{"largest_bytes", "largest", get_most, 0, 4},
-	{"copied_bytes", "bytes", get_bytes, 0},
-	{"submissions_per_call", "doorbells", get_doorbells, 0, 3},
-	{"entries_per_call", "entries", get_entries, NVS_COLUMN_DETAIL},
-	{"command_bytes_per_call", "cmd bytes/call", get_commands, 0, 3},
-	{"host_us_mean", "us/call", get_mean, 0, 2},
-	{"host_us_p50", "host us p50", get_p50, NVS_COLUMN_DETAIL},
-	{"host_gb_per_s", "host GB/s", get_rate, 0, 2},
-	/* The last column to be dropped on a narrow terminal. */
-	{"gpu_gb_per_s", "GPU GB/s", get_gpu_rate, NVS_COLUMN_IF_ANY, 1},
-	{"gpu_timed", "timed", get_gpu_timed, NVS_COLUMN_DETAIL},
-	{"gpu_timed_bytes", "timed bytes", get_gpu_bytes, NVS_COLUMN_DETAIL},
-	{"gpu_timed_us", "GPU us", get_gpu_us, NVS_COLUMN_DETAIL},
-	/* In text only if a GPU other than 0 is used. */
-	{"from_gpu", "from GPU", get_from, NVS_COLUMN_IF_ANY},
-	{"to_gpu", "to GPU", get_to, NVS_COLUMN_IF_ANY},
-	{"gpu_timed_by", "by", get_gpu_by, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                              \
+	COL(text, direction, "copy", 0, 0, directions[r->key.direction])                          \
+	COL(text, memory, "memory", 0, 0,                                                         \
+	    r->key.direction == DTOD || r->key.direction == PTOP || r->key.direction >= BATCH     \
+		    ? ""                                                                          \
+		    : nvs_memory_name(r->key.memory))                                             \
+	COL(text, mode, "mode", 0, 0, modes[r->key.mode])                                         \
+	COL(known, size_class_bytes, "up to", 0, 0, r->key.class != NO_CLASS,                     \
+	    1ull << (r->key.class & 63))                                                          \
+	COL(count, calls, "calls", 0, 0, r->calls)                                                \
+	COL(count, batched_copies, "batched", IF_ANY, 4, r->batched)                              \
+	COL(count, failed, "failed", IF_ANY, 5, r->failed)                                        \
+	COL(known, smallest_bytes, "smallest", 0, 4, r->least <= r->most, r->least)               \
+	COL(known, largest_bytes, "largest", 0, 4, r->least <= r->most, r->most)                  \
+	COL(known, copied_bytes, "bytes", 0, 0, r->key.class != NO_CLASS || !r->calls, r->bytes)  \
+	COL(real, submissions_per_call, "doorbells", 0, 3, r->calls && !r->uncounted,             \
+	    mean_per(r->submissions, r->calls))                                                   \
+	COL(real, entries_per_call, "entries", DETAIL, 0, r->calls && !r->uncounted,              \
+	    mean_per(r->entries, r->calls))                                                       \
+	COL(real, command_bytes_per_call, "cmd bytes/call", 0, 3, r->calls && !r->uncounted,      \
+	    mean_per(r->command_bytes, r->calls))                                                 \
+	COL(us, host_us_mean, "us/call", 0, 2, r->calls, nvs_duration_mean(&r->times.total))      \
+	COL(us, host_us_p50, "host us p50", DETAIL, 0, r->calls,                                  \
+	    nvs_durations_quantile(&r->times, 0.5))                                               \
+	COL(real, host_gb_per_s, "host GB/s", 0, 2, r->done.ns,                                   \
+	    mean_per(r->done.bytes, r->done.ns))                                                  \
+	/* The last column to be dropped on a narrow terminal. */                                 \
+	COL(real, gpu_gb_per_s, "GPU GB/s", IF_ANY, 1, r->work.n,                                 \
+	    mean_per(r->work.bytes, r->work.ns))                                                  \
+	COL(count, gpu_timed, "timed", DETAIL, 0, r->work.n)                                      \
+	COL(count, gpu_timed_bytes, "timed bytes", DETAIL, 0, r->work.bytes)                      \
+	COL(us, gpu_timed_us, "GPU us", DETAIL, 0, r->work.n, r->work.ns)                         \
+	/* In text only if a GPU other than 0 is used. */                                         \
+	COL(known, from_gpu, "from GPU", IF_ANY, 0, r->key.from_gpu != NVS_NONE, r->key.from_gpu) \
+	COL(known, to_gpu, "to GPU", IF_ANY, 0, r->key.to_gpu != NVS_NONE, r->key.to_gpu)         \
+	COL(text, gpu_timed_by, "by", DETAIL, 0,                                                  \
+	    r->work.whole ? "brackets"                                                            \
+	    : r->work.n	  ? "timing"                                                              \
+			  : "")                                                                     \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct memcpy_row, COLUMNS)
 
 static int compare_rows(const void *pa, const void *pb)
 {
@@ -430,7 +411,7 @@ static void free_copies(struct nvs_run *run)
 	nvs_rows_free(run->state, free_row);
 }
 
-NVS_REPORT(copies, .name = "memcpy", .place = 50,
+NVS_REPORT(copies, .name = "memcpy", .group = NVS_GPU_WORK, .place = 50,
 	   .help = "copies by direction, memory, mode and size",
 	   .man = "Copies by direction, kind of host memory, size class, and how the bytes moved: "
 		  "inline in the pushbuffer, by a copy engine,\nby a macro or by a kernel. A call "

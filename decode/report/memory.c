@@ -82,58 +82,31 @@ static const char *line_of(const struct memory_row *r)
 	return r->frame ? nvs_trace_callsite_line(r->source->trace, r->frame->stack) : "";
 }
 
-static void get_time(const void *row, struct nvs_value *v)
-{
-	const struct memory_row *r = row;
-
-	v->kind = r->sort == OF_TIME ? NVS_VALUE_NS : NVS_VALUE_NONE;
-	v->ns = r->ns;
-}
-
-NVS_SOURCE_GETTERS(struct memory_row, r->source)
-NVS_GET_TEXT(struct memory_row, sort, sorts[r->sort])
-NVS_GET_TEXT(struct memory_row, memory, r->memory)
-NVS_GET_KNOWN(struct memory_row, gpu, r->gpu != NVS_NONE, r->gpu)
-NVS_GET_HEX(struct memory_row, context, r->context, r->context)
-NVS_GET_KNOWN(struct memory_row, calls, is_site(r), r->calls)
-NVS_GET_KNOWN(struct memory_row, allocs, has_counts(r), r->allocs)
-NVS_GET_KNOWN(struct memory_row, frees, has_counts(r), r->frees)
-NVS_GET_KNOWN(struct memory_row, ended, r->sort == OF_MEMORY, r->ended)
-NVS_GET_KNOWN(struct memory_row, failed, r->sort == OF_MEMORY, r->failed)
-NVS_GET_KNOWN(struct memory_row, live, has_counts(r), r->live)
-NVS_GET_KNOWN(struct memory_row, live_bytes,
-	      (has_counts(r) || r->sort == OF_TIME || r->sort == NVS_ALLOC_UNFREED) && !r->sizeless,
-	      r->live_bytes)
-NVS_GET_KNOWN(struct memory_row, peak, (has_counts(r) || r->sort == OF_TIME) && !r->sizeless,
-	      r->peak)
-NVS_GET_KNOWN(struct memory_row, bytes,
-	      (has_counts(r) || r->sort <= NVS_ALLOC_FAILED) && !r->sizeless, r->bytes)
-NVS_GET_TEXT(struct memory_row, error, error_of(r))
-NVS_GET_TEXT(struct memory_row, api, r->api ? nvs_call_name(r->api) : "")
-NVS_GET_TEXT(struct memory_row, line, line_of(r))
-NVS_GET_TEXT(struct memory_row, frames, r->frames)
-
-static const struct nvs_column columns[] = {
-	{"kind", "kind", get_sort, NVS_COLUMN_DETAIL},
-	{"memory", "memory", get_memory, 0},
-	{"gpu", "gpu", get_gpu, NVS_COLUMN_IF_KNOWN},
-	{"context", "context", get_context, NVS_COLUMN_IF_KNOWN, 3},
-	{"calls", "calls", get_calls, NVS_COLUMN_DETAIL},
-	{"allocations", "allocs", get_allocs, 0},
-	{"frees", "frees", get_frees, 0},
-	{"context_frees", "with context", get_ended, NVS_COLUMN_IF_ANY},
-	{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY},
-	{"live", "live", get_live, 0},
-	{"live_bytes", "live bytes", get_live_bytes, 0},
-	{"peak_bytes", "peak bytes", get_peak, 0},
-	{"allocated_bytes", "all bytes", get_bytes, 0, 2},
-	{"time_ns", "seconds", get_time, NVS_COLUMN_DETAIL},
-	{"error", "error", get_error, NVS_COLUMN_DETAIL},
-	{"api", "api", get_api, NVS_COLUMN_DETAIL},
-	{"line", "line", get_line, NVS_COLUMN_DETAIL},
-	{"frames", "frames", get_frames, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                               \
+	COL(text, kind, "kind", DETAIL, 0, sorts[r->sort])                                         \
+	COL(text, memory, "memory", 0, 0, r->memory)                                               \
+	COL(known, gpu, "gpu", IF_KNOWN, 0, r->gpu != NVS_NONE, r->gpu)                            \
+	COL(hex, context, "context", IF_KNOWN, 3, r->context, r->context)                          \
+	COL(known, calls, "calls", DETAIL, 0, is_site(r), r->calls)                                \
+	COL(known, allocations, "allocs", 0, 0, has_counts(r), r->allocs)                          \
+	COL(known, frees, "frees", 0, 0, has_counts(r), r->frees)                                  \
+	COL(known, context_frees, "with context", IF_ANY, 0, r->sort == OF_MEMORY, r->ended)       \
+	COL(known, failed, "failed", IF_ANY, 0, r->sort == OF_MEMORY, r->failed)                   \
+	COL(known, live, "live", 0, 0, has_counts(r), r->live)                                     \
+	COL(known, live_bytes, "live bytes", 0, 0,                                                 \
+	    (has_counts(r) || r->sort == OF_TIME || r->sort == NVS_ALLOC_UNFREED) && !r->sizeless, \
+	    r->live_bytes)                                                                         \
+	COL(known, peak_bytes, "peak bytes", 0, 0,                                                 \
+	    (has_counts(r) || r->sort == OF_TIME) && !r->sizeless, r->peak)                        \
+	COL(known, allocated_bytes, "all bytes", 0, 2,                                             \
+	    (has_counts(r) || r->sort <= NVS_ALLOC_FAILED) && !r->sizeless, r->bytes)              \
+	COL(ns, time_ns, "seconds", DETAIL, 0, r->sort == OF_TIME, r->ns)                          \
+	COL(text, error, "error", DETAIL, 0, error_of(r))                                          \
+	COL(text, api, "api", DETAIL, 0, r->api ? nvs_call_name(r->api) : "")                      \
+	COL(text, line, "line", DETAIL, 0, line_of(r))                                             \
+	COL(text, frames, "frames", DETAIL, 0, r->frames)                                          \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct memory_row, COLUMNS)
 
 /* ---- rows ---- */
 
@@ -347,22 +320,22 @@ static int fold_frames(struct memory_rows *rows)
 
 /* ---- text ---- */
 
-static const struct nvs_column driver_columns[] = {
-	{"memory", "memory", get_memory, 0},
-	{"gpu", "gpu", get_gpu, NVS_COLUMN_IF_KNOWN},
-	{"allocations", "objects", get_allocs, 0},
-	{"frees", "freed", get_frees, 0},
-	{"live_bytes", "live bytes", get_live_bytes, 0},
-	{"peak_bytes", "peak bytes", get_peak, 0},
-	NVS_SOURCE_COLUMNS,
-};
+#define DRIVER_COLUMNS(COL)                       \
+	COL(same, memory, "memory", 0, 0)         \
+	COL(same, gpu, "gpu", IF_KNOWN, 0)        \
+	COL(same, allocations, "objects", 0, 0)   \
+	COL(same, frees, "freed", 0, 0)           \
+	COL(same, live_bytes, "live bytes", 0, 0) \
+	COL(same, peak_bytes, "peak bytes", 0, 0) \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
+NVS_COLUMNS(driver_columns, struct memory_row, DRIVER_COLUMNS)
 
-static const struct nvs_column time_columns[] = {
-	{"time_ns", "seconds", get_time, 0},
-	{"live_bytes", "live bytes", get_live_bytes, 0},
-	{"peak_bytes", "peak bytes", get_peak, 0},
-	NVS_SOURCE_COLUMNS,
-};
+#define TIME_COLUMNS(COL)                         \
+	COL(same, time_ns, "seconds", 0, 0)       \
+	COL(same, live_bytes, "live bytes", 0, 0) \
+	COL(same, peak_bytes, "peak bytes", 0, 0) \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
+NVS_COLUMNS(time_columns, struct memory_row, TIME_COLUMNS)
 
 static void print_head(struct nvs_out *out, const char *text)
 {
@@ -460,7 +433,7 @@ static void print_peak(struct nvs_run *run, const struct memory_state *st)
 	if (st->at == INT64_MAX)
 		fputs("at the end ", f);
 	else
-		fprintf(f, "at %s ", run->options->more[0]);
+		fprintf(f, "at %s ", nvs_run_value(run));
 	nvs_print_bytes(f, s->now);
 	if (run->n > 1)
 		fprintf(f, " (%s)", st->allocs.source->path);
@@ -496,12 +469,11 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 		 struct nvs_pass_reader *reader)
 {
-	const struct nvs_options_report *o = run->options;
 	struct nvs_range moment;
 	struct memory_state *st = each;
 
 	st->at = INT64_MAX;
-	if (o->more_of == run->report && nvs_moment_parse(&moment, o->more[0]))
+	if (nvs_run_value(run) && nvs_moment_parse(&moment, nvs_run_value(run)))
 		st->at = nvs_moment_ns(s, &moment);
 	nvs_allocs_begin(&st->allocs, s);
 	st->driver.trace = s->trace;
@@ -617,10 +589,11 @@ static const struct nvs_report_option at = {
 	.help = "with --memory: memory in use at this time: 1.5s, 50%",
 	.man = "With\n.BR \\-\\-memory :\nmemory in use at this time of the trace, in the units "
 	       "of\n.BR \\-\\-range .",
+	.rule = "a time, as in 1.5s, 200ms or 50%",
 	.timed = true,
 };
 
-NVS_REPORT(memory, .name = "memory", .place = 125, .option = &at,
+NVS_REPORT(memory, .name = "memory", .group = NVS_MEMORY, .place = 125, .option = &at,
 	   .help = "memory by kind and context, leaks by call site, over time",
 	   .man = "Allocations of the program by kind of memory and context: their number, the "
 		  "bytes live at the end, and the peak. Memory that was never freed, by allocating "

@@ -67,79 +67,45 @@ static void get_handle(const struct work_lane *lane, struct nvs_value *v)
 	nvs_stream_value(lane ? lane->handle : 0, v);
 }
 
-static void get_stream(const void *row, struct nvs_value *v)
-{
-	get_handle(((const struct overlap_row *)row)->a, v);
-}
+#define OF_WHOLE(COL)                                                                     \
+	COL(us, span_us, "span us", 0, 0, !r->a && r->timed, r->to - r->from)             \
+	COL(us, compute_only_us, "compute", 0, 0, !r->a && r->timed, r->compute)          \
+	COL(us, copy_only_us, "copy", 0, 0, !r->a && r->timed, r->copy)                   \
+	COL(us, both_us, "both", 0, 0, r->a || r->timed, r->both)                         \
+	COL(us, idle_us, "idle", 0, 0, !r->a && r->timed, r->idle)                        \
+	COL(real, copy_hidden_percent, "hidden %", 0, 1, !r->a && r->copy + r->both,      \
+	    100.0 * (double)r->both / (double)(r->copy + r->both + !(r->copy + r->both))) \
+	COL(known, timed, "timed", 0, 1, !r->a, r->timed)                                 \
+	COL(known, untimed, "not timed", IF_ANY, 2, !r->a, r->untimed)                    \
+	COL(known, begin_unknown, "began unknown", DETAIL, 0, !r->a, r->waited)           \
+	COL(known, engine_shared, "shared", DETAIL, 0, !r->a, r->shared)
+#define OF_PAIR(COL)                                                    \
+	COL(text, work, "work", NAME, 0, kind_name(r->a))               \
+	COL(by, stream, "stream", NAME, 0, get_handle, r->a)            \
+	COL(guarded, channel, "chan", NAME, 0, r->a, r->a->key.channel) \
+	COL(text, other_work, "beside", NAME, 0, kind_name(r->b))       \
+	COL(by, other_stream, "stream", NAME, 0, get_handle, r->b)      \
+	COL(guarded, other_channel, "chan", NAME, 0, r->b, r->b->key.channel)
 
-static void get_other_stream(const void *row, struct nvs_value *v)
-{
-	get_handle(((const struct overlap_row *)row)->b, v);
-}
+#define COLUMNS(COL)                                                     \
+	COL(known, gpu, "gpu", 0, 0, r->key.gpu != NVS_NONE, r->key.gpu) \
+	OF_WHOLE(COL)                                                    \
+	OF_PAIR(COL)                                                     \
+	NVS_SOURCE_COLUMNS(COL, r->key.source)
+NVS_COLUMNS(columns, struct overlap_row, COLUMNS)
 
-#define US(name, what)                                                 \
-	static void get_##name(const void *row, struct nvs_value *v)   \
-	{                                                              \
-		const struct overlap_row *r = row;                     \
-		nvs_value_us(v, !r->a && r->timed, (double)(r->what)); \
-	}
+#define WHOLE_COLUMNS(COL)          \
+	COL(same, gpu, "gpu", 0, 0) \
+	OF_WHOLE(COL##_SAME)        \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->key.source)
+NVS_COLUMNS(whole_columns, struct overlap_row, WHOLE_COLUMNS)
 
-NVS_SOURCE_GETTERS(struct overlap_row, r->key.source)
-NVS_GET_KNOWN(struct overlap_row, gpu, r->key.gpu != NVS_NONE, r->key.gpu)
-NVS_GET_REAL(struct overlap_row, both, r->a || r->timed, (double)r->both / 1000)
-US(span, to - r->from)
-US(compute, compute)
-US(copy, copy)
-US(idle, idle)
-NVS_GET_REAL(struct overlap_row, hidden, !r->a && r->copy + r->both,
-	     100.0 * (double)r->both / (double)(r->copy + r->both + !(r->copy + r->both)))
-NVS_GET_KNOWN(struct overlap_row, timed, !r->a, r->timed)
-NVS_GET_KNOWN(struct overlap_row, untimed, !r->a, r->untimed)
-NVS_GET_KNOWN(struct overlap_row, waited, !r->a, r->waited)
-NVS_GET_KNOWN(struct overlap_row, shared, !r->a, r->shared)
-NVS_GET_KNOWN(struct overlap_row, channel, r->a, r->a ? r->a->key.channel : 0)
-NVS_GET_KNOWN(struct overlap_row, other_channel, r->b, r->b ? r->b->key.channel : 0)
-NVS_GET_TEXT(struct overlap_row, work, kind_name(r->a))
-NVS_GET_TEXT(struct overlap_row, other_work, kind_name(r->b))
-
-#define WHOLE_COLUMNS                                                                        \
-	{"span_us", "span us", get_span, 0}, {"compute_only_us", "compute", get_compute, 0}, \
-		{"copy_only_us", "copy", get_copy, 0}, {"both_us", "both", get_both, 0},     \
-		{"idle_us", "idle", get_idle, 0},                                            \
-		{"copy_hidden_percent", "hidden %", get_hidden, 0, 1},                       \
-		{"timed", "timed", get_timed, 0, 1},                                         \
-		{"untimed", "not timed", get_untimed, NVS_COLUMN_IF_ANY, 2},                 \
-		{"begin_unknown", "began unknown", get_waited, NVS_COLUMN_DETAIL},           \
-	{                                                                                    \
-		"engine_shared", "shared", get_shared, NVS_COLUMN_DETAIL                     \
-	}
-#define PAIR_COLUMNS                                                           \
-	{"work", "work", get_work, NVS_COLUMN_NAME},                           \
-		{"stream", "stream", get_stream, NVS_COLUMN_NAME},             \
-		{"channel", "chan", get_channel, NVS_COLUMN_NAME},             \
-		{"other_work", "beside", get_other_work, NVS_COLUMN_NAME},     \
-		{"other_stream", "stream", get_other_stream, NVS_COLUMN_NAME}, \
-	{                                                                      \
-		"other_channel", "chan", get_other_channel, NVS_COLUMN_NAME    \
-	}
-
-static const struct nvs_column columns[] = {
-	{"gpu", "gpu", get_gpu, 0},
-	WHOLE_COLUMNS,
-	PAIR_COLUMNS,
-	NVS_SOURCE_COLUMNS,
-};
-static const struct nvs_column whole_columns[] = {
-	{"gpu", "gpu", get_gpu, 0},
-	WHOLE_COLUMNS,
-	NVS_SOURCE_COLUMNS,
-};
-static const struct nvs_column pair_columns[] = {
-	{"gpu", "gpu", get_gpu, NVS_COLUMN_IF_ANY},
-	{"both_us", "both us", get_both, 0},
-	PAIR_COLUMNS,
-	NVS_SOURCE_COLUMNS,
-};
+#define PAIR_COLUMNS(COL)                   \
+	COL(same, gpu, "gpu", IF_ANY, 0)    \
+	COL(same, both_us, "both us", 0, 0) \
+	OF_PAIR(COL##_SAME)                 \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->key.source)
+NVS_COLUMNS(pair_columns, struct overlap_row, PAIR_COLUMNS)
 
 /* ---- the sweep ---- */
 
@@ -386,12 +352,11 @@ static void print_unknown(const struct nvs_run *run, const struct overlap_state 
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), f);
 	fputs("timing=work serialises copies of a channel, but not kernels.\n", f);
 	if (untimed)
-		fprintf(f, "%llu not timed: the GPU's activity during these is unknown.\n",
-			(unsigned long long)untimed);
+		fprintf(f, "%llu not timed: the GPU's activity during %s is unknown.\n",
+			(unsigned long long)untimed, untimed == 1 ? "it" : "them");
 	if (waited)
-		fprintf(f,
-			"%llu waited for work with an unknown end: their time may be too long.\n",
-			(unsigned long long)waited);
+		fprintf(f, "%llu waited for work with an unknown end: %s may be too long.\n",
+			(unsigned long long)waited, waited == 1 ? "its time" : "their times");
 	if (shared)
 		fprintf(f,
 			"%llu may include work of other channels on the same engine, which is then "
@@ -461,7 +426,7 @@ static void free_state(struct nvs_run *run)
 	nvs_rows_free(&st->lanes, NULL);
 }
 
-NVS_REPORT(overlap, .name = "overlap", .place = 96,
+NVS_REPORT(overlap, .name = "overlap", .group = NVS_HOST_TIME, .place = 96,
 	   .help = "what each GPU copied and computed at once (timing=work)",
 	   .man = "How long each GPU only computed, only copied, did both or neither, from its "
 		  "first\nsubmission to its last, by the times of\n.BR timing=work ;\nmemsets "

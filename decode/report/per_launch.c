@@ -95,33 +95,23 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 
 /* ---- columns ---- */
 
-NVS_SOURCE_GETTERS(struct launch_line, r->source)
 #define LAUNCHED r->share.launches
-NVS_GET_KNOWN(struct launch_line, id, r->share.ncalls, r->share.kernel)
-NVS_GET_TEXT(struct launch_line, name, r->name)
-NVS_GET_TEXT(struct launch_line, mangled, r->share.counted->name)
-NVS_GET_KNOWN(struct launch_line, launches, LAUNCHED, r->share.launches)
-NVS_GET_KNOWN(struct launch_line, calls, r->share.ncalls, r->share.ncalls)
-NVS_GET_KNOWN(struct launch_line, in_graphs, LAUNCHED, r->share.in_graphs)
-NVS_GET_KNOWN(struct launch_line, blocks, LAUNCHED && !r->share.shapeless, r->share.blocks)
 #define COUNTED (r->share.counted->flags & ~r->share.counted->wrapped)
-NVS_GET_KNOWN(struct launch_line, warp, COUNTED &NVS_COUNT_WARP, r->share.warp)
-NVS_GET_KNOWN(struct launch_line, thread, COUNTED &NVS_COUNT_THREAD, r->share.thread)
-NVS_GET_KNOWN(struct launch_line, total, r->summed, r->total)
 
-static const struct nvs_column columns[] = {
-	{"kernel_number", "number", get_id, 0},
-	{"kernel", "kernel", get_name, NVS_COLUMN_NAME},
-	{"blocks", "blocks", get_blocks, 0},
-	{"launches", "launches", get_launches, 0},
-	{"calls", "calls", get_calls, 0},
-	{"in_graphs", "in graphs", get_in_graphs, 0},
-	{"warp_instructions", "warp insts", get_warp, 0},
-	{"thread_instructions", "thread insts", get_thread, 0},
-	{"total_instructions", "total insts", get_total, 0},
-	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                              \
+	COL(known, kernel_number, "number", 0, 0, r->share.ncalls, r->share.kernel)               \
+	COL(text, kernel, "kernel", NAME, 0, r->name)                                             \
+	COL(known, blocks, "blocks", 0, 0, LAUNCHED && !r->share.shapeless, r->share.blocks)      \
+	COL(known, launches, "launches", 0, 0, LAUNCHED, r->share.launches)                       \
+	COL(nonzero, calls, "calls", 0, 0, r->share.ncalls)                                       \
+	COL(known, in_graphs, "in graphs", 0, 0, LAUNCHED, r->share.in_graphs)                    \
+	COL(known, warp_instructions, "warp insts", 0, 0, COUNTED &NVS_COUNT_WARP, r->share.warp) \
+	COL(known, thread_instructions, "thread insts", 0, 0, COUNTED &NVS_COUNT_THREAD,          \
+	    r->share.thread)                                                                      \
+	COL(known, total_instructions, "total insts", 0, 0, r->summed, r->total)                  \
+	COL(text, mangled, "mangled", DETAIL, 0, r->share.counted->name)                          \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct launch_line, COLUMNS)
 
 /* ---- the report ---- */
 
@@ -223,8 +213,8 @@ static void free_state(struct nvs_run *run)
 	}
 }
 
-NVS_REPORT(per_launch, .name = "per-launch", .place = 32,
-	   .help = "one line per launch with its instructions, as NVBit's\ninstr_count prints them",
+NVS_REPORT(per_launch, .name = "per-launch", .group = NVS_GPU_WORK, .place = 32,
+	   .help = "one line per launch with its instructions, as NVBit's instr_count prints them",
 	   .man = "One line per launch whose instructions were counted\n(\n.B nvsnoop "
 		  "\\-\\-count=warp \\-\\-exact=sync\n), including the kernels of graphs: the "
 		  "kernel's number, name and blocks, its instructions,\nand the total so far. "

@@ -166,45 +166,26 @@ static int name_row(struct ranks_row *row, const struct ranks_row *rows, uint32_
 
 /* ---- columns ---- */
 
-NVS_SOURCE_GETTERS(struct ranks_row, r->source)
-NVS_GET_COUNT(struct ranks_row, launches, r->steps->launches)
-NVS_GET_COUNT(struct ranks_row, graphs, r->steps->graphs)
-NVS_GET_COUNT(struct ranks_row, collectives, r->steps->collectives)
-NVS_GET_COUNT(struct ranks_row, nfinished, r->steps->nfinished)
-NVS_GET_KNOWN(struct ranks_row, at, r->parts, r->at + 1)
-NVS_GET_KNOWN(struct ranks_row, thread, r->parts, r->thread)
-NVS_GET_KNOWN(struct ranks_row, behind, r->parts, r->behind)
-NVS_GET_TEXT(struct ranks_row, launched, r->own_name)
-NVS_GET_TEXT(struct ranks_row, others, r->others_name)
-NVS_GET_TEXT(struct ranks_row, submitted, r->submitted)
-NVS_GET_TEXT(struct ranks_row, finished, r->finished)
-NVS_GET_TEXT(struct ranks_row, inflight, r->inflight ? r->inflight->api : "")
-NVS_GET_REAL(struct ranks_row, began, r->clock->known, (double)r->clock->shift / 1000)
-NVS_GET_REAL(struct ranks_row, scatter, r->clock->known, (double)r->clock->error / 1000)
-NVS_GET_REAL(struct ranks_row, drift, r->clock->known, (double)r->clock->drift / 1000)
-NVS_GET_REAL(struct ranks_row, stepped, r->clock->known, (double)r->clock->stepped / 1000)
-NVS_GET_REAL(struct ranks_row, inflight_us, r->inflight, (double)r->inflight_ns / 1000)
-
-static const struct nvs_column columns[] = {
-	{"launch_calls", "launches", get_launches, 0},
-	{"graph_launches", "graphs", get_graphs, NVS_COLUMN_IF_ANY, 1},
-	{"collectives", "collectives", get_collectives, 0},
-	{"collectives_finished", "finished", get_nfinished, 0},
-	{"parts_at", "parts at", get_at, NVS_COLUMN_IF_KNOWN},
-	{"parts_thread", "thread", get_thread, NVS_COLUMN_DETAIL},
-	{"parts_behind", "behind", get_behind, NVS_COLUMN_DETAIL},
-	{"launched", "launched", get_launched, NVS_COLUMN_DETAIL},
-	{"others_launched", "others launched", get_others, NVS_COLUMN_DETAIL},
-	{"last_collective", "last collective", get_submitted, NVS_COLUMN_DETAIL},
-	{"last_finished", "last finished", get_finished, NVS_COLUMN_DETAIL},
-	{"waiting_in", "waiting in", get_inflight, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN},
-	{"waiting_us", "us in it", get_inflight_us, NVS_COLUMN_DETAIL},
-	{"began_us", "began us", get_began, NVS_COLUMN_DETAIL},
-	{"clock_scatter_us", "clock scatter", get_scatter, NVS_COLUMN_DETAIL},
-	{"clock_drift_us", "clock drift", get_drift, NVS_COLUMN_DETAIL},
-	{"clock_stepped_us", "clock set by", get_stepped, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                               \
+	COL(count, launch_calls, "launches", 0, 0, r->steps->launches)                             \
+	COL(count, graph_launches, "graphs", IF_ANY, 1, r->steps->graphs)                          \
+	COL(count, collectives, "collectives", 0, 0, r->steps->collectives)                        \
+	COL(count, collectives_finished, "finished", 0, 0, r->steps->nfinished)                    \
+	COL(known, parts_at, "parts at", IF_KNOWN, 0, r->parts, r->at + 1)                         \
+	COL(known, parts_thread, "thread", DETAIL, 0, r->parts, r->thread)                         \
+	COL(known, parts_behind, "behind", DETAIL, 0, r->parts, r->behind)                         \
+	COL(text, launched, "launched", DETAIL, 0, r->own_name)                                    \
+	COL(text, others_launched, "others launched", DETAIL, 0, r->others_name)                   \
+	COL(text, last_collective, "last collective", DETAIL, 0, r->submitted)                     \
+	COL(text, last_finished, "last finished", DETAIL, 0, r->finished)                          \
+	COL(text, waiting_in, "waiting in", NAME_IF_KNOWN, 0, r->inflight ? r->inflight->api : "") \
+	COL(us, waiting_us, "us in it", DETAIL, 0, r->inflight, r->inflight_ns)                    \
+	COL(us, began_us, "began us", DETAIL, 0, r->clock->known, r->clock->shift)                 \
+	COL(us, clock_scatter_us, "clock scatter", DETAIL, 0, r->clock->known, r->clock->error)    \
+	COL(us, clock_drift_us, "clock drift", DETAIL, 0, r->clock->known, r->clock->drift)        \
+	COL(us, clock_stepped_us, "clock set by", DETAIL, 0, r->clock->known, r->clock->stepped)   \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct ranks_row, COLUMNS)
 
 /* ---- sentences ---- */
 
@@ -409,8 +390,8 @@ static void free_steps(struct nvs_run *run)
 }
 
 NVS_REPORT(
-	ranks, .name = "ranks", .place = 96,
-	.help = "where the ranks of a job diverge, and how far each one's\ncollectives have come",
+	ranks, .name = "ranks", .group = NVS_RANKS, .place = 96,
+	.help = "where the ranks of a job diverge, and how far each one's collectives have come",
 	.man = "Takes one trace per rank. The launches of each thread are compared between ranks, "
 	       "by the names of kernels, which include NCCL's collectives, and by the size of "
 	       "graphs. The first launch of a rank that differs from what most ranks launched "

@@ -178,14 +178,6 @@ static uint32_t tid_of(const struct ring_row *r)
 	return t ? t->tid : 0;
 }
 
-static void get_at(const void *row, struct nvs_value *v)
-{
-	const struct ring_row *r = row;
-
-	if (r->wait && nvs_clock_since_start(r->source->trace, r->wait->begin, &v->ns))
-		v->kind = NVS_VALUE_NS;
-}
-
 static const struct ring_channel no_channel;
 
 static const struct ring_channel *counters_of(const struct ring_row *r)
@@ -193,71 +185,53 @@ static const struct ring_channel *counters_of(const struct ring_row *r)
 	return r->channel ? r->channel : &no_channel;
 }
 
-NVS_SOURCE_GETTERS(struct ring_row, r->source)
-NVS_GET_TEXT(struct ring_row, kind, r->channel ? "channel" : "call")
-NVS_GET_KNOWN(struct ring_row, channel, r->channel || r->wait->channel != NVS_NONE,
-	      r->channel ? r->channel->number : r->wait->channel)
-NVS_GET_KNOWN(struct ring_row, ring, find_channel(r),
-	      find_channel(r) ? find_channel(r)->rec.entries : 0)
-NVS_GET_KNOWN(struct ring_row, submissions, r->channel, counters_of(r)->submissions)
-NVS_GET_KNOWN(struct ring_row, ring_max, counters_of(r)->known, counters_of(r)->ring_max)
-NVS_GET_KNOWN(struct ring_row, ring_full, counters_of(r)->known, counters_of(r)->ring_full)
-NVS_GET_KNOWN(struct ring_row, unfetched, counters_of(r)->got, counters_of(r)->unfetched_max)
-NVS_GET_KNOWN(struct ring_row, chunk, counters_of(r)->chunk, counters_of(r)->chunk)
-NVS_GET_KNOWN(struct ring_row, pushbuffer_max, counters_of(r)->known,
-	      counters_of(r)->pushbuffer_max)
-NVS_GET_KNOWN(struct ring_row, pushbuffer_full, counters_of(r)->known,
-	      counters_of(r)->pushbuffer_full)
-NVS_GET_KNOWN(struct ring_row, calls, counters_of(r)->known, counters_of(r)->calls)
-NVS_GET_REAL(struct ring_row, us, counters_of(r)->known, (double)counters_of(r)->ns / 1000)
-NVS_GET_KNOWN(struct ring_row, thread, r->wait && r->wait->thread != NVS_NONE,
-	      r->wait ? r->wait->thread : 0)
-NVS_GET_KNOWN(struct ring_row, tid, tid_of(r), tid_of(r))
-NVS_GET_REAL(struct ring_row, host, r->wait, r->wait ? (double)r->wait->ns / 1000 : 0)
-NVS_GET_REAL(struct ring_row, usual, r->wait && r->wait->usual,
-	     r->wait ? (double)r->wait->usual / 1000 : 0)
-NVS_GET_TEXT(struct ring_row, api, r->wait ? nvs_call_name(r->wait->api) : "")
-NVS_GET_TEXT(struct ring_row, cause, r->cause)
-NVS_GET_TEXT(struct ring_row, others, r->others)
-NVS_GET_TEXT(struct ring_row, callsite, callsite_of(r) ? callsite_of(r)->site : "")
-NVS_GET_TEXT(struct ring_row, module, callsite_of(r) ? callsite_of(r)->site_module : "")
+#define OF_CHANNELS(COL)                                                                           \
+	COL(guarded, gpfifo_entries, "ring", 0, 0, find_channel(r), find_channel(r)->rec.entries)  \
+	COL(known, submissions, "subs", 0, 0, r->channel, counters_of(r)->submissions)             \
+	COL(known, ring_used_max, "used", 0, 0, counters_of(r)->known, counters_of(r)->ring_max)   \
+	COL(known, ring_full, "ring full", 0, 0, counters_of(r)->known, counters_of(r)->ring_full) \
+	COL(known, unfetched_max, "not taken", DETAIL, 0, counters_of(r)->got,                     \
+	    counters_of(r)->unfetched_max)                                                         \
+	COL(nonzero, pushbuffer_bytes, "pushbuffer", IF_KNOWN, 0, counters_of(r)->chunk)           \
+	COL(known, pushbuffer_used_max_bytes, "pb used", 0, 0, counters_of(r)->known,              \
+	    counters_of(r)->pushbuffer_max)                                                        \
+	COL(known, pushbuffer_full, "pb full", 0, 0, counters_of(r)->known,                        \
+	    counters_of(r)->pushbuffer_full)                                                       \
+	COL(known, full_calls, "calls", 0, 0, counters_of(r)->known, counters_of(r)->calls)        \
+	COL(us, full_us_total, "us waiting", 0, 0, counters_of(r)->known, counters_of(r)->ns)
+#define OF_CALLS(COL)                                                                              \
+	COL(by, time_ns, "seconds", 0, 1, nvs_source_time, r->source, r->wait,                     \
+	    r->wait ? r->wait->begin : 0)                                                          \
+	COL(guarded, thread, "thr", 0, 0, r->wait && r->wait->thread != NVS_NONE, r->wait->thread) \
+	COL(nonzero, tid, "tid", DETAIL, 0, tid_of(r))                                             \
+	COL(us, host_us, "host us", 0, 0, r->wait, r->wait->ns)                                    \
+	COL(us, host_us_p50, "us p50", 0, 2, r->wait && r->wait->usual, r->wait->usual)            \
+	COL(text, cause, "cause", NAME, 0, r->cause)                                               \
+	COL(text, others_inside, "others inside", NAME_IF_KNOWN, 3, r->others)                     \
+	COL(text, api, "api", NAME, 0, r->wait ? nvs_call_name(r->wait->api) : "")                 \
+	COL(text, callsite, "callsite", NAME, 1, callsite_of(r) ? callsite_of(r)->site : "")       \
+	COL(text, module, "module", DETAIL, 0, callsite_of(r) ? callsite_of(r)->site_module : "")
 
-#define OF_CHANNELS                                                                           \
-	{"gpfifo_entries", "ring", get_ring, 0}, {"submissions", "subs", get_submissions, 0}, \
-		{"ring_used_max", "used", get_ring_max, 0},                                   \
-		{"ring_full", "ring full", get_ring_full, 0},                                 \
-		{"unfetched_max", "not taken", get_unfetched, NVS_COLUMN_DETAIL},             \
-		{"pushbuffer_bytes", "pushbuffer", get_chunk, NVS_COLUMN_IF_KNOWN},           \
-		{"pushbuffer_used_max_bytes", "pb used", get_pushbuffer_max, 0},              \
-		{"pushbuffer_full", "pb full", get_pushbuffer_full, 0},                       \
-		{"full_calls", "calls", get_calls, 0},                                        \
-	{                                                                                     \
-		"full_us_total", "us waiting", get_us, 0                                      \
-	}
-#define OF_CALLS                                                                                 \
-	{"time_ns", "seconds", get_at, 0, 1}, {"thread", "thr", get_thread, 0},                  \
-		{"tid", "tid", get_tid, NVS_COLUMN_DETAIL}, {"host_us", "host us", get_host, 0}, \
-		{"host_us_p50", "us p50", get_usual, 0, 2},                                      \
-		{"cause", "cause", get_cause, NVS_COLUMN_NAME},                                  \
-		{"others_inside", "others inside", get_others,                                   \
-		 NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN, 3},                                      \
-		{"api", "api", get_api, NVS_COLUMN_NAME},                                        \
-		{"callsite", "callsite", get_callsite, NVS_COLUMN_NAME, 1},                      \
-	{                                                                                        \
-		"module", "module", get_module, NVS_COLUMN_DETAIL                                \
-	}
+#define COLUMNS(COL)                                                                  \
+	COL(text, kind, "kind", 0, 0, r->channel ? "channel" : "call")                \
+	COL(known, channel, "chan", 0, 0, r->channel || r->wait->channel != NVS_NONE, \
+	    r->channel ? r->channel->number : r->wait->channel)                       \
+	OF_CHANNELS(COL)                                                              \
+	OF_CALLS(COL)                                                                 \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct ring_row, COLUMNS)
 
-static const struct nvs_column columns[] = {
-	{"kind", "kind", get_kind, 0},
-	{"channel", "chan", get_channel, 0},
-	OF_CHANNELS,
-	OF_CALLS,
-	NVS_SOURCE_COLUMNS,
-};
-static const struct nvs_column channel_columns[] = {
-	{"channel", "chan", get_channel, 0}, OF_CHANNELS, NVS_SOURCE_COLUMNS};
-static const struct nvs_column call_columns[] = {
-	OF_CALLS, {"channel", "chan", get_channel, NVS_COLUMN_DETAIL}, NVS_SOURCE_COLUMNS};
+#define CHANNEL_COLUMNS(COL)             \
+	COL(same, channel, "chan", 0, 0) \
+	OF_CHANNELS(COL##_SAME)          \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
+NVS_COLUMNS(channel_columns, struct ring_row, CHANNEL_COLUMNS)
+
+#define CALL_COLUMNS(COL)                     \
+	OF_CALLS(COL##_SAME)                  \
+	COL(same, channel, "chan", DETAIL, 0) \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
+NVS_COLUMNS(call_columns, struct ring_row, CALL_COLUMNS)
 
 /* ---- printing ---- */
 
@@ -403,8 +377,8 @@ static void free_state(struct nvs_run *run)
 }
 
 NVS_REPORT(
-	ring, .name = "ring", .place = 105,
-	.help = "how full rings and pushbuffers were; which calls waited,\nand why",
+	ring, .name = "ring", .group = NVS_STUCK, .place = 105,
+	.help = "how full rings and pushbuffers were; which calls waited, and why",
 	.man = "Per channel: the maximum of ring entries, and of bytes in its part of the "
 	       "pushbuffer, that were submitted and not done, and how often a submission found "
 	       "almost no room: 16 entries or 128 KiB left, a sixteenth of small ones, since a "

@@ -29,42 +29,31 @@ struct sync_state {
 	uint64_t dropped;
 };
 
-NVS_SOURCE_GETTERS(struct sync_row, r->source)
-NVS_GET_COUNT(struct sync_row, submission, r->pair.acquire.submission)
-NVS_GET_COUNT(struct sync_row, channel, r->pair.acquire.channel)
-NVS_GET_TEXT(struct sync_row, api, r->api)
-NVS_GET_HEX(struct sync_row, address, true, r->pair.address)
-NVS_GET_HEX(struct sync_row, payload, true, r->pair.payload)
-NVS_GET_HEX(struct sync_row, value, r->pair.found, r->pair.value)
-NVS_GET_KNOWN(struct sync_row, release_submission, r->pair.found, r->pair.release.submission)
-NVS_GET_KNOWN(struct sync_row, release_channel, r->pair.found, r->pair.release.channel)
-NVS_GET_TEXT(struct sync_row, release_api, r->release_api)
-NVS_GET_KNOWN(struct sync_row, depth, r->pair.found, r->pair.depth)
-NVS_GET_TEXT(struct sync_row, state, !r->pair.found ? "unmatched" : r->pair.later ? "later" : "")
-NVS_GET_COUNT(struct sync_row, count, r->count)
-NVS_GET_COUNT(struct sync_row, unmatched, r->unmatched)
+#define COLUMNS(COL)                                                                      \
+	COL(count, submission, "submission", 0, 0, r->pair.acquire.submission)            \
+	COL(count, channel, "chan", 0, 0, r->pair.acquire.channel)                        \
+	COL(hex, address, "address", 0, 2, true, r->pair.address)                         \
+	COL(hex, payload, "payload", 0, 0, true, r->pair.payload)                         \
+	COL(known, release_submission, "released by", 0, 0, r->pair.found,                \
+	    r->pair.release.submission)                                                   \
+	COL(known, release_channel, "chan", 0, 1, r->pair.found, r->pair.release.channel) \
+	COL(hex, value, "value", 0, 1, r->pair.found, r->pair.value)                      \
+	COL(known, chain_depth, "chain", 0, 1, r->pair.found, r->pair.depth)              \
+	COL(text, match, "match", NAME, 1,                                                \
+	    !r->pair.found  ? "unmatched"                                                 \
+	    : r->pair.later ? "later"                                                     \
+			    : "")                                                         \
+	COL(text, api, "api that waits", NAME, 0, r->api)                                 \
+	COL(text, release_api, "api that releases", NAME, 0, r->release_api)              \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct sync_row, COLUMNS)
 
-static const struct nvs_column columns[] = {
-	{"submission", "submission", get_submission, 0},
-	{"channel", "chan", get_channel, 0},
-	{"address", "address", get_address, 0, 2},
-	{"payload", "payload", get_payload, 0},
-	{"release_submission", "released by", get_release_submission, 0},
-	{"release_channel", "chan", get_release_channel, 0, 1},
-	{"value", "value", get_value, 0, 1},
-	{"chain_depth", "chain", get_depth, 0, 1},
-	{"match", "match", get_state, NVS_COLUMN_NAME, 1},
-	{"api", "api that waits", get_api, NVS_COLUMN_NAME},
-	{"release_api", "api that releases", get_release_api, NVS_COLUMN_NAME},
-	NVS_SOURCE_COLUMNS,
-};
-
-static const struct nvs_column api_columns[] = {
-	{"acquires", "acquires", get_count, 0},
-	{"unmatched", "unmatched", get_unmatched, 0},
-	{"api", "api that waits", get_api, NVS_COLUMN_NAME},
-	{"release_api", "api that releases", get_release_api, NVS_COLUMN_NAME},
-};
+#define API_COLUMNS(COL)                                       \
+	COL(count, acquires, "acquires", 0, 0, r->count)       \
+	COL(count, unmatched, "unmatched", 0, 0, r->unmatched) \
+	COL(same, api, "api that waits", NAME, 0)              \
+	COL(same, release_api, "api that releases", NAME, 0)
+NVS_COLUMNS(api_columns, struct sync_row, API_COLUMNS)
 
 static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 {
@@ -92,7 +81,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct nvs_sync_side who = {s->number, s->channel->channel, NULL};
+	struct nvs_sync_side who = {.submission = s->number, .channel = s->channel->channel};
 	struct sync_state *y = arg;
 
 	/* Writes of all submissions are followed; acquires only of selected ones. */
@@ -191,7 +180,7 @@ static void free_state(struct nvs_run *run)
 	free(y->rows);
 }
 
-NVS_REPORT(sync, .name = "sync", .place = 130,
+NVS_REPORT(sync, .name = "sync", .group = NVS_STUCK, .place = 130,
 	   .help = "each acquire with the release that it waits for",
 	   .man = "Each semaphore acquire with the release that it waits for, across channels.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,

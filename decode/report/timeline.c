@@ -338,98 +338,48 @@ static const char *line_of(const struct timeline_event *e)
 	return line;
 }
 
-static void get_at(const void *row, struct nvs_value *v)
+static uint32_t tid_of(const struct timeline_event *e)
 {
-	v->kind = NVS_VALUE_NS;
-	v->ns = ((const struct timeline_event *)row)->at;
-}
-
-static void get_us(const void *row, struct nvs_value *v)
-{
-	const struct timeline_event *e = row;
-
-	nvs_value_us(v, e->what != SUBMISSION && e->what != GPU && e->length >= 0,
-		     (double)e->length);
-}
-
-static void get_gpu_us(const void *row, struct nvs_value *v)
-{
-	const struct timeline_event *e = row;
-
-	nvs_value_us(v, e->what == GPU && e->length >= 0, (double)e->length);
-}
-
-static void get_error_ns(const void *row, struct nvs_value *v)
-{
-	const struct timeline_event *e = row;
-
-	nvs_value_us(v, e->what == GPU, (double)e->error_ns);
-}
-
-static void get_thread(const void *row, struct nvs_value *v)
-{
-	const struct timeline_event *e = row;
-
-	nvs_value_known(v, e->thread != NVS_NONE, e->thread);
-}
-
-static void get_tid(const void *row, struct nvs_value *v)
-{
-	const struct timeline_event *e = row;
 	const struct nvs_trace_thread *t = nvs_trace_thread_at(e->source->trace, e->thread);
 
-	nvs_value_known(v, t && t->tid, t ? t->tid : 0);
+	return t ? t->tid : 0;
 }
 
-NVS_SOURCE_GETTERS(struct timeline_event, r->source)
-NVS_GET_TEXT(struct timeline_event, api, r->what == CALL ? r->name : "")
-NVS_GET_TEXT(struct timeline_event, range, r->what == RANGE || r->what == MARK ? r->name : "")
-NVS_GET_TEXT(struct timeline_event, work, r->what == GPU ? r->name : "")
 #define OF_SUBMISSION(r) ((r)->what == SUBMISSION || (r)->what == GPU)
-NVS_GET_KNOWN(struct timeline_event, submission, OF_SUBMISSION(r), r->submission)
-NVS_GET_KNOWN(struct timeline_event, channel, OF_SUBMISSION(r), r->channel)
-NVS_GET_KNOWN(struct timeline_event, gpu, OF_SUBMISSION(r) && r->gpu != NVS_NONE, r->gpu)
-NVS_GET_TEXT(struct timeline_event, line, line_of(r))
-NVS_GET_TEXT(struct timeline_event, what, whats[r->what])
-NVS_GET_TEXT(struct timeline_event, text, text_of(r))
-NVS_GET_COUNT(struct timeline_event, depth, r->what < RANGE ? r->depth : r->ranges + 1u)
 #define INSTS(r, what) \
 	((r)->insts && !(r)->insts->mixed && (r)->insts->flags & ~(r)->insts->wrapped & (what))
-NVS_GET_KNOWN(struct timeline_event, warp, INSTS(r, NVS_COUNT_WARP), r->insts ? r->insts->warp : 0)
-NVS_GET_KNOWN(struct timeline_event, threads, INSTS(r, NVS_COUNT_THREAD),
-	      r->insts ? r->insts->thread : 0)
-NVS_GET_KNOWN(struct timeline_event, entries, !r->uncounted, r->entries)
-NVS_GET_KNOWN(struct timeline_event, bytes, !r->uncounted, r->bytes)
 
-static const struct nvs_column columns[] = {
-	{"time_ns", "seconds", get_at, 0},
-	{"thread", "thr", get_thread, NVS_COLUMN_IF_ANY},
-	{"tid", "tid", get_tid, NVS_COLUMN_DETAIL},
-	{"kind", "kind", get_what, NVS_COLUMN_DETAIL},
-	{"depth", "depth", get_depth, NVS_COLUMN_DETAIL},
-	{"host_us", "host us", get_us, 0},
-	{"entries", "entries", get_entries, NVS_COLUMN_DETAIL},
-	{"command_bytes", "cmd bytes", get_bytes, NVS_COLUMN_IF_ANY},
-	{"warp_instructions", "warp insts", get_warp, NVS_COLUMN_IF_KNOWN},
-	{"thread_instructions", "thread insts", get_threads, NVS_COLUMN_IF_KNOWN},
-	{"line", "call", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
-	{"api", "api", get_api, NVS_COLUMN_DETAIL},
-	{"range", "range", get_range, NVS_COLUMN_DETAIL},
-	{"submission", "submission", get_submission, NVS_COLUMN_DETAIL},
-	{"detail", "detail", get_text, NVS_COLUMN_DETAIL},
-	{"gpu_us", "gpu us", get_gpu_us, NVS_COLUMN_IF_KNOWN},
-	{"channel", "channel", get_channel, NVS_COLUMN_DETAIL},
-	{"gpu", "gpu", get_gpu, NVS_COLUMN_DETAIL},
-	{"gpu_work", "gpu work", get_work, NVS_COLUMN_DETAIL},
-	{"clock_error_us", "clock error", get_error_ns, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                                               \
+	COL(ns, time_ns, "seconds", 0, 0, true, r->at)                                             \
+	COL(known, thread, "thr", IF_ANY, 0, r->thread != NVS_NONE, r->thread)                     \
+	COL(nonzero, tid, "tid", DETAIL, 0, tid_of(r))                                             \
+	COL(text, kind, "kind", DETAIL, 0, whats[r->what])                                         \
+	COL(count, depth, "depth", DETAIL, 0, r->what < RANGE ? r->depth : r->ranges + 1u)         \
+	COL(us, host_us, "host us", 0, 0, !OF_SUBMISSION(r) && r->length >= 0, r->length)          \
+	COL(known, entries, "entries", DETAIL, 0, !r->uncounted, r->entries)                       \
+	COL(known, command_bytes, "cmd bytes", IF_ANY, 0, !r->uncounted, r->bytes)                 \
+	COL(guarded, warp_instructions, "warp insts", IF_KNOWN, 0, INSTS(r, NVS_COUNT_WARP),       \
+	    r->insts->warp)                                                                        \
+	COL(guarded, thread_instructions, "thread insts", IF_KNOWN, 0, INSTS(r, NVS_COUNT_THREAD), \
+	    r->insts->thread)                                                                      \
+	COL(text, line, "call", NAME_TEXT, 0, line_of(r))                                          \
+	COL(text, api, "api", DETAIL, 0, r->what == CALL ? r->name : "")                           \
+	COL(text, range, "range", DETAIL, 0, r->what == RANGE || r->what == MARK ? r->name : "")   \
+	COL(known, submission, "submission", DETAIL, 0, OF_SUBMISSION(r), r->submission)           \
+	COL(text, detail, "detail", DETAIL, 0, text_of(r))                                         \
+	COL(us, gpu_us, "gpu us", IF_KNOWN, 0, r->what == GPU && r->length >= 0, r->length)        \
+	COL(known, channel, "channel", DETAIL, 0, OF_SUBMISSION(r), r->channel)                    \
+	COL(known, gpu, "gpu", DETAIL, 0, OF_SUBMISSION(r) && r->gpu != NVS_NONE, r->gpu)          \
+	COL(text, gpu_work, "gpu work", DETAIL, 0, r->what == GPU ? r->name : "")                  \
+	COL(us, clock_error_us, "clock error", DETAIL, 0, r->what == GPU, r->error_ns)             \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct timeline_event, COLUMNS)
 
 /* Returns true if COLUMN is final once an event has ended. */
 static bool is_known_soon(const struct nvs_column *column)
 {
-	return !column ||
-	       (column->get != get_warp && column->get != get_threads && column->get != get_tid);
+	return !column || (column->get != column_warp_instructions &&
+			   column->get != column_thread_instructions && column->get != column_tid);
 }
 
 static int compare_sources(const struct timeline_event *a, const struct timeline_event *b)
@@ -694,7 +644,7 @@ static void free_events(struct nvs_run *run)
 	free(all->list);
 }
 
-NVS_REPORT(timeline, .name = "timeline", .place = 90,
+NVS_REPORT(timeline, .name = "timeline", .group = NVS_WHAT_HAPPENED, .place = 90,
 	   .help = "calls, submissions, ranges and GPU work by time",
 	   .man = "Calls with their arguments, submissions with what they do, and ranges and "
 		  "marks of NVTX, in order of time; what is done inside a call or a range\nis "

@@ -18,17 +18,12 @@ static const char *kind_name(const struct nvs_finding *f)
 					      : "remark";
 }
 
-NVS_SOURCE_GETTERS(struct verify_row, r->source)
-NVS_GET_TEXT(struct verify_row, kind, kind_name(r->finding))
-NVS_GET_COUNT(struct verify_row, count, r->finding->count)
-NVS_GET_TEXT(struct verify_row, text, r->finding->text)
-
-static const struct nvs_column columns[] = {
-	{"kind", "kind", get_kind, NVS_COLUMN_NAME},
-	{"count", "count", get_count, 0},
-	{"text", "text", get_text, NVS_COLUMN_NAME},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                            \
+	COL(text, kind, "kind", NAME, 0, kind_name(r->finding)) \
+	COL(count, count, "count", 0, 0, r->finding->count)     \
+	COL(text, text, "text", NAME, 0, r->finding->text)      \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct verify_row, COLUMNS)
 
 /* Exit status: 0 complete, 1 not, 3 complete up to a crash. */
 static int verdict_of(const struct nvs_source *s)
@@ -130,8 +125,8 @@ static int print(struct nvs_run *run)
 	return o->print.format == NVS_FORMAT_TEXT ? 0 : print_table(run);
 }
 
-NVS_REPORT(verify, .name = "verify", .place = 140,
-	   .help = "is the trace whole? Exits 0: whole; 1: not, or it cannot\nbe read; 3: whole up "
+NVS_REPORT(verify, .name = "verify", .group = NVS_WHAT_HAPPENED, .place = 140,
+	   .help = "is the trace whole? Exits 0: whole; 1: not, or it cannot be read; 3: whole up "
 		   "to the program's crash",
 	   .man = "Checks that the trace is whole: every channel's chain of submissions is "
 		  "unbroken from its start to its end, nothing\nwas lost, and the totals agree. "

@@ -69,7 +69,7 @@ struct nvs_spool_call {
 };
 
 /*
- * The outermost call in flight, once it has taken some tenths of a second: its call site and
+ * The outermost call in flight, once it has taken a few tenths of a second: its call site and
  * arguments as found by a thread of the library. Valid while number is that of the call plus 1 and
  * begin is that of the call.
  */

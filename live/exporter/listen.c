@@ -55,7 +55,8 @@ int nvs_http_listen(const char *text, char *message, size_t room)
 	if (!split_address(text, host, sizeof(host), &port) ||
 	    getaddrinfo(host, port, &hints, &found)) {
 		snprintf(message, room,
-			 "--listen is ADDRESS:PORT, as in 127.0.0.1:9000 or [::1]:9000, or a port, "
+			 "--listen must be ADDRESS:PORT, as in 127.0.0.1:9000 or [::1]:9000, or a "
+			 "port, "
 			 "not '%s'",
 			 text);
 		errno = EINVAL;

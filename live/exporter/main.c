@@ -3,7 +3,6 @@
  * nvsnoop-exporter: serves the counters of running programs to Prometheus, over HTTP or in a file.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +11,8 @@
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
+#include "decode/cli/options.h"
+#include "decode/cli/units.h"
 #include "nvsnoop/decode.h"
 #include "live/exporter/http.h"
 #include "live/exporter/scrape.h"
@@ -20,40 +21,31 @@
 struct options {
 	const char *listen; /* NULL: not given */
 	const char *textfile; /* NULL: serve HTTP */
-	unsigned long interval; /* seconds; 0: not given */
+	uint64_t interval; /* ns */
 	bool once;
 	struct nvs_scrape_options scrape;
 };
 
-static void print_usage(void)
-{
-	printf("Usage: nvsnoop-exporter [OPTION...]\n\n"
-	       "Exports metrics of the programs that run under nvsnoop now to Prometheus: calls,\n"
-	       "launches, copies, memory, errors, channels. It reads the live pages of this\n"
-	       "user's programs (root: of all users), and needs no privileges and no GPU.\n\n"
-	       "  --listen=ADDRESS:PORT  where to serve /metrics (%s);\n"
-	       "                         :PORT listens on all addresses\n"
-	       "  --textfile=FILE        write FILE instead, for the node exporter's textfile\n"
-	       "                         collector; - is standard output\n"
-	       "  --interval=SECONDS     with --textfile: time between two updates (15)\n"
-	       "  --once                 with --textfile: write once and exit\n"
-	       "  --top=N                kernels, call sites and entry points named for each\n"
-	       "                         process; the rest is summed as `other' (%d)\n"
-	       "  --gpuprobe             also export GPUprobe's three metrics under its names\n"
-	       "  --help                 print this and exit\n"
-	       "  --version              print the version and exit\n",
-	       NVS_EXPORTER_LISTEN, NVS_SCRAPE_TOP);
-}
+#define INTO(kind, field) NVS_OPTION_INTO(kind, struct options, field)
 
-static void __attribute__((noreturn)) exit_usage(const char *format, const char *what)
-{
-	char safe[512];
-
-	fprintf(stderr, "nvsnoop-exporter: ");
-	fprintf(stderr, format, nvs_escape(safe, sizeof(safe), what, strlen(what)));
-	fprintf(stderr, "; try --help\n");
-	exit(2);
-}
+static const struct nvs_option options_known[] = {
+	{"listen", "ADDRESS:PORT", "where to serve /metrics; :PORT listens on all addresses",
+	 NVS_EXPORTER_LISTEN, INTO(TEXT, listen)},
+	{"textfile", "FILE",
+	 "write FILE instead, for the node exporter's textfile collector; - is standard output",
+	 NULL, "a file name", INTO(TEXT, textfile), .min = 1},
+	{"interval", "SECONDS", "with --textfile: time between two updates", "15",
+	 "1 to 86400 seconds", INTO(SECONDS, interval), .min = NVS_NS, .max = 86400 * NVS_NS},
+	{"once", .help = "with --textfile: write once and exit", INTO(CONSTANT, once), .min = true},
+	{"top", "N",
+	 "kernels, call sites and entry points named for each process; the rest is summed as "
+	 "`other'",
+	 "20", INTO(NUMBER, scrape.top), .min = 1, .max = NVS_SCRAPE_TOP_MAX},
+	{"gpuprobe", .help = "also export GPUprobe's three metrics under its names",
+	 INTO(CONSTANT, scrape.gpuprobe), .min = true},
+	{NULL},
+};
+_Static_assert(NVS_SCRAPE_TOP == 20, "--help says so");
 
 static void __attribute__((noreturn)) exit_failure(const char *message)
 {
@@ -64,89 +56,36 @@ static void __attribute__((noreturn)) exit_failure(const char *message)
 	exit(1);
 }
 
-static unsigned long parse_number(const char *text, unsigned long low, unsigned long high,
-				  const char *format)
-{
-	unsigned long v;
-	char *end;
-
-	errno = 0;
-	v = strtoul(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || v < low || v > high)
-		exit_usage(format, text);
-	return v;
-}
-
-/* Exits after --help or --version; a failed write is an error. */
-static void finish_output(void)
-{
-	if (fflush(stdout) || ferror(stdout))
-		exit_failure(strerror(errno));
-	exit(0);
-}
-
 static void read_options(struct options *o, int argc, char **argv)
 {
-	static const struct option known[] = {
-		{"listen", required_argument, NULL, 'l'},
-		{"textfile", required_argument, NULL, 't'},
-		{"interval", required_argument, NULL, 'i'},
-		{"once", no_argument, NULL, 'o'},
-		{"top", required_argument, NULL, 'n'},
-		{"gpuprobe", no_argument, NULL, 'g'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{NULL, 0, NULL, 0},
+	struct nvs_command_line line = {
+		.program = "nvsnoop-exporter",
+		.usage = "Usage: nvsnoop-exporter [OPTION...]\n"
+			 "\n"
+			 "Exports metrics of the programs now running under nvsnoop to "
+			 "Prometheus: calls,\n"
+			 "launches, copies, memory, errors, channels. It reads the live pages of "
+			 "this\n"
+			 "user's programs (root: of all users), and needs no privileges and no "
+			 "GPU.\n",
+		.options = options_known,
+		.target = o,
 	};
-	int c;
+	int status = nvs_command_line_parse(&line, argc, argv);
+	bool interval = nvs_option_given(&line, "interval");
 
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) != -1) {
-		switch (c) {
-		case 'l':
-			o->listen = optarg;
-			break;
-		case 't':
-			o->textfile = optarg;
-			break;
-		case 'i':
-			o->interval = parse_number(
-				optarg, 1, 86400,
-				"--interval must be a number from 1 to 86400, not '%s'");
-			break;
-		case 'o':
-			o->once = true;
-			break;
-		case 'n':
-			o->scrape.top = (uint32_t)parse_number(
-				optarg, 1, NVS_SCRAPE_TOP_MAX,
-				"--top must be a number from 1 to 200, not '%s'");
-			break;
-		case 'g':
-			o->scrape.gpuprobe = true;
-			break;
-		case 'h':
-			print_usage();
-			finish_output();
-			break;
-		case 'V':
-			puts("nvsnoop-exporter " NVS_VERSION);
-			finish_output();
-			break;
-		default:
-			fprintf(stderr, "nvsnoop-exporter: try --help\n");
-			exit(2);
-		}
-	}
-	if (optind < argc)
-		exit_usage("unexpected argument '%s'", argv[optind]);
-	if (o->textfile && o->listen)
-		exit_usage("%s", "--textfile and --listen exclude each other");
-	if (!o->textfile && (o->interval || o->once))
-		exit_usage("%s", "--interval and --once require --textfile");
-	if (o->interval && o->once)
-		exit_usage("%s", "--once and --interval exclude each other");
-	if (o->textfile && !*o->textfile)
-		exit_usage("%s", "--textfile requires a file name");
+	if (status >= 0)
+		exit(status);
+	if (line.operand < argc)
+		status = nvs_usage_error("unexpected argument '%s'", argv[line.operand]);
+	else if (o->textfile && o->listen)
+		status = nvs_usage_error("--textfile and --listen cannot be used together");
+	else if (!o->textfile && (interval || o->once))
+		status = nvs_usage_error("--interval and --once require --textfile");
+	else if (interval && o->once)
+		status = nvs_usage_error("--once and --interval cannot be used together");
+	if (status >= 0)
+		exit(status);
 }
 
 /* Blocks the terminating signals. Returns a signalfd that becomes readable when one arrives. */
@@ -185,7 +124,7 @@ static int serve_http(const struct options *o)
 	listener = nvs_http_listen(o->listen ? o->listen : NVS_EXPORTER_LISTEN, message,
 				   sizeof(message));
 	if (listener < 0 && errno == EINVAL)
-		exit_usage("%s", message);
+		exit(nvs_usage_error("%s", message));
 	if (listener < 0)
 		exit_failure(message);
 	http.arg = nvs_scrape_begin(&o->scrape, &http);
@@ -243,7 +182,7 @@ static bool wait_until(struct nvs_scrape *s, struct pollfd fds[2], int64_t due)
 static int write_file(const struct options *o)
 {
 	struct nvs_scrape *s = nvs_scrape_begin(&o->scrape, NULL);
-	int64_t interval = (int64_t)(o->interval ? o->interval : 15) * 1000, due = now_ms();
+	int64_t interval = (int64_t)(o->interval / 1000000), due = now_ms();
 	struct pollfd fds[2] = {{.events = POLLIN}, {.events = POLLIN}};
 
 	if (!s)
@@ -262,9 +201,8 @@ static int write_file(const struct options *o)
 
 int main(int argc, char **argv)
 {
-	struct options options = {.scrape.top = NVS_SCRAPE_TOP};
+	struct options options = {.interval = 15 * NVS_NS, .scrape.top = NVS_SCRAPE_TOP};
 
-	argv[0] = (char *)"nvsnoop-exporter";
 	read_options(&options, argc, argv);
 	return options.textfile ? write_file(&options) : serve_http(&options);
 }

@@ -16,7 +16,7 @@
 #include "live/top/screen.h"
 #include "nvsnoop/decode.h"
 
-enum { EXIT_WHOLE, EXIT_ERROR, EXIT_USAGE };
+enum { EXIT_WHOLE, EXIT_ERROR };
 
 static void sleep_s(double seconds)
 {
@@ -144,17 +144,13 @@ static int run_view(struct nvs_top_options *o)
 int main(int argc, char **argv)
 {
 	struct nvs_top_options o;
+	int status;
 
 	setlocale(LC_CTYPE, "");
 	signal(SIGPIPE, SIG_IGN);
-	if (nvs_top_options(&o, argc, argv))
-		return EXIT_USAGE;
-	if (o.help)
-		nvs_top_print_help();
-	else if (o.version)
-		puts("nvsnoop-top " NVS_VERSION);
-	if (o.help || o.version)
-		return finish_output();
+	status = nvs_top_options(&o, argc, argv);
+	if (status >= 0)
+		return status;
 	if (o.format == NVS_TOP_SCREEN && (o.once || !nvs_screen_is_usable()))
 		o.format = NVS_TOP_TEXT;
 	return run_view(&o);

@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 #define NVS_TOP_PIDS 256
-#define NVS_TOP_INTERVAL_MIN 0.1
-#define NVS_TOP_INTERVAL_MAX 3600.0
+#define NVS_TOP_INTERVAL_MIN 100000000ull /* ns */
+#define NVS_TOP_INTERVAL_MAX 3600000000000ull
 
-enum nvs_top_format { NVS_TOP_SCREEN, NVS_TOP_TEXT, NVS_TOP_JSON, NVS_TOP_BLOCKS };
+/* The first two in the order of --format. */
+enum nvs_top_format { NVS_TOP_TEXT, NVS_TOP_JSON, NVS_TOP_BLOCKS, NVS_TOP_SCREEN };
 
 struct nvs_top_options {
 	double interval; /* seconds */
@@ -18,12 +19,11 @@ struct nvs_top_options {
 	const char *sort; /* a column's key; with "-" before it, smallest first */
 	const char *folder; /* scan only this folder; NULL: all */
 	enum nvs_top_format format;
-	bool once, hang, help, version;
+	bool once, hang;
 };
 
-/* Returns 0, or -EINVAL after a message on stderr. */
+/* Returns -1 to continue, or the exit status: help or version was printed, or an error message. */
 int nvs_top_options(struct nvs_top_options *o, int argc, char **argv);
-void nvs_top_print_help(void);
 /* Parses an interval. Returns false if TEXT is not a number or is out of bounds. */
 bool nvs_top_parse_interval(const char *text, double *seconds);
 

@@ -30,17 +30,9 @@ bool nvs_clock_tsc_usable(void)
 	return tsc_invariant() && tsc_is_clock_source();
 }
 
-static uint64_t read_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 uint64_t nvs_clock_mono_ns(void)
 {
-	return read_ns(CLOCK_MONOTONIC);
+	return nvs_read_clock(CLOCK_MONOTONIC);
 }
 
 struct nvs_clock_sample nvs_clock_read(void)
@@ -51,8 +43,8 @@ struct nvs_clock_sample nvs_clock_read(void)
 	/* An interruption between the readings widens them: keep the narrowest of five. */
 	for (int i = 0; i < 5; i++) {
 		uint64_t before = nvs_clock_now();
-		uint64_t mono = read_ns(CLOCK_MONOTONIC);
-		uint64_t real = read_ns(CLOCK_REALTIME);
+		uint64_t mono = nvs_read_clock(CLOCK_MONOTONIC);
+		uint64_t real = nvs_read_clock(CLOCK_REALTIME);
 		uint64_t after = nvs_clock_now();
 
 		if (after - before >= width)

@@ -15,85 +15,39 @@
 #include <unistd.h>
 #include "preload/base/preload.h"
 
-static long third_argument(va_list ap)
-{
-	return va_arg(ap, long);
-}
-
-#define THIRD(last)                         \
-	({                                  \
-		va_list ap_;                \
-		long arg_;                  \
-		va_start(ap_, last);        \
-		arg_ = third_argument(ap_); \
-		va_end(ap_);                \
-		arg_;                       \
+#define THIRD(last)                       \
+	({                                \
+		va_list ap_;              \
+		long arg_;                \
+		va_start(ap_, last);      \
+		arg_ = va_arg(ap_, long); \
+		va_end(ap_);              \
+		arg_;                     \
 	})
 
-static int raw_open(const char *path, int flags, ...)
-{
-	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, THIRD(flags));
-}
+#define RAW(type, name, parameters, ...)                 \
+	static type raw_##name parameters                \
+	{                                                \
+		return (type)syscall(SYS_##__VA_ARGS__); \
+	}
 
-static int raw_openat(int dir, const char *path, int flags, ...)
-{
-	return (int)syscall(SYS_openat, dir, path, flags, THIRD(flags));
-}
-
-static int raw_close(int fd)
-{
-	return (int)syscall(SYS_close, fd);
-}
-
-static int raw_dup(int fd)
-{
-	return (int)syscall(SYS_dup, fd);
-}
-
-static int raw_dup2(int old, int new)
-{
-	return (int)syscall(SYS_dup2, old, new);
-}
-
-static int raw_dup3(int old, int new, int flags)
-{
-	return (int)syscall(SYS_dup3, old, new, flags);
-}
-
-static int raw_fcntl(int fd, int cmd, ...)
-{
-	return (int)syscall(SYS_fcntl, fd, cmd, THIRD(cmd));
-}
-
-static int raw_ioctl(int fd, unsigned long request, ...)
-{
-	return (int)syscall(SYS_ioctl, fd, request, THIRD(request));
-}
-
-static void *raw_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
-{
-	return (void *)syscall(SYS_mmap, address, size, prot, flags, fd, offset);
-}
-
-static int raw_munmap(void *address, size_t size)
-{
-	return (int)syscall(SYS_munmap, address, size);
-}
-
-static void *raw_mremap(void *old, size_t old_size, size_t size, int flags, ...)
-{
-	return (void *)syscall(SYS_mremap, old, old_size, size, flags, THIRD(flags));
-}
-
-static int raw_mprotect(void *address, size_t size, int prot)
-{
-	return (int)syscall(SYS_mprotect, address, size, prot);
-}
-
-static int raw_fstat(int fd, struct stat *st)
-{
-	return (int)syscall(SYS_fstat, fd, st);
-}
+RAW(int, open, (const char *path, int flags, ...), openat, AT_FDCWD, path, flags, THIRD(flags))
+RAW(int, openat, (int dir, const char *path, int flags, ...), openat, dir, path, flags,
+    THIRD(flags))
+RAW(int, close, (int fd), close, fd)
+RAW(int, dup, (int fd), dup, fd)
+RAW(int, dup2, (int old, int new), dup2, old, new)
+RAW(int, dup3, (int old, int new, int flags), dup3, old, new, flags)
+RAW(int, fcntl, (int fd, int cmd, ...), fcntl, fd, cmd, THIRD(cmd))
+RAW(int, ioctl, (int fd, unsigned long request, ...), ioctl, fd, request, THIRD(request))
+RAW(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t offset), mmap, at,
+    size, prot, flags, fd, offset)
+RAW(int, munmap, (void *at, size_t size), munmap, at, size)
+RAW(void *, mremap, (void *old, size_t old_size, size_t size, int flags, ...), mremap, old,
+    old_size, size, flags, THIRD(flags))
+RAW(int, mprotect, (void *at, size_t size, int prot), mprotect, at, size, prot)
+RAW(int, fstat, (int fd, struct stat *st), fstat, fd, st)
+RAW(int, pipe2, (int *fds, int flags), pipe2, fds, flags)
 
 static int raw_sigprocmask(int how, const sigset_t *set, sigset_t *old)
 {
@@ -131,11 +85,6 @@ static int raw_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, vo
 static int raw_dlclose(void *handle)
 {
 	return -1;
-}
-
-static int raw_pipe2(int fds[2], int flags)
-{
-	return (int)syscall(SYS_pipe2, fds, flags);
 }
 
 static const struct nvs_next raw = {

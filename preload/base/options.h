@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "decode/cli/options.h"
 
 #define NVS_ENV_OUT "NVSNOOP_OUT" /* pattern of the trace's name, or NVS_OUT_NONE */
 #define NVS_OUT_NONE "none" /* no trace, only the live page */
@@ -65,16 +66,7 @@
 #define NVS_MAX_TRACE_BYTES (1ull << 50)
 #define NVS_MAX_SECONDS 1000000000ull
 
-struct nvs_option {
-	const char *key;
-	const char *value; /* syntax for --help: "emulate|step", "SIZE"; NULL: a switch */
-	const char *help; /* one line, no full stop */
-	const char *standard; /* default as the user would write it; NULL: off */
-	const char *rule; /* what a valid value is, if the syntax does not show it; else NULL */
-	bool inner; /* for tests and debugging: listed last in --help */
-};
-
-/* Terminated by an entry with a NULL key. */
+/* The keys, which the launcher has as options. The target is struct nvs_option_values. */
 extern const struct nvs_option nvs_option_table[];
 
 struct nvs_option_values {

@@ -3,6 +3,7 @@
  * Files that the library keeps open inside a program that may close, reuse or not expect its file
  * descriptors. outfile.h documents the interface.
  */
+#include <dirent.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -76,6 +77,45 @@ int nvs_file_allocate(int fd, uint64_t from, uint64_t to)
 		from += (uint64_t)ret;
 	}
 	return 0;
+}
+
+bool nvs_folder_search(const char *folder, bool (*see)(const char *name, void *arg), void *arg)
+{
+	int fd = nvs_sys_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	_Alignas(struct dirent64) char entries[4096];
+	bool found = false;
+	long n;
+
+	while (fd >= 0 && !found &&
+	       (n = nvs_sys4(SYS_getdents64, fd, entries, sizeof(entries), 0)) > 0)
+		for (long at = 0; at < n && !found;) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+
+			found = see(entry->d_name, arg);
+			at += entry->d_reclen;
+		}
+	if (fd >= 0)
+		nvs_sys_close(fd);
+	return found;
+}
+
+int nvs_file_contains(const char *path, const char *what)
+{
+	int fd = nvs_sys_open(path, O_RDONLY | O_CLOEXEC, 0), found = 0;
+	char text[4096 + 1];
+	long n, offset = 0;
+
+	if (fd < 0)
+		return fd;
+	/* The reads overlap, so that no path of up to 2 KiB is cut in two. */
+	while (!found &&
+	       (n = nvs_syscall(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
+		text[n] = '\0';
+		found = strstr(text, what) != NULL;
+		offset += n > 2048 ? n - 2048 : n;
+	}
+	nvs_sys_close(fd);
+	return found;
 }
 
 static bool is_named(const char *path, const struct stat *file)

@@ -52,6 +52,11 @@ void nvs_outfile_close(struct nvs_outfile *file);
  */
 int nvs_file_allocate(int fd, uint64_t from, uint64_t to);
 
+/* Calls SEE for each name in FOLDER until it returns true. Returns true then. */
+bool nvs_folder_search(const char *folder, bool (*see)(const char *name, void *arg), void *arg);
+/* Returns 1 if the file has TEXT in it, 0 if not, or -errno if it cannot be opened. */
+int nvs_file_contains(const char *path, const char *text);
+
 /*
  * Moves FD to a high number, for programs that expect low numbers to be free. Returns the new
  * number, or FD if that fails.

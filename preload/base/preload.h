@@ -25,6 +25,22 @@
 void *nvs_alloc(size_t bytes); /* zeroed; NULL if the kernel has no memory */
 void *nvs_realloc(void *p, size_t old_bytes, size_t bytes);
 void nvs_free(void *p, size_t bytes);
+/*
+ * Returns true if the array LIST of ROOM elements, of which N are used, has room for another one.
+ * A full array is doubled, from FIRST elements on; without memory it stays as it is.
+ */
+#define NVS_GROW(list, n, room, first)                                                     \
+	({                                                                                 \
+		__typeof__(room) more_ = (room) ? 2 * (room) : (first);                    \
+		void *grown_ = (n) == (room) ? nvs_realloc(list, (room) * sizeof(*(list)), \
+							   more_ * sizeof(*(list)))        \
+					     : NULL;                                       \
+		if (grown_) {                                                              \
+			(list) = grown_;                                                   \
+			(room) = more_;                                                    \
+		}                                                                          \
+		(n) < (room);                                                              \
+	})
 
 /* ---- state.c: the library's state and its lock ---- */
 struct nvs_state; /* root page, wiped in a forked child */
@@ -69,6 +85,10 @@ void nvs_lock(sigset_t *saved);
 bool nvs_lock_timed(sigset_t *saved, unsigned ms);
 void nvs_unlock(const sigset_t *saved);
 bool nvs_lock_is_mine(void);
+/* Holds the lock until the enclosing block ends. */
+#define NVS_LOCK_SCOPE()                                           \
+	sigset_t lock_scope_ __attribute__((cleanup(nvs_unlock))); \
+	nvs_lock(&lock_scope_)
 
 /* ---- settings.c: NVSNOOP_OUT and NVSNOOP_OPTIONS, read once ---- */
 #define NVS_RANK_DIGITS 11

@@ -97,12 +97,9 @@ static void read_runtime_dir(struct nvs_options *o)
 static void read_start(struct nvs_options *o)
 {
 	const char *start = getenv(NVS_ENV_START);
-	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	o->start_ns = o->loaded_ns = nvs_read_clock(CLOCK_MONOTONIC);
 	o->loaded_tsc = __builtin_ia32_rdtsc();
-	o->start_ns = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-	o->loaded_ns = o->start_ns;
 	if (start && strtoull(start, NULL, 10) && strtoull(start, NULL, 10) < o->start_ns)
 		o->start_ns = strtoull(start, NULL, 10);
 }

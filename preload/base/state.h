@@ -10,7 +10,8 @@
 #include "preload/base/preload.h"
 
 #define NVS_ARENA_CLASSES 26 /* 16, 24, 32, 48, ... 64 KiB: two sizes a power of two */
-#define NVS_FILTER_SIZE 4096
+#define NVS_FILTER_BITS 12
+#define NVS_FILTER_SIZE (1u << NVS_FILTER_BITS)
 
 struct nvs_state_arena {
 	_Atomic uint32_t lock; /* nvs_sys_lock() */

@@ -200,10 +200,8 @@ static inline int nvs_sys_queue_self(int signal, const siginfo_t *info)
  */
 static inline bool nvs_sys_wait_while(_Atomic uint32_t *word, uint32_t value)
 {
-	struct timespec nap = {0, 100000};
-
 	for (int i = 0; i < 10000 && atomic_load(word) == value; i++)
-		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_sleep(100000);
 	return atomic_load(word) != value;
 }
 

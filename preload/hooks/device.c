@@ -16,6 +16,7 @@
 #include "preload/hooks/export.h"
 #include "preload/rm/rm.h"
 #include "preload/signals/signals.h"
+#include "trap/low/sys.h"
 
 /*
  * Returns true for the library's own calls, those of the trap, and all calls if the library is
@@ -41,17 +42,30 @@ static mode_t mode_of(int flags, va_list ap)
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(ap, mode_t) : 0;
 }
 
-#define OPEN(name, next_name, ...)                                    \
-	{                                                             \
-		va_list ap;                                           \
-		mode_t mode;                                          \
-		int fd;                                               \
-		va_start(ap, flags);                                  \
-		mode = mode_of(flags, ap);                            \
-		va_end(ap);                                           \
-		fd = nvs_next()->next_name(__VA_ARGS__, flags, mode); \
-		track_open(fd, path);                                 \
-		return fd;                                            \
+#define OPEN(name, parameters, ...)                              \
+	EXPORT int name parameters                               \
+	{                                                        \
+		va_list ap;                                      \
+		mode_t mode;                                     \
+		int fd;                                          \
+		va_start(ap, flags);                             \
+		mode = mode_of(flags, ap);                       \
+		va_end(ap);                                      \
+		fd = nvs_next()->name(__VA_ARGS__, flags, mode); \
+		track_open(fd, path);                            \
+		return fd;                                       \
+	}
+
+/* The fortified forms. The C library's abort a program that omits the mode; they still do. */
+#define OPEN_2(name, parameters, ...)                                        \
+	int __##name##_2 parameters;                                         \
+	EXPORT int __##name##_2 parameters                                   \
+	{                                                                    \
+		const struct nvs_next *next = nvs_next();                    \
+		int fd = next->name##_2 ? next->name##_2(__VA_ARGS__, flags) \
+					: next->name(__VA_ARGS__, flags);    \
+		track_open(fd, path);                                        \
+		return fd;                                                   \
 	}
 
 #undef open
@@ -59,55 +73,14 @@ static mode_t mode_of(int flags, va_list ap)
 #undef openat
 #undef openat64
 
-EXPORT int open(const char *path, int flags, ...) OPEN(open, open, path) EXPORT
-	int open64(const char *path, int flags, ...) OPEN(open64, open64, path) EXPORT
-	int openat(int dir, const char *path, int flags, ...) OPEN(openat, openat, dir, path) EXPORT
-	int openat64(int dir, const char *path, int flags, ...) OPEN(openat64, openat64, dir, path)
-
-	/*
-	 * The fortified forms. The C library's abort a program that omits the mode; they still do.
-	 */
-	int __open_2(const char *path, int flags);
-int __open64_2(const char *path, int flags);
-int __openat_2(int dir, const char *path, int flags);
-int __openat64_2(int dir, const char *path, int flags);
-
-EXPORT int __open_2(const char *path, int flags)
-{
-	const struct nvs_next *next = nvs_next();
-	int fd = next->open_2 ? next->open_2(path, flags) : next->open(path, flags);
-
-	track_open(fd, path);
-	return fd;
-}
-
-EXPORT int __open64_2(const char *path, int flags)
-{
-	const struct nvs_next *next = nvs_next();
-	int fd = next->open64_2 ? next->open64_2(path, flags) : next->open64(path, flags);
-
-	track_open(fd, path);
-	return fd;
-}
-
-EXPORT int __openat_2(int dir, const char *path, int flags)
-{
-	const struct nvs_next *next = nvs_next();
-	int fd = next->openat_2 ? next->openat_2(dir, path, flags) : next->openat(dir, path, flags);
-
-	track_open(fd, path);
-	return fd;
-}
-
-EXPORT int __openat64_2(int dir, const char *path, int flags)
-{
-	const struct nvs_next *next = nvs_next();
-	int fd = next->openat64_2 ? next->openat64_2(dir, path, flags)
-				  : next->openat64(dir, path, flags);
-
-	track_open(fd, path);
-	return fd;
-}
+OPEN(open, (const char *path, int flags, ...), path)
+OPEN(open64, (const char *path, int flags, ...), path)
+OPEN(openat, (int dir, const char *path, int flags, ...), dir, path)
+OPEN(openat64, (int dir, const char *path, int flags, ...), dir, path)
+OPEN_2(open, (const char *path, int flags), path)
+OPEN_2(open64, (const char *path, int flags), path)
+OPEN_2(openat, (int dir, const char *path, int flags), dir, path)
+OPEN_2(openat64, (int dir, const char *path, int flags), dir, path)
 
 /* Called before close(), since another thread may get the number afterwards. */
 EXPORT int close(int fd)
@@ -152,13 +125,17 @@ EXPORT int dup(int fd)
 	return track_dup(fd, nvs_next()->dup(fd));
 }
 
-/* Closes the old file of the number as close() does, unless the kernel will refuse the call. */
+/*
+ * Closes the old file of the number as close() does, unless the kernel will refuse the call: no
+ * file FROM, or flags that dup3() does not have.
+ */
 static int dup_onto(int from, int to, int flags, bool three)
 {
 	const struct nvs_next *next = nvs_next();
 	int ret, err = errno;
 
-	if (from != to && nvs_fd_tracked(to) && !must_pass() && next->fcntl(from, F_GETFD) >= 0)
+	if (from != to && !(flags & ~O_CLOEXEC) && nvs_fd_tracked(to) && !must_pass() &&
+	    next->fcntl(from, F_GETFD) >= 0)
 		nvs_fd_closing(to);
 	errno = err;
 	ret = three ? next->dup3(from, to, flags) : next->dup2(from, to);
@@ -214,11 +191,8 @@ EXPORT int fcntl64(int fd, int cmd, ...)
 static void check_handlers(bool channel)
 {
 	static _Atomic uint64_t asked;
-	struct timespec ts;
-	uint64_t now;
+	uint64_t now = nvs_read_clock(CLOCK_MONOTONIC_COARSE);
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 	if (!channel && now - atomic_load_explicit(&asked, memory_order_relaxed) < HANDLERS_NS)
 		return;
 	atomic_store_explicit(&asked, now, memory_order_relaxed);

@@ -27,36 +27,20 @@
 		nvs_signals_exec_failed(&h);   \
 	})
 
-EXPORT int execve(const char *path, char *const argv[], char *const envp[])
-{
-	return RUN(execve, path, argv, envp);
-}
+#define EXEC(name, parameters, ...)            \
+	EXPORT int name parameters             \
+	{                                      \
+		return RUN(name, __VA_ARGS__); \
+	}
 
-EXPORT int execv(const char *path, char *const argv[])
-{
-	return RUN(execv, path, argv);
-}
-
-EXPORT int execvp(const char *file, char *const argv[])
-{
-	return RUN(execvp, file, argv);
-}
-
-EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
-{
-	return RUN(execvpe, file, argv, envp);
-}
-
-EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
-{
-	return RUN(fexecve, fd, argv, envp);
-}
-
+EXEC(execve, (const char *path, char *const argv[], char *const envp[]), path, argv, envp)
+EXEC(execv, (const char *path, char *const argv[]), path, argv)
+EXEC(execvp, (const char *file, char *const argv[]), file, argv)
+EXEC(execvpe, (const char *file, char *const argv[], char *const envp[]), file, argv, envp)
+EXEC(fexecve, (int fd, char *const argv[], char *const envp[]), fd, argv, envp)
 int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags);
-EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
-{
-	return RUN(execveat, dir, path, argv, envp, flags);
-}
+EXEC(execveat, (int dir, const char *path, char *const argv[], char *const envp[], int flags), dir,
+     path, argv, envp, flags)
 
 /* Copies a NULL-terminated argument list to an array on the stack. */
 #define ARGV(first, ap)                                              \
@@ -75,27 +59,19 @@ EXPORT int execveat(int dir, const char *path, char *const argv[], char *const e
 		argv_;                                               \
 	})
 
-EXPORT int execl(const char *path, const char *arg, ...)
-{
-	char **argv;
-	va_list ap;
+#define EXECL(name, run)                                        \
+	EXPORT int name(const char *file, const char *arg, ...) \
+	{                                                       \
+		char **argv;                                    \
+		va_list ap;                                     \
+		va_start(ap, arg);                              \
+		argv = ARGV(arg, ap);                           \
+		va_end(ap);                                     \
+		return run(file, argv);                         \
+	}
 
-	va_start(ap, arg);
-	argv = ARGV(arg, ap);
-	va_end(ap);
-	return execv(path, argv);
-}
-
-EXPORT int execlp(const char *file, const char *arg, ...)
-{
-	char **argv;
-	va_list ap;
-
-	va_start(ap, arg);
-	argv = ARGV(arg, ap);
-	va_end(ap);
-	return execvp(file, argv);
-}
+EXECL(execl, execv)
+EXECL(execlp, execvp)
 
 EXPORT int execle(const char *path, const char *arg, ...)
 {
@@ -110,20 +86,14 @@ EXPORT int execle(const char *path, const char *arg, ...)
 }
 
 /* Passes the child's mask in a copy of the program's attributes. */
-EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-		       const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-	posix_spawnattr_t copy;
+#define SPAWN(name)                                                                              \
+	EXPORT int name(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions, \
+			const posix_spawnattr_t *attr, char *const argv[], char *const envp[])   \
+	{                                                                                        \
+		posix_spawnattr_t copy;                                                          \
+		return nvs_next()->name(pid, file, actions, nvs_signals_spawn_mask(&copy, attr), \
+					argv, envp);                                             \
+	}
 
-	return nvs_next()->posix_spawn(pid, path, actions, nvs_signals_spawn_mask(&copy, attr),
-				       argv, envp);
-}
-
-EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
-			const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
-{
-	posix_spawnattr_t copy;
-
-	return nvs_next()->posix_spawnp(pid, file, actions, nvs_signals_spawn_mask(&copy, attr),
-					argv, envp);
-}
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)

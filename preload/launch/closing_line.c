@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdint.h>
@@ -19,22 +18,28 @@
 #include "preload/launch/launch.h"
 #include "preload/base/names.h"
 #include "preload/base/options.h"
+#include "preload/base/text.h"
 
 #define MAX_NAMED 4 /* maximum of traces that are listed by name */
+
+enum flag {
+	STARTED, /* and not finished: its process was killed or still runs */
+	RENAMED, /* the requested name was taken */
+	LOST, /* the output could not be written to its end */
+	FULL, /* recording stopped at its --max-size */
+	STUCK, /* recording stopped since no further part could be created */
+	CUT, /* it has only the last submissions */
+	NEWER, /* its driver is newer than all known releases */
+	TRIGGER, /* its trigger file had invalid contents */
+	FAILED, /* could not be created: why is in error */
+	FLAGS
+};
 
 struct trace {
 	uint64_t pid, submissions, gaps, bytes, skipped, lost_submissions;
 	int error; /* errno of the first failed write; 0: none */
 	char *path;
-	bool open; /* started but not finished: its process was killed or still runs */
-	bool renamed; /* the requested name was taken */
-	bool lost; /* the output could not be written to its end */
-	bool full; /* recording stopped at its --max-size */
-	bool stuck; /* recording stopped since no further part could be created */
-	bool cut; /* it has only the last submissions */
-	bool newer; /* its driver is newer than all known releases */
-	bool trigger; /* its trigger file had invalid contents */
-	bool failed; /* could not be created: why is in error */
+	bool is[FLAGS];
 };
 
 struct traces {
@@ -119,6 +124,8 @@ static bool has_word(const char *list, const char *word)
 
 static void read_line(struct traces *all, char *line)
 {
+	static const char *const names[FLAGS] = {"started", "renamed", "lost",	  "full",  "stuck",
+						 "cut",	    "newer",   "trigger", "failed"};
 	uint64_t numbers[4];
 	struct trace *trace;
 	char *path, *flags;
@@ -137,18 +144,11 @@ static void read_line(struct traces *all, char *line)
 	trace->submissions = numbers[1];
 	trace->gaps = numbers[2];
 	trace->bytes = numbers[3];
-	trace->open = has_word(flags, "started");
-	trace->renamed = has_word(flags, "renamed");
-	trace->lost = has_word(flags, "lost");
 	trace->skipped = strtoull(next_field(&line), NULL, 10);
 	trace->error = atoi(next_field(&line));
 	trace->lost_submissions = strtoull(next_field(&line), NULL, 10);
-	trace->trigger = has_word(flags, "trigger");
-	trace->newer = has_word(flags, "newer");
-	trace->full = has_word(flags, "full");
-	trace->stuck = has_word(flags, "stuck");
-	trace->cut = has_word(flags, "cut");
-	trace->failed = has_word(flags, "failed");
+	for (int i = 0; i < FLAGS; i++)
+		trace->is[i] = has_word(flags, names[i]);
 }
 
 static void read_all(struct traces *all)
@@ -181,50 +181,13 @@ static const char *shorten_path(const char *path)
 	return path + length + 1;
 }
 
-/* Characters that need no quoting in a shell. */
-#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%^"
-
 /* Prints PATH quoted for a shell. */
 static void print_word(FILE *out, const char *path)
 {
-	if (path[strspn(path, PLAIN)] == 0) {
-		fputs(path, out);
-		return;
-	}
-	fputc('\'', out);
-	for (; *path; path++) {
-		if (*path == '\'')
-			fputs("'\\''", out);
-		else
-			fputc((unsigned char)*path < 32 || *path == 127 ? '?' : *path, out);
-	}
-	fputc('\'', out);
-}
+	char quoted[4 * PATH_MAX + 8];
 
-static void print_size(FILE *out, uint64_t bytes)
-{
-	static const char *const units[] = {"kB", "MB", "GB", "TB"};
-	double size = bytes / 1000.;
-	int unit = 0;
-
-	if (bytes < 1000) {
-		fprintf(out, "%" PRIu64 " bytes", bytes);
-		return;
-	}
-	for (; size >= 999.95 && unit < 3; unit++)
-		size /= 1000;
-	fprintf(out, "%.1f %s", size, units[unit]);
-}
-
-/* "80,000 submissions" */
-static void print_count(FILE *out, uint64_t n, const char *what, const char *plural)
-{
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%" PRIu64, n);
-
-	for (int i = 0; i < length; i++)
-		fprintf(out, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
-	fprintf(out, " %s", n == 1 ? what : plural);
+	nvs_text_quote(path, quoted, sizeof(quoted));
+	fputs(quoted, out);
 }
 
 /*
@@ -258,7 +221,7 @@ static const char *pattern_glob(void)
 			to -= 2;
 	}
 	glob[to] = 0;
-	if (!strchr(glob, '*') || glob[strspn(glob, PLAIN "*")])
+	if (!strchr(glob, '*') || glob[strspn(glob, NVS_SHELL_PLAIN "*")])
 		return NULL;
 	return shorten_path(glob);
 }
@@ -285,7 +248,7 @@ static void print_command(FILE *out, const char *argv0, const struct traces *all
 
 struct sums {
 	uint64_t submissions, gaps, bytes, skipped, lost_submissions;
-	size_t open, renamed, lost, trigger, newer, full, stuck, cut;
+	size_t n[FLAGS]; /* traces with each flag */
 	int why_stuck; /* errno; 0: unknown, error is set instead */
 	int error; /* of the first trace that has one */
 };
@@ -328,20 +291,14 @@ static struct sums sum_up(const struct traces *all)
 		sums.submissions += trace->submissions;
 		sums.gaps += trace->gaps;
 		sums.skipped += trace->skipped;
-		sums.bytes += trace->open ? unfinished_bytes(trace->path) : trace->bytes;
-		sums.open += trace->open;
-		sums.renamed += trace->renamed;
-		sums.lost += trace->lost;
+		sums.bytes += trace->is[STARTED] ? unfinished_bytes(trace->path) : trace->bytes;
 		sums.lost_submissions += trace->lost_submissions;
-		if (trace->stuck && !trace->lost)
+		if (trace->is[STUCK] && !trace->is[LOST])
 			sums.why_stuck = trace->error;
 		else if (!sums.error)
 			sums.error = trace->error;
-		sums.stuck += trace->stuck;
-		sums.trigger += trace->trigger;
-		sums.newer += trace->newer;
-		sums.full += trace->full;
-		sums.cut += trace->cut;
+		for (int flag = 0; flag < FLAGS; flag++)
+			sums.n[flag] += trace->is[flag];
 	}
 	return sums;
 }
@@ -351,11 +308,11 @@ static void print_lost(FILE *out, const struct sums *sums, size_t traces)
 {
 	fputs(sums->error ? "; WRITING FAILED" : "; WRITING HANGS", out);
 	if (traces > 1)
-		fprintf(out, " in %zu", sums->lost);
+		fprintf(out, " in %zu", sums->n[LOST]);
 	if (sums->error)
 		fprintf(out, " (%s)", strerror(sums->error));
-	fputs(", ", out);
-	print_count(out, sums->lost_submissions, "submission was lost", "submissions were lost");
+	fprintf(out, ", %s submission%s lost", NVS_NUMBER(sums->lost_submissions),
+		sums->lost_submissions == 1 ? " was" : "s were");
 	if (!sums->error)
 		fputs(", the others are only in the spool", out);
 }
@@ -371,37 +328,33 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 		print_word(out, shorten_path(all->list[0].path));
 	else
 		fprintf(out, "%zu traces", all->n);
-	if (sums.renamed)
+	if (sums.n[RENAMED])
 		fputs(" (the requested name was taken)", out);
-	fputs(": ", out);
-	print_size(out, sums.bytes);
+	fprintf(out, ": %s", NVS_SIZE(sums.bytes));
 	/* The contents of an unfinished trace are known only after reading it. */
-	if (sums.open < all->n) {
-		fputs(sums.cut ? NVS_CLOSING_CUT : ", ", out);
-		print_count(out, sums.submissions, "submission", "submissions");
-		fputs(", ", out);
-		print_count(out, sums.gaps, "gap", "gaps");
-		if (sums.skipped) {
-			fputs(", ", out);
-			print_count(out, sums.skipped, "more only counted", "more only counted");
-		}
-		if (sums.full)
+	if (sums.n[STARTED] < all->n) {
+		fprintf(out, "%s%s submission%s, %s gap%s", sums.n[CUT] ? NVS_CLOSING_CUT : ", ",
+			NVS_NUMBER(sums.submissions), NVS_PLURAL(sums.submissions),
+			NVS_NUMBER(sums.gaps), NVS_PLURAL(sums.gaps));
+		if (sums.skipped)
+			fprintf(out, ", %s more only counted", NVS_NUMBER(sums.skipped));
+		if (sums.n[FULL])
 			fputs(NVS_CLOSING_FULL, out);
-		if (sums.full && all->n > 1)
-			fprintf(out, " in %zu", sums.full);
-		if (sums.stuck)
+		if (sums.n[FULL] && all->n > 1)
+			fprintf(out, " in %zu", sums.n[FULL]);
+		if (sums.n[STUCK])
 			fprintf(out, NVS_CLOSING_STUCK,
 				strerror(sums.why_stuck ? sums.why_stuck : sums.error));
-		if (sums.stuck && all->n > 1)
-			fprintf(out, " in %zu", sums.stuck);
+		if (sums.n[STUCK] && all->n > 1)
+			fprintf(out, " in %zu", sums.n[STUCK]);
 	}
-	if (sums.open)
-		fprintf(out, ", %zu unfinished (killed or still running)", sums.open);
-	if (sums.lost)
+	if (sums.n[STARTED])
+		fprintf(out, ", %zu unfinished (killed or still running)", sums.n[STARTED]);
+	if (sums.n[LOST])
 		print_lost(out, &sums, all->n);
-	if (sums.trigger)
+	if (sums.n[TRIGGER])
 		fputs("; " NVS_CLOSING_TRIGGER, out);
-	if (sums.newer)
+	if (sums.n[NEWER])
 		fputs(NVS_CLOSING_NEWER, out);
 	if (kept) {
 		fputs("; next: ", out);
@@ -430,7 +383,7 @@ static bool drop_failed(struct traces *all, bool quiet)
 	for (size_t i = 0; i < all->n; i++) {
 		const struct trace *trace = &all->list[i];
 
-		if (trace->failed) {
+		if (trace->is[FAILED]) {
 			char name[PATH_MAX];
 
 			nvs_name_printable(trace->path, name, sizeof(name));
@@ -492,7 +445,7 @@ void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *ar
 	unlink(summary_path);
 	failed = drop_failed(&all, args->values.quiet);
 	for (size_t i = 0; i < all.n; i++)
-		if (all.list[i].open)
+		if (all.list[i].is[STARTED])
 			nvs_launch_embed_names(all.list[i].path);
 	if (args->stat)
 		print_stat(argv0, &all);

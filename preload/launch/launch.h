@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include "preload/base/options.h"
 
-enum { NVS_EXIT_ERROR = 1, NVS_EXIT_USAGE = 2 };
+#define NVS_EXIT_ERROR 1 /* usage errors: NVS_USAGE_ERROR */
 
 /* ---- args.c: the command line ---- */
 

@@ -2,7 +2,7 @@
 # The launcher: a tool of its own, which shares only the option parser with the library.
 LAUNCH_SRC = $(wildcard preload/launch/*.c)
 LAUNCH_OBJ = $(LAUNCH_SRC:%.c=$(BUILD)/%.o)
-LAUNCH_BASE = $(BUILD)/preload/launch/option_table.o $(BUILD)/preload/launch/names.o
+LAUNCH_BASE = $(patsubst %,$(BUILD)/preload/launch/%.o,option_table names text)
 # Of decode/cli what needs the C library alone.
 LAUNCH_CLI = $(patsubst decode/cli/%.c,$(BUILD)/preload/launch/%.o,$(wildcard decode/cli/options.c decode/cli/units.c))
 
@@ -13,7 +13,7 @@ $(BUILD)/preload/launch/%.o: preload/launch/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -DNVS_LIBDIR='"$(libdir)/nvsnoop"' -c -o $@ $<
 
 # Built anew with the tools' flags: the library's object is made for its own.
-# Two of the library's files, as a program has them.
+# Three of the library's files, as a program has them.
 $(BUILD)/preload/launch/%.o: preload/base/%.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(TOOL_CFLAGS) -c -o $@ $<

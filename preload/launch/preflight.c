@@ -4,13 +4,16 @@
  * failures are reported by the library.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "nvsnoop/spool.h"
 #include "preload/base/names.h"
 #include "preload/base/options.h"
+#include "decode/cli/options.h"
 #include "preload/launch/launch.h"
 
 static const char *get_variable(const char *name)
@@ -70,35 +73,46 @@ static const char *named_by(const struct nvs_launch_args *args)
 	return args->out || !out || !*out ? "-o " : NVS_ENV_OUT "=";
 }
 
-static int check_output(const char *by, const char *pattern, const char *program)
+/* A spool holds the records of a session that was killed: its trace is not complete without it. */
+static bool is_spool(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	uint64_t magic = 0;
+	bool is = fd >= 0 && read(fd, &magic, sizeof(magic)) == sizeof(magic) &&
+		  magic == NVS_SPOOL_MAGIC;
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+static int check_output(const char *by, const char *pattern, const char *program, bool overwrite)
 {
 	char host[256] = "", path[PATH_MAX], name[256];
 	struct nvs_name_fields facts = {(uint32_t)getpid(), nvs_base_name(program), host,
 					get_variable};
 	const char *why;
 
-	if (!strcmp(pattern, "-")) {
-		nvs_launch_print("%s-: a trace cannot be written to stdout, only to a file", by);
-		return NVS_EXIT_USAGE;
-	}
+	if (!strcmp(pattern, "-"))
+		return nvs_usage_error("%s-: a trace cannot be written to stdout, only to a file",
+				       by);
 	gethostname(host, sizeof(host) - 1);
 	switch (nvs_name_expand(pattern, &facts, path, sizeof(path))) {
 	case 0:
 		break;
 	case -ENAMETOOLONG:
-		nvs_launch_print("%s%s: %s", by, pattern, strerror(ENAMETOOLONG));
-		return NVS_EXIT_USAGE;
+		return nvs_usage_error("%s%s: %s", by, pattern, strerror(ENAMETOOLONG));
 	default:
 		if (unset_variable(pattern, name, sizeof(name)))
-			nvs_launch_print("%s%s: %s is not set", by, pattern, name);
-		else if (*pattern && pattern[strlen(pattern) - 1] == '/')
-			nvs_launch_print("%s%s: is a directory", by, pattern);
-		else
-			nvs_launch_print("%s%s: %% must be followed by p, e, h, q{VARIABLE} or %%",
-					 by, pattern);
-		return NVS_EXIT_USAGE;
+			return nvs_usage_error("%s%s: %s is not set", by, pattern, name);
+		if (*pattern && pattern[strlen(pattern) - 1] == '/')
+			return nvs_usage_error("%s%s: is a directory", by, pattern);
+		return nvs_usage_error("%s%s: %% must be followed by p, e, h, q{VARIABLE} or %%",
+				       by, pattern);
 	}
 	why = check_file(path);
+	if (!why && overwrite && is_spool(path))
+		why = "is the spool of a trace, which --overwrite does not replace";
 	if (why)
 		nvs_launch_print("%s%s: %s", by, pattern, why);
 	return why ? NVS_EXIT_ERROR : -1;
@@ -140,13 +154,12 @@ static int check_untraced(const struct nvs_launch_args *args)
 	const char *key = args->stat ? "stat" : nvs_option_needs_trace(&args->values);
 
 	if (key)
-		nvs_launch_print("%s" NVS_OUT_NONE ": --%s needs a trace", named_by(args), key);
-	else if (!args->values.live)
-		nvs_launch_print("%s" NVS_OUT_NONE ": nothing to do with --live=off",
-				 named_by(args));
-	else
-		return -1;
-	return NVS_EXIT_USAGE;
+		return nvs_usage_error("%s" NVS_OUT_NONE ": --%s needs a trace", named_by(args),
+				       key);
+	if (!args->values.live)
+		return nvs_usage_error("%s" NVS_OUT_NONE ": nothing to do with --live=off",
+				       named_by(args));
+	return -1;
 }
 
 int nvs_launch_preflight(const struct nvs_launch_args *args)
@@ -167,5 +180,6 @@ int nvs_launch_preflight(const struct nvs_launch_args *args)
 		return check_untraced(args);
 	if (nvs_launch_stat_is_private(args))
 		return -1;
-	return check_output(named_by(args), out && *out ? out : NVS_DEFAULT_OUT, args->program[0]);
+	return check_output(named_by(args), out && *out ? out : NVS_DEFAULT_OUT, args->program[0],
+			    values->overwrite);
 }

@@ -3,7 +3,6 @@
  * The directory of this user's live pages, and the removal of pages that killed processes have
  * left.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,27 +20,6 @@ static bool is_ours(const char *path)
 
 	return !nvs_sys_lstat(path, &st) && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
 	       !(st.st_mode & 022);
-}
-
-/* Calls SEE for each name in FOLDER until it returns true. Returns true then. */
-static bool search_folder(const char *folder, bool (*see)(const char *name, void *arg), void *arg)
-{
-	int fd = nvs_sys_open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	_Alignas(struct dirent64) char entries[4096];
-	bool found = false;
-	long n;
-
-	while (fd >= 0 && !found &&
-	       (n = nvs_sys4(SYS_getdents64, fd, entries, sizeof(entries), 0)) > 0)
-		for (long at = 0; at < n && !found;) {
-			const struct dirent64 *entry = (const void *)(entries + at);
-
-			found = see(entry->d_name, arg);
-			at += entry->d_reclen;
-		}
-	if (fd >= 0)
-		nvs_sys_close(fd);
-	return found;
 }
 
 struct other {
@@ -71,7 +49,7 @@ static bool find_other(char *path)
 	struct other other = {path, strlen(path)};
 	uint32_t number = 0;
 
-	if (search_folder("/tmp", is_other, &other))
+	if (nvs_folder_search("/tmp", is_other, &other))
 		return true;
 	nvs_sys4(SYS_getrandom, &number, sizeof(number), 0, 0);
 	snprintf(path + other.length, PATH_MAX / 2 - other.length, ".%08x", number);
@@ -176,5 +154,5 @@ void nvs_live_clear_stale(void)
 
 	strcpy(folder, p->file.path);
 	*strrchr(folder, '/') = '\0';
-	search_folder(folder, clear_page, folder);
+	nvs_folder_search(folder, clear_page, folder);
 }

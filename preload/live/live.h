@@ -7,6 +7,7 @@
 #define NVSNOOP_PRELOAD_LIVE_LIVE_H
 
 #include "nvsnoop/live.h"
+#include "preload/base/hash.h"
 #include "preload/base/outfile.h"
 #include "preload/base/preload.h"
 #include "trap/buffer/process.h"
@@ -18,7 +19,8 @@
 #define NVS_LIVE_ALLOC_ROWS 65536
 #define NVS_LIVE_GPU_ROWS 32
 #define NVS_LIVE_CHANNEL_ROWS 1024
-#define NVS_LIVE_HANDLES (1u << 14)
+#define NVS_LIVE_HANDLE_BITS 14
+#define NVS_LIVE_HANDLES (1u << NVS_LIVE_HANDLE_BITS)
 #define NVS_LIVE_ENTRIES_MAX 1024 /* maximum of entry point numbers */
 
 /* The private part of the page. It is reached from the root page: a forked child has none. */
@@ -39,7 +41,7 @@ struct nvs_live_page {
 	uint64_t strings; /* bytes used */
 	uint64_t ready[NVS_LIVE_TABLES]; /* rows that have blocks in the file */
 	uint16_t api_rows[NVS_LIVE_ENTRIES_MAX]; /* by number; row + 1, 0: none yet */
-	/* Row of each handle, hashed by nvs_live_kernel_at(). */
+	/* Row of each handle, hashed by nvs_hash(). */
 	struct {
 		_Atomic uint64_t key;
 		uint32_t row;
@@ -153,15 +155,11 @@ struct nvs_live_kernel_info {
 /* Adds KEY, which means this function from now on. Returns its row. */
 uint32_t nvs_live_kernel_new(struct nvs_live_page *page, uint64_t key, uint64_t function,
 			     const struct nvs_live_kernel_info *facts);
-static inline uint32_t nvs_live_kernel_at(uint64_t key)
-{
-	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
-}
 /* Returns the row of KEY; 0 if it is unknown or has none. *KNOWN is set to whether KEY is known. */
 uint32_t nvs_live_kernel_find(struct nvs_live_page *page, uint64_t key, bool *known);
 static inline uint32_t nvs_live_kernel(struct nvs_live_page *page, uint64_t key, bool *known)
 {
-	uint32_t at = nvs_live_kernel_at(key);
+	uint32_t at = nvs_hash(key, NVS_LIVE_HANDLE_BITS);
 
 	*known = true;
 	if (__builtin_expect(
@@ -202,6 +200,11 @@ static inline bool nvs_live_is_full(uint64_t used, uint32_t entries)
 /* Returns false if the lock cannot be taken. */
 bool nvs_live_lock(_Atomic uint32_t *lock);
 void nvs_live_unlock(_Atomic uint32_t *lock);
+/*
+ * Returns the structure at *AT, which begins with its lock, locked; allocates it the first time.
+ * NULL without memory, or if the lock cannot be taken.
+ */
+void *nvs_live_lock_at(void **at, size_t bytes);
 
 /* ---- counting, by the slot's owner ---- */
 

@@ -10,7 +10,8 @@
 #include "preload/live/live.h"
 
 #define SPINS 64
-#define NAPS 10000 /* of 50 us */
+#define NAPS 10000
+#define NAP_NS 50000
 #define PAUSES 1000
 #define GIVEN_UP UINT32_MAX
 
@@ -20,8 +21,6 @@ bool nvs_live_lock(_Atomic uint32_t *lock)
 	uint32_t self = nvs_tls.tid ? nvs_tls.tid : (uint32_t)nvs_sys_gettid(), holder = 0;
 
 	for (uint32_t i = 0; i < SPINS + NAPS; i++) {
-		struct timespec nap = {0, 50000};
-
 		holder = 0;
 		if (atomic_compare_exchange_strong_explicit(
 			    lock, &holder, self, memory_order_acquire, memory_order_relaxed))
@@ -35,12 +34,27 @@ bool nvs_live_lock(_Atomic uint32_t *lock)
 			for (int k = 0; k < PAUSES; k++)
 				__builtin_ia32_pause();
 		else
-			nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+			nvs_sleep(NAP_NS);
 	}
 	/* The holder can still release it. */
 	atomic_compare_exchange_strong_explicit(lock, &holder, GIVEN_UP, memory_order_relaxed,
 						memory_order_relaxed);
 	return false;
+}
+
+void *nvs_live_lock_at(void **at, size_t bytes)
+{
+	void *p = __atomic_load_n(at, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (!p) {
+		p = nvs_alloc(bytes);
+		if (p && !__atomic_compare_exchange_n(at, &none, p, false, __ATOMIC_ACQ_REL,
+						      __ATOMIC_ACQUIRE)) {
+			nvs_free(p, bytes);
+			p = none;
+		}
+	}
+	return p && nvs_live_lock(p) ? p : NULL;
 }
 
 void nvs_live_unlock(_Atomic uint32_t *lock)

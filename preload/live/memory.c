@@ -6,7 +6,7 @@
 #include <string.h>
 #include "preload/live/memory.h"
 
-#define BUCKETS (1u << 18) /* more than twice the maximum of rows and mappings */
+#define BITS 18 /* more than twice the maximum of rows and mappings */
 #define SITE_BUCKETS (4 * NVS_LIVE_SITE_COUNT)
 #define MAX_MAPPED 65536u
 
@@ -28,27 +28,15 @@ struct nvs_live_memory_state {
 	_Atomic uint32_t lock; /* thread that holds it */
 	uint32_t mapped, nfree;
 	uint64_t serial;
-	struct allocation_entry entries[BUCKETS];
+	struct allocation_entry entries[1u << BITS];
 	struct detail details[NVS_LIVE_ALLOC_ROWS];
 	uint32_t free[NVS_LIVE_ALLOC_ROWS];
 	uint16_t sites[SITE_BUCKETS];
 };
 
-/* Returns the ledger, locked; NULL if the lock cannot be taken. */
 static struct nvs_live_memory_state *lock_ledger(struct nvs_live_page *p)
 {
-	struct nvs_live_memory_state *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE),
-				     *none = NULL;
-
-	if (!l) {
-		l = nvs_alloc(sizeof(*l));
-		if (l && !__atomic_compare_exchange_n(&p->ledger, &none, l, false, __ATOMIC_ACQ_REL,
-						      __ATOMIC_ACQUIRE)) {
-			nvs_free(l, sizeof(*l));
-			l = none;
-		}
-	}
-	return l && nvs_live_lock(&l->lock) ? l : NULL;
+	return nvs_live_lock_at((void **)&p->ledger, sizeof(struct nvs_live_memory_state));
 }
 
 /* ---- entries ---- */
@@ -58,46 +46,25 @@ static uint64_t key_of(enum nvs_live_space space, uint64_t value)
 	return (value & ~(7ull << 61)) | (uint64_t)space << 61;
 }
 
-static uint32_t bucket_of(uint64_t key)
-{
-	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 46);
-}
-
 static struct allocation_entry *find_entry(struct nvs_live_memory_state *l, uint64_t key)
 {
-	uint32_t at = bucket_of(key);
+	struct allocation_entry *e = nvs_hash_find(l->entries, sizeof(*e), BITS, key);
 
-	for (; l->entries[at].key; at = (at + 1) & (BUCKETS - 1))
-		if (l->entries[at].key == key)
-			return &l->entries[at];
-	return NULL;
+	return e->key ? e : NULL;
 }
 
-static void put_entry(struct nvs_live_memory_state *l, uint64_t key, uint32_t row)
+static struct allocation_entry *put_entry(struct nvs_live_memory_state *l, uint64_t key,
+					  uint32_t row)
 {
-	uint32_t at = bucket_of(key);
+	struct allocation_entry *e = nvs_hash_find(l->entries, sizeof(*e), BITS, key);
 
-	while (l->entries[at].key && l->entries[at].key != key)
-		at = (at + 1) & (BUCKETS - 1);
-	l->entries[at] = (struct allocation_entry){key, row, 0};
+	*e = (struct allocation_entry){key, row, 0};
+	return e;
 }
 
-/* Moves the following entries up, so that no search ends too early. */
 static void remove_entry(struct nvs_live_memory_state *l, struct allocation_entry *e)
 {
-	uint32_t hole = (uint32_t)(e - l->entries), at = hole;
-
-	for (;;) {
-		at = (at + 1) & (BUCKETS - 1);
-		if (!l->entries[at].key)
-			break;
-		if (((at - bucket_of(l->entries[at].key)) & (BUCKETS - 1)) <
-		    ((at - hole) & (BUCKETS - 1)))
-			continue;
-		l->entries[hole] = l->entries[at];
-		hole = at;
-	}
-	l->entries[hole].key = 0;
+	nvs_hash_remove(l->entries, sizeof(*e), BITS, e);
 }
 
 /* ---- figures: written under the lock, read without it ---- */
@@ -160,9 +127,9 @@ static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_memory_state *l
 
 	if (stack == NVS_NONE)
 		return 0;
-	for (; l->sites[at]; at = (at + 1) % SITE_BUCKETS)
-		if (site_at(p, l->sites[at])->stack == stack)
-			return l->sites[at];
+	NVS_HASH_PROBE(at, SITE_BUCKETS, (n = l->sites[at]) && site_at(p, n)->stack != stack);
+	if (n)
+		return n;
 	if (nvs_tls.unwound != stack)
 		return 0;
 	row = nvs_live_row_new(p, NVS_LIVE_SITE_ROWS, &n);
@@ -385,8 +352,7 @@ void nvs_live_mapping_add(struct nvs_live_page *p, uint64_t address, uint64_t by
 
 		l->details[row].maps++;
 		l->mapped++;
-		put_entry(l, key_of(NVS_SPACE_MAPPED, address), row);
-		find_entry(l, key_of(NVS_SPACE_MAPPED, address))->pages =
+		put_entry(l, key_of(NVS_SPACE_MAPPED, address), row)->pages =
 			bytes / MAP_PAGE <= UINT32_MAX ? (uint32_t)(bytes / MAP_PAGE) : 0;
 	}
 	nvs_live_unlock(&l->lock);

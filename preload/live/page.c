@@ -61,22 +61,7 @@ static const struct page_layout {
  */
 static bool in_use(const char *path)
 {
-	char text[4096 + 1];
-	long n, offset = 0;
-	bool found = false;
-	int fd = nvs_sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-
-	if (fd < 0)
-		return true;
-	/* The reads overlap, so that no path is cut in two. */
-	while (!found &&
-	       (n = nvs_syscall(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
-		text[n] = '\0';
-		found = strstr(text, path) != NULL;
-		offset += n > 3072 ? n - 1024 : n;
-	}
-	nvs_sys_close(fd);
-	return found;
+	return nvs_file_contains("/proc/self/maps", path);
 }
 
 /* A process in another PID namespace may have the same number; whether it runs is unknown. */
@@ -369,14 +354,12 @@ int nvs_live_create(const struct nvs_live_identity *facts, char *folder)
 void nvs_live_set_trace(const char *path)
 {
 	struct nvs_live_page *p = nvs_live_page();
-	sigset_t saved;
 
 	if (!p || !*path)
 		return;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	__atomic_store_n(&p->head->trace, own_string(p, path), __ATOMIC_RELEASE);
 	__atomic_fetch_or(&p->head->flags, NVS_LIVE_TRACED, __ATOMIC_RELEASE);
-	nvs_unlock(&saved);
 }
 
 void nvs_live_add_slots(uint32_t number)

@@ -55,9 +55,8 @@ uint32_t nvs_live_api_new(struct nvs_live_page *p, uint32_t number, const char *
 {
 	struct nvs_live_api *row;
 	uint32_t n = 0, known;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	/*
 	 * Once for each entry point, even if the table is full: coming here on every call would be
 	 * slow.
@@ -72,7 +71,6 @@ uint32_t nvs_live_api_new(struct nvs_live_page *p, uint32_t number, const char *
 		nvs_live_row_done(p, NVS_LIVE_APIS);
 	}
 	__atomic_store_n(&p->api_rows[number], (uint16_t)(n + 1), __ATOMIC_RELEASE);
-	nvs_unlock(&saved);
 	return n;
 }
 
@@ -91,18 +89,16 @@ static struct nvs_live_result *find_result(const struct nvs_live_page *p, uint32
 void nvs_live_count_failure(struct nvs_live_page *p, uint32_t api, uint32_t result)
 {
 	struct nvs_live_result *row = find_result(p, api, result);
-	sigset_t saved;
 	uint32_t n;
 
 	if (!row) {
-		nvs_lock(&saved);
+		NVS_LOCK_SCOPE();
 		row = find_result(p, api, result);
 		if (!row && (row = nvs_live_row_new(p, NVS_LIVE_RESULTS, &n))) {
 			row->api = api;
 			row->result = result;
 			nvs_live_row_done(p, NVS_LIVE_RESULTS);
 		}
-		nvs_unlock(&saved);
 	}
 	if (!row)
 		row = nvs_live_table(p, NVS_LIVE_RESULTS);
@@ -111,15 +107,6 @@ void nvs_live_count_failure(struct nvs_live_page *p, uint32_t api, uint32_t resu
 
 /* ---- kernels ---- */
 
-static uint32_t hash_text(const char *text)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 16777619u;
-	return h;
-}
-
 /* Returns the row of this name. A function without a name has its own row, found by its key. */
 static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
 			      const struct nvs_live_kernel_info *facts)
@@ -127,7 +114,8 @@ static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
 	struct nvs_live_kernel *rows = nvs_live_table(p, NVS_LIVE_KERNELS), *row;
 	const char *strings = nvs_live_table(p, NVS_LIVE_STRINGS);
 	uint32_t mask = sizeof(p->by_name) / sizeof(*p->by_name) - 1, n, at;
-	uint32_t h = facts->name ? hash_text(facts->name) : (uint32_t)(function ^ function >> 32);
+	uint32_t h = (uint32_t)(facts->name ? nvs_hash_text(facts->name)
+					    : function ^ function >> 32);
 
 	for (at = h & mask; (n = p->by_name[at]); at = (at + 1) & mask)
 		if (p->name_hash[n] == h &&
@@ -158,11 +146,8 @@ static uint32_t get_named_row(struct nvs_live_page *p, uint64_t function,
 
 uint32_t nvs_live_kernel_find(struct nvs_live_page *p, uint64_t key, bool *known)
 {
-	uint32_t at = nvs_live_kernel_at(key);
-
-	for (uint32_t i = 1; i < PROBES; i++) {
-		uint32_t k = (at + i) & (NVS_LIVE_HANDLES - 1);
-
+	NVS_HASH_EACH(k, nvs_hash(key, NVS_LIVE_HANDLE_BITS) + 1, PROBES - 1, NVS_LIVE_HANDLES)
+	{
 		*known = atomic_load_explicit(&p->handle[k].key, memory_order_acquire) == key;
 		if (*known)
 			return p->handle[k].row;
@@ -173,10 +158,10 @@ uint32_t nvs_live_kernel_find(struct nvs_live_page *p, uint64_t key, bool *known
 /* Returns the place for KEY: a free one, one whose handle is gone, or any. */
 static uint32_t find_place(const struct nvs_live_page *p, uint64_t key)
 {
-	uint32_t at = nvs_live_kernel_at(key);
+	uint32_t at = nvs_hash(key, NVS_LIVE_HANDLE_BITS);
 
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint32_t k = (at + i) & (NVS_LIVE_HANDLES - 1);
+	NVS_HASH_EACH(k, at, PROBES, NVS_LIVE_HANDLES)
+	{
 		uint64_t have = atomic_load_explicit(&p->handle[k].key, memory_order_relaxed);
 
 		if (!have || have == key || have >> 48 != key >> 48)
@@ -188,10 +173,9 @@ static uint32_t find_place(const struct nvs_live_page *p, uint64_t key)
 uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t function,
 			     const struct nvs_live_kernel_info *facts)
 {
-	sigset_t saved;
 	uint32_t row, k;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	row = get_named_row(p, function, facts);
 	k = find_place(p, key);
 	/* A concurrent reader of the old key must not get the new row. */
@@ -199,7 +183,6 @@ uint32_t nvs_live_kernel_new(struct nvs_live_page *p, uint64_t key, uint64_t fun
 	atomic_thread_fence(memory_order_seq_cst);
 	p->handle[k].row = row;
 	atomic_store_explicit(&p->handle[k].key, key, memory_order_release);
-	nvs_unlock(&saved);
 	return row;
 }
 
@@ -210,9 +193,8 @@ uint32_t nvs_live_gpu(struct nvs_live_page *p, const uint8_t uuid[16], uint32_t 
 {
 	struct nvs_live_gpu *rows = nvs_live_table(p, NVS_LIVE_GPUS), *row = NULL;
 	uint32_t n = 0, used;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	used = p->head->tables[NVS_LIVE_GPUS].used;
 	for (n = 0; n < used && memcmp(rows[n].uuid, uuid, 16); n++)
 		;
@@ -222,17 +204,16 @@ uint32_t nvs_live_gpu(struct nvs_live_page *p, const uint8_t uuid[16], uint32_t 
 		memcpy(row->uuid, uuid, 16);
 		row->instance = row->ordinal = NVS_NONE;
 	}
-	if (row) {
-		if (instance != NVS_NONE)
-			__atomic_store_n(&row->instance, instance, __ATOMIC_RELAXED);
-		if (ordinal != NVS_NONE)
-			__atomic_store_n(&row->ordinal, ordinal, __ATOMIC_RELAXED);
-		if (name && !row->name[0])
-			for (size_t i = 0; i + 1 < sizeof(row->name) && name[i]; i++)
-				row->name[i] = name[i];
-		if (n == used)
-			nvs_live_row_done(p, NVS_LIVE_GPUS);
-	}
-	nvs_unlock(&saved);
-	return row ? n + 1 : 0;
+	if (!row)
+		return 0;
+	if (instance != NVS_NONE)
+		__atomic_store_n(&row->instance, instance, __ATOMIC_RELAXED);
+	if (ordinal != NVS_NONE)
+		__atomic_store_n(&row->ordinal, ordinal, __ATOMIC_RELAXED);
+	if (name && !row->name[0])
+		for (size_t i = 0; i + 1 < sizeof(row->name) && name[i]; i++)
+			row->name[i] = name[i];
+	if (n == used)
+		nvs_live_row_done(p, NVS_LIVE_GPUS);
+	return n + 1;
 }

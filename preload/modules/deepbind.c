@@ -29,15 +29,7 @@ static _Atomic uint64_t seen; /* count of loads and unloads at the last scan */
 
 struct deepbind_scan {
 	uint32_t index;
-	uint64_t changes;
 	bool unfinished; /* an object was not relocated yet */
-};
-
-struct deepbind_object {
-	const struct dl_phdr_info *info;
-	struct nvs_loaded_elf elf;
-	uintptr_t start, end;
-	struct deepbind_scan *look;
 };
 
 static bool in_libc(uintptr_t address)
@@ -69,9 +61,9 @@ static int libc_number(const char *path)
  * A slot with lazy binding points into its own object until the first call. It will be bound to the
  * function it was linked with, unless an earlier object defines the name.
  */
-static bool will_be_libc(const struct deepbind_object *o, uint32_t symbol, const char *name)
+static bool will_be_libc(const struct nvs_loaded_elf *elf, uint32_t symbol, const char *name)
 {
-	const char *version = nvs_elf_version(&o->elf, symbol);
+	const char *version = nvs_elf_version(elf, symbol);
 
 	if (!version || strncmp(version, "GLIBC_", 6) != 0)
 		return false;
@@ -81,83 +73,63 @@ static bool will_be_libc(const struct deepbind_object *o, uint32_t symbol, const
 	return true;
 }
 
-static void redirect_slot(const struct deepbind_object *o, const ElfW(Rela) * r)
+static void redirect_slot(const struct nvs_elf_loaded *o, const struct nvs_elf_slot *slot,
+			  void *arg)
 {
-	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->elf.symbols + ELF64_R_SYM(r->r_info);
-	uint32_t type = ELF64_R_TYPE(r->r_info), number = (uint32_t)ELF64_R_SYM(r->r_info);
-	uintptr_t slot = o->info->dlpi_addr + r->r_offset, value, hook;
-	const char *name;
-	bool lazy;
+	struct deepbind_scan *look = arg;
+	uintptr_t hook;
 
-	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
-	     (type != R_X86_64_64 || r->r_addend)) ||
-	    number >= o->elf.count || sym->st_shndx != SHN_UNDEF)
+	look->unfinished |= slot->unset;
+	if (!slot->lazy && !in_libc(slot->value))
 		return;
-	value = __atomic_load_n((uintptr_t *)slot, __ATOMIC_ACQUIRE);
-	/* Not relocated yet: the value in the file is 0 or an offset in the object. */
-	if ((!value && ELF64_ST_BIND(sym->st_info) != STB_WEAK) ||
-	    (o->info->dlpi_addr && value && value < o->end - o->info->dlpi_addr))
-		o->look->unfinished = true;
-	lazy = type == R_X86_64_JUMP_SLOT && value - o->start < o->end - o->start;
-	if (!lazy && !in_libc(value))
-		return;
-	name = o->elf.strings + sym->st_name;
-	hook = nvs_elf_find_function(&own, name);
-	if (hook && (!lazy || will_be_libc(o, number, name)))
-		nvs_elf_store_slot(o->info, slot, hook);
-}
-
-static void redirect_object(const struct deepbind_object *o)
-{
-	const ElfW(Rela) * tables[2] = {o->elf.rela, o->elf.jmprel};
-	size_t sizes[2] = {o->elf.nrela, o->elf.njmprel};
-
-	for (int t = 0; t < 2; t++)
-		for (size_t i = t ? 0 : o->elf.nrelative; tables[t] && i < sizes[t]; i++)
-			redirect_slot(o, &tables[t][i]);
+	hook = nvs_elf_find_function(&own, slot->name);
+	if (hook && (!slot->lazy || will_be_libc(&o->elf, slot->symbol, slot->name)))
+		nvs_elf_store_slot(o->info, slot->at, hook);
 }
 
 static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct deepbind_scan *look = arg;
-	struct deepbind_object o = {.info = info, .look = look};
-	const void *dynamic;
+	struct nvs_elf_loaded o;
 
-	if (look->index++ < atomic_load(&first))
-		return 0;
-	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &o.start,
-				 &o.end);
-	if (!dynamic || !nvs_elf_parse(&o.elf, info->dlpi_addr, dynamic))
-		return 0;
-	if (nvs_elf_is_relocated(info, (uintptr_t)dynamic))
-		redirect_object(&o);
-	else
-		look->unfinished = true;
+	if (look->index++ >= atomic_load(&first) && nvs_elf_loaded_open(&o, info))
+		look->unfinished |= !nvs_elf_loaded_slots(&o, redirect_slot, look);
 	return 0;
 }
 
 /* ---- when to scan ---- */
 
-static int count_changes(struct dl_phdr_info *info, size_t size, void *arg)
+static int copy_counts(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct deepbind_scan *look = arg;
+	uint64_t *counts = arg;
 
-	look->changes = info->dlpi_adds + info->dlpi_subs;
+	counts[0] = info->dlpi_adds;
+	counts[1] = info->dlpi_subs;
 	return 1;
+}
+
+void nvs_loader_counts(uint64_t *loads, uint64_t *unloads)
+{
+	uint64_t counts[2] = {0, 0};
+
+	nvs_next()->dl_iterate_phdr(copy_counts, counts);
+	*loads = counts[0];
+	*unloads = counts[1];
 }
 
 void nvs_deepbind_redirect(void)
 {
 	struct deepbind_scan look = {0};
+	uint64_t loads, unloads;
 
 	if (!atomic_load_explicit(&opened, memory_order_relaxed))
 		return;
-	nvs_next()->dl_iterate_phdr(count_changes, &look);
-	if (look.changes == atomic_load(&seen))
+	nvs_loader_counts(&loads, &unloads);
+	if (loads + unloads == atomic_load(&seen))
 		return;
 	nvs_next()->dl_iterate_phdr(visit_object, &look);
 	if (!look.unfinished)
-		atomic_store(&seen, look.changes);
+		atomic_store(&seen, loads + unloads);
 }
 
 static int find_libraries(struct dl_phdr_info *info, size_t size, void *arg)

@@ -6,6 +6,8 @@
 #ifndef NVSNOOP_PRELOAD_MODULES_DEEPBIND_H
 #define NVSNOOP_PRELOAD_MODULES_DEEPBIND_H
 
+#include <stdint.h>
+
 /* Called before such an object is opened. */
 void nvs_deepbind_before_open(void);
 /*
@@ -13,5 +15,7 @@ void nvs_deepbind_before_open(void);
  * object whose dlopen() has returned, independent of other threads.
  */
 void nvs_deepbind_redirect(void);
+/* The loader's counts of loads and unloads so far: a change means that objects have changed. */
+void nvs_loader_counts(uint64_t *loads, uint64_t *unloads);
 
 #endif

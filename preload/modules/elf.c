@@ -277,7 +277,8 @@ static bool is_writable(uintptr_t dynamic)
 	return is;
 }
 
-bool nvs_elf_is_relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
+/* Returns true if the loader has relocated the object: its RELRO segment is read-only then. */
+static bool is_relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
@@ -287,6 +288,57 @@ bool nvs_elf_is_relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
 		if (ph->p_type == PT_GNU_RELRO && dynamic >= start && dynamic < end)
 			return !is_writable(dynamic);
 	}
+	return true;
+}
+
+bool nvs_elf_loaded_open(struct nvs_elf_loaded *o, const struct dl_phdr_info *info)
+{
+	const void *dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr,
+					     &o->start, &o->end);
+
+	o->info = info;
+	o->dynamic = (uintptr_t)dynamic;
+	return dynamic && !(info->dlpi_name && strstr(info->dlpi_name, "vdso")) &&
+	       nvs_elf_parse(&o->elf, info->dlpi_addr, dynamic);
+}
+
+/* Returns false if the relocation is of another kind. */
+static bool read_slot(const struct nvs_elf_loaded *o, const ElfW(Rela) * r,
+		      struct nvs_elf_slot *slot)
+{
+	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->elf.symbols + ELF64_R_SYM(r->r_info);
+	uint32_t type = ELF64_R_TYPE(r->r_info);
+	uintptr_t base = o->info->dlpi_addr, value;
+
+	if ((type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
+	     (type != R_X86_64_64 || r->r_addend)) ||
+	    ELF64_R_SYM(r->r_info) >= o->elf.count || sym->st_shndx != SHN_UNDEF)
+		return false;
+	slot->name = o->elf.strings + sym->st_name;
+	slot->symbol = (uint32_t)ELF64_R_SYM(r->r_info);
+	slot->at = base + r->r_offset;
+	slot->value = value = __atomic_load_n((uintptr_t *)slot->at, __ATOMIC_ACQUIRE);
+	slot->lazy = type == R_X86_64_JUMP_SLOT && value - o->start < o->end - o->start;
+	slot->unset = (!value && ELF64_ST_BIND(sym->st_info) != STB_WEAK) ||
+		      (base && value && value < o->end - base);
+	return true;
+}
+
+bool nvs_elf_loaded_slots(const struct nvs_elf_loaded *o,
+			  void (*fn)(const struct nvs_elf_loaded *o,
+				     const struct nvs_elf_slot *slot, void *arg),
+			  void *arg)
+{
+	const ElfW(Rela) * tables[2] = {o->elf.rela, o->elf.jmprel};
+	size_t sizes[2] = {o->elf.nrela, o->elf.njmprel};
+	struct nvs_elf_slot slot;
+
+	if (!is_relocated(o->info, o->dynamic))
+		return false;
+	for (int t = 0; t < 2; t++)
+		for (size_t i = t ? 0 : o->elf.nrelative; tables[t] && i < sizes[t]; i++)
+			if (read_slot(o, &tables[t][i], &slot))
+				fn(o, &slot, arg);
 	return true;
 }
 

@@ -37,11 +37,35 @@ bool nvs_elf_parse(struct nvs_loaded_elf *elf, uintptr_t base, const void *dynam
 uintptr_t nvs_elf_find_function(const struct nvs_loaded_elf *elf, const char *name);
 /* Returns the version that an undefined symbol requires, NULL for any. */
 const char *nvs_elf_version(const struct nvs_loaded_elf *elf, uint32_t symbol);
+
+/* ---- loaded objects, inside dl_iterate_phdr(): none is unloaded meanwhile ---- */
+
+struct nvs_elf_loaded {
+	const struct dl_phdr_info *info;
+	uintptr_t start, end, dynamic;
+	struct nvs_loaded_elf elf;
+};
+
+/* A slot that the loader fills with the address of an undefined symbol. */
+struct nvs_elf_slot {
+	const char *name;
+	uint32_t symbol;
+	uintptr_t at, value;
+	bool lazy; /* until its first use it points back into its own object */
+	bool unset; /* not relocated yet: the value in the file is 0 or an offset in the object */
+};
+
+/* Returns false if the object has no symbols, or is the vDSO. */
+bool nvs_elf_loaded_open(struct nvs_elf_loaded *o, const struct dl_phdr_info *info);
 /*
- * Returns true if the loader has relocated the object, whose dynamic section is at DYNAMIC: its
- * RELRO segment is read-only then.
+ * Calls FN for each slot. Returns false, without a call, if the loader is still relocating the
+ * object: another thread is in dlopen(), and writes to pages that nvs_elf_store_slot() would make
+ * read-only.
  */
-bool nvs_elf_is_relocated(const struct dl_phdr_info *info, uintptr_t dynamic);
+bool nvs_elf_loaded_slots(const struct nvs_elf_loaded *o,
+			  void (*fn)(const struct nvs_elf_loaded *o,
+				     const struct nvs_elf_slot *slot, void *arg),
+			  void *arg);
 /* Stores a slot, which may be in the read-only RELRO segment. */
 void nvs_elf_store_slot(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value);
 /* Calls fn(name, address) for each defined function. */

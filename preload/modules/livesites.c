@@ -57,14 +57,12 @@ void nvs_live_name_sites(void)
 {
 	struct nvs_live_page *page = nvs_live_page();
 	struct nvs_live_site *sites;
-	sigset_t saved;
 
 	if (!page)
 		return;
 	sites = nvs_live_table(page, NVS_LIVE_SITE_ROWS);
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	for (uint32_t i = 1; i < page->head->tables[NVS_LIVE_SITE_ROWS].used; i++)
 		if (!sites[i].name && sites[i].nframes)
 			name_site(page, atomic_load(&nvs_process->modules), &sites[i]);
-	nvs_unlock(&saved);
 }

@@ -209,15 +209,8 @@ static struct module *find_module(struct modules *ms, const struct module *like)
 
 static struct module *append_module(struct modules *ms, const struct module *m)
 {
-	if (ms->used == ms->room) {
-		size_t room = ms->room ? ms->room * 2 : 64;
-		void *more = nvs_realloc(ms->list, ms->room * sizeof(*m), room * sizeof(*m));
-
-		if (!more)
-			return NULL;
-		ms->list = more;
-		ms->room = room;
-	}
+	if (!NVS_GROW(ms->list, ms->used, ms->room, 64))
+		return NULL;
 	ms->list[ms->used] = *m;
 	ms->list[ms->used].number = ms->next_number++;
 	return &ms->list[ms->used++];

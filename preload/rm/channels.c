@@ -8,11 +8,9 @@
 #include "preload/rm/rm.h"
 #include "trap/copy/shadow.h"
 #include "trap/copy/gpfifo_timing.h"
+#include "trap/low/guard.h"
 
 #define USERD_GP_PUT 0x8c
-
-/* trap/low/guard.S */
-bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value);
 
 static struct nvs_driver_object *find_sibling(const struct nvs_driver_object *o, uint32_t handle)
 {

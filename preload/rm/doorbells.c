@@ -54,24 +54,22 @@ static bool guard_doorbell(struct nvs_cpu_map *m)
 
 static bool guard_all(struct nvs_rm *rm)
 {
+	struct nvs_cpu_map *m;
 	bool all = true;
 
-	for (uint32_t i = 0; i < rm->cpu.n; i++)
-		all &= guard_doorbell((struct nvs_cpu_map *)rm->cpu.at[i]);
+	NVS_SPANS_ALL(&rm->cpu, m)
+	all &= guard_doorbell(m);
 	return all;
 }
 
 void nvs_doorbells_enable_all(void)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m;
 	int err = errno;
 
-	for (uint32_t i = 0; i < rm->cpu.n; i++) {
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
-		if (nvs_map_is_doorbell(m))
-			nvs_doorbell_enable(m);
-	}
+	NVS_SPANS_ALL(&nvs_rm()->cpu, m)
+	if (nvs_map_is_doorbell(m))
+		nvs_doorbell_enable(m);
 	errno = err;
 }
 
@@ -81,12 +79,11 @@ void nvs_doorbells_enable_all(void)
  */
 uint64_t nvs_doorbells_armed_gpus(void)
 {
-	struct nvs_rm *rm = nvs_rm();
 	uint64_t seen = 0, unseen = 0;
+	const struct nvs_cpu_map *m;
 
-	for (uint32_t i = 0; i < rm->cpu.n; i++) {
-		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
+	NVS_SPANS_ALL(&nvs_rm()->cpu, m)
+	{
 		if (!nvs_map_is_doorbell(m) || m->gpu >= NVS_MAX_GPUS)
 			continue;
 		if (m->armed)
@@ -102,9 +99,10 @@ uint64_t nvs_doorbells_armed_gpus(void)
 bool nvs_maps_is_dead(uint64_t start, uint64_t end)
 {
 	const struct nvs_address_spans *dead = &nvs_rm()->dead;
+	const struct nvs_address_span *span;
 
-	NVS_SPANS_EACH(dead, i, start, end)
-	if (dead->at[i]->start == start && dead->at[i]->end == end)
+	NVS_SPANS_EACH(dead, span, start, end)
+	if (span->start == start && span->end == end)
 		return true;
 	return false;
 }
@@ -129,17 +127,6 @@ struct nvs_retired_alias {
 	struct nvs_retired_alias *next;
 };
 
-void nvs_doorbell_retire_alias(uintptr_t alias, size_t size)
-{
-	struct nvs_rm *rm = nvs_rm();
-	struct nvs_retired_alias *r = alias ? nvs_alloc(sizeof(*r)) : NULL;
-
-	if (!r) /* out of memory: the alias stays mapped */
-		return;
-	*r = (struct nvs_retired_alias){alias, alias + size, rm->aliases};
-	rm->aliases = r;
-}
-
 static void unmap_retired(struct nvs_rm *rm)
 {
 	struct nvs_retired_alias *r;
@@ -156,7 +143,13 @@ static void unmap_retired(struct nvs_rm *rm)
 
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *m)
 {
-	nvs_doorbell_retire_alias(m->alias, m->at.end - m->at.start);
+	struct nvs_retired_alias *r = m->alias ? nvs_alloc(sizeof(*r)) : NULL;
+
+	if (r) { /* else out of memory: the alias stays mapped */
+		*r = (struct nvs_retired_alias){m->alias, m->alias + (m->at.end - m->at.start),
+						nvs_rm()->aliases};
+		nvs_rm()->aliases = r;
+	}
 	m->alias = 0;
 	m->armed = m->guarded = false;
 }

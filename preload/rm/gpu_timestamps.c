@@ -11,6 +11,7 @@
 #include "preload/rm/rm.h"
 #include "trap/copy/shadow.h"
 #include "trap/copy/gpfifo_timing.h"
+#include "trap/low/guard.h"
 
 #define PAGE 4096u
 #define DOORBELL 0x90
@@ -22,8 +23,6 @@
 #define DRAIN_TRIES 1000
 #define LAST_TRIES 20 /* for timestamps of entries that the GPU has fetched */
 #define CLOCK_READS 8
-
-bool nvs_load32_guarded(const volatile uint32_t *from, uint32_t *value); /* trap/low/guard.S */
 
 /* Memory of the library that is mapped for a GPU. */
 struct nvs_timing_pool {
@@ -37,28 +36,17 @@ struct nvs_timing_pool {
 };
 _Static_assert(CHUNKS <= 64, "a bit a chunk");
 
-static void sleep_briefly(void)
-{
-	struct timespec ts = {0, NAP_NS};
-
-	nvs_syscall(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
-}
-
 /*
  * The most recent doorbell mapping: the driver uses that one to ring (on an H200 the one in BAR1).
  */
 static struct nvs_timing_bell find_bell(const struct nvs_channel_entry *c)
 {
-	const struct nvs_address_spans *all = &nvs_rm()->cpu;
-	const struct nvs_cpu_map *last = NULL;
+	const struct nvs_cpu_map *m, *last = NULL;
 
-	for (uint32_t i = 0; i < all->n; i++) {
-		const struct nvs_cpu_map *m = (const struct nvs_cpu_map *)all->at[i];
-
-		if (nvs_map_is_doorbell(m) && m->gpu == c->object->gpu && m->alias &&
-		    (!last || m->number > last->number))
-			last = m;
-	}
+	NVS_SPANS_ALL(&nvs_rm()->cpu, m)
+	if (nvs_map_is_doorbell(m) && m->gpu == c->object->gpu && m->alias &&
+	    (!last || m->number > last->number))
+		last = m;
 	return (struct nvs_timing_bell){last ? (volatile uint32_t *)(last->alias + DOORBELL) : NULL,
 					c->token};
 }
@@ -150,7 +138,7 @@ bool nvs_timing_step(struct nvs_channel_entry *c)
 static void wait_for_times(struct nvs_gpfifo_timing *t)
 {
 	for (uint32_t i = 0; nvs_gpu_times_collect(t) && i < LAST_TRIES; i++)
-		sleep_briefly();
+		nvs_sleep(NAP_NS);
 }
 
 void nvs_timing_ring(const struct nvs_channel_entry *c)
@@ -170,7 +158,7 @@ bool nvs_timing_end_channel(struct nvs_channel_entry *c)
 	for (uint32_t i = 0; !nvs_timing_step(c); i++) {
 		if (i == STEPS)
 			return false;
-		sleep_briefly();
+		nvs_sleep(NAP_NS);
 	}
 	wait_for_times(t);
 	leave_pool(c, t);
@@ -184,9 +172,9 @@ void nvs_timing_drain(struct nvs_channel_entry *c)
 	struct nvs_timing_bell bell = find_bell(c);
 
 	for (uint32_t i = 0; nvs_gpfifo_advance(c->shadow, &bell) && i < DRAIN_TRIES; i++)
-		sleep_briefly();
+		nvs_sleep(NAP_NS);
 	for (uint32_t i = 0; !nvs_gpfifo_is_drained(c->shadow) && i < LAST_TRIES; i++)
-		sleep_briefly();
+		nvs_sleep(NAP_NS);
 	wait_for_times(c->shadow->timing);
 }
 
@@ -298,10 +286,10 @@ static void enable_all(void)
 
 static void find_object(struct nvs_timing_pool *p)
 {
-	NVS_SPANS_EACH(&nvs_rm()->cpu, i, (uintptr_t)p->cpu, (uintptr_t)p->cpu + 1)
-	{
-		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[i];
+	const struct nvs_cpu_map *m;
 
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, (uintptr_t)p->cpu, (uintptr_t)p->cpu + 1)
+	{
 		p->client = m->client;
 		p->handle = m->handle;
 	}
@@ -310,9 +298,8 @@ static void find_object(struct nvs_timing_pool *p)
 void nvs_rm_timing_add_memory(uint32_t gpu, void *cpu, uint64_t address)
 {
 	struct nvs_timing_pool *p;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	p = nvs_alloc(sizeof(*p));
 	if (p) {
 		*p = (struct nvs_timing_pool){
@@ -321,20 +308,19 @@ void nvs_rm_timing_add_memory(uint32_t gpu, void *cpu, uint64_t address)
 		nvs_rm()->pools = p;
 		enable_all();
 	}
-	nvs_unlock(&saved);
 }
 
 bool nvs_rm_timing_needs_memory(uint32_t gpu)
 {
 	struct nvs_channel_entry *c;
 	bool wants = false;
-	sigset_t saved;
 
-	nvs_lock(&saved);
-	enable_all();
+	NVS_LOCK_SCOPE();
 	DL_FOREACH(nvs_rm()->channels, c)
-	wants |= needs_memory(c) && c->object->gpu == gpu;
-	nvs_unlock(&saved);
+	{
+		nvs_timing_add_memory(c);
+		wants |= needs_memory(c) && c->object->gpu == gpu;
+	}
 	return wants;
 }
 
@@ -354,7 +340,7 @@ static void retire_pool(struct nvs_timing_pool *p)
 	{
 		while (c->pool == p && c->shadow && tries < END_TRIES && !is_through(c)) {
 			tries++;
-			sleep_briefly();
+			nvs_sleep(NAP_NS);
 		}
 		if (c->pool == p && c->shadow)
 			nvs_timing_end_channel(c);
@@ -421,9 +407,8 @@ void *nvs_rm_timing_take_spare(void)
 {
 	struct nvs_timing_pool **at, *p;
 	void *cpu = NULL;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	revive_pools();
 	for (at = &nvs_rm()->pools; (p = *at) && !is_spare(p);)
 		at = &p->next;
@@ -432,7 +417,6 @@ void *nvs_rm_timing_take_spare(void)
 		*at = p->next;
 		nvs_free(p, sizeof(*p));
 	}
-	nvs_unlock(&saved);
 	return cpu;
 }
 
@@ -442,9 +426,8 @@ bool nvs_rm_timing_poll(bool read)
 {
 	struct nvs_channel_entry *c;
 	bool behind = false;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	DL_FOREACH(nvs_rm()->channels, c)
 	{
 		struct nvs_timing_bell bell;
@@ -458,7 +441,6 @@ bool nvs_rm_timing_poll(bool read)
 	}
 	if (read)
 		revive_pools();
-	nvs_unlock(&saved);
 	return behind;
 }
 
@@ -491,16 +473,14 @@ static bool read_clock(const volatile uint32_t *time, struct nvs_rec_gpu_clock *
 
 bool nvs_rm_timing_read_clocks(void)
 {
-	const struct nvs_address_spans *all;
+	const struct nvs_cpu_map *m;
 	uint64_t done = 0;
-	sigset_t saved;
 
 	if (!nvs_options()->values.timing)
 		return false;
-	nvs_lock(&saved);
-	all = &nvs_rm()->cpu;
-	for (uint32_t i = 0; i < all->n; i++) {
-		const struct nvs_cpu_map *m = (const struct nvs_cpu_map *)all->at[i];
+	NVS_LOCK_SCOPE();
+	NVS_SPANS_ALL(&nvs_rm()->cpu, m)
+	{
 		struct nvs_rec_gpu_clock rec = {
 			.rec = {.type = NVS_REC_GPU_CLOCK, .size = sizeof(rec)}, .gpu = m->gpu};
 
@@ -510,6 +490,5 @@ bool nvs_rm_timing_read_clocks(void)
 		done |= 1ull << m->gpu;
 		nvs_record_write(&rec.rec);
 	}
-	nvs_unlock(&saved);
 	return done;
 }

@@ -66,23 +66,20 @@ void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_
 			 bool one_gpu, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
+	struct nvs_gpu_map *m;
 
 	if (one_gpu) {
 		/* A mapping shared by several GPUs is removed only when its last GPU unmaps it. */
-		NVS_SPANS_EACH(&rm->gpu, i, start, end)
+		NVS_SPANS_EACH(&rm->gpu, m, start, end)
 		{
-			struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
-
 			if (m->vaspace == vaspace && (!file || m->file == file) && m->gpus &&
 			    m->born < call)
 				m->gpus--;
 		}
 	}
 again:
-	NVS_SPANS_EACH(&rm->gpu, i, start, end)
+	NVS_SPANS_EACH(&rm->gpu, m, start, end)
 	{
-		struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
-
 		if (m->vaspace != vaspace || (file && m->file != file) || (one_gpu && m->gpus) ||
 		    m->born >= call)
 			continue;
@@ -101,6 +98,7 @@ void nvs_gpu_map_add(struct nvs_gpu_map *what)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_driver_object *o = nvs_object_find(what->client, what->handle);
+	struct nvs_gpu_map *m;
 
 	if (what->at.end <= what->at.start)
 		return;
@@ -113,10 +111,8 @@ void nvs_gpu_map_add(struct nvs_gpu_map *what)
 	} else if (!(what->entity = nvs_entity_new())) {
 		return;
 	}
-	NVS_SPANS_EACH(&rm->gpu, i, what->at.start, what->at.end)
+	NVS_SPANS_EACH(&rm->gpu, m, what->at.start, what->at.end)
 	{
-		struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
-
 		if (same_map(m, what)) {
 			m->gpus += what->gpus;
 			/*

@@ -12,9 +12,7 @@
 
 static void ioctl_begins(unsigned request, void *arg, bool uvm, struct nvs_transit *transit)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
+	NVS_RM_LOCK_SCOPE();
 	if (nvs_rm()) {
 		transit->call = ++nvs_rm()->calls;
 		if (uvm)
@@ -23,13 +21,11 @@ static void ioctl_begins(unsigned request, void *arg, bool uvm, struct nvs_trans
 			nvs_rm_before(request, arg, transit);
 		nvs_publish_view();
 	}
-	nvs_rm_unlock(&saved);
 }
 
 int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channel)
 {
 	struct nvs_transit transit = {0};
-	sigset_t saved;
 	int ret, err;
 
 	if (channel && nvs_options()->values.timing)
@@ -43,13 +39,12 @@ int nvs_rm_ioctl(int fd, unsigned long request, void *arg, bool uvm, bool channe
 	err = errno;
 	if (!uvm && nvs_rm_changes_nothing((unsigned)request, arg, ret))
 		return ret;
-	nvs_lock(&saved);
+	NVS_RM_LOCK_SCOPE();
 	if (uvm)
 		nvs_uvm_after(fd, request, arg, ret, &transit);
 	else
 		nvs_rm_after(fd, (unsigned)request, arg, ret, &transit);
 	nvs_publish_view();
-	nvs_rm_unlock(&saved);
 	errno = err;
 	return ret;
 }
@@ -76,41 +71,51 @@ static void withdraw_range(uint64_t start, uint64_t end, uint64_t call)
 	nvs_maps_withdraw(start, end, true, call);
 }
 
+/* The call is about to remove the mappings in [start, end). Returns its number. */
+static uint64_t removal_begins(uint64_t start, uint64_t end)
+{
+	uint64_t call;
+
+	nvs_shadow_prepare(start, end);
+	NVS_RM_LOCK_SCOPE();
+	call = remap_begins();
+	withdraw_range(start, end, call);
+	nvs_publish_view();
+	return call;
+}
+
+static void removal_ends(uint64_t start, uint64_t end, uint64_t call, bool failed)
+{
+	if (failed)
+		nvs_maps_restore(start, end, call);
+	else
+		nvs_maps_drop(start, end);
+	remap_ends();
+}
+
 void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset,
 		    bool device)
 {
 	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size), call = 0;
 	bool over = (flags & MAP_FIXED) && nvs_maps_may_overlap(start, size);
 	struct nvs_extra_maps more = {0};
-	sigset_t saved;
 	void *p;
 	int err;
 
-	if (over) {
-		nvs_shadow_prepare(start, end);
-		nvs_lock(&saved);
-		call = remap_begins();
-		withdraw_range(start, end, call);
-		nvs_publish_view();
-		nvs_rm_unlock(&saved);
-	}
+	if (over)
+		call = removal_begins(start, end);
 	p = nvs_next()->mmap(address, size, prot, flags, fd, offset);
 	err = errno;
 	device = device && p != MAP_FAILED;
 	if (device)
 		nvs_maps_make_extra(size, prot, fd, offset, &more);
 	if (device || over) {
-		nvs_lock(&saved);
-		if (over && p == MAP_FAILED)
-			nvs_maps_restore(start, end, call);
-		else if (over)
-			nvs_maps_drop(start, end);
+		NVS_RM_LOCK_SCOPE();
 		if (over)
-			remap_ends();
+			removal_ends(start, end, call, p == MAP_FAILED);
 		if (device && nvs_rm())
 			nvs_maps_add_new(p, size, prot, fd, offset, &more);
 		nvs_publish_view();
-		nvs_rm_unlock(&saved);
 	}
 	errno = err;
 	return p;
@@ -119,28 +124,17 @@ void *nvs_maps_mmap(void *address, size_t size, int prot, int flags, int fd, off
 int nvs_maps_munmap(void *address, size_t size)
 {
 	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size), call;
-	sigset_t saved;
 	int ret, err;
 
 	/* The kernel refuses such a call. */
 	if ((start & 4095) || end <= start)
 		return nvs_next()->munmap(address, size);
-	nvs_shadow_prepare(start, end);
-	nvs_lock(&saved);
-	call = remap_begins();
-	withdraw_range(start, end, call);
-	nvs_publish_view();
-	nvs_rm_unlock(&saved);
+	call = removal_begins(start, end);
 	ret = nvs_next()->munmap(address, size);
 	err = errno;
-	nvs_lock(&saved);
-	if (ret)
-		nvs_maps_restore(start, end, call);
-	else
-		nvs_maps_drop(start, end);
-	remap_ends();
+	NVS_RM_LOCK_SCOPE();
+	removal_ends(start, end, call, ret);
 	nvs_publish_view();
-	nvs_rm_unlock(&saved);
 	errno = err;
 	return ret;
 }
@@ -154,13 +148,12 @@ int nvs_maps_munmap(void *address, size_t size)
 int nvs_maps_mprotect(void *address, size_t size, int prot)
 {
 	uint64_t start = (uintptr_t)address, end = start + nvs_page_up(size), call;
-	sigset_t saved;
 	int ret, err;
 
 	if ((start & 4095) || end <= start)
 		return nvs_next()->mprotect(address, size, prot);
 	nvs_shadow_prepare(start, end);
-	nvs_lock(&saved);
+	NVS_RM_LOCK_SCOPE();
 	call = ++nvs_rm()->calls;
 	nvs_maps_split(start, end);
 	if (!(prot & PROT_WRITE))
@@ -170,7 +163,6 @@ int nvs_maps_mprotect(void *address, size_t size, int prot)
 	err = errno;
 	nvs_maps_finish_protect(start, end, ret ? -1 : prot, call);
 	nvs_publish_view();
-	nvs_rm_unlock(&saved);
 	errno = err;
 	return ret;
 }
@@ -253,7 +245,6 @@ void nvs_fd_opened(int fd, const char *path)
 
 void nvs_fd_closing(int fd)
 {
-	sigset_t saved;
 	bool tracked = nvs_fd_tracked(fd);
 
 	if (tracked && nvs_state_is_borrowed())
@@ -261,14 +252,12 @@ void nvs_fd_closing(int fd)
 	nvs_fd_set_kind(fd, NVS_FD_UNKNOWN);
 	if (!tracked)
 		return;
-	nvs_lock(&saved);
+	NVS_RM_LOCK_SCOPE();
 	close_tracked(fd);
-	nvs_rm_unlock(&saved);
 }
 
 void nvs_fd_closing_range(unsigned first, unsigned last)
 {
-	sigset_t saved;
 	int fd;
 
 	if (nvs_state_is_borrowed())
@@ -277,24 +266,20 @@ void nvs_fd_closing_range(unsigned first, unsigned last)
 		nvs_fd_set_kind((int)i, NVS_FD_UNKNOWN);
 	if (!*nvs_slot(NVS_SLOT_FD))
 		return;
-	nvs_lock(&saved);
+	NVS_RM_LOCK_SCOPE();
 	while ((fd = nvs_fd_in_range(first, last)) >= 0)
 		close_tracked(fd);
-	nvs_rm_unlock(&saved);
 }
 
 void nvs_fd_duped(int from, int to)
 {
-	sigset_t saved;
-
 	if (from == to || ((nvs_fd_tracked(from) || nvs_fd_tracked(to)) && nvs_state_is_borrowed()))
 		return;
 	nvs_fd_closing(to);
 	if (!nvs_fd_tracked(from) || nvs_fd_kind(from) < NVS_FD_CTL)
 		return;
-	nvs_lock(&saved);
+	NVS_RM_LOCK_SCOPE();
 	nvs_fd_set_kind(to, nvs_fd_kind(from));
 	if (nvs_rm())
 		nvs_fd_share(from, to);
-	nvs_rm_unlock(&saved);
 }

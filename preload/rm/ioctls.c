@@ -352,20 +352,18 @@ static void after_map_dma(const struct call *c)
 static void after_unmap_dma(const struct call *c, const struct nvs_transit *t)
 {
 	const struct NVOS47_PARAMETERS *a = c->arg;
-	struct nvs_rm *rm = nvs_rm();
 	struct nvs_driver_object *dma = nvs_object_find(a->hClient, a->hDma);
 	uint64_t va = a->dmaOffset, size = c->size == sizeof(*a) ? a->size : 0;
 	uint32_t space;
+	struct nvs_gpu_map *m;
 
 	if (!dma)
 		return;
 	space = nvs_object_vaspace(dma);
 	if (!size) {
 		/* Without a size, the mapping that begins at this address is removed whole. */
-		NVS_SPANS_EACH(&rm->gpu, i, va, va + 1)
+		NVS_SPANS_EACH(&nvs_rm()->gpu, m, va, va + 1)
 		{
-			struct nvs_gpu_map *m = (struct nvs_gpu_map *)rm->gpu.at[i];
-
 			if (m->vaspace == space && m->at.start == va && m->born < t->call)
 				size = m->at.end - va;
 		}
@@ -567,7 +565,8 @@ static void process_success(int fd, const struct call *c, const struct nvs_trans
 	} else if (c->nr == NVS_ESC_IMPORT_OBJECT_FROM_FD) {
 		nvs_record_remark(NVS_REMARK_IMPORTED, NVS_NONE, 0, 0);
 	} else if (status < 0) {
-		/* Irrelevant, or in an unknown form. */
+		/* Irrelevant, or in an unknown form, which the call was changed to meanwhile. */
+		restore_refused(t);
 		if (nvs_abi_follows_escape(c->nr) || !nvs_abi_knows_escape(c->nr))
 			nvs_rm_count_unknown(0, c->nr, c->size);
 	} else if (nvs_read_u32(c->arg, (unsigned)status)) {

@@ -5,6 +5,7 @@
  * does.
  */
 #include <sys/mman.h>
+#include "preload/base/hash.h"
 #include "preload/base/state.h"
 #include "preload/rm/rm.h"
 
@@ -15,7 +16,7 @@
 
 static _Atomic uint16_t *filter_slot(struct nvs_state *s, uint64_t number)
 {
-	return &s->filter[(number * 0x9e3779b97f4a7c15ull) >> 52 & (NVS_FILTER_SIZE - 1)];
+	return &s->filter[nvs_hash(number, NVS_FILTER_BITS)];
 }
 
 static void filter_count(const struct nvs_address_span *at, int by)
@@ -101,14 +102,13 @@ static void open_tail(struct nvs_cpu_map *m)
 /* Splits mappings so that none crosses ADDRESS. */
 static void split_at(uint64_t address)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m;
 
 	if (address & 4095)
 		return;
 again:
-	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1)
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, address, address + 1)
 	{
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
 		struct nvs_cpu_map part = *m, *left, *right;
 
 		if (m->at.start == address || m->transit)
@@ -150,12 +150,10 @@ void nvs_maps_split(uint64_t start, uint64_t end)
 
 void nvs_maps_withdraw(uint64_t start, uint64_t end, bool with_aliases, uint64_t call)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m;
 
-	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, start, end)
 	{
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
 		if (m->transit)
 			continue;
 		m->transit = call;
@@ -175,12 +173,10 @@ static void leave_transit(struct nvs_cpu_map *m)
 
 void nvs_maps_restore(uint64_t start, uint64_t end, uint64_t call)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m;
 
-	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, start, end)
 	{
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
 		if (m->transit != call)
 			continue;
 		leave_transit(m);
@@ -191,13 +187,11 @@ void nvs_maps_restore(uint64_t start, uint64_t end, uint64_t call)
 
 void nvs_maps_drop(uint64_t start, uint64_t end)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m;
 
 again:
-	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, start, end)
 	{
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
 		if (!m->transit)
 			continue;
 		nvs_map_unlink(m);
@@ -338,14 +332,12 @@ void nvs_maps_add_new(void *p, size_t size, int prot, int fd, off_t offset,
 
 int nvs_maps_protect(uint64_t start, uint64_t end, int prot, uint64_t call)
 {
-	struct nvs_rm *rm = nvs_rm();
 	const struct nvs_next *next = nvs_next();
 	uint64_t at = start;
+	struct nvs_cpu_map *m;
 
-	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, start, end)
 	{
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
 		if (!nvs_map_is_doorbell(m) || !m->guarded || (m->transit && m->transit != call))
 			continue;
 		if (m->at.start > at && next->mprotect((void *)at, m->at.start - at, prot))
@@ -360,12 +352,10 @@ int nvs_maps_protect(uint64_t start, uint64_t end, int prot, uint64_t call)
 
 void nvs_maps_finish_protect(uint64_t start, uint64_t end, int prot, uint64_t call)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m;
 
-	NVS_SPANS_EACH(&rm->cpu, i, start, end)
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, start, end)
 	{
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
 		if (m->transit && m->transit != call)
 			continue;
 		if (prot >= 0)
@@ -376,12 +366,12 @@ void nvs_maps_finish_protect(uint64_t start, uint64_t end, int prot, uint64_t ca
 
 void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to, uint64_t call)
 {
-	struct nvs_rm *rm = nvs_rm();
+	struct nvs_cpu_map *m;
 
 again:
-	NVS_SPANS_EACH(&rm->cpu, i, from, from + size)
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, from, from + size)
 	{
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i], moved = *m, *n;
+		struct nvs_cpu_map moved = *m, *n;
 
 		if (m->transit != call)
 			continue;

@@ -70,8 +70,10 @@ static bool line_is_within(const struct maps_line *l, uintptr_t start, uint64_t 
 /* True for our own mappings: the alias of a doorbell, or the extra mappings of ring memory. */
 static bool is_ours(const struct nvs_rm *rm, const struct maps_line *l)
 {
-	for (uint32_t i = 0; i < rm->cpu.n; i++) {
-		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
+	const struct nvs_cpu_map *m;
+
+	NVS_SPANS_ALL(&rm->cpu, m)
+	{
 		uint64_t size = m->at.end - m->at.start;
 
 		if (line_is_within(l, m->alias, size) || line_is_within(l, m->real, size) ||
@@ -91,12 +93,12 @@ static bool may_be_doorbell(const struct nvs_cpu_map *m)
 /* True if a store through this mapping could ring a GPU unseen. */
 static bool may_ring_unseen(struct nvs_rm *rm, const struct maps_line *l)
 {
+	const struct nvs_cpu_map *m;
+
 	if (!l->writable || !is_gpu_node(l->path) || is_ours(rm, l))
 		return false;
-	NVS_SPANS_EACH(&rm->cpu, i, l->start, l->end)
+	NVS_SPANS_EACH(&rm->cpu, m, l->start, l->end)
 	{
-		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
 		return nvs_map_is_doorbell(m) || may_be_doorbell(m);
 	}
 	/*

@@ -116,6 +116,7 @@ static void add_channel(struct nvs_view *v, struct nvs_channel *channels, uint32
 static struct nvs_published *build_view(struct nvs_seg_block *block)
 {
 	struct nvs_rm *rm = nvs_rm();
+	const struct nvs_cpu_map *m;
 	struct nvs_channel_entry *c;
 	uint32_t ndoorbells = 0, nchannels = 0, nhash;
 	struct nvs_doorbell *doorbells;
@@ -124,8 +125,8 @@ static struct nvs_published *build_view(struct nvs_seg_block *block)
 	uint32_t *hash;
 	size_t bytes;
 
-	for (uint32_t i = 0; i < rm->cpu.n; i++)
-		ndoorbells += is_armed_doorbell((struct nvs_cpu_map *)rm->cpu.at[i]);
+	NVS_SPANS_ALL(&rm->cpu, m)
+	ndoorbells += is_armed_doorbell(m);
 	DL_FOREACH(rm->channels, c)
 	nchannels += is_in_view(c);
 	nhash = hash_size(nchannels);
@@ -146,13 +147,10 @@ static struct nvs_published *build_view(struct nvs_seg_block *block)
 				    .channels = channels,
 				    .channel_mask = nhash - 1,
 				    .channel_hash = hash};
-	for (uint32_t i = 0; i < rm->cpu.n; i++) {
-		const struct nvs_cpu_map *m = (struct nvs_cpu_map *)rm->cpu.at[i];
-
-		if (is_armed_doorbell(m))
-			doorbells[p->view.ndoorbells++] = (struct nvs_doorbell){
-				m->at.start, m->at.end, m->alias, m->number, m->gpu};
-	}
+	NVS_SPANS_ALL(&rm->cpu, m)
+	if (is_armed_doorbell(m))
+		doorbells[p->view.ndoorbells++] =
+			(struct nvs_doorbell){m->at.start, m->at.end, m->alias, m->number, m->gpu};
 	DL_FOREACH(rm->channels, c)
 	if (is_in_view(c))
 		add_channel(&p->view, channels, hash, c);
@@ -211,11 +209,8 @@ void nvs_publish_view(void)
 
 void nvs_shadow_refresh(void)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
+	NVS_RM_LOCK_SCOPE();
 	nvs_shadow_copy_userd();
 	nvs_publish_view();
 	nvs_channels_spool_progress();
-	nvs_rm_unlock(&saved);
 }

@@ -188,10 +188,7 @@ void nvs_record_check_result(uint32_t kind, uint64_t value, uint64_t start, uint
 
 void nvs_rm_handlers_replaced(void)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	if (nvs_rm())
 		nvs_record_check_result(NVS_CHECK_HANDLER, ++nvs_rm()->handlers_replaced, 0, 0);
-	nvs_unlock(&saved);
 }

@@ -41,11 +41,10 @@ void nvs_rm_replay(void)
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_channel_entry *c;
 	struct nvs_driver_object *o, *next;
-	sigset_t saved;
 
 	if (!rm)
 		return;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	nvs_rm_check_release();
 	rm->live = true;
 	rm->dirty = rm->segs_dirty = true;
@@ -66,7 +65,6 @@ void nvs_rm_replay(void)
 	for (uint32_t i = 0; i < rm->nremarks; i++)
 		nvs_record_write(&rm->remarks[i].rec);
 	nvs_publish_view();
-	nvs_unlock(&saved);
 }
 
 /* ---- session end ---- */
@@ -87,8 +85,6 @@ static bool is_settled(struct nvs_channel_entry *c)
  */
 static void finish_channel(struct nvs_channel_entry *c)
 {
-	struct timespec nap = {0, 200000};
-
 	/*
 	 * A call in progress may have freed the channel's memory; the last GP_PUT was read before.
 	 */
@@ -97,7 +93,7 @@ static void finish_channel(struct nvs_channel_entry *c)
 	for (int i = 0; i < 50; i++) {
 		if (is_settled(c))
 			return;
-		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_sleep(200000);
 	}
 	/*
 	 * With a shadow, entries beyond the last doorbell never reach the GPU: only wait for
@@ -111,11 +107,10 @@ void nvs_rm_final_records(bool look_at_maps)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_channel_entry *c;
-	sigset_t saved;
 
 	if (!rm || !rm->live)
 		return;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	nvs_rm_timing_read_clocks();
 	DL_FOREACH(rm->channels, c)
 	{
@@ -130,5 +125,4 @@ void nvs_rm_final_records(bool look_at_maps)
 	if (look_at_maps && !atomic_load(&rm->remapping))
 		nvs_maps_check();
 	record_unknown_calls(rm);
-	nvs_unlock(&saved);
 }

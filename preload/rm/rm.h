@@ -36,10 +36,15 @@ void nvs_spans_remove(struct nvs_address_spans *spans, struct nvs_address_span *
  * span for overlap, as NVS_SPANS_EACH does.
  */
 uint32_t nvs_spans_from(const struct nvs_address_spans *spans, uint64_t start);
-#define NVS_SPANS_EACH(spans, i, from, to)                        \
-	for (uint32_t i = nvs_spans_from(spans, from);            \
-	     i < (spans)->n && (spans)->at[i]->start < (to); i++) \
-		if ((spans)->at[i]->end > (from))
+/* Sets M, a pointer to what begins with the span, to each that overlaps [FROM, TO). */
+#define NVS_SPANS_EACH(spans, m, from, to)                             \
+	for (uint32_t m##_i = nvs_spans_from(spans, from);             \
+	     m##_i < (spans)->n && (spans)->at[m##_i]->start < (to) && \
+	     ((m) = (void *)(spans)->at[m##_i], true);                 \
+	     m##_i++)                                                  \
+		if ((spans)->at[m##_i]->end > (from))
+
+#define NVS_SPANS_ALL(spans, m) NVS_SPANS_EACH(spans, m, 0, UINT64_MAX)
 
 /* ---- entity.c, objects.c ---- */
 /* The memory or object that a handle and its duplicates refer to. */
@@ -213,7 +218,6 @@ uint64_t nvs_doorbells_armed_gpus(void);
 /*
  * Unmaps the alias at the next publication; leaves it mapped if traps may still use the old view.
  */
-void nvs_doorbell_retire_alias(uintptr_t alias, size_t size);
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
 /*
  * Unmaps retired aliases and, if SHOWN (the published view has every doorbell), guards new
@@ -559,6 +563,9 @@ void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes);
 void nvs_rm_unmap(uintptr_t start, size_t size);
 /* nvs_unlock() after a publication; then unmaps what nvs_rm_unmap() queued. */
 void nvs_rm_unlock(const sigset_t *saved);
+#define NVS_RM_LOCK_SCOPE()                                           \
+	sigset_t lock_scope_ __attribute__((cleanup(nvs_rm_unlock))); \
+	nvs_lock(&lock_scope_)
 /* Copies BYTES, 8 to a page, of the program's memory. Returns false if that is not readable. */
 bool nvs_copy_program(void *to, const void *from, size_t bytes);
 

@@ -130,12 +130,10 @@ uint32_t nvs_gpu_by_uuid(const uint8_t *uuid)
 
 uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16])
 {
-	sigset_t saved;
 	uint32_t gpu;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	gpu = nvs_gpu_by_uuid(uuid);
-	nvs_unlock(&saved);
 	return gpu;
 }
 

@@ -26,15 +26,8 @@ static void insert_seg(struct nvs_segs *s, const struct nvs_seg *seg)
 {
 	uint32_t lo = 0, hi = s->n;
 
-	if (s->n == s->room) {
-		uint32_t room = s->room ? s->room * 2 : 64;
-		void *at = nvs_realloc(s->at, s->room * sizeof(*s->at), room * sizeof(*s->at));
-
-		if (!at)
-			return;
-		s->at = at;
-		s->room = room;
-	}
+	if (!NVS_GROW(s->at, s->n, s->room, 64))
+		return;
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 

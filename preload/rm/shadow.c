@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
+#include "preload/base/outfile.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
 #include "trap/copy/shadow.h"
@@ -29,11 +30,13 @@
 
 /* ---- run-time power management: the driver cannot fault a split mapping in again ---- */
 
-static bool is_power_managed(const char *folder)
+static bool is_power_managed(const char *folder, void *arg)
 {
 	static const char field[] = "Runtime D3 status:";
 	char path[256], text[1024], *at;
 
+	if (folder[0] == '.')
+		return false;
 	if (strlen(folder) > 64)
 		return true;
 	strcpy(path, POWER_FOLDER "/");
@@ -48,33 +51,6 @@ static bool is_power_managed(const char *folder)
 	return !strncmp(at + strspn(at, " \t"), "Enabled", 7);
 }
 
-struct dirent64 {
-	uint64_t inode, offset;
-	uint16_t length;
-	uint8_t type;
-	char name[];
-};
-
-static bool may_suspend(void)
-{
-	int fd = nvs_sys_open(POWER_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-	uint64_t room[512];
-	bool may = false;
-	long n;
-
-	if (fd < 0)
-		return false; /* the driver has no such file: no GPU suspends */
-	while ((n = nvs_syscall(SYS_getdents64, fd, (long)room, sizeof(room), 0, 0, 0)) > 0)
-		for (long at = 0; at < n;) {
-			const struct dirent64 *d = (const void *)((const char *)room + at);
-
-			may |= d->name[0] != '.' && is_power_managed(d->name);
-			at += d->length;
-		}
-	nvs_sys_close(fd);
-	return may;
-}
-
 /* Reads driver files, which may wait for a GPU. */
 void nvs_shadow_query_power(void)
 {
@@ -82,7 +58,8 @@ void nvs_shadow_query_power(void)
 
 	if (!rm || rm->power_asked || !nvs_options()->values.shadow)
 		return;
-	rm->may_suspend = may_suspend();
+	/* Without the folder no GPU suspends: the driver is too old for it. */
+	rm->may_suspend = nvs_folder_search(POWER_FOLDER, is_power_managed, NULL);
 	atomic_store(&rm->power_asked, true);
 }
 
@@ -238,14 +215,12 @@ void nvs_shadow_drop(struct nvs_channel_entry *c)
 /* Avoids the time between a thread's GP_PUT and its doorbell, unless that lasts too long. */
 static int undo_shadow(struct nvs_channel_entry *c, bool now)
 {
-	struct timespec nap = {0, UNDO_NAP_NS};
-
 	for (int i = 0; i < UNDO_TRIES; i++) {
 		int err = nvs_shadow_remove(c->shadow, false);
 
 		if (err != -EAGAIN)
 			return err;
-		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_sleep(UNDO_NAP_NS);
 	}
 	if (!now && c->shadow_unrung++ < UNRUNG_ROUNDS)
 		return -EAGAIN;
@@ -350,24 +325,20 @@ static bool step_towards(uint64_t start, uint64_t end)
 {
 	struct nvs_channel_entry *c;
 	bool busy = false;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	DL_FOREACH(nvs_rm()->channels, c)
 	if (c->shadow && c->shadow->timing && !c->hidden && has_page_in(c->shadow, start, end))
 		busy |= !nvs_timing_step(c);
-	nvs_unlock(&saved);
 	return busy;
 }
 
 void nvs_shadow_prepare(uint64_t start, uint64_t end)
 {
-	struct timespec nap = {0, UNDO_NAP_NS};
-
 	if (!nvs_options()->values.timing || nvs_state_is_borrowed())
 		return;
 	for (int i = 0; i < PREPARE_TRIES && step_towards(start, end); i++)
-		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_sleep(UNDO_NAP_NS);
 }
 
 /* ---- creating a shadow ---- */
@@ -392,10 +363,10 @@ static void copy_device(void *to, uintptr_t from, size_t bytes)
 
 static struct nvs_cpu_map *find_map(uint64_t start, uint64_t end)
 {
-	NVS_SPANS_EACH(&nvs_rm()->cpu, i, start, start + 1)
-	{
-		struct nvs_cpu_map *m = (struct nvs_cpu_map *)nvs_rm()->cpu.at[i];
+	struct nvs_cpu_map *m;
 
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, start, start + 1)
+	{
 		return m->at.end >= end && m->real && m->spare && !m->entity->cpu->next &&
 				       !m->hidden
 			       ? m

@@ -26,15 +26,8 @@ int nvs_spans_add(struct nvs_address_spans *s, struct nvs_address_span *span)
 {
 	uint32_t i;
 
-	if (s->n == s->room) {
-		uint32_t room = s->room ? s->room * 2 : 64;
-		void *at = nvs_realloc(s->at, s->room * sizeof(*s->at), room * sizeof(*s->at));
-
-		if (!at)
-			return -1;
-		s->at = at;
-		s->room = room;
-	}
+	if (!NVS_GROW(s->at, s->n, s->room, 64))
+		return -1;
 	i = lower_bound(s, span->start);
 	memmove(s->at + i + 1, s->at + i, (s->n - i) * sizeof(*s->at));
 	s->at[i] = span;

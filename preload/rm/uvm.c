@@ -28,10 +28,10 @@ static void add_range(uint64_t base, uint64_t length, uint32_t file)
 static uint64_t end_range(uint64_t base, uint32_t file, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
+	struct nvs_uvm_range *range;
 
-	NVS_SPANS_EACH(&rm->ranges, i, base, base + 1)
+	NVS_SPANS_EACH(&rm->ranges, range, base, base + 1)
 	{
-		struct nvs_uvm_range *range = (struct nvs_uvm_range *)rm->ranges.at[i];
 		uint64_t length = range->at.end - range->at.start;
 
 		if (range->at.start != base || range->file != file || range->born >= call)
@@ -113,13 +113,14 @@ static void register_channel(const struct UVM_REGISTER_CHANNEL_PARAMS *a)
 /* End of the range at BASE that the call removes. FREE has no length since 590.44.01. */
 static uint64_t find_range_end(unsigned long request, uint64_t base, uint64_t length)
 {
+	const struct nvs_uvm_range *range;
 	uint64_t end = base + 1;
 
 	if (request == NVS_UVM_UNMAP_EXTERNAL || nvs_rm_release() < NVS_RELEASE(590, 44, 1))
 		return base + length > base ? base + length : UINT64_MAX;
-	NVS_SPANS_EACH(&nvs_rm()->ranges, i, base, base + 1)
-	if (nvs_rm()->ranges.at[i]->start == base && nvs_rm()->ranges.at[i]->end > end)
-		end = nvs_rm()->ranges.at[i]->end;
+	NVS_SPANS_EACH(&nvs_rm()->ranges, range, base, base + 1)
+	if (range->at.start == base && range->at.end > end)
+		end = range->at.end;
 	return end;
 }
 

@@ -16,11 +16,6 @@
 
 #define TAIL_WORDS 6
 
-static const struct nvs_segs *get_segments(void)
-{
-	return &nvs_rm()->segs;
-}
-
 static bool read_word32(const volatile uint32_t *from, uint32_t *value)
 {
 	/* The check reads eight bytes, which are on the same page. */
@@ -41,7 +36,7 @@ static bool read_word64(const volatile uint64_t *from, uint64_t *value)
 /* Address at which the process sees BYTES at VA of the address space. 0 if not mapped. */
 static uintptr_t find_address(uint32_t vaspace, uint64_t va, uint64_t bytes)
 {
-	const struct nvs_segs *s = get_segments();
+	const struct nvs_segs *s = &nvs_rm()->segs;
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct nvs_seg *seg = &s->at[i];
@@ -329,12 +324,10 @@ static void update_page(struct nvs_live_page *page, uint64_t now)
 void nvs_live_update_channels(void)
 {
 	struct nvs_live_page *page = nvs_live_page();
-	sigset_t saved;
 
 	if (!page)
 		return;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	if (nvs_rm())
 		update_page(page, nvs_clock_now());
-	nvs_unlock(&saved);
 }

@@ -73,27 +73,8 @@ static int spool_name(const char *name, char *out)
 static bool written_by_this_run(const char *path)
 {
 	const char *summary = nvs_options()->summary;
-	char text[4096 + 1];
-	long n, offset = 0;
-	bool found = false;
-	int fd;
 
-	if (!*summary)
-		return false;
-	fd = nvs_sys_open(summary, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	while (!found &&
-	       (n = nvs_syscall(SYS_pread64, fd, (long)text, sizeof(text) - 1, offset, 0, 0)) > 0) {
-		text[n] = '\0';
-		found = strstr(text, path) != NULL;
-		/* Reads overlap, so that no path is split. */
-		if (n < (long)sizeof(text) - 1)
-			break;
-		offset += n > 2048 ? n - 2048 : n;
-	}
-	nvs_sys_close(fd);
-	return found;
+	return *summary && nvs_file_contains(summary, path) > 0;
 }
 
 /* ---- start ---- */
@@ -303,9 +284,7 @@ static void end_at_quick_exit(void)
  */
 static void activate_session(struct nvs_recorder *session)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	atomic_store(&session->state, NVS_SESSION_ACTIVE);
 	atomic_store(&nvs_state()->session_active, 1);
 	if (strcmp(session->driver, nvs_rm_driver_version()))
@@ -313,7 +292,6 @@ static void activate_session(struct nvs_recorder *session)
 				strlen(nvs_rm_driver_version()));
 	nvs_rm_replay();
 	nvs_switch_record();
-	nvs_unlock(&saved);
 }
 
 static void start_session(struct nvs_recorder *session)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include "preload/api/intercept/api.h"
+#include "preload/base/clock.h"
 #include "preload/base/next.h"
 #include "preload/base/ownthread.h"
 #include "preload/base/sys.h"
@@ -20,7 +21,6 @@
 #define MAX_CONTEXTS 64
 #define ROUND_MS 10
 #define BEHIND_NS 100000
-#define READ_EVERY 2 /* every second round */
 #define CLOCK_NS 1000000000ull
 #define MAKING_MS 1000 /* maximum time that the end of a context waits */
 #define LOW_ADDRESS 0x1000000000ull
@@ -77,7 +77,6 @@ static void clear_slot(struct contexts *all, uint32_t i)
 static void remove_contexts(uint64_t context)
 {
 	struct contexts *all = get_contexts();
-	struct timespec nap = {0, 1000000};
 
 	if (!all)
 		return;
@@ -94,7 +93,7 @@ static void remove_contexts(uint64_t context)
 
 		if (!making || (context && making != context))
 			return;
-		nvs_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0, 0, 0);
+		nvs_sleep(1000000);
 	}
 }
 
@@ -221,18 +220,9 @@ static void visit_context(struct contexts *all, uint32_t i)
 
 /* ---- the thread ---- */
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 static void run_timing(void *arg)
 {
 	struct contexts *all = arg;
-	struct timespec soon = {0, BEHIND_NS};
 	uint64_t clock_due = 0;
 	bool behind = false;
 
@@ -240,7 +230,7 @@ static void run_timing(void *arg)
 		bool over = is_over(all), ended = atomic_load(&nvs_writer_signal.ended);
 
 		if (behind && !nvs_session_is_confined())
-			nvs_syscall(SYS_nanosleep, (long)&soon, 0, 0, 0, 0, 0);
+			nvs_sleep(BEHIND_NS);
 		else
 			nvs_sys_futex_wait(&nvs_gpfifo_pending, 0, behind ? 1 : ROUND_MS);
 		atomic_store(&nvs_gpfifo_pending, 0);
@@ -248,8 +238,8 @@ static void run_timing(void *arg)
 		 * Before the first timestamp is taken. Reading a clock makes no system call but may
 		 * fault.
 		 */
-		if (!over && monotonic_ns() >= clock_due && nvs_rm_timing_read_clocks())
-			clock_due = monotonic_ns() + CLOCK_NS;
+		if (!over && nvs_clock_mono_ns() >= clock_due && nvs_rm_timing_read_clocks())
+			clock_due = nvs_clock_mono_ns() + CLOCK_NS;
 		for (uint32_t i = 0; i < MAX_CONTEXTS && !over; i++)
 			visit_context(all, i);
 		behind = nvs_rm_timing_poll(!ended && (!behind || round % 64 == 0));

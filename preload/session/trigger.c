@@ -5,6 +5,7 @@
  * Nothing is recorded until the file exists.
  */
 #include <string.h>
+#include "decode/cli/units.h"
 #include "preload/base/outfile.h"
 #include "preload/base/sys.h"
 #include "preload/session/poll_thread.h"
@@ -26,7 +27,7 @@ static const char *cut_word(char *text)
 static bool parse_command(char *text, int64_t *submissions)
 {
 	const char *said = cut_word(text);
-	int64_t n = 0;
+	uint64_t n;
 
 	if (!strcmp(said, "start")) {
 		*submissions = NVS_RECORD_ALL;
@@ -36,11 +37,9 @@ static bool parse_command(char *text, int64_t *submissions)
 		*submissions = 0;
 		return true;
 	}
-	if (!*said)
+	if (!nvs_read_number(&said, 1ull << 52, &n))
 		return false;
-	for (; *said >= '0' && *said <= '9' && n < (1ll << 48); said++)
-		n = n * 10 + (*said - '0');
-	*submissions = n;
+	*submissions = (int64_t)n;
 	return !*said;
 }
 

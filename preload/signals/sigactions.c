@@ -46,8 +46,11 @@ static bool is_ours(int sig)
 	return sig == SIGSEGV || sig == SIGTRAP || sig == NVS_STAND_IN;
 }
 
-/* The lock is in the root page, so that a forked child finds it free. */
-void nvs_sigactions_lock(uint64_t *saved)
+/*
+ * No action changes while it is held. The lock is in the root page, so that a forked child finds it
+ * free.
+ */
+static void lock_actions(uint64_t *saved)
 {
 	uint64_t all = ~(NVS_SIGBIT(32) | NVS_SIGBIT(33)); /* the C library's own two */
 
@@ -55,7 +58,7 @@ void nvs_sigactions_lock(uint64_t *saved)
 	nvs_sys_lock((void *)nvs_slot(NVS_SLOT_SIGNALS));
 }
 
-void nvs_sigactions_unlock(const uint64_t *saved)
+static void unlock_actions(const uint64_t *saved)
 {
 	nvs_sys_unlock((void *)nvs_slot(NVS_SLOT_SIGNALS));
 	nvs_sys_sigmask(SIG_SETMASK, saved, NULL);
@@ -224,7 +227,7 @@ int nvs_signals_set_action(int sig, const struct sigaction *action, struct sigac
 	/* A wrong address faults here, where a handler may run. */
 	if (action)
 		wanted = *action;
-	nvs_sigactions_lock(&saved);
+	lock_actions(&saved);
 	if (!installed)
 		ret = nvs_next()->sigaction(sig, action ? &wanted : NULL, &before);
 	else if (action && in_vfork_child())
@@ -233,7 +236,7 @@ int nvs_signals_set_action(int sig, const struct sigaction *action, struct sigac
 		ret = change_other(sig, action ? &wanted : NULL, &before);
 	else
 		change_ours(sig, action ? &wanted : NULL, &before);
-	nvs_sigactions_unlock(&saved);
+	unlock_actions(&saved);
 	if (!ret && old)
 		*old = before;
 	return ret;
@@ -252,11 +255,11 @@ void nvs_sigaction_reset(int sig)
 	struct sigaction action;
 	uint64_t saved;
 
-	nvs_sigactions_lock(&saved);
+	lock_actions(&saved);
 	action = nvs_sigaction_of_program(sig);
 	action.sa_handler = SIG_DFL;
 	store_action(sig, &action);
-	nvs_sigactions_unlock(&saved);
+	unlock_actions(&saved);
 }
 
 void nvs_sigaction_set_default(int sig)
@@ -331,7 +334,7 @@ int nvs_signals_install(void)
 		return 0;
 	if (in_vfork_child())
 		return -EPERM;
-	nvs_sigactions_lock(&saved);
+	lock_actions(&saved);
 	if (!installed) {
 		err = take_over(SIGSEGV);
 		if (!err)
@@ -343,7 +346,7 @@ int nvs_signals_install(void)
 			installed = true;
 		}
 	}
-	nvs_sigactions_unlock(&saved);
+	unlock_actions(&saved);
 	errno = saved_errno;
 	return err;
 }
@@ -363,7 +366,7 @@ bool nvs_signals_check(void)
 	/* Usually nothing is replaced: do not pay for blocking signals and getpid() then. */
 	if (!installed || !(is_replaced(SIGSEGV) || is_replaced(SIGTRAP)) || in_vfork_child())
 		return false;
-	nvs_sigactions_lock(&saved);
+	lock_actions(&saved);
 	for (int sig = SIGSEGV;; sig = SIGTRAP) {
 		if (is_replaced(sig)) {
 			take_over(sig);
@@ -373,6 +376,6 @@ bool nvs_signals_check(void)
 			break;
 	}
 	put_kernel(NVS_STAND_IN);
-	nvs_sigactions_unlock(&saved);
+	unlock_actions(&saved);
 	return any;
 }

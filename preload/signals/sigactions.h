@@ -26,9 +26,6 @@ void nvs_sigactions_exec_failed(uint64_t ignored);
  * were changed. Async-signal-safe.
  */
 uint64_t nvs_sigactions_exec_begin(void);
-/* No action changes while it is held. */
-void nvs_sigactions_lock(uint64_t *saved);
-void nvs_sigactions_unlock(const uint64_t *saved);
 
 /* ---- signals.c ---- */
 /* Handler of SIGSEGV, SIGTRAP and the stand-in (sigview.h). */

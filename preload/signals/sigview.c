@@ -79,11 +79,6 @@ uint64_t nvs_sigview_to_program(uint64_t kernel)
 	return (kernel & ~(SEGV | STAND_IN)) | (blocked ? SEGV : 0) | (stand_in ? STAND_IN : 0);
 }
 
-uint64_t nvs_sigview_unblocked(uint64_t kernel)
-{
-	return kernel & SEGV ? nvs_sigview_to_kernel(kernel) : kernel;
-}
-
 static void store_asked(uint64_t shown)
 {
 	asked = !(shown & STAND_IN) ? NOT_ASKED : shown & SEGV ? ASKED_WITH_SEGV : ASKED_ALONE;
@@ -114,8 +109,12 @@ static uint64_t change_mask(int how, uint64_t mask, uint64_t by)
 
 static void open_blocked(void)
 {
-	if (nvs_sigactions_installed())
-		set_kernel(nvs_sigview_unblocked(kernel_mask()));
+	uint64_t kernel;
+
+	if (!nvs_sigactions_installed())
+		return;
+	kernel = kernel_mask();
+	set_kernel(kernel & SEGV ? nvs_sigview_to_kernel(kernel) : kernel);
 }
 
 /* libunwind calls this on stacks that are nearly used up: only one set is on the stack. */

@@ -16,8 +16,6 @@
  */
 uint64_t nvs_sigview_to_kernel(uint64_t word);
 uint64_t nvs_sigview_to_program(uint64_t kernel);
-/* Returns KERNEL with SIGSEGV unblocked. */
-uint64_t nvs_sigview_unblocked(uint64_t kernel);
 
 /*
  * Makes a sent SIGSEGV pending through its stand-in. BLOCKED: the program blocks it in this thread;

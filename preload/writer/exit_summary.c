@@ -10,6 +10,7 @@
 #include "preload/writer/writer.h"
 #include "preload/base/names.h"
 #include "preload/base/stderr.h"
+#include "preload/base/text.h"
 #include "trap/low/sys.h"
 
 struct summary_line {
@@ -32,57 +33,12 @@ __attribute__((format(printf, 2, 3))) static void add_text(struct summary_line *
 		l->used = sizeof(l->text) - 1;
 }
 
-/* 80000 as "80,000". */
-static void add_number(struct summary_line *l, uint64_t n)
-{
-	char digits[24];
-	int length = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
-
-	for (int i = 0; i < length; i++)
-		add_text(l, "%s%c", i && (length - i) % 3 == 0 ? "," : "", digits[i]);
-}
-
-static void add_size(struct summary_line *l, uint64_t bytes)
-{
-	static const char *const units[] = {"kB", "MB", "GB", "TB"};
-	double size = (double)bytes / 1000;
-	int unit = 0;
-
-	if (bytes < 1000) {
-		add_text(l, "%u bytes", (unsigned)bytes);
-		return;
-	}
-	for (; size >= 999.95 && unit < 3; unit++)
-		size /= 1000;
-	add_text(l, "%.1f %s", size, units[unit]);
-}
-
 static void add_name(struct summary_line *l, const char *name)
 {
 	char printable[PATH_MAX];
 
 	nvs_name_printable(name, printable, sizeof(printable));
 	add_text(l, "%s", printable);
-}
-
-/* Quotes NAME for a shell. */
-static void add_word(struct summary_line *l, const char *name)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "_-./+=:,@%^";
-
-	if (name[strspn(name, plain)] == '\0' && *name != '-') {
-		add_text(l, "%s", name);
-		return;
-	}
-	add_text(l, *name == '-' ? "./'" : "'");
-	for (; *name; name++) {
-		if (*name == '\'')
-			add_text(l, "'\\''");
-		else
-			add_text(l, "%c", (unsigned char)*name < ' ' || *name == 127 ? '?' : *name);
-	}
-	add_text(l, "'");
 }
 
 static void print_line(struct summary_line *l)
@@ -197,8 +153,8 @@ static void add_lost(struct summary_line *l, const struct nvs_outcome *o)
 		add_text(l, "; WRITING HANGS, ");
 	else
 		add_text(l, "; WRITING FAILED (%s), ", strerror(-o->error));
-	add_number(l, o->lost_submissions);
-	add_text(l, " submission%s lost%s", o->lost_submissions == 1 ? " was" : "s were",
+	add_text(l, "%s submission%s lost%s", NVS_NUMBER(o->lost_submissions),
+		 o->lost_submissions == 1 ? " was" : "s were",
 		 o->hangs ? ", the others are only in the spool" : "");
 }
 
@@ -208,18 +164,11 @@ static void add_result(struct summary_line *l, const struct nvs_recorder *sessio
 	add_name(l, session->shown);
 	if (session->renamed)
 		add_text(l, " (the requested name was taken)");
-	add_text(l, ": ");
-	add_size(l, o->bytes);
-	add_text(l, o->cut ? NVS_CLOSING_CUT : ", ");
-	add_number(l, o->submissions);
-	add_text(l, " submission%s, ", o->submissions == 1 ? "" : "s");
-	add_number(l, o->gaps);
-	add_text(l, " gap%s", o->gaps == 1 ? "" : "s");
-	if (o->skipped) {
-		add_text(l, ", ");
-		add_number(l, o->skipped);
-		add_text(l, " more only counted");
-	}
+	add_text(l, ": %s%s%s submission%s, %s gap%s", NVS_SIZE(o->bytes),
+		 o->cut ? NVS_CLOSING_CUT : ", ", NVS_NUMBER(o->submissions),
+		 NVS_PLURAL(o->submissions), NVS_NUMBER(o->gaps), NVS_PLURAL(o->gaps));
+	if (o->skipped)
+		add_text(l, ", %s more only counted", NVS_NUMBER(o->skipped));
 	if (o->stuck)
 		add_text(l, NVS_CLOSING_STUCK, strerror(-o->stuck));
 	else if (o->full)
@@ -230,16 +179,15 @@ static void add_result(struct summary_line *l, const struct nvs_recorder *sessio
 	if (session->newer_driver)
 		add_text(l, NVS_CLOSING_NEWER);
 	add_text(l, "; next: nvsnoop-report ");
-	add_word(l, session->shown);
+	l->used += nvs_text_quote(session->shown, l->text + l->used, sizeof(l->text) - l->used);
 }
 
 static void add_untraced(struct summary_line *l, const struct nvs_outcome *o)
 {
 	uint64_t counted = o->skipped + nvs_totals_sum(NVS_COUNT_LOST_SUBMISSIONS);
 
-	add_number(l, counted);
-	add_text(l, " submission%s counted, no trace (" NVS_ENV_OUT "=" NVS_OUT_NONE ")",
-		 counted == 1 ? "" : "s");
+	add_text(l, "%s submission%s counted, no trace (" NVS_ENV_OUT "=" NVS_OUT_NONE ")",
+		 NVS_NUMBER(counted), NVS_PLURAL(counted));
 }
 
 static void add_failure(struct summary_line *l, const struct nvs_recorder *session)

@@ -6,12 +6,12 @@
  */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <errno.h>
-#include <time.h>
 #include <zstd.h>
 #include "preload/base/ownthread.h"
 #include "preload/base/preload.h"
-#include "preload/writer/packer.h"
 #include "preload/base/sys.h"
+#include "preload/writer/packer.h"
+#include "trap/low/sys.h"
 
 #define LEVEL 1
 #define WINDOW_LOG 20 /* a frame: similar launches may be at its start */
@@ -68,14 +68,6 @@ static ssize_t pack_frame(struct nvs_pack_memory *pack, const struct nvs_zframe 
 
 /* ---- the threads ---- */
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void wait_turn(struct nvs_packers *all, uint32_t ticket)
 {
 	uint32_t turn;
@@ -108,7 +100,7 @@ static void run_packer(void *arg)
 			nvs_sys_futex_wait(&p->full, 0, NAP_MS);
 		}
 		write_one(all, &p->pack, p->frame, p->ticket);
-		atomic_store(&p->cpu_ns, own_cpu_ns());
+		atomic_store(&p->cpu_ns, nvs_read_clock(CLOCK_THREAD_CPUTIME_ID));
 		atomic_store_explicit(&p->full, 0, memory_order_release);
 		atomic_fetch_add(&all->given, 1);
 		nvs_sys_futex_wake(&all->given);

@@ -97,9 +97,7 @@ static void update_window(uint64_t now)
 
 void nvs_switch_request(int64_t submissions, enum nvs_window_cause cause)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	update_window(nvs_clock_mono_ns());
 	/* A request to turn on again has no effect; a number starts a new count. */
 	if (submissions != sw.wanted || (submissions && submissions != NVS_RECORD_ALL)) {
@@ -107,20 +105,17 @@ void nvs_switch_request(int64_t submissions, enum nvs_window_cause cause)
 		sw.wanted_ns = nvs_clock_mono_ns();
 		apply_wanted(cause);
 	}
-	nvs_unlock(&saved);
 }
 
 unsigned nvs_switch_update(unsigned most_ms)
 {
 	uint64_t now = nvs_clock_mono_ns(), next;
-	sigset_t saved;
 
 	if (!nvs_switch_is_used())
 		return most_ms;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	update_window(now);
 	next = sw.late ? window_end() : delay_end();
-	nvs_unlock(&saved);
 	if (next <= now || next - now >= most_ms * 1000000ull)
 		return most_ms;
 	return (unsigned)((next - now) / 1000000) + 1;
@@ -128,14 +123,11 @@ unsigned nvs_switch_update(unsigned most_ms)
 
 void nvs_switch_begin(void)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	atomic_store(&sw.full, false);
 	sw.holds = 0;
 	update_window(nvs_clock_mono_ns());
 	apply_wanted(NVS_WINDOW_START);
-	nvs_unlock(&saved);
 }
 
 void nvs_switch_record(void)

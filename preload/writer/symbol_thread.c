@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 #include <string.h>
+#include "preload/base/hash.h"
 #include "preload/base/preload.h"
 #include "preload/writer/symbol_thread.h"
 #include "preload/writer/session.h"
@@ -187,30 +188,13 @@ bool nvs_naming_finish(struct nvs_naming *n, unsigned ms)
 
 /* ---- objects ---- */
 
-static bool grow_list(void **list, uint32_t *room, uint32_t used, size_t each, uint32_t max)
-{
-	uint32_t more = *room ? *room * 2 : 256;
-	void *p;
-
-	if (used < *room)
-		return true;
-	p = more <= max ? nvs_realloc(*list, *room * each, more * each) : NULL;
-	if (!p)
-		return false;
-	*list = p;
-	*room = more;
-	return true;
-}
-
 static void see_module(struct nvs_naming *n, const struct nvs_rec_module *rec)
 {
 	struct nvs_rec_module *copy;
-	void *list = n->objects;
 
 	if (rec->rec.size < sizeof(*rec) + rec->build_id_length + rec->path_length ||
-	    !grow_list(&list, &n->objects_room, n->nobjects, sizeof(*n->objects), MAX_OBJECTS))
+	    n->nobjects >= MAX_OBJECTS || !NVS_GROW(n->objects, n->nobjects, n->objects_room, 256))
 		return;
-	n->objects = list;
 	copy = nvs_alloc(rec->rec.size + 1);
 	if (!copy)
 		return;
@@ -253,17 +237,14 @@ static uint32_t object_of(const struct nvs_naming *n, uint64_t pc, uint64_t time
 
 static uint32_t slot_of(const struct nvs_naming *n, uint64_t pc)
 {
-	uint64_t h = pc * 0x9e3779b97f4a7c15ull;
-
-	return (uint32_t)(h >> 32) & (n->nslots - 1);
+	return nvs_hash(pc, 32) & (n->nslots - 1);
 }
 
 static void insert_slot(struct nvs_naming *n, uint32_t index)
 {
 	uint32_t s = slot_of(n, n->addresses[index].pc);
 
-	while (n->slots[s])
-		s = (s + 1) & (n->nslots - 1);
+	NVS_HASH_PROBE(s, n->nslots, n->slots[s]);
 	n->slots[s] = index + 1;
 }
 
@@ -299,8 +280,6 @@ static bool is_still_valid(const struct nvs_naming *n, struct address *a, uint64
 
 static void see_address(struct nvs_naming *n, uint64_t pc, uint64_t time)
 {
-	void *list = n->addresses;
-
 	if (!more_slots(n))
 		return;
 	for (uint32_t s = slot_of(n, pc); n->slots[s]; s = (s + 1) & (n->nslots - 1)) {
@@ -309,10 +288,9 @@ static void see_address(struct nvs_naming *n, uint64_t pc, uint64_t time)
 		if (a->pc == pc && is_still_valid(n, a, time))
 			return;
 	}
-	if (!grow_list(&list, &n->addresses_room, n->naddresses, sizeof(*n->addresses),
-		       MAX_ADDRESSES))
+	if (n->naddresses >= MAX_ADDRESSES ||
+	    !NVS_GROW(n->addresses, n->naddresses, n->addresses_room, 256))
 		return;
-	n->addresses = list;
 	n->addresses[n->naddresses] =
 		(struct address){.pc = pc, .time = time, .object = object_of(n, pc, time)};
 	insert_slot(n, n->naddresses++);

@@ -2,9 +2,9 @@
 /*
  * Counts made by the library: for the end of the trace and for the closing line.
  */
-#include <time.h>
 #include "preload/writer/writer.h"
 #include "trap/buffer/process.h"
+#include "trap/low/sys.h"
 
 uint64_t nvs_totals_sum(enum nvs_counter which)
 {
@@ -18,14 +18,6 @@ uint64_t nvs_totals_sum(enum nvs_counter which)
 	else if (which == NVS_COUNT_LOST_BYTES)
 		sum += atomic_load(&nvs_process->lost_bytes);
 	return sum;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
 void nvs_totals_write_gap(struct nvs_writer *w, uint32_t reason, uint64_t submissions,
@@ -82,7 +74,8 @@ void nvs_totals_write(struct nvs_writer *w)
 		.fast = nvs_totals_sum(NVS_COUNT_FAST),
 		.skipped = nvs_totals_sum(NVS_COUNT_SKIPPED),
 		.skipped_bytes = nvs_totals_sum(NVS_COUNT_SKIPPED_BYTES),
-		.writer_cpu_ns = cpu_ns() + nvs_packers_cpu_ns(&w->packers),
+		.writer_cpu_ns = nvs_read_clock(CLOCK_THREAD_CPUTIME_ID) +
+				 nvs_packers_cpu_ns(&w->packers),
 		.raw_bytes = w->sink.raw_bytes + w->merge->used,
 	};
 

@@ -24,18 +24,9 @@ void nvs_sink_free(struct nvs_sink *sink)
 /* Without memory for its entry the frame is still written; the table is then omitted. */
 static void add_seek_entry(struct nvs_sink *sink, size_t packed, size_t size)
 {
-	if (sink->frames == sink->seek_room) {
-		uint64_t room = sink->seek_room ? sink->seek_room * 2 : 1024;
-		void *more = nvs_realloc(sink->seek, sink->seek_room * 8, room * 8);
-
-		if (more) {
-			sink->seek = more;
-			sink->seek_room = room;
-		}
-	}
-	if (sink->frames < sink->seek_room) {
-		sink->seek[sink->frames * 2] = (uint32_t)packed;
-		sink->seek[sink->frames * 2 + 1] = (uint32_t)size;
+	if (NVS_GROW(sink->seek, sink->frames, sink->seek_room, 1024)) {
+		sink->seek[sink->frames].packed = (uint32_t)packed;
+		sink->seek[sink->frames].size = (uint32_t)size;
 	}
 	sink->frames++;
 }

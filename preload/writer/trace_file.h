@@ -14,7 +14,9 @@
 
 struct nvs_sink {
 	struct nvs_outfile *file;
-	uint32_t *seek; /* compressed and uncompressed size of each frame */
+	struct {
+		uint32_t packed, size;
+	} * seek; /* of each frame */
 	uint64_t frames, seek_room;
 	uint64_t raw_bytes; /* of records so far */
 	uint64_t file_bytes; /* whole frames in the file */

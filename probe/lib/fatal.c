@@ -2,9 +2,11 @@
 /* Fatal errors, and the host clock. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "decode/base/grow.h"
 #include "probe/probe.h"
 
 int probe_failure = 1;
@@ -30,6 +32,36 @@ char *probe_vformat(const char *format, va_list ap)
 	if (vasprintf(&text, format, ap) < 0)
 		probe_die("out of memory");
 	return text;
+}
+
+void *probe_allocate(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p)
+		probe_die("out of memory");
+	return p;
+}
+
+void *probe_grow(void *list, uint32_t count, size_t size)
+{
+	uint32_t room = count; /* full at each power of two */
+
+	if (count & (count - 1))
+		return list;
+	list = nvs_grow(list, count, &room, size, 1, UINT32_MAX);
+	if (!list)
+		probe_die("out of memory");
+	return list;
+}
+
+char *probe_copy(const char *text, size_t max_bytes)
+{
+	char *own = strndup(text, max_bytes);
+
+	if (!own)
+		probe_die("out of memory");
+	return own;
 }
 
 void probe_check(int error, const char *what)

@@ -17,20 +17,16 @@ void nvs_session_start(void)
 
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number)
 {
-	(void)number;
 	return NULL;
 }
 
 void nvs_session_channel_free(struct nvs_spool_channel *slot)
 {
-	(void)slot;
 }
 
 void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 			      const struct nvs_spool_done *now)
 {
-	(void)slot;
-	(void)now;
 }
 
 bool nvs_signals_check(void)
@@ -45,7 +41,4 @@ int nvs_signals_install(void)
 
 void nvs_record_attr(uint32_t key, const char *value, size_t length)
 {
-	(void)length;
-	(void)key;
-	(void)value;
 }

@@ -65,7 +65,6 @@ static int on_call(void *arg, struct nvs_trace *trace, const struct nvs_call *ca
 	struct compare *c = arg;
 	struct nvs_arg bytes;
 
-	(void)trace;
 	if (strcmp(nvs_call_api_name(call), "cuMemcpyHtoDAsync_v2") ||
 	    !nvs_call_arg(call, "ByteCount", &bytes))
 		return 0;

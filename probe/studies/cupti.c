@@ -46,9 +46,6 @@ static void on_buffer_completed(void *context, uint32_t stream, uint8_t *buffer,
 {
 	void *p = NULL;
 
-	(void)context;
-	(void)stream;
-	(void)size;
 	while (valid && !next(buffer, valid, &p)) {
 		struct record r;
 

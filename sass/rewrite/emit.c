@@ -330,20 +330,20 @@ static unsigned one_thread(struct code_piece *p, const struct nvs_count_register
 	return 0 | 8;
 }
 
-#define LOW_BITS 27u /* the sum of these bits over 32 threads still fits in 32 bits */
-
 /*
  * Thread sums: the low bits are summed within the warp; each thread adds the rest, which is nearly
  * always 0.
  */
 static void prepare_threads(struct code_piece *p, const struct nvs_count_registers *h)
 {
-	emit_word(p, word_immediate(p, NVS_W_AND, h->data + 1, h->t, (1u << LOW_BITS) - 1), 6);
+	emit_word(p,
+		  word_immediate(p, NVS_W_AND, h->data + 1, h->t, (1u << NVS_COUNT_LOW_BITS) - 1),
+		  6);
 	emit_reduce(p, h->ux, h->data + 1, 1);
 	emit_word(
 		p,
 		with_c(nvs_word_put(nvs_word_put(word_with_dest(p, NVS_W_SHR, h->t), 24, 8, NVS_RZ),
-				    32, 32, LOW_BITS),
+				    32, 32, NVS_COUNT_LOW_BITS),
 		       h->t),
 		6);
 	emit_test(p, 1, h->t, LATENCY_PREDICATE);
@@ -481,17 +481,4 @@ int nvs_emit_end(struct nvs_function *fn, const struct nvs_count_registers *h)
 	if (p.err)
 		return p.err;
 	return nvs_emit_word(fn, nvs_word_of(fn->words, NVS_W_EXIT));
-}
-
-void nvs_count_sum(const void *slots, uint32_t n, struct nvs_count_sums *sums)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t v[4];
-
-		memcpy(v, (const uint8_t *)slots + (size_t)i * NVS_COUNT_SLOT, sizeof(v));
-		sums->warps += v[0];
-		sums->threads += v[1] + (v[2] << LOW_BITS);
-		sums->wrapped |= (uint32_t)v[3] != 0;
-		sums->warps_wrapped |= v[3] >> 32 != 0;
-	}
 }

@@ -63,7 +63,6 @@ _nvsnoop_values() {
 		mapfile -t words < <(_nvsnoop_columns "$tool" "${@:4}" | sed "s/^/$sign/") ;;
 	API) mapfile -t words < <(_nvsnoop_names "$tool" --by-api api,runtime_api "${@:4}") ;;
 	RANGE) mapfile -t words < <(_nvsnoop_names "$tool" --by-nvtx range "${@:4}") ;;
-	FORMAT) words=(text csv json) ;;
 	CLASS) mapfile -t words < <("$tool" --classes --format=csv 2>/dev/null | sed 1d | cut -d, -f2) ;;
 	*) mapfile -t words < <(tr '|' '\n' <<<"$takes" | grep -E '^[a-z0-9][-a-z0-9]*$') ;;
 	esac

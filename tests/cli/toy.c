@@ -28,13 +28,10 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	return 0;
 }
 
-NVS_GET_COUNT(struct row, calls, r->calls)
-NVS_SOURCE_GETTERS(struct row, r->source)
-
-static const struct nvs_column columns[] = {
-	{"calls", "calls", get_calls, 0},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                               \
+	COL(count, calls, "calls", 0, 0, r->calls) \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct row, COLUMNS)
 
 static int print(struct nvs_run *run)
 {
@@ -44,7 +41,8 @@ static int print(struct nvs_run *run)
 				     &run->options->print);
 }
 
-NVS_REPORT(toy, .name = "toy", .place = 15, .help = "number of driver API calls per trace",
+NVS_REPORT(toy, .name = "toy", .group = NVS_HOST_TIME, .place = 15,
+	   .help = "number of driver API calls per trace",
 	   .man = "Number of calls of the driver API in each trace.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(columns), .each = sizeof(struct row), .begin = begin, .print = print);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FUZZ: preload/base/option_table.o */
+/* FUZZ: preload/base/option_table.o decode/cli/units.o */
 /* Option strings. A wrong one leaves nothing set; a right one survives being written out again. */
 #include <stdlib.h>
 #include <string.h>

@@ -76,15 +76,9 @@ static void submit(uint32_t channel)
 
 static void start(const char *folder, const char *name)
 {
-	char path[4096];
-	struct nvs_rec_gpu *gpu;
-
 	memset(&t, 0, sizeof(t));
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	mk_open(&t.m, path);
-	gpu = mk_rec(&t.m, NVS_REC_GPU, sizeof(*gpu));
-	gpu->architecture = 0x180;
-	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H200");
+	mk_open_in(&t.m, folder, name);
+	mk_h200(&t.m);
 	mk_thread(&t.m, 0, 100, "app");
 	mk_channel(&t.m, COMPUTE);
 	mk_channel(&t.m, COPY)->engine = 0xb;
@@ -119,9 +113,7 @@ static void finish_undone(uint32_t compute, uint32_t copy)
 {
 	channel_gone(COMPUTE, t.payload[COMPUTE] - 1 - compute);
 	channel_gone(COPY, t.payload[COPY] - 1 - copy);
-	mk_end(&t.m);
-	mk_frame_end(&t.m);
-	mk_close(&t.m);
+	mk_finish(&t.m);
 }
 
 static void finish(void)

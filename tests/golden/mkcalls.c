@@ -95,16 +95,10 @@ static void tell_passed(uint32_t number, const char *name)
 
 static void start(const char *folder, const char *name)
 {
-	char path[4096];
-	struct nvs_rec_gpu *gpu;
-
 	memset(&t, 0, sizeof(t));
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	mk_open(&t.m, path);
+	mk_open_in(&t.m, folder, name);
 	t.m.time = 50000;
-	gpu = mk_rec(&t.m, NVS_REC_GPU, sizeof(*gpu));
-	gpu->architecture = 0x180;
-	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H200");
+	mk_h200(&t.m);
 	mk_thread(&t.m, 0, 100, "app");
 	mk_thread(&t.m, 1, 101, "worker");
 	mk_channel(&t.m, 1);
@@ -117,9 +111,7 @@ static void finish(void)
 {
 	mk_channel_gone(&t.m, 1);
 	mk_channel_gone(&t.m, 8);
-	mk_end(&t.m);
-	mk_frame_end(&t.m);
-	mk_close(&t.m);
+	mk_finish(&t.m);
 }
 
 /* The call that is made next on THREAD submits: it is told of. */

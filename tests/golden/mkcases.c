@@ -208,9 +208,7 @@ static void finish(struct mk *m)
 {
 	mk_channel_gone(m, 0);
 	mk_channel_gone(m, 1);
-	mk_end(m);
-	mk_frame_end(m);
-	mk_close(m);
+	mk_finish(m);
 }
 
 static void whole(const char *folder, const char *name, bool wrong_id)

@@ -168,15 +168,12 @@ static void calls(void)
 
 int main(int argc, char **argv)
 {
-	char path[4096];
-
 	wrapped = argc == 3 && !strcmp(argv[2], "wrapped");
 	if (argc == 3 && !strcmp(argv[2], "threads"))
 		counted = NVS_COUNT_THREAD;
 	children = argc == 3 && !strcmp(argv[2], "children");
 	MK_NEED(argc == 2 || (argc == 3 && (wrapped || children || counted == NVS_COUNT_THREAD)));
-	snprintf(path, sizeof(path), "%s/counts.zst", argv[1]);
-	mk_open(&m, path);
+	mk_open_in(&m, argv[1], "counts.zst");
 	for (uint32_t i = 0; i < APIS; i++)
 		mk_api(&m, i, apis[i]);
 	mk_thread(&m, 0, 100, "app");
@@ -194,8 +191,6 @@ int main(int argc, char **argv)
 	if (children)
 		read_children(990);
 	m.time = 1000;
-	mk_end(&m);
-	mk_frame_end(&m);
-	mk_close(&m);
+	mk_finish(&m);
 	return 0;
 }

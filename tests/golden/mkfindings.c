@@ -11,33 +11,21 @@
 
 enum api { INIT, GET_GLOBAL, UNLOAD, PEER, ALLOC, LAUNCH, SYNC, INSTANTIATE, GRAPH_LAUNCH, APIS };
 
-static const char *const apis[APIS][2] = {
-	[INIT] = {"cuInit", "context"},
-	[GET_GLOBAL] = {"cuModuleGetGlobal_v2", "module"},
-	[UNLOAD] = {"cuLibraryUnload", "module"},
-	[PEER] = {"cuCtxEnablePeerAccess", "context"},
-	[ALLOC] = {"cuMemAlloc_v2", "memory"},
-	[LAUNCH] = {"cuLaunchKernel", "launch"},
-	[SYNC] = {"cuStreamSynchronize", "sync"},
-	[INSTANTIATE] = {"cuGraphInstantiateWithFlags", "graph"},
-	[GRAPH_LAUNCH] = {"cuGraphLaunch", "graph-launch"},
+static const char *const apis[APIS] = {
+	[INIT] = "cuInit|context",
+	[GET_GLOBAL] = "cuModuleGetGlobal_v2|module",
+	[UNLOAD] = "cuLibraryUnload|module",
+	[PEER] = "cuCtxEnablePeerAccess|context",
+	[ALLOC] = "cuMemAlloc_v2|memory",
+	[LAUNCH] = "cuLaunchKernel|launch",
+	[SYNC] = "cuStreamSynchronize|sync",
+	[INSTANTIATE] = "cuGraphInstantiateWithFlags|graph",
+	[GRAPH_LAUNCH] = "cuGraphLaunch|graph-launch",
 };
 
 static struct mk m;
 static uint64_t number; /* of the next call */
 static bool bound; /* the copy engine to its channel */
-
-/* Name and group, one after the other: no arguments. */
-static void tell_api(uint32_t api)
-{
-	size_t name = strlen(apis[api][0]) + 1, group = strlen(apis[api][1]) + 1;
-	struct nvs_rec_api *rec = mk_rec(&m, NVS_REC_API, sizeof(*rec) + name + group);
-
-	rec->api = api;
-	rec->length = (uint32_t)(name + group);
-	memcpy(rec->text, apis[api][0], name);
-	memcpy(rec->text + name, apis[api][1], group);
-}
 
 static void start(const char *folder, const char *name)
 {
@@ -52,15 +40,13 @@ static void start(const char *folder, const char *name)
 	mk_thread(&m, 0, 100, "app");
 	mk_channel(&m, 8)->engine = 0xb;
 	for (uint32_t api = 0; api < APIS; api++)
-		tell_api(api);
+		mk_api(&m, api, apis[api]);
 }
 
 static void finish(void)
 {
 	mk_channel_gone(&m, 8);
-	mk_end(&m);
-	mk_frame_end(&m);
-	mk_close(&m);
+	mk_finish(&m);
 }
 
 static void begun(enum api api)

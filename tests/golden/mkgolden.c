@@ -44,14 +44,11 @@ static void get(FILE *f, void *dst, size_t n)
 static void session(struct mk *m)
 {
 	static const char command[] = "./golden";
-	struct nvs_rec_gpu *gpu;
 
 	mk_attr(m, NVS_ATTR_COMMAND, command, sizeof(command));
 	mk_attr(m, NVS_ATTR_EXE, "golden", 6);
 	mk_attr(m, NVS_ATTR_DRIVER, "580.159.04", 10);
-	gpu = mk_rec(m, NVS_REC_GPU, sizeof(*gpu));
-	gpu->architecture = 0x180;
-	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H200");
+	mk_h200(m);
 }
 
 static void map(struct mk *m, uint32_t number, uint32_t class, uint64_t address, uint64_t size,
@@ -207,9 +204,7 @@ int main(int argc, char **argv)
 	}
 	for (uint32_t i = 0; i < CHANNELS; i++)
 		mk_channel_gone(&m, i);
-	mk_end(&m);
-	mk_frame_end(&m);
-	mk_close(&m);
+	mk_finish(&m);
 	fclose(f);
 	return 0;
 }

@@ -226,7 +226,6 @@ static void attr(uint32_t key, const char *value)
 
 static void session(void)
 {
-	struct nvs_rec_gpu *gpu;
 	char text[32];
 
 	snprintf(text, sizeof(text), "node%03u", host);
@@ -239,9 +238,7 @@ static void session(void)
 	attr(NVS_ATTR_EXE, "/usr/bin/python3");
 	/* chrony says so of a network like that; the one that was set was kept by nobody. */
 	attr(NVS_ATTR_CLOCK_ERROR, host == STEPPED ? "unkept" : "120");
-	gpu = mk_rec(&m, NVS_REC_GPU, sizeof(*gpu));
-	gpu->architecture = 0x180;
-	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H200");
+	mk_h200(&m);
 	mk_thread(&m, 0, 4000 + rank % ON_HOST, "python3");
 	mk_channel(&m, 1);
 	for (uint32_t i = 0; i < APIS; i++)
@@ -270,9 +267,7 @@ static void one_rank(const char *folder)
 	clock_read(STEPS * EACH);
 	gpu_clock();
 	mk_channel_gone(&m, 1);
-	mk_end(&m);
-	mk_frame_end(&m);
-	mk_close(&m);
+	mk_finish(&m);
 }
 
 int main(int argc, char **argv)

@@ -14,27 +14,16 @@
 
 enum api { LAUNCH, COPY, LOAD, ALLOC, SYNC, APIS };
 
-static const char *const apis[APIS][2] = {
-	[LAUNCH] = {"cuLaunchKernel", "launch"},  [COPY] = {"cuMemcpyHtoD_v2", "copy"},
-	[LOAD] = {"cuModuleLoadData", "module"},  [ALLOC] = {"cuMemAlloc_v2", "memory"},
-	[SYNC] = {"cuStreamSynchronize", "sync"},
+static const char *const apis[APIS] = {
+	[LAUNCH] = "cuLaunchKernel|launch",  [COPY] = "cuMemcpyHtoD_v2|copy",
+	[LOAD] = "cuModuleLoadData|module",  [ALLOC] = "cuMemAlloc_v2|memory",
+	[SYNC] = "cuStreamSynchronize|sync",
 };
 
 static struct mk m;
 static uint64_t number[3]; /* of the next call, by thread */
 static uint32_t submitted[8], done[8], put[8]; /* by channel */
 static uint64_t at[8]; /* where its next commands lie */
-
-static void tell_api(uint32_t api)
-{
-	size_t name = strlen(apis[api][0]) + 1, group = strlen(apis[api][1]) + 1;
-	struct nvs_rec_api *rec = mk_rec(&m, NVS_REC_API, sizeof(*rec) + name + group);
-
-	rec->api = api;
-	rec->length = (uint32_t)(name + group);
-	memcpy(rec->text, apis[api][0], name);
-	memcpy(rec->text + name, apis[api][1], group);
-}
 
 static void clock_at(uint64_t time)
 {
@@ -184,11 +173,8 @@ static void synchronising_copy(uint64_t time)
 
 int main(int argc, char **argv)
 {
-	char path[4096];
-
 	MK_NEED(argc == 2);
-	snprintf(path, sizeof(path), "%s/waits.zst", argv[1]);
-	mk_open(&m, path);
+	mk_open_in(&m, argv[1], "waits.zst");
 	mk_attr(&m, NVS_ATTR_COMMAND, "./app", 6);
 	clock_at(100 * US);
 	for (uint32_t i = 0; i < 3; i++)
@@ -196,7 +182,7 @@ int main(int argc, char **argv)
 	for (uint32_t i = 1; i < 5; i++)
 		channel(i);
 	for (uint32_t i = 0; i < APIS; i++)
-		tell_api(i);
+		mk_api(&m, i, apis[i]);
 	ring_full(1 * MS);
 	pushbuffer_full(10 * MS);
 	module_loading(20 * MS);
@@ -209,8 +195,6 @@ int main(int argc, char **argv)
 	clock_at(70 * MS);
 	for (uint32_t i = 1; i < 5; i++)
 		mk_channel_gone(&m, i);
-	mk_end(&m);
-	mk_frame_end(&m);
-	mk_close(&m);
+	mk_finish(&m);
 	return 0;
 }

@@ -193,19 +193,13 @@ static void clocks(uint64_t ns)
 
 static void start(const char *folder, const char *name, bool timed)
 {
-	char path[4096];
-	struct nvs_rec_gpu *gpu;
-
 	memset(&t, 0, sizeof(t));
 	t.timed = timed;
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	mk_open(&t.m, path);
+	mk_open_in(&t.m, folder, name);
 	if (timed)
 		mk_attr(&t.m, NVS_ATTR_OPTIONS, "timing=work", 11);
 	at(10);
-	gpu = mk_rec(&t.m, NVS_REC_GPU, sizeof(*gpu));
-	gpu->architecture = 0x180;
-	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H200");
+	mk_h200(&t.m);
 	mk_thread(&t.m, 0, 100, "app");
 	mk_channel(&t.m, COMPUTE);
 	mk_channel(&t.m, UP)->engine = 0xb;
@@ -230,9 +224,7 @@ static void finish(void)
 	mk_channel_gone(&t.m, COMPUTE);
 	mk_channel_gone(&t.m, UP);
 	mk_channel_gone(&t.m, DOWN);
-	mk_end(&t.m);
-	mk_frame_end(&t.m);
-	mk_close(&t.m);
+	mk_finish(&t.m);
 }
 
 /*

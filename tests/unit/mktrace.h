@@ -168,6 +168,23 @@ static inline void mk_open(struct mk *m, const char *path)
 	mk_header(m);
 }
 
+/* Opens the file NAME in FOLDER. */
+static inline void mk_open_in(struct mk *m, const char *folder, const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	mk_open(m, path);
+}
+
+static inline void mk_h200(struct mk *m)
+{
+	struct nvs_rec_gpu *gpu = mk_rec(m, NVS_REC_GPU, sizeof(*gpu));
+
+	gpu->architecture = 0x180;
+	snprintf(gpu->name, sizeof(gpu->name), "NVIDIA H200");
+}
+
 static inline void mk_close(struct mk *m)
 {
 	if (m->file)
@@ -289,6 +306,14 @@ static inline struct nvs_rec_totals *mk_end(struct mk *m)
 	mk_rec(m, NVS_REC_END, sizeof(struct nvs_rec_end));
 	at = (struct nvs_rec_totals *)(m->buf + offset);
 	return at;
+}
+
+/* Totals and END, and the end of the file. */
+static inline void mk_finish(struct mk *m)
+{
+	mk_end(m);
+	mk_frame_end(m);
+	mk_close(m);
 }
 
 /* ---- spools ---- */

@@ -462,6 +462,28 @@ static void test_left_by_another(void)
 	victim = mine;
 }
 
+/* The first record in a buffer is not judged by the activity of the buffer's previous owner. */
+static void *take_buffer(void *arg)
+{
+	const struct nvs_buffer *buffer = nvs_buffer_own();
+	uintptr_t here = (uintptr_t)&buffer;
+
+	CHECK(buffer && buffer->activity.sp - here + STACK < 2 * STACK && !buffer->activity.mark);
+	return NULL;
+}
+
+static void test_previous_owner(void)
+{
+	static uint64_t mark;
+	pthread_t t;
+
+	for (uint32_t i = 0; i < nvs_buffer_count(); i++)
+		if (nvs_buffer_at(i) != nvs_tls.buffer)
+			nvs_buffer_at(i)->activity = (struct nvs_activity){.sp = 16, .mark = &mark};
+	pthread_create(&t, NULL, take_buffer, NULL);
+	pthread_join(t, NULL);
+}
+
 /* ---- signals of the kind that the trap itself lives on, sent by somebody ---- */
 
 static volatile int sent;
@@ -574,6 +596,7 @@ static void run(void)
 	test_nested(0);
 	test_nested(SA_ONSTACK);
 	test_left_by_another();
+	test_previous_owner();
 	test_publish();
 	test_begin();
 	test_replaced(0);

@@ -10,8 +10,9 @@
 #include "tests/unit/bench_made.h"
 #include "tests/unit/expect.h"
 
-extern BENCH(bench_control), bench_schedulers, bench_icache, bench_banks, bench_latencies,
-	bench_constant, bench_constant_icache, bench_dpx, bench_registers, bench_icache_owner;
+extern const struct bench bench_control, bench_schedulers, bench_icache, bench_banks,
+	bench_latencies, bench_constant, bench_constant_icache, bench_dpx, bench_registers,
+	bench_icache_owner;
 
 static uint64_t state = 20261123; /* the same in each run */
 

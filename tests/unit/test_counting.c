@@ -179,7 +179,7 @@ static void test_waits(struct nvs_counting *c)
 {
 	struct nvs_kernel_counter *counter = atomic_load(&c->first);
 	uint64_t key = nvs_api_known_key(0xf0);
-	uint32_t at = nvs_api_known_slot(key);
+	uint32_t at = nvs_hash(key, NVS_API_KNOWN_BITS);
 
 	atomic_store(&c->function[at].name, counter->name);
 	atomic_store(&c->function[at].key, key);

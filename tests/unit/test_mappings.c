@@ -24,10 +24,10 @@ static void memory(uint32_t handle, uint32_t object_class)
 
 static const struct nvs_cpu_map *cpu_map(uint64_t address)
 {
-	struct nvs_rm *rm = nvs_rm();
+	const struct nvs_cpu_map *m;
 
-	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1)
-	return (struct nvs_cpu_map *)rm->cpu.at[i];
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, address, address + 1)
+	return m;
 	return NULL;
 }
 

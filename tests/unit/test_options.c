@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* NVSNOOP_OPTIONS: what is accepted and what is rejected; an invalid string changes nothing. */
-/* LINK: preload/base/option_table.o preload/base/settings.o preload/base/rank.o */
+/* LINK: preload/base/option_table.o preload/cli/units.o preload/base/settings.o */
+/* LINK: preload/base/rank.o */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -171,22 +172,24 @@ static void test_append(void)
 /* Every key of the table is known to the parser: its first value, or none, is taken. */
 static void test_table(void)
 {
-	for (const struct nvs_option *o = nvs_option_table; o->key; o++) {
+	for (const struct nvs_option *o = nvs_option_table; o->help; o++) {
 		char value[64] = "";
 
-		if (!o->value)
+		if (!o->name)
+			continue;
+		if (!o->argument)
 			strcpy(value, "on");
-		else if (!strcmp(o->value, "SIZE"))
+		else if (!strcmp(o->argument, "SIZE"))
 			strcpy(value, "64K");
-		else if (!strcmp(o->value, "SECONDS"))
+		else if (!strcmp(o->argument, "SECONDS"))
 			strcpy(value, "1.5");
-		else if (!strcmp(o->value, "A-B"))
+		else if (!strcmp(o->argument, "A-B"))
 			strcpy(value, "0-16");
 		else
-			sscanf(o->value, "%63[^|]", value);
+			sscanf(o->argument, "%63[^|]", value);
 		nvs_option_defaults(&values);
-		CHECK(nvs_option_set(&values, o->key, value, error, sizeof(error)) == 0);
-		CHECK(nvs_option_set(&values, o->key, "", error, sizeof(error)) == -EINVAL);
+		CHECK(nvs_option_set(&values, o->name, value, error, sizeof(error)) == 0);
+		CHECK(nvs_option_set(&values, o->name, "", error, sizeof(error)) == -EINVAL);
 		CHECK(o->help && *o->help && o->help[strlen(o->help) - 1] != '.');
 	}
 }

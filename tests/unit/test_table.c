@@ -163,9 +163,69 @@ static void narrow(void)
 				      "void at::native::vectorized<4\u2026\n");
 }
 
+/* ---- lists of columns ---- */
+
+static void get_twice(double x, struct nvs_value *v)
+{
+	nvs_value_real(v, true, 2 * x);
+}
+
+#define LIST(COL)                                         \
+	COL(text, label, "a label", NAME, 3, r->name)     \
+	COL(count, n, "n", 0, 0, strlen(r->name))         \
+	COL(known, known, "known", 0, 0, r->x > 0, 7)     \
+	COL(guarded, guarded, "g", 0, 0, r->x > 0, 7)     \
+	COL(nonzero, nonzero, "nz", 0, 0, (uint64_t)r->x) \
+	COL(hex, hex, "hex", 0, 0, r->name, 255)          \
+	COL(real, real, "real", 0, 0, r->x > 0, 1 / r->x) \
+	COL(us, us, "us", 0, 0, r->x > 0, 1500)           \
+	COL(ns, ns, "ns", 0, 0, r->x > 0, 5)              \
+	COL(truth, truth, "truth", 0, 0, r->x > 0, "yes") \
+	COL(by, twice, "twice", IF_ANY, 0, get_twice, r->x)
+NVS_COLUMNS(listed, struct row, LIST)
+
+#define LIST_AGAIN(COL)                 \
+	COL(same, label, "other", 0, 0) \
+	LIST(COL##_SAME)
+NVS_COLUMNS(again, struct row, LIST_AGAIN)
+
+/* Values of row X of a list, as a program gets them. */
+static void expect_values(double x, const char *expected)
+{
+	const struct row row = {"ab", x};
+	char text[512] = "";
+
+	for (size_t i = 0; i < sizeof(listed) / sizeof(*listed); i++) {
+		struct nvs_value v = {0};
+		size_t end = strlen(text);
+
+		listed[i].get(&row, &v);
+		if (v.kind == NVS_VALUE_TEXT)
+			snprintf(text + end, sizeof(text) - end, "%s", v.text);
+		else
+			nvs_value_plain_format(text + end, sizeof(text) - end, &v, "-");
+		strncat(text, " ", sizeof(text) - strlen(text) - 1);
+	}
+	EXPECT_STR(text, expected);
+}
+
+static void lists(void)
+{
+	expect_values(2, "ab 2 7 7 2 255 0.50 1.50 5 true 4.00 ");
+	expect_values(0, "ab 2 - - - 255 - - - false 0.00 ");
+	EXPECT_STR(listed[0].name, "label");
+	EXPECT_STR(listed[0].title, "a label");
+	EXPECT_EQ(listed[0].flags, NVS_COLUMN_NAME);
+	EXPECT_EQ(listed[0].rank, 3);
+	EXPECT_STR(again[0].title, "other");
+	EXPECT_EQ(again[0].get == listed[0].get, true);
+	EXPECT_EQ(sizeof(again), sizeof(listed) + sizeof(*again));
+}
+
 int main(void)
 {
 	order();
+	lists();
 	odd();
 	narrow();
 	return expect_done();

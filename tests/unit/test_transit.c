@@ -42,10 +42,10 @@ static void memory(uint32_t handle, uint32_t object_class)
 
 static const struct nvs_cpu_map *cpu_map(uint64_t address)
 {
-	struct nvs_rm *rm = nvs_rm();
+	const struct nvs_cpu_map *m;
 
-	NVS_SPANS_EACH(&rm->cpu, i, address, address + 1)
-	return (struct nvs_cpu_map *)rm->cpu.at[i];
+	NVS_SPANS_EACH(&nvs_rm()->cpu, m, address, address + 1)
+	return m;
 	return NULL;
 }
 
@@ -79,6 +79,27 @@ static void refuse_32(void)
 	rm_free(A, 32);
 	rm_status = status;
 	CHECK(!viewed(0x10032));
+}
+
+/* The program changes the call's parameters while the call is on its way. */
+static struct nv_ioctl_xfer changing;
+
+static void change_form(void)
+{
+	changing.size = 20;
+}
+
+static void test_changed_form(void)
+{
+	struct NVOS00_PARAMETERS a = {.hRoot = A, .hObjectOld = 20};
+
+	make_20();
+	changing = (struct nv_ioctl_xfer){
+		.cmd = NVS_ESC_FREE, .size = sizeof(a), .ptr = (uintptr_t)&a};
+	meanwhile = change_form;
+	escape(ctl, NVS_ESC_XFER_CMD, sizeof(changing), &changing, -1);
+	CHECK(object(A, 20) && !object(A, 20)->leaving);
+	free_20();
 }
 
 static void test_objects(void)
@@ -235,6 +256,7 @@ int main(void)
 	nvs_session_start();
 	test_objects();
 	make_client(A, 0);
+	test_changed_form();
 	test_memory();
 	test_doorbell();
 	return finish();

@@ -30,20 +30,11 @@ static bool has_room(struct nvs_buffer *buffer, uint64_t head, uint32_t size)
 	return head + size - buffer->cached_tail <= buffer->bytes;
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* Waits while the writer is alive. Only its heartbeat is read; no lock is taken. */
 static bool wait_for_room(struct nvs_buffer *buffer, uint64_t head, uint32_t size)
 {
-	uint64_t start = monotonic_ns(), alive = start;
+	uint64_t start = nvs_read_clock(CLOCK_MONOTONIC), alive = start;
 	uint64_t beat = __atomic_load_n(nvs_writer_signal.heartbeat, __ATOMIC_ACQUIRE);
-	struct timespec nap = {0, 50000};
 	bool room;
 
 	/* A thread has already waited in vain for this heartbeat to change. */
@@ -53,9 +44,9 @@ static bool wait_for_room(struct nvs_buffer *buffer, uint64_t head, uint32_t siz
 		uint64_t now, b;
 
 		nvs_writer_wake();
-		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
+		nvs_sleep(50000);
 		room = has_room(buffer, head, size);
-		now = monotonic_ns();
+		now = nvs_read_clock(CLOCK_MONOTONIC);
 		if (room || atomic_load(&nvs_writer_signal.ended))
 			break;
 		b = __atomic_load_n(nvs_writer_signal.heartbeat, __ATOMIC_ACQUIRE);
@@ -68,7 +59,7 @@ static bool wait_for_room(struct nvs_buffer *buffer, uint64_t head, uint32_t siz
 		}
 	}
 	nvs_count(buffer, NVS_COUNT_WAITS, 1);
-	nvs_count(buffer, NVS_COUNT_WAIT_NS, monotonic_ns() - start);
+	nvs_count(buffer, NVS_COUNT_WAIT_NS, nvs_read_clock(CLOCK_MONOTONIC) - start);
 	return room;
 }
 

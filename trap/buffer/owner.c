@@ -147,6 +147,7 @@ static void reset_buffer(struct nvs_buffer *buffer)
 	buffer->busy = 0;
 	buffer->late = 0;
 	buffer->calls = &nvs_calls;
+	buffer->activity = (struct nvs_activity){0};
 	atomic_store(&buffer->epoch, 0);
 	__atomic_store_n(&buffer->shared->ncalls, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&buffer->shared->thread, nvs_tls.thread - 1, __ATOMIC_RELAXED);
@@ -269,7 +270,10 @@ static void get_name(char name[16])
 		nvs_sys4(SYS_prctl, PR_GET_NAME, name, 0, 0);
 }
 
-/* Makes BUFFER the thread's own. */
+/*
+ * Makes BUFFER the thread's own. Its activity is set: a handler may interrupt the first record, and
+ * jump out of it.
+ */
 static void begin_own(struct nvs_buffer *buffer)
 {
 	char name[16] = "";
@@ -286,7 +290,7 @@ static uintptr_t stack_pointer(void)
 	return (uintptr_t)__builtin_frame_address(0);
 }
 
-struct nvs_buffer *nvs_buffer_own(void)
+static struct nvs_buffer *find_own(const struct nvs_activity *activity)
 {
 	struct nvs_buffer *buffer = nvs_tls.buffer;
 	uint32_t tid;
@@ -310,9 +314,18 @@ struct nvs_buffer *nvs_buffer_own(void)
 	if (!buffer)
 		buffer = claim_dead(true);
 	nvs_tls.buffer = buffer;
-	if (buffer)
+	if (buffer) {
+		buffer->activity = *activity;
 		begin_own(buffer);
+	}
 	return buffer;
+}
+
+struct nvs_buffer *nvs_buffer_own(void)
+{
+	struct nvs_activity activity = {.sp = stack_pointer()};
+
+	return find_own(&activity);
 }
 
 /*
@@ -330,11 +343,8 @@ static struct nvs_buffer *claim_more(void)
 		return NULL;
 	atomic_fetch_add(&nvs_writer_signal.waiting, 1);
 	for (uint32_t i = 0; i < 10000 && !buffer; i += naps) {
-		struct timespec nap = {0, 100000};
-
 		naps = atomic_load(&nvs_writer_signal.waiting);
 		naps = naps < MOST_NAPS ? naps : MOST_NAPS;
-		nap.tv_nsec *= naps;
 		if (nvs_buffer_count() != there) {
 			there = nvs_buffer_count();
 			i = 0;
@@ -344,7 +354,7 @@ static struct nvs_buffer *claim_more(void)
 		nvs_writer_wake();
 		if (atomic_load(&nvs_writer_signal.full))
 			break;
-		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
+		nvs_sleep(naps * 100000);
 		buffer = claim_free(~SHARED_BITS);
 	}
 	atomic_fetch_sub(&nvs_writer_signal.waiting, 1);
@@ -373,15 +383,13 @@ static struct nvs_buffer *try_to_borrow(uintptr_t sp, const stack_t *alternate)
 static struct nvs_buffer *borrow_buffer(uintptr_t sp, const stack_t *alternate)
 {
 	struct nvs_buffer *buffer = try_to_borrow(sp, alternate);
-	struct timespec nap = {0, 50000};
-	bool may_wait;
+	bool may_wait = !nvs_tls.buffer && nvs_tls.borrowed <= 1 &&
+			nvs_buffer_count() >= NVS_SHARED_EVERY;
 
-	may_wait = !nvs_tls.buffer && nvs_tls.borrowed <= 1 &&
-		   nvs_buffer_count() >= NVS_SHARED_EVERY;
 	for (uint32_t i = 0; may_wait && !buffer && i < BORROW_NAPS; i++) {
 		if (atomic_load(&nvs_writer_signal.ended) || !nvs_writer_signal.heartbeat)
 			break;
-		nvs_sys4(SYS_nanosleep, &nap, 0, 0, 0);
+		nvs_sleep(50000);
 		buffer = try_to_borrow(sp, alternate);
 	}
 	if (buffer)
@@ -400,28 +408,30 @@ static struct nvs_buffer *borrow_buffer(uintptr_t sp, const stack_t *alternate)
 struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 				       const stack_t *alternate)
 {
-	struct nvs_buffer *buffer = nvs_buffer_own();
+	struct nvs_buffer *buffer = find_own(activity);
 
 	if (!nvs_trap_is_started())
 		return NULL;
 	if (!buffer) {
 		nvs_tls.buffer = buffer = claim_more();
-		if (buffer)
+		if (buffer) {
+			buffer->activity = *activity;
 			begin_own(buffer);
-		else
+		} else {
 			buffer = borrow_buffer(activity->sp, alternate);
+		}
 	} else if (nvs_buffer_in_use(buffer, activity->sp, alternate)) {
 		buffer = borrow_buffer(activity->sp, alternate);
 	}
 	if (!buffer)
 		return NULL;
+	buffer->activity = *activity;
 	if (!nvs_tls.named) {
 		char name[16] = "";
 
 		get_name(name);
 		record_thread(buffer, name);
 	}
-	buffer->activity = *activity;
 	atomic_store(&buffer->epoch, atomic_load(&nvs_process->epoch));
 	return buffer;
 }

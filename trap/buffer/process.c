@@ -55,12 +55,9 @@ void nvs_trap_record(int64_t submissions)
 
 uint64_t nvs_clock_now(void)
 {
-	struct timespec ts;
-
 	if (nvs_process && nvs_process->options.use_tsc)
 		return __builtin_ia32_rdtsc();
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return nvs_read_clock(CLOCK_MONOTONIC);
 }
 
 bool nvs_in_trap(void)
@@ -77,12 +74,10 @@ bool nvs_in_trap(void)
 /* Sleeps briefly. Returns false when 1 s has passed since the first call (*END 0). */
 static bool sleep_briefly(uint64_t *end)
 {
-	struct timespec ts = {0, 20000};
 	uint64_t now;
 
-	nvs_sys4(SYS_nanosleep, &ts, 0, 0, 0);
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	nvs_sleep(20000);
+	now = nvs_read_clock(CLOCK_MONOTONIC);
 	if (!*end)
 		*end = now + 1000000000u;
 	return now < *end;

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 /* Returns the result or -errno. */
 static inline long nvs_syscall(long number, long a, long b, long c, long d, long e, long f)
@@ -31,6 +32,23 @@ static inline long nvs_syscall(long number, long a, long b, long c, long d, long
 /* The same for up to four arguments of any type. */
 #define nvs_sys4(number, a, b, c, d) \
 	nvs_syscall(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+
+/* Sleeps NS nanoseconds, less than a second; a signal ends the sleep. */
+static inline void nvs_sleep(long ns)
+{
+	struct timespec time = {0, ns};
+
+	nvs_sys4(SYS_nanosleep, &time, 0, 0, 0);
+}
+
+/* The time of CLOCK in nanoseconds. */
+static inline uint64_t nvs_read_clock(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
 
 /*
  * True if a file of BYTES bytes exceeds the program's RLIMIT_FSIZE. Call it before a file grows:

@@ -199,8 +199,8 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(
-	html, .name = "html", .place = 128, .parts = parts,
-	.help = "all of these as one page for a browser, with a timeline\nand the stream: -o FILE",
+	html, .name = "html", .group = NVS_WHAT_HAPPENED, .place = 128, .parts = parts,
+	.help = "the reports as one page for a browser, with a timeline and the stream: -o FILE",
 	.man = "One page for a browser that needs no other file and no network: the summary's "
 	       "sentences, sortable tables, memory over time, how full rings were, a timeline from "
 	       "the whole run down to a single submission,\nand every submission with its methods, "

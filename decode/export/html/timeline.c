@@ -270,8 +270,7 @@ static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *r)
 		*e->tag = ++t->tags;
 	if (!marked)
 		NUMBERS(t, e->tag ? *e->tag : 0, e->node->key.kind == NVS_NVTX_START);
-	nvs_nvtx_describe(names, r->rec, text, sizeof(text));
-	put_detail(t, *text ? text + 2 : ""); /* after ", " */
+	put_detail(t, nvs_walk_range_detail(w, r, text, sizeof(text)));
 	return status_of(t);
 }
 

@@ -199,8 +199,8 @@ static int print(struct nvs_run *run)
 }
 
 NVS_REPORT(
-	export_parquet, .name = "export=parquet", .place = 335,
-	.help = "the same tables as Parquet files, one directory each,\nby host and rank; -o DIR",
+	export_parquet, .name = "export=parquet", .group = NVS_EXPORTS, .place = 335,
+	.help = "the same tables as Parquet files, one directory each, by host and rank; -o DIR",
 	.man = "The same tables as Parquet files, in the directory of\n.BR \\-o :\none directory "
 	       "per table, partitioned by host and rank, for DuckDB, Spark, Trino, ClickHouse and "
 	       "others.",

@@ -27,138 +27,92 @@ struct api_site_row {
 struct named_group {
 	const struct nvs_submission_group *cell;
 	const struct nvs_source *source;
-	uint32_t group; /* nvs_api_calls.group */
-	const struct nvs_callsite *site;
-	const char *api;
+	struct nvs_api_label label;
 };
-
-NVS_SOURCE_GETTERS(struct api_site_row, r->source)
-NVS_GET_TEXT(struct api_site_row, api, r->api)
-NVS_GET_TEXT(struct api_site_row, runtime_api, r->runtime_api)
-NVS_GET_TEXT(struct api_site_row, site, r->site)
-NVS_GET_TEXT(struct api_site_row, line, r->trace ? nvs_trace_callsite_line(r->trace, r->stack) : "")
-NVS_GET_TEXT(struct api_site_row, module, r->module)
 
 /* level=counts records calls but not their submissions. */
 #define COUNTED (!r->calls || !r->calls->uncounted)
 
-NVS_GET_KNOWN(struct api_site_row, submissions, COUNTED, r->submissions)
-NVS_GET_KNOWN(struct api_site_row, entries, COUNTED, r->entries)
-NVS_GET_KNOWN(struct api_site_row, bytes, COUNTED, r->bytes)
-NVS_GET_REAL(struct api_site_row, bytes_each, COUNTED,
-	     r->submissions ? (double)r->bytes / (double)r->submissions : 0)
-NVS_GET_KNOWN(struct api_site_row, threads, COUNTED, r->threads)
-NVS_GET_KNOWN(struct api_site_row, channels, COUNTED, r->channels)
-NVS_GET_REAL(struct api_site_row, share, !r->uncounted,
-	     r->all ? 100.0 * (double)r->submissions / (double)r->all : 0)
-
-NVS_TALLY_GETTERS(struct api_site_row)
-
 /* Columns of calls, if the trace records them. */
-#define GET_CALLS(name) \
-	NVS_GET_KNOWN(struct api_site_row, name, r->calls, r->calls ? r->calls->name : 0)
 #define TIMED (r->calls && r->calls->times.total.count)
-#define GET_TIME(name, ns) \
-	NVS_GET_REAL(struct api_site_row, name, TIMED, TIMED ? (double)(ns) / 1000 : 0)
 
-GET_CALLS(calls)
-GET_CALLS(failed)
-GET_CALLS(captured)
-GET_CALLS(open)
-GET_TIME(total, r->calls->times.total.ns)
-GET_TIME(mean, nvs_duration_mean(&r->calls->times.total))
-GET_TIME(p50, nvs_durations_quantile(&r->calls->times, 0.5))
-GET_TIME(p99, nvs_durations_quantile(&r->calls->times, 0.99))
-GET_TIME(max, r->calls->times.max)
-NVS_GET_TEXT(struct api_site_row, errors, r->calls ? r->calls->errors : "")
+#define CALL_COLUMNS(COL)                                                               \
+	COL(guarded, calls, "calls", 0, 1, r->calls, r->calls->calls)                   \
+	COL(guarded, failed, "failed", IF_ANY, 6, r->calls, r->calls->failed)           \
+	COL(guarded, captured, "captured", IF_ANY, 4, r->calls, r->calls->captured)     \
+	COL(guarded, not_returned, "not returned", DETAIL, 0, r->calls, r->calls->open) \
+	COL(us, host_us_total, "host us", 0, 1, TIMED, r->calls->times.total.ns)        \
+	COL(us, host_us_mean, "us/call", BESIDE, 3, TIMED,                              \
+	    nvs_duration_mean(&r->calls->times.total))                                  \
+	COL(us, host_us_p50, "us p50", BESIDE, 5, TIMED,                                \
+	    nvs_durations_quantile(&r->calls->times, 0.5))                              \
+	COL(us, host_us_p99, "us p99", BESIDE, 6, TIMED,                                \
+	    nvs_durations_quantile(&r->calls->times, 0.99))                             \
+	COL(us, host_us_max, "us max", BESIDE, 6, TIMED, r->calls->times.max)
 
-#define CALL_COLUMNS                                                           \
-	{"calls", "calls", get_calls, 0, 1},                                   \
-		{"failed", "failed", get_failed, NVS_COLUMN_IF_ANY, 6},        \
-		{"captured", "captured", get_captured, NVS_COLUMN_IF_ANY, 4},  \
-		{"not_returned", "not returned", get_open, NVS_COLUMN_DETAIL}, \
-		{"host_us_total", "host us", get_total, 0, 1},                 \
-		{"host_us_mean", "us/call", get_mean, NVS_COLUMN_BESIDE, 3},   \
-		{"host_us_p50", "us p50", get_p50, NVS_COLUMN_BESIDE, 5},      \
-		{"host_us_p99", "us p99", get_p99, NVS_COLUMN_BESIDE, 6},      \
-	{                                                                      \
-		"host_us_max", "us max", get_max, NVS_COLUMN_BESIDE, 6         \
-	}
-
-#define SUBMISSION_COLUMNS(title)                                                                \
-	{"submissions", title, get_submissions, 0}, {"entries", "entries", get_entries, 0, 7},   \
-		{"command_bytes", "cmd bytes", get_bytes, 0, 2},                                 \
-		{"command_bytes_per_submission", "bytes/sub", get_bytes_each, 0, 4},             \
-		{"threads", "thr", get_threads, 0, 6}, {"channels", "chan", get_channels, 0, 6}, \
-		{"submissions_percent", "share %", get_share, 0, 1}, NVS_TALLY_COLUMNS
+#define SUBMISSION_COLUMNS(COL, title)                                      \
+	COL(known, submissions, title, 0, 0, COUNTED, r->submissions)       \
+	COL(known, entries, "entries", 0, 7, COUNTED, r->entries)           \
+	COL(known, command_bytes, "cmd bytes", 0, 2, COUNTED, r->bytes)     \
+	COL(real, command_bytes_per_submission, "bytes/sub", 0, 4, COUNTED, \
+	    r->submissions ? (double)r->bytes / (double)r->submissions : 0) \
+	COL(known, threads, "thr", 0, 6, COUNTED, r->threads)               \
+	COL(known, channels, "chan", 0, 6, COUNTED, r->channels)            \
+	COL(real, submissions_percent, "share %", 0, 1, !r->uncounted,      \
+	    r->all ? 100.0 * (double)r->submissions / (double)r->all : 0)   \
+	NVS_TALLY_COLUMNS(COL)
 
 #define MAX_COLUMNS 56
 
-static const struct nvs_column called_columns[] = {
-	{"api", "api", get_api, NVS_COLUMN_NAME},
-	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
-	CALL_COLUMNS,
-	SUBMISSION_COLUMNS("submissions"),
-	NVS_SOURCE_COLUMNS,
-	{"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
-};
+#define CALLED_COLUMNS(COL)                                            \
+	COL(text, api, "api", NAME, 0, r->api)                         \
+	COL(text, runtime_api, "runtime api", NAME, 5, r->runtime_api) \
+	CALL_COLUMNS(COL)                                              \
+	SUBMISSION_COLUMNS(COL, "submissions")                         \
+	NVS_SOURCE_COLUMNS(COL, r->source)                             \
+	COL(text, errors, "errors", DETAIL, 2, r->calls ? r->calls->errors : "")
+NVS_COLUMNS(called_columns, struct api_site_row, CALLED_COLUMNS)
 
 /* Replaces the column of the same name in a table if any call failed. */
-static const struct nvs_column failed_column = {"errors", "errors", get_errors, NVS_COLUMN_NAME, 2};
+static const struct nvs_column failed_column = {"errors", "errors", column_errors, NVS_COLUMN_NAME,
+						2};
 
-static const struct nvs_column api_columns[] = {
-	{"api", "api", get_api, NVS_COLUMN_NAME},
-	{"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5},
-	SUBMISSION_COLUMNS("submissions"),
-	NVS_SOURCE_COLUMNS,
-};
+#define API_COLUMNS(COL)                               \
+	COL(same, api, "api", NAME, 0)                 \
+	COL(same, runtime_api, "runtime api", NAME, 5) \
+	SUBMISSION_COLUMNS(COL##_SAME, "submissions")  \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
+NVS_COLUMNS(api_columns, struct api_site_row, API_COLUMNS)
 
-#define SITE_COLUMNS                                                              \
-	{"callsite", "callsite", get_site, NVS_COLUMN_NAME},                      \
-		{"module", "module", get_module, NVS_COLUMN_NAME, 4},             \
-		{"api", "api", get_api, NVS_COLUMN_NAME},                         \
-	{                                                                         \
-		"runtime_api", "runtime api", get_runtime_api, NVS_COLUMN_NAME, 5 \
-	}
-#define LINE_COLUMN                                                              \
-	{                                                                        \
-		"line", "line", get_line, NVS_COLUMN_NAME | NVS_COLUMN_IF_ANY, 3 \
-	}
+#define OF_SITE(COL)                                      \
+	COL(text, callsite, "callsite", NAME, 0, r->site) \
+	COL(text, module, "module", NAME, 4, r->module)   \
+	COL(same, api, "api", NAME, 0)                    \
+	COL(same, runtime_api, "runtime api", NAME, 5)
 
-static const struct nvs_column called_site_columns[] = {
-	SITE_COLUMNS, SUBMISSION_COLUMNS("subs"),
-	CALL_COLUMNS, {"errors", "errors", get_errors, NVS_COLUMN_DETAIL, 2},
-	LINE_COLUMN,  NVS_SOURCE_COLUMNS,
-};
+#define CALLED_SITE_COLUMNS(COL)                                         \
+	OF_SITE(COL)                                                     \
+	SUBMISSION_COLUMNS(COL##_SAME, "subs")                           \
+	CALL_COLUMNS(COL##_SAME)                                         \
+	COL(same, errors, "errors", DETAIL, 2)                           \
+	COL(text, line, "line", NAME_IF_ANY, 3,                          \
+	    r->trace ? nvs_trace_callsite_line(r->trace, r->stack) : "") \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
+NVS_COLUMNS(called_site_columns, struct api_site_row, CALLED_SITE_COLUMNS)
 
-static const struct nvs_column site_columns[] = {SITE_COLUMNS, SUBMISSION_COLUMNS("submissions"),
-						 LINE_COLUMN, NVS_SOURCE_COLUMNS};
+#define SITE_COLUMNS(COL)                             \
+	OF_SITE(COL##_SAME)                           \
+	SUBMISSION_COLUMNS(COL##_SAME, "submissions") \
+	COL(same, line, "line", NAME_IF_ANY, 3)       \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
+NVS_COLUMNS(site_columns, struct api_site_row, SITE_COLUMNS)
 
 /* ---- grouping ---- */
 
-static int compare_names(const struct named_group *a, const struct named_group *b, bool sites)
+static int compare_named(const void *a, const void *b)
 {
-	int r = (a->group > b->group) - (a->group < b->group);
-
-	if (!r)
-		r = strcmp(a->api, b->api);
-	if (!r)
-		r = strcmp(a->site->runtime_api, b->site->runtime_api);
-	if (!r && sites)
-		r = strcmp(a->site->site, b->site->site);
-	if (!r && sites)
-		r = strcmp(a->site->site_module, b->site->site_module);
-	return r;
-}
-
-static int compare_by_api(const void *a, const void *b)
-{
-	return compare_names(a, b, false);
-}
-
-static int compare_by_site(const void *a, const void *b)
-{
-	return compare_names(a, b, true);
+	return nvs_api_label_compare(&((const struct named_group *)a)->label,
+				     &((const struct named_group *)b)->label);
 }
 
 static int compare_numbers(const void *pa, const void *pb)
@@ -178,17 +132,22 @@ static uint64_t count_distinct(uint64_t *ids, size_t n)
 	return count;
 }
 
+static void set_label(struct api_site_row *row, const struct nvs_api_label *label)
+{
+	row->group = label->group;
+	row->api = label->api;
+	row->runtime_api = label->runtime_api;
+	row->site = label->site ? label->site : "";
+	row->module = label->module;
+}
+
 /* Makes one row from N cells of the same names. IDS has space for N. */
 static void merge_cells(struct api_site_row *row, const struct named_group *named, size_t n,
 			uint64_t *ids)
 {
-	row->api = named->api;
-	row->runtime_api = named->site->runtime_api;
-	row->site = named->site->site;
-	row->module = named->site->site_module;
+	set_label(row, &named->label);
 	row->source = named->source;
 	row->trace = named->source->trace;
-	row->group = named->group;
 	row->stack = named->cell->stack;
 	for (size_t i = 0; i < n; i++) {
 		if (row->source != named[i].source)
@@ -205,18 +164,20 @@ static void merge_cells(struct api_site_row *row, const struct named_group *name
 	row->channels = count_distinct(ids, n);
 }
 
-static size_t name_cells(struct nvs_source *s, uint32_t n, struct named_group *named)
+static size_t name_cells(struct nvs_source *s, uint32_t n, bool sites, struct named_group *named)
 {
 	const struct nvs_submission_group *cell;
 	size_t count = 0;
 
 	for (uint32_t k = 0; k < n; k++)
 		for (uint32_t at = 0; (cell = nvs_submission_groups_next(s + k, &at)); count++) {
+			const struct nvs_callsite *site = nvs_trace_callsite(s[k].trace,
+									     cell->stack);
+
 			named[count].cell = cell;
 			named[count].source = s + k;
-			named[count].group = s->query->per_trace ? k : 0;
-			named[count].site = nvs_trace_callsite(s[k].trace, cell->stack);
-			named[count].api = nvs_api_name(named[count].site, cell->api);
+			named[count].label = nvs_api_label_of(s + k, site,
+							      nvs_api_name(site, cell->api), sites);
 		}
 	return count;
 }
@@ -234,11 +195,10 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct api_s
 	ids = calloc(total, sizeof(*ids));
 	*rows = calloc(total, sizeof(**rows));
 	if (named && ids && *rows) {
-		count = name_cells(s, n, named);
-		qsort(named, count, sizeof(*named), sites ? compare_by_site : compare_by_api);
+		count = name_cells(s, n, sites, named);
+		qsort(named, count, sizeof(*named), compare_named);
 		for (size_t i = 0, j; i < count; i = j) {
-			for (j = i + 1; j < count && !compare_names(named + i, named + j, sites);
-			     j++)
+			for (j = i + 1; j < count && !compare_named(named + i, named + j); j++)
 				;
 			merge_cells(*rows + nrows++, named + i, j - i, ids);
 			all += (*rows)[nrows - 1].submissions;
@@ -254,17 +214,11 @@ static long make_rows(struct nvs_source *s, uint32_t n, bool sites, struct api_s
 
 static int compare_calls(const void *key, const void *of)
 {
-	const struct nvs_api_calls *calls = key;
 	const struct api_site_row *row = of;
-	int r = (calls->group > row->group) - (calls->group < row->group);
+	struct nvs_api_label label = {row->group, row->api, row->runtime_api, row->site,
+				      row->module};
 
-	if (!r)
-		r = strcmp(calls->api, row->api);
-	if (!r)
-		r = strcmp(calls->runtime_api, row->runtime_api);
-	if (!r && calls->site)
-		r = strcmp(calls->site, row->site);
-	return r || !calls->site ? r : strcmp(calls->module, row->module);
+	return nvs_api_label_compare(&((const struct nvs_api_calls *)key)->label, &label);
 }
 
 /* Attaches calls to the rows of their names. Calls that submitted nothing get rows of their own. */
@@ -288,10 +242,7 @@ static long add_calls(struct api_site_row **rows, size_t nrows,
 			row = more + nrows++;
 			memset(row, 0, sizeof(*row));
 			row->source = calls->source;
-			row->api = calls->api;
-			row->runtime_api = calls->runtime_api;
-			row->site = calls->site ? calls->site : "";
-			row->module = calls->module;
+			set_label(row, &calls->label);
 			row->trace = sources[calls->key.trace].trace;
 			row->stack = calls->key.stack;
 			row->all = all;
@@ -371,7 +322,7 @@ static int print_called(struct nvs_run *run, struct nvs_table *table, bool sites
 	memcpy(columns, table->columns, table->ncolumns * sizeof(*columns));
 	table->columns = columns;
 	for (uint32_t i = 0; i < table->ncolumns && any_failed(list); i++)
-		if (columns[i].get == get_errors)
+		if (columns[i].get == column_errors)
 			columns[i] = failed_column;
 	if (!r)
 		count = add_calls(&rows, (size_t)count, list, run->sources);
@@ -434,7 +385,7 @@ static void free_calls(struct nvs_run *run)
 	nvs_api_calls_free(run->state);
 }
 
-NVS_REPORT(by_api, .name = "by-api", .place = 10,
+NVS_REPORT(by_api, .name = "by-api", .group = NVS_HOST_TIME, .place = 10,
 	   .help = "per driver API and the runtime API above it",
 	   .man = "For each driver API and the runtime API that called it: submissions, "
 		  "entries, command bytes, bytes per submission, threads, channels and "
@@ -453,7 +404,7 @@ NVS_REPORT(by_api, .name = "by-api", .place = 10,
 	   .each = sizeof(struct by_api_trace), .begin = begin, .print = print_by_api,
 	   .free = free_calls);
 
-NVS_REPORT(by_callsite, .name = "by-callsite", .place = 20,
+NVS_REPORT(by_callsite, .name = "by-callsite", .group = NVS_HOST_TIME, .place = 20,
 	   .help = "per API and the program's own frame that called it",
 	   .man = "The same for each API and the program's own frame that called it. "
 		  "Stacks are recorded when something is submitted, and at the end of "

@@ -13,17 +13,6 @@
 #include "decode/cli/sentence.h"
 #include "decode/report/core/report.h"
 
-#define FUNCTION(name, member)                                                            \
-	NVS_GET_KNOWN(struct nvs_kernel_code_row, name, r->function.member != UINT32_MAX, \
-		      r->function.member)
-#define TALLY(name, expr) NVS_GET_KNOWN(struct nvs_kernel_code_row, name, is_decoded(r), expr)
-#define PERCENT(name, of, all)                                                 \
-	NVS_GET_REAL(struct nvs_kernel_code_row, name, is_decoded(r) && (all), \
-		     100.0 * (double)(of) / (double)(all))
-#define STALL(n)                                                                          \
-	NVS_GET_KNOWN(struct nvs_kernel_code_row, stall_##n, r->form != NVS_SASS_UNKNOWN, \
-		      r->tally.stall[n])
-
 /* Instructions are only decoded from Volta on. */
 static bool is_decoded(const struct nvs_kernel_code_row *row)
 {
@@ -39,105 +28,63 @@ static uint64_t sum_cycles(const struct nvs_kernel_code_row *row)
 	return sum;
 }
 
-NVS_GET_TEXT(struct nvs_kernel_code_row, kernel, r->name)
-NVS_GET_TEXT(struct nvs_kernel_code_row, mangled, r->mangled)
-NVS_GET_TEXT(struct nvs_kernel_code_row, arch, r->arch)
-NVS_GET_TEXT(struct nvs_kernel_code_row, file, r->file)
-NVS_GET_KNOWN(struct nvs_kernel_code_row, image, r->image != NVS_NONE, r->image)
-NVS_GET_KNOWN(struct nvs_kernel_code_row, instructions, r->form != NVS_SASS_UNKNOWN,
-	      r->tally.instructions)
-NVS_GET_KNOWN(struct nvs_kernel_code_row, bytes, r->function.size, r->function.size)
-NVS_GET_HEX(struct nvs_kernel_code_row, address, r->address, r->address)
-FUNCTION(registers, registers)
-TALLY(uniform_registers, r->tally.uniform_registers)
-FUNCTION(shared, shared)
-FUNCTION(stack, frame)
-FUNCTION(parameters, parameters)
-FUNCTION(max_threads, max_threads)
-FUNCTION(named, barriers)
-NVS_GET_REAL(struct nvs_kernel_code_row, stall,
-	     r->form != NVS_SASS_UNKNOWN && r->tally.instructions,
-	     (double)sum_cycles(r) / (double)r->tally.instructions)
-PERCENT(yields, r->tally.yields, r->tally.instructions)
-PERCENT(waits, r->tally.waits, r->tally.instructions)
-TALLY(barriers, (uint64_t)__builtin_popcount(r->tally.barriers))
-TALLY(write_barriers, r->tally.sets[0])
-TALLY(read_barriers, r->tally.sets[1])
-PERCENT(reuse, r->tally.reused, r->tally.sources)
-TALLY(sources, r->tally.sources)
-TALLY(threes, r->tally.threes)
-TALLY(conflicts, r->tally.conflicts)
-PERCENT(uniform, r->tally.uniform, r->tally.instructions)
-TALLY(branches, r->tally.branches)
-TALLY(unknown, r->tally.unknown)
-STALL(0)
-STALL(1)
-STALL(2)
-STALL(3)
-STALL(4)
-STALL(5)
-STALL(6)
-STALL(7)
-STALL(8)
-STALL(9)
-STALL(10)
-STALL(11)
-STALL(12)
-STALL(13)
-STALL(14)
-STALL(15)
+/* The values of a column. */
+#define FUNCTION(member) r->function.member != UINT32_MAX, r->function.member
+#define PERCENT(of, all) is_decoded(r) && (all), 100.0 * (double)(of) / (double)(all)
+#define STALL(COL, n) \
+	COL(known, stall_##n, "S" #n, DETAIL, 0, r->form != NVS_SASS_UNKNOWN, r->tally.stall[n])
 
-#define STALL_COLUMN(n)                                               \
-	{                                                             \
-		"stall_" #n, "S" #n, get_stall_##n, NVS_COLUMN_DETAIL \
-	}
-
-static const struct nvs_column columns[] = {
-	{"arch", "arch", get_arch, 0, 1},
-	{"instructions", "instr", get_instructions, 0},
-	{"registers", "regs", get_registers, 0},
-	{"uniform_registers", "UR", get_uniform_registers, 0, 5},
-	{"static_shared_bytes", "shared", get_shared, NVS_COLUMN_IF_ANY, 4},
-	{"stack_bytes", "stack", get_stack, NVS_COLUMN_IF_ANY, 4},
-	{"stall_cycles", "stall", get_stall, 0, 1},
-	{"yield_percent", "yield %", get_yields, 0, 3},
-	{"wait_percent", "wait %", get_waits, 0, 3},
-	{"scoreboards", "scoreboards", get_barriers, 0, 5},
-	{"reuse_percent", "reuse %", get_reuse, 0, 3},
-	{"bank_conflicts", "one bank", get_conflicts, 0, 4},
-	{"three_sources", "3 sources", get_threes, 0, 6},
-	{"uniform_percent", "uniform %", get_uniform, 0, 4},
-	{"branches", "branches", get_branches, 0, 6},
-	{"unknown_opcodes", "unknown", get_unknown, NVS_COLUMN_IF_ANY, 6},
-	{"code_bytes", "bytes", get_bytes, NVS_COLUMN_DETAIL},
-	{"source_registers", "sources", get_sources, NVS_COLUMN_DETAIL},
-	{"write_scoreboards", "writes", get_write_barriers, NVS_COLUMN_DETAIL},
-	{"read_scoreboards", "reads", get_read_barriers, NVS_COLUMN_DETAIL},
-	{"named_barriers", "named", get_named, NVS_COLUMN_DETAIL},
-	{"parameter_bytes", "parameters", get_parameters, NVS_COLUMN_DETAIL},
-	{"max_threads", "threads", get_max_threads, NVS_COLUMN_DETAIL},
-	STALL_COLUMN(0),
-	STALL_COLUMN(1),
-	STALL_COLUMN(2),
-	STALL_COLUMN(3),
-	STALL_COLUMN(4),
-	STALL_COLUMN(5),
-	STALL_COLUMN(6),
-	STALL_COLUMN(7),
-	STALL_COLUMN(8),
-	STALL_COLUMN(9),
-	STALL_COLUMN(10),
-	STALL_COLUMN(11),
-	STALL_COLUMN(12),
-	STALL_COLUMN(13),
-	STALL_COLUMN(14),
-	STALL_COLUMN(15),
-	{"kernel", "kernel", get_kernel, NVS_COLUMN_NAME},
-	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
-	{"file", "file", get_file, NVS_COLUMN_NAME | NVS_COLUMN_SEVERAL},
-	{"image", "image", get_image, NVS_COLUMN_DETAIL},
-	{"address", "address", get_address, NVS_COLUMN_IF_KNOWN, 7},
-};
+#define COLUMNS(COL)                                                                               \
+	COL(text, arch, "arch", 0, 1, r->arch)                                                     \
+	COL(known, instructions, "instr", 0, 0, r->form != NVS_SASS_UNKNOWN,                       \
+	    r->tally.instructions)                                                                 \
+	COL(known, registers, "regs", 0, 0, FUNCTION(registers))                                   \
+	COL(known, uniform_registers, "UR", 0, 5, is_decoded(r), r->tally.uniform_registers)       \
+	COL(known, static_shared_bytes, "shared", IF_ANY, 4, FUNCTION(shared))                     \
+	COL(known, stack_bytes, "stack", IF_ANY, 4, FUNCTION(frame))                               \
+	COL(real, stall_cycles, "stall", 0, 1,                                                     \
+	    r->form != NVS_SASS_UNKNOWN && r->tally.instructions,                                  \
+	    (double)sum_cycles(r) / (double)r->tally.instructions)                                 \
+	COL(real, yield_percent, "yield %", 0, 3, PERCENT(r->tally.yields, r->tally.instructions)) \
+	COL(real, wait_percent, "wait %", 0, 3, PERCENT(r->tally.waits, r->tally.instructions))    \
+	COL(known, scoreboards, "scoreboards", 0, 5, is_decoded(r),                                \
+	    (uint64_t)__builtin_popcount(r->tally.barriers))                                       \
+	COL(real, reuse_percent, "reuse %", 0, 3, PERCENT(r->tally.reused, r->tally.sources))      \
+	COL(known, bank_conflicts, "one bank", 0, 4, is_decoded(r), r->tally.conflicts)            \
+	COL(known, three_sources, "3 sources", 0, 6, is_decoded(r), r->tally.threes)               \
+	COL(real, uniform_percent, "uniform %", 0, 4,                                              \
+	    PERCENT(r->tally.uniform, r->tally.instructions))                                      \
+	COL(known, branches, "branches", 0, 6, is_decoded(r), r->tally.branches)                   \
+	COL(known, unknown_opcodes, "unknown", IF_ANY, 6, is_decoded(r), r->tally.unknown)         \
+	COL(nonzero, code_bytes, "bytes", DETAIL, 0, r->function.size)                             \
+	COL(known, source_registers, "sources", DETAIL, 0, is_decoded(r), r->tally.sources)        \
+	COL(known, write_scoreboards, "writes", DETAIL, 0, is_decoded(r), r->tally.sets[0])        \
+	COL(known, read_scoreboards, "reads", DETAIL, 0, is_decoded(r), r->tally.sets[1])          \
+	COL(known, named_barriers, "named", DETAIL, 0, FUNCTION(barriers))                         \
+	COL(known, parameter_bytes, "parameters", DETAIL, 0, FUNCTION(parameters))                 \
+	COL(known, max_threads, "threads", DETAIL, 0, FUNCTION(max_threads))                       \
+	STALL(COL, 0)                                                                              \
+	STALL(COL, 1)                                                                              \
+	STALL(COL, 2)                                                                              \
+	STALL(COL, 3)                                                                              \
+	STALL(COL, 4)                                                                              \
+	STALL(COL, 5)                                                                              \
+	STALL(COL, 6)                                                                              \
+	STALL(COL, 7)                                                                              \
+	STALL(COL, 8)                                                                              \
+	STALL(COL, 9)                                                                              \
+	STALL(COL, 10)                                                                             \
+	STALL(COL, 11)                                                                             \
+	STALL(COL, 12)                                                                             \
+	STALL(COL, 13)                                                                             \
+	STALL(COL, 14)                                                                             \
+	STALL(COL, 15)                                                                             \
+	COL(text, kernel, "kernel", NAME, 0, r->name)                                              \
+	COL(text, mangled, "mangled", DETAIL, 0, r->mangled)                                       \
+	COL(text, file, "file", NAME_SEVERAL, 0, r->file)                                          \
+	COL(known, image, "image", DETAIL, 0, r->image != NVS_NONE, r->image)                      \
+	COL(hex, address, "address", IF_KNOWN, 7, r->address, r->address)
+NVS_COLUMNS(columns, struct nvs_kernel_code_row, COLUMNS)
 
 /* ---- files ---- */
 
@@ -240,7 +187,7 @@ static int wrong_file(const char *path, const char *what)
 static int report_rest(const struct nvs_kernel_code *code, const char *path, bool trace)
 {
 	if (code->broken)
-		return wrong_file(path, "some of its code is damaged and omitted");
+		return wrong_file(path, "some of its code is damaged and was left out");
 	if (!code->cubins_read && code->text)
 		return wrong_file(path,
 				  "contains only PTX, which the driver compiles when it is loaded");
@@ -378,16 +325,16 @@ static void free_code(struct nvs_run *run)
 static const struct nvs_report_option kernel_option = {
 	.name = "kernel",
 	.argument = "NAME",
-	.help = "with --code: only these kernels; a glob, /regex/,\n"
+	.help = "with --code: only these kernels; a glob, /regex/, "
 		"or ! before either; may be given several times",
 	.man = "With\n.BR \\-\\-code :\nonly kernels of this name, demangled or "
 	       "mangled. A glob, a regular expression between slashes, or either after "
 	       "! to exclude. May be given several times.",
 };
 
-NVS_REPORT(code, .name = "code", .place = 225, .option = &kernel_option,
-	   .help = "kernels of cubins, fatbins, programs and libraries, or\n"
-		   "of traces with code=on: registers, stalls, barriers,\n"
+NVS_REPORT(code, .name = "code", .group = NVS_WITHOUT_TRACE, .place = 225, .option = &kernel_option,
+	   .help = "kernels of cubins, fatbins, programs and libraries, or "
+		   "of traces with code=on: registers, stalls, barriers, "
 		   "reuse; with --wide their instructions",
 	   .man = "The files are cubins, fatbins, programs or libraries that contain "
 		  "these, or traces recorded with\n.BR code=on .\nOne row per kernel: "

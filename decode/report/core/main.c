@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/cli/options.h"
 #include "decode/report/core/report.h"
 
 enum { EXIT_WHOLE, EXIT_ERROR, EXIT_USAGE };
@@ -47,7 +48,7 @@ static void print_notes(const struct nvs_source *s, uint32_t n, bool verbose)
 		return;
 	fprintf(stderr, "nvsnoop-report: %s", first);
 	if (count > 1)
-		fprintf(stderr, " (and those of %u other file%s; -v tells which)", count - 1,
+		fprintf(stderr, " (and those of %u other file%s; -v shows which)", count - 1,
 			count == 2 ? "" : "s");
 	fputc('\n', stderr);
 }
@@ -125,39 +126,26 @@ static bool print_budget_note(void)
 	return nvs_budget_exceeded();
 }
 
-/* --help, --version and the like. */
-static int print_own_info(const struct nvs_options_report *o)
-{
-	if (o->list)
-		nvs_report_list(stdout, o->list);
-	else if (o->help)
-		nvs_options_help(stdout);
-	else
-		puts("nvsnoop-report " NVS_VERSION);
-	/* A write error of text beyond the buffer shows in ferror() only. */
-	if (!fflush(stdout) && !ferror(stdout))
-		return EXIT_WHOLE;
-	fprintf(stderr, "nvsnoop-report: output: %s\n", strerror(errno));
-	return EXIT_ERROR;
-}
-
 int main(int argc, char **argv)
 {
 	struct nvs_options_report o;
 	struct nvs_source *sources;
 	struct nvs_run *runs;
-	int status = EXIT_ERROR, failed;
+	int status, failed;
 
 	/* Large blocks are mapped: they are returned at free() and grow in place; a second arena
 	 * would only reserve address space. */
 	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	mallopt(M_ARENA_MAX, 1);
-	if (nvs_options_parse(&o, argc, argv)) {
-		nvs_options_free(&o);
-		return EXIT_USAGE;
+	status = nvs_options_parse(&o, argc, argv);
+	if (status < 0 && o.list) {
+		nvs_report_list(stdout, o.list);
+		status = nvs_finish_stdout();
 	}
-	if (o.help || o.version || o.list)
-		return print_own_info(&o);
+	if (status >= 0) {
+		nvs_options_free(&o);
+		return status;
+	}
 	status = failed = failure_status(&o);
 	if (o.embed) {
 		status = nvs_embed_all(&o);

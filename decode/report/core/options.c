@@ -1,382 +1,224 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line of nvsnoop-report: parsing, checks and --help. Called once, by main(). */
-#include <errno.h>
-#include <getopt.h>
+/* The command line of nvsnoop-report: its options, and checks of what they ask for. Called once, by
+ * main(). */
 #include <langinfo.h>
 #include <locale.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "decode/cli/options.h"
 #include "decode/cli/sentence.h"
+#include "decode/cli/units.h"
 #include "decode/report/core/report.h"
 
-enum {
-	OPT_FORMAT = 256,
-	OPT_RANGE,
-	OPT_THREAD,
-	OPT_CHANNEL,
-	OPT_API,
-	OPT_NVTX,
-	OPT_OVERWRITE,
-	OPT_COLOR,
-	OPT_NO_PAGER,
-	OPT_WIDE,
-	OPT_PER_TRACE,
-	OPT_PARTIAL,
-	OPT_SPOOL,
-	OPT_NO_SPOOL,
-	OPT_EMBED,
-	OPT_EXPORT,
-	OPT_LIST,
-	OPT_STAND_IN,
-	OPT_REPORT, /* + index in the registry */
-	OPT_MORE = OPT_REPORT + NVS_MAX_REPORTS, /* second option of a report, + index */
-};
-
-static const struct option common[] = {
-	{"format", required_argument, NULL, OPT_FORMAT},
-	{"sort", required_argument, NULL, 's'},
-	{"rows", required_argument, NULL, 'n'},
-	{"range", required_argument, NULL, OPT_RANGE},
-	{"thread", required_argument, NULL, OPT_THREAD},
-	{"channel", required_argument, NULL, OPT_CHANNEL},
-	{"api", required_argument, NULL, OPT_API},
-	{"nvtx", required_argument, NULL, OPT_NVTX},
-	{"export", required_argument, NULL, OPT_EXPORT},
-	{"output", required_argument, NULL, 'o'},
-	{"overwrite", no_argument, NULL, OPT_OVERWRITE},
-	{"color", required_argument, NULL, OPT_COLOR},
-	{"no-pager", no_argument, NULL, OPT_NO_PAGER},
-	{"wide", no_argument, NULL, OPT_WIDE},
-	{"per-trace", no_argument, NULL, OPT_PER_TRACE},
-	{"partial", no_argument, NULL, OPT_PARTIAL},
-	{"spool", required_argument, NULL, OPT_SPOOL},
-	{"no-spool", no_argument, NULL, OPT_NO_SPOOL},
-	{"embed", no_argument, NULL, OPT_EMBED},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
-	{"list-reports", optional_argument, NULL, OPT_LIST}, /* for scripts: not in --help */
-	{"stand-in", required_argument, NULL, OPT_STAND_IN}, /* for nvsnoop --stat: likewise */
-	{NULL, 0, NULL, 0},
-};
-
-#define COMMON (sizeof(common) / sizeof(*common))
-
-/* Fills ALL with the options of the reports, two at most of each, then the common ones. */
-static void collect_options(struct option *all)
+static int set_color(const struct nvs_option *option, void *target, const char *text)
 {
-	const struct nvs_report *r;
+	int word = nvs_word_index(option->argument, text);
 
-	for (int i = 0; (r = nvs_report_by_index((uint32_t)i)); i++) {
-		if (!nvs_report_export_name(r))
-			*all++ = (struct option){r->name,
-						 r->argument ? required_argument : no_argument,
-						 NULL, OPT_REPORT + i};
-		if (r->option)
-			*all++ = (struct option){r->option->name, required_argument, NULL,
-						 OPT_MORE + i};
-	}
-	memcpy(all, common, sizeof(common));
+	((struct nvs_options_report *)target)->print.color = word == 2 ? -1 : word;
+	return word < 0 ? NVS_OPTION_WRONG : 0;
 }
 
-void nvs_options_help(FILE *out)
+static int set_range(const struct nvs_option *option, void *target, const char *text)
 {
-	fputs("Usage: nvsnoop-report [report] [options] TRACE...\n"
-	      "\n"
-	      "Reports on traces recorded by libnvsnoop. Several traces are reported together.\n"
-	      "\n",
-	      out);
-	nvs_report_help(out);
-	fputs("\n"
-	      "Output:\n"
-	      "  --format=text|json|csv\n"
-	      "                       output format (text)\n"
-	      "  -s, --sort=COLUMN    sort by heading or key, largest first; -COLUMN: smallest\n"
-	      "  -n, --rows=N         print the first N rows; 0: all, also the summary's APIs\n"
-	      "  -o, --output=FILE    write to FILE, which must not exist; -: stdout\n"
-	      "  --overwrite          replace the file of -o\n"
-	      "  --color=auto|always|never\n"
-	      "                       auto: on a terminal, unless NO_COLOR is set (auto)\n"
-	      "  --wide               all columns, even if the terminal is too narrow\n"
-	      "  --per-trace          one row for each of several traces, not their sum\n"
-	      "  --no-pager           do not page on a terminal (else: $PAGER, or less -FRX)\n"
-	      "\n"
-	      "Selection (all but --range may be repeated; names may contain * and ?,\n"
-	      "or be a regular expression between slashes; ! before a name excludes it):\n"
-	      "  --range=A-B          submissions number A to B of each trace, and the calls\n"
-	      "                       that made them; with units, a range of time:\n"
-	      "                       1.5s-2s, 100ms-, 10%-20%\n"
-	      "  --thread=THREAD      number, tid or name of a thread\n"
-	      "  --channel=N          number of a channel; also the calls that submitted to it\n"
-	      "  --api=API            a driver or runtime API, with or without _v2, _ptsz\n"
-	      "  --nvtx=RANGE         work of a thread inside this NVTX range\n"
-	      "\n"
-	      "Reading:\n"
-	      "  --partial            read a damaged trace up to the damage\n"
-	      "  --spool=FILE         spool of the trace (default: next to the trace)\n"
-	      "  --no-spool           do not read a spool\n"
-	      "  --embed              print no report; store names and lines of call sites that\n"
-	      "                       TRACE lacks in it, as this machine has them\n"
-	      "\n"
-	      "  -v, --verbose        name files whose symbols cannot be read; with --by-api\n"
-	      "                       entry points that were looked up but whose calls are\n"
-	      "                       not recorded; in the text of --dump and --raw show fields\n"
-	      "                       that are 0, normally left out, and the class that\n"
-	      "                       first had a method, as in cbc0:a0c0\n"
-	      "  -h, --help           print this and exit\n"
-	      "  -V, --version        print the version and exit\n"
-	      "\n"
-	      "TRACE may be - for standard input. Exits 0, 1 on failure, 2 on wrong usage.\n",
-	      out);
+	struct nvs_options_report *o = target;
+
+	return nvs_range_parse(&o->query.range, text) ? 0 : NVS_OPTION_WRONG;
 }
 
-static const char try_help[] = "Try 'nvsnoop-report --help'.\n";
-
-static int fail_usage(const char *what, const char *value)
+static int add_pattern(const struct nvs_option *option, void *target, const char *text)
 {
-	char safe[256];
+	const char *trouble = nvs_patterns_add((void *)((char *)target + option->offset), text);
 
-	nvs_escape(safe, sizeof(safe), value, strlen(value));
-	fprintf(stderr, "nvsnoop-report: %s '%s'\n%s", what, safe, try_help);
-	return -EINVAL;
+	return trouble ? nvs_usage_error("%s '%s'", trouble, text) : 0;
 }
 
-static bool parse_number(const char *s, const char **end, uint64_t *value)
+static int add_channel(const struct nvs_option *option, void *target, const char *text)
 {
-	char *stop;
+	const char *end = text + (*text == '!');
+	uint64_t n;
 
-	if (*s < '0' || *s > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(s, &stop, 0);
-	*end = stop;
-	return !errno;
-}
-
-static int parse_format(struct nvs_options_report *o, const char *s)
-{
-	static const char *const names[] = {"text", "json", "csv"};
-
-	for (int i = 0; i < 3; i++)
-		if (!strcmp(s, names[i])) {
-			o->print.format = (enum nvs_format)i;
-			return 0;
-		}
-	return fail_usage("unknown format", s);
-}
-
-static int parse_color(struct nvs_options_report *o, const char *s)
-{
-	static const char *const names[] = {"never", "auto", "always"};
-
-	for (int i = 0; i < 3; i++)
-		if (!strcmp(s, names[i])) {
-			o->print.color = i - 1;
-			return 0;
-		}
-	return fail_usage("unknown colour mode", s);
-}
-
-static int add_pattern(struct nvs_patterns *list, const char *s)
-{
-	const char *trouble = nvs_patterns_add(list, s);
-
-	return trouble ? fail_usage(trouble, s) : 0;
-}
-
-static int add_value(struct nvs_options_report *o, const struct nvs_report *r, const char *s)
-{
-	if (o->nmore >= NVS_MAX_PATTERNS || (o->more_of && o->more_of != r))
-		return fail_usage("too many values at", s);
-	o->more_of = r;
-	o->more[o->nmore++] = s;
-	return 0;
+	if (!nvs_read_number(&end, UINT64_MAX, &n) || *end)
+		return NVS_OPTION_WRONG;
+	return add_pattern(option, target, text);
 }
 
 static int choose_report(struct nvs_options_report *o, const struct nvs_report *report)
 {
-	for (uint32_t i = 0; i < o->nreports; i++) {
-		if (o->reports[i] == report)
+	const char *why = NULL;
+
+	for (uint32_t i = 0; i < o->nreports && !why; i++) {
+		const struct nvs_report *other = o->reports[i];
+
+		if (other == report)
 			return 0;
-		if (nvs_report_export_name(o->reports[i]) || nvs_report_export_name(report))
-			return fail_usage("an export cannot be combined with another report:",
-					  report->name);
-		if (o->reports[i]->parts || report->parts)
-			return fail_usage("--html cannot be combined with another report:",
-					  report->name);
-		if ((o->reports[i]->needs | report->needs) & NVS_NEED_PAIR)
-			return fail_usage("--diff cannot be combined with another report:",
-					  report->name);
-		if (!(o->reports[i]->needs & report->needs & NVS_NEED_TRACE))
-			return fail_usage("cannot be combined with another report:", report->name);
+		if (nvs_report_export_name(other) || nvs_report_export_name(report))
+			why = "an export ";
+		else if (other->parts || report->parts)
+			why = "--html ";
+		else if ((other->needs | report->needs) & NVS_NEED_PAIR)
+			why = "--diff ";
+		else if (!(other->needs & report->needs & NVS_NEED_TRACE))
+			why = "";
 	}
+	if (why)
+		return nvs_usage_error("%scannot be combined with another report: '%s'", why,
+				       report->name);
 	o->reports[o->nreports++] = report;
 	return 0;
 }
 
-static int parse_rows(struct nvs_options_report *o, const char *s)
+static int set_report(const struct nvs_option *option, void *target, const char *text)
 {
-	const char *end;
+	struct nvs_options_report *o = target;
 
-	o->print.has_rows = true;
-	return parse_number(s, &end, &o->print.rows) && !*end
-		       ? 0
-		       : fail_usage("invalid number of rows", s);
+	if (text)
+		o->argument = text;
+	return choose_report(o, option->context);
 }
 
-static int parse_channel(struct nvs_options_report *o, const char *s)
+/* Takes a value of the second option of a report. */
+static int add_value(const struct nvs_option *option, void *target, const char *text)
 {
-	const char *end;
-	uint64_t n;
+	const struct nvs_report *r = option->context;
+	struct nvs_options_report *o = target;
+	struct nvs_range moment;
 
-	if (!parse_number(s + (*s == '!'), &end, &n) || *end)
-		return fail_usage("invalid channel", s);
-	return add_pattern(&o->query.channel, s);
+	if (r->option->timed
+		    ? !nvs_moment_parse(&moment, text)
+		    : strchr(option->argument, '|') && nvs_word_index(option->argument, text) < 0)
+		return NVS_OPTION_WRONG;
+	if (o->nmore >= NVS_MAX_PATTERNS || (o->more_of && o->more_of != r))
+		return nvs_usage_error("too many values at '%s'", text);
+	o->more_of = r;
+	o->more[o->nmore++] = text;
+	return 0;
 }
 
-static int set_export(struct nvs_options_report *o, const char *s)
+static int set_export(const struct nvs_option *option, void *target, const char *text)
 {
 	const struct nvs_report *r;
 
 	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++)
-		if (nvs_report_export_name(r) && !strcmp(nvs_report_export_name(r), s))
-			return choose_report(o, r);
-	return fail_usage("unknown export", s);
+		if (nvs_report_export_name(r) && !strcmp(nvs_report_export_name(r), text))
+			return choose_report(target, r);
+	return nvs_usage_error("unknown export '%s'", text);
 }
 
-static int set_report(struct nvs_options_report *o, int c)
+static int set_list(const struct nvs_option *option, void *target, const char *text)
 {
-	if (c >= OPT_MORE)
-		return add_value(o, nvs_report_by_index((uint32_t)(c - OPT_MORE)), optarg);
-	if (optarg)
-		o->argument = optarg;
-	return choose_report(o, nvs_report_by_index((uint32_t)(c - OPT_REPORT)));
+	((struct nvs_options_report *)target)->list = text ? text : "reports";
+	return 0;
 }
 
-static int set_option(struct nvs_options_report *o, int c)
+#define INTO(kind, field) NVS_OPTION_INTO(kind, struct nvs_options_report, field)
+#define FLAG(field) INTO(CONSTANT, field), .min = true
+
+static const struct nvs_option common[] = {
+	{"export", "FORMAT", .set = set_export}, /* listed with the reports */
+	{"list-reports", "HOW", .optional = true, .set = set_list}, /* for scripts */
+	{"stand-in", "FILE", INTO(TEXT, stand_in)}, /* for nvsnoop --stat */
+	{.help = "Output:"},
+	{"format", "text|json|csv", "output format", "text", INTO(WORD, print.format)},
+	{"sort", "COLUMN", "sort by heading or key, largest first; -COLUMN: smallest",
+	 .letter = 's', INTO(TEXT, print.sort)},
+	{"rows", "N", "print the first N rows; 0: all, also the summary's APIs", NULL, "a number",
+	 'n', INTO(NUMBER, print.rows), .max = UINT64_MAX},
+	{"output", "FILE", "write to FILE, which must not exist; -: stdout", .letter = 'o',
+	 INTO(TEXT, print.output)},
+	{"overwrite", .help = "replace the file of -o", FLAG(print.overwrite)},
+	{"color", "auto|always|never", "auto: on a terminal, unless NO_COLOR is set", "auto",
+	 .set = set_color},
+	{"wide", .help = "all columns, even if the terminal is too narrow", FLAG(print.wide)},
+	{"per-trace", .help = "one row for each of several traces, not their sum",
+	 FLAG(query.per_trace)},
+	{"no-pager", .help = "do not page on a terminal (else: $PAGER, or less -FRX)",
+	 INTO(CONSTANT, print.pager), .min = false},
+	{.help = "Selection (all but --range may be repeated; names may contain * and ?,\n"
+		 "or be a regular expression between slashes; ! before a name excludes it):"},
+	{"range", "A-B",
+	 "submissions number A to B of each trace, and the calls that made them; with units, a "
+	 "range of time: 1.5s-2s, 100ms-, 10%-20%",
+	 NULL, "A-B, as in 100-200, 1.5s-2s or 10%-20%", .set = set_range},
+	{"thread", "THREAD", "number, tid or name of a thread", .set = add_pattern,
+	 INTO(TEXT, query.thread)},
+	{"channel", "N", "number of a channel; also the calls that submitted to it", NULL,
+	 "the number of a channel", .set = add_channel, INTO(TEXT, query.channel)},
+	{"api", "API", "a driver or runtime API, with or without _v2, _ptsz", .set = add_pattern,
+	 INTO(TEXT, query.api)},
+	{"nvtx", "RANGE", "work of a thread inside this NVTX range", .set = add_pattern,
+	 INTO(TEXT, query.nvtx)},
+	{.help = "Reading:"},
+	{"partial", .help = "read a damaged trace up to the damage", FLAG(read.partial)},
+	{"spool", "FILE", "spool of the trace (default: next to the trace)",
+	 INTO(TEXT, read.spool)},
+	{"no-spool", .help = "do not read a spool", FLAG(read.no_spool)},
+	{"embed",
+	 .help = "print no report; store names and lines of call sites that TRACE lacks in it, as "
+		 "this machine has them",
+	 FLAG(embed)},
+	{"verbose",
+	 .help = "name files whose symbols cannot be read; with --by-api entry points that were "
+		 "looked up but whose calls are not recorded; in the text of --dump and --raw show "
+		 "fields that are 0, normally left out, and the class that first had a method, as "
+		 "in cbc0:a0c0",
+	 .letter = 'v', FLAG(verbose)},
+	{NULL},
+};
+
+/* Fills TABLE with the options of the reports, by their groups, and the common ones. */
+static void collect_options(struct nvs_option *table)
 {
-	if (c >= OPT_REPORT)
-		return set_report(o, c);
-	switch (c) {
-	case OPT_FORMAT:
-		return parse_format(o, optarg);
-	case 's':
-		o->print.sort = optarg;
-		return 0;
-	case 'n':
-		return parse_rows(o, optarg);
-	case OPT_RANGE:
-		return nvs_range_parse(&o->query.range, optarg)
-			       ? 0
-			       : fail_usage("invalid range", optarg);
-	case OPT_THREAD:
-		return add_pattern(&o->query.thread, optarg);
-	case OPT_CHANNEL:
-		return parse_channel(o, optarg);
-	case OPT_API:
-		return add_pattern(&o->query.api, optarg);
-	case OPT_NVTX:
-		return add_pattern(&o->query.nvtx, optarg);
-	case OPT_EXPORT:
-		return set_export(o, optarg);
-	case 'o':
-		o->print.output = strcmp(optarg, "-") ? optarg : NULL;
-		return 0;
-	case OPT_OVERWRITE:
-		o->print.overwrite = true;
-		return 0;
-	case OPT_COLOR:
-		return parse_color(o, optarg);
-	case OPT_NO_PAGER:
-		o->print.pager = false;
-		return 0;
-	case OPT_WIDE:
-		o->print.wide = true;
-		return 0;
-	case OPT_PER_TRACE:
-		o->query.per_trace = true;
-		return 0;
-	case OPT_PARTIAL:
-		o->read.partial = true;
-		return 0;
-	case OPT_SPOOL:
-		o->read.spool = optarg;
-		return 0;
-	case OPT_NO_SPOOL:
-		o->read.no_spool = true;
-		return 0;
-	case OPT_EMBED:
-		o->embed = true;
-		return 0;
-	case 'v':
-		o->verbose = true;
-		return 0;
-	case OPT_LIST:
-		o->list = optarg ? optarg : "reports";
-		return 0;
-	case OPT_STAND_IN:
-		o->stand_in = optarg;
-		return 0;
-	case 'h':
-		o->help = true;
-		return 0;
-	case 'V':
-		o->version = true;
-		return 0;
+	const struct nvs_report *r, *before = NULL;
+
+	for (uint32_t i = 0; (r = nvs_report_by_index(i)); before = r, i++) {
+		if (!before || before->group != r->group)
+			*table++ = (struct nvs_option){
+				.help = nvs_report_groups[r->group].question,
+				.argument = nvs_report_groups[r->group].example,
+			};
+		*table++ = (struct nvs_option){r->name, r->argument, r->help, .context = r,
+					       .set = set_report};
+		if (r->option)
+			*table++ = (struct nvs_option){r->option->name, r->option->argument,
+						       r->option->help, .rule = r->option->rule,
+						       .context = r,	.set = add_value};
 	}
-	fputs(try_help, stderr);
-	return -EINVAL;
+	memcpy(table, common, sizeof(common));
 }
 
 /* Checks that the reports can be printed in the format of --format. */
 static int check_format(const struct nvs_options_report *o)
 {
-	static const char *const words[] = {"text", " or json", " or csv"};
-
 	if (o->print.format == NVS_FORMAT_CSV && o->nreports > 1)
-		return fail_usage("CSV has room for one report only, not also for",
-				  o->reports[1]->name);
+		return nvs_usage_error("CSV has room for one report only, not also for '%s'",
+				       o->reports[1]->name);
 	for (uint32_t i = 0; i < o->nreports; i++) {
 		const struct nvs_report *r = o->reports[i];
 
 		if (r->prints >> o->print.format & 1)
 			continue;
-		if (!strncmp(r->name, "export=", 7)) {
-			fprintf(stderr,
-				"nvsnoop-report: --%s has a fixed format: --format is for "
-				"reports\n",
-				r->name);
-			return -EINVAL;
-		}
-		fprintf(stderr, "nvsnoop-report: --%s is ", r->name);
-		for (int f = 0; f < 3; f++)
-			fputs(r->prints >> f & 1 ? words[f] : "", stderr);
-		fputc('\n', stderr);
-		return -EINVAL;
+		if (nvs_report_export_name(r))
+			return nvs_usage_error("--%s has a fixed format: --format is for reports",
+					       r->name);
+		return nvs_usage_error("--%s is %s%s%s", r->name,
+				       r->prints & NVS_PRINTS_TEXT ? "text" : "",
+				       r->prints & NVS_PRINTS_JSON ? " or json" : "",
+				       r->prints & NVS_PRINTS_CSV ? " or csv" : "");
 	}
 	return 0;
 }
 
-/* Checks the second option of a report: it needs that report, and a moment has to parse. */
+/* Checks that a report is given whose second option is. */
 static int check_values(const struct nvs_options_report *o)
 {
 	const struct nvs_report *r = o->more_of;
 
-	struct nvs_range moment;
-
-	if (!r || r == o->reports[0]) {
-		if (!r || !r->option->timed)
+	for (uint32_t i = 0; r && i < o->nreports; i++)
+		if (o->reports[i] == r)
 			return 0;
-		return o->nmore == 1 && nvs_moment_parse(&moment, o->more[0])
-			       ? 0
-			       : fail_usage("not a time, for example 1.5s, 200ms or 50%:",
-					    o->more[0]);
-	}
-	fprintf(stderr, "nvsnoop-report: --%s requires --%s: '%s'\n%s", r->option->name, r->name,
-		o->more[0], try_help);
-	return -EINVAL;
+	return r ? nvs_usage_error("--%s=%s requires --%s", r->option->name, o->more[0], r->name)
+		 : 0;
 }
 
 /* The output must not be one of the traces: they are read while it is written. */
@@ -398,38 +240,39 @@ static int check_output(const struct nvs_options_report *o)
 	struct stat st;
 
 	if (!o->print.output && prints & (NVS_PRINTS_FILE | NVS_PRINTS_FOLDER))
-		return fail_usage(prints & NVS_PRINTS_FILE
-					  ? "name the output file by -o FILE for"
-					  : "name the output directory by -o DIR for",
-				  o->reports[0]->name);
+		return nvs_usage_error("--%s requires an output %s", o->reports[0]->name,
+				       prints & NVS_PRINTS_FILE ? "file: -o FILE"
+								: "directory: -o DIR");
 	if (!o->print.output && prints & NVS_PRINTS_BINARY && isatty(STDOUT_FILENO))
-		return fail_usage("use -o FILE or a pipe; binary output does not go to a terminal:",
-				  o->reports[0]->name);
+		return nvs_usage_error(
+			"--%s prints no binary output on a terminal; use -o FILE or a pipe",
+			o->reports[0]->name);
 	if (!o->print.output || stat(o->print.output, &st))
 		return 0;
 	if (prints & NVS_PRINTS_FOLDER)
-		return fail_usage(
-			"the output directory already exists; remove it or use another name:",
+		return nvs_usage_error(
+			"the output directory already exists; remove it or use another name: '%s'",
 			o->print.output);
 	if (prints & NVS_PRINTS_FILE && !S_ISREG(st.st_mode))
-		return fail_usage("not a regular file:", o->print.output);
+		return nvs_usage_error("not a regular file: '%s'", o->print.output);
 	if (!S_ISREG(st.st_mode))
 		return 0;
 	if (!o->print.overwrite)
-		return fail_usage(
-			"the output file already exists; use --overwrite or another name:",
+		return nvs_usage_error(
+			"the output file already exists; use --overwrite or another name: '%s'",
 			o->print.output);
-	return is_read(o, &st) ? fail_usage("the output would replace an input:", o->print.output)
-			       : 0;
+	return is_read(o, &st)
+		       ? nvs_usage_error("the output would replace an input: '%s'", o->print.output)
+		       : 0;
 }
 
 /* "FILE:NUMBER", unless there is a file of that name. */
 static bool cut_number(char *name, uint64_t *number)
 {
 	char *colon = strrchr(name, ':');
-	const char *end;
+	const char *end = colon ? colon + 1 : name;
 
-	if (!colon || !access(name, F_OK) || !parse_number(colon + 1, &end, number) || *end)
+	if (!colon || !access(name, F_OK) || !nvs_read_number(&end, UINT64_MAX, number) || *end)
 		return false;
 	*colon = '\0';
 	return true;
@@ -441,30 +284,27 @@ static int check_pair(struct nvs_options_report *o)
 
 	if (!(o->reports[0]->needs & NVS_NEED_PAIR))
 		return 0;
-	if (o->nfiles != 2) {
-		fprintf(stderr, "nvsnoop-report: --diff takes two traces\n%s", try_help);
-		return -EINVAL;
-	}
+	if (o->nfiles != 2)
+		return nvs_usage_error("--diff takes two traces");
 	first = cut_number(o->files[0], o->number);
 	second = cut_number(o->files[1], o->number + 1);
 	o->numbered = first && second;
-	return first == second ? 0
-			       : fail_usage("give the number of a submission for both traces or "
-					    "none, not only for",
-					    o->files[second]);
+	return first == second
+		       ? 0
+		       : nvs_usage_error("give the number of a submission for both traces or "
+					 "none, not only for '%s'",
+					 o->files[second]);
 }
 
 static int check_files(const struct nvs_options_report *o)
 {
 	uint32_t takes = o->reports[0]->needs & (NVS_NEED_TRACE | NVS_NEED_FILES);
 
-	if (takes && !o->nfiles) {
-		fprintf(stderr, "nvsnoop-report: no %s given\n%s",
-			takes & NVS_NEED_FILES ? "file" : "trace", try_help);
-		return -EINVAL;
-	}
-	return !takes && o->nfiles ? fail_usage("--classes and --class take no file:", o->files[0])
-				   : 0;
+	if (takes && !o->nfiles)
+		return nvs_usage_error("no %s given", takes & NVS_NEED_FILES ? "file" : "trace");
+	return !takes && o->nfiles
+		       ? nvs_usage_error("--classes and --class take no file: '%s'", o->files[0])
+		       : 0;
 }
 
 /* The reports that make up --html follow it in the list. */
@@ -476,8 +316,8 @@ static int add_parts(struct nvs_options_report *o)
 	if (!part)
 		return 0;
 	if (o->print.sort)
-		return fail_usage(
-			"-s does not apply to --html, whose tables are sorted in the browser:",
+		return nvs_usage_error(
+			"-s does not apply to --html, whose tables are sorted in the browser: '%s'",
 			o->print.sort);
 	o->page = true;
 	o->called = "nvsnoop-report"; /* the reader may be on another machine */
@@ -507,37 +347,48 @@ void nvs_options_free(struct nvs_options_report *o)
 
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 {
-	struct option all[2 * NVS_MAX_REPORTS + COMMON];
+	struct nvs_option table[NVS_OPTIONS_MAX] = {0};
 	static char name[] = "nvsnoop-report";
+	struct nvs_command_line line = {
+		.program = name,
+		.usage = "Usage: nvsnoop-report [report] [options] TRACE...\n"
+			 "\n"
+			 "Reports on traces recorded by libnvsnoop. Several traces are reported "
+			 "together.\n"
+			 "Several reports may be given; without one: the summary.\n",
+		.notes = "TRACE may be - for standard input. Exits 0, 1 on failure, 2 on wrong "
+			 "usage.\n",
+		.options = table,
+		.target = o,
+	};
 	const struct nvs_report *r;
-	int c;
+	int status;
 
 	memset(o, 0, sizeof(*o));
 	o->print.pager = true;
 	o->progress = isatty(STDERR_FILENO);
-	collect_options(all);
 	o->called = argc ? argv[0] : name;
-	if (argc)
-		argv[0] = name; /* getopt begins its messages with it */
-	while ((c = getopt_long(argc, argv, "s:n:o:vhV", all, NULL)) != -1)
-		if (set_option(o, c))
-			return -EINVAL;
-	o->files = argv + optind;
-	o->nfiles = argc - optind;
-	if (o->help || o->version || o->list)
-		return 0;
+	collect_options(table);
+	status = nvs_command_line_parse(&line, argc, argv);
+	if (status >= 0 || o->list)
+		return status;
+	o->files = argv + line.operand;
+	o->nfiles = argc - line.operand;
+	o->print.has_rows = nvs_option_given(&line, "rows");
+	if (o->print.output && !strcmp(o->print.output, "-"))
+		o->print.output = NULL;
 	if (o->embed && o->nreports)
-		return fail_usage("--embed cannot be combined with a report:", o->reports[0]->name);
+		return nvs_usage_error("--embed cannot be combined with a report: '%s'",
+				       o->reports[0]->name);
 	for (uint32_t i = 0; !o->nreports && (r = nvs_report_by_index(i)); i++)
 		if (r->standard)
 			o->reports[o->nreports++] = r;
 	o->print.pager &= !nvs_only_verdicts(o);
-	if (check_values(o) || check_files(o) || check_pair(o) || check_output(o))
-		return -EINVAL;
-	if (check_format(o) || add_parts(o))
-		return -EINVAL;
+	if (check_values(o) || check_files(o) || check_pair(o) || check_output(o) ||
+	    check_format(o) || add_parts(o))
+		return NVS_USAGE_ERROR;
 	o->query.rows = o->print.rows;
 	o->print.folder = o->reports[0]->prints & NVS_PRINTS_FOLDER;
 	set_signs(o);
-	return 0;
+	return -1;
 }

@@ -26,7 +26,6 @@ struct nvs_options_report {
 	bool embed; /* no report: store names in the traces */
 	bool page; /* --html: the summary has its sentences only, and the page itself says what is
 		      missing */
-	bool help, version;
 	const char *called; /* argv[0], for printed commands */
 	const char *stand_in; /* printed in commands instead of the trace, which will be deleted */
 	const char *list; /* print the registry for scripts: "reports", "columns" or "man" */
@@ -37,9 +36,9 @@ struct nvs_options_report {
 	bool numbered;
 };
 
-/* Returns 0, or -EINVAL after a message on stderr: exit 2. Free O in either case. */
+/* Returns -1 to continue, or the exit status: help or version was printed, or an error message.
+ * Free O in either case. */
 int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv);
 void nvs_options_free(struct nvs_options_report *o);
-void nvs_options_help(FILE *out);
 
 #endif

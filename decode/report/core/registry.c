@@ -6,14 +6,31 @@
 #include "decode/base/compare.h"
 #include "decode/report/core/report.h"
 
+const struct nvs_report_group nvs_report_groups[NVS_QUESTIONS] = {
+	[NVS_WHAT_HAPPENED] = {"What happened?", "nvsnoop-report trace.zst", NULL},
+	[NVS_HOST_TIME] = {"Where did the time go?", "nvsnoop-report trace.zst --by-api -n 10",
+			   NULL},
+	[NVS_GPU_WORK] = {"What did the GPU get?",
+			  "nvsnoop-report trace.zst --by-kernel -s launches", NULL},
+	[NVS_STUCK] = {"Is it stuck?", "nvsnoop-report trace.zst --hang", NULL},
+	[NVS_MEMORY] = {"Who holds memory?", "nvsnoop-report trace.zst --memory --at=50%", NULL},
+	[NVS_CHANGES] = {"What changed?", "nvsnoop-report --diff old.zst new.zst", NULL},
+	[NVS_RANKS] = {"Do ranks differ?", "nvsnoop-report --by-rank rank*.zst", NULL},
+	[NVS_EXPORTS] =
+		{"For other tools:", "nvsnoop-report trace.zst --export=perfetto -o trace.perfetto",
+		 "Formats of other tools. An export cannot be combined with other reports. It "
+		 "is written to standard output, or to the file of\n.BR \\-o ."},
+	[NVS_WITHOUT_TRACE] = {"Without a trace:", "nvsnoop-report --code program", NULL},
+};
+
 extern const struct nvs_report *const __start_nvs_reports[], *const __stop_nvs_reports[];
 
-static int by_place(const void *a, const void *b)
+static int compare_places(const void *a, const void *b)
 {
 	const struct nvs_report *x = *(const struct nvs_report *const *)a;
 	const struct nvs_report *y = *(const struct nvs_report *const *)b;
 
-	return NVS_CMP(x->place, y->place);
+	return NVS_CMP(x->group, y->group) ?: NVS_CMP(x->place, y->place);
 }
 
 const struct nvs_report *nvs_report_by_index(uint32_t index)
@@ -25,7 +42,7 @@ const struct nvs_report *nvs_report_by_index(uint32_t index)
 		n = (uint32_t)(__stop_nvs_reports - __start_nvs_reports);
 		n = n < NVS_MAX_REPORTS ? n : NVS_MAX_REPORTS;
 		memcpy(sorted, __start_nvs_reports, n * sizeof(*sorted));
-		qsort(sorted, n, sizeof(*sorted), by_place);
+		qsort(sorted, n, sizeof(*sorted), compare_places);
 	}
 	return index < n ? sorted[index] : NULL;
 }
@@ -36,56 +53,6 @@ bool nvs_only_verdicts(const struct nvs_options_report *o)
 		if (!o->reports[i]->verdict)
 			return false;
 	return true;
-}
-
-/* ---- --help ---- */
-
-static void print_option_help(FILE *out, const char *name, const char *argument, const char *help)
-{
-	char option[64];
-
-	snprintf(option, sizeof(option), "--%s%s%s", name, argument ? "=" : "",
-		 argument ? argument : "");
-	fprintf(out, "  %-20s ", option);
-	for (; *help; help++) {
-		fputc(*help, out);
-		if (*help == '\n')
-			fprintf(out, "%23s", "");
-	}
-	fputc('\n', out);
-}
-
-enum report_part { OF_TRACES, EXPORTS, WITHOUT_TRACE };
-
-static bool is_in(const struct nvs_report *r, enum report_part part)
-{
-	if (!(r->needs & NVS_NEED_TRACE))
-		return part == WITHOUT_TRACE;
-	return part == (nvs_report_export_name(r) ? EXPORTS : OF_TRACES);
-}
-
-static void print_part_help(FILE *out, enum report_part part)
-{
-	const struct nvs_report *r;
-
-	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++) {
-		if (!is_in(r, part))
-			continue;
-		print_option_help(out, r->name, r->argument, r->help);
-		if (r->option)
-			print_option_help(out, r->option->name, r->option->argument,
-					  r->option->help);
-	}
-}
-
-void nvs_report_help(FILE *out)
-{
-	fputs("Reports (several may be given; without one: a summary):\n", out);
-	print_part_help(out, OF_TRACES);
-	fputs("\nFor other tools:\n", out);
-	print_part_help(out, EXPORTS);
-	fputs("\nWithout a trace:\n", out);
-	print_part_help(out, WITHOUT_TRACE);
 }
 
 /* ---- for scripts ---- */
@@ -138,13 +105,24 @@ static void print_option_man(FILE *out, const char *name, const char *argument, 
 	fprintf(out, "\n%s\n", man);
 }
 
-static void print_part_man(FILE *out, enum report_part part)
+static void print_group_man(FILE *out, const struct nvs_report_group *group)
 {
-	const struct nvs_report *r;
+	fprintf(out, ".SS %s\n", group->question);
+	if (group->man)
+		fprintf(out, "%s\n.PP\n", group->man);
+	fputs(".nf\n    ", out);
+	for (const char *p = group->example; *p; p++)
+		fprintf(out, *p == '-' ? "\\%c" : "%c", *p);
+	fputs("\n.fi\n", out);
+}
 
-	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++) {
-		if (!is_in(r, part))
-			continue;
+static void print_man(FILE *out)
+{
+	const struct nvs_report *r, *before = NULL;
+
+	for (uint32_t i = 0; (r = nvs_report_by_index(i)); before = r, i++) {
+		if (!before || before->group != r->group)
+			print_group_man(out, nvs_report_groups + r->group);
 		print_option_man(out, r->name, r->argument, r->man ? r->man : r->help);
 		if (r->option)
 			print_option_man(out, r->option->name, r->option->argument, r->option->man);
@@ -156,14 +134,7 @@ void nvs_report_list(FILE *out, const char *how)
 	const struct nvs_report *r;
 
 	if (!strcmp(how, "man")) {
-		print_part_man(out, OF_TRACES);
-		fputs(".SH EXPORTS\nFormats of other tools. An export cannot be combined with "
-		      "other reports. It is written to standard output, or to the file of\n.BR "
-		      "\\-o .\n",
-		      out);
-		print_part_man(out, EXPORTS);
-		fputs(".SH WITHOUT A TRACE\n", out);
-		print_part_man(out, WITHOUT_TRACE);
+		print_man(out);
 		return;
 	}
 	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++)

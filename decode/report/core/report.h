@@ -52,9 +52,31 @@
 #define NVS_PRINTS_FILE (1u << 5)
 #define NVS_PRINTS_FOLDER (1u << 6)
 
+/* The question that a report answers: it groups them in --help and the man page, in this order. */
+enum nvs_report_question {
+	NVS_WHAT_HAPPENED,
+	NVS_HOST_TIME,
+	NVS_GPU_WORK,
+	NVS_STUCK,
+	NVS_MEMORY,
+	NVS_CHANGES,
+	NVS_RANKS,
+	NVS_EXPORTS,
+	NVS_WITHOUT_TRACE,
+	NVS_QUESTIONS
+};
+
+struct nvs_report_group {
+	const char *question;
+	const char *example; /* a command */
+	const char *man; /* in the man page, before its reports; NULL: nothing */
+};
+extern const struct nvs_report_group nvs_report_groups[NVS_QUESTIONS];
+
 /* A second option of a report, which may be given several times: nvs_options_report.more. */
 struct nvs_report_option {
 	const char *name, *argument, *help, *man;
+	const char *rule; /* what a value must be, if ARGUMENT does not say it; else NULL */
 	bool timed; /* its value is a moment: needs clock and length, hence a second pass */
 };
 
@@ -79,13 +101,14 @@ struct nvs_report {
 	const char *name;
 	bool standard; /* printed if no report is given */
 	const char *argument; /* of the option: --name=ARGUMENT */
-	const char *help; /* in --help; "\n" between lines */
+	const char *help; /* in --help */
 	const char *man; /* in the man page, in its markup */
 	const struct nvs_report_option *option; /* NULL: none */
 	/* Names of the reports it consists of, then NULL: they follow it in the array of runs and
 	 * read, and it prints them. It cannot be combined with others. */
 	const char *const *parts;
-	uint32_t place; /* order in --help and man page, lowest first */
+	enum nvs_report_question group;
+	uint32_t place; /* order in the group, lowest first */
 	uint32_t needs; /* NVS_NEED_* */
 	uint32_t prints; /* NVS_PRINTS_* */
 	const struct nvs_column *columns; /* of its table: NVS_REPORT_COLUMNS(); NULL: none */
@@ -120,9 +143,16 @@ static inline const char *nvs_report_export_name(const struct nvs_report *r)
 	return strncmp(r->name, "export=", 7) ? NULL : r->name + 7;
 }
 
-/* registry.c: in order of .place; returns NULL after the last. */
+/* The last value of the report's second option; NULL: not given. */
+static inline const char *nvs_run_value(const struct nvs_run *run)
+{
+	const struct nvs_options_report *o = run->options;
+
+	return o->more_of == run->report ? o->more[o->nmore - 1] : NULL;
+}
+
+/* registry.c: in order of .group and .place; returns NULL after the last. */
 const struct nvs_report *nvs_report_by_index(uint32_t index);
-void nvs_report_help(FILE *out);
 /* For scripts, by HOW: one line per report with option, argument, formats and needs; the columns;
  * or the part of the man page. */
 void nvs_report_list(FILE *out, const char *how);

@@ -46,11 +46,13 @@ int nvs_run_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_sta
 	return r;
 }
 
-NVS_WEIGHT_GETTERS(struct nvs_weight, *r)
+#define WEIGHT_COLUMNS(COL) NVS_WEIGHT_COLUMNS(COL, *r)
+NVS_COLUMN_GETTERS(struct nvs_weight, WEIGHT_COLUMNS)
 
 /* Further names that -s accepts. */
 const struct nvs_column nvs_measure_columns[] = {
-	NVS_WEIGHT_COLUMNS, {"time", "time", get_time, 0}, {"bytes", "bytes", get_bytes, 0}};
+	WEIGHT_COLUMNS(NVS_COLUMN_ENTRY){"time", "time", column_host_us_total, 0},
+	{"bytes", "bytes", column_command_bytes, 0}};
 
 int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
 {
@@ -64,10 +66,10 @@ int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
 	c = nvs_table_column(&table, sort + (*sort == '-'));
 	if (!c)
 		return nvs_table_no_column(&table, sort);
-	*by = c->get == get_time    ? NVS_BY_TIME
-	      : c->get == get_calls ? NVS_BY_CALLS
-	      : c->get == get_bytes ? NVS_BY_BYTES
-				    : NVS_BY_SUBMISSIONS;
+	*by = c->get == column_host_us_total   ? NVS_BY_TIME
+	      : c->get == column_calls	       ? NVS_BY_CALLS
+	      : c->get == column_command_bytes ? NVS_BY_BYTES
+					       : NVS_BY_SUBMISSIONS;
 	return 0;
 }
 

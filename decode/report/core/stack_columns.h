@@ -23,19 +23,12 @@ extern const struct nvs_column nvs_measure_columns[NVS_MEASURES + 2];
 /* Returns 0, or -EINVAL after a message on stderr. */
 int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by);
 
-/* Columns of a row with a weight; NVS_WEIGHT_GETTERS() first. */
-#define NVS_WEIGHT_GETTERS(type, weight)                                            \
-	NVS_GET_KNOWN(type, submissions, !(weight).uncounted, (weight).submissions) \
-	NVS_GET_KNOWN(type, bytes, !(weight).uncounted, (weight).bytes)             \
-	NVS_GET_KNOWN(type, calls, (weight).calls, (weight).calls)                  \
-	NVS_GET_REAL(type, time, (weight).timed, (weight).timed ? (double)(weight).ns / 1000 : 0)
-#define NVS_WEIGHT_COLUMNS                                       \
-	{"submissions", "subs", get_submissions, 0},             \
-		{"command_bytes", "cmd bytes", get_bytes, 0, 2}, \
-		{"calls", "calls", get_calls, 0, 3},             \
-	{                                                        \
-		"host_us_total", "host us", get_time, 0, 1       \
-	}
+/* Columns of a row with a weight, for a list of columns. */
+#define NVS_WEIGHT_COLUMNS(COL, weight)                                                   \
+	COL(known, submissions, "subs", 0, 0, !(weight).uncounted, (weight).submissions)  \
+	COL(known, command_bytes, "cmd bytes", 0, 2, !(weight).uncounted, (weight).bytes) \
+	COL(nonzero, calls, "calls", 0, 3, (weight).calls)                                \
+	COL(us, host_us_total, "host us", 0, 1, (weight).timed, (weight).ns)
 
 /* Prints a stack on one line, outermost first, separated by ";", as flame graphs take it. */
 void nvs_stack_frame_fold(struct nvs_out *out, const struct nvs_stacks *t,

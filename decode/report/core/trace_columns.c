@@ -42,6 +42,15 @@ void nvs_stream_value(uint64_t stream, struct nvs_value *v)
 		v->text = stream == NVS_STREAM_LEGACY ? "default" : "per-thread default";
 }
 
+void nvs_source_time(const struct nvs_source *source, bool known, uint64_t ticks,
+		     struct nvs_value *v)
+{
+	int64_t ns;
+
+	if (known && nvs_clock_since_start(source->trace, ticks, &ns))
+		nvs_value_ns(v, ns);
+}
+
 void nvs_source_json(struct nvs_out *out, const struct nvs_source *source)
 {
 	static const char *const keys[] = {"trace", "host", "pid", "rank"};

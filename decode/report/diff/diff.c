@@ -406,9 +406,9 @@ static void free_diff(struct nvs_run *run)
 	nvs_diff_rows_free(st);
 }
 
-NVS_REPORT(diff, .name = "diff", .place = 115,
-	   .help = "how the second of two traces differs, by API,\n"
-		   "kernel, graph and call site; for A:N and B:M method by\n"
+NVS_REPORT(diff, .name = "diff", .group = NVS_CHANGES, .place = 115,
+	   .help = "how the second of two traces differs, by API, "
+		   "kernel, graph and call site; for A:N and B:M method by "
 		   "method. Exits 0 if equal, 1 if different, 2 on errors",
 	   .man = "How the second of two traces differs from the first: rows by driver "
 		  "API, kernel, graph and call site with the calls, submissions, command "

@@ -307,12 +307,7 @@ static void print_text(struct nvs_run *run, struct diff_line *lines, uint32_t n,
 
 /* ---- JSON, CSV ---- */
 
-static void get_change(const void *row, struct nvs_value *v)
-{
-	static const char *const names[] = {"same", "removed", "added", "wait", "driver", "way"};
-
-	nvs_value_text(v, names[((const struct diff_line *)row)->change]);
-}
+static const char *const changes[] = {"same", "removed", "added", "wait", "driver", "way"};
 
 static bool is_method(const struct diff_line *l)
 {
@@ -325,9 +320,8 @@ static bool has_method(const struct diff_line *l)
 	       (l->word->kind == NVS_DIFF_HEADER && l->word->form <= NVS_PB_OLD_NON_INC);
 }
 
-static void get_method_name(const void *row, struct nvs_value *v)
+static void get_method_name(const struct diff_line *l, struct nvs_value *v)
 {
-	const struct diff_line *l = row;
 	const struct nvs_class *cls = nvs_class_find(l->word->cls);
 	struct nvs_method_at at;
 
@@ -337,22 +331,16 @@ static void get_method_name(const void *row, struct nvs_value *v)
 				  : "");
 }
 
-NVS_GET_KNOWN(struct diff_line, subchannel, has_method(r), r->word->subch)
-NVS_GET_KNOWN(struct diff_line, method, has_method(r), r->word->method)
-NVS_GET_KNOWN(struct diff_line, value, r->word->kind == NVS_DIFF_METHOD || r->word->name,
-	      r->word->value)
-NVS_GET_TEXT(struct diff_line, class, r->cls)
-NVS_GET_TEXT(struct diff_line, text, r->text + strspn(r->text, " "))
-
-static const struct nvs_column columns[] = {
-	{"change", "change", get_change, NVS_COLUMN_NAME},
-	{"subchannel", "subchannel", get_subchannel, 0},
-	{"class", "class", get_class, NVS_COLUMN_NAME},
-	{"method", "method", get_method, 0},
-	{"method_name", "method name", get_method_name, NVS_COLUMN_NAME},
-	{"value", "value", get_value, 0},
-	{"text", "text", get_text, NVS_COLUMN_NAME},
-};
+#define COLUMNS(COL)                                                                        \
+	COL(text, change, "change", NAME, 0, changes[r->change])                            \
+	COL(known, subchannel, "subchannel", 0, 0, has_method(r), r->word->subch)           \
+	COL(text, class, "class", NAME, 0, r->cls)                                          \
+	COL(known, method, "method", 0, 0, has_method(r), r->word->method)                  \
+	COL(by, method_name, "method name", NAME, 0, get_method_name, r)                    \
+	COL(known, value, "value", 0, 0, r->word->kind == NVS_DIFF_METHOD || r->word->name, \
+	    r->word->value)                                                                 \
+	COL(text, text, "text", NAME, 0, r->text + strspn(r->text, " "))
+NVS_COLUMNS(columns, struct diff_line, COLUMNS)
 
 static int print_table(struct nvs_run *run, struct diff_line *lines, uint32_t n)
 {

@@ -131,64 +131,38 @@ void nvs_diff_count_result(struct nvs_diff_state *st, uint64_t place, int which,
 
 /* ---- columns ---- */
 
-static void get_kind(const void *row, struct nvs_value *v)
-{
-	static const char *const names[] = {"api", "kernel", "graph", "callsite"};
-
-	nvs_value_text(v, names[((const struct nvs_diff_row *)row)->key.kind]);
-}
-
-#define GET_SIDES(member, known)                                               \
-	NVS_GET_KNOWN(struct nvs_diff_row, member##_a, known, r->of[0].member) \
-	NVS_GET_KNOWN(struct nvs_diff_row, member##_b, known, r->of[1].member)
-
-GET_SIDES(calls, true)
-GET_SIDES(submissions, r->counted)
-GET_SIDES(bytes, r->read)
-GET_SIDES(methods, r->read)
-GET_SIDES(waits, r->read)
-NVS_GET_REAL(struct nvs_diff_row, us_a, r->of[0].host.count, (double)r->of[0].host.ns / 1000)
-NVS_GET_REAL(struct nvs_diff_row, us_b, r->of[1].host.count, (double)r->of[1].host.ns / 1000)
-NVS_GET_KNOWN(struct nvs_diff_row, changed, r->read, r->changed)
-NVS_GET_KNOWN(struct nvs_diff_row, moved, r->counted, r->moved)
-NVS_GET_KNOWN(struct nvs_diff_row, first_a, r->first[0], r->first[0] - 1)
-NVS_GET_KNOWN(struct nvs_diff_row, first_b, r->first[1], r->first[1] - 1)
-NVS_GET_TEXT(struct nvs_diff_row, name, r->name)
-NVS_GET_TEXT(struct nvs_diff_row, module, r->module)
-NVS_GET_TEXT(struct nvs_diff_row, cell_calls, r->cell[CALLS])
-NVS_GET_TEXT(struct nvs_diff_row, cell_submissions, r->cell[SUBMISSIONS])
-NVS_GET_TEXT(struct nvs_diff_row, cell_bytes, r->cell[BYTES])
-NVS_GET_TEXT(struct nvs_diff_row, cell_methods, r->cell[METHODS])
-NVS_GET_TEXT(struct nvs_diff_row, cell_host, r->cell[HOST])
-NVS_GET_TEXT(struct nvs_diff_row, cell_waits, r->cell[WAITS])
+static const char *const kinds[] = {"api", "kernel", "graph", "callsite"};
 
 /* A table shows both values in one cell; JSON and CSV have separate keys. */
-#define SIDES(key, get)                                              \
-	{"a_" key, "a_" key, get_##get##_a, NVS_COLUMN_DETAIL},      \
-	{                                                            \
-		"b_" key, "b_" key, get_##get##_b, NVS_COLUMN_DETAIL \
-	}
+#define SIDES(COL, key, is_known, member)                                    \
+	COL(known, a_##key, "a_" #key, DETAIL, 0, is_known, r->of[0].member) \
+	COL(known, b_##key, "b_" #key, DETAIL, 0, is_known, r->of[1].member)
+#define COLUMNS(COL)                                                                            \
+	COL(text, calls, "calls", TEXT, 1, r->cell[CALLS])                                      \
+	COL(text, submissions, "submissions", TEXT, 1, r->cell[SUBMISSIONS])                    \
+	COL(text, command_bytes, "cmd bytes", TEXT, 1, r->cell[BYTES])                          \
+	COL(text, methods, "methods", TEXT, 4, r->cell[METHODS])                                \
+	COL(known, changed_submissions, "changed", IF_ANY, 2, r->read, r->changed)              \
+	COL(known, moved_submissions, "moved", IF_ANY, 3, r->counted, r->moved)                 \
+	COL(text, host_us, "host us", TEXT, 6, r->cell[HOST])                                   \
+	COL(text, waits, "waits", TEXT, 7, r->cell[WAITS])                                      \
+	COL(text, kind, "kind", NAME, 0, kinds[r->key.kind])                                    \
+	COL(text, name, "name", NAME, 0, r->name)                                               \
+	COL(text, module, "module", NAME_IF_ANY, 7, r->module)                                  \
+	SIDES(COL, calls, true, calls)                                                          \
+	SIDES(COL, submissions, r->counted, submissions)                                        \
+	SIDES(COL, command_bytes, r->read, bytes)                                               \
+	SIDES(COL, methods, r->read, methods)                                                   \
+	COL(known, a_changed_first, "a_changed_first", DETAIL, 0, r->first[0], r->first[0] - 1) \
+	COL(known, b_changed_first, "b_changed_first", DETAIL, 0, r->first[1], r->first[1] - 1) \
+	SIDES(COL, waits, r->read, waits)                                                       \
+	COL(us, a_host_us_total, "a_host_us_total", DETAIL, 0, r->of[0].host.count,             \
+	    r->of[0].host.ns)                                                                   \
+	COL(us, b_host_us_total, "b_host_us_total", DETAIL, 0, r->of[1].host.count,             \
+	    r->of[1].host.ns)
+NVS_COLUMN_GETTERS(struct nvs_diff_row, COLUMNS)
 
-const struct nvs_column nvs_diff_columns[] = {
-	{"calls", "calls", get_cell_calls, NVS_COLUMN_TEXT, 1},
-	{"submissions", "submissions", get_cell_submissions, NVS_COLUMN_TEXT, 1},
-	{"command_bytes", "cmd bytes", get_cell_bytes, NVS_COLUMN_TEXT, 1},
-	{"methods", "methods", get_cell_methods, NVS_COLUMN_TEXT, 4},
-	{"changed_submissions", "changed", get_changed, NVS_COLUMN_IF_ANY, 2},
-	{"moved_submissions", "moved", get_moved, NVS_COLUMN_IF_ANY, 3},
-	{"host_us", "host us", get_cell_host, NVS_COLUMN_TEXT, 6},
-	{"waits", "waits", get_cell_waits, NVS_COLUMN_TEXT, 7},
-	{"kind", "kind", get_kind, NVS_COLUMN_NAME},
-	{"name", "name", get_name, NVS_COLUMN_NAME},
-	{"module", "module", get_module, NVS_COLUMN_NAME | NVS_COLUMN_IF_ANY, 7},
-	SIDES("calls", calls),
-	SIDES("submissions", submissions),
-	SIDES("command_bytes", bytes),
-	SIDES("methods", methods),
-	SIDES("changed_first", first),
-	SIDES("waits", waits),
-	SIDES("host_us_total", us),
-};
+const struct nvs_column nvs_diff_columns[] = {COLUMNS(NVS_COLUMN_ENTRY)};
 _Static_assert(sizeof(nvs_diff_columns) / sizeof(*nvs_diff_columns) == NVS_DIFF_NCOLUMNS,
 	       "diff_rows.h says how many");
 

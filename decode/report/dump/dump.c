@@ -113,7 +113,7 @@ static int print_dump(struct nvs_run *run)
 	return nvs_run_each(run, dump_trace);
 }
 
-NVS_REPORT(dump, .name = "dump", .place = 120,
+NVS_REPORT(dump, .name = "dump", .group = NVS_GPU_WORK, .place = 120,
 	   .help = "every submission with its entries and decoded methods",
 	   .man = "Every submission with its entries, and the methods of their segments "
 		  "decoded: names, fields, values.",

@@ -216,9 +216,9 @@ void nvs_dump_report_skipped(struct nvs_dumper *d, uint64_t address, uint64_t dw
 			",\"dwords\":%" PRIu64 "}\n",
 			NVS_SCHEMA, address, dwords);
 	else
-		fprintf(out, "    %s!passed over %" PRIu64 " dwords from %" PRIx64 " on%s\n",
-			nvs_out_style(d->out, NVS_STYLE_BAD), dwords, address,
-			nvs_out_style(d->out, NVS_STYLE_PLAIN));
+		fprintf(out, "    %s!skipped %" PRIu64 " dword%s from %" PRIx64 " on%s\n",
+			nvs_out_style(d->out, NVS_STYLE_BAD), dwords, dwords == 1 ? "" : "s",
+			address, nvs_out_style(d->out, NVS_STYLE_PLAIN));
 }
 
 static void json_end(struct nvs_dumper *d)
@@ -250,9 +250,9 @@ int nvs_dump_end(struct nvs_dumper *d)
 	if (d->assumed_words)
 		fprintf(out, ", %" PRIu64 " named by a related class (~)", d->assumed_words);
 	if (d->faults)
-		fprintf(out, ", %" PRIu64 " faults", d->faults);
+		fprintf(out, ", %" PRIu64 " fault%s", d->faults, d->faults == 1 ? "" : "s");
 	if (d->passed)
-		fprintf(out, ", %" PRIu64 " dwords passed over", d->passed);
+		fprintf(out, ", %" PRIu64 " dword%s skipped", d->passed, d->passed == 1 ? "" : "s");
 	fputc('\n', out);
 	for (uint32_t i = 0; i < d->nunknown; i++)
 		fprintf(out, "  unknown: class %04x method %04x, %" PRIu64 " time%s\n",

@@ -356,7 +356,7 @@ static int print(struct nvs_run *run)
 	return nvs_run_each(run, print_trace);
 }
 
-NVS_REPORT(ops, .name = "ops", .place = 110,
+NVS_REPORT(ops, .name = "ops", .group = NVS_GPU_WORK, .place = 110,
 	   .help = "operations per submission: copies, launches, semaphores",
 	   .man = "Operations of each submission, one per line: copies, memsets, launches, "
 		  "semaphores, cache operations.",

@@ -218,8 +218,8 @@ static const struct nvs_report_option subch = {
 };
 
 NVS_REPORT(
-	raw, .name = "raw", .place = 220, .option = &subch,
-	.help = "TRACE... are bare files of pushbuffer dwords; exits 1\nif some had to be skipped",
+	raw, .name = "raw", .group = NVS_WITHOUT_TRACE, .place = 220, .option = &subch,
+	.help = "TRACE... are bare files of pushbuffer dwords; exits 1 if some had to be skipped",
 	.man = "Takes bare files of pushbuffer dwords. After a dword that is not a header, or the "
 	       "end of a segment, decoding resumes where\nheaders with known methods follow each "
 	       "other again. The number of skipped dwords is printed, and the exit status is 1 if "

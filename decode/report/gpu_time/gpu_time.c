@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* --gpu-time: GPU time of submissions, recorded with timing=, by API or as --by selects. Below
  * the table: what was subtracted, what is unknown, and why. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/cli/units.h"
 #include "decode/report/gpu_time/grouping.h"
 #include "decode/query/durations.h"
 #include "decode/report/core/trace_columns.h"
@@ -25,11 +25,6 @@ static const char *const reasons[REASONS] = {
 	[NVS_UNTIMED_NO_MEMORY] = "no memory accessible to its GPU",
 	[NVS_UNTIMED_SHARED] = "another channel may use its USERD page",
 };
-
-static const char *const bys[NVS_GPU_BYS] = {
-	[NVS_GPU_BY_API] = "api",	  [NVS_GPU_BY_KERNEL] = "kernel",
-	[NVS_GPU_BY_GRAPH] = "graph",	  [NVS_GPU_BY_STREAM] = "stream",
-	[NVS_GPU_BY_CHANNEL] = "channel", [NVS_GPU_BY_RANGE] = "range"};
 
 /* ---- columns ---- */
 
@@ -66,123 +61,91 @@ static bool is_significant(const struct nvs_gpu_row *r, uint64_t ns)
 	return LONG && (!r->sums.subtracted || ns > r->spread);
 }
 
-NVS_SOURCE_GETTERS(struct nvs_gpu_row, r->key.each->source)
-NVS_GET_TEXT(struct nvs_gpu_row, api, BY(API) ? r->name : NULL)
-NVS_GET_TEXT(struct nvs_gpu_row, kernel, r->mangled ? r->name : NULL)
-NVS_GET_TEXT(struct nvs_gpu_row, mangled, r->mangled)
-NVS_GET_TEXT(struct nvs_gpu_row, range, r->range)
-NVS_GET_TEXT(struct nvs_gpu_row, path, BY(RANGE) ? r->name : NULL)
-NVS_GET_TEXT(struct nvs_gpu_row, why, r->key.each->why)
-NVS_GET_KNOWN(struct nvs_gpu_row, graph, is_graph(r), r->key.number)
-NVS_GET_KNOWN(struct nvs_gpu_row, exec, is_graph(r), r->exec)
-NVS_GET_KNOWN(struct nvs_gpu_row, channel, BY(CHANNEL), r->key.number)
-NVS_GET_KNOWN(struct nvs_gpu_row, gpu, channel_of(r), channel_of(r) ? channel_of(r)->gpu : 0)
-NVS_GET_KNOWN(struct nvs_gpu_row, engine, channel_of(r), channel_of(r) ? channel_of(r)->engine : 0)
-NVS_GET_HEX(struct nvs_gpu_row, stream, BY(STREAM) && NUMBERED, r->key.number)
-NVS_GET_HEX(struct nvs_gpu_row, context, r->key.context, r->key.context)
-NVS_GET_COUNT(struct nvs_gpu_row, submissions, r->sums.submissions)
-NVS_GET_COUNT(struct nvs_gpu_row, timed, r->sums.timed)
-NVS_GET_REAL(struct nvs_gpu_row, total, LONG, US(nvs_gpu_total(&r->sums)))
-NVS_GET_REAL(struct nvs_gpu_row, mean, LONG, US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)
-NVS_GET_REAL(struct nvs_gpu_row, p50, is_significant(r, get_median(r)), US(get_median(r)))
-NVS_GET_REAL(struct nvs_gpu_row, p99, LONG, US(nvs_durations_quantile(&r->times, 0.99)))
-NVS_GET_REAL(struct nvs_gpu_row, max, LONG, US(r->times.max))
-NVS_GET_REAL(struct nvs_gpu_row, bracket, r->sums.works, US(r->sums.bracket_ns))
-NVS_GET_KNOWN(struct nvs_gpu_row, subtracted, r->sums.works, r->sums.subtracted)
-NVS_GET_REAL(struct nvs_gpu_row, empty, EMPTY, US(r->empty.ns))
-NVS_GET_REAL(struct nvs_gpu_row, spread, EMPTY, US(r->empty.spread))
-NVS_GET_KNOWN(struct nvs_gpu_row, empties, EMPTY, r->empty.count)
-NVS_GET_KNOWN(struct nvs_gpu_row, brief, r->sums.subtracted, r->sums.too_short)
-NVS_GET_KNOWN(struct nvs_gpu_row, overlapping, r->sums.works && !r->sums.unseen,
-	      r->sums.overlapping)
-NVS_GET_KNOWN(struct nvs_gpu_row, waited, r->sums.works, r->sums.waited)
-NVS_GET_REAL(struct nvs_gpu_row, overlap, r->sums.works && !r->sums.unseen, US(r->sums.overlap_ns))
-NVS_GET_REAL(struct nvs_gpu_row, queue, r->queue.total.count,
-	     US(nvs_durations_quantile(&r->queue, 0.5)))
-NVS_GET_REAL(struct nvs_gpu_row, queue_max, r->queue.total.count, US(r->queue.max))
-NVS_GET_REAL(struct nvs_gpu_row, give, r->queue.total.count, US(r->error_ns))
-NVS_GET_REAL(struct nvs_gpu_row, idle, r->idle.total.count, US(r->idle.total.ns))
-NVS_GET_REAL(struct nvs_gpu_row, idle_max, r->idle.total.count, US(r->idle.max))
-NVS_GET_KNOWN(struct nvs_gpu_row, gaps, r->sums.works, r->idle.total.count)
-NVS_GET_KNOWN(struct nvs_gpu_row, launches, BY(KERNEL) && !r->sums.launches_unknown,
-	      r->sums.launches)
-
 /* The row's name in a table. */
-static void get_line(const void *row, struct nvs_value *v)
+static void get_line(const struct nvs_gpu_row *r, struct nvs_value *v)
 {
-	const struct nvs_gpu_row *r = row;
-
 	if (BY(STREAM)) {
 		nvs_stream_value(NUMBERED ? r->key.number : 0, v);
 	} else if (BY(CHANNEL)) {
-		get_channel(row, v);
+		nvs_value_count(v, r->key.number);
 	} else {
 		nvs_value_text(v, r->name);
 	}
 }
 
-static const struct nvs_column columns[] = {
-	{"submissions", "subs", get_submissions, 0},
-	{"timed", "timed", get_timed, 0},
-	{"gpu_us_total", "gpu us", get_total, 0},
-	{"gpu_us_mean", "us mean", get_mean, NVS_COLUMN_IF_KNOWN, 1},
-	{"gpu_us_p50", "us p50", get_p50, NVS_COLUMN_IF_KNOWN, 1},
-	{"gpu_us_p99", "us p99", get_p99, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 4},
-	{"gpu_us_max", "us max", get_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 3},
-	{"queue_us_p50", "queue p50", get_queue, NVS_COLUMN_IF_KNOWN, 2},
-	{"queue_us_max", "queue max", get_queue_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 5},
-	{"idle_us_total", "idle us", get_idle, NVS_COLUMN_IF_KNOWN, 2},
-	{"idle_us_max", "idle max", get_idle_max, NVS_COLUMN_IF_KNOWN | NVS_COLUMN_BESIDE, 6},
-	{"overlapping", "overlap", get_overlapping, NVS_COLUMN_IF_KNOWN, 2},
-	{"too_short", "short", get_brief, NVS_COLUMN_DETAIL},
-	{"launches", "launches", get_launches, NVS_COLUMN_IF_ANY, 3},
-	{"line", "", get_line, NVS_COLUMN_NAME | NVS_COLUMN_TEXT},
-	{"api", "api", get_api, NVS_COLUMN_DETAIL},
-	{"kernel", "kernel", get_kernel, NVS_COLUMN_DETAIL},
-	{"mangled", "mangled", get_mangled, NVS_COLUMN_DETAIL},
-	{"graph", "graph", get_graph, NVS_COLUMN_DETAIL},
-	{"exec", "exec", get_exec, NVS_COLUMN_DETAIL},
-	{"stream", "stream", get_stream, NVS_COLUMN_DETAIL},
-	{"context", "context", get_context, NVS_COLUMN_DETAIL},
-	{"channel", "channel", get_channel, NVS_COLUMN_DETAIL},
-	{"gpu", "gpu", get_gpu, NVS_COLUMN_DETAIL},
-	{"engine", "engine", get_engine, NVS_COLUMN_DETAIL},
-	{"range", "range", get_range, NVS_COLUMN_DETAIL},
-	{"path", "path", get_path, NVS_COLUMN_DETAIL},
-	{"overlap_us_total", "overlap us", get_overlap, NVS_COLUMN_DETAIL},
-	{"bracket_us_total", "bracket us", get_bracket, NVS_COLUMN_DETAIL},
-	{"begin_unknown", "began unknown", get_waited, NVS_COLUMN_DETAIL},
-	{"subtracted", "subtracted", get_subtracted, NVS_COLUMN_DETAIL},
-	{"empty_us", "empty us", get_empty, NVS_COLUMN_DETAIL},
-	{"empty_us_spread", "empty spread", get_spread, NVS_COLUMN_DETAIL},
-	{"empty_brackets", "empty", get_empties, NVS_COLUMN_DETAIL},
-	{"queue_us_error", "queue error", get_give, NVS_COLUMN_DETAIL},
-	{"idle_gaps", "gaps", get_gaps, NVS_COLUMN_DETAIL},
-	{"untimed_reasons", "not timed", get_why, NVS_COLUMN_DETAIL},
-	NVS_SOURCE_COLUMNS,
-};
-#define COLUMNS (sizeof(columns) / sizeof(*columns))
+#define COLUMNS(COL)                                                                               \
+	COL(count, submissions, "subs", 0, 0, r->sums.submissions)                                 \
+	COL(count, timed, "timed", 0, 0, r->sums.timed)                                            \
+	COL(us, gpu_us_total, "gpu us", 0, 0, LONG, nvs_gpu_total(&r->sums))                       \
+	COL(real, gpu_us_mean, "us mean", IF_KNOWN, 1, LONG,                                       \
+	    US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)                                   \
+	COL(us, gpu_us_p50, "us p50", IF_KNOWN, 1, is_significant(r, get_median(r)),               \
+	    get_median(r))                                                                         \
+	COL(us, gpu_us_p99, "us p99", IF_KNOWN_BESIDE, 4, LONG,                                    \
+	    nvs_durations_quantile(&r->times, 0.99))                                               \
+	COL(us, gpu_us_max, "us max", IF_KNOWN_BESIDE, 3, LONG, r->times.max)                      \
+	COL(us, queue_us_p50, "queue p50", IF_KNOWN, 2, r->queue.total.count,                      \
+	    nvs_durations_quantile(&r->queue, 0.5))                                                \
+	COL(us, queue_us_max, "queue max", IF_KNOWN_BESIDE, 5, r->queue.total.count, r->queue.max) \
+	COL(us, idle_us_total, "idle us", IF_KNOWN, 2, r->idle.total.count, r->idle.total.ns)      \
+	COL(us, idle_us_max, "idle max", IF_KNOWN_BESIDE, 6, r->idle.total.count, r->idle.max)     \
+	COL(known, overlapping, "overlap", IF_KNOWN, 2, r->sums.works && !r->sums.unseen,          \
+	    r->sums.overlapping)                                                                   \
+	COL(known, too_short, "short", DETAIL, 0, r->sums.subtracted, r->sums.too_short)           \
+	COL(known, launches, "launches", IF_ANY, 3, BY(KERNEL) && !r->sums.launches_unknown,       \
+	    r->sums.launches)                                                                      \
+	COL(by, line, "", NAME_TEXT, 0, get_line, r)                                               \
+	COL(text, api, "api", DETAIL, 0, BY(API) ? r->name : NULL)                                 \
+	COL(text, kernel, "kernel", DETAIL, 0, r->mangled ? r->name : NULL)                        \
+	COL(text, mangled, "mangled", DETAIL, 0, r->mangled)                                       \
+	COL(known, graph, "graph", DETAIL, 0, is_graph(r), r->key.number)                          \
+	COL(known, exec, "exec", DETAIL, 0, is_graph(r), r->exec)                                  \
+	COL(hex, stream, "stream", DETAIL, 0, BY(STREAM) && NUMBERED, r->key.number)               \
+	COL(hex, context, "context", DETAIL, 0, r->key.context, r->key.context)                    \
+	COL(known, channel, "channel", DETAIL, 0, BY(CHANNEL), r->key.number)                      \
+	COL(guarded, gpu, "gpu", DETAIL, 0, channel_of(r), channel_of(r)->gpu)                     \
+	COL(guarded, engine, "engine", DETAIL, 0, channel_of(r), channel_of(r)->engine)            \
+	COL(text, range, "range", DETAIL, 0, r->range)                                             \
+	COL(text, path, "path", DETAIL, 0, BY(RANGE) ? r->name : NULL)                             \
+	COL(us, overlap_us_total, "overlap us", DETAIL, 0, r->sums.works && !r->sums.unseen,       \
+	    r->sums.overlap_ns)                                                                    \
+	COL(us, bracket_us_total, "bracket us", DETAIL, 0, r->sums.works, r->sums.bracket_ns)      \
+	COL(known, begin_unknown, "began unknown", DETAIL, 0, r->sums.works, r->sums.waited)       \
+	COL(known, subtracted, "subtracted", DETAIL, 0, r->sums.works, r->sums.subtracted)         \
+	COL(us, empty_us, "empty us", DETAIL, 0, EMPTY, r->empty.ns)                               \
+	COL(us, empty_us_spread, "empty spread", DETAIL, 0, EMPTY, r->empty.spread)                \
+	COL(known, empty_brackets, "empty", DETAIL, 0, EMPTY, r->empty.count)                      \
+	COL(us, queue_us_error, "queue error", DETAIL, 0, r->queue.total.count, r->error_ns)       \
+	COL(known, idle_gaps, "gaps", DETAIL, 0, r->sums.works, r->idle.total.count)               \
+	COL(text, untimed_reasons, "not timed", DETAIL, 0, r->key.each->why)                       \
+	NVS_SOURCE_COLUMNS(COL, r->key.each->source)
+NVS_COLUMNS(columns, struct nvs_gpu_row, COLUMNS)
+
+#define NCOLUMNS (sizeof(columns) / sizeof(*columns))
 
 /* ---- from the traces to the rows ---- */
 
-static enum nvs_gpu_by by_of(const char *word)
-{
-	enum nvs_gpu_by by = 0;
+/* The words in the order of enum nvs_gpu_by. */
+static const struct nvs_report_option by_option = {
+	"by", "api|kernel|graph|stream|channel|range", "with --gpu-time: what the rows are (api)",
+	"How to group the rows. A graph launch has one time for all its nodes, "
+	"also with\n.BR kernel :\nthe times of its kernels are unknown, as are "
+	"those of several kernels in one submission; submissions of a launch "
+	"other than the kernel's own, such as code, have no kernel. With\n.B "
+	"range\na row includes the time of nested NVTX ranges."};
 
-	while (by < NVS_GPU_BYS && strcmp(word, bys[by]))
-		by++;
-	return by;
+static const char *find_by(const struct nvs_run *run)
+{
+	return nvs_run_value(run) ?: "api";
 }
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 		       struct nvs_pass_reader *reader)
 {
-	const struct nvs_options_report *o = run->options;
 	struct nvs_gpu_state *state = run->state;
 	struct nvs_gpu_each *each = arg;
 
-	if (o->nmore)
-		state->by = by_of(o->more[0]);
+	state->by = (enum nvs_gpu_by)nvs_word_index(by_option.argument, find_by(run));
 	each->source = s;
 	each->state = state;
 	nvs_gpu_rows_begin(each, reader);
@@ -294,16 +257,18 @@ static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums)
 {
 	if (sums->overlapping)
 		fprintf(out,
-			"%llu overlap others on their engine, for %.2f us: they may include "
-			"others' "
-			"work,\nand totals count such times more than once\n",
+			sums->overlapping == 1
+				? "%llu overlaps others on its engine, for %.2f us: it may "
+				  "include others' work,\nand totals count such times more than "
+				  "once\n"
+				: "%llu overlap others on their engine, for %.2f us: they may "
+				  "include others' work,\nand totals count such times more than "
+				  "once\n",
 			(unsigned long long)sums->overlapping, US(sums->overlap_ns));
 	if (sums->waited)
-		fprintf(out,
-			"%llu waited for work whose end is unknown: their times may be "
-			"too "
-			"long\n",
-			(unsigned long long)sums->waited);
+		fprintf(out, "%llu waited for work with an unknown end: %s may be too long\n",
+			(unsigned long long)sums->waited,
+			sums->waited == 1 ? "its time" : "their times");
 	if (sums->unseen)
 		fputs("for some brackets overlap is unknown: out of memory, or an unknown "
 		      "channel\n",
@@ -343,6 +308,16 @@ static void print_clock_note(const struct nvs_run *run, const struct nvs_gpu_sum
 		      run->out->file);
 }
 
+static void print_unended(FILE *out, uint64_t n)
+{
+	fprintf(out,
+		n == 1 ? "%llu has no end time: its launches are not in its own commands "
+			 "(graphs),\nor not decoded\n"
+		       : "%llu have no end time: their launches are not in their own commands "
+			 "(graphs),\nor not decoded\n",
+		(unsigned long long)n);
+}
+
 static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *state)
 {
 	const struct nvs_gpu_sums *sums = &state->sums;
@@ -356,12 +331,7 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 		return;
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), out);
 	if (state->dispatch && sums->works)
-		fprintf(out,
-			"%llu have no end time: their launches are not in their own commands "
-			"(graphs), "
-			"or "
-			"not\ndecoded\n",
-			(unsigned long long)(sums->timed - sums->works));
+		print_unended(out, sums->timed - sums->works);
 	else if (state->dispatch)
 		fputs("timing=dispatch records when each was reached, not how long it took; "
 		      "use timing=work\n",
@@ -369,7 +339,10 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 	print_subtracted(out, state);
 	print_overlap(out, sums);
 	if (sums->several)
-		fprintf(out, "%llu launch several kernels: the time is that of all of them\n",
+		fprintf(out,
+			sums->several == 1
+				? "%llu launches several kernels: its time is that of all of them\n"
+				: "%llu launch several kernels: each time is that of all of them\n",
 			(unsigned long long)sums->several);
 	print_clock_note(run, sums);
 	print_untimed(run, sums);
@@ -377,38 +350,17 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 	fputs(nvs_out_style(run->out, NVS_STYLE_PLAIN), out);
 }
 
-static int check_by(const struct nvs_options_report *o)
-{
-	char safe[256];
-
-	for (uint32_t i = 0; i < o->nmore; i++) {
-		if (i || by_of(o->more[i]) == NVS_GPU_BYS) {
-			nvs_escape(safe, sizeof(safe), o->more[i], strlen(o->more[i]));
-			fprintf(stderr,
-				"nvsnoop-report: --by is one of api, kernel, graph, stream, "
-				"channel "
-				"and range, not%s '%s'\n",
-				i ? " also" : "", safe);
-			return -EINVAL;
-		}
-	}
-	return 0;
-}
-
 static int print_gpu_time(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, "gpu_us_total");
 	struct nvs_gpu_state *state = run->state;
-	struct nvs_column titled[COLUMNS];
-	int r = check_by(run->options);
+	struct nvs_column titled[NCOLUMNS];
+	int r = nvs_gpu_rows_sort(state);
 
-	if (r)
-		return r;
-	r = nvs_gpu_rows_sort(state);
 	memcpy(titled, columns, sizeof(columns));
-	for (size_t i = 0; i < COLUMNS; i++)
-		if (titled[i].get == get_line)
-			titled[i].title = bys[state->by];
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		if (titled[i].get == column_line)
+			titled[i].title = find_by(run);
 	table.columns = titled;
 	if (!r)
 		r = nvs_table_print_rows(run->out, &table, &state->rows, &run->options->print);
@@ -428,17 +380,9 @@ static void free_state(struct nvs_run *run)
 	}
 }
 
-static const struct nvs_report_option by_option = {
-	"by", "api|kernel|graph|stream|channel|range", "group rows by this (api)",
-	"How to group the rows. A graph launch has one time for all its nodes, "
-	"also with\n.BR kernel :\nthe times of its kernels are unknown, as are "
-	"those of several kernels in one submission; submissions of a launch "
-	"other than the kernel's own, such as code, have no kernel. With\n.B "
-	"range\na row includes the time of nested NVTX ranges."};
-
-NVS_REPORT(gpu_time, .name = "gpu-time", .place = 95,
-	   .help = "GPU time of submissions, of a trace with timing=work,\n"
-		   "with their time in the queue, and idle times between",
+NVS_REPORT(gpu_time, .name = "gpu-time", .group = NVS_HOST_TIME, .place = 95,
+	   .help = "GPU time of submissions, their time in the queue and the "
+		   "idle time between them (needs timing=work)",
 	   .man = "GPU time of submissions, for a trace recorded with\n.BR timing=work :\n"
 		  "from when the channel reached a submission, or when the work that it "
 		  "waited for was done, if later, until its own work was done. The median "

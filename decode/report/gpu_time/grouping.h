@@ -17,7 +17,6 @@ enum nvs_gpu_by {
 	NVS_GPU_BY_STREAM,
 	NVS_GPU_BY_CHANNEL,
 	NVS_GPU_BY_RANGE, /* includes nested ranges */
-	NVS_GPU_BYS,
 };
 
 /* Sums over submissions. Times are ns. */

@@ -98,21 +98,16 @@ static const char *get_api_of(const struct hang_row *r)
 			    : "";
 }
 
-static void get_since(const void *row, struct nvs_value *v)
+static uint64_t get_begin_of(const struct hang_row *r)
 {
-	const struct hang_row *r = row;
-	uint64_t ticks = r->channel ? get_first(r)->time : get_call(r)->begin;
-
-	if (!r->trace && nvs_clock_since_start(r->source->trace, ticks, &v->ns))
-		v->kind = NVS_VALUE_NS;
+	return r->channel ? get_first(r)->time : get_call(r)->begin;
 }
 
 static double get_age_of(const struct hang_row *r)
 {
-	uint64_t begin = r->channel ? get_first(r)->time : get_call(r)->begin;
 	uint64_t end = r->channel ? r->channel->in->seen : get_call(r)->end;
 
-	return (double)nvs_call_ns(r->source->trace, begin, end) / 1e9;
+	return (double)nvs_call_ns(r->source->trace, get_begin_of(r), end) / 1e9;
 }
 
 static const struct nvs_unfinished_sem *get_sem(const struct hang_row *r)
@@ -132,90 +127,68 @@ static const struct nvs_hang_channel *get_releaser(const struct hang_row *r)
 	return r->channel ? r->channel->releaser : NULL;
 }
 
-NVS_SOURCE_GETTERS(struct hang_row, r->source)
-NVS_GET_TEXT(struct hang_row, kind, r->trace ? "trace" : r->call ? "call" : "channel")
-NVS_GET_TEXT(struct hang_row, says, r->trace ? r->trace->text : "")
-NVS_GET_TEXT(struct hang_row, state, get_state_of(r))
-NVS_GET_KNOWN(struct hang_row, channel, get_channel_of(r),
-	      get_channel_of(r) ? get_channel_of(r)->number : 0)
-NVS_GET_KNOWN(struct hang_row, outstanding, r->channel,
-	      get_channel_of(r) ? nvs_unfinished_count(get_channel_of(r)) : 0)
-NVS_GET_KNOWN(struct hang_row, entries, r->channel,
-	      get_channel_of(r) ? get_channel_of(r)->entries : 0)
-NVS_GET_KNOWN(struct hang_row, ring, get_ring_of(r),
-	      get_ring_of(r) ? get_ring_of(r)->rec.entries : 0)
-NVS_GET_KNOWN(struct hang_row, submission, r->channel, get_first(r)->number)
-NVS_GET_KNOWN(struct hang_row, thread, !r->trace && get_thread_of(r) != NVS_NONE, get_thread_of(r))
-NVS_GET_KNOWN(struct hang_row, tid, find_thread(r), find_thread(r) ? find_thread(r)->tid : 0)
-NVS_GET_REAL(struct hang_row, age, !r->trace, get_age_of(r))
-NVS_GET_TEXT(struct hang_row, work, r->work)
-NVS_GET_HEX(struct hang_row, semaphore, has_sem(r), get_sem(r)->address)
-NVS_GET_TEXT(struct hang_row, condition, has_sem(r) ? nvs_hang_condition(get_sem(r)) : "")
-NVS_GET_KNOWN(struct hang_row, wanted, has_sem(r), get_sem(r)->payload)
-NVS_GET_KNOWN(struct hang_row, value, has_sem(r) && r->channel->has_value,
-	      r->channel ? r->channel->value : 0)
-NVS_GET_KNOWN(struct hang_row, by_channel, get_releaser(r),
-	      get_releaser(r) ? get_releaser(r)->channel->number : 0)
-NVS_GET_KNOWN(struct hang_row, by_submission, get_releaser(r),
-	      get_releaser(r) ? r->channel->releasing_submission->number : 0)
-NVS_GET_TEXT(struct hang_row, api, get_api_of(r))
-NVS_GET_TEXT(struct hang_row, callsite, get_site(r)->site)
-NVS_GET_TEXT(struct hang_row, module, get_site(r)->site_module)
-NVS_GET_KNOWN(struct hang_row, launched, r->trace && r->trace->of->collectives,
-	      r->trace ? r->trace->of->collectives : 0)
-NVS_GET_KNOWN(struct hang_row, stuck, r->trace && r->trace->collective,
-	      r->trace && r->trace->collective ? r->trace->collective->collective : 0)
+#define OF_CALLS(COL)                                                                             \
+	COL(known, thread, "thr", 0, 0, !r->trace && get_thread_of(r) != NVS_NONE,                \
+	    get_thread_of(r))                                                                     \
+	COL(guarded, tid, "tid", DETAIL, 0, find_thread(r), find_thread(r)->tid)                  \
+	COL(real, age_s, "for s", 0, 0, !r->trace, get_age_of(r))                                 \
+	COL(by, time_ns, "seconds", 0, 2, nvs_source_time, r->source, !r->trace, get_begin_of(r)) \
+	COL(guarded, channel, "chan", 0, 0, get_channel_of(r), get_channel_of(r)->number)         \
+	COL(text, state, "waits for", 0, 0, get_state_of(r))                                      \
+	COL(text, api, "api", NAME, 0, get_api_of(r))                                             \
+	COL(text, callsite, "callsite", NAME, 1, get_site(r)->site)                               \
+	COL(text, module, "module", DETAIL, 0, get_site(r)->site_module)
 
-#define OF_CALLS                                                                           \
-	{"thread", "thr", get_thread, 0}, {"tid", "tid", get_tid, NVS_COLUMN_DETAIL},      \
-		{"age_s", "for s", get_age, 0}, {"time_ns", "seconds", get_since, 0, 2},   \
-		{"channel", "chan", get_channel, 0}, {"state", "waits for", get_state, 0}, \
-		{"api", "api", get_api, NVS_COLUMN_NAME},                                  \
-		{"callsite", "callsite", get_callsite, NVS_COLUMN_NAME, 1},                \
-	{                                                                                  \
-		"module", "module", get_module, NVS_COLUMN_DETAIL                          \
-	}
-#define OF_CHANNELS                                                                              \
-	{"outstanding", "undone", get_outstanding, 0}, {"ring_used", "used", get_entries, 0, 2}, \
-		{"gpfifo_entries", "ring", get_ring, 0, 2},                                      \
-		{"submission", "first", get_submission, 0}, {"state", "state", get_state, 0},    \
-		{"semaphore", "semaphore", get_semaphore, NVS_COLUMN_IF_KNOWN},                  \
-		{"value", "value", get_value, NVS_COLUMN_IF_KNOWN},                              \
-		{"condition", "", get_condition, NVS_COLUMN_DETAIL},                             \
-		{"wanted", "wanted", get_wanted, NVS_COLUMN_IF_KNOWN},                           \
-		{"release_channel", "by chan", get_by_channel, NVS_COLUMN_IF_KNOWN},             \
-		{"release_submission", "subm.", get_by_submission, NVS_COLUMN_IF_KNOWN},         \
-		{"does", "does", get_work, NVS_COLUMN_NAME | NVS_COLUMN_IF_KNOWN},               \
-	{                                                                                        \
-		"api", "api", get_api, NVS_COLUMN_NAME, 1                                        \
-	}
+#define CALL_COLUMNS(COL) \
+	OF_CALLS(COL)     \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(call_columns, struct hang_row, CALL_COLUMNS)
 
-static const struct nvs_column columns[] = {
-	{"kind", "kind", get_kind, 0},
-	{"says", "says", get_says, NVS_COLUMN_NAME},
-	{"collectives", "collectives", get_launched, 0},
-	{"collective_undone", "stuck in", get_stuck, 0},
-	OF_CALLS,
-	{"outstanding", "undone", get_outstanding, 0},
-	{"ring_used", "used", get_entries, 0},
-	{"gpfifo_entries", "ring", get_ring, 0},
-	{"submission", "first", get_submission, 0},
-	{"semaphore", "semaphore", get_semaphore, 0},
-	{"value", "value", get_value, 0},
-	{"condition", "", get_condition, 0},
-	{"wanted", "wanted", get_wanted, 0},
-	{"release_channel", "by chan", get_by_channel, 0},
-	{"release_submission", "subm.", get_by_submission, 0},
-	{"does", "does", get_work, NVS_COLUMN_NAME},
-	NVS_SOURCE_COLUMNS,
-};
-static const struct nvs_column call_columns[] = {OF_CALLS, NVS_SOURCE_COLUMNS};
-static const struct nvs_column channel_columns[] = {
-	{"channel", "chan", get_channel, 0},
-	OF_CHANNELS,
-	{"callsite", "callsite", get_callsite, NVS_COLUMN_NAME, 1},
-	NVS_SOURCE_COLUMNS,
-};
+#define CHANNEL_COLUMNS(COL)                                                                    \
+	COL(same, channel, "chan", 0, 0)                                                        \
+	COL(known, outstanding, "undone", 0, 0, r->channel,                                     \
+	    get_channel_of(r) ? nvs_unfinished_count(get_channel_of(r)) : 0)                    \
+	COL(known, ring_used, "used", 0, 2, r->channel,                                         \
+	    get_channel_of(r) ? get_channel_of(r)->entries : 0)                                 \
+	COL(guarded, gpfifo_entries, "ring", 0, 2, get_ring_of(r), get_ring_of(r)->rec.entries) \
+	COL(known, submission, "first", 0, 0, r->channel, get_first(r)->number)                 \
+	COL(same, state, "state", 0, 0)                                                         \
+	COL(hex, semaphore, "semaphore", IF_KNOWN, 0, has_sem(r), get_sem(r)->address)          \
+	COL(guarded, value, "value", IF_KNOWN, 0, has_sem(r) && r->channel->has_value,          \
+	    r->channel->value)                                                                  \
+	COL(text, condition, "", DETAIL, 0, has_sem(r) ? nvs_hang_condition(get_sem(r)) : "")   \
+	COL(known, wanted, "wanted", IF_KNOWN, 0, has_sem(r), get_sem(r)->payload)              \
+	COL(guarded, release_channel, "by chan", IF_KNOWN, 0, get_releaser(r),                  \
+	    get_releaser(r)->channel->number)                                                   \
+	COL(guarded, release_submission, "subm.", IF_KNOWN, 0, get_releaser(r),                 \
+	    r->channel->releasing_submission->number)                                           \
+	COL(text, does, "does", NAME_IF_KNOWN, 0, r->work)                                      \
+	COL(same, api, "api", NAME, 1)                                                          \
+	COL(same, callsite, "callsite", NAME, 1)                                                \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
+NVS_COLUMNS(channel_columns, struct hang_row, CHANNEL_COLUMNS)
+
+#define COLUMNS(COL)                                                                          \
+	COL(text, kind, "kind", 0, 0, r->trace ? "trace" : r->call ? "call" : "channel")      \
+	COL(text, says, "says", NAME, 0, r->trace ? r->trace->text : "")                      \
+	COL(guarded, collectives, "collectives", 0, 0, r->trace && r->trace->of->collectives, \
+	    r->trace->of->collectives)                                                        \
+	COL(guarded, collective_undone, "stuck in", 0, 0, r->trace && r->trace->collective,   \
+	    r->trace->collective->collective)                                                 \
+	OF_CALLS(COL##_SAME)                                                                  \
+	COL(same, outstanding, "undone", 0, 0)                                                \
+	COL(same, ring_used, "used", 0, 0)                                                    \
+	COL(same, gpfifo_entries, "ring", 0, 0)                                               \
+	COL(same, submission, "first", 0, 0)                                                  \
+	COL(same, semaphore, "semaphore", 0, 0)                                               \
+	COL(same, value, "value", 0, 0)                                                       \
+	COL(same, condition, "", 0, 0)                                                        \
+	COL(same, wanted, "wanted", 0, 0)                                                     \
+	COL(same, release_channel, "by chan", 0, 0)                                           \
+	COL(same, release_submission, "subm.", 0, 0)                                          \
+	COL(same, does, "does", NAME, 0)                                                      \
+	NVS_SOURCE_COLUMNS(COL##_SAME, r->source)
+NVS_COLUMNS(columns, struct hang_row, COLUMNS)
 
 /* ---- rows ---- */
 
@@ -395,8 +368,8 @@ static void free_each(struct nvs_run *run)
 		nvs_unfinished_work_free((struct nvs_unfinished_work *)run->each + i);
 }
 
-NVS_REPORT(hang, .name = "hang", .place = 94,
-	   .help = "where a program that runs or was killed hangs, and\n"
+NVS_REPORT(hang, .name = "hang", .group = NVS_STUCK, .place = 94,
+	   .help = "where a program that runs or was killed hangs, and "
 		   "what it waits for; also for all ranks of a job",
 	   .man = "First as text: the calls that have not returned, with their call site, "
 		  "and what they wait for: the first unfinished submission of a channel, "

@@ -14,21 +14,15 @@ struct stack_row {
 	double share; /* percent of all submissions; negative: unknown */
 };
 
-NVS_SOURCE_GETTERS(struct stack_row, r->source)
-NVS_WEIGHT_GETTERS(struct stack_row, r->frame->weight)
-NVS_GET_REAL(struct stack_row, share, r->share >= 0, r->share)
-NVS_GET_TEXT(struct stack_row, api, r->frame->name)
-NVS_GET_TEXT(struct stack_row, line, nvs_trace_callsite_line(r->source->trace, r->frame->stack))
-NVS_GET_TEXT(struct stack_row, stack, r->stack)
-
-static const struct nvs_column columns[] = {
-	NVS_WEIGHT_COLUMNS,
-	{"submissions_percent", "share %", get_share, 0, 1},
-	{"api", "api", get_api, NVS_COLUMN_NAME},
-	{"line", "line", get_line, NVS_COLUMN_NAME},
-	{"frames", "frames", get_stack, NVS_COLUMN_NAME},
-	NVS_SOURCE_COLUMNS,
-};
+#define COLUMNS(COL)                                                             \
+	NVS_WEIGHT_COLUMNS(COL, r->frame->weight)                                \
+	COL(real, submissions_percent, "share %", 0, 1, r->share >= 0, r->share) \
+	COL(text, api, "api", NAME, 0, r->frame->name)                           \
+	COL(text, line, "line", NAME, 0,                                         \
+	    nvs_trace_callsite_line(r->source->trace, r->frame->stack))          \
+	COL(text, frames, "frames", NAME, 0, r->stack)                           \
+	NVS_SOURCE_COLUMNS(COL, r->source)
+NVS_COLUMNS(columns, struct stack_row, COLUMNS)
 
 static struct stack_row row_of(const struct nvs_run *run, const struct nvs_stack_frame *f,
 			       uint64_t whole)
@@ -155,7 +149,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	return nvs_run_stacks_begin(run, s, each, reader);
 }
 
-NVS_REPORT(stacks, .name = "stacks", .place = 22,
+NVS_REPORT(stacks, .name = "stacks", .group = NVS_HOST_TIME, .place = 22,
 	   .help = "each distinct stack, from the API out to main",
 	   .man = "One block per distinct stack: its submissions, and its frames from the driver "
 		  "API outwards, each with its\nfile, and the calling source line if known. All "

@@ -5,11 +5,12 @@
 #include <string.h>
 #include "decode/base/digits.h"
 #include "decode/query/durations.h"
+#include "decode/analysis/api_stats.h"
 #include "decode/report/summary/api_table.h"
 #include "decode/report/core/report.h"
 
 struct api_row {
-	struct nvs_session_api_stats *api; /* counts of all traces once names are merged */
+	struct nvs_api_calls *api; /* counts of all traces once names are merged */
 };
 
 #define TIMED (r->api->times.total.count)
@@ -19,30 +20,27 @@ static uint64_t rounded_us(uint64_t ns)
 	return ns / 1000 + (ns % 1000 >= 500);
 }
 
-/* Formats numbers with grouped digits. The text is valid until the next call of the same getter. */
-#define GET_GROUPED(name, known, make)                               \
-	static void get_##name(const void *row, struct nvs_value *v) \
-	{                                                            \
-		const struct api_row *r = row;                       \
-		static char text[64];                                \
-                                                                     \
-		make;                                                \
-		if (!(known))                                        \
-			v->kind = NVS_VALUE_NONE;                    \
-		nvs_value_text_format(text, sizeof(text), v);        \
-		nvs_group_digits(text, sizeof(text));                \
-		v->text = text;                                      \
-	}
-#define GET_US(name, ns) GET_GROUPED(name, TIMED, nvs_value_us(v, true, (double)(ns)))
+/* Formats a number with grouped digits. The text is valid until the next call. */
+static void group_value(struct nvs_value *v)
+{
+	static char text[64];
 
-NVS_GET_TEXT(struct api_row, api, nvs_call_name(r->api->entry))
-GET_GROUPED(calls, true, nvs_value_count(v, r->api->calls))
-GET_GROUPED(submissions, !r->api->uncounted, nvs_value_count(v, r->api->submissions))
-GET_US(mean, nvs_duration_mean(&r->api->times.total))
-GET_US(max, r->api->times.max)
+	nvs_value_text_format(text, sizeof(text), v);
+	nvs_group_digits(text, sizeof(text));
+	v->text = text;
+}
 
-/* Sums are rounded to whole us. */
-GET_GROUPED(total, TIMED, nvs_value_count(v, rounded_us(r->api->times.total.ns)))
+static void get_count(uint64_t count, bool known, struct nvs_value *v)
+{
+	nvs_value_known(v, known, count);
+	group_value(v);
+}
+
+static void get_us(double ns, bool known, struct nvs_value *v)
+{
+	nvs_value_us(v, known, ns);
+	group_value(v);
+}
 
 /* Rounding may move the value outside the measured range. */
 static bool is_outside(const struct nvs_durations *t, double us)
@@ -51,9 +49,8 @@ static bool is_outside(const struct nvs_durations *t, double us)
 }
 
 /* The quantile is accurate to 3 %: two digits. A single call is shown exactly. */
-static void get_p50(const void *row, struct nvs_value *v)
+static void get_p50(const struct api_row *r, struct nvs_value *v)
 {
-	const struct api_row *r = row;
 	double us = (double)nvs_durations_quantile(&r->api->times, 0.5) / 1000, unit = 1;
 	static char text[64];
 
@@ -71,24 +68,28 @@ static void get_p50(const void *row, struct nvs_value *v)
 	v->text = text;
 }
 
-static const struct nvs_column columns[] = {
-	{"calls", "calls", get_calls, 0},
-	{"submissions", "submissions", get_submissions, 0, 1},
-	{"host_us_total", "host us", get_total, 0, 1},
-	{"host_us_mean", "us/call", get_mean, 0, 2},
-	{"host_us_p50", "us p50", get_p50, 0, 3},
-	{"host_us_max", "us max", get_max, 0, 4},
-	{"api", "api", get_api, NVS_COLUMN_NAME},
-};
+/* Sums are rounded to whole us. */
+#define COLUMNS(COL)                                                                            \
+	COL(by, calls, "calls", 0, 0, get_count, r->api->calls, true)                           \
+	COL(by, submissions, "submissions", 0, 1, get_count, r->api->submissions,               \
+	    !r->api->uncounted)                                                                 \
+	COL(by, host_us_total, "host us", 0, 1, get_count, rounded_us(r->api->times.total.ns),  \
+	    TIMED)                                                                              \
+	COL(by, host_us_mean, "us/call", 0, 2, get_us, nvs_duration_mean(&r->api->times.total), \
+	    TIMED)                                                                              \
+	COL(by, host_us_p50, "us p50", 0, 3, get_p50, r)                                        \
+	COL(by, host_us_max, "us max", 0, 4, get_us, (double)r->api->times.max, TIMED)          \
+	COL(text, api, "api", NAME, 0, nvs_call_name(r->api->entry))
+NVS_COLUMNS(columns, struct api_row, COLUMNS)
 
 /* The mean and median of calls that run only once or twice mean little. */
-static const struct nvs_column setup_columns[] = {
-	{"calls", "calls", get_calls, 0},
-	{"submissions", "submissions", get_submissions, 0, 1},
-	{"host_us_total", "host us", get_total, 0, 1},
-	{"host_us_max", "us max", get_max, 0, 4},
-	{"api", "api", get_api, NVS_COLUMN_NAME},
-};
+#define SETUP_COLUMNS(COL)                          \
+	COL(same, calls, "calls", 0, 0)             \
+	COL(same, submissions, "submissions", 0, 1) \
+	COL(same, host_us_total, "host us", 0, 1)   \
+	COL(same, host_us_max, "us max", 0, 4)      \
+	COL(same, api, "api", NAME, 0)
+NVS_COLUMNS(setup_columns, struct api_row, SETUP_COLUMNS)
 
 static int compare_names(const void *pa, const void *pb)
 {
@@ -97,32 +98,32 @@ static int compare_names(const void *pa, const void *pb)
 	return strcmp(a->api->entry->name, b->api->entry->name);
 }
 
-static int merge_row(struct nvs_session_api_stats *into, const struct nvs_session_api_stats *from)
-{
-	into->calls += from->calls;
-	into->submissions += from->submissions;
-	into->uncounted |= from->uncounted;
-	return nvs_durations_merge(&into->times, &from->times);
-}
-
 /* Sorts by name and merges rows of one name. Returns the number left, or -ENOMEM. */
 static long merge_names(struct api_row *rows, size_t n)
 {
 	size_t kept = 0;
 
 	qsort(rows, n, sizeof(*rows), compare_names);
-	for (size_t i = 0; i < n; i++) {
-		struct nvs_session_api_stats *a = rows[i].api;
-
-		if (nvs_durations_merge(&a->times, &a->loading))
-			return -ENOMEM;
-		nvs_durations_free(&a->loading);
+	for (size_t i = 0; i < n; i++)
 		if (!kept || compare_names(rows + kept - 1, rows + i))
 			rows[kept++] = rows[i];
-		else if (merge_row(rows[kept - 1].api, a))
+		else if (nvs_api_row_merge(rows[kept - 1].api, rows[i].api))
 			return -ENOMEM;
-	}
 	return (long)kept;
+}
+
+/* Collects the entry points of FACTS. Returns their number, or -ENOMEM. */
+static long add_rows(struct api_row *rows, long count, struct nvs_session_stats *facts)
+{
+	for (size_t i = 0; i < facts->apis.rows.n; i++) {
+		struct nvs_session_api_stats *a = facts->apis.rows.row[i];
+
+		if (nvs_durations_merge(&a->api.times, &a->loading))
+			return -ENOMEM;
+		nvs_durations_free(&a->loading);
+		rows[count++].api = &a->api;
+	}
+	return count;
 }
 
 static bool has_column(const struct nvs_table *table, const char *sort)
@@ -174,14 +175,14 @@ int nvs_api_times_print(struct nvs_run *run, struct nvs_session_stats *facts, ui
 	int r;
 
 	for (uint32_t k = 0; k < n; k++)
-		room += facts[k].apis.n;
+		room += facts[k].apis.rows.n;
 	rows = calloc(room, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
-	for (uint32_t k = 0; k < n; k++)
-		for (size_t i = 0; i < facts[k].apis.n; i++)
-			rows[count++].api = facts[k].apis.row[i];
-	count = merge_names(rows, (size_t)count);
+	for (uint32_t k = 0; k < n && count >= 0; k++)
+		count = add_rows(rows, count, facts + k);
+	if (count >= 0)
+		count = merge_names(rows, (size_t)count);
 	r = count < 0 ? (int)count : print_part(run, rows, (size_t)count, false, first);
 	/* Setup calls: a few rows are enough. */
 	if (!r)

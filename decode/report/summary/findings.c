@@ -2,6 +2,7 @@
 /* Findings of the summary. Each function writes a sentence if it applies, else nothing. Thresholds
  * are next to their finding, and chosen so that ordinary programs have none. */
 #include <string.h>
+#include "decode/analysis/api_stats.h"
 #include "decode/cli/sentence.h"
 #include "decode/query/durations.h"
 #include "decode/report/summary/internal.h"
@@ -75,9 +76,9 @@ static void find_in_flight(struct nvs_sentence *t)
 
 /* Errors that answer a query or mean "already done": programs and libraries expect them. At exit
  * the CUDA runtime also tears down what the driver has torn down before. */
-static bool is_answer(const struct nvs_session_error_stats *e)
+static bool is_answer(const struct nvs_api_error *e)
 {
-	switch (e->key.result) {
+	switch (e->result) {
 	case 4: /* DEINITIALIZED */
 	case 500: /* NOT_FOUND */
 		return nvs_facts_is_setup(e->entry);
@@ -93,37 +94,50 @@ static bool is_answer(const struct nvs_session_error_stats *e)
 
 #define MOST_NAMED 3 /* kinds of failures */
 
+/* Puts E into the list of the most frequent ones, of equally frequent ones the first. */
+static void rank_failure(const struct nvs_api_error *most[MOST_NAMED],
+			 const struct nvs_api_error *e)
+{
+	int at = MOST_NAMED;
+
+	for (; at && (!most[at - 1] || most[at - 1]->count < e->count ||
+		      (most[at - 1]->count == e->count && most[at - 1]->first > e->first));
+	     at--)
+		if (at < MOST_NAMED)
+			most[at] = most[at - 1];
+	if (at < MOST_NAMED)
+		most[at] = e;
+}
+
 static void find_failures(struct nvs_sentence *t)
 {
 	const struct nvs_session_stats *f = t->story->facts;
-	const struct nvs_session_error_stats *most[MOST_NAMED] = {NULL};
+	const struct nvs_api_error *most[MOST_NAMED] = {NULL};
 	uint64_t failed = 0, named = 0;
 
-	for (size_t i = 0; i < f->errors.n; i++) {
-		const struct nvs_session_error_stats *e = f->errors.row[i];
-		int at = MOST_NAMED;
+	for (size_t i = 0; i < f->apis.rows.n; i++) {
+		const struct nvs_api_calls *a = f->apis.rows.row[i];
 
-		if (is_answer(e))
-			continue;
-		failed += e->count;
-		for (; at && (!most[at - 1] || most[at - 1]->count < e->count); at--)
-			if (at < MOST_NAMED)
-				most[at] = most[at - 1];
-		if (at < MOST_NAMED)
-			most[at] = e;
+		failed += a->others;
+		for (uint32_t k = 0; k < a->nerrors; k++) {
+			if (is_answer(a->error + k))
+				continue;
+			failed += a->error[k].count;
+			rank_failure(most, a->error + k);
+		}
 	}
 	if (!failed)
 		return;
 	nvs_print_count(t->f, failed, "call failed", "calls failed");
 	for (int i = 0; i < MOST_NAMED && most[i]; i++) {
-		const char *name = nvs_call_error(most[i]->key.result);
+		const char *name = nvs_call_error(most[i]->result);
 
 		fputs(i ? ", " : ": ", t->f);
 		nvs_print_text(t->f, nvs_call_name(most[i]->entry), 64);
 		if (name)
 			fprintf(t->f, " with %s", name);
 		else
-			fprintf(t->f, " with error %u", most[i]->key.result);
+			fprintf(t->f, " with error %u", most[i]->result);
 		if (most[i]->count > 1) {
 			fputs(" (", t->f);
 			nvs_print_count(t->f, most[i]->count, "time", "times");
@@ -162,10 +176,10 @@ static void find_graphs(struct nvs_sentence *t)
 static void show_longest(struct nvs_sentence *t, const struct nvs_session_api_stats *a)
 {
 	fputs("--timeline", t->more);
-	t->names_api = nvs_filter_api(t->story->source, a->entry->name, 0);
+	t->names_api = nvs_filter_api(t->story->source, a->api.entry->name, 0);
 	if (t->names_api) {
 		fputs(" --api=", t->more);
-		nvs_print_option_value(t->more, a->entry->name);
+		nvs_print_option_value(t->more, a->api.entry->name);
 	}
 	fputs(" -s host_us -n 5", t->more);
 }
@@ -178,8 +192,8 @@ static void find_loading(struct nvs_sentence *t)
 	const struct nvs_session_api_stats *most = NULL;
 	const struct nvs_session_stats *f = t->story->facts;
 
-	for (size_t i = 0; i < f->apis.n; i++) {
-		const struct nvs_session_api_stats *a = f->apis.row[i];
+	for (size_t i = 0; i < f->apis.rows.n; i++) {
+		const struct nvs_session_api_stats *a = f->apis.rows.row[i];
 
 		if (!most || a->loading.total.ns > most->loading.total.ns)
 			most = a;
@@ -188,7 +202,7 @@ static void find_loading(struct nvs_sentence *t)
 	    most->loading.total.ns * 5 < nvs_facts_ns(most))
 		return;
 	nvs_print_count(t->f, most->loading.total.count, "call of ", "calls of ");
-	nvs_print_text(t->f, nvs_call_name(most->entry), 64);
+	nvs_print_text(t->f, nvs_call_name(most->api.entry), 64);
 	fputs(" loaded the kernel's code first, which took ", t->f);
 	nvs_print_duration(t->f, (double)most->loading.total.ns, 3);
 	fputs(" (", t->f);
@@ -204,14 +218,14 @@ static void find_loading(struct nvs_sentence *t)
 /* The time of calls that wait, copy or set up depends on their work. */
 static bool has_usual_time(const struct nvs_session_api_stats *a)
 {
-	switch (a->entry->group) {
+	switch (a->api.entry->group) {
 	case NVS_CALL_GROUP_SYNC:
 	case NVS_CALL_GROUP_COPY:
 	case NVS_CALL_GROUP_MEMSET:
 	case NVS_CALL_GROUP_GRAPH:
 		return false;
 	default:
-		return !nvs_facts_is_setup(a->entry) && a->times.total.count >= MANY_CALLS;
+		return !nvs_facts_is_setup(a->api.entry) && a->api.times.total.count >= MANY_CALLS;
 	}
 }
 
@@ -223,14 +237,14 @@ static void find_outlier(struct nvs_sentence *t)
 	uint64_t median = 0;
 	int64_t at;
 
-	for (size_t i = 0; i < f->apis.n; i++) {
-		const struct nvs_session_api_stats *a = f->apis.row[i];
-		uint64_t usual = nvs_durations_quantile(&a->times, 0.5);
+	for (size_t i = 0; i < f->apis.rows.n; i++) {
+		const struct nvs_session_api_stats *a = f->apis.rows.row[i];
+		uint64_t usual = nvs_durations_quantile(&a->api.times, 0.5);
 
-		if (!has_usual_time(a) || a->times.max < LONG_NS || !usual ||
-		    a->times.max / TIMES_MEDIAN < usual ||
-		    a->times.max * 100 < nvs_facts_all_ns(f) ||
-		    (most && a->times.max <= most->times.max))
+		if (!has_usual_time(a) || a->api.times.max < LONG_NS || !usual ||
+		    a->api.times.max / TIMES_MEDIAN < usual ||
+		    a->api.times.max * 100 < nvs_facts_all_ns(f) ||
+		    (most && a->api.times.max <= most->api.times.max))
 			continue;
 		most = a;
 		median = usual;
@@ -238,11 +252,11 @@ static void find_outlier(struct nvs_sentence *t)
 	if (!most)
 		return;
 	fputs("One call of ", t->f);
-	nvs_print_text(t->f, nvs_call_name(most->entry), 64);
+	nvs_print_text(t->f, nvs_call_name(most->api.entry), 64);
 	fputs(" took ", t->f);
-	nvs_print_duration(t->f, (double)most->times.max, 3);
+	nvs_print_duration(t->f, (double)most->api.times.max, 3);
 	fputs("; the median of ", t->f);
-	nvs_print_count(t->f, most->times.total.count, "call is ", "calls is ");
+	nvs_print_count(t->f, most->api.times.total.count, "call is ", "calls is ");
 	nvs_print_duration(t->f, (double)median, 2); /* quantiles are exact to 3 % */
 	if (nvs_clock_since_start(t->story->source->trace, most->begin, &at) && at > 0) {
 		fputs(". It began ", t->f);

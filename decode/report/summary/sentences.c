@@ -147,13 +147,13 @@ static void write_work(struct nvs_sentence *t)
 		bytes += y->copied[mode];
 	}
 	if (copies) {
-		fputs(", including ", t->f);
+		fputs("; these made ", t->f);
 		nvs_print_count(t->f, copies, "copy (", "copies (");
 		nvs_print_bytes(t->f, bytes);
 		fputc(')', t->f);
 	}
 	if (y->memsets) {
-		fputs(copies ? " and " : ", including ", t->f);
+		fputs(copies ? " and " : "; these made ", t->f);
 		nvs_print_count(t->f, y->memsets, "memset (", "memsets (");
 		nvs_print_bytes(t->f, y->memset_bytes);
 		fputc(')', t->f);
@@ -193,11 +193,11 @@ struct top {
 static void find_top(const struct nvs_session_stats *f, struct top *top)
 {
 	memset(top, 0, sizeof(*top));
-	for (size_t i = 0; i < f->apis.n; i++) {
-		const struct nvs_session_api_stats *a = f->apis.row[i];
+	for (size_t i = 0; i < f->apis.rows.n; i++) {
+		const struct nvs_session_api_stats *a = f->apis.rows.row[i];
 		int at = TOP;
 
-		if (nvs_facts_is_setup(a->entry))
+		if (nvs_facts_is_setup(a->api.entry))
 			continue;
 		for (;
 		     at && (!top->api[at - 1] || nvs_facts_ns(top->api[at - 1]) < nvs_facts_ns(a));
@@ -224,7 +224,7 @@ static void write_top(struct nvs_sentence *t, const struct top *top)
 		fputs(" (", t->f);
 		nvs_print_percent(t->f, (double)ns, (double)all);
 		fputs(") in ", t->f);
-		nvs_print_text(t->f, nvs_call_name(top->api[i]->entry), 64);
+		nvs_print_text(t->f, nvs_call_name(top->api[i]->api.entry), 64);
 	}
 }
 

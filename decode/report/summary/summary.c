@@ -29,142 +29,83 @@ struct summary_row {
 	bool called; /* the trace has calls */
 };
 
-NVS_SOURCE_GETTERS(struct summary_row, r->source)
-NVS_GET_TEXT(struct summary_row, program, r->session->attr[NVS_ATTR_EXE])
-NVS_GET_TEXT(struct summary_row, command, r->about.command)
-NVS_GET_TEXT(struct summary_row, machine, r->about.host)
-NVS_GET_TEXT(struct summary_row, kernel, r->session->attr[NVS_ATTR_KERNEL])
-NVS_GET_TEXT(struct summary_row, cpu, r->session->attr[NVS_ATTR_CPU])
-NVS_GET_TEXT(struct summary_row, job, r->session->attr[NVS_ATTR_JOB])
-NVS_GET_TEXT(struct summary_row, launcher, r->session->attr[NVS_ATTR_LAUNCHER])
-NVS_GET_TEXT(struct summary_row, place, r->about.rank)
-NVS_GET_TEXT(struct summary_row, driver, r->session->attr[NVS_ATTR_DRIVER])
-NVS_GET_TEXT(struct summary_row, gpu, r->about.gpu)
-NVS_GET_TEXT(struct summary_row, uuid, r->about.uuid)
-NVS_GET_TEXT(struct summary_row, started, r->about.started)
-NVS_GET_TEXT(struct summary_row, ended, r->about.ended)
-NVS_GET_TEXT(struct summary_row, recorded, nvs_trace_part(r->source->trace))
-NVS_GET_TEXT(struct summary_row, whole, r->about.whole)
-NVS_GET_TEXT(struct summary_row, in_flight, r->about.in_flight)
-NVS_GET_TEXT(struct summary_row, options, r->session->attr[NVS_ATTR_OPTIONS])
-NVS_GET_KNOWN(struct summary_row, threads, !r->uncounted, r->threads)
-NVS_GET_COUNT(struct summary_row, channels, r->channels)
-NVS_GET_COUNT(struct summary_row, submissions, nvs_session_submissions(r->session))
-NVS_GET_KNOWN(struct summary_row, entries, !r->uncounted, r->session->counts.entries)
-NVS_GET_COUNT(struct summary_row, bytes, nvs_session_bytes(r->session))
-NVS_GET_COUNT(struct summary_row, gaps, r->session->counts.gaps)
-NVS_GET_COUNT(struct summary_row, lost_submissions, r->session->counts.lost_submissions)
-NVS_GET_COUNT(struct summary_row, orphans, r->session->counts.orphans)
+#define SHARED_COLUMNS(COL) NVS_SOURCE_COLUMNS(COL, r->source) NVS_TALLY_COLUMNS(COL)
+NVS_COLUMN_GETTERS(struct summary_row, SHARED_COLUMNS)
+
 /* The recorder's own totals are in the last record of a trace, if it exited normally. */
-#define TOTALS_COLUMN(name) \
-	NVS_GET_KNOWN(struct summary_row, name, r->session->has_totals, r->session->totals.name)
-TOTALS_COLUMN(fast)
-TOTALS_COLUMN(stepped)
-TOTALS_COLUMN(waits)
-NVS_GET_COUNT(struct summary_row, skipped, r->session->counts.skipped_submissions)
-NVS_GET_COUNT(struct summary_row, problems, nvs_trace_problems(r->source->trace))
-NVS_GET_COUNT(struct summary_row, file_bytes, r->session->file_bytes)
-
-static void get_seconds(const void *row, struct nvs_value *v)
-{
-	const struct summary_row *r = row;
-
-	if (nvs_clock_since_start(r->source->trace, r->session->last_time, &v->ns))
-		v->kind = NVS_VALUE_NS;
-}
-
-static void get_world_size(const void *row, struct nvs_value *v)
-{
-	nvs_source_number(((const struct summary_row *)row)->source, NVS_ATTR_WORLD_SIZE, v);
-}
-
-static void get_local_rank(const void *row, struct nvs_value *v)
-{
-	nvs_source_number(((const struct summary_row *)row)->source, NVS_ATTR_LOCAL_RANK, v);
-}
-
-NVS_TALLY_GETTERS(struct summary_row)
-
-NVS_GET_KNOWN(struct summary_row, calls, r->called, r->facts->calls)
-NVS_GET_REAL(struct summary_row, host_us, r->called, (double)nvs_facts_all_ns(r->facts) / 1000)
-NVS_GET_KNOWN(struct summary_row, launch_submissions, !r->tally.unseen,
-	      r->facts->launch_submissions)
-NVS_GET_TEXT(struct summary_row, findings, r->findings)
-
-static void get_writer_cpu(const void *row, struct nvs_value *v)
-{
-	const struct summary_row *r = row;
-
-	v->ns = (int64_t)r->session->totals.writer_cpu_ns;
-	v->kind = r->session->has_totals && v->ns ? NVS_VALUE_NS : NVS_VALUE_NONE;
-}
-
-NVS_GET_TEXT(struct summary_row, operations,
-	     r->tally.unseen ? "- (commands were not recorded: level)" : "")
-
-static const struct nvs_column columns[] = {
-	{"trace", "trace", get_source_trace, 0},
-	{"program", "program", get_program, 0},
-	{"command", "command", get_command, 0},
-	{"pid", "pid", get_source_pid, 0},
-	{"host", "host", get_source_host, NVS_COLUMN_DETAIL},
-	{"os_release", "OS", get_kernel, NVS_COLUMN_DETAIL},
-	{"cpu", "CPU", get_cpu, NVS_COLUMN_DETAIL},
-	{"machine", "host", get_machine, NVS_COLUMN_TEXT},
-	{"rank", "rank", get_source_rank, NVS_COLUMN_DETAIL},
-	{"world_size", "world size", get_world_size, NVS_COLUMN_DETAIL},
-	{"local_rank", "local rank", get_local_rank, NVS_COLUMN_DETAIL},
-	{"launcher", "launcher", get_launcher, NVS_COLUMN_DETAIL},
-	{"job", "job", get_job, NVS_COLUMN_DETAIL},
-	{"place", "rank", get_place, NVS_COLUMN_TEXT},
-	{"gpus", "GPU", get_gpu, 0},
-	{"gpu_uuids", "UUID", get_uuid, NVS_COLUMN_DETAIL},
-	{"driver", "driver", get_driver, 0},
-	{"options", "options", get_options, 0},
-	{"started", "started", get_started, 0},
-	{"duration_ns", "seconds", get_seconds, 0},
-	{"ended", "ended", get_ended, 0},
-	{"recorded", "recorded", get_recorded, 0},
-	{"whole", "whole", get_whole, 0},
-	{"in_flight", "in flight", get_in_flight, 0},
-	{"threads", "threads", get_threads, 0},
-	{"channels", "channels", get_channels, 0},
-	{"findings", "findings", get_findings, 0},
-	{"calls", "calls", get_calls, 0},
-	{"host_us_total", "host us", get_host_us, 0},
-	{"submissions", "submissions", get_submissions, 0},
-	{"entries", "entries", get_entries, 0},
-	{"command_bytes", "command bytes", get_bytes, 0},
-	{"operations", "operations", get_operations, NVS_COLUMN_TEXT},
-	{"launches", "launches", get_tally_launches, NVS_COLUMN_IF_ANY},
-	{"launch_submissions", "  submissions", get_launch_submissions, NVS_COLUMN_IF_ANY},
-	{"triggers", "triggers", get_tally_triggers, NVS_COLUMN_IF_ANY},
-	{"unknown_launches", "unknown", get_tally_unknown, NVS_COLUMN_DETAIL},
-	{"engine_copies", "engine copies", get_tally_engine, NVS_COLUMN_IF_ANY},
-	{"engine_copy_bytes", "  bytes", get_tally_engine_bytes, NVS_COLUMN_IF_ANY},
-	{"inline_copies", "inline copies", get_tally_inline, NVS_COLUMN_IF_ANY},
-	{"inline_copy_bytes", "  bytes", get_tally_inline_bytes, NVS_COLUMN_IF_ANY},
-	{"macro_copies", "macro copies", get_tally_macro, NVS_COLUMN_IF_ANY},
-	{"macro_copy_bytes", "  bytes", get_tally_macro_bytes, NVS_COLUMN_IF_ANY},
-	{"memsets", "memsets", get_tally_memsets, NVS_COLUMN_IF_ANY},
-	{"memset_bytes", "  bytes", get_tally_memset_bytes, NVS_COLUMN_IF_ANY},
-	{"uploads", "uploads", get_tally_uploads, NVS_COLUMN_IF_ANY},
-	{"upload_bytes", "  bytes", get_tally_upload_bytes, NVS_COLUMN_IF_ANY},
-	{"code_uploads", "code uploads", get_tally_codes, NVS_COLUMN_IF_ANY},
-	{"code_upload_bytes", "  bytes", get_tally_code_bytes, NVS_COLUMN_IF_ANY},
-	{"releases", "releases", get_tally_releases, NVS_COLUMN_IF_ANY},
-	{"acquires", "acquires", get_tally_acquires, NVS_COLUMN_IF_ANY},
-	{"fast", "without fault", get_fast, NVS_COLUMN_IF_ANY},
-	{"stepped", "stepped", get_stepped, NVS_COLUMN_IF_ANY},
-	{"skipped", "only counted", get_skipped, NVS_COLUMN_IF_ANY},
-	{"buffer_waits", "buffer waits", get_waits, NVS_COLUMN_IF_ANY},
-	{"writer_cpu_ns", "writer CPU s", get_writer_cpu, 0},
-	{"gaps", "gaps", get_gaps, 0},
-	{"lost_submissions", "lost", get_lost_submissions, NVS_COLUMN_IF_ANY},
-	{"orphans", "orphans", get_orphans, NVS_COLUMN_IF_ANY},
-	{"problems", "problems", get_problems, NVS_COLUMN_DETAIL},
-	{"file_bytes", "file bytes", get_file_bytes, 0},
-};
+#define COLUMNS(COL)                                                                           \
+	COL(same, trace, "trace", 0, 0)                                                        \
+	COL(text, program, "program", 0, 0, r->session->attr[NVS_ATTR_EXE])                    \
+	COL(text, command, "command", 0, 0, r->about.command)                                  \
+	COL(same, pid, "pid", 0, 0)                                                            \
+	COL(same, host, "host", DETAIL, 0)                                                     \
+	COL(text, os_release, "OS", DETAIL, 0, r->session->attr[NVS_ATTR_KERNEL])              \
+	COL(text, cpu, "CPU", DETAIL, 0, r->session->attr[NVS_ATTR_CPU])                       \
+	COL(text, machine, "host", TEXT, 0, r->about.host)                                     \
+	COL(same, rank, "rank", DETAIL, 0)                                                     \
+	COL(by, world_size, "world size", DETAIL, 0, nvs_source_number, r->source,             \
+	    NVS_ATTR_WORLD_SIZE)                                                               \
+	COL(by, local_rank, "local rank", DETAIL, 0, nvs_source_number, r->source,             \
+	    NVS_ATTR_LOCAL_RANK)                                                               \
+	COL(text, launcher, "launcher", DETAIL, 0, r->session->attr[NVS_ATTR_LAUNCHER])        \
+	COL(text, job, "job", DETAIL, 0, r->session->attr[NVS_ATTR_JOB])                       \
+	COL(text, place, "rank", TEXT, 0, r->about.rank)                                       \
+	COL(text, gpus, "GPU", 0, 0, r->about.gpu)                                             \
+	COL(text, gpu_uuids, "UUID", DETAIL, 0, r->about.uuid)                                 \
+	COL(text, driver, "driver", 0, 0, r->session->attr[NVS_ATTR_DRIVER])                   \
+	COL(text, options, "options", 0, 0, r->session->attr[NVS_ATTR_OPTIONS])                \
+	COL(text, started, "started", 0, 0, r->about.started)                                  \
+	COL(by, duration_ns, "seconds", 0, 0, nvs_source_time, r->source, true,                \
+	    r->session->last_time)                                                             \
+	COL(text, ended, "ended", 0, 0, r->about.ended)                                        \
+	COL(text, recorded, "recorded", 0, 0, nvs_trace_part(r->source->trace))                \
+	COL(text, whole, "whole", 0, 0, r->about.whole)                                        \
+	COL(text, in_flight, "in flight", 0, 0, r->about.in_flight)                            \
+	COL(known, threads, "threads", 0, 0, !r->uncounted, r->threads)                        \
+	COL(count, channels, "channels", 0, 0, r->channels)                                    \
+	COL(text, findings, "findings", 0, 0, r->findings)                                     \
+	COL(known, calls, "calls", 0, 0, r->called, r->facts->calls)                           \
+	COL(us, host_us_total, "host us", 0, 0, r->called, nvs_facts_all_ns(r->facts))         \
+	COL(count, submissions, "submissions", 0, 0, nvs_session_submissions(r->session))      \
+	COL(known, entries, "entries", 0, 0, !r->uncounted, r->session->counts.entries)        \
+	COL(count, command_bytes, "command bytes", 0, 0, nvs_session_bytes(r->session))        \
+	COL(text, operations, "operations", TEXT, 0,                                           \
+	    r->tally.unseen ? "- (commands were not recorded: level)" : "")                    \
+	COL(same, launches, "launches", IF_ANY, 0)                                             \
+	COL(known, launch_submissions, "  submissions", IF_ANY, 0, !r->tally.unseen,           \
+	    r->facts->launch_submissions)                                                      \
+	COL(same, triggers, "triggers", IF_ANY, 0)                                             \
+	COL(same, unknown_launches, "unknown", DETAIL, 0)                                      \
+	COL(same, engine_copies, "engine copies", IF_ANY, 0)                                   \
+	COL(same, engine_copy_bytes, "  bytes", IF_ANY, 0)                                     \
+	COL(same, inline_copies, "inline copies", IF_ANY, 0)                                   \
+	COL(same, inline_copy_bytes, "  bytes", IF_ANY, 0)                                     \
+	COL(same, macro_copies, "macro copies", IF_ANY, 0)                                     \
+	COL(same, macro_copy_bytes, "  bytes", IF_ANY, 0)                                      \
+	COL(same, memsets, "memsets", IF_ANY, 0)                                               \
+	COL(same, memset_bytes, "  bytes", IF_ANY, 0)                                          \
+	COL(same, uploads, "uploads", IF_ANY, 0)                                               \
+	COL(same, upload_bytes, "  bytes", IF_ANY, 0)                                          \
+	COL(same, code_uploads, "code uploads", IF_ANY, 0)                                     \
+	COL(same, code_upload_bytes, "  bytes", IF_ANY, 0)                                     \
+	COL(same, releases, "releases", IF_ANY, 0)                                             \
+	COL(same, acquires, "acquires", IF_ANY, 0)                                             \
+	COL(known, fast, "without fault", IF_ANY, 0, r->session->has_totals,                   \
+	    r->session->totals.fast)                                                           \
+	COL(known, stepped, "stepped", IF_ANY, 0, r->session->has_totals,                      \
+	    r->session->totals.stepped)                                                        \
+	COL(count, skipped, "only counted", IF_ANY, 0, r->session->counts.skipped_submissions) \
+	COL(known, buffer_waits, "buffer waits", IF_ANY, 0, r->session->has_totals,            \
+	    r->session->totals.waits)                                                          \
+	COL(ns, writer_cpu_ns, "writer CPU s", 0, 0,                                           \
+	    r->session->has_totals && r->session->totals.writer_cpu_ns,                        \
+	    (int64_t)r->session->totals.writer_cpu_ns)                                         \
+	COL(count, gaps, "gaps", 0, 0, r->session->counts.gaps)                                \
+	COL(count, lost_submissions, "lost", IF_ANY, 0, r->session->counts.lost_submissions)   \
+	COL(count, orphans, "orphans", IF_ANY, 0, r->session->counts.orphans)                  \
+	COL(count, problems, "problems", DETAIL, 0, nvs_trace_problems(r->source->trace))      \
+	COL(count, file_bytes, "file bytes", 0, 0, r->session->file_bytes)
+NVS_COLUMNS(columns, struct summary_row, COLUMNS)
 
 static struct nvs_summary_input make_story(const struct summary_row *r)
 {
@@ -224,7 +165,7 @@ static int make_row(struct summary_row *r, const struct nvs_source *s,
 /* Printed as "-" if unknown; other columns are left out then. */
 static bool is_figure(const struct nvs_column *c)
 {
-	return c->get == get_threads || c->get == get_entries;
+	return c->get == column_threads || c->get == column_entries;
 }
 
 static void print_counts(struct nvs_out *out, const struct summary_row *row)
@@ -251,7 +192,7 @@ static void print_counts(struct nvs_out *out, const struct summary_row *row)
 			fputs(nvs_format_grouped(digits, (uint64_t)(v.real + 0.5)), out->file);
 		else if (v.kind == NVS_VALUE_NONE)
 			fputc('-', out->file);
-		else if (columns[i].get == get_source_pid)
+		else if (columns[i].get == column_pid)
 			fprintf(out->file, "%llu", (unsigned long long)v.count);
 		else
 			fputs(nvs_format_grouped(digits, v.count), out->file);
@@ -377,8 +318,8 @@ static void free_facts(struct nvs_run *run)
 		nvs_facts_free(facts + i);
 }
 
-NVS_REPORT(summary, .name = "summary", .standard = true, .place = 5,
-	   .help = "what happened, in sentences, and the entry points that\ntook the host's time: "
+NVS_REPORT(summary, .name = "summary", .standard = true, .group = NVS_WHAT_HAPPENED, .place = 5,
+	   .help = "what happened, in sentences, and the entry points that took the host's time: "
 		   "printed if no report is given",
 	   .man = "What happened, in sentences: launches, doorbells and bytes, what took the "
 		  "host's time, and findings, each with\na command that shows more. Findings are a "

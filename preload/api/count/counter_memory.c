@@ -81,13 +81,6 @@ void nvs_counting_leave(struct nvs_counting *c, int mode)
 	nvs_calls.quiet--;
 }
 
-void nvs_counting_nap(long ns)
-{
-	struct timespec time = {0, ns};
-
-	nvs_syscall(SYS_nanosleep, (long)&time, 0, 0, 0, 0, 0);
-}
-
 bool nvs_counting_lock(struct nvs_counting *c)
 {
 	uint64_t mask = nvs_sys_block_async();
@@ -95,7 +88,7 @@ bool nvs_counting_lock(struct nvs_counting *c)
 
 	for (int i = 0; i < LOCK_MS && !atomic_compare_exchange_strong(&c->lock, &none, 1); i++) {
 		none = 0;
-		nvs_counting_nap(1000000);
+		nvs_sleep(1000000);
 	}
 	if (none)
 		nvs_sys_sigmask(SIG_SETMASK, &mask, NULL);
@@ -145,7 +138,7 @@ bool nvs_counting_wait(struct nvs_counting *c, uint64_t stream, unsigned ms)
 		if (r != NOT_READY)
 			return !r;
 		if (i >= SPIN)
-			nvs_counting_nap(50000);
+			nvs_sleep(50000);
 	}
 	return false;
 }
@@ -204,18 +197,9 @@ uint64_t nvs_counting_alloc(struct nvs_counting *c, uint64_t bytes, const char *
 
 /* ---- names ---- */
 
-static uint64_t hash_name(const char *text)
+static struct nvs_counted_name *find_name(struct nvs_counting *c, const char *name)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (; *text; text++)
-		h = (h ^ (uint8_t)*text) * 0x100000001b3ull;
-	return h;
-}
-
-struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *name)
-{
-	uint64_t hash = hash_name(name);
+	uint64_t hash = nvs_hash_text(name);
 	struct nvs_counted_name *at = atomic_load(&c->name[hash % NVS_COUNTED_NAMES]);
 
 	while (at && (at->hash != hash || strcmp(at->text, name)))
@@ -225,7 +209,7 @@ struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *n
 
 static struct nvs_counted_name *add_name(struct nvs_counting *c, const char *name)
 {
-	struct nvs_counted_name *at = nvs_counting_find(c, name);
+	struct nvs_counted_name *at = find_name(c, name);
 	size_t length = strlen(name);
 
 	if (at)
@@ -233,7 +217,7 @@ static struct nvs_counted_name *add_name(struct nvs_counting *c, const char *nam
 	at = nvs_alloc(sizeof(*at) + length + 1);
 	if (!at)
 		return NULL;
-	at->hash = hash_name(name);
+	at->hash = nvs_hash_text(name);
 	at->length = (uint32_t)length;
 	memcpy(at->text, name, length + 1);
 	at->next = atomic_load(&c->name[at->hash % NVS_COUNTED_NAMES]);
@@ -268,20 +252,17 @@ struct nvs_kernel_counter *nvs_counting_add(struct nvs_counting *c, const char *
 struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t function)
 {
 	uint64_t key = nvs_api_known_key(function);
-	uint32_t at = nvs_api_known_slot(key);
+	uint32_t at = nvs_hash(key, NVS_API_KNOWN_BITS);
 	struct nvs_counted_name *name;
 	const char *text;
 
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint32_t k = (at + i) % NVS_COUNTED_FUNCTIONS;
-
-		if (atomic_load(&c->function[k].key) == key)
-			return atomic_load(&c->function[k].name);
-	}
+	NVS_HASH_EACH(k, at, PROBES, NVS_COUNTED_FUNCTIONS)
+	if (atomic_load(&c->function[k].key) == key)
+		return atomic_load(&c->function[k].name);
 	text = nvs_api_function_name(function);
-	name = text ? nvs_counting_find(c, text) : NULL;
-	for (uint32_t i = 0; i < PROBES; i++) {
-		uint32_t k = (at + i) % NVS_COUNTED_FUNCTIONS;
+	name = text ? find_name(c, text) : NULL;
+	NVS_HASH_EACH(k, at, PROBES, NVS_COUNTED_FUNCTIONS)
+	{
 		uint64_t have = atomic_load(&c->function[k].key);
 
 		/* An entry of an earlier generation is unused. */

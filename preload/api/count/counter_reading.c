@@ -6,7 +6,6 @@
  * thread, so a read times out, and the next one gets the rest. Counters are never reset; a record
  * has their growth. Signals are blocked during a read, since a handler might leave it by a longjmp.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "preload/api/count/counter_reading.h"
@@ -291,7 +290,7 @@ static bool claim_reader(struct nvs_counting *c, enum nvs_count_cause cause)
 		if (cause == NVS_COUNT_SYNC || holder == own)
 			return false;
 		holder = 0;
-		nvs_counting_nap(100000);
+		nvs_sleep(100000);
 	}
 	return false;
 }
@@ -333,8 +332,7 @@ static bool claim_and_read(struct nvs_counting *c, enum nvs_count_cause cause, u
 bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number)
 {
 	struct nvs_counting *c = nvs_counting();
-	int saved = errno;
-	bool read;
+	NVS_KEEP_ERRNO();
 
 	if (!c || !nvs_session_is_active())
 		return false;
@@ -344,9 +342,7 @@ bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number)
 		return false;
 	if (cause != NVS_COUNT_EXIT && cause != NVS_COUNT_LAUNCH && !any_due(c))
 		return true;
-	read = claim_and_read(c, cause, number, false);
-	errno = saved;
-	return read;
+	return claim_and_read(c, cause, number, false);
 }
 
 /* At the start of a window earlier counts are discarded; at its end its counts are read. */
@@ -364,11 +360,8 @@ static uint64_t current_context(const struct nvs_counting *c)
 {
 	uint64_t context = 0;
 
-	nvs_calls.quiet++;
-	if (c->driver.get_current(&context))
-		context = 0;
-	nvs_calls.quiet--;
-	return context;
+	NVS_QUIET();
+	return c->driver.get_current(&context) ? 0 : context;
 }
 
 static void mark_launch(const struct nvs_counting *c, struct nvs_launch_mark *m, uint64_t stream)
@@ -460,7 +453,7 @@ static void after_call(const struct nvs_api_frame *frame, const struct nvs_api *
 {
 	struct nvs_counting *c = nvs_counting();
 	bool graph = api->effect.does == NVS_DOES_GRAPH_LAUNCH;
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 	uint64_t stream;
 
 	if (!c || result || nvs_calls.quiet || (api->launched < 0 && !graph))
@@ -469,7 +462,6 @@ static void after_call(const struct nvs_api_frame *frame, const struct nvs_api *
 	if (atomic_load(&nvs_api_captures) > 0 && nvs_api_is_capturing(api, stream)) {
 		if (api->launched >= 0)
 			nvs_counting_in_graph(kept_argument(frame, api, api->launched));
-		errno = saved;
 		return;
 	}
 	if (graph)
@@ -478,7 +470,6 @@ static void after_call(const struct nvs_api_frame *frame, const struct nvs_api *
 		mark_launched(c, kept_argument(frame, api, api->launched), own_stream(stream));
 	if (nvs_options()->values.exact && !is_outside_window())
 		wait_and_read(c, frame, stream);
-	errno = saved;
 }
 
 void nvs_counting_in_graph(uint64_t function)

@@ -123,7 +123,6 @@ bool nvs_counting_find_driver(struct nvs_counting_driver *d);
 /* Brackets driver calls made by the library: they are not recorded and do not disturb captures. */
 void nvs_counting_enter(struct nvs_counting *c, int *mode);
 void nvs_counting_leave(struct nvs_counting *c, int mode);
-void nvs_counting_nap(long ns);
 /* Also blocks signals, since a handler might leave by a longjmp. Returns false after a timeout. */
 bool nvs_counting_lock(struct nvs_counting *c);
 void nvs_counting_unlock(struct nvs_counting *c);
@@ -139,7 +138,6 @@ bool nvs_counting_wait(struct nvs_counting *c, uint64_t stream, unsigned ms);
 /* Adds a counter for kernel NAME at ADDRESS, under the lock. Returns NULL if out of memory. */
 struct nvs_kernel_counter *nvs_counting_add(struct nvs_counting *c, const char *name,
 					    uint64_t address);
-struct nvs_counted_name *nvs_counting_find(struct nvs_counting *c, const char *name);
 /* Returns NULL if the function is not counted. */
 struct nvs_counted_name *nvs_counting_function(struct nvs_counting *c, uint64_t function);
 

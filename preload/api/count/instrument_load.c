@@ -29,7 +29,6 @@ struct instrumented_load {
 	size_t size;
 	int fd; /* replaces a file; -1: none */
 	char path[32];
-	uint64_t counters; /* on the GPU */
 	const char *why; /* reason why the program's own code is loaded; NULL: none */
 	struct nvs_image refused; /* machine code whose kernels are recorded with WHY */
 	struct nvs_instrumented counted;
@@ -547,7 +546,7 @@ void nvs_load_finish(struct nvs_api_frame *f)
 	const struct nvs_api_slot *slot = &nvs_api_slots[f->index];
 	struct instrumented_load *l = (struct instrumented_load *)f->token;
 	struct nvs_counting *c = nvs_counting();
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 
 	if ((slot->api->before != nvs_api_before_load && !loads_library(slot->api)) || !l)
 		return;
@@ -569,5 +568,4 @@ void nvs_load_finish(struct nvs_api_frame *f)
 			keep_image(l, *(uint64_t *)f->regs[0]);
 	}
 	free_load(l);
-	errno = saved;
 }

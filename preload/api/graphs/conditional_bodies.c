@@ -40,38 +40,28 @@ static void remove_bodies(uint64_t owner, uint64_t node)
 
 void nvs_bodies_add(uint64_t owner, uint64_t node, const uint64_t *graphs, uint32_t n)
 {
-	sigset_t saved;
-
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	atomic_store(&any, true);
 	remove_bodies(0, node);
 	for (uint32_t i = 0; i < n && nbodies < MAX_BODIES; i++)
 		bodies[nbodies++] = (struct body){owner, node, graphs[i]};
-	nvs_unlock(&saved);
 }
 
 uint64_t nvs_bodies_get(uint64_t node, uint32_t index)
 {
-	uint64_t graph = 0;
-	sigset_t saved;
-
-	nvs_lock(&saved);
-	for (uint32_t i = 0; i < nbodies && !graph; i++)
+	NVS_LOCK_SCOPE();
+	for (uint32_t i = 0; i < nbodies; i++)
 		if (bodies[i].node == node && !index--)
-			graph = bodies[i].graph;
-	nvs_unlock(&saved);
-	return graph;
+			return bodies[i].graph;
+	return 0;
 }
 
 static void lock_and_remove(uint64_t owner, uint64_t node)
 {
-	sigset_t saved;
-
 	if (!atomic_load_explicit(&any, memory_order_relaxed))
 		return;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	remove_bodies(owner, node);
-	nvs_unlock(&saved);
 }
 
 void nvs_bodies_remove_graph(uint64_t owner)

@@ -3,7 +3,6 @@
  * Records the contents of executable graphs: queries the driver for the nodes and edges of the
  * source graph, including child graphs and bodies of conditional nodes.
  */
-#include <errno.h>
 #include <string.h>
 #include "preload/api/count/counter_reading.h"
 #include "preload/api/graphs/graph.h"
@@ -35,19 +34,10 @@ struct graph_writer {
 
 static void keep_node(struct graph_writer *t, const struct nvs_graph_node *node)
 {
-	uint32_t more = t->room_for ? 2 * t->room_for : 64;
-	struct nvs_graph_node *all;
-
-	if (t->n == t->room_for) {
-		all = nvs_realloc(t->all, t->room_for * sizeof(*all), more * sizeof(*all));
-		if (!all) {
-			t->partial = true;
-			return;
-		}
-		t->all = all;
-		t->room_for = more;
-	}
-	t->all[t->n++] = *node;
+	if (NVS_GROW(t->all, t->n, t->room_for, 64))
+		t->all[t->n++] = *node;
+	else
+		t->partial = true;
 }
 
 static void flush_nodes(struct graph_writer *t, bool last)
@@ -302,7 +292,7 @@ static void record_graph(uint64_t exec, const struct nvs_graph_node *node, uint6
 			 enum nvs_graph_event event)
 {
 	struct graph_writer *t;
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 
 	if (!is_recording())
 		return;
@@ -324,7 +314,6 @@ static void record_graph(uint64_t exec, const struct nvs_graph_node *node, uint6
 	nvs_graph_count_nodes(exec, event, t->all, t->n, t->partial);
 	nvs_free(t->all, t->room_for * sizeof(*t->all));
 	nvs_free(t, sizeof(*t));
-	errno = saved;
 }
 
 void nvs_graph_record(uint64_t exec, uint64_t graph, enum nvs_graph_event event)

@@ -21,53 +21,41 @@ void nvs_api_after_update(struct nvs_api_frame *f, uint32_t result)
 
 /* ---- parameters of one node: (exec, node, parameters) ---- */
 
-static void set_kernel(const struct nvs_api_frame *f, const struct nvs_kernel_params *p,
-		       bool has_kern)
+static void set_node(const struct nvs_api_frame *f, uint32_t type, const void *p, bool has_kern)
 {
-	struct nvs_graph_node node = {.node = f->regs[1], .type = NVS_NODE_KERNEL};
+	struct nvs_graph_node node = {.node = f->regs[1], .type = type};
 
-	nvs_graph_fill_kernel(&node, p, has_kern);
-	nvs_graph_record_node(f->regs[0], &node);
-}
-
-static void set_copy(const struct nvs_api_frame *f, const struct nvs_copy_params *p)
-{
-	struct nvs_graph_node node = {.node = f->regs[1], .type = NVS_NODE_MEMCPY};
-
-	nvs_graph_fill_copy(&node, p);
-	nvs_graph_record_node(f->regs[0], &node);
-}
-
-static void set_memset(const struct nvs_api_frame *f, const struct nvs_memset_params *p)
-{
-	struct nvs_graph_node node = {.node = f->regs[1], .type = NVS_NODE_MEMSET};
-
-	nvs_graph_fill_memset(&node, p);
+	if (type == NVS_NODE_KERNEL)
+		nvs_graph_fill_kernel(&node, p, has_kern);
+	else if (type == NVS_NODE_MEMCPY)
+		nvs_graph_fill_copy(&node, p);
+	else
+		nvs_graph_fill_memset(&node, p);
 	nvs_graph_record_node(f->regs[0], &node);
 }
 
 void nvs_api_after_set_kernel(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[2])
-		set_kernel(f, (const void *)f->regs[2], false);
+		set_node(f, NVS_NODE_KERNEL, (const void *)f->regs[2], false);
 }
 
 void nvs_api_after_set_kernel_v2(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[2])
-		set_kernel(f, (const void *)f->regs[2], true);
+		set_node(f, NVS_NODE_KERNEL, (const void *)f->regs[2], true);
 }
 
 void nvs_api_after_set_copy(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[2])
-		set_copy(f, (const void *)f->regs[2]);
+		set_node(f, NVS_NODE_MEMCPY, (const void *)f->regs[2], false);
 }
 
 void nvs_api_after_set_memset(struct nvs_api_frame *f, uint32_t result)
 {
 	if (!result && f->regs[2])
-		set_memset(f, (const void *)f->regs[2]);
+		set_node(f, NVS_NODE_MEMSET, (const void *)f->regs[2], false);
 }
 
 void nvs_api_after_set_child(struct nvs_api_frame *f, uint32_t result)
@@ -80,18 +68,18 @@ void nvs_api_after_set_child(struct nvs_api_frame *f, uint32_t result)
 void nvs_api_after_set_node(struct nvs_api_frame *f, uint32_t result)
 {
 	const uint8_t *p = (const void *)f->regs[2];
+	uint32_t type;
 
 	if (result || !p)
 		return;
-	switch (*(const uint32_t *)(const void *)p) {
+	memcpy(&type, p, sizeof(type));
+	switch (type) {
 	case NVS_NODE_KERNEL:
-		set_kernel(f, (const void *)(p + 16), true);
+	case NVS_NODE_MEMSET:
+		set_node(f, type, p + 16, true);
 		break;
 	case NVS_NODE_MEMCPY: /* after flags and context */
-		set_copy(f, (const void *)(p + 32));
-		break;
-	case NVS_NODE_MEMSET:
-		set_memset(f, (const void *)(p + 16));
+		set_node(f, type, p + 32, false);
 		break;
 	case NVS_NODE_GRAPH:
 		nvs_graph_record_child(f->regs[0], f->regs[1],

@@ -4,7 +4,6 @@
  * loading thread waits for the writer when its buffer is full. Code loaded before the session is
  * copied, since the program may free it, and recorded when the session starts.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include "preload/api/intercept/api.h"
@@ -85,47 +84,33 @@ static void hash_bytes(uint64_t h[2], uint8_t *data, uint32_t bytes)
 static uint32_t get_number(const struct known_image *content, bool *mine)
 {
 	struct images *all;
-	uint32_t i = NVS_NONE;
-	sigset_t saved;
+	uint32_t i;
 
 	*mine = false;
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
 	for (i = 0; all && i < all->n; i++)
 		if (!memcmp(all->image[i].hash, content->hash, sizeof(content->hash)) &&
 		    all->image[i].size == content->size)
 			break;
-	if (all && i == all->room) {
-		uint32_t more = all->room ? 2 * all->room : 64;
-		struct known_image *p = nvs_realloc(all->image, all->room * sizeof(*p),
-						    more * sizeof(*p));
-
-		all->image = p ? p : all->image;
-		all->room = p ? more : all->room;
-	}
-	if (!all || i == all->room) {
-		i = NVS_NONE;
-	} else {
-		if (i == all->n)
-			all->image[all->n++] = *content;
-		*mine = all->image[i].written == UNWRITTEN;
-		if (*mine)
-			all->image[i].written = BEING_WRITTEN;
-	}
-	nvs_unlock(&saved);
+	if (!all || (i == all->n && !NVS_GROW(all->image, all->n, all->room, 64)))
+		return NVS_NONE;
+	if (i == all->n)
+		all->image[all->n++] = *content;
+	*mine = all->image[i].written == UNWRITTEN;
+	if (*mine)
+		all->image[i].written = BEING_WRITTEN;
 	return i;
 }
 
 static void set_written(uint32_t number, bool written)
 {
 	struct images *all;
-	sigset_t saved;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
 	if (all && number < all->n)
 		all->image[number].written = written ? WRITTEN : UNWRITTEN;
-	nvs_unlock(&saved);
 }
 
 /* ---- records ---- */
@@ -221,16 +206,13 @@ static void record_load(struct image_writer *t, const struct nvs_loaded_image *c
 static bool has_room(uint64_t bytes)
 {
 	struct images *all;
-	sigset_t saved;
-	bool room;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
-	room = all && bytes <= MAX_EARLY - all->early_bytes;
-	if (room)
-		all->early_bytes += bytes;
-	nvs_unlock(&saved);
-	return room;
+	if (!all || bytes > MAX_EARLY - all->early_bytes)
+		return false;
+	all->early_bytes += bytes;
+	return true;
 }
 
 /* Copies only the description if there is no space for the bytes. */
@@ -272,36 +254,28 @@ static void free_early(struct early_image *e)
 static bool queue_early(struct early_image *e)
 {
 	struct images *all;
-	sigset_t saved;
-	bool kept;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
-	kept = all && !all->begun;
-	if (kept) {
-		*(all->last ? &all->last->next : &all->first) = e;
-		all->last = e;
-	}
-	nvs_unlock(&saved);
-	return kept;
+	if (!all || all->begun)
+		return false;
+	*(all->last ? &all->last->next : &all->first) = e;
+	all->last = e;
+	return true;
 }
 
 static bool has_begun(bool begin, struct early_image **first)
 {
 	struct images *all;
-	sigset_t saved;
-	bool begun;
 
-	nvs_lock(&saved);
+	NVS_LOCK_SCOPE();
 	all = get_images();
 	if (all && begin) {
 		*first = all->first;
 		all->first = all->last = NULL;
 		all->begun = true;
 	}
-	begun = all && all->begun;
-	nvs_unlock(&saved);
-	return begun;
+	return all && all->begun;
 }
 
 static bool is_wanted(void)
@@ -341,10 +315,9 @@ uint32_t nvs_code_arch(int device)
 	int (*get)(int *, int, int) = nvs_api_driver_function("cuDeviceGetAttribute");
 	int major = 0, minor = 0;
 
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	if (!get || get(&major, MAJOR, device) || get(&minor, MINOR, device))
 		major = 0;
-	nvs_calls.quiet--;
 	return major > 0 && major <= 24 ? (uint32_t)(major * 10 + minor) : 0;
 }
 
@@ -354,10 +327,9 @@ static void query_gpus(uint8_t gpus[NVS_CODE_GPUS])
 	uint32_t used = 0, arch;
 	int n = 0;
 
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	if (!count || count(&n))
 		n = 0;
-	nvs_calls.quiet--;
 	for (int i = 0; i < n && used < NVS_CODE_GPUS - 1; i++) {
 		arch = nvs_code_arch(i);
 		if (arch && !memchr(gpus, (int)arch, used))
@@ -365,8 +337,10 @@ static void query_gpus(uint8_t gpus[NVS_CODE_GPUS])
 	}
 }
 
-static void process_load(const void *image, uint64_t most, const struct image_load *load)
+static void process_load(const void *image, uint64_t most, const struct nvs_api_frame *f,
+			 uint64_t handle)
 {
+	const struct image_load load = {f->number, handle, (uint32_t)nvs_sys_gettid()};
 	uint8_t gpus[NVS_CODE_GPUS] = {0};
 	struct early_image *e, *none;
 	struct nvs_loaded_image code;
@@ -375,7 +349,7 @@ static void process_load(const void *image, uint64_t most, const struct image_lo
 	query_gpus(gpus);
 	nvs_code_select(&code, image, most, gpus);
 	if (!has_begun(false, &none)) {
-		e = make_early(&code, load);
+		e = make_early(&code, &load);
 		if (e && queue_early(e)) {
 			nvs_code_free(&code);
 			return;
@@ -385,39 +359,28 @@ static void process_load(const void *image, uint64_t most, const struct image_lo
 	}
 	t = has_begun(false, &none) ? nvs_alloc(sizeof(*t)) : NULL;
 	if (t)
-		record_load(t, &code, load);
+		record_load(t, &code, &load);
 	nvs_free(t, sizeof(*t));
 	nvs_code_free(&code);
 }
 
-static struct image_load make_load(const struct nvs_api_frame *f, uint64_t handle)
-{
-	return (struct image_load){f->number, handle, (uint32_t)nvs_sys_gettid()};
-}
-
 void nvs_api_after_load_data(struct nvs_api_frame *f, uint32_t result)
 {
-	int saved = errno;
-	struct image_load load;
+	NVS_KEEP_ERRNO();
 
 	if (result || !is_wanted() || !f->regs[0])
 		return;
-	load = make_load(f, *(uint64_t *)f->regs[0]);
-	process_load((const void *)f->regs[1], UINT64_MAX, &load);
-	errno = saved;
+	process_load((const void *)f->regs[1], UINT64_MAX, f, *(uint64_t *)f->regs[0]);
 }
 
 void nvs_api_after_link_complete(struct nvs_api_frame *f, uint32_t result)
 {
-	int saved = errno;
-	struct image_load load;
+	NVS_KEEP_ERRNO();
 
 	if (result || !is_wanted() || !f->regs[1])
 		return;
-	load = make_load(f, f->regs[0]);
 	process_load(*(const void **)f->regs[1], f->regs[2] ? *(uint64_t *)f->regs[2] : UINT64_MAX,
-		     &load);
-	errno = saved;
+		     f, f->regs[0]);
 }
 
 void *nvs_code_read_file(const char *path, uint64_t *bytes)
@@ -449,16 +412,13 @@ void *nvs_code_read_file(const char *path, uint64_t *bytes)
 
 void nvs_api_after_load_file(struct nvs_api_frame *f, uint32_t result)
 {
-	int saved = errno;
-	struct image_load load;
+	NVS_KEEP_ERRNO();
 	uint64_t bytes;
 	void *image;
 
 	if (result || !is_wanted() || !f->regs[0])
 		return;
-	load = make_load(f, *(uint64_t *)f->regs[0]);
 	image = nvs_code_read_file((const char *)f->regs[1], &bytes);
-	process_load(image, bytes, &load);
+	process_load(image, bytes, f, *(uint64_t *)f->regs[0]);
 	nvs_free(image, bytes + 1);
-	errno = saved;
 }

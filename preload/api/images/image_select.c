@@ -24,21 +24,14 @@ _Static_assert(sizeof(struct head) == sizeof(((struct nvs_loaded_image *)0)->hea
 static bool add_piece(struct nvs_loaded_image *c, const void *at, uint64_t bytes)
 {
 	struct nvs_image_piece *last = c->npieces ? c->piece + c->npieces - 1 : NULL;
-	uint32_t more = c->room ? 2 * c->room : 16;
-	struct nvs_image_piece *piece;
 
 	if (last && last->at + last->bytes == at) {
 		last->bytes += bytes;
 		c->size += bytes;
 		return true;
 	}
-	if (c->npieces == c->room) {
-		piece = nvs_realloc(c->piece, c->room * sizeof(*piece), more * sizeof(*piece));
-		if (!piece)
-			return false;
-		c->piece = piece;
-		c->room = more;
-	}
+	if (!NVS_GROW(c->piece, c->npieces, c->room, 16))
+		return false;
 	c->piece[c->npieces++] = (struct nvs_image_piece){at, bytes};
 	c->size += bytes;
 	return true;

@@ -9,13 +9,34 @@
 #ifndef NVSNOOP_PRELOAD_API_INTERCEPT_API_H
 #define NVSNOOP_PRELOAD_API_INTERCEPT_API_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "nvsnoop/trace.h"
+#include "preload/base/hash.h"
 #include "preload/live/memory.h"
 #include "preload/modules/elf.h"
+#include "trap/buffer/calls.h"
+
+/* Restores errno when the enclosing block ends. */
+#define NVS_KEEP_ERRNO() \
+	const int kept_errno_ __attribute__((cleanup(nvs_restore_errno), unused)) = errno
+static inline void nvs_restore_errno(const int *kept)
+{
+	errno = *kept;
+}
+
+/* Until the enclosing block ends, this thread's calls of the driver are not recorded; keeps errno.
+ */
+#define NVS_QUIET()       \
+	NVS_KEEP_ERRNO(); \
+	const uint32_t quiet_ __attribute__((cleanup(nvs_end_quiet), unused)) = ++nvs_calls.quiet
+static inline void nvs_end_quiet(const uint32_t *quiet)
+{
+	nvs_calls.quiet--;
+}
 
 /* ---- the table, generated from api/cuda.api ---- */
 
@@ -183,6 +204,13 @@ struct nvs_api_returned_call {
 	const uint64_t *args;
 	bool captured;
 };
+/* Sets *V to argument WHICH. Returns false if it is unknown, or WHICH negative: none. */
+static inline bool nvs_api_done_value(const struct nvs_api_returned_call *d, int8_t which,
+				      uint64_t *v)
+{
+	*v = which >= 0 ? d->args[which] : 0;
+	return which >= 0 && !(d->absent & 1u << which);
+}
 /* Counts a call that returned, and its effect. Only the owner of SLOT may call it. */
 void nvs_api_count_call(struct nvs_live_page *page, struct nvs_live_slot *slot,
 			const struct nvs_api_returned_call *done, struct nvs_api_frame *frame);
@@ -229,8 +257,6 @@ struct nvs_api_export {
 };
 struct nvs_api_export *nvs_api_exported(const char *name);
 uint32_t nvs_api_exports(struct nvs_api_export **first);
-/* Writes a record for every API bound so far. Called when a session starts. */
-void nvs_api_record_all(void);
 bool nvs_api_is_enabled(void);
 
 static inline bool nvs_api_is_name(const char *name)
@@ -294,7 +320,8 @@ static inline uint64_t nvs_api_now(void)
 }
 
 /* ---- kernel.c, graph.c: properties of handles, queried from the driver after the call ---- */
-#define NVS_API_KNOWN (1u << 14)
+#define NVS_API_KNOWN_BITS 14
+#define NVS_API_KNOWN (1u << NVS_API_KNOWN_BITS)
 extern _Atomic uint64_t nvs_api_known[NVS_API_KNOWN];
 extern _Atomic uint32_t nvs_api_unloads;
 extern _Atomic int32_t nvs_api_captures; /* streams being captured */
@@ -305,11 +332,6 @@ static inline uint64_t nvs_api_known_key(uint64_t function)
 				  << 48;
 }
 
-static inline uint32_t nvs_api_known_slot(uint64_t key)
-{
-	return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 50);
-}
-
 void nvs_api_record_kernel(uint64_t function);
 /* The function's name from the driver. Returns NULL if the driver does not provide it. */
 const char *nvs_api_function_name(uint64_t function);
@@ -318,9 +340,9 @@ const char *nvs_api_function_name(uint64_t function);
 static inline void nvs_api_kernel(uint64_t function)
 {
 	uint64_t key = nvs_api_known_key(function);
+	uint32_t at = nvs_hash(key, NVS_API_KNOWN_BITS);
 
-	if (function && atomic_load_explicit(&nvs_api_known[nvs_api_known_slot(key)],
-					     memory_order_relaxed) != key)
+	if (function && atomic_load_explicit(&nvs_api_known[at], memory_order_relaxed) != key)
 		nvs_api_record_kernel(function);
 }
 

@@ -9,7 +9,8 @@
 #include "preload/base/preload.h"
 #include "trap/buffer/process.h"
 
-#define HASH (4 * NVS_API_SLOTS)
+#define HASH_BITS 12 /* four slots an entry point */
+#define HASH (1u << HASH_BITS)
 #define MAX_PASSED 1024
 #define PASSED_NUMBER 0x10000u /* first number for entry points missing from the table */
 
@@ -18,7 +19,6 @@ static _Atomic uint16_t by_address[HASH]; /* slot + 1 */
 static struct {
 	_Atomic uint32_t used, bytes;
 	uint32_t name[MAX_PASSED]; /* offset in text */
-	_Atomic uint32_t told[MAX_PASSED];
 	char text[MAX_PASSED * 40];
 } passed;
 
@@ -71,11 +71,6 @@ static const struct nvs_api *find_api_at(uintptr_t address, const char *name)
 	return exported || !name ? NULL : find_api(name);
 }
 
-static uint32_t hash_address(uintptr_t address)
-{
-	return (uint32_t)((uint64_t)address * 0x9e3779b97f4a7c15ull >> 48) & (HASH - 1);
-}
-
 static void record_api(uint32_t number, uint32_t flags, const char *name,
 		       const struct nvs_api *api);
 
@@ -86,13 +81,14 @@ static void *thunk_of_slot(uint32_t slot)
 
 static void *bind_slot(uintptr_t address, const struct nvs_api *api)
 {
-	uint32_t n = atomic_load(&nslots), h = hash_address(address);
+	uint32_t n = atomic_load(&nslots);
 
 	if (n >= NVS_API_SLOTS || (n = atomic_fetch_add(&nslots, 1)) >= NVS_API_SLOTS)
 		return (void *)address;
 	nvs_api_slots[n].original = (void *)address;
 	__atomic_store_n(&nvs_api_slots[n].api, api, __ATOMIC_RELEASE);
-	for (uint32_t probe = 0; probe < HASH; probe++, h = (h + 1) & (HASH - 1)) {
+	NVS_HASH_EACH(h, nvs_hash(address, HASH_BITS), HASH, HASH)
+	{
 		uint16_t have = 0;
 
 		if (atomic_compare_exchange_strong(&by_address[h], &have, (uint16_t)(n + 1)))
@@ -115,13 +111,14 @@ static void note_unobserved(const char *name);
 void *nvs_api_wrap(void *address, const char *name)
 {
 	uintptr_t a = (uintptr_t)address;
+	uint32_t h = nvs_hash(a, HASH_BITS), n;
 	const struct nvs_api *api;
 
 	if (!a || !nvs_api_is_enabled() || is_thunk(a))
 		return address;
-	for (uint32_t h = hash_address(a), n; (n = by_address[h]); h = (h + 1) & (HASH - 1))
-		if (nvs_api_slots[n - 1].original == address)
-			return thunk_of_slot(n - 1);
+	NVS_HASH_PROBE(h, HASH, (n = by_address[h]) && nvs_api_slots[n - 1].original != address);
+	if (n)
+		return thunk_of_slot(n - 1);
 	if (!nvs_api_find_libcuda(a))
 		return address;
 	api = find_api_at(a, name);
@@ -190,7 +187,8 @@ void nvs_api_note_lookup(const void *address, const char *name)
 		note_unobserved(name);
 }
 
-void nvs_api_record_all(void)
+/* Writes a record for every API bound so far. */
+static void record_all(void)
 {
 	uint32_t n = atomic_load(&nslots);
 
@@ -210,7 +208,7 @@ void nvs_api_session_started(void)
 {
 	if (nvs_api_is_enabled()) {
 		atomic_store(&nvs_api_live, 1);
-		nvs_api_record_all();
+		record_all();
 	}
 	nvs_nvtx_record_names();
 	nvs_nvtx_record_other();

@@ -3,9 +3,7 @@
  * Handlers for calls that create, destroy or wait for contexts. They notify instruction counting
  * and GPU timing.
  */
-#include <errno.h>
 #include "preload/api/intercept/api.h"
-#include "trap/buffer/calls.h"
 
 const struct nvs_api_counting *_Atomic nvs_api_counting;
 void (*nvs_api_context_seen)(uint64_t context);
@@ -13,22 +11,20 @@ void (*nvs_api_context_ends)(uint64_t context);
 
 static void notify_handler(void (*whom)(uint64_t), uint64_t context)
 {
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 
 	if (whom)
 		whom(context);
-	errno = saved;
 }
 
 /* CERTAIN: the context ends; false: it may have other holders. */
 static void notify_end(uint64_t context, bool certain)
 {
 	const struct nvs_api_counting *counting = nvs_api_get_counting();
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 
 	if (counting)
 		counting->ends(context, certain);
-	errno = saved;
 	notify_handler(nvs_api_context_ends, context);
 }
 
@@ -91,12 +87,11 @@ void nvs_api_before_green_destroy(struct nvs_api_frame *f)
 {
 	int (*convert)(uint64_t *, uint64_t) = nvs_api_driver_function("cuCtxFromGreenCtx");
 	uint64_t context = 0;
-	int saved = errno;
 
-	nvs_calls.quiet++;
-	if (!convert || convert(&context, f->regs[0]))
-		context = 0;
-	nvs_calls.quiet--;
-	errno = saved;
+	if (convert) {
+		NVS_QUIET();
+		if (convert(&context, f->regs[0]))
+			context = 0;
+	}
 	notify_end(context, context != 0);
 }

@@ -76,7 +76,7 @@ static void *find_next(const struct link_map *own, const char *name, bool libc)
 static __attribute__((noinline)) void find_real(void)
 {
 	const struct link_map *own = nvs_own_object();
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 
 	if (!own)
 		return;
@@ -85,7 +85,6 @@ static __attribute__((noinline)) void find_real(void)
 	nvs_libc_dlsym = find_next(own, "dlsym", true);
 	nvs_libc_dlvsym = find_next(own, "dlvsym", true);
 	__atomic_store_n(&nvs_real_dlsym, find_next(own, "dlsym", false), __ATOMIC_RELEASE);
-	errno = saved;
 }
 
 /* Called before every lookup of a name outside the driver API. */
@@ -193,23 +192,21 @@ void *nvs_api_dlvsym_below(void *handle, const char *name, const char *version, 
  */
 bool nvs_api_opening(const char *path, int flags)
 {
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 	bool deep = flags & RTLD_DEEPBIND && !nvs_options()->disabled;
 
 	nvs_api_lookup();
 	if (deep)
 		nvs_deepbind_before_open();
-	errno = saved;
 	return deep && path && strchr(path, '/') && !strchr(path, '$');
 }
 
 void *nvs_api_open(const char *path, int flags)
 {
 	void *handle = ((void *(*)(const char *, int))nvs_real_dlopen)(path, flags);
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 
 	nvs_api_rebind();
-	errno = saved;
 	return handle;
 }
 
@@ -217,7 +214,7 @@ void *nvs_api_open(const char *path, int flags)
 void nvs_api_after_resolve(struct nvs_api_frame *f, uint32_t result)
 {
 	void **out = (void **)f->regs[1];
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 
 	if (!result && out && *out) {
 		/*
@@ -228,5 +225,4 @@ void nvs_api_after_resolve(struct nvs_api_frame *f, uint32_t result)
 		if (f->regs[0])
 			nvs_api_note_lookup(*out, (const char *)f->regs[0]);
 	}
-	errno = saved;
 }

@@ -24,7 +24,6 @@ static _Atomic uint32_t have_libcuda;
 
 struct round {
 	uint32_t index, from;
-	uint64_t adds, subs;
 	bool asking; /* first pass: only collect the names of lazy slots */
 	bool unfinished; /* an object is not relocated yet */
 	bool questions;
@@ -41,15 +40,7 @@ static bool uses_driver_api(const struct nvs_loaded_elf *elf)
 	return false;
 }
 
-struct got_object {
-	const struct dl_phdr_info *info;
-	const struct nvs_loaded_elf *elf;
-	uintptr_t start, end;
-	struct round *round;
-};
-
-/* Until its first use a lazy slot points back into its own object. */
-static uintptr_t resolve_lazy(const struct got_object *o, const char *name)
+static uintptr_t resolve_lazy(struct round *round, const char *name)
 {
 	struct nvs_api_export *e = nvs_api_exported(name);
 
@@ -57,48 +48,26 @@ static uintptr_t resolve_lazy(const struct got_object *o, const char *name)
 		return 0;
 	if (!atomic_load(&e->scope)) {
 		atomic_store(&e->scope, 1);
-		o->round->questions = true;
+		round->questions = true;
 	}
 	return atomic_load(&e->scope) == 2 ? e->address : 0;
 }
 
-static void rebind_slot(const struct got_object *o, const ElfW(Rela) * r)
+static void rebind_slot(const struct nvs_elf_loaded *o, const struct nvs_elf_slot *slot, void *arg)
 {
-	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->elf->symbols + ELF64_R_SYM(r->r_info);
-	uint32_t type = ELF64_R_TYPE(r->r_info);
-	uintptr_t slot = o->info->dlpi_addr + r->r_offset, value, to;
-	const char *name;
+	struct round *round = arg;
+	uintptr_t value = slot->value, to;
 
-	if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT &&
-	    (type != R_X86_64_64 || r->r_addend))
+	if (!nvs_api_is_name(slot->name))
 		return;
-	if (ELF64_R_SYM(r->r_info) >= o->elf->count || sym->st_shndx != SHN_UNDEF)
+	round->unfinished |= slot->unset;
+	if (slot->lazy)
+		value = resolve_lazy(round, slot->name);
+	if (!value || !nvs_api_in_libcuda(value) || round->asking)
 		return;
-	name = o->elf->strings + sym->st_name;
-	if (!nvs_api_is_name(name))
-		return;
-	value = __atomic_load_n((uintptr_t *)slot, __ATOMIC_ACQUIRE);
-	/* The value in the file, 0 or an offset in it: not relocated yet. */
-	if ((!value && ELF64_ST_BIND(sym->st_info) != STB_WEAK) ||
-	    (o->info->dlpi_addr && value && value < o->end - o->info->dlpi_addr))
-		o->round->unfinished = true;
-	if (type == R_X86_64_JUMP_SLOT && value - o->start < o->end - o->start)
-		value = resolve_lazy(o, name);
-	if (!value || !nvs_api_in_libcuda(value) || o->round->asking)
-		return;
-	to = (uintptr_t)nvs_api_wrap((void *)value, name);
+	to = (uintptr_t)nvs_api_wrap((void *)value, slot->name);
 	if (to != value)
-		nvs_elf_store_slot(o->info, slot, to);
-}
-
-static void scan_object(const struct got_object *o)
-{
-	const ElfW(Rela) * tables[2] = {o->elf->rela, o->elf->jmprel};
-	size_t sizes[2] = {o->elf->nrela, o->elf->njmprel};
-
-	for (int t = 0; t < 2; t++)
-		for (size_t i = t ? 0 : o->elf->nrelative; tables[t] && i < sizes[t]; i++)
-			rebind_slot(o, &tables[t][i]);
+		nvs_elf_store_slot(o->info, slot->at, to);
 }
 
 static int find_libcuda(struct dl_phdr_info *info, size_t size, void *arg)
@@ -118,33 +87,16 @@ static int find_libcuda(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static bool is_vdso(const struct dl_phdr_info *info)
-{
-	return info->dlpi_name && strstr(info->dlpi_name, "vdso");
-}
-
 static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct round *round = arg;
-	struct nvs_loaded_elf elf;
-	struct got_object o = {.info = info, .elf = &elf, .round = round};
-	const void *dynamic;
+	struct nvs_elf_loaded o;
 
-	round->adds = info->dlpi_adds;
-	round->subs = info->dlpi_subs;
-	if (round->index++ < round->from)
+	if (round->index++ < round->from || !nvs_elf_loaded_open(&o, info) ||
+	    nvs_api_in_libcuda(o.start) || (uintptr_t)&visit_object - o.start < o.end - o.start)
 		return 0;
-	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &o.start,
-				 &o.end);
-	if (!dynamic || is_vdso(info) || nvs_api_in_libcuda(o.start) ||
-	    (uintptr_t)&visit_object - o.start < o.end - o.start)
-		return 0;
-	if (!nvs_elf_parse(&elf, info->dlpi_addr, dynamic) || !uses_driver_api(&elf))
-		return 0;
-	if (nvs_elf_is_relocated(info, (uintptr_t)dynamic))
-		scan_object(&o);
-	else
-		round->unfinished = true;
+	if (uses_driver_api(&o.elf))
+		round->unfinished |= !nvs_elf_loaded_slots(&o, rebind_slot, round);
 	return 0;
 }
 
@@ -154,28 +106,17 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
  */
 static int find_definer(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	uintptr_t start, end, found;
 	struct nvs_api_export *e;
-	const void *dynamic;
-	struct nvs_loaded_elf elf;
+	struct nvs_elf_loaded o;
+	uintptr_t found;
 
-	dynamic = nvs_elf_extent(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, &start, &end);
-	if (!dynamic || is_vdso(info) || !nvs_elf_parse(&elf, info->dlpi_addr, dynamic))
+	if (!nvs_elf_loaded_open(&o, info))
 		return 0;
 	for (uint32_t i = 0, n = nvs_api_exports(&e); i < n; i++)
 		if (atomic_load(&e[i].scope) == 1 &&
-		    (found = nvs_elf_find_function(&elf, e[i].name)))
+		    (found = nvs_elf_find_function(&o.elf, e[i].name)))
 			atomic_store(&e[i].scope, found == e[i].address ? 2 : 3);
 	return 0;
-}
-
-static int read_counts(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	struct round *round = arg;
-
-	round->adds = info->dlpi_adds;
-	round->subs = info->dlpi_subs;
-	return 1;
 }
 
 /* Scans objects from index FROM on. Returns false if some must be scanned again. */
@@ -202,15 +143,15 @@ static bool scan_from(uint32_t from)
 
 void nvs_api_rebind(void)
 {
-	struct round now = {0};
 	uint32_t holder, self, from;
+	uint64_t adds, subs;
 	bool had, done;
 
 	nvs_deepbind_redirect();
 	if (!atomic_load_explicit(&ready, memory_order_acquire))
 		return;
-	nvs_next()->dl_iterate_phdr(read_counts, &now);
-	if (now.adds == atomic_load(&seen_adds) && now.subs == atomic_load(&seen_subs))
+	nvs_loader_counts(&adds, &subs);
+	if (adds == atomic_load(&seen_adds) && subs == atomic_load(&seen_subs))
 		return;
 	/* Another thread is scanning; objects that it misses are found by the next call. */
 	self = (uint32_t)nvs_sys_getpid();
@@ -221,14 +162,14 @@ void nvs_api_rebind(void)
 	 * After an unload indices have changed, and an address may belong to another object: scan
 	 * all.
 	 */
-	from = now.subs == atomic_load(&seen_subs) ? atomic_load(&seen_objects) : 0;
+	from = subs == atomic_load(&seen_subs) ? atomic_load(&seen_objects) : 0;
 	had = atomic_load(&have_libcuda);
 	done = scan_from(from);
 	if (from && !had && atomic_load(&have_libcuda))
 		done = scan_from(0);
 	if (done) {
-		atomic_store(&seen_adds, now.adds);
-		atomic_store(&seen_subs, now.subs);
+		atomic_store(&seen_adds, adds);
+		atomic_store(&seen_subs, subs);
 	}
 	atomic_store(&busy, 0);
 }

@@ -4,14 +4,13 @@
  * launched the function or added it to a graph. The driver has loaded the function by then, so the
  * query has no side effects.
  */
-#include <errno.h>
 #include <string.h>
 #include "preload/api/intercept/api.h"
 #include "preload/base/preload.h"
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
 
-#define PROBES 8
+#define EACH_SLOT(at, key) NVS_HASH_EACH(at, nvs_hash(key, NVS_API_KNOWN_BITS), 8, NVS_API_KNOWN)
 #define MAX_NAME 16384
 
 /* CUfunction_attribute */
@@ -28,10 +27,10 @@ static struct {
 
 static void note_kernel(uint64_t handle, uint64_t library)
 {
-	uint32_t at = nvs_api_known_slot(handle);
-
-	for (uint32_t i = 0; handle && i < PROBES; i++) {
-		uint32_t k = (at + i) & (NVS_API_KNOWN - 1);
+	if (!handle)
+		return;
+	EACH_SLOT(k, handle)
+	{
 		uint64_t have = 0;
 
 		if (!atomic_compare_exchange_strong(&kernels[k].handle, &have, handle) &&
@@ -44,11 +43,9 @@ static void note_kernel(uint64_t handle, uint64_t library)
 
 static bool is_kernel(uint64_t handle)
 {
-	uint32_t at = nvs_api_known_slot(handle);
-
-	for (uint32_t i = 0; i < PROBES; i++)
-		if (atomic_load(&kernels[(at + i) & (NVS_API_KNOWN - 1)].handle) == handle)
-			return true;
+	EACH_SLOT(k, handle)
+	if (atomic_load(&kernels[k].handle) == handle)
+		return true;
 	return false;
 }
 
@@ -67,13 +64,13 @@ static void remove_kernels(uint64_t library)
 static bool is_new(uint64_t key)
 {
 	uint64_t generation = key >> 48;
-	uint32_t at = nvs_api_known_slot(key);
 
-	for (uint32_t i = 0; i < PROBES; i++)
-		if (atomic_load(&nvs_api_known[(at + i) & (NVS_API_KNOWN - 1)]) == key)
-			return false;
-	for (uint32_t i = 0; i < PROBES; i++) {
-		_Atomic uint64_t *slot = &nvs_api_known[(at + i) & (NVS_API_KNOWN - 1)];
+	EACH_SLOT(k, key)
+	if (atomic_load(&nvs_api_known[k]) == key)
+		return false;
+	EACH_SLOT(k, key)
+	{
+		_Atomic uint64_t *slot = &nvs_api_known[k];
 		uint64_t have = atomic_load(slot);
 
 		if ((!have || have >> 48 != generation) &&
@@ -92,40 +89,6 @@ struct asked {
 	int value[8]; /* by attribute */
 	bool attributes;
 };
-
-static void ask_kernel(uint64_t handle, struct asked *a)
-{
-	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
-	int (*get_name)(const char **, uint64_t) = nvs_api_driver_function("cuKernelGetName");
-	int (*get)(int *, int, uint64_t, int) = nvs_api_driver_function("cuKernelGetAttribute");
-	int (*get_device)(int *) = nvs_api_driver_function("cuCtxGetDevice");
-	int device = 0;
-
-	if (get_name && get_name(&a->name, handle))
-		a->name = NULL;
-	if (!get || !get_device || get_device(&device))
-		return;
-	a->attributes = true;
-	for (int i = 0; i < 4; i++)
-		if (get(&a->value[wanted[i]], wanted[i], handle, device))
-			a->attributes = false;
-}
-
-static void ask_function(uint64_t handle, struct asked *a)
-{
-	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
-	int (*get_name)(const char **, uint64_t) = nvs_api_driver_function("cuFuncGetName");
-	int (*get)(int *, int, uint64_t) = nvs_api_driver_function("cuFuncGetAttribute");
-
-	if (get_name && get_name(&a->name, handle))
-		a->name = NULL;
-	if (!get)
-		return;
-	a->attributes = true;
-	for (int i = 0; i < 4; i++)
-		if (get(&a->value[wanted[i]], wanted[i], handle))
-			a->attributes = false;
-}
 
 static void record_kernel(uint64_t handle, const struct asked *a)
 {
@@ -152,22 +115,37 @@ static void record_kernel(uint64_t handle, const struct asked *a)
 
 static void ask_driver(uint64_t function, struct asked *a)
 {
-	nvs_calls.quiet++;
-	if (is_kernel(function))
-		ask_kernel(function, a);
-	else
-		ask_function(function, a);
-	nvs_calls.quiet--;
+	static const int wanted[] = {ATTR_MAX_THREADS, ATTR_SHARED, ATTR_LOCAL, ATTR_REGISTERS};
+	bool kernel = is_kernel(function);
+	int (*get_name)(const char **, uint64_t) =
+		nvs_api_driver_function(kernel ? "cuKernelGetName" : "cuFuncGetName");
+	int (*of_kernel)(int *, int, uint64_t,
+			 int) = nvs_api_driver_function("cuKernelGetAttribute");
+	int (*of_function)(int *, int, uint64_t) = nvs_api_driver_function("cuFuncGetAttribute");
+	int (*get_device)(int *) = nvs_api_driver_function("cuCtxGetDevice");
+	int device = 0;
+	bool able;
+
+	NVS_QUIET();
+	if (get_name && get_name(&a->name, function))
+		a->name = NULL;
+	able = kernel ? of_kernel && get_device && !get_device(&device) : of_function != NULL;
+	a->attributes = able;
+	for (int i = 0; i < 4 && able; i++) {
+		int *to = &a->value[wanted[i]];
+
+		if (kernel ? of_kernel(to, wanted[i], function, device)
+			   : of_function(to, wanted[i], function))
+			a->attributes = false;
+	}
 	nvs_calls.asked = nvs_calls.next;
 }
 
 const char *nvs_api_function_name(uint64_t function)
 {
 	struct asked a = {0};
-	int saved = errno;
 
 	ask_driver(function, &a);
-	errno = saved;
 	return a.name;
 }
 
@@ -190,7 +168,6 @@ void nvs_api_record_kernel(uint64_t function)
 {
 	struct asked a = {0};
 	uint64_t key = nvs_api_known_key(function);
-	int saved = errno;
 
 	if (!is_new(key))
 		return;
@@ -198,19 +175,14 @@ void nvs_api_record_kernel(uint64_t function)
 	record_kernel(function, &a);
 	if (nvs_live_page())
 		keep_row(nvs_live_page(), key, function, &a);
-	errno = saved;
 }
 
 static uint32_t new_row(struct nvs_live_page *page, uint64_t key, uint64_t function)
 {
 	struct asked a = {0};
-	int saved = errno;
-	uint32_t row;
 
 	ask_driver(function, &a);
-	row = keep_row(page, key, function, &a);
-	errno = saved;
-	return row;
+	return keep_row(page, key, function, &a);
 }
 
 uint32_t nvs_api_kernel_row(struct nvs_live_page *page, uint64_t function)
@@ -231,17 +203,13 @@ bool nvs_api_is_capturing(const struct nvs_api *api, uint64_t stream)
 {
 	int (*ask)(uint64_t, int *) = nvs_api_driver_function(
 		api->per_thread ? "cuStreamIsCapturing_ptsz" : "cuStreamIsCapturing");
-	int status = 0, saved = errno;
+	int status = 0;
 
 	/* The legacy stream cannot be captured, and querying it disturbs captures of others. */
 	if (!ask || stream == 1 || (!api->per_thread && !stream))
 		return false;
-	nvs_calls.quiet++;
-	if (ask(stream, &status))
-		status = 0;
-	nvs_calls.quiet--;
-	errno = saved;
-	return status != 0;
+	NVS_QUIET();
+	return !ask(stream, &status) && status;
 }
 
 /* ---- after calls ---- */
@@ -281,22 +249,21 @@ void nvs_api_after_unload(struct nvs_api_frame *f, uint32_t result)
 		counting->unloaded(f->regs[0]);
 }
 
-/* Some programs retain and release constantly; only the last release destroys the context. */
-void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
+static bool is_active(int device)
 {
 	int (*get_state)(int, unsigned *,
 			 int *) = nvs_api_driver_function("cuDevicePrimaryCtxGetState");
-	int active = 0, saved = errno;
 	unsigned flags;
+	int active = 0;
 
-	if (result)
-		return;
-	nvs_calls.quiet++;
-	if (get_state && get_state((int)f->regs[0], &flags, &active))
-		active = 0;
-	nvs_calls.quiet--;
-	errno = saved;
-	if (active)
+	NVS_QUIET();
+	return get_state && !get_state(device, &flags, &active) && active;
+}
+
+/* Some programs retain and release constantly; only the last release destroys the context. */
+void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
+{
+	if (result || is_active((int)f->regs[0]))
 		return;
 	new_generation();
 	if (nvs_api_get_counting())

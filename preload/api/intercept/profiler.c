@@ -5,7 +5,6 @@
  * another tool may own the profiler. Counters are read at both calls, so that counts belong to the
  * window.
  */
-#include <errno.h>
 #include "preload/api/intercept/api.h"
 #include "preload/writer/session.h"
 
@@ -14,7 +13,7 @@ _Atomic bool nvs_api_profiled;
 static void set_window(const struct nvs_api_frame *frame, bool begins)
 {
 	const struct nvs_api_counting *counting = nvs_api_get_counting();
-	int saved = errno;
+	NVS_KEEP_ERRNO();
 
 	if (!nvs_options()->values.from_profiler)
 		return;
@@ -22,7 +21,6 @@ static void set_window(const struct nvs_api_frame *frame, bool begins)
 	if (atomic_exchange(&nvs_api_profiled, begins) != begins && counting)
 		counting->window(frame, begins);
 	nvs_switch_request(begins ? NVS_RECORD_ALL : 0, NVS_WINDOW_PROFILER);
-	errno = saved;
 }
 
 void nvs_api_before_profiler_start(struct nvs_api_frame *frame)

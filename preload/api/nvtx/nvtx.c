@@ -313,54 +313,32 @@ static uint32_t register_name(enum nvs_nvtx_name_kind kind, uint32_t number, uin
 
 /* ---- NVTX entry points: default domain or any domain, char or wchar_t ---- */
 
-static void mark_ex(const struct attributes *a)
-{
-	mark_event(0, MESSAGE_NONE, NULL, a);
-}
+/* An event, by attributes and by text in char and wchar_t; by attributes in any domain. */
+#define EVENT_FORMS(type, name, function)                                         \
+	static type name##_ex(const struct attributes *a)                         \
+	{                                                                         \
+		return function(0, MESSAGE_NONE, NULL, a);                        \
+	}                                                                         \
+	static type name##_a(const char *s)                                       \
+	{                                                                         \
+		return function(0, MESSAGE_CHAR, s, NULL);                        \
+	}                                                                         \
+	static type name##_w(const wchar_t *s)                                    \
+	{                                                                         \
+		return function(0, MESSAGE_WIDE, s, NULL);                        \
+	}                                                                         \
+	static type domain_##name##_ex(handle domain, const struct attributes *a) \
+	{                                                                         \
+		return function(domain_of(domain), MESSAGE_NONE, NULL, a);        \
+	}
 
-static void mark_a(const char *s)
-{
-	mark_event(0, MESSAGE_CHAR, s, NULL);
-}
-
-static void mark_w(const wchar_t *s)
-{
-	mark_event(0, MESSAGE_WIDE, s, NULL);
-}
-
-static uint64_t start_ex(const struct attributes *a)
-{
-	return start_range(0, MESSAGE_NONE, NULL, a);
-}
-
-static uint64_t start_a(const char *s)
-{
-	return start_range(0, MESSAGE_CHAR, s, NULL);
-}
-
-static uint64_t start_w(const wchar_t *s)
-{
-	return start_range(0, MESSAGE_WIDE, s, NULL);
-}
+EVENT_FORMS(void, mark, mark_event)
+EVENT_FORMS(uint64_t, start, start_range)
+EVENT_FORMS(int, push, push_range)
 
 static void end_range(uint64_t id)
 {
 	write_end(0, 0, id);
-}
-
-static int push_ex(const struct attributes *a)
-{
-	return push_range(0, MESSAGE_NONE, NULL, a);
-}
-
-static int push_a(const char *s)
-{
-	return push_range(0, MESSAGE_CHAR, s, NULL);
-}
-
-static int push_w(const wchar_t *s)
-{
-	return push_range(0, MESSAGE_WIDE, s, NULL);
 }
 
 static int pop_default(void)
@@ -368,34 +346,9 @@ static int pop_default(void)
 	return pop_range(0);
 }
 
-static void category_a(uint32_t category, const char *s)
-{
-	register_name(NVS_NVTX_CATEGORY, category, 0, MESSAGE_CHAR, s);
-}
-
-static void category_w(uint32_t category, const wchar_t *s)
-{
-	register_name(NVS_NVTX_CATEGORY, category, 0, MESSAGE_WIDE, s);
-}
-
-static void domain_mark_ex(handle domain, const struct attributes *a)
-{
-	mark_event(domain_of(domain), MESSAGE_NONE, NULL, a);
-}
-
-static uint64_t domain_start_ex(handle domain, const struct attributes *a)
-{
-	return start_range(domain_of(domain), MESSAGE_NONE, NULL, a);
-}
-
 static void domain_end(handle domain, uint64_t id)
 {
 	write_end(domain_of(domain), 0, id);
-}
-
-static int domain_push_ex(handle domain, const struct attributes *a)
-{
-	return push_range(domain_of(domain), MESSAGE_NONE, NULL, a);
 }
 
 static int domain_pop(handle domain)
@@ -403,37 +356,28 @@ static int domain_pop(handle domain)
 	return pop_range(domain_of(domain));
 }
 
-static void domain_category_a(handle domain, uint32_t category, const char *s)
-{
-	register_name(NVS_NVTX_CATEGORY, category, domain_of(domain), MESSAGE_CHAR, s);
-}
+/* The functions that register a name, by text in char or wchar_t. */
+#define NAME_FORMS(suffix, character, message)                                                     \
+	static void category_##suffix(uint32_t category, const character *s)                       \
+	{                                                                                          \
+		register_name(NVS_NVTX_CATEGORY, category, 0, message, s);                         \
+	}                                                                                          \
+	static void domain_category_##suffix(handle domain, uint32_t category, const character *s) \
+	{                                                                                          \
+		register_name(NVS_NVTX_CATEGORY, category, domain_of(domain), message, s);         \
+	}                                                                                          \
+	static handle register_##suffix(handle domain, const character *s)                         \
+	{                                                                                          \
+		return (handle)(uintptr_t)register_name(NVS_NVTX_STRING, 0, domain_of(domain),     \
+							message, s);                               \
+	}                                                                                          \
+	static handle create_##suffix(const character *s)                                          \
+	{                                                                                          \
+		return (handle)(uintptr_t)register_name(NVS_NVTX_DOMAIN, 0, 0, message, s);        \
+	}
 
-static void domain_category_w(handle domain, uint32_t category, const wchar_t *s)
-{
-	register_name(NVS_NVTX_CATEGORY, category, domain_of(domain), MESSAGE_WIDE, s);
-}
-
-static handle register_a(handle domain, const char *s)
-{
-	return (handle)(uintptr_t)register_name(NVS_NVTX_STRING, 0, domain_of(domain), MESSAGE_CHAR,
-						s);
-}
-
-static handle register_w(handle domain, const wchar_t *s)
-{
-	return (handle)(uintptr_t)register_name(NVS_NVTX_STRING, 0, domain_of(domain), MESSAGE_WIDE,
-						s);
-}
-
-static handle create_a(const char *s)
-{
-	return (handle)(uintptr_t)register_name(NVS_NVTX_DOMAIN, 0, 0, MESSAGE_CHAR, s);
-}
-
-static handle create_w(const wchar_t *s)
-{
-	return (handle)(uintptr_t)register_name(NVS_NVTX_DOMAIN, 0, 0, MESSAGE_WIDE, s);
-}
+NAME_FORMS(a, char, MESSAGE_CHAR)
+NAME_FORMS(w, wchar_t, MESSAGE_WIDE)
 
 /* ---- injection into a copy of NVTX ---- */
 

@@ -3,18 +3,11 @@
  * Counts a call in the live page: its time and result, and what it launched, copied, allocated or
  * freed. Runs on the calling thread, in the thread's own slot.
  */
-#include <errno.h>
 #include <string.h>
 #include "preload/api/intercept/api.h"
 #include "preload/api/graphs/graph.h"
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
-
-static bool get_value(const struct nvs_api_returned_call *d, int8_t which, uint64_t *v)
-{
-	*v = which >= 0 ? d->args[which] : 0;
-	return which >= 0 && !(d->absent & 1u << which);
-}
 
 /* ---- copies ---- */
 
@@ -24,11 +17,11 @@ static uint64_t bytes_of(const struct nvs_api_returned_call *d)
 	const struct nvs_api_effect *e = &d->api->effect;
 	uint64_t bytes, n;
 
-	if (!get_value(d, e->bytes, &bytes))
+	if (!nvs_api_done_value(d, e->bytes, &bytes))
 		return 0;
-	if (get_value(d, e->height, &n) && n)
+	if (nvs_api_done_value(d, e->height, &n) && n)
 		bytes *= n;
-	if (get_value(d, e->depth, &n) && n)
+	if (nvs_api_done_value(d, e->depth, &n) && n)
 		bytes *= n;
 	return bytes;
 }
@@ -56,7 +49,8 @@ static void count_copy(struct nvs_live_slot *slot, const struct nvs_api_returned
 
 /* ---- memory ---- */
 
-#define CONTEXTS 64
+#define CONTEXT_BITS 6
+#define CONTEXTS (1u << CONTEXT_BITS)
 
 /* Cache of the GPU of each context. A forked child looks it up again. */
 static struct {
@@ -91,14 +85,13 @@ uint64_t nvs_api_current_context(struct nvs_live_page *page, uint32_t *gpu)
 {
 	int (*get)(uint64_t *) = nvs_api_driver_function("cuCtxGetCurrent");
 	uint64_t context = 0;
-	int saved = errno;
 	uint32_t at;
 
 	*gpu = 0;
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	if (!get || get(&context))
 		context = 0;
-	at = (uint32_t)(context * 0x9e3779b97f4a7c15ull >> 58);
+	at = nvs_hash(context, CONTEXT_BITS);
 	if (context && atomic_load(&contexts[at].context) == context &&
 	    contexts[at].pid == page->head->pid) {
 		*gpu = contexts[at].gpu;
@@ -109,8 +102,6 @@ uint64_t nvs_api_current_context(struct nvs_live_page *page, uint32_t *gpu)
 		contexts[at].pid = page->head->pid;
 		atomic_store(&contexts[at].context, context);
 	}
-	nvs_calls.quiet--;
-	errno = saved;
 	return context;
 }
 
@@ -157,11 +148,11 @@ static void count_alloc(struct nvs_live_page *page, const struct nvs_api_returne
 		nvs_live_alloc_failed(page, g.gpu, g.kind);
 		return;
 	}
-	if (!get_value(d, e->address, &g.value) || !g.value)
+	if (!nvs_api_done_value(d, e->address, &g.value) || !g.value)
 		return;
 	g.bytes = bytes_of(d);
-	if (e->does == NVS_DOES_ALLOC_ARRAY && get_value(d, e->source, &format) &&
-	    get_value(d, e->target, &channels))
+	if (e->does == NVS_DOES_ALLOC_ARRAY && nvs_api_done_value(d, e->source, &format) &&
+	    nvs_api_done_value(d, e->target, &channels))
 		g.bytes *= format_bytes(format) * channels;
 	nvs_live_alloc_add(page, &g);
 }
@@ -184,7 +175,7 @@ static void count_free(struct nvs_live_page *page, const struct nvs_api_returned
 	uint64_t address;
 
 	/* Freeing NULL succeeds and frees nothing. */
-	if (get_value(d, d->api->effect.address, &address) && address)
+	if (nvs_api_done_value(d, d->api->effect.address, &address) && address)
 		nvs_live_free_end(page, token, !d->result, (enum nvs_live_kind)d->api->effect.kind);
 }
 
@@ -196,9 +187,9 @@ static void count_other(struct nvs_live_page *page, struct nvs_live_slot *slot,
 
 	if (e->does == NVS_DOES_MAP || e->does == NVS_DOES_UNMAP)
 		nvs_api_memory_changed();
-	if (d->result || !get_value(d, e->address, &address))
+	if (d->result || !nvs_api_done_value(d, e->address, &address))
 		return;
-	if (e->does == NVS_DOES_MAP && get_value(d, e->handle, &handle))
+	if (e->does == NVS_DOES_MAP && nvs_api_done_value(d, e->handle, &handle))
 		nvs_live_mapping_add(page, address, bytes_of(d), handle);
 	else if (e->does == NVS_DOES_UNMAP)
 		nvs_live_mapping_remove(page, address, bytes_of(d));
@@ -217,9 +208,8 @@ void nvs_api_count_context(uint64_t context, uint32_t device)
 		return;
 	nvs_api_memory_changed();
 	if (!context) {
-		nvs_calls.quiet++;
+		NVS_QUIET();
 		gpu = gpu_of_device(page, (int)device);
-		nvs_calls.quiet--;
 	}
 	if (context || gpu)
 		nvs_live_free_context(page, context, gpu);

@@ -4,7 +4,6 @@
  * each end, or leaves that to the driver, which is queried then. Answers are cached per page until
  * memory is allocated or freed.
  */
-#include <errno.h>
 #include "preload/api/intercept/api.h"
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
@@ -14,7 +13,8 @@ enum { TYPE_HOST = 1, TYPE_DEVICE = 2, TYPE_ARRAY = 3, TYPE_UNIFIED = 4 };
 #define ATTRIBUTE_MEMORY_TYPE 2
 #define INVALID_VALUE 1 /* CUresult: the driver does not know this memory */
 
-#define PAGES 256 /* indexed by 8 hash bits */
+#define PAGE_BITS 8 /* of the hash */
+#define PAGES (1u << PAGE_BITS)
 #define PAGE_SHIFT 12
 #define TYPE_BITS 2
 #define CHANGE_BITS 16 /* kept above the page number and type */
@@ -33,14 +33,12 @@ static uint64_t query_type(uint64_t address)
 {
 	int (*get)(void *, int, uint64_t) = nvs_api_driver_function("cuPointerGetAttribute");
 	uint32_t type = 0;
-	int r, saved = errno;
+	int r;
 
 	if (!get)
 		return 0;
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	r = get(&type, ATTRIBUTE_MEMORY_TYPE, address);
-	nvs_calls.quiet--;
-	errno = saved;
 	if (r)
 		return r == INVALID_VALUE ? TYPE_HOST : 0;
 	return type <= TYPE_ARRAY ? type : 0;
@@ -51,7 +49,7 @@ static uint64_t type_at(uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT, key, have, type;
 	uint32_t change = atomic_load_explicit(&changes, memory_order_acquire);
-	_Atomic uint64_t *at = &pages[page * 0x9e3779b97f4a7c15ull >> 56];
+	_Atomic uint64_t *at = &pages[nvs_hash(page, PAGE_BITS)];
 
 	key = ((uint64_t)change << (64 - CHANGE_BITS)) | (page << TYPE_BITS & ~0ull >> CHANGE_BITS);
 	have = atomic_load_explicit(at, memory_order_relaxed);
@@ -63,20 +61,14 @@ static uint64_t type_at(uint64_t address)
 	return type;
 }
 
-static bool get_value(const struct nvs_api_returned_call *d, int8_t which, uint64_t *v)
-{
-	*v = which >= 0 ? d->args[which] : 0;
-	return which >= 0 && !(d->absent & 1u << which);
-}
-
 /* Type of the end at POINTER: TYPE if the call gives one, else the driver's answer. */
 static uint64_t type_of(const struct nvs_api_returned_call *d, int8_t type, int8_t pointer)
 {
 	uint64_t told, address;
 
-	if (get_value(d, type, &told) && told != TYPE_UNIFIED)
+	if (nvs_api_done_value(d, type, &told) && told != TYPE_UNIFIED)
 		return told <= TYPE_ARRAY ? told : 0;
-	return get_value(d, pointer, &address) ? type_at(address) : 0;
+	return nvs_api_done_value(d, pointer, &address) ? type_at(address) : 0;
 }
 
 enum nvs_live_direction nvs_api_direction(const struct nvs_api_returned_call *d)

@@ -9,7 +9,8 @@
 #include "preload/live/live.h"
 #include "trap/buffer/calls.h"
 
-#define BUCKETS (1u << 14)
+#define BITS 14
+#define BUCKETS (1u << BITS)
 #define MAX_GRAPHS (BUCKETS / 2)
 #define MAX_NODES (1u << 20) /* of all graphs together */
 
@@ -43,56 +44,24 @@ struct graphs {
 
 static struct graphs *lock_graphs(struct nvs_live_page *page)
 {
-	void **at = &page->graphs;
-	struct graphs *g = __atomic_load_n(at, __ATOMIC_ACQUIRE);
-	void *none = NULL;
-
-	if (!g) {
-		g = nvs_alloc(sizeof(*g));
-		if (g && !__atomic_compare_exchange_n(at, &none, (void *)g, false, __ATOMIC_ACQ_REL,
-						      __ATOMIC_ACQUIRE)) {
-			nvs_free(g, sizeof(*g));
-			g = none;
-		}
-	}
-	return g && nvs_live_lock(&g->lock) ? g : NULL;
-}
-
-static uint32_t bucket_of(uint64_t exec)
-{
-	return (uint32_t)(exec * 0x9e3779b97f4a7c15ull >> 50);
+	return nvs_live_lock_at(&page->graphs, sizeof(struct graphs));
 }
 
 static struct exec_stats *find_graph(struct graphs *g, uint64_t exec)
 {
-	uint32_t at = bucket_of(exec);
+	struct exec_stats *e = nvs_hash_find(g->graphs, sizeof(*e), BITS, exec);
 
-	for (; g->graphs[at].exec; at = (at + 1) & (BUCKETS - 1))
-		if (g->graphs[at].exec == exec)
-			return &g->graphs[at];
-	return NULL;
+	return e->exec ? e : NULL;
 }
 
 static void drop_graph(struct graphs *g, struct exec_stats *old)
 {
-	uint32_t hole = (uint32_t)(old - g->graphs), at = hole;
-
 	nvs_free(old->nodes, old->nnodes * sizeof(*old->nodes));
 	nvs_free(old->sums, old->nnodes * sizeof(*old->sums));
 	nvs_free(old->by_node, (old->index_mask + 1) * sizeof(*old->by_node));
 	g->nnodes -= old->nnodes;
 	g->ngraphs--;
-	for (;;) {
-		at = (at + 1) & (BUCKETS - 1);
-		if (!g->graphs[at].exec)
-			break;
-		if (((at - bucket_of(g->graphs[at].exec)) & (BUCKETS - 1)) <
-		    ((at - hole) & (BUCKETS - 1)))
-			continue;
-		g->graphs[hole] = g->graphs[at];
-		hole = at;
-	}
-	g->graphs[hole] = (struct exec_stats){0};
+	nvs_hash_remove(g->graphs, sizeof(*old), BITS, old);
 }
 
 /* ---- sums over nodes ---- */
@@ -142,22 +111,20 @@ static void set_node(struct exec_stats *e, uint32_t i, const struct nvs_graph_no
 	add_to_sums(e, node, 1);
 }
 
+/* Returns the node's index + 1; 0: unknown. */
 static uint32_t find_node(const struct exec_stats *e, uint64_t node)
 {
-	uint32_t at = (uint32_t)(node * 0x9e3779b97f4a7c15ull >> 32) & e->index_mask, i;
+	uint32_t at = nvs_hash(node, 32) & e->index_mask, i;
 
-	for (; (i = e->by_node[at]); at = (at + 1) & e->index_mask)
-		if (e->nodes[i - 1].node == node)
-			return i - 1;
-	return NVS_NONE;
+	NVS_HASH_PROBE(at, e->index_mask + 1, (i = e->by_node[at]) && e->nodes[i - 1].node != node);
+	return i;
 }
 
 static void index_node(struct exec_stats *e, uint32_t i)
 {
-	uint32_t at = (uint32_t)(e->nodes[i].node * 0x9e3779b97f4a7c15ull >> 32) & e->index_mask;
+	uint32_t at = nvs_hash(e->nodes[i].node, 32) & e->index_mask;
 
-	while (e->by_node[at])
-		at = (at + 1) & e->index_mask;
+	NVS_HASH_PROBE(at, e->index_mask + 1, e->by_node[at]);
 	e->by_node[at] = i + 1;
 }
 
@@ -175,13 +142,12 @@ static void query_memory(struct stats_node *node)
 		get = nvs_api_driver_function("cuGraphMemFreeNodeGetParams");
 	if (!get)
 		return;
-	nvs_calls.quiet++;
+	NVS_QUIET();
 	if (!get(node->node, node->type == NVS_NODE_ALLOC ? (void *)&p : &node->address) &&
 	    node->type == NVS_NODE_ALLOC) {
 		node->address = p.address;
 		node->bytes = p.bytes;
 	}
-	nvs_calls.quiet--;
 }
 
 /* Finds the next node of EXEC, from index I on, that allocates or frees. Releases the lock. */
@@ -249,11 +215,7 @@ static bool make_room(struct exec_stats *e, uint32_t n)
 
 static void add_graph(struct graphs *g, const struct exec_stats *e)
 {
-	uint32_t at = bucket_of(e->exec);
-
-	while (g->graphs[at].exec)
-		at = (at + 1) & (BUCKETS - 1);
-	g->graphs[at] = *e;
+	*(struct exec_stats *)nvs_hash_find(g->graphs, sizeof(*e), BITS, e->exec) = *e;
 	g->ngraphs++;
 	g->nnodes += e->nnodes;
 }
@@ -319,14 +281,14 @@ static void apply_event(struct exec_stats *e, enum nvs_graph_event event,
 		replace_nodes(e, 0, nodes, n, rows);
 		return;
 	}
-	at = n ? find_node(e, nodes[0].node) : NVS_NONE;
-	if (at == NVS_NONE)
+	at = n ? find_node(e, nodes[0].node) : 0;
+	if (!at)
 		return;
 	/* The nodes of a child graph follow its node. */
 	if (event == NVS_GRAPH_CHILD_SET)
-		replace_nodes(e, at + 1, nodes + 1, n - 1, rows + 1);
+		replace_nodes(e, at, nodes + 1, n - 1, rows + 1);
 	else
-		set_node(e, at, &nodes[0], rows[0]);
+		set_node(e, at - 1, &nodes[0], rows[0]);
 }
 
 void nvs_graph_count_nodes(uint64_t exec, enum nvs_graph_event event,

@@ -10,7 +10,6 @@
  * Theoretical values are from NVIDIA's architecture white papers, in operations per clock and SM.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "probe/bench/frame/bench.h"
 
@@ -37,245 +36,55 @@ struct insn {
 #define E4M3 0x38383838, 0x87878787
 #define INT 0, 0xffffffff
 
+/* clang-format off */
 static const struct insn insn[] = {
+#define MMA(m, n, k, name, types, arch, last, a, d, out, sass, base, ...) \
+	{"mma m" #m "n" #n "k" #k " " name, "m" #m "n" #n "k" #k ".row.col." types, arch, last, \
+	 2 * m * n * k, a, a * n / m, d, out == 'd' ? 'd' : 'r', out, sass, base, {__VA_ARGS__}},
 	{"FFMA", "fma.rn.f32", 0, 0, 64, 0, 0, 1, 0, 'f', 0x023, F32, {128, 128, 256, 256}},
 	{"FADD", "add.rn.f32", 0, 0, 32, 0, 0, 1, 0, 'f', 0x021, F32, {64, 64, 128, 128}},
 	{"HFMA2", "fma.rn.f16x2", 0, 0, 128, 0, 0, 1, 0, 'r', 0x031, F16, {256, 512, 256, 512}},
-	{"HFMA2.BF16",
-	 "fma.rn.bf16x2",
-	 80,
-	 0,
-	 128,
-	 0,
-	 0,
-	 1,
-	 0,
-	 'r',
-	 0x031,
-	 BF16,
+	{"HFMA2.BF16", "fma.rn.bf16x2", 80, 0, 128, 0, 0, 1, 0, 'r', 0x031, BF16,
 	 {0, 256, 256, 512}},
 	{"DFMA", "fma.rn.f64", 0, 0, 64, 0, 0, 1, 0, 'd', 0x02b, F64, {4, 64, 4, 128}},
 	{"IMAD", "mad.lo.u32", 0, 0, 64, 0, 0, 1, 0, 'r', 0x024, INT, {128, 128, 128, 128}},
-	{"mma m16n8k8 f16",
-	 "m16n8k8.row.col.f32.f16.f16.f32",
-	 75,
-	 0,
-	 2048,
-	 2,
-	 1,
-	 4,
-	 'r',
-	 'f',
-	 0x03c,
-	 F16,
-	 {1024, 2048, 1024, 4096}},
-	{"mma m16n8k16 f16",
-	 "m16n8k16.row.col.f32.f16.f16.f32",
-	 80,
-	 0,
-	 4096,
-	 4,
-	 2,
-	 4,
-	 'r',
-	 'f',
-	 0x03c,
-	 F16,
-	 {0, 2048, 1024, 4096}},
-	{"mma m16n8k16 f16, sum f16",
-	 "m16n8k16.row.col.f16.f16.f16.f16",
-	 80,
-	 0,
-	 4096,
-	 4,
-	 2,
-	 2,
-	 'r',
-	 'r',
-	 0x03c,
-	 F16,
-	 {0, 2048, 1024, 4096}},
-	{"mma m16n8k16 bf16",
-	 "m16n8k16.row.col.f32.bf16.bf16.f32",
-	 80,
-	 0,
-	 4096,
-	 4,
-	 2,
-	 4,
-	 'r',
-	 'f',
-	 0x03c,
-	 BF16,
-	 {0, 2048, 1024, 4096}},
-	{"mma m16n8k8 tf32",
-	 "m16n8k8.row.col.f32.tf32.tf32.f32",
-	 80,
-	 0,
-	 2048,
-	 4,
-	 2,
-	 4,
-	 'r',
-	 'f',
-	 0x03c,
-	 F32,
-	 {0, 1024, 512, 2048}},
+	MMA(16, 8, 8, "f16", "f32.f16.f16.f32", 75, 0, 2, 4, 'f',
+	    0x03c, F16, 1024, 2048, 1024, 4096)
+	MMA(16, 8, 16, "f16", "f32.f16.f16.f32", 80, 0, 4, 4, 'f', 0x03c, F16, 0, 2048, 1024, 4096)
+	MMA(16, 8, 16, "f16, sum f16", "f16.f16.f16.f16", 80, 0, 4, 2, 'r',
+	    0x03c, F16, 0, 2048, 1024, 4096)
+	MMA(16, 8, 16, "bf16", "f32.bf16.bf16.f32", 80, 0, 4, 4, 'f',
+	    0x03c, BF16, 0, 2048, 1024, 4096)
+	MMA(16, 8, 8, "tf32", "f32.tf32.tf32.f32", 80, 0, 4, 4, 'f', 0x03c, F32, 0, 1024, 512, 2048)
 	/*
 	 * Later architectures convert to f16 first, and the assembler moves that and the products
 	 * out of the loop.
 	 */
-	{"mma m16n8k32 e4m3",
-	 "m16n8k32.row.col.f32.e4m3.e4m3.f32",
-	 89,
-	 89,
-	 8192,
-	 4,
-	 2,
-	 4,
-	 'r',
-	 'f',
-	 0x07a,
-	 E4M3,
-	 {0, 0, 2048, 0}},
-	{"mma m8n8k16 s8",
-	 "m8n8k16.row.col.s32.s8.s8.s32",
-	 75,
-	 90,
-	 2048,
-	 1,
-	 1,
-	 2,
-	 'r',
-	 'r',
-	 0x037,
-	 INT,
-	 {2048, 0, 0, 0}},
-	{"mma m16n8k32 s8",
-	 "m16n8k32.row.col.s32.s8.s8.s32",
-	 80,
-	 0,
-	 8192,
-	 4,
-	 2,
-	 4,
-	 'r',
-	 'r',
-	 0x037,
-	 INT,
-	 {0, 4096, 2048, 8192}},
-	{"mma m8n8k32 s4",
-	 "m8n8k32.row.col.s32.s4.s4.s32",
-	 75,
-	 89,
-	 4096,
-	 1,
-	 1,
-	 2,
-	 'r',
-	 'r',
-	 0x037,
-	 INT,
-	 {4096, 0, 0, 0}},
-	{"mma m16n8k64 s4",
-	 "m16n8k64.row.col.s32.s4.s4.s32",
-	 80,
-	 89,
-	 16384,
-	 4,
-	 2,
-	 4,
-	 'r',
-	 'r',
-	 0x037,
-	 INT,
-	 {0, 8192, 4096, 0}},
-	{"mma m16n8k256 b1",
-	 "m16n8k256.row.col.s32.b1.b1.s32.and.popc",
-	 80,
-	 90,
-	 65536,
-	 4,
-	 2,
-	 4,
-	 'r',
-	 'r',
-	 0x03d,
-	 INT,
-	 {0, 32768, 16384, 0}},
-	{"mma m8n8k4 f64",
-	 "m8n8k4.row.col.f64.f64.f64.f64",
-	 80,
-	 0,
-	 512,
-	 1,
-	 1,
-	 2,
-	 'd',
-	 'd',
-	 0x03f,
-	 F64,
-	 {0, 128, 0, 256}},
-	{"mma m16n8k16 f64",
-	 "m16n8k16.row.col.f64.f64.f64.f64",
-	 90,
-	 0,
-	 4096,
-	 8,
-	 4,
-	 4,
-	 'd',
-	 'd',
-	 0x03f,
-	 F64,
-	 {0, 0, 0, 256}},
+	MMA(16, 8, 32, "e4m3", "f32.e4m3.e4m3.f32", 89, 89, 4, 4, 'f', 0x07a, E4M3, 0, 0, 2048, 0)
+	MMA(8, 8, 16, "s8", "s32.s8.s8.s32", 75, 90, 1, 2, 'r', 0x037, INT, 2048, 0, 0, 0)
+	MMA(16, 8, 32, "s8", "s32.s8.s8.s32", 80, 0, 4, 4, 'r', 0x037, INT, 0, 4096, 2048, 8192)
+	MMA(8, 8, 32, "s4", "s32.s4.s4.s32", 75, 89, 1, 2, 'r', 0x037, INT, 4096, 0, 0, 0)
+	MMA(16, 8, 64, "s4", "s32.s4.s4.s32", 80, 89, 4, 4, 'r', 0x037, INT, 0, 8192, 4096, 0)
+	MMA(16, 8, 256, "b1", "s32.b1.b1.s32.and.popc", 80, 90, 4, 4, 'r',
+	    0x03d, INT, 0, 32768, 16384, 0)
+	MMA(8, 8, 4, "f64", "f64.f64.f64.f64", 80, 0, 1, 2, 'd', 0x03f, F64, 0, 128, 0, 256)
+	MMA(16, 8, 16, "f64", "f64.f64.f64.f64", 90, 0, 8, 4, 'd', 0x03f, F64, 0, 0, 0, 256)
+#undef MMA
 };
 
 /* wgmma: K is always 32 bytes; ops are per column of N. */
 static const struct insn group[] = {
-	{"f16", "k16.f32.f16.f16", 90, 90, 2048, 4, 0, 0, 'r', 'f', 0x1f0, F16, {0, 0, 0, 4096}},
-	{"f16, sum f16",
-	 "k16.f16.f16.f16",
-	 90,
-	 90,
-	 2048,
-	 4,
-	 0,
-	 0,
-	 'r',
-	 'r',
-	 0x1f0,
-	 F16,
-	 {0, 0, 0, 4096}},
-	{"bf16",
-	 "k16.f32.bf16.bf16",
-	 90,
-	 90,
-	 2048,
-	 4,
-	 0,
-	 0,
-	 'r',
-	 'f',
-	 0x1f0,
-	 BF16,
-	 {0, 0, 0, 4096}},
-	{"tf32", "k8.f32.tf32.tf32", 90, 90, 1024, 4, 0, 0, 'r', 'f', 0x1f0, F32, {0, 0, 0, 2048}},
-	{"e4m3",
-	 "k32.f32.e4m3.e4m3",
-	 90,
-	 90,
-	 4096,
-	 4,
-	 0,
-	 0,
-	 'r',
-	 'f',
-	 0x1f3,
-	 E4M3,
-	 {0, 0, 0, 8192}},
-	{"s8", "k32.s32.s8.s8", 90, 90, 4096, 4, 0, 0, 'r', 'r', 0x1f1, INT, {0, 0, 0, 8192}},
+#define WGMMA(name, types, ops, out, sass, base, theory) \
+	{name, types, 90, 90, ops, 4, 0, 0, 'r', out, sass, base, {0, 0, 0, theory}},
+	WGMMA("f16", "k16.f32.f16.f16", 2048, 'f', 0x1f0, F16, 4096)
+	WGMMA("f16, sum f16", "k16.f16.f16.f16", 2048, 'r', 0x1f0, F16, 4096)
+	WGMMA("bf16", "k16.f32.bf16.bf16", 2048, 'f', 0x1f0, BF16, 4096)
+	WGMMA("tf32", "k8.f32.tf32.tf32", 1024, 'f', 0x1f0, F32, 2048)
+	WGMMA("e4m3", "k32.f32.e4m3.e4m3", 4096, 'f', 0x1f3, E4M3, 8192)
+	WGMMA("s8", "k32.s32.s8.s8", 4096, 'r', 0x1f1, INT, 8192)
+#undef WGMMA
 };
+/* clang-format on */
 static const unsigned width[] = {8, 16, 32, 64, 128, 256};
 
 /* After LAST the assembler emits other instructions, or calls a function (ptxas 13.0). */
@@ -460,7 +269,7 @@ static unsigned theory_of(const struct insn *in, unsigned arch)
  * Returns the median of the blocks' cycles, from first clock to last; NAN if two blocks shared an
  * SM.
  */
-static double cycles_of(const uint64_t (*t)[3], uint32_t blocks, uint32_t warps, bool dry)
+static double cycles_of(const uint64_t (*t)[3], uint32_t blocks, uint32_t warps)
 {
 	struct bench_point all = {0};
 	bool seen[1024] = {false};
@@ -469,9 +278,9 @@ static double cycles_of(const uint64_t (*t)[3], uint32_t blocks, uint32_t warps,
 		const uint64_t(*w)[3] = t + (size_t)b * BIG;
 		uint64_t first = UINT64_MAX, last = 0;
 
-		if (!dry && (w[0][2] >= 1024 || seen[w[0][2]]))
+		if (w[0][2] >= 1024 || seen[w[0][2]])
 			return NAN;
-		seen[w[0][2] & 1023] = true;
+		seen[w[0][2]] = true;
 		for (uint32_t i = 0; i < warps; i++) {
 			first = w[i][0] < first ? w[i][0] : first;
 			last = w[i][1] > last ? w[i][1] : last;
@@ -491,28 +300,25 @@ struct trial {
 	double steps; /* dependent instructions per round; 0: measure a rate */
 };
 
-static void measure_trial(struct bench_run *run, struct bench_kernel *kernel, const struct trial *t)
+static double compute_trial(const struct bench_run *run, const void *results, void *arg)
 {
-	struct bench_series *series = bench_series(bench_samples(run), t->name,
-						   strstr(t->name, "wgmma") ? "N" : "warps", NULL,
-						   t->steps > 0 ? "cycles" : "op/cycle/SM");
-	struct bench_point *point = bench_point(series, t->x, NAN);
+	const struct trial *t = arg;
+	double cycles = cycles_of(results, t->blocks, t->warps), rounds = (double)t->rounds;
+
+	if (!(cycles > 0))
+		return NAN;
+	return t->steps > 0 ? cycles / (t->steps * rounds) : t->ops * rounds / cycles;
+}
+
+static void measure_trial(struct bench_run *run, struct bench_kernel *kernel, struct trial *t)
+{
+	struct bench_point *point = bench_add_point(run, t->name,
+						    strstr(t->name, "wgmma") ? "N" : "warps",
+						    t->steps > 0 ? "cycles" : "op/cycle/SM", t->x);
 	struct bench_launch l = {.grid = t->blocks, .block = t->warps * 32, .arg = {t->rounds}};
 
-	for (int n = 0; n <= BENCH_REPEATS; n++) {
-		const void *data = bench_launch(run, kernel, &l, (size_t)t->blocks * BIG * 24);
-		double cycles;
-
-		if (!data)
-			return;
-		cycles = cycles_of(data, t->blocks, t->warps, bench_is_dry(run));
-		if (!n || !(cycles > 0))
-			continue;
-		bench_add_sample(run, point,
-				 t->steps > 0 ? cycles / (t->steps * (double)t->rounds)
-					      : t->ops * (double)t->rounds / cycles);
-	}
-	if (!point->n && !bench_is_dry(run))
+	if (bench_repeat(run, kernel, &l, (size_t)t->blocks * BIG * 24, compute_trial, t, point) &&
+	    !point->n && !bench_is_dry(run))
 		bench_add_missing(bench_samples(run), "%s: blocks did not run one per SM", t->name);
 }
 
@@ -529,31 +335,24 @@ static void measure_one(struct bench_run *run, const struct insn *in)
 	if (!in->a && arch >= 80 && arch < 90)
 		many = PLAIN / 2;
 	for (unsigned k = 0; k < (in->a ? 2 : 1); k++) {
+		const char *name = bench_format("%s%s", in->name, k ? " latency" : "");
 		struct bench_text text = {0};
-		char name[80];
-		struct bench_code code = {.name = name, .threads = WARPS * 32};
 		struct bench_kernel *kernel;
 
-		snprintf(name, sizeof name, "%s%s", in->name, k ? " latency" : "");
 		write_loop(&text, in, sums[k], many);
-		code.body = text.data;
 		/*
 		 * On some GPUs half of HFMA2 become HFMA2.MMA; one mma may become several
 		 * instructions.
 		 */
-		code.expect[0] = (struct bench_expect){
-			in->sass, in->sass == OP_HFMA2 ? many / 2 : many, 8 * many};
-		kernel = bench_kernel(run, &code);
-		bench_text_free(&text);
-		if (!kernel)
-			continue;
-		if (k)
+		kernel = BENCH_KERNEL(
+			run, &text, .name = name, .threads = WARPS * 32,
+			.expect = {{in->sass, in->sass == OP_HFMA2 ? many / 2 : many, 8 * many}});
+		if (kernel && k)
 			measure_trial(run, kernel, &(struct trial){name, 1, 0, 1, 1, ROUNDS, BIG});
-		else
+		else if (kernel)
 			measure_trial(run, kernel,
 				      &(struct trial){name, WARPS, in->ops * many * WARPS, sms,
 						      WARPS, ROUNDS * BIG / many, 0});
-		bench_kernel_free(run, kernel);
 	}
 }
 
@@ -564,31 +363,24 @@ static void measure_group(struct bench_run *run, const struct insn *in, unsigned
 
 	/* Three widths are enough for latency, which is linear. */
 	for (unsigned chain = 0; chain < (n == 8 || n == 64 || n == 256 ? 2 : 1); chain++) {
+		const char *name = bench_format("wgmma %s, A in %s%s", in->name,
+						shared ? "shared memory" : "registers",
+						chain ? ", latency" : "");
 		struct bench_text text = {0};
-		char name[80], file[96];
-		struct bench_code code = {.name = file,
-					  .threads = 256,
-					  .declared = ".shared .align 1024 .b8 tiles[12288];\n",
-					  .expect = {{in->sass, UNROLL, UNROLL}}};
 		struct bench_kernel *kernel;
 
-		snprintf(name, sizeof name, "wgmma %s, A in %s%s", in->name,
-			 shared ? "shared memory" : "registers", chain ? ", latency" : "");
-		snprintf(file, sizeof file, "%s, N %u", name, n);
 		write_wgmma_loop(&text, in, n, shared, chain);
-		code.body = text.data;
-		kernel = bench_kernel(run, &code);
-		bench_text_free(&text);
-		if (!kernel)
-			continue;
-		if (chain)
+		kernel = BENCH_KERNEL(run, &text, .name = bench_format("%s, N %u", name, n),
+				      .threads = 256,
+				      .declared = ".shared .align 1024 .b8 tiles[12288];\n",
+				      .expect = {{in->sass, UNROLL, UNROLL}});
+		if (kernel && chain)
 			measure_trial(run, kernel,
 				      &(struct trial){name, n, 0, 1, 4, ROUNDS, UNROLL});
-		else
+		else if (kernel)
 			measure_trial(run, kernel,
 				      &(struct trial){name, n, in->ops * n * UNROLL * 2, sms, 8,
 						      ROUNDS * 4, 0});
-		bench_kernel_free(run, kernel);
 	}
 }
 
@@ -621,23 +413,14 @@ static void derive_rate(const char *name, const struct bench_series *series, con
 			const struct bench_gpu *gpu, struct bench_figures *figures)
 {
 	unsigned theory = theory_of(in, bench_arch(gpu));
-	const struct bench_point *best = NULL;
-	char parameter[48];
+	const struct bench_point *best = bench_find_best(series);
 
-	for (uint32_t i = 0; i < series->n; i++) {
-		const struct bench_point *p = &series->point[i];
-
-		if (p->n && (!best || bench_median(p) > bench_median(best)))
-			best = p;
-	}
-	for (uint32_t i = 0; i < series->n; i++) {
-		const struct bench_point *p = &series->point[i];
+	BENCH_EACH(p, series) {
+		const char *parameter = strcmp(series->x, "N")
+						? bench_format("%g %s", p->x, series->x)
+						: bench_format("N %g", p->x);
 		double to = p->sm_mhz * 1e6 * (double)gpu->sms / 1e12;
 
-		if (!p->n)
-			continue;
-		snprintf(parameter, sizeof parameter,
-			 strcmp(series->x, "N") ? "%g %s" : "%2$s %1$g", p->x, series->x);
 		bench_add_point_figure(figures, name, parameter, series, p);
 		bench_mark_detail(figures, p != best);
 		if (theory)
@@ -653,15 +436,12 @@ static void derive_rate(const char *name, const struct bench_series *series, con
 static void derive_latency(const char *name, const struct bench_series *series,
 			   struct bench_figures *figures)
 {
-	for (uint32_t i = 0; i < series->n; i++) {
-		char parameter[48] = "latency";
-
-		if (!strcmp(series->x, "N"))
-			snprintf(parameter, sizeof parameter, "latency N %g", series->point[i].x);
-		if (!series->point[i].n)
-			continue;
-		bench_add_point_figure(figures, name, parameter, series, &series->point[i]);
-		bench_mark_detail(figures, i > 0);
+	BENCH_EACH(p, series) {
+		bench_add_point_figure(figures, name,
+				       strcmp(series->x, "N") ? "latency"
+							      : bench_format("latency N %g", p->x),
+				       series, p);
+		bench_mark_detail(figures, p > series->point);
 	}
 }
 
@@ -688,30 +468,25 @@ static void derive_series(const struct bench_samples *samples, const char *of, c
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	char of[80], name[80];
-
 	for (unsigned i = 0; i < INSNS; i++) {
 		derive_series(samples, insn[i].name, insn[i].name, false, &insn[i], gpu, figures);
-		snprintf(of, sizeof of, "%s latency", insn[i].name);
-		derive_series(samples, of, insn[i].name, true, &insn[i], gpu, figures);
+		derive_series(samples, bench_format("%s latency", insn[i].name), insn[i].name, true,
+			      &insn[i], gpu, figures);
 	}
 	for (unsigned i = 0; i < GROUPS * 4; i++) {
+		const struct insn *in = &group[i / 4];
 		bool latency = i & 1;
 
-		snprintf(of, sizeof of, "wgmma %s, A in %s%s", group[i / 4].name,
-			 i & 2 ? "shared memory" : "registers", latency ? ", latency" : "");
-		snprintf(name, sizeof name, "wgmma %s, A %s", group[i / 4].name,
-			 i & 2 ? "shared" : "regs");
-		derive_series(samples, of, name, latency, &group[i / 4], gpu, figures);
+		derive_series(samples,
+			      bench_format("wgmma %s, A in %s%s", in->name,
+					   i & 2 ? "shared memory" : "registers",
+					   latency ? ", latency" : ""),
+			      bench_format("wgmma %s, A %s", in->name, i & 2 ? "shared" : "regs"),
+			      latency, in, gpu, figures);
 	}
 	if (samples->n)
 		bench_add_note(figures, "Theory: NVIDIA's white papers, dense matrices.");
 }
 
-BENCH(bench_arithmetic) = {
-	.name = "arithmetic",
-	.number = "M25",
-	.what = "rates of FFMA and its kin, mma and wgmma; their latencies",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_arithmetic, "arithmetic", "M25",
+      "rates of FFMA and its kin, mma and wgmma; their latencies", measure_samples, derive_figures);

@@ -8,7 +8,6 @@
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
 #include <math.h>
-#include <stdio.h>
 
 enum { REGISTERS = 128, LENGTH = 64, AT = 1024, FFMA = 0x023 };
 
@@ -62,42 +61,21 @@ static int patch_ffmas(uint64_t (*word)[2], uint32_t n, void *arg)
 	return 0;
 }
 
-static void compute_cycles(const void *data, double *value, const void *arg)
-{
-	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
-
-	(void)arg;
-	for (uint32_t k = 0; k < REGISTERS; k++)
-		value[k] = ((double)clock[k + 1] - (double)clock[0]) / LENGTH;
-}
-
 static void measure_samples(struct bench_run *run)
 {
 	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
-		struct code_value value[REGISTERS];
 		struct bench_text text = {0};
 		struct bench_kernel *kernel;
 
 		code_write_segments(&text, REGISTERS, LENGTH, AT);
-		kernel = bench_kernel(run,
-				      &(struct bench_code){.name = plans[i].name,
-							   .body = text.data,
-							   .threads = 32,
-							   .minregs = REGISTERS,
-							   .patch = patch_ffmas,
-							   .arg = (void *)(uintptr_t)(plans + i)});
-		bench_text_free(&text);
-		if (!kernel)
-			continue;
-		for (uint32_t k = 0; k < REGISTERS; k++) {
-			value[k] = (struct code_value){
-				.x = "X", .unit = "cycles/FFMA", .at_x = k, .at_y = NAN};
-			snprintf(value[k].series, sizeof(value[k].series), "%s", plans[i].name);
-		}
-		code_measure_values(run, kernel, &(struct bench_launch){.block = 32},
-				    AT + 8 * (REGISTERS + 1), value, REGISTERS, compute_cycles,
-				    NULL);
-		bench_kernel_free(run, kernel);
+		kernel = BENCH_KERNEL(run, &text, .name = plans[i].name, .threads = 32,
+				      .minregs = REGISTERS, .patch = patch_ffmas,
+				      .arg = (void *)(uintptr_t)(plans + i));
+		if (kernel)
+			code_measure_segments(run, kernel, REGISTERS, LENGTH, AT,
+					      bench_series(bench_samples(run), plans[i].name, "X",
+							   NULL, "cycles/FFMA"),
+					      REGISTERS);
 	}
 }
 
@@ -107,10 +85,9 @@ static double of_rest(const struct bench_series *series, unsigned rest, unsigned
 	double sum = 0;
 	unsigned n = 0;
 
-	for (uint32_t i = 0; series && i < series->n; i++)
-		if ((unsigned)series->point[i].x % of == rest &&
-		    bench_median(series->point + i) > 0) {
-			sum += bench_median(series->point + i);
+	BENCH_EACH(p, series)
+		if ((unsigned)p->x % of == rest && bench_median(p) > 0) {
+			sum += bench_median(p);
 			n++;
 		}
 	return n ? sum / n : NAN;
@@ -163,7 +140,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	double even[5], odd[5];
 	bool known = true;
 
-	(void)gpu;
 	for (unsigned i = 0; i < 5; i++) {
 		const struct bench_series *series = bench_find_series(samples, plans[i].name);
 
@@ -184,10 +160,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		add_notes(samples, even, odd, figures);
 }
 
-BENCH(bench_banks) = {
-	.name = "banks",
-	.number = "M15",
-	.what = "banks of registers: which three sources of an FFMA conflict",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_banks, "banks", "M15", "banks of registers: which three sources of an FFMA conflict",
+      measure_samples, derive_figures);

@@ -10,7 +10,6 @@
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
 #include <math.h>
-#include <stdio.h>
 
 enum { STALLS = 16, LENGTH = 64, AT = 1024, FFMA = 0x023, LDG = 0x181 };
 enum { BARRIERS = 6, WAITS = BARRIERS * BARRIERS, LOADED = 4096 };
@@ -49,15 +48,6 @@ static int patch_stalls(uint64_t (*word)[2], uint32_t n, void *arg)
 	return 0;
 }
 
-static void compute_cycles(const void *data, double *value, const void *arg)
-{
-	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
-	const struct control_test *plan = arg;
-
-	for (uint32_t k = 0; k < plan->stalls; k++)
-		value[k] = ((double)clock[k + 1] - (double)clock[0]) / LENGTH;
-}
-
 /* Counts the instructions, and those whose two top bits are not 0. */
 static void count_words(struct bench_run *run, const struct bench_kernel *kernel)
 {
@@ -70,10 +60,7 @@ static void count_words(struct bench_run *run, const struct bench_kernel *kernel
 		count[1] += word[i][1] >> 62 != 0;
 	count[0] = n;
 	for (unsigned k = 0; k < 2; k++)
-		bench_add_value(
-			bench_point(bench_series(bench_samples(run), name[k], "", NULL, "words"), 0,
-				    NAN),
-			count[k]);
+		bench_add_value(bench_add_point(run, name[k], "", "words", 0), count[k]);
 }
 
 /*
@@ -99,7 +86,6 @@ static int patch_waits(uint64_t (*word)[2], uint32_t n, void *arg)
 	uint32_t first = 0, last;
 	struct nvs_sass_insn insn;
 
-	(void)arg;
 	for (unsigned k = 0; k < WAITS; k++, first = last) {
 		if (!code_find_bracket((const uint64_t(*)[2])word, n, LDG, LDG, 1, &first, &last) ||
 		    last + 1 == n)
@@ -124,70 +110,51 @@ static int patch_waits(uint64_t (*word)[2], uint32_t n, void *arg)
 	return 0;
 }
 
-static void compute_waits(const void *data, double *value, const void *arg)
+static double store_waits(const struct bench_run *run, const void *results, void *point)
 {
-	const uint64_t *clock = (const uint64_t *)((const char *)data + AT);
+	const uint64_t *clock = (const uint64_t *)((const char *)results + AT);
 
-	(void)arg;
 	for (unsigned k = 0; k < WAITS; k++)
-		value[k] = (double)clock[k];
+		bench_add_sample(run, (struct bench_point *)point + k, (double)clock[k]);
+	return NAN;
 }
 
 static void measure_waits(struct bench_run *run)
 {
-	struct code_value value[WAITS];
+	struct bench_series *series;
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
 	write_waits(&text);
-	kernel = bench_kernel(run, &(struct bench_code){.name = "barriers",
-							.body = text.data,
-							.threads = 32,
-							.expect = {{LDG, WAITS, WAITS}},
-							.patch = patch_waits});
-	bench_text_free(&text);
+	kernel = BENCH_KERNEL(run, &text, .name = "barriers", .threads = 32,
+			      .expect = {{LDG, WAITS, WAITS}}, .patch = patch_waits);
 	if (!kernel)
 		return;
+	series = bench_series(bench_samples(run), "wait", "barrier set", "barrier waited for",
+			      "cycles");
 	for (unsigned k = 0; k < WAITS; k++)
-		value[k] = (struct code_value){.series = "wait",
-					       .x = "barrier set",
-					       .y = "barrier waited for",
-					       .unit = "cycles",
-					       .at_x = k / BARRIERS,
-					       .at_y = k % BARRIERS};
-	code_measure_values(run, kernel, &(struct bench_launch){.block = 32}, LOADED + 4, value,
-			    WAITS, compute_waits, NULL);
-	bench_kernel_free(run, kernel);
+		bench_point(series, k / BARRIERS, k % BARRIERS);
+	bench_repeat(run, kernel, &(struct bench_launch){.block = 32}, LOADED + 4, store_waits,
+		     series->point, NULL);
 }
 
 static void measure_samples(struct bench_run *run)
 {
 	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
 		const struct control_test *plan = plans + i;
-		struct code_value value[STALLS];
 		struct bench_text text = {0};
 		struct bench_kernel *kernel;
 
 		code_write_segments(&text, STALLS, LENGTH, AT);
-		kernel = bench_kernel(run, &(struct bench_code){.name = plan->name,
-								.body = text.data,
-								.threads = 32,
-								.patch = patch_stalls,
-								.arg = (void *)(uintptr_t)plan});
-		bench_text_free(&text);
-		if (!kernel)
-			continue;
-		if (!i)
+		kernel = BENCH_KERNEL(run, &text, .name = plan->name, .threads = 32,
+				      .patch = patch_stalls, .arg = (void *)(uintptr_t)plan);
+		if (kernel && !i)
 			count_words(run, kernel);
-		for (uint32_t k = 0; k < plan->stalls; k++) {
-			value[k] = (struct code_value){
-				.x = "stall", .unit = "cycles", .at_x = k, .at_y = NAN};
-			snprintf(value[k].series, sizeof(value[k].series), "%s", plan->name);
-		}
-		code_measure_values(run, kernel, &(struct bench_launch){.block = 32},
-				    AT + 8 * (STALLS + 1), value, plan->stalls, compute_cycles,
-				    plan);
-		bench_kernel_free(run, kernel);
+		if (kernel)
+			code_measure_segments(run, kernel, STALLS, LENGTH, AT,
+					      bench_series(bench_samples(run), plan->name, "stall",
+							   NULL, "cycles"),
+					      plan->stalls);
 	}
 	measure_waits(run);
 }
@@ -280,7 +247,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_series *all = bench_find_series(samples, "instructions");
 	const struct bench_series *set = bench_find_series(samples, "with bits 126 or 127 set");
 
-	(void)gpu;
 	for (unsigned i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
 		const struct bench_series *series = bench_find_series(samples, plans[i].name);
 
@@ -300,10 +266,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			       bench_median(all->point));
 }
 
-BENCH(bench_control) = {
-	.name = "control",
-	.number = "M1 M2 M3",
-	.what = "what stalls, the yield bit, predicates and barriers cost",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_control, "control", "M1 M2 M3",
+      "what stalls, the yield bit, predicates and barriers cost", measure_samples, derive_figures);

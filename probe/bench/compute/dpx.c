@@ -6,7 +6,6 @@
  */
 #include "probe/bench/frame/timed_code.h"
 #include <math.h>
-#include <stdio.h>
 
 enum { CHAIN = 256, THREADS = 1024, LENGTH = 64, ROUNDS = 64 };
 
@@ -50,25 +49,29 @@ static void write_body(struct bench_text *t, const struct dpx_function *row, boo
 	code_write_stores(t, "a", 4, 0);
 }
 
-static void compute_latency(const void *data, double *value, const void *arg)
+static double compute_latency(const struct bench_run *run, const void *results, void *arg)
 {
-	const uint64_t *clock = (const uint64_t *)((const char *)data + 65536);
+	const uint64_t *clock = (const uint64_t *)((const char *)results + 65536);
 
-	(void)arg;
-	value[0] = (double)(clock[1] - clock[0]) / CHAIN;
+	return (double)(clock[1] - clock[0]) / CHAIN;
 }
 
-static void compute_rate(const void *data, double *value, const void *arg)
+static double compute_rate(const struct bench_run *run, const void *results, void *arg)
 {
-	const uint64_t(*clock)[2] = (const uint64_t(*)[2])((const char *)data + 65536);
+	const uint64_t(*clock)[2] = (const uint64_t(*)[2])((const char *)results + 65536);
 	uint64_t begin = UINT64_MAX, end = 0;
 
-	(void)arg;
 	for (unsigned k = 0; k < THREADS; k++) {
 		begin = clock[k][0] < begin ? clock[k][0] : begin;
 		end = clock[k][1] > end ? clock[k][1] : end;
 	}
-	value[0] = end > begin ? (double)LENGTH * ROUNDS * THREADS / (double)(end - begin) : 0;
+	return end > begin ? (double)LENGTH * ROUNDS * THREADS / (double)(end - begin) : 0;
+}
+
+/* I counts the chains and the rates. */
+static const char *name_of(unsigned i)
+{
+	return bench_format("%s%s", rows[i / 2].name, i % 2 ? " rate" : "");
 }
 
 static void measure_samples(struct bench_run *run)
@@ -77,55 +80,33 @@ static void measure_samples(struct bench_run *run)
 		const struct dpx_function *row = rows + i / 2;
 		bool chain = i % 2 == 0;
 		uint32_t count = chain ? CHAIN : LENGTH;
-		struct code_value value = {.x = "",
-					   .unit = chain ? "cycles" : "operations/cycle",
-					   .at_x = 0,
-					   .at_y = NAN};
 		struct bench_text text = {0};
 		struct bench_kernel *kernel;
 
 		write_body(&text, row, chain);
-		snprintf(value.series, sizeof(value.series), "%s%s", row->name,
-			 chain ? "" : " rate");
-		kernel = bench_kernel(run,
-				      &(struct bench_code){.name = value.series,
-							   .body = text.data,
-							   .threads = THREADS,
-							   .expect = {{row->op, count, count}}});
-		bench_text_free(&text);
-		if (!kernel)
-			continue;
-		code_measure_values(run, kernel,
-				    &(struct bench_launch){.block = chain ? 32 : THREADS},
-				    65536 + 16 * THREADS, &value, 1,
-				    chain ? compute_latency : compute_rate, NULL);
-		bench_kernel_free(run, kernel);
+		kernel = BENCH_KERNEL(run, &text, .name = name_of(i), .threads = THREADS,
+				      .expect = {{row->op, count, count}});
+		if (kernel)
+			bench_repeat(
+				run, kernel, &(struct bench_launch){.block = chain ? 32 : THREADS},
+				65536 + 16 * THREADS, chain ? compute_latency : compute_rate, NULL,
+				bench_add_point(run, name_of(i), "",
+						chain ? "cycles" : "operations/cycle", 0));
 	}
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
-		char name[64];
-		const struct bench_series *series;
-		const struct bench_point *point;
+		const struct bench_series *series = bench_find_series(samples, name_of(i));
+		const struct bench_point *point = code_find_point(series, 0, NAN);
 
-		snprintf(name, sizeof(name), "%s%s", rows[i / 2].name, i % 2 ? " rate" : "");
-		series = bench_find_series(samples, name);
-		point = code_find_point(series, 0, NAN);
 		if (point)
 			bench_add_point_figure(figures, rows[i / 2].name,
 					       i % 2 ? "one SM" : "chain", series, point);
 	}
 }
 
-BENCH(bench_dpx) = {
-	.name = "dpx",
-	.number = "",
-	.what = "DPX instructions: latency and rate",
-	.arch = 90,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_dpx, "dpx", "", "DPX instructions: latency and rate", measure_samples, derive_figures,
+      .arch = 90);

@@ -207,6 +207,7 @@ static bool find_bracket(uint64_t (*word)[2], uint32_t n, const struct latency_r
 struct chain {
 	const struct latency_row *row;
 	unsigned stall; /* stall to set where alternatives were replaced; 0: unchanged */
+	struct bench_point *clock; /* gets the cycles of a clock read */
 };
 
 /* Checks that the whole chain, and little else, is between the two clock reads. */
@@ -320,62 +321,51 @@ static int patch_pairs(uint64_t (*word)[2], uint32_t n, void *arg)
 }
 
 /* For a step of two different instructions, the sum of both; nothing waits for the last result. */
-static void compute_chain(const void *data, double *value, const void *arg)
+static double compute_chain(const struct bench_run *run, const void *results, void *arg)
 {
-	const struct latency_row *row = arg;
-	const uint64_t *cycles = data;
+	const struct chain *chain = arg;
+	uint16_t next = chain->row->next;
+	const uint64_t *cycles = results;
 	double all = (double)cycles[1] - 2 * (double)cycles[0];
 
-	value[0] = !row->next || row->next == MMA ? all / (CHAIN - 1)
-		   : row->next == row->op	  ? all / (2 * CHAIN - 1)
-						  : 2 * all / (2 * CHAIN - 1);
-	value[1] = (double)cycles[0];
+	bench_add_sample(run, chain->clock, (double)cycles[0]);
+	return !next || next == MMA	? all / (CHAIN - 1)
+	       : next == chain->row->op ? all / (2 * CHAIN - 1)
+					: 2 * all / (2 * CHAIN - 1);
 }
 
 /* A pair is right if it equals the unchanged pair with the same start value. */
-static void compute_pairs(const void *data, double *value, const void *arg)
+static double store_pairs(const struct bench_run *run, const void *results, void *point)
 {
-	const char *results = (const char *)data + 128;
+	const char *pair = (const char *)results + 128;
 
-	(void)arg;
 	for (unsigned k = FIRST; k < PAIRS; k++)
-		value[k - FIRST] = memcmp(results + 8 * (k % 2), results + 8 * k, 8) == 0;
+		bench_add_sample(run, (struct bench_point *)point + k - FIRST,
+				 memcmp(pair + 8 * (k % 2), pair + 8 * k, 8) == 0);
+	return NAN;
 }
 
 static void measure_pairs(struct bench_run *run, const struct latency_row *row, uint64_t memory)
 {
+	struct bench_series *series;
 	struct pairs pairs = {.row = row};
 	struct bench_text text = {0};
-	struct code_value value[STALLS];
 	struct bench_kernel *kernel;
-	char name[64];
 
 	write_pairs(&text, row);
-	snprintf(name, sizeof(name), "pairs-%s", row->name);
-	kernel = bench_kernel(run, &(struct bench_code){.name = name,
-							.body = text.data,
-							.threads = 32,
-							.patch = patch_pairs,
-							.arg = &pairs});
-	bench_text_free(&text);
-	for (unsigned k = 1; k <= STALLS; k++) {
-		value[k - 1] =
-			(struct code_value){.x = "stall", .unit = "right", .at_x = k, .at_y = NAN};
-		snprintf(value[k - 1].series, sizeof(value[0].series), "%s by stall", row->name);
-	}
-	if (kernel &&
-	    code_measure_values(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}},
-				128 + 8 * PAIRS, value, STALLS, compute_pairs, NULL)) {
-		char of[64];
-		struct bench_point *point;
-
-		snprintf(of, sizeof(of), "%s assembler", row->name);
-		point = bench_point(bench_series(bench_samples(run), of, "", NULL, "cycles"), 0,
-				    NAN);
-		bench_add_value(point, pairs.stall);
-	}
-	if (kernel)
-		bench_kernel_free(run, kernel);
+	kernel = BENCH_KERNEL(run, &text, .name = bench_format("pairs-%s", row->name),
+			      .threads = 32, .patch = patch_pairs, .arg = &pairs);
+	if (!kernel)
+		return;
+	series = bench_series(bench_samples(run), bench_format("%s by stall", row->name), "stall",
+			      NULL, "right");
+	for (unsigned k = 1; k <= STALLS; k++)
+		bench_point(series, k, NAN);
+	if (bench_repeat(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}},
+			 128 + 8 * PAIRS, store_pairs, series->point, NULL))
+		bench_add_value(bench_add_point(run, bench_format("%s assembler", row->name), "",
+						"cycles", 0),
+				pairs.stall);
 }
 
 /*
@@ -384,18 +374,16 @@ static void measure_pairs(struct bench_run *run, const struct latency_row *row, 
  */
 static double last_right(const struct bench_samples *samples, const char *name)
 {
-	const struct bench_series *series;
+	const struct bench_series *series = bench_find_series(samples,
+							      bench_format("%s by stall", name));
 	double lowest = NAN;
-	char other[80];
 
-	snprintf(other, sizeof(other), "%s by stall", name);
-	series = bench_find_series(samples, other);
 	for (unsigned stall = STALLS; series && stall; stall--) {
 		const struct bench_point *point = NULL;
 
-		for (uint32_t i = 0; i < series->n; i++)
-			if (series->point[i].x == stall && series->point[i].n)
-				point = &series->point[i];
+		BENCH_EACH(p, series)
+			if (p->x == stall)
+				point = p;
 		if (!point)
 			return NAN;
 		if (bench_min(point) < 1)
@@ -407,11 +395,7 @@ static double last_right(const struct bench_samples *samples, const char *name)
 
 static void measure_row(struct bench_run *run, const struct latency_row *row, uint64_t memory)
 {
-	struct code_value value[2] = {
-		{.x = "", .unit = "cycles", .at_x = 0, .at_y = NAN},
-		{.series = "clock read", .x = "row", .unit = "cycles", .at_y = NAN},
-	};
-	struct chain chain = {row, 0};
+	struct chain chain = {.row = row};
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
@@ -421,19 +405,15 @@ static void measure_row(struct bench_run *run, const struct latency_row *row, ui
 	if (row->next == MMA && !isnan(last_right(bench_samples(run), row->name)))
 		chain.stall = (unsigned)last_right(bench_samples(run), row->name);
 	write_chain(&text, row);
-	kernel = bench_kernel(run, &(struct bench_code){.name = row->name,
-							.body = text.data,
-							.threads = 32,
-							.patch = check_chain,
-							.arg = &chain});
-	bench_text_free(&text);
+	kernel = BENCH_KERNEL(run, &text, .name = row->name, .threads = 32, .patch = check_chain,
+			      .arg = &chain);
 	if (!kernel)
 		return;
-	snprintf(value[0].series, sizeof(value[0].series), "%s", row->name);
-	value[1].at_x = (double)(row - rows);
-	code_measure_values(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}}, 128,
-			    value, 2, compute_chain, row);
-	bench_kernel_free(run, kernel);
+	bench_add_point(run, row->name, "", "cycles", 0);
+	chain.clock = bench_add_point(run, "clock read", "row", "cycles", (double)(row - rows));
+	bench_repeat(run, kernel, &(struct bench_launch){.block = 32, .arg = {memory}}, 128,
+		     compute_chain, &chain,
+		     bench_find_series(bench_samples(run), row->name)->point);
 }
 
 /* Writes a, x, y, z, w, and another a, chosen so that a step changes the value. */
@@ -497,10 +477,8 @@ static const struct published {
 static const struct bench_point *series_at(const struct bench_samples *samples, const char *name,
 					   const char *more)
 {
-	char whole[80];
-
-	snprintf(whole, sizeof(whole), "%s%s", name, more);
-	return code_find_point(bench_find_series(samples, whole), 0, NAN);
+	return code_find_point(bench_find_series(samples, bench_format("%s%s", name, more)), 0,
+			       NAN);
 }
 
 static void add_published(const char *name, struct bench_figures *figures)
@@ -571,7 +549,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 {
 	unsigned agree = 0, ways = 0;
 
-	(void)gpu;
 	for (unsigned k = 0; k < sizeof(rows) / sizeof(*rows); k++)
 		derive_row(samples, rows[k].name, figures, &agree, &ways);
 	if (ways)
@@ -582,10 +559,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			agree, ways);
 }
 
-BENCH(bench_latencies) = {
-	.name = "latencies",
-	.number = "M21",
-	.what = "latencies of instructions, by chains and by stalls",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_latencies, "latencies", "M21", "latencies of instructions, by chains and by stalls",
+      measure_samples, derive_figures);

@@ -8,7 +8,6 @@
  */
 #include <dlfcn.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "probe/bench/frame/internal.h"
@@ -44,11 +43,6 @@ typedef int lt_product_call(void *handle, void *desc, const void *alpha, const v
 			    const void *b, void *b_as, const void *beta, const void *c, void *c_as,
 			    void *d, void *d_as, const void *algorithm, void *workspace,
 			    size_t workspace_size, void *stream);
-typedef int event_call(void **, unsigned);
-typedef int record_call(void *, void *);
-typedef int event_wait_call(void *);
-typedef int elapsed_call(float *, void *, void *);
-
 struct lt {
 	create_call *create;
 	destroy_call *destroy, *desc_destroy, *layout_destroy, *preference_destroy;
@@ -66,10 +60,6 @@ struct cublaslt_calls {
 	create_call *create;
 	destroy_call *destroy;
 	gemm_call *gemm;
-	event_call *event;
-	record_call *record;
-	event_wait_call *wait, *event_destroy;
-	elapsed_call *elapsed;
 	void *handle, *begin, *end;
 };
 
@@ -98,13 +88,10 @@ enum { TYPES = sizeof type / sizeof *type, MIN_SIZE = 1024, MAX_SIZE = 16384 };
 static void *open_library(const char *stem)
 {
 	static const char *const version[] = {".13", ".12", ".11", ""};
-	char name[32];
 	void *found = NULL;
 
-	for (unsigned i = 0; i < sizeof version / sizeof *version && !found; i++) {
-		snprintf(name, sizeof name, "%s.so%s", stem, version[i]);
-		found = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-	}
+	for (unsigned i = 0; i < sizeof version / sizeof *version && !found; i++)
+		found = dlopen(bench_format("%s.so%s", stem, version[i]), RTLD_NOW | RTLD_LOCAL);
 	return found;
 }
 
@@ -125,13 +112,10 @@ static bool open_calls(struct bench_run *run, struct cublaslt_calls *c)
 	}
 	if (!set_function(&c->create, dlsym(lib, "cublasCreate_v2")) ||
 	    !set_function(&c->destroy, dlsym(lib, "cublasDestroy_v2")) ||
-	    !set_function(&c->gemm, dlsym(lib, "cublasGemmEx")) ||
-	    !set_function(&c->event, bench_driver_function(run, "cuEventCreate")) ||
-	    !set_function(&c->record, bench_driver_function(run, "cuEventRecord")) ||
-	    !set_function(&c->wait, bench_driver_function(run, "cuEventSynchronize")) ||
-	    !set_function(&c->event_destroy, bench_driver_function(run, "cuEventDestroy_v2")) ||
-	    !set_function(&c->elapsed, bench_driver_function(run, "cuEventElapsedTime")) ||
-	    c->event(&c->begin, 0) || c->event(&c->end, 0) || c->create(&c->handle)) {
+	    !set_function(&c->gemm, dlsym(lib, "cublasGemmEx")) || !cu.cuEventCreate ||
+	    !cu.cuEventRecord || !cu.cuEventSynchronize || !cu.cuEventDestroy_v2 ||
+	    !cu.cuEventElapsedTime || cu.cuEventCreate(&c->begin, 0) ||
+	    cu.cuEventCreate(&c->end, 0) || c->create(&c->handle)) {
 		bench_add_missing(bench_samples(run), "cuBLAS does not work here");
 		return false;
 	}
@@ -168,8 +152,8 @@ static void close_calls(const struct cublaslt_calls *c)
 	if (c->lt.handle)
 		c->lt.destroy(c->lt.handle);
 	c->destroy(c->handle);
-	c->event_destroy(c->begin);
-	c->event_destroy(c->end);
+	cu.cuEventDestroy_v2(c->begin);
+	cu.cuEventDestroy_v2(c->end);
 }
 
 /*
@@ -298,9 +282,9 @@ static bool begin_products(const struct cublaslt_calls *c, const struct matmul_t
 	memcpy(&p.a, &memory, sizeof p.a);
 	memcpy(&p.b, &b_at, sizeof p.b);
 	memcpy(&p.out, &c_at, sizeof p.out);
-	fine = (!t->lt || make_plan(&c->lt, &p, &plan)) && !c->record(c->begin, NULL) &&
+	fine = (!t->lt || make_plan(&c->lt, &p, &plan)) && !cu.cuEventRecord(c->begin, NULL) &&
 	       (t->lt ? run_lt(&c->lt, &p, &plan, n) : run_cublas(c, &p, n)) &&
-	       !c->record(c->end, NULL);
+	       !cu.cuEventRecord(c->end, NULL);
 	free_plan(&c->lt, &plan);
 	return fine;
 }
@@ -309,7 +293,9 @@ static double end_products(const struct cublaslt_calls *c)
 {
 	float ms = 0;
 
-	return c->wait(c->end) || c->elapsed(&ms, c->begin, c->end) ? NAN : ms / 1e3;
+	return cu.cuEventSynchronize(c->end) || cu.cuEventElapsedTime(&ms, c->begin, c->end)
+		       ? NAN
+		       : ms / 1e3;
 }
 
 /* Returns the seconds of N products; NAN on failure. */
@@ -327,12 +313,11 @@ struct bench_products {
 
 struct bench_products *bench_products(struct bench_run *run, const char *name, uint32_t max_size)
 {
-	struct bench_products *p = calloc(1, sizeof *p);
-	struct bench_kernel *kernel = p ? build_fill(run) : NULL;
+	struct bench_products *p = probe_allocate(1, sizeof *p);
+	struct bench_kernel *kernel = build_fill(run);
 	size_t in;
 
 	if (!kernel || bench_is_dry(run) || !open_calls(run, &p->calls)) {
-		bench_kernel_free(run, kernel);
 		free(p);
 		return NULL;
 	}
@@ -349,7 +334,6 @@ struct bench_products *bench_products(struct bench_run *run, const char *name, u
 		free(p);
 		p = NULL;
 	}
-	bench_kernel_free(run, kernel);
 	return p;
 }
 
@@ -392,7 +376,6 @@ static bool measure_size(struct bench_run *run, const struct cublaslt_calls *c,
 {
 	size_t in = (size_t)size * size * t->bytes, out = (size_t)size * size * t->out_bytes;
 	uint64_t memory = bench_memory_alloc(run, 2 * in + out);
-	struct bench_series *series;
 	struct bench_point *point;
 	double seconds = NAN;
 	bool rested = true;
@@ -410,8 +393,7 @@ static bool measure_size(struct bench_run *run, const struct cublaslt_calls *c,
 		return false;
 	}
 	n = (uint32_t)fmin(fmax(ceil(AWAITED / fmax(seconds, 1e-6)), 1), 1000);
-	series = bench_series(bench_samples(run), t->name, "size", NULL, "Top/s");
-	point = bench_point(series, size, NAN);
+	point = bench_add_point(run, t->name, "size", "Top/s", size);
 	for (int i = 0; i < BENCH_REPEATS; i++) {
 		rested = rested && wait_for_boost(run, kernel, t);
 		seconds = seconds_of(c, t, memory, size, n);
@@ -428,10 +410,8 @@ static void measure_samples(struct bench_run *run)
 	struct bench_kernel *kernel = build_fill(run);
 	struct cublaslt_calls calls = {0};
 
-	if (!kernel || bench_is_dry(run) || !open_calls(run, &calls)) {
-		bench_kernel_free(run, kernel);
+	if (!kernel || bench_is_dry(run) || !open_calls(run, &calls))
 		return;
-	}
 	open_lt(run, &calls.lt);
 	for (unsigned i = 0; i < TYPES; i++) {
 		if (bench_arch(bench_gpu(run)) < type[i].arch || (type[i].lt && !calls.lt.handle))
@@ -441,7 +421,6 @@ static void measure_samples(struct bench_run *run)
 				break;
 	}
 	close_calls(&calls);
-	bench_kernel_free(run, kernel);
 }
 
 /* Table 8 of the study, where it is in GFLOPS and GOPS. */
@@ -466,38 +445,25 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 {
 	bool any = false;
 
-	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
-		const struct bench_point *best = NULL;
+		const struct bench_point *best = bench_find_best(series);
 
-		for (uint32_t k = 0; k < series->n; k++) {
-			const struct bench_point *p = &series->point[k];
-			char parameter[48];
-
-			if (!p->n)
-				continue;
-			snprintf(parameter, sizeof parameter, "size %g", p->x);
-			bench_add_point_figure(figures, series->name, parameter, series, p);
+		BENCH_EACH(p, series) {
+			bench_add_point_figure(figures, series->name, bench_format("size %g", p->x),
+					       series, p);
 			bench_mark_detail(figures, true);
-			if (!best || bench_median(p) > bench_median(best))
-				best = p;
 		}
 		if (!best)
 			continue;
 		any = true;
-		bench_figure(figures, series->name, "best", series->unit, bench_median(best),
-			     bench_min(best), bench_max(best), best->sm_mhz);
+		bench_add_point_figure(figures, series->name, "best", series, best);
 		bench_add_plot(figures, "products", "Matrix products by size", series, true, true);
 	}
 	if (any)
 		add_published(figures);
 }
 
-BENCH(bench_matmul) = {
-	.name = "matmul",
-	.number = "M25",
-	.what = "matrix products by cuBLAS and cublasLt, where they are installed",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_matmul, "matmul", "M25",
+      "matrix products by cuBLAS and cublasLt, where they are installed", measure_samples,
+      derive_figures);

@@ -6,9 +6,9 @@
  * 0.3 s.
  */
 #include "probe/bench/frame/timed_code.h"
+#include "probe/probe.h"
 #include "sass/sass.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,10 +66,7 @@ static unsigned count_vector_registers(const struct nvs_cubin_function *f, enum 
 
 static void add_value(struct bench_run *run, const char *series, double x, double value)
 {
-	bench_add_value(bench_point(bench_series(bench_samples(run), series, "words alive", NULL,
-						 "registers"),
-				    x, NAN),
-			value);
+	bench_add_value(bench_add_point(run, series, "words alive", "registers", x), value);
 }
 
 static void read_counts(struct bench_run *run, const void *data, size_t size, unsigned n)
@@ -122,32 +119,21 @@ static bool set_count(uint8_t *data, size_t size, uint32_t count)
  */
 static double try_launch(struct bench_run *run, const void *data)
 {
-	int (*load)(void **, const void *) =
-		(int (*)(void **, const void *))bench_driver_function(run, "cuModuleLoadData");
-	int (*get)(void **, void *, const char *) = (int (*)(
-		void **, void *, const char *))bench_driver_function(run, "cuModuleGetFunction");
-	int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-		      void *, void **,
-		      void **) = (int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned,
-					  unsigned, unsigned, void *, void **,
-					  void **))bench_driver_function(run, "cuLaunchKernel");
-	int (*wait)(void) = (int (*)(void))bench_driver_function(run, "cuCtxSynchronize");
-	int (*unload)(void *) = (int (*)(void *))bench_driver_function(run, "cuModuleUnload");
 	uint64_t argument[9] = {bench_results_address(run)};
 	void *module, *function, *parameter[9];
 	double value = 0;
 
-	if (!load || !get || !launch || !wait || !unload)
+	if (bench_is_dry(run) || !cu.cuCtxSynchronize)
 		return NAN;
 	for (int i = 0; i < 9; i++)
 		parameter[i] = argument + i;
-	if (load(&module, data))
+	if (cu.cuModuleLoadData(&module, data))
 		return 0;
-	if (!get(&function, module, "bench") &&
-	    !launch(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameter, NULL))
-		value = wait() ? -1 : 1;
+	if (!cu.cuModuleGetFunction(&function, module, "bench") &&
+	    !cu.cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, parameter, NULL))
+		value = cu.cuCtxSynchronize() ? -1 : 1;
 	if (value >= 0)
-		unload(module);
+		cu.cuModuleUnload(module);
 	return value;
 }
 
@@ -161,15 +147,12 @@ static void measure_counts(struct bench_run *run)
 	size_t size;
 
 	write_body(&text, MIN_LIVE);
-	kernel = bench_kernel(
-		run, &(struct bench_code){
-			     .name = "counts", .body = text.data, .threads = 32, .bare = true});
-	bench_text_free(&text);
+	kernel = BENCH_KERNEL(run, &text, .name = "counts", .threads = 32, .bare = true);
 	if (!kernel)
 		return;
 	data = bench_kernel_cubin(kernel, &size);
-	copy = malloc(size);
-	for (unsigned i = 0; copy && i < COUNTS; i++) {
+	copy = probe_allocate(1, size);
+	for (unsigned i = 0; i < COUNTS; i++) {
 		double value;
 
 		memcpy(copy, data, size);
@@ -179,15 +162,13 @@ static void measure_counts(struct bench_run *run)
 		}
 		value = try_launch(run, copy);
 		if (!isnan(value))
-			bench_add_value(bench_point(bench_series(bench_samples(run), "ran",
-								 "counted", NULL, "launches"),
-						    counts[i], NAN),
-					value);
+			bench_add_value(
+				bench_add_point(run, "ran", "counted", "launches", counts[i]),
+				value);
 		if (value < 0)
 			break;
 	}
 	free(copy);
-	bench_kernel_free(run, kernel);
 }
 
 static void measure_samples(struct bench_run *run)
@@ -196,19 +177,15 @@ static void measure_samples(struct bench_run *run)
 		struct bench_text text = {0};
 		struct bench_kernel *kernel;
 		const void *data;
-		char name[32];
 		size_t size;
 
 		write_body(&text, n);
-		snprintf(name, sizeof(name), "%u words", n);
-		kernel = bench_kernel(
-			run, &(struct bench_code){.name = name, .body = text.data, .threads = 32});
-		bench_text_free(&text);
+		kernel = BENCH_KERNEL(run, &text, .name = bench_format("%u words", n),
+				      .threads = 32);
 		if (!kernel)
 			continue;
 		data = bench_kernel_cubin(kernel, &size);
 		read_counts(run, data, size, n);
-		bench_kernel_free(run, kernel);
 	}
 	measure_counts(run);
 }
@@ -220,12 +197,10 @@ static void derive_limits(const struct bench_samples *samples, struct bench_figu
 	double max = NAN, next = NAN;
 	bool failed = false;
 
-	for (uint32_t i = 0; all && i < all->n; i++) {
-		const struct bench_point *p = all->point + i;
-
-		if (p->n && bench_median(p) > 0)
+	BENCH_EACH(p, all) {
+		if (bench_median(p) > 0)
 			max = fmax(max, p->x);
-		else if (p->n && isnan(next)) {
+		else if (isnan(next)) {
 			next = p->x;
 			failed = bench_median(p) < 0;
 		}
@@ -250,20 +225,18 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	double above_min = INFINITY, above_max = -INFINITY;
 	const struct bench_point *p[3] = {NULL};
 
-	(void)gpu;
 	for (uint32_t i = 0; counted && i < counted->n; i++) {
 		double x = counted->point[i].x, above;
-		char words[32];
 
 		for (unsigned k = 0; k < 3; k++)
 			p[k] = code_find_point(bench_find_series(samples, name[k]), x, NAN);
 		if (!p[0] || !p[1])
 			continue;
-		snprintf(words, sizeof(words), "%.0f words alive", x);
 		/* The others are equivalent. */
 		for (unsigned k = 0; k < 3 && x == MAX_LIVE; k++)
 			if (p[k])
-				bench_add_point_figure(figures, name[k], words,
+				bench_add_point_figure(figures, name[k],
+						       bench_format("%.0f words alive", x),
 						       bench_find_series(samples, name[k]), p[k]);
 		above = bench_median(p[0]) - bench_median(p[1]);
 		above_min = fmin(above_min, above);
@@ -282,10 +255,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	derive_limits(samples, figures);
 }
 
-BENCH(bench_registers) = {
-	.name = "registers",
-	.number = "M16",
-	.what = "registers that code names, that its header counts, and that run",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_registers, "registers", "M16",
+      "registers that code names, that its header counts, and that run", measure_samples,
+      derive_figures);

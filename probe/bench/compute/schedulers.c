@@ -6,7 +6,6 @@
  */
 #include "probe/bench/frame/timed_code.h"
 #include <math.h>
-#include <stdio.h>
 
 enum { WARPS = 8, ROUNDS = 4096, LENGTH = 64 };
 
@@ -30,14 +29,14 @@ static void write_body(struct bench_text *t)
 }
 
 /* Computes FLOP per cycle, from the first start to the last end. */
-static void compute_rate(const void *data, double *value, const void *arg)
+static double compute_rate(const struct bench_run *run, const void *results, void *arg)
 {
-	const uint64_t(*clock)[2] = (const uint64_t(*)[2])((const char *)data + 256);
+	const uint64_t(*clock)[2] = (const uint64_t(*)[2])((const char *)results + 256);
 	const unsigned *warp = arg;
 	const uint64_t *a = clock[warp[0]], *b = clock[warp[1]];
 	uint64_t begin = a[0] < b[0] ? a[0] : b[0], end = a[1] > b[1] ? a[1] : b[1];
 
-	value[0] = end > begin ? 2.0 * ROUNDS * LENGTH * 32 * 2 / (double)(end - begin) : 0;
+	return end > begin ? 2.0 * ROUNDS * LENGTH * 32 * 2 / (double)(end - begin) : 0;
 }
 
 static void measure_samples(struct bench_run *run)
@@ -46,26 +45,16 @@ static void measure_samples(struct bench_run *run)
 	struct bench_kernel *kernel;
 
 	write_body(&text);
-	kernel = bench_kernel(run, &(struct bench_code){.name = "two-warps",
-							.body = text.data,
-							.threads = 32 * WARPS,
-							.expect = {{0x023, LENGTH, 16 * LENGTH}}});
-	bench_text_free(&text);
+	kernel = BENCH_KERNEL(run, &text, .name = "two-warps", .threads = 32 * WARPS,
+			      .expect = {{0x023, LENGTH, 16 * LENGTH}});
 	for (unsigned a = 0; kernel && a < WARPS; a++)
 		for (unsigned b = a + 1; b < WARPS; b++)
-			code_measure_values(
-				run, kernel,
-				&(struct bench_launch){.block = 32 * WARPS, .arg = {a, b}},
-				256 + 16 * WARPS,
-				&(struct code_value){.series = "two warps",
-						     .x = "warp A",
-						     .y = "warp B",
-						     .unit = "FLOP/cycle",
-						     .at_x = a,
-						     .at_y = b},
-				1, compute_rate, (unsigned[]){a, b});
-	if (kernel)
-		bench_kernel_free(run, kernel);
+			bench_repeat(run, kernel,
+				     &(struct bench_launch){.block = 32 * WARPS, .arg = {a, b}},
+				     256 + 16 * WARPS, compute_rate, (unsigned[]){a, b},
+				     bench_point(bench_series(bench_samples(run), "two warps",
+							      "warp A", "warp B", "FLOP/cycle"),
+						 a, b));
 }
 
 /*
@@ -100,17 +89,16 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	double value[2][WARPS * WARPS], all[WARPS * WARPS], low, high, border;
 	uint32_t n = 0, of[2] = {0, 0}, wrong = 0;
 
-	(void)gpu;
 	for (unsigned a = 0; series && a < WARPS; a++)
 		for (unsigned b = a + 1; b < WARPS; b++) {
 			const struct bench_point *point = code_find_point(series, a, b);
-			char pair[32];
 
-			snprintf(pair, sizeof(pair), "warps %u and %u", a, b);
 			if (!point)
 				continue;
 			all[n++] = bench_median(point);
-			bench_add_point_figure(figures, "FFMA of two warps", pair, series, point);
+			bench_add_point_figure(figures, "FFMA of two warps",
+					       bench_format("warps %u and %u", a, b), series,
+					       point);
 			bench_mark_detail(figures, true);
 		}
 	border = n ? bench_split_clusters(all, n, &low, &high) : NAN;
@@ -148,10 +136,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			       wrong, n);
 }
 
-BENCH(bench_schedulers) = {
-	.name = "schedulers",
-	.number = "M4",
-	.what = "which warps share a scheduler",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_schedulers, "schedulers", "M4", "which warps share a scheduler", measure_samples,
+      derive_figures);

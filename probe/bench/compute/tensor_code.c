@@ -50,17 +50,11 @@ static const struct snippet snippets[] = {
 
 static const char *name_of(uint16_t op)
 {
-	switch (op) {
-	case 0x037:
-		return "IMMA";
-	case 0x1f0:
-		return "HGMMA";
-	case 0x1f1:
-		return "IGMMA";
-	case 0x1f3:
-		return "QGMMA";
-	}
-	return "HMMA";
+	return op == 0x037   ? "IMMA"
+	       : op == 0x1f0 ? "HGMMA"
+	       : op == 0x1f1 ? "IGMMA"
+	       : op == 0x1f3 ? "QGMMA"
+			     : "HMMA";
 }
 
 static void write_body(struct bench_text *t, const struct snippet *snippet)
@@ -94,10 +88,7 @@ static void measure_samples(struct bench_run *run)
 			continue;
 		}
 		write_body(&text, snippet);
-		kernel = bench_kernel(run, &(struct bench_code){.name = snippet->name,
-								.body = text.data,
-								.threads = 128});
-		bench_text_free(&text);
+		kernel = BENCH_KERNEL(run, &text, .name = snippet->name, .threads = 128);
 		if (!kernel)
 			continue;
 		word = bench_kernel_words(kernel, &n);
@@ -105,27 +96,23 @@ static void measure_samples(struct bench_run *run)
 			code_decode_insn(word[k], &insn);
 			count += nvs_sass_insn_op(&insn) == snippet->op;
 		}
-		bench_add_value(bench_point(bench_series(bench_samples(run), snippet->name, "",
-							 NULL, "instructions"),
-					    0, NAN),
-				count);
-		bench_kernel_free(run, kernel);
+		bench_add_value(bench_add_point(run, snippet->name, "", "instructions", 0), count);
 	}
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned i = 0; i < sizeof(snippets) / sizeof(*snippets); i++) {
 		const struct snippet *s = snippets + i;
 		const char *op = name_of(s->op);
 		const struct bench_series *series = bench_find_series(samples, s->name);
+		const struct bench_point *point = bench_find_first(series);
 
-		if (!series || !series->n || !series->point->n)
+		if (!point)
 			continue;
-		bench_add_point_figure(figures, s->name, op, series, series->point);
-		if (!(bench_median(series->point) > 0))
+		bench_add_point_figure(figures, s->name, op, series, point);
+		if (!(bench_median(point) > 0))
 			bench_add_note(figures, "%s has no %s: other instructions are used.",
 				       s->name, op);
 		if (s->v100)
@@ -135,10 +122,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_tensor_code) = {
-	.name = "tensor-code",
-	.number = "M24",
-	.what = "tensor instructions that wmma and mma become",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_tensor_code, "tensor-code", "M24", "tensor instructions generated for wmma and mma",
+      measure_samples, derive_figures);

@@ -29,9 +29,7 @@ static char *read_file(const char *path, size_t *size)
 		probe_die("%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
 		probe_die("%s: %s", path, S_ISREG(st.st_mode) ? "too large" : "not a file");
-	data = malloc((size_t)st.st_size + 1);
-	if (!data)
-		probe_die("out of memory");
+	data = probe_allocate(1, (size_t)st.st_size + 1);
 	*size = fread(data, 1, (size_t)st.st_size, f);
 	if (ferror(f))
 		probe_die("%s: %s", path, strerror(errno));

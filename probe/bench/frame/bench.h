@@ -60,12 +60,12 @@ struct bench_series {
 	char *x, *y, *unit; /* names of the parameters and unit of the values: "bytes", "cycles",
 			       "GB/s" */
 	struct bench_point *point;
-	uint32_t n, room;
+	uint32_t n;
 };
 struct bench_samples { /* the samples of one benchmark */
 	const char *bench;
 	struct bench_series *series;
-	uint32_t n, room;
+	uint32_t n;
 	char **missing; /* what was not measured and why, one sentence each */
 	uint32_t nmissing;
 };
@@ -76,10 +76,22 @@ struct bench_series *bench_series(struct bench_samples *samples, const char *nam
 const struct bench_series *bench_find_series(const struct bench_samples *samples,
 					     const char *name); /* or NULL */
 struct bench_point *bench_point(struct bench_series *series, double x, double y);
+/* Adds a point of one parameter, X = AT, to the series NAME. */
+struct bench_run;
+struct bench_point *bench_add_point(struct bench_run *run, const char *name, const char *x,
+				    const char *unit, double at);
+/* The points of a series that have values; SERIES may be NULL. */
+#define BENCH_EACH(p, series)                                                 \
+	for (const struct bench_point *p = (series) ? (series)->point : NULL; \
+	     p && p < (series)->point + (series)->n; p++)                     \
+		if (!p->n) {                                                  \
+		} else
+/* The first point and the one with the highest median; NULL if it has no value, or none has. */
+const struct bench_point *bench_find_first(const struct bench_series *series);
+const struct bench_point *bench_find_best(const struct bench_series *series);
 void bench_add_value(struct bench_point *point,
 		     double value); /* exits at the twelfth value of a point */
 /* Adds a value together with the SM clock of the last launch. */
-struct bench_run;
 void bench_add_sample(const struct bench_run *run, struct bench_point *point, double value);
 void bench_add_missing(struct bench_samples *samples, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -138,16 +150,23 @@ struct bench_code {
 };
 
 /*
- * Assembles, checks and loads a kernel. Returns NULL on failure; the reason is added to
- * samples->missing with the code's name, and the benchmark continues without it.
+ * Assembles, checks and loads a kernel, which is unloaded when the benchmark ends. Returns NULL on
+ * failure; the reason is added to samples->missing with the code's name, and the benchmark
+ * continues without it.
  */
 struct bench_kernel;
 struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code *code);
+/* The same with TEXT as the body, which it frees, and the other initializers of struct bench_code.
+ */
+struct bench_text;
+struct bench_kernel *bench_build_kernel(struct bench_run *run, struct bench_text *text,
+					const struct bench_code *code);
+#define BENCH_KERNEL(run, text, ...) \
+	bench_build_kernel(run, text, &(struct bench_code){__VA_ARGS__})
 /* Returns the kernel's N instructions as assembled by the driver, unpatched. */
 const uint64_t (*bench_kernel_words(const struct bench_kernel *kernel, uint32_t *n))[2];
 /* Returns the cubin that was loaded, SIZE bytes, patched. */
 const void *bench_kernel_cubin(const struct bench_kernel *kernel, size_t *size);
-void bench_kernel_free(struct bench_run *run, struct bench_kernel *kernel);
 /*
  * For launches that bench_launch() cannot do, such as many in a row: returns the CUfunction, or
  * NULL in a dry run. Its parameters are bench_results_address() and arg[0] to arg[7], nine 64-bit
@@ -188,6 +207,17 @@ double bench_launch_seconds(
 				  without the frame's wait; NAN if unknown */
 
 /*
+ * Launches once, then BENCH_REPEATS times for the values of POINT, with the SM clock of each. VALUE
+ * computes a value from the first SIZE bytes of the results area and ARG, or returns NAN for none,
+ * for example because it has stored those of several points itself. Returns false if KERNEL is NULL
+ * or a launch failed.
+ */
+typedef double bench_compute(const struct bench_run *run, const void *results, void *arg);
+bool bench_repeat(struct bench_run *run, struct bench_kernel *kernel,
+		  const struct bench_launch *launch, size_t size, bench_compute *value, void *arg,
+		  struct bench_point *point);
+
+/*
  * Allocates zeroed device memory, freed when the benchmark ends. Returns 0 if there is not enough.
  */
 uint64_t bench_memory_alloc(struct bench_run *run, size_t size);
@@ -199,8 +229,6 @@ struct bench_samples *bench_samples(struct bench_run *run);
 bool bench_is_dry(const struct bench_run *run);
 /* Pseudo-random numbers, equal in each run: xorshift, seeded with the benchmark's name. */
 uint64_t bench_random(struct bench_run *run);
-/* Returns a driver API function by name, or NULL if it is missing or in a dry run. */
-void *bench_driver_function(struct bench_run *run, const char *name);
 
 /* A growing string, used to generate PTX. Exits if there is no memory. */
 struct bench_text {
@@ -210,6 +238,9 @@ struct bench_text {
 void bench_emit(struct bench_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void bench_text_free(struct bench_text *text);
+/* Formats a short text, which is valid during the next 63 calls of either. */
+const char *bench_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *bench_format_bytes(double bytes); /* "238 KiB" */
 
 /* ---- figures.c: the results of a benchmark ---- */
 
@@ -272,6 +303,9 @@ struct bench {
 	const char *name; /* "l1-latency" */
 	const char *number; /* number of the study's experiment: "M5"; may be "" */
 	const char *what; /* one-line description */
+	void (*measure)(struct bench_run *run);
+	void (*derive)(const struct bench_samples *samples, const struct bench_gpu *gpu,
+		       struct bench_figures *figures);
 	unsigned arch; /* minimum architecture, such as 90; 0: any from 75 on */
 	bool slow; /* runs only when named: M26 to M28 */
 	/*
@@ -280,11 +314,8 @@ struct bench {
 	 * there are more than BENCH_REPEATS. 0: one process, samples as they are.
 	 */
 	unsigned processes;
-	void (*measure)(struct bench_run *run);
-	void (*derive)(const struct bench_samples *samples, const struct bench_gpu *gpu,
-		       struct bench_figures *figures);
 };
-#define BENCH(variable) const struct bench variable
-/* probe/bench/frame/registry.c lists the benchmarks in the order of the output. */
+/* The initializers of struct bench. registry.c lists the benchmarks in the order of the output. */
+#define BENCH(variable, ...) const struct bench variable = {__VA_ARGS__}
 
 #endif

@@ -115,9 +115,7 @@ static bool split_row(const char *line, char *cellp[CELLS])
 			from++;
 		while (to > from && to[-1] == ' ')
 			to--;
-		cellp[n] = strndup(from, (size_t)(to - from));
-		if (!cellp[n])
-			probe_die("out of memory");
+		cellp[n] = probe_copy(from, (size_t)(to - from));
 		line = end;
 	}
 	return !line[1];
@@ -175,10 +173,8 @@ static void add_clocks(struct compared *c, double now, double then)
 {
 	if (!isfinite(now) || !isfinite(then))
 		return;
-	c->now = realloc(c->now, (c->clocks + 1) * sizeof(*c->now));
-	c->then = realloc(c->then, (c->clocks + 1) * sizeof(*c->then));
-	if (!c->now || !c->then)
-		probe_die("out of memory");
+	c->now = probe_grow(c->now, c->clocks, sizeof(*c->now));
+	c->then = probe_grow(c->then, c->clocks, sizeof(*c->then));
 	c->now[c->clocks] = now;
 	c->then[c->clocks++] = then;
 }
@@ -319,9 +315,7 @@ int bench_check_card(FILE *out, const struct bench_figures *figures,
 			check_title(&c, own);
 		else if (!wrong && !strncmp(own, "## ", 3)) {
 			free(bench);
-			bench = strdup(own + 3);
-			if (!bench)
-				probe_die("out of memory");
+			bench = probe_copy(own + 3, SIZE_MAX);
 		} else if (!wrong && *own == '|' && !check_row(&c, own, bench))
 			wrong = "a malformed row of figures";
 		free(own);

@@ -6,24 +6,11 @@
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 
-/* Makes room for one more element of SIZE bytes. */
-static void *grow_array(void *p, uint32_t n, size_t size)
-{
-	if (n & (n - 1)) /* the capacity is the next power of two */
-		return p;
-	p = realloc(p, (n ? (size_t)n * 2 : 1) * size);
-	if (!p)
-		probe_die("out of memory");
-	return p;
-}
-
 /* Copies a string as one line, without characters that would end a cell or field. */
 static char *copy_line(const char *text)
 {
-	char *p = strdup(text ? text : "");
+	char *p = probe_copy(text ? text : "", SIZE_MAX);
 
-	if (!p)
-		probe_die("out of memory");
 	for (char *c = p; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == '|')
 			*c = ' ';
@@ -33,7 +20,7 @@ static char *copy_line(const char *text)
 void bench_figure(struct bench_figures *f, const char *name, const char *parameter,
 		  const char *unit, double value, double least, double most, double sm_mhz)
 {
-	f->figure = grow_array(f->figure, f->nfigure, sizeof(*f->figure));
+	f->figure = probe_grow(f->figure, f->nfigure, sizeof(*f->figure));
 	f->figure[f->nfigure++] = (struct bench_figure){f->bench->name,
 							copy_line(name),
 							copy_line(parameter),
@@ -60,7 +47,7 @@ void bench_add_point_figure(struct bench_figures *f, const char *name, const cha
 static void add_sentence(struct bench_sentence **list, uint32_t *n, const char *bench,
 			 const char *text)
 {
-	*list = grow_array(*list, *n, sizeof(**list));
+	*list = probe_grow(*list, *n, sizeof(**list));
 	(*list)[(*n)++] = (struct bench_sentence){bench, copy_line(text)};
 }
 
@@ -79,7 +66,7 @@ void bench_add_note(struct bench_figures *f, const char *format, ...)
 void bench_add_plot(struct bench_figures *f, const char *picture, const char *title,
 		    const struct bench_series *series, bool log_x, bool log_y)
 {
-	f->drawn = grow_array(f->drawn, f->ndrawn, sizeof(*f->drawn));
+	f->drawn = probe_grow(f->drawn, f->ndrawn, sizeof(*f->drawn));
 	f->drawn[f->ndrawn++] = (struct bench_plot){
 		f->bench->name, copy_line(picture), copy_line(title), series, log_x, log_y};
 }
@@ -87,7 +74,7 @@ void bench_add_plot(struct bench_figures *f, const char *picture, const char *ti
 void bench_add_published(struct bench_figures *f, const char *name, const char *parameter,
 			 const char *gpu, double value)
 {
-	f->published = grow_array(f->published, f->npublished, sizeof(*f->published));
+	f->published = probe_grow(f->published, f->npublished, sizeof(*f->published));
 	f->published[f->npublished++] = (struct bench_published_figure){
 		f->bench->name, copy_line(name), copy_line(parameter), copy_line(gpu), value};
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens the GPU to measure and reads its properties. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -26,20 +25,8 @@ static uint64_t read_attribute(int device, int which)
 	return cu.cuDeviceGetAttribute(&v, which, device) || v < 0 ? 0 : (uint64_t)v;
 }
 
-/* Looks up driver functions that only this file uses. */
-static void *find_driver_function(const char *name)
-{
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-
-	return lib ? dlsym(lib, name) : NULL;
-}
-
 void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
 {
-	int (*uuid)(unsigned char *, int) =
-		(int (*)(unsigned char *, int))find_driver_function("cuDeviceGetUuid_v2");
-	int (*total)(size_t *,
-		     int) = (int (*)(size_t *, int))find_driver_function("cuDeviceTotalMem_v2");
 	unsigned char id[16];
 	size_t bytes, at = 0;
 	time_t now = time(NULL);
@@ -61,9 +48,9 @@ void bench_gpu_read(struct bench_gpu *gpu, const struct probe_session *s)
 	snprintf(gpu->driver, sizeof(gpu->driver), "%s", s->driver);
 	if (!cu.cuDriverGetVersion(&version) && version > 0)
 		gpu->driver_version = (uint64_t)version;
-	if (total && !total(&bytes, s->device))
+	if (cu.cuDeviceTotalMem_v2 && !cu.cuDeviceTotalMem_v2(&bytes, s->device))
 		gpu->memory_bytes = bytes;
-	if (uuid && !uuid(id, s->device)) {
+	if (cu.cuDeviceGetUuid_v2 && !cu.cuDeviceGetUuid_v2(id, s->device)) {
 		at = (size_t)snprintf(gpu->uuid, sizeof(gpu->uuid), "GPU");
 		for (int i = 0; i < 16; i++)
 			at += (size_t)snprintf(gpu->uuid + at, sizeof(gpu->uuid) - at, "%s%02x",

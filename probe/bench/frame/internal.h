@@ -30,7 +30,7 @@ void bench_samples_merge(struct bench_samples *into, const struct bench_samples 
 struct bench_sample_set { /* samples of one GPU */
 	struct bench_gpu gpu;
 	struct bench_samples *of; /* in file order */
-	uint32_t n, room;
+	uint32_t n;
 };
 struct bench_samples *bench_sample_set_add(struct bench_sample_set *saved,
 					   const struct bench *bench);
@@ -153,7 +153,7 @@ struct bench_run {
 	uint8_t *results; /* host copy, BENCH_DATA bytes */
 	probe_address *memory; /* to be freed */
 	uint32_t nmemory;
-	struct bench_kernel *spin;
+	struct bench_kernel *spin, *made; /* made: of this benchmark */
 	uint64_t last; /* probe_now() after the last launch */
 	double mhz, seconds;
 };

@@ -136,12 +136,10 @@ static bool find_timed_code(const struct bench_code *code, enum nvs_sass_form fo
 {
 	size_t n = nvs_sass_insn_count(form, f->size), own = code->bare ? 0 : 1, clocks = 0,
 	       bar = 0;
-	size_t *at = malloc((n + 1) * sizeof(*at)), end = 0;
+	size_t *at = probe_allocate(n, sizeof(*at)), end = 0;
 	struct nvs_sass_insn i;
 	bool some;
 
-	if (!at)
-		probe_die("out of memory");
 	for (size_t k = 0; k < n; k++) {
 		if (!nvs_sass_insn(form, f->code, f->size, k, &i))
 			break;
@@ -245,9 +243,7 @@ static bool check_kernel(struct bench_cubin *c, const struct bench_code *code,
 		return false;
 	}
 	c->nwords = (uint32_t)(f->size / 16);
-	c->word = malloc(f->size + 16);
-	if (!c->word)
-		probe_die("out of memory");
+	c->word = probe_allocate(1, f->size + 16);
 	memcpy(c->word, at, f->size);
 	if (!check_timed_code(code, form, f, why))
 		return false;
@@ -257,11 +253,9 @@ static bool check_kernel(struct bench_cubin *c, const struct bench_code *code,
 	}
 	if (code->patch) {
 		/* The cubin's words may be unaligned. */
-		uint64_t(*patched)[2] = malloc(f->size + 16);
+		uint64_t(*patched)[2] = probe_allocate(1, f->size + 16);
 		int bad;
 
-		if (!patched)
-			probe_die("out of memory");
 		memcpy(patched, at, f->size);
 		bad = code->patch(patched, c->nwords, code->arg);
 		memcpy(at, patched, f->size);
@@ -281,9 +275,7 @@ bool bench_check_cubin(struct bench_cubin *c, const struct bench_code *code, con
 	struct nvs_cubin cubin;
 	bool good = false, found = false;
 
-	*c = (struct bench_cubin){malloc(size + 1), size, NULL, 0};
-	if (!c->data)
-		probe_die("out of memory");
+	*c = (struct bench_cubin){probe_allocate(1, size + 1), size, NULL, 0};
 	memcpy(c->data, data, size);
 	snprintf(why, 200, "the assembled code cannot be decoded");
 	if (!nvs_cubin_open(&cubin, c->data, size) &&

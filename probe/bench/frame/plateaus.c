@@ -6,15 +6,6 @@
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/fit.h"
 
-static double *allocate_doubles(uint32_t n)
-{
-	double *p = malloc((n + 1) * sizeof(*p));
-
-	if (!p)
-		probe_die("out of memory");
-	return p;
-}
-
 /* Median of N unsorted values; OWN is scratch space. */
 static double median_of(const double *value, uint32_t n, double *own)
 {
@@ -51,11 +42,10 @@ static uint32_t run_of(const double *v, uint32_t first, uint32_t n, double share
 uint32_t bench_find_plateaus(const struct bench_series *series, double share, uint32_t least,
 			     struct bench_plateau *plateau, uint32_t most)
 {
-	double *v = allocate_doubles(series->n), *own = allocate_doubles(series->n);
-	uint32_t *at = malloc((series->n + 1) * sizeof(*at)), n = 0, found = 0, begin = 0;
+	double *v = probe_allocate(series->n, sizeof(*v)),
+	       *own = probe_allocate(series->n, sizeof(*own));
+	uint32_t *at = probe_allocate(series->n, sizeof(*at)), n = 0, found = 0, begin = 0;
 
-	if (!at)
-		probe_die("out of memory");
 	for (uint32_t i = 0; i < series->n; i++) {
 		double m = bench_median(&series->point[i]);
 
@@ -99,7 +89,8 @@ uint32_t bench_find_plateaus(const struct bench_series *series, double share, ui
 
 void bench_fit_line(const struct bench_series *series, double *slope, double *intercept)
 {
-	double *x = allocate_doubles(series->n), *y = allocate_doubles(series->n);
+	double *x = probe_allocate(series->n, sizeof(*x)),
+	       *y = probe_allocate(series->n, sizeof(*y));
 	struct probe_fit fit;
 
 	for (uint32_t i = 0; i < series->n; i++) {
@@ -113,13 +104,6 @@ void bench_fit_line(const struct bench_series *series, double *slope, double *in
 	free(y);
 }
 
-static int compare_values(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /*
  * Finds the cut with the smallest sum of squares around the means of both sides. It is accepted if
  * the means are more than four standard deviations within the sides apart: for a normal
@@ -127,15 +111,16 @@ static int compare_values(const void *a, const void *b)
  */
 double bench_split_clusters(const double *value, uint32_t n, double *low, double *high)
 {
-	double *v = allocate_doubles(n), sum = 0, squares = 0, left = 0, left2 = 0, best = INFINITY,
-	       border = NAN;
+	double *v = probe_allocate(n, sizeof(*v)), sum = 0, squares = 0, left = 0, left2 = 0,
+	       best = INFINITY, border = NAN;
 	uint32_t m = 0;
 
 	*low = *high = NAN;
 	for (uint32_t i = 0; i < n; i++)
 		if (isfinite(value[i]))
 			v[m++] = value[i];
-	qsort(v, m, sizeof(*v), compare_values);
+	if (m)
+		probe_median(v, m); /* sorts them */
 	/* Relative to the first value: squares of large values would lose precision. */
 	for (uint32_t i = 0; i < m; i++) {
 		sum += v[i] - v[0];

@@ -9,7 +9,6 @@
 #include "probe/bench/frame/pointer_chase.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static const char lay_body[] = "{\n"
 			       ".reg .u64 i, n, step, at, to, by;\n"
@@ -103,10 +102,8 @@ static void write_loads(struct bench_text *text, const char *cache, const char *
 
 struct bench_kernel *chase_build_kernel(struct bench_run *run, const char *cache)
 {
-	struct bench_text body = {0}, name = {0};
-	struct bench_kernel *kernel;
+	struct bench_text body = {0};
 
-	bench_emit(&name, "chase-%s", cache);
 	bench_emit(&body, "{\n"
 			  ".reg .u64 at, from, to;\n"
 			  ".reg .u32 untimed, timed;\n"
@@ -124,68 +121,22 @@ struct bench_kernel *chase_build_kernel(struct bench_run *run, const char *cache
 			  "lost:\n"
 			  "mov.u64 at, 0;\n"
 			  "}\n");
-	kernel = bench_kernel(
-		run, &(struct bench_code){.name = name.data,
-					  .body = body.data,
-					  .threads = 1,
-					  .expect = {{OP_LDG, CHASE_UNROLL, CHASE_UNROLL}}});
-	bench_text_free(&body);
-	bench_text_free(&name);
-	return kernel;
+	return BENCH_KERNEL(run, &body, .name = bench_format("chase-%s", cache), .threads = 1,
+			    .expect = {{OP_LDG, CHASE_UNROLL, CHASE_UNROLL}});
 }
 
-double chase_compute_cycles(const struct bench_run *run, const void *results, double scale)
+double chase_compute_cycles(const struct bench_run *run, const void *results, void *steps)
 {
 	uint64_t cycles = *(const uint64_t *)results;
 
-	(void)run;
-	return cycles ? (double)cycles / scale : NAN;
+	return cycles ? (double)cycles / *(double *)steps : NAN;
 }
 
-double chase_compute_rate(const struct bench_run *run, const void *results, double scale)
+double chase_compute_rate(const struct bench_run *run, const void *results, void *bytes)
 {
 	double seconds = bench_launch_seconds(run);
 
-	(void)results;
-	return seconds > 0 ? scale / seconds / 1e9 : NAN;
-}
-
-static bool repeat_launch(struct bench_run *run, struct bench_kernel *kernel,
-			  struct bench_launch launch, size_t size, chase_value *value, double scale,
-			  bool onward, struct bench_point *point)
-{
-	struct bench_point clocks = {0};
-
-	for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
-		const uint64_t *results = bench_launch(run, kernel, &launch, size);
-		double v;
-
-		if (!results || bench_is_dry(run))
-			return false;
-		v = value(run, results, scale);
-		if (onward && results[1])
-			launch.arg[0] = results[1];
-		if (!k || isnan(v))
-			continue;
-		bench_add_value(point, v);
-		bench_add_value(&clocks, bench_launch_mhz(run));
-	}
-	point->sm_mhz = bench_median(&clocks);
-	return point->n;
-}
-
-bool chase_repeat_launch(struct bench_run *run, struct bench_kernel *kernel,
-			 const struct bench_launch *launch, size_t size, chase_value *value,
-			 double scale, struct bench_point *point)
-{
-	return repeat_launch(run, kernel, *launch, size, value, scale, false, point);
-}
-
-bool chase_repeat_onward(struct bench_run *run, struct bench_kernel *kernel,
-			 const struct bench_launch *launch, struct bench_point *point)
-{
-	return repeat_launch(run, kernel, *launch, 16, chase_compute_cycles, (double)launch->arg[2],
-			     true, point);
+	return seconds > 0 ? *(double *)bytes / seconds / 1e9 : NAN;
 }
 
 struct bench_point *chase_find_point(struct bench_series *series, double x, double y)
@@ -205,17 +156,4 @@ uint64_t chase_next_size(uint64_t n)
 uint64_t chase_round_steps(uint64_t least)
 {
 	return (least + CHASE_UNROLL - 1) / CHASE_UNROLL * CHASE_UNROLL;
-}
-
-const char *chase_format_bytes(char text[24], double bytes)
-{
-	static const char *const unit[] = {"B", "KiB", "MiB", "GiB"};
-	unsigned k = 0;
-
-	while (bytes >= 1024 && k < 3) {
-		bytes /= 1024;
-		k++;
-	}
-	snprintf(text, 24, "%.4g %s", bytes, unit[k]);
-	return text;
 }

@@ -43,7 +43,7 @@
 	B(bench_steady)
 /* clang-format on */
 
-#define DECLARE(variable) extern BENCH(variable);
+#define DECLARE(variable) extern const struct bench variable;
 #define LIST(variable) &variable,
 BENCHES(DECLARE)
 const struct bench *const bench_list[] = {BENCHES(LIST) NULL};

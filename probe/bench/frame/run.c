@@ -3,7 +3,6 @@
  * The context that a benchmark runs in: kernels, launches, memory. A failure is recorded as missing
  * and ends the benchmark.
  */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,22 +27,11 @@ enum {
 #define DRY_ADDRESS 0x100000000000ull
 
 struct bench_kernel {
-	const char *name;
+	struct bench_kernel *next; /* made before it */
+	char *name;
 	struct bench_cubin cubin;
 	void *module, *function;
 };
-
-static void *find_driver_function(const char *name)
-{
-	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-
-	return lib ? dlsym(lib, name) : NULL;
-}
-
-void *bench_driver_function(struct bench_run *run, const char *name)
-{
-	return run->dry ? NULL : find_driver_function(name);
-}
 
 const struct bench_gpu *bench_gpu(const struct bench_run *run)
 {
@@ -112,46 +100,46 @@ static bool check_call(struct bench_run *run, const char *what, const char *of, 
 static int assemble_ptx(struct bench_run *run, const char *ptx, void **cubin, size_t *size,
 			char log[1024])
 {
-	int (*create)(unsigned, int *, void **, void **) =
-		(int (*)(unsigned, int *, void **, void **))find_driver_function("cuLinkCreate_v2");
-	int (*add)(void *, int, void *, size_t, const char *, unsigned, int *,
-		   void **) = (int (*)(void *, int, void *, size_t, const char *, unsigned, int *,
-				       void **))find_driver_function("cuLinkAddData_v2");
-	int (*complete)(void *, void **, size_t *) =
-		(int (*)(void *, void **, size_t *))find_driver_function("cuLinkComplete");
-	int (*destroy)(void *) = (int (*)(void *))find_driver_function("cuLinkDestroy");
 	int option[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES}, error;
 	void *value[] = {log, (void *)1023}, *state = NULL, *made = NULL;
 
 	memset(log, 0, 1024);
 	*size = 0;
-	if (!create || !add || !complete || !destroy) {
+	if (!cu.cuLinkCreate_v2 || !cu.cuLinkAddData_v2 || !cu.cuLinkComplete ||
+	    !cu.cuLinkDestroy) {
 		snprintf(log, 1024, "the driver has no cuLink functions");
 		return -1;
 	}
-	error = create(2, option, value, &state);
+	error = cu.cuLinkCreate_v2(2, option, value, &state);
 	if (!error)
-		error = add(state, JIT_INPUT_PTX, (void *)ptx, strlen(ptx) + 1, "bench", 0, NULL,
-			    NULL);
+		error = cu.cuLinkAddData_v2(state, JIT_INPUT_PTX, (void *)ptx, strlen(ptx) + 1,
+					    "bench", 0, NULL, NULL);
 	if (!error)
-		error = complete(state, &made, size);
+		error = cu.cuLinkComplete(state, &made, size);
 	if (!error && (!made || !*size))
 		error = -1;
 	if (!error) {
-		*cubin = malloc(*size);
-		if (!*cubin)
-			probe_die("out of memory");
+		*cubin = probe_allocate(1, *size);
 		memcpy(*cubin, made, *size);
 	}
 	if (error && !*log)
 		snprintf(log, 1024, "%s",
 			 error < 0 ? "no code was produced" : probe_error_name(error));
 	if (state)
-		destroy(state);
+		cu.cuLinkDestroy(state);
 	return error;
 }
 
 /* ---- kernels ---- */
+
+static void free_kernel(struct bench_run *run, struct bench_kernel *k)
+{
+	if (k->module && !run->broken && !run->stuck)
+		cu.cuModuleUnload(k->module);
+	bench_cubin_free(&k->cubin);
+	free(k->name);
+	free(k);
+}
 
 struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code *code)
 {
@@ -164,10 +152,8 @@ struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code
 
 	if (run->broken || run->stuck)
 		return NULL;
-	k = calloc(1, sizeof(*k));
-	if (!k)
-		probe_die("out of memory");
-	k->name = code->name;
+	k = probe_allocate(1, sizeof(*k));
+	k->name = probe_copy(code->name, SIZE_MAX);
 	bench_write_ptx(&ptx, code, &run->gpu);
 	error = run->assemble(run, ptx.data, &cubin, &size, log);
 	bench_text_free(&ptx);
@@ -182,11 +168,24 @@ struct bench_kernel *bench_kernel(struct bench_run *run, const struct bench_code
 			     cu.cuModuleGetFunction(&k->function, k->module, "bench")))) {
 		run->kernels++;
 		free(cubin);
-		return k;
+		k->next = run->made;
+		return run->made = k;
 	}
 	free(cubin);
-	bench_kernel_free(run, k);
+	free_kernel(run, k);
 	return NULL;
+}
+
+struct bench_kernel *bench_build_kernel(struct bench_run *run, struct bench_text *text,
+					const struct bench_code *code)
+{
+	struct bench_code whole = *code;
+	struct bench_kernel *kernel;
+
+	whole.body = text->data;
+	kernel = bench_kernel(run, &whole);
+	bench_text_free(text);
+	return kernel;
 }
 
 const uint64_t (*bench_kernel_words(const struct bench_kernel *kernel, uint32_t *n))[2]
@@ -201,16 +200,6 @@ const void *bench_kernel_cubin(const struct bench_kernel *kernel, size_t *size)
 	return kernel->cubin.data;
 }
 
-void bench_kernel_free(struct bench_run *run, struct bench_kernel *k)
-{
-	if (!k)
-		return;
-	if (k->module && !run->broken && !run->stuck)
-		cu.cuModuleUnload(k->module);
-	bench_cubin_free(&k->cubin);
-	free(k);
-}
-
 void *bench_kernel_function(const struct bench_kernel *kernel)
 {
 	return kernel->function;
@@ -223,12 +212,9 @@ uint64_t bench_results_address(const struct bench_run *run)
 
 /* ---- launches ---- */
 
-static int set_attribute(struct bench_run *run, struct bench_kernel *k, int which, int value)
+static int set_attribute(struct bench_kernel *k, int which, int value)
 {
-	int (*attribute)(void *, int, int) =
-		(int (*)(void *, int, int))bench_driver_function(run, "cuFuncSetAttribute");
-
-	return attribute ? attribute(k->function, which, value) : 0;
+	return cu.cuFuncSetAttribute ? cu.cuFuncSetAttribute(k->function, which, value) : 0;
 }
 
 /*
@@ -238,9 +224,6 @@ static int set_attribute(struct bench_run *run, struct bench_kernel *k, int whic
 static int launch_one(struct bench_run *run, struct bench_kernel *k, const struct bench_launch *l,
 		      uint64_t *argument, bool later)
 {
-	int (*extended)(const struct probe_launch_config *, void *, void **,
-			void **) = (int (*)(const struct probe_launch_config *, void *, void **,
-					    void **))bench_driver_function(run, "cuLaunchKernelEx");
 	unsigned grid = l->grid ? l->grid : 1, block = l->block ? l->block : 1;
 	struct probe_launch_attribute attribute[2] = {{0, {0}}};
 	struct probe_launch_config c = {{grid, 1, 1},	   {block, 1, 1}, l->shared,
@@ -259,7 +242,7 @@ static int launch_one(struct bench_run *run, struct bench_kernel *k, const struc
 	if (!c.attributes)
 		return cu.cuLaunchKernel(k->function, grid, 1, 1, block, 1, 1, l->shared,
 					 run->session.work, parameter, NULL);
-	return extended ? extended(&c, k->function, parameter, NULL) : -1;
+	return cu.cuLaunchKernelEx ? cu.cuLaunchKernelEx(&c, k->function, parameter, NULL) : -1;
 }
 
 /* Waits for the kernel. Gives up on a kernel that does not terminate. */
@@ -270,7 +253,8 @@ static int wait_for_kernel(struct bench_run *run, const char *name)
 
 	while ((error = cu.cuStreamQuery(run->session.work)) == NOT_READY)
 		if (probe_now() - begin > SECONDS_MAX * 1000000000ull) {
-			add_failure(run, "%s: does not terminate within %d s, nothing else can run",
+			add_failure(run,
+				    "%s: did not terminate within %d s; no other kernel can run",
 				    name, SECONDS_MAX);
 			run->stuck = true;
 			return 0;
@@ -300,11 +284,11 @@ static const void *launch_kernel(struct bench_run *run, struct bench_kernel *k,
 	memcpy(second, argument, sizeof(second));
 	second[9] = 1;
 	if (l->shared)
-		error = set_attribute(run, k, ATTRIBUTE_MAX_DYNAMIC_SHARED, (int)l->shared);
+		error = set_attribute(k, ATTRIBUTE_MAX_DYNAMIC_SHARED, (int)l->shared);
 	if (!error && l->cluster > 8)
-		error = set_attribute(run, k, ATTRIBUTE_NON_PORTABLE_CLUSTER, 1);
+		error = set_attribute(k, ATTRIBUTE_NON_PORTABLE_CLUSTER, 1);
 	if (!error)
-		error = set_attribute(run, k, ATTRIBUTE_CARVEOUT,
+		error = set_attribute(k, ATTRIBUTE_CARVEOUT,
 				      l->no_shared	? 0
 				      : l->carveout > 0 ? l->carveout
 							: -1);
@@ -360,6 +344,23 @@ const void *bench_launch(struct bench_run *run, struct bench_kernel *kernel,
 	return launch_kernel(run, kernel, launch, size);
 }
 
+bool bench_repeat(struct bench_run *run, struct bench_kernel *kernel,
+		  const struct bench_launch *launch, size_t size, bench_compute *value, void *arg,
+		  struct bench_point *point)
+{
+	for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
+		const void *results = kernel ? bench_launch(run, kernel, launch, size) : NULL;
+		double v;
+
+		if (!results)
+			return false;
+		v = k ? value(run, results, arg) : NAN;
+		if (!isnan(v))
+			bench_add_sample(run, point, v);
+	}
+	return true;
+}
+
 /* ---- memory ---- */
 
 uint64_t bench_memory_alloc(struct bench_run *run, size_t size)
@@ -380,9 +381,7 @@ uint64_t bench_memory_alloc(struct bench_run *run, size_t size)
 	}
 	if (error)
 		return 0;
-	run->memory = realloc(run->memory, (run->nmemory + 1) * sizeof(*run->memory));
-	if (!run->memory)
-		probe_die("out of memory");
+	run->memory = probe_grow(run->memory, run->nmemory, sizeof(*run->memory));
 	run->memory[run->nmemory++] = a;
 	return a;
 }
@@ -455,15 +454,14 @@ static void start_spin(struct bench_run *run)
 		probe_die("kernels cannot run on this GPU: %s", own.missing[0]);
 	bench_samples_free(&own);
 	run->samples = NULL;
+	run->made = NULL;
 }
 
 void bench_run_begin(struct bench_run *run)
 {
 	if (!run->assemble)
 		run->assemble = assemble_ptx;
-	run->results = calloc(1, BENCH_DATA);
-	if (!run->results)
-		probe_die("out of memory");
+	run->results = probe_allocate(1, BENCH_DATA);
 	run->mhz = run->seconds = NAN;
 	if (bench_arch(&run->gpu) < 75)
 		probe_die("%s is sm_%u; benchmarks need sm_75 (Turing) or newer", run->gpu.name,
@@ -486,6 +484,8 @@ void bench_run_measure(struct bench_run *run, const struct bench *bench,
 		return;
 	}
 	bench->measure(run);
+	for (struct bench_kernel *k; (k = run->made); free_kernel(run, k))
+		run->made = k->next;
 	for (uint32_t i = 0; i < run->nmemory; i++)
 		if (run->memory[i])
 			bench_memory_free(run, run->memory[i]);
@@ -494,7 +494,7 @@ void bench_run_measure(struct bench_run *run, const struct bench *bench,
 
 void bench_run_close(struct bench_run *run)
 {
-	bench_kernel_free(run, run->spin);
+	free_kernel(run, run->spin);
 	free(run->results);
 	free(run->memory);
 }

@@ -7,27 +7,6 @@
 #include <string.h>
 #include "probe/bench/frame/internal.h"
 
-/* Makes room for one more element of SIZE bytes. */
-static void *grow_array(void *p, uint32_t n, uint32_t *room, size_t size)
-{
-	if (n < *room)
-		return p;
-	*room = *room ? *room * 2 : 16;
-	p = realloc(p, *room * size);
-	if (!p)
-		probe_die("out of memory");
-	return p;
-}
-
-static char *copy_text(const char *text)
-{
-	char *p = text ? strdup(text) : NULL;
-
-	if (text && !p)
-		probe_die("out of memory");
-	return p;
-}
-
 const struct bench_series *bench_find_series(const struct bench_samples *samples, const char *name)
 {
 	for (uint32_t i = 0; i < samples->n; i++)
@@ -43,11 +22,12 @@ struct bench_series *bench_series(struct bench_samples *samples, const char *nam
 
 	if (s)
 		return s;
-	samples->series = grow_array(samples->series, samples->n, &samples->room,
-				     sizeof(*samples->series));
+	samples->series = probe_grow(samples->series, samples->n, sizeof(*samples->series));
 	s = &samples->series[samples->n++];
-	*s = (struct bench_series){
-		copy_text(name), copy_text(x), copy_text(y), copy_text(unit), NULL, 0, 0};
+	*s = (struct bench_series){.name = probe_copy(name, SIZE_MAX),
+				   .x = x ? probe_copy(x, SIZE_MAX) : NULL,
+				   .y = y ? probe_copy(y, SIZE_MAX) : NULL,
+				   .unit = probe_copy(unit, SIZE_MAX)};
 	return s;
 }
 
@@ -55,12 +35,33 @@ struct bench_point *bench_point(struct bench_series *series, double x, double y)
 {
 	struct bench_point *p;
 
-	series->point = grow_array(series->point, series->n, &series->room, sizeof(*series->point));
+	series->point = probe_grow(series->point, series->n, sizeof(*series->point));
 	p = &series->point[series->n++];
 	*p = (struct bench_point){.x = x, .y = y, .sm_mhz = NAN};
 	for (int i = 0; i < BENCH_REPEATS; i++)
 		p->mhz[i] = NAN;
 	return p;
+}
+
+struct bench_point *bench_add_point(struct bench_run *run, const char *name, const char *x,
+				    const char *unit, double at)
+{
+	return bench_point(bench_series(bench_samples(run), name, x, NULL, unit), at, NAN);
+}
+
+const struct bench_point *bench_find_first(const struct bench_series *series)
+{
+	return series && series->n && series->point->n ? series->point : NULL;
+}
+
+const struct bench_point *bench_find_best(const struct bench_series *series)
+{
+	const struct bench_point *best = NULL;
+
+	BENCH_EACH(p, series)
+		if (!best || bench_median(p) > bench_median(best))
+			best = p;
+	return best;
 }
 
 void bench_add_value(struct bench_point *point, double value)
@@ -121,11 +122,9 @@ double bench_max(const struct bench_point *point)
 
 double bench_series_clock(const struct bench_series *series)
 {
-	double *mhz = malloc((series->n + 1) * sizeof(*mhz)), clock;
+	double *mhz = probe_allocate(series->n, sizeof(*mhz)), clock;
 	uint32_t n = 0;
 
-	if (!mhz)
-		probe_die("out of memory");
 	for (uint32_t i = 0; i < series->n; i++)
 		if (isfinite(series->point[i].sm_mhz))
 			mhz[n++] = series->point[i].sm_mhz;
@@ -142,10 +141,8 @@ void bench_add_missing(struct bench_samples *samples, const char *format, ...)
 	va_start(ap, format);
 	text = probe_vformat(format, ap);
 	va_end(ap);
-	samples->missing = realloc(samples->missing,
-				   (samples->nmissing + 1) * sizeof(*samples->missing));
-	if (!samples->missing)
-		probe_die("out of memory");
+	samples->missing = probe_grow(samples->missing, samples->nmissing,
+				      sizeof(*samples->missing));
 	/* A driver's log may have several lines: join them. */
 	for (char *p = text; *p; p++)
 		if ((unsigned char)*p < ' ')
@@ -224,7 +221,7 @@ void bench_samples_free(struct bench_samples *samples)
 struct bench_samples *bench_sample_set_add(struct bench_sample_set *saved,
 					   const struct bench *bench)
 {
-	saved->of = grow_array(saved->of, saved->n, &saved->room, sizeof(*saved->of));
+	saved->of = probe_grow(saved->of, saved->n, sizeof(*saved->of));
 	saved->of[saved->n] = (struct bench_samples){.bench = bench->name};
 	return &saved->of[saved->n++];
 }
@@ -235,7 +232,7 @@ void bench_sample_set_free(struct bench_sample_set *saved)
 		bench_samples_free(&saved->of[i]);
 	free(saved->of);
 	saved->of = NULL;
-	saved->n = saved->room = 0;
+	saved->n = 0;
 }
 
 void bench_emit(struct bench_text *text, const char *format, ...)
@@ -259,6 +256,29 @@ void bench_emit(struct bench_text *text, const char *format, ...)
 		if (!text->data)
 			probe_die("out of memory");
 	}
+}
+
+const char *bench_format(const char *format, ...)
+{
+	static char text[64][128];
+	static unsigned next;
+	char *own = text[next++ % 64];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(own, sizeof(text[0]), format, ap);
+	va_end(ap);
+	return own;
+}
+
+const char *bench_format_bytes(double bytes)
+{
+	static const char *const unit[] = {"B", "KiB", "MiB", "GiB"};
+	unsigned k = 0;
+
+	for (; bytes >= 1024 && k < 3; k++)
+		bytes /= 1024;
+	return bench_format("%.4g %s", bytes, unit[k]);
 }
 
 void bench_text_free(struct bench_text *text)

@@ -227,10 +227,8 @@ char *bench_next_line(const char **text, const char *end, const char **wrong)
 {
 	const char *stop = memchr(*text, '\n', (size_t)(end - *text));
 	size_t n = (size_t)((stop ? stop : end) - *text);
-	char *own = strndup(*text, n);
+	char *own = probe_copy(*text, n);
 
-	if (!own)
-		probe_die("out of memory");
 	if (strlen(own) != n || !stop)
 		*wrong = "the file is truncated, or not text";
 	*text = stop ? stop + 1 : end;

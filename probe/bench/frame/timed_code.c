@@ -7,7 +7,6 @@
 #include "probe/lib/table.h"
 #include "sass/sass.h"
 #include <math.h>
-#include <stdlib.h>
 
 void code_decode_insn(const uint64_t word[2], struct nvs_sass_insn *insn)
 {
@@ -68,45 +67,6 @@ double code_median(double *value, uint32_t n)
 	return probe_median(value, n);
 }
 
-bool code_measure_values(struct bench_run *run, struct bench_kernel *kernel,
-			 const struct bench_launch *launch, size_t size,
-			 const struct code_value *value, uint32_t n,
-			 void (*values)(const void *data, double *value, const void *arg),
-			 const void *arg)
-{
-	double *kept = calloc((size_t)n * (BENCH_REPEATS + 1), sizeof(*kept));
-	struct bench_samples *samples = bench_samples(run);
-	double mhz[BENCH_REPEATS + 1] = {0};
-	bool done = kernel && kept;
-
-	for (unsigned k = 0; done && k <= BENCH_REPEATS; k++) {
-		const void *data = bench_launch(run, kernel, launch, size);
-
-		done = data != NULL;
-		if (done)
-			values(data, kept + (size_t)k * n, arg);
-		mhz[k] = bench_launch_mhz(run);
-	}
-	for (uint32_t i = 0; done && i < n; i++) {
-		const struct code_value *v = value + i;
-		struct bench_point *point = bench_point(
-			bench_series(samples, v->series, v->x, v->y, v->unit), v->at_x, v->at_y);
-
-		struct bench_point clock = {.n = 0};
-
-		for (unsigned k = 1; k <= BENCH_REPEATS; k++) {
-			if (isnan(kept[(size_t)k * n + i]))
-				continue;
-			bench_add_value(point, kept[(size_t)k * n + i]);
-			point->mhz[point->n - 1] = mhz[k];
-			bench_add_value(&clock, mhz[k]);
-		}
-		point->sm_mhz = bench_median(&clock);
-	}
-	free(kept);
-	return done;
-}
-
 void code_write_loads(struct bench_text *text, const char *name, unsigned n, unsigned at)
 {
 	for (unsigned k = 0; k < n; k++)
@@ -150,6 +110,36 @@ void code_write_segments(struct bench_text *text, uint32_t n, uint32_t count, un
 			   k, at + 8 * k);
 	}
 	code_write_stores(text, "f", 8, 0);
+}
+
+struct segments {
+	struct bench_point *point;
+	uint32_t n, count;
+	unsigned at;
+};
+
+/* Stores the cycles of an instruction of each segment. */
+static double store_segments(const struct bench_run *run, const void *results, void *arg)
+{
+	const struct segments *s = arg;
+	const uint64_t *clock = (const uint64_t *)((const char *)results + s->at);
+
+	for (uint32_t k = 0; k < s->n; k++)
+		bench_add_sample(run, s->point + k,
+				 ((double)clock[k + 1] - (double)clock[0]) / s->count);
+	return NAN;
+}
+
+void code_measure_segments(struct bench_run *run, struct bench_kernel *kernel, uint32_t all,
+			   uint32_t count, unsigned at, struct bench_series *series, uint32_t n)
+{
+	struct segments s = {.n = n, .count = count, .at = at};
+
+	for (uint32_t k = 0; k < n; k++)
+		bench_point(series, k, NAN);
+	s.point = series->point;
+	bench_repeat(run, kernel, &(struct bench_launch){.block = 32}, at + 8 * (all + 1),
+		     store_segments, &s, NULL);
 }
 
 void code_write_straight(struct bench_text *text, const char *name, const char *label,

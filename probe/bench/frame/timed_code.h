@@ -26,22 +26,6 @@ void code_set_reuse(uint64_t word[2], unsigned mask);
 /* The barriers that the instruction sets (7: none), and a mask of those it waits for. */
 void code_set_barriers(uint64_t word[2], unsigned write, unsigned read, unsigned wait);
 
-/* Describes one of the values that each launch yields. */
-struct code_value {
-	char series[48];
-	const char *x, *y, *unit;
-	double at_x, at_y;
-};
-/*
- * Launches twelve times and keeps eleven. VALUES computes N values from the first SIZE bytes of the
- * results area; NAN values are dropped. Returns false if a launch failed.
- */
-bool code_measure_values(struct bench_run *run, struct bench_kernel *kernel,
-			 const struct bench_launch *launch, size_t size,
-			 const struct code_value *value, uint32_t n,
-			 void (*values)(const void *data, double *value, const void *arg),
-			 const void *arg);
-
 /*
  * Generate PTX that loads 32-bit registers NAME0 to NAME(N-1) from byte AT of the results area on,
  * so that the optimizer cannot know their values, or stores them there.
@@ -64,6 +48,12 @@ double code_median(double *value, uint32_t n);
  * on, preceded by those of an empty segment. Patches find the segments with code_find_bracket().
  */
 void code_write_segments(struct bench_text *text, uint32_t n, uint32_t count, unsigned at);
+/*
+ * Measures a kernel of ALL such segments by one warp: adds to SERIES, which is empty, the cycles of
+ * an instruction of each of the first N segments, by its number.
+ */
+void code_measure_segments(struct bench_run *run, struct bench_kernel *kernel, uint32_t all,
+			   uint32_t count, unsigned at, struct bench_series *series, uint32_t n);
 
 /*
  * Generates straight-line code of COUNT FFMAs on eight sums that can be entered at every STEP

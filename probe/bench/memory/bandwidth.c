@@ -10,7 +10,6 @@
 #include "probe/bench/frame/pointer_chase.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { THREADS = 512, UNROLL = 4, WIDTH = 16, BLOCKS = 2, PLACES = 16 };
 
@@ -58,8 +57,7 @@ static void write_iteration(struct bench_text *text, enum bandwidth_kind kind)
 static struct bench_kernel *kernel_of(struct bench_run *run, enum bandwidth_kind kind)
 {
 	struct bench_text body = {0};
-	struct bench_kernel *kernel;
-	struct bench_code code;
+	struct bench_code code = {.name = kinds[kind].name, .threads = THREADS};
 	uint32_t loads = kind == WRITE ? 0 : kind == TRIAD ? 2 * UNROLL : UNROLL;
 	uint32_t stores = kind == READ ? 0 : UNROLL;
 
@@ -110,14 +108,11 @@ static struct bench_kernel *kernel_of(struct bench_run *run, enum bandwidth_kind
 			  "mov.u64 at, 0;\n"
 			  "}\n");
 	/* Without a clock read in the body the frame's two stores are counted too. */
-	code = (struct bench_code){.name = kinds[kind].name, .body = body.data, .threads = THREADS};
 	if (loads)
 		code.expect[0] = (struct bench_expect){OP_LDG, loads, loads};
 	if (stores)
 		code.expect[loads ? 1 : 0] = (struct bench_expect){OP_STG, stores, stores + 2};
-	kernel = bench_kernel(run, &code);
-	bench_text_free(&body);
-	return kernel;
+	return bench_build_kernel(run, &body, &code);
 }
 
 static struct bench_launch launch_of(const struct bench_gpu *gpu, uint64_t a, uint64_t b,
@@ -139,7 +134,7 @@ static uint64_t turn_bytes(const struct bench_gpu *gpu)
  * L2's slices is random.
  */
 static void repeat_places(struct bench_run *run, struct bench_kernel *kernel,
-			  struct bench_launch launch, uint64_t apart, chase_value *value,
+			  struct bench_launch launch, uint64_t apart, bench_compute *value,
 			  double scale, struct bench_point *point)
 {
 	uint64_t base = launch.arg[1];
@@ -152,7 +147,7 @@ static void repeat_places(struct bench_run *run, struct bench_kernel *kernel,
 
 			launch.arg[1] = base + k * apart;
 			results = bench_launch(run, kernel, &launch, 16);
-			inverse += results ? 1 / value(run, results, scale) : NAN;
+			inverse += results ? 1 / value(run, results, &scale) : NAN;
 		}
 		if (!(inverse > 0) || isinf(inverse))
 			return;
@@ -170,18 +165,19 @@ static void measure_one_sm(struct bench_run *run, struct bench_kernel *kernel, u
 				      .arg = {0, base, 0, bytes / (THREADS * UNROLL * WIDTH),
 					      passes + 1, ~0ull, ~0ull, ~0ull}};
 
-	chase_repeat_launch(
-		run, kernel, &launch, 16, chase_compute_rate, (double)(passes * bytes),
-		bench_point(bench_series(bench_samples(run), "one SM", "bytes", "", "GB/s"),
-			    (double)bytes, NAN));
+	bench_repeat(run, kernel, &launch, 16, chase_compute_rate,
+		     &(double){(double)(passes * bytes)},
+		     bench_add_point(run, "one SM", "bytes", "GB/s", (double)bytes));
 }
 
 static const char *const side_name[] = {"one side", "the other side", "both sides"};
 
-/* Computes the rate from SCALE bytes per block and the blocks that read. */
-static double compute_side_rate(const struct bench_run *run, const void *results, double scale)
+/* Computes the rate from ARG bytes per block and the blocks that read. */
+static double compute_side_rate(const struct bench_run *run, const void *results, void *arg)
 {
-	return chase_compute_rate(run, results, scale * (double)((const uint64_t *)results)[1]);
+	double bytes = *(double *)arg * (double)((const uint64_t *)results)[1];
+
+	return chase_compute_rate(run, results, &bytes);
 }
 
 /* Runs one block per SM, because each takes all shared memory. */
@@ -202,9 +198,8 @@ static void measure_side(struct bench_run *run, struct bench_kernel *kernel, uin
 		for (unsigned k = 0; k < 3; k++)
 			launch.arg[5 + k] = side == 2 ? ~0ull : side ? ~sms[k] : sms[k];
 		repeat_places(run, kernel, launch, apart, compute_side_rate, each,
-			      bench_point(bench_series(bench_samples(run), side_name[side], "bytes",
-						       "", "GB/s"),
-					  (double)(turns * turn_bytes(gpu) / BLOCKS), NAN));
+			      bench_add_point(run, side_name[side], "bytes", "GB/s",
+					      (double)(turns * turn_bytes(gpu) / BLOCKS)));
 	}
 }
 
@@ -225,13 +220,10 @@ static void measure_l2(struct bench_run *run)
 		 * thousandths.
 		 */
 		uint64_t passes = (8ull << 30) / bytes + 1;
-		struct bench_launch launch = launch_of(gpu, 0, base, 0, turns, passes);
-		struct bench_point *point =
-			bench_point(bench_series(bench_samples(run), "read", "bytes", "", "GB/s"),
-				    (double)bytes, NAN);
 
-		repeat_places(run, kernel, launch, l2 / part, chase_compute_rate,
-			      (double)(passes * bytes), point);
+		repeat_places(run, kernel, launch_of(gpu, 0, base, 0, turns, passes), l2 / part,
+			      chase_compute_rate, (double)(passes * bytes),
+			      bench_add_point(run, "read", "bytes", "GB/s", (double)bytes));
 	}
 	if (kernel && base) {
 		measure_one_sm(run, kernel, base);
@@ -246,14 +238,13 @@ static void derive_sides(const struct bench_samples *samples, struct bench_figur
 
 	for (unsigned k = 0; k < 3; k++) {
 		const struct bench_series *series = bench_find_series(samples, side_name[k]);
-		char parameter[48];
+		const struct bench_point *point = bench_find_first(series);
 
-		if (!series || !series->n || !series->point[0].n)
+		if (!point)
 			continue;
-		rate[k] = bench_median(&series->point[0]);
-		snprintf(parameter, sizeof(parameter), "SMs of %s", side_name[k]);
-		bench_add_point_figure(figures, "L2 bandwidth", parameter, series,
-				       &series->point[0]);
+		rate[k] = bench_median(point);
+		bench_add_point_figure(figures, "L2 bandwidth",
+				       bench_format("SMs of %s", side_name[k]), series, point);
 	}
 	if (rate[0] + rate[1] + rate[2] > 0)
 		bench_add_note(figures,
@@ -271,32 +262,27 @@ static void derive_l2(const struct bench_samples *samples, const struct bench_gp
 	} published[] = {{"T4", 1270}, {"V100", 2155}, {"P100", 1624},	    {"P4", 979},
 			 {"M60", 446}, {"K80", 339},   {"H100, mt4g", 4863}};
 	const struct bench_series *series = bench_find_series(samples, "read");
-	char size[24];
+	const struct bench_point *one;
 
-	(void)gpu;
 	for (unsigned k = 0; k < 7; k++)
 		bench_add_published(figures, "L2 bandwidth", "", published[k].gpu,
 				    published[k].rate);
-	for (uint32_t k = 0; series && k < series->n; k++) {
-		if (!series->point[k].n)
-			continue;
+	BENCH_EACH(p, series) {
 		bench_add_point_figure(
 			figures, "L2 bandwidth",
-			k == series->n - 1 ? "" : chase_format_bytes(size, series->point[k].x),
-			series, &series->point[k]);
+			p == series->point + series->n - 1 ? "" : bench_format_bytes(p->x), series,
+			p);
 		bench_add_note(figures, "L2 provides %.0f GB/s to all SMs reading %s.",
-			       bench_median(&series->point[k]),
-			       chase_format_bytes(size, series->point[k].x));
+			       bench_median(p), bench_format_bytes(p->x));
 	}
 	derive_sides(samples, figures);
 	series = bench_find_series(samples, "one SM");
-	if (series && series->n && series->point[0].n) {
-		const struct bench_point *point = &series->point[0];
-
-		bench_add_point_figure(figures, "L2 bandwidth", "one SM", series, point);
-		bench_add_note(figures, "A single SM gets %.1f GB/s, %.1f B/cycle.",
-			       bench_median(point), bench_median(point) / point->sm_mhz * 1000);
-	}
+	one = bench_find_first(series);
+	if (!one)
+		return;
+	bench_add_point_figure(figures, "L2 bandwidth", "one SM", series, one);
+	bench_add_note(figures, "A single SM gets %.1f GB/s, %.1f B/cycle.", bench_median(one),
+		       bench_median(one) / one->sm_mhz * 1000);
 }
 
 static void measure_global(struct bench_run *run)
@@ -315,15 +301,12 @@ static void measure_global(struct bench_run *run)
 		struct bench_kernel *kernel = kernel_of(run, kind);
 		struct bench_launch launch = launch_of(gpu, base, base + bytes, base + 2 * bytes,
 						       turns, 1);
-		struct bench_point *point;
 
-		if (!kernel)
-			continue;
-		point = bench_point(
-			bench_series(bench_samples(run), kinds[kind].name, "bytes", "", "GB/s"),
-			(double)(turns * each), NAN);
-		chase_repeat_launch(run, kernel, &launch, 16, chase_compute_rate,
-				    (double)(turns * each) * kinds[kind].arrays, point);
+		if (kernel)
+			bench_repeat(run, kernel, &launch, 16, chase_compute_rate,
+				     &(double){(double)(turns * each) * kinds[kind].arrays},
+				     bench_add_point(run, kinds[kind].name, "bytes", "GB/s",
+						     (double)(turns * each)));
 	}
 }
 
@@ -339,9 +322,9 @@ static void derive_global(const struct bench_samples *samples, const struct benc
 	bench_add_published(figures, "global bandwidth", "of theory", "H100, mt4g", 82.0);
 	for (enum bandwidth_kind kind = READ; kind < KINDS; kind++) {
 		const struct bench_series *series = bench_find_series(samples, kinds[kind].name);
-		const struct bench_point *point = series && series->n ? series->point : NULL;
+		const struct bench_point *point = bench_find_first(series);
 
-		if (!point || !point->n)
+		if (!point)
 			continue;
 		bench_add_point_figure(figures, "global bandwidth", kinds[kind].name, series,
 				       point);
@@ -359,18 +342,8 @@ static void derive_global(const struct bench_samples *samples, const struct benc
 	}
 }
 
-BENCH(bench_l2_bandwidth) = {
-	.name = "l2-bandwidth",
-	.number = "M10",
-	.what = "bandwidth of L2, read by all SMs",
-	.measure = measure_l2,
-	.derive = derive_l2,
-};
+BENCH(bench_l2_bandwidth, "l2-bandwidth", "M10", "bandwidth of L2, read by all SMs", measure_l2,
+      derive_l2);
 
-BENCH(bench_global_bandwidth) = {
-	.name = "global-bandwidth",
-	.number = "M19",
-	.what = "bandwidth of device memory: read, write, copy, triad",
-	.measure = measure_global,
-	.derive = derive_global,
-};
+BENCH(bench_global_bandwidth, "global-bandwidth", "M19",
+      "bandwidth of device memory: read, write, copy, triad", measure_global, derive_global);

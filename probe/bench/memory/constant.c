@@ -9,8 +9,8 @@
  * github.com/caps-tum/mt4g, sample_results (H100 SXM).
  */
 #include "probe/bench/frame/timed_code.h"
+#include "probe/probe.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +34,6 @@ static const char declared[] = ".visible .const .align 256 .u32 table[16384];\n"
 static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint32_t bytes,
 			uint32_t step)
 {
-	int (*module_of)(void **, void *) =
-		(int (*)(void **, void *))bench_driver_function(run, "cuFuncGetModule");
-	int (*global)(uint64_t *, size_t *, void *, const char *) =
-		(int (*)(uint64_t *, size_t *, void *, const char *))bench_driver_function(
-			run, "cuModuleGetGlobal_v2");
 	uint32_t *table;
 	uint64_t at = 0;
 	size_t size = 0;
@@ -47,9 +42,10 @@ static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint
 
 	if (bench_is_dry(run))
 		return true;
-	table = calloc(1, SIZE);
-	if (!table || !module_of || !global || module_of(&module, bench_kernel_function(kernel)) ||
-	    global(&at, &size, module, "table") || size != SIZE) {
+	table = probe_allocate(1, SIZE);
+	if (!cu.cuFuncGetModule || !cu.cuModuleGetGlobal_v2 ||
+	    cu.cuFuncGetModule(&module, bench_kernel_function(kernel)) ||
+	    cu.cuModuleGetGlobal_v2(&at, &size, module, "table") || size != SIZE) {
 		bench_add_missing(bench_samples(run), "the constants' address is unknown");
 		free(table);
 		return false;
@@ -100,22 +96,20 @@ static void write_chase_body(struct bench_text *t)
 		   "base;\n");
 }
 
-static void compute_per_step(const void *data, double *value, const void *arg)
+static double compute_per_step(const struct bench_run *run, const void *results, void *steps)
 {
-	const uint64_t *word = data;
+	const uint64_t *word = results;
 
-	value[0] = word[1] ? NAN : (double)word[0] / *(const double *)arg;
+	return word[1] ? NAN : (double)word[0] / *(double *)steps;
 }
 
 static bool measure_point(struct bench_run *run, struct bench_kernel *kernel, const char *series,
 			  const char *x, double at, uint64_t steps, bool cold, uint64_t words)
 {
-	struct code_value value = {.x = x, .unit = "cycles", .at_x = at, .at_y = NAN};
 	struct bench_launch launch = {.block = 32, .arg = {0, steps, cold, words}};
 
-	snprintf(value.series, sizeof(value.series), "%s", series);
-	return code_measure_values(run, kernel, &launch, 24, &value, 1, compute_per_step,
-				   &(double){(double)steps});
+	return bench_repeat(run, kernel, &launch, 24, compute_per_step, &(double){(double)steps},
+			    bench_add_point(run, series, x, "cycles", at));
 }
 
 static void measure_footprints(struct bench_run *run, struct bench_kernel *kernel,
@@ -151,49 +145,45 @@ static void write_turns(struct bench_text *t)
 		      "setp.ne.u64 p, base, 0;\n@p st.volatile.global.u64 [to], base;\n");
 }
 
-/* Computes the cycles by turn; all NAN if two blocks shared an SM. */
-static void compute_by_turn(const void *data, double *value, const void *arg)
-{
-	const uint32_t(*block)[4] = data, sms = *(const uint32_t *)arg;
-	bool seen[1024] = {false}, twice = false;
+struct turns {
+	struct bench_point *point;
+	uint32_t sms;
+};
 
-	for (uint32_t k = 0; k < sms; k++) {
-		twice |= block[k][3] >= 1024 || seen[block[k][3] & 1023];
-		seen[block[k][3] & 1023] = true;
-		value[k] = ((double)block[k][0] + 4294967296.0 * block[k][1]) / (SIZE / FAR);
+/* Stores the cycles by turn; none if two blocks shared an SM. */
+static double store_turns(const struct bench_run *run, const void *results, void *arg)
+{
+	const struct turns *turns = arg;
+	const uint32_t(*block)[4] = results;
+	bool seen[1024] = {false};
+
+	for (uint32_t k = 0; k < turns->sms; k++) {
+		if (block[k][3] >= 1024 || seen[block[k][3]])
+			return NAN;
+		seen[block[k][3]] = true;
 	}
-	for (uint32_t k = 0; k < sms && twice; k++)
-		value[k] = NAN;
+	for (uint32_t k = 0; k < turns->sms; k++)
+		bench_add_sample(run, turns->point + k,
+				 ((double)block[k][0] + 4294967296.0 * block[k][1]) / (SIZE / FAR));
+	return NAN;
 }
 
 static void measure_turns(struct bench_run *run)
 {
-	uint32_t sms = (uint32_t)bench_gpu(run)->sms;
-	struct code_value *value;
+	struct turns turns = {.sms = (uint32_t)bench_gpu(run)->sms};
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
 	write_turns(&text);
-	kernel = bench_kernel(run, &(struct bench_code){.name = "constant-turns",
-							.declared = declared,
-							.body = text.data,
-							.threads = 32,
-							.expect = {{0x182, 1, 4}}});
-	bench_text_free(&text);
-	value = calloc(sms + 1, sizeof(*value));
-	for (uint32_t k = 0; value && k < sms; k++)
-		value[k] = (struct code_value){.series = "first pass by turn",
-					       .x = "turn",
-					       .unit = "cycles",
-					       .at_x = k,
-					       .at_y = NAN};
-	if (value && kernel && sms <= 1024 && write_table(run, kernel, SIZE, FAR))
-		code_measure_values(
-			run, kernel,
-			&(struct bench_launch){.grid = sms, .block = 1, .arg = {0, SIZE / FAR}},
-			65536 + 4, value, sms, compute_by_turn, &sms);
-	free(value);
-	bench_kernel_free(run, kernel);
+	kernel = BENCH_KERNEL(run, &text, .name = "constant-turns", .declared = declared,
+			      .threads = 32, .expect = {{0x182, 1, 4}});
+	if (!kernel || turns.sms > 1024 || !write_table(run, kernel, SIZE, FAR))
+		return;
+	for (uint32_t k = 0; k < turns.sms; k++)
+		turns.point = bench_add_point(run, "first pass by turn", "turn", "cycles", k) - k;
+	bench_repeat(run, kernel,
+		     &(struct bench_launch){.grid = turns.sms, .block = 1, .arg = {0, SIZE / FAR}},
+		     65536 + 4, store_turns, &turns, NULL);
 }
 
 static void measure_samples(struct bench_run *run)
@@ -203,12 +193,8 @@ static void measure_samples(struct bench_run *run)
 	bool more;
 
 	write_chase_body(&text);
-	kernel = bench_kernel(run, &(struct bench_code){.name = "constant-chase",
-							.declared = declared,
-							.body = text.data,
-							.threads = 32,
-							.expect = {{0x182, 1, 4}}});
-	bench_text_free(&text);
+	kernel = BENCH_KERNEL(run, &text, .name = "constant-chase", .declared = declared,
+			      .threads = 32, .expect = {{0x182, 1, 4}});
 	if (!kernel)
 		return;
 	measure_footprints(run, kernel, "step 64", LINE);
@@ -219,7 +205,6 @@ static void measure_samples(struct bench_run *run)
 	for (uint64_t k = 1; more && k <= 32; k++)
 		more = measure_point(run, kernel, "words of a warp", "words", (double)k, STEPS,
 				     false, k);
-	bench_kernel_free(run, kernel);
 	measure_turns(run);
 }
 
@@ -255,17 +240,14 @@ static double derive_levels(const struct bench_series *series, struct bench_figu
 	bench_add_plot(figures, "constant", "Latency of constants by footprint", series, true,
 		       false);
 	for (uint32_t i = 0; i < n; i++) {
-		char level[32];
-
 		if (!(p[i].value > 0))
 			return NAN;
-		snprintf(level, sizeof(level), "level %u", i + 1);
-		bench_figure(figures, level, series->name, "cycles", p[i].value, NAN, NAN,
-			     bench_series_clock(series));
-		snprintf(level, sizeof(level), "level %u holds", i + 1);
+		bench_figure(figures, bench_format("level %u", i + 1), series->name, "cycles",
+			     p[i].value, NAN, NAN, bench_series_clock(series));
 		if (i + 1 < n)
-			bench_figure(figures, level, series->name, "bytes", p[i].to, p[i].to,
-				     series->point[p[i].last + 1].x, bench_series_clock(series));
+			bench_figure(figures, bench_format("level %u holds", i + 1), series->name,
+				     "bytes", p[i].to, p[i].to, series->point[p[i].last + 1].x,
+				     bench_series_clock(series));
 	}
 	if (n < 2)
 		return NAN;
@@ -278,10 +260,10 @@ static double derive_levels(const struct bench_series *series, struct bench_figu
 static void derive_turns(const struct bench_series *series, double first, double second,
 			 struct bench_figures *figures)
 {
-	double *value = calloc(series->n + 1, sizeof(*value)), min = INFINITY, max = 0;
+	double *value = probe_allocate(series->n, sizeof(*value)), min = INFINITY, max = 0;
 	uint32_t n = 0, shared = 0;
 
-	for (uint32_t i = 1; value && i < series->n; i++) {
+	for (uint32_t i = 1; i < series->n; i++) {
 		double v = bench_median(series->point + i);
 
 		if (!(v > 0))
@@ -314,7 +296,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_point *first = code_find_point(pass, SIZE, NAN);
 	double second = NAN, slope = NAN, intercept;
 
-	(void)gpu;
 	bench_add_published(figures, "level 1", "step 64", "H100, mt4g", 20.7);
 	bench_add_published(figures, "level 1 holds", "step 64", "H100, mt4g", 2112);
 	bench_add_published(figures, "level 2", "step 64", "H100, mt4g", 104.9);
@@ -334,13 +315,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		       false, false);
 }
 
-BENCH(bench_constant) = {
-	.name = "constant",
-	.number = "M13",
-	.what = "constant caches: sizes, latencies, and words of a warp",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_constant, "constant", "M13", "constant caches: sizes, latencies, and words of a warp",
+      measure_samples, derive_figures);
 
 /* ---- M14 ---- */
 
@@ -370,49 +346,39 @@ static void write_between(struct bench_text *t)
 	code_write_stores(t, "f", 8, 0);
 }
 
-static void compute_scans(const void *data, double *value, const void *arg)
+/* Stores the cycles of a step in the three points at ARG. */
+static double store_scans(const struct bench_run *run, const void *results, void *arg)
 {
-	const uint64_t *word = (const uint64_t *)((const char *)data + 128);
+	const uint64_t *word = (const uint64_t *)((const char *)results + 128);
+	struct bench_point **point = arg;
 
-	(void)arg;
-	for (unsigned k = 0; k < 3; k++)
-		value[k] = word[3] ? NAN : (double)word[k] / (HELD / LINE);
+	for (unsigned k = 0; k < 3 && !word[3]; k++)
+		bench_add_sample(run, point[k], (double)word[k] / (HELD / LINE));
+	return NAN;
 }
 
 static void measure_between(struct bench_run *run)
 {
+	static const char *const scan[] = {"first", "second", "behind code"};
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
 	write_between(&text);
-	kernel = bench_kernel(run,
-			      &(struct bench_code){.name = "constant-code",
-						   .declared = declared,
-						   .body = text.data,
-						   .threads = 32,
-						   .expect = {{0x182, 3, 6}, {0x023, CODE, CODE}}});
-	bench_text_free(&text);
-	if (kernel && !write_table(run, kernel, SIZE, LINE)) {
-		bench_kernel_free(run, kernel);
+	kernel = BENCH_KERNEL(run, &text, .name = "constant-code", .declared = declared,
+			      .threads = 32, .expect = {{0x182, 3, 6}, {0x023, CODE, CODE}});
+	if (!kernel || !write_table(run, kernel, SIZE, LINE))
 		return;
-	}
-	for (uint32_t kib = 0; kernel && kib <= CODE / 64; kib += 4) {
-		struct code_value value[3] = {
-			{"first", "code bytes", NULL, "cycles", 0, NAN},
-			{"second", "code bytes", NULL, "cycles", 0, NAN},
-			{"behind code", "code bytes", NULL, "cycles", 0, NAN}};
+	for (uint32_t kib = 0; kib <= CODE / 64; kib += 4) {
+		struct bench_launch launch = {.block = 32,
+					      .arg = {(CODE - kib * 64) / STEP, 0, HELD / LINE}};
+		struct bench_point *point[3];
 
 		for (unsigned k = 0; k < 3; k++)
-			value[k].at_x = kib * 1024.0;
-		if (!code_measure_values(
-			    run, kernel,
-			    &(struct bench_launch){
-				    .block = 32, .arg = {(CODE - kib * 64) / STEP, 0, HELD / LINE}},
-			    160, value, 3, compute_scans, NULL))
+			point[k] = bench_add_point(run, scan[k], "code bytes", "cycles",
+						   kib * 1024.0);
+		if (!bench_repeat(run, kernel, &launch, 160, store_scans, point, NULL))
 			break;
 	}
-	if (kernel)
-		bench_kernel_free(run, kernel);
 }
 
 static void derive_between(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -421,7 +387,6 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 	const struct bench_series *behind = bench_find_series(samples, "behind code");
 	double from = NAN, to = NAN, last = NAN;
 
-	(void)gpu;
 	for (uint32_t i = 0; behind && i < behind->n; i++) {
 		double x = behind->point[i].x, share;
 		const struct bench_point *first =
@@ -464,10 +429,5 @@ static void derive_between(const struct bench_samples *samples, const struct ben
 		       from / 1024);
 }
 
-BENCH(bench_constant_icache) = {
-	.name = "constant-icache",
-	.number = "M14",
-	.what = "whether code and constants share a cache",
-	.measure = measure_between,
-	.derive = derive_between,
-};
+BENCH(bench_constant_icache, "constant-icache", "M14", "whether code and constants share a cache",
+      measure_between, derive_between);

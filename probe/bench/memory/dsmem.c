@@ -54,7 +54,6 @@ static void write_epilogue(struct bench_text *text)
 static struct bench_kernel *latency_kernel(struct bench_run *run)
 {
 	struct bench_text body = {0};
-	struct bench_kernel *kernel;
 
 	write_prologue(&body);
 	bench_emit(&body, "setp.ne.u32 p, %%b_ctaid, 0;\n"
@@ -81,21 +80,14 @@ static struct bench_kernel *latency_kernel(struct bench_run *run)
 			  "sub.u64 to, to, from;\n"
 			  "st.global.u64 [%%b_data], to;\n");
 	write_epilogue(&body);
-	kernel = bench_kernel(
-		run, &(struct bench_code){.name = "dsmem-latency",
-					  .declared = declared,
-					  .body = body.data,
-					  .threads = 32,
-					  .expect = {{OP_LD, CHASE_UNROLL, CHASE_UNROLL}}});
-	bench_text_free(&body);
-	return kernel;
+	return BENCH_KERNEL(run, &body, .name = "dsmem-latency", .declared = declared,
+			    .threads = 32, .expect = {{OP_LD, CHASE_UNROLL, CHASE_UNROLL}});
 }
 
 /* arg1: iterations. Two chains of 16 bytes per thread, in the next block's shared memory. */
 static struct bench_kernel *bandwidth_kernel(struct bench_run *run)
 {
 	struct bench_text body = {0};
-	struct bench_kernel *kernel;
 
 	write_prologue(&body);
 	bench_emit(&body, "add.u32 n, rank, 1;\n"
@@ -131,30 +123,23 @@ static struct bench_kernel *bandwidth_kernel(struct bench_run *run)
 			  "add.u64 out, out, %%b_data;\n"
 			  "st.global.u64 [out], to;\n");
 	write_epilogue(&body);
-	kernel = bench_kernel(
-		run, &(struct bench_code){.name = "dsmem-bandwidth",
-					  .declared = declared,
-					  .body = body.data,
-					  .threads = THREADS,
-					  .expect = {{OP_LD, CHASE_UNROLL, CHASE_UNROLL}}});
-	bench_text_free(&body);
-	return kernel;
+	return BENCH_KERNEL(run, &body, .name = "dsmem-bandwidth", .declared = declared,
+			    .threads = THREADS, .expect = {{OP_LD, CHASE_UNROLL, CHASE_UNROLL}});
 }
 
 /*
- * Computes bytes per cycle from SCALE bytes per block and the cycles of the blocks, a list
+ * Computes bytes per cycle from ARG bytes per block and the cycles of the blocks, a list
  * terminated by 0. The mean over all blocks is needed, because clusters are placed differently.
  */
-static double compute_rate(const struct bench_run *run, const void *results, double scale)
+static double compute_rate(const struct bench_run *run, const void *results, void *arg)
 {
 	const uint64_t *cycles = results;
 	double all = 0;
 	uint32_t n = 0;
 
-	(void)run;
 	for (; cycles[n]; n++)
 		all += (double)cycles[n];
-	return n ? scale * n / all : NAN;
+	return n ? *(double *)arg * n / all : NAN;
 }
 
 static void measure_samples(struct bench_run *run)
@@ -166,28 +151,23 @@ static void measure_samples(struct bench_run *run)
 		struct bench_launch launch = {.cluster = size, .arg = {0, LOOPS}};
 
 		for (uint32_t rank = 0; latency && rank < size; rank++) {
-			struct bench_point *point = bench_point(bench_series(bench_samples(run),
-									     "latency", "cluster",
-									     "block", "cycles"),
-								size, rank);
+			struct bench_series *series = bench_series(bench_samples(run), "latency",
+								   "cluster", "block", "cycles");
 
 			launch.grid = size;
 			launch.block = 32;
 			launch.arg[0] = rank;
-			if (!chase_repeat_launch(run, latency, &launch, 8, chase_compute_cycles,
-						 STEPS, point))
+			if (!bench_repeat(run, latency, &launch, 8, chase_compute_cycles,
+					  &(double){STEPS}, bench_point(series, size, rank)))
 				break;
 		}
 		if (bandwidth && sms >= size) {
-			struct bench_point *point = bench_point(bench_series(bench_samples(run),
-									     "bandwidth", "cluster",
-									     "", "B/cycle/SM"),
-								size, NAN);
-
 			launch.grid = sms / size * size;
 			launch.block = THREADS;
-			chase_repeat_launch(run, bandwidth, &launch, 8 * (launch.grid + 1),
-					    compute_rate, 16.0 * THREADS * STEPS, point);
+			bench_repeat(
+				run, bandwidth, &launch, 8 * (launch.grid + 1), compute_rate,
+				&(double){16.0 * THREADS * STEPS},
+				bench_add_point(run, "bandwidth", "cluster", "B/cycle/SM", size));
 		}
 	}
 }
@@ -197,25 +177,19 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 {
 	const struct bench_series *series = bench_find_series(samples, "latency");
 	double min = INFINITY, max = -INFINITY, own = NAN;
-	struct bench_text parameter = {0};
 
-	(void)gpu;
 	bench_add_published(figures, "DSMEM latency", "cluster of 2, block 1", "H100", 180);
-	for (uint32_t k = 0; series && k < series->n; k++) {
-		const struct bench_point *point = &series->point[k];
-
-		if (!point->n)
-			continue;
+	BENCH_EACH(point, series) {
 		if (point->y == 0) {
 			own = isnan(own) ? bench_median(point) : fmin(own, bench_median(point));
 			continue;
 		}
 		min = fmin(min, bench_median(point));
 		max = fmax(max, bench_median(point));
-		bench_emit(&parameter, "cluster of %g, block %g", point->x, point->y);
-		bench_add_point_figure(figures, "DSMEM latency", parameter.data, series, point);
+		bench_add_point_figure(figures, "DSMEM latency",
+				       bench_format("cluster of %g, block %g", point->x, point->y),
+				       series, point);
 		bench_mark_detail(figures, point->y > 1);
-		bench_text_free(&parameter);
 	}
 	if (max >= min)
 		bench_add_note(
@@ -225,21 +199,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			"the SM's own, accessed in the same way, in %.0f.",
 			min, max, own);
 	series = bench_find_series(samples, "bandwidth");
-	for (uint32_t k = 0; series && k < series->n; k++) {
-		if (!series->point[k].n)
-			continue;
-		bench_emit(&parameter, "cluster of %g", series->point[k].x);
-		bench_add_point_figure(figures, "DSMEM bandwidth", parameter.data, series,
-				       &series->point[k]);
-		bench_text_free(&parameter);
-	}
+	BENCH_EACH(point, series)
+		bench_add_point_figure(figures, "DSMEM bandwidth",
+				       bench_format("cluster of %g", point->x), series, point);
 }
 
-BENCH(bench_dsmem) = {
-	.name = "dsmem",
-	.number = "",
-	.what = "shared memory of other SMs of a cluster: latency, bandwidth",
-	.arch = 90,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_dsmem, "dsmem", "", "shared memory of other SMs of a cluster: latency, bandwidth",
+      measure_samples, derive_figures, .arch = 90);

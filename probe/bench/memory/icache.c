@@ -8,7 +8,6 @@
 #include "probe/bench/frame/timed_code.h"
 #include "sass/sass.h"
 #include <math.h>
-#include <stdio.h>
 
 enum { COUNT = 65536, STEP = 64, FFMA = 0x023, KIB = COUNT * 16 / 1024 };
 
@@ -17,7 +16,6 @@ static int to_nops(uint64_t (*word)[2], uint32_t n, void *arg)
 	uint32_t first = 0, last;
 	struct nvs_sass_insn insn;
 
-	(void)arg;
 	if (!code_find_bracket((const uint64_t(*)[2])word, n, FFMA, FFMA, COUNT, &first, &last))
 		return -1;
 	for (uint32_t i = first; i < last; i++) {
@@ -50,35 +48,30 @@ struct length {
 	double empty; /* cycles of the empty code */
 };
 
-static void compute_cycles(const void *data, double *value, const void *arg)
+static double compute_cycles(const struct bench_run *run, const void *results, void *arg)
 {
 	const struct length *length = arg;
-	double all = (double)((const uint64_t *)data)[8];
+	double all = (double)((const uint64_t *)results)[8];
 
-	value[0] = length->count ? (all - length->empty) / length->count : all;
+	return length->count ? (all - length->empty) / length->count : all;
 }
 
 static bool measure_length(struct bench_run *run, struct bench_kernel *kernel, const char *name,
-			   const struct length *length)
+			   struct length *length)
 {
-	struct code_value value = {.x = "bytes",
-				   .unit = length->count ? "cycles/instruction" : "cycles",
-				   .at_x = 16.0 * length->count,
-				   .at_y = NAN};
-
-	snprintf(value.series, sizeof(value.series), "%s", name);
-	return code_measure_values(
+	return bench_repeat(
 		run, kernel,
 		&(struct bench_launch){.block = 32, .arg = {(COUNT - length->count) / STEP}}, 72,
-		&value, 1, compute_cycles, length);
+		compute_cycles, length,
+		bench_add_point(run, name, "bytes", length->count ? "cycles/instruction" : "cycles",
+				16.0 * length->count));
 }
 
 static void measure_lengths(struct bench_run *run, struct bench_kernel *kernel, const char *name)
 {
 	struct length length = {0};
-	char empty[32];
+	const char *empty = bench_format("%s none", name);
 
-	snprintf(empty, sizeof(empty), "%s none", name);
 	if (!measure_length(run, kernel, empty, &length))
 		return;
 	length.empty = bench_median(bench_find_series(bench_samples(run), empty)->point);
@@ -102,10 +95,8 @@ static void measure_samples(struct bench_run *run)
 							       .expect = {{FFMA, COUNT, COUNT}},
 							       .patch = k ? to_nops : NULL});
 
-		if (!kernel)
-			continue;
-		measure_lengths(run, kernel, k ? "NOP" : "FFMA");
-		bench_kernel_free(run, kernel);
+		if (kernel)
+			measure_lengths(run, kernel, k ? "NOP" : "FFMA");
 	}
 	bench_text_free(&text);
 }
@@ -139,19 +130,15 @@ static void derive_of(const struct bench_series *series, struct bench_figures *f
 	bench_add_plot(figures, "icache", "Cycles an instruction by code length", series, true,
 		       false);
 	for (uint32_t i = 0; i < n; i++) {
-		char level[48];
-
 		if (!(plateau[i].value > 0))
 			continue;
-		snprintf(level, sizeof(level), "level %u", i + 1);
-		bench_figure(figures, level, series->name, "cycles/instruction", plateau[i].value,
-			     NAN, NAN, bench_series_clock(series));
-		if (i + 1 == n)
-			continue;
-		snprintf(level, sizeof(level), "level %u holds", i + 1);
-		bench_figure(figures, level, series->name, "KiB", plateau[i].to / 1024,
-			     plateau[i].to / 1024, plateau[i + 1].from / 1024,
+		bench_figure(figures, bench_format("level %u", i + 1), series->name,
+			     "cycles/instruction", plateau[i].value, NAN, NAN,
 			     bench_series_clock(series));
+		if (i + 1 < n)
+			bench_figure(figures, bench_format("level %u holds", i + 1), series->name,
+				     "KiB", plateau[i].to / 1024, plateau[i].to / 1024,
+				     plateau[i + 1].from / 1024, bench_series_clock(series));
 	}
 }
 
@@ -160,16 +147,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 {
 	static const char *const names[] = {"FFMA", "NOP"};
 
-	(void)gpu;
 	for (unsigned k = 0; k < 2; k++)
 		if (bench_find_series(samples, names[k]))
 			derive_of(bench_find_series(samples, names[k]), figures);
 }
 
-BENCH(bench_icache) = {
-	.name = "icache",
-	.number = "M11",
-	.what = "instruction caches: cycles an instruction by code length",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_icache, "icache", "M11", "instruction caches: cycles an instruction by code length",
+      measure_samples, derive_figures);

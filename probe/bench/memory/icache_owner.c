@@ -10,7 +10,6 @@
 #include "probe/bench/frame/pointer_chase.h"
 #include "probe/bench/frame/timed_code.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -100,49 +99,44 @@ struct sample {
 	const struct warp_placement *place;
 };
 
-static void compute_cycles(const void *data, double *value, const void *arg)
+static double compute_cycles(const struct bench_run *run, const void *results, void *arg)
 {
-	const uint32_t *word = data;
+	const uint32_t *word = results;
 	const struct sample *s = arg;
-	uint64_t all = ((const uint64_t *)data)[CYCLES / 8];
+	uint64_t all = ((const uint64_t *)results)[CYCLES / 8];
 	bool apart = word[SMS / 4] != word[SMS / 4 + 1];
 
-	value[0] = (double)all / (s->kib * 64);
 	if (word[LOST / 4] || !all || apart != (s->place->blocks > 1))
-		value[0] = NAN;
+		return NAN;
+	return (double)all / (s->kib * 64);
 }
 
-static void name_of(char name[48], unsigned kib, const struct warp_placement *place)
+static const char *name_of(unsigned kib, const struct warp_placement *place)
 {
-	snprintf(name, 48, "victim of %u KiB, %s", kib, place->name);
+	return bench_format("victim of %u KiB, %s", kib, place->name);
 }
 
 /* Returns false if a launch failed. */
-static bool measure_lengths(struct bench_run *run, struct bench_kernel *kernel,
-			    const struct sample *s)
+static bool measure_lengths(struct bench_run *run, struct bench_kernel *kernel, struct sample *s)
 {
-	struct code_value value = {.x = "bytes", .unit = "cycles/instruction", .at_y = NAN};
+	const char *name = name_of(s->kib, s->place);
 	bool some = false;
 
-	name_of(value.series, s->kib, s->place);
 	for (uint64_t bytes = 0; bytes <= MAX_BYTES;
 	     bytes = bytes ? chase_next_size(bytes) : MIN_BYTES) {
 		struct bench_launch launch = {
 			.grid = s->place->blocks,
 			.block = THREADS,
 			.arg = {s->place->block, s->place->warp, (MAX_BYTES - bytes) / 16 / STEP}};
-		const struct bench_series *series;
+		struct bench_point *point = bench_add_point(run, name, "bytes",
+							    "cycles/instruction", (double)bytes);
 
-		value.at_x = (double)bytes;
-		if (!code_measure_values(run, kernel, &launch, CYCLES + 8, &value, 1,
-					 compute_cycles, s))
+		if (!bench_repeat(run, kernel, &launch, CYCLES + 8, compute_cycles, s, point))
 			return false;
-		series = bench_find_series(bench_samples(run), value.series);
-		some |= series->point[series->n - 1].n != 0;
+		some |= point->n != 0;
 	}
 	if (!some && !bench_is_dry(run))
-		bench_add_missing(bench_samples(run), "%s: the two did not run in turn",
-				  value.series);
+		bench_add_missing(bench_samples(run), "%s: the two did not run in turn", name);
 	return true;
 }
 
@@ -156,19 +150,12 @@ static void measure_samples(struct bench_run *run)
 		bool good;
 
 		write_body(&text, kib);
-		kernel = bench_kernel(run,
-				      &(struct bench_code){.name = k ? "victim-64" : "victim-8",
-							   .body = text.data,
-							   .threads = THREADS,
-							   .expect = {{FFMA, kib * 64, all}},
-							   .patch = check_bracket,
-							   .arg = &kib});
-		bench_text_free(&text);
+		kernel = BENCH_KERNEL(run, &text, .name = k ? "victim-64" : "victim-8",
+				      .threads = THREADS, .expect = {{FFMA, kib * 64, all}},
+				      .patch = check_bracket, .arg = &kib);
 		good = kernel != NULL;
 		for (unsigned i = 0; good && i < PLACES; i++)
-			good = measure_lengths(run, kernel,
-					       &(struct sample){victims[k], places + i});
-		bench_kernel_free(run, kernel);
+			good = measure_lengths(run, kernel, &(struct sample){kib, places + i});
 	}
 }
 
@@ -200,37 +187,33 @@ static double derive_case(const struct bench_samples *samples, struct bench_figu
 	static const char *const whose[] = {[SAME] = "own scheduler's",
 					    [OTHER] = "other scheduler's",
 					    [OTHER_SM] = "other SM's"};
-	const struct bench_series *series;
-	const struct bench_point *alone;
-	char name[48], size[24];
-	const char *shown_name = name + strlen("victim of ");
+	const struct bench_series *series = bench_find_series(samples, name_of(kib, place));
+	const struct bench_point *alone = code_find_point(series, 0, NAN);
+	const char *shown_name;
 	double from;
 
-	name_of(name, kib, place);
-	series = bench_find_series(samples, name);
-	alone = code_find_point(series, 0, NAN);
 	if (!alone)
 		return NAN;
+	shown_name = series->name + strlen("victim of ");
 	bench_add_point_figure(figures, shown_name, "alone", series, alone);
 	bench_mark_detail(figures, true);
 	for (double bytes = MIN_BYTES; bytes <= MAX_BYTES; bytes *= 2) {
 		const struct bench_point *p = code_find_point(series, bytes, NAN);
-		char parameter[48];
 
-		snprintf(parameter, sizeof(parameter), "beside %s",
-			 chase_format_bytes(size, bytes));
 		if (!p)
 			continue;
-		bench_add_point_figure(figures, shown_name, parameter, series, p);
+		bench_add_point_figure(figures, shown_name,
+				       bench_format("beside %s", bench_format_bytes(bytes)), series,
+				       p);
 		bench_mark_detail(figures, true);
 	}
 	bench_add_plot(figures, "icache-owner", "A victim's code beside an aggressor's", series,
 		       false, false);
 	from = slowed_from(series, alone);
-	snprintf(name, sizeof(name), "%u KiB of code slowed by", kib);
 	if (isfinite(from))
-		bench_figure(figures, name, whose[place - places], "KiB", from / 1024, from / 1024,
-			     from / 1024, bench_series_clock(series));
+		bench_figure(figures, bench_format("%u KiB of code slowed by", kib),
+			     whose[place - places], "KiB", from / 1024, from / 1024, from / 1024,
+			     bench_series_clock(series));
 	return from;
 }
 
@@ -261,7 +244,6 @@ static void add_notes(struct bench_figures *figures, unsigned kib, const double 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned k = 0; k < VICTIMS; k++) {
 		double from[PLACES];
 
@@ -271,10 +253,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_icache_owner) = {
-	.name = "icache-owner",
-	.number = "M12",
-	.what = "instruction caches: a scheduler's, an SM's, or shared by SMs",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_icache_owner, "icache-owner", "M12",
+      "instruction caches: a scheduler's, an SM's, or shared by SMs", measure_samples,
+      derive_figures);

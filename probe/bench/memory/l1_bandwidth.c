@@ -8,7 +8,6 @@
 #include "probe/bench/frame/pointer_chase.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { THREADS = 1024, WARPS = THREADS / 32, UNROLL = 8, TURNS = 256 };
 static const unsigned widths[] = {4, 8, 16};
@@ -45,10 +44,8 @@ static void write_loads(struct bench_text *text, unsigned width, const char *lab
 
 static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width)
 {
-	struct bench_text body = {0}, name = {0};
-	struct bench_kernel *kernel;
+	struct bench_text body = {0};
 
-	bench_emit(&name, "l1-read-%u", width);
 	bench_emit(&body,
 		   "{\n"
 		   ".reg .u64 at, off, mask, from, to;\n"
@@ -78,27 +75,21 @@ static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width)
 			  "lost:\n"
 			  "mov.u64 at, 0;\n"
 			  "}\n");
-	kernel = bench_kernel(run, &(struct bench_code){.name = name.data,
-							.body = body.data,
-							.threads = THREADS,
-							.expect = {{OP_LDG, UNROLL, UNROLL}}});
-	bench_text_free(&body);
-	bench_text_free(&name);
-	return kernel;
+	return BENCH_KERNEL(run, &body, .name = bench_format("l1-read-%u", width),
+			    .threads = THREADS, .expect = {{OP_LDG, UNROLL, UNROLL}});
 }
 
 /* Computes bytes per cycle between the first start and the last end. */
-static double compute_rate(const struct bench_run *run, const void *results, double bytes)
+static double compute_rate(const struct bench_run *run, const void *results, void *bytes)
 {
 	const uint64_t(*warp)[2] = results;
 	uint64_t from = UINT64_MAX, to = 0;
 
-	(void)run;
 	for (unsigned k = 0; k < WARPS; k++) {
 		from = warp[k][0] < from ? warp[k][0] : from;
 		to = warp[k][1] > to ? warp[k][1] : to;
 	}
-	return to > from ? bytes / (double)(to - from) : NAN;
+	return to > from ? *(double *)bytes / (double)(to - from) : NAN;
 }
 
 static void measure_samples(struct bench_run *run)
@@ -109,9 +100,7 @@ static void measure_samples(struct bench_run *run)
 		bench_add_missing(bench_samples(run), "not enough memory for the array");
 	for (unsigned w = 0; base && w < 3; w++) {
 		struct bench_kernel *kernel = kernel_of(run, widths[w]);
-		char name[8];
 
-		snprintf(name, sizeof(name), "%u B", widths[w]);
 		for (uint64_t bytes = 4 << 10; kernel && bytes <= 128 << 10;
 		     bytes *= bytes > 4 << 10 ? 2 : 4) {
 			struct bench_launch launch = {
@@ -122,12 +111,11 @@ static void measure_samples(struct bench_run *run)
 				 * A sum of zeros never equals arg3. A full round warms the cache.
 				 */
 				.arg = {base, bytes, TURNS, 1, bytes / (UNROLL * 32 * widths[w])}};
-			struct bench_point *point = bench_point(
-				bench_series(bench_samples(run), name, "bytes", "", "B/cycle/SM"),
-				(double)bytes, NAN);
 
-			chase_repeat_launch(run, kernel, &launch, WARPS * 16, compute_rate,
-					    (double)TURNS * UNROLL * THREADS * widths[w], point);
+			bench_repeat(run, kernel, &launch, WARPS * 16, compute_rate,
+				     &(double){(double)TURNS * UNROLL * THREADS * widths[w]},
+				     bench_add_point(run, bench_format("%u B", widths[w]), "bytes",
+						     "B/cycle/SM", (double)bytes));
 		}
 	}
 }
@@ -142,20 +130,14 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			 {"P4", 15.7}, {"M60", 15.7},	{"K80", 68.6}};
 	const struct bench_series *fastest = NULL;
 	const struct bench_point *fastest_point = NULL;
-	char at[24];
 
-	(void)gpu;
 	for (unsigned k = 0; k < 6; k++)
 		bench_add_published(figures, "L1 bandwidth", "", published[k].gpu,
 				    published[k].rate);
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
-		const struct bench_point *best = NULL;
+		const struct bench_point *best = bench_find_best(series);
 
-		for (uint32_t k = 0; k < series->n; k++)
-			if (series->point[k].n &&
-			    (!best || bench_median(&series->point[k]) > bench_median(best)))
-				best = &series->point[k];
 		bench_add_plot(figures, "l1-read", "L1, read by one SM", series, true, false);
 		if (!best)
 			continue;
@@ -170,13 +152,8 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	bench_add_point_figure(figures, "L1 bandwidth", "", fastest, fastest_point);
 	bench_add_note(figures, "L1 is fastest, %.1f B/cycle per SM, with loads of %s in %s.",
 		       bench_median(fastest_point), fastest->name,
-		       chase_format_bytes(at, fastest_point->x));
+		       bench_format_bytes(fastest_point->x));
 }
 
-BENCH(bench_l1_bandwidth) = {
-	.name = "l1-bandwidth",
-	.number = "M6",
-	.what = "bandwidth of L1, of loads of 4, 8 and 16 bytes",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_l1_bandwidth, "l1-bandwidth", "M6", "bandwidth of L1, of loads of 4, 8 and 16 bytes",
+      measure_samples, derive_figures);

@@ -28,16 +28,10 @@ static void measure_samples(struct bench_run *run)
 			.block = 1,
 			.no_shared = true,
 			.arg = {base, chase_round_steps(2 * chain.elements), STEPS}};
-		struct bench_point *point;
 
-		if (!chase_write_chain(run, builder, &chain))
-			return;
-		point = bench_point(
-			bench_series(bench_samples(run), "random", "bytes", "", "cycles"),
-			(double)bytes, NAN);
-		if (!chase_repeat_launch(run, kernel, &launch, 8, chase_compute_cycles, STEPS,
-					 point) &&
-		    !bench_is_dry(run))
+		if (!chase_write_chain(run, builder, &chain) ||
+		    !bench_repeat(run, kernel, &launch, 8, chase_compute_cycles, &(double){STEPS},
+				  bench_add_point(run, "random", "bytes", "cycles", (double)bytes)))
 			return;
 	}
 	if (!base)
@@ -50,9 +44,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_series *series = bench_find_series(samples, "random");
 	struct bench_plateau plateau[4];
 	uint32_t n = series ? bench_find_plateaus(series, 0.15, 3, plateau, 4) : 0;
-	char to[24];
 
-	(void)gpu;
 	bench_add_published(figures, "L1 hit", "", "H100", 40);
 	bench_add_published(figures, "L1 hit", "", "GH200", 40);
 	bench_add_published(figures, "L1 hit", "", "H100, mt4g", 38);
@@ -67,18 +59,13 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		bench_add_note(figures,
 			       "L1 hit %.1f cycles up to %s (see l1-size for the limit), beyond it "
 			       "%.1f.",
-			       plateau[0].value, chase_format_bytes(to, plateau[0].to),
+			       plateau[0].value, bench_format_bytes(plateau[0].to),
 			       plateau[n - 1].value);
 	else
 		bench_add_note(figures, "L1 hit %.1f cycles up to %s, without a knee.",
-			       plateau[0].value, chase_format_bytes(to, plateau[0].to));
+			       plateau[0].value, bench_format_bytes(plateau[0].to));
 	bench_add_plot(figures, "latency-l1", "Latency of ld.global.ca", series, true, false);
 }
 
-BENCH(bench_l1_latency) = {
-	.name = "l1-latency",
-	.number = "M5",
-	.what = "latency of a hit in L1",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_l1_latency, "l1-latency", "M5", "latency of a hit in L1", measure_samples,
+      derive_figures);

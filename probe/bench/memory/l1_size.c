@@ -48,7 +48,6 @@ static void timed_load(struct bench_text *text, const char *what)
 static struct bench_kernel *scan_kernel(struct bench_run *run, bool each)
 {
 	struct bench_text body = {0};
-	struct bench_kernel *kernel;
 
 	bench_emit(&body, "{\n"
 			  ".reg .u64 at, out, missed, all, t;\n"
@@ -103,32 +102,9 @@ static struct bench_kernel *scan_kernel(struct bench_run *run, bool each)
 	bench_emit(&body, "lost:\n"
 			  "mov.u64 at, 0;\n"
 			  "}\n");
-	kernel = bench_kernel(
-		run, &(struct bench_code){.name = each ? "l1-positions" : "l1-scan",
-					  .declared = each ? ".shared .align 16 .b8 cycles[4608];\n"
-							   : NULL,
-					  .body = body.data,
-					  .threads = THREADS,
-					  .expect = {{OP_LDG, 1, 1}}});
-	bench_text_free(&body);
-	return kernel;
-}
-
-static struct bench_launch scan_of(uint64_t base, uint64_t lines, double limit, unsigned carveout,
-				   const struct bench_gpu *gpu)
-{
-	uint64_t all = gpu->shared_sm_bytes / 1024;
-
-	/*
-	 * The driver chooses the next size that holds the percentage plus 1 KiB for each resident
-	 * block: 32 blocks of one warp, 2 of these. So request slightly less than the size.
-	 */
-	return (struct bench_launch){
-		.grid = 1,
-		.block = THREADS,
-		.no_shared = carveout < 4,
-		.carveout = all && carveout >= 4 ? (int)((carveout - 3) * 100 / all) : 0,
-		.arg = {base, lines, (uint64_t)limit}};
+	return BENCH_KERNEL(run, &body, .name = each ? "l1-positions" : "l1-scan",
+			    .declared = each ? ".shared .align 16 .b8 cycles[4608];\n" : NULL,
+			    .threads = THREADS, .expect = {{OP_LDG, 1, 1}});
 }
 
 struct l1_size_scan {
@@ -139,15 +115,31 @@ struct l1_size_scan {
 	double limit;
 };
 
-static const uint64_t *run_scan(struct l1_size_scan *s, uint64_t lines)
+/* Lays a chain of LINES and returns how to scan it; with a grid of 0 if that failed. */
+static struct bench_launch lay_lines(struct l1_size_scan *s, uint64_t lines)
 {
+	uint64_t all = bench_gpu(s->run)->shared_sm_bytes / 1024;
 	struct chase_chain chain = {.base = s->base, .elements = lines, .stride = s->stride};
-	struct bench_launch launch = scan_of(s->base, lines, s->limit, s->carveout,
-					     bench_gpu(s->run));
 
 	if (!chase_write_chain(s->run, s->builder, &chain))
-		return NULL;
-	return bench_launch(s->run, s->kernel, &launch, 16 + 2 * MAX_LINES);
+		return (struct bench_launch){.grid = 0};
+	/*
+	 * The driver chooses the next size that holds the percentage plus 1 KiB for each resident
+	 * block: 32 blocks of one warp, 2 of these. So request slightly less than the size.
+	 */
+	return (struct bench_launch){
+		.grid = 1,
+		.block = THREADS,
+		.no_shared = s->carveout < 4,
+		.carveout = all && s->carveout >= 4 ? (int)((s->carveout - 3) * 100 / all) : 0,
+		.arg = {s->base, lines, (uint64_t)s->limit}};
+}
+
+static const uint64_t *run_scan(struct l1_size_scan *s, uint64_t lines)
+{
+	struct bench_launch launch = lay_lines(s, lines);
+
+	return launch.grid ? bench_launch(s->run, s->kernel, &launch, 16 + 2 * MAX_LINES) : NULL;
 }
 
 /* Sets the limit above the latency of a hit plus noise. */
@@ -181,20 +173,27 @@ static uint64_t first_missed(struct l1_size_scan *s, uint64_t first, uint64_t st
 	return 0;
 }
 
-static double compute_misses(const struct bench_run *run, const void *results, double scale)
+static double compute_misses(const struct bench_run *run, const void *results, void *arg)
 {
-	(void)run;
-	return (double)*(const uint64_t *)results / scale;
+	return (double)*(const uint64_t *)results;
+}
+
+/* Measures the misses of LINES by X. Returns false if a launch failed. */
+static bool measure_misses(struct l1_size_scan *s, const char *name, const char *x, uint64_t lines,
+			   uint64_t at)
+{
+	struct bench_launch launch = lay_lines(s, lines);
+
+	return launch.grid && bench_repeat(s->run, s->kernel, &launch, 16, compute_misses, NULL,
+					   bench_add_point(s->run, name, x, "misses", (double)at));
 }
 
 static void measure_size(struct bench_run *run)
 {
-	const struct bench_gpu *gpu = bench_gpu(run);
 	struct l1_size_scan s = {.run = run,
 				 .builder = chase_build_builder(run),
 				 .kernel = scan_kernel(run, false),
 				 .stride = LINE};
-	char name[16];
 
 	s.base = bench_memory_alloc(run, MAX_LINES * LINE);
 	if (!s.base)
@@ -204,30 +203,17 @@ static void measure_size(struct bench_run *run)
 	for (unsigned k = 0; k < sizeof(carveouts) / sizeof(*carveouts); k++) {
 		uint64_t near;
 
-		if (carveouts[k] * 1024ull > gpu->shared_sm_bytes)
+		if (carveouts[k] * 1024ull > bench_gpu(run)->shared_sm_bytes)
 			break;
 		s.carveout = carveouts[k];
 		if (!find_limit(&s))
 			return;
 		near = first_missed(&s, COARSE, COARSE);
-		snprintf(name, sizeof(name), "%u KiB", carveouts[k]);
 		for (uint64_t lines = near > COARSE ? near - COARSE : KIB; near && lines <= near;
-		     lines += KIB) {
-			struct bench_launch launch = scan_of(s.base, lines, s.limit, s.carveout,
-							     gpu);
-			struct chase_chain chain = {
-				.base = s.base, .elements = lines, .stride = LINE};
-			struct bench_point *point;
-
-			if (!chase_write_chain(run, s.builder, &chain))
+		     lines += KIB)
+			if (!measure_misses(&s, bench_format("%u KiB", carveouts[k]), "bytes",
+					    lines, lines * LINE))
 				return;
-			point = bench_point(
-				bench_series(bench_samples(run), name, "bytes", "", "misses"),
-				(double)(lines * LINE), NAN);
-			if (!chase_repeat_launch(run, s.kernel, &launch, 16, compute_misses, 1,
-						 point))
-				return;
-		}
 	}
 }
 
@@ -293,10 +279,9 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
  * Finds by bisection the maximum number of lines STRIDE apart that are kept, and measures it and
  * one more. Returns false if nothing more can be measured.
  */
-static bool kept_apart(struct l1_size_scan *s, struct bench_kernel *counting)
+static bool kept_apart(struct l1_size_scan *s)
 {
 	uint64_t few = 1, many = MAX_LINES;
-	char name[32];
 
 	while (many - few > 1) {
 		uint64_t middle = (few + many) / 2;
@@ -306,22 +291,10 @@ static bool kept_apart(struct l1_size_scan *s, struct bench_kernel *counting)
 			return false;
 		*(results[0] ? &many : &few) = middle;
 	}
-	snprintf(name, sizeof(name), "%llu B apart", (unsigned long long)s->stride);
-	for (uint64_t lines = few; lines <= many; lines++) {
-		struct chase_chain chain = {
-			.base = s->base, .elements = lines, .stride = s->stride};
-		struct bench_launch launch = scan_of(s->base, lines, s->limit, s->carveout,
-						     bench_gpu(s->run));
-		struct bench_point *point = bench_point(
-			bench_series(bench_samples(s->run), name, "lines", "", "misses"),
-			(double)lines, NAN);
-
-		if (!chase_write_chain(s->run, s->builder, &chain) ||
-		    (!chase_repeat_launch(s->run, counting, &launch, 16, compute_misses, 1,
-					  point) &&
-		     !bench_is_dry(s->run)))
+	for (uint64_t lines = few; lines <= many; lines++)
+		if (!measure_misses(s, bench_format("%llu B apart", (unsigned long long)s->stride),
+				    "lines", lines, lines))
 			return false;
-	}
 	return true;
 }
 
@@ -334,7 +307,7 @@ static void measure_sets(struct bench_run *run, struct l1_size_scan s)
 	s.stride = LINE;
 	if (!find_limit(&s))
 		return;
-	while (s.stride <= FARTHEST && kept_apart(&s, s.kernel))
+	while (s.stride <= FARTHEST && kept_apart(&s))
 		s.stride *= 2;
 }
 
@@ -342,7 +315,6 @@ static void measure_sets(struct bench_run *run, struct l1_size_scan s)
 static struct bench_kernel *sector_kernel(struct bench_run *run)
 {
 	struct bench_text body = {0};
-	struct bench_kernel *kernel;
 
 	bench_emit(&body, "{\n"
 			  ".reg .u64 at, line, word, all, t;\n"
@@ -368,12 +340,8 @@ static struct bench_kernel *sector_kernel(struct bench_run *run)
 			  "lost:\n"
 			  "mov.u64 at, 0;\n"
 			  "}\n");
-	kernel = bench_kernel(run, &(struct bench_code){.name = "l1-sector",
-							.body = body.data,
-							.threads = 1,
-							.expect = {{OP_LDG, 1, 1}}});
-	bench_text_free(&body);
-	return kernel;
+	return BENCH_KERNEL(run, &body, .name = "l1-sector", .threads = 1,
+			    .expect = {{OP_LDG, 1, 1}});
 }
 
 static void measure_positions(struct l1_size_scan *s, uint64_t lines)
@@ -390,8 +358,7 @@ static void measure_positions(struct l1_size_scan *s, uint64_t lines)
 			struct bench_point *point = chase_find_point(series, (double)at,
 								     (double)lines);
 
-			bench_add_value(point, cycles[at]);
-			point->sm_mhz = bench_launch_mhz(s->run);
+			bench_add_sample(s->run, point, cycles[at]);
 		}
 	}
 }
@@ -412,11 +379,9 @@ static void measure_lines(struct bench_run *run)
 		return;
 	for (unsigned k = 0; sector && k < sizeof(words) / sizeof(*words); k++) {
 		struct bench_launch launch = {.grid = 1, .block = 1, .arg = {s.base, words[k]}};
-		struct bench_point *point = bench_point(
-			bench_series(bench_samples(run), "sector", "bytes behind", "", "cycles"),
-			words[k], NAN);
 
-		chase_repeat_launch(run, sector, &launch, 8, chase_compute_cycles, 32, point);
+		bench_repeat(run, sector, &launch, 8, chase_compute_cycles, &(double){32},
+			     bench_add_point(run, "sector", "bytes behind", "cycles", words[k]));
 	}
 	measure_sets(run, s);
 	if (!s.kernel || !find_limit(&s))
@@ -487,14 +452,11 @@ static double missed_always(const struct bench_series *series, double y, double 
 {
 	uint32_t any = 0, each = 0;
 
-	for (uint32_t k = 0; k < series->n; k++) {
-		const struct bench_point *point = &series->point[k];
-
-		if (point->y != y || !point->n)
-			continue;
-		any += bench_max(point) > limit;
-		each += bench_min(point) > limit;
-	}
+	BENCH_EACH(p, series)
+		if (p->y == y) {
+			any += bench_max(p) > limit;
+			each += bench_min(p) > limit;
+		}
 	return any ? (double)each / any : NAN;
 }
 
@@ -537,9 +499,9 @@ static double kept_of(const struct bench_series *series)
 {
 	double kept = 0;
 
-	for (uint32_t k = 0; k < series->n; k++)
-		if (series->point[k].n && bench_median(&series->point[k]) == 0)
-			kept = fmax(kept, series->point[k].x);
+	BENCH_EACH(p, series)
+		if (bench_median(p) == 0)
+			kept = fmax(kept, p->x);
 	return kept;
 }
 
@@ -550,22 +512,19 @@ static double kept_of(const struct bench_series *series)
 static void derive_sets(const struct bench_samples *samples, struct bench_figures *figures)
 {
 	double all = NAN, least = INFINITY, first = NAN, farthest = 0;
-	char from[24], to[24];
 
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
 		double apart, kept;
-		char name[32];
 
 		if (sscanf(series->name, "%lf B apart", &apart) != 1 || apart < LINE)
 			continue;
 		kept = kept_of(series);
 		if (!(kept > 0))
 			continue;
-		chase_format_bytes(from, apart);
-		snprintf(name, sizeof(name), "%s apart", from);
-		bench_figure(figures, "L1 lines kept", name, "lines", kept, NAN, NAN,
-			     series->point[0].sm_mhz);
+		bench_figure(figures, "L1 lines kept",
+			     bench_format("%s apart", bench_format_bytes(apart)), "lines", kept,
+			     NAN, NAN, series->point[0].sm_mhz);
 		bench_mark_detail(figures, apart > LINE);
 		if (apart == LINE)
 			all = kept;
@@ -581,13 +540,13 @@ static void derive_sets(const struct bench_samples *samples, struct bench_figure
 			figures,
 			"Lines %s apart are kept as well as adjacent ones, at least %.0f of %.0f: "
 			"sets are chosen by a hash of the address.",
-			chase_format_bytes(to, farthest), least, all);
+			bench_format_bytes(farthest), least, all);
 	else
 		bench_add_note(
 			figures,
 			"%.0f adjacent lines are kept; with %s and more between them fewer, at "
 			"least %.0f: they share sets.",
-			all, chase_format_bytes(from, first), least);
+			all, bench_format_bytes(first), least);
 }
 
 static void derive_lines(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -595,7 +554,6 @@ static void derive_lines(const struct bench_samples *samples, const struct bench
 {
 	const struct bench_series *series = bench_find_series(samples, "sector");
 
-	(void)gpu;
 	bench_add_published(figures, "L1 run of misses", "", "T4", 4);
 	if (series)
 		derive_sector(series, figures);
@@ -605,18 +563,8 @@ static void derive_lines(const struct bench_samples *samples, const struct bench
 	derive_sets(samples, figures);
 }
 
-BENCH(bench_l1_size) = {
-	.name = "l1-size",
-	.number = "M7",
-	.what = "how much L1 keeps, by each carve-out for shared memory",
-	.measure = measure_size,
-	.derive = derive_size,
-};
+BENCH(bench_l1_size, "l1-size", "M7", "how much L1 keeps, by each carve-out for shared memory",
+      measure_size, derive_size);
 
-BENCH(bench_l1_lines) = {
-	.name = "l1-lines",
-	.number = "M8",
-	.what = "lines and sectors of L1, and which of them it gives up",
-	.measure = measure_lines,
-	.derive = derive_lines,
-};
+BENCH(bench_l1_lines, "l1-lines", "M8", "lines and sectors of L1, and which of them it gives up",
+      measure_lines, derive_lines);

@@ -11,11 +11,31 @@
  * github.com/caps-tum/mt4g, sample_results (H100 SXM).
  */
 #include "probe/bench/frame/pointer_chase.h"
+#include "probe/probe.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { LINE = 128, STEPS = 4096, WARM = 1024, LINES = 32, APART = 4096 + LINE };
+
+/*
+ * bench_repeat() for chase_build_kernel(), with each launch continuing where the previous one
+ * ended, so that no thread hits lines that it has just cached.
+ */
+static bool chase_repeat_onward(struct bench_run *run, struct bench_kernel *kernel,
+				struct bench_launch launch, struct bench_point *point)
+{
+	for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
+		const uint64_t *results = bench_launch(run, kernel, &launch, 16);
+
+		if (!results)
+			return false;
+		launch.arg[0] = results[1] ? results[1] : launch.arg[0];
+		if (k && results[0])
+			bench_add_sample(run, point, (double)results[0] / STEPS);
+	}
+	return true;
+}
 
 static void measure_curve(struct bench_run *run, struct bench_kernel *builder)
 {
@@ -38,15 +58,12 @@ static void measure_curve(struct bench_run *run, struct bench_kernel *builder)
 			.grid = 1,
 			.block = 1,
 			.arg = {base, chase_round_steps(chain.elements), STEPS}};
-		struct bench_point *point;
 
 		if (!chase_write_chain(run, builder, &chain) ||
-		    (fits && !bench_launch(run, kernel, &once, 16)))
-			break;
-		point = bench_point(
-			bench_series(bench_samples(run), "random", "bytes", "", "cycles"),
-			(double)bytes, NAN);
-		if (!chase_repeat_onward(run, kernel, &launch, point) && !bench_is_dry(run))
+		    (fits && !bench_launch(run, kernel, &once, 16)) ||
+		    !chase_repeat_onward(
+			    run, kernel, launch,
+			    bench_add_point(run, "random", "bytes", "cycles", (double)bytes)))
 			break;
 	}
 	if (base)
@@ -123,8 +140,7 @@ static void measure_map(struct bench_run *run, struct bench_kernel *builder, uns
 							 (double)results[0], line);
 
 				if (point->n < BENCH_REPEATS && results[line + 1])
-					bench_add_value(point, (double)results[line + 1]);
-				point->sm_mhz = bench_launch_mhz(run);
+					bench_add_sample(run, point, (double)results[line + 1]);
 			}
 		}
 }
@@ -212,7 +228,7 @@ static bool find_sides(struct l2_sides *s, double *near, double *far)
 
 bool l2_find_side(struct bench_run *run, struct bench_kernel *builder, uint64_t sms[3])
 {
-	struct l2_sides *s = calloc(1, sizeof(*s));
+	struct l2_sides *s = probe_allocate(1, sizeof(*s));
 	const struct bench_series *series;
 	double near, far;
 	bool two = false;
@@ -220,7 +236,7 @@ bool l2_find_side(struct bench_run *run, struct bench_kernel *builder, uint64_t 
 	measure_map(run, builder, 3);
 	series = bench_find_series(bench_samples(run), "map");
 	sms[0] = sms[1] = sms[2] = 0;
-	if (s && series && read_points(s, series) && s->sms <= 192 && find_sides(s, &near, &far)) {
+	if (series && read_points(s, series) && s->sms <= 192 && find_sides(s, &near, &far)) {
 		two = true;
 		for (uint32_t sm = 0; sm < s->sms; sm++)
 			sms[sm / 64] |= (uint64_t)s->side[sm] << sm % 64;
@@ -248,11 +264,11 @@ static void list_sms(struct bench_text *text, const struct l2_sides *s, bool sid
 
 static void derive_map(const struct bench_series *series, struct bench_figures *figures)
 {
-	struct l2_sides *s = calloc(1, sizeof(*s));
+	struct l2_sides *s = probe_allocate(1, sizeof(*s));
 	struct bench_text one = {0}, other = {0};
 	double near, far, mhz = series->n ? series->point[0].sm_mhz : NAN;
 
-	if (s && read_points(s, series) && find_sides(s, &near, &far)) {
+	if (read_points(s, series) && find_sides(s, &near, &far)) {
 		list_sms(&one, s, true);
 		list_sms(&other, s, false);
 		bench_figure(figures, "L2, first read", "near", "cycles", near, NAN, NAN, mhz);
@@ -264,7 +280,7 @@ static void derive_map(const struct bench_series *series, struct bench_figures *
 			"side, %.0f from the other. On one side are the SMs %s, on the other "
 			"%s.",
 			near, far, one.data ? one.data : "none", other.data ? other.data : "none");
-	} else if (s && s->sms > 1) {
+	} else if (s->sms > 1) {
 		bench_add_note(figures,
 			       "No written line of L2 is nearer to some SMs than to others.");
 	}
@@ -279,9 +295,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_series *series = bench_find_series(samples, "random");
 	struct bench_plateau plateau[6];
 	uint32_t n = series ? bench_find_plateaus(series, 0.15, 3, plateau, 6) : 0;
-	char to[24];
 
-	(void)gpu;
 	bench_add_published(figures, "L2 hit", "", "H100", 291);
 	bench_add_published(figures, "L2 hit", "", "GH200", 281);
 	bench_add_published(figures, "L2 hit", "", "H100, mt4g", 219);
@@ -299,7 +313,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			bench_add_point_figure(figures, "DRAM", "", series, point);
 		bench_add_note(figures, "%s %.0f cycles to %s%s.",
 			       k ? "Then" : "ld.global.cg takes", plateau[k].value,
-			       chase_format_bytes(to, plateau[k].to),
+			       bench_format_bytes(plateau[k].to),
 			       plateau[k].last == series->n - 1 ? ", the largest measured" : "");
 	}
 	if (series)
@@ -310,10 +324,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		derive_map(series, figures);
 }
 
-BENCH(bench_l2_latency) = {
-	.name = "l2-latency",
-	.number = "M9",
-	.what = "latency of L2 and DRAM; which SMs are near to which lines",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_l2_latency, "l2-latency", "M9",
+      "latency of L2 and DRAM; which SMs are near to which lines", measure_samples, derive_figures);

@@ -7,6 +7,7 @@
  * measured. Expected: 2 times 6 points of 12 launches of three kernels, 2 s.
  */
 #include "probe/bench/frame/pointer_chase.h"
+#include "probe/lib/driver.h"
 
 #include <math.h>
 
@@ -16,7 +17,6 @@ enum { LINE = 128, STEPS = 4096, THREADS = 512 };
 static struct bench_kernel *sweep_kernel(struct bench_run *run, bool last)
 {
 	struct bench_text body = {0};
-	struct bench_kernel *kernel;
 
 	bench_emit(&body, "{\n"
 			  ".reg .u64 at, off, step, policy;\n"
@@ -47,12 +47,8 @@ static struct bench_kernel *sweep_kernel(struct bench_run *run, bool last)
 		   "mov.u64 at, 0;\n"
 		   "}\n",
 		   last ? ".L2::cache_hint" : "", last ? ", policy" : "");
-	kernel = bench_kernel(run, &(struct bench_code){.name = last ? "sweep-last" : "sweep",
-							.body = body.data,
-							.threads = THREADS,
-							.expect = {{OP_LDG, 1, 1}}});
-	bench_text_free(&body);
-	return kernel;
+	return BENCH_KERNEL(run, &body, .name = last ? "sweep-last" : "sweep", .threads = THREADS,
+			    .expect = {{OP_LDG, 1, 1}});
 }
 
 struct l2_window {
@@ -73,7 +69,6 @@ static bool measure_point(struct l2_window *w, struct bench_kernel *first, uint6
 	struct bench_launch array = sweep_of(bench_gpu(w->run), w->array, bytes);
 	struct bench_launch other = sweep_of(bench_gpu(w->run), w->other, w->other_bytes);
 	struct bench_launch chase = {.grid = 1, .block = 1, .arg = {w->array, CHASE_UNROLL, STEPS}};
-	struct bench_point clocks = {0};
 
 	for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
 		const void *results;
@@ -83,26 +78,20 @@ static bool measure_point(struct l2_window *w, struct bench_kernel *first, uint6
 		    !bench_launch(w->run, w->sweep, &other, 8))
 			return false;
 		results = bench_launch(w->run, w->chase, &chase, 8);
-		if (!results || bench_is_dry(w->run))
+		if (!results)
 			return false;
-		v = chase_compute_cycles(w->run, results, STEPS);
-		if (!k || isnan(v))
-			continue;
-		bench_add_value(point, v);
-		bench_add_value(&clocks, bench_launch_mhz(w->run));
+		v = chase_compute_cycles(w->run, results, &(double){STEPS});
+		if (k && !isnan(v))
+			bench_add_sample(w->run, point, v);
 	}
-	point->sm_mhz = bench_median(&clocks);
 	return true;
 }
 
 /* Persisting lines would disturb the next measurement. */
 static void reset_persisting_lines(struct bench_run *run)
 {
-	int (*lines)(void) = (int (*)(void))bench_driver_function(run,
-								  "cuCtxResetPersistingL2Cache");
-
-	if (lines)
-		lines();
+	if (!bench_is_dry(run) && cu.cuCtxResetPersistingL2Cache)
+		cu.cuCtxResetPersistingL2Cache();
 }
 
 static void measure_samples(struct bench_run *run)
@@ -132,17 +121,12 @@ static void measure_samples(struct bench_run *run)
 						    .elements = bytes / LINE,
 						    .stride = LINE,
 						    .random = true};
-			struct bench_point *point;
 
 			reset_persisting_lines(run);
-			if (!chase_write_chain(run, builder, &chain))
-				return;
-			point = bench_point(bench_series(bench_samples(run),
-							 kept ? "evict_last" : "plain", "bytes", "",
-							 "cycles"),
-					    (double)bytes, NAN);
-			if (!measure_point(&w, kept ? w.last : w.sweep, bytes, point) &&
-			    !bench_is_dry(run))
+			if (!chase_write_chain(run, builder, &chain) ||
+			    !measure_point(&w, kept ? w.last : w.sweep, bytes,
+					   bench_add_point(run, kept ? "evict_last" : "plain",
+							   "bytes", "cycles", (double)bytes)))
 				return;
 		}
 	reset_persisting_lines(run);
@@ -154,25 +138,21 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_series *plain = bench_find_series(samples, "plain");
 	const struct bench_series *last = bench_find_series(samples, "evict_last");
 	const struct bench_point *kept = NULL;
-	struct bench_text parameter = {0};
-	char size[24];
 
-	(void)gpu;
 	for (uint32_t k = 0; last && plain && k < last->n && k < plain->n; k++) {
 		double with = bench_median(&last->point[k]),
 		       without = bench_median(&plain->point[k]);
+		const char *size;
 
 		if (isnan(with) || isnan(without))
 			continue;
-		chase_format_bytes(size, last->point[k].x);
-		bench_emit(&parameter, "%s, evict_last", size);
-		bench_add_point_figure(figures, "L2 kept", parameter.data, last, &last->point[k]);
+		size = bench_format_bytes(last->point[k].x);
+		bench_add_point_figure(figures, "L2 kept", bench_format("%s, evict_last", size),
+				       last, &last->point[k]);
 		bench_mark_detail(figures, k && k < last->n - 1);
-		bench_text_free(&parameter);
-		bench_emit(&parameter, "%s, plain", size);
-		bench_add_point_figure(figures, "L2 kept", parameter.data, plain, &plain->point[k]);
+		bench_add_point_figure(figures, "L2 kept", bench_format("%s, plain", size), plain,
+				       &plain->point[k]);
 		bench_mark_detail(figures, k && k < last->n - 1);
-		bench_text_free(&parameter);
 		if (with < 0.85 * without)
 			kept = &last->point[k];
 	}
@@ -180,16 +160,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		bench_add_note(figures,
 			       "Data read with evict_last stays in L2 while twice its size is "
 			       "read, visible up to %s.",
-			       chase_format_bytes(size, kept->x));
+			       bench_format_bytes(kept->x));
 	else if (last && last->n && last->point[0].n)
 		bench_add_note(figures, "evict_last keeps no more in L2 than a plain load.");
 }
 
-BENCH(bench_l2_window) = {
-	.name = "l2-window",
-	.number = "",
-	.what = "what L2 keeps that was loaded under evict_last",
-	.arch = 80,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_l2_window, "l2-window", "", "what L2 keeps that was loaded under evict_last",
+      measure_samples, derive_figures, .arch = 80);

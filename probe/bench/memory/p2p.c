@@ -7,7 +7,6 @@
  * by the dma study. Takes about 1 s, over PCIe 5 s.
  */
 #include <math.h>
-#include <stdio.h>
 #include "probe/bench/frame/pointer_chase.h"
 #include "probe/bench/frame/internal.h"
 #include "probe/lib/peer.h"
@@ -40,7 +39,6 @@ static const char *const places[] = {"own", "peer"};
 static struct bench_kernel *rate_kernel(struct bench_run *run, enum p2p_access what)
 {
 	struct bench_text t = {0};
-	struct bench_kernel *kernel;
 
 	bench_emit(&t,
 		   ".reg .u64 at, step; .reg .u32 n, v, sum, r<16>; .reg .pred p;\n"
@@ -66,13 +64,8 @@ static struct bench_kernel *rate_kernel(struct bench_run *run, enum p2p_access w
 		   "setp.eq.u32 p, sum, 77;\n@p st.global.u32 [%%b_data], sum;\n",
 		   what == READ ? "" : "fence.acq_rel.sys;\n");
 	/* The frame contains a red and two stores. */
-	kernel = bench_kernel(
-		run, &(struct bench_code){.name = rates[what].name,
-					  .body = t.data,
-					  .threads = THREADS,
-					  .expect = {{rates[what].op, UNROLL, UNROLL + 3}}});
-	bench_text_free(&t);
-	return kernel;
+	return BENCH_KERNEL(run, &t, .name = rates[what].name, .threads = THREADS,
+			    .expect = {{rates[what].op, UNROLL, UNROLL + 3}});
 }
 
 /*
@@ -82,7 +75,6 @@ static struct bench_kernel *rate_kernel(struct bench_run *run, enum p2p_access w
 static struct bench_kernel *atomic_chase(struct bench_run *run)
 {
 	struct bench_text t = {0};
-	struct bench_kernel *kernel;
 
 	bench_emit(&t, ".reg .u64 at, c<2>; .reg .u32 n; .reg .pred p;\n"
 		       "mov.u64 at, %%b_arg0; cvt.u32.u64 n, %%b_arg1; mov.u64 c0, %%clock64;\n"
@@ -95,13 +87,8 @@ static struct bench_kernel *atomic_chase(struct bench_run *run)
 		   "mov.u64 c1, %%clock64; sub.u64 c1, c1, c0;\n"
 		   "st.global.u64 [%%b_data], c1; st.global.u64 [%%b_data+8], at;\nlost:\n",
 		   (int)CHASE_UNROLL);
-	kernel = bench_kernel(
-		run, &(struct bench_code){.name = "chase-atom",
-					  .body = t.data,
-					  .threads = 1,
-					  .expect = {{OP_ATOMG, CHASE_UNROLL, CHASE_UNROLL}}});
-	bench_text_free(&t);
-	return kernel;
+	return BENCH_KERNEL(run, &t, .name = "chase-atom", .threads = 1,
+			    .expect = {{OP_ATOMG, CHASE_UNROLL, CHASE_UNROLL}});
 }
 
 struct kernels {
@@ -111,10 +98,7 @@ struct kernels {
 static struct bench_point *point_of(struct bench_run *run, const char *what, const char *place,
 				    const char *unit, double bytes)
 {
-	char name[64];
-
-	snprintf(name, sizeof(name), "%s, %s", what, place);
-	return bench_point(bench_series(bench_samples(run), name, "bytes", NULL, unit), bytes, NAN);
+	return bench_add_point(run, bench_format("%s, %s", what, place), "bytes", unit, bytes);
 }
 
 static void measure_latencies(struct bench_run *run, const struct kernels *k, const char *place,
@@ -129,8 +113,9 @@ static void measure_latencies(struct bench_run *run, const struct kernels *k, co
 		struct bench_launch l = {.block = 1, .arg = {base, STEPS, i ? 0 : STEPS}};
 
 		if (k->chase[i])
-			chase_repeat_launch(run, k->chase[i], &l, 16, chase_compute_cycles, STEPS,
-					    point_of(run, latencies[i], place, "cycles", CHAIN));
+			bench_repeat(run, k->chase[i], &l, 16, chase_compute_cycles,
+				     &(double){STEPS},
+				     point_of(run, latencies[i], place, "cycles", CHAIN));
 	}
 }
 
@@ -145,20 +130,20 @@ static void measure_rates(struct bench_run *run, const struct kernels *k, const 
 		struct bench_launch l = {.grid = grid, .block = THREADS, .arg = {base, turns, 1}};
 
 		if (k->rate[i] && turns)
-			chase_repeat_launch(
+			bench_repeat(
 				run, k->rate[i], &l, 16, chase_compute_rate,
-				(double)bytes / rates[i].width * rates[i].each,
+				&(double){(double)bytes / rates[i].width * rates[i].each},
 				point_of(run, rates[i].name, place, rates[i].unit, (double)bytes));
 	}
 }
 
 static bool has_native_atomics(struct bench_run *run, const struct probe_peer *peer)
 {
-	int (*ask)(int *, int, int, int) = (int (*)(int *, int, int, int))bench_driver_function(
-		run, "cuDeviceGetP2PAttribute");
 	int can = 0;
 
-	if (ask && !ask(&can, NATIVE_ATOMICS, run->session.device, peer->device) && can)
+	if (cu.cuDeviceGetP2PAttribute &&
+	    !cu.cuDeviceGetP2PAttribute(&can, NATIVE_ATOMICS, run->session.device, peer->device) &&
+	    can)
 		return true;
 	bench_add_missing(bench_samples(run), "atomics in the memory of GPU %d: not native",
 			  peer->device);
@@ -202,11 +187,6 @@ static void measure_samples(struct bench_run *run)
 		k.rate[i] = rate_kernel(run, i);
 	if (!bench_is_dry(run) && !run->broken && !run->stuck)
 		measure_peer(run, &k);
-	bench_kernel_free(run, k.lay);
-	for (unsigned i = 0; i < 2; i++)
-		bench_kernel_free(run, k.chase[i]);
-	for (enum p2p_access i = READ; i < RATES; i++)
-		bench_kernel_free(run, k.rate[i]);
 }
 
 /* Adds the figure of the series' only point. Returns NULL if there is none or it is 0. */
@@ -214,21 +194,19 @@ static const struct bench_point *add_figure(const struct bench_samples *samples,
 					    struct bench_figures *figures, const char *what,
 					    const char *place)
 {
-	const struct bench_series *series;
-	char name[64];
+	const struct bench_series *series = bench_find_series(samples,
+							      bench_format("%s, %s", what, place));
+	const struct bench_point *point = bench_find_first(series);
 
-	snprintf(name, sizeof(name), "%s, %s", what, place);
-	series = bench_find_series(samples, name);
-	if (!series || !series->n || !series->point->n || !(bench_median(series->point) > 0))
+	if (!point || !(bench_median(point) > 0))
 		return NULL;
-	bench_add_point_figure(figures, what, place, series, series->point);
-	return series->point;
+	bench_add_point_figure(figures, what, place, series, point);
+	return point;
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct bench_point *own = add_figure(samples, figures, latencies[i],
 							   places[0]);
@@ -254,10 +232,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_p2p) = {
-	.name = "p2p",
-	.number = "",
-	.what = "memory of another GPU: latency, bandwidth, atomics",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_p2p, "p2p", "", "memory of another GPU: latency, bandwidth, atomics", measure_samples,
+      derive_figures);

@@ -10,7 +10,6 @@
 #include "probe/bench/frame/pointer_chase.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { WORDS = 8192, THREADS = 1024, LOOPS = 64, STEPS = LOOPS * CHASE_UNROLL };
 static const unsigned widths[] = {4, 8, 16};
@@ -52,11 +51,8 @@ static void write_load(struct bench_text *text, unsigned width, const char *at)
  */
 static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width, unsigned chains)
 {
-	struct bench_text body = {0}, name = {0};
-	struct bench_kernel *kernel;
-	uint32_t loads = CHASE_UNROLL;
+	struct bench_text body = {0};
 
-	bench_emit(&name, "shared-%u-%u", width, chains);
 	bench_emit(&body, "{\n"
 			  ".reg .u64 from, to, out;\n"
 			  ".reg .u32 at, other, base, n, sum, x, y, z;\n"
@@ -104,34 +100,23 @@ static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width, uns
 			  "lost:\n"
 			  "mov.u64 out, 0;\n"
 			  "}\n");
-	kernel = bench_kernel(run, &(struct bench_code){.name = name.data,
-							.declared = declared,
-							.body = body.data,
-							.threads = chains == 1 ? 32 : THREADS,
-							.expect = {{OP_LDS, loads, loads}}});
-	bench_text_free(&body);
-	bench_text_free(&name);
-	return kernel;
+	return BENCH_KERNEL(run, &body, .name = bench_format("shared-%u-%u", width, chains),
+			    .declared = declared, .threads = chains == 1 ? 32 : THREADS,
+			    .expect = {{OP_LDS, CHASE_UNROLL, CHASE_UNROLL}});
 }
 
 static void measure_latency(struct bench_run *run)
 {
 	for (unsigned w = 0; w < 3; w++) {
 		struct bench_kernel *kernel = kernel_of(run, widths[w], 1);
-		char name[8];
 
-		snprintf(name, sizeof(name), "%u B", widths[w]);
-		for (uint32_t apart = 0; kernel && apart <= 32; apart++) {
-			struct bench_launch launch = {
-				.grid = 1, .block = 32, .arg = {apart, LOOPS, LOOPS}};
-			struct bench_point *point = bench_point(bench_series(bench_samples(run),
-									     name, "elements apart",
-									     "", "cycles"),
-								apart, NAN);
-
-			chase_repeat_launch(run, kernel, &launch, 8, chase_compute_cycles, STEPS,
-					    point);
-		}
+		for (uint32_t apart = 0; kernel && apart <= 32; apart++)
+			bench_repeat(run, kernel,
+				     &(struct bench_launch){
+					     .grid = 1, .block = 32, .arg = {apart, LOOPS, LOOPS}},
+				     8, chase_compute_cycles, &(double){STEPS},
+				     bench_add_point(run, bench_format("%u B", widths[w]),
+						     "elements apart", "cycles", apart));
 	}
 }
 
@@ -177,25 +162,22 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 {
 	double slope, intercept;
 
-	(void)gpu;
 	bench_add_published(figures, "shared latency", "4 B, 1 apart", "H100, mt4g", 29.9);
 	for (uint32_t s = 0; s < samples->n; s++) {
 		const struct bench_series *series = &samples->series[s];
 
-		for (uint32_t k = 0; k < series->n; k++) {
-			char parameter[48];
-			unsigned apart = (unsigned)series->point[k].x;
+		BENCH_EACH(p, series) {
+			unsigned apart = (unsigned)p->x;
 
 			/*
 			 * All others have the same conflicts as one of these; they are only in the
 			 * plot.
 			 */
-			if (!series->point[k].n || !apart || apart & (apart - 1))
+			if (!apart || apart & (apart - 1))
 				continue;
-			snprintf(parameter, sizeof(parameter), "%s, %g apart", series->name,
-				 series->point[k].x);
-			bench_add_point_figure(figures, "shared latency", parameter, series,
-					       &series->point[k]);
+			bench_add_point_figure(figures, "shared latency",
+					       bench_format("%s, %g apart", series->name, p->x),
+					       series, p);
 			bench_mark_detail(figures, s && apart > 1);
 		}
 	}
@@ -215,19 +197,15 @@ static void measure_bandwidth(struct bench_run *run)
 {
 	for (unsigned w = 0; w < 3; w += 2) {
 		struct bench_kernel *kernel = kernel_of(run, widths[w], 2);
-		char name[8];
 
-		snprintf(name, sizeof(name), "%u B", widths[w]);
 		for (uint32_t steps = 64; kernel && steps <= 4096; steps *= 2) {
 			struct bench_launch launch = {.grid = (uint32_t)bench_gpu(run)->sms,
 						      .block = THREADS,
 						      .arg = {1, 2 * steps / CHASE_UNROLL, 1}};
-			struct bench_point *point = bench_point(
-				bench_series(bench_samples(run), name, "steps", "", "cycles"),
-				steps, NAN);
 
-			chase_repeat_launch(run, kernel, &launch, 8, chase_compute_cycles, 1,
-					    point);
+			bench_repeat(run, kernel, &launch, 8, chase_compute_cycles, &(double){1},
+				     bench_add_point(run, bench_format("%u B", widths[w]), "steps",
+						     "cycles", steps));
 		}
 	}
 }
@@ -235,14 +213,11 @@ static void measure_bandwidth(struct bench_run *run)
 static void derive_bandwidth(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			     struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned w = 0; w < 3; w += 2) {
-		char name[8];
-		const struct bench_series *series;
+		const char *name = bench_format("%u B", widths[w]);
+		const struct bench_series *series = bench_find_series(samples, name);
 		double slope, intercept, bytes = 2.0 * THREADS * widths[w];
 
-		snprintf(name, sizeof(name), "%u B", widths[w]);
-		series = bench_find_series(samples, name);
 		if (!series)
 			continue;
 		bench_fit_line(series, &slope, &intercept);
@@ -258,18 +233,8 @@ static void derive_bandwidth(const struct bench_samples *samples, const struct b
 	}
 }
 
-BENCH(bench_shared_latency) = {
-	.name = "shared-latency",
-	.number = "M17",
-	.what = "latency of shared memory, with conflicts of banks",
-	.measure = measure_latency,
-	.derive = derive_latency,
-};
+BENCH(bench_shared_latency, "shared-latency", "M17",
+      "latency of shared memory, with conflicts of banks", measure_latency, derive_latency);
 
-BENCH(bench_shared_bandwidth) = {
-	.name = "shared-bandwidth",
-	.number = "M18",
-	.what = "bandwidth of shared memory, all SMs",
-	.measure = measure_bandwidth,
-	.derive = derive_bandwidth,
-};
+BENCH(bench_shared_bandwidth, "shared-bandwidth", "M18", "bandwidth of shared memory, all SMs",
+      measure_bandwidth, derive_bandwidth);

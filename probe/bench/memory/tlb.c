@@ -12,7 +12,6 @@
 #include "probe/bench/frame/pointer_chase.h"
 
 #include <math.h>
-#include <stdio.h>
 
 enum { LINE = 128, L1_PAGES = 1024, SHORT = 1024, APART = 641 * LINE };
 static const uint64_t page = 2 << 20;
@@ -24,7 +23,7 @@ static void measure_chains(struct bench_run *run, struct bench_kernel *builder,
 			   uint64_t stride, uint64_t most)
 {
 	for (uint64_t n = 8; n <= most; n = chase_next_size(n)) {
-		struct bench_point *point, clocks = {0};
+		struct bench_point *point;
 		struct chase_chain chain = {.base = base,
 					    .elements = n,
 					    .stride = stride,
@@ -36,8 +35,7 @@ static void measure_chains(struct bench_run *run, struct bench_kernel *builder,
 					      .no_shared = true,
 					      .arg = {base, chase_round_steps(n), timed}};
 
-		point = bench_point(bench_series(bench_samples(run), name, "bytes", "", "cycles"),
-				    (double)(n * stride), NAN);
+		point = bench_add_point(run, name, "bytes", "cycles", (double)(n * stride));
 		for (unsigned k = 0; k <= BENCH_REPEATS; k++) {
 			const void *results;
 
@@ -47,13 +45,11 @@ static void measure_chains(struct bench_run *run, struct bench_kernel *builder,
 			    !(results = bench_launch(run, kernel, &launch, 16)) ||
 			    bench_is_dry(run))
 				break;
-			if (k) {
-				bench_add_value(point,
-						chase_compute_cycles(run, results, (double)timed));
-				bench_add_value(&clocks, bench_launch_mhz(run));
-			}
+			if (k)
+				bench_add_sample(run, point,
+						 chase_compute_cycles(run, results,
+								      &(double){(double)timed}));
 		}
-		point->sm_mhz = bench_median(&clocks);
 		if (!point->n && !bench_is_dry(run))
 			return;
 	}
@@ -65,7 +61,6 @@ static void measure_samples(struct bench_run *run)
 	struct bench_kernel *cg = chase_build_kernel(run, "cg"),
 			    *ca = chase_build_kernel(run, "ca");
 	uint64_t most = 128ull << 30, base = 0;
-	char name[16];
 
 	if (!builder || !cg || !ca)
 		return;
@@ -80,8 +75,8 @@ static void measure_samples(struct bench_run *run)
 	for (unsigned k = 0; k < STRIDES; k++) {
 		uint64_t stride = (uint64_t)strides[k] << 20;
 
-		snprintf(name, sizeof(name), "%u MiB", strides[k]);
-		measure_chains(run, builder, cg, name, base, stride, most / stride);
+		measure_chains(run, builder, cg, bench_format("%u MiB", strides[k]), base, stride,
+			       most / stride);
 	}
 }
 
@@ -96,12 +91,10 @@ static void measure_samples(struct bench_run *run)
  */
 static double reach_of(const struct bench_samples *samples, unsigned stride, double limit)
 {
-	const struct bench_series *series;
+	const struct bench_series *series = bench_find_series(samples,
+							      bench_format("%u MiB", stride));
 	double reach = NAN;
-	char name[16];
 
-	snprintf(name, sizeof(name), "%u MiB", stride);
-	series = bench_find_series(samples, name);
 	for (uint32_t k = 0; series && k < series->n; k++) {
 		double cycles = bench_median(&series->point[k]);
 
@@ -123,7 +116,7 @@ static void derive_level(const struct bench_samples *samples, struct bench_figur
 			 double limit, const char *name, double mhz)
 {
 	double reach[STRIDES], min = INFINITY;
-	char each[24], all[24];
+	const char *each;
 	unsigned k = 0;
 
 	for (unsigned s = 0; s < STRIDES; s++) {
@@ -135,15 +128,15 @@ static void derive_level(const struct bench_samples *samples, struct bench_figur
 		k++;
 	if (!k || k == STRIDES || isnan(reach[k]))
 		return;
-	chase_format_bytes(each, strides[k - 1] * 1048576.0);
-	chase_format_bytes(all, min);
+	each = bench_format_bytes(strides[k - 1] * 1048576.0);
 	bench_figure(figures, "TLB entry", name, "MiB", strides[k - 1], NAN, NAN, mhz);
 	bench_figure(figures, "TLB entries", name, "entries", min / 1048576 / strides[k - 1], NAN,
 		     NAN, mhz);
 	bench_add_note(figures,
 		       "TLB, %s: addresses %u MiB apart reach farther than those %s or less apart: "
 		       "an entry covers %s, and its reach of %s is %.0f entries.",
-		       name, strides[k], each, each, all, min / 1048576 / strides[k - 1]);
+		       name, strides[k], each, each, bench_format_bytes(min),
+		       min / 1048576 / strides[k - 1]);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -152,26 +145,22 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	const struct bench_series *series = bench_find_series(samples, "2 MiB");
 	struct bench_plateau plateau[5];
 	uint32_t n = series ? bench_find_plateaus(series, SHARE, 3, plateau, 5) : 0;
-	char to[24], level[32];
 
-	(void)gpu;
 	bench_add_published(figures, "TLB reach", "level 1", "T4", 32);
 	bench_add_published(figures, "TLB reach", "last level", "T4", 8192);
 	for (uint32_t k = 0; k < n; k++) {
 		bool open = plateau[k].last == series->n - 1;
+		/* The last level is the last that ends; anything beyond is not a TLB. */
+		const char *level = open ? "beyond"
+				    : k == n - 1 || plateau[k + 1].last == series->n - 1
+					    ? "last level"
+					    : bench_format("level %u", k + 1);
 
-		/* The last level that ends; anything beyond is not a TLB. */
-		if (open)
-			snprintf(level, sizeof(level), "beyond");
-		else if (k == n - 1 || plateau[k + 1].last == series->n - 1)
-			snprintf(level, sizeof(level), "last level");
-		else
-			snprintf(level, sizeof(level), "level %u", k + 1);
 		bench_add_point_figure(figures, "TLB latency", level, series,
 				       &series->point[(plateau[k].first + plateau[k].last) / 2]);
 		bench_add_note(figures,
 			       "One line of L2 in each page of 2 MiB: %.0f cycles up to %s%s.",
-			       plateau[k].value, chase_format_bytes(to, plateau[k].to),
+			       plateau[k].value, bench_format_bytes(plateau[k].to),
 			       open ? ", the largest measured" : "");
 		if (!open)
 			derive_level(samples, figures,
@@ -186,7 +175,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 
 		bench_add_point_figure(figures, "TLB latency", "beyond", series, point);
 		bench_add_note(figures, "Beyond it up to %.0f, at %s, the largest measured.",
-			       bench_median(point), chase_format_bytes(to, point->x));
+			       bench_median(point), bench_format_bytes(point->x));
 	}
 	for (uint32_t k = 0; k < samples->n; k++)
 		bench_add_plot(figures, "tlb", "Latency by reach, one line in each stride",
@@ -204,10 +193,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 				"not fit in it.");
 }
 
-BENCH(bench_tlb) = {
-	.name = "tlb",
-	.number = "M20",
-	.what = "reach of the TLBs, and what a miss costs",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_tlb, "tlb", "M20", "reach of the TLBs, and what a miss costs", measure_samples,
+      derive_figures);

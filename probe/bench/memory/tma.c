@@ -9,9 +9,9 @@
  * that never arrives leaves no time (0) and the kernel terminates.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "probe/bench/frame/bench.h"
+#include "probe/lib/driver.h"
 
 enum {
 	MAX_POLLS = 1 << 20, /* polls of an mbarrier before giving up */
@@ -151,18 +151,12 @@ static void write_stream(struct bench_text *text)
 }
 
 static struct bench_kernel *build_kernel(struct bench_run *run, const char *name,
-					 struct bench_text *text, uint32_t threads, uint16_t op)
+					 struct bench_text *text, uint16_t op)
 {
-	struct bench_code code = {.name = name,
-				  .body = text->data,
-				  .threads = threads,
-				  .declared = ".extern .shared .align 1024 .b8 tiles[];\n"
-					      ".shared .align 8 .b64 barriers[64];\n",
-				  .expect = {{op, 1, 1}}};
-	struct bench_kernel *kernel = bench_kernel(run, &code);
-
-	bench_text_free(text);
-	return kernel;
+	return BENCH_KERNEL(run, text, .name = name, .threads = 32,
+			    .declared = ".extern .shared .align 1024 .b8 tiles[];\n"
+					".shared .align 8 .b64 barriers[64];\n",
+			    .expect = {{op, 1, 1}});
 }
 
 /*
@@ -219,9 +213,7 @@ static double mean_of_places(struct bench_run *run, struct bench_kernel *kernel,
 static void measure_latency(struct bench_run *run, struct bench_kernel *kernel, const char *name,
 			    uint32_t size, const struct bench_launch *launch, uint64_t *place)
 {
-	struct bench_series *series = bench_series(bench_samples(run), name, "bytes", NULL,
-						   "cycles");
-	struct bench_point *point = bench_point(series, size, NAN);
+	struct bench_point *point = bench_add_point(run, name, "bytes", "cycles", size);
 
 	for (int n = 0; n <= BENCH_REPEATS; n++) {
 		double cycles = mean_of_places(run, kernel, *launch, place);
@@ -244,7 +236,7 @@ static void measure_bulk(struct bench_run *run, uint64_t memory, size_t room)
 	struct bench_kernel *kernel;
 
 	write_latency(&text, BULK);
-	kernel = build_kernel(run, "tma bulk", &text, 32, OP_BULK);
+	kernel = build_kernel(run, "tma bulk", &text, OP_BULK);
 	if (!kernel)
 		return;
 	for (uint32_t size = 16; size <= MAX_BYTES; size *= 2) {
@@ -256,7 +248,6 @@ static void measure_bulk(struct bench_run *run, uint64_t memory, size_t room)
 		if (room / MAX_BYTES >= needed)
 			measure_latency(run, kernel, "bulk, from memory", size, &l, &place);
 	}
-	bench_kernel_free(run, kernel);
 }
 
 static void measure_multicast(struct bench_run *run, uint64_t memory)
@@ -265,15 +256,14 @@ static void measure_multicast(struct bench_run *run, uint64_t memory)
 	struct bench_kernel *kernel;
 
 	write_latency(&text, MULTICAST);
-	kernel = build_kernel(run, "tma multicast", &text, 32, OP_BULK);
+	kernel = build_kernel(run, "tma multicast", &text, OP_BULK);
 	if (!kernel)
 		return;
-	for (uint32_t blocks = 2; blocks <= 16; blocks *= 2) {
-		char name[48];
-
-		snprintf(name, sizeof name, "multicast to %u blocks, from L2", blocks);
+	for (uint32_t blocks = 2; blocks <= 16; blocks *= 2)
 		for (uint32_t size = 16; size <= MAX_BYTES; size *= 4)
-			measure_latency(run, kernel, name, size,
+			measure_latency(run, kernel,
+					bench_format("multicast to %u blocks, from L2", blocks),
+					size,
 					&(struct bench_launch){
 						.grid = blocks,
 						.block = 1,
@@ -281,40 +271,33 @@ static void measure_multicast(struct bench_run *run, uint64_t memory)
 						.shared = MAX_BYTES,
 						.arg = {size, memory, 0, 0, (1u << blocks) - 1}},
 					NULL);
-	}
-	bench_kernel_free(run, kernel);
 }
 
-/* cuTensorMapEncodeTiled(); values of CUtensorMap* as in cuda.h of CUDA 12 and 13. */
-typedef int encode(void *map, int type, uint32_t rank, void *address, const uint64_t *size,
-		   const uint64_t *stride, const uint32_t *box, const uint32_t *element,
-		   int interleave, int swizzle, int promotion, int fill);
+/* CU_TENSOR_MAP_DATA_TYPE_FLOAT32 of CUDA 12 and 13. */
 enum { TYPE_FLOAT32 = 7 };
 
 static void measure_tiles(struct bench_run *run, uint64_t memory)
 {
-	union {
-		void *address;
-		encode *call;
-	} found = {bench_driver_function(run, "cuTensorMapEncodeTiled")};
+	bool maps = cu.cuTensorMapEncodeTiled && !bench_is_dry(run);
 	uint64_t map_at = bench_memory_alloc(run, 4096);
 	struct bench_text text = {0};
 	struct bench_kernel *kernel;
 
 	write_latency(&text, TILE);
-	kernel = build_kernel(run, "tma tile", &text, 32, OP_TILE);
+	kernel = build_kernel(run, "tma tile", &text, OP_TILE);
 	if (!kernel || !map_at)
 		return;
-	if (!found.address && !bench_is_dry(run))
+	if (!maps && !bench_is_dry(run))
 		bench_add_missing(bench_samples(run), "tiles: the driver has no tensor maps");
-	for (uint32_t rows = 1; found.address && rows <= 256; rows *= 2) {
+	for (uint32_t rows = 1; maps && rows <= 256; rows *= 2) {
 		_Alignas(64) uint8_t map[128] = {0};
 		uint64_t size[] = {COLUMNS, ROWS}, stride[] = {COLUMNS * 4};
 		uint32_t box[] = {COLUMNS, rows}, one[] = {1, 1};
 		void *at = NULL;
 
 		memcpy(&at, &memory, sizeof at);
-		if (found.call(map, TYPE_FLOAT32, 2, at, size, stride, box, one, 0, 0, 0, 0) ||
+		if (cu.cuTensorMapEncodeTiled(map, TYPE_FLOAT32, 2, at, size, stride, box, one, 0,
+					      0, 0, 0) ||
 		    !bench_memory_write(run, map_at, map, sizeof map)) {
 			bench_add_missing(bench_samples(run), "tiles of %u rows: no tensor map",
 					  rows);
@@ -327,12 +310,23 @@ static void measure_tiles(struct bench_run *run, uint64_t memory)
 						       .arg = {rows * COLUMNS * 4, 0, map_at}},
 				NULL);
 	}
-	bench_kernel_free(run, kernel);
+}
+
+/* Computes the bandwidth; none if a block did not copy all. ARG is the launch. */
+static double compute_bandwidth(const struct bench_run *run, const void *results, void *arg)
+{
+	const struct bench_launch *l = arg;
+	const uint64_t *copied = results;
+	double seconds = bench_launch_seconds(run);
+
+	for (uint32_t b = 0; b < l->grid; b++)
+		if (copied[b] != l->arg[0])
+			return NAN;
+	return seconds > 0 ? (double)l->arg[3] * l->grid / seconds / 1e9 : NAN;
 }
 
 static void measure_stream(struct bench_run *run, uint64_t memory, size_t room)
 {
-	static const uint32_t sizes[] = {1 << 10, 4 << 10, 16 << 10};
 	uint32_t sms = (uint32_t)bench_gpu(run)->sms;
 	uint32_t shared = (uint32_t)bench_gpu(run)->shared_block_bytes - 2048;
 	uint64_t part = room / sms & ~0xffffull;
@@ -340,40 +334,21 @@ static void measure_stream(struct bench_run *run, uint64_t memory, size_t room)
 	struct bench_kernel *kernel;
 
 	write_stream(&text);
-	kernel = build_kernel(run, "tma stream", &text, 32, OP_BULK);
+	kernel = build_kernel(run, "tma stream", &text, OP_BULK);
 	if (!kernel)
 		return;
-	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-		for (uint32_t k = 1; k <= PIECES && k * sizes[i] <= shared; k *= 2) {
-			char name[48];
-			struct bench_series *series;
-			struct bench_point *point;
-			struct bench_launch l = {
-				.grid = sms,
-				.block = 32,
-				.shared = k * sizes[i],
-				.arg = {sizes[i], memory, k, part, part / sizes[i]}};
+	for (uint32_t size = 1 << 10; size <= 16 << 10; size *= 4)
+		for (uint32_t k = 1; k <= PIECES && k * size <= shared; k *= 2) {
+			struct bench_launch l = {.grid = sms,
+						 .block = 32,
+						 .shared = k * size,
+						 .arg = {size, memory, k, part, part / size}};
 
-			snprintf(name, sizeof name, "copies of %u KiB", sizes[i] >> 10);
-			series = bench_series(bench_samples(run), name, "bytes in flight", NULL,
-					      "GB/s");
-			point = bench_point(series, k * sizes[i], NAN);
-			for (int n = 0; n <= BENCH_REPEATS; n++) {
-				const uint64_t *t = bench_launch(run, kernel, &l, 8ull * sms);
-				double seconds = bench_launch_seconds(run);
-				bool all = true;
-
-				if (!t)
-					break;
-				for (uint32_t b = 0; b < sms; b++)
-					all &= t[b] == sizes[i];
-				if (n && all && seconds > 0)
-					bench_add_sample(run, point,
-							 (double)part * sms / seconds / 1e9);
-			}
+			bench_repeat(run, kernel, &l, 8ull * sms, compute_bandwidth, &l,
+				     bench_add_point(run,
+						     bench_format("copies of %u KiB", size >> 10),
+						     "bytes in flight", "GB/s", k * size));
 		}
-	}
-	bench_kernel_free(run, kernel);
 }
 
 static void measure_samples(struct bench_run *run)
@@ -399,17 +374,13 @@ static void derive_latency(const struct bench_series *series, struct bench_figur
 {
 	double slope, start;
 
-	for (uint32_t i = 0; i < series->n; i++) {
-		char parameter[48];
-
-		snprintf(parameter, sizeof parameter, "%g bytes", series->point[i].x);
-		if (!series->point[i].n)
-			continue;
-		bench_add_point_figure(figures, series->name, parameter, series, &series->point[i]);
+	BENCH_EACH(p, series) {
+		bench_add_point_figure(figures, series->name, bench_format("%g bytes", p->x),
+				       series, p);
 		/* The time of a large multicast depends on where the cluster is placed. */
-		bench_mark_detail(figures, series->point[i].x != 1024 &&
-						   (series->point[i].x != MAX_BYTES ||
-						    !strncmp(series->name, "multicast", 9)));
+		bench_mark_detail(figures,
+				  p->x != 1024 && (p->x != MAX_BYTES ||
+						   !strncmp(series->name, "multicast", 9)));
 	}
 	bench_fit_line(series, &slope, &start);
 	if (slope > 0)
@@ -422,19 +393,13 @@ static void derive_latency(const struct bench_series *series, struct bench_figur
 /* Derives how many bytes an SM must have in flight to reach 90 % of the maximum. */
 static void derive_stream(const struct bench_series *series, struct bench_figures *figures)
 {
-	double most = 0, enough = NAN;
+	const struct bench_point *best = bench_find_best(series);
+	double most = best ? bench_median(best) : 0, enough = NAN;
 
-	for (uint32_t i = 0; i < series->n; i++)
-		most = fmax(most, series->point[i].n ? bench_median(&series->point[i]) : 0);
-	for (uint32_t i = 0; i < series->n; i++) {
-		const struct bench_point *p = &series->point[i];
-		char parameter[48];
-
-		if (!p->n)
-			continue;
-		snprintf(parameter, sizeof parameter, "%g bytes in flight", p->x);
-		bench_add_point_figure(figures, series->name, parameter, series, p);
-		bench_mark_detail(figures, i + 1 < series->n);
+	BENCH_EACH(p, series) {
+		bench_add_point_figure(figures, series->name,
+				       bench_format("%g bytes in flight", p->x), series, p);
+		bench_mark_detail(figures, p + 1 < series->point + series->n);
 		if (bench_median(p) >= 0.9 * most && !(enough <= p->x))
 			enough = p->x;
 	}
@@ -450,7 +415,6 @@ static void derive_stream(const struct bench_series *series, struct bench_figure
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
 		if (!strcmp(samples->series[i].unit, "GB/s"))
 			derive_stream(&samples->series[i], figures);
@@ -459,11 +423,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_tma) = {
-	.name = "tma",
-	.number = "",
-	.what = "copies by TMA: latency by size, tiles, multicast, bytes in flight",
-	.arch = 90,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_tma, "tma", "", "copies by TMA: latency by size, tiles, multicast, bytes in flight",
+      measure_samples, derive_figures, .arch = 90);

@@ -12,7 +12,6 @@
  * The study of 2019 timed an atomic without a result followed by a load of the same word, minus the
  * load alone. These pairs are measured too, for comparison with the study.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "probe/bench/frame/bench.h"
@@ -59,9 +58,9 @@ static const struct space {
 enum { OPS = sizeof op / sizeof *op };
 static const unsigned lanes[] = {1, 2, 4, 8, 16, 32};
 
-static void name_of(char name[64], const struct space *s, const struct op *o, bool apart)
+static const char *name_of(const struct space *s, const struct op *o, bool apart)
 {
-	snprintf(name, 64, "%s %s%s", s->name, o->name, apart ? " apart" : "");
+	return bench_format("%s %s%s", s->name, o->name, apart ? " apart" : "");
 }
 
 /* Generates %a for lanes' words that are arg1 bytes apart. */
@@ -131,48 +130,38 @@ static struct bench_kernel *build_kernel(struct bench_run *run, const struct spa
 					 const struct op *o)
 {
 	struct bench_text text = {0};
-	char name[64];
-	struct bench_code code = {.name = name, .threads = 32};
-	struct bench_kernel *kernel;
+	uint16_t sass = o->sass[s - space];
 
-	name_of(name, s, o, false);
 	write_body(&text, s, o);
-	code.body = text.data;
-	if (s->shared)
-		code.declared = ".shared .align 256 .b8 words[256];\n";
-	code.expect[0] = (struct bench_expect){o->sass[s - space], STEPS, STEPS};
-	if (code.expect[0].op == 0x1a3 && bench_arch(bench_gpu(run)) < 90)
-		code.expect[0].op = 0x1a8; /* floats use ATOMG as integers do */
-	kernel = bench_kernel(run, &code);
-	bench_text_free(&text);
-	return kernel;
+	if (sass == 0x1a3 && bench_arch(bench_gpu(run)) < 90)
+		sass = 0x1a8; /* floats use ATOMG as integers do */
+	return BENCH_KERNEL(run, &text, .name = name_of(s, o, false), .threads = 32,
+			    .declared = s->shared ? ".shared .align 256 .b8 words[256];\n" : NULL,
+			    .expect = {{sass, STEPS, STEPS}});
+}
+
+static double compute_step(const struct bench_run *run, const void *results, void *arg)
+{
+	const uint64_t *t = results;
+
+	return ((double)t[2] - (double)t[1]) / (ROUNDS * STEPS);
 }
 
 static void measure_points(struct bench_run *run, struct bench_kernel *kernel,
 			   const struct space *s, const struct op *o, bool apart, uint64_t memory)
 {
 	uint64_t step = strcmp(o->name, "add.f64") ? 4 : 8;
-	char name[64];
-	struct bench_series *series;
 
-	name_of(name, s, o, apart);
-	series = bench_series(bench_samples(run), name, "threads", NULL, "cycles");
 	for (unsigned i = 0; i < sizeof lanes / sizeof *lanes; i++) {
 		struct bench_launch launch = {.grid = s->arch ? 2 : 1,
 					      .block = 32,
 					      .cluster = s->arch ? 2 : 0,
 					      .arg = {lanes[i], apart ? step : 0, memory, 0}};
-		struct bench_point *point = bench_point(series, lanes[i], NAN);
 
-		for (int n = 0; n <= BENCH_REPEATS; n++) {
-			const uint64_t *t = bench_launch(run, kernel, &launch, 24);
-
-			if (!t)
-				return;
-			if (n)
-				bench_add_sample(run, point,
-						 ((double)t[2] - (double)t[1]) / (ROUNDS * STEPS));
-		}
+		if (!bench_repeat(run, kernel, &launch, 24, compute_step, NULL,
+				  bench_add_point(run, name_of(s, o, apart), "threads", "cycles",
+						  lanes[i])))
+			return;
 	}
 }
 
@@ -209,7 +198,6 @@ static void measure_samples(struct bench_run *run)
 			measure_points(run, kernel, &space[s], &op[o], false, memory);
 			if (!op[o].pair)
 				measure_points(run, kernel, &space[s], &op[o], true, memory);
-			bench_kernel_free(run, kernel);
 		}
 	}
 }
@@ -227,44 +215,39 @@ static const struct {
 	{"K80", {93, 214, 460, 952, 1936, 4257}, {29, 69, 96, 152, 264, 488}},
 };
 
+static const char *name_threads(double n)
+{
+	return bench_format("%g thread%s", n, n > 1 ? "s" : "");
+}
+
 static void add_published(struct bench_figures *figures, const char *name, bool shared)
 {
-	for (unsigned g = 0; g < sizeof published / sizeof *published; g++) {
-		for (unsigned i = 0; i < 6; i++) {
-			char threads[32];
-
-			snprintf(threads, sizeof threads, "%u thread%s", lanes[i], i ? "s" : "");
-			bench_add_published(figures, name, threads, published[g].gpu,
+	for (unsigned g = 0; g < sizeof published / sizeof *published; g++)
+		for (unsigned i = 0; i < 6; i++)
+			bench_add_published(figures, name, name_threads(lanes[i]), published[g].gpu,
 					    shared ? published[g].shared[i]
 						   : published[g].global[i]);
-		}
-	}
 }
 
 /* Derives red and load minus load; minimum and maximum from the ends of both. */
 static void derive_pair(const struct bench_samples *samples, struct bench_figures *figures,
 			const struct space *s)
 {
-	char name[64];
-	const struct bench_series *pair, *load;
+	const struct bench_series *pair = bench_find_series(samples,
+							    name_of(s, &op[OPS - 2], false));
+	const struct bench_series *load = bench_find_series(samples,
+							    name_of(s, &op[OPS - 1], false));
 	bool any = false;
+	char name[64];
 
-	name_of(name, s, &op[OPS - 2], false);
-	pair = bench_find_series(samples, name);
-	name_of(name, s, &op[OPS - 1], false);
-	load = bench_find_series(samples, name);
-	if (!pair || !load)
+	if (!load)
 		return;
 	snprintf(name, sizeof name, "%s atomic, pair", s->name);
-	for (uint32_t i = 0; i < pair->n; i++) {
-		for (uint32_t j = 0; j < load->n; j++) {
-			const struct bench_point *a = &pair->point[i], *b = &load->point[j];
-			char threads[32];
-
-			if (a->x != b->x || !a->n || !b->n)
+	BENCH_EACH(a, pair)
+		BENCH_EACH(b, load) {
+			if (a->x != b->x)
 				continue;
-			snprintf(threads, sizeof threads, "%g thread%s", a->x, a->x > 1 ? "s" : "");
-			bench_figure(figures, name, threads, pair->unit,
+			bench_figure(figures, name, name_threads(a->x), pair->unit,
 				     bench_median(a) - bench_median(b), bench_min(a) - bench_max(b),
 				     bench_max(a) - bench_min(b), a->sm_mhz);
 			/*
@@ -273,7 +256,6 @@ static void derive_pair(const struct bench_samples *samples, struct bench_figure
 			bench_mark_detail(figures, s->arch || (a->x > 1 && a->x < 32));
 			any = true;
 		}
-	}
 	if (any && s->arch == 0)
 		add_published(figures, name, s->shared);
 }
@@ -281,42 +263,34 @@ static void derive_pair(const struct bench_samples *samples, struct bench_figure
 static void derive_one(const struct bench_samples *samples, struct bench_figures *figures,
 		       const struct space *s, const struct op *o, bool apart)
 {
-	const struct bench_series *series;
+	const struct bench_series *series = bench_find_series(samples, name_of(s, o, apart));
 	const struct bench_point *first = NULL, *last = NULL;
-	char name[64], title[96];
 
-	name_of(name, s, o, apart);
-	series = bench_find_series(samples, name);
 	if (!series)
 		return;
-	for (uint32_t i = 0; i < series->n; i++) {
-		const struct bench_point *p = &series->point[i];
-		char threads[32];
-
-		if (!p->n)
-			continue;
-		snprintf(threads, sizeof threads, "%g thread%s", p->x, p->x > 1 ? "s" : "");
-		bench_add_point_figure(figures, name, threads, series, p);
+	BENCH_EACH(p, series) {
+		bench_add_point_figure(figures, series->name, name_threads(p->x), series, p);
 		bench_mark_detail(figures, apart || o->pair || (p->x > 1 && p->x < 32));
 		first = p->x == 1 ? p : first;
 		last = p->x == 32 ? p : last;
 	}
-	snprintf(title, sizeof title, "Atomics in %s memory, by threads on one word", s->name);
 	if (!apart)
-		bench_add_plot(figures, s->name, title, series, true, true);
+		bench_add_plot(
+			figures, s->name,
+			bench_format("Atomics in %s memory, by threads on one word", s->name),
+			series, true, true);
 	if (first && last && !apart && !o->pair)
 		bench_add_note(
 			figures,
 			"%s: %.1f cycles with one thread, %.1f with 32 on one word: %.1f for each "
 			"additional thread.",
-			name, bench_median(first), bench_median(last),
+			series->name, bench_median(first), bench_median(last),
 			(bench_median(last) - bench_median(first)) / 31);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned s = 0; s < SPACES; s++) {
 		for (unsigned o = 0; o < OPS; o++) {
 			derive_one(samples, figures, &space[s], &op[o], false);
@@ -327,10 +301,6 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_atomics_latency) = {
-	.name = "atomics-latency",
-	.number = "M22",
-	.what = "atomics by 1 to 32 threads of a warp on one word, in cycles",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_atomics_latency, "atomics-latency", "M22",
+      "atomics by 1 to 32 threads of a warp on one word, in cycles", measure_samples,
+      derive_figures);

@@ -11,7 +11,6 @@
  * of the whole grid. The figure is the best of a scenario; the plot has all. Takes about 3 s.
  */
 #include <math.h>
-#include <stdio.h>
 #include "probe/bench/frame/bench.h"
 
 enum { THREADS = 1024, STEPS = 16, LINE = 128, PLACES = 4, OP_RED = 0x18e, OP_ATOMG = 0x1a8 };
@@ -29,11 +28,6 @@ static const char *const scenarios[] = {NULL, "1: one block, adjacent words",
 static struct bench_kernel *build_kernel(struct bench_run *run, bool red)
 {
 	struct bench_text text = {0};
-	/* The frame contains a red. */
-	struct bench_code code = {.name = red ? "throughput red" : "throughput atom",
-				  .threads = THREADS,
-				  .expect = {{red ? OP_RED : OP_ATOMG, STEPS, STEPS + 1}}};
-	struct bench_kernel *kernel;
 
 	bench_emit(&text,
 		   ".reg .u32 %%g, %%i, %%n, %%sh, %%v, %%o<%u>, %%s; .reg .u64 %%a, %%w;\n"
@@ -56,10 +50,10 @@ static struct bench_kernel *build_kernel(struct bench_run *run, bool red)
 	/* Use the returned values: store them under a condition that is never true. */
 	bench_emit(&text, "add.u32 %%i, %%i, 1; setp.lt.u32 %%p, %%i, %%n;\n@%%p bra ROUND;\n"
 			  "setp.eq.u32 %%p, %%v, 77;\n@%%p st.global.u32 [%%b_data], %%s;\n");
-	code.body = text.data;
-	kernel = bench_kernel(run, &code);
-	bench_text_free(&text);
-	return kernel;
+	/* The frame contains a red. */
+	return BENCH_KERNEL(run, &text, .name = red ? "throughput red" : "throughput atom",
+			    .threads = THREADS,
+			    .expect = {{red ? OP_RED : OP_ATOMG, STEPS, STEPS + 1}});
 }
 
 struct atomics_shape {
@@ -101,9 +95,6 @@ static double seconds_of(struct bench_run *run, struct bench_kernel *kernel,
 static void measure_point(struct bench_run *run, struct bench_kernel *kernel, const char *what,
 			  const struct atomics_shape *s, uint64_t memory)
 {
-	struct bench_samples *samples = bench_samples(run);
-	char name[64];
-	struct bench_series *series;
 	struct bench_point *point;
 	double seconds;
 	uint64_t rounds = 16;
@@ -112,10 +103,9 @@ static void measure_point(struct bench_run *run, struct bench_kernel *kernel, co
 	seconds = seconds_of(run, kernel, s, memory, rounds);
 	if (seconds > 0)
 		rounds = (uint64_t)fmin(fmax(ceil(16 * AWAITED / seconds), 16), 1e6);
-	snprintf(name, sizeof name, "%s scenario %u", what, s->scenario);
-	series = bench_series(samples, name, s->scenario < 3 ? "threads on an address" : "blocks",
-			      NULL, "Gop/s");
-	point = bench_point(series, s->scenario < 3 ? s->sharing : s->blocks, NAN);
+	point = bench_add_point(run, bench_format("%s scenario %u", what, s->scenario),
+				s->scenario < 3 ? "threads on an address" : "blocks", "Gop/s",
+				s->scenario < 3 ? s->sharing : s->blocks);
 	for (int n = 0; n <= BENCH_REPEATS; n++) {
 		seconds = seconds_of(run, kernel, s, memory, rounds);
 		if (n && seconds > 0)
@@ -151,35 +141,27 @@ static void measure_samples(struct bench_run *run)
 			measure_point(run, kernel, kind[k],
 				      &(struct atomics_shape){scenario, max, THREADS}, memory);
 		}
-		bench_kernel_free(run, kernel);
 	}
 }
 
 static void derive_one(const struct bench_samples *samples, struct bench_figures *figures,
 		       const char *what, unsigned scenario)
 {
-	const struct bench_series *series;
-	const struct bench_point *best = NULL;
-	char name[64];
+	const struct bench_series *series =
+		bench_find_series(samples, bench_format("%s scenario %u", what, scenario));
+	const struct bench_point *best = bench_find_best(series);
 
-	snprintf(name, sizeof name, "%s scenario %u", what, scenario);
-	series = bench_find_series(samples, name);
 	if (!series)
 		return;
-	for (uint32_t i = 0; i < series->n; i++)
-		if (series->point[i].n &&
-		    (!best || bench_median(&series->point[i]) > bench_median(best)))
-			best = &series->point[i];
 	if (best) {
 		double clock = best->sm_mhz / 1e3; /* GHz */
-		char per[32];
 
-		snprintf(per, sizeof per, "%s, a clock", what);
 		bench_add_point_figure(figures, what, scenarios[scenario], series, best);
 		if (clock > 0)
-			bench_figure(figures, per, scenarios[scenario], "op/cycle",
-				     bench_median(best) / clock, bench_min(best) / clock,
-				     bench_max(best) / clock, best->sm_mhz);
+			bench_figure(figures, bench_format("%s, a clock", what),
+				     scenarios[scenario], "op/cycle", bench_median(best) / clock,
+				     bench_min(best) / clock, bench_max(best) / clock,
+				     best->sm_mhz);
 		bench_add_note(figures, "%s, %s: fastest with %g %s%s%s.", what,
 			       scenarios[scenario], best->x, scenario < 3 ? "thread" : "block",
 			       best->x == 1 ? "" : "s", scenario < 3 ? " on an address" : "");
@@ -193,16 +175,10 @@ static void derive_one(const struct bench_samples *samples, struct bench_figures
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (unsigned k = 0; k < 2; k++)
 		for (unsigned scenario = 1; scenario <= 4; scenario++)
 			derive_one(samples, figures, kind[k], scenario);
 }
 
-BENCH(bench_atomics_throughput) = {
-	.name = "atomics-throughput",
-	.number = "M23",
-	.what = "atomics of one block and of many, a second and a clock",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_atomics_throughput, "atomics-throughput", "M23",
+      "atomics of one block and of many, a second and a clock", measure_samples, derive_figures);

@@ -11,7 +11,6 @@
  * takes longer, on an H200 170 cycles instead of 70.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include "probe/bench/frame/bench.h"
 
@@ -83,9 +82,6 @@ static void write_start(struct bench_text *text, const struct barrier_type *w)
 static struct bench_kernel *build_kernel(struct bench_run *run, const struct barrier_type *w)
 {
 	struct bench_text text = {0};
-	struct bench_code code = {.name = w->name,
-				  .declared = ".shared .align 8 .b64 barriers[2];\n"};
-	struct bench_kernel *kernel;
 
 	write_start(&text, w);
 	bench_emit(&text,
@@ -105,20 +101,22 @@ static struct bench_kernel *build_kernel(struct bench_run *run, const struct bar
 	if (w->cluster) /* a block must not end while its memory is in use */
 		bench_emit(&text, "bar.sync 0;\nbarrier.cluster.arrive.aligned;\n"
 				  "barrier.cluster.wait.aligned;\n");
-	code.body = text.data;
-	if (w->op)
-		code.expect[0] = (struct bench_expect){w->op, STEPS, 4 * STEPS};
-	kernel = bench_kernel(run, &code);
-	bench_text_free(&text);
-	return kernel;
+	return BENCH_KERNEL(run, &text, .name = w->name,
+			    .declared = ".shared .align 8 .b64 barriers[2];\n",
+			    .expect = {{w->op, STEPS, 4 * STEPS}});
+}
+
+static double compute_step(const struct bench_run *run, const void *results, void *arg)
+{
+	const uint64_t *t = results;
+
+	return t[2] > t[1] ? (double)(t[2] - t[1]) / (ROUNDS * STEPS) : NAN;
 }
 
 static void measure_point(struct bench_run *run, struct bench_kernel *kernel,
 			  const struct barrier_type *w, uint32_t n)
 {
-	struct bench_series *series = bench_series(bench_samples(run), w->name, w->x, NULL,
-						   "cycles");
-	struct bench_point *point = bench_point(series, n, NAN);
+	struct bench_point *point = bench_add_point(run, w->name, w->x, "cycles", n);
 	struct bench_launch l = {.grid = w->cluster ? n : 1,
 				 .block = w->cluster ? 32 : n * 32,
 				 .cluster = w->cluster ? n : 0,
@@ -126,15 +124,8 @@ static void measure_point(struct bench_run *run, struct bench_kernel *kernel,
 					 : w->cluster ? 32
 						      : n * 32}};
 
-	for (int i = 0; i <= BENCH_REPEATS; i++) {
-		const uint64_t *t = bench_launch(run, kernel, &l, 24);
-
-		if (!t)
-			return;
-		if (i && t[2] > t[1])
-			bench_add_sample(run, point, (double)(t[2] - t[1]) / (ROUNDS * STEPS));
-	}
-	if (!point->n && !bench_is_dry(run))
+	if (bench_repeat(run, kernel, &l, 24, compute_step, NULL, point) && !point->n &&
+	    !bench_is_dry(run))
 		bench_add_missing(bench_samples(run), "%s, %u %s: the wait did not end", w->name, n,
 				  w->x);
 }
@@ -154,30 +145,23 @@ static void measure_samples(struct bench_run *run)
 			continue;
 		for (uint32_t n = way[i].ball ? 2 : 1; n <= max; n *= 2)
 			measure_point(run, kernel, &way[i], n);
-		bench_kernel_free(run, kernel);
 	}
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
 		uint32_t kept = 0;
 
-		for (uint32_t k = 0; k < series->n; k++) {
-			char parameter[48];
-
-			if (!series->point[k].n)
-				continue;
-			snprintf(parameter, sizeof parameter, "%g %s", series->point[k].x,
-				 series->x);
-			bench_add_point_figure(figures, series->name, parameter, series,
-					       &series->point[k]);
+		BENCH_EACH(p, series) {
+			bench_add_point_figure(figures, series->name,
+					       bench_format("%g %s", p->x, series->x), series, p);
 			bench_mark_detail(figures,
-					  k && (k < series->n - 1 ||
-						!strcmp(series->name, "barrier of a warp")));
+					  p > series->point &&
+						  (p + 1 < series->point + series->n ||
+						   !strcmp(series->name, "barrier of a warp")));
 			kept++;
 		}
 		if (kept > 1)
@@ -185,10 +169,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_barriers) = {
-	.name = "barriers",
-	.number = "",
-	.what = "barriers of blocks and clusters, and mbarriers, in cycles",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_barriers, "barriers", "", "barriers of blocks and clusters, and mbarriers, in cycles",
+      measure_samples, derive_figures);

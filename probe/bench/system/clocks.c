@@ -9,7 +9,7 @@
 enum { READS = 256, CS2R = 0x005 };
 
 /* Generates code that stores steps of one clock to %b_data, 64 bits each. */
-static const char *write_body(struct bench_text *text, const char *clock, bool until_it_moves)
+static void write_body(struct bench_text *text, const char *clock, bool until_it_moves)
 {
 	bench_emit(text,
 		   ".reg .u64 %%c0, %%c1, %%at, %%end; .reg .pred %%p;\n"
@@ -27,7 +27,6 @@ static const char *write_body(struct bench_text *text, const char *clock, bool u
 	bench_emit(text,
 		   "sub.u64 %%c0, %%c1, %%c0;\nst.global.u64 [%%at], %%c0;\nmov.u64 %%c0, %%c1;\n"
 		   "add.u64 %%at, %%at, 8;\nsetp.lt.u64 %%p, %%at, %%end;\n@%%p bra next;\n");
-	return text->data;
 }
 
 /* The minimum step: others include an instruction cache miss, or another warp. */
@@ -41,45 +40,37 @@ static double min_step(const uint64_t *step)
 	return v == UINT64_MAX ? NAN : (double)v;
 }
 
-static void measure_clock(struct bench_run *run, const char *name, const char *unit,
-			  const struct bench_code *code, bool clock_too)
+static double compute_step(const struct bench_run *run, const void *results, void *clock)
 {
-	struct bench_samples *samples = bench_samples(run);
-	struct bench_kernel *k = bench_kernel(run, code);
-	struct bench_point *p, *mhz = NULL;
+	if (clock)
+		bench_add_sample(run, clock, bench_launch_mhz(run));
+	return min_step(results);
+}
 
-	if (!k)
+static void measure_clock(struct bench_run *run, struct bench_kernel *kernel, const char *name,
+			  const char *unit, bool clock_too)
+{
+	struct bench_point *point;
+
+	if (!kernel)
 		return;
-	p = bench_point(bench_series(samples, name, "", NULL, unit), 0, NAN);
-	if (clock_too)
-		mhz = bench_point(bench_series(samples, "SM clock", "", NULL, "MHz"), 0, NAN);
-	for (int i = -1; i < BENCH_REPEATS; i++) {
-		const uint64_t *step = bench_launch(run, k, &(struct bench_launch){.block = 1},
-						    READS * 8);
-
-		if (!step)
-			break;
-		if (i < 0)
-			continue;
-		bench_add_sample(run, p, min_step(step));
-		if (mhz)
-			bench_add_sample(run, mhz, bench_launch_mhz(run));
-	}
-	bench_kernel_free(run, k);
+	point = bench_add_point(run, name, "", unit, 0);
+	bench_repeat(run, kernel, &(struct bench_launch){.block = 1}, READS * 8, compute_step,
+		     clock_too ? bench_add_point(run, "SM clock", "", "MHz", 0) : NULL, point);
 }
 
 static void measure_samples(struct bench_run *run)
 {
 	struct bench_text text = {NULL, 0, 0};
-	struct bench_code code = {.name = "bracket", .threads = 32, .expect = {{CS2R, 1, 64}}};
 
-	code.body = write_body(&text, "%clock64", false);
-	measure_clock(run, "empty bracket", "cycles", &code, true);
-	bench_text_free(&text);
-	code = (struct bench_code){.name = "globaltimer", .threads = 32};
-	code.body = write_body(&text, "%globaltimer", true);
-	measure_clock(run, "%globaltimer's step", "ns", &code, false);
-	bench_text_free(&text);
+	write_body(&text, "%clock64", false);
+	measure_clock(run,
+		      BENCH_KERNEL(run, &text, .name = "bracket", .threads = 32,
+				   .expect = {{CS2R, 1, 64}}),
+		      "empty bracket", "cycles", true);
+	write_body(&text, "%globaltimer", true);
+	measure_clock(run, BENCH_KERNEL(run, &text, .name = "globaltimer", .threads = 32),
+		      "%globaltimer's step", "ns", false);
 }
 
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
@@ -91,10 +82,5 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 					       &samples->series[i], &samples->series[i].point[0]);
 }
 
-BENCH(bench_clocks) = {
-	.name = "clocks",
-	.number = "",
-	.what = "an empty bracket, the timer's step, the SM clock",
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_clocks, "clocks", "", "an empty bracket, the timer's step, the SM clock",
+      measure_samples, derive_figures);

@@ -9,7 +9,6 @@
  * used, 20 s. They cluster around two values, so that medians would alternate: figures are means.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include "probe/bench/frame/bench.h"
@@ -21,28 +20,6 @@ enum {
 	NON_PORTABLE_CLUSTER = 14, /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
 };
 
-typedef int launch_call(const struct probe_launch_config *, void *, void **, void **);
-typedef int wait_call(void *);
-typedef int attribute_call(void *function, int attribute, int value);
-
-struct launch_functions {
-	launch_call *launch;
-	wait_call *wait;
-	attribute_call *attribute;
-};
-
-static bool find_calls(struct bench_run *run, struct launch_functions *calls)
-{
-	void *launch = bench_driver_function(run, "cuLaunchKernelEx");
-	void *wait = bench_driver_function(run, "cuStreamSynchronize");
-	void *attribute = bench_driver_function(run, "cuFuncSetAttribute");
-
-	memcpy(&calls->attribute, &attribute, sizeof attribute);
-	memcpy(&calls->launch, &launch, sizeof launch);
-	memcpy(&calls->wait, &wait, sizeof wait);
-	return launch && wait && attribute;
-}
-
 /*
  * arg0: index of the kernel, arg1: its duration in ns. Stores start and end in its slot of the
  * results. With a dependent launch it waits for the end of the previous one before taking its
@@ -51,8 +28,6 @@ static bool find_calls(struct bench_run *run, struct launch_functions *calls)
 static struct bench_kernel *build_kernel(struct bench_run *run)
 {
 	struct bench_text text = {0};
-	struct bench_code code = {.name = "launch", .threads = 32, .bare = true};
-	struct bench_kernel *kernel;
 
 	bench_emit(&text, ".reg .u64 %%b, %%e, %%to; .reg .u32 %%t; .reg .pred %%p, %%q;\n");
 	if (bench_arch(bench_gpu(run)) >= 90)
@@ -63,15 +38,11 @@ static struct bench_kernel *build_kernel(struct bench_run *run)
 		   "mov.u32 %%t, %%ctaid.x; setp.ne.u32 %%q, %%t, 0;\n@%%q bra OVER;\n"
 		   "mad.lo.u64 %%to, %%b_arg0, 16, %%b_data;\n"
 		   "st.global.u64 [%%to], %%b; st.global.u64 [%%to+8], %%e;\nOVER:\n");
-	code.body = text.data;
-	kernel = bench_kernel(run, &code);
-	bench_text_free(&text);
-	return kernel;
+	return BENCH_KERNEL(run, &text, .name = "launch", .threads = 32, .bare = true);
 }
 
-static bool launch_one(struct bench_run *run, const struct launch_functions *calls,
-		       struct bench_kernel *kernel, uint64_t which, uint64_t ns, uint32_t cluster,
-		       bool dependent)
+static bool launch_one(struct bench_run *run, struct bench_kernel *kernel, uint64_t which,
+		       uint64_t ns, uint32_t cluster, bool dependent)
 {
 	uint64_t value[9] = {bench_results_address(run), which, ns};
 	void *parameter[9];
@@ -87,7 +58,7 @@ static bool launch_one(struct bench_run *run, const struct launch_functions *cal
 	if (dependent)
 		attribute[c.attributes++] =
 			(struct probe_launch_attribute){PROBE_LAUNCH_PROGRAMMATIC, {0, 1}};
-	return !calls->launch(&c, bench_kernel_function(kernel), parameter, NULL);
+	return !cu.cuLaunchKernelEx(&c, bench_kernel_function(kernel), parameter, NULL);
 }
 
 static double now_us(void)
@@ -99,16 +70,17 @@ static double now_us(void)
 }
 
 /* Returns the mean of the gaps, each of which has the timer's resolution; NAN on failure. */
-static double measure_gap(struct bench_run *run, const struct launch_functions *calls,
-			  struct bench_kernel *kernel, uint32_t cluster, bool dependent)
+static double measure_gap(struct bench_run *run, struct bench_kernel *kernel, uint32_t cluster,
+			  bool dependent)
 {
 	uint64_t at[LAUNCHES][2];
 	double sum = 0;
 
 	for (uint64_t i = 0; i < LAUNCHES; i++)
-		if (!launch_one(run, calls, kernel, i, SPIN, cluster, dependent && i))
+		if (!launch_one(run, kernel, i, SPIN, cluster, dependent && i))
 			return NAN;
-	if (calls->wait(NULL) || !bench_memory_read(run, at, bench_results_address(run), sizeof at))
+	if (cu.cuStreamSynchronize(NULL) ||
+	    !bench_memory_read(run, at, bench_results_address(run), sizeof at))
 		return NAN;
 	/* Skip the first launches: the host may not have been ahead yet. */
 	for (int i = LAUNCHES - BENCH_REPEATS; i < LAUNCHES; i++)
@@ -116,31 +88,28 @@ static double measure_gap(struct bench_run *run, const struct launch_functions *
 	return sum / BENCH_REPEATS;
 }
 
-static double measure_host(struct bench_run *run, const struct launch_functions *calls,
-			   struct bench_kernel *kernel, uint32_t cluster)
+static double measure_host(struct bench_run *run, struct bench_kernel *kernel, uint32_t cluster)
 {
 	double t = now_us();
 
-	if (!launch_one(run, calls, kernel, 0, 0, cluster, false) || calls->wait(NULL))
+	if (!launch_one(run, kernel, 0, 0, cluster, false) || cu.cuStreamSynchronize(NULL))
 		return NAN;
 	return now_us() - t;
 }
 
-static void measure_one(struct bench_run *run, const struct launch_functions *calls,
-			struct bench_kernel *kernel, uint32_t cluster)
+static void measure_one(struct bench_run *run, struct bench_kernel *kernel, uint32_t cluster)
 {
 	static const char *const name[] = {"end to begin", "end to begin, dependent launch",
 					   "host, launch and wait"};
 	bool hopper = bench_arch(bench_gpu(run)) >= 90;
 
 	for (int k = 0; k < 3; k++) {
-		struct bench_series *series = bench_series(bench_samples(run), name[k],
-							   "blocks of a cluster", NULL, "us");
-		struct bench_point *point = bench_point(series, cluster, NAN);
+		struct bench_point *point = bench_add_point(run, name[k], "blocks of a cluster",
+							    "us", cluster);
 
 		for (int n = 0; n <= BENCH_REPEATS && (k != 1 || hopper); n++) {
-			double us = k == 2 ? measure_host(run, calls, kernel, cluster)
-					   : measure_gap(run, calls, kernel, cluster, k == 1);
+			double us = k == 2 ? measure_host(run, kernel, cluster)
+					   : measure_gap(run, kernel, cluster, k == 1);
 
 			if (isnan(us)) {
 				bench_add_missing(bench_samples(run),
@@ -157,23 +126,21 @@ static void measure_one(struct bench_run *run, const struct launch_functions *ca
 static void measure_samples(struct bench_run *run)
 {
 	struct bench_kernel *kernel = build_kernel(run);
-	struct launch_functions calls;
 
-	if (!kernel)
+	if (!kernel || bench_is_dry(run))
 		return;
-	if (find_calls(run, &calls) && bench_kernel_function(kernel)) {
-		measure_one(run, &calls, kernel, 0);
+	if (cu.cuLaunchKernelEx && cu.cuFuncSetAttribute) {
+		measure_one(run, kernel, 0);
 		for (uint32_t n = 1; n <= 16 && bench_arch(bench_gpu(run)) >= 90; n *= 2) {
 			/* More than 8 must be enabled; the launch fails if 16 are not supported. */
 			if (n > 8)
-				calls.attribute(bench_kernel_function(kernel), NON_PORTABLE_CLUSTER,
-						1);
-			measure_one(run, &calls, kernel, n);
+				cu.cuFuncSetAttribute(bench_kernel_function(kernel),
+						      NON_PORTABLE_CLUSTER, 1);
+			measure_one(run, kernel, n);
 		}
-	} else if (!bench_is_dry(run)) {
+	} else {
 		bench_add_missing(bench_samples(run), "the driver has no cuLaunchKernelEx");
 	}
-	bench_kernel_free(run, kernel);
 }
 
 static double mean_of(const struct bench_point *point)
@@ -188,42 +155,30 @@ static double mean_of(const struct bench_point *point)
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
-	const struct bench_series *plain = bench_find_series(samples, "end to begin");
-	const struct bench_series *dependent = bench_find_series(samples,
-								 "end to begin, dependent launch");
+	const struct bench_point *plain =
+		bench_find_first(bench_find_series(samples, "end to begin"));
+	const struct bench_point *dependent =
+		bench_find_first(bench_find_series(samples, "end to begin, dependent launch"));
 
-	(void)gpu;
 	for (uint32_t i = 0; i < samples->n; i++) {
 		const struct bench_series *series = &samples->series[i];
 
-		for (uint32_t k = 0; k < series->n; k++) {
-			char parameter[48] = "no cluster";
-
-			if (!series->point[k].n)
-				continue;
-			if (series->point[k].x > 0)
-				snprintf(parameter, sizeof parameter, "cluster of %g",
-					 series->point[k].x);
-			bench_figure(figures, series->name, parameter, series->unit,
-				     mean_of(&series->point[k]), bench_min(&series->point[k]),
-				     bench_max(&series->point[k]), series->point[k].sm_mhz);
+		BENCH_EACH(p, series) {
+			bench_figure(figures, series->name,
+				     p->x > 0 ? bench_format("cluster of %g", p->x) : "no cluster",
+				     series->unit, mean_of(p), bench_min(p), bench_max(p),
+				     p->sm_mhz);
 			/* The host's time depends more on the machine than on the GPU. */
 			bench_mark_detail(figures, !strncmp(series->name, "host", 4));
 		}
 	}
-	if (plain && dependent && plain->n && dependent->n && plain->point[0].n &&
-	    dependent->point[0].n)
+	if (plain && dependent)
 		bench_add_note(figures,
 			       "A kernel starts %.2f us after the end of the previous one, %.2f us "
 			       "with dependent launch.",
-			       mean_of(&plain->point[0]), mean_of(&dependent->point[0]));
+			       mean_of(plain), mean_of(dependent));
 }
 
-BENCH(bench_launch_latency) = {
-	.name = "launch",
-	.number = "",
-	.what = "from one kernel's end to the next one's begin, with clusters and dependent launch",
-	.processes = 2 * BENCH_REPEATS,
-	.measure = measure_samples,
-	.derive = derive_figures,
-};
+BENCH(bench_launch_latency, "launch", "",
+      "from one kernel's end to the next one's begin, with clusters and dependent launch",
+      measure_samples, derive_figures, .processes = 2 * BENCH_REPEATS);

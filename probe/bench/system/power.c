@@ -15,6 +15,7 @@
 #include <time.h>
 #include "probe/bench/frame/bench.h"
 #include "probe/bench/compute/products.h"
+#include "probe/lib/table.h"
 #include "probe/probe.h"
 
 /* Values of nvml.h. */
@@ -55,7 +56,7 @@ static bool set_function(void *call, void *found)
 static bool open_nvml(struct bench_run *run, struct nvml *m)
 {
 	void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-	int (*current)(int *), (*bus_of)(char *, int, int), device = 0;
+	int device = 0;
 	char bus[32] = "";
 
 	if (!lib || !set_function(&m->init, dlsym(lib, "nvmlInit_v2")) ||
@@ -63,10 +64,8 @@ static bool open_nvml(struct bench_run *run, struct nvml *m)
 	    !set_function(&m->clock, dlsym(lib, "nvmlDeviceGetClockInfo")) ||
 	    !set_function(&m->power, dlsym(lib, "nvmlDeviceGetPowerUsage")) ||
 	    !set_function(&m->temperature, dlsym(lib, "nvmlDeviceGetTemperature")) ||
-	    !set_function(&current, bench_driver_function(run, "cuCtxGetDevice")) ||
-	    !set_function(&bus_of, bench_driver_function(run, "cuDeviceGetPCIBusId")) ||
-	    m->init() || current(&device) || bus_of(bus, sizeof bus, device) ||
-	    m->device_of(bus, &m->device)) {
+	    !cu.cuDeviceGetPCIBusId || m->init() || cu.cuCtxGetDevice(&device) ||
+	    cu.cuDeviceGetPCIBusId(bus, sizeof bus, device) || m->device_of(bus, &m->device)) {
 		bench_add_missing(bench_samples(run),
 				  "NVML (libnvidia-ml.so.1) does not work here");
 		return false;
@@ -116,8 +115,7 @@ static bool run_batch(const struct nvml *m, struct bench_products *p, uint32_t s
 static void add_value(struct bench_run *run, const char *name, const char *x, const char *unit,
 		      double at, double v)
 {
-	struct bench_point *p = bench_point(bench_series(bench_samples(run), name, x, NULL, unit),
-					    at, NAN);
+	struct bench_point *p = bench_add_point(run, name, x, unit, at);
 
 	if (p->n < BENCH_REPEATS)
 		bench_add_value(p, v);
@@ -193,13 +191,6 @@ static void measure_thermal(struct bench_run *run)
 	run_load(run, "FP16", 8192, LONG_S, 0.5, "temperature");
 }
 
-static int compare_values(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /*
  * Adds the figure of all points at the x of the K-th. Returns the median; NAN if it was added
  * before.
@@ -207,23 +198,18 @@ static int compare_values(const void *a, const void *b)
 static double add_figure_at(const struct bench_series *series, uint32_t k,
 			    struct bench_figures *figures)
 {
-	double *v = malloc((series->n + 1) * sizeof(*v)), at = series->point[k].x, median;
-	char parameter[48];
+	double *v = probe_allocate(series->n, sizeof(*v)), at = series->point[k].x, median;
 	uint32_t n = 0;
 
-	if (!v)
-		probe_die("out of memory");
 	for (uint32_t i = 0; i < series->n; i++)
 		if (series->point[i].x == at && series->point[i].n)
 			v[n++] = bench_median(&series->point[i]);
 	for (uint32_t i = 0; i < k; i++)
 		n = series->point[i].x == at ? 0 : n;
-	qsort(v, n, sizeof(*v), compare_values);
-	median = n ? (v[(n - 1) / 2] + v[n / 2]) / 2 : NAN;
-	snprintf(parameter, sizeof parameter, "%s %g", series->x, at);
+	median = n ? probe_median(v, n) : NAN;
 	if (n)
-		bench_figure(figures, series->name, parameter, series->unit, median, v[0], v[n - 1],
-			     NAN);
+		bench_figure(figures, series->name, bench_format("%s %g", series->x, at),
+			     series->unit, median, v[0], v[n - 1], NAN);
 	free(v);
 	return median;
 }
@@ -267,27 +253,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	}
 }
 
-BENCH(bench_power) = {
-	.name = "power",
-	.number = "M26",
-	.what = "clock and power under matrix products, by size: 40 s",
-	.slow = true,
-	.measure = measure_power,
-	.derive = derive_figures,
-};
-BENCH(bench_thermal) = {
-	.name = "thermal",
-	.number = "M27",
-	.what = "clock under matrix products, by the temperature that comes: 60 s",
-	.slow = true,
-	.measure = measure_thermal,
-	.derive = derive_figures,
-};
-BENCH(bench_steady) = {
-	.name = "steady",
-	.number = "M28",
-	.what = "clock under small matrix products, by time: 60 s",
-	.slow = true,
-	.measure = measure_steady,
-	.derive = derive_figures,
-};
+BENCH(bench_power, "power", "M26", "clock and power under matrix products, by size: 40 s",
+      measure_power, derive_figures, .slow = true);
+BENCH(bench_thermal, "thermal", "M27",
+      "clock under matrix products, by the temperature that comes: 60 s", measure_thermal,
+      derive_figures, .slow = true);
+BENCH(bench_steady, "steady", "M28", "clock under small matrix products, by time: 60 s",
+      measure_steady, derive_figures, .slow = true);

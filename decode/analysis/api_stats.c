@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls/args.h"
+#include "decode/calls/roles.h"
 #include "decode/base/compare.h"
 #include "decode/analysis/api_stats.h"
 #include "decode/calls/args.h"

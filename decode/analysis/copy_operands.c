@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds source, destination and size of copies from their arguments. Memory types are
  * CUmemorytype. */
+#include <errno.h>
 #include <string.h>
 #include "decode/analysis/copy_operands.h"
 #include "decode/calls/roles.h"
@@ -85,6 +86,13 @@ static void read_boxed(const struct nvs_copy_memory *m, const struct nvs_call *c
 			e->directed &= is_host(m, e->to, &e->to_host);
 		e->array |= type == 3;
 	}
+}
+
+int nvs_copy_memory_begin(struct nvs_copy_memory *m, const struct nvs_trace *trace)
+{
+	m->kinds = nvs_hostmem_new();
+	m->partly = nvs_trace_session(trace)->header.flags & (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
+	return m->kinds ? 0 : -ENOMEM;
 }
 
 void nvs_copy_endpoints_read(const struct nvs_copy_memory *m, const struct nvs_call *call,

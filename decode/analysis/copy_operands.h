@@ -20,6 +20,8 @@ struct nvs_copy_endpoints {
 	enum nvs_memory_kind memory; /* kind at the host's end, else DEVICE */
 };
 
+/* Returns 0 or -ENOMEM. KINDS is freed with nvs_hostmem_free(). */
+int nvs_copy_memory_begin(struct nvs_copy_memory *m, const struct nvs_trace *trace);
 void nvs_copy_endpoints_read(const struct nvs_copy_memory *m, const struct nvs_call *call,
 			     struct nvs_copy_endpoints *e);
 /* Returns true if CUDA specifies that the call returns when the copy is done: it takes no

@@ -99,7 +99,7 @@ struct latest {
 };
 
 struct nvs_count_shares {
-	struct nvs_handles *handles;
+	struct nvs_handles **handles;
 	const struct nvs_kernel_counts *counts;
 	struct nvs_contexts contexts;
 	struct nvs_rows lanes, kernels, functions, graphs;
@@ -129,20 +129,19 @@ static struct launch_queue *find_lane(struct nvs_count_shares *s, uint64_t conte
 	return lane->context ? lane : NULL;
 }
 
-/* Returns the stream of CALL. Default streams have the numbers of cuda.h. */
 static uint64_t stream_of(const struct nvs_call *call)
 {
-	uint64_t stream = 0;
+	uint64_t stream;
 
-	nvs_call_kind(call, NVS_KIND_STREAM, &stream);
-	return stream ? stream : call->api->per_thread ? 2 : 1;
+	nvs_call_stream(call, &stream);
+	return stream;
 }
 
 /* Returns NULL if the kernel does not count, or if out of memory, with *R = -ENOMEM. */
 static struct kernel *find_kernel(struct nvs_count_shares *s, uint64_t function, uint32_t *number,
 				  int *r)
 {
-	const struct nvs_kernel *named = nvs_handles_get_kernel(s->handles, function);
+	const struct nvs_kernel *named = nvs_handles_get_kernel(*s->handles, function);
 	const struct nvs_kernel_count *counted =
 		named && *named->name ? nvs_kernel_counts_find(s->counts, named->name) : NULL;
 	uint64_t key[2] = {function, (uintptr_t)counted};
@@ -166,15 +165,11 @@ static struct kernel *find_kernel(struct nvs_count_shares *s, uint64_t function,
 
 static struct launch_part *new_part(struct nvs_count_shares *s)
 {
-	struct launch_part *list = nvs_grow(s->parts, s->nparts, &s->parts_room, sizeof(*list), 64,
-					    MAX_ITEMS);
+	struct launch_part *part = NVS_APPEND(s->parts, s->nparts, s->parts_room, 64, MAX_ITEMS);
 
-	if (!list)
-		return NULL;
-	s->parts = list;
-	list += s->nparts++;
-	memset(list, 0, sizeof(*list));
-	return list;
+	if (part)
+		memset(part, 0, sizeof(*part));
+	return part;
 }
 
 /* Adds a node to the list numbered LIST. Nodes of one kernel share a part. */
@@ -242,7 +237,7 @@ static int list_graph(struct nvs_count_shares *s, const struct nvs_call *call, s
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	e = nvs_handles_get_exec(s->handles, handle);
+	e = nvs_handles_get_exec(*s->handles, handle);
 	g = e ? nvs_rows_at(&s->graphs, &e) : NULL;
 	r = g ? list_nodes(s, g, e) : -ENOMEM;
 	l->first = g ? g->first : 0;
@@ -283,7 +278,7 @@ static int add_launch(struct nvs_count_shares *s, const struct nvs_call *call, u
 		      uint64_t tag, uint32_t *index)
 {
 	bool graph = call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH;
-	struct launch *list, l = {.begin = call->begin, .end = call->end, .tag = tag};
+	struct launch *own, l = {.begin = call->begin, .end = call->end, .tag = tag};
 	int r;
 
 	if (!s->counts->rows.n || (graph && !nvs_call_ran(call)))
@@ -292,18 +287,18 @@ static int add_launch(struct nvs_count_shares *s, const struct nvs_call *call, u
 	if (r || !l.n)
 		return r;
 	l.lane = find_lane(s, context, stream_of(call));
-	list = nvs_grow(s->launches, s->nlaunches, &s->launches_room, sizeof(*list), 64, MAX_ITEMS);
-	if (!list || !l.lane)
+	own = l.lane ? NVS_APPEND(s->launches, s->nlaunches, s->launches_room, 64, MAX_ITEMS)
+		     : NULL;
+	if (!own)
 		return -ENOMEM;
-	s->launches = list;
-	list[s->nlaunches++] = l;
+	*own = l;
 	*index = s->nlaunches;
 	return 0;
 }
 
 static int add_wait(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t context)
 {
-	struct launch_wait *list;
+	struct launch_wait *wait;
 	uint64_t value;
 	struct launch_queue *lane;
 
@@ -321,11 +316,10 @@ static int add_wait(struct nvs_count_shares *s, const struct nvs_call *call, uin
 	} else {
 		return 0;
 	}
-	list = nvs_grow(s->waits, s->nwaits, &s->waits_room, sizeof(*list), 64, MAX_ITEMS);
-	if (!list || !lane)
+	wait = lane ? NVS_APPEND(s->waits, s->nwaits, s->waits_room, 64, MAX_ITEMS) : NULL;
+	if (!wait)
 		return -ENOMEM;
-	s->waits = list;
-	list[s->nwaits++] = (struct launch_wait){call->end, call->begin, lane};
+	*wait = (struct launch_wait){call->end, call->begin, lane};
 	return 0;
 }
 
@@ -354,17 +348,16 @@ int nvs_count_shares_call(struct nvs_count_shares *s, const struct nvs_call *cal
 static int add_count(struct nvs_count_shares *s, const struct nvs_count *count)
 {
 	const struct nvs_kernel_count *counted = nvs_kernel_counts_at(s->counts, count->counter);
-	struct count *list;
+	struct count *own;
 	struct kernel *k;
 
 	if (!counted)
 		return 0;
 	k = nvs_rows_at(&s->kernels, &counted);
-	list = nvs_grow(s->given, s->ngiven, &s->given_room, sizeof(*list), 64, MAX_ITEMS);
-	if (!list || !k)
+	own = k ? NVS_APPEND(s->given, s->ngiven, s->given_room, 64, MAX_ITEMS) : NULL;
+	if (!own)
 		return -ENOMEM;
-	s->given = list;
-	list[s->ngiven++] = (struct count){k, count->warp, count->thread};
+	*own = (struct count){k, count->warp, count->thread};
 	s->readings[s->nreadings - 1].n++;
 	return 0;
 }
@@ -373,7 +366,7 @@ int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *re
 {
 	const struct nvs_rec_count *count = (const void *)rec;
 	const struct latest *latest;
-	struct counter_reading *list, now = {.at = rec->time, .first = s->ngiven};
+	struct counter_reading *own, now = {.at = rec->time, .first = s->ngiven};
 	int r = 0;
 
 	if (rec->type != NVS_REC_COUNT)
@@ -386,12 +379,10 @@ int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *re
 			if (count->cause == NVS_COUNT_LAUNCH && latest->number == count->number)
 				now.launch = latest->launch;
 		}
-		list = nvs_grow(s->readings, s->nreadings, &s->readings_room, sizeof(*list), 64,
-				MAX_ITEMS);
-		if (!list)
+		own = NVS_APPEND(s->readings, s->nreadings, s->readings_room, 64, MAX_ITEMS);
+		if (!own)
 			return -ENOMEM;
-		s->readings = list;
-		list[s->nreadings++] = now;
+		*own = now;
 	}
 	s->more = rec->flags & NVS_COUNT_MORE;
 	if (rec->flags & NVS_COUNT_UNREAD)
@@ -424,7 +415,7 @@ static bool is_done(const struct kernel *k)
 static int report_share(const struct reporter *t, struct kernel *k)
 {
 	struct nvs_count_share *share = &k->share;
-	uint64_t *calls = (uint64_t *)share->calls;
+	uint64_t *calls = share->calls;
 	int r = 0;
 
 	share->counted = k->counted;
@@ -461,7 +452,7 @@ static int add_part(const struct reporter *t, const struct launch *l, uint32_t n
 {
 	struct kernel *k = p->kernel;
 	struct nvs_count_share *share = &k->share;
-	uint64_t *calls;
+	uint64_t *call;
 	int r = 0;
 
 	/* All earlier launches are done and read, with no count of their own: end the share. */
@@ -469,15 +460,14 @@ static int add_part(const struct reporter *t, const struct launch *l, uint32_t n
 		share->whole = true;
 		r = report_share(t, k);
 	}
-	calls = nvs_grow((uint64_t *)share->calls, share->ncalls, &k->room, sizeof(*calls), 4,
-			 MAX_ITEMS);
-	if (!calls)
-		return -ENOMEM;
-	share->calls = calls;
 	if (!share->ncalls)
 		share->kernel = p->number;
-	if (k->seen != number + 1ull)
-		calls[share->ncalls++] = l->tag;
+	if (k->seen != number + 1ull) {
+		call = NVS_APPEND(share->calls, share->ncalls, k->room, 4, MAX_ITEMS);
+		if (!call)
+			return -ENOMEM;
+		*call = l->tag;
+	}
 	k->seen = number + 1ull;
 	share->launches += p->launches;
 	share->in_graphs += p->in_graph ? p->launches : 0;
@@ -602,7 +592,7 @@ int nvs_count_shares_end(struct nvs_count_shares *s,
 
 /* ---- allocation ---- */
 
-struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles **handles,
 					      const struct nvs_kernel_counts *counts)
 {
 	struct nvs_count_shares *s = calloc(1, sizeof(*s));
@@ -620,7 +610,7 @@ struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
 
 static void free_kernel(void *row)
 {
-	free((uint64_t *)((struct kernel *)row)->share.calls);
+	free(((struct kernel *)row)->share.calls);
 }
 
 void nvs_count_shares_free(struct nvs_count_shares *s)

@@ -21,13 +21,13 @@ struct nvs_count_share {
 	uint32_t kernel; /* number of the first call's function, in order of first sight */
 	uint64_t reading; /* latest reading included; UINT64_MAX: none */
 	uint32_t ncalls; /* 0: none known */
-	const uint64_t *calls; /* their tags */
+	uint64_t *calls; /* their tags */
 };
 
 struct nvs_count_shares;
-/* Returns NULL if out of memory. The caller owns HANDLES and COUNTS, and passes each record and
- * call to them before passing it here. */
-struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles *handles,
+/* Returns NULL if out of memory. HANDLES is the reader's nvs_pass_reader.handles; the caller owns
+ * COUNTS and passes each record to it before passing it here. */
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles **handles,
 					      const struct nvs_kernel_counts *counts);
 void nvs_count_shares_free(struct nvs_count_shares *s);
 /* Returns 0 or -ENOMEM. TAG identifies the call to the caller. */

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/compare.h"
-#include "decode/base/grow.h"
-#include "decode/base/hash.h"
 #include "decode/analysis/driver_memory.h"
 #include "decode/trace/records.h"
 
@@ -14,61 +12,30 @@
 #define SYSTEM_MEMORY 0x3e /* NV01_MEMORY_SYSTEM */
 #define SIZE_OFFSET 64 /* of `size` in NV_MEMORY_ALLOCATION_PARAMS */
 
-struct nvs_rm_live {
-	uint32_t key[2]; /* client, handle */
-	uint32_t index;
-	UT_hash_handle hh;
-};
-
-static struct nvs_rm_live *find_live(const struct nvs_rm_memory *m, uint32_t client,
-				     uint32_t handle)
+/* Ends the live object of this handle, if there is one. */
+static void end_object(struct nvs_rm_memory *m, uint32_t client, uint32_t handle, uint64_t time)
 {
-	uint32_t key[2] = {client, handle};
-	struct nvs_rm_live *l;
+	struct nvs_rm_object *o = nvs_rows_find(&m->objects, (uint32_t[]){client, handle});
 
-	HASH_FIND(hh, m->live, key, sizeof(key), l);
-	return l;
-}
-
-static void end_object(struct nvs_rm_memory *m, struct nvs_rm_live *l, uint64_t time)
-{
-	if (!l)
+	if (!o)
 		return;
-	m->list[l->index].to = time;
-	HASH_DEL(m->live, l);
-	free(l);
+	o->to = time;
+	nvs_rows_remove(&m->objects, o);
 }
 
 static int add_object(struct nvs_rm_memory *m, const struct nvs_rec_object *rec, uint64_t size)
 {
-	struct nvs_rm_object *more;
-	struct nvs_rm_live *l;
+	struct nvs_rm_object *o;
 
-	end_object(m, find_live(m, rec->client, rec->handle), rec->rec.time);
-	more = nvs_grow(m->list, m->n, &m->room, sizeof(*more), 64, UINT32_MAX);
-	if (!more)
+	end_object(m, rec->client, rec->handle, rec->rec.time);
+	o = nvs_rows_at(&m->objects, (uint32_t[]){rec->client, rec->handle});
+	if (!o)
 		return -ENOMEM;
-	m->list = more;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return -ENOMEM;
-	l->key[0] = rec->client;
-	l->key[1] = rec->handle;
-	l->index = m->n;
-	HASH_ADD(hh, m->live, key, sizeof(l->key), l);
-	if (!l->hh.tbl) {
-		free(l);
-		return -ENOMEM;
-	}
-	m->list[m->n++] = (struct nvs_rm_object){
-		.client = rec->client,
-		.handle = rec->handle,
-		.gpu = rec->gpu,
-		.place = rec->object_class == LOCAL_MEMORY ? NVS_RM_GPU : NVS_RM_SYSTEM,
-		.size = size,
-		.from = rec->rec.time,
-		.to = UINT64_MAX,
-	};
+	o->gpu = rec->gpu;
+	o->place = rec->object_class == LOCAL_MEMORY ? NVS_RM_GPU : NVS_RM_SYSTEM;
+	o->size = size;
+	o->from = rec->rec.time;
+	o->to = UINT64_MAX;
 	return 0;
 }
 
@@ -78,8 +45,10 @@ int nvs_rm_memory_record(struct nvs_rm_memory *m, const struct nvs_rec *rec)
 	const struct nvs_rec_object_gone *end = (const void *)rec;
 	uint64_t size;
 
+	if (!m->objects.size)
+		m->objects = NVS_ROWS(struct nvs_rm_object, key);
 	if (rec->type == NVS_REC_OBJECT_GONE)
-		end_object(m, find_live(m, end->client, end->handle), rec->time);
+		end_object(m, end->client, end->handle, rec->time);
 	/* A duplicate refers to the same memory. */
 	if (rec->type != NVS_REC_OBJECT || o->source_handle ||
 	    (o->object_class != LOCAL_MEMORY && o->object_class != SYSTEM_MEMORY) ||
@@ -94,10 +63,12 @@ void nvs_rm_memory_note_program(void *arg, uint64_t address)
 {
 	struct nvs_rm_memory *m = arg;
 	const struct nvs_mapping *map = nvs_trace_gpu_map(m->trace, 0, address);
-	const struct nvs_rm_live *l = map ? find_live(m, map->client, map->handle) : NULL;
+	struct nvs_rm_object *o = NULL;
 
-	if (l)
-		m->list[l->index].program = true;
+	if (map)
+		o = nvs_rows_find(&m->objects, (uint32_t[]){map->client, map->handle});
+	if (o)
+		o->program = true;
 }
 
 /* ---- sums ---- */
@@ -133,7 +104,7 @@ static uint32_t sum_of(struct nvs_rm_memory *m, const struct nvs_rm_object *o)
 
 int nvs_rm_memory_end(struct nvs_rm_memory *m)
 {
-	struct memory_change *changes = calloc(2ul * m->n + 1, sizeof(*changes));
+	struct memory_change *changes = calloc(2ul * m->objects.n + 1, sizeof(*changes));
 	size_t n = 0;
 
 	m->sums = calloc(NVS_RM_SUMS, sizeof(*m->sums));
@@ -141,8 +112,8 @@ int nvs_rm_memory_end(struct nvs_rm_memory *m)
 		free(changes);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < m->n; i++) {
-		const struct nvs_rm_object *o = m->list + i;
+	for (size_t i = 0; i < m->objects.n; i++) {
+		const struct nvs_rm_object *o = m->objects.row[i];
 		uint32_t sum = sum_of(m, o);
 
 		if (sum == NVS_RM_SUMS)
@@ -167,12 +138,6 @@ int nvs_rm_memory_end(struct nvs_rm_memory *m)
 
 void nvs_rm_memory_free(struct nvs_rm_memory *m)
 {
-	struct nvs_rm_live *l, *next;
-
-	HASH_ITER(hh, m->live, l, next) {
-		HASH_DEL(m->live, l);
-		free(l);
-	}
-	free(m->list);
+	nvs_rows_free(&m->objects, NULL);
 	free(m->sums);
 }

@@ -6,12 +6,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "decode/base/keyed_rows.h"
 #include "nvsnoop/decode.h"
 
 enum nvs_rm_memory_kind { NVS_RM_GPU, NVS_RM_SYSTEM, NVS_RM_PLACES };
 
 struct nvs_rm_object {
-	uint32_t client, handle, gpu;
+	uint32_t key[2]; /* client, handle */
+	uint32_t gpu;
 	uint8_t place;
 	bool program; /* an allocation of the program was in it */
 	uint64_t size, from, to; /* from, to: ticks; UINT64_MAX: not freed */
@@ -29,9 +31,7 @@ struct nvs_rm_sum {
 
 struct nvs_rm_memory {
 	const struct nvs_trace *trace;
-	struct nvs_rm_object *list;
-	uint32_t n, room;
-	struct nvs_rm_live *live; /* by client and handle */
+	struct nvs_rows objects; /* struct nvs_rm_object; those not freed are found by their key */
 	struct nvs_rm_sum *sums; /* set by nvs_rm_memory_end() */
 	uint32_t nsums;
 };

@@ -16,9 +16,6 @@
 #include "decode/query/selection.h"
 #include "decode/calls/args.h"
 
-/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
-enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
-
 enum { HTOD, DTOH, DTOD, HTOH, ANY, DIRECTIONS };
 static const char *const directions[] = {"copy HtoD", "copy DtoH", "copy DtoD", "copy HtoH",
 					 "copy"};
@@ -33,7 +30,7 @@ struct waiting_work {
 
 struct nvs_work_list {
 	struct nvs_source *source;
-	struct nvs_handles *handles;
+	struct nvs_handles **handles;
 	struct nvs_contexts contexts;
 	struct nvs_copy_memory memory;
 	struct nvs_bracket_times *timing;
@@ -177,7 +174,7 @@ static int set_name_of_call(struct nvs_work_list *w, const struct nvs_call *call
 	case NVS_CALL_GROUP_LAUNCH:
 		if (nvs_call_kind(call, NVS_KIND_FUNCTION, &handle) ||
 		    nvs_call_kind(call, NVS_KIND_KERNEL, &handle)) {
-			const struct nvs_kernel *k = nvs_handles_get_kernel(w->handles, handle);
+			const struct nvs_kernel *k = nvs_handles_get_kernel(*w->handles, handle);
 
 			if (!k)
 				return -ENOMEM;
@@ -187,7 +184,7 @@ static int set_name_of_call(struct nvs_work_list *w, const struct nvs_call *call
 		return 0;
 	case NVS_CALL_GROUP_GRAPH_LAUNCH:
 		if (nvs_call_kind(call, NVS_KIND_EXEC, &handle)) {
-			const struct nvs_exec *e = nvs_handles_get_exec(w->handles, handle);
+			const struct nvs_exec *e = nvs_handles_get_exec(*w->handles, handle);
 
 			if (!e)
 				return -ENOMEM;
@@ -214,12 +211,8 @@ static uint32_t stream_of(struct nvs_work_list *w, const struct nvs_call *call, 
 	} key = {0, context};
 	struct nvs_work_stream *row;
 
-	if (!nvs_call_kind(call, NVS_KIND_STREAM, &key.stream) &&
-	    call->api->group != NVS_CALL_GROUP_COPY && call->api->group != NVS_CALL_GROUP_MEMSET &&
-	    call->api->group != NVS_CALL_GROUP_LAUNCH)
+	if (!nvs_call_stream(call, &key.stream) && call->api->group != NVS_CALL_GROUP_LAUNCH)
 		return NVS_NONE;
-	if (!key.stream)
-		key.stream = call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
 	row = nvs_rows_at(&w->streams, &key);
 	if (!row) {
 		w->status = -ENOMEM;
@@ -228,9 +221,7 @@ static uint32_t stream_of(struct nvs_work_list *w, const struct nvs_call *call, 
 	/* Either an existing row, or the last one if just created. */
 	if (w->streams.row[w->streams.n - 1] == row)
 		row->index = (uint32_t)w->streams.n - 1;
-	/* The handle may be reused. */
-	if (call->api->role == NVS_CALL_ROLE_STREAM_DESTROY && !call->result && call->end &&
-	    key.stream > PER_THREAD_DEFAULT)
+	if (nvs_call_ends_stream(call, key.stream))
 		nvs_rows_remove(&w->streams, row);
 	return row->index;
 }
@@ -283,8 +274,6 @@ int nvs_work_list_call(struct nvs_work_list *w, const struct nvs_call *call, uin
 	int r = nvs_contexts_call(&w->contexts, call, context);
 
 	if (!r)
-		r = nvs_handles_call(w->handles, call);
-	if (!r)
 		r = nvs_hostmem_call(w->memory.kinds, call);
 	if (r)
 		return r;
@@ -296,28 +285,23 @@ int nvs_work_list_call(struct nvs_work_list *w, const struct nvs_call *call, uin
 
 int nvs_work_list_record(struct nvs_work_list *w, const struct nvs_rec *rec)
 {
-	int r = nvs_bracket_times_record(w->timing, rec);
-
-	return r ? r : nvs_handles_record(w->handles, rec);
+	return nvs_bracket_times_record(w->timing, rec);
 }
 
 /* ---- the list ---- */
 
-struct nvs_work_list *nvs_work_list_new(struct nvs_source *s)
+struct nvs_work_list *nvs_work_list_new(struct nvs_source *s, struct nvs_handles **handles)
 {
 	struct nvs_work_list *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
 	w->source = s;
+	w->handles = handles;
 	w->own = NO_WORK;
 	w->streams = NVS_ROWS(struct nvs_work_stream, key);
-	w->handles = nvs_handles_new();
-	w->memory.kinds = nvs_hostmem_new();
 	w->timing = nvs_bracket_times_new();
-	w->memory.partly = nvs_trace_session(s->trace)->header.flags &
-			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
-	if (w->handles && w->memory.kinds && w->timing)
+	if (!nvs_copy_memory_begin(&w->memory, s->trace) && w->timing)
 		return w;
 	nvs_work_list_free(w);
 	return NULL;
@@ -328,7 +312,6 @@ void nvs_work_list_free(struct nvs_work_list *w)
 	if (!w)
 		return;
 	nvs_contexts_free(&w->contexts);
-	nvs_handles_free(w->handles);
 	nvs_hostmem_free(w->memory.kinds);
 	nvs_bracket_times_free(w->timing);
 	nvs_rows_free(&w->streams, NULL);
@@ -376,11 +359,6 @@ bool nvs_trace_has_timing_work(const struct nvs_source *s)
 	return options && strstr(options, "timing=work");
 }
 
-struct nvs_handles *nvs_work_list_handles(const struct nvs_work_list *w)
-{
-	return w->handles;
-}
-
 const struct nvs_work *nvs_work_list_items(const struct nvs_work_list *w, size_t *n)
 {
 	*n = w->n;
@@ -425,7 +403,7 @@ const char *nvs_work_list_name(const struct nvs_work_list *w, const struct nvs_w
 
 	switch (work->what) {
 	case NVS_WORK_OF_KERNEL:
-		k = nvs_handles_kernel_at(w->handles, work->name);
+		k = nvs_handles_kernel_at(*w->handles, work->name);
 		if (k && *k->name)
 			return nvs_demangled_name(w->source->trace, k->name);
 		break;
@@ -473,5 +451,6 @@ struct nvs_pass_reader nvs_work_list_reader(struct nvs_work_list **works)
 					.record = on_record,
 					.calls = true,
 					.tallies = true,
+					.handles = *works ? (*works)->handles : NULL,
 					.arg = works};
 }

@@ -55,7 +55,8 @@ struct nvs_work_stream {
 };
 
 struct nvs_work_list;
-struct nvs_work_list *nvs_work_list_new(struct nvs_source *s); /* NULL if out of memory */
+/* HANDLES is nvs_pass_reader.handles of the reader that calls it. Returns NULL if out of memory. */
+struct nvs_work_list *nvs_work_list_new(struct nvs_source *s, struct nvs_handles **handles);
 void nvs_work_list_free(struct nvs_work_list *w);
 /* Call from the report's callbacks. Return 0 or -ENOMEM. */
 int nvs_work_list_op(struct nvs_work_list *w, const struct nvs_submission *s,
@@ -72,7 +73,6 @@ struct nvs_pass_reader nvs_work_list_reader(struct nvs_work_list **works);
 /* Call at the end of the trace: sets the times. */
 int nvs_work_list_finish(struct nvs_work_list *w);
 
-struct nvs_handles *nvs_work_list_handles(const struct nvs_work_list *w);
 const struct nvs_work *nvs_work_list_items(const struct nvs_work_list *w, size_t *n);
 uint64_t nvs_work_list_dropped(const struct nvs_work_list *w); /* for lack of memory */
 /* Valid after nvs_work_list_finish(). */

@@ -46,12 +46,11 @@ struct nvs_alloc_graphs {
 
 static int append_node(struct node_list *l, const struct memory_node *node)
 {
-	struct memory_node *more = nvs_grow(l->node, l->n, &l->room, sizeof(*more), 4, UINT32_MAX);
+	struct memory_node *own = NVS_APPEND(l->node, l->n, l->room, 4, UINT32_MAX);
 
-	if (!more)
+	if (!own)
 		return -ENOMEM;
-	l->node = more;
-	l->node[l->n++] = *node;
+	*own = *node;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/calls/args.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/host_waits.h"
@@ -80,28 +81,19 @@ static bool takes_stream(const struct nvs_call_api *api)
 /* Times are in ticks until nvs_waits_end(). Returns NULL if memory is short. */
 static struct nvs_wait *add_wait(struct nvs_waits *w, const struct nvs_call *call)
 {
-	size_t room = w->room ? w->room + w->room / 2 : 256;
-	struct nvs_wait *list;
+	struct nvs_wait *wait = NVS_APPEND_OPTIONAL(w->list, w->n, w->room, 256, UINT32_MAX);
 
-	if (w->n == w->room) {
-		list = nvs_budget_allows(room * sizeof(*list))
-			       ? realloc(w->list, room * sizeof(*list))
-			       : NULL;
-		if (!list) {
-			w->dropped++;
-			return NULL;
-		}
-		w->list = list;
-		w->room = room;
+	if (!wait) {
+		w->dropped++;
+		return NULL;
 	}
-	list = &w->list[w->n++];
-	*list = (struct nvs_wait){.api = nvs_call_name(call->api),
+	*wait = (struct nvs_wait){.api = nvs_call_name(call->api),
 				  .stack = call->stack,
 				  .begin = (int64_t)call->begin,
 				  .end = (int64_t)call->end,
 				  .until = (int64_t)call->begin,
 				  .stream = NVS_NONE};
-	return list;
+	return wait;
 }
 
 static int record_event(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream,

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/calls/pass.h"
+#include "decode/base/grow.h"
 #include "decode/calls/executable_graphs.h"
 #include "decode/analysis/kernel_stats.h"
 #include "decode/calls/args.h"
@@ -15,6 +17,7 @@ struct counted {
 };
 
 struct counted_graph {
+	const struct nvs_exec *exec; /* its key */
 	uint64_t launches;
 	uint32_t n, room; /* nodes seen */
 	struct counted *nodes;
@@ -62,41 +65,32 @@ static int see_node(struct nvs_kernels *st, const struct nvs_exec *exec, struct 
 	return 0;
 }
 
-static void count_all_nodes(const struct nvs_exec *exec)
+static void count_all_nodes(struct counted_graph *g)
 {
-	struct counted_graph *g = exec->user;
-
-	for (uint32_t i = 0; g && i < g->n; i++)
-		count_node_launches(exec, g, i);
-	if (g)
-		g->n = g->nchanged = 0;
+	for (uint32_t i = 0; i < g->n; i++)
+		count_node_launches(g->exec, g, i);
+	g->n = g->nchanged = 0;
 }
 
 /* Called before node I changes, or before all do (NVS_NONE): launches so far belong to the old
  * kernel. */
-static void on_node_change(void *arg, struct nvs_exec *exec, uint32_t i)
+static int on_node_change(void *arg, struct nvs_exec *exec, uint32_t i)
 {
 	struct nvs_kernels *st = arg;
-	struct counted_graph *g = exec->user;
+	struct counted_graph *g = nvs_rows_find(&st->graphs, &exec);
+	uint32_t *changed;
 
-	if (i == NVS_NONE)
-		count_all_nodes(exec);
+	if (g && i == NVS_NONE)
+		count_all_nodes(g);
 	if (!g || i >= g->n || g->nodes[i].changed)
-		return;
+		return 0;
 	count_node_launches(exec, g, i);
 	g->nodes[i].changed = true;
-	if (g->nchanged == g->changed_room) {
-		uint32_t room = g->changed_room ? 2 * g->changed_room : 4;
-		uint32_t *more = realloc(g->changed, room * sizeof(*more));
-
-		if (!more) {
-			st->status = -ENOMEM;
-			return;
-		}
-		g->changed = more;
-		g->changed_room = room;
-	}
-	g->changed[g->nchanged++] = i;
+	changed = NVS_APPEND(g->changed, g->nchanged, g->changed_room, 4, UINT32_MAX);
+	if (!changed)
+		return -ENOMEM;
+	*changed = i;
+	return 0;
 }
 
 /* Reads the nodes that were added or changed since the last launch. */
@@ -133,32 +127,31 @@ int nvs_kernels_graph_launch(struct nvs_kernels *st, const struct nvs_call *call
 	    !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
 	exec = nvs_handles_get_exec(st->handles, handle);
-	if (exec && !exec->user)
-		exec->user = calloc(1, sizeof(*g));
-	g = exec ? exec->user : NULL;
+	g = exec ? nvs_rows_at(&st->graphs, &exec) : NULL;
 	r = g ? see_nodes(st, exec, g) : -ENOMEM;
 	if (!r)
 		g->launches++;
 	return r;
 }
 
-void nvs_kernels_watch(struct nvs_kernels *st)
+void nvs_kernels_begin(struct nvs_kernels *st, struct nvs_pass_reader *reader)
 {
-	nvs_handles_watch(st->handles, on_node_change, st);
+	st->rows = NVS_ROWS(struct nvs_kernel_row, kernel);
+	st->graphs = NVS_ROWS(struct counted_graph, exec);
+	reader->handles = &st->handles;
+	reader->node_change = on_node_change;
+}
+
+static void free_graph(void *row)
+{
+	struct counted_graph *g = row;
+
+	count_all_nodes(g);
+	free(g->nodes);
+	free(g->changed);
 }
 
 void nvs_kernels_finish(struct nvs_kernels *st)
 {
-	for (uint32_t i = 0; i < nvs_handles_exec_count(st->handles); i++) {
-		struct nvs_exec *exec = nvs_handles_exec_at(st->handles, i);
-		struct counted_graph *g = exec->user;
-
-		count_all_nodes(exec);
-		if (g) {
-			free(g->nodes);
-			free(g->changed);
-		}
-		free(g);
-		exec->user = NULL;
-	}
+	nvs_rows_free(&st->graphs, free_graph);
 }

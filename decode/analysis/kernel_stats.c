@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/base/hash.h"
 #include "decode/analysis/kernel_stats.h"
 
@@ -30,29 +31,37 @@ struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *
 {
 	struct nvs_kernel_row *row;
 
-	if (!kernel)
-		return NULL;
-	if (kernel->user)
-		return kernel->user;
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return NULL;
-	row->kernel = kernel;
+	if (kernel && k->last && k->last->kernel == kernel)
+		return k->last;
+	row = k->last = kernel ? nvs_rows_at(&k->rows, &kernel) : NULL;
+	if (!row || row->source)
+		return row;
 	row->source = k->source;
 	row->id = id_of(k, kernel);
-	kernel->user = row;
 	return row;
 }
 
-void nvs_kernel_row_free(struct nvs_kernel_row *row)
+static void free_parts(void *item)
 {
-	if (!row)
-		return;
+	struct nvs_kernel_row *row = item;
+
 	nvs_durations_free(&row->times);
 	free(row->stacks);
 	free(row->reason);
 	free(row->name);
+}
+
+void nvs_kernel_row_free(struct nvs_kernel_row *row)
+{
+	free_parts(row);
 	free(row);
+}
+
+void nvs_kernels_free(struct nvs_kernels *k)
+{
+	nvs_kernels_finish(k);
+	nvs_rows_free(&k->rows, free_parts);
+	nvs_rows_free(&k->unseen, NULL);
 }
 
 /* Returns true if no row of this kernel has had THING before. */
@@ -82,20 +91,15 @@ void nvs_kernel_add_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
 int nvs_kernel_add_stack(struct nvs_kernels *k, struct nvs_kernel_row *row, uint32_t stack)
 {
 	struct thing thing = {.id = row->id, .site = {stack, k->source->index, 2}};
+	uint32_t *own;
 
 	if (stack == NVS_NONE || (row->nstacks && row->stacks[row->nstacks - 1] == stack) ||
 	    !is_new(k, row, &thing))
 		return 0;
-	if (row->nstacks == row->stacks_room) {
-		uint32_t room = row->stacks_room ? 2 * row->stacks_room : 4;
-		uint32_t *more = realloc(row->stacks, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		row->stacks = more;
-		row->stacks_room = room;
-	}
-	row->stacks[row->nstacks++] = stack;
+	own = NVS_APPEND(row->stacks, row->nstacks, row->stacks_room, 4, UINT32_MAX);
+	if (!own)
+		return -ENOMEM;
+	*own = stack;
 	return 0;
 }
 

@@ -18,8 +18,8 @@ struct nvs_shape {
 };
 
 struct nvs_kernel_row {
+	const struct nvs_kernel *kernel; /* its key */
 	char *name;
-	const struct nvs_kernel *kernel;
 	struct nvs_kernel
 		by_gpu; /* KERNEL points here for a kernel that only other kernels launch */
 	const struct nvs_source *source;
@@ -54,13 +54,16 @@ struct nvs_kernels {
 	struct nvs_handles *handles;
 	struct nvs_kernel_counts counts;
 	struct nvs_distinct *seen; /* shapes and call sites of each kernel, in all traces */
+	struct nvs_rows rows; /* struct nvs_kernel_row */
+	struct nvs_kernel_row *last; /* the row that was used last */
+	struct nvs_rows graphs; /* of kernel_graph_launches.c */
 	struct nvs_rows unseen; /* stacks of submissions without a recorded call */
-	int status; /* -errno */
 };
 
 /* Returns NULL if KERNEL is NULL or memory is short. */
 struct nvs_kernel_row *nvs_kernel_row(struct nvs_kernels *k, struct nvs_kernel *kernel);
 void nvs_kernel_row_free(struct nvs_kernel_row *row);
+void nvs_kernels_free(struct nvs_kernels *k); /* the rows, and all that is below */
 void nvs_kernel_add_shape(struct nvs_kernels *k, struct nvs_kernel_row *row,
 			  const struct nvs_shape *shape);
 /* 0 or -ENOMEM. */
@@ -70,7 +73,7 @@ void nvs_kernel_count_sites(struct nvs_kernels *k, struct nvs_kernel_row *row);
 
 /* kernel_graph_launches.c: launches of graphs, added to the kernels of their nodes when a node
  * changes and at the end. */
-void nvs_kernels_watch(struct nvs_kernels *k);
+void nvs_kernels_begin(struct nvs_kernels *k, struct nvs_pass_reader *reader);
 int nvs_kernels_graph_launch(struct nvs_kernels *k, const struct nvs_call *call);
 void nvs_kernels_finish(struct nvs_kernels *k); /* after the trace has been read */
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/base/hash.h"
 #include "decode/calls/executable_graphs.h"
 #include "decode/calls/pass.h"
@@ -51,24 +52,15 @@ static uint64_t add_name(struct nvs_launch_sequence *s, const char *text)
 static int add_step(struct nvs_launch_sequence *s, uint32_t thread, uint64_t name)
 {
 	struct nvs_launch_thread *t = nvs_rows_at(&s->threads, &thread);
-	size_t room;
-	uint64_t *wider;
+	uint64_t *step;
 
 	if (!t || !name)
 		return -ENOMEM;
-	if (t->n == t->room) {
-		room = t->room ? 2 * t->room : 256;
-		wider = nvs_budget_allows(room * sizeof(*wider))
-				? realloc(t->step, room * sizeof(*wider))
-				: NULL;
-		if (!wider) {
-			s->dropped++;
-			return 0;
-		}
-		t->step = wider;
-		t->room = room;
-	}
-	t->step[t->n++] = name;
+	step = NVS_APPEND_OPTIONAL(t->step, t->n, t->room, 256, UINT32_MAX);
+	if (step)
+		*step = name;
+	else
+		s->dropped++;
 	return 0;
 }
 
@@ -182,10 +174,9 @@ static int note_graph(struct nvs_launch_sequence *s, const struct nvs_call *call
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_launch_sequence *s = arg;
-	int r = nvs_handles_call(s->handles, call);
 
-	if (r || !nvs_call_ran(call))
-		return r;
+	if (!nvs_call_ran(call))
+		return 0;
 	if (call->api->role == NVS_CALL_ROLE_SYNCHRONIZE)
 		finish_waited(s, call);
 	if (!nvs_filter_call(s->source, call))
@@ -202,10 +193,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct nvs_launch_sequence *s = arg;
-
-	s->calls |= rec->type == NVS_REC_API;
-	return nvs_handles_record(s->handles, rec);
+	((struct nvs_launch_sequence *)arg)->calls |= rec->type == NVS_REC_API;
+	return 0;
 }
 
 static int on_submission(void *arg, const struct nvs_submission *sub, const struct nvs_call *call)
@@ -274,7 +263,6 @@ void nvs_launch_sequence_begin(struct nvs_launch_sequence *s, struct nvs_source 
 			       struct nvs_pass_reader *reader)
 {
 	s->source = source;
-	s->handles = nvs_handles_new();
 	s->threads = NVS_ROWS(struct nvs_launch_thread, thread);
 	s->names = NVS_ROWS(struct nvs_launch_name, hash);
 	*reader = (struct nvs_pass_reader){.call = on_call,
@@ -282,13 +270,12 @@ void nvs_launch_sequence_begin(struct nvs_launch_sequence *s, struct nvs_source 
 					   .submission = on_submission,
 					   .op = on_op,
 					   .calls = true,
+					   .handles = &s->handles,
 					   .arg = s};
 }
 
 int nvs_launch_sequence_end(struct nvs_launch_sequence *s)
 {
-	nvs_handles_free(s->handles);
-	s->handles = NULL;
 	nvs_numbers_free(&s->notes, free);
 	return 0;
 }

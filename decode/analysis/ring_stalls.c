@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/base/compare.h"
 #include "decode/base/search.h"
 #include "decode/calls/pass.h"
@@ -24,33 +25,18 @@ struct api {
 
 /* ---- callbacks of the pass ---- */
 
-/* Makes room for one more item of SIZE bytes; returns false if memory is short. */
-static bool grow_list(void *list, size_t n, size_t *room, size_t size)
-{
-	size_t wider = *room ? 2 * *room : 64;
-	void **at = list, *new;
-
-	if (n < *room)
-		return true;
-	if (!nvs_budget_allows(wider * size))
-		return false;
-	new = realloc(*at, wider * size);
-	if (!new)
-		return false;
-	*at = new;
-	*room = wider;
-	return true;
-}
-
 static void note_nested(struct nvs_stalls *w, const struct nvs_call *call)
 {
 	uint32_t causes = call->api->group == NVS_CALL_GROUP_MODULE   ? NVS_STALL_MODULE
 			  : call->api->group == NVS_CALL_GROUP_MEMORY ? NVS_STALL_MEMORY
 								      : 0;
 
-	if (causes && grow_list(&w->nested, w->nnested, &w->nested_room, sizeof(*w->nested)))
-		w->nested[w->nnested++] = (struct nvs_nested){call->begin, call->end, call->thread,
-							      causes};
+	struct nvs_nested *nested = NULL;
+
+	if (causes)
+		nested = NVS_APPEND_OPTIONAL(w->nested, w->nnested, w->nested_room, 64, UINT32_MAX);
+	if (nested)
+		*nested = (struct nvs_nested){call->begin, call->end, call->thread, causes};
 }
 
 /* Returns true for calls that submit work and need not wait for it. */
@@ -112,11 +98,11 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const str
 	ns = nvs_call_ns(w->source->trace, call->begin, call->end);
 	if (ns < LONG_NS)
 		return 0;
-	if (!grow_list(&w->wait, w->n, &w->room, sizeof(*w->wait))) {
+	new = NVS_APPEND_OPTIONAL(w->wait, w->n, w->room, 64, UINT32_MAX);
+	if (!new) {
 		w->dropped++;
 		return 0;
 	}
-	new = w->wait + w->n++;
 	*new = *wait;
 	new->api = call->api;
 	new->begin = call->begin;
@@ -131,12 +117,12 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const str
 
 int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec)
 {
-	switch (rec->type) {
-	case NVS_REC_OBJECT:
-	case NVS_REC_GPU_MAP:
-		if (grow_list(&w->memory, w->nmemory, &w->memory_room, sizeof(*w->memory)))
-			w->memory[w->nmemory++] = rec->time;
-	}
+	uint64_t *ticks = NULL;
+
+	if (rec->type == NVS_REC_OBJECT || rec->type == NVS_REC_GPU_MAP)
+		ticks = NVS_APPEND_OPTIONAL(w->memory, w->nmemory, w->memory_room, 64, UINT32_MAX);
+	if (ticks)
+		*ticks = rec->time;
 	return 0;
 }
 
@@ -249,7 +235,6 @@ static int by_ticks(const void *pa, const void *pb)
 static int find_siblings(struct nvs_stalls *w)
 {
 	struct nvs_pass_reader reader = {.call = on_sibling, .arg = w};
-	struct nvs_pass *reading;
 	int r;
 
 	w->latest = calloc(w->n + 1, sizeof(*w->latest));
@@ -257,7 +242,7 @@ static int find_siblings(struct nvs_stalls *w)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->n; i++)
 		w->latest[i] = max_of(w->wait[i].end, i ? w->latest[i - 1] : 0);
-	r = nvs_source_read(w->source, &reader, &reading);
+	r = nvs_source_read(w->source, &reader);
 	for (size_t i = 0; i < w->n; i++) {
 		struct nvs_stall *wait = w->wait + i;
 

@@ -2,6 +2,7 @@
 /* Counts calls, failures, launches and graphs while reading, for the summary. */
 #include <errno.h>
 #include <string.h>
+#include "decode/calls/args.h"
 #include "decode/analysis/session_stats.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"

@@ -4,21 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int reserve_entry(struct nvs_sizes *s)
-{
-	uint32_t room = s->room ? 2 * s->room : 1;
-	struct nvs_size *more;
-
-	if (s->n < s->room)
-		return 0;
-	more = realloc(s->list, room * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	s->list = more;
-	s->room = room;
-	return 0;
-}
+#include "decode/base/grow.h"
 
 static void drop_entry(struct nvs_sizes *s, uint32_t i)
 {
@@ -56,7 +42,7 @@ int nvs_sizes_add(struct nvs_sizes *s, uint64_t size)
 		s->list[i].count++;
 		return 0;
 	}
-	if (reserve_entry(s))
+	if (!NVS_RESERVE(s->list, s->n, s->room, 1, UINT32_MAX))
 		return -ENOMEM;
 	memmove(s->list + i + 1, s->list + i, (s->n - i) * sizeof(*s->list));
 	s->list[i] = (struct nvs_size){size, 1};

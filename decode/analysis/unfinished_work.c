@@ -26,17 +26,13 @@ struct latest_submissions {
 const struct nvs_unfinished *nvs_unfinished_at(const struct nvs_unfinished_channel *c,
 					       uint64_t index)
 {
-	return index < c->end - c->first ? c->item + ((c->first + index) & (c->room - 1)) : NULL;
+	return index < nvs_queue_count(&c->items) ? nvs_queue_at(&c->items, c->items.first + index)
+						  : NULL;
 }
 
 static struct nvs_unfinished *item_at(const struct nvs_unfinished_channel *c, uint64_t count)
 {
-	return c->item + (count & (c->room - 1));
-}
-
-static struct nvs_unfinished *last_item(const struct nvs_unfinished_channel *c)
-{
-	return c->first == c->end ? NULL : item_at(c, c->end - 1);
+	return nvs_queue_at(&c->items, count);
 }
 
 /* ---- completion ---- */
@@ -92,7 +88,7 @@ static void add_grid(struct nvs_unfinished_work *o, struct nvs_unfinished_channe
 
 static void retire_first(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c)
 {
-	const struct nvs_unfinished *u = item_at(c, c->first++);
+	const struct nvs_unfinished *u = item_at(c, c->items.first++);
 
 	c->entries -= u->entries;
 	c->completed++;
@@ -112,11 +108,11 @@ static void retire_first(struct nvs_unfinished_work *o, struct nvs_unfinished_ch
 static void retire_done(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c,
 			uint64_t address, uint32_t payload, bool ends)
 {
-	uint64_t done = c->first;
+	uint64_t done = c->items.first;
 	uint32_t others = 0;
 
 	/* A submission without a release in the slot is done when the next one with it is. */
-	for (uint64_t i = c->first; i != c->end; i++) {
+	for (uint64_t i = c->items.first; i != c->items.end; i++) {
 		const struct nvs_unfinished *u = item_at(c, i);
 
 		if (u->slot == address && (int32_t)(payload - u->payload) < 0)
@@ -126,7 +122,7 @@ static void retire_done(struct nvs_unfinished_work *o, struct nvs_unfinished_cha
 		else if (++others > MOST_OTHERS)
 			break;
 	}
-	while (c->first != done)
+	while (c->items.first != done)
 		retire_first(o, c);
 	c->known = true;
 	c->settled |= ends;
@@ -136,27 +132,13 @@ static void retire_done(struct nvs_unfinished_work *o, struct nvs_unfinished_cha
 
 static int make_room(struct nvs_unfinished_work *o, struct nvs_unfinished_channel *c)
 {
-	uint32_t room = c->room ? 2 * c->room : 16;
-	struct nvs_unfinished *wider;
-
-	if (c->end - c->first < c->room)
+	if (nvs_queue_reserve(&c->items, MOST_UNDONE))
 		return 0;
-	wider = room <= MOST_UNDONE && nvs_budget_allows((uint64_t)room * sizeof(*wider))
-			? malloc(room * sizeof(*wider))
-			: NULL;
-	if (!wider && !c->room)
+	if (!c->items.room)
 		return -ENOMEM;
-	if (!wider) {
-		retire_first(o, c);
-		c->completed--;
-		c->dropped = o->stale = true;
-		return 0;
-	}
-	for (uint64_t i = c->first; i != c->end; i++)
-		wider[i & (room - 1)] = *item_at(c, i);
-	free(c->item);
-	c->item = wider;
-	c->room = room;
+	retire_first(o, c);
+	c->completed--;
+	c->dropped = o->stale = true;
 	return 0;
 }
 
@@ -177,8 +159,12 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	uint32_t ring = s->channel->known ? s->channel->rec.entries : 0;
 	struct nvs_unfinished_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
 	struct nvs_unfinished *u;
-	int r = c ? make_room(o, c) : -ENOMEM;
+	int r;
 
+	if (!c)
+		return -ENOMEM;
+	c->items.size = sizeof(*u);
+	r = make_room(o, c);
 	if (r)
 		return r;
 	if (rec->progress_address) {
@@ -186,7 +172,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 		o->seen = rec->rec.time;
 	}
 	c->submissions += !(rec->rec.flags & NVS_SUB_CONTINUED);
-	u = item_at(c, c->end);
+	u = item_at(c, c->items.end);
 	*u = (struct nvs_unfinished){.number = s->number,
 				     .time = rec->rec.time,
 				     .thread = s->thread->thread,
@@ -197,12 +183,12 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	if (call) {
 		u->api = call->api;
 		u->call = call->number + 1;
-		note_call(o, s, u->call, c->end);
+		note_call(o, s, u->call, c->items.end);
 	}
-	c->end++;
+	c->items.end++;
 	c->entries += u->entries;
 	/* The GPFIFO has wrapped: older entries must be done. */
-	while (ring && c->entries >= ring && c->end - c->first > 1)
+	while (ring && c->entries >= ring && nvs_queue_count(&c->items) > 1)
 		retire_first(o, c);
 	return 0;
 }
@@ -243,7 +229,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 {
 	struct nvs_unfinished_work *o = arg;
 	struct nvs_unfinished_channel *c = nvs_rows_at(&o->channels, &s->channel->channel);
-	struct nvs_unfinished *u = c ? last_item(c) : NULL;
+	struct nvs_unfinished *u = c ? nvs_queue_last(&c->items) : NULL;
 	struct nvs_unfinished_sem sem = semaphore_of(op);
 
 	if (!u)
@@ -317,16 +303,17 @@ static void note_call_details(struct nvs_unfinished_work *o, const struct nvs_ca
 	if (call->api->group == NVS_CALL_GROUP_EVENT &&
 	    nvs_call_kind(call, NVS_KIND_EVENT, &event) && (e = nvs_rows_at(&o->events, &event))) {
 		e->channel = n->channel;
-		e->submission = c->end - 1;
+		e->submission = c->items.end - 1;
 	}
-	for (uint64_t i = n->from > c->first ? n->from : c->first; i < c->end; i++) {
+	for (uint64_t i = n->from > c->items.first ? n->from : c->items.first; i < c->items.end;
+	     i++) {
 		struct nvs_unfinished *u = item_at(c, i);
 
 		if (u->call != n->call || u->thread != call->thread)
 			continue;
 		u->stream = stream;
 		u->has_stream = has_stream;
-		if (i + 1 == c->end || u->launches) {
+		if (i + 1 == c->items.end || u->launches) {
 			u->kernel = kernel;
 			u->collective = collective;
 		}
@@ -354,14 +341,11 @@ static void end_waited(struct nvs_unfinished_work *o, const struct nvs_call *cal
 
 static int add_call(struct nvs_unfinished_work *o, const struct nvs_call *call)
 {
-	struct nvs_unfinished_call *calls = nvs_grow(o->calls, o->ncalls, &o->call_room,
-						     sizeof(*calls), 8, MOST_CALLS);
-	struct nvs_unfinished_call *c;
+	struct nvs_unfinished_call *c = NVS_APPEND(o->calls, o->ncalls, o->call_room, 8,
+						   MOST_CALLS);
 
-	if (!calls)
+	if (!c)
 		return o->ncalls == MOST_CALLS ? 0 : -ENOMEM;
-	o->calls = calls;
-	c = calls + o->ncalls++;
 	*c = (struct nvs_unfinished_call){.api = call->api,
 					  .number = call->number,
 					  .begin = call->begin,
@@ -376,10 +360,7 @@ static int add_call(struct nvs_unfinished_work *o, const struct nvs_call *call)
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_unfinished_work *o = arg;
-	int r = nvs_handles_call(o->handles, call);
 
-	if (r)
-		return r;
 	if (call->submissions || call->api->group == NVS_CALL_GROUP_LAUNCH)
 		note_call_details(o, call);
 	if (call->end && call->api->role == NVS_CALL_ROLE_SYNCHRONIZE && nvs_call_ran(call))
@@ -399,11 +380,11 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 		if (!c)
 			return -ENOMEM;
 		/* The channel was freed: nothing in it is unfinished. */
-		c->first = c->end;
+		c->items.first = c->items.end;
 		c->entries = c->nrunning = 0;
 		c->freed = true;
 	}
-	return nvs_handles_record(o->handles, rec);
+	return 0;
 }
 
 /* ---- life ---- */
@@ -412,7 +393,6 @@ void nvs_unfinished_work_begin(struct nvs_unfinished_work *o, struct nvs_source 
 			       struct nvs_pass_reader *reader)
 {
 	o->source = s;
-	o->handles = nvs_handles_new();
 	o->channels = NVS_ROWS(struct nvs_unfinished_channel, number);
 	o->values = NVS_ROWS(struct nvs_unfinished_value, address);
 	o->events = NVS_ROWS(struct nvs_unfinished_event, event);
@@ -421,6 +401,7 @@ void nvs_unfinished_work_begin(struct nvs_unfinished_work *o, struct nvs_source 
 					   .call = on_call,
 					   .record = on_record,
 					   .calls = true,
+					   .handles = &o->handles,
 					   .arg = o};
 }
 
@@ -450,7 +431,7 @@ int nvs_unfinished_work_end(struct nvs_unfinished_work *o)
 			continue;
 		retire_done(o, c, tc->done.address, (uint32_t)tc->done.value[0], true);
 		/* Submissions after the last reading may be done by now. */
-		if (c->first != c->end && item_at(c, c->first)->time > tc->done_time)
+		if (nvs_queue_count(&c->items) && item_at(c, c->items.first)->time > tc->done_time)
 			c->settled = false;
 		o->seen = tc->done_time > o->seen ? tc->done_time : o->seen;
 	}
@@ -478,7 +459,7 @@ int nvs_unfinished_work_decide(struct nvs_unfinished_work *o, nvs_unfinished_run
 			u->grid.address = 0; /* decided */
 			if (make_room(o, c))
 				return -ENOMEM;
-			*item_at(c, --c->first) = *u;
+			*item_at(c, --c->items.first) = *u;
 			c->completed--;
 			c->nrunning--;
 		}
@@ -488,13 +469,11 @@ int nvs_unfinished_work_decide(struct nvs_unfinished_work *o, nvs_unfinished_run
 
 static void free_channel(void *row)
 {
-	free(((struct nvs_unfinished_channel *)row)->item);
+	free(((struct nvs_unfinished_channel *)row)->items.item);
 }
 
 void nvs_unfinished_work_free(struct nvs_unfinished_work *o)
 {
-	nvs_handles_free(o->handles);
-	o->handles = NULL;
 	nvs_numbers_free(&o->notes, free);
 	nvs_rows_free(&o->channels, free_channel);
 	nvs_rows_free(&o->values, NULL);

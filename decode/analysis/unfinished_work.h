@@ -9,6 +9,7 @@
 #define NVSNOOP_DECODE_ANALYSIS_UNFINISHED_WORK_H
 
 #include "decode/base/numbers.h"
+#include "decode/base/queue.h"
 #include "decode/calls/handles.h"
 #include "decode/base/keyed_rows.h"
 #include "decode/query/source.h"
@@ -46,9 +47,7 @@ struct nvs_unfinished_channel {
 	uint32_t number; /* its key */
 	uint32_t nrunning; /* grids in RUNNING */
 	struct nvs_unfinished running[NVS_UNDONE_GRIDS]; /* oldest first */
-	struct nvs_unfinished *item; /* ring buffer, ROOM is a power of two */
-	uint32_t room;
-	uint64_t first, end; /* free-running indices into ITEM */
+	struct nvs_queue items; /* struct nvs_unfinished */
 	uint64_t submissions, completed; /* completed: only those in the trace */
 	uint64_t entries; /* GPFIFO entries of unfinished submissions */
 	bool known; /* progress of the channel was seen */
@@ -75,7 +74,7 @@ struct nvs_unfinished_value {
 /* The latest submission that recorded an event. */
 struct nvs_unfinished_event {
 	uint64_t event; /* its key */
-	uint64_t submission; /* index as in nvs_unfinished_channel */
+	uint64_t submission; /* running count in nvs_unfinished_channel.items */
 	uint32_t channel;
 };
 
@@ -113,7 +112,7 @@ const struct nvs_unfinished *nvs_unfinished_at(const struct nvs_unfinished_chann
 					       uint64_t index);
 static inline uint64_t nvs_unfinished_count(const struct nvs_unfinished_channel *c)
 {
-	return c->end - c->first;
+	return nvs_queue_count(&c->items);
 }
 
 #endif

@@ -28,7 +28,6 @@ struct program {
 
 struct unseen {
 	struct nvs_kernels *kernels;
-	struct nvs_pass *reading;
 	struct nvs_handles *handles;
 	struct nvs_rows programs; /* struct program */
 	uint64_t steps;
@@ -172,7 +171,7 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 		nvs_budget_set_exceeded();
 		return 1;
 	}
-	qmd = op->kind == NVS_OP_LAUNCH ? nvs_pass_qmd(u->reading, op) : NULL;
+	qmd = op->kind == NVS_OP_LAUNCH ? nvs_pass_qmd(u->kernels->source->separate, op) : NULL;
 	if (!qmd || !qmd->program)
 		return 0;
 	if (u->way != OTHER)
@@ -205,13 +204,12 @@ static int set_kernel(struct unseen *u, uint32_t i, const struct nvs_kernel *ker
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct unseen *u = arg;
-	int r = nvs_handles_call(u->handles, call);
 	const struct nvs_kernel *kernel;
 	uint64_t function;
 
-	if (r || call->api->group != NVS_CALL_GROUP_LAUNCH || !nvs_call_ran(call) ||
+	if (call->api->group != NVS_CALL_GROUP_LAUNCH || !nvs_call_ran(call) ||
 	    !nvs_call_kind(call, NVS_KIND_FUNCTION, &function))
-		return r;
+		return 0;
 	kernel = nvs_handles_get_kernel(u->handles, function);
 	if (!kernel)
 		return -ENOMEM;
@@ -224,28 +222,20 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return 0;
 }
 
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	return nvs_handles_record(((struct unseen *)arg)->handles, rec);
-}
-
 static int read_again(struct unseen *u, struct nvs_source *source)
 {
 	struct nvs_pass_reader reader = {
 		.submission = on_submission,
 		.op = on_op,
 		.call = on_call,
-		.record = on_record,
+		.handles = &u->handles,
 		.arg = u,
 		.calls = true,
 	};
-	int r = -ENOMEM;
+	int r;
 
-	u->handles = nvs_handles_new();
 	u->programs = NVS_ROWS(struct program, key);
-	if (u->handles)
-		r = nvs_source_read(source, &reader, &u->reading);
-	nvs_handles_free(u->handles);
+	r = nvs_source_read(source, &reader);
 	nvs_rows_free(&u->programs, NULL);
 	return r;
 }

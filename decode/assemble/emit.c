@@ -23,21 +23,20 @@ void nvs_asm_entry(struct nvs_asm *s, const struct nvs_asm_entry *entry,
 		   const struct nvs_asm_stated *stated)
 {
 	struct nvs_assembly *out = s->out;
-	struct nvs_asm_entry *list = nvs_grow(out->entries, out->nentries, &out->entry_room,
-					      sizeof(*list), 16, MOST_ENTRIES);
-	struct nvs_asm_stated *told;
+	uint32_t n = out->nentries;
+	struct nvs_asm_stated *own = NVS_APPEND(s->stated, n, s->stated_room, 16, MOST_ENTRIES);
+	struct nvs_asm_entry *last = own ? NVS_APPEND(out->entries, out->nentries, out->entry_room,
+						      16, MOST_ENTRIES)
+					 : NULL;
 
-	out->entries = list ? list : out->entries;
-	told = nvs_grow(s->stated, out->nentries, &s->stated_room, sizeof(*told), 16, MOST_ENTRIES);
-	s->stated = told ? told : s->stated;
-	if (!list || !told) {
+	if (!last) {
 		s->no_memory = s->over = true;
 		return;
 	}
-	list[out->nentries] = *entry;
-	list[out->nentries].first = out->nwords;
-	list[out->nentries].at = s->at;
-	told[out->nentries++] = *stated;
+	*last = *entry;
+	last->first = out->nwords;
+	last->at = s->at;
+	*own = *stated;
 }
 
 void nvs_asm_begin_entry(struct nvs_asm *s)
@@ -84,7 +83,8 @@ void nvs_asm_finish_entries(struct nvs_asm *s)
 void nvs_asm_add_word(struct nvs_asm *s, uint32_t word, uint32_t column)
 {
 	struct nvs_assembly *out = s->out;
-	uint32_t room = out->word_room;
+	uint32_t room = out->word_room, n, *own;
+	struct nvs_asm_place *place;
 
 	if (out->nwords == NVS_ASM_MAX_WORDS) {
 		if (!s->over)
@@ -93,22 +93,17 @@ void nvs_asm_add_word(struct nvs_asm *s, uint32_t word, uint32_t column)
 		return;
 	}
 	nvs_asm_begin_entry(s);
-	if (out->nwords == room && !s->over) {
-		uint32_t *words = nvs_grow(out->words, room, &out->word_room, sizeof(*words), 1024,
-					   NVS_ASM_MAX_WORDS);
-		struct nvs_asm_place *places;
-
-		out->words = words ? words : out->words;
-		places = nvs_grow(out->places, room, &room, sizeof(*places), 1024,
-				  NVS_ASM_MAX_WORDS);
-		out->places = places ? places : out->places;
-		s->no_memory = s->over = !words || !places;
-	}
 	if (s->over)
 		return;
-	out->words[out->nwords] = word;
-	out->places[out->nwords++] = (struct nvs_asm_place){s->at.line,
-							    column ? column : s->at.column};
+	n = out->nwords;
+	place = NVS_APPEND(out->places, n, room, 1024, NVS_ASM_MAX_WORDS);
+	own = place ? NVS_APPEND(out->words, out->nwords, out->word_room, 1024, NVS_ASM_MAX_WORDS)
+		    : NULL;
+	s->no_memory = s->over = !own;
+	if (!own)
+		return;
+	*own = word;
+	*place = (struct nvs_asm_place){s->at.line, column ? column : s->at.column};
 	out->entries[out->nentries - 1].dwords++;
 }
 

@@ -1,24 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* Growing an array: its capacity doubles each time. */
+/* Appending to an array, whose capacity doubles when it is full. */
 #ifndef NVSNOOP_DECODE_BASE_GROW_H
 #define NVSNOOP_DECODE_BASE_GROW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 /*
- * Makes room for one more element in LIST, which holds COUNT elements of SIZE bytes and has room
- * for *ROOM: FIRST elements initially, never more than MOST. Returns the list, or NULL if memory is
- * short or the maximum is reached; LIST is then unchanged.
+ * Makes room for one more element of LIST, which holds COUNT elements and has room for ROOM, both
+ * lvalues: FIRST elements initially, never more than MAX. Evaluates to the place after the last
+ * element, or to NULL if memory is short or the maximum is reached; LIST is then unchanged.
  */
-static inline void *nvs_grow(void *list, uint32_t count, uint32_t *room, size_t size,
-			     uint32_t first, uint32_t most)
-{
-	uint32_t wanted = *room ? 2 * *room : first;
+#define NVS_RESERVE(list, count, room, first, max) \
+	NVS_RESERVE_AS(list, count, room, first, max, false)
+/* The same, and adds the element to COUNT. Its contents are undefined. */
+#define NVS_APPEND(list, count, room, first, max) \
+	NVS_APPEND_AS(list, count, room, first, max, false)
+/* The same for data that a report can do without: see nvs_budget_allows(). */
+#define NVS_APPEND_OPTIONAL(list, count, room, first, max) \
+	NVS_APPEND_AS(list, count, room, first, max, true)
 
-	if (count < *room)
-		return list;
-	list = *room <= most / 2 ? realloc(list, wanted * size) : NULL;
+#define NVS_RESERVE_AS(list, count, room, first, max, optional)                                 \
+	({                                                                                      \
+		uint64_t room_ = (room);                                                        \
+		typeof(list) grown_ = (list);                                                   \
+		if (__builtin_expect((count) >= room_, 0)) {                                    \
+			grown_ = nvs_grow(list, &room_, sizeof(*(list)), first, max, optional); \
+			(list) = grown_ ? grown_ : (list);                                      \
+			(room) = (typeof(room))room_;                                           \
+		}                                                                               \
+		grown_ ? (list) + (count) : NULL;                                               \
+	})
+#define NVS_APPEND_AS(list, count, room, first, max, optional)                               \
+	({                                                                                   \
+		typeof(list) own_ = NVS_RESERVE_AS(list, count, room, first, max, optional); \
+		(count) += own_ ? 1 : 0;                                                     \
+		own_;                                                                        \
+	})
+
+/* Returns LIST with more than *ROOM, or NULL. */
+static inline void *nvs_grow(void *list, uint64_t *room, size_t size, uint64_t first, uint64_t max,
+			     bool optional)
+{
+	uint64_t wanted = *room ? 2 * *room : first;
+
+	if (wanted > max || (optional && !nvs_budget_allows(wanted * size)))
+		return NULL;
+	list = realloc(list, wanted * size);
 	*room = list ? wanted : *room;
 	return list;
 }

@@ -41,6 +41,24 @@ bool nvs_call_kind(const struct nvs_call *call, enum nvs_arg_kind kind, uint64_t
 	return false;
 }
 
+bool nvs_call_stream(const struct nvs_call *call, uint64_t *stream)
+{
+	bool given;
+
+	*stream = 0;
+	given = nvs_call_kind(call, NVS_KIND_STREAM, stream);
+	if (!*stream)
+		*stream = call->api->per_thread ? NVS_STREAM_PER_THREAD : NVS_STREAM_LEGACY;
+	return given || call->api->group == NVS_CALL_GROUP_COPY ||
+	       call->api->group == NVS_CALL_GROUP_MEMSET;
+}
+
+bool nvs_call_ends_stream(const struct nvs_call *call, uint64_t stream)
+{
+	return call->api->role == NVS_CALL_ROLE_STREAM_DESTROY && !call->result && call->end &&
+	       stream > NVS_STREAM_PER_THREAD;
+}
+
 /* A string's value is its full length << 32 and the recorded length, or all ones for NULL. */
 static uint32_t recorded_length(uint64_t value)
 {

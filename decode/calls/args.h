@@ -22,4 +22,14 @@ bool nvs_call_value(const struct nvs_call *call, enum nvs_arg_name name, uint64_
 /* Reads the first recorded argument of KIND. */
 bool nvs_call_kind(const struct nvs_call *call, enum nvs_arg_kind kind, uint64_t *value);
 
+/* Handles of the default streams in cuda.h. Handle 0 stands for one of them, depending on the form
+ * of the entry point. */
+enum { NVS_STREAM_LEGACY = 1, NVS_STREAM_PER_THREAD };
+
+/* Sets *STREAM to the stream of CALL, never 0. Returns false if the call has no stream and is
+ * neither a copy nor a memset, which are then in the default stream. */
+bool nvs_call_stream(const struct nvs_call *call, uint64_t *stream);
+/* Returns true if CALL destroyed STREAM, so that another stream may get the handle. */
+bool nvs_call_ends_stream(const struct nvs_call *call, uint64_t stream);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects the GPU times of submissions, and derives durations from all of them together. */
+#include "decode/base/grow.h"
 #include "decode/calls/bracket_times.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -70,24 +71,17 @@ struct nvs_bracket_times {
 static void add_wait(void *arg, const struct nvs_sync_pair *pair)
 {
 	struct nvs_bracket_times *t = arg;
+	struct work_wait *wait;
 
 	/* Submissions of one channel are executed in order anyway. */
 	if (pair->found && pair->acquire.channel == pair->release.channel)
 		return;
-	if (t->nwaits == t->waits_room) {
-		size_t room = t->waits_room ? 2 * t->waits_room : 64;
-		struct work_wait *more = NULL;
-
-		if (nvs_budget_left() > room * sizeof(*more) + nvs_budget_total() / 4)
-			more = realloc(t->waits, room * sizeof(*more));
-		if (!more) {
-			t->status = -ENOMEM;
-			return;
-		}
-		t->waits = more;
-		t->waits_room = room;
+	wait = NVS_APPEND_OPTIONAL(t->waits, t->nwaits, t->waits_room, 64, UINT32_MAX);
+	if (!wait) {
+		t->status = -ENOMEM;
+		return;
 	}
-	t->waits[t->nwaits++] = (struct work_wait){
+	*wait = (struct work_wait){
 		{pair->acquire.channel, pair->acquire.submission},
 		{pair->found ? pair->release.channel : NVS_NONE, pair->release.submission},
 		pair->acquire.late};
@@ -132,19 +126,12 @@ void nvs_bracket_times_free(struct nvs_bracket_times *t)
 /* Returns false if memory is short. */
 static bool add_time(struct channel_times *times, const struct time *time)
 {
-	if (times->n == times->room) {
-		uint64_t room = times->room + times->room / 2 + 64;
-		struct time *at = NULL;
+	struct time *own = NVS_APPEND_OPTIONAL(times->at, times->n, times->room, 64, UINT32_MAX);
 
-		if (room <= UINT32_MAX && nvs_budget_allows(room * sizeof(*at)))
-			at = realloc(times->at, room * sizeof(*at));
-		if (!at)
-			return false;
-		times->at = at;
-		times->room = (uint32_t)room;
-	}
-	times->mixed |= times->n && times->at[times->n - 1].sequence >= time->sequence;
-	times->at[times->n++] = *time;
+	if (!own)
+		return false;
+	times->mixed |= times->n > 1 && own[-1].sequence >= time->sequence;
+	*own = *time;
 	return true;
 }
 

@@ -17,8 +17,8 @@ struct consuming {
 	struct nvs_consumer consumer;
 	void *arg;
 	struct nvs_pass *reading;
-	struct nvs_handles *handles; /* NULL: not needed, like the next two */
-	struct nvs_progress_check *progress;
+	struct nvs_handles *handles; /* if launches or graphs are wanted */
+	struct nvs_progress_check *progress; /* NULL: not needed, like the next */
 	struct nvs_images *images;
 	const struct nvs_call *now; /* of the current submission */
 	int said; /* result of the consumer's callback that ended the pass */
@@ -123,10 +123,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct consuming *x = arg;
 	uint64_t exec;
-	int r = x->handles ? nvs_handles_call(x->handles, call) : 0;
+	int r = ASK(x, call, call);
 
-	if (!r)
-		r = ASK(x, call, call);
 	if (!r && x->consumer.launch && call->api->group == NVS_CALL_GROUP_LAUNCH)
 		r = report_launch(x, call);
 	if (!r && x->consumer.graph && call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
@@ -140,11 +138,11 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 	const struct nvs_rec_graph *graph = (const void *)rec;
 	const struct nvs_trace_image *image = NULL;
 	struct consuming *x = arg;
-	int r = x->handles ? nvs_handles_record(x->handles, rec) : 0;
+	int r = 0;
 
 	if (x->progress)
 		nvs_progress_check_record(x->progress, rec);
-	if (!r && x->consumer.graph && rec->type == NVS_REC_GRAPH && rec->flags & NVS_GRAPH_LAST)
+	if (x->consumer.graph && rec->type == NVS_REC_GRAPH && rec->flags & NVS_GRAPH_LAST)
 		r = report_graph(x, graph->exec, graph->event, NULL);
 	if (!r && x->images) {
 		nvs_images_record(x->images, rec, &image);
@@ -179,11 +177,10 @@ static int prepare_reader(struct consuming *x)
 		.end = c->image ? on_end : NULL,
 		.calls = c->flags & NVS_READ_CALLS,
 		.tallies = c->flags & NVS_READ_TALLIES,
+		.handles = c->launch || c->graph ? &x->handles : NULL,
 	};
 
 	x->reading = nvs_pass_new(x->trace);
-	if ((c->launch || c->graph) && !(x->handles = nvs_handles_new()))
-		return -ENOMEM;
 	if (c->image && !(x->images = nvs_images_new()))
 		return -ENOMEM;
 	if (c->finding && !(x->progress = nvs_progress_check_new()))
@@ -219,7 +216,6 @@ int nvs_trace_read(struct nvs_trace *trace, const struct nvs_consumer *consumer,
 	else if (r < 0 && !err->text[0])
 		nvs_fail(err, r, "%s: not enough memory for its contents", path);
 	nvs_pass_free(x.reading);
-	nvs_handles_free(x.handles);
 	nvs_progress_check_free(x.progress);
 	nvs_images_free(x.images);
 	return x.said ? x.said : r;

@@ -26,13 +26,12 @@ int nvs_edges_record(struct nvs_edges *e, const struct nvs_rec_graph_edges *rec)
 	e->has_record = true;
 	e->is_incomplete |= !!(rec->rec.flags & NVS_GRAPH_PARTIAL);
 	for (uint32_t i = 0; i < rec->nedges; i++) {
-		void *more = nvs_grow(e->told, e->nevent_edges, &e->event_edge_room,
-				      sizeof(*e->told), 16, MAX_EDGES);
+		struct nvs_graph_edge *edge = NVS_APPEND(e->told, e->nevent_edges,
+							 e->event_edge_room, 16, MAX_EDGES);
 
-		if (!more)
+		if (!edge)
 			return e->event_edge_room > MAX_EDGES / 2 ? -E2BIG : -ENOMEM;
-		e->told = more;
-		e->told[e->nevent_edges++] = edges[i];
+		*edge = edges[i];
 	}
 	return 0;
 }
@@ -80,19 +79,17 @@ static void make_room(struct nvs_edges *e, uint32_t at, uint32_t end, uint32_t n
 static int add_links(struct nvs_edges *e, const struct handle_position *places, uint32_t n)
 {
 	for (uint32_t i = 0; i < e->nevent_edges; i++) {
-		struct nvs_graph_link l = {.type = e->told[i].type};
-		void *more;
+		struct nvs_graph_link *link, l = {.type = e->told[i].type};
 
 		if (!find_place(places, n, e->told[i].from, &l.from) ||
 		    !find_place(places, n, e->told[i].to, &l.to)) {
 			e->is_incomplete = true;
 			continue;
 		}
-		more = nvs_grow(e->links, e->n, &e->room, sizeof(*e->links), 16, MAX_EDGES);
-		if (!more)
+		link = NVS_APPEND(e->links, e->n, e->room, 16, MAX_EDGES);
+		if (!link)
 			return e->room > MAX_EDGES / 2 ? -E2BIG : -ENOMEM;
-		e->links = more;
-		e->links[e->n++] = l;
+		*link = l;
 	}
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/base/hash.h"
+#include "decode/base/grow.h"
 #include "decode/trace/records.h"
 #include "decode/calls/executable_graphs.h"
 
@@ -34,18 +34,11 @@ static bool take_allowance(struct nvs_exec *e, uint64_t n)
 
 static int add_node(struct nvs_exec *e, const struct nvs_graph_node *node)
 {
-	void *more;
+	struct nvs_graph_node *own = NVS_APPEND(e->nodes, e->nnodes, e->room, 2, MAX_NODES);
 
-	if (e->nnodes == e->room) {
-		if (e->room >= MAX_NODES)
-			return -E2BIG;
-		more = realloc(e->nodes, (e->room ? e->room * 2 : 2) * sizeof(*e->nodes));
-		if (!more)
-			return -ENOMEM;
-		e->nodes = more;
-		e->room = e->room ? e->room * 2 : 2;
-	}
-	e->nodes[e->nnodes++] = *node;
+	if (!own)
+		return e->room >= MAX_NODES ? -E2BIG : -ENOMEM;
+	*own = *node;
 	return 0;
 }
 
@@ -60,46 +53,27 @@ static void announce_change(const struct nvs_exec_watch *watch, struct nvs_exec 
 struct nvs_node_place {
 	uint64_t handle;
 	uint32_t last; /* latest node with this handle */
-	UT_hash_handle hh;
 };
 
 static void drop_index(struct nvs_exec *e)
 {
-	struct nvs_node_place *p, *next;
-
-	HASH_ITER(hh, e->places, p, next) {
-		HASH_DEL(e->places, p);
-		free(p);
-	}
+	nvs_rows_free(&e->places, NULL);
 	free(e->same);
 	e->same = NULL;
 	e->placed = e->same_room = 0;
 }
 
-static struct nvs_node_place *find_in_index(const struct nvs_exec *e, uint64_t handle)
-{
-	struct nvs_node_place *p;
-
-	HASH_FIND(hh, e->places, &handle, sizeof(handle), p);
-	return p;
-}
-
 static int index_node(struct nvs_exec *e, uint32_t i)
 {
-	struct nvs_node_place *p = find_in_index(e, e->nodes[i].node);
+	size_t known = e->places.n;
+	struct nvs_node_place *p;
 
-	e->same[i] = p ? p->last : NVS_NONE;
-	if (!p) {
-		p = calloc(1, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		p->handle = e->nodes[i].node;
-		HASH_ADD(hh, e->places, handle, sizeof(p->handle), p);
-		if (find_in_index(e, p->handle) != p) {
-			free(p);
-			return -ENOMEM;
-		}
-	}
+	if (!e->places.size)
+		e->places = NVS_ROWS(struct nvs_node_place, handle);
+	p = nvs_rows_at(&e->places, &e->nodes[i].node);
+	if (!p)
+		return -ENOMEM;
+	e->same[i] = e->places.n == known ? p->last : NVS_NONE;
 	p->last = i;
 	return 0;
 }
@@ -147,7 +121,7 @@ static int set_node(struct nvs_exec *e, const struct nvs_graph_node *node,
 	int r = index_nodes(e);
 
 	e->changes++;
-	p = r ? NULL : find_in_index(e, node->node);
+	p = r ? NULL : nvs_rows_find(&e->places, &node->node);
 	for (uint32_t i = p ? p->last : NVS_NONE; i != NVS_NONE && n < MAX_SAME;
 	     i = e->same[i], n++) {
 		announce_change(watch, e, i);

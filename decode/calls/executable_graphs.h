@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "decode/base/keyed_rows.h"
 #include "decode/calls/edges.h"
 
 struct nvs_exec {
@@ -13,7 +14,7 @@ struct nvs_exec {
 	enum nvs_graph_origin origin;
 	uint32_t nnodes, room;
 	struct nvs_graph_node *nodes; /* each precedes the nodes inside it */
-	struct nvs_node_place *places; /* index by handle; built when a node is first looked up */
+	struct nvs_rows places; /* index by handle; built when a node is first looked up */
 	uint32_t *same; /* for each node, the previous one with the same handle */
 	uint32_t placed, same_room;
 	uint32_t before; /* while CHANGING: number of nodes before the change */
@@ -24,7 +25,6 @@ struct nvs_exec {
 	uint64_t given; /* nodes and edges in its records */
 	uint64_t moved; /* visited or moved, beyond those that a record names */
 	bool partial;
-	void *user;
 };
 
 /* Called before node INDEX of EXEC changes; NVS_NONE: any node may. */

@@ -5,22 +5,19 @@
 #include <string.h>
 #include "decode/base/grow.h"
 #include "decode/base/hash.h"
+#include "decode/base/keyed_rows.h"
 #include "decode/trace/records.h"
 #include "decode/calls/args.h"
 #include "decode/calls/handles.h"
 
 /* A handle of any kind, and its current meaning. */
 struct meaning {
-	struct {
-		uint64_t handle;
-		uint64_t kind;
-	} key;
+	uint64_t key[2]; /* handle, kind */
 	union {
 		struct nvs_kernel *kernel;
 		struct nvs_exec *exec;
 		enum nvs_graph_origin origin;
 	};
-	UT_hash_handle hh;
 };
 
 enum { KIND_FUNCTION = 1, KIND_EXEC, KIND_GRAPH };
@@ -32,7 +29,7 @@ struct named_kernel {
 };
 
 struct nvs_handles {
-	struct meaning *meanings;
+	struct nvs_rows meanings;
 	struct named_kernel *names;
 	struct nvs_kernel **kernels;
 	struct nvs_exec **execs;
@@ -42,7 +39,11 @@ struct nvs_handles {
 
 struct nvs_handles *nvs_handles_new(void)
 {
-	return calloc(1, sizeof(struct nvs_handles));
+	struct nvs_handles *h = calloc(1, sizeof(*h));
+
+	if (h)
+		h->meanings = NVS_ROWS(struct meaning, key);
+	return h;
 }
 
 void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changing_fn *changes, void *arg)
@@ -52,14 +53,9 @@ void nvs_handles_watch(struct nvs_handles *h, nvs_exec_changing_fn *changes, voi
 
 void nvs_handles_free(struct nvs_handles *h)
 {
-	struct meaning *m, *next;
-
 	if (!h)
 		return;
-	HASH_ITER(hh, h->meanings, m, next) {
-		HASH_DEL(h->meanings, m);
-		free(m);
-	}
+	nvs_rows_free(&h->meanings, NULL);
 	HASH_CLEAR(hh, h->names);
 	for (uint32_t i = 0; i < h->nkernels; i++)
 		free(h->kernels[i]);
@@ -72,40 +68,16 @@ void nvs_handles_free(struct nvs_handles *h)
 
 static struct meaning *find_meaning(struct nvs_handles *h, uint64_t handle, uint64_t kind)
 {
-	struct meaning *m, key;
+	const uint64_t key[] = {handle, kind};
 
-	memset(&key, 0, sizeof(key));
-	key.key.handle = handle;
-	key.key.kind = kind;
-	HASH_FIND(hh, h->meanings, &key.key, sizeof(key.key), m);
-	return m;
+	return nvs_rows_find(&h->meanings, key);
 }
 
 static struct meaning *make_meaning(struct nvs_handles *h, uint64_t handle, uint64_t kind)
 {
-	struct meaning *m = find_meaning(h, handle, kind);
+	const uint64_t key[] = {handle, kind};
 
-	if (m)
-		return m;
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return NULL;
-	m->key.handle = handle;
-	m->key.kind = kind;
-	HASH_ADD(hh, h->meanings, key, sizeof(m->key), m);
-	if (find_meaning(h, handle, kind) == m)
-		return m;
-	free(m);
-	return NULL;
-}
-
-static bool make_room(void **list, uint32_t used, uint32_t *room)
-{
-	void *more = nvs_grow(*list, used, room, sizeof(void *), 64, UINT32_MAX);
-
-	if (more)
-		*list = more;
-	return more;
+	return nvs_rows_at(&h->meanings, key);
 }
 
 /* ---- functions ---- */
@@ -114,22 +86,24 @@ static struct nvs_kernel *get_kernel_by_name(struct nvs_handles *h, const char *
 					     uint64_t handle)
 {
 	struct named_kernel *n = NULL;
+	struct nvs_kernel **own;
 
 	if (length)
 		HASH_FIND(hh, h->names, name, length, n);
 	if (n)
 		return &n->kernel;
 	n = calloc(1, sizeof(*n) + length + 1);
-	if (!n || !make_room((void **)&h->kernels, h->nkernels, &h->kernel_room)) {
+	own = n ? NVS_APPEND(h->kernels, h->nkernels, h->kernel_room, 64, UINT32_MAX) : NULL;
+	if (!own) {
 		free(n);
 		return NULL;
 	}
+	*own = &n->kernel;
 	if (length)
 		memcpy(n->text, name, length);
 	n->kernel.name = n->text;
 	n->kernel.handle = handle;
-	n->kernel.index = h->nkernels;
-	h->kernels[h->nkernels++] = &n->kernel;
+	n->kernel.index = h->nkernels - 1;
 	if (length)
 		HASH_ADD_KEYPTR(hh, h->names, n->text, length, n);
 	return &n->kernel;
@@ -189,16 +163,17 @@ struct nvs_kernel *nvs_handles_kernel_at(const struct nvs_handles *h, uint32_t i
 
 static struct nvs_exec *new_exec(struct nvs_handles *h, uint64_t handle)
 {
-	struct nvs_exec *e;
+	struct nvs_exec *e = calloc(1, sizeof(*e)), **own = NULL;
 
-	if (!make_room((void **)&h->execs, h->nexecs, &h->exec_room))
+	if (e)
+		own = NVS_APPEND(h->execs, h->nexecs, h->exec_room, 64, UINT32_MAX);
+	if (!own) {
+		free(e);
 		return NULL;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return NULL;
+	}
 	e->handle = handle;
-	e->index = h->nexecs;
-	h->execs[h->nexecs++] = e;
+	e->index = h->nexecs - 1;
+	*own = e;
 	return e;
 }
 

@@ -14,7 +14,6 @@ struct nvs_kernel {
 	uint64_t handle; /* the first */
 	bool has_attributes;
 	uint32_t registers, shared, local, max_threads; /* latest values */
-	void *user;
 };
 
 struct nvs_handles;

@@ -14,7 +14,7 @@
 #include "decode/trace/stream.h"
 
 /* The callbacks of readers. */
-enum { SUBMISSION, ENTRY, RUN, FAULT, OP, SUBMITTED, CALL, RECORD, TOLD };
+enum { SUBMISSION, ENTRY, RUN, FAULT, OP, SUBMITTED, CALL, RECORD, NODE_CHANGE, TOLD };
 
 struct nvs_pass {
 	struct nvs_trace *trace;
@@ -30,6 +30,7 @@ struct nvs_pass {
 	struct nvs_calls_sink selection;
 	struct nvs_calls *calls; /* NULL: not needed, like the next */
 	struct nvs_submission_decoder *follow;
+	struct nvs_handles *handles;
 	bool tallies;
 	const struct nvs_call *now; /* of the current submission */
 	uint64_t seen; /* bit mask of record types */
@@ -53,6 +54,7 @@ void nvs_pass_free(struct nvs_pass *r)
 		return;
 	nvs_calls_free(r->calls);
 	nvs_submission_decoder_free(r->follow);
+	nvs_handles_free(r->handles);
 	nvs_numbers_free(&r->groups, NULL);
 	free(r->readers_of[0]);
 	free(r->readers);
@@ -71,7 +73,12 @@ int nvs_pass_add(struct nvs_pass *r, const struct nvs_pass_reader *reader)
 		return -ENOMEM;
 	more[r->n] = *reader;
 	done[r->n++] = false;
-	return 0;
+	if (!reader->handles)
+		return 0;
+	if (!r->handles)
+		r->handles = nvs_handles_new();
+	*reader->handles = r->handles;
+	return r->handles ? 0 : -ENOMEM;
 }
 
 void nvs_pass_select(struct nvs_pass *r,
@@ -185,8 +192,17 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_pass *r = arg;
 
+	if (r->handles && !r->status)
+		r->status = nvs_handles_call(r->handles, call);
 	TELL(r, CALL, call, call);
 	return r->status;
+}
+
+static void on_node_change(void *arg, struct nvs_exec *exec, uint32_t index)
+{
+	struct nvs_pass *r = arg;
+
+	TELL(r, NODE_CHANGE, node_change, exec, index);
 }
 
 static int on_call_of(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
@@ -264,6 +280,8 @@ static int on_record(void *arg, struct nvs_trace *trace, const struct nvs_rec *r
 	note_record(r, rec);
 	if (!failed && r->follow)
 		failed = nvs_decode_record(r->follow, rec);
+	if (!failed && r->handles)
+		failed = nvs_handles_record(r->handles, rec);
 	if (failed)
 		return failed;
 	TELL(r, RECORD, record, rec);
@@ -283,6 +301,7 @@ static bool has_callback(const struct nvs_pass_reader *x, uint32_t what)
 		[SUBMITTED] = x->submitted,
 		[CALL] = x->call,
 		[RECORD] = x->record,
+		[NODE_CHANGE] = x->node_change,
 	};
 
 	return to[what];
@@ -308,7 +327,7 @@ static int prepare_decoders(struct nvs_pass *r)
 {
 	struct nvs_submission_sink ops = {.arg = r};
 	struct nvs_calls_sink calls = r->selection;
-	bool wants_calls = r->nreaders_of[CALL];
+	bool wants_calls = r->nreaders_of[CALL] || r->handles;
 
 	for (uint32_t i = 0; i < r->n; i++) {
 		wants_calls |= r->readers[i].calls || r->readers[i].tallies;
@@ -316,7 +335,9 @@ static int prepare_decoders(struct nvs_pass *r)
 	}
 	calls.arg = r;
 	calls.submission = on_call_of;
-	calls.call = r->nreaders_of[CALL] ? on_call : NULL;
+	calls.call = r->nreaders_of[CALL] || r->handles ? on_call : NULL;
+	if (r->nreaders_of[NODE_CHANGE])
+		nvs_handles_watch(r->handles, on_node_change, r);
 	ops.entry = r->nreaders_of[ENTRY] ? on_entry : NULL;
 	ops.run = r->nreaders_of[RUN] ? on_run : NULL;
 	ops.fault = r->nreaders_of[FAULT] ? on_fault : NULL;

@@ -19,6 +19,7 @@
 
 #include "decode/calls/decode_submission.h"
 #include "decode/calls/calls.h"
+#include "decode/calls/handles.h"
 
 struct nvs_pass_reader {
 	/* A submission and the call it happened in, or NULL if that is unknown. */
@@ -39,12 +40,17 @@ struct nvs_pass_reader {
 	int (*record)(void *arg, const struct nvs_rec *rec);
 	/* The end of the pass; pointers handed out are still valid. */
 	int (*end)(void *arg);
+	/* Before node INDEX of EXEC changes; NVS_NONE: any node may. Requires HANDLES. */
+	int (*node_change)(void *arg, struct nvs_exec *exec, uint32_t index);
 	/* Returns the value of nvs_op.code for a submission, by default its number. Only one reader
 	 * in a pass may set it. Called after `submission`. */
 	uint64_t (*tag)(void *arg, const struct nvs_submission *s);
 	void *arg;
 	bool calls; /* needs the call in `submission` and `submitted` */
 	bool tallies; /* needs the tallies of calls */
+	/* Set when the reader is added, if not NULL: the handles in calls, which the pass resolves
+	 * before `call` and `record`, once for all readers. Freed with the pass. */
+	struct nvs_handles **handles;
 };
 
 struct nvs_pass;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/numbers.h"
+#include "decode/base/queue.h"
 #include "decode/calls/ring_occupancy.h"
 
 #define STRETCHES (1u << 16) /* per channel */
@@ -17,13 +18,6 @@
 #define LEFT_RING 16u
 #define LEFT_BYTES (128u << 10)
 #define LEFT_PART 16u
-
-/* A circular queue of items of SIZE bytes, with a power-of-two capacity. */
-struct queue {
-	uint8_t *item;
-	uint32_t size, room;
-	uint64_t first, end; /* running counts */
-};
 
 struct under_way {
 	uint32_t entries, payload;
@@ -42,7 +36,7 @@ struct region {
 };
 
 struct occupied_channel {
-	struct queue items, stretches;
+	struct nvs_queue items, stretches;
 	uint64_t entries, bytes; /* sums over these queues */
 	struct region chunk, elsewhere; /* the longest region, and the latest one outside it */
 	uint32_t put;
@@ -76,42 +70,16 @@ void nvs_ring_occupancy_free(struct nvs_ring_occupancy *p)
 
 /* ---- queues ---- */
 
-static void *queue_at(const struct queue *q, uint64_t at)
-{
-	return q->item + (at & (q->room - 1)) * q->size;
-}
-
-/* Makes room for one more at the end. Returns false if there is none. */
-static bool queue_grow(struct queue *q, uint32_t most)
-{
-	uint32_t room = q->room ? 2 * q->room : 16;
-	struct queue wider = *q;
-
-	if (q->end - q->first < q->room)
-		return true;
-	if (room > most || !nvs_budget_allows((uint64_t)room * q->size))
-		return false;
-	wider.room = room;
-	wider.item = malloc((size_t)room * q->size);
-	if (!wider.item)
-		return false;
-	for (uint64_t i = q->first; i != q->end; i++)
-		memcpy(queue_at(&wider, i), queue_at(q, i), q->size);
-	free(q->item);
-	*q = wider;
-	return true;
-}
-
 static void drop_stretch(struct occupied_channel *c)
 {
-	const struct pushbuffer_stretch *s = queue_at(&c->stretches, c->stretches.first++);
+	const struct pushbuffer_stretch *s = nvs_queue_at(&c->stretches, c->stretches.first++);
 
 	c->bytes -= s->to - s->from;
 }
 
 static void drop_oldest(struct occupied_channel *c)
 {
-	const struct under_way *u = queue_at(&c->items, c->items.first++);
+	const struct under_way *u = nvs_queue_at(&c->items, c->items.first++);
 
 	c->entries -= u->entries;
 	while (c->stretches.first < u->stretches)
@@ -125,8 +93,8 @@ static void drop_done(struct occupied_channel *c, const struct nvs_rec_submissio
 	uint32_t done = (uint32_t)rec->progress[0];
 
 	c->known = rec->progress_address;
-	while (c->known && c->items.first != c->items.end) {
-		const struct under_way *u = queue_at(&c->items, c->items.first);
+	while (c->known && nvs_queue_count(&c->items)) {
+		const struct under_way *u = nvs_queue_at(&c->items, c->items.first);
 
 		if (u->slot == rec->progress_address && (int32_t)(done - u->payload) < 0)
 			return;
@@ -141,12 +109,10 @@ void nvs_ring_occupancy_release(struct nvs_ring_occupancy *p, const struct nvs_s
 				const struct nvs_op *op)
 {
 	struct occupied_channel *c = nvs_number_get(&p->channels, s->channel->channel);
-	struct under_way *u;
+	struct under_way *u = c ? nvs_queue_last(&c->items) : NULL;
 
-	if (!c || c->items.first == c->items.end || op->sem.op != NVS_SEM_SET ||
-	    op->sem.by == NVS_BY_GRID)
+	if (!u || op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)
 		return;
-	u = queue_at(&c->items, c->items.end - 1);
 	/* While the slot is unknown, assume the last release. */
 	if (s->rec->progress_address && op->sem.address != s->rec->progress_address)
 		return;
@@ -178,10 +144,10 @@ static bool chunk_was_full(const struct occupied_channel *c, const struct pushbu
 	uint64_t all = c->chunk.to - c->chunk.from, left = min_u64(LEFT_BYTES, all / LEFT_PART);
 	const struct pushbuffer_stretch *old;
 
-	if (c->stretches.first == c->stretches.end || new->from < c->chunk.from ||
+	if (!nvs_queue_count(&c->stretches) || new->from < c->chunk.from ||
 	    new->from >= c->chunk.to || c->bytes + left < all)
 		return false;
-	old = queue_at(&c->stretches, c->stretches.first);
+	old = nvs_queue_at(&c->stretches, c->stretches.first);
 	return new->from < old->to && old->from < new->to + left;
 }
 
@@ -211,12 +177,12 @@ static void track_region(struct occupied_channel *c, const struct pushbuffer_str
 
 static void add_stretch(struct occupied_channel *c, const struct pushbuffer_stretch *s)
 {
-	if (!queue_grow(&c->stretches, STRETCHES)) {
-		if (c->stretches.first == c->stretches.end)
+	if (!nvs_queue_reserve(&c->stretches, STRETCHES)) {
+		if (!nvs_queue_count(&c->stretches))
 			return;
 		drop_stretch(c);
 	}
-	*(struct pushbuffer_stretch *)queue_at(&c->stretches, c->stretches.end++) = *s;
+	*(struct pushbuffer_stretch *)nvs_queue_at(&c->stretches, c->stretches.end++) = *s;
 	c->bytes += s->to - s->from;
 }
 
@@ -225,22 +191,20 @@ static int add_entries(struct occupied_channel *c, uint32_t entries, uint32_t ri
 {
 	struct under_way *u;
 
-	while (c->items.first != c->items.end && c->entries + entries >= ring)
+	while (nvs_queue_count(&c->items) && c->entries + entries >= ring)
 		drop_oldest(c);
-	if (c->items.first != c->items.end) {
-		u = queue_at(&c->items, c->items.end - 1);
-		if (!u->slot) { /* unknown payload: assume it is done with the next one */
-			u->entries += entries;
-			c->entries += entries;
-			return 0;
-		}
+	u = nvs_queue_last(&c->items);
+	if (u && !u->slot) { /* unknown payload: assume it is done with the next one */
+		u->entries += entries;
+		c->entries += entries;
+		return 0;
 	}
-	if (!queue_grow(&c->items, 1u << 31)) {
-		if (c->items.first == c->items.end)
+	if (!nvs_queue_reserve(&c->items, 1u << 31)) {
+		if (!nvs_queue_count(&c->items))
 			return -ENOMEM;
 		drop_oldest(c);
 	}
-	*(struct under_way *)queue_at(&c->items, c->items.end++) = (struct under_way){entries};
+	*(struct under_way *)nvs_queue_at(&c->items, c->items.end++) = (struct under_way){entries};
 	c->entries += entries;
 	return 0;
 }
@@ -265,6 +229,7 @@ int nvs_ring_occupancy_submission(struct nvs_ring_occupancy *p, const struct nvs
 	struct occupied_channel *c = get_channel(p, s->channel->channel);
 	struct nvs_segment_iter it = nvs_segments(s);
 	struct nvs_segment seg;
+	struct under_way *u;
 	bool follows;
 	int r;
 
@@ -289,7 +254,7 @@ int nvs_ring_occupancy_submission(struct nvs_ring_occupancy *p, const struct nvs
 	c->put = rec->new_put;
 	r = entries ? add_entries(c, entries, ring) : 0;
 	it = nvs_segments(s);
-	while (!r && c->items.first != c->items.end && nvs_segment_next(&it, &seg)) {
+	while (!r && nvs_queue_count(&c->items) && nvs_segment_next(&it, &seg)) {
 		struct pushbuffer_stretch stretch = stretch_of(&seg);
 
 		if (!seg.dwords)
@@ -297,9 +262,9 @@ int nvs_ring_occupancy_submission(struct nvs_ring_occupancy *p, const struct nvs
 		track_region(c, &stretch);
 		add_stretch(c, &stretch);
 	}
-	if (c->items.first != c->items.end)
-		((struct under_way *)queue_at(&c->items, c->items.end - 1))->stretches =
-			c->stretches.end;
+	u = nvs_queue_last(&c->items);
+	if (u)
+		u->stretches = c->stretches.end;
 	fill->known = c->known;
 	fill->ring = (uint32_t)c->entries;
 	fill->pushbuffer = c->bytes;

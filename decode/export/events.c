@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "decode/base/numbers.h"
+#include "decode/base/queue.h"
 #include "decode/calls/args.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
@@ -29,10 +30,8 @@ struct pending_submission {
 	bool selected;
 };
 
-/* Ring buffer of pending submissions from FIRST on. */
 struct progress {
-	struct pending_submission *at;
-	uint32_t first, n, room;
+	struct nvs_queue queue; /* struct pending_submission */
 	uint64_t entries; /* of all pending submissions */
 	uint32_t last; /* payload of the latest release */
 	bool counts; /* a release was seen, and each was one more than the last */
@@ -86,15 +85,6 @@ static const struct nvs_kernel *launched_by(const struct nvs_event_stream *w,
 	return nvs_handles_get_kernel(w->handles, handle);
 }
 
-static int note_call(struct nvs_event_stream *w, const struct nvs_call *call)
-{
-	uint64_t context;
-	uint32_t stream;
-
-	return w->own->works ? nvs_work_list_call(w->own->works, call, &stream, &context)
-			     : nvs_handles_call(w->handles, call);
-}
-
 static int follow_memory(struct nvs_event_stream *w, const struct nvs_call *call)
 {
 	const struct nvs_alloc_series *series = &w->own->allocs.series;
@@ -110,7 +100,9 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_event_stream *w = arg;
 	struct nvs_event_call c = {.call = call};
-	int r = note_call(w, call);
+	uint64_t context;
+	uint32_t stream;
+	int r = w->own->works ? nvs_work_list_call(w->own->works, call, &stream, &context) : 0;
 
 	if (!r && w->walker->memory)
 		r = follow_memory(w, call);
@@ -132,43 +124,13 @@ static int on_call(void *arg, const struct nvs_call *call)
 
 /* ---- completion ---- */
 
-static struct pending_submission *pending_at(const struct progress *p, uint32_t i)
-{
-	return p->at + (p->first + i) % p->room;
-}
-
-static int add_pending(struct progress *p, const struct pending_submission *one)
-{
-	struct pending_submission *at;
-	uint32_t room = p->room ? 2 * p->room : 16;
-
-	if (p->n == MOST_PENDING) {
-		p->lost = true;
-		return 0;
-	}
-	if (p->n == p->room) {
-		at = malloc(room * sizeof(*at));
-		if (!at)
-			return -ENOMEM;
-		for (uint32_t i = 0; i < p->n; i++)
-			at[i] = *pending_at(p, i);
-		free(p->at);
-		p->at = at;
-		p->first = 0;
-		p->room = room;
-	}
-	*pending_at(p, p->n++) = *one;
-	p->entries += one->entries;
-	return 0;
-}
-
 /* Number of pending submissions that are done if the slot has PAYLOAD. */
 static uint32_t done_by(const struct progress *p, uint32_t payload)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->n; i++) {
-		const struct pending_submission *one = pending_at(p, i);
+	for (uint32_t i = 0; i < nvs_queue_count(&p->queue); i++) {
+		const struct pending_submission *one = nvs_queue_at(&p->queue, p->queue.first + i);
 
 		if (!one->releases)
 			continue;
@@ -189,10 +151,9 @@ static int emit_releases(struct nvs_event_stream *w, struct progress *p,
 	if (!p->counts || p->lost || !s->rec->progress_address)
 		return 0;
 	for (uint32_t n = done_by(p, payload); n && !r; n--) {
-		struct pending_submission one = *pending_at(p, 0);
+		const struct pending_submission one =
+			*(struct pending_submission *)nvs_queue_at(&p->queue, p->queue.first++);
 
-		p->first = (p->first + 1) % p->room;
-		p->n--;
 		p->entries -= one.entries;
 		if (one.releases && one.selected && w->walker->release)
 			r = w->walker->release(
@@ -204,8 +165,8 @@ static int emit_releases(struct nvs_event_stream *w, struct progress *p,
 }
 
 /* Payloads must be consecutive: the values of another kind of slot mean nothing here. */
-static int note_pending(struct nvs_event_stream *w, struct progress *p,
-			const struct nvs_submission *s, uint64_t flow, bool selected)
+static void note_pending(struct nvs_event_stream *w, struct progress *p,
+			 const struct nvs_submission *s, uint64_t flow, bool selected)
 {
 	struct nvs_event_stream_state *own = w->own;
 	struct pending_submission one = {s->number,    flow,	      s->nentries,
@@ -216,7 +177,12 @@ static int note_pending(struct nvs_event_stream *w, struct progress *p,
 		p->counts = true;
 		p->last = own->payload;
 	}
-	return p->lost ? 0 : add_pending(p, &one);
+	p->queue.size = sizeof(one);
+	p->lost |= !nvs_queue_reserve(&p->queue, MOST_PENDING);
+	if (p->lost)
+		return;
+	*(struct pending_submission *)nvs_queue_at(&p->queue, p->queue.end++) = one;
+	p->entries += one.entries;
 }
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
@@ -282,7 +248,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	int r = p ? emit_releases(w, p, s, at) : -ENOMEM;
 
 	if (!r)
-		r = note_pending(w, p, s, flow, selected);
+		note_pending(w, p, s, flow, selected);
 	if (!r && w->own->works)
 		r = note_work(w->own, s, call, flow);
 	if (!r && selected && w->walker->submission)
@@ -315,8 +281,7 @@ static int emit_range(struct nvs_event_stream *w, const struct nvs_rec *rec)
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct nvs_event_stream *w = arg;
-	int r = w->own->works ? nvs_work_list_record(w->own->works, rec)
-			      : nvs_handles_record(w->handles, rec);
+	int r = w->own->works ? nvs_work_list_record(w->own->works, rec) : 0;
 
 	return r || !w->walker->range ? r : emit_range(w, rec);
 }
@@ -388,7 +353,7 @@ static void free_progress(void *item)
 	struct progress *p = item;
 
 	if (p)
-		free(p->at);
+		free(p->queue.item);
 	free(p);
 }
 
@@ -401,9 +366,9 @@ static int read_trace(struct nvs_event_stream *w)
 					 .end = on_read,
 					 .calls = true,
 					 .tallies = w->own->works,
+					 .handles = &w->handles,
 					 .arg = w};
 	bool done = w->walker->submission || w->walker->release;
-	struct nvs_pass *reading;
 	int r = w->walker->begin ? w->walker->begin(w) : 0;
 
 	if (!done)
@@ -411,7 +376,7 @@ static int read_trace(struct nvs_event_stream *w)
 	if (w->walker->range)
 		w->source->later |= NVS_NEED_NVTX;
 	if (!r)
-		r = nvs_source_read(w->source, &reader, &reading);
+		r = nvs_source_read(w->source, &reader);
 	if (w->walker->end) {
 		int end = w->walker->end(w, !r);
 
@@ -459,21 +424,10 @@ static bool has_times(const struct nvs_event_stream *w)
 	return w->walker->gpu && w->timed && options && strstr(options, "timing=work");
 }
 
-static int begin_handles(struct nvs_event_stream *w)
-{
-	if (has_times(w)) {
-		w->own->works = nvs_work_list_new(w->source);
-		w->handles = w->own->works ? nvs_work_list_handles(w->own->works) : NULL;
-	} else {
-		w->handles = nvs_handles_new();
-	}
-	return w->handles ? 0 : -ENOMEM;
-}
-
 static int walk_trace(struct nvs_event_stream *w)
 {
 	struct nvs_event_stream_state own = {.works = NULL};
-	int r;
+	int r = 0;
 
 	w->timed = has_clock(w->source);
 	if (w->walker->times && !w->timed) {
@@ -486,11 +440,12 @@ static int walk_trace(struct nvs_event_stream *w)
 	name_process(w);
 	if (w->walker->memory)
 		nvs_allocs_begin(&own.allocs, w->source);
-	r = begin_handles(w);
+	if (has_times(w)) {
+		own.works = nvs_work_list_new(w->source, &w->handles);
+		r = own.works ? 0 : -ENOMEM;
+	}
 	if (!r)
 		r = read_trace(w);
-	if (!own.works)
-		nvs_handles_free(w->handles);
 	nvs_work_list_free(own.works);
 	nvs_numbers_free(&own.flows, NULL);
 	nvs_numbers_free(&own.channels, free_progress);

@@ -9,25 +9,18 @@ _Static_assert(MAX_OPS % 64 == 0 && !(MAX_OPS & (MAX_OPS - 1)), "room is MAX_OPS
 bool nvs_ops_make_room(struct nvs_ops_channel *c)
 {
 	struct nvs_ops *ops = c->ops;
-	struct nvs_op *list;
-
 	if (ops->count >= MAX_OPS)
 		nvs_ops_flush(c);
-	list = nvs_grow(ops->list, ops->count, &ops->room, sizeof(*list), 64, MAX_OPS);
-	ops->list = list ? list : ops->list;
-	return list;
+	return NVS_RESERVE(ops->list, ops->count, ops->room, 64, MAX_OPS);
 }
 
 struct nvs_qmd *nvs_ops_keep_qmd(struct nvs_ops *ops, const struct nvs_qmd *qmd)
 {
-	struct nvs_qmd *list = nvs_grow(ops->qmds, ops->nqmds, &ops->qmd_room, sizeof(*list), 16,
-					UINT32_MAX);
+	struct nvs_qmd *own = NVS_APPEND(ops->qmds, ops->nqmds, ops->qmd_room, 16, UINT32_MAX);
 
-	if (!list)
-		return NULL;
-	ops->qmds = list;
-	nvs_copy(&list[ops->nqmds], qmd, sizeof(*qmd));
-	return &list[ops->nqmds++];
+	if (own)
+		nvs_copy(own, qmd, sizeof(*qmd));
+	return own;
 }
 
 void nvs_ops_flush(struct nvs_ops_channel *c)

@@ -8,11 +8,7 @@
 
 static __attribute__((noinline)) bool more_ranges(struct nvs_address_ranges *r)
 {
-	struct nvs_address_range *list = nvs_grow(r->list, r->count, &r->room, sizeof(*list), 64,
-						  MAX_OPS * 32);
-
-	r->list = list ? list : r->list;
-	return list;
+	return NVS_RESERVE(r->list, r->count, r->room, 64, MAX_OPS * 32);
 }
 
 static void add_range(struct nvs_address_ranges *r, uint64_t start, uint64_t bytes)
@@ -108,14 +104,12 @@ void nvs_uses_add_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qm
 
 void nvs_uses_add_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls)
 {
-	struct nvs_qmd_upload *list = nvs_grow(ops->uploads.list, ops->uploads.count,
-					       &ops->uploads.room, sizeof(*list), 64, MAX_OPS);
+	struct nvs_qmd_upload *upload = NVS_APPEND(ops->uploads.list, ops->uploads.count,
+						   ops->uploads.room, 64, MAX_OPS);
 
 	add_range(&ops->descriptors, address, NVS_QMD_MAX_BYTES);
-	if (!list)
-		return;
-	ops->uploads.list = list;
-	ops->uploads.list[ops->uploads.count++] = (struct nvs_qmd_upload){address, cls};
+	if (upload)
+		*upload = (struct nvs_qmd_upload){address, cls};
 }
 
 /* Sets the purpose of inline copies where it is known. Returns how many remain copies. */

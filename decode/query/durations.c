@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/query/durations.h"
 
 /* 16 buckets per power of two. */
@@ -186,17 +187,9 @@ int nvs_pending_durations_resolve(struct nvs_pending_durations *w, uint64_t tick
 
 static int add_later(struct nvs_pending_durations *w, uintptr_t into, const struct nvs_call *call)
 {
-	if (w->n == w->room) {
-		size_t room = w->room ? 2 * w->room : 256;
-		struct duration *more = room > MOST ? NULL : realloc(w->list, room * sizeof(*more));
-
-		if (more) {
-			w->list = more;
-			w->room = room;
-		} else if (!w->room || nvs_pending_durations_resolve(w, UINT64_MAX)) {
-			return -ENOMEM;
-		}
-	}
+	if (!NVS_RESERVE(w->list, w->n, w->room, 256, MOST) &&
+	    (!w->room || nvs_pending_durations_resolve(w, UINT64_MAX)))
+		return -ENOMEM;
 	w->list[w->n++] = (struct duration){call->begin, call->end, into};
 	return 0;
 }

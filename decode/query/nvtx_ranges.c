@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/base/hash.h"
 #include "decode/base/numbers.h"
 #include "decode/query/nvtx_ranges.h"
@@ -328,15 +329,10 @@ static int push_range(struct nvs_nvtx *n, struct nvtx_thread *t, const struct nv
 		nest->deeper += !depth;
 		return 0;
 	}
-	if (nest->n == nest->room) {
-		o = realloc(nest->open, (2 * nest->room + 4ul) * sizeof(*o));
-		if (!o)
-			return -ENOMEM;
-		nest->open = o;
-		nest->room = 2 * nest->room + 4;
-	}
+	o = NVS_RESERVE(nest->open, nest->n, nest->room, 4, UINT32_MAX);
+	if (!o)
+		return -ENOMEM;
 	n->now.open = count_open(t);
-	o = nest->open + nest->n;
 	*o = (struct open_range){
 		.begin = time, .depth = depth ? rec->id : nest->n, .thread = n->now.thread};
 	o->node = node_of(n, nest->n ? o[-1].node : NULL, rec, NVS_NVTX_PUSH);

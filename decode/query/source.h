@@ -31,6 +31,7 @@ struct nvs_source {
 	/* The passes for all reports; SECOND is NULL if no report needs it. Cells and rows point to
 	 * their calls. */
 	struct nvs_pass *first, *second;
+	struct nvs_pass *separate; /* the latest of nvs_source_read() */
 	struct nvs_submission_groups *cells; /* for NVS_NEED_CELLS */
 	struct nvs_pending_durations
 		*waiting; /* durations pending a clock point, while it is read */
@@ -38,18 +39,16 @@ struct nvs_source {
 	struct nvs_nvtx *counted; /* of the pass for all reports; a report may read once more */
 	struct nvs_bracket_times *timing; /* for NVS_NEED_TIMING: complete before the second pass */
 	/* nvs_source_read() */
-	int (*read)(struct nvs_source *s, const struct nvs_pass_reader *reader,
-		    struct nvs_pass **reading);
+	int (*read)(struct nvs_source *s, const struct nvs_pass_reader *reader);
 	uint32_t later; /* needs of the reports not printed yet */
 	bool no_calls; /* the message about missing calls was printed */
 };
 
-/* A separate pass, for a report that prints while it reads. Clears the progress line. *READING is
- * valid during the pass. Returns 0, or -errno after a message on stderr. */
-static inline int nvs_source_read(struct nvs_source *s, const struct nvs_pass_reader *reader,
-				  struct nvs_pass **reading)
+/* A separate pass, for a report that prints while it reads. Clears the progress line. Returns 0, or
+ * -errno after a message on stderr. */
+static inline int nvs_source_read(struct nvs_source *s, const struct nvs_pass_reader *reader)
 {
-	return s->read(s, reader, reading);
+	return s->read(s, reader);
 }
 
 #endif

@@ -58,11 +58,10 @@ static int count_direct(struct nvs_kernels *st, const struct nvs_call *call, boo
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_kernels *st = arg;
-	int r = nvs_handles_call(st->handles, call);
-	bool selected = !r && nvs_filter_call(st->source, call);
+	bool selected = nvs_filter_call(st->source, call);
 
-	if (r || (!selected && !call->asked_bytes && !call->asked_submissions))
-		return r;
+	if (!selected && !call->asked_bytes && !call->asked_submissions)
+		return 0;
 	if (call->api->group == NVS_CALL_GROUP_LAUNCH)
 		return count_direct(st, call, selected);
 	return selected && call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH
@@ -77,12 +76,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct nvs_kernels *st = arg;
-	int r = nvs_handles_record(st->handles, rec);
-
-	if (!r)
-		r = nvs_kernel_counts_record(&st->counts, rec);
-	return r ? r : st->status;
+	return nvs_kernel_counts_record(&((struct nvs_kernels *)arg)->counts, rec);
 }
 
 /* ---- columns ---- */
@@ -294,12 +288,9 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 
 	*k = (struct nvs_kernels){
 		.source = s,
-		.handles = nvs_handles_new(),
 		.seen = run->state,
 	};
-	if (!k->handles)
-		return -ENOMEM;
-	nvs_kernels_watch(k);
+	nvs_kernels_begin(k, reader);
 	reader->submission = on_submission;
 	reader->calls = true;
 	reader->call = on_call;
@@ -332,15 +323,14 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 	struct nvs_kernels *k = run->each;
 	size_t n = 0;
 
-	for (; k < (struct nvs_kernels *)run->each + run->n; k++)
+	for (; k < (struct nvs_kernels *)run->each + run->n; k++) {
 		for (uint32_t i = 0; i < nvs_handles_kernel_count(k->handles); i++) {
 			struct nvs_kernel *kernel = nvs_handles_kernel_at(k->handles, i);
-			struct nvs_kernel_row *row = kernel->user;
+			struct nvs_kernel_row *row = nvs_rows_find(&k->rows, &kernel);
 			struct nvs_kernel_count *counted;
 
 			if (!row)
 				continue;
-			kernel->user = NULL;
 			nvs_kernel_count_sites(k, row);
 			counted = nvs_kernel_counts_find(&k->counts, kernel->name);
 			if (counted)
@@ -348,6 +338,8 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 			set_counts(row, counted);
 			rows[n++] = row;
 		}
+		k->rows.n = 0; /* ROWS has them */
+	}
 	return n;
 }
 
@@ -530,12 +522,8 @@ static void free_kernels(struct nvs_run *run)
 {
 	struct nvs_kernels *k = run->each;
 
-	for (uint32_t i = 0; i < run->n && k[i].handles; i++) {
-		nvs_kernels_finish(k + i);
-		for (uint32_t at = 0; at < nvs_handles_kernel_count(k[i].handles); at++)
-			nvs_kernel_row_free(nvs_handles_kernel_at(k[i].handles, at)->user);
-		nvs_rows_free(&k[i].unseen, NULL);
-		nvs_handles_free(k[i].handles);
+	for (uint32_t i = 0; i < run->n; i++) {
+		nvs_kernels_free(k + i);
 		nvs_kernel_counts_free(&k[i].counts);
 	}
 	nvs_distinct_free(run->state);

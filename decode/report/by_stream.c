@@ -13,9 +13,6 @@
 
 enum by { BY_STREAM, BY_THREAD, BY_CONTEXT };
 
-/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
-enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
-
 #define NO_THREAD (NVS_NONE - 1) /* before the first; NVS_NONE is an unknown thread */
 
 struct stream_row {
@@ -124,24 +121,16 @@ static struct stream_row *row_of(struct by_stream_state *st, uint64_t handle)
 	return row;
 }
 
-/* Handle 0 stands for one of the two default streams, depending on the API variant. Each of them
- * has another handle as well. */
-static uint64_t stream_of(const struct nvs_call *call, uint64_t stream)
-{
-	return stream ? stream : call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
-}
-
 static int count_stream(struct by_stream_state *st, const struct nvs_call *call, uint64_t context,
 			bool selected)
 {
-	uint64_t stream = 0;
+	uint64_t stream;
 	struct stream_row *row;
 	int r;
 
-	if (!nvs_call_kind(call, NVS_KIND_STREAM, &stream) &&
-	    call->api->group != NVS_CALL_GROUP_COPY && call->api->group != NVS_CALL_GROUP_MEMSET)
+	if (!nvs_call_stream(call, &stream))
 		return 0;
-	row = row_of(st, stream_of(call, stream));
+	row = row_of(st, stream);
 	if (!row)
 		return -ENOMEM;
 	row->context = context;
@@ -151,8 +140,8 @@ static int count_stream(struct by_stream_state *st, const struct nvs_call *call,
 	r = selected ? count_call(st, row, call) : 0;
 	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY)
 		row->used = true;
-	else if (!call->result && call->end && row->key.handle > PER_THREAD_DEFAULT)
-		nvs_rows_remove(&st->all->rows, row); /* the handle may be reused */
+	else if (nvs_call_ends_stream(call, stream))
+		nvs_rows_remove(&st->all->rows, row);
 	return r;
 }
 
@@ -218,12 +207,7 @@ static bool has_calls(const struct stream_row *r)
 
 static void get_stream(const struct stream_row *r, struct nvs_value *v)
 {
-	static const char *const defaults[] = {
-		[LEGACY_DEFAULT] = "default", [PER_THREAD_DEFAULT] = "per-thread default"};
-
-	nvs_value_hex(v, true, r->key.handle);
-	if (r->key.handle <= PER_THREAD_DEFAULT)
-		v->text = defaults[r->key.handle];
+	nvs_stream_value(r->key.handle, v);
 }
 
 #define COUNTS(COL)                                                                               \

@@ -2,6 +2,7 @@
 /* --calltree: the program's call tree, with what was submitted below each function. */
 #include <errno.h>
 #include <stdlib.h>
+#include "decode/base/grow.h"
 #include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/analysis/stack_tree.h"
@@ -86,21 +87,16 @@ static uint64_t count_children(const struct tree *t, const struct nvs_stack_fram
 
 static void add_row(struct tree *t, const struct calltree_row *row)
 {
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 64;
-		struct calltree_row *more = realloc(t->rows, room * sizeof(*more));
+	struct calltree_row *own = NVS_APPEND(t->rows, t->n, t->room, 64, UINT32_MAX);
 
-		if (!more) {
-			t->status = -ENOMEM;
-			return;
-		}
-		t->rows = more;
-		t->room = room;
+	if (!own) {
+		t->status = -ENOMEM;
+		return;
 	}
-	t->rows[t->n] = *row;
-	t->rows[t->n].source = row->frame ? t->sources + row->frame->trace : NULL;
-	t->rows[t->n].share = (float)get_share_of(t, row->weight);
-	t->rows[t->n++].indent = row->indent < MAX_INDENT ? row->indent : MAX_INDENT;
+	*own = *row;
+	own->source = row->frame ? t->sources + row->frame->trace : NULL;
+	own->share = (float)get_share_of(t, row->weight);
+	own->indent = row->indent < MAX_INDENT ? row->indent : MAX_INDENT;
 }
 
 /* Adds a row for the frames of PARENT that are cut. */

@@ -38,6 +38,7 @@ struct state_of_run {
 
 struct critical_trace {
 	struct nvs_work_list *works; /* must be first: nvs_work_list_reader() */
+	struct nvs_handles *handles;
 	struct nvs_source *source;
 	struct nvs_waits *waits;
 };
@@ -150,7 +151,7 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 	if (!st->rows.size)
 		st->rows = NVS_ROWS(struct critical_row, key);
 	each->source = s;
-	each->works = nvs_work_list_new(s);
+	each->works = nvs_work_list_new(s, &each->handles);
 	each->waits = each->works ? nvs_waits_new(s, each->works) : NULL;
 	*reader = nvs_work_list_reader(&each->works);
 	reader->call = on_call;

@@ -19,7 +19,7 @@
 enum { KERNEL, COPY, MEMSET, HOST, CHILD, EMPTY, CONDITIONAL = 13 };
 
 struct graphs_row {
-	const struct nvs_exec *exec;
+	const struct nvs_exec *exec; /* its key */
 	const struct nvs_source *source;
 	uint64_t number; /* index over all traces */
 	uint64_t kind[4], other, children, conditional_nodes, nodes;
@@ -51,25 +51,16 @@ struct graphs_state {
 	struct nvs_handles *handles;
 	struct nvs_kernel_counts counts;
 	struct nvs_count_shares *shares;
-	struct nvs_rows streams;
+	struct nvs_rows rows, streams;
 	uint64_t calls, synchronised; /* synchronised: last call before a context was */
 	/* Instantiation or update, which precedes its GRAPH record. */
 	struct nvs_call made_call;
 	bool has_made_call;
 };
 
-static struct graphs_row *graph_row(struct nvs_exec *exec)
+static struct graphs_row *graph_row(struct graphs_state *st, const struct nvs_exec *exec)
 {
-	struct graphs_row *row = exec ? exec->user : NULL;
-
-	if (row || !exec)
-		return row;
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return NULL;
-	row->exec = exec;
-	exec->user = row;
-	return row;
+	return exec ? nvs_rows_at(&st->rows, &exec) : NULL;
 }
 
 /* Returns NULL if the call has no stream, or if out of memory, with *R = -ENOMEM. */
@@ -80,8 +71,7 @@ static struct launch_stream *stream_of(struct graphs_state *st, const struct nvs
 
 	if (!nvs_call_kind(call, NVS_KIND_STREAM, &handle))
 		return NULL;
-	/* Default streams have the numbers of cuda.h: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. */
-	handle = handle ? handle : call->api->per_thread ? 2 : 1;
+	nvs_call_stream(call, &handle);
 	stream = nvs_rows_at(&st->streams, &handle);
 	*r = stream ? 0 : -ENOMEM;
 	return stream;
@@ -129,7 +119,7 @@ static int count_launch(struct graphs_state *st, const struct nvs_call *call)
 
 	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = graph_row(nvs_handles_get_exec(st->handles, handle));
+	row = graph_row(st, nvs_handles_get_exec(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	if (call->result || !call->end) {
@@ -153,7 +143,7 @@ static int count_upload(struct graphs_state *st, const struct nvs_call *call)
 
 	if (call->result || !call->end || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = graph_row(nvs_handles_get_exec(st->handles, handle));
+	row = graph_row(st, nvs_handles_get_exec(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	row->uploads++;
@@ -188,7 +178,7 @@ static int note_upload(struct graphs_state *st, const struct nvs_call *call)
 	     call->api->role != NVS_CALL_ROLE_GRAPH_UPLOAD) ||
 	    !nvs_call_ran(call) || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
 		return 0;
-	row = graph_row(nvs_handles_get_exec(st->handles, handle));
+	row = graph_row(st, nvs_handles_get_exec(st->handles, handle));
 	if (!row)
 		return -ENOMEM;
 	row->uploaded = true;
@@ -215,10 +205,8 @@ static uint64_t tag_of(struct graphs_state *st, const struct nvs_call *call)
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct graphs_state *st = arg;
-	int r = nvs_handles_call(st->handles, call);
+	int r = follow_call(st, call);
 
-	if (!r)
-		r = follow_call(st, call);
 	if (!r)
 		r = note_upload(st, call);
 	if (!r)
@@ -230,7 +218,7 @@ static int on_call(void *arg, const struct nvs_call *call)
 /* Handles an instantiation or update, with the call that preceded its record. */
 static int follow_record(struct graphs_state *st, const struct nvs_rec_graph *rec)
 {
-	struct graphs_row *row = graph_row(nvs_handles_get_exec(st->handles, rec->exec));
+	struct graphs_row *row = graph_row(st, nvs_handles_get_exec(st->handles, rec->exec));
 
 	if (!row)
 		return -ENOMEM;
@@ -245,10 +233,8 @@ static int follow_record(struct graphs_state *st, const struct nvs_rec_graph *re
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct graphs_state *st = arg;
-	int r = nvs_handles_record(st->handles, rec);
+	int r = nvs_kernel_counts_record(&st->counts, rec);
 
-	if (!r)
-		r = nvs_kernel_counts_record(&st->counts, rec);
 	if (!r)
 		r = nvs_count_shares_record(st->shares, rec);
 	return r || rec->type != NVS_REC_GRAPH ? r : follow_record(st, (const void *)rec);
@@ -269,7 +255,7 @@ static int add_share(void *arg, const struct nvs_count_share *share)
 		if (share->calls[i] < GRAPHS)
 			continue;
 		row = graph_row(
-			nvs_handles_exec_at(st->handles, (uint32_t)(share->calls[i] - GRAPHS)));
+			st, nvs_handles_exec_at(st->handles, (uint32_t)(share->calls[i] - GRAPHS)));
 		if (!row)
 			return -ENOMEM;
 		row->count_flags |= share->counted->flags;
@@ -324,10 +310,10 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
 	struct graphs_state *st = each;
 	int r = nvs_count_shares_end(st->shares, add_share, st);
 
-	for (uint32_t i = 0; !r && i < nvs_handles_exec_count(st->handles); i++) {
-		struct graphs_row *row = nvs_handles_exec_at(st->handles, i)->user;
+	for (size_t i = 0; !r && i < st->rows.n; i++) {
+		struct graphs_row *row = st->rows.row[i];
 
-		if (row && row->shared)
+		if (row->shared)
 			r = count_run(st, row);
 	}
 	return r;
@@ -439,12 +425,13 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 	struct graphs_state *st = each;
 
 	st->source = s;
-	st->handles = nvs_handles_new();
-	st->shares = nvs_count_shares_new(st->handles, &st->counts);
+	st->shares = nvs_count_shares_new(&st->handles, &st->counts);
+	st->rows = NVS_ROWS(struct graphs_row, exec);
 	st->streams = NVS_ROWS(struct launch_stream, handle);
 	reader->call = on_call;
 	reader->record = on_record;
-	return st->handles && st->shares ? 0 : -ENOMEM;
+	reader->handles = &st->handles;
+	return st->shares ? 0 : -ENOMEM;
 }
 
 /* Returns true if the graph has selected calls, or if there is no selection. */
@@ -460,7 +447,7 @@ static size_t count_graphs(const struct nvs_run *run)
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < run->n; i++)
-		n += nvs_handles_exec_count(states[i].handles);
+		n += states[i].rows.n;
 	return n;
 }
 
@@ -475,7 +462,8 @@ static int print_graphs(struct nvs_run *run)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < run->n; k++)
 		for (uint32_t i = 0; i < nvs_handles_exec_count(states[k].handles) && !r; i++) {
-			struct graphs_row *row = nvs_handles_exec_at(states[k].handles, i)->user;
+			const struct nvs_exec *exec = nvs_handles_exec_at(states[k].handles, i);
+			struct graphs_row *row = nvs_rows_find(&states[k].rows, &exec);
 
 			if (!row || !is_selected(row, run->options))
 				continue;
@@ -490,27 +478,24 @@ static int print_graphs(struct nvs_run *run)
 	return r;
 }
 
+static void free_row(void *item)
+{
+	struct graphs_row *row = item;
+
+	nvs_durations_free(&row->times);
+	nvs_sizes_free(&row->bytes);
+	nvs_sizes_free(&row->after_sync);
+	nvs_sizes_free(&row->back_to_back);
+}
+
 static void free_graphs(struct nvs_run *run)
 {
 	struct graphs_state *states = run->each;
 
 	for (uint32_t k = 0; k < run->n; k++) {
-		struct nvs_handles *l = states[k].handles;
-
-		for (uint32_t i = 0; l && i < nvs_handles_exec_count(l); i++) {
-			struct graphs_row *row = nvs_handles_exec_at(l, i)->user;
-
-			if (row) {
-				nvs_durations_free(&row->times);
-				nvs_sizes_free(&row->bytes);
-				nvs_sizes_free(&row->after_sync);
-				nvs_sizes_free(&row->back_to_back);
-			}
-			free(row);
-		}
+		nvs_rows_free(&states[k].rows, free_row);
 		nvs_count_shares_free(states[k].shares);
 		nvs_kernel_counts_free(&states[k].counts);
-		nvs_handles_free(l);
 		nvs_rows_free(&states[k].streams, NULL);
 	}
 }

@@ -50,6 +50,7 @@ struct memcpy_row {
 struct memcpy_state {
 	struct nvs_source *source;
 	struct nvs_copy_memory memory;
+	struct nvs_handles *handles;
 	struct nvs_work_list *works; /* NULL: the trace has no GPU times */
 	struct nvs_rows *rows; /* shared by all traces */
 };
@@ -342,10 +343,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	st->rows = run->state;
 	if (!st->rows->size)
 		*st->rows = NVS_ROWS(struct memcpy_row, key);
-	st->memory.kinds = nvs_hostmem_new();
-	st->memory.partly = nvs_trace_session(s->trace)->header.flags &
-			    (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
-	if (!st->memory.kinds)
+	if (nvs_copy_memory_begin(&st->memory, s->trace))
 		return -ENOMEM;
 	/* Every copy is a call: without calls of that group the trace need not be decoded. */
 	if (!nvs_pass_has_call(s->first, NVS_CALL_GROUP_COPY))
@@ -353,11 +351,12 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	*reader = (struct nvs_pass_reader){.call = on_call, .tallies = true, .arg = st};
 	if (!nvs_pass_has_record(s->first, NVS_REC_GPU_TIME))
 		return 0;
-	st->works = nvs_work_list_new(s);
+	st->works = nvs_work_list_new(s, &st->handles);
 	reader->submitted = on_submitted;
 	reader->op = on_op;
 	reader->record = on_record;
 	reader->calls = true;
+	reader->handles = &st->handles;
 	return st->works ? 0 : -ENOMEM;
 }
 

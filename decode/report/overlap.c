@@ -51,6 +51,7 @@ struct overlap_state {
 
 struct overlap_trace {
 	struct nvs_work_list *works; /* first: nvs_work_list_reader() */
+	struct nvs_handles *handles;
 	struct nvs_source *source;
 };
 
@@ -63,11 +64,7 @@ static const char *kind_name(const struct work_lane *lane)
 
 static void get_handle(const struct work_lane *lane, struct nvs_value *v)
 {
-	static const char *const defaults[] = {"", "default", "per-thread default"};
-
-	nvs_value_hex(v, lane && lane->handle, lane ? lane->handle : 0);
-	if (lane && lane->handle && lane->handle < 3)
-		v->text = defaults[lane->handle];
+	nvs_stream_value(lane ? lane->handle : 0, v);
 }
 
 #define OF_WHOLE(COL)                                                                     \
@@ -308,7 +305,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *arg,
 		st->lanes = NVS_ROWS(struct work_lane, key);
 	}
 	each->source = s;
-	each->works = nvs_work_list_new(s);
+	each->works = nvs_work_list_new(s, &each->handles);
 	*reader = nvs_work_list_reader(&each->works);
 	return each->works ? 0 : -ENOMEM;
 }

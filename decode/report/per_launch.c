@@ -31,19 +31,14 @@ struct per_launch_state {
 
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct per_launch_state *st = arg;
-	int r = nvs_handles_call(st->handles, call);
-
-	return r ? r : nvs_count_shares_call(st->shares, call, 0);
+	return nvs_count_shares_call(((struct per_launch_state *)arg)->shares, call, 0);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	struct per_launch_state *st = arg;
-	int r = nvs_handles_record(st->handles, rec);
+	int r = nvs_kernel_counts_record(&st->counts, rec);
 
-	if (!r)
-		r = nvs_kernel_counts_record(&st->counts, rec);
 	return r ? r : nvs_count_shares_record(st->shares, rec);
 }
 
@@ -52,18 +47,17 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 static int add_line(void *arg, const struct nvs_count_share *share)
 {
 	struct per_launch_state *st = arg;
-	struct launch_line *list;
+	struct launch_line *line;
 	uint32_t level;
 
 	/* Its counters were never read. */
 	if (!share->whole && !share->warp && !share->thread)
 		return 0;
-	list = nvs_grow(st->lines, st->n, &st->room, sizeof(*list), 64, UINT32_MAX / 2);
-	if (!list)
+	line = NVS_APPEND(st->lines, st->n, st->room, 64, UINT32_MAX / 2);
+	if (!line)
 		return -ENOMEM;
-	st->lines = list;
 	level = share->counted->flags & NVS_COUNT_WARP ? NVS_COUNT_WARP : NVS_COUNT_THREAD;
-	list[st->n++] = (struct launch_line){
+	*line = (struct launch_line){
 		.source = st->source,
 		.share = *share,
 		.instructions = level == NVS_COUNT_WARP ? share->warp : share->thread,
@@ -127,15 +121,11 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	struct per_launch_state *st = each;
 
 	st->source = s;
-	st->handles = nvs_handles_new();
-	if (!st->handles)
-		return -ENOMEM;
-	st->shares = nvs_count_shares_new(st->handles, &st->counts);
-	if (!st->shares)
-		return -ENOMEM;
+	st->shares = nvs_count_shares_new(&st->handles, &st->counts);
+	reader->handles = &st->handles;
 	reader->call = on_call;
 	reader->record = on_record;
-	return 0;
+	return st->shares ? 0 : -ENOMEM;
 }
 
 static void print_count(struct nvs_out *out, const char *what, bool known, uint64_t n)
@@ -219,7 +209,6 @@ static void free_state(struct nvs_run *run)
 			free(st[t].lines[i].name);
 		free(st[t].lines);
 		nvs_count_shares_free(st[t].shares);
-		nvs_handles_free(st[t].handles);
 		nvs_kernel_counts_free(&st[t].counts);
 	}
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/base/compare.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/calls/semaphore_pairs.h"
@@ -57,22 +58,13 @@ NVS_COLUMNS(api_columns, struct sync_row, API_COLUMNS)
 static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 {
 	struct sync_state *y = arg;
-	struct sync_row *r;
+	struct sync_row *r = NVS_APPEND(y->rows, y->n, y->room, 256, MAX_ROWS);
 
-	if (y->n == y->room) {
-		size_t room = y->room ? 2 * y->room : 256;
-		struct sync_row *rows = room > MAX_ROWS ? NULL
-							: realloc(y->rows, room * sizeof(*rows));
-
-		if (!rows) {
-			y->dropped++;
-			nvs_budget_set_exceeded();
-			return;
-		}
-		y->rows = rows;
-		y->room = room;
+	if (!r) {
+		y->dropped++;
+		nvs_budget_set_exceeded();
+		return;
 	}
-	r = &y->rows[y->n++];
 	memset(r, 0, sizeof(*r));
 	r->pair = *pair;
 	r->source = y->source;

@@ -52,6 +52,7 @@ struct timeline_event {
 
 struct timeline_state {
 	struct nvs_source *source;
+	struct nvs_handles *handles;
 	struct nvs_work_list *works;
 	struct nvs_kernel_counts counts;
 	struct nvs_count_shares *shares;
@@ -146,7 +147,7 @@ static bool add_call(struct timeline_state *st, const struct nvs_call *call)
 
 	if (!nvs_filter_call_name(st->source, call) || !has_shown_inside(st, call))
 		return false;
-	nvs_call_text(text, st->source, nvs_work_list_handles(st->works), call);
+	nvs_call_text(text, st->source, st->handles, call);
 	e = new_event(st, call->begin, nvs_call_name(call->api), text);
 	if (!e)
 		return false;
@@ -489,17 +490,17 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	if (!o->print.sort || is_known_soon(nvs_table_column(
 				      &st->events->table, o->print.sort + (*o->print.sort == '-'))))
 		st->events->most = o->print.rows;
-	st->works = nvs_work_list_new(s);
+	st->works = nvs_work_list_new(s, &st->handles);
 	*reader = (struct nvs_pass_reader){.call = on_call,
 					   .record = on_record,
 					   .submitted = on_submission,
 					   .op = on_op,
 					   .calls = true,
 					   .tallies = true,
+					   .handles = &st->handles,
 					   .arg = st};
-	st->shares = st->works ? nvs_count_shares_new(nvs_work_list_handles(st->works), &st->counts)
-			       : NULL;
-	return st->shares ? 0 : -ENOMEM;
+	st->shares = nvs_count_shares_new(&st->handles, &st->counts);
+	return st->works && st->shares ? 0 : -ENOMEM;
 }
 
 /* Adds the GPU work of a submission, converted to the host's clock. */

@@ -2,6 +2,7 @@
 /* Converts ticks of the session's clock to nanoseconds by interpolating between the trace's clock
  * readings. */
 #include <stdlib.h>
+#include "decode/base/grow.h"
 #include "decode/base/search.h"
 #include "decode/trace/internal.h"
 
@@ -19,18 +20,6 @@ static void halve_points(struct nvs_clock_table *c)
 	c->count = n;
 }
 
-static int grow_table(struct nvs_clock_table *c)
-{
-	uint32_t room = c->room ? 4 * c->room : 16;
-	void *more = realloc(c->points, room * sizeof(*c->points));
-
-	if (!more)
-		return -ENOMEM;
-	c->points = more;
-	c->room = room;
-	return 0;
-}
-
 int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_t real_ns)
 {
 	struct nvs_clock_table *c = &t->clock;
@@ -38,7 +27,7 @@ int nvs_clock_add(struct nvs_trace *t, uint64_t ticks, uint64_t mono_ns, uint64_
 
 	if (c->count == NVS_MAX_POINTS)
 		halve_points(c);
-	if (c->count == c->room && grow_table(c))
+	if (!NVS_RESERVE(c->points, c->count, c->room, 16, UINT32_MAX))
 		return -ENOMEM;
 	for (at = c->count; at && c->points[at - 1].ticks > ticks; at--)
 		;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "decode/base/hash.h"
 #include "decode/trace/embed.h"
 #include "decode/trace/internal.h"
 
@@ -15,13 +14,12 @@ static const uint8_t seek_end[5] = {0, 0xb1, 0xea, 0x92, 0x8f}; /* no checksums,
 
 struct seen_address {
 	uint64_t key[2]; /* module, address */
-	UT_hash_handle hh;
 };
 
 struct embedding {
 	struct nvs_trace *t;
 	struct nvs_embed_counts *done;
-	struct seen_address *seen;
+	struct nvs_rows seen; /* struct seen_address */
 	ZSTD_CCtx *cctx;
 	uint8_t *frame; /* FRAME and the NAME records to compress */
 	size_t used, room;
@@ -157,20 +155,10 @@ static int add_address(struct embedding *e, const struct nvs_trace_module *m, ui
 /* Returns true the first time an address is passed. */
 static bool first_time(struct embedding *e, uint32_t module, uint64_t address)
 {
-	uint64_t key[2] = {module, address};
-	struct seen_address *s;
+	const uint64_t key[2] = {module, address};
+	size_t known = e->seen.n;
 
-	HASH_FIND(hh, e->seen, key, sizeof(key), s);
-	if (s)
-		return false;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return false;
-	memcpy(s->key, key, sizeof(key));
-	HASH_ADD(hh, e->seen, key, sizeof(s->key), s);
-	if (!s->hh.tbl)
-		free(s);
-	return true;
+	return nvs_rows_at(&e->seen, key) && e->seen.n > known;
 }
 
 static int process_frame(struct embedding *e, const struct nvs_trace_stack *s, uint32_t frame)
@@ -224,17 +212,15 @@ static int process_stacks(struct embedding *e)
 
 static void count_names(struct embedding *e)
 {
-	struct seen_address *s, *next;
-
-	HASH_ITER(hh, e->seen, s, next) {
+	for (size_t i = 0; i < e->seen.n; i++) {
+		const struct seen_address *s = e->seen.row[i];
 		const struct nvs_embedded_name *n =
 			nvs_embedded_names_find(e->t, (uint32_t)s->key[0], s->key[1]);
 
 		e->done->named += n && n->name;
 		e->done->lines += n && n->line;
-		HASH_DEL(e->seen, s);
-		free(s);
 	}
+	nvs_rows_free(&e->seen, NULL);
 }
 
 /* ---- the file ---- */
@@ -306,7 +292,10 @@ static int embed_names(struct embedding *e, struct nvs_error *err)
 
 int nvs_trace_embed(struct nvs_trace *t, struct nvs_embed_counts *done, struct nvs_error *err)
 {
-	struct embedding e = {.t = t, .done = done, .number = t->next_frame};
+	struct embedding e = {.t = t,
+			      .done = done,
+			      .seen = NVS_ROWS(struct seen_address, key),
+			      .number = t->next_frame};
 	int r;
 
 	memset(done, 0, sizeof(*done));

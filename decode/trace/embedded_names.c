@@ -1,52 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of addresses from NAME records. */
 #include <stdio.h>
-#include "decode/base/hash.h"
 #include "decode/trace/internal.h"
 
-struct nvs_embedded_name_node {
-	struct nvs_embedded_name pub; /* first */
+struct embedded_name_row {
 	uint64_t key[2]; /* module, address */
-	UT_hash_handle hh;
+	struct nvs_embedded_name pub;
 };
-
-static struct nvs_embedded_name_node *find_node(const struct nvs_trace *t, uint32_t module,
-						uint64_t address)
-{
-	uint64_t key[2] = {module, address};
-	struct nvs_embedded_name_node *node;
-
-	HASH_FIND(hh, t->named, key, sizeof(key), node);
-	return node;
-}
 
 const struct nvs_embedded_name *nvs_embedded_names_find(const struct nvs_trace *t, uint32_t module,
 							uint64_t address)
 {
-	struct nvs_embedded_name_node *node = find_node(t, module, address);
+	const uint64_t key[2] = {module, address};
+	struct embedded_name_row *row = nvs_rows_find(&t->named, key);
 
-	return node ? &node->pub : NULL;
+	return row ? &row->pub : NULL;
 }
 
 uint32_t nvs_embedded_names_count(const struct nvs_trace *t)
 {
-	return HASH_COUNT(t->named);
-}
-
-static struct nvs_embedded_name_node *add_node(struct nvs_trace *t, uint32_t module,
-					       uint64_t address)
-{
-	struct nvs_embedded_name_node *node = calloc(1, sizeof(*node));
-
-	if (!node)
-		return NULL;
-	node->key[0] = module;
-	node->key[1] = address;
-	HASH_ADD(hh, t->named, key, sizeof(node->key), node);
-	if (node->hh.tbl)
-		return node;
-	free(node);
-	return NULL;
+	return (uint32_t)t->named.n;
 }
 
 /* Copies a name; empty or invalid text counts as none. Returns false if memory is short. */
@@ -74,15 +47,17 @@ int nvs_embedded_names_add(struct nvs_trace *t, const struct nvs_rec_name *rec)
 {
 	size_t length = (size_t)rec->name_length + rec->exported_length + rec->file_length;
 	const char *text = nvs_record_tail(&rec->rec, length);
-	struct nvs_embedded_name_node *node = find_node(t, rec->module, rec->address);
+	const uint64_t key[2] = {rec->module, rec->address};
+	struct embedded_name_row *row;
 	struct nvs_embedded_name *n;
 	bool well = true;
 
-	if (!node)
-		node = add_node(t, rec->module, rec->address);
-	if (!node)
+	if (!t->named.size)
+		t->named = NVS_ROWS(struct embedded_name_row, key);
+	row = nvs_rows_at(&t->named, key);
+	if (!row)
 		return -ENOMEM;
-	n = &node->pub;
+	n = &row->pub;
 	/* Keep the first record: later passes change nothing. */
 	if (!n->name) {
 		n->offset = rec->offset;
@@ -111,15 +86,16 @@ const char *nvs_embedded_name_get(const struct nvs_embedded_name *n, bool export
 	return n->name;
 }
 
+static void free_texts(void *item)
+{
+	struct embedded_name_row *row = item;
+
+	free((void *)row->pub.name);
+	free((void *)row->pub.exported);
+	free((void *)row->pub.line);
+}
+
 void nvs_embedded_names_free(struct nvs_trace *t)
 {
-	struct nvs_embedded_name_node *node, *next;
-
-	HASH_ITER(hh, t->named, node, next) {
-		HASH_DEL(t->named, node);
-		free((void *)node->pub.name);
-		free((void *)node->pub.exported);
-		free((void *)node->pub.line);
-		free(node);
-	}
+	nvs_rows_free(&t->named, free_texts);
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include "decode/base/keyed_rows.h"
 #include "decode/base/numbers.h"
 #include "decode/base/text.h"
 #include "decode/trace/clock.h"
@@ -119,7 +120,6 @@ struct nvs_embedded_name {
 	uint64_t offset, exported_offset;
 	bool is_exported; /* the name is exported */
 };
-struct nvs_embedded_name_node;
 int nvs_embedded_names_add(struct nvs_trace *t, const struct nvs_rec_name *rec);
 /* ADDRESS as in NAME records. Returns NULL if the trace has no record for it. */
 const struct nvs_embedded_name *nvs_embedded_names_find(const struct nvs_trace *t, uint32_t module,
@@ -182,7 +182,7 @@ struct nvs_trace {
 	uint64_t held_bytes; /* used by submission_order.c */
 	uint64_t held_count;
 	struct nvs_numbers threads, channels, modules, stacks, callsites;
-	struct channel_handle *handles; /* used by model.c */
+	struct nvs_rows handles; /* used by model.c */
 	struct nvs_rec_gpu *gpus;
 	uint32_t ngpus;
 	struct nvs_object_node *objects;
@@ -192,7 +192,7 @@ struct nvs_trace {
 	struct nvs_clock_table clock;
 	struct nvs_spool_file spools[2]; /* the spool, and the late spool if both exist */
 	struct nvs_spool_file *spool; /* the one being merged */
-	struct nvs_embedded_name_node *named; /* uthash */
+	struct nvs_rows named; /* used by embedded_names.c */
 	struct nvs_perfmap *perfmap;
 	struct nvs_symbols *symbols;
 	struct nvs_kept_string *kept; /* strings of callsite.c */

@@ -2,7 +2,6 @@
 /* The model of the session, updated by records: strings, threads, modules, stacks, GPUs,
  * channels. */
 #include <stdlib.h>
-#include "decode/base/hash.h"
 #include "decode/trace/internal.h"
 
 struct nvs_thread_state *nvs_model_thread(struct nvs_trace *t, uint32_t number)
@@ -149,35 +148,17 @@ static int take_gpu(struct nvs_trace *t, const struct nvs_rec_gpu *rec)
 struct channel_handle {
 	uint32_t key[2]; /* client, handle */
 	uint32_t channel;
-	UT_hash_handle hh;
 };
-
-static struct channel_handle *find_handle(const struct nvs_trace *t, uint32_t client,
-					  uint32_t handle)
-{
-	uint32_t key[2] = {client, handle};
-	struct channel_handle *h;
-
-	HASH_FIND(hh, t->handles, key, sizeof(key), h);
-	return h;
-}
 
 static int note_handle(struct nvs_trace *t, const struct nvs_rec_channel *rec)
 {
-	struct channel_handle *h = find_handle(t, rec->client, rec->handle);
+	struct channel_handle *h;
 
-	if (!h) {
-		h = calloc(1, sizeof(*h));
-		if (!h)
-			return -ENOMEM;
-		h->key[0] = rec->client;
-		h->key[1] = rec->handle;
-		HASH_ADD(hh, t->handles, key, sizeof(h->key), h);
-		if (!h->hh.tbl) {
-			free(h);
-			return -ENOMEM;
-		}
-	}
+	if (!t->handles.size)
+		t->handles = NVS_ROWS(struct channel_handle, key);
+	h = nvs_rows_at(&t->handles, (uint32_t[]){rec->client, rec->handle});
+	if (!h)
+		return -ENOMEM;
 	h->channel = rec->channel;
 	return 0;
 }
@@ -185,7 +166,7 @@ static int note_handle(struct nvs_trace *t, const struct nvs_rec_channel *rec)
 const struct nvs_trace_channel *nvs_trace_channel_of(const struct nvs_trace *t, uint32_t client,
 						     uint32_t handle)
 {
-	const struct channel_handle *h = find_handle(t, client, handle);
+	const struct channel_handle *h = nvs_rows_find(&t->handles, (uint32_t[]){client, handle});
 	const struct nvs_trace_channel *c = h ? nvs_trace_channel_at(t, h->channel) : NULL;
 
 	return c && c->rec.client == client && c->rec.handle == handle ? c : NULL;
@@ -327,12 +308,7 @@ void nvs_model_restart(struct nvs_trace *t)
 
 void nvs_model_free(struct nvs_trace *t)
 {
-	struct channel_handle *h, *next;
-
-	HASH_ITER(hh, t->handles, h, next) {
-		HASH_DEL(t->handles, h);
-		free(h);
-	}
+	nvs_rows_free(&t->handles, NULL);
 	nvs_objects_free(t);
 	nvs_maps_free(&t->cpu_maps);
 	nvs_maps_free(&t->gpu_maps);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include "decode/base/grow.h"
 #include "decode/trace/internal.h"
 #include "decode/base/compare.h"
 #include "decode/base/uncounted.h"
@@ -58,18 +59,12 @@ static FILE *open_map(const struct nvs_trace *t)
 
 static bool add_piece(struct nvs_perfmap *map, uint64_t start, uint64_t size, const char *name)
 {
-	if (map->count == map->room) {
-		uint32_t room = map->room ? map->room * 2 : 1024;
-		void *p = room <= MAX_PIECES ? realloc(map->items, room * sizeof(*map->items))
-					     : NULL;
+	uint32_t index = map->count;
+	struct perfmap_entry *own = NVS_APPEND(map->items, map->count, map->room, 1024, MAX_PIECES);
 
-		if (!p)
-			return false;
-		map->items = p;
-		map->room = room;
-	}
-	map->items[map->count] = (struct perfmap_entry){start, size, map->count, strdup(name)};
-	return map->items[map->count++].name;
+	if (own)
+		*own = (struct perfmap_entry){start, size, index, strdup(name)};
+	return own && own->name;
 }
 
 static void read_map(struct nvs_perfmap *map, FILE *file)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include "decode/base/grow.h"
 #include "decode/base/compare.h"
 #include "decode/base/hash.h"
 #include "decode/trace/elf.h"
@@ -72,19 +73,12 @@ const char *nvs_trace_symbol_note(const struct nvs_trace *t, uint32_t index)
 
 static bool add_symbol(struct symbol_list *table, const GElf_Sym *sym, const char *name)
 {
-	if (table->count == table->room) {
-		uint32_t room = table->room ? table->room * 2 : 1024;
-		void *p = room <= MAX_SYMBOLS ? realloc(table->items, room * sizeof(*table->items))
-					      : NULL;
+	struct symbol *own = NVS_APPEND(table->items, table->count, table->room, 1024, MAX_SYMBOLS);
 
-		if (!p)
-			return false;
-		table->items = p;
-		table->room = room;
-	}
-	table->items[table->count++] = (struct symbol){sym->st_value, sym->st_size, name,
-						       GELF_ST_BIND(sym->st_info)};
-	return true;
+	if (own)
+		*own = (struct symbol){sym->st_value, sym->st_size, name,
+				       GELF_ST_BIND(sym->st_info)};
+	return own;
 }
 
 static void read_section(const struct nvs_elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr,

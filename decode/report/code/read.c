@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/grow.h"
 #include "decode/report/code/code.h"
 
 /* Limits on unpacked and on decoded bytes, relative to the file's size: the input is untrusted. */
@@ -31,18 +32,12 @@ static bool matches_kernel(const struct nvs_pattern *p, const void *arg)
 
 static struct nvs_kernel_code_row *new_row(struct nvs_kernel_code *code)
 {
-	size_t room = code->room ? 2 * code->room : 64;
-	struct nvs_kernel_code_row *rows = code->rows;
+	struct nvs_kernel_code_row *row = NVS_RESERVE(code->rows, code->n, code->room, 64,
+						      UINT32_MAX);
 
-	if (code->n == code->room) {
-		rows = realloc(code->rows, room * sizeof(*rows));
-		if (!rows)
-			return NULL;
-		code->rows = rows;
-		code->room = room;
-	}
-	rows[code->n] = (struct nvs_kernel_code_row){.file = code->file, .image = code->image};
-	return rows + code->n;
+	if (row)
+		*row = (struct nvs_kernel_code_row){.file = code->file, .image = code->image};
+	return row;
 }
 
 /* Returns 0, -ENOMEM, or 1 if the kernel is not selected. */

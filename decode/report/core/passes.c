@@ -138,20 +138,16 @@ static int run_reading(struct nvs_source *s, struct nvs_pass *reading)
 	return r;
 }
 
-static int read_source(struct nvs_source *s, const struct nvs_pass_reader *reader,
-		       struct nvs_pass **reading)
+static int read_source(struct nvs_source *s, const struct nvs_pass_reader *reader)
 {
 	int r;
 
-	*reading = nvs_pass_new(s->trace);
-	r = *reading ? begin_nvtx(s, *reading) : -ENOMEM;
+	nvs_pass_free(s->separate);
+	s->separate = nvs_pass_new(s->trace);
+	r = s->separate ? begin_nvtx(s, s->separate) : -ENOMEM;
 	if (!r)
-		r = nvs_pass_add(*reading, reader);
-	if (!r)
-		r = run_reading(s, *reading);
-	nvs_pass_free(*reading);
-	*reading = NULL;
-	return r;
+		r = nvs_pass_add(s->separate, reader);
+	return r ? r : run_reading(s, s->separate);
 }
 
 int nvs_run_each(struct nvs_run *run, int (*one)(struct nvs_run *run, struct nvs_source *s))
@@ -292,11 +288,10 @@ static int make_run(struct nvs_run *run, const struct nvs_report *report,
 static int run_range_pass(struct nvs_source *s)
 {
 	const struct nvs_pass_reader nobody = {NULL};
-	struct nvs_pass *reading;
 	int r = nvs_range_check(s);
 
 	if (!r)
-		r = nvs_source_read(s, &nobody, &reading);
+		r = nvs_source_read(s, &nobody);
 	if (!r)
 		nvs_range_resolve(s);
 	return r;
@@ -453,6 +448,7 @@ static void close_source(struct nvs_source *s)
 	nvs_submission_groups_free(s->cells);
 	nvs_pass_free(s->first);
 	nvs_pass_free(s->second);
+	nvs_pass_free(s->separate);
 	drop_nvtx(s);
 	nvs_nvtx_free(s->counted);
 	nvs_bracket_times_free(s->timing);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns about the trace of a row. */
+/* Columns about the trace and the stream of a row. */
 #include "decode/report/core/trace_columns.h"
 #include <stdlib.h>
+#include "decode/calls/args.h"
 
 static const char *attr_of(const struct nvs_source *source, uint32_t attr)
 {
@@ -32,6 +33,13 @@ void nvs_source_number(const struct nvs_source *source, uint32_t attr, struct nv
 	uint64_t n = text ? strtoull(text, &end, 10) : 0;
 
 	nvs_value_known(v, text && *text >= '0' && *text <= '9' && !*end && n <= UINT32_MAX, n);
+}
+
+void nvs_stream_value(uint64_t stream, struct nvs_value *v)
+{
+	nvs_value_hex(v, stream, stream);
+	if (stream && stream <= NVS_STREAM_PER_THREAD)
+		v->text = stream == NVS_STREAM_LEGACY ? "default" : "per-thread default";
 }
 
 void nvs_source_time(const struct nvs_source *source, bool known, uint64_t ticks,

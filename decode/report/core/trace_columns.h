@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns at the end of every table: trace, host, pid and rank. */
+/* Columns of many tables: trace, host, pid and rank at the end of each; streams. */
 #ifndef NVSNOOP_DECODE_REPORT_CORE_TRACE_COLUMNS_H
 #define NVSNOOP_DECODE_REPORT_CORE_TRACE_COLUMNS_H
 
@@ -14,6 +14,9 @@ void nvs_source_number(const struct nvs_source *source, uint32_t attr, struct nv
 /* Time since the trace's start. */
 void nvs_source_time(const struct nvs_source *source, bool known, uint64_t ticks,
 		     struct nvs_value *v);
+
+/* The handle of a stream, or the name of a default one; unknown if it is 0. */
+void nvs_stream_value(uint64_t stream, struct nvs_value *v);
 
 /* All four as members of a JSON object. */
 void nvs_source_json(struct nvs_out *out, const struct nvs_source *source);

@@ -155,7 +155,7 @@ static int link_to_call(struct nvs_diff_each *e, struct nvs_diff_submission *s,
 static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct nvs_diff_each *e = arg;
-	struct nvs_diff_submission *own, *list;
+	struct nvs_diff_submission *own;
 	struct nvs_diff_tally *t = e->now;
 	uint64_t bytes = nvs_submission_bytes(s);
 
@@ -163,12 +163,9 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 		return 0;
 	if (nvs_diff_words_end(&e->words))
 		return e->words.status;
-	list = nvs_grow(e->side->list, e->side->n, &e->side->room, sizeof(*list), 1024,
-			UINT32_MAX / 2);
-	if (!list)
+	own = NVS_APPEND(e->side->list, e->side->n, e->side->room, 1024, UINT32_MAX / 2);
+	if (!own)
 		return -ENOMEM;
-	e->side->list = list;
-	own = list + e->side->n++;
 	t->count.submissions = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	t->count.bytes = bytes - (t->count.wait_bytes < bytes ? t->count.wait_bytes : bytes);
 	*own = (struct nvs_diff_submission){
@@ -274,10 +271,8 @@ static int on_call(void *arg, const struct nvs_call *call)
 	struct nvs_diff_each *e = arg;
 	const struct nvs_callsite *site = nvs_trace_callsite(e->source->trace, call->stack);
 	uint64_t row[NVS_DIFF_KINDS] = {0}, launch;
-	int r = nvs_handles_call(e->handles, call), kind;
+	int r = nvs_hostmem_call(e->memory.kinds, call), kind;
 
-	if (!r)
-		r = nvs_hostmem_call(e->memory.kinds, call);
 	if (!r && call->submissions)
 		identify_copy(e, call);
 
@@ -303,13 +298,6 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return r ? r : e->state->status;
 }
 
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	struct nvs_diff_each *e = arg;
-
-	return nvs_handles_record(e->handles, rec);
-}
-
 /* ---- both traces ---- */
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
@@ -332,10 +320,6 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 	st->uncounted |= !!(nvs_trace_session(s->trace)->header.flags & NVS_HDR_COUNTS);
 	st->unread |= st->uncounted;
 	e->tally = &st->tally;
-	e->handles = nvs_handles_new();
-	e->memory.kinds = nvs_hostmem_new();
-	e->memory.partly = nvs_trace_session(s->trace)->header.flags &
-			   (NVS_HDR_TRIGGER | NVS_HDR_KEEP_LAST);
 	e->open = NVS_ROWS(struct submitting_call, key);
 	e->words = (struct nvs_diff_words){.word = on_word, .arg = e};
 	reader->submission = on_submission;
@@ -343,8 +327,8 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 	reader->op = on_op;
 	reader->submitted = on_submitted;
 	reader->call = on_call;
-	reader->record = on_record;
-	return e->handles && e->memory.kinds ? 0 : -ENOMEM;
+	reader->handles = &e->handles;
+	return nvs_copy_memory_begin(&e->memory, s->trace);
 }
 
 /* Sets KIN of each submission. If one trace lacks submissions' contents, they are not compared. */
@@ -411,7 +395,6 @@ static void free_diff(struct nvs_run *run)
 
 	for (uint32_t i = 0; i < run->n; i++) {
 		nvs_diff_words_free(&e[i].words);
-		nvs_handles_free(e[i].handles);
 		nvs_hostmem_free(e[i].memory.kinds);
 		nvs_rows_free(&e[i].open, NULL);
 		nvs_diff_pair_free(e[i].pair);

@@ -51,13 +51,11 @@ void nvs_diff_pair_free(struct nvs_diff_pair *p)
 
 static int keep_grid(struct nvs_diff_pair *p, struct nvs_diff_word *w)
 {
-	struct nvs_grid *grids = nvs_grow(p->grids, p->ngrids, &p->grids_room, sizeof(*grids), 16,
-					  UINT32_MAX / 2);
+	struct nvs_grid *grid = NVS_APPEND(p->grids, p->ngrids, p->grids_room, 16, UINT32_MAX / 2);
 
-	if (!grids)
+	if (!grid)
 		return -ENOMEM;
-	p->grids = grids;
-	grids[p->ngrids++] = *w->grid;
+	*grid = *w->grid;
 	w->value = p->ngrids;
 	return 0;
 }
@@ -65,14 +63,12 @@ static int keep_grid(struct nvs_diff_pair *p, struct nvs_diff_word *w)
 static int on_word(void *arg, const struct nvs_diff_word *word)
 {
 	struct nvs_diff_pair *p = ((struct nvs_diff_each *)arg)->pair;
-	struct nvs_diff_word *list = nvs_grow(p->list, p->n, &p->room, sizeof(*list), 1024,
-					      UINT32_MAX / 2);
+	struct nvs_diff_word *own = NVS_APPEND(p->list, p->n, p->room, 1024, UINT32_MAX / 2);
 
-	if (!list)
+	if (!own)
 		return -ENOMEM;
-	p->list = list;
-	list[p->n] = *word;
-	return word->grid ? keep_grid(p, list + p->n++) : (p->n++, 0);
+	*own = *word;
+	return word->grid ? keep_grid(p, own) : 0;
 }
 
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)

@@ -94,13 +94,12 @@ static bool is_inline(const struct nvs_class *cls, uint32_t method)
 static int add_words(struct nvs_diff_data *d, const uint32_t *data, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t *words = nvs_grow(d->words, d->nwords, &d->words_room, sizeof(*words), 256,
-					   UINT32_MAX / 2);
+		uint32_t *word = NVS_APPEND(d->words, d->nwords, d->words_room, 256,
+					    UINT32_MAX / 2);
 
-		if (!words)
+		if (!word)
 			return -ENOMEM;
-		d->words = words;
-		words[d->nwords++] = data[i];
+		*word = data[i];
 	}
 	d->items[d->nitems - 1].n += n;
 	return 0;
@@ -109,7 +108,7 @@ static int add_words(struct nvs_diff_data *d, const uint32_t *data, uint32_t n)
 int nvs_diff_data_run(struct nvs_diff_data *d, const struct nvs_pb_run *run,
 		      const struct nvs_class *cls, uint32_t word)
 {
-	struct item *items;
+	struct item *item;
 
 	if (run->index)
 		return d->open ? add_words(d, run->data, run->count) : 0;
@@ -118,15 +117,14 @@ int nvs_diff_data_run(struct nvs_diff_data *d, const struct nvs_pb_run *run,
 		d->before = run->address;
 		return 0;
 	}
-	items = nvs_grow(d->items, d->nitems, &d->items_room, sizeof(*items), 16, UINT32_MAX / 2);
-	if (!items)
+	item = NVS_APPEND(d->items, d->nitems, d->items_room, 16, UINT32_MAX / 2);
+	if (!item)
 		return -ENOMEM;
-	d->items = items;
-	items[d->nitems++] = (struct item){.word = word,
-					   .at = run->address,
-					   .before = d->before,
-					   .first = d->nwords,
-					   .cls = cls->id};
+	*item = (struct item){.word = word,
+			      .at = run->address,
+			      .before = d->before,
+			      .first = d->nwords,
+			      .cls = cls->id};
 	return add_words(d, run->data, run->count);
 }
 
@@ -134,14 +132,14 @@ static int add_banks(struct nvs_diff_data *d, const struct nvs_qmd *qmd)
 {
 	for (uint32_t i = 0; i < qmd->nbanks; i++) {
 		const struct nvs_qmd_bank *b = qmd->banks + i;
-		struct bank *banks = nvs_grow(d->banks, d->nbanks, &d->banks_room, sizeof(*banks),
-					      16, UINT32_MAX / 2);
+		struct bank *bank;
 
-		if (!banks)
+		if (!b->bytes)
+			continue;
+		bank = NVS_APPEND(d->banks, d->nbanks, d->banks_room, 16, UINT32_MAX / 2);
+		if (!bank)
 			return -ENOMEM;
-		d->banks = banks;
-		if (b->bytes)
-			banks[d->nbanks++] = (struct bank){b->address, b->address + b->bytes, i};
+		*bank = (struct bank){b->address, b->address + b->bytes, i};
 	}
 	return 0;
 }
@@ -186,28 +184,23 @@ int nvs_diff_data_op(struct nvs_diff_data *d, const struct nvs_op *op, const str
 
 static int append_word(struct nvs_diff_data *d, const struct nvs_diff_word *word)
 {
-	struct nvs_diff_word *list = nvs_grow(d->list, d->n, &d->room, sizeof(*list), 1024,
-					      UINT32_MAX / 2);
+	struct nvs_diff_word *own = NVS_APPEND(d->list, d->n, d->room, 1024, UINT32_MAX / 2);
 
-	if (!list)
+	if (!own)
 		return -ENOMEM;
-	d->list = list;
-	list[d->n++] = *word;
+	*own = *word;
 	return 0;
 }
 
 static int add_line(struct nvs_diff_data *d, struct nvs_diff_word *word)
 {
-	char **texts = nvs_grow(d->texts, d->ntexts, &d->texts_room, sizeof(*texts), 256,
-				UINT32_MAX / 2);
+	char **text = NVS_APPEND(d->texts, d->ntexts, d->texts_room, 256, UINT32_MAX / 2);
 
-	if (!texts || !d->text.text || !d->judged.text)
+	if (!text)
 		return -ENOMEM;
-	d->texts = texts;
-	texts[d->ntexts] = strdup(d->text.text);
-	if (!texts[d->ntexts])
+	word->text = *text = d->text.text && d->judged.text ? strdup(d->text.text) : NULL;
+	if (!word->text)
 		return -ENOMEM;
-	word->text = texts[d->ntexts++];
 	word->kind = NVS_DIFF_FIELD;
 	word->id = nvs_hash64(d->judged.text, d->judged.length);
 	return append_word(d, word);

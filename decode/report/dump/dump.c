@@ -97,12 +97,11 @@ static int dump_trace(struct nvs_run *run, struct nvs_source *s)
 					 .submitted = on_submitted,
 					 .calls = true,
 					 .arg = &d};
-	struct nvs_pass *reading;
 	int r;
 
 	nvs_dump_trace_name(run, s);
 	d.dumper.where = (struct nvs_address_formatter){nvs_address_kind_append, &d.place};
-	r = nvs_source_read(s, &reader, &reading);
+	r = nvs_source_read(s, &reader);
 	if (!r)
 		r = nvs_dump_end(&d.dumper);
 	nvs_dump_free(&d.dumper);

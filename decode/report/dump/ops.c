@@ -15,7 +15,6 @@
 struct ops {
 	struct nvs_out *out;
 	struct nvs_source *source;
-	struct nvs_pass *reading;
 	struct nvs_line_buffer line;
 	struct nvs_address_space place;
 	struct nvs_tally tally;
@@ -76,7 +75,7 @@ static void print_copy_json(const struct ops *o, const struct nvs_op *op)
 
 static void print_launch_json(const struct ops *o, const struct nvs_op *op)
 {
-	const struct nvs_qmd *q = nvs_pass_qmd(o->reading, op);
+	const struct nvs_qmd *q = nvs_pass_qmd(o->source->separate, op);
 	FILE *f = o->out->file;
 
 	fprintf(f, ",\"descriptor\":%" PRIu64 ",\"known\":%s", op->launch.descriptor,
@@ -176,7 +175,7 @@ static void print_op_text(struct ops *o, const struct nvs_submission *s, const s
 	struct nvs_address_formatter where = {nvs_address_kind_append, &o->place};
 
 	nvs_line_start(&o->line);
-	nvs_format_op(&o->line, op, nvs_pass_qmd(o->reading, op), &where);
+	nvs_format_op(&o->line, op, nvs_pass_qmd(o->source->separate, op), &where);
 	fprintf(o->out->file, "  %s\n", o->line.text);
 }
 
@@ -345,7 +344,7 @@ static int print_trace(struct nvs_run *run, struct nvs_source *s)
 	int r;
 
 	nvs_dump_trace_name(run, s);
-	r = nvs_source_read(s, &reader, &o.reading);
+	r = nvs_source_read(s, &reader);
 	if (!r)
 		print_totals(&o);
 	nvs_line_free(&o.line);

@@ -64,11 +64,8 @@ static bool is_significant(const struct nvs_gpu_row *r, uint64_t ns)
 /* The row's name in a table. */
 static void get_line(const struct nvs_gpu_row *r, struct nvs_value *v)
 {
-	static const char *const defaults[] = {[1] = "default", "per-thread default"};
-
 	if (BY(STREAM)) {
-		nvs_value_hex(v, NUMBERED, r->key.number);
-		v->text = NUMBERED && r->key.number <= 2 ? defaults[r->key.number] : NULL;
+		nvs_stream_value(NUMBERED ? r->key.number : 0, v);
 	} else if (BY(CHANNEL)) {
 		nvs_value_count(v, r->key.number);
 	} else {
@@ -151,7 +148,8 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 	state->by = (enum nvs_gpu_by)nvs_word_index(by_option.argument, find_by(run));
 	each->source = s;
 	each->state = state;
-	return nvs_gpu_rows_begin(each, reader);
+	nvs_gpu_rows_begin(each, reader);
+	return 0;
 }
 
 /* Returns "before there was memory for times (104), ...", which the caller frees. NULL if none,

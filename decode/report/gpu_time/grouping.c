@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Adds each submission to its row of --gpu-time while the trace is read. If the row depends on
  * the call, the submission waits until the call returns. */
+#include "decode/base/grow.h"
 #include "decode/report/gpu_time/grouping.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +11,6 @@
 #include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
 #include "decode/query/durations.h"
-
-/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD */
-enum { LEGACY_DEFAULT = 1, PER_THREAD_DEFAULT = 2 };
 
 /* A submission with its times. */
 struct one {
@@ -134,18 +132,6 @@ static struct nvs_gpu_key make_empty_key(const struct nvs_gpu_each *each)
 	return (struct nvs_gpu_key){.each = each, .number = NVS_UNKNOWN};
 }
 
-/* Handle 0 stands for one of the two default streams, depending on the API variant. Each of them
- * has another handle as well. */
-static uint64_t stream_of(const struct nvs_call *call)
-{
-	uint64_t stream = 0;
-
-	if (!nvs_call_kind(call, NVS_KIND_STREAM, &stream) &&
-	    call->api->group != NVS_CALL_GROUP_COPY && call->api->group != NVS_CALL_GROUP_MEMSET)
-		return NVS_UNKNOWN;
-	return stream ? stream : call->api->per_thread ? PER_THREAD_DEFAULT : LEGACY_DEFAULT;
-}
-
 static int key_of_call(const struct nvs_gpu_each *each, const struct nvs_call *call,
 		       uint64_t context, struct nvs_gpu_key *key)
 {
@@ -153,8 +139,10 @@ static int key_of_call(const struct nvs_gpu_each *each, const struct nvs_call *c
 
 	*key = make_empty_key(each);
 	if (each->state->by == NVS_GPU_BY_STREAM) {
-		key->number = stream_of(call);
-		key->context = key->number == NVS_UNKNOWN ? 0 : context;
+		if (nvs_call_stream(call, &handle)) {
+			key->number = handle;
+			key->context = context;
+		}
 	} else if (call->api->group == NVS_CALL_GROUP_GRAPH_LAUNCH &&
 		   nvs_call_kind(call, NVS_KIND_EXEC, &handle)) {
 		const struct nvs_exec *exec = nvs_handles_get_exec(each->handles, handle);
@@ -184,19 +172,10 @@ static bool wait_for(struct nvs_gpu_each *each, const struct nvs_call *call, con
 
 	if (!w)
 		return false;
-	if (w->n == w->room) {
-		uint32_t room = w->room ? w->room + w->room / 2 : 8;
-		void *at = NULL;
-
-		if (nvs_budget_allows(room * sizeof(*w->at)))
-			at = realloc(w->at, room * sizeof(*w->at));
-		if (!at)
-			return false;
-		w->at = at;
-		w->room = room;
-	}
-	w->at[w->n].call = call->number;
-	w->at[w->n++].one = *one;
+	if (!NVS_APPEND_OPTIONAL(w->at, w->n, w->room, 8, UINT32_MAX))
+		return false;
+	w->at[w->n - 1].call = call->number;
+	w->at[w->n - 1].one = *one;
 	return true;
 }
 
@@ -227,12 +206,9 @@ static int remove_stream(struct nvs_gpu_each *each, const struct nvs_call *call,
 	struct nvs_gpu_key key = make_empty_key(each);
 	struct nvs_gpu_row *row;
 
-	if (call->api->role != NVS_CALL_ROLE_STREAM_DESTROY || call->result || !call->end)
+	if (!nvs_call_stream(call, &key.number) || !nvs_call_ends_stream(call, key.number))
 		return 0;
-	key.number = stream_of(call);
 	key.context = context;
-	if (key.number <= PER_THREAD_DEFAULT || key.number == NVS_UNKNOWN)
-		return 0;
 	row = nvs_rows_at(&each->state->rows, &key);
 	if (row)
 		nvs_rows_remove(&each->state->rows, row);
@@ -243,9 +219,9 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_gpu_each *each = arg;
 	uint64_t context = 0;
-	int r = nvs_handles_call(each->handles, call);
+	int r = 0;
 
-	if (!r && each->state->by == NVS_GPU_BY_STREAM)
+	if (each->state->by == NVS_GPU_BY_STREAM)
 		r = nvs_contexts_call(&each->contexts, call, &context);
 	if (!r && call->thread != NVS_NONE)
 		r = assign_to_call(each, call, context);
@@ -352,10 +328,10 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 	if (rec->type == NVS_REC_UNTIMED)
 		each->untimed[u->reason < NVS_UNTIMED_REASONS ? u->reason : 0] += u->submissions;
-	return by_call(each) ? nvs_handles_record(each->handles, rec) : 0;
+	return 0;
 }
 
-int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader)
+void nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader)
 {
 	each->measured = nvs_bracket_times_exist(each->source->timing);
 	if (!each->state->rows.size)
@@ -366,10 +342,9 @@ int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader
 	if (each->state->by == NVS_GPU_BY_KERNEL)
 		reader->op = on_op;
 	if (!by_call(each))
-		return 0;
-	each->handles = nvs_handles_new();
+		return;
+	reader->handles = &each->handles;
 	reader->call = on_call;
-	return each->handles ? 0 : -ENOMEM;
 }
 
 /* ---- end ---- */
@@ -413,6 +388,4 @@ void nvs_gpu_each_free(struct nvs_gpu_each *each)
 {
 	nvs_numbers_free(&each->threads, free_waiting);
 	nvs_contexts_free(&each->contexts);
-	nvs_handles_free(each->handles);
-	each->handles = NULL;
 }

@@ -90,7 +90,7 @@ struct nvs_gpu_state {
 	bool dispatch; /* some times are dispatch times only */
 };
 
-int nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader);
+void nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader);
 /* Call at the end of a trace: sets the rows' names and frees the rest. Returns 0 or -ENOMEM. */
 int nvs_gpu_rows_end(struct nvs_gpu_each *each);
 void nvs_gpu_each_free(struct nvs_gpu_each *each); /* frees what a trace holds, at any time */

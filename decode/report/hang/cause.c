@@ -206,7 +206,7 @@ static struct nvs_hang_channel *find_for_event(struct nvs_hang *h, uint64_t even
 		*known = true;
 		for (uint32_t i = 0; i < h->nchannels; i++)
 			if (h->channels[i].channel->number == e->channel)
-				return e->submission >= h->channels[i].channel->first
+				return e->submission >= h->channels[i].channel->items.first
 					       ? h->channels + i
 					       : NULL;
 	}

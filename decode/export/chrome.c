@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include "decode/export/slices.h"
-#include "decode/cli/output.h"
 #include "decode/cli/json.h"
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"

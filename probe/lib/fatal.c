@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "decode/base/grow.h"
 #include "probe/probe.h"
 
 int probe_failure = 1;
@@ -45,11 +44,9 @@ void *probe_allocate(size_t n, size_t size)
 
 void *probe_grow(void *list, uint32_t count, size_t size)
 {
-	uint32_t room = count; /* full at each power of two */
-
-	if (count & (count - 1))
+	if (count & (count - 1)) /* full at each power of two */
 		return list;
-	list = nvs_grow(list, count, &room, size, 1, UINT32_MAX);
+	list = realloc(list, (count ? 2ul * count : 1) * size);
 	if (!list)
 		probe_die("out of memory");
 	return list;

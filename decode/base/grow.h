@@ -39,6 +39,8 @@
 		own_;                                                                        \
 	})
 
+bool nvs_budget_allows(uint64_t n); /* budget.h, which not every user is compiled with */
+
 /* Returns LIST with more than *ROOM, or NULL. */
 static inline void *nvs_grow(void *list, uint64_t *room, size_t size, uint64_t first, uint64_t max,
 			     bool optional)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* FUZZ: decode live/read/page.o live/read/page_tables.o live/read/slots.o live/read/enum_names.o */
+/* FUZZ: cli decode live/read/page.o live/read/page_tables.o live/read/slots.o */
+/* FUZZ: live/read/enum_names.o */
 /* FUZZ: live/read/page_set.o live/read/process_alive.o live/top/text_page.o */
 /* FUZZ: live/top/process_detail.o */
 /* FUZZ: live/top/columns.o live/top/processes.o live/top/json.o live/top/print.o */

@@ -16,8 +16,8 @@
 struct nvs_sync_side {
 	uint64_t submission;
 	uint32_t channel;
-	const char *api;
 	bool late; /* of an acquire: its submission had begun work before it */
+	const char *api;
 };
 
 struct nvs_sync_pair {

@@ -65,7 +65,7 @@ static void pb_quick(void *arg, struct nvs_ops_channel *c, const struct nvs_op *
 static void pb_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 {
 	struct pb_fuzz *f = arg;
-	struct nvs_sync_side who = {f->count, nvs_ops_channel_info(c)->number, ""};
+	struct nvs_sync_side who = {f->count, nvs_ops_channel_info(c)->number, .api = ""};
 
 	f->sum = sum_up(f->sum, op, nvs_ops_qmd(f->ops, op));
 	nvs_line_start(&f->line);

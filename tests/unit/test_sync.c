@@ -26,7 +26,7 @@ static void on_pair(void *arg, const struct nvs_sync_pair *pair)
 static void release(struct nvs_semaphore_pairs *s, uint64_t submission, uint32_t channel,
 		    uint64_t address, uint64_t value)
 {
-	struct nvs_sync_side who = {submission, channel, ""};
+	struct nvs_sync_side who = {submission, channel, .api = ""};
 	struct nvs_op op = {.kind = NVS_OP_RELEASE, .flags = NVS_OP_VALUE};
 
 	op.sem.op = NVS_SEM_SET;
@@ -39,7 +39,7 @@ static void release(struct nvs_semaphore_pairs *s, uint64_t submission, uint32_t
 static void acquire(struct nvs_semaphore_pairs *s, uint64_t submission, uint32_t channel,
 		    uint64_t address, uint64_t payload, enum nvs_semaphore_op condition)
 {
-	struct nvs_sync_side who = {submission, channel, ""};
+	struct nvs_sync_side who = {submission, channel, .api = ""};
 	struct nvs_op op = {.kind = NVS_OP_ACQUIRE};
 
 	op.sem.op = (uint8_t)condition;
@@ -100,7 +100,7 @@ static void pairing(void)
 
 static void transfer(struct nvs_semaphore_pairs *s, uint64_t submission, const struct nvs_op *op)
 {
-	struct nvs_sync_side who = {submission, 3, ""};
+	struct nvs_sync_side who = {submission, 3, .api = ""};
 
 	if (nvs_semaphore_pairs_op(s, &who, op))
 		EXPECT(!"taken in");

@@ -236,6 +236,7 @@ static int read_again(struct unseen *u, struct nvs_source *source)
 
 	u->programs = NVS_ROWS(struct program, key);
 	r = nvs_source_read(source, &reader);
+	nvs_source_read_end(source);
 	nvs_rows_free(&u->programs, NULL);
 	return r;
 }

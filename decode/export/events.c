@@ -447,6 +447,7 @@ static int walk_trace(struct nvs_event_stream *w)
 	if (!r)
 		r = read_trace(w);
 	nvs_work_list_free(own.works);
+	nvs_source_read_end(w->source);
 	nvs_numbers_free(&own.flows, NULL);
 	nvs_numbers_free(&own.channels, free_progress);
 	if (w->walker->memory)

@@ -44,11 +44,18 @@ struct nvs_source {
 	bool no_calls; /* the message about missing calls was printed */
 };
 
-/* A separate pass, for a report that prints while it reads. Clears the progress line. Returns 0, or
- * -errno after a message on stderr. */
+/* A separate pass, for a report that prints while it reads. Clears the progress line. The handles
+ * that READER asked for are valid until nvs_source_read_end(). Returns 0, or -errno after a message
+ * on stderr. */
 static inline int nvs_source_read(struct nvs_source *s, const struct nvs_pass_reader *reader)
 {
 	return s->read(s, reader);
+}
+
+static inline void nvs_source_read_end(struct nvs_source *s)
+{
+	nvs_pass_free(s->separate);
+	s->separate = NULL;
 }
 
 #endif

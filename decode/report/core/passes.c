@@ -142,12 +142,16 @@ static int read_source(struct nvs_source *s, const struct nvs_pass_reader *reade
 {
 	int r;
 
-	nvs_pass_free(s->separate);
+	nvs_source_read_end(s);
 	s->separate = nvs_pass_new(s->trace);
 	r = s->separate ? begin_nvtx(s, s->separate) : -ENOMEM;
 	if (!r)
 		r = nvs_pass_add(s->separate, reader);
-	return r ? r : run_reading(s, s->separate);
+	if (!r)
+		r = run_reading(s, s->separate);
+	if (!reader->handles)
+		nvs_source_read_end(s);
+	return r;
 }
 
 int nvs_run_each(struct nvs_run *run, int (*one)(struct nvs_run *run, struct nvs_source *s))
@@ -448,7 +452,7 @@ static void close_source(struct nvs_source *s)
 	nvs_submission_groups_free(s->cells);
 	nvs_pass_free(s->first);
 	nvs_pass_free(s->second);
-	nvs_pass_free(s->separate);
+	nvs_source_read_end(s);
 	drop_nvtx(s);
 	nvs_nvtx_free(s->counted);
 	nvs_bracket_times_free(s->timing);

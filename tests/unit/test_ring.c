@@ -132,6 +132,8 @@ static void test_nested(void)
 	struct nvs_rec_remark inner = {.rec = {.type = NVS_REC_REMARK, .size = sizeof(inner)}};
 	uint64_t head = ring->shared->head;
 
+	/* That of nvs_buffer_own(), which has returned: compilers place its frame differently. */
+	ring->activity = (struct nvs_activity){0};
 	CHECK(outer != NULL);
 	CHECK(nvs_record_write(&inner.rec) == 0);
 	CHECK(ring->shared->head == head);

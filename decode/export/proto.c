@@ -105,12 +105,6 @@ void nvs_proto_fixed64(struct nvs_proto *p, uint32_t field, uint64_t value)
 	nvs_proto_put(p, &value, sizeof(value));
 }
 
-void nvs_proto_double(struct nvs_proto *p, uint32_t field, double value)
-{
-	put_key(p, field, FIXED64);
-	nvs_proto_put(p, &value, sizeof(value));
-}
-
 void nvs_proto_text(struct nvs_proto *p, uint32_t field, const char *text, size_t length)
 {
 	char safe[4 * MOST_TEXT + 1];

@@ -33,7 +33,6 @@ void nvs_proto_uint(struct nvs_proto *p, uint32_t field, uint64_t value);
 /* int32 and int64; negative numbers take ten bytes. */
 void nvs_proto_int(struct nvs_proto *p, uint32_t field, int64_t value);
 void nvs_proto_fixed64(struct nvs_proto *p, uint32_t field, uint64_t value);
-void nvs_proto_double(struct nvs_proto *p, uint32_t field, double value);
 /* Untrusted text, escaped to UTF-8 without control characters; very long text is cut. */
 void nvs_proto_text(struct nvs_proto *p, uint32_t field, const char *text, size_t length);
 /* Raw bytes and varints, for callers that encode fields themselves. */

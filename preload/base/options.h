@@ -61,7 +61,6 @@
 #define NVS_DEFAULT_OUT "nvsnoop.%e.%p.zst"
 #define NVS_MIN_BUFFER_BYTES (64ull << 10)
 #define NVS_MAX_BUFFER_BYTES (1ull << 30)
-#define NVS_DEFAULT_BUFFER_BYTES (1ull << 20)
 #define NVS_MIN_TRACE_BYTES (64ull << 10)
 #define NVS_MAX_TRACE_BYTES (1ull << 50)
 #define NVS_MAX_SECONDS 1000000000ull

@@ -17,23 +17,12 @@ static const struct nvs_column machine[] = {
 	{"gpu", ""}, {"driver", ""}, {"pcie", ""}, {"sm_mhz", ""}};
 enum { MACHINE = sizeof(machine) / sizeof(machine[0]), MAX_COLUMNS = 32 };
 
-static void *resize_memory(void *p, size_t bytes)
-{
-	p = realloc(p, bytes);
-	if (!p)
-		probe_die("out of memory");
-	return p;
-}
-
 void probe_table_add_row(struct probe_table *t, const struct nvs_value *cells)
 {
 	uint32_t n = t->of.ncolumns;
-	struct nvs_value *row = resize_memory(NULL, (n + MACHINE) * sizeof(*row));
+	struct nvs_value *row = probe_allocate(n + MACHINE, sizeof(*row));
 
-	if (t->of.nrows == t->room) {
-		t->room = t->room ? t->room * 2 : 64;
-		t->of.rows = resize_memory(t->of.rows, t->room * sizeof(*t->of.rows));
-	}
+	t->of.rows = probe_grow(t->of.rows, (uint32_t)t->of.nrows, sizeof(*t->of.rows));
 	memcpy(row, cells, n * sizeof(*row));
 	t->of.rows[t->of.nrows++] = row;
 }
@@ -51,7 +40,7 @@ void probe_table_add_note(struct probe_table *t, const char *format, ...)
 	va_start(ap, format);
 	text = probe_vformat(format, ap);
 	va_end(ap);
-	t->notes = resize_memory(t->notes, (t->nnotes + 1) * sizeof(*t->notes));
+	t->notes = probe_grow(t->notes, t->nnotes, sizeof(*t->notes));
 	t->notes[t->nnotes++] = text;
 }
 

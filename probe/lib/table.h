@@ -22,7 +22,6 @@ struct probe_table {
 	/* Its rows are arrays of cells. Of columns, those of the highest rank go first where text
 	 * is too wide; rank 0: never. */
 	struct nvs_table of;
-	size_t room;
 	char **notes; /* one sentence each */
 	uint32_t nnotes;
 };

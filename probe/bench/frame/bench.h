@@ -227,8 +227,6 @@ bool bench_memory_read(struct bench_run *run, void *to, uint64_t from, size_t si
 const struct bench_gpu *bench_gpu(const struct bench_run *run);
 struct bench_samples *bench_samples(struct bench_run *run);
 bool bench_is_dry(const struct bench_run *run);
-/* Pseudo-random numbers, equal in each run: xorshift, seeded with the benchmark's name. */
-uint64_t bench_random(struct bench_run *run);
 
 /* A growing string, used to generate PTX. Exits if there is no memory. */
 struct bench_text {

@@ -148,7 +148,6 @@ struct bench_run {
 	uint32_t kernels, failures; /* kernels accepted; kernels rejected, or failed at run time */
 	bool broken; /* the context is unusable until the benchmark ends */
 	bool stuck; /* a kernel does not terminate: the process cannot continue */
-	uint64_t random;
 	probe_address control, data; /* device memory: the frame's time stamps, the results area */
 	uint8_t *results; /* host copy, BENCH_DATA bytes */
 	probe_address *memory; /* to be freed */

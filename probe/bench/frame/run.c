@@ -58,13 +58,6 @@ double bench_launch_seconds(const struct bench_run *run)
 	return run->seconds;
 }
 
-uint64_t bench_random(struct bench_run *run)
-{
-	run->random ^= run->random << 13;
-	run->random ^= run->random >> 7;
-	return run->random ^= run->random << 17;
-}
-
 static void add_failure(struct bench_run *run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 static void add_failure(struct bench_run *run, const char *format, ...)
@@ -474,10 +467,6 @@ void bench_run_measure(struct bench_run *run, const struct bench *bench,
 		       struct bench_samples *samples)
 {
 	run->samples = samples;
-	run->random = 0x9e3779b97f4a7c15ull;
-	for (const char *p = bench->name; *p; p++)
-		run->random = (run->random ^ (uint8_t)*p) * 0x100000001b3ull;
-	run->random |= 1;
 	if (bench->arch > bench_arch(&run->gpu)) {
 		bench_add_missing(samples, "needs sm_%u or newer, this is sm_%u", bench->arch,
 				  bench_arch(&run->gpu));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Device calls of the stand-in driver, with the structures of release 580.159.04 or of the release
- * that the kernel reports.
- */
+/* Device calls of the stand-in driver, with the structures of release 580.159.04 or of the release
+ * that the kernel reports. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -365,10 +365,8 @@ static int rm_call(struct sg_file *f, unsigned long request, void *arg)
 	return sg_rm_ioctl(f, nr, size, arg);
 }
 
-/*
- * If the file named by SOFTGPU_STUCK exists, RM_FREE removes it and never returns, as on a hung
- * GPU.
- */
+/* If the file named by SOFTGPU_STUCK exists, RM_FREE removes it and never returns, as on a hung
+ * GPU. */
 static void get_stuck(unsigned long request)
 {
 	const char *path = (request & 0xffff) == 0x4629 ? getenv("SOFTGPU_STUCK") : NULL;

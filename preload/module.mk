@@ -2,6 +2,7 @@
 PRELOAD_SRC = $(filter-out preload/launch/%,$(wildcard preload/*/*.c preload/*/*/*.c))
 PRELOAD_ASM = $(wildcard preload/*/*.S preload/*/*/*.S)
 PRELOAD_OBJ = $(PRELOAD_SRC:%.c=$(BUILD)/%.o) $(PRELOAD_ASM:%.S=$(BUILD)/%.o) $(BUILD)/preload/api/table.o \
+              $(BUILD)/preload/rm/abi_table.o \
               $(SASS_PRELOAD_OBJ) $(BUILD)/preload/cli/units.o
 
 # Parses the values of options, as in all programs.
@@ -28,7 +29,11 @@ $(BUILD)/preload/api/table.c: api/cuda.api api/gen-table
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && api/gen-table preload $< >$@.new && mv $@.new $@
 
-$(BUILD)/preload/api/table.o: $(BUILD)/preload/api/table.c
+$(BUILD)/preload/rm/abi_table.c: preload/rm/driver.abi preload/rm/gen-abi
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && preload/rm/gen-abi $< >$@.new && mv $@.new $@
+
+$(BUILD)/preload/api/table.o $(BUILD)/preload/rm/abi_table.o: %.o: %.c
 	$(call say,CC,$@)
 	$(Q)$(CC) $(PRELOAD_CFLAGS) -c -o $@ $<
 

@@ -165,7 +165,8 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 		[NVS_REMARK_CHANNEL_FORM] = "a channel was created with unknown parameters; its "
 					    "submissions are not recorded",
 	};
-	const char *driver = t->session.attr[NVS_ATTR_DRIVER];
+	const char *driver = t->session.attr[NVS_ATTR_DRIVER] ? t->session.attr[NVS_ATTR_DRIVER]
+							      : "-";
 	bool known = rec->kind < sizeof(text) / sizeof(*text) && text[rec->kind];
 	char object[40] = "";
 
@@ -179,10 +180,33 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 			(int)rec->gpu, object);
 	else if (rec->kind == NVS_REMARK_NEWER_RELEASE)
 		REMARK(t, "driver release %s is newer than those known to the recording nvsnoop",
-		       driver ? driver : "-");
+		       driver);
 	else if (rec->kind == NVS_REMARK_NO_RELEASE)
 		REMARK(t,
 		       "the driver's release is unknown: its structures were read as those of 580");
+	else if (rec->kind == NVS_REMARK_CALL_FORM)
+		REMARK(t,
+		       "ioctl %#x with %u bytes of parameters is unknown in this form (driver %s): "
+		       "what "
+		       "it created or mapped may be missing",
+		       rec->client, rec->handle, driver);
+	else if (rec->kind == NVS_REMARK_UVM_FORM)
+		REMARK(t,
+		       "UVM ioctl %u has parameters of an unknown form (driver %s): what it mapped "
+		       "is "
+		       "missing",
+		       rec->client, driver);
+	else if (rec->kind == NVS_REMARK_SERIALIZED)
+		REMARK(t,
+		       "class or control %#x has serialized parameters, which are not read (driver "
+		       "%s)",
+		       rec->client, driver);
+	else if (rec->kind == NVS_REMARK_MAPPED_CLASS)
+		REMARK(t,
+		       "GPU %d: an object of class %#x, which is not known to be memory, was "
+		       "mapped "
+		       "(object %x, driver %s)",
+		       (int)rec->gpu, rec->client, rec->handle, driver);
 	/* Normal with every CUDA program. */
 	else if (rec->kind == NVS_REMARK_KERNEL_CHANNEL)
 		NOTE(t, "GPU %d: submissions of the kernel driver itself are not recorded",

@@ -526,6 +526,14 @@ enum nvs_remark_kind {
 	/* the driver's release could not be determined; one was assumed */
 	NVS_REMARK_NO_RELEASE = 7,
 	NVS_REMARK_CHANNEL_FORM = 8, /* the parameters of a channel have an unknown format */
+	/* The size of an ioctl's parameters is unknown, or it makes objects in an unknown way;
+	 * CLIENT is its number, HANDLE the size in bytes */
+	NVS_REMARK_CALL_FORM = 9,
+	NVS_REMARK_UVM_FORM = 10, /* the same for a call of UVM, without a size */
+	/* Parameters were passed serialized and not read; CLIENT: the class or control */
+	NVS_REMARK_SERIALIZED = 11,
+	/* An object is mapped whose class is not known to be memory; CLIENT: the class */
+	NVS_REMARK_MAPPED_CLASS = 12,
 };
 
 struct nvs_rec_remark {

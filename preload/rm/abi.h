@@ -13,14 +13,71 @@
 #define NVS_RELEASE(major, minor, patch) \
 	((uint32_t)(major) << 20 | (uint32_t)(minor) << 8 | (uint32_t)(patch))
 #define NVS_RELEASE_DEFAULT NVS_RELEASE(580, 65, 6) /* assumed if the release is unknown */
-#define NVS_RELEASE_NEWEST NVS_RELEASE(620, 6, 0) /* newest release that these tables cover */
 
 /* Parses "580.159.04" into NVS_RELEASE(). Returns 0 if TEXT is not a release. */
 uint32_t nvs_abi_release(const char *text);
 
+/* ---- the tables that gen-abi makes of driver.abi ---- */
+
+/* Members that are at different offsets in different forms of their structure. */
+enum nvs_abi_member {
+	NVS_AT_status,
+	NVS_AT_dmaOffset,
+	NVS_AT_hUserdMemory,
+	NVS_AT_userdOffset,
+	NVS_AT_engineType,
+	NVS_AT_gpuAttributesCount,
+	NVS_AT_rmCtrlFd,
+	NVS_AT_hClient,
+	NVS_AT_hMemory,
+	NVS_AT_rmStatus,
+	NVS_AT_length,
+	NVS_ABI_MEMBERS
+};
+
+/* A structure in the releases from FIRST to LAST. */
+struct nvs_abi_form {
+	uint32_t first, last;
+	uint16_t size; /* bytes */
+	uint16_t at[NVS_ABI_MEMBERS]; /* offset plus 1; 0: has no such member */
+};
+
+struct nvs_abi_structure {
+	const struct nvs_abi_form *forms; /* in the order of their releases */
+	uint32_t n;
+};
+
+/* The last element of these arrays is all zero. */
+extern const struct nvs_abi_escape {
+	uint16_t nr;
+	const struct nvs_abi_structure *params[2]; /* NULL: not decoded */
+} nvs_abi_escapes[];
+extern const struct nvs_abi_class {
+	uint16_t object_class, mask;
+	const struct nvs_abi_structure *params;
+} nvs_abi_classes[];
+extern const uint32_t nvs_abi_uvm[];
+
+extern const uint32_t nvs_abi_newest; /* the newest release that these tables cover */
+extern const struct nvs_abi_structure nvs_abi_NV_CHANNEL_ALLOC_PARAMS;
+extern const struct nvs_abi_structure nvs_abi_UVM_ALLOC_SEMAPHORE_POOL_PARAMS;
+extern const struct nvs_abi_structure nvs_abi_UVM_FREE_PARAMS;
+extern const struct nvs_abi_structure nvs_abi_UVM_MAP_EXTERNAL_ALLOCATION_PARAMS;
+
+/* The form in RELEASE. In a release between or after the known ones it is that of the last known
+ * release before it. */
+const struct nvs_abi_form *nvs_abi_form(const struct nvs_abi_structure *s, uint32_t release);
+
+/* Offset of a member that the form has. */
+static inline uint32_t nvs_abi_at(const struct nvs_abi_form *form, enum nvs_abi_member member)
+{
+	return form->at[member] - 1u;
+}
+
 /* NV_ESC_* numbers. */
 enum {
 	NVS_ESC_ALLOC_MEMORY = 0x27,
+	NVS_ESC_ALLOC_OBJECT = 0x28,
 	NVS_ESC_FREE = 0x29,
 	NVS_ESC_CONTROL = 0x2a,
 	NVS_ESC_ALLOC = 0x2b,
@@ -55,16 +112,14 @@ bool nvs_abi_knows_escape(unsigned nr);
 bool nvs_abi_follows_escape(unsigned nr); /* true if any form of it is decoded */
 bool nvs_abi_knows_uvm(unsigned long nr);
 
-/* Offset of the status word in the parameters of escape NR, which are SIZE bytes long. Returns -1
- * if the form is unknown. */
-int nvs_abi_status(uint32_t release, unsigned nr, unsigned size);
+/* The form of the parameters of escape NR, which are SIZE bytes long: if the size fits several,
+ * that of the release. Returns NULL if the form is unknown. */
+const struct nvs_abi_form *nvs_abi_escape_form(uint32_t release, unsigned nr, unsigned size);
 
+/* True if the class has allocation parameters that the tables know. */
+bool nvs_abi_knows_class(uint32_t object_class);
 /* Size in bytes of the allocation parameters of a class. Returns 0 if it has none or is unknown. */
 uint32_t nvs_abi_params_size(uint32_t release, uint32_t object_class);
-
-/* Offset in the UVM_MAP_EXTERNAL_ALLOCATION parameters of their tail: gpuAttributesCount (8 bytes),
- * rmCtrlFd, hClient, hMemory, rmStatus. */
-unsigned nvs_abi_uvm_map_tail(uint32_t release);
 
 /* c361, c461, ...: in every release only usermode classes end in 61. */
 static inline bool nvs_class_is_usermode(uint32_t c)

@@ -34,6 +34,15 @@ static void find_vaspace(struct nvs_channel_entry *c, const struct NV_CHANNEL_AL
 	c->vaspace = nvs_object_vaspace(space ? space : o);
 }
 
+/* Returns the handle of the memory that the parameters P name for USERD, and its offset there. */
+static uint32_t read_userd(const struct nvs_abi_form *form, const uint8_t *p, uint64_t *offset)
+{
+	uint32_t handle = nvs_read_u32(p, nvs_abi_at(form, NVS_AT_hUserdMemory));
+
+	*offset = handle ? nvs_read_u64(p, nvs_abi_at(form, NVS_AT_userdOffset)) : 0;
+	return handle;
+}
+
 /* Reads the parameters whose offsets depend on the structure's form. */
 static bool find_form(struct nvs_channel_entry *c)
 {
@@ -44,9 +53,8 @@ static bool find_form(struct nvs_channel_entry *c)
 	c->form = nvs_channel_form(o->key.client, o->params);
 	if (!c->form)
 		return false;
-	c->userd_handle = nvs_read_u32(o->params, c->form->userd_memory);
-	c->userd_offset = c->userd_handle ? nvs_read_u64(o->params, c->form->userd_offset) : 0;
-	c->engine = nvs_read_u32(o->params, c->form->engine);
+	c->userd_handle = read_userd(c->form, o->params, &c->userd_offset);
+	c->engine = nvs_read_u32(o->params, nvs_abi_at(c->form, NVS_AT_engineType));
 	if (!c->engine && o->up && o->up->object_class == KEPLER_CHANNEL_GROUP_A)
 		c->engine = o->up->engine;
 	return true;
@@ -179,16 +187,15 @@ static const volatile uint32_t *find_put(struct nvs_channel_entry *c)
 uintptr_t nvs_channel_predict_userd(uint32_t client, const void *params)
 {
 	uint8_t p[NVS_CHANNEL_PARAMS_READ];
-	const struct nvs_channel_form *form;
+	const struct nvs_abi_form *form;
 	struct nvs_driver_object *o;
+	uint64_t offset;
 
 	if (!nvs_rm()->channels || !params || !nvs_copy_program(p, params, sizeof(p)))
 		return 0;
 	form = nvs_channel_form(client, p);
-	o = form ? nvs_object_find(client, nvs_read_u32(p, form->userd_memory)) : NULL;
-	return o ? nvs_entity_find_address(o->entity, (int64_t)nvs_read_u64(p, form->userd_offset),
-					   NVS_USERD_BYTES)
-		 : 0;
+	o = form ? nvs_object_find(client, read_userd(form, p, &offset)) : NULL;
+	return o ? nvs_entity_find_address(o->entity, (int64_t)offset, NVS_USERD_BYTES) : 0;
 }
 
 static bool bind_channel(struct nvs_channel_entry *c, const struct nvs_segment_map *maps,

@@ -10,12 +10,6 @@
 #define SUBDEVICES 8
 #define UNMOVED sizeof(struct NV_CHANNEL_ALLOC_PARAMS)
 
-static const struct nvs_channel_form channel_forms[] = {
-	{0, 32, 64, 128},
-	{NVS_RELEASE(610, 43, 2), 36, 72, 136}, /* has hHandleVASpace at offset 32 */
-};
-#define NFORMS (sizeof(channel_forms) / sizeof(channel_forms[0]))
-
 static bool all_zero(const uint8_t *p, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
@@ -54,40 +48,83 @@ static bool is_userd(uint32_t client, uint32_t handle, uint64_t offset)
 }
 
 /* Only one subdevice, the program's GPU, has a USERD. */
-static bool fits_form(const struct nvs_channel_form *f, uint32_t client, const uint8_t *p)
+static bool fits_form(const struct nvs_abi_form *f, uint32_t client, const uint8_t *p)
 {
-	for (uint32_t at = UNMOVED; at < f->userd_memory; at += 4)
+	uint32_t memory = nvs_abi_at(f, NVS_AT_hUserdMemory);
+	uint32_t offset = nvs_abi_at(f, NVS_AT_userdOffset);
+
+	/* Since 610.43.02 hHandleVASpace is before it. */
+	for (uint32_t at = UNMOVED; at < memory; at += 4)
 		if (!may_be_vaspace(client, nvs_read_u32(p, at)))
 			return false;
-	return is_userd(client, nvs_read_u32(p, f->userd_memory),
-			nvs_read_u64(p, f->userd_offset)) &&
-	       all_zero(p + f->userd_memory + 4, (SUBDEVICES - 1) * 4) &&
-	       all_zero(p + f->userd_offset + 8, (SUBDEVICES - 1) * 8);
+	return is_userd(client, nvs_read_u32(p, memory), nvs_read_u64(p, offset)) &&
+	       all_zero(p + memory + 4, (SUBDEVICES - 1) * 4) &&
+	       all_zero(p + offset + 8, (SUBDEVICES - 1) * 8);
 }
 
-static const struct nvs_channel_form *form_of_release(void)
+static bool is_same_form(const struct nvs_abi_form *a, const struct nvs_abi_form *b)
 {
-	uint32_t i = NFORMS - 1;
-
-	while (channel_forms[i].since > nvs_rm_release())
-		i--;
-	return &channel_forms[i];
+	return !memcmp(a->at, b->at, sizeof(a->at));
 }
 
-const struct nvs_channel_form *nvs_channel_form(uint32_t client, const uint8_t *p)
+const struct nvs_abi_form *nvs_channel_form(uint32_t client, const uint8_t *p)
 {
-	const struct nvs_channel_form *found = NULL;
+	const struct nvs_abi_structure *s = &nvs_abi_NV_CHANNEL_ALLOC_PARAMS;
+	const struct nvs_abi_form *found = NULL;
 
 	/* The parameters name no USERD: of the fields that moved only the engine matters. */
 	if (may_be_vaspace(client, nvs_read_u32(p, UNMOVED)) &&
 	    all_zero(p + UNMOVED + 4, SUBDEVICES * 4))
-		return form_of_release();
-	for (uint32_t i = 0; i < NFORMS; i++) {
-		if (!fits_form(&channel_forms[i], client, p))
+		return nvs_abi_form(s, nvs_rm_release());
+	for (uint32_t i = 0; i < s->n; i++) {
+		if ((found && is_same_form(found, &s->forms[i])) ||
+		    !fits_form(&s->forms[i], client, p))
 			continue;
 		if (found)
 			return NULL;
-		found = &channel_forms[i];
+		found = &s->forms[i];
 	}
 	return found;
+}
+
+/* True if the tail of these parameters, which is after the attributes of 36 bytes for each GPU,
+ * names a client of this process and memory of it. */
+static bool fits_map(const struct nvs_abi_form *f, const uint8_t *p)
+{
+	uint32_t at = nvs_abi_at(f, NVS_AT_gpuAttributesCount);
+	struct UVM_MAP_EXTERNAL_ALLOCATION_TAIL tail;
+
+	return nvs_copy_program(&tail, p + at, sizeof(tail)) && tail.gpuAttributesCount &&
+	       tail.gpuAttributesCount <=
+		       (at - sizeof(struct UVM_MAP_EXTERNAL_ALLOCATION_PARAMS)) / 36 &&
+	       tail.hMemory && nvs_object_find(tail.hClient, tail.hClient);
+}
+
+const struct nvs_abi_form *nvs_uvm_map_form(const uint8_t *p)
+{
+	const struct nvs_abi_structure *s = &nvs_abi_UVM_MAP_EXTERNAL_ALLOCATION_PARAMS;
+	const struct nvs_abi_form *found = NULL;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (!fits_map(&s->forms[i], p))
+			continue;
+		if (found)
+			return NULL;
+		found = &s->forms[i];
+	}
+	return found;
+}
+
+const struct nvs_abi_form *nvs_uvm_free_form(const uint8_t *p, uint64_t length)
+{
+	const struct nvs_abi_structure *s = &nvs_abi_UVM_FREE_PARAMS;
+	const struct nvs_abi_form *f = nvs_abi_form(s, nvs_rm_release());
+	uint64_t given;
+
+	if (!length || !nvs_copy_program(&given, p + 8, sizeof(given)))
+		return f;
+	for (uint32_t i = 0; i < s->n; i++)
+		if (!!s->forms[i].at[NVS_AT_length] == (given == length))
+			f = &s->forms[i];
+	return f;
 }

@@ -6,22 +6,21 @@
  */
 #include "preload/rm/rm.h"
 
-#define MAX_PARAMS 512 /* bytes kept of an object's parameters */
-
 struct call {
 	unsigned nr, size;
 	void *arg;
+	const struct nvs_abi_form *form; /* of the parameters; set after the call */
 };
 
 static struct call unpack_call(unsigned request, void *arg)
 {
-	return (struct call){request & 0xff, request >> 16 & 0x3fff, arg};
+	return (struct call){request & 0xff, request >> 16 & 0x3fff, arg, NULL};
 }
 
 /* Parameters too large for the request word are passed by pointer. */
 static struct call unwrap_xfer(const struct nv_ioctl_xfer *x)
 {
-	return (struct call){x->cmd, x->size, (void *)x->ptr};
+	return (struct call){x->cmd, x->size, (void *)x->ptr, NULL};
 }
 
 /* ---- before the call ---- */
@@ -186,16 +185,17 @@ static uint32_t kept_params_size(const struct call *c, uint32_t object_class)
 	if (!plain->pAllocParms)
 		return 0;
 	if (c->size == sizeof(*extended)) {
-		/* Serialised: not the plain structure. */
-		if (extended->flags & NVOS64_FLAGS_FINN_SERIALIZED)
+		if (extended->flags & NVOS64_FLAGS_FINN_SERIALIZED) {
+			nvs_record_remark(NVS_REMARK_SERIALIZED, NVS_NONE, object_class, 0);
 			return 0;
+		}
 		given = extended->paramsSize;
 	} else if (c->size == sizeof(*plain) && release >= NVS_RELEASE(535, 43, 2)) {
 		given = plain->paramsSize;
 	}
 	if (!given)
 		given = nvs_abi_params_size(release, object_class);
-	return given < MAX_PARAMS ? given : MAX_PARAMS;
+	return given < NVS_MAX_PARAMS ? given : NVS_MAX_PARAMS;
 }
 
 static void pin_memory(struct nvs_driver_object *o, uint64_t address, uint64_t limit)
@@ -238,7 +238,7 @@ static void after_alloc(int fd, const struct call *c)
 		nvs_record_remark(NVS_REMARK_IMPORTED, o->gpu, client, handle);
 }
 
-static void after_alloc_memory(const struct NVOS02_PARAMETERS_WITH_FD *a)
+static void after_alloc_memory(const struct nv_ioctl_nvos02_parameters_with_fd *a)
 {
 	struct nvs_driver_object *o = nvs_object_add(a->hRoot, a->hObjectParent, a->hObjectNew,
 						     a->hClass, NULL, 0);
@@ -263,12 +263,16 @@ static void after_dup(const struct NVOS55_PARAMETERS *a)
 	nvs_record_remark(NVS_REMARK_IMPORTED, NVS_NONE, a->hClient, a->hObject);
 }
 
-static void after_map(const struct NVOS33_PARAMETERS_WITH_FD *a)
+static void after_map(const struct nv_ioctl_nvos33_parameters_with_fd *a)
 {
 	struct nvs_driver_object *o = nvs_object_find(a->hClient, a->hMemory);
 
-	if (o)
-		nvs_rm_map_add(o, a->fd, a->offset, a->length, a->pLinearAddress);
+	if (!o)
+		return;
+	if (!nvs_class_is_memory(o->object_class) && !nvs_class_is_channel(o->object_class) &&
+	    !nvs_class_is_usermode(o->object_class))
+		nvs_record_remark(NVS_REMARK_MAPPED_CLASS, o->gpu, o->object_class, a->hMemory);
+	nvs_rm_map_add(o, a->fd, a->offset, a->length, a->pLinearAddress);
 }
 
 static void after_update(const struct NVOS56_PARAMETERS *a)
@@ -321,9 +325,8 @@ static void after_vid_heap(const struct NVOS32_PARAMETERS *a)
 static void after_map_dma(const struct call *c)
 {
 	const struct NVOS46_PARAMETERS *a = c->arg;
-	const struct NVOS46_PARAMETERS_580 *newer = c->arg;
 	struct nvs_driver_object *dma = nvs_object_find(a->hClient, a->hDma);
-	uint64_t va = c->size == sizeof(*newer) ? newer->dmaOffset : a->dmaOffset;
+	uint64_t va = nvs_read_u64(a, nvs_abi_at(c->form, NVS_AT_dmaOffset));
 	struct nvs_gpu_map map = {
 		.at = {va, va + a->length},
 		.client = a->hClient,
@@ -478,7 +481,11 @@ static void after_control(const struct NVOS54_PARAMETERS *a)
 {
 	size_t i = find_control(a);
 
-	if (i < NCONTROLS && a->params && !(a->flags & NVOS54_FLAGS_FINN_SERIALIZED))
+	if (i == NCONTROLS || !a->params)
+		return;
+	if (a->flags & NVOS54_FLAGS_FINN_SERIALIZED)
+		nvs_record_remark(NVS_REMARK_SERIALIZED, NVS_NONE, a->cmd, 0);
+	else
 		controls[i].learn(a, nvs_object_find(a->hClient, a->hObject));
 }
 
@@ -549,21 +556,31 @@ static void restore_refused(const struct nvs_transit *t)
 		nvs_rm_map_restore(t->map);
 }
 
-static void process_success(int fd, const struct call *c, const struct nvs_transit *t)
+/* Counts a call that could not be decoded, and reports one that may have changed what is followed.
+ */
+static void count_undecoded(const struct call *c)
 {
-	int status = nvs_abi_status(nvs_rm_release(), c->nr, c->size);
+	if (nvs_abi_follows_escape(c->nr) || c->nr == NVS_ESC_ALLOC_OBJECT)
+		nvs_record_remark(NVS_REMARK_CALL_FORM, NVS_NONE, c->nr, c->size);
+	else if (nvs_abi_knows_escape(c->nr))
+		return;
+	nvs_rm_count_unknown(0, c->nr, c->size);
+}
+
+static void process_success(int fd, struct call *c, const struct nvs_transit *t)
+{
 	const struct nv_ioctl_rm_api_version *version = c->arg;
 
+	c->form = nvs_abi_escape_form(nvs_rm_release(), c->nr, c->size);
 	if (c->nr == NVS_ESC_CHECK_VERSION_STR && c->size == sizeof(*version)) {
 		record_version(version->versionString, sizeof(version->versionString));
 	} else if (c->nr == NVS_ESC_IMPORT_OBJECT_FROM_FD) {
 		nvs_record_remark(NVS_REMARK_IMPORTED, NVS_NONE, 0, 0);
-	} else if (status < 0) {
+	} else if (!c->form) {
 		/* Irrelevant, or in an unknown form, which the call was changed to meanwhile. */
 		restore_refused(t);
-		if (nvs_abi_follows_escape(c->nr) || !nvs_abi_knows_escape(c->nr))
-			nvs_rm_count_unknown(0, c->nr, c->size);
-	} else if (nvs_read_u32(c->arg, (unsigned)status)) {
+		count_undecoded(c);
+	} else if (nvs_read_u32(c->arg, nvs_abi_at(c->form, NVS_AT_status))) {
 		restore_refused(t);
 	} else {
 		process_result(fd, c, t);

@@ -3,7 +3,8 @@
  * Parameters of kernel driver calls, with NVIDIA's names, up to the last field that is read here.
  * Sources: open GPU kernel modules 515 to 620, src/common/sdk/nvidia/inc (nvos.h, class, ctrl),
  * nv-ioctl.h, nv-unix-nvos-params-wrappers.h, kernel-open/nvidia-uvm/uvm_ioctl.h. The structures
- * are packed so that they can be read at any address; abi.c has the differences between releases.
+ * are packed so that they can be read at any address; driver.abi has the offsets by release,
+ * against which the compiler holds them.
  */
 #ifndef NVSNOOP_PRELOAD_RM_NVRM_H
 #define NVSNOOP_PRELOAD_RM_NVRM_H
@@ -45,9 +46,8 @@ NVRM_STRUCT NVOS00_PARAMETERS
 	uint32_t hRoot, hObjectParent, hObjectOld, status;
 };
 
-/* ALLOC_MEMORY: nv_ioctl_nvos02_parameters_with_fd */
-NVRM_STRUCT NVOS02_PARAMETERS_WITH_FD
-{
+NVRM_STRUCT nv_ioctl_nvos02_parameters_with_fd
+{ /* ALLOC_MEMORY */
 	uint32_t hRoot, hObjectParent, hObjectNew, hClass, flags, pad;
 	uint64_t pMemory, limit;
 	uint32_t status, pad2;
@@ -103,9 +103,8 @@ NVRM_STRUCT NVOS32_PARAMETERS
 	} data;
 };
 
-/* MAP_MEMORY: nv_ioctl_nvos33_parameters_with_fd */
-NVRM_STRUCT NVOS33_PARAMETERS_WITH_FD
-{
+NVRM_STRUCT nv_ioctl_nvos33_parameters_with_fd
+{ /* MAP_MEMORY */
 	uint32_t hClient, hDevice, hMemory, pad;
 	uint64_t offset, length, pLinearAddress;
 	uint32_t status, flags;
@@ -120,21 +119,10 @@ NVRM_STRUCT NVOS34_PARAMETERS
 };
 
 NVRM_STRUCT NVOS46_PARAMETERS
-{ /* MAP_MEMORY_DMA, before 580.65.06 */
+{ /* MAP_MEMORY_DMA; dmaOffset and status moved in 580.65.06 */
 	uint32_t hClient, hDevice, hDma, hMemory;
 	uint64_t offset, length;
-	uint32_t flags, pad;
-	uint64_t dmaOffset;
-	uint32_t status, pad2;
-};
-
-NVRM_STRUCT NVOS46_PARAMETERS_580
-{ /* since 580.65.06 */
-	uint32_t hClient, hDevice, hDma, hMemory;
-	uint64_t offset, length;
-	uint32_t flags, flags2, kindOverride, pad;
-	uint64_t dmaOffset;
-	uint32_t status, pad2;
+	uint32_t flags;
 };
 
 NVRM_STRUCT NVOS47_PARAMETERS
@@ -175,20 +163,6 @@ NVRM_STRUCT nv_ioctl_rm_api_version
 	uint32_t cmd, reply;
 	char versionString[64];
 };
-
-_Static_assert(sizeof(struct NVOS00_PARAMETERS) == 16, "nvos.h");
-_Static_assert(sizeof(struct NVOS02_PARAMETERS_WITH_FD) == 56, "nvos.h");
-_Static_assert(sizeof(struct NVOS21_PARAMETERS) == 32, "nvos.h");
-_Static_assert(sizeof(struct NVOS64_PARAMETERS) == 48, "nvos.h");
-_Static_assert(sizeof(struct NVOS32_PARAMETERS) == 184, "nvos.h");
-_Static_assert(sizeof(struct NVOS33_PARAMETERS_WITH_FD) == 56, "nvos.h");
-_Static_assert(sizeof(struct NVOS34_PARAMETERS) == 32, "nvos.h");
-_Static_assert(sizeof(struct NVOS46_PARAMETERS) == 56, "nvos.h");
-_Static_assert(sizeof(struct NVOS46_PARAMETERS_580) == 64, "nvos.h");
-_Static_assert(sizeof(struct NVOS47_PARAMETERS) == 48, "nvos.h");
-_Static_assert(sizeof(struct NVOS54_PARAMETERS) == 32, "nvos.h");
-_Static_assert(sizeof(struct NVOS55_PARAMETERS) == 28, "nvos.h");
-_Static_assert(sizeof(struct NVOS56_PARAMETERS) == 40, "nvos.h");
 
 /* ---- allocation parameters (nvos.h, alloc/alloc_channel.h, class/cl....h) ---- */
 
@@ -240,7 +214,6 @@ NVRM_STRUCT NV_CHANNEL_ALLOC_PARAMS
 	uint64_t gpFifoOffset;
 	uint32_t gpFifoEntries, flags, hContextShare, hVASpace;
 }; /* the later fields moved between releases: forms.c */
-_Static_assert(sizeof(struct NV_CHANNEL_ALLOC_PARAMS) == 32, "alloc_channel.h");
 
 /* One of the channel's notifications, stored in the memory of hObjectError. */
 NVRM_STRUCT NvNotification
@@ -302,15 +275,13 @@ NVRM_STRUCT UVM_CREATE_EXTERNAL_RANGE_PARAMS
 };
 
 NVRM_STRUCT UVM_FREE_PARAMS
-{ /* before 590.44.01 */
-	uint64_t base, length;
-	uint32_t rmStatus;
+{ /* length (until 580) and rmStatus are at different offsets */
+	uint64_t base;
 };
 
-NVRM_STRUCT UVM_FREE_PARAMS_590
-{
-	uint64_t base;
-	uint32_t rmStatus;
+NVRM_STRUCT UVM_ALLOC_SEMAPHORE_POOL_PARAMS
+{ /* followed by perGpuAttributes, gpuAttributesCount and rmStatus */
+	uint64_t base, length;
 };
 
 NVRM_STRUCT UVM_MAP_EXTERNAL_ALLOCATION_PARAMS
@@ -319,7 +290,7 @@ NVRM_STRUCT UVM_MAP_EXTERNAL_ALLOCATION_PARAMS
 };
 
 NVRM_STRUCT UVM_MAP_EXTERNAL_ALLOCATION_TAIL
-{ /* at offset nvs_abi_uvm_map_tail() */
+{ /* at the offset of gpuAttributesCount */
 	uint64_t gpuAttributesCount;
 	int32_t rmCtrlFd;
 	uint32_t hClient, hMemory, rmStatus;

@@ -31,21 +31,33 @@ static void read_params(struct nvs_driver_object *o)
 	}
 }
 
+/* Copies the parameters up to the first page that cannot be read: in an unknown release they may be
+ * shorter than LENGTH. Returns the number of bytes. */
+static uint32_t copy_params(uint8_t *to, const uint8_t *from, uint32_t length)
+{
+	uint32_t to_page_end = 4096 - ((uintptr_t)from & 4095);
+
+	if (nvs_copy_program(to, from, length))
+		return length;
+	return to_page_end < length && nvs_copy_program(to, from, to_page_end) ? to_page_end : 0;
+}
+
 static bool init_object(struct nvs_driver_object *o, const void *params, uint32_t length,
 			struct nvs_entity *shared)
 {
+	uint8_t copy[NVS_MAX_PARAMS];
+
 	if (shared) {
 		shared->refs++;
 		o->entity = shared;
 	} else if (!(o->entity = nvs_entity_new())) {
 		return false;
 	}
-	if (!length)
-		return true;
-	o->params = nvs_alloc(length);
+	length = length ? copy_params(copy, params, length) : 0;
+	o->params = length ? nvs_alloc(length) : NULL;
 	if (!o->params)
 		return true;
-	memcpy(o->params, params, length);
+	memcpy(o->params, copy, length);
 	o->params_length = length;
 	return true;
 }

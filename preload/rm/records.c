@@ -162,14 +162,16 @@ void nvs_record_channel_freed(const struct nvs_channel_entry *c, unsigned flags)
 	nvs_record_write(&r.gone.rec);
 }
 
-/* A remark is recorded once per kind and GPU, and kept for a session that starts later. */
+/* A remark is recorded once per kind and GPU, those on the driver's interface once per number, and
+ * kept for a session that starts later. */
 void nvs_record_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle)
 {
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_rec_remark r = {REC(NVS_REC_REMARK, 0, r), kind, gpu, client, handle};
 
 	for (uint32_t i = 0; i < rm->nremarks; i++)
-		if (rm->remarks[i].kind == kind && rm->remarks[i].gpu == gpu)
+		if (rm->remarks[i].kind == kind && rm->remarks[i].gpu == gpu &&
+		    (kind < NVS_REMARK_CALL_FORM || rm->remarks[i].client == client))
 			return;
 	if (rm->nremarks == sizeof(rm->remarks) / sizeof(rm->remarks[0]))
 		return;

@@ -63,6 +63,8 @@ struct nvs_rm_map {
 	struct nvs_rm_map *prev, *next;
 };
 
+#define NVS_MAX_PARAMS 512 /* bytes kept of an object's parameters */
+
 struct nvs_driver_object {
 	struct {
 		uint32_t client, handle;
@@ -260,15 +262,15 @@ void nvs_segments_rebuild(struct nvs_entity *entity);
 void nvs_map_changed(struct nvs_cpu_map *map); /* call after the trap's view of it changed */
 
 /* ---- forms.c: structures whose form the call does not show ---- */
-/* Offsets in the allocation parameters of a channel. */
-struct nvs_channel_form {
-	uint32_t since; /* first release with this form */
-	uint16_t userd_memory, userd_offset, engine;
-};
 #define NVS_CHANNEL_PARAMS_READ 144 /* bytes that any form needs */
 /* Finds the form of the parameters P of a channel of CLIENT. Returns NULL if no form fits, or
  * several do. */
-const struct nvs_channel_form *nvs_channel_form(uint32_t client, const uint8_t *p);
+const struct nvs_abi_form *nvs_channel_form(uint32_t client, const uint8_t *p);
+/* The same for the parameters P of UVM_MAP_EXTERNAL_ALLOCATION after the call. */
+const struct nvs_abi_form *nvs_uvm_map_form(const uint8_t *p);
+/* Finds the form of the parameters P of UVM_FREE, which begin with the base of a range of LENGTH
+ * bytes. The release tells it if LENGTH is 0: no such range is known. */
+const struct nvs_abi_form *nvs_uvm_free_form(const uint8_t *p, uint64_t length);
 
 /* ---- channels.c ---- */
 struct nvs_channel_entry {
@@ -277,8 +279,7 @@ struct nvs_channel_entry {
 	uint32_t token, entries, flags, engine, group;
 	uint32_t vaspace_handle, vaspace;
 	uint64_t gpfifo;
-	const struct nvs_channel_form
-		*form; /* NULL: unknown, as are the fields that depend on it */
+	const struct nvs_abi_form *form; /* NULL: unknown, as are the fields that depend on it */
 	uint32_t userd_handle;
 	uint64_t userd_offset;
 	struct nvs_entity *userd; /* NULL: not known yet */

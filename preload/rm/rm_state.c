@@ -53,7 +53,7 @@ bool nvs_rm_release_is_newer(void)
 {
 	struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
 
-	return rm && rm->release > NVS_RELEASE_NEWEST;
+	return rm && rm->release > nvs_abi_newest;
 }
 
 void nvs_rm_check_release(void)

@@ -2,7 +2,7 @@
 /*
  * Decodes calls to /dev/nvidia-uvm: external ranges, which map RM memory at GPU addresses, and the
  * registration of GPUs, on which the kernel driver then uses channels of its own. Request numbers
- * carry no size, so the form of the parameters follows from the release.
+ * carry no size, so the form of the parameters is found from what they hold (forms.c).
  */
 #include "preload/rm/rm.h"
 
@@ -19,6 +19,25 @@ static void add_range(uint64_t base, uint64_t length, uint32_t file)
 	if (length && base + length > base && !nvs_spans_add(&nvs_rm()->ranges, &range->at))
 		return;
 	nvs_free(range, sizeof(*range));
+}
+
+/* Length of the range that begins at BASE: an external one, a semaphore pool, or managed memory,
+ * which the process maps at the same address. Returns 0 if none is known. */
+static uint64_t range_length(uint64_t base)
+{
+	const struct nvs_uvm_range *range;
+	const struct nvs_cpu_map *map;
+	uint64_t length = 0;
+
+	NVS_SPANS_EACH(&nvs_rm()->ranges, range, base, base + 1)
+	if (range->at.start == base && range->at.end - base > length)
+		length = range->at.end - base;
+	if (length)
+		return length;
+	NVS_SPANS_EACH(&nvs_rm()->cpu, map, base, base + 1)
+	if (map->at.start == base && map->kind == NVS_MAP_UVM)
+		length = map->at.end - base;
+	return length;
 }
 
 /* Ends the range that begins at BASE and was made before CALL. Returns its length, 0 if there is
@@ -61,28 +80,42 @@ static void add_map(uint32_t client, uint32_t handle, uint64_t base, uint64_t le
 
 static void map_external(const struct UVM_MAP_EXTERNAL_ALLOCATION_PARAMS *a, uint32_t file)
 {
-	const struct UVM_MAP_EXTERNAL_ALLOCATION_TAIL *tail =
-		(const void *)((const uint8_t *)a + nvs_abi_uvm_map_tail(nvs_rm_release()));
-	uint32_t gpus = tail->gpuAttributesCount ? (uint32_t)tail->gpuAttributesCount : 1;
+	const struct nvs_abi_form *form = nvs_uvm_map_form((const uint8_t *)a);
+	const struct UVM_MAP_EXTERNAL_ALLOCATION_TAIL *tail;
 
+	if (!form) {
+		nvs_record_remark(NVS_REMARK_UVM_FORM, NVS_NONE, NVS_UVM_MAP_EXTERNAL, 0);
+		return;
+	}
+	tail = (const void *)((const uint8_t *)a + nvs_abi_at(form, NVS_AT_gpuAttributesCount));
 	if (!tail->rmStatus)
-		add_map(tail->hClient, tail->hMemory, a->base, a->length, a->offset, gpus, file);
+		add_map(tail->hClient, tail->hMemory, a->base, a->length, a->offset,
+			(uint32_t)tail->gpuAttributesCount, file);
+}
+
+static void add_pool(const uint8_t *params, uint32_t file)
+{
+	const struct nvs_abi_form *form = nvs_abi_form(&nvs_abi_UVM_ALLOC_SEMAPHORE_POOL_PARAMS,
+						       nvs_rm_release());
+	uint32_t status;
+
+	if (nvs_copy_program(&status, params + nvs_abi_at(form, NVS_AT_rmStatus), sizeof(status)) &&
+	    !status)
+		add_range(nvs_read_u64(params, 0), nvs_read_u64(params, 8), file);
 }
 
 static void free_range(const void *params, uint32_t file, uint64_t call)
 {
-	const struct UVM_FREE_PARAMS *a = params;
-	const struct UVM_FREE_PARAMS_590 *newer = params;
-	bool short_form = nvs_rm_release() >= NVS_RELEASE(590, 44, 1);
-	uint64_t length;
+	uint64_t base = nvs_read_u64(params, 0), length = range_length(base);
+	const struct nvs_abi_form *form = nvs_uvm_free_form(params, length);
 
-	if (short_form ? newer->rmStatus : a->rmStatus)
+	if (nvs_read_u32(params, nvs_abi_at(form, NVS_AT_rmStatus)))
 		return;
-	length = end_range(a->base, file, call);
-	if (!short_form)
-		length = a->length;
+	length = end_range(base, file, call);
+	if (form->at[NVS_AT_length])
+		length = nvs_read_u64(params, nvs_abi_at(form, NVS_AT_length));
 	if (length)
-		nvs_gpu_maps_remove(0, a->base, a->base + length, file, false, call);
+		nvs_gpu_maps_remove(0, base, base + length, file, false, call);
 }
 
 /* UVM copies and clears memory on channels that it makes in the kernel. */
@@ -108,18 +141,16 @@ static void register_channel(const struct UVM_REGISTER_CHANNEL_PARAMS *a)
 		nvs_channel_read_token(o->channel);
 }
 
-/* End of the range at BASE that the call removes. FREE has no length since 590.44.01. */
-static uint64_t find_range_end(unsigned long request, uint64_t base, uint64_t length)
+/* End of the range at BASE that the call with PARAMS removes. FREE has no length since 590.44.01.
+ */
+static uint64_t find_range_end(unsigned long request, const void *params, uint64_t base,
+			       uint64_t length)
 {
-	const struct nvs_uvm_range *range;
-	uint64_t end = base + 1;
+	uint64_t known = range_length(base);
 
-	if (request == NVS_UVM_UNMAP_EXTERNAL || nvs_rm_release() < NVS_RELEASE(590, 44, 1))
-		return base + length > base ? base + length : UINT64_MAX;
-	NVS_SPANS_EACH(&nvs_rm()->ranges, range, base, base + 1)
-	if (range->at.start == base && range->at.end > end)
-		end = range->at.end;
-	return end;
+	if (request == NVS_UVM_FREE && !nvs_uvm_free_form(params, known)->at[NVS_AT_length])
+		length = known ? known : 1;
+	return base + length > base ? base + length : UINT64_MAX;
 }
 
 bool nvs_uvm_needs_before(unsigned long request)
@@ -135,7 +166,7 @@ void nvs_uvm_before(unsigned long request, const void *arg)
 
 	if (nvs_rm()->pools && nvs_copy_program(&range, arg, sizeof(range)))
 		nvs_timing_retire_memory(range.base,
-					 find_range_end(request, range.base, range.length));
+					 find_range_end(request, arg, range.base, range.length));
 }
 
 void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,
@@ -159,6 +190,9 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,
 		break;
 	case NVS_UVM_MAP_EXTERNAL:
 		map_external(arg, file);
+		break;
+	case NVS_UVM_SEMAPHORE_POOL:
+		add_pool(arg, file);
 		break;
 	case NVS_UVM_UNMAP_EXTERNAL:
 		if (!unmap->rmStatus)

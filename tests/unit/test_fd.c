@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/abi.o preload/rm/abi_table.o */
+/* LINK: preload/base/arena.o preload/base/state.o preload/rm/spans.o */
 /* LINK: preload/rm/rm_state.o preload/rm/object_identity.o preload/rm/files.o */
 /* LINK: preload/rm/hooked_call.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
@@ -275,33 +276,6 @@ static void test_lock(void)
 	CHECK(!nvs_lock_is_mine());
 }
 
-static void test_releases(void)
-{
-	CHECK_EQ(nvs_abi_release("580.159.04"), NVS_RELEASE(580, 159, 4));
-	CHECK_EQ(nvs_abi_release("515.43"), NVS_RELEASE(515, 43, 0));
-	CHECK(nvs_abi_release("570.86.15") < nvs_abi_release("570.124.06"));
-	CHECK(nvs_abi_release("535.288.01") < nvs_abi_release("545.23.06"));
-	CHECK_EQ(nvs_abi_release("x86_64"), 0);
-	CHECK_EQ(nvs_abi_release("64"), 0);
-	CHECK_EQ(nvs_abi_release(""), 0);
-	CHECK_EQ(nvs_abi_release("12.2.0"), 0); /* a compiler's */
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(535, 54, 3), 0xc86f), 304);
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(535, 86, 5), 0xc86f), 360);
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(565, 77, 0), 0xc86f), 360);
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(570, 86, 15), 0xc96f), 368);
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(535, 288, 1), 0x0040), 120);
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(545, 23, 6), 0x0040), 128);
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(580, 65, 6), 0x90f1), 56);
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(575, 64, 5), 0x90f1), 48);
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(580, 65, 6), 0xc8b5), 8);
-	CHECK_EQ(nvs_abi_params_size(NVS_RELEASE(580, 65, 6), 0xcbc0), 0);
-	CHECK_EQ(nvs_abi_status(NVS_RELEASE(580, 65, 6), NVS_ESC_MAP_MEMORY_DMA, 64), 56);
-	CHECK_EQ(nvs_abi_status(NVS_RELEASE(575, 64, 5), NVS_ESC_MAP_MEMORY_DMA, 56), 48);
-	CHECK_EQ(nvs_abi_status(NVS_RELEASE(580, 65, 6), NVS_ESC_FREE, 20), -1);
-	CHECK(nvs_abi_knows_uvm(0x30000001) && nvs_abi_knows_uvm(80) && !nvs_abi_knows_uvm(81) &&
-	      !nvs_abi_knows_uvm(0));
-}
-
 int main(void)
 {
 	test_kinds();
@@ -312,6 +286,5 @@ int main(void)
 	test_lock();
 	test_fork();
 	test_vfork();
-	test_releases();
 	return finish();
 }

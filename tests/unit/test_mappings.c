@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/abi.o preload/rm/abi_table.o */
+/* LINK: preload/base/arena.o preload/base/state.o preload/rm/spans.o */
 /* LINK: preload/rm/rm_state.o preload/rm/object_identity.o preload/rm/files.o */
 /* LINK: preload/rm/hooked_call.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
@@ -165,6 +166,47 @@ static void test_uvm_forms(void)
 		uvm_call(34, a);
 		CHECK_EQ(cpu_of(0x700000000, 0), 0);
 		CHECK_EQ(nvs_rm()->ranges.n, 0);
+	}
+	/* The form is found from the parameters, whatever the release. */
+	for (unsigned i = 0; i < 8; i++) {
+		unsigned tail = i & 1 ? 1176 : 9240;
+		bool old_free = i & 2;
+
+		nvs_rm()->release = i & 4 ? NVS_RELEASE(620, 6, 0) : NVS_RELEASE(515, 43, 4);
+		memset(a, 0, sizeof(a));
+		put64(a, 0, 0x700000000);
+		put64(a, 8, 0x4000);
+		uvm_call(73, a);
+		put64(a, tail, 1);
+		put32(a, tail + 12, A);
+		put32(a, tail + 16, 23);
+		uvm_call(33, a);
+		CHECK_EQ(cpu_of(0x700003000, 0), 0x7a0000003000);
+		memset(a, 0, 32);
+		put64(a, 0, 0x700000000);
+		put64(a, 8, old_free ? 0x4000 : 0x1f); /* refused */
+		put32(a, 16, old_free ? 0x1f : 0);
+		uvm_call(34, a);
+		CHECK_EQ(cpu_of(0x700003000, 0), 0x7a0000003000);
+		put64(a, 8, old_free ? 0x4000 : 0);
+		put32(a, 16, old_free ? 0 : 0x1f);
+		uvm_call(34, a);
+		CHECK_EQ(cpu_of(0x700003000, 0), 0);
+	}
+	/* Both forms fit, or neither does: nothing is mapped, and it is remarked on. */
+	for (unsigned i = 0; i < 2; i++) {
+		memset(a, 0, sizeof(a));
+		put64(a, 0, 0x700000000);
+		put64(a, 8, 0x4000);
+		for (unsigned tail = 1176; tail <= 9240; tail += 9240 - 1176) {
+			put64(a, tail, i ? 1000 : 1);
+			put32(a, tail + 12, A);
+			put32(a, tail + 16, 23);
+		}
+		nvs_rm()->nremarks = 0;
+		uvm_call(33, a);
+		CHECK_EQ(cpu_of(0x700003000, 0), 0);
+		CHECK(nvs_rm()->nremarks == 1 && nvs_rm()->remarks[0].kind == NVS_REMARK_UVM_FORM);
 	}
 	nvs_rm()->release = NVS_RELEASE(580, 159, 4);
 	/* Mapped for two GPUs, unmapped for one after the other. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/abi.o preload/rm/abi_table.o */
+/* LINK: preload/base/arena.o preload/base/state.o preload/rm/spans.o */
 /* LINK: preload/rm/rm_state.o preload/rm/object_identity.o preload/rm/files.o */
 /* LINK: preload/rm/hooked_call.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */
@@ -343,6 +344,56 @@ static void test_channel_forms(void)
 	CHECK_EQ((uintptr_t)viewed(0x37)->put, 0x7b000000048c);
 }
 
+/* Calls whose form is unknown are reported once for each form. */
+static void test_unknown_forms(void)
+{
+	uint8_t a[64] = {0}, params[376] = {0};
+
+	fresh(NVS_RELEASE(999, 1, 1));
+	make_client(A, 0);
+	escape(ctl, 0x2b, 56, a, -1);
+	CHECK_EQ(last_remark(NVS_REMARK_CALL_FORM)->client, 0x2b);
+	CHECK_EQ(last_remark(NVS_REMARK_CALL_FORM)->handle, 56);
+	escape(ctl, 0x28, 16, a, -1);
+	CHECK_EQ(last_remark(NVS_REMARK_CALL_FORM)->client, 0x28);
+	escape(ctl, 0x32, 16, a, -1); /* known, and of no interest */
+	CHECK_EQ(last_remark(NVS_REMARK_CALL_FORM)->client, 0x28);
+	/* Serialized parameters are not read. */
+	put32(a, 0, A);
+	put32(a, 4, 2);
+	put32(a, 8, 0x40);
+	put32(a, 12, 0xc86f);
+	put64(a, 16, (uintptr_t)params);
+	put32(a, 36, NVOS64_FLAGS_FINN_SERIALIZED);
+	escape(ctl, 0x2b, 48, a, 40);
+	CHECK_EQ(last_remark(NVS_REMARK_SERIALIZED)->client, 0xc86f);
+	CHECK_EQ(object(A, 0x40)->params_length, 0);
+	/* An unknown class that is mapped. */
+	rm_alloc(A, 2, 0x41, 0x00c9, NULL);
+	CHECK(!last_remark(NVS_REMARK_MAPPED_CLASS));
+	map_memory(A, 0x41, 0x1000, 0, DEV_CTL, 0x7b0000000000, PROT_READ | PROT_WRITE);
+	CHECK_EQ(last_remark(NVS_REMARK_MAPPED_CLASS)->client, 0x00c9);
+}
+
+/* Parameters that are shorter than those of the newest release, at the end of what is mapped. */
+static void test_short_params(void)
+{
+	uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
+	uint8_t *end = pages + 4096;
+
+	fresh(NVS_RELEASE(999, 1, 1));
+	make_client(A, 0);
+	munmap(end, 4096);
+	put32(end - 300, 16, 1024);
+	rm_alloc(A, 2, 0x42, 0xc86f, end - 300);
+	CHECK_EQ(object(A, 0x42)->params_length, 300);
+	CHECK_EQ(object(A, 0x42)->channel->entries, 1024);
+	rm_alloc(A, 2, 0x43, 0xc86f, end);
+	CHECK_EQ(object(A, 0x43)->params_length, 0);
+	munmap(pages, 4096);
+}
+
 static void test_old_channel(void)
 {
 	uint8_t p[368] = {0};
@@ -581,6 +632,7 @@ static void test_unknown_calls(void)
 	uint64_t before = nvs_rm_unknown_calls();
 
 	fresh(NVS_RELEASE(580, 159, 4));
+	nvs_rm()->unknown_n = 0;
 	escape(ctl, 0xfe, 64, a, -1); /* no such number */
 	escape(ctl, 0xfe, 64, a, -1);
 	escape(ctl, 0x2b, 56, a, -1); /* a form that is still to come */
@@ -763,6 +815,8 @@ int main(void)
 	test_channel();
 	test_late_binding();
 	test_channel_forms();
+	test_unknown_forms();
+	test_short_params();
 	test_old_channel();
 	test_dup();
 	test_shadows();

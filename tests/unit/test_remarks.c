@@ -4,7 +4,7 @@
 #include "nvsnoop/decode.h"
 #include "tests/unit/mktrace.h"
 
-#define KINDS 10 /* the last is still to come */
+#define KINDS 14 /* the last is still to come */
 
 static const char *const words[KINDS] = {
 	[NVS_REMARK_GPU_DOORBELL] = "GPU 2: a doorbell page is mapped for the GPU itself",
@@ -15,7 +15,12 @@ static const char *const words[KINDS] = {
 	[NVS_REMARK_NEWER_RELEASE] = "driver release - is newer than those known",
 	[NVS_REMARK_NO_RELEASE] = "the driver's release is unknown",
 	[NVS_REMARK_CHANNEL_FORM] = "GPU 2: a channel was created with unknown parameters",
-	[KINDS - 1] = "GPU 2: remark of unknown kind 9",
+	[NVS_REMARK_CALL_FORM] = "ioctl 0x7 with 5 bytes of parameters is unknown in this form",
+	[NVS_REMARK_UVM_FORM] = "UVM ioctl 7 has parameters of an unknown form",
+	[NVS_REMARK_SERIALIZED] = "class or control 0x7 has serialized parameters",
+	[NVS_REMARK_MAPPED_CLASS] =
+		"GPU 2: an object of class 0x7, which is not known to be memory",
+	[KINDS - 1] = "GPU 2: remark of unknown kind 13",
 };
 
 static void make_trace(const char *path)
@@ -28,6 +33,8 @@ static void make_trace(const char *path)
 		remark = mk_rec(&m, NVS_REC_REMARK, sizeof(*remark));
 		remark->kind = kind;
 		remark->gpu = 2;
+		remark->client = 7;
+		remark->handle = 5;
 	}
 	mk_end(&m);
 	mk_frame_end(&m);

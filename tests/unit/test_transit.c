@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: preload/base/arena.o preload/base/state.o preload/rm/abi.o preload/rm/spans.o */
+/* LINK: preload/rm/abi.o preload/rm/abi_table.o */
+/* LINK: preload/base/arena.o preload/base/state.o preload/rm/spans.o */
 /* LINK: preload/rm/rm_state.o preload/rm/object_identity.o preload/rm/files.o */
 /* LINK: preload/rm/hooked_call.o */
 /* LINK: preload/rm/objects.o preload/rm/mappings.o preload/rm/doorbells.o preload/rm/rmmaps.o */

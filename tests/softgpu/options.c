@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Reads and checks the words of SOFTGPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +8,10 @@
 
 /* Those that end with = have a value. */
 static const char *const words[] = {
-	"apart", "busy",	 "clock", "eager",  "fault",	 "full",  "gpus=", "high",
-	"idle",	 "layout=",	 "mute",  "next",   "once",	 "own",	  "patient", "poison",
-	"release=", "sass", "slow-modules", "time", "turned", "unstated", "untold", "usermode=",
-	"wrong", "xfer",
+	"apart",    "busy",   "clock",	   "eager", "fault",	    "full", "gpus=",
+	"high",	    "idle",   "layout=",   "mute",  "next",	    "once", "own",
+	"patient",  "poison", "release=",  "sass",  "slow-modules", "time", "turned",
+	"unstated", "untold", "usermode=", "wrong", "xfer",
 };
 
 /* What follows NAME in the word that begins with it. Returns NULL if there is no such word. */
@@ -67,14 +68,14 @@ uint32_t sg_options_check(char *text, uint32_t size)
 		size_t n = strcspn(s, ",");
 
 		if (!is_known(s, n))
-			return (uint32_t)snprintf(text, size, "SOFTGPU: %.*s is no option\n", (int)n,
-						  s);
+			return (uint32_t)snprintf(text, size, "SOFTGPU: %.*s is no option\n",
+						  (int)n, s);
 		s += n;
 	}
 	if (release && !sg_driver_release())
-		return (uint32_t)snprintf(
-			text, size,
-			"SOFTGPU: release=%.*s is none from 515.43.04 to 620.255.255, nor 999.1.1\n",
-			(int)strcspn(release, ","), release);
+		return (uint32_t)snprintf(text, size,
+					  "SOFTGPU: release=%.*s is none from 515.43.04 to "
+					  "620.255.255, nor 999.1.1\n",
+					  (int)strcspn(release, ","), release);
 	return 0;
 }

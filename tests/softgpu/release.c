@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The tables behind release.h: forms of structures, and sizes of control parameters, by the release
+ * from which on they hold.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,8 +209,8 @@ uint32_t sg_driver_release(void)
 
 	if (known || !s)
 		return known ? known : USUAL;
-	if (!part(&s, 999, &n[0]) || !part(&s, 4095, &n[1]) || (*s >= '0' && !part(&s, 255, &n[2])) ||
-	    (*s && *s != ','))
+	if (!part(&s, 999, &n[0]) || !part(&s, 4095, &n[1]) ||
+	    (*s >= '0' && !part(&s, 255, &n[2])) || (*s && *s != ','))
 		return 0;
 	release = SG_RELEASE(n[0], n[1], n[2]);
 	if ((release < FIRST || release > LAST) && release != IMAGINED)

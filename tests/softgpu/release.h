@@ -2,8 +2,8 @@
 /*
  * What differs between driver releases 515.43.04 to 620.06.00: sizes of structures, offsets in
  * them, calls that come and go (SOFTGPU=release=525.147.05). Both sides use it, the software GPU as
- * the kernel's driver and the stand-in driver as the program's. Release 999.1.1 is none that exists:
- * its channel parameters have one more field.
+ * the kernel's driver and the stand-in driver as the program's. Release 999.1.1 is none that
+ * exists: its channel parameters have one more field.
  */
 #ifndef SOFTGPU_RELEASE_H
 #define SOFTGPU_RELEASE_H

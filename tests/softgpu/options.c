@@ -67,7 +67,7 @@ uint32_t sg_options_check(char *text, uint32_t size)
 	for (; s && *s; s += *s == ',') {
 		size_t n = strcspn(s, ",");
 
-		if (!is_known(s, n))
+		if (n && !is_known(s, n))
 			return (uint32_t)snprintf(text, size, "SOFTGPU: %.*s is no option\n",
 						  (int)n, s);
 		s += n;

@@ -346,13 +346,20 @@ static int rm_call(struct sg_file *f, unsigned long request, void *arg)
 	return sg_rm_ioctl(f, nr, size, arg);
 }
 
-/*
- * If the file named by SOFTGPU_STUCK exists, RM_FREE removes it and never returns, as on a hung
- * GPU.
- */
-static void get_stuck(unsigned long request)
+static bool frees(unsigned long request, const uint32_t *arg)
 {
-	const char *path = (request & 0xffff) == 0x4629 ? getenv("SOFTGPU_STUCK") : NULL;
+	uint32_t call = request & 0xffff;
+
+	return call == 0x4629 || (call == 0x464a && arg[2] == 3); /* RM_FREE, VID_HEAP_CONTROL */
+}
+
+/*
+ * If the file named by SOFTGPU_STUCK exists, a call that frees removes it and never returns, as on
+ * a hung GPU.
+ */
+static void get_stuck(unsigned long request, const void *arg)
+{
+	const char *path = frees(request, arg) ? getenv("SOFTGPU_STUCK") : NULL;
 	struct timespec nap = {1, 0};
 
 	while (path && !sg_sys(SYS_unlink, (long)path, 0, 0, 0, 0, 0))
@@ -369,7 +376,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	int r;
 
 	if (sg_any_file()) {
-		get_stuck(request);
+		get_stuck(request, (const void *)arg);
 		pthread_mutex_lock(&sg_lock);
 		f = sg_file_of(fd);
 		if (f) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * nvsnoop-probe: submits command streams of its own and measures them. Parses the options and runs
- * a study.
- */
+/* nvsnoop-probe: submits command streams of its own and measures them. Parses the options and runs
+ * a study. */
 #include <stdio.h>
 #include <string.h>
 #include "decode/cli/options.h"

@@ -17,10 +17,8 @@
 #include "probe/lib/channel_discovery.h"
 #include "probe/lib/driver.h"
 
-/*
- * Prints "nvsnoop-probe: ..." and exits with status probe_failure, which is 1 unless a study
- * changes it.
- */
+/* Prints "nvsnoop-probe: ..." and exits with status probe_failure, which is 1 unless a study
+ * changes it. */
 extern int probe_failure;
 void probe_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* Calls probe_die() if ERROR, the result of driver call WHAT, is not 0. */
@@ -110,30 +108,23 @@ static inline uint64_t probe_semaphore_timestamp(const struct probe_session *s, 
 {
 	return ((const volatile uint64_t *)s->semaphores.cpu)[i * 2 + 1];
 }
-/*
- * Copies BYTES from FROM, in the session's command memory, to the same offset of COMMANDS. Does
- * nothing if COMMANDS is the session's own memory.
- */
+/* Copies BYTES from FROM, in the session's command memory, to the same offset of COMMANDS. Does
+ * nothing if COMMANDS is the session's own memory. */
 void probe_upload_commands(struct probe_session *session, const struct probe_memory *commands,
 			   const void *from, size_t bytes);
-/*
- * Submits DWORDS dwords at COMMANDS + OFFSET bytes, in as many segments as needed. Exits on
- * failure.
- */
+/* Submits DWORDS dwords at COMMANDS + OFFSET bytes, in as many segments as needed. Exits on
+ * failure. */
 void probe_submit(struct probe_channel_kind_entry *lane, const struct probe_memory *commands,
 		  size_t offset, uint64_t dwords);
 /* The same for pieces, one GPFIFO entry each. */
 void probe_submit_pieces(struct probe_channel_kind_entry *lane,
 			 const struct nvs_ring_segment *pieces, uint32_t n);
-/*
- * Waits until semaphore I holds PAYLOAD. Exits with the fault's description if the channel was
- * stopped, or with a message after SECONDS.
- */
+/* Waits until semaphore I holds PAYLOAD. Exits with the fault's description if the channel was
+ * stopped, or with a message after SECONDS. */
 void probe_wait(struct probe_session *session, struct probe_channel_kind_entry *lane, uint32_t i,
 		uint32_t payload, unsigned seconds);
-/*
- * The same for 32 bits at AT, or 64 if WIDE. OF is text for the timeout message, such as " of ...".
- */
+/* The same for 32 bits at AT, or 64 if WIDE. OF is text for the timeout message, such as " of ...".
+ *  */
 void probe_wait_at(struct probe_session *session, struct probe_channel_kind_entry *lane,
 		   const volatile void *at, bool wide, uint64_t payload, unsigned seconds,
 		   const char *of);

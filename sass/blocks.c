@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finds a function's basic blocks: runs of instructions that are entered only at the first and left
- * only after the last. Unreachable code forms blocks too, which are marked.
- */
+/* Finds a function's basic blocks: runs of instructions that are entered only at the first and left
+ * only after the last. Unreachable code forms blocks too, which are marked. */
 #include <errno.h>
 #include <elf.h>
 #include "sass/elf.h"
@@ -68,10 +66,8 @@ static void follow_code(struct block_search *f, uint32_t n)
 	}
 }
 
-/*
- * Reads the target lists of the indirect branches: each has the branch's offset, two unknown words
- * with the number of targets in the second, and the targets.
- */
+/* Reads the target lists of the indirect branches: each has the branch's offset, two unknown words
+ * with the number of targets in the second, and the targets. */
 static void read_target_lists(struct block_search *f)
 {
 	struct nvs_cubin_attribute a;

@@ -28,10 +28,8 @@ struct nvs_count_words {
 #define NVS_COUNT_PTX 16384
 size_t nvs_count_ptx(uint32_t arch, char *out, size_t size);
 
-/*
- * Extracts the words from the assembled cubin. Returns 0, -EBADMSG, or -ENOTSUP with *MISSING
- * naming an instruction that is missing.
- */
+/* Extracts the words from the assembled cubin. Returns 0, -EBADMSG, or -ENOTSUP with *MISSING
+ * naming an instruction that is missing. */
 int nvs_count_words(const void *cubin, size_t size, struct nvs_count_words *words,
 		    const char **missing);
 
@@ -58,10 +56,8 @@ enum nvs_count_place {
 	NVS_COUNT_STUB,
 };
 
-/*
- * Where sums are kept until a thread ends: AUTO takes the first that fits, the others only that
- * one.
- */
+/* Where sums are kept until a thread ends: AUTO takes the first that fits, the others only that
+ * one. */
 enum nvs_count_home {
 	NVS_COUNT_AUTO,
 	NVS_COUNT_VECTOR, /* thread sums in a vector register, warp sums in a uniform one */
@@ -113,10 +109,8 @@ struct nvs_instrumented {
 	size_t cubin_bytes, kernel_bytes; /* for nvs_instrumented_free() */
 };
 
-/*
- * Returns 0 or -errno. A kernel that cannot be rewritten is not an error. The names point into
- * CUBIN.
- */
+/* Returns 0 or -errno. A kernel that cannot be rewritten is not an error. The names point into
+ * CUBIN. */
 int nvs_count_rewrite(const void *cubin, size_t size, const struct nvs_count_words *words,
 		      const struct nvs_count_options *options, const struct nvs_sass_memory *memory,
 		      struct nvs_instrumented *counted);

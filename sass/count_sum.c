@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Adds up the counters that instrumented kernels have written.
- */
+/* Adds up the counters that instrumented kernels have written. */
 #include <string.h>
 #include "sass/count.h"
 

@@ -39,10 +39,8 @@ static bool is_read(const struct nvs_cubin_section *s)
 		s->type == SHT_REL || s->type == SECTION_INFO || s->type == SECTION_COMPAT);
 }
 
-/*
- * Overlapping sections are not produced by ptxas. A malicious cubin could name the same bytes so
- * often that reading them takes minutes.
- */
+/* Overlapping sections are not produced by ptxas. A malicious cubin could name the same bytes so
+ * often that reading them takes minutes. */
 static bool sections_overlap(const struct nvs_cubin *cubin, size_t size)
 {
 	struct nvs_cubin_section s;

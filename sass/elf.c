@@ -21,9 +21,8 @@ static bool read_header(Elf64_Ehdr *h, const uint8_t *data, size_t size)
 	return true;
 }
 
-/*
- * Number of section headers; if it does not fit into the file's header, it is in the first of them.
- */
+/* Number of section headers; if it does not fit into the file's header, it is in the first of them.
+ *  */
 static uint64_t section_count(const Elf64_Ehdr *h, const uint8_t *data, size_t size)
 {
 	Elf64_Shdr first;
@@ -64,9 +63,8 @@ size_t nvs_sass_elf_extent(const uint8_t *data, size_t room)
 	return (size_t)end;
 }
 
-/*
- * Size of a string table up to its last zero: every string that begins before that is terminated.
- */
+/* Size of a string table up to its last zero: every string that begins before that is terminated.
+ *  */
 static size_t terminated_size(const uint8_t *table, uint64_t size)
 {
 	while (size && table[size - 1])

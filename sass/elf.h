@@ -32,16 +32,13 @@ static inline uint64_t nvs_elf_u64(const uint8_t *p)
 	return v;
 }
 
-/*
- * Opens the file and its section table; fields specific to cubins are left 0. *MACHINE: e_machine.
- */
+/* Opens the file and its section table; fields specific to cubins are left 0. *MACHINE: e_machine.
+ *  */
 int nvs_sass_elf_open(struct nvs_cubin *elf, const void *data, size_t size, uint16_t *machine);
 /* Finds the symbol table, if there is one. */
 int nvs_sass_elf_symbols(struct nvs_cubin *elf);
-/*
- * Returns the file's size according to its headers; at most ROOM bytes are read. Returns 0 if it is
- * not an ELF file, or is longer than ROOM.
- */
+/* Returns the file's size according to its headers; at most ROOM bytes are read. Returns 0 if it is
+ * not an ELF file, or is longer than ROOM. */
 size_t nvs_sass_elf_extent(const uint8_t *data, size_t room);
 
 #endif

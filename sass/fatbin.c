@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads fatbins: entries with cubins and PTX for several architectures, some of them compressed.
- * The layout is that of the output of fatbinary from CUDA 11 to 13.
- */
+/* Reads fatbins: entries with cubins and PTX for several architectures, some of them compressed.
+ * The layout is that of the output of fatbinary from CUDA 11 to 13. */
 #include <errno.h>
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
@@ -150,9 +148,8 @@ int nvs_fatbin_unpack(const struct nvs_fatbin_entry *e, const struct nvs_sass_me
 	return r;
 }
 
-/*
- * Tegra boards do not run code for other GPUs of their major version, and others do not run theirs.
- */
+/* Tegra boards do not run code for other GPUs of their major version, and others do not run theirs.
+ *  */
 static bool is_tegra(uint32_t arch)
 {
 	return arch == 53 || arch == 62 || arch == 72 || arch == 87 || arch == 101 || arch == 110;

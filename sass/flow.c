@@ -30,10 +30,8 @@ enum {
 	LAST = 0x15f,
 };
 
-/*
- * PC-relative target: a count of 4-byte words from the next instruction on. Since Hopper its low
- * eight bits are stored separately.
- */
+/* PC-relative target: a count of 4-byte words from the next instruction on. Since Hopper its low
+ * eight bits are stored separately. */
 static int64_t relative_target(const struct nvs_sass_insn *insn, enum nvs_sass_form form)
 {
 	uint64_t bits = nvs_sass_insn_bits(insn, 34, 48);
@@ -53,10 +51,8 @@ static int64_t reconvergence_target(const struct nvs_sass_insn *insn)
 	return insn->at + 16 + 4 * ((int64_t)(nvs_sass_insn_bits(insn, 34, 30) << 34) >> 34);
 }
 
-/*
- * BRA has a second predicate, and forms that branch by a uniform register or by votes: none of
- * these is certainly taken.
- */
+/* BRA has a second predicate, and forms that branch by a uniform register or by votes: none of
+ * these is certainly taken. */
 static bool branches_always(const struct nvs_sass_insn *insn)
 {
 	return insn->opcode == 0x947 && insn->predicate == 7 && !insn->negated &&

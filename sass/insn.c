@@ -19,9 +19,8 @@ enum nvs_sass_form nvs_sass_form(uint32_t arch)
 	return arch >= 100 && arch < 130 ? NVS_SASS_BLACKWELL : NVS_SASS_UNKNOWN;
 }
 
-/*
- * Number of 64-bit words in a bundle, control word included; 0: each instruction controls itself.
- */
+/* Number of 64-bit words in a bundle, control word included; 0: each instruction controls itself.
+ *  */
 static size_t bundle_words(enum nvs_sass_form form)
 {
 	return form == NVS_SASS_KEPLER ? 8 : form == NVS_SASS_MAXWELL ? 4 : 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Parses kernel code as NVIDIA's tools produce it: fatbins, cubins and their instructions. It is
- * independent of traces and reports, and is linked into the preloaded library and the tools.
- */
+/* Parses kernel code as NVIDIA's tools produce it: fatbins, cubins and their instructions. It is
+ * independent of traces and reports, and is linked into the preloaded library and the tools. */
 #ifndef NVSNOOP_SASS_SASS_H
 #define NVSNOOP_SASS_SASS_H
 
@@ -43,16 +41,12 @@ struct nvs_image {
 	size_t size; /* of PTX without the final zero */
 };
 
-/*
- * Identifies the SIZE bytes at DATA. The image may end before them. Returns 0, -EINVAL if it is not
- * an image, -EBADMSG if the image is longer than SIZE.
- */
+/* Identifies the SIZE bytes at DATA. The image may end before them. Returns 0, -EINVAL if it is not
+ * an image, -EBADMSG if the image is longer than SIZE. */
 int nvs_image_of(const void *data, size_t size, struct nvs_image *image);
 
-/*
- * The same for a pointer as passed to cuModuleLoadData(), whose length is only in the data itself.
- * A wrapper (of cudaFatBinary's kind) is followed. The data is trusted as the driver trusts it.
- */
+/* The same for a pointer as passed to cuModuleLoadData(), whose length is only in the data itself.
+ * A wrapper (of cudaFatBinary's kind) is followed. The data is trusted as the driver trusts it. */
 int nvs_image_at(const void *pointer, struct nvs_image *image);
 
 /* Iterates over the sections with fatbins of a host's ELF file; *AT is 0 at the beginning. */
@@ -137,10 +131,8 @@ struct nvs_cubin {
 	size_t names_size, strings_size;
 };
 
-/*
- * Opens a cubin and checks that all tables are within SIZE, and that the sections that are read do
- * not add up to more than that.
- */
+/* Opens a cubin and checks that all tables are within SIZE, and that the sections that are read do
+ * not add up to more than that. */
 int nvs_cubin_open(struct nvs_cubin *cubin, const void *data, size_t size);
 
 struct nvs_cubin_section {
@@ -205,10 +197,8 @@ struct nvs_cubin_attribute {
 	size_t at;
 };
 
-/*
- * Iterates over attributes; *AT is 0 at the beginning. Returns false at the end; *AT is then the
- * section's size, unless it is damaged.
- */
+/* Iterates over attributes; *AT is 0 at the beginning. Returns false at the end; *AT is then the
+ * section's size, unless it is damaged. */
 bool nvs_cubin_attribute(const struct nvs_cubin_section *s, size_t *at,
 			 struct nvs_cubin_attribute *a);
 
@@ -229,10 +219,8 @@ struct nvs_cubin_function {
 	uint32_t registers_at; /* offset in .nv.info of the attribute's value; UINT32_MAX: none */
 };
 
-/*
- * Lists functions in the order of their symbols, in time linear in the cubin's size. Free them with
- * nvs_cubin_functions_free().
- */
+/* Lists functions in the order of their symbols, in time linear in the cubin's size. Free them with
+ * nvs_cubin_functions_free(). */
 struct nvs_cubin_functions {
 	struct nvs_cubin_function *function;
 	uint32_t n;
@@ -276,9 +264,8 @@ struct nvs_sass_insn {
 	struct nvs_sass_control control;
 };
 
-/*
- * Number of instructions in SIZE bytes of code, and the N-th one. Returns false if there is none.
- */
+/* Number of instructions in SIZE bytes of code, and the N-th one. Returns false if there is none.
+ *  */
 size_t nvs_sass_insn_count(enum nvs_sass_form form, size_t size);
 bool nvs_sass_insn(enum nvs_sass_form form, const uint8_t *code, size_t size, size_t n,
 		   struct nvs_sass_insn *insn);
@@ -328,10 +315,8 @@ struct nvs_sass_flow {
 void nvs_sass_insn_flow(const struct nvs_sass_insn *insn, enum nvs_sass_form form,
 			struct nvs_sass_flow *flow);
 
-/*
- * Registers that an instruction reads and writes: too many rather than too few, and all of them if
- * the instruction is unknown. RZ, URZ, PT and UPT are never included.
- */
+/* Registers that an instruction reads and writes: too many rather than too few, and all of them if
+ * the instruction is unknown. RZ, URZ, PT and UPT are never included. */
 struct nvs_sass_registers {
 	uint64_t vector[4]; /* R0 to R254 */
 	uint64_t uniform; /* UR0 to UR62 */
@@ -379,10 +364,8 @@ struct nvs_sass_tally {
 	uint64_t unknown; /* instructions with an opcode that is not in our table */
 };
 
-/*
- * Number of instructions of a function's code, without the branch to itself and the NOPs with which
- * ptxas pads it.
- */
+/* Number of instructions of a function's code, without the branch to itself and the NOPs with which
+ * ptxas pads it. */
 size_t nvs_sass_code_count(const uint8_t *code, size_t size, enum nvs_sass_form form);
 void nvs_sass_tally(const uint8_t *code, size_t size, enum nvs_sass_form form,
 		    struct nvs_sass_tally *tally);

@@ -353,10 +353,8 @@ static void add_predicates(const struct nvs_sass_insn *insn, const struct opcode
 		add_predicate(insn, &use->written, row->flags & UNIFORM, 84);
 }
 
-/*
- * Adds the sources of arithmetic instructions: if one of B and C is not a register, the other is in
- * C's field.
- */
+/* Adds the sources of arithmetic instructions: if one of B and C is not a register, the other is in
+ * C's field. */
 static void add_sources(const struct nvs_sass_insn *insn, const struct opcode_use *row,
 			struct nvs_sass_registers *read)
 {
@@ -527,10 +525,8 @@ static void set_all(struct nvs_sass_registers *r)
 	};
 }
 
-/*
- * True if sources may be read after the instruction issues: if it sets a barrier, which shows when
- * it is done, and always for memory instructions.
- */
+/* True if sources may be read after the instruction issues: if it sets a barrier, which shows when
+ * it is done, and always for memory instructions. */
 static bool reads_late(const struct nvs_sass_insn *insn)
 {
 	uint16_t op = nvs_sass_insn_op(insn);

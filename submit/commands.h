@@ -42,10 +42,8 @@ static inline uint32_t nvs_method_header_same(uint32_t subchannel, uint32_t meth
 	return 0x60000000u | count << 16 | subchannel << 13 | method >> 2;
 }
 
-/*
- * Semaphore operation by the host, when it has parsed the preceding commands; with WFI in EXECUTE,
- * when these are done as well.
- */
+/* Semaphore operation by the host, when it has parsed the preceding commands; with WFI in EXECUTE,
+ * when these are done as well. */
 static inline uint32_t *nvs_put_host_semaphore(uint32_t *w, uint64_t address, uint32_t payload,
 					       uint32_t execute)
 {
@@ -105,10 +103,8 @@ static inline uint32_t nvs_words_inline(uint32_t bytes)
 	return 8 + data + (data + NVS_HEADER_COUNT_MAX - 1) / NVS_HEADER_COUNT_MAX;
 }
 
-/*
- * Inline copy: BYTES of DATA, a whole number of dwords, are in the pushbuffer. LAUNCH: value of
- * LAUNCH_DMA.
- */
+/* Inline copy: BYTES of DATA, a whole number of dwords, are in the pushbuffer. LAUNCH: value of
+ * LAUNCH_DMA. */
 static inline uint32_t *nvs_put_inline(uint32_t *w, uint64_t to, uint32_t bytes,
 				       const uint32_t *data, uint32_t launch)
 {

@@ -36,9 +36,8 @@ static uint64_t extended_base(uint64_t address)
 	return base_of(address) << 8 | GP_EXTENDED_BASE << 32;
 }
 
-/*
- * Number of entries for the pieces: one each, and one for every change of the upper address bits.
- */
+/* Number of entries for the pieces: one each, and one for every change of the upper address bits.
+ *  */
 static uint32_t entries_of(const struct nvs_ring_segment *pieces, uint32_t n)
 {
 	uint64_t base = 0;

@@ -40,10 +40,8 @@ enum nvs_counter {
 	NVS_COUNT_MAX
 };
 
-/*
- * The code that a trap, or a record written outside of a trap, has interrupted or runs in. It shows
- * whether the thread has since jumped out of that work (trap/buffer/abandoned.h).
- */
+/* The code that a trap, or a record written outside of a trap, has interrupted or runs in. It shows
+ * whether the thread has since jumped out of that work (trap/buffer/abandoned.h). */
 struct nvs_activity {
 	uintptr_t sp; /* stack pointer there; 0: unknown, never considered abandoned */
 	const volatile uint64_t *mark; /* a word in the work's own stack frame, NULL: none */
@@ -52,10 +50,8 @@ struct nvs_activity {
 
 struct nvs_open_calls;
 
-/*
- * One thread buffer: its shared head in the spool, and its data mapped twice in succession. The
- * first cache lines hold the fields that a doorbell uses; no other thread writes to them.
- */
+/* One thread buffer: its shared head in the spool, and its data mapped twice in succession. The
+ * first cache lines hold the fields that a doorbell uses; no other thread writes to them. */
 struct nvs_buffer {
 	struct nvs_spool_buffer *shared;
 	uint8_t *data;
@@ -99,10 +95,8 @@ int nvs_buffer_add(struct nvs_spool_buffer *shared, uint8_t *data, uint64_t byte
 void nvs_buffer_set_slot(struct nvs_live_slot *slot);
 uint32_t nvs_buffer_count(void);
 struct nvs_buffer *nvs_buffer_at(uint32_t number);
-/*
- * Frees the buffers whose owner has died. Returns the number of buffers that a thread could claim.
- * Called by the writer.
- */
+/* Frees the buffers whose owner has died. Returns the number of buffers that a thread could claim.
+ * Called by the writer. */
 uint32_t nvs_buffer_sweep(void);
 /* The same number without checking owners; lower if a thread jumped out while claiming a buffer. */
 uint32_t nvs_buffer_count_free(void);
@@ -114,10 +108,8 @@ uint32_t nvs_buffer_count_free(void);
  */
 struct nvs_buffer *nvs_buffer_own(void);
 
-/*
- * The size limit of a record: several records fit into BUFFER, and each into a frame that every
- * reader accepts.
- */
+/* The size limit of a record: several records fit into BUFFER, and each into a frame that every
+ * reader accepts. */
 static inline uint32_t nvs_buffer_max_record(const struct nvs_buffer *buffer)
 {
 	return buffer->bytes / 4 < NVS_LARGEST_RECORD ? (uint32_t)(buffer->bytes / 4)
@@ -145,10 +137,8 @@ int nvs_record_write(struct nvs_rec *rec);
  */
 void nvs_wait_for_traps(void);
 
-/*
- * Writes a GAP record for what was lost on a channel and not recorded yet; call it before the
- * channel's CHANNEL_GONE. Used when the doorbell itself had no buffer space for a GAP record.
- */
+/* Writes a GAP record for what was lost on a channel and not recorded yet; call it before the
+ * channel's CHANNEL_GONE. Used when the doorbell itself had no buffer space for a GAP record. */
 void nvs_channel_record_lost(struct nvs_spool_channel *state);
 
 /*
@@ -160,9 +150,8 @@ void nvs_channel_record_lost(struct nvs_spool_channel *state);
  */
 void nvs_capture_unrung(uint32_t number);
 
-/*
- * Signals between the writer and the buffers: the writer's heartbeat, and requests to drain them.
- */
+/* Signals between the writer and the buffers: the writer's heartbeat, and requests to drain them.
+ *  */
 struct nvs_writer_signal {
 	uint64_t *heartbeat; /* in the spool; accessed atomically */
 	_Atomic uint32_t wake; /* futex: set to 1 and woken when a buffer is half full */

@@ -57,15 +57,12 @@ struct nvs_trap_options {
 	bool use_tsc; /* clock: TSC ticks, else nanoseconds of CLOCK_MONOTONIC */
 };
 
-/*
- * Called once in a process, before the first doorbell is armed: stores the options, creates the
- * stack table and the pages for relocated stores. Returns 0 or -errno.
- */
+/* Called once in a process, before the first doorbell is armed: stores the options, creates the
+ * stack table and the pages for relocated stores. Returns 0 or -errno. */
 int nvs_trap_init(const struct nvs_trap_options *options);
 
-/*
- * Records the next N submissions, then none. NVS_RECORD_ALL: all from now on; 0: none from now on.
- */
+/* Records the next N submissions, then none. NVS_RECORD_ALL: all from now on; 0: none from now on.
+ *  */
 #define NVS_RECORD_ALL INT64_MAX
 void nvs_trap_record(int64_t submissions);
 
@@ -79,9 +76,8 @@ bool nvs_trap_sigtrap(siginfo_t *info, void *ucontext);
 /* Ticks of the session's clock, the time of every record. */
 uint64_t nvs_clock_now(void);
 
-/*
- * True on a thread that is in the trap. dl_iterate_phdr is then answered from the module snapshot.
- */
+/* True on a thread that is in the trap. dl_iterate_phdr is then answered from the module snapshot.
+ *  */
 bool nvs_in_trap(void);
 
 /* ---- call sites ---- */
@@ -97,9 +93,8 @@ int nvs_modules_iterate(int (*callback)(struct dl_phdr_info *, size_t, void *), 
  * publication of the next module list waits for it.
  */
 void nvs_callsite_warm(void);
-/*
- * The alternative to nvs_callsite_warm(): stacks of this thread have only their innermost address.
- */
+/* The alternative to nvs_callsite_warm(): stacks of this thread have only their innermost address.
+ *  */
 void nvs_callsite_disable(void);
 
 #endif

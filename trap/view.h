@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tables that the trap may read: doorbells, channels and mapped memory, published by preload, and
- * the loaded modules.
- */
+/* Tables that the trap may read: doorbells, channels and mapped memory, published by preload, and
+ * the loaded modules. */
 #ifndef NVSNOOP_TRAP_VIEW_H
 #define NVSNOOP_TRAP_VIEW_H
 
@@ -77,10 +75,8 @@ nvs_segment_in(const struct nvs_segment_map *maps, uint32_t n, uint32_t vaspace,
 	return m && m->vaspace == vaspace && va - m->gpu_va < m->size ? m : NULL;
 }
 
-/*
- * Finds the map that contains VA in VASPACE or in the process-wide address space, among the N maps
- * of a view. Returns NULL if there is none.
- */
+/* Finds the map that contains VA in VASPACE or in the process-wide address space, among the N maps
+ * of a view. Returns NULL if there is none. */
 static inline const struct nvs_segment_map *
 nvs_segment_find(const struct nvs_segment_map *maps, uint32_t n, uint32_t vaspace, uint64_t va)
 {

@@ -309,10 +309,8 @@ int nvs_allocs_add(struct nvs_allocs *a, const struct nvs_alloc_by *by, enum nvs
 	return 0;
 }
 
-/*
- * Finds the allocation at P that the free BY refers to. The driver may hand out an address before
- * another thread's free of it has returned; that free then refers to the older allocation.
- */
+/* Finds the allocation at P that the free BY refers to. The driver may hand out an address before
+ * another thread's free of it has returned; that free then refers to the older allocation. */
 static struct nvs_alloc *find_freed(const struct nvs_alloc_place *p, const struct nvs_alloc_by *by)
 {
 	struct nvs_alloc *m = p ? p->top : NULL;

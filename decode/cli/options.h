@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The options of a program as a table, from which its command line is parsed and --help printed.
- * NVSNOOP_OPTIONS has such a table too. Needs the C library alone.
- */
+/* The options of a program as a table, from which its command line is parsed and --help printed.
+ * NVSNOOP_OPTIONS has such a table too. Needs the C library alone. */
 #ifndef NVSNOOP_DECODE_CLI_OPTIONS_H
 #define NVSNOOP_DECODE_CLI_OPTIONS_H
 
@@ -63,10 +61,8 @@ struct nvs_command_line {
 	bool given[NVS_OPTIONS_MAX]; /* by entry of the table */
 };
 
-/*
- * Returns -1 to continue, or the exit status: 0 if --help or --version was printed, 1 if stdout
- * could not be written, NVS_USAGE_ERROR after a message.
- */
+/* Returns -1 to continue, or the exit status: 0 if --help or --version was printed, 1 if stdout
+ * could not be written, NVS_USAGE_ERROR after a message. */
 int nvs_command_line_parse(struct nvs_command_line *line, int argc, char **argv);
 /* Returns true if the option is on the command line. */
 bool nvs_option_given(const struct nvs_command_line *line, const char *name);

@@ -14,10 +14,8 @@
 
 #define NVS_NS 1000000000ull /* ns in a second */
 
-/*
- * These read a value at *TEXT and move *TEXT to what follows it. They return false if no digit is
- * there or the value is above MAX.
- */
+/* These read a value at *TEXT and move *TEXT to what follows it. They return false if no digit is
+ * there or the value is above MAX. */
 /* Decimal, or hexadecimal after 0x. */
 bool nvs_read_number(const char **text, uint64_t max, uint64_t *value);
 /* Digits in units of UNIT, with a fraction if UNIT has smaller parts; rounds down. */
@@ -28,10 +26,8 @@ bool nvs_read_size(const char **text, uint64_t max, uint64_t *bytes);
 /* Returns the index of TEXT among WORDS ("text|json|csv"), or -1. */
 int nvs_word_index(const char *words, const char *text);
 
-/*
- * Stores TEXT, which is NULL for an option without a value, in TARGET. Returns 0, NVS_OPTION_WRONG,
- * or what the option's own setter returned.
- */
+/* Stores TEXT, which is NULL for an option without a value, in TARGET. Returns 0, NVS_OPTION_WRONG,
+ * or what the option's own setter returned. */
 int nvs_option_store(const struct nvs_option *option, void *target, const char *text);
 /* Writes what a value of OPTION has to be, for "NAME must be RULE, not 'TEXT'". */
 void nvs_option_rule(const struct nvs_option *option, char *rule, size_t size);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Calls of the CUDA API in a trace, with their named arguments and what each submitted itself, and
- * the launches and graphs that they refer to.
- */
+/* Calls of the CUDA API in a trace, with their named arguments and what each submitted itself, and
+ * the launches and graphs that they refer to. */
 #ifndef NVSNOOP_CALLS_H
 #define NVSNOOP_CALLS_H
 
@@ -122,10 +120,8 @@ struct nvs_arg {
 struct nvs_arg nvs_call_arg_at(const struct nvs_call *call, uint32_t index);
 /* Gets the argument called NAME. Returns false if there is none; ARG is then unchanged. */
 bool nvs_call_arg(const struct nvs_call *call, const char *name, struct nvs_arg *arg);
-/*
- * Gets the grid in blocks and the block in threads. Returns false if they are not among the
- * arguments, as with the old launches that take them from the function.
- */
+/* Gets the grid in blocks and the block in threads. Returns false if they are not among the
+ * arguments, as with the old launches that take them from the function. */
 bool nvs_call_shape(const struct nvs_call *call, uint32_t grid[3], uint32_t block[3]);
 
 /* Formats one argument: "0x7f..", "12", "\"name\"", "?". Returns DST. */
@@ -142,10 +138,8 @@ static inline bool nvs_call_ran(const struct nvs_call *call)
 	       !(call->flags & (NVS_CALL_UNWOUND | NVS_CALL_ABANDONED | NVS_CALL_CAPTURED));
 }
 
-/*
- * Gets the bytes that a copy is to move; for a batch without that argument, those that its commands
- * moved. *N: number of copies, more than one for a batch. Returns false if unknown.
- */
+/* Gets the bytes that a copy is to move; for a batch without that argument, those that its commands
+ * moved. *N: number of copies, more than one for a batch. Returns false if unknown. */
 bool nvs_call_copied(const struct nvs_call *call, uint64_t *bytes, uint64_t *n);
 /* Nanoseconds from BEGIN to END, in ticks. */
 uint64_t nvs_call_ns(const struct nvs_trace *trace, uint64_t begin, uint64_t end);

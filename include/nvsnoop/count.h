@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Part of trace.h: instructions executed by kernels, counted by code that was inserted into the
- * kernels.
- */
+/* Part of trace.h: instructions executed by kernels, counted by code that was inserted into the
+ * kernels. */
 #ifndef NVSNOOP_COUNT_H
 #define NVSNOOP_COUNT_H
 
@@ -14,17 +12,13 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 
-/*
- * rec.flags of a COUNTER record. With neither of the first two, the kernel runs unchanged; the
- * reason follows its name.
- */
+/* rec.flags of a COUNTER record. With neither of the first two, the kernel runs unchanged; the
+ * reason follows its name. */
 #define NVS_COUNT_WARP (1u << 0) /* instructions of warps are counted */
 #define NVS_COUNT_THREAD (1u << 1) /* instructions of threads are counted */
 #define NVS_COUNT_PRED_ON (1u << 2) /* instructions whose predicate is false are not counted */
-/*
- * Its code calls functions that are not in its image, but in the driver: device-side launches,
- * printf, malloc. Instructions executed there are not counted.
- */
+/* Its code calls functions that are not in its image, but in the driver: device-side launches,
+ * printf, malloc. Instructions executed there are not counted. */
 #define NVS_COUNT_CALLS_OUT (1u << 3)
 
 /*
@@ -54,10 +48,8 @@ enum nvs_count_cause {
 
 /* nvs_count.flags: a warp has executed 2^32 instructions; the threads' sum is too small */
 #define NVS_COUNT_WRAPPED (1u << 0)
-/*
- * nvs_count.flags: the threads of a warp have executed 2^32 instructions; the warps' sum may be too
- * small. With WRAPPED as well: both sums are unknown, since the window's beginning was not read
- */
+/* nvs_count.flags: the threads of a warp have executed 2^32 instructions; the warps' sum may be too
+ * small. With WRAPPED as well: both sums are unknown, since the window's beginning was not read */
 #define NVS_COUNT_WARPS_WRAPPED (1u << 1)
 
 struct nvs_count {
@@ -66,10 +58,8 @@ struct nvs_count {
 	uint64_t warp, thread; /* instructions */
 };
 
-/*
- * Instructions executed since the previous COUNT of these counters. Counters without new
- * instructions are left out.
- */
+/* Instructions executed since the previous COUNT of these counters. Counters without new
+ * instructions are left out. */
 struct nvs_rec_count {
 	struct nvs_rec rec;
 	uint32_t thread; /* thread that read the counters, NVS_NONE: unknown */

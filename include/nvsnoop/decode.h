@@ -71,10 +71,8 @@ struct nvs_read_options {
 	void *progress_arg;
 };
 
-/*
- * Opens PATH ("-": standard input) and reads its header. On success the caller closes *TRACE.
- * OPTIONS may be NULL.
- */
+/* Opens PATH ("-": standard input) and reads its header. On success the caller closes *TRACE.
+ * OPTIONS may be NULL. */
 int nvs_trace_open(struct nvs_trace **trace, const char *path,
 		   const struct nvs_read_options *options, struct nvs_error *err);
 void nvs_trace_close(struct nvs_trace *trace); /* NULL is allowed */
@@ -84,10 +82,8 @@ void nvs_trace_close(struct nvs_trace *trace); /* NULL is allowed */
 /* nvs_submission.marks */
 #define NVS_MARK_SPOOL (1u << 0) /* read from the spool, not from the frames */
 #define NVS_MARK_LATE (1u << 1) /* rung after the writer had ended */
-/*
- * The last of its thread at a kill, or of its channel at the end: its doorbell may not have been
- * rung
- */
+/* The last of its thread at a kill, or of its channel at the end: its doorbell may not have been
+ * rung */
 #define NVS_MARK_UNCERTAIN (1u << 2)
 #define NVS_MARK_TORN (1u << 3) /* pieces of it are missing: their segments are NVS_SEG_GAP */
 
@@ -148,10 +144,8 @@ static inline bool nvs_segment_next(struct nvs_segment_iter *it, struct nvs_segm
 	return true;
 }
 
-/*
- * Bytes of commands: in the submission itself, in its later pieces, and those skipped by
- * level=headers.
- */
+/* Bytes of commands: in the submission itself, in its later pieces, and those skipped by
+ * level=headers. */
 static inline uint64_t nvs_submission_bytes(const struct nvs_submission *s)
 {
 	uint64_t bytes = s->ndata;
@@ -225,10 +219,8 @@ struct nvs_consumer {
 	int (*launch)(void *arg, struct nvs_trace *trace, const struct nvs_launch *launch);
 	/* An executable graph that was instantiated, changed or launched. */
 	int (*graph)(void *arg, struct nvs_trace *trace, const struct nvs_graph *graph);
-	/*
-	 * Every other record of a known type (except DATA, FRAME and PAD), checked; after the model
-	 * was updated, but an end (OBJECT_GONE, ..MAP_GONE) before the model removes the object.
-	 */
+	/* Every other record of a known type (except DATA, FRAME and PAD), checked; after the model
+	 * was updated, but an end (OBJECT_GONE, ..MAP_GONE) before the model removes the object. */
 	int (*record)(void *arg, struct nvs_trace *trace, const struct nvs_rec *rec);
 	/* A reason why this trace is not complete; at the end, one after the other. */
 	int (*finding)(void *arg, struct nvs_trace *trace, const struct nvs_finding *finding);
@@ -304,17 +296,14 @@ struct nvs_session {
 };
 
 const struct nvs_session *nvs_trace_session(const struct nvs_trace *trace);
-/*
- * The part of the run that the trace covers, as text; NULL: all of the run. After a complete read.
- */
+/* The part of the run that the trace covers, as text; NULL: all of the run. After a complete read.
+ *  */
 const char *nvs_trace_part(const struct nvs_trace *trace);
 /* True if recording was never switched on. After a complete read. */
 bool nvs_trace_never_on(const struct nvs_trace *trace);
 
-/*
- * Number of submissions, and of bytes of commands, in the trace, including those that were only
- * counted, with level=counts.
- */
+/* Number of submissions, and of bytes of commands, in the trace, including those that were only
+ * counted, with level=counts. */
 static inline uint64_t nvs_session_submissions(const struct nvs_session *s)
 {
 	/* A gap counts a submission of more than 512 entries as several. */
@@ -427,17 +416,13 @@ const struct nvs_rec_gpu *nvs_trace_gpu(const struct nvs_trace *trace, uint32_t 
 
 const struct nvs_trace_object *nvs_trace_object(const struct nvs_trace *trace, uint32_t client,
 						uint32_t handle);
-/*
- * Calls FN for every live object of CLIENT below PARENT, oldest first, until it returns a value
- * other than 0, which is then returned.
- */
+/* Calls FN for every live object of CLIENT below PARENT, oldest first, until it returns a value
+ * other than 0, which is then returned. */
 int nvs_trace_children(const struct nvs_trace *trace, uint32_t client, uint32_t parent,
 		       int (*fn)(void *arg, const struct nvs_trace_object *object), void *arg);
 
-/*
- * The live mapping that contains an address, in VASPACE or in the process-wide address space. NULL:
- * none.
- */
+/* The live mapping that contains an address, in VASPACE or in the process-wide address space. NULL:
+ * none. */
 const struct nvs_mapping *nvs_trace_gpu_map(const struct nvs_trace *trace, uint32_t vaspace,
 					    uint64_t address);
 const struct nvs_mapping *nvs_trace_cpu_map(const struct nvs_trace *trace, uint64_t address);
@@ -472,10 +457,8 @@ struct nvs_callsite {
 	uint32_t site_frame; /* index in the stack, NVS_NONE if unknown */
 };
 
-/*
- * STACK may be any number, including NVS_NONE. Call it when the stack is known: in a second pass,
- * or at the end.
- */
+/* STACK may be any number, including NVS_NONE. Call it when the stack is known: in a second pass,
+ * or at the end. */
 const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *trace, uint32_t stack);
 
 /*
@@ -488,10 +471,8 @@ const char *nvs_trace_callsite_line(struct nvs_trace *trace, uint32_t stack);
 /* A C++ or Rust name as in the source; other names unchanged. Lives as long as the trace. */
 const char *nvs_trace_demangle(struct nvs_trace *trace, const char *name);
 
-/*
- * One line for each file whose build id differed from the trace's, or that could not be read; NULL
- * after the last.
- */
+/* One line for each file whose build id differed from the trace's, or that could not be read; NULL
+ * after the last. */
 const char *nvs_trace_symbol_note(const struct nvs_trace *trace, uint32_t index);
 
 /* ---- calls that had not returned when the trace ended ---- */
@@ -523,10 +504,8 @@ struct nvs_finding {
 	uint64_t count; /* number of occurrences */
 };
 
-/*
- * Reasons why the trace is not complete, after a complete read. NULL after the last. At most a
- * thousand are kept; nvs_trace_problems() counts all.
- */
+/* Reasons why the trace is not complete, after a complete read. NULL after the last. At most a
+ * thousand are kept; nvs_trace_problems() counts all. */
 const struct nvs_finding *nvs_trace_finding(const struct nvs_trace *trace, uint32_t index);
 uint64_t nvs_trace_problems(const struct nvs_trace *trace);
 /* Adds a finding of the consumer's own checks. printf-like; the text is escaped here. */
@@ -538,10 +517,8 @@ void nvs_trace_add_finding(struct nvs_trace *trace, enum nvs_finding_kind kind, 
 const char *nvs_gap_reason_name(uint32_t reason); /* "unmapped", "fault", ... or "?" */
 /* Copies SRC with control characters and invalid UTF-8 as \xNN, truncated to fit; returns DST. */
 char *nvs_escape(char *dst, size_t room, const char *src, size_t length);
-/*
- * Length of the first character of TEXT, and its code; 0: TEXT does not begin with a valid
- * character.
- */
+/* Length of the first character of TEXT, and its code; 0: TEXT does not begin with a valid
+ * character. */
 size_t nvs_utf8(const char *text, size_t room, uint32_t *code);
 bool nvs_printable(uint32_t code);
 

@@ -23,10 +23,8 @@ enum nvs_code_kind {
 	(1u << 0) /* a call passed it to the driver: the first record of that load \
 		   */
 #define NVS_IMAGE_LAST (1u << 1) /* no more bytes of it follow */
-/*
- * Of a fatbin: only its header, which has the original size, and the entries that a GPU of this
- * machine uses
- */
+/* Of a fatbin: only its header, which has the original size, and the entries that a GPU of this
+ * machine uses */
 #define NVS_IMAGE_CHOSEN (1u << 2)
 #define NVS_IMAGE_UNREAD (1u << 3) /* its bytes could not be read, or are too many */
 

@@ -153,10 +153,8 @@ struct nvs_live {
 
 /* ---- counters of a slot ---- */
 
-/*
- * Counts of doorbells, in the order of the library's enum nvs_counter. The total number of
- * submissions is SUBMISSIONS + SKIPPED + LOST_SUBMISSIONS; entries and bytes likewise.
- */
+/* Counts of doorbells, in the order of the library's enum nvs_counter. The total number of
+ * submissions is SUBMISSIONS + SKIPPED + LOST_SUBMISSIONS; entries and bytes likewise. */
 enum nvs_live_count {
 	NVS_LIVE_SUBMISSIONS, /* recorded in the trace */
 	NVS_LIVE_ENTRIES, /* GPFIFO entries of those */
@@ -223,10 +221,8 @@ struct nvs_live_stalled {
 #define NVS_LIVE_SIZES 20
 #define NVS_LIVE_BUCKETS 31
 #define NVS_LIVE_BUCKET_SHIFT 6
-/*
- * Completed calls by duration: bucket i counts those of less than 2^(i + SHIFT) ns that are in no
- * earlier bucket, the last one the rest. The number of calls is the sum of the buckets.
- */
+/* Completed calls by duration: bucket i counts those of less than 2^(i + SHIFT) ns that are in no
+ * earlier bucket, the last one the rest. The number of calls is the sum of the buckets. */
 struct nvs_live_api_count {
 	uint64_t ns;
 	uint64_t buckets[NVS_LIVE_BUCKETS];
@@ -283,10 +279,8 @@ struct nvs_live_slot {
 	uint64_t captured; /* calls that became part of a graph */
 	struct nvs_live_stalled stalls[NVS_LIVE_STALLS];
 	uint64_t sets, set_bytes; /* memsets by calls that succeeded and were not captured */
-	/*
-	 * Copies as in copies[], by size: bucket i counts those of at most 4^i bytes that are in no
-	 * earlier bucket, the last one the rest.
-	 */
+	/* Copies as in copies[], by size: bucket i counts those of at most 4^i bytes that are in no
+	 * earlier bucket, the last one the rest. */
 	uint64_t copy_sizes[NVS_LIVE_DIRECTIONS][NVS_LIVE_SIZES];
 	uint64_t reserved_counts[15];
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Operations: what the methods of submissions make the GPU do, one struct nvs_op each. Addresses
- * are GPU virtual addresses unless a flag says otherwise; sizes are in bytes.
- */
+/* Operations: what the methods of submissions make the GPU do, one struct nvs_op each. Addresses
+ * are GPU virtual addresses unless a flag says otherwise; sizes are in bytes. */
 #ifndef NVSNOOP_OPS_H
 #define NVSNOOP_OPS_H
 

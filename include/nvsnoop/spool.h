@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The spool: the file next to a trace that holds the buffers from which its frames are made, and
- * after a kill the records that had not reached it. Included by nvsnoop/trace.h.
- */
+/* The spool: the file next to a trace that holds the buffers from which its frames are made, and
+ * after a kill the records that had not reached it. Included by nvsnoop/trace.h. */
 #ifndef NVSNOOP_SPOOL_H
 #define NVSNOOP_SPOOL_H
 

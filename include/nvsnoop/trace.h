@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The trace format: written by the preloaded library, read by everything else. docs/trace-format.md
- * describes it for readers of other languages.
- */
+/* The trace format: written by the preloaded library, read by everything else. docs/trace-format.md
+ * describes it for readers of other languages. */
 #ifndef NVSNOOP_TRACE_H
 #define NVSNOOP_TRACE_H
 
@@ -98,10 +96,8 @@ enum nvs_rec_type {
 	/* 64 and up are reserved for measurements */
 };
 
-/*
- * Maximum size of a record, and of the records in a frame, whatever the size of the library's
- * buffers is: a reader may refuse a small file whose frames unpack to much more.
- */
+/* Maximum size of a record, and of the records in a frame, whatever the size of the library's
+ * buffers is: a reader may refuse a small file whose frames unpack to much more. */
 #define NVS_LARGEST_RECORD (8u << 20)
 
 /*
@@ -142,10 +138,8 @@ static inline int nvs_delta_like(const uint32_t *a, const uint32_t *b)
 	       a[5] == b[5];
 }
 
-/*
- * The range of a buffer that a frame holds. Records of the spool that are in a frame already are
- * skipped when the spool is merged.
- */
+/* The range of a buffer that a frame holds. Records of the spool that are in a frame already are
+ * skipped when the spool is merged. */
 struct nvs_buffer_range {
 	uint32_t buffer;
 	uint32_t reserved;
@@ -401,10 +395,8 @@ struct nvs_rec_channel_gone {
 #define NVS_SUB_CONTINUED (1u << 2)
 /* Found at the end, after the last doorbell seen, thread unknown: perhaps not rung */
 #define NVS_SUB_UNCERTAIN (1u << 3)
-/*
- * Entries and segments (padded to 8 bytes) are followed by 8 more bytes: GP_GET as last seen, which
- * may be a tenth of a second old, and 4 reserved bytes.
- */
+/* Entries and segments (padded to 8 bytes) are followed by 8 more bytes: GP_GET as last seen, which
+ * may be a tenth of a second old, and 4 reserved bytes. */
 #define NVS_SUB_GET (1u << 4)
 
 enum nvs_segment_state {
@@ -723,10 +715,8 @@ struct nvs_rec_call_begin {
 /* Its stream was being captured: it became part of a graph, nothing ran */
 #define NVS_CALL_CAPTURED (1u << 3)
 #define NVS_CALL_EARLY (1u << 4) /* before the trace began; thread may be NVS_NONE */
-/*
- * It has no recorded submission, and took long, allocates, frees or synchronizes: 8 bytes with the
- * number of its STACK precede args
- */
+/* It has no recorded submission, and took long, allocates, frees or synchronizes: 8 bytes with the
+ * number of its STACK precede args */
 #define NVS_CALL_SITED (1u << 5)
 
 /*
@@ -754,10 +744,8 @@ struct nvs_rec_call {
 /* The driver reported the name; else see the call that made the handle */
 #define NVS_KERNEL_NAMED (1u << 1)
 
-/*
- * From here on the handle means this function. Comes with its first launch, or with the graph that
- * contains it.
- */
+/* From here on the handle means this function. Comes with its first launch, or with the graph that
+ * contains it. */
 struct nvs_rec_kernel {
 	struct nvs_rec rec;
 	uint64_t function; /* CUfunction or CUkernel */

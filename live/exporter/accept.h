@@ -5,10 +5,8 @@
 
 #include <stdbool.h>
 
-/*
- * Returns true if ACCEPT (NULL if there was no header) ranks OpenMetrics 1.0 at least as high as
- * plain text.
- */
+/* Returns true if ACCEPT (NULL if there was no header) ranks OpenMetrics 1.0 at least as high as
+ * plain text. */
 bool nvs_prefers_openmetrics(const char *accept);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Writes samples as text. Values are integers, or seconds with nine decimals: only the bounds of
- * buckets pass through floating point.
- */
+/* Writes samples as text. Values are integers, or seconds with nine decimals: only the bounds of
+ * buckets pass through floating point. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

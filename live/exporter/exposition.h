@@ -40,10 +40,8 @@ void nvs_exposition_add_count(struct nvs_exposition *e, const char *common, uint
 void nvs_exposition_add_seconds(struct nvs_exposition *e, const char *common, uint64_t ns, ...)
 	__attribute__((sentinel));
 
-/*
- * Adds a histogram. Bucket I counts values above BOUNDS[I - 1] and up to BOUNDS[I], in ns if the
- * family's unit is seconds; COUNTS has one more element for larger values. COMMON is as above.
- */
+/* Adds a histogram. Bucket I counts values above BOUNDS[I - 1] and up to BOUNDS[I], in ns if the
+ * family's unit is seconds; COUNTS has one more element for larger values. COMMON is as above. */
 void nvs_exposition_add_histogram(struct nvs_exposition *e, const char *common,
 				  const uint64_t *bounds, const uint64_t *counts, size_t nbounds,
 				  uint64_t sum);

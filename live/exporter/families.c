@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names and help texts of all metric families. docs/prometheus.md has the same table; a test
- * compares the two.
- */
+/* Names and help texts of all metric families. docs/prometheus.md has the same table; a test
+ * compares the two. */
 #include "live/exporter/families.h"
 
 #define COUNTER(number, name, help) [number] = {name, NVS_COUNTER, NULL, help}

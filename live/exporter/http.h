@@ -30,19 +30,15 @@ struct nvs_http {
 	void *arg;
 };
 
-/*
- * Opens a listening socket on TEXT, "127.0.0.1:9000" or "[::1]:9000". Returns -1 with a message on
- * failure; errno is EINVAL if TEXT is malformed.
- */
+/* Opens a listening socket on TEXT, "127.0.0.1:9000" or "[::1]:9000". Returns -1 with a message on
+ * failure; errno is EINVAL if TEXT is malformed. */
 int nvs_http_listen(const char *text, char *message, size_t room);
 
 /* Formats the listening address as a URL. Sets OPEN if other machines can reach it. */
 void nvs_http_url(int listener, char *url, size_t room, bool *open);
 
-/*
- * Serves requests until descriptor STOP is readable. Returns 0, or -1 with a message if
- * libmicrohttpd cannot be used.
- */
+/* Serves requests until descriptor STOP is readable. Returns 0, or -1 with a message if
+ * libmicrohttpd cannot be used. */
 int nvs_http_serve(struct nvs_http *http, int listener, int stop, char *message, size_t room);
 
 #endif

@@ -16,10 +16,8 @@ static bool is_port(const char *text)
 	       atoi(text) <= 65535;
 }
 
-/*
- * Splits "[::1]:9000" into address and port. A port alone means 127.0.0.1. ":PORT" means all
- * addresses, as in other Prometheus exporters.
- */
+/* Splits "[::1]:9000" into address and port. A port alone means 127.0.0.1. ":PORT" means all
+ * addresses, as in other Prometheus exporters. */
 static bool split_address(const char *text, char *host, size_t room, const char **port)
 {
 	const char *colon = strrchr(text, ':');

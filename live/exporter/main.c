@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * nvsnoop-exporter: serves the counters of running programs to Prometheus, over HTTP or in a file.
- */
+/* nvsnoop-exporter: serves the counters of running programs to Prometheus, over HTTP or in a file.
+ *  */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

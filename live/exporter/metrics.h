@@ -6,9 +6,8 @@
 #include "live/exporter/families.h"
 #include "live/exporter/process_labels.h"
 
-/*
- * Writes FAMILY's samples of P. The family must have been begun; it is NVS_F_PROCESS_INFO or later.
- */
+/* Writes FAMILY's samples of P. The family must have been begun; it is NVS_F_PROCESS_INFO or later.
+ *  */
 void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
 		       const struct nvs_exported_process *p);
 /* The same for families named by other exporters. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Groups a page's rows by the labels of their samples: rows with the same name become one series.
- */
+/* Groups a page's rows by the labels of their samples: rows with the same name become one series.
+ *  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,10 +28,8 @@ static void add_label(struct labels *l, const char *name, const char *value)
 	l->n++;
 }
 
-/*
- * Returns the label list for VALUE, or NULL if it counts as `other', as a name that is itself
- * "other" does.
- */
+/* Returns the label list for VALUE, or NULL if it counts as `other', as a name that is itself
+ * "other" does. */
 static const char *name_label(struct labels *l, const char *name, const char *value)
 {
 	l->n = 0;

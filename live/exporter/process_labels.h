@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A process known to the exporter: the series kept between scrapes, and those rebuilt from its
- * page.
- */
+/* A process known to the exporter: the series kept between scrapes, and those rebuilt from its
+ * page. */
 #ifndef NVSNOOP_LIVE_EXPORTER_PROCESS_LABELS_H
 #define NVSNOOP_LIVE_EXPORTER_PROCESS_LABELS_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * One scrape: reads all pages, matches them with known processes, adds new ones up to a limit, and
- * writes all families.
- */
+/* One scrape: reads all pages, matches them with known processes, adds new ones up to a limit, and
+ * writes all families. */
 #include <stdlib.h>
 #include <time.h>
 #include "live/exporter/families.h"

@@ -17,15 +17,13 @@ struct nvs_scrape_options {
 struct nvs_http;
 struct nvs_scrape;
 
-/*
- * HTTP is the server whose requests are reported too, or NULL. Returns NULL if there is no memory.
- */
+/* HTTP is the server whose requests are reported too, or NULL. Returns NULL if there is no memory.
+ *  */
 struct nvs_scrape *nvs_scrape_begin(const struct nvs_scrape_options *options,
 				    const struct nvs_http *http);
 
-/*
- * Writes a complete answer. Counters never decrease between two answers while their process lives.
- */
+/* Writes a complete answer. Counters never decrease between two answers while their process lives.
+ *  */
 void nvs_scrape(struct nvs_scrape *s, struct nvs_exposition *e);
 
 /*

@@ -16,10 +16,8 @@ struct nvs_series_name {
 	char *labels; /* label list, without braces */
 	uint64_t hash;
 	bool shown;
-	/*
-	 * three arrays of COLUMNS values: now, at the previous scrape, and the share kept by
-	 * `other'
-	 */
+	/* three arrays of COLUMNS values: now, at the previous scrape, and the share kept by
+	 * `other' */
 	uint64_t values[];
 };
 
@@ -36,15 +34,11 @@ enum { NVS_SERIES_COLUMNS = 40, NVS_SERIES_NAMES = 16384 };
 
 /* Begins a scrape: sets all values to 0. */
 void nvs_series_begin(struct nvs_series *s, uint32_t columns);
-/*
- * Adds VALUES to the name with LABELS. Returns false if they were added to `other' because there is
- * no memory.
- */
+/* Adds VALUES to the name with LABELS. Returns false if they were added to `other' because there is
+ * no memory. */
 bool nvs_series_add(struct nvs_series *s, const char *labels, const uint64_t *values);
-/*
- * Gives their own series to the TOP names by COLUMN; at most 2 * TOP names are ever shown.
- * nvs_series_get_value() then returns the value of a shown name.
- */
+/* Gives their own series to the TOP names by COLUMN; at most 2 * TOP names are ever shown.
+ * nvs_series_get_value() then returns the value of a shown name. */
 void nvs_series_choose_top(struct nvs_series *s, uint32_t top, uint32_t column);
 uint64_t nvs_series_get_value(const struct nvs_series *s, const struct nvs_series_name *one,
 			      uint32_t column);

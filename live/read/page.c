@@ -140,10 +140,8 @@ int nvs_page_read_head(struct nvs_page_file *file, uint64_t size, uint64_t *budg
 	return 0;
 }
 
-/*
- * Reads the page's clock, which is a seqlock. Keeps the previous value if every attempt overlaps an
- * update.
- */
+/* Reads the page's clock, which is a seqlock. Keeps the previous value if every attempt overlaps an
+ * update. */
 static int read_clock(struct nvs_page_file *file)
 {
 	const uint64_t at = offsetof(struct nvs_live, clock);

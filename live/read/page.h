@@ -53,10 +53,8 @@ void nvs_page_free(struct nvs_page_file *file);
 
 /* Appends a zeroed row to LIST. Returns NULL if there is no memory. */
 void *nvs_page_add_row(struct nvs_page_list *list, size_t size);
-/*
- * Reads a table into scratch buffer WHICH and sets *COUNT and *STEP (bytes per row). A row must
- * have at least LEAST bytes. Returns NULL if the page was rejected.
- */
+/* Reads a table into scratch buffer WHICH and sets *COUNT and *STEP (bytes per row). A row must
+ * have at least LEAST bytes. Returns NULL if the page was rejected. */
 const uint8_t *nvs_page_read_table(struct nvs_page_file *file, enum nvs_live_table_number number,
 				   size_t least, int which, uint32_t *count, uint32_t *step);
 const uint8_t *nvs_page_read_bytes(struct nvs_page_file *file, uint64_t offset, uint64_t length,
@@ -64,10 +62,8 @@ const uint8_t *nvs_page_read_bytes(struct nvs_page_file *file, uint64_t offset, 
 const char *nvs_page_get_string(const struct nvs_page_file *file, uint32_t offset);
 /* Ticks as ns of CLOCK_MONOTONIC, no later than this look; 0: not known. */
 uint64_t nvs_page_time(const struct nvs_page_file *file, uint64_t ticks);
-/*
- * On entry MORE is the sum of this read. Sets TOTAL to it, or keeps the old TOTAL if that is
- * larger, and sets MORE to the increase since the previous read.
- */
+/* On entry MORE is the sum of this read. Sets TOTAL to it, or keeps the old TOTAL if that is
+ * larger, and sets MORE to the increase since the previous read. */
 void nvs_page_finish_counters(const struct nvs_page_file *file, struct nvs_page_counter *sums,
 			      size_t n);
 /* Rejects the page for reason WHY. Returns -EINVAL. */

@@ -291,9 +291,8 @@ static void scan_folder(struct nvs_pages *pages, struct folder *folder)
 		closedir(dir);
 }
 
-/*
- * Adds an inotify watch for FOLDER. If another folder had this PATH before, its watch is removed.
- */
+/* Adds an inotify watch for FOLDER. If another folder had this PATH before, its watch is removed.
+ *  */
 static void watch_folder(struct nvs_pages *pages, const struct folder *folder, const char *path)
 {
 	struct watched *more;
@@ -325,10 +324,8 @@ static void watch_folder(struct nvs_pages *pages, const struct folder *folder, c
 	pages->nwatched += more[pages->nwatched].path != NULL;
 }
 
-/*
- * Scans PATH if it is a folder of user UID into which nobody else may write. Returns false if
- * something else has that name.
- */
+/* Scans PATH if it is a folder of user UID into which nobody else may write. Returns false if
+ * something else has that name. */
 static bool scan_if_owned(struct nvs_pages *pages, struct folder *folder, const char *path)
 {
 	struct stat st;

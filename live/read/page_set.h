@@ -198,10 +198,8 @@ struct nvs_page {
 /* FLAGS: NVS_PAGES_*. Returns 0 or -ENOMEM. */
 int nvs_pages_open(struct nvs_pages **pages, uint32_t flags);
 void nvs_pages_close(struct nvs_pages *pages); /* NULL is allowed */
-/*
- * Restricts the scan to FOLDER, which must belong to this user, or to anyone for root. Returns 0 or
- * -errno.
- */
+/* Restricts the scan to FOLDER, which must belong to this user, or to anyone for root. Returns 0 or
+ * -errno. */
 int nvs_pages_restrict(struct nvs_pages *pages, const char *folder);
 /*
  * Finds and reads all pages that exist now. Returns 0, or -ENOMEM if some are missing. Files that

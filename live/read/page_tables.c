@@ -156,9 +156,8 @@ static int read_gpus(struct nvs_page_file *file)
 
 /* ---- memory ---- */
 
-/*
- * Returns the entry of table row ROW. Creates it if USED; returns NULL if the row was never used.
- */
+/* Returns the entry of table row ROW. Creates it if USED; returns NULL if the row was never used.
+ *  */
 static struct nvs_page_memory *memory_entry(struct nvs_page_file *file, uint32_t row, bool used)
 {
 	uint32_t *place = (uint32_t *)file->memory_places.rows + row;
@@ -335,10 +334,8 @@ static void copy_channel(struct nvs_page_file *file, struct nvs_page_channel *to
 	to->completed = from->completed;
 	if (to->completed != NVS_LIVE_UNKNOWN && to->completed > to->submitted.total)
 		to->completed = to->submitted.total;
-	/*
-	 * Both numbers were sampled at the same time. Later submissions are not known to be
-	 * pending.
-	 */
+	/* Both numbers were sampled at the same time. Later submissions are not known to be
+	 * pending. */
 	to->pending = from->completed == NVS_LIVE_UNKNOWN ||
 				      from->completed_of == NVS_LIVE_UNKNOWN ||
 				      from->completed_of < from->completed
@@ -354,10 +351,8 @@ static void copy_channel(struct nvs_page_file *file, struct nvs_page_channel *to
 	to->seen_ns = to->seen_ns ? to->seen_ns : 1;
 }
 
-/*
- * Reads a channel row, which is a seqlock. Keeps the previous values if every attempt overlaps an
- * update.
- */
+/* Reads a channel row, which is a seqlock. Keeps the previous values if every attempt overlaps an
+ * update. */
 static int read_channel(struct nvs_page_file *file, uint64_t at, struct nvs_page_channel *channel)
 {
 	struct nvs_live_channel one, two;

@@ -19,18 +19,14 @@ struct nvs_machine_id {
 };
 
 void nvs_machine_id_read(struct nvs_machine_id *here);
-/*
- * Returns true if the page's PID can be looked up in our /proc. Otherwise only the page's own state
- * and times count.
- */
+/* Returns true if the page's PID can be looked up in our /proc. Otherwise only the page's own state
+ * and times count. */
 bool nvs_can_look_up_pid(const struct nvs_machine_id *here, const struct nvs_live *head);
 /* NOW is in ns of CLOCK_MONOTONIC. */
 bool nvs_process_alive(const struct nvs_machine_id *here, const struct nvs_live *head,
 		       uint64_t now);
-/*
- * Returns true if one of the process' user IDs is UID. Where the process cannot be looked up, the
- * owner of the page is trusted.
- */
+/* Returns true if one of the process' user IDs is UID. Where the process cannot be looked up, the
+ * owner of the page is trusted. */
 bool nvs_process_has_uid(const struct nvs_machine_id *here, const struct nvs_live *head,
 			 uint32_t uid);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads a live page's slots: sums the threads' counters, and copies the calls and ranges in
- * progress.
- */
+/* Reads a live page's slots: sums the threads' counters, and copies the calls and ranges in
+ * progress. */
 #include <errno.h>
 #include <string.h>
 #include "live/read/page.h"

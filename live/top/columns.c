@@ -91,9 +91,8 @@ struct column_widths {
 	uint32_t all; /* total, with a blank between columns */
 };
 
-/*
- * Minimum width. COMMAND gets more if the terminal has 80 columns: a few letters are of little use.
- */
+/* Minimum width. COMMAND gets more if the terminal has 80 columns: a few letters are of little use.
+ *  */
 static uint32_t min_width(const struct nvs_top_column *c, uint32_t columns)
 {
 	uint32_t width = (uint32_t)(c->width < 0 ? -c->width : c->width);

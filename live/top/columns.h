@@ -17,9 +17,8 @@ struct nvs_top_column {
 
 extern const struct nvs_top_column nvs_top_columns[NVS_TOP_COLUMNS];
 
-/*
- * Finds a column by key or title, ignoring case and a leading "-". Returns NULL if there is none.
- */
+/* Finds a column by key or title, ignoring case and a leading "-". Returns NULL if there is none.
+ *  */
 const struct nvs_top_column *nvs_top_column(const char *name);
 
 #endif

@@ -36,9 +36,8 @@ static const char *why_no_trace(const struct nvs_page *page)
 	return S_ISREG(file.st_mode) ? NULL : "its trace is not a regular file";
 }
 
-/*
- * Starts nvsnoop-report: the one next to this program, or the one in PATH. Returns 0 or an errno.
- */
+/* Starts nvsnoop-report: the one next to this program, or the one in PATH. Returns 0 or an errno.
+ *  */
 static int start_report(pid_t *pid, char **argv)
 {
 	static const char name[] = "nvsnoop-report";

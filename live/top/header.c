@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The summary above the list: time, number of processes and GPUs, and the rates of all processes
- * together.
- */
+/* The summary above the list: time, number of processes and GPUs, and the rates of all processes
+ * together. */
 #include <string.h>
 #include <time.h>
 #include "live/top/top.h"

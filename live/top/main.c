@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * nvsnoop-top: shows what the CUDA programs being recorded are doing. Chooses between the
- * interactive view and the printed formats.
- */
+/* nvsnoop-top: shows what the CUDA programs being recorded are doing. Chooses between the
+ * interactive view and the printed formats. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>

@@ -217,10 +217,8 @@ static void put_kernels(struct nvs_text_page *s, const struct nvs_page *page)
 	free(order);
 }
 
-/*
- * Upper bound of the bucket that holds this percentile of the call times; NULL if there were no
- * calls.
- */
+/* Upper bound of the bucket that holds this percentile of the call times; NULL if there were no
+ * calls. */
 static const char *format_percentile(char to[NVS_FIGURE], const struct nvs_page_api *api,
 				     unsigned percent)
 {

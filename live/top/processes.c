@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Builds the rows: user, GPUs, command line and current call of each process. Caches demangled
- * kernel names.
- */
+/* Builds the rows: user, GPUs, command line and current call of each process. Caches demangled
+ * kernel names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Terminal access with ncurses. Terminating signals are delivered only during the wait for keys, so
- * the terminal is never restored from inside a handler.
- */
+/* Terminal access with ncurses. Terminating signals are delivered only during the wait for keys, so
+ * the terminal is never restored from inside a handler. */
 #include <curses.h>
 #include <errno.h>
 #include <poll.h>
@@ -38,10 +36,8 @@ bool nvs_screen_is_usable(void)
 	       !setupterm(term, STDOUT_FILENO, &wrong) && cursor_address && clear_screen;
 }
 
-/*
- * Blocks the terminating signals except during the wait: none can arrive between the check and the
- * wait.
- */
+/* Blocks the terminating signals except during the wait: none can arrive between the check and the
+ * wait. */
 static void block_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_end}, old;

@@ -33,20 +33,16 @@ int nvs_screen_open(bool color);
 void nvs_screen_close(void);
 uint32_t nvs_screen_lines(void), nvs_screen_columns(void);
 
-/*
- * Draws N lines of a sheet, from FIRST on, at line TO of the screen, scrolled left by LEFT columns.
- * Line CHOSEN of the sheet is highlighted; UINT32_MAX: none.
- */
+/* Draws N lines of a sheet, from FIRST on, at line TO of the screen, scrolled left by LEFT columns.
+ * Line CHOSEN of the sheet is highlighted; UINT32_MAX: none. */
 void nvs_screen_draw(const struct nvs_text_page *s, uint32_t first, uint32_t n, uint32_t to,
 		     uint32_t left, uint32_t chosen);
 void nvs_screen_clear(void); /* call before redrawing everything */
 void nvs_screen_refresh(void);
 /* Returns an NVS_KEY_* or a character. Waits at most MS. */
 int nvs_screen_read_key(int64_t ms);
-/*
- * Raises the terminating signal that was received, if any, with its default action. Call after
- * nvs_screen_close().
- */
+/* Raises the terminating signal that was received, if any, with its default action. Call after
+ * nvs_screen_close(). */
 void nvs_screen_raise_signal(void);
 
 #endif

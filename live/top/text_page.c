@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Builds pages of text, escapes untrusted strings for the terminal, formats numbers in few columns.
- */
+/* Builds pages of text, escapes untrusted strings for the terminal, formats numbers in few columns.
+ *  */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,10 +164,8 @@ static int columns_of(uint32_t code, bool utf8)
 	return utf8 && nvs_printable(code) ? wcwidth((wchar_t)code) : -1;
 }
 
-/*
- * Writes one character of TEXT, escaped if needed, to TO. Sets BYTES and COLUMNS of the output;
- * returns the input bytes consumed.
- */
+/* Writes one character of TEXT, escaped if needed, to TO. Sets BYTES and COLUMNS of the output;
+ * returns the input bytes consumed. */
 static size_t show_char(char to[8], const char *text, size_t length, bool utf8, size_t *bytes,
 			uint32_t *columns)
 {

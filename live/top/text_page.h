@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A page of text: lines made of styled pieces. The same page is drawn on a terminal or, without
- * styles, printed to a pipe.
- */
+/* A page of text: lines made of styled pieces. The same page is drawn on a terminal or, without
+ * styles, printed to a pipe. */
 #ifndef NVSNOOP_LIVE_TOP_TEXT_PAGE_H
 #define NVSNOOP_LIVE_TOP_TEXT_PAGE_H
 
@@ -54,10 +52,8 @@ void nvs_text_page_printf(struct nvs_text_page *s, enum nvs_top_style style, con
 			  ...) __attribute__((format(printf, 3, 4)));
 /* Pads the line in progress to a column. */
 void nvs_text_page_pad(struct nvs_text_page *s, enum nvs_top_style style, uint32_t column);
-/*
- * Appends untrusted text, escaped and cut to at most COLUMNS, with a ~ at the cut. Pads it to WIDTH
- * columns: on the right, or on the left if WIDTH is negative.
- */
+/* Appends untrusted text, escaped and cut to at most COLUMNS, with a ~ at the cut. Pads it to WIDTH
+ * columns: on the right, or on the left if WIDTH is negative. */
 void nvs_text_page_add_escaped(struct nvs_text_page *s, enum nvs_top_style style, const char *text,
 			       uint32_t columns, int width);
 void nvs_text_page_end_line(struct nvs_text_page *s); /* ends the line in progress */

@@ -75,10 +75,8 @@ int nvs_top_run_screen(struct nvs_top *top);
 void nvs_top_print_text(const struct nvs_top *top, FILE *file);
 void nvs_top_print_json(const struct nvs_top *top, FILE *file);
 void nvs_top_print_blocks(const struct nvs_top *top, FILE *file);
-/*
- * Reads all pages and explains on stdout where the processes hang. Returns 0, -ENOMEM, or -EIO if
- * nvsnoop-report failed.
- */
+/* Reads all pages and explains on stdout where the processes hang. Returns 0, -ENOMEM, or -EIO if
+ * nvsnoop-report failed. */
 int nvs_top_print_hang(struct nvs_top *top);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The session's clock: which hardware clock is used, and how it is related to the system's clocks.
- */
+/* The session's clock: which hardware clock is used, and how it is related to the system's clocks.
+ *  */
 #ifndef NVSNOOP_PRELOAD_BASE_CLOCK_H
 #define NVSNOOP_PRELOAD_BASE_CLOCK_H
 
@@ -12,10 +11,8 @@ struct nvs_clock_sample {
 	uint64_t ticks, mono_ns, real_ns;
 };
 
-/*
- * Returns true if the TSC runs at one rate on all cores: the CPU reports it as invariant and the
- * kernel uses it as its clock source.
- */
+/* Returns true if the TSC runs at one rate on all cores: the CPU reports it as invariant and the
+ * kernel uses it as its clock source. */
 bool nvs_clock_tsc_usable(void);
 /* Reads the three clocks as close together as possible. Requires nvs_trap_init(). */
 struct nvs_clock_sample nvs_clock_read(void);

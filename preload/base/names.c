@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Trace file names: expands the pattern, and picks another name if the first is taken.
- */
+/* Trace file names: expands the pattern, and picks another name if the first is taken. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Trace file names: expands the pattern, and picks another name if the first is taken.
- */
+/* Trace file names: expands the pattern, and picks another name if the first is taken. */
 #ifndef NVSNOOP_PRELOAD_BASE_NAMES_H
 #define NVSNOOP_PRELOAD_BASE_NAMES_H
 

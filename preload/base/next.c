@@ -114,15 +114,12 @@ static const struct nvs_next raw = {
 
 static struct nvs_next found;
 static _Atomic int ready;
-/*
- * This thread is in dlsym(). Volatile because dlsym() is declared never to call back into this
- * file, so the compiler would drop the store.
- */
+/* This thread is in dlsym(). Volatile because dlsym() is declared never to call back into this
+ * file, so the compiler would drop the store. */
 static __thread volatile int looking;
 
-/*
- * A function that this libc lacks (fstat before 2.33, close_range before 2.34) keeps the raw entry.
- */
+/* A function that this libc lacks (fstat before 2.33, close_range before 2.34) keeps the raw entry.
+ *  */
 #define FIND(type, field, name, arguments)                                  \
 	do {                                                                \
 		void *p_ = dlsym(RTLD_NEXT, #name);                         \

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Table of the next definitions of the functions that the library hooks. All calls that the library
- * makes on devices go through this table.
- */
+/* Table of the next definitions of the functions that the library hooks. All calls that the library
+ * makes on devices go through this table. */
 #ifndef NVSNOOP_PRELOAD_BASE_NEXT_H
 #define NVSNOOP_PRELOAD_BASE_NEXT_H
 
@@ -20,10 +18,8 @@
 #include <time.h>
 #include <ucontext.h>
 
-/*
- * _dl_find_object() of glibc 2.35 and later: finds the object at an address, in any namespace,
- * without a lock. Layout as in <dlfcn.h>.
- */
+/* _dl_find_object() of glibc 2.35 and later: finds the object at an address, in any namespace,
+ * without a lock. Layout as in <dlfcn.h>. */
 struct nvs_found_object {
 	unsigned long long flags;
 	void *map_start, *map_end;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Table of the keys of NVSNOOP_OPTIONS and its parser, used by the library and the launcher.
- */
+/* Table of the keys of NVSNOOP_OPTIONS and its parser, used by the library and the launcher. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,10 +142,8 @@ int nvs_option_set(struct nvs_option_values *values, const char *key, const char
 	return reject_option(error, error_size);
 }
 
-/*
- * Copies the item at S to ITEM with \, and \\ unescaped. Returns the position after its comma, or
- * NULL if the item is too long.
- */
+/* Copies the item at S to ITEM with \, and \\ unescaped. Returns the position after its comma, or
+ * NULL if the item is too long. */
 static const char *next_item(const char *s, char *item, size_t size)
 {
 	size_t n = 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of options (keys, values, help) and the parser of NVSNOOP_OPTIONS. It depends only on
- * the C library, so that the launcher and the library check the same keys.
- */
+/* The table of options (keys, values, help) and the parser of NVSNOOP_OPTIONS. It depends only on
+ * the C library, so that the launcher and the library check the same keys. */
 #ifndef NVSNOOP_PRELOAD_BASE_OPTIONS_H
 #define NVSNOOP_PRELOAD_BASE_OPTIONS_H
 
@@ -36,10 +34,8 @@
  *   bypassed  the GPU was used and the library saw nothing of it; no path
  */
 #define NVS_ENV_SUMMARY "NVSNOOP_SUMMARY"
-/*
- * Set by the launcher: when it started the program, in ns of CLOCK_MONOTONIC. All processes of the
- * tree count --delay from it. Without it each program counts from its own start.
- */
+/* Set by the launcher: when it started the program, in ns of CLOCK_MONOTONIC. All processes of the
+ * tree count --delay from it. Without it each program counts from its own start. */
 #define NVS_ENV_START "NVSNOOP_START"
 
 /*
@@ -95,24 +91,18 @@ struct nvs_option_values {
 };
 
 void nvs_option_defaults(struct nvs_option_values *values);
-/*
- * Sets one option. VALUE is NULL for a switch without a value. Returns 0, or -EINVAL with a message
- * for the user in ERROR (ERROR_SIZE bytes, may be 0).
- */
+/* Sets one option. VALUE is NULL for a switch without a value. Returns 0, or -EINVAL with a message
+ * for the user in ERROR (ERROR_SIZE bytes, may be 0). */
 int nvs_option_set(struct nvs_option_values *values, const char *key, const char *value,
 		   char *error, size_t error_size);
-/*
- * Parses the whole string. Returns -EINVAL at the first wrong key or value; VALUES are the defaults
- * then.
- */
+/* Parses the whole string. Returns -EINVAL at the first wrong key or value; VALUES are the defaults
+ * then. */
 int nvs_options_parse(struct nvs_option_values *values, const char *string, char *error,
 		      size_t error_size);
 /* Returns the name of an option that is set in VALUES and needs a trace, or NULL. */
 const char *nvs_option_needs_trace(const struct nvs_option_values *values);
-/*
- * Appends ",key=value" to OUT, with commas in VALUE quoted and without the comma if OUT is empty.
- * Returns 0 or -ENOSPC.
- */
+/* Appends ",key=value" to OUT, with commas in VALUE quoted and without the comma if OUT is empty.
+ * Returns 0 or -ENOSPC. */
 int nvs_options_append(char *out, size_t size, const char *key, const char *value);
 
 #endif

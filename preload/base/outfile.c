@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Files that the library keeps open inside a program that may close, reuse or not expect its file
- * descriptors. outfile.h documents the interface.
- */
+/* Files that the library keeps open inside a program that may close, reuse or not expect its file
+ * descriptors. outfile.h documents the interface. */
 #include <dirent.h>
 #include <string.h>
 #include <sys/file.h>
@@ -151,10 +149,8 @@ static int clear_away(const char *path)
 	return err && err != -EAGAIN ? -EEXIST : err;
 }
 
-/*
- * Creates PATH and locks it. Returns -EAGAIN if a process that may replace it had its lock first.
- * On a file system without locks this succeeds: the lock only protects against that race.
- */
+/* Creates PATH and locks it. Returns -EAGAIN if a process that may replace it had its lock first.
+ * On a file system without locks this succeeds: the lock only protects against that race. */
 static int create_locked(const char *path, int flags)
 {
 	int fd = nvs_sys_open(path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err;
@@ -219,9 +215,8 @@ int nvs_outfile_fd(struct nvs_outfile *file)
 
 	if (fd >= 0 && is_same(file, fd))
 		return fd;
-	/*
-	 * The program has closed it. The number may be the program's now, so it is not closed here.
-	 */
+	/* The program has closed it. The number may be the program's now, so it is not closed here.
+	 *  */
 	file->fd = -1;
 	if (!file->path[0])
 		return -EBADF;

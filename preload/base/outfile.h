@@ -19,10 +19,8 @@ struct nvs_outfile {
 	char path[PATH_MAX]; /* absolute */
 };
 
-/*
- * Writes the absolute form of PATH, relative to FOLDER ("": the working directory), to OUT
- * (PATH_MAX bytes). Returns 0 or -errno.
- */
+/* Writes the absolute form of PATH, relative to FOLDER ("": the working directory), to OUT
+ * (PATH_MAX bytes). Returns 0 or -errno. */
 int nvs_path_absolute(const char *folder, const char *path, char *out);
 
 /*
@@ -31,10 +29,8 @@ int nvs_path_absolute(const char *folder, const char *path, char *out);
  * Returns 0 or -errno; -EEXIST if the name is taken.
  */
 int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bool replace);
-/*
- * Returns the descriptor after checking that it still refers to this file. Reopens the path if the
- * program has closed it. Returns -errno if the file cannot be reached. Async-signal-safe.
- */
+/* Returns the descriptor after checking that it still refers to this file. Reopens the path if the
+ * program has closed it. Returns -errno if the file cannot be reached. Async-signal-safe. */
 int nvs_outfile_fd(struct nvs_outfile *file);
 /* Appends all SIZE bytes. Returns 0 or -errno. */
 int nvs_outfile_append(struct nvs_outfile *file, const void *data, size_t size);
@@ -46,10 +42,8 @@ bool nvs_outfile_has_name(const struct nvs_outfile *file, const char *path);
 void nvs_outfile_unlink(struct nvs_outfile *file);
 void nvs_outfile_close(struct nvs_outfile *file);
 
-/*
- * Allocates blocks for [FROM, TO), so that a later store cannot fail for a full disk. Returns 0 or
- * -errno.
- */
+/* Allocates blocks for [FROM, TO), so that a later store cannot fail for a full disk. Returns 0 or
+ * -errno. */
 int nvs_file_allocate(int fd, uint64_t from, uint64_t to);
 
 /* Calls SEE for each name in FOLDER until it returns true. Returns true then. */
@@ -57,10 +51,8 @@ bool nvs_folder_search(const char *folder, bool (*see)(const char *name, void *a
 /* Returns 1 if the file has TEXT in it, 0 if not, or -errno if it cannot be opened. */
 int nvs_file_contains(const char *path, const char *text);
 
-/*
- * Moves FD to a high number, for programs that expect low numbers to be free. Returns the new
- * number, or FD if that fails.
- */
+/* Moves FD to a high number, for programs that expect low numbers to be free. Returns the new
+ * number, or FD if that fails. */
 int nvs_fd_move_high(int fd);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Threads that the library starts inside the program. They block signals, so that no handler of the
- * program runs on them.
- */
+/* Threads that the library starts inside the program. They block signals, so that no handler of the
+ * program runs on them. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -77,10 +75,8 @@ static void *begin_own(void *arg)
 	return NULL;
 }
 
-/*
- * The signal mask is set through the attributes. The caller blocks nothing: pthread_create() may
- * wait for the program's allocator, whose holder may wait for a reply to a signal.
- */
+/* The signal mask is set through the attributes. The caller blocks nothing: pthread_create() may
+ * wait for the program's allocator, whose holder may wait for a reply to a signal. */
 static int create_own(struct own_start *start, size_t stack)
 {
 	/*
@@ -107,10 +103,8 @@ static int create_own(struct own_start *start, size_t stack)
 	return err;
 }
 
-/*
- * Waits until the thread has made its first system calls, including the C library's. A sandbox may
- * not allow them, and this way the program cannot install one in between.
- */
+/* Waits until the thread has made its first system calls, including the C library's. A sandbox may
+ * not allow them, and this way the program cannot install one in between. */
 static void wait_for_begin(struct own_start *start)
 {
 	for (int ms = 0; ms < BEGIN_MS && atomic_load(&start->begun) == COMING; ms += BEGIN_STEP_MS)

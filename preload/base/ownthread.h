@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Threads that the library starts inside the program, and how one of them, the keeper, is woken.
- */
+/* Threads that the library starts inside the program, and how one of them, the keeper, is woken. */
 #ifndef NVSNOOP_PRELOAD_BASE_OWNTHREAD_H
 #define NVSNOOP_PRELOAD_BASE_OWNTHREAD_H
 

@@ -25,10 +25,8 @@
 void *nvs_alloc(size_t bytes); /* zeroed; NULL if the kernel has no memory */
 void *nvs_realloc(void *p, size_t old_bytes, size_t bytes);
 void nvs_free(void *p, size_t bytes);
-/*
- * Returns true if the array LIST of ROOM elements, of which N are used, has room for another one.
- * A full array is doubled, from FIRST elements on; without memory it stays as it is.
- */
+/* Returns true if the array LIST of ROOM elements, of which N are used, has room for another one. A
+ * full array is doubled, from FIRST elements on; without memory it stays as it is. */
 #define NVS_GROW(list, n, room, first)                                                     \
 	({                                                                                 \
 		__typeof__(room) more_ = (room) ? 2 * (room) : (first);                    \
@@ -45,10 +43,8 @@ void nvs_free(void *p, size_t bytes);
 /* ---- state.c: the library's state and its lock ---- */
 struct nvs_state; /* root page, wiped in a forked child */
 struct nvs_state *nvs_state(void);
-/*
- * One pointer in the root page for each module that needs one; NULL at first and again in a forked
- * child.
- */
+/* One pointer in the root page for each module that needs one; NULL at first and again in a forked
+ * child. */
 enum nvs_slot {
 	NVS_SLOT_RM,
 	NVS_SLOT_FD,
@@ -65,10 +61,8 @@ enum nvs_slot {
 	NVS_SLOTS = 16
 };
 void **nvs_slot(enum nvs_slot which);
-/*
- * Returns true once a trace has been started, also after its end. Records made after the end go to
- * the late spool.
- */
+/* Returns true once a trace has been started, also after its end. Records made after the end go to
+ * the late spool. */
 bool nvs_session_is_active(void);
 /*
  * The lock for all tables of preload. It is recursive. Asynchronous signals are blocked while it is
@@ -119,14 +113,11 @@ struct nvs_options {
 	const char *refused; /* why, to be printed once; NULL */
 };
 const struct nvs_options *nvs_options(void);
-/*
- * Returns the loader's entry of this library; first called in the constructor. NULL if it has none.
- */
+/* Returns the loader's entry of this library; first called in the constructor. NULL if it has none.
+ *  */
 const struct link_map *nvs_own_object(void);
-/*
- * Returns false if the library was loaded by dlopen(), for example through NVTX_INJECTION64_PATH
- * without LD_PRELOAD. Nothing is hooked then, and the library may be unloaded at any time.
- */
+/* Returns false if the library was loaded by dlopen(), for example through NVTX_INJECTION64_PATH
+ * without LD_PRELOAD. Nothing is hooked then, and the library may be unloaded at any time. */
 bool nvs_is_preloaded(void);
 
 /* ---- session.c: one trace, from the first channel allocation to the end ---- */
@@ -148,17 +139,13 @@ static inline bool nvs_session_is_confined(void)
 {
 	return atomic_load(&nvs_writer_signal.confined);
 }
-/*
- * Drains the buffers, writes totals and seek table, prints the closing line. Called at exit; a
- * second call does nothing.
- */
+/* Drains the buffers, writes totals and seek table, prints the closing line. Called at exit; a
+ * second call does nothing. */
 void nvs_session_finish(void);
 /* At exit: there is no session although the program has used the GPU. Prints a line about it. */
 void nvs_session_report_bypass(void);
-/*
- * Returns an entry of the spool's channel table for channel NUMBER with put 0, or NULL if the table
- * is full.
- */
+/* Returns an entry of the spool's channel table for channel NUMBER with put 0, or NULL if the table
+ * is full. */
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number);
 void nvs_session_channel_free(struct nvs_spool_channel *slot);
 /* Publishes in the spool how far the GPU is on this channel. Under nvs_lock. */
@@ -178,10 +165,8 @@ uint64_t nvs_rm_unknown_calls(void);
 bool nvs_rm_release_is_newer(void); /* than all known ones */
 /* Records all live GPUs, objects, mappings and channels in the order of their creation. */
 void nvs_rm_replay(void);
-/*
- * At the end: records the last GP_PUT of every live channel, the check of /proc/self/maps and the
- * counts of unknown calls.
- */
+/* At the end: records the last GP_PUT of every live channel, the check of /proc/self/maps and the
+ * counts of unknown calls. */
 void nvs_rm_final_records(bool look_at_maps);
 
 /* timing.c: gives memory at CPU, which GPU sees at ADDRESS, to the timestamps of its channels. */
@@ -193,18 +178,14 @@ void *nvs_rm_timing_take_spare(void);
 bool nvs_rm_timing_needs_memory(uint32_t gpu);
 /* Returns the number of the GPU with this UUID, or NVS_NONE. */
 uint32_t nvs_rm_gpu_by_uuid(const uint8_t uuid[16]);
-/*
- * Forwards delayed entries; with READ, also collects the timestamps that are available. Returns
- * true if entries are still delayed.
- */
+/* Forwards delayed entries; with READ, also collects the timestamps that are available. Returns
+ * true if entries are still delayed. */
 bool nvs_rm_timing_poll(bool read);
 /* Records the clock of every GPU together with the session's. */
 bool nvs_rm_timing_read_clocks(void);
 
-/*
- * publish.c: copies to the shadows what the GPU wrote to USERD. The keeper calls it ten times a
- * second.
- */
+/* publish.c: copies to the shadows what the GPU wrote to USERD. The keeper calls it ten times a
+ * second. */
 void nvs_shadow_refresh(void);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The options of this process, read from its environment once. A forked child keeps them, even if
- * the environment has changed since.
- */
+/* The options of this process, read from its environment once. A forked child keeps them, even if
+ * the environment has changed since. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
@@ -28,10 +26,8 @@ static void read_out(struct nvs_options *o)
 	o->untraced = !strcmp(o->out, NVS_OUT_NONE);
 }
 
-/*
- * Relative names refer to the working directory at the start, wherever the program goes (a daemon
- * goes to the root).
- */
+/* Relative names refer to the working directory at the start, wherever the program goes (a daemon
+ * goes to the root). */
 static void read_folder(struct nvs_options *o)
 {
 	long n = nvs_syscall(SYS_getcwd, (long)o->folder, sizeof(o->folder), 0, 0, 0, 0);
@@ -59,10 +55,8 @@ static void read_options(struct nvs_options *o)
 		o->error[0] = '\0';
 }
 
-/*
- * Options that need a trace are dropped without an error: out=none may be set for a whole tree of
- * processes.
- */
+/* Options that need a trace are dropped without an error: out=none may be set for a whole tree of
+ * processes. */
 static void drop_trace_options(struct nvs_options *o)
 {
 	struct nvs_option_values *v = &o->values;
@@ -166,9 +160,8 @@ const struct nvs_options *nvs_options(void)
 		atomic_store_explicit(&settings_state, 2, memory_order_release);
 	}
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
-	/*
-	 * Another thread may be reading the settings; it takes microseconds and waits for nothing.
-	 */
+	/* Another thread may be reading the settings; it takes microseconds and waits for nothing.
+	 *  */
 	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
 }
 

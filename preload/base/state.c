@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The library's root page and its lock.
- */
+/* The library's root page and its lock. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The root page, from which all state of the library is reached. In a forked child the kernel
- * replaces it by a page of zeroes, which is a library that has not started.
- */
+/* The root page, from which all state of the library is reached. In a forked child the kernel
+ * replaces it by a page of zeroes, which is a library that has not started. */
 #ifndef NVSNOOP_PRELOAD_BASE_STATE_H
 #define NVSNOOP_PRELOAD_BASE_STATE_H
 
@@ -31,24 +29,18 @@ struct nvs_state {
 	_Atomic uint32_t
 		learning; /* a thread is reading, or has read, libcuda's exports; not in a child */
 	_Atomic uint32_t device_seen; /* a device call has been made: mmap checks its fd */
-	/*
-	 * Number of tracked mappings that touch each 2 MiB region (hashed), and of those too large
-	 * for it.
-	 */
+	/* Number of tracked mappings that touch each 2 MiB region (hashed), and of those too large
+	 * for it. */
 	_Atomic uint32_t filter_large;
 	_Atomic uint16_t filter[NVS_FILTER_SIZE];
 };
 
-/*
- * Returns true in a vfork() child, which shares our memory but has its own fd table: what it closes
- * or maps does not concern this process.
- */
+/* Returns true in a vfork() child, which shares our memory but has its own fd table: what it closes
+ * or maps does not concern this process. */
 bool nvs_state_is_borrowed(void);
 
-/*
- * mappings.c: false means that [start, start + size) certainly overlaps no tracked mapping. Takes
- * no lock.
- */
+/* mappings.c: false means that [start, start + size) certainly overlaps no tracked mapping. Takes
+ * no lock. */
 bool nvs_maps_may_overlap(uintptr_t start, size_t size);
 
 #endif

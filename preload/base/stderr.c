@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Writes to the program's standard error, which may be closed, redirected, full or without a
- * reader.
- */
+/* Writes to the program's standard error, which may be closed, redirected, full or without a
+ * reader. */
 #include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -42,10 +40,8 @@ static long write_some(const struct stat *st, const char *text, size_t size)
 	return nvs_sys_write(STDERR, text, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
-/*
- * Consumes SIGNAL, which a write has sent to this thread. If the program blocks it, it stays
- * pending: it may be the program's own.
- */
+/* Consumes SIGNAL, which a write has sent to this thread. If the program blocks it, it stays
+ * pending: it may be the program's own. */
 static void consume_signal(int signal, uint64_t blocked)
 {
 	uint64_t set = 1ull << (signal - 1);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Wrappers of the system calls that preload makes without libc (trap/low/sys.h says why). Only for
- * the library's own files and memory; calls on devices go through nvs_next().
- */
+/* Wrappers of the system calls that preload makes without libc (trap/low/sys.h says why). Only for
+ * the library's own files and memory; calls on devices go through nvs_next(). */
 #ifndef NVSNOOP_PRELOAD_BASE_SYS_H
 #define NVSNOOP_PRELOAD_BASE_SYS_H
 
@@ -177,10 +175,8 @@ static inline uint64_t nvs_sys_block_async(void)
 	return saved;
 }
 
-/*
- * Returns true if 8 bytes at AT can be read, also in a mapping of a device and on threads that
- * block SIGSEGV. The kernel reads the mask at AT before it rejects the unknown HOW with EINVAL.
- */
+/* Returns true if 8 bytes at AT can be read, also in a mapping of a device and on threads that
+ * block SIGSEGV. The kernel reads the mask at AT before it rejects the unknown HOW with EINVAL. */
 static inline bool nvs_sys_readable(const volatile void *at)
 {
 	return nvs_syscall(SYS_rt_sigprocmask, -1, (long)at, 0, 8, 0, 0) == -EINVAL;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Numbers, sizes and names as the closing line prints them.
- */
+/* Numbers, sizes and names as the closing line prints them. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

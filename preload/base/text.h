@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Numbers, sizes and names as the closing line prints them; for the library and the launcher.
- */
+/* Numbers, sizes and names as the closing line prints them; for the library and the launcher. */
 #ifndef NVSNOOP_PRELOAD_BASE_TEXT_H
 #define NVSNOOP_PRELOAD_BASE_TEXT_H
 
@@ -21,10 +19,8 @@ struct nvs_text nvs_text_size(uint64_t bytes);
 
 /* Characters that need no quoting in a shell. */
 #define NVS_SHELL_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%^"
-/*
- * Writes NAME, quoted for a shell if that is needed, to OUT of SIZE bytes (at most 4 for each of
- * NAME's, and 5). Returns its length.
- */
+/* Writes NAME, quoted for a shell if that is needed, to OUT of SIZE bytes (at most 4 for each of
+ * NAME's, and 5). Returns its length. */
 size_t nvs_text_quote(const char *name, char *out, size_t size);
 
 #endif

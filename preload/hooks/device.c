@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The exported functions for files, devices and mappings. Each returns result and errno of the next
- * definition. A call that concerns no device costs one table lookup: no lock, no allocation.
- */
+/* The exported functions for files, devices and mappings. Each returns result and errno of the next
+ * definition. A call that concerns no device costs one table lookup: no lock, no allocation. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -18,10 +16,8 @@
 #include "preload/signals/signals.h"
 #include "trap/low/sys.h"
 
-/*
- * Returns true for the library's own calls, those of the trap, and all calls if the library is
- * disabled.
- */
+/* Returns true for the library's own calls, those of the trap, and all calls if the library is
+ * disabled. */
 static bool must_pass(void)
 {
 	return nvs_lock_is_mine() || nvs_in_trap() || nvs_options()->disabled;
@@ -125,10 +121,8 @@ EXPORT int dup(int fd)
 	return track_dup(fd, nvs_next()->dup(fd));
 }
 
-/*
- * Closes the old file of the number as close() does, unless the kernel will refuse the call: no
- * file FROM, or flags that dup3() does not have.
- */
+/* Closes the old file of the number as close() does, unless the kernel will refuse the call: no
+ * file FROM, or flags that dup3() does not have. */
 static int dup_onto(int from, int to, int flags, bool three)
 {
 	const struct nvs_next *next = nvs_next();

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The exported functions that run another program. They may be called in a signal handler and in a
- * vfork() child: no lock, no memory but the stack.
- */
+/* The exported functions that run another program. They may be called in a signal handler and in a
+ * vfork() child: no lock, no memory but the stack. */
 #include <errno.h>
 #include <spawn.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Exports a function. exports.map lists all of them.
- */
+/* Exports a function. exports.map lists all of them. */
 #ifndef NVSNOOP_PRELOAD_HOOKS_EXPORT_H
 #define NVSNOOP_PRELOAD_HOOKS_EXPORT_H
 

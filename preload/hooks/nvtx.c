@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The entry point that NVTX looks up in a tool's library.
- */
+/* The entry point that NVTX looks up in a tool's library. */
 #include "preload/api/nvtx/nvtx.h"
 #include "preload/hooks/export.h"
 

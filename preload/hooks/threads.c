@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * pthread_create(): the program's threads start with the inherited view of their signal mask and a
- * warm unwinder. The library's threads (base/ownthread.c) do not use it.
- */
+/* pthread_create(): the program's threads start with the inherited view of their signal mask and a
+ * warm unwinder. The library's threads (base/ownthread.c) do not use it. */
 #include <errno.h>
 #include <stdlib.h>
 #include "preload/base/ownthread.h"
@@ -41,10 +39,8 @@ static void warm_unwinder(void)
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
 }
 
-/*
- * First function of a thread of the program. Ends in a tail call, so that its stacks have no frame
- * of the library.
- */
+/* First function of a thread of the program. Ends in a tail call, so that its stacks have no frame
+ * of the library. */
 static void *begin_thread(void *arg)
 {
 	struct start start = *(struct start *)arg;
@@ -61,10 +57,8 @@ static void *begin_thread(void *arg)
 	return start.run(start.arg);
 }
 
-/*
- * Defined in a program with ThreadSanitizer. Its allocator, from which the unwinder's caches come,
- * works only after its own thread start has run.
- */
+/* Defined in a program with ThreadSanitizer. Its allocator, from which the unwinder's caches come,
+ * works only after its own thread start has run. */
 extern void __tsan_init(void) __attribute__((weak));
 
 /* The mask is set by the attributes or inherited. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The exported functions that wait with a signal mask.
- */
+/* The exported functions that wait with a signal mask. */
 #include <errno.h>
 #include "preload/base/next.h"
 #include "preload/hooks/export.h"

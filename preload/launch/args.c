@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The launcher's command line. The recording options are the keys of NVSNOOP_OPTIONS: they come
- * from the library's table, are checked by its parser and are passed on as one option string.
- */
+/* The launcher's command line. The recording options are the keys of NVSNOOP_OPTIONS: they come
+ * from the library's table, are checked by its parser and are passed on as one option string. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +22,8 @@ static const struct nvs_option own_options[] = {
 };
 enum { OWN_OPTIONS = sizeof(own_options) / sizeof(*own_options) };
 
-/*
- * A relative FILE or DIR refers to the launcher's working directory, even if the program changes
- * its own. Returns the value to pass on, which is in BUFFER if a directory was prepended.
- */
+/* A relative FILE or DIR refers to the launcher's working directory, even if the program changes
+ * its own. Returns the value to pass on, which is in BUFFER if a directory was prepended. */
 static const char *from_here(const struct nvs_option *option, const char *value, char *buffer,
 			     size_t size)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Runs the program: forwards signals sent to the launcher (the terminal's reach it directly) and
- * ends as the program ended.
- */
+/* Runs the program: forwards signals sent to the launcher (the terminal's reach it directly) and
+ * ends as the program ended. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -30,10 +28,8 @@ static _Noreturn void start_program(char **program, int fd, const sigset_t *mask
 	_exit(NVS_EXIT_ERROR);
 }
 
-/*
- * A stop from the terminal has stopped the launcher too, and `fg` continues both. A SIGSTOP sent
- * only to the program stops the launcher as well, so that the shell notices.
- */
+/* A stop from the terminal has stopped the launcher too, and `fg` continues both. A SIGSTOP sent
+ * only to the program stops the launcher as well, so that the shell notices. */
 static void follow_stop(pid_t child, int status)
 {
 	if (WSTOPSIG(status) == SIGSTOP)

@@ -190,10 +190,8 @@ static void print_word(FILE *out, const char *path)
 	fputs(quoted, out);
 }
 
-/*
- * Returns the shell pattern that matches all names of the trace's name pattern: "out.%p.zst" gives
- * out.*.zst. NULL if there is none, or if it would need quoting.
- */
+/* Returns the shell pattern that matches all names of the trace's name pattern: "out.%p.zst" gives
+ * out.*.zst. NULL if there is none, or if it would need quoting. */
 static const char *pattern_glob(void)
 {
 	static char glob[PATH_MAX];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The program's environment: LD_PRELOAD, trace name, options and the NVTX tool. The library comes
- * first in LD_PRELOAD, but after a sanitizer's run-time library, which has to be first.
- */
+/* The program's environment: LD_PRELOAD, trace name, options and the NVTX tool. The library comes
+ * first in LD_PRELOAD, but after a sanitizer's run-time library, which has to be first. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -41,10 +39,8 @@ void nvs_launch_directory(char *folder, size_t size)
 	*(strrchr(folder, '/') ?: folder) = 0;
 }
 
-/*
- * Looks next to the launcher (build directory, bundle), in ../lib/nvsnoop and Debian's folder for
- * libraries of this machine, and where it was installed.
- */
+/* Looks next to the launcher (build directory, bundle), in ../lib/nvsnoop and Debian's folder for
+ * libraries of this machine, and where it was installed. */
 int nvs_launch_find_library(char *path, size_t size)
 {
 	static const char *const places[] = {"%s/" LIBRARY, "%s/../lib/nvsnoop/" LIBRARY,
@@ -75,9 +71,8 @@ int nvs_launch_find_library(char *path, size_t size)
 	return -1;
 }
 
-/*
- * Returns the length of the first entry of a preload list if it is a sanitizer's library, else 0.
- */
+/* Returns the length of the first entry of a preload list if it is a sanitizer's library, else 0.
+ *  */
 static size_t sanitizer_first(const char *list)
 {
 	size_t start = strspn(list, " :"), length = strcspn(list + start, " :");
@@ -114,10 +109,8 @@ static int set_preload(const char *library, const char *program)
 	return set_joined("LD_PRELOAD", "%s%s%s", library, colon, old);
 }
 
-/*
- * A relative name refers to the launcher's working directory, even if the program changes its own.
- * So the directory is prepended, with its percent signs doubled.
- */
+/* A relative name refers to the launcher's working directory, even if the program changes its own.
+ * So the directory is prepended, with its percent signs doubled. */
 static int set_out(const char *out)
 {
 	char folder[PATH_MAX], escaped[2 * PATH_MAX], *to = escaped;

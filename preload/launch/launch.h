@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The launcher's modules: command line, checks, the program's run, and the closing line for the
- * traces of the whole process tree.
- */
+/* The launcher's modules: command line, checks, the program's run, and the closing line for the
+ * traces of the whole process tree. */
 #ifndef NVSNOOP_PRELOAD_LAUNCH_LAUNCH_H
 #define NVSNOOP_PRELOAD_LAUNCH_LAUNCH_H
 
@@ -23,28 +21,22 @@ struct nvs_launch_args {
 	char **program; /* NULL-terminated, as execvp() needs it */
 };
 
-/*
- * Parses the command line into ARGS. Returns -1 to continue, or the exit status: help or version
- * was printed, or an error message.
- */
+/* Parses the command line into ARGS. Returns -1 to continue, or the exit status: help or version
+ * was printed, or an error message. */
 int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args);
 
 /* ---- refuse.c: checks before the program is started ---- */
 
 /* Returns true if no trace was requested. */
 bool nvs_launch_is_untraced(const struct nvs_launch_args *args);
-/*
- * Checks that trace, spool and trigger file are usable. Returns -1 if so, else the exit status
- * after a message.
- */
+/* Checks that trace, spool and trigger file are usable. Returns -1 if so, else the exit status
+ * after a message. */
 int nvs_launch_preflight(const struct nvs_launch_args *args);
 
 /* ---- sister.c: subcommands, as nvsnoop-report ---- */
 
-/*
- * Executes the program that argv[1] names ("report": nvsnoop-report). Returns -1 if it is no
- * subcommand, or the exit status after a message if the program is not found.
- */
+/* Executes the program that argv[1] names ("report": nvsnoop-report). Returns -1 if it is no
+ * subcommand, or the exit status after a message if the program is not found. */
 int nvs_launch_subcommand(char **argv);
 /* Returns false, after a message, if nvsnoop-SISTER is not found. */
 bool nvs_launch_subcommand_exists(const char *sister);
@@ -68,10 +60,8 @@ int nvs_launch_set_environment(const struct nvs_launch_args *args, const char *l
 
 /* ---- child.c: running the program ---- */
 
-/*
- * Runs PROGRAM to its end, forwards signals, and stores its wait status. Returns 0, or -errno if it
- * could not be started.
- */
+/* Runs PROGRAM to its end, forwards signals, and stores its wait status. Returns 0, or -errno if it
+ * could not be started. */
 int nvs_launch_run(char **program, int *status);
 /* Ends this process as the child ended: with its exit status or by its signal. */
 _Noreturn void nvs_launch_end_as(int status);
@@ -84,10 +74,8 @@ int nvs_launch_open_program(const char *program);
 /* Returns true if PROGRAM exists but its interpreter or loader, NAME, does not. */
 bool nvs_launch_lacks_interpreter(const char *program, char *name, size_t size);
 
-/*
- * Returns why nothing can be preloaded into PROGRAM ("is statically linked, ..."); NULL if it can,
- * or if that is unknown.
- */
+/* Returns why nothing can be preloaded into PROGRAM ("is statically linked, ..."); NULL if it can,
+ * or if that is unknown. */
 const char *nvs_launch_preload_obstacle(const char *program);
 
 /* ---- sanitizer.c ---- */
@@ -101,10 +89,8 @@ bool nvs_launch_find_sanitizer(const char *program, char *name, size_t size);
 
 /* Returns true if the traces are only for the summary. */
 bool nvs_launch_stat_is_private(const struct nvs_launch_args *args);
-/*
- * Creates a directory for traces that are not kept and stores it in ARGS->out. Returns 0, or -1
- * after a message.
- */
+/* Creates a directory for traces that are not kept and stores it in ARGS->out. Returns 0, or -1
+ * after a message. */
 int nvs_launch_stat_open(struct nvs_launch_args *args);
 /* Prints the summary of the N traces on stderr. */
 void nvs_launch_stat_print(const char *argv0, char **traces, size_t n);
@@ -113,15 +99,11 @@ void nvs_launch_stat_close(void);
 
 /* ---- summary.c: the closing line ---- */
 
-/*
- * Creates the private file to which the library in each process appends a line at its trace's end,
- * and sets the environment variable. Returns 0, or -1 after a message.
- */
+/* Creates the private file to which the library in each process appends a line at its trace's end,
+ * and sets the environment variable. Returns 0, or -1 after a message. */
 int nvs_launch_summary_open(void);
-/*
- * Prints the summary for --stat, then the closing line for all traces (only if RAN), and removes
- * the file.
- */
+/* Prints the summary for --stat, then the closing line for all traces (only if RAN), and removes
+ * the file. */
 void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *argv0, bool ran);
 
 /* Prints "nvsnoop: ..." on stderr. */

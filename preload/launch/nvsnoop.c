@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * nvsnoop: runs a program with the recording library preloaded, and prints what was written.
- */
+/* nvsnoop: runs a program with the recording library preloaded, and prints what was written. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include "preload/base/names.h"
 #include "preload/launch/launch.h"
 
-/*
- * Checks and sets up everything before the program starts. Returns -1, or the exit status after a
- * message.
- */
+/* Checks and sets up everything before the program starts. Returns -1, or the exit status after a
+ * message. */
 static int prepare_run(struct nvs_launch_args *args)
 {
 	char library[PATH_MAX];

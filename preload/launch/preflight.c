@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Checks before the program starts: output, spool directory and trigger file must be usable. Later
- * failures are reported by the library.
- */
+/* Checks before the program starts: output, spool directory and trigger file must be usable. Later
+ * failures are reported by the library. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,9 +19,8 @@ static const char *get_variable(const char *name)
 	return getenv(name);
 }
 
-/*
- * Stores the first %q{VARIABLE} of PATTERN that is not set in NAME. Returns false if all are set.
- */
+/* Stores the first %q{VARIABLE} of PATTERN that is not set in NAME. Returns false if all are set.
+ *  */
 static bool unset_variable(const char *pattern, char *name, size_t size)
 {
 	for (const char *p = pattern; (p = strstr(p, "%q{")); p++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finds out why a program left no trace or could not be started: a missing interpreter, or a
- * program into which nothing can be preloaded. An unclear case gives no reason.
- */
+/* Finds out why a program left no trace or could not be started: a missing interpreter, or a
+ * program into which nothing can be preloaded. An unclear case gives no reason. */
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>

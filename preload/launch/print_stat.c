@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * --stat: prints the summary of nvsnoop-report on stderr at the program's end. Without -o the
- * traces are in a temporary directory, which is removed afterwards.
- */
+/* --stat: prints the summary of nvsnoop-report on stderr at the program's end. Without -o the
+ * traces are in a temporary directory, which is removed afterwards. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

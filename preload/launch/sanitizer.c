@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finds the sanitizer's run-time library that a program is linked with. It must be loaded first, so
- * it is put before ours in LD_PRELOAD.
- */
+/* Finds the sanitizer's run-time library that a program is linked with. It must be loaded first, so
+ * it is put before ours in LD_PRELOAD. */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>

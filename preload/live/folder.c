@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The directory of this user's live pages, and the removal of pages that killed processes have
- * left.
- */
+/* The directory of this user's live pages, and the removal of pages that killed processes have
+ * left. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The live page of this process (nvsnoop/live.h). A thread counts with a few
- * additions; rows and strings are created under nvs_lock, once for each name.
- */
+/* The live page of this process (nvsnoop/live.h). A thread counts with a few additions; rows and
+ * strings are created under nvs_lock, once for each name. */
 #ifndef NVSNOOP_PRELOAD_LIVE_LIVE_H
 #define NVSNOOP_PRELOAD_LIVE_LIVE_H
 
@@ -70,18 +68,14 @@ extern struct nvs_live_page *nvs_live_own;
 
 /* ---- folder.c ---- */
 
-/*
- * Writes the directory of this user's pages to FOLDER (PATH_MAX / 2 bytes). Returns false if none
- * can be used.
- */
+/* Writes the directory of this user's pages to FOLDER (PATH_MAX / 2 bytes). Returns false if none
+ * can be used. */
 bool nvs_live_find_directory(char *folder);
 /* Returns the start time of a process (its number, or "self") since boot, 0 if it is unknown. */
 uint64_t nvs_live_start_time(const char *process);
 void nvs_live_read_boot(uint8_t boot[16]);
-/*
- * Removes the pages in our directory whose processes have ended. Called at the start, since a
- * sandbox that the program installs later may not allow it.
- */
+/* Removes the pages in our directory whose processes have ended. Called at the start, since a
+ * sandbox that the program installs later may not allow it. */
 void nvs_live_clear_stale(void);
 
 /* ---- page.c ---- */
@@ -90,19 +84,15 @@ struct nvs_live_identity {
 	const uint8_t *session; /* 16 bytes */
 	const char *host, *program, *driver;
 };
-/*
- * Creates the page. Returns 0 or -errno; without a page the program is not counted. FOLDER
- * (PATH_MAX / 2 bytes) gets its directory, also on failure.
- */
+/* Creates the page. Returns 0 or -errno; without a page the program is not counted. FOLDER
+ * (PATH_MAX / 2 bytes) gets its directory, also on failure. */
 int nvs_live_create(const struct nvs_live_identity *facts, char *folder);
 /* Path of the trace that is also written; "": none. */
 void nvs_live_set_trace(const char *path);
 /* Allocates blocks for NUMBER slots. */
 void nvs_live_add_slots(uint32_t number);
-/*
- * Called ten times a second, by the library's thread and by the writer, which has its own
- * descriptors.
- */
+/* Called ten times a second, by the library's thread and by the writer, which has its own
+ * descriptors. */
 void nvs_live_heartbeat(void);
 /* Returns true if more blocks are needed; only if no sandbox forbids it. */
 bool nvs_live_is_short(void);
@@ -118,10 +108,8 @@ void nvs_live_close(void);
 
 /* Returns slot NUMBER of those that the last nvs_live_add_slots() added; NULL if there is none. */
 struct nvs_live_slot *nvs_live_slot(uint32_t number);
-/*
- * Removes slots from threads that have ended, and counts doorbells of threads without a slot in
- * slot 0.
- */
+/* Removes slots from threads that have ended, and counts doorbells of threads without a slot in
+ * slot 0. */
 void nvs_live_scan_slots(struct nvs_live_page *page);
 
 /* ---- rows.c; take their own locks ---- */
@@ -168,19 +156,15 @@ static inline uint32_t nvs_live_kernel(struct nvs_live_page *page, uint64_t key,
 	return nvs_live_kernel_find(page, key, known);
 }
 
-/*
- * Returns row + 1 of the GPU with this UUID, 0 if the table is full. Stores what is given (unless
- * NAME is NULL or a number is NVS_NONE).
- */
+/* Returns row + 1 of the GPU with this UUID, 0 if the table is full. Stores what is given (unless
+ * NAME is NULL or a number is NVS_NONE). */
 uint32_t nvs_live_gpu(struct nvs_live_page *page, const uint8_t uuid[16], uint32_t instance,
 		      uint32_t ordinal, const char *name);
 
 /* ---- stall.c ---- */
 
-/*
- * A long API call to be counted by its reason. MODULE, MEMORY and COPY are what the caller knows of
- * it.
- */
+/* A long API call to be counted by its reason. MODULE, MEMORY and COPY are what the caller knows of
+ * it. */
 struct nvs_live_slow_call {
 	uint64_t begin, ns; /* begin in ticks */
 	uint32_t row; /* of APIS */
@@ -200,10 +184,8 @@ static inline bool nvs_live_is_full(uint64_t used, uint32_t entries)
 /* Returns false if the lock cannot be taken. */
 bool nvs_live_lock(_Atomic uint32_t *lock);
 void nvs_live_unlock(_Atomic uint32_t *lock);
-/*
- * Returns the structure at *AT, which begins with its lock, locked; allocates it the first time.
- * NULL without memory, or if the lock cannot be taken.
- */
+/* Returns the structure at *AT, which begins with its lock, locked; allocates it the first time.
+ * NULL without memory, or if the lock cannot be taken. */
 void *nvs_live_lock_at(void **at, size_t bytes);
 
 /* ---- counting, by the slot's owner ---- */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Tracks live memory on the GPU. Allocations made while the lock cannot be taken count as
- * untracked.
- */
+/* Tracks live memory on the GPU. Allocations made while the lock cannot be taken count as
+ * untracked. */
 #include <string.h>
 #include "preload/live/memory.h"
 
@@ -116,9 +114,8 @@ static void count_live(const struct nvs_live_page *p, const struct nvs_live_allo
 
 /* ---- sites ---- */
 
-/*
- * Returns the row of STACK, which must be the stack that this thread unwound last to get a new row.
- */
+/* Returns the row of STACK, which must be the stack that this thread unwound last to get a new row.
+ *  */
 static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_memory_state *l, uint32_t api,
 			uint32_t stack)
 {

@@ -55,10 +55,8 @@ static const struct page_layout {
 
 /* ---- the file's name ---- */
 
-/*
- * An existing file of our name is in use if this process maps it, as another copy of this library
- * does. Otherwise its process has ended, for example the previous program in this process.
- */
+/* An existing file of our name is in use if this process maps it, as another copy of this library
+ * does. Otherwise its process has ended, for example the previous program in this process. */
 static bool in_use(const char *path)
 {
 	return nvs_file_contains("/proc/self/maps", path);
@@ -129,10 +127,8 @@ static uint64_t lay_out(struct nvs_live *head, uint64_t *blocks)
 	return (at + PAGE - 1) & ~(PAGE - 1);
 }
 
-/*
- * Opens the file by its name each time, so that it is neither in the program's table of descriptors
- * nor in the writer's.
- */
+/* Opens the file by its name each time, so that it is neither in the program's table of descriptors
+ * nor in the writer's. */
 static int open_again(const struct nvs_live_page *p, struct nvs_outfile *file)
 {
 	*file = p->file;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Rows and strings of the page. They are created once for each name, under nvs_lock, and never
- * change. If a table is full, row 0 is used.
- */
+/* Rows and strings of the page. They are created once for each name, under nvs_lock, and never
+ * change. If a table is full, row 0 is used. */
 #include <string.h>
 #include "preload/live/live.h"
 
@@ -57,10 +55,8 @@ uint32_t nvs_live_api_new(struct nvs_live_page *p, uint32_t number, const char *
 	uint32_t n = 0, known;
 
 	NVS_LOCK_SCOPE();
-	/*
-	 * Once for each entry point, even if the table is full: coming here on every call would be
-	 * slow.
-	 */
+	/* Once for each entry point, even if the table is full: coming here on every call would be
+	 * slow. */
 	known = p->api_rows[number];
 	row = known ? NULL : nvs_live_row_new(p, NVS_LIVE_APIS, &n);
 	if (known)

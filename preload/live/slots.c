@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Slots of the live page: one for each thread buffer, and slot 0 for doorbells of threads without
- * one.
- */
+/* Slots of the live page: one for each thread buffer, and slot 0 for doorbells of threads without
+ * one. */
 #include "preload/live/live.h"
 
 struct nvs_live_slot *nvs_live_slot(uint32_t number)

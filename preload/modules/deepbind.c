@@ -57,10 +57,8 @@ static int libc_number(const char *path)
 
 /* ---- slots ---- */
 
-/*
- * A slot with lazy binding points into its own object until the first call. It will be bound to the
- * function it was linked with, unless an earlier object defines the name.
- */
+/* A slot with lazy binding points into its own object until the first call. It will be bound to the
+ * function it was linked with, unless an earlier object defines the name. */
 static bool will_be_libc(const struct nvs_loaded_elf *elf, uint32_t symbol, const char *name)
 {
 	const char *version = nvs_elf_version(elf, symbol);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The dynamic section of a loaded object: its symbols, its relocations and the slots they fill.
- */
+/* The dynamic section of a loaded object: its symbols, its relocations and the slots they fill. */
 #include <elf.h>
 #include <link.h>
 #include <string.h>
@@ -35,10 +33,8 @@ static void count_by_gnu_hash(struct nvs_loaded_elf *elf, const uint32_t *hash)
 	elf->count = last + 1;
 }
 
-/*
- * Returns the number of symbols that relocations refer to, which is enough for an object that
- * defines none.
- */
+/* Returns the number of symbols that relocations refer to, which is enough for an object that
+ * defines none. */
 static uint32_t count_by_relocations(const struct nvs_loaded_elf *elf)
 {
 	const ElfW(Rela) * tables[2] = {elf->rela, elf->jmprel};
@@ -144,9 +140,8 @@ static bool is_function(const ElfW(Sym) * s)
 	return s->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_value;
 }
 
-/*
- * Not strcmp(): a starting sanitizer has replaced it, and looks up our functions before it works.
- */
+/* Not strcmp(): a starting sanitizer has replaced it, and looks up our functions before it works.
+ *  */
 static bool same_text(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
@@ -234,18 +229,14 @@ static bool probe_writable(uintptr_t dynamic)
 
 	if (populate_page(((uintptr_t)own + PAGE - 1) & ~(PAGE - 1)))
 		return populate_page(dynamic & ~(PAGE - 1));
-	/*
-	 * Writes the first tag of the dynamic section, which never changes, over itself. If the
-	 * call is not allowed, the result is false: relocated.
-	 */
+	/* Writes the first tag of the dynamic section, which never changes, over itself. If the
+	 * call is not allowed, the result is false: relocated. */
 	return nvs_syscall(SYS_process_vm_writev, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1,
 			   0) == sizeof(tag);
 }
 
-/*
- * pid of the process that has made a page writable for a moment. A forked child does not wait for
- * its parent's threads.
- */
+/* pid of the process that has made a page writable for a moment. A forked child does not wait for
+ * its parent's threads. */
 static _Atomic uint32_t changing;
 
 /* Blocks signals: a handler would wait for the thread that it interrupted. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The dynamic section of a loaded object: its symbols, its relocations and the slots they fill.
- */
+/* The dynamic section of a loaded object: its symbols, its relocations and the slots they fill. */
 #ifndef NVSNOOP_PRELOAD_MODULES_ELF_H
 #define NVSNOOP_PRELOAD_MODULES_ELF_H
 
@@ -23,10 +21,8 @@ struct nvs_loaded_elf {
 	const uint32_t *gnu_hash; /* NULL: none */
 };
 
-/*
- * Sets the address range of the N segments at PH, loaded with BIAS. Returns the dynamic section
- * among them, or NULL.
- */
+/* Sets the address range of the N segments at PH, loaded with BIAS. Returns the dynamic section
+ * among them, or NULL. */
 const void *nvs_elf_extent(const ElfW(Phdr) * ph, unsigned n, uintptr_t bias, uintptr_t *start,
 			   uintptr_t *end);
 /* Returns the readable code segment that contains ADDRESS, or NULL. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names the allocation sites on the live page: module and address of the first frame outside CUDA,
- * from the snapshot of modules. A reader of the page may find better names.
- */
+/* Names the allocation sites on the live page: module and address of the first frame outside CUDA,
+ * from the snapshot of modules. A reader of the page may find better names. */
 #include <link.h>
 #include <stdio.h>
 #include <string.h>

@@ -234,10 +234,8 @@ struct comparison {
 	uint32_t index;
 };
 
-/*
- * Runs under the loader's lock, so that the notes read here stay mapped. A record may wait for
- * space in the thread buffer, which the writer frees without taking any lock of the program.
- */
+/* Runs under the loader's lock, so that the notes read here stay mapped. A record may wait for
+ * space in the thread buffer, which the writer frees without taking any lock of the program. */
 static int compare_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct comparison *c = arg;

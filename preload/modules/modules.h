@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Loaded modules for the trap and the trace, the unwinder, and the patched store sites.
- */
+/* Loaded modules for the trap and the trace, the unwinder, and the patched store sites. */
 #ifndef NVSNOOP_PRELOAD_MODULES_MODULES_H
 #define NVSNOOP_PRELOAD_MODULES_MODULES_H
 
@@ -39,10 +37,8 @@ void nvs_live_name_sites(void);
 /* Loads the unwinder and passes it to the trap. In the constructor, since it calls the loader. */
 void nvs_unwinder_load(void);
 const char *nvs_unwinder_name(void);
-/*
- * Returns true if CALLER is in the unwinder's code. nvs_unwinder_pipe() is then called in place of
- * pipe2().
- */
+/* Returns true if CALLER is in the unwinder's code. nvs_unwinder_pipe() is then called in place of
+ * pipe2(). */
 bool nvs_unwinder_is_caller(const void *caller);
 int nvs_unwinder_pipe(int fds[2], int flags);
 

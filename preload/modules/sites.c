@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finds the executable mapping around each store site that the trap has seen, from the loader's
- * list. The trap does the patching.
- */
+/* Finds the executable mapping around each store site that the trap has seen, from the loader's
+ * list. The trap does the patching. */
 #include <link.h>
 #include "preload/base/next.h"
 #include "preload/modules/elf.h"
@@ -18,10 +16,8 @@ struct text_search {
 	struct nvs_site_text *text;
 };
 
-/*
- * Sets the slack: the bytes from END, the end of a segment, to the end of its page; none if another
- * segment uses some of them.
- */
+/* Sets the slack: the bytes from END, the end of a segment, to the end of its page; none if another
+ * segment uses some of them. */
 static void find_slack(const struct dl_phdr_info *info, uintptr_t end, struct nvs_site_text *text)
 {
 	uintptr_t page_end = (end + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
@@ -60,10 +56,8 @@ static bool find_text(uintptr_t address, struct nvs_site_text *text)
 	return nvs_next()->dl_iterate_phdr(find_segment, &s) == 1;
 }
 
-/*
- * Runs in dl_iterate_phdr(), under the loader's recursive lock: the code that is analysed and
- * patched stays loaded.
- */
+/* Runs in dl_iterate_phdr(), under the loader's recursive lock: the code that is analysed and
+ * patched stays loaded. */
 static int patch_sites(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	nvs_patch_pending_sites(find_text);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The unwinder: unw_backtrace of a private copy of libunwind, or else glibc's backtrace. libunwind
- * is loaded with RTLD_LOCAL: its _Unwind_* functions would otherwise take over C++ exceptions.
- */
+/* The unwinder: unw_backtrace of a private copy of libunwind, or else glibc's backtrace. libunwind
+ * is loaded with RTLD_LOCAL: its _Unwind_* functions would otherwise take over C++ exceptions. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>
@@ -18,10 +16,8 @@
 
 static const char *unwinder = "none";
 
-/*
- * Loads NAME from the directory of our own library, whose path may be relative to where the program
- * started. Returns NULL if it is not found.
- */
+/* Loads NAME from the directory of our own library, whose path may be relative to where the program
+ * started. Returns NULL if it is not found. */
 static void *load_beside(const char *name)
 {
 	char beside[PATH_MAX], path[PATH_MAX];
@@ -92,10 +88,8 @@ static ssize_t read_from(int fd, void *data, size_t size)
 	return set_errno(fd == NO_PIPE && tried ? -EAGAIN : nvs_sys_read(fd, data, size));
 }
 
-/*
- * libunwind first asks whether the pages are mapped. This uses the same system call, since a
- * sandbox may not allow mincore(). Pages that are not resident can be read as well.
- */
+/* libunwind first asks whether the pages are mapped. This uses the same system call, since a
+ * sandbox may not allow mincore(). Pages that are not resident can be read as well. */
 static int are_pages(void *start, size_t size, unsigned char *resident)
 {
 	for (size_t at = 0; at < size; at += 4096) {
@@ -108,10 +102,8 @@ static int are_pages(void *start, size_t size, unsigned char *resident)
 	return 0;
 }
 
-/*
- * libunwind can do without its per-thread cache, initially 256 KiB: the program has priority if
- * address space is short.
- */
+/* libunwind can do without its per-thread cache, initially 256 KiB: the program has priority if
+ * address space is short. */
 static void *map_for_it(void *at, size_t size, int prot, int flags, int fd, off_t offset)
 {
 	void *p = NULL;
@@ -156,10 +148,8 @@ static bool replace_slot(const struct dl_phdr_info *info, const struct nvs_loade
 	return found;
 }
 
-/*
- * ThreadSanitizer wraps these functions. Its wrappers must not run in the trap, nor on a thread
- * that it has already finished: libunwind frees its per-thread cache as late as that.
- */
+/* ThreadSanitizer wraps these functions. Its wrappers must not run in the trap, nor on a thread
+ * that it has already finished: libunwind frees its per-thread cache as late as that. */
 static struct real_function {
 	const char *name;
 	void *function;
@@ -167,10 +157,8 @@ static struct real_function {
 
 #define NREAL (sizeof(real_functions) / sizeof(*real_functions))
 
-/*
- * Looks them up before dl_iterate_phdr(): under its lock, dlsym() could deadlock with another
- * thread.
- */
+/* Looks them up before dl_iterate_phdr(): under its lock, dlsym() could deadlock with another
+ * thread. */
 static void find_real_functions(void)
 {
 	for (size_t i = 0; i < NREAL; i++)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Layouts of kernel driver structures that differ between releases, as small tables. Covers
- * releases 515 to 620 of NVIDIA's open GPU kernel modules.
- */
+/* Layouts of kernel driver structures that differ between releases, as small tables. Covers
+ * releases 515 to 620 of NVIDIA's open GPU kernel modules. */
 #include <stddef.h>
 #include "preload/rm/abi.h"
 

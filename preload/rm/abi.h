@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The parts of the kernel driver's interface that depend on its release, and the lists of known
- * ioctl numbers. Used by the ioctl decoders (rm.c, uvm.c, forms.c, channels.c).
- */
+/* The parts of the kernel driver's interface that depend on its release, and the lists of known
+ * ioctl numbers. Used by the ioctl decoders (rm.c, uvm.c, forms.c, channels.c). */
 #ifndef NVSNOOP_PRELOAD_RM_ABI_H
 #define NVSNOOP_PRELOAD_RM_ABI_H
 
@@ -57,19 +55,15 @@ bool nvs_abi_knows_escape(unsigned nr);
 bool nvs_abi_follows_escape(unsigned nr); /* true if any form of it is decoded */
 bool nvs_abi_knows_uvm(unsigned long nr);
 
-/*
- * Offset of the status word in the parameters of escape NR, which are SIZE bytes long. Returns -1
- * if the form is unknown.
- */
+/* Offset of the status word in the parameters of escape NR, which are SIZE bytes long. Returns -1
+ * if the form is unknown. */
 int nvs_abi_status(uint32_t release, unsigned nr, unsigned size);
 
 /* Size in bytes of the allocation parameters of a class. Returns 0 if it has none or is unknown. */
 uint32_t nvs_abi_params_size(uint32_t release, uint32_t object_class);
 
-/*
- * Offset in the UVM_MAP_EXTERNAL_ALLOCATION parameters of their tail: gpuAttributesCount (8 bytes),
- * rmCtrlFd, hClient, hMemory, rmStatus.
- */
+/* Offset in the UVM_MAP_EXTERNAL_ALLOCATION parameters of their tail: gpuAttributesCount (8 bytes),
+ * rmCtrlFd, hClient, hMemory, rmStatus. */
 unsigned nvs_abi_uvm_map_tail(uint32_t release);
 
 /* c361, c461, ...: in every release only usermode classes end in 61. */

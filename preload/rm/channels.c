@@ -17,10 +17,8 @@ static struct nvs_driver_object *find_sibling(const struct nvs_driver_object *o,
 	return handle ? nvs_object_find(o->key.client, handle) : NULL;
 }
 
-/*
- * A channel uses its own address space, else that of its context share, of its channel group, or of
- * the device.
- */
+/* A channel uses its own address space, else that of its context share, of its channel group, or of
+ * the device. */
 static void find_vaspace(struct nvs_channel_entry *c, const struct NV_CHANNEL_ALLOC_PARAMS *p)
 {
 	struct nvs_driver_object *o = c->object;
@@ -60,10 +58,8 @@ static void find_userd(struct nvs_channel_entry *c)
 
 	if (c->userd || !find_form(c))
 		return;
-	/*
-	 * A channel without a USERD memory object has its USERD in the mapping of the channel
-	 * itself.
-	 */
+	/* A channel without a USERD memory object has its USERD in the mapping of the channel
+	 * itself. */
 	o = c->userd_handle ? nvs_object_find(c->object->key.client, c->userd_handle) : c->object;
 	if (!o)
 		return;
@@ -204,10 +200,8 @@ static bool bind_channel(struct nvs_channel_entry *c, const struct nvs_segment_m
 	uint32_t flags;
 
 	if (moved) {
-		/*
-		 * This channel's shadow is at the old address, and another channel's may be at the
-		 * new one.
-		 */
+		/* This channel's shadow is at the old address, and another channel's may be at the
+		 * new one. */
 		nvs_shadow_clear((uintptr_t)c->ring, (uintptr_t)(c->ring + c->entries));
 		nvs_shadow_clear((uintptr_t)ring, (uintptr_t)(ring + c->entries));
 		nvs_shadow_clear((uintptr_t)put, (uintptr_t)(put + 1));
@@ -223,10 +217,8 @@ static bool bind_channel(struct nvs_channel_entry *c, const struct nvs_segment_m
 	return true;
 }
 
-/*
- * True if the trap finds this channel when its doorbell rings. Entries in a shadow reach the GPU
- * only through the trap, so a channel that can be rung unseen gets no shadow.
- */
+/* True if the trap finds this channel when its doorbell rings. Entries in a shadow reach the GPU
+ * only through the trap, so a channel that can be rung unseen gets no shadow. */
 static bool is_rung_in_sight(const struct nvs_channel_entry *c, uint64_t seen)
 {
 	uint32_t gpu = c->object->gpu;
@@ -263,9 +255,8 @@ bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n)
 	return changed;
 }
 
-/*
- * Called when no trap can still use the channel: the GP_PUT in USERD is final now, if it is mapped.
- */
+/* Called when no trap can still use the channel: the GP_PUT in USERD is final now, if it is mapped.
+ *  */
 void nvs_channel_read_put(struct nvs_channel_entry *c)
 {
 	const volatile uint32_t *put = c->put;
@@ -283,9 +274,8 @@ void nvs_channel_read_put(struct nvs_channel_entry *c)
 	c->final_claim = c->slot ? atomic_load((_Atomic uint64_t *)&c->slot->claim) : 0;
 }
 
-/*
- * Reads a channel's last GP_PUT while its USERD still exists, through the shadow it was rung with.
- */
+/* Reads a channel's last GP_PUT while its USERD still exists, through the shadow it was rung with.
+ *  */
 void nvs_channels_finish(void)
 {
 	struct nvs_channel_entry *c;

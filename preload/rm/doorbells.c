@@ -35,9 +35,8 @@ void nvs_doorbell_enable(struct nvs_cpu_map *m)
 	rm->dirty = rm->arming = true;
 }
 
-/*
- * Called after the view is published: the trap must know the page before the page refuses stores.
- */
+/* Called after the view is published: the trap must know the page before the page refuses stores.
+ *  */
 static bool guard_doorbell(struct nvs_cpu_map *m)
 {
 	if (!nvs_map_is_doorbell(m) || !m->armed || m->guarded || m->hidden)
@@ -73,10 +72,8 @@ void nvs_doorbells_enable_all(void)
 	errno = err;
 }
 
-/*
- * A doorbell whose object is being freed is hidden and neither armed nor aliased; one that is being
- * moved or reprotected keeps its alias.
- */
+/* A doorbell whose object is being freed is hidden and neither armed nor aliased; one that is being
+ * moved or reprotected keeps its alias. */
 uint64_t nvs_doorbells_armed_gpus(void)
 {
 	uint64_t seen = 0, unseen = 0;

@@ -112,10 +112,8 @@ static bool looks_like_ours(unsigned long request)
 	return (request >> 8 & 0xff) == 'F' || request < 2048 || (request & ~3ul) == 0x30000000;
 }
 
-/*
- * True if only this kind of device accepts the request. If the number belongs to another file by
- * now, that file refuses it, and a refused call changes no state here.
- */
+/* True if only this kind of device accepts the request. If the number belongs to another file by
+ * now, that file refuses it, and a refused call changes no state here. */
 static bool no_other_takes(enum nvs_fd_kind kind, unsigned long request)
 {
 	if (kind == NVS_FD_UVM)

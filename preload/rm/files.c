@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Device descriptors: the open file behind each fd, and the mapping context that this file carries
- * (the RM_MAP_MEMORY that its next mmap will show).
- */
+/* Device descriptors: the open file behind each fd, and the mapping context that this file carries
+ * (the RM_MAP_MEMORY that its next mmap will show). */
 #include "preload/rm/rm.h"
 
 struct fd_entry {

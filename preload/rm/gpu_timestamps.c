@@ -36,9 +36,8 @@ struct nvs_timing_pool {
 };
 _Static_assert(CHUNKS <= 64, "a bit a chunk");
 
-/*
- * The most recent doorbell mapping: the driver uses that one to ring (on an H200 the one in BAR1).
- */
+/* The most recent doorbell mapping: the driver uses that one to ring (on an H200 the one in BAR1).
+ *  */
 static struct nvs_timing_bell find_bell(const struct nvs_channel_entry *c)
 {
 	const struct nvs_cpu_map *m, *last = NULL;
@@ -64,10 +63,8 @@ void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 	uint32_t kind = nvs_options()->values.timing;
 	struct nvs_gpfifo_timing *t;
 
-	/*
-	 * When another channel gets a USERD in this page, the shadow would have to be given back,
-	 * which can take as long as the GPU's work.
-	 */
+	/* When another channel gets a USERD in this page, the shadow would have to be given back,
+	 * which can take as long as the GPU's work. */
 	c->userd_shared = c->userd_offset % PAGE != 0;
 	t = kind && !c->userd_shared ? nvs_alloc(nvs_gpfifo_timing_size(c->entries)) : NULL;
 	if (!t)

@@ -115,20 +115,16 @@ void nvs_gpu_map_add(struct nvs_gpu_map *what)
 	{
 		if (same_map(m, what)) {
 			m->gpus += what->gpus;
-			/*
-			 * Mapped again: an unmap in progress has unmapped the earlier mapping, not
-			 * this one.
-			 */
+			/* Mapped again: an unmap in progress has unmapped the earlier mapping, not
+			 * this one. */
 			if (what->vaspace)
 				m->born = what->born;
 			nvs_entity_put(what->entity);
 			return;
 		}
 	}
-	/*
-	 * The kernel never maps over an existing mapping, so one that is still in the table was
-	 * unmapped unseen.
-	 */
+	/* The kernel never maps over an existing mapping, so one that is still in the table was
+	 * unmapped unseen. */
 	if (what->vaspace)
 		nvs_gpu_maps_remove(what->vaspace, what->at.start, what->at.end, 0, false,
 				    NVS_ANY_CALL);

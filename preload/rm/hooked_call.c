@@ -216,10 +216,8 @@ void *nvs_maps_mremap(void *old, size_t old_size, size_t size, int flags, void *
 
 /* ---- descriptors ---- */
 
-/*
- * close() always frees the number, and another thread may get that number as soon as the kernel has
- * it. So both steps run before the call. The lock is held.
- */
+/* close() always frees the number, and another thread may get that number as soon as the kernel has
+ * it. So both steps run before the call. The lock is held. */
 static void close_tracked(int fd)
 {
 	uint32_t file = nvs_fd_remove(fd);

@@ -41,10 +41,8 @@ static void before_free(struct nvs_transit *t, uint32_t client, uint32_t handle)
 	nvs_object_withdraw(o);
 }
 
-/*
- * The object that before_free() found. Returns NULL if there was none, or if another call has freed
- * it since.
- */
+/* The object that before_free() found. Returns NULL if there was none, or if another call has freed
+ * it since. */
 static struct nvs_driver_object *find_leaving(const struct nvs_transit *t)
 {
 	struct nvs_driver_object *o = t->frees ? nvs_object_find(t->client, t->handle) : NULL;
@@ -77,10 +75,8 @@ static bool allocates_channel(struct call c, struct NVOS21_PARAMETERS *a)
 	       nvs_copy_program(a, c.arg, sizeof(*a)) && nvs_class_is_channel(a->hClass);
 }
 
-/*
- * The RM writes to USERD, so other channels that have theirs in the same page give up their shadow
- * of the page before the call.
- */
+/* The RM writes to USERD, so other channels that have theirs in the same page give up their shadow
+ * of the page before the call. */
 static void clear_shared_userd(const struct NVOS21_PARAMETERS *a)
 {
 	uintptr_t userd = nvs_channel_predict_userd(a->hRoot, (const void *)a->pAllocParms);
@@ -105,10 +101,8 @@ static void prepare_call(struct call c, struct nvs_transit *t)
 
 	switch (c.nr) {
 	case NVS_ESC_ALLOC:
-		/*
-		 * Channels that share a USERD page give up their shadows before the new channel
-		 * exists.
-		 */
+		/* Channels that share a USERD page give up their shadows before the new channel
+		 * exists. */
 		if (allocates_channel(c, &a.alloc))
 			clear_shared_userd(&a.alloc);
 		break;

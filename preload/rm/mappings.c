@@ -87,10 +87,8 @@ void nvs_map_unlink(struct nvs_cpu_map *m)
 	nvs_free(m, sizeof(*m));
 }
 
-/*
- * The tail of a split armed mapping contains no doorbell register, so the program gets its own
- * protection back. Traps may use its part of the alias until the view without it is published.
- */
+/* The tail of a split armed mapping contains no doorbell register, so the program gets its own
+ * protection back. Traps may use its part of the alias until the view without it is published. */
 static void open_tail(struct nvs_cpu_map *m)
 {
 	if (m->armed)
@@ -201,10 +199,8 @@ again:
 
 /* ---- new mappings ---- */
 
-/*
- * The mapping's offset is the object's byte at its first address; the part of pLinearAddress below
- * a page precedes the object.
- */
+/* The mapping's offset is the object's byte at its first address; the part of pLinearAddress below
+ * a page precedes the object. */
 static struct nvs_cpu_map describe_rm(struct nvs_rm_map *from, const void *p, size_t size, int prot,
 				      off_t offset)
 {
@@ -311,16 +307,12 @@ void nvs_maps_add_new(void *p, size_t size, int prot, int fd, off_t offset,
 {
 	struct nvs_rm_map *from = nvs_fd_map(fd);
 
-	/*
-	 * The kernel reused addresses that another call has in transit, so that call has already
-	 * unmapped them.
-	 */
+	/* The kernel reused addresses that another call has in transit, so that call has already
+	 * unmapped them. */
 	nvs_maps_drop((uintptr_t)p, (uintptr_t)p + nvs_page_up(size));
 	if (nvs_fd_kind(fd) == NVS_FD_UVM) {
-		/*
-		 * The kernel accepts only mappings whose offset is their address; others are not
-		 * managed memory.
-		 */
+		/* The kernel accepts only mappings whose offset is their address; others are not
+		 * managed memory. */
 		if ((uintptr_t)p == (uint64_t)offset)
 			add_uvm(p, size, prot, fd);
 	} else if (from && from->object) {

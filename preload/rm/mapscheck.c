@@ -101,10 +101,8 @@ static bool may_ring_unseen(struct nvs_rm *rm, const struct maps_line *l)
 	{
 		return nvs_map_is_doorbell(m) || may_be_doorbell(m);
 	}
-	/*
-	 * An unknown mapping of a doorbell's size may be one, unless it was left after its object
-	 * was freed.
-	 */
+	/* An unknown mapping of a doorbell's size may be one, unless it was left after its object
+	 * was freed. */
 	return l->end - l->start == DOORBELL_BYTES && !nvs_maps_is_dead(l->start, l->end);
 }
 

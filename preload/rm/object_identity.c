@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Handle lookup: the object that a handle names, the entity that it shares with its duplicates, and
- * the GPU address space that it belongs to.
- */
+/* Handle lookup: the object that a handle names, the entity that it shares with its duplicates, and
+ * the GPU address space that it belongs to. */
 #include "preload/rm/rm.h"
 
 struct nvs_entity *nvs_entity_new(void)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The tree of resource-manager objects, built from the program's calls. A duplicate is a separate
- * object that shares the entity of its source, and so its mappings.
- */
+/* The tree of resource-manager objects, built from the program's calls. A duplicate is a separate
+ * object that shares the entity of its source, and so its mappings. */
 #include <string.h>
 #include "preload/rm/rm.h"
 
@@ -202,10 +200,8 @@ static void destroy_tree(struct nvs_driver_object *o)
 	nvs_free(o, sizeof(*o));
 }
 
-/*
- * An object that was freed unseen was not withdrawn before the call, so it is withdrawn and
- * published here.
- */
+/* An object that was freed unseen was not withdrawn before the call, so it is withdrawn and
+ * published here. */
 void nvs_object_destroy(struct nvs_driver_object *o)
 {
 	nvs_object_withdraw(o);
@@ -232,10 +228,8 @@ void nvs_objects_file_closed(uint32_t file)
 	struct nvs_rm *rm = nvs_rm();
 	struct nvs_driver_object *o, *next;
 
-	/*
-	 * A client's objects follow it in the hash: start over after each client that was
-	 * destroyed.
-	 */
+	/* A client's objects follow it in the hash: start over after each client that was
+	 * destroyed. */
 again:
 	HASH_ITER(hh, rm->objects, o, next) {
 		if (is_client_of_file(o, file)) {

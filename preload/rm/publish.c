@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Builds the trap's view from the tables and replaces the previous one (RCU style: old views are
- * freed when no trap uses them). Views share their segment array as long as no mapping changes.
- */
+/* Builds the trap's view from the tables and replaces the previous one (RCU style: old views are
+ * freed when no trap uses them). Views share their segment array as long as no mapping changes. */
 #include <string.h>
 #include <sys/mman.h>
 #include "preload/rm/rm.h"
@@ -25,10 +23,8 @@ static void put_block(struct nvs_seg_block *b)
 		nvs_free(b, b->bytes);
 }
 
-/*
- * Merges a segment that continues the previous one on both sides; one that only overlaps it is
- * clipped.
- */
+/* Merges a segment that continues the previous one on both sides; one that only overlaps it is
+ * clipped. */
 static bool merge_segment(struct nvs_segment_map *last, const struct nvs_seg *s)
 {
 	uint64_t end = last->gpu_va + last->size;
@@ -188,10 +184,8 @@ static void replace_view(struct nvs_rm *rm)
 	nvs_shadow_free_retired();
 }
 
-/*
- * Publishes the view, then does the work that had to wait for it: reads the last GP_PUT of channels
- * that left, releases their memory, and guards new doorbells.
- */
+/* Publishes the view, then does the work that had to wait for it: reads the last GP_PUT of channels
+ * that left, releases their memory, and guards new doorbells. */
 void nvs_publish_view(void)
 {
 	struct nvs_rm *rm = nvs_rm();

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Writes trace records for objects, mappings, channels and remarks. Nothing is written before the
- * session starts; nvs_rm_replay() then writes the records for everything known by then.
- */
+/* Writes trace records for objects, mappings, channels and remarks. Nothing is written before the
+ * session starts; nvs_rm_replay() then writes the records for everything known by then. */
 #include <string.h>
 #include "preload/rm/rm.h"
 

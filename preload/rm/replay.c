@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Start and end of a session: writes the state known so far into the trace when a session starts,
- * and the final records of everything still alive when it ends.
- */
+/* Start and end of a session: writes the state known so far into the trace when a session starts,
+ * and the final records of everything still alive when it ends. */
 #include <time.h>
 #include "preload/base/sys.h"
 #include "preload/rm/rm.h"
@@ -85,9 +83,8 @@ static bool is_settled(struct nvs_channel_entry *c)
  */
 static void finish_channel(struct nvs_channel_entry *c)
 {
-	/*
-	 * A call in progress may have freed the channel's memory; the last GP_PUT was read before.
-	 */
+	/* A call in progress may have freed the channel's memory; the last GP_PUT was read before.
+	 *  */
 	if (c->hidden && c->final_put_read)
 		return;
 	for (int i = 0; i < 50; i++) {
@@ -95,10 +92,8 @@ static void finish_channel(struct nvs_channel_entry *c)
 			return;
 		nvs_sleep(200000);
 	}
-	/*
-	 * With a shadow, entries beyond the last doorbell never reach the GPU: only wait for
-	 * doorbells in progress.
-	 */
+	/* With a shadow, entries beyond the last doorbell never reach the GPU: only wait for
+	 * doorbells in progress. */
 	for (int i = 0; i < 50 && !is_settled(c); i++)
 		c->shadow ? nvs_wait_for_traps() : nvs_capture_unrung(c->number);
 }
@@ -118,10 +113,8 @@ void nvs_rm_final_records(bool look_at_maps)
 		nvs_timing_record_untimed(c);
 		nvs_record_channel_freed(c, NVS_CHAN_GONE_AT_EXIT);
 	}
-	/*
-	 * A call that is changing mappings may hold the kernel's lock on them, and reading the list
-	 * would wait for it.
-	 */
+	/* A call that is changing mappings may hold the kernel's lock on them, and reading the list
+	 * would wait for it. */
 	if (look_at_maps && !atomic_load(&rm->remapping))
 		nvs_maps_check();
 	record_unknown_calls(rm);

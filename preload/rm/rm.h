@@ -31,10 +31,8 @@ struct nvs_address_spans {
 };
 int nvs_spans_add(struct nvs_address_spans *spans, struct nvs_address_span *span);
 void nvs_spans_remove(struct nvs_address_spans *spans, struct nvs_address_span *span);
-/*
- * Index of the first span that may reach beyond START. From there on the caller must check each
- * span for overlap, as NVS_SPANS_EACH does.
- */
+/* Index of the first span that may reach beyond START. From there on the caller must check each
+ * span for overlap, as NVS_SPANS_EACH does. */
 uint32_t nvs_spans_from(const struct nvs_address_spans *spans, uint64_t start);
 /* Sets M, a pointer to what begins with the span, to each that overlaps [FROM, TO). */
 #define NVS_SPANS_EACH(spans, m, from, to)                             \
@@ -87,10 +85,8 @@ struct nvs_driver_object {
 	UT_hash_handle hh;
 };
 
-/*
- * Field FIELD of the parameters, a struct TYPE, that O was allocated with. 0 if the kept parameters
- * are too short to contain it.
- */
+/* Field FIELD of the parameters, a struct TYPE, that O was allocated with. 0 if the kept parameters
+ * are too short to contain it. */
 #define NVS_PARAM(o, type, field)                                                                \
 	(NVS_HAS_PARAM(o, type, field) ? ((const struct type *)(const void *)(o)->params)->field \
 				       : 0)
@@ -98,19 +94,15 @@ struct nvs_driver_object {
 	((o)->params_length >= offsetof(struct type, field) + sizeof(((struct type *)0)->field))
 
 struct nvs_driver_object *nvs_object_find(uint32_t client, uint32_t handle);
-/*
- * Copies the parameters. Returns NULL if out of memory. If the handle exists already, its object
- * was freed unseen and is destroyed first.
- */
+/* Copies the parameters. Returns NULL if out of memory. If the handle exists already, its object
+ * was freed unseen and is destroyed first. */
 struct nvs_driver_object *nvs_object_add(uint32_t client, uint32_t parent, uint32_t handle,
 					 uint32_t object_class, const void *params,
 					 uint32_t length);
 struct nvs_driver_object *nvs_object_dup(struct nvs_driver_object *source, uint32_t client,
 					 uint32_t parent, uint32_t handle);
-/*
- * Withdraw: removes the object and all objects below it from the trap's view at the next
- * publication. Afterwards the caller either restores or destroys them.
- */
+/* Withdraw: removes the object and all objects below it from the trap's view at the next
+ * publication. Afterwards the caller either restores or destroys them. */
 void nvs_object_withdraw(struct nvs_driver_object *object);
 void nvs_object_restore(struct nvs_driver_object *object);
 void nvs_object_destroy(struct nvs_driver_object *object);
@@ -163,10 +155,8 @@ static inline bool nvs_map_is_doorbell(const struct nvs_cpu_map *m)
 	return m->kind == NVS_MAP_DOORBELL;
 }
 void nvs_map_unlink(struct nvs_cpu_map *map);
-/*
- * Prepares [start, end) of the program's address space for a change: splits mappings at both ends
- * and gives back shadows, so that the program changes its own pages.
- */
+/* Prepares [start, end) of the program's address space for a change: splits mappings at both ends
+ * and gives back shadows, so that the program changes its own pages. */
 void nvs_maps_split(uint64_t start, uint64_t end);
 /*
  * Withdraw: takes every mapping in the range that is not in transit for another call out of the
@@ -182,14 +172,11 @@ void nvs_maps_move(uint64_t from, uint64_t size, uint64_t to, uint64_t call);
 struct nvs_extra_maps {
 	uintptr_t alias, real, spare; /* 0: not wanted, or mmap failed */
 };
-/*
- * Makes the extra mappings for a device fd that was mapped with SIZE, PROT and OFFSET, while the fd
- * is still open. Call without nvs_lock.
- */
+/* Makes the extra mappings for a device fd that was mapped with SIZE, PROT and OFFSET, while the fd
+ * is still open. Call without nvs_lock. */
 void nvs_maps_make_extra(size_t size, int prot, int fd, off_t offset, struct nvs_extra_maps *more);
-/*
- * Enters the mapping of a device fd at P. Takes ownership of MORE and unmaps what it does not need.
- */
+/* Enters the mapping of a device fd at P. Takes ownership of MORE and unmaps what it does not need.
+ *  */
 void nvs_maps_add_new(void *p, size_t size, int prot, int fd, off_t offset,
 		      const struct nvs_extra_maps *more);
 /* mprotect() in pieces: a guarded doorbell stays write-protected, the rest gets PROT. */
@@ -204,10 +191,8 @@ static inline uint64_t nvs_page_up(uint64_t v)
 void nvs_maps_add_pinned(struct nvs_driver_object *object, uint64_t address, uint64_t size);
 
 /* ---- doorbells.c ---- */
-/*
- * Protection for a doorbell page that the program maps with PROT: a store must fault wherever the
- * program may store.
- */
+/* Protection for a doorbell page that the program maps with PROT: a store must fault wherever the
+ * program may store. */
 int nvs_doorbell_prot(int prot);
 uintptr_t nvs_doorbell_map_alias(size_t size, int fd); /* call without nvs_lock; 0: mmap failed */
 /* Enters the doorbell into the view at the next publication, which also write-protects it. */
@@ -215,9 +200,8 @@ void nvs_doorbell_enable(struct nvs_cpu_map *map);
 void nvs_doorbells_enable_all(void);
 /* Bit N is set if GPU N has doorbell pages and all that the program can write to are armed. */
 uint64_t nvs_doorbells_armed_gpus(void);
-/*
- * Unmaps the alias at the next publication; leaves it mapped if traps may still use the old view.
- */
+/* Unmaps the alias at the next publication; leaves it mapped if traps may still use the old view.
+ *  */
 void nvs_doorbell_drop_alias(struct nvs_cpu_map *map);
 /*
  * Unmaps retired aliases and, if SHOWN (the published view has every doorbell), guards new
@@ -253,10 +237,8 @@ struct nvs_uvm_range { /* an external range of UVM */
 };
 void nvs_gpu_map_add(
 	struct nvs_gpu_map *what); /* template; its entity comes from (client, handle) */
-/*
- * Removes the mappings in [start, end) of an address space that were made before CALL. one_gpu:
- * drops one of the GPUs each is mapped for, and removes it with the last. FILE 0: any file.
- */
+/* Removes the mappings in [start, end) of an address space that were made before CALL. one_gpu:
+ * drops one of the GPUs each is mapped for, and removes it with the last. FILE 0: any file. */
 #define NVS_ANY_CALL UINT64_MAX
 void nvs_gpu_maps_remove(uint32_t vaspace, uint64_t start, uint64_t end, uint32_t file,
 			 bool one_gpu, uint64_t call);
@@ -284,10 +266,8 @@ struct nvs_channel_form {
 	uint16_t userd_memory, userd_offset, engine;
 };
 #define NVS_CHANNEL_PARAMS_READ 144 /* bytes that any form needs */
-/*
- * Finds the form of the parameters P of a channel of CLIENT. Returns NULL if no form fits, or
- * several do.
- */
+/* Finds the form of the parameters P of a channel of CLIENT. Returns NULL if no form fits, or
+ * several do. */
 const struct nvs_channel_form *nvs_channel_form(uint32_t client, const uint8_t *p);
 
 /* ---- channels.c ---- */
@@ -328,10 +308,8 @@ struct nvs_channel_entry {
 	struct nvs_channel_entry *prev, *next;
 };
 void nvs_channel_add(struct nvs_driver_object *object);
-/*
- * Address at which the process will see the USERD of a channel that is about to be allocated with
- * PARAMS, which is in the program's memory. 0 if it is not mapped.
- */
+/* Address at which the process will see the USERD of a channel that is about to be allocated with
+ * PARAMS, which is in the program's memory. 0 if it is not mapped. */
 uintptr_t nvs_channel_predict_userd(uint32_t client, const void *params);
 void nvs_channel_set_token(struct nvs_driver_object *object, uint32_t token);
 /* Reads the token from the channel's notifier after the kernel requested it itself. */
@@ -340,17 +318,13 @@ void nvs_channel_read_put(struct nvs_channel_entry *channel);
 /* Call after a publication: reads the last GP_PUT of channels that left the view. */
 void nvs_channels_finish(void);
 void nvs_channel_remove(struct nvs_channel_entry *channel);
-/*
- * done.c: reads the channel's progress-release slot. Returns false if there is none or it is
- * unreadable.
- */
+/* done.c: reads the channel's progress-release slot. Returns false if there is none or it is
+ * unreadable. */
 bool nvs_channel_read_progress(const struct nvs_channel_entry *channel,
 			       struct nvs_channel_done *done);
 void nvs_channels_spool_progress(void); /* copies the progress of all channels to the spool */
-/*
- * Address at which the process sees [OFFSET, OFFSET + SIZE) of ENTITY's object. 0 if it is not
- * mapped.
- */
+/* Address at which the process sees [OFFSET, OFFSET + SIZE) of ENTITY's object. 0 if it is not
+ * mapped. */
 uintptr_t nvs_entity_find_address(const struct nvs_entity *entity, int64_t offset, int64_t size);
 /* Looks up GPFIFO ring and USERD of every channel again. Returns true if something changed. */
 bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
@@ -360,29 +334,21 @@ bool nvs_channels_bind(const struct nvs_segment_map *maps, uint32_t n);
 bool nvs_shadow_is_possible(const struct nvs_cpu_map *map, int fd);
 void nvs_shadow_map_extra(size_t size, int fd, struct nvs_extra_maps *more);
 void nvs_shadow_query_power(void); /* call without nvs_lock, before nvs_shadow_is_possible() */
-/*
- * Gives back every shadow that has a page in [START, END): the program gets its own pages again.
- * The caller must publish.
- */
+/* Gives back every shadow that has a page in [START, END): the program gets its own pages again.
+ * The caller must publish. */
 void nvs_shadow_clear(uint64_t start, uint64_t end);
 void nvs_shadow_clear_due(struct nvs_channel_entry *channel);
-/*
- * Call without nvs_lock before nvs_shadow_clear(): with timing, waits until the GPU can do without
- * the shadow.
- */
+/* Call without nvs_lock before nvs_shadow_clear(): with timing, waits until the GPU can do without
+ * the shadow. */
 void nvs_shadow_prepare(uint64_t start, uint64_t end);
-/*
- * Cuts off shadows whose pages are about to be unmapped and that nvs_shadow_clear() could not give
- * back.
- */
+/* Cuts off shadows whose pages are about to be unmapped and that nvs_shadow_clear() could not give
+ * back. */
 void nvs_shadow_cut_off(uint64_t start, uint64_t end);
 void nvs_shadow_copy_userd(void); /* copies what the GPU wrote to USERD into the shadow */
 void nvs_shadow_drop_maps(struct nvs_cpu_map *map); /* the mapping has already left the view */
 void nvs_shadow_create(struct nvs_channel_entry *channel);
-/*
- * Gives back the channel's shadow, if it has one, because the trap will no longer see its
- * doorbells.
- */
+/* Gives back the channel's shadow, if it has one, because the trap will no longer see its
+ * doorbells. */
 void nvs_shadow_end(struct nvs_channel_entry *channel);
 void nvs_shadow_drop(struct nvs_channel_entry *channel); /* the channel has already left the view */
 void nvs_shadow_free_retired(void); /* frees shadows; call when no trap can use an older view */
@@ -391,10 +357,8 @@ void nvs_shadow_free_retired(void); /* frees shadows; call when no trap can use 
 /* Prepares timing for a channel that is about to get SHADOW. */
 void nvs_timing_begin(struct nvs_channel_entry *channel, struct nvs_shadow *shadow);
 void nvs_timing_add_memory(struct nvs_channel_entry *channel); /* if there is memory for it */
-/*
- * Ends timing because the channel goes on without a shadow. Returns false if the GPU is not far
- * enough yet.
- */
+/* Ends timing because the channel goes on without a shadow. Returns false if the GPU is not far
+ * enough yet. */
 bool nvs_timing_end_channel(struct nvs_channel_entry *channel);
 bool nvs_timing_step(
 	struct nvs_channel_entry *channel); /* one step towards it; true: the GPU is far enough */
@@ -436,10 +400,8 @@ enum nvs_fd_kind {
 	NVS_FD_GPU,
 	NVS_FD_UVM
 };
-/*
- * The kind of an fd. nvs_fd_kind() always asks the kernel; nvs_fd_kind_for() answers for an ioctl
- * and usually uses the cache.
- */
+/* The kind of an fd. nvs_fd_kind() always asks the kernel; nvs_fd_kind_for() answers for an ioctl
+ * and usually uses the cache. */
 enum nvs_fd_kind nvs_fd_kind(int fd);
 enum nvs_fd_kind nvs_fd_kind_for(int fd, unsigned long request);
 void nvs_fd_set_kind(int fd, enum nvs_fd_kind kind);
@@ -469,10 +431,8 @@ void nvs_fd_closing_range(unsigned first, unsigned last);
 void nvs_fd_duped(int from, int to);
 
 /* ---- rm.c, uvm.c ---- */
-/*
- * True if the call needs preparation under the lock before it runs. A call that makes a channel
- * always does. Call without nvs_lock.
- */
+/* True if the call needs preparation under the lock before it runs. A call that makes a channel
+ * always does. Call without nvs_lock. */
 bool nvs_rm_needs_before(unsigned request, void *arg);
 bool nvs_uvm_needs_before(unsigned long request);
 /*
@@ -556,10 +516,8 @@ void nvs_rm_check_release(void); /* if it is newer than the tables cover, or unk
 void nvs_rm_set_driver(const char *version); /* as reported by a call */
 uint32_t nvs_gpu_by_uuid(const uint8_t *uuid); /* NVS_NONE: unknown */
 void nvs_rm_count_unknown(uint32_t device, uint32_t number, uint32_t bytes);
-/*
- * Unmaps [START, START + SIZE), a mapping of the library, when the lock is released. The lock is
- * held.
- */
+/* Unmaps [START, START + SIZE), a mapping of the library, when the lock is released. The lock is
+ * held. */
 void nvs_rm_unmap(uintptr_t start, size_t size);
 /* nvs_unlock() after a publication; then unmaps what nvs_rm_unmap() queued. */
 void nvs_rm_unlock(const sigset_t *saved);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Allocates the tables, and keeps the state that belongs to no object: the driver's release, GPUs
- * by UUID, calls that are not decoded, and queued unmappings.
- */
+/* Allocates the tables, and keeps the state that belongs to no object: the driver's release, GPUs
+ * by UUID, calls that are not decoded, and queued unmappings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -23,10 +21,8 @@ struct nvs_rm *nvs_rm(void)
 
 /* ---- the driver's release ---- */
 
-/*
- * The driver cannot change while the process runs, so a forked child keeps its version. The lock is
- * held.
- */
+/* The driver cannot change while the process runs, so a forked child keeps its version. The lock is
+ * held. */
 static char driver[NVS_DRIVER_BYTES];
 
 const char *nvs_rm_driver_version(void)
@@ -68,10 +64,8 @@ void nvs_rm_check_release(void)
 		nvs_record_remark(NVS_REMARK_NO_RELEASE, NVS_NONE, 0, 0);
 }
 
-/*
- * Finds the first word that looks like a release, for example in "... Kernel Module for x86_64
- * 580.159.04 Release ...".
- */
+/* Finds the first word that looks like a release, for example in "... Kernel Module for x86_64
+ * 580.159.04 Release ...". */
 static void find_version(char *text)
 {
 	for (char *word = text; *word;) {
@@ -210,10 +204,8 @@ bool nvs_copy_program(void *to, const void *from, size_t bytes)
 {
 	const uint8_t *last = (const uint8_t *)from + bytes - 8;
 
-	/*
-	 * The bytes are on at most two pages. Another thread may unmap them after the check, so the
-	 * copy is guarded.
-	 */
+	/* The bytes are on at most two pages. Another thread may unmap them after the check, so the
+	 * copy is guarded. */
 	return nvs_sys_readable(from) &&
 	       (!(((uintptr_t)from ^ ((uintptr_t)last + 7)) & ~4095ul) || nvs_sys_readable(last)) &&
 	       !nvs_copy_guarded(to, from, bytes);

@@ -73,10 +73,8 @@ void nvs_rm_map_add(struct nvs_driver_object *o, int fd, uint64_t offset, uint64
 	nvs_fd_set_map(fd, map);
 }
 
-/*
- * LINEAR is the address that RM_MAP_MEMORY returned, the one reported to the RM since, or the start
- * of the mapping itself.
- */
+/* LINEAR is the address that RM_MAP_MEMORY returned, the one reported to the RM since, or the start
+ * of the mapping itself. */
 struct nvs_rm_map *nvs_rm_map_find(struct nvs_driver_object *o, uint64_t linear)
 {
 	struct nvs_rm_map *map;

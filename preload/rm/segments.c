@@ -127,9 +127,8 @@ void nvs_segments_rebuild(struct nvs_entity *e)
 		insert_seg(&rm->segs, &seg);
 		changed = true;
 	}
-	/*
-	 * Most allocations have no CPU mapping: they change no segment, and the view stays valid.
-	 */
+	/* Most allocations have no CPU mapping: they change no segment, and the view stays valid.
+	 *  */
 	if (changed)
 		rm->dirty = rm->segs_dirty = true;
 }

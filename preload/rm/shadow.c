@@ -234,10 +234,8 @@ static bool rung_beyond(const struct nvs_gpfifo_timing *t, uint64_t carried)
 		     atomic_load((_Atomic uint64_t *)&t->ready) > carried);
 }
 
-/*
- * Gives the pages back to the program; the caller must publish. Never waits for a GPU: returns
- * false if the channel keeps its shadow for now.
- */
+/* Gives the pages back to the program; the caller must publish. Never waits for a GPU: returns
+ * false if the channel keeps its shadow for now. */
 static bool restore_pages(struct nvs_channel_entry *c, bool now)
 {
 	struct nvs_gpfifo_timing *timing = c->shadow->timing;
@@ -250,10 +248,8 @@ static bool restore_pages(struct nvs_channel_entry *c, bool now)
 	if (undo_shadow(c, now))
 		return false;
 	c->shadow_late = false;
-	/*
-	 * The last entries came back with the pages: ring for those that were rung for. GP_PUT must
-	 * not be stored again: a doorbell in progress may still be copying.
-	 */
+	/* The last entries came back with the pages: ring for those that were rung for. GP_PUT must
+	 * not be stored again: a doorbell in progress may still be copying. */
 	if (rung_beyond(timing, carried))
 		nvs_timing_ring(c);
 	retire_shadow(c);
@@ -435,10 +431,8 @@ static bool replace_pages(struct nvs_cpu_map *m, uint64_t start, size_t bytes, s
 	return true;
 }
 
-/*
- * Called before the channel's first submission, when the rings and USERDs of all channels are
- * known. A channel without a shadow is captured as well.
- */
+/* Called before the channel's first submission, when the rings and USERDs of all channels are
+ * known. A channel without a shadow is captured as well. */
 void nvs_shadow_create(struct nvs_channel_entry *c)
 {
 	uint64_t ring = (uintptr_t)c->ring, bytes = c->entries * 8ull;
@@ -514,10 +508,8 @@ void nvs_shadow_copy_userd(void)
 
 		if (!c->shadow || c->hidden || !c->put)
 			continue;
-		/*
-		 * A trap that opened the doorbell page ended the shadow: the program sees the real
-		 * pages again.
-		 */
+		/* A trap that opened the doorbell page ended the shadow: the program sees the real
+		 * pages again. */
 		if (atomic_load(&c->shadow->carried) == NVS_SHADOW_GONE) {
 			restore_pages(c, false);
 			continue;
@@ -530,10 +522,8 @@ void nvs_shadow_copy_userd(void)
 			show_get(c, seen);
 			seen[NVS_USERD_REFERENCE] = c->shadow->userd[NVS_USERD_REFERENCE];
 		}
-		/*
-		 * Tried ten times a second, without waiting. A shadow is useless if doorbells are
-		 * not seen.
-		 */
+		/* Tried ten times a second, without waiting. A shadow is useless if doorbells are
+		 * not seen. */
 		if (c->shadow_late ||
 		    (c->shadow->timing && atomic_load(&c->shadow->timing->unseen)) ||
 		    has_foreign_data(c))

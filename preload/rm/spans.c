@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * An array of address ranges, sorted by start. Ranges may overlap (user memory can be pinned
- * twice), so the longest range bounds how far back a search must start.
- */
+/* An array of address ranges, sorted by start. Ranges may overlap (user memory can be pinned
+ * twice), so the longest range bounds how far back a search must start. */
 #include <string.h>
 #include "preload/rm/rm.h"
 

@@ -21,10 +21,8 @@ static void add_range(uint64_t base, uint64_t length, uint32_t file)
 	nvs_free(range, sizeof(*range));
 }
 
-/*
- * Ends the range that begins at BASE and was made before CALL. Returns its length, 0 if there is
- * none.
- */
+/* Ends the range that begins at BASE and was made before CALL. Returns its length, 0 if there is
+ * none. */
 static uint64_t end_range(uint64_t base, uint32_t file, uint64_t call)
 {
 	struct nvs_rm *rm = nvs_rm();
@@ -171,10 +169,8 @@ void nvs_uvm_after(int fd, unsigned long request, void *arg, int ret,
 		free_range(arg, file, transit->call);
 		break;
 	case NVS_UVM_DEVICE_P2P:
-		/*
-		 * The process maps the same range of the uvm fd at the same address, as with all
-		 * UVM memory, so nothing needs to be entered here.
-		 */
+		/* The process maps the same range of the uvm fd at the same address, as with all
+		 * UVM memory, so nothing needs to be entered here. */
 		break;
 	case NVS_UVM_REGISTER_GPU:
 		register_gpu(arg);

@@ -70,10 +70,8 @@ static bool has_unseen_gpu(void)
 	return false;
 }
 
-/*
- * Pid of the process that may report it: a forked child has its parent's files. 0 if the library is
- * not preloaded and so observes nothing.
- */
+/* Pid of the process that may report it: a forked child has its parent's files. 0 if the library is
+ * not preloaded and so observes nothing. */
 static int own_pid;
 
 __attribute__((constructor)) static void remember_process(void)

@@ -75,10 +75,8 @@ static bool read_release(uint32_t vaspace, uint64_t va, uint64_t bytes, uint64_t
 	return false;
 }
 
-/*
- * The entries before PUT may be control entries without commands, so search back for the last
- * segment.
- */
+/* The entries before PUT may be control entries without commands, so search back for the last
+ * segment. */
 static bool last_release(const struct nvs_channel_entry *c, uint32_t put, uint64_t *slot,
 			 uint64_t *payload)
 {
@@ -177,10 +175,8 @@ static void fill_release(struct nvs_live_channel *row, struct nvs_live_ring *rin
 	if (known) {
 		uint64_t completed = submitted - pending;
 
-		/*
-		 * The segment of a completed submission may have been overwritten by the next one:
-		 * never go back.
-		 */
+		/* The segment of a completed submission may have been overwritten by the next one:
+		 * never go back. */
 		if (row->completed != NVS_LIVE_UNKNOWN && completed < row->completed)
 			completed = row->completed;
 		if (completed != row->completed && completed)

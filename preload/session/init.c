@@ -8,10 +8,8 @@
 #include "preload/signals/signals.h"
 #include "preload/writer/session.h"
 
-/*
- * Stores the pid, to detect a vfork() child, which shares our memory but has its own pid. In a
- * forked child the state page is wiped, and no constructor runs.
- */
+/* Stores the pid, to detect a vfork() child, which shares our memory but has its own pid. In a
+ * forked child the state page is wiped, and no constructor runs. */
 static void remember_process(void)
 {
 	atomic_store(&nvs_state()->pid, (uint32_t)nvs_sys_getpid());

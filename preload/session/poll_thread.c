@@ -33,10 +33,8 @@ static void ask_loader(void)
 	nvs_modules_unlock();
 }
 
-/*
- * The module list must not change meanwhile. A sandbox may forbid the system call that reads a
- * stack, so that is checked right before, with no lock held.
- */
+/* The module list must not change meanwhile. A sandbox may forbid the system call that reads a
+ * stack, so that is checked right before, with no lock held. */
 static void record_open_calls(void)
 {
 	if (nvs_session_is_confined() || !nvs_api_find_stuck() || !nvs_sites_may_patch())
@@ -73,10 +71,8 @@ static void run_keeper(void *arg)
 		ask_loader();
 		nvs_shadow_refresh();
 		record_open_calls();
-		/*
-		 * The timing thread may be inside the driver, blocked by a thread that waits for
-		 * the GPU.
-		 */
+		/* The timing thread may be inside the driver, blocked by a thread that waits for
+		 * the GPU. */
 		if (nvs_options()->values.timing)
 			nvs_rm_timing_poll(false);
 		nvs_live_update_channels();

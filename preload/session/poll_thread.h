@@ -14,10 +14,8 @@ void nvs_trigger_poll(struct nvs_recorder *session);
 
 /* Starts the keeper and waits for its first scan. */
 void nvs_keeper_start(struct nvs_recorder *session);
-/*
- * Makes the keeper scan modules and their GOT slots now, and waits a limited time for that: the
- * holder of the loader's lock may never release it.
- */
+/* Makes the keeper scan modules and their GOT slots now, and waits a limited time for that: the
+ * holder of the loader's lock may never release it. */
 void nvs_keeper_scan_now(struct nvs_recorder *session);
 
 /* channels.c: updates GPUs and channels in the live page. */

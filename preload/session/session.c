@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The life of one session, and so of one trace: from the process's first channel allocation to its
- * end. Creates the files, starts trap, writer and keeper, and stops them in order.
- */
+/* The life of one session, and so of one trace: from the process's first channel allocation to its
+ * end. Creates the files, starts trap, writer and keeper, and stops them in order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,10 +64,8 @@ static int spool_name(const char *name, char *out)
 	return 0;
 }
 
-/*
- * True if this run has already written NAME: a program and the programs it starts must not
- * overwrite each other's traces.
- */
+/* True if this run has already written NAME: a program and the programs it starts must not
+ * overwrite each other's traces. */
 static bool written_by_this_run(const char *path)
 {
 	const char *summary = nvs_options()->summary;
@@ -134,10 +130,8 @@ static void fill_random(void *out, size_t size)
 	words[1] = (uint64_t)nvs_sys_getpid();
 }
 
-/*
- * A debugger takes SIGTRAP: the library would get neither the single step of a store nor the
- * breakpoint used while a site is patched.
- */
+/* A debugger takes SIGTRAP: the library would get neither the single step of a store nor the
+ * breakpoint used while a site is patched. */
 static bool is_traced(void)
 {
 	char text[1024];
@@ -224,10 +218,8 @@ static int begin_untraced(struct nvs_recorder *session, int live, const char *fo
 	return live ? live : nvs_spool_create(session, NULL, false);
 }
 
-/*
- * Size of a thread buffer. Small with --max-size, since data in the buffers is still written after
- * the limit is reached.
- */
+/* Size of a thread buffer. Small with --max-size, since data in the buffers is still written after
+ * the limit is reached. */
 static uint64_t choose_buffer_bytes(const struct nvs_option_values *values)
 {
 	uint64_t bytes = values->buffer_bytes;
@@ -278,10 +270,8 @@ static void end_at_quick_exit(void)
 		at_quick_exit(nvs_session_finish);
 }
 
-/*
- * Under one lock: writes the records of everything known so far, and from then on changes are
- * recorded as they happen.
- */
+/* Under one lock: writes the records of everything known so far, and from then on changes are
+ * recorded as they happen. */
 static void activate_session(struct nvs_recorder *session)
 {
 	NVS_LOCK_SCOPE();
@@ -314,10 +304,8 @@ static void start_session(struct nvs_recorder *session)
 	nvs_sys_futex_wake(&session->state);
 }
 
-/*
- * The wait is limited: a handler may have left the start by a longjmp, or its thread may have been
- * cancelled.
- */
+/* The wait is limited: a handler may have left the start by a longjmp, or its thread may have been
+ * cancelled. */
 static void wait_for_start(struct nvs_recorder *session)
 {
 	for (int i = 0;

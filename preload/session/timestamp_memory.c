@@ -137,10 +137,8 @@ static uint32_t current_gpu(void)
 	return nvs_rm_gpu_by_uuid(uuid);
 }
 
-/*
- * Creates memory for GPU, the current context's. Returns true if there is nothing more to try in
- * this context.
- */
+/* Creates memory for GPU, the current context's. Returns true if there is nothing more to try in
+ * this context. */
 static bool make_memory(uint32_t gpu)
 {
 	int (*enlist)(void *, size_t, unsigned) = nvs_api_driver_function("cuMemHostRegister_v2");
@@ -234,10 +232,8 @@ static void run_timing(void *arg)
 		else
 			nvs_sys_futex_wait(&nvs_gpfifo_pending, 0, behind ? 1 : ROUND_MS);
 		atomic_store(&nvs_gpfifo_pending, 0);
-		/*
-		 * Before the first timestamp is taken. Reading a clock makes no system call but may
-		 * fault.
-		 */
+		/* Before the first timestamp is taken. Reading a clock makes no system call but may
+		 * fault. */
 		if (!over && nvs_clock_mono_ns() >= clock_due && nvs_rm_timing_read_clocks())
 			clock_due = nvs_clock_mono_ns() + CLOCK_NS;
 		for (uint32_t i = 0; i < MAX_CONTEXTS && !over; i++)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Interface for preload/hooks: one block for each family of hooked functions. To the program each
- * function behaves like the C library's, as if the library were not loaded.
- */
+/* Interface for preload/hooks: one block for each family of hooked functions. To the program each
+ * function behaves like the C library's, as if the library were not loaded. */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_HOOKED_H
 #define NVSNOOP_PRELOAD_SIGNALS_HOOKED_H
 
@@ -44,22 +42,17 @@ int nvs_signals_change_mask(nvs_mask_fn next, int how, const sigset_t *set, sigs
 int nvs_signals_get_pending(sigset_t *set);
 /* sigtimedwait() */
 int nvs_signals_wait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout);
-/*
- * Returns the mask to pass to a call that takes one, such as sigsuspend(): MASK, or GIVEN, which is
- * filled in.
- */
+/* Returns the mask to pass to a call that takes one, such as sigsuspend(): MASK, or GIVEN, which is
+ * filled in. */
 const sigset_t *nvs_signals_call_mask(const sigset_t *mask, sigset_t *given);
-/*
- * Such a call has returned EINTR. Returns true if the signal that ended it will be delivered in the
- * same call made again.
- */
+/* Such a call has returned EINTR. Returns true if the signal that ended it will be delivered in the
+ * same call made again. */
 bool nvs_signals_call_again(const sigset_t *mask);
 /* UC is about to become the thread's context. */
 void nvs_signals_enter_context(ucontext_t *uc);
 
-/*
- * ---- exec: the state that the program inherits, in the kernel for the duration of the call ----
- */
+/* ---- exec: the state that the program inherits, in the kernel for the duration of the call ----
+ *  */
 
 struct nvs_exec_signals {
 	bool masked, pending;
@@ -75,9 +68,8 @@ const posix_spawnattr_t *nvs_signals_spawn_mask(posix_spawnattr_t *copy,
 
 /* ---- threads ---- */
 
-/*
- * What a new thread is told about its mask: 0, nothing; MASKED: its mask is set by its attributes.
- */
+/* What a new thread is told about its mask: 0, nothing; MASKED: its mask is set by its attributes.
+ *  */
 #define NVS_SIGVIEW_MASKED 0x100
 uint64_t nvs_sigview_inherited(void);
 /* A thread of the program starts. */

@@ -46,10 +46,8 @@ static bool is_ours(int sig)
 	return sig == SIGSEGV || sig == SIGTRAP || sig == NVS_STAND_IN;
 }
 
-/*
- * No action changes while it is held. The lock is in the root page, so that a forked child finds it
- * free.
- */
+/* No action changes while it is held. The lock is in the root page, so that a forked child finds it
+ * free. */
 static void lock_actions(uint64_t *saved)
 {
 	uint64_t all = ~(NVS_SIGBIT(32) | NVS_SIGBIT(33)); /* the C library's own two */
@@ -113,10 +111,8 @@ static int put_kernel(int sig)
 	return nvs_next()->sigaction(sig, &a, NULL) ? -errno : 0;
 }
 
-/*
- * A signal that the program starts to ignore is no longer pending. SIGTRAP may be needed in any
- * thread: only those of this thread and of the process are discarded.
- */
+/* A signal that the program starts to ignore is no longer pending. SIGTRAP may be needed in any
+ * thread: only those of this thread and of the process are discarded. */
 static void discard_pending(int sig)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -184,10 +180,8 @@ static int change_borrowed(int sig, const struct sigaction *action, struct sigac
 	return ret;
 }
 
-/*
- * Our handler runs first if the program's handler blocks SIGSEGV, or receives the mask that is
- * restored after it.
- */
+/* Our handler runs first if the program's handler blocks SIGSEGV, or receives the mask that is
+ * restored after it. */
 static int change_other(int sig, const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction ours;

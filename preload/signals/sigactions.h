@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The actions for SIGSEGV and SIGTRAP that the program believes to have set.
- */
+/* The actions for SIGSEGV and SIGTRAP that the program believes to have set. */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGACTIONS_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGACTIONS_H
 
@@ -10,10 +8,8 @@
 
 /* Returns true once our handlers are installed; a forked child keeps them. */
 bool nvs_sigactions_installed(void);
-/*
- * Returns the program's action of SIG, a signal whose action in the kernel is ours.
- * Async-signal-safe.
- */
+/* Returns the program's action of SIG, a signal whose action in the kernel is ours.
+ * Async-signal-safe. */
 struct sigaction nvs_sigaction_of_program(int sig);
 /* SA_RESETHAND: resets the program's action of SIG before its handler runs. */
 void nvs_sigaction_reset(int sig);
@@ -21,10 +17,8 @@ void nvs_sigaction_reset(int sig);
 void nvs_sigaction_set_default(int sig);
 /* Installs our handler again where nvs_sigactions_exec_begin() removed it. */
 void nvs_sigactions_exec_failed(uint64_t ignored);
-/*
- * Before an exec: the kernel also ignores what the program ignores. Returns which of our signals
- * were changed. Async-signal-safe.
- */
+/* Before an exec: the kernel also ignores what the program ignores. Returns which of our signals
+ * were changed. Async-signal-safe. */
 uint64_t nvs_sigactions_exec_begin(void);
 
 /* ---- signals.c ---- */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Our handler of SIGSEGV, its stand-in and SIGTRAP. It calls the trap first. For a signal that is
- * not the trap's it does what the kernel would have done for the program's action.
- */
+/* Our handler of SIGSEGV, its stand-in and SIGTRAP. It calls the trap first. For a signal that is
+ * not the trap's it does what the kernel would have done for the program's action. */
 #include <string.h>
 #include <ucontext.h>
 #include "preload/base/preload.h"
@@ -15,10 +13,8 @@
 #define SS_AUTODISARM (1u << 31)
 #endif
 
-/*
- * Changes the alternate stack while pretending to run on another one: the kernel refuses to change
- * the stack in use.
- */
+/* Changes the alternate stack while pretending to run on another one: the kernel refuses to change
+ * the stack in use. */
 static void set_altstack(const stack_t *stack)
 {
 	long ret = SYS_sigaltstack;
@@ -79,18 +75,15 @@ static void die_of_signal(int sig, const siginfo_t *info)
 	uint64_t bit = NVS_SIGBIT(sig);
 
 	nvs_sigaction_set_default(sig);
-	/*
-	 * Blocked until this handler has returned, so that a core file has the program's registers.
-	 */
+	/* Blocked until this handler has returned, so that a core file has the program's registers.
+	 *  */
 	nvs_sys_sigmask(SIG_BLOCK, &bit, NULL);
 	if (nvs_sys_queue_self(sig, info))
 		nvs_syscall(SYS_tgkill, nvs_sys_getpid(), nvs_sys_gettid(), sig, 0, 0, 0);
 }
 
-/*
- * Runs the program's handler; its mask is already set. UC shows the program's view of the mask to
- * be restored, which the handler may change.
- */
+/* Runs the program's handler; its mask is already set. UC shows the program's view of the mask to
+ * be restored, which the handler may change. */
 static void run_handler(int sig, siginfo_t *info, ucontext_t *uc, const struct sigaction *action)
 {
 	uint64_t *mask = mask_of(uc);
@@ -116,10 +109,8 @@ static void run_action(int sig, siginfo_t *info, ucontext_t *uc)
 	run_handler(sig, info, uc, &action);
 }
 
-/*
- * A fault kills if the signal is blocked or ignored. In a SIGTRAP handler the kernel has blocked
- * the right signals; in our SIGSEGV handler it has blocked all.
- */
+/* A fault kills if the signal is blocked or ignored. In a SIGTRAP handler the kernel has blocked
+ * the right signals; in our SIGSEGV handler it has blocked all. */
 static void take_fault(int sig, siginfo_t *info, ucontext_t *uc)
 {
 	struct sigaction action = nvs_sigaction_of_program(sig);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The program's view of SIGSEGV and SIGTRAP, whose handlers in the kernel are ours (sigview.c
- * explains it): the interface for the library. hooked.h is for the hooked functions.
- */
+/* The program's view of SIGSEGV and SIGTRAP, whose handlers in the kernel are ours (sigview.c
+ * explains it): the interface for the library. hooked.h is for the hooked functions. */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGNALS_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGNALS_H
 
@@ -10,10 +8,8 @@
 
 /* Installs our handlers. Called before the first page is armed. Returns 0 or -errno. */
 int nvs_signals_install(void);
-/*
- * Returns true if the program has replaced our handlers by a bare system call; they are installed
- * again then.
- */
+/* Returns true if the program has replaced our handlers by a bare system call; they are installed
+ * again then. */
 bool nvs_signals_check(void);
 /* Starts the program's view in the main thread, at load. */
 void nvs_sigview_begin_main(void);

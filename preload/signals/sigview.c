@@ -36,10 +36,8 @@
 #define STAND_IN NVS_SIGBIT(NVS_STAND_IN)
 #define MARK 0x6e76736e /* si_errno */
 
-/*
- * Whether the program has asked to block SIGSTKFLT. If it asked in the same call as for SIGSEGV,
- * the request ends with that one, when the stand-in is unblocked.
- */
+/* Whether the program has asked to block SIGSTKFLT. If it asked in the same call as for SIGSEGV,
+ * the request ends with that one, when the stand-in is unblocked. */
 static __thread enum { NOT_ASKED, ASKED_WITH_SEGV, ASKED_ALONE } asked;
 
 /* Signals that arrived during a trap: SIGSEGV, and SIGTRAP for the thread and for the process. */
@@ -86,10 +84,8 @@ static void store_asked(uint64_t shown)
 
 /* ---- the program's calls ---- */
 
-/*
- * Our handlers must be installed before SIGSEGV is blocked in name only: a signal or a fault has to
- * reach us then.
- */
+/* Our handlers must be installed before SIGSEGV is blocked in name only: a signal or a fault has to
+ * reach us then. */
 static bool may_block(void)
 {
 	return nvs_sigactions_installed() || !nvs_signals_install();
@@ -167,10 +163,8 @@ static uint64_t kernel_pending(void)
 	return pending;
 }
 
-/*
- * A SIGSEGV that interrupts the call finds the mask from before it in its frame, where it is
- * blocked. It is pending now; the kernel delivers it in the repeated call, which unblocks it.
- */
+/* A SIGSEGV that interrupts the call finds the mask from before it in its frame, where it is
+ * blocked. It is pending now; the kernel delivers it in the repeated call, which unblocks it. */
 bool nvs_signals_call_again(const sigset_t *mask)
 {
 	bool came = came_blocked;
@@ -179,10 +173,8 @@ bool nvs_signals_call_again(const sigset_t *mask)
 	return came && mask && !(nvs_sigset_word(mask) & SEGV) && kernel_pending() & STAND_IN;
 }
 
-/*
- * If SIGSEGV is blocked and its stand-in is not, the program has set the mask itself; else the
- * kernel has.
- */
+/* If SIGSEGV is blocked and its stand-in is not, the program has set the mask itself; else the
+ * kernel has. */
 void nvs_signals_enter_context(ucontext_t *uc)
 {
 	uint64_t word = nvs_sigset_word(&uc->uc_sigmask);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The writer's thread when there is no trace: it discards the records in the thread buffers. It
- * adds buffers, checks for sandboxes and updates the heartbeat as the writer does.
- */
+/* The writer's thread when there is no trace: it discards the records in the thread buffers. It
+ * adds buffers, checks for sandboxes and updates the heartbeat as the writer does. */
 #include "preload/live/live.h"
 #include "preload/writer/writer.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The closing line: printed to stderr, or sent to the launcher, which prints one for the whole
- * process tree.
- */
+/* The closing line: printed to stderr, or sent to the launcher, which prints one for the whole
+ * process tree. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,10 +57,8 @@ static bool has_ended(int err)
 	       root.st_ino == o->root_ino;
 }
 
-/*
- * Returns true if there is a launcher. It has received the line, or has ended before this program,
- * and then no line is needed.
- */
+/* Returns true if there is a launcher. It has received the line, or has ended before this program,
+ * and then no line is needed. */
 static bool send_line(struct summary_line *l)
 {
 	const char *path = nvs_options()->summary;

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Frames of the writer: filled, compressed, and written to the file in order.
- */
+/* Frames of the writer: filled, compressed, and written to the file in order. */
 #include "preload/writer/writer.h"
 
 #define ALONE_FRAMES 2 /* number of frames in a round that the writer compresses itself, */
 #define BUSY_FRAMES 4 /* unless the previous round had this many */
 
-/*
- * Called at the end of each frame: it is in the file or is lost. Frees its space in the thread
- * buffers.
- */
+/* Called at the end of each frame: it is in the file or is lost. Frees its space in the thread
+ * buffers. */
 void nvs_writer_commit(void *arg, const struct nvs_zframe *frame, const void *packed, ssize_t size)
 {
 	struct nvs_writer *w = arg;
@@ -32,10 +28,8 @@ void nvs_writer_commit(void *arg, const struct nvs_zframe *frame, const void *pa
 	nvs_writer_heartbeat(w);
 }
 
-/*
- * Returns true if the writer has to pack the frame itself: in a sandbox no other thread of the
- * library can open the newest part.
- */
+/* Returns true if the writer has to pack the frame itself: in a sandbox no other thread of the
+ * library can open the newest part. */
 static bool must_pack_alone(struct nvs_writer *w)
 {
 	if (!w->keep.limit || !w->packers.running)

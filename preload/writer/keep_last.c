@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The part files of --keep-last: create, rename, delete, join. After a kill at any point the
- * remaining parts can be followed back from the trace's name.
- */
+/* The part files of --keep-last: create, rename, delete, join. After a kill at any point the
+ * remaining parts can be followed back from the trace's name. */
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
@@ -263,10 +261,8 @@ static void remove_oldest(struct nvs_keep *keep)
 	memmove(keep->closed, keep->closed + 1, --keep->n * sizeof(*keep->closed));
 }
 
-/*
- * Truncates it as well: another thread of the library may have it open, and its blocks are freed
- * now.
- */
+/* Truncates it as well: another thread of the library may have it open, and its blocks are freed
+ * now. */
 static void delete_part(const struct nvs_keep *keep, const struct nvs_keep_part *part)
 {
 	char path[PATH_MAX];

@@ -32,10 +32,8 @@ struct nvs_keep {
 		uint64_t name; /* N of its name */
 		uint64_t bytes, head, dev, ino;
 	} closed[NVS_KEEP_PARTS]; /* oldest first */
-	/*
-	 * While the next part is created: the identity and name of the current one, and the next
-	 * one's suffix.
-	 */
+	/* While the next part is created: the identity and name of the current one, and the next
+	 * one's suffix. */
 	struct nvs_keep_file was;
 	uint64_t name;
 	uint32_t next;
@@ -45,29 +43,21 @@ struct nvs_keep {
 void nvs_keep_init(struct nvs_keep *keep, struct nvs_outfile *trace, uint64_t limit);
 /* Returns true if the newest part, which has BYTES, should be closed. */
 bool nvs_keep_is_due(const struct nvs_keep *keep, uint64_t bytes);
-/*
- * Creates the file of the next part, to which keep->trace refers from now on, and chooses a name
- * for the part before it, keep->name. Returns 0, or -errno with nothing changed.
- */
+/* Creates the file of the next part, to which keep->trace refers from now on, and chooses a name
+ * for the part before it, keep->name. Returns 0, or -errno with nothing changed. */
 int nvs_keep_begin(struct nvs_keep *keep);
-/*
- * Gives the trace's name to the next part, which has HEAD bytes; the one before it has BYTES.
- * Returns 0, or -errno: the caller then calls nvs_keep_cancel().
- */
+/* Gives the trace's name to the next part, which has HEAD bytes; the one before it has BYTES.
+ * Returns 0, or -errno: the caller then calls nvs_keep_cancel(). */
 int nvs_keep_commit(struct nvs_keep *keep, uint64_t bytes, uint64_t head);
 /* Undoes nvs_keep_begin(). */
 void nvs_keep_cancel(struct nvs_keep *keep);
 /* Deletes parts that are too old; the newest has BYTES. */
 void nvs_keep_trim(struct nvs_keep *keep, uint64_t bytes);
-/*
- * Makes keep->trace use the calling thread's own descriptor, since the writer's threads have
- * separate descriptor tables. One thread at a time.
- */
+/* Makes keep->trace use the calling thread's own descriptor, since the writer's threads have
+ * separate descriptor tables. One thread at a time. */
 void nvs_keep_use_own_fd(struct nvs_keep *keep);
-/*
- * Joins all parts into one file; the newest has BYTES. Calls BEAT regularly. Returns the file's
- * size.
- */
+/* Joins all parts into one file; the newest has BYTES. Calls BEAT regularly. Returns the file's
+ * size. */
 uint64_t nvs_keep_join(struct nvs_keep *keep, uint64_t bytes, void (*beat)(void *arg), void *arg);
 
 #endif

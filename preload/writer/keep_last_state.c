@@ -78,10 +78,8 @@ uint64_t nvs_keep_state_steps(const struct nvs_keep_state *l)
 
 /* ---- entries ---- */
 
-/*
- * The events of one graph share a bucket and are iterated there. Other records are spread: a module
- * may have very many names.
- */
+/* The events of one graph share a bucket and are iterated there. Other records are spread: a module
+ * may have very many names. */
 static struct state_entry **bucket_of(struct nvs_keep_state *l, const struct state_key *key)
 {
 	const uint64_t odd = 0x9e3779b97f4a7c15ull;
@@ -143,10 +141,8 @@ static void put_in_bucket(struct nvs_keep_state *l, struct state_entry *e)
 	*at = e;
 }
 
-/*
- * Doubles the buckets. Without memory it keeps the old ones. In each bucket the latest entry stays
- * first.
- */
+/* Doubles the buckets. Without memory it keeps the old ones. In each bucket the latest entry stays
+ * first. */
 static void grow_buckets(struct nvs_keep_state *l)
 {
 	struct state_entry **more = nvs_alloc(2ull * l->buckets * sizeof(*more));
@@ -357,10 +353,8 @@ static void drop_event(struct nvs_keep_state *l, uint64_t exec, uint64_t event)
 		remove_entry(l, e);
 }
 
-/*
- * Adds a record to the event of EXEC that is being recorded; records of other graphs may come
- * between.
- */
+/* Adds a record to the event of EXEC that is being recorded; records of other graphs may come
+ * between. */
 static void add_to_event(struct nvs_keep_state *l, uint64_t exec, const struct nvs_rec *rec)
 {
 	struct state_entry *e = *bucket_of(l, &(struct state_key){NVS_REC_GRAPH, exec, 0});
@@ -420,10 +414,8 @@ static void end_range(struct nvs_keep_state *l, const struct nvs_rec_nvtx_end *e
 
 static void add_channel_gone(struct nvs_keep_state *l, const struct nvs_rec_channel_gone *gone)
 {
-	/*
-	 * At exit other threads may still ring the doorbell, and a part may start after this.
-	 * Without the record its reader could not check the channel's end.
-	 */
+	/* At exit other threads may still ring the doorbell, and a part may start after this.
+	 * Without the record its reader could not check the channel's end. */
 	if (gone->rec.flags & NVS_CHAN_GONE_AT_EXIT) {
 		keep_record(l, &gone->rec, gone->channel, 0);
 		return;

@@ -19,15 +19,11 @@ void nvs_keep_state_free(struct nvs_keep_state *l);
 /* Entries visited so far, for tests of its complexity. */
 uint64_t nvs_keep_state_steps(const struct nvs_keep_state *l);
 void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec);
-/*
- * Returns true if a part may start after the records seen. Not so in the middle of a submission in
- * pieces, or between two of a channel that came in the wrong order.
- */
+/* Returns true if a part may start after the records seen. Not so in the middle of a submission in
+ * pieces, or between two of a channel that came in the wrong order. */
 bool nvs_keep_state_is_complete(const struct nvs_keep_state *l);
-/*
- * Passes the whole state to PUT: HEADER first, then PART, whose time and counts are filled in.
- * Submissions up to here become GAP records with reason CHOICE.
- */
+/* Passes the whole state to PUT: HEADER first, then PART, whose time and counts are filled in.
+ * Submissions up to here become GAP records with reason CHOICE. */
 void nvs_keep_state_write(struct nvs_keep_state *l, struct nvs_rec_part *part,
 			  void (*put)(void *arg, const struct nvs_rec *rec), void *arg);
 

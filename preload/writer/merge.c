@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Merges the thread buffers into frames. The program can overwrite the buffers: sizes are checked
- * before they are used.
- */
+/* Merges the thread buffers into frames. The program can overwrite the buffers: sizes are checked
+ * before they are used. */
 #include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
@@ -93,10 +91,8 @@ static void count_record(struct nvs_merge_counts *c, const struct nvs_rec *rec)
 	}
 }
 
-/*
- * The bytes of code images are in separate frames; records without bytes, of a repeated load, are
- * not.
- */
+/* The bytes of code images are in separate frames; records without bytes, of a repeated load, are
+ * not. */
 static bool is_code(const struct nvs_rec *rec, uint32_t size)
 {
 	return rec->type == NVS_REC_IMAGE && size > sizeof(struct nvs_rec_image);
@@ -244,9 +240,8 @@ static bool peek_record(struct nvs_merge *m, uint32_t buffer, uint64_t *time)
 	return false;
 }
 
-/*
- * Returns true for records that only describe submissions and calls, after recording has stopped.
- */
+/* Returns true for records that only describe submissions and calls, after recording has stopped.
+ *  */
 static bool is_idle(const struct nvs_merge *m, const struct nvs_rec *rec)
 {
 	switch (rec->type) {

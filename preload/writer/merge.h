@@ -22,10 +22,8 @@ struct nvs_merge_counts {
 	uint32_t threads, channels; /* highest number + 1 */
 };
 
-/*
- * A frame that was pulled: SIZE bytes at DATA, starting with its FRAME record. If it has no other
- * records it is committed without being written.
- */
+/* A frame that was pulled: SIZE bytes at DATA, starting with its FRAME record. If it has no other
+ * records it is committed without being written. */
 struct nvs_zframe {
 	const void *data;
 	size_t size;
@@ -45,10 +43,8 @@ struct nvs_merge {
 	size_t capacity, used, frame_bytes;
 	uint64_t number; /* of the next frame that is written */
 	uint64_t limit; /* of this round: newer records stay in the buffers */
-	/*
-	 * Ticks: after this nothing is recorded, and records that only describe submissions are
-	 * dropped.
-	 */
+	/* Ticks: after this nothing is recorded, and records that only describe submissions are
+	 * dropped. */
 	uint64_t full;
 	uint64_t first_time; /* of the frame's first record */
 	struct nvs_merge_counts all; /* of all frames that were pulled */
@@ -71,30 +67,22 @@ struct nvs_merge {
 	} heap[NVS_MAX_BUFFERS];
 };
 
-/*
- * Returns a new merge for thread buffers of BUFFER_BYTES, whose first frame has number NUMBER; NULL
- * without memory.
- */
+/* Returns a new merge for thread buffers of BUFFER_BYTES, whose first frame has number NUMBER; NULL
+ * without memory. */
 struct nvs_merge *nvs_merge_new(uint64_t buffer_bytes, uint64_t number);
 void nvs_merge_free(struct nvs_merge *merge);
-/*
- * Starts a round of all records older than LIMIT, which the caller has read from nvs_clock_now()
- * before. A thread that has seen a record taken now has made its own records before LIMIT.
- */
+/* Starts a round of all records older than LIMIT, which the caller has read from nvs_clock_now()
+ * before. A thread that has seen a record taken now has made its own records before LIMIT. */
 void nvs_merge_collect(struct nvs_merge *merge, uint64_t limit);
-/*
- * Returns the round's next full frame, or NULL. It stays valid until merge->nframes - 1 more were
- * pulled.
- */
+/* Returns the round's next full frame, or NULL. It stays valid until merge->nframes - 1 more were
+ * pulled. */
 const struct nvs_zframe *nvs_merge_next(struct nvs_merge *merge);
 /* Returns the records after the last full frame, or NULL. */
 const struct nvs_zframe *nvs_merge_take_rest(struct nvs_merge *merge);
 /* Adds a record of the writer. Returns false if nvs_merge_take_rest() must be pulled first. */
 bool nvs_merge_add(struct nvs_merge *merge, const struct nvs_rec *rec);
-/*
- * While AGAIN is set, frames repeat known records, and the first of them has the positions of the
- * thread buffers. Only while the next frame is empty.
- */
+/* While AGAIN is set, frames repeat known records, and the first of them has the positions of the
+ * thread buffers. Only while the next frame is empty. */
 void nvs_merge_set_again(struct nvs_merge *merge, bool again);
 /* Frees the space of FRAME in the thread buffers. In the order of frames, on any thread. */
 void nvs_merge_commit(const struct nvs_zframe *frame);

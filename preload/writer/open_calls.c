@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * API calls that have not returned when the trace ends, for example threads that wait for the GPU
- * while main() returns. They are read from the thread buffers and recorded last.
- */
+/* API calls that have not returned when the trace ends, for example threads that wait for the GPU
+ * while main() returns. They are read from the thread buffers and recorded last. */
 #include "preload/writer/session.h"
 
 /* The owner keeps running: a call that changed while it was read has returned. */

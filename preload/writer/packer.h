@@ -13,10 +13,8 @@
 
 #define NVS_PACKERS (NVS_MERGE_FRAMES - 1)
 
-/*
- * Memory for compressing a frame: zstd's state, the delta-encoded frame and the output. Used by one
- * thread at a time.
- */
+/* Memory for compressing a frame: zstd's state, the delta-encoded frame and the output. Used by one
+ * thread at a time. */
 struct nvs_pack_memory {
 	void *workspace; /* zstd's */
 	void *cctx;
@@ -36,10 +34,8 @@ struct nvs_packer {
 
 struct nvs_packers {
 	void (*begin)(void *arg); /* called first on each thread */
-	/*
-	 * Called for each FRAME with SIZE bytes at PACKED, or SIZE as -errno. In order, one thread
-	 * at a time.
-	 */
+	/* Called for each FRAME with SIZE bytes at PACKED, or SIZE as -errno. In order, one thread
+	 * at a time. */
 	void (*commit)(void *arg, const struct nvs_zframe *frame, const void *packed, ssize_t size);
 	void *arg;
 	size_t largest;
@@ -51,17 +47,13 @@ struct nvs_packers {
 	struct nvs_packer each[NVS_PACKERS];
 };
 
-/*
- * Prepares ALL, whose begin, commit and arg are set, for packing frames of up to LARGEST bytes on
- * the caller's thread. Returns 0 or -ENOMEM.
- */
+/* Prepares ALL, whose begin, commit and arg are set, for packing frames of up to LARGEST bytes on
+ * the caller's thread. Returns 0 or -ENOMEM. */
 int nvs_packers_init(struct nvs_packers *all, size_t largest);
 /* Starts up to N threads. */
 void nvs_packers_start(struct nvs_packers *all, uint32_t n);
-/*
- * Waits for a free packer and gives it FRAME, which must stay unchanged until all->running more
- * frames were given, or nvs_packers_wait() has returned.
- */
+/* Waits for a free packer and gives it FRAME, which must stay unchanged until all->running more
+ * frames were given, or nvs_packers_wait() has returned. */
 void nvs_packers_submit(struct nvs_packers *all, const struct nvs_zframe *frame);
 /* Packs and commits on the caller's thread, after all frames given before. */
 void nvs_packers_write(struct nvs_packers *all, const struct nvs_zframe *frame);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The trace's first frame: the header, and attributes of the process and the machine. Called once
- * by the writer when it starts.
- */
+/* The trace's first frame: the header, and attributes of the process and the machine. Called once
+ * by the writer when it starts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,10 +116,8 @@ static void add_machine(struct preamble_builder *b)
 	add_text(b, NVS_ATTR_KERNEL, name.release);
 }
 
-/*
- * Services are often denied all system calls that set clocks, and killed for adjtimex() too, which
- * only reads here. Returns true if a seccomp filter may be installed.
- */
+/* Services are often denied all system calls that set clocks, and killed for adjtimex() too, which
+ * only reads here. Returns true if a seccomp filter may be installed. */
 static bool is_filtered(void)
 {
 	char text[4096];

@@ -60,10 +60,8 @@ static void record_window(enum nvs_window_cause cause)
 		nvs_record_write(&rec.rec);
 }
 
-/*
- * Makes the trap do what is requested now. The WINDOW record is made while recording is on, so that
- * a window contains all of its records.
- */
+/* Makes the trap do what is requested now. The WINDOW record is made while recording is on, so that
+ * a window contains all of its records. */
 static void apply_wanted(enum nvs_window_cause cause)
 {
 	int64_t before = sw.holds;

@@ -36,10 +36,8 @@ static unsigned long parse_field(const char *text, const char *name)
 	return at ? strtoul(at + strlen(name), NULL, 10) : 0;
 }
 
-/*
- * Returns the number of filters of the main thread and the writer; a filter for all threads shows
- * in both.
- */
+/* Returns the number of filters of the main thread and the writer; a filter for all threads shows
+ * in both. */
 static unsigned long count_filters(const struct nvs_recorder *session)
 {
 	unsigned long sum = 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The running session: state shared by session.c, spool.c, late.c, writer.c, firstframe.c and
- * summary.c. It is reached from the root page, so a forked child has none.
- */
+/* The running session: state shared by session.c, spool.c, late.c, writer.c, firstframe.c and
+ * summary.c. It is reached from the root page, so a forked child has none. */
 #ifndef NVSNOOP_PRELOAD_WRITER_SESSION_H
 #define NVSNOOP_PRELOAD_WRITER_SESSION_H
 
@@ -12,10 +10,8 @@
 #include "preload/base/sys.h"
 
 #define NVS_SPOOL_CHANNELS 4096u
-/*
- * Numbers of thread buffers of the usual size. Large ones are made in smaller numbers, since that
- * takes long: nvs_spool_scaled_count().
- */
+/* Numbers of thread buffers of the usual size. Large ones are made in smaller numbers, since that
+ * takes long: nvs_spool_scaled_count(). */
 #define NVS_FIRST_BUFFERS 16u
 #define NVS_MORE_BUFFERS 8u
 #define NVS_FREE_BUFFERS 4u /* with fewer unused, more are added */
@@ -44,9 +40,8 @@ struct nvs_late {
 /* Files in /proc that the writer polls: watch.c. */
 enum nvs_watch { NVS_WATCH_STAT, NVS_WATCH_MAIN, NVS_WATCH_WRITER, NVS_WATCHED };
 
-/*
- * The trigger file (session/trigger.c): the state that was read last, which is not applied twice.
- */
+/* The trigger file (session/trigger.c): the state that was read last, which is not applied twice.
+ *  */
 struct nvs_trigger {
 	struct timespec obeyed; /* time of the last change */
 	uint64_t inode;
@@ -102,10 +97,8 @@ static inline struct nvs_recorder *nvs_session(void)
  * -errno.
  */
 int nvs_spool_create(struct nvs_recorder *session, const char *path, bool replace);
-/*
- * Returns how many thread buffers of the session's size replace N of the usual size: between 1 and
- * N.
- */
+/* Returns how many thread buffers of the session's size replace N of the usual size: between 1 and
+ * N. */
 uint32_t nvs_spool_scaled_count(const struct nvs_recorder *session, uint32_t n);
 /* Adds N thread buffers. Returns 0 or -errno. Only for the writer once it runs. */
 int nvs_spool_grow(struct nvs_recorder *session, uint32_t n);
@@ -115,18 +108,14 @@ void nvs_spool_discard(struct nvs_recorder *session);
 /* ---- late.c: the spool for records made after the writer has ended ---- */
 void nvs_late_prepare(struct nvs_recorder *session);
 int nvs_late_record(const void *record, uint32_t size);
-/*
- * The spool of the thread buffers is no longer used: its name is removed, or becomes the late
- * spool's.
- */
+/* The spool of the thread buffers is no longer used: its name is removed, or becomes the late
+ * spool's. */
 void nvs_late_take_name(struct nvs_recorder *session);
 
 /* ---- firstframe.c ---- */
 
-/*
- * Adds the contents of the first frame to MERGE: HEADER, attributes of the process, a CLOCK point.
- * Returns 0 or -ENOMEM.
- */
+/* Adds the contents of the first frame to MERGE: HEADER, attributes of the process, a CLOCK point.
+ * Returns 0 or -ENOMEM. */
 struct nvs_merge;
 int nvs_first_frame(const struct nvs_recorder *session, struct nvs_merge *merge);
 /* Records an ATTR in the thread buffer. */
@@ -137,35 +126,28 @@ void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_sample *po
 
 /* ---- watch.c ---- */
 
-/*
- * Called by the writer, as are the next two. OWN_TABLE: its descriptor table is not the program's.
- */
+/* Called by the writer, as are the next two. OWN_TABLE: its descriptor table is not the program's.
+ *  */
 void nvs_watch_begin(struct nvs_recorder *session, bool own_table);
 /* Checks whether the program has installed a sandbox. */
 void nvs_watch_check_sandbox(struct nvs_recorder *session);
 /* Checks whether a thread of the program is left. */
 void nvs_watch_check_threads(struct nvs_recorder *session);
-/*
- * Ends the process if no thread of the program is left, as its last thread would. Called on a
- * thread that has the program's descriptors, which exit() needs for flushing.
- */
+/* Ends the process if no thread of the program is left, as its last thread would. Called on a
+ * thread that has the program's descriptors, which exit() needs for flushing. */
 void nvs_end_with_last_thread(struct nvs_recorder *session);
 
 /* ---- switch.c: whether submissions are recorded ---- */
 
 /* Returns true if an option restricts recording to a part of the run. */
 bool nvs_switch_is_used(void);
-/*
- * Requests recording, with SUBMISSIONS as for nvs_trap_record(). Before the session starts, for its
- * start.
- */
+/* Requests recording, with SUBMISSIONS as for nvs_trap_record(). Before the session starts, for its
+ * start. */
 void nvs_switch_request(int64_t submissions, enum nvs_window_cause cause);
 /* Applies delay and duration. Returns after how many ms to call again, at most MOST_MS. */
 unsigned nvs_switch_update(unsigned most_ms);
-/*
- * nvs_switch_begin() passes the current state to the trap when it has started; nvs_switch_record()
- * records it once the session is active.
- */
+/* nvs_switch_begin() passes the current state to the trap when it has started; nvs_switch_record()
+ * records it once the session is active. */
 void nvs_switch_begin(void);
 void nvs_switch_record(void);
 /* Called by the writer, which then records it: recording in this trace is over. */
@@ -188,14 +170,11 @@ bool nvs_open_call_next(struct nvs_open_call_cursor *at, struct nvs_open_call_re
 /* ---- writer.c ---- */
 
 int nvs_writer_start(struct nvs_recorder *session);
-/*
- * Makes the writer check for a sandbox now and waits for it. Returns false if it does not answer.
- */
+/* Makes the writer check for a sandbox now and waits for it. Returns false if it does not answer.
+ *  */
 bool nvs_writer_check_sandbox(struct nvs_recorder *session);
-/*
- * Drains the thread buffers for the last time and writes totals and end. Returns false if the
- * writer makes no progress; it is abandoned then.
- */
+/* Drains the thread buffers for the last time and writes totals and end. Returns false if the
+ * writer makes no progress; it is abandoned then. */
 bool nvs_writer_finish(struct nvs_recorder *session);
 
 struct nvs_outcome {
@@ -220,10 +199,8 @@ void nvs_summary_report_start(const struct nvs_recorder *session);
 void nvs_summary_report_end(struct nvs_recorder *session);
 /* Prints once why the library does nothing in this process, if it refuses to. */
 void nvs_summary_report_refusal(void);
-/*
- * Prints, or has the launcher print, that the program used the GPU and the library saw nothing of
- * it.
- */
+/* Prints, or has the launcher print, that the program used the GPU and the library saw nothing of
+ * it. */
 void nvs_summary_report_bypass(void);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Limits the size of a trace: recording stops at --max-size, or --keep-last starts a new part.
- */
+/* Limits the size of a trace: recording stops at --max-size, or --keep-last starts a new part. */
 #include "preload/writer/keep_last_state.h"
 #include "preload/writer/writer.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The spool: the thread buffers in a file, which survives a kill. Every page is allocated on disk
- * and touched before it is used, so that a doorbell meets neither a full disk nor a page fault.
- */
+/* The spool: the thread buffers in a file, which survives a kill. Every page is allocated on disk
+ * and touched before it is used, so that a doorbell meets neither a full disk nor a page fault. */
 #include <string.h>
 #include <sys/file.h>
 #include "preload/live/live.h"
@@ -158,9 +156,8 @@ int nvs_spool_grow(struct nvs_recorder *session, uint32_t n)
 		return -ENOSPC;
 	to = from + n * buffer_stride(session);
 	nvs_live_add_slots(first + n + 1);
-	/*
-	 * Once a buffer is outside the file, all further ones must be: the file has the first ones.
-	 */
+	/* Once a buffer is outside the file, all further ones must be: the file has the first ones.
+	 *  */
 	if (fd < 0 || nvs_session_is_confined() || session->head->buffers != first ||
 	    nvs_file_allocate(fd, from, to))
 		return grow_anonymous(session, n);
@@ -267,10 +264,8 @@ void nvs_session_channel_free(struct nvs_spool_channel *slot)
 		__atomic_store_n(&slot->channel, NVS_NONE, __ATOMIC_RELEASE);
 }
 
-/*
- * A reader uses an entry only if it has an address: the address is 0 while the meaning of the
- * values changes.
- */
+/* A reader uses an entry only if it has an address: the address is 0 while the meaning of the
+ * values changes. */
 void nvs_session_channel_done(const struct nvs_spool_channel *slot,
 			      const struct nvs_spool_done *now)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names the addresses in recorded stacks: decides which are named in which object, and passes
- * records between the writer and the thread that searches.
- */
+/* Names the addresses in recorded stacks: decides which are named in which object, and passes
+ * records between the writer and the thread that searches. */
 #include <limits.h>
 #include <string.h>
 #include "preload/base/hash.h"
@@ -26,9 +24,8 @@ struct record_block {
 	uint8_t records[];
 };
 
-/*
- * A module; it stays for the whole trace, since its addresses may be named after it was unloaded.
- */
+/* A module; it stays for the whole trace, since its addresses may be named after it was unloaded.
+ *  */
 struct named_module {
 	struct nvs_rec_module *rec;
 	uint64_t gone; /* ticks; UINT64_MAX: loaded */
@@ -267,10 +264,8 @@ static bool more_slots(struct nvs_naming *n)
 	return true;
 }
 
-/*
- * Returns true if the known entry is still valid at TIME. Another object may be at the address by
- * now, and objects are noticed after their first use.
- */
+/* Returns true if the known entry is still valid at TIME. Another object may be at the address by
+ * now, and objects are noticed after their first use. */
 static bool is_still_valid(const struct nvs_naming *n, struct address *a, uint64_t time)
 {
 	if (a->object == NO_OBJECT)
@@ -430,10 +425,8 @@ static void find_names(struct nvs_naming *n, uint32_t object, size_t count)
 	nvs_free(wanted, count * sizeof(*wanted));
 }
 
-/*
- * Names all waiting addresses. Some wait until their object is noticed, or until the perf map has
- * them.
- */
+/* Names all waiting addresses. Some wait until their object is noticed, or until the perf map has
+ * them. */
 static void name_waiting(struct nvs_naming *n)
 {
 	size_t made = 0;

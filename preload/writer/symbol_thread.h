@@ -20,10 +20,8 @@ struct nvs_naming *nvs_naming_new(struct nvs_recorder *session);
 
 /* ---- called by the writer ---- */
 
-/*
- * Passes a record; all but module and stack records are ignored. NAMING: a struct nvs_naming, not
- * NULL.
- */
+/* Passes a record; all but module and stack records are ignored. NAMING: a struct nvs_naming, not
+ * NULL. */
 void nvs_naming_add_record(void *naming, const struct nvs_rec *rec);
 /* Hands the records passed so far to the thread. */
 void nvs_naming_hand_over(struct nvs_naming *n);
@@ -34,10 +32,8 @@ bool nvs_naming_finish(struct nvs_naming *n, unsigned ms);
 
 /* ---- the thread ---- */
 
-/*
- * The thread's main loop; returns after nvs_naming_finish(). FILES: it may open files, in a
- * descriptor table that the program does not share.
- */
+/* The thread's main loop; returns after nvs_naming_finish(). FILES: it may open files, in a
+ * descriptor table that the program does not share. */
 void nvs_naming_run(struct nvs_naming *n, bool files);
 
 #endif

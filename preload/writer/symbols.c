@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names of addresses in one ELF object, from its symbol tables.
- */
+/* Names of addresses in one ELF object, from its symbol tables. */
 #include <elf.h>
 #include <limits.h>
 #include <sys/uio.h>
@@ -71,10 +69,8 @@ static bool read_bytes(int fd, uint64_t place, void *to, size_t size)
 
 /* ---- symbols ---- */
 
-/*
- * Copies the name to TO, "" if there is none. Strings at the end of a table may be shorter than
- * SIZE.
- */
+/* Copies the name to TO, "" if there is none. Strings at the end of a table may be shorter than
+ * SIZE. */
 static const char *name_of(struct symbol_search *s, const struct nvs_hit *hit, char *to)
 {
 	const struct elf_symbol_table *t = hit->table ? &s->tables[hit->table - 1] : NULL;
@@ -96,10 +92,8 @@ static const char *name_of(struct symbol_search *s, const struct nvs_hit *hit, c
 	return to;
 }
 
-/*
- * Returns true if A is the better of two symbols at one address. The reader of traces uses the same
- * rule.
- */
+/* Returns true if A is the better of two symbols at one address. The reader of traces uses the same
+ * rule. */
 static bool is_better_name(struct symbol_search *s, const struct nvs_hit *a,
 			   const struct nvs_hit *b)
 {

@@ -31,10 +31,8 @@ struct nvs_wanted {
 	struct nvs_hit nearest[NVS_HITS]; /* the last symbol that starts before it */
 };
 
-/*
- * Returns the index of the first of N addresses, in ascending order, that is >= ADDRESS; N if there
- * is none. STEPS counts comparisons.
- */
+/* Returns the index of the first of N addresses, in ascending order, that is >= ADDRESS; N if there
+ * is none. STEPS counts comparisons. */
 static inline size_t nvs_wanted_from(const struct nvs_wanted *wanted, size_t n, uint64_t address,
 				     uint64_t *steps)
 {
@@ -65,10 +63,8 @@ struct nvs_name {
 	uint64_t offset, exported_offset;
 };
 
-/*
- * Size of SCRATCH, the working memory of both functions below. They allocate nothing, so that a
- * program short of memory keeps what it has.
- */
+/* Size of SCRATCH, the working memory of both functions below. They allocate nothing, so that a
+ * program short of memory keeps what it has. */
 #define NVS_SCRATCH_BYTES (112u << 10)
 
 /*
@@ -82,10 +78,8 @@ void nvs_symbols_find(void *scratch, const struct nvs_elf_module *object, bool f
 
 /* ---- perfmap.c ---- */
 
-/*
- * The same for code that is in no object, from the file that process PID writes for perf. Returns
- * the number of comparisons, for tests.
- */
+/* The same for code that is in no object, from the file that process PID writes for perf. Returns
+ * the number of comparisons, for tests. */
 uint64_t nvs_perfmap_find(void *scratch, uint32_t pid, struct nvs_wanted *wanted, size_t n,
 			  void (*tell)(void *arg, const struct nvs_name *name), void *arg);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Counts made by the library: for the end of the trace and for the closing line.
- */
+/* Counts made by the library: for the end of the trace and for the closing line. */
 #include "preload/writer/writer.h"
 #include "trap/buffer/process.h"
 #include "trap/low/sys.h"

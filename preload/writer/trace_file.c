@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The trace file: appends zstd frames and, at the end, the seek table.
- */
+/* The trace file: appends zstd frames and, at the end, the seek table. */
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/writer/trace_file.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The trace file: appends zstd frames and, at the end, the seek table.
- */
+/* The trace file: appends zstd frames and, at the end, the seek table. */
 #ifndef NVSNOOP_PRELOAD_WRITER_TRACE_FILE_H
 #define NVSNOOP_PRELOAD_WRITER_TRACE_FILE_H
 
@@ -25,10 +23,8 @@ struct nvs_sink {
 };
 
 void nvs_sink_free(struct nvs_sink *sink);
-/*
- * Writes one frame of SIZE bytes of records: PACKED_SIZE bytes at PACKED, or -errno if compression
- * failed. Returns 0, or -errno with sink->error set and the file truncated to whole frames.
- */
+/* Writes one frame of SIZE bytes of records: PACKED_SIZE bytes at PACKED, or -errno if compression
+ * failed. Returns 0, or -errno with sink->error set and the file truncated to whole frames. */
 int nvs_sink_write(struct nvs_sink *sink, const void *packed, ssize_t packed_size, size_t size);
 /* Allows one more attempt after an error. */
 void nvs_sink_retry(struct nvs_sink *sink);

@@ -72,9 +72,8 @@ static void put_names(struct nvs_writer *w)
 	}
 }
 
-/*
- * Writes all names, unless a file system hangs. The reader's --embed may still find missing ones.
- */
+/* Writes all names, unless a file system hangs. The reader's --embed may still find missing ones.
+ *  */
 static void put_last_names(struct nvs_writer *w)
 {
 	bool done = !atomic_load(&w->names);
@@ -87,10 +86,8 @@ static void put_last_names(struct nvs_writer *w)
 	put_names(w);
 }
 
-/*
- * Ticks cannot be converted with one point only: the second is made early, for a program that ends
- * early.
- */
+/* Ticks cannot be converted with one point only: the second is made early, for a program that ends
+ * early. */
 static bool is_first_clock(const struct nvs_writer *w)
 {
 	return w->last_clock == w->session->start.mono_ns;
@@ -171,9 +168,8 @@ static void beat_again(void *arg)
 	nvs_writer_heartbeat(arg);
 }
 
-/*
- * Writes the last frames. After a failed write they may still fit, and then record what is missing.
- */
+/* Writes the last frames. After a failed write they may still fit, and then record what is missing.
+ *  */
 static void write_last_frames(struct nvs_writer *w)
 {
 	struct nvs_rec_end end = {.rec = {.type = NVS_REC_END, .size = sizeof(end)}};
@@ -233,10 +229,8 @@ static bool detach_files(struct nvs_writer *w)
 	return true;
 }
 
-/*
- * Paths keep their meaning if the program changes its root. The working directory is released, so
- * that the program can unmount it: all paths used are absolute.
- */
+/* Paths keep their meaning if the program changes its root. The working directory is released, so
+ * that the program can unmount it: all paths used are absolute. */
 void nvs_writer_own_root(void)
 {
 	if (!nvs_syscall(SYS_unshare, CLONE_FS, 0, 0, 0, 0, 0))
@@ -328,10 +322,8 @@ static void hand_over_files(struct nvs_writer *w, int trace, int spool)
 		nvs_sys_close(spool);
 }
 
-/*
- * The first frame is written before the program continues, so that an unwritable file is noticed
- * now.
- */
+/* The first frame is written before the program continues, so that an unwritable file is noticed
+ * now. */
 static int write_first(struct nvs_writer *w)
 {
 	int err = nvs_first_frame(w->session, w->merge);

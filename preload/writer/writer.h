@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The writer's state, shared by writer.c, frames.c, limit.c, totals.c and untraced.c.
- */
+/* The writer's state, shared by writer.c, frames.c, limit.c, totals.c and untraced.c. */
 #ifndef NVSNOOP_PRELOAD_WRITER_WRITER_H
 #define NVSNOOP_PRELOAD_WRITER_WRITER_H
 
@@ -49,10 +47,8 @@ static inline bool nvs_writer_is_asked(const struct nvs_writer *w)
 
 /* Checks for sandboxes: on request, and from time to time. */
 void nvs_writer_answer_checks(struct nvs_writer *w);
-/*
- * Called first on a thread of the writer: gives it its own root directory and releases the working
- * directory.
- */
+/* Called first on a thread of the writer: gives it its own root directory and releases the working
+ * directory. */
 void nvs_writer_own_root(void);
 void nvs_writer_add_buffers(struct nvs_writer *w); /* adds thread buffers if threads need them */
 void nvs_writer_grow_live(struct nvs_writer *w);
@@ -80,10 +76,8 @@ void nvs_totals_write(struct nvs_writer *w);
 
 /* ---- limit.c: the size of the trace ---- */
 
-/*
- * --max-size: nvs_limit_check_size() checks whether it is reached; nvs_limit_record() records it,
- * between two frames.
- */
+/* --max-size: nvs_limit_check_size() checks whether it is reached; nvs_limit_record() records it,
+ * between two frames. */
 void nvs_limit_check_size(struct nvs_writer *w);
 void nvs_limit_record(struct nvs_writer *w);
 /* --keep-last: ends a part and deletes the oldest if necessary. Between two frames. */

@@ -38,10 +38,8 @@ static void take_moved_channel(const struct snapshot *before, struct probe_chann
 	for (uint32_t i = 0; i < now.n; i++) {
 		bool same = i < before->n && before->put[i] == now.put[i];
 
-		/*
-		 * A stream's first copy may also submit setup work to another channel: take the
-		 * newest.
-		 */
+		/* A stream's first copy may also submit setup work to another channel: take the
+		 * newest. */
 		if (!same && (!found || now.at[i].number > found->number))
 			found = &now.at[i];
 	}
@@ -62,10 +60,8 @@ static void *create_stream(void)
 	return stream;
 }
 
-/*
- * Finds the channels of a stream that the driver does not use afterwards, and creates the work
- * stream.
- */
+/* Finds the channels of a stream that the driver does not use afterwards, and creates the work
+ * stream. */
 static void find_lanes(struct probe_session *s)
 {
 	static struct snapshot before;
@@ -133,9 +129,8 @@ static void read_link(struct probe_session *s)
 	if (gt <= 0 || lanes <= 0)
 		return;
 	snprintf(s->link, sizeof(s->link), "%.1f GT/s x%.0f", gt, lanes);
-	/*
-	 * 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, FLITs of 242 in 256 bytes from 64 GT/s on.
-	 */
+	/* 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, FLITs of 242 in 256 bytes from 64 GT/s on.
+	 *  */
 	s->link_gib_s = gt * lanes / 8 *
 			(gt < 6	   ? 0.8
 			 : gt < 40 ? 128.0 / 130

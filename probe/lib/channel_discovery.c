@@ -10,10 +10,8 @@
 #define USERMODE_TIME 0x80
 #define NOTIFIER_BYTES 16
 
-/*
- * nvs_segment_find() needs a published view, which does not exist here because no doorbell is
- * guarded.
- */
+/* nvs_segment_find() needs a published view, which does not exist here because no doorbell is
+ * guarded. */
 static uintptr_t cpu_address_of(uint32_t vaspace, uint64_t address, uint64_t size)
 {
 	const struct nvs_segs *segs = &nvs_rm()->segs;

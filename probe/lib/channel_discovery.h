@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finds the driver's channels by tracking its resource manager calls, with the recorder's code
- * linked into the probe. Nothing is trapped.
- */
+/* Finds the driver's channels by tracking its resource manager calls, with the recorder's code
+ * linked into the probe. Nothing is trapped. */
 #ifndef NVSNOOP_PROBE_LIB_CHANNEL_DISCOVERY_H
 #define NVSNOOP_PROBE_LIB_CHANNEL_DISCOVERY_H
 
@@ -18,15 +16,11 @@ struct probe_channel {
 	const volatile uint32_t *notifier;
 };
 
-/*
- * Stores up to MAX channels whose ring, USERD and doorbell are mapped in this process. Returns
- * their number.
- */
+/* Stores up to MAX channels whose ring, USERD and doorbell are mapped in this process. Returns
+ * their number. */
 uint32_t probe_list_channels(struct probe_channel *channels, uint32_t max);
-/*
- * Returns the GPU's clock in ns: TIME_0 of a readable doorbell page, or NULL if there is none. The
- * next word is TIME_1. Clocks of different GPUs differ by fractions of a millisecond.
- */
+/* Returns the GPU's clock in ns: TIME_0 of a readable doorbell page, or NULL if there is none. The
+ * next word is TIME_1. Clocks of different GPUs differ by fractions of a millisecond. */
 const volatile uint32_t *probe_gpu_clock(uint32_t gpu);
 /* Returns for example "580.159.04"; "" if unknown. */
 const char *probe_driver_version(void);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The CUDA driver API entry points that the probe uses, loaded from libcuda.so.1 at run time, so
- * that it can be built without CUDA. Types and values follow cuda.h.
- */
+/* The CUDA driver API entry points that the probe uses, loaded from libcuda.so.1 at run time, so
+ * that it can be built without CUDA. Types and values follow cuda.h. */
 #ifndef NVSNOOP_PROBE_LIB_DRIVER_H
 #define NVSNOOP_PROBE_LIB_DRIVER_H
 

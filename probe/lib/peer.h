@@ -21,10 +21,8 @@ struct probe_peer {
  */
 void probe_peer_open(struct probe_peer *peer, struct probe_session *session, size_t size);
 void probe_peer_close(struct probe_peer *peer, struct probe_session *session);
-/*
- * Copy BYTES to all of FROM, set TO to VALUE, and read TO. They use the other GPU's context, so
- * that they see its memory and not what our GPU assumes. BYTES are pinned memory of our context.
- */
+/* Copy BYTES to all of FROM, set TO to VALUE, and read TO. They use the other GPU's context, so
+ * that they see its memory and not what our GPU assumes. BYTES are pinned memory of our context. */
 void probe_peer_fill(struct probe_peer *peer, struct probe_session *session, const void *bytes);
 void probe_peer_clear(struct probe_peer *peer, struct probe_session *session, unsigned char value,
 		      size_t size);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Stubs of the preload functions that the resource manager tracking calls. The probe tracks the
- * resource manager, but records and traps nothing.
- */
+/* Stubs of the preload functions that the resource manager tracking calls. The probe tracks the
+ * resource manager, but records and traps nothing. */
 #include "preload/base/preload.h"
 #include "preload/signals/signals.h"
 #include "preload/writer/session.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Runs this program again under `nvsnoop`, so that a study can see how its own work is recorded.
- * The trace is in a temporary folder, which is removed afterwards.
- */
+/* Runs this program again under `nvsnoop`, so that a study can see how its own work is recorded.
+ * The trace is in a temporary folder, which is removed afterwards. */
 #ifndef NVSNOOP_PROBE_LIB_SELF_RECORDING_H
 #define NVSNOOP_PROBE_LIB_SELF_RECORDING_H
 
@@ -14,10 +12,8 @@ struct probe_child_run {
 	char *text; /* its standard output */
 };
 
-/*
- * Runs this program with ARGUMENTS, a NULL-terminated list without the program's name; under the
- * launcher in the same folder if RECORDED. Exits if that run fails.
- */
+/* Runs this program with ARGUMENTS, a NULL-terminated list without the program's name; under the
+ * launcher in the same folder if RECORDED. Exits if that run fails. */
 void probe_run_child(struct probe_child_run *r, const char *const *arguments, bool recorded);
 /* Reads the trace with CONSUMER. Exits if it cannot be read. */
 void probe_child_read_trace(const struct probe_child_run *r, const struct nvs_consumer *consumer,

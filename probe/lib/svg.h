@@ -22,10 +22,8 @@ struct probe_plot {
 	uint32_t n;
 };
 
-/*
- * Both exit on failure. probe_svg_check_folder() checks, before a study, that PATH is a writable
- * folder; probe_svg_write() writes the file PATH.
- */
+/* Both exit on failure. probe_svg_check_folder() checks, before a study, that PATH is a writable
+ * folder; probe_svg_write() writes the file PATH. */
 void probe_svg_check_folder(const char *path);
 void probe_svg_write(const char *path, const struct probe_plot *plot);
 

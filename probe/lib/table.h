@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The results of a study: a table of rows of cells, and notes, printed as text, CSV or JSON with a
- * description of the machine.
- */
+/* The results of a study: a table of rows of cells, and notes, printed as text, CSV or JSON with a
+ * description of the machine. */
 #ifndef NVSNOOP_PROBE_LIB_TABLE_H
 #define NVSNOOP_PROBE_LIB_TABLE_H
 

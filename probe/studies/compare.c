@@ -263,10 +263,8 @@ int dma_run_compare(const struct probe_options *o)
 		sizes[k] = bytes;
 		c.sizes[c.n++] = (struct size){.bytes = bytes, .ns = {NAN, NAN, NAN}};
 	}
-	/*
-	 * Run the children before this process initializes CUDA: a forked child must not inherit
-	 * it.
-	 */
+	/* Run the children before this process initializes CUDA: a forked child must not inherit
+	 * it. */
 	run_children(&c, o);
 	dma_measure_raw(o, &session, sizes, c.n, by_inline, by_engine);
 	add_rows(&table, &c, by_inline, by_engine);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Order of the copies in both runs of dma --compare: for each timing method all sizes, and for each
- * size WARM + TIMED copies.
- */
+/* Order of the copies in both runs of dma --compare: for each timing method all sizes, and for each
+ * size WARM + TIMED copies. */
 #ifndef NVSNOOP_PROBE_STUDIES_COPIES_H
 #define NVSNOOP_PROBE_STUDIES_COPIES_H
 

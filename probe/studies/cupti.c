@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Calls CUPTI without its headers: the library is loaded at run time. The declarations follow
- * cupti_activity.h and cupti_result.h of CUDA 11 to 13.
- */
+/* Calls CUPTI without its headers: the library is loaded at run time. The declarations follow
+ * cupti_activity.h and cupti_result.h of CUDA 11 to 13. */
 #include "probe/studies/cupti.h"
 #include <dlfcn.h>
 #include <stdio.h>

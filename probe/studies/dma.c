@@ -157,10 +157,8 @@ static void clear_target(struct dma_study *s, const struct dma_way *w, uint32_t 
 	PROBE_CU(cuStreamSynchronize(s->session.work));
 }
 
-/*
- * Compares source and target. On a difference prints the first wrong byte and marks the row as an
- * error.
- */
+/* Compares source and target. On a difference prints the first wrong byte and marks the row as an
+ * error. */
 static bool check_target(struct dma_study *s, const struct dma_way *w, uint32_t bytes)
 {
 	const unsigned char *want = s->host_from.cpu, *have = s->host_to.cpu;
@@ -196,10 +194,8 @@ static uint32_t warm_for(uint32_t n)
 	return n / 8 < 1 ? 1 : n / 8 > 16 ? 16 : n / 8;
 }
 
-/*
- * Returns how many transfers take TARGET_NS. Measured more than once, because the first few are
- * slower.
- */
+/* Returns how many transfers take TARGET_NS. Measured more than once, because the first few are
+ * slower. */
 static uint32_t long_enough(struct dma_study *s, const struct dma_way *w, uint32_t bytes,
 			    uint32_t room)
 {
@@ -222,10 +218,8 @@ static uint32_t long_enough(struct dma_study *s, const struct dma_way *w, uint32
 	return n;
 }
 
-/*
- * One way and size. Its submissions are spread over the whole run in rounds, so that a temporary
- * disturbance affects all rows alike and no median.
- */
+/* One way and size. Its submissions are spread over the whole run in rounds, so that a temporary
+ * disturbance affects all rows alike and no median. */
 struct point {
 	const struct dma_way *way;
 	uint32_t bytes, n, have;

@@ -23,10 +23,8 @@ struct dma_way {
 /* Columns of the table. */
 enum { COL_BYTES = 7, COL_NS = 9, COL_GIB = 12, NCOLUMNS = 14 };
 
-/*
- * Ways measured at every size: inline to device and to host, copies in each direction, and to and
- * from a peer.
- */
+/* Ways measured at every size: inline to device and to host, copies in each direction, and to and
+ * from a peer. */
 #define DMA_MAIN 7
 
 enum { DMA_VARIANTS = 17, DMA_VARIANT_SIZES = 8 };

@@ -68,10 +68,8 @@ static double ns_at(const struct curve *c, double bytes)
 	return NAN;
 }
 
-/*
- * Finds the smallest size, among those measured for both, from which on the copy engine is never
- * slower.
- */
+/* Finds the smallest size, among those measured for both, from which on the copy engine is never
+ * slower. */
 static void derive_crossover(struct probe_table *t, const struct curve *in,
 			     const struct curve *copy)
 {

@@ -84,10 +84,8 @@ struct doorbell_sample {
 	uint64_t stamp; /* GPU timestamp */
 };
 
-/*
- * Submits N no-operations and a semaphore: a host semaphore with EXECUTE, or the engine's if
- * EXECUTE is 0.
- */
+/* Submits N no-operations and a semaphore: a host semaphore with EXECUTE, or the engine's if
+ * EXECUTE is 0. */
 static struct doorbell_sample submit_one(struct doorbell_study *s,
 					 const struct probe_memory *commands, uint32_t n,
 					 uint32_t execute)
@@ -162,9 +160,8 @@ static void measure_dispatch(struct doorbell_study *s, const struct probe_memory
 	add_row(s, "words fetched and handed on", probe_place_name(commands->place), n, ns, 32);
 }
 
-/*
- * Compares three kinds of release after the same words: when parsed, when idle, and by the engine.
- */
+/* Compares three kinds of release after the same words: when parsed, when idle, and by the engine.
+ *  */
 static void measure_completion(struct doorbell_study *s)
 {
 	static double ns[3][REPEAT_MAX];

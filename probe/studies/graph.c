@@ -110,10 +110,8 @@ static void summarize_samples(struct probe_launches *row, struct samples *s)
 	row->instantiate_us = probe_median(s->instantiate, s->made);
 }
 
-/*
- * Measures in passes over all lengths: a temporary disturbance then affects a part of the launches
- * of many lengths, and not all launches of a few.
- */
+/* Measures in passes over all lengths: a temporary disturbance then affects a part of the launches
+ * of many lengths, and not all launches of a few. */
 static void measure_all(const struct probe_options *o, struct probe_launches *rows, uint32_t n)
 {
 	uint32_t each = o->repeat + BACK_TO_BACK + ONE_BY_ONE;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * `nvsnoop-probe submit`: assembles a text of methods, as --dump prints it, submits it to a channel
- * of the probe, waits for its releases and reports them.
- */
+/* `nvsnoop-probe submit`: assembles a text of methods, as --dump prints it, submits it to a channel
+ * of the probe, waits for its releases and reports them. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Decodes an assembled text with the trace decoder, and refuses whatever could damage something,
- * before a GPU sees it.
- */
+/* Decodes an assembled text with the trace decoder, and refuses whatever could damage something,
+ * before a GPU sees it. */
 #include "probe/studies/submit_check.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -125,10 +123,8 @@ static void refuse_address(struct look *l, bool op, uint32_t word, uint64_t addr
 		      names);
 }
 
-/*
- * Refuses an operation outside the buffers. Complaints about the method that set its address are
- * superseded.
- */
+/* Refuses an operation outside the buffers. Complaints about the method that set its address are
+ * superseded. */
 static void check_range(struct look *l, uint64_t address, uint64_t bytes, const char *what)
 {
 	if (l->e->unsafe || is_in_buffer(l, address, bytes))
@@ -220,10 +216,8 @@ static void on_op(void *arg, struct nvs_ops_channel *c, const struct nvs_op *op)
 
 /* ---- methods ---- */
 
-/*
- * Checks a method: its class and table, and an address that it sets for later use. Address 0 means
- * none.
- */
+/* Checks a method: its class and table, and an address that it sets for later use. Address 0 means
+ * none. */
 static void check_method(struct look *l, struct nvs_ops_channel *c, const struct nvs_pb_run *run,
 			 uint32_t i, const struct nvs_class *cls)
 {

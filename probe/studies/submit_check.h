@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Checks a text of commands before it is submitted: what it would access, and what it would
- * release.
- */
+/* Checks a text of commands before it is submitted: what it would access, and what it would
+ * release. */
 #ifndef NVSNOOP_PROBE_STUDIES_SUBMIT_CHECK_H
 #define NVSNOOP_PROBE_STUDIES_SUBMIT_CHECK_H
 

@@ -61,10 +61,8 @@ static int free_predicate(const struct nvs_function *fn, uint32_t i)
 	return fn->live ? __builtin_ctz(~(unsigned)fn->live[i]) : -1;
 }
 
-/*
- * Returns the instruction of S before which its sum is added: the first, or, if a predicate is
- * needed, the first at which one is free.
- */
+/* Returns the instruction of S before which its sum is added: the first, or, if a predicate is
+ * needed, the first at which one is free. */
 static uint32_t count_at(const struct nvs_function *fn, const struct nvs_block_span *s)
 {
 	uint32_t i = s->first;
@@ -188,9 +186,8 @@ static int check_lepc(struct nvs_function *fn, uint32_t i)
 	return 0;
 }
 
-/*
- * Finds the table of a BRX in .nv.constant2.NAME: a unique copy of the list of targets in .nv.info.
- */
+/* Finds the table of a BRX in .nv.constant2.NAME: a unique copy of the list of targets in .nv.info.
+ *  */
 static int find_table(struct nvs_function *fn, uint32_t i, uint32_t *at, uint32_t *n)
 {
 	const uint8_t *targets = nvs_branch_targets(&fn->info, i * 16, n);
@@ -262,10 +259,8 @@ static void adjust_tables(struct nvs_function *fn)
 	}
 }
 
-/*
- * Adjusts an address within the code, such as a return address: symbol plus addend. Elf64_Rela has
- * the symbol at 12, the addend at 16.
- */
+/* Adjusts an address within the code, such as a return address: symbol plus addend. Elf64_Rela has
+ * the symbol at 12, the addend at 16. */
 static void adjust_addend(struct nvs_function *fn, uint8_t *p)
 {
 	struct nvs_cubin_symbol s;
@@ -359,10 +354,8 @@ void nvs_place_adjust_refs(struct nvs_function *fn)
 
 /* ---- stubs ---- */
 
-/*
- * True for instructions, other than control instructions, that must not move: DEPBAR, MEMBAR,
- * ERRBAR, CCTL, LDGDEPBAR, SETMAXREG, BAR.
- */
+/* True for instructions, other than control instructions, that must not move: DEPBAR, MEMBAR,
+ * ERRBAR, CCTL, LDGDEPBAR, SETMAXREG, BAR. */
 static bool must_stay(unsigned op)
 {
 	switch (op) {

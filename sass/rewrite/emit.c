@@ -309,10 +309,8 @@ static void find_slot(struct code_piece *p, const struct nvs_count_registers *h)
 	emit_wide(p, a, d + 1, 1, a, 6);
 }
 
-/*
- * Elects one of the threads that end here; returns the guard that selects it. Uses P0, UX and a
- * data register.
- */
+/* Elects one of the threads that end here; returns the guard that selects it. Uses P0, UX and a
+ * data register. */
 static unsigned one_thread(struct code_piece *p, const struct nvs_count_registers *h)
 {
 	if (nvs_word_is_known(p->fn->words, NVS_W_ELECT)) {
@@ -330,10 +328,8 @@ static unsigned one_thread(struct code_piece *p, const struct nvs_count_register
 	return 0 | 8;
 }
 
-/*
- * Thread sums: the low bits are summed within the warp; each thread adds the rest, which is nearly
- * always 0.
- */
+/* Thread sums: the low bits are summed within the warp; each thread adds the rest, which is nearly
+ * always 0. */
 static void prepare_threads(struct code_piece *p, const struct nvs_count_registers *h)
 {
 	emit_word(p,
@@ -349,10 +345,8 @@ static void prepare_threads(struct code_piece *p, const struct nvs_count_registe
 	emit_test(p, 1, h->t, LATENCY_PREDICATE);
 }
 
-/*
- * Fragments of a warp end one after the other: a sum that one has added is cleared in the warp's
- * register.
- */
+/* Fragments of a warp end one after the other: a sum that one has added is cleared in the warp's
+ * register. */
 static void end_warps(struct code_piece *p, const struct nvs_count_registers *h, unsigned one,
 		      bool tell_wrapped)
 {

@@ -39,10 +39,8 @@ bool nvs_offset_list_next(const struct nvs_cubin_section *info, size_t *at,
 	return false;
 }
 
-/*
- * .nv.info lists targets as offset, an unknown word, number of targets, targets. Returns NULL if
- * the BRX at AT is not listed.
- */
+/* .nv.info lists targets as offset, an unknown word, number of targets, targets. Returns NULL if
+ * the BRX at AT is not listed. */
 const uint8_t *nvs_branch_targets(const struct nvs_cubin_section *info, uint32_t at, uint32_t *n)
 {
 	struct nvs_cubin_attribute a;
@@ -269,10 +267,8 @@ static int follow_code(struct nvs_function *fn, uint32_t *work, uint32_t works)
 
 #define OPCODE_NOP 0x918
 
-/*
- * A function called by register has a symbol; code that nothing reaches may therefore be called
- * without being counted.
- */
+/* A function called by register has a symbol; code that nothing reaches may therefore be called
+ * without being counted. */
 static int check_unreached(struct nvs_function *fn)
 {
 	for (uint32_t i = 0; fn->calls_pointer && i < fn->n; i++)
@@ -324,10 +320,8 @@ static int make_spans(struct nvs_function *fn)
 	return 0;
 }
 
-/*
- * Lists functions within the kernel's section that have their own symbol: they are entered by
- * calls, and in unknown ways if their address is taken.
- */
+/* Lists functions within the kernel's section that have their own symbol: they are entered by
+ * calls, and in unknown ways if their address is taken. */
 static uint32_t list_entries(struct nvs_function *fn, uint32_t *work)
 {
 	struct nvs_cubin_symbol s;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Rebuilds the cubin with larger sections: lays the sections out again and adjusts the headers.
- * Also the arena allocator.
- */
+/* Rebuilds the cubin with larger sections: lays the sections out again and adjusts the headers.
+ * Also the arena allocator. */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
@@ -86,9 +84,8 @@ static bool is_before(const struct moved_section *a, const struct moved_section 
 	return a->old != b->old ? a->old < b->old : a->section < b->section;
 }
 
-/*
- * Heap sort: sections are nearly always sorted already, but in a malicious cubin they may not be.
- */
+/* Heap sort: sections are nearly always sorted already, but in a malicious cubin they may not be.
+ *  */
 static void sort_places(struct moved_section *p, size_t n)
 {
 	size_t sorted = 1, root, child;
@@ -136,10 +133,8 @@ static void write_u64(uint8_t *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-/*
- * Adjusts a program header so that the segment covers the same sections. A segment without sections
- * keeps its size and moves with the section that began at the same offset.
- */
+/* Adjusts a program header so that the segment covers the same sections. A segment without sections
+ * keeps its size and moves with the section that began at the same offset. */
 static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r,
 			   const struct moved_section *place, size_t n, uint64_t headers)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Moves counts between blocks that are executed equally often by the same threads, so that fewer
- * blocks have to count.
- */
+/* Moves counts between blocks that are executed equally often by the same threads, so that fewer
+ * blocks have to count. */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
@@ -85,10 +83,8 @@ static bool calls_return(struct nvs_function *fn, struct merge_walk *walk, uint3
 	return true;
 }
 
-/*
- * True if all threads that execute the BSSY at I reconverge at its BSYNC: the region is entered
- * only from I, and left only by BSYNCs directly before JOIN.
- */
+/* True if all threads that execute the BSSY at I reconverge at its BSYNC: the region is entered
+ * only from I, and left only by BSYNCs directly before JOIN. */
 static bool is_closed(struct nvs_function *fn, struct merge_walk *walk, uint32_t i)
 {
 	uint32_t join = fn->target[i], bar = (uint32_t)nvs_word_get(fn->code[i], 16, 4), own;
@@ -155,10 +151,8 @@ static void mark_fixed(struct nvs_function *fn, uint32_t i)
 		fn->span[fn->home[i]].fixed = true;
 }
 
-/*
- * Marks blocks that are entered in ways that are not in the edges: entries, reconvergence points of
- * BSSY, functions, and code after calls.
- */
+/* Marks blocks that are entered in ways that are not in the edges: entries, reconvergence points of
+ * BSSY, functions, and code after calls. */
 static void find_fixed(struct nvs_function *fn)
 {
 	struct nvs_cubin_symbol s;
@@ -192,9 +186,8 @@ static bool leads_on(const struct nvs_function *fn, const struct nvs_block_span 
 	       fn->target[b->last] != NVS_NOWHERE;
 }
 
-/*
- * Moves B's sum into all blocks that lead to it. Returns false if one of them also leads elsewhere.
- */
+/* Moves B's sum into all blocks that lead to it. Returns false if one of them also leads elsewhere.
+ *  */
 static bool move_up(struct nvs_function *fn, uint32_t b)
 {
 	struct nvs_block_span *s = &fn->span[b];

@@ -87,10 +87,8 @@ static void store_word(struct nvs_count_words *words, unsigned i, nvs_word w)
 	words->word[i][1] = (uint64_t)(w >> 64);
 }
 
-/*
- * Finds the descriptor of the 64-bit RED at N: loaded from bank 0 by the last ULDC.64 into its
- * register.
- */
+/* Finds the descriptor of the 64-bit RED at N: loaded from bank 0 by the last ULDC.64 into its
+ * register. */
 static void find_descriptor(struct nvs_count_words *words, const nvs_word *code, size_t n)
 {
 	unsigned ur = (unsigned)nvs_word_get(code[n], 64, 6);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finds free registers of a kernel for its sums, and for the code that adds them to memory where a
- * thread ends.
- */
+/* Finds free registers of a kernel for its sums, and for the code that adds them to memory where a
+ * thread ends. */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
@@ -132,10 +130,8 @@ static bool all_fit(const struct choice *c, uint32_t n)
 	return true;
 }
 
-/*
- * Finds an even register and its successor, from *FROM on, that are dead where threads end, and not
- * in LATE.
- */
+/* Finds an even register and its successor, from *FROM on, that are dead where threads end, and not
+ * in LATE. */
 static int dead_pair(const struct choice *c, const uint64_t *late, uint32_t *from)
 {
 	uint32_t top = c->base;
@@ -194,10 +190,8 @@ static int uniform_pair(struct choice *c)
 	return -1;
 }
 
-/*
- * Pair for the descriptor at the end if no uniform pair is free: one of the kernel's own, which is
- * saved in a vector pair meanwhile.
- */
+/* Pair for the descriptor at the end if no uniform pair is free: one of the kernel's own, which is
+ * saved in a vector pair meanwhile. */
 static int lent_pair(const struct choice *c)
 {
 	for (int p = 60; p >= 0; p -= 2)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Rewrites a cubin so that its kernels count: each kernel separately, or together with those with
- * which it shares device functions. Kernels that cannot be rewritten stay unchanged.
- */
+/* Rewrites a cubin so that its kernels count: each kernel separately, or together with those with
+ * which it shares device functions. Kernels that cannot be rewritten stay unchanged. */
 #include "sass/rewrite/rewrite.h"
 #include "sass/sass.h"
 
@@ -108,10 +106,8 @@ static int open_function(struct nvs_function *fn)
 	return fn->new_label && fn->new_own && fn->new_named ? 0 : -ENOMEM;
 }
 
-/*
- * Puts FN's new code into the cubin. A kernel that does not count gets as many registers as the
- * device functions that it shares with others now need.
- */
+/* Puts FN's new code into the cubin. A kernel that does not count gets as many registers as the
+ * device functions that it shares with others now need. */
 static int write_function(struct nvs_function *fn, const struct nvs_count_registers *h)
 {
 	struct nvs_instrumented_kernel *k = fn->report;
@@ -138,10 +134,8 @@ static int write_function(struct nvs_function *fn, const struct nvs_count_regist
 	return 0;
 }
 
-/*
- * Stores the sections of the functions that FN calls in CALLED if that is not NULL; 0: not in the
- * cubin. Returns how many there are.
- */
+/* Stores the sections of the functions that FN calls in CALLED if that is not NULL; 0: not in the
+ * cubin. Returns how many there are. */
 static uint32_t list_called(const struct nvs_function *fn, uint32_t *called)
 {
 	struct nvs_cubin_section s;
@@ -162,10 +156,8 @@ static uint32_t list_called(const struct nvs_function *fn, uint32_t *called)
 	return n;
 }
 
-/*
- * Counts calls out of the cubin, including those of called functions, for a group of N. Reads the
- * cubin once for each function.
- */
+/* Counts calls out of the cubin, including those of called functions, for a group of N. Reads the
+ * cubin once for each function. */
 static int set_calls_out(struct nvs_function *const *fn, uint32_t n)
 {
 	uint32_t sections = fn[0]->r->cubin.sections;
@@ -198,10 +190,8 @@ static int set_calls_out(struct nvs_function *const *fn, uint32_t n)
 	return 0;
 }
 
-/*
- * Rewrites N kernels and device functions that call each other: all of them, or none. *BAD: index
- * of the one that cannot be rewritten.
- */
+/* Rewrites N kernels and device functions that call each other: all of them, or none. *BAD: index
+ * of the one that cannot be rewritten. */
 static int rewrite_group(struct nvs_function *const *fn, uint32_t n, uint32_t *bad)
 {
 	struct nvs_count_registers h;

@@ -131,15 +131,12 @@ static inline bool nvs_word_is_known(const struct nvs_count_words *words, enum n
 	return words->word[i][0] != 0;
 }
 
-/*
- * Sets the control fields as ptxas does: the stall, no waits and no barriers; those are set later.
- */
+/* Sets the control fields as ptxas does: the stall, no waits and no barriers; those are set later.
+ *  */
 nvs_word nvs_word_set_stall(nvs_word w, unsigned stall);
 
-/*
- * PC-relative targets of BRA, BRX, CALL.REL, RET.REL, WARPSYNC.COLLECTIVE and BSSY: byte offsets
- * from the beginning of the function.
- */
+/* PC-relative targets of BRA, BRX, CALL.REL, RET.REL, WARPSYNC.COLLECTIVE and BSSY: byte offsets
+ * from the beginning of the function. */
 int64_t nvs_word_target(const struct nvs_count_words *words, nvs_word w, int64_t at);
 nvs_word nvs_word_set_target(const struct nvs_count_words *words, nvs_word w, int64_t at,
 			     int64_t target);
@@ -264,16 +261,13 @@ bool nvs_offset_list_next(const struct nvs_cubin_section *info, size_t *at,
 			  struct nvs_cubin_attribute *a);
 /* Returns the N targets, of 4 bytes each, of the BRX at AT. Returns NULL if it is not listed. */
 const uint8_t *nvs_branch_targets(const struct nvs_cubin_section *info, uint32_t at, uint32_t *n);
-/*
- * Iterates over the relocation sections that change section INDEX; *EACH: bytes of one relocation.
- */
+/* Iterates over the relocation sections that change section INDEX; *EACH: bytes of one relocation.
+ *  */
 bool nvs_next_relocations(const struct nvs_cubin *c, uint32_t index, uint32_t *at,
 			  struct nvs_cubin_section *s, uint32_t *each);
 
-/*
- * True if a relocation loads the call's return address into a register: it is adjusted with the
- * other relocations.
- */
+/* True if a relocation loads the call's return address into a register: it is adjusted with the
+ * other relocations. */
 bool nvs_returns_by_relocation(const struct nvs_function *fn, uint32_t call);
 
 /* ---- used.c: registers in use ---- */

@@ -13,10 +13,8 @@ bool nvs_insn_registers(const struct nvs_function *fn, uint32_t i, struct nvs_sa
 	return use->known;
 }
 
-/*
- * The sources of HGMMA have been read when its results are waited for; instructions that only read
- * constants have no register sources.
- */
+/* The sources of HGMMA have been read when its results are waited for; instructions that only read
+ * constants have no register sources. */
 static bool reads_late(nvs_word w, const struct nvs_sass_insn_use *use)
 {
 	if (!use->late || nvs_word_get(w, 110, 6) != 63) /* the end waits for all barriers */
@@ -24,10 +22,8 @@ static bool reads_late(nvs_word w, const struct nvs_sass_insn_use *use)
 	return nvs_word_opcode(w) != 0x1f0;
 }
 
-/*
- * Instructions to which ptxas 13.0 gives a read barrier, in code of CUDA's libraries for sm_75 to
- * sm_90. CCTL, for example, never has one.
- */
+/* Instructions to which ptxas 13.0 gives a read barrier, in code of CUDA's libraries for sm_75 to
+ * sm_90. CCTL, for example, never has one. */
 static bool can_set_barrier(unsigned op)
 {
 	return (op >= 0x100 && op < 0x114 && op != 0x102) || (op >= 0x180 && op <= 0x18e) ||

@@ -31,10 +31,8 @@
 		}                                                                          \
 	} while (0)
 
-/*
- * softgpu_add(p, v): *p += v by the first thread, at once: streams and the nodes of a graph run
- * side by side. The software GPU knows it by its name.
- */
+/* softgpu_add(p, v): *p += v by the first thread, at once: streams and the nodes of a graph run
+ * side by side. The software GPU knows it by its name. */
 static const char app_ptx[] = ".version 7.0\n"
 			      ".target sm_70\n"
 			      ".address_size 64\n"

@@ -51,9 +51,8 @@ static void work(int n)
 	EXPECT(app_word(word) == expected, "%u of %u", app_word(word), expected);
 }
 
-/*
- * Longer than the library's own threads rest: whatever they do from time to time, they have done.
- */
+/* Longer than the library's own threads rest: whatever they do from time to time, they have done.
+ *  */
 static void work_on(void)
 {
 	struct timespec nap = {0, 20000000};
@@ -181,10 +180,8 @@ static void act_memory(void)
 	work_on();
 }
 
-/*
- * Address space for the stacks of threads, and for nothing else: each is made when the one before
- * has submitted and still lives.
- */
+/* Address space for the stacks of threads, and for nothing else: each is made when the one before
+ * has submitted and still lives. */
 #define STACK_ROOM ((64u << 10) + 2 * 4096u)
 
 static struct {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * graphs [RUNS]: graphs of 1 to 200 captured launches, uploaded and launched several times. Every
- * kernel increments a counter. Also runs on a real GPU.
- */
+/* graphs [RUNS]: graphs of 1 to 200 captured launches, uploaded and launched several times. Every
+ * kernel increments a counter. Also runs on a real GPU. */
 #include "app.h"
 
 int main(int argc, char **argv)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * inflight kill|exit: threads hang in calls, one of them in its first, and the process is killed
- * or returns from main(). Prints these calls: "in-flight NAME TID".
- */
+/* inflight kill|exit: threads hang in calls, one of them in its first, and the process is killed or
+ * returns from main(). Prints these calls: "in-flight NAME TID". */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -38,9 +36,8 @@ static void *wait_for_ever(void *arg)
 	return NULL;
 }
 
-/*
- * From where it says its number on, nothing but the call makes it sleep, or takes processor time.
- */
+/* From where it says its number on, nothing but the call makes it sleep, or takes processor time.
+ *  */
 static bool inside(int tid)
 {
 	unsigned long user = 0, kernel = 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Host time of a call and a launch: the fastest tenth of short bursts, most of which are not
- * interrupted, so that a busy machine does not change the result. For scripts/bench-live.
- */
+/* Host time of a call and a launch: the fastest tenth of short bursts, most of which are not
+ * interrupted, so that a busy machine does not change the result. For scripts/bench-live. */
 #include "app.h"
 
 enum { BURSTS = 400, CALLS = 100 };

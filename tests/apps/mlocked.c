@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * mlocked: a program that locks all its memory, current and future, and then uses CUDA. Prints how
- * much is locked; exits with 77 if that is not permitted.
- */
+/* mlocked: a program that locks all its memory, current and future, and then uses CUDA. Prints how
+ * much is locked; exits with 77 if that is not permitted. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>

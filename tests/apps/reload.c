@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * reload N: loads libcuda, uses it and unloads it, N times, while another thread loads and unloads
- * it too. Looks up its functions itself, so that nothing else keeps it loaded.
- */
+/* reload N: loads libcuda, uses it and unloads it, N times, while another thread loads and unloads
+ * it too. Looks up its functions itself, so that nothing else keeps it loaded. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * shortlived N [AT_ONCE]: N threads, at most AT_ONCE (8) at a time, each of which submits three
- * times and ends. Counts what the GPU executed.
- */
+/* shortlived N [AT_ONCE]: N threads, at most AT_ONCE (8) at a time, each of which submits three
+ * times and ends. Counts what the GPU executed. */
 #include <pthread.h>
 #include "app.h"
 

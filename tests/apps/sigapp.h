@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Shared by the programs about signals: submissions before, between and after, and how a signal is
- * printed.
- */
+/* Shared by the programs about signals: submissions before, between and after, and how a signal is
+ * printed. */
 #ifndef APPS_SIGAPP_H
 #define APPS_SIGAPP_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * sigcalls: waiting calls with their own signal masks, for SIGSEGV and SIGTRAP too, while the
- * program submits. Its output is the same without a tool. Software GPU only.
- */
+/* sigcalls: waiting calls with their own signal masks, for SIGSEGV and SIGTRAP too, while the
+ * program submits. Its output is the same without a tool. Software GPU only. */
 #include <poll.h>
 #include <setjmp.h>
 #include <sys/epoll.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * sigsent: SIGSEGV and SIGTRAP are sent to a program with several threads, while they submit;
- * prints which thread takes them. Its output is the same without a tool. Software GPU only.
- */
+/* sigsent: SIGSEGV and SIGTRAP are sent to a program with several threads, while they submit;
+ * prints which thread takes them. Its output is the same without a tool. Software GPU only. */
 #include <fcntl.h>
 #include <poll.h>
 #include <semaphore.h>

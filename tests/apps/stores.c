@@ -70,9 +70,8 @@ static void mov32_rbp(addr_t a, uint32_t token)
 			 : "memory", "rdx");
 }
 
-/*
- * Sizes and immediates. The page reads as zero, so narrow stores of a small token make the whole.
- */
+/* Sizes and immediates. The page reads as zero, so narrow stores of a small token make the whole.
+ *  */
 FORM(mov8, "movb %b1, (%0)")
 FORM(mov16, "movw %w1, (%0)")
 FORM(mov32, "movl %k1, (%0)")

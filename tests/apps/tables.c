@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * tables FFT.so: submits through a table of cuGetExportTable, twice itself and five times through
- * a library that exports the function; and once through an entry point. Software GPU only.
- */
+/* tables FFT.so: submits through a table of cuGetExportTable, twice itself and five times through a
+ * library that exports the function; and once through an entry point. Software GPU only. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include "app.h"

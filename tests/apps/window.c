@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * window FILE: opens and closes a trigger window through the trigger file, and submits inside and
- * outside of it. Prints the number of submissions to be recorded: "window ok: N submissions".
- */
+/* window FILE: opens and closes a trigger window through the trigger file, and submits inside and
+ * outside of it. Prints the number of submissions to be recorded: "window ok: N submissions". */
 #include <poll.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -11,9 +9,8 @@
 
 static CUdeviceptr words;
 
-/*
- * Puts a file that says TEXT in place, and returns when somebody has read it and closed it again.
- */
+/* Puts a file that says TEXT in place, and returns when somebody has read it and closed it again.
+ *  */
 static void say(const char *file, const char *text)
 {
 	struct pollfd read_it = {.fd = inotify_init1(IN_CLOEXEC), .events = POLLIN};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * mkraw TRACE RAW MEGABYTES: the commands of a trace as plain dwords for --raw, repeated up to the
- * given size.
- */
+/* mkraw TRACE RAW MEGABYTES: the commands of a trace as plain dwords for --raw, repeated up to the
+ * given size. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "decode/trace/stream.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* FUZZ: trap/code/insn.o trap/code/store_site.o trap/code/width.o */
-/*
- * Machine code of strangers: the decoder, and the judgement on store sites, never look beyond it.
- */
+/* Machine code of strangers: the decoder, and the judgement on store sites, never look beyond it.
+ *  */
 #include <stdlib.h>
 #include <string.h>
 #include "trap/code/insn.h"

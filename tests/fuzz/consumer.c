@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A consumer of the public decoder that requests everything, and reads every byte that it is
- * given.
- */
+/* A consumer of the public decoder that requests everything, and reads every byte that it is given.
+ *  */
 #include <string.h>
 #include "tests/fuzz/reading.h"
 

@@ -5,10 +5,8 @@
 /* FUZZ: live/top/process_detail.o */
 /* FUZZ: live/top/columns.o live/top/processes.o live/top/json.o live/top/print.o */
 /* FUZZ: live/top/header.o */
-/*
- * Live pages of strangers: read twice, as two looks do, the second time with a byte changed, and
- * shown in every way there is. What comes out is bounded, and fit for a terminal.
- */
+/* Live pages of strangers: read twice, as two looks do, the second time with a byte changed, and
+ * shown in every way there is. What comes out is bounded, and fit for a terminal. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

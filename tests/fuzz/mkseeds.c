@@ -250,9 +250,8 @@ static void spoil(struct mk *m)
 	change(m, "k\033\"", "\xa9\x80\"", 3);
 }
 
-/*
- * The stream up to and with PARTS of it; written as it stands and with each choice of the report.
- */
+/* The stream up to and with PARTS of it; written as it stands and with each choice of the report.
+ *  */
 static void trace(uint32_t parts)
 {
 	static const uint32_t dwords[] = {4, 0, 9};

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* FUZZ: preload/base/names.o */
-/*
- * Patterns of file names. Program and host are one part of a path each, whatever they hold. The
- * input: pattern, program, host and a variable's value, a line each.
- */
+/* Patterns of file names. Program and host are one part of a path each, whatever they hold. The
+ * input: pattern, program, host and a variable's value, a line each. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

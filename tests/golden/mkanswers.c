@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Makes traces with known correct results for tests/cli/answers.cases: copies and code, semaphores
- * that are set again, and more calls than there is memory for.
- */
+/* Makes traces with known correct results for tests/cli/answers.cases: copies and code, semaphores
+ * that are set again, and more calls than there is memory for. */
 #include <stdarg.h>
 #include "nvsnoop/spool.h"
 #include "tests/unit/mktrace.h"
@@ -204,10 +202,8 @@ static void release(uint64_t address, uint32_t value)
 	pb_inc(&t.pb, 4, 0x300, 1, 0x8u);
 }
 
-/*
- * Of one address, by submissions: 2 releases 6, 3 waits for it; 4 sets it to 5, 5 releases 6 again,
- * and 6 waits for that. 7 waits for 9, which 8 writes as a value of 4 bytes.
- */
+/* Of one address, by submissions: 2 releases 6, 3 waits for it; 4 sets it to 5, 5 releases 6 again,
+ * and 6 waits for that. 7 waits for 9, which 8 writes as a value of 4 bytes. */
 static void rearm(const char *folder)
 {
 	start(folder, "rearm.zst");

@@ -234,10 +234,8 @@ static void graph(uint64_t exec, uint64_t function)
 	}
 }
 
-/*
- * Copies of 1 MiB in a row, which the host makes much faster than the GPU. The channel's slot tells
- * when the first was done, and at last when all were: 40 us each.
- */
+/* Copies of 1 MiB in a row, which the host makes much faster than the GPU. The channel's slot tells
+ * when the first was done, and at last when all were: 40 us each. */
 static void copies(void)
 {
 	static const struct {

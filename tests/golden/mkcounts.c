@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Makes the trace for tests/cli/counts.cases, counts.zst in the given folder: launches by two
- * threads, in two contexts and by two graphs, and readings of the counters. A tick is 1 ns.
- */
+/* Makes the trace for tests/cli/counts.cases, counts.zst in the given folder: launches by two
+ * threads, in two contexts and by two graphs, and readings of the counters. A tick is 1 ns. */
 #include "tests/unit/mktrace.h"
 
 enum api { CURRENT, LAUNCH, GRAPH, WAIT, WAIT_ALL, APIS };

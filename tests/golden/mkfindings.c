@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Makes the traces for tests/cli/summary.cases, in the given folder: one for each finding of the
- * summary, and one that has as much of each as an ordinary program may have.
- */
+/* Makes the traces for tests/cli/summary.cases, in the given folder: one for each finding of the
+ * summary, and one that has as much of each as an ordinary program may have. */
 #include "tests/unit/mktrace.h"
 #include "tests/unit/pbmake.h"
 

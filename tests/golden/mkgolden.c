@@ -87,9 +87,8 @@ static void mappings(struct mk *m)
 	map(m, 3, 0x3e, 0x204600000, 2 << 20, NVS_NONE);
 }
 
-/*
- * The next record's head; false: there is no further one that is whole. Leaves F behind its head.
- */
+/* The next record's head; false: there is no further one that is whole. Leaves F behind its head.
+ *  */
 static bool next(FILE *f, struct cap *c)
 {
 	long start;

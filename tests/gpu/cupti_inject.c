@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A tracer built on CUPTI, to compare costs: loaded by CUDA_INJECTION64_PATH, it records kernels,
- * copies, driver and runtime calls, and discards the records. nvsnoop itself does not use CUPTI.
- */
+/* A tracer built on CUPTI, to compare costs: loaded by CUDA_INJECTION64_PATH, it records kernels,
+ * copies, driver and runtime calls, and discards the records. nvsnoop itself does not use CUPTI. */
 #include <cupti.h>
 #include <stdint.h>
 #include <stdio.h>

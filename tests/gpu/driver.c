@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A plain C program on the driver API, without cudart: a module from PTX, copies, launches with
- * arguments, events, memsets, an async allocation and a host callback.
- */
+/* A plain C program on the driver API, without cudart: a module from PTX, copies, launches with
+ * arguments, events, memsets, an async allocation and a host callback. */
 #include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Green contexts, one after the other: each loads a kernel, launches it and is destroyed, and the
- * driver may give the next one the same handles. Prints how often the kernels ran.
- */
+/* Green contexts, one after the other: each loads a kernel, launches it and is destroyed, and the
+ * driver may give the next one the same handles. Prints how often the kernels ran. */
 #include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>

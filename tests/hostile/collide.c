@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Prints keys of eight bytes that uthash's own hash function puts into one bucket, for every table
- * size; as many as requested, as they are in memory.
- */
+/* Prints keys of eight bytes that uthash's own hash function puts into one bucket, for every table
+ * size; as many as requested, as they are in memory. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

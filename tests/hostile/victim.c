@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Submits once. Linked with the library itself, so that the library is loaded where the loader
- * refuses to preload it.
- */
+/* Submits once. Linked with the library itself, so that the library is loaded where the loader
+ * refuses to preload it. */
 #include <unistd.h>
 #include "tests/apps/app.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A program whose names would be markup, scripts or ends of strings if they were not escaped:
- * names of kernels, ranges, domains and threads.
- */
+/* A program whose names would be markup, scripts or ends of strings if they were not escaped: names
+ * of kernels, ranges, domains and threads. */
 #include <string.h>
 #include <sys/prctl.h>
 #include "../apps/app.h"

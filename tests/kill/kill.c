@@ -137,9 +137,8 @@ static pid_t start(const struct place *p, bool poison, bool small, uint64_t coun
 	_exit(127);
 }
 
-/*
- * Waits for the first submissions, then for a moment, and kills. False: the program ended or hangs.
- */
+/* Waits for the first submissions, then for a moment, and kills. False: the program ended or hangs.
+ *  */
 static bool kill_any_moment(pid_t pid, const uint64_t *counter)
 {
 	uint64_t start_ns = now_ns(), moment = random_number() % RANDOM_NS;
@@ -258,10 +257,8 @@ static bool judge(const struct place *p, struct truth *t, bool killed, bool pois
 	return code == 3;
 }
 
-/*
- * Before the first doorbell there may be no trace yet; the program may have ended by itself; else
- * it is as whole as it can be.
- */
+/* Before the first doorbell there may be no trace yet; the program may have ended by itself; else
+ * it is as whole as it can be. */
 static bool judge_short(struct truth *t, bool killed)
 {
 	struct stat st;

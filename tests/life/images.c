@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * images TRACE: prints a line for each load of code in it, and writes each distinct image to
- * image.NUMBER.
- */
+/* images TRACE: prints a line for each load of code in it, and writes each distinct image to
+ * image.NUMBER. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -31,10 +31,8 @@ enum { STEPS = 400 };
 static char path[4096];
 static int watch; /* of who reads it */
 
-/*
- * This process' page in FOLDER, as a writer has it: shared. It has its name once it is watched: the
- * folder itself is not, since each process would hear of all the others' readers.
- */
+/* This process' page in FOLDER, as a writer has it: shared. It has its name once it is watched: the
+ * folder itself is not, since each process would hear of all the others' readers. */
 static struct live_page *begin(const char *folder, const char *program, const char *rank)
 {
 	static struct live_page made;

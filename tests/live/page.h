@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A hand-made live page for tests: laid out as a writer does, small, with figures that the test
- * chooses. It is in memory; live_page_write() writes it to a file.
- */
+/* A hand-made live page for tests: laid out as a writer does, small, with figures that the test
+ * chooses. It is in memory; live_page_write() writes it to a file. */
 #ifndef NVSNOOP_TESTS_LIVE_PAGE_H
 #define NVSNOOP_TESTS_LIVE_PAGE_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Stands in for libcupti.so: tells of 103 copies to the device of a few sizes at every flush, each
- * of 1000 ns and one more for 16 bytes, and of some that must not count.
- */
+/* Stands in for libcupti.so: tells of 103 copies to the device of a few sizes at every flush, each
+ * of 1000 ns and one more for 16 bytes, and of some that must not count. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Integers, bits and predicates. The uniform datapath has the same operations, at opcodes that are
- * 0x80 higher.
- */
+/* Integers, bits and predicates. The uniform datapath has the same operations, at opcodes that are
+ * 0x80 higher. */
 #include "tests/sass/machine.h"
 
 static bool compare(unsigned how, s64 x, s64 y)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How the kernels of kernels.cu are launched: KERNEL(name, grid x, y, block x, y, dynamic shared
- * bytes, n, k). Blocks of odd sizes have a partial warp.
- */
+/* How the kernels of kernels.cu are launched: KERNEL(name, grid x, y, block x, y, dynamic shared
+ * bytes, n, k). Blocks of odd sizes have a partial warp. */
 KERNEL(add, 3, 1, 100, 1, 0, 270, 7)
 KERNEL(saxpy, 2, 1, 96, 1, 0, 1000, 3)
 KERNEL(fixed, 2, 1, 64, 1, 0, 1024, 50)

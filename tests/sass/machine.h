@@ -35,10 +35,8 @@ struct part {
 	bool red, collective, arrived;
 };
 
-/*
- * Registers by one number each: vector ones, uniform ones, predicates, uniform predicates. What an
- * instruction read and wrote is noted as it does so.
- */
+/* Registers by one number each: vector ones, uniform ones, predicates, uniform predicates. What an
+ * instruction read and wrote is noted as it does so. */
 enum { R_AT = 0, UR_AT = 256, P_AT = 320, UP_AT = 328, PLACES = 336 };
 
 struct uses {
@@ -151,10 +149,8 @@ static inline void uset(struct step *s, u32 r, u32 v)
 	s->w->ur[r] = v;
 }
 
-/*
- * Registers and predicates of the half that the instruction works on: the threads' own or the
- * warp's (uniform) ones. A uniform instruction is executed for lane 0 alone.
- */
+/* Registers and predicates of the half that the instruction works on: the threads' own or the
+ * warp's (uniform) ones. A uniform instruction is executed for lane 0 alone. */
 static inline u32 zero_of(const struct step *s)
 {
 	return s->uniform ? URZ : RZ;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Launches of the test kernels: all have the same parameters, the same input and the same space
- * for output.
- */
+/* Launches of the test kernels: all have the same parameters, the same input and the same space for
+ * output. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -106,9 +106,8 @@ static inline uint64_t sg_hash(const uint32_t *p, uint64_t ndwords)
 
 /* Maps SOFTGPU_LOG, once per library. Returns NULL if it is not set. */
 struct sg_log_head *sg_log_open(void);
-/*
- * Reserves a record of SIZE bytes and fills its head. Returns NULL without a log or if it is full.
- */
+/* Reserves a record of SIZE bytes and fills its head. Returns NULL without a log or if it is full.
+ *  */
 void *sg_log_begin(uint16_t type, uint32_t size, uint32_t gpu);
 void sg_log_commit(void *rec);
 /* Next channel serial, counted in the log if there is one, else in this process. */

@@ -203,10 +203,8 @@ struct reading {
 	const char *path;
 };
 
-/*
- * The log's channel for one of the trace: the first of this process with the same handles that is
- * not matched yet.
- */
+/* The log's channel for one of the trace: the first of this process with the same handles that is
+ * not matched yet. */
 static struct channel *match_channel(struct reading *r, const struct nvs_trace_channel *tc)
 {
 	if (tc->channel >= r->room) {
@@ -298,10 +296,8 @@ static int take_record(void *arg, struct nvs_trace *trace, const struct nvs_rec 
 {
 	struct reading *r = arg;
 
-	/*
-	 * Channels are matched in the order of their allocation, so that reused handles find the
-	 * right one.
-	 */
+	/* Channels are matched in the order of their allocation, so that reused handles find the
+	 * right one. */
 	if (rec->type == NVS_REC_CHANNEL) {
 		const struct nvs_trace_channel *tc =
 			nvs_trace_channel_at(trace, ((const struct nvs_rec_channel *)rec)->channel);

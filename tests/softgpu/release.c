@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The tables behind release.h: forms of structures, and sizes of control parameters, by the release
- * from which on they hold.
- */
+/* The tables behind release.h: forms of structures, and sizes of control parameters, by the release
+ * from which on they hold. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Functions of the software GPU and the stand-in driver for tests, beyond the device files and the
- * CUDA API. Programs that must also run on a real GPU do not use them.
- */
+/* Functions of the software GPU and the stand-in driver for tests, beyond the device files and the
+ * CUDA API. Programs that must also run on a real GPU do not use them. */
 #ifndef SOFTGPU_H
 #define SOFTGPU_H
 
@@ -23,9 +21,8 @@ uint32_t softgpu_channel_serial(uint32_t client, uint32_t handle) __attribute__(
  */
 #define SOFTGPU_RINGING 0x80000000u
 uint32_t *softgpu_channel_rung(uint32_t client, uint32_t handle) __attribute__((weak));
-/*
- * Number of times the channel's token was found in a doorbell page. Exact in single-threaded use.
- */
+/* Number of times the channel's token was found in a doorbell page. Exact in single-threaded use.
+ *  */
 uint32_t softgpu_channel_bells(uint32_t client, uint32_t handle) __attribute__((weak));
 /* Number of the channel's entries that the GPU has fetched, no matter who put them. */
 uint64_t softgpu_channel_fetches(uint32_t client, uint32_t handle) __attribute__((weak));
@@ -35,10 +32,8 @@ void softgpu_kick(uint32_t gpu) __attribute__((weak));
 /* ---- libcuda.so.1: cuGetExportTable ---- */
 
 #define SOFTGPU_TABLE "software GPU's"
-/*
- * The table: its size in bytes, then functions. Function 1 submits N times on channel 0, waits, and
- * returns a CUresult.
- */
+/* The table: its size in bytes, then functions. Function 1 submits N times on channel 0, waits, and
+ * returns a CUresult. */
 typedef int (*softgpu_table_submit)(unsigned n);
 
 /* ---- libcuda.so.1: waiting ---- */
@@ -73,18 +68,14 @@ void softgpu_channel_info(struct softgpu_channel *ch, struct softgpu_channel_inf
  */
 struct softgpu_channel *softgpu_channel_create(bool copy, uint32_t entries, bool own_memory);
 void softgpu_channel_destroy(struct softgpu_channel *ch);
-/*
- * For a channel with own memory: from now on the driver writes to its ring through a second
- * mapping, or, with MOVE, through the first one at another address.
- */
+/* For a channel with own memory: from now on the driver writes to its ring through a second
+ * mapping, or, with MOVE, through the first one at another address. */
 bool softgpu_channel_map_again(struct softgpu_channel *ch, bool move);
 
 /* Sets the doorbell store of the whole process. NULL: the driver's own. */
 void softgpu_set_store(softgpu_store store);
-/*
- * Maps the usermode object of the current context's GPU again (bar1: of the other kind) and returns
- * the doorbell's address. The driver rings there if USE. softgpu_unmap_doorbell() undoes it.
- */
+/* Maps the usermode object of the current context's GPU again (bar1: of the other kind) and returns
+ * the doorbell's address. The driver rings there if USE. softgpu_unmap_doorbell() undoes it. */
 volatile uint32_t *softgpu_map_doorbell(bool bar1, bool use);
 void softgpu_unmap_doorbell(volatile uint32_t *doorbell);
 
@@ -97,10 +88,8 @@ uint32_t softgpu_submit(struct softgpu_channel *ch, uint32_t nentries, const uin
 			const uint32_t *dwords);
 /* Puts ENTRIES unchanged and rings once. Adds nothing. */
 void softgpu_submit_entries(struct softgpu_channel *ch, uint32_t nentries, const uint64_t *entries);
-/*
- * Submits a no-op of NDWORDS words (at least 8; including a release), up to 8 MiB - 4, as one
- * segment.
- */
+/* Submits a no-op of NDWORDS words (at least 8; including a release), up to 8 MiB - 4, as one
+ * segment. */
 uint32_t softgpu_submit_nop(struct softgpu_channel *ch, uint32_t ndwords, uint32_t fill);
 /* Rings the doorbell again with nothing new. */
 void softgpu_ring(struct softgpu_channel *ch);
@@ -108,9 +97,8 @@ void softgpu_ring(struct softgpu_channel *ch);
 int softgpu_wait(struct softgpu_channel *ch, uint32_t payload);
 /* Payload last submitted. */
 uint32_t softgpu_payload(struct softgpu_channel *ch);
-/*
- * Adds 1 to the channel's own dword in GPU memory, in order. Returns the number submitted so far.
- */
+/* Adds 1 to the channel's own dword in GPU memory, in order. Returns the number submitted so far.
+ *  */
 uint32_t softgpu_submit_count(struct softgpu_channel *ch);
 /* Number that the GPU has counted so far. */
 uint32_t softgpu_counted(struct softgpu_channel *ch);
@@ -118,16 +106,12 @@ uint32_t softgpu_counted(struct softgpu_channel *ch);
 void softgpu_channel_lock(struct softgpu_channel *ch);
 void softgpu_channel_unlock(struct softgpu_channel *ch);
 
-/*
- * Allocates system memory mapped for CPU and GPU at the same address: within the 40 bits of an
- * entry, or high, where an extended base is needed.
- */
+/* Allocates system memory mapped for CPU and GPU at the same address: within the 40 bits of an
+ * entry, or high, where an extended base is needed. */
 void *softgpu_alloc(uint64_t size, bool high);
 void softgpu_free(void *p);
-/*
- * Unpins all memory registered in the current context, as a checkpoint does; or, with AGAIN, pins
- * the same addresses again, as a restore does. Returns false if one of them cannot be pinned.
- */
+/* Unpins all memory registered in the current context, as a checkpoint does; or, with AGAIN, pins
+ * the same addresses again, as a restore does. Returns false if one of them cannot be pinned. */
 bool softgpu_repin(bool again);
 
 #ifdef __cplusplus

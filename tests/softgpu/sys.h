@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Direct system calls: the software GPU's own calls must not pass through the hooks of a library
- * preloaded before it, nor through its own hooks.
- */
+/* Direct system calls: the software GPU's own calls must not pass through the hooks of a library
+ * preloaded before it, nor through its own hooks. */
 #ifndef SOFTGPU_SYS_H
 #define SOFTGPU_SYS_H
 

@@ -89,9 +89,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/*
- * What a child finds is a library just loaded: no lock is held by a thread that it does not have.
- */
+/* What a child finds is a library just loaded: no lock is held by a thread that it does not have.
+ *  */
 static void fork_some(void)
 {
 	for (int i = 0; i < 10; i++) {

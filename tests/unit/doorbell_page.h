@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A doorbell page for tests of the trap: memory that the program sees write-protected.
- */
+/* A doorbell page for tests of the trap: memory that the program sees write-protected. */
 #ifndef NVSNOOP_TEST_DOORBELL_PAGE_H
 #define NVSNOOP_TEST_DOORBELL_PAGE_H
 

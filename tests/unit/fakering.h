@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Thread buffers without a session, for tests of the trap: laid out as in the spool, drained by
- * the test.
- */
+/* Thread buffers without a session, for tests of the trap: laid out as in the spool, drained by the
+ * test. */
 #ifndef NVSNOOP_TEST_FAKERING_H
 #define NVSNOOP_TEST_FAKERING_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Writes traces and spools for tests, from the description of the format only: it shares no code
- * with the library that writes real ones. Errors end the test program.
- */
+/* Writes traces and spools for tests, from the description of the format only: it shares no code
+ * with the library that writes real ones. Errors end the test program. */
 #ifndef NVSNOOP_TESTS_MKTRACE_H
 #define NVSNOOP_TESTS_MKTRACE_H
 
@@ -81,10 +79,8 @@ static inline void mk_api(struct mk *m, uint32_t api, const char *text)
 	rec->nargs = (__typeof__(rec->nargs))(parts > 2 ? parts - 2 : 0);
 }
 
-/*
- * The frame's head, with the stretches of buffers it is said to hold: RANGES triples buffer, from,
- * to.
- */
+/* The frame's head, with the stretches of buffers it is said to hold: RANGES triples buffer, from,
+ * to. */
 static inline void mk_frame_begin(struct mk *m, uint32_t nranges, const uint64_t (*ranges)[3])
 {
 	struct nvs_rec_frame *f;
@@ -225,10 +221,8 @@ static inline uint64_t mk_entry(uint64_t address, uint32_t dwords)
 	return (uint64_t)dwords << 42 | (address & 0xfffffffffcull);
 }
 
-/*
- * A submission of NSEG segments, DWORDS[i] long each, their words counting up from FIRST. The
- * channel's chain and the totals are carried on.
- */
+/* A submission of NSEG segments, DWORDS[i] long each, their words counting up from FIRST. The
+ * channel's chain and the totals are carried on. */
 static inline struct nvs_rec_submission *mk_submission(struct mk *m, uint32_t thread,
 						       uint32_t channel, uint32_t stack,
 						       uint32_t nseg, const uint32_t *dwords,

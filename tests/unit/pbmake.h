@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Makes pushbuffers and launch descriptors for tests, with its own constants: those that a Hopper
- * channel takes, from real command streams.
- */
+/* Makes pushbuffers and launch descriptors for tests, with its own constants: those that a Hopper
+ * channel takes, from real command streams. */
 #ifndef NVSNOOP_TESTS_PBMAKE_H
 #define NVSNOOP_TESTS_PBMAKE_H
 

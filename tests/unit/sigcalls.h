@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The signal functions under test, ours or the C library's: after choose(), calls by their usual
- * names go to the chosen ones.
- */
+/* The signal functions under test, ours or the C library's: after choose(), calls by their usual
+ * names go to the chosen ones. */
 #ifndef NVSNOOP_TEST_SIGCALLS_H
 #define NVSNOOP_TEST_SIGCALLS_H
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Functions with every kind of frame that compilers make, each calling the next in a chain. The
- * last one is a "store", an instruction that traps (ud2, two bytes).
- */
+/* Functions with every kind of frame that compilers make, each calling the next in a chain. The
+ * last one is a "store", an instruction that traps (ud2, two bytes). */
 #ifndef NVSNOOP_TEST_STACK_SHAPES_H
 #define NVSNOOP_TEST_STACK_SHAPES_H
 

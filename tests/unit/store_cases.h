@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Instructions for test_store.c, encoded by the assembler into tables. The test fills in
- * addresses: registers, RIP-relative and absolute displacements refer to the test's target.
- */
+/* Instructions for test_store.c, encoded by the assembler into tables. The test fills in addresses:
+ * registers, RIP-relative and absolute displacements refer to the test's target. */
 #ifndef NVSNOOP_TESTS_STORE_CASES_H
 #define NVSNOOP_TESTS_STORE_CASES_H
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/*
- * Alignment of sequences: compared with the quadratic algorithm, and at the bound beyond which
- * order is ignored.
- */
+/* Alignment of sequences: compared with the quadratic algorithm, and at the bound beyond which
+ * order is ignored. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/base/align.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The API layer with a libcuda without a GPU that reports its calls: calls through every way to
- * get an entry point, calls that do not return, and the resulting trace.
- */
+/* The API layer with a libcuda without a GPU that reports its calls: calls through every way to get
+ * an entry point, calls that do not return, and the resulting trace. */
 /* LINK: preload decode -lzstd */
 #include <dlfcn.h>
 #include <libgen.h>

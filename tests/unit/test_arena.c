@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Waiters for the arena's lock sleep: a thread of high priority that spins on its core would
- * prevent the lock's holder from running forever.
- */
+/* Waiters for the arena's lock sleep: a thread of high priority that spins on its core would
+ * prevent the lock's holder from running forever. */
 /* LINK: preload */
 #include <pthread.h>
 #include <stdio.h>

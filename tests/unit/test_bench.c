@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench cli decode */
-/*
- * Microbenchmarks: points and figures, properties of curves, with and without noise; saved
- * samples; and cards, complete, truncated and changed.
- */
+/* Microbenchmarks: points and figures, properties of curves, with and without noise; saved samples;
+ * and cards, complete, truncated and changed. */
 #include <math.h>
 #include <stdlib.h>
 #include "probe/bench/frame/internal.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: bench cli decode */
-/*
- * Results of the benchmarks of atomics, arithmetic, TMA, barriers, launches, products and clocks
- * for samples with known answers.
- */
+/* Results of the benchmarks of atomics, arithmetic, TMA, barriers, launches, products and clocks
+ * for samples with known answers. */
 #include <math.h>
 #include <string.h>
 #include "probe/bench/frame/internal.h"

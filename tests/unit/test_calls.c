@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Calls as the reader assembles them, from hand-made traces: nesting, calls that never return,
- * losses, and invalid records.
- */
+/* Calls as the reader assembles them, from hand-made traces: nesting, calls that never return,
+ * losses, and invalid records. */
 /* LINK: decode -lzstd */
 #include "decode/trace/records.h"
 #include "decode/calls/args.h"

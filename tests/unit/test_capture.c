@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
-/*
- * What a doorbell commits is copied completely: rings that wrap, segments across mappings, pieces,
- * gaps.
- */
+/* What a doorbell commits is copied completely: rings that wrap, segments across mappings, pieces,
+ * gaps. */
 #include <ucontext.h>
 #include "tests/unit/fakering.h"
 #include "trap/buffer/process.h"
@@ -39,9 +37,8 @@ static void set_up(void)
 				       .gpfifo = gpfifo,
 				       .put = &put,
 				       .state = &state};
-	/*
-	 * Two mappings side by side in GPU addresses, apart in the process; one that is not there.
-	 */
+	/* Two mappings side by side in GPU addresses, apart in the process; one that is not there.
+	 *  */
 	maps[0] = (struct nvs_segment_map){.gpu_va = VA, .size = 8 << 20, .cpu = (uintptr_t)memory};
 	maps[1] = (struct nvs_segment_map){
 		.gpu_va = VA + (8 << 20), .size = 4 << 20, .cpu = (uintptr_t)memory + (12 << 20)};
@@ -117,9 +114,8 @@ static void test_orphan(void)
 	CHECK(rec && rec->token == 0x999 && rec->doorbell == 7);
 }
 
-/*
- * Around the end of the ring many times, 1 to 600 entries at once: chain and bytes without a break.
- */
+/* Around the end of the ring many times, 1 to 600 entries at once: chain and bytes without a break.
+ *  */
 static void test_wrap(void)
 {
 	uint64_t sequence = state.claim >> NVS_PUT_BITS, wrong = 0;
@@ -176,9 +172,8 @@ static void test_two_mappings(void)
 	CHECK(!memcmp((uint8_t *)&sub->entries[1] + 64, memory + (12 << 20), 192));
 }
 
-/*
- * A GPU address nobody knows, and a mapping whose pages are gone: a gap each, the neighbours whole.
- */
+/* A GPU address nobody knows, and a mapping whose pages are gone: a gap each, the neighbours whole.
+ *  */
 static void test_gaps(void)
 {
 	struct nvs_rec_submission *sub;
@@ -379,10 +374,8 @@ static void test_unbound(void)
 	channel.entries = RING;
 }
 
-/*
- * N segments as large as they can be, into a large buffer that nobody drains: how many bytes of
- * them are there.
- */
+/* N segments as large as they can be, into a large buffer that nobody drains: how many bytes of
+ * them are there. */
 static uint64_t record_large(struct nvs_buffer *buffer, uint32_t n, uint32_t *gaps)
 {
 	struct nvs_doorbell_event event = {

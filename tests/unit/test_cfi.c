@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
-/*
- * The reader of call frame information, compared with readelf: every row of every loaded module;
- * then forms that compilers do not write, and damaged data.
- */
+/* The reader of call frame information, compared with readelf: every row of every loaded module;
+ * then forms that compilers do not write, and damaged data. */
 #include <link.h>
 #include <signal.h>
 #include <ctype.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which parts of a loaded image are kept: of fatbins, complete and broken, the entries for the
- * machine's GPUs; of files as much as there is; of unreadable memory nothing.
- */
+/* Which parts of a loaded image are kept: of fatbins, complete and broken, the entries for the
+ * machine's GPUs; of files as much as there is; of unreadable memory nothing. */
 /* LINK: preload */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Public reading: what a consumer receives, how it stops the reading, and consumers that were
- * built for another version of the library.
- */
+/* Public reading: what a consumer receives, how it stops the reading, and consumers that were built
+ * for another version of the library. */
 /* LINK: decode -lzstd */
 #include <errno.h>
 #include "tests/unit/expect.h"

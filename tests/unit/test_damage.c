@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/*
- * Traces truncated at every byte, with every byte flipped, foreign, newer, inconsistent: one
- * message, or the complete frames before the damage.
- */
+/* Traces truncated at every byte, with every byte flipped, foreign, newer, inconsistent: one
+ * message, or the complete frames before the damage. */
 #include <errno.h>
 #include <sys/stat.h>
 #include "decode/trace/stream.h"
@@ -163,10 +161,8 @@ static void test_flipped(void)
 			bytes[at] ^= (uint8_t)(1 << bit);
 			store(bytes, nbytes);
 			r = read_all(false, &err, &problems);
-			/*
-			 * Checksums find it; only bits of a frame's header that say how it is to be
-			 * unpacked (its window, or that there is a checksum) may change nothing.
-			 */
+			/* Checksums find it; only bits of a frame's header that say how it is to be
+			 * unpacked (its window, or that there is a checksum) may change nothing. */
 			CHECK(r < 0 || (!problems && submissions == 9));
 			CHECK(r >= 0 || *err.text);
 			CHECK(read_all(true, &err, &problems) == 0 || *err.text);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Delta encoding of records: the reader restores what the writer encodes, for any records; a
- * foreign frame in which a record refers to a missing one is rejected.
- */
+/* Delta encoding of records: the reader restores what the writer encodes, for any records; a
+ * foreign frame in which a record refers to a missing one is rejected. */
 /* LINK: preload decode */
 #include <stdbool.h>
 #include "decode/trace/records.h"

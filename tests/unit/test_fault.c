@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
-/*
- * A doorbell page that stays write-protected: every form of store is captured first and reaches
- * the page afterwards, on one thread and on many, emulated and single-stepped.
- */
+/* A doorbell page that stays write-protected: every form of store is captured first and reaches the
+ * page afterwards, on one thread and on many, emulated and single-stepped. */
 #include <immintrin.h>
 #include <pthread.h>
 #include <ucontext.h>
@@ -28,9 +26,8 @@ static void on_segv(int sig, siginfo_t *info, void *context)
 	if (!nvs_trap_segv(info, context)) {
 		ucontext_t *uc = context;
 
-		/*
-		 * The test's own wild store: `movl $1, 0` of 11 bytes at most, told by its address.
-		 */
+		/* The test's own wild store: `movl $1, 0` of 11 bytes at most, told by its address.
+		 *  */
 		foreign++;
 		uc->uc_mcontext.gregs[REG_RIP] = uc->uc_mcontext.gregs[REG_RBX];
 	}

@@ -7,10 +7,8 @@
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
-/*
- * File descriptors, the filter before the lock, the arena, the lock itself, and the tables by
- * driver release.
- */
+/* File descriptors, the filter before the lock, the arena, the lock itself, and the tables by
+ * driver release. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>

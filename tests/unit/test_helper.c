@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The helper of a program with threads: its child finds everything as the fork left it, whichever
- * lock of the C library another thread held at that moment.
- */
+/* The helper of a program with threads: its child finds everything as the fork left it, whichever
+ * lock of the C library another thread held at that moment. */
 /* LINK: decode -Wl,--build-id */
 #include <dlfcn.h>
 #include <elf.h>

@@ -7,10 +7,8 @@
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o preload/hooks/device.o preload/base/next.o */
-/*
- * The exported hooks for a program without a GPU: results, errno and arguments are those of libc,
- * and nothing is tracked. The hooks are this program's own open, close, ...
- */
+/* The exported hooks for a program without a GPU: results, errno and arguments are those of libc,
+ * and nothing is tracked. The hooks are this program's own open, close, ... */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/*
- * The image of the GPU's memory, compared with a plain array with a mark for each byte: writes,
- * fills, copies and forgetting at any address and of any length, aligned to dwords or not.
- */
+/* The image of the GPU's memory, compared with a plain array with a mark for each byte: writes,
+ * fills, copies and forgetting at any address and of any length, aligned to dwords or not. */
 #include <stdlib.h>
 #include <string.h>
 #include "decode/gpu/memory_image.h"

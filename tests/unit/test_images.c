@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Code in a trace, assembled from its records: loaded by two threads at the same time, truncated,
- * repeated, and as no recorder writes it.
- */
+/* Code in a trace, assembled from its records: loaded by two threads at the same time, truncated,
+ * repeated, and as no recorder writes it. */
 /* LINK: decode -lzstd */
 #include "tests/unit/expect.h"
 #include "tests/unit/mktrace.h"

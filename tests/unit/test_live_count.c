@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Counting for the live page when threads interfere or exit in the middle: the lock, the ledger of
- * memory, slots that change owners, full tables, unmapped memory.
- */
+/* Counting for the live page when threads interfere or exit in the middle: the lock, the ledger of
+ * memory, slots that change owners, full tables, unmapped memory. */
 /* LINK: preload */
 #include <errno.h>
 #include <pthread.h>

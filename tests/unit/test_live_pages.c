@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: live decode */
-/*
- * Reading live pages: sums, differences between two readings, exited processes, which pages are
- * trusted, and inconsistent pages.
- */
+/* Reading live pages: sums, differences between two readings, exited processes, which pages are
+ * trusted, and inconsistent pages. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>

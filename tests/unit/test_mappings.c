@@ -7,10 +7,8 @@
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
-/*
- * Mappings on the CPU and the GPU, their join, and the doorbells: what is armed when, and in what
- * order things are removed.
- */
+/* Mappings on the CPU and the GPU, their join, and the doorbells: what is armed when, and in what
+ * order things are removed. */
 #include "rm_fake.h"
 
 #define A 0xc1000001u
@@ -331,9 +329,8 @@ static void test_doorbell_goes(void)
 		      false);
 	check_order(n, "mmap", BELL, alias);
 
-	/*
-	 * The page stays with the program when its object goes: it is then as the program made it.
-	 */
+	/* The page stays with the program when its object goes: it is then as the program made it.
+	 *  */
 	alias = make_bell(6, 0x1000000a0000);
 	n = nsteps;
 	rm_unmap(A, 6, 0x1000000a0000);

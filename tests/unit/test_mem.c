@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: trap */
-/*
- * The trap's own memcpy and similar functions, compared with libc: all short lengths, all
- * alignments, all overlaps.
- */
+/* The trap's own memcpy and similar functions, compared with libc: all short lengths, all
+ * alignments, all overlaps. */
 #include "tests/unit/fakering.h"
 
 void *nvs_memcpy(void *to, const void *from, size_t n);

@@ -33,9 +33,8 @@ static struct nvs_driver_object *object(uint32_t client, uint32_t handle)
 	return nvs_object_find(client, handle);
 }
 
-/*
- * Object 20 of local memory mapped for both sides at VA, and a channel in it as CUDA lays them out.
- */
+/* Object 20 of local memory mapped for both sides at VA, and a channel in it as CUDA lays them out.
+ *  */
 static void ring_memory(uint32_t client, uint64_t va)
 {
 	uint8_t memory[128] = {0};
@@ -248,16 +247,14 @@ static void test_channel(void)
 	rm_status = 0;
 	CHECK(viewed(0x10012) != NULL);
 	CHECK_EQ(count_records(NVS_REC_CHANNEL_GONE), n);
-	/*
-	 * But its doorbell's alias went ahead of the call: the page is open, and the trace says so.
-	 */
+	/* But its doorbell's alias went ahead of the call: the page is open, and the trace says so.
+	 *  */
 	CHECK_EQ(view->ndoorbells, 0);
 	CHECK_EQ(((struct nvs_rec *)last_record(NVS_REC_CPU_MAP))->flags, NVS_MAP_UNARMED);
 }
 
-/*
- * USERD without memory of its own; memory that comes after the channel; memory that goes under it.
- */
+/* USERD without memory of its own; memory that comes after the channel; memory that goes under it.
+ *  */
 static void test_late_binding(void)
 {
 	fresh(NVS_RELEASE(580, 159, 4));

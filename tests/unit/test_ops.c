@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/*
- * From methods to operations: copies, memsets, uploads and their purpose, launches and their
- * chains, semaphores, code, and unchanged classes and methods.
- */
+/* From methods to operations: copies, memsets, uploads and their purpose, launches and their
+ * chains, semaphores, code, and unchanged classes and methods. */
 #include <stdlib.h>
 #include "decode/base/budget.h"
 #include "decode/gpu/ops.h"
@@ -366,10 +364,8 @@ static void auxiliaries(void)
 #define NODES 40
 #define NODE(i) (0x204c00000ull + (i)*0x200ull)
 
-/*
- * A graph as libcuda lays it out: a chain of nodes, each scheduled by the one before; every tenth
- * counts two decrements, one of them the host's at the launch.
- */
+/* A graph as libcuda lays it out: a chain of nodes, each scheduled by the one before; every tenth
+ * counts two decrements, one of them the host's at the launch. */
 static void put_graph(void)
 {
 	for (uint32_t i = 0; i < NODES; i++) {

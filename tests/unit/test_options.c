@@ -199,9 +199,8 @@ static void test_table(void)
 static sem_t reading, go;
 static const struct nvs_options *_Atomic in_handler;
 
-/*
- * In place of the C library's: a signal comes in the middle of the reading, which then takes long.
- */
+/* In place of the C library's: a signal comes in the middle of the reading, which then takes long.
+ *  */
 char *getenv(const char *name)
 {
 	static char quiet[] = "quiet";

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Two processes that create the same output file: in every order of their system calls, exactly
- * one gets the name, the other is told that it exists, and no file is deleted while it is in use.
- */
+/* Two processes that create the same output file: in every order of their system calls, exactly one
+ * gets the name, the other is told that it exists, and no file is deleted while it is in use. */
 #include <stdlib.h>
 #include <ucontext.h>
 #include <unistd.h>

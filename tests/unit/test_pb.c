@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/*
- * The pushbuffer decoder: every header form, segments that split headers and data anywhere, and
- * every fault.
- */
+/* The pushbuffer decoder: every header form, segments that split headers and data anywhere, and
+ * every fault. */
 #include <stdlib.h>
 #include "decode/gpu/pb.h"
 #include "tests/unit/expect.h"

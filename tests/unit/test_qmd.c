@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/*
- * Launch descriptors: real ones from an H200, and one of each version with every field of its
- * header.
- */
+/* Launch descriptors: real ones from an H200, and one of each version with every field of its
+ * header. */
 #include <stdlib.h>
 #include "decode/gpu/qmd.h"
 #include "tests/unit/expect.h"

@@ -629,9 +629,8 @@ static void test_lost_run(void)
 	nvs_trace_close(t);
 }
 
-/*
- * A segment that failed half-way, with the next one whole behind it; one that failed as the last.
- */
+/* A segment that failed half-way, with the next one whole behind it; one that failed as the last.
+ *  */
 static void test_failed_segment(void)
 {
 	struct nvs_rec_gap *gap;

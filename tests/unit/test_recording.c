@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A session without a GPU, from start to end, in a process for each case: which files it leaves,
- * what is in them, and that it does not change the program's own.
- */
+/* A session without a GPU, from start to end, in a process for each case: which files it leaves,
+ * what is in them, and that it does not change the program's own. */
 /* LINK: preload -lzstd */
 #include <dirent.h>
 #include <errno.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/*
- * Where decoding resumes after a dword that is not a header: launches as libcuda writes them, with
- * each header broken in turn, cut into windows, and data that looks like headers.
- */
+/* Where decoding resumes after a dword that is not a header: launches as libcuda writes them, with
+ * each header broken in turn, cut into windows, and data that looks like headers. */
 #include <stdlib.h>
 #include "decode/gpu/resync.h"
 #include "tests/unit/expect.h"

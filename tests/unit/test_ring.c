@@ -122,9 +122,8 @@ static void test_reuse(void)
 	CHECK(nvs_buffer_sweep() >= nvs_buffer_count() - 1);
 }
 
-/*
- * A record that a signal handler writes while one is being written goes elsewhere; both stay whole.
- */
+/* A record that a signal handler writes while one is being written goes elsewhere; both stay whole.
+ *  */
 static void test_nested(void)
 {
 	struct nvs_buffer *ring = nvs_buffer_own();

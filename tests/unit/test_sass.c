@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: sass */
-/*
- * Kernel code, compared with NVIDIA's tools: fatbins of every compression mode, cubins, and
- * instructions as nvdisasm prints them. Hand-made bundles of Maxwell; damaged code.
- */
+/* Kernel code, compared with NVIDIA's tools: fatbins of every compression mode, cubins, and
+ * instructions as nvdisasm prints them. Hand-made bundles of Maxwell; damaged code. */
 #include <stdlib.h>
 #include "sass/sass.h"
 #include "tests/unit/expect.h"

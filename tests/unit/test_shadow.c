@@ -220,10 +220,8 @@ static void test_foreign(void)
 
 /* ---- a store that cannot be let through ---- */
 
-/*
- * Its bytes cannot be read, so the doorbell page is opened for good: what the program rings for, by
- * that store and by all that come after, has to reach the GPU without us.
- */
+/* Its bytes cannot be read, so the doorbell page is opened for good: what the program rings for, by
+ * that store and by all that come after, has to reach the GPU without us. */
 static void test_disarmed(void)
 {
 	static const uint8_t code[] = {0x89, 0x37, 0xc3}; /* mov %esi, (%rdi); ret */

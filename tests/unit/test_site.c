@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which store sites may be patched: synthetic ones of every kind, one that is patched and run, and
- * those of this program's libraries, compared with objdump's jump targets.
- */
+/* Which store sites may be patched: synthetic ones of every kind, one that is patched and run, and
+ * those of this program's libraries, compared with objdump's jump targets. */
 /* LINK: trap */
 #include <inttypes.h>
 #include <link.h>

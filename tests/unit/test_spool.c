@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: decode */
-/*
- * After a kill: frames and spool together have every submission once, in order, with the doubtful
- * ones marked.
- */
+/* After a kill: frames and spool together have every submission once, in order, with the doubtful
+ * ones marked. */
 #include <errno.h>
 #include "decode/trace/stream.h"
 #include "nvsnoop/decode.h"
@@ -384,10 +382,8 @@ static void test_late(void)
 	mk_close(&late);
 }
 
-/*
- * The writer never came to its end: buffers and late records lie side by side, and a kill left
- * holes.
- */
+/* The writer never came to its end: buffers and late records lie side by side, and a kill left
+ * holes. */
 static void test_buffers_and_late(void)
 {
 	static const struct setup s = {20, 8, 8, 20, 0, false};

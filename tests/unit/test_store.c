@@ -287,9 +287,8 @@ static void check_extent(bool exact)
 		      "writes less than its width");
 }
 
-/*
- * Random memory whose bytes at the target differ from what will come, where that is a plain store.
- */
+/* Random memory whose bytes at the target differ from what will come, where that is a plain store.
+ *  */
 static void make_pattern(void)
 {
 	size_t i;

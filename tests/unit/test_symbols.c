@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Symbol names in memory that is unmapped: the thread that looks them up has SIGSEGV blocked, so a
- * plain load of what the program has unloaded meanwhile would end the program.
- */
+/* Symbol names in memory that is unmapped: the thread that looks them up has SIGSEGV blocked, so a
+ * plain load of what the program has unloaded meanwhile would end the program. */
 /* LINK: preload */
 #include <link.h>
 #include <signal.h>

@@ -244,10 +244,8 @@ static void leave_out(struct mk *m, bool choice)
 	m->channel[0].put++;
 }
 
-/*
- * One channel, whose submissions release PAYLOADS to its slot. EVENTS: some release 0 to another
- * behind it, and the trace takes that for the channel's own, as the library does.
- */
+/* One channel, whose submissions release PAYLOADS to its slot. EVENTS: some release 0 to another
+ * behind it, and the trace takes that for the channel's own, as the library does. */
 static void make(const char *path, const uint32_t *payloads, uint32_t n, bool events)
 {
 	uint64_t told = 0;

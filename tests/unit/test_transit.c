@@ -7,10 +7,8 @@
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
-/*
- * What other threads do while a call is in progress: it holds no lock, and removes only what
- * existed before it.
- */
+/* What other threads do while a call is in progress: it holds no lock, and removes only what
+ * existed before it. */
 #include "rm_fake.h"
 
 #define A 0xc1000001u
@@ -22,9 +20,8 @@ static struct nvs_driver_object *object(uint32_t client, uint32_t handle)
 	return nvs_object_find(client, handle);
 }
 
-/*
- * Object 20 of local memory mapped for both sides at VA, and a channel in it as CUDA lays them out.
- */
+/* Object 20 of local memory mapped for both sides at VA, and a channel in it as CUDA lays them out.
+ *  */
 static void ring_memory(uint32_t client, uint64_t va)
 {
 	uint8_t memory[128] = {0};

@@ -33,16 +33,12 @@ struct nvs_open_calls {
 };
 extern __thread struct nvs_open_calls nvs_calls;
 
-/*
- * Writes CALL_BEGIN records for the calls in flight that have none. Returns the depth of the
- * innermost recorded call, 0: none.
- */
+/* Writes CALL_BEGIN records for the calls in flight that have none. Returns the depth of the
+ * innermost recorded call, 0: none. */
 uint32_t nvs_open_calls_record(struct nvs_buffer *buffer, uint64_t time);
 
-/*
- * Publishes the calls in flight in the head of the thread's buffer, where they can be read after a
- * kill. A call counts as in flight from show to hide.
- */
+/* Publishes the calls in flight in the head of the thread's buffer, where they can be read after a
+ * kill. A call counts as in flight from show to hide. */
 static inline void nvs_calls_show(struct nvs_buffer *buffer, uint32_t depth)
 {
 	const struct nvs_open_call *open = &nvs_calls.open[depth - 1];

@@ -178,10 +178,8 @@ static bool claim_buffer(struct nvs_buffer *buffer, uint32_t owner)
 	return true;
 }
 
-/*
- * Claims a buffer that this thread has left behind, or a dead thread with the same tid, or one that
- * a thread left while claiming it. Checks all buffers.
- */
+/* Claims a buffer that this thread has left behind, or a dead thread with the same tid, or one that
+ * a thread left while claiming it. Checks all buffers. */
 static struct nvs_buffer *claim_left(uintptr_t sp, const stack_t *alternate, bool own)
 {
 	uint32_t n = nvs_buffer_count();
@@ -199,9 +197,8 @@ static struct nvs_buffer *claim_left(uintptr_t sp, const stack_t *alternate, boo
 	return NULL;
 }
 
-/*
- * Claims a free buffer among those set in MASK, in each word: a few loads, however many there are.
- */
+/* Claims a free buffer among those set in MASK, in each word: a few loads, however many there are.
+ *  */
 static struct nvs_buffer *claim_free(uint64_t mask)
 {
 	uint32_t words = (nvs_buffer_count() + 63) / 64;
@@ -223,10 +220,8 @@ static struct nvs_buffer *claim_free(uint64_t mask)
 	return NULL;
 }
 
-/*
- * Claims the buffer of a dead thread by asking the kernel about each owner. Done once in a thread:
- * the writer notices threads that end later.
- */
+/* Claims the buffer of a dead thread by asking the kernel about each owner. Done once in a thread:
+ * the writer notices threads that end later. */
 static struct nvs_buffer *claim_dead(bool own)
 {
 	uint32_t n = nvs_buffer_count();
@@ -270,10 +265,8 @@ static void get_name(char name[16])
 		nvs_sys4(SYS_prctl, PR_GET_NAME, name, 0, 0);
 }
 
-/*
- * Makes BUFFER the thread's own. Its activity is set: a handler may interrupt the first record, and
- * jump out of it.
- */
+/* Makes BUFFER the thread's own. Its activity is set: a handler may interrupt the first record, and
+ * jump out of it. */
 static void begin_own(struct nvs_buffer *buffer)
 {
 	char name[16] = "";
@@ -376,10 +369,8 @@ static struct nvs_buffer *try_to_borrow(uintptr_t sp, const stack_t *alternate)
 	return buffer;
 }
 
-/*
- * The borrower of a buffer releases it soon, or waits for the writer. So this thread waits for a
- * buffer, unless it has other work in progress: other threads may be waiting for that work.
- */
+/* The borrower of a buffer releases it soon, or waits for the writer. So this thread waits for a
+ * buffer, unless it has other work in progress: other threads may be waiting for that work. */
 static struct nvs_buffer *borrow_buffer(uintptr_t sp, const stack_t *alternate)
 {
 	struct nvs_buffer *buffer = try_to_borrow(sp, alternate);
@@ -401,10 +392,8 @@ static struct nvs_buffer *borrow_buffer(uintptr_t sp, const stack_t *alternate)
 	return buffer;
 }
 
-/*
- * Usually returns the thread's own buffer. A buffer is borrowed if a signal handler interrupted a
- * record in that one, so that the interrupted record stays complete, and if the thread has none.
- */
+/* Usually returns the thread's own buffer. A buffer is borrowed if a signal handler interrupted a
+ * record in that one, so that the interrupted record stays complete, and if the thread has none. */
 struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 				       const stack_t *alternate)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * State shared by the files of the trap. Everything mutable is in one mapping that is wiped in a
- * forked child: there the trap is in its initial, not started state.
- */
+/* State shared by the files of the trap. Everything mutable is in one mapping that is wiped in a
+ * forked child: there the trap is in its initial, not started state. */
 #ifndef NVSNOOP_TRAP_BUFFER_PROCESS_H
 #define NVSNOOP_TRAP_BUFFER_PROCESS_H
 
@@ -88,18 +86,14 @@ extern __thread struct nvs_trap_tls nvs_tls;
 /* buffer.c: asks the writer to drain the buffers. */
 void nvs_writer_wake(void);
 
-/*
- * owner.c: a buffer for one piece of work on this thread, its own or a borrowed one. It counts as
- * in flight from enter to leave.
- */
+/* owner.c: a buffer for one piece of work on this thread, its own or a borrowed one. It counts as
+ * in flight from enter to leave. */
 struct nvs_buffer *nvs_buffer_enter(void);
 /* The same for the work that ACTIVITY describes; ALTERNATE as in nvs_activity_abandoned(). */
 struct nvs_buffer *nvs_buffer_enter_at(const struct nvs_activity *activity,
 				       const stack_t *alternate);
-/*
- * True if BUFFER is busy, unless with work that the thread, now at stack pointer SP, has jumped out
- * of; such an incomplete record is dropped.
- */
+/* True if BUFFER is busy, unless with work that the thread, now at stack pointer SP, has jumped out
+ * of; such an incomplete record is dropped. */
 bool nvs_buffer_in_use(struct nvs_buffer *buffer, uintptr_t sp, const stack_t *alternate);
 void nvs_buffer_leave(struct nvs_buffer *buffer);
 /* Makes BUFFER, which was entered, this thread's own if it has none. */
@@ -123,10 +117,8 @@ static inline void nvs_buffer_warm(struct nvs_buffer *buffer)
 	buffer->warm = at;
 }
 
-/*
- * Prefetches the release slot, which the GPU has written since it was last read. An address that is
- * no longer mapped does no harm.
- */
+/* Prefetches the release slot, which the GPU has written since it was last read. An address that is
+ * no longer mapped does no harm. */
 static inline void nvs_progress_warm(void)
 {
 	/* Without an address, the processor would walk the page tables for nothing. */
@@ -146,10 +138,8 @@ void nvs_capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *view
 /* The same without a buffer: the channel's entries are claimed and counted as lost. */
 void nvs_capture_lost(const struct nvs_view *view, const struct nvs_doorbell_event *event);
 
-/*
- * callsite.c: returns the number of the stack that leads to the interrupted registers, NVS_NONE if
- * none is taken.
- */
+/* callsite.c: returns the number of the stack that leads to the interrupted registers, NVS_NONE if
+ * none is taken. */
 uint32_t nvs_callsite_take(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
 			   uint64_t time);
 
@@ -191,10 +181,8 @@ static inline uint32_t nvs_live_generation(const struct nvs_live_slot *slot)
 	return __atomic_load_n(&slot->generation, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Marks SLOT as free. Called by its next owner, or by a thread that has seen that the last owner
- * ended and had read GENERATION before: the slot may have a new owner by now.
- */
+/* Marks SLOT as free. Called by its next owner, or by a thread that has seen that the last owner
+ * ended and had read GENERATION before: the slot may have a new owner by now. */
 static inline void nvs_live_free_slot(struct nvs_live_slot *slot, uint32_t generation)
 {
 	if (generation & 1)

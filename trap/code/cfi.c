@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Call frame information: finds the function that covers an address, and runs its frame
- * instructions up to that address.
- */
+/* Call frame information: finds the function that covers an address, and runs its frame
+ * instructions up to that address. */
 #include <link.h>
 #include "trap/code/cfi.h"
 #include "trap/code/cfirun.h"
@@ -114,10 +112,8 @@ static enum nvs_cfi_result search_table(const struct cfi_table *t, uintptr_t pc,
 
 /* ---- CIE and FDE ---- */
 
-/*
- * Reads length and id of the entry at C, and sets the cursor's end to the entry's end. *ID_AT is
- * the address of the id.
- */
+/* Reads length and id of the entry at C, and sets the cursor's end to the entry's end. *ID_AT is
+ * the address of the id. */
 static uint32_t open_entry(struct nvs_cfi_cursor *c, uintptr_t *id_at)
 {
 	uint64_t length = nvs_get_bytes(c, 4);

@@ -20,10 +20,8 @@ struct nvs_module_view;
 #define NVS_DW_RSP 7u
 #define NVS_DW_RA 16u
 
-/*
- * Set on a thread that blocks SIGSEGV, where a guarded load would not survive a fault: memory is
- * read by a system call, which reports the fault. About a hundred times slower.
- */
+/* Set on a thread that blocks SIGSEGV, where a guarded load would not survive a fault: memory is
+ * read by a system call, which reports the fault. About a hundred times slower. */
 extern __thread bool nvs_cfi_by_kernel;
 
 enum nvs_cfi_result {
@@ -36,10 +34,8 @@ enum nvs_cfi_result {
 	NVS_CFI_BAD, /* damaged, unmapped, or of an unknown form */
 };
 
-/*
- * How the canonical frame address is computed: the value of RSP before the call that made the
- * frame.
- */
+/* How the canonical frame address is computed: the value of RSP before the call that made the
+ * frame. */
 enum nvs_cfa_rule {
 	NVS_CFA_UNKNOWN, /* by an expression other than that of NVS_CFA_LOADED */
 	NVS_CFA_REGISTER, /* cfa_register + cfa_offset */

@@ -44,10 +44,8 @@ static void set_cfa(struct nvs_cfi_row *r, enum nvs_cfa_rule rule, uint64_t reg,
 	r->cfa_offset = offset;
 }
 
-/*
- * An expression of the form register plus constant, optionally dereferenced; other forms are not
- * known.
- */
+/* An expression of the form register plus constant, optionally dereferenced; other forms are not
+ * known. */
 struct simple {
 	bool known, loaded;
 	uint8_t reg;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Types shared by cfi.c, which finds a function's frame instructions, and cfirun.c, which runs
- * them.
- */
+/* Types shared by cfi.c, which finds a function's frame instructions, and cfirun.c, which runs
+ * them. */
 #ifndef NVSNOOP_TRAP_CODE_CFIRUN_H
 #define NVSNOOP_TRAP_CODE_CFIRUN_H
 
@@ -25,10 +23,8 @@ struct nvs_cfi_row {
 	uint8_t cfa_rule, cfa_register, rbp_rule, ra_rule, rsp_rule;
 };
 
-/*
- * Computes the rules at PC, within [start, end). Returns false if an instruction is damaged or
- * unknown.
- */
+/* Computes the rules at PC, within [start, end). Returns false if an instruction is damaged or
+ * unknown. */
 bool nvs_cfi_run(struct nvs_cfi_entry *e, uintptr_t pc, struct nvs_cfi_row *row);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads bytes, numbers and pointers as .eh_frame encodes them, from memory that may not be mapped.
- */
+/* Reads bytes, numbers and pointers as .eh_frame encodes them, from memory that may not be mapped.
+ *  */
 #include "trap/code/cursor.h"
 #include <sys/uio.h>
 #include "trap/low/guard.h"

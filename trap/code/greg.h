@@ -13,9 +13,8 @@ extern const uint8_t nvs_greg_of[16]; /* from enum nvs_x86_reg to the index in g
 /* Gets the base of FS (0x64), GS (0x65) or no segment (0). */
 bool nvs_segment_base(uint8_t segment, uint64_t *base);
 
-/*
- * Base plus index of the memory operand, without displacement and segment. Not for vector indexes.
- */
+/* Base plus index of the memory operand, without displacement and segment. Not for vector indexes.
+ *  */
 uint64_t nvs_operand_sum(const struct nvs_insn *insn, const greg_t *gregs);
 
 static inline bool nvs_insn_is(const struct nvs_insn *insn, unsigned map, unsigned opcode)

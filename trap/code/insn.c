@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The instruction decoder: a table with one byte for each opcode of each map, and a cursor over the
- * instruction's bytes. Opcodes without an entry are unknown.
- */
+/* The instruction decoder: a table with one byte for each opcode of each map, and a cursor over the
+ * instruction's bytes. Opcodes without an entry are unknown. */
 #include "trap/code/insn.h"
 #include "trap/low/poison.h"
 
@@ -556,10 +554,8 @@ static void read_modrm(struct nvs_insn *insn, struct cursor *c)
 	}
 }
 
-/*
- * Handles opcodes whose forms differ by ModRM. May change TAIL_KIND. Returns false if the form is
- * not an instruction.
- */
+/* Handles opcodes whose forms differ by ModRM. May change TAIL_KIND. Returns false if the form is
+ * not an instruction. */
 static bool check_group(struct nvs_insn *insn, uint8_t *tail_kind)
 {
 	uint8_t ext = insn->reg & 7;

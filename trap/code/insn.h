@@ -83,10 +83,8 @@ struct nvs_insn {
 	int64_t target; /* direct branches: relative to the instruction's first byte */
 };
 
-/*
- * Decodes the instruction at BYTES, of which SIZE may be read. Returns its length, or 0 if it is
- * unknown, invalid, or longer than SIZE. INSN is valid only if a length is returned.
- */
+/* Decodes the instruction at BYTES, of which SIZE may be read. Returns its length, or 0 if it is
+ * unknown, invalid, or longer than SIZE. INSN is valid only if a length is returned. */
 int nvs_insn_decode(struct nvs_insn *insn, const uint8_t *bytes, size_t size);
 
 /* True if execution never continues after the instruction. */

@@ -12,10 +12,8 @@
 
 #define BIT(reg) (1u << (reg))
 
-/*
- * Registers that INSN uses without naming them in ModRM, VEX or a string form. May return more than
- * it really uses. Only for instructions that write memory.
- */
+/* Registers that INSN uses without naming them in ModRM, VEX or a string form. May return more than
+ * it really uses. Only for instructions that write memory. */
 static unsigned implied_registers(const struct nvs_insn *insn)
 {
 	if (insn->encoding != NVS_LEGACY)
@@ -53,10 +51,8 @@ static unsigned data_registers(const struct nvs_insn *insn)
 	return used;
 }
 
-/*
- * True for instructions that this method does not support, or whose faulting access may not be the
- * operand that ModRM names.
- */
+/* True for instructions that this method does not support, or whose faulting access may not be the
+ * operand that ModRM names. */
 static bool is_excluded(const struct nvs_insn *insn)
 {
 	uint8_t op = insn->opcode;
@@ -120,9 +116,8 @@ static uint8_t free_register(const struct nvs_insn *insn)
 	return used & BIT(NVS_RBX) ? NVS_REG_NONE : NVS_RBX;
 }
 
-/*
- * Copies REX, VEX or EVEX from INSN's BYTES to TO, changed so that base and index are not R8-R15.
- */
+/* Copies REX, VEX or EVEX from INSN's BYTES to TO, changed so that base and index are not R8-R15.
+ *  */
 static unsigned copy_rex(uint8_t *to, const struct nvs_insn *insn, const uint8_t *bytes)
 {
 	unsigned n = insn->opcode_at - insn->rex_at, i;
@@ -137,10 +132,8 @@ static unsigned copy_rex(uint8_t *to, const struct nvs_insn *insn, const uint8_t
 	return n;
 }
 
-/*
- * Copies the prefixes, except for address size and segments with a base, which are included in the
- * register's value.
- */
+/* Copies the prefixes, except for address size and segments with a base, which are included in the
+ * register's value. */
 static unsigned copy_prefixes(uint8_t *to, const struct nvs_insn *insn, const uint8_t *bytes)
 {
 	unsigned end = insn->opcode_at, n = 0, i;

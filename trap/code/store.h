@@ -23,16 +23,12 @@ struct nvs_store {
 	bool high; /* xchg: AH, CH, DH or BH of that register */
 };
 
-/*
- * Decodes INSN, which is about to run with GREGS (RIP at its first byte), into STORE. Returns true
- * if it is a simple form. Returns false for all others, including those with FS and GS segments.
- */
+/* Decodes INSN, which is about to run with GREGS (RIP at its first byte), into STORE. Returns true
+ * if it is a simple form. Returns false for all others, including those with FS and GS segments. */
 bool nvs_store_decode(struct nvs_store *store, const struct nvs_insn *insn, const greg_t *gregs);
 
-/*
- * Performs STORE at ALIAS, writable memory that replaces store->address, as one access of its
- * width, and sets GREGS to their values after it. ALIAS must not fault.
- */
+/* Performs STORE at ALIAS, writable memory that replaces store->address, as one access of its
+ * width, and sets GREGS to their values after it. ALIAS must not fault. */
 void nvs_store_emulate(const struct nvs_store *store, uintptr_t alias, greg_t *gregs);
 
 /*
@@ -86,10 +82,8 @@ int nvs_step_prepare(struct nvs_step *step, const struct nvs_insn *insn, const u
  */
 bool nvs_step_finish(const struct nvs_step *step, greg_t *gregs);
 
-/*
- * Restores GREGS to their values before nvs_step_prepare, so that a step can be repeated at another
- * address. Vector state is not restored: no store changes it.
- */
+/* Restores GREGS to their values before nvs_step_prepare, so that a step can be repeated at another
+ * address. Vector state is not restored: no store changes it. */
 void nvs_step_rewind(const struct nvs_step *step, greg_t *gregs);
 
 /* True if RIP is within STEP's instruction: a fault there is the step's own. */

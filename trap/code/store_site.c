@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Checks the code around a store with two bitmaps of a window around it: the bytes at which
- * instructions start, and those to which a jump may lead.
- */
+/* Checks the code around a store with two bitmaps of a window around it: the bytes at which
+ * instructions start, and those to which a jump may lead. */
 #include "trap/code/store_site.h"
 #include "trap/code/insn.h"
 #include "trap/low/poison.h"
 
-/*
- * A cave is within 128 bytes of the store, an 8-bit jump to it within another 128 bytes; the rest
- * is for the lengths of instructions.
- */
+/* A cave is within 128 bytes of the store, an 8-bit jump to it within another 128 bytes; the rest
+ * is for the lengths of instructions. */
 #define WINDOW 320
 #define MAP_LEN (2 * WINDOW / 64)
 #define SYNC 64 /* bytes before the window in which decodings from guessed starts converge */
@@ -86,10 +82,8 @@ static int64_t read_rel32(const uint8_t *p)
 
 /* ---- where instructions start ---- */
 
-/*
- * Decodes from FROM to UNTIL or beyond. Returns the address it reached, 0 if it met an unknown
- * instruction.
- */
+/* Decodes from FROM to UNTIL or beyond. Returns the address it reached, 0 if it met an unknown
+ * instruction. */
 static uint64_t decode_range(struct neighbourhood *n, uint64_t from, uint64_t until,
 			     uint64_t *starts)
 {
@@ -105,9 +99,8 @@ static uint64_t decode_range(struct neighbourhood *n, uint64_t from, uint64_t un
 	return from;
 }
 
-/*
- * Decodes from the store on: as certain as the store itself, up to the first unknown instruction.
- */
+/* Decodes from the store on: as certain as the store itself, up to the first unknown instruction.
+ *  */
 static void find_starts_behind(struct neighbourhood *n, uint64_t store)
 {
 	struct nvs_insn insn;
@@ -132,10 +125,8 @@ static bool find_starts_before(struct neighbourhood *n, uint64_t store, uint64_t
 	return true;
 }
 
-/*
- * Without a known start: decodings from neighbouring bytes converge after a few instructions. Those
- * that miss the store are wrong; from the point where all others agree, they are assumed right.
- */
+/* Without a known start: decodings from neighbouring bytes converge after a few instructions. Those
+ * that miss the store are wrong; from the point where all others agree, they are assumed right. */
 static void guess_starts_before(struct neighbourhood *n, uint64_t store)
 {
 	uint64_t any[MAP_LEN], one[MAP_LEN], not_all[MAP_LEN], bit;
@@ -175,9 +166,8 @@ static void guess_starts_before(struct neighbourhood *n, uint64_t store)
 
 /* ---- where jumps may land ---- */
 
-/*
- * Adds the target of every byte of the text that may be a branch or lea with 32-bit displacement.
- */
+/* Adds the target of every byte of the text that may be a branch or lea with 32-bit displacement.
+ *  */
 static void find_far_targets(struct neighbourhood *n)
 {
 	const struct nvs_site_text *text = n->text;
@@ -241,10 +231,8 @@ static bool is_padding(const struct nvs_insn *insn)
 	return insn->opcode == 0xcc;
 }
 
-/*
- * True if the padding at START can be a cave. The caller has checked that execution does not run
- * into it.
- */
+/* True if the padding at START can be a cave. The caller has checked that execution does not run
+ * into it. */
 static bool is_cave(const struct neighbourhood *n, uint64_t start)
 {
 	uint64_t end = start, aligned = (start + 15) & ~15ull;

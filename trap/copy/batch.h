@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Shared by the files of the capture: a batch of GPFIFO entries that is being recorded, and the
- * functions that work on it.
- */
+/* Shared by the files of the capture: a batch of GPFIFO entries that is being recorded, and the
+ * functions that work on it. */
 #ifndef NVSNOOP_TRAP_COPY_BATCH_H
 #define NVSNOOP_TRAP_COPY_BATCH_H
 
 #include "trap/buffer/process.h"
 
-/*
- * For code that most doorbells do not reach: kept apart from their code, which is cold in the
- * cache.
- */
+/* For code that most doorbells do not reach: kept apart from their code, which is cold in the
+ * cache. */
 #define NVS_RARE __attribute__((noinline, cold))
 #define NVS_PUT_MASK ((1ull << NVS_PUT_BITS) - 1)
 /* of one record; more entries become further records of the same doorbell */
@@ -60,15 +56,11 @@ static inline uint32_t nvs_entry_dwords(uint64_t entry)
 uint32_t nvs_segment_copy(struct nvs_batch *b, uint8_t *to, uint64_t va, uint32_t bytes);
 /* Reads the dword at GPU address VA. Returns false if it cannot be read. */
 bool nvs_segment_word(struct nvs_batch *b, uint64_t va, uint32_t *word);
-/*
- * Returns the CPU address of [VA, VA + BYTES), to be read guarded. Returns NULL if the range is not
- * within one mapping.
- */
+/* Returns the CPU address of [VA, VA + BYTES), to be read guarded. Returns NULL if the range is not
+ * within one mapping. */
 const uint32_t *nvs_segment_whole(struct nvs_batch *b, uint64_t va, uint64_t bytes);
-/*
- * Finds the address to which the channel's progress release writes, from the end of the batch's
- * last segment, BYTES at SEGMENT.
- */
+/* Finds the address to which the channel's progress release writes, from the end of the batch's
+ * last segment, BYTES at SEGMENT. */
 void nvs_progress_find_slot(const struct nvs_batch *b, const uint8_t *segment, uint32_t bytes);
 void nvs_progress_read(struct nvs_batch *b, struct nvs_rec_submission *sub);
 
@@ -76,10 +68,8 @@ void nvs_progress_read(struct nvs_batch *b, struct nvs_rec_submission *sub);
 void nvs_batch_record(struct nvs_batch *b, uint16_t flags);
 void nvs_batch_drop(struct nvs_batch *b, enum nvs_gap_reason reason);
 void nvs_batch_skip(struct nvs_batch *b, uint16_t flags);
-/*
- * Writes a GAP record for the submissions of a channel that have no record yet. Returns false if
- * the buffer is full.
- */
+/* Writes a GAP record for the submissions of a channel that have no record yet. Returns false if
+ * the buffer is full. */
 bool nvs_record_gap(struct nvs_buffer *buffer, struct nvs_spool_channel *state, uint64_t time);
 
 #endif

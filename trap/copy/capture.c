@@ -50,17 +50,15 @@ static uint64_t read_entry(const struct nvs_channel *ch, uint32_t at, struct nvs
 	return state->extended_base | entry_address(e->entry);
 }
 
-/*
- * AT modulo ENTRIES; AT is nearly always smaller, and a division would be the most expensive step.
- */
+/* AT modulo ENTRIES; AT is nearly always smaller, and a division would be the most expensive step.
+ *  */
 static uint32_t wrap_index(uint32_t at, uint32_t entries)
 {
 	return at < entries ? at : at % entries;
 }
 
-/*
- * Reads the batch's entries from the GPFIFO, only once: each uncached read costs a PCIe round trip.
- */
+/* Reads the batch's entries from the GPFIFO, only once: each uncached read costs a PCIe round trip.
+ *  */
 static void read_entries(struct nvs_batch *b)
 {
 	const struct nvs_channel *ch = b->reader.channel;
@@ -75,10 +73,8 @@ static void read_entries(struct nvs_batch *b)
 	}
 }
 
-/*
- * Claims the entries between the channel's last PUT and the one in USERD. The claim is read before
- * PUT, so PUT cannot be older; if another thread has claimed meanwhile, PUT is read again.
- */
+/* Claims the entries between the channel's last PUT and the one in USERD. The claim is read before
+ * PUT, so PUT cannot be older; if another thread has claimed meanwhile, PUT is read again. */
 static bool claim_entries(const struct nvs_channel *ch, struct nvs_batch *b, uint32_t *put)
 {
 	uint64_t claim = __atomic_load_n(&ch->state->claim, __ATOMIC_ACQUIRE), next;
@@ -149,10 +145,8 @@ static NVS_RARE void record_unbound(struct nvs_batch *b, const struct nvs_channe
 	nvs_record_gap(b->buffer, ch->state, b->event->time);
 }
 
-/*
- * Too large for the stack of the interrupted thread: it is at the lower end of the trap's own
- * stack, which calls never reach.
- */
+/* Too large for the stack of the interrupted thread: it is at the lower end of the trap's own
+ * stack, which calls never reach. */
 struct room {
 	struct nvs_batch batch;
 	struct nvs_batch_entry entries[NVS_MAX_ENTRIES];

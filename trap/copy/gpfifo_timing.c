@@ -195,10 +195,8 @@ static void count_untimed(struct nvs_gpfifo_timing *t, enum nvs_untimed_reason r
 	t->untimed[reason]++;
 }
 
-/*
- * Writes an empty bracket, which measures what two releases take by themselves, if one is due and
- * there is space before N entries.
- */
+/* Writes an empty bracket, which measures what two releases take by themselves, if one is due and
+ * there is space before N entries. */
 static void write_empty(struct writing *w, uint32_t n, uint64_t sequence, struct nvs_buffer *buffer)
 {
 	struct nvs_gpfifo_timing *t = w->t;
@@ -230,10 +228,8 @@ static uint32_t kind_of(const struct nvs_gpfifo_timing *t, enum nvs_timing_end e
 				      : NVS_TIMING_REACHED;
 }
 
-/*
- * Writes one submission of N entries; END is its element of ends[], LAUNCH that of launches[].
- * Returns false if there is no space now.
- */
+/* Writes one submission of N entries; END is its element of ends[], LAUNCH that of launches[].
+ * Returns false if there is no space now. */
 static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t launch,
 		      struct nvs_buffer *buffer)
 {
@@ -276,10 +272,8 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t laun
 	return true;
 }
 
-/*
- * Writes the program's entries up to TO, as far as there is space. Returns true if all were
- * written.
- */
+/* Writes the program's entries up to TO, as far as there is space. Returns true if all were
+ * written. */
 static bool forward_entries(struct nvs_shadow *sh, uint32_t to, struct nvs_buffer *buffer)
 {
 	struct nvs_gpfifo_timing *t = sh->timing;
@@ -412,9 +406,8 @@ static void hand_over(struct nvs_batch *b, uint64_t target)
 		wake_preload();
 }
 
-/*
- * Takes the lock when it is the batch's turn. Returns false if another thread forwards the batch.
- */
+/* Takes the lock when it is the batch's turn. Returns false if another thread forwards the batch.
+ *  */
 static bool take_turn(struct nvs_batch *b, uint64_t mine)
 {
 	struct nvs_shadow *sh = b->reader.channel->shadow;

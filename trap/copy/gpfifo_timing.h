@@ -134,15 +134,12 @@ struct nvs_timing_bell {
 	uint32_t token;
 };
 
-/*
- * Makes SLOTS, which the GPU sees at ADDRESS, the channel's slots. Returns false if it is not
- * possible now.
- */
+/* Makes SLOTS, which the GPU sees at ADDRESS, the channel's slots. Returns false if it is not
+ * possible now. */
 bool nvs_gpfifo_timing_enable(struct nvs_shadow *sh, struct nvs_timing_slot *slots,
 			      uint64_t address);
-/*
- * Forwards the entries that stayed behind, as far as there is space. Returns true if some are left.
- */
+/* Forwards the entries that stayed behind, as far as there is space. Returns true if some are left.
+ *  */
 bool nvs_gpfifo_advance(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
 /*
  * Doorbells will no longer be seen. Returns true if indices are the same and the shadow may be
@@ -171,10 +168,8 @@ bool nvs_gpfifo_is_drained(struct nvs_shadow *sh);
 bool nvs_gpfifo_realign(struct nvs_shadow *sh, const struct nvs_timing_bell *bell);
 /* The channel has been freed: nothing reaches its GPFIFO. */
 void nvs_gpfifo_drop(struct nvs_shadow *sh);
-/*
- * Locks the real GPFIFO, for the shadow's removal, if indices are the same on both sides. Returns
- * false if they are not.
- */
+/* Locks the real GPFIFO, for the shadow's removal, if indices are the same on both sides. Returns
+ * false if they are not. */
 bool nvs_gpfifo_lock(struct nvs_shadow *sh);
 void nvs_gpfifo_unlock(struct nvs_shadow *sh);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Writes a batch of entries as records to the thread buffer: whole, in pieces, or as a later GAP.
- */
+/* Writes a batch of entries as records to the thread buffer: whole, in pieces, or as a later GAP.
+ *  */
 #include "trap/copy/batch.h"
 #include "trap/low/guard.h"
 #include "trap/low/point.h"
@@ -321,10 +320,8 @@ static NVS_RARE void record_last_piece(struct nvs_batch *b, uint32_t entry)
 	nvs_buffer_commit(b->buffer, sizeof(*rec));
 }
 
-/*
- * Records a submission that is too large for one record: its head, then its segments in pieces as
- * the writer frees space.
- */
+/* Records a submission that is too large for one record: its head, then its segments in pieces as
+ * the writer frees space. */
 static NVS_RARE bool record_pieces(struct nvs_batch *b, uint16_t flags)
 {
 	uint32_t head = head_bytes(b), last = NVS_NONE, *reasons = b->reasons;
@@ -395,10 +392,8 @@ static enum nvs_gap_reason full_reason(void)
 	return nvs_process->options.drop ? NVS_GAP_DROPPED : NVS_GAP_STALLED;
 }
 
-/*
- * Only if the submission fits after the GAP record: otherwise, a run of losses would fill the
- * buffer with gaps of one submission each.
- */
+/* Only if the submission fits after the GAP record: otherwise, a run of losses would fill the
+ * buffer with gaps of one submission each. */
 static NVS_RARE bool record_lost_first(struct nvs_batch *b, bool whole)
 {
 	uint32_t size = head_bytes(b) + (whole ? data_bytes(b) : TAIL);

@@ -61,10 +61,8 @@ const uint32_t *nvs_segment_whole(struct nvs_batch *b, uint64_t va, uint64_t byt
 		       : NULL;
 }
 
-/*
- * The progress release is at the end of a submission: SET_REPORT_SEMAPHORE_A..D (compute, 3D), or
- * SET_SEMAPHORE_A, _B, _PAYLOAD and LAUNCH_DMA (copy).
- */
+/* The progress release is at the end of a submission: SET_REPORT_SEMAPHORE_A..D (compute, 3D), or
+ * SET_SEMAPHORE_A, _B, _PAYLOAD and LAUNCH_DMA (copy). */
 void nvs_progress_find_slot(const struct nvs_batch *b, const uint8_t *segment, uint32_t bytes)
 {
 	struct nvs_spool_channel *state = b->reader.channel->state;

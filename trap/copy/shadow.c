@@ -24,10 +24,8 @@ void nvs_shadow_leave(void)
 	nvs_tls.interrupted = false;
 }
 
-/*
- * Waits for the batch's turn and locks the real GPFIFO. *CARRIED is the claim up to which entries
- * are in it. Returns false if SEQUENCE is there already.
- */
+/* Waits for the batch's turn and locks the real GPFIFO. *CARRIED is the claim up to which entries
+ * are in it. Returns false if SEQUENCE is there already. */
 static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put, uint64_t *carried)
 {
 	uint64_t now = atomic_load(&sh->carried);
@@ -49,10 +47,8 @@ static bool take_turn(struct nvs_shadow *sh, uint64_t sequence, uint32_t old_put
 	return true;
 }
 
-/*
- * The caller's next instruction is a locked one, which write-combined stores do not pass either, or
- * a fence.
- */
+/* The caller's next instruction is a locked one, which write-combined stores do not pass either, or
+ * a fence. */
 static void put_after_entries(struct nvs_shadow *sh, uint32_t put)
 {
 	asm volatile("sfence" ::: "memory");
@@ -100,10 +96,8 @@ bool nvs_shadow_should_retry(void)
 		nvs_sys4(SYS_sched_yield, 0, 0, 0, 0);
 		return true;
 	}
-	/*
-	 * The move may have ended since the store. After each move, one fault of a thread is
-	 * retried.
-	 */
+	/* The move may have ended since the store. After each move, one fault of a thread is
+	 * retried. */
 	thawed = atomic_load(&nvs_process->thawed);
 	if (thawed == nvs_tls.thawed)
 		return false;
@@ -118,10 +112,8 @@ static void protect_pages(const struct nvs_shadow *sh, int prot)
 			nvs_sys4(SYS_mprotect, sh->pieces[i].program, sh->pieces[i].bytes, prot, 0);
 }
 
-/*
- * Locks the real GPFIFO, out of turn. Its holder is waited for, however often another
- * thread locks it first.
- */
+/* Locks the real GPFIFO, out of turn. Its holder is waited for, however often another thread locks
+ * it first. */
 static uint64_t lock_ring(struct nvs_shadow *sh)
 {
 	uint64_t now = atomic_load(&sh->carried);
@@ -135,9 +127,8 @@ static uint64_t lock_ring(struct nvs_shadow *sh)
 	}
 }
 
-/*
- * Copies what the program has written since: entries, other data in the page of USERD, and GP_PUT.
- */
+/* Copies what the program has written since: entries, other data in the page of USERD, and GP_PUT.
+ *  */
 static void copy_rest(struct nvs_shadow *sh, uint32_t carried_put)
 {
 	const volatile uint64_t *gpfifo = (const volatile uint64_t *)sh->pieces[0].program;

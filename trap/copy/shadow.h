@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Shadows: the program sees a channel's GPFIFO and USERD in ordinary memory, and its writes are
- * forwarded to the real ones at each doorbell. So no doorbell pays for an uncached read.
- */
+/* Shadows: the program sees a channel's GPFIFO and USERD in ordinary memory, and its writes are
+ * forwarded to the real ones at each doorbell. So no doorbell pays for an uncached read. */
 #ifndef NVSNOOP_TRAP_COPY_SHADOW_H
 #define NVSNOOP_TRAP_COPY_SHADOW_H
 
@@ -69,10 +67,8 @@ struct nvs_shadow {
  */
 struct nvs_batch;
 void nvs_shadow_forward(struct nvs_batch *b);
-/*
- * Called around a doorbell on CH, from before its claim. A doorbell already in progress on this
- * thread was interrupted by this one or was left by a jump, and is not waited for.
- */
+/* Called around a doorbell on CH, from before its claim. A doorbell already in progress on this
+ * thread was interrupted by this one or was left by a jump, and is not waited for. */
 void nvs_shadow_enter(const struct nvs_channel *ch);
 void nvs_shadow_leave(void);
 
@@ -85,10 +81,8 @@ void nvs_shadow_leave(void);
  * are copied; otherwise -EAGAIN is returned in that case.
  */
 int nvs_shadow_remove(struct nvs_shadow *shadow, bool unrung);
-/*
- * For a fault with "no access": returns true if it may be of a store to pages that are being
- * restored; the store is to be retried.
- */
+/* For a fault with "no access": returns true if it may be of a store to pages that are being
+ * restored; the store is to be retried. */
 bool nvs_shadow_should_retry(void);
 
 #endif

@@ -124,10 +124,8 @@ uint32_t nvs_gpu_times_collect(struct nvs_gpfifo_timing *t)
 
 /* ---- the end of a submission ---- */
 
-/*
- * Of a descriptor of version 04_00: RELEASE#_ENABLE and its fields are in 16 bits each,
- * RELEASE_SEMAPHORE# in four words.
- */
+/* Of a descriptor of version 04_00: RELEASE#_ENABLE and its fields are in 16 bits each,
+ * RELEASE_SEMAPHORE# in four words. */
 #define QMD_VERSION 18u
 #define QMD_RELEASES 10u
 #define QMD_SECOND_ENABLE (1u << 16) /* a release of four words, including the time */

@@ -15,10 +15,8 @@ enum nvs_timing_end {
 	NVS_END_NOTHING, /* an empty bracket: measured like its begin */
 };
 
-/*
- * Returns the next slot, after its previous times have been written to the trace. Returns NULL if
- * they are not there yet.
- */
+/* Returns the next slot, after its previous times have been written to the trace. Returns NULL if
+ * they are not there yet. */
 struct nvs_timing_use *nvs_timing_claim_slot(struct nvs_gpfifo_timing *t,
 					     struct nvs_buffer *buffer);
 /* Writes all words of the slot: the GPU may have changed those it fetched before. */
@@ -26,14 +24,11 @@ void nvs_timing_write_slot(struct nvs_gpfifo_timing *t, struct nvs_timing_use *u
 			   uint64_t sequence, uint32_t kind, enum nvs_timing_end end);
 /* Returns what a submission launches, for nvs_gpfifo_timing.launches. */
 uint64_t nvs_timing_launch_of(const struct nvs_stream_launch *l);
-/*
- * Returns how to measure the end of a submission with this LAUNCH, which the GPU has not seen yet.
- */
+/* Returns how to measure the end of a submission with this LAUNCH, which the GPU has not seen yet.
+ *  */
 enum nvs_timing_end nvs_timing_end_of(const struct nvs_gpfifo_timing *t, uint64_t launch);
-/*
- * Changes the descriptor in its segment so that its grid releases the end. Returns false if that
- * fails.
- */
+/* Changes the descriptor in its segment so that its grid releases the end. Returns false if that
+ * fails. */
 bool nvs_timing_set_grid_release(const struct nvs_gpfifo_timing *t,
 				 const struct nvs_timing_use *use, uint64_t launch);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Walks a stream of methods from header to header. Formats of headers: facts of the host classes
- * 906f to ca6f; decode/gpu decodes them completely.
- */
+/* Walks a stream of methods from header to header. Formats of headers: facts of the host classes
+ * 906f to ca6f; decode/gpu decodes them completely. */
 #include "trap/copy/stream_state.h"
 #include "trap/copy/batch.h"
 #include "trap/low/guard.h"
@@ -25,10 +23,8 @@
 #define GRID_NULL 1u
 enum { OP_OLD_INC, OP_INC, OP_OLD_NON_INC, OP_NON_INC, OP_IMMD, OP_ONE_INC, OP_END = 7 };
 
-/*
- * True if a method sets only some of the registers that our own releases also set: the program must
- * set all of them each time.
- */
+/* True if a method sets only some of the registers that our own releases also set: the program must
+ * set all of them each time. */
 static bool is_piece(uint32_t method, uint32_t count)
 {
 	uint32_t last = method + 4 * (count ? count - 1 : 0);

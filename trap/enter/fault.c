@@ -72,10 +72,8 @@ static bool is_doorbell(uintptr_t address)
 	return found;
 }
 
-/*
- * Extracts the doorbell register from a store of WIDTH bytes at ADDRESS. Returns false if the store
- * does not touch it.
- */
+/* Extracts the doorbell register from a store of WIDTH bytes at ADDRESS. Returns false if the store
+ * does not touch it. */
 static bool doorbell_value(const struct nvs_doorbell *db, uintptr_t address, const uint8_t *bytes,
 			   unsigned width, uint32_t *token)
 {
@@ -225,10 +223,8 @@ static uint32_t take_callsite(struct fault_work *w, uint64_t time)
 				 (uintptr_t)gregs[REG_RBP], time);
 }
 
-/*
- * The program single-steps itself, and the trap has performed its step: the program gets its
- * SIGTRAP when the handler returns and the signal is unblocked.
- */
+/* The program single-steps itself, and the trap has performed its step: the program gets its
+ * SIGTRAP when the handler returns and the signal is unblocked. */
 static void send_step_signal(const greg_t *gregs)
 {
 	siginfo_t info = {.si_signo = SIGTRAP, .si_code = TRAP_TRACE};
@@ -279,10 +275,8 @@ static void on_store(void *arg)
 	mark_rung(w->buffer);
 }
 
-/*
- * Performs a store of 1, 2, 4 or 8 bytes. Returns false for any other width; then the instruction
- * itself is run.
- */
+/* Performs a store of 1, 2, 4 or 8 bytes. Returns false for any other width; then the instruction
+ * itself is run. */
 static bool store_plain(uintptr_t to, const uint8_t *from, unsigned width)
 {
 	if (to & (width - 1))
@@ -370,19 +364,15 @@ static void end_step(ucontext_t *uc)
 	nvs_tls.stepping = false;
 }
 
-/*
- * The signal was sent by a process, not caused by an instruction: it may arrive anywhere, also
- * within a trap.
- */
+/* The signal was sent by a process, not caused by an instruction: it may arrive anywhere, also
+ * within a trap. */
 static bool was_sent(const siginfo_t *info)
 {
 	return info->si_code <= 0;
 }
 
-/*
- * A single-stepping program runs its store through code of the trap: it gets no SIGTRAP for those
- * steps until it is back in its own code.
- */
+/* A single-stepping program runs its store through code of the trap: it gets no SIGTRAP for those
+ * steps until it is back in its own code. */
 static bool is_own_step(const ucontext_t *uc)
 {
 	uintptr_t rip = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];

@@ -28,9 +28,8 @@ extern const uint8_t nvs_tramp_back1[], nvs_tramp_original[], nvs_tramp_back2[];
 #define SHORT_JUMP 0xeb
 #define NEVER UINT64_MAX /* value of `changes`: not looked at yet */
 
-/*
- * Sites and their trampolines outlive a fork: the child's code is a copy and still jumps to them.
- */
+/* Sites and their trampolines outlive a fork: the child's code is a copy and still jumps to them.
+ *  */
 static struct nvs_patch_site sites[NVS_MAX_SITES];
 static int barrier_ready; /* 1: registered, -1: refused */
 
@@ -87,10 +86,8 @@ static void note_site(uintptr_t address, const uint8_t *bytes, const struct nvs_
 	}
 }
 
-/*
- * Only one of several threads that meet a new store at the same time notes it: a second note would
- * hold the bytes of the first one's jump.
- */
+/* Only one of several threads that meet a new store at the same time notes it: a second note would
+ * hold the bytes of the first one's jump. */
 void nvs_patch_note(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn)
 {
 	if (!nvs_process->options.patch || site_at(address) ||
@@ -120,10 +117,8 @@ const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip)
 
 		if (!is_written(s))
 			continue;
-		/*
-		 * The site's own address counts only while our bytes are there: its module may be
-		 * unloaded.
-		 */
+		/* The site's own address counts only while our bytes are there: its module may be
+		 * unloaded. */
 		if (rip == s->original || (rip == s->address && is_changed((const uint8_t *)rip)))
 			return s;
 	}
@@ -234,10 +229,8 @@ static uint8_t *map_page_at(uintptr_t wanted)
 	return NULL;
 }
 
-/*
- * Maps a page that a jump from NEAR reaches, writable for now. Searches on both sides, outwards. If
- * large libraries occupy everything near, the page may be anywhere.
- */
+/* Maps a page that a jump from NEAR reaches, writable for now. Searches on both sides, outwards. If
+ * large libraries occupy everything near, the page may be anywhere. */
 static uint8_t *map_page_near(uintptr_t near)
 {
 	near &= ~(uintptr_t)(STRIDE - 1);
@@ -267,10 +260,8 @@ static void fill_trampoline(uint8_t *tramp, struct nvs_patch_site *s, uintptr_t 
 	s->original = (uintptr_t)(tramp + (nvs_tramp_original - nvs_tramp_begin));
 }
 
-/*
- * Replaces the first two bytes of the store, in an order in which no core runs half of each. If a
- * write fails, the earlier ones are undone, the stop last; if that fails too, the stop stays.
- */
+/* Replaces the first two bytes of the store, in an order in which no core runs half of each. If a
+ * write fails, the earlier ones are undone, the stop last; if that fails too, the stop stays. */
 static bool write_store(long mem, const struct nvs_site *plan)
 {
 	const uint8_t stop = STOP, *old = plan->store_old, *new = plan->store_new;
@@ -301,10 +292,8 @@ static bool write_all(long mem, struct nvs_patch_site *s, const struct nvs_site 
 	return write_store(mem, plan);
 }
 
-/*
- * Opens /proc/self/mem once, directly after may_patch(): the membarriers take time, in which the
- * program may enter a sandbox that kills it for opening a file.
- */
+/* Opens /proc/self/mem once, directly after may_patch(): the membarriers take time, in which the
+ * program may enter a sandbox that kills it for opening a file. */
 static enum nvs_site_refusal write_site(struct nvs_patch_site *s, const struct nvs_site *plan)
 {
 	bool done;

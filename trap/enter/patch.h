@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Patched store sites: a doorbell store that is known and understood is reached by a jump instead
- * of a fault. The page stays protected: other stores to it still trap.
- */
+/* Patched store sites: a doorbell store that is known and understood is reached by a jump instead
+ * of a fault. The page stays protected: other stores to it still trap. */
 #ifndef NVSNOOP_TRAP_ENTER_PATCH_H
 #define NVSNOOP_TRAP_ENTER_PATCH_H
 
@@ -46,15 +44,11 @@ struct nvs_patch_site {
 	uint64_t changes; /* of the module list, when the site was last checked */
 };
 
-/*
- * Called by the trap when it has emulated a doorbell store at ADDRESS: notes it for
- * nvs_patch_pending_sites.
- */
+/* Called by the trap when it has emulated a doorbell store at ADDRESS: notes it for
+ * nvs_patch_pending_sites. */
 void nvs_patch_note(uintptr_t address, const uint8_t *bytes, const struct nvs_insn *insn);
-/*
- * Returns the site if RIP is in a trampoline's copy of a store, or at a site whose bytes have been
- * changed. The trap uses the site's address and bytes instead of those at RIP.
- */
+/* Returns the site if RIP is in a trampoline's copy of a store, or at a site whose bytes have been
+ * changed. The trap uses the site's address and bytes instead of those at RIP. */
 const struct nvs_patch_site *nvs_patch_site_of(uintptr_t rip);
 /* True if nvs_patch_pending_sites() has work to do. */
 bool nvs_patch_pending(void);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Initialises the trap and the memory for single-stepped stores. Each buffer has a twin page pair,
- * on which such a store lands first, and a slot for a relocated copy of its instruction.
- */
+/* Initialises the trap and the memory for single-stepped stores. Each buffer has a twin page pair,
+ * on which such a store lands first, and a slot for a relocated copy of its instruction. */
 #include <errno.h>
 #include <sys/mman.h>
 #include "trap/enter/step.h"

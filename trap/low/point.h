@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Named points on the path of a doorbell, at which a test ends the process. Empty in a normal
- * build: only `make TEST_POINTS=1` defines NVS_TEST_POINTS and links tests/kill/points.c.
- */
+/* Named points on the path of a doorbell, at which a test ends the process. Empty in a normal
+ * build: only `make TEST_POINTS=1` defines NVS_TEST_POINTS and links tests/kill/points.c. */
 #ifndef NVSNOOP_TRAP_LOW_POINT_H
 #define NVSNOOP_TRAP_LOW_POINT_H
 

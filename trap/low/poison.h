@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Included last by every source file of the trap: calls that rule 1 of the contract forbids do not
- * compile.
- */
+/* Included last by every source file of the trap: calls that rule 1 of the contract forbids do not
+ * compile. */
 #ifndef NVSNOOP_TRAP_LOW_POISON_H
 #define NVSNOOP_TRAP_LOW_POISON_H
 

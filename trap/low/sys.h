@@ -50,10 +50,8 @@ static inline uint64_t nvs_read_clock(clockid_t clock)
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/*
- * True if a file of BYTES bytes exceeds the program's RLIMIT_FSIZE. Call it before a file grows:
- * the kernel would send the program a SIGXFSZ.
- */
+/* True if a file of BYTES bytes exceeds the program's RLIMIT_FSIZE. Call it before a file grows:
+ * the kernel would send the program a SIGXFSZ. */
 static inline bool nvs_sys_over_limit(uint64_t bytes)
 {
 	struct rlimit limit;

@@ -62,10 +62,8 @@ static bool known_module(const struct nvs_module_view *view, uintptr_t pc)
 	return false;
 }
 
-/*
- * Adds the module at PC, which was loaded after the snapshot. Returns true if it was found:
- * unwinding again may then get further.
- */
+/* Adds the module at PC, which was loaded after the snapshot. Returns true if it was found:
+ * unwinding again may then get further. */
 static bool add_module(uintptr_t pc)
 {
 	struct find_object found;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Known stacks: turns an unwound stack into a list of checks, and keeps the lists as a tree for
- * each buffer.
- */
+/* Known stacks: turns an unwound stack into a list of checks, and keeps the lists as a tree for
+ * each buffer. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include "trap/code/cfi.h"
@@ -164,10 +162,8 @@ static bool end_without_rules(struct draft *d)
 				      : add_check(d, NVS_CHECK_WORD, d->rbp_slot, 0);
 }
 
-/*
- * Adds the checks of one frame, at PC. CALLER is the unwinder's next address, NULL if there was
- * none. CUT: the unwinder's buffer may have been full.
- */
+/* Adds the checks of one frame, at PC. CALLER is the unwinder's next address, NULL if there was
+ * none. CUT: the unwinder's buffer may have been full. */
 static bool add_frame(struct draft *d, struct nvs_cfi *cfi, uintptr_t pc, const void *caller,
 		      bool cut)
 {

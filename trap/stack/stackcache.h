@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Known stacks: a stack that was unwound before is recognised by comparing a few words of it,
- * without unwinding. A wrong match is not allowed; a missed match always is.
- */
+/* Known stacks: a stack that was unwound before is recognised by comparing a few words of it,
+ * without unwinding. A wrong match is not allowed; a missed match always is. */
 #ifndef NVSNOOP_TRAP_STACK_STACKCACHE_H
 #define NVSNOOP_TRAP_STACK_STACKCACHE_H
 
@@ -55,10 +53,8 @@ struct nvs_buffer;
  * the number of known stacks.
  */
 
-/*
- * Of the 256 frames that an unwinder returns, at most 16 are the trap's: a stack of at least this
- * many frames may be cut.
- */
+/* Of the 256 frames that an unwinder returns, at most 16 are the trap's: a stack of at least this
+ * many frames may be cut. */
 #define NVS_STACKCACHE_CUT 240u
 #define NVS_STACKCACHE_FRAMES 256u
 
@@ -71,9 +67,8 @@ struct nvs_buffer;
 void nvs_stackcache_add(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp, uintptr_t rbp,
 			void *const *pcs, uint32_t n, uint32_t stack);
 
-/*
- * Returns the number of the known stack for these registers, or NVS_NONE. By the owner of BUFFER.
- */
+/* Returns the number of the known stack for these registers, or NVS_NONE. By the owner of BUFFER.
+ *  */
 uint32_t nvs_stackcache_match(struct nvs_buffer *buffer, uintptr_t rip, uintptr_t rsp,
 			      uintptr_t rbp);
 
@@ -89,10 +84,8 @@ enum nvs_stackcache_check {
 	NVS_CHECK_RIP,
 };
 
-/*
- * One check. If it holds, the next check is the next node in memory. If it does not, another value
- * for the same word is NEXT bytes further on; 0: there is none.
- */
+/* One check. If it holds, the next check is the next node in memory. If it does not, another value
+ * for the same word is NEXT bytes further on; 0: there is none. */
 struct nvs_stackcache_node {
 	uint64_t value;
 	int32_t slot; /* multiple of 8, plus enum nvs_stackcache_check */

@@ -21,10 +21,8 @@
 
 #define NOT_READY 600u /* CUDA_ERROR_NOT_READY: a query before completion */
 
-/*
- * The rows, one of each kind or 0, that a submission belongs to. KIN is the same without the call
- * site, which moves when the program is rebuilt and is ignored when submissions are matched.
- */
+/* The rows, one of each kind or 0, that a submission belongs to. KIN is the same without the call
+ * site, which moves when the program is rebuilt and is ignored when submissions are matched. */
 struct who {
 	uint64_t row[NVS_DIFF_KINDS];
 	uint64_t place, loose_group;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Prints a line per method: subchannel, class, offset, name, value and decoded fields. Data words
- * that go to one method are grouped, eight per line. The start of a method's line is cached.
- */
+/* Prints a line per method: subchannel, class, offset, name, value and decoded fields. Data words
+ * that go to one method are grouped, eight per line. The start of a method's line is cached. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -159,10 +159,8 @@ static bool map_piece(struct nvs_counting *c, uint64_t bytes, int device)
 	n = n < MAX_DEVICES ? n : MAX_DEVICES;
 	if (c->driver.reserve(&at, size, 0, 0, 0))
 		return false;
-	/*
-	 * Nothing is released if a later step fails: address space costs nothing, and failures are
-	 * rare.
-	 */
+	/* Nothing is released if a later step fails: address space costs nothing, and failures are
+	 * rare. */
 	if (c->driver.create(&handle, size, &prop, 0) || c->driver.map(at, size, 0, handle, 0))
 		return false;
 	for (int i = 0; i < n; i++)

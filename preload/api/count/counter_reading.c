@@ -23,10 +23,8 @@
 #define LAST_MS 5000 /* timeout of a final read */
 #define SHARE 200 /* reads may take 1/200 of the time */
 #define CREDIT 10000000u /* ticks available to reads at the start and after a pause */
-/*
- * Counters up to this far apart are copied together: copying the gap takes about as long as
- * starting another copy.
- */
+/* Counters up to this far apart are copied together: copying the gap takes about as long as
+ * starting another copy. */
 #define GAP (8 * NVS_COUNT_BYTES)
 
 struct nvs_counting *nvs_counting(void)
@@ -129,10 +127,8 @@ static void collect_counts(struct nvs_counting *c, struct nvs_kernel_counter *fi
 	}
 }
 
-/*
- * Copies the due counters from FIRST on, up to the buffer's size; *END is the first one not copied.
- * Adjacent counters are copied together if they are certainly in one piece of memory.
- */
+/* Copies the due counters from FIRST on, up to the buffer's size; *END is the first one not copied.
+ * Adjacent counters are copied together if they are certainly in one piece of memory. */
 static bool copy_due(struct nvs_counting *c, struct nvs_kernel_counter *first,
 		     struct nvs_kernel_counter **end, bool all, uint64_t stream)
 {
@@ -204,10 +200,8 @@ static bool enter_context(struct nvs_counting *c, bool *pushed)
 	return *pushed;
 }
 
-/*
- * The read at the start of a window failed: counts of kernels launched before it and not read since
- * are unknown from here on.
- */
+/* The read at the start of a window failed: counts of kernels launched before it and not read since
+ * are unknown from here on. */
 static void note_missed(struct nvs_counting *c)
 {
 	if (!atomic_exchange(&c->missed, false))
@@ -276,10 +270,8 @@ static bool can_afford(struct nvs_counting *c, enum nvs_count_cause cause)
 	return true;
 }
 
-/*
- * If another thread is reading, an unrequested read is skipped and others wait. The reader can be
- * this same thread only if a signal handler interrupted the read.
- */
+/* If another thread is reading, an unrequested read is skipped and others wait. The reader can be
+ * this same thread only if a signal handler interrupted the read. */
 static bool claim_reader(struct nvs_counting *c, enum nvs_count_cause cause)
 {
 	uint32_t own = (uint32_t)nvs_sys_gettid(), holder = 0;
@@ -413,10 +405,8 @@ static uint64_t kept_argument(const struct nvs_api_frame *frame, const struct nv
 	return k->how == NVS_KEEP_VALUE ? value : *(uint64_t *)(value + k->offset);
 }
 
-/*
- * Stream handles as the driver numbers them: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. The latter is
- * a different stream in each thread.
- */
+/* Stream handles as the driver numbers them: CU_STREAM_LEGACY, CU_STREAM_PER_THREAD. The latter is
+ * a different stream in each thread. */
 static uint64_t own_stream(uint64_t stream)
 {
 	return stream == 2 ? 2 | (uint64_t)nvs_tls.thread << 32 : stream;
@@ -429,10 +419,8 @@ static uint64_t stream_of(const struct nvs_api_frame *frame, const struct nvs_ap
 	return stream ? stream : api->per_thread ? 2 : 1;
 }
 
-/*
- * exact=sync. Waiting for the legacy stream would invalidate any capture; waiting for another
- * stream a capture by another thread, unless this thread uses the relaxed capture mode.
- */
+/* exact=sync. Waiting for the legacy stream would invalidate any capture; waiting for another
+ * stream a capture by another thread, unless this thread uses the relaxed capture mode. */
 static void wait_and_read(struct nvs_counting *c, const struct nvs_api_frame *frame,
 			  uint64_t stream)
 {

@@ -42,10 +42,8 @@ struct nvs_counted_name {
 	char text[];
 };
 
-/*
- * The latest launch whose counts may be unread: ticks after it (0: none), its stream, and the
- * context that was current.
- */
+/* The latest launch whose counts may be unread: ticks after it (0: none), its stream, and the
+ * context that was current. */
 struct nvs_launch_mark {
 	_Atomic uint64_t at, stream, context;
 };
@@ -110,10 +108,8 @@ struct nvs_counting {
 	uint64_t credit; /* ticks that reads may still take */
 };
 
-/*
- * counting.c: NULL: nothing is counted. nvs_counting_start() creates it when the first code is
- * loaded.
- */
+/* counting.c: NULL: nothing is counted. nvs_counting_start() creates it when the first code is
+ * loaded. */
 struct nvs_counting *nvs_counting(void);
 struct nvs_counting *nvs_counting_start(void);
 
@@ -126,10 +122,8 @@ void nvs_counting_leave(struct nvs_counting *c, int mode);
 /* Also blocks signals, since a handler might leave by a longjmp. Returns false after a timeout. */
 bool nvs_counting_lock(struct nvs_counting *c);
 void nvs_counting_unlock(struct nvs_counting *c);
-/*
- * Allocates zeroed memory at an address that is the same on every GPU of the process. Returns 0 and
- * sets *WHY on failure. Needs a current context and the lock.
- */
+/* Allocates zeroed memory at an address that is the same on every GPU of the process. Returns 0 and
+ * sets *WHY on failure. Needs a current context and the lock. */
 uint64_t nvs_counting_alloc(struct nvs_counting *c, uint64_t bytes, const char **why);
 /* The library's stream in the current context. Returns 0 if there is none. */
 uint64_t nvs_counting_stream(struct nvs_counting *c);
@@ -148,10 +142,8 @@ void nvs_counters_record(struct nvs_counting *c);
 void nvs_counting_in_graph(uint64_t function);
 /* Returns true if everything due was read. */
 bool nvs_counting_read(enum nvs_count_cause cause, uint64_t number);
-/*
- * load.c: call after a load. Restores the program's arguments and, if the driver refused the
- * instrumented code, loads the program's own.
- */
+/* load.c: call after a load. Restores the program's arguments and, if the driver refused the
+ * instrumented code, loads the program's own. */
 void nvs_load_finish(struct nvs_api_frame *frame);
 /* Frees the code kept for HANDLE, a module or library that was unloaded. */
 void nvs_load_free_image(uint64_t handle);

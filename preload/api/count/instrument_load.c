@@ -122,10 +122,8 @@ static const char *unpack_entry(struct instrumented_load *l, const struct nvs_fa
 							   : NULL;
 }
 
-/*
- * Finds the cubin that the driver would choose. ASSEMBLE_PTX: PTX may be compiled too, which needs
- * a context.
- */
+/* Finds the cubin that the driver would choose. ASSEMBLE_PTX: PTX may be compiled too, which needs
+ * a context. */
 static const char *choose_cubin(struct instrumented_load *l, const struct nvs_image *image,
 				uint32_t arch, bool assemble_ptx, struct nvs_image *cubin)
 {
@@ -159,9 +157,8 @@ static const char *choose_cubin(struct instrumented_load *l, const struct nvs_im
 
 /* ---- instrumentation ---- */
 
-/*
- * The templates are cut from the output of the driver's assembler, so they are correct for any GPU.
- */
+/* The templates are cut from the output of the driver's assembler, so they are correct for any GPU.
+ *  */
 static const char *make_template(uint32_t arch, struct nvs_count_words *words)
 {
 	char *ptx = nvs_alloc(NVS_COUNT_PTX);
@@ -238,10 +235,8 @@ static uint32_t count_kernels(const struct nvs_image *image)
 	return n;
 }
 
-/*
- * Architecture of the GPU that the code is loaded for; a library may be loaded for all GPUs. Sets
- * *ARCH to 0 if unknown.
- */
+/* Architecture of the GPU that the code is loaded for; a library may be loaded for all GPUs. Sets
+ * *ARCH to 0 if unknown. */
 static const char *find_arch(struct nvs_counting *c, bool library, uint32_t *arch)
 {
 	int device = -1, n = 0;

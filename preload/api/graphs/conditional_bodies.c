@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Table of the body graphs of conditional nodes. A body is removed with its node, and a node with
- * its graph. A forked child keeps the table along with its graphs.
- */
+/* Table of the body graphs of conditional nodes. A body is removed with its node, and a node with
+ * its graph. A forked child keeps the table along with its graphs. */
 #include "preload/api/graphs/graph.h"
 #include "preload/base/preload.h"
 

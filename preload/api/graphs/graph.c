@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Records the contents of executable graphs: queries the driver for the nodes and edges of the
- * source graph, including child graphs and bodies of conditional nodes.
- */
+/* Records the contents of executable graphs: queries the driver for the nodes and edges of the
+ * source graph, including child graphs and bodies of conditional nodes. */
 #include <string.h>
 #include "preload/api/count/counter_reading.h"
 #include "preload/api/graphs/graph.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Executable graphs: records their nodes and edges and later changes. Structure layouts are those
- * of the CUDA driver API.
- */
+/* Executable graphs: records their nodes and edges and later changes. Structure layouts are those
+ * of the CUDA driver API. */
 #ifndef NVSNOOP_PRELOAD_API_GRAPHS_GRAPH_H
 #define NVSNOOP_PRELOAD_API_GRAPHS_GRAPH_H
 

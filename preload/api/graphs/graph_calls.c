@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Handlers after calls that create, change or destroy an executable graph, or destroy the graph or
- * node it was made from.
- */
+/* Handlers after calls that create, change or destroy an executable graph, or destroy the graph or
+ * node it was made from. */
 #include <string.h>
 #include "preload/api/graphs/graph.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Code images as passed to the driver: a call gives only the start of an image; its format contains
- * its size.
- */
+/* Code images as passed to the driver: a call gives only the start of an image; its format contains
+ * its size. */
 #ifndef NVSNOOP_PRELOAD_API_IMAGES_IMAGE_H
 #define NVSNOOP_PRELOAD_API_IMAGES_IMAGE_H
 
@@ -45,10 +43,8 @@ bool nvs_code_read(const struct nvs_loaded_image *code, uint64_t offset, void *t
 
 /* Compute capability of DEVICE, for example 90. Returns 0 if the driver does not report it. */
 uint32_t nvs_code_arch(int device);
-/*
- * Copies a file's contents and adds a zero byte. It is not mapped, since the file may be truncated.
- * Free *BYTES + 1 bytes with nvs_free(). Returns NULL if the file is unreadable or too large.
- */
+/* Copies a file's contents and adds a zero byte. It is not mapped, since the file may be truncated.
+ * Free *BYTES + 1 bytes with nvs_free(). Returns NULL if the file is unreadable or too large. */
 void *nvs_code_read_file(const char *path, uint64_t *bytes);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Chooses the parts of an image to record. A fatbin contains the same code for many GPUs and may
- * have hundreds of MB, so only entries that a GPU of this machine uses are kept.
- */
+/* Chooses the parts of an image to record. A fatbin contains the same code for many GPUs and may
+ * have hundreds of MB, so only entries that a GPU of this machine uses are kept. */
 #include <string.h>
 #include "preload/api/images/image.h"
 #include "preload/base/preload.h"
@@ -68,10 +66,8 @@ bool nvs_code_read(const struct nvs_loaded_image *c, uint64_t offset, void *to, 
 
 /* ---- fatbins ---- */
 
-/*
- * The driver's rule: machine code of the same generation that is not newer than the GPU, or PTX
- * that is not newer.
- */
+/* The driver's rule: machine code of the same generation that is not newer than the GPU, or PTX
+ * that is not newer. */
 static bool runs_on(const struct nvs_fatbin_entry *e, enum nvs_fatbin_kind kind,
 		    const uint8_t *gpus)
 {

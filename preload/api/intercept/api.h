@@ -141,10 +141,8 @@ struct nvs_api_frame {
 	uint64_t vector[16];
 };
 
-/*
- * Calls FN(handle, name, version) with the RET instruction at GADGET as its return address, so that
- * FN takes the module of GADGET for its caller.
- */
+/* Calls FN(handle, name, version) with the RET instruction at GADGET as its return address, so that
+ * FN takes the module of GADGET for its caller. */
 void *nvs_api_call_as(void *handle, const char *name, const char *version, void *fn,
 		      const void *gadget);
 
@@ -171,24 +169,18 @@ static inline uint64_t nvs_api_argument(const struct nvs_api_frame *frame, unsig
 /* Records the calls of this thread that were left by a longjmp. */
 void nvs_api_abandon_left(void);
 
-/*
- * Assigns live page rows to open calls of this thread that began before the page existed. Must run
- * before the thread gets a buffer, which publishes its open calls.
- */
+/* Assigns live page rows to open calls of this thread that began before the page existed. Must run
+ * before the thread gets a buffer, which publishes its open calls. */
 void nvs_api_name_open(void);
 
-/*
- * callsite.c: records the stack of a call that has returned. Returns its number, NVS_NONE if none
- * was taken. *UNWOUND: signals were deferred meanwhile; deliver them after leaving BUFFER.
- */
+/* callsite.c: records the stack of a call that has returned. Returns its number, NVS_NONE if none
+ * was taken. *UNWOUND: signals were deferred meanwhile; deliver them after leaving BUFFER. */
 struct nvs_buffer;
 uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame *frame,
 			  uint64_t time, bool *unwound);
 
-/*
- * waiting.c: called by the keeper ten times a second. Returns true if a call has been open for long
- * enough that nvs_api_record_stuck() should record its stack.
- */
+/* waiting.c: called by the keeper ten times a second. Returns true if a call has been open for long
+ * enough that nvs_api_record_stuck() should record its stack. */
 bool nvs_api_find_stuck(void);
 /* Called with the module list locked. Makes system calls that a sandbox may forbid. */
 void nvs_api_record_stuck(void);
@@ -234,10 +226,8 @@ void nvs_api_count_context(uint64_t context, uint32_t device);
 
 /* ---- bind.c, libcuda.c: binding of entry points to thunks ---- */
 
-/*
- * Returns the thunk for ADDRESS if it is an observed entry point, else ADDRESS itself. NAME: under
- * which it was looked up, NULL if unknown.
- */
+/* Returns the thunk for ADDRESS if it is an observed entry point, else ADDRESS itself. NAME: under
+ * which it was looked up, NULL if unknown. */
 void *nvs_api_wrap(void *address, const char *name);
 /* The program looked up NAME and got ADDRESS. Records it if its calls are not observed. */
 void nvs_api_note_lookup(const void *address, const char *name);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Maps entry points to thunks. A slot is never freed; two threads that bind the same address at the
- * same time may use two slots, of which one stays unused.
- */
+/* Maps entry points to thunks. A slot is never freed; two threads that bind the same address at the
+ * same time may use two slots, of which one stays unused. */
 #include <string.h>
 #include "preload/api/intercept/api.h"
 #include "preload/api/nvtx/nvtx.h"
@@ -42,10 +40,8 @@ static const struct nvs_api *find_api(const char *name)
 	return NULL;
 }
 
-/*
- * Finds the API by the name under which libcuda exports ADDRESS. Several names of one address have
- * the same API.
- */
+/* Finds the API by the name under which libcuda exports ADDRESS. Several names of one address have
+ * the same API. */
 static const struct nvs_api *find_api_at(uintptr_t address, const char *name)
 {
 	struct nvs_api_export *e;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Start and end of a wrapped call. Built without vector code, since vector registers may hold the
- * call's arguments. Allocates no memory; writes the record to the thread's buffer.
- */
+/* Start and end of a wrapped call. Built without vector code, since vector registers may hold the
+ * call's arguments. Allocates no memory; writes the record to the thread's buffer. */
 #include "preload/api/intercept/api.h"
 #include "preload/signals/signals.h"
 #include "preload/live/live.h"
@@ -13,10 +11,8 @@
 
 #define MAX_TEXT 1023 /* bytes kept of all strings of a call */
 #define NO_STRING UINT64_MAX
-/*
- * A call that takes about 1 ms and submits nothing has its stack recorded, which takes at most a
- * few microseconds.
- */
+/* A call that takes about 1 ms and submits nothing has its stack recorded, which takes at most a
+ * few microseconds. */
 #define LONG_NS 1000000u
 #define LONG_TICKS (1u << 21) /* of the TSC: 0.5 to 1 ms */
 
@@ -46,18 +42,15 @@ static bool is_live(void)
 	return atomic_load_explicit(&nvs_api_live, memory_order_relaxed) && nvs_trap_is_started();
 }
 
-/*
- * After the writer has ended only calls with submissions are recorded; the others would create a
- * late file.
- */
+/* After the writer has ended only calls with submissions are recorded; the others would create a
+ * late file. */
 static bool is_wanted(bool told)
 {
 	return told || !atomic_load_explicit(&nvs_writer_signal.ended, memory_order_relaxed);
 }
 
-/*
- * A call belongs to a recording window if it overlaps it, or if it contains a recorded submission.
- */
+/* A call belongs to a recording window if it overlaps it, or if it contains a recorded submission.
+ *  */
 static bool is_in_window(const struct nvs_open_call *open)
 {
 	return nvs_is_recording() || open->told || open->recording;
@@ -75,10 +68,8 @@ struct made {
 	char text[MAX_TEXT + 1];
 };
 
-/*
- * Copies a string of the program as far as it is readable. Returns the bytes kept in the low half,
- * its length in the high half.
- */
+/* Copies a string of the program as far as it is readable. Returns the bytes kept in the low half,
+ * its length in the high half. */
 static uint64_t take_string(struct made *m, const char *s)
 {
 	uint32_t room = MAX_TEXT - m->bytes, n = 0;
@@ -206,9 +197,8 @@ static uint64_t mask_to_size(uint64_t value, unsigned size)
 	return size == 8 ? value : value & ((1ull << size * 8) - 1);
 }
 
-/*
- * GUARDED: unreadable pointers are caught. Otherwise pointers are read only if the call succeeded.
- */
+/* GUARDED: unreadable pointers are caught. Otherwise pointers are read only if the call succeeded.
+ *  */
 static void gather_args(struct made *m, const struct nvs_api_frame *frame, bool has_result,
 			bool guarded)
 {
@@ -343,10 +333,8 @@ static void write_record(struct made *m, const struct nvs_api_frame *frame)
 		nvs_sigview_send_deferred();
 }
 
-/*
- * A separate function, so that its buffer is not on the stack while write_record() unwinds on the
- * program's possibly smallest stack.
- */
+/* A separate function, so that its buffer is not on the stack while write_record() unwinds on the
+ * program's possibly smallest stack. */
 static __attribute__((noinline)) void write_early(struct made *m)
 {
 	struct {
@@ -387,10 +375,8 @@ static __attribute__((noinline)) void abandon_calls(struct nvs_open_calls *c, ui
 	}
 }
 
-/*
- * The shared buffer that publishes the thread's open calls, so that they survive a kill and are
- * visible live. NULL: none.
- */
+/* The shared buffer that publishes the thread's open calls, so that they survive a kill and are
+ * visible live. NULL: none. */
 static struct nvs_buffer *shared_buffer(void)
 {
 	struct nvs_buffer *buffer = nvs_tls.buffer;
@@ -419,10 +405,8 @@ void nvs_api_name_open(void)
 	}
 }
 
-/*
- * The buffer is created at the start of the call, since a thread's first call may never return. The
- * C library may have started the thread with all signals blocked, for example for SIGEV_THREAD.
- */
+/* The buffer is created at the start of the call, since a thread's first call may never return. The
+ * C library may have started the thread with all signals blocked, for example for SIGEV_THREAD. */
 static __attribute__((noinline)) void show_first(void)
 {
 	nvs_sigview_before_driver_call();
@@ -491,10 +475,8 @@ struct entered nvs_api_enter(struct nvs_api_frame *frame)
 	return (struct entered){slot->original, slot->api->words};
 }
 
-/*
- * Removes the call from the open calls into OPEN. Returns false if it was abandoned, and so
- * recorded, before.
- */
+/* Removes the call from the open calls into OPEN. Returns false if it was abandoned, and so
+ * recorded, before. */
 static bool pop_call(struct nvs_open_calls *c, const struct nvs_api_frame *frame,
 		     struct nvs_open_call *open)
 {
@@ -561,10 +543,8 @@ static bool is_captured(const struct made *m)
 	       nvs_api_is_capturing(m->api, m->args[m->api->stream]);
 }
 
-/*
- * Fast path without a trace: reads the clock twice and adds to counters. Returns false, with
- * nothing done, if the call needs the full path.
- */
+/* Fast path without a trace: reads the clock twice and adds to counters. Returns false, with
+ * nothing done, if the call needs the full path. */
 static bool count_untraced(struct nvs_api_frame *frame, const struct nvs_api *api, uint32_t result,
 			   uint64_t end)
 {
@@ -626,10 +606,8 @@ static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t f
 	/* Another thread may have begun a capture since: then the stream argument was not read. */
 	m.flags |= !bare && is_captured(&m) ? NVS_CALL_CAPTURED : 0;
 	if (is_wanted(open.told)) {
-		/*
-		 * Kernel names are recorded outside the window too, since launches in it refer to
-		 * them.
-		 */
+		/* Kernel names are recorded outside the window too, since launches in it refer to
+		 * them. */
 		if (api->launched >= 0 && !result && !(flags & NVS_CALL_UNWOUND) && has_trace())
 			nvs_api_kernel(m.args[api->launched]);
 		if (has_trace() ? is_in_window(&open) : is_memory(api))
@@ -638,10 +616,8 @@ static void record_call(struct nvs_api_frame *frame, uint32_t result, uint32_t f
 	count_call(&m, frame);
 }
 
-/*
- * The record is written first: a kill in between records the call twice rather than never, and
- * readers handle that.
- */
+/* The record is written first: a kill in between records the call twice rather than never, and
+ * readers handle that. */
 static __attribute__((noinline)) void finish_call(struct nvs_api_frame *frame, uint32_t result,
 						  uint32_t flags, uint64_t end)
 {
@@ -660,10 +636,8 @@ void nvs_api_leave(struct nvs_api_frame *frame)
 	uint64_t end = nvs_api_now();
 	uint32_t result;
 
-	/*
-	 * Runs before the call is recorded: it restores the program's own arguments and may change
-	 * the result.
-	 */
+	/* Runs before the call is recorded: it restores the program's own arguments and may change
+	 * the result. */
 	if (__builtin_expect(counting != NULL, 0))
 		counting->loaded(frame);
 	result = (uint32_t)frame->result[0];
@@ -685,10 +659,8 @@ int nvs_api_personality(int version, int actions, uint64_t class, void *exceptio
 	const struct nvs_open_calls *c = &nvs_calls;
 	struct nvs_api_frame *frame = c->depth ? (void *)c->open[c->depth - 1].sp : NULL;
 
-	/*
-	 * _UA_CLEANUP_PHASE. The frame of a call that was left by a longjmp may have been
-	 * overwritten.
-	 */
+	/* _UA_CLEANUP_PHASE. The frame of a call that was left by a longjmp may have been
+	 * overwritten. */
 	if ((actions & 2) && frame && frame->number == c->open[c->depth - 1].number &&
 	    frame->depth == c->depth && frame->index < NVS_API_SLOTS &&
 	    nvs_api_slots[frame->index].api)

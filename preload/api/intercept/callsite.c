@@ -19,10 +19,8 @@ static __attribute__((noinline)) uint32_t unwind_call(struct nvs_buffer *buffer,
 	uint64_t saved;
 	uint32_t stack;
 
-	/*
-	 * As in the trap, and before signals are blocked: a signal that arrives is deferred. The
-	 * cancellation signal is blocked too, so the unwinder is no cancellation point.
-	 */
+	/* As in the trap, and before signals are blocked: a signal that arrives is deferred. The
+	 * cancellation signal is blocked too, so the unwinder is no cancellation point. */
 	nvs_tls.activity = buffer->activity;
 	nvs_tls.depth++;
 	saved = nvs_sys_block_async();
@@ -45,10 +43,8 @@ uint32_t nvs_api_callsite(struct nvs_buffer *buffer, const struct nvs_api_frame 
 	*unwound = false;
 	if (!nvs_process->options.backtrace)
 		return NVS_NONE;
-	/*
-	 * A stack that is in the cache is only compared, as in a patched site, so no signals need
-	 * blocking.
-	 */
+	/* A stack that is in the cache is only compared, as in a patched site, so no signals need
+	 * blocking. */
 	stack = nvs_stackcache_match(buffer, entry, (uintptr_t)(rbp + 1), *rbp);
 	*unwound = stack == NVS_NONE;
 	return *unwound ? unwind_call(buffer, entry, rbp, time) : stack;

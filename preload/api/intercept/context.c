@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Handlers for calls that create, destroy or wait for contexts. They notify instruction counting
- * and GPU timing.
- */
+/* Handlers for calls that create, destroy or wait for contexts. They notify instruction counting
+ * and GPU timing. */
 #include "preload/api/intercept/api.h"
 
 const struct nvs_api_counting *_Atomic nvs_api_counting;

@@ -53,10 +53,8 @@ static bool is_libc(const char *path)
 	return ends_in(path, "/libc.so.6") || ends_in(path, "/libdl.so.2");
 }
 
-/*
- * The first object after this library that defines NAME: possibly another preloaded library,
- * finally the C library. LIBC: only the C library.
- */
+/* The first object after this library that defines NAME: possibly another preloaded library,
+ * finally the C library. LIBC: only the C library. */
 static void *find_next(const struct link_map *own, const char *name, bool libc)
 {
 	for (const struct link_map *m = own->l_next; m; m = m->l_next) {
@@ -217,10 +215,8 @@ void nvs_api_after_resolve(struct nvs_api_frame *f, uint32_t result)
 	NVS_KEEP_ERRNO();
 
 	if (!result && out && *out) {
-		/*
-		 * The result may belong to another name, for example an older version of the
-		 * function.
-		 */
+		/* The result may belong to another name, for example an older version of the
+		 * function. */
 		*out = nvs_api_wrap(*out, NULL);
 		if (f->regs[0])
 			nvs_api_note_lookup(*out, (const char *)f->regs[0]);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Stores calls and ranges from before the session. The session starts at the first channel, in the
- * middle of creating a context, and then gets the stored records.
- */
+/* Stores calls and ranges from before the session. The session starts at the first channel, in the
+ * middle of creating a context, and then gets the stored records. */
 #include <string.h>
 #include <unistd.h>
 #include "preload/api/intercept/api.h"
@@ -60,10 +58,8 @@ static struct early_store *get_store(void)
 	return none;
 }
 
-/*
- * Half of the store is reserved for calls: a program may make any number of ranges before it uses
- * its GPU.
- */
+/* Half of the store is reserved for calls: a program may make any number of ranges before it uses
+ * its GPU. */
 void nvs_api_store_early(const struct nvs_rec *rec)
 {
 	uint32_t size = (uint32_t)offsetof(struct early_entry, rec) + rec->size;

@@ -100,10 +100,8 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-/*
- * Emulates the loader's lookup: the first object that defines the name. It may be outside the
- * program's scope (RTLD_LOCAL); then the slot is left to the loader.
- */
+/* Emulates the loader's lookup: the first object that defines the name. It may be outside the
+ * program's scope (RTLD_LOCAL); then the slot is left to the loader. */
 static int find_definer(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	struct nvs_api_export *e;
@@ -158,10 +156,8 @@ void nvs_api_rebind(void)
 	holder = atomic_load(&busy);
 	if (holder == self || !atomic_compare_exchange_strong(&busy, &holder, self))
 		return;
-	/*
-	 * After an unload indices have changed, and an address may belong to another object: scan
-	 * all.
-	 */
+	/* After an unload indices have changed, and an address may belong to another object: scan
+	 * all. */
 	from = subs == atomic_load(&seen_subs) ? atomic_load(&seen_objects) : 0;
 	had = atomic_load(&have_libcuda);
 	done = scan_from(from);

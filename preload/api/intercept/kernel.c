@@ -225,10 +225,8 @@ static void new_generation(void)
 			atomic_store_explicit(&nvs_api_known[i], 0, memory_order_relaxed);
 }
 
-/*
- * A module is unloaded by itself or with its context. Its handles are freed during the call, and
- * another thread may get them before it returns, so the generation changes before and after.
- */
+/* A module is unloaded by itself or with its context. Its handles are freed during the call, and
+ * another thread may get them before it returns, so the generation changes before and after. */
 void nvs_api_before_unload(struct nvs_api_frame *f)
 {
 	new_generation();
@@ -290,10 +288,8 @@ void nvs_api_after_begin_capture(struct nvs_api_frame *f, uint32_t result)
 		atomic_fetch_add(&nvs_api_captures, 1);
 }
 
-/*
- * A capture ends even if the result says that it was invalidated. A wrong stream gives another
- * error.
- */
+/* A capture ends even if the result says that it was invalidated. A wrong stream gives another
+ * error. */
 void nvs_api_after_end_capture(struct nvs_api_frame *f, uint32_t result)
 {
 	int32_t n = atomic_load(&nvs_api_captures);

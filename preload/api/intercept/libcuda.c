@@ -86,10 +86,8 @@ void nvs_api_add_libcuda(uintptr_t base, const void *dynamic, uintptr_t start, u
 
 	if (!nvs_api_in_libcuda(start))
 		add_library(start, end);
-	/*
-	 * Entry points of a second libcuda (another namespace, or loaded again) are wrapped by the
-	 * names they are looked up with.
-	 */
+	/* Entry points of a second libcuda (another namespace, or loaded again) are wrapped by the
+	 * names they are looked up with. */
 	if (atomic_load(&learnt) || atomic_exchange(&nvs_state()->learning, 1))
 		return;
 	nexports = 0;

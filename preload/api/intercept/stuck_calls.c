@@ -84,10 +84,8 @@ static void move_rbp(struct stack_walk *w, const struct nvs_cfi *cfi, uint64_t c
 	w->rbp = at;
 }
 
-/*
- * Unwinds from the frame that returns to *PC to its caller. Returns false at the end of the known
- * stack.
- */
+/* Unwinds from the frame that returns to *PC to its caller. Returns false at the end of the known
+ * stack. */
 static bool unwind_frame(struct stack_walk *w, struct nvs_cfi *cfi, uint64_t *pc)
 {
 	uint64_t cfa;

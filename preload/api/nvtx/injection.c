@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Sets NVTX_INJECTION64_PATH, which NVTX reads only once. The launcher sets it; in a program
- * started with LD_PRELOAD our constructor does. A tool that is set already is left alone.
- */
+/* Sets NVTX_INJECTION64_PATH, which NVTX reads only once. The launcher sets it; in a program
+ * started with LD_PRELOAD our constructor does. A tool that is set already is left alone. */
 #include <limits.h>
 #include <link.h>
 #include <stdlib.h>
@@ -35,10 +33,8 @@ static int own_path(char *path, size_t size)
 	return 0;
 }
 
-/*
- * setenv() allocates, and frees memory that another thread may be reading. Here the old list stays
- * in place.
- */
+/* setenv() allocates, and frees memory that another thread may be reading. Here the old list stays
+ * in place. */
 void nvs_nvtx_set_environment(void)
 {
 	size_t name = sizeof(NVS_ENV_NVTX) - 1, n = 0;

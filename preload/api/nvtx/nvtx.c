@@ -383,10 +383,8 @@ NAME_FORMS(w, wchar_t, MESSAGE_WIDE)
 
 typedef void (*function)(void);
 
-/*
- * Indexed by enum NvtxCallbackIdCore and NvtxCallbackIdCore2. Entries that are NULL keep NVTX's
- * empty functions.
- */
+/* Indexed by enum NvtxCallbackIdCore and NvtxCallbackIdCore2. Entries that are NULL keep NVTX's
+ * empty functions. */
 static const function core[] = {
 	NULL,
 	(function)mark_ex,

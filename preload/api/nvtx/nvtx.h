@@ -16,25 +16,19 @@
 
 /* ---- nvtx.c: functions that NVTX calls ---- */
 
-/*
- * Installs our functions in a copy of NVTX, whose tables GET_TABLE returns. Returns 1, or 0 if the
- * copy should work without a tool.
- */
+/* Installs our functions in a copy of NVTX, whose tables GET_TABLE returns. Returns 1, or 0 if the
+ * copy should work without a tool. */
 int nvs_nvtx_attach(const void *(*get_table)(uint32_t id));
 /* Number of copies that our functions are installed in. */
 uint32_t nvs_nvtx_attached(void);
-/*
- * True while events go to the trace. Before that they go to the early store; after it they are
- * dropped.
- */
+/* True while events go to the trace. Before that they go to the early store; after it they are
+ * dropped. */
 bool nvs_nvtx_live(void);
 
 /* ---- nvtx_names.c: domains, registered strings, categories ---- */
 
-/*
- * Returns the number of the name TEXT, assigning a new one if needed; for a category, NUMBER.
- * Returns 0 if the table is full.
- */
+/* Returns the number of the name TEXT, assigning a new one if needed; for a category, NUMBER.
+ * Returns 0 if the table is full. */
 uint32_t nvs_nvtx_name(enum nvs_nvtx_name_kind kind, uint32_t number, uint32_t domain,
 		       const char *text, uint32_t length);
 /* True if the number has been assigned. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Names that NVTX registers once. Each gets a number, which the program and the trace use. A forked
- * child keeps them and records them in its own trace.
- */
+/* Names that NVTX registers once. Each gets a number, which the program and the trace use. A forked
+ * child keeps them and records them in its own trace. */
 #include <string.h>
 #include "preload/api/nvtx/nvtx.h"
 #include "preload/base/preload.h"
@@ -85,9 +83,8 @@ static struct nvtx_name *add_name(const struct nvtx_name *head, const char *text
 	return n;
 }
 
-/*
- * The record is written before the name enters its slot, since another thread may use it at once.
- */
+/* The record is written before the name enters its slot, since another thread may use it at once.
+ *  */
 static bool publish_name(struct nvtx_name *n, _Atomic uint32_t *slot, uint32_t *have)
 {
 	uint32_t place = (uint32_t)((uint64_t *)(void *)n - names.data) + 1;

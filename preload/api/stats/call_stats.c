@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Counts a call in the live page: its time and result, and what it launched, copied, allocated or
- * freed. Runs on the calling thread, in the thread's own slot.
- */
+/* Counts a call in the live page: its time and result, and what it launched, copied, allocated or
+ * freed. Runs on the calling thread, in the thread's own slot. */
 #include <string.h>
 #include "preload/api/intercept/api.h"
 #include "preload/api/graphs/graph.h"

@@ -56,10 +56,8 @@ static const struct insn insn[] = {
 	MMA(16, 8, 16, "bf16", "f32.bf16.bf16.f32", 80, 0, 4, 4, 'f',
 	    0x03c, BF16, 0, 2048, 1024, 4096)
 	MMA(16, 8, 8, "tf32", "f32.tf32.tf32.f32", 80, 0, 4, 4, 'f', 0x03c, F32, 0, 1024, 512, 2048)
-	/*
-	 * Later architectures convert to f16 first, and the assembler moves that and the products
-	 * out of the loop.
-	 */
+	/* Later architectures convert to f16 first, and the assembler moves that and the products
+	 * out of the loop. */
 	MMA(16, 8, 32, "e4m3", "f32.e4m3.e4m3.f32", 89, 89, 4, 4, 'f', 0x07a, E4M3, 0, 0, 2048, 0)
 	MMA(8, 8, 16, "s8", "s32.s8.s8.s32", 75, 90, 1, 2, 'r', 0x037, INT, 2048, 0, 0, 0)
 	MMA(16, 8, 32, "s8", "s32.s8.s8.s32", 80, 0, 4, 4, 'r', 0x037, INT, 0, 4096, 2048, 8192)
@@ -143,10 +141,8 @@ static void write_head(struct bench_text *text, const struct insn *in, unsigned 
 					    : "1");
 }
 
-/*
- * Generates the end: uses the sums under a condition that is never true, and stores first clock,
- * last clock and SM of each warp, 24 bytes per warp.
- */
+/* Generates the end: uses the sums under a condition that is never true, and stores first clock,
+ * last clock and SM of each warp, 24 bytes per warp. */
 static void write_tail(struct bench_text *text, const struct insn *in, unsigned nd)
 {
 	bench_emit(text, "setp.ne.u32 %%p, %%i, 0xffffffff;\n@%%p mov.u64 %%t1, %%clock64;\n"
@@ -265,10 +261,8 @@ static unsigned theory_of(const struct insn *in, unsigned arch)
 			    : 0;
 }
 
-/*
- * Returns the median of the blocks' cycles, from first clock to last; NAN if two blocks shared an
- * SM.
- */
+/* Returns the median of the blocks' cycles, from first clock to last; NAN if two blocks shared an
+ * SM. */
 static double cycles_of(const uint64_t (*t)[3], uint32_t blocks, uint32_t warps)
 {
 	struct bench_point all = {0};
@@ -329,9 +323,8 @@ static void measure_one(struct bench_run *run, const struct insn *in)
 	unsigned sums[] = {in->out == 'd' && in->d > 2 ? 4 : 8, 1}, many = in->a ? BIG : PLAIN;
 	unsigned arch = bench_arch(bench_gpu(run));
 
-	/*
-	 * On Ampere and Ada the assembler calls a function in a loop of 256, but not in one of 192.
-	 */
+	/* On Ampere and Ada the assembler calls a function in a loop of 256, but not in one of 192.
+	 *  */
 	if (!in->a && arch >= 80 && arch < 90)
 		many = PLAIN / 2;
 	for (unsigned k = 0; k < (in->a ? 2 : 1); k++) {
@@ -340,10 +333,8 @@ static void measure_one(struct bench_run *run, const struct insn *in)
 		struct bench_kernel *kernel;
 
 		write_loop(&text, in, sums[k], many);
-		/*
-		 * On some GPUs half of HFMA2 become HFMA2.MMA; one mma may become several
-		 * instructions.
-		 */
+		/* On some GPUs half of HFMA2 become HFMA2.MMA; one mma may become several
+		 * instructions. */
 		kernel = BENCH_KERNEL(
 			run, &text, .name = name, .threads = WARPS * 32,
 			.expect = {{in->sass, in->sass == OP_HFMA2 ? many / 2 : many, 8 * many}});
@@ -405,10 +396,8 @@ static void measure_samples(struct bench_run *run)
 				measure_group(run, &group[i], width[w], shared);
 }
 
-/*
- * Derives the rate per SM and clock and the theoretical one; for the best also the rate of all SMs
- * at that kernel's clock, which depends on power.
- */
+/* Derives the rate per SM and clock and the theoretical one; for the best also the rate of all SMs
+ * at that kernel's clock, which depends on power. */
 static void derive_rate(const char *name, const struct bench_series *series, const struct insn *in,
 			const struct bench_gpu *gpu, struct bench_figures *figures)
 {

@@ -98,10 +98,8 @@ static bool is_slower(double a, double b)
 	return a > 1.15 * b;
 }
 
-/*
- * Decides by comparing three registers of one bank with two, and two with the one that remains to
- * be read with .reuse.
- */
+/* Decides by comparing three registers of one bank with two, and two with the one that remains to
+ * be read with .reuse. */
 static void add_notes(const struct bench_samples *samples, const double even[5],
 		      const double odd[5], struct bench_figures *figures)
 {

@@ -63,10 +63,8 @@ static void count_words(struct bench_run *run, const struct bench_kernel *kernel
 		bench_add_value(bench_add_point(run, name[k], "", "words", 0), count[k]);
 }
 
-/*
- * Generates a load between two clock reads for each pair of barriers. It runs three times; the last
- * counts.
- */
+/* Generates a load between two clock reads for each pair of barriers. It runs three times; the last
+ * counts. */
 static void write_waits(struct bench_text *t)
 {
 	bench_emit(t, ".reg .u32 v, i; .reg .u64 c<3>; .reg .pred p;\n"
@@ -99,10 +97,8 @@ static int patch_waits(uint64_t (*word)[2], uint32_t n, void *arg)
 		}
 		code_decode_insn(word[last], &insn);
 		code_set_barriers(word[last], 7, 7, insn.control.wait | 1u << k % BARRIERS);
-		/*
-		 * The next instruction must have the loaded value, whichever barrier was waited
-		 * for.
-		 */
+		/* The next instruction must have the loaded value, whichever barrier was waited
+		 * for. */
 		code_decode_insn(word[last + 1], &insn);
 		code_set_barriers(word[last + 1], insn.control.write_barrier,
 				  insn.control.read_barrier, 0x3f);
@@ -181,10 +177,8 @@ static void derive_stalls(const struct bench_series *series, const char *what,
 	bench_add_plot(figures, "control", "FFMA by its stall", series, false, false);
 }
 
-/*
- * A single warp has no other to switch to, but loses the .reuse values and reads them again, which
- * is visible where the stall is 1.
- */
+/* A single warp has no other to switch to, but loses the .reuse values and reads them again, which
+ * is visible where the stall is 1. */
 static void derive_yield(const struct bench_samples *samples, struct bench_figures *figures)
 {
 	double more[12];

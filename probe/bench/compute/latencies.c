@@ -16,10 +16,8 @@
 #include <string.h>
 
 enum { CHAIN = 256, FIRST = 2, STALLS = 15, PAIRS = FIRST + STALLS };
-/*
- * HFMA2.MMA, equivalent to other half-precision instructions: the assembler alternates between them
- * on some GPUs.
- */
+/* HFMA2.MMA, equivalent to other half-precision instructions: the assembler alternates between them
+ * on some GPUs. */
 #define MMA 0x035
 #define HFMA2 0x031 /* alternates instead of it on sm_100 */
 enum operand_type { U32, F32, F16, F64 };
@@ -117,10 +115,8 @@ static void write_chain(struct bench_text *t, const struct latency_row *row)
 		   is_wide(row) ? "A" : "a");
 }
 
-/*
- * Generates the pairs. Results are from byte 128 on; the first two pairs keep the assembler's
- * stalls.
- */
+/* Generates the pairs. Results are from byte 128 on; the first two pairs keep the assembler's
+ * stalls. */
 static void write_pairs(struct bench_text *t, const struct latency_row *row)
 {
 	const char *of = is_wide(row) ? "A" : "a";
@@ -147,10 +143,8 @@ static bool same_registers(const struct nvs_sass_registers *a, const struct nvs_
 	return !memcmp(a, b, sizeof(*a));
 }
 
-/*
- * Replaces ALSO, with which the assembler alternates, by OP with the same registers: copies the
- * first OP with the other's destination and first source. Returns false if that is not possible.
- */
+/* Replaces ALSO, with which the assembler alternates, by OP with the same registers: copies the
+ * first OP with the other's destination and first source. Returns false if that is not possible. */
 static bool unify_ops(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16_t op,
 		      uint16_t also)
 {
@@ -181,10 +175,8 @@ static bool unify_ops(uint64_t (*word)[2], uint32_t first, uint32_t last, uint16
 	return true;
 }
 
-/*
- * Finds two clock reads with COUNT of the row's instruction between them, or of its alternative,
- * which is replaced.
- */
+/* Finds two clock reads with COUNT of the row's instruction between them, or of its alternative,
+ * which is replaced. */
 static bool find_bracket(uint64_t (*word)[2], uint32_t n, const struct latency_row *row,
 			 uint32_t count, uint32_t *first, uint32_t *last)
 {
@@ -368,10 +360,8 @@ static void measure_pairs(struct bench_run *run, const struct latency_row *row, 
 				pairs.stall);
 }
 
-/*
- * Returns the lowest stall from which on all results are right. Returns NAN if there is none, if
- * even 1 is right, or if lower ones were not measured, so that no wrong result was seen.
- */
+/* Returns the lowest stall from which on all results are right. Returns NAN if there is none, if
+ * even 1 is right, or if lower ones were not measured, so that no wrong result was seen. */
 static double last_right(const struct bench_samples *samples, const char *name)
 {
 	const struct bench_series *series = bench_find_series(samples,
@@ -495,10 +485,8 @@ static void add_published(const char *name, struct bench_figures *figures)
 	}
 }
 
-/*
- * Derives the latency from a chain. For a pair it is that of the first: the pair minus the second,
- * if that has its own chain.
- */
+/* Derives the latency from a chain. For a pair it is that of the first: the pair minus the second,
+ * if that has its own chain. */
 static double derive_chain(const struct bench_samples *samples, const char *name,
 			   struct bench_figures *figures, char shown_name[64])
 {

@@ -156,10 +156,8 @@ static void close_calls(const struct cublaslt_calls *c)
 	cu.cuEventDestroy_v2(c->end);
 }
 
-/*
- * arg0: number of words at arg1, arg2 and arg3: base and mask. A 64-bit element has them in both
- * words.
- */
+/* arg0: number of words at arg1, arg2 and arg3: base and mask. A 64-bit element has them in both
+ * words. */
 static struct bench_kernel *build_fill(struct bench_run *run)
 {
 	struct bench_code code = {

@@ -16,10 +16,8 @@ enum { MIN_LIVE = 16, MAX_LIVE = 224, STEP = 16 };
 static const uint32_t counts[] = {40, 64, 128, 254, 255, 256, 257, 320};
 enum { COUNTS = sizeof(counts) / sizeof(*counts) };
 
-/*
- * Generates code that keeps N words live. The arguments are uniform for the warp, so uniform
- * registers hold them.
- */
+/* Generates code that keeps N words live. The arguments are uniform for the warp, so uniform
+ * registers hold them. */
 static void write_body(struct bench_text *t, unsigned n)
 {
 	bench_emit(t, ".reg .b32 r<%u>; .reg .u64 s;\n", n);
@@ -113,10 +111,8 @@ static bool set_count(uint8_t *data, size_t size, uint32_t count)
 	return can;
 }
 
-/*
- * Launches one warp. Returns 1 if it ran, 0 if it was not loaded or launched, -1 if it failed and
- * CUDA with it, NAN in a dry run.
- */
+/* Launches one warp. Returns 1 if it ran, 0 if it was not loaded or launched, -1 if it failed and
+ * CUDA with it, NAN in a dry run. */
 static double try_launch(struct bench_run *run, const void *data)
 {
 	uint64_t argument[9] = {bench_results_address(run)};

@@ -57,10 +57,8 @@ static void measure_samples(struct bench_run *run)
 						 a, b));
 }
 
-/*
- * Table 1 of the study: rows are warp B = 4 to 7, columns warp A = 0 to 3; it gives no unit. The
- * means are published.
- */
+/* Table 1 of the study: rows are warp B = 4 to 7, columns warp A = 0 to 3; it gives no unit. The
+ * means are published. */
 static const double t4[4][4] = {{48.9, 72.4, 72.5, 73.1},
 				{73.4, 46.7, 72.5, 73.1},
 				{73.2, 72.8, 47.0, 73.2},

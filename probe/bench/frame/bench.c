@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * nvsnoop-probe bench: selects benchmarks, measures them or loads samples, and prints, saves or
- * checks the results.
- */
+/* nvsnoop-probe bench: selects benchmarks, measures them or loads samples, and prints, saves or
+ * checks the results. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -64,9 +62,8 @@ static int list_benchmarks(const struct probe_options *o)
 	return 0;
 }
 
-/*
- * Checks before measuring for minutes that the result can be saved. Does not truncate the file yet.
- */
+/* Checks before measuring for minutes that the result can be saved. Does not truncate the file yet.
+ *  */
 static FILE *open_output(const char *path)
 {
 	FILE *f = fopen(path, "a");

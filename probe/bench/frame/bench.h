@@ -98,20 +98,16 @@ void bench_add_missing(struct bench_samples *samples, const char *format, ...)
 double bench_median(const struct bench_point *point); /* NAN if it has no values */
 double bench_min(const struct bench_point *point);
 double bench_max(const struct bench_point *point);
-/*
- * The SM clock of a figure derived from several points: the median of theirs; NAN if they have
- * none.
- */
+/* The SM clock of a figure derived from several points: the median of theirs; NAN if they have
+ * none. */
 double bench_series_clock(const struct bench_series *series);
 
 /* ---- run.c: kernels ---- */
 
 struct bench_run; /* the context and buffers passed to measure() */
 
-/*
- * An expectation about the code between the first and the last clock read, in the encoding of Volta
- * and newer. Opcodes have 9 bits, as nvs_sass_insn_op() returns them.
- */
+/* An expectation about the code between the first and the last clock read, in the encoding of Volta
+ * and newer. Opcodes have 9 bits, as nvs_sass_insn_op() returns them. */
 struct bench_expect {
 	uint16_t op; /* opcode of the instruction under test */
 	uint32_t least, most; /* minimum and maximum number of occurrences */
@@ -135,10 +131,8 @@ struct bench_code {
 	uint32_t minregs; /* minimum registers per thread, for a patch that uses more */
 	struct bench_expect expect[4]; /* terminated by op 0 */
 	bool local; /* local memory is intended; otherwise a spill rejects the kernel */
-	/*
-	 * The frame sets only %b_data and %b_arg0 to %b_arg7. The body may be empty;
-	 * bench_launch_mhz() and bench_launch_seconds() return NAN. For bench_kernel_function().
-	 */
+	/* The frame sets only %b_data and %b_arg0 to %b_arg7. The body may be empty;
+	 * bench_launch_mhz() and bench_launch_seconds() return NAN. For bench_kernel_function(). */
 	bool bare;
 	/*
 	 * Changes the code before it is loaded: N instructions of 16 bytes, with control bits as in
@@ -183,10 +177,8 @@ struct bench_launch {
 			 CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: 1 to 100; -1 or 0: the
 			 driver's choice */
 	bool no_shared; /* carveout of 0 */
-	/*
-	 * Launches twice, the second by programmatic dependent launch; arg[7] is 0 in the first and
-	 * 1 in the second. Clock and seconds cover both.
-	 */
+	/* Launches twice, the second by programmatic dependent launch; arg[7] is 0 in the first and
+	 * 1 in the second. Clock and seconds cover both. */
 	bool overlap;
 	bool keep; /* do not clear the results area */
 	uint64_t arg[8];
@@ -217,9 +209,8 @@ bool bench_repeat(struct bench_run *run, struct bench_kernel *kernel,
 		  const struct bench_launch *launch, size_t size, bench_compute *value, void *arg,
 		  struct bench_point *point);
 
-/*
- * Allocates zeroed device memory, freed when the benchmark ends. Returns 0 if there is not enough.
- */
+/* Allocates zeroed device memory, freed when the benchmark ends. Returns 0 if there is not enough.
+ *  */
 uint64_t bench_memory_alloc(struct bench_run *run, size_t size);
 void bench_memory_free(struct bench_run *run, uint64_t address);
 bool bench_memory_write(struct bench_run *run, uint64_t to, const void *from, size_t size);
@@ -250,26 +241,20 @@ struct bench_figures; /* of all benchmarks that ran */
  */
 void bench_add_point_figure(struct bench_figures *figures, const char *name, const char *parameter,
 			    const struct bench_series *series, const struct bench_point *point);
-/*
- * Marks the last figure as a detail: shown only if its benchmark was named, and in CSV and JSON,
- * but not in a table of all benchmarks or on a card.
- */
+/* Marks the last figure as a detail: shown only if its benchmark was named, and in CSV and JSON,
+ * but not in a table of all benchmarks or on a card. */
 void bench_mark_detail(struct bench_figures *figures, bool is);
 /* Adds a figure computed from several points: value, minimum and maximum; NAN if unknown. */
 void bench_figure(struct bench_figures *figures, const char *name, const char *parameter,
 		  const char *unit, double value, double least, double most, double sm_mhz);
 void bench_add_note(struct bench_figures *figures, const char *format, ...)
 	__attribute__((format(printf, 2, 3))); /* adds a sentence below the table */
-/*
- * Adds a curve of SERIES, medians by x, to the plot PICTURE for --svg. Series with the same PICTURE
- * share a plot.
- */
+/* Adds a curve of SERIES, medians by x, to the plot PICTURE for --svg. Series with the same PICTURE
+ * share a plot. */
 void bench_add_plot(struct bench_figures *figures, const char *picture, const char *title,
 		    const struct bench_series *series, bool log_x, bool log_y);
-/*
- * Adds a published figure, shown in a separate column. GPU is "T4", "V100", "P100", "P4", "M60" or
- * "K80" for the study of 2019, or names another source: "H100, arXiv 2402.13499".
- */
+/* Adds a published figure, shown in a separate column. GPU is "T4", "V100", "P100", "P4", "M60" or
+ * "K80" for the study of 2019, or names another source: "H100, arXiv 2402.13499". */
 void bench_add_published(struct bench_figures *figures, const char *name, const char *parameter,
 			 const char *gpu, double value);
 
@@ -289,10 +274,8 @@ uint32_t bench_find_plateaus(const struct bench_series *series, double share, ui
 			     struct bench_plateau *plateau, uint32_t most);
 /* Fits the medians by x with least squares; NAN if there are fewer than two points. */
 void bench_fit_line(const struct bench_series *series, double *slope, double *intercept);
-/*
- * Splits N values into two clusters, such as near and far. Returns the border and sets LOW and HIGH
- * to the means, or returns NAN if there is only one cluster.
- */
+/* Splits N values into two clusters, such as near and far. Returns the border and sets LOW and HIGH
+ * to the means, or returns NAN if there is only one cluster. */
 double bench_split_clusters(const double *value, uint32_t n, double *low, double *high);
 
 /* ---- registry ---- */

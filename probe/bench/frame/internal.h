@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Internal interface between the parts of `nvsnoop-probe bench` and its tests. Benchmarks only need
- * bench.h.
- */
+/* Internal interface between the parts of `nvsnoop-probe bench` and its tests. Benchmarks only need
+ * bench.h. */
 #ifndef NVSNOOP_PROBE_BENCH_FRAME_INTERNAL_H
 #define NVSNOOP_PROBE_BENCH_FRAME_INTERNAL_H
 
@@ -21,10 +19,8 @@ const struct bench *bench_find_benchmark(const char *name); /* or NULL */
 /* Sets sm_mhz to the median of mhz. */
 void bench_point_clock(struct bench_point *point);
 void bench_samples_free(struct bench_samples *samples);
-/*
- * Adds process number I's samples: the median of each point becomes a sample in INTO, or part of
- * the mean of one. Adds its missing sentences too.
- */
+/* Adds process number I's samples: the median of each point becomes a sample in INTO, or part of
+ * the mean of one. Adds its missing sentences too. */
 void bench_samples_merge(struct bench_samples *into, const struct bench_samples *from, unsigned i);
 
 struct bench_sample_set { /* samples of one GPU */
@@ -35,10 +31,8 @@ struct bench_sample_set { /* samples of one GPU */
 struct bench_samples *bench_sample_set_add(struct bench_sample_set *saved,
 					   const struct bench *bench);
 void bench_sample_set_free(struct bench_sample_set *saved);
-/*
- * Returns the next line before END; the caller frees it. Sets *WRONG if the line is not terminated
- * or contains a 0 byte.
- */
+/* Returns the next line before END; the caller frees it. Sets *WRONG if the line is not terminated
+ * or contains a 0 byte. */
 char *bench_next_line(const char **text, const char *end, const char **wrong);
 void bench_save_samples(FILE *f, const struct bench_sample_set *saved);
 /* Parses SIZE untrusted bytes at TEXT. Returns false with the reason and line number in WHY. */
@@ -123,10 +117,8 @@ struct bench_cubin {
 	uint64_t (*word)[2]; /* unpatched */
 	uint32_t nwords;
 };
-/*
- * Decodes and checks the cubin of SIZE bytes at DATA. Returns false with the reason in WHY if it is
- * not as expected.
- */
+/* Decodes and checks the cubin of SIZE bytes at DATA. Returns false with the reason in WHY if it is
+ * not as expected. */
 bool bench_check_cubin(struct bench_cubin *cubin, const struct bench_code *code, const void *data,
 		       size_t size, char why[200]);
 void bench_cubin_free(struct bench_cubin *cubin);
@@ -139,10 +131,8 @@ struct bench_run {
 	struct bench_gpu gpu;
 	struct bench_samples *samples;
 	bool dry;
-	/*
-	 * Assembles PTX. Returns 0 and a cubin from malloc(), or an error with LOG set. Uses the
-	 * driver, or a test's stub.
-	 */
+	/* Assembles PTX. Returns 0 and a cubin from malloc(), or an error with LOG set. Uses the
+	 * driver, or a test's stub. */
 	int (*assemble)(struct bench_run *run, const char *ptx, void **cubin, size_t *size,
 			char log[1024]);
 	uint32_t kernels, failures; /* kernels accepted; kernels rejected, or failed at run time */
@@ -157,10 +147,8 @@ struct bench_run {
 	double mhz, seconds;
 };
 
-/*
- * Prepares a run with its gpu and assemble set: builds and runs the spin kernel. Exits if kernels
- * cannot be assembled. A dry run and tests begin here.
- */
+/* Prepares a run with its gpu and assemble set: builds and runs the spin kernel. Exits if kernels
+ * cannot be assembled. A dry run and tests begin here. */
 void bench_run_begin(struct bench_run *run);
 /* Runs one benchmark. SAMPLES gets its samples, or what is missing. */
 void bench_run_measure(struct bench_run *run, const struct bench *bench,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Generates a kernel's PTX with the frame around its body, and checks the assembled cubin: what is
- * timed must contain the expected instructions.
- */
+/* Generates a kernel's PTX with the frame around its body, and checks the assembled cubin: what is
+ * timed must contain the expected instructions. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,10 +205,8 @@ static bool check_timed_code(const struct bench_code *code, enum nvs_sass_form f
 	return true;
 }
 
-/*
- * Raises the register count in .nv.info, and in the section header if it is there. The GPU reserves
- * two of them: with 128, R126 is an illegal instruction on an H200.
- */
+/* Raises the register count in .nv.info, and in the section header if it is there. The GPU reserves
+ * two of them: with 128, R126 is an illegal instruction on an H200. */
 static bool raise_registers(uint8_t *data, const struct nvs_cubin *cubin,
 			    const struct nvs_cubin_function *f, uint32_t named)
 {

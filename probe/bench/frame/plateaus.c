@@ -18,10 +18,8 @@ static bool is_near(double a, double b, double share)
 	return fabs(a - b) <= share * fmin(fabs(a), fabs(b));
 }
 
-/*
- * Returns how many points from FIRST on share a value: each is near the median of those before it,
- * or is an outlier because the next two are near it again.
- */
+/* Returns how many points from FIRST on share a value: each is near the median of those before it,
+ * or is an outlier because the next two are near it again. */
 static uint32_t run_of(const double *v, uint32_t first, uint32_t n, double share, double *own)
 {
 	uint32_t i = first + 1;
@@ -54,10 +52,8 @@ uint32_t bench_find_plateaus(const struct bench_series *series, double share, ui
 			v[n++] = m;
 		}
 	}
-	/*
-	 * Within a plateau half of the share is allowed, because the medians of two plateaus differ
-	 * by the whole share.
-	 */
+	/* Within a plateau half of the share is allowed, because the medians of two plateaus differ
+	 * by the whole share. */
 	for (uint32_t i = 0; i < n;) {
 		uint32_t k = run_of(v, i, n, share / 2, own);
 		struct bench_plateau *last = found ? &plateau[found - 1] : NULL, p;

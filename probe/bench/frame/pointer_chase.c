@@ -87,10 +87,8 @@ static void write_loads(struct bench_text *text, const char *cache, const char *
 	bench_emit(text, "%s:\n.pragma \"nounroll\";\n", label);
 	for (unsigned k = 0; k < CHASE_UNROLL; k++)
 		bench_emit(text, "ld.global.%s.u64 at, [at];\n", cache);
-	/*
-	 * The branch after the loop waits for the last load, so the clock is read after it has
-	 * completed.
-	 */
+	/* The branch after the loop waits for the last load, so the clock is read after it has
+	 * completed. */
 	bench_emit(text,
 		   "sub.u32 %s, %s, %u;\n"
 		   "setp.gt.s32 p, %s, 0;\n"

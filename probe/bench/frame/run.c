@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The context that a benchmark runs in: kernels, launches, memory. A failure is recorded as missing
- * and ends the benchmark.
- */
+/* The context that a benchmark runs in: kernels, launches, memory. A failure is recorded as missing
+ * and ends the benchmark. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -72,10 +70,8 @@ static void add_failure(struct bench_run *run, const char *format, ...)
 	bench_add_missing(run->samples, "%s", text);
 }
 
-/*
- * Checks the result of a driver call. On an error records it, and whether the context is still
- * usable.
- */
+/* Checks the result of a driver call. On an error records it, and whether the context is still
+ * usable. */
 static bool check_call(struct bench_run *run, const char *what, const char *of, int error)
 {
 	int after;
@@ -210,10 +206,8 @@ static int set_attribute(struct bench_kernel *k, int which, int value)
 	return cu.cuFuncSetAttribute ? cu.cuFuncSetAttribute(k->function, which, value) : 0;
 }
 
-/*
- * Launches once; arguments are copied at launch. LATER: as a programmatic dependent of the previous
- * launch.
- */
+/* Launches once; arguments are copied at launch. LATER: as a programmatic dependent of the previous
+ * launch. */
 static int launch_one(struct bench_run *run, struct bench_kernel *k, const struct bench_launch *l,
 		      uint64_t *argument, bool later)
 {
@@ -430,10 +424,8 @@ static const struct bench_code spin_code = {
 		"@%p bra spin;\n",
 };
 
-/*
- * Builds and runs the spin kernel. Exits if kernels cannot be assembled or run, since nothing could
- * be measured.
- */
+/* Builds and runs the spin kernel. Exits if kernels cannot be assembled or run, since nothing could
+ * be measured. */
 static void start_spin(struct bench_run *run)
 {
 	struct bench_samples own = {.bench = "spin"};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Shared by the instruction benchmarks: finding timed code, patching its instructions, storing
- * values.
- */
+/* Shared by the instruction benchmarks: finding timed code, patching its instructions, storing
+ * values. */
 #include "probe/bench/frame/timed_code.h"
 #include "probe/lib/table.h"
 #include "sass/sass.h"

@@ -50,10 +50,8 @@ static void write_iteration(struct bench_text *text, enum bandwidth_kind kind)
 	}
 }
 
-/*
- * arg0 to arg2: arrays a, b and c; arg3: iterations of UNROLL per pass; arg4: passes; arg5 to arg7:
- * bits of the SMs that read; the second word of the results counts their blocks.
- */
+/* arg0 to arg2: arrays a, b and c; arg3: iterations of UNROLL per pass; arg4: passes; arg5 to arg7:
+ * bits of the SMs that read; the second word of the results counts their blocks. */
 static struct bench_kernel *kernel_of(struct bench_run *run, enum bandwidth_kind kind)
 {
 	struct bench_text body = {0};
@@ -129,10 +127,8 @@ static uint64_t turn_bytes(const struct bench_gpu *gpu)
 	return gpu->sms * BLOCKS * THREADS * UNROLL * WIDTH;
 }
 
-/*
- * Averages over PLACES, each as large as the part of L2: how an array's lines are distributed among
- * L2's slices is random.
- */
+/* Averages over PLACES, each as large as the part of L2: how an array's lines are distributed among
+ * L2's slices is random. */
 static void repeat_places(struct bench_run *run, struct bench_kernel *kernel,
 			  struct bench_launch launch, uint64_t apart, bench_compute *value,
 			  double scale, struct bench_point *point)
@@ -215,10 +211,8 @@ static void measure_l2(struct bench_run *run)
 				  "the size of L2 is unknown, or there is not enough memory");
 	for (unsigned part = 4; kernel && base && each && part >= 2; part -= 2) {
 		uint64_t turns = l2 / part / each ? l2 / part / each : 1, bytes = turns * each;
-		/*
-		 * 8 GiB take 3 ms at 3.4 TB/s. One pass more than counted, an error of some
-		 * thousandths.
-		 */
+		/* 8 GiB take 3 ms at 3.4 TB/s. One pass more than counted, an error of some
+		 * thousandths. */
 		uint64_t passes = (8ull << 30) / bytes + 1;
 
 		repeat_places(run, kernel, launch_of(gpu, 0, base, 0, turns, passes), l2 / part,

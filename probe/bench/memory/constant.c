@@ -27,10 +27,8 @@ enum {
 };
 static const char declared[] = ".visible .const .align 256 .u32 table[16384];\n";
 
-/*
- * Writes a cycle of words STEP bytes apart within the first BYTES; with STEP 0 each word points to
- * itself.
- */
+/* Writes a cycle of words STEP bytes apart within the first BYTES; with STEP 0 each word points to
+ * itself. */
 static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint32_t bytes,
 			uint32_t step)
 {
@@ -57,10 +55,8 @@ static bool write_table(struct bench_run *run, struct bench_kernel *kernel, uint
 	return done;
 }
 
-/*
- * Generates N steps from START on. The start of the next chase depends on the result of this one
- * (ZERO is 0), or the assembler would notice that they are equal.
- */
+/* Generates N steps from START on. The start of the next chase depends on the result of this one
+ * (ZERO is 0), or the assembler would notice that they are equal. */
 static void write_chase(struct bench_text *t, const char *label)
 {
 	bench_emit(t,
@@ -75,10 +71,8 @@ static const char variables[] =
 	"cvt.u32.u64 start, %b_arg0; cvt.u32.u64 n, %b_arg1; cvt.u32.u64 zero, %b_arg4;\n"
 	"mov.u32 sum, 0; mov.u64 base, table;\n";
 
-/*
- * Generates arg1 steps from arg0 on, once untimed unless arg2 is set, then timed; arg3: number of
- * different words that the lanes read.
- */
+/* Generates arg1 steps from arg0 on, once untimed unless arg2 is set, then timed; arg3: number of
+ * different words that the lanes read. */
 static void write_chase_body(struct bench_text *t)
 {
 	bench_emit(t,
@@ -208,10 +202,8 @@ static void measure_samples(struct bench_run *run)
 	measure_turns(run);
 }
 
-/*
- * Derives how many lines are missed by a chase one line longer than level 1 holds: a set with LRU
- * replacement misses all its lines and the extra one in every round.
- */
+/* Derives how many lines are missed by a chase one line longer than level 1 holds: a set with LRU
+ * replacement misses all its lines and the extra one in every round. */
 static void derive_replacement(const struct bench_series *series, const struct bench_plateau p[2],
 			       struct bench_figures *figures)
 {

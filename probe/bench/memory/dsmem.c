@@ -127,10 +127,8 @@ static struct bench_kernel *bandwidth_kernel(struct bench_run *run)
 			    .threads = THREADS, .expect = {{OP_LD, CHASE_UNROLL, CHASE_UNROLL}});
 }
 
-/*
- * Computes bytes per cycle from ARG bytes per block and the cycles of the blocks, a list
- * terminated by 0. The mean over all blocks is needed, because clusters are placed differently.
- */
+/* Computes bytes per cycle from ARG bytes per block and the cycles of the blocks, a list terminated
+ * by 0. The mean over all blocks is needed, because clusters are placed differently. */
 static double compute_rate(const struct bench_run *run, const void *results, void *arg)
 {
 	const uint64_t *cycles = results;

@@ -101,10 +101,8 @@ static void measure_samples(struct bench_run *run)
 	bench_text_free(&text);
 }
 
-/*
- * Merges plateaus that are too short to be a cache into the neighbor with the closer value: an H200
- * adds 256 cycles from 24 KiB on, and a sixth from 110 KiB on. Returns how many remain.
- */
+/* Merges plateaus that are too short to be a cache into the neighbor with the closer value: an H200
+ * adds 256 cycles from 24 KiB on, and a sixth from 110 KiB on. Returns how many remain. */
 static uint32_t merge_levels(struct bench_plateau *p, uint32_t n)
 {
 	uint32_t kept = 0;

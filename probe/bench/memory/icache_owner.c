@@ -159,10 +159,8 @@ static void measure_samples(struct bench_run *run)
 	}
 }
 
-/*
- * Returns the aggressor length from which on the victim stays slower than alone: INFINITY if never,
- * NAN if unknown.
- */
+/* Returns the aggressor length from which on the victim stays slower than alone: INFINITY if never,
+ * NAN if unknown. */
 static double slowed_from(const struct bench_series *series, const struct bench_point *alone)
 {
 	double from = INFINITY;

@@ -107,9 +107,8 @@ static void measure_samples(struct bench_run *run)
 				.grid = 1,
 				.block = THREADS,
 				.no_shared = true,
-				/*
-				 * A sum of zeros never equals arg3. A full round warms the cache.
-				 */
+				/* A sum of zeros never equals arg3. A full round warms the cache.
+				 *  */
 				.arg = {base, bytes, TURNS, 1, bytes / (UNROLL * 32 * widths[w])}};
 
 			bench_repeat(run, kernel, &launch, WARPS * 16, compute_rate,

@@ -123,10 +123,8 @@ static struct bench_launch lay_lines(struct l1_size_scan *s, uint64_t lines)
 
 	if (!chase_write_chain(s->run, s->builder, &chain))
 		return (struct bench_launch){.grid = 0};
-	/*
-	 * The driver chooses the next size that holds the percentage plus 1 KiB for each resident
-	 * block: 32 blocks of one warp, 2 of these. So request slightly less than the size.
-	 */
+	/* The driver chooses the next size that holds the percentage plus 1 KiB for each resident
+	 * block: 32 blocks of one warp, 2 of these. So request slightly less than the size. */
 	return (struct bench_launch){
 		.grid = 1,
 		.block = THREADS,
@@ -156,10 +154,8 @@ static bool find_limit(struct l1_size_scan *s)
 	return true;
 }
 
-/*
- * Returns the first number of lines, in steps of STEP from FIRST on, that are not all kept; 0 if
- * none.
- */
+/* Returns the first number of lines, in steps of STEP from FIRST on, that are not all kept; 0 if
+ * none. */
 static uint64_t first_missed(struct l1_size_scan *s, uint64_t first, uint64_t step)
 {
 	for (uint64_t lines = first; lines <= MAX_LINES; lines += step) {
@@ -275,10 +271,8 @@ static void derive_size(const struct bench_samples *samples, const struct bench_
 
 /* ---- lines ---- */
 
-/*
- * Finds by bisection the maximum number of lines STRIDE apart that are kept, and measures it and
- * one more. Returns false if nothing more can be measured.
- */
+/* Finds by bisection the maximum number of lines STRIDE apart that are kept, and measures it and
+ * one more. Returns false if nothing more can be measured. */
 static bool kept_apart(struct l1_size_scan *s)
 {
 	uint64_t few = 1, many = MAX_LINES;
@@ -417,10 +411,8 @@ static void derive_sector(const struct bench_series *series, struct bench_figure
 
 enum { RUNS = 64 };
 
-/*
- * Counts lengths of runs of misses in the samples of the points with Y lines. Returns the number of
- * runs.
- */
+/* Counts lengths of runs of misses in the samples of the points with Y lines. Returns the number of
+ * runs. */
 static uint32_t runs_of(const struct bench_series *series, double y, double limit,
 			uint32_t runs[RUNS + 1], uint32_t *compute_misses)
 {
@@ -505,10 +497,8 @@ static double kept_of(const struct bench_series *series)
 	return kept;
 }
 
-/*
- * If address bits select the set directly, doubling the distance halves the number of lines kept,
- * down to one set. If it is constant for large distances, more bits are hashed.
- */
+/* If address bits select the set directly, doubling the distance halves the number of lines kept,
+ * down to one set. If it is constant for large distances, more bits are hashed. */
 static void derive_sets(const struct bench_samples *samples, struct bench_figures *figures)
 {
 	double all = NAN, least = INFINITY, first = NAN, farthest = 0;

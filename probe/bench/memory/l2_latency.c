@@ -18,10 +18,8 @@
 
 enum { LINE = 128, STEPS = 4096, WARM = 1024, LINES = 32, APART = 4096 + LINE };
 
-/*
- * bench_repeat() for chase_build_kernel(), with each launch continuing where the previous one
- * ended, so that no thread hits lines that it has just cached.
- */
+/* bench_repeat() for chase_build_kernel(), with each launch continuing where the previous one
+ * ended, so that no thread hits lines that it has just cached. */
 static bool chase_repeat_onward(struct bench_run *run, struct bench_kernel *kernel,
 				struct bench_launch launch, struct bench_point *point)
 {
@@ -181,10 +179,8 @@ static bool read_points(struct l2_sides *s, const struct bench_series *series)
 	return s->sms > 1;
 }
 
-/*
- * Finds for each line which SMs are near. A line divides the SMs as the first line does, or the
- * other way round.
- */
+/* Finds for each line which SMs are near. A line divides the SMs as the first line does, or the
+ * other way round. */
 static bool find_sides(struct l2_sides *s, double *near, double *far)
 {
 	double value[SMS], low, high, lows = 0, highs = 0;

@@ -68,10 +68,8 @@ static struct bench_kernel *rate_kernel(struct bench_run *run, enum p2p_access w
 			    .expect = {{rates[what].op, UNROLL, UNROLL + 3}});
 }
 
-/*
- * Like chase_build_kernel(), with atomics that return the next address: arg0: start, arg1: steps,
- * arg2: 0.
- */
+/* Like chase_build_kernel(), with atomics that return the next address: arg0: start, arg1: steps,
+ * arg2: 0. */
 static struct bench_kernel *atomic_chase(struct bench_run *run)
 {
 	struct bench_text t = {0};
@@ -170,10 +168,8 @@ static void measure_peer(struct bench_run *run, const struct kernels *k)
 		measure_rates(run, k, places[1], peer.to.gpu, atomics);
 	} else
 		bench_add_missing(bench_samples(run), "not enough memory for an array");
-	/*
-	 * A failure has destroyed the context's memory and access; a hanging kernel still holds
-	 * them.
-	 */
+	/* A failure has destroyed the context's memory and access; a hanging kernel still holds
+	 * them. */
 	if (!run->stuck)
 		probe_peer_close(&peer, &run->session);
 }

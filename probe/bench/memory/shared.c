@@ -45,10 +45,8 @@ static void write_load(struct bench_text *text, unsigned width, const char *at)
 			   at, at);
 }
 
-/*
- * Builds a kernel with CHAINS loads per step: arg2 untimed iterations of CHASE_UNROLL loads, then
- * arg1 timed.
- */
+/* Builds a kernel with CHAINS loads per step: arg2 untimed iterations of CHASE_UNROLL loads, then
+ * arg1 timed. */
 static struct bench_kernel *kernel_of(struct bench_run *run, unsigned width, unsigned chains)
 {
 	struct bench_text body = {0};
@@ -120,10 +118,8 @@ static void measure_latency(struct bench_run *run)
 	}
 }
 
-/*
- * Returns how many lanes share a bank, for elements of 4 bytes that are APART words apart, with 32
- * banks.
- */
+/* Returns how many lanes share a bank, for elements of 4 bytes that are APART words apart, with 32
+ * banks. */
 static unsigned conflict_degree(unsigned apart)
 {
 	unsigned degree = 1;
@@ -169,10 +165,8 @@ static void derive_latency(const struct bench_samples *samples, const struct ben
 		BENCH_EACH(p, series) {
 			unsigned apart = (unsigned)p->x;
 
-			/*
-			 * All others have the same conflicts as one of these; they are only in the
-			 * plot.
-			 */
+			/* All others have the same conflicts as one of these; they are only in the
+			 * plot. */
 			if (!apart || apart & (apart - 1))
 				continue;
 			bench_add_point_figure(figures, "shared latency",

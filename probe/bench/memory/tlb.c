@@ -85,10 +85,8 @@ static void measure_samples(struct bench_run *run)
 /* A reach is known to within a factor of 1.5; beyond this factor it is a different one. */
 #define FARTHER 1.75
 
-/*
- * Returns how far addresses STRIDE MiB apart stay below LIMIT cycles; INFINITY if up to the end;
- * NAN if there is no such curve.
- */
+/* Returns how far addresses STRIDE MiB apart stay below LIMIT cycles; INFINITY if up to the end;
+ * NAN if there is no such curve. */
 static double reach_of(const struct bench_samples *samples, unsigned stride, double limit)
 {
 	const struct bench_series *series = bench_find_series(samples,
@@ -108,10 +106,8 @@ static double reach_of(const struct bench_samples *samples, unsigned stride, dou
 	return isnan(reach) ? NAN : INFINITY;
 }
 
-/*
- * Derives a level's reach, the minimum over all strides, and what an entry covers: the longest
- * stride that reaches no farther, while the next one does.
- */
+/* Derives a level's reach, the minimum over all strides, and what an entry covers: the longest
+ * stride that reaches no farther, while the next one does. */
 static void derive_level(const struct bench_samples *samples, struct bench_figures *figures,
 			 double limit, const char *name, double mhz)
 {

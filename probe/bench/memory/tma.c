@@ -33,10 +33,8 @@ enum { COLUMNS = 64, ROWS = 4096 };
 
 enum tma_shape { BULK, TILE, MULTICAST };
 
-/*
- * Generates a wait for the mbarrier at %bar in phase %ph; %left counts down to 0 if it does not
- * complete. Uses test_wait, because try_wait may sleep.
- */
+/* Generates a wait for the mbarrier at %bar in phase %ph; %left counts down to 0 if it does not
+ * complete. Uses test_wait, because try_wait may sleep. */
 static void write_wait(struct bench_text *text, const char *label)
 {
 	bench_emit(text,
@@ -70,10 +68,8 @@ static void write_latency(struct bench_text *text, enum tma_shape shape)
 	bench_emit(text, "@!%%first bra DONE;\nmov.u32 %%pass, 0; mov.u64 %%t1, 0;\nPASS:\n"
 			 ".pragma \"nounroll\";\n"
 			 "mbarrier.arrive.expect_tx.shared::cta.b64 %%s, [%%bar], %%size;\n");
-	/*
-	 * Every block's mbarrier expects its bytes before they are requested. Blocks have one
-	 * active thread, so all threads of the cluster pass here.
-	 */
+	/* Every block's mbarrier expects its bytes before they are requested. Blocks have one
+	 * active thread, so all threads of the cluster pass here. */
 	if (shape == MULTICAST)
 		bench_emit(text, "barrier.cluster.arrive;\nbarrier.cluster.wait;\n"
 				 "setp.ne.u32 %%p, %%b_ctaid, 0;\n");
@@ -159,10 +155,8 @@ static struct bench_kernel *build_kernel(struct bench_run *run, const char *name
 			    .expect = {{op, 1, 1}});
 }
 
-/*
- * Returns the minimum of TIMES launches; 0 if no copy arrived. With PLACE each copy reads from a
- * new place, and *PLACE is advanced.
- */
+/* Returns the minimum of TIMES launches; 0 if no copy arrived. With PLACE each copy reads from a
+ * new place, and *PLACE is advanced. */
 static uint64_t min_of_launches(struct bench_run *run, struct bench_kernel *kernel,
 				struct bench_launch l, uint64_t *place)
 {
@@ -206,10 +200,8 @@ static double mean_of_places(struct bench_run *run, struct bench_kernel *kernel,
 	return (double)sum / PLACES;
 }
 
-/*
- * Measures from memory whose bytes are in L2 because earlier passes have read them, or, with PLACE,
- * were never read.
- */
+/* Measures from memory whose bytes are in L2 because earlier passes have read them, or, with PLACE,
+ * were never read. */
 static void measure_latency(struct bench_run *run, struct bench_kernel *kernel, const char *name,
 			    uint32_t size, const struct bench_launch *launch, uint64_t *place)
 {

@@ -177,10 +177,8 @@ static void measure_samples(struct bench_run *run)
 		for (unsigned o = 0; o < OPS; o++) {
 			struct bench_kernel *kernel;
 
-			/*
-			 * For floats in another block's memory the assembler generates a search for
-			 * the address space.
-			 */
+			/* For floats in another block's memory the assembler generates a search for
+			 * the address space. */
 			if (space[s].arch && strstr(op[o].name, ".f"))
 				continue;
 			/* On Ampere and Ada the loop of CAS calls a function. */
@@ -250,9 +248,8 @@ static void derive_pair(const struct bench_samples *samples, struct bench_figure
 			bench_figure(figures, name, name_threads(a->x), pair->unit,
 				     bench_median(a) - bench_median(b), bench_min(a) - bench_max(b),
 				     bench_max(a) - bench_min(b), a->sm_mhz);
-			/*
-			 * The study has no clusters, and the difference is of two similar values.
-			 */
+			/* The study has no clusters, and the difference is of two similar values.
+			 *  */
 			bench_mark_detail(figures, s->arch || (a->x > 1 && a->x < 32));
 			any = true;
 		}

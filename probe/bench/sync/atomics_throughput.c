@@ -21,10 +21,8 @@ static const char *const scenarios[] = {NULL, "1: one block, adjacent words",
 					"2: one block, a line each", "3: many blocks, one word",
 					"4: many blocks, a line each"};
 
-/*
- * arg0: rounds, arg1: memory, arg2: shift from threads to groups, arg3, arg4: bytes between groups
- * and between blocks, arg5: 1.
- */
+/* arg0: rounds, arg1: memory, arg2: shift from threads to groups, arg3, arg4: bytes between groups
+ * and between blocks, arg5: 1. */
 static struct bench_kernel *build_kernel(struct bench_run *run, bool red)
 {
 	struct bench_text text = {0};

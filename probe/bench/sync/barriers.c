@@ -49,10 +49,8 @@ static const struct barrier_type {
 };
 enum { WAYS = sizeof way / sizeof *way };
 
-/*
- * Generates the start. arg0: number of arrivals at an mbarrier. In a ping-pong one thread of each
- * side arrives.
- */
+/* Generates the start. arg0: number of arrivals at an mbarrier. In a ping-pong one thread of each
+ * side arrives. */
 static void write_start(struct bench_text *text, const struct barrier_type *w)
 {
 	bench_emit(text,

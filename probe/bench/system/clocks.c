@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Measures the clocks used by all benchmarks: the difference of two consecutive reads of %clock64,
- * the step of %globaltimer, and the SM clock of a kernel. Takes 0.1 s.
- */
+/* Measures the clocks used by all benchmarks: the difference of two consecutive reads of %clock64,
+ * the step of %globaltimer, and the SM clock of a kernel. Takes 0.1 s. */
 #include <math.h>
 #include "probe/bench/frame/bench.h"
 

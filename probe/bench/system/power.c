@@ -191,10 +191,8 @@ static void measure_thermal(struct bench_run *run)
 	run_load(run, "FP16", 8192, LONG_S, 0.5, "temperature");
 }
 
-/*
- * Adds the figure of all points at the x of the K-th. Returns the median; NAN if it was added
- * before.
- */
+/* Adds the figure of all points at the x of the K-th. Returns the median; NAN if it was added
+ * before. */
 static double add_figure_at(const struct bench_series *series, uint32_t k,
 			    struct bench_figures *figures)
 {
@@ -214,10 +212,8 @@ static double add_figure_at(const struct bench_series *series, uint32_t k,
 	return median;
 }
 
-/*
- * Derives figures by size and by temperature; by time only the first and the last, and a plot of
- * all.
- */
+/* Derives figures by size and by temperature; by time only the first and the last, and a plot of
+ * all. */
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A library with its own runtime, like those with a static libcudart: it opens libcuda and looks
- * up entry points itself. Its user prints how often it launched.
- */
+/* A library with its own runtime, like those with a static libcudart: it opens libcuda and looks up
+ * entry points itself. Its user prints how often it launched. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A libcuda.so.1 without a GPU, for tests of the API layer: every function reports its arguments,
- * callbacks run immediately on the caller's thread, and captured launches become graphs.
- */
+/* A libcuda.so.1 without a GPU, for tests of the API layer: every function reports its arguments,
+ * callbacks run immediately on the caller's thread, and captured launches become graphs. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -89,9 +87,8 @@ EXPORT int cuModuleUnload(void *module)
 	return 0;
 }
 
-/*
- * Handles are the names; the same name gives the same handle, as after a module was loaded again.
- */
+/* Handles are the names; the same name gives the same handle, as after a module was loaded again.
+ *  */
 EXPORT int cuModuleGetFunction(void **out, void *module, const char *name)
 {
 	static struct {

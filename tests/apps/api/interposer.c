@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A second preloaded library, like those of tools that share a GPU: it serves dlsym, returns its
- * own cuLaunchKernel, and finds the C library's dlsym without calling other libraries.
- */
+/* A second preloaded library, like those of tools that share a GPU: it serves dlsym, returns its
+ * own cuLaunchKernel, and finds the C library's dlsym without calling other libraries. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A function that the loader resolves (ifunc) while it relocates its users, so that it sees a
- * library that is only partly loaded.
- */
+/* A function that the loader resolves (ifunc) while it relocates its users, so that it sees a
+ * library that is only partly loaded. */
 void (*midway_hook)(void);
 
 static int chosen(void)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A library that is linked with libcuda: calls it directly, and looks it up with RTLD_NEXT and
- * RTLD_DEFAULT, which find it only in this library's own scope.
- */
+/* A library that is linked with libcuda: calls it directly, and looks it up with RTLD_NEXT and
+ * RTLD_DEFAULT, which find it only in this library's own scope. */
 #include <dlfcn.h>
 #include <stddef.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * NVTX functions that the tests call, with the names and layouts of version 3: for machines
- * without its headers, and for a library of these functions like libnvToolsExt.
- */
+/* NVTX functions that the tests call, with the names and layouts of version 3: for machines without
+ * its headers, and for a library of these functions like libnvToolsExt. */
 #ifndef NVSNOOP_TEST_NVTX_H
 #define NVSNOOP_TEST_NVTX_H
 

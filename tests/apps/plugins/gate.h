@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Shared by loader.c and its plugin: the constructor signals that it runs, and waits until it may
- * return.
- */
+/* Shared by loader.c and its plugin: the constructor signals that it runs, and waits until it may
+ * return. */
 #ifndef APPS_GATE_H
 #define APPS_GATE_H
 

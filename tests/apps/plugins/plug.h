@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Two libraries that differ only in the name of their function, so that one may be loaded at the
- * address of the other.
- */
+/* Two libraries that differ only in the name of their function, so that one may be loaded at the
+ * address of the other. */
 #include "tests/softgpu/cudadrv.h"
 
 typedef int (*plug_fn)(CUdeviceptr p, unsigned n);

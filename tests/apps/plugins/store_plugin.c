@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A doorbell store in a library that is unloaded and loaded again: its code is patched, unloaded
- * with the patch, and loaded again.
- */
+/* A doorbell store in a library that is unloaded and loaded again: its code is patched, unloaded
+ * with the patch, and loaded again. */
 #include <stdint.h>
 
 void plugin_store(volatile void *address, uint32_t token);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Replaces libcuda in synthetic stacks: exported entry points, and one function that is not
- * exported.
- */
+/* Replaces libcuda in synthetic stacks: exported entry points, and one function that is not
+ * exported. */
 #define NVS_CODE(name) __asm__(".rept 64\n\tnop\n\t.endr\n\t/* " #name " */")
 
 void cuLaunchKernel(void);

@@ -268,10 +268,8 @@ LEVEL void sg_channel_submit(struct softgpu_channel *ch, uint32_t *end)
 
 /* ---- life ---- */
 
-/*
- * A test's channel: its objects are in its own part of the window, at GPU addresses that differ
- * from the program's.
- */
+/* A test's channel: its objects are in its own part of the window, at GPU addresses that differ
+ * from the program's. */
 static CUresult own_ring(struct softgpu_channel *ch)
 {
 	struct sg_device *d = ch->ctx->device;

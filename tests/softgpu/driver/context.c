@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A context: its address window, the fixed memory objects, and five channel groups with 20
- * channels, made by the same calls in the same order as the real driver's.
- */
+/* A context: its address window, the fixed memory objects, and five channel groups with 20
+ * channels, made by the same calls in the same order as the real driver's. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

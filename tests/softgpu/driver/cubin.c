@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Reads cubins, and fatbins with uncompressed entries: kernels with parameters and code. The files
- * are the tests' own and are not validated.
- */
+/* Reads cubins, and fatbins with uncompressed entries: kernels with parameters and code. The files
+ * are the tests' own and are not validated. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>

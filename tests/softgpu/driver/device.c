@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Initialises the driver and its devices with the calls of the real driver, in the same order.
- * Calls whose answers are not used are in tables.
- */
+/* Initialises the driver and its devices with the calls of the real driver, in the same order.
+ * Calls whose answers are not used are in tables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

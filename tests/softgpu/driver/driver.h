@@ -63,10 +63,8 @@ struct sg_driver {
 	uint32_t ndevices;
 	struct sg_device device[SG_DEVICES];
 	bool xfer; /* SOFTGPU=xfer: allocations go through NV_ESC_IOCTL_XFER_CMD */
-	/*
-	 * SOFTGPU=next: a possible future release: inlines smaller copies, fetches none, and
-	 * launches in another order with one more method
-	 */
+	/* SOFTGPU=next: a possible future release: inlines smaller copies, fetches none, and
+	 * launches in another order with one more method */
 	bool next;
 	bool turned; /* SOFTGPU=turned: starts the channel groups in another order */
 	bool idle; /* SOFTGPU=idle: finds no copy in flight when it copies from page-locked memory
@@ -147,23 +145,17 @@ struct softgpu_channel {
 	uint32_t counted;
 };
 
-/*
- * Takes the channel's lock and reserves NDWORDS in its pushbuffer. Returns NULL if the channel is
- * dead.
- */
+/* Takes the channel's lock and reserves NDWORDS in its pushbuffer. Returns NULL if the channel is
+ * dead. */
 uint32_t *sg_channel_begin(struct softgpu_channel *ch, uint32_t ndwords);
-/*
- * Submits the segment that ends at END and contains a release, with one entry and one doorbell.
- * Releases the lock.
- */
+/* Submits the segment that ends at END and contains a release, with one entry and one doorbell.
+ * Releases the lock. */
 void sg_channel_submit(struct softgpu_channel *ch, uint32_t *end);
 void sg_channel_cancel(struct softgpu_channel *ch);
 /* Appends the release of the channel's next payload. */
 uint32_t *sg_push_progress(struct softgpu_channel *ch, uint32_t *p, uint32_t d);
-/*
- * Puts entries into the ring and rings the doorbell. The lock is held; the caller has waited for
- * space in the ring.
- */
+/* Puts entries into the ring and rings the doorbell. The lock is held; the caller has waited for
+ * space in the ring. */
 void sg_channel_kick(struct softgpu_channel *ch, const uint64_t *entries, uint32_t n);
 bool sg_channel_room(struct softgpu_channel *ch, uint32_t entries);
 CUresult sg_channel_wait(struct softgpu_channel *ch, uint32_t payload);
@@ -224,10 +216,8 @@ CUresult sg_context_create(struct sg_context **ctx, struct sg_device *d);
 void sg_context_destroy(struct sg_context *ctx);
 /* Current context. Returns NULL if there is none. */
 struct sg_context *sg_current(void);
-/*
- * With `patient`: waits a few seconds, before the program's first work in a context, until a tool's
- * thread has registered memory there and left it.
- */
+/* With `patient`: waits a few seconds, before the program's first work in a context, until a tool's
+ * thread has registered memory there and left it. */
 void sg_wait_settled(struct sg_context *context);
 void sg_registered(struct sg_context *context);
 /* init.c: the first submissions of a new context. */
@@ -291,15 +281,11 @@ static inline struct sg_point sg_unpack(struct sg_context *ctx, const uint64_t *
 	return (struct sg_point){v ? &ctx->ch[(v >> 32) - 1] : NULL, (uint32_t)v};
 }
 
-/*
- * Stream S of the current context; its null stream if S is NULL. Returns NULL without a context or
- * if S is no stream.
- */
+/* Stream S of the current context; its null stream if S is NULL. Returns NULL without a context or
+ * if S is no stream. */
 struct CUstream_st *sg_stream(CUstream s);
-/*
- * Begins work of S on CH: takes the stream's lock, then the channel's, and writes the acquires that
- * the order needs. Leaves space for NDWORDS. sg_stream_submit() ends the segment.
- */
+/* Begins work of S on CH: takes the stream's lock, then the channel's, and writes the acquires that
+ * the order needs. Leaves space for NDWORDS. sg_stream_submit() ends the segment. */
 uint32_t *sg_stream_begin(struct CUstream_st *s, struct softgpu_channel *ch, uint32_t ndwords);
 /* The same for a kernel, which acquires its predecessor itself. */
 uint32_t *sg_stream_begin_launch(struct CUstream_st *s, uint32_t ndwords);

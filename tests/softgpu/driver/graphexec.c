@@ -234,10 +234,8 @@ static uint32_t count_nodes(CUgraph g)
 	return n;
 }
 
-/*
- * Appends G's nodes to ALL from index N on, each followed by its inner nodes. Returns the next free
- * index.
- */
+/* Appends G's nodes to ALL from index N on, each followed by its inner nodes. Returns the next free
+ * index. */
 static uint32_t flatten(CUgraph g, struct exec_node *all, uint32_t n, uint32_t parent, bool skipped)
 {
 	for (CUgraphNode node = g->first; node; node = node->next) {
@@ -277,10 +275,8 @@ static uint32_t end_of(const struct CUgraphExec_st *e, uint32_t i)
 	return k;
 }
 
-/*
- * Copies G's launches to the nodes [AT, END) below PARENT. Returns false if G has another
- * structure.
- */
+/* Copies G's launches to the nodes [AT, END) below PARENT. Returns false if G has another
+ * structure. */
 static bool take_over(struct CUgraphExec_st *e, uint32_t at, uint32_t end, uint32_t parent,
 		      CUgraph g)
 {

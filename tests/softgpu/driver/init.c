@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The first submissions of a new context, in the order captured from a real driver: set-up of the
- * engines on every channel, clearing by copy engine, the driver's own kernels.
- */
+/* The first submissions of a new context, in the order captured from a real driver: set-up of the
+ * engines on every channel, clearing by copy engine, the driver's own kernels. */
 #include <string.h>
 #include "driver.h"
 #include "push.h"
@@ -98,10 +96,8 @@ static CUresult shared_windows(struct sg_context *ctx)
 	return CUDA_SUCCESS;
 }
 
-/*
- * The real driver sometimes starts its channel groups in another order, as seen on an H200. No
- * group waits for another.
- */
+/* The real driver sometimes starts its channel groups in another order, as seen on an H200. No
+ * group waits for another. */
 static CUresult first_of_each(struct sg_context *ctx)
 {
 	uint32_t before = sg_driver.turned ? SG_COMPUTE_CHANNELS + 4 : SG_CHANNELS;

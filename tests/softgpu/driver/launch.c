@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Kernel launches: the constants of a launch, an empty descriptor after it, its own descriptor, its
- * semaphore, and the scheduling calls, all inline in one segment as in the real driver.
- */
+/* Kernel launches: the constants of a launch, an empty descriptor after it, its own descriptor, its
+ * semaphore, and the scheduling calls, all inline in one segment as in the real driver. */
 #include <string.h>
 #include "driver.h"
 #include "push.h"
@@ -70,10 +68,8 @@ void sg_fill_qmd(uint32_t *w, const struct sg_launch *l, uint64_t consts)
 	w[49] = w[57] = 0x1800000 | (uint32_t)(consts >> 38);
 }
 
-/*
- * The empty descriptor of a launch: type GRID_NULL, waits for two others, schedules the next
- * launch's.
- */
+/* The empty descriptor of a launch: type GRID_NULL, waits for two others, schedules the next
+ * launch's. */
 static void fill_null(uint32_t *w, uint64_t next)
 {
 	memset(w, 0, SG_QMD_WORDS * 4);

@@ -26,10 +26,8 @@ enum sg_layout sg_layout(void)
 	return SG_LAYOUT_DRIVER;
 }
 
-/*
- * N counts the channels whose rings share the object. SLOTS: offset of the first USERD in layouts
- * with separate USERDs.
- */
+/* N counts the channels whose rings share the object. SLOTS: offset of the first USERD in layouts
+ * with separate USERDs. */
 void sg_layout_place(enum sg_layout layout, uint32_t n, uint64_t slots, uint64_t *ring,
 		     uint64_t *userd)
 {

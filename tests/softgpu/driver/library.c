@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Libraries, which are modules that can be loaded without a context; modules from files; and the
- * linker, which returns a cubin given to it.
- */
+/* Libraries, which are modules that can be loaded without a context; modules from files; and the
+ * linker, which returns a cubin given to it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

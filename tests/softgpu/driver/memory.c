@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Memory: device memory in blocks of 2 MiB at addresses reserved in the program, and page-locked
- * host memory at the same address on CPU and GPU.
- */
+/* Memory: device memory in blocks of 2 MiB at addresses reserved in the program, and page-locked
+ * host memory at the same address on CPU and GPU. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

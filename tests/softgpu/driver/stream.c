@@ -151,10 +151,8 @@ void sg_stream_kernel(struct CUstream_st *s, uint64_t sem, uint32_t payload)
 	__atomic_store_n(&s->kernel_sem, sem, __ATOMIC_RELEASE);
 }
 
-/*
- * The channel's slot shows that the launch was passed, its semaphore that the grid has ended. Does
- * not take the stream's lock, which a launch holds while the ring is full.
- */
+/* The channel's slot shows that the launch was passed, its semaphore that the grid has ended. Does
+ * not take the stream's lock, which a launch holds while the ring is full. */
 static bool kernel_runs(const struct CUstream_st *s)
 {
 	const uint32_t *at = (const uint32_t *)__atomic_load_n(&s->kernel_sem, __ATOMIC_ACQUIRE);

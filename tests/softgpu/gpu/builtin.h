@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Programs that the software GPU executes: the stand-in driver's own copy and fill kernels. Their
- * code starts with struct sg_program; any other program is a no-op that completes.
- */
+/* Programs that the software GPU executes: the stand-in driver's own copy and fill kernels. Their
+ * code starts with struct sg_program; any other program is a no-op that completes. */
 #ifndef SOFTGPU_BUILTIN_H
 #define SOFTGPU_BUILTIN_H
 

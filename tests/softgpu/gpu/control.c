@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * RM_CONTROL: answers the commands whose results the stand-in driver or a real one reads. Other
- * commands are known by number and parameter size, and leave their parameters unchanged.
- */
+/* RM_CONTROL: answers the commands whose results the stand-in driver or a real one reads. Other
+ * commands are known by number and parameter size, and leave their parameters unchanged. */
 #include <stdio.h>
 #include <string.h>
 #include "gpu.h"

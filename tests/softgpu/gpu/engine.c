@@ -77,10 +77,8 @@ void sg_channel_free(struct sg_channel *ch)
 
 /* ---- fetching ---- */
 
-/*
- * Hashes the segment as its driver wrote it: nvsnoop makes a launch's grid release a second time,
- * which the driver never does.
- */
+/* Hashes the segment as its driver wrote it: nvsnoop makes a launch's grid release a second time,
+ * which the driver never does. */
 static uint64_t hash_of(struct sg_channel *ch, uint32_t ndwords)
 {
 	uint32_t was[5], *w = NULL;

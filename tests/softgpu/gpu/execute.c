@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The host of a channel: splits a segment into methods, executes host methods (semaphores,
- * barriers) and passes the rest to the engine on their subchannel.
- */
+/* The host of a channel: splits a segment into methods, executes host methods (semaphores,
+ * barriers) and passes the rest to the engine on their subchannel. */
 #include <string.h>
 #include "gpu.h"
 
@@ -99,10 +97,8 @@ uint64_t sg_clock(const struct sg_gpu *g)
 	return (1ull << 40) + g->spent;
 }
 
-/*
- * Inline: 32 ns plus 1 per 16 bytes; copy engine: 512 ns plus 1 per 32 bytes. They are equal at
- * 15,360 bytes.
- */
+/* Inline: 32 ns plus 1 per 16 bytes; copy engine: 512 ns plus 1 per 32 bytes. They are equal at
+ * 15,360 bytes. */
 void sg_spend(struct sg_channel *ch, bool inline_data, uint64_t bytes)
 {
 	ch->gpu->spent += inline_data ? 32 + bytes / 16 : 512 + bytes / 32;

@@ -353,10 +353,8 @@ static bool frees(unsigned long request, const uint32_t *arg)
 	return call == 0x4629 || (call == 0x464a && arg[2] == 3); /* RM_FREE, VID_HEAP_CONTROL */
 }
 
-/*
- * If the file named by SOFTGPU_STUCK exists, a call that frees removes it and never returns, as on
- * a hung GPU.
- */
+/* If the file named by SOFTGPU_STUCK exists, a call that frees removes it and never returns, as on
+ * a hung GPU. */
 static void get_stuck(unsigned long request, const void *arg)
 {
 	const char *path = frees(request, arg) ? getenv("SOFTGPU_STUCK") : NULL;

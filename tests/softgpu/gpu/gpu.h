@@ -191,10 +191,8 @@ void sg_copy_method(struct sg_channel *ch, uint32_t method, uint32_t data);
 /* tasks.c: SEND_*PCAS*; action as in SEND_SIGNALING_PCAS2_B. */
 bool sg_pcas(struct sg_channel *ch, uint64_t qmd, uint32_t action); /* also may return false */
 bool sg_idle(struct sg_channel *ch); /* true if no program of the channel spins */
-/*
- * The host's wait for idle: true if no channel of the context on this engine has a program that
- * spins. While one waits, the engine fetches nothing from any of them.
- */
+/* The host's wait for idle: true if no channel of the context on this engine has a program that
+ * spins. While one waits, the engine fetches nothing from any of them. */
 bool sg_engine_idle(struct sg_channel *ch);
 bool sg_engine_waits(struct sg_channel *ch);
 /* builtin.c: runs a descriptor's program if it is one of builtin.h. */
@@ -248,10 +246,8 @@ void sg_rm_file_gone(struct sg_file *f);
 bool sg_is_usermode(uint32_t object_class);
 bool sg_is_bell(uint32_t minor, const struct sg_memory *m);
 void sg_uvm_file_gone(struct sg_file *f);
-/*
- * The semaphore pool mapped at an address of the UVM device that equals its offset. Returns NULL if
- * there is none.
- */
+/* The semaphore pool mapped at an address of the UVM device that equals its offset. Returns NULL if
+ * there is none. */
 struct sg_memory *sg_uvm_pool(uint64_t address, uint64_t size, uint64_t *offset);
 void sg_device_uuid(uint32_t minor, uint8_t uuid[16]);
 void sg_uvm_unregister(struct sg_vaspace *v);

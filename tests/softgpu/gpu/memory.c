@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Memory objects and GPU page tables. An object is a memfd that the GPU maps itself, so the GPU is
- * not affected when the program moves, protects or unmaps its own mappings.
- */
+/* Memory objects and GPU page tables. An object is a memfd that the GPU maps itself, so the GPU is
+ * not affected when the program moves, protects or unmaps its own mappings. */
 #include <stdlib.h>
 #include <string.h>
 #include "gpu.h"
@@ -32,10 +30,8 @@ struct sg_memory *sg_memory_new(const char *name, uint64_t size)
 	return m;
 }
 
-/*
- * A real driver pins pages, which stay pinned whatever the program maps over them; here they are
- * moved into an object first.
- */
+/* A real driver pins pages, which stay pinned whatever the program maps over them; here they are
+ * moved into an object first. */
 struct sg_memory *sg_memory_pin(uint64_t at, uint64_t size)
 {
 	uint64_t start = at & ~4095ull, end = (at + size + 4095) & ~4095ull;

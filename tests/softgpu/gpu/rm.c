@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The resource manager: objects, their memory and mappings, channels. Structures are those of the
- * release. A size of another release is refused, as the kernel module does.
- */
+/* The resource manager: objects, their memory and mappings, channels. Structures are those of the
+ * release. A size of another release is refused, as the kernel module does. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The UVM device: external ranges, which map memory objects at GPU addresses, and semaphore pools.
- * One address space per process, enough for the tests.
- */
+/* The UVM device: external ranges, which map memory objects at GPU addresses, and semaphore pools.
+ * One address space per process, enough for the tests. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,10 +75,8 @@ static uint32_t create_range(uint64_t base, uint64_t length)
 	return NV_OK;
 }
 
-/*
- * Maps into every registered address space of the GPUs whose UUIDs are in ATTRS (entries of 36
- * bytes).
- */
+/* Maps into every registered address space of the GPUs whose UUIDs are in ATTRS (entries of 36
+ * bytes). */
 static uint32_t map_into(const uint8_t *attrs, uint64_t count, uint64_t base, uint64_t length,
 			 struct sg_memory *m, uint64_t offset)
 {

@@ -9,6 +9,7 @@
 #define U64(p, off) (*(uint64_t *)((char *)(p) + (off)))
 
 #define COPY_ENGINES 8
+#define GRAPHICS_COPY 2 /* the first ones, on the runlist of graphics */
 #define SMS 132
 
 static const uint16_t classes[] = {
@@ -77,6 +78,12 @@ static uint32_t engines(void *p)
  */
 static uint32_t copy_caps(void *p, uint32_t size)
 {
+	for (uint32_t i = 0; i < COPY_ENGINES; i++) {
+		uint8_t *caps = (uint8_t *)p + 2 * i;
+
+		caps[0] = 0x6c | (i < GRAPHICS_COPY ? 3 : 0); /* system memory, peers; shared */
+		caps[1] = 3; /* block-linear, pipelined or not */
+	}
 	U32(p, size == 136 ? 128 : size - 4) = (1u << COPY_ENGINES) - 1;
 	return NV_OK;
 }
@@ -185,6 +192,7 @@ static uint32_t channel_control(struct sg_object *o, uint32_t cmd, void *p)
 	case 0xa06f0103:
 		return schedule(o, *(uint8_t *)p);
 	case 0x906f0101:
+	case 0xc36f0101:
 		engine = sg_object_find(o->client, U32(p, 0));
 		if (!engine)
 			return NV_ERR_INVALID_OBJECT_HANDLE;

@@ -235,6 +235,14 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *a)
 		U64(a, 0) = ++range_groups;
 		U32(a, 8) = NV_OK;
 		return 0;
+	case 24: /* DESTROY_RANGE_GROUP */
+		if (!sg_form(SG_UVM_RANGE_GROUPS))
+			return -EINVAL;
+		U32(a, 8) = NV_OK;
+		return 0;
+	case 26: /* UNREGISTER_GPU_VASPACE */
+		U32(a, 16) = NV_OK;
+		return 0;
 	case 39: /* PAGEABLE_MEM_ACCESS */
 		*(uint8_t *)a = 0;
 		U32(a, 4) = NV_OK;

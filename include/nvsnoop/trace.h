@@ -526,6 +526,9 @@ enum nvs_remark_kind {
 	/* the driver's release could not be determined; one was assumed */
 	NVS_REMARK_NO_RELEASE = 7,
 	NVS_REMARK_CHANNEL_FORM = 8, /* the parameters of a channel have an unknown format */
+	/* A mapping is taken for a doorbell page by its size and place; its object's class is
+	   unknown */
+	NVS_REMARK_LIKELY_DOORBELL = 13,
 };
 
 struct nvs_rec_remark {

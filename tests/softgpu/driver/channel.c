@@ -389,7 +389,7 @@ static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t sh
 	p[6] = share;
 	p[8 + moved] = userd;
 	memcpy(p + 16 + 2 * moved, &ch->userd_at, 8);
-	if (sg_alloc(group, ch->handle, 0xc86f, p))
+	if (sg_alloc(group, ch->handle, sg_driver.blackwell ? 0xc96f : 0xc86f, p))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	sg_control_quiet(ch->ctx->device->handle, 0x0080170d, 24);
 	for (uint32_t i = ch->copy; i < 2; i++) {

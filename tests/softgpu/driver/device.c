@@ -107,6 +107,7 @@ CUresult sg_driver_up(void)
 	sg_driver.idle = options && strstr(options, "idle");
 	sg_driver.busy = options && strstr(options, "busy");
 	sg_driver.untold = options && strstr(options, "untold");
+	sg_driver.blackwell = options && strstr(options, "blackwell");
 	options = options ? strstr(options, "usermode=") : NULL;
 	sg_driver.usermode = options ? (uint32_t)strtoul(options + 9, NULL, 16) : 0xc661;
 	sg_driver.layout = sg_layout();

@@ -164,6 +164,8 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 					"submissions are not in this trace",
 		[NVS_REMARK_CHANNEL_FORM] = "a channel was created with unknown parameters; its "
 					    "submissions are not recorded",
+		[NVS_REMARK_LIKELY_DOORBELL] =
+			"a mapping of an unknown class looks like a doorbell page and was watched",
 	};
 	const char *driver = t->session.attr[NVS_ATTR_DRIVER];
 	bool known = rec->kind < sizeof(text) / sizeof(*text) && text[rec->kind];

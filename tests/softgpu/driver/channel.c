@@ -389,7 +389,7 @@ static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t sh
 	p[6] = share;
 	p[sg_form(SG_CHANNEL_USERD_MEMORY) / 4] = userd;
 	memcpy(p + sg_form(SG_CHANNEL_USERD_OFFSET) / 4, &ch->userd_at, 8);
-	if (sg_alloc(group, ch->handle, 0xc86f, p))
+	if (sg_alloc(group, ch->handle, sg_driver.blackwell ? 0xc96f : 0xc86f, p))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	sg_control_quiet(ch->ctx->device->handle, 0x0080170d);
 	for (uint32_t i = ch->copy; i < 2; i++) {

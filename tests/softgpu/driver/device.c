@@ -99,6 +99,7 @@ CUresult sg_driver_up(void)
 	sg_driver.idle = sg_option("idle");
 	sg_driver.busy = sg_option("busy");
 	sg_driver.untold = sg_option("untold");
+	sg_driver.blackwell = sg_option("blackwell");
 	sg_driver.layout = sg_layout();
 	sg_driver.next_handle = 0x5c000001;
 	sg_driver.ndevices = 0;

@@ -70,6 +70,7 @@ struct sg_driver {
 	bool idle; /* SOFTGPU=idle: finds no copy in flight when it copies from page-locked memory
 		    */
 	bool busy; /* SOFTGPU=busy: finds a copy in flight whenever it checks */
+	bool blackwell; /* channels of class c96f; the device writes GP_GET all the same */
 	bool untold; /* SOFTGPU=untold: reads tokens from the error notifier instead of requesting
 			them */
 	enum sg_layout layout;

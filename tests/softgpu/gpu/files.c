@@ -54,6 +54,7 @@ static void parse_options(void)
 	sg_options.clock = sg_option("clock");
 	sg_options.unstated = sg_option("unstated");
 	sg_options.once = sg_option("once");
+	sg_options.unguarded = sg_option("unguarded");
 	sg_options.usermode = sg_usermode();
 	sg_options.ill = sg_option("wrong")   ? SG_WRONG
 			 : sg_option("mute")  ? SG_MUTE
@@ -446,6 +447,16 @@ EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t off
 EXPORT int munmap(void *at, size_t n)
 {
 	return (int)result(sg_sys(SYS_munmap, (long)at, (long)n, 0, 0, 0, 0));
+}
+
+/* With `unguarded`, a doorbell page stays writable: nothing else of its size changes here. */
+EXPORT int mprotect(void *at, size_t n, int prot)
+{
+	if (sg_options.unguarded && n == 0x10000 && !(prot & PROT_WRITE)) {
+		errno = EACCES;
+		return -1;
+	}
+	return (int)result(sg_sys(SYS_mprotect, (long)at, (long)n, prot, 0, 0, 0));
 }
 
 /* ---- stat ---- */

@@ -9,6 +9,7 @@ help:
 	@echo 'make                 build into $(BUILD)/; install nothing'
 	@echo 'make demo            install dependencies, build, record and report a program'
 	@echo 'make check           install dependencies, build, run all tests; TEST=word: only some'
+	@echo '                     RELEASES=all: also on each driver release of the software GPU'
 	@echo 'make kill-check      kill a program thousands of times and count lost submissions'
 	@echo 'make bench           measure the cost of a submission and the speed of reports'
 	@echo 'make fuzz            fuzz with libFuzzer; SECONDS=600 per target, FUZZ="pb qmd": only these'

@@ -164,6 +164,8 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 					"submissions are not in this trace",
 		[NVS_REMARK_CHANNEL_FORM] = "a channel was created with unknown parameters; its "
 					    "submissions are not recorded",
+		[NVS_REMARK_LIKELY_DOORBELL] =
+			"a mapping of an unknown class looks like a doorbell page and was watched",
 	};
 	const char *driver = t->session.attr[NVS_ATTR_DRIVER] ? t->session.attr[NVS_ATTR_DRIVER]
 							      : "-";
@@ -187,14 +189,12 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 	else if (rec->kind == NVS_REMARK_CALL_FORM)
 		REMARK(t,
 		       "ioctl %#x with %u bytes of parameters is unknown in this form (driver %s): "
-		       "what "
-		       "it created or mapped may be missing",
+		       "what it created or mapped may be missing",
 		       rec->client, rec->handle, driver);
 	else if (rec->kind == NVS_REMARK_UVM_FORM)
 		REMARK(t,
 		       "UVM ioctl %u has parameters of an unknown form (driver %s): what it mapped "
-		       "is "
-		       "missing",
+		       "is missing",
 		       rec->client, driver);
 	else if (rec->kind == NVS_REMARK_SERIALIZED)
 		REMARK(t,

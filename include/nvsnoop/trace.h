@@ -534,6 +534,9 @@ enum nvs_remark_kind {
 	NVS_REMARK_SERIALIZED = 11,
 	/* An object is mapped whose class is not known to be memory; CLIENT: the class */
 	NVS_REMARK_MAPPED_CLASS = 12,
+	/* A mapping is taken for a doorbell page by its size and place; its object's class is
+	 * unknown */
+	NVS_REMARK_LIKELY_DOORBELL = 13,
 };
 
 struct nvs_rec_remark {
@@ -659,8 +662,9 @@ enum nvs_untimed_reason {
 	NVS_UNTIMED_NO_SHADOW = 9, /* the channel's GPFIFO is not shadowed */
 	NVS_UNTIMED_NO_MEMORY = 10, /* no memory that its GPU can reach could be allocated */
 	NVS_UNTIMED_SHARED = 11, /* another channel's USERD may come to be in the same page */
+	NVS_UNTIMED_NO_GET = 12, /* the channel's USERD has no GP_GET (Blackwell) */
 };
-#define NVS_UNTIMED_REASONS 12
+#define NVS_UNTIMED_REASONS 13
 
 /* Written at the channel's end, one for each reason. */
 struct nvs_rec_untimed {

@@ -140,6 +140,12 @@ static inline bool nvs_class_is_channel(uint32_t c)
 	return (c & 0xff) == 0x6f && c >= 0x506f && c <= 0xffff;
 }
 
+/* From Blackwell on, USERD has GP_PUT but no GP_GET (struct Nvc96fControl). */
+static inline bool nvs_class_has_get(uint32_t c)
+{
+	return c < BLACKWELL_CHANNEL_GPFIFO_A;
+}
+
 /* Volta introduced the doorbell page; older channels are rung by the store to GP_PUT. */
 static inline bool nvs_class_has_doorbell(uint32_t c)
 {

@@ -34,7 +34,9 @@ static uint32_t read_shadow_get(const struct nvs_channel_entry *c)
 {
 	const volatile uint32_t *seen = c->put;
 
-	return c->shadow && seen ? seen[NVS_USERD_GP_GET - (int)NVS_USERD_GP_PUT] : NVS_NONE;
+	return c->shadow && seen && nvs_class_has_get(c->object->object_class)
+		       ? seen[NVS_USERD_GP_GET - (int)NVS_USERD_GP_PUT]
+		       : NVS_NONE;
 }
 
 void nvs_channels_spool_progress(void)

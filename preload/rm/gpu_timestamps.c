@@ -66,7 +66,10 @@ void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 	/* When another channel gets a USERD in this page, the shadow would have to be given back,
 	 * which can take as long as the GPU's work. */
 	c->userd_shared = c->userd_offset % PAGE != 0;
-	t = kind && !c->userd_shared ? nvs_alloc(nvs_gpfifo_timing_size(c->entries)) : NULL;
+	/* Without GP_GET nothing tells when the ring has room for more entries. */
+	t = kind && !c->userd_shared && nvs_class_has_get(c->object->object_class)
+		    ? nvs_alloc(nvs_gpfifo_timing_size(c->entries))
+		    : NULL;
 	if (!t)
 		return;
 	nvs_gpfifo_timing_init(t, kind, is_copy_engine(c->engine), c->number, c->entries,
@@ -210,7 +213,10 @@ void nvs_timing_record_untimed(const struct nvs_channel_entry *c)
 				       n);
 	}
 	if (!t && all > counted)
-		record_untimed(c, c->userd_shared ? NVS_UNTIMED_SHARED : NVS_UNTIMED_NO_SHADOW,
+		record_untimed(c,
+			       !nvs_class_has_get(c->object->object_class) ? NVS_UNTIMED_NO_GET
+			       : c->userd_shared			   ? NVS_UNTIMED_SHARED
+									   : NVS_UNTIMED_NO_SHADOW,
 			       all - counted);
 }
 

@@ -269,8 +269,10 @@ static void after_map(const struct nv_ioctl_nvos33_parameters_with_fd *a)
 
 	if (!o)
 		return;
-	if (!nvs_class_is_memory(o->object_class) && !nvs_class_is_channel(o->object_class) &&
-	    !nvs_class_is_usermode(o->object_class))
+	/* 64 KiB from the first byte on may be a doorbell page, which has a remark of its own. */
+	if (!nvs_class_is_memory(o->object_class) && !nvs_abi_knows_class(o->object_class) &&
+	    !nvs_class_is_usermode(o->object_class) &&
+	    (a->offset || a->length != NVS_DOORBELL_BYTES))
 		nvs_record_remark(NVS_REMARK_MAPPED_CLASS, o->gpu, o->object_class, a->hMemory);
 	nvs_rm_map_add(o, a->fd, a->offset, a->length, a->pLinearAddress);
 }

@@ -199,6 +199,17 @@ again:
 
 /* ---- new mappings ---- */
 
+/* True if the object, of unknown class, is mapped as a usermode object is: below a subdevice, 64
+ * KiB of a GPU's node from its first byte. */
+static bool looks_like_doorbell(const struct nvs_rm_map *from, size_t size, int prot)
+{
+	const struct nvs_driver_object *o = from->object;
+
+	return from->on_gpu_node && !nvs_class_is_memory(o->object_class) &&
+	       !nvs_abi_knows_class(o->object_class) && !from->offset &&
+	       size == NVS_DOORBELL_BYTES && prot & PROT_WRITE;
+}
+
 /* The mapping's offset is the object's byte at its first address; the part of pLinearAddress below
  * a page precedes the object. */
 static struct nvs_cpu_map describe_rm(struct nvs_rm_map *from, const void *p, size_t size, int prot,
@@ -219,7 +230,8 @@ static struct nvs_cpu_map describe_rm(struct nvs_rm_map *from, const void *p, si
 	};
 
 	/* The register is in the object's first page; the trap counts from the mapping's start. */
-	if (nvs_class_is_usermode(o->object_class) && map.offset <= 0)
+	if ((nvs_class_is_usermode(o->object_class) || looks_like_doorbell(from, size, prot)) &&
+	    map.offset <= 0)
 		map.kind = NVS_MAP_DOORBELL;
 	return map;
 }
@@ -263,6 +275,8 @@ static void add_rm(struct nvs_rm_map *from, void *p, size_t size, int prot, off_
 
 	if (nvs_map_is_doorbell(&map) && map.gpu < NVS_MAX_GPUS)
 		nvs_rm()->gpus[map.gpu].has_doorbell = true;
+	if (nvs_map_is_doorbell(&map) && !nvs_class_is_usermode(map.object_class))
+		nvs_record_remark(NVS_REMARK_LIKELY_DOORBELL, map.gpu, map.client, map.handle);
 	/* The fd may name a different object since the extra mappings were made. */
 	if (nvs_map_is_doorbell(&map) ? more->real != 0 : more->alias != 0) {
 		free_extra_maps(more, nvs_page_up(size));

@@ -10,8 +10,6 @@
 #include <unistd.h>
 #include "preload/rm/rm.h"
 
-#define DOORBELL_BYTES 0x10000
-
 struct maps_line {
 	uint64_t start, end;
 	bool writable;
@@ -86,7 +84,7 @@ static bool is_ours(const struct nvs_rm *rm, const struct maps_line *l)
 /* True if the object's class is unknown and the mapping has a doorbell's size. */
 static bool may_be_doorbell(const struct nvs_cpu_map *m)
 {
-	return m->kind == NVS_MAP_MEMORY && m->at.end - m->at.start == DOORBELL_BYTES &&
+	return m->kind == NVS_MAP_MEMORY && m->at.end - m->at.start == NVS_DOORBELL_BYTES &&
 	       !nvs_class_is_memory(m->object_class);
 }
 
@@ -103,7 +101,7 @@ static bool may_ring_unseen(struct nvs_rm *rm, const struct maps_line *l)
 	}
 	/* An unknown mapping of a doorbell's size may be one, unless it was left after its object
 	 * was freed. */
-	return l->end - l->start == DOORBELL_BYTES && !nvs_maps_is_dead(l->start, l->end);
+	return l->end - l->start == NVS_DOORBELL_BYTES && !nvs_maps_is_dead(l->start, l->end);
 }
 
 static uint64_t check_line(struct nvs_rm *rm, const char *text)

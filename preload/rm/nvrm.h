@@ -37,6 +37,7 @@ enum {
 	HOPPER_USERMODE_A = 0xc661,
 	BLACKWELL_USERMODE_A = 0xc761,
 	HOPPER_CHANNEL_GPFIFO_A = 0xc86f, /* the first class that reaches addresses beyond 2^40 */
+	BLACKWELL_CHANNEL_GPFIFO_A = 0xc96f, /* the first class without GP_GET */
 };
 
 /* ---- parameters of the escapes (nvos.h) ---- */

@@ -171,7 +171,8 @@ void nvs_record_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t ha
 
 	for (uint32_t i = 0; i < rm->nremarks; i++)
 		if (rm->remarks[i].kind == kind && rm->remarks[i].gpu == gpu &&
-		    (kind < NVS_REMARK_CALL_FORM || rm->remarks[i].client == client))
+		    (kind < NVS_REMARK_CALL_FORM || kind > NVS_REMARK_MAPPED_CLASS ||
+		     rm->remarks[i].client == client))
 			return;
 	if (rm->nremarks == sizeof(rm->remarks) / sizeof(rm->remarks[0]))
 		return;

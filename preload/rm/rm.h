@@ -53,11 +53,14 @@ struct nvs_entity {
 	struct nvs_gpu_map *gpu;
 };
 
+#define NVS_DOORBELL_BYTES 0x10000 /* size of a usermode object */
+
 /* A successful RM_MAP_MEMORY: what an mmap of the fd it named will show. */
 struct nvs_rm_map {
 	uint32_t refs;
 	struct nvs_driver_object *object; /* NULL after it was unmapped or the object freed */
 	uint64_t offset, length; /* in the object */
+	bool on_gpu_node; /* for an object below a subdevice */
 	uint64_t linear,
 		updated; /* addresses by which RM_UNMAP_MEMORY may name it; updated: 0 if none */
 	struct nvs_rm_map *prev, *next;

@@ -69,6 +69,8 @@ void nvs_rm_map_add(struct nvs_driver_object *o, int fd, uint64_t offset, uint64
 	map->offset = offset;
 	map->length = length;
 	map->linear = linear;
+	map->on_gpu_node = o->up && o->up->object_class == NV20_SUBDEVICE_0 &&
+			   nvs_fd_kind(fd) == NVS_FD_GPU;
 	DL_APPEND(o->maps, map);
 	nvs_fd_set_map(fd, map);
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include "preload/base/sys.h"
 #include "preload/live/live.h"
+#include "preload/rm/abi.h"
 #include "preload/rm/rm.h"
 #include "preload/session/poll_thread.h"
 #include "trap/copy/shadow.h"
@@ -114,7 +115,7 @@ static uint32_t read_get(const struct nvs_channel_entry *c)
 {
 	uint32_t get;
 
-	if (!c->put)
+	if (!c->put || !nvs_class_has_get(c->object->object_class))
 		return NVS_NONE;
 	if (c->shadow && !c->shadow->timing)
 		return c->shadow->userd[NVS_USERD_GP_GET];

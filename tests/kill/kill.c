@@ -6,6 +6,8 @@
  *     1,000 submissions, both with the trap only and with shadow and patch
  *   - N times at any moment between start and exit
  *
+ * With RELEASE=525.147.05 in the environment, of that driver release.
+ *
  * Prints a row for each, then `N passed, N failed`. A kill passes if no submission that was rung
  * is missing, nothing differs, what was not rung is marked and at most one per thread, and
  * --verify reports that the trace ended in a crash and is whole up to it.
@@ -90,6 +92,7 @@ static void nap(uint64_t ns)
 
 static void set_environment(const struct place *p, bool poison, bool small, uint64_t count)
 {
+	const char *release = getenv("RELEASE");
 	char text[4096];
 	bool patch;
 
@@ -104,7 +107,9 @@ static void set_environment(const struct place *p, bool poison, bool small, uint
 	setenv("NVSNOOP_OPTIONS", text, 1);
 	setenv("NVSNOOP_OUT", trace, 1);
 	setenv("SOFTGPU_LOG", log_path, 1);
-	setenv("SOFTGPU", poison ? p->timed ? "poison,own" : "poison" : "", 1);
+	snprintf(text, sizeof(text), "%s%s%s", poison ? p->timed ? "poison,own" : "poison" : "",
+		 release ? ",release=" : "", release ? release : "");
+	setenv("SOFTGPU", text, 1);
 	unsetenv("NVSNOOP_SUMMARY");
 	if (p->patch)
 		setenv("SUBMIT_PATCHED", "1", 1);

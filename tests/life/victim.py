@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs test programs under the library on the software GPU, and compares their traces with its log."""
+"""Runs test programs under the library on the software GPU, and compares their traces with its log.
+
+RELEASE=525.147.05 in the environment of a test makes it that driver release, unless a case chooses one itself.
+"""
 
 import glob
 import os
@@ -12,6 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 SOFT = os.path.join(BUILD, "softgpu")
 LIMIT = 60
+RELEASE = os.environ.get("RELEASE")
 
 _cases = []
 
@@ -51,6 +55,8 @@ class Victim:
         env.update(LD_PRELOAD=":".join(preload + [os.path.join(SOFT, "libsoftgpu.so")]), LD_LIBRARY_PATH=SOFT,
                    SOFTGPU_LOG=self.log, NVSNOOP_OUT=name, NVSNOOP_OPTIONS=options)
         env.update(more)
+        if RELEASE and "release=" not in env.get("SOFTGPU", ""):
+            env["SOFTGPU"] = f"{env.get('SOFTGPU', '')},release={RELEASE}"
         return env
 
     def start(self, app, *args, before=None, **more):

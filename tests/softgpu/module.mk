@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The software GPU, the stand-in driver, and the victims that run on them. `make softgpu` builds all of it.
 SOFTGPU     = $(BUILD)/softgpu
-SG_GPU_SRC  = $(wildcard tests/softgpu/gpu/*.c) tests/softgpu/log.c
-SG_CUDA_SRC = $(wildcard tests/softgpu/driver/*.c tests/softgpu/driver/*.S) tests/softgpu/log.c
+SG_BOTH     = $(addprefix tests/softgpu/,log.c options.c release.c)
+SG_GPU_SRC  = $(wildcard tests/softgpu/gpu/*.c) $(SG_BOTH)
+SG_CUDA_SRC = $(wildcard tests/softgpu/driver/*.c tests/softgpu/driver/*.S) $(SG_BOTH)
 SG_APPS     = $(patsubst tests/apps/%.c,$(BUILD)/apps/%,$(wildcard tests/apps/*.c)) \
               $(patsubst tests/apps/%.cc,$(BUILD)/apps/%,$(wildcard tests/apps/*.cc))
 SG_PLUGINS  = $(patsubst tests/apps/plugins/%.c,$(BUILD)/apps/%.so,$(wildcard tests/apps/plugins/*.c)) \

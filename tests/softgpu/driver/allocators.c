@@ -233,7 +233,7 @@ API CUresult cuArrayDestroy(CUarray array)
 	pthread_mutex_lock(&lock);
 	h = find(ARRAY, (uintptr_t)array);
 	if (h) {
-		sg_rm_free(h->ctx->device->handle, h->handle);
+		sg_memory_free(h->ctx->device, h->handle);
 		let_go(h);
 	}
 	pthread_mutex_unlock(&lock);

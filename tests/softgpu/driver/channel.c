@@ -376,7 +376,7 @@ static CUresult notifier(struct softgpu_channel *ch)
 
 static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t share)
 {
-	uint32_t p[94] = {0}, class_id[4], moved = sg_driver.release >= 610;
+	uint32_t p[96] = {0}, class_id[4];
 	uint32_t ring = ch->own ? ch->own_ring : ch->ctx->ring_handle;
 	uint32_t userd = ch->ctx->userd_handle ? ch->ctx->userd_handle : ring;
 
@@ -387,11 +387,11 @@ static CUresult allocate(struct softgpu_channel *ch, uint32_t group, uint32_t sh
 	p[4] = ch->entries;
 	p[5] = ch->index % 2 && !ch->copy ? 0x30 : 0x20;
 	p[6] = share;
-	p[8 + moved] = userd;
-	memcpy(p + 16 + 2 * moved, &ch->userd_at, 8);
-	if (sg_alloc(group, ch->handle, 0xc86f, p))
+	p[sg_form(SG_CHANNEL_USERD_MEMORY) / 4] = userd;
+	memcpy(p + sg_form(SG_CHANNEL_USERD_OFFSET) / 4, &ch->userd_at, 8);
+	if (sg_alloc(group, ch->handle, sg_driver.blackwell ? 0xc96f : 0xc86f, p))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	sg_control_quiet(ch->ctx->device->handle, 0x0080170d, 24);
+	sg_control_quiet(ch->ctx->device->handle, 0x0080170d);
 	for (uint32_t i = ch->copy; i < 2; i++) {
 		ch->engine[i] = sg_handle();
 		sg_alloc(ch->handle, ch->engine[i], i ? 0xc8b5 : 0xcbc0, (uint32_t[32]){0, 1});
@@ -439,7 +439,7 @@ CUresult sg_channel_create(struct softgpu_channel *ch, struct sg_context *ctx, u
 					    : 0xffffffff;
 	ch->rung = softgpu_channel_rung ? softgpu_channel_rung(sg_driver.client, ch->handle) : NULL;
 	if (!copy)
-		sg_control_quiet(ctx->device->subdevice, 0x20801218, 16);
+		sg_control_quiet(ctx->device->subdevice, 0x20801218);
 	return CUDA_SUCCESS;
 }
 
@@ -451,16 +451,16 @@ void sg_channel_destroy(struct softgpu_channel *ch)
 	ch->rung = NULL;
 	sg_rm_free(ch->ctx->group[0], ch->handle);
 	sg_unmap(d->handle, ch->notifier_handle, ch->notifier, 0x1000);
-	sg_rm_free(d->handle, ch->notifier_handle);
+	sg_memory_free(d, ch->notifier_handle);
 	if (ch->own) {
 		sg_external_free(ch->object_va, OWN_OBJECT);
 		sg_unmap(d->subdevice, ch->own_ring, ch->object_cpu, OWN_OBJECT);
 		if (ch->first_cpu)
 			sg_unmap(d->subdevice, ch->own_ring, ch->first_cpu, OWN_OBJECT);
-		sg_rm_free(d->handle, ch->own_ring);
+		sg_memory_free(d, ch->own_ring);
 	}
 	sg_external_free(ch->pb_va, ch->pb_size);
 	sg_unmap(d->handle, ch->own_pb, ch->pb, ch->pb_size);
-	sg_rm_free(d->handle, ch->own_pb);
+	sg_memory_free(d, ch->own_pb);
 	pthread_mutex_destroy(&ch->lock);
 }

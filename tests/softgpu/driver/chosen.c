@@ -44,12 +44,11 @@ API CUresult cuMemGetAllocationGranularity(size_t *grain, const CUmemAllocationP
 API CUresult cuMemAddressReserve(CUdeviceptr *at, size_t size, size_t alignment, CUdeviceptr wish,
 				 unsigned long long flags)
 {
-	const char *options = getenv("SOFTGPU");
 	void *p;
 
 	if (!at || !size || size % GRAIN || flags || alignment > GRAIN)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (options && strstr(options, "high"))
+	if (sg_option("high"))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	p = mmap((void *)wish, size, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (wish ? MAP_FIXED_NOREPLACE : 0), -1,
@@ -111,7 +110,7 @@ static void drop(struct chosen **at)
 
 	*at = c->next;
 	if (c->handle)
-		sg_rm_free(c->owner->handle, c->handle);
+		sg_memory_free(c->owner, c->handle);
 	free(c);
 }
 

@@ -103,11 +103,11 @@ static bool register_channel(struct softgpu_channel *ch)
 /* Schedules a group and opens a file for its events. */
 static void schedule(struct sg_context *ctx, uint32_t group)
 {
-	uint8_t on[3] = {1, 0, 0};
+	uint8_t on[4] = {1};
 	uint32_t os[4] = {sg_driver.client, ctx->device->subdevice}, event[32] = {sg_driver.client};
 	int ctl = sg_driver.ctl, fd;
 
-	sg_control(group, 0xa06c0101, on, sizeof(on));
+	sg_control(group, 0xa06c0101, on, sg_control_size(0xa06c0101));
 	fd = sg_open_node(gpu_path(ctx->device));
 	ioctl(fd, 0xc00446c9, &ctl);
 	os[2] = (uint32_t)fd;
@@ -165,26 +165,23 @@ static CUresult copy_group(struct sg_context *ctx, uint32_t n)
 
 static bool semaphore_pool(struct sg_context *ctx)
 {
-	struct {
-		uint64_t base, length;
-		uint8_t attrs[256][36];
-		uint64_t count;
-		uint32_t status, pad;
-	} *pool = calloc(1, sizeof(*pool));
+	/* UVM_ALLOC_SEMAPHORE_POOL_PARAMS: base, length, the GPUs' attributes, their number, status
+	 */
+	uint32_t end = 16 + sg_form(SG_UVM_GPUS) * 36;
+	char *pool = calloc(1, end + 16);
 	uint64_t va = ctx->base + 0x4a00000, group[16] = {0};
-	uint64_t check[3] = {va, 0x200000, 0};
+	uint64_t check[3] = {va, 0x200000, 0}, count = 1;
 	bool ok;
 
-	pool->base = va;
-	pool->length = 0x200000;
-	memcpy(pool->attrs[0], ctx->device->uuid, 16);
-	pool->count = 1;
-	ok = !sg_uvm(68, pool, 9240);
+	memcpy(pool, check, 16);
+	memcpy(pool + 16, ctx->device->uuid, 16);
+	memcpy(pool + end, &count, 8);
+	ok = !sg_uvm(68, pool, end + 8);
 	free(pool);
 	ok = ok && mmap((void *)va, 0x200000, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 			sg_driver.uvm, (off_t)va) == (void *)va;
 	sg_uvm(72, check, 16);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4 && sg_form(SG_UVM_RANGE_GROUPS); i++)
 		sg_uvm(23, group, 8);
 	return ok;
 }
@@ -222,8 +219,8 @@ static CUresult build(struct sg_context *ctx)
 			return r;
 	if (!system_object(ctx, ctx->base + 0x4800000, 0x200000))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	sg_control_quiet(ctx->device->subdevice, 0x2080012f, 1464);
-	sg_control_quiet(ctx->device->subdevice, 0x2080012f, 1464);
+	sg_control_quiet(ctx->device->subdevice, 0x2080012f);
+	sg_control_quiet(ctx->device->subdevice, 0x2080012f);
 	if (!semaphore_pool(ctx) || !device_object(ctx, ctx->base + 0x4c00000, 0x200000) ||
 	    !device_object(ctx, ctx->base + 0x4e00000, 0x200000) ||
 	    !device_object(ctx, ctx->base + 0x5200000, 0x200000))
@@ -275,7 +272,7 @@ static void fixed_objects_free(struct sg_context *ctx)
 	if (ctx->userd_cpu)
 		sg_unmap(ctx->device->handle, ctx->userd_handle, ctx->userd_cpu, USERD_OBJECT);
 	for (uint32_t i = 0; i < ctx->nmemory; i++)
-		sg_rm_free(ctx->device->handle, ctx->memory[i]);
+		sg_memory_free(ctx->device, ctx->memory[i]);
 }
 
 void sg_context_destroy(struct sg_context *ctx)
@@ -296,7 +293,7 @@ void sg_context_destroy(struct sg_context *ctx)
 	for (uint32_t i = 0; i < SG_CHANNELS; i++) {
 		sg_unmap(ctx->device->handle, ctx->ch[i].notifier_handle, ctx->ch[i].notifier,
 			 0x1000);
-		sg_rm_free(ctx->device->handle, ctx->ch[i].notifier_handle);
+		sg_memory_free(ctx->device, ctx->ch[i].notifier_handle);
 	}
 	sg_module_drop(ctx->builtin);
 	for (int i = 0; i < 4; i++)
@@ -369,9 +366,7 @@ void sg_registered(struct sg_context *ctx)
 
 void sg_wait_settled(struct sg_context *ctx)
 {
-	const char *options = getenv("SOFTGPU");
-
-	if (!options || !strstr(options, "patient") || !ctx || registered)
+	if (!sg_option("patient") || !ctx || registered)
 		return;
 	for (int i = 0; i < PATIENCE_MS && !atomic_load(&ctx->settled); i++)
 		usleep(1000);

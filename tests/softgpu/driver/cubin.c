@@ -113,10 +113,9 @@ static void add_kernel(struct CUmod_st *m, const void *image, const Elf64_Sym *s
 static CUresult parse_cubin(struct CUmod_st *m, const void *image)
 {
 	const Elf64_Ehdr *head = image;
-	const char *options = getenv("SOFTGPU");
 
 	/* Never freed: the GPU may be using it. */
-	if (options && strstr(options, "sass"))
+	if (sg_option("sass"))
 		m->cubin = memcpy(malloc(size_of(image)), image, size_of(image));
 	for (uint32_t i = 0; i < head->e_shnum; i++) {
 		const Elf64_Shdr *s = section(image, i);

@@ -9,21 +9,15 @@
 #include <unistd.h>
 #include "driver.h"
 
-struct quiet {
-	uint32_t cmd, size;
-};
-
-static void send_all(uint32_t object, const struct quiet *q, uint32_t n)
+static void send_all(uint32_t object, const uint32_t *cmd, uint32_t n)
 {
-	while (n--) {
-		sg_control_quiet(object, q->cmd, q->size);
-		q++;
-	}
+	while (n--)
+		sg_control_quiet(object, *cmd++);
 }
 
 #define SEND(object, ...)                                                  \
 	do {                                                               \
-		static const struct quiet list_[] = {__VA_ARGS__};         \
+		static const uint32_t list_[] = {__VA_ARGS__};             \
 		send_all(object, list_, sizeof(list_) / sizeof(list_[0])); \
 	} while (0)
 
@@ -38,15 +32,14 @@ static void probe_cards(void)
 	ioctl(sg_driver.ctl, 0xc90046c8, cards);
 }
 
+/* The kernel's driver must be of the same release. */
 static bool check_version(void)
 {
-	char buf[3][80] = {""};
+	char buf[3][80] = {""}, own[16];
 	uint64_t p[5] = {80, (uint64_t)buf[0], (uint64_t)buf[1], (uint64_t)buf[2], 0};
 
-	if (sg_control(sg_driver.client, 0x101, p, sizeof(p)))
-		return false;
-	sg_driver.release = (uint32_t)atoi(buf[0]);
-	return sg_driver.release >= 580;
+	sg_driver_release_text(own);
+	return !sg_control(sg_driver.client, 0x101, p, sizeof(p)) && !strcmp(buf[0], own);
 }
 
 static void uvm_up(void)
@@ -65,7 +58,8 @@ static void uvm_up(void)
 	sg_driver.uvm_mm = sg_open_node("/dev/nvidia-uvm");
 	sg_uvm(0x30000001, &init, 8);
 	mm.fd = sg_driver.uvm;
-	ioctl(sg_driver.uvm_mm, 75, &mm);
+	if (sg_form(SG_UVM_MM_INITIALIZE))
+		ioctl(sg_driver.uvm_mm, 75, &mm);
 	sg_uvm(39, pageable, 4);
 }
 
@@ -73,8 +67,8 @@ static CUresult find_devices(void)
 {
 	uint32_t ids[96] = {0}, attach[33] = {0}, info[8];
 
-	sg_control(sg_driver.client, 0x214, ids, sizeof(ids));
-	sg_control_quiet(sg_driver.client, 0xa04, 2244);
+	sg_control(sg_driver.client, 0x214, ids, sg_control_size(0x214));
+	sg_control_quiet(sg_driver.client, 0xa04);
 	memcpy(attach, ids, 32 * 4);
 	sg_control(sg_driver.client, 0x215, attach, sizeof(attach));
 	for (uint32_t i = 0; i < SG_DEVICES && ids[i] != 0xffffffff; i++) {
@@ -99,16 +93,13 @@ static CUresult find_devices(void)
 /* cuInit(): a first client only asks for the version and is freed again. */
 CUresult sg_driver_up(void)
 {
-	const char *options = getenv("SOFTGPU");
-
-	sg_driver.xfer = options && strstr(options, "xfer");
-	sg_driver.next = options && strstr(options, "next");
-	sg_driver.turned = options && strstr(options, "turned");
-	sg_driver.idle = options && strstr(options, "idle");
-	sg_driver.busy = options && strstr(options, "busy");
-	sg_driver.untold = options && strstr(options, "untold");
-	options = options ? strstr(options, "usermode=") : NULL;
-	sg_driver.usermode = options ? (uint32_t)strtoul(options + 9, NULL, 16) : 0xc661;
+	sg_driver.xfer = sg_option("xfer");
+	sg_driver.next = sg_option("next");
+	sg_driver.turned = sg_option("turned");
+	sg_driver.idle = sg_option("idle");
+	sg_driver.busy = sg_option("busy");
+	sg_driver.untold = sg_option("untold");
+	sg_driver.blackwell = sg_option("blackwell");
 	sg_driver.layout = sg_layout();
 	sg_driver.next_handle = 0x5c000001;
 	sg_driver.ndevices = 0;
@@ -126,9 +117,9 @@ CUresult sg_driver_up(void)
 			close(sg_driver.ctl);
 		}
 	}
-	SEND(sg_driver.client, {0xd04, 12}, {0xd04, 12});
+	SEND(sg_driver.client, 0xd04, 0xd04);
 	sg_alloc(sg_driver.client, sg_handle(), 0xcb33, (uint32_t[32]){sg_driver.client});
-	SEND(sg_driver.client, {0x1f0, 4});
+	SEND(sg_driver.client, 0x1f0);
 	uvm_up();
 	return find_devices();
 }
@@ -159,7 +150,7 @@ static void map_usermode(struct sg_device *d, const char *path)
 		uint8_t bar1[2] = {1, 0};
 
 		d->usermode[i] = sg_handle();
-		sg_alloc(d->subdevice, d->usermode[i], sg_driver.usermode, i ? bar1 : NULL);
+		sg_alloc(d->subdevice, d->usermode[i], sg_usermode(), i ? bar1 : NULL);
 		d->page[i] = sg_map(d->subdevice, d->usermode[i], 0x10000, path, NULL, PROT_WRITE,
 				    i);
 	}
@@ -170,18 +161,17 @@ static void identify(struct sg_device *d)
 	uint32_t gid[67] = {0, 2}, arch[4] = {0};
 	char name[132] = {0};
 
-	SEND(d->subdevice, {0x20801303, 1028}, {0x20801303, 1028});
+	SEND(d->subdevice, 0x20801303, 0x20801303);
 	sg_control(d->subdevice, 0x2080014a, gid, sizeof(gid));
 	memcpy(d->uuid, gid + 3, 16);
-	SEND(d->handle, {0x00800289, 8});
-	SEND(d->subdevice, {0x20801303, 1028}, {0x20800102, 564});
+	SEND(d->handle, 0x00800289);
+	SEND(d->subdevice, 0x20801303, 0x20800102);
 	sg_control(d->subdevice, 0x20801701, arch, sizeof(arch));
-	SEND(d->subdevice, {0x20801823, 420}, {0x20801801, 16}, {0x20801823, 420},
-	     {0x20801803, 200}, {0x2080182a, 112}, {0x2080012f, 1464}, {0x20801303, 1028},
-	     {0x20800170, 340}, {0x20800119, 4});
-	SEND(sg_driver.client, {0x27b, 4});
-	SEND(d->subdevice, {0x208001a3, 56});
-	sg_control(d->subdevice, 0x20800110, name, sizeof(name));
+	SEND(d->subdevice, 0x20801823, 0x20801801, 0x20801823, 0x20801803, 0x2080182a, 0x2080012f,
+	     0x20801303, 0x20800170, 0x20800119);
+	SEND(sg_driver.client, 0x27b);
+	SEND(d->subdevice, 0x208001a3);
+	sg_control(d->subdevice, 0x20800110, name, sg_control_size(0x20800110));
 	memcpy(d->name, name + 4, sizeof(d->name) - 1);
 }
 
@@ -189,19 +179,18 @@ static void usermode_and_mailbox(struct sg_device *d, const char *path)
 {
 	uint32_t h;
 
-	SEND(d->subdevice, {0x20801201, 32}, {0x2080122a, 24}, {0x2080122b, 24}, {0x20801227, 48},
-	     {0x20802a0a, 136}, {0x20801230, 32}, {0x20800195, 260}, {0x2080121b, 9240},
-	     {0x20803801, 1928});
-	SEND(d->handle, {0x00801307, 3});
-	SEND(d->subdevice, {0x20801303, 1028});
+	SEND(d->subdevice, 0x20801201, 0x2080122a, 0x2080122b, 0x20801227, 0x20802a0a, 0x20801230,
+	     0x20800195, 0x2080121b, 0x20803801);
+	SEND(d->handle, 0x00801307);
+	SEND(d->subdevice, 0x20801303);
 	map_usermode(d, path);
 	h = sg_handle();
 	sg_alloc(d->subdevice, h, 0x90e6, NULL);
-	SEND(h, {0x90e60102, 8});
+	SEND(h, 0x90e60102);
 	h = sg_handle();
 	sg_alloc(d->subdevice, h, 0xde, (uint32_t[32]){0});
 	sg_map(d->subdevice, h, 0xa30, "/dev/nvidiactl", NULL, PROT_READ, false);
-	SEND(d->subdevice, {0x20803601, 72});
+	SEND(d->subdevice, 0x20803601);
 }
 
 static void address_spaces(struct sg_device *d)
@@ -223,18 +212,18 @@ static void address_spaces(struct sg_device *d)
 	d->vaspace = sg_handle();
 	sg_alloc(d->handle, d->vaspace, 0x90f1, space);
 	sg_alloc(d->handle, sg_handle(), 0x90f1, (uint32_t[32]){0});
-	SEND(d->subdevice, {0x20800111, 64}, {0x20800131, 4}, {0x20808159, 332}, {0x2080220c, 0},
-	     {0x20802210, 0});
-	SEND(sg_driver.client, {0x13a, 1352});
-	SEND(d->subdevice, {0x20808162, 1}, {0x2080182b, 28}, {0x20803002, 13344});
+	SEND(d->subdevice, 0x20800111, 0x20800131, 0x20808159, 0x2080220c, 0x20802210);
+	SEND(sg_driver.client, 0x13a);
+	SEND(d->subdevice, 0x20808162, 0x2080182b, 0x20803002);
 	memcpy(gpu.uuid, d->uuid, 16);
 	sg_uvm(37, &gpu, 36);
-	sg_uvm(23, group, 8);
+	if (sg_form(SG_UVM_RANGE_GROUPS))
+		sg_uvm(23, group, 8);
 	sg_handle();
 	d->virtual_memory = sg_handle();
-	sg_alloc(d->handle, d->virtual_memory, 0x50a0, (uint32_t[32]){[27] = d->vaspace});
+	sg_virtual_alloc(d, d->virtual_memory, d->vaspace);
 	sg_alloc(d->subdevice, sg_handle(), 0x503c, (uint32_t[32]){1});
-	SEND(d->subdevice, {0x20803601, 72}, {0x2080200a, 8}, {0x20800145, 0});
+	SEND(d->subdevice, 0x20803601, 0x2080200a, 0x20800145);
 	memcpy(va.uuid, d->uuid, 16);
 	va.vaspace = d->vaspace;
 	sg_uvm(25, &va, 28);
@@ -249,13 +238,13 @@ CUresult sg_device_up(struct sg_device *d)
 		return CUDA_SUCCESS;
 	snprintf(path, sizeof(path), "/dev/nvidia%u", d->minor);
 	register_fd(d->fd);
-	ioctl(d->fd, 0xc23046d7, numa);
+	ioctl(d->fd, 0xc00046d7 | (unsigned long)sg_form(SG_NUMA_INFO_SIZE) << 16, numa);
 	d->handle = sg_handle();
 	if (sg_alloc(sg_driver.client, d->handle, 0x80, params))
 		return CUDA_ERROR_UNKNOWN;
-	SEND(d->handle, {0x00801402, 3});
-	sg_control(d->handle, 0x00800292, classes, sizeof(classes));
-	SEND(d->handle, {0x00800280, 4});
+	SEND(d->handle, 0x00801402);
+	sg_control(d->handle, 0x00800292, classes, sg_control_size(0x00800292));
+	SEND(d->handle, 0x00800280);
 	d->subdevice = sg_handle();
 	if (sg_alloc(d->handle, d->subdevice, 0x2080, (uint32_t[32]){0}))
 		return CUDA_ERROR_UNKNOWN;

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include "../cudadrv.h"
 #include "../log.h"
+#include "../options.h"
+#include "../release.h"
 #include "../softgpu.h"
 
 #define API __attribute__((visibility("default"), noinline))
@@ -68,10 +70,9 @@ struct sg_driver {
 	bool idle; /* SOFTGPU=idle: finds no copy in flight when it copies from page-locked memory
 		    */
 	bool busy; /* SOFTGPU=busy: finds a copy in flight whenever it checks */
+	bool blackwell; /* channels of class c96f; the device writes GP_GET all the same */
 	bool untold; /* SOFTGPU=untold: reads tokens from the error notifier instead of requesting
 			them */
-	uint32_t release; /* major number reported by the kernel */
-	uint32_t usermode; /* class of doorbell pages */
 	enum sg_layout layout;
 };
 extern struct sg_driver sg_driver;
@@ -83,7 +84,7 @@ uint32_t sg_alloc(uint32_t parent, uint32_t handle, uint32_t cls, void *params);
 uint32_t sg_alloc_on(int fd, uint32_t parent, uint32_t handle, uint32_t cls, void *params);
 uint32_t sg_control(uint32_t object, uint32_t cmd, void *params, uint32_t size);
 /* A command whose parameters are irrelevant. */
-void sg_control_quiet(uint32_t object, uint32_t cmd, uint32_t size);
+void sg_control_quiet(uint32_t object, uint32_t cmd);
 uint32_t sg_rm_free(uint32_t parent, uint32_t handle);
 /* Maps MEMORY [0, SIZE) with a new fd of node PATH, at AT if given. Returns NULL on failure. */
 void *sg_map(uint32_t device, uint32_t memory, uint64_t size, const char *path, void *at, int prot,
@@ -99,6 +100,9 @@ uint32_t sg_external_free(uint64_t va, uint64_t size);
 uint32_t sg_pin(struct sg_device *d, uint32_t handle, void *p, uint64_t size);
 /* Allocates a memory object of class 0040 (on the GPU) or 003e (system). */
 uint32_t sg_memory_alloc(struct sg_device *d, uint32_t handle, uint32_t cls, uint64_t size);
+uint32_t sg_memory_free(struct sg_device *d, uint32_t handle);
+/* The same for virtual memory, of class 50a0. */
+uint32_t sg_virtual_alloc(struct sg_device *d, uint32_t handle, uint32_t vaspace);
 
 /* device.c */
 CUresult sg_driver_up(void);

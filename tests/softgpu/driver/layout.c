@@ -18,10 +18,10 @@ static const char *const names[] = {"driver",  "slots",	 "together", "odd",
 
 enum sg_layout sg_layout(void)
 {
-	const char *options = getenv("SOFTGPU"), *at = options ? strstr(options, "layout=") : NULL;
+	const char *at = sg_option_value("layout");
 
 	for (uint32_t i = 1; at && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strncmp(at + 7, names[i], strlen(names[i])))
+		if (!strncmp(at, names[i], strlen(names[i])))
 			return (enum sg_layout)i;
 	return SG_LAYOUT_DRIVER;
 }

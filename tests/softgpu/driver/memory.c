@@ -100,7 +100,7 @@ static void block_free(struct sg_context *ctx, struct sg_block *b)
 		p = &(*p)->next;
 	*p = b->next;
 	sg_external_free(b->va, b->size);
-	sg_rm_free(ctx->device->handle, b->handle);
+	sg_memory_free(ctx->device, b->handle);
 	munmap((void *)b->va, b->size);
 	free(b->pieces);
 	free(b);
@@ -342,9 +342,7 @@ API CUresult cuMemFree_v2(CUdeviceptr p)
 
 API CUresult cuMemGetInfo_v2(size_t *left, size_t *total)
 {
-	const char *options = getenv("SOFTGPU");
-
-	*left = options && strstr(options, "full") ? 10ull << 20 : 100ull << 30;
+	*left = sg_option("full") ? 10ull << 20 : 100ull << 30;
 	*total = 139ull << 30;
 	return CUDA_SUCCESS;
 }

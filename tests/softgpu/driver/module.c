@@ -207,14 +207,13 @@ void sg_module_drop(CUmodule m)
 
 CUresult sg_module_load(CUmodule *out, const void *image, struct sg_context *ctx)
 {
-	const char *slow = getenv("SOFTGPU");
 	struct CUmod_st *m;
 	CUresult r;
 
 	if (!out || !image)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* Real modules take milliseconds to load, for copying and linking code. */
-	if (slow && strstr(slow, "slow-modules"))
+	if (sg_option("slow-modules"))
 		nanosleep(&(struct timespec){0, 20000000}, NULL);
 	m = calloc(1, sizeof(*m));
 	m->ctx = ctx;

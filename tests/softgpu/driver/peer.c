@@ -10,9 +10,7 @@
 
 static bool reach(const struct sg_device *d, const struct sg_device *peer)
 {
-	const char *options = getenv("SOFTGPU");
-
-	return d != peer && !(options && strstr(options, "apart"));
+	return d != peer && !sg_option("apart");
 }
 
 API CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer)

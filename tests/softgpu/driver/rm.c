@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Device calls of the stand-in driver, with the structures of release 580.159.04 or of the release
- * that the kernel reports. */
+/* Device calls of the stand-in driver, with the structures of its release. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +14,21 @@
 struct sg_driver sg_driver = {
 	.lock = PTHREAD_MUTEX_INITIALIZER, .ctl = -1, .uvm = -1, .uvm_mm = -1};
 
-/* NVOS64 */
+/* NVOS64 with room for its longest form */
 struct alloc_call {
 	uint32_t root, parent, handle, cls;
 	uint64_t params, rights;
-	uint32_t params_size, flags, status, pad;
+	uint32_t tail[4]; /* flags, status and more, by release */
 };
+/* NVOS32 as functions 2 and 3 use it */
+struct heap_call {
+	uint32_t root, parent, function, vaspace, pad, status;
+	uint64_t total, left;
+	uint32_t owner, memory, type, flags, attr, pad2[7];
+	uint64_t size, alignment, offset, limit, address, begin, end;
+	uint32_t attr2, pad3[9];
+};
+_Static_assert(sizeof(struct heap_call) == 184, "NVOS32");
 /* NVOS54 */
 struct control_call {
 	uint32_t client, object, cmd, flags;
@@ -86,11 +94,11 @@ uint32_t sg_alloc_on(int fd, uint32_t parent, uint32_t handle, uint32_t cls, voi
 			       .cls = cls,
 			       .params = (uint64_t)params};
 
-	if (call(fd, 0x2b, sizeof(c), &c))
+	if (call(fd, 0x2b, sg_form(SG_ALLOC_SIZE), &c))
 		return FAILED;
 	if (cls == 0x41)
 		sg_driver.client = c.handle;
-	return c.status;
+	return ((uint32_t *)&c)[sg_form(SG_ALLOC_STATUS) / 4];
 }
 
 uint32_t sg_alloc(uint32_t parent, uint32_t handle, uint32_t cls, void *params)
@@ -109,8 +117,9 @@ uint32_t sg_control(uint32_t object, uint32_t cmd, void *params, uint32_t size)
 	return call(sg_driver.ctl, 0x2a, sizeof(c), &c) ? FAILED : c.status;
 }
 
-void sg_control_quiet(uint32_t object, uint32_t cmd, uint32_t size)
+void sg_control_quiet(uint32_t object, uint32_t cmd)
 {
+	uint32_t size = sg_control_size(cmd);
 	char *params = calloc(1, size + 8);
 
 	sg_control(object, cmd, params, size);
@@ -194,25 +203,30 @@ uint32_t sg_external_map(struct sg_device *d, uint64_t va, uint64_t size, uint32
 
 uint32_t sg_external_show(struct sg_device *d, uint64_t va, uint64_t size, uint32_t memory)
 {
+	/* UVM_MAP_EXTERNAL_ALLOCATION_PARAMS, around the mapping attributes of the GPUs */
 	struct {
 		uint64_t base, length, offset;
-		uint8_t attrs[256][36];
+	} * head;
+	struct {
 		uint64_t count;
 		int fd;
 		uint32_t client, memory, status;
-	} *m = calloc(1, sizeof(*m));
-	uint32_t status;
+	} * tail;
+	uint32_t end = sizeof(*head) + sg_form(SG_UVM_GPUS) * 36, status;
+	char *params = calloc(1, end + sizeof(*tail));
 
-	m->base = va;
-	m->length = size;
-	memcpy(m->attrs[0], d->uuid, 16);
-	m->attrs[0][16] = 1;
-	m->count = 1;
-	m->fd = sg_driver.ctl;
-	m->client = sg_driver.client;
-	m->memory = memory;
-	status = sg_uvm(33, m, 9260);
-	free(m);
+	head = (void *)params;
+	head->base = va;
+	head->length = size;
+	memcpy(params + sizeof(*head), d->uuid, 16);
+	params[sizeof(*head) + 16] = 1;
+	tail = (void *)(params + end);
+	tail->count = 1;
+	tail->fd = sg_driver.ctl;
+	tail->client = sg_driver.client;
+	tail->memory = memory;
+	status = sg_uvm(33, params, end + 20);
+	free(params);
 	return status;
 }
 
@@ -235,10 +249,9 @@ uint32_t sg_external_free(uint64_t va, uint64_t size)
 		uint32_t status, pad;
 	} range = {va, size, 0, 0};
 
-	if (sg_driver.release < 590)
-		return sg_uvm(34, &range, 16);
-	range.length = 0; /* offset of the status */
-	return sg_uvm(34, &range, 8);
+	if (sg_form(SG_UVM_FREE_STATUS) == 8)
+		range.length = 0; /* the status is in its place */
+	return sg_uvm(34, &range, sg_form(SG_UVM_FREE_STATUS));
 }
 
 uint32_t sg_pin(struct sg_device *d, uint32_t handle, void *p, uint64_t size)
@@ -255,13 +268,52 @@ uint32_t sg_pin(struct sg_device *d, uint32_t handle, void *p, uint64_t size)
 	return call(d->fd, 0x27, sizeof(c), &c) ? FAILED : c.status;
 }
 
+static uint32_t heap_alloc(struct sg_device *d, struct heap_call *c)
+{
+	c->root = sg_driver.client;
+	c->parent = d->handle;
+	c->function = 2;
+	c->owner = sg_driver.client;
+	return call(sg_driver.ctl, 0x4a, sizeof(*c), c) ? FAILED : c->status;
+}
+
 uint32_t sg_memory_alloc(struct sg_device *d, uint32_t handle, uint32_t cls, uint64_t size)
 {
-	uint32_t p[32] = {sg_driver.client, 0, cls == 0x40 ? 0x1c101u : 0xc001u};
+	bool video = cls == 0x40;
+	struct heap_call c = {.memory = handle,
+			      .flags = video ? 0x1c101 : 0xc001,
+			      .attr = video ? 0x00051180 : 0x02092a80,
+			      .size = size,
+			      .alignment = video ? 0x200000 : 0x1000};
+	uint32_t p[32] = {sg_driver.client, 0, c.flags};
 
-	p[6] = cls == 0x40 ? 0x00051180 : 0x00092a80;
-	p[7] = cls == 0x40 ? 0x1000 : 0;
+	if (sg_form(SG_HEAP))
+		return heap_alloc(d, &c);
+	p[6] = video ? 0x00051180 : 0x00092a80;
+	p[7] = video ? 0x1000 : 0;
 	memcpy(p + 16, &size, 8);
-	p[18] = cls == 0x40 ? 0x200000 : 0x1000;
+	p[18] = (uint32_t)c.alignment;
 	return sg_alloc(d->handle, handle, cls, p);
+}
+
+uint32_t sg_memory_free(struct sg_device *d, uint32_t handle)
+{
+	struct heap_call c = {.root = sg_driver.client,
+			      .parent = d->handle,
+			      .function = 3,
+			      .owner = sg_driver.client,
+			      .memory = handle};
+
+	if (!sg_form(SG_HEAP))
+		return sg_rm_free(d->handle, handle);
+	return call(sg_driver.ctl, 0x4a, sizeof(c), &c) ? FAILED : c.status;
+}
+
+uint32_t sg_virtual_alloc(struct sg_device *d, uint32_t handle, uint32_t vaspace)
+{
+	struct heap_call c = {.memory = handle, .vaspace = vaspace, .flags = 0x80000};
+
+	if (sg_form(SG_HEAP))
+		return heap_alloc(d, &c);
+	return sg_alloc(d->handle, handle, 0x50a0, (uint32_t[32]){[27] = vaspace});
 }

@@ -142,8 +142,7 @@ EXPORT volatile uint32_t *softgpu_map_doorbell(bool bar1, bool use)
 	b->device = ctx->device;
 	path[11] = (char)('0' + b->device->minor);
 	b->handle = sg_handle();
-	b->own = !sg_alloc(b->device->subdevice, b->handle, sg_driver.usermode,
-			   bar1 ? params : NULL);
+	b->own = !sg_alloc(b->device->subdevice, b->handle, sg_usermode(), bar1 ? params : NULL);
 	if (b->own)
 		b->page = sg_map(b->device->subdevice, b->handle, 0x10000, path, NULL, PROT_WRITE,
 				 true);
@@ -403,6 +402,6 @@ EXPORT void softgpu_free(void *p)
 		return;
 	sg_external_free((uint64_t)p, a->size);
 	sg_unmap(a->ctx->device->handle, a->handle, p, a->size);
-	sg_rm_free(a->ctx->device->handle, a->handle);
+	sg_memory_free(a->ctx->device, a->handle);
 	free(a);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* RM_CONTROL: answers the commands whose results a driver reads. Other commands are known by number
- * and parameter size, and leave their parameters unchanged. */
+/* RM_CONTROL: answers the commands whose results the stand-in driver or a real one reads. Other
+ * commands are known by number and parameter size, and leave their parameters unchanged. */
 #include <stdio.h>
 #include <string.h>
 #include "gpu.h"
@@ -8,32 +8,15 @@
 #define U32(p, off) (*(uint32_t *)((char *)(p) + (off)))
 #define U64(p, off) (*(uint64_t *)((char *)(p) + (off)))
 
+#define COPY_ENGINES 8
+#define GRAPHICS_COPY 2 /* the first ones, on the runlist of graphics */
+#define SMS 132
+
 static const uint16_t classes[] = {
 	0x0000, 0x0001, 0x0101, 0x0002, 0x0080, 0x0005, 0x0078, 0x007e, 0x0079, 0x0081, 0x003e,
 	0x0071, 0x0000, 0x0041, 0x0001, 0x2080, 0x906f, 0x83de, 0xc863, 0x90e6, 0x50a0, 0xcbca,
 	0xc86f, 0xcbc0, 0xc8b5, 0xc661, 0xa06c, 0x0040, 0x0070, 0x902d, 0xa140, 0xc561, 0xc461,
 	0xc361, 0xc56f, 0xc46f, 0xc36f, 0x503c, 0x00de, 0x9067, 0x90f1, 0x00f8, 0x00fd,
-};
-
-/* Commands whose answer is not read: command, size of parameters. */
-static const struct {
-	uint32_t cmd;
-	uint32_t size;
-} quiet[] = {
-	{0x00000d01, 12},   {0x00000d04, 12},	{0x000001f0, 4},    {0x00000a04, 2244},
-	{0x00000288, 3076}, {0x0000027b, 4},	{0x0000013a, 1352}, {0xcb330101, 6},
-	{0x00801402, 3},    {0x00800280, 4},	{0x00800289, 8},    {0x00801307, 3},
-	{0x0080170d, 24},   {0x00801909, 1},	{0x20810108, 992},  {0x20800102, 564},
-	{0x20801823, 420},  {0x20801801, 16},	{0x20801803, 200},  {0x2080182a, 112},
-	{0x2080012f, 1464}, {0x20801303, 1028}, {0x20800170, 340},  {0x20800119, 4},
-	{0x208001a3, 56},   {0x20801201, 32},	{0x2080122a, 24},   {0x2080122b, 24},
-	{0x20801227, 48},   {0x20802a0a, 136},	{0x20801230, 32},   {0x20800195, 260},
-	{0x2080121b, 9240}, {0x20803801, 1928}, {0x90e60102, 8},    {0x20803601, 72},
-	{0x20800111, 64},   {0x20800131, 4},	{0x20808159, 332},  {0x2080220c, 0},
-	{0x20802210, 0},    {0x20808162, 1},	{0x2080182b, 28},   {0x20803002, 13344},
-	{0x503c0102, 16},   {0x503c0104, 32},	{0x2080200a, 8},    {0x20800145, 0},
-	{0x20801218, 16},   {0x83de0309, 4},	{0x20801210, 32},   {0xa06c0103, 8},
-	{0x20809038, 4},    {0xc36f010a, 4},
 };
 
 static const uint8_t uuid_tail[8] = {0x52, 0xb7, 0x99, 0x67, 0xe2, 0xae, 0x7e, 0x75};
@@ -45,21 +28,11 @@ void sg_device_uuid(uint32_t minor, uint8_t uuid[16])
 	memcpy(uuid + 8, uuid_tail, 8);
 }
 
-void sg_version(char text[16])
-{
-	if (sg_options.release)
-		snprintf(text, 16, "%u.57.04", sg_options.release % 1000);
-	else
-		strcpy(text, "580.159.04");
-}
-
 static uint32_t build_version(void *p)
 {
 	char version[16];
 
-	sg_version(version);
-	if (U32(p, 0) < sizeof(version))
-		return NV_ERR_INVALID_ARGUMENT;
+	sg_driver_release_text(version);
 	for (uint32_t off = 8; off <= 24; off += 8)
 		if (U64(p, off))
 			strcpy((char *)U64(p, off), off == 24 ? "softgpu" : version);
@@ -91,9 +64,59 @@ static uint32_t id_info(void *p, uint32_t tail)
 	return NV_OK;
 }
 
-static uint32_t subdevice(const struct sg_object *o, uint32_t cmd, void *p)
+/* Engine types: graphics, and the copy engines from 9 on. */
+static uint32_t engines(void *p)
+{
+	U32(p, 0) = 1 + COPY_ENGINES;
+	U32(p, 4) = 1;
+	for (uint32_t i = 0; i < COPY_ENGINES; i++)
+		U32(p, 8 + 4 * i) = 9 + i;
+	return NV_OK;
+}
+
+/* Two bytes for each copy engine, then the mask of those present: of 4 bytes, 8 in newer releases.
+ */
+static uint32_t copy_caps(void *p, uint32_t size)
+{
+	for (uint32_t i = 0; i < COPY_ENGINES; i++) {
+		uint8_t *caps = (uint8_t *)p + 2 * i;
+
+		caps[0] = 0x6c | (i < GRAPHICS_COPY ? 3 : 0); /* system memory, peers; shared */
+		caps[1] = 3; /* block-linear, pipelined or not */
+	}
+	U32(p, size == 136 ? 128 : size - 4) = (1u << COPY_ENGINES) - 1;
+	return NV_OK;
+}
+
+/* 512 records, whose size depends on the release; then the numbers of SMs and TPCs. */
+static uint32_t sm_order(void *p, uint32_t size)
+{
+	uint32_t record = (size - 24) / 512;
+	uint16_t *counts = (uint16_t *)((char *)p + 512 * record);
+
+	for (uint16_t sm = 0; sm < SMS; sm++) {
+		uint16_t *r = (uint16_t *)((char *)p + sm * record);
+		uint16_t tpc = sm / 2;
+
+		r[0] = r[4] = tpc / 9; /* GPC, virtual GPC */
+		r[1] = r[5] = tpc % 9; /* TPC in it */
+		r[2] = sm % 2;
+		r[3] = tpc;
+	}
+	counts[0] = SMS;
+	counts[1] = SMS / 2;
+	return NV_OK;
+}
+
+static uint32_t subdevice(const struct sg_object *o, uint32_t cmd, void *p, uint32_t size)
 {
 	switch (cmd) {
+	case 0x20800170:
+		return engines(p);
+	case 0x20802a0a:
+		return copy_caps(p, size);
+	case 0x2080121b:
+		return sm_order(p, size);
 	case 0x20800110:
 		strcpy((char *)p + 4, "NVIDIA H200");
 		return NV_OK;
@@ -107,16 +130,30 @@ static uint32_t subdevice(const struct sg_object *o, uint32_t cmd, void *p)
 		U32(p, 8) = 0xa1;
 		return NV_OK;
 	}
-	return NV_ERR_NOT_SUPPORTED;
+	return NV_OK;
 }
 
-static uint32_t class_list(void *p)
+/* As many as the release has room for. */
+static uint32_t class_list(void *p, uint32_t size)
 {
 	uint32_t n = sizeof(classes) / sizeof(classes[0]);
 
+	if (n > (size - 4) / 4)
+		n = (size - 4) / 4;
 	U32(p, 0) = n;
 	for (uint32_t i = 0; i < n; i++)
-		U32(p, 4 + 4 * i) = classes[i];
+		U32(p, 4 + 4 * i) = classes[i] == 0xc661 ? sg_options.usermode : classes[i];
+	return NV_OK;
+}
+
+/* Where the object is: 1 system memory, 2 the GPU's, 3 registers. */
+static uint32_t address_space(uint32_t client, void *p)
+{
+	const struct sg_object *o = sg_object_find(client, U32(p, 0));
+
+	if (!o)
+		return NV_ERR_INVALID_OBJECT_HANDLE;
+	U32(p, 8) = sg_is_usermode(o->object_class) ? 3 : o->object_class == 0x40 ? 2 : 1;
 	return NV_OK;
 }
 
@@ -139,20 +176,23 @@ static uint32_t schedule(struct sg_object *o, bool on)
 	return NV_OK;
 }
 
-static uint32_t channel_control(struct sg_object *o, uint32_t cmd, void *p, uint32_t size)
+static uint32_t channel_control(struct sg_object *o, uint32_t cmd, void *p)
 {
 	struct sg_object *engine;
 
 	switch (cmd) {
 	case 0xc36f0108:
-		if (!o->channel || size != 4)
+		if (!o->channel)
 			return NV_ERR_INVALID_ARGUMENT;
 		U32(p, 0) = o->channel->token;
+		if (o->channel->notifier) /* real drivers ring with the token from there */
+			U32(o->channel->notifier->map, 24) = o->channel->token;
 		return NV_OK;
 	case 0xa06c0101:
 	case 0xa06f0103:
-		return size >= 2 ? schedule(o, *(uint8_t *)p) : NV_ERR_INVALID_PARAM_STRUCT;
+		return schedule(o, *(uint8_t *)p);
 	case 0x906f0101:
+	case 0xc36f0101:
 		engine = sg_object_find(o->client, U32(p, 0));
 		if (!engine)
 			return NV_ERR_INVALID_OBJECT_HANDLE;
@@ -160,34 +200,37 @@ static uint32_t channel_control(struct sg_object *o, uint32_t cmd, void *p, uint
 		U32(p, 12) = o->channel && o->channel->engine ? o->channel->engine : 1;
 		return NV_OK;
 	}
-	return NV_ERR_NOT_SUPPORTED;
+	return NV_OK;
 }
 
 uint32_t sg_rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *p, uint32_t size)
 {
 	struct sg_object *o = sg_object_find(client, object);
+	uint32_t known = sg_control_size(cmd);
 
 	if (!o)
 		return NV_ERR_INVALID_OBJECT_HANDLE;
-	for (uint32_t i = 0; i < sizeof(quiet) / sizeof(quiet[0]); i++)
-		if (quiet[i].cmd == cmd)
-			return quiet[i].size == size ? NV_OK : NV_ERR_INVALID_PARAM_STRUCT;
-	if (!p)
+	if (known == SG_NO_CONTROL)
 		return NV_ERR_NOT_SUPPORTED;
+	if (size != known || (size && !p))
+		return NV_ERR_INVALID_PARAM_STRUCT;
 	switch (cmd) {
 	case 0x101:
-		return size == 40 ? build_version(p) : NV_ERR_INVALID_PARAM_STRUCT;
+		return build_version(p);
 	case 0x201:
 	case 0x214:
 		return gpu_ids(p, size);
-	case 0x215:
-		return NV_OK;
 	case 0x202:
-		return size == 40 ? id_info(p, 24) : NV_ERR_INVALID_PARAM_STRUCT;
+		return id_info(p, 24);
 	case 0x205:
-		return size == 32 ? id_info(p, 16) : NV_ERR_INVALID_PARAM_STRUCT;
+		return id_info(p, 16);
+	case 0xd01:
+		return address_space(client, p);
+	case 0x00800280:
+		U32(p, 0) = 1; /* subdevices */
+		return NV_OK;
 	case 0x00800292:
-		return size == 804 ? class_list(p) : NV_ERR_INVALID_PARAM_STRUCT;
+		return class_list(p, size);
 	}
-	return cmd >> 16 == 0x2080 ? subdevice(o, cmd, p) : channel_control(o, cmd, p, size);
+	return cmd >> 16 == 0x2080 ? subdevice(o, cmd, p, size) : channel_control(o, cmd, p);
 }

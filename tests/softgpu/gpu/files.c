@@ -33,51 +33,33 @@ static long result(long r)
 	return r;
 }
 
-/* The number in KEY=NUMBER in the N bytes at S. Returns 0 for another option. */
-static uint32_t number_of(const char *s, size_t n, const char *key, int base)
-{
-	size_t length = strlen(key);
-
-	return n > length && !strncmp(s, key, length) ? (uint32_t)strtoul(s + length, NULL, base)
-						      : 0;
-}
-
+/* A mistake in SOFTGPU ends the process: a test must not run on another GPU than it says. */
 static void parse_options(void)
 {
-	const char *s = getenv("SOFTGPU");
+	const char *gpus = sg_option_value("gpus");
+	char text[256];
+	uint32_t n = sg_options_check(text, sizeof(text));
 
-	sg_options.gpus = 1;
-	while (s && *s) {
-		size_t n = strcspn(s, ",");
-
-		if (n == 6 && !strncmp(s, "gpus=", 5) && s[5] > '0' && s[5] <= '0' + SG_MAX_GPUS)
-			sg_options.gpus = (uint32_t)(s[5] - '0');
-		else if (n == 6 && !strncmp(s, "poison", 6))
-			sg_options.poison = true;
-		else if (n == 4 && !strncmp(s, "time", 4))
-			sg_options.time = true;
-		else if (n == 3 && !strncmp(s, "own", 3))
-			sg_options.own = true;
-		else if (n == 5 && !strncmp(s, "eager", 5))
-			sg_options.eager = true;
-		else if (n == 5 && !strncmp(s, "clock", 5))
-			sg_options.clock = true;
-		else if (n == 8 && !strncmp(s, "unstated", 8))
-			sg_options.unstated = true;
-		else if (n == 4 && !strncmp(s, "once", 4))
-			sg_options.once = true;
-		else if (number_of(s, n, "usermode=", 16))
-			sg_options.usermode = number_of(s, n, "usermode=", 16);
-		else if (number_of(s, n, "release=", 10))
-			sg_options.release = number_of(s, n, "release=", 10);
-		else if (n == 5 && !strncmp(s, "wrong", 5))
-			sg_options.ill = SG_WRONG;
-		else if (n == 4 && !strncmp(s, "mute", 4))
-			sg_options.ill = SG_MUTE;
-		else if (n == 5 && !strncmp(s, "fault", 5))
-			sg_options.ill = SG_FAULT;
-		s += n + (s[n] == ',');
+	if (n) {
+		sg_sys(SYS_write, 2, (long)text, n, 0, 0, 0);
+		sg_sys(SYS_exit_group, 2, 0, 0, 0, 0, 0);
 	}
+	sg_options.gpus = gpus && *gpus > '0' && *gpus <= '0' + SG_MAX_GPUS
+				  ? (uint32_t)(*gpus - '0')
+				  : 1;
+	sg_options.poison = sg_option("poison");
+	sg_options.time = sg_option("time");
+	sg_options.own = sg_option("own");
+	sg_options.eager = sg_option("eager");
+	sg_options.clock = sg_option("clock");
+	sg_options.unstated = sg_option("unstated");
+	sg_options.once = sg_option("once");
+	sg_options.unguarded = sg_option("unguarded");
+	sg_options.usermode = sg_usermode();
+	sg_options.ill = sg_option("wrong")   ? SG_WRONG
+			 : sg_option("mute")  ? SG_MUTE
+			 : sg_option("fault") ? SG_FAULT
+					      : SG_WELL;
 }
 
 static void before_fork(void)
@@ -365,11 +347,18 @@ static int rm_call(struct sg_file *f, unsigned long request, void *arg)
 	return sg_rm_ioctl(f, nr, size, arg);
 }
 
-/* If the file named by SOFTGPU_STUCK exists, RM_FREE removes it and never returns, as on a hung
- * GPU. */
-static void get_stuck(unsigned long request)
+static bool frees(unsigned long request, const uint32_t *arg)
 {
-	const char *path = (request & 0xffff) == 0x4629 ? getenv("SOFTGPU_STUCK") : NULL;
+	uint32_t call = request & 0xffff;
+
+	return call == 0x4629 || (call == 0x464a && arg[2] == 3); /* RM_FREE, VID_HEAP_CONTROL */
+}
+
+/* If the file named by SOFTGPU_STUCK exists, a call that frees removes it and never returns, as on
+ * a hung GPU. */
+static void get_stuck(unsigned long request, const void *arg)
+{
+	const char *path = frees(request, arg) ? getenv("SOFTGPU_STUCK") : NULL;
 	struct timespec nap = {1, 0};
 
 	while (path && !sg_sys(SYS_unlink, (long)path, 0, 0, 0, 0, 0))
@@ -386,7 +375,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	int r;
 
 	if (sg_any_file()) {
-		get_stuck(request);
+		get_stuck(request, (const void *)arg);
 		pthread_mutex_lock(&sg_lock);
 		f = sg_file_of(fd);
 		if (f) {
@@ -458,6 +447,16 @@ EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t off
 EXPORT int munmap(void *at, size_t n)
 {
 	return (int)result(sg_sys(SYS_munmap, (long)at, (long)n, 0, 0, 0, 0));
+}
+
+/* With `unguarded`, a doorbell page stays writable: nothing else of its size changes here. */
+EXPORT int mprotect(void *at, size_t n, int prot)
+{
+	if (sg_options.unguarded && n == 0x10000 && !(prot & PROT_WRITE)) {
+		errno = EACCES;
+		return -1;
+	}
+	return (int)result(sg_sys(SYS_mprotect, (long)at, (long)n, prot, 0, 0, 0));
 }
 
 /* ---- stat ---- */

@@ -15,12 +15,14 @@
 #include <stdint.h>
 #include "../sys.h"
 #include "../log.h"
+#include "../options.h"
+#include "../release.h"
 
 #define SG_MAX_GPUS 4
 #define SG_NO_GPU 0xffffffffu
 #define SG_RING_MAX (1u << 20)
 
-/* ---- options: SOFTGPU="gpus=2,poison,own,eager,clock,wrong,patient,usermode=c861" ---- */
+/* ---- options: SOFTGPU="gpus=2,poison,usermode=c861,release=525.147.05" ---- */
 struct sg_options {
 	uint32_t gpus;
 	bool poison; /* overwrites consumed data at once; consumes only what was rung for */
@@ -30,10 +32,9 @@ struct sg_options {
 	bool own; /* with poison: a ring of whole pages may have entries of others, whose PUT counts
 		     when rung for */
 	bool unstated; /* leaves the status of the token's notification unchanged */
+	bool unguarded; /* refuses to take write access from a doorbell page */
 	bool once; /* refuses to map a doorbell page twice for one open file */
-	uint32_t usermode; /* an additional class of doorbell pages; 0: none */
-	uint32_t release; /* major number of the driver release whose structures are used, if not
-			     580.159.04; 0: default */
+	uint32_t usermode; /* class of doorbell pages */
 	enum {
 		SG_WELL,
 		SG_WRONG,
@@ -44,10 +45,6 @@ struct sg_options {
 /* Payloads from this one on are from a program that submits by itself. */
 #define SG_MARK 0x70000000u
 extern struct sg_options sg_options;
-
-/* ---- control.c ---- */
-
-void sg_version(char text[16]); /* of the driver, as "580.159.04" */
 
 /* ---- memory.c ---- */
 
@@ -247,6 +244,7 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *arg);
 /* Returns NV_STATUS. */
 uint32_t sg_rm_control(uint32_t client, uint32_t object, uint32_t cmd, void *params, uint32_t size);
 void sg_rm_file_gone(struct sg_file *f);
+bool sg_is_usermode(uint32_t object_class);
 bool sg_is_bell(uint32_t minor, const struct sg_memory *m);
 void sg_uvm_file_gone(struct sg_file *f);
 /* The semaphore pool mapped at an address of the UVM device that equals its offset. Returns NULL if

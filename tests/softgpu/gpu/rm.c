@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The resource manager: objects, their memory and mappings, channels. Structures are those of
- * release 580.159.04; with SOFTGPU=release=610 or later, those of 610.43.02 where they differ. A
- * size of another release is refused, as the kernel module does.
- */
+/* The resource manager: objects, their memory and mappings, channels. Structures are those of the
+ * release. A size of another release is refused, as the kernel module does. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +72,9 @@ bool sg_is_bell(uint32_t minor, const struct sg_memory *m)
 	return false;
 }
 
-static bool is_usermode(uint32_t cls)
+bool sg_is_usermode(uint32_t object_class)
 {
-	return cls == 0xc361 || cls == 0xc461 || cls == 0xc561 || cls == 0xc661 || cls == 0xc761 ||
-	       (sg_options.usermode && cls == sg_options.usermode);
+	return object_class == sg_options.usermode;
 }
 
 static void object_free(struct sg_object *o)
@@ -94,7 +90,7 @@ static void object_free(struct sg_object *o)
 			}
 		}
 	}
-	if (is_usermode(o->object_class))
+	if (sg_is_usermode(o->object_class))
 		drop_bell(o);
 	if (o->minor < SG_MAX_GPUS)
 		sg_gpu_lock(&sg_gpus[o->minor]);
@@ -175,12 +171,11 @@ static void log_channel(const struct sg_channel *ch)
 static uint32_t alloc_channel(struct sg_object *o, void *p)
 {
 	struct sg_object *up = sg_object_find(o->client, o->parent);
-	uint32_t moved = sg_options.release >= 610 ? 4
-						   : 0; /* hHandleVASpace was added at offset 32 */
-	struct sg_object *userd = sg_object_find(o->client, U32(p, 32 + moved));
+	struct sg_object *userd = sg_object_find(o->client,
+						 U32(p, sg_form(SG_CHANNEL_USERD_MEMORY)));
 	struct sg_object *error = sg_object_find(o->client, U32(p, 0));
 	struct sg_vaspace *v = channel_vaspace(o, p);
-	uint64_t off = U64(p, 64 + 2 * moved);
+	uint64_t off = U64(p, sg_form(SG_CHANNEL_USERD_OFFSET));
 	uint32_t entries = U32(p, 16);
 	struct sg_gpu *g;
 	struct sg_channel *ch;
@@ -196,7 +191,7 @@ static uint32_t alloc_channel(struct sg_object *o, void *p)
 	ch->client = o->client;
 	ch->handle = o->handle;
 	ch->object_class = o->object_class;
-	ch->engine = up->engine ? up->engine : U32(p, 128 + 2 * moved);
+	ch->engine = up->engine ? up->engine : U32(p, sg_form(SG_CHANNEL_ENGINE));
 	ch->ring = U64(p, 8);
 	ch->entries = entries;
 	ch->rung = SG_NO_GPU;
@@ -226,21 +221,16 @@ static const char *node_name(uint32_t minor)
 	return minor ? "/dev/nvidia1" : "/dev/nvidia0";
 }
 
-static uint32_t alloc_memory(struct sg_object *o, void *p)
+static uint32_t alloc_memory(struct sg_object *o, uint64_t *size, uint64_t *limit)
 {
-	uint64_t size;
-
-	if (!p)
-		return NV_ERR_INVALID_PARAM_STRUCT;
-	size = U64(p, 64);
-	if (!size || size > 1ull << 40)
+	if (!*size || *size > 1ull << 40)
 		return NV_ERR_INVALID_ARGUMENT;
 	o->memory = sg_memory_new(o->object_class == 0x40 ? node_name(o->minor) : "/dev/nvidiactl",
-				  size);
+				  *size);
 	if (!o->memory)
 		return NV_ERR_NO_MEMORY;
-	U64(p, 64) = o->memory->size;
-	U64(p, 88) = o->memory->size - 1;
+	*size = o->memory->size;
+	*limit = o->memory->size - 1;
 	return NV_OK;
 }
 
@@ -276,7 +266,7 @@ static uint32_t alloc_class(struct sg_object *o, void *p)
 
 	if ((cls & 0xff) == 0x6f && cls > 0xa000)
 		return p ? alloc_channel(o, p) : NV_ERR_INVALID_PARAM_STRUCT;
-	if (is_usermode(cls))
+	if (sg_is_usermode(cls))
 		return alloc_usermode(o, p);
 	switch (cls) {
 	case 0x80:
@@ -284,7 +274,7 @@ static uint32_t alloc_class(struct sg_object *o, void *p)
 		return o->minor < sg_options.gpus ? NV_OK : NV_ERR_INVALID_DEVICE;
 	case 0x3e:
 	case 0x40:
-		return alloc_memory(o, p);
+		return p ? alloc_memory(o, &U64(p, 64), &U64(p, 88)) : NV_ERR_INVALID_PARAM_STRUCT;
 	case 0xde:
 		o->memory = sg_memory_new("/dev/nvidiactl", 0xa30);
 		return o->memory ? NV_OK : NV_ERR_NO_MEMORY;
@@ -336,6 +326,39 @@ static uint32_t rm_alloc(struct sg_file *f, uint32_t *root, uint32_t parent, uin
 		*handle = next_handle++;
 	o = object_new(*root, parent, *handle, cls);
 	status = alloc_class(o, params);
+	if (status)
+		object_free(o);
+	return status;
+}
+
+/* VID_HEAP_CONTROL, functions 2 (ALLOC_SIZE) and 3 (FREE). */
+static uint32_t vid_heap(uint32_t *a)
+{
+	struct sg_object *o = sg_object_find(a[0], a[11]);
+	bool virtual = a[13] & 0x80000, video = !(a[14] >> 25 & 3);
+	uint32_t status;
+
+	if (a[2] == 3) {
+		if (!o)
+			return NV_ERR_INVALID_OBJECT_HANDLE;
+		object_free(o);
+		return NV_OK;
+	}
+	if (a[2] != 2)
+		return NV_ERR_NOT_SUPPORTED;
+	if (!sg_object_find(a[0], a[1]))
+		return NV_ERR_INVALID_OBJECT_PARENT;
+	if (a[11] && o)
+		return NV_ERR_INSERT_DUPLICATE_NAME;
+	while (!a[11] || sg_object_find(a[0], a[11]))
+		a[11] = next_handle++;
+	o = object_new(a[0], a[1], a[11], virtual ? 0x50a0 : video ? 0x40 : 0x3e);
+	if (virtual) {
+		o->vaspace_handle = a[3];
+		o->dma_base = 0x700000000000ull;
+		return NV_OK;
+	}
+	status = alloc_memory(o, &U64(a, 88), &U64(a, 112));
 	if (status)
 		object_free(o);
 	return status;
@@ -393,7 +416,7 @@ static uint32_t rm_map(uint32_t *a)
 {
 	struct sg_object *o = sg_object_find(a[0], a[2]);
 	uint64_t off = U64(a, 16), n = U64(a, 24);
-	bool device = o && (o->object_class == 0x40 || is_usermode(o->object_class));
+	bool device = o && (o->object_class == 0x40 || sg_is_usermode(o->object_class));
 	struct sg_file *f = sg_file_of((int)a[12]);
 
 	if (!o || !o->memory)
@@ -420,12 +443,12 @@ static struct sg_vaspace *dma_space(uint32_t client, struct sg_object *dma)
 	return v ? v->vaspace : NULL;
 }
 
-/* NVOS46, 64 bytes. */
-static uint32_t rm_map_dma(uint32_t *a)
+/* NVOS46 */
+static uint32_t rm_map_dma(uint32_t *a, uint64_t *address)
 {
 	struct sg_object *dma = sg_object_find(a[0], a[2]), *o = sg_object_find(a[0], a[3]);
 	struct sg_vaspace *v = dma_space(a[0], dma);
-	uint64_t va = U64(a, 48), n = U64(a, 24);
+	uint64_t va = *address, n = U64(a, 24);
 	uint32_t status;
 
 	if (!v || !o || !o->memory || dma->minor >= SG_MAX_GPUS)
@@ -438,16 +461,16 @@ static uint32_t rm_map_dma(uint32_t *a)
 	sg_gpu_lock(&sg_gpus[dma->minor]);
 	status = sg_vaspace_map(v, va, n, o->memory, U64(a, 16));
 	sg_gpu_unlock(&sg_gpus[dma->minor]);
-	U64(a, 48) = va;
+	*address = va;
 	return status;
 }
 
-/* NVOS47, 48 bytes; size 0: the whole mapping that starts there. */
-static uint32_t rm_unmap_dma(uint32_t *a)
+/* NVOS47. Without a size, or with 0: the whole mapping that starts there. */
+static uint32_t rm_unmap_dma(uint32_t *a, uint32_t size)
 {
 	struct sg_object *dma = sg_object_find(a[0], a[2]), *o = sg_object_find(a[0], a[3]);
 	struct sg_vaspace *v = dma_space(a[0], dma);
-	uint64_t n = U64(a, 32);
+	uint64_t n = size == 48 ? U64(a, 32) : 0;
 
 	if (!v || !o || !o->memory || dma->minor >= SG_MAX_GPUS)
 		return NV_ERR_INVALID_OBJECT_HANDLE;
@@ -491,25 +514,39 @@ static void card_info(void *arg, uint32_t size)
 static const struct {
 	uint8_t nr;
 	uint16_t size;
-} sizes[] = {{0x27, 56}, {0x29, 16}, {0x2a, 32}, {0x2b, 32},  {0x2b, 48}, {0x34, 28}, {0x35, 24},
-	     {0x4e, 56}, {0x4f, 32}, {0x57, 64}, {0x58, 48},  {0x5e, 40}, {0xc9, 4},  {0xce, 16},
-	     {0xcf, 16}, {0xd2, 72}, {0xd6, 8},	 {0xd7, 560}, {0xda, 8}};
+} sizes[] = {{0x27, 56}, {0x29, 16}, {0x2a, 32}, {0x34, 28}, {0x35, 24}, {0x4a, 184}, {0x4e, 56},
+	     {0x4f, 32}, {0x5e, 40}, {0xc9, 4},	 {0xce, 16}, {0xcf, 16}, {0xd2, 72},  {0xd6, 8}};
 
 static bool size_fits(uint32_t nr, uint32_t size)
 {
-	if (nr == 0xc8)
+	switch (nr) {
+	case 0x2b:
+		return size == 32 || size == sg_form(SG_ALLOC_SIZE);
+	case 0x57:
+		return size == sg_form(SG_MAP_DMA_SIZE);
+	case 0x58:
+		return size == sg_form(SG_UNMAP_DMA_SIZE);
+	case 0xc8:
 		return size % 72 == 0;
+	case 0xd7:
+		return size == sg_form(SG_NUMA_INFO_SIZE);
+	case 0xda:
+		return size == 8 && sg_form(SG_WAIT_OPEN_COMPLETE);
+	}
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		if (sizes[i].nr == nr && sizes[i].size == size)
 			return true;
 	return false;
 }
 
-static void memory_call(uint32_t nr, uint32_t *a)
+static void memory_call(uint32_t nr, uint32_t size, uint32_t *a)
 {
 	switch (nr) {
 	case 0x27:
 		a[10] = alloc_os_memory(a);
+		break;
+	case 0x4a:
+		a[5] = vid_heap(a);
 		break;
 	case 0x4e:
 		a[10] = rm_map(a);
@@ -518,10 +555,10 @@ static void memory_call(uint32_t nr, uint32_t *a)
 		a[6] = sg_object_find(a[0], a[2]) ? NV_OK : NV_ERR_INVALID_OBJECT_HANDLE;
 		break;
 	case 0x57:
-		a[14] = rm_map_dma(a);
+		a[size / 4 - 2] = rm_map_dma(a, (uint64_t *)a + size / 8 - 2);
 		break;
 	case 0x58:
-		a[10] = rm_unmap_dma(a);
+		a[size / 4 - 2] = rm_unmap_dma(a, size);
 		break;
 	case 0x5e:
 		a[8] = sg_object_find(a[0], a[2]) ? NV_OK : NV_ERR_INVALID_OBJECT_HANDLE;
@@ -545,7 +582,8 @@ int sg_rm_ioctl(struct sg_file *f, uint32_t nr, uint32_t size, void *arg)
 		a[7] = sg_rm_control(a[0], a[1], a[2], (void *)U64(a, 16), a[6]);
 		break;
 	case 0x2b:
-		a[size == 48 ? 10 : 7] = rm_alloc(f, &a[0], a[1], &a[2], a[3], (void *)U64(a, 16));
+		a[sg_form(size == 32 ? SG_ROOT_STATUS : SG_ALLOC_STATUS) / 4] =
+			rm_alloc(f, &a[0], a[1], &a[2], a[3], (void *)U64(a, 16));
 		break;
 	case 0x34:
 		a[6] = rm_dup(a);
@@ -562,7 +600,7 @@ int sg_rm_ioctl(struct sg_file *f, uint32_t nr, uint32_t size, void *arg)
 		break;
 	case 0xd2:
 		a[1] = 1;
-		sg_version((char *)arg + 8);
+		sg_driver_release_text((char *)arg + 8);
 		break;
 	case 0xd6:
 		U64(a, 0) = 0x40000000;
@@ -575,7 +613,7 @@ int sg_rm_ioctl(struct sg_file *f, uint32_t nr, uint32_t size, void *arg)
 		a[1] = 0;
 		break;
 	default:
-		memory_call(nr, a);
+		memory_call(nr, size, a);
 	}
 	return 0;
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The UVM device: external ranges, which map memory objects at GPU addresses, and semaphore pools.
- * One address space per process, enough for the tests; requests are the plain numbers of release
- * 580.
- */
+/* The UVM device: external ranges, which map memory objects at GPU addresses, and semaphore pools.
+ * One address space per process, enough for the tests. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +8,9 @@
 
 #define U32(p, off) (*(uint32_t *)((char *)(p) + (off)))
 #define U64(p, off) (*(uint64_t *)((char *)(p) + (off)))
+
+/* Bytes of the mapping attributes in MAP_EXTERNAL_ALLOCATION and ALLOC_SEMAPHORE_POOL. */
+#define GPU_BYTES (sg_form(SG_UVM_GPUS) * 36)
 
 struct range {
 	struct range *next;
@@ -119,13 +119,14 @@ static void unmap_from(const uint8_t *uuid, uint64_t base, uint64_t length)
 
 static uint32_t map_external(void *a)
 {
-	struct sg_object *o = sg_object_find(U32(a, 9252), U32(a, 9256));
+	uint32_t tail = 24 + GPU_BYTES;
+	struct sg_object *o = sg_object_find(U32(a, tail + 12), U32(a, tail + 16));
 
 	if (!o || !o->memory)
 		return NV_ERR_INVALID_OBJECT_HANDLE;
 	if (!range_of(U64(a, 0), U64(a, 8)))
 		return NV_ERR_INVALID_ADDRESS;
-	return map_into((uint8_t *)a + 24, U64(a, 9240), U64(a, 0), U64(a, 8), o->memory,
+	return map_into((uint8_t *)a + 24, U64(a, tail), U64(a, 0), U64(a, 8), o->memory,
 			U64(a, 16));
 }
 
@@ -155,7 +156,8 @@ static uint32_t alloc_pool(void *a)
 		return status;
 	r = range_of(base, length);
 	r->pool = sg_memory_new("/dev/nvidia-uvm", length);
-	status = r->pool ? map_into((uint8_t *)a + 16, U64(a, 9232), base, length, r->pool, 0)
+	status = r->pool ? map_into((uint8_t *)a + 16, U64(a, 16 + GPU_BYTES), base, length,
+				    r->pool, 0)
 			 : NV_ERR_NO_MEMORY;
 	if (status)
 		free_range(base);
@@ -187,6 +189,8 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *a)
 		U32(a, 8) = NV_OK;
 		return 0;
 	case 75: /* MM_INITIALIZE */
+		if (!sg_form(SG_UVM_MM_INITIALIZE))
+			return -EINVAL;
 		U32(a, 4) = NV_OK;
 		return 0;
 	case 37: /* REGISTER_GPU */
@@ -203,31 +207,41 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *a)
 			U32(o->channel->notifier->map, 28) = 0xffff0000;
 		return 0;
 	case 28: /* UNREGISTER_CHANNEL */
-		U32(a, 24) = NV_OK;
+		U32(a, sg_form(SG_UVM_UNREGISTER_CHANNEL_STATUS)) = NV_OK;
 		return 0;
 	case 73: /* CREATE_EXTERNAL_RANGE */
 		U32(a, 16) = create_range(U64(a, 0), U64(a, 8));
 		return 0;
 	case 33: /* MAP_EXTERNAL_ALLOCATION */
-		U32(a, 9260) = map_external(a);
+		U32(a, 24 + GPU_BYTES + 20) = map_external(a);
 		return 0;
 	case 66: /* UNMAP_EXTERNAL */
 		unmap_from((uint8_t *)a + 16, U64(a, 0), U64(a, 8));
 		U32(a, 32) = NV_OK;
 		return 0;
 	case 34: /* FREE */
-		U32(a, sg_options.release >= 590 ? 8 : 16) = free_range(U64(a, 0));
+		U32(a, sg_form(SG_UVM_FREE_STATUS)) = free_range(U64(a, 0));
 		return 0;
 	case 68: /* ALLOC_SEMAPHORE_POOL */
-		U32(a, 9240) = alloc_pool(a);
+		U32(a, 16 + GPU_BYTES + 8) = alloc_pool(a);
 		return 0;
 	case 65: /* MAP_DYNAMIC_PARALLELISM_REGION */
 	case 74: /* MAP_EXTERNAL_SPARSE */
 		U32(a, 32) = NV_OK;
 		return 0;
 	case 23: /* CREATE_RANGE_GROUP */
+		if (!sg_form(SG_UVM_RANGE_GROUPS))
+			return -EINVAL;
 		U64(a, 0) = ++range_groups;
 		U32(a, 8) = NV_OK;
+		return 0;
+	case 24: /* DESTROY_RANGE_GROUP */
+		if (!sg_form(SG_UVM_RANGE_GROUPS))
+			return -EINVAL;
+		U32(a, 8) = NV_OK;
+		return 0;
+	case 26: /* UNREGISTER_GPU_VASPACE */
+		U32(a, 16) = NV_OK;
 		return 0;
 	case 39: /* PAGEABLE_MEM_ACCESS */
 		*(uint8_t *)a = 0;

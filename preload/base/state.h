@@ -26,8 +26,7 @@ struct nvs_state {
 	_Atomic uint32_t session_active; /* see nvs_session_is_active() */
 	_Atomic uint32_t own_threads; /* how many are alive */
 	_Atomic uint32_t keeper; /* futex; 1: the keeper is to poll now */
-	_Atomic uint32_t
-		learning; /* a thread is reading, or has read, libcuda's exports; not in a child */
+	_Atomic uint32_t learning; /* a thread is reading libcuda's exports; not in a child */
 	_Atomic uint32_t device_seen; /* a device call has been made: mmap checks its fd */
 	/* Number of tracked mappings that touch each 2 MiB region (hashed), and of those too large
 	 * for it. */

@@ -43,7 +43,7 @@ void nvs_live_mapping_add(struct nvs_live_page *page, uint64_t address, uint64_t
 /* Removes all mappings in this range, which are contiguous. */
 void nvs_live_mapping_remove(struct nvs_live_page *page, uint64_t address, uint64_t bytes);
 void nvs_live_handle_retain(struct nvs_live_page *page, uint64_t handle);
-/* Removes all allocations of a context; CONTEXT 0: all of the GPU. */
-void nvs_live_free_context(struct nvs_live_page *page, uint64_t context, uint32_t gpu);
+/* Removes all allocations of a context. */
+void nvs_live_free_context(struct nvs_live_page *page, uint64_t context);
 
 #endif

@@ -114,8 +114,7 @@ static void count_live(const struct nvs_live_page *p, const struct nvs_live_allo
 
 /* ---- sites ---- */
 
-/* Returns the row of STACK, which must be the stack that this thread unwound last to get a new row.
- *  */
+/* Returns the row of STACK. It gets a new one only if this thread unwound it last. */
 static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_memory_state *l, uint32_t api,
 			uint32_t stack)
 {

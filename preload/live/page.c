@@ -190,6 +190,16 @@ static int make_rows(struct nvs_live_page *p, int fd, enum nvs_live_table_number
 	return 0;
 }
 
+/* Opens the file for this. */
+static void add_rows(struct nvs_live_page *p, enum nvs_live_table_number which, uint64_t rows)
+{
+	struct nvs_outfile file;
+
+	if (open_again(p, &file) >= 0)
+		make_rows(p, file.fd, which, rows);
+	nvs_outfile_close(&file);
+}
+
 static void set_text(char *to, size_t size, const char *from)
 {
 	for (size_t i = 0; i + 1 < size && from && from[i]; i++)
@@ -361,14 +371,10 @@ void nvs_live_set_trace(const char *path)
 void nvs_live_add_slots(uint32_t number)
 {
 	struct nvs_live_page *p = nvs_live_page();
-	struct nvs_outfile file;
 
-	if (!p || number > p->head->tables[NVS_LIVE_SLOTS].rows ||
-	    number <= p->ready[NVS_LIVE_SLOTS])
-		return;
-	if (open_again(p, &file) >= 0)
-		make_rows(p, file.fd, NVS_LIVE_SLOTS, number);
-	nvs_outfile_close(&file);
+	if (p && number <= p->head->tables[NVS_LIVE_SLOTS].rows &&
+	    number > p->ready[NVS_LIVE_SLOTS])
+		add_rows(p, NVS_LIVE_SLOTS, number);
 }
 
 static bool is_short(const struct nvs_live_page *p, enum nvs_live_table_number which)
@@ -383,14 +389,10 @@ static bool is_short(const struct nvs_live_page *p, enum nvs_live_table_number w
 static void grow_table(struct nvs_live_page *p, enum nvs_live_table_number which)
 {
 	const struct nvs_live_table *t = &p->head->tables[which];
-	uint64_t ready = p->ready[which], more = ready * 2 < t->rows ? ready * 2 : t->rows;
-	struct nvs_outfile file;
+	uint64_t more = p->ready[which] * 2;
 
-	if (!is_short(p, which))
-		return;
-	if (open_again(p, &file) >= 0)
-		make_rows(p, file.fd, which, more);
-	nvs_outfile_close(&file);
+	if (is_short(p, which))
+		add_rows(p, which, more < t->rows ? more : t->rows);
 }
 
 bool nvs_live_is_short(void)

@@ -167,34 +167,24 @@ static void find_real_functions(void)
 
 static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	uintptr_t symbol = (uintptr_t)arg;
-	const void *dynamic = NULL;
-	struct nvs_loaded_elf elf;
+	const ElfW(Phdr) *text = nvs_elf_find_text(info, (uintptr_t)arg);
+	struct nvs_elf_loaded o;
 
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dynamic = (const void *)start;
-		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
-		    symbol - start < info->dlpi_phdr[i].p_memsz) {
-			code_start = start;
-			code_end = start + info->dlpi_phdr[i].p_memsz;
-		}
-	}
-	if (symbol - code_start >= code_end - code_start)
+	if (!text)
 		return 0;
-	if (!dynamic || !nvs_elf_parse(&elf, info->dlpi_addr, dynamic))
+	code_start = info->dlpi_addr + text->p_vaddr;
+	code_end = code_start + text->p_memsz;
+	if (!nvs_elf_loaded_open(&o, info))
 		return 1;
 	for (size_t i = 0; i < NREAL; i++)
 		if (real_functions[i].function)
-			replace_slot(info, &elf, real_functions[i].name,
+			replace_slot(info, &o.elf, real_functions[i].name,
 				     (uintptr_t)real_functions[i].function);
-	replace_slot(info, &elf, "mincore", (uintptr_t)are_pages);
-	replace_slot(info, &elf, "mmap", (uintptr_t)map_for_it);
-	if (replace_slot(info, &elf, "read", (uintptr_t)read_from)) {
-		replaced = replace_slot(info, &elf, "syscall", (uintptr_t)call_kernel);
-		replaced = replace_slot(info, &elf, "write", (uintptr_t)write_to) || replaced;
+	replace_slot(info, &o.elf, "mincore", (uintptr_t)are_pages);
+	replace_slot(info, &o.elf, "mmap", (uintptr_t)map_for_it);
+	if (replace_slot(info, &o.elf, "read", (uintptr_t)read_from)) {
+		replaced = replace_slot(info, &o.elf, "syscall", (uintptr_t)call_kernel);
+		replaced = replace_slot(info, &o.elf, "write", (uintptr_t)write_to) || replaced;
 	}
 	return 1;
 }

@@ -34,8 +34,8 @@ struct nvs_state {
 	_Atomic uint16_t filter[NVS_FILTER_SIZE];
 };
 
-/* Returns true in a vfork() child, which shares our memory but has its own fd table: what it closes
- * or maps does not concern this process. */
+/* Returns true in a vfork() child, which shares our memory but has its own fd table and signal
+ * actions: what it closes, maps or sets does not concern this process. */
 bool nvs_state_is_borrowed(void);
 
 /* mappings.c: false means that [start, start + size) certainly overlaps no tracked mapping. Takes

@@ -155,28 +155,18 @@ static int do_fcntl(int fd, int cmd, long arg)
 	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? track_dup(fd, ret) : ret;
 }
 
-#define THIRD(last)                       \
-	({                                \
-		va_list ap_;              \
-		long arg_;                \
-		va_start(ap_, last);      \
-		arg_ = va_arg(ap_, long); \
-		va_end(ap_);              \
-		arg_;                     \
-	})
-
 #undef fcntl
 #undef fcntl64
 int fcntl64(int fd, int cmd, ...);
 
 EXPORT int fcntl(int fd, int cmd, ...)
 {
-	return do_fcntl(fd, cmd, THIRD(cmd));
+	return do_fcntl(fd, cmd, NVS_VARIABLE_ARGUMENT(cmd));
 }
 
 EXPORT int fcntl64(int fd, int cmd, ...)
 {
-	return do_fcntl(fd, cmd, THIRD(cmd));
+	return do_fcntl(fd, cmd, NVS_VARIABLE_ARGUMENT(cmd));
 }
 
 #define HANDLERS_NS 10000000u /* interval of the check of our signal handlers, */
@@ -208,7 +198,7 @@ static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
-	void *arg = (void *)THIRD(request);
+	void *arg = (void *)NVS_VARIABLE_ARGUMENT(request);
 	enum nvs_fd_kind kind;
 
 	if (must_pass())
@@ -274,7 +264,7 @@ EXPORT int mprotect(void *address, size_t size, int prot)
 
 EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 {
-	void *to = (void *)THIRD(flags);
+	void *to = (void *)NVS_VARIABLE_ARGUMENT(flags);
 
 	if (overlaps_tracked(old, old_size) || (flags & MREMAP_FIXED && overlaps_tracked(to, size)))
 		return nvs_maps_mremap(old, old_size, size, flags, to);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exported functions by which a program sets signal actions and masks, and waits for signals.
- *  */
+/* The exported functions for signal actions, for signal masks, and for waiting for signals. */
 #include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
@@ -24,8 +23,7 @@ EXPORT int __sigaction(int sig, const struct sigaction *action, struct sigaction
 
 typedef void (*handler_fn)(int);
 
-/* For a signal whose action in the kernel is the program's, or before our handlers are installed.
- *  */
+/* For a signal whose action in the kernel is the program's. */
 static handler_fn pass_signal(handler_fn (*next)(int, handler_fn), int sig, handler_fn handler)
 {
 	if (!next) {

@@ -215,8 +215,7 @@ int nvs_outfile_fd(struct nvs_outfile *file)
 
 	if (fd >= 0 && is_same(file, fd))
 		return fd;
-	/* The program has closed it. The number may be the program's now, so it is not closed here.
-	 *  */
+	/* The program has closed it. The number may be the program's now: it is not closed here. */
 	file->fd = -1;
 	if (!file->path[0])
 		return -EBADF;

@@ -240,8 +240,7 @@ static bool peek_record(struct nvs_merge *m, uint32_t buffer, uint64_t *time)
 	return false;
 }
 
-/* Returns true for records that only describe submissions and calls, after recording has stopped.
- *  */
+/* Returns true for records that only describe submissions and calls, once recording stopped. */
 static bool is_idle(const struct nvs_merge *m, const struct nvs_rec *rec)
 {
 	switch (rec->type) {

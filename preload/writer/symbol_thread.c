@@ -24,8 +24,7 @@ struct record_block {
 	uint8_t records[];
 };
 
-/* A module; it stays for the whole trace, since its addresses may be named after it was unloaded.
- *  */
+/* A module; it is kept after it was unloaded, since its addresses may be named then. */
 struct named_module {
 	struct nvs_rec_module *rec;
 	uint64_t gone; /* ticks; UINT64_MAX: loaded */

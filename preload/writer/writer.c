@@ -72,8 +72,7 @@ static void put_names(struct nvs_writer *w)
 	}
 }
 
-/* Writes all names, unless a file system hangs. The reader's --embed may still find missing ones.
- *  */
+/* Writes all names, unless a file system hangs. The reader's --embed may find missing ones. */
 static void put_last_names(struct nvs_writer *w)
 {
 	bool done = !atomic_load(&w->names);
@@ -168,8 +167,7 @@ static void beat_again(void *arg)
 	nvs_writer_heartbeat(arg);
 }
 
-/* Writes the last frames. After a failed write they may still fit, and then record what is missing.
- *  */
+/* Writes the last frames. After a failed write they may fit, and then record what is missing. */
 static void write_last_frames(struct nvs_writer *w)
 {
 	struct nvs_rec_end end = {.rec = {.type = NVS_REC_END, .size = sizeof(end)}};

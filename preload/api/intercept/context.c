@@ -120,7 +120,6 @@ void nvs_api_after_primary_reset(struct nvs_api_frame *f, uint32_t result)
 
 void nvs_api_before_primary_release(struct nvs_api_frame *f)
 {
-	(void)f;
 	notify_end(0, false);
 }
 

@@ -155,17 +155,13 @@ static size_t build_id(const struct dl_phdr_info *info, uint8_t *id)
 /* The main program has no name; the vDSO's name is not a file. */
 static size_t module_path(const struct dl_phdr_info *info, bool first, char *path)
 {
-	long n;
-
 	path[0] = '\0';
-	if (first) {
-		n = nvs_sys_readlink("/proc/self/exe", path, PATH_MAX - 1);
-		path[n > 0 ? n : 0] = '\0';
-	} else if (strstr(info->dlpi_name, "vdso") && info->dlpi_name[0] != '/') {
+	if (first)
+		nvs_sys_readlink("/proc/self/exe", path, PATH_MAX);
+	else if (strstr(info->dlpi_name, "vdso") && info->dlpi_name[0] != '/')
 		strcpy(path, "[vdso]");
-	} else if (strlen(info->dlpi_name) < PATH_MAX) {
+	else if (strlen(info->dlpi_name) < PATH_MAX)
 		strcpy(path, info->dlpi_name);
-	}
 	return strlen(path);
 }
 
@@ -269,8 +265,9 @@ static void record_changes(struct modules *ms)
 
 /* ---- when to refresh ---- */
 
-static void refresh_view(struct modules *ms)
+void nvs_modules_refresh(void)
 {
+	struct modules *ms = get_modules();
 	struct nvs_module_view *view, *old;
 	uint64_t adds, subs;
 	size_t bytes;
@@ -288,11 +285,6 @@ static void refresh_view(struct modules *ms)
 	ms->subs = view->subs;
 	ms->begun = true;
 	record_changes(ms);
-}
-
-void nvs_modules_refresh(void)
-{
-	refresh_view(get_modules());
 }
 
 void nvs_modules_lock(void)
@@ -367,7 +359,7 @@ void nvs_modules_poll(void)
 		return;
 	saved = nvs_sys_block_async();
 	if (try_lock(ms)) {
-		refresh_view(ms);
+		nvs_modules_refresh();
 		nvs_sys_unlock(&ms->lock);
 	} else {
 		nvs_poll_thread_wake();

@@ -32,16 +32,6 @@ static void *load_beside(const char *name)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/*
- * The copy of libunwind that the build makes (preload/module.mk) has a unique soname. With the
- * system's libunwind, a program that loads a newer liblzma afterwards would get the system's, since
- * the loader reuses a loaded library of the same soname.
- */
-static void *load_libunwind(void)
-{
-	return load_beside("libnvsnoop-lzma.so") ? load_beside("libnvsnoop-unwind.so") : NULL;
-}
-
 /* ---- how libunwind validates addresses ---- */
 
 /*
@@ -157,14 +147,6 @@ static struct real_function {
 
 #define NREAL (sizeof(real_functions) / sizeof(*real_functions))
 
-/* Looks them up before dl_iterate_phdr(): under its lock, dlsym() could deadlock with another
- * thread. */
-static void find_real_functions(void)
-{
-	for (size_t i = 0; i < NREAL; i++)
-		real_functions[i].function = dlsym(RTLD_NEXT, real_functions[i].name);
-}
-
 static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const ElfW(Phdr) *text = nvs_elf_find_text(info, (uintptr_t)arg);
@@ -226,13 +208,21 @@ void nvs_unwinder_load(void)
 
 	if (!nvs_options()->values.backtrace)
 		return;
-	handle = load_libunwind();
+	/*
+	 * The copy of libunwind that the build makes (preload/module.mk) has a unique soname. With
+	 * the system's libunwind, a program that loads a newer liblzma afterwards would get the
+	 * system's, since the loader reuses a loaded library of the same soname.
+	 */
+	handle = load_beside("libnvsnoop-lzma.so") ? load_beside("libnvsnoop-unwind.so") : NULL;
 	if (handle)
 		symbol = dlsym(handle, "unw_backtrace");
 	if (symbol) {
 		memcpy(&fn, &symbol, sizeof(fn));
 		unwinder = "libunwind";
-		find_real_functions();
+		/* Under the lock of dl_iterate_phdr(), dlsym() could deadlock with another thread.
+		 */
+		for (size_t i = 0; i < NREAL; i++)
+			real_functions[i].function = dlsym(RTLD_NEXT, real_functions[i].name);
 		nvs_next()->dl_iterate_phdr(find_code, symbol);
 	} else {
 		/* Its first call loads libgcc_s. */

@@ -130,11 +130,9 @@ static void fill_random(void *out, size_t size)
 static bool is_traced(void)
 {
 	char text[1024];
-	const char *line;
 
 	nvs_sys_read_file("/proc/self/status", text, sizeof(text));
-	line = strstr(text, "TracerPid:");
-	return line && strtoul(line + sizeof("TracerPid:") - 1, NULL, 10) != 0;
+	return nvs_file_field(text, "\nTracerPid:", 0) != 0;
 }
 
 static int start_trap(struct nvs_recorder *session)

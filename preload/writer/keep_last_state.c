@@ -425,12 +425,6 @@ static void add_channel_gone(struct nvs_keep_state *l, const struct nvs_rec_chan
 	end_chain(l, gone->channel);
 }
 
-static void add_clock(struct nvs_keep_state *l, const struct nvs_rec *rec)
-{
-	/* Keeps the first point and the latest. */
-	keep_record(l, rec, 0, find_entry(l, &(struct state_key){NVS_REC_CLOCK, 0, 0}) != NULL);
-}
-
 /* Most records start with the number or handle of their subject. */
 static uint32_t number_of(const struct nvs_rec *rec)
 {
@@ -504,7 +498,9 @@ void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec)
 		keep_record(l, rec, 0, 0);
 		break;
 	case NVS_REC_CLOCK:
-		add_clock(l, rec);
+		/* The first point and the latest. */
+		keep_record(l, rec, 0,
+			    find_entry(l, &(struct state_key){NVS_REC_CLOCK, 0, 0}) != NULL);
 		break;
 	case NVS_REC_ATTR:
 	case NVS_REC_THREAD:
@@ -585,7 +581,6 @@ static bool is_over(struct nvs_keep_state *l, const struct state_entry *e)
 {
 	switch (e->key.type) {
 	case NVS_REC_THREAD:
-		return !has_buffer((uint32_t)e->key.a);
 	case NVS_REC_CALL_BEGIN:
 		return !has_buffer((uint32_t)e->key.a);
 	case NVS_REC_NAME:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Merges the thread buffers into frames. The program can overwrite the buffers: sizes are checked
  * before they are used. */
-#include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
 #include "preload/writer/keep_last_state.h"

@@ -2,7 +2,6 @@
 /* The spool: the thread buffers in a file, which survives a kill. Every page is allocated on disk
  * and touched before it is used, so that a doorbell meets neither a full disk nor a page fault. */
 #include <string.h>
-#include <sys/file.h>
 #include "preload/live/live.h"
 #include "preload/writer/session.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names the addresses in recorded stacks: decides which are named in which object, and passes
  * records between the writer and the thread that searches. */
-#include <limits.h>
 #include <string.h>
 #include "preload/base/hash.h"
 #include "preload/base/preload.h"

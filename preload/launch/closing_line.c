@@ -70,9 +70,7 @@ int nvs_launch_summary_open(void)
 /* Returns the next field and advances *LINE. */
 static char *next_field(char **line)
 {
-	char *text = strsep(line, "\t");
-
-	return text ?: "";
+	return strsep(line, "\t") ?: "";
 }
 
 /* Converts \ooo back, in place. */

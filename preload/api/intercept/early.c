@@ -2,7 +2,6 @@
 /* Stores calls and ranges from before the session. The session starts at the first channel, in the
  * middle of creating a context, and then gets the stored records. */
 #include <string.h>
-#include <unistd.h>
 #include "preload/api/intercept/api.h"
 #include "preload/base/clock.h"
 #include "preload/base/preload.h"

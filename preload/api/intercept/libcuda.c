@@ -3,6 +3,7 @@
 #include <link.h>
 #include <string.h>
 #include "preload/api/intercept/api.h"
+#include "preload/base/names.h"
 #include "preload/base/preload.h"
 #include "preload/base/state.h"
 
@@ -33,9 +34,7 @@ bool nvs_api_is_enabled(void)
 
 bool nvs_api_is_libcuda(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return !strncmp(slash ? slash + 1 : path, "libcuda.so", 10);
+	return !strncmp(nvs_base_name(path), "libcuda.so", 10);
 }
 
 bool nvs_api_in_libcuda(uintptr_t address)

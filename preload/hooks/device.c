@@ -147,26 +147,17 @@ EXPORT int dup3(int from, int to, int flags)
 	return dup_onto(from, to, flags, true);
 }
 
-static int do_fcntl(int fd, int cmd, long arg)
+#undef fcntl
+#undef fcntl64
+
+EXPORT int fcntl(int fd, int cmd, ...)
 {
-	int ret = nvs_next()->fcntl(fd, cmd, arg);
+	int ret = nvs_next()->fcntl(fd, cmd, NVS_VARIABLE_ARGUMENT(cmd));
 
 	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? track_dup(fd, ret) : ret;
 }
 
-#undef fcntl
-#undef fcntl64
-int fcntl64(int fd, int cmd, ...);
-
-EXPORT int fcntl(int fd, int cmd, ...)
-{
-	return do_fcntl(fd, cmd, NVS_VARIABLE_ARGUMENT(cmd));
-}
-
-EXPORT int fcntl64(int fd, int cmd, ...)
-{
-	return do_fcntl(fd, cmd, NVS_VARIABLE_ARGUMENT(cmd));
-}
+EXPORT_ALIAS(fcntl64, fcntl);
 
 #define HANDLERS_NS 10000000u /* interval of the check of our signal handlers, */
 
@@ -217,7 +208,10 @@ static bool device_mapping(int flags, int fd)
 	return nvs_fd_kind(fd) >= NVS_FD_CTL;
 }
 
-static void *do_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+#undef mmap
+#undef mmap64
+
+EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
 	bool device, over;
 
@@ -230,18 +224,7 @@ static void *do_mmap(void *address, size_t size, int prot, int flags, int fd, of
 	return nvs_maps_mmap(address, size, prot, flags, fd, offset, device);
 }
 
-#undef mmap
-#undef mmap64
-
-EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
-{
-	return do_mmap(address, size, prot, flags, fd, offset);
-}
-
-EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off_t offset)
-{
-	return do_mmap(address, size, prot, flags, fd, offset);
-}
+EXPORT_ALIAS(mmap64, mmap);
 
 static bool overlaps_tracked(const void *address, size_t size)
 {

@@ -104,7 +104,7 @@ static void count_primary(uint32_t device)
 		nvs_api_count_context(context);
 }
 
-/* Resets the device's primary context. Which one that is, is not looked up. */
+/* Those that are notified are not told which context is the primary one. */
 void nvs_api_before_primary_reset(struct nvs_api_frame *f)
 {
 	nvs_api_before_unload(f);

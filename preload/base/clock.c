@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The session's clock: which hardware clock is used, and how it is related to the system's clocks.
- *  */
+/* The session's clock: which hardware clock it is, and how it is related to the system's clocks. */
 #include <cpuid.h>
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The session's clock: which hardware clock is used, and how it is related to the system's clocks.
- *  */
+/* The session's clock: which hardware clock it is, and how it is related to the system's clocks. */
 #ifndef NVSNOOP_PRELOAD_BASE_CLOCK_H
 #define NVSNOOP_PRELOAD_BASE_CLOCK_H
 

@@ -10,7 +10,7 @@ struct nvs_name_fields {
 	uint32_t pid; /* %p */
 	const char *program; /* %e */
 	const char *host; /* %h */
-	const char *(*variable)(const char *name); /* %q{NAME}; returns NULL if NAME is not set */
+	char *(*variable)(const char *name); /* %q{NAME}; returns NULL if NAME is not set */
 };
 
 /*

@@ -8,22 +8,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "preload/base/preload.h"
-
-#define THIRD(last)                       \
-	({                                \
-		va_list ap_;              \
-		long arg_;                \
-		va_start(ap_, last);      \
-		arg_ = va_arg(ap_, long); \
-		va_end(ap_);              \
-		arg_;                     \
-	})
 
 #define RAW(type, name, parameters, ...)                 \
 	static type raw_##name parameters                \
@@ -31,20 +20,22 @@
 		return (type)syscall(SYS_##__VA_ARGS__); \
 	}
 
-RAW(int, open, (const char *path, int flags, ...), openat, AT_FDCWD, path, flags, THIRD(flags))
+RAW(int, open, (const char *path, int flags, ...), openat, AT_FDCWD, path, flags,
+    NVS_VARIABLE_ARGUMENT(flags))
 RAW(int, openat, (int dir, const char *path, int flags, ...), openat, dir, path, flags,
-    THIRD(flags))
+    NVS_VARIABLE_ARGUMENT(flags))
 RAW(int, close, (int fd), close, fd)
 RAW(int, dup, (int fd), dup, fd)
 RAW(int, dup2, (int old, int new), dup2, old, new)
 RAW(int, dup3, (int old, int new, int flags), dup3, old, new, flags)
-RAW(int, fcntl, (int fd, int cmd, ...), fcntl, fd, cmd, THIRD(cmd))
-RAW(int, ioctl, (int fd, unsigned long request, ...), ioctl, fd, request, THIRD(request))
+RAW(int, fcntl, (int fd, int cmd, ...), fcntl, fd, cmd, NVS_VARIABLE_ARGUMENT(cmd))
+RAW(int, ioctl, (int fd, unsigned long request, ...), ioctl, fd, request,
+    NVS_VARIABLE_ARGUMENT(request))
 RAW(void *, mmap, (void *at, size_t size, int prot, int flags, int fd, off_t offset), mmap, at,
     size, prot, flags, fd, offset)
 RAW(int, munmap, (void *at, size_t size), munmap, at, size)
 RAW(void *, mremap, (void *old, size_t old_size, size_t size, int flags, ...), mremap, old,
-    old_size, size, flags, THIRD(flags))
+    old_size, size, flags, NVS_VARIABLE_ARGUMENT(flags))
 RAW(int, mprotect, (void *at, size_t size, int prot), mprotect, at, size, prot)
 RAW(int, fstat, (int fd, struct stat *st), fstat, fd, st)
 RAW(int, pipe2, (int *fds, int flags), pipe2, fds, flags)
@@ -118,8 +109,7 @@ static _Atomic int ready;
  * file, so the compiler would drop the store. */
 static __thread volatile int looking;
 
-/* A function that this libc lacks (fstat before 2.33, close_range before 2.34) keeps the raw entry.
- *  */
+/* A function that this libc lacks (fstat before 2.33, for example) keeps the raw entry. */
 #define FIND(type, field, name, arguments)                                  \
 	do {                                                                \
 		void *p_ = dlsym(RTLD_NEXT, #name);                         \

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/epoll.h>
@@ -17,6 +18,17 @@
 #include <sys/types.h>
 #include <time.h>
 #include <ucontext.h>
+
+/* The one argument of a function with "..." that follows LAST. */
+#define NVS_VARIABLE_ARGUMENT(last)       \
+	({                                \
+		va_list ap_;              \
+		long arg_;                \
+		va_start(ap_, last);      \
+		arg_ = va_arg(ap_, long); \
+		va_end(ap_);              \
+		arg_;                     \
+	})
 
 /* _dl_find_object() of glibc 2.35 and later: finds the object at an address, in any namespace,
  * without a lock. Layout as in <dlfcn.h>. */

@@ -2,6 +2,7 @@
 /* Files that the library keeps open inside a program that may close, reuse or not expect its file
  * descriptors. outfile.h documents the interface. */
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -116,6 +117,13 @@ int nvs_file_contains(const char *path, const char *what)
 	return found;
 }
 
+unsigned long nvs_file_field(const char *text, const char *name, unsigned long unknown)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoul(at + strlen(name), NULL, 10) : unknown;
+}
+
 static bool is_named(const char *path, const struct stat *file)
 {
 	struct stat st;
@@ -202,28 +210,27 @@ int nvs_outfile_create(struct nvs_outfile *file, const char *path, int flags, bo
 	return err;
 }
 
-static bool is_same(const struct nvs_outfile *file, int fd)
+bool nvs_fd_is_file(int fd, uint64_t dev, uint64_t ino)
 {
 	struct stat st;
 
-	return !nvs_sys_fstat(fd, &st) && st.st_dev == file->dev && st.st_ino == file->ino;
+	return fd >= 0 && !nvs_sys_fstat(fd, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
 int nvs_outfile_fd(struct nvs_outfile *file)
 {
 	int fd = file->fd;
 
-	if (fd >= 0 && is_same(file, fd))
+	if (nvs_fd_is_file(fd, file->dev, file->ino))
 		return fd;
-	/* The program has closed it. The number may be the program's now, so it is not closed here.
-	 *  */
+	/* The program has closed it. The number may be the program's now: it is not closed here. */
 	file->fd = -1;
 	if (!file->path[0])
 		return -EBADF;
 	fd = nvs_sys_open(file->path, file->flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
 	if (fd < 0)
 		return fd;
-	if (!is_same(file, fd)) {
+	if (!nvs_fd_is_file(fd, file->dev, file->ino)) {
 		nvs_sys_close(fd);
 		return -ESTALE;
 	}
@@ -285,7 +292,7 @@ void nvs_outfile_unlink(struct nvs_outfile *file)
 
 void nvs_outfile_close(struct nvs_outfile *file)
 {
-	if (file->fd >= 0 && is_same(file, file->fd))
+	if (nvs_fd_is_file(file->fd, file->dev, file->ino))
 		nvs_sys_close(file->fd);
 	file->fd = -1;
 }

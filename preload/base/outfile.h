@@ -50,9 +50,12 @@ int nvs_file_allocate(int fd, uint64_t from, uint64_t to);
 bool nvs_folder_search(const char *folder, bool (*see)(const char *name, void *arg), void *arg);
 /* Returns 1 if the file has TEXT in it, 0 if not, or -errno if it cannot be opened. */
 int nvs_file_contains(const char *path, const char *text);
+/* Returns the number after NAME in the text of a file, UNKNOWN if the name is not in it. */
+unsigned long nvs_file_field(const char *text, const char *name, unsigned long unknown);
 
 /* Moves FD to a high number, for programs that expect low numbers to be free. Returns the new
  * number, or FD if that fails. */
 int nvs_fd_move_high(int fd);
+bool nvs_fd_is_file(int fd, uint64_t dev, uint64_t ino);
 
 #endif

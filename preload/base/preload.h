@@ -51,9 +51,6 @@ enum nvs_slot {
 	NVS_SLOT_SESSION,
 	NVS_SLOT_MODULES,
 	NVS_SLOT_SIGNALS,
-	NVS_SLOT_THREADS,
-	NVS_SLOT_OPTIONS,
-	NVS_SLOT_WRITER,
 	NVS_SLOT_TIMING,
 	NVS_SLOT_LIVE,
 	NVS_SLOT_IMAGES,
@@ -113,8 +110,7 @@ struct nvs_options {
 	const char *refused; /* why, to be printed once; NULL */
 };
 const struct nvs_options *nvs_options(void);
-/* Returns the loader's entry of this library; first called in the constructor. NULL if it has none.
- *  */
+/* Returns the loader's entry of this library, or NULL; first called in the constructor. */
 const struct link_map *nvs_own_object(void);
 /* Returns false if the library was loaded by dlopen(), for example through NVTX_INJECTION64_PATH
  * without LD_PRELOAD. Nothing is hooked then, and the library may be unloaded at any time. */

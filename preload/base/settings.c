@@ -71,21 +71,12 @@ static void drop_trace_options(struct nvs_options *o)
 	v->spool = false;
 }
 
-static void read_summary(struct nvs_options *o)
+static void read_variable(const char *name, char *to, size_t size)
 {
-	const char *summary = getenv(NVS_ENV_SUMMARY);
+	const char *value = getenv(name);
 
-	if (summary && *summary == '/' && strlen(summary) < sizeof(o->summary))
-		strcpy(o->summary, summary);
-}
-
-/* Read here because the live page is created while other threads may change the environment. */
-static void read_runtime_dir(struct nvs_options *o)
-{
-	const char *folder = getenv("XDG_RUNTIME_DIR");
-
-	if (folder && strlen(folder) < sizeof(o->runtime_dir))
-		strcpy(o->runtime_dir, folder);
+	if (value && strlen(value) < size)
+		strcpy(to, value);
 }
 
 static void read_start(struct nvs_options *o)
@@ -136,8 +127,11 @@ static void read_settings(void)
 	read_out(&settings);
 	drop_trace_options(&settings);
 	read_folder(&settings);
-	read_summary(&settings);
-	read_runtime_dir(&settings);
+	read_variable(NVS_ENV_SUMMARY, settings.summary, sizeof(settings.summary));
+	if (settings.summary[0] != '/')
+		settings.summary[0] = '\0';
+	/* Here because the live page is created while other threads may change the environment. */
+	read_variable("XDG_RUNTIME_DIR", settings.runtime_dir, sizeof(settings.runtime_dir));
 	read_start(&settings);
 	nvs_rank_read(&settings.rank);
 }
@@ -160,8 +154,7 @@ const struct nvs_options *nvs_options(void)
 		atomic_store_explicit(&settings_state, 2, memory_order_release);
 	}
 	nvs_sys_sigmask(SIG_SETMASK, &saved, NULL);
-	/* Another thread may be reading the settings; it takes microseconds and waits for nothing.
-	 *  */
+	/* Another thread may be reading them; it takes microseconds and waits for nothing. */
 	return nvs_sys_wait_while(&settings_state, 1) ? &settings : &not_yet;
 }
 

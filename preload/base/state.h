@@ -26,8 +26,7 @@ struct nvs_state {
 	_Atomic uint32_t session_active; /* see nvs_session_is_active() */
 	_Atomic uint32_t own_threads; /* how many are alive */
 	_Atomic uint32_t keeper; /* futex; 1: the keeper is to poll now */
-	_Atomic uint32_t
-		learning; /* a thread is reading, or has read, libcuda's exports; not in a child */
+	_Atomic uint32_t learning; /* a thread is reading libcuda's exports; not in a child */
 	_Atomic uint32_t device_seen; /* a device call has been made: mmap checks its fd */
 	/* Number of tracked mappings that touch each 2 MiB region (hashed), and of those too large
 	 * for it. */
@@ -35,8 +34,8 @@ struct nvs_state {
 	_Atomic uint16_t filter[NVS_FILTER_SIZE];
 };
 
-/* Returns true in a vfork() child, which shares our memory but has its own fd table: what it closes
- * or maps does not concern this process. */
+/* Returns true in a vfork() child, which shares our memory but has its own fd table and signal
+ * actions: what it closes, maps or sets does not concern this process. */
 bool nvs_state_is_borrowed(void);
 
 /* mappings.c: false means that [start, start + size) certainly overlaps no tracked mapping. Takes

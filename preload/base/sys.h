@@ -103,9 +103,12 @@ static inline int nvs_sys_rename(const char *from, const char *to, unsigned flag
 		       : err;
 }
 
-static inline long nvs_sys_readlink(const char *path, char *out, size_t size)
+/* Reads a link as text, "" if it cannot be read. */
+static inline void nvs_sys_readlink(const char *path, char *out, size_t size)
 {
-	return nvs_syscall(SYS_readlink, (long)path, (long)out, size, 0, 0, 0);
+	long n = nvs_syscall(SYS_readlink, (long)path, (long)out, size - 1, 0, 0, 0);
+
+	out[n > 0 ? n : 0] = '\0';
 }
 
 /* Returns the address, or NULL. */

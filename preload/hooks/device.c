@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "preload/base/next.h"
@@ -148,36 +147,17 @@ EXPORT int dup3(int from, int to, int flags)
 	return dup_onto(from, to, flags, true);
 }
 
-static int do_fcntl(int fd, int cmd, long arg)
+#undef fcntl
+#undef fcntl64
+
+EXPORT int fcntl(int fd, int cmd, ...)
 {
-	int ret = nvs_next()->fcntl(fd, cmd, arg);
+	int ret = nvs_next()->fcntl(fd, cmd, NVS_VARIABLE_ARGUMENT(cmd));
 
 	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? track_dup(fd, ret) : ret;
 }
 
-#define THIRD(last)                       \
-	({                                \
-		va_list ap_;              \
-		long arg_;                \
-		va_start(ap_, last);      \
-		arg_ = va_arg(ap_, long); \
-		va_end(ap_);              \
-		arg_;                     \
-	})
-
-#undef fcntl
-#undef fcntl64
-int fcntl64(int fd, int cmd, ...);
-
-EXPORT int fcntl(int fd, int cmd, ...)
-{
-	return do_fcntl(fd, cmd, THIRD(cmd));
-}
-
-EXPORT int fcntl64(int fd, int cmd, ...)
-{
-	return do_fcntl(fd, cmd, THIRD(cmd));
-}
+EXPORT_ALIAS(fcntl64, fcntl);
 
 #define HANDLERS_NS 10000000u /* interval of the check of our signal handlers, */
 
@@ -208,7 +188,7 @@ static int device_ioctl(int fd, unsigned long request, void *arg, bool uvm)
 
 EXPORT int ioctl(int fd, unsigned long request, ...)
 {
-	void *arg = (void *)THIRD(request);
+	void *arg = (void *)NVS_VARIABLE_ARGUMENT(request);
 	enum nvs_fd_kind kind;
 
 	if (must_pass())
@@ -228,7 +208,10 @@ static bool device_mapping(int flags, int fd)
 	return nvs_fd_kind(fd) >= NVS_FD_CTL;
 }
 
-static void *do_mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
+#undef mmap
+#undef mmap64
+
+EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
 	bool device, over;
 
@@ -241,18 +224,7 @@ static void *do_mmap(void *address, size_t size, int prot, int flags, int fd, of
 	return nvs_maps_mmap(address, size, prot, flags, fd, offset, device);
 }
 
-#undef mmap
-#undef mmap64
-
-EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
-{
-	return do_mmap(address, size, prot, flags, fd, offset);
-}
-
-EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off_t offset)
-{
-	return do_mmap(address, size, prot, flags, fd, offset);
-}
+EXPORT_ALIAS(mmap64, mmap);
 
 static bool overlaps_tracked(const void *address, size_t size)
 {
@@ -274,7 +246,7 @@ EXPORT int mprotect(void *address, size_t size, int prot)
 
 EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
 {
-	void *to = (void *)THIRD(flags);
+	void *to = (void *)NVS_VARIABLE_ARGUMENT(flags);
 
 	if (overlaps_tracked(old, old_size) || (flags & MREMAP_FIXED && overlaps_tracked(to, size)))
 		return nvs_maps_mremap(old, old_size, size, flags, to);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exported functions by which a program sets signal actions and masks, and waits for signals.
- *  */
+/* The exported functions for signal actions, for signal masks, and for waiting for signals. */
 #include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
@@ -14,18 +13,13 @@ EXPORT int sigaction(int sig, const struct sigaction *action, struct sigaction *
 	return nvs_signals_set_action(sig, action, old);
 }
 
-int __sigaction(int sig, const struct sigaction *action, struct sigaction *old);
-EXPORT int __sigaction(int sig, const struct sigaction *action, struct sigaction *old)
-{
-	return nvs_signals_set_action(sig, action, old);
-}
+EXPORT_ALIAS(__sigaction, sigaction);
 
 /* ---- the simple forms, which the C library implements with internal calls ---- */
 
 typedef void (*handler_fn)(int);
 
-/* For a signal whose action in the kernel is the program's, or before our handlers are installed.
- *  */
+/* For a signal whose action in the kernel is the program's. */
 static handler_fn pass_signal(handler_fn (*next)(int, handler_fn), int sig, handler_fn handler)
 {
 	if (!next) {
@@ -55,16 +49,8 @@ EXPORT handler_fn signal(int sig, handler_fn handler)
 	return set_handler(sig, handler, SA_RESTART, true);
 }
 
-EXPORT handler_fn ssignal(int sig, handler_fn handler)
-{
-	return signal(sig, handler);
-}
-
-handler_fn bsd_signal(int sig, handler_fn handler);
-EXPORT handler_fn bsd_signal(int sig, handler_fn handler)
-{
-	return signal(sig, handler);
-}
+EXPORT_ALIAS(ssignal, signal);
+EXPORT_ALIAS(bsd_signal, signal);
 
 handler_fn sysv_signal(int sig, handler_fn handler);
 EXPORT handler_fn sysv_signal(int sig, handler_fn handler)
@@ -74,10 +60,7 @@ EXPORT handler_fn sysv_signal(int sig, handler_fn handler)
 	return set_handler(sig, handler, (int)(SA_RESETHAND | SA_NODEFER), false);
 }
 
-EXPORT handler_fn __sysv_signal(int sig, handler_fn handler)
-{
-	return sysv_signal(sig, handler);
-}
+EXPORT_ALIAS(__sysv_signal, sysv_signal);
 
 EXPORT handler_fn sigset(int sig, handler_fn handler)
 {

@@ -70,9 +70,7 @@ int nvs_launch_summary_open(void)
 /* Returns the next field and advances *LINE. */
 static char *next_field(char **line)
 {
-	char *text = strsep(line, "\t");
-
-	return text ?: "";
+	return strsep(line, "\t") ?: "";
 }
 
 /* Converts \ooo back, in place. */
@@ -227,12 +225,11 @@ static const char *pattern_glob(void)
 /* Prints the command of the report, in the launcher's directory if that was called by a path. */
 static void print_command(FILE *out, const char *argv0, const struct traces *all)
 {
-	const char *slash = strrchr(argv0, '/');
 	const char *glob = all->n > MAX_NAMED ? pattern_glob() : NULL;
+	char name[PATH_MAX];
 
-	if (slash)
-		fprintf(out, "%.*s", (int)(slash - argv0 + 1), argv0);
-	fputs("nvsnoop-report", out);
+	nvs_launch_subcommand_name(name, sizeof(name), argv0, "report");
+	fputs(name, out);
 	if (glob) {
 		fprintf(out, " %s\n", glob);
 		return;

@@ -71,8 +71,7 @@ int nvs_launch_find_library(char *path, size_t size)
 	return -1;
 }
 
-/* Returns the length of the first entry of a preload list if it is a sanitizer's library, else 0.
- *  */
+/* Returns the length of a preload list's first entry if it is a sanitizer's library, else 0. */
 static size_t sanitizer_first(const char *list)
 {
 	size_t start = strspn(list, " :"), length = strcspn(list + start, " :");

@@ -14,13 +14,7 @@
 #include "decode/cli/options.h"
 #include "preload/launch/launch.h"
 
-static const char *get_variable(const char *name)
-{
-	return getenv(name);
-}
-
-/* Stores the first %q{VARIABLE} of PATTERN that is not set in NAME. Returns false if all are set.
- *  */
+/* Stores in NAME the first %q{VARIABLE} of PATTERN that is not set. Returns false if all are. */
 static bool unset_variable(const char *pattern, char *name, size_t size)
 {
 	for (const char *p = pattern; (p = strstr(p, "%q{")); p++) {
@@ -86,8 +80,7 @@ static bool is_spool(const char *path)
 static int check_output(const char *by, const char *pattern, const char *program, bool overwrite)
 {
 	char host[256] = "", path[PATH_MAX], name[256];
-	struct nvs_name_fields facts = {(uint32_t)getpid(), nvs_base_name(program), host,
-					get_variable};
+	struct nvs_name_fields facts = {(uint32_t)getpid(), nvs_base_name(program), host, getenv};
 	const char *why;
 
 	if (!strcmp(pattern, "-"))

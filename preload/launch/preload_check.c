@@ -30,17 +30,21 @@ int nvs_launch_open_program(const char *program)
 	return -1;
 }
 
-/* Returns 1 if the program has a loader, 0 if not, -1 if unknown. */
-static int has_loader(int fd, const Elf64_Ehdr *head)
+static bool read_head(int fd, Elf64_Ehdr *head)
 {
-	Elf64_Phdr segment;
+	return pread(fd, head, sizeof(*head), 0) == sizeof(*head) &&
+	       !memcmp(head->e_ident, ELFMAG, SELFMAG);
+}
 
+/* Finds the SEGMENT that names the program's loader. Returns 1, 0 if it has none, -1 if unknown. */
+static int find_loader(int fd, const Elf64_Ehdr *head, Elf64_Phdr *segment)
+{
 	for (int i = 0; i < head->e_phnum; i++) {
 		off_t at = (off_t)(head->e_phoff + (uint64_t)i * head->e_phentsize);
 
-		if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
+		if (pread(fd, segment, sizeof(*segment), at) != sizeof(*segment))
 			return -1;
-		if (segment.p_type == PT_INTERP)
+		if (segment->p_type == PT_INTERP)
 			return 1;
 	}
 	return 0;
@@ -62,19 +66,11 @@ static void read_interpreter(int fd, char *name, size_t size)
 		return;
 	}
 	*name = '\0';
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) || head.e_ident[EI_CLASS] != ELFCLASS64)
+	if (!read_head(fd, &head) || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    find_loader(fd, &head, &segment) <= 0)
 		return;
-	for (int i = 0; i < head.e_phnum; i++) {
-		if (pread(fd, &segment, sizeof(segment),
-			  (off_t)(head.e_phoff + (uint64_t)i * head.e_phentsize)) !=
-		    sizeof(segment))
-			return;
-		if (segment.p_type != PT_INTERP)
-			continue;
-		n = pread(fd, name, size - 1, (off_t)segment.p_offset);
-		name[n > 0 ? n : 0] = '\0';
-	}
+	n = pread(fd, name, size - 1, (off_t)segment.p_offset);
+	name[n > 0 ? n : 0] = '\0';
 }
 
 bool nvs_launch_lacks_interpreter(const char *program, char *name, size_t size)
@@ -90,17 +86,17 @@ bool nvs_launch_lacks_interpreter(const char *program, char *name, size_t size)
 
 static const char *find_reason(int fd)
 {
+	Elf64_Phdr segment;
 	Elf64_Ehdr head;
 	struct stat st;
 
-	if (fstat(fd, &st) || pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG))
+	if (fstat(fd, &st) || !read_head(fd, &head))
 		return NULL;
 	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
 		return "is not an x86-64 program";
 	if (st.st_mode & (S_ISUID | S_ISGID) && geteuid() != 0)
 		return "is a set-user-ID program, which ignores LD_PRELOAD";
-	if (has_loader(fd, &head) == 0)
+	if (!find_loader(fd, &head, &segment))
 		return "is statically linked, so LD_PRELOAD has no effect";
 	return NULL;
 }

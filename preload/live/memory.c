@@ -114,8 +114,7 @@ static void count_live(const struct nvs_live_page *p, const struct nvs_live_allo
 
 /* ---- sites ---- */
 
-/* Returns the row of STACK, which must be the stack that this thread unwound last to get a new row.
- *  */
+/* Returns the row of STACK. It gets a new one only if this thread unwound it last. */
 static uint32_t site_of(struct nvs_live_page *p, struct nvs_live_memory_state *l, uint32_t api,
 			uint32_t stack)
 {
@@ -400,7 +399,7 @@ void nvs_live_handle_retain(struct nvs_live_page *p, uint64_t handle)
 	nvs_live_unlock(&l->lock);
 }
 
-void nvs_live_free_context(struct nvs_live_page *p, uint64_t context, uint32_t gpu)
+void nvs_live_free_context(struct nvs_live_page *p, uint64_t context)
 {
 	struct nvs_live_memory_state *l = __atomic_load_n(&p->ledger, __ATOMIC_ACQUIRE)
 						  ? lock_ledger(p)
@@ -415,7 +414,7 @@ void nvs_live_free_context(struct nvs_live_page *p, uint64_t context, uint32_t g
 
 		/* Physical memory, reserved addresses and the like belong to no context. */
 		if (!a->address || a->kind == NVS_LIVE_PHYSICAL || a->kind == NVS_LIVE_RESERVED ||
-		    (context ? l->details[row].context != context : a->gpu != gpu))
+		    l->details[row].context != context)
 			continue;
 		e = find_entry(l, l->details[row].key);
 		if (e && e->row == row)

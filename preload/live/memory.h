@@ -36,14 +36,13 @@ void nvs_live_free_end(struct nvs_live_page *page, uint64_t token, bool freed,
 		       enum nvs_live_kind kind);
 /* The call was not a free after all. */
 void nvs_live_free_cancel(struct nvs_live_page *page, uint64_t token);
-/* Physical memory is mapped at an address, stays alive while it is, and may have further handles.
- *  */
+/* Physical memory stays alive while it is mapped, and may have further handles. */
 void nvs_live_mapping_add(struct nvs_live_page *page, uint64_t address, uint64_t bytes,
 			  uint64_t handle);
 /* Removes all mappings in this range, which are contiguous. */
 void nvs_live_mapping_remove(struct nvs_live_page *page, uint64_t address, uint64_t bytes);
 void nvs_live_handle_retain(struct nvs_live_page *page, uint64_t handle);
-/* Removes all allocations of a context; CONTEXT 0: all of the GPU. */
-void nvs_live_free_context(struct nvs_live_page *page, uint64_t context, uint32_t gpu);
+/* Removes all allocations of a context. */
+void nvs_live_free_context(struct nvs_live_page *page, uint64_t context);
 
 #endif

@@ -7,7 +7,6 @@
  * program locks all its mappings.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "preload/base/clock.h"
@@ -55,13 +54,6 @@ static const struct page_layout {
 
 /* ---- the file's name ---- */
 
-/* An existing file of our name is in use if this process maps it, as another copy of this library
- * does. Otherwise its process has ended, for example the previous program in this process. */
-static bool in_use(const char *path)
-{
-	return nvs_file_contains("/proc/self/maps", path);
-}
-
 /* A process in another PID namespace may have the same number; whether it runs is unknown. */
 static bool of_this_namespace(int fd, uint64_t namespace)
 {
@@ -71,6 +63,9 @@ static bool of_this_namespace(int fd, uint64_t namespace)
 	       head.magic != NVS_LIVE_MAGIC || head.pid_namespace == namespace;
 }
 
+/* Removes an existing file of our name, unless it is in use: then this process maps it, as another
+ * copy of this library does. Otherwise its process has ended, for example the previous program in
+ * this process. */
 static bool clear_away(const char *path, uint64_t namespace)
 {
 	int fd = nvs_sys_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
@@ -80,7 +75,8 @@ static bool clear_away(const char *path, uint64_t namespace)
 	if (fd < 0)
 		return fd == -ENOENT;
 	gone = !nvs_sys_fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	       of_this_namespace(fd, namespace) && !in_use(path) && !nvs_sys_unlink(path);
+	       of_this_namespace(fd, namespace) && !nvs_file_contains("/proc/self/maps", path) &&
+	       !nvs_sys_unlink(path);
 	nvs_sys_close(fd);
 	return gone;
 }
@@ -190,15 +186,20 @@ static int make_rows(struct nvs_live_page *p, int fd, enum nvs_live_table_number
 	return 0;
 }
 
+/* Opens the file for this. */
+static void add_rows(struct nvs_live_page *p, enum nvs_live_table_number which, uint64_t rows)
+{
+	struct nvs_outfile file;
+
+	if (open_again(p, &file) >= 0)
+		make_rows(p, file.fd, which, rows);
+	nvs_outfile_close(&file);
+}
+
 static void set_text(char *to, size_t size, const char *from)
 {
 	for (size_t i = 0; i + 1 < size && from && from[i]; i++)
 		to[i] = from[i];
-}
-
-static uint32_t own_string(struct nvs_live_page *p, const char *text)
-{
-	return text ? nvs_live_string_new(p, text, strlen(text)) : 0;
 }
 
 static void fill_rank(struct nvs_live *head, const struct nvs_rank *r)
@@ -243,7 +244,6 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 	const struct nvs_options *o = nvs_options();
 	struct nvs_live *head = p->head;
 	char exe[PATH_MAX];
-	long n;
 
 	head->version = NVS_LIVE_VERSION;
 	head->head_bytes = sizeof(*head);
@@ -266,9 +266,8 @@ static void fill_head(struct nvs_live_page *p, const struct nvs_live_identity *f
 	set_text(head->driver, sizeof(head->driver), facts->driver);
 	fill_rank(head, &o->rank);
 	p->strings = 1; /* 0 means no string */
-	n = nvs_sys_readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	exe[n > 0 ? n : 0] = '\0';
-	head->exe = own_string(p, n > 0 ? exe : NULL);
+	nvs_sys_readlink("/proc/self/exe", exe, sizeof(exe));
+	head->exe = *exe ? nvs_live_string_new(p, exe, strlen(exe)) : 0;
 	for (size_t i = 0; i < NLAYOUT; i++)
 		if (layout[i].which == NVS_LIVE_APIS || layout[i].which == NVS_LIVE_RESULTS ||
 		    layout[i].which == NVS_LIVE_KERNELS || layout[i].which == NVS_LIVE_SITE_ROWS)
@@ -354,21 +353,18 @@ void nvs_live_set_trace(const char *path)
 	if (!p || !*path)
 		return;
 	NVS_LOCK_SCOPE();
-	__atomic_store_n(&p->head->trace, own_string(p, path), __ATOMIC_RELEASE);
+	__atomic_store_n(&p->head->trace, nvs_live_string_new(p, path, strlen(path)),
+			 __ATOMIC_RELEASE);
 	__atomic_fetch_or(&p->head->flags, NVS_LIVE_TRACED, __ATOMIC_RELEASE);
 }
 
 void nvs_live_add_slots(uint32_t number)
 {
 	struct nvs_live_page *p = nvs_live_page();
-	struct nvs_outfile file;
 
-	if (!p || number > p->head->tables[NVS_LIVE_SLOTS].rows ||
-	    number <= p->ready[NVS_LIVE_SLOTS])
-		return;
-	if (open_again(p, &file) >= 0)
-		make_rows(p, file.fd, NVS_LIVE_SLOTS, number);
-	nvs_outfile_close(&file);
+	if (p && number <= p->head->tables[NVS_LIVE_SLOTS].rows &&
+	    number > p->ready[NVS_LIVE_SLOTS])
+		add_rows(p, NVS_LIVE_SLOTS, number);
 }
 
 static bool is_short(const struct nvs_live_page *p, enum nvs_live_table_number which)
@@ -383,14 +379,10 @@ static bool is_short(const struct nvs_live_page *p, enum nvs_live_table_number w
 static void grow_table(struct nvs_live_page *p, enum nvs_live_table_number which)
 {
 	const struct nvs_live_table *t = &p->head->tables[which];
-	uint64_t ready = p->ready[which], more = ready * 2 < t->rows ? ready * 2 : t->rows;
-	struct nvs_outfile file;
+	uint64_t more = p->ready[which] * 2;
 
-	if (!is_short(p, which))
-		return;
-	if (open_again(p, &file) >= 0)
-		make_rows(p, file.fd, which, more);
-	nvs_outfile_close(&file);
+	if (is_short(p, which))
+		add_rows(p, which, more < t->rows ? more : t->rows);
 }
 
 bool nvs_live_is_short(void)

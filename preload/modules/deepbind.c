@@ -4,7 +4,6 @@
  * function which is hooked is set to the hook, as without RTLD_DEEPBIND. No lock: two threads store
  * the same values.
  */
-#include <elf.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -140,8 +140,7 @@ static bool is_function(const ElfW(Sym) * s)
 	return s->st_shndx != SHN_UNDEF && ELF64_ST_TYPE(s->st_info) == STT_FUNC && s->st_value;
 }
 
-/* Not strcmp(): a starting sanitizer has replaced it, and looks up our functions before it works.
- *  */
+/* Not strcmp(): a starting sanitizer has replaced it and looks up functions before it works. */
 static bool same_text(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
@@ -268,18 +267,23 @@ static bool is_writable(uintptr_t dynamic)
 	return is;
 }
 
-/* Returns true if the loader has relocated the object: its RELRO segment is read-only then. */
-static bool is_relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
+static bool is_in_relro(const struct dl_phdr_info *info, uintptr_t address)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
 		uintptr_t start = (info->dlpi_addr + ph->p_vaddr) & ~(PAGE - 1);
 		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(PAGE - 1);
 
-		if (ph->p_type == PT_GNU_RELRO && dynamic >= start && dynamic < end)
-			return !is_writable(dynamic);
+		if (ph->p_type == PT_GNU_RELRO && address >= start && address < end)
+			return true;
 	}
-	return true;
+	return false;
+}
+
+/* Returns true if the loader has relocated the object: its RELRO segment is read-only then. */
+static bool is_relocated(const struct dl_phdr_info *info, uintptr_t dynamic)
+{
+	return !is_in_relro(info, dynamic) || !is_writable(dynamic);
 }
 
 bool nvs_elf_loaded_open(struct nvs_elf_loaded *o, const struct dl_phdr_info *info)
@@ -336,18 +340,9 @@ bool nvs_elf_loaded_slots(const struct nvs_elf_loaded *o,
 void nvs_elf_store_slot(const struct dl_phdr_info *info, uintptr_t slot, uintptr_t value)
 {
 	uintptr_t page = slot & ~(PAGE - 1);
-	bool read_only = false;
 	uint64_t saved;
 
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-		uintptr_t start = (info->dlpi_addr + ph->p_vaddr) & ~(PAGE - 1);
-		uintptr_t end = (info->dlpi_addr + ph->p_vaddr + ph->p_memsz) & ~(PAGE - 1);
-
-		if (ph->p_type == PT_GNU_RELRO && slot >= start && slot < end)
-			read_only = true;
-	}
-	if (!read_only) {
+	if (!is_in_relro(info, slot)) {
 		__atomic_store_n((uintptr_t *)slot, value, __ATOMIC_RELEASE);
 		return;
 	}

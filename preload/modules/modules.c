@@ -13,6 +13,7 @@
 #include "preload/base/preload.h"
 #include "preload/base/state.h"
 #include "preload/base/sys.h"
+#include "preload/modules/deepbind.h"
 #include "preload/modules/elf.h"
 #include "preload/modules/modules.h"
 
@@ -154,17 +155,13 @@ static size_t build_id(const struct dl_phdr_info *info, uint8_t *id)
 /* The main program has no name; the vDSO's name is not a file. */
 static size_t module_path(const struct dl_phdr_info *info, bool first, char *path)
 {
-	long n;
-
 	path[0] = '\0';
-	if (first) {
-		n = nvs_sys_readlink("/proc/self/exe", path, PATH_MAX - 1);
-		path[n > 0 ? n : 0] = '\0';
-	} else if (strstr(info->dlpi_name, "vdso") && info->dlpi_name[0] != '/') {
+	if (first)
+		nvs_sys_readlink("/proc/self/exe", path, PATH_MAX);
+	else if (strstr(info->dlpi_name, "vdso") && info->dlpi_name[0] != '/')
 		strcpy(path, "[vdso]");
-	} else if (strlen(info->dlpi_name) < PATH_MAX) {
+	else if (strlen(info->dlpi_name) < PATH_MAX)
 		strcpy(path, info->dlpi_name);
-	}
 	return strlen(path);
 }
 
@@ -268,23 +265,15 @@ static void record_changes(struct modules *ms)
 
 /* ---- when to refresh ---- */
 
-static int read_counts(struct dl_phdr_info *info, size_t size, void *arg)
+void nvs_modules_refresh(void)
 {
-	uint64_t *c = arg;
-
-	c[0] = info->dlpi_adds;
-	c[1] = info->dlpi_subs;
-	return 1;
-}
-
-static void refresh_view(struct modules *ms)
-{
+	struct modules *ms = get_modules();
 	struct nvs_module_view *view, *old;
-	uint64_t now[2] = {0, 0};
+	uint64_t adds, subs;
 	size_t bytes;
 
-	nvs_next()->dl_iterate_phdr(read_counts, now);
-	if (ms->begun && now[0] == ms->adds && now[1] == ms->subs)
+	nvs_loader_counts(&adds, &subs);
+	if (ms->begun && adds == ms->adds && subs == ms->subs)
 		return;
 	view = build_view(&bytes);
 	if (!view)
@@ -296,11 +285,6 @@ static void refresh_view(struct modules *ms)
 	ms->subs = view->subs;
 	ms->begun = true;
 	record_changes(ms);
-}
-
-void nvs_modules_refresh(void)
-{
-	refresh_view(get_modules());
 }
 
 void nvs_modules_lock(void)
@@ -315,17 +299,23 @@ void nvs_modules_unlock(void)
 
 static __thread bool fork_holds;
 
+static bool try_lock(struct modules *ms)
+{
+	for (int i = 0; i < FORK_WAIT_MS; i++) {
+		uint32_t holder = 0;
+
+		if (atomic_compare_exchange_strong(&ms->lock, &holder, 1))
+			return true;
+		nvs_sys_futex_wait(&ms->lock, holder, 1);
+	}
+	return false;
+}
+
 static void before_fork(void)
 {
 	struct modules *ms = get_modules();
 
-	for (int i = 0; ms && i < FORK_WAIT_MS && !fork_holds; i++) {
-		uint32_t unlocked = 0;
-
-		fork_holds = atomic_compare_exchange_strong(&ms->lock, &unlocked, 1);
-		if (!fork_holds)
-			nvs_sys_futex_wait(&ms->lock, unlocked, 1);
-	}
+	fork_holds = ms && try_lock(ms);
 }
 
 static void after_fork(void)
@@ -363,19 +353,13 @@ int nvs_modules_start(void)
 void nvs_modules_poll(void)
 {
 	struct modules *ms = get_modules();
-	uint32_t unlocked = 1;
 	uint64_t saved;
 
 	if (!ms || !nvs_session_is_active() || nvs_lock_is_mine() || nvs_state_is_borrowed())
 		return;
 	saved = nvs_sys_block_async();
-	for (int i = 0; i < FORK_WAIT_MS && unlocked; i++) {
-		unlocked = 0;
-		if (!atomic_compare_exchange_strong(&ms->lock, &unlocked, 1))
-			nvs_sys_futex_wait(&ms->lock, unlocked, 1);
-	}
-	if (!unlocked) {
-		refresh_view(ms);
+	if (try_lock(ms)) {
+		nvs_modules_refresh();
 		nvs_sys_unlock(&ms->lock);
 	} else {
 		nvs_poll_thread_wake();

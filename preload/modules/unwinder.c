@@ -32,16 +32,6 @@ static void *load_beside(const char *name)
 	return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/*
- * The copy of libunwind that the build makes (preload/module.mk) has a unique soname. With the
- * system's libunwind, a program that loads a newer liblzma afterwards would get the system's, since
- * the loader reuses a loaded library of the same soname.
- */
-static void *load_libunwind(void)
-{
-	return load_beside("libnvsnoop-lzma.so") ? load_beside("libnvsnoop-unwind.so") : NULL;
-}
-
 /* ---- how libunwind validates addresses ---- */
 
 /*
@@ -157,44 +147,26 @@ static struct real_function {
 
 #define NREAL (sizeof(real_functions) / sizeof(*real_functions))
 
-/* Looks them up before dl_iterate_phdr(): under its lock, dlsym() could deadlock with another
- * thread. */
-static void find_real_functions(void)
-{
-	for (size_t i = 0; i < NREAL; i++)
-		real_functions[i].function = dlsym(RTLD_NEXT, real_functions[i].name);
-}
-
 static int find_code(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	uintptr_t symbol = (uintptr_t)arg;
-	const void *dynamic = NULL;
-	struct nvs_loaded_elf elf;
+	const ElfW(Phdr) *text = nvs_elf_find_text(info, (uintptr_t)arg);
+	struct nvs_elf_loaded o;
 
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			dynamic = (const void *)start;
-		if (info->dlpi_phdr[i].p_type == PT_LOAD &&
-		    symbol - start < info->dlpi_phdr[i].p_memsz) {
-			code_start = start;
-			code_end = start + info->dlpi_phdr[i].p_memsz;
-		}
-	}
-	if (symbol - code_start >= code_end - code_start)
+	if (!text)
 		return 0;
-	if (!dynamic || !nvs_elf_parse(&elf, info->dlpi_addr, dynamic))
+	code_start = info->dlpi_addr + text->p_vaddr;
+	code_end = code_start + text->p_memsz;
+	if (!nvs_elf_loaded_open(&o, info))
 		return 1;
 	for (size_t i = 0; i < NREAL; i++)
 		if (real_functions[i].function)
-			replace_slot(info, &elf, real_functions[i].name,
+			replace_slot(info, &o.elf, real_functions[i].name,
 				     (uintptr_t)real_functions[i].function);
-	replace_slot(info, &elf, "mincore", (uintptr_t)are_pages);
-	replace_slot(info, &elf, "mmap", (uintptr_t)map_for_it);
-	if (replace_slot(info, &elf, "read", (uintptr_t)read_from)) {
-		replaced = replace_slot(info, &elf, "syscall", (uintptr_t)call_kernel);
-		replaced = replace_slot(info, &elf, "write", (uintptr_t)write_to) || replaced;
+	replace_slot(info, &o.elf, "mincore", (uintptr_t)are_pages);
+	replace_slot(info, &o.elf, "mmap", (uintptr_t)map_for_it);
+	if (replace_slot(info, &o.elf, "read", (uintptr_t)read_from)) {
+		replaced = replace_slot(info, &o.elf, "syscall", (uintptr_t)call_kernel);
+		replaced = replace_slot(info, &o.elf, "write", (uintptr_t)write_to) || replaced;
 	}
 	return 1;
 }
@@ -236,13 +208,21 @@ void nvs_unwinder_load(void)
 
 	if (!nvs_options()->values.backtrace)
 		return;
-	handle = load_libunwind();
+	/*
+	 * The copy of libunwind that the build makes (preload/module.mk) has a unique soname. With
+	 * the system's libunwind, a program that loads a newer liblzma afterwards would get the
+	 * system's, since the loader reuses a loaded library of the same soname.
+	 */
+	handle = load_beside("libnvsnoop-lzma.so") ? load_beside("libnvsnoop-unwind.so") : NULL;
 	if (handle)
 		symbol = dlsym(handle, "unw_backtrace");
 	if (symbol) {
 		memcpy(&fn, &symbol, sizeof(fn));
 		unwinder = "libunwind";
-		find_real_functions();
+		/* Under the lock of dl_iterate_phdr(), dlsym() could deadlock with another thread.
+		 */
+		for (size_t i = 0; i < NREAL; i++)
+			real_functions[i].function = dlsym(RTLD_NEXT, real_functions[i].name);
 		nvs_next()->dl_iterate_phdr(find_code, symbol);
 	} else {
 		/* Its first call loads libgcc_s. */

@@ -26,18 +26,13 @@
 
 /* ---- names ---- */
 
-static const char *get_variable(const char *name)
-{
-	return getenv(name);
-}
-
 static int expand_name(const char *pattern, char *name)
 {
 	struct nvs_name_fields facts = {
 		.pid = (uint32_t)nvs_sys_getpid(),
 		.program = program_invocation_short_name,
 		.host = "unknown",
-		.variable = get_variable,
+		.variable = getenv,
 	};
 	struct utsname machine;
 
@@ -135,11 +130,9 @@ static void fill_random(void *out, size_t size)
 static bool is_traced(void)
 {
 	char text[1024];
-	const char *line;
 
 	nvs_sys_read_file("/proc/self/status", text, sizeof(text));
-	line = strstr(text, "TracerPid:");
-	return line && strtoul(line + sizeof("TracerPid:") - 1, NULL, 10) != 0;
+	return nvs_file_field(text, "\nTracerPid:", 0) != 0;
 }
 
 static int start_trap(struct nvs_recorder *session)
@@ -298,7 +291,7 @@ static void start_session(struct nvs_recorder *session)
 		nvs_summary_report_start(session);
 		end_at_quick_exit();
 		activate_session(session);
-		nvs_timing_start(session);
+		nvs_timing_start();
 		nvs_api_session_started();
 	}
 	nvs_sys_futex_wake(&session->state);

@@ -242,11 +242,10 @@ static void run_timing(void *arg)
 	}
 }
 
-void nvs_timing_start(struct nvs_recorder *session)
+void nvs_timing_start(void)
 {
 	struct contexts *all;
 
-	(void)session;
 	if (!nvs_options()->values.timing || get_contexts())
 		return;
 	all = nvs_alloc(sizeof(*all));

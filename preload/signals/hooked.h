@@ -51,8 +51,7 @@ bool nvs_signals_call_again(const sigset_t *mask);
 /* UC is about to become the thread's context. */
 void nvs_signals_enter_context(ucontext_t *uc);
 
-/* ---- exec: the state that the program inherits, in the kernel for the duration of the call ----
- *  */
+/* ---- exec: the inherited state, which is in the kernel for the duration of the call ---- */
 
 struct nvs_exec_signals {
 	bool masked, pending;
@@ -68,8 +67,7 @@ const posix_spawnattr_t *nvs_signals_spawn_mask(posix_spawnattr_t *copy,
 
 /* ---- threads ---- */
 
-/* What a new thread is told about its mask: 0, nothing; MASKED: its mask is set by its attributes.
- *  */
+/* What a new thread is told of its mask: 0, nothing; MASKED: its attributes set it. */
 #define NVS_SIGVIEW_MASKED 0x100
 uint64_t nvs_sigview_inherited(void);
 /* A thread of the program starts. */

@@ -125,12 +125,6 @@ static void discard_pending(int sig)
 		nvs_sys4(SYS_rt_sigtimedwait, &set, 0, &none, sizeof(set));
 }
 
-/* A vfork() child shares our memory, but has its own signal actions. */
-static bool in_vfork_child(void)
-{
-	return nvs_state_is_borrowed();
-}
-
 static void change_ours(int sig, const struct sigaction *action, struct sigaction *old)
 {
 	struct sigaction before = nvs_sigaction_of_program(sig), after;
@@ -224,7 +218,7 @@ int nvs_signals_set_action(int sig, const struct sigaction *action, struct sigac
 	lock_actions(&saved);
 	if (!installed)
 		ret = nvs_next()->sigaction(sig, action ? &wanted : NULL, &before);
-	else if (action && in_vfork_child())
+	else if (action && nvs_state_is_borrowed())
 		ret = change_borrowed(sig, &wanted, &before);
 	else if (!is_ours(sig))
 		ret = change_other(sig, action ? &wanted : NULL, &before);
@@ -326,7 +320,7 @@ int nvs_signals_install(void)
 
 	if (nvs_sigactions_installed())
 		return 0;
-	if (in_vfork_child())
+	if (nvs_state_is_borrowed())
 		return -EPERM;
 	lock_actions(&saved);
 	if (!installed) {
@@ -358,16 +352,17 @@ bool nvs_signals_check(void)
 	uint64_t saved;
 
 	/* Usually nothing is replaced: do not pay for blocking signals and getpid() then. */
-	if (!installed || !(is_replaced(SIGSEGV) || is_replaced(SIGTRAP)) || in_vfork_child())
+	if (!installed || !(is_replaced(SIGSEGV) || is_replaced(SIGTRAP)) ||
+	    nvs_state_is_borrowed())
 		return false;
 	lock_actions(&saved);
-	for (int sig = SIGSEGV;; sig = SIGTRAP) {
+	for (int i = 0; i < 2; i++) {
+		int sig = i ? SIGTRAP : SIGSEGV;
+
 		if (is_replaced(sig)) {
 			take_over(sig);
 			any = true;
 		}
-		if (sig == SIGTRAP)
-			break;
 	}
 	put_kernel(NVS_STAND_IN);
 	unlock_actions(&saved);

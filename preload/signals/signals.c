@@ -75,8 +75,7 @@ static void die_of_signal(int sig, const siginfo_t *info)
 	uint64_t bit = NVS_SIGBIT(sig);
 
 	nvs_sigaction_set_default(sig);
-	/* Blocked until this handler has returned, so that a core file has the program's registers.
-	 *  */
+	/* Blocked until this handler returns, so that a core file has the program's registers. */
 	nvs_sys_sigmask(SIG_BLOCK, &bit, NULL);
 	if (nvs_sys_queue_self(sig, info))
 		nvs_syscall(SYS_tgkill, nvs_sys_getpid(), nvs_sys_gettid(), sig, 0, 0, 0);

@@ -6,7 +6,6 @@
  * kernel's own: siglongjmp, contexts, returning handlers, sigsuspend and clone save, set, restore
  * and inherit the program's view without our help.
  */
-#include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"

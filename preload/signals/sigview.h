@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The program's view of SIGSEGV, for which the kernel has another signal (sigview.c explains it).
- *  */
+/* The program's view of SIGSEGV, for which the kernel has another signal: see sigview.c. */
 #ifndef NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
 #define NVSNOOP_PRELOAD_SIGNALS_SIGVIEW_H
 

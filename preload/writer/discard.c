@@ -44,11 +44,7 @@ void nvs_untraced_run(void *writer)
 	atomic_store(&w->detached, 1);
 	nvs_sys_futex_wake(&w->detached);
 	while (!atomic_load(&w->finishing)) {
-		if (!nvs_writer_is_asked(w) && !atomic_exchange(&nvs_writer_signal.wake, 0))
-			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, ROUND_MS);
-		atomic_store(&nvs_writer_signal.wake, 0);
-		if (nvs_writer_is_asked(w))
-			nvs_writer_answer_checks(w);
+		nvs_writer_await_round(w, ROUND_MS);
 		run_round(w);
 		if (++rounds % 4)
 			continue;

@@ -4,7 +4,6 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"
 #include "preload/writer/keep_last.h"
@@ -35,13 +34,6 @@ bool nvs_keep_is_due(const struct nvs_keep *keep, uint64_t bytes)
 
 /* ---- files and names ---- */
 
-static bool is_file(int fd, uint64_t dev, uint64_t ino)
-{
-	struct stat st;
-
-	return fd >= 0 && !nvs_sys_fstat(fd, &st) && st.st_dev == dev && st.st_ino == ino;
-}
-
 static bool is_named(const char *path, uint64_t dev, uint64_t ino)
 {
 	struct nvs_outfile file = {.dev = dev, .ino = ino};
@@ -52,7 +44,7 @@ static bool is_named(const char *path, uint64_t dev, uint64_t ino)
 /* The program may have closed the descriptor and reused its number. */
 static void close_file(struct nvs_keep_file *file)
 {
-	if (is_file(file->fd, file->dev, file->ino))
+	if (nvs_fd_is_file(file->fd, file->dev, file->ino))
 		nvs_sys_close(file->fd);
 	file->fd = -1;
 }
@@ -63,7 +55,7 @@ static int open_file(const char *path, int flags, uint64_t dev, uint64_t ino)
 
 	if (fd < 0)
 		return fd;
-	if (is_file(fd, dev, ino))
+	if (nvs_fd_is_file(fd, dev, ino))
 		return nvs_fd_move_high(fd);
 	nvs_sys_close(fd);
 	return -ESTALE;

@@ -425,27 +425,15 @@ static void add_channel_gone(struct nvs_keep_state *l, const struct nvs_rec_chan
 	end_chain(l, gone->channel);
 }
 
-static void add_clock(struct nvs_keep_state *l, const struct nvs_rec *rec)
+/* Most records start with the number of their subject, those named here with its handle. */
+static uint64_t subject_of(const struct nvs_rec *rec)
 {
-	/* Keeps the first point and the latest. */
-	keep_record(l, rec, 0, find_entry(l, &(struct state_key){NVS_REC_CLOCK, 0, 0}) != NULL);
-}
+	bool has_handle = rec->type == NVS_REC_OBJECT || rec->type == NVS_REC_OBJECT_GONE ||
+			  rec->type == NVS_REC_KERNEL;
+	uint64_t subject = 0;
 
-/* Most records start with the number or handle of their subject. */
-static uint32_t number_of(const struct nvs_rec *rec)
-{
-	uint32_t number;
-
-	memcpy(&number, rec + 1, sizeof(number));
-	return number;
-}
-
-static uint64_t handle_of(const struct nvs_rec *rec)
-{
-	uint64_t handle;
-
-	memcpy(&handle, rec + 1, sizeof(handle));
-	return handle;
+	memcpy(&subject, rec + 1, has_handle ? sizeof(uint64_t) : sizeof(uint32_t));
+	return subject;
 }
 
 /* Returns the minimum size of a record of this type; most have at least a number or a handle. */
@@ -504,7 +492,9 @@ void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec)
 		keep_record(l, rec, 0, 0);
 		break;
 	case NVS_REC_CLOCK:
-		add_clock(l, rec);
+		/* The first point and the latest. */
+		keep_record(l, rec, 0,
+			    find_entry(l, &(struct state_key){NVS_REC_CLOCK, 0, 0}) != NULL);
 		break;
 	case NVS_REC_ATTR:
 	case NVS_REC_THREAD:
@@ -516,23 +506,21 @@ void nvs_keep_state_add(struct nvs_keep_state *l, const struct nvs_rec *rec)
 	case NVS_REC_CHANNEL:
 	case NVS_REC_API:
 	case NVS_REC_COUNTER:
-		keep_record(l, rec, number_of(rec), 0);
-		break;
 	case NVS_REC_OBJECT:
 	case NVS_REC_KERNEL:
-		keep_record(l, rec, handle_of(rec), 0);
+		keep_record(l, rec, subject_of(rec), 0);
 		break;
 	case NVS_REC_MODULE_GONE:
-		remove_key(l, NVS_REC_MODULE, number_of(rec), 0);
+		remove_key(l, NVS_REC_MODULE, subject_of(rec), 0);
 		break;
 	case NVS_REC_CPU_MAP_GONE:
-		remove_key(l, NVS_REC_CPU_MAP, number_of(rec), 0);
+		remove_key(l, NVS_REC_CPU_MAP, subject_of(rec), 0);
 		break;
 	case NVS_REC_GPU_MAP_GONE:
-		remove_key(l, NVS_REC_GPU_MAP, number_of(rec), 0);
+		remove_key(l, NVS_REC_GPU_MAP, subject_of(rec), 0);
 		break;
 	case NVS_REC_OBJECT_GONE:
-		remove_key(l, NVS_REC_OBJECT, handle_of(rec), 0);
+		remove_key(l, NVS_REC_OBJECT, subject_of(rec), 0);
 		break;
 	case NVS_REC_NAME:
 		keep_record(l, rec, AS(name)->module, AS(name)->address);
@@ -585,7 +573,6 @@ static bool is_over(struct nvs_keep_state *l, const struct state_entry *e)
 {
 	switch (e->key.type) {
 	case NVS_REC_THREAD:
-		return !has_buffer((uint32_t)e->key.a);
 	case NVS_REC_CALL_BEGIN:
 		return !has_buffer((uint32_t)e->key.a);
 	case NVS_REC_NAME:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Merges the thread buffers into frames. The program can overwrite the buffers: sizes are checked
  * before they are used. */
-#include <errno.h>
 #include <string.h>
 #include "preload/base/preload.h"
 #include "preload/writer/keep_last_state.h"
@@ -240,8 +239,7 @@ static bool peek_record(struct nvs_merge *m, uint32_t buffer, uint64_t *time)
 	return false;
 }
 
-/* Returns true for records that only describe submissions and calls, after recording has stopped.
- *  */
+/* Returns true for records that only describe submissions and calls, once recording stopped. */
 static bool is_idle(const struct nvs_merge *m, const struct nvs_rec *rec)
 {
 	switch (rec->type) {

@@ -2,7 +2,6 @@
 /* The trace's first frame: the header, and attributes of the process and the machine. Called once
  * by the writer when it starts. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/timex.h>
 #include <sys/utsname.h>
@@ -72,9 +71,7 @@ static void add_command(struct preamble_builder *b)
 
 static void add_link(struct preamble_builder *b, uint32_t key, const char *path)
 {
-	long n = nvs_sys_readlink(path, b->text, sizeof(b->text) - 1);
-
-	b->text[n > 0 ? n : 0] = '\0';
+	nvs_sys_readlink(path, b->text, sizeof(b->text));
 	add_text(b, key, b->text);
 }
 
@@ -121,11 +118,9 @@ static void add_machine(struct preamble_builder *b)
 static bool is_filtered(void)
 {
 	char text[4096];
-	const char *line;
 
 	nvs_sys_read_file("/proc/self/status", text, sizeof(text));
-	line = strstr(text, "\nSeccomp:");
-	return !line || strtoul(line + sizeof("\nSeccomp:") - 1, NULL, 10) != 0;
+	return nvs_file_field(text, "\nSeccomp:", 1) != 0;
 }
 
 /* Used to align traces of several machines. */

@@ -29,13 +29,6 @@ static const char *read_watched(const struct nvs_recorder *session, enum nvs_wat
 	return text;
 }
 
-static unsigned long parse_field(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	return at ? strtoul(at + strlen(name), NULL, 10) : 0;
-}
-
 /* Returns the number of filters of the main thread and the writer; a filter for all threads shows
  * in both. */
 static unsigned long count_filters(const struct nvs_recorder *session)
@@ -45,7 +38,8 @@ static unsigned long count_filters(const struct nvs_recorder *session)
 
 	for (int i = NVS_WATCH_MAIN; i <= NVS_WATCH_WRITER; i++) {
 		read_watched(session, (enum nvs_watch)i, text, sizeof(text));
-		sum += parse_field(text, "\nSeccomp:") + parse_field(text, "\nSeccomp_filters:");
+		sum += nvs_file_field(text, "\nSeccomp:", 0) +
+		       nvs_file_field(text, "\nSeccomp_filters:", 0);
 	}
 	return sum;
 }

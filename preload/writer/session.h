@@ -40,8 +40,7 @@ struct nvs_late {
 /* Files in /proc that the writer polls: watch.c. */
 enum nvs_watch { NVS_WATCH_STAT, NVS_WATCH_MAIN, NVS_WATCH_WRITER, NVS_WATCHED };
 
-/* The trigger file (session/trigger.c): the state that was read last, which is not applied twice.
- *  */
+/* The trigger file (session/trigger.c): the last state read, which is not applied twice. */
 struct nvs_trigger {
 	struct timespec obeyed; /* time of the last change */
 	uint64_t inode;
@@ -126,8 +125,7 @@ void nvs_fill_clock(struct nvs_rec_clock *rec, const struct nvs_clock_sample *po
 
 /* ---- watch.c ---- */
 
-/* Called by the writer, as are the next two. OWN_TABLE: its descriptor table is not the program's.
- *  */
+/* Called by the writer, as are the next two. OWN_TABLE: it has a descriptor table of its own. */
 void nvs_watch_begin(struct nvs_recorder *session, bool own_table);
 /* Checks whether the program has installed a sandbox. */
 void nvs_watch_check_sandbox(struct nvs_recorder *session);
@@ -170,8 +168,7 @@ bool nvs_open_call_next(struct nvs_open_call_cursor *at, struct nvs_open_call_re
 /* ---- writer.c ---- */
 
 int nvs_writer_start(struct nvs_recorder *session);
-/* Makes the writer check for a sandbox now and waits for it. Returns false if it does not answer.
- *  */
+/* Has the writer check for a sandbox now, and waits. Returns false if it does not answer. */
 bool nvs_writer_check_sandbox(struct nvs_recorder *session);
 /* Drains the thread buffers for the last time and writes totals and end. Returns false if the
  * writer makes no progress; it is abandoned then. */

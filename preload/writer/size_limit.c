@@ -3,6 +3,13 @@
 #include "preload/writer/keep_last_state.h"
 #include "preload/writer/writer.h"
 
+static void stop_recording(struct nvs_writer *w)
+{
+	nvs_switch_set_full();
+	w->merge->full = nvs_clock_now();
+	w->full_pending = true;
+}
+
 /* ---- --max-size ---- */
 
 /* Returns the bytes of records in the thread buffers. */
@@ -40,9 +47,7 @@ void nvs_limit_check_size(struct nvs_writer *w)
 	if (!max_bytes || nvs_switch_is_full() ||
 	    (double)(file + reserve) + (double)buffered_bytes() * ratio < (double)max_bytes)
 		return;
-	nvs_switch_set_full();
-	w->merge->full = nvs_clock_now();
-	w->full_pending = true;
+	stop_recording(w);
 }
 
 void nvs_limit_record(struct nvs_writer *w)
@@ -125,9 +130,6 @@ void nvs_limit_rotate_parts(struct nvs_writer *w)
 		w->retry_at = w->part_error ? bytes + keep->limit / 8 : 0;
 	}
 	/* No further part can be created: stop once the size to keep is reached. */
-	if (w->retry_at && bytes > keep->limit && !nvs_switch_is_full()) {
-		nvs_switch_set_full();
-		w->merge->full = nvs_clock_now();
-		w->full_pending = true;
-	}
+	if (w->retry_at && bytes > keep->limit && !nvs_switch_is_full())
+		stop_recording(w);
 }

@@ -2,7 +2,6 @@
 /* The spool: the thread buffers in a file, which survives a kill. Every page is allocated on disk
  * and touched before it is used, so that a doorbell meets neither a full disk nor a page fault. */
 #include <string.h>
-#include <sys/file.h>
 #include "preload/live/live.h"
 #include "preload/writer/session.h"
 
@@ -156,8 +155,7 @@ int nvs_spool_grow(struct nvs_recorder *session, uint32_t n)
 		return -ENOSPC;
 	to = from + n * buffer_stride(session);
 	nvs_live_add_slots(first + n + 1);
-	/* Once a buffer is outside the file, all further ones must be: the file has the first ones.
-	 *  */
+	/* Once a buffer is outside the file, all further ones are: the file has the first ones. */
 	if (fd < 0 || nvs_session_is_confined() || session->head->buffers != first ||
 	    nvs_file_allocate(fd, from, to))
 		return grow_anonymous(session, n);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names the addresses in recorded stacks: decides which are named in which object, and passes
  * records between the writer and the thread that searches. */
-#include <limits.h>
 #include <string.h>
 #include "preload/base/hash.h"
 #include "preload/base/preload.h"
@@ -24,8 +23,7 @@ struct record_block {
 	uint8_t records[];
 };
 
-/* A module; it stays for the whole trace, since its addresses may be named after it was unloaded.
- *  */
+/* A module; it is kept after it was unloaded, since its addresses may be named then. */
 struct named_module {
 	struct nvs_rec_module *rec;
 	uint64_t gone; /* ticks; UINT64_MAX: loaded */

@@ -45,8 +45,8 @@ static bool read_memory(uint64_t place, void *to, size_t size)
 {
 	struct iovec here = {to, size}, there = {(void *)place, size};
 
-	return nvs_syscall(SYS_process_vm_readv, nvs_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0),
-			   (long)&here, 1, (long)&there, 1, 0) == (long)size;
+	return nvs_syscall(SYS_process_vm_readv, nvs_sys_getpid(), (long)&here, 1, (long)&there, 1,
+			   0) == (long)size;
 }
 
 static bool read_bytes(int fd, uint64_t place, void *to, size_t size)

@@ -58,11 +58,6 @@ int nvs_sink_write(struct nvs_sink *sink, const void *packed, ssize_t packed_siz
 	return 0;
 }
 
-void nvs_sink_retry(struct nvs_sink *sink)
-{
-	sink->error = 0;
-}
-
 int nvs_sink_seek_table(struct nvs_sink *sink)
 {
 	uint64_t bytes = sink->frames * 8;

@@ -26,8 +26,6 @@ void nvs_sink_free(struct nvs_sink *sink);
 /* Writes one frame of SIZE bytes of records: PACKED_SIZE bytes at PACKED, or -errno if compression
  * failed. Returns 0, or -errno with sink->error set and the file truncated to whole frames. */
 int nvs_sink_write(struct nvs_sink *sink, const void *packed, ssize_t packed_size, size_t size);
-/* Allows one more attempt after an error. */
-void nvs_sink_retry(struct nvs_sink *sink);
 /* Writes the seek table in zstd's seekable format. */
 int nvs_sink_seek_table(struct nvs_sink *sink);
 

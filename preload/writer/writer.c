@@ -72,8 +72,7 @@ static void put_names(struct nvs_writer *w)
 	}
 }
 
-/* Writes all names, unless a file system hangs. The reader's --embed may still find missing ones.
- *  */
+/* Writes all names, unless a file system hangs. The reader's --embed may find missing ones. */
 static void put_last_names(struct nvs_writer *w)
 {
 	bool done = !atomic_load(&w->names);
@@ -168,8 +167,7 @@ static void beat_again(void *arg)
 	nvs_writer_heartbeat(arg);
 }
 
-/* Writes the last frames. After a failed write they may still fit, and then record what is missing.
- *  */
+/* Writes the last frames. After a failed write they may fit, and then record what is missing. */
 static void write_last_frames(struct nvs_writer *w)
 {
 	struct nvs_rec_end end = {.rec = {.type = NVS_REC_END, .size = sizeof(end)}};
@@ -178,7 +176,7 @@ static void write_last_frames(struct nvs_writer *w)
 	write_full_frames(w, UINT64_MAX);
 	nvs_writer_flush(w);
 	nvs_packers_wait(&w->packers);
-	nvs_sink_retry(&w->sink);
+	w->sink.error = 0;
 	nvs_totals_write_gap(w, NVS_GAP_WRITE, w->lost_submissions,
 			     w->lost_bytes + w->merge->damaged_bytes);
 	put_clock(w);
@@ -274,6 +272,20 @@ void nvs_writer_answer_checks(struct nvs_writer *w)
 		nvs_sys_futex_wake(&w->looked);
 }
 
+static bool is_asked(const struct nvs_writer *w)
+{
+	return atomic_load(&w->asked) != atomic_load(&w->looked);
+}
+
+void nvs_writer_await_round(struct nvs_writer *w, unsigned ms)
+{
+	if (!is_asked(w) && !atomic_exchange(&nvs_writer_signal.wake, 0))
+		nvs_sys_futex_wait(&nvs_writer_signal.wake, 0, ms);
+	atomic_store(&nvs_writer_signal.wake, 0);
+	if (is_asked(w))
+		nvs_writer_answer_checks(w);
+}
+
 static void run_writer(void *arg)
 {
 	struct nvs_writer *w = arg;
@@ -283,12 +295,7 @@ static void run_writer(void *arg)
 	nvs_watch_begin(w->session, own);
 	report_detached(w, own);
 	while (!atomic_load(&w->finishing)) {
-		if (!nvs_writer_is_asked(w) && !atomic_exchange(&nvs_writer_signal.wake, 0))
-			nvs_sys_futex_wait(&nvs_writer_signal.wake, 0,
-					   is_first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
-		atomic_store(&nvs_writer_signal.wake, 0);
-		if (nvs_writer_is_asked(w))
-			nvs_writer_answer_checks(w);
+		nvs_writer_await_round(w, is_first_clock(w) ? EARLY_CLOCK_MS : ROUND_MS);
 		if (atomic_load(&w->finishing))
 			break;
 		run_round(w);

@@ -38,15 +38,12 @@ static inline void nvs_writer_heartbeat(struct nvs_writer *w)
 	__atomic_fetch_add(&w->session->head->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
-static inline bool nvs_writer_is_asked(const struct nvs_writer *w)
-{
-	return atomic_load(&w->asked) != atomic_load(&w->looked);
-}
-
 /* ---- writer.c ---- */
 
 /* Checks for sandboxes: on request, and from time to time. */
 void nvs_writer_answer_checks(struct nvs_writer *w);
+/* Waits at most MS for the next round, less if there is something to do, and answers requests. */
+void nvs_writer_await_round(struct nvs_writer *w, unsigned ms);
 /* Called first on a thread of the writer: gives it its own root directory and releases the working
  * directory. */
 void nvs_writer_own_root(void);

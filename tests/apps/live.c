@@ -13,6 +13,7 @@
  *   weeks ROUNDS    channels, kernels, threads, memory: prints the growth of memory
  *   channels        rows of channels, compared with the software GPU's state
  *   memory          rows of memory, compared with allocations and frees
+ *   contexts        rows of memory whose contexts end
  *   jump            leaves a call that frees by a jump
  *   ranges          pushed NVTX ranges, of a live thread and of one that has ended
  *   hold            waits in a call until its input ends
@@ -400,6 +401,45 @@ static void unmapped_at_once(void)
 	expect_memory(NVS_LIVE_PHYSICAL, 0, 0, 8 << 20, 2, 2);
 }
 
+static void expect_device(uint64_t live, uint64_t count, uint64_t with_context)
+{
+	struct nvs_live_memory m = memory_of(NVS_LIVE_DEVICE);
+
+	between("live", live, m.live, live);
+	between("live_count", count, m.live_count, count);
+	between("ended", with_context, m.ended, with_context);
+}
+
+/* Memory ends with its context, not with another one of the GPU. */
+static void contexts_that_end(void)
+{
+	CUcontext other, primary;
+	CUdeviceptr d;
+
+	CK(cuCtxCreate_v2(&other, 0, 0));
+	CK(cuMemAlloc_v2(&d, 3000));
+	CK(cuMemAlloc_v2(&d, 3000));
+	expect_device(4096 + 6000, 3, 0);
+	CK(cuCtxDestroy_v2(other));
+	expect_device(4096, 1, 2);
+	EXPECT(cuCtxDestroy_v2(NULL) != CUDA_SUCCESS, "no context is destroyed");
+	CK(cuDevicePrimaryCtxRetain(&primary, 0));
+	EXPECT(primary == context, "another primary context");
+	CK(cuDevicePrimaryCtxRelease_v2(0));
+	expect_device(4096, 1, 2);
+
+	CK(cuCtxCreate_v2(&other, 0, 0));
+	CK(cuMemAlloc_v2(&d, 3000));
+	CK(cuDevicePrimaryCtxRelease_v2(0));
+	expect_device(3000, 1, 3);
+	CK(cuDevicePrimaryCtxRetain(&primary, 0));
+	CK(cuCtxSetCurrent(primary));
+	CK(cuMemAlloc_v2(&d, 5000));
+	expect_device(8000, 2, 3);
+	CK(cuDevicePrimaryCtxReset_v2(0));
+	expect_device(3000, 1, 4);
+}
+
 static void memory(void)
 {
 	enum { N = 100 };
@@ -596,6 +636,8 @@ int main(int argc, char **argv)
 		channels();
 	else if (!strcmp(what, "memory"))
 		memory();
+	else if (!strcmp(what, "contexts"))
+		contexts_that_end();
 	else if (!strcmp(what, "jump"))
 		jumped_out_of();
 	else if (!strcmp(what, "ranges"))

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* reload N: loads libcuda, uses it and unloads it, N times, while another thread loads and unloads
- * it too. Looks up its functions itself, so that nothing else keeps it loaded. */
+/* reload N [elsewhere]: loads libcuda, uses it and unloads it, N times, while another thread loads
+ * and unloads libz. Looks up its functions itself, so that nothing else keeps it loaded. elsewhere:
+ * each time at another address; nothing can be read where it was. */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #define WORDS 1000
+#define PAGE 4096ul
+#define PAGES 2048 /* more than libcuda has */
 
 static void need(int ok, const char *what)
 {
@@ -64,19 +69,33 @@ static void *load_other(void *arg)
 	return NULL;
 }
 
+static void occupy(uintptr_t start)
+{
+	for (uintptr_t at = start; at < start + PAGES * PAGE; at += PAGE)
+		mmap((void *)at, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
+		     -1, 0);
+}
+
 int main(int argc, char **argv)
 {
 	_Atomic int stop = 0;
 	pthread_t other;
+	uintptr_t last = 0;
 
 	pthread_create(&other, NULL, load_other, (void *)&stop);
 	for (int i = 0; i < (argc > 1 ? atoi(argv[1]) : 5); i++) {
 		void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+		struct link_map *map;
 
 		need(lib != NULL, "dlopen");
 		work(lib);
+		need(!dlinfo(lib, RTLD_DI_LINKMAP, &map), "dlinfo");
+		need(argc < 3 || map->l_addr != last, "libcuda is where it was");
+		last = map->l_addr;
 		dlclose(lib);
 		need(!dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "libcuda is still loaded");
+		if (argc > 2)
+			occupy(last);
 	}
 	stop = 1;
 	pthread_join(other, NULL);

@@ -118,7 +118,7 @@ static void test_row_of_another(bool freed)
 	give(p, 0x10000, 1);
 	token = nvs_live_free_begin(p, NVS_SPACE_ADDRESS, 0x10000);
 	EXPECT(token);
-	nvs_live_free_context(p, 1, 0);
+	nvs_live_free_context(p, 1);
 	give(p, 0x20000, 2);
 	EXPECT_EQ(p->head->tables[NVS_LIVE_ALLOCS].used, 1);
 	nvs_live_free_end(p, token, freed, NVS_LIVE_DEVICE);

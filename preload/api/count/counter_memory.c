@@ -4,7 +4,6 @@
  * memory is mapped on every GPU of the process at the same address, so that code loaded once for
  * all GPUs can contain it. It outlives contexts and modules, so counts are not lost with them.
  */
-#include <errno.h>
 #include <string.h>
 #include "preload/api/count/counter_reading.h"
 #include "preload/base/preload.h"

@@ -157,8 +157,7 @@ static const char *choose_cubin(struct instrumented_load *l, const struct nvs_im
 
 /* ---- instrumentation ---- */
 
-/* The templates are cut from the output of the driver's assembler, so they are correct for any GPU.
- *  */
+/* Templates are cut from the output of the driver's assembler: they are correct for any GPU. */
 static const char *make_template(uint32_t arch, struct nvs_count_words *words)
 {
 	char *ptx = nvs_alloc(NVS_COUNT_PTX);

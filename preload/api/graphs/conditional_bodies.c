@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Table of the body graphs of conditional nodes. A body is removed with its node, and a node with
  * its graph. A forked child keeps the table along with its graphs. */
+#include <string.h>
 #include "preload/api/graphs/graph.h"
 #include "preload/base/preload.h"
 
@@ -12,14 +13,6 @@ static struct body {
 static uint32_t nbodies;
 static _Atomic bool any; /* false until the first one is added */
 
-/* Keeps the bodies of one node in order. */
-static void remove_at(uint32_t i)
-{
-	nbodies--;
-	for (; i < nbodies; i++)
-		bodies[i] = bodies[i + 1];
-}
-
 /* Also removes the bodies of nodes inside the removed bodies. */
 static void remove_bodies(uint64_t owner, uint64_t node)
 {
@@ -30,7 +23,8 @@ static void remove_bodies(uint64_t owner, uint64_t node)
 			i++;
 			continue;
 		}
-		remove_at(i);
+		/* The bodies of a node stay in order. */
+		memmove(bodies + i, bodies + i + 1, (--nbodies - i) * sizeof(*bodies));
 		remove_bodies(inside, 0);
 		i = 0;
 	}

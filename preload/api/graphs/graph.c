@@ -273,12 +273,6 @@ static void walk_graph(struct graph_writer *t, uint64_t graph, uint64_t parent, 
 		t->edges.rec.rec.flags = NVS_GRAPH_PARTIAL;
 }
 
-static bool has_edge_query(void)
-{
-	return nvs_api_driver_function("cuGraphGetEdges_v2") ||
-	       nvs_api_driver_function("cuGraphGetEdges");
-}
-
 static bool is_recording(void)
 {
 	return atomic_load(&nvs_api_live) && nvs_session_is_active() &&
@@ -305,7 +299,9 @@ static void record_graph(uint64_t exec, const struct nvs_graph_node *node, uint6
 	nvs_calls.quiet++;
 	if (graph)
 		walk_graph(t, graph, node ? node->node : 0, 0, 0);
-	if (graph && (t->written || t->room.rec.nnodes) && has_edge_query())
+	if (graph && (t->written || t->room.rec.nnodes) &&
+	    (nvs_api_driver_function("cuGraphGetEdges_v2") ||
+	     nvs_api_driver_function("cuGraphGetEdges")))
 		flush_edges(t);
 	nvs_calls.quiet--;
 	flush_nodes(t, true);

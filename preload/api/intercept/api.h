@@ -221,8 +221,8 @@ uint64_t nvs_api_current_context(struct nvs_live_page *page, uint32_t *gpu);
 enum nvs_live_direction nvs_api_direction(const struct nvs_api_returned_call *done);
 /* Call when memory is allocated or freed: addresses may change their kind. */
 void nvs_api_memory_changed(void);
-/* Counts the end of a context and of its memory, as the handlers in context.c do. */
-void nvs_api_count_context(uint64_t context, uint32_t device);
+/* Counts the end of a context and of its memory. */
+void nvs_api_count_context(uint64_t context);
 
 /* ---- bind.c, libcuda.c: binding of entry points to thunks ---- */
 
@@ -342,15 +342,15 @@ bool nvs_api_is_capturing(const struct nvs_api *api, uint64_t stream);
 /* ---- handlers named in cuda.api: kernel.c, graphset.c, profiler.c, context.c ---- */
 nvs_api_before nvs_api_before_context_destroy, nvs_api_before_primary_reset,
 	nvs_api_before_primary_release, nvs_api_before_green_destroy;
-nvs_api_after nvs_api_after_context_out, nvs_api_after_context_in;
+nvs_api_after nvs_api_after_context_out, nvs_api_after_context_in, nvs_api_after_context_destroy,
+	nvs_api_after_primary_retain, nvs_api_after_primary_reset, nvs_api_after_primary_release;
 nvs_api_before nvs_api_before_load, nvs_api_before_load_library;
 nvs_api_after nvs_api_after_wait, nvs_api_after_wait_context, nvs_api_after_wait_event;
 nvs_api_before nvs_api_before_unload, nvs_api_before_library_unload, nvs_api_before_profiler_start,
 	nvs_api_before_profiler_stop;
-nvs_api_after nvs_api_after_unload, nvs_api_after_release, nvs_api_after_get_kernel,
-	nvs_api_after_enumerate_kernels, nvs_api_after_begin_capture, nvs_api_after_end_capture,
-	nvs_api_after_resolve, nvs_api_after_load_data, nvs_api_after_load_file,
-	nvs_api_after_link_complete;
+nvs_api_after nvs_api_after_unload, nvs_api_after_get_kernel, nvs_api_after_enumerate_kernels,
+	nvs_api_after_begin_capture, nvs_api_after_end_capture, nvs_api_after_resolve,
+	nvs_api_after_load_data, nvs_api_after_load_file, nvs_api_after_link_complete;
 nvs_api_after nvs_api_after_instantiate, nvs_api_after_update, nvs_api_after_set_kernel,
 	nvs_api_after_set_kernel_v2, nvs_api_after_set_copy, nvs_api_after_set_memset,
 	nvs_api_after_set_child, nvs_api_after_set_node, nvs_api_after_set_enabled,

@@ -49,8 +49,7 @@ static bool is_wanted(bool told)
 	return told || !atomic_load_explicit(&nvs_writer_signal.ended, memory_order_relaxed);
 }
 
-/* A call belongs to a recording window if it overlaps it, or if it contains a recorded submission.
- *  */
+/* A call belongs to a recording window that it overlaps, or if it has a recorded submission. */
 static bool is_in_window(const struct nvs_open_call *open)
 {
 	return nvs_is_recording() || open->told || open->recording;
@@ -197,8 +196,7 @@ static uint64_t mask_to_size(uint64_t value, unsigned size)
 	return size == 8 ? value : value & ((1ull << size * 8) - 1);
 }
 
-/* GUARDED: unreadable pointers are caught. Otherwise pointers are read only if the call succeeded.
- *  */
+/* GUARDED: unreadable pointers are caught. Otherwise they are read only if the call succeeded. */
 static void gather_args(struct made *m, const struct nvs_api_frame *frame, bool has_result,
 			bool guarded)
 {
@@ -294,13 +292,20 @@ static bool is_memory(const struct nvs_api *api)
 	return api->effect.does >= NVS_DOES_ALLOC && api->effect.does <= NVS_DOES_ALLOC_ARRAY;
 }
 
+/* The shared buffer that publishes the thread's open calls, so that they survive a kill and are
+ * visible live. NULL: none. */
+static struct nvs_buffer *shared_buffer(void)
+{
+	struct nvs_buffer *buffer = nvs_tls.buffer;
+
+	/* In a forked child the buffers are wiped. */
+	return buffer && buffer->shared ? buffer : NULL;
+}
+
 /* The thread's slot of the live page. NULL: none. */
 static struct nvs_live_slot *own_slot(void)
 {
-	const struct nvs_buffer *buffer = nvs_tls.buffer;
-
-	/* In a forked child the buffers are wiped. */
-	return buffer && buffer->shared ? buffer->live : NULL;
+	return shared_buffer() ? shared_buffer()->live : NULL;
 }
 
 /* FRAME: of a call that returned. NULL: the call was left in another way. */
@@ -373,16 +378,6 @@ static __attribute__((noinline)) void abandon_calls(struct nvs_open_calls *c, ui
 		if (keep && has_trace())
 			write_record(&m, NULL);
 	}
-}
-
-/* The shared buffer that publishes the thread's open calls, so that they survive a kill and are
- * visible live. NULL: none. */
-static struct nvs_buffer *shared_buffer(void)
-{
-	struct nvs_buffer *buffer = nvs_tls.buffer;
-
-	/* In a forked child the buffers are wiped. */
-	return buffer && buffer->shared ? buffer : NULL;
 }
 
 static __attribute__((noinline)) uint32_t add_first_row(const struct nvs_api *api)

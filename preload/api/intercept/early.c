@@ -2,7 +2,6 @@
 /* Stores calls and ranges from before the session. The session starts at the first channel, in the
  * middle of creating a context, and then gets the stored records. */
 #include <string.h>
-#include <unistd.h>
 #include "preload/api/intercept/api.h"
 #include "preload/base/clock.h"
 #include "preload/base/preload.h"
@@ -42,19 +41,17 @@ uint64_t nvs_api_now_slowly(void)
 static struct early_store *get_store(void)
 {
 	struct early_store *e = atomic_load(&early), *none = NULL;
-	long p;
 
 	if (e)
 		return e;
-	p = nvs_syscall(SYS_mmap, 0, sizeof(*e), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p < 0 && p > -4096)
+	e = nvs_sys_mmap(NULL, sizeof(*e), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
+	if (!e)
 		return NULL;
-	e = (void *)p;
-	nvs_syscall(SYS_madvise, p, sizeof(*e), MADV_WIPEONFORK, 0, 0, 0);
+	nvs_sys_madvise(e, sizeof(*e), MADV_WIPEONFORK);
 	if (atomic_compare_exchange_strong(&early, &none, e))
 		return e;
-	nvs_syscall(SYS_munmap, p, sizeof(*e), 0, 0, 0, 0);
+	nvs_sys_munmap(e, sizeof(*e));
 	return none;
 }
 

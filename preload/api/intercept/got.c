@@ -9,7 +9,6 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
-#include <unistd.h>
 #include "preload/api/intercept/api.h"
 #include "preload/base/preload.h"
 #include "preload/base/sys.h"

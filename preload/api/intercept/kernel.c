@@ -214,8 +214,12 @@ bool nvs_api_is_capturing(const struct nvs_api *api, uint64_t stream)
 
 /* ---- after calls ---- */
 
-/* Function handles may be reused: invalidates all cached ones. */
-static void new_generation(void)
+/*
+ * Function handles may be reused: invalidates all cached ones. A module is unloaded by itself or
+ * with its context. Its handles are freed during the call, and another thread may get them before
+ * it returns, so the generation changes before and after.
+ */
+void nvs_api_before_unload(struct nvs_api_frame *f)
 {
 	uint32_t n = atomic_fetch_add(&nvs_api_unloads, 1) + 1;
 
@@ -225,47 +229,10 @@ static void new_generation(void)
 			atomic_store_explicit(&nvs_api_known[i], 0, memory_order_relaxed);
 }
 
-/* A module is unloaded by itself or with its context. Its handles are freed during the call, and
- * another thread may get them before it returns, so the generation changes before and after. */
-void nvs_api_before_unload(struct nvs_api_frame *f)
-{
-	new_generation();
-}
-
 void nvs_api_before_library_unload(struct nvs_api_frame *f)
 {
 	remove_kernels(f->regs[0]);
-	new_generation();
-}
-
-void nvs_api_after_unload(struct nvs_api_frame *f, uint32_t result)
-{
-	const struct nvs_api_counting *counting = nvs_api_get_counting();
-
-	new_generation();
-	if (counting && !result)
-		counting->unloaded(f->regs[0]);
-}
-
-static bool is_active(int device)
-{
-	int (*get_state)(int, unsigned *,
-			 int *) = nvs_api_driver_function("cuDevicePrimaryCtxGetState");
-	unsigned flags;
-	int active = 0;
-
-	NVS_QUIET();
-	return get_state && !get_state(device, &flags, &active) && active;
-}
-
-/* Some programs retain and release constantly; only the last release destroys the context. */
-void nvs_api_after_release(struct nvs_api_frame *f, uint32_t result)
-{
-	if (result || is_active((int)f->regs[0]))
-		return;
-	new_generation();
-	if (nvs_api_get_counting())
-		nvs_api_get_counting()->ended(0);
+	nvs_api_before_unload(f);
 }
 
 void nvs_api_after_get_kernel(struct nvs_api_frame *f, uint32_t result)

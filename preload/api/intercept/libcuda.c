@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* The address ranges of loaded libcudas, and the exports of the first one. */
+/* The address ranges of loaded libcudas, and the exports of the first one that is still loaded. */
 #include <link.h>
 #include <string.h>
 #include "preload/api/intercept/api.h"
+#include "preload/base/names.h"
 #include "preload/base/preload.h"
 #include "preload/base/state.h"
 
 #define MAX_EXPORTS 4096
+#define NAME_BYTES (32 * MAX_EXPORTS)
 #define MAX_LIBRARIES 4
 
 static struct {
 	_Atomic uintptr_t start, end;
 } libraries[MAX_LIBRARIES];
-static struct nvs_api_export exports[MAX_EXPORTS]; /* sorted by address */
-static uint32_t nexports;
-static _Atomic bool learnt; /* exports is complete */
+/* Complete when CURRENT points to it. */
+struct export_table {
+	uintptr_t base, start; /* of the libcuda */
+	uint32_t count, bytes;
+	struct nvs_api_export exports[MAX_EXPORTS]; /* sorted by address */
+	char names[NAME_BYTES]; /* copies: the library may be unloaded */
+};
+/* The second is filled when the libcuda of the first is unloaded and another loaded; and so on. */
+static struct export_table tables[2];
+static struct export_table *_Atomic current;
 
 bool nvs_api_is_enabled(void)
 {
@@ -25,9 +34,7 @@ bool nvs_api_is_enabled(void)
 
 bool nvs_api_is_libcuda(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-
-	return !strncmp(slash ? slash + 1 : path, "libcuda.so", 10);
+	return !strncmp(nvs_base_name(path), "libcuda.so", 10);
 }
 
 bool nvs_api_in_libcuda(uintptr_t address)
@@ -41,28 +48,37 @@ bool nvs_api_in_libcuda(uintptr_t address)
 	return false;
 }
 
-static void add_export(const char *name, uintptr_t address)
+static struct export_table *next_table(void)
 {
-	if (nexports == MAX_EXPORTS || name[0] != 'c' || name[1] != 'u')
-		return;
-	exports[nexports].name = name;
-	exports[nexports++].address = address;
+	return tables + (atomic_load(&current) == tables);
 }
 
-static void sort_exports(void)
+static void add_export(const char *name, uintptr_t address)
 {
-	for (uint32_t gap = nexports / 2; gap; gap /= 2)
-		for (uint32_t i = gap; i < nexports; i++) {
-			uintptr_t address = exports[i].address;
-			const char *name = exports[i].name;
+	struct export_table *t = next_table();
+	size_t length = strlen(name) + 1;
+	char *copy = t->names + t->bytes;
+
+	if (t->count == MAX_EXPORTS || length > NAME_BYTES - t->bytes || name[0] != 'c' ||
+	    name[1] != 'u')
+		return;
+	memcpy(copy, name, length);
+	t->bytes += (uint32_t)length;
+	t->exports[t->count].name = copy;
+	t->exports[t->count].scope = 0;
+	t->exports[t->count++].address = address;
+}
+
+static void sort_exports(struct nvs_api_export *exports, uint32_t n)
+{
+	for (uint32_t gap = n / 2; gap; gap /= 2)
+		for (uint32_t i = gap; i < n; i++) {
+			struct nvs_api_export e = exports[i];
 			uint32_t k = i;
 
-			for (; k >= gap && exports[k - gap].address > address; k -= gap) {
-				exports[k].address = exports[k - gap].address;
-				exports[k].name = exports[k - gap].name;
-			}
-			exports[k].address = address;
-			exports[k].name = name;
+			for (; k >= gap && exports[k - gap].address > e.address; k -= gap)
+				exports[k] = exports[k - gap];
+			exports[k] = e;
 		}
 }
 
@@ -80,28 +96,46 @@ static void add_library(uintptr_t start, uintptr_t end)
 	}
 }
 
+/* Without _dl_find_object() no library is known to be unloaded. */
+static bool is_loaded(uintptr_t base, uintptr_t start)
+{
+	struct nvs_found_object found;
+
+	return !nvs_next()->find_object ||
+	       (!nvs_next()->find_object((void *)start, &found) && found.link_map->l_addr == base &&
+		nvs_api_is_libcuda(found.link_map->l_name));
+}
+
 void nvs_api_add_libcuda(uintptr_t base, const void *dynamic, uintptr_t start, uintptr_t end)
 {
+	struct export_table *t = atomic_load(&current);
 	struct nvs_loaded_elf elf;
 
 	if (!nvs_api_in_libcuda(start))
 		add_library(start, end);
-	/* Entry points of a second libcuda (another namespace, or loaded again) are wrapped by the
-	 * names they are looked up with. */
-	if (atomic_load(&learnt) || atomic_exchange(&nvs_state()->learning, 1))
+	/* Entry points of a second libcuda (in another namespace) are wrapped by the names they are
+	 * looked up with. */
+	if ((t && (t->base == base || is_loaded(t->base, t->start))) ||
+	    atomic_exchange(&nvs_state()->learning, 1))
 		return;
-	nexports = 0;
+	t = next_table();
+	t->base = base;
+	t->start = start;
+	t->count = t->bytes = 0;
 	if (nvs_elf_parse(&elf, base, dynamic)) {
 		nvs_elf_for_each_function(&elf, add_export);
-		sort_exports();
+		sort_exports(t->exports, t->count);
 	}
-	atomic_store(&learnt, true);
+	atomic_store(&current, t);
+	atomic_store(&nvs_state()->learning, 0);
 }
 
 uint32_t nvs_api_exports(struct nvs_api_export **first)
 {
-	*first = exports;
-	return atomic_load(&learnt) ? nexports : 0;
+	struct export_table *t = atomic_load(&current);
+
+	*first = t ? t->exports : NULL;
+	return t ? t->count : 0;
 }
 
 struct nvs_api_export *nvs_api_exported(const char *name)

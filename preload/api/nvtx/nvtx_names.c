@@ -83,8 +83,7 @@ static struct nvtx_name *add_name(const struct nvtx_name *head, const char *text
 	return n;
 }
 
-/* The record is written before the name enters its slot, since another thread may use it at once.
- *  */
+/* The record is written before the name enters its slot: another thread may use it at once. */
 static bool publish_name(struct nvtx_name *n, _Atomic uint32_t *slot, uint32_t *have)
 {
 	uint32_t place = (uint32_t)((uint64_t *)(void *)n - names.data) + 1;

@@ -197,22 +197,16 @@ static void count_other(struct nvs_live_page *page, struct nvs_live_slot *slot,
 		nvs_graph_count_launch(page, slot, address, d);
 }
 
-void nvs_api_count_context(uint64_t context, uint32_t device)
+void nvs_api_count_context(uint64_t context)
 {
 	struct nvs_live_page *page = nvs_live_page();
-	uint32_t gpu = 0;
 
 	if (!page)
 		return;
 	nvs_api_memory_changed();
-	if (!context) {
-		NVS_QUIET();
-		gpu = gpu_of_device(page, (int)device);
-	}
-	if (context || gpu)
-		nvs_live_free_context(page, context, gpu);
+	nvs_live_free_context(page, context);
 	for (uint32_t i = 0; i < CONTEXTS; i++)
-		if (!context || atomic_load(&contexts[i].context) == context)
+		if (atomic_load(&contexts[i].context) == context)
 			atomic_store(&contexts[i].context, 0);
 }
 

@@ -54,11 +54,16 @@ static struct exec_stats *find_graph(struct graphs *g, uint64_t exec)
 	return e->exec ? e : NULL;
 }
 
+static void free_arrays(struct exec_stats *e)
+{
+	nvs_free(e->nodes, e->nnodes * sizeof(*e->nodes));
+	nvs_free(e->sums, e->nnodes * sizeof(*e->sums));
+	nvs_free(e->by_node, (e->index_mask + 1) * sizeof(*e->by_node));
+}
+
 static void drop_graph(struct graphs *g, struct exec_stats *old)
 {
-	nvs_free(old->nodes, old->nnodes * sizeof(*old->nodes));
-	nvs_free(old->sums, old->nnodes * sizeof(*old->sums));
-	nvs_free(old->by_node, (old->index_mask + 1) * sizeof(*old->by_node));
+	free_arrays(old);
 	g->nnodes -= old->nnodes;
 	g->ngraphs--;
 	nvs_hash_remove(g->graphs, sizeof(*old), BITS, old);
@@ -194,6 +199,7 @@ static void count_memory(struct nvs_live_page *page, uint64_t exec,
 
 /* ---- events ---- */
 
+/* Free with free_arrays(), also on failure. */
 static bool make_room(struct exec_stats *e, uint32_t n)
 {
 	uint32_t size = 8;
@@ -205,12 +211,7 @@ static bool make_room(struct exec_stats *e, uint32_t n)
 	e->by_node = nvs_alloc(size * sizeof(*e->by_node));
 	e->index_mask = size - 1;
 	e->nnodes = n;
-	if (e->nodes && e->sums && e->by_node)
-		return true;
-	nvs_free(e->nodes, n * sizeof(*e->nodes));
-	nvs_free(e->sums, n * sizeof(*e->sums));
-	nvs_free(e->by_node, size * sizeof(*e->by_node));
-	return false;
+	return e->nodes && e->sums && e->by_node;
 }
 
 static void add_graph(struct graphs *g, const struct exec_stats *e)
@@ -229,7 +230,6 @@ static void add_instantiated(struct nvs_live_page *page, uint64_t exec,
 	struct exec_stats *old;
 	bool made = make_room(&e, n ? n : 1);
 
-	e.nnodes = made ? n ? n : 1 : 0;
 	for (uint32_t i = 0; made && i < n; i++) {
 		e.nodes[i] = (struct stats_node){
 			.node = nodes[i].node,
@@ -256,11 +256,8 @@ static void add_instantiated(struct nvs_live_page *page, uint64_t exec,
 			add_graph(g, &e);
 		nvs_live_unlock(&g->lock);
 	}
-	if (g && made)
-		return;
-	nvs_free(e.nodes, e.nnodes * sizeof(*e.nodes));
-	nvs_free(e.sums, e.nnodes * sizeof(*e.sums));
-	nvs_free(e.by_node, e.nnodes ? (e.index_mask + 1) * sizeof(*e.by_node) : 0);
+	if (!g || !made)
+		free_arrays(&e);
 }
 
 /* Replaces N nodes from FIRST on by NODES; they keep their handles. */

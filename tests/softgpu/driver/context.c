@@ -483,3 +483,14 @@ API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	pthread_mutex_unlock(&primary_lock);
 	return last ? cuDevicePrimaryCtxReset_v2(device) : CUDA_SUCCESS;
 }
+
+API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active)
+{
+	if (!device_of(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	pthread_mutex_lock(&primary_lock);
+	*flags = 0;
+	*active = primary[device] != NULL;
+	pthread_mutex_unlock(&primary_lock);
+	return CUDA_SUCCESS;
+}

@@ -684,4 +684,48 @@ static inline void make_channel(uint32_t client, uint32_t parent, uint32_t handl
 	rm_control(client, handle, 0xc36f0108, t, 4);
 }
 
+/* Forgets all objects; the driver is of RELEASE from here on. */
+static inline void fresh(uint32_t release)
+{
+	sigset_t saved;
+	struct nvs_rm *rm;
+
+	nvs_lock(&saved);
+	rm = nvs_rm();
+	for (struct nvs_driver_object *o = rm->objects; o; o = rm->objects)
+		nvs_object_destroy(o);
+	rm->release = release;
+	rm->asked = true;
+	nvs_unlock(&saved);
+	rm_status = 0;
+}
+
+static inline struct nvs_driver_object *object(uint32_t client, uint32_t handle)
+{
+	return nvs_object_find(client, handle);
+}
+
+static inline const struct nvs_rec_remark *last_remark(uint32_t kind)
+{
+	for (unsigned i = nrecords; i-- > 0;) {
+		const struct nvs_rec_remark *r = (const void *)records[i];
+
+		if (r->rec.type == NVS_REC_REMARK && r->kind == kind)
+			return r;
+	}
+	return NULL;
+}
+
+/* Object 20 of local memory mapped for both sides at VA, and a channel in it as CUDA lays them out.
+ */
+static inline void ring_memory(uint32_t client, uint64_t va)
+{
+	uint8_t memory[128] = {0};
+
+	put64(memory, 64, 0x200000);
+	rm_alloc(client, 2, 20, 0x0040, memory);
+	map_memory(client, 20, 0x200000, 0x100000000000, DEV_GPU(0), va, PROT_READ | PROT_WRITE);
+	uvm_map(va, 0x200000, 0, client, 20);
+}
+
 #endif

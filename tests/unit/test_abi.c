@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LINK: preload trap */
-/*
- * The driver's interface in every known release: what the library takes for the form of each
- * structure, against what the headers of the release say (data/driver_layouts.tsv).
- */
+/* The driver's interface in every known release: what the library takes for the form of each
+ * structure, against what the headers of the release say (data/driver_layouts.tsv). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,23 +16,6 @@
 #define BELL 0x7f0000000000ull
 #define RW (PROT_READ | PROT_WRITE)
 
-static struct nvs_driver_object *object(uint32_t client, uint32_t handle)
-{
-	return nvs_object_find(client, handle);
-}
-
-/* Object 20 of local memory mapped for both sides at VA, and a channel in it as CUDA lays them out.
- *  */
-static void ring_memory(uint32_t client, uint64_t va)
-{
-	uint8_t memory[128] = {0};
-
-	put64(memory, 64, 0x200000);
-	rm_alloc(client, 2, 20, 0x0040, memory);
-	map_memory(client, 20, 0x200000, 0x100000000000, DEV_GPU(0), va, PROT_READ | PROT_WRITE);
-	uvm_map(va, 0x200000, 0, client, 20);
-}
-
 static void memory(uint32_t handle, uint32_t object_class)
 {
 	rm_alloc(A, 2, handle, object_class, NULL);

@@ -10,7 +10,7 @@
 
 static const char *value;
 
-static const char *variable(const char *name)
+static char *variable(const char *name)
 {
 	return *name == 'N' ? NULL : value;
 }

@@ -8,7 +8,7 @@
 /* LINK: preload/rm/forms.o */
 /* LINK: preload/rm/records.o preload/rm/fdkind.o preload/rm/ioctls.o preload/rm/uvm.o */
 /* LINK: preload/rm/replay.o preload/rm/mapscheck.o */
-/* Structures whose form the release does not tell for certain, and calls in a form that is unknown. */
+/* Structures whose form does not follow from the release, and calls in an unknown form. */
 #include "rm_fake.h"
 
 #define A 0xc1000001u

@@ -119,8 +119,8 @@ void probe_submit(struct probe_channel_kind_entry *lane, const struct probe_memo
 /* The same for pieces, one GPFIFO entry each. */
 void probe_submit_pieces(struct probe_channel_kind_entry *lane,
 			 const struct nvs_ring_segment *pieces, uint32_t n);
-/* Waits until semaphore I holds PAYLOAD. Exits with the fault's description if the channel was
- * stopped, or with a message after SECONDS. */
+/* Waits until semaphore I holds PAYLOAD, which the last submission releases. Exits with the fault's
+ * description if the channel was stopped, or with a message after SECONDS. */
 void probe_wait(struct probe_session *session, struct probe_channel_kind_entry *lane, uint32_t i,
 		uint32_t payload, unsigned seconds);
 /* The same for 32 bits at AT, or 64 if WIDE. OF is text for the timeout message, such as " of ...".

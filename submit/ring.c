@@ -23,7 +23,12 @@ bool nvs_ring_reaches(const struct nvs_ring *r, uint64_t address)
 
 void nvs_ring_open(struct nvs_ring *r)
 {
-	r->put = r->userd[USERD_GP_PUT] & (r->entries - 1);
+	r->put = r->done = r->userd[USERD_GP_PUT] & (r->entries - 1);
+}
+
+void nvs_ring_mark_idle(struct nvs_ring *r)
+{
+	r->done = r->put;
 }
 
 static uint64_t segment_entry(const struct nvs_ring_segment *p)
@@ -64,11 +69,12 @@ static int wait_for_room(const struct nvs_ring *r, uint32_t n)
 	uint64_t begin = now_ns();
 
 	for (;;) {
-		uint32_t get = r->userd[USERD_GP_GET];
+		bool has_get = r->object_class < NVS_NO_GET_CLASS;
+		uint32_t get = has_get ? r->userd[USERD_GP_GET] : r->done;
 
 		if (((get - r->put - 1) & (r->entries - 1)) >= n)
 			return 0;
-		if (now_ns() - begin > PATIENCE_NS)
+		if (!has_get || now_ns() - begin > PATIENCE_NS)
 			return -EBUSY;
 	}
 }

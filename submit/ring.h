@@ -17,15 +17,17 @@
  */
 #define NVS_SEGMENT_DWORDS_MAX ((1u << 21) - 1)
 #define NVS_EXTENDED_BASE_CLASS 0xc86f /* HOPPER_CHANNEL_GPFIFO_A, the first class that has it */
+#define NVS_NO_GET_CLASS 0xc96f /* BLACKWELL_CHANNEL_GPFIFO_A, the first class without GP_GET */
 
 struct nvs_ring {
 	volatile uint64_t *gpfifo;
-	volatile uint32_t *userd; /* GP_GET at 0x88, GP_PUT at 0x8c */
+	volatile uint32_t *userd; /* GP_GET at 0x88 (not on Blackwell), GP_PUT at 0x8c */
 	volatile uint32_t *doorbell; /* the register itself */
 	uint32_t entries; /* a power of two */
 	uint32_t token;
 	uint32_t object_class;
 	uint32_t put; /* our own copy; nvs_ring_open() initialises it */
+	uint32_t done; /* put of the last nvs_ring_mark_idle() */
 };
 
 struct nvs_ring_segment { /* words that the GPU can fetch */
@@ -41,6 +43,8 @@ struct nvs_ring_segment { /* words that the GPU can fetch */
 bool nvs_ring_reaches(const struct nvs_ring *ring, uint64_t address);
 /* Initialises put. The ring must be idle. */
 void nvs_ring_open(struct nvs_ring *ring);
+/* Says that the GPU has executed everything submitted. Without GP_GET only this makes space. */
+void nvs_ring_mark_idle(struct nvs_ring *ring);
 /*
  * Submits N pieces with one GP_PUT and one doorbell. Their contents must have been written before.
  * Returns 0, -ERANGE if an address is out of reach, -E2BIG if a piece or the sum of them is too

@@ -7,10 +7,12 @@
 
 #define MAX_FINDINGS 1000
 
+#define RAW 600 /* bytes of a text before its control characters are escaped */
+
 void nvs_trace_add_finding(struct nvs_trace *t, enum nvs_finding_kind kind, const char *format, ...)
 {
 	struct nvs_finding_list *list = &t->findings;
-	char raw[400], text[1200];
+	char raw[RAW], text[3 * RAW];
 	va_list args;
 
 	va_start(args, format);
@@ -38,6 +40,21 @@ void nvs_trace_add_finding(struct nvs_trace *t, enum nvs_finding_kind kind, cons
 		return;
 	list->items[list->count].kind = kind;
 	list->items[list->count++].count = 1;
+}
+
+void nvs_trace_change_finding(struct nvs_trace *t, uint32_t index, const char *format, ...)
+{
+	char raw[RAW], *text;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(raw, sizeof(raw), format, args);
+	va_end(args);
+	text = strdup(raw);
+	if (!text)
+		return;
+	free((void *)t->findings.items[index].text);
+	t->findings.items[index].text = text;
 }
 
 const struct nvs_finding *nvs_trace_finding(const struct nvs_trace *t, uint32_t index)

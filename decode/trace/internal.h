@@ -47,6 +47,11 @@ struct nvs_channel_state {
 	struct nvs_trace_channel pub; /* first: the two are cast into each other */
 	struct nvs_held_submission *held; /* sorted by sequence */
 	uint32_t nheld;
+	/* The last gap: submissions [first, end), and the number of its finding */
+	struct nvs_channel_gap {
+		uint64_t first, end;
+		uint32_t reason, finding;
+	} gap;
 };
 struct nvs_thread_state {
 	struct nvs_trace_thread pub; /* first: the two are cast into each other */
@@ -63,6 +68,10 @@ void nvs_model_free(struct nvs_trace *t);
 /* Adds the item if it is missing. Returns NULL if the number is too large or memory is short. */
 struct nvs_thread_state *nvs_model_thread(struct nvs_trace *t, uint32_t number);
 struct nvs_channel_state *nvs_model_channel(struct nvs_trace *t, uint32_t number);
+
+/* ---- findings.c ---- */
+void nvs_trace_change_finding(struct nvs_trace *t, uint32_t index, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* ---- verify.c ---- */
 /* Called before a submission is delivered: checks that it continues its channel's chain. */

@@ -56,6 +56,28 @@ static void count_gap(struct nvs_counts *c, const struct nvs_rec_gap *rec)
 	*(choice ? &c->skipped_bytes : &c->lost_bytes) += rec->bytes;
 }
 
+#define LOST_FORMAT "gap: channel %u: %llu submission%s from %llu on lost (%s)"
+
+/* A gap that continues the channel's last one belongs to its finding. */
+static void report_lost(struct nvs_trace *t, const struct nvs_rec_gap *rec, const char *why,
+			struct nvs_channel_gap *gap)
+{
+	uint32_t before = t->findings.count;
+
+	if (gap && gap->end == rec->sequence && gap->end > gap->first &&
+	    gap->reason == rec->reason) {
+		gap->end += rec->submissions;
+		nvs_trace_change_finding(t, gap->finding, LOST_FORMAT, rec->channel,
+					 (ull)(gap->end - gap->first), "s", (ull)gap->first, why);
+		return;
+	}
+	PROBLEM(t, LOST_FORMAT, rec->channel, (ull)rec->submissions, S(rec->submissions),
+		(ull)rec->sequence, why);
+	if (gap && t->findings.count > before)
+		*gap = (struct nvs_channel_gap){rec->sequence, rec->sequence + rec->submissions,
+						rec->reason, before};
+}
+
 static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 {
 	struct nvs_session *s = &t->session;
@@ -81,9 +103,7 @@ static void verify_gap(struct nvs_trace *t, const struct nvs_rec_gap *rec)
 		PROBLEM(t, "gap: %llu submission%s lost (%s), channel unknown",
 			(ull)rec->submissions, S(rec->submissions), why);
 	else if (rec->submissions)
-		PROBLEM(t, "gap: channel %u: %llu submission%s from %llu on lost (%s)",
-			rec->channel, (ull)rec->submissions, S(rec->submissions),
-			(ull)rec->sequence, why);
+		report_lost(t, rec, why, chan ? &chan->gap : NULL);
 	else
 		PROBLEM(t, "gap: channel %u: submission %llu: %llu bytes at %#llx lost (%s)",
 			rec->channel, (ull)rec->sequence, (ull)rec->bytes, (ull)rec->address, why);
@@ -115,7 +135,7 @@ static void verify_channel_gone(struct nvs_trace *t, const struct nvs_rec_channe
 		return;
 	if (chan->pub.rec.flags & NVS_CHAN_BOUND)
 		PROBLEM(t, "channel %u: GP_PUT could not be read at its end", rec->channel);
-	else
+	else if (!chan->pub.counts.lost_submissions)
 		REMARK(t,
 		       "channel %u: the process never mapped its ring and USERD, so it cannot "
 		       "submit to it",
@@ -153,6 +173,24 @@ static void verify_check(struct nvs_trace *t, const struct nvs_rec_check *rec)
 		verify_site(t, rec);
 }
 
+/* Shows the parameters too: they are what is needed to add the form. */
+static void remark_on_channel(struct nvs_trace *t, const struct nvs_rec_remark *rec,
+			      const char *driver, const char *object)
+{
+	const uint32_t *words = (const uint32_t *)(rec + 1);
+	uint32_t n = (rec->rec.size - (uint32_t)sizeof(*rec)) / 4;
+	char text[9 * 40 + 1] = "";
+
+	REMARK(t,
+	       "GPU %d: a channel was created by NV_ESC_RM_ALLOC with parameters of an unknown "
+	       "form (driver %s); its submissions are not recorded%s",
+	       (int)rec->gpu, driver, object);
+	for (uint32_t i = 0; i < n && i < 40; i++)
+		snprintf(text + 9 * i, sizeof(text) - 9 * i, " %08x", words[i]);
+	if (n)
+		NOTE(t, "GPU %d: the parameters of that channel, as words:%s", (int)rec->gpu, text);
+}
+
 static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 {
 	static const char *const text[] = {
@@ -162,8 +200,6 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 			"a channel has no doorbell (Pascal or older) and is not recorded",
 		[NVS_REMARK_IMPORTED] = "memory or channels came from another process, whose "
 					"submissions are not in this trace",
-		[NVS_REMARK_CHANNEL_FORM] = "a channel was created with unknown parameters; its "
-					    "submissions are not recorded",
 		[NVS_REMARK_LIKELY_DOORBELL] =
 			"a mapping of an unknown class looks like a doorbell page and was watched",
 	};
@@ -175,6 +211,8 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 	if (rec->client || rec->handle)
 		snprintf(object, sizeof(object), " (object %x:%x)", rec->client, rec->handle);
 	t->session.newer_driver |= rec->kind == NVS_REMARK_NEWER_RELEASE;
+	t->session.unknown_form |= rec->kind >= NVS_REMARK_CHANNEL_FORM &&
+				   rec->kind <= NVS_REMARK_UVM_FORM;
 	if (rec->kind == NVS_REMARK_NO_DOORBELL_PAGE)
 		PROBLEM(t,
 			"GPU %d: channels are in use, but no doorbell mapping is known: their "
@@ -186,6 +224,11 @@ static void verify_remark(struct nvs_trace *t, const struct nvs_rec_remark *rec)
 	else if (rec->kind == NVS_REMARK_NO_RELEASE)
 		REMARK(t,
 		       "the driver's release is unknown: its structures were read as those of 580");
+	else if (rec->kind == NVS_REMARK_CHANNEL_FORM)
+		remark_on_channel(t, rec, driver, object);
+	else if (rec->kind == NVS_REMARK_CONFIDENTIAL)
+		REMARK(t, "confidential computing is enabled: commands in memory that the CPU "
+			  "cannot read are not recorded");
 	else if (rec->kind == NVS_REMARK_CALL_FORM)
 		REMARK(t,
 		       "ioctl %#x with %u bytes of parameters is unknown in this form (driver %s): "

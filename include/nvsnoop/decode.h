@@ -293,6 +293,7 @@ struct nvs_session {
 	uint64_t raw_bytes; /* read so far; 0: none */
 	uint64_t unknown_records;
 	bool newer_driver; /* its release is newer than those the library knows */
+	bool unknown_form; /* of a call to the driver: something is missing, see the findings */
 };
 
 const struct nvs_session *nvs_trace_session(const struct nvs_trace *trace);

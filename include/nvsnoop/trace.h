@@ -354,6 +354,7 @@ struct nvs_rec_gpu_map_gone {
 /* Its class has another kind of doorbell (Pascal and older): not captured */
 #define NVS_CHAN_NO_DOORBELL (1u << 1)
 #define NVS_CHAN_SHADOW (1u << 2) /* GPFIFO and USERD are shadowed in ordinary memory */
+#define NVS_CHAN_NO_GET (1u << 3) /* its USERD has no GP_GET (Blackwell and later) */
 
 struct nvs_rec_channel {
 	struct nvs_rec rec;
@@ -525,7 +526,9 @@ enum nvs_remark_kind {
 	NVS_REMARK_NEWER_RELEASE = 6,
 	/* the driver's release could not be determined; one was assumed */
 	NVS_REMARK_NO_RELEASE = 7,
-	NVS_REMARK_CHANNEL_FORM = 8, /* the parameters of a channel have an unknown format */
+	/* The parameters of a channel have an unknown format; their first bytes follow the record
+	 */
+	NVS_REMARK_CHANNEL_FORM = 8,
 	/* The size of an ioctl's parameters is unknown, or it makes objects in an unknown way;
 	 * CLIENT is its number, HANDLE the size in bytes */
 	NVS_REMARK_CALL_FORM = 9,
@@ -537,6 +540,8 @@ enum nvs_remark_kind {
 	/* A mapping is taken for a doorbell page by its size and place; its object's class is
 	 * unknown */
 	NVS_REMARK_LIKELY_DOORBELL = 13,
+	/* Confidential computing is enabled: the CPU cannot read commands in protected memory */
+	NVS_REMARK_CONFIDENTIAL = 14,
 };
 
 struct nvs_rec_remark {

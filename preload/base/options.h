@@ -30,6 +30,7 @@
  *   stuck     keep-last could not create another part; the errno is of that, unless lost is set
  *   cut       the trace has only the last submissions
  *   newer     the driver's release is newer than all known ones
+ *   unknown   calls to the driver had an unknown form
  *   failed    no trace could be created; the errno is of that
  *   bypassed  the GPU was used and the library saw nothing of it; no path
  */
@@ -47,6 +48,7 @@
 	"the trigger file had invalid contents (not start, stop or a number), which were ignored"
 
 #define NVS_CLOSING_NEWER "; the driver is newer than all releases that nvsnoop knows"
+#define NVS_CLOSING_UNKNOWN "; calls to the driver had an unknown form"
 #define NVS_CLOSING_CUT ", the last of "
 #define NVS_CLOSING_FULL " after --max-size was reached"
 #define NVS_CLOSING_STUCK " because no further part could be created (%s)"

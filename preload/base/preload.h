@@ -159,6 +159,7 @@ void nvs_rm_handlers_replaced(void);
 /* Returns the number of device calls with an unknown number so far, for the totals. */
 uint64_t nvs_rm_unknown_calls(void);
 bool nvs_rm_release_is_newer(void); /* than all known ones */
+bool nvs_rm_met_unknown_form(void); /* of a call or a channel's parameters */
 /* Records all live GPUs, objects, mappings and channels in the order of their creation. */
 void nvs_rm_replay(void);
 /* At the end: records the last GP_PUT of every live channel, the check of /proc/self/maps and the

@@ -30,6 +30,7 @@ enum flag {
 	STUCK, /* recording stopped since no further part could be created */
 	CUT, /* it has only the last submissions */
 	NEWER, /* its driver is newer than all known releases */
+	UNKNOWN, /* calls to its driver had an unknown form */
 	TRIGGER, /* its trigger file had invalid contents */
 	FAILED, /* could not be created: why is in error */
 	FLAGS
@@ -122,8 +123,9 @@ static bool has_word(const char *list, const char *word)
 
 static void read_line(struct traces *all, char *line)
 {
-	static const char *const names[FLAGS] = {"started", "renamed", "lost",	  "full",  "stuck",
-						 "cut",	    "newer",   "trigger", "failed"};
+	static const char *const names[FLAGS] = {"started", "renamed", "lost",	"full",
+						 "stuck",   "cut",     "newer", "unknown",
+						 "trigger", "failed"};
 	uint64_t numbers[4];
 	struct trace *trace;
 	char *path, *flags;
@@ -351,6 +353,8 @@ static void print_closing(FILE *out, const char *argv0, const struct traces *all
 		fputs("; " NVS_CLOSING_TRIGGER, out);
 	if (sums.n[NEWER])
 		fputs(NVS_CLOSING_NEWER, out);
+	if (sums.n[UNKNOWN])
+		fputs(NVS_CLOSING_UNKNOWN, out);
 	if (kept) {
 		fputs("; next: ", out);
 		print_command(out, argv0, all);

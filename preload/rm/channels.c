@@ -85,7 +85,7 @@ static void read_params(struct nvs_channel_entry *c)
 	find_vaspace(c, p);
 	find_userd(c);
 	if (!c->form)
-		nvs_record_remark(NVS_REMARK_CHANNEL_FORM, o->gpu, o->key.client, o->key.handle);
+		nvs_record_remark_params(NVS_REMARK_CHANNEL_FORM, o);
 }
 
 void nvs_channel_add(struct nvs_driver_object *o)
@@ -103,6 +103,8 @@ void nvs_channel_add(struct nvs_driver_object *o)
 	DL_APPEND(rm->channels, c);
 	if (o->params_length >= NVS_CHANNEL_PARAMS_READ)
 		read_params(c);
+	if (!nvs_class_has_get(o->object_class))
+		c->flags |= NVS_CHAN_NO_GET;
 	if (!nvs_class_has_doorbell(o->object_class)) {
 		c->flags |= NVS_CHAN_NO_DOORBELL;
 		nvs_record_remark(NVS_REMARK_NO_DOORBELL, o->gpu, o->key.client, o->key.handle);
@@ -144,6 +146,16 @@ void nvs_channel_read_token(struct nvs_channel_entry *c)
 	if (seen && nvs_copy_program(&n, (const void *)seen, sizeof(n)) &&
 	    n.status == NV_CHANNELGPFIFO_NOTIFICATION_STATUS_WRITTEN)
 		nvs_channel_set_token(c->object, n.info32);
+}
+
+/* A driver that never requests a token may take it from the notifier too, once the kernel has
+ * written it there. */
+void nvs_channels_read_tokens(void)
+{
+	struct nvs_channel_entry *c;
+
+	DL_FOREACH(nvs_rm()->channels, c)
+	nvs_channel_read_token(c);
 }
 
 static const volatile uint64_t *find_ring(const struct nvs_channel_entry *c,

@@ -455,11 +455,28 @@ static void control_imports(const struct NVOS54_PARAMETERS *a, struct nvs_driver
 	add_imported(a->hClient, NULL);
 }
 
+static void control_schedule(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o)
+{
+	nvs_channels_read_tokens();
+}
+
+static void control_capabilities(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o)
+{
+	const struct NV_CONF_COMPUTE_CTRL_CMD_SYSTEM_GET_CAPABILITIES_PARAMS *p =
+		(const void *)a->params;
+
+	if (a->paramsSize >= sizeof(*p) && p->ccFeature)
+		nvs_record_remark(NVS_REMARK_CONFIDENTIAL, NVS_NONE, 0, 0);
+}
+
 static const struct {
 	uint32_t cmd;
 	void (*learn)(const struct NVOS54_PARAMETERS *a, struct nvs_driver_object *o);
 } controls[] = {
 	{NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN, control_token},
+	{NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, control_schedule},
+	{NVA06F_CTRL_CMD_GPFIFO_SCHEDULE, control_schedule},
+	{NV_CONF_COMPUTE_CTRL_CMD_SYSTEM_GET_CAPABILITIES, control_capabilities},
 	{NV2080_CTRL_CMD_MC_GET_ARCH_INFO, control_gpu},
 	{NV2080_CTRL_CMD_GPU_GET_NAME_STRING, control_gpu},
 	{NV2080_CTRL_CMD_GPU_GET_GID_INFO, control_gpu},

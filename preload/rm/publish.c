@@ -205,6 +205,7 @@ void nvs_shadow_refresh(void)
 {
 	NVS_RM_LOCK_SCOPE();
 	nvs_shadow_copy_userd();
+	nvs_channels_read_tokens();
 	nvs_publish_view();
 	nvs_channels_spool_progress();
 }

@@ -164,20 +164,43 @@ void nvs_record_channel_freed(const struct nvs_channel_entry *c, unsigned flags)
 
 /* A remark is recorded once per kind and GPU, those on the driver's interface once per number, and
  * kept for a session that starts later. */
-void nvs_record_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle)
+static void keep_remark(const struct nvs_rec_remark *remark, const void *params, uint32_t bytes)
 {
 	struct nvs_rm *rm = nvs_rm();
-	struct nvs_rec_remark r = {REC(NVS_REC_REMARK, 0, r), kind, gpu, client, handle};
+	struct nvs_kept_remark *kept = &rm->remarks[rm->nremarks];
 
-	for (uint32_t i = 0; i < rm->nremarks; i++)
-		if (rm->remarks[i].kind == kind && rm->remarks[i].gpu == gpu &&
-		    (kind < NVS_REMARK_CALL_FORM || kind > NVS_REMARK_MAPPED_CLASS ||
-		     rm->remarks[i].client == client))
+	for (uint32_t i = 0; i < rm->nremarks; i++) {
+		const struct nvs_rec_remark *r = &rm->remarks[i].r;
+
+		if (r->kind == remark->kind && r->gpu == remark->gpu &&
+		    (r->kind < NVS_REMARK_CALL_FORM || r->kind > NVS_REMARK_MAPPED_CLASS ||
+		     r->client == remark->client))
 			return;
+	}
 	if (rm->nremarks == sizeof(rm->remarks) / sizeof(rm->remarks[0]))
 		return;
-	rm->remarks[rm->nremarks++] = r;
-	write_record(&r.rec);
+	rm->nremarks++;
+	if (bytes > sizeof(kept->params))
+		bytes = sizeof(kept->params);
+	kept->r = *remark;
+	kept->r.rec.size += bytes & ~7u;
+	memcpy(kept->params, params, bytes & ~7u);
+	write_record(&kept->r.rec);
+}
+
+void nvs_record_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle)
+{
+	struct nvs_rec_remark r = {REC(NVS_REC_REMARK, 0, r), kind, gpu, client, handle};
+
+	keep_remark(&r, "", 0);
+}
+
+void nvs_record_remark_params(uint32_t kind, const struct nvs_driver_object *o)
+{
+	struct nvs_rec_remark r = {REC(NVS_REC_REMARK, 0, r), kind, o->gpu, o->key.client,
+				   o->key.handle};
+
+	keep_remark(&r, o->params, o->params_length);
 }
 
 void nvs_record_check_result(uint32_t kind, uint64_t value, uint64_t start, uint64_t end)

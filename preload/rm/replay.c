@@ -61,7 +61,7 @@ void nvs_rm_replay(void)
 		nvs_record_channel(c);
 	}
 	for (uint32_t i = 0; i < rm->nremarks; i++)
-		nvs_record_write(&rm->remarks[i].rec);
+		nvs_record_write(&rm->remarks[i].r.rec);
 	nvs_publish_view();
 }
 

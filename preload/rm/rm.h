@@ -318,6 +318,7 @@ uintptr_t nvs_channel_predict_userd(uint32_t client, const void *params);
 void nvs_channel_set_token(struct nvs_driver_object *object, uint32_t token);
 /* Reads the token from the channel's notifier after the kernel requested it itself. */
 void nvs_channel_read_token(struct nvs_channel_entry *channel);
+void nvs_channels_read_tokens(void); /* of all channels whose token is unknown */
 void nvs_channel_read_put(struct nvs_channel_entry *channel);
 /* Call after a publication: reads the last GP_PUT of channels that left the view. */
 void nvs_channels_finish(void);
@@ -389,6 +390,8 @@ void nvs_record_gpu_unmap(const struct nvs_gpu_map *map);
 void nvs_record_channel(const struct nvs_channel_entry *channel);
 void nvs_record_channel_freed(const struct nvs_channel_entry *channel, unsigned flags);
 void nvs_record_remark(uint32_t kind, uint32_t gpu, uint32_t client, uint32_t handle);
+/* Same about object O; its parameters follow the record. */
+void nvs_record_remark_params(uint32_t kind, const struct nvs_driver_object *o);
 void nvs_record_check_result(uint32_t kind, uint64_t value, uint64_t start, uint64_t end);
 
 /* ---- mapscheck.c: checks /proc/self/maps at exit ---- */
@@ -509,7 +512,10 @@ struct nvs_rm {
 	uint64_t handlers_replaced;
 	uint64_t unknown_calls;
 	struct nvs_unknown_ioctl unknown[NVS_MAX_UNKNOWN];
-	struct nvs_rec_remark remarks[32];
+	struct nvs_kept_remark {
+		struct nvs_rec_remark r;
+		uint8_t params[160];
+	} remarks[32];
 	uint32_t nremarks;
 	struct nvs_address_spans dead; /* doorbell pages left mapped after their object was freed */
 };

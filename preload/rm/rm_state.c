@@ -56,6 +56,18 @@ bool nvs_rm_release_is_newer(void)
 	return rm && rm->release > nvs_abi_newest;
 }
 
+bool nvs_rm_met_unknown_form(void)
+{
+	const struct nvs_rm *rm = *nvs_slot(NVS_SLOT_RM);
+	uint32_t i = 0;
+
+	while (rm && i < rm->nremarks &&
+	       (rm->remarks[i].r.kind < NVS_REMARK_CHANNEL_FORM ||
+		rm->remarks[i].r.kind > NVS_REMARK_UVM_FORM))
+		i++;
+	return rm && i < rm->nremarks;
+}
+
 void nvs_rm_check_release(void)
 {
 	if (nvs_rm_release_is_newer())

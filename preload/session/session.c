@@ -365,6 +365,7 @@ static void finish_session(struct nvs_recorder *session)
 		nvs_sites_record();
 		session->unknown_calls = nvs_rm_unknown_calls();
 		session->newer_driver = nvs_rm_release_is_newer();
+		session->unknown_form = nvs_rm_met_unknown_form();
 		nvs_unlock(&saved);
 	}
 	/* From here on records go to the late spool; those in progress still reach the writer. */

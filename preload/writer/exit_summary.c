@@ -116,6 +116,7 @@ static void add_summary(struct summary_line *l, const struct nvs_recorder *sessi
 	add_flag(l, o->stuck != 0, "stuck", &any);
 	add_flag(l, o->cut, "cut", &any);
 	add_flag(l, session->newer_driver, "newer", &any);
+	add_flag(l, session->unknown_form, "unknown", &any);
 	if (!any)
 		add_text(l, "-");
 	add_text(l, "\t%llu\t%d\t%llu", (unsigned long long)o->skipped,
@@ -174,6 +175,8 @@ static void add_result(struct summary_line *l, const struct nvs_recorder *sessio
 		add_text(l, "; " NVS_CLOSING_TRIGGER);
 	if (session->newer_driver)
 		add_text(l, NVS_CLOSING_NEWER);
+	if (session->unknown_form)
+		add_text(l, NVS_CLOSING_UNKNOWN);
 	add_text(l, "; next: nvsnoop-report ");
 	l->used += nvs_text_quote(session->shown, l->text + l->used, sizeof(l->text) - l->used);
 }

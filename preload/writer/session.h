@@ -75,6 +75,7 @@ struct nvs_recorder {
 	struct nvs_writer *writer;
 	uint64_t unknown_calls; /* device calls with unknown numbers, for the totals */
 	bool newer_driver; /* than all known releases */
+	bool unknown_form; /* of a call to the driver */
 	_Atomic uint32_t alone; /* no thread of the program is left */
 	_Atomic uint32_t keeper_look; /* futex; 1: the keeper is to search for modules now */
 	int watched[NVS_WATCHED]; /* descriptors in the writer's table, or -1 */

@@ -313,4 +313,5 @@ void probe_wait(struct probe_session *s, struct probe_channel_kind_entry *lane, 
 {
 	probe_wait_at(s, lane, (const char *)s->semaphores.cpu + i * 16ull, false, payload, seconds,
 		      "");
+	nvs_ring_mark_idle(&lane->channel.ring);
 }

@@ -243,6 +243,7 @@ static void submit_end(struct submit *s, struct probe_channel_kind_entry *lane, 
 	probe_submit(lane, &s->session.commands, offset, NVS_WORDS_HOST_SEMAPHORE);
 	probe_wait_at(&s->session, lane, s->session.semaphores.cpu, false, payload, seconds,
 		      " after the end of the text");
+	nvs_ring_mark_idle(&lane->channel.ring);
 }
 
 /* Returns the index of a later release to the same address, or 0. */

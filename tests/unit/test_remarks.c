@@ -4,7 +4,7 @@
 #include "nvsnoop/decode.h"
 #include "tests/unit/mktrace.h"
 
-#define KINDS 15 /* the last is still to come */
+#define KINDS 16 /* the last is still to come */
 
 static const char *const words[KINDS] = {
 	[NVS_REMARK_GPU_DOORBELL] = "GPU 2: a doorbell page is mapped for the GPU itself",
@@ -14,14 +14,16 @@ static const char *const words[KINDS] = {
 	[NVS_REMARK_NO_DOORBELL_PAGE] = "GPU 2: channels are in use, but no doorbell mapping",
 	[NVS_REMARK_NEWER_RELEASE] = "driver release - is newer than those known",
 	[NVS_REMARK_NO_RELEASE] = "the driver's release is unknown",
-	[NVS_REMARK_CHANNEL_FORM] = "GPU 2: a channel was created with unknown parameters",
+	[NVS_REMARK_CHANNEL_FORM] =
+		"GPU 2: a channel was created by NV_ESC_RM_ALLOC with parameters of an unknown",
 	[NVS_REMARK_CALL_FORM] = "ioctl 0x7 with 5 bytes of parameters is unknown in this form",
 	[NVS_REMARK_UVM_FORM] = "UVM ioctl 7 has parameters of an unknown form",
 	[NVS_REMARK_SERIALIZED] = "class or control 0x7 has serialized parameters",
 	[NVS_REMARK_MAPPED_CLASS] =
 		"GPU 2: an object of class 0x7, which is not known to be memory",
 	[NVS_REMARK_LIKELY_DOORBELL] = "GPU 2: a mapping of an unknown class looks like",
-	[KINDS - 1] = "GPU 2: remark of unknown kind 14",
+	[NVS_REMARK_CONFIDENTIAL] = "confidential computing is enabled",
+	[KINDS - 1] = "GPU 2: remark of unknown kind 15",
 };
 
 static void make_trace(const char *path)

@@ -241,7 +241,8 @@ static uint32_t put_get(const struct nvs_batch *b, struct nvs_rec_submission *su
 	const struct nvs_channel *ch = b->reader.channel;
 	uint32_t *to = (uint32_t *)((uint8_t *)sub + at), get;
 
-	if (!ch->shadow || !nvs_load32_guarded(ch->put - 1, &get) || get >= ch->entries)
+	if (!ch->shadow || ch->flags & NVS_CHAN_NO_GET || !nvs_load32_guarded(ch->put - 1, &get) ||
+	    get >= ch->entries)
 		return 0;
 	sub->rec.flags |= NVS_SUB_GET;
 	to[0] = get;

@@ -41,6 +41,18 @@ static void find_newer_driver(struct nvs_sentence *t)
 	fputs("--verify", t->more);
 }
 
+static void find_unknown_form(struct nvs_sentence *t)
+{
+	const struct nvs_session *s = nvs_summary_session(t->story);
+
+	if (!s->unknown_form)
+		return;
+	fputs("Calls to the driver (release ", t->f);
+	nvs_print_text(t->f, s->attr[NVS_ATTR_DRIVER] ? s->attr[NVS_ATTR_DRIVER] : "-", 64);
+	fputs(") had an unknown form; what they created is missing.", t->f);
+	fputs("--verify", t->more);
+}
+
 #define HUNG 1000000000 /* ns: shorter calls of a running program are not reported */
 
 static void find_in_flight(struct nvs_sentence *t)
@@ -333,6 +345,7 @@ static void find_remarks(struct nvs_sentence *t)
 	/* These have findings of their own, as calls in flight have. */
 	n -= n && ranges_elsewhere(t->story);
 	n -= n && nvs_summary_session(t->story)->newer_driver;
+	n -= n && nvs_summary_session(t->story)->unknown_form;
 	for (uint32_t i = 0; n && nvs_trace_inflight(trace, i); i++)
 		n--;
 	if (!n)
@@ -346,6 +359,7 @@ static void find_remarks(struct nvs_sentence *t)
 const struct nvs_summary_checks nvs_summary_check_list[] = {
 	{"not_whole", find_problems},
 	{"newer_driver", find_newer_driver},
+	{"unknown_form", find_unknown_form},
 	{"in_flight", find_in_flight},
 	{"failures", find_failures},
 	{"graphs_made_again", find_graphs},

@@ -169,8 +169,11 @@ static uint32_t schedule(struct sg_object *o, bool on)
 	for (struct sg_channel *ch = g->channels; ch; ch = ch->next) {
 		struct sg_object *c = sg_object_find(ch->client, ch->handle);
 
-		if (c && c->client == o->client && (c == o || c->parent == o->handle))
-			ch->scheduled = on;
+		if (!c || c->client != o->client || (c != o && c->parent != o->handle))
+			continue;
+		ch->scheduled = on;
+		if (ch->notifier && sg_options.stated_late)
+			U32(ch->notifier->map, 28) = SG_TOKEN_STATED;
 	}
 	sg_gpu_unlock(g);
 	return NV_OK;

@@ -53,6 +53,7 @@ static void parse_options(void)
 	sg_options.eager = sg_option("eager");
 	sg_options.clock = sg_option("clock");
 	sg_options.unstated = sg_option("unstated");
+	sg_options.stated_late = sg_option("stated-late");
 	sg_options.once = sg_option("once");
 	sg_options.unguarded = sg_option("unguarded");
 	sg_options.usermode = sg_usermode();

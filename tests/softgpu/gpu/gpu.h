@@ -32,6 +32,8 @@ struct sg_options {
 	bool own; /* with poison: a ring of whole pages may have entries of others, whose PUT counts
 		     when rung for */
 	bool unstated; /* leaves the status of the token's notification unchanged */
+	bool stated_late; /* changes it when the channel is scheduled */
+#define SG_TOKEN_STATED 0xffff0000u
 	bool unguarded; /* refuses to take write access from a doorbell page */
 	bool once; /* refuses to map a doorbell page twice for one open file */
 	uint32_t usermode; /* class of doorbell pages */

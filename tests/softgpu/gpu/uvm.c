@@ -203,8 +203,9 @@ int sg_uvm_ioctl(struct sg_file *f, unsigned long request, void *a)
 		o = sg_object_find(U32(a, 20), U32(a, 24));
 		U32(a, 48) = o && o->channel ? NV_OK : NV_ERR_INVALID_OBJECT_HANDLE;
 		/* The kernel requests the token, which writes it to the notifier. */
-		if (o && o->channel && o->channel->notifier && !sg_options.unstated)
-			U32(o->channel->notifier->map, 28) = 0xffff0000;
+		if (o && o->channel && o->channel->notifier && !sg_options.unstated &&
+		    !sg_options.stated_late)
+			U32(o->channel->notifier->map, 28) = SG_TOKEN_STATED;
 		return 0;
 	case 28: /* UNREGISTER_CHANNEL */
 		U32(a, sg_form(SG_UVM_UNREGISTER_CHANNEL_STATUS)) = NV_OK;

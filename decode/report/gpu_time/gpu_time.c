@@ -24,6 +24,7 @@ static const char *const reasons[REASONS] = {
 	[NVS_UNTIMED_NO_SHADOW] = "the channel's GPFIFO is not shadowed",
 	[NVS_UNTIMED_NO_MEMORY] = "no memory accessible to its GPU",
 	[NVS_UNTIMED_NO_GET] = "its USERD has no GP_GET (Blackwell)",
+	[NVS_UNTIMED_NOT_DRAWN] = "not drawn for the sample",
 	[NVS_UNTIMED_SHARED] = "another channel may use its USERD page",
 };
 

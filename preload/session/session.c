@@ -395,14 +395,3 @@ void nvs_session_finish(void)
 	}
 	errno = saved;
 }
-
-double nvs_session_clock_rate(uint64_t *start)
-{
-	const struct nvs_clock_sample *then = &nvs_session()->start;
-	struct nvs_clock_sample now = nvs_clock_read();
-
-	*start = then->ticks;
-	return now.mono_ns > then->mono_ns
-		       ? (double)(now.ticks - then->ticks) / (double)(now.mono_ns - then->mono_ns)
-		       : 1;
-}

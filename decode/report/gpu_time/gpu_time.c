@@ -31,6 +31,7 @@ static const char *const reasons[REASONS] = {
 /* ---- columns ---- */
 
 #define BY(of) (r->key.each->state->by == NVS_GPU_BY_##of)
+#define SAMPLED (r->key.each->state->sampled)
 #define NUMBERED (r->key.number != NVS_UNKNOWN)
 #define EMPTY (r->empty.count && !r->mixed)
 #define US(ns) ((double)(ns) / 1e3)
@@ -45,6 +46,27 @@ static const struct nvs_rec_channel *channel_of(const struct nvs_gpu_row *r)
 		BY(CHANNEL) ? nvs_trace_channel_at(trace, (uint32_t)r->key.number) : NULL;
 
 	return c && c->known ? &c->rec : NULL;
+}
+
+struct total {
+	double ns, half;
+	bool known;
+};
+
+static struct total get_total(const struct nvs_gpu_row *r)
+{
+	struct total t;
+
+	t.known = nvs_gpu_total(&r->sums, r->key.each->state->sampled, &t.ns, &t.half);
+	return t;
+}
+
+/* Of all that are timed; of the drawn ones of which both ends are known. */
+static double get_mean(const struct nvs_gpu_row *r)
+{
+	if (r->key.each->state->sampled)
+		return US(nvs_estimate_mean(&r->sums.sample));
+	return US(get_total(r).ns) / (double)r->sums.works;
 }
 
 static bool is_graph(const struct nvs_gpu_row *r)
@@ -78,9 +100,10 @@ static void get_line(const struct nvs_gpu_row *r, struct nvs_value *v)
 #define COLUMNS(COL)                                                                               \
 	COL(count, submissions, "subs", 0, 0, r->sums.submissions)                                 \
 	COL(count, timed, "timed", 0, 0, r->sums.timed)                                            \
-	COL(us, gpu_us_total, "gpu us", 0, 0, LONG, nvs_gpu_total(&r->sums))                       \
-	COL(real, gpu_us_mean, "us mean", IF_KNOWN, 1, LONG,                                       \
-	    US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)                                   \
+	COL(us, gpu_us_total, "gpu us", 0, 0, get_total(r).known, get_total(r).ns)                 \
+	COL(us, gpu_us_error, "+/- us", IF_KNOWN, 0, get_total(r).known &&SAMPLED,                 \
+	    get_total(r).half)                                                                     \
+	COL(real, gpu_us_mean, "us mean", IF_KNOWN, 1, get_total(r).known &&LONG, get_mean(r))     \
 	COL(us, gpu_us_p50, "us p50", IF_KNOWN, 1, is_significant(r, get_median(r)),               \
 	    get_median(r))                                                                         \
 	COL(us, gpu_us_p99, "us p99", IF_KNOWN_BESIDE, 4, LONG,                                    \
@@ -332,6 +355,8 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 	if (!measured || !sums->submissions)
 		return;
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), out);
+	if (state->sampled)
+		fputs(NVS_GPU_SAMPLED, out);
 	if (state->dispatch && sums->works)
 		print_unended(out, sums->timed - sums->works);
 	else if (state->dispatch)

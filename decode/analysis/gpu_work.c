@@ -359,9 +359,14 @@ static bool has_option(const struct nvs_source *s, const char *text)
 	return options && strstr(options, text);
 }
 
+bool nvs_trace_is_sampled(const struct nvs_source *s)
+{
+	return has_option(s, "timing=sample");
+}
+
 bool nvs_trace_has_timing_work(const struct nvs_source *s)
 {
-	return has_option(s, "timing=work") || has_option(s, "timing=sample");
+	return has_option(s, "timing=work") || nvs_trace_is_sampled(s);
 }
 
 bool nvs_trace_is_timed(const struct nvs_source *s)

@@ -40,26 +40,28 @@ double nvs_estimate_deviation(const struct nvs_estimate *e)
 	return variance > 0 ? sqrt(variance) : 0;
 }
 
-/* The 97.5 % quantile of Student's t distribution with N degrees of freedom. */
-static double student(uint64_t n)
+/* The 97.5 % quantile of Student's t distribution with N degrees of freedom, rounded down. */
+static double student(double n)
 {
 	static const double few[] = {0,	    12.706, 4.303, 3.182, 2.776, 2.571, 2.447,
 				     2.365, 2.306,  2.262, 2.228, 2.201, 2.179, 2.160};
 
-	return n < sizeof(few) / sizeof(*few) ? few[n] : 1.96 + 2.5 / (double)n;
+	return n < 14 ? few[n < 1 ? 1 : (size_t)n] : 1.96 + 2.5 / n;
 }
 
 bool nvs_estimate_error(const struct nvs_estimate *e, double *half)
 {
-	double mean = nvs_estimate_mean(e), n = (double)e->n, sum;
+	/* Values that stand for many are as good as fewer with equal weights. */
+	double mean = nvs_estimate_mean(e), sum,
+	       n = e->n ? e->weight * e->weight / (e->rest + e->weight) : 0;
 
 	*half = 0;
 	if (!e->n || e->rest == 0)
 		return e->n;
-	if (e->n < 2)
+	if (n < 1.5)
 		return false;
 	sum = e->rest_squares - 2 * mean * e->rest_sum + mean * mean * e->rest;
 	if (sum > 0)
-		*half = student(e->n - 1) * sqrt(sum * n / (n - 1)) / e->weight;
+		*half = student(n - 1) * sqrt(sum * n / (n - 1)) / e->weight;
 	return true;
 }

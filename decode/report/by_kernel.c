@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/analysis/gpu_work.h"
 #include "decode/analysis/kernel_stats.h"
 #include "decode/analysis/instruction_counts.h"
 #include "decode/base/compare.h"
@@ -115,8 +116,15 @@ static struct gpu_total get_gpu_total(const struct nvs_kernel_row *r)
 }
 
 /* Times of single launches. */
-#define LAUNCHES_TIMED (r->gpu && r->gpu->times.total.count)
-#define GPU_NS(q) nvs_durations_quantile(&r->gpu->times, q)
+static const struct nvs_gpu_row *get_gpu(const struct nvs_kernel_row *r)
+{
+	static const struct nvs_gpu_row none;
+
+	return r->gpu ? r->gpu : &none;
+}
+
+#define LAUNCHES_TIMED (get_gpu(r)->times.total.count)
+#define GPU_NS(q) nvs_durations_quantile(&get_gpu(r)->times, q)
 
 static uint64_t count_launches(const struct nvs_kernel_row *r)
 {
@@ -149,13 +157,13 @@ static void get_bar(const struct nvs_kernel_row *r, struct nvs_value *v)
 	    get_gpu_total(r).known &&get_gpu_total(r).sampled, get_gpu_total(r).half)             \
 	COL(real, gpu_percent, "gpu %", IF_KNOWN, 0, get_gpu_total(r).known && r->gpu_share >= 0, \
 	    r->gpu_share * 100)                                                                   \
-	COL(known, gpu_timed, "timed", IF_KNOWN, 1, LAUNCHES_TIMED, r->gpu->sums.works)           \
-	COL(us, gpu_us_min, "us min", IF_KNOWN, 1, LAUNCHES_TIMED, r->gpu->times.min)             \
+	COL(known, gpu_timed, "timed", IF_KNOWN, 1, LAUNCHES_TIMED, get_gpu(r)->sums.works)       \
+	COL(us, gpu_us_min, "us min", IF_KNOWN, 1, LAUNCHES_TIMED, get_gpu(r)->times.min)         \
 	COL(us, gpu_us_p50, "us p50", IF_KNOWN, 1, LAUNCHES_TIMED, GPU_NS(0.5))                   \
 	COL(us, gpu_us_p99, "us p99", IF_KNOWN, 1, LAUNCHES_TIMED, GPU_NS(0.99))                  \
-	COL(us, gpu_us_max, "us max", IF_KNOWN, 1, LAUNCHES_TIMED, r->gpu->times.max)             \
+	COL(us, gpu_us_max, "us max", IF_KNOWN, 1, LAUNCHES_TIMED, get_gpu(r)->times.max)         \
 	COL(us, gpu_us_deviation, "us sd", IF_KNOWN, 1, LAUNCHES_TIMED,                           \
-	    nvs_estimate_deviation(&r->gpu->sums.sample))                                         \
+	    nvs_estimate_deviation(&get_gpu(r)->sums.sample))                                     \
 	COL(known, direct, "direct", 0, 2, BY_HOST, r->direct)                                    \
 	COL(count, graph_captured, "captured", IF_ANY, 3, r->by_capture)                          \
 	COL(count, graph_built, "built", IF_ANY, 3, r->by_nodes)                                  \
@@ -359,7 +367,7 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 {
 	struct kernels_state *state = run->state;
 	struct kernels_each *each = arg;
-	bool timed = run->report->needs & NVS_NEED_TIMED && run->second && s->timing;
+	bool timed = run->report->needs & NVS_NEED_TIMED && run->second && nvs_trace_is_timed(s);
 
 	each->kernels = (struct nvs_kernels){.source = s, .seen = &state->seen};
 	if (timed) {
@@ -415,30 +423,30 @@ static struct nvs_gpu_row *find_gpu_row(const struct nvs_run *run, uint32_t trac
 static int add_in_graphs(struct nvs_run *run, struct nvs_kernel_row **rows, size_t *n)
 {
 	const struct nvs_rows *all = &((struct kernels_state *)run->state)->gpu.rows;
-	struct nvs_gpu_row *sum = NULL;
-	struct nvs_kernel_row *row;
+	struct nvs_kernel_row *row = NULL;
 
 	for (size_t i = 0; i < all->n; i++) {
 		struct nvs_gpu_row *own = all->row[i];
 
 		if (own->key.what || own->key.number == NVS_UNKNOWN || !own->sums.timed)
 			continue;
-		if (sum && nvs_gpu_row_merge(sum, own))
+		if (row &&
+		    !(run->options->query.per_trace && row->source != own->key.each->source)) {
+			if (nvs_gpu_row_merge(row->gpu, own))
+				return -ENOMEM;
+			continue;
+		}
+		row = calloc(1, sizeof(*row));
+		if (!row)
 			return -ENOMEM;
-		sum = sum ? sum : own;
+		row->by_gpu.name = "in graphs";
+		row->kernel = &row->by_gpu;
+		row->source = own->key.each->source;
+		row->gpu = own;
+		row->instructions = NVS_NONE;
+		row->uncounted = row->unsited = row->many = true;
+		rows[(*n)++] = row;
 	}
-	if (!sum)
-		return 0;
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return -ENOMEM;
-	row->by_gpu.name = "in graphs";
-	row->kernel = &row->by_gpu;
-	row->source = sum->key.each->source;
-	row->gpu = sum;
-	row->instructions = NVS_NONE;
-	row->uncounted = row->unsited = row->many = true;
-	rows[(*n)++] = row;
 	return 0;
 }
 
@@ -538,7 +546,7 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 	for (uint32_t i = 0; i < run->n; i++)
 		n += nvs_handles_kernel_count(kernels_of(run, i)->handles) +
 		     kernels_of(run, i)->counts.rows.n;
-	rows = calloc(n + 2, sizeof(*rows));
+	rows = calloc(n + run->n + 1, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
 	n = gather_rows(run, rows);
@@ -578,8 +586,7 @@ static int print_kernels(struct nvs_run *run)
 	if (state->gpu.sampled)
 		fputs(NVS_GPU_SAMPLED, run->out->file);
 	else if (!timed && !run->options->page)
-		fputs("GPU time of kernels: record with nvsnoop --timing=work, or "
-		      "--timing=sample\n",
+		fputs("No GPU time: record with nvsnoop --timing=work or sample to get it\n",
 		      run->out->file);
 	return 0;
 }

@@ -83,7 +83,7 @@ const struct nvs_option nvs_option_table[] = {
 	 TRACE_SIZE(keep_last), .context = NEEDS_TRACE},
 	{"level", "full|headers", "record whole submissions, or only entries and sizes", "full",
 	 INTO(WORD, headers)},
-	{"timing", "off|dispatch|work|sample[=N]",
+	{"timing", "off|dispatch|work|sample|sample=N",
 	 "GPU timestamps: when submissions start, around their work, or around one of N", "off",
 	 "off, dispatch, work, sample or sample=N, N from 1 to 1000000", INTO(WORD, timing),
 	 .set = set_timing, .context = NEEDS_TRACE},

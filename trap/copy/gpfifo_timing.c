@@ -81,10 +81,8 @@ static void note_gap(struct nvs_timing_sample *s, uint64_t now)
 		s->gap = s->pace / MAX_EVERY + 1;
 }
 
-/*
- * Draws for the submission after the one at NOW, with the chance gap / pace, or 1 / every. Returns
- * what the present one stands for.
- */
+/* Draws for the submission after the one at NOW, with the chance gap / pace, or 1 / every. Returns
+ * what the present one stands for. */
 static uint32_t draw_next(struct nvs_timing_sample *s, uint64_t now)
 {
 	uint32_t mine = s->drawn, pace = s->every ? s->every : s->pace, gap = 1;

@@ -134,10 +134,8 @@ static inline size_t nvs_gpfifo_timing_size(uint32_t entries)
 void nvs_gpfifo_timing_init(struct nvs_gpfifo_timing *t, uint32_t kind, bool finite,
 			    uint32_t channel, uint32_t entries, const volatile uint64_t *program,
 			    uint64_t claim);
-/*
- * Times one of EVERY submissions, drawn at random; 0: so many that two drawn ones are PACE ticks
- * apart on average. SEED: with the channel's number, what is drawn follows from it.
- */
+/* Times one of EVERY submissions, drawn at random; 0: so many that two drawn ones are PACE ticks
+ * apart on average. SEED: with the channel's number, what is drawn follows from it. */
 void nvs_gpfifo_timing_sample(struct nvs_gpfifo_timing *t, uint32_t every, uint32_t pace,
 			      uint64_t seed);
 

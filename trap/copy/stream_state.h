@@ -28,10 +28,8 @@ struct nvs_stream_launch {
 	const uint32_t *grid; /* the descriptor of its only grid; NULL: there is none */
 };
 
-/*
- * The headers of a segment that begins and ends between two methods. Most segments of a channel are
- * like an earlier one but for their data, and comparing takes a fraction of walking.
- */
+/* The headers of a segment that begins and ends between two methods. Most segments of a channel are
+ * like an earlier one but for their data, and comparing takes a fraction of walking. */
 #define NVS_STREAM_HEADERS 64u
 struct nvs_stream_shape {
 	uint32_t dwords, n; /* 0: none */

@@ -378,6 +378,20 @@ static void allow_files(int n)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Returns 0, or -EPERM after a message. */
+static int refuse_sample(const struct nvs_options_report *o, const char *path)
+{
+	for (uint32_t i = 0; i < o->nreports; i++)
+		if (o->reports[i]->needs & NVS_NEED_ALL_TIMES) {
+			fprintf(stderr,
+				"nvsnoop-report: %s: --%s needs the times of all submissions, and "
+				"this trace has those of a sample; use nvsnoop --timing=work\n",
+				path, o->reports[i]->name);
+			return -EPERM;
+		}
+	return 0;
+}
+
 int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		  const struct nvs_options_report *o)
 {
@@ -393,6 +407,8 @@ int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		r = open_source(sources + i, o, i,
 				o->progress && count_threads(all, (uint32_t)o->nfiles) < 2);
 		timed |= !r && nvs_trace_is_timed(sources + i);
+		if (!r && nvs_trace_is_sampled(sources + i))
+			r = refuse_sample(o, sources[i].path);
 	}
 	for (uint32_t i = 0; i < o->nreports && !r; i++) {
 		r = make_run(runs + i, o->reports[i], sources, o);

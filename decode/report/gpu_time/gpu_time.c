@@ -3,6 +3,7 @@
  * the table: what was subtracted, what is unknown, and why. */
 #include <stdlib.h>
 #include <string.h>
+#include "decode/analysis/gpu_work.h"
 #include "decode/cli/units.h"
 #include "decode/report/gpu_time/grouping.h"
 #include "decode/query/durations.h"
@@ -199,13 +200,11 @@ static char *format_reasons(const uint64_t *untimed)
 
 static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 {
-	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
 	struct nvs_gpu_each *each = arg;
 	int r = nvs_gpu_rows_end(each);
 
 	each->why = format_reasons(each->untimed);
-	if (r || !each->submitted || each->measured ||
-	    (options && (strstr(options, "timing=work") || strstr(options, "timing=dispatch"))))
+	if (r || !each->submitted || each->measured || nvs_trace_is_timed(s))
 		return r;
 	run->said = true;
 	if (run->options->page)
@@ -278,7 +277,7 @@ static void print_subtracted(FILE *out, const struct nvs_gpu_state *state)
 			(unsigned long long)sums->too_short, US(e->most.spread));
 }
 
-static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums)
+static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums, bool sampled)
 {
 	if (sums->overlapping)
 		fprintf(out,
@@ -294,7 +293,7 @@ static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums)
 		fprintf(out, "%llu waited for work with an unknown end: %s may be too long\n",
 			(unsigned long long)sums->waited,
 			sums->waited == 1 ? "its time" : "their times");
-	if (sums->unseen)
+	if (sums->unseen && !sampled)
 		fputs("for some brackets overlap is unknown: out of memory, or an unknown "
 		      "channel\n",
 		      out);
@@ -364,7 +363,7 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 		      "use timing=work\n",
 		      out);
 	print_subtracted(out, state);
-	print_overlap(out, sums);
+	print_overlap(out, sums, state->sampled);
 	if (sums->several)
 		fprintf(out,
 			sums->several == 1

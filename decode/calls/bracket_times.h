@@ -45,6 +45,7 @@ struct nvs_empty_bracket {
 	uint64_t ns; /* median */
 	uint64_t spread; /* distance from it within which 80 % are; at least one clock step */
 	uint64_t count;
+	uint64_t error; /* of NS: half a step of the clock, and a 95 % interval of the median */
 };
 
 /* Records without a usable time. */

@@ -256,10 +256,11 @@ static void count_untimed(struct nvs_gpfifo_timing *t, enum nvs_untimed_reason r
 static void write_empty(struct writing *w, uint32_t n, uint64_t sequence, struct nvs_buffer *buffer)
 {
 	struct nvs_gpfifo_timing *t = w->t;
+	uint32_t every = t->sample.on ? NVS_TIMING_EVERY_DRAWN : NVS_TIMING_EVERY;
 	struct nvs_timing_use *use;
 
 	if (t->kind != NVS_TIMING_WORK || free_entries(t, w->put) < n + 4 * OWN_ENTRIES ||
-	    (t->empties >= NVS_TIMING_FIRST && t->timed - t->emptied < NVS_TIMING_EVERY))
+	    (t->empties >= NVS_TIMING_FIRST && t->timed - t->emptied < every))
 		return;
 	use = nvs_timing_claim_slot(t, buffer);
 	if (!use)

@@ -48,6 +48,7 @@
 #define NVS_TIMING_DWORDS 6u /* in a segment of ours */
 #define NVS_TIMING_FIRST 16u /* the first submissions of a channel, each with an empty bracket */
 #define NVS_TIMING_EVERY 1024u /* later, one submission of so many has one */
+#define NVS_TIMING_EVERY_DRAWN 16u /* and of so many timed ones, where few are */
 
 /* Values of nvs_gpfifo_timing.launches other than a descriptor. */
 #define NVS_TIMING_NOT_KNOWN 0u

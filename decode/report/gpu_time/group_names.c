@@ -106,6 +106,7 @@ static void merge_sums(struct nvs_gpu_sums *a, const struct nvs_gpu_sums *b)
 	a->waited += b->waited;
 	nvs_estimate_merge(&a->sample, &b->sample);
 	nvs_estimate_merge(&a->all, &b->all);
+	a->empty_error = nvs_gpu_greater(a->empty_error, b->empty_error);
 }
 
 int nvs_gpu_row_merge(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)

@@ -33,14 +33,15 @@ struct waiting_submissions {
 /* ---- into a row ---- */
 
 static void count_bracket(struct nvs_gpu_sums *s, const struct nvs_submission_time *t,
-			  uint64_t empty)
+			  const struct nvs_empty_bracket *empty)
 {
 	s->works++;
 	s->subtracted += t->subtracted;
 	s->too_short += t->too_short;
 	s->waited += t->waited;
 	s->bracket_ns = nvs_gpu_sum(s->bracket_ns, t->end - t->begin);
-	s->empty_ns = nvs_gpu_sum(s->empty_ns, empty);
+	s->empty_ns = nvs_gpu_sum(s->empty_ns, empty->ns);
+	s->empty_error = nvs_gpu_greater(s->empty_error, empty->error);
 	if (t->shared == NVS_UNKNOWN) {
 		s->unseen = true;
 		return;
@@ -72,11 +73,12 @@ bool nvs_gpu_total(const struct nvs_gpu_sums *s, bool sampled, double *ns, doubl
 	}
 	known = s->sample.n && nvs_estimate_error(&s->all, half);
 	*ns = nvs_estimate_mean(&s->all) * (double)s->submissions;
-	*half *= (double)s->submissions;
+	*half = (*half + (double)s->empty_error) * (double)s->submissions;
 	return known;
 }
 
-static void count_submission(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
+static void count_submission(struct nvs_gpu_sums *s, const struct one *one,
+			     const struct nvs_empty_bracket *empty)
 {
 	s->submissions++;
 	s->timed += one->has_time;
@@ -140,7 +142,7 @@ static int add_submission(struct nvs_gpu_each *each, const struct nvs_gpu_key *k
 		return -ENOMEM;
 	if (empty_of(each, one, &empty))
 		note_row_empty(row, one->timed.channel, &empty);
-	count_submission(&row->sums, one, empty.ns);
+	count_submission(&row->sums, one, &empty);
 	if (!one->has_time)
 		return 0;
 	if (one->queue != NVS_UNKNOWN) {
@@ -316,7 +318,7 @@ static int add_one(struct nvs_gpu_each *each, const struct nvs_submission *s,
 
 	if (empty_of(each, one, &empty))
 		note_empty(each, one->timed.channel, &empty);
-	count_submission(&each->state->sums, one, empty.ns);
+	count_submission(&each->state->sums, one, &empty);
 	if (each->state->by == NVS_GPU_BY_RANGE)
 		return add_to_ranges(each, s, one);
 	if (by_call(each) && call && call->thread != NVS_NONE && wait_for(each, call, one))

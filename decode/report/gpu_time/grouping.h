@@ -37,6 +37,7 @@ struct nvs_gpu_sums {
 	/* timing=sample: ns of those drawn whose begin and end are known; and the same with 0 for
 	 * those without an end, which have no part in the total either */
 	struct nvs_estimate sample, all;
+	uint64_t empty_error; /* the largest of the empty brackets that were subtracted */
 };
 
 struct nvs_gpu_each;
@@ -125,10 +126,8 @@ static inline uint64_t nvs_gpu_greater(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/*
- * Returns false if the total is unknown, else its ns and half the width of its 95 % interval: 0
- * where all are timed, and the total is that of the brackets without what is subtracted.
- */
+/* Returns false if the total is unknown, else its ns and half the width of its 95 % interval: 0
+ * where all are timed, and the total is that of the brackets without what is subtracted. */
 bool nvs_gpu_total(const struct nvs_gpu_sums *s, bool sampled, double *ns, double *half);
 /* 0 or -ENOMEM. */
 int nvs_gpu_row_merge(struct nvs_gpu_row *into, const struct nvs_gpu_row *from);

@@ -40,6 +40,7 @@
 /* Reading a trace touches only its EACH: traces are read in parallel on all cores. */
 #define NVS_NEED_APART (1u << 10)
 #define NVS_NEED_TIMING (1u << 11) /* nvs_source.timing: requires a second pass */
+#define NVS_NEED_ALONE (1u << 12) /* cannot be combined with other reports */
 
 /* Output formats of a report. */
 #define NVS_PRINTS_TEXT (1u << NVS_FORMAT_TEXT)

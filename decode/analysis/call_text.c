@@ -53,6 +53,17 @@ static void print_arg(const struct nvs_source *s, struct nvs_handles *handles,
 		strcpy(value + 117, "...");
 }
 
+/* Returns the new length; what does not fit is cut. */
+static size_t append_text(char text[NVS_CALL_TEXT_BYTES], size_t n, const char *more)
+{
+	size_t length = strlen(more), left = NVS_CALL_TEXT_BYTES - 1 - n;
+
+	length = length < left ? length : left;
+	memcpy(text + n, more, length);
+	text[n + length] = '\0';
+	return n + length;
+}
+
 void nvs_call_text(char text[NVS_CALL_TEXT_BYTES], const struct nvs_source *s,
 		   struct nvs_handles *handles, const struct nvs_call *call)
 {
@@ -62,8 +73,10 @@ void nvs_call_text(char text[NVS_CALL_TEXT_BYTES], const struct nvs_source *s,
 	strcpy(text, "(");
 	for (uint32_t i = 0; i < call->nargs && n < MAX_TEXT; i++) {
 		print_arg(s, handles, call, i, value, sizeof(value));
-		n += (size_t)snprintf(text + n, NVS_CALL_TEXT_BYTES - n, "%s%s=%s", i ? ", " : "",
-				      call->api->arg[i], value);
+		n = append_text(text, n, i ? ", " : "");
+		n = append_text(text, n, call->api->arg[i]);
+		n = append_text(text, n, "=");
+		n = append_text(text, n, value);
 	}
 	if (n < NVS_CALL_TEXT_BYTES - sizeof(end))
 		snprintf(text + n, NVS_CALL_TEXT_BYTES - n, ")%s",

@@ -3,8 +3,7 @@
 #include "decode/export/database.h"
 #include <ctype.h>
 #include <errno.h>
-
-#define MOST_TEXT 4096u /* bytes of a text before escaping */
+#include "decode/export/export_text.h"
 
 /* Numbers of Nsight Systems: event class 1 is the driver API; event types are 59 pushed range, 60
  * started range, 34 mark, 75 domain name. A thread is identified by pid and tid in one number. */
@@ -185,13 +184,15 @@ static bool make_table(struct nvs_database *st, enum nvs_table_id table)
 	       sqlite3_prepare_v2(st->db, insert, -1, st->insert + table, NULL) == SQLITE_OK;
 }
 
+/* Plain text is not copied: it is valid until the row is inserted. */
 static void bind_text(sqlite3_stmt *s, int at, const char *text)
 {
-	char safe[4 * MOST_TEXT + 1];
+	char safe[NVS_EXPORT_TEXT_BYTES];
 	size_t n = strlen(text);
+	const char *plain = nvs_export_text(safe, text, &n);
 
-	nvs_escape(safe, sizeof(safe), text, n < MOST_TEXT ? n : MOST_TEXT);
-	sqlite3_bind_text(s, at, safe, -1, SQLITE_TRANSIENT);
+	sqlite3_bind_text(s, at, plain, (int)n,
+			  plain == text ? SQLITE_STATIC : SQLITE_TRANSIENT);
 }
 
 static int on_row(void *arg, const struct nvs_event_stream *w, enum nvs_table_id table,
@@ -234,7 +235,7 @@ static bool run_nsys(const struct nvs_database *st, bool create)
 /* No journal: an incomplete database is of no use. */
 int nvs_database_open(struct nvs_database *st, const char *path, const char *name)
 {
-	bool good = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+	bool good = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
 				    NULL) == SQLITE_OK &&
 		    run_sql(st, "PRAGMA journal_mode=OFF") &&
 		    run_sql(st, "PRAGMA synchronous=OFF") && run_sql(st, "BEGIN");

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <zstd.h>
 #include "decode/base/hash.h"
+#include "decode/export/export_text.h"
 #include "decode/export/proto.h"
 #include "decode/export/parquet/thrift.h"
 #include "decode/cli/table.h"
@@ -12,7 +13,6 @@
 
 #define GROUP_ROWS 16384u /* maximum rows of a row group */
 #define GROUP_BYTES (4u << 20) /* maximum bytes of its text */
-#define MOST_TEXT 4096u /* bytes of a text before escaping */
 
 /* Numbers from parquet.thrift. */
 enum { INT64 = 2, BYTE_ARRAY = 6, OPTIONAL = 1, UTF8 = 0, ZSTD = 6 };
@@ -268,7 +268,8 @@ static int add_word(struct column *c, const void *data, uint32_t n, bool text)
 static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_cell *cell)
 {
 	struct column *c = p->columns + i;
-	char safe[4 * MOST_TEXT + 1];
+	char safe[NVS_EXPORT_TEXT_BYTES];
+	const char *text;
 	size_t n;
 
 	if (!c->set) {
@@ -283,8 +284,8 @@ static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_ce
 	if (!p->table->columns[i].text)
 		return add_word(c, &cell->number, sizeof(cell->number), false);
 	n = strlen(cell->text);
-	nvs_escape(safe, sizeof(safe), cell->text, n < MOST_TEXT ? n : MOST_TEXT);
-	return add_word(c, safe, (uint32_t)strlen(safe), true);
+	text = nvs_export_text(safe, cell->text, &n);
+	return add_word(c, text, (uint32_t)n, true);
 }
 
 int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_table_cell *cells)

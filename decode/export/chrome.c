@@ -161,7 +161,7 @@ static uint32_t tid_of(const struct nvs_event_stream *w, enum nvs_track_kind tra
 
 /* Arguments of calls as text, as in reports: a JSON number cannot hold 64 bits. */
 static void put_args(const struct nvs_event_stream *w, const struct nvs_slice_field *fields,
-		       uint32_t n)
+		     uint32_t n)
 {
 	char text[1100];
 
@@ -174,8 +174,8 @@ static void put_args(const struct nvs_event_stream *w, const struct nvs_slice_fi
 		if (f->text)
 			put_text(w, f->text);
 		else if (f->call)
-			put_text(w, nvs_call_print(f->call, (uint32_t)f->number, text,
-						   sizeof(text)));
+			put_text(w,
+				 nvs_call_print(f->call, (uint32_t)f->number, text, sizeof(text)));
 		else
 			put_number(w, f->number);
 	}

@@ -191,8 +191,7 @@ static void bind_text(sqlite3_stmt *s, int at, const char *text)
 	size_t n = strlen(text);
 	const char *plain = nvs_export_text(safe, text, &n);
 
-	sqlite3_bind_text(s, at, plain, (int)n,
-			  plain == text ? SQLITE_STATIC : SQLITE_TRANSIENT);
+	sqlite3_bind_text(s, at, plain, (int)n, plain == text ? SQLITE_STATIC : SQLITE_TRANSIENT);
 }
 
 static int on_row(void *arg, const struct nvs_event_stream *w, enum nvs_table_id table,
@@ -206,13 +205,17 @@ static int on_row(void *arg, const struct nvs_event_stream *w, enum nvs_table_id
 	if (st->unused[table])
 		return 0;
 	for (uint32_t i = 0; i < t->ncolumns; i++) {
-		if (!cells[i].known)
+		const struct nvs_table_cell *cell = cells + i, *last = st->bound[table] + i;
+
+		/* A value stays bound; most are those of the row before. Texts may move. */
+		if (cell->known && t->columns[i].text)
+			bind_text(s, (int)i + 1, cell->text);
+		else if (!cell->known && last->known)
 			sqlite3_bind_null(s, (int)i + 1);
-		else if (t->columns[i].text)
-			bind_text(s, (int)i + 1, cells[i].text);
-		else
-			sqlite3_bind_int64(s, (int)i + 1, cells[i].number);
+		else if (cell->known && (!last->known || cell->number != last->number))
+			sqlite3_bind_int64(s, (int)i + 1, cell->number);
 	}
+	memcpy(st->bound[table], cells, t->ncolumns * sizeof(*cells));
 	done = sqlite3_step(s);
 	sqlite3_reset(s);
 	return done == SQLITE_DONE ? 0 : nvs_database_error(st);
@@ -235,10 +238,15 @@ static bool run_nsys(const struct nvs_database *st, bool create)
 /* No journal: an incomplete database is of no use. */
 int nvs_database_open(struct nvs_database *st, const char *path, const char *name)
 {
-	bool good = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-				    NULL) == SQLITE_OK &&
-		    run_sql(st, "PRAGMA journal_mode=OFF") &&
-		    run_sql(st, "PRAGMA synchronous=OFF") && run_sql(st, "BEGIN");
+	bool good;
+
+	/* One thread uses it. Refused, and not needed, if there was a database before. */
+	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	good = sqlite3_open_v2(path, &st->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) ==
+		       SQLITE_OK &&
+	       run_sql(st, "PRAGMA journal_mode=OFF") && run_sql(st, "PRAGMA synchronous=OFF") &&
+	       run_sql(st, "BEGIN");
 
 	st->name = name;
 	for (int i = 0; i < NVS_TABLES && good; i++)
@@ -253,7 +261,7 @@ int nvs_database_fill(struct nvs_database *st, struct nvs_run *run)
 	if (r)
 		return r;
 	return (st->ours || run_nsys(st, false)) && run_sql(st, "COMMIT") ? 0
-									   : nvs_database_error(st);
+									  : nvs_database_error(st);
 }
 
 void nvs_database_close(struct nvs_database *st)

@@ -188,8 +188,10 @@ static int name_columns(struct query *q, enum nvs_format format)
 		if (!name)
 			return -ENOMEM;
 		nvs_escape(q->names[i], sizeof(q->names[i]), name, strlen(name));
-		q->columns[i] = (struct nvs_column){
-			.name = q->names[i], .title = q->names[i], .rank = (uint8_t)i, .decimals = 3};
+		q->columns[i] = (struct nvs_column){.name = q->names[i],
+						    .title = q->names[i],
+						    .rank = (uint8_t)i,
+						    .decimals = 3};
 		for (uint32_t k = 0; k < i && format == NVS_FORMAT_JSON; k++)
 			if (!strcmp(q->names[k], q->names[i]))
 				return print_query_error(

@@ -9,7 +9,6 @@
 #include "decode/export/proto.h"
 #include "decode/export/parquet/thrift.h"
 #include "decode/cli/table.h"
-#include "decode/base/keyed_rows.h"
 
 #define GROUP_ROWS 16384u /* maximum rows of a row group */
 #define GROUP_BYTES (4u << 20) /* maximum bytes of its text */
@@ -19,18 +18,14 @@ enum { INT64 = 2, BYTE_ARRAY = 6, OPTIONAL = 1, UTF8 = 0, ZSTD = 6 };
 enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 
-/* A dictionary entry of a row group. */
-struct dictionary_word {
-	uint64_t key; /* hash */
-	uint32_t number; /* from 1 */
-};
-
 struct column {
 	uint8_t *set; /* per row: 1 if not null */
-	uint64_t *values; /* dictionary indices of the non-null rows */
+	uint32_t *values; /* dictionary indices of the non-null rows */
 	uint32_t nvalues;
-	struct nvs_rows words;
-	struct nvs_proto dictionary; /* encoded values; text after its length */
+	struct nvs_proto dictionary; /* its different values, encoded; text after its length */
+	uint32_t *words, nwords; /* where each begins, without the length */
+	uint32_t *slots; /* number of a word from 1 on, by hash; 0: free */
+	uint32_t mask; /* at most half of the slots are used */
 };
 
 struct nvs_parquet {
@@ -66,8 +61,6 @@ struct nvs_parquet *nvs_parquet_new(FILE *file, const struct nvs_table_layout *t
 	p->zstd = ZSTD_createCCtx();
 	p->columns = calloc(table->ncolumns, sizeof(*p->columns));
 	good = p->zstd && p->columns;
-	for (uint32_t i = 0; good && i < table->ncolumns; i++)
-		p->columns[i].words = NVS_ROWS(struct dictionary_word, key);
 	if (good) {
 		write_bytes(p, "PAR1", 4);
 		return p;
@@ -83,7 +76,8 @@ void nvs_parquet_free(struct nvs_parquet *p)
 	for (uint32_t i = 0; p->columns && i < p->table->ncolumns; i++) {
 		free(p->columns[i].set);
 		free(p->columns[i].values);
-		nvs_rows_free(&p->columns[i].words, NULL);
+		free(p->columns[i].words);
+		free(p->columns[i].slots);
 		nvs_proto_free(&p->columns[i].dictionary);
 	}
 	free(p->columns);
@@ -158,16 +152,21 @@ static void put_indices(struct nvs_proto *page, const struct column *c)
 	uint8_t width = 1;
 	uint64_t bits = 0;
 
-	while (c->words.n >> width)
+	while (c->nwords >> width)
 		width++;
 	nvs_proto_put(page, &width, 1);
 	if (!groups)
 		return;
 	nvs_proto_varint(page, (uint64_t)groups << 1 | 1);
 	for (uint32_t i = 0; i < 8 * groups; i++) {
-		bits |= (i < c->nvalues ? c->values[i] : 0) << filled;
-		for (filled += width; filled >= 8; filled -= 8, bits >>= 8)
-			nvs_proto_put(page, &bits, 1);
+		bits |= (uint64_t)(i < c->nvalues ? c->values[i] : 0) << filled;
+		filled += width;
+		/* Groups of eight end with a whole byte. */
+		if (filled < 32 && (i + 1) % 8)
+			continue;
+		nvs_proto_put(page, &bits, filled / 8);
+		bits >>= filled / 8 * 8;
+		filled %= 8;
 	}
 }
 
@@ -208,7 +207,7 @@ static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thri
 	p->page.n = 0;
 	nvs_proto_put(&p->page, c->dictionary.data, c->dictionary.n);
 	r = c->dictionary.failed ? -ENOMEM
-				 : write_page(p, DICTIONARY_PAGE, (uint32_t)c->words.n, &whole);
+				 : write_page(p, DICTIONARY_PAGE, c->nwords, &whole);
 	if (r)
 		return r;
 	data = p->at;
@@ -220,8 +219,9 @@ static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thri
 	*sum += whole;
 	c->nvalues = 0;
 	c->dictionary.n = 0;
-	nvs_rows_free(&c->words, NULL);
-	c->words = NVS_ROWS(struct dictionary_word, key);
+	c->nwords = 0;
+	if (c->slots)
+		memset(c->slots, 0, (c->mask + 1ul) * sizeof(*c->slots));
 	return r;
 }
 
@@ -248,20 +248,63 @@ static int write_group(struct nvs_parquet *p)
 
 /* ---- rows ---- */
 
+/* A text or a number; N is its length. */
+static bool is_word(const struct column *c, uint32_t word, const void *data, uint32_t n, bool text)
+{
+	const uint8_t *at = c->dictionary.data + c->words[word];
+
+	return (!text || !memcmp(at - sizeof(n), &n, sizeof(n))) && !memcmp(at, data, n);
+}
+
+static uint32_t *find_slot(const struct column *c, const void *data, uint32_t n, bool text)
+{
+	uint32_t i = (uint32_t)nvs_hash64(data, n) & c->mask;
+
+	while (c->slots[i] && !is_word(c, c->slots[i] - 1, data, n, text))
+		i = (i + 1) & c->mask;
+	return c->slots + i;
+}
+
+static bool grow_slots(struct column *c, bool text)
+{
+	uint32_t n = sizeof(uint64_t);
+
+	free(c->slots);
+	c->mask = c->mask ? 2 * c->mask + 1 : 63;
+	c->slots = calloc(c->mask + 1ul, sizeof(*c->slots));
+	for (uint32_t i = 0; i < c->nwords && c->slots; i++) {
+		const uint8_t *at = c->dictionary.data + c->words[i];
+
+		if (text)
+			memcpy(&n, at - sizeof(n), sizeof(n));
+		*find_slot(c, at, n, text) = i + 1;
+	}
+	return c->slots;
+}
+
 static int add_word(struct column *c, const void *data, uint32_t n, bool text)
 {
-	uint64_t key = nvs_hash64(data, n);
-	struct dictionary_word *word = nvs_rows_at(&c->words, &key);
+	uint32_t *slot;
 
-	if (!word)
+	/* Most values are that of the row before. */
+	if (c->nvalues && is_word(c, c->values[c->nvalues - 1], data, n, text)) {
+		c->values[c->nvalues] = c->values[c->nvalues - 1];
+		c->nvalues++;
+		return 0;
+	}
+	if ((!c->slots || 2 * c->nwords > c->mask) && !grow_slots(c, text))
 		return -ENOMEM;
-	if (!word->number) {
-		word->number = (uint32_t)c->words.n;
+	slot = find_slot(c, data, n, text);
+	if (!*slot) {
 		if (text)
 			nvs_proto_put(&c->dictionary, &n, 4);
+		c->words[c->nwords++] = (uint32_t)c->dictionary.n;
 		nvs_proto_put(&c->dictionary, data, n);
+		if (c->dictionary.failed)
+			return -ENOMEM;
+		*slot = c->nwords;
 	}
-	c->values[c->nvalues++] = word->number - 1;
+	c->values[c->nvalues++] = *slot - 1;
 	return 0;
 }
 
@@ -275,8 +318,9 @@ static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_ce
 	if (!c->set) {
 		c->set = malloc(GROUP_ROWS);
 		c->values = malloc(GROUP_ROWS * sizeof(*c->values));
+		c->words = malloc(GROUP_ROWS * sizeof(*c->words));
 	}
-	if (!c->set || !c->values)
+	if (!c->set || !c->values || !c->words)
 		return -ENOMEM;
 	c->set[p->rows] = cell->known;
 	if (!cell->known)

@@ -93,7 +93,7 @@ struct recent_name {
 	char copy[40];
 };
 
-#define RECENT_NAMES 64u
+#define RECENT_NAMES 256u
 
 struct perfetto_state {
 	struct recent_name recent[RECENT_NAMES]; /* of the current trace */
@@ -155,8 +155,8 @@ static uint32_t find_or_add_name(const struct nvs_event_stream *w, uint32_t fiel
 static uint32_t intern_name(const struct nvs_event_stream *w, uint32_t field, const char *text)
 {
 	struct perfetto_state *st = w->to;
-	struct recent_name *recent =
-		st->recent + (((uintptr_t)text >> 3) + field) % RECENT_NAMES;
+	uint64_t place = ((uintptr_t)text + field) * 0x9e3779b97f4a7c15ull;
+	struct recent_name *recent = st->recent + (place >> 32) % RECENT_NAMES;
 
 	if (recent->text == text && recent->field == field && !strcmp(recent->copy, text))
 		return recent->number;

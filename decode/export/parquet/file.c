@@ -8,7 +8,6 @@
 #include "decode/export/export_text.h"
 #include "decode/export/proto.h"
 #include "decode/export/parquet/thrift.h"
-#include "decode/cli/table.h"
 
 #define GROUP_ROWS 16384u /* maximum rows of a row group */
 #define GROUP_BYTES (4u << 20) /* maximum bytes of its text */
@@ -206,8 +205,7 @@ static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thri
 
 	p->page.n = 0;
 	nvs_proto_put(&p->page, c->dictionary.data, c->dictionary.n);
-	r = c->dictionary.failed ? -ENOMEM
-				 : write_page(p, DICTIONARY_PAGE, c->nwords, &whole);
+	r = c->dictionary.failed ? -ENOMEM : write_page(p, DICTIONARY_PAGE, c->nwords, &whole);
 	if (r)
 		return r;
 	data = p->at;

@@ -35,12 +35,11 @@ void nvs_dump_text_entry(struct nvs_line_buffer *l, const struct nvs_segment *se
 		nvs_line_put(l, "  entry %016" PRIx64 "  control %s operand 0x%x%s", seg->entry,
 			     nvs_gp_opcode_name(gp->opcode), gp->operand, gp->wait ? " sync" : "");
 	else
-		nvs_line_put(l, "  entry %016" PRIx64 "  address 0x%" PRIx64
-				"  %u dwords%s%s%s%s%s",
-			     seg->entry, gp->address, gp->dwords,
-			     gp->subroutine ? " subroutine" : "",
-			     gp->conditional ? " conditional" : "", gp->wait ? " sync" : "",
-			     seg->state ? "  " : "", seg->state ? state_name(seg->state) : "");
+		nvs_line_put(
+			l, "  entry %016" PRIx64 "  address 0x%" PRIx64 "  %u dwords%s%s%s%s%s",
+			seg->entry, gp->address, gp->dwords, gp->subroutine ? " subroutine" : "",
+			gp->conditional ? " conditional" : "", gp->wait ? " sync" : "",
+			seg->state ? "  " : "", seg->state ? state_name(seg->state) : "");
 	if (at)
 		nvs_line_put(l, "  ; at 0x%" PRIx64, at);
 	nvs_line_put(l, "\n");

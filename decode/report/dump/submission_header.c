@@ -96,8 +96,7 @@ void nvs_dump_text_submission(struct nvs_line_buffer *l, const struct nvs_out *o
 	if (s->thread->thread == NVS_NONE)
 		nvs_line_put(l, "thread -");
 	else
-		nvs_line_put(l, "thread %u",
-			     s->thread->tid ? s->thread->tid : s->thread->thread);
+		nvs_line_put(l, "thread %u", s->thread->tid ? s->thread->tid : s->thread->thread);
 	if (s->thread->name[0]) {
 		nvs_line_put(l, " (");
 		put_text(l, s->thread->name);
@@ -112,8 +111,7 @@ void nvs_dump_text_submission(struct nvs_line_buffer *l, const struct nvs_out *o
 	nvs_line_put(l, "%s%s%s%s%s\n", s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
 		     s->marks & NVS_MARK_LATE ? " late" : "",
 		     s->marks & NVS_MARK_UNCERTAIN ? " perhaps-not-rung" : "",
-		     s->marks & NVS_MARK_TORN ? " torn" : "",
-		     nvs_out_style(out, NVS_STYLE_PLAIN));
+		     s->marks & NVS_MARK_TORN ? " torn" : "", nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
 static uint8_t ring_in(const struct nvs_source *source, const struct nvs_submission *s)
@@ -140,6 +138,7 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 		fputs("null", f);
 	nvs_dump_json_thread(f, s->thread);
 	nvs_json_name(&j, "thread_name", s->thread->name);
+	nvs_json_known(&j, "call", call, call ? call->number : 0);
 	nvs_json_name(&j, "api", nvs_source_api(source, s, call));
 	nvs_json_name(&j, "runtime_api", site->runtime_api);
 	nvs_json_name(&j, "callsite", site->site);

@@ -21,11 +21,33 @@ static size_t escape_character(char **to, const char *text, size_t length)
 	return n ? n : 1;
 }
 
+#define EACH_BYTE(byte) (0x0101010101010101ull * (byte))
+
+/* False if all of eight characters are plain; may be true although they are. */
+static bool may_be_special(uint64_t eight)
+{
+	uint64_t quote = eight ^ EACH_BYTE('"'), slash = eight ^ EACH_BYTE('\\'),
+		 del = eight ^ EACH_BYTE(0x7full);
+
+	return (eight | (eight - EACH_BYTE(' ')) | (quote - EACH_BYTE(1)) |
+		(slash - EACH_BYTE(1)) | (del - EACH_BYTE(1))) &
+	       EACH_BYTE(0x80ull);
+}
+
 char *nvs_json_escape(char *to, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length;) {
 		unsigned char c = (unsigned char)text[i];
+		uint64_t eight;
 
+		if (length - i >= sizeof(eight)) {
+			memcpy(&eight, text + i, sizeof(eight));
+			if (!may_be_special(eight)) {
+				to = nvs_put_text(to, (const char *)&eight, sizeof(eight));
+				i += sizeof(eight);
+				continue;
+			}
+		}
 		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\')
 			*to++ = text[i++];
 		else

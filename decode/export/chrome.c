@@ -31,15 +31,27 @@ struct chrome_state {
 
 /* ---- text: collected in STATE.text, written by end_event() ---- */
 
-static void put_part(const struct nvs_event_stream *w, const char *text, size_t n)
+/* Room for N bytes; the caller adds to TEXT.length what it uses. NULL if memory is short. */
+static inline char *reserve_text(const struct nvs_event_stream *w, size_t n)
 {
 	struct nvs_line_buffer *l = &((struct chrome_state *)w->to)->text;
-	char *to = nvs_line_reserve(l, n);
 
-	if (!to)
-		return;
-	memcpy(to, text, n);
-	l->length += n;
+	return l->room - l->length >= n ? l->text + l->length : nvs_line_reserve(l, n);
+}
+
+static inline void end_text(const struct nvs_event_stream *w, const char *end)
+{
+	struct nvs_line_buffer *l = &((struct chrome_state *)w->to)->text;
+
+	l->length = (size_t)(end - l->text);
+}
+
+static inline void put_part(const struct nvs_event_stream *w, const char *text, size_t n)
+{
+	char *to = reserve_text(w, n);
+
+	if (to)
+		end_text(w, nvs_put_text(to, text, n));
 }
 
 /* A literal. */
@@ -47,24 +59,24 @@ static void put_part(const struct nvs_event_stream *w, const char *text, size_t 
 
 static void put_number(const struct nvs_event_stream *w, uint64_t number)
 {
-	char text[NVS_DIGITS];
+	char *to = reserve_text(w, NVS_DIGITS);
 
-	put_part(w, text, (size_t)(nvs_put_dec(text, number) - text));
+	if (to)
+		end_text(w, nvs_put_dec(to, number));
 }
 
 /* In quotes. */
 static void put_text(const struct nvs_event_stream *w, const char *s)
 {
-	struct nvs_line_buffer *l = &((struct chrome_state *)w->to)->text;
 	size_t n = strlen(s);
-	char *to = nvs_line_reserve(l, NVS_JSON_BYTES * n + 2);
+	char *to = reserve_text(w, NVS_JSON_BYTES * n + 2);
 
 	if (!to)
 		return;
 	*to++ = '"';
 	to = nvs_json_escape(to, s, n);
 	*to++ = '"';
-	l->length = (size_t)(to - l->text);
+	end_text(w, to);
 }
 
 /* In us with three decimals. */

@@ -246,6 +246,25 @@ static int write_group(struct nvs_parquet *p)
 
 /* ---- rows ---- */
 
+/* Most values are that of the row before. */
+static inline bool is_last(const struct column *c, const void *data, size_t n, bool text)
+{
+	const uint8_t *at;
+	uint64_t a, b;
+	uint32_t length;
+
+	if (!c->nvalues)
+		return false;
+	at = c->dictionary.data + c->words[c->values[c->nvalues - 1]];
+	if (text) {
+		memcpy(&length, at - sizeof(length), sizeof(length));
+		return length == n && n <= NVS_EXPORT_TEXT && !memcmp(at, data, n);
+	}
+	memcpy(&a, at, sizeof(a));
+	memcpy(&b, data, sizeof(b));
+	return a == b;
+}
+
 /* A text or a number; N is its length. */
 static bool is_word(const struct column *c, uint32_t word, const void *data, uint32_t n, bool text)
 {
@@ -284,12 +303,6 @@ static int add_word(struct column *c, const void *data, uint32_t n, bool text)
 {
 	uint32_t *slot;
 
-	/* Most values are that of the row before. */
-	if (c->nvalues && is_word(c, c->values[c->nvalues - 1], data, n, text)) {
-		c->values[c->nvalues] = c->values[c->nvalues - 1];
-		c->nvalues++;
-		return 0;
-	}
 	if ((!c->slots || 2 * c->nwords > c->mask) && !grow_slots(c, text))
 		return -ENOMEM;
 	slot = find_slot(c, data, n, text);
@@ -311,6 +324,7 @@ static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_ce
 	struct column *c = p->columns + i;
 	char safe[NVS_EXPORT_TEXT_BYTES];
 	const char *text;
+	bool is_text;
 	size_t n;
 
 	if (!c->set) {
@@ -323,9 +337,16 @@ static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_ce
 	c->set[p->rows] = cell->known;
 	if (!cell->known)
 		return 0;
-	if (!p->table->columns[i].text)
+	is_text = p->table->columns[i].text;
+	n = is_text ? strlen(cell->text) : sizeof(cell->number);
+	/* What is in the dictionary is plain. */
+	if (is_last(c, is_text ? cell->text : (const void *)&cell->number, n, is_text)) {
+		c->values[c->nvalues] = c->values[c->nvalues - 1];
+		c->nvalues++;
+		return 0;
+	}
+	if (!is_text)
 		return add_word(c, &cell->number, sizeof(cell->number), false);
-	n = strlen(cell->text);
 	text = nvs_export_text(safe, cell->text, &n);
 	return add_word(c, text, (uint32_t)n, true);
 }

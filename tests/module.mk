@@ -57,6 +57,11 @@ include tests/sass/module.mk tests/kill/module.mk tests/tsan/module.mk tests/app
 TEST_DEPS  += softgpu
 TEST_DEPS  += $(BUILD)/bench/mklaunches
 TESTS      += tests/cli/run tests/cli/complete tests/export/check tests/export/sql
+TEST_DEPS  += $(BUILD)/tests/export/vocabulary
+$(BUILD)/tests/export/vocabulary: tests/export/vocabulary.c $(PUBLIC)/libnvsnoop-decode.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(TEST_CFLAGS) -o $@ $< $(PUBLIC)/libnvsnoop-decode.a $(DECODE_LIBS)
+
 TESTS      += tests/golden/read
 SLOW_TESTS += scripts/check-clang
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "decode/analysis/call_text.h"
+#include "decode/base/digits.h"
 #include "decode/trace/demangled_names.h"
 
 #define MAX_TEXT (NVS_CALL_TEXT_BYTES / 2) /* no argument begins after it */
@@ -35,6 +36,34 @@ static const char *print_outcome(const struct nvs_call *call, char *room, size_t
 	return call->flags & NVS_CALL_CAPTURED ? " captured" : "";
 }
 
+struct words {
+	char *text;
+	size_t room, n;
+};
+
+/* What does not fit is cut. */
+static void append_part(struct words *w, const char *more, size_t length)
+{
+	size_t left = w->room - 1 - w->n;
+
+	length = length < left ? length : left;
+	memcpy(w->text + w->n, more, length);
+	w->n += length;
+	w->text[w->n] = '\0';
+}
+
+static void append_text(struct words *w, const char *more)
+{
+	append_part(w, more, strlen(more));
+}
+
+static void append_number(struct words *w, uint64_t number)
+{
+	char digits[NVS_DIGITS];
+
+	append_part(w, digits, (size_t)(nvs_put_dec(digits, number) - digits));
+}
+
 /* Prints an argument; functions by name, if known. */
 static void print_arg(const struct nvs_source *s, struct nvs_handles *handles,
 		      const struct nvs_call *call, uint32_t i, char *value, size_t room)
@@ -57,39 +86,38 @@ void nvs_call_text(char text[NVS_CALL_TEXT_BYTES], const struct nvs_source *s,
 		   struct nvs_handles *handles, const struct nvs_call *call)
 {
 	char value[1100], end[64];
-	size_t n = 1;
+	struct words words = {text, NVS_CALL_TEXT_BYTES, 0}, *w = &words;
 
-	strcpy(text, "(");
-	for (uint32_t i = 0; i < call->nargs && n < MAX_TEXT; i++) {
+	append_text(w, "(");
+	for (uint32_t i = 0; i < call->nargs && w->n < MAX_TEXT; i++) {
 		print_arg(s, handles, call, i, value, sizeof(value));
-		n += (size_t)snprintf(text + n, NVS_CALL_TEXT_BYTES - n, "%s%s=%s", i ? ", " : "",
-				      call->api->arg[i], value);
+		append_text(w, i ? ", " : "");
+		append_text(w, call->api->arg[i]);
+		append_text(w, "=");
+		append_text(w, value);
 	}
-	if (n < NVS_CALL_TEXT_BYTES - sizeof(end))
-		snprintf(text + n, NVS_CALL_TEXT_BYTES - n, ")%s",
-			 print_outcome(call, end, sizeof(end)));
+	if (w->n < NVS_CALL_TEXT_BYTES - sizeof(end)) {
+		append_text(w, ")");
+		append_text(w, print_outcome(call, end, sizeof(end)));
+	}
 }
-
-struct words {
-	char *text;
-	size_t room, n;
-};
 
 static void put_work(struct words *w, uint64_t count, const char *what, const char *many,
 		     uint64_t bytes)
 {
-	if (!count || w->n >= w->room)
+	if (!count)
 		return;
-	w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s", w->n ? ", " : "");
-	if (w->n < w->room && count > 1)
-		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%llu ",
-					 (unsigned long long)count);
-	if (w->n < w->room)
-		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, "%s",
-					 count > 1 ? many : what);
-	if (w->n < w->room && bytes)
-		w->n += (size_t)snprintf(w->text + w->n, w->room - w->n, " of %llu bytes",
-					 (unsigned long long)bytes);
+	append_text(w, w->n ? ", " : "");
+	if (count > 1) {
+		append_number(w, count);
+		append_text(w, " ");
+	}
+	append_text(w, count > 1 ? many : what);
+	if (!bytes)
+		return;
+	append_text(w, " of ");
+	append_number(w, bytes);
+	append_text(w, " bytes");
 }
 
 /* The driver's own uploads are printed only if there is nothing else. */

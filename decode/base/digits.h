@@ -50,16 +50,18 @@ static inline char *nvs_put_hex(char *p, uint64_t value)
 /* Formats as %u does. */
 static inline char *nvs_put_dec(char *p, uint64_t value)
 {
-	char digits[20], *d = digits + sizeof(digits);
-	size_t n;
+	static const uint64_t powers[] = {
+		0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
+		10000000000, 100000000000, 1000000000000, 10000000000000, 100000000000000,
+		1000000000000000, 10000000000000000, 100000000000000000, 1000000000000000000,
+		10000000000000000000u};
+	/* 1233 / 4096 is the logarithm of 2. */
+	uint32_t log = (64 - (uint32_t)__builtin_clzll(value | 1)) * 1233 >> 12;
+	char *end = p + log + (value >= powers[log]);
 
-	do {
+	for (char *d = end; d > p; value /= 10)
 		*--d = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
-	n = (size_t)(digits + sizeof(digits) - d);
-	memcpy(p, d, n);
-	return p + n;
+	return end;
 }
 
 static inline char *nvs_put_text(char *p, const char *text, size_t n)

@@ -33,8 +33,10 @@ static inline uint64_t nvs_hash64(const void *key, size_t length)
 		memcpy(&word, p, sizeof(word));
 		hash = nvs_hash_mix(hash ^ word, nvs_hash_key[1]) ^ nvs_hash_key[0];
 	}
+	/* The rest, without a call of memcpy(). */
 	word = 0;
-	memcpy(&word, p, length);
+	for (size_t i = 0; i < length; i++)
+		word = word << 8 | p[i];
 	return nvs_hash_mix(hash ^ word, nvs_hash_key[1]);
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "decode/base/digits.h"
 #include "decode/calls/args.h"
 
 static bool is_recorded(const struct nvs_call *call, uint32_t index)
@@ -139,6 +140,20 @@ static void print_string(const struct nvs_arg *arg, char *dst, size_t room)
 	snprintf(dst + n, room - n, "\"%s", arg->value > arg->length ? "..." : "");
 }
 
+static void print_number(const struct nvs_arg *arg, char *dst, size_t room)
+{
+	char text[2 + NVS_DIGITS];
+	char *end = arg->kind == NVS_KIND_UNSIGNED
+			    ? nvs_put_dec(text, arg->value)
+			    : nvs_put_hex(nvs_put_text(text, "0x", 2), arg->value);
+	size_t n = (size_t)(end - text);
+
+	if (!room)
+		return;
+	n = n < room ? n : room - 1;
+	*nvs_put_text(dst, text, n) = '\0';
+}
+
 char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, size_t room)
 {
 	struct nvs_arg arg = nvs_call_arg_at(call, index);
@@ -150,8 +165,7 @@ char *nvs_call_print(const struct nvs_call *call, uint32_t index, char *dst, siz
 	else if (arg.kind == NVS_KIND_SIGNED)
 		snprintf(dst, room, "%" PRId64, (int64_t)arg.value);
 	else
-		snprintf(dst, room, arg.kind == NVS_KIND_UNSIGNED ? "%" PRIu64 : "0x%" PRIx64,
-			 arg.value);
+		print_number(&arg, dst, room);
 	return dst;
 }
 

@@ -63,6 +63,15 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	return r ? r : ASK(x, operation, &operation);
 }
 
+const char *nvs_submission_api(struct nvs_trace *trace, const struct nvs_submission *s,
+			       const struct nvs_call *call)
+{
+	const struct nvs_callsite *site = nvs_trace_callsite(trace, s->rec->stack);
+	const char *api = call ? nvs_call_api_name(call) : "";
+
+	return site->is_public || !*api ? site->api : api;
+}
+
 /* ---- launches and graphs ---- */
 
 static int report_launch(struct consuming *x, const struct nvs_call *call)

@@ -2,22 +2,79 @@
 /* Writes JSON. */
 #include <math.h>
 #include <string.h>
+#include "decode/base/digits.h"
 #include "decode/cli/json.h"
 #include "nvsnoop/decode.h"
 
+/* Escapes the character at TEXT, which is no plain one; returns its bytes. */
+static size_t escape_character(char **to, const char *text, size_t length)
+{
+	uint32_t c = (unsigned char)*text;
+	size_t n = nvs_utf8(text, length, &c);
+
+	if (c == '"' || c == '\\')
+		*to += sprintf(*to, "\\%c", (int)c);
+	else if (n && nvs_printable(c))
+		*to = nvs_put_text(*to, text, n);
+	else
+		*to += sprintf(*to, "\\u%04x", c);
+	return n ? n : 1;
+}
+
+#define EACH_BYTE(byte) (0x0101010101010101ull * (byte))
+
+/* False if all of eight characters are plain; may be true although they are. */
+static bool may_be_special(uint64_t eight)
+{
+	uint64_t quote = eight ^ EACH_BYTE('"'), slash = eight ^ EACH_BYTE('\\'),
+		 del = eight ^ EACH_BYTE(0x7full);
+
+	return (eight | (eight - EACH_BYTE(' ')) | (quote - EACH_BYTE(1)) |
+		(slash - EACH_BYTE(1)) | (del - EACH_BYTE(1))) &
+	       EACH_BYTE(0x80ull);
+}
+
+char *nvs_json_escape(char *to, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length;) {
+		unsigned char c = (unsigned char)text[i];
+		uint64_t eight;
+
+		if (length - i >= sizeof(eight)) {
+			memcpy(&eight, text + i, sizeof(eight));
+			if (!may_be_special(eight)) {
+				to = nvs_put_text(to, (const char *)&eight, sizeof(eight));
+				i += sizeof(eight);
+				continue;
+			}
+		}
+		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\')
+			*to++ = text[i++];
+		else
+			i += escape_character(&to, text + i, length - i);
+	}
+	return to;
+}
+
+/* At most N bytes that end with a whole character. */
+static size_t whole_characters(const char *text, size_t length, size_t n)
+{
+	if (length <= n)
+		return length;
+	for (size_t i = n; i > n - 4; i--)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return i;
+	return n;
+}
+
 void nvs_json_string(FILE *file, const char *text, size_t length)
 {
-	fputc('"', file);
-	for (size_t i = 0, n; i < length; i += n ? n : 1) {
-		uint32_t c = (unsigned char)text[i];
+	char piece[NVS_JSON_BYTES * 256];
 
-		n = nvs_utf8(text + i, length - i, &c);
-		if (c == '"' || c == '\\')
-			fprintf(file, "\\%c", (int)c);
-		else if (n && nvs_printable(c))
-			fwrite(text + i, 1, n, file);
-		else
-			fprintf(file, "\\u%04x", c);
+	fputc('"', file);
+	for (size_t n; length; text += n, length -= n) {
+		n = whole_characters(text, length, sizeof(piece) / NVS_JSON_BYTES);
+		fwrite(piece, 1, (size_t)(nvs_json_escape(piece, text, n) - piece), file);
 	}
 	fputc('"', file);
 }

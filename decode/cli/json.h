@@ -15,6 +15,10 @@ struct nvs_json {
 	bool line; /* it begins on a new line */
 };
 
+#define NVS_JSON_BYTES 6 /* of a byte of text, at most */
+
+/* Writes the inside of nvs_json_string() at TO, without a NUL; returns its end. */
+char *nvs_json_escape(char *to, const char *text, size_t length);
 /* Untrusted text in quotes. A byte outside of valid UTF-8 becomes U+00xx. */
 void nvs_json_string(FILE *file, const char *text, size_t length);
 

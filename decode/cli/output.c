@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -128,6 +129,8 @@ static FILE *open_output(struct nvs_out *out, const char *path, bool overwrite)
 
 int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o)
 {
+	static char buffer[1 << 16];
+
 	memset(out, 0, sizeof(*out));
 	signal(SIGPIPE, SIG_IGN);
 	/* A report with a directory opens its own files. */
@@ -143,7 +146,9 @@ int nvs_out_open(struct nvs_out *out, const struct nvs_print_options *o)
 		start_pager(out, o);
 	if (!out->file)
 		return -ENOMEM;
-	setvbuf(out->file, NULL, _IOFBF, 1 << 16);
+	setvbuf(out->file, buffer, _IOFBF, sizeof(buffer));
+	/* Reports are printed by one thread. */
+	__fsetlocking(out->file, FSETLOCKING_BYCALLER);
 	return 0;
 }
 

@@ -61,7 +61,8 @@ static void get_value(const struct nvs_column *columns, const struct nvs_column 
 		c->get(row, v);
 	else
 		*v = ((const struct nvs_value *)row)[c - columns];
-	real = v->kind == NVS_VALUE_DECIMAL || v->kind == NVS_VALUE_FLOAT;
+	real = v->kind == NVS_VALUE_DECIMAL || v->kind == NVS_VALUE_FLOAT ||
+	       v->kind == NVS_VALUE_DOUBLE;
 	if (real && !c->get)
 		v->count = c->decimals;
 	if ((real || v->kind == NVS_VALUE_REAL) && !isfinite(v->real))
@@ -80,8 +81,10 @@ static int compare_values(const struct nvs_value *a, const struct nvs_value *b)
 	case NVS_VALUE_BAR:
 	case NVS_VALUE_DECIMAL:
 	case NVS_VALUE_FLOAT:
+	case NVS_VALUE_DOUBLE:
 		return a->real < b->real ? -1 : a->real > b->real;
 	case NVS_VALUE_NS:
+	case NVS_VALUE_INTEGER:
 		return a->ns < b->ns ? -1 : a->ns > b->ns;
 	default:
 		return a->count < b->count ? -1 : a->count > b->count;
@@ -205,7 +208,7 @@ void nvs_table_csv(struct nvs_out *out, const struct nvs_table *t, size_t nrows)
 			fputs(comma, out->file);
 			comma = ",";
 			if (!r) {
-				fputs(c->name, out->file);
+				nvs_out_csv(out, c->name);
 				continue;
 			}
 			get_value(t->columns, c, t->rows[r - 1], &v);

@@ -19,6 +19,8 @@ enum nvs_value_kind {
 	NVS_VALUE_BAR, /* REAL from 0 to 1, as a bar */
 	NVS_VALUE_DECIMAL, /* REAL, COUNT decimals; in text four digits, grouped by thousands */
 	NVS_VALUE_FLOAT, /* REAL, nine digits; in text as DECIMAL */
+	NVS_VALUE_DOUBLE, /* REAL, 15 digits; in text as DECIMAL */
+	NVS_VALUE_INTEGER, /* NS as a number */
 };
 
 #define NVS_SCHEMA 3 /* version of JSON and CSV: docs/schema.md */
@@ -62,7 +64,7 @@ struct nvs_column {
 	uint32_t flags;
 	uint8_t rank; /* in text, columns are ordered by rank, and a narrow terminal drops the
 			 highest first; 0: never dropped */
-	uint8_t decimals; /* of DECIMAL and FLOAT in rows that are arrays */
+	uint8_t decimals; /* of DECIMAL, FLOAT and DOUBLE in rows that are arrays */
 };
 
 /* Order of rows by a column. */

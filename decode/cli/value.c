@@ -27,7 +27,11 @@ void nvs_value_plain_format(char *dst, size_t room, const struct nvs_value *v, c
 	case NVS_VALUE_FLOAT:
 		snprintf(dst, room, "%.9g", v->real);
 		break;
+	case NVS_VALUE_DOUBLE:
+		snprintf(dst, room, "%.15g", v->real);
+		break;
 	case NVS_VALUE_NS:
+	case NVS_VALUE_INTEGER:
 		snprintf(dst, room, "%lld", (long long)v->ns);
 		break;
 	case NVS_VALUE_TRUTH:
@@ -67,6 +71,7 @@ void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v)
 		break;
 	case NVS_VALUE_DECIMAL:
 	case NVS_VALUE_FLOAT:
+	case NVS_VALUE_DOUBLE:
 		format_decimal(dst, room, v);
 		break;
 	case NVS_VALUE_BAR:

@@ -2,17 +2,19 @@
 /* --export=chrome: trace events of chrome://tracing as JSON, one event per line; other viewers read
  * it, too. A process has one thread for each of its threads and one for each channel. */
 #include <errno.h>
-#include <inttypes.h>
+#include "decode/base/digits.h"
 #include "decode/export/slices.h"
 #include "decode/cli/json.h"
 #include "decode/report/core/report.h"
 #include "decode/cli/table.h"
 #include "decode/analysis/call_text.h"
 #include "decode/base/keyed_rows.h"
+#include "decode/gpu/method_format.h"
 
 /* Thread numbers of channels, and of the GPU work of channels; above all real ones. */
 #define CHANNELS 0x60000000u
 #define WORKS 0x70000000u
+#define WRITTEN_BYTES (64u << 10) /* text is written when there is as much */
 
 /* A thread of the viewer, and whether its name was printed. */
 struct named_thread {
@@ -24,60 +26,125 @@ struct chrome_state {
 	struct nvs_rows threads; /* struct named_thread, of the current trace */
 	uint64_t ranges; /* async ranges so far */
 	bool event; /* an event was printed: a comma is needed */
+	struct nvs_line_buffer text; /* not written yet */
 };
 
-static FILE *file_of(const struct nvs_event_stream *w)
+/* ---- text: collected in STATE.text, written by end_event() ---- */
+
+/* Room for N bytes; the caller adds to TEXT.length what it uses. NULL if memory is short. */
+static inline char *reserve_text(const struct nvs_event_stream *w, size_t n)
 {
-	return w->run->out->file;
+	struct nvs_line_buffer *l = &((struct chrome_state *)w->to)->text;
+
+	return l->room - l->length >= n ? l->text + l->length : nvs_line_reserve(l, n);
 }
 
-static void print_text(const struct nvs_event_stream *w, const char *s)
+static inline void end_text(const struct nvs_event_stream *w, const char *end)
 {
-	nvs_json_string(file_of(w), s, strlen(s));
+	struct nvs_line_buffer *l = &((struct chrome_state *)w->to)->text;
+
+	l->length = (size_t)(end - l->text);
+}
+
+static inline void put_part(const struct nvs_event_stream *w, const char *text, size_t n)
+{
+	char *to = reserve_text(w, n);
+
+	if (to)
+		end_text(w, nvs_put_text(to, text, n));
+}
+
+/* A literal. */
+#define PUT(w, text) put_part(w, text, sizeof(text) - 1)
+
+static void put_number(const struct nvs_event_stream *w, uint64_t number)
+{
+	char *to = reserve_text(w, NVS_DIGITS);
+
+	if (to)
+		end_text(w, nvs_put_dec(to, number));
+}
+
+/* In quotes. */
+static void put_text(const struct nvs_event_stream *w, const char *s)
+{
+	size_t n = strlen(s);
+	char *to = reserve_text(w, NVS_JSON_BYTES * n + 2);
+
+	if (!to)
+		return;
+	*to++ = '"';
+	to = nvs_json_escape(to, s, n);
+	*to++ = '"';
+	end_text(w, to);
 }
 
 /* In us with three decimals. */
-static void print_us(const struct nvs_event_stream *w, const char *key, int64_t ns)
+static void put_us(const struct nvs_event_stream *w, int64_t ns)
 {
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	unsigned rest = (unsigned)(size % 1000);
+	const char decimals[] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
+				 (char)('0' + rest % 10)};
 
-	fprintf(file_of(w), ",\"%s\":%s%" PRIu64 ".%03u", key, ns < 0 ? "-" : "", size / 1000,
-		(unsigned)(size % 1000));
+	if (ns < 0)
+		PUT(w, "-");
+	put_number(w, size / 1000);
+	put_part(w, decimals, sizeof(decimals));
 }
 
-/* Prints the fields up to the time; end_event() ends it. */
+/* Begins an object and its comma. */
+static void begin_object(const struct nvs_event_stream *w, const char *phase, uint32_t tid)
+{
+	struct chrome_state *st = w->to;
+
+	if (st->event)
+		PUT(w, ",\n");
+	st->event = true;
+	PUT(w, "{\"ph\":");
+	put_text(w, phase);
+	PUT(w, ",\"pid\":");
+	put_number(w, w->pid);
+	PUT(w, ",\"tid\":");
+	put_number(w, tid);
+	PUT(w, ",\"name\":");
+}
+
+/* The fields up to the time; end_event() ends it. */
 static void begin_event(const struct nvs_event_stream *w, const char *phase, const char *category,
 			const char *name, uint32_t tid, int64_t at)
 {
-	struct chrome_state *st = w->to;
-	FILE *f = file_of(w);
+	begin_object(w, phase, tid);
+	put_text(w, name);
+	PUT(w, ",\"cat\":");
+	put_text(w, category);
+	PUT(w, ",\"ts\":");
+	put_us(w, at);
+}
 
-	fprintf(f, "%s{\"ph\":\"%s\",\"pid\":%u,\"tid\":%u,\"name\":", st->event ? ",\n" : "",
-		phase, w->pid, tid);
-	st->event = true;
-	print_text(w, name);
-	fputs(",\"cat\":", f);
-	print_text(w, category);
-	print_us(w, "ts", at);
+static int write_text(const struct nvs_event_stream *w)
+{
+	struct nvs_line_buffer *l = &((struct chrome_state *)w->to)->text;
+
+	fwrite(l->text, 1, l->length, w->run->out->file);
+	l->length = 0;
+	return ferror(w->run->out->file);
 }
 
 static int end_event(const struct nvs_event_stream *w)
 {
-	fputc('}', file_of(w));
-	return ferror(file_of(w));
+	PUT(w, "}");
+	return ((struct chrome_state *)w->to)->text.length < WRITTEN_BYTES ? 0 : write_text(w);
 }
 
 static void name_thread(const struct nvs_event_stream *w, const char *what, uint32_t tid,
 			const char *name)
 {
-	struct chrome_state *st = w->to;
-
-	fprintf(file_of(w),
-		"%s{\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"name\":\"%s\",\"args\":{\"name\":",
-		st->event ? ",\n" : "", w->pid, tid, what);
-	st->event = true;
-	print_text(w, name);
-	fputs("}}", file_of(w));
+	begin_object(w, "M", tid);
+	put_text(w, what);
+	PUT(w, ",\"args\":{\"name\":");
+	put_text(w, name);
+	PUT(w, "}}");
 }
 
 /* Returns true the first time: the thread's name must be printed. */
@@ -105,25 +172,26 @@ static uint32_t tid_of(const struct nvs_event_stream *w, enum nvs_track_kind tra
 }
 
 /* Arguments of calls as text, as in reports: a JSON number cannot hold 64 bits. */
-static void print_args(const struct nvs_event_stream *w, const struct nvs_slice_field *fields,
-		       uint32_t n)
+static void put_args(const struct nvs_event_stream *w, const struct nvs_slice_field *fields,
+		     uint32_t n)
 {
 	char text[1100];
 
-	fputs(",\"args\":{", file_of(w));
+	PUT(w, ",\"args\":{");
 	for (const struct nvs_slice_field *f = fields; f < fields + n; f++) {
-		fputs(f > fields ? "," : "", file_of(w));
-		print_text(w, f->name);
-		fputc(':', file_of(w));
+		if (f > fields)
+			PUT(w, ",");
+		put_text(w, f->name);
+		PUT(w, ":");
 		if (f->text)
-			print_text(w, f->text);
+			put_text(w, f->text);
 		else if (f->call)
-			print_text(w, nvs_call_print(f->call, (uint32_t)f->number, text,
-						     sizeof(text)));
+			put_text(w,
+				 nvs_call_print(f->call, (uint32_t)f->number, text, sizeof(text)));
 		else
-			fprintf(file_of(w), "%" PRIu64, f->number);
+			put_number(w, f->number);
 	}
-	fputc('}', file_of(w));
+	PUT(w, "}");
 }
 
 /* ---- callbacks of the walk ---- */
@@ -135,44 +203,51 @@ static int on_begin(struct nvs_event_stream *w)
 	nvs_rows_free(&st->threads, NULL);
 	st->threads = NVS_ROWS(struct named_thread, tid);
 	name_thread(w, "process_name", 0, w->name);
-	return ferror(file_of(w));
+	return 0;
 }
 
 /* A flow starts at the call. It has no end, as it is unknown which of the call's submissions is
  * done last. */
-static void print_flow(const struct nvs_event_stream *w, const char *phase, uint32_t tid,
-		       int64_t at, uint64_t number)
+static int put_flow(const struct nvs_event_stream *w, const char *phase, uint32_t tid, int64_t at,
+		    uint64_t number)
 {
+	char text[NVS_DIGITS];
+
 	begin_event(w, phase, "submission", "submits", tid, at);
-	fprintf(file_of(w), ",\"id\":\"0x%" PRIx64 "\"", number);
-	end_event(w);
+	PUT(w, ",\"id\":\"0x");
+	put_part(w, text, (size_t)(nvs_put_hex(text, number) - text));
+	PUT(w, "\"");
+	return end_event(w);
 }
 
-static void print_counter(const struct nvs_event_stream *w, const char *name, const char *key,
-			  int64_t at, uint64_t value)
+static int put_counter(const struct nvs_event_stream *w, const char *name, const char *key,
+		       int64_t at, uint64_t value)
 {
 	begin_event(w, "C", "counter", name, 0, at);
-	print_args(w, &(struct nvs_slice_field){.name = key, .number = value}, 1);
-	end_event(w);
+	put_args(w, &(struct nvs_slice_field){.name = key, .number = value}, 1);
+	return end_event(w);
 }
 
 static int on_slice(struct nvs_event_stream *w, const struct nvs_slice *s)
 {
 	uint32_t tid = tid_of(w, s->track, s->number);
-	char name[32];
+	char name[32] = "channel ";
+	int r;
 
 	begin_event(w, s->ended ? "X" : "B", s->category, s->name, tid, s->begin);
 	/* A flow needs a slice to end at, even of length 0. */
-	if (s->ended)
-		print_us(w, "dur", s->end - s->begin);
-	print_args(w, s->fields, s->nfields);
-	end_event(w);
-	if (s->flow)
-		print_flow(w, s->track == NVS_TRACK_THREAD ? "s" : "t", tid, s->begin, s->flow);
-	snprintf(name, sizeof(name), "channel %u", s->number);
-	if (s->counted)
-		print_counter(w, name, "entries not seen done", s->begin, s->pending);
-	return ferror(file_of(w));
+	if (s->ended) {
+		PUT(w, ",\"dur\":");
+		put_us(w, s->end - s->begin);
+	}
+	put_args(w, s->fields, s->nfields);
+	r = end_event(w);
+	if (!r && s->flow)
+		r = put_flow(w, s->track == NVS_TRACK_THREAD ? "s" : "t", tid, s->begin, s->flow);
+	if (r || !s->counted)
+		return r;
+	*nvs_put_dec(name + strlen(name), s->number) = '\0';
+	return put_counter(w, name, "entries not seen done", s->begin, s->pending);
 }
 
 /* Ranges pushed in the default domain nest with the thread's calls. Others may overlap: they are
@@ -192,21 +267,28 @@ static int on_range(struct nvs_event_stream *w, const struct nvs_event_range *ra
 		    *range->name ? range->name : "-",
 		    tid_of(w, NVS_TRACK_THREAD, ends ? e->told : e->thread),
 		    ends ? range->end : range->begin);
-	if (marked)
-		fputs(",\"s\":\"t\"", file_of(w));
-	else if (!nests)
-		fprintf(file_of(w), ",\"id\":%" PRIu64, e->tag ? *e->tag : 0);
+	if (marked) {
+		PUT(w, ",\"s\":\"t\"");
+	} else if (!nests) {
+		PUT(w, ",\"id\":");
+		put_number(w, e->tag ? *e->tag : 0);
+	}
 	if (ends)
 		return end_event(w);
 	detail.text = nvs_walk_range_detail(w, range, text, sizeof(text));
-	print_args(w, &detail, *detail.text != '\0');
+	put_args(w, &detail, *detail.text != '\0');
 	return end_event(w);
 }
 
 static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 {
-	print_counter(w, "device memory allocated by calls", "bytes", at, bytes);
-	return ferror(file_of(w));
+	return put_counter(w, "device memory allocated by calls", "bytes", at, bytes);
+}
+
+static int on_end(struct nvs_event_stream *w, bool whole)
+{
+	(void)whole;
+	return write_text(w);
 }
 
 static const struct nvs_event_sink walker = {
@@ -216,6 +298,7 @@ static const struct nvs_event_sink walker = {
 	.slice = on_slice,
 	.range = on_range,
 	.memory = on_memory,
+	.end = on_end,
 };
 
 static int print(struct nvs_run *run)
@@ -227,6 +310,7 @@ static int print(struct nvs_run *run)
 	r = nvs_events_deliver(run, &walker, &st);
 	fputs("\n]}\n", run->out->file);
 	nvs_rows_free(&st.threads, NULL);
+	nvs_line_free(&st.text);
 	return r < 0 ? r : 0;
 }
 

@@ -86,7 +86,17 @@ struct interned_name {
 	uint32_t number;
 };
 
+/* A short name that was used lately, by its address: most names are constants. */
+struct recent_name {
+	const char *text;
+	uint32_t field, number;
+	char copy[40];
+};
+
+#define RECENT_NAMES 256u
+
 struct perfetto_state {
+	struct recent_name recent[RECENT_NAMES]; /* of the current trace */
 	struct nvs_proto packet,
 		names; /* NAMES: for a packet with a name or track while PACKET is incomplete */
 	struct nvs_rows tracks,
@@ -112,15 +122,15 @@ static int end_packet(const struct nvs_event_stream *w, struct nvs_proto *p)
 	nvs_proto_end(p);
 	if (p->failed)
 		return -ENOMEM;
-	fwrite(p->data, 1, p->n, file);
+	fwrite_unlocked(p->data, 1, p->n, file);
 	p->n = 0;
-	return ferror(file);
+	return ferror_unlocked(file);
 }
 
 /* ---- names ---- */
 
 /* Returns the interned number of TEXT for FIELD; 0: it is not interned. */
-static uint32_t intern_name(const struct nvs_event_stream *w, uint32_t field, const char *text)
+static uint32_t find_or_add_name(const struct nvs_event_stream *w, uint32_t field, const char *text)
 {
 	struct perfetto_state *st = w->to;
 	uint64_t key = nvs_hash64(text, strlen(text)) + field;
@@ -139,6 +149,26 @@ static uint32_t intern_name(const struct nvs_event_stream *w, uint32_t field, co
 	nvs_proto_end(p);
 	nvs_proto_end(p);
 	return end_packet(w, p) ? 0 : name->number;
+}
+
+/* The same, without a hash for a name at the same place as before. */
+static uint32_t intern_name(const struct nvs_event_stream *w, uint32_t field, const char *text)
+{
+	struct perfetto_state *st = w->to;
+	uint64_t place = ((uintptr_t)text + field) * 0x9e3779b97f4a7c15ull;
+	struct recent_name *recent = st->recent + (place >> 32) % RECENT_NAMES;
+
+	if (recent->text == text && recent->field == field && !strcmp(recent->copy, text))
+		return recent->number;
+	*recent = (struct recent_name){NULL};
+	if (strlen(text) < sizeof(recent->copy)) {
+		strcpy(recent->copy, text);
+		recent->text = text;
+		recent->field = field;
+		recent->number = find_or_add_name(w, field, text);
+		return recent->number;
+	}
+	return find_or_add_name(w, field, text);
 }
 
 static void put_name(const struct nvs_event_stream *w, const char *text)
@@ -353,6 +383,7 @@ static int on_begin(struct nvs_event_stream *w)
 
 	nvs_rows_free(&st->tracks, NULL);
 	nvs_rows_free(&st->known, NULL);
+	memset(st->recent, 0, sizeof(st->recent));
 	st->tracks = NVS_ROWS(struct track, key);
 	st->known = NVS_ROWS(struct interned_name, key);
 	st->ranges = 0;

@@ -2,29 +2,32 @@
 /* Encoder for protocol buffers: varints, fixed-size numbers and length-prefixed fields. */
 #include "decode/export/proto.h"
 #include <string.h>
-#include "nvsnoop/decode.h"
+#include "decode/export/export_text.h"
 
 enum { VARINT = 0, FIXED64 = 1, LENGTH = 2 };
 
-#define MOST_TEXT 4096u /* bytes of a text before escaping */
+#define VARINT_BYTES 10 /* at most */
 
-static uint8_t *reserve_bytes(struct nvs_proto *p, size_t n)
+static bool grow(struct nvs_proto *p, size_t n)
 {
 	size_t room = p->room ? p->room : 4096;
 	uint8_t *data;
 
 	while (room - p->n < n)
 		room *= 2;
-	if (room > p->room) {
-		data = p->failed ? NULL : realloc(p->data, room);
-		p->failed |= !data;
-		if (!data)
-			return NULL;
-		p->data = data;
-		p->room = room;
-	}
-	p->n += n;
-	return p->data + p->n - n;
+	data = p->failed ? NULL : realloc(p->data, room);
+	p->failed |= !data;
+	if (!data)
+		return false;
+	p->data = data;
+	p->room = room;
+	return true;
+}
+
+/* Room for N bytes at the end; the caller adds to p->n what it uses. */
+static inline uint8_t *reserve_bytes(struct nvs_proto *p, size_t n)
+{
+	return p->room - p->n >= n || grow(p, n) ? p->data + p->n : NULL;
 }
 
 void nvs_proto_free(struct nvs_proto *p)
@@ -33,7 +36,7 @@ void nvs_proto_free(struct nvs_proto *p)
 	memset(p, 0, sizeof(*p));
 }
 
-static size_t encode_varint(uint8_t dst[10], uint64_t value)
+static inline size_t encode_varint(uint8_t dst[VARINT_BYTES], uint64_t value)
 {
 	size_t n = 0;
 
@@ -47,15 +50,18 @@ void nvs_proto_put(struct nvs_proto *p, const void *data, size_t n)
 {
 	uint8_t *at = n ? reserve_bytes(p, n) : NULL;
 
-	if (at)
-		memcpy(at, data, n);
+	if (!at)
+		return;
+	memcpy(at, data, n);
+	p->n += n;
 }
 
 void nvs_proto_varint(struct nvs_proto *p, uint64_t value)
 {
-	uint8_t bytes[10];
+	uint8_t *at = reserve_bytes(p, VARINT_BYTES);
 
-	nvs_proto_put(p, bytes, encode_varint(bytes, value));
+	if (at)
+		p->n += encode_varint(at, value);
 }
 
 static void put_key(struct nvs_proto *p, uint32_t field, unsigned type)
@@ -66,32 +72,41 @@ static void put_key(struct nvs_proto *p, uint32_t field, unsigned type)
 void nvs_proto_begin(struct nvs_proto *p, uint32_t field)
 {
 	put_key(p, field, LENGTH);
-	if (p->depth == NVS_PROTO_DEPTH)
+	if (p->depth == NVS_PROTO_DEPTH || !reserve_bytes(p, 1))
 		p->failed = true;
 	else
-		p->open[p->depth++] = p->n;
+		p->open[p->depth++] = ++p->n;
 }
 
 void nvs_proto_end(struct nvs_proto *p)
 {
 	size_t at, length, n;
-	uint8_t bytes[10];
+	uint8_t bytes[VARINT_BYTES];
 
-	if (p->failed || !p->depth)
+	if (p->failed || !p->depth || !reserve_bytes(p, VARINT_BYTES))
 		return;
 	at = p->open[--p->depth];
 	length = p->n - at;
-	n = encode_varint(bytes, length);
-	if (!reserve_bytes(p, n))
+	if (length < 0x80) {
+		p->data[at - 1] = (uint8_t)length;
 		return;
-	memmove(p->data + at + n, p->data + at, length);
-	memcpy(p->data + at, bytes, n);
+	}
+	/* One byte was kept free for it. */
+	n = encode_varint(bytes, length);
+	memmove(p->data + at + n - 1, p->data + at, length);
+	memcpy(p->data + at - 1, bytes, n);
+	p->n += n - 1;
 }
 
 void nvs_proto_uint(struct nvs_proto *p, uint32_t field, uint64_t value)
 {
-	put_key(p, field, VARINT);
-	nvs_proto_varint(p, value);
+	uint8_t *at = reserve_bytes(p, 2 * VARINT_BYTES);
+	size_t n;
+
+	if (!at)
+		return;
+	n = encode_varint(at, (uint64_t)field << 3 | VARINT);
+	p->n += n + encode_varint(at + n, value);
 }
 
 void nvs_proto_int(struct nvs_proto *p, uint32_t field, int64_t value)
@@ -107,14 +122,12 @@ void nvs_proto_fixed64(struct nvs_proto *p, uint32_t field, uint64_t value)
 
 void nvs_proto_text(struct nvs_proto *p, uint32_t field, const char *text, size_t length)
 {
-	char safe[4 * MOST_TEXT + 1];
-	size_t n;
+	char safe[NVS_EXPORT_TEXT_BYTES];
 
-	nvs_escape(safe, sizeof(safe), text, length < MOST_TEXT ? length : MOST_TEXT);
-	n = strlen(safe);
+	text = nvs_export_text(safe, text, &length);
 	put_key(p, field, LENGTH);
-	nvs_proto_varint(p, n);
-	nvs_proto_put(p, safe, n);
+	nvs_proto_varint(p, length);
+	nvs_proto_put(p, text, length);
 }
 
 void nvs_proto_packed(struct nvs_proto *p, uint32_t field, const uint64_t *values, size_t n)

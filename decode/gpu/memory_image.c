@@ -370,15 +370,19 @@ void nvs_memimage_fill(struct nvs_memimage *image, uint64_t address, const void 
 		       size_t size, uint64_t n)
 {
 	uint8_t chunk[512];
-	size_t whole = sizeof(chunk) / size * size;
+	size_t whole, used;
 
 	if (n > LONG_RANGE || n > image->allowed || size > sizeof(chunk)) {
 		nvs_memimage_invalidate(image, address, n);
 		return;
 	}
 	image->allowed -= n;
-	for (size_t i = 0; i < whole; i += size)
-		memcpy(chunk + i, element, size);
+	/* Elements, doubled until all that is needed of CHUNK is filled. */
+	whole = sizeof(chunk) / size * size;
+	used = n < whole ? (size_t)n : whole;
+	memcpy(chunk, element, size);
+	for (size_t i = size; i < used; i *= 2)
+		memcpy(chunk + i, chunk, i < used - i ? i : used - i);
 	for (size_t m; n; address += m, n -= m) {
 		m = n < whole ? (size_t)n : whole;
 		nvs_memimage_write(image, address, chunk, m);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Formats methods and their fields as text. */
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +23,88 @@ char *nvs_line_reserve(struct nvs_line_buffer *l, size_t n)
 	return l->text + l->length;
 }
 
+/* Flags and width of a conversion. */
+struct conversion {
+	bool left, zero;
+	size_t width;
+	int longs;
+};
+
+static const char *read_conversion(const char *format, struct conversion *c)
+{
+	*c = (struct conversion){.left = false};
+	for (; *format == '-' || *format == '0'; format++)
+		*(*format == '-' ? &c->left : &c->zero) = true;
+	for (; *format >= '0' && *format <= '9'; format++)
+		c->width = 10 * c->width + (size_t)(*format - '0');
+	for (; *format == 'l'; format++)
+		c->longs++;
+	return format;
+}
+
+static char *put_padded(char *p, const char *end, const struct conversion *c, const char *text,
+			size_t n)
+{
+	size_t pad = c->width > n ? c->width - n : 0;
+
+	if ((size_t)(end - p) < n + pad)
+		return NULL;
+	if (!c->left)
+		memset(p, c->zero ? '0' : ' ', pad);
+	memcpy(p + (c->left ? 0 : pad), text, n);
+	if (c->left)
+		memset(p + n, ' ', pad);
+	return p + n + pad;
+}
+
+/* What vsnprintf() writes, for the conversions that most lines have. Returns the end of the text,
+ * or NULL if there is another conversion or too little room. */
+static char *put_simple(char *p, const char *end, const char *format, va_list *ap)
+{
+	for (; *format && p; format++) {
+		char digits[NVS_DIGITS];
+		const char *text = digits;
+		struct conversion c;
+		uint64_t number;
+
+		if (*format != '%') {
+			p = p < end ? p : NULL;
+			if (p)
+				*p++ = *format;
+			continue;
+		}
+		format = read_conversion(format + 1, &c);
+		if (*format == 's') {
+			text = va_arg(*ap, const char *);
+			p = text ? put_padded(p, end, &c, text, strlen(text)) : NULL;
+		} else if (*format == 'u' || *format == 'x') {
+			number = c.longs ? va_arg(*ap, unsigned long) : va_arg(*ap, unsigned);
+			text = *format == 'u' ? nvs_put_dec(digits, number)
+					      : nvs_put_hex(digits, number);
+			p = put_padded(p, end, &c, digits, (size_t)(text - digits));
+		} else {
+			p = NULL;
+		}
+	}
+	return p;
+}
+
 void nvs_line_put(struct nvs_line_buffer *l, const char *format, ...)
 {
-	char *p = nvs_line_reserve(l, 256);
+	char *p = nvs_line_reserve(l, 256), *end;
 	va_list ap;
 	int n;
 
 	if (!p)
 		return;
+	va_start(ap, format);
+	end = put_simple(p, l->text + l->room - 1, format, &ap);
+	va_end(ap);
+	if (end) {
+		*end = '\0';
+		l->length = (size_t)(end - l->text);
+		return;
+	}
 	va_start(ap, format);
 	n = vsnprintf(p, l->room - l->length, format, ap);
 	va_end(ap);

@@ -215,6 +215,7 @@ def _load():
             ("nvs_trace_demangle", c_char_p, c_void_p, c_char_p),
             ("nvs_clock_since_start", c_bool, c_void_p, c_uint64, POINTER(c_int64)),
             ("nvs_call_api_name", c_char_p, POINTER(nvs_call)),
+            ("nvs_submission_api", c_char_p, c_void_p, POINTER(nvs_submission), POINTER(nvs_call)),
             ("nvs_call_group", c_int, POINTER(nvs_call)),
             ("nvs_call_group_name", c_char_p, c_int),
             ("nvs_call_arg_at", nvs_arg, POINTER(nvs_call), c_uint32),
@@ -309,19 +310,13 @@ def _kernel(trace, name):
     return {"kernel": _text(_lib.nvs_trace_demangle(trace, name)) if name else None, "mangled": _text(name) or None}
 
 
-def _api(site, call):
-    """Returns the public function that submitted: from the stack, else from the enclosing call, else the driver's caller."""
-    name = _lib.nvs_call_api_name(call) if call and not site.is_public else None
-    return _text(name or site.api)
-
-
 def _submission(trace, s, call):
     rec, site = s.rec.contents, _lib.nvs_trace_callsite(trace, s.rec.contents.stack).contents
     return {"submission": s.number, **_fields(rec, "rec", "progress", "progress_address", "nentries", "stack"),
             "thread": _known(rec.thread), "stack_number": _known(rec.stack),
             "flags": rec.rec.flags, "marks": s.marks, "time_ns": _ns(trace, rec.rec.time), "entries": s.nentries,
             "tid": s.thread.contents.tid or None, "thread_name": _text(s.thread.contents.name) or None,
-            "call": call.contents.number if call else None, "api": _api(site, call),
+            "call": call.contents.number if call else None, "api": _text(_lib.nvs_submission_api(trace, s, call)),
             "runtime_api": _text(site.runtime_api) or None, "callsite": _text(site.site) or None,
             "module": _text(site.site_module) or None,
             "line": _text(_lib.nvs_trace_callsite_line(trace, rec.stack)) or None,

@@ -12,7 +12,7 @@ const char *nvs_api_name(const struct nvs_callsite *site, const struct nvs_call_
 const char *nvs_source_api(const struct nvs_source *s, const struct nvs_submission *sub,
 			   const struct nvs_call *call)
 {
-	return nvs_api_name(nvs_trace_callsite(s->trace, sub->rec->stack), call ? call->api : NULL);
+	return nvs_submission_api(s->trace, sub, call);
 }
 
 const char *nvs_call_name(const struct nvs_call_api *api)

@@ -12,6 +12,8 @@
 #include "decode/analysis/count_attribution.h"
 #include "decode/analysis/gpu_work.h"
 #include "decode/calls/bracket_times.h"
+#include "decode/calls/args.h"
+#include "decode/calls/handles.h"
 #include "decode/calls/tally.h"
 #include "decode/query/nvtx_names.h"
 #include "decode/query/nvtx_ranges.h"
@@ -19,6 +21,7 @@
 #include "decode/analysis/call_text.h"
 #include "decode/report/core/clock_note.h"
 #include "decode/report/core/report.h"
+#include "decode/trace/demangled_names.h"
 
 enum { CALL, SUBMISSION, RANGE, MARK, GPU };
 static const char *const whats[] = {"call", "submission", "range", "mark", "gpu"};
@@ -42,8 +45,12 @@ struct timeline_event {
 	const struct nvs_source *source;
 	uint32_t thread, entries, channel,
 		gpu; /* entries, channel, gpu: of submissions and GPU work */
-	/* Of GPU work: its submission, and the error of its time, ns */
-	uint64_t submission, error_ns;
+	uint64_t submission; /* of submissions and GPU work */
+	union {
+		uint64_t error_ns; /* of GPU work: error of its time, ns */
+		uint64_t call; /* of calls and submissions: number of the call, or NO_CALL */
+	};
+	const char *kernel; /* of calls: the one that it launches; NULL: none, or without a name */
 	uint16_t depth, ranges; /* call depth, and number of enclosing ranges */
 	uint8_t what;
 	bool open; /* a range that has not ended */
@@ -74,6 +81,8 @@ struct timeline_state {
 	struct nvs_numbers shown; /* by thread: ticks of the latest selected submission */
 	uint64_t shown_unnumbered; /* the same, of thread NVS_NONE */
 };
+
+#define NO_CALL UINT64_MAX
 
 static struct timeline_event *find_event(const struct events *all, uint64_t id)
 {
@@ -140,6 +149,19 @@ static bool has_shown_inside(const struct timeline_state *st, const struct nvs_c
 	return shown && shown >= call->begin;
 }
 
+static const char *kernel_of(const struct timeline_state *st, const struct nvs_call *call)
+{
+	const struct nvs_kernel *k;
+	uint64_t function;
+
+	if (nvs_call_group(call) != NVS_CALL_GROUP_LAUNCH ||
+	    (!nvs_call_kind(call, NVS_KIND_FUNCTION, &function) &&
+	     !nvs_call_kind(call, NVS_KIND_KERNEL, &function)))
+		return NULL;
+	k = nvs_handles_get_kernel(st->handles, function);
+	return k && *k->name ? nvs_demangled_name(st->source->trace, k->name) : NULL;
+}
+
 static bool add_call(struct timeline_state *st, const struct nvs_call *call)
 {
 	char text[NVS_CALL_TEXT_BYTES];
@@ -152,6 +174,8 @@ static bool add_call(struct timeline_state *st, const struct nvs_call *call)
 	if (!e)
 		return false;
 	e->what = CALL;
+	e->call = call->number;
+	e->kernel = kernel_of(st, call);
 	e->thread = call->thread;
 	e->ranges = (uint16_t)nvs_nvtx_open_count(st->source->nvtx, call->thread, call->begin);
 	e->depth = (uint16_t)call->depth;
@@ -262,7 +286,8 @@ static int note_shown(struct timeline_state *st, uint32_t thread, uint64_t ticks
 	return 0;
 }
 
-static int add_submission(struct timeline_state *st, const struct nvs_submission *s)
+static int add_submission(struct timeline_state *st, const struct nvs_submission *s,
+			  const struct nvs_call *call)
 {
 	char work[256], text[64 + sizeof(work)];
 	struct timeline_event *e;
@@ -274,6 +299,7 @@ static int add_submission(struct timeline_state *st, const struct nvs_submission
 	if (!e)
 		return 0;
 	e->what = SUBMISSION;
+	e->call = call ? call->number : NO_CALL;
 	e->length = 0;
 	e->submission = s->number;
 	e->channel = s->channel->channel;
@@ -301,7 +327,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 
 	if (!r && nvs_filter_submission(st->source, s) &&
 	    (!q->api.n || is_of_api(st->source, s, call)))
-		r = add_submission(st, s);
+		r = add_submission(st, s, call);
 	memset(&st->tally, 0, sizeof(st->tally));
 	return r;
 }
@@ -364,6 +390,9 @@ static uint32_t tid_of(const struct timeline_event *e)
 	    r->insts->thread)                                                                      \
 	COL(text, line, "call", NAME_TEXT, 0, line_of(r))                                          \
 	COL(text, api, "api", DETAIL, 0, r->what == CALL ? r->name : "")                           \
+	COL(known, call, "call number", DETAIL, 0, r->what <= SUBMISSION && r->call != NO_CALL,    \
+	    r->call)                                                                               \
+	COL(text, kernel, "kernel", DETAIL, 0, r->what == CALL ? r->kernel : NULL)                 \
 	COL(text, range, "range", DETAIL, 0, r->what == RANGE || r->what == MARK ? r->name : "")   \
 	COL(known, submission, "submission", DETAIL, 0, OF_SUBMISSION(r), r->submission)           \
 	COL(text, detail, "detail", DETAIL, 0, text_of(r))                                         \

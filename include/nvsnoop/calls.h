@@ -16,6 +16,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 struct nvs_trace;
+struct nvs_submission;
 struct nvs_handles;
 
 /* Counts of operations. */
@@ -99,6 +100,11 @@ struct nvs_call {
 };
 
 const char *nvs_call_api_name(const struct nvs_call *call); /* "cuLaunchKernel"; "" if unknown */
+/* The driver API function that made a submission, as reports and exports name it: from its stack if
+ * that has one, else the call it happened in, which may be NULL; else a place in the driver, or
+ * "[unknown]". Call it when the stack is known: see nvs_trace_callsite(). */
+const char *nvs_submission_api(struct nvs_trace *trace, const struct nvs_submission *s,
+			       const struct nvs_call *call);
 enum nvs_call_group nvs_call_group(const struct nvs_call *call);
 const char *nvs_call_group_name(enum nvs_call_group group); /* "graph-launch"; "" for OTHER */
 

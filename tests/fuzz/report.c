@@ -131,6 +131,7 @@ static void report(const char *path, unsigned choice)
 	struct nvs_options_report o = {.nreports = 1,
 				       .print.color = -1,
 				       .called = "nvsnoop-report",
+				       .argument = "SELECT * FROM NVSNOOP_CALL", /* --query */
 				       .files = (char **)files};
 	unsigned n;
 

@@ -11,8 +11,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 REPORT = os.path.join(BUILD, "nvsnoop-report")
 LISTED = subprocess.run([REPORT, "--list-reports"], capture_output=True, check=True, text=True).stdout
+QUERY = "=SELECT * FROM NVSNOOP_SUBMISSION JOIN PROCESSES"  # the argument of --query, of all tables
 # Of traces: option ("" for none), formats, needs.
-KNOWN = [(option, formats.split(","), needs.split(",")) for option, _, formats, needs in
+KNOWN = [(option + QUERY * (argument == "SQL"), formats.split(","), needs.split(",")) for option, argument, formats, needs in
          (line.split("\t") for line in LISTED.splitlines()) if "trace" in needs.split(",")]
 FORMATS = ("text", "json", "csv")
 REPORTS = [[*([option] if option else []), f"--format={form}"] for option, _, _ in KNOWN for form in FORMATS]

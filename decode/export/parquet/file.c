@@ -5,32 +5,26 @@
 #include <errno.h>
 #include <zstd.h>
 #include "decode/base/hash.h"
+#include "decode/export/export_text.h"
 #include "decode/export/proto.h"
 #include "decode/export/parquet/thrift.h"
-#include "decode/cli/table.h"
-#include "decode/base/keyed_rows.h"
 
 #define GROUP_ROWS 16384u /* maximum rows of a row group */
 #define GROUP_BYTES (4u << 20) /* maximum bytes of its text */
-#define MOST_TEXT 4096u /* bytes of a text before escaping */
 
 /* Numbers from parquet.thrift. */
 enum { INT64 = 2, BYTE_ARRAY = 6, OPTIONAL = 1, UTF8 = 0, ZSTD = 6 };
 enum { PLAIN = 0, RLE = 3, RLE_DICTIONARY = 8 };
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2 };
 
-/* A dictionary entry of a row group. */
-struct dictionary_word {
-	uint64_t key; /* hash */
-	uint32_t number; /* from 1 */
-};
-
 struct column {
 	uint8_t *set; /* per row: 1 if not null */
-	uint64_t *values; /* dictionary indices of the non-null rows */
+	uint32_t *values; /* dictionary indices of the non-null rows */
 	uint32_t nvalues;
-	struct nvs_rows words;
-	struct nvs_proto dictionary; /* encoded values; text after its length */
+	struct nvs_proto dictionary; /* its different values, encoded; text after its length */
+	uint32_t *words, nwords; /* where each begins, without the length */
+	uint32_t *slots; /* number of a word from 1 on, by hash; 0: free */
+	uint32_t mask; /* at most half of the slots are used */
 };
 
 struct nvs_parquet {
@@ -66,8 +60,6 @@ struct nvs_parquet *nvs_parquet_new(FILE *file, const struct nvs_table_layout *t
 	p->zstd = ZSTD_createCCtx();
 	p->columns = calloc(table->ncolumns, sizeof(*p->columns));
 	good = p->zstd && p->columns;
-	for (uint32_t i = 0; good && i < table->ncolumns; i++)
-		p->columns[i].words = NVS_ROWS(struct dictionary_word, key);
 	if (good) {
 		write_bytes(p, "PAR1", 4);
 		return p;
@@ -83,7 +75,8 @@ void nvs_parquet_free(struct nvs_parquet *p)
 	for (uint32_t i = 0; p->columns && i < p->table->ncolumns; i++) {
 		free(p->columns[i].set);
 		free(p->columns[i].values);
-		nvs_rows_free(&p->columns[i].words, NULL);
+		free(p->columns[i].words);
+		free(p->columns[i].slots);
 		nvs_proto_free(&p->columns[i].dictionary);
 	}
 	free(p->columns);
@@ -158,16 +151,21 @@ static void put_indices(struct nvs_proto *page, const struct column *c)
 	uint8_t width = 1;
 	uint64_t bits = 0;
 
-	while (c->words.n >> width)
+	while (c->nwords >> width)
 		width++;
 	nvs_proto_put(page, &width, 1);
 	if (!groups)
 		return;
 	nvs_proto_varint(page, (uint64_t)groups << 1 | 1);
 	for (uint32_t i = 0; i < 8 * groups; i++) {
-		bits |= (i < c->nvalues ? c->values[i] : 0) << filled;
-		for (filled += width; filled >= 8; filled -= 8, bits >>= 8)
-			nvs_proto_put(page, &bits, 1);
+		bits |= (uint64_t)(i < c->nvalues ? c->values[i] : 0) << filled;
+		filled += width;
+		/* Groups of eight end with a whole byte. */
+		if (filled < 32 && (i + 1) % 8)
+			continue;
+		nvs_proto_put(page, &bits, filled / 8);
+		bits >>= filled / 8 * 8;
+		filled %= 8;
 	}
 }
 
@@ -207,8 +205,7 @@ static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thri
 
 	p->page.n = 0;
 	nvs_proto_put(&p->page, c->dictionary.data, c->dictionary.n);
-	r = c->dictionary.failed ? -ENOMEM
-				 : write_page(p, DICTIONARY_PAGE, (uint32_t)c->words.n, &whole);
+	r = c->dictionary.failed ? -ENOMEM : write_page(p, DICTIONARY_PAGE, c->nwords, &whole);
 	if (r)
 		return r;
 	data = p->at;
@@ -220,8 +217,9 @@ static int write_column(struct nvs_parquet *p, struct column *c, struct nvs_thri
 	*sum += whole;
 	c->nvalues = 0;
 	c->dictionary.n = 0;
-	nvs_rows_free(&c->words, NULL);
-	c->words = NVS_ROWS(struct dictionary_word, key);
+	c->nwords = 0;
+	if (c->slots)
+		memset(c->slots, 0, (c->mask + 1ul) * sizeof(*c->slots));
 	return r;
 }
 
@@ -248,43 +246,109 @@ static int write_group(struct nvs_parquet *p)
 
 /* ---- rows ---- */
 
+/* Most values are that of the row before. */
+static inline bool is_last(const struct column *c, const void *data, size_t n, bool text)
+{
+	const uint8_t *at;
+	uint64_t a, b;
+	uint32_t length;
+
+	if (!c->nvalues)
+		return false;
+	at = c->dictionary.data + c->words[c->values[c->nvalues - 1]];
+	if (text) {
+		memcpy(&length, at - sizeof(length), sizeof(length));
+		return length == n && n <= NVS_EXPORT_TEXT && !memcmp(at, data, n);
+	}
+	memcpy(&a, at, sizeof(a));
+	memcpy(&b, data, sizeof(b));
+	return a == b;
+}
+
+/* A text or a number; N is its length. */
+static bool is_word(const struct column *c, uint32_t word, const void *data, uint32_t n, bool text)
+{
+	const uint8_t *at = c->dictionary.data + c->words[word];
+
+	return (!text || !memcmp(at - sizeof(n), &n, sizeof(n))) && !memcmp(at, data, n);
+}
+
+static uint32_t *find_slot(const struct column *c, const void *data, uint32_t n, bool text)
+{
+	uint32_t i = (uint32_t)nvs_hash64(data, n) & c->mask;
+
+	while (c->slots[i] && !is_word(c, c->slots[i] - 1, data, n, text))
+		i = (i + 1) & c->mask;
+	return c->slots + i;
+}
+
+static bool grow_slots(struct column *c, bool text)
+{
+	uint32_t n = sizeof(uint64_t);
+
+	free(c->slots);
+	c->mask = c->mask ? 2 * c->mask + 1 : 63;
+	c->slots = calloc(c->mask + 1ul, sizeof(*c->slots));
+	for (uint32_t i = 0; i < c->nwords && c->slots; i++) {
+		const uint8_t *at = c->dictionary.data + c->words[i];
+
+		if (text)
+			memcpy(&n, at - sizeof(n), sizeof(n));
+		*find_slot(c, at, n, text) = i + 1;
+	}
+	return c->slots;
+}
+
 static int add_word(struct column *c, const void *data, uint32_t n, bool text)
 {
-	uint64_t key = nvs_hash64(data, n);
-	struct dictionary_word *word = nvs_rows_at(&c->words, &key);
+	uint32_t *slot;
 
-	if (!word)
+	if ((!c->slots || 2 * c->nwords > c->mask) && !grow_slots(c, text))
 		return -ENOMEM;
-	if (!word->number) {
-		word->number = (uint32_t)c->words.n;
+	slot = find_slot(c, data, n, text);
+	if (!*slot) {
 		if (text)
 			nvs_proto_put(&c->dictionary, &n, 4);
+		c->words[c->nwords++] = (uint32_t)c->dictionary.n;
 		nvs_proto_put(&c->dictionary, data, n);
+		if (c->dictionary.failed)
+			return -ENOMEM;
+		*slot = c->nwords;
 	}
-	c->values[c->nvalues++] = word->number - 1;
+	c->values[c->nvalues++] = *slot - 1;
 	return 0;
 }
 
 static int add_cell(struct nvs_parquet *p, uint32_t i, const struct nvs_table_cell *cell)
 {
 	struct column *c = p->columns + i;
-	char safe[4 * MOST_TEXT + 1];
+	char safe[NVS_EXPORT_TEXT_BYTES];
+	const char *text;
+	bool is_text;
 	size_t n;
 
 	if (!c->set) {
 		c->set = malloc(GROUP_ROWS);
 		c->values = malloc(GROUP_ROWS * sizeof(*c->values));
+		c->words = malloc(GROUP_ROWS * sizeof(*c->words));
 	}
-	if (!c->set || !c->values)
+	if (!c->set || !c->values || !c->words)
 		return -ENOMEM;
 	c->set[p->rows] = cell->known;
 	if (!cell->known)
 		return 0;
-	if (!p->table->columns[i].text)
+	is_text = p->table->columns[i].text;
+	n = is_text ? strlen(cell->text) : sizeof(cell->number);
+	/* What is in the dictionary is plain. */
+	if (is_last(c, is_text ? cell->text : (const void *)&cell->number, n, is_text)) {
+		c->values[c->nvalues] = c->values[c->nvalues - 1];
+		c->nvalues++;
+		return 0;
+	}
+	if (!is_text)
 		return add_word(c, &cell->number, sizeof(cell->number), false);
-	n = strlen(cell->text);
-	nvs_escape(safe, sizeof(safe), cell->text, n < MOST_TEXT ? n : MOST_TEXT);
-	return add_word(c, safe, (uint32_t)strlen(safe), true);
+	text = nvs_export_text(safe, cell->text, &n);
+	return add_word(c, text, (uint32_t)n, true);
 }
 
 int nvs_parquet_row(struct nvs_parquet *p, const struct nvs_table_cell *cells)

@@ -58,6 +58,8 @@ static int choose_report(struct nvs_options_report *o, const struct nvs_report *
 			why = "--html ";
 		else if ((other->needs | report->needs) & NVS_NEED_PAIR)
 			why = "--diff ";
+		else if ((other->needs | report->needs) & NVS_NEED_ALONE)
+			why = "--query ";
 		else if (!(other->needs & report->needs & NVS_NEED_TRACE))
 			why = "";
 	}

@@ -23,18 +23,17 @@ static int on_entry(void *arg, const struct nvs_submission *s, const struct nvs_
 		    const struct nvs_gp *gp)
 {
 	struct dump *d = arg;
-
 	uint8_t in;
 
 	if (!d->show)
 		return 0;
 	in = gp->dwords ? nvs_address_memory(&d->place, gp->address) : 0;
 	d->pushbuffer |= in;
-	nvs_dump_flush(&d->dumper);
 	if (d->dumper.json)
 		nvs_dump_json_entry(d->dumper.out, s, seg, gp, nvs_memory_bits_name(in));
 	else
-		nvs_dump_text_entry(d->dumper.out, seg, gp, nvs_dump_entry_address(s, seg->index));
+		nvs_dump_text_entry(&d->dumper.line, seg, gp,
+				    nvs_dump_entry_address(s, seg->index));
 	return 0;
 }
 
@@ -68,7 +67,7 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	if (d->show && d->dumper.json)
 		nvs_dump_json_submission(d->dumper.out, d->source, s, call);
 	else if (d->show)
-		nvs_dump_text_submission(d->dumper.out, d->source, s, call, true);
+		nvs_dump_text_submission(&d->dumper.line, d->dumper.out, d->source, s, call, true);
 	return 0;
 }
 

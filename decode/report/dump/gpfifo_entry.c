@@ -28,22 +28,21 @@ void nvs_dump_json_address(FILE *f, const char *key, uint64_t address)
 	nvs_json_known(&j, key, address, address);
 }
 
-void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
+void nvs_dump_text_entry(struct nvs_line_buffer *l, const struct nvs_segment *seg,
 			 const struct nvs_gp *gp, uint64_t at)
 {
-	FILE *f = out->file;
-
 	if (!gp->dwords)
-		fprintf(f, "  entry %016" PRIx64 "  control %s operand 0x%x%s", seg->entry,
-			nvs_gp_opcode_name(gp->opcode), gp->operand, gp->wait ? " sync" : "");
+		nvs_line_put(l, "  entry %016" PRIx64 "  control %s operand 0x%x%s", seg->entry,
+			     nvs_gp_opcode_name(gp->opcode), gp->operand, gp->wait ? " sync" : "");
 	else
-		fprintf(f, "  entry %016" PRIx64 "  address 0x%" PRIx64 "  %u dwords%s%s%s%s%s",
+		nvs_line_put(
+			l, "  entry %016" PRIx64 "  address 0x%" PRIx64 "  %u dwords%s%s%s%s%s",
 			seg->entry, gp->address, gp->dwords, gp->subroutine ? " subroutine" : "",
 			gp->conditional ? " conditional" : "", gp->wait ? " sync" : "",
 			seg->state ? "  " : "", seg->state ? state_name(seg->state) : "");
 	if (at)
-		fprintf(f, "  ; at 0x%" PRIx64, at);
-	fputc('\n', f);
+		nvs_line_put(l, "  ; at 0x%" PRIx64, at);
+	nvs_line_put(l, "\n");
 }
 
 void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,

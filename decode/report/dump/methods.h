@@ -73,11 +73,11 @@ void nvs_dump_free(struct nvs_dumper *d);
 
 /* submission_header.c: members of a JSON object. */
 void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t);
-/* Print the line or JSON object that identifies the submission. RING: with GP_GET and the
- * GPFIFO's address. */
-void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
-			      const struct nvs_submission *s, const struct nvs_call *call,
-			      bool ring);
+/* The line or JSON object that identifies the submission; the line is appended to L. RING: with
+ * GP_GET and the GPFIFO's address. */
+void nvs_dump_text_submission(struct nvs_line_buffer *l, const struct nvs_out *out,
+			      const struct nvs_source *source, const struct nvs_submission *s,
+			      const struct nvs_call *call, bool ring);
 void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *source,
 			      const struct nvs_submission *s, const struct nvs_call *call);
 /* Prints a line with the memory that the CPU writes to submit. PUSHBUFFER: kinds of its
@@ -87,11 +87,11 @@ void nvs_dump_text_writes(struct nvs_out *out, const struct nvs_source *source,
 /* Prints the JSON object that identifies the trace; as text "== path ==" if there are several. */
 void nvs_dump_trace_name(const struct nvs_run *run, const struct nvs_source *s);
 
-/* gpfifo_entry.c: prints an entry as a line or JSON object. */
+/* gpfifo_entry.c: an entry as a line, which is appended to L, or as a JSON object. */
 /* Returns the entry's own address in the GPFIFO; 0: unknown. */
 uint64_t nvs_dump_entry_address(const struct nvs_submission *s, uint32_t index);
 void nvs_dump_json_address(FILE *f, const char *key, uint64_t address); /* 0 is written as null */
-void nvs_dump_text_entry(struct nvs_out *out, const struct nvs_segment *seg,
+void nvs_dump_text_entry(struct nvs_line_buffer *l, const struct nvs_segment *seg,
 			 const struct nvs_gp *gp, uint64_t at);
 /* IN: the memory of its segment; NULL: unknown. */
 void nvs_dump_json_entry(struct nvs_out *out, const struct nvs_submission *s,

@@ -176,7 +176,9 @@ static void print_op_text(struct ops *o, const struct nvs_submission *s, const s
 
 	nvs_line_start(&o->line);
 	nvs_format_op(&o->line, op, nvs_pass_qmd(o->source->separate, op), &where);
-	fprintf(o->out->file, "  %s\n", o->line.text);
+	fputs("  ", o->out->file);
+	fwrite(o->line.text, 1, o->line.length, o->out->file);
+	fputc('\n', o->out->file);
 }
 
 /* ---- counts ---- */
@@ -253,10 +255,13 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 	if (!o->show)
 		return 0;
 	o->tally.unseen += nvs_submission_skipped(s);
-	if (o->json)
+	if (o->json) {
 		nvs_dump_json_submission(o->out, o->source, s, call);
-	else
-		nvs_dump_text_submission(o->out, o->source, s, call, false);
+		return 0;
+	}
+	nvs_line_start(&o->line);
+	nvs_dump_text_submission(&o->line, o->out, o->source, s, call, false);
+	fwrite(o->line.text, 1, o->line.length, o->out->file);
 	return 0;
 }
 

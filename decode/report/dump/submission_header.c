@@ -24,25 +24,35 @@ void nvs_dump_trace_name(const struct nvs_run *run, const struct nvs_source *s)
 	fputs(" ==\n", out->file);
 }
 
-static void put_site(struct nvs_out *out, const char *api, const struct nvs_source *source,
+/* Untrusted text, escaped. */
+static void put_text(struct nvs_line_buffer *l, const char *text)
+{
+	size_t n = strlen(text), room = 4 * n + 1;
+	char *to = nvs_line_reserve(l, room);
+
+	if (to)
+		l->length += strlen(nvs_escape(to, room, text, n));
+}
+
+static void put_site(struct nvs_line_buffer *l, const char *api, const struct nvs_source *source,
 		     uint32_t stack)
 {
 	const struct nvs_callsite *site = nvs_trace_callsite(source->trace, stack);
 	const char *line = nvs_trace_callsite_line(source->trace, stack);
 
-	fputs(" api ", out->file);
-	nvs_out_text(out, api);
+	nvs_line_put(l, " api ");
+	put_text(l, api);
 	if (*site->runtime_api) {
-		fputs(" < ", out->file);
-		nvs_out_text(out, site->runtime_api);
+		nvs_line_put(l, " < ");
+		put_text(l, site->runtime_api);
 	}
 	if (*site->site && strcmp(site->site, api)) {
-		fputs(" < ", out->file);
-		nvs_out_text(out, site->site);
+		nvs_line_put(l, " < ");
+		put_text(l, site->site);
 	}
 	if (*line) {
-		fputc(' ', out->file);
-		nvs_out_text(out, line);
+		nvs_line_put(l, " ");
+		put_text(l, line);
 	}
 }
 
@@ -54,46 +64,54 @@ void nvs_dump_json_thread(FILE *f, const struct nvs_trace_thread *t)
 	nvs_json_known(&j, "tid", t->tid, t->tid);
 }
 
-static void put_ring(FILE *f, const struct nvs_submission *s)
+static void put_ring(struct nvs_line_buffer *l, const struct nvs_submission *s)
 {
 	if (s->get == NVS_NONE)
-		fputs(" get -", f);
+		nvs_line_put(l, " get -");
 	else
-		fprintf(f, " get %u", s->get);
+		nvs_line_put(l, " get %u", s->get);
 	if (s->channel->known && s->channel->rec.gpfifo)
-		fprintf(f, " gpfifo 0x%" PRIx64, s->channel->rec.gpfifo);
+		nvs_line_put(l, " gpfifo 0x%" PRIx64, s->channel->rec.gpfifo);
 	else
-		fputs(" gpfifo -", f);
+		nvs_line_put(l, " gpfifo -");
 }
 
-void nvs_dump_text_submission(struct nvs_out *out, const struct nvs_source *source,
-			      const struct nvs_submission *s, const struct nvs_call *call,
-			      bool ring)
+static void put_seconds(struct nvs_line_buffer *l, int64_t ns)
 {
-	FILE *f = out->file;
+	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+
+	nvs_line_put(l, "%s%" PRIu64 ".%09" PRIu64 " s ", ns < 0 ? "-" : "", size / 1000000000,
+		     size % 1000000000);
+}
+
+void nvs_dump_text_submission(struct nvs_line_buffer *l, const struct nvs_out *out,
+			      const struct nvs_source *source, const struct nvs_submission *s,
+			      const struct nvs_call *call, bool ring)
+{
 	int64_t ns;
 
-	fprintf(f, "%s#%" PRIu64 " ", nvs_out_style(out, NVS_STYLE_HEAD), s->number);
+	nvs_line_put(l, "%s#%" PRIu64 " ", nvs_out_style(out, NVS_STYLE_HEAD), s->number);
 	if (nvs_clock_since_start(source->trace, s->rec->rec.time, &ns))
-		fprintf(f, "%.9f s ", (double)ns / 1e9);
+		put_seconds(l, ns);
 	if (s->thread->thread == NVS_NONE)
-		fputs("thread -", f);
+		nvs_line_put(l, "thread -");
 	else
-		fprintf(f, "thread %u", s->thread->tid ? s->thread->tid : s->thread->thread);
+		nvs_line_put(l, "thread %u", s->thread->tid ? s->thread->tid : s->thread->thread);
 	if (s->thread->name[0]) {
-		fputs(" (", f);
-		nvs_out_text(out, s->thread->name);
-		fputc(')', f);
+		nvs_line_put(l, " (");
+		put_text(l, s->thread->name);
+		nvs_line_put(l, ")");
 	}
-	put_site(out, nvs_source_api(source, s, call), source, s->rec->stack);
-	fprintf(f, " channel %u token 0x%x sequence %" PRIu64 " put %u->%u", s->channel->channel,
-		s->rec->token, s->rec->sequence, s->rec->old_put, s->rec->new_put);
+	put_site(l, nvs_source_api(source, s, call), source, s->rec->stack);
+	nvs_line_put(l, " channel %u token 0x%x sequence %" PRIu64 " put %u->%u",
+		     s->channel->channel, s->rec->token, s->rec->sequence, s->rec->old_put,
+		     s->rec->new_put);
 	if (ring)
-		put_ring(f, s);
-	fprintf(f, "%s%s%s%s%s\n", s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
-		s->marks & NVS_MARK_LATE ? " late" : "",
-		s->marks & NVS_MARK_UNCERTAIN ? " perhaps-not-rung" : "",
-		s->marks & NVS_MARK_TORN ? " torn" : "", nvs_out_style(out, NVS_STYLE_PLAIN));
+		put_ring(l, s);
+	nvs_line_put(l, "%s%s%s%s%s\n", s->rec->rec.flags & NVS_SUB_CONTINUED ? " continued" : "",
+		     s->marks & NVS_MARK_LATE ? " late" : "",
+		     s->marks & NVS_MARK_UNCERTAIN ? " perhaps-not-rung" : "",
+		     s->marks & NVS_MARK_TORN ? " torn" : "", nvs_out_style(out, NVS_STYLE_PLAIN));
 }
 
 static uint8_t ring_in(const struct nvs_source *source, const struct nvs_submission *s)
@@ -120,6 +138,7 @@ void nvs_dump_json_submission(struct nvs_out *out, const struct nvs_source *sour
 		fputs("null", f);
 	nvs_dump_json_thread(f, s->thread);
 	nvs_json_name(&j, "thread_name", s->thread->name);
+	nvs_json_known(&j, "call", call, call ? call->number : 0);
 	nvs_json_name(&j, "api", nvs_source_api(source, s, call));
 	nvs_json_name(&j, "runtime_api", site->runtime_api);
 	nvs_json_name(&j, "callsite", site->site);

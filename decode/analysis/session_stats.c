@@ -75,9 +75,8 @@ static struct nvs_session_api_stats *api_of(struct nvs_session_stats *f,
 	return (struct nvs_session_api_stats *)nvs_api_calls_row(&f->apis, &key, call->api);
 }
 
-static int on_call(void *arg, const struct nvs_call *call)
+int nvs_facts_call(struct nvs_session_stats *f, const struct nvs_call *call)
 {
-	struct nvs_session_stats *f = arg;
 	struct nvs_session_api_stats *a;
 
 	if (!nvs_filter_call(f->source, call))
@@ -93,18 +92,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return nvs_call_returned(call) ? count_time(f, a, call) : 0;
 }
 
-static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	struct nvs_session_stats *f = arg;
-
-	f->launches += op->kind == NVS_OP_LAUNCH;
-	return 0;
-}
-
-static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+int nvs_facts_submitted(struct nvs_session_stats *f, const struct nvs_submission *s,
+			const struct nvs_call *call)
 {
 	bool whole = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
-	struct nvs_session_stats *f = arg;
 	uint64_t launches = f->launches;
 	struct nvs_session_api_stats *a;
 
@@ -129,17 +120,10 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	return 0;
 }
 
-void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s,
-		     struct nvs_pass_reader *reader)
+void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s)
 {
 	f->source = s;
 	f->apis.rows = NVS_ROWS(struct nvs_session_api_stats, api.key);
-	*reader = (struct nvs_pass_reader){.call = on_call,
-					   .op = on_op,
-					   .submitted = on_submitted,
-					   .calls = true,
-					   .tallies = true,
-					   .arg = f};
 }
 
 void nvs_facts_sum(struct nvs_session_stats *into, const struct nvs_session_stats *from)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/base/digits.h"
 #include "decode/query/durations.h"
 #include "decode/analysis/api_stats.h"
@@ -11,9 +12,16 @@
 
 struct api_row {
 	struct nvs_api_calls *api; /* counts of all traces once names are merged */
+	uint64_t open, open_ns, open_max; /* calls that have not returned, up to the end */
 };
 
 #define TIMED (r->api->times.total.count)
+#define MAX_NS (r->open_max > r->api->times.max ? r->open_max : r->api->times.max)
+
+static uint64_t all_ns(const struct api_row *r)
+{
+	return r->api->times.total.ns + r->open_ns;
+}
 
 static uint64_t rounded_us(uint64_t ns)
 {
@@ -71,20 +79,22 @@ static void get_p50(const struct api_row *r, struct nvs_value *v)
 /* Sums are rounded to whole us. */
 #define COLUMNS(COL)                                                                            \
 	COL(by, calls, "calls", 0, 0, get_count, r->api->calls, true)                           \
+	COL(count, open, "not ended", IF_ANY, 0, r->open)                                       \
 	COL(by, submissions, "submissions", 0, 1, get_count, r->api->submissions,               \
 	    !r->api->uncounted)                                                                 \
-	COL(by, host_us_total, "host us", 0, 1, get_count, rounded_us(r->api->times.total.ns),  \
-	    TIMED)                                                                              \
+	COL(by, host_us_total, "host us", 0, 1, get_count, rounded_us(all_ns(r)),               \
+	    TIMED || r->open)                                                                   \
 	COL(by, host_us_mean, "us/call", 0, 2, get_us, nvs_duration_mean(&r->api->times.total), \
 	    TIMED)                                                                              \
 	COL(by, host_us_p50, "us p50", 0, 3, get_p50, r)                                        \
-	COL(by, host_us_max, "us max", 0, 4, get_us, (double)r->api->times.max, TIMED)          \
+	COL(by, host_us_max, "us max", 0, 4, get_us, (double)MAX_NS, TIMED || r->open)          \
 	COL(text, api, "api", NAME, 0, nvs_call_name(r->api->entry))
 NVS_COLUMNS(columns, struct api_row, COLUMNS)
 
 /* The mean and median of calls that run only once or twice mean little. */
 #define SETUP_COLUMNS(COL)                          \
 	COL(same, calls, "calls", 0, 0)             \
+	COL(same, open, "not ended", IF_ANY, 0)     \
 	COL(same, submissions, "submissions", 0, 1) \
 	COL(same, host_us_total, "host us", 0, 1)   \
 	COL(same, host_us_max, "us max", 0, 4)      \
@@ -104,12 +114,36 @@ static long merge_names(struct api_row *rows, size_t n)
 	size_t kept = 0;
 
 	qsort(rows, n, sizeof(*rows), compare_names);
-	for (size_t i = 0; i < n; i++)
-		if (!kept || compare_names(rows + kept - 1, rows + i))
+	for (size_t i = 0; i < n; i++) {
+		struct api_row *last = rows + kept - 1;
+
+		if (!kept || compare_names(last, rows + i)) {
 			rows[kept++] = rows[i];
-		else if (nvs_api_row_merge(rows[kept - 1].api, rows[i].api))
+			continue;
+		}
+		last->open += rows[i].open;
+		last->open_ns += rows[i].open_ns;
+		last->open_max = rows[i].open_max > last->open_max ? rows[i].open_max
+								   : last->open_max;
+		if (nvs_api_row_merge(last->api, rows[i].api))
 			return -ENOMEM;
+	}
 	return (long)kept;
+}
+
+static void add_open_calls(struct api_row *row, const struct nvs_trace *trace)
+{
+	const struct nvs_inflight *f;
+
+	for (uint32_t i = 0; row->api->open && (f = nvs_trace_inflight(trace, i)); i++) {
+		uint64_t ns = nvs_call_ns(trace, f->begin, f->end);
+
+		if (strcmp(f->api, row->api->entry->name))
+			continue;
+		row->open++;
+		row->open_ns += ns;
+		row->open_max = ns > row->open_max ? ns : row->open_max;
+	}
 }
 
 /* Collects the entry points of FACTS. Returns their number, or -ENOMEM. */
@@ -121,9 +155,18 @@ static long add_rows(struct api_row *rows, long count, struct nvs_session_stats 
 		if (nvs_durations_merge(&a->api.times, &a->loading))
 			return -ENOMEM;
 		nvs_durations_free(&a->loading);
-		rows[count++].api = &a->api;
+		rows[count] = (struct api_row){.api = &a->api};
+		add_open_calls(rows + count++, facts->source->trace);
 	}
 	return count;
+}
+
+/* Rows with open calls first, and each part by host time. */
+static int compare_times(const void *pa, const void *pb)
+{
+	const struct api_row *a = pa, *b = pb;
+
+	return NVS_CMP(!a->open, !b->open) ?: NVS_CMP(all_ns(b), all_ns(a)) ?: compare_names(a, b);
 }
 
 static bool has_column(const struct nvs_table *table, const char *sort)
@@ -134,7 +177,7 @@ static bool has_column(const struct nvs_table *table, const char *sort)
 static int print_part(struct nvs_run *run, struct api_row *rows, size_t n, bool setup,
 		      uint64_t first)
 {
-	struct nvs_table table = NVS_RUN_TABLE(run, columns, "host_us_total");
+	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
 	struct nvs_table whole = {.columns = run->report->columns,
 				  .ncolumns = run->report->ncolumns};
 	struct nvs_print_options o = run->options->print;
@@ -166,7 +209,7 @@ static int print_part(struct nvs_run *run, struct api_row *rows, size_t n, bool 
 	return r;
 }
 
-int nvs_api_times_print(struct nvs_run *run, struct nvs_session_stats *facts, uint32_t n,
+int nvs_api_times_print(struct nvs_run *run, struct nvs_session_stats *const *facts, uint32_t n,
 			uint64_t first)
 {
 	struct api_row *rows;
@@ -175,14 +218,16 @@ int nvs_api_times_print(struct nvs_run *run, struct nvs_session_stats *facts, ui
 	int r;
 
 	for (uint32_t k = 0; k < n; k++)
-		room += facts[k].apis.rows.n;
+		room += facts[k]->apis.rows.n;
 	rows = calloc(room, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
 	for (uint32_t k = 0; k < n && count >= 0; k++)
-		count = add_rows(rows, count, facts + k);
+		count = add_rows(rows, count, facts[k]);
 	if (count >= 0)
 		count = merge_names(rows, (size_t)count);
+	if (count > 0)
+		qsort(rows, (size_t)count, sizeof(*rows), compare_times);
 	r = count < 0 ? (int)count : print_part(run, rows, (size_t)count, false, first);
 	/* Setup calls: a few rows are enough. */
 	if (!r)

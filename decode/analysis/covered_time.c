@@ -48,8 +48,8 @@ static void merge_piece(struct nvs_covered_piece *into, const struct nvs_covered
 	if (p->covered == length)
 		into->covered += before + after;
 	else
-		into->covered += (uint64_t)((double)p->covered * (double)(before + after) /
-					    (double)length);
+		into->covered +=
+			(uint64_t)((double)p->covered * (double)(before + after) / (double)length);
 	take_gap(into, p->gap_from, p->gap_to < from ? p->gap_to : from);
 	take_gap(into, p->gap_from > to ? p->gap_from : to, p->gap_to);
 }

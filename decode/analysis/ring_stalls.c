@@ -64,6 +64,17 @@ void nvs_stalls_submission(struct nvs_stalls *w, const struct nvs_submission *s,
 	add_nested(w, &nested);
 }
 
+bool nvs_stalls_loaded_code(const struct nvs_call *call)
+{
+	const struct nvs_tally *t = &call->tally;
+	uint64_t copies = t->codes;
+
+	for (int mode = 0; mode < NVS_COPY_MODES; mode++)
+		copies += t->copies[mode];
+	return !t->unseen && call->api->group == NVS_CALL_GROUP_LAUNCH && call->submissions > 1 &&
+	       copies;
+}
+
 /* Returns true for calls that submit work and need not wait for it. */
 static bool is_submitting(const struct nvs_call *call)
 {
@@ -86,18 +97,6 @@ static bool is_submitting(const struct nvs_call *call)
 static bool is_synchronous(const struct nvs_call *call)
 {
 	return call->api->group == NVS_CALL_GROUP_COPY && !strstr(call->api->name, "Async");
-}
-
-/* A launch needs one submission: copies in further ones loaded its code. */
-static bool loaded_code(const struct nvs_call *call)
-{
-	const struct nvs_tally *t = &call->tally;
-	uint64_t copies = t->codes;
-
-	for (int mode = 0; mode < NVS_COPY_MODES; mode++)
-		copies += t->copies[mode];
-	return !t->unseen && call->api->group == NVS_CALL_GROUP_LAUNCH && call->submissions > 1 &&
-	       copies;
 }
 
 #define SECOND 1000000000u /* ticks */
@@ -142,7 +141,7 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call)
 				  .thread = call->thread,
 				  .stack = call->stack,
 				  .channel = NVS_NONE,
-				  .causes = (loaded_code(call) ? NVS_STALL_MODULE : 0) |
+				  .causes = (nvs_stalls_loaded_code(call) ? NVS_STALL_MODULE : 0) |
 					    (is_synchronous(call) ? NVS_STALL_COPY : 0)};
 	return 0;
 }

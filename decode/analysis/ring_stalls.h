@@ -71,6 +71,10 @@ void nvs_stalls_settle(struct nvs_stalls *w);
 int nvs_stalls_find_others(struct nvs_stalls *w);
 void nvs_stalls_free(struct nvs_stalls *w);
 
+/* Returns true if a launch loaded the kernel's code. A launch needs one submission: copies in
+ * further ones loaded the code. */
+bool nvs_stalls_loaded_code(const struct nvs_call *call);
+
 /* As text; "": unknown. */
 void nvs_stall_cause(const struct nvs_stall *wait, char *dst, size_t room);
 void nvs_stall_others(const struct nvs_stalls *w, const struct nvs_stall *wait, char *dst,

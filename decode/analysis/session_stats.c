@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "decode/calls/args.h"
+#include "decode/analysis/ring_stalls.h"
 #include "decode/analysis/session_stats.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
@@ -35,23 +36,11 @@ uint64_t nvs_facts_ns(const struct nvs_session_api_stats *api)
 	return api->api.times.total.ns + api->loading.total.ns;
 }
 
-/* Returns true if a launch copied what the kernel needed, such as its code. A graph may contain
- * copies. */
-static bool has_loaded(const struct nvs_call *call)
-{
-	const struct nvs_tally *t = &call->tally;
-	uint64_t copies = 0;
-
-	for (int mode = 0; mode < NVS_COPY_MODES; mode++)
-		copies += t->copies[mode];
-	return call->api->group == NVS_CALL_GROUP_LAUNCH && !t->unseen && copies;
-}
-
 static int count_time(struct nvs_session_stats *f, struct nvs_session_api_stats *a,
 		      const struct nvs_call *call)
 {
 	struct nvs_pending_durations *waiting = f->source->waiting;
-	bool loading = has_loaded(call);
+	bool loading = nvs_stalls_loaded_code(call);
 	int r = nvs_durations_add_later(waiting, loading ? &a->loading : &a->api.times, call);
 
 	if (!r && call->depth == 1)

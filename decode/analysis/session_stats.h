@@ -9,7 +9,7 @@
 
 struct nvs_session_api_stats {
 	struct nvs_api_calls api; /* all calls of an entry point; TIMES is without LOADING */
-	/* Launches that also copied what the kernel needed, mainly its code. */
+	/* Launches that loaded the kernel's code. */
 	struct nvs_durations loading;
 	uint64_t longest, begin; /* ticks; of TIMES */
 };

@@ -140,7 +140,7 @@ static void allocate(unsigned n, uint64_t first)
 	}
 }
 
-/* Launches that copy what they need. */
+/* Launches that copy what they need before. */
 static void loading(unsigned n, uint64_t ns)
 {
 	while (n--) {
@@ -152,6 +152,11 @@ static void loading(unsigned n, uint64_t ns)
 			pb_inc(&pb, 4, 0, 1, 0xc8b5u);
 		bound = true;
 		pb_copy(&pb, 0x7e0000000000, 0x7f0000000000, 4096, 0x182);
+		s = mk_submission(&m, 0, 8, NVS_NONE, 1, &pb.n, 0);
+		s->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
+		memcpy(s->entries + 1, pb.words, pb.n * 4ull);
+		pb.n = 0;
+		pb_word(&pb, 0);
 		s = mk_submission(&m, 0, 8, NVS_NONE, 1, &pb.n, 0);
 		s->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
 		memcpy(s->entries + 1, pb.words, pb.n * 4ull);

@@ -129,7 +129,8 @@ static void use_gpu(struct nvs_causes *c, const struct busy_time *busy, size_t n
 		const struct nvs_work *w = busy[i].work;
 
 		nvs_covered_add(&covered, busy[i].from, busy[i].to);
-		if (w->kind == NVS_WORK_COMPUTE && (!use.longest || w->ns > use.longest->ns))
+		if ((w->what == NVS_WORK_OF_KERNEL || w->what == NVS_WORK_OF_GRAPH) &&
+		    (!use.longest || w->ns > use.longest->ns))
 			use.longest = w;
 	}
 	all = nvs_covered_total(&covered);
@@ -249,8 +250,8 @@ static bool has_unexplained(const struct nvs_causes *c)
 
 	for (size_t i = 0; i < c->stalls.n; i++)
 		ns += c->stalls.wait[i].causes & ~doubtful ? 0 : c->stalls.wait[i].ns;
-	return ns && ns >= nvs_call_ns(c->source->trace, s->first_time, s->last_time) /
-				   NVS_CAUSE_PART;
+	return ns &&
+	       ns >= nvs_call_ns(c->source->trace, s->first_time, s->last_time) / NVS_CAUSE_PART;
 }
 
 static int explain_waits(struct nvs_causes *c)

@@ -12,7 +12,8 @@
 #include "decode/analysis/ring_stalls.h"
 #include "decode/report/core/report.h"
 
-#define NVS_CAUSE_PART 50u /* of the run: less than 2 % are not looked into, or reported, as waits */
+#define NVS_CAUSE_PART \
+	50u /* of the run: less than 2 % are not looked into, or reported, as waits */
 
 /* Copies of one kind; TIME counts their calls. */
 struct nvs_copied {

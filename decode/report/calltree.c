@@ -224,6 +224,6 @@ NVS_REPORT(calltree, .name = "calltree", .group = NVS_HOST_TIME, .place = 24,
 		  "them, unless\n.B \\-n 0\nis given. Calls whose stack is unknown are "
 		  "below\n.BR [unknown] .",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
-	   .each = sizeof(struct nvs_stacks_each), .begin = nvs_run_stacks_begin,
-	   .print = print_tree, .free = nvs_run_stacks_free);
+	   NVS_REPORT_COLUMNS(columns), NVS_REPORT_SORT_COLUMNS(nvs_measure_columns),
+	   .state = sizeof(struct nvs_stacks), .each = sizeof(struct nvs_stacks_each),
+	   .begin = nvs_run_stacks_begin, .print = print_tree, .free = nvs_run_stacks_free);

@@ -263,22 +263,16 @@ static int finish_trace(struct ring_state *st)
 }
 
 /* Two tables: -s applies to the one with that column, -n to the calls. */
-static int print_text(struct nvs_run *run, const struct nvs_table *all, struct ring_row *rows,
-		      size_t nchannels, size_t ncalls)
+static int print_text(struct nvs_run *run, struct ring_row *rows, size_t nchannels, size_t ncalls)
 {
 	struct nvs_table channels = NVS_RUN_TABLE(run, channel_columns, "submissions");
 	struct nvs_table calls = NVS_RUN_TABLE(run, call_columns, "host_us");
 	struct nvs_print_options of_channels = run->options->print, of_calls = of_channels;
-	const char *sort = run->options->print.sort;
 	size_t told = 0;
 	int r;
 
-	if (sort && !nvs_table_column(all, sort + (*sort == '-')))
-		return nvs_table_no_column(all, sort);
-	if (sort && !nvs_table_column(&channels, sort + (*sort == '-')))
-		of_channels.sort = NULL;
-	if (sort && !nvs_table_column(&calls, sort + (*sort == '-')))
-		of_calls.sort = NULL;
+	of_channels.sort = nvs_table_applicable(&channels, of_channels.sort);
+	of_calls.sort = nvs_table_applicable(&calls, of_calls.sort);
 	of_channels.rows = 0;
 	if (!of_calls.has_rows)
 		of_calls.rows = SHOWN;
@@ -320,7 +314,7 @@ static int print(struct nvs_run *run)
 	add_channel_rows(run, rows);
 	add_call_rows(run, rows + nchannels);
 	r = run->options->print.format == NVS_FORMAT_TEXT
-		    ? print_text(run, &table, rows, nchannels, ncalls)
+		    ? print_text(run, rows, nchannels, ncalls)
 		    : nvs_table_print_array(run->out, &table, rows, nchannels + ncalls,
 					    sizeof(*rows), &run->options->print);
 	free(rows);

@@ -363,7 +363,7 @@ static uint32_t tid_of(const struct timeline_event *e)
 	COL(guarded, thread_instructions, "thread insts", IF_KNOWN, 0, INSTS(r, NVS_COUNT_THREAD), \
 	    r->insts->thread)                                                                      \
 	COL(text, line, "call", NAME_TEXT, 0, line_of(r))                                          \
-	COL(text, api, "api", DETAIL, 0, r->what == CALL ? r->name : "")                           \
+	COL(text, api, "call", DETAIL, 0, r->what == CALL ? r->name : "")                          \
 	COL(text, range, "range", DETAIL, 0, r->what == RANGE || r->what == MARK ? r->name : "")   \
 	COL(known, submission, "submission", DETAIL, 0, OF_SUBMISSION(r), r->submission)           \
 	COL(text, detail, "detail", DETAIL, 0, text_of(r))                                         \

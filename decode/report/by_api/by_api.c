@@ -48,7 +48,7 @@ struct named_group {
 	    nvs_durations_quantile(&r->calls->times, 0.5))                              \
 	COL(us, host_us_p99, "us p99", BESIDE, 6, TIMED,                                \
 	    nvs_durations_quantile(&r->calls->times, 0.99))                             \
-	COL(us, host_us_max, "us max", BESIDE, 6, TIMED, r->calls->times.max)
+	COL(us, host_us_max, "us max", BESIDE, 4, TIMED, r->calls->times.max)
 
 #define SUBMISSION_COLUMNS(COL, title)                                      \
 	COL(known, submissions, title, 0, 0, COUNTED, r->submissions)       \

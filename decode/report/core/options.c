@@ -11,6 +11,8 @@
 #include "decode/cli/units.h"
 #include "decode/report/core/report.h"
 
+#define MAX_SORTED 128 /* of a report */
+
 static int set_color(const struct nvs_option *option, void *target, const char *text)
 {
 	int word = nvs_word_index(option->argument, text);
@@ -209,6 +211,26 @@ static int check_format(const struct nvs_options_report *o)
 	return 0;
 }
 
+/* Checks that each report has the column of -s: reading and printing may take long. */
+static int check_sort(const struct nvs_options_report *o)
+{
+	struct nvs_column columns[2 * MAX_SORTED];
+
+	for (uint32_t i = 0; i < o->nreports && o->print.sort; i++) {
+		const struct nvs_report *r = o->reports[i];
+		struct nvs_table table = {.report = r->name, .columns = columns};
+
+		for (uint32_t k = 0; k < r->ncolumns && k < MAX_SORTED; k++)
+			columns[table.ncolumns++] = r->columns[k];
+		for (uint32_t k = 0; k < r->nsort_columns && k < MAX_SORTED; k++)
+			if (!nvs_table_column(&table, r->sort_columns[k].name))
+				columns[table.ncolumns++] = r->sort_columns[k];
+		if (table.ncolumns && !nvs_table_applicable(&table, o->print.sort))
+			return nvs_table_no_column(&table, o->print.sort);
+	}
+	return 0;
+}
+
 /* Checks that a report is given whose second option is. */
 static int check_values(const struct nvs_options_report *o)
 {
@@ -385,7 +407,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 			o->reports[o->nreports++] = r;
 	o->print.pager &= !nvs_only_verdicts(o);
 	if (check_values(o) || check_files(o) || check_pair(o) || check_output(o) ||
-	    check_format(o) || add_parts(o))
+	    check_format(o) || add_parts(o) || check_sort(o))
 		return NVS_USAGE_ERROR;
 	o->query.rows = o->print.rows;
 	o->print.folder = o->reports[0]->prints & NVS_PRINTS_FOLDER;

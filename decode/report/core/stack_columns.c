@@ -52,7 +52,8 @@ NVS_COLUMN_GETTERS(struct nvs_weight, WEIGHT_COLUMNS)
 /* Further names that -s accepts. */
 const struct nvs_column nvs_measure_columns[] = {
 	WEIGHT_COLUMNS(NVS_COLUMN_ENTRY){"time", "time", column_host_us_total, 0},
-	{"bytes", "bytes", column_command_bytes, 0}};
+	{"bytes", "bytes", column_command_bytes, 0},
+	{"share", "share %", column_submissions, 0}};
 
 int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
 {

@@ -19,7 +19,7 @@ int nvs_run_stacks_sort(struct nvs_run *run, enum nvs_measure by);
  */
 int nvs_run_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_list *list);
 
-extern const struct nvs_column nvs_measure_columns[NVS_MEASURES + 2];
+extern const struct nvs_column nvs_measure_columns[NVS_MEASURES + 3];
 /* Returns 0, or -EINVAL after a message on stderr. */
 int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by);
 

@@ -157,6 +157,6 @@ NVS_REPORT(stacks, .name = "stacks", .group = NVS_HOST_TIME, .place = 22,
 		  "Sorted by\n.BR \\-s :\nsubmissions, cmd bytes, calls or host us. In JSON and "
 		  "CSV a stack is one string, as in\n.BR \\-\\-export=folded .",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
-	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
-	   .free = nvs_run_stacks_free);
+	   NVS_REPORT_COLUMNS(columns), NVS_REPORT_SORT_COLUMNS(nvs_measure_columns),
+	   .state = sizeof(struct nvs_stacks), .each = sizeof(struct nvs_stacks_each),
+	   .begin = begin, .print = print, .free = nvs_run_stacks_free);

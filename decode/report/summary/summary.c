@@ -414,5 +414,5 @@ NVS_REPORT(summary, .name = "summary", .standard = true, .group = NVS_WHAT_HAPPE
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY |
 		    NVS_NEED_FILTERS,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
-	   .each = sizeof(struct summary_trace), .begin = begin, .end = end, .print = print,
-	   .free = free_each);
+	   NVS_REPORT_SORT_COLUMNS(nvs_api_times_columns), .each = sizeof(struct summary_trace),
+	   .begin = begin, .end = end, .print = print, .free = free_each);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "decode/base/nearest.h"
 #include "decode/cli/options.h"
 #include "decode/cli/sentence.h"
 #include "decode/cli/units.h"
@@ -24,8 +25,18 @@ static int set_color(const struct nvs_option *option, void *target, const char *
 static int set_range(const struct nvs_option *option, void *target, const char *text)
 {
 	struct nvs_options_report *o = target;
+	char from[64];
 
-	return nvs_range_parse(&o->query.range, text) ? 0 : NVS_OPTION_WRONG;
+	if (nvs_range_parse(&o->query.range, text))
+		return 0;
+	if (strlen(text) >= sizeof(from) - 1)
+		return NVS_OPTION_WRONG;
+	snprintf(from, sizeof(from), "%s-", text);
+	if (!nvs_range_parse(&o->query.range, from))
+		return NVS_OPTION_WRONG;
+	return nvs_usage_error("--range must be %s, not '%s'; did you mean '%s-', from there on, "
+			       "or '-%s', up to there?",
+			       option->rule, text, text, text);
 }
 
 static int add_pattern(const struct nvs_option *option, void *target, const char *text)
@@ -99,12 +110,20 @@ static int add_value(const struct nvs_option *option, void *target, const char *
 
 static int set_export(const struct nvs_option *option, void *target, const char *text)
 {
+	struct nvs_nearest near = {.wanted = text};
+	char hint[NVS_NEAREST * 300];
 	const struct nvs_report *r;
 
-	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++)
-		if (nvs_report_export_name(r) && !strcmp(nvs_report_export_name(r), text))
+	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++) {
+		const char *name = nvs_report_export_name(r);
+
+		if (name && !strcmp(name, text))
 			return choose_report(target, r);
-	return nvs_usage_error("unknown export '%s'", text);
+		if (name)
+			nvs_nearest_add(&near, name, strlen(name));
+	}
+	return nvs_usage_error("unknown export '%s'%s", text,
+			       nvs_nearest_text(&near, hint, sizeof(hint)));
 }
 
 static int set_list(const struct nvs_option *option, void *target, const char *text)

@@ -205,6 +205,11 @@ static int print_tree(struct nvs_run *run)
 	r = r ? r : t.status;
 	if (!r)
 		r = nvs_table_print_array(run->out, &table, t.rows, t.n, sizeof(*t.rows), &o);
+	for (size_t i = 0; i < t.n && t.text && !r; i++)
+		if (t.rows[i].frame && !strcmp(t.rows[i].frame->name, NVS_UNKNOWN_FRAME)) {
+			nvs_no_stack_print(run->out, NVS_UNKNOWN_FRAME);
+			break;
+		}
 	for (size_t i = 0; i < t.n; i++)
 		if (t.rows[i].cut)
 			free((void *)t.rows[i].weight);

@@ -10,6 +10,7 @@
 enum api {
 	INIT,
 	GET_GLOBAL,
+	LOOK_UP,
 	UNLOAD,
 	PEER,
 	ALLOC,
@@ -26,6 +27,7 @@ enum api {
 static const char *const apis[APIS] = {
 	[INIT] = "cuInit|context",
 	[GET_GLOBAL] = "cuModuleGetGlobal_v2|module",
+	[LOOK_UP] = "cuGetProcAddress_v2|resolve|symbol:ptr",
 	[UNLOAD] = "cuLibraryUnload|module",
 	[PEER] = "cuCtxEnablePeerAccess|context",
 	[ALLOC] = "cuMemAlloc_v2|memory|dptr:ptr|bytesize:u64",
@@ -303,6 +305,15 @@ static void unusual(const char *folder)
 	over(ALLOC, m.time - 18 * MS, 0)->thread = 1;
 	m.time += 1 * MS;
 	over(LAUNCH, m.time - 19 * MS, 0);
+	finish();
+
+	/* The runtime looks up what it may need. */
+	start(folder, "lookups");
+	call(LOOK_UP, 300, 1 * US, 0);
+	usual();
+	call(LOOK_UP, 2, 1 * US, 500);
+	call(LAUNCH, 1, 5 * US, 0);
+	call(LOOK_UP, 1, 1 * US, 0);
 	finish();
 
 	/* Neither an end nor the spool that would tell the rest. */

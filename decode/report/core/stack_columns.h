@@ -23,6 +23,9 @@ extern const struct nvs_column nvs_measure_columns[NVS_MEASURES + 3];
 /* Returns 0, or -EINVAL after a message on stderr. */
 int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by);
 
+/* Prints below the text why calls have no stack; NAME: how they are shown. */
+void nvs_no_stack_print(struct nvs_out *out, const char *name);
+
 /* Columns of a row with a weight, for a list of columns. */
 #define NVS_WEIGHT_COLUMNS(COL, weight)                                                   \
 	COL(known, submissions, "subs", 0, 0, !(weight).uncounted, (weight).submissions)  \

@@ -19,24 +19,60 @@
 #define MOST_STEPS (1u << 28) /* bound for hostile traces: all calls may overlap */
 
 struct api {
-	const struct nvs_call_api *entry; /* its key */
-	struct nvs_durations times; /* in ticks */
+	const struct nvs_call_api *entry;
+	struct nvs_durations times; /* of submitting calls, in ticks */
 };
 
 /* ---- callbacks of the pass ---- */
 
+static void add_nested(struct nvs_stalls *w, const struct nvs_nested *nested)
+{
+	struct nvs_nested *new = nested->causes
+					 ? NVS_APPEND_OPTIONAL(w->nested, w->nnested,
+							       w->nested_room, 64, UINT32_MAX)
+					 : NULL;
+
+	if (new)
+		*new = *nested;
+}
+
 static void note_nested(struct nvs_stalls *w, const struct nvs_call *call)
 {
-	uint32_t causes = call->api->group == NVS_CALL_GROUP_MODULE   ? NVS_STALL_MODULE
+	const struct nvs_nested nested = {
+		.begin = call->begin,
+		.end = call->end,
+		.thread = call->thread,
+		.channel = NVS_NONE,
+		.causes = call->api->group == NVS_CALL_GROUP_MODULE   ? NVS_STALL_MODULE
 			  : call->api->group == NVS_CALL_GROUP_MEMORY ? NVS_STALL_MEMORY
-								      : 0;
+								      : 0};
 
-	struct nvs_nested *nested = NULL;
+	add_nested(w, &nested);
+}
 
-	if (causes)
-		nested = NVS_APPEND_OPTIONAL(w->nested, w->nnested, w->nested_room, 64, UINT32_MAX);
-	if (nested)
-		*nested = (struct nvs_nested){call->begin, call->end, call->thread, causes};
+void nvs_stalls_submission(struct nvs_stalls *w, const struct nvs_submission *s,
+			   const struct nvs_occupancy *fill)
+{
+	const struct nvs_nested nested = {
+		.begin = s->rec->rec.time,
+		.end = s->rec->rec.time,
+		.thread = s->thread->thread,
+		.channel = s->channel->channel,
+		.causes = (fill->ring_full ? NVS_STALL_RING : 0) |
+			  (fill->pushbuffer_full ? NVS_STALL_PUSHBUFFER : 0)};
+
+	add_nested(w, &nested);
+}
+
+bool nvs_stalls_loaded_code(const struct nvs_call *call)
+{
+	const struct nvs_tally *t = &call->tally;
+	uint64_t copies = t->codes;
+
+	for (int mode = 0; mode < NVS_COPY_MODES; mode++)
+		copies += t->copies[mode];
+	return !t->unseen && call->api->group == NVS_CALL_GROUP_LAUNCH && call->submissions > 1 &&
+	       copies;
 }
 
 /* Returns true for calls that submit work and need not wait for it. */
@@ -63,26 +99,24 @@ static bool is_synchronous(const struct nvs_call *call)
 	return call->api->group == NVS_CALL_GROUP_COPY && !strstr(call->api->name, "Async");
 }
 
-/* A launch needs one submission: copies in further ones loaded its code. */
-static bool loaded_code(const struct nvs_call *call)
-{
-	const struct nvs_tally *t = &call->tally;
-	uint64_t copies = t->codes;
+#define SECOND 1000000000u /* ticks */
 
-	for (int mode = 0; mode < NVS_COPY_MODES; mode++)
-		copies += t->copies[mode];
-	return !t->unseen && call->api->group == NVS_CALL_GROUP_LAUNCH && call->submissions > 1 &&
-	       copies;
+/* Half of LONG_NS in ticks, by the clock as far as it is known: the rest is sorted out at the end.
+ */
+static void set_least(struct nvs_stalls *w, uint64_t ticks)
+{
+	uint64_t ns = nvs_call_ns(w->source->trace, ticks, ticks + SECOND);
+
+	w->least = ns ? (uint64_t)(LONG_NS / 2.0 * SECOND / (double)ns) : 0;
 }
 
-int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const struct nvs_stall *wait)
+int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call)
 {
+	struct api *api = nvs_number_make(&w->apis, call->api->number, sizeof(*api));
 	struct nvs_stall *new;
-	struct api *api;
-	uint64_t ns;
 
-	if (nvs_number_set(&w->names, call->api->number, (void *)(uintptr_t)call->api))
-		return 0;
+	if (api)
+		api->entry = call->api;
 	if (!call->end || call->end < call->begin)
 		return 0;
 	if (call->depth > 1)
@@ -90,36 +124,35 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call, const str
 	if (call->depth > 1 || !is_submitting(call) || call->flags & NVS_CALL_CAPTURED ||
 	    !nvs_filter_call(w->source, call))
 		return 0;
-	if (!w->apis.size)
-		w->apis = NVS_ROWS(struct api, entry);
-	api = nvs_rows_at(&w->apis, &call->api);
 	if (!api || nvs_durations_add(&api->times, call->end - call->begin))
-		return -ENOMEM;
-	ns = nvs_call_ns(w->source->trace, call->begin, call->end);
-	if (ns < LONG_NS)
+		return api ? -ENOMEM : 0;
+	if (!w->least)
+		set_least(w, call->begin);
+	if (call->end - call->begin < w->least)
 		return 0;
 	new = NVS_APPEND_OPTIONAL(w->wait, w->n, w->room, 64, UINT32_MAX);
 	if (!new) {
 		w->dropped++;
 		return 0;
 	}
-	*new = *wait;
-	new->api = call->api;
-	new->begin = call->begin;
-	new->end = call->end;
-	new->ns = ns;
-	new->thread = call->thread;
-	new->stack = call->stack;
-	new->causes |= (loaded_code(call) ? NVS_STALL_MODULE : 0) |
-		       (is_synchronous(call) ? NVS_STALL_COPY : 0);
+	*new = (struct nvs_stall){.api = call->api,
+				  .begin = call->begin,
+				  .end = call->end,
+				  .thread = call->thread,
+				  .stack = call->stack,
+				  .channel = NVS_NONE,
+				  .causes = (nvs_stalls_loaded_code(call) ? NVS_STALL_MODULE : 0) |
+					    (is_synchronous(call) ? NVS_STALL_COPY : 0)};
 	return 0;
 }
 
-int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec)
+int nvs_stalls_note(struct nvs_stalls *w, const struct nvs_rec *rec)
 {
 	uint64_t *ticks = NULL;
 
-	if (rec->type == NVS_REC_OBJECT || rec->type == NVS_REC_GPU_MAP)
+	if (rec->type == NVS_REC_CLOCK)
+		set_least(w, rec->time);
+	else
 		ticks = NVS_APPEND_OPTIONAL(w->memory, w->nmemory, w->memory_room, 64, UINT32_MAX);
 	if (ticks)
 		*ticks = rec->time;
@@ -130,9 +163,12 @@ int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec)
 
 static bool has_waited(struct nvs_stalls *w, struct nvs_stall *wait)
 {
-	const struct api *api = nvs_rows_at(&w->apis, &wait->api);
+	const struct api *api = nvs_number_get(&w->apis, wait->api->number);
 	uint64_t usual = api ? nvs_durations_quantile(&api->times, 0.5) : 0;
 
+	wait->ns = nvs_call_ns(w->source->trace, wait->begin, wait->end);
+	if (wait->ns < LONG_NS)
+		return false;
 	if (!api || api->times.total.count < MANY_CALLS)
 		return true;
 	wait->usual = nvs_call_ns(w->source->trace, wait->begin, wait->begin + usual);
@@ -232,11 +268,58 @@ static int by_ticks(const void *pa, const void *pb)
 	return -compare_numbers(&a->ticks, &b->ticks);
 }
 
-static int find_siblings(struct nvs_stalls *w)
+/* ---- causes ---- */
+
+void nvs_stalls_settle(struct nvs_stalls *w)
+{
+	if (w->nnested)
+		qsort(w->nested, w->nnested, sizeof(*w->nested), compare_nested);
+	for (size_t i = 0; i < w->nnested; i++) {
+		const struct nvs_nested *n = w->nested + i;
+		size_t at = count_before(w, n->begin + 1);
+
+		/* The last wait of its thread that began before it; outermost calls of a thread do
+		 * not overlap. */
+		for (size_t k = 0; at && k < 64; k++, at--) {
+			struct nvs_stall *wait = w->wait + at - 1;
+
+			if (wait->thread != n->thread)
+				continue;
+			if (wait->end >= n->end) {
+				wait->causes |= n->causes;
+				wait->channel = n->channel == NVS_NONE ? wait->channel : n->channel;
+			}
+			break;
+		}
+	}
+}
+
+void nvs_stalls_finish(struct nvs_stalls *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (has_waited(w, w->wait + i))
+			w->wait[kept++] = w->wait[i];
+	w->n = kept;
+	if (!kept)
+		return;
+	qsort(w->wait, w->n, sizeof(*w->wait), compare_begins);
+	if (w->nmemory)
+		qsort(w->memory, w->nmemory, sizeof(*w->memory), compare_numbers);
+	for (size_t i = 0; i < w->n; i++)
+		if (made_memory(w, w->wait[i].begin, w->wait[i].end))
+			w->wait[i].causes |= NVS_STALL_MEMORY;
+	nvs_stalls_settle(w);
+}
+
+int nvs_stalls_find_others(struct nvs_stalls *w)
 {
 	struct nvs_pass_reader reader = {.call = on_sibling, .arg = w};
 	int r;
 
+	if (!w->n || nvs_trace_thread_count(w->source->trace) < 2)
+		return 0;
 	w->latest = calloc(w->n + 1, sizeof(*w->latest));
 	if (!w->latest)
 		return -ENOMEM;
@@ -250,65 +333,24 @@ static int find_siblings(struct nvs_stalls *w)
 		if (wait->siblings->calls && wait->siblings->ticks >= (wait->end - wait->begin) / 2)
 			wait->causes |= NVS_STALL_OTHERS;
 	}
+	/* Memory that the call itself allocated is its own, whatever others did. */
+	nvs_stalls_settle(w);
 	return r;
 }
 
-/* ---- causes ---- */
-
-static void find_nested(struct nvs_stalls *w)
+static void free_api(void *item)
 {
-	for (size_t i = 0; i < w->nnested; i++) {
-		const struct nvs_nested *n = w->nested + i;
-		size_t at = count_before(w, n->begin + 1);
-
-		/* The last wait of its thread that began before it; outermost calls of a thread do
-		 * not overlap. */
-		for (size_t k = 0; at && k < 64; k++, at--)
-			if (w->wait[at - 1].thread == n->thread) {
-				if (w->wait[at - 1].end >= n->end)
-					w->wait[at - 1].causes |= n->causes;
-				break;
-			}
-	}
-}
-
-int nvs_stalls_finish(struct nvs_stalls *w)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < w->n; i++)
-		if (has_waited(w, w->wait + i))
-			w->wait[kept++] = w->wait[i];
-	w->n = kept;
-	if (!kept)
-		return 0;
-	qsort(w->wait, w->n, sizeof(*w->wait), compare_begins);
-	if (w->nmemory)
-		qsort(w->memory, w->nmemory, sizeof(*w->memory), compare_numbers);
-	if (w->nnested)
-		qsort(w->nested, w->nnested, sizeof(*w->nested), compare_nested);
-	for (size_t i = 0; i < w->n; i++)
-		if (made_memory(w, w->wait[i].begin, w->wait[i].end))
-			w->wait[i].causes |= NVS_STALL_MEMORY;
-	if (nvs_trace_thread_count(w->source->trace) > 1 && find_siblings(w) < 0)
-		return -EIO;
-	find_nested(w);
-	return 0;
-}
-
-static void free_api(void *row)
-{
-	nvs_durations_free(&((struct api *)row)->times);
+	nvs_durations_free(&((struct api *)item)->times);
+	free(item);
 }
 
 void nvs_stalls_free(struct nvs_stalls *w)
 {
-	nvs_rows_free(&w->apis, free_api);
+	nvs_numbers_free(&w->apis, free_api);
 	free(w->wait);
 	free(w->nested);
 	free(w->memory);
 	free(w->latest);
-	nvs_numbers_free(&w->names, NULL);
 }
 
 /* ---- text ---- */
@@ -330,7 +372,7 @@ void nvs_stall_others(const struct nvs_stalls *w, const struct nvs_stall *wait, 
 		      size_t room)
 {
 	const struct nvs_sibling *s = wait->siblings;
-	const struct nvs_call_api *api = s->calls ? nvs_number_get(&w->names, s->api) : NULL;
+	const struct api *api = s->calls ? nvs_number_get(&w->apis, s->api) : NULL;
 	double of = wait->end > wait->begin ? (double)(wait->end - wait->begin) : 1;
 
 	*dst = '\0';
@@ -338,8 +380,8 @@ void nvs_stall_others(const struct nvs_stalls *w, const struct nvs_stall *wait, 
 		return;
 	if (s->calls > 1)
 		snprintf(dst, room, "thread %u: %u calls of %.40s, %.0f %%", s->thread, s->calls,
-			 nvs_call_name(api), 100 * (double)s->ticks / of);
+			 nvs_call_name(api->entry), 100 * (double)s->ticks / of);
 	else
-		snprintf(dst, room, "thread %u: %.40s, %.0f %%", s->thread, nvs_call_name(api),
-			 100 * (double)s->ticks / of);
+		snprintf(dst, room, "thread %u: %.40s, %.0f %%", s->thread,
+			 nvs_call_name(api->entry), 100 * (double)s->ticks / of);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls that waited inside the driver, and the causes that the trace shows. Used by --ring. */
+/* Calls that waited inside the driver, and the causes that the trace shows. Used by --ring
+ * and the summary. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_RING_STALLS_H
 #define NVSNOOP_DECODE_ANALYSIS_RING_STALLS_H
 
 #include "decode/base/numbers.h"
-#include "decode/base/keyed_rows.h"
+#include "decode/calls/ring_occupancy.h"
 #include "decode/query/source.h"
 #include "decode/query/durations.h"
 
@@ -34,11 +35,12 @@ struct nvs_stalls {
 	struct nvs_stall *wait; /* sorted by begin after nvs_stalls_finish() */
 	size_t n, room;
 	uint64_t dropped; /* for lack of memory */
-	struct nvs_rows apis; /* times of their calls */
-	struct nvs_numbers names; /* entry points by number; each pass has its own objects */
-	struct nvs_nested { /* nested calls that load modules or allocate memory */
+	struct nvs_numbers apis; /* entry points, with the times of their calls */
+	uint64_t least; /* ticks: shorter calls are ignored */
+	struct nvs_nested { /* nested calls that load modules or allocate memory, and submissions
+			     * that found no room in CHANNEL */
 		uint64_t begin, end;
-		uint32_t thread, causes;
+		uint32_t thread, causes, channel; /* channel: NVS_NONE for calls */
 	} * nested;
 	size_t nnested, nested_room;
 	uint64_t *memory; /* ticks at which objects were allocated or mapped */
@@ -47,15 +49,31 @@ struct nvs_stalls {
 	uint64_t steps; /* pairs compared to find overlaps */
 };
 
-/* While reading: each call that has ended, with causes and channel known of it in WAIT. Returns 0
- * or -ENOMEM. */
-int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call,
-		    const struct nvs_stall *wait);
-int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec);
-/* After reading: keeps only the calls that waited, and completes their causes. Reads the trace once
- * more if other threads made calls. Returns 0 or -errno. */
-int nvs_stalls_finish(struct nvs_stalls *w);
+/* While reading: each submission, with its channel's state; each call that has ended; each record.
+ * The latter return 0 or -ENOMEM. */
+void nvs_stalls_submission(struct nvs_stalls *w, const struct nvs_submission *s,
+			   const struct nvs_occupancy *fill);
+int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call);
+int nvs_stalls_note(struct nvs_stalls *w, const struct nvs_rec *rec);
+static inline int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec)
+{
+	bool relevant = rec->type == NVS_REC_CLOCK || rec->type == NVS_REC_OBJECT ||
+			rec->type == NVS_REC_GPU_MAP;
+
+	return relevant ? nvs_stalls_note(w, rec) : 0;
+}
+/* After reading: keeps only the calls that waited, with the causes that are known so far. */
+void nvs_stalls_finish(struct nvs_stalls *w);
+/* After submissions were passed on in a later pass: adds the causes that they show. */
+void nvs_stalls_settle(struct nvs_stalls *w);
+/* Finds calls of other threads: reads the trace once more if other threads made calls. Returns 0
+ * or -errno. */
+int nvs_stalls_find_others(struct nvs_stalls *w);
 void nvs_stalls_free(struct nvs_stalls *w);
+
+/* Returns true if a launch loaded the kernel's code. A launch needs one submission: copies in
+ * further ones loaded the code. */
+bool nvs_stalls_loaded_code(const struct nvs_call *call);
 
 /* As text; "": unknown. */
 void nvs_stall_cause(const struct nvs_stall *wait, char *dst, size_t room);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include "decode/calls/args.h"
+#include "decode/analysis/ring_stalls.h"
 #include "decode/analysis/session_stats.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
@@ -35,23 +36,11 @@ uint64_t nvs_facts_ns(const struct nvs_session_api_stats *api)
 	return api->api.times.total.ns + api->loading.total.ns;
 }
 
-/* Returns true if a launch copied what the kernel needed, such as its code. A graph may contain
- * copies. */
-static bool has_loaded(const struct nvs_call *call)
-{
-	const struct nvs_tally *t = &call->tally;
-	uint64_t copies = 0;
-
-	for (int mode = 0; mode < NVS_COPY_MODES; mode++)
-		copies += t->copies[mode];
-	return call->api->group == NVS_CALL_GROUP_LAUNCH && !t->unseen && copies;
-}
-
 static int count_time(struct nvs_session_stats *f, struct nvs_session_api_stats *a,
 		      const struct nvs_call *call)
 {
 	struct nvs_pending_durations *waiting = f->source->waiting;
-	bool loading = has_loaded(call);
+	bool loading = nvs_stalls_loaded_code(call);
 	int r = nvs_durations_add_later(waiting, loading ? &a->loading : &a->api.times, call);
 
 	if (!r && call->depth == 1)
@@ -75,9 +64,8 @@ static struct nvs_session_api_stats *api_of(struct nvs_session_stats *f,
 	return (struct nvs_session_api_stats *)nvs_api_calls_row(&f->apis, &key, call->api);
 }
 
-static int on_call(void *arg, const struct nvs_call *call)
+int nvs_facts_call(struct nvs_session_stats *f, const struct nvs_call *call)
 {
-	struct nvs_session_stats *f = arg;
 	struct nvs_session_api_stats *a;
 
 	if (!nvs_filter_call(f->source, call))
@@ -93,18 +81,10 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return nvs_call_returned(call) ? count_time(f, a, call) : 0;
 }
 
-static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	struct nvs_session_stats *f = arg;
-
-	f->launches += op->kind == NVS_OP_LAUNCH;
-	return 0;
-}
-
-static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+int nvs_facts_submitted(struct nvs_session_stats *f, const struct nvs_submission *s,
+			const struct nvs_call *call)
 {
 	bool whole = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
-	struct nvs_session_stats *f = arg;
 	uint64_t launches = f->launches;
 	struct nvs_session_api_stats *a;
 
@@ -129,17 +109,10 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	return 0;
 }
 
-void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s,
-		     struct nvs_pass_reader *reader)
+void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s)
 {
 	f->source = s;
 	f->apis.rows = NVS_ROWS(struct nvs_session_api_stats, api.key);
-	*reader = (struct nvs_pass_reader){.call = on_call,
-					   .op = on_op,
-					   .submitted = on_submitted,
-					   .calls = true,
-					   .tallies = true,
-					   .arg = f};
 }
 
 void nvs_facts_sum(struct nvs_session_stats *into, const struct nvs_session_stats *from)

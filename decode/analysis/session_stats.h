@@ -9,7 +9,7 @@
 
 struct nvs_session_api_stats {
 	struct nvs_api_calls api; /* all calls of an entry point; TIMES is without LOADING */
-	/* Launches that also copied what the kernel needed, mainly its code. */
+	/* Launches that loaded the kernel's code. */
 	struct nvs_durations loading;
 	uint64_t longest, begin; /* ticks; of TIMES */
 };
@@ -30,8 +30,15 @@ struct nvs_session_stats {
 };
 
 /* Prepares F for reading S. */
-void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s,
-		     struct nvs_pass_reader *reader);
+void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s);
+/* Call from the callbacks of a reader that has calls and tallies. Return 0 or -ENOMEM. */
+int nvs_facts_call(struct nvs_session_stats *f, const struct nvs_call *call);
+int nvs_facts_submitted(struct nvs_session_stats *f, const struct nvs_submission *s,
+			const struct nvs_call *call);
+static inline void nvs_facts_op(struct nvs_session_stats *f, const struct nvs_op *op)
+{
+	f->launches += op->kind == NVS_OP_LAUNCH;
+}
 /* Adds the counts, except those by entry point. */
 void nvs_facts_sum(struct nvs_session_stats *into, const struct nvs_session_stats *from);
 void nvs_facts_free(struct nvs_session_stats *f);

@@ -18,7 +18,7 @@
 
 #define NO_ROOM 1u /* number of the frame for stacks beyond the memory budget */
 
-static const char unknown[] = "[unknown]";
+static const char unknown[] = NVS_UNKNOWN_FRAME;
 
 /* ---- callbacks of the pass ---- */
 

@@ -17,6 +17,8 @@ struct nvs_weight {
 #define NVS_FRAME_API 1u
 #define NVS_FRAME_PROCESS 2u /* + number of its trace */
 
+#define NVS_UNKNOWN_FRAME "[unknown]" /* name of the frame above calls without a stack */
+
 struct nvs_stack_frame {
 	struct {
 		uint64_t name; /* hash */

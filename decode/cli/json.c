@@ -29,8 +29,8 @@ static bool may_be_special(uint64_t eight)
 	uint64_t quote = eight ^ EACH_BYTE('"'), slash = eight ^ EACH_BYTE('\\'),
 		 del = eight ^ EACH_BYTE(0x7full);
 
-	return (eight | (eight - EACH_BYTE(' ')) | (quote - EACH_BYTE(1)) |
-		(slash - EACH_BYTE(1)) | (del - EACH_BYTE(1))) &
+	return (eight | (eight - EACH_BYTE(' ')) | (quote - EACH_BYTE(1)) | (slash - EACH_BYTE(1)) |
+		(del - EACH_BYTE(1))) &
 	       EACH_BYTE(0x80ull);
 }
 

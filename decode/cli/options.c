@@ -141,13 +141,31 @@ static const struct nvs_option *find_option(const struct nvs_option *options, in
 	return o;
 }
 
-static int take_option(struct nvs_command_line *line, int c)
+/* ARGUMENT is an unknown option, or the beginning of several. */
+static void suggest_option(const struct nvs_option *options, const char *argument)
+{
+	size_t length = strcspn(argument + 2, "=");
+	const char *name;
+
+	for (const struct nvs_option *o = options; o->name || o->help; o++)
+		if (o->name && !strncmp(o->name, argument + 2, length))
+			return;
+	name = nvs_option_nearest(options, argument + 2, length);
+	if (name)
+		fprintf(stderr, "Did you mean '--%.*s'?\n", (int)strcspn(name, "="), name);
+}
+
+static int take_option(struct nvs_command_line *line, int c, const char *argument)
 {
 	const struct nvs_option *o;
+	const char *word;
 	char rule[256];
+	size_t length;
 	int status;
 
 	if (c == '?') { /* getopt has printed the reason */
+		if (!optopt && !strncmp(argument, "--", 2))
+			suggest_option(line->options, argument);
 		fprintf(stderr, "Try '%s --help'.\n", program);
 		return NVS_USAGE_ERROR;
 	}
@@ -164,6 +182,12 @@ static int take_option(struct nvs_command_line *line, int c)
 	if (status != NVS_OPTION_WRONG)
 		return status ? status : -1;
 	nvs_option_rule(o, rule, sizeof(rule));
+	length = o->kind == NVS_OPTION_WORD && o->argument && optarg
+			 ? nvs_word_nearest(o->argument, optarg, &word)
+			 : 0;
+	if (length)
+		return nvs_usage_error("--%s must be %s, not '%s'; did you mean '%.*s'?", o->name,
+				       rule, optarg, (int)length, word);
 	return nvs_usage_error("--%s must be %s, not '%s'", o->name, rule, optarg);
 }
 
@@ -181,7 +205,7 @@ int nvs_command_line_parse(struct nvs_command_line *line, int argc, char **argv)
 		argv[0] = (char *)program; /* getopt begins its messages with it */
 	while (status < 0 &&
 	       (c = getopt_long(argc, argv, table.letters, table.options, NULL)) != -1)
-		status = take_option(line, c);
+		status = take_option(line, c, argv[optind - 1]);
 	line->operand = optind;
 	return status;
 }

@@ -10,6 +10,7 @@
 #include "decode/cli/table.h"
 
 #define MAX_COLUMNS 64
+#define GB 1000000000u /* bytes are printed in GB from here on */
 #define NAMES_SHARE 40 /* width of all name columns together before other columns are dropped, */
 #define MIN_NAME 20 /* but at least this for each */
 #define LEAST_NAME 8 /* a name column is never cut below this */
@@ -27,6 +28,11 @@ const struct nvs_column *nvs_table_column(const struct nvs_table *table, const c
 				return c;
 		}
 	return NULL;
+}
+
+const char *nvs_table_applicable(const struct nvs_table *table, const char *by)
+{
+	return by && nvs_table_column(table, by + (*by == '-')) ? by : NULL;
 }
 
 int nvs_table_no_column(const struct nvs_table *table, const char *by)
@@ -284,8 +290,20 @@ static uint32_t position_of(const struct nvs_table *t, const struct nvs_column *
 	       (c->flags & NVS_COLUMN_SEVERAL ? 0 : 1 + rank);
 }
 
+/* The column that rows are sorted by is printed, even if it is a detail; names of other columns'
+ * rows are not. */
+static bool is_kept(const struct nvs_table *t, const struct nvs_column *c, size_t nrows,
+		    const struct nvs_column *keep)
+{
+	struct nvs_value v = {0};
+
+	for (size_t r = 0; c == keep && r < nrows && v.kind == NVS_VALUE_NONE; r++)
+		get_value(t->columns, c, t->rows[r], &v);
+	return v.kind != NVS_VALUE_NONE && v.kind != NVS_VALUE_TEXT;
+}
+
 static void choose_columns(struct table_layout *l, const struct nvs_table *t, size_t nrows,
-			   bool bars)
+			   bool bars, const struct nvs_column *keep)
 {
 	uint32_t place[MAX_COLUMNS], rank = 0;
 
@@ -294,12 +312,14 @@ static void choose_columns(struct table_layout *l, const struct nvs_table *t, si
 		const struct nvs_column *c = t->columns + i;
 		uint32_t at = l->n;
 
-		rank = c->flags & NVS_COLUMN_BESIDE ? rank : c->rank;
-		if (c->flags & (NVS_COLUMN_DETAIL | NVS_COLUMN_JSON) ||
-		    (c->flags & NVS_COLUMN_BAR && !bars) ||
-		    (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
-		    (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)) ||
-		    (c->flags & NVS_COLUMN_IF_KNOWN && !any_known(t, c, nrows)))
+		/* A detail that is printed is next to the column before it, too. */
+		rank = c->flags & (NVS_COLUMN_BESIDE | NVS_COLUMN_DETAIL) ? rank : c->rank;
+		if (!is_kept(t, c, nrows, keep) &&
+		    (c->flags & (NVS_COLUMN_DETAIL | NVS_COLUMN_JSON) ||
+		     (c->flags & NVS_COLUMN_BAR && !bars) ||
+		     (c->flags & NVS_COLUMN_SEVERAL && !t->several) ||
+		     (c->flags & NVS_COLUMN_IF_ANY && all_zero(t, c, nrows)) ||
+		     (c->flags & NVS_COLUMN_IF_KNOWN && !any_known(t, c, nrows))))
 			continue;
 		for (; at && position_of(t, c, rank) < place[at - 1]; at--) {
 			l->column[at] = l->column[at - 1];
@@ -311,9 +331,90 @@ static void choose_columns(struct table_layout *l, const struct nvs_table *t, si
 	}
 }
 
-static void lay_out(struct table_layout *l, const struct nvs_table *t, size_t nrows, bool bars)
+/* ---- cells ---- */
+
+/* Keys of counts that are the number of a thing: digits are not grouped. */
+static bool is_number_of_thing(const char *key)
 {
-	choose_columns(l, t, nrows, bars);
+	static const char *const keys[] = {
+		"pid",
+		"tid",
+		"rank",
+		"thread",
+		"submission",
+		"channel",
+		"release_channel",
+		"other_channel",
+		"release_submission",
+		"graph",
+		"image",
+		"kernel_number",
+		"a_changed_first",
+		"parts_at",
+		"collective_undone",
+		"parts_thread",
+		"b_changed_first",
+		"color",
+		"value",
+		"wanted",
+		"subchannel",
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (!strcmp(keys[i], key))
+			return true;
+	return false;
+}
+
+static bool ends_in(const char *key, const char *end)
+{
+	size_t length = strlen(key), n = strlen(end);
+
+	return length >= n && !strcmp(key + length - n, end);
+}
+
+/* Returns the maximum that belongs to a quantile, host_us_max of host_us_p50; 0: none. */
+static double max_of(const struct nvs_table *t, const struct nvs_column *c, const void *row)
+{
+	size_t stem = strlen(c->name) - strlen("p50");
+	struct nvs_value v = {0};
+
+	for (uint32_t i = 0; i < t->ncolumns; i++)
+		if (!strncmp(t->columns[i].name, c->name, stem) &&
+		    !strcmp(t->columns[i].name + stem, "max"))
+			get_value(t->columns, t->columns + i, row, &v);
+	return v.kind == NVS_VALUE_REAL ? v.real : 0;
+}
+
+/* The only place where a value becomes text for people: as in sentences, by what its key means. */
+static void format_cell(const struct nvs_table *t, const struct nvs_column *c, const void *row,
+			char text[NVS_VALUE_ROOM])
+{
+	struct nvs_value v;
+	double most;
+
+	get_value(t->columns, c, row, &v);
+	nvs_value_text_format(text, NVS_VALUE_ROOM, &v);
+	if (v.text)
+		return;
+	if (v.kind == NVS_VALUE_COUNT && v.count >= GB && ends_in(c->name, "bytes"))
+		snprintf(text, NVS_VALUE_ROOM, "%.2f GB", (double)v.count / GB);
+	else if (v.kind == NVS_VALUE_COUNT && !is_number_of_thing(c->name))
+		nvs_format_grouped(text, v.count);
+	if (v.kind != NVS_VALUE_REAL || (!ends_in(c->name, "_p50") && !ends_in(c->name, "_p99")))
+		return;
+	/* A single value is exact; and no quantile is above the maximum. */
+	most = max_of(t, c, row);
+	if (v.real == most)
+		return;
+	if (nvs_value_rough_format(text, NVS_VALUE_ROOM, v.real) > most && most)
+		nvs_value_text_format(text, NVS_VALUE_ROOM, &v);
+}
+
+static void lay_out(struct table_layout *l, const struct nvs_table *t, size_t nrows, bool bars,
+		    const struct nvs_column *keep)
+{
+	choose_columns(l, t, nrows, bars, keep);
 	for (uint32_t i = 0; i < l->n; i++) {
 		l->left[i] = l->column[i]->flags &
 			     (NVS_COLUMN_NAME | NVS_COLUMN_BAR | NVS_COLUMN_LEFT);
@@ -322,11 +423,9 @@ static void lay_out(struct table_layout *l, const struct nvs_table *t, size_t nr
 	for (size_t r = 0; r < nrows; r++)
 		for (uint32_t i = 0; i < l->n; i++) {
 			char text[NVS_VALUE_ROOM];
-			struct nvs_value v;
 			int w;
 
-			get_value(t->columns, l->column[i], t->rows[r], &v);
-			nvs_value_text_format(text, sizeof(text), &v);
+			format_cell(t, l->column[i], t->rows[r], text);
 			w = width_of(text);
 			if (w > l->width[i])
 				l->width[i] = w;
@@ -371,8 +470,8 @@ static int share_of_names(const struct table_layout *l, int room)
 	return share > MIN_NAME ? share : MIN_NAME;
 }
 
-/* Drops columns other than KEEP until the rest fits: first those with no value in any row, then by
- * rank. Returns how many. */
+/* Drops columns other than KEEP until the rest fits: first those with no value in any row, whatever
+ * their rank, then those of zeros, then by rank. Returns how many. */
 static uint32_t drop_columns(struct table_layout *l, const struct nvs_table *t, size_t nrows,
 			     int room, const struct nvs_column *keep)
 {
@@ -386,6 +485,8 @@ static uint32_t drop_columns(struct table_layout *l, const struct nvs_table *t, 
 
 			if (rank && !t->as_given && all_zero(t, l->column[i], nrows))
 				rank += 256;
+			if (!t->as_given && nrows && !any_known(t, l->column[i], nrows))
+				rank += 512;
 			if (rank && (rank > worth || (rank == worth && !t->as_given)) &&
 			    l->column[i] != keep) {
 				worst = i;
@@ -479,7 +580,7 @@ uint32_t nvs_table_text(struct nvs_out *out, const struct nvs_table *t, size_t n
 	uint32_t hidden = 0;
 	struct table_layout l;
 
-	lay_out(&l, t, nrows, out->terminal);
+	lay_out(&l, t, nrows, out->terminal, keep);
 	if (out->fit) {
 		hidden = drop_columns(&l, t, nrows, out->width, keep);
 		shrink_names(&l, out->width, MIN_NAME);
@@ -490,10 +591,7 @@ uint32_t nvs_table_text(struct nvs_out *out, const struct nvs_table *t, size_t n
 		int blanks = 0;
 
 		for (uint32_t i = 0; i < l.n; i++) {
-			struct nvs_value v;
-
-			get_value(t->columns, l.column[i], t->rows[r], &v);
-			nvs_value_text_format(text, sizeof(text), &v);
+			format_cell(t, l.column[i], t->rows[r], text);
 			print_cell(out, &l, i, text, &blanks);
 		}
 		fputc('\n', out->file);

@@ -11,9 +11,9 @@
 enum nvs_value_kind {
 	NVS_VALUE_NONE, /* unknown: "-", null, empty */
 	NVS_VALUE_TEXT,
-	NVS_VALUE_COUNT,
+	NVS_VALUE_COUNT, /* in text grouped by thousands, unless it is the number of something */
 	NVS_VALUE_HEX, /* COUNT, in text as 0x7f.. */
-	NVS_VALUE_REAL, /* REAL, two decimals */
+	NVS_VALUE_REAL, /* REAL, two decimals; in text from 1,000 on none */
 	NVS_VALUE_NS, /* NS; in text seconds with nine decimals */
 	NVS_VALUE_TRUTH, /* COUNT as true or false; in text the word TEXT, or "-" */
 	NVS_VALUE_BAR, /* REAL from 0 to 1, as a bar */
@@ -90,6 +90,8 @@ struct nvs_table {
 /* Finds a column by key or heading; case, and blanks, dashes or underscores do not matter. Returns
  * NULL if there is none. */
 const struct nvs_column *nvs_table_column(const struct nvs_table *table, const char *name);
+/* BY, if it is NULL or `-s BY` applies to this one of several tables; else NULL. */
+const char *nvs_table_applicable(const struct nvs_table *table, const char *by);
 /* Order of `-s BY`. Returns false if BY is NULL or not a column. */
 bool nvs_table_order(const struct nvs_table *table, const char *by, struct nvs_order *order);
 /* Compares two rows. */
@@ -97,7 +99,7 @@ int nvs_table_compare(const struct nvs_order *order, const void *a, const void *
 /* Prints on stderr that NAME is not a column, with those there are; returns -EINVAL. */
 int nvs_table_no_column(const struct nvs_table *table, const char *name);
 /* The first N rows: as text, and returns how many columns did not fit (KEEP, which may be NULL, is
- * not dropped); as the items of a list; as CSV. */
+ * always printed); as the items of a list; as CSV. */
 uint32_t nvs_table_text(struct nvs_out *out, const struct nvs_table *table, size_t n,
 			const struct nvs_column *keep);
 void nvs_table_json(struct nvs_json *json, const struct nvs_table *table, size_t n);
@@ -119,6 +121,8 @@ int nvs_table_print_array(struct nvs_out *out, struct nvs_table *table, const vo
 /* For programs: decimal numbers. NONE is printed for unknown values, and for text. */
 void nvs_value_plain_format(char *dst, size_t room, const struct nvs_value *v, const char *none);
 void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v); /* for people */
+/* For quantiles, which are exact to 3 %: two digits. Returns the rounded value. */
+double nvs_value_rough_format(char *dst, size_t room, double x);
 void nvs_value_json(FILE *file, const struct nvs_value *v);
 
 /* ---- getters ---- */

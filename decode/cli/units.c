@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "decode/cli/units.h"
+#include "include/distance.h"
 
 static int digit_of(char c)
 {
@@ -75,6 +76,44 @@ int nvs_word_index(const char *words, const char *text)
 		if (!words[n])
 			return -1;
 	}
+}
+
+/* Half of the letters may be wrong. */
+static uint32_t most_wrong(size_t length)
+{
+	return (uint32_t)length / 2 + 1;
+}
+
+const char *nvs_option_nearest(const struct nvs_option *o, const char *word, size_t length)
+{
+	uint32_t least = most_wrong(length);
+	const char *nearest = NULL;
+
+	for (; o->name || o->help; o++) {
+		uint32_t d = o->name ? nvs_edit_distance(word, length, o->name, strlen(o->name))
+				     : least;
+
+		nearest = d < least ? o->name : nearest;
+		least = d < least ? d : least;
+	}
+	return nearest;
+}
+
+size_t nvs_word_nearest(const char *words, const char *text, const char **word)
+{
+	uint32_t least = most_wrong(strlen(text)), d;
+	size_t found = 0, n;
+
+	for (; *words; words += n + (words[n] == '|')) {
+		n = strcspn(words, "|");
+		d = nvs_edit_distance(text, strlen(text), words, n);
+		if (d >= least)
+			continue;
+		least = d;
+		*word = words;
+		found = n;
+	}
+	return found;
 }
 
 static void store_number(const struct nvs_option *o, void *field, uint64_t value)

@@ -26,6 +26,11 @@ bool nvs_read_size(const char **text, uint64_t max, uint64_t *bytes);
 /* Returns the index of TEXT among WORDS ("text|json|csv"), or -1. */
 int nvs_word_index(const char *words, const char *text);
 
+/* Returns the name of the option that WORD (of LENGTH bytes) is probably meant to be, or NULL. */
+const char *nvs_option_nearest(const struct nvs_option *options, const char *word, size_t length);
+/* Finds the word among WORDS that TEXT is probably meant to be. Returns its length, or 0. */
+size_t nvs_word_nearest(const char *words, const char *text, const char **word);
+
 /* Stores TEXT, which is NULL for an option without a value, in TARGET. Returns 0, NVS_OPTION_WRONG,
  * or what the option's own setter returned. */
 int nvs_option_store(const struct nvs_option *option, void *target, const char *text);

@@ -8,6 +8,7 @@
 
 #define BAR 10 /* characters of a full bar */
 #define SMALL 0.095
+#define LARGE 999.995 /* from here on without decimals */
 
 void nvs_value_plain_format(char *dst, size_t room, const struct nvs_value *v, const char *none)
 {
@@ -53,6 +54,15 @@ static void format_decimal(char *dst, size_t room, const struct nvs_value *v)
 	nvs_group_digits(dst + sign, room - sign);
 }
 
+/* 24.55, 127.80, 2,316 */
+static void format_real(char *dst, size_t room, double x)
+{
+	size_t sign = x < 0;
+
+	snprintf(dst, room, fabs(x) < LARGE ? "%.2f" : "%.0f", x);
+	nvs_group_digits(dst + sign, room - sign);
+}
+
 void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v)
 {
 	uint64_t abs = v->ns < 0 ? -(uint64_t)v->ns : (uint64_t)v->ns;
@@ -67,7 +77,7 @@ void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v)
 			 (unsigned long long)(abs % 1000000000));
 		break;
 	case NVS_VALUE_REAL:
-		snprintf(dst, room, "%.2f", v->real);
+		format_real(dst, room, v->real);
 		break;
 	case NVS_VALUE_DECIMAL:
 	case NVS_VALUE_FLOAT:
@@ -84,6 +94,18 @@ void nvs_value_text_format(char *dst, size_t room, const struct nvs_value *v)
 		snprintf(dst, room, "-");
 	else if (v->kind != NVS_VALUE_NONE && v->text)
 		nvs_escape(dst, room, v->text, strlen(v->text));
+}
+
+double nvs_value_rough_format(char *dst, size_t room, double x)
+{
+	double unit = x < 0.995 ? 0.01 : x < 9.95 ? 0.1 : 1;
+
+	while (x / unit >= 99.5)
+		unit *= 10;
+	x = floor(x / unit + 0.5) * unit;
+	snprintf(dst, room, "%.*f", unit < 0.05 ? 2 : unit < 0.5 ? 1 : 0, x);
+	nvs_group_digits(dst, room);
+	return x;
 }
 
 void nvs_value_json(FILE *file, const struct nvs_value *v)

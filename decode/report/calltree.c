@@ -205,6 +205,11 @@ static int print_tree(struct nvs_run *run)
 	r = r ? r : t.status;
 	if (!r)
 		r = nvs_table_print_array(run->out, &table, t.rows, t.n, sizeof(*t.rows), &o);
+	for (size_t i = 0; i < t.n && t.text && !r; i++)
+		if (t.rows[i].frame && !strcmp(t.rows[i].frame->name, NVS_UNKNOWN_FRAME)) {
+			nvs_no_stack_print(run->out, NVS_UNKNOWN_FRAME);
+			break;
+		}
 	for (size_t i = 0; i < t.n; i++)
 		if (t.rows[i].cut)
 			free((void *)t.rows[i].weight);
@@ -224,6 +229,6 @@ NVS_REPORT(calltree, .name = "calltree", .group = NVS_HOST_TIME, .place = 24,
 		  "them, unless\n.B \\-n 0\nis given. Calls whose stack is unknown are "
 		  "below\n.BR [unknown] .",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
-	   .each = sizeof(struct nvs_stacks_each), .begin = nvs_run_stacks_begin,
-	   .print = print_tree, .free = nvs_run_stacks_free);
+	   NVS_REPORT_COLUMNS(columns), NVS_REPORT_SORT_COLUMNS(nvs_measure_columns),
+	   .state = sizeof(struct nvs_stacks), .each = sizeof(struct nvs_stacks_each),
+	   .begin = nvs_run_stacks_begin, .print = print_tree, .free = nvs_run_stacks_free);

@@ -8,6 +8,7 @@
 #include "decode/calls/args.h"
 #include "decode/analysis/host_waits.h"
 #include "decode/calls/bracket_times.h"
+#include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/core/timing_note.h"
 #include "decode/report/core/report.h"
@@ -190,11 +191,22 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 	return r;
 }
 
+/* NS in us, as in the table, between BEFORE and AFTER. */
+static void print_us(FILE *f, const char *before, uint64_t ns, const char *after)
+{
+	struct nvs_value v = {.kind = NVS_VALUE_REAL, .real = (double)ns / 1000};
+	char text[64];
+
+	nvs_value_text_format(text, sizeof(text), &v);
+	fprintf(f, "%s%s us%s", before, text, after);
+}
+
 /* Prints totals and the clock error below the table. */
 static void print_totals(const struct nvs_run *run, const struct state_of_run *st)
 {
 	uint64_t waits = 0, ns = 0, busy = 0, busy_of = 0, unknown = 0;
 	FILE *f = run->out->file;
+	char text[32];
 
 	for (size_t i = 0; i < st->rows.n; i++) {
 		const struct critical_row *row = st->rows.row[i];
@@ -208,14 +220,14 @@ static void print_totals(const struct nvs_run *run, const struct state_of_run *s
 	if (!waits)
 		return;
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), f);
-	fprintf(f, "The host waited %.2f us in %llu call%s", (double)ns / 1000,
-		(unsigned long long)waits, waits == 1 ? "" : "s");
+	print_us(f, "The host waited ", ns, " in ");
+	fprintf(f, "%s call%s", nvs_format_grouped(text, waits), waits == 1 ? "" : "s");
 	if (busy_of)
-		fprintf(f, "; the GPU was busy for %.2f us of ", (double)busy / 1000);
+		print_us(f, "; the GPU was busy for ", busy, " of ");
 	if (busy_of == ns)
 		fputs("it", f);
 	else if (busy_of)
-		fprintf(f, "the %.2f us for which this is known", (double)busy_of / 1000);
+		print_us(f, "the ", busy_of, " for which this is known");
 	fputs(".\n", f);
 	if (unknown)
 		fprintf(f, "For %llu of them it is unknown what %s waited for.\n",

@@ -349,71 +349,71 @@ static double divide_or_zero(uint64_t n, uint64_t of)
 #define THREADS (r->count_flags & ~r->wrapped & NVS_COUNT_THREAD)
 #define EACH (!r->shared && r->launches)
 
-#define COLUMNS(COL)                                                                            \
-	COL(count, graph, "graph", 0, 0, r->number)                                             \
-	COL(hex, exec, "exec", DETAIL, 0, true, r->exec->handle)                                \
-	COL(count, nodes, "nodes", 0, 0, r->nodes)                                              \
-	COL(nonzero, longest_path_nodes, "longest path", IF_KNOWN, 4, r->longest)               \
-	COL(known, edges, "edges", IF_KNOWN, 4, r->exec->edges.known, r->exec->edges.n)         \
-	COL(count, kernel_nodes, "kernels", 0, 1, r->kind[KERNEL])                              \
-	COL(count, copy_nodes, "copies", IF_ANY, 4, r->kind[COPY])                              \
-	COL(count, memset_nodes, "memsets", IF_ANY, 4, r->kind[MEMSET])                         \
-	COL(count, host_nodes, "host", IF_ANY, 5, r->kind[HOST])                                \
-	COL(count, child_nodes, "child", IF_ANY, 5, r->children)                                \
-	COL(count, other_nodes, "other", IF_ANY, 5, r->other)                                   \
-	COL(count, body_nodes, "in bodies", IF_ANY, 5, r->conditional_nodes)                    \
-	COL(count, updates, "updates", IF_ANY, 3, r->exec->updates)                             \
-	COL(count, node_changes, "changes", IF_ANY, 5, r->exec->changes)                        \
-	COL(count, graph_launches, "launches", 0, 0, r->launches)                               \
-	COL(count, failed, "failed", IF_ANY, 5, r->failed)                                      \
-	COL(real, submissions_per_launch, "doorbells", 0, 1, r->launches && !r->uncounted,      \
-	    divide_or_zero(r->submissions, r->launches))                                        \
-	COL(real, entries_per_launch, "entries", 0, 4, r->launches && !r->uncounted,            \
-	    divide_or_zero(r->entries, r->launches))                                            \
-	COL(known, command_bytes_p50, "bytes p50", 0, 1, (r->bytes).count && !r->uncounted,     \
-	    nvs_sizes_median(&r->bytes))                                                        \
-	COL(known, command_bytes_after_sync_p50, "after sync", IF_KNOWN, 1,                     \
-	    (r->after_sync).count && !r->uncounted, nvs_sizes_median(&r->after_sync))           \
-	COL(known, command_bytes_back_to_back_p50, "back to back", IF_KNOWN, 1,                 \
-	    (r->back_to_back).count && !r->uncounted, nvs_sizes_median(&r->back_to_back))       \
-	COL(known, command_bytes_first, "bytes first", 0, 4, (r->bytes).count && !r->uncounted, \
-	    r->first)                                                                           \
-	COL(known, command_bytes_min, "bytes min", 0, 4, (r->bytes).count && !r->uncounted,     \
-	    r->bytes.min)                                                                       \
-	COL(known, command_bytes_max, "bytes max", 0, 4, (r->bytes).count && !r->uncounted,     \
-	    r->bytes.max)                                                                       \
-	COL(real, command_bytes_per_launch, "bytes/launch", 0, 4, r->launches && !r->uncounted, \
-	    nvs_sizes_mean(&r->bytes))                                                          \
-	COL(us, host_us_p50, "host us p50", 0, 1, r->launches,                                  \
-	    nvs_durations_quantile(&r->times, 0.5))                                             \
-	COL(us, host_us_mean, "us/launch", BESIDE, 3, r->launches,                              \
-	    nvs_duration_mean(&r->times.total))                                                 \
-	COL(known, warp_instructions, "warp insts", IF_KNOWN, 2, WARPS, r->warp)                \
-	COL(known, thread_instructions, "thread insts", IF_KNOWN, 3, THREADS, r->thread)        \
-	COL(real, warp_instructions_per_launch, "warp/launch", IF_KNOWN, 2, WARPS &&EACH,       \
-	    divide_or_zero(r->warp, r->launches))                                               \
-	COL(real, thread_instructions_per_launch, "thread/launch", IF_KNOWN, 3, THREADS &&EACH, \
-	    divide_or_zero(r->thread, r->launches))                                             \
-	COL(text, instructions_of, "insts of", IF_KNOWN, 2,                                     \
-	    !r->count_flags ? ""                                                                \
-	    : r->shared	    ? "kernels"                                                         \
-			    : "launches")                                                           \
-	COL(count, graph_uploads, "uploads", DETAIL, 0, r->uploads)                             \
-	COL(known, graph_upload_submissions, "upload bells", DETAIL, 0, !r->uncounted,          \
-	    r->upload_submissions)                                                              \
-	COL(known, graph_upload_command_bytes, "upload bytes", IF_ANY, 4, !r->uncounted,        \
-	    r->upload_bytes)                                                                    \
-	COL(us, graph_upload_us_mean, "upload us", DETAIL, 0, r->uploads,                       \
-	    nvs_duration_mean(&r->upload_times))                                                \
-	COL(us, instantiate_us_mean, "make us", IF_ANY, 3, r->make_times.count,                 \
-	    nvs_duration_mean(&r->make_times))                                                  \
-	COL(known, instantiate_command_bytes, "make bytes", DETAIL, 0, !r->uncounted,           \
-	    r->make_bytes)                                                                      \
-	COL(text, origin, "made by", 0, 3,                                                      \
-	    r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture"                               \
-	    : r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes"                                 \
-						      : "")                                     \
-	COL(truth, partial, "partial", IF_ANY, 5, r->exec->partial, "partial")                  \
+#define COLUMNS(COL)                                                                             \
+	COL(count, graph, "graph", 0, 0, r->number)                                              \
+	COL(hex, exec, "exec", DETAIL, 0, true, r->exec->handle)                                 \
+	COL(count, nodes, "nodes", 0, 0, r->nodes)                                               \
+	COL(nonzero, longest_path_nodes, "longest path", IF_KNOWN, 4, r->longest)                \
+	COL(known, edges, "edges", IF_KNOWN, 4, r->exec->edges.known, r->exec->edges.n)          \
+	COL(count, kernel_nodes, "kernels", 0, 1, r->kind[KERNEL])                               \
+	COL(count, copy_nodes, "copies", IF_ANY, 4, r->kind[COPY])                               \
+	COL(count, memset_nodes, "memsets", IF_ANY, 4, r->kind[MEMSET])                          \
+	COL(count, host_nodes, "host", IF_ANY, 5, r->kind[HOST])                                 \
+	COL(count, child_nodes, "child", IF_ANY, 5, r->children)                                 \
+	COL(count, other_nodes, "other", IF_ANY, 5, r->other)                                    \
+	COL(count, body_nodes, "in bodies", IF_ANY, 5, r->conditional_nodes)                     \
+	COL(count, updates, "updates", IF_ANY, 3, r->exec->updates)                              \
+	COL(count, node_changes, "changes", IF_ANY, 5, r->exec->changes)                         \
+	COL(count, graph_launches, "launches", 0, 0, r->launches)                                \
+	COL(count, failed, "failed", IF_ANY, 5, r->failed)                                       \
+	COL(real, submissions_per_launch, "doorbells", 0, 1, r->launches && !r->uncounted,       \
+	    divide_or_zero(r->submissions, r->launches))                                         \
+	COL(real, entries_per_launch, "entries", 0, 4, r->launches && !r->uncounted,             \
+	    divide_or_zero(r->entries, r->launches))                                             \
+	COL(known, command_bytes_p50, "bytes p50", 0, 1, (r->bytes).count && !r->uncounted,      \
+	    nvs_sizes_median(&r->bytes))                                                         \
+	COL(known, command_bytes_min, "bytes min", BESIDE, 4, (r->bytes).count && !r->uncounted, \
+	    r->bytes.min)                                                                        \
+	COL(known, command_bytes_max, "bytes max", BESIDE, 4, (r->bytes).count && !r->uncounted, \
+	    r->bytes.max)                                                                        \
+	COL(known, command_bytes_after_sync_p50, "after sync", IF_KNOWN, 1,                      \
+	    (r->after_sync).count && !r->uncounted, nvs_sizes_median(&r->after_sync))            \
+	COL(known, command_bytes_back_to_back_p50, "back to back", IF_KNOWN, 1,                  \
+	    (r->back_to_back).count && !r->uncounted, nvs_sizes_median(&r->back_to_back))        \
+	COL(known, command_bytes_first, "bytes first", 0, 4, (r->bytes).count && !r->uncounted,  \
+	    r->first)                                                                            \
+	COL(real, command_bytes_per_launch, "bytes/launch", 0, 4, r->launches && !r->uncounted,  \
+	    nvs_sizes_mean(&r->bytes))                                                           \
+	COL(us, host_us_p50, "host us p50", 0, 1, r->launches,                                   \
+	    nvs_durations_quantile(&r->times, 0.5))                                              \
+	COL(us, host_us_mean, "us/launch", BESIDE, 3, r->launches,                               \
+	    nvs_duration_mean(&r->times.total))                                                  \
+	COL(known, warp_instructions, "warp insts", IF_KNOWN, 2, WARPS, r->warp)                 \
+	COL(known, thread_instructions, "thread insts", IF_KNOWN, 3, THREADS, r->thread)         \
+	COL(real, warp_instructions_per_launch, "warp/launch", IF_KNOWN, 2, WARPS &&EACH,        \
+	    divide_or_zero(r->warp, r->launches))                                                \
+	COL(real, thread_instructions_per_launch, "thread/launch", IF_KNOWN, 3, THREADS &&EACH,  \
+	    divide_or_zero(r->thread, r->launches))                                              \
+	COL(text, instructions_of, "insts of", IF_KNOWN, 2,                                      \
+	    !r->count_flags ? ""                                                                 \
+	    : r->shared	    ? "kernels"                                                          \
+			    : "launches")                                                            \
+	COL(count, graph_uploads, "uploads", DETAIL, 0, r->uploads)                              \
+	COL(known, graph_upload_submissions, "upload bells", DETAIL, 0, !r->uncounted,           \
+	    r->upload_submissions)                                                               \
+	COL(known, graph_upload_command_bytes, "upload bytes", IF_ANY, 4, !r->uncounted,         \
+	    r->upload_bytes)                                                                     \
+	COL(us, graph_upload_us_mean, "upload us", DETAIL, 0, r->uploads,                        \
+	    nvs_duration_mean(&r->upload_times))                                                 \
+	COL(us, instantiate_us_mean, "make us", IF_ANY, 3, r->make_times.count,                  \
+	    nvs_duration_mean(&r->make_times))                                                   \
+	COL(known, instantiate_command_bytes, "make bytes", DETAIL, 0, !r->uncounted,            \
+	    r->make_bytes)                                                                       \
+	COL(text, origin, "made by", 0, 3,                                                       \
+	    r->exec->origin == NVS_GRAPH_FROM_CAPTURE ? "capture"                                \
+	    : r->exec->origin == NVS_GRAPH_FROM_NODES ? "nodes"                                  \
+						      : "")                                      \
+	COL(truth, partial, "partial", IF_ANY, 5, r->exec->partial, "partial")                   \
 	NVS_SOURCE_COLUMNS(COL, r->source)
 NVS_COLUMNS(columns, struct graphs_row, COLUMNS)
 

@@ -8,6 +8,7 @@
 #include "decode/analysis/copy_operands.h"
 #include "decode/analysis/gpu_work.h"
 #include "decode/calls/hostmem.h"
+#include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/query/durations.h"
 #include "decode/report/core/report.h"
@@ -287,6 +288,7 @@ static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows, en
 			    enum nvs_memory_kind memory)
 {
 	uint64_t largest = 0, smallest = UINT64_MAX;
+	char text[2][32];
 
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct memcpy_row *r = rows->row[i];
@@ -299,9 +301,9 @@ static void print_threshold(struct nvs_out *out, const struct nvs_rows *rows, en
 			smallest = r->least;
 	}
 	if (largest && smallest != UINT64_MAX)
-		fprintf(out->file, "%s %s: inline up to %llu bytes, by engine from %llu%s\n",
-			directions[d], nvs_memory_name(memory), (unsigned long long)largest,
-			(unsigned long long)smallest,
+		fprintf(out->file, "%s %s: inline up to %s bytes, by engine from %s%s\n",
+			directions[d], nvs_memory_name(memory),
+			nvs_format_grouped(text[0], largest), nvs_format_grouped(text[1], smallest),
 			smallest <= largest ? "; either in between" : "");
 }
 

@@ -418,26 +418,38 @@ static size_t print_sites(struct nvs_run *run, const struct memory_rows *rows, s
 	return i;
 }
 
-static void print_peak(struct nvs_run *run, const struct memory_state *st)
+static int print_peak(struct nvs_run *run, const struct memory_state *st)
 {
 	const struct nvs_alloc_series *s = &st->allocs.series;
-	FILE *f = run->out->file;
+	char *text = NULL;
 	int64_t ns = 0;
+	size_t n;
+	FILE *f;
 
 	if (!s->max)
-		return;
+		return 0;
+	f = open_memstream(&text, &n);
+	if (!f)
+		return -ENOMEM;
 	fputs("Peak on the GPU ", f);
 	nvs_print_bytes(f, s->max);
 	nvs_clock_since_start(st->allocs.source->trace, s->max_at, &ns);
-	fprintf(f, " at %.6f s; ", (double)ns / 1e9);
+	fprintf(f, " at %.6f" NVS_TIED "s; ", (double)ns / 1e9);
 	if (st->at == INT64_MAX)
 		fputs("at the end ", f);
 	else
 		fprintf(f, "at %s ", nvs_run_value(run));
 	nvs_print_bytes(f, s->now);
-	if (run->n > 1)
-		fprintf(f, " (%s)", st->allocs.source->path);
-	fputc('\n', f);
+	if (run->n > 1) {
+		fputs(" (", f);
+		nvs_print_text(f, st->allocs.source->path, 200);
+		fputc(')', f);
+	}
+	if (fclose(f) || !text)
+		return -ENOMEM;
+	nvs_print_wrapped(run->out, text, 0);
+	free(text);
+	return 0;
 }
 
 /* ---- the report ---- */
@@ -502,7 +514,7 @@ static int print_text(struct nvs_run *run, struct memory_rows *rows, const size_
 				      &run->options->print);
 
 	for (uint32_t i = 0; i < run->n && !r; i++)
-		print_peak(run, st + i);
+		r = print_peak(run, st + i);
 	for (size_t i = part[2]; i < rows->n && !r;)
 		i = print_sites(run, rows, i, st->at != INT64_MAX);
 	if (!r)

@@ -372,20 +372,21 @@ static int print_text(struct nvs_run *run, const void **rows, size_t gpus, size_
 {
 	struct nvs_table whole = NVS_RUN_TABLE(run, whole_columns, NULL);
 	struct nvs_table pairs = NVS_RUN_TABLE(run, pair_columns, NULL);
-	struct nvs_print_options plain = run->options->print;
+	struct nvs_print_options of_whole = run->options->print, of_pairs = of_whole;
 	int r;
 
-	plain.sort = NULL;
+	of_whole.sort = nvs_table_applicable(&whole, of_whole.sort);
+	of_pairs.sort = nvs_table_applicable(&pairs, of_pairs.sort);
 	whole.rows = rows;
 	whole.nrows = gpus;
-	r = nvs_table_print(run->out, &whole, &run->options->print);
+	r = nvs_table_print(run->out, &whole, &of_whole);
 	if (r || !gpus)
 		return r;
 	if (n > gpus) {
 		fputc('\n', run->out->file);
 		pairs.rows = rows + gpus;
 		pairs.nrows = n - gpus;
-		r = nvs_table_print(run->out, &pairs, &plain);
+		r = nvs_table_print(run->out, &pairs, &of_pairs);
 	}
 	if (!r)
 		print_unknown(run, run->state, gpus);

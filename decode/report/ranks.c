@@ -290,15 +290,17 @@ static int print_sentence(struct nvs_out *out, const struct ranks_row *row,
 
 static int print_sentences(struct nvs_run *run, const struct ranks_row *rows, uint32_t n)
 {
-	uint32_t parts = 0, words = 0;
+	uint32_t parts = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++)
 		parts += rows[i].parts;
-		words += rows[i].parts + is_hung(rows + i);
-	}
-	if (words || n > 1)
-		fputc('\n', run->out->file);
+	fputc('\n', run->out->file);
+	if (n == 1)
+		nvs_print_wrapped(run->out,
+				  "There is one trace, so there is nothing to compare it with. "
+				  "--ranks takes a trace per rank.",
+				  0);
 	if (!parts && n == 2)
 		fputs("Both ranks launched the same.\n", run->out->file);
 	else if (!parts && n > 2)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include "decode/base/numbers.h"
 #include "decode/calls/ring_occupancy.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/query/durations.h"
@@ -20,32 +19,14 @@ struct ring_channel {
 	bool known, got; /* progress was seen; GP_GET was */
 };
 
-/* Per thread: its latest submission that found no room in the ring [0] or pushbuffer [1]. */
-struct blocked_thread {
-	struct {
-		uint64_t time; /* ticks, 0: none */
-		uint32_t channel;
-	} full[2];
-};
-
 struct ring_state {
 	struct nvs_source *source;
 	struct nvs_ring_occupancy *pending;
 	struct nvs_rows channels;
-	struct nvs_numbers threads;
 	struct nvs_stalls waits;
 };
 
 /* ---- callbacks of the pass ---- */
-
-static void note_full(struct blocked_thread *t, const struct nvs_submission *s, bool full,
-		      int which)
-{
-	if (!t || !full)
-		return;
-	t->full[which].time = s->rec->rec.time;
-	t->full[which].channel = s->channel->channel;
-}
 
 /* Entries that the GPU had not fetched, by GP_GET in USERD. */
 static void note_unfetched(struct ring_channel *c, const struct nvs_submission *s)
@@ -62,15 +43,13 @@ static void note_unfetched(struct ring_channel *c, const struct nvs_submission *
 static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct ring_state *st = arg;
-	struct blocked_thread *t = nvs_number_make(&st->threads, s->thread->thread, sizeof(*t));
 	struct ring_channel *c = nvs_rows_at(&st->channels, &s->channel->channel);
 	struct nvs_occupancy fill;
 	int r = nvs_ring_occupancy_submission(st->pending, s, &fill);
 
 	if (r || !c)
 		return r ? r : -ENOMEM;
-	note_full(t, s, fill.ring_full, 0);
-	note_full(t, s, fill.pushbuffer_full, 1);
+	nvs_stalls_submission(&st->waits, s, &fill);
 	if (!nvs_filter_selects(st->source, s, call))
 		return 0;
 	note_unfetched(c, s);
@@ -93,23 +72,9 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	return 0;
 }
 
-static bool is_within(const struct nvs_call *call, uint64_t ticks)
-{
-	return ticks && ticks >= call->begin && ticks <= call->end;
-}
-
 static int on_call(void *arg, const struct nvs_call *call)
 {
-	struct ring_state *st = arg;
-	struct blocked_thread *t = nvs_number_get(&st->threads, call->thread);
-	struct nvs_stall wait = {.channel = NVS_NONE};
-
-	for (int i = 1; t && i >= 0; i--)
-		if (is_within(call, t->full[i].time)) {
-			wait.channel = t->full[i].channel;
-			wait.causes |= i ? NVS_STALL_PUSHBUFFER : NVS_STALL_RING;
-		}
-	return nvs_stalls_call(&st->waits, call, &wait);
+	return nvs_stalls_call(&((struct ring_state *)arg)->waits, call);
 }
 
 static int on_record(void *arg, const struct nvs_rec *rec)
@@ -142,7 +107,6 @@ static int end(struct nvs_run *run, struct nvs_source *s, void *each)
 
 	nvs_ring_occupancy_free(st->pending);
 	st->pending = NULL;
-	nvs_numbers_free(&st->threads, free);
 	return 0;
 }
 
@@ -280,8 +244,10 @@ static size_t add_call_rows(struct nvs_run *run, struct ring_row *rows)
 /* Finds the calls that waited, and adds them to their channels. */
 static int finish_trace(struct ring_state *st)
 {
-	int r = nvs_stalls_finish(&st->waits);
+	int r;
 
+	nvs_stalls_finish(&st->waits);
+	r = nvs_stalls_find_others(&st->waits);
 	for (size_t i = 0; i < st->waits.n && !r; i++) {
 		const struct nvs_stall *w = st->waits.wait + i;
 		struct ring_channel *c = w->channel == NVS_NONE
@@ -297,22 +263,16 @@ static int finish_trace(struct ring_state *st)
 }
 
 /* Two tables: -s applies to the one with that column, -n to the calls. */
-static int print_text(struct nvs_run *run, const struct nvs_table *all, struct ring_row *rows,
-		      size_t nchannels, size_t ncalls)
+static int print_text(struct nvs_run *run, struct ring_row *rows, size_t nchannels, size_t ncalls)
 {
 	struct nvs_table channels = NVS_RUN_TABLE(run, channel_columns, "submissions");
 	struct nvs_table calls = NVS_RUN_TABLE(run, call_columns, "host_us");
 	struct nvs_print_options of_channels = run->options->print, of_calls = of_channels;
-	const char *sort = run->options->print.sort;
 	size_t told = 0;
 	int r;
 
-	if (sort && !nvs_table_column(all, sort + (*sort == '-')))
-		return nvs_table_no_column(all, sort);
-	if (sort && !nvs_table_column(&channels, sort + (*sort == '-')))
-		of_channels.sort = NULL;
-	if (sort && !nvs_table_column(&calls, sort + (*sort == '-')))
-		of_calls.sort = NULL;
+	of_channels.sort = nvs_table_applicable(&channels, of_channels.sort);
+	of_calls.sort = nvs_table_applicable(&calls, of_calls.sort);
 	of_channels.rows = 0;
 	if (!of_calls.has_rows)
 		of_calls.rows = SHOWN;
@@ -354,7 +314,7 @@ static int print(struct nvs_run *run)
 	add_channel_rows(run, rows);
 	add_call_rows(run, rows + nchannels);
 	r = run->options->print.format == NVS_FORMAT_TEXT
-		    ? print_text(run, &table, rows, nchannels, ncalls)
+		    ? print_text(run, rows, nchannels, ncalls)
 		    : nvs_table_print_array(run->out, &table, rows, nchannels + ncalls,
 					    sizeof(*rows), &run->options->print);
 	free(rows);
@@ -371,7 +331,6 @@ static void free_state(struct nvs_run *run)
 	for (uint32_t i = 0; i < run->n; i++) {
 		nvs_ring_occupancy_free(st[i].pending);
 		nvs_rows_free(&st[i].channels, NULL);
-		nvs_numbers_free(&st[i].threads, free);
 		nvs_stalls_free(&st[i].waits);
 	}
 }

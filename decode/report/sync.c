@@ -134,7 +134,7 @@ static int compare_apis(const void *a, const void *b)
 static int print_by_api(struct nvs_run *run, struct sync_row *rows, size_t n)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, api_columns, "acquires");
-	struct nvs_print_options plain = run->options->print;
+	struct nvs_print_options o = run->options->print;
 	size_t kept = 0;
 
 	qsort(rows, n, sizeof(*rows), compare_apis);
@@ -147,22 +147,23 @@ static int print_by_api(struct nvs_run *run, struct sync_row *rows, size_t n)
 		rows[kept - 1].count++;
 		rows[kept - 1].unmatched += !rows[i].pair.found;
 	}
-	plain.sort = NULL;
+	o.sort = nvs_table_applicable(&table, o.sort);
 	fputc('\n', run->out->file);
-	return nvs_table_print_array(run->out, &table, rows, kept, sizeof(*rows), &plain);
+	return nvs_table_print_array(run->out, &table, rows, kept, sizeof(*rows), &o);
 }
 
 static int print(struct nvs_run *run)
 {
-	const struct nvs_options_report *o = run->options;
 	struct nvs_table table = NVS_RUN_TABLE(run, columns, NULL);
+	struct nvs_print_options o = run->options->print;
 	struct sync_state *y = run->state;
 	int r;
 
 	if (y->n)
 		qsort(y->rows, y->n, sizeof(*y->rows), compare_submissions);
-	r = nvs_table_print_array(run->out, &table, y->rows, y->n, sizeof(*y->rows), &o->print);
-	if (!r && o->print.format == NVS_FORMAT_TEXT && y->n)
+	o.sort = nvs_table_applicable(&table, o.sort);
+	r = nvs_table_print_array(run->out, &table, y->rows, y->n, sizeof(*y->rows), &o);
+	if (!r && o.format == NVS_FORMAT_TEXT && y->n)
 		r = print_by_api(run, y->rows, y->n);
 	if (y->dropped)
 		fprintf(stderr,
@@ -184,5 +185,6 @@ NVS_REPORT(sync, .name = "sync", .group = NVS_STUCK, .place = 130,
 	   .help = "each acquire with the release that it waits for",
 	   .man = "Each semaphore acquire with the release that it waits for, across channels.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct sync_state), .begin = begin,
-	   .end = end, .print = print, .free = free_state);
+	   NVS_REPORT_COLUMNS(columns), NVS_REPORT_SORT_COLUMNS(api_columns),
+	   .state = sizeof(struct sync_state), .begin = begin, .end = end, .print = print,
+	   .free = free_state);

@@ -53,6 +53,7 @@ struct timeline_event {
 	const char *kernel; /* of calls: the one that it launches; NULL: none, or without a name */
 	uint16_t depth, ranges; /* call depth, and number of enclosing ranges */
 	uint8_t what;
+	uint32_t lookups; /* calls that look up an entry point, one after the other; 0: another */
 	bool open; /* a range that has not ended */
 	bool uncounted; /* ENTRIES and BYTES are unknown */
 };
@@ -75,6 +76,7 @@ struct timeline_state {
 		uint64_t behind;
 		struct nvs_table table; /* for columns and sort order */
 		uint64_t error_ns; /* largest of all events */
+		bool folds; /* runs of lookups are one event */
 	} * events; /* shared by all traces */
 	size_t first; /* index of this trace's first event */
 	struct nvs_tally tally; /* of the current submission */
@@ -162,6 +164,22 @@ static const char *kernel_of(const struct timeline_state *st, const struct nvs_c
 	return k && *k->name ? nvs_demangled_name(st->source->trace, k->name) : NULL;
 }
 
+/* A program looks up hundreds of entry points in a row: in text, these calls are one line. LENGTH
+ * is then the sum. Returns true if CALL was added to the previous one. */
+static bool fold_lookup(struct timeline_state *st, const struct nvs_call *call)
+{
+	struct events *all = st->events;
+	struct timeline_event *e = all->n > st->first ? all->list + all->n - 1 : NULL;
+
+	if (!all->folds || call->api->group != NVS_CALL_GROUP_RESOLVE || !call->end || !e ||
+	    !e->lookups || e->thread != call->thread || e->depth != call->depth ||
+	    strcmp(e->name, nvs_call_name(call->api)))
+		return false;
+	e->lookups++;
+	e->length += call->end > call->begin ? (int64_t)(call->end - call->begin) : 0;
+	return true;
+}
+
 static bool add_call(struct timeline_state *st, const struct nvs_call *call)
 {
 	char text[NVS_CALL_TEXT_BYTES];
@@ -169,6 +187,8 @@ static bool add_call(struct timeline_state *st, const struct nvs_call *call)
 
 	if (!nvs_filter_call_name(st->source, call) || !has_shown_inside(st, call))
 		return false;
+	if (fold_lookup(st, call))
+		return true;
 	nvs_call_text(text, st->source, st->handles, call);
 	e = new_event(st, call->begin, nvs_call_name(call->api), text);
 	if (!e)
@@ -176,6 +196,7 @@ static bool add_call(struct timeline_state *st, const struct nvs_call *call)
 	e->what = CALL;
 	e->call = call->number;
 	e->kernel = kernel_of(st, call);
+	e->lookups = call->end && call->api->group == NVS_CALL_GROUP_RESOLVE;
 	e->thread = call->thread;
 	e->ranges = (uint16_t)nvs_nvtx_open_count(st->source->nvtx, call->thread, call->begin);
 	e->depth = (uint16_t)call->depth;
@@ -351,7 +372,10 @@ static const char *line_of(const struct timeline_event *e)
 	static char line[256 + 3 * NVS_CALL_TEXT_BYTES / 2];
 	int place = nesting_of(e), indent = 2 * (place < 64 ? place : 64);
 
-	if (e->what == CALL)
+	if (e->lookups > 1)
+		snprintf(line, sizeof(line), "%*s%s: %u calls in a row", indent, "", e->name,
+			 e->lookups);
+	else if (e->what == CALL)
 		snprintf(line, sizeof(line), "%*s%s%s", indent, "", e->name, text_of(e));
 	else if (e->what == SUBMISSION)
 		snprintf(line, sizeof(line), "%*ssubmission %lld, %s", indent, "",
@@ -515,6 +539,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	st->events = run->state;
 	st->first = st->events->n;
 	st->events->looked = 0;
+	st->events->folds = o->print.format == NVS_FORMAT_TEXT && !o->print.sort && !o->query.api.n;
 	st->events->table = (struct nvs_table)NVS_RUN_TABLE(run, columns, o->print.sort);
 	if (!o->print.sort || is_known_soon(nvs_table_column(
 				      &st->events->table, o->print.sort + (*o->print.sort == '-'))))
@@ -673,23 +698,25 @@ static void free_events(struct nvs_run *run)
 	free(all->list);
 }
 
-NVS_REPORT(timeline, .name = "timeline", .group = NVS_WHAT_HAPPENED, .place = 90,
-	   .help = "calls, submissions, ranges and GPU work by time",
-	   .man = "Calls with their arguments, submissions with what they do, and ranges and "
-		  "marks of NVTX, in order of time; what is done inside a call or a range\nis "
-		  "indented below it. Time 0, "
-		  "here and in all reports, is the first thing in the trace, whatever is selected: "
-		  "calls may have begun\nbefore the session. With\n.B \\-\\-range\nor\n"
-		  ".BR \\-\\-channel ,\nthe submissions selected and the calls around them. Of a "
-		  "trace with\n.BR timing=work ,\nalso what the GPU did of each submission, from "
-		  "when on and for how long. Both clocks are read side by side; below the table "
-		  "stands\nhow far that may be off. Several traces "
-		  "stand beside each other by their clocks: time 0 is the beginning of the first "
-		  "then, and below the table stands how well that is known, and\nby how much a "
-		  "clock was set meanwhile. With\n.B \\-\\-per\\-trace\nthey come one after the "
-		  "other, each by its own time.",
-	   .needs = NVS_NEED_ALL_TIMES | NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS |
-		    NVS_NEED_NVTX,
-	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .state = sizeof(struct events),
-	   .each = sizeof(struct timeline_state), .begin = begin, .end = end, .print = print,
-	   .free = free_events);
+NVS_REPORT(
+	timeline, .name = "timeline", .group = NVS_WHAT_HAPPENED, .place = 90,
+	.help = "calls, submissions, ranges and GPU work by time",
+	.man = "Calls with their arguments, submissions with what they do, and ranges and "
+	       "marks of NVTX, in order of time; what is done inside a call or a range\nis "
+	       "indented below it. In text, calls of\n.B cuGetProcAddress\nin a row are one line, "
+	       "unless they are selected by\n.B \\-\\-api\nor sorted by\n.BR \\-s .\nTime 0, "
+	       "here and in all reports, is the first thing in the trace, whatever is selected: "
+	       "calls may have begun\nbefore the session. With\n.B \\-\\-range\nor\n"
+	       ".BR \\-\\-channel ,\nthe submissions selected and the calls around them. Of a "
+	       "trace with\n.BR timing=work ,\nalso what the GPU did of each submission, from "
+	       "when on and for how long. Both clocks are read side by side; below the table "
+	       "stands\nhow far that may be off. Several traces "
+	       "stand beside each other by their clocks: time 0 is the beginning of the first "
+	       "then, and below the table stands how well that is known, and\nby how much a "
+	       "clock was set meanwhile. With\n.B \\-\\-per\\-trace\nthey come one after the "
+	       "other, each by its own time.",
+	.needs = NVS_NEED_ALL_TIMES | NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS |
+		 NVS_NEED_NVTX,
+	.prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .state = sizeof(struct events),
+	.each = sizeof(struct timeline_state), .begin = begin, .end = end, .print = print,
+	.free = free_events);

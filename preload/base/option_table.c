@@ -147,11 +147,14 @@ int nvs_option_set(struct nvs_option_values *values, const char *key, const char
 {
 	const struct nvs_option *option = nvs_option_table;
 	char rule[128];
+	const char *near;
 
 	while (option->help && (!option->name || strcmp(option->name, key)))
 		option++;
 	if (!option->name) {
-		snprintf(error, error_size, "unknown option '%.40s'", key);
+		near = nvs_option_nearest(nvs_option_table, key, strlen(key));
+		snprintf(error, error_size, "unknown option '%.40s'%s%s%s", key,
+			 near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 		return reject_option(error, error_size);
 	}
 	if (!nvs_option_store(option, values, value))

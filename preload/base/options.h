@@ -12,6 +12,8 @@
 #define NVS_ENV_OUT "NVSNOOP_OUT" /* pattern of the trace's name, or NVS_OUT_NONE */
 #define NVS_OUT_NONE "none" /* no trace, only the live page */
 #define NVS_ENV_OPTIONS "NVSNOOP_OPTIONS" /* key=value,...; a comma in a value is written \, */
+#define NVS_ENV_WRONG "NVSNOOP_OPTION" /* what is sometimes set in its place */
+#define NVS_WRONG_TEXT NVS_ENV_WRONG " is not read: the variable is " NVS_ENV_OPTIONS
 /*
  * Set by the launcher: an existing file to which each process appends lines instead of printing its
  * closing line. A process writes one line when its trace has been created (flags "started", numbers

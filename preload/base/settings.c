@@ -43,6 +43,8 @@ static void read_options(struct nvs_options *o)
 	size_t n = sizeof(prefix) - 1;
 
 	nvs_option_defaults(&o->values);
+	if (!given && getenv(NVS_ENV_WRONG))
+		strcpy(o->error, NVS_WRONG_TEXT);
 	if (!given || !*given)
 		return;
 	if (strlen(given) >= sizeof(o->given)) {

@@ -73,6 +73,8 @@ static int join_options(struct nvs_launch_args *args)
 	char given[sizeof(args->options)];
 	char error[256];
 
+	if (!getenv(NVS_ENV_OPTIONS) && getenv(NVS_ENV_WRONG))
+		fputs("nvsnoop: " NVS_WRONG_TEXT "\n", stderr);
 	strcpy(given, args->options);
 	if (snprintf(args->options, sizeof(args->options), "%s%s%s", environment,
 		     *environment && *given ? "," : "", given) >= (int)sizeof(args->options))

@@ -7,14 +7,33 @@
 #define US 1000ull
 #define MS 1000000ull
 
-enum api { INIT, GET_GLOBAL, UNLOAD, PEER, ALLOC, LAUNCH, SYNC, INSTANTIATE, GRAPH_LAUNCH, APIS };
+enum api {
+	INIT,
+	GET_GLOBAL,
+	LOOK_UP,
+	UNLOAD,
+	PEER,
+	ALLOC,
+	FREE,
+	ALLOC_HOST,
+	UP,
+	LAUNCH,
+	SYNC,
+	INSTANTIATE,
+	GRAPH_LAUNCH,
+	APIS
+};
 
 static const char *const apis[APIS] = {
 	[INIT] = "cuInit|context",
 	[GET_GLOBAL] = "cuModuleGetGlobal_v2|module",
+	[LOOK_UP] = "cuGetProcAddress_v2|resolve|symbol:ptr",
 	[UNLOAD] = "cuLibraryUnload|module",
 	[PEER] = "cuCtxEnablePeerAccess|context",
-	[ALLOC] = "cuMemAlloc_v2|memory",
+	[ALLOC] = "cuMemAlloc_v2|memory|dptr:ptr|bytesize:u64",
+	[FREE] = "cuMemFree_v2|memory|dptr:ptr",
+	[ALLOC_HOST] = "cuMemAllocHost_v2|memory|pp:ptr|bytesize:u64",
+	[UP] = "cuMemcpyHtoD_v2|copy|dstDevice:devptr|srcHost:ptr|ByteCount:u64",
 	[LAUNCH] = "cuLaunchKernel|launch",
 	[SYNC] = "cuStreamSynchronize|sync",
 	[INSTANTIATE] = "cuGraphInstantiateWithFlags|graph",
@@ -22,7 +41,7 @@ static const char *const apis[APIS] = {
 };
 
 static struct mk m;
-static uint64_t number; /* of the next call */
+static uint64_t number; /* of the next call of thread 0 */
 static bool bound; /* the copy engine to its channel */
 
 static void start(const char *folder, const char *name)
@@ -57,7 +76,7 @@ static void begun(enum api api)
 	rec->depth = 1;
 }
 
-static void over(enum api api, uint64_t begin, uint32_t result)
+static struct nvs_rec_call *over(enum api api, uint64_t begin, uint32_t result)
 {
 	struct nvs_rec_call *rec = mk_rec(&m, NVS_REC_CALL, sizeof(*rec));
 
@@ -67,6 +86,16 @@ static void over(enum api api, uint64_t begin, uint32_t result)
 	rec->end = rec->rec.time;
 	rec->depth = 1;
 	rec->result = result;
+	return rec;
+}
+
+static void object(uint32_t handle)
+{
+	struct nvs_rec_object *o = mk_rec(&m, NVS_REC_OBJECT, sizeof(*o));
+
+	o->client = 0xc1000001;
+	o->handle = handle;
+	o->object_class = 0x40;
 }
 
 static void call(enum api api, unsigned n, uint64_t ns, uint32_t result)
@@ -77,7 +106,43 @@ static void call(enum api api, unsigned n, uint64_t ns, uint32_t result)
 	}
 }
 
-/* Launches that copy what they need. */
+/* A call that took NS, with arguments. */
+static void call_with(enum api api, uint64_t ns, uint32_t nargs, uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t args[] = {a, b, c};
+	struct nvs_rec_call *rec;
+
+	m.time += ns;
+	rec = mk_rec(&m, NVS_REC_CALL, sizeof(*rec) + nargs * 8ull);
+	rec->api = api;
+	rec->number = number++;
+	rec->begin = rec->rec.time - ns;
+	rec->end = rec->rec.time;
+	rec->depth = 1;
+	rec->nargs = (uint16_t)nargs;
+	memcpy(rec->args, args, nargs * 8ull);
+}
+
+#define PAGEABLE 0x7d0000000000ull
+#define PINNED 0x7e0000000000ull
+#define DEVICE 0x7f0000000000ull
+
+static void copy_up(unsigned n, uint64_t from, uint64_t bytes, uint64_t ns)
+{
+	while (n--)
+		call_with(UP, ns, 3, DEVICE, from, bytes);
+}
+
+/* Allocations of 1 MiB, a millisecond apart. */
+static void allocate(unsigned n, uint64_t first)
+{
+	for (unsigned i = 0; i < n; i++) {
+		call_with(ALLOC, 5 * US, 2, first + i * (1ull << 20), 1 << 20, 0);
+		m.time += 1 * MS;
+	}
+}
+
+/* Launches that copy what they need before. */
 static void loading(unsigned n, uint64_t ns)
 {
 	while (n--) {
@@ -89,6 +154,11 @@ static void loading(unsigned n, uint64_t ns)
 			pb_inc(&pb, 4, 0, 1, 0xc8b5u);
 		bound = true;
 		pb_copy(&pb, 0x7e0000000000, 0x7f0000000000, 4096, 0x182);
+		s = mk_submission(&m, 0, 8, NVS_NONE, 1, &pb.n, 0);
+		s->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
+		memcpy(s->entries + 1, pb.words, pb.n * 4ull);
+		pb.n = 0;
+		pb_word(&pb, 0);
 		s = mk_submission(&m, 0, 8, NVS_NONE, 1, &pb.n, 0);
 		s->rec.flags |= 1 << NVS_SUB_CALL_SHIFT;
 		memcpy(s->entries + 1, pb.words, pb.n * 4ull);
@@ -117,6 +187,15 @@ static void ordinary(const char *folder)
 	call(UNLOAD, 2, 2 * US, 4); /* at exit */
 	call(INSTANTIATE, 12, 40 * US, 0);
 	call(GRAPH_LAUNCH, 25, 5 * US, 0);
+	call_with(ALLOC_HOST, 10 * US, 2, PINNED, 1ull << 30, 0);
+	copy_up(40, PINNED, 16 << 20, 1 * MS);
+	copy_up(5, PAGEABLE, 16 << 20, 4 * MS);
+	copy_up(99, PINNED, 1 << 10, 1 * MS);
+	allocate(20, DEVICE + (4ull << 30));
+	for (unsigned i = 0; i < 10; i++) /* half of it is kept until the end */
+		call_with(FREE, 5 * US, 1, DEVICE + (4ull << 30) + i * (1ull << 20), 0, 0);
+	m.time += 99 * MS; /* without a call */
+	call(SYNC, 1, 1 * US, 0);
 	m.totals.wait_ns = 20 * MS;
 	m.totals.waits = 7;
 	finish();
@@ -160,6 +239,44 @@ static void unusual(const char *folder)
 	m.totals.waits = 7;
 	finish();
 
+	start(folder, "outside");
+	m.time += 300 * MS;
+	usual();
+	m.time += 150 * MS;
+	call(LAUNCH, 10, 5 * US, 0);
+	m.time += 50 * MS;
+	finish();
+
+	start(folder, "pageable");
+	usual();
+	copy_up(5, PAGEABLE, 16 << 20, 6 * MS);
+	finish();
+
+	start(folder, "small");
+	usual();
+	copy_up(100, PINNED, 1 << 10, 1 * MS);
+	finish();
+
+	start(folder, "held");
+	usual();
+	allocate(10, DEVICE);
+	finish();
+
+	/* More than six. */
+	start(folder, "many");
+	mk_attr(&m, NVS_ATTR_UNWINDER, "backtrace", 9);
+	m.time += 100 * MS;
+	usual();
+	call(ALLOC, 1, 9 * US, 2);
+	call(INSTANTIATE, 12, 4 * MS, 0);
+	loading(2, 8 * MS);
+	call(LAUNCH, 1, 60 * MS, 0);
+	copy_up(100, PINNED, 1 << 10, 1 * MS);
+	allocate(10, DEVICE);
+	m.totals.wait_ns = 50 * MS;
+	m.totals.waits = 7;
+	finish();
+
 	start(folder, "unwinder");
 	mk_attr(&m, NVS_ATTR_UNWINDER, "backtrace", 9);
 	usual();
@@ -169,6 +286,34 @@ static void unusual(const char *folder)
 	usual();
 	((struct nvs_rec_remark *)mk_rec(&m, NVS_REC_REMARK, sizeof(struct nvs_rec_remark)))->kind =
 		NVS_REMARK_IMPORTED;
+	finish();
+
+	/* The driver allocates memory during a launch. */
+	start(folder, "memory");
+	usual();
+	m.time += 10 * MS;
+	object(0x5000);
+	m.time += 5 * MS;
+	over(LAUNCH, m.time - 15 * MS, 0);
+	finish();
+
+	/* During a launch another thread is in a call. */
+	start(folder, "lock");
+	mk_thread(&m, 1, 101, "helper");
+	usual();
+	m.time += 18 * MS;
+	over(ALLOC, m.time - 18 * MS, 0)->thread = 1;
+	m.time += 1 * MS;
+	over(LAUNCH, m.time - 19 * MS, 0);
+	finish();
+
+	/* The runtime looks up what it may need. */
+	start(folder, "lookups");
+	call(LOOK_UP, 300, 1 * US, 0);
+	usual();
+	call(LOOK_UP, 2, 1 * US, 500);
+	call(LAUNCH, 1, 5 * US, 0);
+	call(LOOK_UP, 1, 1 * US, 0);
 	finish();
 
 	/* Neither an end nor the spool that would tell the rest. */

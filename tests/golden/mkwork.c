@@ -232,6 +232,18 @@ static void finish(void)
 	mk_finish(&t.m);
 }
 
+/* Idle for 500 us, of which the host is in a call for HELD. */
+static void idle(const char *folder, const char *name, uint64_t held)
+{
+	start(folder, name, true);
+	launch(100000, 0xf00, ONE);
+	call(ALLOC_HOST, 150000, 150000 + held, 2, PINNED + (1ull << 30), 64ull << 20);
+	launch(600000, 0xf10, ONE);
+	took(COMPUTE, 0, 101000, 121000);
+	took(COMPUTE, 1, 621000, 721000);
+	finish();
+}
+
 /*
  * Host				GPU, less the empty bracket
  *  1000 step on ONE		 2000 .. 12000
@@ -475,6 +487,8 @@ int main(int argc, char **argv)
 	}
 	two_streams(argv[1], "work.zst", true);
 	two_streams(argv[1], "untimed.zst", false);
+	idle(argv[1], "idle.zst", 400000);
+	idle(argv[1], "unused.zst", 100000);
 	not_known(argv[1]);
 	late(argv[1]);
 	first_launch(argv[1]);

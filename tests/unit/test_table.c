@@ -317,6 +317,116 @@ static void print_cells(void)
 	EXPECT(nvs_table_order(&sorted, "gb", &by) && nvs_table_compare(&by, second, first) > 0);
 }
 
+/* ---- text for people ---- */
+
+struct figures {
+	uint64_t calls, bytes, pid;
+	double us, p50, most;
+};
+
+static void get_calls(const void *row, struct nvs_value *v)
+{
+	nvs_value_count(v, ((const struct figures *)row)->calls);
+}
+
+static void get_bytes(const void *row, struct nvs_value *v)
+{
+	nvs_value_count(v, ((const struct figures *)row)->bytes);
+}
+
+static void get_pid(const void *row, struct nvs_value *v)
+{
+	nvs_value_count(v, ((const struct figures *)row)->pid);
+}
+
+static void get_us(const void *row, struct nvs_value *v)
+{
+	nvs_value_real(v, true, ((const struct figures *)row)->us);
+}
+
+static void get_p50(const void *row, struct nvs_value *v)
+{
+	nvs_value_real(v, true, ((const struct figures *)row)->p50);
+}
+
+static void get_most(const void *row, struct nvs_value *v)
+{
+	nvs_value_real(v, true, ((const struct figures *)row)->most);
+}
+
+static void get_nothing(const void *row, struct nvs_value *v)
+{
+	nvs_value_known(v, false, 0);
+}
+
+static const struct nvs_column figure_columns[] = {
+	{"calls", "calls", get_calls, 0, 0},
+	{"unknown", "unknown", get_nothing, 0, 0},
+	{"copied_bytes", "bytes", get_bytes, 0, 1},
+	{"pid", "pid", get_pid, 0, 2},
+	{"host_us", "us", get_us, 0, 3},
+	{"host_us_p50", "us p50", get_p50, NVS_COLUMN_BESIDE, 4},
+	{"host_us_max", "us max", get_most, NVS_COLUMN_DETAIL, 0},
+};
+
+static const char *print_figures(int width, const char *sort, enum nvs_format format)
+{
+	static const struct figures rows[] = {
+		{1234567, 1610612736, 54321, 1498007.73, 9.98, 20},
+		{12, 65536, 2, 999.99, 9.98, 9.98}, /* a single one */
+		{1, 0, 3, 0.5, 9.96, 9.97}, /* 10 would be above the maximum */
+	};
+	struct nvs_print_options o = {.sort = sort, .format = format};
+	struct nvs_table table = {.report = "r",
+				  .columns = figure_columns,
+				  .ncolumns = sizeof(figure_columns) / sizeof(*figure_columns),
+				  .nrows = 3};
+	const void *list[] = {rows, rows + 1, rows + 2};
+	struct nvs_out out = {.fit = width, .width = width};
+	static char *text;
+	size_t size;
+
+	free(text);
+	table.rows = list;
+	out.file = open_memstream(&text, &size);
+	EXPECT_EQ(nvs_table_print(&out, &table, &o), 0);
+	fclose(out.file);
+	return text;
+}
+
+/* As in sentences; numbers that name something are not grouped; programs get all digits. */
+static void figures(void)
+{
+	EXPECT_STR(print_figures(0, NULL, NVS_FORMAT_TEXT),
+		   "    calls  unknown    bytes    pid         us  us p50\n"
+		   "1,234,567        -  1.61 GB  54321  1,498,008      10\n"
+		   "       12        -   65,536      2     999.99    9.98\n"
+		   "        1        -        0      3       0.50    9.96\n");
+	EXPECT_STR(print_figures(0, NULL, NVS_FORMAT_CSV),
+		   "calls,unknown,copied_bytes,pid,host_us,host_us_p50,host_us_max\r\n"
+		   "1234567,,1610612736,54321,1498007.73,9.98,20.00\r\n"
+		   "12,,65536,2,999.99,9.98,9.98\r\n"
+		   "1,,0,3,0.50,9.96,9.97\r\n");
+}
+
+/* What has no value is dropped first, even if it is never dropped otherwise; what was asked for
+ * is printed, even if it is a detail. */
+static void choose(void)
+{
+	EXPECT_STR(print_figures(46, NULL, NVS_FORMAT_TEXT),
+		   "    calls    bytes    pid         us  us p50\n"
+		   "1,234,567  1.61 GB  54321  1,498,008      10\n"
+		   "       12   65,536      2     999.99    9.98\n"
+		   "        1        0      3       0.50    9.96\n"
+		   "1 column hidden; --wide shows all\n");
+	EXPECT_STR(print_figures(25, "host_us_max", NVS_FORMAT_TEXT),
+		   "    calls  us max\n"
+		   "1,234,567   20.00\n"
+		   "       12    9.98\n"
+		   "        1    9.97\n"
+		   "5 columns hidden; --wide shows all\n");
+}
+
 int main(void)
 {
 	order();
@@ -324,5 +434,7 @@ int main(void)
 	odd();
 	narrow();
 	print_cells();
+	figures();
+	choose();
 	return expect_done();
 }

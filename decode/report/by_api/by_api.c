@@ -8,6 +8,7 @@
 #include "decode/query/durations.h"
 #include "decode/report/by_api/by_api.h"
 #include "decode/analysis/submission_stats.h"
+#include "decode/report/core/stack_columns.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/report/core/operation_columns.h"
 
@@ -48,7 +49,7 @@ struct named_group {
 	    nvs_durations_quantile(&r->calls->times, 0.5))                              \
 	COL(us, host_us_p99, "us p99", BESIDE, 6, TIMED,                                \
 	    nvs_durations_quantile(&r->calls->times, 0.99))                             \
-	COL(us, host_us_max, "us max", BESIDE, 6, TIMED, r->calls->times.max)
+	COL(us, host_us_max, "us max", BESIDE, 4, TIMED, r->calls->times.max)
 
 #define SUBMISSION_COLUMNS(COL, title)                                      \
 	COL(known, submissions, title, 0, 0, COUNTED, r->submissions)       \
@@ -330,6 +331,11 @@ static int print_called(struct nvs_run *run, struct nvs_table *table, bool sites
 		r = count < 0 ? (int)count
 			      : nvs_table_print_array(run->out, table, rows, (size_t)count,
 						      sizeof(*rows), &run->options->print);
+	for (long i = 0; i < count && !r && sites; i++)
+		if (!*rows[i].site && run->options->print.format == NVS_FORMAT_TEXT) {
+			nvs_no_stack_print(run->out, "-");
+			break;
+		}
 	free(rows);
 	return r;
 }

@@ -6,10 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "decode/base/nearest.h"
 #include "decode/cli/options.h"
 #include "decode/cli/sentence.h"
 #include "decode/cli/units.h"
 #include "decode/report/core/report.h"
+
+#define MAX_SORTED 128 /* of a report */
 
 static int set_color(const struct nvs_option *option, void *target, const char *text)
 {
@@ -22,8 +25,18 @@ static int set_color(const struct nvs_option *option, void *target, const char *
 static int set_range(const struct nvs_option *option, void *target, const char *text)
 {
 	struct nvs_options_report *o = target;
+	char from[64];
 
-	return nvs_range_parse(&o->query.range, text) ? 0 : NVS_OPTION_WRONG;
+	if (nvs_range_parse(&o->query.range, text))
+		return 0;
+	if (strlen(text) >= sizeof(from) - 1)
+		return NVS_OPTION_WRONG;
+	snprintf(from, sizeof(from), "%s-", text);
+	if (!nvs_range_parse(&o->query.range, from))
+		return NVS_OPTION_WRONG;
+	return nvs_usage_error("--range must be %s, not '%s'; did you mean '%s-', from there on, "
+			       "or '-%s', up to there?",
+			       option->rule, text, text, text);
 }
 
 static int add_pattern(const struct nvs_option *option, void *target, const char *text)
@@ -99,12 +112,20 @@ static int add_value(const struct nvs_option *option, void *target, const char *
 
 static int set_export(const struct nvs_option *option, void *target, const char *text)
 {
+	struct nvs_nearest near = {.wanted = text};
+	char hint[NVS_NEAREST * 300];
 	const struct nvs_report *r;
 
-	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++)
-		if (nvs_report_export_name(r) && !strcmp(nvs_report_export_name(r), text))
+	for (uint32_t i = 0; (r = nvs_report_by_index(i)); i++) {
+		const char *name = nvs_report_export_name(r);
+
+		if (name && !strcmp(name, text))
 			return choose_report(target, r);
-	return nvs_usage_error("unknown export '%s'", text);
+		if (name)
+			nvs_nearest_add(&near, name, strlen(name));
+	}
+	return nvs_usage_error("unknown export '%s'%s", text,
+			       nvs_nearest_text(&near, hint, sizeof(hint)));
 }
 
 static int set_list(const struct nvs_option *option, void *target, const char *text)
@@ -207,6 +228,26 @@ static int check_format(const struct nvs_options_report *o)
 				       r->prints & NVS_PRINTS_TEXT ? "text" : "",
 				       r->prints & NVS_PRINTS_JSON ? " or json" : "",
 				       r->prints & NVS_PRINTS_CSV ? " or csv" : "");
+	}
+	return 0;
+}
+
+/* Checks that each report has the column of -s: reading and printing may take long. */
+static int check_sort(const struct nvs_options_report *o)
+{
+	struct nvs_column columns[2 * MAX_SORTED];
+
+	for (uint32_t i = 0; i < o->nreports && o->print.sort; i++) {
+		const struct nvs_report *r = o->reports[i];
+		struct nvs_table table = {.report = r->name, .columns = columns};
+
+		for (uint32_t k = 0; k < r->ncolumns && k < MAX_SORTED; k++)
+			columns[table.ncolumns++] = r->columns[k];
+		for (uint32_t k = 0; k < r->nsort_columns && k < MAX_SORTED; k++)
+			if (!nvs_table_column(&table, r->sort_columns[k].name))
+				columns[table.ncolumns++] = r->sort_columns[k];
+		if (table.ncolumns && !nvs_table_applicable(&table, o->print.sort))
+			return nvs_table_no_column(&table, o->print.sort);
 	}
 	return 0;
 }
@@ -387,7 +428,7 @@ int nvs_options_parse(struct nvs_options_report *o, int argc, char **argv)
 			o->reports[o->nreports++] = r;
 	o->print.pager &= !nvs_only_verdicts(o);
 	if (check_values(o) || check_files(o) || check_pair(o) || check_output(o) ||
-	    check_format(o) || add_parts(o))
+	    check_format(o) || add_parts(o) || check_sort(o))
 		return NVS_USAGE_ERROR;
 	o->query.rows = o->print.rows;
 	o->print.folder = o->reports[0]->prints & NVS_PRINTS_FOLDER;

@@ -116,6 +116,9 @@ struct nvs_report {
 	uint32_t prints; /* NVS_PRINTS_* */
 	const struct nvs_column *columns; /* of its table: NVS_REPORT_COLUMNS(); NULL: none */
 	uint32_t ncolumns;
+	/* Of another of its text tables, to which -s applies too; NULL: none. */
+	const struct nvs_column *sort_columns;
+	uint32_t nsort_columns;
 	bool verdict; /* its answer is the exit status: no pager, no notes on stderr */
 	size_t state, each;
 	/* All but print may be NULL. They return 0, or -errno after a message on stderr if one is
@@ -130,6 +133,9 @@ struct nvs_report {
 
 /* For use inside NVS_REPORT(). */
 #define NVS_REPORT_COLUMNS(of) .columns = (of), .ncolumns = sizeof(of) / sizeof(*(of))
+
+#define NVS_REPORT_SORT_COLUMNS(of) \
+	.sort_columns = (of), .nsort_columns = sizeof(of) / sizeof(*(of))
 
 /* Puts a pointer to the report into a section that the linker gathers from all files. */
 #define NVS_REPORT(id, ...)                                         \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reports by whole stacks: what their -s asks for, and stacks on a line. */
 #include <string.h>
+#include "decode/cli/sentence.h"
 #include "decode/report/core/stack_columns.h"
 
 int nvs_run_stacks_begin(struct nvs_run *run, struct nvs_source *s, void *each,
@@ -52,7 +53,8 @@ NVS_COLUMN_GETTERS(struct nvs_weight, WEIGHT_COLUMNS)
 /* Further names that -s accepts. */
 const struct nvs_column nvs_measure_columns[] = {
 	WEIGHT_COLUMNS(NVS_COLUMN_ENTRY){"time", "time", column_host_us_total, 0},
-	{"bytes", "bytes", column_command_bytes, 0}};
+	{"bytes", "bytes", column_command_bytes, 0},
+	{"share", "share %", column_submissions, 0}};
 
 int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
 {
@@ -71,6 +73,19 @@ int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by)
 	      : c->get == column_command_bytes ? NVS_BY_BYTES
 					       : NVS_BY_SUBMISSIONS;
 	return 0;
+}
+
+void nvs_no_stack_print(struct nvs_out *out, const char *name)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "%s: calls without a stack. One is recorded at a doorbell, at an allocation "
+		 "or a free, and at the end of a call of about a millisecond or more.",
+		 name);
+	fputs(nvs_out_style(out, NVS_STYLE_DIM), out->file);
+	nvs_print_wrapped(out, text, 0);
+	fputs(nvs_out_style(out, NVS_STYLE_PLAIN), out->file);
 }
 
 /* ---- folded ---- */

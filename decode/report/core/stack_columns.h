@@ -19,9 +19,12 @@ int nvs_run_stacks_sort(struct nvs_run *run, enum nvs_measure by);
  */
 int nvs_run_stacks_list(struct nvs_run *run, enum nvs_measure by, struct nvs_stacks_list *list);
 
-extern const struct nvs_column nvs_measure_columns[NVS_MEASURES + 2];
+extern const struct nvs_column nvs_measure_columns[NVS_MEASURES + 3];
 /* Returns 0, or -EINVAL after a message on stderr. */
 int nvs_measure_parse(const struct nvs_run *run, enum nvs_measure *by);
+
+/* Prints below the text why calls have no stack; NAME: how they are shown. */
+void nvs_no_stack_print(struct nvs_out *out, const char *name);
 
 /* Columns of a row with a weight, for a list of columns. */
 #define NVS_WEIGHT_COLUMNS(COL, weight)                                                   \

@@ -15,6 +15,7 @@
 #include "decode/calls/hostmem.h"
 #include "decode/calls/tally.h"
 #include "decode/gpu/class.h"
+#include "decode/cli/sentence.h"
 #include "decode/gpu/pb.h"
 #include "decode/report/diff/diff.h"
 #include "decode/report/diff/side_by_side.h"
@@ -371,6 +372,29 @@ static void count_in_rows(struct nvs_diff_state *st, int which)
 	}
 }
 
+/* Name of the program, without its folder; NULL: unknown. */
+static const char *program_of(const struct nvs_source *s)
+{
+	const char *exe = nvs_trace_session(s->trace)->attr[NVS_ATTR_EXE];
+	const char *slash = exe ? strrchr(exe, '/') : NULL;
+
+	return slash ? slash + 1 : exe;
+}
+
+/* Two programs have few rows in common, and their differences say little. */
+static void warn_of_programs(const struct nvs_source *s)
+{
+	const char *a = program_of(s), *b = program_of(s + 1);
+
+	if (!a || !b || !strcmp(a, b))
+		return;
+	fputs("nvsnoop-report: the traces are of two programs, ", stderr);
+	nvs_print_text(stderr, a, 64);
+	fputs(" and ", stderr);
+	nvs_print_text(stderr, b, 64);
+	fputs("; --diff compares two runs of one\n", stderr);
+}
+
 static int print_diff(struct nvs_run *run)
 {
 	struct nvs_diff_state *st = run->state;
@@ -378,6 +402,7 @@ static int print_diff(struct nvs_run *run)
 
 	if (run->options->numbered)
 		return nvs_diff_pair_print(run);
+	warn_of_programs(run->sources);
 	for (int k = 0; k < 2; k++)
 		find_kin(st, st->side + k);
 	r = nvs_diff_match_submissions(st->side, &st->unordered);

@@ -335,6 +335,24 @@ int nvs_hang_format_text(struct nvs_hang *h)
 	return 0;
 }
 
+void nvs_hang_print_oldest(FILE *f, struct nvs_hang *h)
+{
+	const struct nvs_hang_call *c = h->calls;
+	struct nvs_hang_channel *channel;
+
+	for (uint32_t i = 1; i < h->ncalls; i++)
+		c = h->calls[i].call->begin < c->call->begin ? h->calls + i : c;
+	if (!h->ncalls)
+		return;
+	print_wait(f, h, c);
+	fputc('.', f);
+	channel = c->wait == NVS_HANG_FOR_ALL ? h->channels : c->channel;
+	if (channel) {
+		fputc(' ', f);
+		print_channel(f, channel);
+	}
+}
+
 /* ---- over ranks ---- */
 
 static void print_rank(FILE *f, const struct nvs_hang *h)

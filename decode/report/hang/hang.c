@@ -265,21 +265,15 @@ static void print_traces(struct nvs_run *run, const struct nvs_hang *hangs, cons
 	}
 }
 
-static int print_tables(struct nvs_run *run, const struct nvs_table *all,
-			const struct hang_rows *rows)
+static int print_tables(struct nvs_run *run, const struct hang_rows *rows)
 {
 	struct nvs_table calls = NVS_RUN_TABLE(run, call_columns, NULL);
 	struct nvs_table channels = NVS_RUN_TABLE(run, channel_columns, NULL);
 	struct nvs_print_options of_calls = run->options->print, of_channels = of_calls;
-	const char *sort = run->options->print.sort;
 	int r = 0;
 
-	if (sort && !nvs_table_column(all, sort + (*sort == '-')))
-		return nvs_table_no_column(all, sort);
-	if (sort && !nvs_table_column(&calls, sort + (*sort == '-')))
-		of_calls.sort = NULL;
-	if (sort && !nvs_table_column(&channels, sort + (*sort == '-')))
-		of_channels.sort = NULL;
+	of_calls.sort = nvs_table_applicable(&calls, of_calls.sort);
+	of_channels.sort = nvs_table_applicable(&channels, of_channels.sort);
 	if (rows->ncalls) {
 		fputc('\n', run->out->file);
 		r = nvs_table_print_array(run->out, &calls, rows->calls, rows->ncalls,
@@ -315,7 +309,7 @@ static int print_all(struct nvs_run *run, struct nvs_hang *hangs)
 	run->said = true;
 	if (!r && run->options->print.format == NVS_FORMAT_TEXT) {
 		print_traces(run, hangs, ranks);
-		r = print_tables(run, &table, &rows);
+		r = print_tables(run, &rows);
 	} else if (!r) {
 		size_t n = join_rows(&rows);
 

@@ -60,6 +60,9 @@ bool nvs_hang_ring_full(const struct nvs_hang_channel *c);
 
 /* explanation.c: formats the text. Returns 0 or -ENOMEM. */
 int nvs_hang_format_text(struct nvs_hang *h);
+/* Prints what the call that began first waits for: the end of a sentence about the call, and
+ * sentences about the channel. */
+void nvs_hang_print_oldest(FILE *f, struct nvs_hang *h);
 /* Formats which ranks wait for which. *TEXT is NULL if there is nothing to report. */
 int nvs_hang_format_ranks(const struct nvs_hang *hangs, uint32_t n, char **text);
 /* Describes the work of a submission in a few words. */

@@ -2,6 +2,8 @@
 /* --stacks: each distinct stack, with its submissions and calls. Text is one block per stack. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include "decode/cli/sentence.h"
 #include "decode/report/core/trace_columns.h"
 #include "decode/analysis/stack_tree.h"
 #include "decode/report/core/stack_columns.h"
@@ -67,8 +69,10 @@ static int print_table(struct nvs_run *run, const struct nvs_stacks_list *list, 
 
 static void print_known(FILE *out, bool known, uint64_t n, const char *what)
 {
+	char text[32];
+
 	if (known)
-		fprintf(out, "  %llu %s", (unsigned long long)n, what);
+		fprintf(out, "  %s %s", nvs_format_grouped(text, n), what);
 	else
 		fprintf(out, "  - %s", what);
 }
@@ -95,22 +99,32 @@ static void print_block(struct nvs_out *out, const struct nvs_stacks *t,
 			const struct stack_row *row)
 {
 	const struct nvs_weight *w = &row->frame->weight;
+	struct nvs_value us = {.kind = NVS_VALUE_REAL, .real = (double)w->ns / 1000};
+	char text[64];
 
 	fputs(nvs_out_style(out, NVS_STYLE_HEAD), out->file);
 	if (w->uncounted)
 		fputs("- submissions", out->file);
 	else
-		fprintf(out->file, "%llu submission%s (%.2f %%)",
-			(unsigned long long)w->submissions, w->submissions == 1 ? "" : "s",
+		fprintf(out->file, "%s submission%s (%.2f %%)",
+			nvs_format_grouped(text, w->submissions), w->submissions == 1 ? "" : "s",
 			row->share > 0 ? row->share : 0);
 	print_known(out->file, !w->uncounted, w->bytes, "cmd bytes");
 	print_known(out->file, w->calls, w->calls, w->calls == 1 ? "call" : "calls");
+	nvs_value_text_format(text, sizeof(text), &us);
 	if (w->timed)
-		fprintf(out->file, "  %.2f host us", (double)w->ns / 1000);
+		fprintf(out->file, "  %s host us", text);
 	else
 		fputs("  - host us", out->file);
 	fprintf(out->file, "%s\n", nvs_out_style(out, NVS_STYLE_PLAIN));
 	nvs_stacks_print(out, t, row->source->trace, row->frame);
+}
+
+static bool has_unknown(const struct nvs_stacks *t, const struct nvs_stack_frame *f)
+{
+	while (f && strcmp(f->name, NVS_UNKNOWN_FRAME))
+		f = nvs_stack_frame_at(t, f->key.parent);
+	return f;
 }
 
 static int print(struct nvs_run *run)
@@ -118,6 +132,7 @@ static int print(struct nvs_run *run)
 	struct nvs_stacks_list list = {0};
 	struct nvs_out *out = run->out;
 	uint64_t whole = 0;
+	bool unknown = false;
 	enum nvs_measure by;
 	int r = nvs_measure_parse(run, &by);
 
@@ -133,7 +148,12 @@ static int print(struct nvs_run *run)
 		fputs(i ? "\n" : "", out->file);
 		print_block(out, run->state, &row);
 		out->told++;
+		unknown |= has_unknown(run->state, row.frame);
 	}
+	if (unknown)
+		fputc('\n', out->file);
+	if (unknown)
+		nvs_no_stack_print(out, NVS_UNKNOWN_FRAME);
 	if (!r && list.shown < list.n && run->options->print.format == NVS_FORMAT_TEXT)
 		fprintf(out->file, "\n%s%zu more stack%s; -n 0 shows all%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), list.n - list.shown,
@@ -157,6 +177,6 @@ NVS_REPORT(stacks, .name = "stacks", .group = NVS_HOST_TIME, .place = 22,
 		  "Sorted by\n.BR \\-s :\nsubmissions, cmd bytes, calls or host us. In JSON and "
 		  "CSV a stack is one string, as in\n.BR \\-\\-export=folded .",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_stacks),
-	   .each = sizeof(struct nvs_stacks_each), .begin = begin, .print = print,
-	   .free = nvs_run_stacks_free);
+	   NVS_REPORT_COLUMNS(columns), NVS_REPORT_SORT_COLUMNS(nvs_measure_columns),
+	   .state = sizeof(struct nvs_stacks), .each = sizeof(struct nvs_stacks_each),
+	   .begin = begin, .print = print, .free = nvs_run_stacks_free);

@@ -53,37 +53,37 @@ static void find_unknown_form(struct nvs_sentence *t)
 	fputs("--verify", t->more);
 }
 
-#define HUNG 1000000000 /* ns: shorter calls of a running program are not reported */
-
 static void find_in_flight(struct nvs_sentence *t)
 {
-	const struct nvs_trace *trace = t->story->source->trace;
-	bool running = nvs_summary_session(t->story)->end == NVS_END_RUNNING, timed;
-	const struct nvs_inflight *f = NULL, *other;
-	int64_t begin, end;
-	uint32_t n = 0;
+	bool running = nvs_summary_session(t->story)->end == NVS_END_RUNNING;
+	const char *hang = t->story->causes ? t->story->causes->hang : NULL;
+	const struct nvs_inflight *f;
+	int64_t ns, begin;
+	uint32_t n;
 
-	/* The call that began first. */
-	for (; (other = nvs_trace_inflight(trace, n)); n++)
-		f = !f || other->begin < f->begin ? other : f;
-	timed = f && nvs_clock_since_start(trace, f->begin, &begin) &&
-		nvs_clock_since_start(trace, f->end, &end);
-	if (!f || (running && (!timed || end - begin < HUNG)))
+	f = nvs_open_call(t->story->source->trace, &n, &ns);
+	if (!f)
 		return;
 	fprintf(t->f, running ? "Thread %u has been in " : "When it ended, thread %u had been in ",
 		f->thread);
 	nvs_print_text(t->f, *f->api ? f->api : "[unknown]", 64);
-	if (timed) {
+	if (ns >= 0) {
 		fputs(" for ", t->f);
-		nvs_print_duration(t->f, (double)(end - begin), 3);
+		nvs_print_duration(t->f, (double)ns, 3);
+		nvs_summary_print_share(t, (uint64_t)ns);
 	}
+	if (nvs_clock_since_start(t->story->source->trace, f->begin, &begin) && begin > 0) {
+		fputs(", since ", t->f);
+		nvs_print_duration(t->f, (double)begin, 3);
+		fputs(" after the start", t->f);
+	}
+	fputs(hang ? hang : ".", t->f);
 	if (n > 1) {
-		fputs(", and ", t->f);
+		fputc(' ', t->f);
 		nvs_print_count(t->f, n - 1, "more call", "more calls");
-		fputs(" had not returned", t->f);
+		fputs(" had not returned.", t->f);
 	}
-	fputc('.', t->f);
-	fputs("--verify", t->more);
+	fputs("--hang", t->more);
 }
 
 /* Errors that answer a query or mean "already done": programs and libraries expect them. At exit
@@ -170,6 +170,7 @@ static void find_graphs(struct nvs_sentence *t)
 
 	if (f->instantiated < MADE_AGAIN || f->graph_launches > 2 * f->instantiated)
 		return;
+	t->ns = f->instantiating.ns;
 	fputs("Graphs were instantiated ", t->f);
 	nvs_print_count(t->f, f->instantiated, "time", "times");
 	fputs(" and launched ", t->f);
@@ -213,6 +214,7 @@ static void find_loading(struct nvs_sentence *t)
 	if (!most || most->loading.total.ns < LOADED_NS ||
 	    most->loading.total.ns * 5 < nvs_facts_ns(most))
 		return;
+	t->ns = most->loading.total.ns;
 	nvs_print_count(t->f, most->loading.total.count, "call of ", "calls of ");
 	nvs_print_text(t->f, nvs_call_name(most->api.entry), 64);
 	fputs(" loaded the kernel's code first, which took ", t->f);
@@ -241,11 +243,20 @@ static bool has_usual_time(const struct nvs_session_api_stats *a)
 	}
 }
 
+/* Returns true if another finding is about the wait of the call that began at BEGIN. */
+static bool is_explained(const struct nvs_summary_input *story, uint64_t begin,
+			 const struct nvs_stall **stall)
+{
+	*stall = nvs_summary_stall(story, begin);
+	return *stall && nvs_summary_stall_is_found(story, *stall);
+}
+
 /* A call that took 100 times the median of its API, 5 ms, and 1 % of the time in all calls. */
 static void find_outlier(struct nvs_sentence *t)
 {
 	const struct nvs_session_stats *f = t->story->facts;
 	const struct nvs_session_api_stats *most = NULL;
+	const struct nvs_stall *stall;
 	uint64_t median = 0;
 	int64_t at;
 
@@ -261,12 +272,14 @@ static void find_outlier(struct nvs_sentence *t)
 		most = a;
 		median = usual;
 	}
-	if (!most)
+	if (!most || is_explained(t->story, most->begin, &stall))
 		return;
+	t->ns = most->api.times.max;
 	fputs("One call of ", t->f);
 	nvs_print_text(t->f, nvs_call_name(most->api.entry), 64);
 	fputs(" took ", t->f);
 	nvs_print_duration(t->f, (double)most->api.times.max, 3);
+	nvs_summary_print_share(t, most->api.times.max);
 	fputs("; the median of ", t->f);
 	nvs_print_count(t->f, most->api.times.total.count, "call is ", "calls is ");
 	nvs_print_duration(t->f, (double)median, 2); /* quantiles are exact to 3 % */
@@ -276,6 +289,8 @@ static void find_outlier(struct nvs_sentence *t)
 		fputs(" after the start", t->f);
 	}
 	fputc('.', t->f);
+	if (stall && stall->causes & NVS_STALL_MODULE)
+		fputs(" Code was loaded during it.", t->f);
 	show_longest(t, most);
 }
 
@@ -290,6 +305,7 @@ static void find_waits(struct nvs_sentence *t)
 	if (!s->has_totals || s->totals.wait_ns < WAITED_NS ||
 	    !nvs_summary_run_time(t->story, &ran) || s->totals.wait_ns < (uint64_t)ran / 20)
 		return;
+	t->ns = s->totals.wait_ns;
 	fputs("The program waited ", t->f);
 	nvs_print_duration(t->f, (double)s->totals.wait_ns, 3);
 	fputs(" for nvsnoop to write the trace, ", t->f);
@@ -357,18 +373,26 @@ static void find_remarks(struct nvs_sentence *t)
 }
 
 const struct nvs_summary_checks nvs_summary_check_list[] = {
-	{"not_whole", find_problems},
-	{"newer_driver", find_newer_driver},
-	{"unknown_form", find_unknown_form},
-	{"in_flight", find_in_flight},
-	{"failures", find_failures},
-	{"graphs_made_again", find_graphs},
-	{"code_loaded", find_loading},
-	{"long_call", find_outlier},
-	{"waited_for_writer", find_waits},
-	{"no_libunwind", find_unwinder},
-	{"ranges_elsewhere", find_ranges_elsewhere},
-	{"ranges", find_ranges},
-	{"remarks", find_remarks},
-	{NULL, NULL},
+	{"not_whole", find_problems, NVS_FINDING_FIRST},
+	{"newer_driver", find_newer_driver, NVS_FINDING_FIRST},
+	{"unknown_form", find_unknown_form, NVS_FINDING_FIRST},
+	{"in_flight", find_in_flight, NVS_FINDING_FIRST},
+	{"failures", find_failures, NVS_FINDING_FIRST},
+	{"graphs_made_again", find_graphs, NVS_FINDING_BY_TIME},
+	{"code_loaded", find_loading, NVS_FINDING_BY_TIME},
+	{"ring_full", nvs_find_full_ring, NVS_FINDING_BY_TIME},
+	{"driver_memory", nvs_find_driver_memory, NVS_FINDING_BY_TIME},
+	{"driver_lock", nvs_find_driver_lock, NVS_FINDING_BY_TIME},
+	{"long_call", find_outlier, NVS_FINDING_BY_TIME},
+	{"outside_calls", nvs_find_outside, NVS_FINDING_BY_TIME},
+	{"gpu_idle", nvs_find_gpu_idle, NVS_FINDING_BY_TIME},
+	{"pageable_copies", nvs_find_pageable, NVS_FINDING_BY_TIME},
+	{"small_copies", nvs_find_small_copies, NVS_FINDING_BY_TIME},
+	{"waited_for_writer", find_waits, NVS_FINDING_BY_TIME},
+	{"memory_held", nvs_find_memory_held, NVS_FINDING_LAST},
+	{"no_libunwind", find_unwinder, NVS_FINDING_LAST},
+	{"ranges_elsewhere", find_ranges_elsewhere, NVS_FINDING_LAST},
+	{"ranges", find_ranges, NVS_FINDING_LAST},
+	{"remarks", find_remarks, NVS_FINDING_LAST},
+	{NULL},
 };

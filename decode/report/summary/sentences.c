@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/base/compare.h"
 #include "decode/cli/sentence.h"
 #include "decode/report/summary/internal.h"
 #include "decode/report/core/report.h"
@@ -19,6 +20,17 @@ bool nvs_summary_run_time(const struct nvs_summary_input *s, int64_t *ns)
 {
 	return nvs_clock_since_start(s->source->trace, nvs_summary_session(s)->last_time, ns) &&
 	       *ns > 0;
+}
+
+void nvs_summary_print_share(const struct nvs_sentence *t, uint64_t ns)
+{
+	int64_t ran;
+
+	if (!nvs_summary_run_time(t->story, &ran))
+		return;
+	fputs(" (", t->f);
+	nvs_print_percent(t->f, (double)ns, (double)ran);
+	fputs(" of the run)", t->f);
 }
 
 /* ---- what happened ---- */
@@ -282,6 +294,8 @@ static void write_time(struct nvs_sentence *t)
 struct told {
 	char *text, *more;
 	bool names_api;
+	uint64_t ns; /* of a finding; and its number in the list */
+	int number;
 };
 
 static int make_sentence(const struct nvs_summary_input *story, void (*say)(struct nvs_sentence *),
@@ -291,7 +305,7 @@ static int make_sentence(const struct nvs_summary_input *story, void (*say)(stru
 	struct nvs_sentence t = {.story = story};
 	bool failed;
 
-	*told = (struct told){NULL, NULL, false};
+	*told = (struct told){NULL};
 	t.f = open_memstream(&told->text, &length);
 	t.more = open_memstream(&told->more, &more_length);
 	if (t.f && t.more)
@@ -300,6 +314,7 @@ static int make_sentence(const struct nvs_summary_input *story, void (*say)(stru
 	failed |= t.f && fclose(t.f);
 	failed |= t.more && fclose(t.more);
 	told->names_api = t.names_api;
+	told->ns = t.ns;
 	told->text = nvs_budget_adopt(told->text);
 	told->more = nvs_budget_adopt(told->more);
 	return failed ? -ENOMEM : 0;
@@ -372,31 +387,71 @@ static int print_sentence(struct nvs_out *out, const struct nvs_summary_input *s
 	return r;
 }
 
+#define MAX_FINDINGS 32
+#define SHOWN 6 /* findings without --wide */
+
+struct finding {
+	struct told told;
+	int place;
+};
+
+static int compare_findings(const void *pa, const void *pb)
+{
+	const struct finding *a = pa, *b = pb;
+
+	return NVS_CMP(a->place, b->place) ?: NVS_CMP(b->told.ns, a->told.ns) ?: NVS_CMP(a->told.number, b->told.number);
+}
+
+/* Returns the number of findings, in the order in which they are printed, or -ENOMEM. */
+static int make_findings(const struct nvs_summary_input *story,
+			 struct finding findings[MAX_FINDINGS])
+{
+	int n = 0, r = 0;
+
+	for (const struct nvs_summary_checks *u = nvs_summary_check_list;
+	     u->name && !r && n < MAX_FINDINGS; u++) {
+		struct finding *f = findings + n;
+
+		r = make_sentence(story, u->find, &f->told);
+		f->place = (int)u->place;
+		f->told.ns = u->place == NVS_FINDING_BY_TIME ? f->told.ns : 0;
+		f->told.number = (int)(u - nvs_summary_check_list);
+		if (!r && *f->told.text)
+			n++;
+		else
+			free_sentence(&f->told);
+	}
+	qsort(findings, (size_t)n, sizeof(*findings), compare_findings);
+	for (int i = 0; i < n && r; i++)
+		free_sentence(&findings[i].told);
+	return r ? r : n;
+}
+
 static int print_findings(struct nvs_out *out, const struct nvs_summary_input *story)
 {
-	bool any = false;
-	int r = 0;
+	struct finding findings[MAX_FINDINGS];
+	int n = make_findings(story, findings), shown, r = n < 0 ? n : 0;
 
-	for (const struct nvs_summary_checks *u = nvs_summary_check_list; u->name && !r; u++) {
-		struct told told;
+	shown = n > SHOWN && !story->options->print.wide && !story->options->page ? SHOWN : n;
+	if (n > 0)
+		fprintf(out->file, "\n%sWorth a look:%s\n", nvs_out_style(out, NVS_STYLE_HEAD),
+			nvs_out_style(out, NVS_STYLE_PLAIN));
+	for (int i = 0; i < n; i++) {
 		char *line = NULL;
 
-		r = make_sentence(story, u->find, &told);
-		if (!r && *told.text && asprintf(&line, "- %s", told.text) < 0)
+		if (i < shown && asprintf(&line, "- %s", findings[i].told.text) < 0)
 			r = -ENOMEM;
-		if (!r && line) {
-			if (!any)
-				fprintf(out->file, "\n%sWorth a look:%s\n",
-					nvs_out_style(out, NVS_STYLE_HEAD),
-					nvs_out_style(out, NVS_STYLE_PLAIN));
+		else if (i < shown)
 			nvs_print_wrapped(out, line, 2);
-			if (*told.more)
-				print_command(out, story, &told);
-			any = true;
-		}
+		if (i < shown && *findings[i].told.more)
+			print_command(out, story, &findings[i].told);
 		free(line);
-		free_sentence(&told);
+		free_sentence(&findings[i].told);
 	}
+	if (n > shown)
+		fprintf(out->file, "%s%d more finding%s; --wide shows all%s\n",
+			nvs_out_style(out, NVS_STYLE_DIM), n - shown, n - shown == 1 ? "" : "s",
+			nvs_out_style(out, NVS_STYLE_PLAIN));
 	return r;
 }
 
@@ -411,7 +466,7 @@ int nvs_summary_print(struct nvs_out *out, const struct nvs_summary_input *story
 {
 	static void (*const sentences[])(struct nvs_sentence *) = {
 		write_run,	write_end,	 write_recorded_part, write_selection,
-		write_launches, write_doorbells, write_time};
+		write_launches, write_doorbells, write_time,	      nvs_write_gpu_time};
 	int r = 0;
 
 	bool nothing = nvs_summary_is_empty(story) || (nvs_trace_never_on(story->source->trace) &&
@@ -434,19 +489,19 @@ int nvs_summary_print_total(struct nvs_out *out, const struct nvs_summary_input 
 
 char *nvs_summary_findings(const struct nvs_summary_input *story)
 {
-	char *text = strdup(""), *more;
+	struct finding findings[MAX_FINDINGS];
+	int n = make_findings(story, findings);
+	size_t size = 0;
+	char *text = NULL;
+	FILE *f = n < 0 ? NULL : open_memstream(&text, &size);
 
-	for (const struct nvs_summary_checks *u = nvs_summary_check_list; u->name && text; u++) {
-		struct told told;
-
-		if (!make_sentence(story, u->find, &told) && *told.text) {
-			more = NULL;
-			if (asprintf(&more, "%s%s%s", text, *text ? ", " : "", u->name) < 0)
-				more = NULL;
-			free(text);
-			text = more;
-		}
-		free_sentence(&told);
+	for (int i = 0; i < n; i++) {
+		if (f)
+			fprintf(f, "%s%s", i ? ", " : "",
+				nvs_summary_check_list[findings[i].told.number].name);
+		free_sentence(&findings[i].told);
 	}
-	return text;
+	if (!f || fclose(f))
+		return NULL;
+	return nvs_budget_adopt(text);
 }

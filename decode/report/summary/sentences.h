@@ -6,12 +6,14 @@
 
 #include "decode/analysis/session_stats.h"
 #include "decode/report/core/report.h"
+#include "decode/report/summary/causes.h"
 
 /* Input of the sentences. */
 struct nvs_summary_input {
 	const struct nvs_source *source;
 	const struct nvs_options_report *options;
 	const struct nvs_session_stats *facts;
+	const struct nvs_causes *causes; /* NULL: of several traces */
 	const char *command; /* command line of the program; "" if unknown */
 	const char *rank; /* "3 of 8, local rank ..", printed up to the comma; or "" */
 	const struct nvs_tally *tally; /* of the selected submissions */

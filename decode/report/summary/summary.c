@@ -16,6 +16,12 @@
 
 #define ROWS 10 /* of the table, without -n */
 
+/* Collected of a trace. */
+struct summary_trace {
+	struct nvs_session_stats facts;
+	struct nvs_causes causes;
+};
+
 struct summary_row {
 	const struct nvs_source *source;
 	const struct nvs_session *session;
@@ -24,7 +30,8 @@ struct summary_row {
 	bool uncounted; /* level=counts: only SUBMISSIONS and BYTES are known */
 	struct nvs_tally tally; /* of the selected submissions */
 	uint64_t submissions, bytes; /* of the selected submissions */
-	struct nvs_session_stats *facts;
+	const struct nvs_session_stats *facts;
+	const struct nvs_causes *causes;
 	char *findings;
 	bool called; /* the trace has calls */
 };
@@ -112,6 +119,7 @@ static struct nvs_summary_input make_story(const struct summary_row *r)
 	return (struct nvs_summary_input){
 		.source = r->source,
 		.facts = r->facts,
+		.causes = r->causes,
 		.command = r->about.command,
 		.rank = r->about.rank,
 		.tally = &r->tally,
@@ -138,7 +146,7 @@ static void sum_cells(struct summary_row *r)
 }
 
 static int make_row(struct summary_row *r, const struct nvs_source *s,
-		    struct nvs_session_stats *facts)
+		    const struct summary_trace *each)
 {
 	struct nvs_summary_input story;
 
@@ -151,7 +159,8 @@ static int make_row(struct summary_row *r, const struct nvs_source *s,
 	}
 	for (uint32_t i = 0; i < nvs_trace_channel_count(s->trace); i++)
 		r->channels += nvs_trace_channel_at(s->trace, i) != NULL;
-	r->facts = facts;
+	r->facts = &each->facts;
+	r->causes = &each->causes;
 	r->called = nvs_pass_has_record(s->first, NVS_REC_CALL);
 	sum_cells(r);
 	r->uncounted = r->session->header.flags & NVS_HDR_COUNTS;
@@ -236,6 +245,21 @@ static int print_total(struct nvs_run *run, const struct summary_row *rows)
 	return nvs_summary_print_total(run->out, &story);
 }
 
+/* The table of entry points, of all traces. */
+static int print_api_times(struct nvs_run *run)
+{
+	struct nvs_session_stats **facts = calloc(run->n + 1ul, sizeof(*facts));
+	const struct nvs_print_options *o = &run->options->print;
+	struct summary_trace *each = run->each;
+	int r;
+
+	for (uint32_t i = 0; i < run->n && facts; i++)
+		facts[i] = &each[i].facts;
+	r = facts ? nvs_api_times_print(run, facts, run->n, o->has_rows ? o->rows : ROWS) : -ENOMEM;
+	free(facts);
+	return r;
+}
+
 static int print_text(struct nvs_run *run, const struct summary_row *rows)
 {
 	const struct nvs_options_report *o = run->options;
@@ -259,8 +283,7 @@ static int print_text(struct nvs_run *run, const struct summary_row *rows)
 	if (r || !on || o->page)
 		return r;
 	if (called)
-		return nvs_api_times_print(run, run->each, run->n,
-					   o->print.has_rows ? o->print.rows : ROWS);
+		return print_api_times(run);
 	fputc('\n', run->out->file);
 	return nvs_print_api_table(run, o->print.has_rows ? o->print.rows : ROWS);
 }
@@ -283,24 +306,73 @@ static int print_rows(struct nvs_run *run, const struct summary_row *rows)
 	return r;
 }
 
-static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
+static int on_call(void *arg, const struct nvs_call *call)
+{
+	struct summary_trace *each = arg;
+	int r = nvs_facts_call(&each->facts, call);
+
+	return r ? r : nvs_causes_call(&each->causes, call);
+}
+
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	struct summary_trace *each = arg;
+
+	nvs_facts_op(&each->facts, op);
+	return nvs_causes_op(&each->causes, s, op);
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct summary_trace *each = arg;
+	int r = nvs_facts_submitted(&each->facts, s, call);
+
+	return r ? r : nvs_causes_submitted(&each->causes, s, call);
+}
+
+static int on_record(void *arg, const struct nvs_rec *rec)
+{
+	return nvs_causes_record(&((struct summary_trace *)arg)->causes, rec);
+}
+
+static int begin(struct nvs_run *run, struct nvs_source *s, void *arg,
 		 struct nvs_pass_reader *reader)
 {
-	nvs_facts_begin(each, s, reader);
-	return 0;
+	struct summary_trace *each = arg;
+	int r = nvs_causes_begin(&each->causes, s);
+
+	nvs_facts_begin(&each->facts, s);
+	*reader = (struct nvs_pass_reader){.call = on_call,
+					   .op = on_op,
+					   .submitted = on_submitted,
+					   .record = on_record,
+					   .calls = true,
+					   .tallies = true,
+					   .handles = each->causes.works ? &each->causes.handles
+									 : NULL,
+					   .arg = each};
+	return r;
+}
+
+static int end(struct nvs_run *run, struct nvs_source *s, void *arg)
+{
+	return nvs_causes_end(&((struct summary_trace *)arg)->causes);
 }
 
 static int print(struct nvs_run *run)
 {
 	const struct nvs_options_report *o = run->options;
 	struct summary_row *rows = calloc(run->n, sizeof(*rows));
-	struct nvs_session_stats *facts = run->each;
+	struct summary_trace *each = run->each;
 	int r = 0;
 
 	if (!rows)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < run->n && !r; i++)
-		r = make_row(rows + i, run->sources + i, facts + i);
+	for (uint32_t i = 0; i < run->n && !r; i++) {
+		r = nvs_causes_explain(&each[i].causes, run->report->needs);
+		if (!r)
+			r = make_row(rows + i, run->sources + i, each + i);
+	}
 	if (!r)
 		r = o->print.format == NVS_FORMAT_TEXT ? print_text(run, rows)
 						       : print_rows(run, rows);
@@ -310,29 +382,37 @@ static int print(struct nvs_run *run)
 	return r;
 }
 
-static void free_facts(struct nvs_run *run)
+static void free_each(struct nvs_run *run)
 {
-	struct nvs_session_stats *facts = run->each;
+	struct summary_trace *each = run->each;
 
-	for (uint32_t i = 0; i < run->n; i++)
-		nvs_facts_free(facts + i);
+	for (uint32_t i = 0; i < run->n; i++) {
+		nvs_facts_free(&each[i].facts);
+		nvs_causes_free(&each[i].causes);
+	}
 }
 
 NVS_REPORT(summary, .name = "summary", .standard = true, .group = NVS_WHAT_HAPPENED, .place = 5,
 	   .help = "what happened, in sentences, and the entry points that took the host's time: "
 		   "printed if no report is given",
 	   .man = "What happened, in sentences: launches, doorbells and bytes, what took the "
-		  "host's time, and findings, each with\na command that shows more. Findings are a "
-		  "trace that is not whole, calls that failed or had not returned, graphs that "
-		  "are\ninstantiated about as often as they are launched, launches that spent long "
-		  "loading code, a call that took a hundred times\nthe median of its API (except "
-		  "calls that wait, copy or set up), long waits for the writer, and remarks "
-		  "of\n.BR \\-\\-verify .\nThen entry points by the host time of their calls (the "
-		  "median to 3 %); calls that set up contexts and modules separately.\nWith\n.B "
-		  "\\-\\-wide\nalso all counters of the trace, as in JSON and CSV. The summary is "
-		  "printed if no report is given.",
+		  "host's time and, with\n.BR timing=work ,\nthe GPU's; and findings, each with "
+		  "a command that shows more. First a trace that is not whole, calls that have not "
+		  "returned and what they wait for, and calls that failed; then, those that took "
+		  "longest first: calls that loaded code, or that waited for a full ring, for "
+		  "memory of the driver or for another thread in the driver, a call that took a "
+		  "hundred times the median of its API (except calls that wait, copy or set up), "
+		  "time outside of calls, an idle GPU, graphs that are instantiated about as often "
+		  "as they are launched, copies of pageable memory, many small copies, and long "
+		  "waits for the writer; then memory that was never freed, and remarks of\n.BR "
+		  "\\-\\-verify .\nWithout\n.B \\-\\-wide\nat most six are printed. The "
+		  "trace is read once more if a call has not returned, or if waits without a known "
+		  "cause took 2 % of the run.\nThen entry points by the host time of their calls "
+		  "(the median to 3 %), those first that have not returned; calls that set up "
+		  "contexts and modules separately.\nWith\n.B \\-\\-wide\nalso all counters of "
+		  "the trace, as in JSON and CSV. The summary is printed if no report is given.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS | NVS_NEED_WHOLE | NVS_NEED_CONTINUITY |
 		    NVS_NEED_FILTERS,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
-	   .each = sizeof(struct nvs_session_stats), .begin = begin, .print = print,
-	   .free = free_facts);
+	   NVS_REPORT_SORT_COLUMNS(nvs_api_times_columns), .each = sizeof(struct summary_trace),
+	   .begin = begin, .end = end, .print = print, .free = free_each);

@@ -352,11 +352,26 @@ const struct nvs_bracket_times *nvs_work_list_timing(const struct nvs_work_list 
 	return w->timing;
 }
 
-bool nvs_trace_has_timing_work(const struct nvs_source *s)
+static bool has_option(const struct nvs_source *s, const char *text)
 {
 	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
 
-	return options && strstr(options, "timing=work");
+	return options && strstr(options, text);
+}
+
+bool nvs_trace_is_sampled(const struct nvs_source *s)
+{
+	return has_option(s, "timing=sample");
+}
+
+bool nvs_trace_has_timing_work(const struct nvs_source *s)
+{
+	return has_option(s, "timing=work") || nvs_trace_is_sampled(s);
+}
+
+bool nvs_trace_is_timed(const struct nvs_source *s)
+{
+	return nvs_trace_has_timing_work(s) || has_option(s, "timing=dispatch");
 }
 
 const struct nvs_work *nvs_work_list_items(const struct nvs_work_list *w, size_t *n)

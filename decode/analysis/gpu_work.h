@@ -77,8 +77,11 @@ const struct nvs_work *nvs_work_list_items(const struct nvs_work_list *w, size_t
 uint64_t nvs_work_list_dropped(const struct nvs_work_list *w); /* for lack of memory */
 /* Valid after nvs_work_list_finish(). */
 const struct nvs_bracket_times *nvs_work_list_timing(const struct nvs_work_list *w);
-/* Returns true if the options recorded in the trace include timing=work. */
+/* Return true if the options recorded in the trace include timing=sample; also work; also dispatch.
+ * Valid as soon as the trace is open. */
+bool nvs_trace_is_sampled(const struct nvs_source *s);
 bool nvs_trace_has_timing_work(const struct nvs_source *s);
+bool nvs_trace_is_timed(const struct nvs_source *s);
 /* Returns the latest submission made by the call delivered last, or NULL. Its times are ticks
  * until nvs_work_list_finish(). */
 const struct nvs_work *nvs_work_list_last_of_call(const struct nvs_work_list *w);

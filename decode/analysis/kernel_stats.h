@@ -46,6 +46,8 @@ struct nvs_kernel_row {
 	char shapes[320];
 	double warp_share; /* of all instructions; negative: unknown */
 	double share, most; /* of all launches, and of the launches of the kernel with the most */
+	struct nvs_gpu_row *gpu; /* for the report: its GPU times; NULL: none */
+	double gpu_share; /* of all GPU time; negative: unknown */
 };
 
 /* State of one trace while it is read. */

@@ -26,6 +26,7 @@ struct nvs_submission_time {
 	uint32_t channel, kind; /* enum nvs_timing_kind: DISPATCH or WORK */
 	uint64_t sequence;
 	uint64_t reached; /* when the GPU reached it; DISPATCH has it too */
+	uint64_t every; /* timing=sample: it was drawn as one of so many; 1: all are timed */
 	/* The members below are for WORK only. */
 	uint64_t begin, end; /* of the bracket, without the wait */
 	uint64_t ns; /* duration: end - begin, minus an empty bracket if known */
@@ -44,6 +45,7 @@ struct nvs_empty_bracket {
 	uint64_t ns; /* median */
 	uint64_t spread; /* distance from it within which 80 % are; at least one clock step */
 	uint64_t count;
+	uint64_t error; /* of NS: half a step of the clock, and a 95 % interval of the median */
 };
 
 /* Records without a usable time. */
@@ -67,7 +69,10 @@ int nvs_bracket_times_finish(struct nvs_bracket_times *t, const struct nvs_trace
 
 /* Returns true if there is any record of timing=. */
 bool nvs_bracket_times_exist(const struct nvs_bracket_times *t);
-/* Returns false if the submission has no time. Fast if called in channel order. */
+/* Returns true if submissions were drawn at random (timing=sample): what is missing is unknown. */
+bool nvs_bracket_times_are_sampled(const struct nvs_bracket_times *t);
+/* Returns false if the submission has no time, or was not drawn. Fast if called in channel order.
+ */
 bool nvs_bracket_times_get(struct nvs_bracket_times *t, uint32_t channel, uint64_t sequence,
 			   struct nvs_submission_time *timed);
 /* Returns false if the channel has no known empty bracket. */

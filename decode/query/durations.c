@@ -61,15 +61,20 @@ static int count_in(struct nvs_durations *t, uint32_t b, uint32_t n)
 	return 0;
 }
 
-int nvs_durations_add(struct nvs_durations *t, uint64_t ns)
+int nvs_durations_add_times(struct nvs_durations *t, uint64_t ns, uint32_t times)
 {
 	if (!t->total.count || ns < t->min)
 		t->min = ns;
-	t->total.count++;
-	t->total.ns += ns;
+	t->total.count += times;
+	t->total.ns += ns * times;
 	if (ns > t->max)
 		t->max = ns;
-	return count_in(t, bucket_of(ns), 1);
+	return count_in(t, bucket_of(ns), times);
+}
+
+int nvs_durations_add(struct nvs_durations *t, uint64_t ns)
+{
+	return nvs_durations_add_times(t, ns, 1);
 }
 
 int nvs_durations_merge(struct nvs_durations *into, const struct nvs_durations *from)

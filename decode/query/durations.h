@@ -22,8 +22,9 @@ struct nvs_durations {
 	uint16_t first, n;
 };
 
-/* Both return 0 or -ENOMEM. */
+/* Return 0 or -ENOMEM. */
 int nvs_durations_add(struct nvs_durations *t, uint64_t ns);
+int nvs_durations_add_times(struct nvs_durations *t, uint64_t ns, uint32_t times);
 int nvs_durations_merge(struct nvs_durations *into, const struct nvs_durations *from);
 void nvs_durations_free(struct nvs_durations *t);
 /* ns; between minimum and maximum. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "decode/analysis/gpu_work.h"
 #include "decode/analysis/kernel_stats.h"
 #include "decode/analysis/instruction_counts.h"
 #include "decode/base/compare.h"
@@ -11,7 +12,24 @@
 #include "decode/calls/handles.h"
 #include "decode/query/durations.h"
 #include "decode/report/core/trace_columns.h"
+#include "decode/report/gpu_time/grouping.h"
 #include "decode/report/core/report.h"
+
+/* State of a trace. GPU is used if it was recorded with times of the GPU. */
+struct kernels_each {
+	struct nvs_kernels kernels; /* first: readers that know only them have it as ARG */
+	struct nvs_gpu_each gpu;
+};
+
+struct kernels_state {
+	struct nvs_distinct seen;
+	struct nvs_gpu_state gpu;
+};
+
+static struct nvs_kernels *kernels_of(const struct nvs_run *run, size_t trace)
+{
+	return &((struct kernels_each *)run->each)[trace].kernels;
+}
 
 /* ---- direct launches ---- */
 
@@ -81,6 +99,33 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 
 /* ---- columns ---- */
 
+struct gpu_total {
+	double ns, half;
+	bool known, sampled;
+};
+
+static struct gpu_total get_gpu_total(const struct nvs_kernel_row *r)
+{
+	struct gpu_total t = {.known = false};
+
+	if (!r->gpu)
+		return t;
+	t.sampled = r->gpu->key.each->state->sampled;
+	t.known = nvs_gpu_total(&r->gpu->sums, t.sampled, &t.ns, &t.half);
+	return t;
+}
+
+/* Times of single launches. */
+static const struct nvs_gpu_row *get_gpu(const struct nvs_kernel_row *r)
+{
+	static const struct nvs_gpu_row none;
+
+	return r->gpu ? r->gpu : &none;
+}
+
+#define LAUNCHES_TIMED (get_gpu(r)->times.total.count)
+#define GPU_NS(q) nvs_durations_quantile(&get_gpu(r)->times, q)
+
 static uint64_t count_launches(const struct nvs_kernel_row *r)
 {
 	return r->direct + r->by_capture + r->by_nodes + r->by_unknown;
@@ -102,36 +147,48 @@ static void get_bar(const struct nvs_kernel_row *r, struct nvs_value *v)
 #define WARPS (r->count_flags & NVS_COUNT_WARP)
 #define THREADS (r->count_flags & NVS_COUNT_THREAD)
 
-#define COLUMNS(COL)                                                                           \
-	COL(text, kernel, "kernel", NAME, 0, r->name)                                          \
-	COL(known, launches, "launches", 0, 0, BY_HOST, count_launches(r))                     \
-	COL(real, launches_percent, "share %", 0, 0, true, r->share * 100)                     \
-	COL(by, bar, "", BAR, 0, get_bar, r)                                                   \
-	COL(known, direct, "direct", 0, 2, BY_HOST, r->direct)                                 \
-	COL(count, graph_captured, "captured", IF_ANY, 3, r->by_capture)                       \
-	COL(count, graph_built, "built", IF_ANY, 3, r->by_nodes)                               \
-	COL(count, graph_unknown, "graph", IF_ANY, 5, r->by_unknown)                           \
-	COL(count, graph_conditional, "conditional", IF_ANY, 5, r->conditional)                \
-	COL(count, captured, "recorded", IF_ANY, 5, r->recorded)                               \
-	COL(count, failed, "failed", IF_ANY, 5, r->failed)                                     \
-	COL(known, warp_instructions, "warp insts", IF_KNOWN, 2, WARPS, r->warp)               \
-	COL(known, thread_instructions, "thread insts", IF_KNOWN, 3, THREADS, r->thread)       \
-	COL(known, registers, "regs", IF_ANY, 3, KNOWN, r->kernel->registers)                  \
-	COL(known, static_shared_bytes, "shared", IF_ANY, 4, KNOWN, r->kernel->shared)         \
-	COL(count, dynamic_shared_bytes, "dynamic", IF_ANY, 4, r->dynamic)                     \
-	COL(known, local_bytes, "local", DETAIL, 0, KNOWN, r->kernel->local)                   \
-	COL(known, submissions, "subs", 0, 2, !r->uncounted, r->submissions)                   \
-	COL(known, command_bytes, "cmd bytes", 0, 3, !r->uncounted, r->bytes)                  \
-	COL(real, command_bytes_per_launch, "bytes/launch", 0, 2, r->direct && !r->uncounted,  \
-	    (double)r->bytes / (double)r->direct)                                              \
-	COL(us, host_us_total, "host us", DETAIL, 0, TIMED, r->times.total.ns)                 \
-	COL(us, host_us_mean, "host us/call", 0, 1, TIMED, nvs_duration_mean(&r->times.total)) \
-	COL(us, host_us_p50, "host us p50", DETAIL, 0, TIMED,                                  \
-	    nvs_durations_quantile(&r->times, 0.5))                                            \
-	COL(known, call_sites, "sites", IF_ANY, 4, !r->unsited && !r->many, r->nsites)         \
-	COL(known, shapes, "shapes", DETAIL, 0, !r->many, r->nshapes)                          \
-	COL(text, grid_block, "grid / block", 0, 4, r->shapes)                                 \
-	COL(text, mangled, "mangled", DETAIL, 0, r->kernel->name)                              \
+#define COLUMNS(COL)                                                                              \
+	COL(text, kernel, "kernel", NAME, 0, r->name)                                             \
+	COL(known, launches, "launches", 0, 0, BY_HOST, count_launches(r))                        \
+	COL(real, launches_percent, "share %", 0, 0, true, r->share * 100)                        \
+	COL(by, bar, "", BAR, 0, get_bar, r)                                                      \
+	COL(us, gpu_us_total, "gpu us", IF_KNOWN, 0, get_gpu_total(r).known, get_gpu_total(r).ns) \
+	COL(us, gpu_us_error, "+/- us", IF_KNOWN, 0,                                              \
+	    get_gpu_total(r).known &&get_gpu_total(r).sampled, get_gpu_total(r).half)             \
+	COL(real, gpu_percent, "gpu %", IF_KNOWN, 0, get_gpu_total(r).known && r->gpu_share >= 0, \
+	    r->gpu_share * 100)                                                                   \
+	COL(known, gpu_timed, "timed", IF_KNOWN, 1, LAUNCHES_TIMED, get_gpu(r)->sums.works)       \
+	COL(us, gpu_us_min, "us min", IF_KNOWN, 1, LAUNCHES_TIMED, get_gpu(r)->times.min)         \
+	COL(us, gpu_us_p50, "us p50", IF_KNOWN, 1, LAUNCHES_TIMED, GPU_NS(0.5))                   \
+	COL(us, gpu_us_p99, "us p99", IF_KNOWN, 1, LAUNCHES_TIMED, GPU_NS(0.99))                  \
+	COL(us, gpu_us_max, "us max", IF_KNOWN, 1, LAUNCHES_TIMED, get_gpu(r)->times.max)         \
+	COL(us, gpu_us_deviation, "us sd", IF_KNOWN, 1, LAUNCHES_TIMED,                           \
+	    nvs_estimate_deviation(&get_gpu(r)->sums.sample))                                     \
+	COL(known, direct, "direct", 0, 2, BY_HOST, r->direct)                                    \
+	COL(count, graph_captured, "captured", IF_ANY, 3, r->by_capture)                          \
+	COL(count, graph_built, "built", IF_ANY, 3, r->by_nodes)                                  \
+	COL(count, graph_unknown, "graph", IF_ANY, 5, r->by_unknown)                              \
+	COL(count, graph_conditional, "conditional", IF_ANY, 5, r->conditional)                   \
+	COL(count, captured, "recorded", IF_ANY, 5, r->recorded)                                  \
+	COL(count, failed, "failed", IF_ANY, 5, r->failed)                                        \
+	COL(known, warp_instructions, "warp insts", IF_KNOWN, 2, WARPS, r->warp)                  \
+	COL(known, thread_instructions, "thread insts", IF_KNOWN, 3, THREADS, r->thread)          \
+	COL(known, registers, "regs", IF_ANY, 3, KNOWN, r->kernel->registers)                     \
+	COL(known, static_shared_bytes, "shared", IF_ANY, 4, KNOWN, r->kernel->shared)            \
+	COL(count, dynamic_shared_bytes, "dynamic", IF_ANY, 4, r->dynamic)                        \
+	COL(known, local_bytes, "local", DETAIL, 0, KNOWN, r->kernel->local)                      \
+	COL(known, submissions, "subs", 0, 2, !r->uncounted, r->submissions)                      \
+	COL(known, command_bytes, "cmd bytes", 0, 3, !r->uncounted, r->bytes)                     \
+	COL(real, command_bytes_per_launch, "bytes/launch", 0, 2, r->direct && !r->uncounted,     \
+	    (double)r->bytes / (double)r->direct)                                                 \
+	COL(us, host_us_total, "host us", DETAIL, 0, TIMED, r->times.total.ns)                    \
+	COL(us, host_us_mean, "host us/call", 0, 1, TIMED, nvs_duration_mean(&r->times.total))    \
+	COL(us, host_us_p50, "host us p50", DETAIL, 0, TIMED,                                     \
+	    nvs_durations_quantile(&r->times, 0.5))                                               \
+	COL(known, call_sites, "sites", IF_ANY, 4, !r->unsited && !r->many, r->nsites)            \
+	COL(known, shapes, "shapes", DETAIL, 0, !r->many, r->nshapes)                             \
+	COL(text, grid_block, "grid / block", 0, 4, r->shapes)                                    \
+	COL(text, mangled, "mangled", DETAIL, 0, r->kernel->name)                                 \
 	NVS_SOURCE_COLUMNS(COL, r->several ? NULL : r->source)
 NVS_COLUMNS(columns, struct nvs_kernel_row, COLUMNS)
 
@@ -236,6 +293,9 @@ static int merge_row(struct nvs_kernel_row *into, const struct nvs_kernel_row *f
 		into->kernel = from->kernel;
 	for (uint32_t i = 0; i < from->told && into->told < NVS_SHAPES; i++)
 		into->shape[into->told++] = from->shape[i];
+	if (into->gpu && from->gpu && nvs_gpu_row_merge(into->gpu, from->gpu))
+		return -ENOMEM;
+	into->gpu = into->gpu ? into->gpu : from->gpu;
 	return nvs_durations_merge(&into->times, &from->times);
 }
 
@@ -281,27 +341,58 @@ static void set_shares(struct nvs_kernel_row **rows, size_t n)
 
 /* ---- from the traces to the table ---- */
 
-static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
+/* With GPU times: what both parts of a trace's state have to know. */
+static int on_timed_call(void *arg, const struct nvs_call *call)
+{
+	struct kernels_each *each = arg;
+	int r = on_call(arg, call);
+
+	each->gpu.handles = each->kernels.handles;
+	return r ? r : nvs_gpu_note_call(&each->gpu, call);
+}
+
+static int on_timed_submission(void *arg, const struct nvs_submission *s,
+			       const struct nvs_call *call)
+{
+	return nvs_gpu_note_submitted(&((struct kernels_each *)arg)->gpu, s, call);
+}
+
+static int on_timed_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+{
+	return nvs_gpu_note_op(&((struct kernels_each *)arg)->gpu, s, op);
+}
+
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 		       struct nvs_pass_reader *reader)
 {
-	struct nvs_kernels *k = each;
+	struct kernels_state *state = run->state;
+	struct kernels_each *each = arg;
+	bool timed = run->report->needs & NVS_NEED_TIMED && run->second && nvs_trace_is_timed(s);
 
-	*k = (struct nvs_kernels){
-		.source = s,
-		.seen = run->state,
-	};
-	nvs_kernels_begin(k, reader);
+	each->kernels = (struct nvs_kernels){.source = s, .seen = &state->seen};
+	if (timed) {
+		state->gpu.by = NVS_GPU_BY_KERNEL;
+		state->gpu.single = true;
+		each->gpu.source = s;
+		each->gpu.state = &state->gpu;
+		nvs_gpu_rows_begin(&each->gpu, reader);
+	}
+	nvs_kernels_begin(&each->kernels, reader);
 	reader->submission = on_submission;
+	reader->submitted = timed ? on_timed_submission : NULL;
+	reader->op = timed ? on_timed_op : NULL;
 	reader->calls = true;
-	reader->call = on_call;
+	reader->call = timed ? on_timed_call : on_call;
 	reader->record = on_record;
 	return 0;
 }
 
-static int end_trace(struct nvs_run *run, struct nvs_source *s, void *each)
+static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 {
-	nvs_kernels_finish(each);
-	return 0;
+	struct kernels_each *each = arg;
+
+	nvs_kernels_finish(&each->kernels);
+	return each->gpu.state ? nvs_gpu_rows_end(&each->gpu) : 0;
 }
 
 /* Counts are recorded by name, so all handles of a name get the same ones. */
@@ -317,13 +408,56 @@ static void set_counts(struct nvs_kernel_row *row, const struct nvs_kernel_count
 	row->reason = counted->reason ? strdup(counted->reason) : NULL;
 }
 
+static struct nvs_gpu_row *find_gpu_row(const struct nvs_run *run, uint32_t trace,
+					const struct nvs_kernel *kernel)
+{
+	struct kernels_state *state = run->state;
+	const struct nvs_gpu_key key = {.each = &((struct kernels_each *)run->each)[trace].gpu,
+					.what = kernel,
+					.number = NVS_UNKNOWN};
+
+	return state->gpu.rows.n ? nvs_rows_find(&state->gpu.rows, &key) : NULL;
+}
+
+/* Adds a row for the GPU time of graphs, and of submissions with several kernels. */
+static int add_in_graphs(struct nvs_run *run, struct nvs_kernel_row **rows, size_t *n)
+{
+	const struct nvs_rows *all = &((struct kernels_state *)run->state)->gpu.rows;
+	struct nvs_kernel_row *row = NULL;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct nvs_gpu_row *own = all->row[i];
+
+		if (own->key.what || own->key.number == NVS_UNKNOWN || !own->sums.timed)
+			continue;
+		if (row &&
+		    !(run->options->query.per_trace && row->source != own->key.each->source)) {
+			if (nvs_gpu_row_merge(row->gpu, own))
+				return -ENOMEM;
+			continue;
+		}
+		row = calloc(1, sizeof(*row));
+		if (!row)
+			return -ENOMEM;
+		row->by_gpu.name = "in graphs";
+		row->kernel = &row->by_gpu;
+		row->source = own->key.each->source;
+		row->gpu = own;
+		row->instructions = NVS_NONE;
+		row->uncounted = row->unsited = row->many = true;
+		rows[(*n)++] = row;
+	}
+	return 0;
+}
+
 /* Collects the rows of all traces, in trace order. Returns their number. */
 static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 {
-	struct nvs_kernels *k = run->each;
 	size_t n = 0;
 
-	for (; k < (struct nvs_kernels *)run->each + run->n; k++) {
+	for (uint32_t t = 0; t < run->n; t++) {
+		struct nvs_kernels *k = kernels_of(run, t);
+
 		for (uint32_t i = 0; i < nvs_handles_kernel_count(k->handles); i++) {
 			struct nvs_kernel *kernel = nvs_handles_kernel_at(k->handles, i);
 			struct nvs_kernel_row *row = nvs_rows_find(&k->rows, &kernel);
@@ -332,6 +466,7 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 			if (!row)
 				continue;
 			nvs_kernel_count_sites(k, row);
+			row->gpu = find_gpu_row(run, t, kernel);
 			counted = nvs_kernel_counts_find(&k->counts, kernel->name);
 			if (counted)
 				counted->launched = true;
@@ -346,9 +481,9 @@ static size_t gather_rows(struct nvs_run *run, struct nvs_kernel_row **rows)
 /* Adds a row for each kernel with counted instructions that no call launched. */
 static int add_launched_by_gpu(struct nvs_run *run, struct nvs_kernel_row **rows, size_t *n)
 {
-	struct nvs_kernels *k = run->each;
+	for (uint32_t t = 0; t < run->n; t++) {
+		struct nvs_kernels *k = kernels_of(run, t);
 
-	for (; k < (struct nvs_kernels *)run->each + run->n; k++)
 		for (size_t i = 0; i < k->counts.rows.n; i++) {
 			struct nvs_kernel_count *counted = k->counts.rows.row[i];
 			struct nvs_kernel_row *row;
@@ -364,7 +499,18 @@ static int add_launched_by_gpu(struct nvs_run *run, struct nvs_kernel_row **rows
 			set_counts(row, counted);
 			rows[(*n)++] = row;
 		}
+	}
 	return 0;
+}
+
+static void set_gpu_shares(struct nvs_kernel_row **rows, size_t n)
+{
+	double all = 0;
+
+	for (size_t i = 0; i < n; i++)
+		all += get_gpu_total(rows[i]).known ? get_gpu_total(rows[i]).ns : 0;
+	for (size_t i = 0; i < n; i++)
+		rows[i]->gpu_share = all > 0 ? get_gpu_total(rows[i]).ns / all : -1;
 }
 
 static void set_count_shares(struct nvs_kernel_row **rows, size_t n)
@@ -389,18 +535,18 @@ static void set_count_shares(struct nvs_kernel_row **rows, size_t n)
 /* COUNTED: add kernels that only other kernels launched, unless calls are selected. */
 static int print_table(struct nvs_run *run, struct nvs_table table, bool counted)
 {
-	struct nvs_kernels *k = run->each;
 	struct nvs_kernel_row **rows;
 	size_t n = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < run->n && !r; i++)
-		r = nvs_kernels_add_unseen(k + i);
+		r = nvs_kernels_add_unseen(kernels_of(run, i));
 	if (r)
 		return r;
 	for (uint32_t i = 0; i < run->n; i++)
-		n += nvs_handles_kernel_count(k[i].handles) + k[i].counts.rows.n;
-	rows = calloc(n + 1, sizeof(*rows));
+		n += nvs_handles_kernel_count(kernels_of(run, i)->handles) +
+		     kernels_of(run, i)->counts.rows.n;
+	rows = calloc(n + run->n + 1, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
 	n = gather_rows(run, rows);
@@ -408,10 +554,13 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 		r = add_launched_by_gpu(run, rows, &n);
 	if (n && !r)
 		r = merge_rows(rows, &n);
+	if (!r && !counted)
+		r = add_in_graphs(run, rows, &n);
 	if (!r) {
 		for (size_t i = 0; i < n; i++)
 			finish_row(rows[i]);
 		set_shares(rows, n);
+		set_gpu_shares(rows, n);
 		set_count_shares(rows, n);
 		table.rows = (const void **)rows;
 		table.nrows = n;
@@ -425,17 +574,31 @@ static int print_table(struct nvs_run *run, struct nvs_table table, bool counted
 
 static int print_kernels(struct nvs_run *run)
 {
-	return print_table(run, (struct nvs_table)NVS_RUN_SUMS(run, columns, "launches"), false);
+	const struct kernels_state *state = run->state;
+	bool timed = state->gpu.rows.n;
+	int r = print_table(
+		run,
+		(struct nvs_table)NVS_RUN_SUMS(run, columns, timed ? "gpu_us_total" : "launches"),
+		false);
+
+	if (r || run->options->print.format != NVS_FORMAT_TEXT)
+		return r;
+	if (state->gpu.sampled)
+		fputs(NVS_GPU_SAMPLED, run->out->file);
+	else if (!timed && !run->options->page)
+		fputs("No GPU time: record with nvsnoop --timing=work or sample to get it\n",
+		      run->out->file);
+	return 0;
 }
 
 /* Prints why images without any counted kernel were not counted. */
 static void print_images(struct nvs_run *run)
 {
-	const struct nvs_kernels *k = run->each;
 
 	for (uint32_t t = 0; t < run->n; t++)
-		for (size_t i = 0; i < k[t].counts.images.n; i++) {
-			const struct nvs_image_reason_count *row = k[t].counts.images.row[i];
+		for (size_t i = 0; i < kernels_of(run, t)->counts.images.n; i++) {
+			const struct nvs_image_reason_count *row =
+				kernels_of(run, t)->counts.images.row[i];
 
 			fprintf(run->out->file, "Not counted: %llu image%s, since ",
 				(unsigned long long)row->images, row->images == 1 ? "" : "s");
@@ -447,13 +610,12 @@ static void print_images(struct nvs_run *run)
 /* Prints notes on launches by kernels and on driver code called by kernels. */
 static void print_uncounted_parts(struct nvs_run *run)
 {
-	const struct nvs_kernels *k = run->each;
 	uint64_t by_gpu = 0, calling = 0;
 	bool selected = nvs_filter_is_set(&run->options->query);
 
 	for (uint32_t t = 0; t < run->n; t++)
-		for (size_t i = 0; i < k[t].counts.rows.n; i++) {
-			const struct nvs_kernel_count *c = k[t].counts.rows.row[i];
+		for (size_t i = 0; i < kernels_of(run, t)->counts.rows.n; i++) {
+			const struct nvs_kernel_count *c = kernels_of(run, t)->counts.rows.row[i];
 
 			if (!(c->warp | c->thread) || (selected && !c->launched))
 				continue;
@@ -474,10 +636,9 @@ static void print_uncounted_parts(struct nvs_run *run)
 /* Prints notes on the counts as a whole. */
 static void print_remarks(struct nvs_run *run)
 {
-	const struct nvs_kernels *k = run->each;
 
 	for (uint32_t t = 0; t < run->n; t++) {
-		const struct nvs_kernel_counts *c = &k[t].counts;
+		const struct nvs_kernel_counts *c = &kernels_of(run, t)->counts;
 
 		if (c->end)
 			fprintf(run->out->file,
@@ -495,12 +656,12 @@ static void print_remarks(struct nvs_run *run)
 
 static int print_instructions(struct nvs_run *run)
 {
-	const struct nvs_kernels *k = run->each;
 	bool any = false;
 	int r;
 
 	for (uint32_t i = 0; i < run->n; i++)
-		any = any || k[i].counts.rows.n || k[i].counts.images.n;
+		any = any || kernels_of(run, i)->counts.rows.n ||
+		      kernels_of(run, i)->counts.images.n;
 	if (!any) {
 		run->nothing = true;
 		if (run->options->print.format == NVS_FORMAT_TEXT) {
@@ -520,13 +681,15 @@ static int print_instructions(struct nvs_run *run)
 
 static void free_kernels(struct nvs_run *run)
 {
-	struct nvs_kernels *k = run->each;
+	struct kernels_state *state = run->state;
 
 	for (uint32_t i = 0; i < run->n; i++) {
-		nvs_kernels_free(k + i);
-		nvs_kernel_counts_free(&k[i].counts);
+		nvs_kernels_free(kernels_of(run, i));
+		nvs_kernel_counts_free(&kernels_of(run, i)->counts);
+		nvs_gpu_each_free(&((struct kernels_each *)run->each)[i].gpu);
 	}
-	nvs_distinct_free(run->state);
+	nvs_gpu_rows_free(&state->gpu);
+	nvs_distinct_free(&state->seen);
 }
 
 NVS_REPORT(by_kernel, .name = "by-kernel", .group = NVS_GPU_WORK, .place = 30,
@@ -537,10 +700,10 @@ NVS_REPORT(by_kernel, .name = "by-kernel", .group = NVS_GPU_WORK, .place = 30,
 		  "launches, on a terminal with a bar relative to the kernel launched "
 		  "most. Nodes in the bodies of conditional nodes are counted separately: "
 		  "only the GPU knows how often they ran.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct nvs_distinct),
-	   .each = sizeof(struct nvs_kernels), .begin = begin_trace, .end = end_trace,
-	   .print = print_kernels, .free = free_kernels);
+	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_TIMED,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	   .state = sizeof(struct kernels_state), .each = sizeof(struct kernels_each),
+	   .begin = begin_trace, .end = end_trace, .print = print_kernels, .free = free_kernels);
 
 NVS_REPORT(instructions, .name = "instructions", .group = NVS_GPU_WORK, .place = 31,
 	   .help = "per kernel: instructions executed, with nvsnoop --count",
@@ -550,6 +713,6 @@ NVS_REPORT(instructions, .name = "instructions", .group = NVS_GPU_WORK, .place =
 		  "number of threads of a warp, of 32, that took part in an instruction. "
 		  "Kernels that were not counted are listed with the reason.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(count_columns), .state = sizeof(struct nvs_distinct),
-	   .each = sizeof(struct nvs_kernels), .begin = begin_trace, .end = end_trace,
+	   NVS_REPORT_COLUMNS(count_columns), .state = sizeof(struct kernels_state),
+	   .each = sizeof(struct kernels_each), .begin = begin_trace, .end = end_trace,
 	   .print = print_instructions, .free = free_kernels);

@@ -267,7 +267,7 @@ NVS_REPORT(critical, .name = "critical", .group = NVS_HOST_TIME, .place = 97,
 		  "meanwhile, what was already done when the call began, and how long "
 		  "after the end on the GPU the call returned. Without it, only what "
 		  "follows from the order of a stream.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct state_of_run),
-	   .each = sizeof(struct critical_trace), .begin = begin_trace, .end = end_trace,
-	   .print = print_waits, .free = free_state);
+	   .needs = NVS_NEED_ALL_TIMES | NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_NAMES,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	   .state = sizeof(struct state_of_run), .each = sizeof(struct critical_trace),
+	   .begin = begin_trace, .end = end_trace, .print = print_waits, .free = free_state);

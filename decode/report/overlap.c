@@ -433,7 +433,7 @@ NVS_REPORT(overlap, .name = "overlap", .group = NVS_HOST_TIME, .place = 96,
 		  "count as copies. Below the table: which streams worked at the same time. Work "
 		  "that\nwaited for another channel counts from the end of that wait.\n.B "
 		  "timing=work\nserialises the copies of a channel.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_NAMES, .prints = NVS_PRINTS_TABLE,
-	   NVS_REPORT_COLUMNS(columns), .state = sizeof(struct overlap_state),
-	   .each = sizeof(struct overlap_trace), .begin = begin, .end = end, .print = print,
-	   .free = free_state);
+	   .needs = NVS_NEED_ALL_TIMES | NVS_NEED_TRACE | NVS_NEED_NAMES,
+	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns),
+	   .state = sizeof(struct overlap_state), .each = sizeof(struct overlap_trace),
+	   .begin = begin, .end = end, .print = print, .free = free_state);

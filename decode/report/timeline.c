@@ -688,7 +688,8 @@ NVS_REPORT(timeline, .name = "timeline", .group = NVS_WHAT_HAPPENED, .place = 90
 		  "then, and below the table stands how well that is known, and\nby how much a "
 		  "clock was set meanwhile. With\n.B \\-\\-per\\-trace\nthey come one after the "
 		  "other, each by its own time.",
-	   .needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS | NVS_NEED_NVTX,
+	   .needs = NVS_NEED_ALL_TIMES | NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS |
+		    NVS_NEED_NVTX,
 	   .prints = NVS_PRINTS_TABLE, NVS_REPORT_COLUMNS(columns), .state = sizeof(struct events),
 	   .each = sizeof(struct timeline_state), .begin = begin, .end = end, .print = print,
 	   .free = free_events);

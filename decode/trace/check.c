@@ -55,7 +55,9 @@ static const uint16_t fixed[] = {
 /* Minimum size of a record: older writers had fewer fields. */
 static uint32_t min_size(uint16_t type)
 {
-	return type == NVS_REC_TOTALS ? offsetof(struct nvs_rec_totals, fast) : fixed[type];
+	return type == NVS_REC_TOTALS	  ? offsetof(struct nvs_rec_totals, fast)
+	       : type == NVS_REC_GPU_TIME ? offsetof(struct nvs_rec_gpu_time, every)
+					  : fixed[type];
 }
 
 uint32_t nvs_record_fixed(uint16_t type)

@@ -643,7 +643,11 @@ struct nvs_rec_gpu_time {
 	uint32_t kind; /* enum nvs_timing_kind */
 	uint64_t sequence;
 	uint64_t begin, end;
+	/* With timing=sample: it was drawn as one of so many, or is NVS_NOT_DRAWN. 0: all
+	 * submissions are timed */
+	uint64_t every;
 };
+#define NVS_NOT_DRAWN UINT64_MAX /* it shows when the next one, which was drawn, could begin */
 
 /* A GPU's clock was at ns at a time between before and after, in ticks of the session's clock. */
 struct nvs_rec_gpu_clock {
@@ -668,8 +672,9 @@ enum nvs_untimed_reason {
 	NVS_UNTIMED_NO_MEMORY = 10, /* no memory that its GPU can reach could be allocated */
 	NVS_UNTIMED_SHARED = 11, /* another channel's USERD may come to be in the same page */
 	NVS_UNTIMED_NO_GET = 12, /* the channel's USERD has no GP_GET (Blackwell) */
+	NVS_UNTIMED_NOT_DRAWN = 13, /* timing=sample */
 };
-#define NVS_UNTIMED_REASONS 13
+#define NVS_UNTIMED_REASONS 14
 
 /* Written at the channel's end, one for each reason. */
 struct nvs_rec_untimed {

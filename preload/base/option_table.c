@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "decode/cli/units.h"
+#include "nvsnoop/trace.h"
 #include "preload/base/options.h"
 
 #define SECONDS_RULE "a number of seconds, for example 10 or 0.5"
@@ -32,6 +33,23 @@ static int set_spool(const struct nvs_option *option, void *target, const char *
 		return NVS_OPTION_WRONG;
 	values->spool = strcmp(text, "off") != 0;
 	strcpy(values->spool_dir, values->spool ? text : "");
+	return 0;
+}
+
+static int set_timing(const struct nvs_option *option, void *target, const char *text)
+{
+	struct nvs_option_values *values = target;
+	int kind = text ? nvs_word_index("off|dispatch|work|sample", text) : -1;
+	uint64_t every = kind == 3 ? NVS_SAMPLE_ADAPTIVE : 0;
+
+	if (kind < 0 && text && !strncmp(text, "sample=", 7)) {
+		text += 7;
+		kind = nvs_read_number(&text, NVS_MAX_SAMPLE, &every) && !*text && every ? 3 : -1;
+	}
+	if (kind < 0)
+		return NVS_OPTION_WRONG;
+	values->timing = kind == 3 ? NVS_TIMING_WORK : (unsigned)kind;
+	values->sample = (uint32_t)every;
 	return 0;
 }
 
@@ -65,9 +83,10 @@ const struct nvs_option nvs_option_table[] = {
 	 TRACE_SIZE(keep_last), .context = NEEDS_TRACE},
 	{"level", "full|headers", "record whole submissions, or only entries and sizes", "full",
 	 INTO(WORD, headers)},
-	{"timing", "off|dispatch|work",
-	 "GPU timestamps: when submissions start, or around their work", "off", INTO(WORD, timing),
-	 .context = NEEDS_TRACE},
+	{"timing", "off|dispatch|work|sample|sample=N",
+	 "GPU timestamps: when submissions start, around their work, or around one of N", "off",
+	 "off, dispatch, work, sample or sample=N, N from 1 to 1000000", INTO(WORD, timing),
+	 .set = set_timing, .context = NEEDS_TRACE},
 	{"count", "off|warp|thread|both",
 	 "count the instructions of every kernel; modifies its code", "off", INTO(WORD, count),
 	 .context = NEEDS_TRACE},

@@ -62,6 +62,8 @@
 #define NVS_MIN_TRACE_BYTES (64ull << 10)
 #define NVS_MAX_TRACE_BYTES (1ull << 50)
 #define NVS_MAX_SECONDS 1000000000ull
+#define NVS_MAX_SAMPLE 1000000u
+#define NVS_SAMPLE_ADAPTIVE UINT32_MAX
 
 /* The keys, which the launcher has as options. The target is struct nvs_option_values. */
 extern const struct nvs_option nvs_option_table[];
@@ -76,6 +78,8 @@ struct nvs_option_values {
 	bool patch, shadow;
 	bool headers; /* level=headers */
 	unsigned timing; /* 0 off, else enum nvs_timing_kind */
+	uint32_t
+		sample; /* timing=sample: one of so many is timed, or NVS_SAMPLE_ADAPTIVE; 0: all */
 	unsigned count; /* 0: off, else NVS_COUNT_WARP, NVS_COUNT_THREAD or both (count.h) */
 	bool count_pred_on; /* count-pred-off=skip */
 	bool exact; /* exact=sync */

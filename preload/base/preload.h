@@ -140,6 +140,9 @@ static inline bool nvs_session_is_confined(void)
 void nvs_session_finish(void);
 /* At exit: there is no session although the program has used the GPU. Prints a line about it. */
 void nvs_session_report_bypass(void);
+/* Returns the ticks of the session's clock in a ns, and when it started, which seeds what is drawn
+ * at random. */
+double nvs_session_clock_rate(uint64_t *start);
 /* Returns an entry of the spool's channel table for channel NUMBER with put 0, or NULL if the table
  * is full. */
 struct nvs_spool_channel *nvs_session_channel_slot(uint32_t number);

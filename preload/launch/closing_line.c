@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "nvsnoop/trace.h"
 #include "preload/launch/launch.h"
 #include "preload/base/names.h"
 #include "preload/base/options.h"
@@ -422,14 +423,14 @@ static void print_all(const struct traces *all, const struct nvs_launch_args *ar
 	free(text);
 }
 
-static void print_stat(const char *argv0, const struct traces *all)
+static void print_stat(const char *argv0, bool timed, const struct traces *all)
 {
 	char **paths = calloc(all->n + 1, sizeof(*paths));
 
 	for (size_t i = 0; paths && i < all->n; i++)
 		paths[i] = (char *)shorten_path(all->list[i].path);
 	if (paths)
-		nvs_launch_stat_print(argv0, paths, all->n);
+		nvs_launch_stat_print(argv0, timed, paths, all->n);
 	free(paths);
 }
 
@@ -447,7 +448,7 @@ void nvs_launch_summary_close(const struct nvs_launch_args *args, const char *ar
 		if (all.list[i].is[STARTED])
 			nvs_launch_embed_names(all.list[i].path);
 	if (args->stat)
-		print_stat(argv0, &all);
+		print_stat(argv0, args->values.timing == NVS_TIMING_WORK, &all);
 	if (ran && !args->values.quiet && !nvs_launch_is_untraced(args))
 		print_all(&all, args, argv0, failed);
 	for (size_t i = 0; i < all.n; i++)

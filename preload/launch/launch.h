@@ -92,8 +92,8 @@ bool nvs_launch_stat_is_private(const struct nvs_launch_args *args);
 /* Creates a directory for traces that are not kept and stores it in ARGS->out. Returns 0, or -1
  * after a message. */
 int nvs_launch_stat_open(struct nvs_launch_args *args);
-/* Prints the summary of the N traces on stderr. */
-void nvs_launch_stat_print(const char *argv0, char **traces, size_t n);
+/* Prints the summary of the N traces on stderr; if TIMED, also the GPU time of kernels. */
+void nvs_launch_stat_print(const char *argv0, bool timed, char **traces, size_t n);
 /* Removes the traces that are not kept. */
 void nvs_launch_stat_close(void);
 

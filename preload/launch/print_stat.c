@@ -86,11 +86,11 @@ static _Noreturn void become_report(char **argv)
 	_exit(NVS_EXIT_ERROR);
 }
 
-void nvs_launch_stat_print(const char *argv0, char **traces, size_t n)
+void nvs_launch_stat_print(const char *argv0, bool timed, char **traces, size_t n)
 {
-	static char summary[] = "--summary", no_pager[] = "--no-pager",
+	static char summary[] = "--summary", kernels[] = "--by-kernel", no_pager[] = "--no-pager",
 		    stand_in[] = "--stand-in=TRACE", end[] = "--";
-	char **argv = calloc(n + 6, sizeof(*argv)), name[PATH_MAX];
+	char **argv = calloc(n + 7, sizeof(*argv)), name[PATH_MAX];
 	size_t at = 1;
 	pid_t child;
 
@@ -101,6 +101,8 @@ void nvs_launch_stat_print(const char *argv0, char **traces, size_t n)
 	nvs_launch_subcommand_name(name, sizeof(name), argv0, "report");
 	argv[0] = name;
 	argv[at++] = summary;
+	if (timed)
+		argv[at++] = kernels;
 	argv[at++] = no_pager;
 	if (*folder)
 		argv[at++] = stand_in;

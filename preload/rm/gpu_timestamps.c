@@ -58,6 +58,18 @@ static bool is_copy_engine(uint32_t engine)
 	return engine >= 9 && engine <= 18;
 }
 
+#define PACE_NS 1000000 /* a drawn submission and the one before it cost some 0.2 % of this */
+
+static void begin_sampling(struct nvs_gpfifo_timing *t)
+{
+	uint32_t every = nvs_options()->values.sample;
+	uint64_t start;
+	double rate = nvs_session_clock_rate(&start);
+
+	nvs_gpfifo_timing_sample(t, every == NVS_SAMPLE_ADAPTIVE ? 0 : every,
+				 (uint32_t)(PACE_NS * rate), start);
+}
+
 void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 {
 	uint32_t kind = nvs_options()->values.timing;
@@ -74,6 +86,8 @@ void nvs_timing_begin(struct nvs_channel_entry *c, struct nvs_shadow *sh)
 		return;
 	nvs_gpfifo_timing_init(t, kind, is_copy_engine(c->engine), c->number, c->entries,
 			       (const volatile uint64_t *)sh->pieces[0].program, c->slot->claim);
+	if (nvs_options()->values.sample)
+		begin_sampling(t);
 	sh->timing = t;
 }
 

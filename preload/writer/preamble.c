@@ -204,3 +204,14 @@ int nvs_first_frame(const struct nvs_recorder *session, struct nvs_merge *merge)
 	nvs_free(b, sizeof(*b));
 	return 0;
 }
+
+double nvs_session_clock_rate(uint64_t *start)
+{
+	const struct nvs_clock_sample *then = &nvs_session()->start;
+	struct nvs_clock_sample now = nvs_clock_read();
+
+	*start = then->ticks;
+	return now.mono_ns > then->mono_ns
+		       ? (double)(now.ticks - then->ticks) / (double)(now.mono_ns - then->mono_ns)
+		       : 1;
+}

@@ -4,7 +4,9 @@
  * and on in pairs, in random order with a fixed seed. Each burst follows some untimed launches and
  * a synchronise. Prints a line per pair: nanoseconds per launch, off and on.
  *
- *	inside PAIRS LAUNCHES
+ *	inside PAIRS LAUNCHES [nvs_bench_switch_timing]
+ *
+ * With the name of the switch that turns timing= off and on, the program is recorded in both.
  *
  * Preload build/bench/libnvsnoop.so. The driver is looked up at run time, so it runs on a real GPU
  * and on the software GPU.
@@ -61,7 +63,7 @@ static void *symbol(void *library, const char *name)
 	return found;
 }
 
-static void load_driver(void)
+static void load_driver(const char *name)
 {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 
@@ -78,7 +80,7 @@ static void load_driver(void)
 	cu.stream_create = symbol(library, "cuStreamCreate");
 	cu.launch = symbol(library, "cuLaunchKernel");
 	cu.stream_sync = symbol(library, "cuStreamSynchronize");
-	turn = symbol(RTLD_DEFAULT, "nvs_bench_switch");
+	turn = symbol(RTLD_DEFAULT, name);
 }
 
 static double now(void)
@@ -120,7 +122,7 @@ int main(int argc, char **argv)
 	int pairs = argc > 1 ? atoi(argv[1]) : 100, n = argc > 2 ? atoi(argv[2]) : 300, device;
 	void *context, *module, *function, *stream;
 
-	load_driver();
+	load_driver(argc > 3 ? argv[3] : "nvs_bench_switch");
 	srand(1);
 	need(cu.init(0), "cuInit");
 	need(cu.device_get(&device, 0), "cuDeviceGet");

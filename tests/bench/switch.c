@@ -16,6 +16,7 @@
 #include "preload/rm/rm.h"
 #include "preload/base/sys.h"
 #include "trap/copy/batch.h"
+#include "trap/copy/gpfifo_timing.h"
 #include "trap/enter/patch.h"
 #include "trap/buffer/process.h"
 #include "trap/copy/shadow.h"
@@ -25,6 +26,8 @@
 /* 0, or a negative number where something could not be exchanged: the program is not to be measured
  * then. */
 __attribute__((visibility("default"))) int nvs_bench_switch(int on);
+/* The same for timing= alone: without it the program is still recorded. */
+__attribute__((visibility("default"))) int nvs_bench_switch_timing(int on);
 /* With it, whether device calls are looked at: what is made while they are not must be gone again
  * by the time they are. */
 __attribute__((visibility("default"))) void nvs_bench_device_calls(int on);
@@ -231,6 +234,59 @@ int nvs_bench_switch(int on)
 		nvs_publish_view();
 	}
 	off = !on;
+	nvs_unlock(&saved);
+	return err;
+}
+
+/* ---- timing ---- */
+
+static struct nvs_gpfifo_timing *set_aside[4096]; /* by channel number */
+
+static int timing_off(struct nvs_channel_entry *c)
+{
+	struct nvs_gpfifo_timing *t = c->shadow->timing;
+
+	/* The times of the last submissions arrive a moment after the program has waited for it. */
+	for (int i = 0; i < 10000; i++) {
+		if (nvs_timing_end_channel(c)) {
+			c->shadow->timing = NULL;
+			set_aside[c->number] = t;
+			return 0;
+		}
+	}
+	return -EBUSY;
+}
+
+static void timing_on(struct nvs_channel_entry *c)
+{
+	struct nvs_gpfifo_timing *t = set_aside[c->number];
+
+	set_aside[c->number] = NULL;
+	t->from = (uint32_t)(atomic_load(&c->shadow->carried) & NVS_PUT_MASK);
+	c->shadow->timing = t;
+	nvs_timing_add_memory(c);
+}
+
+int nvs_bench_switch_timing(int on)
+{
+	static bool timing_is_off;
+	struct nvs_channel_entry *c;
+	sigset_t saved;
+	int err = 0;
+
+	if (!nvs_session_is_active() || timing_is_off == !on)
+		return 0;
+	nvs_lock(&saved);
+	DL_FOREACH(nvs_rm()->channels, c)
+	{
+		if (c->number >= sizeof(set_aside) / sizeof(*set_aside))
+			err = -ERANGE;
+		else if (on && set_aside[c->number])
+			timing_on(c);
+		else if (!on && c->shadow && c->shadow->timing && !err)
+			err = timing_off(c);
+	}
+	timing_is_off = !on;
 	nvs_unlock(&saved);
 	return err;
 }

@@ -61,8 +61,9 @@ def main():
     parser.add_argument("loop", choices=["train", "decode"])
     parser.add_argument("--pairs", type=int, default=1000)
     parser.add_argument("--iterations", type=int, default=5)
+    parser.add_argument("--switch", default="nvs_bench_switch")
     options = parser.parse_args()
-    turn = ctypes.CDLL(None).nvs_bench_switch
+    turn = getattr(ctypes.CDLL(None), options.switch)
     step = {"train": train, "decode": decode}[options.loop]()
     for _ in range(20):
         step()

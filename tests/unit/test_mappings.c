@@ -206,7 +206,8 @@ static void test_uvm_forms(void)
 		nvs_rm()->nremarks = 0;
 		uvm_call(33, a);
 		CHECK_EQ(cpu_of(0x700003000, 0), 0);
-		CHECK(nvs_rm()->nremarks == 1 && nvs_rm()->remarks[0].kind == NVS_REMARK_UVM_FORM);
+		CHECK(nvs_rm()->nremarks == 1 &&
+		      nvs_rm()->remarks[0].r.kind == NVS_REMARK_UVM_FORM);
 	}
 	nvs_rm()->release = NVS_RELEASE(580, 159, 4);
 	/* Mapped for two GPUs, unmapped for one after the other. */

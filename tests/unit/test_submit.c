@@ -14,7 +14,9 @@ static const struct nvs_ring_segment pieces[ENTRIES];
 static struct nvs_ring open_ring(uint32_t object_class)
 {
 	struct nvs_ring r = {
-		gpfifo, userd, &doorbell, .entries = ENTRIES, .token = 7, .object_class = object_class,
+		gpfifo,	    userd,
+		&doorbell,  .entries = ENTRIES,
+		.token = 7, .object_class = object_class,
 	};
 
 	userd[0x88 / 4] = userd[0x8c / 4] = 3;

@@ -39,6 +39,9 @@ struct nvs_batch {
 	uint32_t old_put, new_put, count;
 	uint64_t bytes; /* of all segments */
 	bool skipped; /* not selected for recording: it has no record */
+	/* The segments of all entries of NVS_SEG_HERE in the record, one after the other, until the
+	 * thread records something else; NULL: not there */
+	const uint8_t *copy;
 	/* NVS_MAX_ENTRIES elements each; NULL if the batch is only counted. */
 	struct nvs_batch_entry *entries;
 	/* gap reason of each entry whose state is NVS_SEG_GAP; 0: the entry could not be

@@ -199,6 +199,7 @@ void nvs_capture_doorbell(struct nvs_buffer *buffer, const struct nvs_view *view
 				   << NVS_SUB_CALL_SHIFT);
 	do {
 		b->bytes = 0;
+		b->copy = NULL;
 		if (!ch->entries || !claim_entries(ch, b, &put)) {
 			record_unbound(b, ch);
 			break;

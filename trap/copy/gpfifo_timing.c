@@ -24,7 +24,11 @@
 #define OWN_ENTRIES 3u
 #define EXTENDED_BASE 4ull /* opcode of a control entry */
 #define LOW_BITS ((1ull << 40) - 1)
-#define MAY_BE_TIMED (1ull << 63) /* in ends[] */
+/* In ends[] */
+#define MAY_BE_TIMED (1ull << 63)
+#define EVERY_SHIFT 42 /* 21 bits */
+#define SEQUENCE_BITS ((1ull << EVERY_SHIFT) - 1)
+#define MAX_EVERY 1000000u
 
 _Atomic uint32_t nvs_gpfifo_pending;
 
@@ -52,11 +56,63 @@ void nvs_gpfifo_timing_init(struct nvs_gpfifo_timing *t, uint32_t kind, bool fin
 	t->walk.lost = claim >> NVS_PUT_BITS != 0;
 }
 
+void nvs_gpfifo_timing_sample(struct nvs_gpfifo_timing *t, uint32_t every, uint32_t pace,
+			      uint64_t seed)
+{
+	t->sample = (struct nvs_timing_sample){
+		.on = true,
+		.every = every,
+		.pace = pace,
+		.gap = pace,
+		/* The bits of neighbouring channels' numbers and of the seed's are spread. */
+		.random = ((seed ^ (t->channel + 1ull)) * 0x9e3779b97f4a7c15ull) | 1,
+	};
+}
+
+/* Updates the gap by a submission at NOW: the mean of the last ones, but a long one counts at once.
+ */
+static void note_gap(struct nvs_timing_sample *s, uint64_t now)
+{
+	uint64_t gap = now > s->last ? now - s->last : 0;
+
+	s->last = now;
+	s->gap = gap >= s->pace ? s->pace : s->gap - s->gap / 8 + (uint32_t)gap / 8;
+	if (s->gap < s->pace / MAX_EVERY + 1)
+		s->gap = s->pace / MAX_EVERY + 1;
+}
+
+/* Draws for the submission after the one at NOW, with the chance gap / pace, or 1 / every. Returns
+ * what the present one stands for. */
+static uint32_t draw_next(struct nvs_timing_sample *s, uint64_t now)
+{
+	uint32_t mine = s->drawn, pace = s->every ? s->every : s->pace, gap = 1;
+
+	if (!s->every) {
+		note_gap(s, now);
+		gap = s->gap;
+	}
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 7;
+	s->random ^= s->random << 17;
+	s->drawn = 0;
+	if ((s->random >> 32) * pace >> 32 < gap)
+		s->drawn = (pace + gap / 2) / gap;
+	return mine;
+}
+
 /* ---- the lock ---- */
 
 static uint32_t my_tid(void)
 {
 	return nvs_tls.tid ? nvs_tls.tid : (uint32_t)nvs_sys4(SYS_gettid, 0, 0, 0, 0);
+}
+
+/* Only the lock's holder changes it. */
+static void next_turn(struct nvs_gpfifo_timing *t)
+{
+	uint32_t turn = atomic_load_explicit(&t->turn, memory_order_relaxed);
+
+	atomic_store_explicit(&t->turn, turn + 1, memory_order_release);
 }
 
 static bool try_lock(struct nvs_gpfifo_timing *t, uint32_t tid)
@@ -66,7 +122,7 @@ static bool try_lock(struct nvs_gpfifo_timing *t, uint32_t tid)
 	if (atomic_load_explicit(&t->lock, memory_order_relaxed) != 0 ||
 	    !atomic_compare_exchange_strong(&t->lock, &none, tid))
 		return false;
-	atomic_fetch_add(&t->turn, 1);
+	next_turn(t);
 	return true;
 }
 
@@ -90,7 +146,7 @@ static bool take_over(struct nvs_shadow *sh, struct nvs_gpfifo_timing *t, uint32
 
 	if (!atomic_compare_exchange_strong(&t->lock, &holder, tid))
 		return false;
-	atomic_fetch_add(&t->turn, 1);
+	next_turn(t);
 	t->walk.lost = true;
 	if (atomic_load(&t->mode) == NVS_TIMING_PLAIN)
 		return true;
@@ -165,6 +221,7 @@ static void put_program_entries(struct writing *w, uint32_t n)
 	}
 }
 
+/* As in a plain shadow, the caller's next instruction that matters is a locked one, or a fence. */
 static void commit_entries(struct writing *w)
 {
 	struct nvs_gpfifo_timing *t = w->t;
@@ -173,7 +230,6 @@ static void commit_entries(struct writing *w)
 	asm volatile("sfence" ::: "memory");
 	NVS_POINT(TIMING);
 	w->sh->userd[NVS_USERD_GP_PUT] = w->put;
-	asm volatile("sfence" ::: "memory");
 	t->put = w->put;
 	t->from = w->from;
 	t->base = w->base;
@@ -200,10 +256,11 @@ static void count_untimed(struct nvs_gpfifo_timing *t, enum nvs_untimed_reason r
 static void write_empty(struct writing *w, uint32_t n, uint64_t sequence, struct nvs_buffer *buffer)
 {
 	struct nvs_gpfifo_timing *t = w->t;
+	uint32_t every = t->sample.on ? NVS_TIMING_EVERY_DRAWN : NVS_TIMING_EVERY;
 	struct nvs_timing_use *use;
 
 	if (t->kind != NVS_TIMING_WORK || free_entries(t, w->put) < n + 4 * OWN_ENTRIES ||
-	    (t->empties >= NVS_TIMING_FIRST && t->timed - t->emptied < NVS_TIMING_EVERY))
+	    (t->empties >= NVS_TIMING_FIRST && t->timed - t->emptied < every))
 		return;
 	use = nvs_timing_claim_slot(t, buffer);
 	if (!use)
@@ -236,7 +293,7 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t laun
 	struct nvs_gpfifo_timing *t = w->t;
 	bool timed = (end & MAY_BE_TIMED) && atomic_load(&t->mode) == NVS_TIMING_ON;
 	enum nvs_untimed_reason why = NVS_UNTIMED_ENDING;
-	uint64_t sequence = (end & ~MAY_BE_TIMED) - 1;
+	uint64_t sequence = (end & SEQUENCE_BITS) - 1;
 	enum nvs_timing_end how = timed ? nvs_timing_end_of(t, launch) : NVS_END_UNKNOWN;
 	uint32_t own = timed ? entries_of(how) : 0;
 	struct nvs_timing_use *use = NULL;
@@ -259,6 +316,8 @@ static bool write_one(struct writing *w, uint32_t n, uint64_t end, uint64_t laun
 	if (use) {
 		write_empty(w, n, sequence, buffer);
 		nvs_timing_write_slot(t, use, sequence, kind_of(t, how), how);
+		if (t->sample.on)
+			use->every = (end & ~MAY_BE_TIMED) >> EVERY_SHIFT ?: NVS_NOT_DRAWN;
 		if (how == NVS_END_GRID && !nvs_timing_set_grid_release(t, use, launch)) {
 			use->kind = NVS_TIMING_DISPATCH;
 			use->stamps = 1;
@@ -321,15 +380,31 @@ static uint32_t find_obstacle(const struct nvs_stream_state *walk)
 static void advance_stream(struct nvs_batch *b, struct nvs_gpfifo_timing *t, uint32_t from,
 			   uint32_t to, uint64_t n)
 {
-	uint32_t why = find_obstacle(&t->walk), last = from;
-	bool plain = atomic_load(&t->mode) == NVS_TIMING_PLAIN;
+	uint32_t why = find_obstacle(&t->walk), last = from, every = 0;
+	bool plain = atomic_load(&t->mode) == NVS_TIMING_PLAIN, drawn = true;
+	const uint32_t *copy = NULL;
 
-	t->walk.launch = (struct nvs_stream_launch){0};
-	for (uint32_t at = from; at != to; at = next_index(t, at)) {
-		nvs_stream_advance(b, &t->walk, t->program[at]);
+	if (t->sample.on) {
+		every = draw_next(&t->sample, b->event->time);
+		drawn = every || t->sample.drawn;
+		t->walk.follows_launches = drawn && !t->finite;
+	}
+	if (t->walk.follows_launches)
+		t->walk.launch = (struct nvs_stream_launch){0};
+	else if (!n)
+		copy = (const uint32_t *)(const void *)b->copy;
+	for (uint32_t at = from, i = 0; at != to; at = next_index(t, at), i++) {
+		if (copy && b->entries[i].gp.state == NVS_SEG_HERE) {
+			nvs_stream_advance_copy(&t->walk, t->shapes, t->program[at], copy);
+			copy += nvs_entry_dwords(t->program[at]);
+		} else {
+			nvs_stream_advance(b, &t->walk, t->program[at]);
+		}
 		last = at;
 	}
 	why = why ? why : find_obstacle(&t->walk);
+	if (!why && !drawn)
+		why = NVS_UNTIMED_NOT_DRAWN;
 	if (n)
 		why = NVS_UNTIMED_TOGETHER;
 	if (plain)
@@ -339,8 +414,10 @@ static void advance_stream(struct nvs_batch *b, struct nvs_gpfifo_timing *t, uin
 		t->untimed[b->skipped ? 0 : why] += n ? n : 1;
 	if (plain)
 		return;
-	t->ends[last] = (b->sequence + 1) | (why || b->skipped ? 0 : MAY_BE_TIMED);
-	t->launches[last] = nvs_timing_launch_of(&t->walk.launch);
+	t->ends[last] = (b->sequence + 1) | (uint64_t)every << EVERY_SHIFT |
+			(why || b->skipped ? 0 : MAY_BE_TIMED);
+	if (!why && t->walk.follows_launches)
+		t->launches[last] = nvs_timing_launch_of(&t->walk.launch);
 }
 
 static uint64_t count_batches(uint64_t carried, uint64_t target)
@@ -485,6 +562,7 @@ void nvs_gpfifo_forward(struct nvs_batch *b)
 
 static void ring_bell(const struct nvs_timing_bell *bell)
 {
+	asm volatile("sfence" ::: "memory");
 	if (bell->doorbell)
 		*bell->doorbell = bell->token;
 	asm volatile("sfence" ::: "memory");

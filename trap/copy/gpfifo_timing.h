@@ -40,11 +40,15 @@
  *     continues. A holder that jumped out of its turn, or died in it, is considered gone when its
  *     thread comes back or has ended, or when the same turn has lasted as long as a plain shadow
  *     waits. Its work is repaired: entries count once the real GP_PUT includes them.
+ *   - Of a sampled channel few submissions are timed. One that is drawn needs the end of the one
+ *     before it, since nothing waits for that: so it is drawn while that one is forwarded, and both
+ *     are timed.
  */
 #define NVS_TIMING_SLOTS 512u /* in each channel */
 #define NVS_TIMING_DWORDS 6u /* in a segment of ours */
 #define NVS_TIMING_FIRST 16u /* the first submissions of a channel, each with an empty bracket */
 #define NVS_TIMING_EVERY 1024u /* later, one submission of so many has one */
+#define NVS_TIMING_EVERY_DRAWN 16u /* and of so many timed ones, where few are */
 
 /* Values of nvs_gpfifo_timing.launches other than a descriptor. */
 #define NVS_TIMING_NOT_KNOWN 0u
@@ -90,17 +94,27 @@ struct nvs_gpfifo_timing {
 	uint32_t next, payload;
 	uint64_t base; /* extended base at put */
 	struct nvs_stream_state walk; /* the program's stream, at its last forwarded entry */
+	struct nvs_stream_shape shapes[NVS_STREAM_SHAPES]; /* of its segments */
 	uint64_t timed, untimed[NVS_UNTIMED_REASONS]; /* element 0: not recorded either */
 	uint64_t empties, emptied; /* empty brackets; value of `timed` at the last one */
+	struct nvs_timing_sample {
+		bool on;
+		uint32_t every; /* 0: by the time between submissions */
+		uint32_t pace; /* ticks between two that are drawn, if every is 0 */
+		uint32_t gap; /* mean of the last gaps, in ticks, each at most pace */
+		uint32_t drawn; /* what the next submission stands for; 0: it is not drawn */
+		uint64_t last; /* time of the last submission */
+		uint64_t random; /* state of the generator; not 0 */
+	} sample;
 	struct nvs_timing_use {
 		_Atomic uint32_t state;
 		uint32_t payload, kind, stamps;
-		uint64_t sequence;
+		uint64_t sequence, every;
 	} uses[NVS_TIMING_SLOTS];
 	/* Arrays of ENTRIES elements, after this structure. */
 	uint32_t *of_real;
-	/* at the index of a submission's last entry: sequence + 1, and whether it may be timed;
-	 * else 0 */
+	/* at the index of a submission's last entry: sequence + 1, whether it may be timed, and
+	 * what it stands for if it was drawn; else 0 */
 	uint64_t *ends;
 	/*
 	 * At the same index, what the submission launches: its only grid's descriptor in a segment,
@@ -121,6 +135,10 @@ static inline size_t nvs_gpfifo_timing_size(uint32_t entries)
 void nvs_gpfifo_timing_init(struct nvs_gpfifo_timing *t, uint32_t kind, bool finite,
 			    uint32_t channel, uint32_t entries, const volatile uint64_t *program,
 			    uint64_t claim);
+/* Times one of EVERY submissions, drawn at random; 0: so many that two drawn ones are PACE ticks
+ * apart on average. SEED: with the channel's number, what is drawn follows from it. */
+void nvs_gpfifo_timing_sample(struct nvs_gpfifo_timing *t, uint32_t every, uint32_t pace,
+			      uint64_t seed);
 
 struct nvs_batch;
 /* Forwards the batch's entries, as nvs_shadow_forward() does. */

@@ -298,6 +298,7 @@ static bool record_whole(struct nvs_batch *b, uint16_t flags)
 	sub->rec.size += put_get(b, sub, sub->rec.size);
 	NVS_POINT(COMMIT);
 	nvs_buffer_commit(b->buffer, sub->rec.size);
+	b->copy = data;
 	return true;
 }
 

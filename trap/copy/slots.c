@@ -26,6 +26,7 @@ static bool is_there(const struct nvs_gpfifo_timing *t, const struct nvs_timing_
 		.sequence = use->sequence,
 		.begin = slot->stamp[0].ns,
 		.end = use->stamps > 1 ? slot->stamp[1].ns : 0,
+		.every = use->every,
 	};
 	return true;
 }
@@ -94,6 +95,7 @@ void nvs_timing_write_slot(struct nvs_gpfifo_timing *t, struct nvs_timing_use *u
 	use->kind = kind;
 	use->stamps = end == NVS_END_UNKNOWN ? 1 : 2;
 	use->sequence = sequence;
+	use->every = 0;
 	atomic_store(&use->state, SLOT_USED);
 }
 

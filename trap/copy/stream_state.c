@@ -148,6 +148,46 @@ static bool read_header(struct nvs_stream_state *walk, uint32_t w)
 	return w >> 29 == OP_END;
 }
 
+static bool has_shape(const struct nvs_stream_shape *s, const uint32_t *copy)
+{
+	uint32_t other = 0;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		other |= copy[s->at[i]] ^ s->word[i];
+	return !other;
+}
+
+void nvs_stream_advance_copy(struct nvs_stream_state *walk, struct nvs_stream_shape *shapes,
+			     uint64_t entry, const uint32_t *copy)
+{
+	uint32_t dwords = nvs_entry_dwords(entry), at = walk->left < dwords ? walk->left : dwords;
+	struct nvs_stream_shape *s = &shapes[dwords % NVS_STREAM_SHAPES];
+	bool keeps = !walk->left && !walk->pieces;
+
+	if (keeps && s->dwords == dwords && has_shape(s, copy))
+		return;
+	s->dwords = s->n = 0;
+	walk->left -= at;
+	while (at < dwords) {
+		uint32_t w = copy[at], skip;
+
+		keeps &= s->n < NVS_STREAM_HEADERS && at <= UINT16_MAX;
+		if (keeps) {
+			s->at[s->n] = (uint16_t)at;
+			s->word[s->n++] = w;
+		}
+		if (read_header(walk, w))
+			return;
+		at++;
+		skip = walk->left < dwords - at ? walk->left : dwords - at;
+		walk->left -= skip;
+		at += skip;
+	}
+	/* Only what leaves the stream as it was is a shape. */
+	if (keeps && !walk->left && !walk->pieces)
+		s->dwords = dwords;
+}
+
 void nvs_stream_advance(struct nvs_batch *b, struct nvs_stream_state *walk, uint64_t entry)
 {
 	uint32_t dwords = nvs_entry_dwords(entry), at = 0;

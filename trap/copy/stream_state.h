@@ -28,6 +28,16 @@ struct nvs_stream_launch {
 	const uint32_t *grid; /* the descriptor of its only grid; NULL: there is none */
 };
 
+/* The headers of a segment that begins and ends between two methods. Most segments of a channel are
+ * like an earlier one but for their data, and comparing takes a fraction of walking. */
+#define NVS_STREAM_HEADERS 64u
+struct nvs_stream_shape {
+	uint32_t dwords, n; /* 0: none */
+	uint16_t at[NVS_STREAM_HEADERS];
+	uint32_t word[NVS_STREAM_HEADERS];
+};
+#define NVS_STREAM_SHAPES 8u /* by dwords % NVS_STREAM_SHAPES */
+
 struct nvs_stream_state {
 	uint64_t base; /* SET_PB_SEGMENT_EXTENDED_BASE of the last control entry */
 	uint32_t left; /* data words of a method that have not come yet */
@@ -39,5 +49,8 @@ struct nvs_stream_state {
 
 /* Advances the stream by ENTRY of the batch's channel. */
 void nvs_stream_advance(struct nvs_batch *b, struct nvs_stream_state *walk, uint64_t entry);
+/* The same for an entry whose segment is at COPY. Does not follow launches. */
+void nvs_stream_advance_copy(struct nvs_stream_state *walk, struct nvs_stream_shape *shapes,
+			     uint64_t entry, const uint32_t *copy);
 
 #endif

@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 	struct nvs_options_report o;
 	struct nvs_source *sources;
 	struct nvs_run *runs;
-	int status, failed;
+	int status, failed, opened;
 
 	/* Large blocks are mapped: they are returned at free() and grow in place; a second arena
 	 * would only reserve address space. */
@@ -154,8 +154,11 @@ int main(int argc, char **argv)
 	}
 	sources = calloc((size_t)o.nfiles + 1, sizeof(*sources));
 	runs = calloc(o.nreports, sizeof(*runs));
-	if (sources && runs && !nvs_runs_open(runs, sources, &o))
+	opened = sources && runs ? nvs_runs_open(runs, sources, &o) : -ENOMEM;
+	if (!opened)
 		status = print_reports(runs, &o);
+	else if (opened == -EPERM)
+		status = failed = EXIT_USAGE;
 	if (sources && runs)
 		nvs_runs_free(runs, sources, &o);
 	free(sources);

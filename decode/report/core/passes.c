@@ -13,6 +13,7 @@
 #include "decode/analysis/submission_stats.h"
 #include "decode/query/nvtx_ranges.h"
 #include "decode/query/durations.h"
+#include "decode/analysis/gpu_work.h"
 #include "decode/report/core/report.h"
 
 /* ---- readers shared by reports ---- */
@@ -307,15 +308,14 @@ struct crew {
 	const struct nvs_options_report *o;
 	uint32_t needs, n, next;
 	bool second; /* a second pass follows */
-	bool several; /* several threads */
 	int status;
 };
 
-static int open_and_read(struct crew *c, uint32_t i)
+static int read_first(struct crew *c, uint32_t i)
 {
-	int r = open_source(c->sources + i, c->o, i, c->o->progress && !c->several);
+	int r = 0;
 
-	if (!r && nvs_range_is_time(&c->o->query))
+	if (nvs_range_is_time(&c->o->query))
 		r = run_range_pass(c->sources + i);
 	/* The second pass collects continuity findings: the first need not. */
 	c->sources[i].later = c->second ? c->needs & ~NVS_NEED_CONTINUITY : c->needs;
@@ -330,7 +330,7 @@ static void *read_traces(void *arg)
 
 	while (!__atomic_load_n(&c->status, __ATOMIC_RELAXED) &&
 	       (i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->n) {
-		r = open_and_read(c, i);
+		r = read_first(c, i);
 		if (r)
 			__atomic_store_n(&c->status, r, __ATOMIC_RELAXED);
 	}
@@ -339,18 +339,23 @@ static void *read_traces(void *arg)
 
 #define MOST_THREADS 64
 
+static uint32_t count_threads(uint32_t needs, uint32_t traces)
+{
+	uint32_t most = 1;
+	cpu_set_t cores;
+
+	if (needs & NVS_NEED_APART && !sched_getaffinity(0, sizeof(cores), &cores))
+		most = (uint32_t)CPU_COUNT(&cores);
+	most = most < MOST_THREADS ? most : MOST_THREADS;
+	return most < traces ? most : traces;
+}
+
 /* Reads all traces, in parallel if the reports allow it and threads can be created. */
 static int read_all(struct crew *c)
 {
 	pthread_t threads[MOST_THREADS];
-	uint32_t most = 1, n = 0;
-	cpu_set_t cores;
+	uint32_t most = count_threads(c->needs, c->n), n = 0;
 
-	if (c->needs & NVS_NEED_APART && !sched_getaffinity(0, sizeof(cores), &cores))
-		most = (uint32_t)CPU_COUNT(&cores);
-	most = most < MOST_THREADS ? most : MOST_THREADS;
-	most = most < c->n ? most : c->n;
-	c->several = most > 1;
 	while (n + 1 < most && !pthread_create(threads + n, NULL, read_traces, c))
 		n++;
 	read_traces(c);
@@ -373,17 +378,44 @@ static void allow_files(int n)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Returns 0, or -EPERM after a message. */
+static int refuse_sample(const struct nvs_options_report *o, const char *path)
+{
+	for (uint32_t i = 0; i < o->nreports; i++)
+		if (o->reports[i]->needs & NVS_NEED_ALL_TIMES) {
+			fprintf(stderr,
+				"nvsnoop-report: %s: --%s needs the times of all submissions, and "
+				"this trace has those of a sample; use nvsnoop --timing=work\n",
+				path, o->reports[i]->name);
+			return -EPERM;
+		}
+	return 0;
+}
+
 int nvs_runs_open(struct nvs_run *runs, struct nvs_source *sources,
 		  const struct nvs_options_report *o)
 {
 	struct crew crew = {.runs = runs, .sources = sources, .o = o};
-	uint32_t needs = 0, apart = NVS_NEED_APART;
-	bool second = false;
+	uint32_t needs = 0, apart = NVS_NEED_APART, all = 0;
+	bool second = false, timed = false;
 	int r = 0;
 
 	allow_files(o->nfiles);
+	for (uint32_t i = 0; i < o->nreports; i++)
+		all |= o->reports[i]->needs;
+	for (uint32_t i = 0; all & NVS_NEED_TRACE && i < (uint32_t)o->nfiles && !r; i++) {
+		r = open_source(sources + i, o, i,
+				o->progress && count_threads(all, (uint32_t)o->nfiles) < 2);
+		timed |= !r && nvs_trace_is_timed(sources + i);
+		if (!r && nvs_trace_is_sampled(sources + i))
+			r = refuse_sample(o, sources[i].path);
+	}
 	for (uint32_t i = 0; i < o->nreports && !r; i++) {
 		r = make_run(runs + i, o->reports[i], sources, o);
+		if (timed && o->reports[i]->needs & NVS_NEED_TIMED) {
+			runs[i].second = true;
+			needs |= NVS_NEED_TIMING;
+		}
 		needs |= o->reports[i]->needs;
 		/* A report of the second pass does not hinder a parallel first pass. */
 		apart &= runs[i].second ? NVS_NEED_APART : o->reports[i]->needs;

@@ -3,6 +3,7 @@
  * the table: what was subtracted, what is unknown, and why. */
 #include <stdlib.h>
 #include <string.h>
+#include "decode/analysis/gpu_work.h"
 #include "decode/cli/units.h"
 #include "decode/report/gpu_time/grouping.h"
 #include "decode/query/durations.h"
@@ -24,12 +25,14 @@ static const char *const reasons[REASONS] = {
 	[NVS_UNTIMED_NO_SHADOW] = "the channel's GPFIFO is not shadowed",
 	[NVS_UNTIMED_NO_MEMORY] = "no memory accessible to its GPU",
 	[NVS_UNTIMED_NO_GET] = "its USERD has no GP_GET (Blackwell)",
+	[NVS_UNTIMED_NOT_DRAWN] = "not drawn for the sample",
 	[NVS_UNTIMED_SHARED] = "another channel may use its USERD page",
 };
 
 /* ---- columns ---- */
 
 #define BY(of) (r->key.each->state->by == NVS_GPU_BY_##of)
+#define SAMPLED (r->key.each->state->sampled)
 #define NUMBERED (r->key.number != NVS_UNKNOWN)
 #define EMPTY (r->empty.count && !r->mixed)
 #define US(ns) ((double)(ns) / 1e3)
@@ -44,6 +47,27 @@ static const struct nvs_rec_channel *channel_of(const struct nvs_gpu_row *r)
 		BY(CHANNEL) ? nvs_trace_channel_at(trace, (uint32_t)r->key.number) : NULL;
 
 	return c && c->known ? &c->rec : NULL;
+}
+
+struct total {
+	double ns, half;
+	bool known;
+};
+
+static struct total get_total(const struct nvs_gpu_row *r)
+{
+	struct total t;
+
+	t.known = nvs_gpu_total(&r->sums, r->key.each->state->sampled, &t.ns, &t.half);
+	return t;
+}
+
+/* Of all that are timed; of the drawn ones of which both ends are known. */
+static double get_mean(const struct nvs_gpu_row *r)
+{
+	if (r->key.each->state->sampled)
+		return US(nvs_estimate_mean(&r->sums.sample));
+	return US(get_total(r).ns) / (double)r->sums.works;
 }
 
 static bool is_graph(const struct nvs_gpu_row *r)
@@ -77,9 +101,10 @@ static void get_line(const struct nvs_gpu_row *r, struct nvs_value *v)
 #define COLUMNS(COL)                                                                               \
 	COL(count, submissions, "subs", 0, 0, r->sums.submissions)                                 \
 	COL(count, timed, "timed", 0, 0, r->sums.timed)                                            \
-	COL(us, gpu_us_total, "gpu us", 0, 0, LONG, nvs_gpu_total(&r->sums))                       \
-	COL(real, gpu_us_mean, "us mean", IF_KNOWN, 1, LONG,                                       \
-	    US(nvs_gpu_total(&r->sums)) / (double)r->sums.works)                                   \
+	COL(us, gpu_us_total, "gpu us", 0, 0, get_total(r).known, get_total(r).ns)                 \
+	COL(us, gpu_us_error, "+/- us", IF_KNOWN, 0, get_total(r).known &&SAMPLED,                 \
+	    get_total(r).half)                                                                     \
+	COL(real, gpu_us_mean, "us mean", IF_KNOWN, 1, get_total(r).known &&LONG, get_mean(r))     \
 	COL(us, gpu_us_p50, "us p50", IF_KNOWN, 1, is_significant(r, get_median(r)),               \
 	    get_median(r))                                                                         \
 	COL(us, gpu_us_p99, "us p99", IF_KNOWN_BESIDE, 4, LONG,                                    \
@@ -175,13 +200,11 @@ static char *format_reasons(const uint64_t *untimed)
 
 static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 {
-	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
 	struct nvs_gpu_each *each = arg;
 	int r = nvs_gpu_rows_end(each);
 
 	each->why = format_reasons(each->untimed);
-	if (r || !each->submitted || each->measured ||
-	    (options && (strstr(options, "timing=work") || strstr(options, "timing=dispatch"))))
+	if (r || !each->submitted || each->measured || nvs_trace_is_timed(s))
 		return r;
 	run->said = true;
 	if (run->options->page)
@@ -254,7 +277,7 @@ static void print_subtracted(FILE *out, const struct nvs_gpu_state *state)
 			(unsigned long long)sums->too_short, US(e->most.spread));
 }
 
-static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums)
+static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums, bool sampled)
 {
 	if (sums->overlapping)
 		fprintf(out,
@@ -270,7 +293,7 @@ static void print_overlap(FILE *out, const struct nvs_gpu_sums *sums)
 		fprintf(out, "%llu waited for work with an unknown end: %s may be too long\n",
 			(unsigned long long)sums->waited,
 			sums->waited == 1 ? "its time" : "their times");
-	if (sums->unseen)
+	if (sums->unseen && !sampled)
 		fputs("for some brackets overlap is unknown: out of memory, or an unknown "
 		      "channel\n",
 		      out);
@@ -331,6 +354,8 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 	if (!measured || !sums->submissions)
 		return;
 	fputs(nvs_out_style(run->out, NVS_STYLE_DIM), out);
+	if (state->sampled)
+		fputs(NVS_GPU_SAMPLED, out);
 	if (state->dispatch && sums->works)
 		print_unended(out, sums->timed - sums->works);
 	else if (state->dispatch)
@@ -338,7 +363,7 @@ static void print_notes(const struct nvs_run *run, const struct nvs_gpu_state *s
 		      "use timing=work\n",
 		      out);
 	print_subtracted(out, state);
-	print_overlap(out, sums);
+	print_overlap(out, sums, state->sampled);
 	if (sums->several)
 		fprintf(out,
 			sums->several == 1

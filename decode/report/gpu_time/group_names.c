@@ -88,22 +88,8 @@ static int compare_numbers(const void *pa, const void *pb)
 	return compare_names(pa, pb) ?: NVS_CMP(a->key.number, b->key.number);
 }
 
-static int merge_row(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
+static void merge_sums(struct nvs_gpu_sums *a, const struct nvs_gpu_sums *b)
 {
-	struct nvs_gpu_sums *a = &into->sums;
-	const struct nvs_gpu_sums *b = &from->sums;
-	int r = nvs_durations_merge(&into->times, &from->times);
-
-	r = r ? r : nvs_durations_merge(&into->queue, &from->queue);
-	r = r ? r : nvs_durations_merge(&into->idle, &from->idle);
-	into->error_ns = nvs_gpu_greater(into->error_ns, from->error_ns);
-	into->mixed |= from->mixed ||
-		       (into->empty.count && from->empty.count && into->channel != from->channel);
-	into->spread = nvs_gpu_greater(into->spread, from->spread);
-	if (!into->empty.count) {
-		into->empty = from->empty;
-		into->channel = from->channel;
-	}
 	a->submissions += b->submissions;
 	a->timed += b->timed;
 	a->works += b->works;
@@ -118,6 +104,26 @@ static int merge_row(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
 	a->several += b->several;
 	a->launches_unknown |= b->launches_unknown;
 	a->waited += b->waited;
+	nvs_estimate_merge(&a->sample, &b->sample);
+	nvs_estimate_merge(&a->all, &b->all);
+	a->empty_error = nvs_gpu_greater(a->empty_error, b->empty_error);
+}
+
+int nvs_gpu_row_merge(struct nvs_gpu_row *into, const struct nvs_gpu_row *from)
+{
+	int r = nvs_durations_merge(&into->times, &from->times);
+
+	r = r ? r : nvs_durations_merge(&into->queue, &from->queue);
+	r = r ? r : nvs_durations_merge(&into->idle, &from->idle);
+	into->error_ns = nvs_gpu_greater(into->error_ns, from->error_ns);
+	into->mixed |= from->mixed ||
+		       (into->empty.count && from->empty.count && into->channel != from->channel);
+	into->spread = nvs_gpu_greater(into->spread, from->spread);
+	if (!into->empty.count) {
+		into->empty = from->empty;
+		into->channel = from->channel;
+	}
+	merge_sums(&into->sums, &from->sums);
 	return r;
 }
 
@@ -145,7 +151,7 @@ int nvs_gpu_rows_sort(struct nvs_gpu_state *state)
 		} else if (state->by != NVS_GPU_BY_API || r || !n || compare_names(&into, &from)) {
 			rows->row[n++] = from;
 		} else {
-			r = merge_row(into, from);
+			r = nvs_gpu_row_merge(into, from);
 			free_whole(from);
 		}
 	}

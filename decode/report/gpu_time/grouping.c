@@ -33,14 +33,15 @@ struct waiting_submissions {
 /* ---- into a row ---- */
 
 static void count_bracket(struct nvs_gpu_sums *s, const struct nvs_submission_time *t,
-			  uint64_t empty)
+			  const struct nvs_empty_bracket *empty)
 {
 	s->works++;
 	s->subtracted += t->subtracted;
 	s->too_short += t->too_short;
 	s->waited += t->waited;
 	s->bracket_ns = nvs_gpu_sum(s->bracket_ns, t->end - t->begin);
-	s->empty_ns = nvs_gpu_sum(s->empty_ns, empty);
+	s->empty_ns = nvs_gpu_sum(s->empty_ns, empty->ns);
+	s->empty_error = nvs_gpu_greater(s->empty_error, empty->error);
 	if (t->shared == NVS_UNKNOWN) {
 		s->unseen = true;
 		return;
@@ -49,13 +50,43 @@ static void count_bracket(struct nvs_gpu_sums *s, const struct nvs_submission_ti
 	s->overlap_ns = nvs_gpu_sum(s->overlap_ns, t->shared);
 }
 
-static void count_submission(struct nvs_gpu_sums *s, const struct one *one, uint64_t empty)
+/* A drawn one that may include a wait is left out, as if it had not been drawn. */
+static void count_drawn(struct nvs_gpu_sums *s, const struct nvs_submission_time *t)
+{
+	bool work = t->kind == NVS_TIMING_WORK;
+
+	if (work && t->waited)
+		return;
+	if (work)
+		nvs_estimate_add(&s->sample, (double)t->ns, t->every);
+	nvs_estimate_add(&s->all, work ? (double)t->ns : 0, t->every);
+}
+
+bool nvs_gpu_total(const struct nvs_gpu_sums *s, bool sampled, double *ns, double *half)
+{
+	bool known;
+
+	*half = 0;
+	if (!sampled) {
+		*ns = s->bracket_ns > s->empty_ns ? (double)(s->bracket_ns - s->empty_ns) : 0;
+		return s->works > s->too_short;
+	}
+	known = s->sample.n && nvs_estimate_error(&s->all, half);
+	*ns = nvs_estimate_mean(&s->all) * (double)s->submissions;
+	*half = (*half + (double)s->empty_error) * (double)s->submissions;
+	return known;
+}
+
+static void count_submission(struct nvs_gpu_sums *s, const struct one *one,
+			     const struct nvs_empty_bracket *empty)
 {
 	s->submissions++;
 	s->timed += one->has_time;
 	s->launches += one->launches;
 	s->several += one->launches > 1;
 	s->launches_unknown |= one->launches_unknown;
+	if (one->has_time)
+		count_drawn(s, &one->timed);
 	if (one->has_time && one->timed.kind == NVS_TIMING_WORK)
 		count_bracket(s, &one->timed, empty);
 }
@@ -111,7 +142,7 @@ static int add_submission(struct nvs_gpu_each *each, const struct nvs_gpu_key *k
 		return -ENOMEM;
 	if (empty_of(each, one, &empty))
 		note_row_empty(row, one->timed.channel, &empty);
-	count_submission(&row->sums, one, empty.ns);
+	count_submission(&row->sums, one, &empty);
 	if (!one->has_time)
 		return 0;
 	if (one->queue != NVS_UNKNOWN) {
@@ -119,7 +150,7 @@ static int add_submission(struct nvs_gpu_each *each, const struct nvs_gpu_key *k
 		row->error_ns = nvs_gpu_greater(row->error_ns, one->error_ns);
 	}
 	if (!r && one->timed.kind == NVS_TIMING_WORK)
-		r = nvs_durations_add(&row->times, one->timed.ns);
+		r = nvs_durations_add_times(&row->times, one->timed.ns, (uint32_t)one->timed.every);
 	if (!r && one->timed.kind == NVS_TIMING_WORK && one->timed.idle != NVS_UNKNOWN)
 		r = nvs_durations_add(&row->idle, one->timed.idle);
 	return r;
@@ -184,7 +215,7 @@ static bool wait_for(struct nvs_gpu_each *each, const struct nvs_call *call, con
 static int assign_to_call(struct nvs_gpu_each *each, const struct nvs_call *call, uint64_t context)
 {
 	struct waiting_submissions *w = nvs_number_get(&each->threads, call->thread);
-	struct nvs_gpu_key key, none = make_empty_key(each);
+	struct nvs_gpu_key key, none = make_empty_key(each), several = none;
 	bool own;
 	int r = 0;
 
@@ -195,6 +226,11 @@ static int assign_to_call(struct nvs_gpu_each *each, const struct nvs_call *call
 		w->n--;
 		own = w->at[w->n].call == call->number &&
 		      !(each->state->by == NVS_GPU_BY_KERNEL && key.what && w->at[w->n].one.beside);
+		if (own && each->state->single && w->at[w->n].one.launches > 1) {
+			several.number = 0;
+			r = add_submission(each, &several, &w->at[w->n].one);
+			continue;
+		}
 		r = add_submission(each, own ? &key : &none, &w->at[w->n].one);
 	}
 	return r;
@@ -215,7 +251,7 @@ static int remove_stream(struct nvs_gpu_each *each, const struct nvs_call *call,
 	return row ? 0 : -ENOMEM;
 }
 
-static int on_call(void *arg, const struct nvs_call *call)
+int nvs_gpu_note_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_gpu_each *each = arg;
 	uint64_t context = 0;
@@ -282,7 +318,7 @@ static int add_one(struct nvs_gpu_each *each, const struct nvs_submission *s,
 
 	if (empty_of(each, one, &empty))
 		note_empty(each, one->timed.channel, &empty);
-	count_submission(&each->state->sums, one, empty.ns);
+	count_submission(&each->state->sums, one, &empty);
 	if (each->state->by == NVS_GPU_BY_RANGE)
 		return add_to_ranges(each, s, one);
 	if (by_call(each) && call && call->thread != NVS_NONE && wait_for(each, call, one))
@@ -294,14 +330,14 @@ static int add_one(struct nvs_gpu_each *each, const struct nvs_submission *s,
 	return add_submission(each, &key, one);
 }
 
-static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+int nvs_gpu_note_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	if (op->kind != NVS_OP_CODE)
 		nvs_tally_add(&((struct nvs_gpu_each *)arg)->tally, op);
 	return 0;
 }
 
-static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+int nvs_gpu_note_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct nvs_gpu_each *each = arg;
 	struct one one = {.queue = NVS_UNKNOWN,
@@ -321,7 +357,7 @@ static int on_submitted(void *arg, const struct nvs_submission *s, const struct 
 	return add_one(each, s, call, &one);
 }
 
-static int on_record(void *arg, const struct nvs_rec *rec)
+int nvs_gpu_note_record(void *arg, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_untimed *u = (const void *)rec;
 	struct nvs_gpu_each *each = arg;
@@ -334,17 +370,18 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 void nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader)
 {
 	each->measured = nvs_bracket_times_exist(each->source->timing);
+	each->state->sampled |= nvs_bracket_times_are_sampled(each->source->timing);
 	if (!each->state->rows.size)
 		each->state->rows = NVS_ROWS(struct nvs_gpu_row, key);
-	reader->submitted = on_submitted;
-	reader->record = on_record;
+	reader->submitted = nvs_gpu_note_submitted;
+	reader->record = nvs_gpu_note_record;
 	reader->calls = true;
 	if (each->state->by == NVS_GPU_BY_KERNEL)
-		reader->op = on_op;
+		reader->op = nvs_gpu_note_op;
 	if (!by_call(each))
 		return;
 	reader->handles = &each->handles;
-	reader->call = on_call;
+	reader->call = nvs_gpu_note_call;
 }
 
 /* ---- end ---- */

@@ -7,6 +7,7 @@
 #include "decode/calls/handles.h"
 #include "decode/calls/bracket_times.h"
 #include "decode/analysis/current_context.h"
+#include "decode/query/estimate.h"
 #include "decode/query/nvtx_ranges.h"
 #include "decode/report/core/report.h"
 
@@ -33,6 +34,10 @@ struct nvs_gpu_sums {
 	uint64_t launches; /* by kernel: in all submissions; unsaid: unknown for some */
 	uint64_t several; /* submissions with more than one launch */
 	bool launches_unknown;
+	/* timing=sample: ns of those drawn whose begin and end are known; and the same with 0 for
+	 * those without an end, which have no part in the total either */
+	struct nvs_estimate sample, all;
+	uint64_t empty_error; /* the largest of the empty brackets that were subtracted */
 };
 
 struct nvs_gpu_each;
@@ -81,6 +86,11 @@ struct nvs_gpu_empties {
 	bool several; /* several channels */
 };
 
+/* Below a table with totals of a sampled trace. */
+#define NVS_GPU_SAMPLED                                                                          \
+	"sampled: totals are estimates, +/- is half of the 95 % interval; all other times are\n" \
+	"those of the submissions drawn\n"
+
 /* State of the run. */
 struct nvs_gpu_state {
 	enum nvs_gpu_by by;
@@ -88,9 +98,16 @@ struct nvs_gpu_state {
 	struct nvs_gpu_sums sums; /* counts a submission in several ranges once */
 	struct nvs_gpu_empties empties;
 	bool dispatch; /* some times are dispatch times only */
+	bool single; /* by kernel: several kernels in a submission are counted with the graphs */
+	bool sampled; /* some trace was recorded with timing=sample: totals are estimates */
 };
 
 void nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader);
+/* What it sets as callbacks; all four take EACH. The one for operations is for rows by kernel. */
+int nvs_gpu_note_op(void *each, const struct nvs_submission *s, const struct nvs_op *op);
+int nvs_gpu_note_submitted(void *each, const struct nvs_submission *s, const struct nvs_call *call);
+int nvs_gpu_note_call(void *each, const struct nvs_call *call);
+int nvs_gpu_note_record(void *each, const struct nvs_rec *rec);
 /* Call at the end of a trace: sets the rows' names and frees the rest. Returns 0 or -ENOMEM. */
 int nvs_gpu_rows_end(struct nvs_gpu_each *each);
 void nvs_gpu_each_free(struct nvs_gpu_each *each); /* frees what a trace holds, at any time */
@@ -109,10 +126,10 @@ static inline uint64_t nvs_gpu_greater(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Returns the total of the brackets without what is subtracted. */
-static inline uint64_t nvs_gpu_total(const struct nvs_gpu_sums *s)
-{
-	return s->bracket_ns > s->empty_ns ? s->bracket_ns - s->empty_ns : 0;
-}
+/* Returns false if the total is unknown, else its ns and half the width of its 95 % interval: 0
+ * where all are timed, and the total is that of the brackets without what is subtracted. */
+bool nvs_gpu_total(const struct nvs_gpu_sums *s, bool sampled, double *ns, double *half);
+/* 0 or -ENOMEM. */
+int nvs_gpu_row_merge(struct nvs_gpu_row *into, const struct nvs_gpu_row *from);
 
 #endif

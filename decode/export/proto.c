@@ -105,7 +105,8 @@ void nvs_proto_uint(struct nvs_proto *p, uint32_t field, uint64_t value)
 
 	if (!at)
 		return;
-	n = encode_varint(at, (uint64_t)field << 3 | VARINT);
+	*at = (uint8_t)(field << 3 | VARINT);
+	n = field < 16 ? 1 : encode_varint(at, (uint64_t)field << 3 | VARINT);
 	p->n += n + encode_varint(at + n, value);
 }
 

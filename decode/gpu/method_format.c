@@ -42,13 +42,15 @@ static const char *read_conversion(const char *format, struct conversion *c)
 	return format;
 }
 
-static char *put_padded(char *p, const char *end, const struct conversion *c, const char *text,
+static inline char *put_padded(char *p, const char *end, const struct conversion *c, const char *text,
 			size_t n)
 {
 	size_t pad = c->width > n ? c->width - n : 0;
 
 	if ((size_t)(end - p) < n + pad)
 		return NULL;
+	if (!pad)
+		return nvs_put_text(p, text, n);
 	if (!c->left)
 		memset(p, c->zero ? '0' : ' ', pad);
 	memcpy(p + (c->left ? 0 : pad), text, n);
@@ -61,19 +63,19 @@ static char *put_padded(char *p, const char *end, const struct conversion *c, co
  * or NULL if there is another conversion or too little room. */
 static char *put_simple(char *p, const char *end, const char *format, va_list *ap)
 {
-	for (; *format && p; format++) {
+	for (; p; format++) {
+		size_t n = (size_t)(strchrnul(format, '%') - format);
 		char digits[NVS_DIGITS];
 		const char *text = digits;
 		struct conversion c;
 		uint64_t number;
 
-		if (*format != '%') {
-			p = p < end ? p : NULL;
-			if (p)
-				*p++ = *format;
-			continue;
-		}
-		format = read_conversion(format + 1, &c);
+		if ((size_t)(end - p) < n)
+			return NULL;
+		p = nvs_put_text(p, format, n);
+		if (!format[n])
+			return p;
+		format = read_conversion(format + n + 1, &c);
 		if (*format == 's') {
 			text = va_arg(*ap, const char *);
 			p = text ? put_padded(p, end, &c, text, strlen(text)) : NULL;

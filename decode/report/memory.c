@@ -375,12 +375,14 @@ static const char *head_of(const struct memory_row *row, bool moment)
 static void print_site(struct nvs_out *out, const struct memory_rows *rows,
 		       const struct memory_row *row)
 {
+	bool allocated = row->sort <= NVS_ALLOC_ENDED;
 	const char *error = error_of(row);
+	char text[32];
 
-	if (row->sort <= NVS_ALLOC_ENDED && !row->sizeless)
-		fprintf(out->file, "%llu bytes  ", (unsigned long long)row->bytes);
-	nvs_print_count(out->file, row->calls, row->sort <= NVS_ALLOC_ENDED ? "allocation" : "call",
-			row->sort <= NVS_ALLOC_ENDED ? "allocations" : "calls");
+	if (allocated && !row->sizeless)
+		fprintf(out->file, "%s bytes  ", nvs_format_grouped(text, row->bytes));
+	fprintf(out->file, "%s %s%s", nvs_format_grouped(text, row->calls),
+		allocated ? "allocation" : "call", row->calls == 1 ? "" : "s");
 	if (*row->memory)
 		fprintf(out->file, "  %s", row->memory);
 	if (row->result && error)
@@ -388,9 +390,7 @@ static void print_site(struct nvs_out *out, const struct memory_rows *rows,
 	else if (row->result)
 		fprintf(out->file, "  error %u", row->result);
 	if (row->sort == NVS_ALLOC_FAILED && row->bytes) {
-		fputs("  ", out->file);
-		nvs_print_bytes(out->file, row->bytes);
-		fputs(" requested", out->file);
+		fprintf(out->file, "  %s bytes requested", nvs_format_grouped(text, row->bytes));
 	}
 	fputc('\n', out->file);
 	nvs_stacks_print(out, &rows->stacks, row->source->trace, row->frame);

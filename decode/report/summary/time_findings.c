@@ -15,17 +15,19 @@ static bool is_long(const struct nvs_summary_input *story, uint64_t ns, uint64_t
 	return ns >= least && nvs_summary_run_time(story, &ran) && ns >= (uint64_t)ran / part;
 }
 
-/* A command for the time from FROM to TO, ns since the start, and a millisecond around it. */
+#define AROUND_US 50
+
+/* A command for the time from FROM to TO, ns since the start, and some calls around it. */
 static void show_range(struct nvs_sentence *t, int64_t from, int64_t to)
 {
-	int64_t first = from / 1000000 - 1, last = to / 1000000 + 2;
+	int64_t first = from / 1000 - AROUND_US, last = to / 1000 + AROUND_US;
 
 	/* A second range would not be understood. */
 	if (nvs_filter_is_set(t->story->source->query))
 		return;
 	first = first > 0 ? first : 0;
-	fprintf(t->more, "--timeline --range=%lld.%03llds-%lld.%03llds", (long long)first / 1000,
-		(long long)first % 1000, (long long)last / 1000, (long long)last % 1000);
+	fprintf(t->more, "--timeline --range=%lld.%06llds-%lld.%06llds", (long long)first / 1000000,
+		(long long)first % 1000000, (long long)last / 1000000, (long long)last % 1000000);
 }
 
 /* ---- calls that waited ---- */

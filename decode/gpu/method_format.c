@@ -42,8 +42,8 @@ static const char *read_conversion(const char *format, struct conversion *c)
 	return format;
 }
 
-static inline char *put_padded(char *p, const char *end, const struct conversion *c, const char *text,
-			size_t n)
+static inline char *put_padded(char *p, const char *end, const struct conversion *c,
+			       const char *text, size_t n)
 {
 	size_t pad = c->width > n ? c->width - n : 0;
 

@@ -61,9 +61,9 @@ static void print_report_line(FILE *out, const struct nvs_report *r)
 {
 	static const char *const formats[] = {"text",	"json", "csv",	 "lines",
 					      "binary", "file", "folder"};
-	static const char *const needs[] = {"trace", "calls",	   "cells", "names", "filters",
-					    "whole", "continuity", "files", "nvtx",  "pair",
-					    "apart", "timing",	   "alone"};
+	static const char *const needs[] = {"trace", "calls",	   "cells", "names",	 "filters",
+					    "whole", "continuity", "files", "nvtx",	 "pair",
+					    "apart", "timing",	   "timed", "all-times", "alone"};
 	const char *comma = "";
 
 	fprintf(out, "--%s\t%s\t", r->name, r->argument ? r->argument : "");

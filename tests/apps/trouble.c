@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trouble leak|step: what somebody new to nvsnoop may look for. leak: each batch keeps a buffer that
- * nobody frees. step: one of many steps takes long, because the host does something else. */
+/* trouble leak|step: what somebody new to nvsnoop may look for. leak: each batch keeps a buffer
+ * that nobody frees. step: one of many steps takes long, because the host does something else. */
 #include <string.h>
 #include <unistd.h>
 #include "app.h"

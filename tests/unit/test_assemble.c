@@ -143,8 +143,7 @@ static int on_entry(void *arg, const struct nvs_submission *sub, const struct nv
 {
 	struct sub *s = arg;
 
-	nvs_dump_flush(&s->dumper);
-	nvs_dump_text_entry(&s->out, seg, gp, nvs_dump_entry_address(sub, seg->index));
+	nvs_dump_text_entry(&s->dumper.line, seg, gp, nvs_dump_entry_address(sub, seg->index));
 	return 0;
 }
 
@@ -253,7 +252,7 @@ static void one_entry(struct sub *s, struct nvs_ops_channel *c, uint64_t bits, u
 	s->entries[s->nentries++] = entry;
 	nvs_ops_entry(c, entry, &gp);
 	nvs_dump_flush(&s->dumper);
-	nvs_dump_text_entry(&s->out, &seg, &gp, 0);
+	nvs_dump_text_entry(&s->dumper.line, &seg, &gp, 0);
 }
 
 static uint64_t any_flags(void)

@@ -605,8 +605,8 @@ static void test_options_wrong(void)
 	struct contents c = read_trace("trace.zst");
 
 	CHECK(status == 0 && c.end && c.head.flags & NVS_HDR_CRASH_SAFE);
-	CHECK(strstr(text, "nvsnoop: NVSNOOP_OPTIONS: unknown option 'quite' (all options were "
-			   "ignored); trace.zst: ") == text);
+	CHECK(strstr(text, "nvsnoop: NVSNOOP_OPTIONS: unknown option 'quite'; did you mean "
+			   "'quiet'? (all options were ignored); trace.zst: ") == text);
 	free(text);
 	clean();
 }

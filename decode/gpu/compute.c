@@ -12,33 +12,6 @@ static struct nvs_op *last_descriptor(struct nvs_ops_channel *c, uint64_t addres
 	return NULL;
 }
 
-void nvs_compute_qmd_data(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t method,
-			  uint32_t value, uint64_t at)
-{
-	const struct nvs_roles *r = sub->roles;
-	uint64_t base = nvs_reg_pair(r, sub->state, NVS_REG_QMD_HI, NVS_REG_QMD_LO) << 8;
-	struct nvs_method_at m;
-	uint64_t address;
-	struct nvs_op *op;
-
-	nvs_method_find(sub->cls, method, &m);
-	address = base + 4ull * m.index;
-	nvs_memimage_write(c->ops->image, address, &value, 4);
-	op = last_descriptor(c, address);
-	if (!op) {
-		op = nvs_ops_add(c, NVS_OP_UPLOAD, nvs_subch_number(c, sub), at);
-		if (!op)
-			return;
-		op->copy.mode = NVS_COPY_INLINE;
-		op->copy.use = NVS_USE_DESCRIPTOR;
-		op->copy.lines = 1;
-		op->copy.dst = address;
-	}
-	op->copy.bytes += 4;
-	op->copy.width += 4;
-	nvs_memimage_mark_kept(c->ops->image, address, 4);
-}
-
 struct trigger {
 	struct nvs_ops_channel *c;
 	const struct nvs_subch *sub;
@@ -102,12 +75,11 @@ static void report_grid_loop(void *arg, uint64_t address)
 		t->c->ops->sink.fault(t->c->ops->sink.arg, t->c, &f);
 }
 
-static void add_trigger(struct nvs_ops_channel *c, const struct nvs_subch *sub,
+static void add_trigger(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint64_t address,
 			enum nvs_pcas action, uint64_t at)
 {
 	struct trigger t = {c, sub, at, 0};
 	struct nvs_sched_sink sink = {add_launch, report_grid_loop, &t};
-	uint64_t address = (uint64_t)nvs_reg_get(sub->roles, sub->state, NVS_REG_PCAS_ADDRESS) << 8;
 	struct nvs_op *op = nvs_ops_add(c, NVS_OP_TRIGGER, nvs_subch_number(c, sub), at);
 	uint32_t index = c->ops->count - 1, flushes = c->ops->flushes;
 
@@ -121,10 +93,56 @@ static void add_trigger(struct nvs_ops_channel *c, const struct nvs_subch *sub,
 		c->ops->list[index].launch.launches = t.launches;
 }
 
+/*
+ * The last word of an inline descriptor schedules it, without a PCAS method: libcuda 525.147.05
+ * launches so on HOPPER_COMPUTE_A, the first class that gives the descriptor's size.
+ */
+static bool is_last_inline(const struct nvs_subch *sub, uint32_t index)
+{
+	if (!sub->roles->regs[NVS_REG_QMD_SIZE].mask)
+		return false;
+	return index + 1 == (nvs_reg_get(sub->roles, sub->state, NVS_REG_QMD_SIZE) ? 96 : 64);
+}
+
+void nvs_compute_qmd_data(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t method,
+			  uint32_t value, uint64_t at)
+{
+	const struct nvs_roles *r = sub->roles;
+	uint64_t base = nvs_reg_pair(r, sub->state, NVS_REG_QMD_HI, NVS_REG_QMD_LO) << 8;
+	struct nvs_method_at m;
+	uint64_t address;
+	struct nvs_op *op;
+
+	nvs_method_find(sub->cls, method, &m);
+	address = base + 4ull * m.index;
+	nvs_memimage_write(c->ops->image, address, &value, 4);
+	op = last_descriptor(c, address);
+	if (!op) {
+		op = nvs_ops_add(c, NVS_OP_UPLOAD, nvs_subch_number(c, sub), at);
+		if (!op)
+			return;
+		op->copy.mode = NVS_COPY_INLINE;
+		op->copy.use = NVS_USE_DESCRIPTOR;
+		op->copy.lines = 1;
+		op->copy.dst = address;
+	}
+	op->copy.bytes += 4;
+	op->copy.width += 4;
+	nvs_memimage_mark_kept(c->ops->image, address, 4);
+	if (is_last_inline(sub, m.index))
+		add_trigger(c, sub, base, NVS_PCAS_INVALIDATE_PREFETCH_COPY_SCHEDULE, at);
+}
+
+static uint64_t get_pcas_address(const struct nvs_subch *sub)
+{
+	return (uint64_t)nvs_reg_get(sub->roles, sub->state, NVS_REG_PCAS_ADDRESS) << 8;
+}
+
 void nvs_compute_pcas2(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
 		       uint64_t at)
 {
-	add_trigger(c, sub, nvs_reg_of(sub->roles, NVS_REG_PCAS_ACTION, value), at);
+	add_trigger(c, sub, get_pcas_address(sub),
+		    nvs_reg_of(sub->roles, NVS_REG_PCAS_ACTION, value), at);
 }
 
 void nvs_compute_pcas(struct nvs_ops_channel *c, const struct nvs_subch *sub, uint32_t value,
@@ -134,8 +152,9 @@ void nvs_compute_pcas(struct nvs_ops_channel *c, const struct nvs_subch *sub, ui
 	bool invalidate = nvs_reg_of(sub->roles, NVS_REG_PCAS_INVALIDATE, value);
 
 	if (nvs_reg_of(sub->roles, NVS_REG_PCAS_SCHEDULE, value))
-		add_trigger(c, sub,
+		add_trigger(c, sub, get_pcas_address(sub),
 			    invalidate ? NVS_PCAS_INVALIDATE_COPY_SCHEDULE : NVS_PCAS_SCHEDULE, at);
 	else
-		add_trigger(c, sub, invalidate ? NVS_PCAS_INVALIDATE : NVS_PCAS_NOP, at);
+		add_trigger(c, sub, get_pcas_address(sub),
+			    invalidate ? NVS_PCAS_INVALIDATE : NVS_PCAS_NOP, at);
 }

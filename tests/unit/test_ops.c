@@ -327,13 +327,22 @@ static void launches(void)
 	pb_trigger(&pb, 0x999900, 3);
 	submit(compute, 0);
 	EXPECT_EQ(nth(NVS_OP_LAUNCH, 0)->flags, NVS_OP_UNKNOWN);
-	/* The way of older drivers: inline descriptor, SEND_SIGNALING_PCAS_B. */
+	/* The way of driver 525: an inline descriptor, which its last word schedules. */
+	pb_inc(&pb, 1, 0x318, 2, 2u | 1u << 30, 0x04e700u);
+	pb_word(&pb, 1u << 29 | 95 << 16 | 1 << 13 | 0x320 >> 2);
+	for (int i = 0; i < 95; i++)
+		pb_word(&pb, q[i]);
+	submit(compute, 0);
+	EXPECT_EQ(count(NVS_OP_LAUNCH), 0);
+	pb_inc(&pb, 1, 0x320 + 4 * 95, 1, q[95]);
+	submit(compute, 0);
+	EXPECT_EQ(count(NVS_OP_LAUNCH), 1);
+	EXPECT_EQ(qmd_of(nth(NVS_OP_LAUNCH, 0))->grid[0], 77);
+	EXPECT_EQ(nth(NVS_OP_TRIGGER, 0)->launch.descriptor, 0x2ull << 40 | 0x04e700ull << 8);
 	pb_inc(&pb, 1, 0x318, 2, 2u | 1u << 30, 0x04e700u);
 	pb_word(&pb, 1u << 29 | 96 << 16 | 1 << 13 | 0x320 >> 2);
 	for (int i = 0; i < 96; i++)
 		pb_word(&pb, q[i]);
-	pb_inc(&pb, 1, 0x2b4, 1, 0x04e700u);
-	pb_inc(&pb, 1, 0x2bc, 1, 3u);
 	submit(compute, 0);
 	EXPECT_EQ(nth(NVS_OP_UPLOAD, 0)->copy.bytes, 384);
 	EXPECT_EQ(nth(NVS_OP_UPLOAD, 0)->copy.dst, 0x2ull << 40 | 0x04e700ull << 8);

@@ -18,6 +18,8 @@
 #define REPORT_SEMAPHORE 0x200426c0u /* A to D */
 #define PCAS_FIRST 0x2bcu /* first and last method that trigger a descriptor */
 #define PCAS_LAST 0x2c0u
+#define INLINE_QMD_FIRST 0x318u /* of those that carry one, which is scheduled by its last word */
+#define INLINE_QMD_LAST 0x49cu
 #define QMD_BYTES 384u
 #define QMD_WORDS 96u
 #define GRID_NULL 1u
@@ -87,7 +89,8 @@ static bool sets_off(uint32_t header)
 	uint32_t op = header >> 29, method = (header & 0xfff) << 2;
 
 	return (op == OP_INC || op == OP_NON_INC || op == OP_IMMD || op == OP_ONE_INC) &&
-	       method >= PCAS_FIRST && method <= PCAS_LAST;
+	       ((method >= PCAS_FIRST && method <= PCAS_LAST) ||
+		(method >= INLINE_QMD_FIRST && method <= INLINE_QMD_LAST));
 }
 
 static void track_launch(struct nvs_stream_launch *l, uint32_t header, const struct data *d)

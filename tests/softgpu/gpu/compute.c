@@ -120,9 +120,24 @@ static void source(struct sg_channel *ch, uint32_t method, uint32_t data)
 	}
 }
 
+#define QMD_WORDS 96
+
+/* A word of a descriptor, which is scheduled with the last one. Driver 525 launches in this way. */
+static bool inline_qmd(struct sg_channel *ch, uint32_t index, uint32_t data)
+{
+	uint64_t address = ((uint64_t)(ch->compute.qmd_high & 0x1ffff) << 32 | ch->compute.qmd_low)
+			   << 8;
+
+	sg_write(ch, address + 4ull * index, &data, 4);
+	return index + 1 < QMD_WORDS || sg_pcas(ch, address, 10);
+}
+
 bool sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 {
 	struct sg_engine_compute *c = &ch->compute;
+
+	if (method >= 0x320 && method < 0x320 + 4 * QMD_WORDS)
+		return inline_qmd(ch, (method - 0x320) / 4, data);
 
 	if (method >= 0x100 && method < 0x200)
 		c->reg[method / 4 - 64] = data;
@@ -140,6 +155,12 @@ bool sg_compute_method(struct sg_channel *ch, uint32_t method, uint32_t data)
 		break;
 	case 0x2b4:
 		c->pcas = data;
+		break;
+	case 0x318:
+		c->qmd_high = data;
+		break;
+	case 0x31c:
+		c->qmd_low = data;
 		break;
 	case 0x2bc:
 		return sg_pcas(ch, (uint64_t)c->pcas << 8, data & 2 ? 2 : 1);

@@ -95,6 +95,7 @@ struct sg_engine_compute {
 	uint64_t source; /* 3808 */
 	bool source_low_next;
 	uint32_t pcas;
+	uint32_t qmd_high, qmd_low; /* address >> 8 of the inline descriptor */
 	uint32_t report[3];
 };
 

@@ -71,7 +71,7 @@ jobs  = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 # Tests again on other driver releases of the software GPU: a few of them always, with RELEASES=all all of them on each.
 # tests/life/unseen always has the demo on each release. RELEASES=610.57.04: all of them on that one.
 AT_RELEASES := $(shell cat tests/softgpu/releases)
-AT_TESTS     = $(filter-out tests/life/unseen,$(filter tests/life/%,$(TESTS))) tests/kill/few tests/softgpu/run
+AT_TESTS     = $(filter-out tests/life/unseen tests/life/libcuda,$(filter tests/life/%,$(TESTS))) tests/kill/few tests/softgpu/run
 AT_FEW       = $(addprefix tests/life/,churn code levels onezero patch running)
 AGAIN        = $(foreach r,$(if $(filter-out all,$(RELEASES)),$(RELEASES),$(AT_RELEASES)), \
                  $(addprefix $(r):,$(if $(RELEASES),$(AT_TESTS),$(if $(filter 580.%,$(r)),,$(AT_FEW)))))

@@ -3,8 +3,9 @@
  * logcheck [options] LOG [TRACE...]: compares traces with the reference log (log.h), byte for byte.
  * First the driver against the GPU: every entry that the GPU fetched was rung, in order, with the
  * same bytes. Then every trace: it contains each doorbell that rang once, in the channel's order,
- * with the same range, entries and bytes, and nothing else. Prints counts; exits with 0 if all is
- * equal, 1 if not, 2 if that could not be checked.
+ * with the same range, entries and bytes, and nothing else. NVIDIA's own driver logs nothing: with
+ * --fetches a trace contains what the GPU fetched. Prints counts; exits with 0 if all is equal, 1
+ * if not, 2 if that could not be checked.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +27,15 @@ struct channel {
 	uint32_t nbells, room;
 	uint32_t next; /* next doorbell to find in the trace */
 	uint32_t fetched_bell, fetched_entry; /* position of the GPU in the rung entries */
+	const struct sg_log_fetch **fetched; /* with --fetches */
+	uint32_t nfetched, fetched_room, next_fetched;
 	bool traced; /* a trace contains this channel */
 	bool ahead; /* the previous doorbell was in the trace without its ring */
 };
 
 static struct channel *channels;
 static uint32_t nchannels;
-static bool extra_fetches, quiet;
+static bool extra_fetches, by_fetches, quiet;
 static uint64_t missing, extra, different, unrung, equal, entries, bytes, fetches, faults,
 	unfetched;
 static uint32_t told;
@@ -94,6 +97,14 @@ static void add_fetch(const struct sg_log_fetch *f)
 	const uint8_t *p;
 
 	fetches++;
+	if (by_fetches) {
+		if (ch->nfetched == ch->fetched_room) {
+			ch->fetched_room = ch->fetched_room ? ch->fetched_room * 2 : 64;
+			ch->fetched = realloc(ch->fetched, ch->fetched_room * sizeof(*ch->fetched));
+		}
+		ch->fetched[ch->nfetched++] = f;
+		return;
+	}
 	while (ch->fetched_bell < ch->nbells &&
 	       ch->fetched_entry == ch->bells[ch->fetched_bell]->nentries) {
 		ch->fetched_bell++;
@@ -257,6 +268,33 @@ static const char *compare(const struct sg_log_doorbell *d, const struct nvs_sub
 	return NULL;
 }
 
+/* Compares a submission with what the GPU fetched next. */
+static void take_fetched(const struct reading *r, struct channel *ch,
+			 const struct nvs_submission *s)
+{
+	struct nvs_segment_iter it = nvs_segments(s);
+	struct nvs_segment seg;
+
+	while (nvs_segment_next(&it, &seg)) {
+		const struct sg_log_fetch *f = ch && ch->next_fetched < ch->nfetched
+						       ? ch->fetched[ch->next_fetched++]
+						       : NULL;
+
+		if (f && f->entry == seg.entry && f->bytes == seg.bytes &&
+		    (!seg.bytes ||
+		     f->hash == sg_hash((const uint32_t *)(const void *)seg.data, seg.bytes / 4))) {
+			entries++;
+			bytes += seg.bytes;
+			continue;
+		}
+		different++;
+		tell("%s: channel %u, sequence %llu: entry %016llx was not fetched there", r->path,
+		     s->rec->channel, (unsigned long long)s->rec->sequence,
+		     (unsigned long long)seg.entry);
+	}
+	equal++;
+}
+
 static int take_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s,
 			   const struct nvs_call *call)
 {
@@ -264,6 +302,10 @@ static int take_submission(void *arg, struct nvs_trace *trace, const struct nvs_
 	struct channel *ch = match_channel(r, s->channel);
 	const char *what;
 
+	if (by_fetches) {
+		take_fetched(r, ch, s);
+		return 0;
+	}
 	/* The entries that were in the ring at the end were captured, and rung afterwards. */
 	if (ch && ch->ahead && !s->nentries) {
 		ch->ahead = false;
@@ -334,6 +376,7 @@ static void count_missing(void)
 	for (uint32_t i = 0; i < nchannels; i++) {
 		struct channel *ch = &channels[i];
 
+		missing += ch->nfetched - ch->next_fetched;
 		for (; ch->next < ch->nbells; ch->next++) {
 			const struct sg_log_doorbell *d = ch->bells[ch->next];
 
@@ -352,9 +395,10 @@ static void count_missing(void)
 
 static void usage(FILE *f)
 {
-	fputs("usage: logcheck [--extra-fetches] [--partial] [--quiet] LOG [TRACE...]\n"
+	fputs("usage: logcheck [--extra-fetches] [--fetches] [--partial] [--quiet] LOG [TRACE...]\n"
 	      "Compares traces with the log of the stand-in driver and the software GPU.\n"
 	      "  --extra-fetches  the GPU may fetch entries that the driver did not put\n"
+	      "  --fetches        the log has only what the GPU fetched\n"
 	      "  --partial        read the intact part of a damaged trace\n"
 	      "  --quiet          print no counts if all is equal\n",
 	      f);
@@ -368,6 +412,8 @@ int main(int argc, char **argv)
 	for (; i < argc && argv[i][0] == '-'; i++) {
 		if (!strcmp(argv[i], "--extra-fetches"))
 			extra_fetches = true;
+		else if (!strcmp(argv[i], "--fetches"))
+			by_fetches = true;
 		else if (!strcmp(argv[i], "--partial"))
 			partial = true;
 		else if (!strcmp(argv[i], "--quiet"))

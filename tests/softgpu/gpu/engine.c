@@ -85,8 +85,9 @@ static uint64_t hash_of(struct sg_channel *ch, uint32_t ndwords)
 	uint64_t hash;
 
 	for (uint32_t i = 0; i + 97 <= ndwords; i++)
-		if (ch->buf[i] == 0x6060206d &&
-		    ch->buf[i + 1 + 10] >> 16) /* LOAD_INLINE_DATA [96] */
+		/* LOAD_INLINE_DATA [96] of a descriptor, by its version */
+		if (ch->buf[i] == 0x6060206d && (ch->buf[i + 1 + 18] & 0xff) == 0x40 &&
+		    ch->buf[i + 1 + 10] >> 16)
 			w = ch->buf + i + 1;
 	if (!w)
 		return sg_hash(ch->buf, ndwords);

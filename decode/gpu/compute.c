@@ -93,10 +93,8 @@ static void add_trigger(struct nvs_ops_channel *c, const struct nvs_subch *sub, 
 		c->ops->list[index].launch.launches = t.launches;
 }
 
-/*
- * The last word of an inline descriptor schedules it, without a PCAS method: libcuda 525.147.05
- * launches so on HOPPER_COMPUTE_A, the first class that gives the descriptor's size.
- */
+/* The last word of an inline descriptor schedules it, without a PCAS method: libcuda 525.147.05
+ * launches so on HOPPER_COMPUTE_A, the first class that gives the descriptor's size. */
 static bool is_last_inline(const struct nvs_subch *sub, uint32_t index)
 {
 	if (!sub->roles->regs[NVS_REG_QMD_SIZE].mask)

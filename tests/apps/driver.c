@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Copies of all sizes and kinds, small memsets, events, and a graph of copies, for a real libcuda on
- * the software GPU: what needs no kernel. Everything that was copied is compared.
- */
+/* Copies of all sizes and kinds, memsets, events, and a graph of copies, for a real libcuda on the
+ * software GPU. Everything that was copied is compared. */
 #include <stdlib.h>
 #include <string.h>
 #include "app.h"
@@ -55,13 +53,19 @@ static void asynchronous(CUstream s, CUstream t)
 	CK(cuEventDestroy_v2(done));
 }
 
-static void memset_small(CUstream s)
+/* Also by kernels of the driver. */
+static void within_device(CUstream s)
 {
-	memset(host, 0x5a, 512);
-	CK(cuMemsetD8Async(device, 0x5a, 512, s));
-	CK(cuStreamSynchronize(s));
-	CK(cuMemcpyDtoH_v2(back, device, 512));
-	check(host, 512, "memset");
+	for (size_t n = 4; n <= MOST; n *= 8) {
+		memset(host, (int)(n >> 3), n);
+		CK(cuMemsetD8Async(device, (unsigned char)(n >> 3), n, s));
+		CK(cuMemsetD32Async(other, 0x01020304, n / 4, s));
+		CK(cuMemcpyDtoDAsync_v2(other, device, n, s));
+		CK(cuStreamSynchronize(s));
+		memset(back, 0, n);
+		CK(cuMemcpyDtoH_v2(back, other, n));
+		check(host, n, "memset and copy");
+	}
 }
 
 static void graph(CUstream s)
@@ -105,7 +109,7 @@ int main(void)
 	back = malloc(MOST);
 	pageable();
 	asynchronous(s, t);
-	memset_small(s);
+	within_device(s);
 	graph(s);
 	CK(cuCtxSynchronize());
 	free(host);

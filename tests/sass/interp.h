@@ -25,6 +25,12 @@ struct interp_launch {
 	const void *cubin;
 	size_t size;
 	const char *kernel;
+	/* In place of a cubin: the code as it lies in memory, sm_ARCH, and the constant banks as
+	 * they were laid out (params are in bank 0) */
+	const void *code;
+	size_t code_size;
+	unsigned arch;
+	struct interp_region bank[8];
 	unsigned grid[3], block[3];
 	unsigned shared; /* dynamic, bytes */
 	const void *params; /* as they lie in the constant bank */

@@ -162,6 +162,24 @@ void unload_kernel(struct machine *m)
 	free(m->number);
 }
 
+static void load_memory(struct machine *m)
+{
+	const struct interp_launch *a = m->launch;
+
+	m->arch = a->arch;
+	m->cluster = 1;
+	m->code_size = a->code_size & ~15ull;
+	m->code = malloc(m->code_size);
+	m->number = calloc(m->code_size / 16 + 1, sizeof(*m->number));
+	memcpy(m->code, a->code, m->code_size);
+	for (size_t i = 0; i < m->code_size / 16; i++)
+		m->number[i] = i;
+	for (unsigned i = 0; i < 8 && i < BANKS; i++)
+		if (a->bank[i].at)
+			memcpy(m->bank[i], a->bank[i].at,
+			       a->bank[i].size < BANK_BYTES ? a->bank[i].size : BANK_BYTES);
+}
+
 void load_kernel(struct machine *m)
 {
 	const struct interp_launch *a = m->launch;
@@ -169,6 +187,10 @@ void load_kernel(struct machine *m)
 	const Elf64_Shdr *code, *shared;
 	unsigned params;
 
+	if (a->code) {
+		load_memory(m);
+		return;
+	}
 	if (a->size < sizeof(*e.head) || memcmp(e.at, ELFMAG, SELFMAG) ||
 	    e.head->e_machine != 190) {
 		fail(m, "not a cubin");

@@ -81,6 +81,42 @@ static void interpret(struct sg_channel *ch, const uint32_t *qmd, const struct s
 	sg_fault(ch, 0);
 }
 
+#define CODE_MOST (256u << 10)
+#define BANKS 8
+
+/* A program that is no builtin one: machine code, as a real driver puts it into memory. What is
+ * behind the code is read too, and never executed. */
+static void interpret_memory(struct sg_channel *ch, const uint32_t *qmd, uint64_t code)
+{
+	struct interp_launch launch = {
+		.kernel = "a program in memory",
+		.arch = 90,
+		.grid = {qmd[32], qmd[33], qmd[34]},
+		.block = {qmd[36] & 0xffff, qmd[36] >> 16, qmd[37] & 0xffff},
+		.shared = qmd[18] >> 8 & 0x3ffff,
+		.reach = reach,
+		.arg = ch,
+	};
+	struct interp_counts counts = {0};
+	uint64_t left;
+	char why[400];
+
+	launch.code = sg_vaspace_find(ch->vaspace, code, &left);
+	launch.code_size = left < CODE_MOST ? left : CODE_MOST;
+	for (uint32_t i = 0; i < BANKS; i++) {
+		uint64_t bank = (qmd[48 + 2 * i] | (uint64_t)(qmd[49 + 2 * i] & 0x7ffff) << 32)
+				<< 6;
+		uint64_t size = (qmd[49 + 2 * i] >> 19 & 0x1fff) << 4;
+
+		launch.bank[i].at = bank && size ? sg_vaspace_find(ch->vaspace, bank, &left) : NULL;
+		launch.bank[i].size = size < left ? size : left;
+	}
+	if (!interp_run(&launch, &counts, why, sizeof(why)))
+		return;
+	fprintf(stderr, "softgpu: %s\n", why);
+	sg_fault(ch, code);
+}
+
 static uint64_t code_of(const uint32_t *qmd)
 {
 	return qmd[38] | (uint64_t)(qmd[39] & 0x1ffffff) << 32;
@@ -117,7 +153,11 @@ void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
 		sg_fault(ch, code);
 		return;
 	}
-	if (head.magic != SG_PROGRAM_MAGIC || !sg_read(ch, bank + SG_PROGRAM_PARAMS, p, sizeof(p)))
+	if (head.magic != SG_PROGRAM_MAGIC) {
+		interpret_memory(ch, qmd, code);
+		return;
+	}
+	if (!sg_read(ch, bank + SG_PROGRAM_PARAMS, p, sizeof(p)))
 		return;
 	switch (head.op) {
 	case SG_PROGRAM_SASS:

@@ -8,11 +8,11 @@
 
 /* Those that end with = have a value. */
 static const char *const words[] = {
-	"apart",    "blackwell",    "busy",	   "clock",   "eager",	 "fault",
-	"full",	    "gpus=",	    "high",	   "idle",    "layout=", "mute",
-	"next",	    "once",	    "own",	   "patient", "poison",	 "release=",
-	"sass",	    "slow-modules", "stated-late", "time",    "turned",	 "unguarded",
-	"unstated", "untold",	    "usermode=",   "wrong",   "xfer",
+	"apart",     "blackwell", "busy",	  "clock",	 "eager",   "fault",
+	"full",	     "gpus=",	  "high",	  "idle",	 "layout=", "machine",
+	"mute",	     "next",	  "once",	  "own",	 "patient", "poison",
+	"release=",  "sass",	  "slow-modules", "stated-late", "time",    "turned",
+	"unguarded", "unstated",  "untold",	  "usermode=",	 "wrong",   "xfer",
 };
 
 /* What follows NAME in the word that begins with it. Returns NULL if there is no such word. */

@@ -147,14 +147,15 @@ void sg_run_program(struct sg_channel *ch, const uint32_t *qmd)
 	struct sg_program head;
 	struct sg_sass sass;
 
-	/* Missing code is the driver's error. The program's own code is never read. */
+	/* Missing code is the driver's error. The code of the stand-in driver's modules is none. */
 	if (!sg_vaspace_find(ch->vaspace, code, &left) || left < sizeof(head) ||
 	    !sg_read(ch, code, &head, sizeof(head))) {
 		sg_fault(ch, code);
 		return;
 	}
 	if (head.magic != SG_PROGRAM_MAGIC) {
-		interpret_memory(ch, qmd, code);
+		if (sg_options.machine)
+			interpret_memory(ch, qmd, code);
 		return;
 	}
 	if (!sg_read(ch, bank + SG_PROGRAM_PARAMS, p, sizeof(p)))

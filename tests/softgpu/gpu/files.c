@@ -52,6 +52,7 @@ static void parse_options(void)
 	sg_options.own = sg_option("own");
 	sg_options.eager = sg_option("eager");
 	sg_options.clock = sg_option("clock");
+	sg_options.machine = sg_option("machine");
 	sg_options.unstated = sg_option("unstated");
 	sg_options.stated_late = sg_option("stated-late");
 	sg_options.once = sg_option("once");

@@ -34,6 +34,7 @@ struct sg_options {
 	bool unstated; /* leaves the status of the token's notification unchanged */
 	bool stated_late; /* changes it when the channel is scheduled */
 #define SG_TOKEN_STATED 0xffff0000u
+	bool machine; /* programs are machine code, as real drivers load it */
 	bool unguarded; /* refuses to take write access from a doorbell page */
 	bool once; /* refuses to map a doorbell page twice for one open file */
 	uint32_t usermode; /* class of doorbell pages */

@@ -120,9 +120,22 @@ static void test_short_params(void)
 	munmap(pages, 4096);
 }
 
+/* Said once, and only where it is on. */
+static void test_confidential(void)
+{
+	fresh(NVS_RELEASE(580, 159, 4));
+	make_client(A, 0);
+	rm_control(A, A, 0xcb330101, (uint8_t[8]){1, 2, 2, 0}, 5);
+	CHECK(!last_remark(NVS_REMARK_CONFIDENTIAL));
+	rm_control(A, A, 0xcb330101, (uint8_t[8]){1, 2, 2, 2}, 6);
+	rm_control(A, A, 0xcb330101, (uint8_t[8]){1, 2, 2, 2}, 6);
+	CHECK(last_remark(NVS_REMARK_CONFIDENTIAL) && nvs_rm()->nremarks == 1);
+}
+
 int main(void)
 {
 	test_channel_forms();
+	test_confidential();
 	test_unknown_forms();
 	test_short_params();
 	return finish();

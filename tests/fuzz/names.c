@@ -8,7 +8,7 @@
 #include "preload/base/names.h"
 #include "tests/fuzz/fuzz.h"
 
-static const char *value;
+static char *value;
 
 static char *variable(const char *name)
 {

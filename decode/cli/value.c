@@ -102,7 +102,7 @@ double nvs_value_rough_format(char *dst, size_t room, double x)
 
 	while (x / unit >= 99.5)
 		unit *= 10;
-	x = floor(x / unit + 0.5) * unit;
+	x = (double)(int)(x / unit + 0.5) * unit; /* of two digits */
 	snprintf(dst, room, "%.*f", unit < 0.05 ? 2 : unit < 0.5 ? 1 : 0, x);
 	nvs_group_digits(dst, room);
 	return x;

@@ -23,7 +23,9 @@ int nvs_causes_begin(struct nvs_causes *c, struct nvs_source *s)
 	c->source = s;
 	c->stalls.source = s;
 	nvs_allocs_begin(&c->allocs, s);
-	if (nvs_trace_has_timing_work(s) && !(c->works = nvs_work_list_new(s, &c->handles)))
+	/* How busy a GPU was does not follow from a sample. */
+	if (nvs_trace_has_timing_work(s) && !nvs_trace_is_sampled(s) &&
+	    !(c->works = nvs_work_list_new(s, &c->handles)))
 		return -ENOMEM;
 	return nvs_copy_memory_begin(&c->memory, s->trace);
 }

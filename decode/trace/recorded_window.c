@@ -36,6 +36,13 @@ void nvs_recorded_window_add(struct nvs_trace *t, const struct nvs_rec_window *r
 {
 	struct nvs_recorded_window *p = &t->part;
 
+	/* With --keep-last alone nothing records the beginning: recording was on until now. */
+	if (!p->known && !rec->submissions && rec->cause == NVS_WINDOW_SIZE) {
+		p->windows = 1;
+		p->first = t->session.first_time;
+		p->first_cause = NVS_WINDOW_START;
+		close_window(p, rec->rec.time, rec->cause);
+	}
 	p->known = true;
 	if (p->open)
 		close_window(p, rec->rec.time, rec->cause);
@@ -139,6 +146,17 @@ static void format_time(const struct nvs_trace *t, char *text, size_t room, uint
 		snprintf(text, room, "-");
 }
 
+/* With --keep-last, which excludes --max-size, recording stops when a new part cannot be created.
+ */
+static const char *last_cause(const struct nvs_trace *t)
+{
+	const char *options = t->session.attr[NVS_ATTR_OPTIONS];
+
+	if (t->part.last_cause == NVS_WINDOW_SIZE && options && strstr(options, "keep-last"))
+		return "no further part";
+	return cause_name(t->part.last_cause, false);
+}
+
 static void format_windows(struct nvs_trace *t)
 {
 	struct nvs_recorded_window *p = &t->part;
@@ -147,7 +165,7 @@ static void format_windows(struct nvs_trace *t)
 	format_time(t, from, sizeof(from), p->first);
 	if (!p->open) {
 		format_time(t, to, sizeof(to) - 32, p->last);
-		snprintf(to + strlen(to), 32, " (%s)", cause_name(p->last_cause, false));
+		snprintf(to + strlen(to), 32, " (%s)", last_cause(t));
 	} else if (p->limited) {
 		snprintf(to, sizeof(to), "the submission limit of --trigger");
 	}

@@ -600,7 +600,8 @@ enum nvs_window_cause {
 	NVS_WINDOW_DURATION = 2,
 	NVS_WINDOW_TRIGGER = 3, /* by the trigger file */
 	NVS_WINDOW_PROFILER = 4, /* cuProfilerStart, cuProfilerStop */
-	NVS_WINDOW_SIZE = 5, /* the trace has reached its --max-size; the last WINDOW */
+	NVS_WINDOW_SIZE = 5, /* the trace has reached its --max-size, or --keep-last could create no
+				further part; the last WINDOW */
 };
 
 /* From here on this number of submissions is recorded. */

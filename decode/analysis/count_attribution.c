@@ -11,6 +11,7 @@
 #include "decode/base/grow.h"
 #include "decode/calls/args.h"
 #include "decode/calls/executable_graphs.h"
+#include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/current_context.h"
 #include "decode/analysis/count_attribution.h"

@@ -7,7 +7,6 @@
 #include "decode/analysis/session_stats.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
-#include "decode/calls/args.h"
 #include "decode/query/selection.h"
 
 bool nvs_facts_is_setup(const struct nvs_call_api *api)

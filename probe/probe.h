@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include "probe/lib/channel_discovery.h"
 #include "probe/lib/driver.h"
 
@@ -30,6 +31,8 @@ char *probe_vformat(const char *format, va_list ap) __attribute__((format(printf
 void *probe_allocate(size_t n, size_t size);
 /* Makes room for one more element in LIST of COUNT elements of SIZE bytes. */
 void *probe_grow(void *list, uint32_t count, size_t size);
+/* Reads F to its end, or more than MOST bytes of it; a 0 byte follows the *LENGTH bytes. */
+char *probe_read_all(FILE *f, size_t most, size_t *length);
 char *probe_copy(const char *text, size_t max_bytes); /* as strndup() */
 
 uint64_t probe_now(void); /* ns, CLOCK_MONOTONIC */

@@ -8,8 +8,6 @@
 #include "decode/calls/roles.h"
 #include "decode/base/compare.h"
 #include "decode/analysis/api_stats.h"
-#include "decode/calls/args.h"
-#include "decode/calls/roles.h"
 #include "decode/query/selection.h"
 #include "decode/query/api_names.h"
 #include "decode/query/time_range.h"
@@ -126,9 +124,10 @@ int nvs_api_calls_count(struct nvs_api_calls_list *list, struct nvs_api_calls *a
 	return count_error(a, call->result, 1, list->failures++);
 }
 
-int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
-		      const struct nvs_call *call)
+int nvs_api_calls_add(void *reader, const struct nvs_call *call)
 {
+	struct nvs_api_calls_list *list = ((struct nvs_api_calls_reader *)reader)->list;
+	struct nvs_source *s = ((struct nvs_api_calls_reader *)reader)->source;
 	struct nvs_api_calls_key key = {
 		.trace = s->index,
 		.api = call->api->number,

@@ -60,9 +60,13 @@ int nvs_api_calls_count(struct nvs_api_calls_list *list, struct nvs_api_calls *a
 			const struct nvs_call *call);
 /* Adds FROM, which is no longer a row, to INTO. Returns 0 or -ENOMEM. */
 int nvs_api_row_merge(struct nvs_api_calls *into, struct nvs_api_calls *from);
-/* Adds a call of S if the time selection includes it. Returns 0 or -ENOMEM. */
-int nvs_api_calls_add(struct nvs_api_calls_list *list, struct nvs_source *s,
-		      const struct nvs_call *call);
+/* While SOURCE is read. */
+struct nvs_api_calls_reader {
+	struct nvs_source *source;
+	struct nvs_api_calls_list *list; /* of all traces */
+};
+/* Callback of a reader with such an arg: adds a call if the time selection includes it. */
+int nvs_api_calls_add(void *reader, const struct nvs_call *call);
 /* Returns true if the command line selects this element of list->rows. Call after reading. */
 bool nvs_api_calls_is_selected(const struct nvs_api_calls *a, const struct nvs_source *sources);
 /* Host time of its calls without calls nested inside them, ns. */

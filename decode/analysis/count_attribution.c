@@ -11,6 +11,7 @@
 #include "decode/base/grow.h"
 #include "decode/calls/args.h"
 #include "decode/calls/executable_graphs.h"
+#include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/analysis/current_context.h"
 #include "decode/analysis/count_attribution.h"
@@ -100,7 +101,7 @@ struct latest {
 
 struct nvs_count_shares {
 	struct nvs_handles **handles;
-	const struct nvs_kernel_counts *counts;
+	struct nvs_kernel_counts *counts;
 	struct nvs_contexts contexts;
 	struct nvs_rows lanes, kernels, functions, graphs;
 	struct nvs_numbers latest;
@@ -362,15 +363,16 @@ static int add_count(struct nvs_count_shares *s, const struct nvs_count *count)
 	return 0;
 }
 
-int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *rec)
+static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_count *count = (const void *)rec;
+	struct nvs_count_shares *s = arg;
 	const struct latest *latest;
 	struct counter_reading *own, now = {.at = rec->time, .first = s->ngiven};
-	int r = 0;
+	int r = nvs_kernel_counts_record(s->counts, rec);
 
-	if (rec->type != NVS_REC_COUNT)
-		return 0;
+	if (r || rec->type != NVS_REC_COUNT)
+		return r;
 	if (!s->more) {
 		latest = nvs_number_get(&s->latest, count->thread);
 		/* A reading that failed proves no end. */
@@ -592,13 +594,17 @@ int nvs_count_shares_end(struct nvs_count_shares *s,
 
 /* ---- allocation ---- */
 
-struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles **handles,
-					      const struct nvs_kernel_counts *counts)
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_source *source,
+					      struct nvs_handles **handles,
+					      struct nvs_kernel_counts *counts)
 {
 	struct nvs_count_shares *s = calloc(1, sizeof(*s));
 
-	if (!s)
+	if (!s || nvs_source_add_reader(source,
+					&(struct nvs_pass_reader){.record = on_record, .arg = s})) {
+		free(s);
 		return NULL;
+	}
 	s->handles = handles;
 	s->counts = counts;
 	s->lanes = NVS_ROWS(struct launch_queue, key);

@@ -9,6 +9,7 @@
 
 #include "decode/calls/handles.h"
 #include "decode/analysis/instruction_counts.h"
+#include "decode/query/source.h"
 
 /* The instructions of one kernel over a span of readings, and the calls that launched it then. */
 struct nvs_count_share {
@@ -25,14 +26,13 @@ struct nvs_count_share {
 };
 
 struct nvs_count_shares;
-/* Returns NULL if out of memory. HANDLES is the reader's nvs_pass_reader.handles; the caller owns
- * COUNTS and passes each record to it before passing it here. */
-struct nvs_count_shares *nvs_count_shares_new(struct nvs_handles **handles,
-					      const struct nvs_kernel_counts *counts);
+/* Adds a reader of records, which adds them to COUNTS, too: see nvs_source_add_reader(). Returns
+ * NULL if out of memory. HANDLES is nvs_pass_reader.handles of the reader that passes calls. */
+struct nvs_count_shares *nvs_count_shares_new(struct nvs_source *s, struct nvs_handles **handles,
+					      struct nvs_kernel_counts *counts);
 void nvs_count_shares_free(struct nvs_count_shares *s);
 /* Returns 0 or -ENOMEM. TAG identifies the call to the caller. */
 int nvs_count_shares_call(struct nvs_count_shares *s, const struct nvs_call *call, uint64_t tag);
-int nvs_count_shares_record(struct nvs_count_shares *s, const struct nvs_rec *rec);
 /* Call at the end: passes each share to TELL. Returns 0, -ENOMEM, or what TELL returned. */
 int nvs_count_shares_end(struct nvs_count_shares *s,
 			 int (*tell)(void *arg, const struct nvs_count_share *share), void *arg);

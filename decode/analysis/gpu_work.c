@@ -41,6 +41,8 @@ struct nvs_work_list {
 	struct nvs_numbers threads; /* index + 1 of the latest waiting work */
 	struct nvs_tally tally; /* of the current submission */
 	uint32_t own, own_before; /* range of work of the call delivered last */
+	uint32_t stream; /* of this call, like the next, with nvs_work_list_read() */
+	uint64_t context;
 	uint64_t dropped;
 	int status;
 };
@@ -57,9 +59,10 @@ static uint8_t kind_of(const struct nvs_tally *t)
 	return t->memsets ? NVS_WORK_COPY : NVS_WORK_OTHER;
 }
 
-int nvs_work_list_op(struct nvs_work_list *w, const struct nvs_submission *s,
-		     const struct nvs_op *op)
+int nvs_work_list_op(void *works, const struct nvs_submission *s, const struct nvs_op *op)
 {
+	struct nvs_work_list *w = works;
+
 	if (op->kind != NVS_OP_CODE)
 		nvs_tally_add(&w->tally, op);
 	return w->status ? w->status : nvs_bracket_times_op(w->timing, s, op);
@@ -109,9 +112,10 @@ static int wait_for_call(struct nvs_work_list *w, const struct nvs_call *call)
 	return 0;
 }
 
-int nvs_work_list_submitted(struct nvs_work_list *w, const struct nvs_submission *s,
+int nvs_work_list_submitted(void *works, const struct nvs_submission *s,
 			    const struct nvs_call *call)
 {
+	struct nvs_work_list *w = works;
 	struct nvs_work *work;
 
 	if (!make_room(w)) {
@@ -283,9 +287,36 @@ int nvs_work_list_call(struct nvs_work_list *w, const struct nvs_call *call, uin
 	return r ? r : w->status;
 }
 
-int nvs_work_list_record(struct nvs_work_list *w, const struct nvs_rec *rec)
+int nvs_work_list_record(void *works, const struct nvs_rec *rec)
 {
-	return nvs_bracket_times_record(w->timing, rec);
+	return nvs_bracket_times_record(((struct nvs_work_list *)works)->timing, rec);
+}
+
+static int on_call(void *works, const struct nvs_call *call)
+{
+	struct nvs_work_list *w = works;
+
+	return nvs_work_list_call(w, call, &w->stream, &w->context);
+}
+
+int nvs_work_list_read(struct nvs_work_list *w)
+{
+	const struct nvs_pass_reader reader = {.submitted = nvs_work_list_submitted,
+					       .op = nvs_work_list_op,
+					       .call = on_call,
+					       .record = nvs_work_list_record,
+					       .calls = true,
+					       .tallies = true,
+					       .handles = w->handles,
+					       .arg = w};
+
+	return nvs_source_add_reader(w->source, &reader);
+}
+
+uint32_t nvs_work_list_call_stream(const struct nvs_work_list *w, uint64_t *context)
+{
+	*context = w->context;
+	return w->stream;
 }
 
 /* ---- the list ---- */
@@ -390,20 +421,14 @@ const struct nvs_work *nvs_work_list_last_of_call(const struct nvs_work_list *w)
 	return w->own == NO_WORK ? NULL : w->list + w->own;
 }
 
-bool nvs_work_list_copy_blocks(const struct nvs_work_list *w, const struct nvs_call *call)
+bool nvs_work_list_copy_blocks(const struct nvs_work_list *w, const struct nvs_call *call,
+			       bool *to_host)
 {
 	struct nvs_copy_endpoints e;
 
 	nvs_copy_endpoints_read(&w->memory, call, &e);
+	*to_host = e.directed && e.to_host;
 	return nvs_copy_is_blocking(call, &e);
-}
-
-bool nvs_work_list_copy_to_host(const struct nvs_work_list *w, const struct nvs_call *call)
-{
-	struct nvs_copy_endpoints e;
-
-	nvs_copy_endpoints_read(&w->memory, call, &e);
-	return e.directed && e.to_host;
 }
 
 const struct nvs_work_stream *nvs_work_list_stream(const struct nvs_work_list *w, uint32_t index)
@@ -431,41 +456,4 @@ const char *nvs_work_list_name(const struct nvs_work_list *w, const struct nvs_w
 		return "memset";
 	}
 	return work->api ? work->api->name : "";
-}
-
-/* ---- a reader ---- */
-
-static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	return nvs_work_list_op(*(struct nvs_work_list **)arg, s, op);
-}
-
-static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
-{
-	return nvs_work_list_submitted(*(struct nvs_work_list **)arg, s, call);
-}
-
-static int on_call(void *arg, const struct nvs_call *call)
-{
-	uint32_t stream;
-	uint64_t context;
-
-	return nvs_work_list_call(*(struct nvs_work_list **)arg, call, &stream, &context);
-}
-
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	return nvs_work_list_record(*(struct nvs_work_list **)arg, rec);
-}
-
-struct nvs_pass_reader nvs_work_list_reader(struct nvs_work_list **works)
-{
-	return (struct nvs_pass_reader){.submitted = on_submitted,
-					.op = on_op,
-					.call = on_call,
-					.record = on_record,
-					.calls = true,
-					.tallies = true,
-					.handles = *works ? (*works)->handles : NULL,
-					.arg = works};
 }

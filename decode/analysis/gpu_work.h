@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The work of each submission, with its stream and call, and its GPU times if recorded with
- * timing=. A report passes on what it reads and gets the list at the end of the trace. */
+ * timing=. The list is complete at the end of the trace. */
 #ifndef NVSNOOP_DECODE_ANALYSIS_GPU_WORK_H
 #define NVSNOOP_DECODE_ANALYSIS_GPU_WORK_H
 
@@ -58,18 +58,18 @@ struct nvs_work_list;
 /* HANDLES is nvs_pass_reader.handles of the reader that calls it. Returns NULL if out of memory. */
 struct nvs_work_list *nvs_work_list_new(struct nvs_source *s, struct nvs_handles **handles);
 void nvs_work_list_free(struct nvs_work_list *w);
-/* Call from the report's callbacks. Return 0 or -ENOMEM. */
-int nvs_work_list_op(struct nvs_work_list *w, const struct nvs_submission *s,
-		     const struct nvs_op *op);
-int nvs_work_list_submitted(struct nvs_work_list *w, const struct nvs_submission *s,
+/* Adds a reader that collects the work: see nvs_source_add_reader(). Returns 0 or -ENOMEM. */
+int nvs_work_list_read(struct nvs_work_list *w);
+/* With nvs_work_list_read(): stream of the call delivered last, or NVS_NONE, and its context. */
+uint32_t nvs_work_list_call_stream(const struct nvs_work_list *w, uint64_t *context);
+/* Without it: callbacks of a reader with calls and tallies. WORKS is the list. */
+int nvs_work_list_op(void *works, const struct nvs_submission *s, const struct nvs_op *op);
+int nvs_work_list_submitted(void *works, const struct nvs_submission *s,
 			    const struct nvs_call *call);
+int nvs_work_list_record(void *works, const struct nvs_rec *rec);
 /* Sets *STREAM to the call's stream, or NVS_NONE, and *CONTEXT to its context. */
 int nvs_work_list_call(struct nvs_work_list *w, const struct nvs_call *call, uint32_t *stream,
 		       uint64_t *context);
-int nvs_work_list_record(struct nvs_work_list *w, const struct nvs_rec *rec);
-/* Returns a reader that only collects the work. WORKS is its arg; it may be the first member of
- * a larger structure. */
-struct nvs_pass_reader nvs_work_list_reader(struct nvs_work_list **works);
 /* Call at the end of the trace: sets the times. */
 int nvs_work_list_finish(struct nvs_work_list *w);
 
@@ -88,10 +88,10 @@ const struct nvs_work *nvs_work_list_last_of_call(const struct nvs_work_list *w)
 /* Tags all submissions made by the call delivered last. */
 void nvs_work_list_tag_call(struct nvs_work_list *w, uint32_t tag);
 /* Returns true if CUDA specifies that the call returns when its copy is done: it takes no
- * stream, or copies to pageable memory. */
-bool nvs_work_list_copy_blocks(const struct nvs_work_list *w, const struct nvs_call *call);
-/* Returns true if the copy is to the host, for which that always holds. */
-bool nvs_work_list_copy_to_host(const struct nvs_work_list *w, const struct nvs_call *call);
+ * stream, or copies to pageable memory. *TO_HOST: a copy to the host, for which that always holds.
+ */
+bool nvs_work_list_copy_blocks(const struct nvs_work_list *w, const struct nvs_call *call,
+			       bool *to_host);
 const struct nvs_work_stream *nvs_work_list_stream(const struct nvs_work_list *w, uint32_t index);
 /* Returns "step(float*)", "graph 3", "copy HtoD", or the entry point; "" if unknown. Valid until
  * the next call. */

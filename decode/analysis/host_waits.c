@@ -96,11 +96,11 @@ static struct nvs_wait *add_wait(struct nvs_waits *w, const struct nvs_call *cal
 	return wait;
 }
 
-static int record_event(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream,
-			uint64_t context)
+static int record_event(struct nvs_waits *w, const struct nvs_call *call)
 {
 	struct recorded_event *event;
-	uint64_t handle;
+	uint64_t handle, context;
+	uint32_t stream = nvs_work_list_call_stream(w->works, &context);
 
 	if (stream == NVS_NONE || !nvs_call_kind(call, NVS_KIND_EVENT, &handle) ||
 	    !nvs_call_ran(call))
@@ -141,9 +141,10 @@ static void wait_for_own(struct nvs_waits *w, const struct nvs_call *call, uint3
 {
 	const struct nvs_work *own = nvs_work_list_last_of_call(w->works);
 	struct nvs_wait *wait;
+	bool to_host;
 
 	if (!own || stream == NVS_NONE || own->kind == NVS_WORK_OTHER ||
-	    !nvs_work_list_copy_blocks(w->works, call))
+	    !nvs_work_list_copy_blocks(w->works, call, &to_host))
 		return;
 	wait = add_wait(w, call);
 	if (!wait)
@@ -151,16 +152,18 @@ static void wait_for_own(struct nvs_waits *w, const struct nvs_call *call, uint3
 	wait->stream = stream;
 	wait->until = own->rung;
 	wait->own = true;
-	wait->certain = nvs_work_list_copy_to_host(w->works, call);
+	wait->certain = to_host;
 }
 
-int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream,
-		   uint64_t context)
+int nvs_waits_call(void *waits, const struct nvs_call *call)
 {
+	struct nvs_waits *w = waits;
+	uint64_t context;
+	uint32_t stream = nvs_work_list_call_stream(w->works, &context);
 	struct nvs_wait *wait;
 
 	if (call->api->group == NVS_CALL_GROUP_EVENT)
-		return record_event(w, call, stream, context);
+		return record_event(w, call);
 	if (!nvs_call_ran(call) || !nvs_filter_call(w->source, call))
 		return 0;
 	switch (call->api->role) {
@@ -626,7 +629,7 @@ static int note_synced(struct nvs_waits *w)
 	return 0;
 }
 
-int nvs_waits_end(struct nvs_waits *w)
+int nvs_waits_end(struct nvs_waits *w, struct nvs_waits_found *found)
 {
 	int r = make_lists(w);
 
@@ -644,27 +647,9 @@ int nvs_waits_end(struct nvs_waits *w)
 		r = note_synced(w);
 	if (!r)
 		r = find_context_ends(w);
-	return r ? r : make_busy(w);
-}
-
-const struct nvs_wait *nvs_waits_list(const struct nvs_waits *w, size_t *n)
-{
-	*n = w->n;
-	return w->list;
-}
-
-uint64_t nvs_waits_dropped(const struct nvs_waits *w)
-{
-	return w->dropped;
-}
-
-uint64_t nvs_waits_untimed(const struct nvs_waits *w)
-{
-	return w->untimed;
-}
-
-bool nvs_waits_clock_error(const struct nvs_waits *w, uint64_t *give)
-{
-	*give = w->error_ns;
-	return w->placed;
+	if (!r)
+		r = make_busy(w);
+	*found = (struct nvs_waits_found){w->list,    w->n,	   w->dropped,
+					  w->untimed, w->error_ns, w->placed};
+	return r;
 }

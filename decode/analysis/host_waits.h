@@ -32,19 +32,20 @@ struct nvs_wait_end {
 struct nvs_waits;
 struct nvs_waits *nvs_waits_new(struct nvs_source *s, const struct nvs_work_list *works);
 void nvs_waits_free(struct nvs_waits *w); /* NULL is allowed */
-/* Call after nvs_work_list_call(), with its STREAM and CONTEXT. Returns 0 or -ENOMEM. */
-int nvs_waits_call(struct nvs_waits *w, const struct nvs_call *call, uint32_t stream,
-		   uint64_t context);
+/* Callback of a reader after nvs_work_list_read(); WAITS are its arg. */
+int nvs_waits_call(void *waits, const struct nvs_call *call);
+struct nvs_waits_found {
+	const struct nvs_wait *list;
+	size_t n;
+	uint64_t dropped; /* for lack of memory */
+	uint64_t untimed; /* submissions with work but without a GPU time */
+	uint64_t error_ns; /* maximum error between GPU clock and host clock */
+	bool placed; /* this error is known */
+};
 /* After reading, and after nvs_work_list_finish(). */
-int nvs_waits_end(struct nvs_waits *w);
-const struct nvs_wait *nvs_waits_list(const struct nvs_waits *w, size_t *n);
+int nvs_waits_end(struct nvs_waits *w, struct nvs_waits_found *found);
 /* Returns false if the call did not wait. */
 bool nvs_wait_end_find(const struct nvs_waits *w, const struct nvs_wait *wait,
 		       struct nvs_wait_end *end);
-uint64_t nvs_waits_dropped(const struct nvs_waits *w);
-uint64_t
-nvs_waits_untimed(const struct nvs_waits *w); /* submissions with work but without a GPU time */
-/* Maximum error between GPU clock and host clock, ns. Returns false if unknown. */
-bool nvs_waits_clock_error(const struct nvs_waits *w, uint64_t *give);
 
 #endif

@@ -81,7 +81,7 @@ void nvs_kernels_finish(struct nvs_kernels *k); /* after the trace has been read
 
 /* unobserved_launches.c: launches without a recorded call, attributed by the kernel that is known
  * to be at the program address they run. */
-int nvs_kernels_note_submission(struct nvs_kernels *k, const struct nvs_submission *s,
+int nvs_kernels_note_submission(void *kernels, const struct nvs_submission *s,
 				const struct nvs_call *call);
 int nvs_kernels_add_unseen(
 	struct nvs_kernels *k); /* after the trace has been read; may read it a second time */

@@ -110,8 +110,9 @@ static void set_least(struct nvs_stalls *w, uint64_t ticks)
 	w->least = ns ? (uint64_t)(LONG_NS / 2.0 * SECOND / (double)ns) : 0;
 }
 
-int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call)
+static int on_call(void *arg, const struct nvs_call *call)
 {
+	struct nvs_stalls *w = arg;
 	struct api *api = nvs_number_make(&w->apis, call->api->number, sizeof(*api));
 	struct nvs_stall *new;
 
@@ -146,17 +147,26 @@ int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call)
 	return 0;
 }
 
-int nvs_stalls_note(struct nvs_stalls *w, const struct nvs_rec *rec)
+static int on_record(void *arg, const struct nvs_rec *rec)
 {
+	struct nvs_stalls *w = arg;
 	uint64_t *ticks = NULL;
 
 	if (rec->type == NVS_REC_CLOCK)
 		set_least(w, rec->time);
-	else
+	else if (rec->type == NVS_REC_OBJECT || rec->type == NVS_REC_GPU_MAP)
 		ticks = NVS_APPEND_OPTIONAL(w->memory, w->nmemory, w->memory_room, 64, UINT32_MAX);
 	if (ticks)
 		*ticks = rec->time;
 	return 0;
+}
+
+int nvs_stalls_begin(struct nvs_stalls *w, struct nvs_source *s)
+{
+	w->source = s;
+	return nvs_source_add_reader(
+		s, &(struct nvs_pass_reader){
+			   .call = on_call, .record = on_record, .tallies = true, .arg = w});
 }
 
 /* ---- selection of calls that waited ---- */

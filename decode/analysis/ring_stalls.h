@@ -49,19 +49,11 @@ struct nvs_stalls {
 	uint64_t steps; /* pairs compared to find overlaps */
 };
 
-/* While reading: each submission, with its channel's state; each call that has ended; each record.
- * The latter return 0 or -ENOMEM. */
+/* Adds a reader of calls and records: see nvs_source_add_reader(). Returns 0 or -ENOMEM. */
+int nvs_stalls_begin(struct nvs_stalls *w, struct nvs_source *s);
+/* While reading: each submission, with its channel's state. */
 void nvs_stalls_submission(struct nvs_stalls *w, const struct nvs_submission *s,
 			   const struct nvs_occupancy *fill);
-int nvs_stalls_call(struct nvs_stalls *w, const struct nvs_call *call);
-int nvs_stalls_note(struct nvs_stalls *w, const struct nvs_rec *rec);
-static inline int nvs_stalls_record(struct nvs_stalls *w, const struct nvs_rec *rec)
-{
-	bool relevant = rec->type == NVS_REC_CLOCK || rec->type == NVS_REC_OBJECT ||
-			rec->type == NVS_REC_GPU_MAP;
-
-	return relevant ? nvs_stalls_note(w, rec) : 0;
-}
 /* After reading: keeps only the calls that waited, with the causes that are known so far. */
 void nvs_stalls_finish(struct nvs_stalls *w);
 /* After submissions were passed on in a later pass: adds the causes that they show. */

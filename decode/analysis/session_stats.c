@@ -7,7 +7,6 @@
 #include "decode/analysis/session_stats.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
-#include "decode/calls/args.h"
 #include "decode/query/selection.h"
 
 bool nvs_facts_is_setup(const struct nvs_call_api *api)
@@ -64,8 +63,9 @@ static struct nvs_session_api_stats *api_of(struct nvs_session_stats *f,
 	return (struct nvs_session_api_stats *)nvs_api_calls_row(&f->apis, &key, call->api);
 }
 
-int nvs_facts_call(struct nvs_session_stats *f, const struct nvs_call *call)
+static int on_call(void *arg, const struct nvs_call *call)
 {
+	struct nvs_session_stats *f = arg;
 	struct nvs_session_api_stats *a;
 
 	if (!nvs_filter_call(f->source, call))
@@ -81,9 +81,15 @@ int nvs_facts_call(struct nvs_session_stats *f, const struct nvs_call *call)
 	return nvs_call_returned(call) ? count_time(f, a, call) : 0;
 }
 
-int nvs_facts_submitted(struct nvs_session_stats *f, const struct nvs_submission *s,
-			const struct nvs_call *call)
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
+	((struct nvs_session_stats *)arg)->launches += op->kind == NVS_OP_LAUNCH;
+	return 0;
+}
+
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+{
+	struct nvs_session_stats *f = arg;
 	bool whole = !(s->rec->rec.flags & NVS_SUB_CONTINUED);
 	uint64_t launches = f->launches;
 	struct nvs_session_api_stats *a;
@@ -109,10 +115,16 @@ int nvs_facts_submitted(struct nvs_session_stats *f, const struct nvs_submission
 	return 0;
 }
 
-void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s)
+int nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s)
 {
 	f->source = s;
 	f->apis.rows = NVS_ROWS(struct nvs_session_api_stats, api.key);
+	return nvs_source_add_reader(s, &(struct nvs_pass_reader){.call = on_call,
+								  .op = on_op,
+								  .submitted = on_submitted,
+								  .calls = true,
+								  .tallies = true,
+								  .arg = f});
 }
 
 void nvs_facts_sum(struct nvs_session_stats *into, const struct nvs_session_stats *from)

@@ -29,16 +29,8 @@ struct nvs_session_stats {
 	uint64_t launches;
 };
 
-/* Prepares F for reading S. */
-void nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s);
-/* Call from the callbacks of a reader that has calls and tallies. Return 0 or -ENOMEM. */
-int nvs_facts_call(struct nvs_session_stats *f, const struct nvs_call *call);
-int nvs_facts_submitted(struct nvs_session_stats *f, const struct nvs_submission *s,
-			const struct nvs_call *call);
-static inline void nvs_facts_op(struct nvs_session_stats *f, const struct nvs_op *op)
-{
-	f->launches += op->kind == NVS_OP_LAUNCH;
-}
+/* Adds a reader that counts: see nvs_source_add_reader(). Returns 0 or -ENOMEM. */
+int nvs_facts_begin(struct nvs_session_stats *f, struct nvs_source *s);
 /* Adds the counts, except those by entry point. */
 void nvs_facts_sum(struct nvs_session_stats *into, const struct nvs_session_stats *from);
 void nvs_facts_free(struct nvs_session_stats *f);

@@ -22,19 +22,13 @@ static const char unknown[] = NVS_UNKNOWN_FRAME;
 
 /* ---- callbacks of the pass ---- */
 
-static int on_call(void *arg, const struct nvs_call *call)
-{
-	struct nvs_stacks_each *each = arg;
-
-	return nvs_api_calls_add(&each->stacks->calls, each->source, call);
-}
-
 void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
 		      struct nvs_pass_reader *reader)
 {
-	*each = (struct nvs_stacks_each){s, t};
+	each->calls = (struct nvs_api_calls_reader){s, &t->calls};
 	t->calls.threads = t->how & NVS_STACKS_THREAD;
-	reader->call = on_call;
+	reader->call = nvs_api_calls_add;
+	reader->arg = &each->calls;
 }
 
 static void free_frame(void *row)

@@ -49,8 +49,7 @@ struct nvs_stacks {
 
 /* While a trace is read. */
 struct nvs_stacks_each {
-	struct nvs_source *source;
-	struct nvs_stacks *stacks;
+	struct nvs_api_calls_reader calls;
 };
 void nvs_stacks_begin(struct nvs_stacks *t, struct nvs_source *s, struct nvs_stacks_each *each,
 		      struct nvs_pass_reader *reader);

@@ -46,9 +46,10 @@ struct launch_stack {
 	uint64_t key; /* number of the stack */
 };
 
-int nvs_kernels_note_submission(struct nvs_kernels *k, const struct nvs_submission *s,
+int nvs_kernels_note_submission(void *kernels, const struct nvs_submission *s,
 				const struct nvs_call *call)
 {
+	struct nvs_kernels *k = kernels;
 	uint64_t stack = s->rec->stack;
 
 	if (!k->unseen.size)

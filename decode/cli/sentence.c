@@ -31,15 +31,17 @@ char *nvs_format_grouped(char text[32], uint64_t n)
 	return text;
 }
 
-void nvs_print_count(FILE *f, uint64_t n, const char *one, const char *many)
+const char *nvs_format_count(char *part, uint64_t n, const char *one, const char *many)
 {
 	char text[32];
 
-	fprintf(f, "%s" NVS_TIED "%s", nvs_format_grouped(text, n), n == 1 ? one : many);
+	snprintf(part, NVS_PART_BYTES, "%s" NVS_TIED "%s", nvs_format_grouped(text, n),
+		 n == 1 ? one : many);
+	return part;
 }
 
-/* Prints X in the first unit in which it is below 1000, or in the last one. */
-static void print_scaled(FILE *f, double x, const char *const *units, int n, int digits)
+/* X in the first unit in which it is below 1000, or in the last one. */
+static void format_scaled(char *part, double x, const char *const *units, int n, int digits)
 {
 	double limit = digits > 2 ? 999.5 : 995;
 	char text[32];
@@ -48,55 +50,60 @@ static void print_scaled(FILE *f, double x, const char *const *units, int n, int
 	for (; unit + 1 < n && x >= limit; unit++)
 		x /= 1000;
 	if (x >= 1000) {
-		fprintf(f, "%s" NVS_TIED "%s", nvs_format_grouped(text, (uint64_t)(x + 0.5)),
-			units[unit]);
+		snprintf(part, NVS_PART_BYTES, "%s" NVS_TIED "%s",
+			 nvs_format_grouped(text, (uint64_t)(x + 0.5)), units[unit]);
 		return;
 	}
 	if (digits == 2 && x >= 100) /* 995 is printed as 990 or 1000 */
 		x = (double)(unsigned)(x / 10 + 0.5) * 10;
 	places = digits - (x >= 99.95 ? 3 : x >= 9.995 ? 2 : 1);
-	fprintf(f, "%.*f" NVS_TIED "%s", places > 0 ? places : 0, x, units[unit]);
+	snprintf(part, NVS_PART_BYTES, "%.*f" NVS_TIED "%s", places > 0 ? places : 0, x,
+		 units[unit]);
 }
 
-void nvs_print_bytes(FILE *f, uint64_t bytes)
+const char *nvs_format_bytes(char *part, uint64_t bytes)
 {
 	static const char *const units[] = {"kB", "MB", "GB", "TB"};
 
 	if (bytes < 1000)
-		nvs_print_count(f, bytes, "byte", "bytes");
-	else
-		print_scaled(f, (double)bytes / 1000, units, 4, 3);
+		return nvs_format_count(part, bytes, "byte", "bytes");
+	format_scaled(part, (double)bytes / 1000, units, 4, 3);
+	return part;
 }
 
-void nvs_print_duration(FILE *f, double ns, int digits)
+const char *nvs_format_duration(char *part, double ns, int digits)
 {
 	const char *const units[] = {nvs_locale_sign("\u00b5s", "us"), "ms", "s"};
 
 	if (ns < 999.5)
-		fprintf(f, "%.0f" NVS_TIED "ns", ns);
+		snprintf(part, NVS_PART_BYTES, "%.0f" NVS_TIED "ns", ns);
 	else
-		print_scaled(f, ns / 1000, units, 3, digits);
+		format_scaled(part, ns / 1000, units, 3, digits);
+	return part;
 }
 
-void nvs_print_percent(FILE *f, double part, double whole)
+const char *nvs_format_percent(char *part, double part_of, double whole)
 {
-	double share = whole > 0 ? 100 * part / whole : 0;
+	double share = whole > 0 ? 100 * part_of / whole : 0;
 
-	fprintf(f, share && share < 0.95 ? "%.1f" NVS_TIED "%%" : "%.0f" NVS_TIED "%%", share);
+	snprintf(part, NVS_PART_BYTES,
+		 share && share < 0.95 ? "%.1f" NVS_TIED "%%" : "%.0f" NVS_TIED "%%", share);
+	return part;
 }
 
-void nvs_print_text(FILE *f, const char *text, size_t width)
+const char *nvs_format_text(char *dst, const char *text, size_t width)
 {
 	size_t length = strlen(text), n = 0, at = 0;
-	char safe[4096];
+	const char *more;
 
 	while (at < length && n < width) {
 		for (at++, n++; at < length && ((unsigned char)text[at] & 0xc0) == 0x80;)
 			at++;
 	}
-	at = at < sizeof(safe) / 4 ? at : sizeof(safe) / 4 - 1;
-	fputs(nvs_escape(safe, sizeof(safe), text, at), f);
-	fputs(at < length ? nvs_locale_sign("\u2026", "...") : "", f);
+	at = at < NVS_TEXT_BYTES / 4 ? at : NVS_TEXT_BYTES / 4 - 1;
+	more = at < length ? nvs_locale_sign("\u2026", "...") : "";
+	nvs_escape(dst, NVS_TEXT_BYTES - strlen(more), text, at);
+	return strcat(dst, more);
 }
 
 /* Quoted as $'...', for control characters and bytes that are not UTF-8. */

@@ -17,16 +17,28 @@ const char *nvs_locale_sign(const char *utf8, const char *ascii);
 
 /* Formats 1234567 as "1,234,567"; returns TEXT. */
 char *nvs_format_grouped(char text[32], uint64_t n);
+
+/* Parts of a sentence, to print with %s; valid to the end of the block that has the call. */
+#define NVS_PART_BYTES 96
+#define NVS_COUNT(n, one, many) nvs_format_count((char[NVS_PART_BYTES]){""}, n, one, many)
+#define NVS_BYTES(bytes) nvs_format_bytes((char[NVS_PART_BYTES]){""}, bytes)
+#define NVS_DURATION(ns) nvs_format_duration((char[NVS_PART_BYTES]){""}, (double)(ns), 3)
+#define NVS_ROUGHLY(ns) nvs_format_duration((char[NVS_PART_BYTES]){""}, (double)(ns), 2)
+#define NVS_PERCENT(part, whole) \
+	nvs_format_percent((char[NVS_PART_BYTES]){""}, (double)(part), (double)(whole))
+#define NVS_TEXT_BYTES 4096
+#define NVS_TEXT(text, width) nvs_format_text((char[NVS_TEXT_BYTES]){""}, text, width)
+
 /* "1 gap", "1,234 gaps" */
-void nvs_print_count(FILE *f, uint64_t n, const char *one, const char *many);
+const char *nvs_format_count(char *part, uint64_t n, const char *one, const char *many);
 /* "64 bytes", "4.99 MB": three significant digits. */
-void nvs_print_bytes(FILE *f, uint64_t bytes);
+const char *nvs_format_bytes(char *part, uint64_t bytes);
 /* "6.42 µs", "318 ms"; DIGITS significant digits, 2 or 3. */
-void nvs_print_duration(FILE *f, double ns, int digits);
+const char *nvs_format_duration(char *part, double ns, int digits);
 /* "12 %", "0.3 %" */
-void nvs_print_percent(FILE *f, double part, double whole);
+const char *nvs_format_percent(char *part, double part_of, double whole);
 /* Untrusted text: control characters escaped, cut to about WIDTH characters. */
-void nvs_print_text(FILE *f, const char *text, size_t width);
+const char *nvs_format_text(char *dst, const char *text, size_t width);
 /* TEXT quoted as one word for a shell: nvs_print_shell_word() for a file name, which must not look
  * like an option, nvs_print_option_value() for text after the = of an option. */
 void nvs_print_shell_word(FILE *f, const char *text);

@@ -309,13 +309,6 @@ size_t nvs_pb_step(struct nvs_pb *pb, const uint32_t *data, size_t n,
 	return 1;
 }
 
-void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink)
-{
-	n = nvs_pb_claim(pb, n, sink);
-	for (size_t i = 0; i < n;)
-		i += nvs_pb_step(pb, data + i, n - i, sink);
-}
-
 void nvs_pb_skip(struct nvs_pb *pb)
 {
 	pb->pending = false;

@@ -4,7 +4,8 @@
  *
  * Use one zeroed struct nvs_pb for the lifetime of a channel: a header's data may continue in the
  * next segment, and the extended base persists. For every submission call nvs_pb_start, for every
- * entry nvs_pb_entry and nvs_pb_feed for its bytes (once for each piece), then nvs_pb_finish.
+ * entry nvs_pb_entry, and for each piece of its bytes nvs_pb_claim and nvs_pb_step until all is
+ * consumed, then nvs_pb_finish.
  * Errors are reported to fault(), and parsing continues at the next entry. The parser allocates
  * nothing and reads nothing beyond its input.
  */
@@ -132,16 +133,12 @@ void nvs_pb_start(struct nvs_pb *pb);
  * later). If gp->dwords is not 0, the entry's bytes must follow. */
 void nvs_pb_entry(struct nvs_pb *pb, uint64_t entry, bool extended, const struct nvs_pb_sink *sink,
 		  struct nvs_gp *gp);
-/* Parses the next N dwords of the entry's segment. */
-void nvs_pb_feed(struct nvs_pb *pb, const uint32_t *data, size_t n, const struct nvs_pb_sink *sink);
-/*
- * The same in steps, for a caller that handles some headers itself. nvs_pb_claim() returns how many
- * of N dwords belong to the segment; the caller must consume all of them. nvs_pb_step() parses the
- * next header, or the data available for it, from N dwords (at least one), and returns how many it
- * consumed. Between steps, while neither pending nor ended is set, the caller may handle a header
- * with all its data and advance address.
- */
+/* Returns how many of the next N dwords belong to the entry's segment; the caller must consume all
+ * of them. */
 size_t nvs_pb_claim(struct nvs_pb *pb, size_t n, const struct nvs_pb_sink *sink);
+/* Parses the next header, or the data available for it, from N dwords (at least one), and returns
+ * how many it consumed. Between steps, while neither pending nor ended is set, the caller may
+ * handle a header with all its data and advance address. */
 size_t nvs_pb_step(struct nvs_pb *pb, const uint32_t *data, size_t n,
 		   const struct nvs_pb_sink *sink);
 /* The entry's segment, or the rest of it, is not in the trace: drops a header with incomplete

@@ -54,14 +54,6 @@ struct nvs_qmd_layouts {
 	struct nvs_qmd_layout layouts[MAX_LAYOUTS];
 };
 
-const char *nvs_qmd_type_name(uint32_t type)
-{
-	static const char *const names[] = {"QUEUE",	    "GRID_NULL",    "GRID_CTA",
-					    "GRID_GPC_CGA", "GRID_GPU_CGA", "GRID_GPU_GPC_CGA"};
-
-	return type < sizeof(names) / sizeof(names[0]) ? names[type] : "?";
-}
-
 uint64_t nvs_qmd_bits(const uint32_t *words, size_t nwords, uint32_t hi, uint32_t lo)
 {
 	uint64_t value = 0;

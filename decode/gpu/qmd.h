@@ -77,9 +77,6 @@ static inline bool nvs_qmd_is_launch(const struct nvs_qmd *q)
 	       q->grid[1] && q->grid[2];
 }
 
-/* "GRID_CTA", ... */
-const char *nvs_qmd_type_name(uint32_t type);
-
 /* Returns the descriptor's version for compute class CLS, or NULL if it is unknown. */
 const struct nvs_qmd_version *nvs_qmd_version_of(const uint32_t *words, size_t nwords,
 						 uint32_t cls);

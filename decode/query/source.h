@@ -52,6 +52,13 @@ static inline int nvs_source_read(struct nvs_source *s, const struct nvs_pass_re
 	return s->read(s, reader);
 }
 
+/* Adds a reader to the pass that nvs_report.begin() prepares: it is called before the report's own.
+ * By this, analyses read for themselves. */
+static inline int nvs_source_add_reader(struct nvs_source *s, const struct nvs_pass_reader *reader)
+{
+	return nvs_pass_add(s->second ? s->second : s->first, reader);
+}
+
 static inline void nvs_source_read_end(struct nvs_source *s)
 {
 	nvs_pass_free(s->separate);

@@ -87,11 +87,6 @@ static int on_call(void *arg, const struct nvs_call *call)
 		       : 0;
 }
 
-static int on_submission(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
-{
-	return nvs_kernels_note_submission(arg, s, call);
-}
-
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	return nvs_kernel_counts_record(&((struct nvs_kernels *)arg)->counts, rec);
@@ -341,50 +336,27 @@ static void set_shares(struct nvs_kernel_row **rows, size_t n)
 
 /* ---- from the traces to the table ---- */
 
-/* With GPU times: what both parts of a trace's state have to know. */
-static int on_timed_call(void *arg, const struct nvs_call *call)
-{
-	struct kernels_each *each = arg;
-	int r = on_call(arg, call);
-
-	each->gpu.handles = each->kernels.handles;
-	return r ? r : nvs_gpu_note_call(&each->gpu, call);
-}
-
-static int on_timed_submission(void *arg, const struct nvs_submission *s,
-			       const struct nvs_call *call)
-{
-	return nvs_gpu_note_submitted(&((struct kernels_each *)arg)->gpu, s, call);
-}
-
-static int on_timed_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	return nvs_gpu_note_op(&((struct kernels_each *)arg)->gpu, s, op);
-}
-
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 		       struct nvs_pass_reader *reader)
 {
 	struct kernels_state *state = run->state;
 	struct kernels_each *each = arg;
-	bool timed = run->report->needs & NVS_NEED_TIMED && run->second && nvs_trace_is_timed(s);
+	struct nvs_pass_reader timed = {.arg = &each->gpu};
 
 	each->kernels = (struct nvs_kernels){.source = s, .seen = &state->seen};
-	if (timed) {
-		state->gpu.by = NVS_GPU_BY_KERNEL;
-		state->gpu.single = true;
-		each->gpu.source = s;
-		each->gpu.state = &state->gpu;
-		nvs_gpu_rows_begin(&each->gpu, reader);
-	}
 	nvs_kernels_begin(&each->kernels, reader);
-	reader->submission = on_submission;
-	reader->submitted = timed ? on_timed_submission : NULL;
-	reader->op = timed ? on_timed_op : NULL;
+	reader->submission = nvs_kernels_note_submission;
 	reader->calls = true;
-	reader->call = timed ? on_timed_call : on_call;
+	reader->call = on_call;
 	reader->record = on_record;
-	return 0;
+	if (!(run->report->needs & NVS_NEED_TIMED) || !run->second || !nvs_trace_is_timed(s))
+		return 0;
+	state->gpu.by = NVS_GPU_BY_KERNEL;
+	state->gpu.single = true;
+	each->gpu.source = s;
+	each->gpu.state = &state->gpu;
+	nvs_gpu_rows_begin(&each->gpu, &timed);
+	return nvs_source_add_reader(s, &timed);
 }
 
 static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)

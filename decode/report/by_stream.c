@@ -205,11 +205,6 @@ static bool has_calls(const struct stream_row *r)
 	return nvs_pass_has_record(s->second ? s->second : s->first, NVS_REC_API);
 }
 
-static void get_stream(const struct stream_row *r, struct nvs_value *v)
-{
-	nvs_stream_value(r->key.handle, v);
-}
-
 #define COUNTS(COL)                                                                               \
 	COL(known, calls, "calls", 0, 0, has_calls(r), r->calls)                                  \
 	COL(known, failed, "failed", IF_ANY, 4, has_calls(r), r->failed)                          \
@@ -227,11 +222,11 @@ static void get_stream(const struct stream_row *r, struct nvs_value *v)
 	COL(us, host_us_mean, "us/call", BESIDE, 1, r->times.count, nvs_duration_mean(&r->times)) \
 	COL(us, wait_us_total, "us waiting", IF_ANY, 2, r->waits.count, r->waits.ns)
 
-#define STREAM_COLUMNS(COL)                                             \
-	COL(by, stream, "stream", 0, 0, get_stream, r)                  \
-	COUNTS(COL)                                                     \
-	COL(known, threads, "threads", 0, 5, !r->many, r->threads)      \
-	COL(hex, context, "context", DETAIL, 0, r->context, r->context) \
+#define STREAM_COLUMNS(COL)                                              \
+	COL(by, stream, "stream", 0, 0, nvs_stream_value, r->key.handle) \
+	COUNTS(COL)                                                      \
+	COL(known, threads, "threads", 0, 5, !r->many, r->threads)       \
+	COL(hex, context, "context", DETAIL, 0, r->context, r->context)  \
 	NVS_SOURCE_COLUMNS(COL, r->key.source)
 NVS_COLUMNS(stream_columns, struct stream_row, STREAM_COLUMNS)
 
@@ -252,11 +247,15 @@ NVS_COLUMNS(context_columns, struct stream_row, CONTEXT_COLUMNS)
 
 /* ---- from the traces to the table ---- */
 
-static int begin_trace(struct nvs_run *run, struct nvs_source *s, struct by_stream_state *st,
-		       enum by by, struct nvs_pass_reader *reader)
+static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
+		       struct nvs_pass_reader *reader)
 {
+	struct by_stream_state *st = each;
+
 	st->source = s;
-	st->by = by;
+	st->by = run->report->columns == stream_columns	  ? BY_STREAM
+		 : run->report->columns == thread_columns ? BY_THREAD
+							  : BY_CONTEXT;
 	st->all = run->state;
 	if (!st->all->rows.size)
 		st->all->rows = NVS_ROWS(struct stream_row, key);
@@ -264,24 +263,6 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, struct by_stre
 	reader->submission = on_submission;
 	reader->tallies = true;
 	return 0;
-}
-
-static int begin_streams(struct nvs_run *run, struct nvs_source *s, void *each,
-			 struct nvs_pass_reader *reader)
-{
-	return begin_trace(run, s, each, BY_STREAM, reader);
-}
-
-static int begin_threads(struct nvs_run *run, struct nvs_source *s, void *each,
-			 struct nvs_pass_reader *reader)
-{
-	return begin_trace(run, s, each, BY_THREAD, reader);
-}
-
-static int begin_contexts(struct nvs_run *run, struct nvs_source *s, void *each,
-			  struct nvs_pass_reader *reader)
-{
-	return begin_trace(run, s, each, BY_CONTEXT, reader);
 }
 
 /* Frees rows of streams that were never used and returns their number. Libraries create dozens
@@ -302,33 +283,25 @@ static size_t fold_unused(struct nvs_rows *rows)
 	return n - kept;
 }
 
-static int print_streams(struct nvs_run *run)
-{
-	struct nvs_table table = NVS_RUN_TABLE(run, stream_columns, "calls");
-	struct nvs_rows *rows = &((struct stream_totals *)run->state)->rows;
-	size_t unused = run->options->print.format == NVS_FORMAT_TEXT ? fold_unused(rows) : 0;
-	int r;
-
-	r = nvs_table_print_rows(run->out, &table, rows, &run->options->print);
-	if (!r && unused)
-		fprintf(run->out->file, "%zu stream%s unused\n", unused, unused == 1 ? "" : "s");
-	return r;
-}
-
-static int print_threads(struct nvs_run *run)
-{
-	struct nvs_table table = NVS_RUN_TABLE(run, thread_columns, "calls");
-	const struct stream_totals *all = run->state;
-
-	return nvs_table_print_rows(run->out, &table, &all->rows, &run->options->print);
-}
-
-static int print_contexts(struct nvs_run *run)
+static int print_rows(struct nvs_run *run)
 {
 	struct nvs_table table = NVS_RUN_TABLE(run, context_columns, "calls");
 	const struct stream_totals *all = run->state;
 
+	table.columns = run->report->columns;
+	table.ncolumns = run->report->ncolumns;
 	return nvs_table_print_rows(run->out, &table, &all->rows, &run->options->print);
+}
+
+static int print_streams(struct nvs_run *run)
+{
+	struct nvs_rows *rows = &((struct stream_totals *)run->state)->rows;
+	size_t unused = run->options->print.format == NVS_FORMAT_TEXT ? fold_unused(rows) : 0;
+	int r = print_rows(run);
+
+	if (!r && unused)
+		fprintf(run->out->file, "%zu stream%s unused\n", unused, unused == 1 ? "" : "s");
+	return r;
 }
 
 static void free_rows(struct nvs_run *run)
@@ -344,24 +317,22 @@ static void free_rows(struct nvs_run *run)
 #define BY_HANDLE                                                                                \
 	.needs = NVS_NEED_TRACE | NVS_NEED_CALLS | NVS_NEED_FILTERS, .prints = NVS_PRINTS_TABLE, \
 	.state = sizeof(struct stream_totals), .each = sizeof(struct by_stream_state),           \
-	.free = free_rows
+	.begin = begin_trace, .free = free_rows
 
 NVS_REPORT(by_stream, .name = "by-stream", .group = NVS_GPU_WORK, .place = 60, .help = "per stream",
 	   .man = "Calls, launches, copies, host time and command bytes per stream. "
 		  "Streams that were created but never used have rows in JSON and CSV; "
 		  "text only counts them.\nSubmissions of calls that work on no stream are "
 		  "in no row.",
-	   BY_HANDLE, NVS_REPORT_COLUMNS(stream_columns), .begin = begin_streams,
-	   .print = print_streams);
+	   BY_HANDLE, NVS_REPORT_COLUMNS(stream_columns), .print = print_streams);
 
 NVS_REPORT(by_thread, .name = "by-thread", .group = NVS_HOST_TIME, .place = 70,
 	   .help = "per thread",
 	   .man = "The same per thread, including submissions outside of all calls.", BY_HANDLE,
-	   NVS_REPORT_COLUMNS(thread_columns), .begin = begin_threads, .print = print_threads);
+	   NVS_REPORT_COLUMNS(thread_columns), .print = print_rows);
 
 NVS_REPORT(by_context, .name = "by-context", .group = NVS_GPU_WORK, .place = 80,
 	   .help = "per context",
 	   .man = "The same per context. A row without a name has what belongs to an "
 		  "unknown context, such as submissions outside of all calls.",
-	   BY_HANDLE, NVS_REPORT_COLUMNS(context_columns), .begin = begin_contexts,
-	   .print = print_contexts);
+	   BY_HANDLE, NVS_REPORT_COLUMNS(context_columns), .print = print_rows);

@@ -38,7 +38,7 @@ struct state_of_run {
 };
 
 struct critical_trace {
-	struct nvs_work_list *works; /* must be first: nvs_work_list_reader() */
+	struct nvs_work_list *works;
 	struct nvs_handles *handles;
 	struct nvs_source *source;
 	struct nvs_waits *waits;
@@ -118,30 +118,19 @@ static int add_wait(struct state_of_run *st, const struct critical_trace *each,
 	return 0;
 }
 
-static int add_all(struct state_of_run *st, const struct critical_trace *each)
+static int add_all(struct state_of_run *st, const struct critical_trace *each,
+		   const struct nvs_waits_found *found)
 {
 	struct nvs_wait_end end;
-	size_t n;
-	const struct nvs_wait *waits = nvs_waits_list(each->waits, &n);
 	int r = 0;
 
-	for (size_t i = 0; i < n && !r; i++)
-		if (nvs_wait_end_find(each->waits, waits + i, &end))
-			r = add_wait(st, each, waits + i, &end);
+	for (size_t i = 0; i < found->n && !r; i++)
+		if (nvs_wait_end_find(each->waits, found->list + i, &end))
+			r = add_wait(st, each, found->list + i, &end);
 	return r;
 }
 
 /* ---- from the traces to the table ---- */
-
-static int on_call(void *arg, const struct nvs_call *call)
-{
-	struct critical_trace *each = arg;
-	uint64_t context;
-	uint32_t stream;
-	int r = nvs_work_list_call(each->works, call, &stream, &context);
-
-	return r ? r : nvs_waits_call(each->waits, call, stream, context);
-}
 
 static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 		       struct nvs_pass_reader *reader)
@@ -154,9 +143,9 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *arg,
 	each->source = s;
 	each->works = nvs_work_list_new(s, &each->handles);
 	each->waits = each->works ? nvs_waits_new(s, each->works) : NULL;
-	*reader = nvs_work_list_reader(&each->works);
-	reader->call = on_call;
-	return each->waits ? 0 : -ENOMEM;
+	reader->call = nvs_waits_call;
+	reader->arg = each->waits;
+	return each->waits ? nvs_work_list_read(each->works) : -ENOMEM;
 }
 
 static void free_each(struct critical_trace *each)
@@ -171,21 +160,20 @@ static int end_trace(struct nvs_run *run, struct nvs_source *s, void *arg)
 {
 	struct state_of_run *st = run->state;
 	struct critical_trace *each = arg;
-	uint64_t give;
+	struct nvs_waits_found found;
 	int r = nvs_work_list_finish(each->works);
 
 	if (!r)
-		r = nvs_waits_end(each->waits);
+		r = nvs_waits_end(each->waits, &found);
 	if (!r)
-		r = add_all(st, each);
+		r = add_all(st, each, &found);
 	if (!r) {
 		nvs_work_list_explain(each->works, run, s);
-		st->dropped += nvs_work_list_dropped(each->works) + nvs_waits_dropped(each->waits);
-		st->untimed += nvs_waits_untimed(each->waits);
-		if (nvs_waits_clock_error(each->waits, &give)) {
-			st->placed = true;
-			st->error_ns = give > st->error_ns ? give : st->error_ns;
-		}
+		st->dropped += nvs_work_list_dropped(each->works) + found.dropped;
+		st->untimed += found.untimed;
+		st->placed |= found.placed;
+		if (found.placed && found.error_ns > st->error_ns)
+			st->error_ns = found.error_ns;
 	}
 	free_each(each);
 	return r;

@@ -58,9 +58,22 @@ struct graphs_state {
 	bool has_made_call;
 };
 
+/* Returns NULL if EXEC is NULL or memory is short. */
 static struct graphs_row *graph_row(struct graphs_state *st, const struct nvs_exec *exec)
 {
 	return exec ? nvs_rows_at(&st->rows, &exec) : NULL;
+}
+
+/* Sets *ROW to that of the call's graph, NULL if it has none. Returns 0 or -ENOMEM. */
+static int find_row(struct graphs_state *st, const struct nvs_call *call, struct graphs_row **row)
+{
+	uint64_t handle;
+
+	*row = NULL;
+	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
+		return 0;
+	*row = graph_row(st, nvs_handles_get_exec(st->handles, handle));
+	return *row ? 0 : -ENOMEM;
 }
 
 /* Returns NULL if the call has no stream, or if out of memory, with *R = -ENOMEM. */
@@ -113,15 +126,11 @@ static int count_bytes(struct graphs_state *st, struct graphs_row *row, const st
 
 static int count_launch(struct graphs_state *st, const struct nvs_call *call)
 {
-	uint64_t handle;
 	struct graphs_row *row;
-	int r;
+	int r = find_row(st, call, &row);
 
-	if (!nvs_call_kind(call, NVS_KIND_EXEC, &handle))
-		return 0;
-	row = graph_row(st, nvs_handles_get_exec(st->handles, handle));
 	if (!row)
-		return -ENOMEM;
+		return r;
 	if (call->result || !call->end) {
 		row->failed++;
 		return 0;
@@ -138,14 +147,11 @@ static int count_launch(struct graphs_state *st, const struct nvs_call *call)
 
 static int count_upload(struct graphs_state *st, const struct nvs_call *call)
 {
-	uint64_t handle;
 	struct graphs_row *row;
+	int r = find_row(st, call, &row);
 
-	if (call->result || !call->end || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
-		return 0;
-	row = graph_row(st, nvs_handles_get_exec(st->handles, handle));
-	if (!row)
-		return -ENOMEM;
+	if (!row || call->result || !call->end)
+		return r;
 	row->uploads++;
 	row->uncounted |= call->uncounted;
 	row->upload_submissions += call->asked_submissions;
@@ -172,17 +178,16 @@ static int follow_call(struct graphs_state *st, const struct nvs_call *call)
 static int note_upload(struct graphs_state *st, const struct nvs_call *call)
 {
 	struct graphs_row *row;
-	uint64_t handle;
+	int r;
 
 	if ((call->api->group != NVS_CALL_GROUP_GRAPH_LAUNCH &&
 	     call->api->role != NVS_CALL_ROLE_GRAPH_UPLOAD) ||
-	    !nvs_call_ran(call) || !nvs_call_kind(call, NVS_KIND_EXEC, &handle))
+	    !nvs_call_ran(call))
 		return 0;
-	row = graph_row(st, nvs_handles_get_exec(st->handles, handle));
-	if (!row)
-		return -ENOMEM;
-	row->uploaded = true;
-	return 0;
+	r = find_row(st, call, &row);
+	if (row)
+		row->uploaded = true;
+	return r;
 }
 
 /* Tags of calls in counts: not a launch of these graphs, or not selected. */
@@ -232,12 +237,7 @@ static int follow_record(struct graphs_state *st, const struct nvs_rec_graph *re
 
 static int on_record(void *arg, const struct nvs_rec *rec)
 {
-	struct graphs_state *st = arg;
-	int r = nvs_kernel_counts_record(&st->counts, rec);
-
-	if (!r)
-		r = nvs_count_shares_record(st->shares, rec);
-	return r || rec->type != NVS_REC_GRAPH ? r : follow_record(st, (const void *)rec);
+	return rec->type == NVS_REC_GRAPH ? follow_record(arg, (const void *)rec) : 0;
 }
 
 /* ---- instructions ---- */
@@ -425,7 +425,7 @@ static int begin_trace(struct nvs_run *run, struct nvs_source *s, void *each,
 	struct graphs_state *st = each;
 
 	st->source = s;
-	st->shares = nvs_count_shares_new(&st->handles, &st->counts);
+	st->shares = nvs_count_shares_new(s, &st->handles, &st->counts);
 	st->rows = NVS_ROWS(struct graphs_row, exec);
 	st->streams = NVS_ROWS(struct launch_stream, handle);
 	reader->call = on_call;

@@ -177,32 +177,13 @@ static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct memcpy_state *st = arg;
 	int r = nvs_hostmem_call(st->memory.kinds, call);
-	uint64_t context;
-	uint32_t stream;
 
-	if (!r && st->works)
-		r = nvs_work_list_call(st->works, call, &stream, &context);
 	if (r || call->api->group != NVS_CALL_GROUP_COPY || !nvs_filter_call(st->source, call))
 		return r;
 	return count_copy(st, call);
 }
 
 /* ---- GPU time ---- */
-
-static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	return nvs_work_list_op(((struct memcpy_state *)arg)->works, s, op);
-}
-
-static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
-{
-	return nvs_work_list_submitted(((struct memcpy_state *)arg)->works, s, call);
-}
-
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	return nvs_work_list_record(((struct memcpy_state *)arg)->works, rec);
-}
 
 /* Only copies that were alone in their bracket, and took longer than an empty bracket. */
 static void count_times(struct memcpy_state *st)
@@ -350,16 +331,12 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	/* Every copy is a call: without calls of that group the trace need not be decoded. */
 	if (!nvs_pass_has_call(s->first, NVS_CALL_GROUP_COPY))
 		return 0;
-	*reader = (struct nvs_pass_reader){.call = on_call, .tallies = true, .arg = st};
+	reader->call = on_call;
+	reader->tallies = true;
 	if (!nvs_pass_has_record(s->first, NVS_REC_GPU_TIME))
 		return 0;
 	st->works = nvs_work_list_new(s, &st->handles);
-	reader->submitted = on_submitted;
-	reader->op = on_op;
-	reader->record = on_record;
-	reader->calls = true;
-	reader->handles = &st->handles;
-	return st->works ? 0 : -ENOMEM;
+	return st->works ? nvs_work_list_read(st->works) : -ENOMEM;
 }
 
 static void free_trace(struct memcpy_state *st)

@@ -431,20 +431,12 @@ static int print_peak(struct nvs_run *run, const struct memory_state *st)
 	f = open_memstream(&text, &n);
 	if (!f)
 		return -ENOMEM;
-	fputs("Peak on the GPU ", f);
-	nvs_print_bytes(f, s->max);
 	nvs_clock_since_start(st->allocs.source->trace, s->max_at, &ns);
-	fprintf(f, " at %.6f" NVS_TIED "s; ", (double)ns / 1e9);
-	if (st->at == INT64_MAX)
-		fputs("at the end ", f);
-	else
-		fprintf(f, "at %s ", nvs_run_value(run));
-	nvs_print_bytes(f, s->now);
-	if (run->n > 1) {
-		fputs(" (", f);
-		nvs_print_text(f, st->allocs.source->path, 200);
-		fputc(')', f);
-	}
+	fprintf(f, "Peak on the GPU %s at %.6f" NVS_TIED "s; at %s %s", NVS_BYTES(s->max),
+		(double)ns / 1e9, st->at == INT64_MAX ? "the end" : nvs_run_value(run),
+		NVS_BYTES(s->now));
+	if (run->n > 1)
+		fprintf(f, " (%s)", NVS_TEXT(st->allocs.source->path, 200));
 	if (fclose(f) || !text)
 		return -ENOMEM;
 	nvs_print_wrapped(run->out, text, 0);

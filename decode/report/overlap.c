@@ -50,7 +50,7 @@ struct overlap_state {
 };
 
 struct overlap_trace {
-	struct nvs_work_list *works; /* first: nvs_work_list_reader() */
+	struct nvs_work_list *works;
 	struct nvs_handles *handles;
 	struct nvs_source *source;
 };
@@ -306,8 +306,7 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *arg,
 	}
 	each->source = s;
 	each->works = nvs_work_list_new(s, &each->handles);
-	*reader = nvs_work_list_reader(&each->works);
-	return each->works ? 0 : -ENOMEM;
+	return each->works ? nvs_work_list_read(each->works) : -ENOMEM;
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *arg)

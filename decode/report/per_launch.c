@@ -34,14 +34,6 @@ static int on_call(void *arg, const struct nvs_call *call)
 	return nvs_count_shares_call(((struct per_launch_state *)arg)->shares, call, 0);
 }
 
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	struct per_launch_state *st = arg;
-	int r = nvs_kernel_counts_record(&st->counts, rec);
-
-	return r ? r : nvs_count_shares_record(st->shares, rec);
-}
-
 /* ---- lines ---- */
 
 static int add_line(void *arg, const struct nvs_count_share *share)
@@ -121,10 +113,9 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	struct per_launch_state *st = each;
 
 	st->source = s;
-	st->shares = nvs_count_shares_new(&st->handles, &st->counts);
+	st->shares = nvs_count_shares_new(s, &st->handles, &st->counts);
 	reader->handles = &st->handles;
 	reader->call = on_call;
-	reader->record = on_record;
 	return st->shares ? 0 : -ENOMEM;
 }
 

@@ -199,7 +199,7 @@ static void write_rank(FILE *f, const struct ranks_row *row)
 	if (rank.kind == NVS_VALUE_COUNT)
 		fprintf(f, "Rank %llu", (unsigned long long)rank.count);
 	else
-		nvs_print_text(f, row->source->path, NAME_WIDTH);
+		fputs(NVS_TEXT(row->source->path, NAME_WIDTH), f);
 }
 
 /* Without the arguments of a C++ function. */
@@ -208,7 +208,7 @@ static void write_name(FILE *f, const char *name)
 	const char *end = strchr(name, '(');
 	char *text = end && end > name ? strndup(name, (size_t)(end - name)) : NULL;
 
-	nvs_print_text(f, text ? text : name, NAME_WIDTH);
+	fputs(NVS_TEXT(text ? text : name, NAME_WIDTH), f);
 	free(text);
 }
 
@@ -218,9 +218,10 @@ static void write_divergence(FILE *f, const struct ranks_row *row)
 	fprintf(f, " diverges at its launch %zu", row->at + 1);
 	if (row->thread)
 		fprintf(f, " on the thread that was number %u to launch", row->thread + 1);
-	fputs(row->behind ? ", after " : ", before any collective", f);
 	if (row->behind)
-		nvs_print_count(f, row->behind, "collective", "collectives");
+		fprintf(f, ", after %s", NVS_COUNT(row->behind, "collective", "collectives"));
+	else
+		fputs(", before any collective", f);
 	fputs(": it launched ", f);
 	if (row->own_name)
 		write_name(f, row->own_name);
@@ -246,8 +247,8 @@ static void write_hang(FILE *f, const struct ranks_row *row)
 	uint64_t n = row->steps->collectives, done = row->steps->nfinished;
 
 	write_rank(f, row);
-	fputs(" did not exit normally. It had submitted ", f);
-	nvs_print_count(f, n, "collective", "collectives");
+	fprintf(f, " did not exit normally. It had submitted %s",
+		NVS_COUNT(n, "collective", "collectives"));
 	if (row->submitted) {
 		fputs(", the last ", f);
 		write_name(f, row->submitted);
@@ -261,12 +262,10 @@ static void write_hang(FILE *f, const struct ranks_row *row)
 	fputc('.', f);
 	if (!row->inflight)
 		return;
-	fputs(" At the end it had been in ", f);
-	nvs_print_text(f, *row->inflight->api ? row->inflight->api : "[unknown]", NAME_WIDTH);
-	if (row->inflight_ns) {
-		fputs(" for ", f);
-		nvs_print_duration(f, (double)row->inflight_ns, 3);
-	}
+	fprintf(f, " At the end it had been in %s",
+		NVS_TEXT(*row->inflight->api ? row->inflight->api : "[unknown]", NAME_WIDTH));
+	if (row->inflight_ns)
+		fprintf(f, " for %s", NVS_DURATION(row->inflight_ns));
 	fputc('.', f);
 }
 

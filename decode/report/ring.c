@@ -72,16 +72,6 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	return 0;
 }
 
-static int on_call(void *arg, const struct nvs_call *call)
-{
-	return nvs_stalls_call(&((struct ring_state *)arg)->waits, call);
-}
-
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	return nvs_stalls_record(&((struct ring_state *)arg)->waits, rec);
-}
-
 static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 		 struct nvs_pass_reader *reader)
 {
@@ -90,15 +80,10 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 	st->source = s;
 	st->pending = nvs_ring_occupancy_new();
 	st->channels = NVS_ROWS(struct ring_channel, number);
-	st->waits.source = s;
-	*reader = (struct nvs_pass_reader){.submission = on_submission,
-					   .op = on_op,
-					   .call = on_call,
-					   .record = on_record,
-					   .calls = true,
-					   .tallies = true,
-					   .arg = st};
-	return st->pending ? 0 : -ENOMEM;
+	reader->submission = on_submission;
+	reader->op = on_op;
+	reader->calls = true;
+	return st->pending ? nvs_stalls_begin(&st->waits, s) : -ENOMEM;
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *each)

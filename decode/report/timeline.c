@@ -211,11 +211,7 @@ static bool add_call(struct timeline_state *st, const struct nvs_call *call)
 static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct timeline_state *st = arg;
-	uint64_t context;
-	uint32_t stream;
 
-	if (nvs_work_list_call(st->works, call, &stream, &context))
-		return -ENOMEM;
 	return nvs_count_shares_call(st->shares, call, add_call(st, call) ? st->events->ids : 0);
 }
 
@@ -262,9 +258,7 @@ static int on_record(void *arg, const struct nvs_rec *rec)
 		end_range(st, now);
 	else if (now->what && nvs_filter_nvtx_event(st->source, now))
 		add_range(st, now, (const void *)rec);
-	if (nvs_work_list_record(st->works, rec) || nvs_kernel_counts_record(&st->counts, rec))
-		return -ENOMEM;
-	return nvs_count_shares_record(st->shares, rec);
+	return 0;
 }
 
 /* A count shared by several calls is not shown for any of them. */
@@ -292,11 +286,9 @@ static int add_share(void *arg, const struct nvs_count_share *share)
 
 static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct timeline_state *st = arg;
-
 	if (op->kind != NVS_OP_CODE)
-		nvs_tally_add(&st->tally, op);
-	return nvs_work_list_op(st->works, s, op);
+		nvs_tally_add(&((struct timeline_state *)arg)->tally, op);
+	return 0;
 }
 
 static int note_shown(struct timeline_state *st, uint32_t thread, uint64_t ticks)
@@ -344,10 +336,9 @@ static int on_submission(void *arg, const struct nvs_submission *s, const struct
 {
 	const struct nvs_query *q = ((struct timeline_state *)arg)->source->query;
 	struct timeline_state *st = arg;
-	int r = nvs_work_list_submitted(st->works, s, call);
+	int r = 0;
 
-	if (!r && nvs_filter_submission(st->source, s) &&
-	    (!q->api.n || is_of_api(st->source, s, call)))
+	if (nvs_filter_submission(st->source, s) && (!q->api.n || is_of_api(st->source, s, call)))
 		r = add_submission(st, s, call);
 	memset(&st->tally, 0, sizeof(st->tally));
 	return r;
@@ -553,8 +544,8 @@ static int begin(struct nvs_run *run, struct nvs_source *s, void *each,
 					   .tallies = true,
 					   .handles = &st->handles,
 					   .arg = st};
-	st->shares = nvs_count_shares_new(&st->handles, &st->counts);
-	return st->works && st->shares ? 0 : -ENOMEM;
+	st->shares = nvs_count_shares_new(s, &st->handles, &st->counts);
+	return st->works && st->shares ? nvs_work_list_read(st->works) : -ENOMEM;
 }
 
 /* Adds the GPU work of a submission, converted to the host's clock. */

@@ -119,14 +119,18 @@ static void append_sample(struct nvs_exposition *e, const char *end, const char 
 	append_text(e, "\n");
 }
 
-static void format_seconds(char *text, size_t room, uint64_t ns)
-{
-	snprintf(text, room, "%" PRIu64 ".%09" PRIu64, ns / 1000000000, ns % 1000000000);
-}
-
 static bool is_time(const struct nvs_exposition *e)
 {
 	return e->family->unit && !strcmp(e->family->unit, "seconds");
+}
+
+static void format_value(const struct nvs_exposition *e, char text[40], uint64_t value)
+{
+	if (is_time(e))
+		snprintf(text, 40, "%" PRIu64 ".%09" PRIu64, value / 1000000000,
+			 value % 1000000000);
+	else
+		snprintf(text, 40, "%" PRIu64, value);
 }
 
 /* Formats a bound as OpenMetrics requires: 1.024e-06, 0.0001, 1.0. */
@@ -137,24 +141,13 @@ static void format_bound(char *text, size_t room, double bound)
 		strcat(text, ".0");
 }
 
-void nvs_exposition_add_count(struct nvs_exposition *e, const char *common, uint64_t value, ...)
-{
-	char text[32];
-	va_list list;
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	va_start(list, value);
-	append_sample(e, counter_suffix(e), common, text, list);
-	va_end(list);
-}
-
-void nvs_exposition_add_seconds(struct nvs_exposition *e, const char *common, uint64_t ns, ...)
+void nvs_exposition_add(struct nvs_exposition *e, const char *common, uint64_t value, ...)
 {
 	char text[40];
 	va_list list;
 
-	format_seconds(text, sizeof(text), ns);
-	va_start(list, ns);
+	format_value(e, text, value);
+	va_start(list, value);
 	append_sample(e, counter_suffix(e), common, text, list);
 	va_end(list);
 }
@@ -185,10 +178,7 @@ void nvs_exposition_add_histogram(struct nvs_exposition *e, const char *common,
 		append_part(e, "_bucket", common, number, "le", i < nbounds ? bound : "+Inf", NULL);
 	}
 	append_part(e, "_count", common, number, NULL);
-	if (is_time(e))
-		format_seconds(bound, sizeof(bound), sum);
-	else
-		snprintf(bound, sizeof(bound), "%" PRIu64, sum);
+	format_value(e, bound, sum);
 	append_part(e, "_sum", common, bound, NULL);
 }
 

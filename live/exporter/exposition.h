@@ -31,13 +31,11 @@ struct nvs_exposition {
 void nvs_exposition_begin_family(struct nvs_exposition *e, const struct nvs_family *family);
 
 /*
- * Adds a sample to the current family. COMMON is a list of labels without braces, or "". After the
- * value come further labels: pairs of name and value, terminated by NULL. A label whose value is
- * NULL is omitted.
+ * Adds a sample to the current family; VALUE is ns if its unit is seconds. COMMON is a list of
+ * labels without braces, or "". After the value come further labels: pairs of name and value,
+ * terminated by NULL. A label whose value is NULL is omitted.
  */
-void nvs_exposition_add_count(struct nvs_exposition *e, const char *common, uint64_t value, ...)
-	__attribute__((sentinel));
-void nvs_exposition_add_seconds(struct nvs_exposition *e, const char *common, uint64_t ns, ...)
+void nvs_exposition_add(struct nvs_exposition *e, const char *common, uint64_t value, ...)
 	__attribute__((sentinel));
 
 /* Adds a histogram. Bucket I counts values above BOUNDS[I - 1] and up to BOUNDS[I], in ns if the

@@ -30,16 +30,6 @@ static uint64_t sum_calls(const struct nvs_page *page, const char *const *names)
 	return sum;
 }
 
-static uint64_t sum_freed(const struct nvs_page *page)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < page->nmemory; i++)
-		if (nvs_live_kind_on_gpu(page->memory[i].kind))
-			sum += page->memory[i].freed.total;
-	return sum;
-}
-
 /* Bounds from 4 bytes to 16 GiB, in steps of 16. */
 enum { SIZE_BOUNDS = 9 };
 
@@ -75,14 +65,17 @@ static void report_copies(struct nvs_exposition *e, const struct nvs_exported_pr
 	}
 }
 
-static uint64_t sum_allocated(const struct nvs_page *page, bool registered)
+static uint64_t sum_memory(const struct nvs_page *page, enum nvs_family_number family)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < page->nmemory; i++)
-		if (registered ? page->memory[i].kind == NVS_LIVE_REGISTERED
-			       : nvs_live_kind_on_gpu(page->memory[i].kind))
-			sum += page->memory[i].bytes.total;
+	for (uint32_t i = 0; i < page->nmemory; i++) {
+		const struct nvs_page_memory *m = &page->memory[i];
+
+		if (family == NVS_F_OBI_HOST_REGISTER ? m->kind == NVS_LIVE_REGISTERED
+						      : nvs_live_kind_on_gpu(m->kind))
+			sum += family == NVS_F_OBI_FREED ? m->freed.total : m->bytes.total;
+	}
 	return sum;
 }
 
@@ -180,24 +173,11 @@ void nvs_report_foreign_family(struct nvs_exposition *e, enum nvs_family_number 
 
 	for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++)
 		if (counted[i].family == family)
-			nvs_exposition_add_count(e, p->common, sum_calls(p->page, counted[i].names),
-						 NULL);
-	if (family == NVS_F_OBI_ALLOCATIONS || family == NVS_F_OBI_HOST_REGISTER)
-		nvs_exposition_add_count(e, p->common,
-					 sum_allocated(p->page, family == NVS_F_OBI_HOST_REGISTER),
-					 NULL);
-	if (family == NVS_F_OBI_FREED)
-		nvs_exposition_add_count(e, p->common, sum_freed(p->page), NULL);
-	if (family == NVS_F_OBI_MEMSET)
-		nvs_exposition_add_count(e, p->common, p->page->set_bytes.total, NULL);
+			nvs_exposition_add(e, p->common, sum_calls(p->page, counted[i].names),
+					   NULL);
+	if (family == NVS_F_OBI_ALLOCATIONS || family == NVS_F_OBI_HOST_REGISTER ||
+	    family == NVS_F_OBI_FREED)
+		nvs_exposition_add(e, p->common, sum_memory(p->page, family), NULL);
 	if (family == NVS_F_OBI_COPIES)
 		report_copies(e, p);
-	if (family == NVS_F_PROBE_LEAKS)
-		nvs_report_series(e, p, &p->probe_leaks, 0, "offset=\"other\"");
-	if (family == NVS_F_PROBE_LAUNCHES)
-		nvs_report_series(e, p, &p->probe_launches, 0,
-				  "kernel_offset=\"0\",kernel_symbol=\"other\"");
-	if (family == NVS_F_PROBE_ERRORS)
-		nvs_report_series(e, p, &p->probe_results, 0,
-				  "call_type=\"other\",return_code=\"other\"");
 }

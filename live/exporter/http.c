@@ -17,8 +17,8 @@ const char *const nvs_http_code_names[NVS_HTTP_ANSWERS] = {"200", "404", "405", 
 #include <dlfcn.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include "live/exporter/accept.h"
+#include "live/read/page_set.h"
 
 enum {
 	CONNECTIONS = 32,
@@ -80,14 +80,6 @@ struct waiting_answer {
 };
 static size_t outstanding;
 
-static uint64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
 			  enum MHD_ConnectionNotificationCode code)
 {
@@ -109,7 +101,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 					 .at = &connections,
 					 .own = connection,
 					 .fd = info->connect_fd,
-					 .since = now_ms()};
+					 .since = nvs_mono_ms()};
 		if (connections)
 			connections->at = &c->next;
 		connections = c;
@@ -144,7 +136,7 @@ static void close_hung_up(struct connection *c)
 
 static void close_overdue(void)
 {
-	uint64_t now = now_ms();
+	uint64_t now = nvs_mono_ms();
 
 	for (struct connection *c = connections; c; c = c->next)
 		close_hung_up(c);

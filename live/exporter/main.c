@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 #include "decode/cli/options.h"
 #include "decode/cli/units.h"
@@ -16,6 +15,7 @@
 #include "live/exporter/http.h"
 #include "live/exporter/scrape.h"
 #include "live/exporter/textfile.h"
+#include "live/read/page_set.h"
 
 struct options {
 	const char *listen; /* NULL: not given */
@@ -103,19 +103,9 @@ static int open_stop_fd(void)
 	return fd;
 }
 
-static void fill_answer(void *arg, struct nvs_exposition *e)
-{
-	nvs_scrape(arg, e);
-}
-
-static int check_pages(void *arg, bool came)
-{
-	return nvs_scrape_open_new(arg, came);
-}
-
 static int serve_http(const struct options *o)
 {
-	struct nvs_http http = {.scrape = fill_answer, .notice = check_pages};
+	struct nvs_http http = {.scrape = nvs_scrape, .notice = nvs_scrape_open_new};
 	char message[512], url[128];
 	int listener, stop;
 	bool open;
@@ -154,20 +144,12 @@ static void write_once(const struct options *o, struct nvs_scrape *s)
 		exit_failure(message);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Waits until DUE, picking up new pages meanwhile. Returns false if the program is to stop. */
 static bool wait_until(struct nvs_scrape *s, struct pollfd fds[2], int64_t due)
 {
 	int again = -1;
 
-	for (int64_t left; (left = due - now_ms()) > 0;) {
+	for (int64_t left; (left = due - (int64_t)nvs_mono_ms()) > 0;) {
 		if (poll(fds, 2, again >= 0 && again < left ? again : (int)left) < 0)
 			exit_failure(strerror(errno));
 		if (fds[0].revents)
@@ -181,7 +163,7 @@ static bool wait_until(struct nvs_scrape *s, struct pollfd fds[2], int64_t due)
 static int write_file(const struct options *o)
 {
 	struct nvs_scrape *s = nvs_scrape_begin(&o->scrape, NULL);
-	int64_t interval = (int64_t)(o->interval / 1000000), due = now_ms();
+	int64_t interval = (int64_t)(o->interval / 1000000), due = (int64_t)nvs_mono_ms();
 	struct pollfd fds[2] = {{.events = POLLIN}, {.events = POLLIN}};
 
 	if (!s)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes the samples of nvsnoop's own metric families for one process. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include "nvsnoop/decode.h"
@@ -39,24 +40,23 @@ static void report_info(struct nvs_exposition *e, const struct nvs_exported_proc
 			continue;
 		if (g)
 			nvs_format_uuid(uuid, g->uuid);
-		nvs_exposition_add_count(e, p->common, 1, "program", page->program, "host",
-					 page->host, "job", page->job, "driver", page->driver,
-					 "UUID", g ? uuid : NULL, "gpu_name", g ? g->name : NULL,
-					 NULL);
+		nvs_exposition_add(e, p->common, 1, "program", page->program, "host", page->host,
+				   "job", page->job, "driver", page->driver, "UUID",
+				   g ? uuid : NULL, "gpu_name", g ? g->name : NULL, NULL);
 	} while (++i < page->ngpus && i < GPUS);
 }
 
-void nvs_report_series(struct nvs_exposition *e, const struct nvs_exported_process *p,
-		       const struct nvs_series *s, uint32_t column, const char *other)
+static void report_series(struct nvs_exposition *e, const struct nvs_exported_process *p,
+			  const struct nvs_series *s, uint32_t column, const char *other)
 {
 	uint64_t rest[NVS_SERIES_COLUMNS];
 
 	for (uint32_t i = 0; i < s->n; i++)
 		if (s->all[i]->shown)
-			nvs_exposition_add_count(e, nvs_sample_labels(p, s->all[i], NULL),
-						 nvs_series_get_value(s, s->all[i], column), NULL);
+			nvs_exposition_add(e, nvs_sample_labels(p, s->all[i], NULL),
+					   nvs_series_get_value(s, s->all[i], column), NULL);
 	if (nvs_series_get_other(s, rest))
-		nvs_exposition_add_count(e, nvs_sample_labels(p, NULL, other), rest[column], NULL);
+		nvs_exposition_add(e, nvs_sample_labels(p, NULL, other), rest[column], NULL);
 }
 
 static void report_launches(struct nvs_exposition *e, const struct nvs_exported_process *p)
@@ -69,12 +69,12 @@ static void report_launches(struct nvs_exposition *e, const struct nvs_exported_
 	for (uint32_t c = NVS_KERNEL_DIRECT; c <= NVS_KERNEL_GRAPH; c++) {
 		for (uint32_t i = 0; i < s->n; i++)
 			if (s->all[i]->shown)
-				nvs_exposition_add_count(e, nvs_sample_labels(p, s->all[i], NULL),
-							 nvs_series_get_value(s, s->all[i], c),
-							 "origin", origins[c], NULL);
+				nvs_exposition_add(e, nvs_sample_labels(p, s->all[i], NULL),
+						   nvs_series_get_value(s, s->all[i], c), "origin",
+						   origins[c], NULL);
 		if (other)
-			nvs_exposition_add_count(e, nvs_sample_labels(p, NULL, "kernel=\"other\""),
-						 rest[c], "origin", origins[c], NULL);
+			nvs_exposition_add(e, nvs_sample_labels(p, NULL, "kernel=\"other\""),
+					   rest[c], "origin", origins[c], NULL);
 	}
 }
 
@@ -128,20 +128,25 @@ static uint32_t count_in_flight(const struct nvs_page *page, const struct nvs_pa
 	return n;
 }
 
+/* Time since NS, which may be slightly later than the page's time. */
+static uint64_t age_of(const struct nvs_page *page, uint64_t ns)
+{
+	return page->mono_ns > ns ? page->mono_ns - ns : 0;
+}
+
 static void report_in_flight(struct nvs_exposition *e, const struct nvs_exported_process *p,
 			     bool seconds)
 {
 	const struct nvs_page_call *call;
 	uint32_t n = count_in_flight(p->page, &call);
-	uint64_t now = p->page->mono_ns;
 
 	if (p->page->gone)
 		return;
 	if (!seconds)
-		nvs_exposition_add_count(e, p->common, n, NULL);
+		nvs_exposition_add(e, p->common, n, NULL);
 	else if (call)
-		nvs_exposition_add_seconds(
-			e, p->common, now > call->begin_ns ? now - call->begin_ns : 0, "api",
+		nvs_exposition_add(
+			e, p->common, age_of(p->page, call->begin_ns), "api",
 			call->api < p->page->napis ? p->page->apis[call->api].name : NULL, NULL);
 }
 
@@ -153,17 +158,14 @@ static void report_copies(struct nvs_exposition *e, const struct nvs_exported_pr
 			const struct nvs_page_copy *c = &p->page->copy[d][m];
 			const char *way = nvs_live_direction_name((enum nvs_live_direction)d);
 			const char *mode = nvs_live_mode_name((enum nvs_live_mode)m);
+			const struct nvs_page_counter *value = family == NVS_F_COPIES ? &c->calls
+							       : family == NVS_F_COPIED_BYTES
+								       ? &c->bytes
+								       : &c->ns;
 
-			if (!c->calls.total)
-				continue;
-			if (family == NVS_F_COPY_SECONDS)
-				nvs_exposition_add_seconds(e, p->common, c->ns.total, "direction",
-							   way, "mode", mode, NULL);
-			else
-				nvs_exposition_add_count(e, p->common,
-							 family == NVS_F_COPIES ? c->calls.total
-										: c->bytes.total,
-							 "direction", way, "mode", mode, NULL);
+			if (c->calls.total)
+				nvs_exposition_add(e, p->common, value->total, "direction", way,
+						   "mode", mode, NULL);
 		}
 }
 
@@ -177,8 +179,8 @@ static void report_channels(struct nvs_exposition *e, const struct nvs_exported_
 		uint64_t value = nvs_series_get_value(s, s->all[i], column);
 
 		if (s->all[i]->shown && value)
-			nvs_exposition_add_count(e, nvs_sample_labels(p, s->all[i], NULL),
-						 value - 1, NULL);
+			nvs_exposition_add(e, nvs_sample_labels(p, s->all[i], NULL), value - 1,
+					   NULL);
 	}
 }
 
@@ -189,11 +191,9 @@ static void report_stalls(struct nvs_exposition *e, const struct nvs_exported_pr
 		const struct nvs_page_stall *s = &p->page->stalls[i];
 		const char *cause = nvs_live_stall_name((enum nvs_live_stall)i);
 
-		if (cause && seconds)
-			nvs_exposition_add_seconds(e, p->common, s->ns.total, "cause", cause, NULL);
-		else if (cause)
-			nvs_exposition_add_count(e, p->common, s->calls.total, "cause", cause,
-						 NULL);
+		if (cause)
+			nvs_exposition_add(e, p->common, seconds ? s->ns.total : s->calls.total,
+					   "cause", cause, NULL);
 	}
 }
 
@@ -203,38 +203,71 @@ static void report_gaps(struct nvs_exposition *e, const struct nvs_exported_proc
 		const char *reason = nvs_gap_reason_name(i);
 
 		if (i != NVS_GAP_CHOICE && *reason != '?')
-			nvs_exposition_add_count(e, p->common, p->page->gaps[i].total, "reason",
-						 reason, NULL);
+			nvs_exposition_add(e, p->common, p->page->gaps[i].total, "reason", reason,
+					   NULL);
 	}
 }
 
-static void report_count(struct nvs_exposition *e, const struct nvs_exported_process *p,
-			 uint64_t value)
-{
-	nvs_exposition_add_count(e, p->common, value, NULL);
-}
+/* Families with one value: a counter of the page. */
+#define TOTAL(member) offsetof(struct nvs_page, member)
+static const size_t totals[NVS_FAMILIES] = {
+	[NVS_F_START] = TOTAL(begun_ns),
+	[NVS_F_UNKNOWN_GRAPHS] = TOTAL(graphs_unknown.total),
+	[NVS_F_DOORBELLS] = TOTAL(doorbells.total),
+	[NVS_F_SUBMISSIONS] = TOTAL(submissions.total),
+	[NVS_F_ENTRIES] = TOTAL(entries.total),
+	[NVS_F_COMMAND_BYTES] = TOTAL(bytes.total),
+	[NVS_F_ORPHANS] = TOTAL(counts[NVS_LIVE_ORPHANS].total),
+	[NVS_F_WAIT_SECONDS] = TOTAL(counts[NVS_LIVE_WAIT_NS].total),
+	[NVS_F_ROWS_LEFT_OUT] = TOTAL(failed_rows),
+	[NVS_F_OBI_MEMSET] = TOTAL(set_bytes.total),
+};
+
+/* Families that are a column of a series; OTHER: labels of the remainder. */
+#define SERIES(member) offsetof(struct nvs_exported_process, member)
+static const struct {
+	size_t series;
+	uint32_t column;
+	const char *other;
+} columns[NVS_FAMILIES] = {
+	[NVS_F_CALLS] = {SERIES(apis), NVS_API_CALLS, "api=\"other\""},
+	[NVS_F_ERRORS] = {SERIES(results), 0, "api=\"other\",result=\"other\""},
+	[NVS_F_MEMORY] = {SERIES(memory), NVS_MEMORY_LIVE, "kind=\"other\""},
+	[NVS_F_MEMORY_PEAK] = {SERIES(memory), NVS_MEMORY_PEAK, "kind=\"other\""},
+	[NVS_F_MEMORY_ALLOCATIONS] = {SERIES(memory), NVS_MEMORY_COUNT, "kind=\"other\""},
+	[NVS_F_ALLOCATED_BYTES] = {SERIES(memory), NVS_MEMORY_BYTES, "kind=\"other\""},
+	[NVS_F_ALLOCATIONS_FAILED] = {SERIES(memory), NVS_MEMORY_FAILED, "kind=\"other\""},
+	[NVS_F_UNFREED] = {SERIES(sites), 0, "site=\"other\""},
+	[NVS_F_PROBE_LEAKS] = {SERIES(probe_leaks), 0, "offset=\"other\""},
+	[NVS_F_PROBE_LAUNCHES] = {SERIES(probe_launches), 0,
+				  "kernel_offset=\"0\",kernel_symbol=\"other\""},
+	[NVS_F_PROBE_ERRORS] = {SERIES(probe_results), 0,
+				"call_type=\"other\",return_code=\"other\""},
+};
 
 void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
 		       const struct nvs_exported_process *p)
 {
 	const struct nvs_page *page = p->page;
 
+	if (totals[family]) {
+		nvs_exposition_add(e, p->common,
+				   *(const uint64_t *)((const char *)page + totals[family]), NULL);
+		return;
+	}
+	if (columns[family].other) {
+		report_series(e, p,
+			      (const struct nvs_series *)((const char *)p + columns[family].series),
+			      columns[family].column, columns[family].other);
+		return;
+	}
 	switch (family) {
 	case NVS_F_PROCESS_INFO:
 		return report_info(e, p);
-	case NVS_F_START:
-		return nvs_exposition_add_seconds(e, p->common, page->begun_ns, NULL);
 	case NVS_F_SILENT:
 		if (!page->gone)
-			nvs_exposition_add_seconds(
-				e, p->common,
-				page->mono_ns > page->heard_ns ? page->mono_ns - page->heard_ns : 0,
-				NULL);
+			nvs_exposition_add(e, p->common, age_of(page, page->heard_ns), NULL);
 		return;
-	case NVS_F_CALLS:
-		return nvs_report_series(e, p, &p->apis, NVS_API_CALLS, "api=\"other\"");
-	case NVS_F_ERRORS:
-		return nvs_report_series(e, p, &p->results, 0, "api=\"other\",result=\"other\"");
 	case NVS_F_DURATION:
 		return report_durations(e, p);
 	case NVS_F_IN_FLIGHT:
@@ -242,34 +275,12 @@ void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
 		return report_in_flight(e, p, family == NVS_F_IN_FLIGHT_SECONDS);
 	case NVS_F_LAUNCHES:
 		return report_launches(e, p);
-	case NVS_F_UNKNOWN_GRAPHS:
-		return report_count(e, p, page->graphs_unknown.total);
-	case NVS_F_DOORBELLS:
-		return report_count(e, p, page->doorbells.total);
-	case NVS_F_SUBMISSIONS:
-		return report_count(e, p, page->submissions.total);
-	case NVS_F_ENTRIES:
-		return report_count(e, p, page->entries.total);
-	case NVS_F_COMMAND_BYTES:
-		return report_count(e, p, page->bytes.total);
 	case NVS_F_COPIES:
 	case NVS_F_COPIED_BYTES:
 	case NVS_F_COPY_SECONDS:
 		return report_copies(e, p, family);
-	case NVS_F_MEMORY:
-		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_LIVE, "kind=\"other\"");
-	case NVS_F_MEMORY_PEAK:
-		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_PEAK, "kind=\"other\"");
-	case NVS_F_MEMORY_ALLOCATIONS:
-		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_COUNT, "kind=\"other\"");
-	case NVS_F_ALLOCATED_BYTES:
-		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_BYTES, "kind=\"other\"");
-	case NVS_F_ALLOCATIONS_FAILED:
-		return nvs_report_series(e, p, &p->memory, NVS_MEMORY_FAILED, "kind=\"other\"");
-	case NVS_F_UNFREED:
-		return nvs_report_series(e, p, &p->sites, 0, "site=\"other\"");
 	case NVS_F_CHANNELS:
-		return report_count(e, p, page->nchannels);
+		return nvs_exposition_add(e, p->common, page->nchannels, NULL);
 	case NVS_F_PENDING_ENTRIES:
 		return report_channels(e, p, NVS_CHANNEL_ENTRIES);
 	case NVS_F_PENDING_SUBMISSIONS:
@@ -281,13 +292,6 @@ void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
 		return report_stalls(e, p, family == NVS_F_STALL_SECONDS);
 	case NVS_F_GAPS:
 		return report_gaps(e, p);
-	case NVS_F_ORPHANS:
-		return report_count(e, p, page->counts[NVS_LIVE_ORPHANS].total);
-	case NVS_F_WAIT_SECONDS:
-		return nvs_exposition_add_seconds(e, p->common,
-						  page->counts[NVS_LIVE_WAIT_NS].total, NULL);
-	case NVS_F_ROWS_LEFT_OUT:
-		return report_count(e, p, page->failed_rows);
 	default:
 		nvs_report_foreign_family(e, family, p);
 	}

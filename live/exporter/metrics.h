@@ -14,10 +14,6 @@ void nvs_report_family(struct nvs_exposition *e, enum nvs_family_number family,
 void nvs_report_foreign_family(struct nvs_exposition *e, enum nvs_family_number family,
 			       const struct nvs_exported_process *p);
 
-/* Writes one column of S, and the shared remainder with the labels OTHER. */
-void nvs_report_series(struct nvs_exposition *e, const struct nvs_exported_process *p,
-		       const struct nvs_series *s, uint32_t column, const char *other);
-
 /* Returns the labels of P and of ONE, or TEXT if ONE is NULL; valid until the next call. */
 const char *nvs_sample_labels(const struct nvs_exported_process *p,
 			      const struct nvs_series_name *one, const char *text);

@@ -2,10 +2,10 @@
 /* One scrape: reads all pages, matches them with known processes, adds new ones up to a limit, and
  * writes all families. */
 #include <stdlib.h>
-#include <time.h>
 #include "live/exporter/families.h"
 #include "live/exporter/http.h"
 #include "live/exporter/metrics.h"
+#include "live/read/page_set.h"
 
 enum { PROCESSES = 1024, TRIES = 20, TRY_MS = 5 };
 
@@ -18,14 +18,6 @@ struct nvs_scrape {
 	uint64_t seen;
 	int tries; /* attempts left for a page that is not ready */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 struct nvs_scrape *nvs_scrape_begin(const struct nvs_scrape_options *options,
 				    const struct nvs_http *http)
@@ -50,8 +42,10 @@ int nvs_scrape_watch(struct nvs_scrape *s)
 	return fd;
 }
 
-int nvs_scrape_open_new(struct nvs_scrape *s, bool came)
+int nvs_scrape_open_new(void *scrape, bool came)
 {
+	struct nvs_scrape *s = scrape;
+
 	if (came)
 		s->tries = TRIES;
 	return nvs_pages_open_new(s->pages) && s->tries-- > 0 ? TRY_MS : -1;
@@ -130,26 +124,27 @@ static void report_exporter(struct nvs_scrape *s, struct nvs_exposition *e, uint
 	uint32_t refused = nvs_pages_refused(s->pages, &why);
 
 	begin_family(e, NVS_F_BUILD_INFO);
-	nvs_exposition_add_count(e, "", 1, "version", NVS_VERSION, NULL);
+	nvs_exposition_add(e, "", 1, "version", NVS_VERSION, NULL);
 	begin_family(e, NVS_F_SCRAPE_SECONDS);
-	nvs_exposition_add_seconds(e, "", took, NULL);
+	nvs_exposition_add(e, "", took, NULL);
 	begin_family(e, NVS_F_REQUESTS);
 	for (int i = 0; s->http && i < NVS_HTTP_ANSWERS; i++)
-		nvs_exposition_add_count(e, "", s->http->answers[i], "code", nvs_http_code_names[i],
-					 NULL);
+		nvs_exposition_add(e, "", s->http->answers[i], "code", nvs_http_code_names[i],
+				   NULL);
 	begin_family(e, NVS_F_PROCESSES);
-	nvs_exposition_add_count(e, "", s->running, "state", "running", NULL);
-	nvs_exposition_add_count(e, "", s->gone, "state", "gone", NULL);
-	nvs_exposition_add_count(e, "", s->left_out, "state", "left_out", NULL);
+	nvs_exposition_add(e, "", s->running, "state", "running", NULL);
+	nvs_exposition_add(e, "", s->gone, "state", "gone", NULL);
+	nvs_exposition_add(e, "", s->left_out, "state", "left_out", NULL);
 	begin_family(e, NVS_F_PROCESSES_SEEN);
-	nvs_exposition_add_count(e, "", s->seen, NULL);
+	nvs_exposition_add(e, "", s->seen, NULL);
 	begin_family(e, NVS_F_PAGES_REFUSED);
-	nvs_exposition_add_count(e, "", refused, "why", why, NULL);
+	nvs_exposition_add(e, "", refused, "why", why, NULL);
 }
 
-void nvs_scrape(struct nvs_scrape *s, struct nvs_exposition *e)
+void nvs_scrape(void *scrape, struct nvs_exposition *e)
 {
-	uint64_t begin = now_ns();
+	struct nvs_scrape *s = scrape;
+	uint64_t begin = nvs_mono_ns();
 	uint32_t known;
 
 	s->running = s->gone = s->left_out = 0;
@@ -159,7 +154,7 @@ void nvs_scrape(struct nvs_scrape *s, struct nvs_exposition *e)
 	add_new(s, known);
 	for (struct nvs_exported_process *p = s->processes; p; p = p->next)
 		*(p->page->gone ? &s->gone : &s->running) += 1;
-	report_exporter(s, e, now_ns() - begin);
+	report_exporter(s, e, nvs_mono_ns() - begin);
 	for (int i = NVS_F_PROCESS_INFO;
 	     i < (s->options.gpuprobe ? NVS_FAMILIES : NVS_F_PROBE_LEAKS); i++) {
 		begin_family(e, (enum nvs_family_number)i);

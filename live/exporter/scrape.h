@@ -24,7 +24,7 @@ struct nvs_scrape *nvs_scrape_begin(const struct nvs_scrape_options *options,
 
 /* Writes a complete answer. Counters never decrease between two answers while their process lives.
  *  */
-void nvs_scrape(struct nvs_scrape *s, struct nvs_exposition *e);
+void nvs_scrape(void *scrape, struct nvs_exposition *e);
 
 /*
  * For processes that start and end between two scrapes. nvs_scrape_watch() returns a descriptor to
@@ -32,7 +32,7 @@ void nvs_scrape(struct nvs_scrape *s, struct nvs_exposition *e);
  * it returns the next timeout in ms, or -1 for none.
  */
 int nvs_scrape_watch(struct nvs_scrape *s);
-int nvs_scrape_open_new(struct nvs_scrape *s, bool came);
+int nvs_scrape_open_new(void *scrape, bool came);
 
 void nvs_scrape_end(struct nvs_scrape *s);
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "decode/base/grow.h"
 #include "live/read/page.h"
 
 #define MAX_STRINGS (16u << 20) /* bytes */
@@ -62,30 +63,16 @@ const uint8_t *nvs_page_read_bytes(struct nvs_page_file *file, uint64_t offset, 
 	return read_into(file, file->scratch[which], offset, length) ? NULL : file->scratch[which];
 }
 
-const uint8_t *nvs_page_read_table(struct nvs_page_file *file, enum nvs_live_table_number number,
-				   size_t least, int which, uint32_t *count, uint32_t *step)
-{
-	const struct nvs_live_table *t = file->head.tables + number;
-
-	*count = t->used < t->rows ? t->used : t->rows;
-	*step = t->row_bytes;
-	if (*count && t->row_bytes < least) {
-		nvs_page_reject(file, "a table's rows are too short");
-		return NULL;
-	}
-	return nvs_page_read_bytes(file, *count ? t->offset : 0, (uint64_t)*count * *step, which);
-}
-
 void *nvs_page_add_row(struct nvs_page_list *list, size_t size)
 {
 	if (list->n == list->room) {
-		uint32_t room = list->room ? 2 * list->room : 16;
-		void *more = realloc(list->rows, room * size);
+		uint64_t room = list->room;
+		void *more = nvs_grow(list->rows, &room, size, 16, UINT32_MAX, false);
 
 		if (!more)
 			return NULL;
 		list->rows = more;
-		list->room = room;
+		list->room = (uint32_t)room;
 	}
 	return memset((uint8_t *)list->rows + size * list->n++, 0, size);
 }

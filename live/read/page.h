@@ -53,10 +53,7 @@ void nvs_page_free(struct nvs_page_file *file);
 
 /* Appends a zeroed row to LIST. Returns NULL if there is no memory. */
 void *nvs_page_add_row(struct nvs_page_list *list, size_t size);
-/* Reads a table into scratch buffer WHICH and sets *COUNT and *STEP (bytes per row). A row must
- * have at least LEAST bytes. Returns NULL if the page was rejected. */
-const uint8_t *nvs_page_read_table(struct nvs_page_file *file, enum nvs_live_table_number number,
-				   size_t least, int which, uint32_t *count, uint32_t *step);
+/* Reads bytes into scratch buffer WHICH. Returns NULL if the page was rejected. */
 const uint8_t *nvs_page_read_bytes(struct nvs_page_file *file, uint64_t offset, uint64_t length,
 				   int which);
 const char *nvs_page_get_string(const struct nvs_page_file *file, uint32_t offset);

@@ -59,14 +59,6 @@ struct folder {
 	uint64_t budget;
 };
 
-static uint64_t mono_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 int nvs_pages_open(struct nvs_pages **pages, uint32_t flags)
 {
 	struct rlimit files;
@@ -529,7 +521,7 @@ int nvs_pages_update(struct nvs_pages *pages)
 	pages->refused = pages->nshown = 0;
 	pages->why = NULL;
 	pages->no_memory = false;
-	pages->now = mono_ns();
+	pages->now = nvs_mono_ns();
 	for (uint32_t i = 0; i < pages->n; i++)
 		pages->files[i]->listed = false;
 	scan_all(pages);
@@ -544,7 +536,7 @@ int nvs_pages_update(struct nvs_pages *pages)
 		return -ENOMEM;
 	pages->shown = more;
 	/* The pages' clocks are read now, so take the time again. */
-	pages->now = mono_ns();
+	pages->now = nvs_mono_ns();
 	read_all(pages);
 	return pages->no_memory ? -ENOMEM : 0;
 }
@@ -554,7 +546,7 @@ int nvs_pages_watch(struct nvs_pages *pages)
 	int fd = pages->watch ? pages->watch : inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 
 	pages->watch = fd > 0 ? fd : 0;
-	pages->watched = mono_ns();
+	pages->watched = nvs_mono_ns();
 	return pages->watch ? fd : -1;
 }
 
@@ -596,7 +588,7 @@ bool nvs_pages_open_new(struct nvs_pages *pages)
 	if (!pages->watch)
 		return false;
 	handle_events(pages);
-	pages->now = mono_ns();
+	pages->now = nvs_mono_ns();
 	for (uint32_t i = 0; i < pages->nwatched; i++) {
 		struct watched *w = pages->watched_folders + i;
 		struct folder folder = {.uid = w->uid, .budget = MAX_BYTES};

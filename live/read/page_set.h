@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include "nvsnoop/trace.h"
 #include "nvsnoop/live.h"
 
@@ -231,5 +232,19 @@ const char *nvs_live_kind_name(enum nvs_live_kind kind); /* "device", as in --me
 bool nvs_live_kind_on_gpu(enum nvs_live_kind kind); /* does this kind occupy GPU memory */
 /* Formats a UUID as nvidia-smi does: "GPU-01234567-89ab-...". */
 void nvs_format_uuid(char to[48], const uint8_t uuid[16]);
+
+/* CLOCK_MONOTONIC, by which pages have their times. */
+static inline uint64_t nvs_mono_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t nvs_mono_ms(void)
+{
+	return nvs_mono_ns() / 1000000;
+}
 
 #endif

@@ -14,19 +14,27 @@
 #define MAX_CHANNELS 16384
 #define TRIES 8 /* attempts to read a row that the process is changing */
 
-/* Reads a table's rows with nvs_page_read_table(). Rejects the page if there are more than MOST. */
+/* The rows of a table as the process wrote them. */
+struct raw_rows {
+	const uint8_t *bytes;
+	uint32_t n, step;
+};
+
+/* Reads a table into scratch buffer WHICH. Rejects the page if there are more than MOST rows, or if
+ * they have less than LEAST bytes. */
 static int read_table(struct nvs_page_file *file, enum nvs_live_table_number number, size_t least,
-		      uint32_t most, int which, const uint8_t **rows, uint32_t *count,
-		      uint32_t *step)
+		      uint32_t most, int which, struct raw_rows *rows)
 {
 	const struct nvs_live_table *t = file->head.tables + number;
+	uint32_t n = t->used < t->rows ? t->used : t->rows;
 
-	*rows = NULL;
-	*count = *step = 0;
-	if ((t->used < t->rows ? t->used : t->rows) > most)
+	*rows = (struct raw_rows){NULL, n, t->row_bytes};
+	if (n > most)
 		return nvs_page_reject(file, "a table has too many rows");
-	*rows = nvs_page_read_table(file, number, least, which, count, step);
-	return *rows ? 0 : -EINVAL;
+	if (n && t->row_bytes < least)
+		return nvs_page_reject(file, "a table's rows are too short");
+	rows->bytes = nvs_page_read_bytes(file, n ? t->offset : 0, (uint64_t)n * rows->step, which);
+	return rows->bytes ? 0 : -EINVAL;
 }
 
 /* Appends zeroed rows until LIST has COUNT. Existing rows are kept. */
@@ -38,26 +46,37 @@ static int grow_list(struct nvs_page_list *list, uint32_t count, size_t size)
 	return 0;
 }
 
+/* Reads a table, and makes LIST, whose elements have SIZE bytes, as long. */
+static int read_rows(struct nvs_page_file *file, enum nvs_live_table_number number, size_t least,
+		     uint32_t most, struct nvs_page_list *list, size_t size, struct raw_rows *rows)
+{
+	int r = read_table(file, number, least, most, 0, rows);
+
+	return r ? r : grow_list(list, rows->n, size);
+}
+
+/* The type of ROW must be that of the rows. */
+#define COPY_ROW(row, rows, i) \
+	memcpy(row, (rows)->bytes + (size_t)(i) * (rows)->step, sizeof(*(row)))
+
 /* ---- names, read before the slots ---- */
 
 static int read_apis(struct nvs_page_file *file)
 {
-	const uint8_t *rows;
-	uint32_t n, step;
-	int r = read_table(file, NVS_LIVE_APIS, sizeof(struct nvs_live_api), MAX_APIS, 0, &rows, &n,
-			   &step);
+	struct raw_rows rows;
+	int r = read_rows(file, NVS_LIVE_APIS, sizeof(struct nvs_live_api), MAX_APIS, &file->apis,
+			  sizeof(struct nvs_page_api), &rows);
 
-	r = r ? r : grow_list(&file->apis, n, sizeof(struct nvs_page_api));
-	for (uint32_t i = 0; !r && i < n; i++) {
+	for (uint32_t i = 0; !r && i < rows.n; i++) {
 		struct nvs_page_api *api = (struct nvs_page_api *)file->apis.rows + i;
 		struct nvs_live_api row;
 
-		memcpy(&row, rows + (size_t)i * step, sizeof(row));
+		COPY_ROW(&row, &rows, i);
 		api->name = i ? nvs_page_get_string(file, row.name) : "";
 		api->group = nvs_page_get_string(file, row.group);
 	}
 	/* The page has fewer rows than before: the strings of the others may have moved. */
-	for (uint32_t i = n; !r && i < file->apis.n; i++)
+	for (uint32_t i = rows.n; !r && i < file->apis.n; i++)
 		((struct nvs_page_api *)file->apis.rows)[i].name =
 			((struct nvs_page_api *)file->apis.rows)[i].group = "";
 	return r;
@@ -65,17 +84,15 @@ static int read_apis(struct nvs_page_file *file)
 
 static int read_kernels(struct nvs_page_file *file)
 {
-	const uint8_t *rows;
-	uint32_t n, step;
-	int r = read_table(file, NVS_LIVE_KERNELS, sizeof(struct nvs_live_kernel), MAX_KERNELS, 0,
-			   &rows, &n, &step);
+	struct raw_rows rows;
+	int r = read_rows(file, NVS_LIVE_KERNELS, sizeof(struct nvs_live_kernel), MAX_KERNELS,
+			  &file->kernels, sizeof(struct nvs_page_kernel), &rows);
 
-	r = r ? r : grow_list(&file->kernels, n, sizeof(struct nvs_page_kernel));
-	for (uint32_t i = 0; !r && i < n; i++) {
+	for (uint32_t i = 0; !r && i < rows.n; i++) {
 		struct nvs_page_kernel *kernel = (struct nvs_page_kernel *)file->kernels.rows + i;
 		struct nvs_live_kernel row;
 
-		memcpy(&row, rows + (size_t)i * step, sizeof(row));
+		COPY_ROW(&row, &rows, i);
 		kernel->name = i ? nvs_page_get_string(file, row.name) : "";
 		kernel->function = row.function;
 		kernel->registers = row.registers;
@@ -83,7 +100,7 @@ static int read_kernels(struct nvs_page_file *file)
 		kernel->local = row.local;
 		kernel->max_threads = row.max_threads;
 	}
-	for (uint32_t i = n; !r && i < file->kernels.n; i++)
+	for (uint32_t i = rows.n; !r && i < file->kernels.n; i++)
 		((struct nvs_page_kernel *)file->kernels.rows)[i].name = "";
 	return r;
 }
@@ -101,17 +118,15 @@ static int read_results(struct nvs_page_file *file)
 {
 	struct nvs_page_api *apis = file->apis.rows;
 	struct nvs_page *page = &file->page;
-	const uint8_t *rows;
-	uint32_t n, step;
-	int r = read_table(file, NVS_LIVE_RESULTS, sizeof(struct nvs_live_result), MAX_RESULTS, 0,
-			   &rows, &n, &step);
+	struct raw_rows rows;
+	int r = read_rows(file, NVS_LIVE_RESULTS, sizeof(struct nvs_live_result), MAX_RESULTS,
+			  &file->results, sizeof(struct nvs_page_result), &rows);
 
-	r = r ? r : grow_list(&file->results, n, sizeof(struct nvs_page_result));
-	for (uint32_t i = 0; !r && i < n; i++) {
+	for (uint32_t i = 0; !r && i < rows.n; i++) {
 		struct nvs_page_result *result = (struct nvs_page_result *)file->results.rows + i;
 		struct nvs_live_result row;
 
-		memcpy(&row, rows + (size_t)i * step, sizeof(row));
+		COPY_ROW(&row, &rows, i);
 		result->api = i && row.api < file->apis.n ? row.api : 0;
 		result->result = row.result;
 		result->count.more = row.count;
@@ -133,18 +148,17 @@ static int read_results(struct nvs_page_file *file)
 
 static int read_gpus(struct nvs_page_file *file)
 {
-	const uint8_t *rows;
-	uint32_t n, step;
-	int r = read_table(file, NVS_LIVE_GPUS, sizeof(struct nvs_live_gpu), MAX_GPUS, 0, &rows, &n,
-			   &step);
+	struct raw_rows rows;
+	int r;
 
 	file->gpus.n = 0;
-	r = r ? r : grow_list(&file->gpus, n, sizeof(struct nvs_page_gpu));
-	for (uint32_t i = 0; !r && i < n; i++) {
+	r = read_rows(file, NVS_LIVE_GPUS, sizeof(struct nvs_live_gpu), MAX_GPUS, &file->gpus,
+		      sizeof(struct nvs_page_gpu), &rows);
+	for (uint32_t i = 0; !r && i < rows.n; i++) {
 		struct nvs_page_gpu *gpu = (struct nvs_page_gpu *)file->gpus.rows + i;
 		struct nvs_live_gpu row;
 
-		memcpy(&row, rows + (size_t)i * step, sizeof(row));
+		COPY_ROW(&row, &rows, i);
 		memcpy(gpu->uuid, row.uuid, sizeof(gpu->uuid));
 		memcpy(gpu->name, row.name, sizeof(gpu->name));
 		gpu->name[sizeof(gpu->name) - 1] = 0;
@@ -212,18 +226,17 @@ static void sum_memory(struct nvs_page_file *file)
 
 static int read_memory(struct nvs_page_file *file)
 {
-	const uint8_t *rows;
-	uint32_t n, step;
-	int r = read_table(file, NVS_LIVE_MEMORY, sizeof(struct nvs_live_memory),
-			   (MAX_GPUS + 1) * NVS_LIVE_KINDS, 0, &rows, &n, &step);
+	struct raw_rows rows;
+	int r = read_rows(file, NVS_LIVE_MEMORY, sizeof(struct nvs_live_memory),
+			  (MAX_GPUS + 1) * NVS_LIVE_KINDS, &file->memory_places, sizeof(uint32_t),
+			  &rows);
 
-	r = r ? r : grow_list(&file->memory_places, n, sizeof(uint32_t));
-	for (uint32_t i = 0; !r && i < n; i++) {
+	for (uint32_t i = 0; !r && i < rows.n; i++) {
 		struct nvs_page_memory *memory;
 		struct nvs_live_memory row;
 		bool used;
 
-		memcpy(&row, rows + (size_t)i * step, sizeof(row));
+		COPY_ROW(&row, &rows, i);
 		used = row.live | row.live_count | row.peak | row.allocs | row.frees |
 		       row.failed_allocs | row.failed_frees | row.ended | row.untracked;
 		memory = memory_entry(file, i, used);
@@ -238,19 +251,17 @@ static int read_memory(struct nvs_page_file *file)
 
 static int read_sites(struct nvs_page_file *file)
 {
-	const uint8_t *rows;
-	uint32_t n, step;
-	int r = read_table(file, NVS_LIVE_SITE_ROWS, sizeof(struct nvs_live_site), MAX_SITES, 0,
-			   &rows, &n, &step);
+	struct raw_rows rows;
+	int r = read_rows(file, NVS_LIVE_SITE_ROWS, sizeof(struct nvs_live_site), MAX_SITES,
+			  &file->sites, sizeof(struct nvs_page_site), &rows);
 
-	r = r ? r : grow_list(&file->sites, n, sizeof(struct nvs_page_site));
 	for (uint32_t i = 0; !r && i < file->sites.n; i++)
 		((struct nvs_page_site *)file->sites.rows)[i].name = "";
-	for (uint32_t i = 0; !r && i < n; i++) {
+	for (uint32_t i = 0; !r && i < rows.n; i++) {
 		struct nvs_page_site *site = (struct nvs_page_site *)file->sites.rows + i;
 		struct nvs_live_site row;
 
-		memcpy(&row, rows + (size_t)i * step, sizeof(row));
+		COPY_ROW(&row, &rows, i);
 		site->name = nvs_page_get_string(file, row.name);
 		site->api = row.api < file->apis.n ? row.api : 0;
 		site->stack = row.stack;
@@ -290,19 +301,18 @@ static int add_alloc(struct nvs_page_file *file, const struct nvs_live_alloc *on
 
 static int read_allocs(struct nvs_page_file *file)
 {
-	const uint8_t *first, *second;
-	uint32_t n, step;
+	struct raw_rows first, second;
 	int r = read_table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MAX_ALLOCS, 0,
-			   &first, &n, &step);
+			   &first);
 
-	r = r ? r
-	      : read_table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MAX_ALLOCS, 1,
-			   &second, &n, &step);
-	for (uint32_t i = 0; !r && i < n; i++) {
+	if (!r)
+		r = read_table(file, NVS_LIVE_ALLOCS, sizeof(struct nvs_live_alloc), MAX_ALLOCS, 1,
+			       &second);
+	for (uint32_t i = 0; !r && i < second.n; i++) {
 		struct nvs_live_alloc one, two;
 
-		memcpy(&one, first + (size_t)i * step, sizeof(one));
-		memcpy(&two, second + (size_t)i * step, sizeof(two));
+		COPY_ROW(&one, &first, i);
+		COPY_ROW(&two, &second, i);
 		r = add_alloc(file, &one, &two);
 	}
 	return r;

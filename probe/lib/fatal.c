@@ -61,6 +61,23 @@ char *probe_copy(const char *text, size_t max_bytes)
 	return own;
 }
 
+char *probe_read_all(FILE *f, size_t most, size_t *length)
+{
+	size_t room = 1 << 16, n = 0;
+	char *text = probe_allocate(room, 1);
+
+	while (!feof(f) && !ferror(f) && n <= most) {
+		n += fread(text + n, 1, room - n - 1, f);
+		if (n + 1 == room)
+			text = realloc(text, room *= 2);
+		if (!text)
+			probe_die("out of memory");
+	}
+	text[n] = 0;
+	*length = n;
+	return text;
+}
+
 void probe_check(int error, const char *what)
 {
 	if (error)

@@ -55,25 +55,17 @@ static void escape_percent(char *to, const char *from)
 	*to = 0;
 }
 
-static char *read_all(int fd)
+static char *read_pipe(int fd)
 {
-	size_t n = 0, room = 0;
+	FILE *f = fdopen(fd, "r");
 	char *text = NULL;
-	ssize_t got;
+	size_t n;
 
-	do {
-		if (n + 4096 > room) {
-			room = 2 * room + 8192;
-			text = realloc(text, room);
-			if (!text)
-				probe_die("out of memory");
-		}
-		got = read(fd, text + n, room - n - 1);
-		if (got < 0 && errno != EINTR)
-			probe_die("pipe: %s", strerror(errno));
-		n += got > 0 ? (size_t)got : 0;
-	} while (got);
-	text[n] = 0;
+	if (f)
+		text = probe_read_all(f, SIZE_MAX, &n);
+	if (!f || ferror(f))
+		probe_die("pipe: %s", strerror(errno));
+	fclose(f);
 	return text;
 }
 
@@ -126,8 +118,7 @@ void probe_run_child(struct probe_child_run *r, const char *const *arguments, bo
 		_exit(1);
 	}
 	close(fds[1]);
-	r->text = read_all(fds[0]);
-	close(fds[0]);
+	r->text = read_pipe(fds[0]);
 	wait_for(r, child);
 }
 

@@ -239,9 +239,7 @@ static void add_point(struct dma_study *s, const struct dma_way *w, uint32_t byt
 		probe_die("too many rows");
 	p = &s->points[s->npoints++];
 	*p = (struct point){w, bytes};
-	p->ns = calloc(s->options->repeat, sizeof(*p->ns));
-	if (!p->ns)
-		probe_die("out of memory");
+	p->ns = probe_allocate(s->options->repeat, sizeof(*p->ns));
 }
 
 static void measure_point(struct dma_study *s, struct point *p, uint32_t times, bool last)
@@ -373,9 +371,7 @@ void dma_measure_raw(const struct probe_options *options, struct probe_session *
 
 	for (uint32_t i = 0; i < n; i++)
 		s.largest = sizes[i] > s.largest ? sizes[i] : s.largest;
-	s.points = calloc(POINTS_MAX, sizeof(*s.points));
-	if (!s.points)
-		probe_die("out of memory");
+	s.points = probe_allocate(POINTS_MAX, sizeof(*s.points));
 	probe_open(&s.session, options->gpu);
 	allocate_buffers(&s);
 	add_points(&s, &dma_main_ways[0], sizes, n);
@@ -413,9 +409,7 @@ int probe_run_dma(const struct probe_options *options)
 		probe_svg_check_folder(options->svg);
 	if (options->compare)
 		return dma_run_compare(options);
-	s.points = calloc(POINTS_MAX, sizeof(*s.points));
-	if (!s.points)
-		probe_die("out of memory");
+	s.points = probe_allocate(POINTS_MAX, sizeof(*s.points));
 	probe_open_context(&s.session, options->gpu);
 	probe_peer_open(&s.peer, &s.session, room_of(&s));
 	probe_open_channels(&s.session);

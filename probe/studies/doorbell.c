@@ -84,20 +84,19 @@ struct doorbell_sample {
 	uint64_t stamp; /* GPU timestamp */
 };
 
-/* Submits N no-operations and a semaphore: a host semaphore with EXECUTE, or the engine's if
- * EXECUTE is 0. */
+#define PARSED (NVS_SEM_RELEASE | NVS_SEM_RELEASE_TIMESTAMP)
+#define IDLE (PARSED | NVS_SEM_RELEASE_WFI)
+
+/* Submits a host semaphore. */
 static struct doorbell_sample submit_one(struct doorbell_study *s,
-					 const struct probe_memory *commands, uint32_t n,
-					 uint32_t execute)
+					 const struct probe_memory *commands)
 {
 	struct probe_session *p = &s->session;
 	struct probe_channel_kind_entry *lane = &p->lanes[PROBE_COMPUTE];
 	uint32_t *w = p->commands.cpu, payload = ++p->payload;
 	struct doorbell_sample m;
 
-	w = nvs_put_nop(w, n);
-	w = execute ? nvs_put_host_semaphore(w, probe_semaphore_address(p, 0), payload, execute)
-		    : nvs_put_compute_semaphore(w, probe_semaphore_address(p, 0), payload);
+	w = nvs_put_host_semaphore(w, probe_semaphore_address(p, 0), payload, PARSED);
 	probe_upload_commands(p, commands, p->commands.cpu,
 			      (size_t)((char *)w - (char *)p->commands.cpu));
 	m.begin = probe_now();
@@ -109,9 +108,6 @@ static struct doorbell_sample submit_one(struct doorbell_study *s,
 	return m;
 }
 
-#define PARSED (NVS_SEM_RELEASE | NVS_SEM_RELEASE_TIMESTAMP)
-#define IDLE (PARSED | NVS_SEM_RELEASE_WFI)
-
 /* Measures a round trip with the pushbuffer in host or device memory. */
 static void round_trip(struct doorbell_study *s, const struct probe_memory *commands)
 {
@@ -120,7 +116,7 @@ static void round_trip(struct doorbell_study *s, const struct probe_memory *comm
 	double uncertain = NAN, clock = s->clock ? clock_offset(s, &uncertain) : NAN;
 
 	for (uint32_t i = 0; i < s->repeat; i++) {
-		struct doorbell_sample m = submit_one(s, commands, 0, PARSED);
+		struct doorbell_sample m = submit_one(s, commands);
 
 		ring[i] = (double)(m.rung - m.begin);
 		seen[i] = (double)(m.seen - m.begin);
@@ -214,7 +210,7 @@ int probe_run_doorbell(const struct probe_options *options)
 	s.clock = probe_gpu_clock(s.session.lanes[PROBE_COMPUTE].channel.gpu);
 	probe_allocate_commands(&s.device_commands, PROBE_DEVICE, PROBE_COMMAND_BYTES);
 	for (int i = 0; i < 5; i++) /* warm-up */
-		submit_one(&s, &s.session.commands, 0, PARSED);
+		submit_one(&s, &s.session.commands);
 	round_trip(&s, &s.session.commands);
 	round_trip(&s, &s.device_commands);
 	measure_completion(&s);

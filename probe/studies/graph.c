@@ -115,12 +115,10 @@ static void summarize_samples(struct probe_launches *row, struct samples *s)
 static void measure_all(const struct probe_options *o, struct probe_launches *rows, uint32_t n)
 {
 	uint32_t each = o->repeat + BACK_TO_BACK + ONE_BY_ONE;
-	struct samples *all = calloc(n, sizeof(*all));
-	double *us = calloc((size_t)n * each, sizeof(*us));
+	struct samples *all = probe_allocate(n, sizeof(*all));
+	double *us = probe_allocate((size_t)n * each, sizeof(*us));
 	struct probe_chain chain;
 
-	if (!all || !us)
-		probe_die("out of memory");
 	for (uint32_t i = 0; i < n; i++) {
 		all[i].us = us + (size_t)i * each;
 		all[i].back_to_back = all[i].us + o->repeat;

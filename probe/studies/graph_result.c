@@ -26,7 +26,7 @@ static const double published_short[] = {1, SHORT}, published_steps[] = {340, 34
 
 static void derive_steps(struct probe_table *t, const struct probe_launches *rows, uint32_t n)
 {
-	uint32_t steps = 0, listed = 0;
+	uint32_t steps = 0;
 	char text[MAX_STEPS_LISTED * 32 + 32] = "";
 	size_t at = 0;
 
@@ -35,16 +35,14 @@ static void derive_steps(struct probe_table *t, const struct probe_launches *row
 
 		if (!(fabs(step) > 0))
 			continue;
-		if (steps++ < MAX_STEPS_LISTED) {
+		if (steps++ < MAX_STEPS_LISTED)
 			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%u (%+.0f)",
-					       listed ? ", " : "", rows[i].nodes, step);
-			listed++;
-		}
+					       at ? ", " : "", rows[i].nodes, step);
 	}
 	if (!steps)
 		return;
-	if (steps > listed)
-		snprintf(text + at, sizeof(text) - at, " and %u more", steps - listed);
+	if (steps > MAX_STEPS_LISTED)
+		snprintf(text + at, sizeof(text) - at, " and %u more", steps - MAX_STEPS_LISTED);
 	probe_table_add_note(t, "%u step%s in bytes up to %u nodes: at %s", steps,
 			     steps == 1 ? "" : "s",
 			     rows[n - 1].nodes < SHORT ? rows[n - 1].nodes : SHORT, text);
@@ -58,12 +56,10 @@ struct columns {
 
 static struct columns columns_of(const struct probe_launches *rows, uint32_t n)
 {
-	double *all = calloc(9 * (size_t)n, sizeof(*all));
+	double *all = probe_allocate(9 * (size_t)n, sizeof(*all));
 	struct columns c = {all,	 all + n,     all + 2 * n, all + 3 * n, all + 4 * n,
 			    all + 5 * n, all + 6 * n, all + 7 * n, all + 8 * n};
 
-	if (!all)
-		probe_die("out of memory");
 	for (uint32_t i = 0; i < n; i++) {
 		c.nodes[i] = rows[i].nodes;
 		c.bytes[i] = rows[i].bytes;

@@ -42,26 +42,20 @@ struct submit {
 /* ---- the text ---- */
 
 /* Reads all of PATH. Exits if it has more than MOST bytes. */
-static char *read_all(const char *path, size_t most, size_t *length)
+static char *read_path(const char *path, size_t most, size_t *length)
 {
 	FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
-	size_t room = 1 << 16, n = 0;
-	char *text = f ? malloc(room) : NULL;
+	char *text;
 
 	if (!f)
 		probe_die("%s: %s", path, strerror(errno));
-	while (text && !feof(f) && !ferror(f) && n <= most) {
-		n += fread(text + n, 1, room - n, f);
-		if (n == room)
-			text = realloc(text, room *= 2);
-	}
-	if (!text || n > most)
+	text = probe_read_all(f, most, length);
+	if (*length > most)
 		probe_die("%s: more than %zu MiB", path, most >> 20);
 	if (ferror(f))
 		probe_die("%s: %s", path, strerror(errno));
 	if (f != stdin)
 		fclose(f);
-	*length = n;
 	return text;
 }
 
@@ -149,7 +143,7 @@ static void fill_source(struct submit *s)
 		to[i] = (uint8_t)(1 + i % 251);
 	if (!s->options->src)
 		return;
-	bytes = read_all(s->options->src, BUFFER_BYTES, &length);
+	bytes = read_path(s->options->src, BUFFER_BYTES, &length);
 	memset(to, 0, BUFFER_BYTES);
 	memcpy(to, bytes, length);
 	free(bytes);
@@ -212,11 +206,9 @@ static struct probe_channel_kind_entry *lane_of(struct submit *s)
 
 static void submit_text(struct submit *s, struct probe_channel_kind_entry *lane)
 {
-	struct nvs_ring_segment *pieces = calloc(s->words.nentries, sizeof(*pieces));
+	struct nvs_ring_segment *pieces = probe_allocate(s->words.nentries, sizeof(*pieces));
 	uint32_t n = 0;
 
-	if (!pieces)
-		probe_die("out of memory");
 	memcpy(s->session.commands.cpu, s->words.words, 4ull * s->words.nwords);
 	for (uint32_t i = 0; i < s->words.nentries; i++) {
 		const struct nvs_asm_entry *e = &s->words.entries[i];
@@ -363,9 +355,7 @@ static void print_results(struct submit *s)
 	uint64_t first = 0, last = 0;
 
 	s->table = (struct probe_table)PROBE_TABLE("submit", columns);
-	s->cells = calloc(s->effects.nreleases + 1, sizeof(*s->cells));
-	if (!s->cells)
-		probe_die("out of memory");
+	s->cells = probe_allocate(s->effects.nreleases, sizeof(*s->cells));
 	for (uint32_t i = 0; i < s->effects.nreleases; i++)
 		add_row(s, i, &first, &last);
 	probe_table_add_note(&s->table, "%u dwords", s->words.nwords);
@@ -412,7 +402,7 @@ int probe_run_submit(const struct probe_options *options)
 
 	s.options = options;
 	s.name = strcmp(options->file, "-") ? options->file : "<stdin>";
-	s.text = read_all(options->file, MAX_TEXT_BYTES, &s.length);
+	s.text = read_path(options->file, MAX_TEXT_BYTES, &s.length);
 	memcpy(s.buffers, stand_ins, sizeof(stand_ins));
 	/* Assemble before opening a GPU, which may be missing. */
 	assemble_text(&s);

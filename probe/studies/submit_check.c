@@ -24,10 +24,9 @@ struct complaint {
 struct look {
 	struct probe_effects *e;
 	const struct nvs_assembly *a;
-	uint32_t room;
 	uint32_t word; /* word being checked */
 	uint32_t *made_by; /* for each operation, the word that completed it */
-	uint64_t made, ops; /* operations completed, and operations checked */
+	uint32_t made, ops; /* operations completed, and operations checked */
 	uint32_t nmethods,
 		nops; /* numbers of complaints about methods and headers, and about operations */
 	struct complaint methods[COMPLAINTS_MAX], of_ops[COMPLAINTS_MAX];
@@ -162,12 +161,7 @@ static void add_release(struct look *l, const struct nvs_op *op)
 {
 	struct probe_effects *e = l->e;
 
-	if (e->nreleases == l->room) {
-		l->room = l->room ? 2 * l->room : 64;
-		e->releases = realloc(e->releases, l->room * sizeof(*e->releases));
-		if (!e->releases)
-			probe_die("out of memory");
-	}
+	e->releases = probe_grow(e->releases, e->nreleases, sizeof(*e->releases));
 	e->releases[e->nreleases++] = (struct probe_release){
 		.address = op->sem.address,
 		.payload = op->sem.payload,
@@ -279,11 +273,7 @@ static void feed_word(struct look *l, const struct nvs_ops *ops, struct nvs_ops_
 {
 	nvs_ops_feed(c, l->a->words + l->word, 1);
 	while (l->made < nvs_ops_count(ops)) {
-		/* Capacity doubles: it is full at each power of two. */
-		if (!(l->made & (l->made - 1)))
-			l->made_by = realloc(l->made_by, (2 * l->made + 1) * sizeof(*l->made_by));
-		if (!l->made_by)
-			probe_die("out of memory");
+		l->made_by = probe_grow(l->made_by, l->made, sizeof(*l->made_by));
 		l->made_by[l->made++] = l->word;
 	}
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include "decode/gpu/ops.h"
+#include "tests/unit/pbfeed.h"
 #include "tests/unit/pbmake.h"
 
 static uint64_t nops, nruns, nnames;
@@ -125,7 +126,7 @@ int main(int argc, char **argv)
 
 		nvs_pb_start(&pb);
 		nvs_pb_entry(&pb, 0x200000000ull | (uint64_t)p->n << 42, true, &walk, &gp);
-		nvs_pb_feed(&pb, p->words, p->n, &walk);
+		pb_feed(&pb, p->words, p->n, &walk);
 		nvs_pb_finish(&pb, &walk);
 		dwords += p->n;
 	}

@@ -3,8 +3,8 @@
 /* The pushbuffer decoder: every header form, segments that split headers and data anywhere, and
  * every fault. */
 #include <stdlib.h>
-#include "decode/gpu/pb.h"
 #include "tests/unit/expect.h"
+#include "tests/unit/pbfeed.h"
 
 /* Headers as hosts from Fermi on take them. */
 #define HDR(op, subch, method, count) \
@@ -60,7 +60,7 @@ static void walk(struct nvs_pb *pb, const uint32_t *words, uint32_t n, struct se
 
 	nvs_pb_start(pb);
 	nvs_pb_entry(pb, entry(0x200000000ull, n), true, &sink, &gp);
-	nvs_pb_feed(pb, words, n, &sink);
+	pb_feed(pb, words, n, &sink);
 	nvs_pb_finish(pb, &sink);
 }
 
@@ -178,7 +178,7 @@ static void cuts(void)
 				piece = 1 + (seed >> 16) % 5;
 				if (piece > seg - fed)
 					piece = seg - fed;
-				nvs_pb_feed(&pb, words + at + fed, piece, &sink);
+				pb_feed(&pb, words + at + fed, piece, &sink);
 				fed += piece;
 			}
 			at += seg;
@@ -281,7 +281,7 @@ static void segment_faults(void)
 	memset(&seen, 0, sizeof(seen));
 	nvs_pb_start(&pb);
 	nvs_pb_entry(&pb, entry(0x1000, 1), true, &sink, &gp);
-	nvs_pb_feed(&pb, head, 1, &sink);
+	pb_feed(&pb, head, 1, &sink);
 	nvs_pb_entry(&pb, entry(0x2000, 2) | 1ull << 41, true, &sink, &gp);
 	EXPECT_EQ(seen.nfaults, 1);
 	EXPECT_EQ(seen.faults[0].kind, NVS_PB_NESTED);
@@ -307,15 +307,15 @@ static void segment_faults(void)
 	/* Fewer and more bytes than the entry says. */
 	nvs_pb_start(&pb);
 	nvs_pb_entry(&pb, entry(0x1000, 8), true, &sink, &gp);
-	nvs_pb_feed(&pb, head, 1, &sink);
-	nvs_pb_feed(&pb, data, 2, &sink);
+	pb_feed(&pb, head, 1, &sink);
+	pb_feed(&pb, data, 2, &sink);
 	nvs_pb_finish(&pb, &sink);
 	EXPECT_EQ(seen.nfaults, 3);
 	EXPECT_EQ(seen.faults[2].kind, NVS_PB_LENGTH);
 	nvs_pb_start(&pb);
 	nvs_pb_entry(&pb, entry(0x1000, 1), true, &sink, &gp);
 	seen.nwords = 0;
-	nvs_pb_feed(&pb, more, 3, &sink);
+	pb_feed(&pb, more, 3, &sink);
 	EXPECT_EQ(seen.nfaults, 4);
 	EXPECT_EQ(seen.faults[3].kind, NVS_PB_LENGTH);
 	EXPECT_EQ(seen.nwords, 0);
@@ -350,11 +350,11 @@ static void missing(void)
 	memset(&seen, 0, sizeof(seen));
 	nvs_pb_start(&pb);
 	nvs_pb_entry(&pb, entry(0x1000, 1), true, &sink, &gp);
-	nvs_pb_feed(&pb, head, 1, &sink);
+	pb_feed(&pb, head, 1, &sink);
 	nvs_pb_entry(&pb, entry(0x2000, 2), true, &sink, &gp);
 	nvs_pb_skip(&pb);
 	nvs_pb_entry(&pb, entry(0x3000, 2), true, &sink, &gp);
-	nvs_pb_feed(&pb, good, 2, &sink);
+	pb_feed(&pb, good, 2, &sink);
 	nvs_pb_finish(&pb, &sink);
 	EXPECT_EQ(seen.nfaults, 0);
 	EXPECT_EQ(seen.nwords, 1);

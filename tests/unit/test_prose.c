@@ -48,36 +48,36 @@ static void test_numbers(void)
 	EXPECT(!strcmp(nvs_format_grouped(digits, 1000), "1,000"));
 	EXPECT(!strcmp(nvs_format_grouped(digits, 123456), "123,456"));
 	EXPECT(!strcmp(nvs_format_grouped(digits, UINT64_MAX), "18,446,744,073,709,551,615"));
-	SAID("1" _ "gap", nvs_print_count(f, 1, "gap", "gaps"));
-	SAID("1,234" _ "gaps", nvs_print_count(f, 1234, "gap", "gaps"));
+	SAID("1" _ "gap", fputs(NVS_COUNT(1, "gap", "gaps"), f));
+	SAID("1,234" _ "gaps", fputs(NVS_COUNT(1234, "gap", "gaps"), f));
 }
 
 static void test_units(void)
 {
-	SAID("1" _ "byte", nvs_print_bytes(f, 1));
-	SAID("999" _ "bytes", nvs_print_bytes(f, 999));
-	SAID("1.00" _ "kB", nvs_print_bytes(f, 1000));
-	SAID("10.0" _ "kB", nvs_print_bytes(f, 9996));
-	SAID("999" _ "kB", nvs_print_bytes(f, 999499));
-	SAID("1.00" _ "MB", nvs_print_bytes(f, 999500));
-	SAID("1.23" _ "TB", nvs_print_bytes(f, 1234567890123));
-	SAID("18,446,744" _ "TB", nvs_print_bytes(f, UINT64_MAX));
-	SAID("0" _ "ns", nvs_print_duration(f, 0, 3));
-	SAID("999" _ "ns", nvs_print_duration(f, 999, 3));
-	SAID("1.00" US, nvs_print_duration(f, 999.6, 3));
-	SAID("6.42" US, nvs_print_duration(f, 6420, 3));
-	SAID("318" _ "ms", nvs_print_duration(f, 318e6, 3));
-	SAID("1.00" _ "s", nvs_print_duration(f, 999.6e6, 3));
-	SAID("86,400" _ "s", nvs_print_duration(f, 86400e9, 3));
+	SAID("1" _ "byte", fputs(NVS_BYTES(1), f));
+	SAID("999" _ "bytes", fputs(NVS_BYTES(999), f));
+	SAID("1.00" _ "kB", fputs(NVS_BYTES(1000), f));
+	SAID("10.0" _ "kB", fputs(NVS_BYTES(9996), f));
+	SAID("999" _ "kB", fputs(NVS_BYTES(999499), f));
+	SAID("1.00" _ "MB", fputs(NVS_BYTES(999500), f));
+	SAID("1.23" _ "TB", fputs(NVS_BYTES(1234567890123), f));
+	SAID("18,446,744" _ "TB", fputs(NVS_BYTES(UINT64_MAX), f));
+	SAID("0" _ "ns", fputs(NVS_DURATION(0), f));
+	SAID("999" _ "ns", fputs(NVS_DURATION(999), f));
+	SAID("1.00" US, fputs(NVS_DURATION(999.6), f));
+	SAID("6.42" US, fputs(NVS_DURATION(6420), f));
+	SAID("318" _ "ms", fputs(NVS_DURATION(318e6), f));
+	SAID("1.00" _ "s", fputs(NVS_DURATION(999.6e6), f));
+	SAID("86,400" _ "s", fputs(NVS_DURATION(86400e9), f));
 	/* Two digits. */
-	SAID("8.4" US, nvs_print_duration(f, 8446, 2));
-	SAID("10" US, nvs_print_duration(f, 9996, 2));
-	SAID("120" US, nvs_print_duration(f, 123690, 2));
-	SAID("1.0" _ "ms", nvs_print_duration(f, 996000, 2));
-	SAID("0" _ "%", nvs_print_percent(f, 0, 10));
-	SAID("0.5" _ "%", nvs_print_percent(f, 5, 1000));
-	SAID("1" _ "%", nvs_print_percent(f, 95, 10000));
-	SAID("0" _ "%", nvs_print_percent(f, 5, 0));
+	SAID("8.4" US, fputs(NVS_ROUGHLY(8446), f));
+	SAID("10" US, fputs(NVS_ROUGHLY(9996), f));
+	SAID("120" US, fputs(NVS_ROUGHLY(123690), f));
+	SAID("1.0" _ "ms", fputs(NVS_ROUGHLY(996000), f));
+	SAID("0" _ "%", fputs(NVS_PERCENT(0, 10), f));
+	SAID("0.5" _ "%", fputs(NVS_PERCENT(5, 1000), f));
+	SAID("1" _ "%", fputs(NVS_PERCENT(95, 10000), f));
+	SAID("0" _ "%", fputs(NVS_PERCENT(5, 0), f));
 }
 
 static void test_words(void)
@@ -90,8 +90,8 @@ static void test_words(void)
 	SAID("'\u00e4'", nvs_print_shell_word(f, "\u00e4"));
 	SAID("$'a\\012\\'\\033'", nvs_print_shell_word(f, "a\n'\033"));
 	SAID("$'\\377'", nvs_print_shell_word(f, "\377"));
-	SAID("ab\u2026", nvs_print_text(f, "abc", 2));
-	SAID("\\x1b[2J", nvs_print_text(f, "\033[2J", 10));
+	SAID("ab\u2026", fputs(NVS_TEXT("abc", 2), f));
+	SAID("\\x1b[2J", fputs(NVS_TEXT("\033[2J", 10), f));
 }
 
 static void test_lines(void)

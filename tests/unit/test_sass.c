@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* LINK: sass */
+/* LINK: sass interp */
 /* Kernel code, compared with NVIDIA's tools: fatbins of every compression mode, cubins, and
  * instructions as nvdisasm prints them. Hand-made bundles of Maxwell; damaged code. */
 #include <stdlib.h>
 #include "sass/sass.h"
+#include "tests/sass/blocks.h"
 #include "tests/unit/expect.h"
 
 #define DATA "tests/sass/data/"

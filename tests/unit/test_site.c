@@ -24,6 +24,23 @@ static unsigned passed, failed;
 		}                                                         \
 	} while (0)
 
+static const char *name_verdict(enum nvs_site_verdict verdict)
+{
+	switch (verdict) {
+	case NVS_SITE_OK:
+		return "ok";
+	case NVS_SITE_UNKNOWN:
+		return "code not understood";
+	case NVS_SITE_TARGET:
+		return "jump target inside";
+	case NVS_SITE_NO_CAVE:
+		return "no padding in reach";
+	case NVS_SITE_FAR:
+		return "trampoline out of reach";
+	}
+	return "unknown verdict";
+}
+
 /* ---- made-up sites ---- */
 
 /* Code with the labels NAME_begin, NAME_store, NAME_cave (where one is expected) and NAME_end. */
@@ -180,14 +197,14 @@ static void check_hop(const struct made_up *m, struct nvs_site_text text)
 	text.slack_end = text.slack + NVS_SITE_HOP;
 	verdict = nvs_site_analyse(&site, &text, (uintptr_t)m->store, trampoline);
 	CHECK(verdict == NVS_SITE_OK && site.hop == text.slack, "%s: %s", m->name,
-	      nvs_site_verdict_name(verdict));
+	      name_verdict(verdict));
 	check_bytes(&site, trampoline);
 	memcpy(&to, site.hop_new + 6, 8);
 	CHECK(!memcmp(site.hop_new, "\xff\x25\0\0\0\0", 6) && to == trampoline, "hop to %" PRIx64,
 	      to);
 	text.slack_end--;
 	verdict = nvs_site_analyse(&site, &text, (uintptr_t)m->store, trampoline);
-	CHECK(verdict == NVS_SITE_FAR, "%s: %s", m->name, nvs_site_verdict_name(verdict));
+	CHECK(verdict == NVS_SITE_FAR, "%s: %s", m->name, name_verdict(verdict));
 }
 
 static void test_made_up(void)
@@ -202,7 +219,7 @@ static void test_made_up(void)
 		struct nvs_site site;
 
 		verdict = nvs_site_analyse(&site, &text, (uintptr_t)m->store, trampoline);
-		CHECK(verdict == m->verdict, "%s: %s", m->name, nvs_site_verdict_name(verdict));
+		CHECK(verdict == m->verdict, "%s: %s", m->name, name_verdict(verdict));
 		if (verdict != NVS_SITE_OK || !m->cave)
 			continue;
 		CHECK(site.cave == (uintptr_t)m->cave, "%s: cave at store%+d", m->name,
@@ -210,10 +227,10 @@ static void test_made_up(void)
 		check_bytes(&site, trampoline);
 		trampoline = (uintptr_t)m->begin + 0x90000000;
 		verdict = nvs_site_analyse(&site, &text, (uintptr_t)m->store, trampoline);
-		CHECK(verdict == NVS_SITE_FAR, "%s: %s", m->name, nvs_site_verdict_name(verdict));
+		CHECK(verdict == NVS_SITE_FAR, "%s: %s", m->name, name_verdict(verdict));
 		verdict = nvs_site_analyse(&site, &text, (uintptr_t)m->store,
 					   (uintptr_t)m->begin - 0x90000000);
-		CHECK(verdict == NVS_SITE_FAR, "%s: %s", m->name, nvs_site_verdict_name(verdict));
+		CHECK(verdict == NVS_SITE_FAR, "%s: %s", m->name, name_verdict(verdict));
 		check_hop(m, text);
 	}
 }
@@ -300,7 +317,7 @@ static void test_run(void)
 	CHECK(lived(&out, 7) == 8 && out == 7, "as it was");
 	verdict = nvs_site_analyse(&site, &text, (uintptr_t)page + (lived_store - lived_begin),
 				   (uintptr_t)jump);
-	CHECK(verdict == NVS_SITE_OK, "%s", nvs_site_verdict_name(verdict));
+	CHECK(verdict == NVS_SITE_OK, "%s", name_verdict(verdict));
 	if (verdict != NVS_SITE_OK)
 		return;
 	memcpy(trampoline + 4, &counter, 8);
@@ -417,7 +434,7 @@ static void test_file(const char *path)
 		verdicts[verdict]++;
 		CHECK(verdict == NVS_SITE_TARGET || verdict == NVS_SITE_OK ||
 			      verdict == NVS_SITE_NO_CAVE,
-		      "%s", nvs_site_verdict_name(verdict));
+		      "%s", name_verdict(verdict));
 		if (verdict == NVS_SITE_OK)
 			check_cave(&list, &site, path);
 	}

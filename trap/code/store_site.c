@@ -362,20 +362,3 @@ enum nvs_site_verdict nvs_site_analyse(struct nvs_site *site, const struct nvs_s
 	fill_site(site, text, site->hop ? site->hop : trampoline);
 	return NVS_SITE_OK;
 }
-
-const char *nvs_site_verdict_name(enum nvs_site_verdict verdict)
-{
-	switch (verdict) {
-	case NVS_SITE_OK:
-		return "ok";
-	case NVS_SITE_UNKNOWN:
-		return "code not understood";
-	case NVS_SITE_TARGET:
-		return "jump target inside";
-	case NVS_SITE_NO_CAVE:
-		return "no padding in reach";
-	case NVS_SITE_FAR:
-		return "trampoline out of reach";
-	}
-	return "unknown verdict";
-}

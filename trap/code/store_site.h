@@ -74,6 +74,4 @@ struct nvs_site {
 enum nvs_site_verdict nvs_site_analyse(struct nvs_site *site, const struct nvs_site_text *text,
 				       uint64_t store, uint64_t trampoline);
 
-const char *nvs_site_verdict_name(enum nvs_site_verdict verdict);
-
 #endif

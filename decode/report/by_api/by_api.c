@@ -269,25 +269,11 @@ static bool any_failed(const struct nvs_api_calls_list *list)
 
 /* ---- --by-api and --by-callsite ---- */
 
-struct by_api_trace {
-	struct nvs_source *source;
-	struct nvs_api_calls_list *list; /* of all traces */
-};
-
-static int on_call(void *arg, const struct nvs_call *call)
-{
-	struct by_api_trace *each = arg;
-
-	return nvs_api_calls_add(each->list, each->source, call);
-}
-
 static int begin(struct nvs_run *run, struct nvs_source *s, void *arg,
 		 struct nvs_pass_reader *reader)
 {
-	struct by_api_trace *each = arg;
-
-	*each = (struct by_api_trace){s, run->state};
-	reader->call = on_call;
+	*(struct nvs_api_calls_reader *)arg = (struct nvs_api_calls_reader){s, run->state};
+	reader->call = nvs_api_calls_add;
 	return 0;
 }
 
@@ -407,7 +393,7 @@ NVS_REPORT(by_api, .name = "by-api", .group = NVS_HOST_TIME, .place = 10,
 		  "lists those that the program looked up.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_columns), .state = sizeof(struct nvs_api_calls_list),
-	   .each = sizeof(struct by_api_trace), .begin = begin, .print = print_by_api,
+	   .each = sizeof(struct nvs_api_calls_reader), .begin = begin, .print = print_by_api,
 	   .free = free_calls);
 
 NVS_REPORT(by_callsite, .name = "by-callsite", .group = NVS_HOST_TIME, .place = 20,
@@ -419,5 +405,5 @@ NVS_REPORT(by_callsite, .name = "by-callsite", .group = NVS_HOST_TIME, .place = 
 		  "row of their API without a frame.",
 	   .needs = NVS_NEED_TRACE | NVS_NEED_CELLS, .prints = NVS_PRINTS_TABLE,
 	   NVS_REPORT_COLUMNS(called_site_columns), .state = sizeof(struct nvs_api_calls_list),
-	   .each = sizeof(struct by_api_trace), .begin = begin_sites, .print = print_by_callsite,
-	   .free = free_calls);
+	   .each = sizeof(struct nvs_api_calls_reader), .begin = begin_sites,
+	   .print = print_by_callsite, .free = free_calls);

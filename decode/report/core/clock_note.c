@@ -58,60 +58,49 @@ static struct clock_sum summarize_clocks(const struct nvs_trace_clock *of, uint3
 
 static void print_alignment(FILE *f, const struct clock_sum *s, uint32_t n)
 {
-	if (s->known < n) {
-		nvs_print_count(f, n - s->known, "trace does", "traces do");
-		fputs(" not record the time of day and start at time 0. ", f);
-	}
+	if (s->known < n)
+		fprintf(f, "%s not record the time of day and start at time 0. ",
+			NVS_COUNT(n - s->known, "trace does", "traces do"));
 	if (s->known < 2)
 		return;
 	if (s->clocks == 1) {
-		fprintf(f, "%s traces share one clock: their times are aligned to within ",
-			s->known == n ? "All" : "The other");
-		nvs_print_duration(f, (double)s->error, 2);
-		fputc('.', f);
+		fprintf(f, "%s traces share one clock: their times are aligned to within %s.",
+			s->known == n ? "All" : "The other", NVS_ROUGHLY(s->error));
 		return;
 	}
-	fputs("Times are aligned by the time of day of ", f);
-	nvs_print_count(f, s->clocks, "clock", "clocks");
-	fputs(", to within ", f);
-	nvs_print_duration(f, (double)s->error, 2);
-	fputs(" if these agree; ", f);
-	if (s->day_known) {
-		fputs("according to their systems two of them may differ by ", f);
-		nvs_print_duration(f, (double)s->day, 2);
-		fputc('.', f);
-	} else if (s->unkept) {
-		nvs_print_count(f, s->unkept, "of them is", "of them are");
-		fputs(" not synchronised.", f);
-	} else {
+	fprintf(f,
+		"Times are aligned by the time of day of %s, to within %s if these "
+		"agree; ",
+		NVS_COUNT(s->clocks, "clock", "clocks"), NVS_ROUGHLY(s->error));
+	if (s->day_known)
+		fprintf(f, "according to their systems two of them may differ by %s.",
+			NVS_ROUGHLY(s->day));
+	else if (s->unkept)
+		fprintf(f, "%s not synchronised.",
+			NVS_COUNT(s->unkept, "of them is", "of them are"));
+	else
 		fputs("the traces do not record how well these were synchronised.", f);
-	}
 }
 
 static void print_clock(FILE *f, const struct nvs_trace_clock *of, const struct nvs_source *s)
 {
 	const char *host = nvs_trace_session(s->trace)->attr[NVS_ATTR_HOST];
 
-	fputs(" The time of day of ", f);
-	nvs_print_text(f, host ? host : s->path, 60);
+	fprintf(f, " The time of day of %s", NVS_TEXT(host ? host : s->path, 60));
 	if (of->steps) {
 		fputs(" was set ", f);
-		if (of->steps > 1) {
-			nvs_print_count(f, of->steps, "time", "times");
-			fputs(", in total ", f);
-		}
-		fprintf(f, "%s by ", of->stepped < 0 ? "back" : "forward");
-		nvs_print_duration(f, (double)llabs(of->stepped), 3);
-		fputs(of->steps > 1 ? ", the last time at " : " at ", f);
-		fprintf(f, "%.6f s; times before that are converted to the new setting",
+		if (of->steps > 1)
+			fprintf(f, "%s, in total ", NVS_COUNT(of->steps, "time", "times"));
+		fprintf(f,
+			"%s by %s%s at %.6f s; times before that are converted to the new setting",
+			of->stepped < 0 ? "back" : "forward", NVS_DURATION(llabs(of->stepped)),
+			of->steps > 1 ? ", the last time" : "",
 			(double)(of->step_at + of->shift) / 1e9);
 	}
-	if (llabs(of->drift) > (int64_t)NVS_CLOCK_READ_NS) {
-		fprintf(f, "%s ran ", of->steps ? ", and it" : "");
-		nvs_print_duration(f, (double)llabs(of->drift), 2);
-		fprintf(f, " %s against its monotonic clock over the run",
+	if (llabs(of->drift) > (int64_t)NVS_CLOCK_READ_NS)
+		fprintf(f, "%s ran %s %s against its monotonic clock over the run",
+			of->steps ? ", and it" : "", NVS_ROUGHLY(llabs(of->drift)),
 			of->drift < 0 ? "slow" : "fast");
-	}
 	fputc('.', f);
 }
 
@@ -144,11 +133,9 @@ static void print_clocks(FILE *f, const struct nvs_trace_clock *of,
 		if (printed++ < MAX_STEPS_PRINTED)
 			print_clock(f, one, sources + (one - of));
 	}
-	if (printed > MAX_STEPS_PRINTED) {
-		fputs(" The same applies to ", f);
-		nvs_print_count(f, printed - MAX_STEPS_PRINTED, "more clock", "more clocks");
-		fputc('.', f);
-	}
+	if (printed > MAX_STEPS_PRINTED)
+		fprintf(f, " The same applies to %s.",
+			NVS_COUNT(printed - MAX_STEPS_PRINTED, "more clock", "more clocks"));
 }
 
 int nvs_clock_note_print(struct nvs_out *out, const struct nvs_trace_clock *of,

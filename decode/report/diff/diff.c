@@ -388,11 +388,11 @@ static void warn_of_programs(const struct nvs_source *s)
 
 	if (!a || !b || !strcmp(a, b))
 		return;
-	fputs("nvsnoop-report: the traces are of two programs, ", stderr);
-	nvs_print_text(stderr, a, 64);
-	fputs(" and ", stderr);
-	nvs_print_text(stderr, b, 64);
-	fputs("; --diff compares two runs of one\n", stderr);
+	fprintf(stderr,
+		"nvsnoop-report: the traces are of two programs, %s and %s; --diff compares two "
+		"runs "
+		"of one\n",
+		NVS_TEXT(a, 64), NVS_TEXT(b, 64));
 }
 
 static int print_diff(struct nvs_run *run)

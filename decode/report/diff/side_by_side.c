@@ -248,10 +248,7 @@ static void print_number(FILE *f, uint64_t n)
 
 static void print_time(FILE *f, uint64_t ns)
 {
-	if (ns)
-		nvs_print_duration(f, (double)ns, 3);
-	else
-		fputc('-', f);
+	fputs(ns ? NVS_DURATION(ns) : "-", f);
 }
 
 static void print_verdict(FILE *f, const struct nvs_diff_state *st, bool same)
@@ -260,17 +257,11 @@ static void print_verdict(FILE *f, const struct nvs_diff_state *st, bool same)
 
 	if (!same)
 		return;
-	fputs("No difference: ", f);
-	nvs_print_count(f, all->of[0].calls, "call", "calls");
-	if (all->counted) {
-		fputs(", ", f);
-		nvs_print_count(f, all->of[0].submissions, "submission", "submissions");
-	}
-	if (all->read) {
-		fputs(", ", f);
-		nvs_print_bytes(f, all->of[0].bytes);
-		fputs(" of commands", f);
-	}
+	fprintf(f, "No difference: %s", NVS_COUNT(all->of[0].calls, "call", "calls"));
+	if (all->counted)
+		fprintf(f, ", %s", NVS_COUNT(all->of[0].submissions, "submission", "submissions"));
+	if (all->read)
+		fprintf(f, ", %s of commands", NVS_BYTES(all->of[0].bytes));
 	fputs(".\n", f);
 }
 
@@ -285,13 +276,8 @@ static void print_traces(FILE *f, const struct nvs_source *sources)
 {
 	const char *a = driver_of(sources), *b = driver_of(sources + 1);
 
-	if (strcmp(a, b)) {
-		fputs("Driver ", f);
-		nvs_print_text(f, a, CELL);
-		fputs(NVS_ARROW, f);
-		nvs_print_text(f, b, CELL);
-		fputs(".\n", f);
-	}
+	if (strcmp(a, b))
+		fprintf(f, "Driver %s%s%s.\n", NVS_TEXT(a, CELL), NVS_ARROW, NVS_TEXT(b, CELL));
 	for (int k = 0; k < 2; k++)
 		if (nvs_trace_problems(sources[k].trace))
 			fprintf(f,
@@ -304,18 +290,15 @@ static void print_uncompared(FILE *f, const struct nvs_diff_state *st)
 {
 	const struct nvs_diff_row *all = st->all;
 	const struct nvs_diff_count *a = all->of, *b = all->of + 1;
+	char text[2][32];
 
-	if (st->unmatched[0] + st->unmatched[1]) {
-		fputs("Submissions in only one trace: ", f);
-		print_number(f, st->unmatched[0]);
-		fputs(" in the first, ", f);
-		print_number(f, st->unmatched[1]);
-		fputs(" in the second.\n", f);
-	}
-	if (st->unordered) {
-		nvs_print_count(f, st->unordered, "thread", "threads");
-		fprintf(f, " with more than %u differences: order not compared.\n", NVS_ALIGN_MAX);
-	}
+	if (st->unmatched[0] + st->unmatched[1])
+		fprintf(f, "Submissions in only one trace: %s in the first, %s in the second.\n",
+			nvs_format_grouped(text[0], st->unmatched[0]),
+			nvs_format_grouped(text[1], st->unmatched[1]));
+	if (st->unordered)
+		fprintf(f, "%s with more than %u differences: order not compared.\n",
+			NVS_COUNT(st->unordered, "thread", "threads"), NVS_ALIGN_MAX);
 	if (st->uncounted || st->unread)
 		fprintf(f, "A trace was recorded with level=%s: only calls%s are compared.\n",
 			st->uncounted ? "counts" : "headers",

@@ -251,7 +251,7 @@ static int remove_stream(struct nvs_gpu_each *each, const struct nvs_call *call,
 	return row ? 0 : -ENOMEM;
 }
 
-int nvs_gpu_note_call(void *arg, const struct nvs_call *call)
+static int on_call(void *arg, const struct nvs_call *call)
 {
 	struct nvs_gpu_each *each = arg;
 	uint64_t context = 0;
@@ -330,14 +330,14 @@ static int add_one(struct nvs_gpu_each *each, const struct nvs_submission *s,
 	return add_submission(each, &key, one);
 }
 
-int nvs_gpu_note_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
+static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
 	if (op->kind != NVS_OP_CODE)
 		nvs_tally_add(&((struct nvs_gpu_each *)arg)->tally, op);
 	return 0;
 }
 
-int nvs_gpu_note_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
+static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
 {
 	struct nvs_gpu_each *each = arg;
 	struct one one = {.queue = NVS_UNKNOWN,
@@ -357,7 +357,7 @@ int nvs_gpu_note_submitted(void *arg, const struct nvs_submission *s, const stru
 	return add_one(each, s, call, &one);
 }
 
-int nvs_gpu_note_record(void *arg, const struct nvs_rec *rec)
+static int on_record(void *arg, const struct nvs_rec *rec)
 {
 	const struct nvs_rec_untimed *u = (const void *)rec;
 	struct nvs_gpu_each *each = arg;
@@ -373,15 +373,15 @@ void nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reade
 	each->state->sampled |= nvs_bracket_times_are_sampled(each->source->timing);
 	if (!each->state->rows.size)
 		each->state->rows = NVS_ROWS(struct nvs_gpu_row, key);
-	reader->submitted = nvs_gpu_note_submitted;
-	reader->record = nvs_gpu_note_record;
+	reader->submitted = on_submitted;
+	reader->record = on_record;
 	reader->calls = true;
 	if (each->state->by == NVS_GPU_BY_KERNEL)
-		reader->op = nvs_gpu_note_op;
+		reader->op = on_op;
 	if (!by_call(each))
 		return;
 	reader->handles = &each->handles;
-	reader->call = nvs_gpu_note_call;
+	reader->call = on_call;
 }
 
 /* ---- end ---- */

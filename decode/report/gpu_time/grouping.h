@@ -102,12 +102,8 @@ struct nvs_gpu_state {
 	bool sampled; /* some trace was recorded with timing=sample: totals are estimates */
 };
 
+/* EACH is the reader's arg. */
 void nvs_gpu_rows_begin(struct nvs_gpu_each *each, struct nvs_pass_reader *reader);
-/* What it sets as callbacks; all four take EACH. The one for operations is for rows by kernel. */
-int nvs_gpu_note_op(void *each, const struct nvs_submission *s, const struct nvs_op *op);
-int nvs_gpu_note_submitted(void *each, const struct nvs_submission *s, const struct nvs_call *call);
-int nvs_gpu_note_call(void *each, const struct nvs_call *call);
-int nvs_gpu_note_record(void *each, const struct nvs_rec *rec);
 /* Call at the end of a trace: sets the rows' names and frees the rest. Returns 0 or -ENOMEM. */
 int nvs_gpu_rows_end(struct nvs_gpu_each *each);
 void nvs_gpu_each_free(struct nvs_gpu_each *each); /* frees what a trace holds, at any time */

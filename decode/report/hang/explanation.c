@@ -21,7 +21,7 @@ static void print_kernel(FILE *f, const char *mangled)
 
 	if (end && end > name)
 		*end = 0;
-	nvs_print_text(f, name ? name : mangled, NAME_WIDTH);
+	fputs(NVS_TEXT(name ? name : mangled, NAME_WIDTH), f);
 	free(name);
 }
 
@@ -31,10 +31,9 @@ void nvs_hang_print_work(FILE *f, const struct nvs_unfinished *u)
 		fputs("kernel ", f);
 		print_kernel(f, u->kernel);
 	} else if (u->launches) {
-		nvs_print_count(f, u->launches, "kernel", "kernels");
+		fputs(NVS_COUNT(u->launches, "kernel", "kernels"), f);
 	} else if (u->copies) {
-		fputs("a copy of ", f);
-		nvs_print_bytes(f, u->copied);
+		fprintf(f, "a copy of %s", NVS_BYTES(u->copied));
 	} else if (u->memsets) {
 		fputs("a memset", f);
 	}
@@ -53,12 +52,10 @@ static void print_submission(FILE *f, const struct nvs_hang_channel *c,
 
 	fprintf(f, "submission %llu (", (ull)u->number);
 	nvs_hang_print_work(f, u);
-	fputs(has_work(u) ? ", by " : "by ", f);
-	nvs_print_text(f, *api ? api : "an unknown call", NAME_WIDTH);
-	if (*site->site) {
-		fputs(" at ", f);
-		nvs_print_text(f, site->site, NAME_WIDTH);
-	}
+	fprintf(f, "%sby %s", has_work(u) ? ", " : "",
+		NVS_TEXT(*api ? api : "an unknown call", NAME_WIDTH));
+	if (*site->site)
+		fprintf(f, " at %s", NVS_TEXT(site->site, NAME_WIDTH));
 	fputc(')', f);
 }
 
@@ -131,11 +128,9 @@ static void print_queued(FILE *f, const struct nvs_hang_channel *c)
 {
 	uint64_t behind = nvs_unfinished_count(c->channel) - 1;
 
-	if (!behind)
-		return;
-	fputs("; ", f);
-	nvs_print_count(f, behind, "more submission is", "more submissions are");
-	fputs(" queued after it", f);
+	if (behind)
+		fprintf(f, "; %s queued after it",
+			NVS_COUNT(behind, "more submission is", "more submissions are"));
 }
 
 /* Describes the channel's first submission and, recursively, what it waits for. */
@@ -201,20 +196,12 @@ static void print_call(FILE *f, const struct nvs_hang *h, const struct nvs_hang_
 	const struct nvs_callsite *site = nvs_trace_callsite(t, c->call->stack);
 
 	fprintf(f, "Thread %u", c->call->thread);
-	if (thread && thread->name[0]) {
-		fputs(" (", f);
-		nvs_print_text(f, thread->name, NAME_WIDTH);
-		fputc(')', f);
-	}
-	fputs(" has been in ", f);
-	nvs_print_text(f, nvs_call_name(c->call->api), NAME_WIDTH);
-	if (*site->site) {
-		fputs(" (at ", f);
-		nvs_print_text(f, site->site, NAME_WIDTH);
-		fputc(')', f);
-	}
-	fputs(" for ", f);
-	nvs_print_duration(f, (double)nvs_call_ns(t, c->call->begin, c->call->end), 3);
+	if (thread && thread->name[0])
+		fprintf(f, " (%s)", NVS_TEXT(thread->name, NAME_WIDTH));
+	fprintf(f, " has been in %s", NVS_TEXT(nvs_call_name(c->call->api), NAME_WIDTH));
+	if (*site->site)
+		fprintf(f, " (at %s)", NVS_TEXT(site->site, NAME_WIDTH));
+	fprintf(f, " for %s", NVS_DURATION(nvs_call_ns(t, c->call->begin, c->call->end)));
 	print_wait(f, h, c);
 	fputs(". ", f);
 }
@@ -263,9 +250,8 @@ static void print_nothing(FILE *f, const struct nvs_hang *h)
 		fputs(". All submissions are done: nothing hangs. ", f);
 		return;
 	}
-	fputs(". For the last submissions of ", f);
-	nvs_print_count(f, h->nunknown, "channel", "channels");
-	fputs(" it is unknown whether they were done. ", f);
+	fprintf(f, ". For the last submissions of %s it is unknown whether they were done. ",
+		NVS_COUNT(h->nunknown, "channel", "channels"));
 }
 
 static void print_rest(FILE *f, const struct nvs_hang *h)
@@ -278,16 +264,12 @@ static void print_rest(FILE *f, const struct nvs_hang *h)
 	}
 	if (listed && !rest && !h->nunknown)
 		fputs(" Nothing else is outstanding.", f);
-	if (rest) {
-		fputc(' ', f);
-		nvs_print_count(f, rest, "more channel has", "more channels have");
-		fputs(" outstanding submissions.", f);
-	}
-	if (h->nunknown && (listed || h->ncalls)) {
-		fputs(" For ", f);
-		nvs_print_count(f, h->nunknown, "channel", "channels");
-		fputs(" it is unknown what is done.", f);
-	}
+	if (rest)
+		fprintf(f, " %s outstanding submissions.",
+			NVS_COUNT(rest, "more channel has", "more channels have"));
+	if (h->nunknown && (listed || h->ncalls))
+		fprintf(f, " For %s it is unknown what is done.",
+			NVS_COUNT(h->nunknown, "channel", "channels"));
 }
 
 static void print_all(FILE *f, struct nvs_hang *h)
@@ -363,7 +345,7 @@ static void print_rank(FILE *f, const struct nvs_hang *h)
 	if (rank.kind == NVS_VALUE_COUNT)
 		fprintf(f, "rank %llu", (ull)rank.count);
 	else
-		nvs_print_text(f, h->of->source->path, NAME_WIDTH);
+		fputs(NVS_TEXT(h->of->source->path, NAME_WIDTH), f);
 }
 
 /* Lists the ranks for which WHICH returns true. Returns their number. F may be NULL. */
@@ -405,19 +387,16 @@ static void print_lacking(FILE *f, const struct nvs_hang *h)
 
 	fputs(" According to its trace, ", f);
 	print_rank(f, h);
-	fputs(" has", f);
-	fprintf(f, " launched %llu", (ull)h->of->collectives);
+	fprintf(f, " has launched %llu", (ull)h->of->collectives);
 	if (s->end == NVS_END_ORDERLY)
 		fputs(" and exited normally.", f);
-	else if (h->ncalls) {
-		fputs(" and is in ", f);
-		nvs_print_text(f, nvs_call_name(h->calls->call->api), NAME_WIDTH);
-		fputc('.', f);
-	} else {
+	else if (h->ncalls)
+		fprintf(f, " and is in %s.",
+			NVS_TEXT(nvs_call_name(h->calls->call->api), NAME_WIDTH));
+	else
 		fputs(s->end == NVS_END_RUNNING ? " and is running, in no call."
 						: " and ended abnormally, in no call.",
 		      f);
-	}
 }
 
 /* The job may have ranks without a trace here, one of which may be the reason. */

@@ -258,8 +258,7 @@ static void print_traces(struct nvs_run *run, const struct nvs_hang *hangs, cons
 	for (uint32_t i = 0; i < run->n; i++) {
 		if (run->n > 1) {
 			fputs(i || ranks ? "\n" : "", run->out->file);
-			nvs_print_text(run->out->file, run->sources[i].path, 200);
-			fputs(":\n", run->out->file);
+			fprintf(run->out->file, "%s:\n", NVS_TEXT(run->sources[i].path, 200));
 		}
 		nvs_print_wrapped(run->out, hangs[i].text, 0);
 	}

@@ -18,18 +18,6 @@
 
 /* ---- while reading ---- */
 
-int nvs_causes_begin(struct nvs_causes *c, struct nvs_source *s)
-{
-	c->source = s;
-	c->stalls.source = s;
-	nvs_allocs_begin(&c->allocs, s);
-	/* How busy a GPU was does not follow from a sample. */
-	if (nvs_trace_has_timing_work(s) && !nvs_trace_is_sampled(s) &&
-	    !(c->works = nvs_work_list_new(s, &c->handles)))
-		return -ENOMEM;
-	return nvs_copy_memory_begin(&c->memory, s->trace);
-}
-
 static int count_copy(struct nvs_causes *c, const struct nvs_call *call)
 {
 	struct nvs_copied *copied;
@@ -79,17 +67,14 @@ static void cover_call(struct nvs_causes *c, const struct nvs_call *call)
 		*timed = (struct nvs_timed_call){call->begin, end, call->api};
 }
 
-int nvs_causes_call(struct nvs_causes *c, const struct nvs_call *call)
+static int on_call(void *arg, const struct nvs_call *call)
 {
-	int r = nvs_stalls_call(&c->stalls, call);
-	uint64_t context;
-	uint32_t stream;
+	struct nvs_causes *c = arg;
+	int r = 0;
 
 	if (call->depth == 1)
 		cover_call(c, call);
-	if (!r && c->works)
-		r = nvs_work_list_call(c->works, call, &stream, &context);
-	if (!r && call->api->group == NVS_CALL_GROUP_COPY)
+	if (call->api->group == NVS_CALL_GROUP_COPY)
 		r = count_copy(c, call);
 	if (r || is_work(call))
 		return r;
@@ -97,10 +82,21 @@ int nvs_causes_call(struct nvs_causes *c, const struct nvs_call *call)
 	return r ? r : nvs_allocs_call(&c->allocs, call);
 }
 
-int nvs_causes_submitted(struct nvs_causes *c, const struct nvs_submission *s,
-			 const struct nvs_call *call)
+int nvs_causes_begin(struct nvs_causes *c, struct nvs_source *s)
 {
-	return c->works ? nvs_work_list_submitted(c->works, s, call) : 0;
+	const struct nvs_pass_reader reader = {.call = on_call, .tallies = true, .arg = c};
+	int r = nvs_stalls_begin(&c->stalls, s);
+
+	c->source = s;
+	nvs_allocs_begin(&c->allocs, s);
+	/* How busy a GPU was does not follow from a sample. */
+	if (!r && nvs_trace_has_timing_work(s) && !nvs_trace_is_sampled(s)) {
+		c->works = nvs_work_list_new(s, &c->handles);
+		r = c->works ? nvs_work_list_read(c->works) : -ENOMEM;
+	}
+	if (!r)
+		r = nvs_copy_memory_begin(&c->memory, s->trace);
+	return r ? r : nvs_source_add_reader(s, &reader);
 }
 
 /* ---- the GPU ---- */

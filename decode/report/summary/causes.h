@@ -56,23 +56,8 @@ struct nvs_causes {
  * number of calls in flight. */
 const struct nvs_inflight *nvs_open_call(const struct nvs_trace *trace, uint32_t *n, int64_t *ns);
 
+/* Adds its readers: see nvs_source_add_reader(). Returns 0 or -errno. */
 int nvs_causes_begin(struct nvs_causes *c, struct nvs_source *s);
-/* Call from the callbacks of a reader that has calls, tallies, and C's handles if there are works.
- * All return 0 or -errno. */
-int nvs_causes_call(struct nvs_causes *c, const struct nvs_call *call);
-int nvs_causes_submitted(struct nvs_causes *c, const struct nvs_submission *s,
-			 const struct nvs_call *call);
-static inline int nvs_causes_record(struct nvs_causes *c, const struct nvs_rec *rec)
-{
-	int r = nvs_stalls_record(&c->stalls, rec);
-
-	return r || !c->works ? r : nvs_work_list_record(c->works, rec);
-}
-static inline int nvs_causes_op(struct nvs_causes *c, const struct nvs_submission *s,
-				const struct nvs_op *op)
-{
-	return c->works ? nvs_work_list_op(c->works, s, op) : 0;
-}
 int nvs_causes_end(struct nvs_causes *c); /* after the pass */
 /* Once clock and names are known: reads the trace again if a call has not returned, or if calls
  * waited for long and a full ring or other threads may be the reason. NEEDS: of the report, whose

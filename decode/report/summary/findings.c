@@ -14,43 +14,38 @@ static void find_problems(struct nvs_sentence *t)
 
 	if (!problems)
 		return;
-	fputs("The trace is NOT whole: ", t->f);
-	nvs_print_count(t->f, problems, "problem", "problems");
-	if (s->counts.gaps) {
-		fputs(", ", t->f);
-		nvs_print_count(t->f, s->counts.gaps, "gap", "gaps");
-	}
-	if (s->counts.lost_submissions) {
-		fputs(", ", t->f);
-		nvs_print_count(t->f, s->counts.lost_submissions, "submission lost",
-				"submissions lost");
-	}
+	fprintf(t->f, "The trace is NOT whole: %s", NVS_COUNT(problems, "problem", "problems"));
+	if (s->counts.gaps)
+		fprintf(t->f, ", %s", NVS_COUNT(s->counts.gaps, "gap", "gaps"));
+	if (s->counts.lost_submissions)
+		fprintf(t->f, ", %s",
+			NVS_COUNT(s->counts.lost_submissions, "submission lost",
+				  "submissions lost"));
 	fputc('.', t->f);
+	fputs("--verify", t->more);
+}
+
+/* FORMAT takes the driver's release. */
+static void write_driver(struct nvs_sentence *t, const char *format)
+{
+	const char *release = nvs_summary_session(t->story)->attr[NVS_ATTR_DRIVER];
+
+	fprintf(t->f, format, NVS_TEXT(release ? release : "-", 64));
 	fputs("--verify", t->more);
 }
 
 static void find_newer_driver(struct nvs_sentence *t)
 {
-	const struct nvs_session *s = nvs_summary_session(t->story);
-
-	if (!s->newer_driver)
-		return;
-	fputs("Driver release ", t->f);
-	nvs_print_text(t->f, s->attr[NVS_ATTR_DRIVER] ? s->attr[NVS_ATTR_DRIVER] : "-", 64);
-	fputs(" is newer than any that the recording nvsnoop knew.", t->f);
-	fputs("--verify", t->more);
+	if (nvs_summary_session(t->story)->newer_driver)
+		write_driver(t, "Driver release %s is newer than any that the recording nvsnoop "
+				"knew.");
 }
 
 static void find_unknown_form(struct nvs_sentence *t)
 {
-	const struct nvs_session *s = nvs_summary_session(t->story);
-
-	if (!s->unknown_form)
-		return;
-	fputs("Calls to the driver (release ", t->f);
-	nvs_print_text(t->f, s->attr[NVS_ATTR_DRIVER] ? s->attr[NVS_ATTR_DRIVER] : "-", 64);
-	fputs(") had an unknown form; what they created is missing.", t->f);
-	fputs("--verify", t->more);
+	if (nvs_summary_session(t->story)->unknown_form)
+		write_driver(t, "Calls to the driver (release %s) had an unknown form; what they "
+				"created is missing.");
 }
 
 static void find_in_flight(struct nvs_sentence *t)
@@ -64,25 +59,18 @@ static void find_in_flight(struct nvs_sentence *t)
 	f = nvs_open_call(t->story->source->trace, &n, &ns);
 	if (!f)
 		return;
-	fprintf(t->f, running ? "Thread %u has been in " : "When it ended, thread %u had been in ",
-		f->thread);
-	nvs_print_text(t->f, *f->api ? f->api : "[unknown]", 64);
+	fprintf(t->f,
+		running ? "Thread %u has been in %s" : "When it ended, thread %u had been in %s",
+		f->thread, NVS_TEXT(*f->api ? f->api : "[unknown]", 64));
 	if (ns >= 0) {
-		fputs(" for ", t->f);
-		nvs_print_duration(t->f, (double)ns, 3);
+		fprintf(t->f, " for %s", NVS_DURATION(ns));
 		nvs_summary_print_share(t, (uint64_t)ns);
 	}
-	if (nvs_clock_since_start(t->story->source->trace, f->begin, &begin) && begin > 0) {
-		fputs(", since ", t->f);
-		nvs_print_duration(t->f, (double)begin, 3);
-		fputs(" after the start", t->f);
-	}
+	if (nvs_clock_since_start(t->story->source->trace, f->begin, &begin) && begin > 0)
+		fprintf(t->f, ", since %s after the start", NVS_DURATION(begin));
 	fputs(hang ? hang : ".", t->f);
-	if (n > 1) {
-		fputc(' ', t->f);
-		nvs_print_count(t->f, n - 1, "more call", "more calls");
-		fputs(" had not returned.", t->f);
-	}
+	if (n > 1)
+		fprintf(t->f, " %s had not returned.", NVS_COUNT(n - 1, "more call", "more calls"));
 	fputs("--hang", t->more);
 }
 
@@ -140,21 +128,18 @@ static void find_failures(struct nvs_sentence *t)
 	}
 	if (!failed)
 		return;
-	nvs_print_count(t->f, failed, "call failed", "calls failed");
+	fputs(NVS_COUNT(failed, "call failed", "calls failed"), t->f);
 	for (int i = 0; i < MOST_NAMED && most[i]; i++) {
 		const char *name = nvs_call_error(most[i]->result);
 
-		fputs(i ? ", " : ": ", t->f);
-		nvs_print_text(t->f, nvs_call_name(most[i]->entry), 64);
+		fprintf(t->f, "%s%s with ", i ? ", " : ": ",
+			NVS_TEXT(nvs_call_name(most[i]->entry), 64));
 		if (name)
-			fprintf(t->f, " with %s", name);
+			fputs(name, t->f);
 		else
-			fprintf(t->f, " with error %u", most[i]->result);
-		if (most[i]->count > 1) {
-			fputs(" (", t->f);
-			nvs_print_count(t->f, most[i]->count, "time", "times");
-			fputc(')', t->f);
-		}
+			fprintf(t->f, "error %u", most[i]->result);
+		if (most[i]->count > 1)
+			fprintf(t->f, " (%s)", NVS_COUNT(most[i]->count, "time", "times"));
 		named += most[i]->count;
 	}
 	fputs(named < failed ? ", and others." : ".", t->f);
@@ -171,17 +156,13 @@ static void find_graphs(struct nvs_sentence *t)
 	if (f->instantiated < MADE_AGAIN || f->graph_launches > 2 * f->instantiated)
 		return;
 	t->ns = f->instantiating.ns;
-	fputs("Graphs were instantiated ", t->f);
-	nvs_print_count(t->f, f->instantiated, "time", "times");
-	fputs(" and launched ", t->f);
-	nvs_print_count(t->f, f->graph_launches, "time", "times");
-	fputs("; instantiating them took ", t->f);
-	nvs_print_duration(t->f, (double)f->instantiating.ns, 3);
-	fputs(" (", t->f);
-	nvs_print_percent(t->f, (double)f->instantiating.ns, (double)nvs_facts_all_ns(f));
-	fputs(" of the time in calls). Keep an executable graph to launch it again, or update it "
-	      "with cuGraphExecUpdate.",
-	      t->f);
+	fprintf(t->f,
+		"Graphs were instantiated %s and launched %s; instantiating them took %s (%s of "
+		"the time in calls). Keep an executable graph to launch it again, or update it "
+		"with cuGraphExecUpdate.",
+		NVS_COUNT(f->instantiated, "time", "times"),
+		NVS_COUNT(f->graph_launches, "time", "times"), NVS_DURATION(f->instantiating.ns),
+		NVS_PERCENT(f->instantiating.ns, nvs_facts_all_ns(f)));
 	fputs("--graphs", t->more);
 }
 
@@ -215,13 +196,12 @@ static void find_loading(struct nvs_sentence *t)
 	    most->loading.total.ns * 5 < nvs_facts_ns(most))
 		return;
 	t->ns = most->loading.total.ns;
-	nvs_print_count(t->f, most->loading.total.count, "call of ", "calls of ");
-	nvs_print_text(t->f, nvs_call_name(most->api.entry), 64);
-	fputs(" loaded the kernel's code first, which took ", t->f);
-	nvs_print_duration(t->f, (double)most->loading.total.ns, 3);
-	fputs(" (", t->f);
-	nvs_print_percent(t->f, (double)most->loading.total.ns, (double)nvs_facts_ns(most));
-	fputs(" of its time). CUDA_MODULE_LOADING=EAGER would load all code at the start.", t->f);
+	fprintf(t->f,
+		"%s of %s loaded the kernel's code first, which took %s (%s of its time). "
+		"CUDA_MODULE_LOADING=EAGER would load all code at the start.",
+		NVS_COUNT(most->loading.total.count, "call", "calls"),
+		NVS_TEXT(nvs_call_name(most->api.entry), 64), NVS_DURATION(most->loading.total.ns),
+		NVS_PERCENT(most->loading.total.ns, nvs_facts_ns(most)));
 	show_longest(t, most);
 }
 
@@ -275,19 +255,14 @@ static void find_outlier(struct nvs_sentence *t)
 	if (!most || is_explained(t->story, most->begin, &stall))
 		return;
 	t->ns = most->api.times.max;
-	fputs("One call of ", t->f);
-	nvs_print_text(t->f, nvs_call_name(most->api.entry), 64);
-	fputs(" took ", t->f);
-	nvs_print_duration(t->f, (double)most->api.times.max, 3);
+	fprintf(t->f, "One call of %s took %s", NVS_TEXT(nvs_call_name(most->api.entry), 64),
+		NVS_DURATION(most->api.times.max));
 	nvs_summary_print_share(t, most->api.times.max);
-	fputs("; the median of ", t->f);
-	nvs_print_count(t->f, most->api.times.total.count, "call is ", "calls is ");
-	nvs_print_duration(t->f, (double)median, 2); /* quantiles are exact to 3 % */
-	if (nvs_clock_since_start(t->story->source->trace, most->begin, &at) && at > 0) {
-		fputs(". It began ", t->f);
-		nvs_print_duration(t->f, (double)at, 3);
-		fputs(" after the start", t->f);
-	}
+	/* Quantiles are exact to 3 %. */
+	fprintf(t->f, "; the median of %s is %s",
+		NVS_COUNT(most->api.times.total.count, "call", "calls"), NVS_ROUGHLY(median));
+	if (nvs_clock_since_start(t->story->source->trace, most->begin, &at) && at > 0)
+		fprintf(t->f, ". It began %s after the start", NVS_DURATION(at));
 	fputc('.', t->f);
 	if (stall && stall->causes & NVS_STALL_MODULE)
 		fputs(" Code was loaded during it.", t->f);
@@ -306,11 +281,10 @@ static void find_waits(struct nvs_sentence *t)
 	    !nvs_summary_run_time(t->story, &ran) || s->totals.wait_ns < (uint64_t)ran / 20)
 		return;
 	t->ns = s->totals.wait_ns;
-	fputs("The program waited ", t->f);
-	nvs_print_duration(t->f, (double)s->totals.wait_ns, 3);
-	fputs(" for nvsnoop to write the trace, ", t->f);
-	nvs_print_count(t->f, s->totals.waits, "time", "times");
-	fputs(". Recording with --buffer=16M may reduce that.", t->f);
+	fprintf(t->f,
+		"The program waited %s for nvsnoop to write the trace, %s. Recording with "
+		"--buffer=16M may reduce that.",
+		NVS_DURATION(s->totals.wait_ns), NVS_COUNT(s->totals.waits, "time", "times"));
 	fputs("--wide", t->more);
 }
 
@@ -334,10 +308,10 @@ static void find_ranges_elsewhere(struct nvs_sentence *t)
 {
 	if (!ranges_elsewhere(t->story))
 		return;
-	fputs("NVTX ranges are not in the trace: NVTX_INJECTION64_PATH sent them to another tool, ",
-	      t->f);
-	nvs_print_text(t->f, nvs_summary_session(t->story)->attr[NVS_ATTR_NVTX], 200);
-	fputs(".", t->f);
+	fprintf(t->f,
+		"NVTX ranges are not in the trace: NVTX_INJECTION64_PATH sent them to another "
+		"tool, %s.",
+		NVS_TEXT(nvs_summary_session(t->story)->attr[NVS_ATTR_NVTX], 200));
 	fputs("--verify", t->more);
 }
 
@@ -366,9 +340,8 @@ static void find_remarks(struct nvs_sentence *t)
 		n--;
 	if (!n)
 		return;
-	fputs(n == 1 ? "There is " : "There are ", t->f);
-	nvs_print_count(t->f, n, "remark", "remarks");
-	fputs(" on what may be missing from the trace.", t->f);
+	fprintf(t->f, "There %s %s on what may be missing from the trace.", n == 1 ? "is" : "are",
+		NVS_COUNT(n, "remark", "remarks"));
 	fputs("--verify", t->more);
 }
 

@@ -28,9 +28,7 @@ void nvs_summary_print_share(const struct nvs_sentence *t, uint64_t ns)
 
 	if (!nvs_summary_run_time(t->story, &ran))
 		return;
-	fputs(" (", t->f);
-	nvs_print_percent(t->f, (double)ns, (double)ran);
-	fputs(" of the run)", t->f);
+	fprintf(t->f, " (%s of the run)", NVS_PERCENT(ns, ran));
 }
 
 /* ---- what happened ---- */
@@ -44,11 +42,10 @@ static void write_gpus(struct nvs_sentence *t)
 	if (!n)
 		return;
 	if (n == 1)
-		fputs(*name ? " on an " : " on a GPU", t->f);
+		fprintf(t->f, " on %s%s", *name ? "an " : "a GPU", NVS_TEXT(name, 40));
 	else
-		fprintf(t->f, " on %u GPUs%s", n, *name ? " (the first an " : "");
-	nvs_print_text(t->f, name, 40);
-	fputs(n > 1 && *name ? ")" : "", t->f);
+		fprintf(t->f, *name ? " on %u GPUs (the first an %s)" : " on %u GPUs", n,
+			NVS_TEXT(name, 40));
 }
 
 static void write_run(struct nvs_sentence *t)
@@ -58,28 +55,24 @@ static void write_run(struct nvs_sentence *t)
 	char rank[32];
 	int64_t ns;
 
-	nvs_print_text(t->f, *t->story->command ? t->story->command : "The program", 48);
-	fprintf(t->f, " (process\u00a0%u", s->header.pid);
+	fprintf(t->f, "%s (process\u00a0%u",
+		NVS_TEXT(*t->story->command ? t->story->command : "The program", 48),
+		s->header.pid);
 	if (*t->story->rank) {
 		snprintf(rank, sizeof(rank), "%.*s", (int)strcspn(t->story->rank, ","),
 			 t->story->rank);
-		fputs(", rank\u00a0", t->f);
-		nvs_print_text(t->f, rank, sizeof(rank));
+		fprintf(t->f, ", rank\u00a0%s", NVS_TEXT(rank, sizeof(rank)));
 	}
 	fputs(") ran", t->f);
 	if (nvs_summary_run_time(t->story, &ns)) {
 		/* The run may have continued after a damaged or unread end of the trace. */
 		bool cut = s->end == NVS_END_DAMAGED || (s->end == NVS_END_CRASH && !s->spool_read);
 
-		fputs(cut ? " for at least " : " for ", t->f);
-		nvs_print_duration(t->f, (double)ns, 3);
+		fprintf(t->f, " for %s%s", cut ? "at least " : "", NVS_DURATION(ns));
 	}
 	write_gpus(t);
-	if (driver) {
-		fputs(" (driver\u00a0", t->f);
-		nvs_print_text(t->f, driver, 40);
-		fputc(')', t->f);
-	}
+	if (driver)
+		fprintf(t->f, " (driver\u00a0%s)", NVS_TEXT(driver, 40));
 	fputc('.', t->f);
 }
 
@@ -112,11 +105,8 @@ static void write_recorded_part(struct nvs_sentence *t)
 {
 	const char *part = nvs_trace_part(t->story->source->trace);
 
-	if (!part)
-		return;
-	fputs("Recorded part of the run: ", t->f);
-	nvs_print_text(t->f, part, 200);
-	fputc('.', t->f);
+	if (part)
+		fprintf(t->f, "Recorded part of the run: %s.", NVS_TEXT(part, 200));
 }
 
 static void write_selection(struct nvs_sentence *t)
@@ -135,18 +125,14 @@ static void write_launches(struct nvs_sentence *t)
 		fprintf(t->f, "%s launched no kernels.", s->several ? "They" : "It");
 		return;
 	}
-	fputs(s->several ? "They launched " : "It launched ", t->f);
-	nvs_print_count(t->f, s->tally->launches, "kernel", "kernels");
-	if (s->facts->driver_launches) {
-		fputs(", ", t->f);
-		nvs_print_count(t->f, s->facts->driver_launches, "of them", "of them");
-		fputs(" for copies and memsets", t->f);
-	}
-	fputs(", with ", t->f);
-	nvs_print_count(t->f, s->facts->launch_submissions, "doorbell", "doorbells");
-	fputs(" and ", t->f);
-	nvs_print_bytes(t->f, s->facts->launch_bytes);
-	fputs(" of commands.", t->f);
+	fprintf(t->f, "%s launched %s", s->several ? "They" : "It",
+		NVS_COUNT(s->tally->launches, "kernel", "kernels"));
+	if (s->facts->driver_launches)
+		fprintf(t->f, ", %s for copies and memsets",
+			NVS_COUNT(s->facts->driver_launches, "of them", "of them"));
+	fprintf(t->f, ", with %s and %s of commands.",
+		NVS_COUNT(s->facts->launch_submissions, "doorbell", "doorbells"),
+		NVS_BYTES(s->facts->launch_bytes));
 }
 
 static void write_work(struct nvs_sentence *t)
@@ -158,18 +144,12 @@ static void write_work(struct nvs_sentence *t)
 		copies += y->copies[mode];
 		bytes += y->copied[mode];
 	}
-	if (copies) {
-		fputs("; these made ", t->f);
-		nvs_print_count(t->f, copies, "copy (", "copies (");
-		nvs_print_bytes(t->f, bytes);
-		fputc(')', t->f);
-	}
-	if (y->memsets) {
-		fputs(copies ? " and " : "; these made ", t->f);
-		nvs_print_count(t->f, y->memsets, "memset (", "memsets (");
-		nvs_print_bytes(t->f, y->memset_bytes);
-		fputc(')', t->f);
-	}
+	if (copies)
+		fprintf(t->f, "; these made %s (%s)", NVS_COUNT(copies, "copy", "copies"),
+			NVS_BYTES(bytes));
+	if (y->memsets)
+		fprintf(t->f, "%s%s (%s)", copies ? " and " : "; these made ",
+			NVS_COUNT(y->memsets, "memset", "memsets"), NVS_BYTES(y->memset_bytes));
 	fputc('.', t->f);
 }
 
@@ -178,16 +158,12 @@ static void write_doorbells(struct nvs_sentence *t)
 	const struct nvs_summary_input *s = t->story;
 	uint64_t setup = s->facts->setup_submissions;
 
-	fputs(s->several ? "They rang " : "It rang ", t->f);
-	nvs_print_count(t->f, s->submissions, "doorbell", "doorbells");
-	if (setup) {
-		fputs(" (", t->f);
-		nvs_print_count(t->f, setup, "of them", "of them");
-		fputs(" for contexts and modules)", t->f);
-	}
-	fputs(" and sent ", t->f);
-	nvs_print_bytes(t->f, s->bytes);
-	fputs(" of commands", t->f);
+	fprintf(t->f, "%s rang %s", s->several ? "They" : "It",
+		NVS_COUNT(s->submissions, "doorbell", "doorbells"));
+	if (setup)
+		fprintf(t->f, " (%s for contexts and modules)",
+			NVS_COUNT(setup, "of them", "of them"));
+	fprintf(t->f, " and sent %s of commands", NVS_BYTES(s->bytes));
 	if (s->uncounted)
 		fputs("; their content is unknown (recorded with level=counts).", t->f);
 	else if (s->tally->unseen)
@@ -231,12 +207,8 @@ static void write_top(struct nvs_sentence *t, const struct top *top)
 
 		if (!ns || ns * 20 < all)
 			break;
-		fputs(i ? ", " : ": ", t->f);
-		nvs_print_duration(t->f, (double)ns, 3);
-		fputs(" (", t->f);
-		nvs_print_percent(t->f, (double)ns, (double)all);
-		fputs(") in ", t->f);
-		nvs_print_text(t->f, nvs_call_name(top->api[i]->api.entry), 64);
+		fprintf(t->f, "%s%s (%s) in %s", i ? ", " : ": ", NVS_DURATION(ns),
+			NVS_PERCENT(ns, all), NVS_TEXT(nvs_call_name(top->api[i]->api.entry), 64));
 	}
 }
 
@@ -245,19 +217,14 @@ static void write_spent(struct nvs_sentence *t, bool summed)
 	const struct nvs_session_stats *f = t->story->facts;
 	uint64_t all = nvs_facts_all_ns(f);
 
-	fputs("The host spent ", t->f);
-	nvs_print_duration(t->f, (double)all, 3);
-	fputs(summed ? ", summed over threads, in " : " in ", t->f);
-	nvs_print_count(t->f, f->calls, "driver API call", "driver API calls");
+	fprintf(t->f, "The host spent %s%s in %s", NVS_DURATION(all),
+		summed ? ", summed over threads," : "",
+		NVS_COUNT(f->calls, "driver API call", "driver API calls"));
 	if (f->outermost[1].ns * 100 < all || !all)
 		return;
-	fputs(", ", t->f);
-	nvs_print_duration(t->f, (double)f->outermost[1].ns, 3);
-	fputs(" of it for contexts and modules", t->f);
-	if (f->outermost[0].ns) {
-		fputs("; the remaining ", t->f);
-		nvs_print_duration(t->f, (double)f->outermost[0].ns, 3);
-	}
+	fprintf(t->f, ", %s of it for contexts and modules", NVS_DURATION(f->outermost[1].ns));
+	if (f->outermost[0].ns)
+		fprintf(t->f, "; the remaining %s", NVS_DURATION(f->outermost[0].ns));
 }
 
 static void write_total_time(struct nvs_sentence *t)

@@ -306,52 +306,13 @@ static int print_rows(struct nvs_run *run, const struct summary_row *rows)
 	return r;
 }
 
-static int on_call(void *arg, const struct nvs_call *call)
-{
-	struct summary_trace *each = arg;
-	int r = nvs_facts_call(&each->facts, call);
-
-	return r ? r : nvs_causes_call(&each->causes, call);
-}
-
-static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	struct summary_trace *each = arg;
-
-	nvs_facts_op(&each->facts, op);
-	return nvs_causes_op(&each->causes, s, op);
-}
-
-static int on_submitted(void *arg, const struct nvs_submission *s, const struct nvs_call *call)
-{
-	struct summary_trace *each = arg;
-	int r = nvs_facts_submitted(&each->facts, s, call);
-
-	return r ? r : nvs_causes_submitted(&each->causes, s, call);
-}
-
-static int on_record(void *arg, const struct nvs_rec *rec)
-{
-	return nvs_causes_record(&((struct summary_trace *)arg)->causes, rec);
-}
-
 static int begin(struct nvs_run *run, struct nvs_source *s, void *arg,
 		 struct nvs_pass_reader *reader)
 {
 	struct summary_trace *each = arg;
-	int r = nvs_causes_begin(&each->causes, s);
+	int r = nvs_facts_begin(&each->facts, s);
 
-	nvs_facts_begin(&each->facts, s);
-	*reader = (struct nvs_pass_reader){.call = on_call,
-					   .op = on_op,
-					   .submitted = on_submitted,
-					   .record = on_record,
-					   .calls = true,
-					   .tallies = true,
-					   .handles = each->causes.works ? &each->causes.handles
-									 : NULL,
-					   .arg = each};
-	return r;
+	return r ? r : nvs_causes_begin(&each->causes, s);
 }
 
 static int end(struct nvs_run *run, struct nvs_source *s, void *arg)

@@ -75,31 +75,24 @@ static bool find_waits_of(const struct nvs_summary_input *story, enum cause caus
 static void write_waits(struct nvs_sentence *t, enum cause cause, const char *why)
 {
 	char others[96] = "";
+	const char *api;
 	struct waits waits;
 
 	if (!find_waits_of(t->story, cause, &waits))
 		return;
 	t->ns = waits.ns;
-	nvs_print_count(t->f, waits.n, "call of ", "calls");
-	if (waits.n == 1)
-		nvs_print_text(t->f, nvs_call_name(waits.longest->api), 64);
-	fputs(" waited ", t->f);
-	nvs_print_duration(t->f, (double)waits.ns, 3);
+	api = NVS_TEXT(nvs_call_name(waits.longest->api), 64);
+	fprintf(t->f, "%s%s waited %s", NVS_COUNT(waits.n, "call of ", "calls"),
+		waits.n == 1 ? api : "", NVS_DURATION(waits.ns));
 	nvs_summary_print_share(t, waits.ns);
 	fprintf(t->f, " %s", why);
-	if (waits.n > 1) {
-		fputs("; the longest, of ", t->f);
-		nvs_print_text(t->f, nvs_call_name(waits.longest->api), 64);
-		fputs(", took ", t->f);
-		nvs_print_duration(t->f, (double)waits.longest->ns, 3);
-	}
+	if (waits.n > 1)
+		fprintf(t->f, "; the longest, of %s, took %s", api,
+			NVS_DURATION(waits.longest->ns));
 	if (cause == LOCKED)
 		nvs_stall_others(&t->story->causes->stalls, waits.longest, others, sizeof(others));
-	if (*others) {
-		fputs(" (", t->f);
-		nvs_print_text(t->f, others, sizeof(others));
-		fputc(')', t->f);
-	}
+	if (*others)
+		fprintf(t->f, " (%s)", NVS_TEXT(others, sizeof(others)));
 	fputc('.', t->f);
 	fputs("--ring", t->more);
 }
@@ -148,9 +141,7 @@ static void write_part(struct nvs_sentence *t, uint64_t ns, const char *where, b
 {
 	if (!ns)
 		return;
-	fputs(*any ? ", " : ": ", t->f);
-	nvs_print_duration(t->f, (double)ns, 3);
-	fprintf(t->f, " %s", where);
+	fprintf(t->f, "%s%s %s", *any ? ", " : ": ", NVS_DURATION(ns), where);
 	*any = true;
 }
 
@@ -177,8 +168,7 @@ void nvs_find_outside(struct nvs_sentence *t)
 	t->ns = (uint64_t)ran - inside;
 	if (!is_long(t->story, t->ns, OUTSIDE_NS, OUTSIDE_PART))
 		return;
-	fputs("No thread was in a driver call for ", t->f);
-	nvs_print_duration(t->f, (double)t->ns, 3);
+	fprintf(t->f, "No thread was in a driver call for %s", NVS_DURATION(t->ns));
 	nvs_summary_print_share(t, t->ns);
 	write_part(t, (uint64_t)first, "before the first", &any);
 	write_part(t, between, "between calls", &any);
@@ -187,13 +177,10 @@ void nvs_find_outside(struct nvs_sentence *t)
 	if (!nvs_clock_since_start(trace, all.gap_from, &from) ||
 	    !nvs_clock_since_start(trace, all.gap_to, &to))
 		return;
-	if ((uint64_t)(to - from) >= t->ns / OUTSIDE_GAP) {
-		fputs(" The longest gap between calls took ", t->f);
-		nvs_print_duration(t->f, (double)(to - from), 3);
-		fputs(" and began ", t->f);
-		nvs_print_duration(t->f, (double)from, 3);
-		fputs(" after the start.", t->f);
-	}
+	if ((uint64_t)(to - from) >= t->ns / OUTSIDE_GAP)
+		fprintf(t->f,
+			" The longest gap between calls took %s and began %s after the start.",
+			NVS_DURATION(to - from), NVS_DURATION(from));
 	show_range(t, to - from > first ? from : 0, to - from > first ? to : first);
 }
 
@@ -214,22 +201,16 @@ void nvs_write_gpu_time(struct nvs_sentence *t)
 	if (!use)
 		return;
 	if (use->gpus > 1)
-		fprintf(t->f, "GPU %u, the busiest of %u, worked for ", use->gpu, use->gpus);
+		fprintf(t->f, "GPU %u, the busiest of %u,", use->gpu, use->gpus);
 	else
-		fputs("The GPU worked for ", t->f);
-	nvs_print_duration(t->f, (double)use->busy, 3);
-	fputs(" (", t->f);
-	nvs_print_percent(t->f, (double)use->busy, (double)use->span);
-	fputs(") of the ", t->f);
-	nvs_print_duration(t->f, (double)use->span, 3);
-	fputs(" from its first work to its last", t->f);
+		fputs("The GPU", t->f);
+	fprintf(t->f, " worked for %s (%s) of the %s from its first work to its last",
+		NVS_DURATION(use->busy), NVS_PERCENT(use->busy, use->span),
+		NVS_DURATION(use->span));
 	name = use->longest ? nvs_work_list_name(t->story->causes->works, use->longest) : "";
-	if (*name) {
-		fputs("; the longest launch, of ", t->f);
-		nvs_print_text(t->f, name, 60);
-		fputs(", took ", t->f);
-		nvs_print_duration(t->f, (double)use->longest->ns, 3);
-	}
+	if (*name)
+		fprintf(t->f, "; the longest launch, of %s, took %s", NVS_TEXT(name, 60),
+			NVS_DURATION(use->longest->ns));
 	fputc('.', t->f);
 	fputs("--gpu-time --by=kernel", t->more);
 }
@@ -246,23 +227,16 @@ void nvs_find_gpu_idle(struct nvs_sentence *t)
 	if (!use || gap < IDLE_NS || use->span - use->busy < use->span / IDLE_PART)
 		return;
 	t->ns = use->span - use->busy;
-	fputs("The GPU was idle for ", t->f);
-	nvs_print_duration(t->f, (double)t->ns, 3);
-	fputs(" between its first work and its last, longest for ", t->f);
-	nvs_print_duration(t->f, (double)gap, 3);
-	fputs(", from ", t->f);
-	nvs_print_duration(t->f, (double)use->from, 3);
-	fputs(" after the start", t->f);
-	if (use->outside > use->api_ns) {
-		fputs(". For ", t->f);
-		nvs_print_duration(t->f, (double)use->outside, 3);
-		fputs(" of that gap no thread was in a driver call", t->f);
-	} else if (use->api_ns) {
-		fputs(". The host spent ", t->f);
-		nvs_print_duration(t->f, (double)use->api_ns, 3);
-		fputs(" of that gap in ", t->f);
-		nvs_print_text(t->f, use->api, sizeof(use->api));
-	}
+	fprintf(t->f,
+		"The GPU was idle for %s between its first work and its last, longest for %s, "
+		"from %s after the start",
+		NVS_DURATION(t->ns), NVS_DURATION(gap), NVS_DURATION(use->from));
+	if (use->outside > use->api_ns)
+		fprintf(t->f, ". For %s of that gap no thread was in a driver call",
+			NVS_DURATION(use->outside));
+	else if (use->api_ns)
+		fprintf(t->f, ". The host spent %s of that gap in %s", NVS_DURATION(use->api_ns),
+			NVS_TEXT(use->api, sizeof(use->api)));
 	fputc('.', t->f);
 	show_range(t, use->from, use->to);
 }
@@ -283,13 +257,11 @@ void nvs_find_pageable(struct nvs_sentence *t)
 	if (!c || rate < LEAST_RATE || !is_long(t->story, c->time.ns, COPIED_NS, COPIED_PART))
 		return;
 	t->ns = c->time.ns;
-	nvs_print_count(t->f, c->time.count, "copy", "copies");
-	fputs(" between GPU and pageable memory took ", t->f);
-	nvs_print_duration(t->f, (double)t->ns, 3);
+	fprintf(t->f, "%s between GPU and pageable memory took %s",
+		NVS_COUNT(c->time.count, "copy", "copies"), NVS_DURATION(t->ns));
 	nvs_summary_print_share(t, t->ns);
-	fputs(" for ", t->f);
-	nvs_print_bytes(t->f, c->bytes);
-	fprintf(t->f, ", %.2g" NVS_TIED "GB/s. Pinned memory (cuMemHostAlloc) is faster.", rate);
+	fprintf(t->f, " for %s, %.2g" NVS_TIED "GB/s. Pinned memory (cuMemHostAlloc) is faster.",
+		NVS_BYTES(c->bytes), rate);
 	fputs("--memcpy", t->more);
 }
 
@@ -302,11 +274,9 @@ void nvs_find_small_copies(struct nvs_sentence *t)
 	    !is_long(t->story, c->time.ns, COPIED_NS, COPIED_PART))
 		return;
 	t->ns = c->time.ns;
-	nvs_print_count(t->f, c->time.count, "small copy", "small copies");
-	fputs(" to the GPU, ", t->f);
-	nvs_print_bytes(t->f, c->bytes / c->time.count);
-	fputs(" on average, took ", t->f);
-	nvs_print_duration(t->f, (double)t->ns, 3);
+	fprintf(t->f, "%s to the GPU, %s on average, took %s",
+		NVS_COUNT(c->time.count, "small copy", "small copies"),
+		NVS_BYTES(c->bytes / c->time.count), NVS_DURATION(t->ns));
 	nvs_summary_print_share(t, t->ns);
 	fputs(". Fewer, larger copies would take less.", t->f);
 	fputs("--memcpy", t->more);
@@ -355,20 +325,15 @@ void nvs_find_memory_held(struct nvs_sentence *t)
 	if (bytes < HELD_BYTES || most->count < HELD_AGAIN || bytes < half ||
 	    bytes - half < bytes / HELD_GROWTH)
 		return;
-	nvs_print_count(t->f, n, "allocation", "allocations");
-	fputs(" of GPU memory, ", t->f);
-	nvs_print_bytes(t->f, bytes);
-	fputs(", were never freed, and memory in use kept growing. ", t->f);
-	nvs_print_count(t->f, most->count, "of them", "of them");
-	fputs(" (", t->f);
-	nvs_print_bytes(t->f, most->bytes);
-	fputs(") are from ", t->f);
-	nvs_print_text(t->f, nvs_call_name(most->key.api), 64);
+	fprintf(t->f,
+		"%s of GPU memory, %s, were never freed, and memory in use kept growing. %s (%s) "
+		"are from %s",
+		NVS_COUNT(n, "allocation", "allocations"), NVS_BYTES(bytes),
+		NVS_COUNT(most->count, "of them", "of them"), NVS_BYTES(most->bytes),
+		NVS_TEXT(nvs_call_name(most->key.api), 64));
 	site = nvs_trace_callsite(t->story->source->trace, most->key.stack)->site;
-	if (*site) {
-		fputs(" at ", t->f);
-		nvs_print_text(t->f, site, 64);
-	}
+	if (*site)
+		fprintf(t->f, " at %s", NVS_TEXT(site, 64));
 	fputc('.', t->f);
 	fputs("--memory", t->more);
 }

@@ -33,6 +33,7 @@ static void get_rank(const char *rank, struct nvs_value *v)
 
 /* COL(width, more, show, as in a list of decode/cli/table.h) */
 #define COLUMNS(COL)                                                                               \
+	COL(1, 0, NULL, text, hang, "!", IF_KNOWN, 0, r->hang_ns ? "!" : NULL)                     \
 	COL(7, 0, NULL, count, pid, "PID", 0, 0, r->page->pid)                                     \
 	COL(-8, 0, NULL, text, user, "USER", NAME, 11, r->user)                                    \
 	COL(4, 0, NULL, by, rank, "RANK", IF_KNOWN, 9, get_rank, r->page->rank)                    \
@@ -41,12 +42,12 @@ static void get_rank(const char *rank, struct nvs_value *v)
 	COL(6, 0, nvs_figure_count, real, launches_per_s, "LNCH/s", 0, 0, RATE(launches, 1))       \
 	COL(6, 0, nvs_figure_count, real, submissions_per_s, "SUBM/s", 0, 5, RATE(submissions, 1)) \
 	COL(8, 0, nvs_figure_plain, real, command_mb_per_s, "CMD MB/s", 0, 8, RATE(bytes, 1e6))    \
-	COL(9, 0, nvs_figure_plain, real, copied_gb_per_s, "COPY GB/s", 0, 2, RATE(copied, 1e9))   \
-	COL(5, 0, nvs_figure_count, known, pending, "PEND", 0, 1, LEVEL(pending))                  \
+	COL(9, 0, nvs_figure_plain, real, copied_gb_per_s, "COPY GB/s", 0, 4, RATE(copied, 1e9))   \
+	COL(5, 0, nvs_figure_count, known, pending, "PEND", 0, 3, LEVEL(pending))                  \
 	COL(5, 0, nvs_figure_count, known, memory, "MEM", 0, 0, LEVEL(device_live))                \
 	COL(5, 0, nvs_figure_count, known, peak, "PEAK", 0, 10, LEVEL(device_peak))                \
-	COL(-12, 10, NULL, text, call, "IN CALL", NAME, 3, r->call)                                \
-	COL(6, 0, NULL, ns, call_for, "FOR", 0, 4, r->call, (int64_t)r->call_ns)                   \
+	COL(-12, 10, NULL, text, call, "IN CALL", NAME, 1, r->call)                                \
+	COL(6, 0, NULL, ns, call_for, "FOR", 0, 2, r->call, (int64_t)r->call_ns)                   \
 	COL(-8, 255, NULL, text, command, "COMMAND", NAME, 0, r->command + r->folder)
 #define GETTER(width, more, show, ...) NVS_COLUMN_GETTER(__VA_ARGS__)
 #define ENTRY(width, more, show, kind, key, title, flags, rank, ...) \
@@ -159,8 +160,11 @@ static enum nvs_top_style style_of(const struct nvs_top_row *row, const struct n
 {
 	if (row->page->gone)
 		return NVS_TOP_DIM;
+	if (row->hang_ns &&
+	    (c->of.get == column_hang || c->of.get == column_call || c->of.get == column_command))
+		return NVS_TOP_BAD;
 	if (c->of.get == column_call_for)
-		return row->call_ns >= 10000000000ull  ? NVS_TOP_BAD
+		return row->call_ns >= NVS_TOP_HANG_NS ? NVS_TOP_BAD
 		       : row->call_ns >= 1000000000ull ? NVS_TOP_WARN
 						       : NVS_TOP_PLAIN;
 	if (c->of.get == column_launches_per_s && v->real > 0)
@@ -214,7 +218,9 @@ void nvs_top_add_list(struct nvs_text_page *s, const struct nvs_top *top, uint32
 			text = show_value(c, row, to, &v);
 			if (s->at)
 				nvs_text_page_pad(s, NVS_TOP_PLAIN, s->at + 1);
-			put_cell(s, text ? style_of(row, c, &v) : NVS_TOP_DIM, text ? text : "-", c,
+			if (!text)
+				text = c->of.get == column_hang ? "" : "-";
+			put_cell(s, v.kind ? style_of(row, c, &v) : NVS_TOP_DIM, text, c,
 				 l.width[i]);
 		}
 		nvs_text_page_end_line(s);

@@ -13,7 +13,7 @@ struct nvs_top_column {
 	const char *(*show)(char to[NVS_FIGURE], double n); /* NULL: plain text or number */
 };
 
-#define NVS_TOP_COLUMNS 15
+#define NVS_TOP_COLUMNS 16
 
 extern const struct nvs_top_column nvs_top_columns[NVS_TOP_COLUMNS];
 

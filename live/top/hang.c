@@ -19,7 +19,6 @@
 
 #define WIDTH 80
 #define MAX_LISTED 16 /* threads and channels listed one by one, longest-running first */
-#define SILENT_NS 2000000000ull /* the recorder's thread writes ten times a second */
 
 /* ---- traces ---- */
 
@@ -36,16 +35,17 @@ static const char *why_no_trace(const struct nvs_page *page)
 	return S_ISREG(file.st_mode) ? NULL : "its trace is not a regular file";
 }
 
-/* Starts nvsnoop-report: the one next to this program, or the one in PATH. Returns 0 or an errno.
- *  */
-static int start_report(pid_t *pid, char **argv)
+/* Starts nvsnoop-report: the one next to this program, or the one in PATH. Its standard output and
+ * error are OUT, unless that is -1. Returns 0 or an errno. */
+static int start_report(pid_t *pid, char **argv, int out)
 {
 	static const char name[] = "nvsnoop-report";
 	extern char **environ;
 	char path[PATH_MAX + sizeof(name)], *slash;
 	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
-	sigset_t broken_pipe;
+	sigset_t broken_pipe, none;
 	int r;
 
 	path[n > 0 ? n : 0] = 0;
@@ -56,41 +56,57 @@ static int start_report(pid_t *pid, char **argv)
 	r = posix_spawnattr_init(&attributes);
 	if (r)
 		return r;
+	r = posix_spawn_file_actions_init(&files);
+	if (!r && out >= 0 && !(r = posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO)))
+		r = posix_spawn_file_actions_adddup2(&files, out, STDERR_FILENO);
+	sigemptyset(&none); /* the interactive view blocks some */
 	posix_spawnattr_setsigdefault(&attributes, &broken_pipe);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-	r = posix_spawn(pid, path, NULL, &attributes, argv, environ);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	if (!r)
+		r = posix_spawn(pid, path, &files, &attributes, argv, environ);
 	if (r)
-		r = posix_spawnp(pid, name, NULL, &attributes, argv, environ);
+		r = posix_spawnp(pid, name, &files, &attributes, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attributes);
 	return r;
+}
+
+/* Runs nvsnoop-report --hang with the N traces in ARGV, which has room for four words more. Returns
+ * NULL, or the reason why that failed. */
+static const char *run_report(char **argv, uint32_t n, int out)
+{
+	static char name[] = "nvsnoop-report", option[] = "--hang", end[] = "--";
+	int status = 0, r;
+	pid_t pid;
+
+	memmove(argv + 3, argv, n * sizeof(*argv));
+	memcpy(argv, (char *[]){name, option, end}, 3 * sizeof(*argv));
+	argv[n + 3] = NULL;
+	r = start_report(&pid, argv, out);
+	while (!r && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (r)
+		return strerror(r);
+	return status ? "it exited with an error" : NULL;
 }
 
 /* Explains the traces whose entry in WHY is NULL. Returns NULL, or the reason why that failed. */
 static const char *explain_traces(const struct nvs_top *top, const char *const *why)
 {
 	char **argv = calloc(top->nrows + 4ul, sizeof(*argv));
-	static char name[] = "nvsnoop-report", option[] = "--hang", end[] = "--";
+	const char *failed = NULL;
 	uint32_t n = 0;
-	int status = 0, r = 0;
-	pid_t pid;
 
 	if (!argv)
 		return strerror(ENOMEM);
-	argv[n++] = name;
-	argv[n++] = option;
-	argv[n++] = end;
 	for (uint32_t i = 0; i < top->nrows; i++)
 		if (!why[i])
 			argv[n++] = (char *)(uintptr_t)top->rows[i].page->trace;
-	if (n > 3) {
-		r = start_report(&pid, argv);
-		while (!r && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-	}
+	if (n)
+		failed = run_report(argv, n, -1);
 	free(argv);
-	if (r)
-		return strerror(r);
-	return status ? "it exited with an error" : NULL;
+	return failed;
 }
 
 /* ---- text ---- */
@@ -228,7 +244,7 @@ static void print_page(FILE *f, const struct nvs_page *page, const char *why)
 	if (*page->rank)
 		fprintf(f, ", rank %s%s%s,", page->rank, *page->size ? " of " : "", page->size);
 	fprintf(f, " is explained from its live page only: %s. ", why);
-	if (page->mono_ns > page->heard_ns && page->mono_ns - page->heard_ns > SILENT_NS) {
+	if (page->mono_ns > page->heard_ns && page->mono_ns - page->heard_ns > NVS_TOP_SILENT_NS) {
 		fputs("It was last active ", f);
 		print_duration(f, page, page->heard_ns);
 		fputs(" ago: it is stopped or gets no CPU time, and the state of channels below "
@@ -249,27 +265,34 @@ static void print_page(FILE *f, const struct nvs_page *page, const char *why)
 		      f);
 }
 
-static int explain_page(const struct nvs_top *top, const struct nvs_page *page, const char *why)
+static void add_explanation(struct nvs_text_page *s, const struct nvs_page *page, const char *why)
 {
-	struct nvs_text_page s = {.utf8 = top->utf8};
 	size_t length = 0;
 	char *text = NULL;
 	FILE *f = open_memstream(&text, &length);
 
-	if (!f)
-		return -ENOMEM;
-	print_page(f, page, why);
-	if (fclose(f)) {
-		free(text);
-		return -ENOMEM;
-	}
-	wrap_text(&s, text);
-	nvs_text_page_print(&s, stdout);
+	if (f)
+		print_page(f, page, why);
+	if (!f || fclose(f))
+		s->failed = true;
+	else
+		wrap_text(s, text);
 	free(text);
-	length = s.failed;
-	nvs_text_page_free(&s);
-	return length ? -ENOMEM : 0;
 }
+
+static int explain_page(const struct nvs_top *top, const struct nvs_page *page, const char *why)
+{
+	struct nvs_text_page s = {.utf8 = top->utf8};
+	bool failed;
+
+	add_explanation(&s, page, why);
+	nvs_text_page_print(&s, stdout);
+	failed = s.failed;
+	nvs_text_page_free(&s);
+	return failed ? -ENOMEM : 0;
+}
+
+#define REPORT_FAILED "nvsnoop-report cannot explain its trace: %s"
 
 /* If nvsnoop-report fails, falls back to the live pages. */
 static int explain_all(const struct nvs_top *top, const char **why)
@@ -285,8 +308,7 @@ static int explain_all(const struct nvs_top *top, const char **why)
 	}
 	failed = explain_traces(top, why);
 	if (failed)
-		snprintf(words, sizeof(words), "nvsnoop-report cannot explain its trace: %s",
-			 failed);
+		snprintf(words, sizeof(words), REPORT_FAILED, failed);
 	for (uint32_t i = 0; i < top->nrows && !r; i++) {
 		if (!why[i] && !failed)
 			continue;
@@ -310,4 +332,39 @@ int nvs_top_print_hang(struct nvs_top *top)
 		r = why ? explain_all(top, why) : -ENOMEM;
 	free(why);
 	return r;
+}
+
+/* ---- in the interactive view ---- */
+
+static void add_file(struct nvs_text_page *s, FILE *file)
+{
+	size_t room = 0;
+	char *line = NULL;
+
+	rewind(file);
+	while (getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = 0;
+		nvs_text_page_add_escaped(s, NVS_TOP_PLAIN, line, UINT32_MAX, 0);
+		nvs_text_page_end_line(s);
+	}
+	free(line);
+}
+
+void nvs_top_add_hang(struct nvs_text_page *s, const struct nvs_top_row *row)
+{
+	char *argv[5] = {(char *)(uintptr_t)row->page->trace};
+	const char *why = why_no_trace(row->page), *failed;
+	FILE *out = why ? NULL : tmpfile();
+	char words[256];
+
+	if (out) {
+		failed = run_report(argv, 1, fileno(out));
+		add_file(s, out);
+		fclose(out);
+		if (!failed)
+			return;
+		snprintf(words, sizeof(words), REPORT_FAILED, failed);
+		why = words;
+	}
+	add_explanation(s, row->page, why ? why : strerror(errno));
 }

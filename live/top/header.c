@@ -67,6 +67,31 @@ static uint32_t count_gpus(const struct nvs_top *top)
 	return n;
 }
 
+/* Names the process that has hung for the longest time. */
+static void put_hang(struct nvs_text_page *s, const struct nvs_top *top)
+{
+	const struct nvs_top_row *worst = NULL;
+	char to[NVS_FIGURE];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < top->nrows; i++) {
+		n += top->rows[i].hang_ns > 0;
+		if (top->rows[i].hang_ns > (worst ? worst->hang_ns : 0))
+			worst = top->rows + i;
+	}
+	if (!worst)
+		return;
+	nvs_text_page_printf(s, NVS_TOP_BAD, "! %u process%s", n, n == 1 ? " hangs" : "es hang");
+	nvs_text_page_printf(s, NVS_TOP_BAD, ": %u for %s", worst->page->pid,
+			     nvs_figure_time(to, worst->hang_ns));
+	if (worst->call)
+		nvs_text_page_printf(s, NVS_TOP_BAD, " in %s", worst->call);
+	nvs_text_page_printf(s, NVS_TOP_BAD, "; %s",
+			     top->options->format == NVS_TOP_SCREEN ? "H explains it"
+								    : "see nvsnoop-top --hang");
+	nvs_text_page_end_line(s);
+}
+
 void nvs_top_add_header(struct nvs_text_page *s, const struct nvs_top *top, uint32_t columns,
 			const char *note)
 {
@@ -98,4 +123,5 @@ void nvs_top_add_header(struct nvs_text_page *s, const struct nvs_top *top, uint
 		   " GB/s");
 	put_figure(s, columns, top->nrows, "pinned", nvs_figure_count(to, (double)all.host), "B");
 	nvs_text_page_end_line(s);
+	put_hang(s, top);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The interactive view of nvsnoop-top: process list, process detail, help, and key handling. */
+/* The interactive view of nvsnoop-top: process list, process detail, why a process
+ * hangs, help, and key handling. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,13 @@
 
 #define FIRST_UPDATE_S 0.25 /* delay of the first update, so that rates appear soon */
 
-enum view { LIST, DETAIL, HELP };
+enum view { LIST, DETAIL, HANG, HELP };
 
 struct watch {
 	struct nvs_top *top;
 	enum view view, behind; /* behind: the view that help covers */
-	struct nvs_text_page sheet, line;
+	enum view before; /* the view that the explanation of a hang covers */
+	struct nvs_text_page sheet, line, hang;
 	uint32_t pid; /* PID of the selected process */
 	bool chose; /* selected by the user; otherwise the first row is selected */
 	uint32_t first; /* first visible line of the scrolled part */
@@ -44,6 +46,7 @@ static const struct {
 } help[] = {
 	{"up, down, PgUp, PgDn, Home, End", "select a process; scroll"},
 	{"Enter", "details of the selected process; Esc returns"},
+	{"H", "why the selected process hangs; Esc returns"},
 	{"left, right, < and >", "sort by another column; scroll sideways"},
 	{"R", "reverse the order"},
 	{"L C S M P N T", "sort by launches, calls, submissions, memory,"},
@@ -76,6 +79,9 @@ static void draw_help(struct watch *w)
 	}
 	nvs_text_page_end_line(s);
 	nvs_text_page_printf(s, NVS_TOP_PLAIN,
+			     "! has waited in a call for 10 s, and no channel has advanced.");
+	nvs_text_page_end_line(s);
+	nvs_text_page_printf(s, NVS_TOP_PLAIN,
 			     "PEND: submissions that channels have not processed.");
 	nvs_text_page_end_line(s);
 	nvs_text_page_printf(s, NVS_TOP_PLAIN, "MEM: device memory that is not freed. k, M and G");
@@ -89,12 +95,15 @@ static void draw_help(struct watch *w)
 static void draw_foot(struct watch *w)
 {
 	static const char *const lists[][2] = {
-		{"Enter", "Detail"}, {"<>", "Sort"}, {"R", "Reverse"}, {"Space", "Pause"},
-		{"d", "Interval"},   {"h", "Help"},  {"q", "Quit"},    {NULL, NULL}};
+		{"Enter", "Detail"}, {"H", "Hang"},	{"h", "Help"},
+		{"q", "Quit"},	     {"<>", "Sort"},	{"R", "Reverse"},
+		{"Space", "Pause"},  {"d", "Interval"}, {NULL, NULL}};
 	static const char *const details[][2] = {
-		{"Esc", "Back"}, {"Tab", "Part"}, {"Space", "Pause"}, {"d", "Interval"},
-		{"h", "Help"},	 {"q", "Quit"},	  {NULL, NULL}};
-	const char *const(*keys)[2] = w->view == LIST ? lists : details;
+		{"Esc", "Back"},   {"Tab", "Part"}, {"H", "Hang"}, {"Space", "Pause"},
+		{"d", "Interval"}, {"h", "Help"},   {"q", "Quit"}, {NULL, NULL}};
+	static const char *const hangs[][2] = {
+		{"Esc", "Back"}, {"r", "Again"}, {"h", "Help"}, {"q", "Quit"}, {NULL, NULL}};
+	const char *const(*keys)[2] = w->view == LIST ? lists : w->view == HANG ? hangs : details;
 	struct nvs_text_page *s = &w->line;
 	uint32_t columns = nvs_screen_columns();
 
@@ -206,6 +215,15 @@ static void draw_detail(struct watch *w)
 	nvs_screen_draw(s, w->first, lines, 1, w->left, UINT32_MAX);
 }
 
+static void draw_hang(struct watch *w)
+{
+	uint32_t lines = scroll_lines(0);
+
+	if (w->first + lines > w->hang.nlines)
+		w->first = w->hang.nlines > lines ? w->hang.nlines - lines : 0;
+	nvs_screen_draw(&w->hang, w->first, lines, 0, w->left, UINT32_MAX);
+}
+
 static void draw_screen(struct watch *w)
 {
 	nvs_screen_clear();
@@ -215,6 +233,8 @@ static void draw_screen(struct watch *w)
 		draw_help(w);
 	else if (w->view == LIST)
 		draw_list(w);
+	else if (w->view == HANG)
+		draw_hang(w);
 	else
 		draw_detail(w);
 	if (w->view != HELP)
@@ -223,6 +243,24 @@ static void draw_screen(struct watch *w)
 }
 
 /* ---- keys ---- */
+
+/* Explains the selected process. Reading its trace may take a while. */
+static void explain_hang(struct watch *w)
+{
+	const struct nvs_top_row *row = nvs_top_find(w->top, w->pid);
+
+	nvs_text_page_clear(&w->hang);
+	nvs_text_page_printf(&w->hang, NVS_TOP_PLAIN, "Explaining process %u ...", w->pid);
+	nvs_text_page_end_line(&w->hang);
+	draw_screen(w);
+	nvs_text_page_clear(&w->hang);
+	if (row)
+		nvs_top_add_hang(&w->hang, row);
+	else
+		nvs_text_page_printf(&w->hang, NVS_TOP_BAD, "Process %u has ended.", w->pid);
+	if (w->hang.at)
+		nvs_text_page_end_line(&w->hang);
+}
 
 static void set_view(struct watch *w, enum view view)
 {
@@ -251,12 +289,14 @@ static void sort_by_step(struct watch *w, int step)
 static void move_by(struct watch *w, int64_t lines)
 {
 	int64_t at = w->view == LIST ? (int64_t)chosen_row(w) : (int64_t)w->first;
-	int64_t last = w->view == LIST ? (int64_t)w->top->nrows - 1 : (int64_t)w->sheet.nlines;
+	int64_t last = w->view == LIST	 ? (int64_t)w->top->nrows - 1
+		       : w->view == HANG ? (int64_t)w->hang.nlines
+					 : (int64_t)w->sheet.nlines;
 
 	at += lines;
 	at = at > last ? last : at;
 	at = at < 0 ? 0 : at;
-	if (w->view == DETAIL)
+	if (w->view != LIST)
 		w->first = (uint32_t)at;
 	else if (w->top->nrows)
 		w->pid = w->top->rows[at].page->pid;
@@ -342,6 +382,24 @@ static void handle_list_key(struct watch *w, int key)
 	}
 }
 
+static void scroll_sideways(struct watch *w, int key)
+{
+	if (key == NVS_KEY_RIGHT)
+		w->left += 8;
+	if (key == NVS_KEY_LEFT)
+		w->left -= w->left < 8 ? w->left : 8;
+}
+
+/* Keys of the view of a hang. */
+static void handle_hang_key(struct watch *w, int key)
+{
+	if (key == NVS_KEY_ESCAPE || key == NVS_KEY_ENTER || key == NVS_KEY_BACKSPACE) {
+		set_view(w, w->before);
+		nvs_text_page_clear(&w->sheet);
+	}
+	scroll_sideways(w, key);
+}
+
 static void set_part(struct watch *w, int part)
 {
 	w->part = (enum nvs_top_part)((part + NVS_TOP_PARTS) % NVS_TOP_PARTS);
@@ -357,10 +415,7 @@ static void handle_detail_key(struct watch *w, int key)
 		set_part(w, (int)w->part + (key == NVS_KEY_TAB ? 1 : -1));
 	if (key >= '0' && key < '0' + NVS_TOP_PARTS)
 		set_part(w, key - '0');
-	if (key == NVS_KEY_RIGHT)
-		w->left += 8;
-	if (key == NVS_KEY_LEFT)
-		w->left -= w->left < 8 ? w->left : 8;
+	scroll_sideways(w, key);
 }
 
 static void handle_key(struct watch *w, int key)
@@ -378,6 +433,12 @@ static void handle_key(struct watch *w, int key)
 		set_view(w, HELP);
 	} else if (key == ' ') {
 		w->paused = !w->paused;
+	} else if (key == 'H' || (key == 'r' && w->view == HANG)) {
+		if (w->view != HANG) {
+			w->before = w->view;
+			set_view(w, HANG);
+		}
+		explain_hang(w);
 	} else if (key == 'r') {
 		w->next = 0;
 	} else if (key == 'd') {
@@ -386,6 +447,8 @@ static void handle_key(struct watch *w, int key)
 	} else if (!handle_move(w, key)) {
 		if (w->view == LIST)
 			handle_list_key(w, key);
+		else if (w->view == HANG)
+			handle_hang_key(w, key);
 		else
 			handle_detail_key(w, key);
 	}
@@ -393,7 +456,10 @@ static void handle_key(struct watch *w, int key)
 
 int nvs_top_run_screen(struct nvs_top *top)
 {
-	struct watch w = {.top = top, .sheet.utf8 = top->utf8, .line.utf8 = top->utf8};
+	struct watch w = {.top = top,
+			  .sheet.utf8 = top->utf8,
+			  .line.utf8 = top->utf8,
+			  .hang.utf8 = top->utf8};
 	const char *no_color = getenv("NO_COLOR");
 	double first = top->interval < FIRST_UPDATE_S ? top->interval : FIRST_UPDATE_S;
 	int key = NVS_KEY_NONE;
@@ -425,6 +491,7 @@ int nvs_top_run_screen(struct nvs_top *top)
 	nvs_screen_close();
 	nvs_text_page_free(&w.sheet);
 	nvs_text_page_free(&w.line);
+	nvs_text_page_free(&w.hang);
 	nvs_screen_raise_signal();
 	return 0;
 }

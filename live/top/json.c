@@ -281,6 +281,7 @@ static void put_process(struct nvs_json *j, const struct nvs_top_row *row, bool 
 	nvs_json_number(j, "pinned_bytes", page->host_live);
 	nvs_json_name(j, "call", row->call);
 	nvs_json_known(j, "call_for_ns", row->call, row->call_ns);
+	nvs_json_known(j, "hang_ns", row->hang_ns, row->hang_ns);
 	if (whole) {
 		put_kernels(j, page);
 		put_apis(j, page);

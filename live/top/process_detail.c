@@ -173,6 +173,15 @@ static void put_identity(struct nvs_text_page *s, const struct nvs_top_row *row)
 	put_sum(s, page, "commands", &page->bytes, "B");
 	put_sum(s, page, "copies", &page->copied, "B");
 	nvs_text_page_end_line(s);
+	if (row->call) {
+		put_label(s, "in", row->call);
+		put_label(s, "for", nvs_figure_time(to, row->call_ns));
+		if (row->hang_ns)
+			nvs_text_page_printf(s, NVS_TOP_BAD,
+					     "  It hangs: no channel has advanced for %s.",
+					     nvs_figure_time(to, row->hang_ns));
+		nvs_text_page_end_line(s);
+	}
 	if (!(page->flags & NVS_LIVE_API)) {
 		nvs_text_page_printf(s, NVS_TOP_WARN,
 				     "Calls are not observed (api=off): only activity "

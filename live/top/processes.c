@@ -145,6 +145,47 @@ static void find_call(struct nvs_top_row *row)
 	}
 }
 
+/* Calls that may take long without a GPU: they compile, or set up the device. */
+static bool is_set_up(const char *api)
+{
+	static const char *const prefixes[] = {
+		"cuInit",      "cuModuleLoad",	     "cuLibraryLoad",	   "cuLink",
+		"cuCtxCreate", "cuDevicePrimaryCtx", "cuKernelGetFunction"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (!strncmp(api, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/*
+ * A process hangs if it has been in a call for long, and no channel has received or completed a
+ * submission meanwhile. Where calls are not observed, submissions that wait take their place. What
+ * a stopped process would do is unknown: its time ends when it was last heard of.
+ */
+static void find_hang(struct nvs_top_row *row)
+{
+	const struct nvs_page *page = row->page;
+	bool waits = row->call ? !is_set_up(row->call)
+			       : !(page->flags & NVS_LIVE_API) && page->pending &&
+					 page->pending != NVS_LIVE_UNKNOWN;
+	uint64_t silent = page->mono_ns > page->heard_ns + NVS_TOP_SILENT_NS
+				  ? page->mono_ns - page->heard_ns
+				  : 0;
+	uint64_t quiet = row->call ? row->call_ns : UINT64_MAX;
+
+	for (uint32_t i = 0; i < page->nchannels && waits; i++) {
+		const struct nvs_page_channel *c = page->channels + i;
+		uint64_t last = c->completed_ns > c->submitted_ns ? c->completed_ns
+								  : c->submitted_ns;
+
+		if (last && page->mono_ns - last < quiet)
+			quiet = page->mono_ns - last;
+	}
+	if (waits && !page->gone && quiet != UINT64_MAX && quiet >= silent + NVS_TOP_HANG_NS)
+		row->hang_ns = quiet - silent;
+}
+
 static bool is_selected(const struct nvs_top *top, uint32_t pid)
 {
 	for (uint32_t i = 0; i < top->options->npids; i++)
@@ -159,7 +200,8 @@ static int compare_rows(const void *a, const void *b)
 {
 	const struct nvs_top_row *one = a, *two = b;
 
-	return nvs_table_compare(&order, one, two) ?: NVS_CMP(one->page->pid, two->page->pid);
+	return NVS_CMP(two->hang_ns > 0, one->hang_ns > 0) ?: nvs_table_compare(&order, one, two)
+	       ?: NVS_CMP(one->page->pid, two->page->pid);
 }
 
 void nvs_top_sort(struct nvs_top *top)
@@ -194,6 +236,7 @@ int nvs_top_update(struct nvs_top *top)
 		name_gpus(row);
 		name_command(row);
 		find_call(row);
+		find_hang(row);
 		top->nrows++;
 	}
 	nvs_top_sort(top);

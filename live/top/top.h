@@ -15,7 +15,12 @@ struct nvs_top_row {
 	/* The longest-running call in flight; NULL if there is none or none is visible. */
 	const char *call;
 	uint64_t call_ns;
+	/* Since when a call waits and no channel has advanced; 0: less than NVS_TOP_HANG_NS */
+	uint64_t hang_ns;
 };
+
+#define NVS_TOP_HANG_NS 10000000000ull
+#define NVS_TOP_SILENT_NS 2000000000ull /* the recorder's thread writes ten times a second */
 
 struct nvs_top {
 	const struct nvs_top_options *options;
@@ -50,6 +55,9 @@ void nvs_top_add_header(struct nvs_text_page *s, const struct nvs_top *top, uint
 			const char *note);
 /* The list with its heading, at most COLUMNS wide; UINT32_MAX: unlimited. */
 void nvs_top_add_list(struct nvs_text_page *s, const struct nvs_top *top, uint32_t columns);
+
+/* Why the process of ROW hangs: by nvsnoop-report if it writes a trace, else by its live page. */
+void nvs_top_add_hang(struct nvs_text_page *s, const struct nvs_top_row *row);
 
 /* Sections of the detail view. */
 enum nvs_top_part {

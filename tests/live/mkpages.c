@@ -2,8 +2,9 @@
 /*
  * Makes live pages of processes that do nothing: mkpages FOLDER N [hostile]. Prints their process
  * ids, one per line, then "ready". A number on standard input sets the rounds that all of them
- * have done; "end I" lets process I exit normally, "kill I" kills it. Each line is answered by
- * "ok". All processes exit when the input ends.
+ * have done; "end I" lets process I exit normally, "kill I" kills it, "hang I S" lets S seconds
+ * pass in which nothing happened in process I. Each line is answered by "ok". All processes exit
+ * when the input ends.
  */
 #include <signal.h>
 #include <sys/prctl.h>
@@ -33,9 +34,12 @@ static void make_hostile(void)
 	page.kernels[kernel].name = live_string(&page, "k\033[2Kernel\xc3\xa9\xe6\xbc\xa2");
 }
 
-static void write_page(int i, uint64_t rounds)
+static void write_page(int i, uint64_t rounds, uint64_t quiet_s)
 {
 	live_page_example(&page, (uint32_t)pids[i], rounds * (uint64_t)(i + 1));
+	page.channels[0].submitted_at -= quiet_s * 1000000000;
+	page.channels[0].completed_at -= quiet_s * 1000000000;
+	page.slots[1].slot.calls[0].begin -= quiet_s * 1000000000;
 	page.head.begun = begun[i];
 	sprintf(page.head.rank, "%d", i);
 	if (hostile)
@@ -78,13 +82,15 @@ static void start(int i)
 			pause();
 	}
 	begun[i] = live_clock(CLOCK_REALTIME);
-	write_page(i, 10);
+	write_page(i, 10, 0);
 	printf("%d\n", (int)pids[i]);
 }
 
 int main(int argc, char **argv)
 {
 	char line[64], path[4096];
+	unsigned long long seconds;
+	int hanging;
 
 	folder = argc > 2 ? argv[1] : "";
 	n = argc > 2 ? atoi(argv[2]) : 0;
@@ -100,9 +106,11 @@ int main(int argc, char **argv)
 			end(atoi(line + 4), 1);
 		else if (!strncmp(line, "kill ", 5))
 			end(atoi(line + 5), 0);
+		else if (sscanf(line, "hang %d %llu", &hanging, &seconds) == 2)
+			write_page(hanging, 10, seconds);
 		else
 			for (int i = 0; i < n; i++)
-				write_page(i, strtoull(line, NULL, 10));
+				write_page(i, strtoull(line, NULL, 10), 0);
 		puts("ok");
 		fflush(stdout);
 	}

@@ -152,9 +152,17 @@ static void barriers(void)
 	for (unsigned n = 1; n <= 8; n *= 2)
 		give("barrier of a cluster", "blocks", "cycles", n, 100 + 20 * n);
 	bench_point(bench_series(&samples, "barrier of a warp", "warps", NULL, "cycles"), 1, NAN);
+	give("barrier of a cluster, relaxed", "blocks", "cycles", 1, 30);
+	give("fence of a cluster", "blocks", "cycles", 1, 88);
 	ask("barriers");
+	EXPECT(bench_noted(&figures, "takes 120 cycles, of which its fence is 88: without it "
+				     "(arrive.relaxed) it takes 30."));
 	EXPECT(is("barrier of a cluster", "8 blocks", 260));
 	EXPECT(!bench_figure_find(&figures, "barrier of a warp", NULL) && figures.ndrawn == 1);
+	done();
+	give("barrier of a cluster", "blocks", "cycles", 1, 120);
+	ask("barriers");
+	EXPECT(!bench_noted(&figures, "fence"));
 	done();
 }
 

@@ -7,7 +7,8 @@
  * uses other lines. A TLB entry may cover more than a page: then one address in each fills it, and
  * the stride from which on the reach in bytes grows is the size that an entry covers. With
  * ld.global.ca through the first 1,024 pages: if L1 stays as fast beyond the TLB's reach, it is
- * addressed virtually. Expected: about 130 points of 12 launches, 6 s, mostly for long chains.
+ * addressed virtually. The longest chain covers nearly all of the memory. Expected: about 130
+ * points of 12 launches, 6 s, mostly for long chains.
  */
 #include "probe/bench/frame/pointer_chase.h"
 
@@ -22,7 +23,9 @@ static void measure_chains(struct bench_run *run, struct bench_kernel *builder,
 			   struct bench_kernel *kernel, const char *name, uint64_t base,
 			   uint64_t stride, uint64_t most)
 {
-	for (uint64_t n = 8; n <= most; n = chase_next_size(n)) {
+	for (uint64_t n = 8; n; n = n == most			? 0
+				    : chase_next_size(n) < most ? chase_next_size(n)
+								: most) {
 		struct bench_point *point;
 		struct chase_chain chain = {.base = base,
 					    .elements = n,
@@ -64,8 +67,12 @@ static void measure_samples(struct bench_run *run)
 
 	if (!builder || !cg || !ca)
 		return;
+	/* Nearly all of the memory: a GPU of 80 GiB has barely more than its second level reaches.
+	 */
+	if (bench_gpu(run)->memory_bytes && bench_gpu(run)->memory_bytes < most)
+		most = bench_gpu(run)->memory_bytes >> 30 << 30;
 	while (most > 256ull << 20 && !(base = bench_memory_alloc(run, most)))
-		most = most & (most - 1) ? most / 3 * 2 : most / 4 * 3;
+		most -= most > 8ull << 30 ? 1ull << 30 : most / 4;
 	if (!base) {
 		bench_add_missing(bench_samples(run), "not enough memory for the chain");
 		return;
@@ -80,6 +87,7 @@ static void measure_samples(struct bench_run *run)
 	}
 }
 
+enum { LEVELS = 2 }; /* of the GPUs seen so far */
 /* A miss of a level may cost as little as a thirtieth. */
 #define SHARE 0.02
 /* A reach is known to within a factor of 1.5; beyond this factor it is a different one. */
@@ -143,14 +151,13 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 	uint32_t n = series ? bench_find_plateaus(series, SHARE, 3, plateau, 5) : 0;
 
 	bench_add_published(figures, "TLB reach", "level 1", "T4", 32);
-	bench_add_published(figures, "TLB reach", "last level", "T4", 8192);
+	bench_add_published(figures, "TLB reach", "level 2", "T4", 8192);
 	for (uint32_t k = 0; k < n; k++) {
 		bool open = plateau[k].last == series->n - 1;
-		/* The last level is the last that ends; anything beyond is not a TLB. */
-		const char *level = open ? "beyond"
-				    : k == n - 1 || plateau[k + 1].last == series->n - 1
-					    ? "last level"
-					    : bench_format("level %u", k + 1);
+		/* Beyond two levels there is no TLB. Before that, what does not end is the next
+		 * level, whose reach is not known. */
+		const char *level = open && k >= LEVELS ? "beyond"
+							: bench_format("level %u", k + 1);
 
 		bench_add_point_figure(figures, "TLB latency", level, series,
 				       &series->point[(plateau[k].first + plateau[k].last) / 2]);
@@ -158,6 +165,10 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 			       "One line of L2 in each page of 2 MiB: %.0f cycles up to %s%s.",
 			       plateau[k].value, bench_format_bytes(plateau[k].to),
 			       open ? ", the largest measured" : "");
+		if (open && k && k < LEVELS)
+			bench_add_note(figures,
+				       "The reach of level %u was not found: it is %s or more.",
+				       k + 1, bench_format_bytes(plateau[k].to));
 		if (!open)
 			derive_level(samples, figures,
 				     (plateau[k].value +
@@ -166,7 +177,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 					     2,
 				     level, series->point[plateau[k].last].sm_mhz);
 	}
-	if (n && plateau[n - 1].last < series->n - 1) {
+	if (n >= LEVELS && plateau[n - 1].last < series->n - 1) {
 		const struct bench_point *point = &series->point[series->n - 1];
 
 		bench_add_point_figure(figures, "TLB latency", "beyond", series, point);

@@ -9,6 +9,9 @@
  * try_wait, as programs do, which may sleep: many polling warps would disturb each other. The
  * ping-pong uses test_wait in all lanes of the warp: if lanes wait for others of their warp a poll
  * takes longer, on an H200 170 cycles instead of 70.
+ *
+ * Barriers of clusters, and mbarriers between blocks, release what was written before: the compiler
+ * puts a fence before the arrival. Without it (.relaxed), and the fence alone, show what it costs.
  */
 #include <math.h>
 #include <string.h>
@@ -22,6 +25,9 @@ enum { STEPS = 16, ROUNDS = 8, OP_BAR = 0x11d, OP_SYNCS = 0x1a7 };
 	"%ph;\n"                                                                              \
 	"@%p bra THERE;\nsub.u32 %left, %left, 1; setp.eq.u32 %p, %left, 0;\n@%p bra DONE;\n" \
 	"bra ASK;\nTHERE: xor.b32 %ph, %ph, 1; }\n"
+
+#define CLUSTER "barrier of a cluster"
+#define FENCE "fence of a cluster"
 
 static const struct barrier_type {
 	const char *name, *x;
@@ -44,8 +50,17 @@ static const struct barrier_type {
 		 "test_wait") "@%other mbarrier.arrive.release.cluster.shared::cluster.b64 _, "
 			      "[%peer];\n",
 	 true, true, 90, 0},
-	{"barrier of a cluster", "blocks",
-	 "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n", true, false, 90, 0},
+	{"mbarrier, between two blocks and back, relaxed", "blocks",
+	 "@%one mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%peer];\n" WAIT(
+		 "test_wait") "@%other mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, "
+			      "[%peer];\n",
+	 true, true, 90, 0},
+	{CLUSTER, "blocks", "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n",
+	 true, false, 90, 0},
+	{CLUSTER ", relaxed", "blocks",
+	 "barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;\n", true, false,
+	 90, 0},
+	{FENCE, "blocks", "fence.acq_rel.cluster;\n", true, false, 90, 0},
 };
 enum { WAYS = sizeof way / sizeof *way };
 
@@ -146,6 +161,26 @@ static void measure_samples(struct bench_run *run)
 	}
 }
 
+static double first_median(const struct bench_samples *samples, const char *name)
+{
+	const struct bench_point *p = bench_find_first(bench_find_series(samples, name));
+
+	return p ? bench_median(p) : NAN;
+}
+
+static void note_fence(const struct bench_samples *samples, struct bench_figures *figures)
+{
+	double whole = first_median(samples, CLUSTER), fence = first_median(samples, FENCE);
+	double relaxed = first_median(samples, CLUSTER ", relaxed");
+
+	if (!isnan(whole) && !isnan(fence) && !isnan(relaxed))
+		bench_add_note(
+			figures,
+			"A barrier of a cluster takes %.0f cycles, of which its fence is %.0f: "
+			"without it (arrive.relaxed) it takes %.0f.",
+			whole, fence, relaxed);
+}
+
 static void derive_figures(const struct bench_samples *samples, const struct bench_gpu *gpu,
 			   struct bench_figures *figures)
 {
@@ -165,6 +200,7 @@ static void derive_figures(const struct bench_samples *samples, const struct ben
 		if (kept > 1)
 			bench_add_plot(figures, series->x, "Barriers", series, true, false);
 	}
+	note_fence(samples, figures);
 }
 
 BENCH(bench_barriers, "barriers", "", "barriers of blocks and clusters, and mbarriers, in cycles",

@@ -116,7 +116,9 @@ static const struct nvs_option known[] = {
 	 ONLY("bench")},
 	{"card", .help = "bench: print the GPU's card, a page of Markdown", INTO(CONSTANT, card),
 	 .min = true, ONLY("bench")},
-	{"check", "FILE", "bench: compare the GPU with such a card; exit status as diff",
+	{"check", "FILE|FOLDER",
+	 "bench: compare the GPU with such a card, or with all of its product in FOLDER; exit "
+	 "status as diff",
 	 INTO(TEXT, check), ONLY("bench")},
 	{NULL},
 };

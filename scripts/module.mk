@@ -39,13 +39,15 @@ bench:
 
 TOOLS = nvsnoop nvsnoop-report nvsnoop-probe nvsnoop-top nvsnoop-exporter
 MAN   = $(TOOLS:%=%.1)
-SHARE = $(wildcard share/nvsnoop/*)
+SHARE = $(wildcard share/nvsnoop/*.*)
+CARDS = $(wildcard share/nvsnoop/cards/*)
 all: $(MAN:%=$(BUILD)/man/%)
 $(BUILD)/man/%.1: man/%.1.in man/make-page man/DATE VERSION docs/glossary.md $(BUILD)/%
 	$(call say,GEN,$@)
 	$(Q)mkdir -p $(@D) && man/make-page $< $(BUILD)/$* >$@.new && mv $@.new $@
 
 INSTALLED = $(TOOLS:%=$(DESTDIR)$(bindir)/%) $(SHARE:share/%=$(DESTDIR)$(datadir)/%) \
+            $(CARDS:share/%=$(DESTDIR)$(datadir)/%) \
             $(DESTDIR)$(libdir)/nvsnoop/libnvsnoop.so $(UNWIND_FILES:%=$(DESTDIR)$(libdir)/nvsnoop/%) \
             $(DESTDIR)$(libdir)/$(PUBLIC_SO) $(DESTDIR)$(libdir)/libnvsnoop-decode.so \
             $(DESTDIR)$(libdir)/libnvsnoop-decode.a $(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc \
@@ -75,6 +77,7 @@ install: all
 	    -e 's,@includedir@,$(call below_prefix,$(includedir)),' -e 's,@version@,$(VERSION),' \
 	    scripts/nvsnoop-decode.pc.in >$(DESTDIR)$(libdir)/pkgconfig/nvsnoop-decode.pc
 	$(Q)install -m 644 scripts/nvsnoop.gdb $(SHARE) $(DESTDIR)$(datadir)/nvsnoop
+	$(Q)install -m 644 $(CARDS) $(DESTDIR)$(datadir)/nvsnoop/cards
 	$(Q)install -m 644 decode/python/nvsnoop.py $(DESTDIR)$(datadir)/nvsnoop/python
 	$(Q)install -m 644 $(SQL) $(DESTDIR)$(datadir)/nvsnoop/sql
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(DESTDIR)$(mandir)/man1
@@ -105,6 +108,7 @@ bundle: all $(addprefix $(BUNDLE)/,nvsnoop-report nvsnoop-probe nvsnoop-top nvsn
 	$(Q)rm -rf $(addprefix $(BUNDLE)/,man completion licences prometheus sql)
 	$(Q)install -d $(addprefix $(BUNDLE)/,man completion licences prometheus sql)
 	$(Q)install -m 644 $(SHARE) $(BUNDLE)/prometheus
+	$(Q)install -D -m 644 -t $(BUNDLE)/cards $(CARDS)
 	$(Q)install -m 755 $(BUILD)/nvsnoop $(BUILD)/libnvsnoop.so $(UNWINDER) $(BUNDLE)
 	$(Q)install -m 644 $(MAN:%=$(BUILD)/man/%) $(BUNDLE)/man
 	$(Q)install -m 644 $(wildcard scripts/completion/*) $(BUNDLE)/completion

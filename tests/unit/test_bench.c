@@ -230,16 +230,66 @@ static void figures_of(struct bench_figures *f, const struct bench_sample_set *s
 	bench_figure(f, "not known", "", "cycles", NAN, NAN, NAN, NAN);
 }
 
-static char *said_of(const struct bench_figures *f, const struct bench_sample_set *saved,
-		     const char *card, size_t size, int *status)
+/* Of one card, or of a second one, MORE, too. */
+static char *said_of_two(const struct bench_figures *f, const struct bench_sample_set *saved,
+			 const char *card, size_t size, const char *more, size_t more_size,
+			 int *status)
 {
+	struct bench_cards cards = {.n = 0};
 	char *text = NULL, why[160];
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
-	*status = bench_check_card(out, f, saved, card, size, why);
+	if (!bench_cards_add(&cards, f->gpu.name, card, size, why) ||
+	    (more && !bench_cards_add(&cards, f->gpu.name, more, more_size, why)) || !cards.same)
+		*status = 2;
+	else
+		*status = bench_check_cards(out, f, saved, &cards);
+	if (!cards.same)
+		fputs(cards.other, out);
+	bench_cards_free(&cards);
 	fclose(out);
 	return text;
+}
+
+static char *said_of(const struct bench_figures *f, const struct bench_sample_set *saved,
+		     const char *card, size_t size, int *status)
+{
+	return said_of_two(f, saved, card, size, NULL, 0, status);
+}
+
+/* Of several cards of a product the interval covers all of them. */
+static void more_cards(const struct bench_figures *f, const struct bench_sample_set *saved,
+		       const char *card, size_t size)
+{
+	struct bench_figures slower, between;
+	char *second = NULL, *said;
+	size_t n;
+	FILE *out = open_memstream(&second, &n);
+	int status;
+
+	figures_of(&slower, saved, 1.2);
+	bench_print_card(out, &slower, saved);
+	fclose(out);
+	figures_of(&between, saved, 1.1);
+	said = said_of(&between, saved, card, size, &status);
+	EXPECT(status == 1 &&
+	       strstr(said, "This GPU reaches 92 % of what others of its kind do in "));
+	free(said);
+	said = said_of_two(&between, saved, card, size, second, n, &status);
+	EXPECT(status == 0 && strstr(said, "minimum to maximum of 2 cards, widened"));
+	EXPECT(strstr(said,
+		      "This GPU is as fast as others of its kind in all that was measured.\n"));
+	free(said);
+	/* The slower one against the faster: cycles and GB/s both count. */
+	said = said_of(&slower, saved, card, size, &status);
+	EXPECT(status == 1 &&
+	       strstr(said, "This GPU reaches 85 % of what others of its kind do in "));
+	EXPECT(strstr(said, ", the slowest of 2 such figures.\n"));
+	free(said);
+	free(second);
+	bench_figures_free(&slower);
+	bench_figures_free(&between);
 }
 
 static void cards(void)
@@ -295,10 +345,13 @@ static void cards(void)
 	bench_figures_free(&other);
 	other = (struct bench_figures){.gpu = {.name = "NVIDIA Y"}};
 	said = said_of(&other, &saved, card, size, &status);
-	EXPECT(status == 1 &&
-	       strstr(said, "The card is for an NVIDIA X, but this is an NVIDIA Y."));
-	EXPECT(strstr(said, "L1 hit is missing now; the card has 33 cycles.\n"));
+	EXPECT(status == 2 && !strcmp(said, "NVIDIA X"));
 	free(said);
+	other = (struct bench_figures){.gpu = {.name = "NVIDIA X"}};
+	said = said_of(&other, &saved, card, size, &status);
+	EXPECT(status == 1 && strstr(said, "L1 hit is missing now; the card has 32.5 cycles.\n"));
+	free(said);
+	more_cards(&f, &saved, card, size);
 	for (size_t n = 0; n < size; n++) { /* cut anywhere */
 		char *cut = malloc(n + 1);
 

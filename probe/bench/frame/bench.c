@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* nvsnoop-probe bench: selects benchmarks, measures them or loads samples, and prints, saves or
  * checks the results. */
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -157,12 +158,47 @@ static int measure_one(const struct probe_options *o, const struct bench *b,
 	return status;
 }
 
+static void add_card(struct bench_cards *cards, const char *product, const char *path)
+{
+	char why[160], *text;
+	size_t size;
+
+	text = read_file(path, &size);
+	if (!bench_cards_add(cards, product, text, size, why))
+		probe_die("%s: %s", path, why);
+	free(text);
+}
+
+/* Reads the card at PATH, or all cards in the folder PATH. Exits with 2 if there is none of
+ * PRODUCT. */
+static void read_cards(struct bench_cards *cards, const char *product, const char *path)
+{
+	DIR *folder = opendir(path);
+
+	if (!folder)
+		add_card(cards, product, path);
+	for (struct dirent *e; folder && (e = readdir(folder));) {
+		size_t n = strlen(e->d_name);
+
+		if (n > 3 && !strcmp(e->d_name + n - 3, ".md"))
+			add_card(cards, product, bench_format("%s/%s", path, e->d_name));
+	}
+	if (folder)
+		closedir(folder);
+	if (!cards->same && *cards->other)
+		probe_die("%s: no card of an %s, which this GPU is; there is one of an %s", path,
+			  product, cards->other);
+	if (!cards->same)
+		probe_die("%s: contains no card that --card wrote", path);
+}
+
 /* Measures the selected benchmarks. Returns true if something failed. */
 static bool measure_selected(const struct probe_options *o, struct bench_sample_set *saved,
 			     FILE **out)
 {
 	bool show_progress = isatty(STDERR_FILENO), fresh = o->save && access(o->save, F_OK),
 	     bad = false;
+	struct bench_cards cards = {.n = 0};
 	int status;
 
 	*out = o->save ? open_output(o->save) : NULL;
@@ -172,6 +208,9 @@ static bool measure_selected(const struct probe_options *o, struct bench_sample_
 		if (show_progress)
 			fprintf(stderr, "\r%-22s\r", (*b)->name);
 		status = measure_one(o, *b, saved);
+		/* Not after minutes, when all has been measured. */
+		if (o->check && *saved->gpu.name && !cards.same)
+			read_cards(&cards, saved->gpu.name, o->check);
 		/* The child has reported that there is no suitable GPU. */
 		if (!*saved->gpu.name && WIFEXITED(status)) {
 			if (fresh)
@@ -180,6 +219,7 @@ static bool measure_selected(const struct probe_options *o, struct bench_sample_
 		}
 		bad |= status != 0;
 	}
+	bench_cards_free(&cards);
 	if (show_progress)
 		fprintf(stderr, "%-22s\r", "");
 	return bad;
@@ -250,14 +290,15 @@ static void save_samples(const char *path, FILE *f, const struct bench_sample_se
 		probe_die("%s: %s", path, strerror(errno));
 }
 
-static int check_card(const struct probe_options *o, const struct bench_figures *figures,
-		      const struct bench_sample_set *saved, const char *card, size_t size)
+static int check_cards(const struct probe_options *o, const struct bench_figures *figures,
+		       const struct bench_sample_set *saved)
 {
-	char why[160];
-	int status = bench_check_card(stdout, figures, saved, card, size, why);
+	struct bench_cards cards = {.n = 0};
+	int status;
 
-	if (status == 2)
-		probe_die("%s: %s", o->check, why);
+	read_cards(&cards, figures->gpu.name, o->check);
+	status = bench_check_cards(stdout, figures, saved, &cards);
+	bench_cards_free(&cards);
 	if (fflush(stdout) || ferror(stdout))
 		probe_die("cannot write the result");
 	return status;
@@ -267,8 +308,6 @@ int probe_run_bench(const struct probe_options *o)
 {
 	struct bench_sample_set saved = {.n = 0};
 	struct bench_figures figures = {.nfigure = 0};
-	char *card = NULL;
-	size_t card_size = 0;
 	FILE *out = NULL;
 	bool failed = false;
 	int status = 0;
@@ -287,7 +326,8 @@ int probe_run_bench(const struct probe_options *o)
 	/* Exit status as diff: 1 means a difference. */
 	if (o->check) {
 		probe_failure = 2;
-		card = read_file(o->check, &card_size);
+		if (access(o->check, R_OK))
+			probe_die("%s: %s", o->check, strerror(errno));
 	}
 	if (o->svg)
 		probe_svg_check_folder(o->svg);
@@ -304,7 +344,7 @@ int probe_run_bench(const struct probe_options *o)
 	if (o->svg)
 		bench_draw_plots(&figures, o->svg);
 	if (o->check)
-		status = check_card(o, &figures, &saved, card, card_size);
+		status = check_cards(o, &figures, &saved);
 	else if (o->card) {
 		bench_print_card(stdout, &figures, &saved);
 		if (fflush(stdout) || ferror(stdout))
@@ -315,6 +355,5 @@ int probe_run_bench(const struct probe_options *o)
 		status = failed;
 	bench_figures_free(&figures);
 	bench_sample_set_free(&saved);
-	free(card);
 	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a GPU's card in Markdown, and compares figures with an earlier card. */
+/* Writes a GPU's card in Markdown, and compares figures with earlier cards of its product. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -81,12 +81,7 @@ void bench_print_card(FILE *f, const struct bench_figures *figures,
 		card_bench(f, figures, bench_find_benchmark(saved->of[i].bench));
 }
 
-/* ---- an earlier card ---- */
-
-struct carded { /* a row of the card */
-	char *bench, *name, *parameter, *unit;
-	double value, least, most, mhz;
-};
+/* ---- earlier cards ---- */
 
 static bool card_number(const char *text, double *v)
 {
@@ -121,13 +116,129 @@ static bool split_row(const char *line, char *cellp[CELLS])
 	return !line[1];
 }
 
+/* Widens the interval of the row that another card of the product has already, or adds it. */
+static void add_row(struct bench_cards *cards, struct bench_card_row *r)
+{
+	for (uint32_t i = 0; i < cards->n; i++) {
+		struct bench_card_row *to = &cards->row[i];
+
+		if (strcmp(to->bench, r->bench) || strcmp(to->name, r->name) ||
+		    strcmp(to->parameter, r->parameter) || strcmp(to->unit, r->unit))
+			continue;
+		to->low = fmin(to->low, r->low);
+		to->high = fmax(to->high, r->high);
+		return;
+	}
+	cards->row = probe_grow(cards->row, cards->n, sizeof(*cards->row));
+	cards->row[cards->n++] = (struct bench_card_row){
+		probe_copy(r->bench, SIZE_MAX),
+		probe_copy(r->name, SIZE_MAX),
+		probe_copy(r->parameter, SIZE_MAX),
+		probe_copy(r->unit, SIZE_MAX),
+		r->low,
+		r->high,
+		r->mhz,
+	};
+}
+
+/* Parses a row of figures and adds it, if it is OURS; skips headings. Returns false if it is
+ * malformed. */
+static bool parse_row(struct bench_cards *cards, const char *line, const char *bench, bool ours)
+{
+	char *cellp[CELLS] = {NULL};
+	bool good = split_row(line, cellp);
+	double value, least, most;
+	struct bench_card_row r;
+
+	if (good && strcmp(cellp[0], "figure") && strncmp(cellp[0], "---", 3)) {
+		good = bench && card_number(cellp[3], &value) && card_number(cellp[4], &least) &&
+		       card_number(cellp[5], &most) && card_number(cellp[6], &r.mhz);
+		r = (struct bench_card_row){(char *)bench, cellp[0],	       cellp[1],
+					    cellp[2],	   fmin(value, least), fmax(value, most),
+					    r.mhz};
+		cards->figures += good;
+		if (good && ours)
+			add_row(cards, &r);
+	}
+	for (int i = 0; i < CELLS; i++)
+		free(cellp[i]);
+	return good;
+}
+
+/* Returns true if the card is one of PRODUCT, whose number is counted; else keeps the name. */
+static bool parse_title(struct bench_cards *cards, const char *line, const char *product)
+{
+	const char *name = line + 2, *end = strstr(name, title_end);
+	size_t length = (size_t)(end - name);
+
+	if (length == strlen(product) && !strncmp(name, product, length)) {
+		cards->same++;
+		return true;
+	}
+	snprintf(cards->other, sizeof(cards->other), "%.*s", (int)length, name);
+	return false;
+}
+
+bool bench_cards_add(struct bench_cards *cards, const char *product, const char *text, size_t size,
+		     char why[160])
+{
+	const char *end = text + size, *wrong = NULL;
+	uint32_t line = 0, before = cards->figures;
+	bool ours = false;
+	char *bench = NULL;
+
+	while (text < end && !wrong) {
+		char *own = bench_next_line(&text, end, &wrong);
+
+		line++;
+		for (const char *p = own; *p && !wrong; p++)
+			if ((unsigned char)*p < ' ')
+				wrong = "not text";
+		if (!wrong && line == 1 && (strncmp(own, "# ", 2) || !strstr(own + 2, title_end)))
+			wrong = "not a card that --card wrote";
+		else if (line == 1 && !wrong)
+			ours = parse_title(cards, own, product);
+		else if (!wrong && !strncmp(own, "## ", 3)) {
+			free(bench);
+			bench = probe_copy(own + 3, SIZE_MAX);
+		} else if (!wrong && *own == '|' && !parse_row(cards, own, bench, ours))
+			wrong = "a malformed row of figures";
+		free(own);
+	}
+	free(bench);
+	if (!wrong && !line)
+		wrong = "not a card that --card wrote";
+	if (!wrong && cards->figures == before)
+		wrong = "it contains no figures";
+	if (wrong)
+		snprintf(why, 160, "line %u: %s", line ? line : 1, wrong);
+	return !wrong;
+}
+
+void bench_cards_free(struct bench_cards *cards)
+{
+	for (uint32_t i = 0; i < cards->n; i++) {
+		free(cards->row[i].bench);
+		free(cards->row[i].name);
+		free(cards->row[i].parameter);
+		free(cards->row[i].unit);
+	}
+	free(cards->row);
+}
+
+/* ---- comparison ---- */
+
 struct compared {
 	const struct bench_figures *figures;
 	const struct bench_sample_set *saved;
+	const struct bench_cards *cards;
 	FILE *out;
-	uint32_t rows, held, left, slower, faster, missing, elsewhere;
+	uint32_t held, left, slower, faster, missing, elsewhere;
 	double *now, *then; /* SM clocks of figures that both have */
 	uint32_t clocks;
+	/* The figure that is slowest against the cards: what it reaches of them, up to 1. */
+	const struct bench_card_row *slowest;
+	double reached;
 };
 
 static double margin_of(const char *unit, double end)
@@ -157,16 +268,31 @@ static bool was_run(const struct bench_sample_set *saved, const char *bench)
 	return false;
 }
 
-/* Counts a figure outside its interval as slower or faster. Sizes and shares are neither. */
-static void add_pace(struct compared *c, const char *unit, bool above)
+/* Returns what AT reaches of the nearer end of the interval of R, as a pace; 1: not slower; NAN:
+ * its unit is none of a pace. Sizes and shares are neither slower nor faster. */
+static double pace_of(const struct bench_card_row *r, double at)
 {
 	static const char *const times[] = {"ns", "us", "ms", "s"};
-	bool time = !strncmp(unit, "cycles", 6);
+	bool time = !strncmp(r->unit, "cycles", 6);
 
 	for (unsigned i = 0; i < sizeof(times) / sizeof(*times); i++)
-		time |= !strcmp(unit, times[i]);
-	if (time || strchr(unit, '/') || !strcmp(unit, "MHz"))
-		++*(time == above ? &c->slower : &c->faster);
+		time |= !strcmp(r->unit, times[i]);
+	if (!time && !strchr(r->unit, '/') && strcmp(r->unit, "MHz"))
+		return NAN;
+	return fmin(time ? r->high / at : at / r->low, 1);
+}
+
+static void add_pace(struct compared *c, const struct bench_card_row *r, double at)
+{
+	double reached = pace_of(r, at);
+
+	if (isnan(reached))
+		return;
+	++*(reached < 1 ? &c->slower : &c->faster);
+	if (reached < 1 && (!c->slowest || reached < c->reached)) {
+		c->slowest = r;
+		c->reached = reached;
+	}
 }
 
 static void add_clocks(struct compared *c, double now, double then)
@@ -198,81 +324,61 @@ static bool report_slow_clock(const struct compared *c)
 	return true;
 }
 
-/* Compares one row of the card with the current figure. */
-static void compare_row(struct compared *c, const struct carded *r)
+static void print_row_name(FILE *out, const struct bench_card_row *r)
 {
-	const struct bench_figure *now = figure_of(c->figures, r->bench, r->name, r->parameter);
-	double low = fmin(r->value, r->least), high = fmax(r->value, r->most), at;
-	bool points = !strcmp(r->unit, "%");
+	fprintf(out, "%s: %s%s%s", r->bench, r->name, *r->parameter ? ", " : "", r->parameter);
+}
 
-	c->rows++;
-	if (!was_run(c->saved, r->bench)) {
-		c->elsewhere++;
-		return;
-	}
-	if (isnan(r->value))
-		return;
-	c->held++;
-	if (!now || isnan(now->value) || strcmp(now->unit, r->unit)) {
-		c->missing++;
-		fprintf(c->out, "%s: %s%s%s is %s; the card has %.4g %s.\n", r->bench, r->name,
-			*r->parameter ? ", " : "", r->parameter,
-			now && !isnan(now->value) ? "in another unit now" : "missing now", r->value,
-			r->unit);
-		return;
-	}
-	add_clocks(c, now->sm_mhz, r->mhz);
-	at = now->value;
-	if (at >= low - margin_of(r->unit, low) && at <= high + margin_of(r->unit, high))
-		return;
-	c->left++;
-	add_pace(c, r->unit, at > high);
-	fprintf(c->out, "%s: %s%s%s is %.4g %s, ", r->bench, r->name, *r->parameter ? ", " : "",
-		r->parameter, at, r->unit);
-	if (points)
-		fprintf(c->out, "%.1f points", at < low ? low - at : at - high);
-	else if ((at < low ? low : high) != 0)
-		fprintf(c->out, "%.1f %%",
-			100 * fabs((at < low ? low - at : at - high) / (at < low ? low : high)));
+static void print_difference(const struct compared *c, const struct bench_card_row *r,
+			     const struct bench_figure *now)
+{
+	double at = now->value, end = at < r->low ? r->low : r->high;
+
+	print_row_name(c->out, r);
+	fprintf(c->out, " is %.4g %s, ", at, r->unit);
+	if (!strcmp(r->unit, "%"))
+		fprintf(c->out, "%.1f points", fabs(at - end));
+	else if (end != 0)
+		fprintf(c->out, "%.1f %%", 100 * fabs((at - end) / end));
 	else
 		fprintf(c->out, "%.4g", fabs(at));
-	fprintf(c->out, " %s the card's %.4g to %.4g", at < low ? "below" : "above", low, high);
+	fprintf(c->out, " %s the card's %.4g to %.4g", at < r->low ? "below" : "above", r->low,
+		r->high);
 	if (isfinite(now->sm_mhz) && isfinite(r->mhz))
 		fprintf(c->out, "; SM clock %.0f MHz, the card's %.0f", now->sm_mhz, r->mhz);
 	fputs(".\n", c->out);
 }
 
-/* Parses and compares a row of figures; skips headings. Returns false if it is malformed. */
-static bool check_row(struct compared *c, const char *line, const char *bench)
+/* Compares one row of the cards with the current figure. */
+static void compare_row(struct compared *c, const struct bench_card_row *r)
 {
-	char *cellp[CELLS] = {NULL};
-	bool good = split_row(line, cellp);
-	struct carded r;
+	const struct bench_figure *now = figure_of(c->figures, r->bench, r->name, r->parameter);
 
-	if (good && strcmp(cellp[0], "figure") && strncmp(cellp[0], "---", 3)) {
-		r = (struct carded){(char *)bench, cellp[0], cellp[1], cellp[2], 0, 0, 0, 0};
-		good = bench && card_number(cellp[3], &r.value) &&
-		       card_number(cellp[4], &r.least) && card_number(cellp[5], &r.most) &&
-		       card_number(cellp[6], &r.mhz);
-		if (good)
-			compare_row(c, &r);
+	if (!was_run(c->saved, r->bench)) {
+		c->elsewhere++;
+		return;
 	}
-	for (int i = 0; i < CELLS; i++)
-		free(cellp[i]);
-	return good;
+	if (isnan(r->low))
+		return;
+	c->held++;
+	if (!now || isnan(now->value) || strcmp(now->unit, r->unit)) {
+		c->missing++;
+		print_row_name(c->out, r);
+		fprintf(c->out, " is %s; the card has %.4g %s.\n",
+			now && !isnan(now->value) ? "in another unit now" : "missing now", r->low,
+			r->unit);
+		return;
+	}
+	add_clocks(c, now->sm_mhz, r->mhz);
+	if (now->value >= r->low - margin_of(r->unit, r->low) &&
+	    now->value <= r->high + margin_of(r->unit, r->high))
+		return;
+	c->left++;
+	add_pace(c, r, now->value);
+	print_difference(c, r, now);
 }
 
-static void check_title(struct compared *c, const char *line)
-{
-	const char *name = line + 2, *end = strstr(name, title_end);
-
-	if ((size_t)(end - name) != strlen(c->figures->gpu.name) ||
-	    strncmp(name, c->figures->gpu.name, (size_t)(end - name)))
-		fprintf(c->out, "The card is for an %.*s, but this is an %s.\n", (int)(end - name),
-			name, c->figures->gpu.name);
-}
-
-static void print_summary(const struct compared *c)
+static void print_counts(const struct compared *c)
 {
 	if (c->left || c->missing) {
 		fprintf(c->out, "%u of %u figures are outside their interval", c->left, c->held);
@@ -283,56 +389,45 @@ static void print_summary(const struct compared *c)
 	} else
 		fprintf(c->out, "All %u figures are within their interval", c->held);
 	fprintf(c->out,
-		".\nAn interval is the card's minimum to maximum, widened by 3 %% for times, 5 "
-		"points "
-		"for\npercentages and 5 %% for the rest; at least by half a cycle, 64 ns and 1 KiB"
-		".\n");
+		".\nAn interval is the minimum to maximum of %u card%s, widened by 3 %% for "
+		"times,\n"
+		"5 points for percentages and 5 %% for the rest; at least by half a cycle, 64 ns\n"
+		"and 1 KiB.\n",
+		c->cards->same, c->cards->same == 1 ? "" : "s");
 	if (c->elsewhere)
 		fprintf(c->out, "%u figures of the card belong to benchmarks that did not run.\n",
 			c->elsewhere);
 }
 
-int bench_check_card(FILE *out, const struct bench_figures *figures,
-		     const struct bench_sample_set *saved, const char *text, size_t size,
-		     char why[160])
+static void print_verdict(const struct compared *c)
 {
-	struct compared c = {.figures = figures, .saved = saved, .out = out};
-	const char *end = text + size, *wrong = NULL;
-	char *bench = NULL;
-	uint32_t line = 0;
-	bool slow = false;
-
-	while (text < end && !wrong) {
-		char *own = bench_next_line(&text, end, &wrong);
-
-		line++;
-		for (const char *p = own; *p && !wrong; p++)
-			if ((unsigned char)*p < ' ')
-				wrong = "not text";
-		if (!wrong && line == 1 && (strncmp(own, "# ", 2) || !strstr(own + 2, title_end)))
-			wrong = "not a card that --card wrote";
-		else if (line == 1 && !wrong)
-			check_title(&c, own);
-		else if (!wrong && !strncmp(own, "## ", 3)) {
-			free(bench);
-			bench = probe_copy(own + 3, SIZE_MAX);
-		} else if (!wrong && *own == '|' && !check_row(&c, own, bench))
-			wrong = "a malformed row of figures";
-		free(own);
+	if (!c->slowest) {
+		fputs("This GPU is as fast as others of its kind in all that was measured.\n",
+		      c->out);
+		return;
 	}
-	free(bench);
-	if (!wrong && !line)
-		wrong = "not a card that --card wrote";
-	if (!wrong && !c.held)
-		wrong = c.rows ? "none of its figures belongs to a benchmark that ran"
-			       : "it contains no figures";
-	if (wrong) {
-		snprintf(why, 160, "line %u: %s", line ? line : 1, wrong);
-	} else {
-		print_summary(&c);
-		slow = report_slow_clock(&c);
+	fprintf(c->out, "This GPU reaches %.0f %% of what others of its kind do in ",
+		100 * c->reached);
+	print_row_name(c->out, c->slowest);
+	fprintf(c->out, c->slower > 1 ? ", the slowest of %u such figures.\n" : ".\n", c->slower);
+}
+
+int bench_check_cards(FILE *out, const struct bench_figures *figures,
+		      const struct bench_sample_set *saved, const struct bench_cards *cards)
+{
+	struct compared c = {.figures = figures, .saved = saved, .cards = cards, .out = out};
+	bool slow;
+
+	for (uint32_t i = 0; i < cards->n; i++)
+		compare_row(&c, &cards->row[i]);
+	if (!c.held) {
+		fputs("None of the card's figures belongs to a benchmark that ran.\n", out);
+		return 2;
 	}
+	print_counts(&c);
+	slow = report_slow_clock(&c);
+	print_verdict(&c);
 	free(c.now);
 	free(c.then);
-	return wrong ? 2 : slow || c.left || c.missing;
+	return slow || c.left || c.missing;
 }

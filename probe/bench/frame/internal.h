@@ -96,14 +96,27 @@ static inline bool bench_below_boost(const struct bench_gpu *gpu, double mhz)
 
 void bench_print_card(FILE *f, const struct bench_figures *figures,
 		      const struct bench_sample_set *saved);
-/*
- * Compares figures with the card of SIZE bytes at TEXT, and reports to OUT those outside their
- * interval. Returns 0 if there are none, 1 if there are, and 2 with the reason in WHY if TEXT is
- * not a card.
- */
-int bench_check_card(FILE *out, const struct bench_figures *figures,
-		     const struct bench_sample_set *saved, const char *text, size_t size,
+/* A row of earlier cards of one product: its interval is that of all of them. */
+struct bench_card_row {
+	char *bench, *name, *parameter, *unit;
+	double low, high, mhz;
+};
+struct bench_cards {
+	struct bench_card_row *row;
+	uint32_t n;
+	uint32_t same; /* number of cards of the product */
+	uint32_t figures; /* in all cards */
+	char other[96]; /* another product of which there is a card */
+};
+/* Adds the card of SIZE bytes at TEXT; of one of another product than PRODUCT only the name is
+ * kept. Returns false with the reason in WHY if TEXT is not a card. */
+bool bench_cards_add(struct bench_cards *cards, const char *product, const char *text, size_t size,
 		     char why[160]);
+void bench_cards_free(struct bench_cards *cards);
+/* Compares figures with the cards, and reports to OUT those outside their interval. Returns 0 if
+ * there are none, 1 if there are, and 2 if the cards have none of the figures. */
+int bench_check_cards(FILE *out, const struct bench_figures *figures,
+		      const struct bench_sample_set *saved, const struct bench_cards *cards);
 
 /* ---- code.c: generating PTX, and checking the cubin ---- */
 

@@ -115,11 +115,13 @@ static double reach_of(const struct bench_samples *samples, unsigned stride, dou
 }
 
 /* Derives a level's reach, the minimum over all strides, and what an entry covers: the longest
- * stride that reaches no farther, while the next one does. */
+ * stride that reaches no farther, while the next one does. Memory must be large enough to see how
+ * far that one reaches. */
 static void derive_level(const struct bench_samples *samples, struct bench_figures *figures,
 			 double limit, const char *name, double mhz)
 {
 	double reach[STRIDES], min = INFINITY;
+	const struct bench_series *series = bench_find_series(samples, "2 MiB");
 	const char *each;
 	unsigned k = 0;
 
@@ -130,7 +132,8 @@ static void derive_level(const struct bench_samples *samples, struct bench_figur
 	bench_figure(figures, "TLB reach", name, "MiB", min / 1048576, NAN, NAN, mhz);
 	while (k < STRIDES && reach[k] < FARTHER * min)
 		k++;
-	if (!k || k == STRIDES || isnan(reach[k]))
+	if (!k || k == STRIDES || isnan(reach[k]) ||
+	    (isinf(reach[k]) && series->point[series->n - 1].x < FARTHER * min))
 		return;
 	each = bench_format_bytes(strides[k - 1] * 1048576.0);
 	bench_figure(figures, "TLB entry", name, "MiB", strides[k - 1], NAN, NAN, mhz);

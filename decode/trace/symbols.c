@@ -11,6 +11,7 @@
 #include "decode/base/grow.h"
 #include "decode/base/compare.h"
 #include "decode/base/hash.h"
+#include "decode/base/search.h"
 #include "decode/trace/elf.h"
 #include "decode/trace/internal.h"
 #include "decode/base/uncounted.h"
@@ -127,19 +128,11 @@ static int compare_symbols(const void *pa, const void *pb)
 
 static const struct symbol *search_table(const struct symbol_list *table, uint64_t address)
 {
-	uint32_t lo = 0, hi = table->count;
+	size_t n = NVS_COUNT_UP_TO(table->items, table->count, start, address);
 	const struct symbol *open_ended = NULL;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (table->items[mid].start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (uint32_t back = 0; lo > 0 && back < MAX_BACK; back++) {
-		const struct symbol *s = table->items + --lo;
+	for (uint32_t back = 0; n > 0 && back < MAX_BACK; back++) {
+		const struct symbol *s = table->items + --n;
 
 		if (address - s->start < s->size)
 			return s;

@@ -148,9 +148,3 @@ void nvs_uses_apply(struct nvs_ops *ops)
 	}
 	set_uses(ops);
 }
-
-void nvs_uses_clear(struct nvs_ops *ops)
-{
-	ops->descriptors.count = ops->constants.count = ops->semaphores.count = 0;
-	ops->uploads.count = 0;
-}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sass/count.h"
+#include "sass/elf.h"
 
 /* ---- an instruction's 128 bits ---- */
 
@@ -168,14 +169,6 @@ int nvs_rebuild_open(struct nvs_rebuilt *r, const void *cubin, size_t size,
 int nvs_rebuild_cubin(struct nvs_rebuilt *r, struct nvs_rewrite_arena *arena,
 		      const struct nvs_sass_memory *memory, uint8_t **out, size_t *out_size,
 		      size_t *out_bytes);
-
-static inline uint32_t nvs_load_u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 static inline void nvs_store_u32(uint8_t *p, uint32_t v)
 {

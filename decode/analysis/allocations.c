@@ -77,7 +77,8 @@ static uint32_t interval_of(struct nvs_alloc_series *s, uint64_t at)
 	return (uint32_t)((at - s->first) / s->width);
 }
 
-void nvs_alloc_series_set(struct nvs_alloc_series *s, uint64_t at, uint64_t now)
+/* Sets the bytes held from time AT on to NOW. AT may go back only slightly. */
+static void set_series(struct nvs_alloc_series *s, uint64_t at, uint64_t now)
 {
 	uint32_t i;
 
@@ -173,7 +174,7 @@ static void count_bytes(struct nvs_allocs *a, const struct nvs_alloc *m, uint64_
 	row->live_bytes += more ? m->bytes : -m->bytes;
 	row->peak = row->live_bytes > row->peak ? row->live_bytes : row->peak;
 	if (is_gpu_kind(row->key.kind))
-		nvs_alloc_series_set(&a->series, at, a->series.now + (more ? m->bytes : -m->bytes));
+		set_series(&a->series, at, a->series.now + (more ? m->bytes : -m->bytes));
 }
 
 static void note_gpu(struct nvs_allocs *a, struct nvs_alloc_row *row, uint64_t address)

@@ -290,8 +290,7 @@ static bool in_range(const struct nvs_count_options *o, uint32_t i)
 	return !o->to || (i >= o->from && i < o->to);
 }
 
-/* True if instruction I counts with its block, or by its own predicate. */
-bool nvs_counts_with_block(const struct nvs_function *fn, uint32_t i)
+static bool counts_with_block(const struct nvs_function *fn, uint32_t i)
 {
 	return in_range(fn->options, i) && !(fn->options->skip_off && is_guarded(fn, i));
 }
@@ -314,7 +313,7 @@ static int make_spans(struct nvs_function *fn)
 			fn->span[fn->spans++] = (struct nvs_block_span){.first = i, .last = i};
 		open = true;
 		fn->span[fn->spans - 1].last = i;
-		fn->span[fn->spans - 1].weight += nvs_counts_with_block(fn, i);
+		fn->span[fn->spans - 1].weight += counts_with_block(fn, i);
 		fn->home[i] = fn->spans - 1;
 	}
 	return 0;

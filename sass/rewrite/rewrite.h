@@ -245,8 +245,7 @@ int nvs_refuse(struct nvs_function *fn, const char *why, uint32_t at);
 int nvs_function_open(struct nvs_function *fn);
 int nvs_function_merge(struct nvs_function *fn);
 
-/* True if instruction I counts with its block, or by its own predicate. */
-bool nvs_counts_with_block(const struct nvs_function *fn, uint32_t i);
+/* True if instruction I counts by its own predicate, not with its block. */
 bool nvs_counts_by_guard(const struct nvs_function *fn, uint32_t i);
 
 /* Iterates over the attributes whose values are instruction offsets, from *AT on. */

@@ -309,7 +309,7 @@ static int name_errors(struct nvs_api_calls *a)
 	}
 	if (a->others)
 		fprintf(f, ", others %llu", (unsigned long long)a->others);
-	return fclose(f) ? -ENOMEM : 0;
+	return nvs_budget_end_text(f, &a->errors);
 }
 
 int nvs_api_calls_merge(struct nvs_api_calls_list *list, struct nvs_source *sources)

@@ -14,7 +14,8 @@ static uint64_t base_of(uint64_t address)
 	return address >> 40;
 }
 
-bool nvs_ring_reaches(const struct nvs_ring *r, uint64_t address)
+/* True if the channel's class can address ADDRESS. */
+static bool can_reach(const struct nvs_ring *r, uint64_t address)
 {
 	if (base_of(address) && r->object_class < NVS_EXTENDED_BASE_CLASS)
 		return false;
@@ -92,7 +93,7 @@ int nvs_ring_submit(struct nvs_ring *r, const struct nvs_ring_segment *pieces, u
 	int err;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (!nvs_ring_reaches(r, pieces[i].address))
+		if (!can_reach(r, pieces[i].address))
 			return -ERANGE;
 		if (pieces[i].dwords > NVS_SEGMENT_DWORDS_MAX)
 			return -E2BIG;

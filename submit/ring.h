@@ -39,8 +39,6 @@ struct nvs_ring_segment { /* words that the GPU can fetch */
 #define NVS_PIECE_SUBROUTINE (1ull << 41) /* LEVEL */
 #define NVS_PIECE_SYNC (1ull << 63) /* SYNC: fetched when everything before it is done */
 
-/* True if the channel's class can address ADDRESS. */
-bool nvs_ring_reaches(const struct nvs_ring *ring, uint64_t address);
 /* Initialises put. The ring must be idle. */
 void nvs_ring_open(struct nvs_ring *ring);
 /* Says that the GPU has executed everything submitted. Without GP_GET only this makes space. */

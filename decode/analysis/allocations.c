@@ -12,6 +12,7 @@
 #include "decode/calls/roles.h"
 #include "decode/analysis/allocations.h"
 #include "decode/query/selection.h"
+#include "include/array_format.h"
 
 /* The same number may be an address in one space and a handle in another. */
 enum handle_space { ADDRESS, ARRAY, PHYSICAL, EXTERNAL, MAPPED };
@@ -76,7 +77,8 @@ static uint32_t interval_of(struct nvs_alloc_series *s, uint64_t at)
 	return (uint32_t)((at - s->first) / s->width);
 }
 
-void nvs_alloc_series_set(struct nvs_alloc_series *s, uint64_t at, uint64_t now)
+/* Sets the bytes held from time AT on to NOW. AT may go back only slightly. */
+static void set_series(struct nvs_alloc_series *s, uint64_t at, uint64_t now)
 {
 	uint32_t i;
 
@@ -172,7 +174,7 @@ static void count_bytes(struct nvs_allocs *a, const struct nvs_alloc *m, uint64_
 	row->live_bytes += more ? m->bytes : -m->bytes;
 	row->peak = row->live_bytes > row->peak ? row->live_bytes : row->peak;
 	if (is_gpu_kind(row->key.kind))
-		nvs_alloc_series_set(&a->series, at, a->series.now + (more ? m->bytes : -m->bytes));
+		set_series(&a->series, at, a->series.now + (more ? m->bytes : -m->bytes));
 }
 
 static void note_gpu(struct nvs_allocs *a, struct nvs_alloc_row *row, uint64_t address)
@@ -549,25 +551,6 @@ static uint32_t space_freed(uint8_t role)
 	return UINT32_MAX;
 }
 
-/* Size of an element of CUarray_format; 0 if unknown. */
-static uint64_t format_bytes(uint64_t format)
-{
-	switch (format) {
-	case 0x01: /* UNSIGNED_INT8 */
-	case 0x08: /* SIGNED_INT8 */
-		return 1;
-	case 0x02: /* 16 bits */
-	case 0x09:
-	case 0x10: /* HALF */
-		return 2;
-	case 0x03: /* 32 bits */
-	case 0x0a:
-	case 0x20: /* FLOAT */
-		return 4;
-	}
-	return 0;
-}
-
 /* Size of an array with all mipmap levels; UINT64_MAX if unknown. */
 static uint64_t array_bytes(const struct nvs_call *call)
 {
@@ -576,12 +559,13 @@ static uint64_t array_bytes(const struct nvs_call *call)
 	if (!nvs_call_value(call, NVS_ARG_Width, side) ||
 	    !nvs_call_value(call, NVS_ARG_Height, side + 1) ||
 	    !nvs_call_value(call, NVS_ARG_Format, &format) ||
-	    !nvs_call_value(call, NVS_ARG_NumChannels, &channels) || !format_bytes(format))
+	    !nvs_call_value(call, NVS_ARG_NumChannels, &channels) ||
+	    !nvs_array_format_bytes(format))
 		return UINT64_MAX;
 	nvs_call_value(call, NVS_ARG_Depth, side + 2);
 	nvs_call_value(call, NVS_ARG_numMipmapLevels, &levels);
 	for (uint64_t l = 0; l < levels && l < 32; l++) {
-		level = format_bytes(format) * channels;
+		level = nvs_array_format_bytes(format) * channels;
 		for (int i = 0; i < 3; i++)
 			if (__builtin_mul_overflow(level, side[i] >> l ? side[i] >> l : 1, &level))
 				return UINT64_MAX;

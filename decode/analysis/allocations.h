@@ -73,8 +73,6 @@ struct nvs_alloc_series {
 	uint64_t peak[NVS_ALLOC_TIMES];
 	uint64_t now, max, max_at; /* most: the maximum, at most_at */
 };
-/* Sets the bytes held from time AT on to NOW. AT may go back only slightly. */
-void nvs_alloc_series_set(struct nvs_alloc_series *s, uint64_t at, uint64_t now);
 
 struct nvs_alloc_graphs;
 

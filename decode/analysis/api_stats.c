@@ -92,11 +92,6 @@ static int split_nested(struct nvs_api_calls_list *list, struct nvs_source *s,
 		       : 0;
 }
 
-uint64_t nvs_api_calls_self_ns(const struct nvs_api_calls *a)
-{
-	return a->times.total.ns > a->within.ns ? a->times.total.ns - a->within.ns : 0;
-}
-
 struct nvs_api_calls *nvs_api_calls_row(struct nvs_api_calls_list *list,
 					const struct nvs_api_calls_key *key,
 					const struct nvs_call_api *entry)
@@ -314,7 +309,7 @@ static int name_errors(struct nvs_api_calls *a)
 	}
 	if (a->others)
 		fprintf(f, ", others %llu", (unsigned long long)a->others);
-	return fclose(f) ? -ENOMEM : 0;
+	return nvs_budget_end_text(f, &a->errors);
 }
 
 int nvs_api_calls_merge(struct nvs_api_calls_list *list, struct nvs_source *sources)

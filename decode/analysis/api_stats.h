@@ -69,8 +69,6 @@ struct nvs_api_calls_reader {
 int nvs_api_calls_add(void *reader, const struct nvs_call *call);
 /* Returns true if the command line selects this element of list->rows. Call after reading. */
 bool nvs_api_calls_is_selected(const struct nvs_api_calls *a, const struct nvs_source *sources);
-/* Host time of its calls without calls nested inside them, ns. */
-uint64_t nvs_api_calls_self_ns(const struct nvs_api_calls *a);
 /* Call after reading: merges the rows that the command line selects by name. */
 int nvs_api_calls_merge(struct nvs_api_calls_list *list, struct nvs_source *sources);
 void nvs_api_calls_free(struct nvs_api_calls_list *list);

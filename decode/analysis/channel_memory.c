@@ -131,14 +131,3 @@ void nvs_channel_memory_begin(struct nvs_channel_memory_tracker *p, const struct
 					   .calls = true,
 					   .arg = p};
 }
-
-const struct nvs_channel_memory *nvs_channel_memory_of(struct nvs_channel_memory_tracker *p,
-						       uint32_t channel)
-{
-	return nvs_rows_at(&p->channels, &channel);
-}
-
-void nvs_channel_memory_free(struct nvs_channel_memory_tracker *p)
-{
-	nvs_rows_free(&p->channels, NULL);
-}

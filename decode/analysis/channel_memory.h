@@ -34,9 +34,5 @@ struct nvs_channel_memory_tracker {
 
 void nvs_channel_memory_begin(struct nvs_channel_memory_tracker *p, const struct nvs_source *s,
 			      struct nvs_pass_reader *reader);
-/* Returns NULL if memory is short. */
-const struct nvs_channel_memory *nvs_channel_memory_of(struct nvs_channel_memory_tracker *p,
-						       uint32_t channel);
-void nvs_channel_memory_free(struct nvs_channel_memory_tracker *p);
 
 #endif

@@ -2,8 +2,6 @@
 /* Follows each thread's stack of contexts, and the context of each stream. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include "decode/base/hash.h"
 #include "decode/analysis/current_context.h"
 #include "decode/calls/roles.h"
 
@@ -16,22 +14,17 @@ struct context_stack {
 /* The context of a stream. */
 struct home {
 	uint64_t stream, context;
-	UT_hash_handle hh;
 };
 
 static int set_current(struct nvs_contexts *st, uint32_t thread, uint64_t context, bool push)
 {
-	struct context_stack *c = nvs_number_get(&st->threads, thread);
+	struct context_stack *c;
 
 	if (thread >= NVS_MAX_NUMBER)
 		return 0;
-	if (!c) {
-		c = calloc(1, sizeof(*c));
-		if (!c || nvs_number_set(&st->threads, thread, c)) {
-			free(c);
-			return -ENOMEM;
-		}
-	}
+	c = nvs_number_make(&st->threads, thread, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
 	if ((push || !c->depth) && c->depth < sizeof(c->context) / sizeof(*c->context))
 		c->depth++;
 	c->context[c->depth - 1] = context;
@@ -40,9 +33,8 @@ static int set_current(struct nvs_contexts *st, uint32_t thread, uint64_t contex
 
 static uint64_t context_of_stream(const struct nvs_contexts *st, uint64_t stream)
 {
-	struct home *home;
+	const struct home *home = nvs_rows_find(&st->homes, &stream);
 
-	HASH_FIND(hh, st->homes, &stream, sizeof(stream), home);
 	return home ? home->context : 0;
 }
 
@@ -50,18 +42,11 @@ static int note_stream(struct nvs_contexts *st, uint64_t stream, uint64_t contex
 {
 	struct home *home;
 
-	HASH_FIND(hh, st->homes, &stream, sizeof(stream), home);
-	if (!home) {
-		home = calloc(1, sizeof(*home));
-		if (!home)
-			return -ENOMEM;
-		home->stream = stream;
-		HASH_ADD(hh, st->homes, stream, sizeof(stream), home);
-		if (!home->hh.tbl) {
-			free(home);
-			return -ENOMEM;
-		}
-	}
+	if (!st->homes.size)
+		st->homes = NVS_ROWS(struct home, stream);
+	home = nvs_rows_at(&st->homes, &stream);
+	if (!home)
+		return -ENOMEM;
 	home->context = context;
 	return 0;
 }
@@ -108,11 +93,6 @@ int nvs_contexts_call(struct nvs_contexts *st, const struct nvs_call *call, uint
 
 void nvs_contexts_free(struct nvs_contexts *st)
 {
-	struct home *home, *next;
-
-	HASH_ITER(hh, st->homes, home, next) {
-		HASH_DEL(st->homes, home);
-		free(home);
-	}
+	nvs_rows_free(&st->homes, NULL);
 	nvs_numbers_free(&st->threads, free);
 }

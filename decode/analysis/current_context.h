@@ -4,13 +4,14 @@
 #ifndef NVSNOOP_DECODE_ANALYSIS_CURRENT_CONTEXT_H
 #define NVSNOOP_DECODE_ANALYSIS_CURRENT_CONTEXT_H
 
+#include "decode/base/keyed_rows.h"
 #include "decode/base/numbers.h"
 #include "decode/calls/args.h"
 #include "decode/calls/calls.h"
 
 struct nvs_contexts {
 	struct nvs_numbers threads; /* struct stack; only threads that have one */
-	struct home *homes; /* by stream */
+	struct nvs_rows homes; /* struct home */
 };
 
 /* Sets *CONTEXT to the context of CALL, 0 if unknown, and follows its changes. Returns 0 or

@@ -40,7 +40,7 @@ struct syncs {
 
 /* An interval in which a GPU was busy, in host ns; intervals do not overlap. */
 struct busy_period {
-	uint32_t gpu;
+	uint64_t gpu;
 	int64_t from, to;
 	uint64_t before; /* total ns of earlier intervals of this GPU */
 };
@@ -283,23 +283,32 @@ static int make_lists(struct nvs_waits *w)
 	return 0;
 }
 
+/* The last of N items of SIZE bytes, which start with a list and a time and are sorted by both,
+ * that is of LIST and not after AT; returns NULL if there is none. */
+static const void *find_last(const void *items, size_t n, size_t size, uint64_t list, int64_t at)
+{
+	size_t from = 0, to = n;
+	const uint64_t *item;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		item = (const void *)((const char *)items + middle * size);
+		if (item[0] < list || (item[0] == list && (int64_t)item[1] <= at))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	item = from ? (const void *)((const char *)items + (from - 1) * size) : NULL;
+	return item && *item == list ? item : NULL;
+}
+
 /* The last item of LIST submitted by UNTIL; returns NULL if there is none. */
 static const struct list_position *find_place(const struct nvs_waits *w,
 					      const struct list_position *places, uint64_t list,
 					      int64_t until)
 {
-	size_t from = 0, to = w->nplaces;
-
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		const struct list_position *p = places + middle;
-
-		if (p->list < list || (p->list == list && p->rung <= until))
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from && places[from - 1].list == list ? places + from - 1 : NULL;
+	return find_last(places, w->nplaces, sizeof(*places), list, until);
 }
 
 /* ---- busy intervals of a GPU ---- */
@@ -370,22 +379,9 @@ static int make_busy(struct nvs_waits *w)
 /* Busy time of GPU from its first work until AT. */
 static uint64_t busy_until(const struct nvs_waits *w, uint32_t gpu, int64_t at)
 {
-	size_t from = 0, to = w->nbusy;
-	const struct busy_period *s;
+	const struct busy_period *s = find_last(w->busy, w->nbusy, sizeof(*s), gpu, at);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-
-		s = w->busy + middle;
-		if (s->gpu < gpu || (s->gpu == gpu && s->from < at))
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	s = from ? w->busy + from - 1 : NULL;
-	if (!s || s->gpu != gpu)
-		return 0;
-	return s->before + (uint64_t)((at < s->to ? at : s->to) - s->from);
+	return s ? s->before + (uint64_t)((at < s->to ? at : s->to) - s->from) : 0;
 }
 
 /* ---- the end of a wait ---- */
@@ -393,18 +389,9 @@ static uint64_t busy_until(const struct nvs_waits *w, uint32_t gpu, int64_t at)
 /* Time up to which all submissions of LIST were known to be done at AT. */
 static int64_t done_by(const struct syncs *syncs, uint64_t list, int64_t at)
 {
-	size_t from = 0, to = syncs->n;
+	const struct synced *s = find_last(syncs->at, syncs->n, sizeof(*s), list, at);
 
-	while (from < to) {
-		size_t middle = from + (to - from) / 2;
-		const struct synced *s = syncs->at + middle;
-
-		if (s->list < list || (s->list == list && s->end <= at))
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from && syncs->at[from - 1].list == list ? syncs->at[from - 1].until : INT64_MIN;
+	return s ? s->until : INT64_MIN;
 }
 
 /* Returns true if the host had waited for WORK before AT. */

@@ -240,8 +240,9 @@ static void add_calls(struct tree_walk *w, struct known_frame *known,
 
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct nvs_api_calls *a = rows->row[i];
+		uint64_t all = a->times.total.ns, within = a->within.ns;
 		struct nvs_weight weight = {.calls = a->calls,
-					    .ns = nvs_api_calls_self_ns(a),
+					    .ns = all > within ? all - within : 0,
 					    .uncounted = a->uncounted,
 					    .timed = a->times.total.count};
 

@@ -7,6 +7,7 @@
 #include "decode/analysis/submission_stats.h"
 #include "decode/calls/pass.h"
 #include "decode/query/selection.h"
+#include "decode/query/time_range.h"
 #include "decode/query/api_names.h"
 
 #define MAX_CELLS (1u << 24)
@@ -83,7 +84,8 @@ static int on_submission(void *arg, const struct nvs_submission *sub, const stru
 
 	s->tag = 0;
 	s->now = NULL;
-	if (!nvs_filter_range(s->source, sub) ||
+	if (!nvs_range_has_submission(s->source, sub) ||
+	    !nvs_range_has_time(s->source, sub->rec->rec.time) ||
 	    !nvs_filter_nvtx(s->source, sub->rec->thread, sub->rec->rec.time))
 		return 0;
 	s->tag = cell_tag(sub, call);

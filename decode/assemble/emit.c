@@ -39,7 +39,8 @@ void nvs_asm_entry(struct nvs_asm *s, const struct nvs_asm_entry *entry,
 	*own = *stated;
 }
 
-void nvs_asm_begin_entry(struct nvs_asm *s)
+/* Opens the entry that the next words go to. */
+static void begin_entry(struct nvs_asm *s)
 {
 	uint32_t n = s->out->nentries;
 	const struct nvs_asm_entry *last = n ? &s->out->entries[n - 1] : NULL;
@@ -92,7 +93,7 @@ void nvs_asm_add_word(struct nvs_asm *s, uint32_t word, uint32_t column)
 		s->over = true;
 		return;
 	}
-	nvs_asm_begin_entry(s);
+	begin_entry(s);
 	if (s->over)
 		return;
 	n = out->nwords;

@@ -138,8 +138,6 @@ void nvs_asm_close_header(struct nvs_asm *s);
 void nvs_asm_close_data(struct nvs_asm *s);
 void nvs_asm_entry(struct nvs_asm *s, const struct nvs_asm_entry *entry,
 		   const struct nvs_asm_stated *stated);
-/* Opens the entry that the next words go to. */
-void nvs_asm_begin_entry(struct nvs_asm *s);
 /* Completes all entries. */
 void nvs_asm_finish_entries(struct nvs_asm *s);
 

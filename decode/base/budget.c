@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Counts allocated bytes by malloc_usable_size(). */
 #include "decode/base/uncounted.h"
+#include <errno.h>
 #include <malloc.h>
 #include <stdarg.h>
 
@@ -95,6 +96,11 @@ void *nvs_budget_adopt(void *p)
 	else
 		nvs_budget_set_exceeded();
 	return p;
+}
+
+int nvs_budget_end_text(FILE *f, char **text)
+{
+	return f && !fclose(f) && nvs_budget_adopt(*text) ? 0 : -ENOMEM;
 }
 
 void *nvs_budget_malloc(size_t n)

@@ -48,6 +48,9 @@ bool nvs_budget_allows(uint64_t n);
 /* Counts a block that the C library or another library has allocated; it is freed with free() as
  * above. */
 void *nvs_budget_adopt(void *p);
+/* Ends F, a stream that open_memstream() opened for *TEXT, and counts the text; F may be NULL.
+ * Returns 0 or -ENOMEM. */
+int nvs_budget_end_text(FILE *f, char **text);
 
 void *nvs_budget_malloc(size_t n) __attribute__((malloc));
 void *nvs_budget_calloc(size_t n, size_t size) __attribute__((malloc));

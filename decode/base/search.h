@@ -24,10 +24,12 @@ static inline size_t nvs_count_below(const void *list, size_t n, size_t size, si
 }
 #define NVS_COUNT_BELOW(list, n, field, key) \
 	nvs_count_below(list, n, sizeof(*(list)), offsetof(__typeof__(*(list)), field), key)
+#define NVS_COUNT_UP_TO(list, n, field, key) \
+	NVS_COUNT_BELOW(list, n, field, (key) + ((key) != UINT64_MAX))
 
 /* Start of the segment of a polyline of N points, at least two, that covers KEY: the last point at
  * or before KEY that has a successor, or the first point. */
 #define NVS_SEGMENT_START(list, n, field, key) \
-	((list) + NVS_COUNT_BELOW((list) + 1, (n)-2, field, (key) + ((key) != UINT64_MAX)))
+	((list) + NVS_COUNT_UP_TO((list) + 1, (n)-2, field, key))
 
 #endif

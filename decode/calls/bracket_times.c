@@ -169,8 +169,10 @@ static int take_time(struct nvs_bracket_times *t, const struct nvs_rec_gpu_time 
 	return 0;
 }
 
-int nvs_bracket_times_record(struct nvs_bracket_times *t, const struct nvs_rec *rec)
+int nvs_bracket_times_record(void *times, const struct nvs_rec *rec)
 {
+	struct nvs_bracket_times *t = times;
+
 	t->any |= rec->type == NVS_REC_GPU_TIME || rec->type == NVS_REC_GPU_CLOCK ||
 		  rec->type == NVS_REC_UNTIMED;
 	if (rec->type == NVS_REC_GPU_CLOCK)
@@ -184,9 +186,9 @@ static bool is_work(const struct nvs_op *op)
 	       op->kind == NVS_OP_MEMSET;
 }
 
-int nvs_bracket_times_op(struct nvs_bracket_times *t, const struct nvs_submission *s,
-			 const struct nvs_op *op)
+int nvs_bracket_times_op(void *times, const struct nvs_submission *s, const struct nvs_op *op)
 {
+	struct nvs_bracket_times *t = times;
 	struct nvs_sync_side who = {.submission = s->rec->sequence, .channel = s->channel->channel};
 	int r;
 

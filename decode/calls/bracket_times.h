@@ -58,12 +58,10 @@ struct nvs_timing_faults {
 struct nvs_bracket_times;
 struct nvs_bracket_times *nvs_bracket_times_new(void); /* NULL if memory is short */
 void nvs_bracket_times_free(struct nvs_bracket_times *t);
-/* Call with all records; others are ignored. Returns 0 or -ENOMEM. */
-int nvs_bracket_times_record(struct nvs_bracket_times *t, const struct nvs_rec *rec);
-/* Call with all operations in order: acquires and releases show what a submission waited for.
- * Returns 0 or -ENOMEM. */
-int nvs_bracket_times_op(struct nvs_bracket_times *t, const struct nvs_submission *s,
-			 const struct nvs_op *op);
+/* Callbacks of a reader whose arg is the times. Both return 0 or -ENOMEM. */
+int nvs_bracket_times_record(void *times, const struct nvs_rec *rec);
+/* Acquires and releases show what a submission waited for. */
+int nvs_bracket_times_op(void *times, const struct nvs_submission *s, const struct nvs_op *op);
 /* Call at the end of the pass, before the functions below. Returns 0 or -ENOMEM. */
 int nvs_bracket_times_finish(struct nvs_bracket_times *t, const struct nvs_trace *trace);
 

@@ -84,19 +84,13 @@ void nvs_calls_free(struct nvs_calls *c)
 
 static struct nvs_call_api *get_api(struct nvs_calls *c, uint32_t number)
 {
-	struct nvs_call_api *api = nvs_number_get(&c->apis, number);
+	struct nvs_call_api *api = nvs_number_make(&c->apis, number, sizeof(struct entry_point));
 
-	if (api)
-		return api;
-	api = calloc(1, sizeof(struct entry_point));
-	if (!api)
-		return NULL;
-	api->number = number;
-	api->name = "";
-	if (!nvs_number_set(&c->apis, number, api))
-		return api;
-	free(api);
-	return NULL;
+	if (api && !api->name) {
+		api->number = number;
+		api->name = "";
+	}
+	return api;
 }
 
 static int take_api(struct nvs_calls *c, const struct nvs_rec_api *rec)

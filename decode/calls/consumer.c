@@ -46,8 +46,8 @@ static int on_op(void *arg, const struct nvs_submission *s, const struct nvs_op 
 	struct nvs_grid grid;
 	int r = 0;
 
-	if (x->progress && op->kind == NVS_OP_RELEASE)
-		r = nvs_progress_check_release(x->progress, x->trace, s, op);
+	if (x->progress)
+		r = nvs_progress_check_op(x->progress, s, op);
 	if (op->kind == NVS_OP_LAUNCH)
 		q = nvs_pass_qmd(x->reading, op);
 	if (q) {
@@ -192,7 +192,7 @@ static int prepare_reader(struct consuming *x)
 	x->reading = nvs_pass_new(x->trace);
 	if (c->image && !(x->images = nvs_images_new()))
 		return -ENOMEM;
-	if (c->finding && !(x->progress = nvs_progress_check_new()))
+	if (c->finding && !(x->progress = nvs_progress_check_new(x->trace)))
 		return -ENOMEM;
 	return x->reading ? nvs_pass_add(x->reading, &reader) : -ENOMEM;
 }

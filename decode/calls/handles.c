@@ -219,7 +219,7 @@ int nvs_handles_graph(struct nvs_handles *h, const struct nvs_rec_graph *rec)
 	return nvs_exec_record(m->exec, rec, &h->watch);
 }
 
-int nvs_handles_edges(struct nvs_handles *h, const struct nvs_rec_graph_edges *rec)
+static int add_edges(struct nvs_handles *h, const struct nvs_rec_graph_edges *rec)
 {
 	struct meaning *m = find_meaning(h, rec->exec, KIND_EXEC);
 
@@ -231,7 +231,7 @@ int nvs_handles_record(struct nvs_handles *h, const struct nvs_rec *rec)
 	if (rec->type == NVS_REC_KERNEL)
 		return nvs_handles_kernel(h, (const void *)rec);
 	if (rec->type == NVS_REC_GRAPH_EDGES)
-		return nvs_handles_edges(h, (const void *)rec);
+		return add_edges(h, (const void *)rec);
 	return rec->type == NVS_REC_GRAPH ? nvs_handles_graph(h, (const void *)rec) : 0;
 }
 

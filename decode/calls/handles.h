@@ -26,7 +26,6 @@ void nvs_handles_free(struct nvs_handles *h);
 int nvs_handles_call(struct nvs_handles *h, const struct nvs_call *call);
 int nvs_handles_kernel(struct nvs_handles *h, const struct nvs_rec_kernel *rec);
 int nvs_handles_graph(struct nvs_handles *h, const struct nvs_rec_graph *rec);
-int nvs_handles_edges(struct nvs_handles *h, const struct nvs_rec_graph_edges *rec);
 /* Passes REC to one of these if its type matches. */
 int nvs_handles_record(struct nvs_handles *h, const struct nvs_rec *rec);
 

@@ -19,12 +19,17 @@ struct checked_channel {
 };
 
 struct nvs_progress_check {
+	struct nvs_trace *trace;
 	struct nvs_numbers channels; /* struct checked_channel */
 };
 
-struct nvs_progress_check *nvs_progress_check_new(void)
+struct nvs_progress_check *nvs_progress_check_new(struct nvs_trace *trace)
 {
-	return calloc(1, sizeof(struct nvs_progress_check));
+	struct nvs_progress_check *p = calloc(1, sizeof(*p));
+
+	if (p)
+		p->trace = trace;
+	return p;
 }
 
 void nvs_progress_check_free(struct nvs_progress_check *p)
@@ -34,13 +39,9 @@ void nvs_progress_check_free(struct nvs_progress_check *p)
 	free(p);
 }
 
-static struct checked_channel *get_channel(struct nvs_progress_check *p, uint32_t number)
+int nvs_progress_check_record(void *check, const struct nvs_rec *rec)
 {
-	return nvs_number_make(&p->channels, number, sizeof(struct checked_channel));
-}
-
-void nvs_progress_check_record(struct nvs_progress_check *p, const struct nvs_rec *rec)
-{
+	struct nvs_progress_check *p = check;
 	uint32_t number = rec->type == NVS_REC_GAP ? ((const struct nvs_rec_gap *)rec)->channel
 			  : rec->type == NVS_REC_CHANNEL_GONE
 				  ? ((const struct nvs_rec_channel_gone *)rec)->channel
@@ -49,6 +50,7 @@ void nvs_progress_check_record(struct nvs_progress_check *p, const struct nvs_re
 
 	if (c)
 		c->counted = 0;
+	return 0;
 }
 
 static void report_skipped(struct checked_channel *c, struct nvs_trace *trace,
@@ -69,16 +71,16 @@ static void report_skipped(struct checked_channel *c, struct nvs_trace *trace,
 		       : ", but the channel's PUTs show none missing");
 }
 
-int nvs_progress_check_release(struct nvs_progress_check *p, struct nvs_trace *trace,
-			       const struct nvs_submission *s, const struct nvs_op *op)
+int nvs_progress_check_op(void *check, const struct nvs_submission *s, const struct nvs_op *op)
 {
+	struct nvs_progress_check *p = check;
 	uint32_t payload = (uint32_t)op->sem.payload;
 	struct checked_channel *c;
 
 	/* The slot is released by the engine or the host class, with a plain payload. */
-	if (op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)
+	if (op->kind != NVS_OP_RELEASE || op->sem.op != NVS_SEM_SET || op->sem.by == NVS_BY_GRID)
 		return 0;
-	c = get_channel(p, s->channel->channel);
+	c = nvs_number_make(&p->channels, s->channel->channel, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
 	if (c->counted && op->sem.address != c->address && ++c->elsewhere <= PATIENCE)
@@ -90,7 +92,7 @@ int nvs_progress_check_release(struct nvs_progress_check *p, struct nvs_trace *t
 		c->counted += c->counted < SETTLED;
 	} else {
 		if (c->counted >= SETTLED)
-			report_skipped(c, trace, s, payload);
+			report_skipped(c, p->trace, s, payload);
 		c->counted = 0;
 	}
 	c->elsewhere = 0;

@@ -15,13 +15,13 @@
 
 struct nvs_progress_check;
 
-struct nvs_progress_check *nvs_progress_check_new(void);
+/* Adds findings to TRACE. Returns NULL if memory is short. */
+struct nvs_progress_check *nvs_progress_check_new(struct nvs_trace *trace);
 void nvs_progress_check_free(struct nvs_progress_check *p);
-/* Call for every RELEASE with its submission. Adds findings to TRACE. Returns 0 or -ENOMEM. */
-int nvs_progress_check_release(struct nvs_progress_check *p, struct nvs_trace *trace,
-			       const struct nvs_submission *s, const struct nvs_op *op);
-/* Call for every record: the end of a channel, or a gap that reports missing submissions, restarts
- * the channel's payload count. */
-void nvs_progress_check_record(struct nvs_progress_check *p, const struct nvs_rec *rec);
+/* Callbacks of a reader whose arg is the check. Both return 0 or -ENOMEM. */
+int nvs_progress_check_op(void *check, const struct nvs_submission *s, const struct nvs_op *op);
+/* The end of a channel, or a gap that reports missing submissions, restarts the channel's payload
+ * count. */
+int nvs_progress_check_record(void *check, const struct nvs_rec *rec);
 
 #endif

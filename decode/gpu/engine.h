@@ -133,7 +133,6 @@ void nvs_uses_add_qmd(struct nvs_ops *ops, uint64_t address, const struct nvs_qm
 void nvs_uses_add_upload(struct nvs_ops *ops, uint64_t address, uint32_t cls);
 /* Turns inline copies in the list whose purpose is known into uploads. */
 void nvs_uses_apply(struct nvs_ops *ops);
-void nvs_uses_clear(struct nvs_ops *ops); /* at the end of a submission */
 void nvs_uses_free(struct nvs_ops *ops);
 
 /* ---- code.c ---- */

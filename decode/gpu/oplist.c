@@ -34,7 +34,8 @@ void nvs_ops_flush(struct nvs_ops_channel *c)
 	}
 	for (uint32_t i = 0; i < 8; i++)
 		c->subch[i].transfer.op = NO_OP;
-	nvs_uses_clear(ops);
+	ops->descriptors.count = ops->constants.count = ops->semaphores.count = 0;
+	ops->uploads.count = 0;
 	ops->handed += ops->count;
 	ops->count = ops->nqmds = 0;
 	ops->flushes++;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "decode/base/compare.h"
 #include "decode/base/grow.h"
+#include "decode/base/search.h"
 #include "decode/gpu/engine.h"
 
 static __attribute__((noinline)) bool more_ranges(struct nvs_address_ranges *r)
@@ -66,17 +67,9 @@ static void merge_ranges(struct nvs_address_ranges *r)
 
 static inline bool is_within(const struct nvs_address_ranges *r, uint64_t start, uint64_t bytes)
 {
-	uint32_t lo = 0, hi = r->count;
+	size_t n = NVS_COUNT_UP_TO(r->list, r->count, start, start);
 
-	while (lo < hi) {
-		uint32_t mid = (lo + hi) / 2;
-
-		if (r->list[mid].start <= start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && start <= r->list[lo - 1].end && bytes <= r->list[lo - 1].end - start;
+	return n && start <= r->list[n - 1].end && bytes <= r->list[n - 1].end - start;
 }
 
 void nvs_uses_free(struct nvs_ops *ops)
@@ -154,10 +147,4 @@ void nvs_uses_apply(struct nvs_ops *ops)
 			nvs_uses_add_qmd(ops, u->address, &qmd);
 	}
 	set_uses(ops);
-}
-
-void nvs_uses_clear(struct nvs_ops *ops)
-{
-	ops->descriptors.count = ops->constants.count = ops->semaphores.count = 0;
-	ops->uploads.count = 0;
 }

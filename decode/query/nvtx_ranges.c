@@ -42,9 +42,9 @@ struct nvtx_thread {
 
 /* A thread by its tid: used until its THREAD record gives the number. */
 struct early_thread {
-	uint32_t tid, number; /* NVS_NONE: not known yet */
+	uint32_t tid, number;
+	bool is_known; /* the number */
 	struct nvtx_thread *thread; /* its ranges, while the number is unknown */
-	UT_hash_handle hh;
 };
 
 struct started {
@@ -57,7 +57,7 @@ struct nvs_nvtx {
 	struct nvs_nvtx_names *names;
 	struct nvs_rows nodes;
 	struct nvs_numbers threads;
-	struct early_thread *early;
+	struct nvs_rows early; /* struct early_thread */
 	struct started *started;
 	struct nvs_nvtx_event now;
 	uint64_t tag; /* of the range that the latest record ended */
@@ -71,6 +71,7 @@ struct nvs_nvtx *nvs_nvtx_new(const struct nvs_query *q)
 	if (!n)
 		return NULL;
 	n->nodes = NVS_ROWS(struct nvs_nvtx_node, key);
+	n->early = NVS_ROWS(struct early_thread, tid);
 	n->names = nvs_nvtx_names_new(&q->nvtx);
 	if (n->names)
 		return n;
@@ -95,18 +96,18 @@ static void free_node(void *row)
 	nvs_durations_free(&((struct nvs_nvtx_node *)row)->own.times);
 }
 
+static void free_early(void *row)
+{
+	free_thread(((struct early_thread *)row)->thread);
+}
+
 void nvs_nvtx_free(struct nvs_nvtx *n)
 {
-	struct early_thread *e, *next_early;
 	struct started *s, *next_started;
 
 	if (!n)
 		return;
-	HASH_ITER(hh, n->early, e, next_early) {
-		HASH_DEL(n->early, e);
-		free_thread(e->thread);
-		free(e);
-	}
+	nvs_rows_free(&n->early, free_early);
 	HASH_ITER(hh, n->started, s, next_started) {
 		HASH_DEL(n->started, s);
 		free(s);
@@ -174,35 +175,17 @@ char *nvs_nvtx_path(const struct nvs_nvtx_node *node)
 
 /* ---- threads and their nests ---- */
 
-static struct early_thread *early_of(struct nvs_nvtx *n, uint32_t tid)
-{
-	struct early_thread *e;
-
-	HASH_FIND(hh, n->early, &tid, sizeof(tid), e);
-	if (e)
-		return e;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return NULL;
-	e->tid = tid;
-	e->number = NVS_NONE;
-	HASH_ADD(hh, n->early, tid, sizeof(e->tid), e);
-	if (e->hh.tbl)
-		return e;
-	free(e);
-	return NULL;
-}
-
 /* The thread's number is known from now on: its ranges move to the table by number. */
 static int read_thread(struct nvs_nvtx *n, const struct nvs_rec_thread *rec)
 {
-	struct early_thread *e = early_of(n, rec->tid);
+	struct early_thread *e = nvs_rows_at(&n->early, &rec->tid);
 
 	if (!e)
 		return -ENOMEM;
 	if (rec->thread >= NVS_MAX_NUMBER)
 		return 0;
 	e->number = rec->thread;
+	e->is_known = true;
 	if (!e->thread || nvs_number_get(&n->threads, rec->thread))
 		return 0;
 	if (nvs_number_set(&n->threads, rec->thread, e->thread))
@@ -214,9 +197,9 @@ static int read_thread(struct nvs_nvtx *n, const struct nvs_rec_thread *rec)
 /* Returns NULL if memory is short or the number is absurd. */
 static struct nvtx_thread *thread_of(struct nvs_nvtx *n, uint32_t *number, uint32_t tid)
 {
-	struct early_thread *e = *number == NVS_NONE ? early_of(n, tid) : NULL;
+	struct early_thread *e = *number == NVS_NONE ? nvs_rows_at(&n->early, &tid) : NULL;
 
-	if (e && e->number != NVS_NONE)
+	if (e && e->is_known)
 		*number = e->number;
 	if (*number != NVS_NONE)
 		return nvs_number_make(&n->threads, *number, sizeof(struct nvtx_thread));

@@ -88,11 +88,6 @@ bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack)
 	return nvs_patterns_select(&s->query->api, is_api, &c);
 }
 
-bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *sub)
-{
-	return nvs_range_has_submission(s, sub) && nvs_range_has_time(s, sub->rec->rec.time);
-}
-
 bool nvs_filter_around(const struct nvs_source *s, const struct nvs_submission *sub)
 {
 	return nvs_range_has_submission(s, sub) && nvs_filter_channel(s, sub->channel->channel);

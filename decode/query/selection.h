@@ -8,7 +8,6 @@
 
 bool nvs_filter_thread(const struct nvs_source *s, uint32_t thread);
 bool nvs_filter_channel(const struct nvs_source *s, uint32_t channel);
-bool nvs_filter_range(const struct nvs_source *s, const struct nvs_submission *sub);
 /* By API: its name, or a name on the stack. */
 bool nvs_filter_api(const struct nvs_source *s, const char *api, uint32_t stack);
 /* By range, thread and channel only. */

@@ -103,7 +103,7 @@ static size_t add_rows(const struct nvs_source *s, struct nvs_channel_memory_tra
 		of[i]->tally.unseen = uncounted;
 		of[i]->submissions = uncounted ? channel->counts.skipped_submissions : 0;
 		of[i]->bytes = uncounted ? channel->counts.skipped_bytes : 0;
-		lies = nvs_channel_memory_of(places, i);
+		lies = nvs_rows_find(&places->channels, &i);
 		if (lies)
 			of[i]->lies = *lies;
 		set_flags(of[i]);
@@ -138,7 +138,7 @@ static void free_places(struct nvs_run *run)
 	struct nvs_channel_memory_tracker *places = run->each;
 
 	for (uint32_t k = 0; k < run->n; k++)
-		nvs_channel_memory_free(places + k);
+		nvs_rows_free(&places[k].channels, NULL);
 }
 
 /* Prints a summary of the memory that the channels use, including rows that -n omits. The

@@ -312,7 +312,7 @@ static int fold_frames(struct memory_rows *rows)
 		line.file = open_memstream(&row->frames, &size);
 		if (line.file)
 			nvs_stack_frame_fold(&line, &rows->stacks, row->frame);
-		if (!line.file || fclose(line.file) || !nvs_budget_adopt(row->frames))
+		if (nvs_budget_end_text(line.file, &row->frames))
 			return -ENOMEM;
 	}
 	return 0;
@@ -437,7 +437,7 @@ static int print_peak(struct nvs_run *run, const struct memory_state *st)
 		NVS_BYTES(s->now));
 	if (run->n > 1)
 		fprintf(f, " (%s)", NVS_TEXT(st->allocs.source->path, 200));
-	if (fclose(f) || !text)
+	if (nvs_budget_end_text(f, &text))
 		return -ENOMEM;
 	nvs_print_wrapped(run->out, text, 0);
 	free(text);

@@ -276,12 +276,10 @@ static int print_sentence(struct nvs_out *out, const struct ranks_row *row,
 	size_t n;
 	FILE *f = open_memstream(&text, &n);
 
-	if (!f)
+	if (f)
+		sentence(f, row);
+	if (nvs_budget_end_text(f, &text))
 		return -ENOMEM;
-	sentence(f, row);
-	if (fclose(f) || !text)
-		return -ENOMEM;
-	nvs_budget_adopt(text);
 	nvs_print_wrapped(out, text, 2);
 	free(text);
 	return 0;

@@ -272,7 +272,7 @@ const struct nvs_callsite *nvs_trace_callsite(struct nvs_trace *t, uint32_t numb
 {
 	const struct nvs_trace_stack *stack = nvs_trace_stack_at(t, number);
 	struct said *said = stack ? nvs_number_get(&t->callsites, number) : NULL;
-	uint32_t names = nvs_embedded_names_count(t);
+	uint32_t names = (uint32_t)t->named.n;
 
 	if (!stack)
 		return &unknown;

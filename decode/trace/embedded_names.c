@@ -17,11 +17,6 @@ const struct nvs_embedded_name *nvs_embedded_names_find(const struct nvs_trace *
 	return row ? &row->pub : NULL;
 }
 
-uint32_t nvs_embedded_names_count(const struct nvs_trace *t)
-{
-	return (uint32_t)t->named.n;
-}
-
 /* Copies a name; empty or invalid text counts as none. Returns false if memory is short. */
 static bool copy_text(const char **to, const char *text, size_t length)
 {

@@ -133,7 +133,6 @@ int nvs_embedded_names_add(struct nvs_trace *t, const struct nvs_rec_name *rec);
 /* ADDRESS as in NAME records. Returns NULL if the trace has no record for it. */
 const struct nvs_embedded_name *nvs_embedded_names_find(const struct nvs_trace *t, uint32_t module,
 							uint64_t address);
-uint32_t nvs_embedded_names_count(const struct nvs_trace *t);
 const char *nvs_embedded_name_get(const struct nvs_embedded_name *n, bool exported,
 				  uint64_t *offset);
 void nvs_embedded_names_free(struct nvs_trace *t);

@@ -144,14 +144,6 @@ const struct nvs_mapping *nvs_maps_find(const struct nvs_maps *maps, uint32_t va
 	return &best->map;
 }
 
-static const struct nvs_mapping *find_by_number(const struct nvs_maps *maps, uint32_t number)
-{
-	struct nvs_map_node *node;
-
-	HASH_FIND(hh, maps->by_number, &number, sizeof(number), node);
-	return node ? &node->map : NULL;
-}
-
 void nvs_maps_free(struct nvs_maps *maps)
 {
 	struct nvs_map_node *node, *next;
@@ -178,5 +170,8 @@ const struct nvs_mapping *nvs_trace_cpu_map(const struct nvs_trace *t, uint64_t 
 
 const struct nvs_mapping *nvs_trace_cpu_map_at(const struct nvs_trace *t, uint32_t map)
 {
-	return find_by_number(&t->cpu_maps, map);
+	struct nvs_map_node *node;
+
+	HASH_FIND(hh, t->cpu_maps.by_number, &map, sizeof(map), node);
+	return node ? &node->map : NULL;
 }

@@ -6,18 +6,10 @@
 
 struct nvs_thread_state *nvs_model_thread(struct nvs_trace *t, uint32_t number)
 {
-	struct nvs_thread_state *thr = nvs_number_get(&t->threads, number);
+	struct nvs_thread_state *thr = nvs_number_make(&t->threads, number, sizeof(*thr));
 
-	if (thr || number >= NVS_MAX_NUMBER)
-		return thr;
-	thr = calloc(1, sizeof(*thr));
-	if (!thr)
-		return NULL;
-	thr->pub.thread = number;
-	if (nvs_number_set(&t->threads, number, thr)) {
-		free(thr);
-		return NULL;
-	}
+	if (thr)
+		thr->pub.thread = number;
 	return thr;
 }
 
@@ -25,18 +17,14 @@ struct nvs_channel_state *nvs_model_channel(struct nvs_trace *t, uint32_t number
 {
 	struct nvs_channel_state *chan = nvs_number_get(&t->channels, number);
 
-	if (chan || number >= NVS_MAX_NUMBER)
+	if (chan)
 		return chan;
-	chan = calloc(1, sizeof(*chan));
+	chan = nvs_number_make(&t->channels, number, sizeof(*chan));
 	if (!chan)
 		return NULL;
 	chan->pub.channel = number;
 	chan->pub.rec.channel = number;
 	chan->pub.rec.token = NVS_NONE;
-	if (nvs_number_set(&t->channels, number, chan)) {
-		free(chan);
-		return NULL;
-	}
 	return chan;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "decode/base/grow.h"
+#include "decode/base/search.h"
 #include "decode/trace/internal.h"
 #include "decode/base/compare.h"
 #include "decode/base/uncounted.h"
@@ -111,20 +112,13 @@ static struct nvs_perfmap *load_map(const struct nvs_trace *t)
 const char *nvs_perfmap_lookup(struct nvs_trace *t, uint64_t address, uint64_t *offset)
 {
 	struct nvs_perfmap *map = t->perfmap ? t->perfmap : (t->perfmap = load_map(t));
-	uint32_t lo = 0, hi = map ? map->count : 0;
+	size_t n = map ? NVS_COUNT_UP_TO(map->items, map->count, start, address) : 0;
+	const struct perfmap_entry *last = n ? map->items + n - 1 : NULL;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (map->items[mid].start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || address - map->items[lo - 1].start >= map->items[lo - 1].size)
+	if (!last || address - last->start >= last->size)
 		return NULL;
-	*offset = address - map->items[lo - 1].start;
-	return map->items[lo - 1].name;
+	*offset = address - last->start;
+	return last->name;
 }
 
 void nvs_perfmap_free(struct nvs_trace *t)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include "decode/base/grow.h"
 #include "decode/base/compare.h"
-#include "decode/base/hash.h"
+#include "decode/base/search.h"
 #include "decode/trace/elf.h"
 #include "decode/trace/internal.h"
 #include "decode/base/uncounted.h"
@@ -37,12 +37,11 @@ struct names {
 	} key[2]; /* 0: none */
 	struct nvs_elf_file file, debug;
 	struct symbol_list dynamic, all;
-	UT_hash_handle hh;
 };
 
 struct nvs_symbols {
 	struct nvs_numbers modules; /* struct names by module number */
-	struct names *names;
+	struct nvs_rows names; /* struct names */
 	const struct nvs_trace_module **order; /* sorted by start */
 	uint32_t count;
 	uint32_t known; /* number of modules when `order` was built */
@@ -127,19 +126,11 @@ static int compare_symbols(const void *pa, const void *pb)
 
 static const struct symbol *search_table(const struct symbol_list *table, uint64_t address)
 {
-	uint32_t lo = 0, hi = table->count;
+	size_t n = NVS_COUNT_UP_TO(table->items, table->count, start, address);
 	const struct symbol *open_ended = NULL;
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (table->items[mid].start <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (uint32_t back = 0; lo > 0 && back < MAX_BACK; back++) {
-		const struct symbol *s = table->items + --lo;
+	for (uint32_t back = 0; n > 0 && back < MAX_BACK; back++) {
+		const struct symbol *s = table->items + --n;
 
 		if (address - s->start < s->size)
 			return s;
@@ -229,7 +220,7 @@ static void read_tables(struct names *names)
 
 static struct names *load_names(struct nvs_trace *t, const struct nvs_trace_module *m)
 {
-	struct names *names = nvs_number_get(&t->symbols->modules, m->module), like, *known;
+	struct names *names = nvs_number_get(&t->symbols->modules, m->module), like;
 
 	if (names)
 		return names;
@@ -237,15 +228,13 @@ static struct names *load_names(struct nvs_trace *t, const struct nvs_trace_modu
 	load_files(t, &like, m);
 	set_key(&like, 0, &like.file);
 	set_key(&like, 1, &like.debug);
-	HASH_FIND(hh, t->symbols->names, like.key, sizeof(like.key), known);
-	names = known ? known : malloc(sizeof(*names));
-	if (known || !names) {
+	names = nvs_rows_at(&t->symbols->names, like.key);
+	if (!names || names->file.elf || names->debug.elf) {
 		nvs_elf_close(&like.file);
 		nvs_elf_close(&like.debug);
 	} else {
 		*names = like;
 		read_tables(names);
-		HASH_ADD(hh, t->symbols->names, key, sizeof(names->key), names);
 	}
 	if (names)
 		nvs_number_set(&t->symbols->modules, m->module, names);
@@ -264,10 +253,12 @@ static bool update_order(struct nvs_trace *t)
 {
 	struct nvs_symbols *s = t->symbols;
 
-	if (!s)
+	if (!s) {
 		s = t->symbols = calloc(1, sizeof(*s));
-	if (!s)
-		return false;
+		if (!s)
+			return false;
+		s->names = NVS_ROWS(struct names, key);
+	}
 	if (s->known == t->modules.count)
 		return true;
 	free(s->order);
@@ -387,27 +378,24 @@ void nvs_symbol_find(struct nvs_trace *t, uint64_t pc, uint64_t time, struct nvs
 	}
 }
 
-static void free_names(struct names *names)
+static void free_names(void *row)
 {
+	struct names *names = row;
+
 	nvs_elf_close(&names->file);
 	nvs_elf_close(&names->debug);
 	free(names->dynamic.items);
 	free(names->all.items);
-	free(names);
 }
 
 void nvs_symbols_free(struct nvs_trace *t)
 {
 	struct nvs_symbols *s = t->symbols;
-	struct names *names, *next;
 
 	if (!s)
 		return;
 	nvs_numbers_free(&s->modules, NULL);
-	HASH_ITER(hh, s->names, names, next) {
-		HASH_DEL(s->names, names);
-		free_names(names);
-	}
+	nvs_rows_free(&s->names, free_names);
 	for (uint32_t i = 0; i < s->nnotes; i++)
 		free(s->notes[i]);
 	free(s->order);

@@ -25,7 +25,7 @@ struct nvs_launch_args {
  * was printed, or an error message. */
 int nvs_launch_args_parse(int argc, char **argv, struct nvs_launch_args *args);
 
-/* ---- refuse.c: checks before the program is started ---- */
+/* ---- preflight.c: checks before the program is started ---- */
 
 /* Returns true if no trace was requested. */
 bool nvs_launch_is_untraced(const struct nvs_launch_args *args);
@@ -33,7 +33,7 @@ bool nvs_launch_is_untraced(const struct nvs_launch_args *args);
  * after a message. */
 int nvs_launch_preflight(const struct nvs_launch_args *args);
 
-/* ---- sister.c: subcommands, as nvsnoop-report ---- */
+/* ---- subcommands.c: subcommands, as nvsnoop-report ---- */
 
 /* Executes the program that argv[1] names ("report": nvsnoop-report). Returns -1 if it is no
  * subcommand, or the exit status after a message if the program is not found. */
@@ -66,7 +66,7 @@ int nvs_launch_run(char **program, int *status);
 /* Ends this process as the child ended: with its exit status or by its signal. */
 _Noreturn void nvs_launch_end_as(int status);
 
-/* ---- elf.c ---- */
+/* ---- preload_check.c ---- */
 
 /* Opens PROGRAM as execvp() would find it. Returns -1 on failure. */
 int nvs_launch_open_program(const char *program);
@@ -85,7 +85,7 @@ bool nvs_launch_is_sanitizer(const char *name, size_t length);
 /* Finds the one that PROGRAM is linked with. Returns false if there is none. */
 bool nvs_launch_find_sanitizer(const char *program, char *name, size_t size);
 
-/* ---- stat.c: --stat ---- */
+/* ---- print_stat.c: --stat ---- */
 
 /* Returns true if the traces are only for the summary. */
 bool nvs_launch_stat_is_private(const struct nvs_launch_args *args);
@@ -97,7 +97,7 @@ void nvs_launch_stat_print(const char *argv0, bool timed, char **traces, size_t 
 /* Removes the traces that are not kept. */
 void nvs_launch_stat_close(void);
 
-/* ---- summary.c: the closing line ---- */
+/* ---- closing_line.c: the closing line ---- */
 
 /* Creates the private file to which the library in each process appends a line at its trace's end,
  * and sets the environment variable. Returns 0, or -1 after a message. */

@@ -31,6 +31,18 @@ static bool unset_variable(const char *pattern, char *name, size_t size)
 	return false;
 }
 
+/* Returns why no file can be created in FOLDER, or NULL. */
+static const char *check_folder(const char *folder)
+{
+	struct stat st;
+
+	if (stat(folder, &st))
+		return strerror(errno);
+	if (!S_ISDIR(st.st_mode))
+		return strerror(ENOTDIR);
+	return access(folder, W_OK | X_OK) ? strerror(errno) : NULL;
+}
+
 /* Returns why no file of this name can be created or overwritten, or NULL. */
 static const char *check_file(const char *path)
 {
@@ -48,12 +60,10 @@ static const char *check_file(const char *path)
 		return strerror(ENAMETOOLONG);
 	memcpy(folder, path, (size_t)(base - path));
 	folder[base - path] = 0;
-	if (stat(*folder ? folder : ".", &st))
-		return errno == ENOENT ? "its directory does not exist" : strerror(errno);
-	if (!S_ISDIR(st.st_mode))
-		return strerror(ENOTDIR);
+	if (*folder && stat(folder, &st) && errno == ENOENT)
+		return "its directory does not exist";
 	/* The spool and alternative names are in the same directory. */
-	return access(*folder ? folder : ".", W_OK | X_OK) ? strerror(errno) : NULL;
+	return check_folder(*folder ? folder : ".");
 }
 
 /* Returns how the output's name was given; for the default, the option that changes it. */
@@ -120,17 +130,6 @@ static const char *check_trigger(const char *path)
 	return check_file(path);
 }
 
-static const char *check_spool(const char *folder)
-{
-	struct stat st;
-
-	if (stat(folder, &st))
-		return strerror(errno);
-	if (!S_ISDIR(st.st_mode))
-		return strerror(ENOTDIR);
-	return access(folder, W_OK | X_OK) ? strerror(errno) : NULL;
-}
-
 bool nvs_launch_is_untraced(const struct nvs_launch_args *args)
 {
 	const char *out = args->out ?: getenv(NVS_ENV_OUT);
@@ -162,7 +161,7 @@ int nvs_launch_preflight(const struct nvs_launch_args *args)
 		nvs_launch_print("--trigger=%s: %s", values->trigger, why);
 		return NVS_EXIT_ERROR;
 	}
-	if (*values->spool_dir && (why = check_spool(values->spool_dir))) {
+	if (*values->spool_dir && (why = check_folder(values->spool_dir))) {
 		nvs_launch_print("--spool=%s: %s", values->spool_dir, why);
 		return NVS_EXIT_ERROR;
 	}

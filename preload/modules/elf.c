@@ -9,10 +9,20 @@
 
 #define PAGE 4096ul
 
-/* The loader relocates these addresses in place, but not in every object. */
-static const void *to_address(uintptr_t base, ElfW(Addr) value)
+/* Returns 0 if DYNAMIC has no such entry. */
+static uint64_t find_value(const ElfW(Dyn) * dynamic, ElfW(Sxword) tag)
 {
-	return (const void *)(value < base ? base + value : value);
+	while (dynamic->d_tag != DT_NULL && dynamic->d_tag != tag)
+		dynamic++;
+	return dynamic->d_tag == tag ? dynamic->d_un.d_val : 0;
+}
+
+/* The loader relocates addresses in place, but not in every object. */
+static const void *find_address(uintptr_t base, const ElfW(Dyn) * dynamic, ElfW(Sxword) tag)
+{
+	uint64_t value = find_value(dynamic, tag);
+
+	return (const void *)(value && value < base ? base + value : value);
 }
 
 /* All undefined symbols precede the first hashed one. */
@@ -50,48 +60,22 @@ static uint32_t count_by_relocations(const struct nvs_loaded_elf *elf)
 
 bool nvs_elf_parse(struct nvs_loaded_elf *elf, uintptr_t base, const void *dynamic)
 {
-	const uint32_t *gnu = NULL, *sysv = NULL;
+	const uint32_t *gnu = find_address(base, dynamic, DT_GNU_HASH);
+	const uint32_t *sysv = find_address(base, dynamic, DT_HASH);
 
-	memset(elf, 0, sizeof(*elf));
-	elf->base = base;
-	for (const ElfW(Dyn) *d = dynamic; d->d_tag != DT_NULL; d++) {
-		switch (d->d_tag) {
-		case DT_SYMTAB:
-			elf->symbols = to_address(base, d->d_un.d_ptr);
-			break;
-		case DT_STRTAB:
-			elf->strings = to_address(base, d->d_un.d_ptr);
-			break;
-		case DT_GNU_HASH:
-			gnu = to_address(base, d->d_un.d_ptr);
-			break;
-		case DT_HASH:
-			sysv = to_address(base, d->d_un.d_ptr);
-			break;
-		case DT_RELA:
-			elf->rela = to_address(base, d->d_un.d_ptr);
-			break;
-		case DT_RELASZ:
-			elf->nrela = d->d_un.d_val / sizeof(ElfW(Rela));
-			break;
-		case DT_RELACOUNT:
-			elf->nrelative = d->d_un.d_val;
-			break;
-		case DT_JMPREL:
-			elf->jmprel = to_address(base, d->d_un.d_ptr);
-			break;
-		case DT_VERSYM:
-			elf->versions = to_address(base, d->d_un.d_ptr);
-			break;
-		case DT_VERNEED:
-			elf->needed = to_address(base, d->d_un.d_ptr);
-			break;
-		case DT_PLTRELSZ:
-			elf->njmprel = d->d_un.d_val / sizeof(ElfW(Rela));
-			break;
-		}
-	}
-	elf->gnu_hash = gnu;
+	*elf = (struct nvs_loaded_elf){
+		.base = base,
+		.symbols = find_address(base, dynamic, DT_SYMTAB),
+		.strings = find_address(base, dynamic, DT_STRTAB),
+		.rela = find_address(base, dynamic, DT_RELA),
+		.nrela = find_value(dynamic, DT_RELASZ) / sizeof(ElfW(Rela)),
+		.nrelative = find_value(dynamic, DT_RELACOUNT),
+		.jmprel = find_address(base, dynamic, DT_JMPREL),
+		.njmprel = find_value(dynamic, DT_PLTRELSZ) / sizeof(ElfW(Rela)),
+		.versions = find_address(base, dynamic, DT_VERSYM),
+		.needed = find_address(base, dynamic, DT_VERNEED),
+		.gnu_hash = gnu,
+	};
 	if (gnu)
 		count_by_gnu_hash(elf, gnu);
 	if (sysv)

@@ -10,14 +10,6 @@
 #define SUBDEVICES 8
 #define UNMOVED sizeof(struct NV_CHANNEL_ALLOC_PARAMS)
 
-static bool all_zero(const uint8_t *p, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		if (p[i])
-			return false;
-	return true;
-}
-
 /* True for 0 and for an address space of CLIENT. */
 static bool may_be_vaspace(uint32_t client, uint32_t handle)
 {
@@ -58,8 +50,8 @@ static bool fits_form(const struct nvs_abi_form *f, uint32_t client, const uint8
 		if (!may_be_vaspace(client, nvs_read_u32(p, at)))
 			return false;
 	return is_userd(client, nvs_read_u32(p, memory), nvs_read_u64(p, offset)) &&
-	       all_zero(p + memory + 4, (SUBDEVICES - 1) * 4) &&
-	       all_zero(p + offset + 8, (SUBDEVICES - 1) * 8);
+	       nvs_all_zero(p + memory + 4, (SUBDEVICES - 1) * 4) &&
+	       nvs_all_zero(p + offset + 8, (SUBDEVICES - 1) * 8);
 }
 
 static bool is_same_form(const struct nvs_abi_form *a, const struct nvs_abi_form *b)
@@ -74,7 +66,7 @@ const struct nvs_abi_form *nvs_channel_form(uint32_t client, const uint8_t *p)
 
 	/* The parameters name no USERD: of the fields that moved only the engine matters. */
 	if (may_be_vaspace(client, nvs_read_u32(p, UNMOVED)) &&
-	    all_zero(p + UNMOVED + 4, SUBDEVICES * 4))
+	    nvs_all_zero(p + UNMOVED + 4, SUBDEVICES * 4))
 		return nvs_abi_form(s, nvs_rm_release());
 	for (uint32_t i = 0; i < s->n; i++) {
 		if ((found && is_same_form(found, &s->forms[i])) ||

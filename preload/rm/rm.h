@@ -536,5 +536,12 @@ void nvs_rm_unlock(const sigset_t *saved);
 	nvs_lock(&lock_scope_)
 /* Copies BYTES, 8 to a page, of the program's memory. Returns false if that is not readable. */
 bool nvs_copy_program(void *to, const void *from, size_t bytes);
+static inline bool nvs_all_zero(const uint8_t *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (p[i])
+			return false;
+	return true;
+}
 
 #endif

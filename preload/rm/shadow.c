@@ -390,19 +390,11 @@ static bool has_other_channel(const struct nvs_channel_entry *mine, uint64_t sta
 	return false;
 }
 
-static bool all_zero(const uint8_t *p, size_t bytes)
-{
-	for (size_t i = 0; i < bytes; i++)
-		if (p[i])
-			return false;
-	return true;
-}
-
 /* True if the page contains nothing but this channel's USERD. */
 static bool only_userd(const uint8_t *page, size_t userd)
 {
-	return all_zero(page, userd) &&
-	       all_zero(page + userd + NVS_USERD_BYTES, PAGE - userd - NVS_USERD_BYTES);
+	return nvs_all_zero(page, userd) &&
+	       nvs_all_zero(page + userd + NVS_USERD_BYTES, PAGE - userd - NVS_USERD_BYTES);
 }
 
 /* Replaces [start, start + bytes) by ordinary memory with the same contents. */

@@ -39,7 +39,8 @@ static const struct nvs_column columns[] = {
 };
 enum { NCOLUMNS = sizeof(columns) / sizeof(columns[0]) };
 
-uint32_t probe_graph_plan(const struct probe_options *o, struct probe_launches *rows)
+/* Writes the chain lengths to ROWS, ascending, at most PROBE_NODES_MAX. Returns their number. */
+static uint32_t plan_chains(const struct probe_options *o, struct probe_launches *rows)
 {
 	uint32_t from = o->to ? o->from : 1, to = o->to ? o->to : PROBE_NODES_MAX, n = 0;
 
@@ -141,7 +142,7 @@ static void measure_all(const struct probe_options *o, struct probe_launches *ro
 int probe_run_graph_launches(const struct probe_options *o)
 {
 	static struct probe_launches rows[PROBE_NODES_MAX];
-	uint32_t n = probe_graph_plan(o, rows);
+	uint32_t n = plan_chains(o, rows);
 	struct probe_session session;
 	struct probe_chain chain;
 
@@ -197,7 +198,7 @@ int probe_run_graph(const struct probe_options *o)
 {
 	static struct probe_launches rows[PROBE_NODES_MAX];
 	struct probe_table table = PROBE_TABLE("graph", columns);
-	uint32_t n = probe_graph_plan(o, rows), unknown = 0;
+	uint32_t n = plan_chains(o, rows), unknown = 0;
 	struct probe_session session;
 
 	refuse_recording();

@@ -38,8 +38,6 @@ struct probe_launches {
 	double upload_bytes, kernels_bytes, kernels_doorbells;
 };
 
-/* Writes the chain lengths to ROWS, ascending, at most PROBE_NODES_MAX. Returns their number. */
-uint32_t probe_graph_plan(const struct probe_options *options, struct probe_launches *rows);
 /* Runs the same launches again, recorded, and fills in the recorded values. */
 void probe_graph_record(const struct probe_options *options, struct probe_launches *rows,
 			uint32_t n);

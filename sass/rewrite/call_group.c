@@ -58,11 +58,11 @@ static void read_relocation(struct call_group_search *f, const struct nvs_cubin_
 	memcpy(&offset, p, 8);
 	if (each == 24)
 		memcpy(&addend, p + 16, 8);
-	if (!nvs_cubin_symbol(&f->r->cubin, nvs_load_u32(p + 12), &y) ||
+	if (!nvs_cubin_symbol(&f->r->cubin, nvs_elf_u32(p + 12), &y) ||
 	    !has_code(f->r, y.section, &to))
 		return;
 	call = code && s->size >= 16 && offset <= s->size - 16 &&
-	       is_call(nvs_load_u32(s->data + offset) & 0x1ff);
+	       is_call(nvs_elf_u32(s->data + offset) & 0x1ff);
 	if (code && to.index != s->index)
 		join_groups(f->g, s->index, to.index);
 	if (to.index != s->index && addend)
@@ -91,7 +91,7 @@ static void read_relocations(struct call_group_search *f)
 static void find_register_calls(struct call_group_search *f, const struct nvs_cubin_section *s)
 {
 	for (uint64_t o = 0; o + 16 <= s->size; o += 16) {
-		unsigned opcode = nvs_load_u32(s->data + o) & 0xfff;
+		unsigned opcode = nvs_elf_u32(s->data + o) & 0xfff;
 
 		if ((opcode & 0x1ff) == NVS_OP_CALL_ABS && opcode != 0x943)
 			f->by_register[s->index] = true;

@@ -255,7 +255,7 @@ static void adjust_tables(struct nvs_function *fn)
 		p = fn->r->data + (fn->tables.data - fn->r->data) + at;
 		for (uint32_t k = 0; k < n; k++)
 			nvs_store_u32(p + 4 * (size_t)k,
-				      fn->new_label[nvs_load_u32(p + 4 * (size_t)k) / 16] * 16);
+				      fn->new_label[nvs_elf_u32(p + 4 * (size_t)k) / 16] * 16);
 	}
 }
 
@@ -267,7 +267,7 @@ static void adjust_addend(struct nvs_function *fn, uint8_t *p)
 	uint64_t addend;
 
 	memcpy(&addend, p + 16, 8);
-	if (!addend || !nvs_cubin_symbol(&fn->r->cubin, nvs_load_u32(p + 12), &s) ||
+	if (!addend || !nvs_cubin_symbol(&fn->r->cubin, nvs_elf_u32(p + 12), &s) ||
 	    s.section != fn->text.index || s.value || addend % 16 || addend / 16 >= fn->n)
 		return;
 	addend = (uint64_t)fn->new_label[addend / 16] * 16;

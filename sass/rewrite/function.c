@@ -50,12 +50,12 @@ const uint8_t *nvs_branch_targets(const struct nvs_cubin_section *info, uint32_t
 		if (a.format != 4 || a.code != NVS_ATTR_INDIRECT_BRANCH_TARGETS)
 			continue;
 		for (uint32_t k = 0; k + 12 <= a.size;) {
-			uint32_t count = nvs_load_u32(a.value + k + 8);
+			uint32_t count = nvs_elf_u32(a.value + k + 8);
 
 			if (count > (a.size - k - 12) / 4u)
 				break;
 			*n = count;
-			if (nvs_load_u32(a.value + k) == at)
+			if (nvs_elf_u32(a.value + k) == at)
 				return a.value + k + 12;
 			k += 12 + 4 * count;
 		}
@@ -80,7 +80,7 @@ static void read_info(struct nvs_function *fn)
 		if (a.format != 4)
 			continue;
 		for (uint32_t k = 0; is_list(a.code) && k + 4 <= a.size; k += 4)
-			set_flag(fn, nvs_load_u32(a.value + k), NVS_NAMED);
+			set_flag(fn, nvs_elf_u32(a.value + k), NVS_NAMED);
 	}
 }
 
@@ -107,8 +107,8 @@ bool nvs_returns_by_relocation(const struct nvs_function *fn, uint32_t call)
 
 	while (nvs_next_relocations(&fn->r->cubin, fn->text.index, &at, &s, &each))
 		for (uint64_t o = 0; each == 24 && o + each <= s.size; o += each)
-			if (nvs_load_u32(s.data + o + 16) == call * 16 + 16 &&
-			    nvs_cubin_symbol(&fn->r->cubin, nvs_load_u32(s.data + o + 12), &y) &&
+			if (nvs_elf_u32(s.data + o + 16) == call * 16 + 16 &&
+			    nvs_cubin_symbol(&fn->r->cubin, nvs_elf_u32(s.data + o + 12), &y) &&
 			    y.section == fn->text.index && !y.value)
 				return true;
 	return false;
@@ -228,7 +228,7 @@ static int targets_of(struct nvs_function *fn, uint32_t i, uint32_t *work, uint3
 	if (!targets)
 		return nvs_refuse(fn, "an indirect branch without a table", i * 16);
 	for (uint32_t k = 0; k < n && !err; k++)
-		err = add_edge(fn, i, nvs_load_u32(targets + 4 * (size_t)k), work, works);
+		err = add_edge(fn, i, nvs_elf_u32(targets + 4 * (size_t)k), work, works);
 	return err;
 }
 
@@ -290,8 +290,7 @@ static bool in_range(const struct nvs_count_options *o, uint32_t i)
 	return !o->to || (i >= o->from && i < o->to);
 }
 
-/* True if instruction I counts with its block, or by its own predicate. */
-bool nvs_counts_with_block(const struct nvs_function *fn, uint32_t i)
+static bool counts_with_block(const struct nvs_function *fn, uint32_t i)
 {
 	return in_range(fn->options, i) && !(fn->options->skip_off && is_guarded(fn, i));
 }
@@ -314,7 +313,7 @@ static int make_spans(struct nvs_function *fn)
 			fn->span[fn->spans++] = (struct nvs_block_span){.first = i, .last = i};
 		open = true;
 		fn->span[fn->spans - 1].last = i;
-		fn->span[fn->spans - 1].weight += nvs_counts_with_block(fn, i);
+		fn->span[fn->spans - 1].weight += counts_with_block(fn, i);
 		fn->home[i] = fn->spans - 1;
 	}
 	return 0;

@@ -120,14 +120,6 @@ static void sort_places(struct moved_section *p, size_t n)
 #define SECTION 64u
 #define SEGMENT 56u
 
-static uint64_t read_u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 static void write_u64(uint8_t *p, uint64_t v)
 {
 	memcpy(p, &v, sizeof(v));
@@ -138,8 +130,8 @@ static void write_u64(uint8_t *p, uint64_t v)
 static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r,
 			   const struct moved_section *place, size_t n, uint64_t headers)
 {
-	uint64_t offset = read_u64(p + 8), size = read_u64(p + 32), end, now_from = UINT64_MAX,
-		 now_to = 0, from = UINT64_MAX, to = 0;
+	uint64_t offset = nvs_elf_u64(p + 8), size = nvs_elf_u64(p + 32), end,
+		 now_from = UINT64_MAX, now_to = 0, from = UINT64_MAX, to = 0;
 
 	if (offset == r->cubin.program_headers) {
 		write_u64(p + 8, headers);
@@ -163,7 +155,7 @@ static void adjust_segment(uint8_t *p, const struct nvs_rebuilt *r,
 
 		write_u64(p + 8, now_from);
 		write_u64(p + 32, size + grown);
-		write_u64(p + 40, read_u64(p + 40) + grown);
+		write_u64(p + 40, nvs_elf_u64(p + 40) + grown);
 		return;
 	}
 	for (size_t i = 0; i < n; i++)

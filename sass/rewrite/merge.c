@@ -63,7 +63,7 @@ static void visit_next(struct nvs_function *fn, struct merge_walk *walk, uint32_
 		return;
 	table = nvs_branch_targets(&fn->info, i * 16, &n);
 	for (uint32_t k = 0; table && k < n; k++)
-		visit_insn(walk, nvs_load_u32(table + 4 * (size_t)k) / 16);
+		visit_insn(walk, nvs_elf_u32(table + 4 * (size_t)k) / 16);
 }
 
 /* True if all calls from the region return with the same threads. */

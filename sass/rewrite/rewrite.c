@@ -21,7 +21,7 @@ static void put_lists(struct nvs_function *fn)
 		return;
 	while (nvs_offset_list_next(&fn->info, &at, &a))
 		for (uint32_t k = 0; k + 4 <= a.size; k += 4) {
-			uint32_t offset = nvs_load_u32(a.value + k);
+			uint32_t offset = nvs_elf_u32(a.value + k);
 
 			if (offset / 16 < fn->n)
 				nvs_store_u32(writable_at(fn->r, a.value + k),
@@ -32,8 +32,8 @@ static void put_lists(struct nvs_function *fn)
 	for (at = 0; nvs_cubin_attribute(&fn->info, &at, &a);)
 		for (uint32_t k = 0; a.format == 4 && a.code == NVS_ATTR_INDIRECT_BRANCH_TARGETS &&
 				     k + 12 <= a.size;) {
-			uint32_t n = nvs_load_u32(a.value + k + 8),
-				 i = nvs_load_u32(a.value + k) / 16;
+			uint32_t n = nvs_elf_u32(a.value + k + 8),
+				 i = nvs_elf_u32(a.value + k) / 16;
 
 			if (n > (a.size - k - 12) / 4u)
 				break;
@@ -42,9 +42,9 @@ static void put_lists(struct nvs_function *fn)
 			for (uint32_t t = 0; t < n; t++) {
 				const uint8_t *p = a.value + k + 12 + 4 * (size_t)t;
 
-				if (nvs_load_u32(p) / 16 < fn->n)
+				if (nvs_elf_u32(p) / 16 < fn->n)
 					nvs_store_u32(writable_at(fn->r, p),
-						      fn->new_label[nvs_load_u32(p) / 16] * 16);
+						      fn->new_label[nvs_elf_u32(p) / 16] * 16);
 			}
 			k += 12 + 4 * n;
 		}
@@ -144,10 +144,10 @@ static uint32_t list_called(const struct nvs_function *fn, uint32_t *called)
 
 	while (nvs_next_relocations(&fn->r->cubin, fn->f->section, &at, &s, &each))
 		for (uint64_t o = 0; o + each <= s.size; o += each) {
-			uint32_t i = nvs_load_u32(s.data + o) / 16;
+			uint32_t i = nvs_elf_u32(s.data + o) / 16;
 
 			if (i >= fn->n || !(fn->flags[i] & NVS_OUT) ||
-			    !nvs_cubin_symbol(&fn->r->cubin, nvs_load_u32(s.data + o + 12), &y))
+			    !nvs_cubin_symbol(&fn->r->cubin, nvs_elf_u32(s.data + o + 12), &y))
 				continue;
 			if (called)
 				called[n] = y.section;

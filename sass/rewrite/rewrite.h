@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sass/count.h"
+#include "sass/elf.h"
 
 /* ---- an instruction's 128 bits ---- */
 
@@ -169,14 +170,6 @@ int nvs_rebuild_cubin(struct nvs_rebuilt *r, struct nvs_rewrite_arena *arena,
 		      const struct nvs_sass_memory *memory, uint8_t **out, size_t *out_size,
 		      size_t *out_bytes);
 
-static inline uint32_t nvs_load_u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 static inline void nvs_store_u32(uint8_t *p, uint32_t v)
 {
 	memcpy(p, &v, sizeof(v));
@@ -252,8 +245,7 @@ int nvs_refuse(struct nvs_function *fn, const char *why, uint32_t at);
 int nvs_function_open(struct nvs_function *fn);
 int nvs_function_merge(struct nvs_function *fn);
 
-/* True if instruction I counts with its block, or by its own predicate. */
-bool nvs_counts_with_block(const struct nvs_function *fn, uint32_t i);
+/* True if instruction I counts by its own predicate, not with its block. */
 bool nvs_counts_by_guard(const struct nvs_function *fn, uint32_t i);
 
 /* Iterates over the attributes whose values are instruction offsets, from *AT on. */

@@ -24,10 +24,7 @@ struct reader_fuzz {
 
 static void reader_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
 {
-	struct reader_fuzz *f = arg;
-
-	if (op->kind == NVS_OP_RELEASE)
-		nvs_progress_check_release(f->progress, f->trace, s, op);
+	nvs_progress_check_op(((struct reader_fuzz *)arg)->progress, s, op);
 }
 
 static int reader_submission(void *arg, struct nvs_trace *trace, const struct nvs_submission *s)
@@ -52,7 +49,7 @@ static void reader_read(const char *path)
 	if (nvs_trace_open(&f.trace, path, &options, &err))
 		return;
 	f.follow = nvs_submission_decoder_new(f.trace, &sink);
-	f.progress = nvs_progress_check_new();
+	f.progress = nvs_progress_check_new(f.trace);
 	nvs_stream_read(f.trace, &consumer, &f, &err);
 	for (uint32_t i = 0; nvs_trace_finding(f.trace, i); i++)
 		;

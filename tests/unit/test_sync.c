@@ -201,7 +201,7 @@ static void on_op(void *arg, const struct nvs_submission *s, const struct nvs_op
 {
 	struct reading *r = arg;
 
-	if (op->kind == NVS_OP_RELEASE && nvs_progress_check_release(r->progress, r->trace, s, op))
+	if (nvs_progress_check_op(r->progress, s, op))
 		EXPECT(!"taken in");
 }
 
@@ -299,7 +299,7 @@ static const char *said(const uint32_t *payloads, uint32_t n, bool events, uint6
 	make(path, payloads, n, events);
 	EXPECT_EQ(nvs_trace_open(&r.trace, path, NULL, &err), 0);
 	r.follow = nvs_submission_decoder_new(r.trace, &sink);
-	r.progress = nvs_progress_check_new();
+	r.progress = nvs_progress_check_new(r.trace);
 	EXPECT_EQ(nvs_stream_read(r.trace, &consumer, &r, &err), 0);
 	*others = nvs_trace_problems(r.trace);
 	for (uint32_t i = 0; (f = nvs_trace_finding(r.trace, i)) && length < sizeof(text) - 1;

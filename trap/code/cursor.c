@@ -57,37 +57,32 @@ uint64_t nvs_get_bytes(struct nvs_cfi_cursor *c, unsigned n)
 	return v;
 }
 
-uint64_t nvs_get_uleb(struct nvs_cfi_cursor *c)
+static uint64_t get_leb(struct nvs_cfi_cursor *c, bool is_signed)
 {
 	uint64_t v = 0;
-	uint8_t b;
 
 	for (unsigned shift = 0; shift < 64; shift += 7) {
-		b = nvs_get_byte(c);
+		uint8_t b = nvs_get_byte(c);
+
 		v |= (uint64_t)(b & 0x7f) << shift;
-		if (!(b & 0x80))
-			return v;
+		if (b & 0x80)
+			continue;
+		if (is_signed && b & 0x40 && shift + 7 < 64)
+			v |= ~0ull << (shift + 7);
+		return v;
 	}
 	c->bad = true;
 	return 0;
 }
 
+uint64_t nvs_get_uleb(struct nvs_cfi_cursor *c)
+{
+	return get_leb(c, false);
+}
+
 int64_t nvs_get_sleb(struct nvs_cfi_cursor *c)
 {
-	uint64_t v = 0;
-	uint8_t b;
-
-	for (unsigned shift = 0; shift < 64; shift += 7) {
-		b = nvs_get_byte(c);
-		v |= (uint64_t)(b & 0x7f) << shift;
-		if (b & 0x80)
-			continue;
-		if (b & 0x40 && shift + 7 < 64)
-			v |= ~0ull << (shift + 7);
-		return (int64_t)v;
-	}
-	c->bad = true;
-	return 0;
+	return (int64_t)get_leb(c, true);
 }
 
 void nvs_cfi_cursor_skip(struct nvs_cfi_cursor *c, uint64_t n)

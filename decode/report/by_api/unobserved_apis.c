@@ -1,41 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /* --by-api -v: entry points that the program looked up but whose calls are not recorded. */
 #include <errno.h>
-#include "decode/base/hash.h"
+#include <stdlib.h>
+#include <string.h>
+#include "decode/base/grow.h"
 #include "decode/calls/calls.h"
 #include "decode/calls/roles.h"
 #include "decode/report/by_api/by_api.h"
 #include "decode/report/core/report.h"
 
-struct passed {
-	const char *name;
-	UT_hash_handle hh;
+struct names {
+	const char **list;
+	uint32_t n, room;
 };
 
-static int compare_names(const struct passed *a, const struct passed *b)
+static int compare_names(const void *a, const void *b)
 {
-	return strcmp(a->name, b->name);
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int collect_names(const struct nvs_source *s, struct passed **all)
+static int collect_names(const struct nvs_source *s, struct names *names)
 {
 	const struct nvs_call_api *api;
 
 	for (uint32_t at = 0; (api = nvs_calls_next_unobserved(nvs_pass_calls(s->first), &at));) {
-		struct passed *p;
+		const char **name = NVS_APPEND(names->list, names->n, names->room, 64,
+					       UINT32_MAX / 2);
 
-		HASH_FIND(hh, *all, api->name, strlen(api->name), p);
-		if (p)
-			continue;
-		p = calloc(1, sizeof(*p));
-		if (!p)
+		if (!name)
 			return -ENOMEM;
-		p->name = api->name;
-		HASH_ADD_KEYPTR(hh, *all, p->name, strlen(p->name), p);
-		if (!p->hh.tbl) {
-			free(p);
-			return -ENOMEM;
-		}
+		*name = api->name;
 	}
 	return 0;
 }
@@ -43,16 +37,20 @@ static int collect_names(const struct nvs_source *s, struct passed **all)
 int nvs_print_unobserved_apis(struct nvs_run *run)
 {
 	struct nvs_out *out = run->out;
-	struct passed *all = NULL, *p, *next;
-	unsigned count;
+	struct names all = {NULL};
+	uint32_t count = 0;
 	int r = 0;
 
 	if (!run->options->verbose)
 		return 0;
 	for (uint32_t i = 0; i < run->n && !r; i++)
 		r = collect_names(run->sources + i, &all);
-	HASH_SORT(all, compare_names);
-	count = HASH_COUNT(all);
+	if (all.n)
+		qsort(all.list, all.n, sizeof(*all.list), compare_names);
+	/* Several traces may have the same name. */
+	for (uint32_t i = 0; i < all.n; i++)
+		if (!count || strcmp(all.list[i], all.list[count - 1]))
+			all.list[count++] = all.list[i];
 	if (!r && count)
 		fprintf(out->file,
 			"%sThe program looked up %u more entry point%s whose calls are not "
@@ -60,14 +58,11 @@ int nvs_print_unobserved_apis(struct nvs_run *run)
 			"listed above by their stack.%s\n",
 			nvs_out_style(out, NVS_STYLE_DIM), count, count == 1 ? "" : "s",
 			count == 1 ? "it" : "them", nvs_out_style(out, NVS_STYLE_PLAIN));
-	HASH_ITER(hh, all, p, next) {
-		if (!r) {
-			fputs("  ", out->file);
-			nvs_out_text(out, p->name);
-			fputc('\n', out->file);
-		}
-		HASH_DEL(all, p);
-		free(p);
+	for (uint32_t i = 0; i < count && !r; i++) {
+		fputs("  ", out->file);
+		nvs_out_text(out, all.list[i]);
+		fputc('\n', out->file);
 	}
+	free(all.list);
 	return r;
 }

@@ -143,14 +143,15 @@ int nvs_clock_note_print(struct nvs_out *out, const struct nvs_trace_clock *of,
 {
 	char *text = NULL;
 	size_t bytes;
-	FILE *f = n > 1 ? open_memstream(&text, &bytes) : NULL;
+	FILE *f;
 
-	if (!f)
-		return n > 1 ? -ENOMEM : 0;
-	print_clocks(f, of, sources, n);
-	if (fclose(f) || !text)
+	if (n < 2)
+		return 0;
+	f = open_memstream(&text, &bytes);
+	if (f)
+		print_clocks(f, of, sources, n);
+	if (nvs_budget_end_text(f, &text))
 		return -ENOMEM;
-	nvs_budget_adopt(text);
 	fputs(nvs_out_style(out, NVS_STYLE_DIM), out->file);
 	nvs_print_wrapped(out, text, 0);
 	fputs(nvs_out_style(out, NVS_STYLE_PLAIN), out->file);

@@ -18,26 +18,6 @@
 
 /* ---- readers shared by reports ---- */
 
-/* Reader for NVS_NEED_CONTINUITY: checks that progress releases count up. */
-struct witness {
-	struct nvs_trace *trace;
-	struct nvs_progress_check *progress;
-};
-
-static int on_witness_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	struct witness *w = arg;
-
-	return op->kind == NVS_OP_RELEASE ? nvs_progress_check_release(w->progress, w->trace, s, op)
-					  : 0;
-}
-
-static int on_witness_record(void *arg, const struct nvs_rec *rec)
-{
-	nvs_progress_check_record(((struct witness *)arg)->progress, rec);
-	return 0;
-}
-
 static int on_clock(void *arg, const struct nvs_rec *rec)
 {
 	return rec->type == NVS_REC_CLOCK ? nvs_pending_durations_resolve(arg, rec->time) : 0;
@@ -58,16 +38,6 @@ static unsigned select_submission(const void *source, const struct nvs_submissio
 static int on_nvtx(void *arg, const struct nvs_rec *rec)
 {
 	return nvs_nvtx_record(((struct nvs_source *)arg)->nvtx, rec);
-}
-
-static int on_timing(void *arg, const struct nvs_rec *rec)
-{
-	return nvs_bracket_times_record(arg, rec);
-}
-
-static int on_timing_op(void *arg, const struct nvs_submission *s, const struct nvs_op *op)
-{
-	return nvs_bracket_times_op(arg, s, op);
 }
 
 /* ---- one pass ---- */
@@ -102,28 +72,29 @@ static int begin_waiting(struct nvs_source *s, struct nvs_pass *reading)
 }
 
 /* A pass resets findings and counts, so each pass has to collect them again. */
-static int begin_witness(struct nvs_source *s, struct nvs_pass *reading, struct witness *w)
+static int begin_witness(struct nvs_source *s, struct nvs_pass *reading,
+			 struct nvs_progress_check **progress)
 {
-	struct nvs_pass_reader reader = {
-		.op = on_witness_op, .record = on_witness_record, .arg = w};
+	struct nvs_pass_reader reader = {.op = nvs_progress_check_op,
+					 .record = nvs_progress_check_record};
 
 	if (s->later & (NVS_NEED_WHOLE | NVS_NEED_CONTINUITY))
 		nvs_pass_read_all(reading);
 	if (!(s->later & NVS_NEED_CONTINUITY))
 		return 0;
-	*w = (struct witness){s->trace, nvs_progress_check_new()};
-	return w->progress ? nvs_pass_add(reading, &reader) : -ENOMEM;
+	reader.arg = *progress = nvs_progress_check_new(s->trace);
+	return reader.arg ? nvs_pass_add(reading, &reader) : -ENOMEM;
 }
 
 static int run_reading(struct nvs_source *s, struct nvs_pass *reading)
 {
 	struct nvs_error err = {""};
-	struct witness witness = {NULL, NULL};
+	struct nvs_progress_check *progress = NULL;
 	int r;
 
 	if (nvs_filter_is_set(s->query))
 		nvs_pass_select(reading, select_submission, s);
-	r = begin_witness(s, reading, &witness);
+	r = begin_witness(s, reading, &progress);
 	if (!r)
 		r = nvs_pass_run(reading, &err);
 	nvs_progress_clear();
@@ -133,7 +104,7 @@ static int run_reading(struct nvs_source *s, struct nvs_pass *reading)
 		fprintf(stderr, "nvsnoop-report: %s\n", err.text);
 	if (r && s->cells && s->cells->full)
 		fprintf(stderr, "nvsnoop-report: %s: too many call sites\n", s->path);
-	nvs_progress_check_free(witness.progress);
+	nvs_progress_check_free(progress);
 	nvs_pending_durations_free(s->waiting);
 	s->waiting = NULL;
 	return r;
@@ -207,11 +178,11 @@ static int begin_cells(struct nvs_source *s, struct nvs_pass *reading)
 static int begin_timing(struct nvs_source *s, struct nvs_pass *reading)
 {
 	const char *options = nvs_trace_session(s->trace)->attr[NVS_ATTR_OPTIONS];
-	struct nvs_pass_reader reader = {.record = on_timing};
+	struct nvs_pass_reader reader = {.record = nvs_bracket_times_record};
 
 	/* Commands are decoded for it only if there may be brackets. */
 	if (!options || strstr(options, "timing=work"))
-		reader.op = on_timing_op;
+		reader.op = nvs_bracket_times_op;
 	reader.arg = s->timing = nvs_bracket_times_new();
 	return s->timing ? nvs_pass_add(reading, &reader) : -ENOMEM;
 }

@@ -354,9 +354,8 @@ static int print_summary(struct nvs_run *run, const struct nvs_diff_state *st, b
 	print_verdict(f, st, same);
 	print_traces(f, run->sources);
 	print_uncompared(f, st);
-	if (fclose(f))
+	if (nvs_budget_end_text(f, &text))
 		return -ENOMEM;
-	nvs_budget_adopt(text);
 	for (line = text; line && *line; line = next) {
 		next = strchr(line, '\n');
 		*next++ = '\0';

@@ -150,7 +150,8 @@ static void judge_channel(struct nvs_hang *h, struct nvs_hang_channel *c)
 		c->state = NVS_HANG_WAITS;
 }
 
-bool nvs_hang_ring_full(const struct nvs_hang_channel *c)
+/* Returns true if the ring is so full that the driver waits for space. */
+static bool is_ring_full(const struct nvs_hang_channel *c)
 {
 	const struct nvs_trace_channel *tc = nvs_trace_channel_at(c->in->source->trace,
 								  c->channel->number);
@@ -251,7 +252,7 @@ static void judge_call(struct nvs_hang *h, struct nvs_hang_call *c)
 		return;
 	}
 	own = call->has_stream ? find_for_stream(h, call->stream) : NULL;
-	if (own && nvs_hang_ring_full(own)) {
+	if (own && is_ring_full(own)) {
 		c->channel = own;
 		c->wait = NVS_HANG_FOR_SPACE;
 		return;
@@ -262,7 +263,7 @@ static void judge_call(struct nvs_hang *h, struct nvs_hang_call *c)
 				 : NVS_HANG_FOR_NOTHING;
 	/* Only one ring is full: it must be that one. */
 	for (uint32_t i = 0; i < h->nchannels && !c->channel && !call->has_stream; i++)
-		if (nvs_hang_ring_full(h->channels + i)) {
+		if (is_ring_full(h->channels + i)) {
 			c->channel = h->channels + i;
 			c->wait = NVS_HANG_FOR_SPACE;
 		}

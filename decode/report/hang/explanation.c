@@ -306,14 +306,12 @@ int nvs_hang_format_text(struct nvs_hang *h)
 	size_t n;
 	FILE *f = open_memstream(&h->text, &n);
 
-	if (!f)
-		return -ENOMEM;
-	print_all(f, h);
-	if (fclose(f) || !h->text)
+	if (f)
+		print_all(f, h);
+	if (nvs_budget_end_text(f, &h->text))
 		return -ENOMEM;
 	while (n && h->text[n - 1] == ' ')
 		h->text[--n] = 0;
-	nvs_budget_adopt(h->text);
 	return 0;
 }
 
@@ -456,11 +454,7 @@ int nvs_hang_format_ranks(const struct nvs_hang *hangs, uint32_t n, char **text)
 	if (!first || n < 2)
 		return 0;
 	f = open_memstream(text, &size);
-	if (!f)
-		return -ENOMEM;
-	print_ranks(f, hangs, n, first);
-	if (fclose(f) || !*text)
-		return -ENOMEM;
-	nvs_budget_adopt(*text);
-	return 0;
+	if (f)
+		print_ranks(f, hangs, n, first);
+	return nvs_budget_end_text(f, text);
 }

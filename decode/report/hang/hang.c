@@ -202,13 +202,9 @@ static int name_work(struct hang_row *r)
 	size_t n;
 	FILE *f = open_memstream(&r->work, &n);
 
-	if (!f)
-		return -ENOMEM;
-	nvs_hang_print_work(f, get_first(r));
-	if (fclose(f) || !r->work)
-		return -ENOMEM;
-	nvs_budget_adopt(r->work);
-	return 0;
+	if (f)
+		nvs_hang_print_work(f, get_first(r));
+	return nvs_budget_end_text(f, &r->work);
 }
 
 static int add_rows(struct hang_rows *rows, const struct nvs_hang *h)

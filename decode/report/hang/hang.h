@@ -55,8 +55,6 @@ struct nvs_hang {
 
 int nvs_hang_analyze(struct nvs_hang *h, struct nvs_unfinished_work *o);
 void nvs_hang_free(struct nvs_hang *h);
-/* Returns true if the ring is so full that the driver waits for space. */
-bool nvs_hang_ring_full(const struct nvs_hang_channel *c);
 
 /* explanation.c: formats the text. Returns 0 or -ENOMEM. */
 int nvs_hang_format_text(struct nvs_hang *h);

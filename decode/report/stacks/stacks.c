@@ -54,8 +54,7 @@ static int print_table(struct nvs_run *run, const struct nvs_stacks_list *list, 
 		line.file = open_memstream(&rows[i].stack, &size);
 		if (line.file)
 			nvs_stack_frame_fold(&line, run->state, list->frame[i]);
-		r = line.file && !fclose(line.file) && nvs_budget_adopt(rows[i].stack) ? 0
-										       : -ENOMEM;
+		r = nvs_budget_end_text(line.file, &rows[i].stack);
 	}
 	if (!r)
 		r = nvs_table_print_array(run->out, &table, rows, list->shown, sizeof(*rows), &o);

@@ -298,12 +298,9 @@ static int explain_hang(struct nvs_causes *c)
 		r = nvs_hang_analyze(&hang, &work);
 	if (!r && hang.ncalls) {
 		f = open_memstream(&c->hang, &n);
-		r = f ? 0 : -ENOMEM;
-	}
-	if (f) {
-		nvs_hang_print_oldest(f, &hang);
-		r = fclose(f) || !c->hang ? -ENOMEM : 0;
-		c->hang = nvs_budget_adopt(c->hang);
+		if (f)
+			nvs_hang_print_oldest(f, &hang);
+		r = nvs_budget_end_text(f, &c->hang);
 	}
 	nvs_hang_free(&hang);
 	nvs_unfinished_work_free(&work);

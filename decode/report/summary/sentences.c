@@ -277,13 +277,10 @@ static int make_sentence(const struct nvs_summary_input *story, void (*say)(stru
 	t.more = open_memstream(&told->more, &more_length);
 	if (t.f && t.more)
 		say(&t);
-	failed = !t.f || !t.more;
-	failed |= t.f && fclose(t.f);
-	failed |= t.more && fclose(t.more);
+	failed = nvs_budget_end_text(t.f, &told->text);
+	failed |= nvs_budget_end_text(t.more, &told->more);
 	told->names_api = t.names_api;
 	told->ns = t.ns;
-	told->text = nvs_budget_adopt(told->text);
-	told->more = nvs_budget_adopt(told->more);
 	return failed ? -ENOMEM : 0;
 }
 
@@ -468,7 +465,5 @@ char *nvs_summary_findings(const struct nvs_summary_input *story)
 				nvs_summary_check_list[findings[i].told.number].name);
 		free_sentence(&findings[i].told);
 	}
-	if (!f || fclose(f))
-		return NULL;
-	return nvs_budget_adopt(text);
+	return nvs_budget_end_text(f, &text) ? NULL : text;
 }

@@ -2,6 +2,7 @@
 /* Counts a call in the live page: its time and result, and what it launched, copied, allocated or
  * freed. Runs on the calling thread, in the thread's own slot. */
 #include <string.h>
+#include "include/array_format.h"
 #include "preload/api/intercept/api.h"
 #include "preload/api/graphs/graph.h"
 #include "preload/live/live.h"
@@ -103,26 +104,6 @@ uint64_t nvs_api_current_context(struct nvs_live_page *page, uint32_t *gpu)
 	return context;
 }
 
-/* Bytes of an array element, by CUarray_format. */
-static uint64_t format_bytes(uint64_t format)
-{
-	switch (format) {
-	case 0x01:
-	case 0x08:
-		return 1;
-	case 0x02:
-	case 0x09:
-	case 0x10:
-		return 2;
-	case 0x03:
-	case 0x0a:
-	case 0x20:
-		return 4;
-	default:
-		return 0; /* packed format: unknown */
-	}
-}
-
 static bool is_host_only(uint8_t kind)
 {
 	return kind == NVS_LIVE_HOST || kind == NVS_LIVE_REGISTERED;
@@ -151,7 +132,7 @@ static void count_alloc(struct nvs_live_page *page, const struct nvs_api_returne
 	g.bytes = bytes_of(d);
 	if (e->does == NVS_DOES_ALLOC_ARRAY && nvs_api_done_value(d, e->source, &format) &&
 	    nvs_api_done_value(d, e->target, &channels))
-		g.bytes *= format_bytes(format) * channels;
+		g.bytes *= nvs_array_format_bytes(format) * channels;
 	nvs_live_alloc_add(page, &g);
 }
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include "decode/base/hash.h"
 #include "decode/export/html/pack.h"
+#include "decode/calls/roles.h"
 #include "decode/export/events.h"
 #include "decode/query/nvtx_names.h"
 #include "decode/cli/table.h"
@@ -18,10 +19,11 @@
 /* Kinds of events and their numbers, as track.js reads them. Times are ns; AT is relative to the AT
  * of the previous event. */
 enum page_event_kind {
-	PROCESS = 1, /* pid, name */
+	PROCESS = 1, /* pid, name, when it was last seen (ns) or -1 */
 	THREAD, /* thread, name */
 	CHANNEL, /* channel, name */
-	CALL, /* thread, at, length or -1, name, kernel, failed, flow, submissions; a detail */
+	CALL, /* thread, at, length or -1, name, kernel, flags (enum call_flag), flow, submissions;
+	       * a detail */
 	SUBMISSION, /* channel, at, name, flow, number, thread, entries, bytes, pending or -1, what
 		       it does; a detail: its site */
 	RELEASE, /* channel, at, number */
@@ -30,6 +32,14 @@ enum page_event_kind {
 	MARK, /* thread, at, name, domain; a detail */
 	GPU, /* channel, at, length, name, flow, number, give, brief; a detail: its note */
 	MEMORY, /* at, bytes */
+	GROUP, /* name of an entry point, name of its group; once for each */
+	COPY, /* of the call before: its kind as in format_copy_kind(), bytes, done at its return */
+};
+
+enum call_flag {
+	FAILED = 1,
+	CAPTURED = 2, /* into a graph */
+	LAUNCHES = 4, /* a kernel */
 };
 
 struct page_name {
@@ -183,6 +193,13 @@ static void put_thread(const struct nvs_event_stream *w, uint32_t thread)
 	NUMBERS(state_of(w), THREAD, thread, name_number(state_of(w), text));
 }
 
+/* The group decides the colour of an entry point's calls. */
+static void put_group(struct page_timeline *t, uint32_t name, const struct nvs_call *call)
+{
+	if (is_new(t, 2ull << 32 | name))
+		NUMBERS(t, GROUP, name, name_number(t, nvs_call_group_name(nvs_call_group(call))));
+}
+
 static void put_channel(const struct nvs_event_stream *w, uint32_t channel)
 {
 	char room[128];
@@ -198,25 +215,60 @@ static void put_channel(const struct nvs_event_stream *w, uint32_t channel)
 static int on_begin(struct nvs_event_stream *w)
 {
 	struct page_timeline *t = state_of(w);
+	const struct nvs_trace *trace = w->source->trace;
+	int64_t end;
 
 	nvs_rows_free(&t->seen, NULL);
 	t->seen = NVS_ROWS(struct seen_key, key);
 	t->timed = w->timed;
 	NUMBERS(t, PROCESS, w->pid, name_number(t, w->name));
+	if (!t->timed || !nvs_clock_since_start(trace, nvs_trace_session(trace)->last_time, &end))
+		put_number(t, -1);
+	else
+		put_number(t, end + w->clock->shift);
 	return status_of(t);
+}
+
+/* What a row of --memcpy is made of, separated by bars. */
+static void format_copy_kind(char text[128], const struct nvs_copy_kind *k)
+{
+	bool sized = k->class != NVS_COPY_NO_CLASS;
+	int gpu[2] = {k->from_gpu == NVS_NONE ? -1 : (int)k->from_gpu,
+		      k->to_gpu == NVS_NONE ? -1 : (int)k->to_gpu};
+
+	snprintf(text, 128, "%s|%s|%s|%" PRIu64 "|%d|%d", nvs_copy_direction_name(k->direction),
+		 nvs_copy_memory_name(k), nvs_copy_way_name(k->mode),
+		 sized ? UINT64_C(1) << k->class : 0, gpu[0], gpu[1]);
+}
+
+static void put_copy(struct page_timeline *t, const struct nvs_call *call,
+		     const struct nvs_event_copy *copy)
+{
+	char text[128];
+
+	format_copy_kind(text, &copy->kind);
+	NUMBERS(t, COPY, name_number(t, text), copy->ends.bytes,
+		nvs_copy_returns_done(call, &copy->ends, copy->kind.mode));
 }
 
 static int on_call(struct nvs_event_stream *w, const struct nvs_event_call *c)
 {
 	struct page_timeline *t = state_of(w);
+	uint32_t name = name_number(t, c->name);
 	char text[NVS_CALL_TEXT_BYTES];
 
 	put_thread(w, c->call->thread);
+	put_group(t, name, c->call);
 	if (!begin_event(t, CALL, c->call->thread, c->begin))
 		return 0;
 	put_number(t, c->ended ? c->end - c->begin : -1);
-	NUMBERS(t, name_number(t, c->name), name_number(t, c->kernel), c->ended && c->call->result,
+	NUMBERS(t, name, name_number(t, c->kernel),
+		(c->ended && c->call->result ? FAILED : 0) |
+			(c->call->flags & NVS_CALL_CAPTURED ? CAPTURED : 0) |
+			(c->launched ? LAUNCHES : 0),
 		c->flow % FLOW, c->call->uncounted ? 0 : c->call->asked_submissions);
+	if (c->copy)
+		put_copy(t, c->call, c->copy);
 	nvs_call_text(text, w->source, w->handles, c->call);
 	put_detail(t, text);
 	return status_of(t);
@@ -296,6 +348,7 @@ static int on_memory(struct nvs_event_stream *w, int64_t at, uint64_t bytes)
 }
 
 static const struct nvs_event_sink walker = {
+	.copies = true,
 	.begin = on_begin,
 	.call = on_call,
 	.submission = on_submission,

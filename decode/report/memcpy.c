@@ -141,7 +141,7 @@ static double mean_per(uint64_t n, uint64_t of)
 #define COLUMNS(COL)                                                                         \
 	COL(text, direction, "copy", 0, 0, nvs_copy_direction_name(r->key.kind.direction))   \
 	COL(text, memory, "memory", 0, 0, nvs_copy_memory_name(&r->key.kind))                \
-	COL(text, mode, "mode", 0, 0, nvs_copy_way_name(r->key.kind.mode))                  \
+	COL(text, mode, "mode", 0, 0, nvs_copy_way_name(r->key.kind.mode))                   \
 	COL(known, size_class_bytes, "up to", 0, 0, r->key.kind.class != NVS_COPY_NO_CLASS,  \
 	    1ull << (r->key.kind.class & 63))                                                \
 	COL(count, calls, "calls", 0, 0, r->calls)                                           \

@@ -7,6 +7,7 @@
 #include "decode/base/numbers.h"
 #include "decode/base/queue.h"
 #include "decode/calls/args.h"
+#include "decode/calls/hostmem.h"
 #include "decode/calls/pass.h"
 #include "decode/calls/roles.h"
 #include "decode/calls/tally.h"
